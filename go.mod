@@ -1,0 +1,3 @@
+module github.com/mcompress/mcompress
+
+go 1.26

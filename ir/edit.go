@@ -1,0 +1,149 @@
+package ir
+
+import (
+	"slices"
+	"strconv"
+)
+
+// SetInput makes v the input i of n, absent where v is nil; it extends n's inputs
+// if there are fewer.
+func (n *Node) SetInput(i int, v *Value) {
+	for len(n.inputs) <= i {
+		n.inputs = append(n.inputs, nil)
+	}
+	use := Use{Node: n, Index: i}
+	if old := n.inputs[i]; old != nil {
+		old.dropUse(use)
+	}
+	n.inputs[i] = v
+	if v != nil {
+		v.uses = append(v.uses, use)
+	}
+}
+
+// TrimInputs drops n's inputs from i on.
+func (n *Node) TrimInputs(i int) {
+	for j := i; j < len(n.inputs); j++ {
+		n.SetInput(j, nil)
+	}
+	n.inputs = n.inputs[:min(i, len(n.inputs))]
+}
+
+// AddOutput makes v the next output of g.
+func (g *Graph) AddOutput(v *Value) {
+	v.uses = append(v.uses, Use{Graph: g, Index: len(g.Outputs)})
+	g.Outputs = append(g.Outputs, v)
+}
+
+// setOutput makes v the output i of g.
+func (g *Graph) setOutput(i int, v *Value) {
+	use := Use{Graph: g, Index: i}
+	g.Outputs[i].dropUse(use)
+	g.Outputs[i] = v
+	v.uses = append(v.uses, use)
+}
+
+func (v *Value) dropUse(u Use) {
+	if i := slices.Index(v.uses, u); i >= 0 {
+		v.uses = slices.Delete(v.uses, i, i+1)
+	}
+}
+
+// ReplaceUses makes every reader of v read w. A graph output keeps its name: w
+// takes v's name over, and v gets a free one.
+func (v *Value) ReplaceUses(w *Value) {
+	output := false
+	for _, u := range slices.Clone(v.uses) {
+		if u.Node == nil {
+			u.Graph.setOutput(u.Index, w)
+			output = true
+			continue
+		}
+		u.Node.SetInput(u.Index, w)
+	}
+	if output {
+		v.Name, w.Name = w.Name, v.Name
+		if w.Type == nil {
+			w.Type = v.Type
+		}
+	}
+}
+
+// Remove takes n out of its graph. Its outputs must have no readers left.
+func (n *Node) Remove() {
+	n.TrimInputs(0)
+	g := n.graph
+	if n.prev == nil {
+		g.first = n.next
+	} else {
+		n.prev.next = n.next
+	}
+	if n.next == nil {
+		g.last = n.prev
+	} else {
+		n.next.prev = n.prev
+	}
+	n.graph, n.prev, n.next = nil, nil, nil
+	for _, v := range n.Outputs {
+		if v != nil {
+			v.producer = nil
+		}
+	}
+}
+
+// Drop removes v if nothing reads it, and then whatever only it needed: the
+// constant, or the node that makes it and that node's inputs in turn. Graph
+// inputs stay, constants among them too.
+func (v *Value) Drop() {
+	if len(v.uses) > 0 {
+		return
+	}
+	if v.Const != nil {
+		if !v.IsInput() {
+			v.graph.RemoveConst(v)
+		}
+		return
+	}
+	n := v.producer
+	if n == nil || slices.ContainsFunc(n.Outputs, func(o *Value) bool { return o != nil && len(o.uses) > 0 }) {
+		return
+	}
+	inputs := slices.Clone(n.inputs)
+	n.Remove()
+	for _, in := range inputs {
+		if in != nil {
+			in.Drop()
+		}
+	}
+}
+
+// RemoveConst takes the constant v out of g.
+func (g *Graph) RemoveConst(v *Value) {
+	if i := slices.Index(g.consts, v); i >= 0 {
+		g.consts = slices.Delete(g.consts, i, i+1)
+	}
+}
+
+// RemoveInput takes v out of g's inputs; a constant stays an initializer.
+func (g *Graph) RemoveInput(v *Value) {
+	if i := slices.Index(g.Inputs, v); i >= 0 {
+		g.Inputs = slices.Delete(g.Inputs, i, i+1)
+	}
+}
+
+// freeName returns hint, or hint and the smallest number that no value has taken.
+func (m *Model) freeName(hint string) string {
+	if m.names == nil {
+		m.names = map[string]int{}
+		for v := range m.Values() {
+			m.names[v.Name]++
+		}
+	}
+	name := hint
+	for m.names[name] > 0 {
+		name = hint + strconv.Itoa(m.names[hint])
+		m.names[hint]++
+	}
+	m.names[name]++
+	return name
+}

@@ -1,0 +1,230 @@
+package ir
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+)
+
+// spoolAbove is the size from which an intermediate result goes to a file: below
+// it a buffer is cheaper, above it memory would grow with the model.
+const spoolAbove = 1 << 20
+
+// CopyBuffer is the size of the blocks in which payloads are read and written:
+// larger ones are not faster, and two fit into a core's second-level cache.
+const CopyBuffer = 1 << 20
+
+// An Eval opens tensors. Results that a further recipe needs are computed once:
+// small ones are kept in memory, larger ones in temporary files of dir.
+type Eval struct {
+	dir string
+
+	mu   sync.Mutex
+	made map[*Recipe]*result
+}
+
+type result struct {
+	once  sync.Once
+	outs  []io.ReaderAt
+	files []*os.File
+	err   error
+}
+
+// NewEval returns an Eval that spools into dir, or into the system's temporary
+// folder where dir is empty. The caller closes it.
+func NewEval(dir string) *Eval {
+	return &Eval{dir: dir, made: map[*Recipe]*result{}}
+}
+
+// Open returns t's payload. It costs nothing for a payload in a file or in memory
+// and for views; any other recipe runs at its first Open.
+func (e *Eval) Open(ctx context.Context, t *Tensor) (io.ReaderAt, error) {
+	switch s := t.Source.(type) {
+	case Mem:
+		return bytes.NewReader(s), nil
+	case Span:
+		return io.NewSectionReader(s.R, s.Off, t.Bytes()), nil
+	case Output:
+		if s.Of.View != nil {
+			return e.view(ctx, s.Of)
+		}
+		return e.output(ctx, s)
+	}
+	return nil, fmt.Errorf("tensor %q has no payload that can be read", t.Name)
+}
+
+// ReadAll returns t's whole payload; it is meant for small tensors.
+func (e *Eval) ReadAll(ctx context.Context, t *Tensor) ([]byte, error) {
+	r, err := e.Open(ctx, t)
+	if err != nil {
+		return nil, err
+	}
+	b := make([]byte, t.Bytes())
+	if err := ReadFull(r, b, 0); err != nil {
+		return nil, fmt.Errorf("tensor %q: %w", t.Name, err)
+	}
+	return b, nil
+}
+
+// ReadFull fills b from off, or says that the payload is short.
+func ReadFull(r io.ReaderAt, b []byte, off int64) error {
+	n, err := r.ReadAt(b, off)
+	if n == len(b) {
+		return nil
+	}
+	if errors.Is(err, io.EOF) {
+		return fmt.Errorf("payload ends %d bytes early: %w", len(b)-n, io.ErrUnexpectedEOF)
+	}
+	return err
+}
+
+// Run runs r into out, one writer an output, and checks that each got exactly the
+// bytes its Spec declares.
+func (e *Eval) Run(ctx context.Context, r *Recipe, out []io.Writer) error {
+	counted := make([]*counter, len(r.Out))
+	ws := make([]io.Writer, len(r.Out))
+	for i := range r.Out {
+		counted[i] = &counter{w: out[i]}
+		ws[i] = counted[i]
+	}
+	if err := e.run(ctx, r, ws); err != nil {
+		return fmt.Errorf("%s: tensor %q: %w", r.Name, r.Out[0].Name, err)
+	}
+	for i, s := range r.Out {
+		if counted[i].n != s.Bytes() {
+			return fmt.Errorf("%s: tensor %q: wrote %d bytes, declared %d", r.Name, s.Name, counted[i].n, s.Bytes())
+		}
+	}
+	return nil
+}
+
+func (e *Eval) run(ctx context.Context, r *Recipe, out []io.Writer) error {
+	if r.View != nil {
+		v, err := e.view(ctx, r)
+		if err != nil {
+			return err
+		}
+		return Copy(ctx, out[0], v, r.Out[0].Bytes())
+	}
+	in, err := e.inputs(ctx, r)
+	if err != nil {
+		return err
+	}
+	return r.Run(ctx, in, out)
+}
+
+// Copy writes the first n bytes of r to w in blocks, and stops when ctx ends.
+func Copy(ctx context.Context, w io.Writer, r io.ReaderAt, n int64) error {
+	buf := make([]byte, min(n, CopyBuffer))
+	for off := int64(0); off < n; off += int64(len(buf)) {
+		buf = buf[:min(n-off, int64(len(buf)))]
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if err := ReadFull(r, buf, off); err != nil {
+			return err
+		}
+		if _, err := w.Write(buf); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Close removes the temporary files.
+func (e *Eval) Close() error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	var errs []error
+	for _, r := range e.made {
+		for _, f := range r.files {
+			errs = append(errs, f.Close())
+			if err := os.Remove(f.Name()); err != nil && !errors.Is(err, os.ErrNotExist) {
+				errs = append(errs, err)
+			}
+		}
+	}
+	clear(e.made)
+	return errors.Join(errs...)
+}
+
+func (e *Eval) inputs(ctx context.Context, r *Recipe) ([]io.ReaderAt, error) {
+	in := make([]io.ReaderAt, len(r.In))
+	for i, t := range r.In {
+		var err error
+		if in[i], err = e.Open(ctx, t); err != nil {
+			return nil, err
+		}
+	}
+	return in, nil
+}
+
+func (e *Eval) view(ctx context.Context, r *Recipe) (io.ReaderAt, error) {
+	in, err := e.inputs(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	return io.NewSectionReader(r.View(in), 0, r.Out[0].Bytes()), nil
+}
+
+func (e *Eval) output(ctx context.Context, o Output) (io.ReaderAt, error) {
+	e.mu.Lock()
+	res := e.made[o.Of]
+	if res == nil {
+		res = &result{}
+		e.made[o.Of] = res
+	}
+	e.mu.Unlock()
+	res.once.Do(func() { res.err = e.keep(ctx, o.Of, res) })
+	if res.err != nil {
+		return nil, res.err
+	}
+	return res.outs[o.Index], nil
+}
+
+// keep runs r and holds on to every output.
+func (e *Eval) keep(ctx context.Context, r *Recipe, res *result) error {
+	ws := make([]io.Writer, len(r.Out))
+	for i, s := range r.Out {
+		if s.Bytes() < spoolAbove {
+			b := &memory{}
+			ws[i], res.outs = b, append(res.outs, b)
+			continue
+		}
+		f, err := os.CreateTemp(e.dir, ".mcompress-spool-*")
+		if err != nil {
+			return err
+		}
+		// Unlinked at once where the system allows it, so that not even a kill leaves it behind.
+		_ = os.Remove(f.Name())
+		res.files = append(res.files, f)
+		ws[i], res.outs = f, append(res.outs, io.NewSectionReader(f, 0, s.Bytes()))
+	}
+	return e.Run(ctx, r, ws)
+}
+
+type memory struct{ b []byte }
+
+func (m *memory) Write(p []byte) (int, error) {
+	m.b = append(m.b, p...)
+	return len(p), nil
+}
+
+func (m *memory) ReadAt(p []byte, off int64) (int, error) {
+	return bytes.NewReader(m.b).ReadAt(p, off)
+}
+
+type counter struct {
+	w io.Writer
+	n int64
+}
+
+func (c *counter) Write(p []byte) (int, error) {
+	n, err := c.w.Write(p)
+	c.n += int64(n)
+	return n, err
+}

@@ -1,0 +1,90 @@
+package ir
+
+import "errors"
+
+// Sort puts g's nodes, and those of its subgraphs, into topological order. Nodes
+// that are in order already stay where they are. It fails on a cycle.
+func (g *Graph) Sort() error {
+	s := sorter{state: map[*Node]int{}}
+	var nodes []*Node
+	for n := range g.Nodes() {
+		nodes = append(nodes, n)
+		for sub := range n.Subgraphs() {
+			if err := sub.Sort(); err != nil {
+				return err
+			}
+		}
+	}
+	for _, n := range nodes {
+		if err := s.visit(g, n); err != nil {
+			return err
+		}
+	}
+	g.first, g.last = nil, nil
+	for _, n := range s.order {
+		g.Append(n)
+	}
+	return nil
+}
+
+const (
+	entered = 1
+	done    = 2
+)
+
+// ErrCycle says that a graph's nodes depend on each other in a circle.
+var ErrCycle = errors.New("its nodes form a cycle")
+
+type sorter struct {
+	state map[*Node]int
+	order []*Node
+}
+
+// visit is iterative: chains of a hundred thousand nodes are real.
+func (s *sorter) visit(g *Graph, root *Node) error {
+	stack := []*Node{root}
+	for len(stack) > 0 {
+		n := stack[len(stack)-1]
+		switch s.state[n] {
+		case done:
+			stack = stack[:len(stack)-1]
+		case entered:
+			s.state[n] = done
+			s.order = append(s.order, n)
+			stack = stack[:len(stack)-1]
+		default:
+			s.state[n] = entered
+			// Pushed in reverse, so that they are visited in input order.
+			before := n.before(g, nil)
+			for i := len(before) - 1; i >= 0; i-- {
+				switch s.state[before[i]] {
+				case entered:
+					return ErrCycle
+				case 0:
+					stack = append(stack, before[i])
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// before appends the nodes of g that make what n, or a node in its subgraphs, reads.
+func (n *Node) before(g *Graph, out []*Node) []*Node {
+	for _, v := range n.inputs {
+		if v != nil && v.producer != nil && v.graph == g {
+			out = append(out, v.producer)
+		}
+	}
+	for sub := range n.Subgraphs() {
+		for _, v := range sub.Outputs {
+			if v.producer != nil && v.graph == g {
+				out = append(out, v.producer)
+			}
+		}
+		for m := range sub.Nodes() {
+			out = m.before(g, out)
+		}
+	}
+	return out
+}

@@ -1,0 +1,116 @@
+package ir
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"math"
+	"math/bits"
+	"strings"
+)
+
+// A Spec is what is known of a tensor before any of its bytes are read.
+type Spec struct {
+	Name  string
+	DType DType
+	Shape []int64 // no symbolic dimensions; empty for a scalar
+}
+
+// Elems is the number of elements.
+func (s Spec) Elems() int64 {
+	n := int64(1)
+	for _, d := range s.Shape {
+		n *= d
+	}
+	return n
+}
+
+// Bytes is the exact size of the payload; sub-byte types are packed over the
+// whole tensor. It is 0 for strings.
+func (s Spec) Bytes() int64 { return (s.Elems()*s.DType.Bits() + 7) / 8 }
+
+// Valid reports dimensions that are negative or whose payload no file can hold.
+func (s Spec) Valid() error {
+	n := uint64(1)
+	for _, d := range s.Shape {
+		if d < 0 {
+			return fmt.Errorf("dimension %d is negative", d)
+		}
+		hi, lo := bits.Mul64(n, uint64(d))
+		if hi != 0 || lo > math.MaxInt64/128 {
+			return fmt.Errorf("shape %v holds too many elements", s.Shape)
+		}
+		n = lo
+	}
+	return nil
+}
+
+// String is the type in ONNX's text syntax, for example float[2,3].
+func (s Spec) String() string {
+	if len(s.Shape) == 0 {
+		return s.DType.String()
+	}
+	dims := make([]string, len(s.Shape))
+	for i, d := range s.Shape {
+		dims[i] = fmt.Sprint(d)
+	}
+	return s.DType.String() + "[" + strings.Join(dims, ",") + "]"
+}
+
+// A Tensor is a constant: a Spec and where its bytes come from. A pass never
+// changes a tensor, it makes a new one.
+type Tensor struct {
+	Spec
+	Source Source
+	Origin any // how the file encoded it; only the package that read it looks inside
+}
+
+// A Source says where a payload lies: Mem, Span or Output. A string tensor has none.
+type Source interface{ source() }
+
+// Mem is a payload held in memory, little-endian as ONNX's raw_data.
+type Mem []byte
+
+// A Span is a payload inside a file, little-endian as ONNX's raw_data.
+type Span struct {
+	R   io.ReaderAt
+	Off int64
+}
+
+// An Output is one result of a Recipe that has not run yet.
+type Output struct {
+	Of    *Recipe
+	Index int
+}
+
+func (Mem) source()    {}
+func (Span) source()   {}
+func (Output) source() {}
+
+// A Recipe says how tensors are made from tensors. Passes build recipes; only the
+// writer runs them. Its outputs' sizes are exact before any byte is read, as file
+// offsets are laid out from them.
+type Recipe struct {
+	Name string
+	In   []*Tensor
+	Out  []Spec
+	Work int64 // most bytes Run holds at once, its inputs not counted
+
+	// Run reads the inputs and writes each output once, in order. An output that
+	// nobody asked for is discarded.
+	Run func(ctx context.Context, in []io.ReaderAt, out []io.Writer) error
+
+	// View, where set, stands in for Run: random access to the single output,
+	// computed from the inputs as it is read. It keeps chains of elementwise
+	// recipes free of intermediate copies.
+	View func(in []io.ReaderAt) io.ReaderAt
+}
+
+// Derive returns one tensor for each of r's outputs.
+func (r *Recipe) Derive() []*Tensor {
+	ts := make([]*Tensor, len(r.Out))
+	for i, s := range r.Out {
+		ts[i] = &Tensor{Spec: s, Source: Output{r, i}}
+	}
+	return ts
+}
