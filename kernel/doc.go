@@ -1,0 +1,25 @@
+// Package kernel holds the inner loops over numbers: range finding, quantization, conversion,
+// ranking, transposition and the building blocks of sparse forms.
+//
+// Slices go in and slices come out. It must not know tensors, files, models, goroutines or
+// options, so that every loop can be fuzzed alone. Results do not depend on the CPU: each
+// kernel has a plain Go twin (suffix Go), the AVX2 code in bulk_amd64.s equals it bit for bit,
+// and `-tags noasm` builds the twins alone. Wrong lengths are bugs of the caller and panic.
+package kernel
+
+import "fmt"
+
+// checkLen panics unless a slice called name has the length want.
+func checkLen(name string, got, want int) {
+	if got != want {
+		panic(fmt.Sprintf("kernel: length of %s is %d, want %d", name, got, want))
+	}
+}
+
+// checkRows panics unless n elements are whole rows of cols columns.
+func checkRows(n, cols int) {
+	if n == 0 || (cols > 0 && n%cols == 0) {
+		return
+	}
+	panic(fmt.Sprintf("kernel: %d elements are not whole rows of %d columns", n, cols))
+}

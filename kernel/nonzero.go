@@ -1,0 +1,88 @@
+package kernel
+
+import (
+	"encoding/binary"
+	"fmt"
+)
+
+// NonZero sets bit i of mask, least significant bit first, where element i of data has any bit
+// set, so that -0.0 and NaN count as values, and clears the others. It returns how many are
+// set. Elements are little endian, of 1, 2, 4 or 8 bytes; mask has one bit for each, rounded up
+// to bytes.
+func NonZero(mask, data []byte, size int) int {
+	count := elements(data, size)
+	checkLen("mask", len(mask), (count+7)/8)
+	n, set := nonZeroBulk(mask, data, size)
+	return set + nonZeroGo(mask[n/8:], data[n*size:], size)
+}
+
+// Compress appends to dst the elements of data that NonZero marks, in their order.
+func Compress(dst, data []byte, size int) []byte {
+	elements(data, size)
+	n, dst := compressBulk(dst, data, size)
+	return compressGo(dst, data[n*size:], size)
+}
+
+// Expand undoes NonZero and Compress: it fills dst with the next element of values where mask
+// has a bit set, and with zeros elsewhere. It returns how many bytes of values it used; values
+// must hold one element for every bit.
+func Expand(dst, mask, values []byte, size int) (used int) {
+	count := elements(dst, size)
+	checkLen("mask", len(mask), (count+7)/8)
+	for i := range count {
+		to := dst[i*size : (i+1)*size]
+		if mask[i/8]>>(i%8)&1 == 0 {
+			clear(to)
+			continue
+		}
+		copy(to, values[used:used+size])
+		used += size
+	}
+	return used
+}
+
+// elements returns how many elements of the given size data holds.
+func elements(data []byte, size int) int {
+	if size != 1 && size != 2 && size != 4 && size != 8 {
+		panic(fmt.Sprintf("kernel: elements of %d bytes", size))
+	}
+	if len(data)%size != 0 {
+		panic(fmt.Sprintf("kernel: %d bytes are not whole elements of %d", len(data), size))
+	}
+	return len(data) / size
+}
+
+func nonZeroGo(mask, data []byte, size int) int {
+	count := 0
+	clear(mask)
+	for i := 0; len(data) > 0; i++ {
+		if load(data, size) != 0 {
+			mask[i/8] |= 1 << (i % 8)
+			count++
+		}
+		data = data[size:]
+	}
+	return count
+}
+
+func compressGo(dst, data []byte, size int) []byte {
+	for ; len(data) > 0; data = data[size:] {
+		if load(data, size) != 0 {
+			dst = append(dst, data[:size]...)
+		}
+	}
+	return dst
+}
+
+func load(data []byte, size int) uint64 {
+	switch size {
+	case 1:
+		return uint64(data[0])
+	case 2:
+		return uint64(binary.LittleEndian.Uint16(data))
+	case 4:
+		return uint64(binary.LittleEndian.Uint32(data))
+	default:
+		return binary.LittleEndian.Uint64(data)
+	}
+}

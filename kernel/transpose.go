@@ -1,0 +1,75 @@
+package kernel
+
+import "fmt"
+
+// transposeTile is the side of the squares that a transposition goes by, so that the cache
+// lines of both sides are used up while they are near.
+const transposeTile = 32
+
+// TransposeBytes writes the rows×cols matrix src as the cols×rows matrix dst. They must not
+// overlap.
+func TransposeBytes(dst, src []byte, rows, cols int) {
+	checkLen("src", len(src), rows*cols)
+	checkLen("dst", len(dst), rows*cols)
+	TransposeBytesInto(dst, rows, src, cols, rows, cols)
+}
+
+// TransposeBytesInto transposes a rows×cols window: src[r*srcStride+c] goes to
+// dst[c*dstStride+r]. Bytes of dst outside the window are not touched.
+func TransposeBytesInto(dst []byte, dstStride int, src []byte, srcStride, rows, cols int) {
+	checkWindow("src", len(src), srcStride, rows, cols)
+	checkWindow("dst", len(dst), dstStride, cols, rows)
+	doneRows, doneCols := transposeBytesBulk(dst, dstStride, src, srcStride, rows, cols)
+	transposeRest(dst, dstStride, src, srcStride, rows, cols, doneRows, doneCols)
+}
+
+// Transpose is TransposeBytes for elements of any type.
+func Transpose[T any](dst, src []T, rows, cols int) {
+	checkLen("src", len(src), rows*cols)
+	checkLen("dst", len(dst), rows*cols)
+	transposeGo(dst, rows, src, cols, rows, cols)
+}
+
+// TransposeInto is TransposeBytesInto for elements of any type; strides count elements.
+func TransposeInto[T any](dst []T, dstStride int, src []T, srcStride, rows, cols int) {
+	checkWindow("src", len(src), srcStride, rows, cols)
+	checkWindow("dst", len(dst), dstStride, cols, rows)
+	transposeGo(dst, dstStride, src, srcStride, rows, cols)
+}
+
+// checkWindow panics unless n elements hold rows of cols elements that start stride apart.
+func checkWindow(name string, n, stride, rows, cols int) {
+	if rows < 0 || cols < 0 || stride < cols {
+		panic(fmt.Sprintf("kernel: %s: no %d×%d window of stride %d", name, rows, cols, stride))
+	}
+	if rows > 0 && cols > 0 && n < (rows-1)*stride+cols {
+		panic(fmt.Sprintf("kernel: %s: %d elements, too few for a %d×%d window of stride %d", name, n, rows, cols, stride))
+	}
+}
+
+// transposeRest does what is right of doneCols, then what is below doneRows and left of it.
+func transposeRest[T any](dst []T, dstStride int, src []T, srcStride, rows, cols, doneRows, doneCols int) {
+	if doneCols < cols {
+		transposeGo(dst[doneCols*dstStride:], dstStride, src[doneCols:], srcStride, rows, cols-doneCols)
+	}
+	if doneRows < rows {
+		transposeGo(dst[doneRows:], dstStride, src[doneRows*srcStride:], srcStride, rows-doneRows, doneCols)
+	}
+}
+
+func transposeGo[T any](dst []T, dstStride int, src []T, srcStride, rows, cols int) {
+	for r := 0; r < rows; r += transposeTile {
+		for c := 0; c < cols; c += transposeTile {
+			h, w := min(transposeTile, rows-r), min(transposeTile, cols-c)
+			transposeTileGo(dst[c*dstStride+r:], dstStride, src[r*srcStride+c:], srcStride, h, w)
+		}
+	}
+}
+
+func transposeTileGo[T any](dst []T, dstStride int, src []T, srcStride, rows, cols int) {
+	for c := range cols {
+		for r, out := 0, dst[c*dstStride:]; r < rows; r++ {
+			out[r] = src[r*srcStride+c]
+		}
+	}
+}
