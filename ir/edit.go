@@ -86,7 +86,7 @@ func (n *Node) Remove() {
 	n.graph, n.prev, n.next = nil, nil, nil
 	for _, v := range n.Outputs {
 		if v != nil {
-			v.producer = nil
+			v.producer, v.removed = nil, true
 		}
 	}
 }
@@ -121,6 +121,7 @@ func (v *Value) Drop() {
 func (g *Graph) RemoveConst(v *Value) {
 	if i := slices.Index(g.consts, v); i >= 0 {
 		g.consts = slices.Delete(g.consts, i, i+1)
+		v.removed = !v.IsInput()
 	}
 }
 

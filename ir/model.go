@@ -1,6 +1,9 @@
 package ir
 
-import "iter"
+import (
+	"context"
+	"iter"
+)
 
 // A Model is one ONNX model: a main graph and the functions its nodes may call.
 type Model struct {
@@ -21,9 +24,11 @@ type Opset struct {
 	Extra   any
 }
 
-// An Entry is a key and its value in metadata_props.
+// An Entry is a key and its value in metadata_props. Where Late is set it gives the
+// value when the file is written; Value then only holds its place, at the same length.
 type Entry struct {
 	Key, Value string
+	Late       func(context.Context) (string, error)
 	Extra      any
 }
 
@@ -36,6 +41,7 @@ type Graph struct {
 	Inputs, Outputs []*Value
 	Outer           *Graph // the graph whose values this subgraph may read; nil for a main graph or function body
 	Owner           *Node  // the node that holds this subgraph; nil likewise
+	Sorted          bool // its nodes are in topological order because Sort put them there
 	Extra           any
 
 	model       *Model
@@ -137,6 +143,7 @@ type Value struct {
 	graph    *Graph
 	producer *Node
 	uses     []Use
+	removed  bool
 }
 
 // A Use is one appearance of a value: an input of a node, also of one in a
@@ -217,6 +224,9 @@ func (g *Graph) Nodes() iter.Seq[*Node] {
 	}
 }
 
+// Last is g's last node, nil if it has none.
+func (g *Graph) Last() *Node { return g.last }
+
 // Graph is the graph n stands in, nil once it was removed.
 func (n *Node) Graph() *Graph { return n.graph }
 
@@ -281,6 +291,9 @@ func (v *Value) Graph() *Graph { return v.graph }
 
 // Uses are the places v is read; they follow SetInput and ReplaceUses.
 func (v *Value) Uses() []Use { return v.uses }
+
+// Removed reports whether v's node or constant was taken out of the graph.
+func (v *Value) Removed() bool { return v.removed }
 
 // IsInput reports whether v is among its graph's inputs.
 func (v *Value) IsInput() bool {

@@ -20,7 +20,7 @@ func (g *Graph) Sort() error {
 			return err
 		}
 	}
-	g.first, g.last = nil, nil
+	g.first, g.last, g.Sorted = nil, nil, true
 	for _, n := range s.order {
 		g.Append(n)
 	}

@@ -1,0 +1,162 @@
+package onnx
+
+import (
+	"github.com/mcompress/mcompress/ir"
+)
+
+// A protoGraph is a graph as it stands in the file, its edges still names.
+type protoGraph struct {
+	name            string
+	nodes           []*protoNode
+	inputs, outputs []protoInfo
+	infos           []protoInfo
+	params, results []string // a function's inputs and outputs
+	tensors         []*ir.Tensor
+	sparse          []protoSparse
+	rest            extra
+}
+
+type protoInfo struct {
+	name string
+	typ  *ir.Type
+	raw  extra // the whole field
+}
+
+type protoSparse struct {
+	tensor *ir.Tensor
+	raw    extra
+}
+
+// A graphExtra is what writing a graph back needs: its value infos as they came,
+// the places of lifted constants, and fields of no interest.
+type graphExtra struct {
+	inputs, outputs map[string]info // by name
+	infos           []info
+	lifted          []*constNode
+	rest            extra
+}
+
+// An info is a ValueInfoProto. It is written back as it came as long as the value
+// still has the type it gave.
+type info struct {
+	value *ir.Value
+	typ   *ir.Type
+	raw   extra
+}
+
+// A constNode is the origin of a lifted Constant node: the node itself, and the
+// node of the graph it followed.
+type constNode struct {
+	value  *ir.Value
+	node   *ir.Node
+	tensor *ir.Tensor
+	after  *ir.Node
+}
+
+// A sparseInit is the origin of a sparse initializer.
+type sparseInit struct {
+	tensor *ir.Tensor
+	raw    extra
+}
+
+func (d *decoder) graph(into *ir.Graph, f field, outer *scope) error {
+	g := &protoGraph{}
+	err := d.each(f.off, f.end, func(f field) error { return d.graphField(g, f) })
+	if err != nil {
+		return err
+	}
+	into.Name = g.name
+	return d.build(into, g, outer, f.at)
+}
+
+func (d *decoder) graphField(g *protoGraph, f field) error {
+	switch f.num {
+	case graphNode:
+		return d.node(g, f)
+	case graphName:
+		return d.text(&g.name, &g.rest, f)
+	case graphInitializer:
+		t, err := d.tensor(f.off, f.end)
+		g.tensors = append(g.tensors, t)
+		return err
+	case graphSparse:
+		return d.sparseInitializer(g, f)
+	case graphInput:
+		return d.info(&g.inputs, f)
+	case graphOutput:
+		return d.info(&g.outputs, f)
+	case graphValueInfo:
+		return d.info(&g.infos, f)
+	}
+	return d.add(&g.rest, f)
+}
+
+func (d *decoder) sparseInitializer(g *protoGraph, f field) error {
+	_, t, err := d.sparse(f.off, f.end)
+	if err != nil {
+		return err
+	}
+	s := protoSparse{tensor: t}
+	g.sparse = append(g.sparse, s)
+	return d.add(&g.sparse[len(g.sparse)-1].raw, f)
+}
+
+func (d *decoder) info(to *[]protoInfo, f field) error {
+	var i protoInfo
+	err := d.each(f.off, f.end, func(f field) (err error) {
+		switch f.num {
+		case infoName:
+			i.name, err = d.string(f)
+		case infoType:
+			i.typ, err = d.typ(f)
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	*to = append(*to, i)
+	return d.add(&(*to)[len(*to)-1].raw, f)
+}
+
+// typ reads a TypeProto; only tensor types are represented, nil stands for others.
+func (d *decoder) typ(f field) (*ir.Type, error) {
+	var t *ir.Type
+	err := d.each(f.off, f.end, func(f field) error {
+		if f.num != typeTensor {
+			return nil
+		}
+		t = &ir.Type{}
+		return d.each(f.off, f.end, func(f field) error {
+			switch f.num {
+			case tensorElem:
+				t.Elem = ir.DType(min(f.v, 0xff))
+			case tensorShape:
+				t.Shape = []ir.Dim{}
+				return d.shape(t, f)
+			}
+			return nil
+		})
+	})
+	return t, err
+}
+
+func (d *decoder) shape(t *ir.Type, f field) error {
+	return d.each(f.off, f.end, func(f field) error {
+		if f.num != shapeDim {
+			return nil
+		}
+		dim := ir.Dim{N: -1}
+		err := d.each(f.off, f.end, func(f field) (err error) {
+			switch f.num {
+			case dimValue:
+				dim.N = int64(f.v)
+			case dimParam:
+				dim.Param, err = d.string(f)
+			}
+			return err
+		})
+		t.Shape = append(t.Shape, dim)
+		return err
+	})
+}

@@ -1,0 +1,201 @@
+package onnx
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+
+	"google.golang.org/protobuf/encoding/protowire"
+
+	"github.com/mcompress/mcompress/ir"
+)
+
+// A protoNode is a node whose edges are still names; subgraphs are read when the
+// names around them are known.
+type protoNode struct {
+	node    *ir.Node
+	in, out []string
+	subs    []protoSub
+	sparse  *ir.Tensor // the dense form of a sparse_tensor attribute
+	at      int64
+}
+
+type protoSub struct {
+	attr *ir.Attr
+	f    field
+}
+
+func (d *decoder) node(g *protoGraph, f field) error {
+	p := &protoNode{node: &ir.Node{}, at: f.at}
+	var x extra
+	err := d.each(f.off, f.end, func(f field) error {
+		switch f.num {
+		case nodeInput:
+			return d.names(&p.in, f)
+		case nodeOutput:
+			return d.names(&p.out, f)
+		case nodeName:
+			return d.text(&p.node.Name, &x, f)
+		case nodeOp:
+			return d.text(&p.node.Op.Type, &x, f)
+		case nodeDomain:
+			return d.text(&p.node.Op.Domain, &x, f)
+		case nodeOverload:
+			return d.text(&p.node.Op.Overload, &x, f)
+		case nodeAttribute:
+			return d.attr(p, f)
+		}
+		return d.add(&x, f)
+	})
+	p.node.Extra = x
+	g.nodes = append(g.nodes, p)
+	return err
+}
+
+// maxList is the size up to which a list attribute is decoded; longer ones, as tree
+// ensembles have, only ride along.
+const maxList = 64 << 10
+
+func (d *decoder) attr(p *protoNode, f field) error {
+	a := &ir.Attr{}
+	x := extra{}
+	err := d.each(f.off, f.end, func(f field) error { return d.attrField(p, a, &x, f) })
+	a.Extra = x
+	p.node.Attrs = append(p.node.Attrs, a)
+	return err
+}
+
+func (d *decoder) attrField(p *protoNode, a *ir.Attr, x *extra, f field) (err error) {
+	switch f.num {
+	case attrName:
+		return d.text(&a.Name, x, f)
+	case attrType:
+		if f.v == 0 || f.v > 0xff {
+			return d.add(x, f) // explicitly undefined, or newer than this program
+		}
+		a.Type = ir.AttrType(f.v)
+		return nil
+	case attrT:
+		if a.Tensor != nil {
+			return d.fail(f.at, "an attribute holds two tensors")
+		}
+		a.Tensor, err = d.tensor(f.off, f.end)
+		return err
+	case attrTensors:
+		t, err := d.tensor(f.off, f.end)
+		a.Tensors = append(a.Tensors, t)
+		return err
+	case attrG, attrGraphs:
+		p.subs = append(p.subs, protoSub{a, f})
+		return d.want(f, protowire.BytesType)
+	case attrSparse:
+		if a.Sparse, p.sparse, err = d.sparse(f.off, f.end); err != nil {
+			return err
+		}
+	case attrRef:
+		a.Ref, err = d.string(f)
+	default:
+		err = d.scalar(a, f)
+	}
+	if err != nil {
+		return err
+	}
+	return d.add(x, f)
+}
+
+// scalar decodes numbers and strings, alone and in lists. The field rides along too.
+func (d *decoder) scalar(a *ir.Attr, f field) (err error) {
+	if f.len() > maxList {
+		return nil
+	}
+	switch f.num {
+	case attrF:
+		a.F = math.Float32frombits(uint32(f.v))
+	case attrI:
+		a.I = int64(f.v)
+	case attrS:
+		a.S, err = d.string(f)
+	case attrStrings:
+		return d.names(&a.Strings, f)
+	case attrInts:
+		return d.ints(f, func(v uint64) { a.Ints = append(a.Ints, int64(v)) })
+	case attrFloats:
+		return d.floats(a, f)
+	}
+	return err
+}
+
+func (d *decoder) floats(a *ir.Attr, f field) error {
+	if f.typ == protowire.Fixed32Type {
+		a.Floats = append(a.Floats, math.Float32frombits(uint32(f.v)))
+		return nil
+	}
+	b, err := d.bytes(f.off, f.end)
+	if err != nil {
+		return err
+	}
+	for ; len(b) >= 4; b = b[4:] {
+		a.Floats = append(a.Floats, math.Float32frombits(binary.LittleEndian.Uint32(b)))
+	}
+	return nil
+}
+
+// lift returns the tensor that a Constant node stands for, or nil if the node is no
+// plain constant: its value may be a function's attribute, for example.
+func (p *protoNode) lift() *ir.Tensor {
+	n := p.node
+	if !n.Op.Is("Constant") || len(p.in) > 0 || len(p.out) != 1 || p.out[0] == "" || len(n.Attrs) != 1 {
+		return nil
+	}
+	a := n.Attrs[0]
+	if a.Ref != "" {
+		return nil
+	}
+	switch a.Name {
+	case "value":
+		return a.Tensor
+	case "sparse_value":
+		return p.sparse
+	case "value_float":
+		return constant(ir.Float, nil, binary.LittleEndian.AppendUint32(nil, math.Float32bits(a.F)))
+	case "value_int":
+		return constant(ir.Int64, nil, binary.LittleEndian.AppendUint64(nil, uint64(a.I)))
+	case "value_floats":
+		var b []byte
+		for _, f := range a.Floats {
+			b = binary.LittleEndian.AppendUint32(b, math.Float32bits(f))
+		}
+		return list(a, ir.Float, len(a.Floats), b)
+	case "value_ints":
+		var b []byte
+		for _, i := range a.Ints {
+			b = binary.LittleEndian.AppendUint64(b, uint64(i))
+		}
+		return list(a, ir.Int64, len(a.Ints), b)
+	case "value_string":
+		return &ir.Tensor{Spec: ir.Spec{DType: ir.String}}
+	case "value_strings":
+		return &ir.Tensor{Spec: ir.Spec{DType: ir.String, Shape: []int64{int64(len(a.Strings))}}}
+	}
+	return nil
+}
+
+// list is nil for a list that was too long to decode.
+func list(a *ir.Attr, dt ir.DType, n int, b []byte) *ir.Tensor {
+	size := int64(0)
+	for _, c := range a.Extra.(extra) {
+		size += c.n
+	}
+	if size > maxList {
+		return nil
+	}
+	return constant(dt, []int64{int64(n)}, b)
+}
+
+func constant(dt ir.DType, shape []int64, b []byte) *ir.Tensor {
+	return &ir.Tensor{Spec: ir.Spec{DType: dt, Shape: shape}, Source: ir.Mem(b)}
+}
+
+func (p *protoNode) what() string {
+	return fmt.Sprintf("node %q", p.node.Label())
+}

@@ -1,0 +1,234 @@
+package onnx
+
+import (
+	"fmt"
+	"strconv"
+
+	"google.golang.org/protobuf/encoding/protowire"
+
+	"github.com/mcompress/mcompress/ir"
+)
+
+// A form is the field a tensor's payload came in.
+type form uint8
+
+const (
+	formNone form = iota // no elements and no field
+	formRaw
+	formTyped
+	formExternal
+)
+
+// A tensorOrigin is what writing a tensor back needs beside its Spec and payload.
+type tensorOrigin struct {
+	form    form
+	rest    extra   // all fields but dims, data_type, name and the payload's
+	typed   []chunk // formTyped: the payload's fields as they stand in the file
+	entries extra   // formExternal: external_data entries of unknown keys
+	file    *source
+}
+
+// payload is where the pieces of a TensorProto's payload lie.
+type payload struct {
+	raw      *field
+	typed    map[num][]chunk // typed fields by number; adjacent ones form one chunk
+	external *external
+	outside  bool
+}
+
+// keepSmall is the size up to which a payload is read at once: scalars and shapes,
+// which passes look at.
+const keepSmall = 1 << 10
+
+func (d *decoder) tensor(off, end int64) (*ir.Tensor, error) {
+	t := &ir.Tensor{}
+	o := &tensorOrigin{}
+	p := payload{typed: map[num][]chunk{}}
+	err := d.each(off, end, func(f field) error { return d.tensorField(t, o, &p, f) })
+	if err != nil {
+		return nil, err
+	}
+	defer d.in(fmt.Sprintf("tensor %q", t.Name))()
+	if !t.DType.Known() {
+		return nil, d.fail(off, fmt.Sprintf("data_type %d is not known", t.DType))
+	}
+	if err := t.Valid(); err != nil {
+		return nil, d.fail(off, err.Error())
+	}
+	if err := d.payload(t, o, &p, off); err != nil {
+		return nil, err
+	}
+	t.Origin = o
+	return t, nil
+}
+
+func (d *decoder) tensorField(t *ir.Tensor, o *tensorOrigin, p *payload, f field) error {
+	switch f.num {
+	case tensorDims:
+		return d.ints(f, func(v uint64) { t.Shape = append(t.Shape, int64(v)) })
+	case tensorType:
+		if f.v > 0xff {
+			return d.fail(f.at, fmt.Sprintf("data_type %d is not known", int64(f.v)))
+		}
+		t.DType = ir.DType(f.v)
+		return nil
+	case tensorName:
+		return d.text(&t.Name, &o.rest, f)
+	case tensorRaw:
+		if p.raw != nil {
+			return d.fail(f.at, "raw_data appears twice")
+		}
+		p.raw = &f
+		return d.want(f, protowire.BytesType)
+	case tensorFloats, tensorInt32s, tensorInt64s, tensorDoubles, tensorUint64s, tensorStrings:
+		p.add(d.src, f)
+		return nil
+	case tensorExternal:
+		return d.externalEntry(o, p, f)
+	case tensorLocation:
+		if f.v == 1 {
+			p.outside = true
+			return nil
+		}
+	}
+	return d.add(&o.rest, f)
+}
+
+// add notes a typed field; one that follows another directly extends it.
+func (p *payload) add(src *source, f field) {
+	cs := p.typed[f.num]
+	if k := len(cs); k > 0 && cs[k-1].off+cs[k-1].n == f.at {
+		cs[k-1].n += f.end - f.at
+		return
+	}
+	p.typed[f.num] = append(cs, chunk{src: src, off: f.at, n: f.end - f.at})
+}
+
+func (d *decoder) externalEntry(o *tensorOrigin, p *payload, f field) error {
+	var key, value string
+	err := d.each(f.off, f.end, func(e field) (err error) {
+		switch e.num {
+		case entryKey:
+			key, err = d.string(e)
+		case entryValue:
+			value, err = d.string(e)
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if p.external == nil {
+		p.external = &external{length: -1}
+	}
+	if err := p.external.set(key, value); err != nil {
+		return d.fail(f.at, err.Error())
+	}
+	if key != "location" && key != "offset" && key != "length" {
+		return d.add(&o.entries, f)
+	}
+	return nil
+}
+
+// payload finds t's Source among p and checks its length against the Spec.
+func (d *decoder) payload(t *ir.Tensor, o *tensorOrigin, p *payload, off int64) error {
+	field := typedField(t.DType)
+	for n, cs := range p.typed {
+		if n != field {
+			return d.fail(cs[0].off, fmt.Sprintf("the payload of %s stands in a field of another type", t.Spec))
+		}
+	}
+	switch {
+	case p.outside:
+		return d.outside(t, o, p, off)
+	case p.raw != nil && len(p.typed) > 0:
+		return d.fail(off, "the payload is given twice, as raw_data and in a typed field")
+	case p.raw != nil:
+		return d.raw(t, o, *p.raw)
+	case len(p.typed) > 0:
+		o.form, o.typed = formTyped, p.typed[field]
+		return d.typed(t, o.typed, field)
+	case t.Elems() > 0:
+		return d.fail(off, fmt.Sprintf("%s has no data; the file was stripped of its weights", t.Spec))
+	}
+	t.Source = ir.Mem{}
+	return nil
+}
+
+func (d *decoder) outside(t *ir.Tensor, o *tensorOrigin, p *payload, off int64) error {
+	if p.external == nil {
+		return d.fail(off, "data_location is EXTERNAL, but external_data names no file")
+	}
+	span, err := d.folder.span(*p.external, t.Spec)
+	if err != nil {
+		return d.fail(off, err.Error())
+	}
+	o.form, o.file = formExternal, span.R.(*source)
+	t.Source = span
+	return nil
+}
+
+func (d *decoder) raw(t *ir.Tensor, o *tensorOrigin, f field) error {
+	if t.DType == ir.String {
+		return d.fail(f.at, "strings cannot be raw_data")
+	}
+	if n := t.Bytes(); f.len() != n {
+		return d.fail(f.at, fmt.Sprintf("raw_data has %d bytes, but %s takes %d", f.len(), t.Spec, n))
+	}
+	o.form = formRaw
+	return d.span(t, f.off)
+}
+
+// span sets t's source to the bytes at off: in memory if they are few.
+func (d *decoder) span(t *ir.Tensor, off int64) error {
+	if n := t.Bytes(); n <= keepSmall {
+		b, err := d.bytes(off, off+n)
+		t.Source = ir.Mem(b)
+		return err
+	}
+	t.Source = ir.Span{R: d.src, Off: off}
+	return nil
+}
+
+// ints reads a repeated integer field, packed or not.
+func (d *decoder) ints(f field, add func(uint64)) error {
+	if f.typ == protowire.VarintType {
+		add(f.v)
+		return nil
+	}
+	if f.typ != protowire.BytesType || f.len() > maxString {
+		return d.fail(f.at, "a list of integers is malformed")
+	}
+	b, err := d.bytes(f.off, f.end)
+	if err != nil {
+		return err
+	}
+	for len(b) > 0 {
+		v, k := protowire.ConsumeVarint(b)
+		if k < 0 {
+			return d.fail(f.at, "a list of integers is malformed")
+		}
+		add(v)
+		b = b[k:]
+	}
+	return nil
+}
+
+// typedField is the field that holds elements of type dt when raw_data does not.
+func typedField(dt ir.DType) num {
+	switch dt {
+	case ir.Float, ir.Complex64:
+		return tensorFloats
+	case ir.Double, ir.Complex128:
+		return tensorDoubles
+	case ir.Int64:
+		return tensorInt64s
+	case ir.Uint32, ir.Uint64:
+		return tensorUint64s
+	case ir.String:
+		return tensorStrings
+	}
+	return tensorInt32s
+}
+
+func quote(what, name string) string { return what + " " + strconv.Quote(name) }

@@ -1,0 +1,239 @@
+package onnx
+
+import (
+	"github.com/mcompress/mcompress/ir"
+)
+
+// An encoder lays out a model: everything but payloads becomes literal bytes.
+type encoder struct {
+	data *dataFile // where payloads of some size go, nil if they stay in the model file
+}
+
+// model encodes m. metadata_props come last, so that values which are known only at
+// the end do not hold up the rest.
+func (e *encoder) model(m *ir.Model) *rope {
+	r := &rope{}
+	if m.IRVersion != 0 {
+		r.varint(modelIRVersion, uint64(m.IRVersion))
+	}
+	r.extra(m.Extra)
+	for _, o := range m.Opsets {
+		r.message(modelOpset, opsetRope(o))
+	}
+	r.message(modelGraph, e.graph(m.Graph))
+	for _, f := range m.Functions {
+		r.message(modelFunctions, e.function(f))
+	}
+	for _, en := range m.Meta {
+		r.message(modelMeta, entryRope(en))
+	}
+	return r
+}
+
+func opsetRope(o ir.Opset) *rope {
+	r := &rope{}
+	r.extra(o.Extra)
+	r.optional(opsetDomain, o.Domain)
+	r.varint(opsetVersion, uint64(o.Version))
+	return r
+}
+
+func entryRope(en ir.Entry) *rope {
+	r := &rope{}
+	r.extra(en.Extra)
+	r.optional(entryKey, en.Key)
+	if en.Late == nil {
+		r.optional(entryValue, en.Value)
+		return r
+	}
+	r.head(entryValue, int64(len(en.Value)))
+	r.gap(part{late: en.Late, n: int64(len(en.Value))})
+	return r
+}
+
+func (e *encoder) function(f *ir.Function) *rope {
+	r := &rope{}
+	r.optional(functionName, f.ID.Type)
+	if fx, ok := f.Extra.(*functionExtra); ok {
+		r.extra(fx.rest)
+	}
+	for _, v := range f.Body.Inputs {
+		r.text(functionInput, v.Name)
+	}
+	for _, v := range f.Body.Outputs {
+		r.text(functionOutput, v.Name)
+	}
+	e.nodes(r, functionNode, f.Body)
+	for _, o := range f.Opsets {
+		r.message(functionOpset, opsetRope(o))
+	}
+	r.optional(functionDomain, f.ID.Domain)
+	r.optional(functionOverload, f.ID.Overload)
+	infos(r, functionInfo, f.Body)
+	return r
+}
+
+func (e *encoder) graph(g *ir.Graph) *rope {
+	r := &rope{}
+	e.nodes(r, graphNode, g)
+	r.optional(graphName, g.Name)
+	e.initializers(r, g)
+	x, _ := g.Extra.(*graphExtra)
+	if x == nil {
+		x = &graphExtra{}
+	}
+	for _, v := range g.Inputs {
+		r.info(graphInput, v, x.inputs[v.Name])
+	}
+	for _, v := range g.Outputs {
+		r.info(graphOutput, v, x.outputs[v.Name])
+	}
+	infos(r, graphValueInfo, g)
+	r.extra(x.rest)
+	return r
+}
+
+// initializers writes g's constants that do not stand as Constant nodes.
+func (e *encoder) initializers(r *rope, g *ir.Graph) {
+	for _, v := range g.Consts() {
+		switch x := v.Extra.(type) {
+		case *constNode:
+			if x.tensor == v.Const {
+				continue
+			}
+		case *sparseInit:
+			if x.tensor == v.Const {
+				r.chunks(x.raw)
+				continue
+			}
+		}
+		r.message(graphInitializer, e.tensor(v.Const, v.Name))
+	}
+}
+
+// nodes writes g's nodes, lifted Constant nodes at their old places. A function's
+// other constants come first, as functions have no initializers.
+func (e *encoder) nodes(r *rope, n num, g *ir.Graph) {
+	if g.Function() != nil && g.Outer == nil {
+		for _, v := range g.Consts() {
+			if c, ok := v.Extra.(*constNode); !ok || c.tensor != v.Const {
+				r.message(n, e.constant(v))
+			}
+		}
+	}
+	after := lifted(g)
+	for _, c := range after[nil] {
+		r.message(n, e.node(c.node, nil, []*ir.Value{c.value}))
+	}
+	for node := range g.Nodes() {
+		r.message(n, e.node(node, node.Inputs(), node.Outputs))
+		for _, c := range after[node] {
+			r.message(n, e.node(c.node, nil, []*ir.Value{c.value}))
+		}
+	}
+}
+
+// lifted gives the Constant nodes that still stand by the node they follow; those
+// whose neighbour is gone, or whose graph was sorted, come first.
+func lifted(g *ir.Graph) map[*ir.Node][]*constNode {
+	after := map[*ir.Node][]*constNode{}
+	x, ok := g.Extra.(*graphExtra)
+	if !ok {
+		return after
+	}
+	live := map[*ir.Value]bool{}
+	for _, v := range g.Consts() {
+		live[v] = true
+	}
+	for _, c := range x.lifted {
+		if !live[c.value] || c.value.Const != c.tensor {
+			continue
+		}
+		at := c.after
+		if at != nil && at.Graph() == nil || g.Sorted {
+			at = nil
+		}
+		after[at] = append(after[at], c)
+	}
+	return after
+}
+
+func (e *encoder) constant(v *ir.Value) *rope {
+	n := &ir.Node{Op: ir.OpID{Type: "Constant"}, Attrs: []*ir.Attr{ir.TensorAttr("value", v.Const)}}
+	return e.node(n, nil, []*ir.Value{v})
+}
+
+func (e *encoder) node(n *ir.Node, inputs, outputs []*ir.Value) *rope {
+	r := &rope{}
+	r.extra(n.Extra)
+	for _, v := range inputs {
+		r.text(nodeInput, name(v))
+	}
+	for _, v := range outputs {
+		r.text(nodeOutput, name(v))
+	}
+	r.optional(nodeName, n.Name)
+	r.optional(nodeOp, n.Op.Type)
+	for _, a := range n.Attrs {
+		r.message(nodeAttribute, e.attr(a))
+	}
+	r.optional(nodeDomain, n.Op.Domain)
+	r.optional(nodeOverload, n.Op.Overload)
+	return r
+}
+
+func name(v *ir.Value) string {
+	if v == nil {
+		return ""
+	}
+	return v.Name
+}
+
+// infos writes the value infos of values that no pass removed; one for a name that
+// nothing makes is kept as it came.
+func infos(r *rope, n num, g *ir.Graph) {
+	x, ok := g.Extra.(*graphExtra)
+	if !ok {
+		return
+	}
+	for _, i := range x.infos {
+		if !i.value.Removed() {
+			r.info(n, i.value, i)
+		}
+	}
+}
+
+// info writes a ValueInfoProto: as it came, or anew if v's type or name changed.
+func (r *rope) info(n num, v *ir.Value, i info) {
+	if i.raw != nil && i.typ == v.Type {
+		r.chunks(i.raw)
+		return
+	}
+	m := &rope{}
+	m.text(infoName, v.Name)
+	if v.Type != nil {
+		m.message(infoType, typeRope(v.Type))
+	}
+	r.message(n, m)
+}
+
+func typeRope(t *ir.Type) *rope {
+	tensor, outer := &rope{}, &rope{}
+	tensor.varint(tensorElem, uint64(t.Elem))
+	if t.Shape != nil {
+		shape := &rope{}
+		for _, d := range t.Shape {
+			dim := &rope{}
+			switch {
+			case d.Param != "":
+				dim.text(dimParam, d.Param)
+			case d.N >= 0:
+				dim.varint(dimValue, uint64(d.N))
+			}
+			shape.message(shapeDim, dim)
+		}
+		tensor.message(tensorShape, shape)
+	}
+	outer.message(typeTensor, tensor)
+	return outer
+}

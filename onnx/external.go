@@ -1,0 +1,124 @@
+package onnx
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"github.com/mcompress/mcompress/ir"
+)
+
+// external is what a TensorProto says of its payload outside of the model file.
+type external struct {
+	location       string
+	offset, length int64 // length is -1 where it is not stated
+}
+
+// set takes one entry of external_data. Keys other than these three ride along.
+func (e *external) set(key, value string) error {
+	var err error
+	switch key {
+	case "location":
+		e.location = value
+	case "offset":
+		e.offset, err = strconv.ParseInt(value, 10, 64)
+	case "length":
+		e.length, err = strconv.ParseInt(value, 10, 64)
+	}
+	if err != nil || e.offset < 0 || key == "length" && e.length < 0 {
+		return fmt.Errorf("external data %s %q is no size", key, value)
+	}
+	return nil
+}
+
+// A folder opens the data files beside a model, each once, and nothing outside of
+// the model's folder: os.Root refuses ../, absolute paths and symlinks that leave it.
+type folder struct {
+	path string
+	root *os.Root
+	open map[string]*source
+	seen []*source // in order of first use
+}
+
+func (d *folder) file(location string) (*source, error) {
+	if s := d.open[location]; s != nil {
+		return s, nil
+	}
+	if location == "" || !filepath.IsLocal(filepath.FromSlash(location)) {
+		return nil, fmt.Errorf("external data location %q is not a path inside the model's folder", location)
+	}
+	if d.root == nil {
+		root, err := os.OpenRoot(d.path)
+		if err != nil {
+			return nil, err
+		}
+		d.root = root
+	}
+	return d.openIn(location)
+}
+
+func (d *folder) openIn(location string) (*source, error) {
+	// Stat first: opening a pipe or a device could block.
+	st, err := d.root.Stat(filepath.FromSlash(location))
+	if err == nil && !st.Mode().IsRegular() {
+		return nil, fmt.Errorf("external data %q is not a regular file", location)
+	}
+	if err != nil {
+		return nil, locationError(location, err)
+	}
+	f, err := d.root.Open(filepath.FromSlash(location))
+	if err != nil {
+		return nil, locationError(location, err)
+	}
+	s := &source{ReaderAt: f, path: filepath.Join(d.path, location), size: st.Size()}
+	if d.open == nil {
+		d.open = map[string]*source{}
+	}
+	d.open[location] = s
+	d.seen = append(d.seen, s)
+	return s, nil
+}
+
+func locationError(location string, err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("external data %q is missing; put the file beside the model", location)
+	}
+	var pe *fs.PathError
+	if errors.As(err, &pe) {
+		err = pe.Err
+	}
+	return fmt.Errorf("external data %q: %w", location, err)
+}
+
+// span checks e against the file and the tensor it is for.
+func (d *folder) span(e external, s ir.Spec) (ir.Span, error) {
+	if s.DType == ir.String {
+		return ir.Span{}, errors.New("strings cannot be external data")
+	}
+	n := s.Bytes()
+	if e.length >= 0 && e.length != n {
+		return ir.Span{}, fmt.Errorf("external data length %d, but %s takes %d bytes", e.length, s, n)
+	}
+	f, err := d.file(e.location)
+	if err != nil {
+		return ir.Span{}, err
+	}
+	if e.offset > f.size || n > f.size-e.offset {
+		return ir.Span{}, fmt.Errorf("external data %q has %d bytes, but bytes %d to %d are asked for", e.location, f.size, e.offset, e.offset+n)
+	}
+	return ir.Span{R: f, Off: e.offset}, nil
+}
+
+func (d *folder) close() error {
+	var errs []error
+	for _, s := range d.seen {
+		errs = append(errs, s.ReaderAt.(*os.File).Close())
+	}
+	if d.root != nil {
+		errs = append(errs, d.root.Close())
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,45 @@
+package onnx
+
+// A chunk is a run of file bytes kept for writing back: short ones are copied,
+// long ones stay where they are.
+type chunk struct {
+	lit    []byte
+	src    *source
+	off, n int64
+}
+
+// keepInMemory is the size up to which a field that rides along is copied.
+const keepInMemory = 4 << 10
+
+// An extra is the fields of a message that the ir does not represent, tags included.
+type extra []chunk
+
+// add appends the field f as it stands in the file.
+func (c *cursor) add(x *extra, f field) error {
+	n := f.end - f.at
+	if n > keepInMemory {
+		*x = append(*x, chunk{src: c.src, off: f.at, n: n})
+		return nil
+	}
+	b, err := c.bytes(f.at, f.end)
+	if err != nil {
+		return err
+	}
+	if k := len(*x); k > 0 && (*x)[k-1].src == nil {
+		(*x)[k-1].lit = append((*x)[k-1].lit, b...)
+		return nil
+	}
+	*x = append(*x, chunk{lit: b})
+	return nil
+}
+
+// text reads a string field into s. An explicitly empty one is kept in x, as its
+// presence would be lost otherwise.
+func (c *cursor) text(s *string, x *extra, f field) error {
+	if f.len() == 0 {
+		return c.add(x, f)
+	}
+	var err error
+	*s, err = c.string(f)
+	return err
+}

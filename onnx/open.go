@@ -1,0 +1,106 @@
+package onnx
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/mcompress/mcompress/ir"
+)
+
+// A File is an open model. Its payloads are read from the files when they are
+// asked for, so it stays open as long as its Model is used.
+type File struct {
+	Model *ir.Model
+	Path  string
+
+	main   *source
+	folder *folder
+}
+
+// A Part is one of the files that a model consists of.
+type Part struct {
+	Name string // relative to the model's folder
+	Size int64
+	r    *source
+}
+
+// Open reads the skeleton of the model at path and checks its form. It does not
+// read payloads; its cost and memory grow with the number of nodes only. Errors
+// about the content are *FormatError.
+func Open(path string) (*File, error) {
+	f, err := openRegular(path)
+	if err != nil {
+		return nil, err
+	}
+	st, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	file := &File{
+		Path:   path,
+		main:   &source{ReaderAt: f, path: path, size: st.Size()},
+		folder: &folder{path: filepath.Dir(path)},
+	}
+	d := &decoder{cursor: cursor{src: file.main}, folder: file.folder}
+	if file.Model, err = d.decode(); err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	return file, nil
+}
+
+// openRegular refuses folders and devices before anything is read.
+func openRegular(path string) (*os.File, error) {
+	st, err := os.Stat(path)
+	if err != nil {
+		return nil, pathError(path, err)
+	}
+	if !st.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s: not a regular file", path)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, pathError(path, err)
+	}
+	return f, nil
+}
+
+// pathError is err as "path: what", without the name of the system call.
+func pathError(path string, err error) error {
+	var pe *os.PathError
+	if errors.As(err, &pe) {
+		err = pe.Err
+	}
+	return fmt.Errorf("%s: %w", path, err)
+}
+
+// Parts are the model file and then its external data files, in order of first use.
+func (f *File) Parts() []Part {
+	ps := []Part{{Name: filepath.Base(f.Path), Size: f.main.size, r: f.main}}
+	for _, s := range f.folder.seen {
+		name, err := filepath.Rel(f.folder.path, s.path)
+		if err != nil {
+			name = filepath.Base(s.path)
+		}
+		ps = append(ps, Part{Name: filepath.ToSlash(name), Size: s.size, r: s})
+	}
+	return ps
+}
+
+// Size is the number of bytes of all parts together.
+func (f *File) Size() int64 {
+	n := int64(0)
+	for _, p := range f.Parts() {
+		n += p.Size
+	}
+	return n
+}
+
+// External reports whether some payload lies outside of the model file.
+func (f *File) External() bool { return len(f.folder.seen) > 0 }
+
+// Close closes the model's files.
+func (f *File) Close() error {
+	return errors.Join(f.main.ReaderAt.(*os.File).Close(), f.folder.close())
+}

@@ -1,0 +1,189 @@
+package onnx
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/mcompress/mcompress/ir"
+)
+
+// inlineLimit is protobuf's bound on one message. A model that would pass it is
+// saved with external data.
+const inlineLimit = 1<<31 - 1
+
+// SaveOptions say how a model is written. The zero value is not usable: Workers and
+// Memory must be positive.
+type SaveOptions struct {
+	Workers  int   // recipes that run at the same time
+	Memory   int64 // bytes that running recipes may hold together; one larger job runs alone
+	External bool  // payloads go into a data file beside the model, whatever its size
+	Digest   bool  // compute SHA-256 of the written files
+	Sync     bool  // flush the files to the disk before they get their names
+
+	Eval     *ir.Eval               // computes intermediate results
+	Progress func(done, total int64) // called from several goroutines; may be nil
+}
+
+// A Plan is a model laid out: every size and offset is known, no payload was read.
+type Plan struct {
+	model *ir.Model
+	skel  *rope
+	data  *dataFile // nil for a model in one file
+}
+
+// Layout plans m as the file of the given base name. Models that do not fit into one
+// message get a data file called name.data.
+func Layout(m *ir.Model, name string, external bool) *Plan {
+	if !external {
+		p := &Plan{model: m, skel: (&encoder{}).model(m)}
+		if p.skel.n <= inlineLimit {
+			return p
+		}
+	}
+	d := &dataFile{name: name + ".data", at: map[*ir.Tensor]int64{}}
+	p := &Plan{model: m, skel: (&encoder{data: d}).model(m), data: d}
+	if len(d.parts) == 0 {
+		p.data = nil
+	}
+	return p
+}
+
+// Size is the number of bytes that all files of p will have.
+func (p *Plan) Size() int64 {
+	if p.data == nil {
+		return p.skel.n
+	}
+	return p.skel.n + p.data.size
+}
+
+// A Written is one file that Save has written.
+type Written struct {
+	Name   string // relative to the model's folder
+	Size   int64
+	SHA256 string // empty unless asked for
+}
+
+// Save writes m to path and, where needed, to path.data. The files get their names
+// when they are whole; an error, or the end of ctx, leaves what was there before.
+// Memory stays within o.Memory beside the skeleton. Equal models give equal bytes
+// whatever the options' Workers and Memory are.
+func Save(ctx context.Context, m *ir.Model, path string, o SaveOptions) ([]Written, error) {
+	return Layout(m, filepath.Base(path), o.External).Write(ctx, path, o)
+}
+
+// Write is Save for a model that is laid out already, under the base name of path.
+func (p *Plan) Write(ctx context.Context, path string, o SaveOptions) (_ []Written, err error) {
+	var files []*output
+	defer func() {
+		for _, f := range files {
+			err = errors.Join(err, f.discard())
+		}
+	}()
+	open := func(path string, size int64) error {
+		f, err := create(path, size)
+		if err == nil {
+			files = append(files, f)
+		}
+		return err
+	}
+	if err := open(path, p.skel.n); err != nil {
+		return nil, err
+	}
+	if p.data != nil {
+		if err := open(filepath.Join(filepath.Dir(path), p.data.name), p.data.size); err != nil {
+			return nil, err
+		}
+	}
+	w := &writer{o: o, total: p.Size()}
+	if err := p.fill(ctx, w, files); err != nil {
+		return nil, err
+	}
+	return commit(ctx, files, o)
+}
+
+// fill writes the skeleton, then the payloads, then what is known only at the end.
+func (p *Plan) fill(ctx context.Context, w *writer, files []*output) error {
+	var late []gap
+	pos := int64(0)
+	for _, q := range p.skel.parts {
+		g := gap{part: q, file: files[0], off: pos}
+		switch {
+		case q.lit != nil:
+			if err := g.file.writeAt(q.lit, pos); err != nil {
+				return err
+			}
+		case q.late != nil:
+			late = append(late, g)
+		default:
+			w.add(g)
+		}
+		pos += q.n
+	}
+	if p.data != nil {
+		for _, q := range p.data.parts {
+			w.add(gap{part: part{tensor: q.tensor, n: q.tensor.Bytes()}, file: files[1], off: q.off})
+		}
+	}
+	if err := w.run(ctx); err != nil {
+		return err
+	}
+	for _, g := range late {
+		if err := g.fillLate(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (g gap) fillLate(ctx context.Context) error {
+	s, err := g.part.late(ctx)
+	if err != nil {
+		return err
+	}
+	if int64(len(s)) != g.part.n {
+		return fmt.Errorf("a late value has %d bytes, its place %d", len(s), g.part.n)
+	}
+	return g.file.writeAt([]byte(s), g.off)
+}
+
+// commit digests, syncs and names the files: data first, so that a model never
+// points to data that is not there.
+func commit(ctx context.Context, files []*output, o SaveOptions) ([]Written, error) {
+	var ws []Written
+	for _, f := range files {
+		w := Written{Name: filepath.Base(f.path), Size: f.size}
+		if o.Digest {
+			sum, err := Digest(ctx, f.tmp, f.size)
+			if err != nil {
+				return nil, err
+			}
+			w.SHA256 = sum
+		}
+		if err := f.close(o.Sync); err != nil {
+			return nil, err
+		}
+		ws = append(ws, w)
+	}
+	for i := len(files) - 1; i >= 0; i-- {
+		if err := files[i].rename(); err != nil {
+			return nil, err
+		}
+	}
+	if o.Sync {
+		return ws, syncDir(filepath.Dir(files[0].path))
+	}
+	return ws, nil
+}
+
+// syncDir makes the renames last; systems that cannot sync a folder do not need it.
+func syncDir(path string) error {
+	d, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	_ = d.Sync()
+	return d.Close()
+}

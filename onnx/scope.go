@@ -1,0 +1,220 @@
+package onnx
+
+import (
+	"fmt"
+
+	"github.com/mcompress/mcompress/ir"
+)
+
+// A scope resolves names to values while a graph is built. Names produced twice are
+// real: a use means the last definition before it, or else the first one after it.
+type scope struct {
+	g     *ir.Graph
+	outer *scope
+	now   map[string]*ir.Value // as of the node being read
+	first map[string]*ir.Value // first definition anywhere in the graph
+	loose map[string]*ir.Value // read but made by nothing
+}
+
+// define adds a definition of name; a second one marks both as ambiguous.
+func (s *scope) define(name string) *ir.Value {
+	v := s.g.AddValue(name)
+	if old := s.first[name]; old != nil {
+		old.Ambiguous, v.Ambiguous = true, true
+		return v
+	}
+	s.first[name] = v
+	return v
+}
+
+// resolve returns the value that name means here; a name that nothing makes gets a
+// value without producer, which ir's Verify reports.
+func (s *scope) resolve(name string) *ir.Value {
+	if name == "" {
+		return nil
+	}
+	for t := s; t != nil; t = t.outer {
+		if v := t.now[name]; v != nil {
+			return v
+		}
+		if v := t.first[name]; v != nil {
+			return v
+		}
+	}
+	if s.loose[name] == nil {
+		s.loose[name] = s.g.AddValue(name)
+	}
+	return s.loose[name]
+}
+
+// build links g's names into into: inputs and constants first, then what nodes
+// make, then what they read.
+func (d *decoder) build(into *ir.Graph, g *protoGraph, outer *scope, at int64) error {
+	x := &graphExtra{inputs: map[string]info{}, outputs: map[string]info{}, rest: g.rest}
+	into.Extra = x
+	s := &scope{g: into, outer: outer, now: map[string]*ir.Value{}, first: map[string]*ir.Value{}, loose: map[string]*ir.Value{}}
+	if err := d.buildInputs(s, g, x, at); err != nil {
+		return err
+	}
+	if err := d.buildConsts(s, g, at); err != nil {
+		return err
+	}
+	made := s.defineOutputs(g)
+	for i, p := range g.nodes {
+		if err := d.buildNode(s, p, made[i], x); err != nil {
+			return err
+		}
+	}
+	s.buildOutputs(g, x)
+	for _, i := range g.infos {
+		v := s.resolve(i.name)
+		if v == nil {
+			v = into.AddValue(i.name)
+		}
+		if v.Type == nil {
+			v.Type = i.typ
+		}
+		x.infos = append(x.infos, info{v, v.Type, i.raw})
+	}
+	// A type may be stated in either place, so what was read is what stands at the end.
+	for _, is := range []map[string]info{x.inputs, x.outputs} {
+		for name, i := range is {
+			i.typ = i.value.Type
+			is[name] = i
+		}
+	}
+	return nil
+}
+
+func (d *decoder) buildInputs(s *scope, g *protoGraph, x *graphExtra, at int64) error {
+	for _, i := range g.inputs {
+		if s.now[i.name] != nil {
+			return d.fail(at, fmt.Sprintf("two graph inputs are called %q", i.name))
+		}
+		v := s.define(i.name)
+		v.Type = i.typ
+		s.now[i.name] = v
+		s.g.Inputs = append(s.g.Inputs, v)
+		x.inputs[i.name] = info{v, i.typ, i.raw}
+	}
+	for _, name := range g.params {
+		if s.now[name] != nil {
+			return d.fail(at, fmt.Sprintf("two function inputs are called %q", name))
+		}
+		v := s.define(name)
+		s.now[name] = v
+		s.g.Inputs = append(s.g.Inputs, v)
+	}
+	return nil
+}
+
+func (d *decoder) buildConsts(s *scope, g *protoGraph, at int64) error {
+	for _, t := range g.tensors {
+		if _, err := d.buildConst(s, t, at); err != nil {
+			return err
+		}
+	}
+	for _, sp := range g.sparse {
+		v, err := d.buildConst(s, sp.tensor, at)
+		if err != nil {
+			return err
+		}
+		v.Extra = &sparseInit{sp.tensor, sp.raw}
+	}
+	return nil
+}
+
+// buildConst defines an initializer, or gives a graph input its default value.
+func (d *decoder) buildConst(s *scope, t *ir.Tensor, at int64) (*ir.Value, error) {
+	v := s.now[t.Name]
+	if v != nil && v.Const != nil {
+		return nil, d.fail(at, fmt.Sprintf("two initializers are called %q", t.Name))
+	}
+	if v == nil {
+		v = s.define(t.Name)
+		s.now[t.Name] = v
+	}
+	v.SetConst(t)
+	return v, nil
+}
+
+// defineOutputs makes the values of every node before any is read, as a node may
+// read what a later one makes.
+func (s *scope) defineOutputs(g *protoGraph) [][]*ir.Value {
+	made := make([][]*ir.Value, len(g.nodes))
+	for i, p := range g.nodes {
+		vs := make([]*ir.Value, len(p.out))
+		for j, name := range p.out {
+			if name != "" {
+				vs[j] = s.define(name)
+			}
+		}
+		made[i] = vs
+	}
+	return made
+}
+
+func (d *decoder) buildNode(s *scope, p *protoNode, outs []*ir.Value, x *graphExtra) error {
+	defer d.in(p.what())()
+	if t := p.lift(); t != nil {
+		s.lift(p, outs[0], t, x)
+		return nil
+	}
+	in := make([]*ir.Value, len(p.in))
+	for i, name := range p.in {
+		in[i] = s.resolve(name)
+	}
+	n := s.g.NewNode(p.node.Op, in, p.node.Attrs...)
+	n.Name, n.Extra = p.node.Name, p.node.Extra
+	n.SetOutputs(outs...)
+	s.g.Append(n)
+	for _, sub := range p.subs {
+		h := ir.NewSubgraph(s.g, n)
+		if err := d.graph(h, sub.f, s); err != nil {
+			return err
+		}
+		if sub.f.num == attrG {
+			sub.attr.Graph = h
+		} else {
+			sub.attr.Graphs = append(sub.attr.Graphs, h)
+		}
+	}
+	s.advance(outs)
+	return nil
+}
+
+// lift makes the Constant node p's output a constant of the graph.
+func (s *scope) lift(p *protoNode, v *ir.Value, t *ir.Tensor, x *graphExtra) {
+	v.SetConst(t)
+	c := &constNode{value: v, node: p.node, tensor: t, after: s.g.Last()}
+	v.Extra = c
+	x.lifted = append(x.lifted, c)
+	s.advance([]*ir.Value{v})
+}
+
+func (s *scope) advance(outs []*ir.Value) {
+	for _, v := range outs {
+		if v != nil {
+			s.now[v.Name] = v
+		}
+	}
+}
+
+func (s *scope) buildOutputs(g *protoGraph, x *graphExtra) {
+	for _, i := range g.outputs {
+		v := s.resolve(i.name)
+		if v == nil {
+			v = s.g.AddValue("")
+		}
+		if v.Type == nil {
+			v.Type = i.typ
+		}
+		x.outputs[i.name] = info{v, v.Type, i.raw}
+		s.g.AddOutput(v)
+	}
+	for _, name := range g.results {
+		if v := s.resolve(name); v != nil {
+			s.g.AddOutput(v)
+		}
+	}
+}

@@ -1,0 +1,153 @@
+package onnx
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"sync/atomic"
+
+	"golang.org/x/sync/errgroup"
+	"golang.org/x/sync/semaphore"
+
+	"github.com/mcompress/mcompress/ir"
+)
+
+// A gap is a place in a file that a payload goes to.
+type gap struct {
+	part part
+	file *output
+	off  int64
+}
+
+// A job fills gaps: one by copying, or all outputs of a recipe by running it once.
+type job struct {
+	recipe *ir.Recipe
+	gaps   []gap
+	size   int64 // bytes written
+}
+
+// A writer runs jobs in parallel under a byte budget.
+type writer struct {
+	o     SaveOptions
+	jobs  []*job
+	byRec map[*ir.Recipe]*job
+	done  atomic.Int64
+	total int64
+}
+
+func (w *writer) add(g gap) {
+	var r *ir.Recipe
+	if g.part.tensor != nil {
+		if o, ok := g.part.tensor.Source.(ir.Output); ok {
+			r = o.Of
+		}
+	}
+	if j := w.byRec[r]; r != nil && j != nil {
+		j.gaps, j.size = append(j.gaps, g), j.size+g.part.n
+		return
+	}
+	j := &job{recipe: r, gaps: []gap{g}, size: g.part.n}
+	w.jobs = append(w.jobs, j)
+	if r != nil {
+		if w.byRec == nil {
+			w.byRec = map[*ir.Recipe]*job{}
+		}
+		w.byRec[r] = j
+	}
+}
+
+// cost is the bytes a job holds.
+func (j *job) cost() int64 {
+	if j.recipe != nil && j.recipe.View == nil {
+		return j.recipe.Work
+	}
+	return 2 * ir.CopyBuffer
+}
+
+// run fills every gap. Large jobs start first, so that none is left over at the end
+// for one worker alone.
+func (w *writer) run(ctx context.Context) error {
+	slices.SortStableFunc(w.jobs, func(a, b *job) int { return int(min(max(b.size-a.size, -1), 1)) })
+	budget := semaphore.NewWeighted(w.o.Memory)
+	parent := ctx
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(w.o.Workers)
+	for _, j := range w.jobs {
+		n := min(j.cost(), w.o.Memory)
+		if budget.Acquire(ctx, n) != nil {
+			break // the context ended: Wait has the reason
+		}
+		g.Go(func() error {
+			defer budget.Release(n)
+			return w.fill(ctx, j)
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return err
+	}
+	return context.Cause(parent)
+}
+
+func (w *writer) fill(ctx context.Context, j *job) error {
+	if j.recipe == nil || j.recipe.View != nil {
+		for _, g := range j.gaps {
+			if err := w.copy(ctx, g); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	out := make([]io.Writer, len(j.recipe.Out))
+	for i := range out {
+		out[i] = io.Discard
+	}
+	for _, g := range j.gaps {
+		i := g.part.tensor.Source.(ir.Output).Index
+		if out[i] != io.Discard {
+			out[i] = io.MultiWriter(out[i], w.to(g))
+			continue
+		}
+		out[i] = w.to(g)
+	}
+	return w.o.Eval.Run(ctx, j.recipe, out)
+}
+
+func (w *writer) copy(ctx context.Context, g gap) error {
+	if c := g.part.chunk; c.src != nil {
+		return ir.Copy(ctx, w.to(g), io.NewSectionReader(c.src, c.off, c.n), c.n)
+	}
+	t := g.part.tensor
+	r, err := w.o.Eval.Open(ctx, t)
+	if err != nil {
+		return err
+	}
+	if err := ir.Copy(ctx, w.to(g), r, g.part.n); err != nil {
+		return fmt.Errorf("tensor %q: %w", t.Name, err)
+	}
+	return nil
+}
+
+// to is where a gap's bytes go; it counts them.
+func (w *writer) to(g gap) io.Writer { return &place{w, g.file, g.off, g.off + g.part.n} }
+
+type place struct {
+	w        *writer
+	file     *output
+	off, end int64
+}
+
+func (p *place) Write(b []byte) (int, error) {
+	if int64(len(b)) > p.end-p.off {
+		return 0, fmt.Errorf("%s: a payload is longer than its place", p.file.path)
+	}
+	if err := p.file.writeAt(b, p.off); err != nil {
+		return 0, err
+	}
+	p.off += int64(len(b))
+	done := p.w.done.Add(int64(len(b)))
+	if p.w.o.Progress != nil {
+		p.w.o.Progress(done, p.w.total)
+	}
+	return len(b), nil
+}
