@@ -1,3 +1,5 @@
+//go:build !amd64 || noasm
+
 package kernel
 
 // Without assembly the bulk loops take nothing and leave all elements to the twins.

@@ -7,6 +7,8 @@
 // and `-tags noasm` builds the twins alone. Wrong lengths are bugs of the caller and panic.
 package kernel
 
+//go:generate go -C gen run . -pkg kernel -out ../avx2_amd64.s -stubs ../avx2_amd64.go
+
 import "fmt"
 
 // checkLen panics unless a slice called name has the length want.

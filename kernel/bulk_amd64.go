@@ -1,0 +1,264 @@
+//go:build amd64 && !noasm
+
+package kernel
+
+import (
+	"golang.org/x/sys/cpu"
+)
+
+// Every bulk function hands what fits its assembly to it and says how much that was; the plain
+// twin does the rest. On a CPU without the instructions that is nothing, as in bulk_noasm.go.
+
+var (
+	hasAVX2 = cpu.X86.HasAVX2 && cpu.X86.HasPOPCNT
+	hasF16C = hasAVX2 && cpuid1()>>29&1 == 1
+)
+
+// whole is the part of n elements that the assembly takes, in vectors of 8.
+func whole(n int) int {
+	if !hasAVX2 {
+		return 0
+	}
+	return n &^ 7
+}
+
+func absMaxBitsBulk(x []float32) (n int, top uint32) {
+	if n = whole(len(x)); n == 0 {
+		return 0, 0
+	}
+	return n, absMaxBitsAVX2(&x[0], n)
+}
+
+func colAbsMaxBitsBulk(acc []uint32, x []float32) (cols int) {
+	if cols = whole(len(acc)); cols == 0 {
+		return 0
+	}
+	stride := len(acc)
+	for ; len(x) >= 4*stride; x = x[4*stride:] {
+		colAbsMaxBits4AVX2(&acc[0], &x[0], 4*stride, cols)
+	}
+	for ; len(x) > 0; x = x[stride:] {
+		colAbsMaxBits1AVX2(&acc[0], &x[0], 4*stride, cols)
+	}
+	return cols
+}
+
+func minMaxBulk(x []float32) (n int, lo, hi int32) {
+	if n = whole(len(x)); n == 0 {
+		return 0, ordered(x[0]), ordered(x[0])
+	}
+	lo, hi = minMaxAVX2(&x[0], n)
+	return n, lo, hi
+}
+
+func colMinMaxBulk(lo, hi, x []float32) (cols int) {
+	if cols = whole(len(lo)); cols == 0 {
+		return 0
+	}
+	stride := len(lo)
+	for ; len(x) >= 4*stride; x = x[4*stride:] {
+		colMinMax4AVX2(&lo[0], &hi[0], &x[0], 4*stride, cols)
+	}
+	for ; len(x) > 0; x = x[stride:] {
+		colMinMax1AVX2(&lo[0], &hi[0], &x[0], 4*stride, cols)
+	}
+	return cols
+}
+
+func quantizeBulk(dst []byte, x []float32, scale float32, zero int32, c Codes) (n int) {
+	if n = whole(len(x)); n > 0 {
+		quantizeAVX2(&dst[0], &x[0], n, scale, zero, c.Lo, c.Hi)
+	}
+	return n
+}
+
+func quantizeColsBulk(dst []byte, x, scale []float32, zero []int32, c Codes) (cols int) {
+	if cols = whole(len(scale)); cols == 0 {
+		return 0
+	}
+	for at := 0; at < len(x); at += len(scale) {
+		if zero == nil {
+			quantizeColsAVX2(&dst[at], &x[at], cols, &scale[0], c.Lo, c.Hi)
+		} else {
+			quantizeColsZeroAVX2(&dst[at], &x[at], cols, &scale[0], &zero[0], c.Lo, c.Hi)
+		}
+	}
+	return cols
+}
+
+// signFlip is what turns int8 into uint8 and back.
+func signFlip(signed bool) uint32 {
+	if signed {
+		return 0x80
+	}
+	return 0
+}
+
+func dequantizeBulk(dst []float32, q []byte, signed bool, scale float32, zero int32) (n int) {
+	if n = whole(len(q)); n > 0 {
+		dequantizeAVX2(&dst[0], &q[0], n, signFlip(signed), scale, zero)
+	}
+	return n
+}
+
+func dequantizeColsBulk(dst []float32, q []byte, signed bool, scale []float32, zero []int32) (cols int) {
+	if cols = whole(len(scale)); cols == 0 {
+		return 0
+	}
+	flip := signFlip(signed)
+	for at := 0; at < len(q); at += len(scale) {
+		if zero == nil {
+			dequantizeColsAVX2(&dst[at], &q[at], cols, flip, &scale[0])
+		} else {
+			dequantizeColsZeroAVX2(&dst[at], &q[at], cols, flip, &scale[0], &zero[0])
+		}
+	}
+	return cols
+}
+
+func f16FromF32Bulk(dst []uint16, x []float32) (n int) {
+	if n = whole(len(x)); n == 0 || !hasF16C {
+		return 0
+	}
+	f16FromF32AVX2(&dst[0], &x[0], n)
+	return n
+}
+
+func f32FromF16Bulk(dst []float32, x []uint16) (n int) {
+	if n = whole(len(x)); n == 0 || !hasF16C {
+		return 0
+	}
+	f32FromF16AVX2(&dst[0], &x[0], n)
+	return n
+}
+
+func bf16FromF32Bulk(dst []uint16, x []float32) (n int) {
+	if n = whole(len(x)); n > 0 {
+		bf16FromF32AVX2(&dst[0], &x[0], n)
+	}
+	return n
+}
+
+func f32FromBF16Bulk(dst []float32, x []uint16) (n int) {
+	if n = whole(len(x)); n > 0 {
+		f32FromBF16AVX2(&dst[0], &x[0], n)
+	}
+	return n
+}
+
+// filterBlock elements at most are taken into a buffer on the stack, which has room for the
+// vector that the assembly may write too much; dst is touched by append alone.
+const filterBlock = 1024
+
+func filterRangeBulk(dst []uint32, x []float32, lo, hi uint32) (n, below int, out []uint32) {
+	var buf [filterBlock + 8]uint32
+	for end := whole(len(x)); n < end; {
+		count := min(end-n, filterBlock)
+		less, taken := filterRangeAVX2(&buf[0], &x[n], count, lo, hi)
+		dst = append(dst, buf[:taken]...)
+		below, n = below+less, n+count
+	}
+	return n, below, dst
+}
+
+func zeroUpToBulk(x []float32, limit uint32) (n int) {
+	if n = whole(len(x)); n > 0 {
+		zeroUpToAVX2(&x[0], n, limit)
+	}
+	return n
+}
+
+func countMagnitudeBulk(x []float32, b uint32) (n, count int) {
+	if n = whole(len(x)); n == 0 {
+		return 0, 0
+	}
+	return n, countMagnitudeAVX2(&x[0], n, b)
+}
+
+func nmRowsBulk(x []float32, n, m int) (done int) {
+	if done = whole(len(x)); m != 4 || done == 0 {
+		return 0
+	}
+	nmRows4AVX2(&x[0], done, int32(n-3))
+	return done
+}
+
+func nmColsBulk(x []float32, cols, n, m int) (done int) {
+	if done = whole(cols); m != 4 || done == 0 || len(x) != 4*cols {
+		return 0
+	}
+	nmCols4AVX2(&x[0], 4*cols, done, int32(n-3))
+	return done
+}
+
+func errorLanesBulk(l *errorLanes, ref, got []float32) (n int) {
+	if n = whole(len(ref)); n > 0 {
+		errorLanesAVX2(&l.ref2[0], &ref[0], &got[0], n)
+	}
+	return n
+}
+
+// transposeRows is how many rows are taken before the next columns, so that the cache lines of
+// a block, read for 16 columns, are still in the L1 or L2 cache for the other columns on them.
+const transposeRows = 512
+
+func transposeBytesBulk(dst []byte, dstStride int, src []byte, srcStride, rows, cols int) (doneRows, doneCols int) {
+	if !hasAVX2 || rows < 16 || cols < 16 {
+		return 0, 0
+	}
+	doneRows, doneCols = rows&^15, cols&^15
+	for r := 0; r < doneRows; r += transposeRows {
+		n := min(transposeRows, doneRows-r)
+		for c := 0; c < doneCols; c += 16 {
+			transposeBytes16AVX2(&dst[c*dstStride+r], dstStride, &src[r*srcStride+c], srcStride, n)
+		}
+	}
+	return doneRows, doneCols
+}
+
+func nonZeroBulk(mask, data []byte, size int) (n, set int) {
+	n = whole(len(data) / size)
+	if size < 4 {
+		n &^= 31
+	}
+	if n == 0 {
+		return 0, 0
+	}
+	switch size {
+	case 1:
+		return n, nonZero1AVX2(&mask[0], &data[0], n)
+	case 2:
+		return n, nonZero2AVX2(&mask[0], &data[0], n)
+	case 4:
+		return n, nonZero4AVX2(&mask[0], &data[0], n)
+	default:
+		return n, nonZero8AVX2(&mask[0], &data[0], n)
+	}
+}
+
+func compressBulk(dst, data []byte, size int) (n int, out []byte) {
+	var buf [filterBlock*4 + 32]byte
+	block := filterBlock * 4 / size
+	for end := whole(len(data) / size); n < end; {
+		count := min(end-n, block)
+		written := compressAVX2(&buf[0], &data[n*size], count, size)
+		dst = append(dst, buf[:written]...)
+		n += count
+	}
+	return n, dst
+}
+
+// compressAVX2 calls by name, because a call through a function value would move the caller's
+// buffer to the heap.
+func compressAVX2(out, data *byte, n, size int) (written int) {
+	switch size {
+	case 1:
+		return compress1AVX2(out, data, n)
+	case 2:
+		return compress2AVX2(out, data, n)
+	case 4:
+		return compress4AVX2(out, data, n)
+	default:
+		return compress8AVX2(out, data, n)
+	}
+}

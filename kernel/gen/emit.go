@@ -1,0 +1,116 @@
+package main
+
+import (
+	"fmt"
+
+	. "github.com/mmcloughlin/avo/build"
+	. "github.com/mmcloughlin/avo/operand"
+	. "github.com/mmcloughlin/avo/reg"
+)
+
+const vector = 32 // bytes of a YMM register
+
+// function starts a function that checks nothing: its Go caller passes lengths that fit.
+func function(name, signature, doc string) {
+	TEXT(name, NOSPLIT, signature)
+	Pragma("noescape")
+	Doc(doc)
+}
+
+// finish clears the upper halves, which SSE code after it would otherwise pay for.
+func finish() {
+	VZEROUPPER()
+	RET()
+}
+
+func pointer(name string) GPVirtual { return Load(Param(name), GP64()).(GPVirtual) }
+
+// spread fills all lanes with the 32-bit parameter. `go vet` takes the integer broadcasts for
+// wider loads, hence the one for floats and the detour.
+func spread(name string) VecVirtual {
+	y := YMM()
+	VBROADCASTSS(parameter(name), y)
+	return y
+}
+
+// spread16 fills all lanes with the low half of the 32-bit parameter.
+func spread16(name string) VecVirtual {
+	y := YMM()
+	VMOVD(Load(Param(name), GP32()), y.AsX())
+	VPBROADCASTW(y.AsX(), y)
+	return y
+}
+
+func parameter(name string) Mem {
+	p, err := Param(name).Resolve()
+	if err != nil {
+		panic(err)
+	}
+	return p.Addr
+}
+
+// constant fills all lanes with v; equal constants share one place in memory.
+func constant(v uint32) VecVirtual {
+	y := YMM()
+	VPBROADCASTD(words(fmt.Sprintf("c%08x", v), v), y)
+	return y
+}
+
+// pattern loads eight different lanes.
+func pattern(name string, lanes [8]uint32) VecVirtual {
+	y := YMM()
+	VMOVDQU(words(name, lanes[:]...), y)
+	return y
+}
+
+// defined are the read-only tables that the file already has.
+var defined = map[string]Mem{}
+
+func words(name string, v ...uint32) Mem {
+	if m, ok := defined[name]; ok {
+		return m
+	}
+	m := GLOBL(name, RODATA|NOPTR)
+	for i, w := range v {
+		DATA(i*4, U32(w))
+	}
+	defined[name] = m
+	return m
+}
+
+func zero() VecVirtual {
+	y := YMM()
+	VPXOR(y, y, y)
+	return y
+}
+
+// strips runs body while n elements are at least step, and takes step off n each time.
+func strips(label string, n Register, step int, body func()) {
+	SUBQ(U32(step), n)
+	JLT(LabelRef(label + "End"))
+	Label(label)
+	body()
+	SUBQ(U32(step), n)
+	JGE(LabelRef(label))
+	Label(label + "End")
+	ADDQ(U32(step), n)
+}
+
+// at is the i-th vector after p.
+func at(p Register, i int) Mem { return Mem{Base: p, Disp: i * vector} }
+
+func advance(p Register, bytes int) { ADDQ(U32(bytes), p) }
+
+// fold combines the lanes of y into its lowest one.
+func fold(y VecVirtual, combine func(a, b, c Op)) Register {
+	x, t := y.AsX(), XMM()
+	VEXTRACTI128(U8(1), y, t)
+	combine(t, x, x)
+	VPSHUFD(U8(0x4e), x, t)
+	combine(t, x, x)
+	VPSHUFD(U8(0xb1), x, t)
+	combine(t, x, x)
+	r := GP32()
+	VMOVD(x, r)
+	return r
+}

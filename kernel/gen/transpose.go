@@ -1,0 +1,69 @@
+package main
+
+import (
+	. "github.com/mmcloughlin/avo/build"
+	. "github.com/mmcloughlin/avo/operand"
+	. "github.com/mmcloughlin/avo/reg"
+)
+
+// transposeBytes goes down 16 columns by squares of 16×16. A register holds row i and row i+8
+// in its lanes, so that eight registers hold a square.
+func transposeBytes() {
+	function("transposeBytes16AVX2", "func(dst *byte, dstStride int, src *byte, srcStride int, rows int)",
+		"transposeBytes16AVX2 turns 16 columns of rows rows into 16 rows; rows%16 == 0.")
+	dst, dstStride := pointer("dst"), pointer("dstStride")
+	src, srcStride, rows := pointer("src"), pointer("srcStride"), pointer("rows")
+	strips("square", rows, 16, func() {
+		square := loadSquare(src, srcStride)
+		for range 3 {
+			square = interleave(square)
+		}
+		storeSquare(dst, dstStride, square)
+		advance(dst, 16)
+	})
+	finish()
+}
+
+// loadSquare advances src by 16 rows.
+func loadSquare(src, stride Register) []VecVirtual {
+	var square []VecVirtual
+	for range 8 {
+		v := YMM()
+		VMOVDQU(Mem{Base: src}, v.AsX())
+		ADDQ(stride, src)
+		square = append(square, v)
+	}
+	for _, v := range square {
+		VINSERTI128(U8(1), Mem{Base: src}, v, v)
+		ADDQ(stride, src)
+	}
+	return square
+}
+
+// interleave mixes the bytes of register i with those of i+4. It moves the top bit of the
+// register number to the bottom of the byte number and the top bit of that to the bottom of the
+// register number; after three rounds register k holds columns 2k and 2k+1.
+func interleave(v []VecVirtual) []VecVirtual {
+	var mixed []VecVirtual
+	for i := range 4 {
+		low := YMM()
+		VPUNPCKLBW(v[i+4], v[i], low)
+		VPUNPCKHBW(v[i+4], v[i], v[i+4])
+		mixed = append(mixed, low, v[i+4])
+	}
+	return mixed
+}
+
+// storeSquare joins the halves of each column, rows 0 to 7 and 8 to 15, which lie in different
+// lanes.
+func storeSquare(dst, stride Register, square []VecVirtual) {
+	p := GP64()
+	MOVQ(dst, p)
+	for _, v := range square {
+		VPERMQ(U8(0xd8), v, v)
+		VMOVDQU(v.AsX(), Mem{Base: p})
+		ADDQ(stride, p)
+		VEXTRACTI128(U8(1), v, Mem{Base: p})
+		ADDQ(stride, p)
+	}
+}
