@@ -3,9 +3,8 @@
 
 FUZZTIME ?= 5s
 
-# The environment that the tests ask for a second opinion; another one can be named from outside.
+# The tests ask .venv for a second opinion, unless another Python is named from outside.
 ifndef MCOMPRESS_PYTHON
-export MCOMPRESS_PYTHON := $(CURDIR)/.venv/bin/python
 environment := .venv/requirements.txt
 endif
 

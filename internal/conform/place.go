@@ -1,0 +1,90 @@
+package conform
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// Start returns the worker of this test binary, started with the first question.
+// Where its Python is missing it skips the test, or fails it where CI=true.
+func Start(t testing.TB) *Worker {
+	t.Helper()
+	if _, err := pythonPath(); err != nil {
+		missing(t, err)
+	}
+	return shared()
+}
+
+// Shared returns the folder of the shared test material: MCOMPRESS_SHARED, else
+// ../shared from the repository's root. Where it is missing Shared skips the test,
+// or fails it where CI=true.
+func Shared(t testing.TB) string {
+	t.Helper()
+	folder, err := sharedPath()
+	if err != nil {
+		missing(t, err)
+	}
+	return folder
+}
+
+// Root returns the folder of go.mod, found upward from the working folder, which is
+// that of the package under test.
+func Root() (string, error) {
+	at, err := os.Getwd()
+	if err != nil {
+		return "", err
+	}
+	for {
+		if _, err := os.Stat(filepath.Join(at, "go.mod")); err == nil {
+			return at, nil
+		}
+		if at == filepath.Dir(at) {
+			return "", fmt.Errorf("no go.mod at or above the working folder")
+		}
+		at = filepath.Dir(at)
+	}
+}
+
+func pythonPath() (string, error) {
+	python, err := fromEnv("MCOMPRESS_PYTHON", filepath.Join(".venv", "bin", "python"))
+	if err != nil {
+		return "", fmt.Errorf("no Python to check models with (%w); `make test` makes one", err)
+	}
+	return python, nil
+}
+
+func sharedPath() (string, error) {
+	folder, err := fromEnv("MCOMPRESS_SHARED", filepath.Join("..", "shared"))
+	if err != nil {
+		return "", fmt.Errorf("no shared test material (%w)", err)
+	}
+	return folder, nil
+}
+
+// fromEnv returns the path that the variable names, else otherwise below the root,
+// if it is there.
+func fromEnv(variable, otherwise string) (string, error) {
+	path := os.Getenv(variable)
+	if path == "" {
+		root, err := Root()
+		if err != nil {
+			return "", err
+		}
+		path = filepath.Join(root, otherwise)
+	}
+	if _, err := os.Stat(path); err != nil {
+		return "", fmt.Errorf("%s: %w", variable, err)
+	}
+	return path, nil
+}
+
+// missing ends the test: a machine that lacks something may skip, CI may not.
+func missing(t testing.TB, err error) {
+	t.Helper()
+	if os.Getenv("CI") == "true" {
+		t.Fatal(err)
+	}
+	t.Skip(err)
+}

@@ -1,0 +1,126 @@
+"""Running models in ONNX Runtime and comparing the outputs of two of them."""
+import base64
+import os
+
+import numpy as np
+import onnxruntime as ort
+
+import feeds
+
+LEVELS = {
+    "": ort.GraphOptimizationLevel.ORT_ENABLE_ALL,
+    "all": ort.GraphOptimizationLevel.ORT_ENABLE_ALL,
+    "extended": ort.GraphOptimizationLevel.ORT_ENABLE_EXTENDED,
+    "basic": ort.GraphOptimizationLevel.ORT_ENABLE_BASIC,
+    "none": ort.GraphOptimizationLevel.ORT_DISABLE_ALL,
+}
+
+
+def session(path, options, optimized=None):
+    """A session on the CPU. optimized names a file for the graph that ONNX Runtime makes of the model."""
+    o = ort.SessionOptions()
+    o.intra_op_num_threads = options.get("Threads") or 1
+    o.inter_op_num_threads = 1
+    o.graph_optimization_level = LEVELS[options.get("Level", "")]
+    o.log_severity_level = 4
+    # Without it 8-bit products saturate in 16 bits on CPUs without VNNI, and figures would differ by machine.
+    o.add_session_config_entry("session.x64quantprecision", "1")
+    if optimized:
+        o.optimized_model_filepath = optimized
+    return ort.InferenceSession(path, o, providers=["CPUExecutionProvider"])
+
+
+def run(path, options):
+    """The outputs of the model, tensors only, as name, dtype, shape and little-endian data in base64."""
+    s = session(path, options)
+    values, _ = first_that_runs(path, s, options)
+    return [encoded(name, array) for name, array in flattened(s, values)]
+
+
+def compare(a, b, options):
+    """Both models on the same inputs: those on which a runs."""
+    first, second = session(a, options), session(b, options)
+    wanted, feed = first_that_runs(a, first, options)
+    got = second.run([o.name for o in first.get_outputs()], feed)
+    left, right = dict(flattened(first, wanted)), dict(flattened(first, got))
+    if left.keys() != right.keys():
+        raise ValueError(f"outputs {sorted(left)} and {sorted(right)}")
+    return [{"Name": name} | errors(left[name], right[name]) for name in left]
+
+
+def first_that_runs(path, s, options):
+    """Outputs and feed of the first candidate that the session accepts; the first refusal if it accepts none."""
+    refusal = None
+    for feed in feeds.candidates(path, s.get_inputs(), options):
+        try:
+            return s.run(None, feed), feed
+        except Exception as e:  # ONNX Runtime raises a class of its own for each status
+            refusal = refusal or e
+    raise refusal
+
+
+def flattened(s, values):
+    """Name and array of every tensor in the outputs; sequences and maps become several, an empty optional none."""
+    return [pair for o, value in zip(s.get_outputs(), values) for pair in _flatten(o.name, value)]
+
+
+def _flatten(name, value):
+    if value is None:
+        return
+    if isinstance(value, dict):
+        keys = sorted(value)
+        yield f"{name}.keys", np.asarray(keys)
+        yield f"{name}.values", np.asarray([value[k] for k in keys])
+    elif isinstance(value, list):
+        for i, v in enumerate(value):
+            yield from _flatten(f"{name}[{i}]", v)
+    else:
+        yield name, np.asarray(value)
+
+
+def encoded(name, array):
+    text = array.dtype.kind in "OU"
+    data = "\0".join(map(str, array.ravel())).encode() if text else np.ascontiguousarray(array).tobytes()
+    return {
+        "Name": name,
+        "DType": "string" if text else array.dtype.name,
+        "Shape": list(array.shape),
+        "Data": base64.b64encode(data).decode(),
+    }
+
+
+def errors(want, got):
+    """How far got is from want. Numbers travel as text, since JSON has no infinity."""
+    if want.shape != got.shape or want.dtype != got.dtype:
+        raise ValueError(f"{want.dtype}{list(want.shape)} and {got.dtype}{list(got.shape)}")
+    if want.dtype.kind in "OU":
+        same = bool(np.array_equal(want, got))
+        return _figures(same, np.inf if same else -np.inf, 0 if same else np.inf, 1 if same else 0)
+    same = np.ascontiguousarray(want).tobytes() == np.ascontiguousarray(got).tobytes()
+    return _figures(same, *_distance(*(np.asarray(x, np.complex128 if x.dtype.kind == "c" else np.float64).ravel() for x in (want, got))))
+
+
+def _figures(same, sqnr, largest, cosine):
+    return {"Equal": same, "SQNR": str(float(sqnr)), "MaxErr": str(float(largest)), "Cosine": str(float(cosine))}
+
+
+def _distance(want, got):
+    """SQNR in dB, largest absolute error, cosine. Where want is not finite, got must be the same there."""
+    finite = np.isfinite(want)
+    if not np.array_equal(want[~finite], got[~finite], equal_nan=True) or not np.isfinite(got[finite]).all():
+        return -np.inf, np.inf, 0
+    want, got = want[finite], got[finite]
+    noise = np.abs(got - want)
+    signal_power, noise_power = np.vdot(want, want).real, np.vdot(noise, noise).real
+    return _decibel(signal_power, noise_power), noise.max(initial=0), _cosine(want, got, signal_power)
+
+
+def _decibel(signal, noise):
+    if noise == 0:
+        return np.inf
+    return 10 * np.log10(signal / noise) if signal else -np.inf
+
+
+def _cosine(want, got, signal_power):
+    norm = np.sqrt(signal_power * np.vdot(got, got).real)
+    return np.vdot(want, got).real / norm if norm else float(np.array_equal(want, got))

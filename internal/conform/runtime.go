@@ -1,0 +1,57 @@
+package conform
+
+// OptimizedOps counts the operators of the graph that ONNX Runtime makes of the model
+// before it runs it, subgraphs included. Operators of another domain than ONNX's are
+// named DOMAIN.OP.
+func (w *Worker) OptimizedOps(path string, o Options) (map[string]int, error) {
+	r, err := w.optimized(path, o)
+	return r.Ops, err
+}
+
+// OptimizedBytes is the size of that graph as a file: what the model holds at run time.
+func (w *Worker) OptimizedBytes(path string, o Options) (int64, error) {
+	r, err := w.optimized(path, o)
+	return r.Bytes, err
+}
+
+type optimized struct {
+	Ops   map[string]int
+	Bytes int64
+}
+
+func (w *Worker) optimized(path string, o Options) (optimized, error) {
+	var r optimized
+	err := w.ask("optimized", map[string]any{"path": path, "options": o}, &r)
+	return r, err
+}
+
+// DynamicOptions are those of ONNX Runtime's quantize_dynamic.
+type DynamicOptions struct {
+	PerChannel  bool
+	ReduceRange bool
+	Asymmetric  bool     // of the weights
+	WeightType  string   // int8 or uint8; int8 if empty
+	Ops         []string // operators to quantize; all it knows if nil
+	Exclude     []string // nodes to leave alone
+	External    bool     // write external data
+}
+
+// ORTDynamic quantizes in to out by ONNX Runtime's own quantize_dynamic, the peer that
+// outputs are held against.
+func (w *Worker) ORTDynamic(in, out string, o DynamicOptions) error {
+	return w.ask("ort_dynamic", map[string]any{"source": in, "target": out, "options": o}, nil)
+}
+
+// A SparseMatrix is a file of scipy.sparse.
+type SparseMatrix struct {
+	Format string // csr, coo, bsr, …
+	Stored int    // values in the file, zeros among them included
+	Dense  Array
+}
+
+// Sparse reads path by scipy.sparse.load_npz.
+func (w *Worker) Sparse(path string) (SparseMatrix, error) {
+	var m SparseMatrix
+	err := w.ask("sparse", map[string]any{"path": path}, &m)
+	return m, err
+}

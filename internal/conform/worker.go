@@ -1,0 +1,165 @@
+package conform
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"time"
+)
+
+// ErrDied says that the worker ended while it answered, as ONNX Runtime does on some
+// broken models. The next question starts a new one.
+var ErrDied = errors.New("the worker died")
+
+// patience is how long one answer may take: below the ten minutes after which
+// `go test` kills the whole binary without naming the model.
+const patience = 4 * time.Minute
+
+// A Worker answers questions about models, one at a time. It is safe for parallel tests.
+type Worker struct {
+	mu      sync.Mutex
+	process *process // nil until asked, and again after it died
+}
+
+// shared gives all tests of a binary one worker, as loading the libraries takes longer
+// than most answers. It ends with the binary, whose end closes its input.
+var shared = sync.OnceValue(func() *Worker { return new(Worker) })
+
+// ask sends one question and decodes the answer into result, unless that is nil.
+func (w *Worker) ask(op string, args map[string]any, result any) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.process == nil {
+		p, err := launch()
+		if err != nil {
+			return fmt.Errorf("conform: %w", err)
+		}
+		w.process = p
+	}
+	answer, err := w.process.ask(op, args)
+	if err != nil {
+		why := w.process.end()
+		w.process = nil
+		return fmt.Errorf("conform: %s: %w: %s", op, err, why)
+	}
+	if answer.Error != "" {
+		return fmt.Errorf("%s: %s", op, answer.Error)
+	}
+	if result == nil {
+		return nil
+	}
+	return json.Unmarshal(answer.Result, result)
+}
+
+// A process is one run of worker.py.
+type process struct {
+	cmd     *exec.Cmd
+	in      io.WriteCloser
+	answers *bufio.Reader
+	stderr  *tail
+}
+
+type answer struct {
+	Result json.RawMessage `json:"result"`
+	Error  string          `json:"error"`
+}
+
+func launch() (*process, error) {
+	python, err := pythonPath()
+	if err != nil {
+		return nil, err
+	}
+	root, err := Root()
+	if err != nil {
+		return nil, err
+	}
+	folder := filepath.Join(root, "internal", "conform")
+	if err := touch(folder); err != nil {
+		return nil, err
+	}
+	p := &process{stderr: &tail{}}
+	p.cmd = exec.Command(python, "-B", filepath.Join(folder, "worker.py"))
+	p.cmd.Stderr = p.stderr
+	out, err := p.cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if p.in, err = p.cmd.StdinPipe(); err != nil {
+		return nil, err
+	}
+	p.answers = bufio.NewReader(out)
+	return p, p.cmd.Start()
+}
+
+// touch looks at the worker's sources, so that `go test` runs tests again after one
+// of them changed instead of showing a cached result.
+func touch(folder string) error {
+	for _, pattern := range []string{"*.py", "requirements.txt"} {
+		names, err := filepath.Glob(filepath.Join(folder, pattern))
+		if err != nil {
+			return err
+		}
+		for _, name := range names {
+			if _, err := os.Stat(name); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (p *process) ask(op string, args map[string]any) (answer, error) {
+	timer := time.AfterFunc(patience, func() { p.cmd.Process.Kill() })
+	defer timer.Stop()
+	question, err := json.Marshal(map[string]any{"op": op, "args": args})
+	if err != nil {
+		return answer{}, err
+	}
+	if _, err := p.in.Write(append(question, '\n')); err != nil {
+		return answer{}, ErrDied
+	}
+	line, err := p.answers.ReadBytes('\n')
+	if err != nil {
+		return answer{}, ErrDied
+	}
+	var a answer
+	if err := json.Unmarshal(line, &a); err != nil {
+		return answer{}, fmt.Errorf("not an answer: %q", line)
+	}
+	return a, nil
+}
+
+// end stops the process and says how it ended and what it wrote last.
+func (p *process) end() string {
+	p.in.Close()
+	p.cmd.Process.Kill()
+	err := p.cmd.Wait()
+	return fmt.Sprintf("%v: %s", err, p.stderr)
+}
+
+// tail keeps the end of what is written to it.
+type tail struct {
+	mu   sync.Mutex
+	text []byte
+}
+
+func (t *tail) Write(b []byte) (int, error) {
+	const keep = 2 << 10
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.text = append(t.text, b...)
+	t.text = t.text[max(0, len(t.text)-keep):]
+	return len(b), nil
+}
+
+func (t *tail) String() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return string(t.text)
+}
