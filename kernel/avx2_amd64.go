@@ -163,3 +163,23 @@ func compress4AVX2(out *byte, data *byte, n int) int
 //
 //go:noescape
 func compress8AVX2(out *byte, data *byte, n int) int
+
+// expand1AVX2 does n bytes of mask, or fewer when values passes last; used counts bytes.
+//
+//go:noescape
+func expand1AVX2(dst *byte, mask *byte, values *byte, last *byte, n int) (done int, used int)
+
+// expand2AVX2 does n bytes of mask, or fewer when values passes last; used counts bytes.
+//
+//go:noescape
+func expand2AVX2(dst *byte, mask *byte, values *byte, last *byte, n int) (done int, used int)
+
+// expand4AVX2 does n bytes of mask, or fewer when values passes last; used counts bytes.
+//
+//go:noescape
+func expand4AVX2(dst *byte, mask *byte, values *byte, last *byte, n int) (done int, used int)
+
+// expand8AVX2 does n bytes of mask, or fewer when values passes last; used counts bytes.
+//
+//go:noescape
+func expand8AVX2(dst *byte, mask *byte, values *byte, last *byte, n int) (done int, used int)

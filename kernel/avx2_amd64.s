@@ -2193,3 +2193,700 @@ loopEnd:
 DATA highOne<>+0(SB)/4, $0x00000000
 DATA highOne<>+4(SB)/4, $0x00000001
 GLOBL highOne<>(SB), RODATA|NOPTR, $8
+
+// func expand1AVX2(dst *byte, mask *byte, values *byte, last *byte, n int) (done int, used int)
+// Requires: AVX, POPCNT
+TEXT ·expand1AVX2(SB), NOSPLIT, $0-56
+	MOVQ dst+0(FP), AX
+	MOVQ mask+8(FP), CX
+	MOVQ values+16(FP), DX
+	MOVQ last+24(FP), BX
+	MOVQ n+32(FP), SI
+	LEAQ expandIndex<>+0(SB), DI
+	MOVQ CX, R8
+	MOVQ DX, R9
+	ADDQ CX, SI
+
+loop:
+	CMPQ    CX, SI
+	JGE     end
+	CMPQ    DX, BX
+	JHI     end
+	MOVBLZX (CX), R10
+	VMOVQ   (DX), X0
+	VMOVQ   (DI)(R10*8), X1
+	VPSHUFB X1, X0, X0
+	VMOVQ   X0, (AX)
+	INCQ    CX
+	ADDQ    $0x00000008, AX
+	POPCNTL R10, R10
+	SHLQ    $0x00, R10
+	ADDQ    R10, DX
+	JMP     loop
+
+end:
+	SUBQ R8, CX
+	SUBQ R9, DX
+	MOVQ CX, done+40(FP)
+	MOVQ DX, used+48(FP)
+	VZEROUPPER
+	RET
+
+DATA expandIndex<>+0(SB)/4, $0xc0c0c0c0
+DATA expandIndex<>+4(SB)/4, $0xc0c0c0c0
+DATA expandIndex<>+8(SB)/4, $0xc0c0c000
+DATA expandIndex<>+12(SB)/4, $0xc0c0c0c0
+DATA expandIndex<>+16(SB)/4, $0xc0c000c0
+DATA expandIndex<>+20(SB)/4, $0xc0c0c0c0
+DATA expandIndex<>+24(SB)/4, $0xc0c00100
+DATA expandIndex<>+28(SB)/4, $0xc0c0c0c0
+DATA expandIndex<>+32(SB)/4, $0xc000c0c0
+DATA expandIndex<>+36(SB)/4, $0xc0c0c0c0
+DATA expandIndex<>+40(SB)/4, $0xc001c000
+DATA expandIndex<>+44(SB)/4, $0xc0c0c0c0
+DATA expandIndex<>+48(SB)/4, $0xc00100c0
+DATA expandIndex<>+52(SB)/4, $0xc0c0c0c0
+DATA expandIndex<>+56(SB)/4, $0xc0020100
+DATA expandIndex<>+60(SB)/4, $0xc0c0c0c0
+DATA expandIndex<>+64(SB)/4, $0x00c0c0c0
+DATA expandIndex<>+68(SB)/4, $0xc0c0c0c0
+DATA expandIndex<>+72(SB)/4, $0x01c0c000
+DATA expandIndex<>+76(SB)/4, $0xc0c0c0c0
+DATA expandIndex<>+80(SB)/4, $0x01c000c0
+DATA expandIndex<>+84(SB)/4, $0xc0c0c0c0
+DATA expandIndex<>+88(SB)/4, $0x02c00100
+DATA expandIndex<>+92(SB)/4, $0xc0c0c0c0
+DATA expandIndex<>+96(SB)/4, $0x0100c0c0
+DATA expandIndex<>+100(SB)/4, $0xc0c0c0c0
+DATA expandIndex<>+104(SB)/4, $0x0201c000
+DATA expandIndex<>+108(SB)/4, $0xc0c0c0c0
+DATA expandIndex<>+112(SB)/4, $0x020100c0
+DATA expandIndex<>+116(SB)/4, $0xc0c0c0c0
+DATA expandIndex<>+120(SB)/4, $0x03020100
+DATA expandIndex<>+124(SB)/4, $0xc0c0c0c0
+DATA expandIndex<>+128(SB)/4, $0xc0c0c0c0
+DATA expandIndex<>+132(SB)/4, $0xc0c0c000
+DATA expandIndex<>+136(SB)/4, $0xc0c0c000
+DATA expandIndex<>+140(SB)/4, $0xc0c0c001
+DATA expandIndex<>+144(SB)/4, $0xc0c000c0
+DATA expandIndex<>+148(SB)/4, $0xc0c0c001
+DATA expandIndex<>+152(SB)/4, $0xc0c00100
+DATA expandIndex<>+156(SB)/4, $0xc0c0c002
+DATA expandIndex<>+160(SB)/4, $0xc000c0c0
+DATA expandIndex<>+164(SB)/4, $0xc0c0c001
+DATA expandIndex<>+168(SB)/4, $0xc001c000
+DATA expandIndex<>+172(SB)/4, $0xc0c0c002
+DATA expandIndex<>+176(SB)/4, $0xc00100c0
+DATA expandIndex<>+180(SB)/4, $0xc0c0c002
+DATA expandIndex<>+184(SB)/4, $0xc0020100
+DATA expandIndex<>+188(SB)/4, $0xc0c0c003
+DATA expandIndex<>+192(SB)/4, $0x00c0c0c0
+DATA expandIndex<>+196(SB)/4, $0xc0c0c001
+DATA expandIndex<>+200(SB)/4, $0x01c0c000
+DATA expandIndex<>+204(SB)/4, $0xc0c0c002
+DATA expandIndex<>+208(SB)/4, $0x01c000c0
+DATA expandIndex<>+212(SB)/4, $0xc0c0c002
+DATA expandIndex<>+216(SB)/4, $0x02c00100
+DATA expandIndex<>+220(SB)/4, $0xc0c0c003
+DATA expandIndex<>+224(SB)/4, $0x0100c0c0
+DATA expandIndex<>+228(SB)/4, $0xc0c0c002
+DATA expandIndex<>+232(SB)/4, $0x0201c000
+DATA expandIndex<>+236(SB)/4, $0xc0c0c003
+DATA expandIndex<>+240(SB)/4, $0x020100c0
+DATA expandIndex<>+244(SB)/4, $0xc0c0c003
+DATA expandIndex<>+248(SB)/4, $0x03020100
+DATA expandIndex<>+252(SB)/4, $0xc0c0c004
+DATA expandIndex<>+256(SB)/4, $0xc0c0c0c0
+DATA expandIndex<>+260(SB)/4, $0xc0c000c0
+DATA expandIndex<>+264(SB)/4, $0xc0c0c000
+DATA expandIndex<>+268(SB)/4, $0xc0c001c0
+DATA expandIndex<>+272(SB)/4, $0xc0c000c0
+DATA expandIndex<>+276(SB)/4, $0xc0c001c0
+DATA expandIndex<>+280(SB)/4, $0xc0c00100
+DATA expandIndex<>+284(SB)/4, $0xc0c002c0
+DATA expandIndex<>+288(SB)/4, $0xc000c0c0
+DATA expandIndex<>+292(SB)/4, $0xc0c001c0
+DATA expandIndex<>+296(SB)/4, $0xc001c000
+DATA expandIndex<>+300(SB)/4, $0xc0c002c0
+DATA expandIndex<>+304(SB)/4, $0xc00100c0
+DATA expandIndex<>+308(SB)/4, $0xc0c002c0
+DATA expandIndex<>+312(SB)/4, $0xc0020100
+DATA expandIndex<>+316(SB)/4, $0xc0c003c0
+DATA expandIndex<>+320(SB)/4, $0x00c0c0c0
+DATA expandIndex<>+324(SB)/4, $0xc0c001c0
+DATA expandIndex<>+328(SB)/4, $0x01c0c000
+DATA expandIndex<>+332(SB)/4, $0xc0c002c0
+DATA expandIndex<>+336(SB)/4, $0x01c000c0
+DATA expandIndex<>+340(SB)/4, $0xc0c002c0
+DATA expandIndex<>+344(SB)/4, $0x02c00100
+DATA expandIndex<>+348(SB)/4, $0xc0c003c0
+DATA expandIndex<>+352(SB)/4, $0x0100c0c0
+DATA expandIndex<>+356(SB)/4, $0xc0c002c0
+DATA expandIndex<>+360(SB)/4, $0x0201c000
+DATA expandIndex<>+364(SB)/4, $0xc0c003c0
+DATA expandIndex<>+368(SB)/4, $0x020100c0
+DATA expandIndex<>+372(SB)/4, $0xc0c003c0
+DATA expandIndex<>+376(SB)/4, $0x03020100
+DATA expandIndex<>+380(SB)/4, $0xc0c004c0
+DATA expandIndex<>+384(SB)/4, $0xc0c0c0c0
+DATA expandIndex<>+388(SB)/4, $0xc0c00100
+DATA expandIndex<>+392(SB)/4, $0xc0c0c000
+DATA expandIndex<>+396(SB)/4, $0xc0c00201
+DATA expandIndex<>+400(SB)/4, $0xc0c000c0
+DATA expandIndex<>+404(SB)/4, $0xc0c00201
+DATA expandIndex<>+408(SB)/4, $0xc0c00100
+DATA expandIndex<>+412(SB)/4, $0xc0c00302
+DATA expandIndex<>+416(SB)/4, $0xc000c0c0
+DATA expandIndex<>+420(SB)/4, $0xc0c00201
+DATA expandIndex<>+424(SB)/4, $0xc001c000
+DATA expandIndex<>+428(SB)/4, $0xc0c00302
+DATA expandIndex<>+432(SB)/4, $0xc00100c0
+DATA expandIndex<>+436(SB)/4, $0xc0c00302
+DATA expandIndex<>+440(SB)/4, $0xc0020100
+DATA expandIndex<>+444(SB)/4, $0xc0c00403
+DATA expandIndex<>+448(SB)/4, $0x00c0c0c0
+DATA expandIndex<>+452(SB)/4, $0xc0c00201
+DATA expandIndex<>+456(SB)/4, $0x01c0c000
+DATA expandIndex<>+460(SB)/4, $0xc0c00302
+DATA expandIndex<>+464(SB)/4, $0x01c000c0
+DATA expandIndex<>+468(SB)/4, $0xc0c00302
+DATA expandIndex<>+472(SB)/4, $0x02c00100
+DATA expandIndex<>+476(SB)/4, $0xc0c00403
+DATA expandIndex<>+480(SB)/4, $0x0100c0c0
+DATA expandIndex<>+484(SB)/4, $0xc0c00302
+DATA expandIndex<>+488(SB)/4, $0x0201c000
+DATA expandIndex<>+492(SB)/4, $0xc0c00403
+DATA expandIndex<>+496(SB)/4, $0x020100c0
+DATA expandIndex<>+500(SB)/4, $0xc0c00403
+DATA expandIndex<>+504(SB)/4, $0x03020100
+DATA expandIndex<>+508(SB)/4, $0xc0c00504
+DATA expandIndex<>+512(SB)/4, $0xc0c0c0c0
+DATA expandIndex<>+516(SB)/4, $0xc000c0c0
+DATA expandIndex<>+520(SB)/4, $0xc0c0c000
+DATA expandIndex<>+524(SB)/4, $0xc001c0c0
+DATA expandIndex<>+528(SB)/4, $0xc0c000c0
+DATA expandIndex<>+532(SB)/4, $0xc001c0c0
+DATA expandIndex<>+536(SB)/4, $0xc0c00100
+DATA expandIndex<>+540(SB)/4, $0xc002c0c0
+DATA expandIndex<>+544(SB)/4, $0xc000c0c0
+DATA expandIndex<>+548(SB)/4, $0xc001c0c0
+DATA expandIndex<>+552(SB)/4, $0xc001c000
+DATA expandIndex<>+556(SB)/4, $0xc002c0c0
+DATA expandIndex<>+560(SB)/4, $0xc00100c0
+DATA expandIndex<>+564(SB)/4, $0xc002c0c0
+DATA expandIndex<>+568(SB)/4, $0xc0020100
+DATA expandIndex<>+572(SB)/4, $0xc003c0c0
+DATA expandIndex<>+576(SB)/4, $0x00c0c0c0
+DATA expandIndex<>+580(SB)/4, $0xc001c0c0
+DATA expandIndex<>+584(SB)/4, $0x01c0c000
+DATA expandIndex<>+588(SB)/4, $0xc002c0c0
+DATA expandIndex<>+592(SB)/4, $0x01c000c0
+DATA expandIndex<>+596(SB)/4, $0xc002c0c0
+DATA expandIndex<>+600(SB)/4, $0x02c00100
+DATA expandIndex<>+604(SB)/4, $0xc003c0c0
+DATA expandIndex<>+608(SB)/4, $0x0100c0c0
+DATA expandIndex<>+612(SB)/4, $0xc002c0c0
+DATA expandIndex<>+616(SB)/4, $0x0201c000
+DATA expandIndex<>+620(SB)/4, $0xc003c0c0
+DATA expandIndex<>+624(SB)/4, $0x020100c0
+DATA expandIndex<>+628(SB)/4, $0xc003c0c0
+DATA expandIndex<>+632(SB)/4, $0x03020100
+DATA expandIndex<>+636(SB)/4, $0xc004c0c0
+DATA expandIndex<>+640(SB)/4, $0xc0c0c0c0
+DATA expandIndex<>+644(SB)/4, $0xc001c000
+DATA expandIndex<>+648(SB)/4, $0xc0c0c000
+DATA expandIndex<>+652(SB)/4, $0xc002c001
+DATA expandIndex<>+656(SB)/4, $0xc0c000c0
+DATA expandIndex<>+660(SB)/4, $0xc002c001
+DATA expandIndex<>+664(SB)/4, $0xc0c00100
+DATA expandIndex<>+668(SB)/4, $0xc003c002
+DATA expandIndex<>+672(SB)/4, $0xc000c0c0
+DATA expandIndex<>+676(SB)/4, $0xc002c001
+DATA expandIndex<>+680(SB)/4, $0xc001c000
+DATA expandIndex<>+684(SB)/4, $0xc003c002
+DATA expandIndex<>+688(SB)/4, $0xc00100c0
+DATA expandIndex<>+692(SB)/4, $0xc003c002
+DATA expandIndex<>+696(SB)/4, $0xc0020100
+DATA expandIndex<>+700(SB)/4, $0xc004c003
+DATA expandIndex<>+704(SB)/4, $0x00c0c0c0
+DATA expandIndex<>+708(SB)/4, $0xc002c001
+DATA expandIndex<>+712(SB)/4, $0x01c0c000
+DATA expandIndex<>+716(SB)/4, $0xc003c002
+DATA expandIndex<>+720(SB)/4, $0x01c000c0
+DATA expandIndex<>+724(SB)/4, $0xc003c002
+DATA expandIndex<>+728(SB)/4, $0x02c00100
+DATA expandIndex<>+732(SB)/4, $0xc004c003
+DATA expandIndex<>+736(SB)/4, $0x0100c0c0
+DATA expandIndex<>+740(SB)/4, $0xc003c002
+DATA expandIndex<>+744(SB)/4, $0x0201c000
+DATA expandIndex<>+748(SB)/4, $0xc004c003
+DATA expandIndex<>+752(SB)/4, $0x020100c0
+DATA expandIndex<>+756(SB)/4, $0xc004c003
+DATA expandIndex<>+760(SB)/4, $0x03020100
+DATA expandIndex<>+764(SB)/4, $0xc005c004
+DATA expandIndex<>+768(SB)/4, $0xc0c0c0c0
+DATA expandIndex<>+772(SB)/4, $0xc00100c0
+DATA expandIndex<>+776(SB)/4, $0xc0c0c000
+DATA expandIndex<>+780(SB)/4, $0xc00201c0
+DATA expandIndex<>+784(SB)/4, $0xc0c000c0
+DATA expandIndex<>+788(SB)/4, $0xc00201c0
+DATA expandIndex<>+792(SB)/4, $0xc0c00100
+DATA expandIndex<>+796(SB)/4, $0xc00302c0
+DATA expandIndex<>+800(SB)/4, $0xc000c0c0
+DATA expandIndex<>+804(SB)/4, $0xc00201c0
+DATA expandIndex<>+808(SB)/4, $0xc001c000
+DATA expandIndex<>+812(SB)/4, $0xc00302c0
+DATA expandIndex<>+816(SB)/4, $0xc00100c0
+DATA expandIndex<>+820(SB)/4, $0xc00302c0
+DATA expandIndex<>+824(SB)/4, $0xc0020100
+DATA expandIndex<>+828(SB)/4, $0xc00403c0
+DATA expandIndex<>+832(SB)/4, $0x00c0c0c0
+DATA expandIndex<>+836(SB)/4, $0xc00201c0
+DATA expandIndex<>+840(SB)/4, $0x01c0c000
+DATA expandIndex<>+844(SB)/4, $0xc00302c0
+DATA expandIndex<>+848(SB)/4, $0x01c000c0
+DATA expandIndex<>+852(SB)/4, $0xc00302c0
+DATA expandIndex<>+856(SB)/4, $0x02c00100
+DATA expandIndex<>+860(SB)/4, $0xc00403c0
+DATA expandIndex<>+864(SB)/4, $0x0100c0c0
+DATA expandIndex<>+868(SB)/4, $0xc00302c0
+DATA expandIndex<>+872(SB)/4, $0x0201c000
+DATA expandIndex<>+876(SB)/4, $0xc00403c0
+DATA expandIndex<>+880(SB)/4, $0x020100c0
+DATA expandIndex<>+884(SB)/4, $0xc00403c0
+DATA expandIndex<>+888(SB)/4, $0x03020100
+DATA expandIndex<>+892(SB)/4, $0xc00504c0
+DATA expandIndex<>+896(SB)/4, $0xc0c0c0c0
+DATA expandIndex<>+900(SB)/4, $0xc0020100
+DATA expandIndex<>+904(SB)/4, $0xc0c0c000
+DATA expandIndex<>+908(SB)/4, $0xc0030201
+DATA expandIndex<>+912(SB)/4, $0xc0c000c0
+DATA expandIndex<>+916(SB)/4, $0xc0030201
+DATA expandIndex<>+920(SB)/4, $0xc0c00100
+DATA expandIndex<>+924(SB)/4, $0xc0040302
+DATA expandIndex<>+928(SB)/4, $0xc000c0c0
+DATA expandIndex<>+932(SB)/4, $0xc0030201
+DATA expandIndex<>+936(SB)/4, $0xc001c000
+DATA expandIndex<>+940(SB)/4, $0xc0040302
+DATA expandIndex<>+944(SB)/4, $0xc00100c0
+DATA expandIndex<>+948(SB)/4, $0xc0040302
+DATA expandIndex<>+952(SB)/4, $0xc0020100
+DATA expandIndex<>+956(SB)/4, $0xc0050403
+DATA expandIndex<>+960(SB)/4, $0x00c0c0c0
+DATA expandIndex<>+964(SB)/4, $0xc0030201
+DATA expandIndex<>+968(SB)/4, $0x01c0c000
+DATA expandIndex<>+972(SB)/4, $0xc0040302
+DATA expandIndex<>+976(SB)/4, $0x01c000c0
+DATA expandIndex<>+980(SB)/4, $0xc0040302
+DATA expandIndex<>+984(SB)/4, $0x02c00100
+DATA expandIndex<>+988(SB)/4, $0xc0050403
+DATA expandIndex<>+992(SB)/4, $0x0100c0c0
+DATA expandIndex<>+996(SB)/4, $0xc0040302
+DATA expandIndex<>+1000(SB)/4, $0x0201c000
+DATA expandIndex<>+1004(SB)/4, $0xc0050403
+DATA expandIndex<>+1008(SB)/4, $0x020100c0
+DATA expandIndex<>+1012(SB)/4, $0xc0050403
+DATA expandIndex<>+1016(SB)/4, $0x03020100
+DATA expandIndex<>+1020(SB)/4, $0xc0060504
+DATA expandIndex<>+1024(SB)/4, $0xc0c0c0c0
+DATA expandIndex<>+1028(SB)/4, $0x00c0c0c0
+DATA expandIndex<>+1032(SB)/4, $0xc0c0c000
+DATA expandIndex<>+1036(SB)/4, $0x01c0c0c0
+DATA expandIndex<>+1040(SB)/4, $0xc0c000c0
+DATA expandIndex<>+1044(SB)/4, $0x01c0c0c0
+DATA expandIndex<>+1048(SB)/4, $0xc0c00100
+DATA expandIndex<>+1052(SB)/4, $0x02c0c0c0
+DATA expandIndex<>+1056(SB)/4, $0xc000c0c0
+DATA expandIndex<>+1060(SB)/4, $0x01c0c0c0
+DATA expandIndex<>+1064(SB)/4, $0xc001c000
+DATA expandIndex<>+1068(SB)/4, $0x02c0c0c0
+DATA expandIndex<>+1072(SB)/4, $0xc00100c0
+DATA expandIndex<>+1076(SB)/4, $0x02c0c0c0
+DATA expandIndex<>+1080(SB)/4, $0xc0020100
+DATA expandIndex<>+1084(SB)/4, $0x03c0c0c0
+DATA expandIndex<>+1088(SB)/4, $0x00c0c0c0
+DATA expandIndex<>+1092(SB)/4, $0x01c0c0c0
+DATA expandIndex<>+1096(SB)/4, $0x01c0c000
+DATA expandIndex<>+1100(SB)/4, $0x02c0c0c0
+DATA expandIndex<>+1104(SB)/4, $0x01c000c0
+DATA expandIndex<>+1108(SB)/4, $0x02c0c0c0
+DATA expandIndex<>+1112(SB)/4, $0x02c00100
+DATA expandIndex<>+1116(SB)/4, $0x03c0c0c0
+DATA expandIndex<>+1120(SB)/4, $0x0100c0c0
+DATA expandIndex<>+1124(SB)/4, $0x02c0c0c0
+DATA expandIndex<>+1128(SB)/4, $0x0201c000
+DATA expandIndex<>+1132(SB)/4, $0x03c0c0c0
+DATA expandIndex<>+1136(SB)/4, $0x020100c0
+DATA expandIndex<>+1140(SB)/4, $0x03c0c0c0
+DATA expandIndex<>+1144(SB)/4, $0x03020100
+DATA expandIndex<>+1148(SB)/4, $0x04c0c0c0
+DATA expandIndex<>+1152(SB)/4, $0xc0c0c0c0
+DATA expandIndex<>+1156(SB)/4, $0x01c0c000
+DATA expandIndex<>+1160(SB)/4, $0xc0c0c000
+DATA expandIndex<>+1164(SB)/4, $0x02c0c001
+DATA expandIndex<>+1168(SB)/4, $0xc0c000c0
+DATA expandIndex<>+1172(SB)/4, $0x02c0c001
+DATA expandIndex<>+1176(SB)/4, $0xc0c00100
+DATA expandIndex<>+1180(SB)/4, $0x03c0c002
+DATA expandIndex<>+1184(SB)/4, $0xc000c0c0
+DATA expandIndex<>+1188(SB)/4, $0x02c0c001
+DATA expandIndex<>+1192(SB)/4, $0xc001c000
+DATA expandIndex<>+1196(SB)/4, $0x03c0c002
+DATA expandIndex<>+1200(SB)/4, $0xc00100c0
+DATA expandIndex<>+1204(SB)/4, $0x03c0c002
+DATA expandIndex<>+1208(SB)/4, $0xc0020100
+DATA expandIndex<>+1212(SB)/4, $0x04c0c003
+DATA expandIndex<>+1216(SB)/4, $0x00c0c0c0
+DATA expandIndex<>+1220(SB)/4, $0x02c0c001
+DATA expandIndex<>+1224(SB)/4, $0x01c0c000
+DATA expandIndex<>+1228(SB)/4, $0x03c0c002
+DATA expandIndex<>+1232(SB)/4, $0x01c000c0
+DATA expandIndex<>+1236(SB)/4, $0x03c0c002
+DATA expandIndex<>+1240(SB)/4, $0x02c00100
+DATA expandIndex<>+1244(SB)/4, $0x04c0c003
+DATA expandIndex<>+1248(SB)/4, $0x0100c0c0
+DATA expandIndex<>+1252(SB)/4, $0x03c0c002
+DATA expandIndex<>+1256(SB)/4, $0x0201c000
+DATA expandIndex<>+1260(SB)/4, $0x04c0c003
+DATA expandIndex<>+1264(SB)/4, $0x020100c0
+DATA expandIndex<>+1268(SB)/4, $0x04c0c003
+DATA expandIndex<>+1272(SB)/4, $0x03020100
+DATA expandIndex<>+1276(SB)/4, $0x05c0c004
+DATA expandIndex<>+1280(SB)/4, $0xc0c0c0c0
+DATA expandIndex<>+1284(SB)/4, $0x01c000c0
+DATA expandIndex<>+1288(SB)/4, $0xc0c0c000
+DATA expandIndex<>+1292(SB)/4, $0x02c001c0
+DATA expandIndex<>+1296(SB)/4, $0xc0c000c0
+DATA expandIndex<>+1300(SB)/4, $0x02c001c0
+DATA expandIndex<>+1304(SB)/4, $0xc0c00100
+DATA expandIndex<>+1308(SB)/4, $0x03c002c0
+DATA expandIndex<>+1312(SB)/4, $0xc000c0c0
+DATA expandIndex<>+1316(SB)/4, $0x02c001c0
+DATA expandIndex<>+1320(SB)/4, $0xc001c000
+DATA expandIndex<>+1324(SB)/4, $0x03c002c0
+DATA expandIndex<>+1328(SB)/4, $0xc00100c0
+DATA expandIndex<>+1332(SB)/4, $0x03c002c0
+DATA expandIndex<>+1336(SB)/4, $0xc0020100
+DATA expandIndex<>+1340(SB)/4, $0x04c003c0
+DATA expandIndex<>+1344(SB)/4, $0x00c0c0c0
+DATA expandIndex<>+1348(SB)/4, $0x02c001c0
+DATA expandIndex<>+1352(SB)/4, $0x01c0c000
+DATA expandIndex<>+1356(SB)/4, $0x03c002c0
+DATA expandIndex<>+1360(SB)/4, $0x01c000c0
+DATA expandIndex<>+1364(SB)/4, $0x03c002c0
+DATA expandIndex<>+1368(SB)/4, $0x02c00100
+DATA expandIndex<>+1372(SB)/4, $0x04c003c0
+DATA expandIndex<>+1376(SB)/4, $0x0100c0c0
+DATA expandIndex<>+1380(SB)/4, $0x03c002c0
+DATA expandIndex<>+1384(SB)/4, $0x0201c000
+DATA expandIndex<>+1388(SB)/4, $0x04c003c0
+DATA expandIndex<>+1392(SB)/4, $0x020100c0
+DATA expandIndex<>+1396(SB)/4, $0x04c003c0
+DATA expandIndex<>+1400(SB)/4, $0x03020100
+DATA expandIndex<>+1404(SB)/4, $0x05c004c0
+DATA expandIndex<>+1408(SB)/4, $0xc0c0c0c0
+DATA expandIndex<>+1412(SB)/4, $0x02c00100
+DATA expandIndex<>+1416(SB)/4, $0xc0c0c000
+DATA expandIndex<>+1420(SB)/4, $0x03c00201
+DATA expandIndex<>+1424(SB)/4, $0xc0c000c0
+DATA expandIndex<>+1428(SB)/4, $0x03c00201
+DATA expandIndex<>+1432(SB)/4, $0xc0c00100
+DATA expandIndex<>+1436(SB)/4, $0x04c00302
+DATA expandIndex<>+1440(SB)/4, $0xc000c0c0
+DATA expandIndex<>+1444(SB)/4, $0x03c00201
+DATA expandIndex<>+1448(SB)/4, $0xc001c000
+DATA expandIndex<>+1452(SB)/4, $0x04c00302
+DATA expandIndex<>+1456(SB)/4, $0xc00100c0
+DATA expandIndex<>+1460(SB)/4, $0x04c00302
+DATA expandIndex<>+1464(SB)/4, $0xc0020100
+DATA expandIndex<>+1468(SB)/4, $0x05c00403
+DATA expandIndex<>+1472(SB)/4, $0x00c0c0c0
+DATA expandIndex<>+1476(SB)/4, $0x03c00201
+DATA expandIndex<>+1480(SB)/4, $0x01c0c000
+DATA expandIndex<>+1484(SB)/4, $0x04c00302
+DATA expandIndex<>+1488(SB)/4, $0x01c000c0
+DATA expandIndex<>+1492(SB)/4, $0x04c00302
+DATA expandIndex<>+1496(SB)/4, $0x02c00100
+DATA expandIndex<>+1500(SB)/4, $0x05c00403
+DATA expandIndex<>+1504(SB)/4, $0x0100c0c0
+DATA expandIndex<>+1508(SB)/4, $0x04c00302
+DATA expandIndex<>+1512(SB)/4, $0x0201c000
+DATA expandIndex<>+1516(SB)/4, $0x05c00403
+DATA expandIndex<>+1520(SB)/4, $0x020100c0
+DATA expandIndex<>+1524(SB)/4, $0x05c00403
+DATA expandIndex<>+1528(SB)/4, $0x03020100
+DATA expandIndex<>+1532(SB)/4, $0x06c00504
+DATA expandIndex<>+1536(SB)/4, $0xc0c0c0c0
+DATA expandIndex<>+1540(SB)/4, $0x0100c0c0
+DATA expandIndex<>+1544(SB)/4, $0xc0c0c000
+DATA expandIndex<>+1548(SB)/4, $0x0201c0c0
+DATA expandIndex<>+1552(SB)/4, $0xc0c000c0
+DATA expandIndex<>+1556(SB)/4, $0x0201c0c0
+DATA expandIndex<>+1560(SB)/4, $0xc0c00100
+DATA expandIndex<>+1564(SB)/4, $0x0302c0c0
+DATA expandIndex<>+1568(SB)/4, $0xc000c0c0
+DATA expandIndex<>+1572(SB)/4, $0x0201c0c0
+DATA expandIndex<>+1576(SB)/4, $0xc001c000
+DATA expandIndex<>+1580(SB)/4, $0x0302c0c0
+DATA expandIndex<>+1584(SB)/4, $0xc00100c0
+DATA expandIndex<>+1588(SB)/4, $0x0302c0c0
+DATA expandIndex<>+1592(SB)/4, $0xc0020100
+DATA expandIndex<>+1596(SB)/4, $0x0403c0c0
+DATA expandIndex<>+1600(SB)/4, $0x00c0c0c0
+DATA expandIndex<>+1604(SB)/4, $0x0201c0c0
+DATA expandIndex<>+1608(SB)/4, $0x01c0c000
+DATA expandIndex<>+1612(SB)/4, $0x0302c0c0
+DATA expandIndex<>+1616(SB)/4, $0x01c000c0
+DATA expandIndex<>+1620(SB)/4, $0x0302c0c0
+DATA expandIndex<>+1624(SB)/4, $0x02c00100
+DATA expandIndex<>+1628(SB)/4, $0x0403c0c0
+DATA expandIndex<>+1632(SB)/4, $0x0100c0c0
+DATA expandIndex<>+1636(SB)/4, $0x0302c0c0
+DATA expandIndex<>+1640(SB)/4, $0x0201c000
+DATA expandIndex<>+1644(SB)/4, $0x0403c0c0
+DATA expandIndex<>+1648(SB)/4, $0x020100c0
+DATA expandIndex<>+1652(SB)/4, $0x0403c0c0
+DATA expandIndex<>+1656(SB)/4, $0x03020100
+DATA expandIndex<>+1660(SB)/4, $0x0504c0c0
+DATA expandIndex<>+1664(SB)/4, $0xc0c0c0c0
+DATA expandIndex<>+1668(SB)/4, $0x0201c000
+DATA expandIndex<>+1672(SB)/4, $0xc0c0c000
+DATA expandIndex<>+1676(SB)/4, $0x0302c001
+DATA expandIndex<>+1680(SB)/4, $0xc0c000c0
+DATA expandIndex<>+1684(SB)/4, $0x0302c001
+DATA expandIndex<>+1688(SB)/4, $0xc0c00100
+DATA expandIndex<>+1692(SB)/4, $0x0403c002
+DATA expandIndex<>+1696(SB)/4, $0xc000c0c0
+DATA expandIndex<>+1700(SB)/4, $0x0302c001
+DATA expandIndex<>+1704(SB)/4, $0xc001c000
+DATA expandIndex<>+1708(SB)/4, $0x0403c002
+DATA expandIndex<>+1712(SB)/4, $0xc00100c0
+DATA expandIndex<>+1716(SB)/4, $0x0403c002
+DATA expandIndex<>+1720(SB)/4, $0xc0020100
+DATA expandIndex<>+1724(SB)/4, $0x0504c003
+DATA expandIndex<>+1728(SB)/4, $0x00c0c0c0
+DATA expandIndex<>+1732(SB)/4, $0x0302c001
+DATA expandIndex<>+1736(SB)/4, $0x01c0c000
+DATA expandIndex<>+1740(SB)/4, $0x0403c002
+DATA expandIndex<>+1744(SB)/4, $0x01c000c0
+DATA expandIndex<>+1748(SB)/4, $0x0403c002
+DATA expandIndex<>+1752(SB)/4, $0x02c00100
+DATA expandIndex<>+1756(SB)/4, $0x0504c003
+DATA expandIndex<>+1760(SB)/4, $0x0100c0c0
+DATA expandIndex<>+1764(SB)/4, $0x0403c002
+DATA expandIndex<>+1768(SB)/4, $0x0201c000
+DATA expandIndex<>+1772(SB)/4, $0x0504c003
+DATA expandIndex<>+1776(SB)/4, $0x020100c0
+DATA expandIndex<>+1780(SB)/4, $0x0504c003
+DATA expandIndex<>+1784(SB)/4, $0x03020100
+DATA expandIndex<>+1788(SB)/4, $0x0605c004
+DATA expandIndex<>+1792(SB)/4, $0xc0c0c0c0
+DATA expandIndex<>+1796(SB)/4, $0x020100c0
+DATA expandIndex<>+1800(SB)/4, $0xc0c0c000
+DATA expandIndex<>+1804(SB)/4, $0x030201c0
+DATA expandIndex<>+1808(SB)/4, $0xc0c000c0
+DATA expandIndex<>+1812(SB)/4, $0x030201c0
+DATA expandIndex<>+1816(SB)/4, $0xc0c00100
+DATA expandIndex<>+1820(SB)/4, $0x040302c0
+DATA expandIndex<>+1824(SB)/4, $0xc000c0c0
+DATA expandIndex<>+1828(SB)/4, $0x030201c0
+DATA expandIndex<>+1832(SB)/4, $0xc001c000
+DATA expandIndex<>+1836(SB)/4, $0x040302c0
+DATA expandIndex<>+1840(SB)/4, $0xc00100c0
+DATA expandIndex<>+1844(SB)/4, $0x040302c0
+DATA expandIndex<>+1848(SB)/4, $0xc0020100
+DATA expandIndex<>+1852(SB)/4, $0x050403c0
+DATA expandIndex<>+1856(SB)/4, $0x00c0c0c0
+DATA expandIndex<>+1860(SB)/4, $0x030201c0
+DATA expandIndex<>+1864(SB)/4, $0x01c0c000
+DATA expandIndex<>+1868(SB)/4, $0x040302c0
+DATA expandIndex<>+1872(SB)/4, $0x01c000c0
+DATA expandIndex<>+1876(SB)/4, $0x040302c0
+DATA expandIndex<>+1880(SB)/4, $0x02c00100
+DATA expandIndex<>+1884(SB)/4, $0x050403c0
+DATA expandIndex<>+1888(SB)/4, $0x0100c0c0
+DATA expandIndex<>+1892(SB)/4, $0x040302c0
+DATA expandIndex<>+1896(SB)/4, $0x0201c000
+DATA expandIndex<>+1900(SB)/4, $0x050403c0
+DATA expandIndex<>+1904(SB)/4, $0x020100c0
+DATA expandIndex<>+1908(SB)/4, $0x050403c0
+DATA expandIndex<>+1912(SB)/4, $0x03020100
+DATA expandIndex<>+1916(SB)/4, $0x060504c0
+DATA expandIndex<>+1920(SB)/4, $0xc0c0c0c0
+DATA expandIndex<>+1924(SB)/4, $0x03020100
+DATA expandIndex<>+1928(SB)/4, $0xc0c0c000
+DATA expandIndex<>+1932(SB)/4, $0x04030201
+DATA expandIndex<>+1936(SB)/4, $0xc0c000c0
+DATA expandIndex<>+1940(SB)/4, $0x04030201
+DATA expandIndex<>+1944(SB)/4, $0xc0c00100
+DATA expandIndex<>+1948(SB)/4, $0x05040302
+DATA expandIndex<>+1952(SB)/4, $0xc000c0c0
+DATA expandIndex<>+1956(SB)/4, $0x04030201
+DATA expandIndex<>+1960(SB)/4, $0xc001c000
+DATA expandIndex<>+1964(SB)/4, $0x05040302
+DATA expandIndex<>+1968(SB)/4, $0xc00100c0
+DATA expandIndex<>+1972(SB)/4, $0x05040302
+DATA expandIndex<>+1976(SB)/4, $0xc0020100
+DATA expandIndex<>+1980(SB)/4, $0x06050403
+DATA expandIndex<>+1984(SB)/4, $0x00c0c0c0
+DATA expandIndex<>+1988(SB)/4, $0x04030201
+DATA expandIndex<>+1992(SB)/4, $0x01c0c000
+DATA expandIndex<>+1996(SB)/4, $0x05040302
+DATA expandIndex<>+2000(SB)/4, $0x01c000c0
+DATA expandIndex<>+2004(SB)/4, $0x05040302
+DATA expandIndex<>+2008(SB)/4, $0x02c00100
+DATA expandIndex<>+2012(SB)/4, $0x06050403
+DATA expandIndex<>+2016(SB)/4, $0x0100c0c0
+DATA expandIndex<>+2020(SB)/4, $0x05040302
+DATA expandIndex<>+2024(SB)/4, $0x0201c000
+DATA expandIndex<>+2028(SB)/4, $0x06050403
+DATA expandIndex<>+2032(SB)/4, $0x020100c0
+DATA expandIndex<>+2036(SB)/4, $0x06050403
+DATA expandIndex<>+2040(SB)/4, $0x03020100
+DATA expandIndex<>+2044(SB)/4, $0x07060504
+GLOBL expandIndex<>(SB), RODATA|NOPTR, $2048
+
+// func expand2AVX2(dst *byte, mask *byte, values *byte, last *byte, n int) (done int, used int)
+// Requires: AVX, AVX2, POPCNT
+TEXT ·expand2AVX2(SB), NOSPLIT, $0-56
+	MOVQ         dst+0(FP), AX
+	MOVQ         mask+8(FP), CX
+	MOVQ         values+16(FP), DX
+	MOVQ         last+24(FP), BX
+	MOVQ         n+32(FP), SI
+	LEAQ         expandIndex<>+0(SB), DI
+	MOVQ         CX, R8
+	MOVQ         DX, R9
+	ADDQ         CX, SI
+	VPBROADCASTD c01000100<>+0(SB), Y0
+
+loop:
+	CMPQ      CX, SI
+	JGE       end
+	CMPQ      DX, BX
+	JHI       end
+	MOVBLZX   (CX), R10
+	VMOVDQU   (DX), X1
+	VPMOVSXBW (DI)(R10*8), X2
+	VPADDW    X2, X2, X2
+	VPSLLW    $0x08, X2, X3
+	VPOR      X3, X2, X2
+	VPOR      X0, X2, X2
+	VPSHUFB   X2, X1, X1
+	VMOVDQU   X1, (AX)
+	INCQ      CX
+	ADDQ      $0x00000010, AX
+	POPCNTL   R10, R10
+	SHLQ      $0x01, R10
+	ADDQ      R10, DX
+	JMP       loop
+
+end:
+	SUBQ R8, CX
+	SUBQ R9, DX
+	MOVQ CX, done+40(FP)
+	MOVQ DX, used+48(FP)
+	VZEROUPPER
+	RET
+
+// func expand4AVX2(dst *byte, mask *byte, values *byte, last *byte, n int) (done int, used int)
+// Requires: AVX, AVX2, POPCNT
+TEXT ·expand4AVX2(SB), NOSPLIT, $0-56
+	MOVQ dst+0(FP), AX
+	MOVQ mask+8(FP), CX
+	MOVQ values+16(FP), DX
+	MOVQ last+24(FP), BX
+	MOVQ n+32(FP), SI
+	LEAQ expandIndex<>+0(SB), DI
+	MOVQ CX, R8
+	MOVQ DX, R9
+	ADDQ CX, SI
+
+loop:
+	CMPQ      CX, SI
+	JGE       end
+	CMPQ      DX, BX
+	JHI       end
+	MOVBLZX   (CX), R10
+	VMOVDQU   (DX), Y0
+	VPMOVSXBD (DI)(R10*8), Y1
+	VPERMD    Y0, Y1, Y0
+	VPSRAD    $0x1f, Y1, Y1
+	VPANDN    Y0, Y1, Y0
+	VMOVDQU   Y0, (AX)
+	INCQ      CX
+	ADDQ      $0x00000020, AX
+	POPCNTL   R10, R10
+	SHLQ      $0x02, R10
+	ADDQ      R10, DX
+	JMP       loop
+
+end:
+	SUBQ R8, CX
+	SUBQ R9, DX
+	MOVQ CX, done+40(FP)
+	MOVQ DX, used+48(FP)
+	VZEROUPPER
+	RET
+
+// func expand8AVX2(dst *byte, mask *byte, values *byte, last *byte, n int) (done int, used int)
+// Requires: AVX, AVX2, POPCNT
+TEXT ·expand8AVX2(SB), NOSPLIT, $0-56
+	MOVQ         dst+0(FP), AX
+	MOVQ         mask+8(FP), CX
+	MOVQ         values+16(FP), DX
+	MOVQ         last+24(FP), BX
+	MOVQ         n+32(FP), SI
+	LEAQ         expandIndex<>+0(SB), DI
+	MOVQ         CX, R8
+	MOVQ         DX, R9
+	ADDQ         CX, SI
+	VPXOR        Y0, Y0, Y0
+	VPBROADCASTQ highOne<>+0(SB), Y1
+
+loop:
+	CMPQ      CX, SI
+	JGE       end
+	CMPQ      DX, BX
+	JHI       end
+	MOVBLZX   (CX), R10
+	MOVL      R10, R11
+	ANDL      $0x0000000f, R11
+	MOVL      R10, R12
+	SHRL      $0x04, R12
+	VMOVDQU   (DX), Y2
+	VPMOVSXBQ (DI)(R11*8), Y3
+	VPCMPGTQ  Y3, Y0, Y4
+	VPADDQ    Y3, Y3, Y3
+	VPSLLQ    $0x20, Y3, Y5
+	VPOR      Y5, Y3, Y3
+	VPOR      Y1, Y3, Y3
+	VPERMD    Y2, Y3, Y2
+	VPANDN    Y2, Y4, Y2
+	VMOVDQU   Y2, (AX)
+	POPCNTL   R11, R11
+	LEAQ      (DX)(R11*8), R11
+	VMOVDQU   (R11), Y2
+	VPMOVSXBQ (DI)(R12*8), Y3
+	VPCMPGTQ  Y3, Y0, Y4
+	VPADDQ    Y3, Y3, Y3
+	VPSLLQ    $0x20, Y3, Y5
+	VPOR      Y5, Y3, Y3
+	VPOR      Y1, Y3, Y3
+	VPERMD    Y2, Y3, Y2
+	VPANDN    Y2, Y4, Y2
+	VMOVDQU   Y2, 32(AX)
+	INCQ      CX
+	ADDQ      $0x00000040, AX
+	POPCNTL   R10, R10
+	SHLQ      $0x03, R10
+	ADDQ      R10, DX
+	JMP       loop
+
+end:
+	SUBQ R8, CX
+	SUBQ R9, DX
+	MOVQ CX, done+40(FP)
+	MOVQ DX, used+48(FP)
+	VZEROUPPER
+	RET

@@ -47,3 +47,5 @@ func transposeBytesBulk(_ []byte, _ int, _ []byte, _, _, _ int) (rows, cols int)
 func nonZeroBulk(_, _ []byte, _ int) (n, set int) { return 0, 0 }
 
 func compressBulk(dst, _ []byte, _ int) (n int, out []byte) { return 0, dst }
+
+func expandBulk(_, _, _ []byte, _ int) (n, used int) { return 0, 0 }

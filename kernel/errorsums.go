@@ -18,6 +18,10 @@ func (e *ErrorSums) Add(ref, got []float32) {
 	var l errorLanes
 	n := errorLanesBulk(&l, ref, got)
 	l.addGo(ref[n:], got[n:])
+	e.fold(&l)
+}
+
+func (e *ErrorSums) fold(l *errorLanes) {
 	e.Ref2 = sum(e.Ref2, l.ref2)
 	e.Err2 = sum(e.Err2, l.err2)
 	e.Got2 = sum(e.Got2, l.got2)

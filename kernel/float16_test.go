@@ -27,13 +27,30 @@ func fillPatterns(x []float32, from uint32) {
 	}
 }
 
+// TestF16FromF32EqualsReference shares the chunks between two subtests, which run in parallel.
 func TestF16FromF32EqualsReference(t *testing.T) {
-	x := make([]float32, patternChunk)
-	got, twin := make([]uint16, len(x)), make([]uint16, len(x))
-	for chunk := 0; chunk < 1<<32/patternChunk; chunk += patternStep() {
-		fillPatterns(x, uint32(chunk*patternChunk))
-		F16FromF32(got, x)
-		f16FromF32Go(twin, x)
+	for _, half := range []struct {
+		name  string
+		first int
+	}{{"even", 0}, {"odd", 1}} {
+		t.Run(half.name, func(t *testing.T) {
+			t.Parallel()
+			for chunk := half.first; chunk < 1<<32/patternChunk; chunk += 2 * patternStep() {
+				checkF16Chunk(t, uint32(chunk*patternChunk))
+			}
+		})
+	}
+}
+
+// checkF16Chunk works in pieces that fit the L1 cache.
+func checkF16Chunk(t *testing.T, from uint32) {
+	t.Helper()
+	var x [2048]float32
+	var got, twin [len(x)]uint16
+	for piece := range uint32(patternChunk / len(x)) {
+		fillPatterns(x[:], from+piece*uint32(len(x)))
+		F16FromF32(got[:], x[:])
+		f16FromF32Go(twin[:], x[:])
 		for i, v := range x {
 			want := float16.Fromfloat32(v).Bits()
 			if got[i] != want || twin[i] != want {
@@ -57,4 +74,28 @@ func TestF32FromF16EqualsReference(t *testing.T) {
 			t.Fatalf("%#04x: got %#08x, twin %#08x, want %#08x", h, g, w, want)
 		}
 	}
+}
+
+func checkF16(t *testing.T, x []float32) {
+	t.Helper()
+	half, intact := guarded[uint16](len(x), 0x1234)
+	want := make([]uint16, len(x))
+	F16FromF32(half, x)
+	f16FromF32Go(want, x)
+	wantSame(t, half, want)
+	intact(t)
+	back, backIntact := guarded[float32](len(x), 7)
+	wantBack := make([]float32, len(x))
+	F32FromF16(back, half)
+	f32FromF16Go(wantBack, half)
+	wantBits(t, back, wantBack)
+	backIntact(t)
+}
+
+func TestF16(t *testing.T) {
+	eachSample(t, checkF16)
+}
+
+func FuzzF16(f *testing.F) {
+	fuzzFloats(f, func(t *testing.T, x []float32, _, _ uint32) { checkF16(t, x) })
 }

@@ -23,24 +23,6 @@ func Compress(dst, data []byte, size int) []byte {
 	return compressGo(dst, data[n*size:], size)
 }
 
-// Expand undoes NonZero and Compress: it fills dst with the next element of values where mask
-// has a bit set, and with zeros elsewhere. It returns how many bytes of values it used; values
-// must hold one element for every bit.
-func Expand(dst, mask, values []byte, size int) (used int) {
-	count := elements(dst, size)
-	checkLen("mask", len(mask), (count+7)/8)
-	for i := range count {
-		to := dst[i*size : (i+1)*size]
-		if mask[i/8]>>(i%8)&1 == 0 {
-			clear(to)
-			continue
-		}
-		copy(to, values[used:used+size])
-		used += size
-	}
-	return used
-}
-
 // elements returns how many elements of the given size data holds.
 func elements(data []byte, size int) int {
 	if size != 1 && size != 2 && size != 4 && size != 8 {

@@ -39,5 +39,9 @@ func main() {
 	compress2()
 	compress4()
 	compress8()
+	expand1()
+	expand2()
+	expand4()
+	expand8()
 	Generate()
 }

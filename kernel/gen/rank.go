@@ -35,25 +35,6 @@ func filterRange() {
 	finish()
 }
 
-// compactTable has for every 8-bit mask the indices of its set bits, a byte each.
-func compactTable() Mem {
-	var w []uint32
-	for mask := range 256 {
-		var index [8]byte
-		n := 0
-		for bit := range 8 {
-			if mask>>bit&1 == 1 {
-				index[n] = byte(bit)
-				n++
-			}
-		}
-		for h := 0; h < 8; h += 4 {
-			w = append(w, uint32(index[h])|uint32(index[h+1])<<8|uint32(index[h+2])<<16|uint32(index[h+3])<<24)
-		}
-	}
-	return words("compactIndex", w...)
-}
-
 // compact4 stores the 32-bit lanes of v that m marks and advances out behind them.
 func compact4(v VecVirtual, m GPVirtual, table, out Register) {
 	index, packed := YMM(), YMM()
