@@ -67,10 +67,15 @@ def random(node, size, bound, options):
 
 
 def _shape(declared, size, options):
-    """Declared axes as they are, named ones by options, an unknown first axis as the batch, other ones by size."""
-    dims = options.get("Dims") or {}
-    batch = options.get("Batch") or 1
-    return [d if isinstance(d, int) and d > 0 else dims.get(d, batch if i == 0 else size) for i, d in enumerate(declared or [])]
+    """Declared axes as they are, named ones by options, the batch axis by options, every other one by size."""
+    dims, declared = options.get("Dims") or {}, declared or []
+    open_axes = [i for i, d in enumerate(declared) if not (isinstance(d, int) and d > 0)]
+    sizes = {i: dims.get(declared[i], size) for i in open_axes}
+    # The first open axis is the batch, also behind fixed ones, as in the [layers, batch, features] of recurrent states;
+    # not behind a fixed 1, which is the batch already.
+    if open_axes and (open_axes[0] == 0 or declared[0] != 1):
+        sizes[open_axes[0]] = dims.get(declared[open_axes[0]], options.get("Batch") or 1)
+    return [sizes.get(i, d) for i, d in enumerate(declared)]
 
 
 def _array(generator, node, dtype, shape, bound):
