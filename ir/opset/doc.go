@@ -1,0 +1,6 @@
+// Package opset raises a model's version of ONNX's default domain, and tells what
+// shape and element type a value has as far as that can be seen from nearby.
+//
+// It works on ir models alone: it knows no file format and no compression method,
+// and reads payloads of small constants only. Versions are never lowered.
+package opset

@@ -1,0 +1,197 @@
+package opset
+
+import (
+	"encoding/binary"
+
+	"github.com/mcompress/mcompress/ir"
+)
+
+// visits bounds the values that one question looks at. Shapes seldom hang on
+// anything further back than the last layer, and a caller may ask of every value.
+const visits = 4096
+
+// unbounded is for questions that share what they found: all of them together
+// look at each value once.
+const unbounded = -1
+
+// maxElems is the size up to which constants are read: shapes, axes, scales.
+const maxElems = 64
+
+// Rank is the number of v's dimensions, if that is known.
+func Rank(v *ir.Value) (int, bool) {
+	s, ok := Shape(v)
+	return len(s), ok
+}
+
+// Shape is v's shape, if at least its rank is known: a constant's own, else what
+// the model states, else what follows from the node that makes v. Dimensions that
+// are not known have N < 0. It reads payloads of a few elements that hold shapes
+// or axes, looks at a bounded number of values, and does not change the model.
+func Shape(v *ir.Value) ([]ir.Dim, bool) { return newInference(visits).shape(v) }
+
+// Elem is v's element type by the same means, Undefined if it is not known.
+func Elem(v *ir.Value) ir.DType { return newInference(visits).elem(v) }
+
+// inference remembers what it found; what is being looked for counts as unknown,
+// which ends circles.
+type inference struct {
+	left   int
+	shapes map[*ir.Value][]ir.Dim // nil: unknown
+	elems  map[*ir.Value]ir.DType
+}
+
+func newInference(visits int) *inference {
+	return &inference{left: visits, shapes: map[*ir.Value][]ir.Dim{}, elems: map[*ir.Value]ir.DType{}}
+}
+
+// visit reports whether one more value may be looked at.
+func (f *inference) visit() bool {
+	if f.left == 0 {
+		return false
+	}
+	f.left--
+	return true
+}
+
+func (f *inference) shape(v *ir.Value) ([]ir.Dim, bool) {
+	if v == nil {
+		return nil, false
+	}
+	if v.Const != nil && fixed(v) {
+		return dims(v.Const.Shape), true
+	}
+	if v.Type != nil && v.Type.Shape != nil {
+		return v.Type.Shape, true
+	}
+	if s, ok := f.shapes[v]; ok {
+		return s, s != nil
+	}
+	n := v.Producer()
+	if n == nil || !ir.DefaultDomain(n.Op.Domain) || !f.visit() {
+		return nil, false
+	}
+	f.shapes[v] = nil
+	rule := shapeRuleOf(n.Op.Type)
+	if rule == nil {
+		return nil, false
+	}
+	s, ok := rule(f, n, output(n, v))
+	if !ok {
+		return nil, false
+	}
+	f.shapes[v] = s
+	return s, true
+}
+
+func (f *inference) elem(v *ir.Value) ir.DType {
+	if v == nil {
+		return ir.Undefined
+	}
+	if v.Const != nil {
+		return v.Const.DType
+	}
+	if v.Type != nil && v.Type.Elem != ir.Undefined {
+		return v.Type.Elem
+	}
+	if t, ok := f.elems[v]; ok {
+		return t
+	}
+	n := v.Producer()
+	if n == nil || !ir.DefaultDomain(n.Op.Domain) || !f.visit() {
+		return ir.Undefined
+	}
+	f.elems[v] = ir.Undefined
+	f.elems[v] = f.elemOf(n, output(n, v))
+	return f.elems[v]
+}
+
+// output is the index of v among n's outputs.
+func output(n *ir.Node, v *ir.Value) int {
+	for i, o := range n.Outputs {
+		if o == v {
+			return i
+		}
+	}
+	return -1
+}
+
+// dims are fixed sizes; never nil, as that means an unknown rank.
+func dims(ns []int64) []ir.Dim {
+	ds := make([]ir.Dim, len(ns))
+	for i, n := range ns {
+		ds[i] = ir.Dim{N: n}
+	}
+	return ds
+}
+
+// unknown is a shape of which only the rank is known.
+func unknown(rank int) []ir.Dim {
+	ds := make([]ir.Dim, rank)
+	for i := range ds {
+		ds[i] = ir.Dim{N: -1}
+	}
+	return ds
+}
+
+// fixed reports whether v is a constant that no caller can override. Up to IR 3
+// every initializer stands among the inputs and runtimes take it for constant.
+func fixed(v *ir.Value) bool {
+	return v.Const != nil && (v.Graph().Model().IRVersion < 4 || !v.IsInput())
+}
+
+// constInts are the elements of a small int64 or int32 constant whose payload is
+// at hand without computing anything.
+func constInts(v *ir.Value) ([]int64, bool) {
+	if v == nil || !fixed(v) || v.Const.Elems() > maxElems {
+		return nil, false
+	}
+	t := v.Const
+	b, ok := at(t)
+	if !ok {
+		return nil, false
+	}
+	is := make([]int64, t.Elems())
+	for i := range is {
+		switch t.DType {
+		case ir.Int64:
+			is[i] = int64(binary.LittleEndian.Uint64(b[8*i:]))
+		case ir.Int32:
+			is[i] = int64(int32(binary.LittleEndian.Uint32(b[4*i:])))
+		default:
+			return nil, false
+		}
+	}
+	return is, true
+}
+
+// at is t's payload where it lies in memory or in a file.
+func at(t *ir.Tensor) ([]byte, bool) {
+	switch s := t.Source.(type) {
+	case ir.Mem:
+		return s, int64(len(s)) == t.Bytes()
+	case ir.Span:
+		b := make([]byte, t.Bytes())
+		n, _ := s.R.ReadAt(b, s.Off)
+		return b, n == len(b)
+	}
+	return nil, false
+}
+
+// attrInts is n's attribute of that name as a list, nil if there is none; it is
+// not known where the caller of a function chooses it.
+func attrInts(n *ir.Node, name string) ([]int64, bool) {
+	a := n.Attr(name)
+	if a == nil {
+		return nil, true
+	}
+	return a.Ints, a.Ref == ""
+}
+
+// attrInt is likewise for one integer.
+func attrInt(n *ir.Node, name string, def int64) (int64, bool) {
+	a := n.Attr(name)
+	if a == nil {
+		return def, true
+	}
+	return a.I, a.Ref == ""
+}

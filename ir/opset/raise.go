@@ -1,0 +1,138 @@
+package opset
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/mcompress/mcompress/ir"
+)
+
+// Unsupported says why a model cannot be raised.
+type Unsupported struct {
+	Node     string // the node's label
+	Op       string // its operator
+	From, To int64
+	Reason   string
+}
+
+func (u *Unsupported) Error() string {
+	return fmt.Sprintf("opset %d to %d: node %q: %s: %s", u.From, u.To, u.Node, u.Op, u.Reason)
+}
+
+// A reason is a rule's refusal; other errors of rules come from reading payloads.
+type reason string
+
+func (r reason) Error() string { return string(r) }
+
+// Raise raises the default domain of m, and of each function that imports it, to
+// version to; versions that are not below it stay. It rewrites every node that
+// means something else there, or none: where a node cannot be rewritten it returns
+// an *Unsupported and m is as it was. IRVersion stays; see the function of that name.
+// It reads payloads of a few elements. New constants are initializers, not inputs.
+func Raise(ctx context.Context, e *ir.Eval, m *ir.Model, to int64) error {
+	p, err := plan(ctx, e, m, to)
+	if err != nil {
+		return err
+	}
+	p.commit()
+	for i := range m.Opsets {
+		raiseImport(&m.Opsets[i], to)
+	}
+	if m.Opset("") == 0 {
+		m.Opsets = append(m.Opsets, ir.Opset{Version: to})
+	}
+	for _, f := range m.Functions {
+		for i := range f.Opsets {
+			raiseImport(&f.Opsets[i], to)
+		}
+	}
+	return nil
+}
+
+// CanRaise returns what Raise would return, and changes nothing.
+func CanRaise(ctx context.Context, e *ir.Eval, m *ir.Model, to int64) error {
+	_, err := plan(ctx, e, m, to)
+	return err
+}
+
+func raiseImport(o *ir.Opset, to int64) {
+	if ir.DefaultDomain(o.Domain) {
+		o.Version = max(o.Version, to)
+	}
+}
+
+// A planner collects the drafts of all nodes before any of them takes effect.
+type planner struct {
+	ctx    context.Context
+	eval   *ir.Eval
+	to     int64
+	rules  map[step]rewrite
+	drafts []*draft
+	shapes *inference
+	shared map[constKey]*ir.Value
+}
+
+// A step is a change of an operator: its name and the version that brings it.
+type step struct {
+	op string
+	to int64
+}
+
+func plan(ctx context.Context, e *ir.Eval, m *ir.Model, to int64) (*planner, error) {
+	if to < 1 || to > Newest {
+		return nil, fmt.Errorf("opset %d is not known; the newest is %d", to, Newest)
+	}
+	p := &planner{ctx: ctx, eval: e, to: to, rules: index(rules), shapes: newInference(unbounded), shared: map[constKey]*ir.Value{}}
+	own := functionIDs(m)
+	for g := range m.Graphs() {
+		from := g.Opset("")
+		if from >= to {
+			continue
+		}
+		for n := range g.Nodes() {
+			if !ir.DefaultDomain(n.Op.Domain) || own[ir.OpID{Type: n.Op.Type, Overload: n.Op.Overload}] {
+				continue
+			}
+			if err := p.node(n, from); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return p, nil
+}
+
+// functionIDs are the model's own functions that stand in the default domain; their
+// calls are no operators.
+func functionIDs(m *ir.Model) map[ir.OpID]bool {
+	own := map[ir.OpID]bool{}
+	for _, f := range m.Functions {
+		if ir.DefaultDomain(f.ID.Domain) {
+			own[ir.OpID{Type: f.ID.Type, Overload: f.ID.Overload}] = true
+		}
+	}
+	return own
+}
+
+// node plans what becomes of n.
+func (p *planner) node(n *ir.Node, from int64) error {
+	d := newDraft(p, n)
+	err := d.raise(from)
+	if err == nil {
+		if d.changed {
+			p.drafts = append(p.drafts, d)
+		}
+		return nil
+	}
+	var why reason
+	if errors.As(err, &why) {
+		return &Unsupported{Node: n.Label(), Op: n.Op.Type, From: from, To: p.to, Reason: string(why)}
+	}
+	return fmt.Errorf("node %q: %w", n.Label(), err)
+}
+
+func (p *planner) commit() {
+	for _, d := range p.drafts {
+		d.commit()
+	}
+}
