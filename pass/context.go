@@ -1,0 +1,140 @@
+package pass
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/mcompress/mcompress/ir"
+)
+
+// A Context is what a running method sees.
+type Context struct {
+	context.Context
+	Model   *ir.Model
+	Eval    *ir.Eval
+	Workers int
+	Select  Selection
+	Method  string
+
+	// Precheck reads every weight before it is taken, so that NaN, infinities and
+	// vanishing scales are known without writing. Otherwise recipes find them while
+	// they run and return *Unfit.
+	Precheck bool
+
+	// KeepIR keeps the IR version: new initializers of models below IR 4 are listed
+	// among the graph inputs.
+	KeepIR bool
+
+	rows   []Row
+	seen   map[*ir.Value]bool
+	consts map[constKey]*ir.Value
+}
+
+// An Unfit error says that a weight's values rule a method out. The pipeline runs
+// again with Precheck, and the weight is skipped.
+type Unfit struct{ Tensor, Reason string }
+
+func (u *Unfit) Error() string { return fmt.Sprintf("tensor %q: %s", u.Tensor, u.Reason) }
+
+// Changed adds the row of a weight that is now stored in another way. The caller
+// sets Form, After and Restore, and Reason if there is more to say.
+func (c *Context) Changed(v *ir.Value, before *ir.Tensor, readers []*ir.Node, r Row) {
+	r.Status = Changed
+	c.add(v, before, readers, r)
+}
+
+// Skip adds the row of a weight that was left alone.
+func (c *Context) Skip(v *ir.Value, readers []*ir.Node, reason string) {
+	if c.seen[v] {
+		return
+	}
+	c.add(v, v.Const, readers, Row{Status: Skipped, Reason: reason})
+}
+
+// Note adds a row about something that is no weight's fate, such as a raised opset.
+func (c *Context) Note(tensor, reason string) {
+	c.rows = append(c.rows, Row{Method: c.Method, Tensor: tensor, Status: Noted, Reason: reason})
+}
+
+func (c *Context) add(v *ir.Value, before *ir.Tensor, readers []*ir.Node, r Row) {
+	c.seen[v] = true
+	r.Method, r.Tensor, r.Scope, r.Before = c.Method, v.Name, Scope(v.Graph()), before
+	if r.Consumers == nil {
+		r.Consumers = Labels(readers)
+	}
+	r.Counted = IsWeight(before) && (r.Status == Changed || c.Select.Excludes(v, readers) == "")
+	c.rows = append(c.rows, r)
+}
+
+// Labels names nodes as rows do: operator and node name.
+func Labels(ns []*ir.Node) []string {
+	labels := make([]string, len(ns))
+	for i, n := range ns {
+		labels[i] = strings.TrimSpace(n.Op.String() + " " + n.Name)
+	}
+	return labels
+}
+
+// Scope is the path of the function and subgraphs that g is or stands in; empty for
+// the main graph.
+func Scope(g *ir.Graph) string {
+	var path []string
+	for ; g != nil; g = g.Outer {
+		switch {
+		case g.Owner != nil:
+			path = append([]string{g.Owner.Label() + "/" + g.Name}, path...)
+		case g.Function() != nil:
+			path = append([]string{g.Function().ID.String()}, path...)
+		}
+	}
+	return strings.Join(path, "/")
+}
+
+// IsWeight reports whether t is what compression is about: floats of rank 1 or more.
+func IsWeight(t *ir.Tensor) bool { return t.DType.IsFloat() && len(t.Shape) > 0 }
+
+// Readers are the nodes that read v, also inside subgraphs, each once, in use order.
+func Readers(v *ir.Value) []*ir.Node {
+	var ns []*ir.Node
+	seen := map[*ir.Node]bool{}
+	for _, u := range v.Uses() {
+		if u.Node != nil && !seen[u.Node] {
+			seen[u.Node] = true
+			ns = append(ns, u.Node)
+		}
+	}
+	return ns
+}
+
+// Weights are the model's float constants of rank 1 or more, in file order.
+func (c *Context) Weights() []*ir.Value {
+	var vs []*ir.Value
+	for g := range c.Model.Graphs() {
+		for _, v := range g.Consts() {
+			if IsWeight(v.Const) {
+				vs = append(vs, v)
+			}
+		}
+	}
+	return vs
+}
+
+type constKey struct {
+	g    *ir.Graph
+	spec string
+	data string
+}
+
+// Const returns a small constant of root graph g's scope with the given payload,
+// shared with earlier calls: zero points, shapes, axes.
+func (c *Context) Const(g *ir.Graph, dt ir.DType, shape []int64, data []byte) *ir.Value {
+	spec := ir.Spec{DType: dt, Shape: shape}
+	k := constKey{g, spec.String(), string(data)}
+	if v := c.consts[k]; v != nil && !v.Removed() {
+		return v
+	}
+	v := g.AddConst("c", &ir.Tensor{Spec: spec, Source: ir.Mem(data)})
+	c.consts[k] = v
+	return v
+}

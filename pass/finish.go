@@ -1,0 +1,59 @@
+package pass
+
+import (
+	"fmt"
+
+	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/ir/opset"
+)
+
+// constsWithoutInputs is the IR version from which an initializer need not be listed
+// among the graph inputs.
+const constsWithoutInputs = 4
+
+// finish brings the IR version up to what the model now needs. Below IR 4 every
+// initializer must be a graph input: the version is raised and the weights leave the
+// inputs, or, with KeepIR, new initializers are listed.
+func (c *Context) finish(was int64) {
+	m := c.Model
+	if c.KeepIR {
+		c.listConsts()
+		return
+	}
+	if !c.changed() {
+		return
+	}
+	need := max(m.IRVersion, constsWithoutInputs, opset.IRVersion(m.Opset("")))
+	if was < constsWithoutInputs {
+		for _, v := range m.Graph.Consts() {
+			m.Graph.RemoveInput(v)
+		}
+		c.Note("", fmt.Sprintf("IR version %d lists weights among the graph inputs; raised to %d, weights are no inputs any more", was, need))
+	}
+	m.IRVersion = need
+}
+
+func (c *Context) changed() bool {
+	for _, r := range c.rows {
+		if r.Status == Changed {
+			return true
+		}
+	}
+	return false
+}
+
+func (c *Context) listConsts() {
+	g := c.Model.Graph
+	if c.Model.IRVersion >= constsWithoutInputs {
+		return
+	}
+	input := map[*ir.Value]bool{}
+	for _, v := range g.Inputs {
+		input[v] = true
+	}
+	for _, v := range g.Consts() {
+		if !input[v] {
+			g.Inputs = append(g.Inputs, v)
+		}
+	}
+}

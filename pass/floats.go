@@ -1,0 +1,107 @@
+package pass
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"math"
+	"unsafe"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/kernel"
+)
+
+// Block is how many elements methods read at a time: one ir.CopyBuffer of float32.
+const Block = ir.CopyBuffer / 4
+
+// Floats reads a float tensor's payload as float32, whatever its type is.
+type Floats struct {
+	r   io.ReaderAt
+	dt  ir.DType
+	raw []byte
+}
+
+// NewFloats reads elements of type dt from r.
+func NewFloats(r io.ReaderAt, dt ir.DType) *Floats { return &Floats{r: r, dt: dt} }
+
+// Read fills dst with the elements from first on. float64 is rounded to float32.
+func (f *Floats) Read(dst []float32, first int64) error {
+	if f.dt == ir.Float {
+		return ir.ReadFull(f.r, Bytes(dst), first*4)
+	}
+	size := f.dt.Bits() / 8
+	n := int64(len(dst)) * size
+	if int64(cap(f.raw)) < n {
+		f.raw = make([]byte, n)
+	}
+	raw := f.raw[:n]
+	if err := ir.ReadFull(f.r, raw, first*size); err != nil {
+		return err
+	}
+	switch f.dt {
+	case ir.Float16:
+		kernel.F32FromF16(dst, halves(raw))
+	case ir.BFloat16:
+		kernel.F32FromBF16(dst, halves(raw))
+	case ir.Double:
+		for i := range dst {
+			dst[i] = float32(math.Float64frombits(binary.LittleEndian.Uint64(raw[i*8:])))
+		}
+	default:
+		return fmt.Errorf("%s is not read as floats", f.dt)
+	}
+	return nil
+}
+
+// Bytes is x's memory: payloads are little-endian, and so is every machine that this
+// program is built for.
+func Bytes(x []float32) []byte {
+	if len(x) == 0 {
+		return nil
+	}
+	return unsafe.Slice((*byte)(unsafe.Pointer(&x[0])), 4*len(x))
+}
+
+func halves(b []byte) []uint16 {
+	if len(b) == 0 {
+		return nil
+	}
+	return unsafe.Slice((*uint16)(unsafe.Pointer(&b[0])), len(b)/2)
+}
+
+// Scan hands t's elements to do, block by block in order. x is valid during the call.
+func (c *Context) Scan(t *ir.Tensor, do func(x []float32, first int64) error) error {
+	r, err := c.Eval.Open(c, t)
+	if err != nil {
+		return err
+	}
+	f := NewFloats(r, t.DType)
+	n := t.Elems()
+	buf := make([]float32, min(n, Block))
+	for i := int64(0); i < n; i += Block {
+		if err := c.Err(); err != nil {
+			return err
+		}
+		x := buf[:min(Block, n-i)]
+		if err := f.Read(x, i); err != nil {
+			return fmt.Errorf("tensor %q: %w", t.Name, err)
+		}
+		if err := do(x, i); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Parallel calls do for 0 to n-1 on the context's workers and waits for all.
+func (c *Context) Parallel(n int, do func(ctx context.Context, i int) error) error {
+	g, ctx := errgroup.WithContext(c)
+	g.SetLimit(max(1, c.Workers))
+	for i := range n {
+		g.Go(func() error { return do(ctx, i) })
+	}
+	return g.Wait()
+}

@@ -1,0 +1,33 @@
+package pass
+
+// A Form names how a weight is stored and what that means once a runtime has loaded it.
+type Form struct {
+	Name  string
+	Dense bool // the runtime expands it when it loads: see Runtime
+}
+
+// Runtime is the runtime whose behaviour Form.Dense describes. Tests assert each
+// form against its optimised graph.
+const Runtime = "ONNX Runtime 1.31.1"
+
+// The forms that methods emit.
+var (
+	// InPlace keeps the weight's type and shape: pruned weights.
+	InPlace = Form{Name: "in-place"}
+	// MatMulInteger holds int8 codes that integer kernels read.
+	MatMulInteger = Form{Name: "matmul-integer"}
+	// GatherCodes looks codes and scales up row by row.
+	GatherCodes = Form{Name: "gather-codes"}
+	// Dequantize is DequantizeLinear in front of MatMul or Gemm, which becomes MatMulNBits.
+	Dequantize = Form{Name: "dequantize-linear"}
+	// CastMul multiplies cast codes by scales: folded into a dense weight.
+	CastMul = Form{Name: "cast-mul", Dense: true}
+	// CastFloat16 casts stored halves: folded into a dense weight.
+	CastFloat16 = Form{Name: "cast-float16", Dense: true}
+	// Sparse forms are all folded.
+	COO     = Form{Name: "coo", Dense: true}
+	CSR     = Form{Name: "csr", Dense: true}
+	BSR     = Form{Name: "bsr", Dense: true}
+	Bitmask = Form{Name: "bitmask", Dense: true}
+	Delta   = Form{Name: "delta", Dense: true}
+)

@@ -1,0 +1,32 @@
+package pass
+
+import "flag"
+
+// A Method is one way to compress a model. Methods are values: the command line
+// lists them, and the list is all that adding one takes.
+type Method struct {
+	Name    string // its name in flags, recipes, reports and file names
+	Command string // the command that offers it
+	Doc     string // one line for help and documentation
+	Stage   Stage
+
+	// Bind declares the method's options on fs and returns what runs it once they
+	// are set, so that one method can stand twice in a pipeline.
+	Bind func(fs *flag.FlagSet) func(*Context) error
+}
+
+// A Stage says where in a pipeline a method may stand: stages never go down.
+type Stage uint8
+
+// The stages in their order, with the reason why each stands behind the one before.
+const (
+	Prepare  Stage = iota // folds and rewrites that later methods look through
+	Train                 // needs float weights
+	Prune                 // chooses by magnitude, which quantization rounds away
+	Quantize              // must see the zeros that pruning made, and keeps them
+	Sparsify              // stores the zeros of final codes or values
+)
+
+var stageNames = [...]string{"prepare", "train", "prune", "quantize", "sparsify"}
+
+func (s Stage) String() string { return stageNames[s] }

@@ -1,0 +1,194 @@
+package pass
+
+import (
+	"encoding/binary"
+	"fmt"
+	"slices"
+
+	"github.com/mcompress/mcompress/ir"
+)
+
+// An Operand is a constant as an operator sees it: through the Identity, Cast,
+// Transpose, Reshape, Squeeze and Unsqueeze nodes between them.
+type Operand struct {
+	Base       *ir.Value
+	Shape      []int64  // after the chain
+	Elem       ir.DType // after the chain
+	Transposed bool     // the matrix is the transpose of Base, reshaped to Shape reversed
+	Trouble    string   // why the chain cannot be looked through; the rest is unset then
+}
+
+// Trace follows v back to a constant. It returns nil if v is none.
+func (c *Context) Trace(v *ir.Value) *Operand {
+	if v == nil {
+		return nil
+	}
+	if v.Const != nil {
+		return &Operand{Base: v, Shape: v.Const.Shape, Elem: v.Const.DType}
+	}
+	n := v.Producer()
+	if n == nil || !ir.DefaultDomain(n.Op.Domain) || len(n.Inputs()) == 0 || n.Outputs[0] != v {
+		return nil
+	}
+	step := chain[n.Op.Type]
+	if step == nil {
+		return nil
+	}
+	o := c.Trace(n.Input(0))
+	if o == nil || o.Trouble != "" {
+		return o
+	}
+	step(c, o, n)
+	return o
+}
+
+// chain is what operators do to an operand. An operator that is not listed makes an
+// activation, not a weight.
+var chain = map[string]func(*Context, *Operand, *ir.Node){
+	"Identity":  func(*Context, *Operand, *ir.Node) {},
+	"Cast":      (*Context).cast,
+	"Transpose": (*Context).transpose,
+	"Reshape":   (*Context).reshape,
+	"Squeeze":   (*Context).squeeze,
+	"Unsqueeze": (*Context).unsqueeze,
+}
+
+func (o *Operand) trouble(n *ir.Node, what string) {
+	o.Trouble = fmt.Sprintf("it comes through %s, which %s", n.Label(), what)
+}
+
+func (c *Context) cast(o *Operand, n *ir.Node) {
+	to := ir.DType(n.Int("to", 0))
+	if !to.IsFloat() || !o.Elem.IsFloat() {
+		o.trouble(n, "casts from or to a type that is no float")
+		return
+	}
+	o.Elem = to
+}
+
+func (c *Context) transpose(o *Operand, n *ir.Node) {
+	perm := []int64(nil)
+	if a := n.Attr("perm"); a != nil {
+		perm = a.Ints
+	}
+	if perm == nil { // the default reverses the axes
+		for i := range o.Shape {
+			perm = append(perm, int64(len(o.Shape)-1-i))
+		}
+	}
+	switch {
+	case len(perm) == len(o.Shape) && slices.IsSorted(perm):
+	case len(o.Shape) == 2 && slices.Equal(perm, []int64{1, 0}):
+		o.Shape = []int64{o.Shape[1], o.Shape[0]}
+		o.Transposed = !o.Transposed
+	default:
+		o.trouble(n, "permutes more than two axes")
+	}
+}
+
+// setShape takes a new shape over the same bytes.
+func (o *Operand) setShape(n *ir.Node, shape []int64) {
+	if o.Transposed {
+		o.trouble(n, "reshapes a transposed matrix")
+		return
+	}
+	if (ir.Spec{Shape: shape}).Elems() != (ir.Spec{Shape: o.Shape}).Elems() || slices.Min(append(slices.Clone(shape), 0)) < 0 {
+		o.trouble(n, "has a shape that does not fit")
+		return
+	}
+	o.Shape = shape
+}
+
+func (c *Context) reshape(o *Operand, n *ir.Node) {
+	want, ok := c.Ints(n.Input(1))
+	if !ok {
+		o.trouble(n, "has a shape that is not constant")
+		return
+	}
+	known, infer := int64(1), -1
+	for i, d := range want {
+		if d == 0 && n.Int("allowzero", 0) == 0 && i < len(o.Shape) {
+			want[i] = o.Shape[i]
+		}
+		if d == -1 {
+			infer = i
+			continue
+		}
+		known *= want[i]
+	}
+	if infer >= 0 && known > 0 {
+		want[infer] = (ir.Spec{Shape: o.Shape}).Elems() / known
+	}
+	o.setShape(n, want)
+}
+
+func (c *Context) axes(n *ir.Node) ([]int64, bool) {
+	if a := n.Attr("axes"); a != nil {
+		return slices.Clone(a.Ints), true
+	}
+	if n.Input(1) == nil {
+		return nil, true
+	}
+	return c.Ints(n.Input(1))
+}
+
+func (c *Context) squeeze(o *Operand, n *ir.Node) {
+	axes, ok := c.axes(n)
+	if !ok {
+		o.trouble(n, "has axes that are not constant")
+		return
+	}
+	var shape []int64
+	for i, d := range o.Shape {
+		drop := slices.Contains(axes, int64(i)) || slices.Contains(axes, int64(i-len(o.Shape)))
+		if axes == nil {
+			drop = d == 1
+		}
+		if !drop {
+			shape = append(shape, d)
+		}
+	}
+	o.setShape(n, shape)
+}
+
+func (c *Context) unsqueeze(o *Operand, n *ir.Node) {
+	axes, ok := c.axes(n)
+	rank := len(o.Shape) + len(axes)
+	if !ok || len(axes) == 0 {
+		o.trouble(n, "has axes that are not constant")
+		return
+	}
+	var shape []int64
+	rest := o.Shape
+	for i := range rank {
+		if slices.Contains(axes, int64(i)) || slices.Contains(axes, int64(i-rank)) {
+			shape = append(shape, 1)
+			continue
+		}
+		if len(rest) == 0 {
+			break
+		}
+		shape, rest = append(shape, rest[0]), rest[1:]
+	}
+	o.setShape(n, shape)
+}
+
+// Ints reads a constant of integers, false if v is none or is long.
+func (c *Context) Ints(v *ir.Value) ([]int64, bool) {
+	if v == nil || v.Const == nil || v.Const.DType != ir.Int64 && v.Const.DType != ir.Int32 || v.Const.Elems() > 1024 {
+		return nil, false
+	}
+	b, err := c.Eval.ReadAll(c, v.Const)
+	if err != nil {
+		return nil, false
+	}
+	is := []int64{}
+	for size := int(v.Const.DType.Bits() / 8); len(b) > 0; b = b[size:] {
+		if size == 4 {
+			is = append(is, int64(int32(binary.LittleEndian.Uint32(b))))
+			continue
+		}
+		is = append(is, int64(binary.LittleEndian.Uint64(b)))
+	}
+	return is, true
+}

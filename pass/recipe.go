@@ -1,0 +1,171 @@
+package pass
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/goccy/go-yaml"
+)
+
+// A Step is a method with its options bound.
+type Step struct {
+	Method *Method
+	Select Selection
+
+	fs  *flag.FlagSet
+	run func(*Context) error
+}
+
+// NewStep binds m's options: set gives them their values.
+func NewStep(m *Method, set func(*flag.FlagSet) error) (Step, error) {
+	fs, sel, run := declare(m)
+	if err := set(fs); err != nil {
+		return Step{}, fmt.Errorf("%s: %w", m.Name, err)
+	}
+	return Step{Method: m, Select: *sel, fs: fs, run: run}, nil
+}
+
+// Flags declares m's options and the selection's, for help and for flags of commands.
+func Flags(m *Method) *flag.FlagSet {
+	fs, _, _ := declare(m)
+	return fs
+}
+
+func declare(m *Method) (*flag.FlagSet, *Selection, func(*Context) error) {
+	fs := flag.NewFlagSet(m.Name, flag.ContinueOnError)
+	fs.SetOutput(io.Discard)
+	sel := &Selection{}
+	sel.bind(fs)
+	return fs, sel, m.Bind(fs)
+}
+
+// Options are all options of s with the values in force, sorted by name.
+func (s Step) Options() []Option {
+	var os []Option
+	s.fs.VisitAll(func(f *flag.Flag) { os = append(os, Option{f.Name, f.Value.String()}) })
+	return os
+}
+
+// An Option is one option of a step as text.
+type Option struct{ Name, Value string }
+
+// ParseRecipe reads a pipeline from YAML:
+//
+//	steps:
+//	  - method: l1
+//	    amount: 0.5
+//	    skip: ["*.bias"]
+//	  - method: dynamic-int8
+//
+// Unknown methods and options are errors, and so is an order that goes back a stage.
+func ParseRecipe(known []*Method, text []byte) ([]Step, error) {
+	var doc struct {
+		Steps []yaml.MapSlice `yaml:"steps"`
+	}
+	if err := yaml.UnmarshalWithOptions(text, &doc, yaml.Strict()); err != nil {
+		return nil, errors.New(strings.ReplaceAll(strings.TrimSpace(yaml.FormatError(err, false, false)), "\n", " "))
+	}
+	if len(doc.Steps) == 0 {
+		return nil, errors.New("a recipe needs a list called steps, each with a method")
+	}
+	steps := make([]Step, 0, len(doc.Steps))
+	for i, d := range doc.Steps {
+		s, err := parseStep(known, d)
+		if err != nil {
+			return nil, fmt.Errorf("step %d: %w", i+1, err)
+		}
+		steps = append(steps, s)
+	}
+	return steps, CheckOrder(steps)
+}
+
+func parseStep(known []*Method, d yaml.MapSlice) (Step, error) {
+	m, err := method(known, d)
+	if err != nil {
+		return Step{}, err
+	}
+	return NewStep(m, func(fs *flag.FlagSet) error {
+		set := map[string]bool{}
+		for _, item := range d {
+			key := fmt.Sprint(item.Key)
+			if set[key] {
+				return fmt.Errorf("option %q is given twice", key)
+			}
+			set[key] = true
+			if key == "method" {
+				continue
+			}
+			if fs.Lookup(key) == nil {
+				return fmt.Errorf("unknown option %q; it takes %s", key, names(fs))
+			}
+			if err := fs.Set(key, scalar(item.Value)); err != nil {
+				return fmt.Errorf("option %q: %w", key, err)
+			}
+		}
+		return nil
+	})
+}
+
+func method(known []*Method, d yaml.MapSlice) (*Method, error) {
+	for _, item := range d {
+		if item.Key != "method" {
+			continue
+		}
+		for _, m := range known {
+			if m.Name == item.Value {
+				return m, nil
+			}
+		}
+		return nil, fmt.Errorf("unknown method %q", fmt.Sprint(item.Value))
+	}
+	return nil, errors.New("method is missing")
+}
+
+func names(fs *flag.FlagSet) string {
+	var ns []string
+	fs.VisitAll(func(f *flag.Flag) { ns = append(ns, f.Name) })
+	return strings.Join(ns, ", ")
+}
+
+// scalar is a YAML value as a flag's text: lists are joined by commas.
+func scalar(v any) string {
+	list, ok := v.([]any)
+	if !ok {
+		return fmt.Sprint(v)
+	}
+	parts := make([]string, len(list))
+	for i, e := range list {
+		parts[i] = fmt.Sprint(e)
+	}
+	return strings.Join(parts, ",")
+}
+
+// CheckOrder reports a step whose stage lies before that of the step in front of it.
+func CheckOrder(steps []Step) error {
+	for i := 1; i < len(steps); i++ {
+		a, b := steps[i-1].Method, steps[i].Method
+		if b.Stage < a.Stage {
+			return fmt.Errorf("step %d: %s (%s) cannot follow %s (%s); move it up", i+1, b.Name, b.Stage, a.Name, a.Stage)
+		}
+	}
+	return nil
+}
+
+// RecipeText is the recipe of steps with every option in force: it reproduces a run
+// whatever later defaults are. Empty options are left out.
+func RecipeText(steps []Step) ([]byte, error) {
+	var list []yaml.MapSlice
+	for _, s := range steps {
+		m := yaml.MapSlice{{Key: "method", Value: s.Method.Name}}
+		for _, o := range s.Options() {
+			if o.Value != "" {
+				m = append(m, yaml.MapItem{Key: o.Name, Value: o.Value})
+			}
+		}
+		list = append(list, m)
+	}
+	return yaml.Marshal(yaml.MapSlice{{Key: "steps", Value: list}})
+}

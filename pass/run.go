@@ -1,0 +1,82 @@
+package pass
+
+import (
+	"fmt"
+	"runtime/debug"
+
+	"github.com/mcompress/mcompress/ir"
+)
+
+// Run runs steps over c.Model in order, verifies the model before, between and after
+// them, and returns the ledger. A bug in a method becomes an error that names it.
+func Run(c *Context, steps []Step) ([]Row, error) {
+	if err := c.Model.Verify(); err != nil {
+		return nil, err
+	}
+	c.consts = map[constKey]*ir.Value{}
+	irVersion := c.Model.IRVersion
+	for _, s := range steps {
+		if err := c.step(s); err != nil {
+			return nil, fmt.Errorf("%s: %w", s.Method.Name, err)
+		}
+		if err := c.Model.Verify(); err != nil {
+			return nil, fmt.Errorf("%s: left a broken model: %w", s.Method.Name, err)
+		}
+	}
+	c.finish(irVersion)
+	for g := range c.Model.Graphs() {
+		if err := order(g); err != nil {
+			return nil, fmt.Errorf("graph %q: %w", g.Name, err)
+		}
+	}
+	return c.rows, nil
+}
+
+func (c *Context) step(s Step) (err error) {
+	c.Method, c.Select, c.seen = s.Method.Name, s.Select, map[*ir.Value]bool{}
+	before := c.Weights()
+	readers := make([][]*ir.Node, len(before))
+	for i, v := range before {
+		readers[i] = Readers(v)
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("internal error: %v\n%s", r, debug.Stack())
+		}
+	}()
+	if err := s.run(c); err != nil {
+		return err
+	}
+	// No silent skip: what the method did not speak of gets its row here.
+	for i, v := range before {
+		if !c.seen[v] && v.Const != nil {
+			c.Skip(v, readers[i], c.unspoken(v, readers[i]))
+		}
+	}
+	return nil
+}
+
+func (c *Context) unspoken(v *ir.Value, readers []*ir.Node) string {
+	if r := c.Select.Excludes(v, readers); r != "" {
+		return r
+	}
+	if len(readers) == 0 {
+		return "no node reads it"
+	}
+	return fmt.Sprintf("%s does not take weights of %s", c.Method, readers[0].Op)
+}
+
+// order sorts g if a node stands before what it reads: checkers reject that, though
+// some runtimes accept it.
+func order(g *ir.Graph) error {
+	seen := map[*ir.Node]bool{}
+	for n := range g.Nodes() {
+		for _, v := range n.Inputs() {
+			if v != nil && v.Producer() != nil && v.Graph() == g && !seen[v.Producer()] {
+				return g.Sort()
+			}
+		}
+		seen[n] = true
+	}
+	return nil
+}

@@ -1,0 +1,77 @@
+package pass
+
+import (
+	"flag"
+	"fmt"
+	"strings"
+
+	"github.com/bmatcuk/doublestar/v4"
+
+	"github.com/mcompress/mcompress/ir"
+)
+
+// A Selection says which weights a step may take: globs over tensor and node names,
+// or op:Type over operators, and the smallest size in elements.
+type Selection struct {
+	Only, Skip Globs
+	MinSize    int64
+}
+
+// Globs is a list of patterns; as a flag it may be given several times, or with commas.
+type Globs []string
+
+// String joins the patterns as Set takes them.
+func (g *Globs) String() string { return strings.Join(*g, ",") }
+
+// Set adds comma-separated patterns.
+func (g *Globs) Set(s string) error {
+	for p := range strings.SplitSeq(s, ",") {
+		if !doublestar.ValidatePattern(strings.TrimPrefix(p, "op:")) {
+			return fmt.Errorf("%q is no pattern: see * ? [abc] {a,b}", p)
+		}
+		*g = append(*g, p)
+	}
+	return nil
+}
+
+func (s *Selection) bind(fs *flag.FlagSet) {
+	fs.Var(&s.Only, "only", "take only tensors and nodes that match these `globs` (op:MatMul for operators)")
+	fs.Var(&s.Skip, "skip", "leave tensors and nodes alone that match these `globs`")
+	fs.Int64Var(&s.MinSize, "min-size", 0, "leave tensors of fewer `elements` alone")
+}
+
+// Excludes gives the reason why v, read by the given nodes, is not selected, or "".
+func (s *Selection) Excludes(v *ir.Value, readers []*ir.Node) string {
+	if v.Const.Elems() < s.MinSize {
+		return fmt.Sprintf("smaller than --min-size %d", s.MinSize)
+	}
+	if len(s.Only) > 0 && !s.Only.match(v, readers) {
+		return "not selected by --only"
+	}
+	if s.Skip.match(v, readers) {
+		return "selected by --skip"
+	}
+	return ""
+}
+
+func (g Globs) match(v *ir.Value, readers []*ir.Node) bool {
+	for _, p := range g {
+		op, isOp := strings.CutPrefix(p, "op:")
+		if !isOp && glob(p, v.Name) {
+			return true
+		}
+		for _, n := range readers {
+			if isOp && glob(op, n.Op.Type) || !isOp && n.Name != "" && glob(p, n.Name) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// glob matches names as flat strings: a * also spans slashes, which exporters put
+// into names of nested modules.
+func glob(pattern, name string) bool {
+	ok, err := doublestar.Match(strings.ReplaceAll(pattern, "/", "\x00"), strings.ReplaceAll(name, "/", "\x00"))
+	return err == nil && ok
+}
