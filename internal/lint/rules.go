@@ -1,0 +1,27 @@
+package lint
+
+// A Rule is something that holds for the whole tree.
+type Rule struct {
+	Name  string
+	Check func(*Tree) []Problem
+}
+
+// Rules are all of them. A new rule is a row here and a row in the tests, which want a
+// bad sample of each.
+func Rules() []Rule {
+	return []Rule{
+		{"gofmt", unformatted},
+		{"arrows", wrongImports},
+		{"banned imports", bannedImports},
+		{"banned calls", bannedCalls},
+		{"init", initFunctions},
+		{"globals", changedGlobals},
+		{"errors", errorTexts},
+		{"length", longFiles},
+		{"stubs", stubs},
+		{"machine paths", machinePaths},
+		{"hosts", hosts},
+		{"package doc", undocumentedPackages},
+		{"examples", missingExamples},
+	}
+}
