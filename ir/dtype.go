@@ -5,7 +5,7 @@ import "fmt"
 // A DType is an element type, numbered as ONNX's TensorProto.DataType.
 type DType uint8
 
-// The element types of ONNX IR version 13.
+// The element types of ONNX IR version 14.
 const (
 	Undefined DType = iota
 	Float
@@ -34,6 +34,8 @@ const (
 	Float8E8M0
 	Uint2
 	Int2
+	Float6E2M3
+	Float6E3M2
 )
 
 // dtypes gives each type's name in ONNX's text syntax and its width in bits.
@@ -69,6 +71,8 @@ var dtypes = [...]struct {
 	Float8E8M0:     {"float8e8m0", 8},
 	Uint2:          {"uint2", 2},
 	Int2:           {"int2", 2},
+	Float6E2M3:     {"float6e2m3", 6},
+	Float6E3M2:     {"float6e3m2", 6},
 }
 
 // Known reports whether d is a type of this IR version, Undefined excluded.

@@ -41,7 +41,7 @@ type Graph struct {
 	Inputs, Outputs []*Value
 	Outer           *Graph // the graph whose values this subgraph may read; nil for a main graph or function body
 	Owner           *Node  // the node that holds this subgraph; nil likewise
-	Sorted          bool // its nodes are in topological order because Sort put them there
+	Sorted          bool   // its nodes are in topological order because Sort put them there
 	Extra           any
 
 	model       *Model

@@ -138,6 +138,20 @@ func (c *cursor) each(off, end int64, do func(field) error) error {
 	return nil
 }
 
+// eachOf is each over the pieces of one message: a writer may split a message field,
+// and readers take the pieces as one.
+func (c *cursor) eachOf(pieces []field, do func(field) error) error {
+	for _, f := range pieces {
+		if err := c.want(f, protowire.BytesType); err != nil {
+			return err
+		}
+		if err := c.each(f.off, f.end, do); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // field reads the tag at off and finds the value's extent.
 func (c *cursor) field(off, end int64) (field, error) {
 	const head = 2 * 10 // a tag and a length or number

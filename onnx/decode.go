@@ -1,8 +1,6 @@
 package onnx
 
 import (
-	"fmt"
-
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/mcompress/mcompress/ir"
@@ -16,7 +14,7 @@ type decoder struct {
 
 func (d *decoder) decode() (*ir.Model, error) {
 	m := ir.NewModel()
-	var x extra
+	x := &modelExtra{}
 	var graph, functions []field
 	err := d.each(0, d.src.size, func(f field) error {
 		switch f.num {
@@ -37,17 +35,19 @@ func (d *decoder) decode() (*ir.Model, error) {
 			e, err := d.entry(f)
 			m.Meta = append(m.Meta, e)
 			return err
+		case modelTraining:
+			return d.training(x, f)
 		}
-		return d.add(&x, f)
+		return d.add(&x.rest, f)
 	})
 	if err != nil {
 		return nil, err
 	}
-	if len(graph) != 1 {
-		return nil, d.fail(0, fmt.Sprintf("a model has one graph, this file has %d", len(graph)))
+	if len(graph) == 0 {
+		return nil, d.fail(0, "the model has no graph")
 	}
 	m.Extra = x
-	if err := d.graph(m.Graph, graph[0], nil); err != nil {
+	if err := d.graph(m.Graph, graph, nil); err != nil {
 		return nil, err
 	}
 	for _, f := range functions {
@@ -56,6 +56,53 @@ func (d *decoder) decode() (*ir.Model, error) {
 		}
 	}
 	return m, nil
+}
+
+// A modelExtra is what a ModelProto holds beside what the ir represents.
+type modelExtra struct {
+	rest     extra
+	training []*training
+}
+
+// A training is a TrainingInfoProto. No pass looks at it, but its tensors move with
+// the model. Its graphs name values of the main graph; the names are all they need.
+type training struct {
+	init, algorithm *ir.Graph // nil where absent
+	rest            extra
+}
+
+func (d *decoder) training(x *modelExtra, f field) error {
+	t := &training{}
+	var init, algorithm []field
+	err := d.each(f.off, f.end, func(f field) error {
+		switch f.num {
+		case trainingInit:
+			init = append(init, f)
+			return nil
+		case trainingAlgorithm:
+			algorithm = append(algorithm, f)
+			return nil
+		}
+		return d.add(&t.rest, f)
+	})
+	if err != nil {
+		return err
+	}
+	x.training = append(x.training, t)
+	if t.init, err = d.detached(init); err != nil {
+		return err
+	}
+	t.algorithm, err = d.detached(algorithm)
+	return err
+}
+
+// detached reads a graph that is no part of the model that runs; nil if there is none.
+func (d *decoder) detached(pieces []field) (*ir.Graph, error) {
+	if len(pieces) == 0 {
+		return nil, nil
+	}
+	g := ir.NewModel().Graph
+	return g, d.graph(g, pieces, nil)
 }
 
 func (d *decoder) opset(f field) (ir.Opset, error) {
@@ -92,7 +139,10 @@ func (d *decoder) entry(f field) (ir.Entry, error) {
 }
 
 // A functionExtra is what a FunctionProto holds beside its body.
-type functionExtra struct{ rest extra }
+type functionExtra struct {
+	defaults []*ir.Attr // of the attributes that a call may leave out
+	rest     extra
+}
 
 func (d *decoder) function(m *ir.Model, f field) error {
 	var id ir.OpID
@@ -119,6 +169,8 @@ func (d *decoder) function(m *ir.Model, f field) error {
 			o, err := d.opset(f)
 			opsets = append(opsets, o)
 			return err
+		case functionDefault:
+			return d.functionDefault(&fx, f)
 		}
 		return d.add(&fx.rest, f)
 	})
@@ -129,6 +181,22 @@ func (d *decoder) function(m *ir.Model, f field) error {
 	fn.Opsets, fn.Extra = opsets, &fx
 	defer d.in(quote("function", id.String()))()
 	return d.build(fn.Body, g, nil, f.at)
+}
+
+func (d *decoder) functionDefault(fx *functionExtra, f field) error {
+	p := &protoNode{node: &ir.Node{}}
+	if err := d.attr(p, f); err != nil {
+		return err
+	}
+	for _, sub := range p.subs {
+		g, err := d.detached(sub.pieces)
+		if err != nil {
+			return err
+		}
+		sub.hang(g)
+	}
+	fx.defaults = append(fx.defaults, p.node.Attrs...)
+	return nil
 }
 
 func (d *decoder) names(to *[]string, f field) error {

@@ -59,14 +59,15 @@ type sparseInit struct {
 	raw    extra
 }
 
-func (d *decoder) graph(into *ir.Graph, f field, outer *scope) error {
+// graph reads a GraphProto from its pieces; there is at least one.
+func (d *decoder) graph(into *ir.Graph, pieces []field, outer *scope) error {
 	g := &protoGraph{}
-	err := d.each(f.off, f.end, func(f field) error { return d.graphField(g, f) })
+	err := d.eachOf(pieces, func(f field) error { return d.graphField(g, f) })
 	if err != nil {
 		return err
 	}
 	into.Name = g.name
-	return d.build(into, g, outer, f.at)
+	return d.build(into, g, outer, pieces[0].at)
 }
 
 func (d *decoder) graphField(g *protoGraph, f field) error {
@@ -76,7 +77,7 @@ func (d *decoder) graphField(g *protoGraph, f field) error {
 	case graphName:
 		return d.text(&g.name, &g.rest, f)
 	case graphInitializer:
-		t, err := d.tensor(f.off, f.end)
+		t, err := d.tensor([]field{f})
 		g.tensors = append(g.tensors, t)
 		return err
 	case graphSparse:
@@ -92,7 +93,7 @@ func (d *decoder) graphField(g *protoGraph, f field) error {
 }
 
 func (d *decoder) sparseInitializer(g *protoGraph, f field) error {
-	_, t, err := d.sparse(f.off, f.end)
+	_, t, err := d.sparse([]field{f})
 	if err != nil {
 		return err
 	}
@@ -103,16 +104,20 @@ func (d *decoder) sparseInitializer(g *protoGraph, f field) error {
 
 func (d *decoder) info(to *[]protoInfo, f field) error {
 	var i protoInfo
+	var typ []field
 	err := d.each(f.off, f.end, func(f field) (err error) {
 		switch f.num {
 		case infoName:
 			i.name, err = d.string(f)
 		case infoType:
-			i.typ, err = d.typ(f)
+			typ = append(typ, f)
 		}
 		return err
 	})
 	if err != nil {
+		return err
+	}
+	if i.typ, err = d.typ(typ); err != nil {
 		return err
 	}
 	*to = append(*to, i)
@@ -120,29 +125,36 @@ func (d *decoder) info(to *[]protoInfo, f field) error {
 }
 
 // typ reads a TypeProto; only tensor types are represented, nil stands for others.
-func (d *decoder) typ(f field) (*ir.Type, error) {
-	var t *ir.Type
-	err := d.each(f.off, f.end, func(f field) error {
-		if f.num != typeTensor {
-			return nil
+func (d *decoder) typ(pieces []field) (*ir.Type, error) {
+	var tensor, shape []field
+	err := d.eachOf(pieces, func(f field) error {
+		if f.num == typeTensor {
+			tensor = append(tensor, f)
 		}
-		t = &ir.Type{}
-		return d.each(f.off, f.end, func(f field) error {
-			switch f.num {
-			case tensorElem:
-				t.Elem = ir.DType(min(f.v, 0xff))
-			case tensorShape:
-				t.Shape = []ir.Dim{}
-				return d.shape(t, f)
-			}
-			return nil
-		})
+		return nil
 	})
-	return t, err
+	if err != nil || tensor == nil {
+		return nil, err
+	}
+	t := &ir.Type{}
+	err = d.eachOf(tensor, func(f field) error {
+		switch f.num {
+		case tensorElem:
+			t.Elem = ir.DType(min(f.v, 0xff))
+		case tensorShape:
+			t.Shape = []ir.Dim{}
+			shape = append(shape, f)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return t, d.shape(t, shape)
 }
 
-func (d *decoder) shape(t *ir.Type, f field) error {
-	return d.each(f.off, f.end, func(f field) error {
+func (d *decoder) shape(t *ir.Type, pieces []field) error {
+	return d.eachOf(pieces, func(f field) error {
 		if f.num != shapeDim {
 			return nil
 		}

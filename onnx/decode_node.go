@@ -20,9 +20,20 @@ type protoNode struct {
 	at      int64
 }
 
+// A protoSub is a subgraph of a node, in the pieces it came in.
 type protoSub struct {
-	attr *ir.Attr
-	f    field
+	attr   *ir.Attr
+	pieces []field
+	listed bool // one of the attribute's graphs, not its only graph
+}
+
+// hang makes g the graph that the attribute holds at this place.
+func (s protoSub) hang(g *ir.Graph) {
+	if s.listed {
+		s.attr.Graphs = append(s.attr.Graphs, g)
+		return
+	}
+	s.attr.Graph = g
 }
 
 func (d *decoder) node(g *protoGraph, f field) error {
@@ -56,16 +67,39 @@ func (d *decoder) node(g *protoGraph, f field) error {
 // ensembles have, only ride along.
 const maxList = 64 << 10
 
+// attrPieces are the messages in an attribute that may come in pieces.
+type attrPieces struct{ tensor, graph, sparse []field }
+
 func (d *decoder) attr(p *protoNode, f field) error {
 	a := &ir.Attr{}
-	x := extra{}
-	err := d.each(f.off, f.end, func(f field) error { return d.attrField(p, a, &x, f) })
+	x, in := extra{}, attrPieces{}
+	err := d.each(f.off, f.end, func(f field) error { return d.attrField(p, a, &x, &in, f) })
+	if err != nil {
+		return err
+	}
 	a.Extra = x
 	p.node.Attrs = append(p.node.Attrs, a)
-	return err
+	return d.attrMessages(p, a, in)
 }
 
-func (d *decoder) attrField(p *protoNode, a *ir.Attr, x *extra, f field) (err error) {
+func (d *decoder) attrMessages(p *protoNode, a *ir.Attr, in attrPieces) (err error) {
+	if in.tensor != nil {
+		if a.Tensor, err = d.tensor(in.tensor); err != nil {
+			return err
+		}
+	}
+	if in.sparse != nil {
+		if a.Sparse, p.sparse, err = d.sparse(in.sparse); err != nil {
+			return err
+		}
+	}
+	if in.graph != nil {
+		p.subs = append(p.subs, protoSub{attr: a, pieces: in.graph})
+	}
+	return nil
+}
+
+func (d *decoder) attrField(p *protoNode, a *ir.Attr, x *extra, in *attrPieces, f field) (err error) {
 	switch f.num {
 	case attrName:
 		return d.text(&a.Name, x, f)
@@ -76,22 +110,24 @@ func (d *decoder) attrField(p *protoNode, a *ir.Attr, x *extra, f field) (err er
 		a.Type = ir.AttrType(f.v)
 		return nil
 	case attrT:
-		if a.Tensor != nil {
-			return d.fail(f.at, "an attribute holds two tensors")
-		}
-		a.Tensor, err = d.tensor(f.off, f.end)
-		return err
+		in.tensor = append(in.tensor, f)
+		return nil
 	case attrTensors:
-		t, err := d.tensor(f.off, f.end)
+		t, err := d.tensor([]field{f})
 		a.Tensors = append(a.Tensors, t)
 		return err
-	case attrG, attrGraphs:
-		p.subs = append(p.subs, protoSub{a, f})
-		return d.want(f, protowire.BytesType)
-	case attrSparse:
-		if a.Sparse, p.sparse, err = d.sparse(f.off, f.end); err != nil {
+	case attrG:
+		in.graph = append(in.graph, f)
+		return nil
+	case attrGraphs:
+		p.subs = append(p.subs, protoSub{attr: a, pieces: []field{f}, listed: true})
+		return nil
+	case attrSparses:
+		if _, _, err := d.sparse([]field{f}); err != nil {
 			return err
 		}
+	case attrSparse:
+		in.sparse = append(in.sparse, f)
 	case attrRef:
 		a.Ref, err = d.string(f)
 	default:

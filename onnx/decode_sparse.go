@@ -12,14 +12,16 @@ import (
 
 // sparse reads a SparseTensorProto. The result's payload is the dense tensor,
 // expanded block by block when it is read.
-func (d *decoder) sparse(off, end int64) (*ir.Sparse, *ir.Tensor, error) {
+func (d *decoder) sparse(pieces []field) (*ir.Sparse, *ir.Tensor, error) {
+	off := pieces[0].off
 	s := &ir.Sparse{}
-	err := d.each(off, end, func(f field) (err error) {
+	var values, indices []field
+	err := d.eachOf(pieces, func(f field) (err error) {
 		switch f.num {
 		case sparseValues:
-			s.Values, err = d.tensor(f.off, f.end)
+			values = append(values, f)
 		case sparseIndices:
-			s.Indices, err = d.tensor(f.off, f.end)
+			indices = append(indices, f)
 		case sparseDims:
 			err = d.ints(f, func(v uint64) { s.Shape = append(s.Shape, int64(v)) })
 		}
@@ -28,8 +30,20 @@ func (d *decoder) sparse(off, end int64) (*ir.Sparse, *ir.Tensor, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	if s.Values == nil || s.Indices == nil || s.Indices.DType != ir.Int64 {
-		return nil, nil, d.fail(off, "a sparse tensor needs values and int64 indices")
+	if values == nil || indices == nil {
+		return nil, nil, d.fail(off, "a sparse tensor needs values and indices")
+	}
+	if s.Values, err = d.tensor(values); err != nil {
+		return nil, nil, err
+	}
+	if s.Indices, err = d.tensor(indices); err != nil {
+		return nil, nil, err
+	}
+	if outlies(s.Values) || outlies(s.Indices) {
+		return nil, nil, d.fail(off, "a sparse tensor has external data; only dense tensors may")
+	}
+	if s.Indices.DType != ir.Int64 {
+		return nil, nil, d.fail(off, "the indices of a sparse tensor are not int64")
 	}
 	dense := ir.Spec{Name: s.Values.Name, DType: s.Values.DType, Shape: s.Shape}
 	if err := dense.Valid(); err != nil {
@@ -40,6 +54,10 @@ func (d *decoder) sparse(off, end int64) (*ir.Sparse, *ir.Tensor, error) {
 	}
 	return s, Dense(s).Derive()[0], nil
 }
+
+// outlies reports whether t's payload is in another file. A sparse tensor is written
+// back as it came, so its reference would point to a file that is not there.
+func outlies(t *ir.Tensor) bool { return t.Origin.(*tensorOrigin).form == formExternal }
 
 func sparseShapes(s *ir.Sparse) error {
 	nnz := s.Values.Elems()

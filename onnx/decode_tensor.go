@@ -1,6 +1,7 @@
 package onnx
 
 import (
+	"errors"
 	"fmt"
 	"strconv"
 
@@ -40,11 +41,13 @@ type payload struct {
 // which passes look at.
 const keepSmall = 1 << 10
 
-func (d *decoder) tensor(off, end int64) (*ir.Tensor, error) {
+// tensor reads a TensorProto from its pieces; there is at least one.
+func (d *decoder) tensor(pieces []field) (*ir.Tensor, error) {
+	off := pieces[0].off
 	t := &ir.Tensor{}
 	o := &tensorOrigin{}
 	p := payload{typed: map[num][]chunk{}}
-	err := d.each(off, end, func(f field) error { return d.tensorField(t, o, &p, f) })
+	err := d.eachOf(pieces, func(f field) error { return d.tensorField(t, o, &p, f) })
 	if err != nil {
 		return nil, err
 	}
@@ -141,6 +144,10 @@ func (d *decoder) payload(t *ir.Tensor, o *tensorOrigin, p *payload, off int64) 
 	switch {
 	case p.outside:
 		return d.outside(t, o, p, off)
+	case p.raw != nil && p.raw.len() == 0 && len(p.typed) > 0:
+		// Present and empty: written back, but no payload.
+		o.form, o.typed = formTyped, p.typed[field]
+		return errors.Join(d.add(&o.rest, *p.raw), d.typed(t, o.typed, field))
 	case p.raw != nil && len(p.typed) > 0:
 		return d.fail(off, "the payload is given twice, as raw_data and in a typed field")
 	case p.raw != nil:

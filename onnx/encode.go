@@ -16,17 +16,36 @@ func (e *encoder) model(m *ir.Model) *rope {
 	if m.IRVersion != 0 {
 		r.varint(modelIRVersion, uint64(m.IRVersion))
 	}
-	r.extra(m.Extra)
+	x, _ := m.Extra.(*modelExtra)
+	if x == nil {
+		x = &modelExtra{}
+	}
+	r.extra(x.rest)
 	for _, o := range m.Opsets {
 		r.message(modelOpset, opsetRope(o))
 	}
 	r.message(modelGraph, e.graph(m.Graph))
+	for _, t := range x.training {
+		r.message(modelTraining, e.training(t))
+	}
 	for _, f := range m.Functions {
 		r.message(modelFunctions, e.function(f))
 	}
 	for _, en := range m.Meta {
 		r.message(modelMeta, entryRope(en))
 	}
+	return r
+}
+
+func (e *encoder) training(t *training) *rope {
+	r := &rope{}
+	if t.init != nil {
+		r.message(trainingInit, e.graph(t.init))
+	}
+	if t.algorithm != nil {
+		r.message(trainingAlgorithm, e.graph(t.algorithm))
+	}
+	r.extra(t.rest)
 	return r
 }
 
@@ -56,6 +75,9 @@ func (e *encoder) function(f *ir.Function) *rope {
 	r.optional(functionName, f.ID.Type)
 	if fx, ok := f.Extra.(*functionExtra); ok {
 		r.extra(fx.rest)
+		for _, a := range fx.defaults {
+			r.message(functionDefault, e.attr(a))
+		}
 	}
 	for _, v := range f.Body.Inputs {
 		r.text(functionInput, v.Name)

@@ -12,7 +12,11 @@ const (
 	modelGraph     num = 7
 	modelOpset     num = 8
 	modelMeta      num = 14
+	modelTraining  num = 20
 	modelFunctions num = 25
+
+	trainingInit      num = 1
+	trainingAlgorithm num = 2
 
 	opsetDomain  num = 1
 	opsetVersion num = 2
@@ -35,6 +39,7 @@ const (
 	functionOpset    num = 9
 	functionDomain   num = 10
 	functionInfo     num = 12
+	functionDefault  num = 11
 	functionOverload num = 13
 
 	nodeInput     num = 1
@@ -59,6 +64,7 @@ const (
 	attrType    num = 20
 	attrRef     num = 21
 	attrSparse  num = 22
+	attrSparses num = 23
 
 	tensorDims     num = 1
 	tensorType     num = 2

@@ -23,7 +23,7 @@ type SaveOptions struct {
 	Digest   bool  // compute SHA-256 of the written files
 	Sync     bool  // flush the files to the disk before they get their names
 
-	Eval     *ir.Eval               // computes intermediate results
+	Eval     *ir.Eval                // computes intermediate results
 	Progress func(done, total int64) // called from several goroutines; may be nil
 }
 

@@ -170,14 +170,10 @@ func (d *decoder) buildNode(s *scope, p *protoNode, outs []*ir.Value, x *graphEx
 	s.g.Append(n)
 	for _, sub := range p.subs {
 		h := ir.NewSubgraph(s.g, n)
-		if err := d.graph(h, sub.f, s); err != nil {
+		if err := d.graph(h, sub.pieces, s); err != nil {
 			return err
 		}
-		if sub.f.num == attrG {
-			sub.attr.Graph = h
-		} else {
-			sub.attr.Graphs = append(sub.attr.Graphs, h)
-		}
+		sub.hang(h)
 	}
 	s.advance(outs)
 	return nil

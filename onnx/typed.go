@@ -23,10 +23,9 @@ func (d *decoder) typed(t *ir.Tensor, cs []chunk, n num) error {
 	for _, c := range cs {
 		bytes += c.n
 	}
-	item := itemBytes(t.DType)
-	items := t.Bytes() / item
+	items := typedItems(t.Spec)
 	// A list item takes at least one byte, so a huge shape over a short field is found here.
-	if items > bytes || items == 0 {
+	if items > bytes {
 		return d.fail(cs[0].off, fmt.Sprintf("%s takes %d list items, but the field has %d bytes", t.Spec, items, bytes))
 	}
 	if len(cs) == 1 && (n == tensorFloats || n == tensorDoubles) {
@@ -40,18 +39,15 @@ func (d *decoder) typed(t *ir.Tensor, cs []chunk, n num) error {
 	}
 	r := &ir.Recipe{Name: "decode", Out: []ir.Spec{t.Spec}, Work: 2 * window}
 	r.Run = func(ctx context.Context, _ []io.ReaderAt, out []io.Writer) error {
-		return decodeTyped(ctx, cs, item, out[0])
+		return decodeTyped(ctx, cs, t.Spec, out[0])
 	}
 	t.Source = ir.Output{Of: r}
 	if items > keepSmall {
 		return nil
 	}
 	m := &memWriter{}
-	if err := decodeTyped(context.Background(), cs, item, m); err != nil {
-		return err
-	}
-	if int64(len(m.b)) != t.Bytes() {
-		return d.fail(cs[0].off, fmt.Sprintf("the field holds %d items, but %s takes %d", int64(len(m.b))/item, t.Spec, items))
+	if err := decodeTyped(context.Background(), cs, t.Spec, m); err != nil {
+		return d.fail(cs[0].off, err.Error())
 	}
 	t.Source = ir.Mem(m.b)
 	return nil
@@ -64,40 +60,55 @@ func (m *memWriter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// itemBytes is how many bytes of raw_data one item of dt's typed field stands for:
-// a byte for packed sub-byte types, half an element for complex ones.
-func itemBytes(dt ir.DType) int64 {
+// itemBits is how many bits of raw_data one item of dt's typed field stands for: a
+// byte for types of 4 and 2 bits, which come packed, half an element for complex ones.
+func itemBits(dt ir.DType) int64 {
 	switch b := dt.Bits(); {
 	case dt == ir.Complex64 || dt == ir.Complex128:
-		return b / 16
-	case b < 8:
-		return 1
+		return b / 2
+	case b < 6:
+		return 8
 	default:
-		return b / 8
+		return b
 	}
 }
 
-// decodeTyped writes the items of the fields in cs as little-endian values.
-func decodeTyped(ctx context.Context, cs []chunk, item int64, out io.Writer) error {
-	w := bufio.NewWriterSize(out, window)
+// typedItems is the number of items that the typed field of a tensor has.
+func typedItems(s ir.Spec) int64 {
+	bits := itemBits(s.DType)
+	if bits == 6 {
+		return s.Elems()
+	}
+	return s.Bytes() * 8 / bits
+}
+
+// decodeTyped writes the items of the fields in cs as raw_data holds them.
+func decodeTyped(ctx context.Context, cs []chunk, s ir.Spec, out io.Writer) error {
+	w := &itemWriter{Writer: bufio.NewWriterSize(out, window), bits: itemBits(s.DType), want: typedItems(s)}
 	for _, ch := range cs {
 		c := &cursor{src: ch.src}
 		err := c.each(ch.off, ch.off+ch.n, func(f field) error {
 			if f.typ != protowire.BytesType {
-				return putItem(w, f.v, item)
+				return w.put(f.v)
 			}
-			return c.packed(ctx, f, item, w)
+			return c.packed(ctx, f, w)
 		})
 		if err != nil {
 			return err
 		}
 	}
-	return w.Flush()
+	if w.items != w.want {
+		return fmt.Errorf("its typed field holds %d items, but %s takes %d", w.items, s, w.want)
+	}
+	return w.finish()
 }
 
 // packed writes the items of one packed field; fixed-width ones are copied.
-func (c *cursor) packed(ctx context.Context, f field, item int64, w *bufio.Writer) error {
+func (c *cursor) packed(ctx context.Context, f field, w *itemWriter) error {
 	if f.num == tensorFloats || f.num == tensorDoubles {
+		if w.items += f.len() * 8 / w.bits; w.items > w.want {
+			return errItems
+		}
 		return ir.Copy(ctx, w, io.NewSectionReader(c.src, f.off, f.len()), f.len())
 	}
 	for off := f.off; off < f.end; {
@@ -112,7 +123,7 @@ func (c *cursor) packed(ctx context.Context, f field, item int64, w *bufio.Write
 			if k < 0 {
 				return c.fail(off, "a list of integers is malformed")
 			}
-			if err := putItem(w, v, item); err != nil {
+			if err := w.put(v); err != nil {
 				return err
 			}
 			n += k
@@ -128,14 +139,43 @@ func (c *cursor) packed(ctx context.Context, f field, item int64, w *bufio.Write
 	return nil
 }
 
-var errItem = errors.New("no such item width")
+// An itemWriter writes items of bits bits little-endian, those of 6 bits without gaps.
+type itemWriter struct {
+	*bufio.Writer
+	bits        int64
+	items, want int64  // written, and in all
+	rest        uint64 // bits that do not fill a byte yet
+	n           int64  // how many
+}
 
-func putItem(w *bufio.Writer, v uint64, item int64) error {
-	var b [8]byte
-	binary.LittleEndian.PutUint64(b[:], v)
-	if item > 8 {
-		return errItem
+// errItems comes before a field that is longer than its tensor takes up memory.
+var errItems = errors.New("its typed field holds more items than its shape takes")
+
+func (w *itemWriter) put(v uint64) error {
+	if w.items++; w.items > w.want {
+		return errItems
 	}
-	_, err := w.Write(b[:item])
-	return err
+	if w.bits%8 == 0 {
+		var b [8]byte
+		binary.LittleEndian.PutUint64(b[:], v)
+		_, err := w.Write(b[:w.bits/8])
+		return err
+	}
+	w.rest |= v & (1<<w.bits - 1) << w.n
+	for w.n += w.bits; w.n >= 8; w.n -= 8 {
+		if err := w.WriteByte(byte(w.rest)); err != nil {
+			return err
+		}
+		w.rest >>= 8
+	}
+	return nil
+}
+
+func (w *itemWriter) finish() error {
+	if w.n > 0 {
+		if err := w.WriteByte(byte(w.rest)); err != nil {
+			return err
+		}
+	}
+	return w.Flush()
 }

@@ -21,6 +21,9 @@ OPERATIONS = {
     "accuracy": "accuracy",
     "sparse": "sparse_file",
     "generate": "generate",
+    "schema": "format",
+    "element_types": "format",
+    "parse_text": "format",
 }
 
 
