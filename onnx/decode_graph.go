@@ -67,6 +67,9 @@ func (d *decoder) graph(into *ir.Graph, pieces []field, outer *scope) error {
 		return err
 	}
 	into.Name = g.name
+	// A graph in this one lies in a node's attribute, three messages further down.
+	d.depth += 3
+	defer func() { d.depth -= 3 }()
 	return d.build(into, g, outer, pieces[0].at)
 }
 

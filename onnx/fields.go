@@ -68,7 +68,6 @@ const (
 
 	tensorDims     num = 1
 	tensorType     num = 2
-	tensorSegment  num = 3
 	tensorFloats   num = 4
 	tensorInt32s   num = 5
 	tensorStrings  num = 6

@@ -1,0 +1,252 @@
+package onnx
+
+import (
+	"bytes"
+	"errors"
+	"math"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"google.golang.org/protobuf/encoding/protowire"
+
+	"github.com/mcompress/mcompress/internal/conform"
+	"github.com/mcompress/mcompress/ir"
+)
+
+// Bad input is one line of a *FormatError that names the file, the offset and, where
+// there is one, the tensor; it takes memory in proportion to the file and no more.
+
+var badTensors = []struct {
+	name   string
+	tensor message
+	want   string
+}{
+	{"negative dim", tensorOf(ir.Float, -1, 2).bytes(tensorRaw, make([]byte, 8)), "negative"},
+	{"huge dim", tensorOf(ir.Float, math.MaxInt64).bytes(tensorRaw, make([]byte, 8)), "too many elements"},
+	{"dims whose product wraps", tensorOf(ir.Float, 1<<32, 1<<32).bytes(tensorRaw, nil), "too many elements"},
+	{"a huge shape over no data", tensorOf(ir.Float, 1<<40), "no data"},
+	{"a huge shape over a few typed items", tensorOf(ir.Int32, 1<<40).varint(tensorInt32s, 1, 2, 3), "list items"},
+	{"raw_data too short", tensorOf(ir.Float, 4).bytes(tensorRaw, make([]byte, 15)), "15 bytes"},
+	{"raw_data too long", tensorOf(ir.Int4, 3).bytes(tensorRaw, make([]byte, 3)), "3 bytes"},
+	{"too few typed items", tensorOf(ir.Int32, 4).varint(tensorInt32s, 1000, 1000, 1000), "3 items"},
+	{"too many typed items", tensorOf(ir.Int32, 1).varint(tensorInt32s, 1, 2), "more items"},
+	{"too many floats", tensorOf(ir.Float, 1).bytes(tensorFloats, floats(1, 2)), "more items"},
+	{"a typed field of another type", tensorOf(ir.Float, 1).varint(tensorInt64s, 1), "another type"},
+	{"payload twice", tensorOf(ir.Float, 1).bytes(tensorFloats, floats(1)).bytes(tensorRaw, floats(1)), "twice"},
+	{"raw_data twice", tensorOf(ir.Float, 1).bytes(tensorRaw, floats(1)).bytes(tensorRaw, floats(1)), "twice"},
+	{"no type", tensorOf(ir.Undefined, 1).bytes(tensorRaw, floats(1)), "not known"},
+	{"a type that does not exist", tensorOf(99, 1).bytes(tensorRaw, floats(1)), "not known"},
+	{"a type beyond a byte", tensorOf(ir.Float).varint(tensorType, 257), "not known"},
+	{"strings as raw_data", tensorOf(ir.String, 1).bytes(tensorRaw, floats(1)), "strings"},
+	{"raw_data of another wire type", tensorOf(ir.Float, 1).varint(tensorRaw, 1), "wire type"},
+	{"dims of another wire type", message{}.text(tensorName, "w").bytes(tensorDims, []byte{0xff}), "list of integers"},
+	{"external, and no file", externalOf(1), "names no file"},
+	{"no location", externalOf(1, "offset", "0"), "location"},
+	{"empty location", externalOf(1, "location", ""), "location"},
+	{"parent folder", externalOf(1, "location", "../w.bin"), "inside"},
+	{"parent folder on the way", externalOf(1, "location", "a/../../w.bin"), "inside"},
+	{"absolute path", externalOf(1, "location", "/etc/passwd"), "inside"},
+	{"the folder itself", externalOf(1, "location", "."), "regular file"},
+	{"a file that is missing", externalOf(1, "location", "nowhere.bin"), "missing"},
+	{"a name with a zero byte", externalOf(1, "location", "a\x00b"), "external data"},
+	{"negative offset", externalOf(1, "location", "w.bin", "offset", "-4"), "offset"},
+	{"negative length", externalOf(1, "location", "w.bin", "length", "-4"), "length"},
+	{"offset that is no number", externalOf(1, "location", "w.bin", "offset", "0x10"), "offset"},
+	{"offset beyond 64 bits", externalOf(1, "location", "w.bin", "offset", "99999999999999999999"), "offset"},
+	{"another length than the shape's", externalOf(1, "location", "w.bin", "length", "8"), "length 8"},
+	{"strings outside", tensorOf(ir.String, 1).bytes(tensorExternal, message{}.text(entryKey, "location").text(entryValue, "w.bin")).varint(tensorLocation, 1), "strings"},
+}
+
+func TestBadTensorsAreRefused(t *testing.T) {
+	for _, tt := range badTensors {
+		t.Run(tt.name, func(t *testing.T) {
+			b := withTensor(tt.tensor)
+			refuses(t, b, tt.want)
+			// The same inside of a Constant node, in a branch, in a function.
+			constant := nodeOf("Constant", nil, []string{"w"}, message{}.text(attrName, "value").bytes(attrT, tt.tensor))
+			branch := message{}.text(attrName, "then_branch").bytes(attrG, message{}.bytes(graphInitializer, tt.tensor))
+			function := message{}.text(functionName, "F").bytes(functionNode, constant)
+			refuses(t, modelOf(message{}.bytes(graphNode, constant)), tt.want)
+			refuses(t, modelOf(message{}.bytes(graphNode, nodeOf("If", nil, nil, branch))), tt.want)
+			refuses(t, message(modelOf(message{})).bytes(modelFunctions, function), tt.want)
+		})
+	}
+}
+
+var badModels = []struct {
+	name  string
+	model []byte
+	want  string
+}{
+	{"nothing", nil, "no graph"},
+	{"text", []byte("this is a text, not a model"), ""},
+	{"a tag of field 0", []byte{0x02, 0x00}, "protobuf"},
+	{"an end of a group that never began", []byte{0x0c}, "protobuf"},
+	{"a group that does not end", protowire.AppendTag(modelOf(nil), 999, protowire.StartGroupType), "does not end"},
+	{"graph of another wire type", message{}.varint(modelGraph, 1), "wire type"},
+	{"a length beyond the file", protowire.AppendVarint(protowire.AppendTag(nil, modelGraph, protowire.BytesType), math.MaxInt64), "beyond"},
+	{"a length beyond 63 bits", protowire.AppendVarint(protowire.AppendTag(nil, modelGraph, protowire.BytesType), math.MaxUint64), "beyond"},
+	{"a length beyond its message", modelOf(message{}.bytes(graphNode, protowire.AppendVarint(protowire.AppendTag(nil, nodeName, protowire.BytesType), 1<<30))), "beyond"},
+	{"a varint of eleven bytes", append(message{0x08}, bytes.Repeat([]byte{0xff}, 11)...), "protobuf"},
+	{"a name of 2 MiB", modelOf(message{}.bytes(graphNode, message{}.bytes(nodeName, make([]byte, 2<<20)))), "longer"},
+	{"two inputs of a name", modelOf(message{}.bytes(graphInput, message{}.text(infoName, "x")).bytes(graphInput, message{}.text(infoName, "x"))), `"x"`},
+	{"two parameters of a name", message(modelOf(nil)).bytes(modelFunctions, message{}.text(functionName, "F").text(functionInput, "a").text(functionInput, "a")), `"a"`},
+	{"two initializers of a name", withTensor(tensorOf(ir.Float, 1).bytes(tensorRaw, floats(1)), tensorOf(ir.Float, 1).bytes(tensorRaw, floats(1))), `"w"`},
+	{"graphs in graphs", nestedGraphs(35), "nested"},
+	{"many graphs in graphs", nestedGraphs(5000), "nested"},
+	{"groups in groups", append(bytes.Repeat(protowire.AppendTag(nil, 999, protowire.StartGroupType), 5000), modelOf(nil)...), "nested"},
+}
+
+// nestedGraphs is a model of n branches, each in the one before.
+func nestedGraphs(n int) []byte {
+	g := message{}
+	for range n {
+		g = message{}.bytes(graphNode, nodeOf("If", nil, nil, message{}.text(attrName, "then_branch").bytes(attrG, g)))
+	}
+	return modelOf(g)
+}
+
+func TestGraphsNestAsDeepAsProtobufAllows(t *testing.T) {
+	w := conform.Start(t)
+	for n := range 35 {
+		path := writeModel(t, nestedGraphs(n))
+		_, err := Open(path)
+		if err != nil && w.Parses(path) == nil {
+			t.Fatalf("ONNX parses %d graphs in each other, Open says %v", n, err)
+		}
+	}
+}
+
+func TestBadModelsAreRefused(t *testing.T) {
+	for _, tt := range badModels {
+		t.Run(tt.name, func(t *testing.T) { refuses(t, tt.model, tt.want) })
+	}
+}
+
+func TestSharedMalformedModels(t *testing.T) {
+	for _, path := range modelsUnder(t, filepath.Join(conform.Shared(t), "fixtures", "malformed")) {
+		t.Run(filepath.Base(path), func(t *testing.T) {
+			b, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			bounded(t, int64(len(b)), func() {
+				f, err := Open(path)
+				if err != nil {
+					formatError(t, err, path, "")
+					return
+				}
+				f.Close()
+			})
+		})
+	}
+}
+
+// refuses opens a model and wants a FormatError that says want.
+func refuses(t *testing.T, model []byte, want string) {
+	t.Helper()
+	path := writeModel(t, model)
+	bounded(t, int64(len(model)), func() {
+		f, err := Open(path)
+		if err == nil {
+			f.Close()
+			t.Fatal("Open took it")
+		}
+		formatError(t, err, path, want)
+	})
+}
+
+func formatError(t *testing.T, err error, path, want string) {
+	t.Helper()
+	var fe *FormatError
+	if !errors.As(err, &fe) {
+		t.Fatalf("%T is no FormatError: %v", err, err)
+	}
+	oneLine(t, err)
+	if !strings.HasPrefix(err.Error(), path+": offset ") {
+		t.Errorf("%q does not begin with file and offset", err)
+	}
+	if !strings.Contains(err.Error(), want) {
+		t.Errorf("%q does not say %q", err, want)
+	}
+}
+
+// A model may take a window to read through and, for its skeleton, so many times its
+// size: an empty node is two bytes in the file and a few hundred in memory.
+const (
+	fixedMemory   = 512 << 10
+	memoryPerByte = 300
+)
+
+// bounded reports a do that allocates more than a file of the given size may take.
+func bounded(t *testing.T, size int64, do func()) {
+	t.Helper()
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	do()
+	runtime.ReadMemStats(&after)
+	if got, most := after.TotalAlloc-before.TotalAlloc, uint64(fixedMemory+memoryPerByte*size); got > most {
+		t.Errorf("%d bytes were allocated for a file of %d, at most %d may be", got, size, most)
+	}
+}
+
+func TestTensorErrorsNameTheTensor(t *testing.T) {
+	_, err := Open(writeModel(t, withTensor(tensorOf(ir.Float, 4).bytes(tensorRaw, nil))))
+	if err == nil || !strings.Contains(err.Error(), `tensor "w": `) {
+		t.Errorf("got %v, want the tensor's name", err)
+	}
+}
+
+// Every truncation is refused, unless the file happens to end between two fields.
+func TestTruncatedModels(t *testing.T) {
+	for _, path := range ownModels(t) {
+		b, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for n := 0; n < len(b); n += 1 + len(b)/500 {
+			m, err := decodeBytes(b[:n], filepath.Dir(path))
+			var fe *FormatError
+			if err == nil && m.Graph != nil {
+				continue
+			}
+			if !errors.As(err, &fe) {
+				t.Errorf("%s cut at %d: %v", filepath.Base(path), n, err)
+			}
+		}
+	}
+}
+
+func TestCyclicModelsEnd(t *testing.T) {
+	cycle := message{}.
+		bytes(graphNode, nodeOf("Relu", []string{"b"}, []string{"a"})).
+		bytes(graphNode, nodeOf("Relu", []string{"a"}, []string{"b"})).
+		bytes(graphNode, nodeOf("Add", []string{"c", "a"}, []string{"c"})).
+		bytes(graphOutput, message{}.text(infoName, "b"))
+	path := writeModel(t, modelOf(cycle))
+	f := mustOpen(t, path)
+	if err := f.Model.Verify(); err != nil {
+		t.Errorf("Verify: %v; the order of nodes is Sort's", err)
+	}
+	if err := f.Model.Graph.Sort(); !errors.Is(err, ir.ErrCycle) {
+		t.Errorf("Sort: %v, want ErrCycle", err)
+	}
+	mustSave(t, f.Model, filepath.Join(t.TempDir(), "out.onnx"), options(t))
+}
+
+func TestPathsThatAreNoFiles(t *testing.T) {
+	for _, path := range []string{t.TempDir(), filepath.Join(t.TempDir(), "none.onnx")} {
+		f, err := Open(path)
+		if err == nil {
+			f.Close()
+			t.Fatalf("%s: opened", path)
+		}
+		oneLine(t, err)
+		if !strings.HasPrefix(err.Error(), path+": ") {
+			t.Errorf("%q does not name %s", err, path)
+		}
+	}
+}
