@@ -39,10 +39,10 @@ func colMinMax1AVX2(lo *float32, hi *float32, x *float32, stride int, n int)
 //go:noescape
 func colMinMax4AVX2(lo *float32, hi *float32, x *float32, stride int, n int)
 
-// quantizeAVX2 needs n%8 == 0.
+// quantizeAVX2 takes the zero point less the bits of roundShift as offset; n%8 == 0.
 //
 //go:noescape
-func quantizeAVX2(dst *byte, x *float32, n int, scale float32, zero int32, lo int32, hi int32)
+func quantizeAVX2(dst *byte, x *float32, n int, ahead int, scale float32, offset int32, lo int32, hi int32)
 
 // quantizeColsAVX2 codes one row; n%8 == 0.
 //

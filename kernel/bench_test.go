@@ -36,13 +36,8 @@ func eachBlock(b *testing.B, x []float32, body func(block []float32)) {
 }
 
 func BenchmarkCopy(b *testing.B) {
-	x, dst := benchFloats(), make([]float32, benchBlock*benchBlocks)
-	b.SetBytes(4 * benchBlock)
-	at := 0
-	for b.Loop() {
-		copy(dst[at:at+benchBlock], x[at:])
-		at = (at + benchBlock) % len(x)
-	}
+	dst := make([]float32, benchBlock)
+	eachBlock(b, benchFloats(), func(x []float32) { copy(dst, x) })
 }
 
 var benchWidths = []int{768, 4096}

@@ -65,9 +65,14 @@ func colMinMaxBulk(lo, hi, x []float32) (cols int) {
 	return cols
 }
 
+// prefetchAhead bounds, in elements, how far behind x quantizeAVX2 fetches: the next row, if rows
+// follow each other, which docs/decisions/kernels.md has the figures of.
+const prefetchAhead = 1 << 12
+
 func quantizeBulk(dst []byte, x []float32, scale float32, zero int32, c Codes) (n int) {
 	if n = whole(len(x)); n > 0 {
-		quantizeAVX2(&dst[0], &x[0], n, scale, zero, c.Lo, c.Hi)
+		ahead := 4 * min(len(x), prefetchAhead)
+		quantizeAVX2(&dst[0], &x[0], n, ahead, scale, zero-roundShiftBits, c.Lo, c.Hi)
 	}
 	return n
 }

@@ -21,7 +21,7 @@ func (c Codes) check() {
 
 // Quantize writes the code of every element of x as ONNX QuantizeLinear defines it: x/scale in
 // float32, rounded half to even, plus zero, saturated to c. The magnitude of zero must stay
-// below 2^20. A NaN, which callers reject before, gets code c.Hi.
+// below 2^20. A NaN, which callers reject before, gets code c.Lo.
 func Quantize(dst []byte, x []float32, scale float32, zero int32, c Codes) {
 	c.check()
 	checkLen("dst", len(dst), len(x))
@@ -79,22 +79,20 @@ func quantizeColsGo(dst []byte, row, scale []float32, zero []int32, c Codes) {
 }
 
 const (
-	// quotientLimit bounds quotients before they become integers, where they could overflow. It
-	// is far outside any code range, so saturation is unchanged.
-	quotientLimit = 1 << 20
-	// roundShift added to a float32 within quotientLimit leaves no bits for a fraction, so the
-	// sum is rounded to an integer, half to even; that integer is in its low bits.
+	// quotientFloor bounds quotients below, where their sum with roundShift would turn negative
+	// and its bits no longer grow with it. It is far outside any code range.
+	quotientFloor = -1 << 20
+	// roundShift added to a float32 of magnitude below 2^22 leaves no bits for a fraction, so the
+	// sum is rounded to an integer, half to even; that integer is in its low bits. Above, the
+	// bits still grow with the quotient, up to Inf.
 	roundShift     = 3 << 22
 	roundShiftBits = 0x4b400000
 )
 
-// code compares so that a NaN takes the upper limit, as MINPS does.
+// code compares so that a NaN takes the floor, as MAXPS does.
 func (c Codes) code(quotient float32, zero int32) byte {
-	if !(quotient < quotientLimit) {
-		quotient = quotientLimit
-	}
-	if quotient < -quotientLimit {
-		quotient = -quotientLimit
+	if !(quotient > quotientFloor) {
+		quotient = quotientFloor
 	}
 	rounded := int32(math.Float32bits(quotient+roundShift)) - roundShiftBits
 	return byte(min(max(rounded+zero, c.Lo), c.Hi))

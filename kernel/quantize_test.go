@@ -12,7 +12,7 @@ var codeRanges = []Codes{{-128, 127}, {-127, 127}, {-64, 64}, {0, 255}, {0, 127}
 func quantizeLinear(x, scale float32, zero int32, c Codes) byte {
 	y := math.RoundToEven(float64(x/scale)) + float64(zero)
 	if y != y {
-		return byte(c.Hi)
+		return byte(c.Lo)
 	}
 	return byte(int32(min(max(y, float64(c.Lo)), float64(c.Hi))))
 }

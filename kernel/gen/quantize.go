@@ -6,26 +6,29 @@ import (
 	. "github.com/mmcloughlin/avo/reg"
 )
 
+// roundShift is 3·2^22 as a float32: its sum with a quotient has the rounded quotient in its
+// low bits.
+const roundShift = 0x4b400000
+
 // coder holds what turning quotients into codes needs.
-type coder struct{ limit, negLimit, lo, hi, low8, order VecVirtual }
+type coder struct{ floor, shift, lo, hi, low8, order VecVirtual }
 
 func newCoder() coder {
 	return coder{
-		limit:    constant(0x49800000), // 2^20
-		negLimit: constant(0xc9800000),
-		lo:       spread16("lo"),
-		hi:       spread16("hi"),
-		low8:     constant(0x00ff00ff),
-		order:    pattern("packOrder", [8]uint32{0, 4, 1, 5, 2, 6, 3, 7}),
+		floor: constant(0xc9800000), // -2^20
+		shift: constant(roundShift),
+		lo:    spread16("lo"),
+		hi:    spread16("hi"),
+		low8:  constant(0x00ff00ff),
+		order: pattern("packOrder", [8]uint32{0, 4, 1, 5, 2, 6, 3, 7}),
 	}
 }
 
-// round turns quotients into integers. MINPS returns its second source for a NaN: the limit.
-// CVTPS2DQ overflows to the minimum, so the limits come before it.
+// round leaves the bits of the shifted quotient. MAXPS returns its second source, the floor,
+// for a NaN.
 func (c coder) round(v VecVirtual) {
-	VMINPS(c.limit, v, v)
-	VMAXPS(c.negLimit, v, v)
-	VCVTPS2DQ(v, v)
+	VMAXPS(c.floor, v, v)
+	VADDPS(c.shift, v, v)
 }
 
 // pack saturates 32 integers to 16 bits, then to codes, and stores them as bytes in order.
@@ -60,11 +63,13 @@ func (c coder) pack8(v VecVirtual, dst Register) {
 	advance(dst, 8)
 }
 
+// quantize also fetches what lies ahead bytes behind x, once for each cache line: a caller goes
+// by rows, and memory would idle while this one, which the cache has, is divided.
 func quantize() {
-	function("quantizeAVX2", "func(dst *byte, x *float32, n int, scale float32, zero, lo, hi int32)",
-		"quantizeAVX2 needs n%8 == 0.")
-	dst, x, n := pointer("dst"), pointer("x"), pointer("n")
-	scale, offset, c := spread("scale"), spread("zero"), newCoder()
+	function("quantizeAVX2", "func(dst *byte, x *float32, n, ahead int, scale float32, offset, lo, hi int32)",
+		"quantizeAVX2 takes the zero point less the bits of roundShift as offset; n%8 == 0.")
+	dst, x, n, ahead := pointer("dst"), pointer("x"), pointer("n"), pointer("ahead")
+	scale, offset, c := spread("scale"), spread("offset"), newCoder()
 	integers := func(i int) VecVirtual {
 		v := YMM()
 		VMOVUPS(at(x, i), v)
@@ -74,6 +79,8 @@ func quantize() {
 		return v
 	}
 	strips("wide", n, 32, func() {
+		PREFETCHT1(Mem{Base: x, Index: ahead, Scale: 1})
+		PREFETCHT1(Mem{Base: x, Index: ahead, Scale: 1, Disp: 64})
 		v := []VecVirtual{integers(0), integers(1), integers(2), integers(3)}
 		advance(x, 4*vector)
 		c.pack(v, dst)
@@ -94,10 +101,10 @@ func quantizeCols(name string, zeros bool) {
 	function(name, signature, name+doc)
 	dst, x, n, scale := pointer("dst"), pointer("x"), pointer("n"), pointer("scale")
 	columns := []Register{x, scale}
-	var offset GPVirtual
+	var zero GPVirtual
 	if zeros {
-		offset = pointer("zero")
-		columns = append(columns, offset)
+		zero = pointer("zero")
+		columns = append(columns, zero)
 	}
 	c := newCoder()
 	integers := func(i int) VecVirtual {
@@ -105,8 +112,9 @@ func quantizeCols(name string, zeros bool) {
 		VMOVUPS(at(x, i), v)
 		VDIVPS(at(scale, i), v, v)
 		c.round(v)
+		VPSUBD(c.shift, v, v)
 		if zeros {
-			VPADDD(at(offset, i), v, v)
+			VPADDD(at(zero, i), v, v)
 		}
 		return v
 	}
