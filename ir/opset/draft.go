@@ -45,10 +45,12 @@ func newDraft(p *planner, n *ir.Node) *draft {
 func (d *draft) raise(from int64) error {
 	for at := from; ; {
 		o, ok := lookup(d.op)
-		if !ok {
+		switch {
+		case runtimeOwn(d.op) && (!ok || o.since[0] > at):
+			return nil
+		case !ok:
 			return reason("is not an operator of the standard")
-		}
-		if o.since[0] > at {
+		case o.since[0] > at:
 			return reason(fmt.Sprintf("exists from opset %d on", o.since[0]))
 		}
 		i := slices.IndexFunc(o.since, func(v int64) bool { return v > at })
@@ -63,6 +65,13 @@ func (d *draft) raise(from int64) error {
 			}
 		}
 	}
+}
+
+// runtimeOwn reports operators that ONNX Runtime's optimizer writes into models of
+// any opset, in the default domain. They mean the same in all; the standard has
+// taken LayerNormalization over as it was, in opset 17, and not changed it since.
+func runtimeOwn(op string) bool {
+	return op == "LayerNormalization" || op == "SimplifiedLayerNormalization"
 }
 
 // rename makes d another operator.

@@ -99,18 +99,33 @@ func (d *draft) nearest() (string, error) {
 	return "floor", nil
 }
 
-// oneOfScalesSizes drops the empty scales that had to stand beside sizes, and
-// refuses the mode that opset 13 removed.
+// oneOfScalesSizes drops the empty scales that had to stand beside sizes.
 func oneOfScalesSizes(d *draft) error {
-	mode, err := d.text("coordinate_transformation_mode", "")
+	if !d.input(3).absent() && !d.input(2).absent() {
+		d.setInput(2, operand{})
+	}
+	return nil
+}
+
+// halfPixel replaces a coordinate_transformation_mode that opset 13 removed. It lies
+// half a pixel above half_pixel, so rounding down there is rounding half up here.
+func halfPixel(d *draft) error {
+	was, err := d.text("coordinate_transformation_mode", "")
+	if err != nil || was != "tf_half_pixel_for_nn" {
+		return err
+	}
+	mode, err := d.text("mode", "nearest")
 	if err != nil {
 		return err
 	}
-	if mode == "tf_half_pixel_for_nn" {
-		return reason("coordinate_transformation_mode " + mode + " is gone")
+	nearest, err := d.text("nearest_mode", "round_prefer_floor")
+	if err != nil {
+		return err
 	}
-	if !d.input(3).absent() {
-		d.setInput(2, operand{})
+	if mode != "nearest" || nearest != "floor" {
+		return reason("coordinate_transformation_mode " + was + " is gone, and stood for no other one with these modes")
 	}
+	d.set(ir.StringAttr("coordinate_transformation_mode", "half_pixel"))
+	d.set(ir.StringAttr("nearest_mode", "round_prefer_ceil"))
 	return nil
 }
