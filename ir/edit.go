@@ -69,6 +69,18 @@ func (v *Value) ReplaceUses(w *Value) {
 	}
 }
 
+// Become puts v in the place of n's only output: v takes over the readers, the name
+// and the type, so that outputs and layers keep their names, and n is removed.
+func (n *Node) Become(v *Value) {
+	old := n.Outputs[0]
+	old.ReplaceUses(v)
+	if v.Name != old.Name && !v.IsInput() {
+		v.Name, old.Name = old.Name, v.Name
+	}
+	v.Type = old.Type
+	n.Remove()
+}
+
 // Remove takes n out of its graph. Its outputs must have no readers left.
 func (n *Node) Remove() {
 	n.TrimInputs(0)

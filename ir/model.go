@@ -224,6 +224,9 @@ func (g *Graph) Nodes() iter.Seq[*Node] {
 	}
 }
 
+// First is g's first node, nil if it has none.
+func (g *Graph) First() *Node { return g.first }
+
 // Last is g's last node, nil if it has none.
 func (g *Graph) Last() *Node { return g.last }
 

@@ -3,6 +3,7 @@ package pass
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/mcompress/mcompress/ir"
@@ -94,17 +95,30 @@ func Scope(g *ir.Graph) string {
 // IsWeight reports whether t is what compression is about: floats of rank 1 or more.
 func IsWeight(t *ir.Tensor) bool { return t.DType.IsFloat() && len(t.Shape) > 0 }
 
-// Readers are the nodes that read v, also inside subgraphs, each once, in use order.
+// Readers are the nodes that read the constant v, also inside subgraphs and behind
+// the nodes that Trace looks through, each once, in use order.
 func Readers(v *ir.Value) []*ir.Node {
 	var ns []*ir.Node
-	seen := map[*ir.Node]bool{}
-	for _, u := range v.Uses() {
-		if u.Node != nil && !seen[u.Node] {
-			seen[u.Node] = true
-			ns = append(ns, u.Node)
+	for _, l := range Leaves(v) {
+		if l.Node != nil && !slices.Contains(ns, l.Node) {
+			ns = append(ns, l.Node)
 		}
 	}
 	return ns
+}
+
+// Leaves are the uses of v that are not nodes which Trace looks through, but the uses
+// behind those. A use without node is a graph output.
+func Leaves(v *ir.Value) []ir.Use {
+	var ls []ir.Use
+	for _, u := range v.Uses() {
+		if u.Node == nil || u.Index > 0 || chain[u.Node.Op.Type] == nil || !ir.DefaultDomain(u.Node.Op.Domain) {
+			ls = append(ls, u)
+			continue
+		}
+		ls = append(ls, Leaves(u.Node.Outputs[0])...)
+	}
+	return ls
 }
 
 // Weights are the model's float constants of rank 1 or more, in file order.

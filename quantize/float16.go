@@ -1,0 +1,180 @@
+package quantize
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"math"
+	"unsafe"
+
+	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/kernel"
+	"github.com/mcompress/mcompress/pass"
+)
+
+// Float16 stores float32 weights in half precision; a Cast in front of their readers
+// keeps the arithmetic in float32.
+var Float16 = &pass.Method{
+	Name:    "float16",
+	Command: "quantize",
+	Doc:     "half-precision storage of float32 weights, float32 arithmetic; needs no data",
+	Stage:   pass.Quantize,
+	Bind: func(*flag.FlagSet) func(*pass.Context) error {
+		return runFloat16
+	},
+}
+
+// castBytes is what a Cast node and the longer names take.
+const castBytes = 80
+
+// maxHalfBits is the largest float32 that rounds to a finite float16: 65519.99…
+const maxHalfBits = 0x477fefff
+
+func runFloat16(c *pass.Context) error {
+	for _, v := range c.Weights() {
+		readers := pass.Readers(v)
+		reason := refuseFloat16(c, v, readers)
+		if reason == "" && c.Precheck {
+			var err error
+			if reason, err = halfTrouble(c, v.Const); err != nil {
+				return err
+			}
+		}
+		if reason != "" {
+			c.Skip(v, readers, reason)
+			continue
+		}
+		storeFloat16(c, v, readers)
+	}
+	return nil
+}
+
+func refuseFloat16(c *pass.Context, v *ir.Value, readers []*ir.Node) string {
+	if r := c.Select.Excludes(v, readers); r != "" {
+		return r
+	}
+	t := v.Const
+	switch {
+	case t.DType != ir.Float:
+		return fmt.Sprintf("it is %s, not float", t.DType)
+	case v.Ambiguous:
+		return "its name is produced twice"
+	case len(v.Uses()) == 0:
+		return "no node reads it"
+	case t.Bytes()/2 <= castBytes:
+		return fmt.Sprintf("it would grow: %d bytes now, %d with a Cast", t.Bytes(), t.Bytes()/2+castBytes)
+	}
+	for _, u := range v.Uses() {
+		if u.Node == nil {
+			return "a graph output reads it"
+		}
+	}
+	for _, n := range readers {
+		if !ir.DefaultDomain(n.Op.Domain) || takesCodes[n.Op.Type] {
+			return fmt.Sprintf("%s may want a constant of its exact type", pass.Labels([]*ir.Node{n})[0])
+		}
+	}
+	return ""
+}
+
+// halfTrouble reads t for values that float16 does not hold.
+func halfTrouble(c *pass.Context, t *ir.Tensor) (string, error) {
+	var bits uint32
+	err := c.Scan(t, func(x []float32, _ int64) error {
+		bits = max(bits, kernel.AbsMaxBits(x))
+		return nil
+	})
+	return halfRange(bits), err
+}
+
+func halfRange(bits uint32) string {
+	switch {
+	case bits > infBits:
+		return "it holds NaN"
+	case bits == infBits:
+		return "it holds infinities"
+	case bits > maxHalfBits:
+		return fmt.Sprintf("its largest magnitude, %g, is beyond float16's range", math.Float32frombits(bits))
+	}
+	return ""
+}
+
+func storeFloat16(c *pass.Context, v *ir.Value, readers []*ir.Node) {
+	before, g := v.Const, v.Graph()
+	note := ""
+	if v.IsInput() {
+		g.RemoveInput(v)
+		note = "it was a graph input too; callers cannot replace it any more"
+	}
+	half := g.AddConst(v.Name+"_h", halfRecipe(before).Derive()[0])
+	x := g.Insert(g.First(), "Cast", []*ir.Value{half}, ir.IntAttr("to", int64(ir.Float)))
+	v.ReplaceUses(x)
+	c.Changed(v, before, readers, pass.Row{
+		Form:    pass.CastFloat16,
+		Reason:  note,
+		After:   []pass.Part{{Role: pass.Payload, Value: half, Tensor: half.Const}},
+		Restore: func(parts []*ir.Tensor) *ir.Tensor { return widen(before.Spec, parts[0]) },
+	})
+	v.Drop()
+}
+
+func halfRecipe(t *ir.Tensor) *ir.Recipe {
+	return &ir.Recipe{
+		Name: "float16",
+		In:   []*ir.Tensor{t},
+		Out:  []ir.Spec{{Name: t.Name, DType: ir.Float16, Shape: t.Shape}},
+		Work: ir.CopyBuffer * 3 / 2,
+		Run: func(ctx context.Context, in []io.ReaderAt, out []io.Writer) error {
+			x := make([]float32, min(t.Elems(), pass.Block))
+			half := make([]uint16, len(x))
+			f := pass.NewFloats(in[0], t.DType)
+			for i := int64(0); i < t.Elems(); i += pass.Block {
+				n := min(pass.Block, t.Elems()-i)
+				if err := f.Read(x[:n], i); err != nil {
+					return err
+				}
+				if why := halfRange(kernel.AbsMaxBits(x[:n])); why != "" {
+					return &pass.Unfit{Tensor: t.Name, Reason: why}
+				}
+				kernel.F16FromF32(half[:n], x[:n])
+				if _, err := out[0].Write(halfBytes(half[:n])); err != nil {
+					return err
+				}
+				if err := ctx.Err(); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+	}
+}
+
+// halfBytes is h's memory, little-endian as payloads are.
+func halfBytes(h []uint16) []byte {
+	if len(h) == 0 {
+		return nil
+	}
+	return unsafe.Slice((*byte)(unsafe.Pointer(&h[0])), 2*len(h))
+}
+
+// widen is a view of half-precision values as a float type.
+func widen(s ir.Spec, half *ir.Tensor) *ir.Tensor {
+	r := &ir.Recipe{Name: "widen", In: []*ir.Tensor{half}, Out: []ir.Spec{s}, Work: ir.CopyBuffer * 3 / 2}
+	r.Run = func(ctx context.Context, in []io.ReaderAt, out []io.Writer) error {
+		f := pass.NewFloats(in[0], ir.Float16)
+		buf := make([]float32, 0, min(s.Elems(), pass.Block))
+		w := &floatWriter{w: out[0], dt: s.DType}
+		for i := int64(0); i < s.Elems(); i += int64(cap(buf)) {
+			buf = buf[:min(int64(cap(buf)), s.Elems()-i)]
+			if err := f.Read(buf, i); err != nil {
+				return err
+			}
+			if err := w.flush(ctx, &buf); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	return r.Derive()[0]
+}

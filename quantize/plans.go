@@ -1,0 +1,83 @@
+package quantize
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/pass"
+)
+
+// precheck, where the pipeline asks for it, leaves out weights whose values no scale
+// can stand for.
+func precheck(c *pass.Context, plans []*plan) ([]*plan, error) {
+	if !c.Precheck {
+		return plans, nil
+	}
+	unfit := make([]*pass.Unfit, len(plans))
+	err := c.Parallel(len(plans), func(ctx context.Context, i int) error {
+		cd := plans[i].cd
+		in, err := c.Eval.Open(ctx, cd.t)
+		if err != nil {
+			return err
+		}
+		_, err = measure(ctx, in, cd.t, cd.g, cd.s)
+		if errors.As(err, &unfit[i]) {
+			return nil
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	var fit []*plan
+	for i, p := range plans {
+		if unfit[i] == nil {
+			fit = append(fit, p)
+			continue
+		}
+		c.Skip(p.base, pass.Readers(p.base), unfit[i].Reason)
+	}
+	return fit, nil
+}
+
+// samePlans groups plans of equal weights that are stored in the same way.
+func samePlans(c *pass.Context, plans []*plan) ([][]*plan, error) {
+	bases := make([]*ir.Value, len(plans))
+	for i, p := range plans {
+		bases[i] = p.base
+	}
+	first, err := c.Duplicates(bases)
+	if err != nil {
+		return nil, err
+	}
+	var groups [][]*plan
+	by := map[*ir.Value]int{} // the group of a first value's plan
+	for _, p := range plans {
+		i, ok := by[first[p.base]]
+		if ok && groups[i][0].likes(p) {
+			groups[i] = append(groups[i], p)
+			continue
+		}
+		if !ok {
+			by[first[p.base]] = len(groups)
+		}
+		groups = append(groups, []*plan{p})
+	}
+	return groups, nil
+}
+
+// scope is the graph that holds p's codes: for products the one they stand in.
+func (p *plan) scope() *ir.Graph {
+	if p.form.Name == pass.Dequantize.Name {
+		return p.sites[0].node.Graph()
+	}
+	return p.base.Graph()
+}
+
+// likes reports whether q's readers can read what p stores.
+func (p *plan) likes(q *plan) bool {
+	return p.form == q.form && p.scope() == q.scope() && p.cd.g == q.cd.g && p.cd.s == q.cd.s && p.cd.transpose == q.cd.transpose &&
+		slices.Equal(p.cd.scales, q.cd.scales) && slices.Equal(p.cd.shape, q.cd.shape)
+}

@@ -1,0 +1,87 @@
+package quantize
+
+import (
+	"fmt"
+
+	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/pass"
+)
+
+// A weightUse is one reader of a weight and the axes of the weight that it keeps.
+type weightUse struct {
+	site *site // for products and lookups
+	axes []int // of the constant as it is stored
+}
+
+// layers are the operators beside products whose inputs are weights: which inputs,
+// and which axes have a scale for each index.
+var layers = map[string]struct {
+	inputs []int
+	axes   []int
+}{
+	"Conv":          {[]int{1}, []int{0}},
+	"ConvTranspose": {[]int{1}, []int{1}}, // C × M/group × kernel
+	"LSTM":          {[]int{1, 2}, []int{0, 1}},
+	"GRU":           {[]int{1, 2}, []int{0, 1}},
+	"RNN":           {[]int{1, 2}, []int{0, 1}},
+}
+
+// uses describes every reader of v, or gives the reason why one of them rules v out.
+func uses(c *pass.Context, v *ir.Value) ([]*weightUse, string) {
+	var us []*weightUse
+	for _, l := range pass.Leaves(v) {
+		if l.Node == nil {
+			return nil, "a graph output reads it"
+		}
+		u := useOf(c, v, l)
+		if u == nil {
+			return nil, fmt.Sprintf("%s reads it, which is no layer that this method takes", pass.Labels([]*ir.Node{l.Node})[0])
+		}
+		us = append(us, u)
+	}
+	if len(us) == 0 {
+		return nil, "no node reads it"
+	}
+	return us, ""
+}
+
+func useOf(c *pass.Context, v *ir.Value, l ir.Use) *weightUse {
+	for _, s := range nodeSites(c, l.Node, true) {
+		if s.use.Index == l.Index {
+			return &weightUse{site: s, axes: s.storedAxes(v)}
+		}
+	}
+	layer, ok := layers[l.Node.Op.Type]
+	if !ok || !ir.DefaultDomain(l.Node.Op.Domain) {
+		return nil
+	}
+	for _, i := range layer.inputs {
+		if o := c.Trace(l.Node.Input(i)); i == l.Index && o != nil {
+			return &weightUse{axes: axesOf(o, layer.axes)}
+		}
+	}
+	return nil
+}
+
+// axesOf are the axes where the reader sees the constant as it is stored; else one
+// scale has to do.
+func axesOf(o *pass.Operand, axes []int) []int {
+	if o.Trouble != "" || o.Transposed || len(o.Shape) != len(o.Base.Const.Shape) {
+		return nil
+	}
+	return axes
+}
+
+// storedAxes are the axes of the constant that the product keeps, none if it is seen
+// in another shape.
+func (s *site) storedAxes(v *ir.Value) []int {
+	rank := len(v.Const.Shape)
+	if s.trouble != "" || len(s.shape) != rank || rank < 2 {
+		return nil
+	}
+	axes := []int{}
+	for i := range rank - 2 {
+		axes = append(axes, i)
+	}
+	return append(axes, s.channelAxis())
+}

@@ -1,0 +1,226 @@
+package quantize
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"slices"
+
+	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/ir/opset"
+	"github.com/mcompress/mcompress/pass"
+)
+
+// WeightInt8 stores weights of any operator as 8-bit codes and computes in float.
+var WeightInt8 = &pass.Method{
+	Name:    "weight-int8",
+	Command: "quantize",
+	Doc:     "8-bit weights of MatMul, Gemm, Conv, ConvTranspose, LSTM, GRU, RNN and embeddings, float arithmetic; needs no data",
+	Stage:   pass.Quantize,
+	Bind: func(fs *flag.FlagSet) func(*pass.Context) error {
+		w := &weightOnly{scheme: scheme{symmetric: true}}
+		w.scheme.bind(fs)
+		return w.run
+	},
+}
+
+const (
+	// dequantizeOpset is the first one whose DequantizeLinear has an axis.
+	dequantizeOpset = 13
+	// castOpset is the first one whose Mul broadcasts as it does today.
+	castOpset = 7
+)
+
+type weightOnly struct {
+	scheme scheme
+	// dense is why DequantizeLinear is out of reach: an operator that cannot be raised.
+	dense string
+}
+
+func (w *weightOnly) run(c *pass.Context) error {
+	noteQuantized(c)
+	w.dense = ""
+	if w.wants(c) && (c.Model.Opset("") < dequantizeOpset || functionsBelow(c.Model, dequantizeOpset)) {
+		var no *opset.Unsupported
+		if err := raise(c, dequantizeOpset); errors.As(err, &no) {
+			w.dense = no.Error()
+		} else if err != nil {
+			return err
+		}
+	}
+	var plans []*plan
+	for _, v := range c.Weights() {
+		p, reason := w.plan(c, v)
+		if reason != "" {
+			c.Skip(v, pass.Readers(v), reason)
+			continue
+		}
+		plans = append(plans, p)
+	}
+	plans, err := precheck(c, plans)
+	if err != nil {
+		return err
+	}
+	return w.rewrite(c, plans)
+}
+
+// wants reports whether some weight would be stored behind DequantizeLinear.
+func (w *weightOnly) wants(c *pass.Context) bool {
+	for _, v := range c.Weights() {
+		if p, reason := w.plan(c, v); reason == "" && p.form.Name == pass.Dequantize.Name {
+			return true
+		}
+	}
+	return false
+}
+
+// A plan says how one weight will be stored.
+type plan struct {
+	*weight
+	readers []*ir.Node
+	cd      *coding
+	form    pass.Form
+	note    string
+}
+
+// plan chooses the form for v, or gives the reason why it is left alone.
+func (w *weightOnly) plan(c *pass.Context, v *ir.Value) (*plan, string) {
+	readers := pass.Readers(v)
+	if r := c.Select.Excludes(v, readers); r != "" {
+		return nil, r
+	}
+	if v.Ambiguous {
+		return nil, "its name is produced twice"
+	}
+	if v.Const.DType == ir.Double {
+		return nil, "float64 is not taken: scales are float32"
+	}
+	if v.Graph().Opset("") < castOpset {
+		return nil, fmt.Sprintf("opset %d is below 7", v.Graph().Opset(""))
+	}
+	us, reason := uses(c, v)
+	if reason != "" {
+		return nil, reason
+	}
+	p := w.choose(v, us)
+	p.readers = readers
+	if before, after := v.Const.Bytes(), p.cd.bytes()+p.overhead(); after >= before {
+		return nil, fmt.Sprintf("it would grow: %d bytes now, %d with codes, scales and nodes", before, after)
+	}
+	return p, ""
+}
+
+// overhead is the bytes of nodes and names.
+func (p *plan) overhead() int64 {
+	nodes := int64(2)
+	if p.form.Name != pass.CastMul.Name {
+		nodes = int64(2 * len(p.sites))
+	}
+	return 60*nodes + 2*int64(len(p.base.Name)) + 60
+}
+
+// choose picks integers at run time where every reader allows it, else a form that
+// runtimes fold.
+func (w *weightOnly) choose(v *ir.Value, us []*weightUse) *plan {
+	p := &plan{weight: &weight{base: v}, form: pass.Dequantize}
+	gathers := 0
+	for _, u := range us {
+		if u.site == nil || !u.site.linear(v) || w.dense != "" && u.site.side != gather {
+			return w.folded(v, us)
+		}
+		if u.site.side == gather {
+			gathers++
+		}
+		p.sites = append(p.sites, u.site)
+	}
+	cd, reason := (&dynamic{scheme: w.scheme}).coding(p.weight)
+	if reason != "" || slices.ContainsFunc(p.sites, func(s *site) bool { return cd.axis >= 0 && s.channelAxis() != cd.axis }) || !oneScope(v, p.sites) {
+		return w.folded(v, us)
+	}
+	if gathers == len(p.sites) {
+		p.form = pass.GatherCodes
+	}
+	p.cd = cd
+	return p
+}
+
+// linear reports whether s can stay integer at run time: a table, or a float32 matrix
+// on the right.
+func (s *site) linear(v *ir.Value) bool {
+	if s.side == gather {
+		return s.trouble == ""
+	}
+	return s.trouble == "" && s.side == right && len(s.shape) == 2 && s.elem == ir.Float && v.Const.DType == ir.Float
+}
+
+// oneScope reports whether all products stand in one graph that can hold the codes:
+// ONNX Runtime does not load those of DequantizeLinear from an outer scope.
+func oneScope(v *ir.Value, ss []*site) bool {
+	for _, s := range ss {
+		if s.node.Graph() != ss[0].node.Graph() {
+			return false
+		}
+		if s.side == gather && v.Graph() != s.node.Graph() {
+			return false
+		}
+	}
+	return true
+}
+
+// folded stores v behind Cast and Mul, which any reader can stand.
+func (w *weightOnly) folded(v *ir.Value, us []*weightUse) *plan {
+	p := &plan{weight: &weight{base: v}, form: pass.CastMul}
+	shape := v.Const.Shape
+	axes := us[0].axes
+	if w.scheme.perTensor {
+		axes = nil
+	}
+	p.cd = &coding{t: v.Const, shape: shape, s: w.scheme, axis: -1}
+	p.cd.g, p.cd.scales = keptAxes(shape, axes)
+	if w.dense != "" && us[0].site != nil {
+		p.note = "dense at run time: " + w.dense
+	}
+	return p
+}
+
+// keptAxes is the grid of one scale for each index of some axes, and the shape of the
+// scales: they must be one axis, a leading run of axes, or leading ones and the last.
+func keptAxes(shape []int64, axes []int) (grid, []int64) {
+	n := (ir.Spec{Shape: shape}).Elems()
+	if len(axes) == 0 {
+		return whole(n), nil
+	}
+	scales := make([]int64, len(shape))
+	kept := int64(1)
+	for i := range shape {
+		scales[i] = 1
+		if slices.Contains(axes, i) {
+			scales[i] = shape[i]
+			kept *= shape[i]
+		}
+	}
+	last := axes[len(axes)-1]
+	switch {
+	case len(axes) == 1:
+		return onAxis(shape, last), scales
+	case last == len(axes)-1:
+		return alongRows(kept, n/max(1, kept)), scales
+	default: // batched columns
+		rows := shape[len(shape)-2]
+		return alongCols(n/max(1, rows*shape[last]), rows, shape[last]), scales
+	}
+}
+
+func (w *weightOnly) rewrite(c *pass.Context, plans []*plan) error {
+	groups, err := samePlans(c, plans)
+	if err != nil {
+		return err
+	}
+	for _, g := range groups {
+		st := w.emit(c, g)
+		for _, p := range g {
+			c.Changed(p.base, p.base.Const, p.readers, w.row(g[0], p, st))
+		}
+	}
+	return nil
+}
