@@ -24,7 +24,7 @@ type SaveOptions struct {
 	Sync     bool  // flush the files to the disk before they get their names
 
 	Eval     *ir.Eval                // computes intermediate results
-	Progress func(done, total int64) // called from several goroutines; may be nil
+	Progress func(done, total int64) // payload bytes; called from several goroutines; may be nil
 }
 
 // A Plan is a model laid out: every size and offset is known, no payload was read.
@@ -97,7 +97,7 @@ func (p *Plan) Write(ctx context.Context, path string, o SaveOptions) (_ []Writt
 			return nil, err
 		}
 	}
-	w := &writer{o: o, total: p.Size()}
+	w := &writer{o: o}
 	if err := p.fill(ctx, w, files); err != nil {
 		return nil, err
 	}

@@ -33,10 +33,11 @@ type writer struct {
 	jobs  []*job
 	byRec map[*ir.Recipe]*job
 	done  atomic.Int64
-	total int64
+	total int64 // bytes of all gaps
 }
 
 func (w *writer) add(g gap) {
+	w.total += g.part.n
 	var r *ir.Recipe
 	if g.part.tensor != nil {
 		if o, ok := g.part.tensor.Source.(ir.Output); ok {

@@ -1,0 +1,368 @@
+package onnx
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/mcompress/mcompress/ir"
+)
+
+// recipes is a model of n constants, made by recipes of two outputs from one input.
+func recipes(n int, work int64, run func(ctx context.Context, in []io.ReaderAt, out []io.Writer) error) *ir.Model {
+	m := ir.NewModel()
+	m.IRVersion, m.Opsets = 10, []ir.Opset{{Version: 21}}
+	m.Graph.Name = "g"
+	for i := range n {
+		size := int64(3000 + 70001*i)
+		seed := bytes.Repeat([]byte{byte(i), byte(i >> 8), 0x5a}, int(size))
+		r := &ir.Recipe{
+			Name: "double",
+			In:   []*ir.Tensor{{Spec: ir.Spec{Name: "in", DType: ir.Uint8, Shape: []int64{3 * size}}, Source: ir.Mem(seed)}},
+			Out:  []ir.Spec{{DType: ir.Uint8, Shape: []int64{size}}, {DType: ir.Uint8, Shape: []int64{2 * size}}},
+			Work: work,
+			Run:  run,
+		}
+		for j, t := range r.Derive() {
+			v := m.Graph.AddConst(fmt.Sprintf("c%d_%d", i, j), t)
+			m.Graph.AddOutput(m.Graph.Insert(nil, "Identity", []*ir.Value{v}))
+		}
+	}
+	return m
+}
+
+// double writes its input's first third to one output and the rest to the other.
+func double(ctx context.Context, in []io.ReaderAt, out []io.Writer) error {
+	r := in[0].(io.Seeker)
+	size, err := r.Seek(0, io.SeekEnd)
+	if err != nil {
+		return err
+	}
+	if err := ir.Copy(ctx, out[0], in[0], size/3); err != nil {
+		return err
+	}
+	return ir.Copy(ctx, out[1], io.NewSectionReader(in[0], size/3, size-size/3), size-size/3)
+}
+
+func TestBytesDoNotDependOnWorkers(t *testing.T) {
+	for _, external := range []bool{false, true} {
+		var want [][]byte
+		for _, workers := range []int{1, 2, 8} {
+			o := options(t)
+			o.Workers, o.External, o.Digest, o.Memory = workers, external, true, int64(workers)<<20
+			path := filepath.Join(t.TempDir(), "model.onnx")
+			var got [][]byte
+			for _, w := range mustSave(t, recipes(12, 1<<16, double), path, o) {
+				got = append(got, readFile(t, filepath.Join(filepath.Dir(path), w.Name)))
+			}
+			if want == nil {
+				want = got
+			}
+			if !slices.EqualFunc(got, want, bytes.Equal) {
+				t.Errorf("external %v: bytes differ at %d workers", external, workers)
+			}
+		}
+		if wantFiles := map[bool]int{false: 1, true: 2}[external]; len(want) != wantFiles {
+			t.Errorf("external %v: %d files", external, len(want))
+		}
+	}
+}
+
+func readFile(t *testing.T, path string) []byte {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func TestWrittenIsWhatWasPlanned(t *testing.T) {
+	for _, external := range []bool{false, true} {
+		for _, path := range ownModels(t) {
+			f := mustOpen(t, path)
+			out := filepath.Join(t.TempDir(), "out.onnx")
+			o := options(t)
+			o.External, o.Digest, o.Sync = external, true, true
+			size := int64(0)
+			for _, w := range mustSave(t, f.Model, out, o) {
+				b := readFile(t, filepath.Join(filepath.Dir(out), w.Name))
+				sum := sha256.Sum256(b)
+				if w.Size != int64(len(b)) || w.SHA256 != hex.EncodeToString(sum[:]) {
+					t.Errorf("%s: %s has %d bytes of digest %x, Written says %d, %s", filepath.Base(path), w.Name, len(b), sum, w.Size, w.SHA256)
+				}
+				size += w.Size
+			}
+			if plan := Layout(f.Model, "out.onnx", external); plan.Size() != size {
+				t.Errorf("%s: planned %d bytes, wrote %d", filepath.Base(path), plan.Size(), size)
+			}
+			if again := mustOpen(t, out); again.Size() != size {
+				t.Errorf("%s: opened, it has %d bytes of %d", filepath.Base(path), again.Size(), size)
+			}
+		}
+	}
+}
+
+func TestPartsDigestLikeTheFiles(t *testing.T) {
+	f := mustOpen(t, fixture(t, "external.onnx"))
+	var names, sums []string
+	var lines strings.Builder
+	for _, p := range f.Parts() {
+		got, err := p.SHA256(context.Background())
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := sha256.Sum256(readFile(t, fixture(t, p.Name)))
+		if got != hex.EncodeToString(want[:]) {
+			t.Errorf("%s: digest %s, want %x", p.Name, got, want)
+		}
+		names, sums = append(names, p.Name), append(sums, got)
+		fmt.Fprintf(&lines, "%x  %s\n", want, p.Name) // as sha256sum prints it
+	}
+	want := sha256.Sum256([]byte(lines.String()))
+	if got := Combined(names, sums); got != hex.EncodeToString(want[:]) {
+		t.Errorf("Combined of three files is %s, want %x", got, want)
+	}
+	if got := Combined(names[:1], sums[:1]); got != sums[0] {
+		t.Errorf("Combined of one file is %s, want the file's own %s", got, sums[0])
+	}
+}
+
+var errRecipe = errors.New("the recipe cannot go on")
+
+// A Save that fails leaves the folder as it was.
+func TestFailedSavesLeaveNothing(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	for _, tt := range []struct {
+		name string
+		ctx  context.Context
+		run  func(context.Context, []io.ReaderAt, []io.Writer) error
+		want string
+	}{
+		{"an error", context.Background(), func(_ context.Context, _ []io.ReaderAt, out []io.Writer) error {
+			_, err := out[0].Write(make([]byte, 100))
+			return errors.Join(err, errRecipe)
+		}, errRecipe.Error()},
+		{"too few bytes", context.Background(), func(ctx context.Context, in []io.ReaderAt, out []io.Writer) error {
+			return ir.Copy(ctx, out[0], in[0], 2999)
+		}, "declared"},
+		{"too many bytes", context.Background(), func(ctx context.Context, in []io.ReaderAt, out []io.Writer) error {
+			return ir.Copy(ctx, out[0], in[0], 3001)
+		}, "longer than its place"},
+		{"a context that ends", ctx, func(ctx context.Context, in []io.ReaderAt, out []io.Writer) error {
+			cancel()
+			return double(ctx, in, out)
+		}, "canceled"},
+		{"a context that has ended", ctx, double, "canceled"},
+	} {
+		for _, external := range []bool{false, true} {
+			t.Run(fmt.Sprint(tt.name, " external ", external), func(t *testing.T) {
+				dir := t.TempDir()
+				path := filepath.Join(dir, "model.onnx")
+				for _, name := range []string{path, path + ".data"} {
+					if err := os.WriteFile(name, []byte("old "+name), 0o644); err != nil {
+						t.Fatal(err)
+					}
+				}
+				o := options(t)
+				o.External, o.Digest = external, true
+				_, err := Save(tt.ctx, recipes(1, 1<<10, tt.run), path, o)
+				if err == nil || !strings.Contains(err.Error(), tt.want) {
+					t.Errorf("got %v, want %q", err, tt.want)
+				}
+				untouched(t, path, path+".data")
+			})
+		}
+	}
+}
+
+// untouched wants files that hold "old " and their path, and nothing beside them.
+func untouched(t *testing.T, paths ...string) {
+	t.Helper()
+	for _, path := range paths {
+		if got := string(readFile(t, path)); got != "old "+path {
+			t.Errorf("%s holds %.40q now", path, got)
+		}
+	}
+	entries, err := os.ReadDir(filepath.Dir(paths[0]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(entries) != len(paths) {
+		t.Errorf("the folder holds %v", entries)
+	}
+}
+
+func TestSaveOntoTheModelItself(t *testing.T) {
+	for _, external := range []bool{false, true} {
+		path := filepath.Join(t.TempDir(), "model.onnx")
+		o := options(t)
+		o.External = external
+		mustSave(t, mustOpen(t, fixture(t, "mlp.onnx")).Model, path, o)
+		before := readFile(t, path)
+		mustSave(t, mustOpen(t, path).Model, path, o)
+		if !bytes.Equal(readFile(t, path), before) {
+			t.Errorf("external %v: the model changed", external)
+		}
+	}
+}
+
+func TestLateMetadata(t *testing.T) {
+	for _, tt := range []struct {
+		value string
+		want  string // of the error
+	}{{"0123456789", ""}, {"too long for it", "10"}, {"short", "10"}} {
+		m := recipes(3, 1<<10, double)
+		path := filepath.Join(t.TempDir(), "model.onnx")
+		var written int64
+		o := options(t)
+		o.Progress = func(done, total int64) {
+			if done == total {
+				atomic.StoreInt64(&written, done)
+			}
+		}
+		m.Meta = []ir.Entry{{Key: "late", Value: "place here", Late: func(context.Context) (string, error) {
+			if atomic.LoadInt64(&written) == 0 {
+				t.Error("asked before the payloads were written")
+			}
+			return tt.value, nil
+		}}, {Key: "k", Value: "v"}}
+		_, err := Save(context.Background(), m, path, o)
+		if tt.want != "" {
+			if err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("%q: got %v", tt.value, err)
+			}
+			continue
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		meta := mustOpen(t, path).Model.Meta
+		if len(meta) != 2 || meta[0].Key != "late" || meta[0].Value != tt.value || meta[1].Value != "v" {
+			t.Errorf("metadata is %+v", meta)
+		}
+	}
+}
+
+func TestLateMetadataThatFails(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "model.onnx")
+	m := recipes(1, 1<<10, double)
+	m.Meta = []ir.Entry{{Key: "late", Value: "x", Late: func(context.Context) (string, error) { return "", errRecipe }}}
+	if _, err := Save(context.Background(), m, path, options(t)); !errors.Is(err, errRecipe) {
+		t.Errorf("got %v, want the value's own error", err)
+	}
+	if entries, _ := os.ReadDir(filepath.Dir(path)); len(entries) != 0 {
+		t.Errorf("the folder holds %v", entries)
+	}
+}
+
+// zeros is a payload of any size that takes no room.
+type zeros struct{}
+
+func (zeros) ReadAt(b []byte, _ int64) (int, error) {
+	clear(b)
+	return len(b), nil
+}
+
+// zeroModel has one constant of n bytes.
+func zeroModel(n int64) *ir.Model {
+	m := ir.NewModel()
+	m.Graph.AddConst("w", &ir.Tensor{Spec: ir.Spec{DType: ir.Uint8, Shape: []int64{n}}, Source: ir.Span{R: zeros{}}})
+	return m
+}
+
+func TestLargeModelsGetExternalData(t *testing.T) {
+	// The payload that just fills what one message may hold.
+	fits := int64(2_000_000_000)
+	fits += inlineLimit - Layout(zeroModel(fits), "m.onnx", false).Size()
+	if p := Layout(zeroModel(fits), "m.onnx", false); p.data != nil || p.Size() != 1<<31-1 {
+		t.Errorf("a model of %d bytes has a data file: %v", p.Size(), p.data != nil)
+	}
+	for _, n := range []int64{fits + 1, 5_000_000_000, 1 << 40} {
+		p := Layout(zeroModel(n), "m.onnx", false)
+		if p.data == nil {
+			t.Fatalf("%d bytes stay in the model", n)
+		}
+		if p.data.size != n || p.skel.n > 200 || p.data.name != "m.onnx.data" {
+			t.Errorf("%d bytes: %d in %q, %d in the model", n, p.data.size, p.data.name, p.skel.n)
+		}
+	}
+}
+
+func TestExternalPayloadsAreAlignedAndStoredOnce(t *testing.T) {
+	m := ir.NewModel()
+	for _, n := range []int64{5000, 1 << 20, 1023, 1<<20 + 1, 2000} {
+		tensor := &ir.Tensor{Spec: ir.Spec{DType: ir.Uint8, Shape: []int64{n}}, Source: ir.Span{R: zeros{}}}
+		m.Graph.AddConst("a", tensor)
+		m.Graph.AddConst("b", tensor)
+	}
+	p := Layout(m, "m.onnx", true)
+	var sizes []int64
+	end := int64(0)
+	for _, q := range p.data.parts {
+		n := q.tensor.Bytes()
+		sizes = append(sizes, n)
+		if align := map[bool]int64{false: 64, true: 4096}[n >= 1<<20]; q.off%align != 0 {
+			t.Errorf("%d bytes stand at %d, no multiple of %d", n, q.off, align)
+		}
+		if q.off < end {
+			t.Errorf("%d bytes at %d overlap what ends at %d", n, q.off, end)
+		}
+		end = q.off + n
+	}
+	if !slices.Equal(sizes, []int64{5000, 1 << 20, 1<<20 + 1, 2000}) {
+		t.Errorf("payloads outside have %v bytes", sizes)
+	}
+}
+
+// Recipes that run at the same time hold no more than the budget; one that alone
+// holds more runs alone.
+func TestMemoryBudget(t *testing.T) {
+	var held, most atomic.Int64
+	for _, tt := range []struct{ work, want int64 }{{30, 3 * 30}, {100, 100}, {1000, 1000}} {
+		held.Store(0)
+		most.Store(0)
+		m := recipes(8, tt.work, func(ctx context.Context, in []io.ReaderAt, out []io.Writer) error {
+			now := held.Add(tt.work)
+			for old := most.Load(); now > old && !most.CompareAndSwap(old, now); old = most.Load() {
+			}
+			time.Sleep(2 * time.Millisecond)
+			defer held.Add(-tt.work)
+			return double(ctx, in, out)
+		})
+		o := options(t)
+		o.Workers, o.Memory = 8, 100
+		mustSave(t, m, filepath.Join(t.TempDir(), "m.onnx"), o)
+		if most.Load() > tt.want {
+			t.Errorf("recipes of %d bytes held %d, at most %d may be", tt.work, most.Load(), tt.want)
+		}
+	}
+}
+
+func TestProgressEndsAtTheTotal(t *testing.T) {
+	for _, external := range []bool{false, true} {
+		var done, total atomic.Int64
+		o := options(t)
+		o.External = external
+		o.Progress = func(d, n int64) {
+			done.Store(max(done.Load(), d))
+			total.Store(n)
+		}
+		o.Workers = 1
+		mustSave(t, recipes(4, 1<<10, double), filepath.Join(t.TempDir(), "m.onnx"), o)
+		if done.Load() != total.Load() || total.Load() == 0 {
+			t.Errorf("external %v: ended at %d of %d", external, done.Load(), total.Load())
+		}
+	}
+}
