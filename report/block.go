@@ -1,0 +1,54 @@
+package report
+
+import (
+	"bytes"
+
+	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/kernel"
+	"github.com/mcompress/mcompress/pass"
+)
+
+// A block holds elements as they are stored and as floats; for float32 both are the
+// same memory.
+type block struct {
+	dt   ir.DType
+	size int // bytes of an element
+	raw  []byte
+	x    []float32 // nil for types that are not compared as numbers
+}
+
+func newBlock(dt ir.DType, n int64) *block {
+	b := &block{dt: dt, size: int(dt.Bits() / 8)}
+	if numeric(dt) {
+		b.x = make([]float32, n)
+	}
+	if dt == ir.Float {
+		b.raw = pass.Bytes(b.x)
+		return b
+	}
+	b.raw = make([]byte, n*int64(b.size))
+	return b
+}
+
+// floats are the first n elements.
+func (b *block) floats(n int) ([]float32, error) {
+	x, raw := b.x[:n], b.raw[:n*b.size]
+	switch b.dt {
+	case ir.Float:
+		return x, nil
+	case ir.Int8, ir.Uint8:
+		kernel.Dequantize(x, raw, b.dt == ir.Int8, 1, 0)
+		return x, nil
+	}
+	return x, pass.NewFloats(bytes.NewReader(raw), b.dt).Read(x, 0)
+}
+
+// numeric reports whether elements of type dt are compared by value.
+func numeric(dt ir.DType) bool { return dt.IsFloat() || dt == ir.Int8 || dt == ir.Uint8 }
+
+// wholeBytes reports whether elements of type dt are of a size that is counted and
+// compared.
+func wholeBytes(dt ir.DType) bool {
+	b := dt.Bits()
+	return b == 8 || b == 16 || b == 32 || b == 64
+}

@@ -1,0 +1,173 @@
+package report
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+
+	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/kernel"
+	"github.com/mcompress/mcompress/pass"
+)
+
+// An Error is how far a weight is from what it was. Numbers are absent where they
+// are infinite or undefined: SQNR of an exact copy, everything of NaN.
+type Error struct {
+	Exact  bool     `json:"exact"` // every element is equal
+	SQNR   *float64 `json:"sqnr_db,omitempty"`
+	Cosine *float64 `json:"cosine,omitempty"`
+	Max    *float32 `json:"max_abs,omitempty"`
+}
+
+// compare streams both tensors of p once, holding four blocks of pass.Block elements.
+func compare(ctx context.Context, e *ir.Eval, p pair) (Figures, error) {
+	if !slices.Equal(p.ref.Shape, p.got.Shape) {
+		return Figures{}, fmt.Errorf("%s stands for %s", p.got.Spec, p.ref.Spec)
+	}
+	ref, err := e.Open(ctx, p.ref)
+	if err != nil {
+		return Figures{}, err
+	}
+	n := min(p.ref.Elems(), pass.Block)
+	c := &comparer{pair: p, file: ref, same: true, mask: make([]byte, (n+7)/8), gots: newBlock(p.got.DType, n)}
+	if p.ref != p.got {
+		c.refs = newBlock(p.ref.DType, n)
+	}
+	if err := stream(ctx, e, p.got, c); err != nil {
+		return Figures{}, err
+	}
+	if err := c.flush(); err != nil {
+		return Figures{}, err
+	}
+	return c.figures(), nil
+}
+
+// stream writes t's payload to w. A recipe is run here, so that the dense tensor
+// that only a comparison needs is never spooled.
+func stream(ctx context.Context, e *ir.Eval, t *ir.Tensor, w io.Writer) error {
+	o, ok := t.Source.(ir.Output)
+	if !ok {
+		r, err := e.Open(ctx, t)
+		if err != nil {
+			return err
+		}
+		return ir.Copy(ctx, w, r, t.Bytes())
+	}
+	outs := make([]io.Writer, len(o.Of.Out))
+	for i := range outs {
+		outs[i] = io.Discard
+	}
+	outs[o.Index] = w
+	return e.Run(ctx, o.Of, outs)
+}
+
+// A comparer is written one tensor and reads the other beside it, always in the same
+// blocks, so that its sums depend on the elements alone. float64 is compared after
+// rounding to float32.
+type comparer struct {
+	pair
+	file       io.ReaderAt
+	refs, gots *block // refs is nil where only zeros are counted
+	mask       []byte
+
+	fill  int   // bytes of gots that are written
+	first int64 // element that gots starts at
+	ones  int64 // elements with any bit set
+	same  bool  // all bytes so far are equal
+	sums  kernel.ErrorSums
+}
+
+func (c *comparer) Write(p []byte) (int, error) {
+	n := len(p)
+	for len(p) > 0 {
+		k := copy(c.gots.raw[c.fill:], p)
+		p, c.fill = p[k:], c.fill+k
+		if c.fill == len(c.gots.raw) {
+			if err := c.flush(); err != nil {
+				return 0, err
+			}
+		}
+	}
+	return n, nil
+}
+
+// flush takes the block that gots holds into the sums.
+func (c *comparer) flush() error {
+	n := c.fill / c.gots.size
+	if n == 0 {
+		return nil
+	}
+	raw := c.gots.raw[:c.fill]
+	c.ones += int64(kernel.NonZero(c.mask[:(n+7)/8], raw, c.gots.size))
+	if c.refs != nil {
+		if err := c.add(raw, n); err != nil {
+			return err
+		}
+	}
+	c.first += int64(n)
+	c.fill = 0
+	return nil
+}
+
+func (c *comparer) add(got []byte, n int) error {
+	ref := c.refs.raw[:n*c.refs.size]
+	if err := ir.ReadFull(c.file, ref, c.first*int64(c.refs.size)); err != nil {
+		return err
+	}
+	c.same = c.same && c.refs.dt == c.gots.dt && bytes.Equal(ref, got)
+	if !numeric(c.refs.dt) || !numeric(c.gots.dt) {
+		return nil
+	}
+	x, err := c.refs.floats(n)
+	if err != nil {
+		return err
+	}
+	y, err := c.gots.floats(n)
+	if err != nil {
+		return err
+	}
+	c.sums.Add(x, y)
+	return nil
+}
+
+func (c *comparer) figures() Figures {
+	var f Figures
+	if n := c.got.Elems(); n > 0 {
+		zeros := round(float64(n-c.ones)/float64(n), 6)
+		f.Sparsity = &zeros
+	}
+	if c.refs == nil {
+		return f
+	}
+	if !numeric(c.refs.dt) || !numeric(c.gots.dt) {
+		if c.refs.dt == c.gots.dt {
+			f.Error = &Error{Exact: c.same}
+		}
+		return f
+	}
+	rounded := c.refs.dt == ir.Double || c.gots.dt == ir.Double
+	f.Error = errorOf(c.sums, c.same || !rounded && c.sums.Err2 == 0)
+	return f
+}
+
+// errorOf rounds to more digits than matter and fewer than CPUs may differ in.
+func errorOf(s kernel.ErrorSums, exact bool) *Error {
+	e := &Error{Exact: exact}
+	if db := 10 * math.Log10(s.Ref2/s.Err2); finite(db) {
+		db = round(db, 3)
+		e.SQNR = &db
+	}
+	if cos := s.Dot / math.Sqrt(s.Ref2*s.Got2); finite(cos) {
+		cos = round(min(cos, 1), 9)
+		e.Cosine = &cos
+	}
+	if finite(float64(s.MaxErr)) {
+		e.Max = &s.MaxErr
+	}
+	return e
+}
+
+func finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }

@@ -1,0 +1,35 @@
+package report
+
+import (
+	"os"
+	"strconv"
+	"strings"
+)
+
+// peakResident asks for the high-water mark of this program's own memory; getrusage
+// would include that of the process which started it.
+func peakResident() int64 {
+	kib, _, _ := strings.Cut(procField("/proc/self/status", "VmHWM"), " ")
+	n, err := strconv.ParseInt(kib, 10, 64)
+	if err != nil {
+		return 0
+	}
+	return n << 10
+}
+
+func cpu() string { return procField("/proc/cpuinfo", "model name") }
+
+// procField is the first value of that name in a file of "name : value" lines.
+func procField(path, name string) string {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return ""
+	}
+	for line := range strings.Lines(string(text)) {
+		key, value, _ := strings.Cut(line, ":")
+		if strings.TrimSpace(key) == name {
+			return strings.TrimSpace(value)
+		}
+	}
+	return ""
+}

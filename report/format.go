@@ -1,0 +1,55 @@
+package report
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/dustin/go-humanize"
+)
+
+// round keeps the given number of decimals.
+func round(v float64, decimals int) float64 {
+	p := math.Pow10(decimals)
+	return math.Round(v*p) / p
+}
+
+// size is bytes for people: 1.5 MiB is 1.5 × 2^20.
+func size(n int64) string {
+	if n < 0 {
+		return "-" + humanize.IBytes(uint64(-n))
+	}
+	return humanize.IBytes(uint64(n))
+}
+
+func percent(share float64) string { return fmt.Sprintf("%.1f %%", 100*share) }
+
+func times(ratio float64) string { return fmt.Sprintf("%.2f×", ratio) }
+
+// count groups digits: 1,234,567.
+func count(n int64) string { return humanize.Comma(n) }
+
+// shape is a tensor's type in one word.
+func shape(dtype string, dims []int64) string {
+	if len(dims) == 0 {
+		return dtype
+	}
+	texts := make([]string, len(dims))
+	for i, d := range dims {
+		texts[i] = fmt.Sprint(d)
+	}
+	return dtype + " " + strings.Join(texts, "×")
+}
+
+// sqnr is an error in one word; "" where none was measured.
+func sqnr(e *Error) string {
+	switch {
+	case e == nil:
+		return ""
+	case e.Exact:
+		return "exact"
+	case e.SQNR == nil:
+		return "undefined"
+	}
+	return fmt.Sprintf("%.1f dB", *e.SQNR)
+}

@@ -1,0 +1,168 @@
+package report
+
+import (
+	"iter"
+	"maps"
+	"reflect"
+	"slices"
+
+	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/pass"
+)
+
+// An index finds a result's constants by the graph they stand in and their name.
+type index struct {
+	graphs  []*ir.Graph
+	consts  map[place]*ir.Tensor
+	scoped  map[scoped]*ir.Tensor
+	ordinal map[*ir.Graph]int // of graphs in the models that rows point into
+}
+
+type place struct {
+	graph *ir.Graph
+	name  string
+}
+
+type scoped struct{ scope, name string }
+
+func newIndex(m *ir.Model) *index {
+	x := &index{consts: map[place]*ir.Tensor{}, scoped: map[scoped]*ir.Tensor{}, ordinal: map[*ir.Graph]int{}}
+	for g := range m.Graphs() {
+		x.graphs = append(x.graphs, g)
+		scope := pass.Scope(g)
+		for _, v := range g.Consts() {
+			x.consts[place{g, v.Name}] = v.Const
+			x.scoped[scoped{scope, v.Name}] = v.Const
+		}
+	}
+	return x
+}
+
+// find is the result's constant that was written for p, nil if there is none. A
+// written model has its graphs in the order of the one in memory.
+func (x *index) find(p pass.Part) *ir.Tensor {
+	if p.Value == nil || p.Value.Removed() {
+		return nil
+	}
+	g := p.Value.Graph()
+	at, known := x.ordinal[g]
+	if !known {
+		i := 0
+		for h := range g.Model().Graphs() {
+			x.ordinal[h] = i
+			i++
+		}
+		if at, known = x.ordinal[g]; !known {
+			return nil
+		}
+	}
+	if at >= len(x.graphs) {
+		return nil
+	}
+	t := x.consts[place{x.graphs[at], p.Value.Name}]
+	if t == nil || !alike(t.Spec, p.Spec) {
+		return nil
+	}
+	return t
+}
+
+func alike(a, b ir.Spec) bool { return a.DType == b.DType && slices.Equal(a.Shape, b.Shape) }
+
+// An entry is one distinct tensor of a model.
+type entry struct {
+	*ir.Tensor
+	parts []*ir.Tensor // what the file stores for it: itself, or a sparse tensor's values and indices
+	held  int64        // bytes once a runtime has loaded it
+}
+
+// entries ranges over the tensors of m: constants, and tensors in attributes.
+func entries(m Model) iter.Seq[entry] {
+	return func(yield func(entry) bool) {
+		seen := map[*ir.Tensor]bool{}
+		each := func(e entry) bool {
+			if seen[e.Tensor] {
+				return true
+			}
+			seen[e.Tensor] = true
+			return yield(e)
+		}
+		for g := range m.IR.Graphs() {
+			for _, v := range g.Consts() {
+				if !each(constant(v.Const, m.Planned)) {
+					return
+				}
+			}
+		}
+		for n := range m.IR.Nodes() {
+			for _, a := range n.Attrs {
+				for _, e := range inAttr(a) {
+					if !each(e) {
+						return
+					}
+				}
+			}
+		}
+	}
+}
+
+// constant looks through what a reader derives from a file: an opened model computes
+// only dense tensors from sparse ones.
+func constant(t *ir.Tensor, planned bool) entry {
+	e := entry{t, []*ir.Tensor{t}, t.Bytes()}
+	if o, ok := t.Source.(ir.Output); ok && !planned {
+		e.parts = o.Of.In
+	}
+	return e
+}
+
+func inAttr(a *ir.Attr) []entry {
+	var es []entry
+	for _, t := range append(slices.Clip(a.Tensors), a.Tensor) {
+		if t != nil {
+			es = append(es, entry{t, []*ir.Tensor{t}, t.Bytes()})
+		}
+	}
+	if s := a.Sparse; s != nil {
+		dense := ir.Spec{DType: s.Values.DType, Shape: s.Shape}
+		es = append(es, entry{s.Values, []*ir.Tensor{s.Values, s.Indices}, dense.Bytes()})
+	}
+	return es
+}
+
+// A region identifies bytes of a file: several tensors may lie on the same ones.
+type region struct {
+	r   any
+	off int64
+	n   int64
+}
+
+// sizes sums up m: bytes by element type as the files store them, and bytes held.
+func sizes(m Model) (stored map[ir.DType]int64, held int64) {
+	stored = map[ir.DType]int64{}
+	seen := map[region]bool{}
+	for e := range entries(m) {
+		held += e.held
+		for _, t := range e.parts {
+			if s, ok := t.Source.(ir.Span); ok && reflect.TypeOf(s.R).Comparable() {
+				at := region{s.R, s.Off, t.Bytes()}
+				if seen[at] {
+					continue
+				}
+				seen[at] = true
+			}
+			stored[t.DType] += t.Bytes()
+		}
+	}
+	return stored, held
+}
+
+// dtypes lists both sides' bytes in the order of ONNX's numbers.
+func dtypes(before, after map[ir.DType]int64) []DTypeBytes {
+	all := maps.Clone(before)
+	maps.Copy(all, after)
+	list := []DTypeBytes{}
+	for _, dt := range slices.Sorted(maps.Keys(all)) {
+		list = append(list, DTypeBytes{dt.String(), Change{before[dt], after[dt]}})
+	}
+	return list
+}

@@ -1,0 +1,88 @@
+package report
+
+import (
+	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/pass"
+)
+
+// A Row is what one step did to one tensor, or why it did not.
+type Row struct {
+	Method     string   `json:"method"`
+	Tensor     string   `json:"tensor"`
+	Scope      string   `json:"scope"`
+	Consumers  []string `json:"consumers"`
+	Status     string   `json:"status"`
+	Reason     string   `json:"reason,omitempty"`
+	Form       string   `json:"form,omitempty"`
+	SharedWith string   `json:"shared_with,omitempty"`
+	Superseded bool     `json:"superseded,omitempty"` // a later step took over what this one made
+	Before     *Stored  `json:"before,omitempty"`
+	After      *Made    `json:"after,omitempty"`
+	Figures
+}
+
+// A Stored is a tensor as a step found it.
+type Stored struct {
+	DType string  `json:"dtype"`
+	Shape []int64 `json:"shape"`
+	Bytes int64   `json:"bytes"`
+}
+
+// A Made is what a step stored in a tensor's place: the type and shape of the first
+// payload, and the bytes of all parts that no earlier row of the ledger counts.
+type Made struct {
+	DType        string  `json:"dtype"`
+	Shape        []int64 `json:"shape"`
+	Bytes        int64   `json:"bytes"`
+	Payload      int64   `json:"payload_bytes"`
+	Scales       int64   `json:"scales_bytes"`
+	Indices      int64   `json:"indices_bytes"`
+	RuntimeBytes int64   `json:"runtime_bytes"`
+}
+
+// ledger is the rows in their order, without what is measured.
+func (c *chain) ledger() []Row {
+	rows := make([]Row, len(c.rows))
+	seen := map[*ir.Tensor]bool{}
+	for i, r := range c.rows {
+		rows[i] = Row{
+			Method:     r.Method,
+			Tensor:     r.Tensor,
+			Scope:      r.Scope,
+			Consumers:  list(r.Consumers),
+			Status:     r.Status.String(),
+			Reason:     r.Reason,
+			Form:       r.Form.Name,
+			SharedWith: r.SharedWith,
+			Superseded: c.superseded(i),
+		}
+		if r.Before != nil {
+			rows[i].Before = &Stored{r.Before.DType.String(), list(r.Before.Shape), r.Before.Bytes()}
+		}
+		if r.Status == pass.Changed {
+			rows[i].After = c.made(i, seen)
+		}
+	}
+	return rows
+}
+
+func (c *chain) made(i int, seen map[*ir.Tensor]bool) *Made {
+	m := &Made{Shape: []int64{}}
+	by := map[pass.Role]*int64{pass.Payload: &m.Payload, pass.Scales: &m.Scales, pass.Indices: &m.Indices}
+	for _, p := range c.rows[i].After {
+		t := c.opened(p, i)
+		if p.Role == pass.Payload && m.DType == "" {
+			m.DType, m.Shape = t.DType.String(), list(t.Shape)
+		}
+		if !seen[t] {
+			seen[t] = true
+			*by[p.Role] += t.Bytes()
+		}
+	}
+	m.Bytes = m.Payload + m.Scales + m.Indices
+	m.RuntimeBytes = m.Bytes
+	if c.rows[i].Form.Dense && m.Bytes > 0 {
+		m.RuntimeBytes = c.rows[i].Before.Bytes()
+	}
+	return m
+}

@@ -1,0 +1,256 @@
+package report
+
+import (
+	"bytes"
+	"context"
+	"slices"
+	"strings"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/pass"
+)
+
+// A matcher finds what became of the source's weights in a result of unknown history.
+type matcher struct {
+	consts map[scoped]*ir.Value // of the result
+	nodes  map[scoped]*ir.Node  // of the result, by name and by first output
+	known  map[scoped]bool      // constants of the source
+	fresh  []*ir.Value          // constants that only the result has
+	taken  map[*ir.Value]string // what a fresh constant was matched to
+}
+
+// match makes a row for each weight of the source, in file order: by the tensor's
+// name, else by what the node of the same name or output now reads, and by names
+// that go on where the weight's ends.
+func match(ctx context.Context, in Input) ([]pass.Row, error) {
+	m := newMatcher(in.Source.IR, in.Result.IR)
+	rows := []pass.Row{}
+	for g := range in.Source.IR.Graphs() {
+		for _, v := range g.Consts() {
+			if pass.IsWeight(v.Const) {
+				rows = append(rows, m.row(v))
+			}
+		}
+	}
+	return rows, settle(ctx, in, rows)
+}
+
+func newMatcher(source, result *ir.Model) *matcher {
+	m := &matcher{
+		consts: map[scoped]*ir.Value{},
+		nodes:  map[scoped]*ir.Node{},
+		known:  map[scoped]bool{},
+		taken:  map[*ir.Value]string{},
+	}
+	for g := range source.Graphs() {
+		for _, v := range g.Consts() {
+			m.known[scoped{pass.Scope(g), v.Name}] = true
+		}
+	}
+	for g := range result.Graphs() {
+		scope := pass.Scope(g)
+		for _, v := range g.Consts() {
+			at := scoped{scope, v.Name}
+			m.consts[at] = v
+			if !m.known[at] {
+				m.fresh = append(m.fresh, v)
+			}
+		}
+		for n := range g.Nodes() {
+			for _, name := range nodeNames(n) {
+				m.nodes[scoped{scope, name}] = n
+			}
+		}
+	}
+	return m
+}
+
+// nodeNames are the keys a node is found by: its own name and what it makes.
+func nodeNames(n *ir.Node) []string {
+	var names []string
+	if n.Name != "" {
+		names = append(names, "node "+n.Name)
+	}
+	if len(n.Outputs) > 0 && n.Outputs[0] != nil {
+		names = append(names, "output "+n.Outputs[0].Name)
+	}
+	return names
+}
+
+func (m *matcher) row(v *ir.Value) pass.Row {
+	readers := pass.Readers(v)
+	r := pass.Row{
+		Tensor:    v.Name,
+		Scope:     pass.Scope(v.Graph()),
+		Consumers: pass.Labels(readers),
+		Status:    pass.Changed,
+		Before:    v.Const,
+		Counted:   true,
+	}
+	if w := m.consts[scoped{r.Scope, v.Name}]; w != nil {
+		r.Form = pass.InPlace
+		r.After = []pass.Part{{Role: pass.Payload, Value: w, Tensor: w.Const}}
+		if numeric(w.Const.DType) && slices.Equal(w.Const.Shape, v.Const.Shape) {
+			r.Restore = func(parts []*ir.Tensor) *ir.Tensor { return parts[0] }
+		}
+		return r
+	}
+	m.trace(&r, v)
+	m.extend(&r, v.Name)
+	if len(r.After) == 0 {
+		r.Reason = "no tensor of the result was matched to it"
+	}
+	return r
+}
+
+// trace follows v's readers into the result, to the constants that now stand there.
+func (m *matcher) trace(r *pass.Row, v *ir.Value) {
+	for _, u := range v.Uses() {
+		if u.Node == nil {
+			continue
+		}
+		for _, name := range nodeNames(u.Node) {
+			n := m.nodes[scoped{pass.Scope(u.Node.Graph()), name}]
+			if n == nil {
+				continue
+			}
+			s := &subtree{}
+			if s.walk(n.Input(u.Index)) {
+				m.take(r, s.leaves)
+				r.Form = s.form()
+			}
+			break
+		}
+	}
+}
+
+// extend takes constants whose names begin with the weight's: "w_scale" for "w".
+func (m *matcher) extend(r *pass.Row, name string) {
+	for _, w := range m.fresh {
+		rest, ok := strings.CutPrefix(w.Name, name)
+		if ok && pass.Scope(w.Graph()) == r.Scope && rest != "" && strings.ContainsAny(rest[:1], "_./:-") {
+			m.take(r, []*ir.Value{w})
+		}
+	}
+}
+
+// take adds constants to a row. One that another weight's row has is shared.
+func (m *matcher) take(r *pass.Row, vs []*ir.Value) {
+	for _, w := range vs {
+		if slices.ContainsFunc(r.After, func(p pass.Part) bool { return p.Value == w }) {
+			continue
+		}
+		p := pass.Part{Role: role(r.Before, w.Const), Value: w, Tensor: w.Const}
+		if by := m.taken[w]; by != "" && by != r.Tensor && p.Role == pass.Payload {
+			r.SharedWith = by
+		}
+		m.taken[w] = r.Tensor
+		r.After = append(r.After, p)
+	}
+}
+
+// role tells what a constant is for by its size and type.
+func role(before, t *ir.Tensor) pass.Role {
+	switch {
+	case t.Elems() == before.Elems():
+		return pass.Payload
+	case t.DType.IsFloat() || t.Elems() == 1 || len(t.Shape) <= 1 && t.DType.Bits() == 8:
+		return pass.Scales
+	}
+	return pass.Indices
+}
+
+// A subtree is an input that is computed from constants alone.
+type subtree struct {
+	leaves []*ir.Value
+	nodes  []*ir.Node
+}
+
+// walk reports whether v depends on constants alone.
+func (s *subtree) walk(v *ir.Value) bool {
+	if v == nil {
+		return false
+	}
+	if v.Const != nil {
+		if !slices.Contains(s.leaves, v) {
+			s.leaves = append(s.leaves, v)
+		}
+		return true
+	}
+	n := v.Producer()
+	if n == nil || len(n.Inputs()) == 0 {
+		return false
+	}
+	if slices.Contains(s.nodes, n) {
+		return true
+	}
+	s.nodes = append(s.nodes, n)
+	for _, in := range n.Inputs() {
+		if in != nil && !s.walk(in) {
+			return false
+		}
+	}
+	return true
+}
+
+// form is what the runtime makes of s: it folds constant expressions into a dense
+// tensor, but does not fold DequantizeLinear.
+func (s *subtree) form() pass.Form {
+	switch {
+	case slices.ContainsFunc(s.nodes, func(n *ir.Node) bool { return n.Op.Is("DequantizeLinear") }):
+		return pass.Dequantize
+	case len(s.nodes) > 0:
+		return pass.Form{Name: "constant-expression", Dense: true}
+	}
+	return pass.Form{Name: "constant"}
+}
+
+// settle turns rows whose tensor is the same, byte for byte, into skipped ones.
+func settle(ctx context.Context, in Input, rows []pass.Row) error {
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(max(1, in.Workers))
+	for i := range rows {
+		r := &rows[i]
+		if r.Form != pass.InPlace || !alike(r.Before.Spec, r.After[0].Spec) {
+			continue
+		}
+		g.Go(func() error {
+			same, err := equal(ctx, in.Eval, r.Before, r.After[0].Tensor)
+			if same {
+				*r = pass.Row{Tensor: r.Tensor, Scope: r.Scope, Consumers: r.Consumers, Before: r.Before, Counted: true,
+					Status: pass.Skipped, Reason: "it is the same in both models"}
+			}
+			return err
+		})
+	}
+	return g.Wait()
+}
+
+// equal compares payloads of one size up to the first difference.
+func equal(ctx context.Context, e *ir.Eval, a, b *ir.Tensor) (bool, error) {
+	ra, err := e.Open(ctx, a)
+	if err != nil {
+		return false, err
+	}
+	rb, err := e.Open(ctx, b)
+	if err != nil {
+		return false, err
+	}
+	n := min(ir.CopyBuffer, a.Bytes())
+	x, y := make([]byte, n), make([]byte, n)
+	for off := int64(0); off < a.Bytes(); off += n {
+		k := min(n, a.Bytes()-off)
+		if err := ir.ReadFull(ra, x[:k], off); err != nil {
+			return false, err
+		}
+		if err := ir.ReadFull(rb, y[:k], off); err != nil {
+			return false, err
+		}
+		if !bytes.Equal(x[:k], y[:k]) {
+			return false, ctx.Err()
+		}
+	}
+	return true, ctx.Err()
+}

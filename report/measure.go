@@ -1,0 +1,92 @@
+package report
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/pass"
+)
+
+// A pair is a weight and what stands for it; the same tensor twice where only zeros
+// are counted.
+type pair struct{ ref, got *ir.Tensor }
+
+// A task is one pair to stream and everything that shows its figures.
+type task struct {
+	pair
+	name string // for errors
+	into []*Figures
+}
+
+// measure fills in figures: each step's against what it found, and each weight's as
+// the result holds it against the source. Every distinct pair is streamed once.
+func (r *Report) measure(ctx context.Context, in Input, c *chain) error {
+	var tasks []*task
+	known := map[pair]*task{}
+	ask := func(ref, got *ir.Tensor, name string, into *Figures) {
+		if got == nil || !wholeBytes(ref.DType) || !wholeBytes(got.DType) {
+			return
+		}
+		p := pair{ref, got}
+		if known[p] == nil {
+			known[p] = &task{pair: p, name: name}
+			tasks = append(tasks, known[p])
+		}
+		known[p].into = append(known[p].into, into)
+	}
+	steps := make([]*ir.Tensor, len(c.rows))
+	for i, row := range c.rows {
+		if row.Before == nil {
+			continue
+		}
+		steps[i] = row.Before
+		if row.Status == pass.Changed {
+			steps[i] = c.afterStep(i)
+		}
+		ask(row.Before, steps[i], fmt.Sprintf("%s: tensor %q", row.Method, row.Tensor), &r.Ledger[i].Figures)
+	}
+	for k, o := range c.roots {
+		i := c.firstChange(o)
+		got := steps[i]
+		if len(o.all) > len(o.rows) {
+			got = c.atEnd(i)
+		}
+		ask(o.before, got, fmt.Sprintf("tensor %q", c.rows[i].Tensor), &r.Weights[k].Figures)
+	}
+	return run(ctx, in, tasks)
+}
+
+// firstChange is the row that first changed o, or else the first that speaks of it.
+func (c *chain) firstChange(o *root) int {
+	for _, i := range o.rows {
+		if c.rows[i].Status == pass.Changed {
+			return i
+		}
+	}
+	return o.rows[0]
+}
+
+func run(ctx context.Context, in Input, tasks []*task) error {
+	// Large tensors first, so that no worker is left alone with one in the end.
+	slices.SortStableFunc(tasks, func(a, b *task) int { return cmp.Compare(b.ref.Elems(), a.ref.Elems()) })
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(max(1, in.Workers))
+	for _, t := range tasks {
+		g.Go(func() error {
+			f, err := compare(ctx, in.Eval, t.pair)
+			if err != nil {
+				return fmt.Errorf("report: %s: %w", t.name, err)
+			}
+			for _, to := range t.into {
+				*to = f
+			}
+			return nil
+		})
+	}
+	return g.Wait()
+}

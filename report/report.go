@@ -1,0 +1,150 @@
+package report
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"path/filepath"
+
+	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/pass"
+)
+
+// SchemaVersion is the version of the JSON form, described by docs/report-schema.json.
+// Added optional fields leave it alone.
+const SchemaVersion = 1
+
+// A Report says what every byte of a model became. Its fields stand in the order of
+// the JSON form. All sizes are bytes.
+type Report struct {
+	SchemaVersion int          `json:"schema_version"`
+	Digest        string       `json:"digest,omitempty"` // SHA-256 of the JSON form without digest and environment
+	Tool          Tool         `json:"tool"`
+	Recipe        *Recipe      `json:"recipe,omitempty"`
+	Source        Side         `json:"source"`
+	Result        Side         `json:"result"`
+	Totals        Totals       `json:"totals"`
+	Coverage      Coverage     `json:"coverage"`
+	Gates         []Gate       `json:"gates"`
+	Weights       []Weight     `json:"weights"`
+	Ledger        []Row        `json:"ledger"`
+	Environment   *Environment `json:"environment,omitempty"`
+}
+
+// A Tool is the program that compressed the model.
+type Tool struct {
+	Name    string `json:"name"`
+	Version string `json:"version"`
+}
+
+// A Recipe is the pipeline with every option in force: it reproduces the result.
+type Recipe struct {
+	SHA256 string `json:"sha256"`
+	Text   string `json:"text"`
+}
+
+// A Side is one of the two models.
+type Side struct {
+	Files     []File  `json:"files"`
+	Planned   bool    `json:"planned,omitempty"` // not written: the sizes are those it would have
+	IRVersion int64   `json:"ir_version"`
+	Opsets    []Opset `json:"opsets"`
+}
+
+// A File is one file of a model, named relative to the model's folder.
+type File struct {
+	Name   string `json:"name"`
+	Bytes  int64  `json:"bytes"`
+	SHA256 string `json:"sha256,omitempty"`
+}
+
+// An Opset is one operator set that a model imports.
+type Opset struct {
+	Domain  string `json:"domain"`
+	Version int64  `json:"version"`
+}
+
+// Input is what a report is made from. Source and Result are models as opened from
+// files: the one a pass has rewritten is no Source any more, open the file again.
+type Input struct {
+	Tool, Version  string
+	Recipe         []byte // resolved, as pass.RecipeText gives it; nil if there was none
+	Source, Result Model
+	Rows           []pass.Row // nil for two files of unknown history: Build then matches their tensors
+	Gates          []Limit
+	Environment    *Environment
+
+	Eval    *ir.Eval
+	Workers int
+
+	// Errors asks for the error and the sparsity of every weight, which reads all of
+	// both models; the rest costs no more than their skeletons.
+	Errors bool
+}
+
+// A Model is one side of a report.
+type Model struct {
+	Path  string // only its base name is used, where Files is empty
+	Files []File
+	IR    *ir.Model
+
+	// Planned says that IR was not opened but is still to be written. Recipes in it
+	// then stand for their outputs.
+	Planned bool
+}
+
+// Build joins in into a report. The result is a function of models, recipe, rows and
+// gates alone. Memory grows with the number of tensors and by a few blocks of
+// ir.CopyBuffer for each worker.
+func Build(ctx context.Context, in Input) (*Report, error) {
+	rows := in.Rows
+	if rows == nil {
+		var err error
+		if rows, err = match(ctx, in); err != nil {
+			return nil, err
+		}
+	}
+	c := link(rows, in.Result.IR)
+	r := &Report{
+		SchemaVersion: SchemaVersion,
+		Tool:          Tool{in.Tool, in.Version},
+		Recipe:        recipe(in.Recipe),
+		Source:        side(in.Source),
+		Result:        side(in.Result),
+		Weights:       c.weights(),
+		Ledger:        c.ledger(),
+		Environment:   in.Environment,
+	}
+	if in.Errors {
+		if err := r.measure(ctx, in, c); err != nil {
+			return nil, err
+		}
+	}
+	r.Totals = totals(in.Source, in.Result, c, r)
+	r.Coverage = coverage(r.Weights)
+	var err error
+	if r.Gates, err = judge(r, in.Gates); err != nil {
+		return nil, err
+	}
+	r.Digest, err = r.digest()
+	return r, err
+}
+
+func recipe(text []byte) *Recipe {
+	if text == nil {
+		return nil
+	}
+	sum := sha256.Sum256(text)
+	return &Recipe{SHA256: hex.EncodeToString(sum[:]), Text: string(text)}
+}
+
+func side(m Model) Side {
+	s := Side{Files: m.Files, Planned: m.Planned, IRVersion: m.IR.IRVersion, Opsets: []Opset{}}
+	if s.Files == nil {
+		s.Files = []File{{Name: filepath.Base(m.Path)}}
+	}
+	for _, o := range m.IR.Opsets {
+		s.Opsets = append(s.Opsets, Opset{o.Domain, o.Version})
+	}
+	return s
+}

@@ -1,0 +1,84 @@
+package report
+
+import (
+	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/pass"
+)
+
+// A Change is a figure of the source and of the result.
+type Change struct {
+	Before int64 `json:"before"`
+	After  int64 `json:"after"`
+}
+
+// Totals are figures of whole models.
+type Totals struct {
+	FileBytes    Change       `json:"file_bytes"`    // of all files of each model
+	Ratio        float64      `json:"ratio"`         // file bytes before by file bytes after
+	Parameters   Change       `json:"parameters"`    // elements of distinct float weights, as operators see them
+	TensorBytes  Change       `json:"tensor_bytes"`  // payloads of constants and attributes, scales and indices included
+	RuntimeBytes Change       `json:"runtime_bytes"` // constants once Runtime has loaded the model
+	Runtime      string       `json:"runtime"`       // the runtime that runtime bytes are about
+	DTypes       []DTypeBytes `json:"dtypes"`        // TensorBytes by element type, as packed in raw_data
+}
+
+// DTypeBytes are the bytes of all tensors of one element type.
+type DTypeBytes struct {
+	DType string `json:"dtype"`
+	Bytes Change `json:"bytes"`
+}
+
+func totals(source, result Model, c *chain, r *Report) Totals {
+	before, heldBefore := sizes(source)
+	after, heldAfter := sizes(result)
+	t := Totals{
+		FileBytes:    Change{fileBytes(r.Source), fileBytes(r.Result)},
+		Parameters:   parameters(r.Weights),
+		TensorBytes:  Change{sum(before), sum(after)},
+		RuntimeBytes: Change{heldBefore, heldAfter + c.expansion()},
+		Runtime:      pass.Runtime,
+		DTypes:       dtypes(before, after),
+	}
+	t.Ratio = round(ratio(t.FileBytes), 4)
+	return t
+}
+
+// ratio is 0 where the result has no bytes, as it does when its files are unknown.
+func ratio(c Change) float64 {
+	if c.After == 0 {
+		return 0
+	}
+	return float64(c.Before) / float64(c.After)
+}
+
+func fileBytes(s Side) int64 {
+	n := int64(0)
+	for _, f := range s.Files {
+		n += f.Bytes
+	}
+	return n
+}
+
+func sum(by map[ir.DType]int64) int64 {
+	n := int64(0)
+	for _, b := range by {
+		n += b
+	}
+	return n
+}
+
+// parameters counts a weight that another one's payload stands for on the left only.
+func parameters(ws []Weight) Change {
+	var c Change
+	for _, w := range ws {
+		if !w.Float {
+			continue
+		}
+		n := (ir.Spec{Shape: w.Shape}).Elems()
+		c.Before += n
+		if w.Bytes.After > 0 {
+			c.After += n
+		}
+	}
+	return c
+}

@@ -1,0 +1,101 @@
+package report
+
+import (
+	"slices"
+
+	"github.com/mcompress/mcompress/pass"
+)
+
+// A Weight is one tensor of the source and what all steps together made of it.
+type Weight struct {
+	Tensor       string   `json:"tensor"`
+	Scope        string   `json:"scope"`
+	Consumers    []string `json:"consumers"`
+	DType        string   `json:"dtype"`
+	Shape        []int64  `json:"shape"`
+	Float        bool     `json:"float"`   // a float of rank 1 or more
+	Counted      bool     `json:"counted"` // part of coverage's denominator
+	Changed      bool     `json:"changed"`
+	Methods      []string `json:"methods"` // that changed it, in order
+	Forms        []string `json:"forms"`   // how they store it
+	Bytes        Change   `json:"bytes"`   // a payload that several weights share counts for the first
+	RuntimeBytes int64    `json:"runtime_bytes"`
+	Figures
+}
+
+// Figures compare a weight with what stands for it now. They are absent where
+// nothing was measured.
+type Figures struct {
+	Sparsity *float64 `json:"sparsity,omitempty"` // fraction of elements whose bits are all zero, after
+	Error    *Error   `json:"error,omitempty"`
+}
+
+// weights lists the roots in the order of the ledger.
+func (c *chain) weights() []Weight {
+	ws := make([]Weight, len(c.roots))
+	for i, o := range c.roots {
+		first := c.rows[o.rows[0]]
+		w := Weight{
+			Tensor:    first.Tensor,
+			Scope:     first.Scope,
+			Consumers: list(first.Consumers),
+			DType:     o.before.DType.String(),
+			Shape:     list(o.before.Shape),
+			Float:     pass.IsWeight(o.before),
+			Methods:   []string{},
+			Forms:     []string{},
+
+			Bytes:        Change{o.before.Bytes(), o.fate.stored},
+			RuntimeBytes: o.fate.held,
+		}
+		for _, j := range o.rows {
+			w.Counted = w.Counted || c.rows[j].Counted
+		}
+		for _, j := range o.all {
+			if r := c.rows[j]; r.Status == pass.Changed {
+				w.Changed = true
+				w.Methods = append(w.Methods, r.Method)
+				w.Forms = append(w.Forms, r.Form.Name)
+			}
+		}
+		ws[i] = w
+	}
+	return ws
+}
+
+// list is xs as JSON shows it: never null.
+func list[T any](xs []T) []T {
+	if xs == nil {
+		return []T{}
+	}
+	return slices.Clone(xs)
+}
+
+// A Coverage is the part of the counted weights' bytes that was changed, by any step.
+type Coverage struct {
+	ChangedBytes int64   `json:"changed_bytes"`
+	CountedBytes int64   `json:"counted_bytes"`
+	Share        float64 `json:"share"` // 0 where nothing is counted: nothing was covered
+}
+
+func coverage(ws []Weight) Coverage {
+	var c Coverage
+	for _, w := range ws {
+		if !w.Counted {
+			continue
+		}
+		c.CountedBytes += w.Bytes.Before
+		if w.Changed {
+			c.ChangedBytes += w.Bytes.Before
+		}
+	}
+	c.Share = round(c.share(), 6)
+	return c
+}
+
+func (c Coverage) share() float64 {
+	if c.CountedBytes == 0 {
+		return 0
+	}
+	return float64(c.ChangedBytes) / float64(c.CountedBytes)
+}
