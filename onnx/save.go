@@ -187,3 +187,33 @@ func syncDir(path string) error {
 	_ = d.Sync()
 	return d.Close()
 }
+
+// Same plans a copy of f under another name. Payloads in data files go to one of the
+// new name; the bytes of a model in one file stay as they are.
+func (f *File) Same(name string) *Plan {
+	if f.External() {
+		return Layout(f.Model, name, true)
+	}
+	p := &Plan{model: f.Model, skel: &rope{}}
+	p.skel.gap(part{chunk: chunk{src: f.main, n: f.main.size}, n: f.main.size})
+	return p
+}
+
+// Model is the model that p lays out.
+func (p *Plan) Model() *ir.Model { return p.model }
+
+// Paths are the files that p becomes if the model is called path.
+func (p *Plan) Paths(path string) []string {
+	if p.data == nil {
+		return []string{path}
+	}
+	return []string{path, filepath.Join(filepath.Dir(path), p.data.name)}
+}
+
+// Sizes are the sizes of the files that Paths names.
+func (p *Plan) Sizes() []int64 {
+	if p.data == nil {
+		return []int64{p.skel.n}
+	}
+	return []int64{p.skel.n, p.data.size}
+}

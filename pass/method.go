@@ -9,6 +9,7 @@ type Method struct {
 	Command string // the command that offers it
 	Doc     string // one line for help and documentation
 	Stage   Stage
+	Shrinks bool // its aim is a smaller file: a result that is not smaller is not written
 
 	// Bind declares the method's options on fs and returns what runs it once they
 	// are set, so that one method can stand twice in a pipeline.

@@ -20,6 +20,7 @@ var DynamicInt8 = &pass.Method{
 	Command: "quantize",
 	Doc:     "8-bit weights of MatMul and Gemm, activations quantized at run time; needs no data",
 	Stage:   pass.Quantize,
+	Shrinks: true,
 	Bind: func(fs *flag.FlagSet) func(*pass.Context) error {
 		d := &dynamic{scheme: scheme{symmetric: true}}
 		d.scheme.bind(fs)

@@ -20,6 +20,7 @@ var Float16 = &pass.Method{
 	Command: "quantize",
 	Doc:     "half-precision storage of float32 weights, float32 arithmetic; needs no data",
 	Stage:   pass.Quantize,
+	Shrinks: true,
 	Bind: func(*flag.FlagSet) func(*pass.Context) error {
 		return runFloat16
 	},

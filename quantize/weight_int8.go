@@ -17,6 +17,7 @@ var WeightInt8 = &pass.Method{
 	Command: "quantize",
 	Doc:     "8-bit weights of MatMul, Gemm, Conv, ConvTranspose, LSTM, GRU, RNN and embeddings, float arithmetic; needs no data",
 	Stage:   pass.Quantize,
+	Shrinks: true,
 	Bind: func(fs *flag.FlagSet) func(*pass.Context) error {
 		w := &weightOnly{scheme: scheme{symmetric: true}}
 		w.scheme.bind(fs)

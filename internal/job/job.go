@@ -1,0 +1,188 @@
+package job
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+
+	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/onnx"
+	"github.com/mcompress/mcompress/pass"
+	"github.com/mcompress/mcompress/report"
+)
+
+// Options say what is done to one model.
+type Options struct {
+	Input  string
+	Output string // empty for Name.Label.onnx beside the input
+	Label  string // the method's or recipe's name, part of default file names
+	Steps  []pass.Step
+
+	Version string // of this program, for provenance and report
+	Workers int
+	Memory  int64
+	Digest  bool // SHA-256 of inputs and outputs
+	Sync    bool
+	DryRun  bool
+	KeepIR  bool
+
+	Gates     []report.Limit
+	Reports   []string // formats to write: json, md, html
+	ReportDir string   // empty for the output's folder
+	ExportDir string   // sparse weights as .npz; empty for none
+
+	Progress func(done, total int64)
+}
+
+// A Result is what became of one model.
+type Result struct {
+	Input    string
+	Output   string // empty after a dry run
+	Rejected bool   // a gate did not hold
+	Reports  []string
+	Report   *report.Report
+}
+
+// Run does what o says. An error leaves no output behind; a gate that does not hold is
+// no error, but moves the output to NAME.rejected.onnx.
+func Run(ctx context.Context, o Options) (*Result, error) {
+	if err := o.paths(); err != nil {
+		return nil, err
+	}
+	res, err := o.attempt(ctx, o.DryRun)
+	var unfit *pass.Unfit
+	if errors.As(err, &unfit) {
+		// Some weight's values rule a method out, which only reading them shows. Such
+		// models are rare: the second run reads every weight before it chooses.
+		res, err = o.attempt(ctx, true)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", o.Input, err)
+	}
+	return res, nil
+}
+
+// A run is one attempt at a job.
+type run struct {
+	*Options
+	observe func() *report.Environment
+	eval    *ir.Eval
+	source  *onnx.File // as it is; never rewritten
+	work    *onnx.File // rewritten by the passes
+	sums    *sums      // digests of the source
+	recipe  []byte
+	rows    []pass.Row
+	changed bool
+	path    string // where the output goes
+}
+
+func (o *Options) attempt(ctx context.Context, precheck bool) (_ *Result, err error) {
+	r := &run{Options: o, observe: report.Observe(o.Workers), eval: ir.NewEval(filepath.Dir(o.Output)), path: o.Output}
+	defer func() { err = errors.Join(err, r.close()) }()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	if err := r.open(); err != nil {
+		return nil, err
+	}
+	r.sums = startSums(ctx, r.source, o.Digest)
+	defer r.sums.wait()
+	defer cancel()
+	if err := r.passes(ctx, precheck); err != nil {
+		return nil, err
+	}
+	plan := r.layout()
+	planned, err := r.judge(ctx, plan)
+	if err != nil || o.DryRun {
+		return &Result{Input: o.Input, Report: planned, Rejected: planned != nil && !planned.Passed()}, err
+	}
+	if !planned.Passed() {
+		r.path = rejected(o.Output)
+		plan = r.layout() // the data file's name is part of the model
+	}
+	written, err := r.write(ctx, plan)
+	if err != nil {
+		return nil, err
+	}
+	return r.finish(ctx, written, !planned.Passed())
+}
+
+// open opens the source twice: one stays as it is for the report.
+func (r *run) open() (err error) {
+	if r.source, err = onnx.Open(r.Input); err != nil {
+		return err
+	}
+	r.work, err = onnx.Open(r.Input)
+	return err
+}
+
+func (r *run) close() error {
+	var errs []error
+	for _, f := range []*onnx.File{r.source, r.work} {
+		if f != nil {
+			errs = append(errs, f.Close())
+		}
+	}
+	return errors.Join(append(errs, r.eval.Close())...)
+}
+
+func (r *run) passes(ctx context.Context, precheck bool) (err error) {
+	if r.recipe, err = pass.RecipeText(r.Steps); err != nil {
+		return err
+	}
+	c := &pass.Context{Context: ctx, Model: r.work.Model, Eval: r.eval, Workers: r.Workers, Precheck: precheck, KeepIR: r.KeepIR}
+	if r.rows, err = pass.Run(c, r.Steps); err != nil {
+		return err
+	}
+	for _, row := range r.rows {
+		r.changed = r.changed || row.Status == pass.Changed
+	}
+	return nil
+}
+
+// layout plans the output. A model that nothing changed, or that would not become
+// smaller although that was the aim, is written as it came.
+func (r *run) layout() *onnx.Plan {
+	name := filepath.Base(r.path)
+	if r.changed {
+		r.provenance()
+		p := onnx.Layout(r.work.Model, name, r.source.External())
+		if p.Size() < r.source.Size() || !r.shrinks() {
+			return p
+		}
+		r.takeBack(p.Size())
+	}
+	return r.source.Same(name)
+}
+
+// shrinks reports whether some step is there to make the file smaller.
+func (r *run) shrinks() bool {
+	for _, s := range r.Steps {
+		if s.Method.Shrinks {
+			return true
+		}
+	}
+	return false
+}
+
+// takeBack turns the ledger of a model that is not written into one of skips.
+func (r *run) takeBack(size int64) {
+	r.changed = false
+	for i := range r.rows {
+		row := &r.rows[i]
+		if row.Status != pass.Changed {
+			continue
+		}
+		*row = pass.Row{
+			Method: row.Method, Tensor: row.Tensor, Scope: row.Scope, Consumers: row.Consumers,
+			Before: row.Before, Counted: row.Counted,
+			Reason: fmt.Sprintf("the file would not be smaller: %d bytes now, %d then", r.source.Size(), size),
+		}
+	}
+}
+
+func (r *run) write(ctx context.Context, p *onnx.Plan) ([]onnx.Written, error) {
+	return p.Write(ctx, r.path, onnx.SaveOptions{
+		Workers: r.Workers, Memory: r.Memory, Digest: r.Digest, Sync: r.Sync, Eval: r.eval, Progress: r.Progress,
+	})
+}

@@ -1,0 +1,86 @@
+package job
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/onnx"
+)
+
+// The keys in metadata_props by which a registry matches a model and its report.
+const (
+	keyVersion = "mcompress.version"
+	keyRecipe  = "mcompress.recipe_sha256"
+	keySource  = "mcompress.source_sha256"
+)
+
+// sums computes the digests of a model's files while the output is made.
+type sums struct {
+	done sync.WaitGroup
+	list []string
+	err  error
+}
+
+// startSums digests f's parts in the background, or does nothing.
+func startSums(ctx context.Context, f *onnx.File, on bool) *sums {
+	s := &sums{}
+	if !on {
+		return s
+	}
+	parts := f.Parts()
+	s.list = make([]string, len(parts))
+	s.done.Go(func() {
+		for i, p := range parts {
+			if s.list[i], s.err = p.SHA256(ctx); s.err != nil {
+				return
+			}
+		}
+	})
+	return s
+}
+
+// wait returns the digest of each part, none if they are not computed.
+func (s *sums) wait() ([]string, error) {
+	s.done.Wait()
+	return s.list, s.err
+}
+
+// provenance says in the output what made it from what. The source's digest is known
+// only when the file has been read, so its place is filled at the end.
+func (r *run) provenance() {
+	sum := sha256.Sum256(r.recipe)
+	r.setMeta(ir.Entry{Key: keyVersion, Value: r.Version})
+	r.setMeta(ir.Entry{Key: keyRecipe, Value: hex.EncodeToString(sum[:])})
+	if !r.Digest {
+		r.work.Model.Meta = slices.DeleteFunc(r.work.Model.Meta, func(e ir.Entry) bool { return e.Key == keySource })
+		return
+	}
+	r.setMeta(ir.Entry{Key: keySource, Value: strings.Repeat("0", 2*sha256.Size), Late: r.sourceSum})
+}
+
+func (r *run) sourceSum(context.Context) (string, error) {
+	list, err := r.sums.wait()
+	if err != nil {
+		return "", err
+	}
+	var names []string
+	for _, p := range r.source.Parts() {
+		names = append(names, p.Name)
+	}
+	return onnx.Combined(names, list), nil
+}
+
+func (r *run) setMeta(e ir.Entry) {
+	m := r.work.Model
+	i := slices.IndexFunc(m.Meta, func(o ir.Entry) bool { return o.Key == e.Key })
+	if i < 0 {
+		m.Meta = append(m.Meta, e)
+		return
+	}
+	m.Meta[i] = e
+}

@@ -1,0 +1,98 @@
+package job
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/mcompress/mcompress/onnx"
+	"github.com/mcompress/mcompress/report"
+)
+
+// judge reports on the output that would be written, and with that on the gates: they
+// are about sizes and coverage, which are known before a payload is read.
+func (r *run) judge(ctx context.Context, p *onnx.Plan) (*report.Report, error) {
+	if err := guard(r.source, p, r.path); err != nil {
+		return nil, err
+	}
+	in := r.input()
+	in.Source.Files = files(r.source, nil)
+	in.Result = report.Model{IR: p.Model(), Planned: true}
+	for i, path := range p.Paths(r.path) {
+		in.Result.Files = append(in.Result.Files, report.File{Name: filepath.Base(path), Bytes: p.Sizes()[i]})
+	}
+	return report.Build(ctx, in)
+}
+
+// finish opens what was written and reports on it.
+func (r *run) finish(ctx context.Context, written []onnx.Written, rejected bool) (*Result, error) {
+	out, err := onnx.Open(r.path)
+	if err != nil {
+		return nil, fmt.Errorf("the output cannot be read back: %w", err)
+	}
+	defer out.Close()
+	if err := out.Model.Verify(); err != nil {
+		return nil, fmt.Errorf("the output is broken: %w", err)
+	}
+	sums, err := r.sums.wait()
+	if err != nil {
+		return nil, err
+	}
+	in := r.input()
+	in.Source.Files = files(r.source, sums)
+	in.Result = report.Model{Path: r.path, IR: out.Model}
+	for _, w := range written {
+		in.Result.Files = append(in.Result.Files, report.File{Name: w.Name, Bytes: w.Size, SHA256: w.SHA256})
+	}
+	in.Errors = len(r.Reports) > 0
+	in.Environment = r.observe()
+	res := &Result{Input: r.Input, Output: r.path, Rejected: rejected}
+	if res.Report, err = report.Build(ctx, in); err != nil {
+		return nil, err
+	}
+	return res, r.writeReports(res)
+}
+
+func (r *run) input() report.Input {
+	return report.Input{
+		Tool: "mcompress", Version: r.Version, Recipe: r.recipe,
+		Source: report.Model{Path: r.Input, IR: r.source.Model},
+		Rows:   r.rows, Gates: r.Gates, Eval: r.eval, Workers: r.Workers,
+	}
+}
+
+func files(f *onnx.File, sums []string) []report.File {
+	var fs []report.File
+	for i, p := range f.Parts() {
+		rf := report.File{Name: p.Name, Bytes: p.Size}
+		if i < len(sums) {
+			rf.SHA256 = sums[i]
+		}
+		fs = append(fs, rf)
+	}
+	return fs
+}
+
+// Formats are the report formats by name.
+func Formats() map[string]func(*report.Report, io.Writer) error {
+	return map[string]func(*report.Report, io.Writer) error{
+		"json": (*report.Report).JSON,
+	}
+}
+
+func (r *run) writeReports(res *Result) error {
+	formats := Formats()
+	for _, name := range r.Reports {
+		path, err := r.reportPath(name)
+		if err != nil {
+			return err
+		}
+		if err := writeFile(path, func(f *os.File) error { return formats[name](res.Report, f) }); err != nil {
+			return fmt.Errorf("report: %w", err)
+		}
+		res.Reports = append(res.Reports, path)
+	}
+	return nil
+}
