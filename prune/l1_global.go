@@ -1,0 +1,92 @@
+package prune
+
+import (
+	"flag"
+	"fmt"
+
+	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/pass"
+)
+
+// L1Global zeroes the smallest elements of all weights together, by one threshold: layers of
+// small weights lose more. Equal magnitudes fall in the order of the file, then by index.
+// Weights are read block by block, so memory does not grow with the model.
+var L1Global = &pass.Method{
+	Name:    "l1-global",
+	Command: "prune",
+	Doc:     "zero the smallest elements of all weights together",
+	Stage:   pass.Prune,
+	Bind: func(fs *flag.FlagSet) func(*pass.Context) error {
+		m := &l1Global{amount: 0.5, embeddings: bindEmbeddings(fs)}
+		fs.Var(&m.amount, "amount", "`share` of all elements that fall, from 0 to 1")
+		return m.run
+	},
+}
+
+type l1Global struct {
+	amount     amount
+	embeddings *bool
+}
+
+func (m *l1Global) run(c *pass.Context) error {
+	for ws := weights(c, *m.embeddings); len(ws) > 0; {
+		rest, err := m.prune(c, ws)
+		if err != nil || len(rest) == len(ws) {
+			return err
+		}
+		ws = rest // the others hold NaN: the share is one of what remains
+	}
+	return nil
+}
+
+// prune cuts ws, or none of them if some hold NaN or infinities; it returns the sound ones.
+func (m *l1Global) prune(c *pass.Context, ws []*weight) ([]*weight, error) {
+	p, err := newPool(c, tensors(ws))
+	if err != nil {
+		return nil, err
+	}
+	k := m.amount.of(p.total())
+	if k == 0 {
+		skipAll(c, ws, none)
+		return ws, nil
+	}
+	t, err := p.threshold(k)
+	if err != nil {
+		return nil, err
+	}
+	if !p.sound() {
+		return p.separate(ws), nil
+	}
+	reason := fmt.Sprintf("%d of %d elements of all weights pruned, the largest of them %.4g", k, p.total(), p.value(t))
+	for i, cut := range p.cuts(t) {
+		ws[i].cut(c, cut, reason)
+	}
+	return ws, nil
+}
+
+// separate skips the weights with NaN or infinities and returns the others.
+func (p *pool) separate(ws []*weight) []*weight {
+	var sound []*weight
+	for i, w := range ws {
+		if p.unsound[i].Load() {
+			w.skip(p.c, unfit)
+			continue
+		}
+		sound = append(sound, w)
+	}
+	return sound
+}
+
+func tensors(ws []*weight) []*ir.Tensor {
+	ts := make([]*ir.Tensor, len(ws))
+	for i, w := range ws {
+		ts[i] = w.before
+	}
+	return ts
+}
+
+func skipAll(c *pass.Context, ws []*weight, reason string) {
+	for _, w := range ws {
+		w.skip(c, reason)
+	}
+}

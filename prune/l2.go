@@ -1,0 +1,176 @@
+package prune
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/pass"
+)
+
+// L2 zeroes whole output channels, those of the smallest L2 norm, as ln_structured of
+// torch.nn.utils.prune does along the output axis: columns of a matrix that multiplies from
+// the right, filters of a convolution, gate rows of a recurrent layer, entries of an
+// embedding. Shapes stay. Of equal norms the lower channel falls first.
+//
+// Norms are sums of squares in float64, added in the order of the payload.
+var L2 = &pass.Method{
+	Name:    "l2",
+	Command: "prune",
+	Doc:     "zero the output channels of smallest L2 norm in each weight",
+	Stage:   pass.Prune,
+	Bind: func(fs *flag.FlagSet) func(*pass.Context) error {
+		m := &l2{share: bindShare(fs), embeddings: bindEmbeddings(fs)}
+		return m.run
+	},
+}
+
+type l2 struct {
+	share      *share
+	embeddings *bool
+}
+
+// run measures the weights in parallel, each by one worker so that its sums have one order.
+func (m *l2) run(c *pass.Context) error {
+	ws := weights(c, *m.embeddings)
+	fallen := make([]*channels, len(ws))
+	err := c.Parallel(len(ws), func(ctx context.Context, i int) (err error) {
+		fallen[i], err = m.choose(ctx, c, ws[i])
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	for i, w := range ws {
+		ch := fallen[i]
+		if ch.trouble != "" {
+			w.skip(c, ch.trouble)
+			continue
+		}
+		w.replace(c, fmt.Sprintf("%d of %d output channels pruned", ch.count, len(ch.fall)), func(in io.ReaderAt) io.ReaderAt {
+			return &view{in, w.before.DType.Bits() / 8, ch.zero(w.before.DType)}
+		})
+	}
+	return nil
+}
+
+// channels are a weight's output channels and those that fall.
+type channels struct {
+	axis    span  // within one batch
+	batch   int64 // elements of one batch
+	fall    []bool
+	count   int64
+	trouble string // why none falls
+}
+
+func (m *l2) choose(ctx context.Context, c *pass.Context, w *weight) (*channels, error) {
+	type grid struct {
+		axis    span
+		batches int64
+	}
+	g, why := agreed(w, func(l layout) grid { return grid{l.along(out), l.batches()} })
+	if why != "" {
+		return &channels{trouble: why}, nil
+	}
+	g.axis.outer /= g.batches
+	n := g.batches * g.axis.n
+	ch := &channels{axis: g.axis, batch: w.before.Elems() / g.batches}
+	ch.count = m.share.of(w.v, w.readers).of(n)
+	if ch.count == 0 {
+		ch.trouble = fmt.Sprintf("the amount comes to none of its %d output channels", n)
+		return ch, nil
+	}
+	sums := make([]float64, n)
+	sound, err := ch.measure(ctx, c, w.before, sums)
+	if !sound {
+		ch.trouble = unfit
+	}
+	ch.fall = smallest(sums, ch.count)
+	return ch, err
+}
+
+// measure adds the squares of t's elements to its channels' sums.
+func (ch *channels) measure(ctx context.Context, c *pass.Context, t *ir.Tensor, sums []float64) (sound bool, err error) {
+	p, err := newPool(c, []*ir.Tensor{t})
+	if err != nil {
+		return false, err
+	}
+	err = p.blocks(ctx, 0, p.total(), func(k keys, at int64) error {
+		switch k := k.(type) {
+		case *narrowKeys:
+			addSquares(ch, k.x, at, sums)
+		case *wideKeys:
+			addSquares(ch, k.x, at, sums)
+		}
+		return nil
+	})
+	return p.sound(), err
+}
+
+func addSquares[T float32 | float64](ch *channels, x []T, first int64, sums []float64) {
+	ch.runs(first, int64(len(x)), func(channel, from, to int64) {
+		s := sums[channel]
+		for _, v := range x[from:to] {
+			s += float64(float64(v) * float64(v)) // converted, so that no CPU fuses it with the sum
+		}
+		sums[channel] = s
+	})
+}
+
+// runs calls do for the neighbours of one channel among n elements from first on.
+func (ch *channels) runs(first, n int64, do func(channel, from, to int64)) {
+	a := ch.axis
+	at := first / a.inner % a.n               // the channel within the batch
+	row := first % ch.batch / (a.inner * a.n) // the place on the axes before it
+	base := first / ch.batch * a.n            // the first channel of the batch
+	left := a.inner - first%a.inner
+	for from := int64(0); from < n; {
+		to := min(from+left, n)
+		do(base+at, from, to)
+		from, left = to, a.inner
+		if at++; at == a.n {
+			at = 0
+			if row++; row == a.outer {
+				row, base = 0, base+a.n
+			}
+		}
+	}
+}
+
+// smallest marks the k smallest sums, of equal ones those of lower index.
+func smallest(sums []float64, k int64) []bool {
+	order := make([]int, len(sums))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int {
+		switch {
+		case sums[a] < sums[b]:
+			return -1
+		case sums[a] > sums[b]:
+			return 1
+		}
+		return 0
+	})
+	fall := make([]bool, len(sums))
+	for _, i := range order[:k] {
+		fall[i] = true
+	}
+	return fall
+}
+
+// zero zeroes the channels that fall; see view.
+func (ch *channels) zero(dt ir.DType) func(b []byte, first int64) error {
+	size := dt.Bits() / 8
+	return func(b []byte, first int64) error {
+		ch.runs(first, int64(len(b))/size, func(channel, from, to int64) {
+			if ch.fall[channel] {
+				clear(b[from*size : to*size])
+			}
+		})
+		return nil
+	}
+}

@@ -1,0 +1,207 @@
+package prune
+
+import (
+	"context"
+	"errors"
+	"math"
+	"math/bits"
+	"sync"
+)
+
+// A bracket is a range of keys, both ends included.
+type bracket struct{ lo, hi uint64 }
+
+// Counters bound the memory of a pass: a table has fine buckets of one key each if the
+// bracket has no more than maxFine keys, else coarse ones, which a next pass looks into.
+// 2^16 coarse counters stay in a core's second-level cache.
+const (
+	maxFine   = 1 << 20
+	maxCoarse = 1 << 16
+	counters  = 1 << 22 // of all tables of one pass together: 16 MiB
+)
+
+// A histogram counts the keys inside a bracket, separately for groups of neighbouring
+// stripes, so that the place of a tie is looked for in one group only.
+type histogram struct {
+	bracket
+	shift   uint
+	buckets int
+	stripes int64
+	groups  []group
+}
+
+type group struct {
+	mu     sync.Mutex
+	counts []uint32
+	below  int64
+}
+
+func (p *pool) histogram(b bracket) *histogram {
+	h := &histogram{bracket: b, stripes: p.stripes()}
+	last := b.hi - b.lo
+	if last >= maxFine {
+		h.shift = uint(bits.Len64(last / maxCoarse))
+	}
+	h.buckets = int(last>>h.shift) + 1
+	// A counter must not overflow, however many elements there are.
+	n := max(counters/int64(h.buckets), p.total()>>31+1)
+	h.groups = make([]group, min(n, h.stripes))
+	for i := range h.groups {
+		h.groups[i].counts = make([]uint32, h.buckets)
+	}
+	return h
+}
+
+// group is the group that stripe s belongs to.
+func (h *histogram) group(s int64) int64 { return s * int64(len(h.groups)) / h.stripes }
+
+// tally counts the keys of the pool inside b, in one pass.
+func (p *pool) tally(b bracket) (*histogram, error) {
+	h := p.histogram(b)
+	spare := sync.Pool{New: func() any { return new(make([]uint32, h.buckets)) }}
+	err := p.everything(func(ctx context.Context, s int64) error {
+		counts := spare.Get().(*[]uint32)
+		defer spare.Put(counts)
+		below := int64(0)
+		from, to := p.stripe(s)
+		err := p.blocks(ctx, from, to, func(k keys, _ int64) error {
+			n, _ := k.filter(h.lo, h.hi)
+			k.tally(*counts, h.lo, h.shift)
+			below += int64(n)
+			return nil
+		})
+		h.groups[h.group(s)].add(*counts, below)
+		return err
+	})
+	return h, err
+}
+
+// add moves counts into g.
+func (g *group) add(counts []uint32, below int64) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for i, n := range counts {
+		g.counts[i] += n
+	}
+	clear(counts)
+	g.below += below
+}
+
+// find is the bucket that the element of rank k, counted from 1, falls into, and its rank
+// among the elements of the bucket. ok is false where it lies outside of the bracket.
+func (h *histogram) find(k int64) (bucket int, rank int64, ok bool) {
+	for i := range h.groups {
+		k -= h.groups[i].below
+	}
+	if k < 1 {
+		return 0, 0, false
+	}
+	for b := range h.buckets {
+		n := int64(0)
+		for i := range h.groups {
+			n += int64(h.groups[i].counts[b])
+		}
+		if k <= n {
+			return b, k, true
+		}
+		k -= n
+	}
+	return 0, 0, false
+}
+
+// A threshold is the element of some rank: its key, and the position behind it.
+type threshold struct {
+	key uint64
+	end int64
+}
+
+// threshold finds the k-th smallest element, 1 ≤ k ≤ total, equal ones in the order of their
+// positions. The result does not depend on the number of workers, or on the first bracket,
+// which only saves passes: one and a part of another for many elements of float32. It means
+// nothing if the pool turns out not to be sound.
+func (p *pool) threshold(k int64) (threshold, error) {
+	all := bracket{0, 1<<keyBits(p.wide) - 1}
+	b, err := p.guess(k, all)
+	if err != nil {
+		return threshold{}, err
+	}
+	for {
+		h, err := p.tally(b)
+		if err != nil || !p.sound() {
+			return threshold{}, err
+		}
+		bucket, rank, ok := h.find(k)
+		switch {
+		case !ok:
+			b = all
+		case h.shift > 0:
+			lo := b.lo + uint64(bucket)<<h.shift
+			b = bracket{lo, min(lo+1<<h.shift-1, b.hi)}
+		default:
+			return p.locate(h, bucket, rank)
+		}
+	}
+}
+
+// locate finds the place of the element of the given rank among those of one key.
+func (p *pool) locate(h *histogram, bucket int, rank int64) (threshold, error) {
+	i := 0
+	for ; rank > int64(h.groups[i].counts[bucket]); i++ {
+		rank -= int64(h.groups[i].counts[bucket])
+	}
+	key := h.lo + uint64(bucket)
+	from, to := p.extent(h, i)
+	if rank == int64(h.groups[i].counts[bucket]) {
+		return threshold{key, to}, nil // what is left of the group holds no other one
+	}
+	end := int64(0)
+	err := p.blocks(p.c, from, to, func(k keys, at int64) error {
+		if _, n := k.filter(key, key); rank > int64(n) {
+			rank -= int64(n)
+			return nil
+		}
+		end = at + k.nth(key, rank) + 1
+		return errFound
+	})
+	if errors.Is(err, errFound) {
+		err = nil
+	}
+	return threshold{key, end}, err
+}
+
+// errFound ends a walk over blocks.
+var errFound = errors.New("found")
+
+// extent is the positions of group i.
+func (p *pool) extent(h *histogram, i int) (from, to int64) {
+	from = -1
+	for s := range h.stripes {
+		if h.group(s) != int64(i) {
+			continue
+		}
+		a, b := p.stripe(s)
+		if from < 0 {
+			from = a
+		}
+		to = b
+	}
+	return from, to
+}
+
+// cuts is t as each tensor's own cut.
+func (p *pool) cuts(t threshold) []cut {
+	cs := make([]cut, len(p.tensors))
+	for i, x := range p.tensors {
+		ties := min(max(t.end-p.starts[i], 0), x.Elems())
+		cs[i] = own(t.key, ties, x.DType, p.wide)
+	}
+	return cs
+}
+
+// value is the magnitude of t.
+func (p *pool) value(t threshold) float64 {
+	if p.wide {
+		return math.Float64frombits(t.key)
+	}
+	return float64(math.Float32frombits(uint32(t.key)))
+}
