@@ -269,20 +269,20 @@ func compressAVX2(out, data *byte, n, size int) (written int) {
 }
 
 func expandBulk(dst, mask, values []byte, size int) (n, used int) {
-	whole := whole(len(dst) / size)
-	if whole == 0 || len(values) < 8*size {
+	bytes := whole(len(dst)/size) / 8
+	if bytes == 0 || len(values) < 8*size {
 		return 0, 0
 	}
 	d, m, v, last := &dst[0], &mask[0], &values[0], &values[len(values)-8*size]
 	switch size {
 	case 1:
-		n, used = expand1AVX2(d, m, v, last, whole/8)
+		n, used = expand1AVX2(d, m, v, last, bytes)
 	case 2:
-		n, used = expand2AVX2(d, m, v, last, whole/8)
+		n, used = expand2AVX2(d, m, v, last, bytes)
 	case 4:
-		n, used = expand4AVX2(d, m, v, last, whole/8)
+		n, used = expand4AVX2(d, m, v, last, bytes)
 	default:
-		n, used = expand8AVX2(d, m, v, last, whole/8)
+		n, used = expand8AVX2(d, m, v, last, bytes)
 	}
 	return n * 8, used
 }
