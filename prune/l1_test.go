@@ -1,0 +1,169 @@
+package prune
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/pass"
+)
+
+// smallestFall is the definition: sort all elements of all tensors by magnitude, stably, and
+// let the first RoundToEven(amount·n) fall to +0.
+func smallestFall(dts []ir.DType, payloads [][]byte, amount float64) [][]byte {
+	type place struct{ tensor, index int }
+	var order []place
+	var values [][]float64
+	out := make([][]byte, len(payloads))
+	for i, p := range payloads {
+		out[i] = slices.Clone(p)
+		values = append(values, decode(dts[i], p))
+		for j := range values[i] {
+			order = append(order, place{i, j})
+		}
+	}
+	slices.SortStableFunc(order, func(a, b place) int {
+		return cmp.Compare(math.Abs(values[a.tensor][a.index]), math.Abs(values[b.tensor][b.index]))
+	})
+	for _, p := range order[:int(math.RoundToEven(amount*float64(len(order))))] {
+		size := int(dts[p.tensor].Bits() / 8)
+		clear(out[p.tensor][p.index*size : (p.index+1)*size])
+	}
+	return out
+}
+
+var floatTypes = []ir.DType{ir.Float, ir.Float16, ir.BFloat16, ir.Double}
+
+// drawValues draws numbers of one kind: ordinary ones, ties, mostly zeros of either sign,
+// one constant, tiny ones.
+func drawValues(t *rapid.T, n int) []float64 {
+	element := rapid.SampledFrom([]*rapid.Generator[float64]{
+		rapid.Float64Range(-2, 2),
+		rapid.SampledFrom([]float64{-1, 1, 0.5, -0.5, 2}),
+		rapid.SampledFrom([]float64{0, math.Copysign(0, -1), 0, 0, 1}),
+		rapid.Just(-0.25),
+		rapid.Just(0.0),
+		rapid.Float64Range(-1e-30, 1e-30),
+		rapid.Map(rapid.IntRange(0, 9), func(i int) float64 { return 1 + float64(i)*1e-14 }),
+	}).Draw(t, "kind")
+	return rapid.SliceOfN(element, n, n).Draw(t, "values")
+}
+
+func drawAmount(t *rapid.T) float64 {
+	return rapid.OneOf(rapid.SampledFrom([]float64{0, 1, 0.5, 0.4}), rapid.Float64Range(0, 1)).Draw(t, "amount")
+}
+
+func text(f float64) string { return strconv.FormatFloat(f, 'g', -1, 64) }
+
+func TestL1IsItsDefinition(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		dt := rapid.SampledFrom(floatTypes).Draw(r, "type")
+		n := rapid.IntRange(1, 300).Draw(r, "n")
+		values, amount := drawValues(r, n), drawAmount(r)
+		b := newBench(t)
+		w := b.weight("w", dt, []int64{int64(n), 1}, values...)
+		b.node("MatMul", []*ir.Value{nil, w})
+		want := smallestFall([]ir.DType{dt}, [][]byte{b.bytes(w)}, amount)[0]
+		b.run(L1, "amount", text(amount))
+		if got := b.bytes(w); !bytes.Equal(got, want) {
+			r.Errorf("got %v, want %v", decode(dt, got), decode(dt, want))
+		}
+	})
+}
+
+func TestL1GlobalIsItsDefinition(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		amount := drawAmount(r)
+		b := newBench(t)
+		var dts []ir.DType
+		var before [][]byte
+		var ws []*ir.Value
+		for i := range rapid.IntRange(1, 5).Draw(r, "tensors") {
+			dt := rapid.SampledFrom(floatTypes).Draw(r, "type")
+			n := rapid.IntRange(1, 60).Draw(r, "n")
+			w := b.weight(fmt.Sprint("w", i), dt, []int64{int64(n), 1}, drawValues(r, n)...)
+			b.node("MatMul", []*ir.Value{nil, w})
+			dts, ws, before = append(dts, dt), append(ws, w), append(before, b.bytes(w))
+		}
+		want := smallestFall(dts, before, amount)
+		b.run(L1Global, "amount", text(amount))
+		for i, w := range ws {
+			if got := b.bytes(w); !bytes.Equal(got, want[i]) {
+				r.Errorf("tensor %d: got %v, want %v", i, decode(dts[i], got), decode(dts[i], want[i]))
+			}
+		}
+	})
+}
+
+func TestAmountsByPatternLastMatchCounts(t *testing.T) {
+	b := newBench(t)
+	names := []string{"encoder.0.w", "encoder.1.w", "head.w"}
+	var ws []*ir.Value
+	for _, name := range names {
+		w := b.weight(name, ir.Float, []int64{4, 1}, 1, 2, 3, 4)
+		b.node("MatMul", []*ir.Value{nil, w})
+		ws = append(ws, w)
+	}
+	rows := b.run(L1, "amount", "0.25", "amounts", "encoder.*=0.75,*.1.w=0")
+	for i, want := range [][]float64{{0, 0, 0, 4}, {1, 2, 3, 4}, {0, 2, 3, 4}} {
+		if got := b.values(ws[i]); !slices.Equal(got, want) {
+			t.Errorf("%s: got %v, want %v", names[i], got, want)
+		}
+	}
+	if r := rowOf(t, rows, "encoder.1.w"); r.Status != pass.Skipped || r.Reason != none {
+		t.Errorf("amount 0: %v, %q", r.Status, r.Reason)
+	}
+	if r := rowOf(t, rows, "head.w"); r.Status != pass.Changed || r.Reason != "1 of 4 elements pruned, the largest of them 1" {
+		t.Errorf("head: %v, %q", r.Status, r.Reason)
+	}
+}
+
+func TestOptionsThatMakeNoSense(t *testing.T) {
+	for _, c := range []struct {
+		m           *pass.Method
+		name, value string
+	}{
+		{L1, "amount", "40"}, {L1, "amount", "-0.1"}, {L1, "amount", "NaN"}, {L1Global, "amount", "x"},
+		{L1, "amounts", "0.5"}, {L1, "amounts", "=0.5"}, {L1, "amounts", "a=2"}, {L1, "amounts", "[=0.5"},
+		{NM, "pattern", "4:2"}, {NM, "pattern", "0:4"}, {NM, "pattern", "4:4"}, {NM, "pattern", "2"}, {NM, "pattern", "2:1000"},
+		{Random, "seed", "-1"},
+	} {
+		_, err := newBench(t).try(c.m, c.name, c.value)
+		if err == nil || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s --%s %s: got %v, want an error of one line", c.m.Name, c.name, c.value, err)
+		}
+	}
+}
+
+func TestRecipeTextReproducesOptions(t *testing.T) {
+	known := []*pass.Method{L1, L1Global, L2, Random, NM}
+	given := "steps:\n- method: l1\n  amounts: [\"enc.*=0.75\", \"b=0\"]\n- method: nm\n  pattern: \"1:4\"\n- method: random\n  seed: 7\n  amount: 0.1\n"
+	steps, err := pass.ParseRecipe(known, []byte(given))
+	if err != nil {
+		t.Fatal(err)
+	}
+	once, err := pass.RecipeText(steps)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, part := range []string{"amounts: enc.*=0.75,b=0", `pattern: "1:4"`, "seed: \"7\"", "amount: \"0.1\""} {
+		if !strings.Contains(string(once), part) {
+			t.Errorf("no %s in %s", part, once)
+		}
+	}
+	again, err := pass.ParseRecipe(known, once)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if twice, err := pass.RecipeText(again); err != nil || !bytes.Equal(once, twice) {
+		t.Errorf("%v: got %s, want %s", err, twice, once)
+	}
+}

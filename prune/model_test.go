@@ -1,0 +1,143 @@
+package prune
+
+import (
+	"context"
+	"encoding/binary"
+	"flag"
+	"math"
+	"testing"
+
+	"github.com/x448/float16"
+
+	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/pass"
+)
+
+// A bench holds one model in memory and runs methods over it.
+type bench struct {
+	tb testing.TB
+	c  *pass.Context
+	g  *ir.Graph
+}
+
+func newBench(tb testing.TB) *bench {
+	m := ir.NewModel()
+	m.IRVersion = 8
+	m.Opsets = []ir.Opset{{Version: 17}}
+	eval := ir.NewEval(tb.TempDir())
+	tb.Cleanup(func() {
+		if err := eval.Close(); err != nil {
+			tb.Error(err)
+		}
+	})
+	c := &pass.Context{Context: context.Background(), Model: m, Eval: eval, Workers: 2}
+	return &bench{tb, c, m.Graph}
+}
+
+// weight adds a constant.
+func (b *bench) weight(name string, dt ir.DType, shape []int64, values ...float64) *ir.Value {
+	spec := ir.Spec{Name: name, DType: dt, Shape: shape}
+	return b.g.AddConst(name, &ir.Tensor{Spec: spec, Source: ir.Mem(encode(dt, values))})
+}
+
+// node adds an operator; a nil input is an activation.
+func (b *bench) node(op string, inputs []*ir.Value, attrs ...*ir.Attr) *ir.Value {
+	for i, v := range inputs {
+		if v == nil {
+			inputs[i] = b.g.NewValue("x")
+			b.g.Inputs = append(b.g.Inputs, inputs[i])
+		}
+	}
+	return b.g.Insert(nil, op, inputs, attrs...)
+}
+
+// run runs a method with options given as name, value, ....
+func (b *bench) run(m *pass.Method, options ...string) []pass.Row {
+	b.tb.Helper()
+	rows, err := b.try(m, options...)
+	if err != nil {
+		b.tb.Fatal(err)
+	}
+	return rows
+}
+
+func (b *bench) try(m *pass.Method, options ...string) ([]pass.Row, error) {
+	step, err := pass.NewStep(m, func(fs *flag.FlagSet) error {
+		for i := 0; i < len(options); i += 2 {
+			if err := fs.Set(options[i], options[i+1]); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return pass.Run(b.c, []pass.Step{step})
+}
+
+// bytes is v's payload.
+func (b *bench) bytes(v *ir.Value) []byte {
+	b.tb.Helper()
+	p, err := b.c.Eval.ReadAll(b.c, v.Const)
+	if err != nil {
+		b.tb.Fatal(err)
+	}
+	return p
+}
+
+func (b *bench) values(v *ir.Value) []float64 { return decode(v.Const.DType, b.bytes(v)) }
+
+// rowOf is the one row of the tensor of that name.
+func rowOf(t testing.TB, rows []pass.Row, name string) pass.Row {
+	t.Helper()
+	var found []pass.Row
+	for _, r := range rows {
+		if r.Tensor == name {
+			found = append(found, r)
+		}
+	}
+	if len(found) != 1 {
+		t.Fatalf("%d rows of %s", len(found), name)
+	}
+	return found[0]
+}
+
+// encode writes values as elements of type dt, rounding as that type does.
+func encode(dt ir.DType, values []float64) []byte {
+	var b []byte
+	for _, v := range values {
+		switch dt {
+		case ir.Double:
+			b = binary.LittleEndian.AppendUint64(b, math.Float64bits(v))
+		case ir.Float16:
+			b = binary.LittleEndian.AppendUint16(b, float16.Fromfloat32(float32(v)).Bits())
+		case ir.BFloat16:
+			b = binary.LittleEndian.AppendUint16(b, uint16(math.Float32bits(float32(v))>>16))
+		case ir.Float:
+			b = binary.LittleEndian.AppendUint32(b, math.Float32bits(float32(v)))
+		case ir.Int8:
+			b = append(b, byte(int8(v)))
+		case ir.Int64:
+			b = binary.LittleEndian.AppendUint64(b, uint64(v))
+		}
+	}
+	return b
+}
+
+func decode(dt ir.DType, b []byte) []float64 {
+	var vs []float64
+	for size := int(dt.Bits() / 8); len(b) > 0; b = b[size:] {
+		switch dt {
+		case ir.Double:
+			vs = append(vs, math.Float64frombits(binary.LittleEndian.Uint64(b)))
+		case ir.Float16:
+			vs = append(vs, float64(float16.Frombits(binary.LittleEndian.Uint16(b)).Float32()))
+		case ir.BFloat16:
+			vs = append(vs, float64(math.Float32frombits(uint32(binary.LittleEndian.Uint16(b))<<16)))
+		default:
+			vs = append(vs, float64(math.Float32frombits(binary.LittleEndian.Uint32(b))))
+		}
+	}
+	return vs
+}
