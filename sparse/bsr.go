@@ -1,0 +1,307 @@
+package sparse
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/pass"
+)
+
+// BSR stores the blocks of a matrix that hold any value.
+var BSR = withBlocks("bsr", "blocks that hold any value, of the matrix [first dimension, rest]", newBSR)
+
+// A blockSize is the rows and columns of a block; as a flag 16 or 16x8.
+type blockSize struct{ rows, cols int64 }
+
+// maxBlock is the longest side of a block: one is held in memory.
+const maxBlock = 256
+
+func (b *blockSize) String() string {
+	if b.rows == b.cols {
+		return strconv.FormatInt(b.rows, 10)
+	}
+	return fmt.Sprintf("%dx%d", b.rows, b.cols)
+}
+
+func (b *blockSize) Set(s string) error {
+	r, c, both := strings.Cut(s, "x")
+	if !both {
+		c = r
+	}
+	rows, err := strconv.ParseInt(r, 10, 64)
+	cols, err2 := strconv.ParseInt(c, 10, 64)
+	if err != nil || err2 != nil || min(rows, cols) < 1 || max(rows, cols) > maxBlock {
+		return fmt.Errorf("%q is no block: give a side, or ROWSxCOLS, up to %d", s, maxBlock)
+	}
+	*b = blockSize{rows, cols}
+	return nil
+}
+
+func (b *blockSize) bind(fs *flag.FlagSet) {
+	*b = blockSize{16, 16}
+	fs.Var(b, "block", "side of a block in block CSR, or `ROWSxCOLS`")
+}
+
+type bsr struct {
+	tensor
+	rows, cols int64
+	block      blockSize
+	blocks     int64 // stored ones
+}
+
+func newBSR(m measured, _ int64) (layout, string) {
+	if m.blocks < 0 {
+		rows, cols := matrix(m.Shape)
+		return nil, fmt.Sprintf("bsr: blocks of %dx%d do not divide %dx%d", m.block.rows, m.block.cols, rows, cols)
+	}
+	return bsrOf(m.tensor, m.block, m.blocks), ""
+}
+
+func bsrOf(t tensor, block blockSize, blocks int64) bsr {
+	rows, cols := matrix(t.Shape)
+	return bsr{t, rows, cols, block, blocks}
+}
+
+// divides reports whether blocks cover the tensor's matrix without an edge.
+func (b blockSize) divides(shape []int64) bool {
+	rows, cols := matrix(shape)
+	return rows%b.rows == 0 && cols%b.cols == 0
+}
+
+func (bsr) form() pass.Form { return pass.BSR }
+func (l bsr) label() string { return fmt.Sprintf("bsr%dx%d", l.block.rows, l.block.cols) }
+func (l bsr) opset() int64  { return l.since(11, 20) }
+
+// work is a stripe, its blocks' indices and what waits to be written.
+func (l bsr) work() int64 {
+	_, across := l.grid()
+	return l.stripe()*l.block.rows*l.size() + 8*across + 4*ir.CopyBuffer
+}
+
+// grid is the number of blocks down and across.
+func (l bsr) grid() (down, across int64) { return l.rows / l.block.rows, l.cols / l.block.cols }
+
+func (l bsr) parts() []part {
+	down, across := l.grid()
+	return []part{
+		{pass.Payload, ir.Spec{DType: l.DType, Shape: []int64{l.blocks, l.block.rows, l.block.cols}}},
+		{pass.Indices, ir.Spec{DType: narrowest(down * across), Shape: []int64{l.blocks, 1}}},
+	}
+}
+
+func (l bsr) build(b *builder, parts []*ir.Tensor) *ir.Value {
+	down, across := l.grid()
+	r, c := l.block.rows, l.block.cols
+	empty := b.filled(l.DType, l.element(), down*across, r, c)
+	at := b.cast(b.part(parts[1]), ir.Int64) // ScatterND takes no other
+	v := b.op("ScatterND", []*ir.Value{empty, at, b.part(parts[0])})
+	v = b.reshape(v, down, across, r, c)
+	v = b.op("Transpose", []*ir.Value{v}, ir.IntsAttr("perm", 0, 2, 1, 3))
+	return b.reshape(v, l.Shape...)
+}
+
+// stripeBytes bounds what is read of one row of blocks at a time.
+const stripeBytes = 1 << 20
+
+// stripe is how many columns of a row of blocks are handled at a time.
+func (l bsr) stripe() int64 {
+	one := l.block.rows * l.block.cols * l.size()
+	return min(l.cols, max(1, stripeBytes/one)*l.block.cols)
+}
+
+// eachBlock reads the dense tensor and hands over the blocks with any value, in order
+// of their index. block has the element that is not stored turned into zero.
+func (l bsr) eachBlock(ctx context.Context, in io.ReaderAt, do func(index int64, block []byte) error) error {
+	down, across := l.grid()
+	wide, size := l.block.cols*l.size(), l.size()
+	buf := make([]byte, l.stripe()*l.block.rows*size)
+	block, empty := make([]byte, l.block.rows*wide), make([]byte, l.block.rows*wide)
+	for y := range down {
+		for x := int64(0); x < l.cols; x += l.stripe() {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			row := min(l.stripe(), l.cols-x) * size
+			if err := l.readStripe(in, buf[:l.block.rows*row], y, x); err != nil {
+				return err
+			}
+			for k := range row / wide {
+				for r := range l.block.rows {
+					copy(block[r*wide:][:wide], buf[r*row+k*wide:])
+				}
+				if bytes.Equal(block, empty) {
+					continue
+				}
+				if err := do(y*across+x/l.block.cols+k, block); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// readStripe fills buf with the rows of blocks y from column x on.
+func (l bsr) readStripe(in io.ReaderAt, buf []byte, y, x int64) error {
+	row, step := int64(len(buf))/l.block.rows, l.cols*l.size()
+	off := y*l.block.rows*step + x*l.size()
+	if row == step {
+		row = int64(len(buf)) // the rows are one piece
+	}
+	for at := int64(0); at < int64(len(buf)); at += row {
+		if err := ir.ReadFull(in, buf[at:at+row], off); err != nil {
+			return err
+		}
+		off += step
+	}
+	xor(buf, l.fill)
+	return nil
+}
+
+func (l bsr) encode(ctx context.Context, in io.ReaderAt, out []io.Writer) error {
+	dt := l.parts()[1].DType
+	payload, indices := bufio.NewWriterSize(out[0], ir.CopyBuffer), bufio.NewWriter(out[1])
+	err := l.eachBlock(ctx, in, func(index int64, block []byte) error {
+		xor(block, l.fill)
+		if _, err := payload.Write(block); err != nil {
+			return err
+		}
+		_, err := indices.Write(appendNumber(nil, dt, index))
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return errors.Join(payload.Flush(), indices.Flush())
+}
+
+// decode writes row by row: each row of blocks is loaded once if it is one stripe, and
+// once for each of its rows if it is wider.
+func (l bsr) decode(ctx context.Context, in []io.ReaderAt, out io.Writer) error {
+	d := &blockDecoder{bsr: l, in: in, index: newNumbers(in[1], l.parts()[1].Spec)}
+	d.buf = make([]byte, l.stripe()*l.block.rows*l.size())
+	down, _ := l.grid()
+	for y := range down {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if err := d.rowOfBlocks(y, out); err != nil {
+			return err
+		}
+	}
+	if d.pending || d.taken < l.blocks {
+		return errors.New("a block lies outside of the matrix")
+	}
+	return nil
+}
+
+// A blockDecoder places blocks into stripes.
+type blockDecoder struct {
+	bsr
+	in    []io.ReaderAt
+	index *numbers
+	buf   []byte
+
+	at      []int64 // indices of the blocks in this row of blocks
+	taken   int64   // blocks in it and before
+	next    int64   // an index that was read ahead
+	pending bool
+}
+
+func (d *blockDecoder) rowOfBlocks(y int64, out io.Writer) error {
+	if err := d.take(y); err != nil {
+		return err
+	}
+	whole := d.stripe() == d.cols
+	for r := range d.block.rows {
+		for x := int64(0); x < d.cols; x += d.stripe() {
+			row := min(d.stripe(), d.cols-x) * d.size()
+			if !whole || r == 0 {
+				if err := d.place(y, x, row); err != nil {
+					return err
+				}
+			}
+			if _, err := out.Write(d.buf[r*row:][:row]); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// take reads the indices of the blocks in row y of blocks.
+func (d *blockDecoder) take(y int64) error {
+	_, across := d.grid()
+	d.at = d.at[:0]
+	for {
+		if !d.pending {
+			index, ok, err := d.index.next()
+			if err != nil || !ok {
+				return err
+			}
+			if index <= d.next && d.taken > 0 {
+				return errors.New("block indices do not ascend")
+			}
+			d.next, d.pending = index, true
+		}
+		if d.next >= (y+1)*across {
+			return nil
+		}
+		d.at = append(d.at, d.next)
+		d.taken++
+		d.pending = false
+	}
+}
+
+// place fills buf with the stripe from column x on, of row bytes a row.
+func (d *blockDecoder) place(y, x, row int64) error {
+	_, across := d.grid()
+	wide := d.block.cols * d.size()
+	block := make([]byte, d.block.rows*wide)
+	buf := d.buf[:row*d.block.rows]
+	for i := range buf {
+		buf[i] = d.fill
+	}
+	for i, index := range d.at {
+		k := index - y*across - x/d.block.cols
+		if k < 0 || k*wide >= row {
+			continue
+		}
+		nth := d.taken - int64(len(d.at)) + int64(i)
+		if err := ir.ReadFull(d.in[0], block, nth*int64(len(block))); err != nil {
+			return err
+		}
+		for r := range d.block.rows {
+			copy(buf[r*row+k*wide:][:wide], block[r*wide:])
+		}
+	}
+	return nil
+}
+
+func findBSR(f *finder, v *ir.Value) (layout, []*ir.Tensor) {
+	turned, shape := f.reshaped(v)
+	blocks, _ := f.reshaped(input(turned, "Transpose", 0))
+	payload := f.constant(input(blocks, "ScatterND", 2))
+	at := f.constant(input(input(blocks, "ScatterND", 1), "Cast", 0))
+	if payload == nil || at == nil || len(payload.Shape) != 3 {
+		return nil, nil
+	}
+	b := blockSize{payload.Shape[1], payload.Shape[2]}
+	if min(b.rows, b.cols) < 1 || max(b.rows, b.cols) > maxBlock || !b.divides(shape) {
+		return nil, nil
+	}
+	t := tensor{Spec: ir.Spec{DType: payload.DType, Shape: shape}}
+	var ok bool
+	if t.fill, ok = f.filled(input(blocks, "ScatterND", 0)); !ok {
+		return nil, nil
+	}
+	return bsrOf(t, b, payload.Shape[0]), []*ir.Tensor{payload, at}
+}

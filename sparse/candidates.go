@@ -1,0 +1,116 @@
+package sparse
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/pass"
+)
+
+// candidates are the constants that a form may be laid out for, in file order: also
+// the codes that an earlier step has made. The others get their rows.
+func candidates(c *pass.Context) []*ir.Value {
+	own := partsOf(newFinder(c).all())
+	var vs []*ir.Value
+	for g := range c.Model.Graphs() {
+		for _, v := range g.Consts() {
+			if !stores(v.Const.DType) || len(v.Const.Shape) == 0 {
+				continue
+			}
+			readers := pass.Readers(v)
+			if reason := unfit(c, v, readers, own); reason != "" {
+				c.Skip(v, readers, reason)
+				continue
+			}
+			vs = append(vs, v)
+		}
+	}
+	return vs
+}
+
+// partsOf maps what forms store to the forms' names.
+func partsOf(fs []found) map[*ir.Tensor]string {
+	own := map[*ir.Tensor]string{}
+	for _, f := range fs {
+		for _, t := range f.parts {
+			own[t] = f.label()
+		}
+	}
+	return own
+}
+
+// unfit is why v cannot be made by nodes, or is not to be.
+func unfit(c *pass.Context, v *ir.Value, readers []*ir.Node, own map[*ir.Tensor]string) string {
+	if reason := c.Select.Excludes(v, readers); reason != "" {
+		return reason
+	}
+	switch {
+	case own[v.Const] != "":
+		return "it is a part of " + own[v.Const] + " already"
+	case lifted(v):
+		return "it is stored as coordinates already"
+	case len(v.Uses()) == 0:
+		return "no node reads it"
+	case isOutput(v):
+		return "it is a graph output"
+	case overridable(v):
+		return "it is a graph input, which callers may replace"
+	case v.Ambiguous:
+		return "its name stands for several values"
+	case v.Const.Elems() == 0:
+		return "it has no elements"
+	case v.Const.Elems() > maxElems:
+		return fmt.Sprintf("it has more than %d elements", int64(maxElems))
+	case v.Graph().Opset("") == 0:
+		return "its function imports no standard operators"
+	}
+	return ""
+}
+
+// lifted reports whether v is a constant that the model holds as coordinates: the
+// reader expands it.
+func lifted(v *ir.Value) bool {
+	o, ok := v.Const.Source.(ir.Output)
+	return ok && v.Extra != nil && o.Of.Name == denseName
+}
+
+func isOutput(v *ir.Value) bool {
+	for _, u := range v.Uses() {
+		if u.Node == nil {
+			return true
+		}
+	}
+	return false
+}
+
+// listedInputs is the IR version up to which every initializer is a graph input and
+// none of them is meant to be replaced.
+const listedInputs = 3
+
+// overridable reports whether callers may give v another value.
+func overridable(v *ir.Value) bool {
+	g := v.Graph()
+	return v.IsInput() && (g.Model().IRVersion > listedInputs || g != g.Model().Graph)
+}
+
+// measureAll measures the first of every set of equal tensors, on all workers.
+func measureAll(c *pass.Context, vs []*ir.Value, first map[*ir.Value]*ir.Value, block blockSize) (map[*ir.Value]measured, error) {
+	ms := map[*ir.Value]measured{}
+	var mu sync.Mutex
+	err := c.Parallel(len(vs), func(ctx context.Context, i int) error {
+		if first[vs[i]] != vs[i] {
+			return nil
+		}
+		m, err := measure(ctx, c.Eval, vs[i].Const, block)
+		if err != nil {
+			return fmt.Errorf("tensor %q: %w", vs[i].Name, err)
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		ms[vs[i]] = m
+		return nil
+	})
+	return ms, err
+}

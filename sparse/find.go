@@ -1,0 +1,204 @@
+package sparse
+
+import (
+	"bytes"
+	"slices"
+
+	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/pass"
+)
+
+// A found is a sparse form that stands in a graph.
+type found struct {
+	layout
+	value *ir.Value    // the dense tensor that its nodes make
+	parts []*ir.Tensor // in the layout's order
+}
+
+// A finder recognises the forms of this package in any model, by what their nodes do:
+// names, and what else hangs on them, do not matter.
+type finder struct {
+	c       *pass.Context
+	holders map[*ir.Tensor]*ir.Value // the constants that were looked at
+}
+
+func newFinder(c *pass.Context) *finder { return &finder{c, map[*ir.Tensor]*ir.Value{}} }
+
+// finders read a form off the nodes that make a value; what they return is not
+// certain yet.
+var finders = []func(f *finder, v *ir.Value) (layout, []*ir.Tensor){findCOO, findCSR, findBSR, findBitmask, findDelta}
+
+// all finds the forms of the model in the order of their last nodes.
+func (f *finder) all() []found {
+	var fs []found
+	for n := range f.c.Model.Nodes() {
+		if len(n.Outputs) != 1 || n.Outputs[0] == nil || !n.Op.Is("Reshape") && !n.Op.Is("Constant") {
+			continue
+		}
+		if x, ok := f.form(n.Outputs[0]); ok {
+			fs = append(fs, x)
+		}
+	}
+	return fs
+}
+
+// form is the one that makes v. A form that was read off is built anew beside the
+// model: the two are the same, node for node, or v is something else.
+func (f *finder) form(v *ir.Value) (found, bool) {
+	for _, find := range finders {
+		l, parts := find(f, v)
+		if l == nil || !fits(l, parts) {
+			continue
+		}
+		b := &builder{g: ir.NewModel().Graph, values: map[*ir.Tensor]*ir.Value{}, konst: unshared}
+		if f.same(v, l.build(b, parts)) {
+			return found{l, v, parts}, true
+		}
+	}
+	return found{}, false
+}
+
+// fits reports whether tensors are what l stores.
+func fits(l layout, parts []*ir.Tensor) bool {
+	for i, p := range l.parts() {
+		if parts[i].DType != p.DType || !slices.Equal(parts[i].Shape, p.Shape) {
+			return false
+		}
+	}
+	s := l.dense()
+	return stores(s.DType) && s.Valid() == nil && s.Elems() > 0 && s.Elems() <= maxElems
+}
+
+// same reports whether v is made as w is.
+func (f *finder) same(v, w *ir.Value) bool {
+	if v == nil || v.Const != nil || w.Const != nil {
+		return v != nil && v.Const != nil && w.Const != nil && f.sameConst(v, w.Const)
+	}
+	n, m := v.Producer(), w.Producer()
+	if n == nil || !ir.DefaultDomain(n.Op.Domain) || n.Op.Type != m.Op.Type || len(n.Inputs()) != len(m.Inputs()) {
+		return false
+	}
+	if !f.sameAttrs(n.Attrs, m.Attrs) {
+		return false
+	}
+	for i, x := range m.Inputs() {
+		if !f.same(n.Inputs()[i], x) {
+			return false
+		}
+	}
+	return true
+}
+
+// sameConst compares helper constants; parts are the same tensors.
+func (f *finder) sameConst(v *ir.Value, want *ir.Tensor) bool {
+	if v.Const == want {
+		return f.constant(v) != nil
+	}
+	return f.constant(v) != nil && f.samePayload(v.Const, want)
+}
+
+func (f *finder) samePayload(t, want *ir.Tensor) bool {
+	b, ok := want.Source.(ir.Mem)
+	if !ok || t.DType != want.DType || !slices.Equal(t.Shape, want.Shape) {
+		return false
+	}
+	got, err := f.c.Eval.ReadAll(f.c, t)
+	return err == nil && bytes.Equal(got, b)
+}
+
+func (f *finder) sameAttrs(as, bs []*ir.Attr) bool {
+	return slices.EqualFunc(as, bs, func(a, b *ir.Attr) bool {
+		switch {
+		case a.Name != b.Name || a.Type != b.Type || a.Ref != "":
+			return false
+		case b.Type == ir.AttrTensor:
+			return a.Tensor != nil && f.samePayload(a.Tensor, b.Tensor)
+		case b.Type == ir.AttrSparse:
+			return a.Sparse.Values == b.Sparse.Values && a.Sparse.Indices == b.Sparse.Indices
+		}
+		return a.I == b.I && a.S == b.S && slices.Equal(a.Ints, b.Ints)
+	})
+}
+
+// input is input i of the node that makes v, nil unless that is an op.
+func input(v *ir.Value, op string, i int) *ir.Value {
+	if v == nil || v.Producer() == nil || !v.Producer().Op.Is(op) {
+		return nil
+	}
+	return v.Producer().Input(i)
+}
+
+// constant is v's tensor, nil if v is none or callers may replace it.
+func (f *finder) constant(v *ir.Value) *ir.Tensor {
+	if v == nil || v.Const == nil || overridable(v) {
+		return nil
+	}
+	f.holders[v.Const] = v
+	return v.Const
+}
+
+// reshaped is what a Reshape that makes v reads, and the shape it gives.
+func (f *finder) reshaped(v *ir.Value) (*ir.Value, []int64) {
+	shape, ok := f.c.Ints(input(v, "Reshape", 1))
+	if !ok || slices.Min(append(shape, 0)) < 0 {
+		return nil, nil
+	}
+	return input(v, "Reshape", 0), shape
+}
+
+// A scattering is values put at linear positions of a dense tensor.
+type scattering struct {
+	tensor
+	positions, values *ir.Value
+}
+
+func (f *finder) scattered(v *ir.Value) *scattering {
+	flat, shape := f.reshaped(v)
+	fill, ok := f.filled(input(flat, "ScatterElements", 0))
+	if !ok {
+		return nil
+	}
+	t := tensor{Spec: ir.Spec{Shape: shape}, fill: fill}
+	return &scattering{t, input(flat, "ScatterElements", 1), input(flat, "ScatterElements", 2)}
+}
+
+// filled is the byte that ConstantOfShape, if it makes v, repeats.
+func (f *finder) filled(v *ir.Value) (byte, bool) {
+	if input(v, "ConstantOfShape", 0) == nil {
+		return 0, false
+	}
+	a := v.Producer().Attr("value")
+	if a == nil {
+		return 0, true
+	}
+	if a.Tensor == nil {
+		return 0, false
+	}
+	return f.first(a.Tensor)
+}
+
+// first is the byte that fills t's first element: 0, but for 8-bit types.
+func (f *finder) first(t *ir.Tensor) (byte, bool) {
+	size := t.DType.Bits() / 8
+	if size == 0 || t.Elems() == 0 {
+		return 0, false
+	}
+	r, err := f.c.Eval.Open(f.c, t)
+	if err != nil {
+		return 0, false
+	}
+	b := make([]byte, size)
+	if err := ir.ReadFull(r, b, 0); err != nil {
+		return 0, false
+	}
+	return b[0], size == 1 || bytes.Equal(b, make([]byte, size))
+}
+
+// sliced is the number of elements a Slice that makes v leaves, whole if none does.
+func (f *finder) sliced(v *ir.Value, whole int64) int64 {
+	ends, ok := f.c.Ints(input(v, "Slice", 2))
+	if !ok || len(ends) != 1 {
+		return whole
+	}
+	return ends[0]
+}

@@ -1,0 +1,131 @@
+package sparse
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"testing"
+
+	"github.com/mcompress/mcompress/internal/conform"
+	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/pass"
+)
+
+// TestFormsInONNXRuntime holds every form, for every type of values, against the dense
+// model: the checker takes it, the runtime folds it, the outputs are the same bits.
+func TestFormsInONNXRuntime(t *testing.T) {
+	w := conform.Start(t)
+	for _, f := range []struct {
+		method  *pass.Method
+		opset   int64
+		half    int64 // the first opset for bfloat16
+		options options
+	}{
+		{COO, 11, 13, nil},
+		{CSR, 16, 20, nil},
+		{BSR, 11, 20, options{"block": "4"}},
+		{Bitmask, 11, 13, nil},
+		{Delta, 11, 20, nil},
+		{Delta, 21, 21, nil},
+	} {
+		for _, dt := range []ir.DType{ir.Int8, ir.Uint8, ir.Float16, ir.BFloat16, ir.Float, ir.Double} {
+			version := f.opset
+			if dt == ir.BFloat16 {
+				version = f.half
+			}
+			t.Run(fmt.Sprintf("%s/%s/opset%d", f.method.Name, dt, version), func(t *testing.T) {
+				m := modelOf(version,
+					random("square", dt, []int64{64, 48}, blocks(48, .05)),
+					random("conv", dt, []int64{32, 16, 3, 4}, blocks(192, .05)),
+					random("flat", dt, []int64{4096}, blocks(4096, .05)),
+					random("cube", dt, []int64{4, 24, 28}, blocks(672, .05)),
+				)
+				folds(t, w, m, stepOf(t, f.method, f.options), version)
+			})
+		}
+	}
+}
+
+// blocks keeps some of the 4x4 blocks of rows of the given length.
+func blocks(cols int64, p float64) func(int64) bool {
+	keep, known := share(p), map[int64]bool{}
+	return func(i int64) bool {
+		k := i/cols/4*cols + i%cols/4
+		if _, ok := known[k]; !ok {
+			known[k] = keep(i)
+		}
+		return known[k]
+	}
+}
+
+// folds runs step over m, all of whose weights it must take.
+func folds(t *testing.T, w *conform.Worker, m *ir.Model, step pass.Step, version int64) {
+	t.Helper()
+	before := save(t, m, ir.NewEval(""), "dense.onnx")
+	rows, e := apply(t, m, 2, step)
+	for _, r := range rows {
+		if r.Status != pass.Changed && r.Tensor != "flat" {
+			t.Errorf("%s: %s: %s", r.Tensor, r.Status, r.Reason)
+		}
+	}
+	if got := m.Opset(""); got != version {
+		t.Errorf("opset is %d, want %d", got, version)
+	}
+	after := save(t, m, e, "sparse.onnx")
+	if err := w.Check(after, true); err != nil {
+		t.Error(err)
+	}
+	sameOutputs(t, w, before, after, conform.Options{})
+	ops, err := w.OptimizedOps(after, conform.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	dense, err := w.OptimizedOps(before, conform.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if fmt.Sprint(ops) != fmt.Sprint(dense) {
+		t.Errorf("the runtime makes %v of it, of the dense model %v", ops, dense)
+	}
+	smaller(t, before, after, rows)
+	undone(t, before, after)
+}
+
+// smaller holds the arithmetic of the rows against the files.
+func smaller(t *testing.T, before, after string, rows []pass.Row) {
+	t.Helper()
+	a, b := fileSize(t, before), fileSize(t, after)
+	if b >= a {
+		t.Errorf("%d B became %d B: %v", a, b, rows)
+	}
+}
+
+func fileSize(t *testing.T, path string) int64 {
+	t.Helper()
+	st, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return st.Size()
+}
+
+// undone runs the method dense over the file after and compares with before.
+func undone(t *testing.T, before, after string) {
+	t.Helper()
+	want, got := open(t, before), open(t, after)
+	_, e := apply(t, got, 2, stepOf(t, Dense, nil))
+	back := open(t, save(t, got, e, "back.onnx"))
+	for n := range back.Nodes() {
+		if n.Op.Is("Reshape") || n.Op.Is("ConstantOfShape") {
+			t.Errorf("node %s is left", n.Label())
+		}
+	}
+	if a, b := len(want.Graph.Consts()), len(back.Graph.Consts()); a != b {
+		t.Errorf("%d constants became %d", a, b)
+	}
+	for _, v := range want.Graph.Consts() {
+		if !bytes.Equal(payload(t, e, v.Const), payload(t, e, weightNamed(t, back, v.Name))) {
+			t.Errorf("%s came back different", v.Name)
+		}
+	}
+}

@@ -1,0 +1,84 @@
+package sparse
+
+import (
+	"context"
+	"io"
+
+	"github.com/mcompress/mcompress/ir"
+)
+
+// A measured is a tensor that was read once, or twice where blocks are asked for: what
+// the sizes of its forms depend on.
+type measured struct {
+	tensor
+	escapes [len(gapWidths)]int64 // that gaps of each width need
+	block   blockSize
+	blocks  int64 // of that size with any value; -1 where they do not divide the matrix
+}
+
+// measure reads t. block is zero where no form wants blocks.
+func measure(ctx context.Context, e *ir.Eval, t *ir.Tensor, block blockSize) (measured, error) {
+	m := measured{tensor: tensor{Spec: t.Spec}, block: block, blocks: -1}
+	r, err := e.Open(ctx, t)
+	if err != nil {
+		return m, err
+	}
+	if t.DType.Bits() == 8 {
+		if m.fill, err = mostFrequent(ctx, r, t.Bytes()); err != nil {
+			return m, err
+		}
+	}
+	last := int64(-1)
+	err = m.eachBlock(ctx, r, func(_, mask []byte, first int64) error {
+		for i := range ones(mask) {
+			m.count(first + i - last)
+			last = first + i
+		}
+		return nil
+	})
+	if err != nil || block == (blockSize{}) || !block.divides(t.Shape) {
+		return m, err
+	}
+	m.blocks = 0
+	err = bsrOf(m.tensor, block, 0).eachBlock(ctx, r, func(int64, []byte) error {
+		m.blocks++
+		return nil
+	})
+	return m, err
+}
+
+// count takes note of a value that stands gap behind the one before.
+func (m *measured) count(gap int64) {
+	m.nnz++
+	for i, w := range gapWidths {
+		if top := int64(1)<<w - 1; gap > top {
+			m.escapes[i] += (gap - 1) / top
+		}
+	}
+}
+
+// mostFrequent is the byte that appears most often in the first n of r, the smallest of
+// several.
+func mostFrequent(ctx context.Context, r io.ReaderAt, n int64) (byte, error) {
+	var counts histogram
+	if err := ir.Copy(ctx, &counts, r, n); err != nil {
+		return 0, err
+	}
+	top := 0
+	for b, k := range counts {
+		if k > counts[top] {
+			top = b
+		}
+	}
+	return byte(top), nil
+}
+
+// A histogram counts the bytes that are written to it.
+type histogram [256]int64
+
+func (h *histogram) Write(p []byte) (int, error) {
+	for _, b := range p {
+		h[b]++
+	}
+	return len(p), nil
+}

@@ -1,0 +1,155 @@
+package sparse
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"strings"
+
+	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/ir/opset"
+	"github.com/mcompress/mcompress/pass"
+)
+
+// method is the one that takes the smallest of the given forms.
+func method(name, doc string, forms ...sizer) *pass.Method {
+	return &pass.Method{
+		Name:    name,
+		Command: "sparse",
+		Doc:     doc,
+		Stage:   pass.Sparsify,
+		Bind: func(fs *flag.FlagSet) func(*pass.Context) error {
+			return (&sparsifier{forms: forms}).run
+		},
+	}
+}
+
+// withBlocks is method with the option that block CSR has.
+func withBlocks(name, doc string, forms ...sizer) *pass.Method {
+	m := method(name, doc, forms...)
+	m.Bind = func(fs *flag.FlagSet) func(*pass.Context) error {
+		s := &sparsifier{forms: forms}
+		s.block.bind(fs)
+		return s.run
+	}
+	return m
+}
+
+type sparsifier struct {
+	forms []sizer
+	block blockSize // zero where no form wants it
+}
+
+func (s *sparsifier) run(c *pass.Context) error {
+	vs := candidates(c)
+	first, err := c.Duplicates(vs)
+	if err != nil {
+		return err
+	}
+	ms, err := measureAll(c, vs, first, s.block)
+	if err != nil {
+		return err
+	}
+	d := &decider{c: c, forms: s.forms, refused: map[int64]string{}}
+	choices := map[*ir.Value]choice{}
+	for _, v := range vs {
+		if m, ok := ms[v]; ok {
+			if choices[v], err = d.decide(v, m); err != nil {
+				return err
+			}
+		}
+	}
+	if to := needed(choices); to > 0 {
+		if err := raise(c, to); err != nil {
+			return err
+		}
+		return s.run(c) // constants may have been replaced
+	}
+	newRewriter(c).all(vs, first, choices)
+	return nil
+}
+
+// needed is the opset that the model must be raised to for the choices, 0 if none.
+func needed(choices map[*ir.Value]choice) int64 {
+	to := int64(0)
+	for v, ch := range choices {
+		if ch.layout != nil && ch.opset() > v.Graph().Opset("") {
+			to = max(to, ch.opset())
+		}
+	}
+	return to
+}
+
+func raise(c *pass.Context, to int64) error {
+	from := c.Model.Opset("")
+	if err := opset.Raise(c, c.Eval, c.Model, to); err != nil {
+		return err
+	}
+	c.Note("", fmt.Sprintf("opset %d raised to %d, which %s needs", from, to, c.Method))
+	return nil
+}
+
+// A choice is the form that a tensor gets, nil where it stays dense, and the arithmetic.
+type choice struct {
+	layout
+	reason string
+}
+
+// A decider compares the forms of one tensor after the other.
+type decider struct {
+	c       *pass.Context
+	forms   []sizer
+	refused map[int64]string // by opset: why the model cannot be raised to it
+}
+
+func (d *decider) decide(v *ir.Value, m measured) (choice, error) {
+	version := v.Graph().Opset("")
+	ch := choice{}
+	sizes := []size{{"dense", denseCost(m.Spec, v.Name)}}
+	smallest := sizes[0].bytes
+	var notes []string
+	for _, form := range d.forms {
+		l, no := form(m, version)
+		if no == "" {
+			var err error
+			if no, err = d.unreachable(l, version); err != nil {
+				return ch, err
+			}
+		}
+		if no != "" {
+			notes = append(notes, no)
+			continue
+		}
+		s := size{l.label(), cost(l, v.Name)}
+		sizes = append(sizes, s)
+		if s.bytes < smallest {
+			ch.layout, smallest = l, s.bytes
+		}
+	}
+	ch.reason = strings.Join(append([]string{m.share() + ": " + arithmetic(sizes)}, notes...), "; ")
+	return ch, nil
+}
+
+// unreachable is why l's operators are not to be had, empty if they are.
+func (d *decider) unreachable(l layout, version int64) (string, error) {
+	to := l.opset()
+	if to <= version {
+		return "", nil
+	}
+	reason, known := d.refused[to]
+	if !known {
+		err := opset.CanRaise(d.c, d.c.Eval, d.c.Model, to)
+		var no *opset.Unsupported
+		if err != nil && !errors.As(err, &no) {
+			return "", err
+		}
+		if no != nil {
+			reason = no.Error()
+		}
+		d.refused[to] = reason
+	}
+	if reason == "" {
+		return "", nil
+	}
+	return fmt.Sprintf("%s needs opset %d: %s", l.label(), to, reason), nil
+}

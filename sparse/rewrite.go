@@ -1,0 +1,89 @@
+package sparse
+
+import (
+	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/pass"
+)
+
+// A rewriter puts forms in the place of constants.
+type rewriter struct {
+	c     *pass.Context
+	front map[*ir.Graph]*ir.Node // each graph's first node before any form was added
+	made  map[*ir.Value]made
+}
+
+// A made is a form that stands for a constant.
+type made struct {
+	dense *ir.Value
+	row   pass.Row
+}
+
+func newRewriter(c *pass.Context) *rewriter {
+	return &rewriter{c, map[*ir.Graph]*ir.Node{}, map[*ir.Value]made{}}
+}
+
+// all rewrites vs by the choices for the first of each set of equal ones.
+func (r *rewriter) all(vs []*ir.Value, first map[*ir.Value]*ir.Value, choices map[*ir.Value]choice) {
+	for _, v := range vs {
+		ch := choices[first[v]]
+		if ch.layout == nil {
+			r.c.Skip(v, pass.Readers(v), ch.reason)
+			continue
+		}
+		if first[v] == v {
+			r.made[v] = r.form(v, ch)
+		}
+		r.replace(v, first[v])
+	}
+}
+
+// form adds v's form to its graph, in front of all that may read it.
+func (r *rewriter) form(v *ir.Value, ch choice) made {
+	g := v.Graph()
+	if _, known := r.front[g]; !known {
+		r.front[g] = firstNode(g)
+	}
+	b := &builder{g: g, at: r.front[g], konst: r.c.Const, values: map[*ir.Tensor]*ir.Value{}}
+	parts := stored(ch.layout, v.Const)
+	dense := ch.build(b, parts)
+	row := pass.Row{Form: ch.form(), Reason: ch.reason, Restore: restore(ch.layout, v.Name)}
+	for i, p := range ch.parts() {
+		row.After = append(row.After, pass.Part{Role: p.role, Value: b.values[parts[i]], Tensor: parts[i]})
+	}
+	return made{dense, row}
+}
+
+func firstNode(g *ir.Graph) *ir.Node {
+	for n := range g.Nodes() {
+		return n
+	}
+	return nil
+}
+
+// replace makes v's readers read the form that stands for it, which takes over the
+// name of the first.
+func (r *rewriter) replace(v, first *ir.Value) {
+	m := r.made[first]
+	before, readers, row := v.Const, pass.Readers(v), m.row
+	if v != first {
+		row.SharedWith = first.Name
+	}
+	if v.IsInput() {
+		v.Graph().RemoveInput(v)
+		row.Reason += "; it was a graph input too, callers cannot replace it any more"
+	}
+	v.ReplaceUses(m.dense)
+	v.Drop()
+	if v == first {
+		m.dense.Name, m.dense.Type = v.Name, typeOf(before.Spec)
+	}
+	r.c.Changed(v, before, readers, row)
+}
+
+func typeOf(s ir.Spec) *ir.Type {
+	t := &ir.Type{Elem: s.DType, Shape: []ir.Dim{}}
+	for _, d := range s.Shape {
+		t.Shape = append(t.Shape, ir.Dim{N: d})
+	}
+	return t
+}
