@@ -4,432 +4,6 @@
 
 #include "textflag.h"
 
-// func cpuid1() (ecx uint32)
-// Requires: CPUID
-TEXT ·cpuid1(SB), NOSPLIT, $0-4
-	MOVL $0x00000001, AX
-	XORL CX, CX
-	CPUID
-	MOVL CX, ecx+0(FP)
-	RET
-
-// func absMaxBitsAVX2(x *float32, n int) uint32
-// Requires: AVX, AVX2
-TEXT ·absMaxBitsAVX2(SB), NOSPLIT, $0-20
-	MOVQ         x+0(FP), AX
-	MOVQ         n+8(FP), CX
-	VPBROADCASTD c7fffffff<>+0(SB), Y0
-	VPXOR        Y1, Y1, Y1
-	VPXOR        Y2, Y2, Y2
-	VPXOR        Y3, Y3, Y3
-	VPXOR        Y4, Y4, Y4
-	SUBQ         $0x00000040, CX
-	JLT          wideEnd
-
-wide:
-	VPAND   (AX), Y0, Y5
-	VPMAXSD Y5, Y1, Y1
-	VPAND   32(AX), Y0, Y5
-	VPMAXSD Y5, Y2, Y2
-	VPAND   64(AX), Y0, Y5
-	VPMAXSD Y5, Y3, Y3
-	VPAND   96(AX), Y0, Y5
-	VPMAXSD Y5, Y4, Y4
-	VPAND   128(AX), Y0, Y5
-	VPMAXSD Y5, Y1, Y1
-	VPAND   160(AX), Y0, Y5
-	VPMAXSD Y5, Y2, Y2
-	VPAND   192(AX), Y0, Y5
-	VPMAXSD Y5, Y3, Y3
-	VPAND   224(AX), Y0, Y5
-	VPMAXSD Y5, Y4, Y4
-	ADDQ    $0x00000100, AX
-	SUBQ    $0x00000040, CX
-	JGE     wide
-
-wideEnd:
-	ADDQ $0x00000040, CX
-	SUBQ $0x00000008, CX
-	JLT  narrowEnd
-
-narrow:
-	VPAND   (AX), Y0, Y5
-	VPMAXSD Y5, Y1, Y1
-	ADDQ    $0x00000020, AX
-	SUBQ    $0x00000008, CX
-	JGE     narrow
-
-narrowEnd:
-	ADDQ         $0x00000008, CX
-	VPMAXSD      Y2, Y1, Y1
-	VPMAXSD      Y4, Y3, Y3
-	VPMAXSD      Y3, Y1, Y1
-	VEXTRACTI128 $0x01, Y1, X0
-	VPMAXSD      X0, X1, X1
-	VPSHUFD      $0x4e, X1, X0
-	VPMAXSD      X0, X1, X1
-	VPSHUFD      $0xb1, X1, X0
-	VPMAXSD      X0, X1, X1
-	VMOVD        X1, AX
-	MOVL         AX, ret+16(FP)
-	VZEROUPPER
-	RET
-
-DATA c7fffffff<>+0(SB)/4, $0x7fffffff
-GLOBL c7fffffff<>(SB), RODATA|NOPTR, $4
-
-// func colAbsMaxBits1AVX2(acc *uint32, x *float32, stride int, n int)
-// Requires: AVX, AVX2
-TEXT ·colAbsMaxBits1AVX2(SB), NOSPLIT, $0-32
-	MOVQ         acc+0(FP), AX
-	MOVQ         x+8(FP), CX
-	MOVQ         stride+16(FP), DX
-	MOVQ         n+24(FP), DX
-	VPBROADCASTD c7fffffff<>+0(SB), Y0
-	XORQ         BX, BX
-	SUBQ         $0x00000008, DX
-	JLT          columnsEnd
-
-columns:
-	VMOVDQU (AX)(BX*1), Y1
-	VPAND   (CX)(BX*1), Y0, Y2
-	VPMAXSD Y2, Y1, Y1
-	VMOVDQU Y1, (AX)(BX*1)
-	ADDQ    $0x00000020, BX
-	SUBQ    $0x00000008, DX
-	JGE     columns
-
-columnsEnd:
-	ADDQ $0x00000008, DX
-	VZEROUPPER
-	RET
-
-// func colAbsMaxBits4AVX2(acc *uint32, x *float32, stride int, n int)
-// Requires: AVX, AVX2
-TEXT ·colAbsMaxBits4AVX2(SB), NOSPLIT, $0-32
-	MOVQ         acc+0(FP), AX
-	MOVQ         x+8(FP), CX
-	MOVQ         stride+16(FP), DX
-	MOVQ         n+24(FP), BX
-	LEAQ         (CX)(DX*1), SI
-	LEAQ         (SI)(DX*1), DI
-	LEAQ         (DI)(DX*1), DX
-	VPBROADCASTD c7fffffff<>+0(SB), Y0
-	XORQ         R8, R8
-	SUBQ         $0x00000008, BX
-	JLT          columnsEnd
-
-columns:
-	VMOVDQU (AX)(R8*1), Y1
-	VPAND   (CX)(R8*1), Y0, Y2
-	VPMAXSD Y2, Y1, Y1
-	VPAND   (SI)(R8*1), Y0, Y2
-	VPMAXSD Y2, Y1, Y1
-	VPAND   (DI)(R8*1), Y0, Y2
-	VPMAXSD Y2, Y1, Y1
-	VPAND   (DX)(R8*1), Y0, Y2
-	VPMAXSD Y2, Y1, Y1
-	VMOVDQU Y1, (AX)(R8*1)
-	ADDQ    $0x00000020, R8
-	SUBQ    $0x00000008, BX
-	JGE     columns
-
-columnsEnd:
-	ADDQ $0x00000008, BX
-	VZEROUPPER
-	RET
-
-// func minMaxAVX2(x *float32, n int) (lo int32, hi int32)
-// Requires: AVX, AVX2
-TEXT ·minMaxAVX2(SB), NOSPLIT, $0-24
-	MOVQ         x+0(FP), AX
-	MOVQ         n+8(FP), CX
-	VPBROADCASTD c7fffffff<>+0(SB), Y0
-	VPBROADCASTD c7fffffff<>+0(SB), Y1
-	VPBROADCASTD c80000000<>+0(SB), Y2
-	VPBROADCASTD c80000000<>+0(SB), Y3
-	SUBQ         $0x00000020, CX
-	JLT          wideEnd
-
-wide:
-	VMOVDQU (AX), Y4
-	VPSRAD  $0x1f, Y4, Y5
-	VPSRLD  $0x01, Y5, Y5
-	VPXOR   Y5, Y4, Y4
-	VPMINSD Y4, Y0, Y0
-	VPMAXSD Y4, Y2, Y2
-	VMOVDQU 32(AX), Y4
-	VPSRAD  $0x1f, Y4, Y5
-	VPSRLD  $0x01, Y5, Y5
-	VPXOR   Y5, Y4, Y4
-	VPMINSD Y4, Y1, Y1
-	VPMAXSD Y4, Y3, Y3
-	VMOVDQU 64(AX), Y4
-	VPSRAD  $0x1f, Y4, Y5
-	VPSRLD  $0x01, Y5, Y5
-	VPXOR   Y5, Y4, Y4
-	VPMINSD Y4, Y0, Y0
-	VPMAXSD Y4, Y2, Y2
-	VMOVDQU 96(AX), Y4
-	VPSRAD  $0x1f, Y4, Y5
-	VPSRLD  $0x01, Y5, Y5
-	VPXOR   Y5, Y4, Y4
-	VPMINSD Y4, Y1, Y1
-	VPMAXSD Y4, Y3, Y3
-	ADDQ    $0x00000080, AX
-	SUBQ    $0x00000020, CX
-	JGE     wide
-
-wideEnd:
-	ADDQ $0x00000020, CX
-	SUBQ $0x00000008, CX
-	JLT  narrowEnd
-
-narrow:
-	VMOVDQU (AX), Y4
-	VPSRAD  $0x1f, Y4, Y5
-	VPSRLD  $0x01, Y5, Y5
-	VPXOR   Y5, Y4, Y4
-	VPMINSD Y4, Y0, Y0
-	VPMAXSD Y4, Y2, Y2
-	ADDQ    $0x00000020, AX
-	SUBQ    $0x00000008, CX
-	JGE     narrow
-
-narrowEnd:
-	ADDQ         $0x00000008, CX
-	VPMINSD      Y1, Y0, Y0
-	VPMAXSD      Y3, Y2, Y2
-	VEXTRACTI128 $0x01, Y0, X1
-	VPMINSD      X1, X0, X0
-	VPSHUFD      $0x4e, X0, X1
-	VPMINSD      X1, X0, X0
-	VPSHUFD      $0xb1, X0, X1
-	VPMINSD      X1, X0, X0
-	VMOVD        X0, AX
-	MOVL         AX, lo+16(FP)
-	VEXTRACTI128 $0x01, Y2, X0
-	VPMAXSD      X0, X2, X2
-	VPSHUFD      $0x4e, X2, X0
-	VPMAXSD      X0, X2, X2
-	VPSHUFD      $0xb1, X2, X0
-	VPMAXSD      X0, X2, X2
-	VMOVD        X2, AX
-	MOVL         AX, hi+20(FP)
-	VZEROUPPER
-	RET
-
-DATA c80000000<>+0(SB)/4, $0x80000000
-GLOBL c80000000<>(SB), RODATA|NOPTR, $4
-
-// func colMinMax1AVX2(lo *float32, hi *float32, x *float32, stride int, n int)
-// Requires: AVX, AVX2
-TEXT ·colMinMax1AVX2(SB), NOSPLIT, $0-40
-	MOVQ lo+0(FP), AX
-	MOVQ hi+8(FP), CX
-	MOVQ x+16(FP), DX
-	MOVQ stride+24(FP), BX
-	MOVQ n+32(FP), BX
-	XORQ SI, SI
-	SUBQ $0x00000008, BX
-	JLT  columnsEnd
-
-columns:
-	VMOVDQU (AX)(SI*1), Y0
-	VMOVDQU (CX)(SI*1), Y1
-	VPSRAD  $0x1f, Y0, Y2
-	VPSRLD  $0x01, Y2, Y2
-	VPXOR   Y2, Y0, Y0
-	VPSRAD  $0x1f, Y1, Y2
-	VPSRLD  $0x01, Y2, Y2
-	VPXOR   Y2, Y1, Y1
-	VMOVDQU (DX)(SI*1), Y2
-	VPSRAD  $0x1f, Y2, Y3
-	VPSRLD  $0x01, Y3, Y3
-	VPXOR   Y3, Y2, Y2
-	VPMINSD Y2, Y0, Y0
-	VPMAXSD Y2, Y1, Y1
-	VPSRAD  $0x1f, Y0, Y2
-	VPSRLD  $0x01, Y2, Y2
-	VPXOR   Y2, Y0, Y0
-	VPSRAD  $0x1f, Y1, Y2
-	VPSRLD  $0x01, Y2, Y2
-	VPXOR   Y2, Y1, Y1
-	VMOVDQU Y0, (AX)(SI*1)
-	VMOVDQU Y1, (CX)(SI*1)
-	ADDQ    $0x00000020, SI
-	SUBQ    $0x00000008, BX
-	JGE     columns
-
-columnsEnd:
-	ADDQ $0x00000008, BX
-	VZEROUPPER
-	RET
-
-// func colMinMax4AVX2(lo *float32, hi *float32, x *float32, stride int, n int)
-// Requires: AVX, AVX2
-TEXT ·colMinMax4AVX2(SB), NOSPLIT, $0-40
-	MOVQ lo+0(FP), AX
-	MOVQ hi+8(FP), CX
-	MOVQ x+16(FP), DX
-	MOVQ stride+24(FP), BX
-	MOVQ n+32(FP), SI
-	LEAQ (DX)(BX*1), DI
-	LEAQ (DI)(BX*1), R8
-	LEAQ (R8)(BX*1), BX
-	XORQ R9, R9
-	SUBQ $0x00000008, SI
-	JLT  columnsEnd
-
-columns:
-	VMOVDQU (AX)(R9*1), Y0
-	VMOVDQU (CX)(R9*1), Y1
-	VPSRAD  $0x1f, Y0, Y2
-	VPSRLD  $0x01, Y2, Y2
-	VPXOR   Y2, Y0, Y0
-	VPSRAD  $0x1f, Y1, Y2
-	VPSRLD  $0x01, Y2, Y2
-	VPXOR   Y2, Y1, Y1
-	VMOVDQU (DX)(R9*1), Y2
-	VPSRAD  $0x1f, Y2, Y3
-	VPSRLD  $0x01, Y3, Y3
-	VPXOR   Y3, Y2, Y2
-	VPMINSD Y2, Y0, Y0
-	VPMAXSD Y2, Y1, Y1
-	VMOVDQU (DI)(R9*1), Y2
-	VPSRAD  $0x1f, Y2, Y3
-	VPSRLD  $0x01, Y3, Y3
-	VPXOR   Y3, Y2, Y2
-	VPMINSD Y2, Y0, Y0
-	VPMAXSD Y2, Y1, Y1
-	VMOVDQU (R8)(R9*1), Y2
-	VPSRAD  $0x1f, Y2, Y3
-	VPSRLD  $0x01, Y3, Y3
-	VPXOR   Y3, Y2, Y2
-	VPMINSD Y2, Y0, Y0
-	VPMAXSD Y2, Y1, Y1
-	VMOVDQU (BX)(R9*1), Y2
-	VPSRAD  $0x1f, Y2, Y3
-	VPSRLD  $0x01, Y3, Y3
-	VPXOR   Y3, Y2, Y2
-	VPMINSD Y2, Y0, Y0
-	VPMAXSD Y2, Y1, Y1
-	VPSRAD  $0x1f, Y0, Y2
-	VPSRLD  $0x01, Y2, Y2
-	VPXOR   Y2, Y0, Y0
-	VPSRAD  $0x1f, Y1, Y2
-	VPSRLD  $0x01, Y2, Y2
-	VPXOR   Y2, Y1, Y1
-	VMOVDQU Y0, (AX)(R9*1)
-	VMOVDQU Y1, (CX)(R9*1)
-	ADDQ    $0x00000020, R9
-	SUBQ    $0x00000008, SI
-	JGE     columns
-
-columnsEnd:
-	ADDQ $0x00000008, SI
-	VZEROUPPER
-	RET
-
-// func quantizeAVX2(dst *byte, x *float32, n int, ahead int, scale float32, offset int32, lo int32, hi int32)
-// Requires: AVX, AVX2, MMX+
-TEXT ·quantizeAVX2(SB), NOSPLIT, $0-48
-	MOVQ         dst+0(FP), AX
-	MOVQ         x+8(FP), CX
-	MOVQ         n+16(FP), DX
-	MOVQ         ahead+24(FP), BX
-	VBROADCASTSS scale+32(FP), Y0
-	VBROADCASTSS offset+36(FP), Y1
-	VPBROADCASTD cc9800000<>+0(SB), Y2
-	VPBROADCASTD c4b400000<>+0(SB), Y3
-	MOVL         lo+40(FP), SI
-	VMOVD        SI, X4
-	VPBROADCASTW X4, Y4
-	MOVL         hi+44(FP), SI
-	VMOVD        SI, X5
-	VPBROADCASTW X5, Y5
-	VPBROADCASTD c00ff00ff<>+0(SB), Y6
-	VMOVDQU      packOrder<>+0(SB), Y7
-	SUBQ         $0x00000020, DX
-	JLT          wideEnd
-
-wide:
-	PREFETCHT1 (CX)(BX*1)
-	PREFETCHT1 64(CX)(BX*1)
-	VMOVUPS    (CX), Y8
-	VDIVPS     Y0, Y8, Y8
-	VMAXPS     Y2, Y8, Y8
-	VADDPS     Y3, Y8, Y8
-	VPADDD     Y1, Y8, Y8
-	VMOVUPS    32(CX), Y9
-	VDIVPS     Y0, Y9, Y9
-	VMAXPS     Y2, Y9, Y9
-	VADDPS     Y3, Y9, Y9
-	VPADDD     Y1, Y9, Y9
-	VMOVUPS    64(CX), Y10
-	VDIVPS     Y0, Y10, Y10
-	VMAXPS     Y2, Y10, Y10
-	VADDPS     Y3, Y10, Y10
-	VPADDD     Y1, Y10, Y10
-	VMOVUPS    96(CX), Y11
-	VDIVPS     Y0, Y11, Y11
-	VMAXPS     Y2, Y11, Y11
-	VADDPS     Y3, Y11, Y11
-	VPADDD     Y1, Y11, Y11
-	ADDQ       $0x00000080, CX
-	VPACKSSDW  Y9, Y8, Y8
-	VPACKSSDW  Y11, Y10, Y10
-	VPMINSW    Y5, Y8, Y8
-	VPMAXSW    Y4, Y8, Y8
-	VPAND      Y6, Y8, Y8
-	VPMINSW    Y5, Y10, Y10
-	VPMAXSW    Y4, Y10, Y10
-	VPAND      Y6, Y10, Y10
-	VPACKUSWB  Y10, Y8, Y8
-	VPERMD     Y8, Y7, Y8
-	VMOVDQU    Y8, (AX)
-	ADDQ       $0x00000020, AX
-	SUBQ       $0x00000020, DX
-	JGE        wide
-
-wideEnd:
-	ADDQ $0x00000020, DX
-	SUBQ $0x00000008, DX
-	JLT  narrowEnd
-
-narrow:
-	VMOVUPS      (CX), Y7
-	VDIVPS       Y0, Y7, Y7
-	VMAXPS       Y2, Y7, Y7
-	VADDPS       Y3, Y7, Y7
-	VPADDD       Y1, Y7, Y7
-	ADDQ         $0x00000020, CX
-	VPACKSSDW    Y7, Y7, Y7
-	VPMINSW      Y5, Y7, Y7
-	VPMAXSW      Y4, Y7, Y7
-	VPAND        Y6, Y7, Y7
-	VPACKUSWB    Y7, Y7, Y7
-	VEXTRACTI128 $0x01, Y7, X8
-	VMOVD        X7, (AX)
-	VMOVD        X8, 4(AX)
-	ADDQ         $0x00000008, AX
-	SUBQ         $0x00000008, DX
-	JGE          narrow
-
-narrowEnd:
-	ADDQ $0x00000008, DX
-	VZEROUPPER
-	RET
-
-DATA cc9800000<>+0(SB)/4, $0xc9800000
-GLOBL cc9800000<>(SB), RODATA|NOPTR, $4
-
-DATA c4b400000<>+0(SB)/4, $0x4b400000
-GLOBL c4b400000<>(SB), RODATA|NOPTR, $4
-
-DATA c00ff00ff<>+0(SB)/4, $0x00ff00ff
-GLOBL c00ff00ff<>(SB), RODATA|NOPTR, $4
-
 DATA packOrder<>+0(SB)/4, $0x00000000
 DATA packOrder<>+4(SB)/4, $0x00000004
 DATA packOrder<>+8(SB)/4, $0x00000001
@@ -439,570 +13,6 @@ DATA packOrder<>+20(SB)/4, $0x00000006
 DATA packOrder<>+24(SB)/4, $0x00000003
 DATA packOrder<>+28(SB)/4, $0x00000007
 GLOBL packOrder<>(SB), RODATA|NOPTR, $32
-
-// func quantizeColsAVX2(dst *byte, x *float32, n int, scale *float32, lo int32, hi int32)
-// Requires: AVX, AVX2
-TEXT ·quantizeColsAVX2(SB), NOSPLIT, $0-40
-	MOVQ         dst+0(FP), AX
-	MOVQ         x+8(FP), CX
-	MOVQ         n+16(FP), DX
-	MOVQ         scale+24(FP), BX
-	VPBROADCASTD cc9800000<>+0(SB), Y0
-	VPBROADCASTD c4b400000<>+0(SB), Y1
-	MOVL         lo+32(FP), SI
-	VMOVD        SI, X2
-	VPBROADCASTW X2, Y2
-	MOVL         hi+36(FP), SI
-	VMOVD        SI, X3
-	VPBROADCASTW X3, Y3
-	VPBROADCASTD c00ff00ff<>+0(SB), Y4
-	VMOVDQU      packOrder<>+0(SB), Y5
-	SUBQ         $0x00000020, DX
-	JLT          wideEnd
-
-wide:
-	VMOVUPS   (CX), Y6
-	VDIVPS    (BX), Y6, Y6
-	VMAXPS    Y0, Y6, Y6
-	VADDPS    Y1, Y6, Y6
-	VPSUBD    Y1, Y6, Y6
-	VMOVUPS   32(CX), Y7
-	VDIVPS    32(BX), Y7, Y7
-	VMAXPS    Y0, Y7, Y7
-	VADDPS    Y1, Y7, Y7
-	VPSUBD    Y1, Y7, Y7
-	VMOVUPS   64(CX), Y8
-	VDIVPS    64(BX), Y8, Y8
-	VMAXPS    Y0, Y8, Y8
-	VADDPS    Y1, Y8, Y8
-	VPSUBD    Y1, Y8, Y8
-	VMOVUPS   96(CX), Y9
-	VDIVPS    96(BX), Y9, Y9
-	VMAXPS    Y0, Y9, Y9
-	VADDPS    Y1, Y9, Y9
-	VPSUBD    Y1, Y9, Y9
-	ADDQ      $0x00000080, CX
-	ADDQ      $0x00000080, BX
-	VPACKSSDW Y7, Y6, Y6
-	VPACKSSDW Y9, Y8, Y8
-	VPMINSW   Y3, Y6, Y6
-	VPMAXSW   Y2, Y6, Y6
-	VPAND     Y4, Y6, Y6
-	VPMINSW   Y3, Y8, Y8
-	VPMAXSW   Y2, Y8, Y8
-	VPAND     Y4, Y8, Y8
-	VPACKUSWB Y8, Y6, Y6
-	VPERMD    Y6, Y5, Y6
-	VMOVDQU   Y6, (AX)
-	ADDQ      $0x00000020, AX
-	SUBQ      $0x00000020, DX
-	JGE       wide
-
-wideEnd:
-	ADDQ $0x00000020, DX
-	SUBQ $0x00000008, DX
-	JLT  narrowEnd
-
-narrow:
-	VMOVUPS      (CX), Y5
-	VDIVPS       (BX), Y5, Y5
-	VMAXPS       Y0, Y5, Y5
-	VADDPS       Y1, Y5, Y5
-	VPSUBD       Y1, Y5, Y5
-	ADDQ         $0x00000020, CX
-	ADDQ         $0x00000020, BX
-	VPACKSSDW    Y5, Y5, Y5
-	VPMINSW      Y3, Y5, Y5
-	VPMAXSW      Y2, Y5, Y5
-	VPAND        Y4, Y5, Y5
-	VPACKUSWB    Y5, Y5, Y5
-	VEXTRACTI128 $0x01, Y5, X6
-	VMOVD        X5, (AX)
-	VMOVD        X6, 4(AX)
-	ADDQ         $0x00000008, AX
-	SUBQ         $0x00000008, DX
-	JGE          narrow
-
-narrowEnd:
-	ADDQ $0x00000008, DX
-	VZEROUPPER
-	RET
-
-// func quantizeColsZeroAVX2(dst *byte, x *float32, n int, scale *float32, zero *int32, lo int32, hi int32)
-// Requires: AVX, AVX2
-TEXT ·quantizeColsZeroAVX2(SB), NOSPLIT, $0-48
-	MOVQ         dst+0(FP), AX
-	MOVQ         x+8(FP), CX
-	MOVQ         n+16(FP), DX
-	MOVQ         scale+24(FP), BX
-	MOVQ         zero+32(FP), SI
-	VPBROADCASTD cc9800000<>+0(SB), Y0
-	VPBROADCASTD c4b400000<>+0(SB), Y1
-	MOVL         lo+40(FP), DI
-	VMOVD        DI, X2
-	VPBROADCASTW X2, Y2
-	MOVL         hi+44(FP), DI
-	VMOVD        DI, X3
-	VPBROADCASTW X3, Y3
-	VPBROADCASTD c00ff00ff<>+0(SB), Y4
-	VMOVDQU      packOrder<>+0(SB), Y5
-	SUBQ         $0x00000020, DX
-	JLT          wideEnd
-
-wide:
-	VMOVUPS   (CX), Y6
-	VDIVPS    (BX), Y6, Y6
-	VMAXPS    Y0, Y6, Y6
-	VADDPS    Y1, Y6, Y6
-	VPSUBD    Y1, Y6, Y6
-	VPADDD    (SI), Y6, Y6
-	VMOVUPS   32(CX), Y7
-	VDIVPS    32(BX), Y7, Y7
-	VMAXPS    Y0, Y7, Y7
-	VADDPS    Y1, Y7, Y7
-	VPSUBD    Y1, Y7, Y7
-	VPADDD    32(SI), Y7, Y7
-	VMOVUPS   64(CX), Y8
-	VDIVPS    64(BX), Y8, Y8
-	VMAXPS    Y0, Y8, Y8
-	VADDPS    Y1, Y8, Y8
-	VPSUBD    Y1, Y8, Y8
-	VPADDD    64(SI), Y8, Y8
-	VMOVUPS   96(CX), Y9
-	VDIVPS    96(BX), Y9, Y9
-	VMAXPS    Y0, Y9, Y9
-	VADDPS    Y1, Y9, Y9
-	VPSUBD    Y1, Y9, Y9
-	VPADDD    96(SI), Y9, Y9
-	ADDQ      $0x00000080, CX
-	ADDQ      $0x00000080, BX
-	ADDQ      $0x00000080, SI
-	VPACKSSDW Y7, Y6, Y6
-	VPACKSSDW Y9, Y8, Y8
-	VPMINSW   Y3, Y6, Y6
-	VPMAXSW   Y2, Y6, Y6
-	VPAND     Y4, Y6, Y6
-	VPMINSW   Y3, Y8, Y8
-	VPMAXSW   Y2, Y8, Y8
-	VPAND     Y4, Y8, Y8
-	VPACKUSWB Y8, Y6, Y6
-	VPERMD    Y6, Y5, Y6
-	VMOVDQU   Y6, (AX)
-	ADDQ      $0x00000020, AX
-	SUBQ      $0x00000020, DX
-	JGE       wide
-
-wideEnd:
-	ADDQ $0x00000020, DX
-	SUBQ $0x00000008, DX
-	JLT  narrowEnd
-
-narrow:
-	VMOVUPS      (CX), Y5
-	VDIVPS       (BX), Y5, Y5
-	VMAXPS       Y0, Y5, Y5
-	VADDPS       Y1, Y5, Y5
-	VPSUBD       Y1, Y5, Y5
-	VPADDD       (SI), Y5, Y5
-	ADDQ         $0x00000020, CX
-	ADDQ         $0x00000020, BX
-	ADDQ         $0x00000020, SI
-	VPACKSSDW    Y5, Y5, Y5
-	VPMINSW      Y3, Y5, Y5
-	VPMAXSW      Y2, Y5, Y5
-	VPAND        Y4, Y5, Y5
-	VPACKUSWB    Y5, Y5, Y5
-	VEXTRACTI128 $0x01, Y5, X6
-	VMOVD        X5, (AX)
-	VMOVD        X6, 4(AX)
-	ADDQ         $0x00000008, AX
-	SUBQ         $0x00000008, DX
-	JGE          narrow
-
-narrowEnd:
-	ADDQ $0x00000008, DX
-	VZEROUPPER
-	RET
-
-// func dequantizeAVX2(dst *float32, q *byte, n int, flip uint32, scale float32, zero int32)
-// Requires: AVX, AVX2
-TEXT ·dequantizeAVX2(SB), NOSPLIT, $0-36
-	MOVQ         dst+0(FP), AX
-	MOVQ         q+8(FP), CX
-	MOVQ         n+16(FP), DX
-	VBROADCASTSS flip+24(FP), Y0
-	VBROADCASTSS scale+28(FP), Y1
-	VBROADCASTSS zero+32(FP), Y2
-	SUBQ         $0x00000008, DX
-	JLT          codesEnd
-
-codes:
-	VPMOVZXBD (CX), Y3
-	VPXOR     Y0, Y3, Y3
-	VPSUBD    Y0, Y3, Y3
-	VPSUBD    Y2, Y3, Y3
-	VCVTDQ2PS Y3, Y3
-	VMULPS    Y1, Y3, Y3
-	VMOVUPS   Y3, (AX)
-	ADDQ      $0x00000008, CX
-	ADDQ      $0x00000020, AX
-	SUBQ      $0x00000008, DX
-	JGE       codes
-
-codesEnd:
-	ADDQ $0x00000008, DX
-	VZEROUPPER
-	RET
-
-// func dequantizeColsAVX2(dst *float32, q *byte, n int, flip uint32, scale *float32)
-// Requires: AVX, AVX2
-TEXT ·dequantizeColsAVX2(SB), NOSPLIT, $0-40
-	MOVQ         dst+0(FP), AX
-	MOVQ         q+8(FP), CX
-	MOVQ         n+16(FP), DX
-	MOVQ         scale+32(FP), BX
-	VBROADCASTSS flip+24(FP), Y0
-	SUBQ         $0x00000008, DX
-	JLT          codesEnd
-
-codes:
-	VPMOVZXBD (CX), Y1
-	VPXOR     Y0, Y1, Y1
-	VPSUBD    Y0, Y1, Y1
-	VCVTDQ2PS Y1, Y1
-	VMULPS    (BX), Y1, Y1
-	VMOVUPS   Y1, (AX)
-	ADDQ      $0x00000008, CX
-	ADDQ      $0x00000020, AX
-	ADDQ      $0x00000020, BX
-	SUBQ      $0x00000008, DX
-	JGE       codes
-
-codesEnd:
-	ADDQ $0x00000008, DX
-	VZEROUPPER
-	RET
-
-// func dequantizeColsZeroAVX2(dst *float32, q *byte, n int, flip uint32, scale *float32, zero *int32)
-// Requires: AVX, AVX2
-TEXT ·dequantizeColsZeroAVX2(SB), NOSPLIT, $0-48
-	MOVQ         dst+0(FP), AX
-	MOVQ         q+8(FP), CX
-	MOVQ         n+16(FP), DX
-	MOVQ         scale+32(FP), BX
-	MOVQ         zero+40(FP), SI
-	VBROADCASTSS flip+24(FP), Y0
-	SUBQ         $0x00000008, DX
-	JLT          codesEnd
-
-codes:
-	VPMOVZXBD (CX), Y1
-	VPXOR     Y0, Y1, Y1
-	VPSUBD    Y0, Y1, Y1
-	VPSUBD    (SI), Y1, Y1
-	VCVTDQ2PS Y1, Y1
-	VMULPS    (BX), Y1, Y1
-	VMOVUPS   Y1, (AX)
-	ADDQ      $0x00000008, CX
-	ADDQ      $0x00000020, AX
-	ADDQ      $0x00000020, BX
-	ADDQ      $0x00000020, SI
-	SUBQ      $0x00000008, DX
-	JGE       codes
-
-codesEnd:
-	ADDQ $0x00000008, DX
-	VZEROUPPER
-	RET
-
-// func f16FromF32AVX2(dst *uint16, x *float32, n int)
-// Requires: AVX, F16C
-TEXT ·f16FromF32AVX2(SB), NOSPLIT, $0-24
-	MOVQ dst+0(FP), AX
-	MOVQ x+8(FP), CX
-	MOVQ n+16(FP), DX
-	SUBQ $0x00000020, DX
-	JLT  wideEnd
-
-wide:
-	VMOVUPS   (CX), Y0
-	VCVTPS2PH $0x00, Y0, (AX)
-	VMOVUPS   32(CX), Y0
-	VCVTPS2PH $0x00, Y0, 16(AX)
-	VMOVUPS   64(CX), Y0
-	VCVTPS2PH $0x00, Y0, 32(AX)
-	VMOVUPS   96(CX), Y0
-	VCVTPS2PH $0x00, Y0, 48(AX)
-	ADDQ      $0x00000080, CX
-	ADDQ      $0x00000040, AX
-	SUBQ      $0x00000020, DX
-	JGE       wide
-
-wideEnd:
-	ADDQ $0x00000020, DX
-	SUBQ $0x00000008, DX
-	JLT  narrowEnd
-
-narrow:
-	VMOVUPS   (CX), Y0
-	VCVTPS2PH $0x00, Y0, (AX)
-	ADDQ      $0x00000020, CX
-	ADDQ      $0x00000010, AX
-	SUBQ      $0x00000008, DX
-	JGE       narrow
-
-narrowEnd:
-	ADDQ $0x00000008, DX
-	VZEROUPPER
-	RET
-
-// func f32FromF16AVX2(dst *float32, x *uint16, n int)
-// Requires: AVX, F16C
-TEXT ·f32FromF16AVX2(SB), NOSPLIT, $0-24
-	MOVQ dst+0(FP), AX
-	MOVQ x+8(FP), CX
-	MOVQ n+16(FP), DX
-	SUBQ $0x00000020, DX
-	JLT  wideEnd
-
-wide:
-	VCVTPH2PS (CX), Y0
-	VMOVUPS   Y0, (AX)
-	VCVTPH2PS 16(CX), Y0
-	VMOVUPS   Y0, 32(AX)
-	VCVTPH2PS 32(CX), Y0
-	VMOVUPS   Y0, 64(AX)
-	VCVTPH2PS 48(CX), Y0
-	VMOVUPS   Y0, 96(AX)
-	ADDQ      $0x00000080, AX
-	ADDQ      $0x00000040, CX
-	SUBQ      $0x00000020, DX
-	JGE       wide
-
-wideEnd:
-	ADDQ $0x00000020, DX
-	SUBQ $0x00000008, DX
-	JLT  narrowEnd
-
-narrow:
-	VCVTPH2PS (CX), Y0
-	VMOVUPS   Y0, (AX)
-	ADDQ      $0x00000020, AX
-	ADDQ      $0x00000010, CX
-	SUBQ      $0x00000008, DX
-	JGE       narrow
-
-narrowEnd:
-	ADDQ $0x00000008, DX
-	VZEROUPPER
-	RET
-
-// func bf16FromF32AVX2(dst *uint16, x *float32, n int)
-// Requires: AVX, AVX2
-TEXT ·bf16FromF32AVX2(SB), NOSPLIT, $0-24
-	MOVQ         dst+0(FP), AX
-	MOVQ         x+8(FP), CX
-	MOVQ         n+16(FP), DX
-	VPBROADCASTD c7fffffff<>+0(SB), Y0
-	VPBROADCASTD c7f800000<>+0(SB), Y1
-	VPBROADCASTD c00000001<>+0(SB), Y2
-	VPBROADCASTD c00007fff<>+0(SB), Y3
-	VPBROADCASTD c00000040<>+0(SB), Y4
-	SUBQ         $0x00000020, DX
-	JLT          wideEnd
-
-wide:
-	VMOVDQU      (CX), Y5
-	VPAND        Y0, Y5, Y7
-	VPCMPGTD     Y1, Y7, Y7
-	VPSRLD       $0x10, Y5, Y6
-	VPOR         Y4, Y6, Y8
-	VPAND        Y2, Y6, Y6
-	VPADDD       Y3, Y5, Y5
-	VPADDD       Y6, Y5, Y5
-	VPSRLD       $0x10, Y5, Y5
-	VPBLENDVB    Y7, Y8, Y5, Y5
-	VEXTRACTI128 $0x01, Y5, X6
-	VPACKUSDW    X6, X5, X5
-	VMOVDQU      X5, (AX)
-	VMOVDQU      32(CX), Y5
-	VPAND        Y0, Y5, Y7
-	VPCMPGTD     Y1, Y7, Y7
-	VPSRLD       $0x10, Y5, Y6
-	VPOR         Y4, Y6, Y8
-	VPAND        Y2, Y6, Y6
-	VPADDD       Y3, Y5, Y5
-	VPADDD       Y6, Y5, Y5
-	VPSRLD       $0x10, Y5, Y5
-	VPBLENDVB    Y7, Y8, Y5, Y5
-	VEXTRACTI128 $0x01, Y5, X6
-	VPACKUSDW    X6, X5, X5
-	VMOVDQU      X5, 16(AX)
-	VMOVDQU      64(CX), Y5
-	VPAND        Y0, Y5, Y7
-	VPCMPGTD     Y1, Y7, Y7
-	VPSRLD       $0x10, Y5, Y6
-	VPOR         Y4, Y6, Y8
-	VPAND        Y2, Y6, Y6
-	VPADDD       Y3, Y5, Y5
-	VPADDD       Y6, Y5, Y5
-	VPSRLD       $0x10, Y5, Y5
-	VPBLENDVB    Y7, Y8, Y5, Y5
-	VEXTRACTI128 $0x01, Y5, X6
-	VPACKUSDW    X6, X5, X5
-	VMOVDQU      X5, 32(AX)
-	VMOVDQU      96(CX), Y5
-	VPAND        Y0, Y5, Y7
-	VPCMPGTD     Y1, Y7, Y7
-	VPSRLD       $0x10, Y5, Y6
-	VPOR         Y4, Y6, Y8
-	VPAND        Y2, Y6, Y6
-	VPADDD       Y3, Y5, Y5
-	VPADDD       Y6, Y5, Y5
-	VPSRLD       $0x10, Y5, Y5
-	VPBLENDVB    Y7, Y8, Y5, Y5
-	VEXTRACTI128 $0x01, Y5, X6
-	VPACKUSDW    X6, X5, X5
-	VMOVDQU      X5, 48(AX)
-	ADDQ         $0x00000080, CX
-	ADDQ         $0x00000040, AX
-	SUBQ         $0x00000020, DX
-	JGE          wide
-
-wideEnd:
-	ADDQ $0x00000020, DX
-	SUBQ $0x00000008, DX
-	JLT  narrowEnd
-
-narrow:
-	VMOVDQU      (CX), Y5
-	VPAND        Y0, Y5, Y7
-	VPCMPGTD     Y1, Y7, Y7
-	VPSRLD       $0x10, Y5, Y6
-	VPOR         Y4, Y6, Y8
-	VPAND        Y2, Y6, Y6
-	VPADDD       Y3, Y5, Y5
-	VPADDD       Y6, Y5, Y5
-	VPSRLD       $0x10, Y5, Y5
-	VPBLENDVB    Y7, Y8, Y5, Y5
-	VEXTRACTI128 $0x01, Y5, X6
-	VPACKUSDW    X6, X5, X5
-	VMOVDQU      X5, (AX)
-	ADDQ         $0x00000020, CX
-	ADDQ         $0x00000010, AX
-	SUBQ         $0x00000008, DX
-	JGE          narrow
-
-narrowEnd:
-	ADDQ $0x00000008, DX
-	VZEROUPPER
-	RET
-
-DATA c7f800000<>+0(SB)/4, $0x7f800000
-GLOBL c7f800000<>(SB), RODATA|NOPTR, $4
-
-DATA c00000001<>+0(SB)/4, $0x00000001
-GLOBL c00000001<>(SB), RODATA|NOPTR, $4
-
-DATA c00007fff<>+0(SB)/4, $0x00007fff
-GLOBL c00007fff<>(SB), RODATA|NOPTR, $4
-
-DATA c00000040<>+0(SB)/4, $0x00000040
-GLOBL c00000040<>(SB), RODATA|NOPTR, $4
-
-// func f32FromBF16AVX2(dst *float32, x *uint16, n int)
-// Requires: AVX, AVX2
-TEXT ·f32FromBF16AVX2(SB), NOSPLIT, $0-24
-	MOVQ dst+0(FP), AX
-	MOVQ x+8(FP), CX
-	MOVQ n+16(FP), DX
-	SUBQ $0x00000020, DX
-	JLT  wideEnd
-
-wide:
-	VPMOVZXWD (CX), Y0
-	VPSLLD    $0x10, Y0, Y0
-	VMOVDQU   Y0, (AX)
-	VPMOVZXWD 16(CX), Y0
-	VPSLLD    $0x10, Y0, Y0
-	VMOVDQU   Y0, 32(AX)
-	VPMOVZXWD 32(CX), Y0
-	VPSLLD    $0x10, Y0, Y0
-	VMOVDQU   Y0, 64(AX)
-	VPMOVZXWD 48(CX), Y0
-	VPSLLD    $0x10, Y0, Y0
-	VMOVDQU   Y0, 96(AX)
-	ADDQ      $0x00000080, AX
-	ADDQ      $0x00000040, CX
-	SUBQ      $0x00000020, DX
-	JGE       wide
-
-wideEnd:
-	ADDQ $0x00000020, DX
-	SUBQ $0x00000008, DX
-	JLT  narrowEnd
-
-narrow:
-	VPMOVZXWD (CX), Y0
-	VPSLLD    $0x10, Y0, Y0
-	VMOVDQU   Y0, (AX)
-	ADDQ      $0x00000020, AX
-	ADDQ      $0x00000010, CX
-	SUBQ      $0x00000008, DX
-	JGE       narrow
-
-narrowEnd:
-	ADDQ $0x00000008, DX
-	VZEROUPPER
-	RET
-
-// func filterRangeAVX2(out *uint32, x *float32, n int, lo uint32, hi uint32) (below int, taken int)
-// Requires: AVX, AVX2, POPCNT
-TEXT ·filterRangeAVX2(SB), NOSPLIT, $0-48
-	MOVQ         out+0(FP), AX
-	MOVQ         x+8(FP), CX
-	MOVQ         n+16(FP), DX
-	VBROADCASTSS lo+24(FP), Y0
-	VBROADCASTSS hi+28(FP), Y1
-	VPBROADCASTD c7fffffff<>+0(SB), Y2
-	VPXOR        Y3, Y3, Y3
-	LEAQ         compactIndex<>+0(SB), BX
-	MOVQ         AX, SI
-	SUBQ         $0x00000008, DX
-	JLT          loopEnd
-
-loop:
-	VPAND     (CX), Y2, Y4
-	ADDQ      $0x00000020, CX
-	VPCMPGTD  Y4, Y0, Y5
-	VPCMPGTD  Y1, Y4, Y6
-	VPSUBD    Y5, Y3, Y3
-	VPOR      Y5, Y6, Y6
-	VMOVMSKPS Y6, DI
-	XORL      $0x000000ff, DI
-	VPMOVZXBD (BX)(DI*8), Y5
-	VPERMD    Y4, Y5, Y4
-	VMOVDQU   Y4, (AX)
-	POPCNTL   DI, DI
-	LEAQ      (AX)(DI*4), AX
-	SUBQ      $0x00000008, DX
-	JGE       loop
-
-loopEnd:
-	ADDQ         $0x00000008, DX
-	SUBQ         SI, AX
-	SHRQ         $0x02, AX
-	MOVQ         AX, taken+40(FP)
-	VEXTRACTI128 $0x01, Y3, X0
-	VPADDD       X0, X3, X3
-	VPSHUFD      $0x4e, X3, X0
-	VPADDD       X0, X3, X3
-	VPSHUFD      $0xb1, X3, X0
-	VPADDD       X0, X3, X3
-	VMOVD        X3, AX
-	MOVQ         AX, below+32(FP)
-	VZEROUPPER
-	RET
 
 DATA compactIndex<>+0(SB)/4, $0x00000000
 DATA compactIndex<>+4(SB)/4, $0x00000000
@@ -1518,718 +528,6 @@ DATA compactIndex<>+2040(SB)/4, $0x03020100
 DATA compactIndex<>+2044(SB)/4, $0x07060504
 GLOBL compactIndex<>(SB), RODATA|NOPTR, $2048
 
-// func zeroUpToAVX2(x *float32, n int, limit uint32)
-// Requires: AVX, AVX2
-TEXT ·zeroUpToAVX2(SB), NOSPLIT, $0-20
-	MOVQ         x+0(FP), AX
-	MOVQ         n+8(FP), CX
-	VBROADCASTSS limit+16(FP), Y0
-	VPBROADCASTD c7fffffff<>+0(SB), Y1
-	SUBQ         $0x00000008, CX
-	JLT          loopEnd
-
-loop:
-	VMOVDQU  (AX), Y2
-	VPAND    Y1, Y2, Y3
-	VPCMPGTD Y0, Y3, Y3
-	VPAND    Y3, Y2, Y2
-	VMOVDQU  Y2, (AX)
-	ADDQ     $0x00000020, AX
-	SUBQ     $0x00000008, CX
-	JGE      loop
-
-loopEnd:
-	ADDQ $0x00000008, CX
-	VZEROUPPER
-	RET
-
-// func countMagnitudeAVX2(x *float32, n int, b uint32) int
-// Requires: AVX, AVX2
-TEXT ·countMagnitudeAVX2(SB), NOSPLIT, $0-32
-	MOVQ         x+0(FP), AX
-	MOVQ         n+8(FP), CX
-	VBROADCASTSS b+16(FP), Y0
-	VPBROADCASTD c7fffffff<>+0(SB), Y1
-	VPXOR        Y2, Y2, Y2
-	SUBQ         $0x00000008, CX
-	JLT          loopEnd
-
-loop:
-	VPAND    (AX), Y1, Y3
-	VPCMPEQD Y0, Y3, Y3
-	VPSUBD   Y3, Y2, Y2
-	ADDQ     $0x00000020, AX
-	SUBQ     $0x00000008, CX
-	JGE      loop
-
-loopEnd:
-	ADDQ         $0x00000008, CX
-	VEXTRACTI128 $0x01, Y2, X0
-	VPADDD       X0, X2, X2
-	VPSHUFD      $0x4e, X2, X0
-	VPADDD       X0, X2, X2
-	VPSHUFD      $0xb1, X2, X0
-	VPADDD       X0, X2, X2
-	VMOVD        X2, AX
-	MOVQ         AX, ret+24(FP)
-	VZEROUPPER
-	RET
-
-// func nmRows4AVX2(x *float32, count int, limit int32)
-// Requires: AVX, AVX2
-TEXT ·nmRows4AVX2(SB), NOSPLIT, $0-20
-	MOVQ         x+0(FP), AX
-	MOVQ         count+8(FP), CX
-	VBROADCASTSS limit+16(FP), Y0
-	VPBROADCASTD c7fffffff<>+0(SB), Y1
-	VMOVDQU      turn1<>+0(SB), Y2
-	VMOVDQU      turn2<>+0(SB), Y3
-	VMOVDQU      turn3<>+0(SB), Y4
-	SUBQ         $0x00000008, CX
-	JLT          groupsEnd
-
-groups:
-	VPXOR    Y6, Y6, Y6
-	VPAND    (AX), Y1, Y5
-	VPSHUFD  $0x39, Y5, Y7
-	VPADDD   Y2, Y7, Y7
-	VPCMPGTD Y7, Y5, Y7
-	VPADDD   Y7, Y6, Y6
-	VPSHUFD  $0x4e, Y5, Y7
-	VPADDD   Y3, Y7, Y7
-	VPCMPGTD Y7, Y5, Y7
-	VPADDD   Y7, Y6, Y6
-	VPSHUFD  $0x93, Y5, Y7
-	VPADDD   Y4, Y7, Y7
-	VPCMPGTD Y7, Y5, Y7
-	VPADDD   Y7, Y6, Y6
-	VPCMPGTD Y6, Y0, Y6
-	VPAND    (AX), Y6, Y6
-	VMOVDQU  Y6, (AX)
-	ADDQ     $0x00000020, AX
-	SUBQ     $0x00000008, CX
-	JGE      groups
-
-groupsEnd:
-	ADDQ $0x00000008, CX
-	VZEROUPPER
-	RET
-
-DATA turn1<>+0(SB)/4, $0x00000000
-DATA turn1<>+4(SB)/4, $0x00000000
-DATA turn1<>+8(SB)/4, $0x00000000
-DATA turn1<>+12(SB)/4, $0xffffffff
-DATA turn1<>+16(SB)/4, $0x00000000
-DATA turn1<>+20(SB)/4, $0x00000000
-DATA turn1<>+24(SB)/4, $0x00000000
-DATA turn1<>+28(SB)/4, $0xffffffff
-GLOBL turn1<>(SB), RODATA|NOPTR, $32
-
-DATA turn2<>+0(SB)/4, $0x00000000
-DATA turn2<>+4(SB)/4, $0x00000000
-DATA turn2<>+8(SB)/4, $0xffffffff
-DATA turn2<>+12(SB)/4, $0xffffffff
-DATA turn2<>+16(SB)/4, $0x00000000
-DATA turn2<>+20(SB)/4, $0x00000000
-DATA turn2<>+24(SB)/4, $0xffffffff
-DATA turn2<>+28(SB)/4, $0xffffffff
-GLOBL turn2<>(SB), RODATA|NOPTR, $32
-
-DATA turn3<>+0(SB)/4, $0x00000000
-DATA turn3<>+4(SB)/4, $0xffffffff
-DATA turn3<>+8(SB)/4, $0xffffffff
-DATA turn3<>+12(SB)/4, $0xffffffff
-DATA turn3<>+16(SB)/4, $0x00000000
-DATA turn3<>+20(SB)/4, $0xffffffff
-DATA turn3<>+24(SB)/4, $0xffffffff
-DATA turn3<>+28(SB)/4, $0xffffffff
-GLOBL turn3<>(SB), RODATA|NOPTR, $32
-
-// func nmCols4AVX2(x *float32, stride int, cols int, limit int32)
-// Requires: AVX, AVX2
-TEXT ·nmCols4AVX2(SB), NOSPLIT, $0-28
-	MOVQ         x+0(FP), AX
-	MOVQ         stride+8(FP), CX
-	MOVQ         cols+16(FP), DX
-	LEAQ         (AX)(CX*1), BX
-	LEAQ         (BX)(CX*1), SI
-	LEAQ         (SI)(CX*1), CX
-	VBROADCASTSS limit+24(FP), Y0
-	VPBROADCASTD c7fffffff<>+0(SB), Y1
-	VPBROADCASTD cffffffff<>+0(SB), Y2
-	VPBROADCASTD cfffffffe<>+0(SB), Y3
-	VPBROADCASTD cfffffffd<>+0(SB), Y4
-	XORQ         DI, DI
-	SUBQ         $0x00000008, DX
-	JLT          columnsEnd
-
-columns:
-	VPAND    (AX)(DI*1), Y1, Y5
-	VPXOR    Y6, Y6, Y6
-	VPAND    (BX)(DI*1), Y1, Y7
-	VMOVDQA  Y2, Y8
-	VPAND    (SI)(DI*1), Y1, Y9
-	VMOVDQA  Y3, Y10
-	VPAND    (CX)(DI*1), Y1, Y11
-	VMOVDQA  Y4, Y12
-	VPCMPGTD Y7, Y5, Y13
-	VPADDD   Y13, Y6, Y6
-	VPSUBD   Y13, Y8, Y8
-	VPCMPGTD Y9, Y5, Y13
-	VPADDD   Y13, Y6, Y6
-	VPSUBD   Y13, Y10, Y10
-	VPCMPGTD Y9, Y7, Y13
-	VPADDD   Y13, Y8, Y8
-	VPSUBD   Y13, Y10, Y10
-	VPCMPGTD Y11, Y5, Y5
-	VPADDD   Y5, Y6, Y6
-	VPSUBD   Y5, Y12, Y12
-	VPCMPGTD Y11, Y7, Y5
-	VPADDD   Y5, Y8, Y8
-	VPSUBD   Y5, Y12, Y12
-	VPCMPGTD Y11, Y9, Y5
-	VPADDD   Y5, Y10, Y10
-	VPSUBD   Y5, Y12, Y12
-	VPCMPGTD Y6, Y0, Y6
-	VPAND    (AX)(DI*1), Y6, Y6
-	VMOVDQU  Y6, (AX)(DI*1)
-	VPCMPGTD Y8, Y0, Y8
-	VPAND    (BX)(DI*1), Y8, Y8
-	VMOVDQU  Y8, (BX)(DI*1)
-	VPCMPGTD Y10, Y0, Y10
-	VPAND    (SI)(DI*1), Y10, Y10
-	VMOVDQU  Y10, (SI)(DI*1)
-	VPCMPGTD Y12, Y0, Y12
-	VPAND    (CX)(DI*1), Y12, Y12
-	VMOVDQU  Y12, (CX)(DI*1)
-	ADDQ     $0x00000020, DI
-	SUBQ     $0x00000008, DX
-	JGE      columns
-
-columnsEnd:
-	ADDQ $0x00000008, DX
-	VZEROUPPER
-	RET
-
-DATA cffffffff<>+0(SB)/4, $0xffffffff
-GLOBL cffffffff<>(SB), RODATA|NOPTR, $4
-
-DATA cfffffffe<>+0(SB)/4, $0xfffffffe
-GLOBL cfffffffe<>(SB), RODATA|NOPTR, $4
-
-DATA cfffffffd<>+0(SB)/4, $0xfffffffd
-GLOBL cfffffffd<>(SB), RODATA|NOPTR, $4
-
-// func errorLanesAVX2(lanes *float64, ref *float32, got *float32, n int)
-// Requires: AVX, AVX2
-TEXT ·errorLanesAVX2(SB), NOSPLIT, $0-32
-	MOVQ         lanes+0(FP), AX
-	MOVQ         ref+8(FP), CX
-	MOVQ         got+16(FP), DX
-	MOVQ         n+24(FP), BX
-	VPXOR        Y0, Y0, Y0
-	VPXOR        Y1, Y1, Y1
-	VPXOR        Y2, Y2, Y2
-	VPXOR        Y3, Y3, Y3
-	VPXOR        Y4, Y4, Y4
-	VPXOR        Y5, Y5, Y5
-	VPXOR        Y6, Y6, Y6
-	VPXOR        Y7, Y7, Y7
-	VPXOR        Y8, Y8, Y8
-	VPBROADCASTD c7fffffff<>+0(SB), Y9
-	SUBQ         $0x00000008, BX
-	JLT          loopEnd
-
-loop:
-	VCVTPS2PD (CX), Y10
-	VCVTPS2PD (DX), Y11
-	VSUBPD    Y10, Y11, Y12
-	VMULPD    Y10, Y10, Y13
-	VADDPD    Y13, Y0, Y0
-	VMULPD    Y12, Y12, Y12
-	VADDPD    Y12, Y2, Y2
-	VMULPD    Y11, Y11, Y12
-	VADDPD    Y12, Y4, Y4
-	VMULPD    Y10, Y11, Y10
-	VADDPD    Y10, Y6, Y6
-	VCVTPS2PD 16(CX), Y10
-	VCVTPS2PD 16(DX), Y11
-	VSUBPD    Y10, Y11, Y12
-	VMULPD    Y10, Y10, Y13
-	VADDPD    Y13, Y1, Y1
-	VMULPD    Y12, Y12, Y12
-	VADDPD    Y12, Y3, Y3
-	VMULPD    Y11, Y11, Y12
-	VADDPD    Y12, Y5, Y5
-	VMULPD    Y10, Y11, Y10
-	VADDPD    Y10, Y7, Y7
-	VMOVUPS   (DX), Y10
-	VSUBPS    (CX), Y10, Y10
-	VPAND     Y9, Y10, Y10
-	VPMAXSD   Y10, Y8, Y8
-	ADDQ      $0x00000020, CX
-	ADDQ      $0x00000020, DX
-	SUBQ      $0x00000008, BX
-	JGE       loop
-
-loopEnd:
-	ADDQ    $0x00000008, BX
-	VMOVUPD Y0, (AX)
-	VMOVUPD Y1, 32(AX)
-	VMOVUPD Y2, 64(AX)
-	VMOVUPD Y3, 96(AX)
-	VMOVUPD Y4, 128(AX)
-	VMOVUPD Y5, 160(AX)
-	VMOVUPD Y6, 192(AX)
-	VMOVUPD Y7, 224(AX)
-	VMOVDQU Y8, 256(AX)
-	VZEROUPPER
-	RET
-
-// func transposeBytes16AVX2(dst *byte, dstStride int, src *byte, srcStride int, rows int)
-// Requires: AVX, AVX2
-TEXT ·transposeBytes16AVX2(SB), NOSPLIT, $0-40
-	MOVQ dst+0(FP), AX
-	MOVQ dstStride+8(FP), CX
-	MOVQ src+16(FP), DX
-	MOVQ srcStride+24(FP), BX
-	MOVQ rows+32(FP), SI
-	SUBQ $0x00000010, SI
-	JLT  squareEnd
-
-square:
-	VMOVDQU      (DX), X0
-	ADDQ         BX, DX
-	VMOVDQU      (DX), X1
-	ADDQ         BX, DX
-	VMOVDQU      (DX), X2
-	ADDQ         BX, DX
-	VMOVDQU      (DX), X3
-	ADDQ         BX, DX
-	VMOVDQU      (DX), X4
-	ADDQ         BX, DX
-	VMOVDQU      (DX), X5
-	ADDQ         BX, DX
-	VMOVDQU      (DX), X6
-	ADDQ         BX, DX
-	VMOVDQU      (DX), X7
-	ADDQ         BX, DX
-	VINSERTI128  $0x01, (DX), Y0, Y0
-	ADDQ         BX, DX
-	VINSERTI128  $0x01, (DX), Y1, Y1
-	ADDQ         BX, DX
-	VINSERTI128  $0x01, (DX), Y2, Y2
-	ADDQ         BX, DX
-	VINSERTI128  $0x01, (DX), Y3, Y3
-	ADDQ         BX, DX
-	VINSERTI128  $0x01, (DX), Y4, Y4
-	ADDQ         BX, DX
-	VINSERTI128  $0x01, (DX), Y5, Y5
-	ADDQ         BX, DX
-	VINSERTI128  $0x01, (DX), Y6, Y6
-	ADDQ         BX, DX
-	VINSERTI128  $0x01, (DX), Y7, Y7
-	ADDQ         BX, DX
-	VPUNPCKLBW   Y4, Y0, Y8
-	VPUNPCKHBW   Y4, Y0, Y4
-	VPUNPCKLBW   Y5, Y1, Y9
-	VPUNPCKHBW   Y5, Y1, Y5
-	VPUNPCKLBW   Y6, Y2, Y10
-	VPUNPCKHBW   Y6, Y2, Y6
-	VPUNPCKLBW   Y7, Y3, Y11
-	VPUNPCKHBW   Y7, Y3, Y7
-	VPUNPCKLBW   Y10, Y8, Y12
-	VPUNPCKHBW   Y10, Y8, Y10
-	VPUNPCKLBW   Y6, Y4, Y8
-	VPUNPCKHBW   Y6, Y4, Y6
-	VPUNPCKLBW   Y11, Y9, Y13
-	VPUNPCKHBW   Y11, Y9, Y11
-	VPUNPCKLBW   Y7, Y5, Y9
-	VPUNPCKHBW   Y7, Y5, Y7
-	VPUNPCKLBW   Y13, Y12, Y14
-	VPUNPCKHBW   Y13, Y12, Y13
-	VPUNPCKLBW   Y11, Y10, Y12
-	VPUNPCKHBW   Y11, Y10, Y11
-	VPUNPCKLBW   Y9, Y8, Y10
-	VPUNPCKHBW   Y9, Y8, Y9
-	VPUNPCKLBW   Y7, Y6, Y8
-	VPUNPCKHBW   Y7, Y6, Y7
-	MOVQ         AX, DI
-	VPERMQ       $0xd8, Y14, Y14
-	VMOVDQU      X14, (DI)
-	ADDQ         CX, DI
-	VEXTRACTI128 $0x01, Y14, (DI)
-	ADDQ         CX, DI
-	VPERMQ       $0xd8, Y13, Y13
-	VMOVDQU      X13, (DI)
-	ADDQ         CX, DI
-	VEXTRACTI128 $0x01, Y13, (DI)
-	ADDQ         CX, DI
-	VPERMQ       $0xd8, Y12, Y12
-	VMOVDQU      X12, (DI)
-	ADDQ         CX, DI
-	VEXTRACTI128 $0x01, Y12, (DI)
-	ADDQ         CX, DI
-	VPERMQ       $0xd8, Y11, Y11
-	VMOVDQU      X11, (DI)
-	ADDQ         CX, DI
-	VEXTRACTI128 $0x01, Y11, (DI)
-	ADDQ         CX, DI
-	VPERMQ       $0xd8, Y10, Y10
-	VMOVDQU      X10, (DI)
-	ADDQ         CX, DI
-	VEXTRACTI128 $0x01, Y10, (DI)
-	ADDQ         CX, DI
-	VPERMQ       $0xd8, Y9, Y9
-	VMOVDQU      X9, (DI)
-	ADDQ         CX, DI
-	VEXTRACTI128 $0x01, Y9, (DI)
-	ADDQ         CX, DI
-	VPERMQ       $0xd8, Y8, Y8
-	VMOVDQU      X8, (DI)
-	ADDQ         CX, DI
-	VEXTRACTI128 $0x01, Y8, (DI)
-	ADDQ         CX, DI
-	VPERMQ       $0xd8, Y7, Y7
-	VMOVDQU      X7, (DI)
-	ADDQ         CX, DI
-	VEXTRACTI128 $0x01, Y7, (DI)
-	ADDQ         CX, DI
-	ADDQ         $0x00000010, AX
-	SUBQ         $0x00000010, SI
-	JGE          square
-
-squareEnd:
-	ADDQ $0x00000010, SI
-	VZEROUPPER
-	RET
-
-// func nonZero1AVX2(mask *byte, data *byte, n int) int
-// Requires: AVX, AVX2, POPCNT
-TEXT ·nonZero1AVX2(SB), NOSPLIT, $0-32
-	MOVQ  mask+0(FP), AX
-	MOVQ  data+8(FP), CX
-	MOVQ  n+16(FP), DX
-	VPXOR Y0, Y0, Y0
-	XORQ  BX, BX
-	SUBQ  $0x00000020, DX
-	JLT   loopEnd
-
-loop:
-	VPCMPEQB  (CX), Y0, Y1
-	VPMOVMSKB Y1, SI
-	ADDQ      $0x00000020, CX
-	NOTL      SI
-	MOVL      SI, (AX)
-	ADDQ      $0x00000004, AX
-	POPCNTL   SI, SI
-	ADDQ      SI, BX
-	SUBQ      $0x00000020, DX
-	JGE       loop
-
-loopEnd:
-	ADDQ $0x00000020, DX
-	MOVQ BX, ret+24(FP)
-	VZEROUPPER
-	RET
-
-// func nonZero2AVX2(mask *byte, data *byte, n int) int
-// Requires: AVX, AVX2, POPCNT
-TEXT ·nonZero2AVX2(SB), NOSPLIT, $0-32
-	MOVQ  mask+0(FP), AX
-	MOVQ  data+8(FP), CX
-	MOVQ  n+16(FP), DX
-	VPXOR Y0, Y0, Y0
-	XORQ  BX, BX
-	SUBQ  $0x00000020, DX
-	JLT   loopEnd
-
-loop:
-	VPCMPEQW  (CX), Y0, Y1
-	VPCMPEQW  32(CX), Y0, Y2
-	VPACKSSWB Y2, Y1, Y1
-	VPERMQ    $0xd8, Y1, Y1
-	VPMOVMSKB Y1, SI
-	ADDQ      $0x00000040, CX
-	NOTL      SI
-	MOVL      SI, (AX)
-	ADDQ      $0x00000004, AX
-	POPCNTL   SI, SI
-	ADDQ      SI, BX
-	SUBQ      $0x00000020, DX
-	JGE       loop
-
-loopEnd:
-	ADDQ $0x00000020, DX
-	MOVQ BX, ret+24(FP)
-	VZEROUPPER
-	RET
-
-// func nonZero4AVX2(mask *byte, data *byte, n int) int
-// Requires: AVX, AVX2, POPCNT
-TEXT ·nonZero4AVX2(SB), NOSPLIT, $0-32
-	MOVQ  mask+0(FP), AX
-	MOVQ  data+8(FP), CX
-	MOVQ  n+16(FP), DX
-	VPXOR Y0, Y0, Y0
-	XORQ  BX, BX
-	SUBQ  $0x00000008, DX
-	JLT   loopEnd
-
-loop:
-	VPCMPEQD  (CX), Y0, Y1
-	VMOVMSKPS Y1, SI
-	ADDQ      $0x00000020, CX
-	XORL      $0x000000ff, SI
-	MOVB      SI, (AX)
-	ADDQ      $0x00000001, AX
-	POPCNTL   SI, SI
-	ADDQ      SI, BX
-	SUBQ      $0x00000008, DX
-	JGE       loop
-
-loopEnd:
-	ADDQ $0x00000008, DX
-	MOVQ BX, ret+24(FP)
-	VZEROUPPER
-	RET
-
-// func nonZero8AVX2(mask *byte, data *byte, n int) int
-// Requires: AVX, AVX2, POPCNT
-TEXT ·nonZero8AVX2(SB), NOSPLIT, $0-32
-	MOVQ  mask+0(FP), AX
-	MOVQ  data+8(FP), CX
-	MOVQ  n+16(FP), DX
-	VPXOR Y0, Y0, Y0
-	XORQ  BX, BX
-	SUBQ  $0x00000008, DX
-	JLT   loopEnd
-
-loop:
-	VPCMPEQQ  (CX), Y0, Y1
-	VPCMPEQQ  32(CX), Y0, Y2
-	VMOVMSKPD Y1, SI
-	VMOVMSKPD Y2, DI
-	SHLL      $0x04, DI
-	ORL       DI, SI
-	ADDQ      $0x00000040, CX
-	XORL      $0x000000ff, SI
-	MOVB      SI, (AX)
-	ADDQ      $0x00000001, AX
-	POPCNTL   SI, SI
-	ADDQ      SI, BX
-	SUBQ      $0x00000008, DX
-	JGE       loop
-
-loopEnd:
-	ADDQ $0x00000008, DX
-	MOVQ BX, ret+24(FP)
-	VZEROUPPER
-	RET
-
-// func compress1AVX2(out *byte, data *byte, n int) int
-// Requires: AVX, AVX2, POPCNT
-TEXT ·compress1AVX2(SB), NOSPLIT, $0-32
-	MOVQ  out+0(FP), AX
-	MOVQ  data+8(FP), CX
-	MOVQ  n+16(FP), DX
-	LEAQ  compactIndex<>+0(SB), BX
-	MOVQ  AX, SI
-	VPXOR Y0, Y0, Y0
-	SUBQ  $0x00000008, DX
-	JLT   loopEnd
-
-loop:
-	VMOVQ     (CX), X1
-	VPCMPEQB  X1, X0, X2
-	VPMOVMSKB X2, DI
-	MOVBLZX   DI, DI
-	XORL      $0x000000ff, DI
-	VMOVQ     (BX)(DI*8), X2
-	VPSHUFB   X2, X1, X1
-	VMOVQ     X1, (AX)
-	POPCNTL   DI, DI
-	LEAQ      (AX)(DI*1), AX
-	ADDQ      $0x00000008, CX
-	SUBQ      $0x00000008, DX
-	JGE       loop
-
-loopEnd:
-	ADDQ $0x00000008, DX
-	SUBQ SI, AX
-	MOVQ AX, ret+24(FP)
-	VZEROUPPER
-	RET
-
-// func compress2AVX2(out *byte, data *byte, n int) int
-// Requires: AVX, AVX2, POPCNT
-TEXT ·compress2AVX2(SB), NOSPLIT, $0-32
-	MOVQ         out+0(FP), AX
-	MOVQ         data+8(FP), CX
-	MOVQ         n+16(FP), DX
-	LEAQ         compactIndex<>+0(SB), BX
-	MOVQ         AX, SI
-	VPXOR        Y0, Y0, Y0
-	VPBROADCASTD c01000100<>+0(SB), Y1
-	SUBQ         $0x00000008, DX
-	JLT          loopEnd
-
-loop:
-	VMOVDQU   (CX), X2
-	VPCMPEQW  X2, X0, X3
-	VPACKSSWB X3, X3, X3
-	VPMOVMSKB X3, DI
-	MOVBLZX   DI, DI
-	XORL      $0x000000ff, DI
-	VPMOVZXBW (BX)(DI*8), X3
-	VPADDW    X3, X3, X3
-	VPSLLW    $0x08, X3, X4
-	VPOR      X4, X3, X3
-	VPOR      X1, X3, X3
-	VPSHUFB   X3, X2, X2
-	VMOVDQU   X2, (AX)
-	POPCNTL   DI, DI
-	LEAQ      (AX)(DI*2), AX
-	ADDQ      $0x00000010, CX
-	SUBQ      $0x00000008, DX
-	JGE       loop
-
-loopEnd:
-	ADDQ $0x00000008, DX
-	SUBQ SI, AX
-	MOVQ AX, ret+24(FP)
-	VZEROUPPER
-	RET
-
-DATA c01000100<>+0(SB)/4, $0x01000100
-GLOBL c01000100<>(SB), RODATA|NOPTR, $4
-
-// func compress4AVX2(out *byte, data *byte, n int) int
-// Requires: AVX, AVX2, POPCNT
-TEXT ·compress4AVX2(SB), NOSPLIT, $0-32
-	MOVQ  out+0(FP), AX
-	MOVQ  data+8(FP), CX
-	MOVQ  n+16(FP), DX
-	LEAQ  compactIndex<>+0(SB), BX
-	MOVQ  AX, SI
-	VPXOR Y0, Y0, Y0
-	SUBQ  $0x00000008, DX
-	JLT   loopEnd
-
-loop:
-	VPCMPEQD  (CX), Y0, Y1
-	VMOVMSKPS Y1, DI
-	XORL      $0x000000ff, DI
-	VMOVDQU   (CX), Y1
-	VPMOVZXBD (BX)(DI*8), Y2
-	VPERMD    Y1, Y2, Y1
-	VMOVDQU   Y1, (AX)
-	POPCNTL   DI, DI
-	LEAQ      (AX)(DI*4), AX
-	ADDQ      $0x00000020, CX
-	SUBQ      $0x00000008, DX
-	JGE       loop
-
-loopEnd:
-	ADDQ $0x00000008, DX
-	SUBQ SI, AX
-	MOVQ AX, ret+24(FP)
-	VZEROUPPER
-	RET
-
-// func compress8AVX2(out *byte, data *byte, n int) int
-// Requires: AVX, AVX2, POPCNT
-TEXT ·compress8AVX2(SB), NOSPLIT, $0-32
-	MOVQ         out+0(FP), AX
-	MOVQ         data+8(FP), CX
-	MOVQ         n+16(FP), DX
-	LEAQ         compactIndex<>+0(SB), BX
-	MOVQ         AX, SI
-	VPXOR        Y0, Y0, Y0
-	VPBROADCASTQ highOne<>+0(SB), Y1
-	SUBQ         $0x00000008, DX
-	JLT          loopEnd
-
-loop:
-	VMOVDQU   (CX), Y2
-	VPCMPEQQ  Y2, Y0, Y3
-	VMOVMSKPD Y3, DI
-	XORL      $0x0000000f, DI
-	VPMOVZXBQ (BX)(DI*8), Y3
-	VPADDQ    Y3, Y3, Y3
-	VPSLLQ    $0x20, Y3, Y4
-	VPOR      Y4, Y3, Y3
-	VPOR      Y1, Y3, Y3
-	VPERMD    Y2, Y3, Y2
-	VMOVDQU   Y2, (AX)
-	POPCNTL   DI, DI
-	LEAQ      (AX)(DI*8), AX
-	VMOVDQU   32(CX), Y2
-	VPCMPEQQ  Y2, Y0, Y3
-	VMOVMSKPD Y3, DI
-	XORL      $0x0000000f, DI
-	VPMOVZXBQ (BX)(DI*8), Y3
-	VPADDQ    Y3, Y3, Y3
-	VPSLLQ    $0x20, Y3, Y4
-	VPOR      Y4, Y3, Y3
-	VPOR      Y1, Y3, Y3
-	VPERMD    Y2, Y3, Y2
-	VMOVDQU   Y2, (AX)
-	POPCNTL   DI, DI
-	LEAQ      (AX)(DI*8), AX
-	ADDQ      $0x00000040, CX
-	SUBQ      $0x00000008, DX
-	JGE       loop
-
-loopEnd:
-	ADDQ $0x00000008, DX
-	SUBQ SI, AX
-	MOVQ AX, ret+24(FP)
-	VZEROUPPER
-	RET
-
-DATA highOne<>+0(SB)/4, $0x00000000
-DATA highOne<>+4(SB)/4, $0x00000001
-GLOBL highOne<>(SB), RODATA|NOPTR, $8
-
-// func expand1AVX2(dst *byte, mask *byte, values *byte, last *byte, n int) (done int, used int)
-// Requires: AVX, POPCNT
-TEXT ·expand1AVX2(SB), NOSPLIT, $0-56
-	MOVQ dst+0(FP), AX
-	MOVQ mask+8(FP), CX
-	MOVQ values+16(FP), DX
-	MOVQ last+24(FP), BX
-	MOVQ n+32(FP), SI
-	LEAQ expandIndex<>+0(SB), DI
-	MOVQ CX, R8
-	MOVQ DX, R9
-	ADDQ CX, SI
-
-loop:
-	CMPQ    CX, SI
-	JGE     end
-	CMPQ    DX, BX
-	JHI     end
-	MOVBLZX (CX), R10
-	VMOVQ   (DX), X0
-	VMOVQ   (DI)(R10*8), X1
-	VPSHUFB X1, X0, X0
-	VMOVQ   X0, (AX)
-	INCQ    CX
-	ADDQ    $0x00000008, AX
-	POPCNTL R10, R10
-	SHLQ    $0x00, R10
-	ADDQ    R10, DX
-	JMP     loop
-
-end:
-	SUBQ R8, CX
-	SUBQ R9, DX
-	MOVQ CX, done+40(FP)
-	MOVQ DX, used+48(FP)
-	VZEROUPPER
-	RET
-
 DATA expandIndex<>+0(SB)/4, $0xc0c0c0c0
 DATA expandIndex<>+4(SB)/4, $0xc0c0c0c0
 DATA expandIndex<>+8(SB)/4, $0xc0c0c000
@@ -2744,6 +1042,1729 @@ DATA expandIndex<>+2040(SB)/4, $0x03020100
 DATA expandIndex<>+2044(SB)/4, $0x07060504
 GLOBL expandIndex<>(SB), RODATA|NOPTR, $2048
 
+// func cpuid1() (ecx uint32)
+// Requires: CPUID
+TEXT ·cpuid1(SB), NOSPLIT, $0-4
+	MOVL $0x00000001, AX
+	XORL CX, CX
+	CPUID
+	MOVL CX, ecx+0(FP)
+	RET
+
+// func absMaxBitsAVX2(x *float32, n int) uint32
+// Requires: AVX, AVX2
+TEXT ·absMaxBitsAVX2(SB), NOSPLIT, $0-20
+	MOVQ         x+0(FP), AX
+	MOVQ         n+8(FP), CX
+	MOVL         $0x7fffffff, DX
+	VMOVD        DX, X0
+	VPBROADCASTD X0, Y0
+	VPXOR        Y1, Y1, Y1
+	VPXOR        Y2, Y2, Y2
+	VPXOR        Y3, Y3, Y3
+	VPXOR        Y4, Y4, Y4
+	SUBQ         $0x00000040, CX
+	JLT          wideEnd
+
+wide:
+	VPAND   (AX), Y0, Y5
+	VPMAXSD Y5, Y1, Y1
+	VPAND   32(AX), Y0, Y5
+	VPMAXSD Y5, Y2, Y2
+	VPAND   64(AX), Y0, Y5
+	VPMAXSD Y5, Y3, Y3
+	VPAND   96(AX), Y0, Y5
+	VPMAXSD Y5, Y4, Y4
+	VPAND   128(AX), Y0, Y5
+	VPMAXSD Y5, Y1, Y1
+	VPAND   160(AX), Y0, Y5
+	VPMAXSD Y5, Y2, Y2
+	VPAND   192(AX), Y0, Y5
+	VPMAXSD Y5, Y3, Y3
+	VPAND   224(AX), Y0, Y5
+	VPMAXSD Y5, Y4, Y4
+	ADDQ    $0x00000100, AX
+	SUBQ    $0x00000040, CX
+	JGE     wide
+
+wideEnd:
+	ADDQ $0x00000040, CX
+	SUBQ $0x00000008, CX
+	JLT  narrowEnd
+
+narrow:
+	VPAND   (AX), Y0, Y5
+	VPMAXSD Y5, Y1, Y1
+	ADDQ    $0x00000020, AX
+	SUBQ    $0x00000008, CX
+	JGE     narrow
+
+narrowEnd:
+	ADDQ         $0x00000008, CX
+	VPMAXSD      Y2, Y1, Y1
+	VPMAXSD      Y4, Y3, Y3
+	VPMAXSD      Y3, Y1, Y1
+	VEXTRACTI128 $0x01, Y1, X0
+	VPMAXSD      X0, X1, X1
+	VPSHUFD      $0x4e, X1, X0
+	VPMAXSD      X0, X1, X1
+	VPSHUFD      $0xb1, X1, X0
+	VPMAXSD      X0, X1, X1
+	VMOVD        X1, AX
+	MOVL         AX, ret+16(FP)
+	VZEROUPPER
+	RET
+
+// func colAbsMaxBits1AVX2(acc *uint32, x *float32, stride int, n int)
+// Requires: AVX, AVX2
+TEXT ·colAbsMaxBits1AVX2(SB), NOSPLIT, $0-32
+	MOVQ         acc+0(FP), AX
+	MOVQ         x+8(FP), CX
+	MOVQ         stride+16(FP), DX
+	MOVQ         n+24(FP), DX
+	MOVL         $0x7fffffff, BX
+	VMOVD        BX, X0
+	VPBROADCASTD X0, Y0
+	XORQ         BX, BX
+	SUBQ         $0x00000008, DX
+	JLT          columnsEnd
+
+columns:
+	VMOVDQU (AX)(BX*1), Y1
+	VPAND   (CX)(BX*1), Y0, Y2
+	VPMAXSD Y2, Y1, Y1
+	VMOVDQU Y1, (AX)(BX*1)
+	ADDQ    $0x00000020, BX
+	SUBQ    $0x00000008, DX
+	JGE     columns
+
+columnsEnd:
+	ADDQ $0x00000008, DX
+	VZEROUPPER
+	RET
+
+// func colAbsMaxBits4AVX2(acc *uint32, x *float32, stride int, n int)
+// Requires: AVX, AVX2
+TEXT ·colAbsMaxBits4AVX2(SB), NOSPLIT, $0-32
+	MOVQ         acc+0(FP), AX
+	MOVQ         x+8(FP), CX
+	MOVQ         stride+16(FP), DX
+	MOVQ         n+24(FP), BX
+	LEAQ         (CX)(DX*1), SI
+	LEAQ         (SI)(DX*1), DI
+	LEAQ         (DI)(DX*1), DX
+	MOVL         $0x7fffffff, R8
+	VMOVD        R8, X0
+	VPBROADCASTD X0, Y0
+	XORQ         R8, R8
+	SUBQ         $0x00000008, BX
+	JLT          columnsEnd
+
+columns:
+	VMOVDQU (AX)(R8*1), Y1
+	VPAND   (CX)(R8*1), Y0, Y2
+	VPMAXSD Y2, Y1, Y1
+	VPAND   (SI)(R8*1), Y0, Y2
+	VPMAXSD Y2, Y1, Y1
+	VPAND   (DI)(R8*1), Y0, Y2
+	VPMAXSD Y2, Y1, Y1
+	VPAND   (DX)(R8*1), Y0, Y2
+	VPMAXSD Y2, Y1, Y1
+	VMOVDQU Y1, (AX)(R8*1)
+	ADDQ    $0x00000020, R8
+	SUBQ    $0x00000008, BX
+	JGE     columns
+
+columnsEnd:
+	ADDQ $0x00000008, BX
+	VZEROUPPER
+	RET
+
+// func minMaxAVX2(x *float32, n int) (lo int32, hi int32)
+// Requires: AVX, AVX2
+TEXT ·minMaxAVX2(SB), NOSPLIT, $0-24
+	MOVQ         x+0(FP), AX
+	MOVQ         n+8(FP), CX
+	MOVL         $0x7fffffff, DX
+	VMOVD        DX, X0
+	VPBROADCASTD X0, Y0
+	MOVL         $0x7fffffff, DX
+	VMOVD        DX, X1
+	VPBROADCASTD X1, Y1
+	MOVL         $0x80000000, DX
+	VMOVD        DX, X2
+	VPBROADCASTD X2, Y2
+	MOVL         $0x80000000, DX
+	VMOVD        DX, X3
+	VPBROADCASTD X3, Y3
+	SUBQ         $0x00000020, CX
+	JLT          wideEnd
+
+wide:
+	VMOVDQU (AX), Y4
+	VPSRAD  $0x1f, Y4, Y5
+	VPSRLD  $0x01, Y5, Y5
+	VPXOR   Y5, Y4, Y4
+	VPMINSD Y4, Y0, Y0
+	VPMAXSD Y4, Y2, Y2
+	VMOVDQU 32(AX), Y4
+	VPSRAD  $0x1f, Y4, Y5
+	VPSRLD  $0x01, Y5, Y5
+	VPXOR   Y5, Y4, Y4
+	VPMINSD Y4, Y1, Y1
+	VPMAXSD Y4, Y3, Y3
+	VMOVDQU 64(AX), Y4
+	VPSRAD  $0x1f, Y4, Y5
+	VPSRLD  $0x01, Y5, Y5
+	VPXOR   Y5, Y4, Y4
+	VPMINSD Y4, Y0, Y0
+	VPMAXSD Y4, Y2, Y2
+	VMOVDQU 96(AX), Y4
+	VPSRAD  $0x1f, Y4, Y5
+	VPSRLD  $0x01, Y5, Y5
+	VPXOR   Y5, Y4, Y4
+	VPMINSD Y4, Y1, Y1
+	VPMAXSD Y4, Y3, Y3
+	ADDQ    $0x00000080, AX
+	SUBQ    $0x00000020, CX
+	JGE     wide
+
+wideEnd:
+	ADDQ $0x00000020, CX
+	SUBQ $0x00000008, CX
+	JLT  narrowEnd
+
+narrow:
+	VMOVDQU (AX), Y4
+	VPSRAD  $0x1f, Y4, Y5
+	VPSRLD  $0x01, Y5, Y5
+	VPXOR   Y5, Y4, Y4
+	VPMINSD Y4, Y0, Y0
+	VPMAXSD Y4, Y2, Y2
+	ADDQ    $0x00000020, AX
+	SUBQ    $0x00000008, CX
+	JGE     narrow
+
+narrowEnd:
+	ADDQ         $0x00000008, CX
+	VPMINSD      Y1, Y0, Y0
+	VPMAXSD      Y3, Y2, Y2
+	VEXTRACTI128 $0x01, Y0, X1
+	VPMINSD      X1, X0, X0
+	VPSHUFD      $0x4e, X0, X1
+	VPMINSD      X1, X0, X0
+	VPSHUFD      $0xb1, X0, X1
+	VPMINSD      X1, X0, X0
+	VMOVD        X0, AX
+	MOVL         AX, lo+16(FP)
+	VEXTRACTI128 $0x01, Y2, X0
+	VPMAXSD      X0, X2, X2
+	VPSHUFD      $0x4e, X2, X0
+	VPMAXSD      X0, X2, X2
+	VPSHUFD      $0xb1, X2, X0
+	VPMAXSD      X0, X2, X2
+	VMOVD        X2, AX
+	MOVL         AX, hi+20(FP)
+	VZEROUPPER
+	RET
+
+// func colMinMax1AVX2(lo *float32, hi *float32, x *float32, stride int, n int)
+// Requires: AVX, AVX2
+TEXT ·colMinMax1AVX2(SB), NOSPLIT, $0-40
+	MOVQ lo+0(FP), AX
+	MOVQ hi+8(FP), CX
+	MOVQ x+16(FP), DX
+	MOVQ stride+24(FP), BX
+	MOVQ n+32(FP), BX
+	XORQ SI, SI
+	SUBQ $0x00000008, BX
+	JLT  columnsEnd
+
+columns:
+	VMOVDQU (AX)(SI*1), Y0
+	VMOVDQU (CX)(SI*1), Y1
+	VPSRAD  $0x1f, Y0, Y2
+	VPSRLD  $0x01, Y2, Y2
+	VPXOR   Y2, Y0, Y0
+	VPSRAD  $0x1f, Y1, Y2
+	VPSRLD  $0x01, Y2, Y2
+	VPXOR   Y2, Y1, Y1
+	VMOVDQU (DX)(SI*1), Y2
+	VPSRAD  $0x1f, Y2, Y3
+	VPSRLD  $0x01, Y3, Y3
+	VPXOR   Y3, Y2, Y2
+	VPMINSD Y2, Y0, Y0
+	VPMAXSD Y2, Y1, Y1
+	VPSRAD  $0x1f, Y0, Y2
+	VPSRLD  $0x01, Y2, Y2
+	VPXOR   Y2, Y0, Y0
+	VPSRAD  $0x1f, Y1, Y2
+	VPSRLD  $0x01, Y2, Y2
+	VPXOR   Y2, Y1, Y1
+	VMOVDQU Y0, (AX)(SI*1)
+	VMOVDQU Y1, (CX)(SI*1)
+	ADDQ    $0x00000020, SI
+	SUBQ    $0x00000008, BX
+	JGE     columns
+
+columnsEnd:
+	ADDQ $0x00000008, BX
+	VZEROUPPER
+	RET
+
+// func colMinMax4AVX2(lo *float32, hi *float32, x *float32, stride int, n int)
+// Requires: AVX, AVX2
+TEXT ·colMinMax4AVX2(SB), NOSPLIT, $0-40
+	MOVQ lo+0(FP), AX
+	MOVQ hi+8(FP), CX
+	MOVQ x+16(FP), DX
+	MOVQ stride+24(FP), BX
+	MOVQ n+32(FP), SI
+	LEAQ (DX)(BX*1), DI
+	LEAQ (DI)(BX*1), R8
+	LEAQ (R8)(BX*1), BX
+	XORQ R9, R9
+	SUBQ $0x00000008, SI
+	JLT  columnsEnd
+
+columns:
+	VMOVDQU (AX)(R9*1), Y0
+	VMOVDQU (CX)(R9*1), Y1
+	VPSRAD  $0x1f, Y0, Y2
+	VPSRLD  $0x01, Y2, Y2
+	VPXOR   Y2, Y0, Y0
+	VPSRAD  $0x1f, Y1, Y2
+	VPSRLD  $0x01, Y2, Y2
+	VPXOR   Y2, Y1, Y1
+	VMOVDQU (DX)(R9*1), Y2
+	VPSRAD  $0x1f, Y2, Y3
+	VPSRLD  $0x01, Y3, Y3
+	VPXOR   Y3, Y2, Y2
+	VPMINSD Y2, Y0, Y0
+	VPMAXSD Y2, Y1, Y1
+	VMOVDQU (DI)(R9*1), Y2
+	VPSRAD  $0x1f, Y2, Y3
+	VPSRLD  $0x01, Y3, Y3
+	VPXOR   Y3, Y2, Y2
+	VPMINSD Y2, Y0, Y0
+	VPMAXSD Y2, Y1, Y1
+	VMOVDQU (R8)(R9*1), Y2
+	VPSRAD  $0x1f, Y2, Y3
+	VPSRLD  $0x01, Y3, Y3
+	VPXOR   Y3, Y2, Y2
+	VPMINSD Y2, Y0, Y0
+	VPMAXSD Y2, Y1, Y1
+	VMOVDQU (BX)(R9*1), Y2
+	VPSRAD  $0x1f, Y2, Y3
+	VPSRLD  $0x01, Y3, Y3
+	VPXOR   Y3, Y2, Y2
+	VPMINSD Y2, Y0, Y0
+	VPMAXSD Y2, Y1, Y1
+	VPSRAD  $0x1f, Y0, Y2
+	VPSRLD  $0x01, Y2, Y2
+	VPXOR   Y2, Y0, Y0
+	VPSRAD  $0x1f, Y1, Y2
+	VPSRLD  $0x01, Y2, Y2
+	VPXOR   Y2, Y1, Y1
+	VMOVDQU Y0, (AX)(R9*1)
+	VMOVDQU Y1, (CX)(R9*1)
+	ADDQ    $0x00000020, R9
+	SUBQ    $0x00000008, SI
+	JGE     columns
+
+columnsEnd:
+	ADDQ $0x00000008, SI
+	VZEROUPPER
+	RET
+
+// func quantizeAVX2(dst *byte, x *float32, n int, ahead int, scale float32, offset int32, lo int32, hi int32)
+// Requires: AVX, AVX2, MMX+
+TEXT ·quantizeAVX2(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), CX
+	MOVQ         n+16(FP), DX
+	MOVQ         ahead+24(FP), BX
+	VBROADCASTSS scale+32(FP), Y0
+	VBROADCASTSS offset+36(FP), Y1
+	VMOVDQU      packOrder<>+0(SB), Y2
+	MOVL         $0xc9800000, SI
+	VMOVD        SI, X3
+	VPBROADCASTD X3, Y3
+	MOVL         $0x4b400000, SI
+	VMOVD        SI, X4
+	VPBROADCASTD X4, Y4
+	MOVL         lo+40(FP), SI
+	VMOVD        SI, X5
+	VPBROADCASTW X5, Y5
+	MOVL         hi+44(FP), SI
+	VMOVD        SI, X6
+	VPBROADCASTW X6, Y6
+	MOVL         $0x00ff00ff, SI
+	VMOVD        SI, X7
+	VPBROADCASTD X7, Y7
+	SUBQ         $0x00000020, DX
+	JLT          wideEnd
+
+wide:
+	PREFETCHT1 (CX)(BX*1)
+	PREFETCHT1 64(CX)(BX*1)
+	VMOVUPS    (CX), Y8
+	VDIVPS     Y0, Y8, Y8
+	VMAXPS     Y3, Y8, Y8
+	VADDPS     Y4, Y8, Y8
+	VPADDD     Y1, Y8, Y8
+	VMOVUPS    32(CX), Y9
+	VDIVPS     Y0, Y9, Y9
+	VMAXPS     Y3, Y9, Y9
+	VADDPS     Y4, Y9, Y9
+	VPADDD     Y1, Y9, Y9
+	VMOVUPS    64(CX), Y10
+	VDIVPS     Y0, Y10, Y10
+	VMAXPS     Y3, Y10, Y10
+	VADDPS     Y4, Y10, Y10
+	VPADDD     Y1, Y10, Y10
+	VMOVUPS    96(CX), Y11
+	VDIVPS     Y0, Y11, Y11
+	VMAXPS     Y3, Y11, Y11
+	VADDPS     Y4, Y11, Y11
+	VPADDD     Y1, Y11, Y11
+	ADDQ       $0x00000080, CX
+	VPACKSSDW  Y9, Y8, Y8
+	VPACKSSDW  Y11, Y10, Y10
+	VPMINSW    Y6, Y8, Y8
+	VPMAXSW    Y5, Y8, Y8
+	VPAND      Y7, Y8, Y8
+	VPMINSW    Y6, Y10, Y10
+	VPMAXSW    Y5, Y10, Y10
+	VPAND      Y7, Y10, Y10
+	VPACKUSWB  Y10, Y8, Y8
+	VPERMD     Y8, Y2, Y8
+	VMOVDQU    Y8, (AX)
+	ADDQ       $0x00000020, AX
+	SUBQ       $0x00000020, DX
+	JGE        wide
+
+wideEnd:
+	ADDQ $0x00000020, DX
+	SUBQ $0x00000008, DX
+	JLT  narrowEnd
+
+narrow:
+	VMOVUPS      (CX), Y2
+	VDIVPS       Y0, Y2, Y2
+	VMAXPS       Y3, Y2, Y2
+	VADDPS       Y4, Y2, Y2
+	VPADDD       Y1, Y2, Y2
+	ADDQ         $0x00000020, CX
+	VPACKSSDW    Y2, Y2, Y2
+	VPMINSW      Y6, Y2, Y2
+	VPMAXSW      Y5, Y2, Y2
+	VPAND        Y7, Y2, Y2
+	VPACKUSWB    Y2, Y2, Y2
+	VEXTRACTI128 $0x01, Y2, X8
+	VMOVD        X2, (AX)
+	VMOVD        X8, 4(AX)
+	ADDQ         $0x00000008, AX
+	SUBQ         $0x00000008, DX
+	JGE          narrow
+
+narrowEnd:
+	ADDQ $0x00000008, DX
+	VZEROUPPER
+	RET
+
+// func quantizeColsAVX2(dst *byte, x *float32, n int, scale *float32, lo int32, hi int32)
+// Requires: AVX, AVX2
+TEXT ·quantizeColsAVX2(SB), NOSPLIT, $0-40
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), CX
+	MOVQ         n+16(FP), DX
+	MOVQ         scale+24(FP), BX
+	VMOVDQU      packOrder<>+0(SB), Y0
+	MOVL         $0xc9800000, SI
+	VMOVD        SI, X1
+	VPBROADCASTD X1, Y1
+	MOVL         $0x4b400000, SI
+	VMOVD        SI, X2
+	VPBROADCASTD X2, Y2
+	MOVL         lo+32(FP), SI
+	VMOVD        SI, X3
+	VPBROADCASTW X3, Y3
+	MOVL         hi+36(FP), SI
+	VMOVD        SI, X4
+	VPBROADCASTW X4, Y4
+	MOVL         $0x00ff00ff, SI
+	VMOVD        SI, X5
+	VPBROADCASTD X5, Y5
+	SUBQ         $0x00000020, DX
+	JLT          wideEnd
+
+wide:
+	VMOVUPS   (CX), Y6
+	VDIVPS    (BX), Y6, Y6
+	VMAXPS    Y1, Y6, Y6
+	VADDPS    Y2, Y6, Y6
+	VPSUBD    Y2, Y6, Y6
+	VMOVUPS   32(CX), Y7
+	VDIVPS    32(BX), Y7, Y7
+	VMAXPS    Y1, Y7, Y7
+	VADDPS    Y2, Y7, Y7
+	VPSUBD    Y2, Y7, Y7
+	VMOVUPS   64(CX), Y8
+	VDIVPS    64(BX), Y8, Y8
+	VMAXPS    Y1, Y8, Y8
+	VADDPS    Y2, Y8, Y8
+	VPSUBD    Y2, Y8, Y8
+	VMOVUPS   96(CX), Y9
+	VDIVPS    96(BX), Y9, Y9
+	VMAXPS    Y1, Y9, Y9
+	VADDPS    Y2, Y9, Y9
+	VPSUBD    Y2, Y9, Y9
+	ADDQ      $0x00000080, CX
+	ADDQ      $0x00000080, BX
+	VPACKSSDW Y7, Y6, Y6
+	VPACKSSDW Y9, Y8, Y8
+	VPMINSW   Y4, Y6, Y6
+	VPMAXSW   Y3, Y6, Y6
+	VPAND     Y5, Y6, Y6
+	VPMINSW   Y4, Y8, Y8
+	VPMAXSW   Y3, Y8, Y8
+	VPAND     Y5, Y8, Y8
+	VPACKUSWB Y8, Y6, Y6
+	VPERMD    Y6, Y0, Y6
+	VMOVDQU   Y6, (AX)
+	ADDQ      $0x00000020, AX
+	SUBQ      $0x00000020, DX
+	JGE       wide
+
+wideEnd:
+	ADDQ $0x00000020, DX
+	SUBQ $0x00000008, DX
+	JLT  narrowEnd
+
+narrow:
+	VMOVUPS      (CX), Y0
+	VDIVPS       (BX), Y0, Y0
+	VMAXPS       Y1, Y0, Y0
+	VADDPS       Y2, Y0, Y0
+	VPSUBD       Y2, Y0, Y0
+	ADDQ         $0x00000020, CX
+	ADDQ         $0x00000020, BX
+	VPACKSSDW    Y0, Y0, Y0
+	VPMINSW      Y4, Y0, Y0
+	VPMAXSW      Y3, Y0, Y0
+	VPAND        Y5, Y0, Y0
+	VPACKUSWB    Y0, Y0, Y0
+	VEXTRACTI128 $0x01, Y0, X6
+	VMOVD        X0, (AX)
+	VMOVD        X6, 4(AX)
+	ADDQ         $0x00000008, AX
+	SUBQ         $0x00000008, DX
+	JGE          narrow
+
+narrowEnd:
+	ADDQ $0x00000008, DX
+	VZEROUPPER
+	RET
+
+// func quantizeColsZeroAVX2(dst *byte, x *float32, n int, scale *float32, zero *int32, lo int32, hi int32)
+// Requires: AVX, AVX2
+TEXT ·quantizeColsZeroAVX2(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), CX
+	MOVQ         n+16(FP), DX
+	MOVQ         scale+24(FP), BX
+	MOVQ         zero+32(FP), SI
+	VMOVDQU      packOrder<>+0(SB), Y0
+	MOVL         $0xc9800000, DI
+	VMOVD        DI, X1
+	VPBROADCASTD X1, Y1
+	MOVL         $0x4b400000, DI
+	VMOVD        DI, X2
+	VPBROADCASTD X2, Y2
+	MOVL         lo+40(FP), DI
+	VMOVD        DI, X3
+	VPBROADCASTW X3, Y3
+	MOVL         hi+44(FP), DI
+	VMOVD        DI, X4
+	VPBROADCASTW X4, Y4
+	MOVL         $0x00ff00ff, DI
+	VMOVD        DI, X5
+	VPBROADCASTD X5, Y5
+	SUBQ         $0x00000020, DX
+	JLT          wideEnd
+
+wide:
+	VMOVUPS   (CX), Y6
+	VDIVPS    (BX), Y6, Y6
+	VMAXPS    Y1, Y6, Y6
+	VADDPS    Y2, Y6, Y6
+	VPSUBD    Y2, Y6, Y6
+	VPADDD    (SI), Y6, Y6
+	VMOVUPS   32(CX), Y7
+	VDIVPS    32(BX), Y7, Y7
+	VMAXPS    Y1, Y7, Y7
+	VADDPS    Y2, Y7, Y7
+	VPSUBD    Y2, Y7, Y7
+	VPADDD    32(SI), Y7, Y7
+	VMOVUPS   64(CX), Y8
+	VDIVPS    64(BX), Y8, Y8
+	VMAXPS    Y1, Y8, Y8
+	VADDPS    Y2, Y8, Y8
+	VPSUBD    Y2, Y8, Y8
+	VPADDD    64(SI), Y8, Y8
+	VMOVUPS   96(CX), Y9
+	VDIVPS    96(BX), Y9, Y9
+	VMAXPS    Y1, Y9, Y9
+	VADDPS    Y2, Y9, Y9
+	VPSUBD    Y2, Y9, Y9
+	VPADDD    96(SI), Y9, Y9
+	ADDQ      $0x00000080, CX
+	ADDQ      $0x00000080, BX
+	ADDQ      $0x00000080, SI
+	VPACKSSDW Y7, Y6, Y6
+	VPACKSSDW Y9, Y8, Y8
+	VPMINSW   Y4, Y6, Y6
+	VPMAXSW   Y3, Y6, Y6
+	VPAND     Y5, Y6, Y6
+	VPMINSW   Y4, Y8, Y8
+	VPMAXSW   Y3, Y8, Y8
+	VPAND     Y5, Y8, Y8
+	VPACKUSWB Y8, Y6, Y6
+	VPERMD    Y6, Y0, Y6
+	VMOVDQU   Y6, (AX)
+	ADDQ      $0x00000020, AX
+	SUBQ      $0x00000020, DX
+	JGE       wide
+
+wideEnd:
+	ADDQ $0x00000020, DX
+	SUBQ $0x00000008, DX
+	JLT  narrowEnd
+
+narrow:
+	VMOVUPS      (CX), Y0
+	VDIVPS       (BX), Y0, Y0
+	VMAXPS       Y1, Y0, Y0
+	VADDPS       Y2, Y0, Y0
+	VPSUBD       Y2, Y0, Y0
+	VPADDD       (SI), Y0, Y0
+	ADDQ         $0x00000020, CX
+	ADDQ         $0x00000020, BX
+	ADDQ         $0x00000020, SI
+	VPACKSSDW    Y0, Y0, Y0
+	VPMINSW      Y4, Y0, Y0
+	VPMAXSW      Y3, Y0, Y0
+	VPAND        Y5, Y0, Y0
+	VPACKUSWB    Y0, Y0, Y0
+	VEXTRACTI128 $0x01, Y0, X6
+	VMOVD        X0, (AX)
+	VMOVD        X6, 4(AX)
+	ADDQ         $0x00000008, AX
+	SUBQ         $0x00000008, DX
+	JGE          narrow
+
+narrowEnd:
+	ADDQ $0x00000008, DX
+	VZEROUPPER
+	RET
+
+// func dequantizeAVX2(dst *float32, q *byte, n int, flip uint32, scale float32, zero int32)
+// Requires: AVX, AVX2
+TEXT ·dequantizeAVX2(SB), NOSPLIT, $0-36
+	MOVQ         dst+0(FP), AX
+	MOVQ         q+8(FP), CX
+	MOVQ         n+16(FP), DX
+	VBROADCASTSS flip+24(FP), Y0
+	VBROADCASTSS scale+28(FP), Y1
+	VBROADCASTSS zero+32(FP), Y2
+	SUBQ         $0x00000008, DX
+	JLT          codesEnd
+
+codes:
+	VPMOVZXBD (CX), Y3
+	VPXOR     Y0, Y3, Y3
+	VPSUBD    Y0, Y3, Y3
+	VPSUBD    Y2, Y3, Y3
+	VCVTDQ2PS Y3, Y3
+	VMULPS    Y1, Y3, Y3
+	VMOVUPS   Y3, (AX)
+	ADDQ      $0x00000008, CX
+	ADDQ      $0x00000020, AX
+	SUBQ      $0x00000008, DX
+	JGE       codes
+
+codesEnd:
+	ADDQ $0x00000008, DX
+	VZEROUPPER
+	RET
+
+// func dequantizeColsAVX2(dst *float32, q *byte, n int, flip uint32, scale *float32)
+// Requires: AVX, AVX2
+TEXT ·dequantizeColsAVX2(SB), NOSPLIT, $0-40
+	MOVQ         dst+0(FP), AX
+	MOVQ         q+8(FP), CX
+	MOVQ         n+16(FP), DX
+	MOVQ         scale+32(FP), BX
+	VBROADCASTSS flip+24(FP), Y0
+	SUBQ         $0x00000008, DX
+	JLT          codesEnd
+
+codes:
+	VPMOVZXBD (CX), Y1
+	VPXOR     Y0, Y1, Y1
+	VPSUBD    Y0, Y1, Y1
+	VCVTDQ2PS Y1, Y1
+	VMULPS    (BX), Y1, Y1
+	VMOVUPS   Y1, (AX)
+	ADDQ      $0x00000008, CX
+	ADDQ      $0x00000020, AX
+	ADDQ      $0x00000020, BX
+	SUBQ      $0x00000008, DX
+	JGE       codes
+
+codesEnd:
+	ADDQ $0x00000008, DX
+	VZEROUPPER
+	RET
+
+// func dequantizeColsZeroAVX2(dst *float32, q *byte, n int, flip uint32, scale *float32, zero *int32)
+// Requires: AVX, AVX2
+TEXT ·dequantizeColsZeroAVX2(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         q+8(FP), CX
+	MOVQ         n+16(FP), DX
+	MOVQ         scale+32(FP), BX
+	MOVQ         zero+40(FP), SI
+	VBROADCASTSS flip+24(FP), Y0
+	SUBQ         $0x00000008, DX
+	JLT          codesEnd
+
+codes:
+	VPMOVZXBD (CX), Y1
+	VPXOR     Y0, Y1, Y1
+	VPSUBD    Y0, Y1, Y1
+	VPSUBD    (SI), Y1, Y1
+	VCVTDQ2PS Y1, Y1
+	VMULPS    (BX), Y1, Y1
+	VMOVUPS   Y1, (AX)
+	ADDQ      $0x00000008, CX
+	ADDQ      $0x00000020, AX
+	ADDQ      $0x00000020, BX
+	ADDQ      $0x00000020, SI
+	SUBQ      $0x00000008, DX
+	JGE       codes
+
+codesEnd:
+	ADDQ $0x00000008, DX
+	VZEROUPPER
+	RET
+
+// func f16FromF32AVX2(dst *uint16, x *float32, n int)
+// Requires: AVX, F16C
+TEXT ·f16FromF32AVX2(SB), NOSPLIT, $0-24
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ n+16(FP), DX
+	SUBQ $0x00000020, DX
+	JLT  wideEnd
+
+wide:
+	VMOVUPS   (CX), Y0
+	VCVTPS2PH $0x00, Y0, (AX)
+	VMOVUPS   32(CX), Y0
+	VCVTPS2PH $0x00, Y0, 16(AX)
+	VMOVUPS   64(CX), Y0
+	VCVTPS2PH $0x00, Y0, 32(AX)
+	VMOVUPS   96(CX), Y0
+	VCVTPS2PH $0x00, Y0, 48(AX)
+	ADDQ      $0x00000080, CX
+	ADDQ      $0x00000040, AX
+	SUBQ      $0x00000020, DX
+	JGE       wide
+
+wideEnd:
+	ADDQ $0x00000020, DX
+	SUBQ $0x00000008, DX
+	JLT  narrowEnd
+
+narrow:
+	VMOVUPS   (CX), Y0
+	VCVTPS2PH $0x00, Y0, (AX)
+	ADDQ      $0x00000020, CX
+	ADDQ      $0x00000010, AX
+	SUBQ      $0x00000008, DX
+	JGE       narrow
+
+narrowEnd:
+	ADDQ $0x00000008, DX
+	VZEROUPPER
+	RET
+
+// func f32FromF16AVX2(dst *float32, x *uint16, n int)
+// Requires: AVX, F16C
+TEXT ·f32FromF16AVX2(SB), NOSPLIT, $0-24
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ n+16(FP), DX
+	SUBQ $0x00000020, DX
+	JLT  wideEnd
+
+wide:
+	VCVTPH2PS (CX), Y0
+	VMOVUPS   Y0, (AX)
+	VCVTPH2PS 16(CX), Y0
+	VMOVUPS   Y0, 32(AX)
+	VCVTPH2PS 32(CX), Y0
+	VMOVUPS   Y0, 64(AX)
+	VCVTPH2PS 48(CX), Y0
+	VMOVUPS   Y0, 96(AX)
+	ADDQ      $0x00000080, AX
+	ADDQ      $0x00000040, CX
+	SUBQ      $0x00000020, DX
+	JGE       wide
+
+wideEnd:
+	ADDQ $0x00000020, DX
+	SUBQ $0x00000008, DX
+	JLT  narrowEnd
+
+narrow:
+	VCVTPH2PS (CX), Y0
+	VMOVUPS   Y0, (AX)
+	ADDQ      $0x00000020, AX
+	ADDQ      $0x00000010, CX
+	SUBQ      $0x00000008, DX
+	JGE       narrow
+
+narrowEnd:
+	ADDQ $0x00000008, DX
+	VZEROUPPER
+	RET
+
+// func bf16FromF32AVX2(dst *uint16, x *float32, n int)
+// Requires: AVX, AVX2
+TEXT ·bf16FromF32AVX2(SB), NOSPLIT, $0-24
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), CX
+	MOVQ         n+16(FP), DX
+	MOVL         $0x7fffffff, BX
+	VMOVD        BX, X0
+	VPBROADCASTD X0, Y0
+	MOVL         $0x7f800000, BX
+	VMOVD        BX, X1
+	VPBROADCASTD X1, Y1
+	MOVL         $0x00000001, BX
+	VMOVD        BX, X2
+	VPBROADCASTD X2, Y2
+	MOVL         $0x00007fff, BX
+	VMOVD        BX, X3
+	VPBROADCASTD X3, Y3
+	MOVL         $0x00000040, BX
+	VMOVD        BX, X4
+	VPBROADCASTD X4, Y4
+	SUBQ         $0x00000020, DX
+	JLT          wideEnd
+
+wide:
+	VMOVDQU      (CX), Y5
+	VPAND        Y0, Y5, Y7
+	VPCMPGTD     Y1, Y7, Y7
+	VPSRLD       $0x10, Y5, Y6
+	VPOR         Y4, Y6, Y8
+	VPAND        Y2, Y6, Y6
+	VPADDD       Y3, Y5, Y5
+	VPADDD       Y6, Y5, Y5
+	VPSRLD       $0x10, Y5, Y5
+	VPBLENDVB    Y7, Y8, Y5, Y5
+	VEXTRACTI128 $0x01, Y5, X6
+	VPACKUSDW    X6, X5, X5
+	VMOVDQU      X5, (AX)
+	VMOVDQU      32(CX), Y5
+	VPAND        Y0, Y5, Y7
+	VPCMPGTD     Y1, Y7, Y7
+	VPSRLD       $0x10, Y5, Y6
+	VPOR         Y4, Y6, Y8
+	VPAND        Y2, Y6, Y6
+	VPADDD       Y3, Y5, Y5
+	VPADDD       Y6, Y5, Y5
+	VPSRLD       $0x10, Y5, Y5
+	VPBLENDVB    Y7, Y8, Y5, Y5
+	VEXTRACTI128 $0x01, Y5, X6
+	VPACKUSDW    X6, X5, X5
+	VMOVDQU      X5, 16(AX)
+	VMOVDQU      64(CX), Y5
+	VPAND        Y0, Y5, Y7
+	VPCMPGTD     Y1, Y7, Y7
+	VPSRLD       $0x10, Y5, Y6
+	VPOR         Y4, Y6, Y8
+	VPAND        Y2, Y6, Y6
+	VPADDD       Y3, Y5, Y5
+	VPADDD       Y6, Y5, Y5
+	VPSRLD       $0x10, Y5, Y5
+	VPBLENDVB    Y7, Y8, Y5, Y5
+	VEXTRACTI128 $0x01, Y5, X6
+	VPACKUSDW    X6, X5, X5
+	VMOVDQU      X5, 32(AX)
+	VMOVDQU      96(CX), Y5
+	VPAND        Y0, Y5, Y7
+	VPCMPGTD     Y1, Y7, Y7
+	VPSRLD       $0x10, Y5, Y6
+	VPOR         Y4, Y6, Y8
+	VPAND        Y2, Y6, Y6
+	VPADDD       Y3, Y5, Y5
+	VPADDD       Y6, Y5, Y5
+	VPSRLD       $0x10, Y5, Y5
+	VPBLENDVB    Y7, Y8, Y5, Y5
+	VEXTRACTI128 $0x01, Y5, X6
+	VPACKUSDW    X6, X5, X5
+	VMOVDQU      X5, 48(AX)
+	ADDQ         $0x00000080, CX
+	ADDQ         $0x00000040, AX
+	SUBQ         $0x00000020, DX
+	JGE          wide
+
+wideEnd:
+	ADDQ $0x00000020, DX
+	SUBQ $0x00000008, DX
+	JLT  narrowEnd
+
+narrow:
+	VMOVDQU      (CX), Y5
+	VPAND        Y0, Y5, Y7
+	VPCMPGTD     Y1, Y7, Y7
+	VPSRLD       $0x10, Y5, Y6
+	VPOR         Y4, Y6, Y8
+	VPAND        Y2, Y6, Y6
+	VPADDD       Y3, Y5, Y5
+	VPADDD       Y6, Y5, Y5
+	VPSRLD       $0x10, Y5, Y5
+	VPBLENDVB    Y7, Y8, Y5, Y5
+	VEXTRACTI128 $0x01, Y5, X6
+	VPACKUSDW    X6, X5, X5
+	VMOVDQU      X5, (AX)
+	ADDQ         $0x00000020, CX
+	ADDQ         $0x00000010, AX
+	SUBQ         $0x00000008, DX
+	JGE          narrow
+
+narrowEnd:
+	ADDQ $0x00000008, DX
+	VZEROUPPER
+	RET
+
+// func f32FromBF16AVX2(dst *float32, x *uint16, n int)
+// Requires: AVX, AVX2
+TEXT ·f32FromBF16AVX2(SB), NOSPLIT, $0-24
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ n+16(FP), DX
+	SUBQ $0x00000020, DX
+	JLT  wideEnd
+
+wide:
+	VPMOVZXWD (CX), Y0
+	VPSLLD    $0x10, Y0, Y0
+	VMOVDQU   Y0, (AX)
+	VPMOVZXWD 16(CX), Y0
+	VPSLLD    $0x10, Y0, Y0
+	VMOVDQU   Y0, 32(AX)
+	VPMOVZXWD 32(CX), Y0
+	VPSLLD    $0x10, Y0, Y0
+	VMOVDQU   Y0, 64(AX)
+	VPMOVZXWD 48(CX), Y0
+	VPSLLD    $0x10, Y0, Y0
+	VMOVDQU   Y0, 96(AX)
+	ADDQ      $0x00000080, AX
+	ADDQ      $0x00000040, CX
+	SUBQ      $0x00000020, DX
+	JGE       wide
+
+wideEnd:
+	ADDQ $0x00000020, DX
+	SUBQ $0x00000008, DX
+	JLT  narrowEnd
+
+narrow:
+	VPMOVZXWD (CX), Y0
+	VPSLLD    $0x10, Y0, Y0
+	VMOVDQU   Y0, (AX)
+	ADDQ      $0x00000020, AX
+	ADDQ      $0x00000010, CX
+	SUBQ      $0x00000008, DX
+	JGE       narrow
+
+narrowEnd:
+	ADDQ $0x00000008, DX
+	VZEROUPPER
+	RET
+
+// func filterRangeAVX2(out *uint32, x *float32, n int, lo uint32, hi uint32) (below int, taken int)
+// Requires: AVX, AVX2, POPCNT
+TEXT ·filterRangeAVX2(SB), NOSPLIT, $0-48
+	MOVQ         out+0(FP), AX
+	MOVQ         x+8(FP), CX
+	MOVQ         n+16(FP), DX
+	VBROADCASTSS lo+24(FP), Y0
+	VBROADCASTSS hi+28(FP), Y1
+	MOVL         $0x7fffffff, BX
+	VMOVD        BX, X2
+	VPBROADCASTD X2, Y2
+	VPXOR        Y3, Y3, Y3
+	LEAQ         compactIndex<>+0(SB), BX
+	MOVQ         AX, SI
+	SUBQ         $0x00000008, DX
+	JLT          loopEnd
+
+loop:
+	VPAND     (CX), Y2, Y4
+	ADDQ      $0x00000020, CX
+	VPCMPGTD  Y4, Y0, Y5
+	VPCMPGTD  Y1, Y4, Y6
+	VPSUBD    Y5, Y3, Y3
+	VPOR      Y5, Y6, Y6
+	VMOVMSKPS Y6, DI
+	XORL      $0x000000ff, DI
+	VPMOVZXBD (BX)(DI*8), Y5
+	VPERMD    Y4, Y5, Y4
+	VMOVDQU   Y4, (AX)
+	POPCNTL   DI, DI
+	LEAQ      (AX)(DI*4), AX
+	SUBQ      $0x00000008, DX
+	JGE       loop
+
+loopEnd:
+	ADDQ         $0x00000008, DX
+	SUBQ         SI, AX
+	SHRQ         $0x02, AX
+	MOVQ         AX, taken+40(FP)
+	VEXTRACTI128 $0x01, Y3, X0
+	VPADDD       X0, X3, X3
+	VPSHUFD      $0x4e, X3, X0
+	VPADDD       X0, X3, X3
+	VPSHUFD      $0xb1, X3, X0
+	VPADDD       X0, X3, X3
+	VMOVD        X3, AX
+	MOVQ         AX, below+32(FP)
+	VZEROUPPER
+	RET
+
+// func zeroUpToAVX2(x *float32, n int, limit uint32)
+// Requires: AVX, AVX2
+TEXT ·zeroUpToAVX2(SB), NOSPLIT, $0-20
+	MOVQ         x+0(FP), AX
+	MOVQ         n+8(FP), CX
+	VBROADCASTSS limit+16(FP), Y0
+	MOVL         $0x7fffffff, DX
+	VMOVD        DX, X1
+	VPBROADCASTD X1, Y1
+	SUBQ         $0x00000008, CX
+	JLT          loopEnd
+
+loop:
+	VMOVDQU  (AX), Y2
+	VPAND    Y1, Y2, Y3
+	VPCMPGTD Y0, Y3, Y3
+	VPAND    Y3, Y2, Y2
+	VMOVDQU  Y2, (AX)
+	ADDQ     $0x00000020, AX
+	SUBQ     $0x00000008, CX
+	JGE      loop
+
+loopEnd:
+	ADDQ $0x00000008, CX
+	VZEROUPPER
+	RET
+
+// func countMagnitudeAVX2(x *float32, n int, b uint32) int
+// Requires: AVX, AVX2
+TEXT ·countMagnitudeAVX2(SB), NOSPLIT, $0-32
+	MOVQ         x+0(FP), AX
+	MOVQ         n+8(FP), CX
+	VBROADCASTSS b+16(FP), Y0
+	MOVL         $0x7fffffff, DX
+	VMOVD        DX, X1
+	VPBROADCASTD X1, Y1
+	VPXOR        Y2, Y2, Y2
+	SUBQ         $0x00000008, CX
+	JLT          loopEnd
+
+loop:
+	VPAND    (AX), Y1, Y3
+	VPCMPEQD Y0, Y3, Y3
+	VPSUBD   Y3, Y2, Y2
+	ADDQ     $0x00000020, AX
+	SUBQ     $0x00000008, CX
+	JGE      loop
+
+loopEnd:
+	ADDQ         $0x00000008, CX
+	VEXTRACTI128 $0x01, Y2, X0
+	VPADDD       X0, X2, X2
+	VPSHUFD      $0x4e, X2, X0
+	VPADDD       X0, X2, X2
+	VPSHUFD      $0xb1, X2, X0
+	VPADDD       X0, X2, X2
+	VMOVD        X2, AX
+	MOVQ         AX, ret+24(FP)
+	VZEROUPPER
+	RET
+
+// func nmRows4AVX2(x *float32, count int, limit int32)
+// Requires: AVX, AVX2
+TEXT ·nmRows4AVX2(SB), NOSPLIT, $0-20
+	MOVQ         x+0(FP), AX
+	MOVQ         count+8(FP), CX
+	VBROADCASTSS limit+16(FP), Y0
+	MOVL         $0x7fffffff, DX
+	VMOVD        DX, X1
+	VPBROADCASTD X1, Y1
+	VMOVDQU      turn1<>+0(SB), Y2
+	VMOVDQU      turn2<>+0(SB), Y3
+	VMOVDQU      turn3<>+0(SB), Y4
+	SUBQ         $0x00000008, CX
+	JLT          groupsEnd
+
+groups:
+	VPXOR    Y6, Y6, Y6
+	VPAND    (AX), Y1, Y5
+	VPSHUFD  $0x39, Y5, Y7
+	VPADDD   Y2, Y7, Y7
+	VPCMPGTD Y7, Y5, Y7
+	VPADDD   Y7, Y6, Y6
+	VPSHUFD  $0x4e, Y5, Y7
+	VPADDD   Y3, Y7, Y7
+	VPCMPGTD Y7, Y5, Y7
+	VPADDD   Y7, Y6, Y6
+	VPSHUFD  $0x93, Y5, Y7
+	VPADDD   Y4, Y7, Y7
+	VPCMPGTD Y7, Y5, Y7
+	VPADDD   Y7, Y6, Y6
+	VPCMPGTD Y6, Y0, Y6
+	VPAND    (AX), Y6, Y6
+	VMOVDQU  Y6, (AX)
+	ADDQ     $0x00000020, AX
+	SUBQ     $0x00000008, CX
+	JGE      groups
+
+groupsEnd:
+	ADDQ $0x00000008, CX
+	VZEROUPPER
+	RET
+
+DATA turn1<>+0(SB)/4, $0x00000000
+DATA turn1<>+4(SB)/4, $0x00000000
+DATA turn1<>+8(SB)/4, $0x00000000
+DATA turn1<>+12(SB)/4, $0xffffffff
+DATA turn1<>+16(SB)/4, $0x00000000
+DATA turn1<>+20(SB)/4, $0x00000000
+DATA turn1<>+24(SB)/4, $0x00000000
+DATA turn1<>+28(SB)/4, $0xffffffff
+GLOBL turn1<>(SB), RODATA|NOPTR, $32
+
+DATA turn2<>+0(SB)/4, $0x00000000
+DATA turn2<>+4(SB)/4, $0x00000000
+DATA turn2<>+8(SB)/4, $0xffffffff
+DATA turn2<>+12(SB)/4, $0xffffffff
+DATA turn2<>+16(SB)/4, $0x00000000
+DATA turn2<>+20(SB)/4, $0x00000000
+DATA turn2<>+24(SB)/4, $0xffffffff
+DATA turn2<>+28(SB)/4, $0xffffffff
+GLOBL turn2<>(SB), RODATA|NOPTR, $32
+
+DATA turn3<>+0(SB)/4, $0x00000000
+DATA turn3<>+4(SB)/4, $0xffffffff
+DATA turn3<>+8(SB)/4, $0xffffffff
+DATA turn3<>+12(SB)/4, $0xffffffff
+DATA turn3<>+16(SB)/4, $0x00000000
+DATA turn3<>+20(SB)/4, $0xffffffff
+DATA turn3<>+24(SB)/4, $0xffffffff
+DATA turn3<>+28(SB)/4, $0xffffffff
+GLOBL turn3<>(SB), RODATA|NOPTR, $32
+
+// func nmCols4AVX2(x *float32, stride int, cols int, limit int32)
+// Requires: AVX, AVX2
+TEXT ·nmCols4AVX2(SB), NOSPLIT, $0-28
+	MOVQ         x+0(FP), AX
+	MOVQ         stride+8(FP), CX
+	MOVQ         cols+16(FP), DX
+	LEAQ         (AX)(CX*1), BX
+	LEAQ         (BX)(CX*1), SI
+	LEAQ         (SI)(CX*1), CX
+	VBROADCASTSS limit+24(FP), Y0
+	MOVL         $0x7fffffff, DI
+	VMOVD        DI, X1
+	VPBROADCASTD X1, Y1
+	MOVL         $0xffffffff, DI
+	VMOVD        DI, X2
+	VPBROADCASTD X2, Y2
+	MOVL         $0xfffffffe, DI
+	VMOVD        DI, X3
+	VPBROADCASTD X3, Y3
+	MOVL         $0xfffffffd, DI
+	VMOVD        DI, X4
+	VPBROADCASTD X4, Y4
+	XORQ         DI, DI
+	SUBQ         $0x00000008, DX
+	JLT          columnsEnd
+
+columns:
+	VPAND    (AX)(DI*1), Y1, Y5
+	VPXOR    Y6, Y6, Y6
+	VPAND    (BX)(DI*1), Y1, Y7
+	VMOVDQA  Y2, Y8
+	VPAND    (SI)(DI*1), Y1, Y9
+	VMOVDQA  Y3, Y10
+	VPAND    (CX)(DI*1), Y1, Y11
+	VMOVDQA  Y4, Y12
+	VPCMPGTD Y7, Y5, Y13
+	VPADDD   Y13, Y6, Y6
+	VPSUBD   Y13, Y8, Y8
+	VPCMPGTD Y9, Y5, Y13
+	VPADDD   Y13, Y6, Y6
+	VPSUBD   Y13, Y10, Y10
+	VPCMPGTD Y9, Y7, Y13
+	VPADDD   Y13, Y8, Y8
+	VPSUBD   Y13, Y10, Y10
+	VPCMPGTD Y11, Y5, Y5
+	VPADDD   Y5, Y6, Y6
+	VPSUBD   Y5, Y12, Y12
+	VPCMPGTD Y11, Y7, Y5
+	VPADDD   Y5, Y8, Y8
+	VPSUBD   Y5, Y12, Y12
+	VPCMPGTD Y11, Y9, Y5
+	VPADDD   Y5, Y10, Y10
+	VPSUBD   Y5, Y12, Y12
+	VPCMPGTD Y6, Y0, Y6
+	VPAND    (AX)(DI*1), Y6, Y6
+	VMOVDQU  Y6, (AX)(DI*1)
+	VPCMPGTD Y8, Y0, Y8
+	VPAND    (BX)(DI*1), Y8, Y8
+	VMOVDQU  Y8, (BX)(DI*1)
+	VPCMPGTD Y10, Y0, Y10
+	VPAND    (SI)(DI*1), Y10, Y10
+	VMOVDQU  Y10, (SI)(DI*1)
+	VPCMPGTD Y12, Y0, Y12
+	VPAND    (CX)(DI*1), Y12, Y12
+	VMOVDQU  Y12, (CX)(DI*1)
+	ADDQ     $0x00000020, DI
+	SUBQ     $0x00000008, DX
+	JGE      columns
+
+columnsEnd:
+	ADDQ $0x00000008, DX
+	VZEROUPPER
+	RET
+
+// func errorLanesAVX2(lanes *float64, ref *float32, got *float32, n int)
+// Requires: AVX, AVX2
+TEXT ·errorLanesAVX2(SB), NOSPLIT, $0-32
+	MOVQ         lanes+0(FP), AX
+	MOVQ         ref+8(FP), CX
+	MOVQ         got+16(FP), DX
+	MOVQ         n+24(FP), BX
+	VPXOR        Y0, Y0, Y0
+	VPXOR        Y1, Y1, Y1
+	VPXOR        Y2, Y2, Y2
+	VPXOR        Y3, Y3, Y3
+	VPXOR        Y4, Y4, Y4
+	VPXOR        Y5, Y5, Y5
+	VPXOR        Y6, Y6, Y6
+	VPXOR        Y7, Y7, Y7
+	VPXOR        Y8, Y8, Y8
+	MOVL         $0x7fffffff, SI
+	VMOVD        SI, X9
+	VPBROADCASTD X9, Y9
+	SUBQ         $0x00000008, BX
+	JLT          loopEnd
+
+loop:
+	VCVTPS2PD (CX), Y10
+	VCVTPS2PD (DX), Y11
+	VSUBPD    Y10, Y11, Y12
+	VMULPD    Y10, Y10, Y13
+	VADDPD    Y13, Y0, Y0
+	VMULPD    Y12, Y12, Y12
+	VADDPD    Y12, Y2, Y2
+	VMULPD    Y11, Y11, Y12
+	VADDPD    Y12, Y4, Y4
+	VMULPD    Y10, Y11, Y10
+	VADDPD    Y10, Y6, Y6
+	VCVTPS2PD 16(CX), Y10
+	VCVTPS2PD 16(DX), Y11
+	VSUBPD    Y10, Y11, Y12
+	VMULPD    Y10, Y10, Y13
+	VADDPD    Y13, Y1, Y1
+	VMULPD    Y12, Y12, Y12
+	VADDPD    Y12, Y3, Y3
+	VMULPD    Y11, Y11, Y12
+	VADDPD    Y12, Y5, Y5
+	VMULPD    Y10, Y11, Y10
+	VADDPD    Y10, Y7, Y7
+	VMOVUPS   (DX), Y10
+	VSUBPS    (CX), Y10, Y10
+	VPAND     Y9, Y10, Y10
+	VPMAXSD   Y10, Y8, Y8
+	ADDQ      $0x00000020, CX
+	ADDQ      $0x00000020, DX
+	SUBQ      $0x00000008, BX
+	JGE       loop
+
+loopEnd:
+	ADDQ    $0x00000008, BX
+	VMOVUPD Y0, (AX)
+	VMOVUPD Y1, 32(AX)
+	VMOVUPD Y2, 64(AX)
+	VMOVUPD Y3, 96(AX)
+	VMOVUPD Y4, 128(AX)
+	VMOVUPD Y5, 160(AX)
+	VMOVUPD Y6, 192(AX)
+	VMOVUPD Y7, 224(AX)
+	VMOVDQU Y8, 256(AX)
+	VZEROUPPER
+	RET
+
+// func transposeBytes16AVX2(dst *byte, dstStride int, src *byte, srcStride int, rows int)
+// Requires: AVX, AVX2
+TEXT ·transposeBytes16AVX2(SB), NOSPLIT, $0-40
+	MOVQ dst+0(FP), AX
+	MOVQ dstStride+8(FP), CX
+	MOVQ src+16(FP), DX
+	MOVQ srcStride+24(FP), BX
+	MOVQ rows+32(FP), SI
+	SUBQ $0x00000010, SI
+	JLT  squareEnd
+
+square:
+	VMOVDQU      (DX), X0
+	ADDQ         BX, DX
+	VMOVDQU      (DX), X1
+	ADDQ         BX, DX
+	VMOVDQU      (DX), X2
+	ADDQ         BX, DX
+	VMOVDQU      (DX), X3
+	ADDQ         BX, DX
+	VMOVDQU      (DX), X4
+	ADDQ         BX, DX
+	VMOVDQU      (DX), X5
+	ADDQ         BX, DX
+	VMOVDQU      (DX), X6
+	ADDQ         BX, DX
+	VMOVDQU      (DX), X7
+	ADDQ         BX, DX
+	VINSERTI128  $0x01, (DX), Y0, Y0
+	ADDQ         BX, DX
+	VINSERTI128  $0x01, (DX), Y1, Y1
+	ADDQ         BX, DX
+	VINSERTI128  $0x01, (DX), Y2, Y2
+	ADDQ         BX, DX
+	VINSERTI128  $0x01, (DX), Y3, Y3
+	ADDQ         BX, DX
+	VINSERTI128  $0x01, (DX), Y4, Y4
+	ADDQ         BX, DX
+	VINSERTI128  $0x01, (DX), Y5, Y5
+	ADDQ         BX, DX
+	VINSERTI128  $0x01, (DX), Y6, Y6
+	ADDQ         BX, DX
+	VINSERTI128  $0x01, (DX), Y7, Y7
+	ADDQ         BX, DX
+	VPUNPCKLBW   Y4, Y0, Y8
+	VPUNPCKHBW   Y4, Y0, Y4
+	VPUNPCKLBW   Y5, Y1, Y9
+	VPUNPCKHBW   Y5, Y1, Y5
+	VPUNPCKLBW   Y6, Y2, Y10
+	VPUNPCKHBW   Y6, Y2, Y6
+	VPUNPCKLBW   Y7, Y3, Y11
+	VPUNPCKHBW   Y7, Y3, Y7
+	VPUNPCKLBW   Y10, Y8, Y12
+	VPUNPCKHBW   Y10, Y8, Y10
+	VPUNPCKLBW   Y6, Y4, Y8
+	VPUNPCKHBW   Y6, Y4, Y6
+	VPUNPCKLBW   Y11, Y9, Y13
+	VPUNPCKHBW   Y11, Y9, Y11
+	VPUNPCKLBW   Y7, Y5, Y9
+	VPUNPCKHBW   Y7, Y5, Y7
+	VPUNPCKLBW   Y13, Y12, Y14
+	VPUNPCKHBW   Y13, Y12, Y13
+	VPUNPCKLBW   Y11, Y10, Y12
+	VPUNPCKHBW   Y11, Y10, Y11
+	VPUNPCKLBW   Y9, Y8, Y10
+	VPUNPCKHBW   Y9, Y8, Y9
+	VPUNPCKLBW   Y7, Y6, Y8
+	VPUNPCKHBW   Y7, Y6, Y7
+	MOVQ         AX, DI
+	VPERMQ       $0xd8, Y14, Y14
+	VMOVDQU      X14, (DI)
+	ADDQ         CX, DI
+	VEXTRACTI128 $0x01, Y14, (DI)
+	ADDQ         CX, DI
+	VPERMQ       $0xd8, Y13, Y13
+	VMOVDQU      X13, (DI)
+	ADDQ         CX, DI
+	VEXTRACTI128 $0x01, Y13, (DI)
+	ADDQ         CX, DI
+	VPERMQ       $0xd8, Y12, Y12
+	VMOVDQU      X12, (DI)
+	ADDQ         CX, DI
+	VEXTRACTI128 $0x01, Y12, (DI)
+	ADDQ         CX, DI
+	VPERMQ       $0xd8, Y11, Y11
+	VMOVDQU      X11, (DI)
+	ADDQ         CX, DI
+	VEXTRACTI128 $0x01, Y11, (DI)
+	ADDQ         CX, DI
+	VPERMQ       $0xd8, Y10, Y10
+	VMOVDQU      X10, (DI)
+	ADDQ         CX, DI
+	VEXTRACTI128 $0x01, Y10, (DI)
+	ADDQ         CX, DI
+	VPERMQ       $0xd8, Y9, Y9
+	VMOVDQU      X9, (DI)
+	ADDQ         CX, DI
+	VEXTRACTI128 $0x01, Y9, (DI)
+	ADDQ         CX, DI
+	VPERMQ       $0xd8, Y8, Y8
+	VMOVDQU      X8, (DI)
+	ADDQ         CX, DI
+	VEXTRACTI128 $0x01, Y8, (DI)
+	ADDQ         CX, DI
+	VPERMQ       $0xd8, Y7, Y7
+	VMOVDQU      X7, (DI)
+	ADDQ         CX, DI
+	VEXTRACTI128 $0x01, Y7, (DI)
+	ADDQ         CX, DI
+	ADDQ         $0x00000010, AX
+	SUBQ         $0x00000010, SI
+	JGE          square
+
+squareEnd:
+	ADDQ $0x00000010, SI
+	VZEROUPPER
+	RET
+
+// func nonZero1AVX2(mask *byte, data *byte, n int) int
+// Requires: AVX, AVX2, POPCNT
+TEXT ·nonZero1AVX2(SB), NOSPLIT, $0-32
+	MOVQ  mask+0(FP), AX
+	MOVQ  data+8(FP), CX
+	MOVQ  n+16(FP), DX
+	VPXOR Y0, Y0, Y0
+	XORQ  BX, BX
+	SUBQ  $0x00000020, DX
+	JLT   loopEnd
+
+loop:
+	VPCMPEQB  (CX), Y0, Y1
+	VPMOVMSKB Y1, SI
+	ADDQ      $0x00000020, CX
+	NOTL      SI
+	MOVL      SI, (AX)
+	ADDQ      $0x00000004, AX
+	POPCNTL   SI, SI
+	ADDQ      SI, BX
+	SUBQ      $0x00000020, DX
+	JGE       loop
+
+loopEnd:
+	ADDQ $0x00000020, DX
+	MOVQ BX, ret+24(FP)
+	VZEROUPPER
+	RET
+
+// func nonZero2AVX2(mask *byte, data *byte, n int) int
+// Requires: AVX, AVX2, POPCNT
+TEXT ·nonZero2AVX2(SB), NOSPLIT, $0-32
+	MOVQ  mask+0(FP), AX
+	MOVQ  data+8(FP), CX
+	MOVQ  n+16(FP), DX
+	VPXOR Y0, Y0, Y0
+	XORQ  BX, BX
+	SUBQ  $0x00000020, DX
+	JLT   loopEnd
+
+loop:
+	VPCMPEQW  (CX), Y0, Y1
+	VPCMPEQW  32(CX), Y0, Y2
+	VPACKSSWB Y2, Y1, Y1
+	VPERMQ    $0xd8, Y1, Y1
+	VPMOVMSKB Y1, SI
+	ADDQ      $0x00000040, CX
+	NOTL      SI
+	MOVL      SI, (AX)
+	ADDQ      $0x00000004, AX
+	POPCNTL   SI, SI
+	ADDQ      SI, BX
+	SUBQ      $0x00000020, DX
+	JGE       loop
+
+loopEnd:
+	ADDQ $0x00000020, DX
+	MOVQ BX, ret+24(FP)
+	VZEROUPPER
+	RET
+
+// func nonZero4AVX2(mask *byte, data *byte, n int) int
+// Requires: AVX, AVX2, POPCNT
+TEXT ·nonZero4AVX2(SB), NOSPLIT, $0-32
+	MOVQ  mask+0(FP), AX
+	MOVQ  data+8(FP), CX
+	MOVQ  n+16(FP), DX
+	VPXOR Y0, Y0, Y0
+	XORQ  BX, BX
+	SUBQ  $0x00000008, DX
+	JLT   loopEnd
+
+loop:
+	VPCMPEQD  (CX), Y0, Y1
+	VMOVMSKPS Y1, SI
+	ADDQ      $0x00000020, CX
+	XORL      $0x000000ff, SI
+	MOVB      SI, (AX)
+	ADDQ      $0x00000001, AX
+	POPCNTL   SI, SI
+	ADDQ      SI, BX
+	SUBQ      $0x00000008, DX
+	JGE       loop
+
+loopEnd:
+	ADDQ $0x00000008, DX
+	MOVQ BX, ret+24(FP)
+	VZEROUPPER
+	RET
+
+// func nonZero8AVX2(mask *byte, data *byte, n int) int
+// Requires: AVX, AVX2, POPCNT
+TEXT ·nonZero8AVX2(SB), NOSPLIT, $0-32
+	MOVQ  mask+0(FP), AX
+	MOVQ  data+8(FP), CX
+	MOVQ  n+16(FP), DX
+	VPXOR Y0, Y0, Y0
+	XORQ  BX, BX
+	SUBQ  $0x00000008, DX
+	JLT   loopEnd
+
+loop:
+	VPCMPEQQ  (CX), Y0, Y1
+	VPCMPEQQ  32(CX), Y0, Y2
+	VMOVMSKPD Y1, SI
+	VMOVMSKPD Y2, DI
+	SHLL      $0x04, DI
+	ORL       DI, SI
+	ADDQ      $0x00000040, CX
+	XORL      $0x000000ff, SI
+	MOVB      SI, (AX)
+	ADDQ      $0x00000001, AX
+	POPCNTL   SI, SI
+	ADDQ      SI, BX
+	SUBQ      $0x00000008, DX
+	JGE       loop
+
+loopEnd:
+	ADDQ $0x00000008, DX
+	MOVQ BX, ret+24(FP)
+	VZEROUPPER
+	RET
+
+// func compress1AVX2(out *byte, data *byte, n int) int
+// Requires: AVX, AVX2, POPCNT
+TEXT ·compress1AVX2(SB), NOSPLIT, $0-32
+	MOVQ  out+0(FP), AX
+	MOVQ  data+8(FP), CX
+	MOVQ  n+16(FP), DX
+	LEAQ  compactIndex<>+0(SB), BX
+	MOVQ  AX, SI
+	VPXOR Y0, Y0, Y0
+	SUBQ  $0x00000008, DX
+	JLT   loopEnd
+
+loop:
+	VMOVQ     (CX), X1
+	VPCMPEQB  X1, X0, X2
+	VPMOVMSKB X2, DI
+	MOVBLZX   DI, DI
+	XORL      $0x000000ff, DI
+	VMOVQ     (BX)(DI*8), X2
+	VPSHUFB   X2, X1, X1
+	VMOVQ     X1, (AX)
+	POPCNTL   DI, DI
+	LEAQ      (AX)(DI*1), AX
+	ADDQ      $0x00000008, CX
+	SUBQ      $0x00000008, DX
+	JGE       loop
+
+loopEnd:
+	ADDQ $0x00000008, DX
+	SUBQ SI, AX
+	MOVQ AX, ret+24(FP)
+	VZEROUPPER
+	RET
+
+// func compress2AVX2(out *byte, data *byte, n int) int
+// Requires: AVX, AVX2, POPCNT
+TEXT ·compress2AVX2(SB), NOSPLIT, $0-32
+	MOVQ         out+0(FP), AX
+	MOVQ         data+8(FP), CX
+	MOVQ         n+16(FP), DX
+	LEAQ         compactIndex<>+0(SB), BX
+	MOVQ         AX, SI
+	VPXOR        Y0, Y0, Y0
+	MOVL         $0x01000100, DI
+	VMOVD        DI, X1
+	VPBROADCASTD X1, Y1
+	SUBQ         $0x00000008, DX
+	JLT          loopEnd
+
+loop:
+	VMOVDQU   (CX), X2
+	VPCMPEQW  X2, X0, X3
+	VPACKSSWB X3, X3, X3
+	VPMOVMSKB X3, DI
+	MOVBLZX   DI, DI
+	XORL      $0x000000ff, DI
+	VPMOVZXBW (BX)(DI*8), X3
+	VPADDW    X3, X3, X3
+	VPSLLW    $0x08, X3, X4
+	VPOR      X4, X3, X3
+	VPOR      X1, X3, X3
+	VPSHUFB   X3, X2, X2
+	VMOVDQU   X2, (AX)
+	POPCNTL   DI, DI
+	LEAQ      (AX)(DI*2), AX
+	ADDQ      $0x00000010, CX
+	SUBQ      $0x00000008, DX
+	JGE       loop
+
+loopEnd:
+	ADDQ $0x00000008, DX
+	SUBQ SI, AX
+	MOVQ AX, ret+24(FP)
+	VZEROUPPER
+	RET
+
+// func compress4AVX2(out *byte, data *byte, n int) int
+// Requires: AVX, AVX2, POPCNT
+TEXT ·compress4AVX2(SB), NOSPLIT, $0-32
+	MOVQ  out+0(FP), AX
+	MOVQ  data+8(FP), CX
+	MOVQ  n+16(FP), DX
+	LEAQ  compactIndex<>+0(SB), BX
+	MOVQ  AX, SI
+	VPXOR Y0, Y0, Y0
+	SUBQ  $0x00000008, DX
+	JLT   loopEnd
+
+loop:
+	VPCMPEQD  (CX), Y0, Y1
+	VMOVMSKPS Y1, DI
+	XORL      $0x000000ff, DI
+	VMOVDQU   (CX), Y1
+	VPMOVZXBD (BX)(DI*8), Y2
+	VPERMD    Y1, Y2, Y1
+	VMOVDQU   Y1, (AX)
+	POPCNTL   DI, DI
+	LEAQ      (AX)(DI*4), AX
+	ADDQ      $0x00000020, CX
+	SUBQ      $0x00000008, DX
+	JGE       loop
+
+loopEnd:
+	ADDQ $0x00000008, DX
+	SUBQ SI, AX
+	MOVQ AX, ret+24(FP)
+	VZEROUPPER
+	RET
+
+// func compress8AVX2(out *byte, data *byte, n int) int
+// Requires: AVX, AVX2, POPCNT
+TEXT ·compress8AVX2(SB), NOSPLIT, $0-32
+	MOVQ         out+0(FP), AX
+	MOVQ         data+8(FP), CX
+	MOVQ         n+16(FP), DX
+	LEAQ         compactIndex<>+0(SB), BX
+	MOVQ         AX, SI
+	VPXOR        Y0, Y0, Y0
+	MOVQ         $0x0000000100000000, DI
+	VMOVQ        DI, X1
+	VPBROADCASTQ X1, Y1
+	SUBQ         $0x00000008, DX
+	JLT          loopEnd
+
+loop:
+	VMOVDQU   (CX), Y2
+	VPCMPEQQ  Y2, Y0, Y3
+	VMOVMSKPD Y3, DI
+	XORL      $0x0000000f, DI
+	VPMOVZXBQ (BX)(DI*8), Y3
+	VPADDQ    Y3, Y3, Y3
+	VPSLLQ    $0x20, Y3, Y4
+	VPOR      Y4, Y3, Y3
+	VPOR      Y1, Y3, Y3
+	VPERMD    Y2, Y3, Y2
+	VMOVDQU   Y2, (AX)
+	POPCNTL   DI, DI
+	LEAQ      (AX)(DI*8), AX
+	VMOVDQU   32(CX), Y2
+	VPCMPEQQ  Y2, Y0, Y3
+	VMOVMSKPD Y3, DI
+	XORL      $0x0000000f, DI
+	VPMOVZXBQ (BX)(DI*8), Y3
+	VPADDQ    Y3, Y3, Y3
+	VPSLLQ    $0x20, Y3, Y4
+	VPOR      Y4, Y3, Y3
+	VPOR      Y1, Y3, Y3
+	VPERMD    Y2, Y3, Y2
+	VMOVDQU   Y2, (AX)
+	POPCNTL   DI, DI
+	LEAQ      (AX)(DI*8), AX
+	ADDQ      $0x00000040, CX
+	SUBQ      $0x00000008, DX
+	JGE       loop
+
+loopEnd:
+	ADDQ $0x00000008, DX
+	SUBQ SI, AX
+	MOVQ AX, ret+24(FP)
+	VZEROUPPER
+	RET
+
+// func expand1AVX2(dst *byte, mask *byte, values *byte, last *byte, n int) (done int, used int)
+// Requires: AVX, POPCNT
+TEXT ·expand1AVX2(SB), NOSPLIT, $0-56
+	MOVQ dst+0(FP), AX
+	MOVQ mask+8(FP), CX
+	MOVQ values+16(FP), DX
+	MOVQ last+24(FP), BX
+	MOVQ n+32(FP), SI
+	LEAQ expandIndex<>+0(SB), DI
+	MOVQ CX, R8
+	MOVQ DX, R9
+	ADDQ CX, SI
+
+loop:
+	CMPQ    CX, SI
+	JGE     end
+	CMPQ    DX, BX
+	JHI     end
+	MOVBLZX (CX), R10
+	VMOVQ   (DX), X0
+	VMOVQ   (DI)(R10*8), X1
+	VPSHUFB X1, X0, X0
+	VMOVQ   X0, (AX)
+	INCQ    CX
+	ADDQ    $0x00000008, AX
+	POPCNTL R10, R10
+	SHLQ    $0x00, R10
+	ADDQ    R10, DX
+	JMP     loop
+
+end:
+	SUBQ R8, CX
+	SUBQ R9, DX
+	MOVQ CX, done+40(FP)
+	MOVQ DX, used+48(FP)
+	VZEROUPPER
+	RET
+
 // func expand2AVX2(dst *byte, mask *byte, values *byte, last *byte, n int) (done int, used int)
 // Requires: AVX, AVX2, POPCNT
 TEXT ·expand2AVX2(SB), NOSPLIT, $0-56
@@ -2756,7 +2777,9 @@ TEXT ·expand2AVX2(SB), NOSPLIT, $0-56
 	MOVQ         CX, R8
 	MOVQ         DX, R9
 	ADDQ         CX, SI
-	VPBROADCASTD c01000100<>+0(SB), Y0
+	MOVL         $0x01000100, R10
+	VMOVD        R10, X0
+	VPBROADCASTD X0, Y0
 
 loop:
 	CMPQ      CX, SI
@@ -2840,7 +2863,9 @@ TEXT ·expand8AVX2(SB), NOSPLIT, $0-56
 	MOVQ         DX, R9
 	ADDQ         CX, SI
 	VPXOR        Y0, Y0, Y0
-	VPBROADCASTQ highOne<>+0(SB), Y1
+	MOVQ         $0x0000000100000000, R10
+	VMOVQ        R10, X1
+	VPBROADCASTQ X1, Y1
 
 loop:
 	CMPQ      CX, SI

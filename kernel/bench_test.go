@@ -3,7 +3,7 @@ package kernel
 import (
 	"fmt"
 	"math"
-	"math/rand"
+	"math/rand/v2"
 	"testing"
 )
 
@@ -17,7 +17,7 @@ const (
 )
 
 func benchFloats() []float32 {
-	r := rand.New(rand.NewSource(1))
+	r := rand.New(rand.NewPCG(1, 0))
 	x := make([]float32, benchBlock*benchBlocks)
 	for i := range x {
 		x[i] = float32(r.NormFloat64())

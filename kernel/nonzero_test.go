@@ -2,7 +2,7 @@ package kernel
 
 import (
 	"bytes"
-	"math/rand"
+	"math/rand/v2"
 	"slices"
 	"testing"
 )
@@ -46,11 +46,11 @@ func checkExpand(t *testing.T, mask, values, want []byte, size int) {
 
 // sparseBytes has runs of zeros and of values; every element size sees some of both.
 func sparseBytes(n int, density float64) []byte {
-	r := rand.New(rand.NewSource(int64(n)))
+	r := rand.New(rand.NewPCG(uint64(n), 0))
 	data := make([]byte, n+1)[1:]
 	for i := range data {
 		if r.Float64() < density {
-			data[i] = byte(r.Intn(256))
+			data[i] = byte(r.IntN(256))
 		}
 	}
 	return data

@@ -2,7 +2,7 @@ package kernel
 
 import (
 	"math"
-	"math/rand"
+	"math/rand/v2"
 	"testing"
 )
 
@@ -62,12 +62,12 @@ func TestQuantize(t *testing.T) {
 
 // randomColumns has scales of all kinds and zero points within any code range.
 func randomColumns(cols int) (scale []float32, zero []int32) {
-	r := rand.New(rand.NewSource(int64(cols)))
+	r := rand.New(rand.NewPCG(uint64(cols), 0))
 	for range cols {
 		scale = append(scale, float32(r.ExpFloat64()*0.01))
-		zero = append(zero, int32(r.Intn(384)-128))
+		zero = append(zero, int32(r.IntN(384)-128))
 	}
-	scale[r.Intn(cols)] = 1
+	scale[r.IntN(cols)] = 1
 	return scale, zero
 }
 

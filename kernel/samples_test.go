@@ -3,7 +3,7 @@ package kernel
 import (
 	"encoding/binary"
 	"math"
-	"math/rand"
+	"math/rand/v2"
 	"testing"
 )
 
@@ -24,9 +24,9 @@ var sampleKinds = []struct {
 }{
 	{"normal", func(r *rand.Rand) float32 { return float32(r.NormFloat64()) }},
 	{"bits", func(r *rand.Rand) float32 { return math.Float32frombits(r.Uint32()) }},
-	{"ties", func(r *rand.Rand) float32 { return float32(r.Intn(521)-260) / 2 }},
-	{"sparse", func(r *rand.Rand) float32 { return float32(max(0, r.Intn(10)-8)) }},
-	{"special", func(r *rand.Rand) float32 { return math.Float32frombits(specials[r.Intn(len(specials))]) }},
+	{"ties", func(r *rand.Rand) float32 { return float32(r.IntN(521)-260) / 2 }},
+	{"sparse", func(r *rand.Rand) float32 { return float32(max(0, r.IntN(10)-8)) }},
+	{"special", func(r *rand.Rand) float32 { return math.Float32frombits(specials[r.IntN(len(specials))]) }},
 }
 
 func sampleLengths() []int {
@@ -41,7 +41,7 @@ func sampleLengths() []int {
 func eachSample(t *testing.T, check func(t *testing.T, x []float32)) {
 	for _, kind := range sampleKinds {
 		t.Run(kind.name, func(t *testing.T) {
-			r := rand.New(rand.NewSource(1))
+			r := rand.New(rand.NewPCG(1, 0))
 			for _, n := range sampleLengths() {
 				x := make([]float32, n+3)[3:]
 				for i := range x {
@@ -55,7 +55,7 @@ func eachSample(t *testing.T, check func(t *testing.T, x []float32)) {
 
 // fuzzFloats seeds f with samples and calls check with the fuzzer's bytes as float32 bits.
 func fuzzFloats(f *testing.F, check func(t *testing.T, x []float32, a, b uint32)) {
-	r := rand.New(rand.NewSource(2))
+	r := rand.New(rand.NewPCG(2, 0))
 	for _, kind := range sampleKinds {
 		var raw []byte
 		for range 77 {

@@ -10,11 +10,11 @@ const compressSignature = "func(out, data *byte, n int) int"
 
 // compress emits a function that takes eight elements of size bytes at a time; setup returns
 // what its loop does.
-func compress(name string, size int, setup func(out, data, table Register) func()) {
+func compress(name string, size int, compact Mem, setup func(out, data, table Register) func()) {
 	function(name, compressSignature, name+" returns the bytes written, and may write a vector more; n%8 == 0.")
 	out, data, n := pointer("out"), pointer("data"), pointer("n")
 	table, start := GP64(), GP64()
-	LEAQ(compactTable(), table)
+	LEAQ(compact, table)
 	MOVQ(out, start)
 	body := setup(out, data, table)
 	strips("loop", n, 8, func() {
@@ -38,8 +38,8 @@ func behind(out Register, m GPVirtual, size uint8) {
 	LEAQ(Mem{Base: out, Index: m.As64(), Scale: size}, out)
 }
 
-func compress1() {
-	compress("compress1AVX2", 1, func(out, data, table Register) func() {
+func compress1(compact Mem) {
+	compress("compress1AVX2", 1, compact, func(out, data, table Register) func() {
 		zeros := zero().AsX()
 		return func() {
 			v, index, m := XMM(), XMM(), GP32()
@@ -56,8 +56,8 @@ func compress1() {
 	})
 }
 
-func compress2() {
-	compress("compress2AVX2", 2, func(out, data, table Register) func() {
+func compress2(compact Mem) {
+	compress("compress2AVX2", 2, compact, func(out, data, table Register) func() {
 		zeros, one := zero().AsX(), constant(0x01000100).AsX()
 		return func() {
 			v, index, high, m := XMM(), XMM(), XMM(), GP32()
@@ -80,8 +80,8 @@ func compress2() {
 	})
 }
 
-func compress4() {
-	compress("compress4AVX2", 4, func(out, data, table Register) func() {
+func compress4(compact Mem) {
+	compress("compress4AVX2", 4, compact, func(out, data, table Register) func() {
 		zeros := zero()
 		return func() {
 			m := invert8(zeroMask4(data, zeros))
@@ -92,10 +92,9 @@ func compress4() {
 	})
 }
 
-func compress8() {
-	compress("compress8AVX2", 8, func(out, data, table Register) func() {
-		zeros, one := zero(), YMM()
-		VPBROADCASTQ(words("highOne", 0, 1), one)
+func compress8(compact Mem) {
+	compress("compress8AVX2", 8, compact, func(out, data, table Register) func() {
+		zeros, one := zero(), constant64(1<<32)
 		return func() {
 			for half := range 2 {
 				compactFour8(out, Mem{Base: data, Disp: half * vector}, table, zeros, one)

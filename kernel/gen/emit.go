@@ -1,8 +1,6 @@
 package main
 
 import (
-	"fmt"
-
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
 	. "github.com/mmcloughlin/avo/reg"
@@ -49,33 +47,22 @@ func parameter(name string) Mem {
 	return p.Addr
 }
 
-// constant fills all lanes with v; equal constants share one place in memory.
+// constant fills all lanes with v.
 func constant(v uint32) VecVirtual {
-	y := YMM()
-	VPBROADCASTD(words(fmt.Sprintf("c%08x", v), v), y)
+	y, r := YMM(), GP32()
+	MOVL(U32(v), r)
+	VMOVD(r, y.AsX())
+	VPBROADCASTD(y.AsX(), y)
 	return y
 }
 
-// pattern loads eight different lanes.
-func pattern(name string, lanes [8]uint32) VecVirtual {
-	y := YMM()
-	VMOVDQU(words(name, lanes[:]...), y)
+// constant64 fills all 64-bit lanes with v.
+func constant64(v uint64) VecVirtual {
+	y, r := YMM(), GP64()
+	MOVQ(U64(v), r)
+	VMOVQ(r, y.AsX())
+	VPBROADCASTQ(y.AsX(), y)
 	return y
-}
-
-// defined are the read-only tables that the file already has.
-var defined = map[string]Mem{}
-
-func words(name string, v ...uint32) Mem {
-	if m, ok := defined[name]; ok {
-		return m
-	}
-	m := GLOBL(name, RODATA|NOPTR)
-	for i, w := range v {
-		DATA(i*4, U32(w))
-	}
-	defined[name] = m
-	return m
 }
 
 func zero() VecVirtual {

@@ -15,12 +15,12 @@ type expander struct {
 
 // expand emits a function that goes by bytes of the mask until n are done or values is beyond
 // last, behind which fewer than eight elements follow.
-func expand(name string, size int, setup func() func(e expander)) {
+func expand(name string, size int, ranks Mem, setup func() func(e expander)) {
 	function(name, "func(dst, mask, values, last *byte, n int) (done, used int)",
 		name+" does n bytes of mask, or fewer when values passes last; used counts bytes.")
 	dst, mask, values, last, n := pointer("dst"), pointer("mask"), pointer("values"), pointer("last"), pointer("n")
 	table, first, start := GP64(), GP64(), GP64()
-	LEAQ(expandTable(), table)
+	LEAQ(ranks, table)
 	MOVQ(mask, first)
 	MOVQ(values, start)
 	ADDQ(mask, n) // now the end of mask
@@ -54,8 +54,8 @@ func log2(size int) (bits int) {
 	return bits
 }
 
-func expand1() {
-	expand("expand1AVX2", 1, func() func(e expander) {
+func expand1(ranks Mem) {
+	expand("expand1AVX2", 1, ranks, func() func(e expander) {
 		return func(e expander) {
 			v, index := XMM(), XMM()
 			VMOVQ(Mem{Base: e.values}, v)
@@ -66,8 +66,8 @@ func expand1() {
 	})
 }
 
-func expand2() {
-	expand("expand2AVX2", 2, func() func(e expander) {
+func expand2(ranks Mem) {
+	expand("expand2AVX2", 2, ranks, func() func(e expander) {
 		one := constant(0x01000100).AsX()
 		return func(e expander) {
 			v, index, high := XMM(), XMM(), XMM()
@@ -84,8 +84,8 @@ func expand2() {
 	})
 }
 
-func expand4() {
-	expand("expand4AVX2", 4, func() func(e expander) {
+func expand4(ranks Mem) {
+	expand("expand4AVX2", 4, ranks, func() func(e expander) {
 		return func(e expander) {
 			v, index := YMM(), YMM()
 			VMOVDQU(Mem{Base: e.values}, v)
@@ -98,10 +98,9 @@ func expand4() {
 	})
 }
 
-func expand8() {
-	expand("expand8AVX2", 8, func() func(e expander) {
-		zeros, one := zero(), YMM()
-		VPBROADCASTQ(words("highOne", 0, 1), one)
+func expand8(ranks Mem) {
+	expand("expand8AVX2", 8, ranks, func() func(e expander) {
+		zeros, one := zero(), constant64(1<<32)
 		return func(e expander) {
 			low, high, upper := GP32(), GP32(), GP64()
 			MOVL(e.m, low)

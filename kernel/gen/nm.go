@@ -17,9 +17,9 @@ func nmRows() {
 		shuffle U8
 		earlier VecVirtual // -1 where the lane that comes in has the lower index
 	}{
-		{0x39, pattern("turn1", fours(0, 0, 0, 1))},
-		{0x4e, pattern("turn2", fours(0, 0, 1, 1))},
-		{0x93, pattern("turn3", fours(0, 1, 1, 1))},
+		{0x39, fours("turn1", 0, 0, 0, 1)},
+		{0x4e, fours("turn2", 0, 0, 1, 1)},
+		{0x93, fours("turn3", 0, 1, 1, 1)},
 	}
 	strips("groups", n, 8, func() {
 		v, rank := YMM(), zero()
@@ -40,8 +40,10 @@ func nmRows() {
 }
 
 // fours repeats four flags over a vector, as 0 and -1.
-func fours(a, b, c, d uint32) [8]uint32 {
-	return [8]uint32{-a, -b, -c, -d, -a, -b, -c, -d}
+func fours(name string, a, b, c, d uint32) VecVirtual {
+	y := YMM()
+	VMOVDQU(words(name, -a, -b, -c, -d, -a, -b, -c, -d), y)
+	return y
 }
 
 func nmCols() {

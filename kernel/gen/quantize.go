@@ -13,14 +13,16 @@ const roundShift = 0x4b400000
 // coder holds what turning quotients into codes needs.
 type coder struct{ floor, shift, lo, hi, low8, order VecVirtual }
 
-func newCoder() coder {
+func newCoder(packOrder Mem) coder {
+	order := YMM()
+	VMOVDQU(packOrder, order)
 	return coder{
 		floor: constant(0xc9800000), // -2^20
 		shift: constant(roundShift),
 		lo:    spread16("lo"),
 		hi:    spread16("hi"),
 		low8:  constant(0x00ff00ff),
-		order: pattern("packOrder", [8]uint32{0, 4, 1, 5, 2, 6, 3, 7}),
+		order: order,
 	}
 }
 
@@ -65,11 +67,11 @@ func (c coder) pack8(v VecVirtual, dst Register) {
 
 // quantize also fetches what lies ahead bytes behind x, once for each cache line: a caller goes
 // by rows, and memory would idle while this one, which the cache has, is divided.
-func quantize() {
+func quantize(packOrder Mem) {
 	function("quantizeAVX2", "func(dst *byte, x *float32, n, ahead int, scale float32, offset, lo, hi int32)",
 		"quantizeAVX2 takes the zero point less the bits of roundShift as offset; n%8 == 0.")
 	dst, x, n, ahead := pointer("dst"), pointer("x"), pointer("n"), pointer("ahead")
-	scale, offset, c := spread("scale"), spread("offset"), newCoder()
+	scale, offset, c := spread("scale"), spread("offset"), newCoder(packOrder)
 	integers := func(i int) VecVirtual {
 		v := YMM()
 		VMOVUPS(at(x, i), v)
@@ -93,7 +95,7 @@ func quantize() {
 	finish()
 }
 
-func quantizeCols(name string, zeros bool) {
+func quantizeCols(name string, zeros bool, packOrder Mem) {
 	signature, doc := "func(dst *byte, x *float32, n int, scale *float32, lo, hi int32)", " codes one row; n%8 == 0."
 	if zeros {
 		signature = "func(dst *byte, x *float32, n int, scale *float32, zero *int32, lo, hi int32)"
@@ -106,7 +108,7 @@ func quantizeCols(name string, zeros bool) {
 		zero = pointer("zero")
 		columns = append(columns, zero)
 	}
-	c := newCoder()
+	c := newCoder(packOrder)
 	integers := func(i int) VecVirtual {
 		v := YMM()
 		VMOVUPS(at(x, i), v)

@@ -6,13 +6,13 @@ import (
 	. "github.com/mmcloughlin/avo/reg"
 )
 
-func filterRange() {
+func filterRange(compact Mem) {
 	function("filterRangeAVX2", "func(out *uint32, x *float32, n int, lo, hi uint32) (below, taken int)",
 		"filterRangeAVX2 writes up to 8 elements more than it takes; n%8 == 0, lo and hi below 2^31.")
 	out, x, n := pointer("out"), pointer("x"), pointer("n")
 	lo, hi, mask, count := spread("lo"), spread("hi"), constant(magnitude), zero()
 	table, start := GP64(), GP64()
-	LEAQ(compactTable(), table)
+	LEAQ(compact, table)
 	MOVQ(out, start)
 	strips("loop", n, 8, func() {
 		v, low, high := YMM(), YMM(), YMM()

@@ -3,8 +3,28 @@ package main
 import (
 	"encoding/binary"
 
+	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
 )
+
+// tables are the read-only data that several functions share.
+type tables struct{ packOrder, compact, expand Mem }
+
+func newTables() tables {
+	return tables{
+		packOrder: words("packOrder", 0, 4, 1, 5, 2, 6, 3, 7),
+		compact:   compactTable(),
+		expand:    expandTable(),
+	}
+}
+
+func words(name string, v ...uint32) Mem {
+	m := GLOBL(name, RODATA|NOPTR)
+	for i, w := range v {
+		DATA(i*4, U32(w))
+	}
+	return m
+}
 
 // compactTable has for every 8-bit mask the indices of its set bits, a byte each.
 func compactTable() Mem {
