@@ -35,14 +35,6 @@ func (g *Graph) AddOutput(v *Value) {
 	g.Outputs = append(g.Outputs, v)
 }
 
-// setOutput makes v the output i of g.
-func (g *Graph) setOutput(i int, v *Value) {
-	use := Use{Graph: g, Index: i}
-	g.Outputs[i].dropUse(use)
-	g.Outputs[i] = v
-	v.uses = append(v.uses, use)
-}
-
 func (v *Value) dropUse(u Use) {
 	if i := slices.Index(v.uses, u); i >= 0 {
 		v.uses = slices.Delete(v.uses, i, i+1)
@@ -50,17 +42,19 @@ func (v *Value) dropUse(u Use) {
 }
 
 // ReplaceUses makes every reader of v read w. A graph output keeps its name: w
-// takes v's name over, and v gets a free one.
+// takes v's name over, and v gets w's.
 func (v *Value) ReplaceUses(w *Value) {
-	output := false
-	for _, u := range slices.Clone(v.uses) {
+	uses, output := v.uses, false
+	v.uses = nil
+	for _, u := range uses {
 		if u.Node == nil {
-			u.Graph.setOutput(u.Index, w)
+			u.Graph.Outputs[u.Index] = w
 			output = true
 			continue
 		}
-		u.Node.SetInput(u.Index, w)
+		u.Node.inputs[u.Index] = w
 	}
+	w.uses = append(w.uses, uses...)
 	if output {
 		v.Name, w.Name = w.Name, v.Name
 		if w.Type == nil {
@@ -69,21 +63,10 @@ func (v *Value) ReplaceUses(w *Value) {
 	}
 }
 
-// Become puts v in the place of n's only output: v takes over the readers, the name
-// and the type, so that outputs and layers keep their names, and n is removed.
-func (n *Node) Become(v *Value) {
-	old := n.Outputs[0]
-	old.ReplaceUses(v)
-	if v.Name != old.Name && !v.IsInput() {
-		v.Name, old.Name = old.Name, v.Name
-	}
-	v.Type = old.Type
-	n.Remove()
-}
-
-// Remove takes n out of its graph. Its outputs must have no readers left.
+// Remove takes n out of its graph, and its subgraphs with it. Its outputs must have
+// no readers left.
 func (n *Node) Remove() {
-	n.TrimInputs(0)
+	n.release()
 	g := n.graph
 	if n.prev == nil {
 		g.first = n.next
@@ -103,9 +86,27 @@ func (n *Node) Remove() {
 	}
 }
 
+// release makes n, and the nodes in the subgraphs it owns, read nothing. A subgraph
+// that was handed to another node, its Owner, stays whole.
+func (n *Node) release() {
+	n.TrimInputs(0)
+	for g := range n.Subgraphs() {
+		if g.Owner != n {
+			continue
+		}
+		for m := range g.Nodes() {
+			m.release()
+		}
+		for i, v := range g.Outputs {
+			v.dropUse(Use{Graph: g, Index: i})
+		}
+		g.Outputs = nil
+	}
+}
+
 // Drop removes v if nothing reads it, and then whatever only it needed: the
-// constant, or the node that makes it and that node's inputs in turn. Graph
-// inputs stay, constants among them too.
+// constant, or the node that makes it and what that node and its subgraphs read, in
+// turn. Graph inputs stay, constants among them too.
 func (v *Value) Drop() {
 	if len(v.uses) > 0 {
 		return
@@ -120,21 +121,37 @@ func (v *Value) Drop() {
 	if n == nil || slices.ContainsFunc(n.Outputs, func(o *Value) bool { return o != nil && len(o.uses) > 0 }) {
 		return
 	}
-	inputs := slices.Clone(n.inputs)
+	reads := slices.Collect(n.reads)
 	n.Remove()
-	for _, in := range inputs {
-		if in != nil {
+	for _, in := range reads {
+		if !in.graph.within(n) {
 			in.Drop()
 		}
 	}
 }
 
-// RemoveConst takes the constant v out of g.
-func (g *Graph) RemoveConst(v *Value) {
-	if i := slices.Index(g.consts, v); i >= 0 {
-		g.consts = slices.Delete(g.consts, i, i+1)
-		v.removed = !v.IsInput()
+// within reports whether g is a subgraph of n, or inside one.
+func (g *Graph) within(n *Node) bool {
+	for ; g != nil; g = g.Outer {
+		if g.Owner == n {
+			return true
+		}
 	}
+	return false
+}
+
+// RemoveConst takes the constant v out of g. An input loses its default value.
+func (g *Graph) RemoveConst(v *Value) {
+	i := slices.Index(g.consts, v)
+	if i < 0 {
+		return
+	}
+	g.consts = slices.Delete(g.consts, i, i+1)
+	if v.IsInput() {
+		v.Const = nil
+		return
+	}
+	v.removed = true
 }
 
 // RemoveInput takes v out of g's inputs; a constant stays an initializer.

@@ -55,7 +55,7 @@ func (s *sorter) visit(g *Graph, root *Node) error {
 		default:
 			s.state[n] = entered
 			// Pushed in reverse, so that they are visited in input order.
-			before := n.before(g, nil)
+			before := n.before(g)
 			for i := len(before) - 1; i >= 0; i-- {
 				switch s.state[before[i]] {
 				case entered:
@@ -69,21 +69,12 @@ func (s *sorter) visit(g *Graph, root *Node) error {
 	return nil
 }
 
-// before appends the nodes of g that make what n, or a node in its subgraphs, reads.
-func (n *Node) before(g *Graph, out []*Node) []*Node {
-	for _, v := range n.inputs {
-		if v != nil && v.producer != nil && v.graph == g {
+// before are the nodes of g that make what n, or a node in its subgraphs, reads.
+func (n *Node) before(g *Graph) []*Node {
+	var out []*Node
+	for v := range n.reads {
+		if v.producer != nil && v.graph == g {
 			out = append(out, v.producer)
-		}
-	}
-	for sub := range n.Subgraphs() {
-		for _, v := range sub.Outputs {
-			if v.producer != nil && v.graph == g {
-				out = append(out, v.producer)
-			}
-		}
-		for m := range sub.Nodes() {
-			out = m.before(g, out)
 		}
 	}
 	return out

@@ -3,6 +3,7 @@ package ir
 import (
 	"errors"
 	"fmt"
+	"slices"
 )
 
 // Verify checks what every pass relies on: lists and back references agree, a node
@@ -13,8 +14,9 @@ func (m *Model) Verify() error {
 	if m.Opset("") == 0 && m.usesDefaultDomain() {
 		return errors.New("opset_import: the default domain is missing; the model does not say which operators it means")
 	}
+	c := checker{uses: map[*Value]map[Use]bool{}}
 	for g := range m.Graphs() {
-		if err := g.verify(); err != nil {
+		if err := c.graph(g); err != nil {
 			return err
 		}
 	}
@@ -30,7 +32,12 @@ func (m *Model) usesDefaultDomain() bool {
 	return false
 }
 
-func (g *Graph) verify() error {
+// A checker verifies the graphs of one model.
+type checker struct {
+	uses map[*Value]map[Use]bool // of values with long lists of uses
+}
+
+func (c checker) graph(g *Graph) error {
 	for _, v := range g.consts {
 		if err := v.Const.Valid(); err != nil {
 			return fmt.Errorf("initializer %q: %w", v.Name, err)
@@ -40,32 +47,42 @@ func (g *Graph) verify() error {
 		}
 	}
 	for i, v := range g.Outputs {
-		if !v.hasUse(Use{Graph: g, Index: i}) {
+		if !c.hasUse(v, Use{Graph: g, Index: i}) {
 			return fmt.Errorf("graph output %q is not among its value's uses", v.Name)
 		}
 		if err := v.exists(g); err != nil {
 			return fmt.Errorf("graph output: %w", err)
 		}
 	}
+	if err := c.nodes(g); err != nil {
+		return err
+	}
+	return readBack(slices.Concat(g.Inputs, g.consts))
+}
+
+func (c checker) nodes(g *Graph) error {
 	var prev *Node
 	for n := range g.Nodes() {
 		if n.graph != g || n.prev != prev {
 			return fmt.Errorf("node %q: its links do not agree with its graph", n.Label())
 		}
-		if err := n.verify(); err != nil {
+		if err := c.node(n); err != nil {
 			return fmt.Errorf("node %q: %w", n.Label(), err)
 		}
 		prev = n
 	}
+	if g.last != prev {
+		return fmt.Errorf("graph %q: its last node is not the end of its list", g.Name)
+	}
 	return nil
 }
 
-func (n *Node) verify() error {
+func (c checker) node(n *Node) error {
 	for i, v := range n.inputs {
 		if v == nil {
 			continue
 		}
-		if !v.hasUse(Use{Node: n, Index: i}) {
+		if !c.hasUse(v, Use{Node: n, Index: i}) {
 			return fmt.Errorf("input %q does not list this use", v.Name)
 		}
 		if err := v.exists(n.graph); err != nil {
@@ -78,21 +95,52 @@ func (n *Node) verify() error {
 		}
 	}
 	for g := range n.Subgraphs() {
-		if g.Outer != n.graph {
-			return fmt.Errorf("subgraph %q hangs in another graph", g.Name)
+		if g.Outer != n.graph || g.Owner != n {
+			return fmt.Errorf("subgraph %q hangs in another graph or node", g.Name)
+		}
+	}
+	return readBack(n.Outputs)
+}
+
+// longUses is the number of uses from which looking one up by a scan is slow: it
+// would make Verify quadratic for a value that every node reads.
+const longUses = 32
+
+func (c checker) hasUse(v *Value, u Use) bool {
+	if len(v.uses) < longUses {
+		return slices.Contains(v.uses, u)
+	}
+	set := c.uses[v]
+	if set == nil {
+		set = make(map[Use]bool, len(v.uses))
+		for _, u := range v.uses {
+			set[u] = true
+		}
+		c.uses[v] = set
+	}
+	return set[u]
+}
+
+// readBack reports a use that does not read its value.
+func readBack(vs []*Value) error {
+	for _, v := range vs {
+		if v == nil {
+			continue
+		}
+		for _, u := range v.uses {
+			if !u.reads(v) {
+				return fmt.Errorf("value %q lists a use that does not read it", v.Name)
+			}
 		}
 	}
 	return nil
 }
 
-// hasUse looks from the end: recent uses are asked for most, and a list may be long.
-func (v *Value) hasUse(u Use) bool {
-	for i := len(v.uses) - 1; i >= 0; i-- {
-		if v.uses[i] == u {
-			return true
-		}
+func (u Use) reads(v *Value) bool {
+	if u.Node == nil {
+		return u.Index < len(u.Graph.Outputs) && u.Graph.Outputs[u.Index] == v
 	}
-	return false
+	return u.Node.Input(u.Index) == v
 }
 
 // exists reports a value that nothing makes, or that g cannot see.

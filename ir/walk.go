@@ -86,6 +86,27 @@ func (g *Graph) values(yield func(*Value) bool) bool {
 	return true
 }
 
+// reads ranges over what n and the nodes in its subgraphs read, values of those
+// subgraphs included.
+func (n *Node) reads(yield func(*Value) bool) { n.eachRead(yield) }
+
+func (n *Node) eachRead(yield func(*Value) bool) bool {
+	if !each(n.inputs, yield) {
+		return false
+	}
+	for g := range n.Subgraphs() {
+		if !each(g.Outputs, yield) {
+			return false
+		}
+		for m := range g.Nodes() {
+			if !m.eachRead(yield) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
 func each(vs []*Value, yield func(*Value) bool) bool {
 	for _, v := range vs {
 		if v != nil && !yield(v) {
