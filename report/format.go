@@ -53,3 +53,27 @@ func sqnr(e *Error) string {
 	}
 	return fmt.Sprintf("%.1f dB", *e.SQNR)
 }
+
+func cosine(e *Error) string {
+	if e == nil || e.Cosine == nil {
+		return ""
+	}
+	return fmt.Sprintf("%.6f", *e.Cosine)
+}
+
+func maxError(e *Error) string {
+	switch {
+	case e == nil || e.Max == nil:
+		return ""
+	case *e.Max == 0:
+		return "0"
+	}
+	return fmt.Sprintf("%.2e", *e.Max)
+}
+
+func sparsity(s *float64) string {
+	if s == nil {
+		return ""
+	}
+	return percent(*s)
+}

@@ -25,13 +25,13 @@ type rule struct {
 	name   string
 	value  func(*Report) float64
 	atMost bool
-	show   func(float64) string
+	show   func(float64) string // in enough digits to see why it did not hold
 }
 
 var rules = []rule{
-	{"require-coverage", func(r *Report) float64 { return r.Coverage.share() }, false, percent},
-	{"min-ratio", func(r *Report) float64 { return ratio(r.Totals.FileBytes) }, false, times},
-	{"max-size", func(r *Report) float64 { return float64(r.Totals.FileBytes.After) }, true, func(v float64) string { return size(int64(v)) }},
+	{"require-coverage", func(r *Report) float64 { return r.Coverage.share() }, false, func(v float64) string { return fmt.Sprintf("%.6g %%", 100*v) }},
+	{"min-ratio", func(r *Report) float64 { return ratio(r.Totals.FileBytes) }, false, func(v float64) string { return fmt.Sprintf("%.6g×", v) }},
+	{"max-size", func(r *Report) float64 { return float64(r.Totals.FileBytes.After) }, true, func(v float64) string { return count(int64(v)) + " bytes" }},
 }
 
 func ruleOf(name string) (rule, error) {

@@ -1,7 +1,9 @@
 package report
 
 import (
+	"cmp"
 	"slices"
+	"strings"
 
 	"github.com/mcompress/mcompress/pass"
 )
@@ -16,9 +18,11 @@ type Weight struct {
 	Float        bool     `json:"float"`   // a float of rank 1 or more
 	Counted      bool     `json:"counted"` // part of coverage's denominator
 	Changed      bool     `json:"changed"`
-	Methods      []string `json:"methods"` // that changed it, in order
-	Forms        []string `json:"forms"`   // how they store it
-	Bytes        Change   `json:"bytes"`   // a payload that several weights share counts for the first
+	Methods      []string `json:"methods"`          // that changed it, in order
+	Forms        []string `json:"forms"`            // how they store it
+	Reason       string   `json:"reason,omitempty"` // why it was left alone, or what else is worth knowing
+	SharedWith   string   `json:"shared_with,omitempty"`
+	Bytes        Change   `json:"bytes"` // a payload that several weights share counts for the first
 	RuntimeBytes int64    `json:"runtime_bytes"`
 	Figures
 }
@@ -54,13 +58,31 @@ func (c *chain) weights() []Weight {
 		for _, j := range o.all {
 			if r := c.rows[j]; r.Status == pass.Changed {
 				w.Changed = true
+				w.SharedWith = cmp.Or(w.SharedWith, r.SharedWith)
 				w.Methods = append(w.Methods, r.Method)
 				w.Forms = append(w.Forms, r.Form.Name)
 			}
 		}
+		w.Reason = c.reason(o)
 		ws[i] = w
 	}
 	return ws
+}
+
+// reason joins what the rows of o say, each with its method where there are several.
+func (c *chain) reason(o *root) string {
+	var all []string
+	for _, i := range o.all {
+		text := c.rows[i].Reason
+		if text == "" {
+			continue
+		}
+		if len(o.all) > 1 {
+			text = c.rows[i].Method + ": " + text
+		}
+		all = append(all, text)
+	}
+	return strings.Join(all, "; ")
 }
 
 // list is xs as JSON shows it: never null.

@@ -1,0 +1,84 @@
+package report
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// visible shows what would not be seen or would change what stands around it: control
+// characters, line ends, marks of writing direction, broken UTF-8.
+func visible(name string) string {
+	var b strings.Builder
+	for i := 0; i < len(name); {
+		r, n := utf8.DecodeRuneInString(name[i:])
+		switch {
+		case r == utf8.RuneError && n == 1:
+			fmt.Fprintf(&b, `\x%02x`, name[i])
+		case !unicode.IsGraphic(r):
+			fmt.Fprintf(&b, `\u%04x`, r)
+		default:
+			b.WriteString(name[i : i+n])
+		}
+		i += n
+	}
+	return b.String()
+}
+
+// markup is what may mean something in Markdown or in HTML within it.
+const markup = "\\`*_{}[]<>#!|&~$"
+
+// prose is text in which nothing is markup. An underscore within a word is none.
+func prose(s string) string {
+	runes := []rune(visible(s))
+	var b strings.Builder
+	for i, r := range runes {
+		inWord := r == '_' && i > 0 && i+1 < len(runes) && word(runes[i-1]) && word(runes[i+1])
+		if strings.ContainsRune(markup, r) && !inWord {
+			b.WriteByte('\\')
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
+}
+
+func word(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) || r == '_' }
+
+// code is a name as code that also stands in a table. Code spans know no escapes, so
+// that a name with marks in it becomes an element with references.
+func code(name string) string {
+	name = visible(name)
+	if name == "" {
+		return "(no name)"
+	}
+	if !strings.ContainsAny(name, "`|\\<>&") && strings.TrimSpace(name) == name {
+		return "`" + name + "`"
+	}
+	var b strings.Builder
+	for _, r := range name {
+		if strings.ContainsRune(markup, r) || r == ' ' {
+			fmt.Fprintf(&b, "&#%d;", r)
+			continue
+		}
+		b.WriteRune(r)
+	}
+	return "<code>" + b.String() + "</code>"
+}
+
+// inScope is a tensor's name behind the subgraph or function it stands in.
+func inScope(scope, name string) string {
+	if scope == "" {
+		return code(name)
+	}
+	return prose(scope) + " " + code(name)
+}
+
+// fenced is a block of code, its fence longer than any run of backticks in it.
+func fenced(text string) string {
+	fence := "```"
+	for strings.Contains(text, fence) {
+		fence += "`"
+	}
+	return fence + "yaml\n" + strings.TrimRight(text, "\n") + "\n" + fence + "\n"
+}

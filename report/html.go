@@ -1,0 +1,82 @@
+package report
+
+import (
+	_ "embed"
+	"fmt"
+	"html/template"
+	"io"
+	"strings"
+)
+
+//go:embed page.html
+var pageText string
+
+//go:embed page.css
+var pageStyle string
+
+// A page is what page.html shows: the report, and what is said of it.
+type page struct {
+	*Report
+	Title   string
+	Style   template.CSS
+	Gates   []gateView
+	Tiles   []tile
+	Figures []figure
+	Changed []Weight
+	Reasons []reason
+	Steps   []Row
+	Notes   []Row
+}
+
+type gateView struct {
+	Name, Value, Relation, Bound string
+	Held                         bool
+}
+
+// A tile is one large figure.
+type tile struct{ Name, Big, Small, Bar string }
+
+// HTML writes r as one page that needs nothing from outside.
+func (r *Report) HTML(w io.Writer) error {
+	t, err := template.New("page").Funcs(template.FuncMap{
+		"visible": visible, "size": size, "shape": shape, "comma": count, "sqnr": sqnr,
+		"cosine": cosine, "maxError": maxError, "sparsity": sparsity, "kept": Weight.kept,
+		"join": func(xs []string) string { return strings.Join(xs, " → ") },
+	}).Parse(pageText)
+	if err != nil {
+		return err
+	}
+	figures, err := r.charts()
+	if err != nil {
+		return err
+	}
+	p := page{
+		Report:  r,
+		Title:   visible(r.title()),
+		Style:   template.CSS(pageStyle),
+		Tiles:   r.tiles(),
+		Figures: figures,
+		Changed: r.changed(),
+		Reasons: r.reasons(),
+		Steps:   r.steps(),
+		Notes:   r.notes(),
+	}
+	for _, g := range r.Gates {
+		v, relation, bound := g.shown()
+		p.Gates = append(p.Gates, gateView{g.Name, v, relation, bound, g.Held})
+	}
+	return t.Execute(w, p)
+}
+
+func (r *Report) tiles() []tile {
+	t := r.Totals
+	ts := []tile{
+		{"File size", smaller(t.FileBytes), size(t.FileBytes.Before) + " → " + size(t.FileBytes.After), ""},
+		{"Held at run time", smaller(t.RuntimeBytes), size(t.RuntimeBytes.Before) + " → " + size(t.RuntimeBytes.After) + " in " + t.Runtime, ""},
+		{"Coverage", percent(r.Coverage.Share), size(r.Coverage.ChangedBytes) + " of " + size(r.Coverage.CountedBytes) + " of float weights changed", fmt.Sprintf("%.2f%%", 100*r.Coverage.Share)},
+	}
+	if w := r.worst(); w != nil {
+		ts = append(ts, tile{"Worst weight error", sqnr(w.Error), visible(w.Tensor), ""})
+	}
+	return ts
+}

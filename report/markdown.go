@@ -1,0 +1,187 @@
+package report
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"strings"
+)
+
+// shown is how many rows of a table stand open; the rest is folded.
+const shown = 10
+
+// Markdown writes r for pull requests and model cards, in GitHub's dialect. It says
+// nothing of the environment, so that equal runs give equal text.
+func (r *Report) Markdown(w io.Writer) error {
+	m := &markdown{}
+	m.line("## %s", prose(r.title()))
+	if r.Result.Planned {
+		m.line("_Planned: nothing was written._")
+	}
+	m.summary(r)
+	m.gates(r.Gates)
+	m.changed(r)
+	m.reasons(r.reasons())
+	m.steps(r.steps())
+	m.notes(r.notes())
+	m.provenance(r)
+	_, err := m.WriteTo(w)
+	return err
+}
+
+type markdown struct{ bytes.Buffer }
+
+// line writes a paragraph of one line.
+func (m *markdown) line(format string, args ...any) {
+	fmt.Fprintf(m, format+"\n\n", args...)
+}
+
+// table writes rows under a head; a column whose head ends in a colon is aligned right.
+func (m *markdown) table(head []string, rows [][]string) {
+	rule := make([]string, len(head))
+	names := make([]string, len(head))
+	for i, h := range head {
+		name, right := strings.CutSuffix(h, ":")
+		names[i], rule[i] = name, "---"
+		if right {
+			rule[i] = "---:"
+		}
+	}
+	for _, cells := range append([][]string{names, rule}, rows...) {
+		fmt.Fprintf(m, "| %s |\n", strings.Join(cells, " | "))
+	}
+	m.WriteByte('\n')
+}
+
+// folded writes a table whose rows from the given one on are folded.
+func (m *markdown) folded(head []string, rows [][]string, open int) {
+	n := min(open, len(rows))
+	if n > 0 {
+		m.table(head, rows[:n])
+	}
+	if rest := rows[n:]; len(rest) > 0 {
+		more := ""
+		if n > 0 {
+			more = " more"
+		}
+		m.line("<details><summary>%s%s</summary>", count(int64(len(rest))), more)
+		m.table(head, rest)
+		m.line("</details>")
+	}
+}
+
+func (m *markdown) summary(r *Report) {
+	var rows [][]string
+	for _, h := range r.headlines() {
+		rows = append(rows, []string{h.Name, h.Before, "**" + h.After + "**", prose(h.Note)})
+	}
+	m.table([]string{"", "before:", "after:", ""}, rows)
+}
+
+func (m *markdown) gates(gs []Gate) {
+	for _, g := range gs {
+		mark := "✓"
+		if !g.Held {
+			mark = "✗"
+		}
+		v, relation, bound := g.shown()
+		fmt.Fprintf(m, "- %s %s: %s, wants %s %s\n", mark, code(g.Name), v, relation, bound)
+	}
+	if len(gs) > 0 {
+		m.WriteByte('\n')
+	}
+}
+
+func (m *markdown) changed(r *Report) {
+	var rows [][]string
+	for _, w := range r.changed() {
+		rows = append(rows, []string{
+			inScope(w.Scope, w.Tensor), shape(w.DType, w.Shape), prose(strings.Join(w.Forms, " → ")),
+			size(w.Bytes.Before), w.kept(w.Bytes.After), w.kept(w.RuntimeBytes), sparsity(w.Sparsity), sqnr(w.Error), cosine(w.Error), maxError(w.Error),
+		})
+	}
+	if len(rows) == 0 {
+		m.line("No weight was changed.")
+		return
+	}
+	m.line("### Changed weights (%d)", len(rows))
+	m.folded([]string{"weight", "type", "stored as", "before:", "after:", "held:", "zeros:", "SQNR:", "cosine:", "max error:"}, rows, shown)
+}
+
+func (m *markdown) reasons(rs []reason) {
+	if len(rs) == 0 {
+		return
+	}
+	n := 0
+	var rows [][]string
+	for _, x := range rs {
+		n += len(x.Weights)
+		rows = append(rows, []string{prose(x.Text), fmt.Sprint(len(x.Weights)), size(x.Bytes), some(x.Weights)})
+	}
+	m.line("### Left alone (%d)", n)
+	m.folded([]string{"reason", "weights:", "bytes:", "which"}, rows, shown)
+}
+
+// some names the first of ws.
+func some(ws []Weight) string {
+	var names []string
+	for _, w := range ws[:min(3, len(ws))] {
+		names = append(names, inScope(w.Scope, w.Tensor))
+	}
+	if len(ws) > len(names) {
+		names = append(names, "…")
+	}
+	return strings.Join(names, ", ")
+}
+
+func (m *markdown) steps(rows []Row) {
+	if len(rows) == 0 {
+		return
+	}
+	var cells [][]string
+	for _, x := range rows {
+		cells = append(cells, []string{
+			prose(x.Method), inScope(x.Scope, x.Tensor), prose(x.Form), shape(x.After.DType, x.After.Shape),
+			size(x.Before.Bytes), size(x.After.Payload), size(x.After.Scales), size(x.After.Indices), sparsity(x.Sparsity), sqnr(x.Error),
+		})
+	}
+	m.line("### Step by step, each against what the step before left")
+	m.folded([]string{"method", "tensor", "form", "stored", "before:", "payload:", "scales:", "indices:", "zeros:", "SQNR:"}, cells, 0)
+}
+
+func (m *markdown) notes(rows []Row) {
+	for _, x := range rows {
+		fmt.Fprintf(m, "- %s\n", prose(strings.TrimSpace(x.Tensor+" "+x.Reason)))
+	}
+	if len(rows) > 0 {
+		m.WriteByte('\n')
+	}
+}
+
+func (m *markdown) provenance(r *Report) {
+	m.line("### Provenance")
+	var rows [][]string
+	for _, side := range []struct {
+		what  string
+		files []File
+	}{{"source", r.Source.Files}, {"result", r.Result.Files}} {
+		for _, f := range side.files {
+			rows = append(rows, []string{side.what, code(f.Name), count(f.Bytes) + " bytes", digest(f.SHA256)})
+		}
+	}
+	if r.Recipe != nil {
+		rows = append(rows, []string{"recipe", "", "", digest(r.Recipe.SHA256)})
+	}
+	rows = append(rows, []string{"report", prose(r.Tool.Name + " " + r.Tool.Version), "", digest(r.Digest)})
+	m.table([]string{"", "", ":", "SHA-256"}, rows)
+	if r.Recipe != nil {
+		fmt.Fprintf(m, "<details><summary>Recipe with every option in force</summary>\n\n%s\n</details>\n", fenced(r.Recipe.Text))
+	}
+}
+
+func digest(sum string) string {
+	if sum == "" {
+		return ""
+	}
+	return code(sum)
+}

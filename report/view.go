@@ -1,0 +1,143 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+)
+
+// A headline is one line of the summary that both pages open with.
+type headline struct {
+	Name, Before, After, Note string
+}
+
+func (r *Report) headlines() []headline {
+	t := r.Totals
+	hs := []headline{
+		{"File size", size(t.FileBytes.Before), size(t.FileBytes.After), smaller(t.FileBytes)},
+		{"Held at run time", size(t.RuntimeBytes.Before), size(t.RuntimeBytes.After), smaller(t.RuntimeBytes) + ", in " + t.Runtime},
+		{"Parameters", count(t.Parameters.Before), count(t.Parameters.After), ""},
+		{"Coverage", size(r.Coverage.CountedBytes), size(r.Coverage.ChangedBytes), percent(r.Coverage.Share) + " of the float weights' bytes changed"},
+	}
+	if w := r.worst(); w != nil {
+		hs = append(hs, headline{"Worst weight error", "", sqnr(w.Error), w.Tensor})
+	}
+	return hs
+}
+
+// smaller says how two sizes compare.
+func smaller(c Change) string {
+	switch {
+	case c.After == 0 || c.Before == 0:
+		return "unknown"
+	case c.After == c.Before:
+		return "unchanged"
+	case c.After < c.Before:
+		return times(float64(c.Before)/float64(c.After)) + " smaller"
+	}
+	return times(float64(c.After)/float64(c.Before)) + " larger"
+}
+
+// worst is the changed weight with the lowest SQNR, an exact one only if all are; nil
+// if none was measured.
+func (r *Report) worst() *Weight {
+	var worst *Weight
+	for i := range r.Weights {
+		w := &r.Weights[i]
+		if w.Error != nil && (worst == nil || w.Error.worse(worst.Error)) {
+			worst = w
+		}
+	}
+	return worst
+}
+
+// worse puts errors that are undefined before any number, and exact ones last.
+func (e *Error) worse(f *Error) bool {
+	return e.rank() < f.rank() || e.rank() == f.rank() && e.rank() == 1 && *e.SQNR < *f.SQNR
+}
+
+func (e *Error) rank() int {
+	switch {
+	case e.Exact:
+		return 2
+	case e.SQNR == nil:
+		return 0
+	}
+	return 1
+}
+
+func (r *Report) changed() []Weight {
+	return slices.DeleteFunc(largest(r.Weights), func(w Weight) bool { return !w.Changed })
+}
+
+// A reason is why weights were left alone, and which.
+type reason struct {
+	Text    string
+	Bytes   int64
+	Weights []Weight
+}
+
+// reasons groups the weights left alone, the most bytes first.
+func (r *Report) reasons() []reason {
+	var rs []reason
+	for _, w := range largest(r.Weights) {
+		if w.Changed {
+			continue
+		}
+		i := slices.IndexFunc(rs, func(x reason) bool { return x.Text == w.Reason })
+		if i < 0 {
+			i = len(rs)
+			rs = append(rs, reason{Text: w.Reason})
+		}
+		rs[i].Weights = append(rs[i].Weights, w)
+		rs[i].Bytes += w.Bytes.Before
+	}
+	slices.SortStableFunc(rs, func(a, b reason) int { return int(b.Bytes - a.Bytes) })
+	return rs
+}
+
+// notes are rows about something that is no weight's fate.
+func (r *Report) notes() []Row {
+	return slices.DeleteFunc(slices.Clone(r.Ledger), func(x Row) bool { return x.Status != "noted" })
+}
+
+// steps are the rows of a ledger in which some weight has more than one; nil if the
+// weights tell all.
+func (r *Report) steps() []Row {
+	rows := slices.DeleteFunc(slices.Clone(r.Ledger), func(x Row) bool { return x.Before == nil || x.After == nil })
+	if len(rows) <= len(r.changed()) {
+		return nil
+	}
+	return rows
+}
+
+// title names both models by their main files.
+func (r *Report) title() string {
+	return main(r.Source) + " → " + main(r.Result)
+}
+
+func main(s Side) string {
+	if len(s.Files) == 0 {
+		return "model"
+	}
+	return s.Files[0].Name
+}
+
+func (g Gate) shown() (value, relation, bound string) {
+	rule, err := ruleOf(g.Name)
+	if err != nil { // a gate of a later version
+		return fmt.Sprint(g.Value), "against", fmt.Sprint(g.Bound)
+	}
+	relation = "≥"
+	if rule.atMost {
+		relation = "≤"
+	}
+	return rule.show(g.Value), relation, rule.show(g.Bound)
+}
+
+// kept is n bytes of w, unless another weight's row shows them.
+func (w Weight) kept(n int64) string {
+	if n == 0 && w.SharedWith != "" {
+		return "shared"
+	}
+	return size(n)
+}
