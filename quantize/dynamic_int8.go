@@ -144,7 +144,7 @@ func (d *dynamic) row(g *group, m *weight, st *stored) pass.Row {
 		notes = append(notes, "symmetric, as zero points have no place in one of its products")
 	}
 	if st.s.unsigned != d.scheme.unsigned {
-		notes = append(notes, "uint8, as it stands on the left of a product")
+		notes = append(notes, "uint8, as it stands on the left of a product, or several products read it")
 	}
 	if m.base.IsInput() {
 		m.base.Graph().RemoveInput(m.base)
@@ -242,12 +242,16 @@ func (s *site) unknownRank() string {
 	if s.side == gather || s.side == right && len(s.shape) <= 2 && !s.mirrored {
 		return ""
 	}
-	rank, ok := opset.Rank(s.act)
+	if s.node.Op.Is("Gemm") {
+		s.rank = 2
+		return ""
+	}
+	rank, ok := opset.Rank(s.act())
 	s.rank = rank
 	switch {
 	case !ok:
 		return fmt.Sprintf("the rank of %s's other input is not known", s.node.Label())
-	case rank < 2 && len(s.shape) >= 2:
+	case rank < 2 && len(s.shape) > 2:
 		return fmt.Sprintf("%s's other input is a vector", s.node.Label())
 	}
 	return ""
@@ -295,8 +299,7 @@ func (d *dynamic) coding(w *weight) (*coding, string) {
 			return nil, "batched matrices on both sides of products cannot share scales"
 		}
 		cd.transpose = cd.transpose && s.transposed && s.side == right
-		// int8 on the left has no kernel in ONNX Runtime's fused node: uint8 there.
-		cd.s.unsigned = cd.s.unsigned || s.side == left
+		cd.s.unsigned = cd.s.unsigned || s.wantsUint8(w)
 		// Zero points along a sum, or for each row on the left, have no place.
 		if !d.scheme.perTensor && (s.channelAxis() != axis || s.side == left) {
 			cd.s.symmetric = true
@@ -305,6 +308,23 @@ func (d *dynamic) coding(w *weight) (*coding, string) {
 	cd.axis = axis
 	cd.place(d.scheme.perTensor, w)
 	return cd, ""
+}
+
+// wantsUint8 reports whether int8 codes would fail s in ONNX Runtime: on the left its
+// fused node has no kernel for them; and codes that several products read, or one in
+// another scope, cannot be converted for CPUs without VNNI, so that products saturate
+// or the model does not load.
+func (s *site) wantsUint8(w *weight) bool {
+	if s.side == gather {
+		return false
+	}
+	products := 0
+	for _, o := range w.sites {
+		if o.side != gather {
+			products++
+		}
+	}
+	return s.side == left || products > 1 || s.node.Graph() != w.base.Graph()
 }
 
 // place sets the grid and the shape of the scales, which lets them multiply what the

@@ -52,9 +52,9 @@ func (r *rewriter) gatherRows(s *site, st *stored) {
 		if st.axis != 0 {
 			return v // one for all rows, or one for each column
 		}
-		return g.Insert(at, "Gather", []*ir.Value{v, s.act})
+		return g.Insert(at, "Gather", []*ir.Value{v, s.act()})
 	}
-	x := r.cast(g, at, g.Insert(at, "Gather", []*ir.Value{r.oriented(st, false), s.act}), ir.Float)
+	x := r.cast(g, at, g.Insert(at, "Gather", []*ir.Value{r.oriented(st, false), s.act()}), ir.Float)
 	if z := r.zero(st); z != nil {
 		x = g.Insert(at, "Sub", []*ir.Value{x, r.cast(g, at, rows(z), ir.Float)})
 	}
@@ -80,7 +80,7 @@ func (r *rewriter) product(s *site, st *stored) {
 	}
 	y := r.cast(g, at, g.Insert(at, "MatMulInteger", in), ir.Float)
 	y = g.Insert(at, "Mul", []*ir.Value{y, g.Insert(at, "Mul", []*ir.Value{q[1], r.outer(s, st)})})
-	if s.mirrored {
+	if s.mirrored && s.rank > 1 {
 		y = r.swap(g, at, y, s.rank)
 	}
 	if s.elem != ir.Float {
@@ -102,21 +102,25 @@ func (r *rewriter) replace(s *site, y *ir.Value) {
 // activation is the float32 factor that is quantized at run time. Scales that lie
 // along the sum multiply it, as they cannot be taken out of the product.
 func (r *rewriter) activation(s *site, st *stored) *ir.Value {
-	g, at, x := s.node.Graph(), s.node, s.act
+	g, at, x := s.node.Graph(), s.node, s.act()
 	if s.elem != ir.Float {
 		x = r.widened(g, at, x)
 	}
 	if s.flipped() {
 		x = g.Insert(at, "Transpose", []*ir.Value{x}, ir.IntsAttr("perm", 1, 0))
 	}
-	if s.mirrored {
+	if s.mirrored && s.rank > 1 {
 		x = r.swap(g, at, x, s.rank)
 	}
 	if s.alongSum(st) {
-		x = g.Insert(at, "Mul", []*ir.Value{x, r.placed(st, st.scale, s.side == left)})
+		x = g.Insert(at, "Mul", []*ir.Value{x, r.placed(st, st.scale, s.column())})
 	}
 	return x
 }
+
+// column reports whether scales stand beside the rows of a matrix: with the constant on
+// the left, unless the other factor is a vector.
+func (s *site) column() bool { return s.side == left && s.rank != 1 }
 
 // flipped reports whether Gemm transposes the activation.
 func (s *site) flipped() bool {
@@ -193,7 +197,7 @@ func (r *rewriter) outer(s *site, st *stored) *ir.Value {
 	if s.alongSum(st) {
 		return r.c.Const(g, ir.Float, nil, floats(alpha))
 	}
-	w := r.placed(st, st.scale, s.side == left)
+	w := r.placed(st, st.scale, s.column())
 	if alpha == 1 {
 		return w
 	}

@@ -24,10 +24,9 @@ type site struct {
 	shape      []int64 // of the operand, after Gemm's transposition
 	transposed bool    // the operand is the transpose of the base, Gemm's attribute included
 	elem       ir.DType
-	act        *ir.Value // the other factor, or Gather's indices
-	use        ir.Use    // where the operand enters
+	use        ir.Use // where the operand enters
 	trouble    string
-	rank       int  // of act, where it is needed and known
+	rank       int  // of act(), where it is needed and known
 	mirrored   bool // written as the transpose of a product with the constant on the right
 }
 
@@ -142,7 +141,6 @@ func newSite(n *ir.Node, sd side, index int, o *pass.Operand, transpose bool) []
 		return nil
 	}
 	s := &site{node: n, side: sd, elem: o.Elem, shape: o.Shape, transposed: o.Transposed, use: ir.Use{Node: n, Index: index}, trouble: o.Trouble}
-	s.act = n.Input(1 - index)
 	if transpose && len(s.shape) == 2 {
 		s.shape, s.transposed = []int64{s.shape[1], s.shape[0]}, !s.transposed
 	}
@@ -155,6 +153,10 @@ func newSite(n *ir.Node, sd side, index int, o *pass.Operand, transpose bool) []
 	}
 	return []*site{s}
 }
+
+// act is the other factor, or Gather's indices. Rewriting the node that makes it
+// replaces it, so it is not kept.
+func (s *site) act() *ir.Value { return s.node.Input(1 - s.use.Index) }
 
 // view is the shape of the base as s sees it: its operand, turned back.
 func (s *site) view() []int64 {
