@@ -148,7 +148,7 @@ func (v *Value) exists(g *Graph) error {
 	if !v.graph.Encloses(g) {
 		return fmt.Errorf("input %q belongs to a graph that is not visible here", v.Name)
 	}
-	if v.Const == nil && v.producer == nil && !v.IsInput() {
+	if v.removed || v.Const == nil && v.producer == nil && !v.IsInput() {
 		return fmt.Errorf("input %q is made by no node and is no input or initializer", v.Name)
 	}
 	return nil

@@ -1,0 +1,186 @@
+package ir
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// unsorted appends nodes named after what they make, each reading the values named
+// behind the colon, in this order: "a:b,c" is a node that makes a from b and c.
+func unsorted(g *Graph, specs ...string) {
+	made := map[string]*Value{}
+	value := func(name string) *Value {
+		if made[name] == nil {
+			made[name] = g.AddValue(name)
+		}
+		return made[name]
+	}
+	for _, s := range specs {
+		out, in, _ := strings.Cut(s, ":")
+		var vs []*Value
+		if in != "" {
+			for _, name := range strings.Split(in, ",") {
+				vs = append(vs, value(name))
+			}
+		}
+		n := g.NewNode(OpID{Type: out}, vs)
+		n.SetOutputs(value(out))
+		g.Append(n)
+	}
+}
+
+func TestSort(t *testing.T) {
+	for _, tt := range []struct{ name, nodes, want string }{
+		{"sorted already", "a b:a c:a d:b,c", "a b c d"},
+		{"independent nodes keep their order", "c a b", "c a b"},
+		{"backwards", "c:b b:a a", "a b c"},
+		{"one node out of order", "a d:c b:a c:b e", "a b c d e"},
+		{"read twice", "b:a,a a", "a b"},
+		{"a diamond", "d:b,c c:a b:a a", "a b c d"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			g := NewModel().Graph
+			unsorted(g, strings.Fields(tt.nodes)...)
+			if err := g.Sort(); err != nil {
+				t.Fatal(err)
+			}
+			if got := ops(g); got != tt.want {
+				t.Errorf("got %q, want %q", got, tt.want)
+			}
+			if !g.Sorted {
+				t.Error("the graph does not say that it is sorted")
+			}
+		})
+	}
+}
+
+func TestSortFindsCycles(t *testing.T) {
+	for _, nodes := range []string{"a:a", "a:b b:a", "x a:c,x b:a c:b", "a:b b:c c:b"} {
+		g := NewModel().Graph
+		unsorted(g, strings.Fields(nodes)...)
+		before := ops(g)
+		if err := g.Sort(); !errors.Is(err, ErrCycle) {
+			t.Errorf("%q: got %v", nodes, err)
+		}
+		if ops(g) != before {
+			t.Errorf("%q: a Sort that failed changed the order", nodes)
+		}
+	}
+}
+
+// A node comes after what its subgraphs read, however deep they lie.
+func TestSortLooksIntoSubgraphs(t *testing.T) {
+	m := NewModel()
+	g := m.Graph
+	late := g.AddValue("late")
+	owner := g.NewNode(OpID{Type: "If"}, nil)
+	sub := NewSubgraph(g, owner)
+	owner.SetAttr(&Attr{Name: "then_branch", Type: AttrGraph, Graph: sub})
+	innerOwner := sub.NewNode(OpID{Type: "Loop"}, nil)
+	deep := NewSubgraph(sub, innerOwner)
+	innerOwner.SetAttr(&Attr{Name: "body", Type: AttrGraph, Graph: deep})
+	unsorted(deep, "q:p", "p")
+	deep.AddOutput(late)
+	sub.Append(innerOwner)
+	g.Append(owner)
+	n := g.NewNode(OpID{Type: "Late"}, nil)
+	n.SetOutputs(late)
+	g.Append(n)
+	if err := g.Sort(); err != nil {
+		t.Fatal(err)
+	}
+	if got := ops(g); got != "Late If" {
+		t.Errorf("main graph %q", got)
+	}
+	if got := ops(deep); got != "p q" {
+		t.Errorf("innermost graph %q", got)
+	}
+}
+
+func TestSortFindsACycleThroughASubgraph(t *testing.T) {
+	g := NewModel().Graph
+	owner := g.NewNode(OpID{Type: "If"}, nil)
+	out := g.AddValue("out")
+	owner.SetOutputs(out)
+	sub := NewSubgraph(g, owner)
+	owner.SetAttr(&Attr{Name: "then_branch", Type: AttrGraph, Graph: sub})
+	sub.AddOutput(out)
+	g.Append(owner)
+	if err := g.Sort(); !errors.Is(err, ErrCycle) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// Long chains, forwards and backwards, need no deep stack.
+func TestSortOfALongChain(t *testing.T) {
+	const n = 100_000
+	g := NewModel().Graph
+	vs := make([]*Value, n+1)
+	for i := range vs {
+		vs[i] = g.AddValue("")
+	}
+	for i := n - 1; i >= 0; i-- {
+		node := g.NewNode(OpID{Type: "Relu"}, []*Value{vs[i]})
+		node.SetOutputs(vs[i+1])
+		g.Append(node)
+	}
+	if err := g.Sort(); err != nil {
+		t.Fatal(err)
+	}
+	at := 0
+	for node := range g.Nodes() {
+		if node.Input(0) != vs[at] {
+			t.Fatalf("node %d is out of order", at)
+		}
+		at++
+	}
+}
+
+// A shuffled graph is put in order, and one in order stays as it is.
+func TestSortOfRandomGraphs(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		g := NewModel().Graph
+		var vs []*Value
+		var nodes []*Node
+		for range rapid.IntRange(1, 12).Draw(t, "nodes") {
+			var in []*Value
+			if len(vs) > 0 {
+				in = rapid.SliceOfN(rapid.SampledFrom(vs), 0, 3).Draw(t, "inputs")
+			}
+			n := g.NewNode(OpID{Type: "Op"}, in)
+			v := g.AddValue("")
+			n.SetOutputs(v)
+			vs, nodes = append(vs, v), append(nodes, n)
+		}
+		for _, n := range rapid.Permutation(nodes).Draw(t, "order") {
+			g.Append(n)
+		}
+		if err := g.Sort(); err != nil {
+			t.Fatal(err)
+		}
+		first := slices.Collect(g.Nodes())
+		inOrder(t, first)
+		if err := g.Sort(); err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(slices.Collect(g.Nodes()), first) {
+			t.Fatal("a sorted graph changed its order")
+		}
+	})
+}
+
+func inOrder(t *rapid.T, nodes []*Node) {
+	seen := map[*Node]bool{}
+	for _, n := range nodes {
+		for _, v := range n.Inputs() {
+			if !seen[v.Producer()] {
+				t.Fatal("a node stands before what makes its input")
+			}
+		}
+		seen[n] = true
+	}
+}
