@@ -190,10 +190,15 @@ func (d *dynamic) choose(c *pass.Context) ([]*weight, error) {
 	return d.precheck(c, taken)
 }
 
-// mirror turns the left-hand sites of asymmetric weights around.
+// mirror turns left-hand sites around where the weight is asymmetric, and where the
+// other factor is a vector: ONNX Runtime fuses a bias as if it ran along B's columns.
 func (d *dynamic) mirror(w *weight) {
 	for _, s := range w.sites {
-		if s.side == left && len(s.shape) == 2 && !d.scheme.symmetric && !d.scheme.perTensor {
+		if s.side != left || len(s.shape) != 2 {
+			continue
+		}
+		rank, ok := opset.Rank(s.act())
+		if ok && rank == 1 || !d.scheme.symmetric && !d.scheme.perTensor {
 			s.mirror()
 		}
 	}

@@ -113,14 +113,10 @@ func (r *rewriter) activation(s *site, st *stored) *ir.Value {
 		x = r.swap(g, at, x, s.rank)
 	}
 	if s.alongSum(st) {
-		x = g.Insert(at, "Mul", []*ir.Value{x, r.placed(st, st.scale, s.column())})
+		x = g.Insert(at, "Mul", []*ir.Value{x, r.placed(st, st.scale, s.side == left)})
 	}
 	return x
 }
-
-// column reports whether scales stand beside the rows of a matrix: with the constant on
-// the left, unless the other factor is a vector.
-func (s *site) column() bool { return s.side == left && s.rank != 1 }
 
 // flipped reports whether Gemm transposes the activation.
 func (s *site) flipped() bool {
@@ -197,7 +193,7 @@ func (r *rewriter) outer(s *site, st *stored) *ir.Value {
 	if s.alongSum(st) {
 		return r.c.Const(g, ir.Float, nil, floats(alpha))
 	}
-	w := r.placed(st, st.scale, s.column())
+	w := r.placed(st, st.scale, s.side == left)
 	if alpha == 1 {
 		return w
 	}

@@ -185,8 +185,8 @@ func (s *site) channelAxis() int {
 	return axis
 }
 
-// mirror turns W·X into the transpose of Xᵀ·Wᵀ, as zero points for each row have no
-// place on the left. It needs the rank of X.
+// mirror turns W·X into the transpose of Xᵀ·Wᵀ. It needs the rank of X; a vector is
+// its own transpose.
 func (s *site) mirror() {
 	s.side, s.mirrored, s.transposed = right, true, !s.transposed
 	s.shape = []int64{s.shape[1], s.shape[0]}
