@@ -49,6 +49,10 @@ func (p *pool) stripes() int64 {
 
 const maxStripes = 64
 
+// keyBlock is how many elements are ranked at a time: two kernels run over them, and with
+// what they keep they should stay in a core's second-level cache.
+const keyBlock = 1 << 16
+
 // stripe is the positions of part i.
 func (p *pool) stripe(i int64) (from, to int64) {
 	n, s := p.total(), p.stripes()
@@ -66,7 +70,7 @@ func (p *pool) blocks(ctx context.Context, from, to int64, do func(k keys, at in
 			if err := ctx.Err(); err != nil {
 				return err
 			}
-			n := min(end-from, pass.Block)
+			n := min(end-from, keyBlock)
 			if err := k.load(p.readers[i], p.tensors[i], from-p.starts[i], n); err != nil {
 				return fmt.Errorf("tensor %q: %w", p.tensors[i].Name, err)
 			}

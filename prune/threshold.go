@@ -109,22 +109,30 @@ func (h *histogram) find(k int64) (bucket int, rank int64, ok bool) {
 	return 0, 0, false
 }
 
-// A threshold is the element of some rank: its key, and the position behind it.
+// A threshold is the element of some rank: its key, and a position behind it with no equal
+// element in between.
 type threshold struct {
 	key uint64
 	end int64
 }
 
 // threshold finds the k-th smallest element, 1 ≤ k ≤ total, equal ones in the order of their
-// positions. The result does not depend on the number of workers, or on the first bracket,
-// which only saves passes: one and a part of another for many elements of float32. It means
+// positions. The result does not depend on the number of workers. Many elements of float32
+// are read once or twice, and a part of them once more to locate a tie. The result means
 // nothing if the pool turns out not to be sound.
 func (p *pool) threshold(k int64) (threshold, error) {
-	all := bracket{0, 1<<keyBits(p.wide) - 1}
-	b, err := p.guess(k, all)
+	b, err := p.guess(k, p.all())
 	if err != nil {
 		return threshold{}, err
 	}
+	return p.search(k, b)
+}
+
+// all is the bracket of every key.
+func (p *pool) all() bracket { return bracket{0, 1<<keyBits(p.wide) - 1} }
+
+// search looks inside b first, then, if the element is not there, everywhere.
+func (p *pool) search(k int64, b bracket) (threshold, error) {
 	for {
 		h, err := p.tally(b)
 		if err != nil || !p.sound() {
@@ -133,7 +141,7 @@ func (p *pool) threshold(k int64) (threshold, error) {
 		bucket, rank, ok := h.find(k)
 		switch {
 		case !ok:
-			b = all
+			b = p.all()
 		case h.shift > 0:
 			lo := b.lo + uint64(bucket)<<h.shift
 			b = bracket{lo, min(lo+1<<h.shift-1, b.hi)}
