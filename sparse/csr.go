@@ -79,6 +79,9 @@ func (l csr) decode(ctx context.Context, in []io.ReaderAt, out io.Writer) error 
 			if err != nil || !ok {
 				return 0, false, err
 			}
+			if next < end || next > l.nnz {
+				return 0, false, errors.New("rows do not end one after the other")
+			}
 			row, end = row+1, next
 		}
 		col, ok, err := columns.next()
