@@ -53,6 +53,9 @@ func (c *coding) recipe() *ir.Recipe {
 
 func (c *coding) work() int64 {
 	held := c.g.window()
+	if c.g.rows > 1 || c.g.inner > pass.Block {
+		held = max(held, min(c.g.elems(), holdElems))
+	}
 	if c.transpose {
 		held = max(held, c.panel()*c.shape[0]+c.panel()*c.shape[0]/2)
 	}
@@ -75,9 +78,7 @@ func (c *coding) run(ctx context.Context, in []io.ReaderAt, out []io.Writer) err
 	case c.g.rows == 1 && c.g.inner <= pass.Block:
 		a, err = c.fused(ctx, in[0], out[outCodes])
 	default:
-		if a, err = measure(ctx, in[0], c.t, c.g, c.s); err == nil {
-			err = c.write(ctx, in[0], out[outCodes], a)
-		}
+		a, err = c.twice(ctx, in[0], out[outCodes])
 	}
 	if err != nil {
 		return err
@@ -101,10 +102,23 @@ func codeBytes(zero []int32) []byte {
 	return b
 }
 
+// twice goes through the weight for its scales and then for its codes.
+func (c *coding) twice(ctx context.Context, in io.ReaderAt, out io.Writer) (*affine, error) {
+	r := newReader(in, c.t.DType, c.g, 2)
+	defer r.close()
+	a, err := r.measure(ctx, c.t, c.g, c.s)
+	if err != nil {
+		return nil, err
+	}
+	return a, c.write(ctx, r, out, a)
+}
+
 // fused measures and quantizes each run while it is in the cache.
 func (c *coding) fused(ctx context.Context, in io.ReaderAt, out io.Writer) (*affine, error) {
 	m, a := newRanges(c.g.scales(), c.s), newAffine(c.g.scales(), c.s)
-	return a, c.quantize(ctx, in, out, func(q run, x []float32, dst []byte) error {
+	r := newReader(in, c.t.DType, c.g, 1)
+	defer r.close()
+	return a, c.quantize(ctx, r, out, func(q run, x []float32, dst []byte) error {
 		m.add(c.g, q, x)
 		scale, zero, err := m.fit(c.s, q.first, c.t.Name)
 		if err != nil {
@@ -117,7 +131,7 @@ func (c *coding) fused(ctx context.Context, in io.ReaderAt, out io.Writer) (*aff
 }
 
 // write quantizes by scales that are known.
-func (c *coding) write(ctx context.Context, in io.ReaderAt, out io.Writer, a *affine) error {
+func (c *coding) write(ctx context.Context, r *reader, out io.Writer, a *affine) error {
 	fixed := a.zero
 	if fixed == nil && c.s.zero() != 0 && c.g.cols() {
 		fixed = make([]int32, c.g.scales())
@@ -125,7 +139,7 @@ func (c *coding) write(ctx context.Context, in io.ReaderAt, out io.Writer, a *af
 			fixed[i] = c.s.zero()
 		}
 	}
-	return c.quantize(ctx, in, out, func(q run, x []float32, dst []byte) error {
+	return c.quantize(ctx, r, out, func(q run, x []float32, dst []byte) error {
 		if !c.g.cols() {
 			kernel.Quantize(dst, x, a.scale[q.first], a.zeroOf(c.s, q.first), c.s.codes())
 			return nil
@@ -141,9 +155,10 @@ func (c *coding) write(ctx context.Context, in io.ReaderAt, out io.Writer, a *af
 
 // quantize hands each run and its place among the codes to do, and writes the codes
 // in blocks.
-func (c *coding) quantize(ctx context.Context, in io.ReaderAt, out io.Writer, do func(q run, x []float32, dst []byte) error) error {
-	r := newReader(in, c.t.DType, c.g)
-	buf := make([]byte, 0, c.g.window())
+func (c *coding) quantize(ctx context.Context, r *reader, out io.Writer, do func(q run, x []float32, dst []byte) error) error {
+	buf, free := getBytes(c.g.window())
+	defer free()
+	buf = buf[:0:c.g.window()]
 	err := c.g.runs(func(q run) error {
 		x, err := r.next(q)
 		if err != nil {

@@ -93,20 +93,36 @@ func (g grid) window() int64 {
 }
 
 // A reader hands out runs of a float tensor from blocks that it reads ahead, so that
-// short runs do not cost a system call each.
+// short runs do not cost a system call each. Close gives its buffer back.
 type reader struct {
 	f         *pass.Floats
 	buf       []float32
 	at, total int64 // the block's first element; the tensor's elements
 	held      int64
+	whole     bool // buf takes the tensor as a whole, block by block as it is asked for
+	close     func()
 }
 
-func newReader(r io.ReaderAt, dt ir.DType, g grid) *reader {
-	return &reader{f: pass.NewFloats(r, dt), buf: make([]float32, g.window()), total: g.elems()}
+// holdElems is the size up to which a weight that is gone through twice is held in
+// between: 12 MiB of float32. Reading larger ones again costs less than the memory.
+const holdElems = 3 << 20
+
+// newReader returns a reader for one pass over g's runs, or for two.
+func newReader(r io.ReaderAt, dt ir.DType, g grid, passes int) *reader {
+	d := &reader{f: pass.NewFloats(r, dt), total: g.elems()}
+	n := g.window()
+	if d.whole = passes > 1 && d.total <= holdElems; d.whole {
+		n = d.total
+	}
+	d.buf, d.close = getFloats(n)
+	return d
 }
 
 // next returns the elements of q, valid until the next call.
 func (r *reader) next(q run) ([]float32, error) {
+	if r.whole {
+		return r.hold(q)
+	}
 	if q.at < r.at || q.at+q.n > r.at+r.held {
 		r.at, r.held = q.at, min(int64(len(r.buf)), r.total-q.at)
 		if err := r.f.Read(r.buf[:r.held], r.at); err != nil {
@@ -114,6 +130,18 @@ func (r *reader) next(q run) ([]float32, error) {
 		}
 	}
 	return r.buf[q.at-r.at:][:q.n], nil
+}
+
+// hold reads on up to the end of q, a block at a time, and keeps everything.
+func (r *reader) hold(q run) ([]float32, error) {
+	for r.held < q.at+q.n {
+		n := min(pass.Block, r.total-r.held)
+		if err := r.f.Read(r.buf[r.held:r.held+n], r.held); err != nil {
+			return nil, err
+		}
+		r.held += n
+	}
+	return r.buf[q.at:][:q.n], nil
 }
 
 // ranges is what is known of each scale's elements: the largest magnitude's bits, and
@@ -177,8 +205,13 @@ type affine struct {
 
 // measure reads the whole tensor for its scales.
 func measure(ctx context.Context, in io.ReaderAt, t *ir.Tensor, g grid, s scheme) (*affine, error) {
+	r := newReader(in, t.DType, g, 1)
+	defer r.close()
+	return r.measure(ctx, t, g, s)
+}
+
+func (r *reader) measure(ctx context.Context, t *ir.Tensor, g grid, s scheme) (*affine, error) {
 	m := newRanges(g.scales(), s)
-	r := newReader(in, t.DType, g)
 	err := g.runs(func(q run) error {
 		x, err := r.next(q)
 		if err != nil {

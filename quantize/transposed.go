@@ -22,8 +22,12 @@ func (c *coding) panel() int64 {
 func (c *coding) transposed(ctx context.Context, in io.ReaderAt, out io.Writer) (*affine, error) {
 	rows, cols, width := c.shape[0], c.shape[1], c.panel()
 	f := pass.NewFloats(in, c.t.DType)
-	x := make([]float32, rows*width)
-	codes, turned := make([]byte, rows*width), make([]byte, rows*width)
+	x, freeX := getFloats(rows * width)
+	defer freeX()
+	codes, freeCodes := getBytes(rows * width)
+	defer freeCodes()
+	turned, freeTurned := getBytes(rows * width)
+	defer freeTurned()
 	var a *affine
 	var err error
 	if width < cols {
