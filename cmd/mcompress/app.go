@@ -1,0 +1,129 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	mcli "github.com/mcompress/mcompress/internal/cli"
+)
+
+// run is the program without its process.
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	t := newTool(stdout, stderr)
+	app := t.app()
+	line := append(args[:1:1], mcli.Arrange(syntax(app), args[1:])...)
+	return finish(ctx, stderr, app.RunContext(ctx, line))
+}
+
+func (t *tool) app() *cli.App {
+	app := &cli.App{
+		Name:                  "mcompress",
+		HelpName:              "mcompress",
+		Usage:                 "make ONNX models smaller, and say what every byte became",
+		Version:               version(),
+		HideVersion:           true,
+		Flags:                 t.globalFlags(),
+		CustomAppHelpTemplate: appHelp,
+		Writer:                t.stdout,
+		ErrWriter:             t.stderr,
+		OnUsageError:          onUsageError,
+		ExitErrHandler:        func(*cli.Context, error) {}, // run knows the codes
+		Before:                t.begin,
+		Action:                unknownCommand,
+		Commands: []*cli.Command{
+			t.quantizeCommand(),
+			t.pruneCommand(),
+			t.sparseCommand(),
+			t.applyCommand(),
+			t.versionCommand(),
+		},
+	}
+	for _, c := range app.Commands {
+		c.HideHelpCommand = true
+		c.OnUsageError = onUsageError
+		c.CustomHelpTemplate = commandHelp
+		c.Action = named(c.Name, c.Action)
+	}
+	return app
+}
+
+// named puts the command in front of its errors.
+func named(command string, action cli.ActionFunc) cli.ActionFunc {
+	return func(c *cli.Context) error {
+		if err := action(c); err != nil {
+			return fmt.Errorf("%s: %w", command, err)
+		}
+		return nil
+	}
+}
+
+func unknownCommand(c *cli.Context) error {
+	if !c.Args().Present() {
+		return cli.ShowAppHelp(c)
+	}
+	name := c.Args().First()
+	return usagef("unknown command %q%s; see mcompress --help", name, didYouMean(cli.SuggestCommand(c.App.Commands, name)))
+}
+
+func onUsageError(c *cli.Context, err error, isCommand bool) error {
+	text := err.Error()
+	flags := c.App.Flags
+	if isCommand {
+		flags = c.Command.Flags
+	}
+	if name, ok := strings.CutPrefix(text, "flag provided but not defined: -"); ok {
+		name = strings.TrimPrefix(name, "-")
+		text = "unknown flag --" + name + didYouMean(cli.SuggestFlag(flags, name, false))
+	}
+	text = strings.Replace(text, "flag needs an argument: -", "flag needs a value: --", 1)
+	text = strings.Replace(text, " for flag -", " for --", 1)
+	if isCommand {
+		text = c.Command.Name + ": " + text
+	}
+	return usagef("%s", text)
+}
+
+func didYouMean(name string) string {
+	if name == "" {
+		return ""
+	}
+	return "; did you mean " + name + "?"
+}
+
+// arguments are a command's positional arguments, between min and max of them; max 0 is no
+// limit.
+func arguments(c *cli.Context, min, max int) ([]string, error) {
+	args := c.Args().Slice()
+	switch {
+	case len(args) < min:
+		return nil, usagef("it takes %s; see mcompress %s --help", c.Command.ArgsUsage, c.Command.Name)
+	case max > 0 && len(args) > max:
+		return nil, usagef("%q is one argument too many; see mcompress %s --help", args[max], c.Command.Name)
+	}
+	return args, nil
+}
+
+// syntax is what app's flags mean to the order of arguments.
+func syntax(app *cli.App) mcli.Syntax {
+	s := mcli.Syntax{Global: takes(app.Flags), Commands: map[string]map[string]bool{}}
+	for _, c := range app.Commands {
+		s.Commands[c.Name] = takes(c.Flags)
+	}
+	return s
+}
+
+// takes says of each flag's names whether it takes a value.
+func takes(flags []cli.Flag) map[string]bool {
+	names := map[string]bool{}
+	for _, f := range flags {
+		o := f.(*option)
+		for _, name := range o.Names() {
+			names[name] = !mcli.IsBool(o.Flag)
+		}
+	}
+	return names
+}

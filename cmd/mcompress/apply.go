@@ -1,0 +1,59 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/mcompress/mcompress/pass"
+)
+
+func (t *tool) applyCommand() *cli.Command {
+	w := newWriting()
+	return &cli.Command{
+		Name:      "apply",
+		Usage:     "run the steps of a recipe, in one pass over each model",
+		ArgsUsage: "RECIPE.yaml MODEL...",
+		Description: `A recipe is a list of methods with their options, as docs/methods.md names them:
+
+  steps:
+    - method: l1
+      amount: 0.5
+      skip: ["*.bias"]
+    - method: dynamic-int8
+    - method: auto`,
+		Flags: w.flags(),
+		Action: func(c *cli.Context) error {
+			args, err := arguments(c, 2, 0)
+			if err != nil {
+				return err
+			}
+			steps, err := readRecipe(args[0])
+			if err != nil {
+				return err
+			}
+			return t.compress(c.Context, args[1:], recipeName(args[0]), steps, w)
+		},
+	}
+}
+
+func readRecipe(path string) ([]pass.Step, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	steps, err := pass.ParseRecipe(methods, text)
+	if err != nil {
+		return nil, &usageError{fmt.Errorf("%s: %w", path, err)}
+	}
+	return steps, nil
+}
+
+// recipeName is the recipe's part of outputs' names.
+func recipeName(path string) string {
+	base := filepath.Base(path)
+	return strings.TrimSuffix(base, filepath.Ext(base))
+}

@@ -1,0 +1,111 @@
+package main
+
+import (
+	"context"
+	"flag"
+	"maps"
+	"os"
+	"slices"
+
+	"github.com/urfave/cli/v2"
+
+	mcli "github.com/mcompress/mcompress/internal/cli"
+	"github.com/mcompress/mcompress/internal/job"
+	"github.com/mcompress/mcompress/pass"
+	"github.com/mcompress/mcompress/report"
+)
+
+// writing are the flags that all commands which write models have.
+type writing struct {
+	output    string
+	exportDir string
+	reportDir string
+	formats   mcli.Formats
+	digest    mcli.Enum
+	dryRun    bool
+	noSync    bool
+	keepIR    bool
+	gates     []report.Limit
+}
+
+func newWriting() *writing {
+	known := slices.Sorted(maps.Keys(job.Formats()))
+	return &writing{
+		formats: mcli.Formats{Chosen: known, Known: known},
+		digest:  mcli.Enum{Value: "sha256", Words: []string{"sha256", "none"}},
+	}
+}
+
+func (w *writing) flags() []cli.Flag {
+	return slices.Concat(group("output", func(fs *flag.FlagSet) {
+		fs.StringVar(&w.output, "output", "", "`path` of the result; for several models, of a folder (default: NAME.METHOD.onnx beside the model)")
+		fs.BoolVar(&w.dryRun, "dry-run", false, "show sizes and what would become of every tensor, write nothing")
+		fs.Var(&w.digest, "digest", "`digest` of files in report and provenance: sha256, none")
+		fs.BoolVar(&w.noSync, "no-sync", false, "do not wait until the disk has the result")
+		fs.BoolVar(&w.keepIR, "keep-ir", false, "keep the model's IR version, if need be with weights among the graph inputs")
+	}), group("report", func(fs *flag.FlagSet) {
+		fs.Var(&w.formats, "report", "`formats` to write, with commas, or none")
+		fs.StringVar(&w.reportDir, "report-dir", "", "`folder` for reports (default: that of the result)")
+	}), group("gates: where one does not hold, the result becomes NAME.rejected.onnx and the exit code 3", func(fs *flag.FlagSet) {
+		fs.Var(&mcli.Gate{Name: "require-coverage", Parse: mcli.Share, To: &w.gates}, "require-coverage", "least `share` of float weights' bytes that is changed, from 0 to 1")
+		fs.Var(&mcli.Gate{Name: "min-ratio", Parse: mcli.Factor, To: &w.gates}, "min-ratio", "least `factor` by which files become smaller")
+		fs.Var(&mcli.Gate{Name: "max-size", Parse: mcli.Bytes, To: &w.gates}, "max-size", "largest `size` of the result's files")
+	}))
+}
+
+// compress does the same to each model and prints what came of it.
+func (t *tool) compress(ctx context.Context, models []string, label string, steps []pass.Step, w *writing) error {
+	outs, err := mcli.Outputs(models, label, w.output)
+	if err != nil {
+		return &usageError{err}
+	}
+	if w.output != "" && outs[0] != w.output && !w.dryRun {
+		if err := os.MkdirAll(w.output, 0o755); err != nil {
+			return err
+		}
+	}
+	batch := make(mcli.Batch, len(models))
+	for i, m := range models {
+		res, err := t.one(ctx, m, outs[i], label, steps, w)
+		if err != nil && (len(models) == 1 || ctx.Err() != nil) {
+			return err
+		}
+		if err != nil {
+			say(t.stderr, err)
+		}
+		batch[i] = mcli.Outcome{Model: m, Result: res, Err: err}
+	}
+	return t.conclude(batch, w)
+}
+
+// conclude prints the facts and turns them into an exit code.
+func (t *tool) conclude(batch mcli.Batch, w *writing) error {
+	print := batch.Text
+	if t.json {
+		print = batch.JSON
+	}
+	if err := print(t.stdout, t.style(), w.dryRun); err != nil {
+		return err
+	}
+	switch {
+	case batch.Failed():
+		return exit{exitFailed}
+	case batch.Rejected():
+		return exit{exitGate}
+	}
+	return nil
+}
+
+func (t *tool) one(ctx context.Context, model, out, label string, steps []pass.Step, w *writing) (*job.Result, error) {
+	o := job.Options{
+		Input: model, Output: out, Label: label, Steps: steps,
+		Version: version(), Workers: t.workers, Memory: recipeBudget(int64(t.memory)),
+		Digest: w.digest.Value != "none", Sync: !w.noSync, DryRun: w.dryRun, KeepIR: w.keepIR,
+		Gates: w.gates, Reports: w.formats.Chosen, ReportDir: w.reportDir, ExportDir: w.exportDir,
+	}
+	if p := t.newProgress(model); p != nil {
+		o.Progress = p.show
+		defer p.stop()
+	}
+	return job.Run(ctx, o)
+}

@@ -1,0 +1,55 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+)
+
+// The exit codes.
+const (
+	exitDone   = 0
+	exitFailed = 1 // bad input, I/O
+	exitUsage  = 2
+	exitGate   = 3 // a gate did not hold
+)
+
+// A usageError is a command line that says nothing sensible.
+type usageError struct{ err error }
+
+func (e *usageError) Error() string { return e.err.Error() }
+func (e *usageError) Unwrap() error { return e.err }
+
+func usagef(format string, args ...any) error {
+	return &usageError{fmt.Errorf(format, args...)}
+}
+
+// An exit ends the program with a code when all there is to say has been said.
+type exit struct{ code int }
+
+func (e exit) Error() string { return fmt.Sprintf("exit %d", e.code) }
+
+// finish prints err in one line and gives the exit code.
+func finish(ctx context.Context, stderr io.Writer, err error) int {
+	var done exit
+	var usage *usageError
+	switch {
+	case err == nil:
+		return exitDone
+	case errors.As(err, &done):
+		return done.code
+	case errors.As(err, &usage):
+		say(stderr, err)
+		return exitUsage
+	case ctx.Err() != nil:
+		err = errors.New("interrupted")
+	}
+	say(stderr, err)
+	return exitFailed
+}
+
+func say(stderr io.Writer, err error) {
+	fmt.Fprintln(stderr, "mcompress: "+strings.ReplaceAll(err.Error(), "\n", "; "))
+}

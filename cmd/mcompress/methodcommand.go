@@ -1,0 +1,50 @@
+package main
+
+import (
+	"flag"
+	"slices"
+
+	"github.com/urfave/cli/v2"
+
+	mcli "github.com/mcompress/mcompress/internal/cli"
+	"github.com/mcompress/mcompress/pass"
+)
+
+// A methodCommand runs one method, which one of its flags names.
+type methodCommand struct {
+	command string
+	choose  string // the flag that names the method
+	method  string // the default
+	usage   string
+	more    func(fs *flag.FlagSet, chosen *mcli.Enum, w *writing) // flags of its own; may be nil
+}
+
+func (m methodCommand) build(t *tool) *cli.Command {
+	options := &mcli.MethodOptions{Methods: offered(m.command)}
+	chosen := &mcli.Enum{Value: m.method, Words: names(options.Methods)}
+	w := newWriting()
+	own := group("flags", func(fs *flag.FlagSet) {
+		fs.Var(chosen, m.choose, "`name` from the list above")
+		if m.more != nil {
+			m.more(fs, chosen, w)
+		}
+	})
+	return &cli.Command{
+		Name:        m.command,
+		Usage:       m.usage,
+		ArgsUsage:   "MODEL...",
+		Description: describe(m.choose, options.Methods),
+		Flags:       slices.Concat(own, methodFlags(options), w.flags()),
+		Action: func(c *cli.Context) error {
+			models, err := arguments(c, 1, 0)
+			if err != nil {
+				return err
+			}
+			step, err := options.Step(chosen.Value)
+			if err != nil {
+				return &usageError{err}
+			}
+			return t.compress(c.Context, models, chosen.Value, []pass.Step{step}, w)
+		},
+	}
+}

@@ -1,0 +1,65 @@
+package main
+
+import (
+	"io"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/vbauerster/mpb/v8"
+	"github.com/vbauerster/mpb/v8/decor"
+)
+
+// barDelay is how long a model takes before a bar is worth its place.
+const barDelay = 300 * time.Millisecond
+
+// A progress shows on a terminal how much of one model's output is written.
+type progress struct {
+	w     io.Writer
+	name  string
+	began time.Time
+
+	mu   sync.Mutex
+	area *mpb.Progress
+	bar  *mpb.Bar
+}
+
+// newProgress returns nil, which shows nothing, unless someone looks.
+func (t *tool) newProgress(model string) *progress {
+	if t.quiet || t.json || !isTerminal(t.stderr) {
+		return nil
+	}
+	return &progress{w: t.stderr, name: filepath.Base(model), began: time.Now()}
+}
+
+// show takes the bytes that are written and all that will be. It may be called from
+// several goroutines.
+func (p *progress) show(done, total int64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.bar == nil {
+		if time.Since(p.began) < barDelay {
+			return
+		}
+		p.start(total)
+	}
+	p.bar.SetCurrent(done)
+}
+
+func (p *progress) start(total int64) {
+	p.area = mpb.New(mpb.WithOutput(p.w), mpb.WithWidth(40))
+	p.bar = p.area.AddBar(total,
+		mpb.BarRemoveOnComplete(),
+		mpb.PrependDecorators(decor.Name(p.name+" ")),
+		mpb.AppendDecorators(decor.CountersKibiByte("% .1f / % .1f "), decor.Percentage()),
+	)
+}
+
+// stop takes the bar away.
+func (p *progress) stop() {
+	if p == nil || p.bar == nil {
+		return
+	}
+	p.bar.Abort(true)
+	p.area.Wait()
+}

@@ -1,0 +1,12 @@
+package main
+
+import "github.com/urfave/cli/v2"
+
+func (t *tool) quantizeCommand() *cli.Command {
+	return methodCommand{
+		command: "quantize",
+		usage:   "store weights in fewer bits",
+		choose:  "method",
+		method:  "dynamic-int8",
+	}.build(t)
+}

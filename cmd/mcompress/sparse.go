@@ -1,0 +1,24 @@
+package main
+
+import (
+	"flag"
+
+	"github.com/urfave/cli/v2"
+
+	mcli "github.com/mcompress/mcompress/internal/cli"
+)
+
+func (t *tool) sparseCommand() *cli.Command {
+	return methodCommand{
+		command: "sparse",
+		usage:   "store weights with many zeros by what is not zero, bit for bit",
+		choose:  "format",
+		method:  "auto",
+		more: func(fs *flag.FlagSet, chosen *mcli.Enum, w *writing) {
+			fs.BoolFunc("dense", "undo sparse forms: short for --format dense", func(string) error {
+				return chosen.Set("dense")
+			})
+			fs.StringVar(&w.exportDir, "export", "", "`folder` for the sparse weights as .npz files that scipy reads")
+		},
+	}.build(t)
+}

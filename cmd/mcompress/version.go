@@ -1,0 +1,39 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"runtime"
+	"runtime/debug"
+
+	"github.com/urfave/cli/v2"
+)
+
+func (t *tool) versionCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "version",
+		Usage:     "print the program's version",
+		ArgsUsage: "no argument",
+		Action: func(c *cli.Context) error {
+			if c.Args().Present() {
+				return usagef("%q is one argument too many; see mcompress version --help", c.Args().First())
+			}
+			if t.json {
+				return json.NewEncoder(t.stdout).Encode(map[string]string{
+					"version": version(), "go": runtime.Version(), "os": runtime.GOOS, "arch": runtime.GOARCH,
+				})
+			}
+			_, err := fmt.Fprintf(t.stdout, "mcompress %s (%s %s/%s)\n", version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+			return err
+		},
+	}
+}
+
+// version is what the go command recorded: a release's tag, or a commit's time and hash.
+func version() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok || info.Main.Version == "" {
+		return "(devel)"
+	}
+	return info.Main.Version
+}

@@ -1,0 +1,86 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/mcompress/mcompress/internal/job"
+	"github.com/mcompress/mcompress/report"
+)
+
+// An Outcome is what one model's turn came to: a result, or an error.
+type Outcome struct {
+	Model  string
+	Result *job.Result
+	Err    error
+}
+
+// A Batch is the outcomes of one call, in the order of its arguments.
+type Batch []Outcome
+
+// Failed reports whether some model has no result.
+func (b Batch) Failed() bool {
+	return slices.ContainsFunc(b, func(o Outcome) bool { return o.Err != nil })
+}
+
+// Rejected reports whether some gate did not hold.
+func (b Batch) Rejected() bool {
+	return slices.ContainsFunc(b, func(o Outcome) bool { return o.Err == nil && o.Result.Rejected })
+}
+
+// JSON writes the report of a single model, or for several the array of those that have
+// one.
+func (b Batch) JSON(w io.Writer, _ Style, _ bool) error {
+	if len(b) == 1 {
+		return b[0].Result.Report.JSON(w)
+	}
+	reports := []*report.Report{}
+	for _, o := range b {
+		if o.Err == nil {
+			reports = append(reports, o.Result.Report)
+		}
+	}
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	return e.Encode(reports)
+}
+
+// Text writes a summary of a single model, or a line for each of several. After a dry run
+// the ledgers come first: nothing else shows them.
+func (b Batch) Text(w io.Writer, s Style, dry bool) error {
+	if dry {
+		for _, o := range b {
+			if o.Err == nil {
+				if err := Ledger(w, s, o.Result); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	if len(b) == 1 {
+		return Summary(w, s, b[0].Result)
+	}
+	t := &Table{Right: "lrrrrr"}
+	t.Add(s.Bold("model"), s.Bold("before"), s.Bold("after"), s.Bold("ratio"), s.Bold("coverage"), s.Bold("changed"), s.Bold("result"))
+	for _, o := range b {
+		t.Add(o.line(s)...)
+	}
+	return t.Write(w)
+}
+
+func (o Outcome) line(s Style) []string {
+	if o.Err != nil {
+		return []string{o.Model, "", "", "", "", "", s.Bad("failed")}
+	}
+	r := o.Result.Report
+	c := r.Totals.FileBytes
+	changed, all := weights(r)
+	result := target(o.Result)
+	if o.Result.Rejected {
+		result = s.Bad(result)
+	}
+	return []string{o.Model, size(c.Before), size(c.After), ratio(c), percent(r.Coverage.Share), fmt.Sprintf("%d/%d", changed, all), result}
+}

@@ -1,0 +1,83 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/mcompress/mcompress/internal/job"
+	"github.com/mcompress/mcompress/report"
+)
+
+// Ledger writes what each step did to each tensor, or why it did not, a line each.
+func Ledger(w io.Writer, s Style, res *job.Result) error {
+	if _, err := fmt.Fprintln(w, s.Bold(res.Input)); err != nil {
+		return err
+	}
+	t := &Table{Indent: "  "}
+	for _, row := range res.Report.Ledger {
+		t.Add(row.Method, name(row), operators(row), stored(row), fate(row))
+	}
+	if err := t.Write(w); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintln(w)
+	return err
+}
+
+func name(row report.Row) string {
+	if row.Scope == "" {
+		return row.Tensor
+	}
+	return row.Scope + ": " + row.Tensor
+}
+
+// operators are the types of the nodes that read a tensor, each once.
+func operators(row report.Row) string {
+	var ops []string
+	seen := map[string]bool{}
+	for _, c := range row.Consumers {
+		op, _, _ := strings.Cut(c, " ")
+		if !seen[op] {
+			seen[op] = true
+			ops = append(ops, op)
+		}
+	}
+	return strings.Join(ops, ",")
+}
+
+func stored(row report.Row) string {
+	switch {
+	case row.Before == nil:
+		return ""
+	case row.After == nil:
+		return spec(row.Before.DType, row.Before.Shape) + "  " + size(row.Before.Bytes)
+	}
+	return fmt.Sprintf("%s → %s  %s → %s", spec(row.Before.DType, row.Before.Shape), row.After.DType, size(row.Before.Bytes), size(row.After.Bytes))
+}
+
+func fate(row report.Row) string {
+	words := []string{row.Status}
+	if row.Form != "" {
+		words = append(words, row.Form)
+	}
+	if row.SharedWith != "" {
+		words = append(words, "with "+row.SharedWith)
+	}
+	text := strings.Join(words, " ")
+	if row.Reason != "" {
+		text += ": " + row.Reason
+	}
+	return text
+}
+
+func spec(dtype string, shape []int64) string {
+	if len(shape) == 0 {
+		return dtype
+	}
+	dims := make([]string, len(shape))
+	for i, d := range shape {
+		dims[i] = fmt.Sprint(d)
+	}
+	return dtype + "[" + strings.Join(dims, ",") + "]"
+}

@@ -1,0 +1,121 @@
+package cli
+
+import (
+	"flag"
+	"fmt"
+	"strings"
+
+	"github.com/mcompress/mcompress/pass"
+)
+
+// MethodOptions are the options of all methods that one command offers, and those that
+// were given. Which of them the chosen method has is known only when all are parsed.
+type MethodOptions struct {
+	Methods []*pass.Method
+	given   []pass.Option
+}
+
+// An Offer is one option of a command's methods.
+type Offer struct {
+	*flag.Flag          // of the first method that has it; Value takes down what is given
+	Methods    []string // that have it; nil if all do
+}
+
+// Offers are the options in the order in which the methods declare them.
+func (o *MethodOptions) Offers() []Offer {
+	var offers []Offer
+	at := map[string]int{}
+	for _, m := range o.Methods {
+		pass.Flags(m).VisitAll(func(f *flag.Flag) {
+			i, known := at[f.Name]
+			if !known {
+				i = len(offers)
+				at[f.Name] = i
+				offers = append(offers, Offer{Flag: o.taker(f)})
+			}
+			offers[i].Methods = append(offers[i].Methods, m.Name)
+		})
+	}
+	for i := range offers {
+		if len(offers[i].Methods) == len(o.Methods) {
+			offers[i].Methods = nil
+		}
+	}
+	return offers
+}
+
+func (o *MethodOptions) taker(f *flag.Flag) *flag.Flag {
+	t := *f
+	t.Value = &taken{name: f.Name, bool: IsBool(f), of: o}
+	return &t
+}
+
+// Step is the named method with the options that were given. Errors are the user's.
+func (o *MethodOptions) Step(method string) (pass.Step, error) {
+	for _, m := range o.Methods {
+		if m.Name == method {
+			return pass.NewStep(m, o.set)
+		}
+	}
+	return pass.Step{}, fmt.Errorf("unknown method %q; there are %s", method, And(o.names()))
+}
+
+func (o *MethodOptions) set(fs *flag.FlagSet) error {
+	for _, g := range o.given {
+		if fs.Lookup(g.Name) == nil {
+			return fmt.Errorf("it has no option --%s, only %s", g.Name, And(o.owners(g.Name)))
+		}
+		if err := fs.Set(g.Name, g.Value); err != nil {
+			return fmt.Errorf("invalid value %q for --%s: %w", g.Value, g.Name, err)
+		}
+	}
+	return nil
+}
+
+func (o *MethodOptions) names() []string {
+	var ns []string
+	for _, m := range o.Methods {
+		ns = append(ns, m.Name)
+	}
+	return ns
+}
+
+func (o *MethodOptions) owners(option string) []string {
+	var ns []string
+	for _, m := range o.Methods {
+		if pass.Flags(m).Lookup(option) != nil {
+			ns = append(ns, m.Name+" has")
+		}
+	}
+	return ns
+}
+
+// taken is a flag's value that only remembers what it was given, in the order of all.
+type taken struct {
+	name string
+	bool bool
+	of   *MethodOptions
+}
+
+func (t *taken) String() string   { return "" }
+func (t *taken) IsBoolFlag() bool { return t.bool }
+
+func (t *taken) Set(text string) error {
+	t.of.given = append(t.of.given, pass.Option{Name: t.name, Value: text})
+	return nil
+}
+
+// IsBool reports whether f can be given without a value.
+func IsBool(f *flag.Flag) bool {
+	b, ok := f.Value.(interface{ IsBoolFlag() bool })
+	return ok && b.IsBoolFlag()
+}
+
+// And is a list in words: a, b and c.
+func And(words []string) string {
+	n := len(words) - 1
+	if n < 1 {
+		return strings.Join(words, "")
+	}
+	return strings.Join(words[:n], ", ") + " and " + words[n]
+}

@@ -1,0 +1,46 @@
+package cli
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// Outputs says where each model's output goes: NAME.LABEL.onnx beside its input or in the
+// folder that output names; a single model's output may be a file. Several models need a
+// folder, which need not be there yet. Two models with one output are an error.
+func Outputs(models []string, label, output string) ([]string, error) {
+	if output != "" && !isFolder(output) {
+		if len(models) == 1 && !os.IsPathSeparator(output[len(output)-1]) {
+			return []string{output}, nil
+		}
+		if exists(output) {
+			return nil, fmt.Errorf("--output %s: several models need a folder", output)
+		}
+	}
+	outs := make([]string, len(models))
+	from := map[string]string{}
+	for i, m := range models {
+		folder, name := filepath.Split(m)
+		if output != "" {
+			folder = output
+		}
+		out := filepath.Join(folder, strings.TrimSuffix(name, ".onnx")+"."+label+".onnx")
+		if other, taken := from[out]; taken {
+			return nil, fmt.Errorf("%s and %s would both become %s", other, m, out)
+		}
+		from[out], outs[i] = m, out
+	}
+	return outs, nil
+}
+
+func isFolder(path string) bool {
+	st, err := os.Stat(path)
+	return err == nil && st.IsDir()
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}

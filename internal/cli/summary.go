@@ -1,0 +1,175 @@
+package cli
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/dustin/go-humanize"
+
+	"github.com/mcompress/mcompress/internal/job"
+	"github.com/mcompress/mcompress/report"
+)
+
+// topReasons is how many reasons a summary names; the report has all.
+const topReasons = 3
+
+// Summary writes what became of one model.
+func Summary(w io.Writer, s Style, res *job.Result) error {
+	r := res.Report
+	if _, err := fmt.Fprintln(w, s.Bold(res.Input)+" → "+s.Bold(target(res))); err != nil {
+		return err
+	}
+	t := &Table{Indent: "  "}
+	for _, c := range []struct {
+		name string
+		report.Change
+	}{{"file", r.Totals.FileBytes}, {"at run time", r.Totals.RuntimeBytes}} {
+		t.Add(c.name, change(s, c.Change))
+	}
+	t.Add("coverage", coverage(r))
+	for i, text := range reasons(r) {
+		t.Add(first(i, "skipped"), text)
+	}
+	for i, g := range r.Gates {
+		t.Add(first(i, "gates"), verdict(s, g))
+	}
+	if len(res.Reports) > 0 {
+		t.Add("report", s.Dim(together(res.Reports)))
+	}
+	return t.Write(w)
+}
+
+// first names a group of lines on its first one.
+func first(i int, name string) string {
+	if i > 0 {
+		return ""
+	}
+	return name
+}
+
+func target(res *job.Result) string {
+	switch {
+	case res.Output == "":
+		return "nothing written (dry run)"
+	case res.Rejected:
+		return res.Output + " (rejected)"
+	}
+	return res.Output
+}
+
+func change(s Style, c report.Change) string {
+	return fmt.Sprintf("%s → %s", size(c.Before), size(c.After)) + "  " + s.Good(ratio(c))
+}
+
+func ratio(c report.Change) string {
+	if c.After == 0 {
+		return "–"
+	}
+	return fmt.Sprintf("%.2f×", float64(c.Before)/float64(c.After))
+}
+
+func coverage(r *report.Report) string {
+	changed, all := weights(r)
+	return fmt.Sprintf("%s of the bytes of float weights: %d of %d tensors changed", percent(r.Coverage.Share), changed, all)
+}
+
+// weights counts the float weights that were changed, and all that methods looked at.
+func weights(r *report.Report) (changed, all int) {
+	for _, w := range r.Weights {
+		if !w.Float {
+			continue
+		}
+		all++
+		if w.Changed {
+			changed++
+		}
+	}
+	return changed, all
+}
+
+// reasons are why weights that nothing changed were left alone, the most bytes first.
+func reasons(r *report.Report) []string {
+	type why struct {
+		text  string
+		count int
+		bytes int64
+	}
+	by := map[string]*why{}
+	for _, row := range r.Ledger {
+		if row.Status != "skipped" || row.Reason == "" || row.Before == nil || changedLater(r, row) {
+			continue
+		}
+		text, _, _ := strings.Cut(row.Reason, ": ")
+		if by[text] == nil {
+			by[text] = &why{text: text}
+		}
+		by[text].count++
+		by[text].bytes += row.Before.Bytes
+	}
+	list := slices.SortedFunc(maps.Values(by), func(a, b *why) int {
+		return cmp.Or(cmp.Compare(b.bytes, a.bytes), cmp.Compare(a.text, b.text))
+	})
+	var lines []string
+	for i, y := range list {
+		if i == topReasons {
+			lines = append(lines, fmt.Sprintf("… and for %d other reasons: see the report", len(list)-i))
+			break
+		}
+		lines = append(lines, fmt.Sprintf("%d × %s (%s)", y.count, y.text, size(y.bytes)))
+	}
+	return lines
+}
+
+// changedLater reports whether another step took the weight that row's step skipped.
+func changedLater(r *report.Report, row report.Row) bool {
+	return slices.ContainsFunc(r.Weights, func(w report.Weight) bool {
+		return w.Changed && w.Tensor == row.Tensor && w.Scope == row.Scope
+	})
+}
+
+func verdict(s Style, g report.Gate) string {
+	sign, word := "≥", s.Good("held")
+	if g.Name == "max-size" {
+		sign = "≤"
+	}
+	if !g.Held {
+		word = s.Bad("did not hold")
+	}
+	return fmt.Sprintf("%s %s %s %s: it is %s", g.Name, sign, bound(g, g.Bound), word, bound(g, g.Value))
+}
+
+func bound(g report.Gate, v float64) string {
+	switch g.Name {
+	case "max-size":
+		return size(int64(v))
+	case "require-coverage":
+		return percent(v)
+	}
+	return fmt.Sprintf("%.4g", v)
+}
+
+// together is several paths that differ in their last extension as one.
+func together(paths []string) string {
+	base := strings.TrimSuffix(paths[0], filepath.Ext(paths[0]))
+	var exts []string
+	for _, p := range paths {
+		ext, same := strings.CutPrefix(p, base+".")
+		if !same {
+			return strings.Join(paths, " ")
+		}
+		exts = append(exts, ext)
+	}
+	if len(exts) == 1 {
+		return paths[0]
+	}
+	return base + ".{" + strings.Join(exts, ",") + "}"
+}
+
+func size(n int64) string { return humanize.IBytes(uint64(max(0, n))) }
+
+func percent(share float64) string { return fmt.Sprintf("%.1f %%", 100*share) }

@@ -1,0 +1,65 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"unicode/utf8"
+)
+
+// A Table is lines of cells, aligned by columns. Cells may be coloured.
+type Table struct {
+	Indent string
+	Right  string // a letter for each column, r for numbers: "lrrl"
+	rows   [][]string
+}
+
+// Add adds a line; what it lacks in cells is empty.
+func (t *Table) Add(cells ...string) { t.rows = append(t.rows, cells) }
+
+// Write writes the lines with two spaces between columns and none behind the last.
+func (t *Table) Write(w io.Writer) error {
+	widths := t.widths()
+	var b strings.Builder
+	for _, row := range t.rows {
+		line := t.Indent
+		for i, cell := range row {
+			gap := strings.Repeat(" ", widths[i]-width(cell))
+			if i < len(t.Right) && t.Right[i] == 'r' {
+				line += gap + cell + "  "
+			} else {
+				line += cell + gap + "  "
+			}
+		}
+		b.WriteString(strings.TrimRight(line, " ") + "\n")
+	}
+	_, err := fmt.Fprint(w, b.String())
+	return err
+}
+
+func (t *Table) widths() []int {
+	var ws []int
+	for _, row := range t.rows {
+		for i, cell := range row {
+			if i == len(ws) {
+				ws = append(ws, 0)
+			}
+			ws[i] = max(ws[i], width(cell))
+		}
+	}
+	return ws
+}
+
+// width is the number of characters that a terminal shows of s.
+func width(s string) int {
+	n := 0
+	for {
+		at := strings.Index(s, "\x1b[")
+		if at < 0 {
+			return n + utf8.RuneCountInString(s)
+		}
+		n += utf8.RuneCountInString(s[:at])
+		s = s[at:]
+		s = s[strings.IndexByte(s, 'm')+1:]
+	}
+}

@@ -1,0 +1,120 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/dustin/go-humanize"
+
+	"github.com/mcompress/mcompress/report"
+)
+
+// A Size is a flag's number of bytes: 256MiB is 2^28, 10MB is 10^7.
+type Size int64
+
+func (s *Size) String() string { return humanize.IBytes(uint64(*s)) }
+
+// Set takes a positive number with or without a unit.
+func (s *Size) Set(text string) error {
+	n, err := parseSize(text)
+	*s = Size(n)
+	return err
+}
+
+func parseSize(text string) (int64, error) {
+	n, err := humanize.ParseBytes(text)
+	if err != nil || n == 0 || n > math.MaxInt64 {
+		return 0, errors.New("no size: see 256MiB (2^28 bytes), 10MB (10^7 bytes), 4096")
+	}
+	return int64(n), nil
+}
+
+// An Enum is a flag that takes one of some words.
+type Enum struct {
+	Value string
+	Words []string
+}
+
+func (e *Enum) String() string { return e.Value }
+
+// Set takes one of the words.
+func (e *Enum) Set(text string) error {
+	if !slices.Contains(e.Words, text) {
+		return fmt.Errorf("there are %s", And(e.Words))
+	}
+	e.Value = text
+	return nil
+}
+
+// Formats are the formats of reports to write. As a flag they are given with commas, or
+// as none.
+type Formats struct {
+	Chosen, Known []string
+}
+
+func (f *Formats) String() string { return strings.Join(f.Chosen, ",") }
+
+// Set replaces what was chosen before.
+func (f *Formats) Set(text string) error {
+	f.Chosen = nil
+	if text == "none" {
+		return nil
+	}
+	for name := range strings.SplitSeq(text, ",") {
+		if !slices.Contains(f.Known, name) {
+			return fmt.Errorf("there are %s, or none alone", And(f.Known))
+		}
+		if !slices.Contains(f.Chosen, name) {
+			f.Chosen = append(f.Chosen, name)
+		}
+	}
+	return nil
+}
+
+// A Gate is a flag that adds a limit of the given name to a list.
+type Gate struct {
+	Name  string
+	Parse func(string) (float64, error)
+	To    *[]report.Limit
+}
+
+func (g *Gate) String() string { return "" }
+
+// Set replaces the limit that an earlier flag of the same name set.
+func (g *Gate) Set(text string) error {
+	v, err := g.Parse(text)
+	if err != nil {
+		return err
+	}
+	*g.To = slices.DeleteFunc(*g.To, func(l report.Limit) bool { return l.Name == g.Name })
+	*g.To = append(*g.To, report.Limit{Name: g.Name, Bound: v})
+	return nil
+}
+
+// Share is a fraction from 0 to 1.
+func Share(text string) (float64, error) {
+	v, err := strconv.ParseFloat(text, 64)
+	if err != nil || !(v >= 0 && v <= 1) {
+		return 0, errors.New("no share from 0 to 1")
+	}
+	return v, nil
+}
+
+// Factor is a positive number.
+func Factor(text string) (float64, error) {
+	v, err := strconv.ParseFloat(text, 64)
+	if err != nil || !(v > 0) || math.IsInf(v, 0) {
+		return 0, errors.New("no positive number")
+	}
+	return v, nil
+}
+
+// Bytes is a size as a bound.
+func Bytes(text string) (float64, error) {
+	n, err := parseSize(text)
+	return float64(n), err
+}
