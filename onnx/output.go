@@ -4,6 +4,8 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"sync"
+	"sync/atomic"
 )
 
 // An output is a file under a temporary name beside its final one.
@@ -13,20 +15,33 @@ type output struct {
 	tmp  *os.File
 	done bool // renamed
 	shut bool // closed
+
+	follow *follower // nil unless the file is digested
+	sync   bool      // flush to the disk before it gets its name
+	dirty  atomic.Int64
+	ahead  sync.WaitGroup
+	busy   atomic.Bool // ahead is flushing
 }
 
-func create(path string, size int64) (*output, error) {
+// flushAhead is how much is written before the disk is set to work: what is left to
+// flush at the end is then little.
+const flushAhead = 128 << 20
+
+func create(path string, size int64, o SaveOptions) (*output, error) {
 	tmp, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*.part")
 	if err != nil {
 		return nil, pathError(path, err)
 	}
-	o := &output{path: path, size: size, tmp: tmp}
+	out := &output{path: path, size: size, tmp: tmp, sync: o.Sync}
 	// Says at once when the file system has a smaller limit on files; the blocks
 	// themselves are taken as they are written.
 	if err := errors.Join(tmp.Chmod(0o644), tmp.Truncate(size)); err != nil {
-		return nil, errors.Join(o.fail(err), o.discard())
+		return nil, errors.Join(out.fail(err), out.discard())
 	}
-	return o, nil
+	if o.Digest {
+		out.follow = follow(tmp, size)
+	}
+	return out, nil
 }
 
 // fail names the final file, not the temporary one.
@@ -36,11 +51,35 @@ func (o *output) writeAt(b []byte, off int64) error {
 	if _, err := o.tmp.WriteAt(b, off); err != nil {
 		return o.fail(err)
 	}
+	o.wrote(off, int64(len(b)))
 	return nil
 }
 
-func (o *output) close(sync bool) error {
-	if sync {
+// wrote takes note of n bytes at off that are in the file.
+func (o *output) wrote(off, n int64) {
+	if o.follow != nil {
+		o.follow.wrote(off, n)
+	}
+	if o.sync && o.dirty.Add(n) >= flushAhead && o.busy.CompareAndSwap(false, true) {
+		o.dirty.Store(0)
+		o.ahead.Go(func() {
+			_ = o.tmp.Sync() // close syncs again and has the error
+			o.busy.Store(false)
+		})
+	}
+}
+
+// digest is the file's SHA-256, empty unless it was asked for.
+func (o *output) digest() (string, error) {
+	if o.follow == nil {
+		return "", nil
+	}
+	return o.follow.finish()
+}
+
+func (o *output) close() error {
+	o.ahead.Wait()
+	if o.sync {
 		if err := o.tmp.Sync(); err != nil {
 			return o.fail(err)
 		}
@@ -65,6 +104,10 @@ func (o *output) discard() error {
 	if o.done {
 		return nil
 	}
+	if o.follow != nil {
+		o.follow.abandon()
+	}
+	o.ahead.Wait()
 	var err error
 	if !o.shut {
 		err = o.tmp.Close()

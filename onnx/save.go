@@ -83,7 +83,7 @@ func (p *Plan) Write(ctx context.Context, path string, o SaveOptions) (_ []Writt
 		}
 	}()
 	open := func(path string, size int64) error {
-		f, err := create(path, size)
+		f, err := create(path, size, o)
 		if err == nil {
 			files = append(files, f)
 		}
@@ -101,7 +101,7 @@ func (p *Plan) Write(ctx context.Context, path string, o SaveOptions) (_ []Writt
 	if err := p.fill(ctx, w, files); err != nil {
 		return nil, err
 	}
-	return commit(ctx, files, o)
+	return commit(files)
 }
 
 // fill writes the skeleton, then the payloads, then what is known only at the end.
@@ -123,7 +123,10 @@ func (p *Plan) fill(ctx context.Context, w *writer, files []*output) error {
 		pos += q.n
 	}
 	if p.data != nil {
+		end := int64(0)
 		for _, q := range p.data.parts {
+			files[1].wrote(end, q.off-end) // the hole that aligns q, zeros already
+			end = q.off + q.tensor.Bytes()
 			w.add(gap{part: part{tensor: q.tensor, n: q.tensor.Bytes()}, file: files[1], off: q.off})
 		}
 	}
@@ -151,28 +154,24 @@ func (g gap) fillLate(ctx context.Context) error {
 
 // commit digests, syncs and names the files: data first, so that a model never
 // points to data that is not there.
-func commit(ctx context.Context, files []*output, o SaveOptions) ([]Written, error) {
+func commit(files []*output) ([]Written, error) {
 	var ws []Written
 	for _, f := range files {
-		w := Written{Name: filepath.Base(f.path), Size: f.size}
-		if o.Digest {
-			sum, err := Digest(ctx, f.tmp, f.size)
-			if err != nil {
-				return nil, err
-			}
-			w.SHA256 = sum
+		sum, err := f.digest()
+		if err != nil {
+			return nil, f.fail(err)
 		}
-		if err := f.close(o.Sync); err != nil {
+		if err := f.close(); err != nil {
 			return nil, err
 		}
-		ws = append(ws, w)
+		ws = append(ws, Written{Name: filepath.Base(f.path), Size: f.size, SHA256: sum})
 	}
 	for i := len(files) - 1; i >= 0; i-- {
 		if err := files[i].rename(); err != nil {
 			return nil, err
 		}
 	}
-	if o.Sync {
+	if files[0].sync {
 		return ws, syncDir(filepath.Dir(files[0].path))
 	}
 	return ws, nil

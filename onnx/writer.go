@@ -1,6 +1,7 @@
 package onnx
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -66,10 +67,16 @@ func (j *job) cost() int64 {
 	return 2 * ir.CopyBuffer
 }
 
-// run fills every gap. Large jobs start first, so that none is left over at the end
-// for one worker alone.
+// run fills every gap. The largest jobs start first, so that none is left over at the
+// end for one worker alone; the others go in file order, so that the digest can follow.
 func (w *writer) run(ctx context.Context) error {
-	slices.SortStableFunc(w.jobs, func(a, b *job) int { return int(min(max(b.size-a.size, -1), 1)) })
+	large := w.total / int64(4*w.o.Workers)
+	slices.SortStableFunc(w.jobs, func(a, b *job) int {
+		if a.size <= large && b.size <= large {
+			return 0
+		}
+		return cmp.Compare(b.size, a.size)
+	})
 	budget := semaphore.NewWeighted(w.o.Memory)
 	parent := ctx
 	g, ctx := errgroup.WithContext(ctx)
