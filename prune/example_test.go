@@ -1,0 +1,57 @@
+package prune_test
+
+import (
+	"context"
+	"encoding/binary"
+	"flag"
+	"fmt"
+	"math"
+
+	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/pass"
+	"github.com/mcompress/mcompress/prune"
+)
+
+// A method rewrites the model's weights as recipes; Eval, or the writer, computes them.
+func Example() {
+	m := ir.NewModel()
+	m.Opsets = []ir.Opset{{Version: 17}}
+	var payload []byte
+	for _, x := range []float32{0.1, -0.9, 0.8, 0.2, -0.3, 0.7} {
+		payload = binary.LittleEndian.AppendUint32(payload, math.Float32bits(x))
+	}
+	w := m.Graph.AddConst("w", &ir.Tensor{
+		Spec:   ir.Spec{Name: "w", DType: ir.Float, Shape: []int64{3, 2}},
+		Source: ir.Mem(payload),
+	})
+	x := m.Graph.NewValue("x")
+	m.Graph.Inputs = append(m.Graph.Inputs, x)
+	m.Graph.Insert(nil, "MatMul", []*ir.Value{x, w})
+
+	eval := ir.NewEval("")
+	defer eval.Close()
+	step, err := pass.NewStep(prune.L1, func(fs *flag.FlagSet) error { return fs.Set("amount", "0.5") })
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	c := &pass.Context{Context: context.Background(), Model: m, Eval: eval, Workers: 2}
+	rows, err := pass.Run(c, []pass.Step{step})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(rows[0].Tensor, rows[0].Status, rows[0].Reason)
+
+	pruned, err := eval.ReadAll(context.Background(), w.Const)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for i := 0; i < len(pruned); i += 4 {
+		fmt.Print(math.Float32frombits(binary.LittleEndian.Uint32(pruned[i:])), " ")
+	}
+	// Output:
+	// w changed 3 of 6 elements pruned, the largest of them 0.3
+	// 0 -0.9 0.8 0 0 0.7
+}

@@ -1,0 +1,169 @@
+package prune
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/pass"
+)
+
+func TestWhatIsLeftAloneHasItsReason(t *testing.T) {
+	b := newBench(t)
+	four := []float64{1, 2, 3, 4}
+	weight := func(name string, shape ...int64) *ir.Value { return b.weight(name, ir.Float, shape, four...) }
+	b.node("Gemm", []*ir.Value{nil, weight("taken", 2, 2), weight("bias", 4)})
+	b.node("Gather", []*ir.Value{weight("table", 2, 2), nil})
+	tied := weight("tied", 2, 2)
+	b.node("Gather", []*ir.Value{tied, nil})
+	b.node("MatMul", []*ir.Value{nil, tied})
+	b.node("Gather", []*ir.Value{weight("lookup", 4), nil})
+	b.node("Add", []*ir.Value{nil, weight("added", 2, 2)})
+	b.node("MatMul", []*ir.Value{nil, weight("skipped", 2, 2)})
+	b.node("MatMul", []*ir.Value{nil, b.weight("none", ir.Float, []int64{0, 2})})
+	weight("unread", 2, 2)
+	codes := b.weight("codes", ir.Int8, []int64{2, 2}, four...)
+	b.node("MatMul", []*ir.Value{nil, b.node("DequantizeLinear", []*ir.Value{codes, nil})})
+	b.node("MatMulInteger", []*ir.Value{nil, b.weight("integers", ir.Int8, []int64{2, 2}, four...)})
+	sparse := weight("sparse", 2, 2)
+	sparse.SetConst(expanded(sparse.Const))
+	b.node("MatMul", []*ir.Value{nil, sparse})
+
+	rows := b.run(L1, "skip", "skip*")
+	for name, want := range map[string]string{
+		"taken":    "2 of 4 elements pruned, the largest of them 2",
+		"bias":     "no weight of Gemm but its bias or another input beside it",
+		"table":    "an embedding: --embeddings takes it",
+		"tied":     "also the embedding of Gather(t2): --embeddings takes it",
+		"lookup":   "no weight of Gather but its bias or another input beside it",
+		"added":    "l1 does not take weights of Add",
+		"skipped":  "selected by --skip",
+		"none":     "it has no elements",
+		"unread":   "no node reads it",
+		"codes":    "quantized already, to int8: prune before quantizing",
+		"integers": "quantized already, to int8: prune before quantizing",
+		"sparse":   "stored sparse: a pruned copy would be stored dense, which is larger",
+	} {
+		r := rowOf(t, rows, name)
+		if r.Reason != want || (r.Status == pass.Changed) != (name == "taken") {
+			t.Errorf("%s: %v, %q, want %q", name, r.Status, r.Reason, want)
+		}
+	}
+	if r := rowOf(t, rows, "taken"); len(r.After) != 1 || r.After[0].Bytes() != r.Before.Bytes() || r.After[0].String() != "float[2,2]" {
+		t.Errorf("taken: %+v", r)
+	}
+}
+
+// expanded is t as if it were stored in half as many bytes.
+func expanded(t *ir.Tensor) *ir.Tensor {
+	stored := &ir.Tensor{Spec: ir.Spec{Name: t.Name, DType: ir.Float, Shape: []int64{2}}, Source: ir.Mem(make([]byte, 8))}
+	r := &ir.Recipe{Name: "dense", In: []*ir.Tensor{stored}, Out: []ir.Spec{t.Spec}}
+	r.Run = func(context.Context, []io.ReaderAt, []io.Writer) error { return errors.New("nobody should read it") }
+	return r.Derive()[0]
+}
+
+func TestEmbeddingsOnRequest(t *testing.T) {
+	b := newBench(t)
+	w := b.weight("w", ir.Float, []int64{4, 2}, 8, 7, 1, 1, 6, 5, 2, 2)
+	b.node("Gather", []*ir.Value{w, nil})
+	b.node("MatMul", []*ir.Value{nil, b.node("Transpose", []*ir.Value{w})})
+	rows := b.run(L2, "embeddings", "true")
+	if got, want := b.values(w), []float64{8, 7, 0, 0, 6, 5, 0, 0}; !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+	if got := rowOf(t, rows, "w").Consumers; len(got) != 2 {
+		t.Errorf("consumers %v, want the Gather and the MatMul behind the Transpose", got)
+	}
+}
+
+func TestSharedInTwoOrientations(t *testing.T) {
+	for _, m := range []*pass.Method{NM, L2} {
+		b := newBench(t)
+		w := b.weight("w", ir.Float, []int64{3, 3}, 1, 2, 3, 4, 5, 6, 7, 8, 9)
+		b.node("MatMul", []*ir.Value{nil, w})
+		b.node("Gemm", []*ir.Value{nil, w}, ir.IntAttr("transB", 1))
+		if r := rowOf(t, b.run(m), "w"); r.Reason != "its readers see its axes in different ways" {
+			t.Errorf("%s: %q", m.Name, r.Reason)
+		}
+		rows := b.run(L1)
+		if got := b.values(w); !slices.Equal(got, []float64{0, 0, 0, 0, 5, 6, 7, 8, 9}) || rows[len(rows)-1].Status != pass.Changed {
+			t.Errorf("l1 is not applied once: %v", got)
+		}
+	}
+}
+
+func TestAxesThatCannotBeKnown(t *testing.T) {
+	b := newBench(t)
+	w := b.weight("w", ir.Float, []int64{2, 2, 2}, 1, 2, 3, 4, 5, 6, 7, 8)
+	b.node("MatMul", []*ir.Value{nil, b.node("Transpose", []*ir.Value{w}, ir.IntsAttr("perm", 0, 2, 1))})
+	v := b.weight("v", ir.Float, []int64{4, 1}, 1, 2, 3, 4)
+	b.node("Gemm", []*ir.Value{nil, v}, &ir.Attr{Name: "transB", Type: ir.AttrInt, Ref: "t"})
+	short := b.weight("short", ir.Float, []int64{2, 4}, 1, 2, 3, 4, 5, 6, 7, 8)
+	b.node("MatMul", []*ir.Value{nil, short})
+	rows := b.run(NM)
+	for name, want := range map[string]string{
+		"w":     "it comes through Transpose(t), which permutes more than two axes",
+		"v":     "the caller of its function sets transB of Gemm(t2)",
+		"short": "its reduction axis has 2 elements, 2:4 keeps them all",
+	} {
+		if r := rowOf(t, rows, name); r.Reason != want {
+			t.Errorf("%s: %q, want %q", name, r.Reason, want)
+		}
+	}
+}
+
+// NaN and infinities have no rank: the weight stays, and the share is one of the others.
+func TestNaNAndInfinitiesAreSkipped(t *testing.T) {
+	for _, m := range methods {
+		for _, dt := range floatTypes {
+			for _, odd := range []float64{math.NaN(), math.Inf(-1)} {
+				b := newBench(t)
+				b.c.Precheck = true
+				bad := b.weight("bad", dt, []int64{4, 1}, 1, odd, 2, 3)
+				good := b.weight("good", dt, []int64{4, 1}, 1, 4, 2, 3)
+				b.node("MatMul", []*ir.Value{nil, bad})
+				b.node("MatMul", []*ir.Value{nil, good})
+				before := bad.Const
+				rows := b.run(m, map[bool][]string{true: nil, false: {"amount", "1"}}[m == NM]...)
+				if r := rowOf(t, rows, "bad"); r.Reason != unfit || r.Status != pass.Skipped || bad.Const != before {
+					t.Errorf("%s of %s with %v: %v, %q", m.Name, dt, odd, r.Status, r.Reason)
+				}
+				if r := rowOf(t, rows, "good"); r.Status != pass.Changed || zeros(b.values(good)) < 2 {
+					t.Errorf("%s of %s beside %v: %v, %q", m.Name, dt, odd, r.Status, r.Reason)
+				}
+			}
+		}
+	}
+}
+
+// Methods that read no weight beforehand find out when the writer reads.
+func TestViewsReportNaN(t *testing.T) {
+	for _, m := range []*pass.Method{Random, NM} {
+		b := newBench(t)
+		w := b.weight("w", ir.Float16, []int64{4, 1}, 1, 2, math.NaN(), 3)
+		b.node("MatMul", []*ir.Value{nil, w})
+		b.run(m)
+		_, err := b.c.Eval.ReadAll(b.c, w.Const)
+		var u *pass.Unfit
+		if !errors.As(err, &u) || u.Tensor != "w" {
+			t.Errorf("%s: got %v, want *pass.Unfit", m.Name, err)
+		}
+	}
+}
+
+func TestShortPayloadsAreErrors(t *testing.T) {
+	for _, m := range []*pass.Method{L1, L1Global, L2} {
+		b := newBench(t)
+		w := b.weight("w", ir.Float, []int64{4, 4}, 1, 2, 3)
+		b.node("MatMul", []*ir.Value{nil, w})
+		want := fmt.Sprintf(`%s: tensor "w": payload ends 52 bytes early: unexpected EOF`, m.Name)
+		if _, err := b.try(m); err == nil || err.Error() != want {
+			t.Errorf("got %v, want %s", err, want)
+		}
+	}
+}
