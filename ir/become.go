@@ -4,9 +4,10 @@ package ir
 // and the type, so that outputs and layers keep their names, and n is removed.
 func (n *Node) Become(v *Value) {
 	old := n.Outputs[0]
-	old.ReplaceUses(v)
-	if v.Name != old.Name && !v.IsInput() {
-		v.Name, old.Name = old.Name, v.Name
+	name := old.Name
+	old.ReplaceUses(v) // which renames v if old was a graph output
+	if v.Name != name && !v.IsInput() {
+		v.Name, old.Name = name, v.Name
 	}
 	v.Type = old.Type
 	n.Remove()
