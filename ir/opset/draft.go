@@ -46,8 +46,10 @@ func (d *draft) raise(from int64) error {
 	for at := from; ; {
 		o, ok := lookup(d.op)
 		switch {
-		case runtimeOwn(d.op) && (!ok || o.since[0] > at):
+		case runtimeOwn(d.op) && (!ok || o.since[0] > d.p.to):
 			return nil
+		case runtimeOwn(d.op) && o.since[0] > at:
+			return d.oneType()
 		case !ok:
 			return reason("is not an operator of the standard")
 		case o.since[0] > at:
@@ -68,10 +70,20 @@ func (d *draft) raise(from int64) error {
 }
 
 // runtimeOwn reports operators that ONNX Runtime's optimizer writes into models of
-// any opset, in the default domain. They mean the same in all; the standard has
-// taken LayerNormalization over as it was, in opset 17, and not changed it since.
+// any opset, in the default domain. They mean the same in all; the standard took
+// LayerNormalization over in opset 17, and has not changed it since.
 func runtimeOwn(op string) bool {
 	return op == "LayerNormalization" || op == "SimplifiedLayerNormalization"
+}
+
+// oneType refuses inputs of several element types, as the standard does.
+func (d *draft) oneType() error {
+	for _, o := range d.in {
+		if t := d.elem(o); t == ir.Undefined || t != d.elem(d.in[0]) {
+			return reason("its inputs are not known to have one element type, which they need where it is standard")
+		}
+	}
+	return nil
 }
 
 // rename makes d another operator.
@@ -153,7 +165,7 @@ func (d *draft) setInput(i int, o operand) {
 
 func (o operand) absent() bool { return o.value == nil && o.tensor == nil && o.node == nil }
 
-// ints, int64 and floats return constants of one dimension, a scalar, and one dimension.
+// ints returns a constant list.
 func ints(is []int64) operand {
 	return operand{tensor: intTensor([]int64{int64(len(is))}, is)}
 }

@@ -1,6 +1,10 @@
 package opset
 
-import "github.com/mcompress/mcompress/ir"
+import (
+	"slices"
+
+	"github.com/mcompress/mcompress/ir"
+)
 
 // inferenceOnly refuses what ran in training mode, the default up to opset 6.
 func inferenceOnly(d *draft) error {
@@ -36,28 +40,32 @@ func spatialOnly(d *draft) error {
 	return nil
 }
 
-// oneOutput drops the outputs of training, which are others now.
+// oneOutput refuses training, which up to opset 13 was asked for by further outputs,
+// whether something read them or not.
 func oneOutput(d *draft) error {
-	return d.keepOne("its outputs for training are in use")
-}
-
-// noMask drops a mask. It had the data's type up to opset 9, and only opset 12 says
-// what it holds where nothing is dropped; before, ONNX Runtime gives the opposite.
-func noMask(d *draft) error {
-	return d.keepOne("its mask is in use, which meant something else")
-}
-
-// keepOne drops all outputs but the first, if nothing reads them.
-func (d *draft) keepOne(why string) error {
-	for i, v := range d.node.Outputs {
-		if i > 0 && v != nil && len(v.Uses()) > 0 {
-			return reason(why)
-		}
+	if slices.ContainsFunc(d.node.Outputs[min(1, d.outputs):], func(v *ir.Value) bool { return v != nil }) {
+		return reason("it runs in training mode")
 	}
-	if d.outputs > 1 {
-		d.outputs, d.changed = 1, true
-	}
+	d.keep(1)
 	return nil
+}
+
+// noMask drops a mask that nothing reads. It had the data's type up to opset 9, and
+// only opset 12 says what it holds where nothing is dropped; before, ONNX Runtime
+// gives the opposite.
+func noMask(d *draft) error {
+	if len(d.node.Outputs) > 1 && d.node.Outputs[1] != nil && len(d.node.Outputs[1].Uses()) > 0 {
+		return reason("its mask is in use, which meant something else")
+	}
+	d.keep(1)
+	return nil
+}
+
+// keep drops all outputs but the first n.
+func (d *draft) keep(n int) {
+	if d.outputs > n {
+		d.outputs, d.changed = n, true
+	}
 }
 
 // perChannel repeats each group's scale and bias for the group's channels.

@@ -41,8 +41,11 @@ func (c ruleCase) model() *ir.Model {
 	}
 	n.SetOutputs(vs...)
 	m.Graph.Append(n)
-	for i := range outputs {
-		m.Graph.AddOutput(vs[i])
+	for _, v := range vs[:len(outputs)] {
+		if shape, ok := Shape(v); ok && Elem(v) != ir.Undefined {
+			v.Type = &ir.Type{Elem: Elem(v), Shape: shape}
+		}
+		m.Graph.AddOutput(v)
 	}
 	return m
 }

@@ -22,7 +22,7 @@ func shapeRuleOf(op string) shapeRule {
 	case "Add", "And", "BitShift", "BitwiseAnd", "BitwiseOr", "BitwiseXor", "Div", "Equal", "Greater", "GreaterOrEqual", "Less",
 		"LessOrEqual", "Max", "Mean", "Min", "Mod", "Mul", "Or", "Pow", "Sub", "Sum", "Where", "Xor":
 		return broadcast
-	case "DepthToSpace", "Pad", "Resize", "Slice", "SpaceToDepth", "Split", "Tile", "TopK", "Upsample":
+	case "DepthToSpace", "Pad", "Resize", "SpaceToDepth", "Split", "Tile", "TopK", "Upsample":
 		return rankOf(0)
 	case "ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceMax", "ReduceMean", "ReduceMin", "ReduceProd", "ReduceSum",
 		"ReduceSumSquare":
@@ -43,8 +43,12 @@ func shapeRuleOf(op string) shapeRule {
 		return matmul(0, 3)
 	case "Flatten", "NonMaxSuppression", "NonZero":
 		return fixedRank(2)
-	case "Range", "Shape":
+	case "Range":
 		return fixedRank(1)
+	case "Shape":
+		return shapeOf
+	case "Slice":
+		return slice
 	case "Size":
 		return fixedRank(0)
 	case "RoiAlign":

@@ -1,6 +1,11 @@
 package opset
 
-import "github.com/mcompress/mcompress/ir"
+import (
+	"math"
+	"slices"
+
+	"github.com/mcompress/mcompress/ir"
+)
 
 // target is the shape that input i of n holds: its sizes where the payload is at
 // hand (0 and below as they stand), else only how many there are.
@@ -135,4 +140,90 @@ func recurrent(_ *inference, _ *ir.Node, i int) ([]ir.Dim, bool) {
 		return unknown(4), true
 	}
 	return unknown(3), true
+}
+
+// shapeOf has an element for each axis from start to end.
+func shapeOf(f *inference, n *ir.Node, _ int) ([]ir.Dim, bool) {
+	s, ok := f.shape(n.Input(0))
+	start, ok2 := attrInt(n, "start", 0)
+	end, ok3 := attrInt(n, "end", int64(len(s)))
+	if !ok || !ok2 || !ok3 {
+		return unknown(1), true
+	}
+	return dims([]int64{sliced(int64(len(s)), start, end, 1)}), true
+}
+
+// slice knows the sizes of the axes that it does not cut, and of the others where
+// all about the cut is constant.
+func slice(f *inference, n *ir.Node, _ int) ([]ir.Dim, bool) {
+	s, ok := f.shape(n.Input(0))
+	if !ok {
+		return nil, false
+	}
+	starts, ok := listOf(n, "starts", 1)
+	ends, ok2 := listOf(n, "ends", 2)
+	axes, ok3 := listOf(n, "axes", 3)
+	steps, ok4 := listOf(n, "steps", 4)
+	if !ok || !ok2 || !ok3 || !ok4 || len(starts) != len(ends) {
+		return unknown(len(s)), true
+	}
+	if axes == nil {
+		axes = allAxes(len(starts))
+	}
+	if steps == nil {
+		steps = slices.Repeat([]int64{1}, len(starts))
+	}
+	if len(axes) != len(starts) || len(steps) != len(starts) {
+		return nil, false
+	}
+	out := append([]ir.Dim{}, s...)
+	for i, a := range axes {
+		at, inside := axis(a, len(out))
+		if !inside {
+			return nil, false
+		}
+		out[at] = ir.Dim{N: -1}
+		if s[at].Known() && plain(s[at].N, starts[i], steps[i]) {
+			out[at].N = sliced(s[at].N, starts[i], ends[i], steps[i])
+		}
+	}
+	return out, true
+}
+
+// plain rules out a cut that runtimes may read differently: backwards from before
+// the first element, or in steps that no model means.
+func plain(size, start, step int64) bool {
+	return step > 0 && step <= math.MaxInt32 || step < 0 && step >= math.MinInt32 && start+size >= 0
+}
+
+// listOf is a list that older versions have as an attribute and newer ones as input
+// i, nil if it is absent; it is not known where it is not constant.
+func listOf(n *ir.Node, name string, i int) ([]int64, bool) {
+	if n.Attr(name) != nil || n.Input(i) == nil {
+		return attrInts(n, name)
+	}
+	return constInts(n.Input(i))
+}
+
+// sliced is how many of size elements lie from start, in steps, before end; both may
+// count from the back or lie outside.
+func sliced(size, start, end, step int64) int64 {
+	low, high := int64(0), size
+	if step < 0 {
+		low, high = -1, size-1
+	}
+	clamp := func(at int64) int64 {
+		if at < 0 {
+			at += size
+		}
+		return min(max(at, low), high)
+	}
+	length := clamp(end) - clamp(start)
+	if step < 0 {
+		length, step = -length, -step
+	}
+	if length <= 0 {
+		return 0
+	}
+	return (length-1)/step + 1
 }
