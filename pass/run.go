@@ -32,6 +32,17 @@ func Run(c *Context, steps []Step) ([]Row, error) {
 	return c.rows, nil
 }
 
+// A Bug is a panic in a method. Its message is one line; Stack says where it happened.
+type Bug struct {
+	Method string
+	Value  any
+	Stack  []byte
+}
+
+func (b *Bug) Error() string {
+	return fmt.Sprintf("internal error: %v; please report it with the model", b.Value)
+}
+
 func (c *Context) step(s Step) (err error) {
 	c.Method, c.Select, c.seen = s.Method.Name, s.Select, map[*ir.Value]bool{}
 	before := c.Weights()
@@ -41,7 +52,7 @@ func (c *Context) step(s Step) (err error) {
 	}
 	defer func() {
 		if r := recover(); r != nil {
-			err = fmt.Errorf("internal error: %v\n%s", r, debug.Stack())
+			err = &Bug{Method: s.Method.Name, Value: r, Stack: debug.Stack()}
 		}
 	}()
 	if err := s.run(c); err != nil {
@@ -60,10 +71,15 @@ func (c *Context) unspoken(v *ir.Value, readers []*ir.Node) string {
 	if r := c.Select.Excludes(v, readers); r != "" {
 		return r
 	}
-	if len(readers) == 0 {
+	if len(v.Uses()) == 0 {
 		return "no node reads it"
 	}
-	return fmt.Sprintf("%s does not take weights of %s", c.Method, readers[0].Op)
+	for _, l := range Leaves(v) {
+		if l.Node != nil {
+			return fmt.Sprintf("%s does not take input %d of %s", c.Method, l.Index, l.Node.Op)
+		}
+	}
+	return "only a graph output reads it"
 }
 
 // order sorts g if a node stands before what it reads: checkers reject that, though

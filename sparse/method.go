@@ -18,6 +18,7 @@ func method(name, doc string, forms ...sizer) *pass.Method {
 		Command: "sparse",
 		Doc:     doc,
 		Stage:   pass.Sparsify,
+		Shrinks: true,
 		Bind: func(fs *flag.FlagSet) func(*pass.Context) error {
 			return (&sparsifier{forms: forms}).run
 		},

@@ -58,7 +58,7 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 		res, err = o.attempt(ctx, true)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", o.Input, err)
+		return nil, located(o.Input, err)
 	}
 	return res, nil
 }

@@ -21,6 +21,15 @@ func (o *Options) paths() error {
 	return nil
 }
 
+// located puts path in front of an error that does not start with it already, as those of
+// opening do.
+func located(path string, err error) error {
+	if strings.HasPrefix(err.Error(), path+":") {
+		return err
+	}
+	return fmt.Errorf("%s: %w", path, err)
+}
+
 func stem(path string) string { return strings.TrimSuffix(path, ".onnx") }
 
 func rejected(path string) string { return stem(path) + ".rejected.onnx" }

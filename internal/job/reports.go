@@ -9,6 +9,7 @@ import (
 
 	"github.com/mcompress/mcompress/onnx"
 	"github.com/mcompress/mcompress/report"
+	"github.com/mcompress/mcompress/sparse"
 )
 
 // judge reports on the output that would be written, and with that on the gates: they
@@ -48,6 +49,11 @@ func (r *run) finish(ctx context.Context, written []onnx.Written, rejected bool)
 	}
 	in.Errors = len(r.Reports) > 0
 	in.Environment = r.observe()
+	if r.ExportDir != "" {
+		if err := sparse.Export(ctx, r.eval, r.rows, r.ExportDir); err != nil {
+			return nil, err
+		}
+	}
 	res := &Result{Input: r.Input, Output: r.path, Rejected: rejected}
 	if res.Report, err = report.Build(ctx, in); err != nil {
 		return nil, err
@@ -79,6 +85,8 @@ func files(f *onnx.File, sums []string) []report.File {
 func Formats() map[string]func(*report.Report, io.Writer) error {
 	return map[string]func(*report.Report, io.Writer) error{
 		"json": (*report.Report).JSON,
+		"md":   (*report.Report).Markdown,
+		"html": (*report.Report).HTML,
 	}
 }
 
