@@ -15,8 +15,14 @@ import (
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	t := newTool(stdout, stderr)
 	app := t.app()
-	line := append(args[:1:1], mcli.Arrange(syntax(app), args[1:])...)
-	return finish(ctx, stderr, app.RunContext(ctx, line))
+	if len(args) > 1 && args[1] == completeCommand {
+		return finish(ctx, stderr, complete(stdout, app, args[2:]))
+	}
+	line, err := mcli.Arrange(syntax(app), args[1:])
+	if err != nil {
+		return finish(ctx, stderr, &usageError{err})
+	}
+	return finish(ctx, stderr, app.RunContext(ctx, append(args[:1:1], line...)))
 }
 
 func (t *tool) app() *cli.App {
@@ -39,7 +45,10 @@ func (t *tool) app() *cli.App {
 			t.pruneCommand(),
 			t.sparseCommand(),
 			t.applyCommand(),
+			t.inspectCommand(),
+			t.reportCommand(),
 			t.versionCommand(),
+			t.completionCommand(),
 		},
 	}
 	for _, c := range app.Commands {
@@ -66,7 +75,7 @@ func unknownCommand(c *cli.Context) error {
 		return cli.ShowAppHelp(c)
 	}
 	name := c.Args().First()
-	return usagef("unknown command %q%s; see mcompress --help", name, didYouMean(cli.SuggestCommand(c.App.Commands, name)))
+	return usagef("unknown command %q%s; see mcompress --help", name, didYouMean(name, commandNames(c.App)))
 }
 
 func onUsageError(c *cli.Context, err error, isCommand bool) error {
@@ -77,7 +86,7 @@ func onUsageError(c *cli.Context, err error, isCommand bool) error {
 	}
 	if name, ok := strings.CutPrefix(text, "flag provided but not defined: -"); ok {
 		name = strings.TrimPrefix(name, "-")
-		text = "unknown flag --" + name + didYouMean(cli.SuggestFlag(flags, name, false))
+		text = "unknown flag --" + name + didYouMean("--"+name, flagNames(flags))
 	}
 	text = strings.Replace(text, "flag needs an argument: -", "flag needs a value: --", 1)
 	text = strings.Replace(text, " for flag -", " for --", 1)
@@ -87,21 +96,29 @@ func onUsageError(c *cli.Context, err error, isCommand bool) error {
 	return usagef("%s", text)
 }
 
-func didYouMean(name string) string {
-	if name == "" {
+func didYouMean(word string, words []string) string {
+	near := mcli.Nearest(word, words)
+	if near == "" {
 		return ""
 	}
-	return "; did you mean " + name + "?"
+	return "; did you mean " + near + "?"
 }
 
-// arguments are a command's positional arguments, between min and max of them; max 0 is no
-// limit.
+func flagNames(flags []cli.Flag) []string {
+	var ns []string
+	for _, f := range flags {
+		ns = append(ns, "--"+f.Names()[0])
+	}
+	return ns
+}
+
+// arguments are a command's positional arguments, between min and max of them.
 func arguments(c *cli.Context, min, max int) ([]string, error) {
 	args := c.Args().Slice()
 	switch {
 	case len(args) < min:
-		return nil, usagef("it takes %s; see mcompress %s --help", c.Command.ArgsUsage, c.Command.Name)
-	case max > 0 && len(args) > max:
+		return nil, usagef("%s expected; see mcompress %s --help", c.Command.ArgsUsage, c.Command.Name)
+	case len(args) > max:
 		return nil, usagef("%q is one argument too many; see mcompress %s --help", args[max], c.Command.Name)
 	}
 	return args, nil

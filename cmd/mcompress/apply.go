@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -27,7 +28,7 @@ func (t *tool) applyCommand() *cli.Command {
     - method: auto`,
 		Flags: w.flags(),
 		Action: func(c *cli.Context) error {
-			args, err := arguments(c, 2, 0)
+			args, err := arguments(c, 2, math.MaxInt)
 			if err != nil {
 				return err
 			}

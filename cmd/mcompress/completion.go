@@ -1,1 +1,81 @@
 package main
+
+import (
+	_ "embed"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/urfave/cli/v2"
+
+	mcli "github.com/mcompress/mcompress/internal/cli"
+)
+
+// completeCommand is what the shells' scripts call, with the words so far.
+const completeCommand = "__complete"
+
+//go:embed completion.bash
+var bashCompletion string
+
+//go:embed completion.zsh
+var zshCompletion string
+
+//go:embed completion.fish
+var fishCompletion string
+
+// scripts are the completion scripts by shell.
+var scripts = map[string]*string{"bash": &bashCompletion, "zsh": &zshCompletion, "fish": &fishCompletion}
+
+var shells = []string{"bash", "zsh", "fish"}
+
+func (t *tool) completionCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "completion",
+		Usage:     "print a script that completes commands in a shell",
+		ArgsUsage: "bash|zsh|fish",
+		Description: `bash: add to ~/.bashrc    source <(mcompress completion bash)
+zsh:  add to ~/.zshrc     source <(mcompress completion zsh)
+fish: run once            mcompress completion fish > ~/.config/fish/completions/mcompress.fish`,
+		Action: func(c *cli.Context) error {
+			args, err := arguments(c, 1, 1)
+			if err != nil {
+				return err
+			}
+			script := scripts[args[0]]
+			if script == nil {
+				return usagef("unknown shell %q; there are %s", args[0], mcli.And(shells))
+			}
+			_, err = io.WriteString(t.stdout, *script)
+			return err
+		},
+	}
+}
+
+// complete prints what may stand in the place of the last word, a line each.
+func complete(w io.Writer, app *cli.App, words []string) error {
+	choices := map[string][]string{"completion": shells, "help": commandNames(app)}
+	for _, f := range app.Flags {
+		choices["--"+f.(*option).Name] = f.(*option).choices
+	}
+	for _, c := range app.Commands {
+		for _, f := range c.Flags {
+			choices[c.Name+" --"+f.(*option).Name] = f.(*option).choices
+		}
+	}
+	s := syntax(app)
+	s.Commands["help"] = nil
+	for _, word := range mcli.Complete(s, choices, words) {
+		if _, err := fmt.Fprintln(w, word); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func commandNames(app *cli.App) []string {
+	var ns []string
+	for _, c := range app.Commands {
+		ns = append(ns, c.Name)
+	}
+	return slices.Sorted(slices.Values(ns))
+}

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"flag"
+	"fmt"
 	"maps"
 	"os"
 	"slices"
@@ -38,19 +39,31 @@ func newWriting() *writing {
 
 func (w *writing) flags() []cli.Flag {
 	return slices.Concat(group("output", func(fs *flag.FlagSet) {
-		fs.StringVar(&w.output, "output", "", "`path` of the result; for several models, of a folder (default: NAME.METHOD.onnx beside the model)")
+		fs.StringVar(&w.output, "output", "", "`path` of the result, or of a folder for it, which several models need (default: NAME.METHOD.onnx beside the model)")
 		fs.BoolVar(&w.dryRun, "dry-run", false, "show sizes and what would become of every tensor, write nothing")
-		fs.Var(&w.digest, "digest", "`digest` of files in report and provenance: sha256, none")
 		fs.BoolVar(&w.noSync, "no-sync", false, "do not wait until the disk has the result")
 		fs.BoolVar(&w.keepIR, "keep-ir", false, "keep the model's IR version, if need be with weights among the graph inputs")
-	}), group("report", func(fs *flag.FlagSet) {
+	}), w.reportFlags(), w.gateFlags())
+}
+
+func (w *writing) reportFlags() []cli.Flag {
+	return group("report", func(fs *flag.FlagSet) {
 		fs.Var(&w.formats, "report", "`formats` to write, with commas, or none")
 		fs.StringVar(&w.reportDir, "report-dir", "", "`folder` for reports (default: that of the result)")
-	}), group("gates: where one does not hold, the result becomes NAME.rejected.onnx and the exit code 3", func(fs *flag.FlagSet) {
-		fs.Var(&mcli.Gate{Name: "require-coverage", Parse: mcli.Share, To: &w.gates}, "require-coverage", "least `share` of float weights' bytes that is changed, from 0 to 1")
-		fs.Var(&mcli.Gate{Name: "min-ratio", Parse: mcli.Factor, To: &w.gates}, "min-ratio", "least `factor` by which files become smaller")
-		fs.Var(&mcli.Gate{Name: "max-size", Parse: mcli.Bytes, To: &w.gates}, "max-size", "largest `size` of the result's files")
-	}))
+		fs.Var(&w.digest, "digest", "`digest` of files: sha256, none")
+	})
+}
+
+func (w *writing) gateFlags() []cli.Flag {
+	return group("gates (exit code 3 and NAME.rejected.onnx where one does not hold)", func(fs *flag.FlagSet) {
+		w.gate(fs, "require-coverage", mcli.Share, "least `share` of float weights' bytes that is changed, from 0 to 1")
+		w.gate(fs, "min-ratio", mcli.Factor, "least `factor` by which files become smaller")
+		w.gate(fs, "max-size", mcli.Bytes, "largest `size` of the result's files")
+	})
+}
+
+func (w *writing) gate(fs *flag.FlagSet, name string, parse func(string) (float64, error), usage string) {
+	fs.Var(&mcli.Gate{Name: name, Parse: parse, To: &w.gates}, name, usage)
 }
 
 // compress does the same to each model and prints what came of it.
@@ -63,6 +76,9 @@ func (t *tool) compress(ctx context.Context, models []string, label string, step
 		if err := os.MkdirAll(w.output, 0o755); err != nil {
 			return err
 		}
+	}
+	if h := mcli.Hint(steps); h != "" && !t.quiet {
+		fmt.Fprintln(t.stderr, "mcompress: "+h)
 	}
 	batch := make(mcli.Batch, len(models))
 	for i, m := range models {

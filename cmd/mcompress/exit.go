@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"strings"
+
+	"github.com/urfave/cli/v2"
 )
 
 // The exit codes.
@@ -35,12 +37,13 @@ func (e exit) Error() string { return fmt.Sprintf("exit %d", e.code) }
 func finish(ctx context.Context, stderr io.Writer, err error) int {
 	var done exit
 	var usage *usageError
+	var topic cli.ExitCoder // cli's own, for help on what there is not
 	switch {
 	case err == nil:
 		return exitDone
 	case errors.As(err, &done):
 		return done.code
-	case errors.As(err, &usage):
+	case errors.As(err, &usage), errors.As(err, &topic):
 		say(stderr, err)
 		return exitUsage
 	case ctx.Err() != nil:

@@ -6,12 +6,13 @@ const appHelp = `{{.Name}}: {{.Usage}}
 
 usage: {{.Name}} COMMAND [FLAGS] ARGUMENTS
 
-commands:{{range .VisibleCommands}}
-  {{.Name}}{{"\t"}}{{.Usage}}{{end}}
+commands:{{range .VisibleCommands}}{{if ne .Name "help"}}
+  {{.Name}}{{"\t"}}{{.Usage}}{{end}}{{end}}
+  help{{"\t"}}this, or what a command does
 
 flags, before or behind the command:{{range .VisibleFlags}}{{if .GetCategory}}
   {{.}}{{end}}{{end}}
-  --help, -h{{"\t"}}this, or what a command does
+  --help, -h{{"\t"}}the same
 
 exit codes: 0 done, 1 failed, 2 usage, 3 a gate did not hold
 `

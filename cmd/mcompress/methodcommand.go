@@ -2,6 +2,7 @@ package main
 
 import (
 	"flag"
+	"math"
 	"slices"
 
 	"github.com/urfave/cli/v2"
@@ -36,7 +37,7 @@ func (m methodCommand) build(t *tool) *cli.Command {
 		Description: describe(m.choose, options.Methods),
 		Flags:       slices.Concat(own, methodFlags(options), w.flags()),
 		Action: func(c *cli.Context) error {
-			models, err := arguments(c, 1, 0)
+			models, err := arguments(c, 1, math.MaxInt)
 			if err != nil {
 				return err
 			}

@@ -11,12 +11,11 @@ import (
 
 func (t *tool) versionCommand() *cli.Command {
 	return &cli.Command{
-		Name:      "version",
-		Usage:     "print the program's version",
-		ArgsUsage: "no argument",
+		Name:  "version",
+		Usage: "print the program's version",
 		Action: func(c *cli.Context) error {
-			if c.Args().Present() {
-				return usagef("%q is one argument too many; see mcompress version --help", c.Args().First())
+			if _, err := arguments(c, 0, 0); err != nil {
+				return err
 			}
 			if t.json {
 				return json.NewEncoder(t.stdout).Encode(map[string]string{

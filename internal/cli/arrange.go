@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 )
@@ -17,46 +18,73 @@ type Syntax struct {
 // arguments. Flags may stand anywhere behind the command and global ones anywhere; what
 // follows a "--" is positional. Flags that nothing declares stay in their place for the
 // parser to name them. Arguments of equal kind keep their order.
-func Arrange(s Syntax, args []string) []string {
-	var global, flags, positional []string
-	command := ""
+func Arrange(s Syntax, args []string) ([]string, error) {
+	var l line
 	for len(args) > 0 {
-		arg := args[0]
-		name, isFlag := flagName(arg)
-		switch {
-		case arg == "--":
-			positional = append(positional, args[1:]...)
-			args = nil
-			continue
-		case !isFlag && command == "":
-			command = arg
-			args = args[1:]
-			continue
-		case !isFlag:
-			positional = append(positional, arg)
-			args = args[1:]
-			continue
+		n, err := l.take(s, args)
+		if err != nil {
+			return nil, err
 		}
-		into := &flags
-		takes, known := s.Commands[command][name]
-		if t, ok := s.Global[name]; ok || command == "" {
-			into, takes, known = &global, t, ok
-		}
-		n := 1
-		if known && takes && !strings.Contains(arg, "=") {
-			n = min(2, len(args))
-		}
-		*into = append(*into, args[:n]...)
 		args = args[n:]
 	}
-	if command == "" {
-		return global
+	return l.arranged(), nil
+}
+
+// A line is a command line taken apart.
+type line struct {
+	global, flags, positional []string
+	command                   string
+}
+
+// take puts the first of args where it belongs, with the value behind it if it is a flag
+// that takes one, and returns how many that were.
+func (l *line) take(s Syntax, args []string) (int, error) {
+	arg := args[0]
+	name, isFlag := flagName(arg)
+	switch {
+	case arg == "--":
+		l.positional = append(l.positional, args[1:]...)
+		return len(args), nil
+	case !isFlag && l.command == "":
+		l.command = arg
+		return 1, nil
+	case !isFlag:
+		l.positional = append(l.positional, arg)
+		return 1, nil
 	}
-	line := slices.Concat(global, []string{command}, flags)
-	if len(positional) > 0 {
-		line = append(append(line, "--"), positional...)
+	to := &l.flags
+	takes := s.Commands[l.command][name]
+	if t, global := s.Global[name]; global || l.command == "" {
+		to, takes = &l.global, t
 	}
-	return line
+	n := 1
+	if takes && !strings.Contains(arg, "=") {
+		n = 2
+	}
+	if n > len(args) || n == 2 && args[1] == "--" {
+		return 0, fmt.Errorf("%sflag needs a value: %s", l.prefix(), arg)
+	}
+	*to = append(*to, args[:n]...)
+	return n, nil
+}
+
+// prefix is the command as it stands in front of errors.
+func (l *line) prefix() string {
+	if l.command == "" {
+		return ""
+	}
+	return l.command + ": "
+}
+
+func (l *line) arranged() []string {
+	all := slices.Clone(l.global)
+	if l.command != "" {
+		all = append(append(all, l.command), l.flags...)
+	}
+	if len(l.positional) > 0 {
+		all = append(append(all, "--"), l.positional...)
+	}
+	return all
 }
 
 // flagName is the name in "-name", "--name" and "--name=value". A single "-" is no flag.

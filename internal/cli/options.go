@@ -63,7 +63,7 @@ func (o *MethodOptions) Step(method string) (pass.Step, error) {
 func (o *MethodOptions) set(fs *flag.FlagSet) error {
 	for _, g := range o.given {
 		if fs.Lookup(g.Name) == nil {
-			return fmt.Errorf("it has no option --%s, only %s", g.Name, And(o.owners(g.Name)))
+			return fmt.Errorf("--%s is an option of %s", g.Name, And(o.owners(g.Name)))
 		}
 		if err := fs.Set(g.Name, g.Value); err != nil {
 			return fmt.Errorf("invalid value %q for --%s: %w", g.Value, g.Name, err)
@@ -84,7 +84,7 @@ func (o *MethodOptions) owners(option string) []string {
 	var ns []string
 	for _, m := range o.Methods {
 		if pass.Flags(m).Lookup(option) != nil {
-			ns = append(ns, m.Name+" has")
+			ns = append(ns, m.Name)
 		}
 	}
 	return ns

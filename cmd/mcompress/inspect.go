@@ -1,0 +1,66 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+
+	"github.com/urfave/cli/v2"
+
+	mcli "github.com/mcompress/mcompress/internal/cli"
+	"github.com/mcompress/mcompress/internal/inspect"
+	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/onnx"
+)
+
+func (t *tool) inspectCommand() *cli.Command {
+	var values, text bool
+	return &cli.Command{
+		Name:      "inspect",
+		Usage:     "say what a model holds: operators, element types, tensors and who reads them",
+		ArgsUsage: "MODEL",
+		Flags: group("flags", func(fs *flag.FlagSet) {
+			fs.BoolVar(&values, "values", false, "read all tensors and count zeros")
+			fs.BoolVar(&text, "text", false, "print the model in ONNX's text syntax instead")
+		}),
+		Action: func(c *cli.Context) error {
+			args, err := arguments(c, 1, 1)
+			if err != nil {
+				return err
+			}
+			if text && (values || t.json) {
+				return usagef("--text goes with neither --values nor --json")
+			}
+			f, err := onnx.Open(args[0])
+			if err != nil {
+				return err
+			}
+			defer f.Close()
+			if text {
+				return t.text(c.Context, f)
+			}
+			return t.inspect(c.Context, f, inspect.Options{Workers: t.workers, Values: values})
+		},
+	}
+}
+
+func (t *tool) inspect(ctx context.Context, f *onnx.File, o inspect.Options) error {
+	facts, err := inspect.Model(ctx, f, o)
+	if err != nil {
+		return fmt.Errorf("%s: %w", f.Path, err)
+	}
+	if !t.json {
+		return mcli.Inspection(t.stdout, t.style(), f.Path, facts)
+	}
+	e := json.NewEncoder(t.stdout)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	return e.Encode(facts)
+}
+
+func (t *tool) text(ctx context.Context, f *onnx.File) error {
+	eval := ir.NewEval("")
+	defer eval.Close()
+	return f.Model.Text(ctx, eval, t.stdout)
+}

@@ -1,0 +1,36 @@
+package main
+
+import (
+	"slices"
+
+	"github.com/urfave/cli/v2"
+
+	mcli "github.com/mcompress/mcompress/internal/cli"
+	"github.com/mcompress/mcompress/internal/job"
+)
+
+func (t *tool) reportCommand() *cli.Command {
+	w := newWriting()
+	return &cli.Command{
+		Name:        "report",
+		Usage:       "compare two models: sizes, and each weight of A with what B has in its place",
+		ArgsUsage:   "A B",
+		Description: `Reports go beside B, as NAME_OF_B.vs.NAME_OF_A.report.FORMAT.`,
+		Flags:       slices.Concat(w.reportFlags(), w.gateFlags()),
+		Action: func(c *cli.Context) error {
+			args, err := arguments(c, 2, 2)
+			if err != nil {
+				return err
+			}
+			res, err := job.Compare(c.Context, job.Options{
+				Input: args[0], Output: args[1], Version: version(), Workers: t.workers,
+				Digest: w.digest.Value != "none", Gates: w.gates,
+				Reports: w.formats.Chosen, ReportDir: w.reportDir,
+			})
+			if err != nil {
+				return err
+			}
+			return t.conclude(mcli.Batch{{Model: args[0], Result: res}}, w)
+		},
+	}
+}

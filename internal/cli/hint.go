@@ -1,0 +1,26 @@
+package cli
+
+import "github.com/mcompress/mcompress/pass"
+
+// saturation is what the products of unsigned activations and full-range signed weights
+// do on x86 CPUs without VNNI.
+const saturation = "hint: on x86 CPUs without VNNI, products with full-range int8 weights may saturate; if the model is to run there, use --reduce-range or --weight-type uint8"
+
+// Hint is what is worth knowing before steps run, "" if nothing is.
+func Hint(steps []pass.Step) string {
+	for _, s := range steps {
+		if s.Method.Name == "dynamic-int8" && value(s, "weight-type") == "int8" && value(s, "reduce-range") == "false" {
+			return saturation
+		}
+	}
+	return ""
+}
+
+func value(s pass.Step, name string) string {
+	for _, o := range s.Options() {
+		if o.Name == name {
+			return o.Value
+		}
+	}
+	return ""
+}

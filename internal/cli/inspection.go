@@ -1,0 +1,121 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/mcompress/mcompress/internal/inspect"
+)
+
+// Inspection writes facts for people.
+func Inspection(w io.Writer, s Style, path string, f *inspect.Facts) error {
+	tables := []struct {
+		title string
+		table *Table
+	}{
+		{path, general(f)},
+		{"operators", operatorTable(f)},
+		{"element types", dtypeTable(f)},
+		{"tensors", tensorTable(f)},
+	}
+	for _, t := range tables {
+		if len(t.table.rows) == 0 {
+			continue
+		}
+		if _, err := fmt.Fprintln(w, s.Bold(t.title)); err != nil {
+			return err
+		}
+		if err := t.table.Write(w); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func general(f *inspect.Facts) *Table {
+	t := &Table{Indent: "  "}
+	for i, file := range f.Files {
+		t.Add(first(i, "files"), file.Name+"  "+size(file.Bytes))
+	}
+	t.Add("IR version", fmt.Sprint(f.IRVersion))
+	for i, o := range f.Opsets {
+		t.Add(first(i, "opsets"), domain(o.Domain)+" "+fmt.Sprint(o.Version))
+	}
+	for i, p := range f.Inputs {
+		t.Add(first(i, "inputs"), strings.TrimSpace(p.Name+"  "+p.Type))
+	}
+	for i, p := range f.Outputs {
+		t.Add(first(i, "outputs"), strings.TrimSpace(p.Name+"  "+p.Type))
+	}
+	for i, fn := range f.Functions {
+		t.Add(first(i, "functions"), fn)
+	}
+	for i, e := range f.Meta {
+		t.Add(first(i, "metadata"), e.Key+" = "+e.Value)
+	}
+	return t
+}
+
+func domain(d string) string {
+	if d == "" {
+		return "ai.onnx"
+	}
+	return d
+}
+
+func operatorTable(f *inspect.Facts) *Table {
+	t := &Table{Indent: "  ", Right: "lrr"}
+	for _, o := range f.Operators {
+		t.Add(o.Op, fmt.Sprint(o.Nodes), sizeOrNone(o.Bytes))
+	}
+	return t
+}
+
+func dtypeTable(f *inspect.Facts) *Table {
+	t := &Table{Indent: "  ", Right: "lrr"}
+	for _, d := range f.DTypes {
+		t.Add(d.DType, fmt.Sprint(d.Tensors), sizeOrNone(d.Bytes))
+	}
+	return t
+}
+
+func tensorTable(f *inspect.Facts) *Table {
+	t := &Table{Indent: "  ", Right: "llrrl"}
+	for _, x := range f.Tensors {
+		zeros := ""
+		if x.Sparsity != nil {
+			zeros = percent(*x.Sparsity) + " zeros"
+		}
+		name := x.Name
+		if x.Scope != "" {
+			name = x.Scope + ": " + name
+		}
+		t.Add(name, spec(x.DType, x.Shape), sizeOrNone(x.Bytes), zeros, readers(x))
+	}
+	return t
+}
+
+// shownReaders is how many consumers a line names.
+const shownReaders = 3
+
+func readers(x inspect.Tensor) string {
+	text := strings.Join(x.Consumers[:min(len(x.Consumers), shownReaders)], ", ")
+	if n := len(x.Consumers) - shownReaders; n > 0 {
+		text += fmt.Sprintf(" and %d more", n)
+	}
+	if text == "" {
+		text = "(no operator reads it)"
+	}
+	if x.DuplicateOf != "" {
+		text += "  = " + x.DuplicateOf
+	}
+	return text
+}
+
+func sizeOrNone(n int64) string {
+	if n == 0 {
+		return "–"
+	}
+	return size(n)
+}

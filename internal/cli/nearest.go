@@ -1,0 +1,36 @@
+package cli
+
+import "unicode/utf8"
+
+// Nearest is the word that word was most likely meant to be, or "" if none is close: at
+// most a third of it may be wrong.
+func Nearest(word string, words []string) string {
+	best, most := "", utf8.RuneCountInString(word)/3
+	for _, w := range words {
+		if d := distance(word, w); d <= most {
+			best, most = w, d-1
+		}
+	}
+	return best
+}
+
+// distance counts the letters to insert, delete or replace to make b from a.
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := diagonal
+			if a[i] != b[j] {
+				cost++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(cost, row[j]+1, diagonal+1)
+		}
+	}
+	return row[len(b)]
+}
