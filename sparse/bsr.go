@@ -168,7 +168,7 @@ func (l bsr) readStripe(in io.ReaderAt, buf []byte, y, x int64) error {
 
 func (l bsr) encode(ctx context.Context, in io.ReaderAt, out []io.Writer) error {
 	dt := l.parts()[1].DType
-	payload, indices := bufio.NewWriterSize(out[0], ir.CopyBuffer), bufio.NewWriter(out[1])
+	payload, indices := bufio.NewWriterSize(out[0], int(min(ir.CopyBuffer, l.parts()[0].Bytes()))), bufio.NewWriter(out[1])
 	err := l.eachBlock(ctx, in, func(index int64, block []byte) error {
 		xor(block, l.fill)
 		if _, err := payload.Write(block); err != nil {

@@ -35,7 +35,7 @@ func cost(l layout, name string) int64 {
 	l.build(b, parts).Name = name
 	n := int64(0)
 	for _, v := range g.Consts() {
-		n += denseCost(v.Const.Spec, v.Name)
+		n += message(tensorBytes(v.Const.Spec) + text(v.Name))
 	}
 	for node := range g.Nodes() {
 		n += message(nodeBytes(node))
@@ -49,7 +49,7 @@ func unshared(g *ir.Graph, dt ir.DType, shape []int64, data []byte) *ir.Value {
 
 // denseCost is what an initializer takes.
 func denseCost(s ir.Spec, name string) int64 {
-	return message(tensorBytes(s) + text(name))
+	return message(tensorBytes(s) + message(int64(len(name))))
 }
 
 func tensorBytes(s ir.Spec) int64 {
@@ -98,7 +98,7 @@ func attrBytes(a *ir.Attr) int64 {
 	return n
 }
 
-// text is a field that holds a name.
+// text is a field that holds a name, which may be a generated one.
 func text(name string) int64 { return message(max(int64(len(name)), nameBytes)) }
 
 // message is a field of n bytes with its tag and length.

@@ -2,6 +2,7 @@ package sparse
 
 import (
 	"bytes"
+	"encoding/binary"
 	"fmt"
 	"os"
 	"testing"
@@ -126,6 +127,34 @@ func undone(t *testing.T, before, after string) {
 	for _, v := range want.Graph.Consts() {
 		if !bytes.Equal(payload(t, e, v.Const), payload(t, e, weightNamed(t, back, v.Name))) {
 			t.Errorf("%s came back different", v.Name)
+		}
+	}
+}
+
+// TestOddWeightsInONNXRuntime holds the corners of each form against the runtime: where
+// values stand, and what they are.
+func TestOddWeightsInONNXRuntime(t *testing.T) {
+	w := conform.Start(t)
+	odd := random("odd", ir.Float, []int64{30, 40}, only(3, 700))
+	for i, bits := range []uint32{1 << 31, 0x7fc00001, 0xffc12345, 0x7f800000, 1} {
+		binary.LittleEndian.PutUint32(odd.data[4*(100+7*i):], bits)
+	}
+	for _, m := range []struct {
+		*pass.Method
+		options options
+	}{{COO, nil}, {CSR, nil}, {BSR, options{"block": "1"}}, {Bitmask, nil}, {Delta, nil}} {
+		for _, version := range []int64{16, 21} {
+			t.Run(fmt.Sprint(m.Name, version), func(t *testing.T) {
+				folds(t, w, modelOf(version, odd,
+					random("zeros", ir.Float, []int64{37, 53}, only()),
+					random("first", ir.Float, []int64{3, 7, 11, 5}, only(0)),
+					random("last", ir.Float, []int64{1153}, only(1152)),
+					random("rows", ir.Float, []int64{50, 31}, func(i int64) bool { return i/31 == 7 || i/31 == 48 }),
+					random("row", ir.Float, []int64{1, 4096}, share(.02)),
+					random("column", ir.Float, []int64{513, 2}, share(.02)),
+					random("far", ir.Float, []int64{3, 70001}, only(5, 70000, 70001, 209999)),
+				), stepOf(t, m.Method, m.options), version)
+			})
 		}
 	}
 }

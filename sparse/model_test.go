@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"flag"
 	"fmt"
+	"io"
 	"math"
 	"math/rand/v2"
 	"path/filepath"
@@ -219,6 +220,28 @@ func sameOutputs(t *testing.T, w *conform.Worker, a, b string, o conform.Options
 	for _, x := range outs {
 		if !x.Equal {
 			t.Errorf("output %s is not the same: %+v", x.Name, x)
+		}
+	}
+}
+
+// codesOf writes 1 for each float that is not zero.
+func codesOf(_ context.Context, in []io.ReaderAt, out []io.Writer) error {
+	var b [4096]byte
+	for off := int64(0); ; off += int64(len(b)) {
+		n, err := in[0].ReadAt(b[:], off)
+		var codes []byte
+		for i := 0; i < n; i += 4 {
+			c := byte(0)
+			if binary.LittleEndian.Uint32(b[i:]) != 0 {
+				c = 1
+			}
+			codes = append(codes, c)
+		}
+		if _, err := out[0].Write(codes); err != nil {
+			return err
+		}
+		if err != nil {
+			return nil
 		}
 	}
 }

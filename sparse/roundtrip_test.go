@@ -39,7 +39,7 @@ func layouts(m measured) []layout {
 // what was declared.
 func roundTrip(t *testing.T, w weight, block blockSize) {
 	t.Helper()
-	e := ir.NewEval(t.TempDir())
+	e := ir.NewEval("")
 	defer e.Close()
 	dense := &ir.Tensor{Spec: w.Spec, Source: ir.Mem(w.data)}
 	m, err := measure(context.Background(), e, dense, block)
