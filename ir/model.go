@@ -107,6 +107,7 @@ type Attr struct {
 	Graphs  []*Graph
 	Sparse  *Sparse
 	Ref     string // the function attribute it stands for
+	Elided  bool   // the value is of a size or type that the ir does not hold; it rides along
 	Extra   any
 }
 

@@ -122,7 +122,10 @@ func (d *decoder) attrField(p *protoNode, a *ir.Attr, x *extra, in *attrPieces, 
 	case attrGraphs:
 		p.subs = append(p.subs, protoSub{attr: a, pieces: []field{f}, listed: true})
 		return nil
+	case attrTypeProto, attrTypeProtos:
+		a.Elided = true
 	case attrSparses:
+		a.Elided = true
 		if _, _, err := d.sparse([]field{f}); err != nil {
 			return err
 		}
@@ -142,6 +145,7 @@ func (d *decoder) attrField(p *protoNode, a *ir.Attr, x *extra, in *attrPieces, 
 // scalar decodes numbers and strings, alone and in lists. The field rides along too.
 func (d *decoder) scalar(a *ir.Attr, f field) (err error) {
 	if f.len() > maxList {
+		a.Elided = a.Elided || f.num != attrDoc
 		return nil
 	}
 	switch f.num {

@@ -30,6 +30,7 @@ var fieldOf = map[string]string{
 	"tensorInt64s": "int64_data", "tensorRaw": "raw_data", "tensorDoubles": "double_data", "tensorUint64s": "uint64_data",
 	"tensorExternal": "external_data", "tensorLocation": "data_location", "typeTensor": "tensor_type",
 	"tensorElem": "elem_type", "tensorShape": "shape", "dimValue": "dim_value", "dimParam": "dim_param",
+	"attrDoc": "doc_string", "attrTypeProto": "tp", "attrTypeProtos": "type_protos",
 	"modelIRVersion": "ir_version", "graphValueInfo": "value_info",
 }
 
