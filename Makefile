@@ -1,5 +1,5 @@
 # The commands of this repository. `make test` installs what the tests need by itself.
-.PHONY: test lint generate fuzz ci
+.PHONY: test lint generate fuzz bench ci
 
 FUZZTIME ?= 5s
 
@@ -21,6 +21,10 @@ generate:
 
 fuzz: $(environment)
 	FUZZTIME=$(FUZZTIME) .ci/fuzz
+
+# Measures beside the peers and writes docs/benchmarks.md; BENCH="-large" adds 27 GB.
+bench: $(environment)
+	go run ./internal/bench $(BENCH)
 
 ci:
 	.ci/run

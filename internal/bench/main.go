@@ -1,0 +1,109 @@
+// Command bench measures mcompress beside its peers, in one run on one machine, and
+// writes docs/benchmarks.md. Seconds differ from machine to machine: what counts are
+// the ratios within a run.
+//
+// It makes its models in .bench by the shared makers, which takes some minutes the
+// first time and 6 GB; -large adds a model of 27 GB.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	b := &bench{}
+	flag.StringVar(&b.dir, "dir", ".bench", "folder for models and outputs")
+	flag.StringVar(&b.shared, "shared", env("MCOMPRESS_SHARED", "../shared"), "folder of the shared tools and models")
+	flag.StringVar(&b.python, "python", env("MCOMPRESS_PYTHON", ".venv/bin/python"), "interpreter with the pinned packages")
+	flag.IntVar(&b.runs, "runs", 5, "runs of each command; medians count")
+	flag.BoolVar(&b.large, "large", false, "measure the model of 27 GB too")
+	only := flag.String("only", "", "comma-separated `sections` to run; all if empty")
+	out := flag.String("o", "docs/benchmarks.md", "file to write")
+	flag.Parse()
+	if err := b.run(ctx, *only, *out); err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+func env(name, def string) string {
+	if v := os.Getenv(name); v != "" {
+		return v
+	}
+	return def
+}
+
+// sections are the tables in their order.
+var sections = []struct {
+	name string
+	make func(*bench, context.Context) (string, error)
+}{
+	{"speed", (*bench).speed},
+	{"size", (*bench).sizes},
+	{"prune", (*bench).prune},
+	{"sparse", (*bench).sparse},
+	{"kernels", (*bench).kernels},
+	{"models", (*bench).models},
+}
+
+// A bench is one run.
+type bench struct {
+	dir, shared, python string
+	runs                int
+	large               bool
+	tool                string // the built binary
+}
+
+func (b *bench) run(ctx context.Context, only, out string) error {
+	if err := os.MkdirAll(b.dir, 0o755); err != nil {
+		return err
+	}
+	b.tool = filepath.Join(b.dir, "mcompress")
+	if o, err := exec.CommandContext(ctx, "go", "build", "-o", b.tool, "./cmd/mcompress").CombinedOutput(); err != nil {
+		return fmt.Errorf("build: %w\n%s", err, o)
+	}
+	doc, err := os.ReadFile(out)
+	if err != nil && !os.IsNotExist(err) {
+		return err
+	}
+	head, err := b.head(ctx)
+	if err != nil {
+		return err
+	}
+	text := head
+	for _, s := range sections {
+		if only != "" && !slices.Contains(strings.Split(only, ","), s.name) {
+			text += section(string(doc), s.name) // as the last run left it
+			continue
+		}
+		t, err := s.make(b, ctx)
+		if err != nil {
+			return fmt.Errorf("%s: %w", s.name, err)
+		}
+		fmt.Println(t)
+		text += begin(s.name) + t + end(s.name)
+	}
+	return os.WriteFile(out, []byte(text), 0o644)
+}
+
+func begin(name string) string { return "<!-- " + name + " -->\n" }
+func end(name string) string   { return "<!-- /" + name + " -->\n\n" }
+
+// section is what stands in doc between name's marks, marks included.
+func section(doc, name string) string {
+	i, j := strings.Index(doc, begin(name)), strings.Index(doc, end(name))
+	if i < 0 || j < i {
+		return ""
+	}
+	return doc[i : j+len(end(name))]
+}

@@ -1,0 +1,95 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// A cost is what one process took, as the shared peers.py prints it.
+type cost struct {
+	Seconds float64 `json:"seconds"`
+	User    float64 `json:"user"`
+	System  float64 `json:"system"`
+	Peak    float64 `json:"peak_mb"` // MiB resident
+	Exit    int     `json:"exit"`
+}
+
+// peer runs one of peers.py's verbs once.
+func (b *bench) peer(ctx context.Context, args ...string) (cost, error) {
+	cmd := exec.CommandContext(ctx, b.python, append([]string{filepath.Join(b.shared, "tools", "peers.py")}, args...)...)
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		return cost{}, fmt.Errorf("%s: %w: %s", strings.Join(args, " "), err, last(stderr.String()))
+	}
+	var c cost
+	if err := json.Unmarshal([]byte(last(string(out))), &c); err != nil {
+		return cost{}, fmt.Errorf("%s: %w", strings.Join(args, " "), err)
+	}
+	if c.Exit != 0 {
+		return c, fmt.Errorf("%s: exit code %d: %s", strings.Join(args, " "), c.Exit, last(stderr.String()))
+	}
+	return c, nil
+}
+
+func last(s string) string {
+	lines := strings.Split(strings.TrimSpace(s), "\n")
+	return lines[len(lines)-1]
+}
+
+// A subject is one command that a table compares.
+type subject struct {
+	name string
+	args []string // of peers.py
+	runs int      // 0 for the bench's own number
+}
+
+// command is a subject that peers.py runs as a process.
+func command(name string, args ...string) subject {
+	return subject{name: name, args: append([]string{"command", "--"}, args...)}
+}
+
+// medians runs the subjects in turn, so that a busy minute hits all of them, and
+// returns the median time and the largest resident memory of each.
+func (b *bench) medians(ctx context.Context, subjects []subject) (map[string]cost, error) {
+	all := map[string][]cost{}
+	for i := range b.runs {
+		for _, s := range subjects {
+			if s.runs > 0 && i >= s.runs {
+				continue
+			}
+			c, err := b.peer(ctx, s.args...)
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", s.name, err)
+			}
+			all[s.name] = append(all[s.name], c)
+		}
+	}
+	out := map[string]cost{}
+	for name, cs := range all {
+		m := median(cs)
+		for _, c := range cs {
+			m.Peak = max(m.Peak, c.Peak)
+		}
+		out[name] = m
+	}
+	return out, nil
+}
+
+func median(cs []cost) cost {
+	s := slices.Clone(cs)
+	slices.SortFunc(s, func(a, b cost) int {
+		if a.Seconds < b.Seconds {
+			return -1
+		}
+		return 1
+	})
+	return s[len(s)/2]
+}

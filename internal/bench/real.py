@@ -1,0 +1,119 @@
+"""What the benchmark needs of Python: peers with options, and outputs side by side.
+
+  quantize IN OUT OPS         quantize_dynamic, int8 per channel, of these operators
+  zeros OUT                   one MatMul whose 1024x1024 weight is zero in nine of ten places
+  equal A B                   fails unless both give the same bits
+  models DIR TOOL OUT         a Markdown table of every model under DIR: ONNX Runtime beside TOOL
+"""
+import os, subprocess, sys
+import numpy as np, onnx, onnxruntime as ort
+from onnx import TensorProto, helper, numpy_helper
+
+ort.set_default_logger_severity(4)
+DTYPES = {"float": np.float32, "float16": np.float16, "double": np.float64, "int64": np.int64, "int32": np.int32,
+          "int8": np.int8, "uint8": np.uint8, "bool": np.bool_}
+
+
+def quantize(src, dst, ops):
+    from onnxruntime.quantization import QuantType, quantize_dynamic
+    quantize_dynamic(src, dst, per_channel=True, weight_type=QuantType.QInt8, op_types_to_quantize=ops.split(","))
+
+
+def zeros(dst):
+    rng = np.random.default_rng(0)
+    w = rng.standard_normal((1024, 1024)).astype(np.float32)
+    w[rng.random(w.shape) >= 0.1] = 0
+    info = lambda name: helper.make_tensor_value_info(name, TensorProto.FLOAT, ["batch", 1024])
+    graph = helper.make_graph([helper.make_node("MatMul", ["x", "w"], ["y"])], "zeros", [info("x")], [info("y")], [numpy_helper.from_array(w, "w")])
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=8), dst)
+
+
+def session(path):
+    o = ort.SessionOptions()
+    o.intra_op_num_threads = 1
+    # Without it int8 products saturate on CPUs without VNNI, for every tool alike.
+    o.add_session_config_entry("session.x64quantprecision", "1")
+    try:
+        return ort.InferenceSession(path, o, providers=["CPUExecutionProvider"])
+    except Exception:
+        return ort.InferenceSession(path, providers=["CPUExecutionProvider"])
+
+
+def feed(s, path, rng):
+    out = {}
+    for i, a in enumerate(s.get_inputs()):
+        recorded = os.path.join(os.path.dirname(path), "test_data_set_0", f"input_{i}.pb")
+        if os.path.exists(recorded):
+            with open(recorded, "rb") as f:
+                out[a.name] = numpy_helper.to_array(TensorProto.FromString(f.read()))
+            continue
+        shape = [d if isinstance(d, int) and d > 0 else (1 if j == 0 else 8) for j, d in enumerate(a.shape)]
+        dt = DTYPES[a.type[7:-1]]
+        out[a.name] = rng.standard_normal(shape).astype(dt) if np.dtype(dt).kind == "f" else rng.integers(0, 2, shape).astype(dt)
+    return out
+
+
+def run(path, x=None):
+    s = session(path)
+    x = x or feed(s, path, np.random.default_rng(0))
+    return x, s.run(None, {i.name: x[i.name] for i in s.get_inputs()})
+
+
+def equal(a, b):
+    x, ya = run(a)
+    _, yb = run(b, x)
+    assert all(np.array_equal(p, q) for p, q in zip(ya, yb)), "outputs differ"
+
+
+def sqnr(ya, yb):
+    worst = np.inf
+    for p, q in zip(ya, yb):
+        if not isinstance(p, np.ndarray) or p.dtype.kind != "f" or p.shape != getattr(q, "shape", None):
+            continue
+        p, q = p.astype(np.float64), q.astype(np.float64)
+        noise = ((p - q) ** 2).sum()
+        if noise > 0:
+            worst = min(worst, 10 * np.log10((p ** 2).sum() / noise))
+    return worst
+
+
+def judge(src, dst, x, ref):
+    """Size ratio and lowest SQNR of dst, or what is wrong with it."""
+    ratio = os.path.getsize(dst) / os.path.getsize(src)
+    if ref is None:
+        return f"{ratio:.3f}", ""
+    try:
+        _, y = run(dst, x)
+    except Exception:
+        return f"{ratio:.3f}", "does not run"
+    db = sqnr(ref, y)
+    return f"{ratio:.3f}", "exact" if np.isinf(db) else f"{db:.1f}"
+
+
+def models(folder, tool, out):
+    os.makedirs(out, exist_ok=True)
+    print("## Real models\n")
+    print("Size ratio and lowest output SQNR in dB. ONNX Runtime: `quantize_dynamic`, int8 per channel, all its operators, and with MatMul and Gemm")
+    print("alone; mcompress: the same operators (`dynamic-int8`), and `weight-int8`. The source does not run in ONNX Runtime where no SQNR is given.\n")
+    print("| model | ORT default | dB | ORT MatMul, Gemm | dB | dynamic-int8 | dB | weight-int8 | dB |\n|---|---:|---:|---:|---:|---:|---:|---:|---:|")
+    paths = sorted(os.path.join(d, "model.onnx") for d, _, fs in os.walk(folder) if "model.onnx" in fs)
+    for src in paths:
+        try:
+            x, ref = run(src)
+        except Exception:
+            x, ref = None, None
+        cells = []
+        for ops in (None, "MatMul,Gemm"):
+            dst = os.path.join(out, "theirs.onnx")
+            code = f"import sys\nfrom onnxruntime.quantization import QuantType, quantize_dynamic\nquantize_dynamic({src!r}, {dst!r}, per_channel=True, weight_type=QuantType.QInt8, op_types_to_quantize={ops.split(',') if ops else None!r})"
+            p = subprocess.run([sys.executable, "-c", code], capture_output=True)
+            cells += judge(src, dst, x, ref) if p.returncode == 0 else ("**fails**", "")
+        for method in ("dynamic-int8", "weight-int8"):
+            dst = os.path.join(out, "ours.onnx")
+            p = subprocess.run([tool, "quantize", src, "-o", dst, "--method", method, "--report", "none", "--quiet"], capture_output=True)
+            cells += judge(src, dst, x, ref) if p.returncode == 0 else ("**fails**", "")
+        print(f"| {os.path.basename(os.path.dirname(src))} | " + " | ".join(cells) + " |", flush=True)
+
+
+if __name__ == "__main__":
+    globals()[sys.argv[1]](*sys.argv[2:])
