@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"testing"
@@ -14,7 +15,7 @@ import (
 // largestSeed keeps the corpus small enough to mutate.
 const largestSeed = 24 << 10
 
-// Whatever the file: Open, Verify, Sort and Save do not panic, what Open refuses is a
+// Whatever the file: Open, Verify, Text, Sort and Save do not panic, what Open refuses is a
 // FormatError, and what was saved opens and is saved as the same bytes again.
 func FuzzOpen(f *testing.F) {
 	for _, path := range ownModels(f) {
@@ -39,6 +40,7 @@ func FuzzOpen(f *testing.F) {
 			return
 		}
 		verified := m.Verify() == nil
+		_ = m.Text(context.Background(), options(t).Eval, io.Discard) // may fail on a payload, may not panic
 		first, err := saved(t, m)
 		if err != nil {
 			return // a payload that cannot be decoded shows when it is read
