@@ -73,7 +73,7 @@ func (r *Report) tiles() []tile {
 	ts := []tile{
 		{"File size", smaller(t.FileBytes), size(t.FileBytes.Before) + " → " + size(t.FileBytes.After), ""},
 		{"Held at run time", smaller(t.RuntimeBytes), size(t.RuntimeBytes.Before) + " → " + size(t.RuntimeBytes.After) + " in " + t.Runtime, ""},
-		{"Coverage", percent(r.Coverage.Share), size(r.Coverage.ChangedBytes) + " of " + size(r.Coverage.CountedBytes) + " of float weights changed", fmt.Sprintf("%.2f%%", 100*r.Coverage.Share)},
+		{"Coverage", percent(r.Coverage.Share), r.Coverage.told(), fmt.Sprintf("%.2f%%", 100*r.Coverage.Share)},
 	}
 	if w := r.worst(); w != nil {
 		ts = append(ts, tile{"Worst weight error", sqnr(w.Error), visible(w.Tensor), ""})

@@ -60,7 +60,7 @@ func (m *markdown) folded(head []string, rows [][]string, open int) {
 		m.table(head, rows[:n])
 	}
 	if rest := rows[n:]; len(rest) > 0 {
-		more := ""
+		more := " rows"
 		if n > 0 {
 			more = " more"
 		}
@@ -71,12 +71,20 @@ func (m *markdown) folded(head []string, rows [][]string, open int) {
 }
 
 func (m *markdown) summary(r *Report) {
-	var rows [][]string
-	for _, h := range r.headlines() {
-		rows = append(rows, []string{h.Name, h.Before, "**" + h.After + "**", prose(h.Note)})
+	t := r.Totals
+	rows := [][]string{
+		{"File size", size(t.FileBytes.Before), bold(size(t.FileBytes.After)), smaller(t.FileBytes)},
+		{"Held at run time", size(t.RuntimeBytes.Before), bold(size(t.RuntimeBytes.After)), smaller(t.RuntimeBytes) + ", in " + prose(t.Runtime)},
+		{"Parameters", count(t.Parameters.Before), bold(count(t.Parameters.After)), ""},
+		{"Coverage", "", bold(percent(r.Coverage.Share)), r.Coverage.told()},
+	}
+	if w := r.worst(); w != nil {
+		rows = append(rows, []string{"Worst weight error", "", bold(sqnr(w.Error)), inScope(w.Scope, w.Tensor)})
 	}
 	m.table([]string{"", "before:", "after:", ""}, rows)
 }
+
+func bold(s string) string { return "**" + s + "**" }
 
 func (m *markdown) gates(gs []Gate) {
 	for _, g := range gs {

@@ -5,25 +5,6 @@ import (
 	"slices"
 )
 
-// A headline is one line of the summary that both pages open with.
-type headline struct {
-	Name, Before, After, Note string
-}
-
-func (r *Report) headlines() []headline {
-	t := r.Totals
-	hs := []headline{
-		{"File size", size(t.FileBytes.Before), size(t.FileBytes.After), smaller(t.FileBytes)},
-		{"Held at run time", size(t.RuntimeBytes.Before), size(t.RuntimeBytes.After), smaller(t.RuntimeBytes) + ", in " + t.Runtime},
-		{"Parameters", count(t.Parameters.Before), count(t.Parameters.After), ""},
-		{"Coverage", size(r.Coverage.CountedBytes), size(r.Coverage.ChangedBytes), percent(r.Coverage.Share) + " of the float weights' bytes changed"},
-	}
-	if w := r.worst(); w != nil {
-		hs = append(hs, headline{"Worst weight error", "", sqnr(w.Error), w.Tensor})
-	}
-	return hs
-}
-
 // smaller says how two sizes compare.
 func smaller(c Change) string {
 	switch {

@@ -69,20 +69,26 @@ func (c *chain) weights() []Weight {
 	return ws
 }
 
-// reason joins what the rows of o say, each with its method where there are several.
+// reason joins what the rows of o say: once where they agree, each with its method
+// where they do not.
 func (c *chain) reason(o *root) string {
-	var all []string
+	var texts, told []string
 	for _, i := range o.all {
-		text := c.rows[i].Reason
-		if text == "" {
+		r := c.rows[i]
+		if r.Reason == "" {
 			continue
 		}
-		if len(o.all) > 1 {
-			text = c.rows[i].Method + ": " + text
+		texts = append(texts, r.Reason)
+		if !strings.HasPrefix(r.Reason, r.Method) {
+			told = append(told, r.Method+": "+r.Reason)
+			continue
 		}
-		all = append(all, text)
+		told = append(told, r.Reason)
 	}
-	return strings.Join(all, "; ")
+	if len(slices.Compact(slices.Clone(texts))) == 1 {
+		return texts[0]
+	}
+	return strings.Join(told, "; ")
 }
 
 // list is xs as JSON shows it: never null.
@@ -113,6 +119,10 @@ func coverage(ws []Weight) Coverage {
 	}
 	c.Share = round(c.share(), 6)
 	return c
+}
+
+func (c Coverage) told() string {
+	return size(c.ChangedBytes) + " of " + size(c.CountedBytes) + " of float weights changed"
 }
 
 func (c Coverage) share() float64 {
