@@ -24,24 +24,31 @@ func bytesIn(l layout) int64 {
 }
 
 // cost is what l takes in a model: tensors, nodes, names and helper constants. Constants
-// that forms share are counted for each. name is what the dense weight is called.
-func cost(l layout, name string) int64 {
+// that forms share are counted for each. v is the dense weight.
+func cost(l layout, v *ir.Value) int64 {
 	g := ir.NewModel().Graph
 	b := &builder{g: g, values: map[*ir.Tensor]*ir.Value{}, konst: unshared}
 	var parts []*ir.Tensor
 	for _, p := range l.parts() {
 		parts = append(parts, &ir.Tensor{Spec: p.Spec})
 	}
-	l.build(b, parts).Name = name
+	l.build(b, parts).Name = v.Name
 	n := int64(0)
-	for _, v := range g.Consts() {
-		n += message(tensorBytes(v.Const.Spec) + text(v.Name))
+	for _, k := range g.Consts() {
+		n += message(tensorBytes(k.Const.Spec) + text(k.Name))
+	}
+	if v.Graph().Function() != nil && v.Graph().Outer == nil {
+		n += int64(len(g.Consts())) * constantNode
 	}
 	for node := range g.Nodes() {
 		n += message(nodeBytes(node))
 	}
 	return n
 }
+
+// constantNode is what a Constant node takes beside its tensor: a function has no
+// initializers.
+const constantNode = 36
 
 func unshared(g *ir.Graph, dt ir.DType, shape []int64, data []byte) *ir.Value {
 	return g.AddConst("c", &ir.Tensor{Spec: ir.Spec{DType: dt, Shape: shape}, Source: ir.Mem(data)})

@@ -44,8 +44,7 @@ func densify(c *pass.Context) error {
 }
 
 func (x found) reason() string {
-	name := x.value.Name
-	return arithmetic([]size{{x.label(), cost(x.layout, name)}, {"dense", denseCost(x.dense(), name)}})
+	return arithmetic([]size{{x.label(), cost(x.layout, x.value)}, {"dense", denseCost(x.dense(), x.value.Name)}})
 }
 
 // forget clears constants that left the graph with their form: the row is that of the

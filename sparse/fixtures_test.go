@@ -69,7 +69,13 @@ func TestEveryFixture(t *testing.T) {
 	w := conform.Start(t)
 	for _, path := range fixtures(t) {
 		for _, m := range []*pass.Method{Auto, Bitmask, COO} {
-			t.Run(filepath.Base(path)+"/"+m.Name, func(t *testing.T) { sparsified(t, w, path, m) })
+			name := filepath.Base(path)
+			t.Run(name+"/"+m.Name, func(t *testing.T) {
+				quantized := name == "int4.onnx" || name == "qdq.onnx" // with little left in floats
+				if sparsified(t, w, path, m) == 0 && !quantized {
+					t.Error("no weight changed")
+				}
+			})
 		}
 	}
 }

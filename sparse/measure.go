@@ -50,6 +50,9 @@ func measure(ctx context.Context, e *ir.Eval, t *ir.Tensor, block blockSize) (me
 // count takes note of a value that stands gap behind the one before.
 func (m *measured) count(gap int64) {
 	m.nnz++
+	if gap < 1<<gapWidths[0] { // as most are
+		return
+	}
 	for i, w := range gapWidths {
 		if top := int64(1)<<w - 1; gap > top {
 			m.escapes[i] += (gap - 1) / top

@@ -121,7 +121,7 @@ func (d *decider) decide(v *ir.Value, m measured) (choice, error) {
 			notes = append(notes, no)
 			continue
 		}
-		s := size{l.label(), cost(l, v.Name)}
+		s := size{l.label(), cost(l, v)}
 		sizes = append(sizes, s)
 		if s.bytes < smallest {
 			ch.layout, smallest = l, s.bytes
