@@ -36,8 +36,7 @@ func spatialOnly(d *draft) error {
 	for i := 1; i < len(d.in); i++ {
 		d.setInput(i, d.new("Reshape", []operand{d.input(i), ints([]int64{-1})}))
 	}
-	d.flatten(1)
-	return nil
+	return d.flatten(1)
 }
 
 // oneOutput refuses training, which up to opset 13 was asked for by further outputs,

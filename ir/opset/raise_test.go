@@ -233,6 +233,24 @@ func TestOverridableScalesAreNotConstant(t *testing.T) {
 	}
 }
 
+// Files may hold nodes that lack whatever their operator needs.
+func TestBareNodesAreNoPanic(t *testing.T) {
+	for _, o := range operators {
+		for _, from := range o.since {
+			m := ir.NewModel()
+			m.Opsets = []ir.Opset{{Version: from}}
+			n := m.Graph.NewNode(ir.OpID{Type: o.name}, nil)
+			m.Graph.Append(n)
+			y := m.Graph.Insert(n, o.name, nil)
+			Shape(y)
+			Elem(y)
+			if err := raise(t, m, Newest); err == nil && m.Opset("") != Newest {
+				t.Errorf("%s of opset %d: raised to %d", o.name, from, m.Opset(""))
+			}
+		}
+	}
+}
+
 func TestIRVersion(t *testing.T) {
 	for _, c := range [][2]int64{{-1, 0}, {0, 0}, {1, 3}, {7, 3}, {9, 4}, {11, 6}, {13, 7}, {18, 8}, {21, 10}, {Newest + 1, 0}} {
 		if got := IRVersion(c[0]); got != c[1] {

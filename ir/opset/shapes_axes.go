@@ -19,7 +19,7 @@ func (f *inference) axesOf(n *ir.Node, i int) (axes []int64, count int, given bo
 	if is, ok := constInts(v); ok {
 		return is, len(is), true
 	}
-	if s, ok := f.shape(v); ok && len(s) == 1 && s[0].Known() {
+	if s, ok := f.shape(v); ok && len(s) == 1 && s[0].Known() && s[0].N <= maxElems {
 		return nil, int(s[0].N), true
 	}
 	return nil, -1, true

@@ -48,28 +48,27 @@ func reshape(f *inference, n *ir.Node, _ int) ([]ir.Dim, bool) {
 	return out, true
 }
 
-// remainder is the size that makes out hold as many elements as in.
+// remainder is the size at that axis that makes out hold as many elements as in.
 func remainder(in, out []ir.Dim, at int) ir.Dim {
-	have, need := int64(1), int64(1)
-	for _, d := range in {
-		if !d.Known() {
-			return ir.Dim{N: -1}
-		}
-		have *= d.N
-	}
-	for i, d := range out {
-		if i == at {
-			continue
-		}
-		if !d.Known() {
-			return ir.Dim{N: -1}
-		}
-		need *= d.N
-	}
-	if need == 0 || have%need != 0 {
+	rest := slices.Concat(out[:at], out[at+1:])
+	have, ok := product(in)
+	need, ok2 := product(rest)
+	if !ok || !ok2 || need == 0 || have%need != 0 {
 		return ir.Dim{N: -1}
 	}
 	return ir.Dim{N: have / need}
+}
+
+// product is the number of elements, if it is known and fits.
+func product(shape []ir.Dim) (int64, bool) {
+	n := int64(1)
+	for _, d := range shape {
+		if !d.Known() || d.N > 0 && n > math.MaxInt64/d.N {
+			return 0, false
+		}
+		n *= d.N
+	}
+	return n, true
 }
 
 func ofShape(f *inference, n *ir.Node, _ int) ([]ir.Dim, bool) {
@@ -106,7 +105,7 @@ func conv(weight int) shapeRule {
 	return func(f *inference, n *ir.Node, _ int) ([]ir.Dim, bool) {
 		x, ok := f.shape(n.Input(0))
 		w, ok2 := f.shape(n.Input(weight))
-		if !ok && !ok2 || max(len(x), len(w)) < 2 {
+		if !ok && !ok2 || ok && len(x) < 2 || ok2 && len(w) < 2 {
 			return nil, false
 		}
 		out := unknown(max(len(x), len(w)))

@@ -15,8 +15,7 @@ func uncoerce(d *draft) error {
 		return nil
 	}
 	d.drop("axis")
-	d.flatten(from)
-	return nil
+	return d.flatten(from)
 }
 
 // setAxis writes an axis down, unless it stands there or is the last one, which is
@@ -49,7 +48,10 @@ func onlyAxis(shape []ir.Dim, from int64) (int, bool) {
 
 // flatten runs d on its first input as a matrix, rows up to axis, and gives its
 // first output the input's shape again.
-func (d *draft) flatten(axis int64) {
+func (d *draft) flatten(axis int64) error {
+	if len(d.node.Outputs) == 0 {
+		return reason("has no output")
+	}
 	x := d.input(0)
 	d.setInput(0, d.new("Flatten", []operand{x}, ir.IntAttr("axis", axis)))
 	shape := d.new("Shape", []operand{x})
@@ -58,4 +60,5 @@ func (d *draft) flatten(axis int64) {
 		// A size of zero is itself, and not the matrix's size at that place.
 		d.tail.attrs = []*ir.Attr{ir.IntAttr("allowzero", 1)}
 	}
+	return nil
 }
