@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"os"
@@ -36,13 +37,17 @@ func (t *tool) applyCommand() *cli.Command {
 			if err != nil {
 				return err
 			}
-			return t.compress(c.Context, args[1:], recipeName(args[0]), steps, w)
+			return t.compress(c, args[1:], recipeName(args[0]), steps, w)
 		},
 	}
 }
 
 func readRecipe(path string) ([]pass.Step, error) {
 	text, err := os.ReadFile(path)
+	var pe *os.PathError
+	if errors.As(err, &pe) {
+		err = fmt.Errorf("%s: %w", path, pe.Err) // without the name of the system call
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -67,7 +67,7 @@ func (w *writing) gate(fs *flag.FlagSet, name string, parse func(string) (float6
 }
 
 // compress does the same to each model and prints what came of it.
-func (t *tool) compress(ctx context.Context, models []string, label string, steps []pass.Step, w *writing) error {
+func (t *tool) compress(c *cli.Context, models []string, label string, steps []pass.Step, w *writing) error {
 	outs, err := mcli.Outputs(models, label, w.output)
 	if err != nil {
 		return &usageError{err}
@@ -77,19 +77,19 @@ func (t *tool) compress(ctx context.Context, models []string, label string, step
 			return err
 		}
 	}
-	if h := mcli.Hint(steps); h != "" && !t.quiet {
-		fmt.Fprintln(t.stderr, "mcompress: "+h)
-	}
 	batch := make(mcli.Batch, len(models))
 	for i, m := range models {
-		res, err := t.one(ctx, m, outs[i], label, steps, w)
-		if err != nil && (len(models) == 1 || ctx.Err() != nil) {
+		res, err := t.one(c.Context, m, outs[i], label, steps, w)
+		if err != nil && (len(models) == 1 || c.Context.Err() != nil) {
 			return err
 		}
 		if err != nil {
-			say(t.stderr, err)
+			say(t.stderr, fmt.Errorf("%s: %w", c.Command.Name, err))
 		}
 		batch[i] = mcli.Outcome{Model: m, Result: res, Err: err}
+	}
+	if h := mcli.Hint(steps); h != "" && batch.Changed() && !t.quiet {
+		fmt.Fprintln(t.stderr, "mcompress: "+h)
 	}
 	return t.conclude(batch, w)
 }

@@ -45,7 +45,7 @@ func (m methodCommand) build(t *tool) *cli.Command {
 			if err != nil {
 				return &usageError{err}
 			}
-			return t.compress(c.Context, models, chosen.Value, []pass.Step{step}, w)
+			return t.compress(c, models, chosen.Value, []pass.Step{step}, w)
 		},
 	}
 }

@@ -17,7 +17,8 @@ type Syntax struct {
 // positional one finds every flag: global flags, the command, its flags, "--", positional
 // arguments. Flags may stand anywhere behind the command and global ones anywhere; what
 // follows a "--" is positional. Flags that nothing declares stay in their place for the
-// parser to name them. Arguments of equal kind keep their order.
+// parser to name them. Arguments of equal kind keep their order. Whoever asks for help
+// gets help: other arguments go.
 func Arrange(s Syntax, args []string) ([]string, error) {
 	var l line
 	for len(args) > 0 {
@@ -34,6 +35,7 @@ func Arrange(s Syntax, args []string) ([]string, error) {
 type line struct {
 	global, flags, positional []string
 	command                   string
+	help                      bool
 }
 
 // take puts the first of args where it belongs, with the value behind it if it is a flag
@@ -50,6 +52,9 @@ func (l *line) take(s Syntax, args []string) (int, error) {
 		return 1, nil
 	case !isFlag:
 		l.positional = append(l.positional, arg)
+		return 1, nil
+	case name == "help" || name == "h":
+		l.help = true
 		return 1, nil
 	}
 	to := &l.flags
@@ -76,11 +81,19 @@ func (l *line) prefix() string {
 	return l.command + ": "
 }
 
-func (l *line) arranged() []string {
-	all := slices.Clone(l.global)
-	if l.command != "" {
-		all = append(append(all, l.command), l.flags...)
+// called is the command, if there is one.
+func (l *line) called() []string {
+	if l.command == "" {
+		return nil
 	}
+	return []string{l.command}
+}
+
+func (l *line) arranged() []string {
+	if l.help {
+		return append(l.called(), "--help")
+	}
+	all := slices.Concat(l.global, l.called(), l.flags)
 	if len(l.positional) > 0 {
 		all = append(append(all, "--"), l.positional...)
 	}

@@ -30,6 +30,11 @@ func (b Batch) Rejected() bool {
 	return slices.ContainsFunc(b, func(o Outcome) bool { return o.Err == nil && o.Result.Rejected })
 }
 
+// Changed reports whether some weight is stored in another way now.
+func (b Batch) Changed() bool {
+	return slices.ContainsFunc(b, func(o Outcome) bool { return o.Err == nil && o.Result.Report.Coverage.ChangedBytes > 0 })
+}
+
 // JSON writes the report of a single model, or for several the array of those that have
 // one.
 func (b Batch) JSON(w io.Writer, _ Style, _ bool) error {

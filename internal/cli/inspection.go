@@ -14,7 +14,7 @@ func Inspection(w io.Writer, s Style, path string, f *inspect.Facts) error {
 		title string
 		table *Table
 	}{
-		{path, general(f)},
+		{path, overview(f)},
 		{"operators", operatorTable(f)},
 		{"element types", dtypeTable(f)},
 		{"tensors", tensorTable(f)},
@@ -33,7 +33,7 @@ func Inspection(w io.Writer, s Style, path string, f *inspect.Facts) error {
 	return nil
 }
 
-func general(f *inspect.Facts) *Table {
+func overview(f *inspect.Facts) *Table {
 	t := &Table{Indent: "  "}
 	for i, file := range f.Files {
 		t.Add(first(i, "files"), file.Name+"  "+size(file.Bytes))

@@ -16,7 +16,7 @@ func Ledger(w io.Writer, s Style, res *job.Result) error {
 	}
 	t := &Table{Indent: "  "}
 	for _, row := range res.Report.Ledger {
-		t.Add(row.Method, name(row), operators(row), stored(row), fate(row))
+		t.Add(row.Method, name(row), operators(row), types(row), bytes(row), fate(row))
 	}
 	if err := t.Write(w); err != nil {
 		return err
@@ -46,14 +46,24 @@ func operators(row report.Row) string {
 	return strings.Join(ops, ",")
 }
 
-func stored(row report.Row) string {
+func types(row report.Row) string {
 	switch {
 	case row.Before == nil:
 		return ""
 	case row.After == nil:
-		return spec(row.Before.DType, row.Before.Shape) + "  " + size(row.Before.Bytes)
+		return spec(row.Before.DType, row.Before.Shape)
 	}
-	return fmt.Sprintf("%s → %s  %s → %s", spec(row.Before.DType, row.Before.Shape), row.After.DType, size(row.Before.Bytes), size(row.After.Bytes))
+	return spec(row.Before.DType, row.Before.Shape) + " → " + row.After.DType
+}
+
+func bytes(row report.Row) string {
+	switch {
+	case row.Before == nil:
+		return ""
+	case row.After == nil:
+		return size(row.Before.Bytes)
+	}
+	return size(row.Before.Bytes) + " → " + size(row.After.Bytes)
 }
 
 func fate(row report.Row) string {

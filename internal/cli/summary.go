@@ -12,6 +12,7 @@ import (
 	"github.com/dustin/go-humanize"
 
 	"github.com/mcompress/mcompress/internal/job"
+	"github.com/mcompress/mcompress/pass"
 	"github.com/mcompress/mcompress/report"
 )
 
@@ -92,44 +93,68 @@ func weights(r *report.Report) (changed, all int) {
 	return changed, all
 }
 
+// A why is a reason that several weights have in common: what stands before its details.
+type why struct {
+	short, full string
+	count       int
+	bytes       int64
+}
+
 // reasons are why weights that nothing changed were left alone, the most bytes first.
 func reasons(r *report.Report) []string {
-	type why struct {
-		text  string
-		count int
-		bytes int64
-	}
 	by := map[string]*why{}
-	for _, row := range r.Ledger {
-		if row.Status != "skipped" || row.Reason == "" || row.Before == nil || changedLater(r, row) {
-			continue
+	for _, row := range untouched(r) {
+		short := general(row)
+		if by[short] == nil {
+			by[short] = &why{short: short, full: row.Reason}
 		}
-		text, _, _ := strings.Cut(row.Reason, ": ")
-		if by[text] == nil {
-			by[text] = &why{text: text}
-		}
-		by[text].count++
-		by[text].bytes += row.Before.Bytes
+		by[short].count++
+		by[short].bytes += row.Before.Bytes
 	}
 	list := slices.SortedFunc(maps.Values(by), func(a, b *why) int {
-		return cmp.Or(cmp.Compare(b.bytes, a.bytes), cmp.Compare(a.text, b.text))
+		return cmp.Or(cmp.Compare(b.bytes, a.bytes), cmp.Compare(a.short, b.short))
 	})
 	var lines []string
-	for i, y := range list {
-		if i == topReasons {
-			lines = append(lines, fmt.Sprintf("… and for %d other reasons: see the report", len(list)-i))
-			break
+	for _, y := range list[:min(len(list), topReasons)] {
+		text := y.short
+		if y.count == 1 {
+			text = y.full
 		}
-		lines = append(lines, fmt.Sprintf("%d × %s (%s)", y.count, y.text, size(y.bytes)))
+		lines = append(lines, fmt.Sprintf("%d × %s (%s)", y.count, text, size(y.bytes)))
+	}
+	if more := len(list) - topReasons; more > 0 {
+		lines = append(lines, fmt.Sprintf("… and for %d other reasons, see the report", more))
 	}
 	return lines
 }
 
-// changedLater reports whether another step took the weight that row's step skipped.
-func changedLater(r *report.Report, row report.Row) bool {
-	return slices.ContainsFunc(r.Weights, func(w report.Weight) bool {
-		return w.Changed && w.Tensor == row.Tensor && w.Scope == row.Scope
-	})
+// general is a row's reason without what is about its tensor alone: details behind a
+// colon, and the names of nodes.
+func general(row report.Row) string {
+	text, _, _ := strings.Cut(row.Reason, ": ")
+	for _, c := range row.Consumers {
+		op, _, _ := strings.Cut(c, " ")
+		text = strings.ReplaceAll(text, c, op)
+	}
+	return text
+}
+
+// untouched are the first rows of weights that no step changed.
+func untouched(r *report.Report) []report.Row {
+	type weight struct{ scope, tensor string }
+	done := map[weight]bool{}
+	for _, w := range r.Weights {
+		done[weight{w.Scope, w.Tensor}] = w.Changed
+	}
+	var rows []report.Row
+	for _, row := range r.Ledger {
+		at := weight{row.Scope, row.Tensor}
+		if row.Status == pass.Skipped.String() && row.Before != nil && !done[at] {
+			done[at] = true
+			rows = append(rows, row)
+		}
+	}
+	return rows
 }
 
 func verdict(s Style, g report.Gate) string {

@@ -1,0 +1,107 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	mcli "github.com/mcompress/mcompress/internal/cli"
+	"github.com/mcompress/mcompress/pass"
+)
+
+// call runs the program inside the test.
+func call(args ...string) (code int, stdout, stderr string) {
+	var out, err bytes.Buffer
+	code = run(context.Background(), append([]string{"mcompress"}, args...), &out, &err)
+	return code, out.String(), err.String()
+}
+
+func TestHelp(t *testing.T) {
+	app := newTool(nil, nil).app()
+	for _, name := range append(commandNames(app), "mcompress") {
+		t.Run(name, func(t *testing.T) {
+			args := []string{name, "--help"}
+			if name == "mcompress" {
+				args = args[1:]
+			}
+			code, stdout, stderr := call(args...)
+			if code != exitDone || stderr != "" {
+				t.Fatalf("exit code %d, stderr %q", code, stderr)
+			}
+			golden(t, filepath.Join("testdata", "help", name+".txt"), stdout)
+		})
+	}
+}
+
+// golden compares got with a file, or writes the file.
+func golden(t *testing.T, path, got string) {
+	t.Helper()
+	if *update {
+		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("%s is not what the program says (go test ./cmd/mcompress -update):\n%s", path, diff)
+	}
+}
+
+// TestOptionsOfMethodsAgree holds what one flag for several methods takes for granted.
+func TestOptionsOfMethodsAgree(t *testing.T) {
+	type key struct{ command, option string }
+	first := map[key]*flag.Flag{}
+	for _, m := range methods {
+		pass.Flags(m).VisitAll(func(f *flag.Flag) {
+			k := key{m.Command, f.Name}
+			if first[k] == nil {
+				first[k] = f
+				return
+			}
+			if f.DefValue != first[k].DefValue || mcli.IsBool(f) != mcli.IsBool(first[k]) {
+				t.Errorf("%s: --%s is not what it is in another method: default %q, there %q", m.Name, f.Name, f.DefValue, first[k].DefValue)
+			}
+		})
+	}
+}
+
+// TestOptionsOfMethodsAreNoFlagsOfCommands holds that no method declares a flag which its
+// command or the program has already.
+func TestOptionsOfMethodsAreNoFlagsOfCommands(t *testing.T) {
+	app := newTool(nil, nil).app()
+	global := takes(app.Flags)
+	for _, c := range app.Commands {
+		seen := map[string]bool{}
+		for _, f := range c.Flags {
+			for _, name := range f.Names() {
+				if _, taken := global[name]; taken || seen[name] {
+					t.Errorf("%s: --%s is declared twice", c.Name, name)
+				}
+				seen[name] = true
+			}
+		}
+	}
+}
+
+func TestMethodsHaveNamesOfTheirOwn(t *testing.T) {
+	seen := map[string]bool{}
+	for _, m := range methods {
+		if seen[m.Name] || m.Name == "" || strings.ToLower(m.Name) != m.Name {
+			t.Errorf("method %q: names are unique and lower case", m.Name)
+		}
+		seen[m.Name] = true
+		if m.Doc == "" || m.Command == "" {
+			t.Errorf("method %q has no doc or no command", m.Name)
+		}
+	}
+}
