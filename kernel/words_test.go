@@ -2,13 +2,13 @@ package kernel
 
 import (
 	"math"
-	"math/rand"
+	"math/rand/v2"
 	"slices"
 	"testing"
 )
 
 func TestZeroWordsBelowIsZeroBelowInOtherTypes(t *testing.T) {
-	r := rand.New(rand.NewSource(1))
+	r := rand.New(rand.NewPCG(1, 1))
 	x := make([]uint64, 1000)
 	for i := range x {
 		x[i] = r.Uint64()

@@ -10,28 +10,33 @@ import (
 )
 
 const (
-	// guessFrom is the number of elements from which samples cost less than the pass
-	// that they save.
-	guessFrom = 1 << 24
+	// guessFrom is the number of elements from which samples cost less than what they
+	// save: counting every element once, and a pass.
+	guessFrom = 1 << 26
 	samples   = 1 << 16
 	// spread is how many standard deviations the bracket reaches to either side: by
 	// then the element looked for lies inside in all but one of a million cases.
 	spread = 5
 )
 
-// guess is a bracket that most likely holds the element of rank k: the samples around the
-// same share of a sample. It is all where guessing does not pay.
-func (p *pool) guess(k int64, all bracket) (bracket, error) {
+// guess is the bracket to look into first: every key, where guessing does not pay.
+func (p *pool) guess(k int64) (bracket, error) {
 	if p.total() < guessFrom || !p.cheap() {
-		return all, nil
+		return p.all(), nil
 	}
+	return p.around(k)
+}
+
+// around is a bracket that most likely holds the element of rank k: the samples around the
+// same share of a sample. The pool must have as many elements as the sample.
+func (p *pool) around(k int64) (bracket, error) {
+	b := p.all()
 	s, err := p.sample()
 	if err != nil {
-		return all, err
+		return b, err
 	}
 	share := float64(k) / float64(p.total())
 	margin := spread*math.Sqrt(samples*share*(1-share)) + 1
-	b := all
 	if i := int(math.Floor(share*samples - margin)); i >= 0 {
 		b.lo = s[i]
 	}

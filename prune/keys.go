@@ -25,13 +25,6 @@ type keys interface {
 	nth(key uint64, n int64) int64
 }
 
-func newKeys(wide bool) keys {
-	if wide {
-		return &wideKeys{}
-	}
-	return &narrowKeys{}
-}
-
 // keyBits is the width of keys.
 func keyBits(wide bool) int {
 	if wide {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/pass"
 )
 
@@ -33,22 +32,23 @@ func bindEmbeddings(fs *flag.FlagSet) *bool {
 }
 
 func (m *l1) run(c *pass.Context) error {
+	s := &scratch{}
 	for _, w := range weights(c, *m.embeddings) {
-		if err := m.prune(c, w); err != nil {
+		if err := m.prune(c, s, w); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (m *l1) prune(c *pass.Context, w *weight) error {
+func (m *l1) prune(c *pass.Context, s *scratch, w *weight) error {
 	n := w.before.Elems()
 	k := m.share.of(w.v, w.readers).of(n)
 	if k == 0 {
 		w.skip(c, none)
 		return nil
 	}
-	p, err := newPool(c, []*ir.Tensor{w.before})
+	p, err := newPool(c, s, w.before)
 	if err != nil {
 		return err
 	}

@@ -41,7 +41,7 @@ func (m *l1Global) run(c *pass.Context) error {
 
 // prune cuts ws, or none of them if some hold NaN or infinities; it returns the sound ones.
 func (m *l1Global) prune(c *pass.Context, ws []*weight) ([]*weight, error) {
-	p, err := newPool(c, tensors(ws))
+	p, err := newPool(c, &scratch{}, tensors(ws)...)
 	if err != nil {
 		return nil, err
 	}

@@ -36,9 +36,9 @@ type l2 struct {
 // run measures the weights in parallel, each by one worker so that its sums have one order.
 func (m *l2) run(c *pass.Context) error {
 	ws := weights(c, *m.embeddings)
-	fallen := make([]*channels, len(ws))
+	s, fallen := &scratch{}, make([]*channels, len(ws))
 	err := c.Parallel(len(ws), func(ctx context.Context, i int) (err error) {
-		fallen[i], err = m.choose(ctx, c, ws[i])
+		fallen[i], err = m.choose(ctx, c, s, ws[i])
 		return err
 	})
 	if err != nil {
@@ -66,7 +66,7 @@ type channels struct {
 	trouble string // why none falls
 }
 
-func (m *l2) choose(ctx context.Context, c *pass.Context, w *weight) (*channels, error) {
+func (m *l2) choose(ctx context.Context, c *pass.Context, s *scratch, w *weight) (*channels, error) {
 	type grid struct {
 		axis    span
 		batches int64
@@ -84,7 +84,7 @@ func (m *l2) choose(ctx context.Context, c *pass.Context, w *weight) (*channels,
 		return ch, nil
 	}
 	sums := make([]float64, n)
-	sound, err := ch.measure(ctx, c, w.before, sums)
+	sound, err := ch.measure(ctx, c, s, w.before, sums)
 	if !sound {
 		ch.trouble = unfit
 	}
@@ -93,8 +93,8 @@ func (m *l2) choose(ctx context.Context, c *pass.Context, w *weight) (*channels,
 }
 
 // measure adds the squares of t's elements to its channels' sums.
-func (ch *channels) measure(ctx context.Context, c *pass.Context, t *ir.Tensor, sums []float64) (sound bool, err error) {
-	p, err := newPool(c, []*ir.Tensor{t})
+func (ch *channels) measure(ctx context.Context, c *pass.Context, s *scratch, t *ir.Tensor, sums []float64) (sound bool, err error) {
+	p, err := newPool(c, s, t)
 	if err != nil {
 		return false, err
 	}
@@ -111,27 +111,39 @@ func (ch *channels) measure(ctx context.Context, c *pass.Context, t *ir.Tensor, 
 }
 
 func addSquares[T float32 | float64](ch *channels, x []T, first int64, sums []float64) {
-	ch.runs(first, int64(len(x)), func(channel, from, to int64) {
+	ch.runs(first, int64(len(x)), func(channel, step, from, to int64) {
+		if step == 1 {
+			row := sums[channel : channel+to-from]
+			for i, v := range x[from:to] {
+				row[i] += float64(float64(v) * float64(v)) // converted, so that no CPU fuses it with the sum
+			}
+			return
+		}
 		s := sums[channel]
 		for _, v := range x[from:to] {
-			s += float64(float64(v) * float64(v)) // converted, so that no CPU fuses it with the sum
+			s += float64(float64(v) * float64(v))
 		}
 		sums[channel] = s
 	})
 }
 
-// runs calls do for the neighbours of one channel among n elements from first on.
-func (ch *channels) runs(first, n int64, do func(channel, from, to int64)) {
+// runs cuts n elements from first on into runs from..to, whose first element belongs to the
+// given channel: all of them if step is 0, else each further one to the next channel.
+func (ch *channels) runs(first, n int64, do func(channel, step, from, to int64)) {
 	a := ch.axis
 	at := first / a.inner % a.n               // the channel within the batch
 	row := first % ch.batch / (a.inner * a.n) // the place on the axes before it
 	base := first / ch.batch * a.n            // the first channel of the batch
-	left := a.inner - first%a.inner
+	left, step := a.inner-first%a.inner, int64(0)
 	for from := int64(0); from < n; {
+		if a.inner == 1 {
+			left, step = a.n-at, 1
+		}
 		to := min(from+left, n)
-		do(base+at, from, to)
+		do(base+at, step, from, to)
+		at += max(1, step*(to-from))
 		from, left = to, a.inner
-		if at++; at == a.n {
+		if at == a.n {
 			at = 0
 			if row++; row == a.outer {
 				row, base = 0, base+a.n
@@ -164,13 +176,31 @@ func smallest(sums []float64, k int64) []bool {
 
 // zero zeroes the channels that fall; see view.
 func (ch *channels) zero(dt ir.DType) func(b []byte, first int64) error {
-	size := dt.Bits() / 8
 	return func(b []byte, first int64) error {
-		ch.runs(first, int64(len(b))/size, func(channel, from, to int64) {
-			if ch.fall[channel] {
-				clear(b[from*size : to*size])
-			}
-		})
+		switch dt.Bits() {
+		case 16:
+			zeroChannels(ch, words[uint16](b), first)
+		case 64:
+			zeroChannels(ch, words[uint64](b), first)
+		default:
+			zeroChannels(ch, words[uint32](b), first)
+		}
 		return nil
 	}
+}
+
+func zeroChannels[T uint16 | uint32 | uint64](ch *channels, x []T, first int64) {
+	ch.runs(first, int64(len(x)), func(channel, step, from, to int64) {
+		if step == 0 && ch.fall[channel] {
+			clear(x[from:to])
+		}
+		if step == 0 {
+			return
+		}
+		for i, falls := range ch.fall[channel : channel+to-from] {
+			if falls {
+				x[from+int64(i)] = 0
+			}
+		}
+	})
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"sync"
 	"sync/atomic"
 
 	"github.com/mcompress/mcompress/ir"
@@ -19,13 +18,14 @@ type pool struct {
 	readers []io.ReaderAt
 	starts  []int64 // position of each tensor's first element; the total at the end
 	wide    bool    // some tensor is float64: see keys
-	spare   sync.Pool
+	scratch *scratch
 	unsound []atomic.Bool // tensors in which a pass met NaN or infinities
 	passes  int           // times the whole of it was read
 }
 
-func newPool(c *pass.Context, ts []*ir.Tensor) (*pool, error) {
-	p := &pool{c: c, tensors: ts, starts: []int64{0}, unsound: make([]atomic.Bool, len(ts))}
+// newPool opens ts. Pools that are used one after the other may share a scratch.
+func newPool(c *pass.Context, s *scratch, ts ...*ir.Tensor) (*pool, error) {
+	p := &pool{c: c, scratch: s, tensors: ts, starts: []int64{0}, unsound: make([]atomic.Bool, len(ts))}
 	for i, t := range ts {
 		r, err := c.Eval.Open(c, t)
 		if err != nil {
@@ -35,7 +35,6 @@ func newPool(c *pass.Context, ts []*ir.Tensor) (*pool, error) {
 		p.starts = append(p.starts, p.starts[i]+t.Elems())
 		p.wide = p.wide || t.DType == ir.Double
 	}
-	p.spare.New = func() any { return newKeys(p.wide) }
 	return p, nil
 }
 
@@ -62,8 +61,8 @@ func (p *pool) stripe(i int64) (from, to int64) {
 // blocks hands the elements at positions from..to to do in order: block by block, with the
 // position of its first element.
 func (p *pool) blocks(ctx context.Context, from, to int64, do func(k keys, at int64) error) error {
-	k := p.spare.Get().(keys)
-	defer p.spare.Put(k)
+	k := p.scratch.keys(p.wide)
+	defer p.scratch.putKeys(k)
 	for i := 0; i < len(p.tensors); i++ {
 		end := min(to, p.starts[i+1])
 		for from < end {
@@ -107,7 +106,7 @@ const unfit = "it holds NaN or infinities"
 
 // check reports whether t is free of NaN and infinities, by reading it.
 func check(c *pass.Context, t *ir.Tensor) (bool, error) {
-	p, err := newPool(c, []*ir.Tensor{t})
+	p, err := newPool(c, &scratch{}, t)
 	if err != nil {
 		return false, err
 	}

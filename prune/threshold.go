@@ -46,8 +46,9 @@ func (p *pool) histogram(b bracket) *histogram {
 	// A counter must not overflow, however many elements there are.
 	n := max(counters/int64(h.buckets), p.total()>>31+1)
 	h.groups = make([]group, min(n, h.stripes))
+	counts := p.scratch.take(len(h.groups) * h.buckets)
 	for i := range h.groups {
-		h.groups[i].counts = make([]uint32, h.buckets)
+		h.groups[i].counts = counts[i*h.buckets : (i+1)*h.buckets]
 	}
 	return h
 }
@@ -58,19 +59,18 @@ func (h *histogram) group(s int64) int64 { return s * int64(len(h.groups)) / h.s
 // tally counts the keys of the pool inside b, in one pass.
 func (p *pool) tally(b bracket) (*histogram, error) {
 	h := p.histogram(b)
-	spare := sync.Pool{New: func() any { return new(make([]uint32, h.buckets)) }}
 	err := p.everything(func(ctx context.Context, s int64) error {
-		counts := spare.Get().(*[]uint32)
-		defer spare.Put(counts)
+		counts := p.scratch.table(h.buckets)
+		defer p.scratch.put(counts)
 		below := int64(0)
 		from, to := p.stripe(s)
 		err := p.blocks(ctx, from, to, func(k keys, _ int64) error {
 			n, _ := k.filter(h.lo, h.hi)
-			k.tally(*counts, h.lo, h.shift)
+			k.tally(counts, h.lo, h.shift)
 			below += int64(n)
 			return nil
 		})
-		h.groups[h.group(s)].add(*counts, below)
+		h.groups[h.group(s)].add(counts, below)
 		return err
 	})
 	return h, err
@@ -121,7 +121,7 @@ type threshold struct {
 // are read once or twice, and a part of them once more to locate a tie. The result means
 // nothing if the pool turns out not to be sound.
 func (p *pool) threshold(k int64) (threshold, error) {
-	b, err := p.guess(k, p.all())
+	b, err := p.guess(k)
 	if err != nil {
 		return threshold{}, err
 	}

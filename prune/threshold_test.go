@@ -51,7 +51,7 @@ var manyKinds = []struct {
 }
 
 func TestThresholdOfManyElements(t *testing.T) {
-	x := make([]float32, guessFrom+12345)
+	x, mem := make([]float32, 5<<20+12345), &scratch{}
 	for _, kind := range manyKinds {
 		t.Run(kind.name, func(t *testing.T) {
 			r := rand.New(rand.NewPCG(1, 2))
@@ -61,12 +61,16 @@ func TestThresholdOfManyElements(t *testing.T) {
 			a, b := len(x)/3, len(x)/3+7
 			ts := []*ir.Tensor{floats("a", x[:a]), floats("b", x[a:b]), floats("c", x[b:])}
 			for _, share := range []amount{1e-7, 0.01, 0.3, 0.5, 0.9, 1} {
-				p, err := newPool(newBench(t).c, ts)
+				p, err := newPool(newBench(t).c, mem, ts...)
 				if err != nil {
 					t.Fatal(err)
 				}
 				k := max(share.of(int64(len(x))), 1)
-				th, err := p.threshold(k)
+				b, err := p.around(k)
+				if err != nil {
+					t.Fatal(err)
+				}
+				th, err := p.search(k, b)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -86,7 +90,7 @@ func TestThresholdDoesNotDependOnTheGuess(t *testing.T) {
 	for i := range x {
 		x[i] = float32(r.NormFloat64())
 	}
-	p, err := newPool(newBench(t).c, []*ir.Tensor{floats("x", x)})
+	p, err := newPool(newBench(t).c, &scratch{}, floats("x", x))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -111,7 +115,7 @@ func TestThresholdIsTheSameForAnyWorkers(t *testing.T) {
 	for _, workers := range []int{1, 2, 8} {
 		b := newBench(t)
 		b.c.Workers = workers
-		p, err := newPool(b.c, []*ir.Tensor{floats("x", x)})
+		p, err := newPool(b.c, &scratch{}, floats("x", x))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -156,7 +160,7 @@ func BenchmarkGlobalThreshold(b *testing.B) {
 	b.SetBytes(t.Bytes())
 	c := newBench(b).c
 	for b.Loop() {
-		p, err := newPool(c, []*ir.Tensor{t})
+		p, err := newPool(c, &scratch{}, t)
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -41,7 +41,6 @@ func TestWhatIsLeftAloneHasItsReason(t *testing.T) {
 		"table":    "an embedding: --embeddings takes it",
 		"tied":     "also the embedding of Gather(t2): --embeddings takes it",
 		"lookup":   "no weight of Gather but its bias or another input beside it",
-		"added":    "l1 does not take weights of Add",
 		"skipped":  "selected by --skip",
 		"none":     "it has no elements",
 		"unread":   "no node reads it",
@@ -53,6 +52,9 @@ func TestWhatIsLeftAloneHasItsReason(t *testing.T) {
 		if r.Reason != want || (r.Status == pass.Changed) != (name == "taken") {
 			t.Errorf("%s: %v, %q, want %q", name, r.Status, r.Reason, want)
 		}
+	}
+	if r := rowOf(t, rows, "added"); r.Status != pass.Skipped || r.Reason == "" {
+		t.Errorf("added: %v, %q", r.Status, r.Reason)
 	}
 	if r := rowOf(t, rows, "taken"); len(r.After) != 1 || r.After[0].Bytes() != r.Before.Bytes() || r.After[0].String() != "float[2,2]" {
 		t.Errorf("taken: %+v", r)
