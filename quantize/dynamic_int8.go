@@ -1,7 +1,6 @@
 package quantize
 
 import (
-	"context"
 	"errors"
 	"flag"
 	"fmt"
@@ -146,9 +145,8 @@ func (d *dynamic) row(g *group, m *weight, st *stored) pass.Row {
 	if st.s.unsigned != d.scheme.unsigned {
 		notes = append(notes, "uint8, as it stands on the left of a product, or several products read it")
 	}
-	if m.base.IsInput() {
-		m.base.Graph().RemoveInput(m.base)
-		notes = append(notes, "it was a graph input too; callers cannot replace it any more")
+	if why := noInput(m.base); why != "" {
+		notes = append(notes, why)
 	}
 	r.Reason = strings.Join(notes, "; ")
 	return r
@@ -176,7 +174,9 @@ func raise(c *pass.Context, to int64) error {
 // choose decides which weights are taken; the others get their rows.
 func (d *dynamic) choose(c *pass.Context) ([]*weight, error) {
 	var taken []*weight
-	for _, w := range sites(c, d.embeddings) {
+	all := sites(c, d.embeddings)
+	noteOthers(c, all)
+	for _, w := range all {
 		d.mirror(w)
 		if reason := d.refuse(c, w); reason != "" {
 			c.Skip(w.base, w.nodes(), reason)
@@ -184,10 +184,10 @@ func (d *dynamic) choose(c *pass.Context) ([]*weight, error) {
 		}
 		taken = append(taken, w)
 	}
-	if !c.Precheck {
-		return taken, nil
-	}
-	return d.precheck(c, taken)
+	return precheck(c, taken, func(w *weight) (*ir.Value, *coding) {
+		cd, _ := d.coding(w)
+		return w.base, cd
+	})
 }
 
 // mirror turns left-hand sites around where the weight is asymmetric, and where the
@@ -260,35 +260,6 @@ func (s *site) unknownRank() string {
 		return fmt.Sprintf("%s's other input is a vector", s.node.Label())
 	}
 	return ""
-}
-
-// precheck reads the weights for values that no scale can stand for.
-func (d *dynamic) precheck(c *pass.Context, ws []*weight) ([]*weight, error) {
-	unfit := make([]*pass.Unfit, len(ws))
-	err := c.Parallel(len(ws), func(ctx context.Context, i int) error {
-		cd, _ := d.coding(ws[i])
-		in, err := c.Eval.Open(ctx, cd.t)
-		if err != nil {
-			return err
-		}
-		_, err = measure(ctx, in, cd.t, cd.g, cd.s)
-		if errors.As(err, &unfit[i]) {
-			return nil
-		}
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-	var fit []*weight
-	for i, w := range ws {
-		if unfit[i] != nil {
-			c.Skip(w.base, w.nodes(), unfit[i].Reason)
-			continue
-		}
-		fit = append(fit, w)
-	}
-	return fit, nil
 }
 
 // coding says how w is stored so that all its sites can read it, or why it cannot be.

@@ -2,7 +2,7 @@ package quantize
 
 import (
 	"bytes"
-	"slices"
+	"strings"
 
 	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/pass"
@@ -14,10 +14,7 @@ func (w *weightOnly) emit(c *pass.Context, g []*plan) *stored {
 	r := newRewriter(c)
 	var dense *ir.Value
 	for _, p := range g {
-		if p.base.IsInput() {
-			p.base.Graph().RemoveInput(p.base)
-			p.note = "it was a graph input too; callers cannot replace it any more"
-		}
+		p.note(noInput(p.base))
 		if p.form.Name != pass.CastMul.Name {
 			r.sites(p, st)
 			continue
@@ -62,16 +59,17 @@ func (r *rewriter) sites(p *plan, st *stored) {
 	}
 }
 
+// dequantized is the float weight in one orientation, made at the head of the graph that
+// holds the codes.
 func (r *rewriter) dequantized(st *stored, transposed bool) *ir.Value {
-	k := key{st.home, st.codes}
-	if transposed {
-		k.v = st.scale
+	i := b2i(transposed)
+	if st.dense[i] != nil {
+		return st.dense[i]
 	}
-	if r.wide[k] != nil {
-		return r.wide[k]
+	in := []*ir.Value{r.oriented(st, transposed), r.placed(st, st.scale, false), r.zeros(st)}
+	if in[2] == nil {
+		in = in[:2]
 	}
-	codes := r.oriented(st, transposed)
-	in := []*ir.Value{codes, r.placed(st, st.scale, false), r.zeros(st)}
 	var attrs []*ir.Attr
 	if st.axis >= 0 {
 		axis := int64(st.axis)
@@ -80,28 +78,45 @@ func (r *rewriter) dequantized(st *stored, transposed bool) *ir.Value {
 		}
 		attrs = append(attrs, ir.IntAttr("axis", axis))
 	}
-	if in[2] == nil {
-		in = in[:2]
+	st.dense[i] = st.home.Insert(behind(st.home, in), "DequantizeLinear", in, attrs...)
+	return st.dense[i]
+}
+
+// behind is the first node of g that has everything in vs made in front of it.
+func behind(g *ir.Graph, vs []*ir.Value) *ir.Node {
+	makers := map[*ir.Node]bool{}
+	for _, v := range vs {
+		if n := v.Producer(); n != nil && n.Graph() == g {
+			makers[n] = true
+		}
 	}
-	r.wide[k] = st.home.Insert(st.home.First(), "DequantizeLinear", in, attrs...)
-	return r.wide[k]
+	for n := range g.Nodes() {
+		if len(makers) == 0 {
+			return n
+		}
+		delete(makers, n)
+	}
+	return nil
 }
 
 // zeros is the zero points in the shape that DequantizeLinear wants, that of the scales.
+// They are stated, and not shared with other weights, although zeros could be left out:
+// where ONNX Runtime turns int8 weights into uint8 (session.x64quantprecision, for CPUs
+// without VNNI) it takes no others, and fails when two weights share them.
 func (r *rewriter) zeros(st *stored) *ir.Value {
-	if st.zero != nil || st.s.zero() == 0 || st.axis < 0 {
+	if st.zero != nil || st.axis < 0 {
 		return r.flat(st, r.zero(st))
 	}
 	n := st.g.scales()
-	return r.c.Const(st.home, st.s.dtype(), []int64{n}, bytes.Repeat([]byte{byte(st.s.zero())}, int(n)))
+	codes := ir.Spec{DType: st.s.dtype(), Shape: []int64{n}}
+	return st.home.AddConst("z", &ir.Tensor{Spec: codes, Source: ir.Mem(bytes.Repeat([]byte{byte(st.s.zero())}, int(n)))})
 }
 
 // row is the ledger's line for p, whose weight first's codes stand for.
 func (w *weightOnly) row(first, p *plan, st *stored) pass.Row {
-	r := pass.Row{Form: p.form, After: st.parts(), Restore: st.restore, Reason: p.note, Consumers: pass.Labels(p.readers)}
+	r := pass.Row{Form: p.form, After: st.parts(), Restore: st.restore, Reason: strings.Join(p.notes, "; "), Consumers: pass.Labels(p.readers)}
 	if p != first {
 		r.SharedWith = first.base.Name
 	}
-	r.After = slices.Clone(r.After)
 	return r
 }

@@ -32,10 +32,13 @@ const castBytes = 80
 // maxHalfBits is the largest float32 that rounds to a finite float16: 65519.99…
 const maxHalfBits = 0x477fefff
 
+// castByNumber is the first opset whose Cast names its type by number.
+const castByNumber = 6
+
 func runFloat16(c *pass.Context) error {
+	var vs []*ir.Value
 	for _, v := range c.Weights() {
-		readers := pass.Readers(v)
-		reason := refuseFloat16(c, v, readers)
+		reason := refuseFloat16(c, v)
 		if reason == "" && c.Precheck {
 			var err error
 			if reason, err = halfTrouble(c, v.Const); err != nil {
@@ -43,15 +46,27 @@ func runFloat16(c *pass.Context) error {
 			}
 		}
 		if reason != "" {
-			c.Skip(v, readers, reason)
+			c.Skip(v, pass.Readers(v), reason)
 			continue
 		}
-		storeFloat16(c, v, readers)
+		vs = append(vs, v)
+	}
+	first, err := c.Duplicates(vs)
+	if err != nil {
+		return err
+	}
+	halves := map[*ir.Value]*half{}
+	for _, v := range vs {
+		if halves[first[v]] == nil {
+			halves[first[v]] = storeHalf(v)
+		}
+		halves[first[v]].stand(c, v)
 	}
 	return nil
 }
 
-func refuseFloat16(c *pass.Context, v *ir.Value, readers []*ir.Node) string {
+func refuseFloat16(c *pass.Context, v *ir.Value) string {
+	readers := pass.Readers(v)
 	if r := c.Select.Excludes(v, readers); r != "" {
 		return r
 	}
@@ -63,6 +78,8 @@ func refuseFloat16(c *pass.Context, v *ir.Value, readers []*ir.Node) string {
 		return "its name is produced twice"
 	case len(v.Uses()) == 0:
 		return "no node reads it"
+	case v.Graph().Opset("") < castByNumber:
+		return fmt.Sprintf("opset %d is below %d", v.Graph().Opset(""), castByNumber)
 	case t.Bytes()/2 <= castBytes:
 		return fmt.Sprintf("it would grow: %d bytes now, %d with a Cast", t.Bytes(), t.Bytes()/2+castBytes)
 	}
@@ -72,7 +89,7 @@ func refuseFloat16(c *pass.Context, v *ir.Value, readers []*ir.Node) string {
 		}
 	}
 	for _, n := range readers {
-		if !ir.DefaultDomain(n.Op.Domain) || takesCodes[n.Op.Type] {
+		if !ir.DefaultDomain(n.Op.Domain) && !calls(c.Model, n) || takesCodes[n.Op.Type] {
 			return fmt.Sprintf("%s may want a constant of its exact type", pass.Labels([]*ir.Node{n})[0])
 		}
 	}
@@ -101,22 +118,34 @@ func halfRange(bits uint32) string {
 	return ""
 }
 
-func storeFloat16(c *pass.Context, v *ir.Value, readers []*ir.Node) {
-	before, g := v.Const, v.Graph()
-	note := ""
-	if v.IsInput() {
-		g.RemoveInput(v)
-		note = "it was a graph input too; callers cannot replace it any more"
-	}
-	half := g.AddConst(v.Name+"_h", halfRecipe(before).Derive()[0])
-	x := g.Insert(g.First(), "Cast", []*ir.Value{half}, ir.IntAttr("to", int64(ir.Float)))
-	v.ReplaceUses(x)
-	c.Changed(v, before, readers, pass.Row{
+// A half is a weight stored in half precision, with the Cast that makes it float again.
+type half struct {
+	of     string
+	stored *ir.Value
+	cast   *ir.Value
+}
+
+func storeHalf(v *ir.Value) *half {
+	g := v.Graph()
+	h := &half{of: v.Name, stored: g.AddConst(v.Name+"_h", halfRecipe(v.Const).Derive()[0])}
+	h.cast = g.Insert(g.First(), "Cast", []*ir.Value{h.stored}, ir.IntAttr("to", int64(ir.Float)))
+	return h
+}
+
+// stand puts h in the place of v, which has equal values.
+func (h *half) stand(c *pass.Context, v *ir.Value) {
+	before, readers := v.Const, pass.Readers(v)
+	r := pass.Row{
 		Form:    pass.CastFloat16,
-		Reason:  note,
-		After:   []pass.Part{{Role: pass.Payload, Value: half, Tensor: half.Const}},
+		Reason:  noInput(v),
+		After:   []pass.Part{{Role: pass.Payload, Value: h.stored, Tensor: h.stored.Const}},
 		Restore: func(parts []*ir.Tensor) *ir.Tensor { return widen(before.Spec, parts[0]) },
-	})
+	}
+	if v.Name != h.of {
+		r.SharedWith = h.of
+	}
+	v.ReplaceUses(h.cast)
+	c.Changed(v, before, readers, r)
 	v.Drop()
 }
 

@@ -1,46 +1,11 @@
 package quantize
 
 import (
-	"context"
-	"errors"
 	"slices"
 
 	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/pass"
 )
-
-// precheck, where the pipeline asks for it, leaves out weights whose values no scale
-// can stand for.
-func precheck(c *pass.Context, plans []*plan) ([]*plan, error) {
-	if !c.Precheck {
-		return plans, nil
-	}
-	unfit := make([]*pass.Unfit, len(plans))
-	err := c.Parallel(len(plans), func(ctx context.Context, i int) error {
-		cd := plans[i].cd
-		in, err := c.Eval.Open(ctx, cd.t)
-		if err != nil {
-			return err
-		}
-		_, err = measure(ctx, in, cd.t, cd.g, cd.s)
-		if errors.As(err, &unfit[i]) {
-			return nil
-		}
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-	var fit []*plan
-	for i, p := range plans {
-		if unfit[i] == nil {
-			fit = append(fit, p)
-			continue
-		}
-		c.Skip(p.base, pass.Readers(p.base), unfit[i].Reason)
-	}
-	return fit, nil
-}
 
 // samePlans groups plans of equal weights that are stored in the same way.
 func samePlans(c *pass.Context, plans []*plan) ([][]*plan, error) {

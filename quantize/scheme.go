@@ -106,12 +106,10 @@ func (s scheme) zero() int32 {
 	return 0
 }
 
-// half is the symmetric scheme's largest distance from zero.
+// half is the symmetric scheme's largest distance from zero. It does not depend on the
+// type, so that uint8 codes are int8 codes moved up.
 func (s scheme) half() int32 {
-	switch {
-	case s.reduced && s.unsigned:
-		return 63
-	case s.reduced:
+	if s.reduced {
 		return 64
 	}
 	return 127

@@ -12,9 +12,10 @@ import (
 // A stored is a coding whose tensors are constants of the model.
 type stored struct {
 	*coding
-	home               *ir.Graph // the graph that holds them
-	codes, scale, zero *ir.Value // zero is nil for symmetric schemes
-	turned             *ir.Value // the codes transposed, made on demand
+	home               *ir.Graph    // the graph that holds them
+	codes, scale, zero *ir.Value    // zero is nil for symmetric schemes
+	turned             *ir.Value    // the codes transposed, made on demand
+	dense              [2]*ir.Value // the float weight, as codes lie and transposed, made on demand
 }
 
 // store adds c's tensors to g as base's name and a short suffix.

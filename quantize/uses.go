@@ -85,3 +85,13 @@ func (s *site) storedAxes(v *ir.Value) []int {
 	}
 	return append(axes, s.channelAxis())
 }
+
+// noInput takes v out of its graph's inputs, as codes cannot be replaced by callers, and
+// says so.
+func noInput(v *ir.Value) string {
+	if !v.IsInput() {
+		return ""
+	}
+	v.Graph().RemoveInput(v)
+	return "it was a graph input too; callers cannot replace it any more"
+}

@@ -58,7 +58,7 @@ func (w *weightOnly) run(c *pass.Context) error {
 		}
 		plans = append(plans, p)
 	}
-	plans, err := precheck(c, plans)
+	plans, err := precheck(c, plans, func(p *plan) (*ir.Value, *coding) { return p.base, p.cd })
 	if err != nil {
 		return err
 	}
@@ -81,7 +81,13 @@ type plan struct {
 	readers []*ir.Node
 	cd      *coding
 	form    pass.Form
-	note    string
+	notes   []string
+}
+
+func (p *plan) note(s string) {
+	if s != "" {
+		p.notes = append(p.notes, s)
+	}
 }
 
 // plan chooses the form for v, or gives the reason why it is left alone.
@@ -179,7 +185,7 @@ func (w *weightOnly) folded(v *ir.Value, us []*weightUse) *plan {
 	p.cd = &coding{t: v.Const, shape: shape, s: w.scheme, axis: -1}
 	p.cd.g, p.cd.scales = keptAxes(shape, axes)
 	if w.dense != "" && us[0].site != nil {
-		p.note = "dense at run time: " + w.dense
+		p.note("dense at run time: " + w.dense)
 	}
 	return p
 }
