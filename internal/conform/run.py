@@ -17,20 +17,21 @@ LEVELS = {
 
 
 def session(path, options):
-    return sessions([path], options)[0]
+    return precisely(lambda precise: open_session(path, options, precise))
 
 
-def sessions(paths, options):
-    """Sessions of the same settings, so that their outputs can be compared.
+def precisely(attempt):
+    """What attempt(precise) returns, in precise mode where that works.
 
     8-bit products saturate in 16 bits on CPUs without VNNI, and figures would differ by machine: precise mode avoids
     that. ONNX Runtime 1.31.1 cannot load some QDQ models in it (int8 zero points with several uses: "Attempt to replace
-    the existing tensor"); then none of the sessions is precise.
+    the existing tensor") and cannot run others (DequantizeLinear per channel without zero points, which it gives a scalar
+    one); then nothing is precise.
     """
     try:
-        return [open_session(path, options, precise=True) for path in paths]
+        return attempt(True)
     except Exception:  # whatever it was, the attempt without decides
-        return [open_session(path, options, precise=False) for path in paths]
+        return attempt(False)
 
 
 def open_session(path, options, precise, optimized=None):
@@ -48,14 +49,22 @@ def open_session(path, options, precise, optimized=None):
 
 def run(path, options):
     """The outputs of the model, tensors only, as name, dtype, shape and little-endian data in base64."""
-    s = session(path, options)
+    return precisely(lambda precise: _run(path, options, precise))
+
+
+def _run(path, options, precise):
+    s = open_session(path, options, precise)
     values, _ = first_that_runs(path, s, options)
     return [encoded(name, array) for name, array in flattened(s, values)]
 
 
 def compare(a, b, options):
     """Both models on the same inputs: those on which a runs."""
-    first, second = sessions([a, b], options)
+    return precisely(lambda precise: _compare(a, b, options, precise))
+
+
+def _compare(a, b, options, precise):
+    first, second = (open_session(path, options, precise) for path in (a, b))
     wanted, feed = first_that_runs(a, first, options)
     got = second.run([o.name for o in first.get_outputs()], feed)
     left, right = dict(flattened(first, wanted)), dict(flattened(first, got))
