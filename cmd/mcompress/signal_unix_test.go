@@ -1,0 +1,92 @@
+//go:build unix
+
+package main
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/onnx"
+)
+
+// TestSignalStopsTheRun sends a signal later and later, until a run is done before it
+// comes. Whatever it hits, there is one line, exit code 1, and no file or a whole one.
+func TestSignalStopsTheRun(t *testing.T) {
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	bin := filepath.Join(dir, "mcompress") // by that name the test binary is the program
+	if err := os.Symlink(exe, bin); err != nil {
+		t.Fatal(err)
+	}
+	model := wide(t, dir)
+	for delay := time.Millisecond; delay < 10*time.Second; delay = delay*5/4 + time.Millisecond {
+		out := filepath.Join(dir, "out.onnx")
+		if err := os.RemoveAll(out); err != nil {
+			t.Fatal(err)
+		}
+		var stderr bytes.Buffer
+		c := exec.Command(bin, "quantize", model, "-o", out, "--report", "none", "-q")
+		c.Stderr = &stderr
+		if err := c.Start(); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(delay)
+		if err := c.Process.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
+			t.Fatal(err)
+		}
+		err := c.Wait()
+		parts, globErr := filepath.Glob(filepath.Join(dir, ".*"))
+		if globErr != nil || len(parts) > 0 {
+			t.Fatalf("after %v: left behind: %v %v", delay, parts, globErr)
+		}
+		if err == nil {
+			return // it was done before the signal came: longer delays say no more
+		}
+		if c.ProcessState.ExitCode() != exitFailed {
+			if c.ProcessState.ExitCode() < 0 {
+				continue // killed before the program had asked for signals
+			}
+			t.Fatalf("after %v: exit code %d", delay, c.ProcessState.ExitCode())
+		}
+		if got, want := stderr.String(), "mcompress: interrupted\n"; got != want {
+			t.Fatalf("after %v: stderr %q, want %q", delay, got, want)
+		}
+		if _, err := os.Stat(out); err == nil {
+			t.Fatalf("after %v: interrupted, and yet an output", delay)
+		}
+	}
+	t.Fatal("the program did not end by itself in 10 seconds")
+}
+
+// wide writes a model whose one weight takes a while: 32 MiB.
+func wide(t *testing.T, dir string) string {
+	t.Helper()
+	m := ir.NewModel()
+	m.IRVersion, m.Opsets = 8, []ir.Opset{{Version: 17}}
+	x := m.Graph.AddValue("x")
+	x.Type = &ir.Type{Elem: ir.Float, Shape: []ir.Dim{{N: 1}, {N: 2048}}}
+	m.Graph.Inputs = append(m.Graph.Inputs, x)
+	payload := bytes.Repeat([]byte{0, 0, 128, 63, 0, 0, 0, 192}, 2048*2048) // 1 and -2
+	w := m.Graph.AddConst("w", &ir.Tensor{Spec: ir.Spec{DType: ir.Float, Shape: []int64{2048, 4096}}, Source: ir.Mem(payload)})
+	n := m.Graph.NewNode(ir.OpID{Type: "MatMul"}, []*ir.Value{x, w})
+	y := m.Graph.AddValue("y")
+	y.Type = &ir.Type{Elem: ir.Float, Shape: []ir.Dim{{N: 1}, {N: 4096}}}
+	n.SetOutputs(y)
+	m.Graph.Append(n)
+	m.Graph.AddOutput(y)
+	path := filepath.Join(dir, "wide.onnx")
+	if _, err := onnx.Save(t.Context(), m, path, onnx.SaveOptions{Workers: 1, Memory: 1 << 20, Eval: ir.NewEval(dir)}); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}

@@ -1,0 +1,85 @@
+package cli
+
+import (
+	"flag"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/mcompress/mcompress/pass"
+)
+
+// twoMethods have the options of every method, one of both and one each.
+func twoMethods() []*pass.Method {
+	method := func(name string, declare func(*flag.FlagSet)) *pass.Method {
+		return &pass.Method{Name: name, Bind: func(fs *flag.FlagSet) func(*pass.Context) error {
+			declare(fs)
+			return func(*pass.Context) error { return nil }
+		}}
+	}
+	return []*pass.Method{
+		method("first", func(fs *flag.FlagSet) { fs.Int("both", 1, ""); fs.Bool("one", false, "") }),
+		method("second", func(fs *flag.FlagSet) { fs.Int("both", 1, ""); fs.Int("two", 2, "") }),
+	}
+}
+
+func give(t *testing.T, o *MethodOptions, option, text string) {
+	t.Helper()
+	for _, offer := range o.Offers() {
+		if offer.Name == option {
+			if err := offer.Value.Set(text); err != nil {
+				t.Fatal(err)
+			}
+			return
+		}
+	}
+	t.Fatalf("there is no option %s", option)
+}
+
+func TestOffersSayWhoHasThem(t *testing.T) {
+	o := &MethodOptions{Methods: twoMethods()}
+	want := map[string]string{"both": "", "one": "first", "two": "second", "only": "", "skip": "", "min-size": ""}
+	offers := o.Offers()
+	if len(offers) != len(want) {
+		t.Errorf("%d offers, want %d", len(offers), len(want))
+	}
+	for _, offer := range offers {
+		if got := strings.Join(offer.Methods, ","); got != want[offer.Name] {
+			t.Errorf("%s is offered by %q, want %q", offer.Name, got, want[offer.Name])
+		}
+		if got, want := IsBool(offer.Flag), offer.Name == "one"; got != want {
+			t.Errorf("%s is a bool: %t, want %t", offer.Name, got, want)
+		}
+	}
+}
+
+func TestStepTakesWhatWasGiven(t *testing.T) {
+	o := &MethodOptions{Methods: twoMethods()}
+	give(t, o, "two", "5")
+	give(t, o, "only", "a")
+	give(t, o, "only", "b,c")
+	s, err := o.Step("second")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := value(s, "two"); got != "5" {
+		t.Errorf("two is %s, want 5", got)
+	}
+	if got := s.Select.Only; !slices.Equal(got, pass.Globs{"a", "b", "c"}) {
+		t.Errorf("only is %v", got)
+	}
+}
+
+func TestStepNamesTheMistake(t *testing.T) {
+	for _, c := range []struct{ method, option, text, want string }{
+		{"first", "two", "5", "first: --two is an option of second"},
+		{"second", "both", "x", `second: invalid value "x" for --both: parse error`},
+		{"third", "both", "1", `unknown method "third"; there are first and second`},
+	} {
+		o := &MethodOptions{Methods: twoMethods()}
+		give(t, o, c.option, c.text)
+		if _, err := o.Step(c.method); err == nil || err.Error() != c.want {
+			t.Errorf("got %v, want %s", err, c.want)
+		}
+	}
+}
