@@ -235,6 +235,23 @@ func TestBuildCountsSharedPayloadsOnce(t *testing.T) {
 	}
 }
 
+// A later step that leaves the codes alone says why; one that leaves their scale alone
+// has nothing to say about the weight.
+func TestBuildJoinsReasonsOfPayloads(t *testing.T) {
+	in := (&job{model: network(odd()), methods: []*pass.Method{rounding}}).input(t)
+	codes, scale := in.Rows[0].After[0], in.Rows[0].After[1]
+	in.Rows = append(in.Rows[:2:2],
+		pass.Row{Method: "later", Tensor: codes.Value.Name, Before: codes.Tensor, Reason: "it would grow"},
+		pass.Row{Method: "later", Tensor: scale.Value.Name, Before: scale.Tensor, Reason: "it is a scale"})
+	r, err := Build(t.Context(), in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if w := find(t, r, "w"); w.Reason != "it would grow" || len(r.Weights) != 2 {
+		t.Errorf("got %q, %d weights", w.Reason, len(r.Weights))
+	}
+}
+
 func TestBuildCountsWhatIsSelected(t *testing.T) {
 	j := job{model: network(odd(), weight("other", []int64{2, 2}, 1, 2, 3, 4)), methods: []*pass.Method{rounding}}
 	j.set = map[string]string{"only": "w"}

@@ -21,34 +21,40 @@ type chain struct {
 type root struct {
 	before *ir.Tensor
 	rows   []int // that found before itself
-	all    []int // those, and the ones that took over what they made
+	all    []int // those, and the ones that found a payload which they made
 	fate   fate
 }
 
 func link(rows []pass.Row, result *ir.Model) *chain {
 	c := &chain{rows: rows, takers: map[*ir.Tensor][]int{}, stored: newIndex(result)}
-	of := map[*ir.Tensor]*root{}
+	type origin struct {
+		*root
+		role pass.Role
+	}
+	of := map[*ir.Tensor]origin{}
 	for i, r := range rows {
 		if r.Before == nil {
 			continue
 		}
 		own := of[r.Before]
-		if own == nil {
-			own = &root{before: r.Before}
+		if own.root == nil {
+			own = origin{&root{before: r.Before}, pass.Payload}
 			of[r.Before] = own
-			c.roots = append(c.roots, own)
+			c.roots = append(c.roots, own.root)
 		}
 		if own.before == r.Before {
 			own.rows = append(own.rows, i)
 		}
-		own.all = append(own.all, i)
+		if own.role == pass.Payload {
+			own.all = append(own.all, i)
+		}
 		if r.Status != pass.Changed {
 			continue
 		}
 		c.takers[r.Before] = append(c.takers[r.Before], i)
 		for _, p := range r.After {
-			if of[p.Tensor] == nil {
-				of[p.Tensor] = own
+			if of[p.Tensor].root == nil {
+				of[p.Tensor] = origin{own.root, p.Role}
 			}
 		}
 	}

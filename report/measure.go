@@ -53,7 +53,7 @@ func (r *Report) measure(ctx context.Context, in Input, c *chain) error {
 	for k, o := range c.roots {
 		i := c.firstChange(o)
 		got := steps[i]
-		if len(o.all) > len(o.rows) {
+		if c.superseded(i) {
 			got = c.atEnd(i)
 		}
 		ask(o.before, got, fmt.Sprintf("tensor %q", c.rows[i].Tensor), &r.Weights[k].Figures)
