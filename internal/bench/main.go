@@ -70,7 +70,7 @@ func (b *bench) run(ctx context.Context, only, out string) error {
 	}
 	b.tool = filepath.Join(b.dir, "mcompress")
 	if o, err := exec.CommandContext(ctx, "go", "build", "-o", b.tool, "./cmd/mcompress").CombinedOutput(); err != nil {
-		return fmt.Errorf("build: %w\n%s", err, o)
+		return fmt.Errorf("build: %w: %s", err, last(string(o)))
 	}
 	doc, err := os.ReadFile(out)
 	if err != nil && !os.IsNotExist(err) {

@@ -18,12 +18,13 @@ func arrows() map[string][]string {
 		"kernel": {},
 		"memory": {"ir"},
 		// pass holds what methods share, and that includes reading weights with kernels.
-		"pass":             {"ir", "kernel"},
-		"onnx":             {"ir"},
-		"engine":           {"ir", "kernel", "memory"},
-		"dataset":          {"ir", "onnx"},
-		"verify":           {"engine", "dataset", "ir"},
-		"report":           {"ir", "pass", "memory", "verify"},
+		"pass":    {"ir", "kernel"},
+		"onnx":    {"ir"},
+		"engine":  {"ir", "kernel", "memory"},
+		"dataset": {"ir", "onnx"},
+		"verify":  {"engine", "dataset", "ir"},
+		// report measures weights with the kernel that defines the order of its sums.
+		"report":           {"ir", "kernel", "pass", "memory", "verify"},
 		"internal/conform": {}, // it judges the others
 		"internal/lint":    {"internal/conform"},
 	}

@@ -1,0 +1,48 @@
+package pass_test
+
+import (
+	"context"
+	"fmt"
+	"log"
+
+	"flag"
+
+	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/pass"
+)
+
+// A method says what it does to each weight; whatever it does not speak of is in the
+// ledger too.
+func Example() {
+	count := &pass.Method{
+		Name: "count", Doc: "counts large weights", Stage: pass.Prepare,
+		Bind: func(fs *flag.FlagSet) func(*pass.Context) error {
+			least := fs.Int64("least", 2, "elements that make a weight large")
+			return func(c *pass.Context) error {
+				for _, v := range c.Weights() {
+					if v.Const.Elems() >= *least {
+						c.Changed(v, v.Const, pass.Readers(v), pass.Row{Form: pass.InPlace, Reason: "large"})
+					}
+				}
+				return nil
+			}
+		},
+	}
+	steps, err := pass.ParseRecipe([]*pass.Method{count}, []byte("steps: [{method: count, least: 4}]"))
+	if err != nil {
+		log.Fatal(err)
+	}
+	m := product(floats([]int64{2, 2}, 1, 2, 3, 4), floats([]int64{2, 1}, 1, 2))
+	e := ir.NewEval("")
+	defer e.Close()
+	rows, err := pass.Run(&pass.Context{Context: context.Background(), Model: m, Eval: e, Workers: 1}, steps)
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, r := range rows {
+		fmt.Println(r.Tensor, r.Status, r.Reason)
+	}
+	// Output:
+	// w changed large
+	// w1 skipped count does not take input 1 of MatMul
+}

@@ -1,0 +1,66 @@
+package pass_test
+
+import (
+	"context"
+	"encoding/binary"
+	"flag"
+	"math"
+	"testing"
+
+	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/pass"
+)
+
+// floats is a tensor of the given values.
+func floats(shape []int64, vs ...float32) *ir.Tensor {
+	var b []byte
+	for _, v := range vs {
+		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(v))
+	}
+	return &ir.Tensor{Spec: ir.Spec{DType: ir.Float, Shape: shape}, Source: ir.Mem(b)}
+}
+
+func ints(vs ...int64) *ir.Tensor {
+	var b []byte
+	for _, v := range vs {
+		b = binary.LittleEndian.AppendUint64(b, uint64(v))
+	}
+	return &ir.Tensor{Spec: ir.Spec{DType: ir.Int64, Shape: []int64{int64(len(vs))}}, Source: ir.Mem(b)}
+}
+
+// product is a model of one MatMul per weight, in a row.
+func product(weights ...*ir.Tensor) *ir.Model {
+	m := ir.NewModel()
+	m.IRVersion, m.Opsets = 8, []ir.Opset{{Version: 17}}
+	g := m.Graph
+	g.Name = "product"
+	x := g.NewValue("x")
+	g.Inputs = append(g.Inputs, x)
+	for _, w := range weights {
+		x = g.Insert(nil, "MatMul", []*ir.Value{x, g.AddConst("w", w)})
+	}
+	g.AddOutput(x)
+	return m
+}
+
+func newContext(t *testing.T, m *ir.Model) *pass.Context {
+	t.Helper()
+	e := ir.NewEval(t.TempDir())
+	t.Cleanup(func() {
+		if err := e.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return &pass.Context{Context: context.Background(), Model: m, Eval: e, Workers: 2}
+}
+
+// step binds a method that runs f.
+func step(t *testing.T, name string, stage pass.Stage, f func(*pass.Context) error, flags ...string) pass.Step {
+	t.Helper()
+	m := &pass.Method{Name: name, Stage: stage, Bind: func(*flag.FlagSet) func(*pass.Context) error { return f }}
+	s, err := pass.NewStep(m, func(fs *flag.FlagSet) error { return fs.Parse(flags) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}

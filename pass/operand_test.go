@@ -1,0 +1,89 @@
+package pass_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/pass"
+)
+
+func TestTrace(t *testing.T) {
+	perm := ir.IntsAttr("perm", 1, 0)
+	for _, c := range []struct {
+		name       string
+		build      func(g *ir.Graph, w *ir.Value) *ir.Value
+		shape      []int64
+		transposed bool
+		trouble    bool
+	}{
+		{"itself", func(g *ir.Graph, w *ir.Value) *ir.Value { return w }, []int64{2, 3}, false, false},
+		{"identity", func(g *ir.Graph, w *ir.Value) *ir.Value { return g.Insert(nil, "Identity", []*ir.Value{w}) }, []int64{2, 3}, false, false},
+		{"transpose", func(g *ir.Graph, w *ir.Value) *ir.Value { return g.Insert(nil, "Transpose", []*ir.Value{w}, perm) }, []int64{3, 2}, true, false},
+		{"transpose by default", func(g *ir.Graph, w *ir.Value) *ir.Value { return g.Insert(nil, "Transpose", []*ir.Value{w}) }, []int64{3, 2}, true, false},
+		{"transpose twice", func(g *ir.Graph, w *ir.Value) *ir.Value {
+			return g.Insert(nil, "Transpose", []*ir.Value{g.Insert(nil, "Transpose", []*ir.Value{w}, perm)}, perm)
+		}, []int64{2, 3}, false, false},
+		{"reshape", func(g *ir.Graph, w *ir.Value) *ir.Value {
+			return g.Insert(nil, "Reshape", []*ir.Value{w, g.AddConst("s", ints(3, -1))})
+		}, []int64{3, 2}, false, false},
+		{"reshape keeps 0", func(g *ir.Graph, w *ir.Value) *ir.Value {
+			return g.Insert(nil, "Reshape", []*ir.Value{w, g.AddConst("s", ints(0, 3, 1))})
+		}, []int64{2, 3, 1}, false, false},
+		{"reshape of a transpose", func(g *ir.Graph, w *ir.Value) *ir.Value {
+			return g.Insert(nil, "Reshape", []*ir.Value{g.Insert(nil, "Transpose", []*ir.Value{w}, perm), g.AddConst("s", ints(6))})
+		}, nil, false, true},
+		{"reshape that does not fit", func(g *ir.Graph, w *ir.Value) *ir.Value {
+			return g.Insert(nil, "Reshape", []*ir.Value{w, g.AddConst("s", ints(4))})
+		}, nil, false, true},
+		{"unsqueeze and squeeze", func(g *ir.Graph, w *ir.Value) *ir.Value {
+			u := g.Insert(nil, "Unsqueeze", []*ir.Value{w, g.AddConst("a", ints(-1))})
+			return g.Insert(nil, "Squeeze", []*ir.Value{u, g.AddConst("a", ints(2))})
+		}, []int64{2, 3}, false, false},
+		{"cast to float16", func(g *ir.Graph, w *ir.Value) *ir.Value {
+			return g.Insert(nil, "Cast", []*ir.Value{w}, ir.IntAttr("to", int64(ir.Float16)))
+		}, []int64{2, 3}, false, false},
+		{"cast to int", func(g *ir.Graph, w *ir.Value) *ir.Value {
+			return g.Insert(nil, "Cast", []*ir.Value{w}, ir.IntAttr("to", int64(ir.Int64)))
+		}, nil, false, true},
+	} {
+		m := product()
+		w := m.Graph.AddConst("w", floats([]int64{2, 3}, 1, 2, 3, 4, 5, 6))
+		o := newContext(t, m).Trace(c.build(m.Graph, w))
+		switch {
+		case o == nil || o.Base != w:
+			t.Errorf("%s: the constant was not found", c.name)
+		case (o.Trouble != "") != c.trouble:
+			t.Errorf("%s: trouble %q", c.name, o.Trouble)
+		case !c.trouble && (!slices.Equal(o.Shape, c.shape) || o.Transposed != c.transposed):
+			t.Errorf("%s: shape %v, transposed %v; want %v, %v", c.name, o.Shape, o.Transposed, c.shape, c.transposed)
+		}
+	}
+}
+
+func TestTraceStopsAtActivations(t *testing.T) {
+	m := product(floats([]int64{1, 1}, 1))
+	c := newContext(t, m)
+	if o := c.Trace(m.Graph.Inputs[0]); o != nil {
+		t.Errorf("an input is no constant: %+v", o)
+	}
+	if o := c.Trace(m.Graph.Outputs[0]); o != nil {
+		t.Errorf("a product is no constant: %+v", o)
+	}
+}
+
+func TestReadersLookThroughChains(t *testing.T) {
+	m := product()
+	g := m.Graph
+	w := g.AddConst("w", floats([]int64{1, 1}, 1))
+	turned := g.Insert(nil, "Transpose", []*ir.Value{w})
+	y := g.Insert(nil, "MatMul", []*ir.Value{g.Inputs[0], turned})
+	g.Insert(nil, "Add", []*ir.Value{y, w})
+	var ops []string
+	for _, n := range pass.Readers(w) {
+		ops = append(ops, n.Op.Type)
+	}
+	if !slices.Equal(ops, []string{"MatMul", "Add"}) {
+		t.Errorf("got %v", ops)
+	}
+}

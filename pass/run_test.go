@@ -1,0 +1,138 @@
+package pass_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/pass"
+)
+
+// keep marks every weight as changed without touching it.
+func keep(c *pass.Context) error {
+	for _, v := range c.Weights() {
+		c.Changed(v, v.Const, pass.Readers(v), pass.Row{Form: pass.InPlace})
+	}
+	return nil
+}
+
+func nothing(*pass.Context) error { return nil }
+
+func TestEveryWeightGetsARow(t *testing.T) {
+	m := product(floats([]int64{1, 1}, 1), floats([]int64{1, 1}, 2))
+	m.Graph.AddConst("unread", floats([]int64{3}, 1, 2, 3))
+	m.Graph.AddConst("scalar", floats(nil, 1))
+	rows, err := pass.Run(newContext(t, m), []pass.Step{step(t, "nothing", pass.Prune, nothing)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]string{}
+	for _, r := range rows {
+		got[r.Tensor] = r.Reason
+		if r.Status != pass.Skipped || !r.Counted {
+			t.Errorf("%s: status %v, counted %v, want a counted skip", r.Tensor, r.Status, r.Counted)
+		}
+	}
+	want := map[string]string{"w": "nothing does not take input 1 of MatMul", "w1": "nothing does not take input 1 of MatMul", "unread": "no node reads it"}
+	for name, reason := range want {
+		if got[name] != reason {
+			t.Errorf("%s: reason %q, want %q", name, got[name], reason)
+		}
+	}
+	if len(got) != len(want) {
+		t.Errorf("rows %v, want %v: scalars are no weights", got, want)
+	}
+}
+
+func TestSelectionDecidesWhatCounts(t *testing.T) {
+	for _, c := range []struct {
+		flags   []string
+		counted int
+	}{
+		{nil, 2},
+		{[]string{"-min-size", "2"}, 1},
+		{[]string{"-only", "w1"}, 1},
+		{[]string{"-skip", "w*"}, 0},
+		{[]string{"-only", "op:Conv"}, 0},
+		{[]string{"-only", "op:Mat*"}, 2},
+	} {
+		m := product(floats([]int64{1, 1}, 1), floats([]int64{1, 2}, 2, 3))
+		rows, err := pass.Run(newContext(t, m), []pass.Step{step(t, "nothing", pass.Prune, nothing, c.flags...)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		n := 0
+		for _, r := range rows {
+			if r.Counted {
+				n++
+			}
+		}
+		if n != c.counted || len(rows) != 2 {
+			t.Errorf("%v: %d of %d rows counted, want %d of 2", c.flags, n, len(rows), c.counted)
+		}
+	}
+}
+
+func TestAPanicIsAnErrorOfOneLine(t *testing.T) {
+	boom := step(t, "boom", pass.Prune, func(*pass.Context) error { panic("index out of range") })
+	_, err := pass.Run(newContext(t, product()), []pass.Step{boom})
+	var bug *pass.Bug
+	if !errors.As(err, &bug) || len(bug.Stack) == 0 {
+		t.Fatalf("got %v, want a Bug with its stack", err)
+	}
+	if s := err.Error(); strings.Contains(s, "\n") || !strings.HasPrefix(s, "boom: internal error: index out of range") {
+		t.Errorf("got %q", s)
+	}
+}
+
+func TestABrokenModelNamesTheMethod(t *testing.T) {
+	bad := step(t, "bad", pass.Prune, func(c *pass.Context) error {
+		c.Model.Graph.RemoveConst(c.Model.Graph.Consts()[0])
+		return nil
+	})
+	_, err := pass.Run(newContext(t, product(floats([]int64{1, 1}, 1))), []pass.Step{bad})
+	if err == nil || !strings.HasPrefix(err.Error(), "bad: left a broken model: ") {
+		t.Fatalf("got %v", err)
+	}
+}
+
+func TestWeightsLeaveTheInputsBelowIR4(t *testing.T) {
+	for _, keepIR := range []bool{false, true} {
+		m := product(floats([]int64{1, 1}, 1))
+		m.IRVersion, m.Opsets = 3, []ir.Opset{{Version: 9}}
+		m.Graph.Inputs = append(m.Graph.Inputs, m.Graph.Consts()[0])
+		c := newContext(t, m)
+		c.KeepIR = keepIR
+		if _, err := pass.Run(c, []pass.Step{step(t, "keep", pass.Prune, keep)}); err != nil {
+			t.Fatal(err)
+		}
+		inputs, version := 1, int64(4)
+		if keepIR {
+			inputs, version = 2, 3
+		}
+		if len(m.Graph.Inputs) != inputs || m.IRVersion != version {
+			t.Errorf("keepIR %v: %d inputs, IR %d; want %d and %d", keepIR, len(m.Graph.Inputs), m.IRVersion, inputs, version)
+		}
+	}
+}
+
+func TestNodesComeOutInOrder(t *testing.T) {
+	m := product(floats([]int64{1, 1}, 1), floats([]int64{1, 1}, 2))
+	g := m.Graph
+	first, last := g.First(), g.Last()
+	// Put the second product in front of the first, as some exporters do.
+	moved := g.NewNode(last.Op, last.Inputs())
+	out := g.Outputs[0]
+	y := g.NewValue("y")
+	moved.SetOutputs(y)
+	g.InsertBefore(first, moved)
+	out.ReplaceUses(y)
+	last.Remove()
+	if _, err := pass.Run(newContext(t, m), []pass.Step{step(t, "keep", pass.Prune, keep)}); err != nil {
+		t.Fatal(err)
+	}
+	if g.First() != first || g.Last() != moved {
+		t.Error("the product that reads the other one still stands in front of it")
+	}
+}
