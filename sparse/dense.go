@@ -33,12 +33,13 @@ func densify(c *pass.Context) error {
 		}
 	}
 	for _, x := range fs {
-		if plain(c, x.value, restore(x.layout, x.value.Name)(x.parts), x.reason()) {
-			f.forget(x.parts)
-		}
+		no := plain(c, x.value, restore(x.layout, x.value.Name)(x.parts), x.reason())
+		f.settle(x.parts, no)
 	}
 	for _, v := range coordinates {
-		plain(c, v, v.Const, "it was stored as coordinates")
+		if no := plain(c, v, v.Const, "it was stored as coordinates"); no != "" {
+			c.Skip(v, pass.Readers(v), no)
+		}
 	}
 	return nil
 }
@@ -47,22 +48,27 @@ func (x found) reason() string {
 	return arithmetic([]size{{x.label(), cost(x.layout, x.value)}, {"dense", denseCost(x.dense(), x.value.Name)}})
 }
 
-// forget clears constants that left the graph with their form: the row is that of the
-// dense weight.
-func (f *finder) forget(parts []*ir.Tensor) {
+// settle clears constants that left the graph with their form, as the row is that of the
+// dense weight, or gives the payload its row with the reason why the form stays.
+func (f *finder) settle(parts []*ir.Tensor, reason string) {
 	for _, t := range parts {
-		if v := f.holders[t]; v != nil && v.Removed() {
+		v := f.holders[t]
+		switch {
+		case v == nil:
+		case v.Removed():
 			v.Const = nil
+		case reason != "" && pass.IsWeight(t):
+			f.c.Skip(v, pass.Readers(v), reason)
 		}
 	}
 }
 
-// plain makes t the constant that v's readers read instead, under v's name, unless v is
-// not selected.
-func plain(c *pass.Context, v *ir.Value, t *ir.Tensor, reason string) bool {
+// plain makes t the constant that v's readers read instead, under v's name. If v is not
+// selected it returns the reason.
+func plain(c *pass.Context, v *ir.Value, t *ir.Tensor, reason string) (no string) {
 	readers := pass.Readers(v)
-	if c.Select.Excludes(&ir.Value{Name: v.Name, Const: t}, readers) != "" {
-		return false
+	if no := c.Select.Excludes(&ir.Value{Name: v.Name, Const: t}, readers); no != "" {
+		return no
 	}
 	w := v.Graph().AddConst("c", &ir.Tensor{Spec: t.Spec, Source: t.Source})
 	v.ReplaceUses(w)
@@ -75,5 +81,5 @@ func plain(c *pass.Context, v *ir.Value, t *ir.Tensor, reason string) bool {
 		After:   []pass.Part{{Role: pass.Payload, Value: w, Tensor: w.Const}},
 		Restore: func(parts []*ir.Tensor) *ir.Tensor { return parts[0] },
 	})
-	return true
+	return ""
 }

@@ -361,3 +361,20 @@ func TestExternalData(t *testing.T) {
 	sameOutputs(t, w, before, after, conform.Options{})
 	undone(t, before, after)
 }
+
+// Dense takes what is selected by the dense weight's name, and says what it left.
+func TestDenseOfASelection(t *testing.T) {
+	m := modelOf(13, random("a", ir.Float, []int64{64, 64}, share(.1)), random("b", ir.Float, []int64{64, 64}, share(.2)))
+	_, e := apply(t, m, 1, stepOf(t, Delta, nil))
+	m = open(t, save(t, m, e, "sparse.onnx"))
+	rows, _ := apply(t, m, 1, stepOf(t, Dense, options{"only": "a"}))
+	if len(rows) != 2 {
+		t.Fatalf("%d rows: %+v", len(rows), rows)
+	}
+	if rows[0].Tensor != "a" || rows[0].Status != pass.Changed {
+		t.Errorf("%s: %s: %s", rows[0].Tensor, rows[0].Status, rows[0].Reason)
+	}
+	if rows[1].Status != pass.Skipped || rows[1].Reason != "not selected by --only" {
+		t.Errorf("%s: %s: %s", rows[1].Tensor, rows[1].Status, rows[1].Reason)
+	}
+}
