@@ -4,7 +4,6 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
 
@@ -59,51 +58,4 @@ func TestScripts(t *testing.T) {
 	p.Dir = "testdata/script"
 	p.UpdateScripts = *update
 	testscript.Run(t, p)
-}
-
-// example is a block of shell lines in the README.
-var example = regexp.MustCompile("(?s)```sh\n(.*?)```")
-
-// TestExamplesOfREADME runs every mcompress line of the README's examples in a folder that
-// holds the fixtures as the repository does.
-func TestExamplesOfREADME(t *testing.T) {
-	readme, err := os.ReadFile("../../README.md")
-	if err != nil {
-		t.Skip("no README.md yet")
-	}
-	var script strings.Builder
-	for _, block := range example.FindAllStringSubmatch(string(readme), -1) {
-		script.WriteString(commands(block[1]))
-	}
-	if script.Len() == 0 {
-		t.Fatal("README.md has no example that runs mcompress")
-	}
-	file := filepath.Join(t.TempDir(), "readme.txtar")
-	if err := os.WriteFile(file, []byte(script.String()), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	p := params(t)
-	p.Files = []string{file}
-	inner := p.Setup
-	p.Setup = func(e *testscript.Env) error {
-		if err := inner(e); err != nil {
-			return err
-		}
-		return os.CopyFS(filepath.Join(e.WorkDir, "fixtures"), os.DirFS("../../fixtures"))
-	}
-	testscript.Run(t, p)
-}
-
-// commands turns a README's shell lines into script lines: those that run mcompress, by
-// its name or by go run.
-func commands(block string) string {
-	var b strings.Builder
-	for line := range strings.Lines(block) {
-		line = strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(line), "$ "))
-		line = strings.Replace(line, "go run ./cmd/mcompress", "mcompress", 1)
-		if strings.HasPrefix(line, "mcompress ") {
-			b.WriteString("exec " + line + "\n")
-		}
-	}
-	return b.String()
 }

@@ -30,7 +30,7 @@ func TestArrange(t *testing.T) {
 		{"--nope quantize m", "--nope quantize -- m"},
 		{"other --method x", "other --method -- x"},
 		{"quantize --method --dry-run m", "quantize --method --dry-run -- m"},
-		{"quantize m --help --method", "quantize --help"},
+		{"quantize m --help --method x", "quantize --help"},
 		{"-h", "--help"},
 		{"-- m", "-- m"},
 	} {

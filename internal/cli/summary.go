@@ -122,10 +122,18 @@ func reasons(r *report.Report) []string {
 		}
 		lines = append(lines, fmt.Sprintf("%d × %s (%s)", y.count, text, size(y.bytes)))
 	}
-	if more := len(list) - topReasons; more > 0 {
-		lines = append(lines, fmt.Sprintf("… and for %d other reasons, see the report", more))
+	if len(list) > topReasons {
+		lines = append(lines, fmt.Sprintf("%d × something else: see the report", rest(list[topReasons:])))
 	}
 	return lines
+}
+
+func rest(list []*why) int {
+	n := 0
+	for _, y := range list {
+		n += y.count
+	}
+	return n
 }
 
 // general is a row's reason without what is about its tensor alone: details behind a
