@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/ir/opset"
 	"github.com/mcompress/mcompress/pass"
 )
 
@@ -42,30 +43,53 @@ func (r *rewriter) castMul(st *stored) *ir.Value {
 	return x
 }
 
-// sites rewrites lookups and hands dequantized matrices to products, one for each
-// orientation that they read.
+// sites rewrites lookups, and the product if there is one.
 func (r *rewriter) sites(p *plan, st *stored) {
 	for _, s := range p.sites {
 		if s.side == gather {
 			r.gatherRows(s, st)
 			continue
 		}
-		old := s.node.Input(s.use.Index)
-		s.node.SetInput(s.use.Index, r.dequantized(st, s.transposed))
-		if s.node.Attr("transB") != nil {
-			s.node.RemoveAttr("transB") // the operand is K × N now
-		}
+		r.linear(s, st)
+	}
+}
+
+// linear gives a product the weight behind DequantizeLinear. ONNX Runtime makes
+// MatMulNBits of the pair, unless it has made Gemm and an activation, or MatMul, Add and
+// an activation, one node before; it would dequantize in every run then. So Gemm becomes
+// MatMul and Sum, and an Add that follows becomes Sum.
+func (r *rewriter) linear(s *site, st *stored) {
+	g, at, x := s.node.Graph(), s.node, s.act()
+	w := r.dequantized(st, s.transposed)
+	if !at.Op.Is("Gemm") {
+		old := at.Input(s.use.Index)
+		at.SetInput(s.use.Index, w)
 		old.Drop()
+		sumAfter(at)
+		return
+	}
+	if s.flipped() {
+		x = g.Insert(at, "Transpose", []*ir.Value{x}, ir.IntsAttr("perm", 1, 0))
+	}
+	y := g.Insert(at, "MatMul", []*ir.Value{x, w})
+	if alpha := at.Float("alpha", 1); alpha != 1 {
+		y = g.Insert(at, "Mul", []*ir.Value{y, r.c.Const(g, ir.Float, nil, floats(alpha))})
+	}
+	r.replace(s, r.bias(s, y, "Sum"))
+}
+
+// sumAfter makes a Sum of the Add that reads a product of matrices.
+func sumAfter(n *ir.Node) {
+	rank, ok := opset.Rank(n.Input(0))
+	uses := n.Outputs[0].Uses()
+	if ok && rank == 2 && len(uses) == 1 && uses[0].Node != nil && uses[0].Node.Op.Is("Add") {
+		uses[0].Node.Op.Type = "Sum"
 	}
 }
 
 // dequantized is the float weight in one orientation, made at the head of the graph that
 // holds the codes.
 func (r *rewriter) dequantized(st *stored, transposed bool) *ir.Value {
-	i := b2i(transposed)
-	if st.dense[i] != nil {
-		return st.dense[i]
-	}
 	in := []*ir.Value{r.oriented(st, transposed), r.placed(st, st.scale, false), r.zeros(st)}
 	if in[2] == nil {
 		in = in[:2]
@@ -78,8 +102,7 @@ func (r *rewriter) dequantized(st *stored, transposed bool) *ir.Value {
 		}
 		attrs = append(attrs, ir.IntAttr("axis", axis))
 	}
-	st.dense[i] = st.home.Insert(behind(st.home, in), "DequantizeLinear", in, attrs...)
-	return st.dense[i]
+	return st.home.Insert(behind(st.home, in), "DequantizeLinear", in, attrs...)
 }
 
 // behind is the first node of g that has everything in vs made in front of it.
@@ -109,7 +132,8 @@ func (r *rewriter) zeros(st *stored) *ir.Value {
 	}
 	n := st.g.scales()
 	codes := ir.Spec{DType: st.s.dtype(), Shape: []int64{n}}
-	return st.home.AddConst("z", &ir.Tensor{Spec: codes, Source: ir.Mem(bytes.Repeat([]byte{byte(st.s.zero())}, int(n)))})
+	st.stated = st.home.AddConst("z", &ir.Tensor{Spec: codes, Source: ir.Mem(bytes.Repeat([]byte{byte(st.s.zero())}, int(n)))})
+	return st.stated
 }
 
 // row is the ledger's line for p, whose weight first's codes stand for.

@@ -49,7 +49,7 @@ func int64s(is ...int64) []byte {
 func (r *rewriter) gatherRows(s *site, st *stored) {
 	g, at := s.node.Graph(), s.node
 	rows := func(v *ir.Value) *ir.Value {
-		if st.axis != 0 {
+		if st.axis != 0 || v.Const != nil && len(v.Const.Shape) == 0 {
 			return v // one for all rows, or one for each column
 		}
 		return g.Insert(at, "Gather", []*ir.Value{v, s.act()})
@@ -86,7 +86,7 @@ func (r *rewriter) product(s *site, st *stored) {
 	if s.elem != ir.Float {
 		y = r.cast(g, at, y, s.elem)
 	}
-	r.replace(s, r.bias(s, y))
+	r.replace(s, r.bias(s, y, "Add"))
 }
 
 func (r *rewriter) replace(s *site, y *ir.Value) {
@@ -191,7 +191,8 @@ func (r *rewriter) outer(s *site, st *stored) *ir.Value {
 		alpha = 1
 	}
 	if s.alongSum(st) {
-		return r.c.Const(g, ir.Float, nil, floats(alpha))
+		// A scalar 1 would be taken out by ONNX Runtime, and nothing fused then.
+		return r.c.Const(g, ir.Float, []int64{1}, floats(alpha))
 	}
 	w := r.placed(st, st.scale, s.side == left)
 	if alpha == 1 {
@@ -227,8 +228,8 @@ func (r *rewriter) placed(st *stored, v *ir.Value, column bool) *ir.Value {
 	return r.shaped[k]
 }
 
-// bias adds Gemm's C, times beta.
-func (r *rewriter) bias(s *site, y *ir.Value) *ir.Value {
+// bias adds Gemm's C, times beta, by Add or Sum.
+func (r *rewriter) bias(s *site, y *ir.Value, add string) *ir.Value {
 	b, beta := s.node.Input(2), s.node.Float("beta", 1)
 	if !s.node.Op.Is("Gemm") || b == nil || beta == 0 {
 		return y
@@ -241,5 +242,5 @@ func (r *rewriter) bias(s *site, y *ir.Value) *ir.Value {
 		}
 		b = g.Insert(at, "Mul", []*ir.Value{b, f})
 	}
-	return g.Insert(at, "Add", []*ir.Value{y, b})
+	return g.Insert(at, add, []*ir.Value{y, b})
 }

@@ -12,10 +12,10 @@ import (
 // A stored is a coding whose tensors are constants of the model.
 type stored struct {
 	*coding
-	home               *ir.Graph    // the graph that holds them
-	codes, scale, zero *ir.Value    // zero is nil for symmetric schemes
-	turned             *ir.Value    // the codes transposed, made on demand
-	dense              [2]*ir.Value // the float weight, as codes lie and transposed, made on demand
+	home               *ir.Graph // the graph that holds them
+	codes, scale, zero *ir.Value // zero is nil for symmetric schemes
+	turned             *ir.Value // the codes transposed, made on demand
+	stated             *ir.Value // the symmetric zero points, where they are written out
 }
 
 // store adds c's tensors to g as base's name and a short suffix.
@@ -38,6 +38,9 @@ func (st *stored) parts() []pass.Part {
 	}
 	if st.zero != nil {
 		ps = append(ps, pass.Part{Role: pass.Scales, Value: st.zero, Tensor: st.zero.Const})
+	}
+	if st.stated != nil {
+		ps = append(ps, pass.Part{Role: pass.Scales, Value: st.stated, Tensor: st.stated.Const})
 	}
 	return ps
 }

@@ -79,6 +79,7 @@ func (w *weightOnly) wants(c *pass.Context) bool {
 type plan struct {
 	*weight
 	readers []*ir.Node
+	uses    []*weightUse
 	cd      *coding
 	form    pass.Form
 	notes   []string
@@ -110,7 +111,7 @@ func (w *weightOnly) plan(c *pass.Context, v *ir.Value) (*plan, string) {
 		return nil, reason
 	}
 	p := w.choose(v, us)
-	p.readers = readers
+	p.readers, p.uses = readers, us
 	if before, after := v.Const.Bytes(), p.cd.bytes()+p.overhead(); after >= before {
 		return nil, fmt.Sprintf("it would grow: %d bytes now, %d with codes, scales and nodes", before, after)
 	}
@@ -123,7 +124,11 @@ func (p *plan) overhead() int64 {
 	if p.form.Name != pass.CastMul.Name {
 		nodes = int64(2 * len(p.sites))
 	}
-	return 60*nodes + 2*int64(len(p.base.Name)) + 60
+	n := 60*nodes + 2*int64(len(p.base.Name)) + 60
+	if p.form.Name == pass.Dequantize.Name {
+		n += p.cd.g.scales() // zero points
+	}
+	return n
 }
 
 // choose picks integers at run time where every reader allows it, else a form that
@@ -144,8 +149,11 @@ func (w *weightOnly) choose(v *ir.Value, us []*weightUse) *plan {
 	if reason != "" || slices.ContainsFunc(p.sites, func(s *site) bool { return cd.axis >= 0 && s.channelAxis() != cd.axis }) || !oneScope(v, p.sites) {
 		return w.folded(v, us)
 	}
-	if gathers == len(p.sites) {
+	switch products := len(p.sites) - gathers; {
+	case products == 0:
 		p.form = pass.GatherCodes
+	case products > 1 || gathers > 0 && cd.axis < 0:
+		return w.folded(v, us) // see share
 	}
 	p.cd = cd
 	return p
@@ -224,10 +232,25 @@ func (w *weightOnly) rewrite(c *pass.Context, plans []*plan) error {
 		return err
 	}
 	for _, g := range groups {
+		w.share(g)
 		st := w.emit(c, g)
 		for _, p := range g {
 			c.Changed(p.base, p.base.Const, p.readers, w.row(g[0], p, st))
 		}
 	}
 	return nil
+}
+
+// share folds a group of plans that would have several DequantizeLinear read the same
+// codes or scales: ONNX Runtime makes MatMulNBits of none of them, but would dequantize
+// in every run. Folded, they are one dense weight.
+func (w *weightOnly) share(g []*plan) {
+	if len(g) == 1 || g[0].form.Name != pass.Dequantize.Name {
+		return
+	}
+	for i, p := range g {
+		readers, us := p.readers, p.uses
+		g[i] = w.folded(p.base, us)
+		g[i].readers, g[i].uses = readers, us
+	}
 }
