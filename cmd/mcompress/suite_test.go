@@ -1,0 +1,265 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/mcompress/mcompress/internal/conform"
+	"github.com/mcompress/mcompress/onnx"
+	"github.com/mcompress/mcompress/pass"
+	"github.com/mcompress/mcompress/report"
+)
+
+// TestEveryMethod is the suite that each listed method passes on every fixture, without
+// being asked: the same bytes for any number of workers and without assembly, as many as
+// declared, valid and running where the source is, every weight in the ledger, none of
+// the outputs larger than the source, nothing left to do.
+func TestEveryMethod(t *testing.T) {
+	models := fixtureModels(t)
+	pruned := compressed(t, prepared(t, "pruned"), []string{"prune", "--method", "l1-global", "--amount", "0.9"}, models)
+	sparse := compressed(t, prepared(t, "sparse"), []string{"sparse"}, pruned)
+	plain := withoutAssembly(t)
+	for _, m := range methods {
+		t.Run(m.Name, func(t *testing.T) {
+			s := &suite{m: m, plain: plain, sources: models}
+			switch m.Stage {
+			case pass.Sparsify:
+				s.sources = pruned
+			case pass.Prepare:
+				s.sources = sparse
+			}
+			s.run(t)
+		})
+	}
+}
+
+type suite struct {
+	m       *pass.Method
+	plain   string // the program without assembly
+	sources []string
+	results []string // of the sources, in their order
+}
+
+func (s *suite) run(t *testing.T) {
+	s.results = s.compress(t, "1")
+	for i, result := range s.compress(t, "8") {
+		sameBytes(t, s.results[i], result)
+	}
+	dir := prepared(t, "plain")
+	command(t, s.plain, append(s.args("2", dir), s.sources...))
+	for i, result := range outputs(dir, s.sources, s.m.Name) {
+		sameBytes(t, s.results[i], result)
+	}
+	changed := 0
+	for i, source := range s.sources {
+		changed += s.check(t, source, s.results[i])
+	}
+	if changed < 10 {
+		t.Errorf("%d weights of %d models changed", changed, len(s.sources))
+	}
+	s.again(t)
+}
+
+func (s *suite) args(workers, dir string) []string {
+	choose := "--method"
+	if s.m.Command == "sparse" {
+		choose = "--format"
+	}
+	return []string{s.m.Command, choose, s.m.Name, "--quiet", "--report", "json", "--workers", workers, "--output", dir}
+}
+
+func (s *suite) compress(t *testing.T, workers string) []string {
+	t.Helper()
+	dir := prepared(t, "workers"+workers)
+	must(t, append(s.args(workers, dir), s.sources...))
+	return outputs(dir, s.sources, s.m.Name)
+}
+
+// check looks at one result and returns the number of weights that changed.
+func (s *suite) check(t *testing.T, source, result string) int {
+	t.Helper()
+	r := readReport(t, result)
+	s.sizes(t, r, source, result)
+	s.ledger(t, r, source)
+	w := conform.Start(t)
+	if w.Check(source, true) == nil {
+		if err := w.Check(result, true); err != nil {
+			t.Errorf("%s is not valid: %v", result, err)
+		}
+	}
+	if _, err := w.Run(source, conform.Options{}); err == nil {
+		s.compare(t, w, source, result)
+	}
+	changed := 0
+	for _, wt := range r.Weights {
+		if wt.Changed {
+			changed++
+		}
+	}
+	return changed
+}
+
+// sizes holds files against what the report says of them.
+func (s *suite) sizes(t *testing.T, r *report.Report, source, result string) {
+	t.Helper()
+	for _, f := range r.Result.Files {
+		if st, err := os.Stat(filepath.Join(filepath.Dir(result), f.Name)); err != nil || st.Size() != f.Bytes {
+			t.Errorf("%s: the report says %d bytes of %s: %v", result, f.Bytes, f.Name, err)
+		}
+	}
+	if b := r.Totals.FileBytes; s.m.Shrinks && b.After > b.Before {
+		t.Errorf("%s: %d bytes became %d", source, b.Before, b.After)
+	}
+}
+
+// ledger wants a row for every float weight of the source.
+func (s *suite) ledger(t *testing.T, r *report.Report, source string) {
+	t.Helper()
+	f, err := onnx.Open(source)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	rows := map[string]int{}
+	for _, row := range r.Ledger {
+		rows[row.Scope+"\x00"+row.Tensor]++
+	}
+	for g := range f.Model.Graphs() {
+		for _, v := range g.Consts() {
+			if pass.IsWeight(v.Const) && rows[pass.Scope(g)+"\x00"+v.Name] == 0 {
+				t.Errorf("%s: the ledger has no row for %q in %q", source, v.Name, pass.Scope(g))
+			}
+		}
+	}
+}
+
+// compare wants the result to run, and to compute the same where only the storage changed.
+func (s *suite) compare(t *testing.T, w *conform.Worker, source, result string) {
+	t.Helper()
+	outs, err := w.Compare(source, result, conform.Options{})
+	if err != nil {
+		t.Errorf("%s does not run: %v", result, err)
+		return
+	}
+	for _, o := range outs {
+		lossless := s.m.Stage == pass.Sparsify || s.m.Stage == pass.Prepare
+		if lossless && !o.Equal {
+			t.Errorf("%s: output %q differs: %v dB", result, o.Name, o.SQNR)
+		}
+	}
+}
+
+// again runs the method over its own results: what it changes there has the same values.
+func (s *suite) again(t *testing.T) {
+	t.Helper()
+	dir := prepared(t, "again")
+	must(t, append(s.args("2", dir), s.results...))
+	for i, twice := range outputs(dir, s.results, s.m.Name) {
+		r := readReport(t, twice)
+		for _, w := range r.Weights {
+			if w.Changed && (w.Error == nil || !w.Error.Exact) {
+				t.Errorf("%s: a second run changes %q", s.sources[i], w.Tensor)
+			}
+		}
+	}
+}
+
+// fixtureModels are the models that fixtures/README.md lists.
+func fixtureModels(t *testing.T) []string {
+	t.Helper()
+	paths, err := filepath.Glob("../../fixtures/*.onnx")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var models []string
+	for _, p := range paths {
+		if strings.Count(filepath.Base(p), ".") == 1 {
+			models = append(models, p)
+		}
+	}
+	if len(models) == 0 {
+		t.Fatal("no fixtures")
+	}
+	return models
+}
+
+// compressed is what became of models by a command with its default label.
+func compressed(t *testing.T, dir string, args, models []string) []string {
+	t.Helper()
+	must(t, append(append(args, "--quiet", "--report", "none", "--output", dir), models...))
+	label := "auto"
+	if len(args) > 2 {
+		label = args[2]
+	}
+	return outputs(dir, models, label)
+}
+
+// outputs are the paths of what becomes of models in dir.
+func outputs(dir string, models []string, label string) []string {
+	var list []string
+	for _, m := range models {
+		list = append(list, filepath.Join(dir, strings.TrimSuffix(filepath.Base(m), ".onnx")+"."+label+".onnx"))
+	}
+	return list
+}
+
+func prepared(t *testing.T, name string) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), name)
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+func must(t *testing.T, args []string) {
+	t.Helper()
+	if code, _, stderr := call(args...); code != exitDone {
+		t.Fatalf("%s: exit code %d\n%s", strings.Join(args[:4], " "), code, stderr)
+	}
+}
+
+func command(t *testing.T, program string, args []string) {
+	t.Helper()
+	if out, err := exec.Command(program, args...).CombinedOutput(); err != nil {
+		t.Fatalf("%s: %v\n%s", program, err, out)
+	}
+}
+
+// withoutAssembly builds the program from the plain Go twins of the kernels alone.
+func withoutAssembly(t *testing.T) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "mcompress-noasm")
+	command(t, "go", []string{"build", "-tags", "noasm", "-buildvcs=false", "-o", path, "."})
+	return path
+}
+
+func sameBytes(t *testing.T, a, b string) {
+	t.Helper()
+	x, errX := os.ReadFile(a)
+	y, errY := os.ReadFile(b)
+	if errX != nil || errY != nil {
+		t.Fatal(errX, errY)
+	}
+	if !bytes.Equal(x, y) {
+		t.Errorf("%s and %s differ", a, b)
+	}
+}
+
+func readReport(t *testing.T, model string) *report.Report {
+	t.Helper()
+	text, err := os.ReadFile(strings.TrimSuffix(model, ".onnx") + ".report.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &report.Report{}
+	if err := json.Unmarshal(text, r); err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
