@@ -63,10 +63,13 @@ func (e *encoder) scalar(r *rope, a *ir.Attr) {
 	}
 }
 
-func (e *encoder) sparse(s *ir.Sparse) *rope {
+// sparse keeps both tensors in the model file: readers take external data of dense
+// tensors only.
+func (*encoder) sparse(s *ir.Sparse) *rope {
+	inline := &encoder{}
 	r := &rope{}
-	r.message(sparseValues, e.tensor(s.Values, s.Values.Name))
-	r.message(sparseIndices, e.tensor(s.Indices, s.Indices.Name))
+	r.message(sparseValues, inline.tensor(s.Values, s.Values.Name))
+	r.message(sparseIndices, inline.tensor(s.Indices, s.Indices.Name))
 	for _, d := range s.Shape {
 		r.varint(sparseDims, uint64(d))
 	}

@@ -76,6 +76,9 @@ func Save(ctx context.Context, m *ir.Model, path string, o SaveOptions) ([]Writt
 
 // Write is Save for a model that is laid out already, under the base name of path.
 func (p *Plan) Write(ctx context.Context, path string, o SaveOptions) (_ []Written, err error) {
+	if p.skel.n > inlineLimit {
+		return nil, fmt.Errorf("%s: %d bytes cannot go into a data file, and a protobuf message holds %d", path, p.skel.n, inlineLimit)
+	}
 	var files []*output
 	defer func() {
 		for _, f := range files {

@@ -366,3 +366,54 @@ func TestProgressEndsAtTheTotal(t *testing.T) {
 		}
 	}
 }
+
+// sparseModel is a Constant node that holds n values in ONNX's coordinate form.
+func sparseModel(n int64) *ir.Model {
+	zeros := func(dt ir.DType, shape ...int64) *ir.Tensor {
+		spec := ir.Spec{DType: dt, Shape: shape}
+		r := &ir.Recipe{Name: "zeros", Out: []ir.Spec{spec}, View: func([]io.ReaderAt) io.ReaderAt { return endless{} }}
+		return r.Derive()[0]
+	}
+	m := ir.NewModel()
+	m.IRVersion, m.Opsets = 10, []ir.Opset{{Version: 21}}
+	m.Graph.Name = "g"
+	s := &ir.Sparse{Values: zeros(ir.Float, n), Indices: zeros(ir.Int64, n), Shape: []int64{n}}
+	v := m.Graph.Insert(nil, "Constant", nil, &ir.Attr{Name: "sparse_value", Type: ir.AttrSparse, Sparse: s})
+	m.Graph.AddOutput(v)
+	return m
+}
+
+type endless struct{}
+
+func (endless) ReadAt(b []byte, _ int64) (int, error) {
+	clear(b)
+	return len(b), nil
+}
+
+func TestSparseTensorsStayInTheModelFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "sparse.onnx")
+	o := SaveOptions{Workers: 1, Memory: 1 << 20, External: true, Eval: ir.NewEval("")}
+	written, err := Save(t.Context(), sparseModel(1000), path, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(written) != 1 {
+		t.Errorf("%d files, want 1", len(written))
+	}
+	f, err := Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.Close()
+}
+
+func TestNoMessageIsTooLong(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "sparse.onnx")
+	_, err := Save(t.Context(), sparseModel(1<<28), path, SaveOptions{Workers: 1, Memory: 1 << 20, Eval: ir.NewEval("")})
+	if err == nil || !strings.Contains(err.Error(), "cannot go into a data file") {
+		t.Errorf("error %v", err)
+	}
+	if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the file is there: %v", err)
+	}
+}
