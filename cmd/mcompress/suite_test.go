@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -43,6 +44,8 @@ type suite struct {
 	plain   string // the program without assembly
 	sources []string
 	results []string // of the sources, in their order
+
+	valid, ran int // sources that the judges take
 }
 
 func (s *suite) run(t *testing.T) {
@@ -59,8 +62,8 @@ func (s *suite) run(t *testing.T) {
 	for i, source := range s.sources {
 		changed += s.check(t, source, s.results[i])
 	}
-	if changed < 10 {
-		t.Errorf("%d weights of %d models changed", changed, len(s.sources))
+	if n := len(s.sources); changed == 0 || s.valid < n/2 || s.ran < n/2 {
+		t.Errorf("of %d models, %d were valid and %d ran; %d weights changed", n, s.valid, s.ran, changed)
 	}
 	s.again(t)
 }
@@ -88,11 +91,13 @@ func (s *suite) check(t *testing.T, source, result string) int {
 	s.ledger(t, r, source)
 	w := conform.Start(t)
 	if w.Check(source, true) == nil {
+		s.valid++
 		if err := w.Check(result, true); err != nil {
 			t.Errorf("%s is not valid: %v", result, err)
 		}
 	}
 	if _, err := w.Run(source, conform.Options{}); err == nil {
+		s.ran++
 		s.compare(t, w, source, result)
 	}
 	changed := 0
@@ -112,14 +117,19 @@ func (s *suite) sizes(t *testing.T, r *report.Report, source, result string) {
 			t.Errorf("%s: the report says %d bytes of %s: %v", result, f.Bytes, f.Name, err)
 		}
 	}
-	if b := r.Totals.FileBytes; s.m.Shrinks && b.After > b.Before {
+	changed := slices.ContainsFunc(r.Weights, func(w report.Weight) bool { return w.Changed })
+	if b := r.Totals.FileBytes; s.m.Shrinks && changed && b.After > b.Before {
 		t.Errorf("%s: %d bytes became %d", source, b.Before, b.After)
 	}
 }
 
-// ledger wants a row for every float weight of the source.
+// ledger wants a row for every float weight of the source. What undoes forms takes several
+// constants for one weight.
 func (s *suite) ledger(t *testing.T, r *report.Report, source string) {
 	t.Helper()
+	if s.m.Stage == pass.Prepare {
+		return
+	}
 	f, err := onnx.Open(source)
 	if err != nil {
 		t.Fatal(err)
