@@ -1,0 +1,360 @@
+package quantize
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/x448/float16"
+
+	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/kernel"
+	"github.com/mcompress/mcompress/pass"
+)
+
+// A layout is a coding and, in other words, the axes of its tensor that keep a scale for
+// each index.
+type layout struct {
+	name string
+	kept []int
+	coding
+}
+
+func matrix(rows, cols int64, axis int, transpose bool) coding {
+	shape := []int64{rows, cols}
+	g := whole(rows * cols)
+	if axis >= 0 {
+		g = onAxis(shape, axis)
+	}
+	return coding{shape: shape, g: g, axis: axis, transpose: transpose}
+}
+
+func kept(shape []int64, axes ...int) coding {
+	g, _ := keptAxes(shape, axes)
+	return coding{shape: shape, g: g}
+}
+
+func layouts() []layout {
+	long := int64(pass.Block + 77)
+	return []layout{
+		{"rows", []int{0}, matrix(13, 37, 0, false)},
+		{"columns", []int{1}, matrix(13, 37, 1, false)},
+		{"whole", nil, matrix(13, 37, -1, false)},
+		{"vector", nil, coding{shape: []int64{301}, g: whole(301)}},
+		{"one column", []int{1}, matrix(300, 1, 1, false)},
+		{"one row", []int{1}, matrix(1, 300, 1, false)},
+		{"rows of one", []int{0}, matrix(300, 1, 0, false)},
+		{"long rows", []int{0}, matrix(2, long, 0, false)},
+		{"long columns", []int{1}, matrix(3, long, 1, false)},
+		{"long whole", nil, matrix(3, long, -1, false)},
+		{"more than is held", []int{1}, matrix(1600, 2048, 1, false)},
+		{"turned", []int{0}, matrix(45, 70, 0, true)},
+		{"turned, one scale", nil, matrix(45, 70, -1, true)},
+		{"turned in panels", []int{0}, matrix(1030, 2500, 0, true)},
+		{"turned in panels, one scale", nil, matrix(1030, 2500, -1, true)},
+		{"batched columns", []int{0, 2}, kept([]int64{3, 5, 7}, 0, 2)},
+		{"batched rows", []int{0, 1}, kept([]int64{3, 5, 7}, 0, 1)},
+		{"batches of batches", []int{0, 1, 3}, kept([]int64{2, 3, 5, 7}, 0, 1, 3)},
+		{"convolution", []int{0}, kept([]int64{8, 3, 3, 3}, 0)},
+		{"transposed convolution", []int{1}, kept([]int64{6, 5, 3, 3}, 1)},
+		{"recurrent", []int{0, 1}, kept([]int64{2, 20, 9}, 0, 1)},
+	}
+}
+
+// group is the scale that the element at index i of shape belongs to.
+func (l *layout) group(i int64) int64 {
+	at := make([]int64, len(l.shape))
+	for d := len(l.shape) - 1; d >= 0; d-- {
+		at[d], i = i%l.shape[d], i/l.shape[d]
+	}
+	n := int64(0)
+	for _, d := range l.kept {
+		n = n*l.shape[d] + at[d]
+	}
+	return n
+}
+
+// A definition is scales and zero points by the definition, element by element.
+type definition struct {
+	scale []float32
+	zero  []int32
+	codes kernel.Codes
+}
+
+func (l *layout) define(x []float32) definition {
+	groups := int64(1)
+	for _, d := range l.kept {
+		groups *= l.shape[d]
+	}
+	lo, hi := make([]float32, groups), make([]float32, groups)
+	for i, v := range x {
+		g := l.group(int64(i))
+		lo[g], hi[g] = min(lo[g], v), max(hi[g], v)
+	}
+	d := definition{scale: make([]float32, groups), zero: make([]int32, groups), codes: l.s.codes()}
+	for g := range groups {
+		d.scale[g], d.zero[g] = l.s.define(lo[g], hi[g])
+	}
+	return d
+}
+
+// define is the table of the documentation: absmax / 127, or the range over all codes.
+func (s scheme) define(lo, hi float32) (float32, int32) {
+	bottom, top, half, middle := float32(-128), float32(127), float32(127), int32(0)
+	switch {
+	case s.unsigned && s.reduced:
+		bottom, top, half, middle = 0, 127, 64, 64
+	case s.unsigned:
+		bottom, top, middle = 0, 255, 128
+	case s.reduced:
+		bottom, top, half = -64, 64, 64
+	}
+	switch {
+	case s.symmetric && lo == 0 && hi == 0:
+		return 1, middle
+	case s.symmetric:
+		return max(-lo, hi) / half, middle
+	case lo == 0 && hi == 0:
+		return 1, 0
+	}
+	scale := (hi - lo) / (top - bottom)
+	zero := float32(math.RoundToEven(float64(bottom - lo/scale)))
+	return scale, int32(min(max(zero, bottom), top))
+}
+
+// code is QuantizeLinear, with saturation to the codes in use.
+func (d definition) code(x float32, g int64) byte {
+	q := math.RoundToEven(float64(x/d.scale[g])) + float64(d.zero[g])
+	return byte(int32(min(max(q, float64(d.codes.Lo)), float64(d.codes.Hi))))
+}
+
+// values are random weights with ties, zeros of both signs and, in some groups, nothing
+// but zeros.
+func values(l *layout, r *rand.Rand) []float32 {
+	n := (ir.Spec{Shape: l.shape}).Elems()
+	x := make([]float32, n)
+	for i := range x {
+		g := l.group(int64(i))
+		switch k := r.IntN(8); {
+		case g%5 == 4:
+			x[i] = float32(math.Copysign(0, float64(k)-4))
+		case k < 3: // halves of a scale of 1/16
+			x[i] = (float32(r.IntN(254)-127) + 0.5) / 16
+		case k == 3:
+			x[i] = 127. / 16
+		default:
+			x[i] = float32(r.NormFloat64()) * float32(g%3+1)
+		}
+	}
+	return x
+}
+
+func schemes() []scheme {
+	var ss []scheme
+	for i := range 8 {
+		ss = append(ss, scheme{unsigned: i&1 > 0, symmetric: i&2 > 0, reduced: i&4 > 0})
+	}
+	return ss
+}
+
+// outputs runs c's recipe.
+func (c *coding) outputs(t testing.TB) ([][]byte, error) {
+	t.Helper()
+	e := ir.NewEval(t.TempDir())
+	defer e.Close()
+	r := c.recipe()
+	out := make([]bytes.Buffer, len(r.Out))
+	ws := make([]io.Writer, len(out))
+	for i := range out {
+		ws[i] = &out[i]
+	}
+	err := e.Run(context.Background(), r, ws)
+	bs := make([][]byte, len(out))
+	for i := range out {
+		bs[i] = out[i].Bytes()
+	}
+	return bs, err
+}
+
+func tensorOf(dt ir.DType, shape []int64, x []float32) *ir.Tensor {
+	t := &ir.Tensor{Spec: ir.Spec{Name: "w", DType: dt, Shape: shape}}
+	if dt == ir.Float {
+		t.Source = ir.Mem(pass.Bytes(x))
+		return t
+	}
+	var b []byte
+	for _, v := range x {
+		b = binary.LittleEndian.AppendUint16(b, narrow(dt, v))
+	}
+	t.Source = ir.Mem(b)
+	return t
+}
+
+// narrow rounds to a 16-bit type, half to even.
+func narrow(dt ir.DType, v float32) uint16 {
+	if dt == ir.Float16 {
+		return float16.Fromfloat32(v).Bits()
+	}
+	b := math.Float32bits(v)
+	return uint16((b + 0x7fff + b>>16&1) >> 16)
+}
+
+func wide(dt ir.DType, h uint16) float32 {
+	if dt == ir.Float16 {
+		return float16.Frombits(h).Float32()
+	}
+	return math.Float32frombits(uint32(h) << 16)
+}
+
+func TestCodesAndScalesAreTheDefinitions(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	for _, l := range layouts() {
+		x := values(&l, r)
+		for _, s := range schemes() {
+			if len(x) > 1e6 && (s.reduced || s.unsigned) {
+				continue // block edges are the same for all
+			}
+			t.Run(fmt.Sprintf("%s %+v", l.name, s), func(t *testing.T) {
+				l.s, l.t = s, tensorOf(ir.Float, l.shape, x)
+				l.holds(t, x)
+			})
+		}
+	}
+}
+
+func TestCodesOfHalves(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 4))
+	for _, dt := range []ir.DType{ir.Float16, ir.BFloat16} {
+		for _, l := range layouts()[:6] {
+			x := values(&l, r)
+			for i, v := range x {
+				x[i] = wide(dt, narrow(dt, v))
+			}
+			t.Run(fmt.Sprintf("%s %s", dt, l.name), func(t *testing.T) {
+				l.s, l.t = scheme{}, tensorOf(dt, l.shape, x)
+				l.holds(t, x)
+			})
+		}
+	}
+}
+
+// holds compares everything that l's recipe writes, and what comes back from it, with the
+// definition. The shape of the scales is not its business.
+func (l *layout) holds(t *testing.T, x []float32) {
+	t.Helper()
+	want := l.define(x)
+	l.scales = []int64{int64(len(want.scale))}
+	out, err := l.outputs(t)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(out[outScales], pass.Bytes(want.scale)) {
+		t.Fatal("the scales differ")
+	}
+	if !l.s.symmetric && !bytes.Equal(out[outZeros], codeBytes(want.zero)) {
+		t.Fatal("the zero points differ")
+	}
+	dense := l.restored(t, out)
+	for i, v := range x {
+		g := l.group(int64(i))
+		code := want.code(v, g)
+		if got := out[outCodes][l.place(int64(i))]; got != code {
+			t.Fatalf("element %d, %g by %g: code %d, want %d", i, v, want.scale[g], got, code)
+		}
+		q := int32(code)
+		if !l.s.unsigned {
+			q = int32(int8(code))
+		}
+		if got, exact := dense[i], float32(q-want.zero[g])*want.scale[g]; !same(l.t.DType, got, exact) {
+			t.Fatalf("element %d comes back as %g, want %g", i, got, exact)
+		}
+	}
+}
+
+func same(dt ir.DType, got, exact float32) bool {
+	if dt != ir.Float {
+		exact = wide(dt, narrow(dt, exact))
+	}
+	return got == exact
+}
+
+// place is where the code of element i lies.
+func (l *layout) place(i int64) int64 {
+	if !l.transpose {
+		return i
+	}
+	rows, cols := l.shape[0], l.shape[1]
+	return i%cols*rows + i/cols
+}
+
+func (l *layout) restored(t *testing.T, out [][]byte) []float32 {
+	t.Helper()
+	r := l.recipe()
+	parts := make([]*ir.Tensor, len(out))
+	for i, b := range out {
+		parts[i] = &ir.Tensor{Spec: r.Out[i], Source: ir.Mem(b)}
+	}
+	e := ir.NewEval(t.TempDir())
+	defer e.Close()
+	b, err := e.ReadAll(context.Background(), l.coding.restore(parts))
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := make([]float32, l.t.Elems())
+	if err := pass.NewFloats(bytes.NewReader(b), l.t.DType).Read(x, 0); err != nil {
+		t.Fatal(err)
+	}
+	return x
+}
+
+// Values that no scale can stand for end the recipe with an error that names the weight.
+func TestUnfitValuesAreNamed(t *testing.T) {
+	inf, tiny := float32(math.Inf(1)), math.Float32frombits(5)
+	for _, c := range []struct {
+		value  float32
+		reason string
+	}{
+		{float32(math.NaN()), "NaN"}, {inf, "infinities"}, {-inf, "infinities"}, {tiny, "no scale"},
+	} {
+		for _, l := range layouts()[:13] {
+			if l.g.elems() > 1e6 {
+				continue
+			}
+			for _, s := range schemes()[:4] {
+				x := make([]float32, l.g.elems())
+				x[len(x)-1] = c.value
+				l.s, l.t = s, tensorOf(ir.Float, l.shape, x)
+				l.scales = []int64{l.g.scales()}
+				_, err := l.outputs(t)
+				var unfit *pass.Unfit
+				if !errors.As(err, &unfit) || unfit.Tensor != "w" || !strings.Contains(unfit.Reason, c.reason) {
+					t.Errorf("%s %+v with %g: %v", l.name, s, c.value, err)
+				}
+			}
+		}
+	}
+}
+
+// The ranges of codes never leave their type, and zero always has a code.
+func TestRangesOfCodes(t *testing.T) {
+	for _, s := range schemes() {
+		c := s.codes()
+		lo, hi := int32(-128), int32(127)
+		if s.unsigned {
+			lo, hi = 0, 255
+		}
+		if c.Lo < lo || c.Hi > hi || s.symmetric && (s.zero() < c.Lo || s.zero() > c.Hi) {
+			t.Errorf("%+v: codes %d to %d around %d", s, c.Lo, c.Hi, s.zero())
+		}
+		if s.symmetric && c.Hi-s.zero() != s.zero()-c.Lo {
+			t.Errorf("%+v: codes %d to %d are not even around %d", s, c.Lo, c.Hi, s.zero())
+		}
+	}
+}

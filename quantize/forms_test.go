@@ -1,0 +1,129 @@
+package quantize
+
+import (
+	"maps"
+	"path/filepath"
+	"testing"
+
+	"github.com/mcompress/mcompress/internal/conform"
+)
+
+const (
+	dynamicMatMul  = "com.microsoft.DynamicQuantizeMatMul"
+	integerToFloat = "com.microsoft.MatMulIntegerToFloat"
+	nBits          = "com.microsoft.MatMulNBits"
+	blockedConv    = "com.microsoft.nchwc.Conv"
+)
+
+// What ONNX Runtime makes of our forms: integer kernels with nothing left of the
+// pattern around them. An operator that is not named in want may occur; none of left may.
+var fused = []struct {
+	method  variant
+	fixture string
+	want    map[string]int
+}{
+	{variant{DynamicInt8, nil}, "mlp", map[string]int{dynamicMatMul: 3}},
+	{variant{DynamicInt8, []string{"asymmetric"}}, "mlp", map[string]int{dynamicMatMul: 3}},
+	{variant{DynamicInt8, []string{"per-tensor"}}, "mlp", map[string]int{dynamicMatMul: 3}},
+	{variant{DynamicInt8, []string{"weight-type=uint8"}}, "mlp", map[string]int{dynamicMatMul: 3}},
+	{variant{DynamicInt8, []string{"reduce-range"}}, "mlp", map[string]int{dynamicMatMul: 3}},
+	{variant{DynamicInt8, nil}, "left", map[string]int{integerToFloat: 2}},
+	{variant{DynamicInt8, []string{"asymmetric"}}, "left", map[string]int{dynamicMatMul: 2, "Transpose": 2}},
+	{variant{DynamicInt8, nil}, "batched", map[string]int{dynamicMatMul: 3}},
+	{variant{DynamicInt8, []string{"asymmetric"}}, "batched", map[string]int{dynamicMatMul: 3}},
+	{variant{DynamicInt8, nil}, "vector", map[string]int{dynamicMatMul: 2, integerToFloat: 1}},
+	{variant{DynamicInt8, nil}, "gemm", map[string]int{integerToFloat: 14}},
+	{variant{DynamicInt8, nil}, "shared", map[string]int{dynamicMatMul: 3}},
+	{variant{DynamicInt8, nil}, "duplicated", map[string]int{integerToFloat: 2, "DynamicQuantizeLinear": 1}}, // equal products are one
+	{variant{DynamicInt8, nil}, "function", map[string]int{dynamicMatMul: 1}},
+	{variant{DynamicInt8, nil}, "subgraph_if", map[string]int{dynamicMatMul: 2}},
+	{variant{DynamicInt8, nil}, "subgraph_if_outer", map[string]int{dynamicMatMul: 2}},
+	{variant{DynamicInt8, nil}, "subgraph_loop_outer", map[string]int{dynamicMatMul: 1}},
+	{variant{DynamicInt8, nil}, "opset7", map[string]int{dynamicMatMul: 2}},
+	{variant{WeightInt8, nil}, "mlp", map[string]int{nBits: 3}},
+	{variant{WeightInt8, []string{"asymmetric"}}, "mlp", map[string]int{nBits: 3}},
+	{variant{WeightInt8, []string{"per-tensor", "weight-type=uint8"}}, "mlp", map[string]int{nBits: 3}},
+	{variant{WeightInt8, nil}, "cnn", map[string]int{nBits: 2, blockedConv: 3}},
+	{variant{WeightInt8, nil}, "gemm", map[string]int{nBits: 13}},
+	{variant{WeightInt8, nil}, "duplicated", map[string]int{nBits: 1}},
+	{variant{WeightInt8, nil}, "function", map[string]int{nBits: 1}},
+	{variant{WeightInt8, nil}, "subgraph_if", map[string]int{nBits: 2}},
+	{variant{WeightInt8, nil}, "subgraph_loop_outer", map[string]int{nBits: 1}},
+}
+
+func TestIntegerFormsFuse(t *testing.T) {
+	w := conform.Start(t)
+	for _, c := range fused {
+		t.Run(c.method.String()+" "+c.fixture, func(t *testing.T) {
+			ops := optimizedOps(t, w, c.method, c.fixture)
+			for op, n := range c.want {
+				if ops[op] != n {
+					t.Errorf("%d %s, want %d; the graph holds %v", ops[op], op, n, ops)
+				}
+			}
+			for _, op := range []string{"MatMulInteger", "DequantizeLinear"} {
+				if ops[op] > 0 {
+					t.Errorf("%d %s are left; the graph holds %v", ops[op], op, ops)
+				}
+			}
+		})
+	}
+}
+
+// A table is looked up in codes and scales, next to the fused products that share it.
+func TestEmbeddingsAreLookedUpInCodes(t *testing.T) {
+	w := conform.Start(t)
+	for _, v := range []variant{
+		{DynamicInt8, []string{"embeddings"}},
+		{DynamicInt8, []string{"embeddings", "weight-type=uint8"}},
+		{WeightInt8, nil},
+		{WeightInt8, []string{"weight-type=uint8"}},
+	} {
+		ops := optimizedOps(t, w, v, "transformer")
+		if n := ops[dynamicMatMul] + ops[integerToFloat] + ops[nBits]; n != 13 || ops["Gather"] != 2 || ops["DequantizeLinear"] != 0 {
+			t.Errorf("%s: 12 layers and the head should be fused and two Gathers look up codes and scales: %v", v, ops)
+		}
+	}
+}
+
+// What is folded leaves the graph as it was: convolutions keep their layout, recurrent
+// layers their prepacked weights.
+func TestFoldedFormsLeaveNoTrace(t *testing.T) {
+	w := conform.Start(t)
+	for _, c := range []struct {
+		method  variant
+		fixture string
+	}{
+		{variant{WeightInt8, nil}, "convtranspose"},
+		{variant{WeightInt8, []string{"asymmetric"}}, "convtranspose"},
+		{variant{WeightInt8, []string{"weight-type=uint8", "per-tensor"}}, "recurrent"},
+		{variant{WeightInt8, nil}, "recurrent"},
+		{variant{WeightInt8, nil}, "batched"},
+		{variant{WeightInt8, nil}, "left"},
+		{variant{WeightInt8, nil}, "shared"},
+		{variant{Float16, nil}, "mlp"},
+		{variant{Float16, nil}, "cnn"},
+		{variant{Float16, nil}, "recurrent"},
+		{variant{Float16, nil}, "transformer"},
+		{variant{Float16, nil}, "subgraph_nested"},
+	} {
+		want, err := w.OptimizedOps(fixture(c.fixture), conform.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := optimizedOps(t, w, c.method, c.fixture); !maps.Equal(got, want) {
+			t.Errorf("%s %s: optimised to %v, the original to %v", c.method, c.fixture, got, want)
+		}
+	}
+}
+
+func optimizedOps(t *testing.T, w *conform.Worker, v variant, name string) map[string]int {
+	t.Helper()
+	out := filepath.Join(t.TempDir(), "out.onnx")
+	v.apply(t, fixture(name), out)
+	ops, err := w.OptimizedOps(out, conform.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ops
+}

@@ -1,0 +1,78 @@
+package quantize
+
+import (
+	"path/filepath"
+	"testing"
+
+	"github.com/mcompress/mcompress/internal/conform"
+)
+
+// peers pairs our options with those of ONNX Runtime's own dynamic quantization. Its
+// uint8 weights are asymmetric unless told otherwise; its tables have one scale.
+var peers = []struct {
+	options []string
+	theirs  conform.DynamicOptions
+	paths   func(testing.TB) []string
+}{
+	{nil, conform.DynamicOptions{PerChannel: true}, realModels},
+	{nil, conform.DynamicOptions{PerChannel: true}, fixtures},
+	{[]string{"per-tensor"}, conform.DynamicOptions{}, fixtures},
+	{[]string{"asymmetric"}, conform.DynamicOptions{PerChannel: true, Asymmetric: true}, fixtures},
+	{[]string{"asymmetric", "weight-type=uint8"}, conform.DynamicOptions{PerChannel: true, WeightType: "uint8", Asymmetric: true}, realModels},
+	{[]string{"asymmetric", "weight-type=uint8", "per-tensor"}, conform.DynamicOptions{WeightType: "uint8", Asymmetric: true}, fixtures},
+	{[]string{"reduce-range"}, conform.DynamicOptions{PerChannel: true, ReduceRange: true}, fixtures},
+	{[]string{"embeddings", "per-tensor"}, conform.DynamicOptions{Ops: []string{"MatMul", "Gemm", "Gather"}}, fixtures},
+}
+
+// slack is how much lower our SQNR may be, in dB.
+const slack = 0.1
+
+// At the same operators, weight type, symmetry and granularity our outputs are as close to
+// the original's as those of ONNX Runtime's own tool, wherever that works.
+func TestOutputsAreAsCloseAsThePeers(t *testing.T) {
+	w := conform.Start(t)
+	compared := 0
+	for _, p := range peers {
+		for _, path := range p.paths(t) {
+			t.Run(variant{DynamicInt8, p.options}.String()+" "+label(path), func(t *testing.T) {
+				dir := t.TempDir()
+				ours, theirs := filepath.Join(dir, "ours.onnx"), filepath.Join(dir, "theirs.onnx")
+				variant{DynamicInt8, p.options}.apply(t, path, ours)
+				o := p.theirs
+				if o.Ops == nil {
+					o.Ops = []string{"MatMul", "Gemm"}
+				}
+				if products(t, ours) == 0 || w.ORTDynamic(path, theirs, o) != nil || products(t, theirs) < products(t, ours) {
+					return // it fails, or leaves products alone that we take
+				}
+				peer, err := w.Compare(path, theirs, conform.Options{})
+				if err != nil {
+					return // its output does not run
+				}
+				mine, err := w.Compare(path, ours, conform.Options{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				compared++
+				if got, want := conform.LowestSQNR(mine), conform.LowestSQNR(peer); got < want-slack {
+					t.Errorf("%.2f dB, ONNX Runtime's tool has %.2f", got, want)
+				}
+			})
+		}
+	}
+	if compared < 100 {
+		t.Errorf("only %d comparisons took place", compared)
+	}
+}
+
+// products counts the integer products in the model at path.
+func products(t *testing.T, path string) int {
+	t.Helper()
+	n := 0
+	for m := range opened(t, path).Model.Nodes() {
+		if m.Op.Is("MatMulInteger") {
+			n++
+		}
+	}
+	return n
+}

@@ -1,0 +1,178 @@
+package quantize
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/mcompress/mcompress/internal/conform"
+	"github.com/mcompress/mcompress/internal/job"
+	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/ir/opset"
+	"github.com/mcompress/mcompress/onnx"
+)
+
+// A sketch is a model in the making, of random weights.
+type sketch struct {
+	*ir.Graph
+	t      *testing.T
+	random *rand.Rand
+}
+
+func newSketch(t *testing.T, version int64) *sketch {
+	m := ir.NewModel()
+	m.Graph.Name = "sketch"
+	m.Opsets = []ir.Opset{{Version: version}}
+	m.IRVersion = max(4, opset.IRVersion(version))
+	return &sketch{m.Graph, t, rand.New(rand.NewPCG(5, 6))}
+}
+
+// in returns a sketch of another graph of the same model.
+func (s *sketch) in(g *ir.Graph) *sketch { return &sketch{g, s.t, s.random} }
+
+func dims(ds []int64) []ir.Dim {
+	shape := make([]ir.Dim, len(ds))
+	for i, d := range ds {
+		shape[i] = ir.Dim{N: d}
+	}
+	return shape
+}
+
+func (s *sketch) input(name string, shape ...int64) *ir.Value {
+	v := s.NewValue(name)
+	v.Type = &ir.Type{Elem: ir.Float, Shape: dims(shape)}
+	s.Inputs = append(s.Inputs, v)
+	return v
+}
+
+// weight is a constant of normal distribution; equal names do not mean equal values.
+func (s *sketch) weight(name string, shape ...int64) *ir.Value {
+	x := make([]float32, (ir.Spec{Shape: shape}).Elems())
+	for i := range x {
+		x[i] = float32(s.random.NormFloat64())
+	}
+	return s.AddConst(name, tensorOf(ir.Float, shape, x))
+}
+
+func (s *sketch) ints(is ...int64) *ir.Value {
+	return s.AddConst("i", &ir.Tensor{Spec: ir.Spec{DType: ir.Int64, Shape: []int64{int64(len(is))}}, Source: ir.Mem(int64s(is...))})
+}
+
+func (s *sketch) node(op string, in []*ir.Value, attrs ...*ir.Attr) *ir.Value {
+	return s.Insert(nil, op, in, attrs...)
+}
+
+func (s *sketch) output(name string, v *ir.Value, shape ...int64) {
+	v.Name = name
+	v.Type = &ir.Type{Elem: ir.Float, Shape: dims(shape)}
+	s.AddOutput(v)
+}
+
+func (s *sketch) save() string {
+	s.t.Helper()
+	path := filepath.Join(s.t.TempDir(), "sketch.onnx")
+	e := ir.NewEval(s.t.TempDir())
+	defer e.Close()
+	if err := s.Model().Verify(); err != nil {
+		s.t.Fatal(err)
+	}
+	if _, err := onnx.Save(context.Background(), s.Model(), path, onnx.SaveOptions{Workers: 1, Memory: 1 << 26, Eval: e}); err != nil {
+		s.t.Fatal(err)
+	}
+	return path
+}
+
+// A result is what v made of a sketch: a valid model that runs, with its ledger.
+type result struct {
+	*job.Result
+	*trial
+	t *testing.T
+}
+
+// apply runs v on the sketch and checks what must hold of any output, and a floor in dB.
+func (s *sketch) apply(v variant, floor float64, change ...func(*job.Options)) result {
+	s.t.Helper()
+	w := conform.Start(s.t)
+	path := s.save()
+	r := &trial{variant: v, path: path, out: filepath.Join(s.t.TempDir(), "out.onnx")}
+	res := v.apply(s.t, path, r.out, change...)
+	if err := w.Check(path, true); err != nil {
+		s.t.Fatalf("the sketch is no valid model: %v", err)
+	}
+	r.valid(s.t, w)
+	r.runs(s.t, w)
+	if db := conform.LowestSQNR(r.outputs); r.outputs == nil || db < floor {
+		s.t.Errorf("%s: %.1f dB, want %.1f", v, db, floor)
+	}
+	return result{res, r, s.t}
+}
+
+// row is the ledger's line for a tensor: its status, and its form or reason.
+func (r result) row(tensor string) string {
+	for _, row := range r.Report.Ledger {
+		if row.Tensor == tensor {
+			return strings.TrimSpace(fmt.Sprintf("%s %s %s", row.Status, row.Form, row.Reason))
+		}
+	}
+	return ""
+}
+
+// wants compares rows with the beginnings of what they should say.
+func (r result) wants(rows map[string]string) {
+	r.t.Helper()
+	for tensor, want := range rows {
+		if got := r.row(tensor); !strings.HasPrefix(got, want) {
+			r.t.Errorf("%s: %s: %q, want %q", r.variant, tensor, got, want)
+		}
+	}
+}
+
+// codes counts the 8-bit constants of more than n elements in the output.
+func (r result) codes(n int64) int {
+	count := 0
+	for g := range opened(r.t, r.out).Model.Graphs() {
+		for _, v := range g.Consts() {
+			if (v.Const.DType == ir.Int8 || v.Const.DType == ir.Uint8) && v.Const.Elems() > n {
+				count++
+			}
+		}
+	}
+	return count
+}
+
+// The definition that codes are held against is ONNX Runtime's QuantizeLinear.
+func TestTheDefinitionIsQuantizeLinear(t *testing.T) {
+	w := conform.Start(t)
+	for _, s := range schemes()[:4] {
+		for _, l := range layouts() {
+			if l.g.elems() > 1e6 || len(l.kept) > 1 {
+				continue // QuantizeLinear knows one axis
+			}
+			k := newSketch(t, 13)
+			x := values(&l, k.random)
+			l.s = s
+			d := l.define(x)
+			axis, shape := ir.IntAttr("axis", 0), []int64{}
+			if len(l.kept) == 1 {
+				axis, shape = ir.IntAttr("axis", int64(l.kept[0])), []int64{int64(len(d.scale))}
+			}
+			scale := k.AddConst("s", tensorOf(ir.Float, shape, d.scale))
+			zero := k.AddConst("z", &ir.Tensor{Spec: ir.Spec{DType: s.dtype(), Shape: shape}, Source: ir.Mem(codeBytes(d.zero))})
+			y := k.node("QuantizeLinear", []*ir.Value{k.AddConst("x", tensorOf(ir.Float, l.shape, x)), scale, zero}, axis)
+			k.output("y", y)
+			y.Type = &ir.Type{Elem: s.dtype(), Shape: dims(l.shape)}
+			got, err := w.Run(k.save(), conform.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i, b := range got[0].Data {
+				if want := d.code(x[i], l.group(int64(i))); b != want {
+					t.Fatalf("%s %+v: element %d: %d, the definition says %d", l.name, s, i, b, want)
+				}
+			}
+		}
+	}
+}

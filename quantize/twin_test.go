@@ -1,0 +1,129 @@
+package quantize
+
+import (
+	"context"
+	"path/filepath"
+	"testing"
+
+	"github.com/mcompress/mcompress/internal/conform"
+	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/onnx"
+	"github.com/mcompress/mcompress/pass"
+)
+
+// twinned runs v on the model at path, writes the result to out and, to twin, the
+// original with every changed weight replaced by what its row restores. It returns the
+// number of those weights.
+func twinned(t *testing.T, v variant, path, out, twin string) int {
+	t.Helper()
+	eval := ir.NewEval(t.TempDir())
+	t.Cleanup(func() { eval.Close() })
+	work, dense := opened(t, path).Model, opened(t, path).Model
+	c := &pass.Context{Context: context.Background(), Model: work, Eval: eval, Workers: 2, Precheck: true}
+	rows, err := pass.Run(c, []pass.Step{v.step(t)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	for _, r := range rows {
+		if r.Status == pass.Changed {
+			named(t, dense, r.Scope, r.Tensor).SetConst(r.Restore(tensors(r.After)))
+			n++
+		}
+	}
+	for _, s := range []struct {
+		m    *ir.Model
+		path string
+	}{{work, out}, {dense, twin}} {
+		if _, err := onnx.Save(context.Background(), s.m, s.path, onnx.SaveOptions{Workers: 2, Memory: 64 << 20, Eval: eval}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return n
+}
+
+func tensors(ps []pass.Part) []*ir.Tensor {
+	ts := make([]*ir.Tensor, len(ps))
+	for i, p := range ps {
+		ts[i] = p.Tensor
+	}
+	return ts
+}
+
+func named(t *testing.T, m *ir.Model, scope, name string) *ir.Value {
+	t.Helper()
+	for g := range m.Graphs() {
+		for _, v := range g.Consts() {
+			if v.Name == name && pass.Scope(g) == scope {
+				return v
+			}
+		}
+	}
+	t.Fatalf("no constant %q in scope %q", name, scope)
+	return nil
+}
+
+// Weight-only methods change the weights and nothing else: the output computes what the
+// original does with the restored weights, but for the order of sums. Without MatMulNBits,
+// which quantizes activations too, that is close to float32's own precision.
+func TestWeightOnlyOutputsEqualTheRestoredModel(t *testing.T) {
+	w := conform.Start(t)
+	for _, v := range []variant{{WeightInt8, nil}, {WeightInt8, []string{"asymmetric", "weight-type=uint8"}}, {Float16, nil}} {
+		for _, path := range append(fixtures(t), realModels(t)...) {
+			if len(v.options) > 0 && filepath.Base(path) == "model.onnx" {
+				continue // the fixtures have every form
+			}
+			t.Run(v.String()+" "+label(path), func(t *testing.T) {
+				dir := t.TempDir()
+				out, twin := filepath.Join(dir, "out.onnx"), filepath.Join(dir, "twin.onnx")
+				if twinned(t, v, path, out, twin) == 0 {
+					return
+				}
+				o := conform.Options{Level: "basic", Inputs: recorded(t, path)}
+				outputs, err := w.Compare(twin, out, o)
+				if err != nil {
+					if _, before := w.Run(path, o); before == nil {
+						t.Error(err)
+					}
+					return
+				}
+				if s := conform.LowestSQNR(outputs); s < 70 {
+					t.Errorf("%.1f dB", s)
+				}
+			})
+		}
+	}
+}
+
+// recorded are the inputs beside a model, which not all random ones can stand in for.
+func recorded(t *testing.T, path string) []string {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(filepath.Dir(path), "test_data_set_0", "input_?.pb"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
+
+// uint8 codes of the symmetric scheme are int8 codes moved by 128, and products of
+// integers are exact: the outputs are the same bits.
+func TestSymmetricOutputsDoNotDependOnTheType(t *testing.T) {
+	w := conform.Start(t)
+	for _, more := range [][]string{nil, {"reduce-range"}, {"per-tensor"}} {
+		for _, name := range []string{"mlp", "batched", "gemm", "transformer", "subgraph_nested"} {
+			dir := t.TempDir()
+			a, b := filepath.Join(dir, "a.onnx"), filepath.Join(dir, "b.onnx")
+			variant{DynamicInt8, more}.apply(t, fixture(name), a)
+			variant{DynamicInt8, append([]string{"weight-type=uint8"}, more...)}.apply(t, fixture(name), b)
+			outputs, err := w.Compare(a, b, conform.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, o := range outputs {
+				if !o.Equal {
+					t.Errorf("%s %v: %s differs by type: %.1f dB", name, more, o.Name, float64(o.SQNR))
+				}
+			}
+		}
+	}
+}
