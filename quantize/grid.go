@@ -104,8 +104,8 @@ type reader struct {
 }
 
 // holdElems is the size up to which a weight that is gone through twice is held in
-// between: 12 MiB of float32. Reading larger ones again costs less than the memory.
-const holdElems = 3 << 20
+// between: 16 MiB of float32. Reading larger ones again costs less than the memory.
+const holdElems = 4 << 20
 
 // newReader returns a reader for one pass over g's runs, or for two.
 func newReader(r io.ReaderAt, dt ir.DType, g grid, passes int) *reader {
