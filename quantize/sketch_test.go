@@ -114,7 +114,7 @@ func (s *sketch) apply(v variant, floor float64, change ...func(*job.Options)) r
 func (r result) row(tensor string) string {
 	for _, row := range r.Report.Ledger {
 		if row.Tensor == tensor {
-			return strings.TrimSpace(fmt.Sprintf("%s %s %s", row.Status, row.Form, row.Reason))
+			return strings.Join(strings.Fields(fmt.Sprint(row.Status, " ", row.Form, " ", row.Reason)), " ")
 		}
 	}
 	return ""

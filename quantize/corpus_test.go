@@ -1,0 +1,53 @@
+package quantize
+
+import (
+	"errors"
+	"path/filepath"
+	"testing"
+
+	"github.com/mcompress/mcompress/internal/conform"
+	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/onnx"
+)
+
+// Models from the test suites of other projects hold every oddity that exporters and
+// people have come up with. Nothing of it makes a method fail, or the output less valid
+// than the input, and all is judged by try.
+func TestOddModelsStayWhatTheyWere(t *testing.T) {
+	w := conform.Start(t)
+	taken := 0
+	for _, path := range modelsIn(t, filepath.Join(conform.Shared(t), "fixtures", "conformance", "small")) {
+		f, err := onnx.Open(path)
+		if err != nil {
+			var bad *onnx.FormatError
+			if !errors.As(err, &bad) {
+				t.Errorf("%s: %v", path, err)
+			}
+			continue
+		}
+		sound := f.Model.Verify() == nil && sorts(f.Model)
+		f.Close()
+		if !sound {
+			continue // Open's own tests are about those
+		}
+		for _, v := range []variant{{DynamicInt8, []string{"embeddings"}}, {WeightInt8, nil}, {Float16, nil}} {
+			t.Run(v.String()+" "+filepath.Base(path), func(t *testing.T) {
+				if try(t, w, v, path) != nil {
+					taken++
+				}
+			})
+		}
+	}
+	if taken < 100 {
+		t.Errorf("only %d outputs differ from their inputs", taken)
+	}
+}
+
+func sorts(m *ir.Model) bool {
+	for g := range m.Graphs() {
+		if g.Sort() != nil {
+			return false
+		}
+	}
+	return true
+}
