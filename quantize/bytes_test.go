@@ -1,0 +1,96 @@
+package quantize
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/sha256"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/mcompress/mcompress/internal/job"
+	"github.com/mcompress/mcompress/ir"
+)
+
+var update = flag.Bool("update", false, "write the goldens in testdata anew")
+
+// goldens are outputs whose bytes must never depend on the machine: workers, kernels.
+func goldens() []variant {
+	return []variant{
+		{DynamicInt8, []string{"embeddings"}},
+		{DynamicInt8, []string{"asymmetric", "weight-type=uint8"}},
+		{DynamicInt8, []string{"per-tensor", "reduce-range"}},
+		{WeightInt8, nil},
+		{WeightInt8, []string{"asymmetric"}},
+		{Float16, nil},
+	}
+}
+
+var goldenFixtures = []string{"cnn", "gemm", "half", "left", "mlp", "recurrent", "shared", "subgraph_nested", "transformer"}
+
+// The same bytes come out with any number of workers and, as the sums are kept in a file,
+// with and without assembly, on any machine.
+func TestBytesAreTheSameEverywhere(t *testing.T) {
+	var got strings.Builder
+	for _, v := range goldens() {
+		for _, name := range goldenFixtures {
+			var first []byte
+			for _, workers := range []int{1, 2, 8} {
+				out := filepath.Join(t.TempDir(), "out.onnx")
+				v.apply(t, fixture(name), out, func(o *job.Options) { o.Workers = workers })
+				b := read(t, out)
+				if first == nil {
+					first = b
+				}
+				if !bytes.Equal(b, first) {
+					t.Errorf("%s %s: %d workers give other bytes", v, name, workers)
+				}
+			}
+			fmt.Fprintf(&got, "%x  %s, %s\n", sha256.Sum256(first), v, name)
+		}
+	}
+	compareGolden(t, filepath.Join("testdata", "outputs.sha256"), got.String())
+}
+
+func compareGolden(t *testing.T, path, got string) {
+	t.Helper()
+	if *update {
+		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	want := bufio.NewScanner(bytes.NewReader(read(t, path)))
+	for line := range strings.Lines(got) {
+		if !want.Scan() || want.Text()+"\n" != line {
+			t.Errorf("%s has %q, got %q; -update accepts what is new", path, want.Text(), strings.TrimSpace(line))
+		}
+	}
+	if want.Scan() {
+		t.Errorf("%s has more lines: %q", path, want.Text())
+	}
+}
+
+// A weight that is turned in panels, or read in blocks, is the same bytes as when it is
+// quantized at once by one worker.
+func TestRepeatedRunsGiveTheSameBytes(t *testing.T) {
+	s := newSketch(t, 13)
+	x := s.input("x", 1, 2500)
+	y := s.node("MatMul", []*ir.Value{x, s.node("Transpose", []*ir.Value{s.weight("w", 1030, 2500)})})
+	s.output("y", y, 1, 1030)
+	path := s.save()
+	var first []byte
+	for _, workers := range []int{1, 8, 1} {
+		out := filepath.Join(t.TempDir(), "out.onnx")
+		dyn.apply(t, path, out, func(o *job.Options) { o.Workers = workers })
+		if first == nil {
+			first = read(t, out)
+		}
+		if !bytes.Equal(first, read(t, out)) {
+			t.Errorf("%d workers give other bytes", workers)
+		}
+	}
+}
