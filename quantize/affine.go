@@ -16,9 +16,10 @@ type coding struct {
 	shape     []int64    // how its readers see it, before any transposition
 	g         grid       // over t
 	s         scheme
-	transpose bool    // it is a matrix, and the codes are stored as its transpose
-	axis      int     // of shape, that has a scale for each index; -1 for one scale
-	scales    []int64 // shape of the scales
+	transpose bool     // it is a matrix, and the codes are stored as its transpose
+	axis      int      // of shape, that has a scale for each index; -1 for one scale
+	scales    []int64  // shape of the scales
+	buffers   *buffers // shared by the codings of a run; may be nil
 }
 
 // The outputs of a coding's recipe, in order.
@@ -104,7 +105,7 @@ func codeBytes(zero []int32) []byte {
 
 // twice goes through the weight for its scales and then for its codes.
 func (c *coding) twice(ctx context.Context, in io.ReaderAt, out io.Writer) (*affine, error) {
-	r := newReader(in, c.t.DType, c.g, 2)
+	r := newReader(c.buffers, in, c.t.DType, c.g, 2)
 	defer r.close()
 	a, err := r.measure(ctx, c.t, c.g, c.s)
 	if err != nil {
@@ -116,7 +117,7 @@ func (c *coding) twice(ctx context.Context, in io.ReaderAt, out io.Writer) (*aff
 // fused measures and quantizes each run while it is in the cache.
 func (c *coding) fused(ctx context.Context, in io.ReaderAt, out io.Writer) (*affine, error) {
 	m, a := newRanges(c.g.scales(), c.s), newAffine(c.g.scales(), c.s)
-	r := newReader(in, c.t.DType, c.g, 1)
+	r := newReader(c.buffers, in, c.t.DType, c.g, 1)
 	defer r.close()
 	return a, c.quantize(ctx, r, out, func(q run, x []float32, dst []byte) error {
 		m.add(c.g, q, x)
@@ -156,7 +157,7 @@ func (c *coding) write(ctx context.Context, r *reader, out io.Writer, a *affine)
 // quantize hands each run and its place among the codes to do, and writes the codes
 // in blocks.
 func (c *coding) quantize(ctx context.Context, r *reader, out io.Writer, do func(q run, x []float32, dst []byte) error) error {
-	buf, free := getBytes(c.g.window())
+	buf, free := c.buffers.takeBytes(c.g.window())
 	defer free()
 	buf = buf[:0:c.g.window()]
 	err := c.g.runs(func(q run) error {

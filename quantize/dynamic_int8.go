@@ -33,10 +33,12 @@ const dynamicOpset = 11
 
 type dynamic struct {
 	scheme     scheme
+	buffers    *buffers
 	embeddings bool
 }
 
 func (d *dynamic) run(c *pass.Context) error {
+	d.buffers = newBuffers()
 	noteQuantized(c)
 	taken, err := d.choose(c)
 	if err != nil || len(taken) == 0 {
@@ -265,7 +267,7 @@ func (s *site) unknownRank() string {
 // coding says how w is stored so that all its sites can read it, or why it cannot be.
 func (d *dynamic) coding(w *weight) (*coding, string) {
 	first := w.sites[0]
-	cd := &coding{t: w.base.Const, shape: first.view(), s: d.scheme, transpose: true}
+	cd := &coding{buffers: d.buffers, t: w.base.Const, shape: first.view(), s: d.scheme, transpose: true}
 	axis := first.channelAxis()
 	for _, s := range w.sites {
 		if !slices.Equal(s.view(), cd.shape) {

@@ -104,17 +104,17 @@ type reader struct {
 }
 
 // holdElems is the size up to which a weight that is gone through twice is held in
-// between: 16 MiB of float32. Reading larger ones again costs less than the memory.
-const holdElems = 4 << 20
+// between: 12 MiB of float32. Reading larger ones again costs less than the memory.
+const holdElems = 3 << 20
 
 // newReader returns a reader for one pass over g's runs, or for two.
-func newReader(r io.ReaderAt, dt ir.DType, g grid, passes int) *reader {
+func newReader(b *buffers, r io.ReaderAt, dt ir.DType, g grid, passes int) *reader {
 	d := &reader{f: pass.NewFloats(r, dt), total: g.elems()}
 	n := g.window()
 	if d.whole = passes > 1 && d.total <= holdElems; d.whole {
 		n = d.total
 	}
-	d.buf, d.close = getFloats(n)
+	d.buf, d.close = b.takeFloats(n)
 	return d
 }
 
@@ -205,7 +205,7 @@ type affine struct {
 
 // measure reads the whole tensor for its scales.
 func measure(ctx context.Context, in io.ReaderAt, t *ir.Tensor, g grid, s scheme) (*affine, error) {
-	r := newReader(in, t.DType, g, 1)
+	r := newReader(nil, in, t.DType, g, 1)
 	defer r.close()
 	return r.measure(ctx, t, g, s)
 }

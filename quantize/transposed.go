@@ -22,11 +22,11 @@ func (c *coding) panel() int64 {
 func (c *coding) transposed(ctx context.Context, in io.ReaderAt, out io.Writer) (*affine, error) {
 	rows, cols, width := c.shape[0], c.shape[1], c.panel()
 	f := pass.NewFloats(in, c.t.DType)
-	x, freeX := getFloats(rows * width)
+	x, freeX := c.buffers.takeFloats(rows * width)
 	defer freeX()
-	codes, freeCodes := getBytes(rows * width)
+	codes, freeCodes := c.buffers.takeBytes(rows * width)
 	defer freeCodes()
-	turned, freeTurned := getBytes(rows * width)
+	turned, freeTurned := c.buffers.takeBytes(rows * width)
 	defer freeTurned()
 	var a *affine
 	var err error

@@ -33,14 +33,15 @@ const (
 )
 
 type weightOnly struct {
-	scheme scheme
+	scheme  scheme
+	buffers *buffers
 	// dense is why DequantizeLinear is out of reach: an operator that cannot be raised.
 	dense string
 }
 
 func (w *weightOnly) run(c *pass.Context) error {
 	noteQuantized(c)
-	w.dense = ""
+	w.dense, w.buffers = "", newBuffers()
 	if w.wants(c) && (c.Model.Opset("") < dequantizeOpset || functionsBelow(c.Model, dequantizeOpset)) {
 		var no *opset.Unsupported
 		if err := raise(c, dequantizeOpset); errors.As(err, &no) {
@@ -145,7 +146,7 @@ func (w *weightOnly) choose(v *ir.Value, us []*weightUse) *plan {
 		}
 		p.sites = append(p.sites, u.site)
 	}
-	cd, reason := (&dynamic{scheme: w.scheme}).coding(p.weight)
+	cd, reason := (&dynamic{scheme: w.scheme, buffers: w.buffers}).coding(p.weight)
 	if reason != "" || slices.ContainsFunc(p.sites, func(s *site) bool { return cd.axis >= 0 && s.channelAxis() != cd.axis }) || !oneScope(v, p.sites) {
 		return w.folded(v, us)
 	}
@@ -190,7 +191,7 @@ func (w *weightOnly) folded(v *ir.Value, us []*weightUse) *plan {
 	if w.scheme.perTensor {
 		axes = nil
 	}
-	p.cd = &coding{t: v.Const, shape: shape, s: w.scheme, axis: -1}
+	p.cd = &coding{buffers: w.buffers, t: v.Const, shape: shape, s: w.scheme, axis: -1}
 	p.cd.g, p.cd.scales = keptAxes(shape, axes)
 	if w.dense != "" && us[0].site != nil {
 		p.note("dense at run time: " + w.dense)
