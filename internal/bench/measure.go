@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -49,6 +50,7 @@ type subject struct {
 	name string
 	args []string // of peers.py
 	runs int      // 0 for the bench's own number
+	out  string   // removed before each run, with its data file: freeing an old one takes time
 }
 
 // command is a subject that peers.py runs as a process.
@@ -64,6 +66,9 @@ func (b *bench) medians(ctx context.Context, subjects []subject) (map[string]cos
 		for _, s := range subjects {
 			if s.runs > 0 && i >= s.runs {
 				continue
+			}
+			for _, f := range parts(s.out) {
+				_ = os.Remove(f)
 			}
 			c, err := b.peer(ctx, s.args...)
 			if err != nil {

@@ -108,8 +108,9 @@ func (b *bench) quantize(ctx context.Context, m model) (string, error) {
 		command(fastName, append(args, "--digest", "none", "--no-sync")...),
 		command(plainName, args...),
 	}
+	subjects[0].out, subjects[1].out = ours, ours
 	if m.path != big.path {
-		peer := subject{name: peerName, runs: m.peerRuns, args: []string{"dynamic", in, theirs, "per_channel=1"}}
+		peer := subject{name: peerName, runs: m.peerRuns, out: theirs, args: []string{"dynamic", in, theirs, "per_channel=1"}}
 		if m.external {
 			peer.args = append(peer.args, "external=1")
 		}
@@ -130,9 +131,11 @@ func (b *bench) quantize(ctx context.Context, m model) (string, error) {
 // copies measures what reading the input and writing the output cost anybody.
 func (b *bench) copies(ctx context.Context, in string, out int64, got map[string]cost) error {
 	target := filepath.Join(b.dir, "out", "dd")
+	dd := command(ddName, "dd", "if=/dev/zero", "of="+target, "bs=1M", fmt.Sprintf("count=%d", out>>20), "status=none")
+	dd.out = target
 	more, err := b.medians(ctx, []subject{
 		command(catName, append([]string{"sh", "-c", `cat "$@" > /dev/null`, "sh"}, parts(in)...)...),
-		command(ddName, "dd", "if=/dev/zero", "of="+target, "bs=1M", fmt.Sprintf("count=%d", out>>20), "status=none"),
+		dd,
 	})
 	for name, c := range more {
 		got[name] = c
