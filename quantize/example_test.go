@@ -1,0 +1,64 @@
+package quantize_test
+
+import (
+	"context"
+	"encoding/binary"
+	"flag"
+	"fmt"
+	"math"
+
+	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/pass"
+	"github.com/mcompress/mcompress/quantize"
+)
+
+// A weight becomes codes and scales, which are computed when somebody reads them; its
+// product becomes one of integers.
+func Example() {
+	m := ir.NewModel()
+	m.Opsets = []ir.Opset{{Version: 17}}
+	var payload []byte
+	for i := range 64 * 32 {
+		payload = binary.LittleEndian.AppendUint32(payload, math.Float32bits(float32(i%32)/31))
+	}
+	w := m.Graph.AddConst("w", &ir.Tensor{
+		Spec:   ir.Spec{Name: "w", DType: ir.Float, Shape: []int64{64, 32}},
+		Source: ir.Mem(payload),
+	})
+	x := m.Graph.NewValue("x")
+	m.Graph.Inputs = append(m.Graph.Inputs, x)
+	m.Graph.AddOutput(m.Graph.Insert(nil, "MatMul", []*ir.Value{x, w}))
+
+	eval := ir.NewEval("")
+	defer eval.Close()
+	step, err := pass.NewStep(quantize.DynamicInt8, func(fs *flag.FlagSet) error { return fs.Set("per-tensor", "true") })
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	c := &pass.Context{Context: context.Background(), Model: m, Eval: eval, Workers: 2}
+	rows, err := pass.Run(c, []pass.Step{step})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for n := range m.Nodes() {
+		fmt.Println(n.Op)
+	}
+	for _, p := range rows[0].After {
+		b, err := eval.ReadAll(context.Background(), p.Tensor)
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		fmt.Println(p.Role, p.Tensor.Spec.String(), b[:4])
+	}
+	// Output:
+	// DynamicQuantizeLinear
+	// MatMulInteger
+	// Cast
+	// Mul
+	// Mul
+	// payload int8[64,32] [0 4 8 12]
+	// scales float [4 2 1 60]
+}

@@ -1,0 +1,146 @@
+package quantize
+
+import (
+	"path/filepath"
+	"testing"
+
+	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/ir/opset"
+	"github.com/mcompress/mcompress/pass"
+)
+
+// onFixture runs v on a fixture.
+func onFixture(t *testing.T, v variant, name string) result {
+	t.Helper()
+	r := &trial{variant: v, path: fixture(name), out: filepath.Join(t.TempDir(), "out.onnx")}
+	return result{v.apply(t, r.path, r.out), r, t}
+}
+
+func TestLedgerOfFixtures(t *testing.T) {
+	half := variant{Float16, nil}
+	for _, c := range []struct {
+		variant
+		fixture string
+		rows    map[string]string
+	}{
+		{dyn, "nonfinite", map[string]string{"w_nan": "skipped it holds NaN", "w_inf": "skipped it holds infinities", "w_sound": "changed matmul-integer"}},
+		{weights, "nonfinite", map[string]string{"w_nan": "skipped it holds NaN", "w_inf": "skipped it holds infinities", "w_sound": "changed dequantize-linear"}},
+		{half, "nonfinite", map[string]string{"w_nan": "skipped it holds NaN", "w_inf": "skipped it holds infinities", "w_sound": "changed cast-float16"}},
+		{dyn, "function_argument", map[string]string{"w1": "skipped it is an argument of fixture.Linear Linear_h"}},
+		{half, "function_argument", map[string]string{"w1": "changed cast-float16"}},
+		{dyn, "overridable", map[string]string{"w_default": "changed matmul-integer it was a graph input too"}},
+		{weights, "overridable", map[string]string{"w_default": "changed dequantize-linear it was a graph input too"}},
+		{half, "overridable", map[string]string{"w_default": "changed cast-float16 it was a graph input too"}},
+	} {
+		t.Run(c.String()+" "+c.fixture, func(t *testing.T) {
+			onFixture(t, c.variant, c.fixture).wants(c.rows)
+		})
+	}
+}
+
+// Whoever quantized a weight before gets a row for it, and keeps it.
+func TestQuantizedWeightsGetRows(t *testing.T) {
+	for _, v := range all[:3] {
+		for _, name := range []string{"qdq", "int4"} {
+			r, rows := onFixture(t, v, name), 0
+			for _, row := range r.Report.Ledger {
+				if row.Reason == "it is quantized already" {
+					rows++
+				}
+			}
+			if rows == 0 || changed(r.Result) != 0 {
+				t.Errorf("%s %s: %d rows of quantized weights: %+v", v, name, rows, r.Report.Ledger)
+			}
+		}
+	}
+}
+
+// Every float weight has exactly one row.
+func TestNoSilentSkip(t *testing.T) {
+	for _, path := range fixtures(t) {
+		for _, v := range append(all, dynTables) {
+			rows := map[string]int{}
+			r := v.apply(t, path, filepath.Join(t.TempDir(), "out.onnx"))
+			for _, row := range r.Report.Ledger {
+				rows[row.Scope+"/"+row.Tensor]++
+			}
+			for g := range opened(t, path).Model.Graphs() {
+				for _, c := range g.Consts() {
+					if n := rows[pass.Scope(g)+"/"+c.Name]; pass.IsWeight(c.Const) && n != 1 {
+						t.Errorf("%s %s: %d rows of %s", v, label(path), n, c.Name)
+					}
+				}
+			}
+		}
+	}
+}
+
+// Equal weights are one tensor of codes in the file, and the ledger says whose.
+func TestDuplicatesAreStoredOnce(t *testing.T) {
+	for _, v := range all {
+		r := onFixture(t, v, "duplicated")
+		shared := ""
+		for _, row := range r.Report.Ledger {
+			if row.Tensor == "w_second" {
+				shared = row.SharedWith
+			}
+		}
+		if shared != "w_first" {
+			t.Errorf("%s: w_second is shared with %q", v, shared)
+		}
+		if n := r.codes(1000); v.method != Float16 && n != 2 {
+			t.Errorf("%s: %d tensors of codes", v, n)
+		}
+	}
+}
+
+// Functions have no initializers, and an opset of their own.
+func TestFunctionBodies(t *testing.T) {
+	for _, v := range []variant{dyn, weights} {
+		r := onFixture(t, v, "function")
+		if changed(r.Result) == 0 {
+			t.Errorf("%s: nothing was changed: %+v", v, r.Report.Ledger)
+		}
+	}
+	s := newSketch(t, 9)
+	f := s.Model().AddFunction(ir.OpID{Domain: "local", Type: "Layer"})
+	f.Opsets = []ir.Opset{{Version: 9}}
+	s.Model().Opsets = append(s.Model().Opsets, ir.Opset{Domain: "local", Version: 1})
+	s.Model().IRVersion = 8 // the first with functions
+	b := s.in(f.Body)
+	x := b.NewValue("fx")
+	b.Inputs = append(b.Inputs, x)
+	b.AddOutput(b.node("MatMul", []*ir.Value{x, b.weight("w", 48, 48)}))
+	call := s.NewNode(ir.OpID{Domain: "local", Type: "Layer"}, []*ir.Value{s.input("x", 3, 48)})
+	y := s.NewValue("y")
+	call.SetOutputs(y)
+	s.Append(call)
+	s.output("y", y, 3, 48)
+	for _, v := range []variant{dyn, weights} {
+		r := s.apply(v, 25)
+		r.wants(map[string]string{"w": "changed"})
+		m := opened(t, r.out).Model
+		if body, main := m.Functions[0].Body.Opset(""), m.Opset(""); body != main || body < dynamicOpset {
+			t.Errorf("%s: opset %d in the function, %d outside", v, body, main)
+		}
+		if m.IRVersion < opset.IRVersion(m.Opset("")) {
+			t.Errorf("%s: IR version %d is older than opset %d", v, m.IRVersion, m.Opset(""))
+		}
+	}
+}
+
+// A name that is produced twice says nothing about which value is meant.
+func TestAmbiguousNamesAreLeftAlone(t *testing.T) {
+	s := newSketch(t, 13)
+	w := s.weight("w", 48, 48)
+	y := s.node("MatMul", []*ir.Value{s.input("x", 3, 48), w})
+	s.output("y", y, 3, 48)
+	s.node("Identity", []*ir.Value{y}).Name = "w"
+	path := s.save()
+	for _, v := range all {
+		r := v.apply(t, path, filepath.Join(t.TempDir(), "out.onnx"))
+		if changed(r) != 0 || r.Report.Ledger[0].Reason != "its name is produced twice" {
+			t.Errorf("%s: %+v", v, r.Report.Ledger)
+		}
+	}
+}
