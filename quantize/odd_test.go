@@ -3,6 +3,7 @@ package quantize
 import (
 	"testing"
 
+	"github.com/mcompress/mcompress/internal/conform"
 	"github.com/mcompress/mcompress/internal/job"
 	"github.com/mcompress/mcompress/ir"
 )
@@ -207,4 +208,44 @@ func TestOpsetsThatCannotBeRaised(t *testing.T) {
 		t.Errorf("%+v", d.Report.Ledger)
 	}
 	s.apply(variant{Float16, nil}, 60).wants(map[string]string{"w": "changed cast-float16"})
+}
+
+// Batched weights on either side, against activations of fewer, as many and more axes.
+func TestBatchedWeights(t *testing.T) {
+	for _, c := range []struct {
+		left     bool
+		act, out []int64
+	}{
+		{true, []int64{32, 5}, []int64{3, 48, 5}},
+		{true, []int64{3, 32, 5}, []int64{3, 48, 5}},
+		{true, []int64{2, 1, 32, 5}, []int64{2, 3, 48, 5}},
+		{false, []int64{5, 48}, []int64{3, 5, 32}},
+		{false, []int64{1, 5, 48}, []int64{3, 5, 32}},
+		{false, []int64{2, 3, 5, 48}, []int64{2, 3, 5, 32}},
+	} {
+		s := newSketch(t, 13)
+		x, w := s.input("x", c.act...), s.weight("w", 3, 48, 32)
+		in := []*ir.Value{x, w}
+		if c.left {
+			in = []*ir.Value{w, x}
+		}
+		s.output("y", s.node("MatMul", in), c.out...)
+		for _, v := range append(all, variant{DynamicInt8, []string{"per-tensor", "weight-type=uint8"}}) {
+			s.apply(v, 22).wants(map[string]string{"w": "changed"})
+		}
+	}
+}
+
+// A layer whose Add and activation ONNX Runtime would fuse keeps its integers.
+func TestLayersOfSingleOperators(t *testing.T) {
+	s := newSketch(t, 13)
+	y := s.input("x", 3, 64)
+	for range 3 {
+		y = s.node("Relu", []*ir.Value{s.node("Add", []*ir.Value{s.node("MatMul", []*ir.Value{y, s.weight("w", 64, 64)}), s.weight("b", 64)})})
+	}
+	s.output("y", y, 3, 64)
+	ops, err := conform.Start(t).OptimizedOps(s.apply(weights, 25).out, conform.Options{})
+	if err != nil || ops[nBits] != 3 || ops["DequantizeLinear"] != 0 {
+		t.Errorf("%v, %v", ops, err)
+	}
 }
