@@ -229,18 +229,10 @@ func (d *dynamic) refuse(c *pass.Context, w *weight) string {
 	if reason != "" {
 		return reason
 	}
-	if before, after := w.base.Const.Bytes(), cd.bytes()+w.overhead(); after >= before {
+	if before, after := w.base.Const.Bytes(), cd.bytes()+graphBytes(productBytes, len(w.sites), w.base); after >= before {
 		return fmt.Sprintf("it would grow: %d bytes now, %d with codes, scales and nodes", before, after)
 	}
 	return ""
-}
-
-// siteBytes is what the nodes and names of one integer product take in the file, more
-// than the product they replace; measured on the fixtures.
-const siteBytes = 260
-
-func (w *weight) overhead() int64 {
-	return siteBytes*int64(len(w.sites)) + 2*int64(len(w.base.Name)) + 60
 }
 
 // unknownRank refuses products whose scales can only be placed if the activation's

@@ -119,17 +119,16 @@ func (w *weightOnly) plan(c *pass.Context, v *ir.Value) (*plan, string) {
 	return p, ""
 }
 
-// overhead is the bytes of nodes and names.
+// overhead is the bytes of nodes and names, and of zero points that are written out.
 func (p *plan) overhead() int64 {
-	nodes := int64(2)
-	if p.form.Name != pass.CastMul.Name {
-		nodes = int64(2 * len(p.sites))
-	}
-	n := 60*nodes + 2*int64(len(p.base.Name)) + 60
 	if p.form.Name == pass.Dequantize.Name {
-		n += p.cd.g.scales() // zero points
+		return graphBytes(floatBytes, len(p.sites), p.base) + p.cd.g.scales()
 	}
-	return n
+	per := int64(floatBytes)
+	if p.cd.s.zero() != 0 || !p.cd.s.symmetric {
+		per += zeroBytes
+	}
+	return graphBytes(per, max(1, len(p.sites)), p.base)
 }
 
 // choose picks integers at run time where every reader allows it, else a form that

@@ -1,0 +1,18 @@
+package quantize
+
+import "github.com/mcompress/mcompress/ir"
+
+// What the nodes of one product or lookup take in the file, more than those that they
+// replace. A test holds the estimates against files: they are not below what it takes.
+const (
+	productBytes = 180 // integer product
+	floatBytes   = 110 // DequantizeLinear, lookup, or Cast and Mul
+	zeroBytes    = 140 // zero points subtracted in a lookup, or in front of Mul
+	tensorBytes  = 20  // the frames of codes, scales and zero points
+)
+
+// graphBytes estimates what storing v in another way adds to the file, payloads apart.
+// Its name stands in three tensors' names and in the nodes that read them.
+func graphBytes(perSite int64, sites int, v *ir.Value) int64 {
+	return perSite*int64(sites) + 4*int64(len(v.Name)) + tensorBytes
+}

@@ -1,0 +1,59 @@
+package quantize
+
+import (
+	"path/filepath"
+	"testing"
+
+	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/pass"
+)
+
+// The decision whether a weight would grow counts nodes and names. The estimate must not
+// be below what they take, or files would grow, and not far above, or weights that would
+// shrink are left alone.
+func TestOverheadIsWhatNodesTake(t *testing.T) {
+	const n, size = 20, 48
+	product := func(s *sketch, x *ir.Value) *ir.Value {
+		return s.node("MatMul", []*ir.Value{x, s.weight("layer.weight", size, size)})
+	}
+	conv := func(s *sketch, x *ir.Value) *ir.Value {
+		return s.node("Conv", []*ir.Value{x, s.weight("layer.weight", size, size, 1)})
+	}
+	table := func(s *sketch, x *ir.Value) *ir.Value {
+		ids := s.node("Cast", []*ir.Value{x}, ir.IntAttr("to", int64(ir.Int64)))
+		return s.node("Gather", []*ir.Value{s.weight("layer.weight", size, size), ids})
+	}
+	for _, c := range []struct {
+		method  *pass.Method
+		layer   func(*sketch, *ir.Value) *ir.Value
+		perSite int64
+		zeros   int64
+	}{
+		{DynamicInt8, product, productBytes, 0},
+		{WeightInt8, product, floatBytes, 0},
+		{WeightInt8, conv, floatBytes, zeroBytes},
+		{WeightInt8, table, floatBytes, zeroBytes},
+	} {
+		for _, v := range []variant{{c.method, nil}, {c.method, []string{"asymmetric"}}} {
+			s := newSketch(t, 13)
+			y := s.input("x", 1, size, size)
+			for range n {
+				y = c.layer(s, y)
+			}
+			s.output("y", y)
+			s.Outputs[0].Type = nil
+			in, out := s.save(), filepath.Join(t.TempDir(), "out.onnx")
+			if twinned(t, v, in, out, filepath.Join(t.TempDir(), "twin.onnx")) != n {
+				t.Fatal("not every weight was taken")
+			}
+			took := (opened(t, out).Size()-opened(t, in).Size())/n + 4*size*size - size*size - 4*size
+			estimate := graphBytes(c.perSite, 1, s.Consts()[n-1]) + size // zero points
+			if len(v.options) > 0 {
+				estimate += c.zeros
+			}
+			if took > estimate || estimate > 3*took {
+				t.Errorf("%s: %d bytes a weight, estimated %d", v, took, estimate)
+			}
+		}
+	}
+}
