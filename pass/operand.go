@@ -38,8 +38,23 @@ func (c *Context) Trace(v *ir.Value) *Operand {
 	if o == nil || o.Trouble != "" {
 		return o
 	}
+	if name := FromCaller(n); name != "" {
+		o.trouble(n, "gets its attribute "+name+" from the function's caller")
+		return o
+	}
 	step(c, o, n)
 	return o
+}
+
+// FromCaller names an attribute of n, a node in a function's body, that each call sets, or
+// is empty.
+func FromCaller(n *ir.Node) string {
+	for _, a := range n.Attrs {
+		if a.Ref != "" {
+			return a.Name
+		}
+	}
+	return ""
 }
 
 // chain is what operators do to an operand. An operator that is not listed makes an

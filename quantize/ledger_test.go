@@ -102,20 +102,9 @@ func TestFunctionBodies(t *testing.T) {
 			t.Errorf("%s: nothing was changed: %+v", v, r.Report.Ledger)
 		}
 	}
-	s := newSketch(t, 9)
-	f := s.Model().AddFunction(ir.OpID{Domain: "local", Type: "Layer"})
-	f.Opsets = []ir.Opset{{Version: 9}}
-	s.Model().Opsets = append(s.Model().Opsets, ir.Opset{Domain: "local", Version: 1})
-	s.Model().IRVersion = 8 // the first with functions
-	b := s.in(f.Body)
-	x := b.NewValue("fx")
-	b.Inputs = append(b.Inputs, x)
-	b.AddOutput(b.node("MatMul", []*ir.Value{x, b.weight("w", 48, 48)}))
-	call := s.NewNode(ir.OpID{Domain: "local", Type: "Layer"}, []*ir.Value{s.input("x", 3, 48)})
-	y := s.NewValue("y")
-	call.SetOutputs(y)
-	s.Append(call)
-	s.output("y", y, 3, 48)
+	s := called(t, 9, func(b *sketch, x *ir.Value) *ir.Value {
+		return b.node("MatMul", []*ir.Value{x, b.weight("w", 48, 48)})
+	})
 	for _, v := range []variant{dyn, weights} {
 		r := s.apply(v, 25)
 		r.wants(map[string]string{"w": "changed"})
@@ -127,6 +116,45 @@ func TestFunctionBodies(t *testing.T) {
 			t.Errorf("%s: IR version %d is older than opset %d", v, m.IRVersion, m.Opset(""))
 		}
 	}
+}
+
+// called is a model that calls a function with the attribute turn = 1.
+func called(t *testing.T, version int64, body func(b *sketch, x *ir.Value) *ir.Value) *sketch {
+	s := newSketch(t, version)
+	f := s.Model().AddFunction(ir.OpID{Domain: "local", Type: "Layer"})
+	f.Opsets = []ir.Opset{{Version: version}}
+	s.Model().Opsets = append(s.Model().Opsets, ir.Opset{Domain: "local", Version: 1})
+	s.Model().IRVersion = 8 // the first with functions
+	b := s.in(f.Body)
+	x := b.NewValue("fx")
+	b.Inputs = append(b.Inputs, x)
+	b.AddOutput(body(b, x))
+	call := s.NewNode(f.ID, []*ir.Value{s.input("x", 3, 48)})
+	y := s.NewValue("y")
+	call.SetOutputs(y)
+	s.Append(call)
+	s.output("y", y, 3, 48)
+	return s
+}
+
+// An attribute that the caller sets is not known in the body: not the default.
+func TestAttributesFromTheCaller(t *testing.T) {
+	turn := &ir.Attr{Name: "transB", Type: ir.AttrInt, Ref: "turn"}
+	perm := &ir.Attr{Name: "perm", Type: ir.AttrInts, Ref: "order"}
+	s := called(t, 13, func(b *sketch, x *ir.Value) *ir.Value {
+		y := b.node("Gemm", []*ir.Value{x, b.weight("w", 48, 48)}, turn)
+		return b.node("MatMul", []*ir.Value{y, b.node("Transpose", []*ir.Value{b.weight("v", 48, 48)}, perm)})
+	})
+	call := s.First()
+	call.SetAttr(ir.IntAttr("turn", 1))
+	call.SetAttr(ir.IntsAttr("order", 0, 1))
+	path := s.save()
+	out := filepath.Join(t.TempDir(), "out.onnx")
+	r := result{dyn.apply(t, path, out), &trial{variant: dyn, path: path, out: out}, t}
+	r.wants(map[string]string{
+		"w": "skipped Gemm(t) gets its attribute transB from the function's caller",
+		"v": "skipped it comes through Transpose(t1), which gets its attribute perm from the function's caller",
+	})
 }
 
 // A name that is produced twice says nothing about which value is meant.

@@ -144,8 +144,10 @@ func newSite(n *ir.Node, sd side, index int, o *pass.Operand, transpose bool) []
 	if transpose && len(s.shape) == 2 {
 		s.shape, s.transposed = []int64{s.shape[1], s.shape[0]}, !s.transposed
 	}
-	switch {
+	switch name := pass.FromCaller(n); {
 	case s.trouble != "":
+	case name != "":
+		s.trouble = fmt.Sprintf("%s gets its attribute %s from the function's caller", n.Label(), name)
 	case o.Elem == ir.Double || o.Base.Const.DType == ir.Double:
 		s.trouble = "integer kernels work beside float32 and 16-bit floats, not float64"
 	case len(s.shape) == 0:
