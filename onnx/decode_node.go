@@ -197,21 +197,13 @@ func (p *protoNode) lift() *ir.Tensor {
 	case "sparse_value":
 		return p.sparse
 	case "value_float":
-		return constant(ir.Float, nil, binary.LittleEndian.AppendUint32(nil, math.Float32bits(a.F)))
+		return constant(ir.Float, nil, ir.Floats(a.F))
 	case "value_int":
-		return constant(ir.Int64, nil, binary.LittleEndian.AppendUint64(nil, uint64(a.I)))
+		return constant(ir.Int64, nil, ir.Ints(a.I))
 	case "value_floats":
-		var b []byte
-		for _, f := range a.Floats {
-			b = binary.LittleEndian.AppendUint32(b, math.Float32bits(f))
-		}
-		return list(a, ir.Float, len(a.Floats), b)
+		return list(a, ir.Float, len(a.Floats), ir.Floats(a.Floats...))
 	case "value_ints":
-		var b []byte
-		for _, i := range a.Ints {
-			b = binary.LittleEndian.AppendUint64(b, uint64(i))
-		}
-		return list(a, ir.Int64, len(a.Ints), b)
+		return list(a, ir.Int64, len(a.Ints), ir.Ints(a.Ints...))
 	case "value_string":
 		return &ir.Tensor{Spec: ir.Spec{DType: ir.String}}
 	case "value_strings":

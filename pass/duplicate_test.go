@@ -7,22 +7,22 @@ import (
 	"testing"
 
 	"github.com/mcompress/mcompress/ir"
-	"github.com/mcompress/mcompress/pass"
+	"github.com/mcompress/mcompress/kernel"
 )
 
 func TestDuplicates(t *testing.T) {
 	big := make([]float32, 40000) // more than a sample
-	other := bytes.Clone(pass.Bytes(big))
+	other := bytes.Clone(kernel.Bytes(big))
 	other[len(other)-1] = 1
 	m := product()
 	add := func(s ir.Spec, b []byte) *ir.Value {
 		return m.Graph.AddConst("w", &ir.Tensor{Spec: s, Source: ir.Mem(b)})
 	}
 	s := ir.Spec{DType: ir.Float, Shape: []int64{200, 200}}
-	a := add(s, pass.Bytes(big))
-	b := add(s, bytes.Clone(pass.Bytes(big)))
+	a := add(s, kernel.Bytes(big))
+	b := add(s, bytes.Clone(kernel.Bytes(big)))
 	differs := add(s, other)
-	shape := add(ir.Spec{DType: ir.Float, Shape: []int64{40000}}, pass.Bytes(big))
+	shape := add(ir.Spec{DType: ir.Float, Shape: []int64{40000}}, kernel.Bytes(big))
 	first, err := newContext(t, m).Duplicates([]*ir.Value{a, b, differs, shape})
 	if err != nil {
 		t.Fatal(err)

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"unsafe"
 
 	"golang.org/x/sync/errgroup"
 
@@ -30,7 +29,7 @@ func NewFloats(r io.ReaderAt, dt ir.DType) *Floats { return &Floats{r: r, dt: dt
 // Read fills dst with the elements from first on. float64 is rounded to float32.
 func (f *Floats) Read(dst []float32, first int64) error {
 	if f.dt == ir.Float {
-		return ir.ReadFull(f.r, Bytes(dst), first*4)
+		return ir.ReadFull(f.r, kernel.Bytes(dst), first*4)
 	}
 	size := f.dt.Bits() / 8
 	n := int64(len(dst)) * size
@@ -43,9 +42,9 @@ func (f *Floats) Read(dst []float32, first int64) error {
 	}
 	switch f.dt {
 	case ir.Float16:
-		kernel.F32FromF16(dst, halves(raw))
+		kernel.F32FromF16(dst, kernel.Words[uint16](raw))
 	case ir.BFloat16:
-		kernel.F32FromBF16(dst, halves(raw))
+		kernel.F32FromBF16(dst, kernel.Words[uint16](raw))
 	case ir.Double:
 		for i := range dst {
 			dst[i] = float32(math.Float64frombits(binary.LittleEndian.Uint64(raw[i*8:])))
@@ -54,22 +53,6 @@ func (f *Floats) Read(dst []float32, first int64) error {
 		return fmt.Errorf("%s is not read as floats", f.dt)
 	}
 	return nil
-}
-
-// Bytes is x's memory: payloads are little-endian, and so is every machine that this
-// program is built for.
-func Bytes(x []float32) []byte {
-	if len(x) == 0 {
-		return nil
-	}
-	return unsafe.Slice((*byte)(unsafe.Pointer(&x[0])), 4*len(x))
-}
-
-func halves(b []byte) []uint16 {
-	if len(b) == 0 {
-		return nil
-	}
-	return unsafe.Slice((*uint16)(unsafe.Pointer(&b[0])), len(b)/2)
 }
 
 // Scan hands t's elements to do, block by block in order. x is valid during the call.

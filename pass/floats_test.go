@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/kernel"
 	"github.com/mcompress/mcompress/pass"
 )
 
@@ -25,7 +26,7 @@ func TestFloatsReadsEveryType(t *testing.T) {
 		doubles = binary.LittleEndian.AppendUint64(doubles, math.Float64bits(float64(v)))
 	}
 	for dt, raw := range map[ir.DType][]byte{
-		ir.Float:    pass.Bytes(want),
+		ir.Float:    kernel.Bytes(want),
 		ir.Float16:  halves(0x0000, 0x3c00, 0xc100, 0x3800),
 		ir.BFloat16: halves(0x0000, 0x3f80, 0xc020, 0x3f00),
 		ir.Double:   doubles,
@@ -54,7 +55,7 @@ func TestScanComesInOrderAndWhole(t *testing.T) {
 		x[i] = float32(i)
 	}
 	m := product()
-	w := &ir.Tensor{Spec: ir.Spec{DType: ir.Float, Shape: []int64{n}}, Source: ir.Mem(pass.Bytes(x))}
+	w := &ir.Tensor{Spec: ir.Spec{DType: ir.Float, Shape: []int64{n}}, Source: ir.Mem(kernel.Bytes(x))}
 	next := int64(0)
 	err := newContext(t, m).Scan(w, func(b []float32, first int64) error {
 		if first != next || b[0] != float32(first) {

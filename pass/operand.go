@@ -1,7 +1,6 @@
 package pass
 
 import (
-	"encoding/binary"
 	"fmt"
 	"slices"
 
@@ -197,13 +196,5 @@ func (c *Context) Ints(v *ir.Value) ([]int64, bool) {
 	if err != nil {
 		return nil, false
 	}
-	is := []int64{}
-	for size := int(v.Const.DType.Bits() / 8); len(b) > 0; b = b[size:] {
-		if size == 4 {
-			is = append(is, int64(int32(binary.LittleEndian.Uint32(b))))
-			continue
-		}
-		is = append(is, int64(binary.LittleEndian.Uint64(b)))
-	}
-	return is, true
+	return ir.ParseInts(v.Const.DType, b)
 }

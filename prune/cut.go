@@ -30,11 +30,11 @@ func (c cut) view(in io.ReaderAt, dt ir.DType) io.ReaderAt {
 func zeroBelow(b []byte, dt ir.DType, limit uint64) {
 	switch dt.Bits() {
 	case 16:
-		kernel.ZeroWordsBelow(words[uint16](b), uint16(limit))
+		kernel.ZeroWordsBelow(kernel.Words[uint16](b), uint16(limit))
 	case 64:
-		kernel.ZeroWordsBelow(words[uint64](b), limit)
+		kernel.ZeroWordsBelow(kernel.Words[uint64](b), limit)
 	default:
-		kernel.ZeroBelow(words[float32](b), uint32(limit), 0)
+		kernel.ZeroBelow(kernel.Words[float32](b), uint32(limit), 0)
 	}
 }
 

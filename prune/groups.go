@@ -33,11 +33,11 @@ func (v *slabView) ReadAt(p []byte, off int64) (int, error) {
 func (s *slabs) groups(b []byte) {
 	switch s.t.DType {
 	case ir.Float:
-		s.narrow(words[float32](b))
+		s.narrow(kernel.Words[float32](b))
 	case ir.Double:
-		kernel.NMColsDouble(words[float64](b), int(s.axis.inner), s.n, s.m)
+		kernel.NMColsDouble(kernel.Words[float64](b), int(s.axis.inner), s.n, s.m)
 	default:
-		s.halves(words[uint16](b))
+		s.halves(kernel.Words[uint16](b))
 	}
 }
 

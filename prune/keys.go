@@ -77,7 +77,7 @@ type wideKeys struct {
 func (k *wideKeys) load(r io.ReaderAt, t *ir.Tensor, first, n int64) error {
 	k.x = resize(k.x, n)
 	if t.DType == ir.Double {
-		return ir.ReadFull(r, memory(k.x), first*8)
+		return ir.ReadFull(r, kernel.Bytes(k.x), first*8)
 	}
 	k.half = resize(k.half, n)
 	if err := pass.NewFloats(r, t.DType).Read(k.half, first); err != nil {
@@ -90,7 +90,7 @@ func (k *wideKeys) load(r io.ReaderAt, t *ir.Tensor, first, n int64) error {
 }
 
 func (k *wideKeys) finite() bool {
-	return largest(memory(k.x), ir.Double) < infinity(ir.Double)
+	return largest(kernel.Bytes(k.x), ir.Double) < infinity(ir.Double)
 }
 
 func (k *wideKeys) filter(lo, hi uint64) (below, within int) {

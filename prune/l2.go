@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/kernel"
 	"github.com/mcompress/mcompress/pass"
 )
 
@@ -179,11 +180,11 @@ func (ch *channels) zero(dt ir.DType) func(b []byte, first int64) error {
 	return func(b []byte, first int64) error {
 		switch dt.Bits() {
 		case 16:
-			zeroChannels(ch, words[uint16](b), first)
+			zeroChannels(ch, kernel.Words[uint16](b), first)
 		case 64:
-			zeroChannels(ch, words[uint64](b), first)
+			zeroChannels(ch, kernel.Words[uint64](b), first)
 		default:
-			zeroChannels(ch, words[uint32](b), first)
+			zeroChannels(ch, kernel.Words[uint32](b), first)
 		}
 		return nil
 	}

@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/kernel"
 	"github.com/mcompress/mcompress/pass"
 )
 
@@ -32,11 +33,11 @@ func (l lots) of(i int64) uint64 { return scramble(l.base + uint64(i)*golden) }
 func (l lots) zero(b []byte, dt ir.DType, first int64, last uint64) {
 	switch dt.Bits() {
 	case 16:
-		zeroLots(words[uint16](b), l, first, last)
+		zeroLots(kernel.Words[uint16](b), l, first, last)
 	case 64:
-		zeroLots(words[uint64](b), l, first, last)
+		zeroLots(kernel.Words[uint64](b), l, first, last)
 	default:
-		zeroLots(words[uint32](b), l, first, last)
+		zeroLots(kernel.Words[uint32](b), l, first, last)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/kernel"
 	"github.com/mcompress/mcompress/pass"
 )
 
@@ -32,7 +33,7 @@ func checkThreshold(t *testing.T, x []float32, k int64, th threshold) {
 
 // floats is a tensor of float32.
 func floats(name string, x []float32) *ir.Tensor {
-	return &ir.Tensor{Spec: ir.Spec{Name: name, DType: ir.Float, Shape: []int64{int64(len(x))}}, Source: ir.Mem(memory(x))}
+	return &ir.Tensor{Spec: ir.Spec{Name: name, DType: ir.Float, Shape: []int64{int64(len(x))}}, Source: ir.Mem(kernel.Bytes(x))}
 }
 
 // manyKinds are what brackets, buckets and ties can meet.

@@ -1,6 +1,10 @@
 package prune
 
-import "io"
+import (
+	"io"
+
+	"github.com/mcompress/mcompress/kernel"
+)
 
 // A view is a payload whose elements are zeroed as they are read. It may be read anywhere
 // and by several goroutines at once.
@@ -16,7 +20,7 @@ type view struct {
 // ReadAt reads whole elements in place; a reader that asks for less gets it from a copy.
 func (v *view) ReadAt(p []byte, off int64) (int, error) {
 	end := off + int64(len(p))
-	if off%v.size == 0 && end%v.size == 0 && aligned(p, v.size) {
+	if off%v.size == 0 && end%v.size == 0 && kernel.Aligned(p, v.size) {
 		return v.read(p, off)
 	}
 	from := off / v.size * v.size

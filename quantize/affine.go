@@ -84,7 +84,7 @@ func (c *coding) run(ctx context.Context, in []io.ReaderAt, out []io.Writer) err
 	if err != nil {
 		return err
 	}
-	if _, err := out[outScales].Write(pass.Bytes(a.scale)); err != nil {
+	if _, err := out[outScales].Write(kernel.Bytes(a.scale)); err != nil {
 		return err
 	}
 	if a.zero == nil {

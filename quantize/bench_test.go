@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/mcompress/mcompress/ir"
-	"github.com/mcompress/mcompress/pass"
+	"github.com/mcompress/mcompress/kernel"
 )
 
 // A layer of the BERT-base shape, read from memory: 3072 × 768 float32.
@@ -41,7 +41,7 @@ func benchWeight(c coding) (*ir.Tensor, []byte) {
 	for i := range x {
 		x[i] = float32(r.NormFloat64())
 	}
-	return tensorOf(ir.Float, c.shape, x), pass.Bytes(x)
+	return tensorOf(ir.Float, c.shape, x), kernel.Bytes(x)
 }
 
 func runRecipe(b *testing.B, r *ir.Recipe, payload []byte) {

@@ -186,7 +186,7 @@ func (c *coding) outputs(t testing.TB) ([][]byte, error) {
 func tensorOf(dt ir.DType, shape []int64, x []float32) *ir.Tensor {
 	t := &ir.Tensor{Spec: ir.Spec{Name: "w", DType: dt, Shape: shape}}
 	if dt == ir.Float {
-		t.Source = ir.Mem(pass.Bytes(x))
+		t.Source = ir.Mem(kernel.Bytes(x))
 		return t
 	}
 	var b []byte
@@ -255,7 +255,7 @@ func (l *layout) holds(t *testing.T, x []float32) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !bytes.Equal(out[outScales], pass.Bytes(want.scale)) {
+	if !bytes.Equal(out[outScales], kernel.Bytes(want.scale)) {
 		t.Fatal("the scales differ")
 	}
 	if !l.s.symmetric && !bytes.Equal(out[outZeros], codeBytes(want.zero)) {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"unsafe"
 
 	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/kernel"
@@ -168,7 +167,7 @@ func halfRecipe(t *ir.Tensor) *ir.Recipe {
 					return &pass.Unfit{Tensor: t.Name, Reason: why}
 				}
 				kernel.F16FromF32(half[:n], x[:n])
-				if _, err := out[0].Write(halfBytes(half[:n])); err != nil {
+				if _, err := out[0].Write(kernel.Bytes(half[:n])); err != nil {
 					return err
 				}
 				if err := ctx.Err(); err != nil {
@@ -178,14 +177,6 @@ func halfRecipe(t *ir.Tensor) *ir.Recipe {
 			return nil
 		},
 	}
-}
-
-// halfBytes is h's memory, little-endian as payloads are.
-func halfBytes(h []uint16) []byte {
-	if len(h) == 0 {
-		return nil
-	}
-	return unsafe.Slice((*byte)(unsafe.Pointer(&h[0])), 2*len(h))
 }
 
 // widen is a view of half-precision values as a float type.

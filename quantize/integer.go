@@ -1,8 +1,6 @@
 package quantize
 
 import (
-	"encoding/binary"
-	"math"
 	"slices"
 
 	"github.com/mcompress/mcompress/ir"
@@ -26,22 +24,6 @@ func newRewriter(c *pass.Context) *rewriter {
 type key struct {
 	g *ir.Graph
 	v *ir.Value
-}
-
-func floats(fs ...float32) []byte {
-	var b []byte
-	for _, f := range fs {
-		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(f))
-	}
-	return b
-}
-
-func int64s(is ...int64) []byte {
-	var b []byte
-	for _, i := range is {
-		b = binary.LittleEndian.AppendUint64(b, uint64(i))
-	}
-	return b
 }
 
 // gatherRows replaces a lookup in a float table by one in codes and scales: a
@@ -192,13 +174,13 @@ func (r *rewriter) outer(s *site, st *stored) *ir.Value {
 	}
 	if s.alongSum(st) {
 		// A scalar 1 would be taken out by ONNX Runtime, and nothing fused then.
-		return r.c.Const(g, ir.Float, []int64{1}, floats(alpha))
+		return r.c.Const(g, ir.Float, []int64{1}, ir.Floats(alpha))
 	}
 	w := r.placed(st, st.scale, s.side == left)
 	if alpha == 1 {
 		return w
 	}
-	return g.Insert(s.node, "Mul", []*ir.Value{w, r.c.Const(g, ir.Float, nil, floats(alpha))})
+	return g.Insert(s.node, "Mul", []*ir.Value{w, r.c.Const(g, ir.Float, nil, ir.Floats(alpha))})
 }
 
 // flat is zero points as MatMulInteger takes them: a vector for a matrix.
@@ -222,7 +204,7 @@ func (r *rewriter) placed(st *stored, v *ir.Value, column bool) *ir.Value {
 	k := key{st.home, v}
 	if r.shaped[k] == nil {
 		g := k.g
-		to := r.c.Const(g, ir.Int64, []int64{int64(len(shape))}, int64s(shape...))
+		to := r.c.Const(g, ir.Int64, []int64{int64(len(shape))}, ir.Ints(shape...))
 		r.shaped[k] = g.Insert(g.First(), "Reshape", []*ir.Value{v, to})
 	}
 	return r.shaped[k]
@@ -236,7 +218,7 @@ func (r *rewriter) bias(s *site, y *ir.Value, add string) *ir.Value {
 	}
 	g, at := s.node.Graph(), s.node
 	if beta != 1 {
-		f := r.c.Const(g, ir.Float, nil, floats(beta))
+		f := r.c.Const(g, ir.Float, nil, ir.Floats(beta))
 		if s.elem != ir.Float {
 			f = r.cast(g, at, f, s.elem)
 		}

@@ -58,7 +58,7 @@ func (s *sketch) weight(name string, shape ...int64) *ir.Value {
 }
 
 func (s *sketch) ints(is ...int64) *ir.Value {
-	return s.AddConst("i", &ir.Tensor{Spec: ir.Spec{DType: ir.Int64, Shape: []int64{int64(len(is))}}, Source: ir.Mem(int64s(is...))})
+	return s.AddConst("i", &ir.Tensor{Spec: ir.Spec{DType: ir.Int64, Shape: []int64{int64(len(is))}}, Source: ir.Ints(is...)})
 }
 
 func (s *sketch) node(op string, in []*ir.Value, attrs ...*ir.Attr) *ir.Value {

@@ -69,7 +69,7 @@ func (c *coding) restore(parts []*ir.Tensor) *ir.Tensor {
 
 func (c *coding) readAffine(in []io.ReaderAt) (*affine, error) {
 	a := newAffine(c.g.scales(), c.s)
-	if err := ir.ReadFull(in[outScales], pass.Bytes(a.scale), 0); err != nil || c.s.symmetric {
+	if err := ir.ReadFull(in[outScales], kernel.Bytes(a.scale), 0); err != nil || c.s.symmetric {
 		return a, err
 	}
 	z := make([]byte, len(a.zero))
@@ -183,7 +183,7 @@ func (w *floatWriter) flush(ctx context.Context, buf *[]float32) error {
 		return err
 	}
 	if w.dt == ir.Float {
-		_, err := w.w.Write(pass.Bytes(x))
+		_, err := w.w.Write(kernel.Bytes(x))
 		return err
 	}
 	if cap(w.half) < len(x) {
@@ -195,6 +195,6 @@ func (w *floatWriter) flush(ctx context.Context, buf *[]float32) error {
 	} else {
 		kernel.F16FromF32(h, x)
 	}
-	_, err := w.w.Write(halfBytes(h))
+	_, err := w.w.Write(kernel.Bytes(h))
 	return err
 }

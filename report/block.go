@@ -23,7 +23,7 @@ func newBlock(dt ir.DType, n int64) *block {
 		b.x = make([]float32, n)
 	}
 	if dt == ir.Float {
-		b.raw = pass.Bytes(b.x)
+		b.raw = kernel.Bytes(b.x)
 		return b
 	}
 	b.raw = make([]byte, n*int64(b.size))

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/kernel"
 	"github.com/mcompress/mcompress/pass"
 	"github.com/mcompress/mcompress/sparse"
 )
@@ -24,7 +25,7 @@ func Example() {
 	g := m.Graph
 	w := g.AddConst("w", &ir.Tensor{
 		Spec:   ir.Spec{Name: "w", DType: ir.Float, Shape: []int64{100, 100}},
-		Source: ir.Mem(pass.Bytes(weight)),
+		Source: ir.Mem(kernel.Bytes(weight)),
 	})
 	x := g.NewValue("x")
 	g.Inputs = append(g.Inputs, x)

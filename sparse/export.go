@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/kernel"
 	"github.com/mcompress/mcompress/pass"
 )
 
@@ -247,6 +248,6 @@ func (x *widener) Write(p []byte) (int, error) {
 	if err := pass.NewFloats(bytes.NewReader(p), x.dtype).Read(x.buf[:n], 0); err != nil {
 		return 0, err
 	}
-	_, err := x.w.Write(pass.Bytes(x.buf[:n]))
+	_, err := x.w.Write(kernel.Bytes(x.buf[:n]))
 	return len(p), err
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/mcompress/mcompress/internal/conform"
 	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/kernel"
 	"github.com/mcompress/mcompress/onnx"
 	"github.com/mcompress/mcompress/pass"
 )
@@ -332,7 +333,7 @@ func widened(x weight) []byte {
 	if err := pass.NewFloats(bytes.NewReader(x.data), x.DType).Read(f, 0); err != nil {
 		panic(err)
 	}
-	return pass.Bytes(f)
+	return kernel.Bytes(f)
 }
 
 func TestFileNames(t *testing.T) {

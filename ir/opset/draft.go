@@ -173,21 +173,13 @@ func ints(is []int64) operand {
 func scalarInt(i int64) operand { return operand{tensor: intTensor(nil, []int64{i})} }
 
 func intTensor(shape, is []int64) *ir.Tensor {
-	var b []byte
-	for _, i := range is {
-		b = binary.LittleEndian.AppendUint64(b, uint64(i))
-	}
-	return &ir.Tensor{Spec: ir.Spec{DType: ir.Int64, Shape: shape}, Source: ir.Mem(b)}
+	return &ir.Tensor{Spec: ir.Spec{DType: ir.Int64, Shape: shape}, Source: ir.Ints(is...)}
 }
 
 func floats(fs []float32) operand { return operand{tensor: floatTensor([]int64{int64(len(fs))}, fs)} }
 
 func floatTensor(shape []int64, fs []float32) *ir.Tensor {
-	var b []byte
-	for _, f := range fs {
-		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(f))
-	}
-	return &ir.Tensor{Spec: ir.Spec{DType: ir.Float, Shape: shape}, Source: ir.Mem(b)}
+	return &ir.Tensor{Spec: ir.Spec{DType: ir.Float, Shape: shape}, Source: ir.Floats(fs...)}
 }
 
 // like returns the scalar f in the element type of o, by a Cast where that is not

@@ -1,8 +1,6 @@
 package opset
 
 import (
-	"encoding/binary"
-
 	"github.com/mcompress/mcompress/ir"
 )
 
@@ -150,18 +148,7 @@ func constInts(v *ir.Value) ([]int64, bool) {
 	if !ok {
 		return nil, false
 	}
-	is := make([]int64, t.Elems())
-	for i := range is {
-		switch t.DType {
-		case ir.Int64:
-			is[i] = int64(binary.LittleEndian.Uint64(b[8*i:]))
-		case ir.Int32:
-			is[i] = int64(int32(binary.LittleEndian.Uint32(b[4*i:])))
-		default:
-			return nil, false
-		}
-	}
-	return is, true
+	return ir.ParseInts(t.DType, b)
 }
 
 // at is t's payload where it lies in memory or in a file.
