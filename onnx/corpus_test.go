@@ -4,10 +4,8 @@ import (
 	"archive/zip"
 	"context"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -53,32 +51,6 @@ func fixture(t testing.TB, name string) string {
 		t.Fatal(err)
 	}
 	return filepath.Join(root, "fixtures", name)
-}
-
-// ownModels are the repository's models, without those that the tool has written beside them.
-func ownModels(t testing.TB) []string {
-	t.Helper()
-	paths, err := filepath.Glob(fixture(t, "*.onnx"))
-	if err != nil || len(paths) == 0 {
-		t.Fatalf("no models in fixtures: %v", err)
-	}
-	return slices.DeleteFunc(paths, func(p string) bool { return strings.Count(filepath.Base(p), ".") > 1 })
-}
-
-// modelsUnder finds the models below a folder.
-func modelsUnder(t testing.TB, folder string) []string {
-	t.Helper()
-	var paths []string
-	err := filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {
-		if err == nil && strings.HasSuffix(path, ".onnx") && !d.IsDir() {
-			paths = append(paths, path)
-		}
-		return err
-	})
-	if err != nil || len(paths) == 0 {
-		t.Fatalf("no models below %s: %v", folder, err)
-	}
-	return paths
 }
 
 // unzip writes an archive's models into a new folder.

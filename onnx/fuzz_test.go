@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/mcompress/mcompress/internal/conform"
 	"github.com/mcompress/mcompress/ir"
 )
 
@@ -18,7 +19,7 @@ const largestSeed = 24 << 10
 // Whatever the file: Open, Verify, Text, Sort and Save do not panic, what Open refuses is a
 // FormatError, and what was saved opens and is saved as the same bytes again.
 func FuzzOpen(f *testing.F) {
-	for _, path := range ownModels(f) {
+	for _, path := range conform.Fixtures(f) {
 		b, err := os.ReadFile(path)
 		if err != nil {
 			f.Fatal(err)

@@ -127,7 +127,7 @@ func TestBadModelsAreRefused(t *testing.T) {
 }
 
 func TestSharedMalformedModels(t *testing.T) {
-	for _, path := range modelsUnder(t, filepath.Join(conform.Shared(t), "fixtures", "malformed")) {
+	for _, path := range conform.ModelsBelow(t, filepath.Join(conform.Shared(t), "fixtures", "malformed")) {
 		t.Run(filepath.Base(path), func(t *testing.T) {
 			b, err := os.ReadFile(path)
 			if err != nil {
@@ -202,7 +202,7 @@ func TestTensorErrorsNameTheTensor(t *testing.T) {
 
 // Every truncation is refused, unless the file happens to end between two fields.
 func TestTruncatedModels(t *testing.T) {
-	for _, path := range ownModels(t) {
+	for _, path := range conform.Fixtures(t) {
 		b, err := os.ReadFile(path)
 		if err != nil {
 			t.Fatal(err)

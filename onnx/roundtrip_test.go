@@ -12,15 +12,15 @@ import (
 // Open → Save without a pass is lossless: equal as protobuf messages, payloads inline
 // and outside. A model that Open refuses must be one that ONNX refuses too.
 
-func TestRoundTripOfFixtures(t *testing.T) { roundTrip(t, ownModels(t)) }
+func TestRoundTripOfFixtures(t *testing.T) { roundTrip(t, conform.Fixtures(t)) }
 
 func TestRoundTripOfSharedModels(t *testing.T) {
-	roundTrip(t, modelsUnder(t, filepath.Join(conform.Shared(t), "fixtures")))
+	roundTrip(t, conform.ModelsBelow(t, filepath.Join(conform.Shared(t), "fixtures")))
 }
 
 func TestRoundTripOfConformanceArchives(t *testing.T) {
 	for _, name := range []string{"onnx_node_tests.zip", "onnx_backend_other.zip"} {
-		roundTrip(t, modelsUnder(t, unzip(t, filepath.Join(conform.Shared(t), "fixtures", "conformance", name))))
+		roundTrip(t, conform.ModelsBelow(t, unzip(t, filepath.Join(conform.Shared(t), "fixtures", "conformance", name))))
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcompress/mcompress/internal/conform"
 	"github.com/mcompress/mcompress/ir"
 )
 
@@ -90,7 +91,7 @@ func readFile(t *testing.T, path string) []byte {
 
 func TestWrittenIsWhatWasPlanned(t *testing.T) {
 	for _, external := range []bool{false, true} {
-		for _, path := range ownModels(t) {
+		for _, path := range conform.Fixtures(t) {
 			f := mustOpen(t, path)
 			out := filepath.Join(t.TempDir(), "out.onnx")
 			o := options(t)

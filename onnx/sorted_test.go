@@ -12,7 +12,7 @@ import (
 func TestSortedModelsCompute(t *testing.T) {
 	w := conform.Start(t)
 	compared := 0
-	for _, path := range ownModels(t) {
+	for _, path := range conform.Fixtures(t) {
 		if _, err := w.Run(path, conform.Options{}); err != nil {
 			continue // not even the original runs
 		}

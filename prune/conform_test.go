@@ -23,14 +23,7 @@ import (
 var methods = []*pass.Method{prune.L1, prune.L1Global, prune.L2, prune.Random, prune.NM}
 
 func TestFixturesThroughEveryMethod(t *testing.T) {
-	root, err := conform.Root()
-	if err != nil {
-		t.Fatal(err)
-	}
-	paths, err := filepath.Glob(filepath.Join(root, "fixtures", "*.onnx"))
-	if err != nil || len(paths) == 0 {
-		t.Fatalf("no fixtures: %v", err)
-	}
+	paths := conform.Fixtures(t)
 	changed := 0
 	for _, path := range paths {
 		for _, m := range methods {
@@ -44,10 +37,7 @@ func TestFixturesThroughEveryMethod(t *testing.T) {
 
 // Every shared model takes the methods in turn: there are more models than time.
 func TestSharedModelsThroughMethodsInTurn(t *testing.T) {
-	paths, err := filepath.Glob(filepath.Join(conform.Shared(t), "fixtures", "models", "*", "*", "model.onnx"))
-	if err != nil || len(paths) == 0 {
-		t.Fatalf("no models: %v", err)
-	}
+	paths := conform.RealModels(t)
 	changed := 0
 	for i, path := range paths {
 		m := methods[i%len(methods)]

@@ -4,6 +4,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/mcompress/mcompress/internal/conform"
 	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/ir/opset"
 	"github.com/mcompress/mcompress/pass"
@@ -57,7 +58,7 @@ func TestQuantizedWeightsGetRows(t *testing.T) {
 
 // Every float weight has exactly one row.
 func TestNoSilentSkip(t *testing.T) {
-	for _, path := range fixtures(t) {
+	for _, path := range conform.Fixtures(t) {
 		for _, v := range append(all, dynTables) {
 			rows := map[string]int{}
 			r := v.apply(t, path, filepath.Join(t.TempDir(), "out.onnx"))

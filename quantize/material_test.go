@@ -3,13 +3,10 @@ package quantize
 import (
 	"context"
 	"flag"
-	"io/fs"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
-	"github.com/mcompress/mcompress/internal/conform"
 	"github.com/mcompress/mcompress/internal/job"
 	"github.com/mcompress/mcompress/pass"
 )
@@ -72,35 +69,7 @@ func changed(r *job.Result) int {
 	return n
 }
 
-// fixtures are the models of the repository. Names with more dots are outputs of the tool.
-func fixtures(t testing.TB) []string {
-	return slices.DeleteFunc(modelsIn(t, filepath.Join("..", "fixtures")), func(path string) bool {
-		return strings.Count(filepath.Base(path), ".") > 1
-	})
-}
-
-// realModels are the shared ones, most of them trained.
-func realModels(t testing.TB) []string {
-	return modelsIn(t, filepath.Join(conform.Shared(t), "fixtures", "models"))
-}
-
 func fixture(name string) string { return filepath.Join("..", "fixtures", name+".onnx") }
-
-// modelsIn finds models below dir.
-func modelsIn(t testing.TB, dir string) []string {
-	t.Helper()
-	var paths []string
-	err := filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
-		if err == nil && strings.HasSuffix(path, ".onnx") {
-			paths = append(paths, path)
-		}
-		return err
-	})
-	if err != nil || len(paths) == 0 {
-		t.Fatalf("%d models in %s: %v", len(paths), dir, err)
-	}
-	return paths
-}
 
 // label is a short name for the model at path.
 func label(path string) string {

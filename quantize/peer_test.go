@@ -14,14 +14,14 @@ var peers = []struct {
 	theirs  conform.DynamicOptions
 	paths   func(testing.TB) []string
 }{
-	{nil, conform.DynamicOptions{PerChannel: true}, realModels},
-	{nil, conform.DynamicOptions{PerChannel: true}, fixtures},
-	{[]string{"per-tensor"}, conform.DynamicOptions{}, fixtures},
-	{[]string{"asymmetric"}, conform.DynamicOptions{PerChannel: true, Asymmetric: true}, fixtures},
-	{[]string{"asymmetric", "weight-type=uint8"}, conform.DynamicOptions{PerChannel: true, WeightType: "uint8", Asymmetric: true}, realModels},
-	{[]string{"asymmetric", "weight-type=uint8", "per-tensor"}, conform.DynamicOptions{WeightType: "uint8", Asymmetric: true}, fixtures},
-	{[]string{"reduce-range"}, conform.DynamicOptions{PerChannel: true, ReduceRange: true}, fixtures},
-	{[]string{"embeddings", "per-tensor"}, conform.DynamicOptions{Ops: []string{"MatMul", "Gemm", "Gather"}}, fixtures},
+	{nil, conform.DynamicOptions{PerChannel: true}, conform.RealModels},
+	{nil, conform.DynamicOptions{PerChannel: true}, conform.Fixtures},
+	{[]string{"per-tensor"}, conform.DynamicOptions{}, conform.Fixtures},
+	{[]string{"asymmetric"}, conform.DynamicOptions{PerChannel: true, Asymmetric: true}, conform.Fixtures},
+	{[]string{"asymmetric", "weight-type=uint8"}, conform.DynamicOptions{PerChannel: true, WeightType: "uint8", Asymmetric: true}, conform.RealModels},
+	{[]string{"asymmetric", "weight-type=uint8", "per-tensor"}, conform.DynamicOptions{WeightType: "uint8", Asymmetric: true}, conform.Fixtures},
+	{[]string{"reduce-range"}, conform.DynamicOptions{PerChannel: true, ReduceRange: true}, conform.Fixtures},
+	{[]string{"embeddings", "per-tensor"}, conform.DynamicOptions{Ops: []string{"MatMul", "Gemm", "Gather"}}, conform.Fixtures},
 }
 
 // slack is how much lower our SQNR may be, in dB.

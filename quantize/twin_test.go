@@ -69,7 +69,7 @@ func named(t *testing.T, m *ir.Model, scope, name string) *ir.Value {
 func TestWeightOnlyOutputsEqualTheRestoredModel(t *testing.T) {
 	w := conform.Start(t)
 	for _, v := range []variant{{WeightInt8, nil}, {WeightInt8, []string{"asymmetric", "weight-type=uint8"}}, {Float16, nil}} {
-		for _, path := range append(fixtures(t), realModels(t)...) {
+		for _, path := range append(conform.Fixtures(t), conform.RealModels(t)...) {
 			if len(v.options) > 0 && filepath.Base(path) == "model.onnx" {
 				continue // the fixtures have every form
 			}

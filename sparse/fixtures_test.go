@@ -2,12 +2,10 @@ package sparse
 
 import (
 	"fmt"
-	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/mcompress/mcompress/internal/conform"
@@ -15,22 +13,9 @@ import (
 	"github.com/mcompress/mcompress/pass"
 )
 
-func fixtures(t testing.TB) []string {
-	t.Helper()
-	root, err := conform.Root()
-	if err != nil {
-		t.Fatal(err)
-	}
-	paths, err := filepath.Glob(filepath.Join(root, "fixtures", "*.onnx"))
-	if err != nil || len(paths) == 0 {
-		t.Fatalf("no fixtures: %v", err)
-	}
-	return slices.DeleteFunc(paths, func(p string) bool { return strings.Count(filepath.Base(p), ".") > 1 })
-}
-
 func fixture(t testing.TB, name string) string {
 	t.Helper()
-	for _, p := range fixtures(t) {
+	for _, p := range conform.Fixtures(t) {
 		if filepath.Base(p) == name {
 			return p
 		}
@@ -67,7 +52,7 @@ func pruned(t testing.TB, path string) string {
 // pruned one: in scopes of every kind, in every way a weight may be written.
 func TestEveryFixture(t *testing.T) {
 	w := conform.Start(t)
-	for _, path := range fixtures(t) {
+	for _, path := range conform.Fixtures(t) {
 		for _, m := range []*pass.Method{Auto, Bitmask, COO} {
 			name := filepath.Base(path)
 			t.Run(name+"/"+m.Name, func(t *testing.T) {
@@ -83,20 +68,15 @@ func TestEveryFixture(t *testing.T) {
 // TestRealModels does the same with models that others have trained.
 func TestRealModels(t *testing.T) {
 	w := conform.Start(t)
-	dir := filepath.Join(conform.Shared(t), "fixtures", "models")
 	changed := 0
-	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || !strings.HasSuffix(path, ".onnx") {
-			return err
-		}
-		if st, err := os.Stat(path); err != nil || st.Size() > 4<<20 {
-			return err
+	for _, path := range conform.RealModels(t) {
+		if fileSize(t, path) > 4<<20 {
+			continue
 		}
 		t.Run(filepath.Base(filepath.Dir(path)), func(t *testing.T) { changed += sparsified(t, w, path, Auto) })
-		return nil
-	})
-	if err != nil || changed < 200 {
-		t.Errorf("%d weights changed: %v", changed, err)
+	}
+	if changed < 200 {
+		t.Errorf("%d weights changed", changed)
 	}
 }
 

@@ -21,7 +21,7 @@ import (
 // declared, valid and running where the source is, every weight in the ledger, none of
 // the outputs larger than the source, nothing left to do.
 func TestEveryMethod(t *testing.T) {
-	models := fixtureModels(t)
+	models := conform.Fixtures(t)
 	pruned := compressed(t, prepared(t, "pruned"), []string{"prune", "--method", "l1-global", "--amount", "0.9"}, models)
 	sparse := compressed(t, prepared(t, "sparse"), []string{"sparse"}, pruned)
 	plain := withoutAssembly(t)
@@ -177,25 +177,6 @@ func (s *suite) again(t *testing.T) {
 			}
 		}
 	}
-}
-
-// fixtureModels are the models that fixtures/README.md lists.
-func fixtureModels(t *testing.T) []string {
-	t.Helper()
-	paths, err := filepath.Glob("../../fixtures/*.onnx")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var models []string
-	for _, p := range paths {
-		if strings.Count(filepath.Base(p), ".") == 1 {
-			models = append(models, p)
-		}
-	}
-	if len(models) == 0 {
-		t.Fatal("no fixtures")
-	}
-	return models
 }
 
 // compressed is what became of models by a command with its default label.

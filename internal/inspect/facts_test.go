@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/mcompress/mcompress/internal/conform"
 	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/onnx"
 )
@@ -34,11 +35,7 @@ func facts(t *testing.T, f *onnx.File, o Options) *Facts {
 
 // Every fixture is read in full; types and tensors add up, and workers change nothing.
 func TestFixtures(t *testing.T) {
-	paths, err := filepath.Glob("../../fixtures/*.onnx")
-	if err != nil || len(paths) == 0 {
-		t.Fatal("no fixtures", err)
-	}
-	for _, path := range paths {
+	for _, path := range conform.Fixtures(t) {
 		t.Run(filepath.Base(path), func(t *testing.T) {
 			f := open(t, path)
 			got := facts(t, f, Options{Workers: 2, Values: true})

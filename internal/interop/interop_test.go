@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -111,7 +110,7 @@ func TestDecodedShowsAChangedWeight(t *testing.T) {
 // decodes, at least atLeast, it must understand the same afterwards.
 func roundTrips(t *testing.T, dir string, atLeast int) {
 	found := 0
-	for _, path := range models(t, dir) {
+	for _, path := range conform.ModelsBelow(t, dir) {
 		before, err := decoded(t, path)
 		if err != nil {
 			continue // an operator, type or form that onnx-go does not know
@@ -132,21 +131,6 @@ func roundTrips(t *testing.T, dir string, atLeast int) {
 	if found < atLeast {
 		t.Errorf("onnx-go decodes %d models of %s, %d at least were expected", found, dir, atLeast)
 	}
-}
-
-func models(t *testing.T, dir string) []string {
-	t.Helper()
-	var paths []string
-	err := filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
-		if err == nil && strings.HasSuffix(path, ".onnx") {
-			paths = append(paths, path)
-		}
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return paths
 }
 
 func save(t *testing.T, from, to string) error {

@@ -104,12 +104,8 @@ func wantSame(t *testing.T, outputs []conform.Output) {
 // sharedModels are the real models by name.
 func sharedModels(t *testing.T) map[string]string {
 	t.Helper()
-	paths, err := filepath.Glob(filepath.Join(conform.Shared(t), "fixtures", "models", "*", "*", "model.onnx"))
-	if err != nil || len(paths) == 0 {
-		t.Fatalf("%d models: %v", len(paths), err)
-	}
 	models := map[string]string{}
-	for _, p := range paths {
+	for _, p := range conform.RealModels(t) {
 		models[filepath.Base(filepath.Dir(p))] = p
 	}
 	return models
