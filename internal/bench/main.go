@@ -49,6 +49,7 @@ var sections = []struct {
 	make func(*bench, context.Context) (string, error)
 }{
 	{"speed", (*bench).speed},
+	{"large", (*bench).largest},
 	{"size", (*bench).sizes},
 	{"prune", (*bench).prune},
 	{"sparse", (*bench).sparse},
@@ -82,7 +83,7 @@ func (b *bench) run(ctx context.Context, only, out string) error {
 	}
 	text := head
 	for _, s := range sections {
-		if only != "" && !slices.Contains(strings.Split(only, ","), s.name) {
+		if only != "" && !slices.Contains(strings.Split(only, ","), s.name) || s.name == "large" && !b.large {
 			text += section(string(doc), s.name) // as the last run left it
 			continue
 		}
