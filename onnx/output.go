@@ -16,6 +16,10 @@ type output struct {
 	done bool // renamed
 	shut bool // closed
 
+	// Linux lets one write into a file at a time. Waiting for it there burns a core,
+	// which the other worker needs; waiting here does not.
+	turn sync.Mutex
+
 	follow *follower // nil unless the file is digested
 	sync   bool      // flush to the disk before it gets its name
 	dirty  atomic.Int64
@@ -48,7 +52,10 @@ func create(path string, size int64, o SaveOptions) (*output, error) {
 func (o *output) fail(err error) error { return pathError(o.path, err) }
 
 func (o *output) writeAt(b []byte, off int64) error {
-	if _, err := o.tmp.WriteAt(b, off); err != nil {
+	o.turn.Lock()
+	_, err := o.tmp.WriteAt(b, off)
+	o.turn.Unlock()
+	if err != nil {
 		return o.fail(err)
 	}
 	o.wrote(off, int64(len(b)))
