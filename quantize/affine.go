@@ -55,7 +55,7 @@ func (c *coding) recipe() *ir.Recipe {
 func (c *coding) work() int64 {
 	held := c.g.window()
 	if c.g.rows > 1 || c.g.inner > pass.Block {
-		held += min(c.g.elems(), keepElems)
+		held = max(held, min(c.g.elems(), holdElems))
 	}
 	if c.transpose {
 		held = max(held, c.panel()*c.shape[0]+c.panel()*c.shape[0]/2)

@@ -93,57 +93,55 @@ func (g grid) window() int64 {
 }
 
 // A reader hands out runs of a float tensor from blocks that it reads ahead, so that
-// short runs do not cost a system call each. For a second pass it keeps the tensor's
-// first elements. Close gives its memory back.
+// short runs do not cost a system call each. Close gives its buffer back.
 type reader struct {
-	f     *pass.Floats
-	total int64     // the tensor's elements
-	kept  []float32 // the first ones
-	known int64     // how many of kept are read
-	block []float32 // those from at on, of which held are read
-	at    int64
-	held  int64
-	close func()
+	f         *pass.Floats
+	buf       []float32
+	at, total int64 // the block's first element; the tensor's elements
+	held      int64
+	whole     bool // buf takes the tensor as a whole, block by block as it is asked for
+	close     func()
 }
 
-// keepElems is how much of a weight that is gone through twice is kept in between:
-// 16 MiB of float32. Reading the rest of larger ones again costs less than the memory.
-const keepElems = 4 << 20
+// holdElems is the size up to which a weight that is gone through twice is held in
+// between: 12 MiB of float32. Reading larger ones again costs less than the memory.
+const holdElems = 3 << 20
 
 // newReader returns a reader for one pass over g's runs, or for two.
 func newReader(b *buffers, r io.ReaderAt, dt ir.DType, g grid, passes int) *reader {
 	d := &reader{f: pass.NewFloats(r, dt), total: g.elems()}
-	var freeKept, freeBlock func()
-	d.kept, freeKept = b.takeFloats(b2i(passes > 1) * min(d.total, keepElems))
-	d.block, freeBlock = b.takeFloats(b2i(int64(len(d.kept)) < d.total) * g.window())
-	d.close = func() { freeKept(); freeBlock() }
+	n := g.window()
+	if d.whole = passes > 1 && d.total <= holdElems; d.whole {
+		n = d.total
+	}
+	d.buf, d.close = b.takeFloats(n)
 	return d
 }
 
 // next returns the elements of q, valid until the next call.
 func (r *reader) next(q run) ([]float32, error) {
-	if end := q.at + q.n; end <= int64(len(r.kept)) {
-		return r.kept[q.at:end], r.keep(end)
+	if r.whole {
+		return r.hold(q)
 	}
 	if q.at < r.at || q.at+q.n > r.at+r.held {
-		r.at, r.held = q.at, min(int64(len(r.block)), r.total-q.at)
-		if err := r.f.Read(r.block[:r.held], r.at); err != nil {
+		r.at, r.held = q.at, min(int64(len(r.buf)), r.total-q.at)
+		if err := r.f.Read(r.buf[:r.held], r.at); err != nil {
 			return nil, err
 		}
 	}
-	return r.block[q.at-r.at:][:q.n], nil
+	return r.buf[q.at-r.at:][:q.n], nil
 }
 
-// keep reads on until end, a block at a time.
-func (r *reader) keep(end int64) error {
-	for r.known < end {
-		n := min(pass.Block, int64(len(r.kept))-r.known)
-		if err := r.f.Read(r.kept[r.known:r.known+n], r.known); err != nil {
-			return err
+// hold reads on up to the end of q, a block at a time, and keeps everything.
+func (r *reader) hold(q run) ([]float32, error) {
+	for r.held < q.at+q.n {
+		n := min(pass.Block, r.total-r.held)
+		if err := r.f.Read(r.buf[r.held:r.held+n], r.held); err != nil {
+			return nil, err
 		}
-		r.known += n
+		r.held += n
 	}
-	return nil
+	return r.buf[q.at:][:q.n], nil
 }
 
 // ranges is what is known of each scale's elements: the largest magnitude's bits, and
