@@ -16,9 +16,7 @@ type output struct {
 	done bool // renamed
 	shut bool // closed
 
-	// Linux lets one write into a file at a time. Waiting for it there burns a core,
-	// which the other worker needs; waiting here does not.
-	turn sync.Mutex
+	turn sync.Mutex // see turnFrom
 
 	follow *follower // nil unless the file is digested
 	sync   bool      // flush to the disk before it gets its name
@@ -26,6 +24,11 @@ type output struct {
 	ahead  sync.WaitGroup
 	busy   atomic.Bool // ahead is flushing
 }
+
+// turnFrom is the size from which workers take turns at writing. Linux lets one write
+// into a file at a time, and who waits in the kernel burns a core that the other worker
+// needs; a short write is over before waiting here would pay.
+const turnFrom = 512 << 10
 
 // flushAhead is how much is written before the disk is set to work: what is left to
 // flush at the end is then little.
@@ -52,10 +55,11 @@ func create(path string, size int64, o SaveOptions) (*output, error) {
 func (o *output) fail(err error) error { return pathError(o.path, err) }
 
 func (o *output) writeAt(b []byte, off int64) error {
-	o.turn.Lock()
-	_, err := o.tmp.WriteAt(b, off)
-	o.turn.Unlock()
-	if err != nil {
+	if len(b) >= turnFrom {
+		o.turn.Lock()
+		defer o.turn.Unlock()
+	}
+	if _, err := o.tmp.WriteAt(b, off); err != nil {
 		return o.fail(err)
 	}
 	o.wrote(off, int64(len(b)))
