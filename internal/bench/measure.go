@@ -70,6 +70,10 @@ func (b *bench) medians(ctx context.Context, subjects []subject) (map[string]cos
 			for _, f := range parts(s.out) {
 				_ = os.Remove(f)
 			}
+			// What the run before left to be flushed would be counted against this one.
+			if err := exec.CommandContext(ctx, "sync").Run(); err != nil {
+				return nil, err
+			}
 			c, err := b.peer(ctx, s.args...)
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", s.name, err)
