@@ -2,6 +2,7 @@ package onnx
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -19,14 +20,14 @@ func (d *decoder) typed(t *ir.Tensor, cs []chunk, n num) error {
 	if t.DType == ir.String {
 		return nil // never opened; written back as it came
 	}
-	var bytes int64
+	var size int64
 	for _, c := range cs {
-		bytes += c.n
+		size += c.n
 	}
 	items := typedItems(t.Spec)
 	// A list item takes at least one byte, so a huge shape over a short field is found here.
-	if items > bytes {
-		return d.fail(cs[0].off, fmt.Sprintf("%s takes %d list items, but the field has %d bytes", t.Spec, items, bytes))
+	if items > size {
+		return d.fail(cs[0].off, fmt.Sprintf("%s takes %d list items, but the field has %d bytes", t.Spec, items, size))
 	}
 	if len(cs) == 1 && (n == tensorFloats || n == tensorDoubles) {
 		f, err := d.field(cs[0].off, cs[0].off+cs[0].n)
@@ -45,19 +46,12 @@ func (d *decoder) typed(t *ir.Tensor, cs []chunk, n num) error {
 	if items > keepSmall {
 		return nil
 	}
-	m := &memWriter{}
-	if err := decodeTyped(context.Background(), cs, t.Spec, m); err != nil {
+	var m bytes.Buffer
+	if err := decodeTyped(context.Background(), cs, t.Spec, &m); err != nil {
 		return d.fail(cs[0].off, err.Error())
 	}
-	t.Source = ir.Mem(m.b)
+	t.Source = ir.Mem(m.Bytes())
 	return nil
-}
-
-type memWriter struct{ b []byte }
-
-func (m *memWriter) Write(p []byte) (int, error) {
-	m.b = append(m.b, p...)
-	return len(p), nil
 }
 
 // itemBits is how many bits of raw_data one item of dt's typed field stands for: a

@@ -44,7 +44,7 @@ func (d *dynamic) run(c *pass.Context) error {
 	if err != nil || len(taken) == 0 {
 		return err
 	}
-	if c.Model.Opset("") < dynamicOpset || functionsBelow(c.Model, dynamicOpset) {
+	if below(c.Model, dynamicOpset) {
 		var no *opset.Unsupported
 		err := raise(c, dynamicOpset)
 		if errors.As(err, &no) {
@@ -154,7 +154,12 @@ func (d *dynamic) row(g *group, m *weight, st *stored) pass.Row {
 	return r
 }
 
-func functionsBelow(m *ir.Model, v int64) bool {
+// below reports whether m, or a function of it that uses the default domain, imports an
+// opset lower than v.
+func below(m *ir.Model, v int64) bool {
+	if m.Opset("") < v {
+		return true
+	}
 	for _, f := range m.Functions {
 		if o := f.Body.Opset(""); o > 0 && o < v {
 			return true

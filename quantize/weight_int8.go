@@ -42,7 +42,7 @@ type weightOnly struct {
 func (w *weightOnly) run(c *pass.Context) error {
 	noteQuantized(c)
 	w.dense, w.buffers = "", newBuffers()
-	if w.wants(c) && (c.Model.Opset("") < dequantizeOpset || functionsBelow(c.Model, dequantizeOpset)) {
+	if below(c.Model, dequantizeOpset) && w.wants(c) {
 		var no *opset.Unsupported
 		if err := raise(c, dequantizeOpset); errors.As(err, &no) {
 			w.dense = no.Error()

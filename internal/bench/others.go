@@ -18,7 +18,6 @@ var realScript string
 // script runs a part of real.py and returns what it prints.
 func (b *bench) script(ctx context.Context, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, b.python, append([]string{"-c", realScript}, args...)...)
-	cmd.Stderr = nil
 	out, err := cmd.Output()
 	if err != nil {
 		return "", fmt.Errorf("real.py %s: %w", args[0], err)
