@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -17,9 +18,21 @@ func TestAssemblyIsWhatTheGeneratorWrites(t *testing.T) {
 		}
 		t.Skipf("the modules of kernel/gen cannot be downloaded: %v\n%s", err, out)
 	}
-	dir := t.TempDir()
-	assembly, stubs := filepath.Join(dir, "avx2_amd64.s"), filepath.Join(dir, "avx2_amd64.go")
-	if out, err := run(t, "run", ".", "-pkg", "kernel", "-out", assembly, "-stubs", stubs); err != nil {
+	files, err := filepath.Glob("*_amd64.s")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("found no assembly: %v", err)
+	}
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(file, "_amd64.s"), isFresh)
+	}
+}
+
+// isFresh runs the generator for the family that the subtest is called after.
+func isFresh(t *testing.T) {
+	_, family, _ := strings.Cut(t.Name(), "/")
+	assembly := filepath.Join(t.TempDir(), family+"_amd64.s")
+	stubs := strings.TrimSuffix(assembly, ".s") + ".go"
+	if out, err := run(t, "run", ".", "-family", family, "-pkg", "kernel", "-out", assembly, "-stubs", stubs); err != nil {
 		t.Fatalf("generator: %v\n%s", err, out)
 	}
 	for _, fresh := range []string{assembly, stubs} {
