@@ -1,0 +1,101 @@
+package op
+
+import (
+	"sync"
+	"sync/atomic"
+)
+
+// A Pool is a fixed number of workers that operators share work over. Results must not
+// depend on their number: work is cut into pieces by its shape alone.
+type Pool struct {
+	workers int
+	tasks   chan *task
+}
+
+type task struct {
+	n      int64
+	next   atomic.Int64
+	left   sync.WaitGroup
+	f      func(i int)
+	failed atomic.Pointer[any] // the first panic
+}
+
+// NewPool returns a pool of n workers, the caller of For among them. Close ends it.
+func NewPool(n int) *Pool {
+	p := &Pool{workers: max(n, 1)}
+	p.tasks = make(chan *task, 4*p.workers)
+	for range p.workers - 1 {
+		go func() {
+			for t := range p.tasks {
+				t.run()
+			}
+		}()
+	}
+	return p
+}
+
+// Close ends the workers. No For may be running.
+func (p *Pool) Close() { close(p.tasks) }
+
+// Workers is the number of pieces that can be worked on at once.
+func (p *Pool) Workers() int { return p.workers }
+
+// For runs f(0) to f(n-1), some of them at the same time, and returns when all are done. It may be
+// called from within f.
+func (p *Pool) For(n int, f func(i int)) {
+	if n <= 1 || p.workers == 1 {
+		for i := range n {
+			f(i)
+		}
+		return
+	}
+	t := &task{n: int64(n), f: f}
+	t.left.Add(n)
+	p.offer(t, min(n, p.workers)-1)
+	t.run()
+	t.left.Wait()
+	if v := t.failed.Load(); v != nil {
+		panic(*v)
+	}
+}
+
+// offer asks up to k workers for help. Where the queue is full they are all busy.
+func (p *Pool) offer(t *task, k int) {
+	for range k {
+		select {
+		case p.tasks <- t:
+		default:
+			return
+		}
+	}
+}
+
+// Rows cuts n rows into pieces of at least grain and runs f on each; the pieces
+// depend on n and grain only.
+func (p *Pool) Rows(n, grain int, f func(from, to int)) {
+	grain = max(grain, (n+maxPieces-1)/maxPieces, 1)
+	p.For((n+grain-1)/grain, func(i int) { f(i*grain, min(n, (i+1)*grain)) })
+}
+
+// maxPieces bounds the cost of handing out pieces, and is enough for the largest machines to share.
+const maxPieces = 256
+
+func (t *task) run() {
+	for {
+		i := t.next.Add(1) - 1
+		if i >= t.n {
+			return
+		}
+		t.one(int(i))
+	}
+}
+
+func (t *task) one(i int) {
+	defer t.left.Done()
+	defer func() {
+		if v := recover(); v != nil {
+			t.failed.CompareAndSwap(nil, &v)
+		}
+	}()
+	t.f(i)
+}
