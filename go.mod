@@ -5,6 +5,7 @@ go 1.26
 require (
 	github.com/bmatcuk/doublestar/v4 v4.9.1
 	github.com/dustin/go-humanize v1.0.1
+	github.com/ebitengine/purego v0.11.3
 	github.com/goccy/go-yaml v1.19.0
 	github.com/google/go-cmp v0.7.0
 	github.com/owulveryck/onnx-go v0.5.0
