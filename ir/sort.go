@@ -5,26 +5,34 @@ import "errors"
 // Sort puts g's nodes, and those of its subgraphs, into topological order. Nodes
 // that are in order already stay where they are. It fails on a cycle.
 func (g *Graph) Sort() error {
-	s := sorter{state: map[*Node]int{}}
-	var nodes []*Node
 	for n := range g.Nodes() {
-		nodes = append(nodes, n)
 		for sub := range n.Subgraphs() {
 			if err := sub.Sort(); err != nil {
 				return err
 			}
 		}
 	}
-	for _, n := range nodes {
-		if err := s.visit(g, n); err != nil {
-			return err
-		}
+	nodes, err := g.Order()
+	if err != nil {
+		return err
 	}
 	g.first, g.last, g.Sorted = nil, nil, true
-	for _, n := range s.order {
+	for _, n := range nodes {
 		g.Append(n)
 	}
 	return nil
+}
+
+// Order returns g's own nodes in the topological order that Sort would give them, and
+// leaves g as it is. It fails on a cycle.
+func (g *Graph) Order() ([]*Node, error) {
+	s := sorter{state: map[*Node]int{}}
+	for n := range g.Nodes() {
+		if err := s.visit(g, n); err != nil {
+			return nil, err
+		}
+	}
+	return s.order, nil
 }
 
 const (

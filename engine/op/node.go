@@ -6,6 +6,12 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
+// A Port is an input or output of a model.
+type Port struct {
+	Name string
+	Type *ir.Type // nil where the model does not say, or where it is no tensor
+}
+
 // A Node is what an operator knows of its place in the graph and what does not change
 // between runs.
 type Node struct {

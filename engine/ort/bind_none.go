@@ -1,0 +1,15 @@
+//go:build noort || !(linux || darwin || windows) || !(amd64 || arm64)
+
+package ort
+
+import "errors"
+
+func symbol(library, name string) (uintptr, error) {
+	return 0, errors.New("this program was built without ONNX Runtime: build it without the tag noort, for Linux, macOS or Windows on amd64 or arm64")
+}
+
+func invoke(f uintptr, args ...uintptr) uintptr {
+	panic("ort: a call without a library")
+}
+
+func encodePath(path string) []byte { return []byte(path) }

@@ -1,0 +1,95 @@
+package ort
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+)
+
+// Variable is the environment variable that names the library where no flag does.
+const Variable = "MCOMPRESS_ORT_LIB"
+
+// remedy is one command that gets the library on every platform. Python packages are
+// where ONNX Runtime is published for all of them.
+const remedy = "`pip install --no-deps --target ort onnxruntime==1.31.1`, then --ort-lib ort/onnxruntime/capi"
+
+// Find returns the path of ONNX Runtime's library: what the flag names, else what the
+// variable MCOMPRESS_ORT_LIB names, else the one that lies beside the program or where
+// the system keeps libraries. A folder stands for the library in it. The error says
+// where Find looked and how to get the library.
+func Find(flag string) (string, error) {
+	if flag != "" {
+		return named("--ort-lib", flag)
+	}
+	if path := os.Getenv(Variable); path != "" {
+		return named(Variable, path)
+	}
+	folders := usualFolders()
+	for _, folder := range folders {
+		if path := libraryIn(folder); path != "" {
+			return path, nil
+		}
+	}
+	return "", fmt.Errorf("no ONNX Runtime: neither --ort-lib nor %s is set, and no %s is in %s; get it by %s",
+		Variable, pattern(), strings.Join(folders, ", "), remedy)
+}
+
+// named looks at one place only: who names a library wants that one or none.
+func named(by, path string) (string, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return "", fmt.Errorf("%s: no ONNX Runtime: %w; get it by %s", by, err, remedy)
+	}
+	if !info.IsDir() {
+		return path, nil
+	}
+	if found := libraryIn(path); found != "" {
+		return found, nil
+	}
+	return "", fmt.Errorf("%s: no ONNX Runtime: there is no %s in %s; get it by %s", by, pattern(), path, remedy)
+}
+
+// libraryIn is the first library in the folder by name, empty if there is none.
+func libraryIn(folder string) string {
+	entries, err := os.ReadDir(folder)
+	if err != nil {
+		return ""
+	}
+	for _, e := range entries {
+		if match, err := filepath.Match(pattern(), e.Name()); err == nil && match {
+			return filepath.Join(folder, e.Name())
+		}
+	}
+	return ""
+}
+
+// pattern matches the library's names with and without a version, and not those of its
+// providers.
+func pattern() string {
+	switch runtime.GOOS {
+	case "windows":
+		return "onnxruntime.dll"
+	case "darwin":
+		return "libonnxruntime.*dylib"
+	}
+	return "libonnxruntime.so*"
+}
+
+// usualFolders has none of Windows's own: the library there belongs to the system, and
+// is old.
+func usualFolders() []string {
+	var folders []string
+	if program, err := os.Executable(); err == nil {
+		folders = append(folders, filepath.Dir(program))
+	}
+	switch runtime.GOOS {
+	case "linux":
+		machine := map[string]string{"amd64": "x86_64", "arm64": "aarch64"}[runtime.GOARCH]
+		return append(folders, "/usr/local/lib", "/usr/lib/"+machine+"-linux-gnu", "/usr/lib64", "/usr/lib")
+	case "darwin":
+		return append(folders, "/opt/homebrew/lib", "/usr/local/lib")
+	}
+	return folders
+}

@@ -1,0 +1,45 @@
+package engine
+
+import (
+	"context"
+	"time"
+
+	"github.com/mcompress/mcompress/engine/op"
+	"github.com/mcompress/mcompress/ir"
+)
+
+// A Session runs one model. The interpreter and engine/ort's are two; both may be used
+// by several goroutines at once.
+type Session interface {
+	// Run computes the values named by fetch, or all outputs if it is empty. The arrays it
+	// returns are the caller's; those in in are only read.
+	Run(ctx context.Context, in map[string]*ir.Array, fetch []string) (map[string]*ir.Array, error)
+	Inputs() []op.Port
+	Outputs() []op.Port
+	Close() error
+}
+
+// Options say how a model is run. The zero value uses one worker.
+type Options struct {
+	Workers     int
+	Seed        uint64   // for operators that draw random numbers
+	MemoryLimit int64    // bytes for weights and activations; weights beyond it are read for each run; 0 for no limit
+	Keep        []string // values inside the graph that Run may fetch; they are not fused away
+	KeepAll     bool     // Run may fetch every value of the main graph
+	Plain       bool     // no fusions: each node runs as it stands
+	Profile     Profiler // told of every step; may be nil
+}
+
+// A Profiler is told what each step took.
+type Profiler interface {
+	Step(e Event)
+}
+
+// An Event is one execution of one node.
+type Event struct {
+	Node, Op string
+	Start    time.Time
+	Took     time.Duration
+	Alloc    int64 // bytes of values and scratch that began to live with the step
+	Freed    int64 // bytes of those that ended with it
+}

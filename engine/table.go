@@ -1,0 +1,45 @@
+package engine
+
+import (
+	"slices"
+	"sync"
+
+	"github.com/mcompress/mcompress/engine/op"
+	"github.com/mcompress/mcompress/ir"
+)
+
+// families is the list of operators: one line a family.
+var families = []func() []op.Op{
+	control,
+}
+
+type opKey struct{ domain, typ string }
+
+// table is every row by operator, newest first. It is built once and not changed.
+var table = sync.OnceValue(func() map[opKey][]*op.Op {
+	rows := map[opKey][]*op.Op{}
+	for _, family := range families {
+		for _, o := range family() {
+			k := opKey{o.Domain, o.Type}
+			rows[k] = append(rows[k], &o)
+		}
+	}
+	for _, r := range rows {
+		slices.SortStableFunc(r, func(a, b *op.Op) int { return int(b.Since - a.Since) })
+	}
+	return rows
+})
+
+// lookup is the row that computes id at that version of its domain, or nil.
+func lookup(id ir.OpID, version int64) *op.Op {
+	domain := id.Domain
+	if ir.DefaultDomain(domain) {
+		domain = ""
+	}
+	for _, o := range table()[opKey{domain, id.Type}] {
+		if o.Since <= version {
+			return o
+		}
+	}
+	return nil
+}
