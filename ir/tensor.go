@@ -65,7 +65,7 @@ type Tensor struct {
 	Origin any // how the file encoded it; only the package that read it looks inside
 }
 
-// A Source says where a payload lies: Mem, Span or Output. A string tensor has none.
+// A Source says where a payload lies: Mem, Span or Output, or Text for strings.
 type Source interface{ source() }
 
 // Mem is a payload held in memory, little-endian as ONNX's raw_data.
@@ -83,9 +83,13 @@ type Output struct {
 	Index int
 }
 
+// Text reads the elements of a String tensor, which is no sequence of bytes.
+type Text func() ([]string, error)
+
 func (Mem) source()    {}
 func (Span) source()   {}
 func (Output) source() {}
+func (Text) source()   {}
 
 // A Recipe says how tensors are made from tensors. Passes build recipes; only the
 // writer runs them. Its outputs' sizes are exact before any byte is read, as file

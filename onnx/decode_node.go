@@ -63,9 +63,9 @@ func (d *decoder) node(g *protoGraph, f field) error {
 	return err
 }
 
-// maxList is the size up to which a list attribute is decoded; longer ones, as tree
-// ensembles have, only ride along.
-const maxList = 64 << 10
+// maxList is the size up to which a list attribute is decoded. That of a forest of 100,000 nodes is; longer ones
+// only ride along.
+const maxList = 4 << 20
 
 // attrPieces are the messages in an attribute that may come in pieces.
 type attrPieces struct{ tensor, graph, sparse []field }
@@ -205,11 +205,15 @@ func (p *protoNode) lift() *ir.Tensor {
 	case "value_ints":
 		return list(a, ir.Int64, len(a.Ints), ir.Ints(a.Ints...))
 	case "value_string":
-		return &ir.Tensor{Spec: ir.Spec{DType: ir.String}}
+		return words(nil, a.S)
 	case "value_strings":
-		return &ir.Tensor{Spec: ir.Spec{DType: ir.String, Shape: []int64{int64(len(a.Strings))}}}
+		return words([]int64{int64(len(a.Strings))}, a.Strings...)
 	}
 	return nil
+}
+
+func words(shape []int64, text ...string) *ir.Tensor {
+	return &ir.Tensor{Spec: ir.Spec{DType: ir.String, Shape: shape}, Source: ir.Text(func() ([]string, error) { return text, nil })}
 }
 
 // list is nil for a list that was too long to decode.
