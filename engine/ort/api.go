@@ -40,7 +40,6 @@ const (
 	getStringTensorDataLength           function = 53
 	getStringTensorContent              function = 54
 	castTypeInfoToTensorInfo            function = 55
-	getOnnxTypeFromTypeInfo             function = 56
 	getTensorElementType                function = 60
 	getDimensionsCount                  function = 61
 	getDimensions                       function = 62

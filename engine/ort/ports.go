@@ -1,14 +1,25 @@
 package ort
 
-// A port is an input or output of the graph.
-type port struct {
-	name string
-}
+import (
+	"slices"
+
+	"github.com/mcompress/mcompress/engine/op"
+	"github.com/mcompress/mcompress/ir"
+)
+
+// Inputs are what a run must be given. Initializers among the graph's inputs are not
+// listed; they may be given too.
+//
+// ONNX Runtime does not tell a scalar from a tensor of unknown rank: both have no Shape.
+func (s *Session) Inputs() []op.Port { return slices.Clone(s.inputs) }
+
+// Outputs are what a run may fetch, in the graph's order.
+func (s *Session) Outputs() []op.Port { return slices.Clone(s.outputs) }
 
 // findPorts reads the names and types of what can be fed and fetched.
 func (s *Session) findPorts() error {
 	for _, side := range []struct {
-		ports                 *[]port
+		ports                 *[]op.Port
 		count, nameOf, typeOf function
 	}{
 		{&s.inputs, sessionGetInputCount, sessionGetInputName, sessionGetInputTypeInfo},
@@ -24,7 +35,11 @@ func (s *Session) findPorts() error {
 			if err != nil {
 				return err
 			}
-			*side.ports = append(*side.ports, port{name})
+			t, err := s.typ(side.typeOf, i)
+			if err != nil {
+				return err
+			}
+			*side.ports = append(*side.ports, op.Port{Name: name, Type: t})
 		}
 	}
 	return nil
@@ -37,4 +52,31 @@ func (s *Session) name(of function, i uintptr) (string, error) {
 	}
 	name := text(address)
 	return name, s.lib.call(allocatorFree, s.lib.allocator, address)
+}
+
+// typ is nil where the port is no tensor.
+func (s *Session) typ(of function, i uintptr) (*ir.Type, error) {
+	call := scope{Library: s.lib}
+	defer call.close()
+	info, err := call.create(of, releaseTypeInfo, s.session, i)
+	if err != nil {
+		return nil, err
+	}
+	tensor, err := get[uintptr](s.lib, castTypeInfoToTensorInfo, info)
+	if err != nil || tensor == 0 {
+		return nil, err
+	}
+	spec, err := call.specOf(tensor)
+	if err != nil {
+		return nil, err
+	}
+	params := make([]uintptr, len(spec.Shape))
+	if err := call.call(getSymbolicDimensions, tensor, address(&call, params), uintptr(len(params))); err != nil {
+		return nil, err
+	}
+	t := &ir.Type{Elem: spec.DType}
+	for axis, size := range spec.Shape {
+		t.Shape = append(t.Shape, ir.Dim{N: size, Param: text(params[axis])})
+	}
+	return t, nil
 }

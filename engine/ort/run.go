@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcompress/mcompress/engine/op"
 	"github.com/mcompress/mcompress/ir"
 )
 
@@ -50,8 +51,8 @@ func (s *Session) Run(ctx context.Context, in map[string]*ir.Array, fetch []stri
 func (s *Session) wanted(fetch []string) ([]string, error) {
 	var names []string
 	for _, p := range s.outputs {
-		if len(fetch) == 0 || slices.Contains(fetch, p.name) {
-			names = append(names, p.name)
+		if len(fetch) == 0 || slices.Contains(fetch, p.Name) {
+			names = append(names, p.Name)
 		}
 	}
 	for _, name := range fetch {
@@ -65,13 +66,13 @@ func (s *Session) wanted(fetch []string) ([]string, error) {
 // feed returns the names and values of the inputs, in the order of their names.
 func (s *Session) feed(call *scope, in map[string]*ir.Array) (names []string, values []uintptr, err error) {
 	for _, p := range s.inputs {
-		if in[p.name] == nil {
-			return nil, nil, fmt.Errorf("input %q is missing", p.name)
+		if in[p.Name] == nil {
+			return nil, nil, fmt.Errorf("input %q is missing", p.Name)
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(in)) {
-		if !slices.ContainsFunc(slices.Concat(s.inputs, s.weights), func(p port) bool { return p.name == name }) {
-			return nil, nil, fmt.Errorf("%q is no input: the model's are %s", name, listed(s.inputs))
+		if err := s.fits(name, in[name]); err != nil {
+			return nil, nil, err
 		}
 		value, err := call.value(in[name], s.memory)
 		if err != nil {
@@ -80,6 +81,20 @@ func (s *Session) feed(call *scope, in map[string]*ir.Array) (names []string, va
 		names, values = append(names, name), append(values, value)
 	}
 	return names, values, nil
+}
+
+// fits looks at what ONNX Runtime's own errors do not name the input for.
+func (s *Session) fits(name string, a *ir.Array) error {
+	for _, p := range slices.Concat(s.inputs, s.weights) {
+		if p.Name != name {
+			continue
+		}
+		if p.Type != nil && (a.Kind != ir.Dense || a.DType != p.Type.Elem) {
+			return fmt.Errorf("input %q is %s: the model takes %s", name, a, p.Type.Elem)
+		}
+		return nil
+	}
+	return fmt.Errorf("%q is no input: the model's are %s", name, listed(s.inputs))
 }
 
 // run returns the outputs as ONNX Runtime's values, which call releases.
@@ -115,10 +130,10 @@ func (l *Library) terminate(ctx context.Context, options uintptr) (stop func()) 
 	}
 }
 
-func listed(ports []port) string {
+func listed(ports []op.Port) string {
 	names := make([]string, len(ports))
 	for i, p := range ports {
-		names[i] = fmt.Sprintf("%q", p.name)
+		names[i] = fmt.Sprintf("%q", p.Name)
 	}
 	return strings.Join(names, ", ")
 }

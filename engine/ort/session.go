@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"github.com/mcompress/mcompress/engine/op"
 )
 
 // Options say how ONNX Runtime runs a model. The zero value optimises it fully.
@@ -25,9 +27,9 @@ const logFatal = 4 // of OrtLoggingLevel: what goes wrong is in the errors
 // at the same time.
 type Session struct {
 	lib     *Library
-	inputs  []port
-	weights []port // initializers among the graph's inputs: they may be fed and need not be
-	outputs []port
+	inputs  []op.Port
+	weights []op.Port // initializers among the graph's inputs: they may be fed and need not be
+	outputs []op.Port
 
 	running sync.RWMutex // held for reading by runs, for writing by Close
 	scope   scope

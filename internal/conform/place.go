@@ -29,6 +29,25 @@ func Shared(t testing.TB) string {
 	return folder
 }
 
+// ORTLibrary returns the path of the shared library in the worker's ONNX Runtime. Where
+// it is missing it skips the test, or fails it where CI=true.
+func ORTLibrary(t testing.TB) string {
+	t.Helper()
+	python, err := pythonPath()
+	if err != nil {
+		missing(t, err)
+	}
+	pattern := filepath.Join(filepath.Dir(python), "..", "lib", "python*", "site-packages", "onnxruntime", "capi", "libonnxruntime.*")
+	found, err := filepath.Glob(pattern)
+	if err == nil && len(found) == 0 {
+		err = fmt.Errorf("no library of ONNX Runtime at %s", pattern)
+	}
+	if err != nil {
+		missing(t, err)
+	}
+	return found[0]
+}
+
 // Root returns the folder of go.mod, found upward from the working folder, which is
 // that of the package under test.
 func Root() (string, error) {

@@ -74,8 +74,9 @@ func TestMissingSkipsLocallyAndFailsInCI(t *testing.T) {
 	for _, ci := range []string{"", "true"} {
 		t.Setenv("CI", ci)
 		for name, use := range map[string]func(testing.TB){
-			"Start":  func(t testing.TB) { Start(t) },
-			"Shared": func(t testing.TB) { Shared(t) },
+			"Start":      func(t testing.TB) { Start(t) },
+			"Shared":     func(t testing.TB) { Shared(t) },
+			"ORTLibrary": func(t testing.TB) { ORTLibrary(t) },
 		} {
 			r := record(use)
 			if r.skipped != (ci == "") || r.failed != (ci == "true") {

@@ -26,6 +26,7 @@ func importBans() []ban {
 		{"github.com/stretchr/testify", nil, "compare got and want in the test", true},
 		{"github.com/owulveryck/onnx-go", []string{"internal/interop"}, "it is an interop check, for the tests of internal/interop", true},
 		{"gorgonia.org", []string{"internal/interop"}, "it comes with onnx-go, for the tests of internal/interop", true},
+		{"github.com/ebitengine/purego", []string{"engine/ort"}, "only engine/ort calls C: ask it", true},
 		{"google.golang.org/protobuf", []string{"onnx"}, "only onnx knows protobuf: ask it", false},
 		{"github.com/urfave/cli", []string{"cmd"}, "flags belong to cmd: take options", false},
 		{"github.com/vbauerster/mpb", []string{"cmd"}, "progress belongs to cmd: take a callback", false},
