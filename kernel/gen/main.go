@@ -15,6 +15,7 @@ import (
 func families() map[string]func() {
 	return map[string]func(){
 		"avx2": quantizationFamily,
+		"gemm": gemmFamily,
 	}
 }
 

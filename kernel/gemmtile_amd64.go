@@ -1,0 +1,126 @@
+//go:build amd64 && !noasm
+
+package kernel
+
+import "golang.org/x/sys/cpu"
+
+var (
+	hasFMA    = hasAVX2 && cpu.X86.HasFMA
+	hasAVX512 = hasFMA && cpu.X86.HasAVX512F
+)
+
+// gemmTall is the rows of the largest tile in AVX2; in AVX-512 it is twice that.
+const gemmTall = 6
+
+func gemmRows() int {
+	if hasAVX512 {
+		return 2 * gemmTall
+	}
+	return gemmTall
+}
+
+// bulk reports whether there are instructions for this; then it has done all of it. Panels are
+// the outer loop: one stays in the L1 cache while the strips of a pass by.
+func (g *gemm) bulk() bool {
+	if !hasFMA {
+		return false
+	}
+	high := gemmRows()
+	whole := g.m / high * high
+	if whole > 0 {
+		g.strips(0, whole, high)
+	}
+	for i := whole; i < g.m; i += gemmTall {
+		rows := min(gemmTall, g.m-i)
+		g.strips(i, i+rows, rows)
+	}
+	return true
+}
+
+// strips makes the rows from i to end, high at a time.
+func (g *gemm) strips(i, end, high int) {
+	step := gemmWide(high)
+	for j := 0; j < g.n; j += step * GemmPanel {
+		panels := step
+		if (g.n-j+GemmPanel-1)/GemmPanel < step {
+			step, panels = 1, 1
+		}
+		for i := i; i < end; i += high {
+			g.tile(i, j, high, panels)
+		}
+	}
+}
+
+// gemmWide is how many panels the larger of the two tiles of so many rows takes.
+func gemmWide(rows int) int {
+	switch rows {
+	case 1:
+		return 4
+	case 2, 3, 2 * gemmTall:
+		return 2
+	}
+	return 1
+}
+
+func (g *gemm) tile(i, j, rows, panels int) {
+	if j+panels*GemmPanel > g.n {
+		g.edge(i, j, rows, panels)
+		return
+	}
+	add := 0
+	if g.add {
+		add = 1
+	}
+	g.multiply(i, j, rows, panels, &g.c[i*g.ldc+j], g.ldc, add)
+}
+
+// edge makes a tile that sticks out of c on the right.
+func (g *gemm) edge(i, j, rows, panels int) {
+	var tile [2 * gemmTall * 2 * GemmPanel]float32
+	wide := panels * GemmPanel
+	g.multiply(i, j, rows, panels, &tile[0], wide, 0)
+	for r := range rows {
+		c := g.c[(i+r)*g.ldc+j : (i+r)*g.ldc+g.n]
+		if !g.add {
+			copy(c, tile[r*wide:])
+			continue
+		}
+		for x := range c {
+			c[x] += tile[r*wide+x]
+		}
+	}
+}
+
+// multiply calls by name, because a call through a function value would move the tile of an edge
+// to the heap.
+func (g *gemm) multiply(i, j, rows, panels int, c *float32, ldc, add int) {
+	high := gemmRows()
+	a, b := &g.a.Data[i/high*g.a.Strip+i%high*g.a.Row], &g.b.Data[j/GemmPanel*g.b.Panel]
+	k, aRow, aK, bK, bPanel, cRow := g.k, 4*g.a.Row, 4*g.a.K, 4*g.b.K, 4*g.b.Panel, 4*ldc
+	switch (tileShape{rows, panels}) {
+	case tileShape{1, 1}:
+		gemm1x16AVX2(k, a, aRow, aK, b, bK, bPanel, c, cRow, add)
+	case tileShape{1, 4}:
+		gemm1x64AVX2(k, a, aRow, aK, b, bK, bPanel, c, cRow, add)
+	case tileShape{2, 1}:
+		gemm2x16AVX2(k, a, aRow, aK, b, bK, bPanel, c, cRow, add)
+	case tileShape{2, 2}:
+		gemm2x32AVX2(k, a, aRow, aK, b, bK, bPanel, c, cRow, add)
+	case tileShape{3, 1}:
+		gemm3x16AVX2(k, a, aRow, aK, b, bK, bPanel, c, cRow, add)
+	case tileShape{3, 2}:
+		gemm3x32AVX2(k, a, aRow, aK, b, bK, bPanel, c, cRow, add)
+	case tileShape{4, 1}:
+		gemm4x16AVX2(k, a, aRow, aK, b, bK, bPanel, c, cRow, add)
+	case tileShape{5, 1}:
+		gemm5x16AVX2(k, a, aRow, aK, b, bK, bPanel, c, cRow, add)
+	case tileShape{6, 1}:
+		gemm6x16AVX2(k, a, aRow, aK, b, bK, bPanel, c, cRow, add)
+	case tileShape{12, 1}:
+		gemm12x16AVX512(k, a, aRow, aK, b, bK, bPanel, c, cRow, add)
+	default:
+		gemm12x32AVX512(k, a, aRow, aK, b, bK, bPanel, c, cRow, add)
+	}
+}
+
+type tileShape struct{ rows, panels int }

@@ -1,0 +1,189 @@
+package main
+
+import (
+	"fmt"
+
+	. "github.com/mmcloughlin/avo/build"
+	. "github.com/mmcloughlin/avo/operand"
+	. "github.com/mmcloughlin/avo/reg"
+)
+
+// gemmFamily is the matrix multiplication: tiles of rows by panels of 16 columns. Tiles of few
+// rows take several panels, because a sum waits four cycles for the one before it.
+func gemmFamily() {
+	for _, t := range []tile{
+		{1, 1, ymm}, {1, 4, ymm}, {2, 1, ymm}, {2, 2, ymm}, {3, 1, ymm}, {3, 2, ymm},
+		{4, 1, ymm}, {5, 1, ymm}, {6, 1, ymm},
+		{12, 1, zmm}, {12, 2, zmm},
+	} {
+		t.float()
+	}
+}
+
+// panelBytes is a row of a panel: 16 float32.
+const panelBytes = 64
+
+// A tile is rows by panels elements of the result that are summed in registers.
+type tile struct {
+	rows, panels int
+	width        width
+}
+
+// A width says which vector registers a function uses.
+type width struct {
+	name  string
+	bytes int
+	new   func() VecVirtual
+}
+
+var (
+	ymm = width{"AVX2", 32, YMM}
+	zmm = width{"AVX512", 64, ZMM}
+)
+
+// float multiplies: every element of the tile is one sum over k by fused multiply-add, in order,
+// so that tiles of all shapes and widths give the same bits.
+func (t tile) float() {
+	name := fmt.Sprintf("gemm%dx%d%s", t.rows, 16*t.panels, t.width.name)
+	function(name,
+		"func(k int, a *float32, aRow, aK int, b *float32, bK, bPanel int, c *float32, cRow, add int)",
+		name+" stores a·b, or adds it to c; strides in bytes.")
+	k := pointer("k")
+	a, b, c := t.operand("a", "aRow", t.rows), t.operand("b", "bPanel", t.panels), t.operand("c", "cRow", t.rows)
+	aK, bK := pointer("aK"), pointer("bK")
+	sums := t.zeros()
+	t.touch(c)
+	step := func() {
+		t.multiply(a, b, sums)
+		a.advance(aK)
+		b.advance(bK)
+	}
+	strips("four", k, 4, func() {
+		for range 4 {
+			step()
+		}
+	})
+	strips("one", k, 1, step)
+	t.store(c, sums)
+	finish()
+}
+
+// vectors is how many registers hold a row of a panel.
+func (t tile) vectors() int { return panelBytes / t.width.bytes }
+
+// zeros are the sums of the tile, by row and vector of the row.
+func (t tile) zeros() [][]VecVirtual {
+	sums := make([][]VecVirtual, t.rows)
+	for r := range sums {
+		for range t.panels * t.vectors() {
+			s := t.width.new()
+			if t.width.bytes == 64 {
+				VPXORD(s, s, s)
+			} else {
+				VXORPS(s, s, s)
+			}
+			sums[r] = append(sums[r], s)
+		}
+	}
+	return sums
+}
+
+// multiply is one step of k. The operand of which there is less stays in registers, so that the
+// sums have the others.
+func (t tile) multiply(a, b strided, sums [][]VecVirtual) {
+	left := func(r int) VecVirtual {
+		x := t.width.new()
+		VBROADCASTSS(a.at(r, 0), x)
+		return x
+	}
+	right := func(i int) VecVirtual {
+		y := t.width.new()
+		VMOVUPS(b.at(i/t.vectors(), i%t.vectors()*t.width.bytes), y)
+		return y
+	}
+	wide := t.panels * t.vectors()
+	if t.rows < wide {
+		x := each(t.rows, left)
+		for i := range wide {
+			y := right(i)
+			for r := range x {
+				VFMADD231PS(y, x[r], sums[r][i])
+			}
+		}
+		return
+	}
+	y := each(wide, right)
+	for r := range t.rows {
+		x := left(r)
+		for i := range y {
+			VFMADD231PS(y[i], x, sums[r][i])
+		}
+	}
+}
+
+func each(n int, f func(i int) VecVirtual) []VecVirtual {
+	v := make([]VecVirtual, n)
+	for i := range v {
+		v[i] = f(i)
+	}
+	return v
+}
+
+// touch fetches the tile of c while the sums are made.
+func (t tile) touch(c strided) {
+	for r := range t.rows {
+		for p := range t.panels {
+			PREFETCHT0(c.at(r, p*panelBytes))
+		}
+	}
+}
+
+func (t tile) store(c strided, sums [][]VecVirtual) {
+	add := pointer("add")
+	TESTQ(add, add)
+	JZ(LabelRef("store"))
+	for r, row := range sums {
+		for i, s := range row {
+			VADDPS(c.at(r, i*t.width.bytes), s, s)
+		}
+	}
+	Label("store")
+	for r, row := range sums {
+		for i, s := range row {
+			VMOVUPS(s, c.at(r, i*t.width.bytes))
+		}
+	}
+}
+
+// strided are rows that lie a stride apart, reached from one pointer for every three of them.
+type strided struct {
+	base   []GPVirtual
+	stride GPVirtual
+}
+
+func (t tile) operand(name, stride string, rows int) strided {
+	s := strided{[]GPVirtual{pointer(name)}, pointer(stride)}
+	for r := 3; r < rows; r += 3 {
+		next := GP64()
+		LEAQ(Mem{Base: s.base[len(s.base)-1], Index: s.stride, Scale: 2}, next)
+		ADDQ(s.stride, next)
+		s.base = append(s.base, next)
+	}
+	return s
+}
+
+// at is what lies bytes behind the start of a row.
+func (s strided) at(row, bytes int) Mem {
+	m := Mem{Base: s.base[row/3], Disp: bytes}
+	if row%3 > 0 {
+		m.Index, m.Scale = s.stride, uint8(row%3)
+	}
+	return m
+}
+
+// advance goes on by as many bytes as step holds.
+func (s strided) advance(step Register) {
+	for _, p := range s.base {
+		ADDQ(step, p)
+	}
+}
