@@ -215,12 +215,10 @@ func (d *decoder) array(f field) (*ir.Array, error) {
 
 // fill reads the payload of t, whose size was checked against the file.
 func fill(a *ir.Array, t *ir.Tensor) (err error) {
-	if t.DType == ir.String {
-		a.Text, err = Text(t)
-		return err
-	}
 	a.Data = ir.AlignedBytes(t.Bytes())
 	switch s := t.Source.(type) {
+	case ir.Text:
+		a.Text, err = s()
 	case ir.Mem:
 		copy(a.Data, s)
 	case ir.Span:
@@ -229,17 +227,13 @@ func fill(a *ir.Array, t *ir.Tensor) (err error) {
 		into := bytes.NewBuffer(a.Data[:0]) // the recipe writes no more than its spec takes
 		return s.Of.Run(context.Background(), nil, []io.Writer{into})
 	}
-	return nil
+	return err
 }
 
-// Text is the elements of a String tensor that was read from a file.
-func Text(t *ir.Tensor) ([]string, error) {
-	o, _ := t.Origin.(*tensorOrigin)
-	if o == nil || t.DType != ir.String {
-		return nil, fmt.Errorf("tensor %q: %s has no strings that were read from a file", t.Name, t.Spec)
-	}
+// text are the elements of a String tensor from its string_data, which lies in cs.
+func text(s ir.Spec, cs []chunk) ([]string, error) {
 	var text []string
-	for _, ch := range o.typed {
+	for _, ch := range cs {
 		c := &cursor{src: ch.src}
 		err := c.each(ch.off, ch.off+ch.n, func(f field) error {
 			if f.typ != protowire.BytesType {
@@ -253,8 +247,8 @@ func Text(t *ir.Tensor) ([]string, error) {
 			return nil, err
 		}
 	}
-	if int64(len(text)) != t.Elems() {
-		return nil, fmt.Errorf("tensor %q: string_data holds %d items, but %s takes %d", t.Name, len(text), t.Spec, t.Elems())
+	if int64(len(text)) != s.Elems() {
+		return nil, fmt.Errorf("string_data holds %d items, but %s takes %d", len(text), s, s.Elems())
 	}
 	return text, nil
 }

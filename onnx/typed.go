@@ -18,7 +18,7 @@ import (
 // floats are little-endian in the file already; the rest is decoded when it is read.
 func (d *decoder) typed(t *ir.Tensor, cs []chunk, n num) error {
 	if t.DType == ir.String {
-		t.Source = ir.Text(func() ([]string, error) { return Text(t) }) // written back as it came
+		t.Source = ir.Text(func() ([]string, error) { return text(t.Spec, cs) }) // written back as it came
 		return nil
 	}
 	var size int64
