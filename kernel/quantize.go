@@ -50,7 +50,7 @@ func QuantizeCols(dst []byte, x []float32, scale []float32, zero []int32, c Code
 }
 
 // tail is zero[n:] that keeps nil nil.
-func tail(zero []int32, n int) []int32 {
+func tail[T any](zero []T, n int) []T {
 	if zero == nil {
 		return nil
 	}

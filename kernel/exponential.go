@@ -1,0 +1,129 @@
+package kernel
+
+import "math"
+
+// The functions of this file and of logarithm.go, erf.go, tanh.go and sincos.go are computed in
+// float64, fused multiply-adds included, and rounded once: within 0.6 ulp of the true value over
+// all of float32, subnormal results among them. math.FMA is exact everywhere, so that twin and
+// assembly agree. dst may be x, but must not overlap it otherwise.
+
+// Exp writes e^x.
+func Exp(dst, x []float32) {
+	checkLen("dst", len(dst), len(x))
+	n := expBulk(dst, x)
+	each(dst[n:], x[n:], expGo)
+}
+
+// Sigmoid writes 1/(1+e^-x).
+func Sigmoid(dst, x []float32) {
+	checkLen("dst", len(dst), len(x))
+	n := sigmoidBulk(dst, x)
+	each(dst[n:], x[n:], sigmoidGo)
+}
+
+// Silu writes x·Sigmoid(x), also called Swish; for -Inf the limit, -0.
+func Silu(dst, x []float32) {
+	checkLen("dst", len(dst), len(x))
+	n := siluBulk(dst, x)
+	each(dst[n:], x[n:], siluGo)
+}
+
+// GeluTanh writes the approximation of Gelu by tanh, x/2·(1+tanh(√(2/π)·(x+0.044715·x³))), for
+// -Inf the limit, -0.
+func GeluTanh(dst, x []float32) {
+	checkLen("dst", len(dst), len(x))
+	n := geluTanhBulk(dst, x)
+	each(dst[n:], x[n:], geluTanhGo)
+}
+
+const (
+	log2e = math.Log2E
+	ln2   = math.Ln2
+	// integerShift is 3·2^51: its sum with a float64 is rounded to an integer, half to even,
+	// which the low bits hold.
+	integerShift = 3 << 51
+
+	expLeast     = -104 // e^x is below half of the least subnormal float32
+	expGreatest  = 89   // e^x is above the greatest float32
+	sigmoidBound = 200  // 1/(1+e^x) is 0, and still is when multiplied by x
+	geluBound    = 14.5 // Gelu and GeluTanh of -14.5 are -0
+	tanhBound    = 9.1  // tanh is 1
+	erfBound     = 3.93 // erf is 1
+)
+
+// boundTable holds the bounds beyond which a function is what it is there, after rounding to
+// float32. The assembly reads it in this order.
+var boundTable = [...]float64{
+	expLeast, expGreatest, -sigmoidBound, sigmoidBound, -geluBound, geluBound,
+	-tanhBound, tanhBound, -erfBound, erfBound,
+}
+
+// expTable: the assembly of this file reads it in this order. The series is the minimax
+// polynomial of e^r for |r| <= ln(2)/2, least power first; relative error 2^-29.
+var expTable = [...]float64{
+	log2e, integerShift, ln2, 1,
+	1.0000000005553114, 1.0000000363490065, 0.4999999207182532, 0.16666420062398596,
+	0.04166822667452668, 0.0083748246103176, 0.001383681435805117,
+}
+
+const expSeries = 4 // where the series begins in expTable
+
+// exp64 is e^x for |x| <= 700, or NaN: 2^k·e^r with x = k·ln(2)+r.
+func exp64(x float64) float64 {
+	shifted := math.FMA(x, log2e, integerShift)
+	r := math.FMA(integerShift-shifted, ln2, x)
+	p := horner(r, expTable[expSeries:])
+	return math.Float64frombits(math.Float64bits(p) + math.Float64bits(shifted)<<52)
+}
+
+// horner is the polynomial with these coefficients, least power first.
+func horner(x float64, c []float64) float64 {
+	last := len(c) - 1
+	p := c[last]
+	for i := last - 1; i >= 0; i-- {
+		p = math.FMA(p, x, c[i])
+	}
+	return p
+}
+
+func bound(x, lo, hi float64) float64 { return atMost(atLeast(x, lo), hi) }
+
+// atLeast and atMost compare so that a NaN stays, as MAXPD and MINPD do.
+func atLeast(x, lo float64) float64 {
+	if lo > x {
+		return lo
+	}
+	return x
+}
+
+func atMost(x, hi float64) float64 {
+	if hi < x {
+		return hi
+	}
+	return x
+}
+
+func expGo(x float32) float32 {
+	return float32(exp64(bound(float64(x), expLeast, expGreatest)))
+}
+
+func sigmoidGo(x float32) float32 {
+	return float32(1 / (1 + exp64(-bound(float64(x), -sigmoidBound, sigmoidBound))))
+}
+
+func siluGo(x float32) float32 {
+	v := atLeast(float64(x), -sigmoidBound)
+	return float32(v / (1 + exp64(-atMost(v, sigmoidBound))))
+}
+
+// geluTable: x/2·(1+tanh(u/2)) is x/(1+e^-u) with u = geluTable[0]·x + geluTable[1]·x³.
+var geluTable = [...]float64{2 * sqrt2OverPi, 2 * sqrt2OverPi * 0.044715}
+
+const sqrt2OverPi = 0.797884560802865355879892119868763737
+
+func geluTanhGo(x float32) float32 {
+	v := atLeast(float64(x), -geluBound)
+	t := atMost(v, geluBound)
+	u := float64(math.FMA(float64(t*t), geluTable[1], geluTable[0]) * t)
+	return float32(v / (1 + exp64(-u)))
+}
