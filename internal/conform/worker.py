@@ -21,6 +21,7 @@ OPERATIONS = {
     "accuracy": "accuracy",
     "sparse": "sparse_file",
     "generate": "generate",
+    "node_tests": "node_tests",
     "schema": "format",
     "element_types": "format",
     "parse_text": "format",
