@@ -40,6 +40,7 @@ const (
 	getStringTensorDataLength           function = 53
 	getStringTensorContent              function = 54
 	castTypeInfoToTensorInfo            function = 55
+	getOnnxTypeFromTypeInfo             function = 56
 	getTensorElementType                function = 60
 	getDimensionsCount                  function = 61
 	getDimensions                       function = 62

@@ -35,11 +35,14 @@ func (s *Session) findPorts() error {
 			if err != nil {
 				return err
 			}
-			t, err := s.typ(side.typeOf, i)
+			kind, t, err := s.typ(side.typeOf, i)
 			if err != nil {
 				return err
 			}
 			*side.ports = append(*side.ports, op.Port{Name: name, Type: t})
+			if kind == typeOptional {
+				s.optional = append(s.optional, name)
+			}
 		}
 	}
 	return nil
@@ -54,29 +57,38 @@ func (s *Session) name(of function, i uintptr) (string, error) {
 	return name, s.lib.call(allocatorFree, s.lib.allocator, address)
 }
 
-// typ is nil where the port is no tensor.
-func (s *Session) typ(of function, i uintptr) (*ir.Type, error) {
+// typ is the ONNXType of the port, and its type if it is a tensor.
+func (s *Session) typ(of function, i uintptr) (kind int32, t *ir.Type, err error) {
 	call := scope{Library: s.lib}
 	defer call.close()
 	info, err := call.create(of, releaseTypeInfo, s.session, i)
 	if err != nil {
-		return nil, err
+		return 0, nil, err
+	}
+	if kind, err = get[int32](s.lib, getOnnxTypeFromTypeInfo, info); err != nil || kind != typeTensor {
+		return kind, nil, err
 	}
 	tensor, err := get[uintptr](s.lib, castTypeInfoToTensorInfo, info)
-	if err != nil || tensor == 0 {
-		return nil, err
+	if err != nil {
+		return kind, nil, err
 	}
-	spec, err := call.specOf(tensor)
+	t, err = call.tensorType(tensor)
+	return kind, t, err
+}
+
+// tensorType reads an OrtTensorTypeAndShapeInfo, symbols included.
+func (s *scope) tensorType(info uintptr) (*ir.Type, error) {
+	spec, err := s.specOf(info)
 	if err != nil {
 		return nil, err
 	}
-	params := make([]uintptr, len(spec.Shape))
-	if err := call.call(getSymbolicDimensions, tensor, address(&call, params), uintptr(len(params))); err != nil {
+	symbols := make([]uintptr, len(spec.Shape))
+	if err := s.call(getSymbolicDimensions, info, address(s, symbols), uintptr(len(symbols))); err != nil {
 		return nil, err
 	}
 	t := &ir.Type{Elem: spec.DType}
 	for axis, size := range spec.Shape {
-		t.Shape = append(t.Shape, ir.Dim{N: size, Param: text(params[axis])})
+		t.Shape = append(t.Shape, ir.Dim{N: size, Param: text(symbols[axis])})
 	}
 	return t, nil
 }

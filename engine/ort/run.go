@@ -74,6 +74,9 @@ func (s *Session) feed(call *scope, in map[string]*ir.Array) (names []string, va
 		if err := s.fits(name, in[name]); err != nil {
 			return nil, nil, err
 		}
+		if in[name].Kind == ir.None {
+			continue // to leave it out is how ONNX Runtime is told; it has no such value to be made
+		}
 		value, err := call.value(in[name], s.memory)
 		if err != nil {
 			return nil, nil, fmt.Errorf("input %q: %w", name, err)
@@ -83,11 +86,14 @@ func (s *Session) feed(call *scope, in map[string]*ir.Array) (names []string, va
 	return names, values, nil
 }
 
-// fits looks at what ONNX Runtime's own errors do not name the input for.
+// fits finds what ONNX Runtime does not look at, or reports without the input's name.
 func (s *Session) fits(name string, a *ir.Array) error {
 	for _, p := range slices.Concat(s.inputs, s.weights) {
 		if p.Name != name {
 			continue
+		}
+		if a == nil || a.Kind == ir.None && !slices.Contains(s.optional, name) {
+			return fmt.Errorf("input %q has no value", name)
 		}
 		if p.Type != nil && (a.Kind != ir.Dense || a.DType != p.Type.Elem) {
 			return fmt.Errorf("input %q is %s: the model takes %s", name, a, p.Type.Elem)

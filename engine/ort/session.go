@@ -31,6 +31,8 @@ type Session struct {
 	weights []op.Port // initializers among the graph's inputs: they may be fed and need not be
 	outputs []op.Port
 
+	optional []string // ports that may be without a value
+
 	running sync.RWMutex // held for reading by runs, for writing by Close
 	scope   scope
 	session uintptr // 0 when closed

@@ -13,6 +13,7 @@ const (
 	typeTensor   = 1
 	typeSequence = 2
 	typeMap      = 3
+	typeOptional = 6
 )
 
 // value makes an OrtValue of a. A tensor's payload is not copied: it is read where it
@@ -26,14 +27,17 @@ func (s *scope) value(a *ir.Array, memory uintptr) (uintptr, error) {
 	case ir.Map:
 		return s.composite(typeMap, append([]*ir.Array{a.Keys}, a.Items...), memory)
 	}
-	return 0, errors.New("ONNX Runtime's C API takes no optional without a value")
+	return 0, errors.New("no value")
 }
 
 func (s *scope) composite(kind uintptr, parts []*ir.Array, memory uintptr) (uintptr, error) {
+	if len(parts) == 0 {
+		return 0, errors.New("ONNX Runtime's API makes no empty sequence")
+	}
 	values := make([]uintptr, len(parts))
 	for i, part := range parts {
 		if part == nil {
-			return 0, errors.New("a map without keys")
+			return 0, errors.New("a part has no value")
 		}
 		var err error
 		if values[i], err = s.value(part, memory); err != nil {

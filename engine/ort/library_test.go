@@ -1,0 +1,46 @@
+//go:build !noort && !windows
+
+package ort
+
+import (
+	"runtime"
+	"strings"
+	"testing"
+	"unsafe"
+
+	"github.com/ebitengine/purego"
+)
+
+// A library is asked for its version before its API: an old one would write to stderr.
+func TestOldLibraryIsRefused(t *testing.T) {
+	for version, want := range map[string]string{
+		"1.16.3":  "ONNX Runtime 1.16.3: 1.17 or newer is needed",
+		"1.9.0":   "1.17 or newer is needed",
+		"nothing": "1.17 or newer is needed",
+		"1.17.0":  "does not serve version 17",
+		"2.0.0":   "does not serve version 17",
+	} {
+		asked := false
+		_, err := newLibrary("lib.so", fake(t, version, &asked))
+		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "lib.so") {
+			t.Errorf("%s: got %v, want %q", version, err, want)
+		}
+		if asked == strings.Contains(want, "or newer") {
+			t.Errorf("%s: asked for its API: %v", version, asked)
+		}
+	}
+}
+
+// fake is the address of an OrtGetApiBase of a library that serves no API.
+func fake(t *testing.T, version string, asked *bool) uintptr {
+	t.Helper()
+	var pin runtime.Pinner
+	t.Cleanup(pin.Unpin)
+	name := append([]byte(version), 0)
+	base := new([2]uintptr)
+	pin.Pin(&name[0])
+	pin.Pin(base)
+	base[0] = purego.NewCallback(func(uintptr) uintptr { *asked = true; return 0 })
+	base[1] = purego.NewCallback(func() uintptr { return uintptr(unsafe.Pointer(&name[0])) })
+	return purego.NewCallback(func() uintptr { return uintptr(unsafe.Pointer(base)) })
+}
