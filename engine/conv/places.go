@@ -1,0 +1,175 @@
+package conv
+
+import "math"
+
+// A line is how one axis is resized.
+type line struct {
+	in, out    int
+	scale      float32
+	start, end float32 // of the region, in parts of the axis
+}
+
+// transforms give the place in the input of place o of the output, by coordinate_transformation_mode, in
+// float32 as ONNX Runtime computes it. wanted is the output's length before it was rounded down.
+var transforms = map[string]func(l line, o, wanted float32) float32{
+	"half_pixel":           func(l line, o, _ float32) float32 { return (o+0.5)/l.scale - 0.5 },
+	"asymmetric":           func(l line, o, _ float32) float32 { return o / l.scale },
+	"tf_half_pixel_for_nn": func(l line, o, _ float32) float32 { return (o + 0.5) / l.scale },
+	"pytorch_half_pixel": func(l line, o, _ float32) float32 {
+		if l.out <= 1 {
+			return 0
+		}
+		return (o+0.5)/l.scale - 0.5
+	},
+	"half_pixel_symmetric": func(l line, o, wanted float32) float32 {
+		offset := float32(l.in) / 2 * (1 - float32(l.out)/wanted)
+		return offset + (o+0.5)/l.scale - 0.5
+	},
+	"align_corners": func(l line, o, wanted float32) float32 {
+		if l.out <= 1 {
+			return 0
+		}
+		return o * float32(l.in-1) / (wanted - 1)
+	},
+	"tf_crop_and_resize": func(l line, o, wanted float32) float32 {
+		top := float32(l.in - 1)
+		if l.out <= 1 {
+			return 0.5 * (l.start + l.end) * top
+		}
+		return l.start*top + o*(l.end-l.start)*top/(wanted-1)
+	},
+}
+
+// place is where output o comes from.
+func (r *resizing) place(l line, o int) float32 {
+	return transforms[r.transform](l, float32(o), l.scale*float32(l.in))
+}
+
+// outside reports whether tf_crop_and_resize takes extrapolation_value instead of what lies at p.
+func (r *resizing) outside(l line, p float32) bool {
+	return r.roi != nil && (p < 0 || p > float32(l.in-1))
+}
+
+// line is how axis i is resized.
+func (r *resizing) line(i int, in int64) line {
+	l := line{in: int(in), out: int(r.out[i]), scale: r.scale[i], end: 1}
+	if r.roi != nil {
+		l.start, l.end = r.roi[i], r.roi[len(r.out)+i]
+	}
+	return l
+}
+
+// same reports whether the axis stays as it is.
+func (l line) same() bool {
+	return l.in == l.out && l.scale == 1 && l.start == 0 && l.end == 1
+}
+
+// nearestModes round a place in the input to a whole one.
+var nearestModes = map[string]func(p float64, shrinks bool) float64{
+	"round_prefer_floor": func(p float64, _ bool) float64 { return math.Ceil(p - 0.5) },
+	"round_prefer_ceil":  func(p float64, _ bool) float64 { return math.Floor(p + 0.5) },
+	"floor":              func(p float64, _ bool) float64 { return math.Floor(p) },
+	"ceil":               func(p float64, _ bool) float64 { return math.Ceil(p) },
+	"simple": func(p float64, shrinks bool) float64 {
+		if shrinks {
+			return math.Ceil(p)
+		}
+		return math.Floor(p)
+	},
+}
+
+// nearestPlaces are the input's places for each of the output's, -1 for those outside of the region.
+func (r *resizing) nearestPlaces(l line) []int32 {
+	round := nearestModes[r.nearest]
+	places := make([]int32, l.out)
+	for o := range places {
+		p := r.place(l, o)
+		if r.outside(l, p) {
+			places[o] = -1
+			continue
+		}
+		places[o] = int32(min(max(round(float64(p), l.scale < 1), 0), float64(l.in-1)))
+	}
+	return places
+}
+
+// A filter is the weights that each place of the output takes its neighbours with: n places
+// of the input for each, held inside of it.
+type filter struct {
+	line
+	n       int
+	at      []int32
+	weight  []float64
+	outside []bool // nil if none is
+}
+
+// filter makes the weights of an axis.
+func (r *resizing) filter(l line) *filter {
+	curve, reach := triangle, float64(1)
+	if r.mode == "cubic" {
+		a := float64(r.a)
+		curve, reach = func(x float64) float64 { return keys(x, a) }, 2
+	}
+	squeeze := 1.0
+	if r.antialias {
+		squeeze = min(float64(l.scale), 1)
+	}
+	first := int(math.Floor(-reach/squeeze)) + 1
+	f := &filter{line: l, n: 2 - 2*first}
+	f.at, f.weight = make([]int32, l.out*f.n), make([]float64, l.out*f.n)
+	for o := range l.out {
+		p := r.place(l, o)
+		if r.outside(l, p) {
+			if f.outside == nil {
+				f.outside = make([]bool, l.out)
+			}
+			f.outside[o] = true
+		}
+		f.weigh(o, p, first, squeeze, curve, r.exclude)
+	}
+	return f
+}
+
+// weigh sets the weights of output o, whose centre is p. Where they were squeezed, or where those outside are left out,
+// they are made to sum to 1.
+func (f *filter) weigh(o int, p float32, first int, squeeze float64, curve func(float64) float64, exclude bool) {
+	base := math.Floor(float64(p))
+	if !(math.Abs(base) < most) {
+		base = 0 // scales that are no numbers
+	}
+	ratio := float64(p) - base
+	weights := make([]float64, f.n)
+	sum := 0.0
+	for i := range weights {
+		at := int(base) + first + i
+		v := curve(squeeze * (float64(first+i) - ratio))
+		if exclude && (at < 0 || at >= f.in) {
+			v = 0
+		}
+		weights[i] = v
+		sum += v
+		f.at[o*f.n+i] = int32(min(max(at, 0), f.in-1))
+	}
+	if squeeze == 1 && !exclude || sum == 0 {
+		sum = 1
+	}
+	for i, v := range weights {
+		f.weight[o*f.n+i] = v / sum
+	}
+}
+
+// triangle is linear interpolation's curve.
+func triangle(x float64) float64 { return max(1-math.Abs(x), 0) }
+
+// keys is the curve of cubic convolution (Keys, "Cubic Convolution Interpolation for Digital Image Processing",
+// 1981, equation 4).
+func keys(x, a float64) float64 {
+	x = math.Abs(x)
+	switch {
+	case x <= 1:
+		return ((a+2)*x-(a+3))*x*x + 1
+	case x < 2:
+		return ((a*x-5*a)*x+8*a)*x - 4*a
+	}
+	return 0
+}
