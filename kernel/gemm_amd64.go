@@ -58,3 +58,48 @@ func gemm12x16AVX512(k int, a *float32, aRow int, aK int, b *float32, bK int, bP
 //
 //go:noescape
 func gemm12x32AVX512(k int, a *float32, aRow int, aK int, b *float32, bK int, bPanel int, c *float32, cRow int, add int)
+
+// gemmInt1x16AVX2 stores a·b, or adds it to c; strides in bytes, quads > 0.
+//
+//go:noescape
+func gemmInt1x16AVX2(quads int, a *int16, aRow int, b *byte, c *int32, cRow int, add int)
+
+// gemmInt2x16AVX2 stores a·b, or adds it to c; strides in bytes, quads > 0.
+//
+//go:noescape
+func gemmInt2x16AVX2(quads int, a *int16, aRow int, b *byte, c *int32, cRow int, add int)
+
+// gemmInt3x8AVX2 stores a·b, or adds it to c; strides in bytes, quads > 0.
+//
+//go:noescape
+func gemmInt3x8AVX2(quads int, a *int16, aRow int, b *byte, c *int32, cRow int, add int)
+
+// gemmInt4x8AVX2 stores a·b, or adds it to c; strides in bytes, quads > 0.
+//
+//go:noescape
+func gemmInt4x8AVX2(quads int, a *int16, aRow int, b *byte, c *int32, cRow int, add int)
+
+// gemmInt5x8AVX2 stores a·b, or adds it to c; strides in bytes, quads > 0.
+//
+//go:noescape
+func gemmInt5x8AVX2(quads int, a *int16, aRow int, b *byte, c *int32, cRow int, add int)
+
+// gemmInt6x8AVX2 stores a·b, or adds it to c; strides in bytes, quads > 0.
+//
+//go:noescape
+func gemmInt6x8AVX2(quads int, a *int16, aRow int, b *byte, c *int32, cRow int, add int)
+
+// quadsAVX2 makes quads of 4·quads rows of 16 bytes, row bytes apart; dst may be src if row is 16.
+//
+//go:noescape
+func quadsAVX2(dst *byte, src *byte, row int, quads int, flip uint32)
+
+// widenUnsignedAVX2 needs n%16 == 0, n > 0.
+//
+//go:noescape
+func widenUnsignedAVX2(dst *int16, src *byte, n int, zero uint32) (sum int32)
+
+// widenSignedAVX2 needs n%16 == 0, n > 0.
+//
+//go:noescape
+func widenSignedAVX2(dst *int16, src *byte, n int, zero uint32) (sum int32)

@@ -1948,3 +1948,545 @@ store:
 	VMOVUPS Z23, 64(R14)(R11*2)
 	VZEROUPPER
 	RET
+
+// func gemmInt1x16AVX2(quads int, a *int16, aRow int, b *byte, c *int32, cRow int, add int)
+// Requires: AVX, AVX2
+TEXT ·gemmInt1x16AVX2(SB), NOSPLIT, $0-56
+	MOVQ  quads+0(FP), AX
+	MOVQ  b+24(FP), CX
+	MOVQ  a+8(FP), DX
+	MOVQ  aRow+16(FP), BX
+	MOVQ  c+32(FP), BX
+	MOVQ  cRow+40(FP), SI
+	VPXOR Y0, Y0, Y0
+	VPXOR Y1, Y1, Y1
+	VPXOR Y2, Y2, Y2
+	VPXOR Y3, Y3, Y3
+
+quad:
+	VPBROADCASTQ (DX), Y4
+	VPMOVSXBW    (CX), Y5
+	VPMADDWD     Y5, Y4, Y5
+	VPADDD       Y5, Y0, Y0
+	VPMOVSXBW    16(CX), Y5
+	VPMADDWD     Y5, Y4, Y5
+	VPADDD       Y5, Y1, Y1
+	VPMOVSXBW    32(CX), Y5
+	VPMADDWD     Y5, Y4, Y5
+	VPADDD       Y5, Y2, Y2
+	VPMOVSXBW    48(CX), Y5
+	VPMADDWD     Y5, Y4, Y4
+	VPADDD       Y4, Y3, Y3
+	ADDQ         $0x00000008, DX
+	ADDQ         $0x00000040, CX
+	DECQ         AX
+	JNZ          quad
+	VPHADDD      Y1, Y0, Y0
+	VPERMQ       $0xd8, Y0, Y0
+	VPHADDD      Y3, Y2, Y2
+	VPERMQ       $0xd8, Y2, Y2
+	MOVQ         add+48(FP), AX
+	TESTQ        AX, AX
+	JZ           store
+	VPADDD       (BX), Y0, Y0
+	VPADDD       32(BX), Y2, Y2
+
+store:
+	VMOVDQU Y0, (BX)
+	VMOVDQU Y2, 32(BX)
+	VZEROUPPER
+	RET
+
+// func gemmInt2x16AVX2(quads int, a *int16, aRow int, b *byte, c *int32, cRow int, add int)
+// Requires: AVX, AVX2
+TEXT ·gemmInt2x16AVX2(SB), NOSPLIT, $0-56
+	MOVQ  quads+0(FP), AX
+	MOVQ  b+24(FP), CX
+	MOVQ  a+8(FP), DX
+	MOVQ  aRow+16(FP), BX
+	MOVQ  c+32(FP), SI
+	MOVQ  cRow+40(FP), DI
+	VPXOR Y0, Y0, Y0
+	VPXOR Y1, Y1, Y1
+	VPXOR Y2, Y2, Y2
+	VPXOR Y3, Y3, Y3
+	VPXOR Y4, Y4, Y4
+	VPXOR Y5, Y5, Y5
+	VPXOR Y6, Y6, Y6
+	VPXOR Y7, Y7, Y7
+
+quad:
+	VPBROADCASTQ (DX), Y8
+	VPBROADCASTQ (DX)(BX*1), Y9
+	VPMOVSXBW    (CX), Y10
+	VPMADDWD     Y10, Y8, Y11
+	VPADDD       Y11, Y0, Y0
+	VPMADDWD     Y10, Y9, Y10
+	VPADDD       Y10, Y4, Y4
+	VPMOVSXBW    16(CX), Y10
+	VPMADDWD     Y10, Y8, Y11
+	VPADDD       Y11, Y1, Y1
+	VPMADDWD     Y10, Y9, Y10
+	VPADDD       Y10, Y5, Y5
+	VPMOVSXBW    32(CX), Y10
+	VPMADDWD     Y10, Y8, Y11
+	VPADDD       Y11, Y2, Y2
+	VPMADDWD     Y10, Y9, Y10
+	VPADDD       Y10, Y6, Y6
+	VPMOVSXBW    48(CX), Y10
+	VPMADDWD     Y10, Y8, Y8
+	VPADDD       Y8, Y3, Y3
+	VPMADDWD     Y10, Y9, Y8
+	VPADDD       Y8, Y7, Y7
+	ADDQ         $0x00000008, DX
+	ADDQ         $0x00000040, CX
+	DECQ         AX
+	JNZ          quad
+	VPHADDD      Y1, Y0, Y0
+	VPERMQ       $0xd8, Y0, Y0
+	VPHADDD      Y3, Y2, Y2
+	VPERMQ       $0xd8, Y2, Y2
+	VPHADDD      Y5, Y4, Y4
+	VPERMQ       $0xd8, Y4, Y4
+	VPHADDD      Y7, Y6, Y6
+	VPERMQ       $0xd8, Y6, Y6
+	MOVQ         add+48(FP), AX
+	TESTQ        AX, AX
+	JZ           store
+	VPADDD       (SI), Y0, Y0
+	VPADDD       32(SI), Y2, Y2
+	VPADDD       (SI)(DI*1), Y4, Y4
+	VPADDD       32(SI)(DI*1), Y6, Y6
+
+store:
+	VMOVDQU Y0, (SI)
+	VMOVDQU Y2, 32(SI)
+	VMOVDQU Y4, (SI)(DI*1)
+	VMOVDQU Y6, 32(SI)(DI*1)
+	VZEROUPPER
+	RET
+
+// func gemmInt3x8AVX2(quads int, a *int16, aRow int, b *byte, c *int32, cRow int, add int)
+// Requires: AVX, AVX2
+TEXT ·gemmInt3x8AVX2(SB), NOSPLIT, $0-56
+	MOVQ  quads+0(FP), AX
+	MOVQ  b+24(FP), CX
+	MOVQ  a+8(FP), DX
+	MOVQ  aRow+16(FP), BX
+	MOVQ  c+32(FP), SI
+	MOVQ  cRow+40(FP), DI
+	VPXOR Y0, Y0, Y0
+	VPXOR Y1, Y1, Y1
+	VPXOR Y2, Y2, Y2
+	VPXOR Y3, Y3, Y3
+	VPXOR Y4, Y4, Y4
+	VPXOR Y5, Y5, Y5
+
+quad:
+	VPMOVSXBW    (CX), Y6
+	VPMOVSXBW    16(CX), Y7
+	VPBROADCASTQ (DX), Y8
+	VPMADDWD     Y6, Y8, Y9
+	VPADDD       Y9, Y0, Y0
+	VPMADDWD     Y7, Y8, Y8
+	VPADDD       Y8, Y1, Y1
+	VPBROADCASTQ (DX)(BX*1), Y8
+	VPMADDWD     Y6, Y8, Y9
+	VPADDD       Y9, Y2, Y2
+	VPMADDWD     Y7, Y8, Y8
+	VPADDD       Y8, Y3, Y3
+	VPBROADCASTQ (DX)(BX*2), Y8
+	VPMADDWD     Y6, Y8, Y6
+	VPADDD       Y6, Y4, Y4
+	VPMADDWD     Y7, Y8, Y6
+	VPADDD       Y6, Y5, Y5
+	ADDQ         $0x00000008, DX
+	ADDQ         $0x00000040, CX
+	DECQ         AX
+	JNZ          quad
+	VPHADDD      Y1, Y0, Y0
+	VPERMQ       $0xd8, Y0, Y0
+	VPHADDD      Y3, Y2, Y2
+	VPERMQ       $0xd8, Y2, Y2
+	VPHADDD      Y5, Y4, Y4
+	VPERMQ       $0xd8, Y4, Y4
+	MOVQ         add+48(FP), AX
+	TESTQ        AX, AX
+	JZ           store
+	VPADDD       (SI), Y0, Y0
+	VPADDD       (SI)(DI*1), Y2, Y2
+	VPADDD       (SI)(DI*2), Y4, Y4
+
+store:
+	VMOVDQU Y0, (SI)
+	VMOVDQU Y2, (SI)(DI*1)
+	VMOVDQU Y4, (SI)(DI*2)
+	VZEROUPPER
+	RET
+
+// func gemmInt4x8AVX2(quads int, a *int16, aRow int, b *byte, c *int32, cRow int, add int)
+// Requires: AVX, AVX2
+TEXT ·gemmInt4x8AVX2(SB), NOSPLIT, $0-56
+	MOVQ  quads+0(FP), AX
+	MOVQ  b+24(FP), CX
+	MOVQ  a+8(FP), DX
+	MOVQ  aRow+16(FP), BX
+	LEAQ  (DX)(BX*2), SI
+	ADDQ  BX, SI
+	MOVQ  c+32(FP), DI
+	MOVQ  cRow+40(FP), R8
+	LEAQ  (DI)(R8*2), R9
+	ADDQ  R8, R9
+	VPXOR Y0, Y0, Y0
+	VPXOR Y1, Y1, Y1
+	VPXOR Y2, Y2, Y2
+	VPXOR Y3, Y3, Y3
+	VPXOR Y4, Y4, Y4
+	VPXOR Y5, Y5, Y5
+	VPXOR Y6, Y6, Y6
+	VPXOR Y7, Y7, Y7
+
+quad:
+	VPMOVSXBW    (CX), Y8
+	VPMOVSXBW    16(CX), Y9
+	VPBROADCASTQ (DX), Y10
+	VPMADDWD     Y8, Y10, Y11
+	VPADDD       Y11, Y0, Y0
+	VPMADDWD     Y9, Y10, Y10
+	VPADDD       Y10, Y1, Y1
+	VPBROADCASTQ (DX)(BX*1), Y10
+	VPMADDWD     Y8, Y10, Y11
+	VPADDD       Y11, Y2, Y2
+	VPMADDWD     Y9, Y10, Y10
+	VPADDD       Y10, Y3, Y3
+	VPBROADCASTQ (DX)(BX*2), Y10
+	VPMADDWD     Y8, Y10, Y11
+	VPADDD       Y11, Y4, Y4
+	VPMADDWD     Y9, Y10, Y10
+	VPADDD       Y10, Y5, Y5
+	VPBROADCASTQ (SI), Y10
+	VPMADDWD     Y8, Y10, Y8
+	VPADDD       Y8, Y6, Y6
+	VPMADDWD     Y9, Y10, Y8
+	VPADDD       Y8, Y7, Y7
+	ADDQ         $0x00000008, DX
+	ADDQ         $0x00000008, SI
+	ADDQ         $0x00000040, CX
+	DECQ         AX
+	JNZ          quad
+	VPHADDD      Y1, Y0, Y0
+	VPERMQ       $0xd8, Y0, Y0
+	VPHADDD      Y3, Y2, Y2
+	VPERMQ       $0xd8, Y2, Y2
+	VPHADDD      Y5, Y4, Y4
+	VPERMQ       $0xd8, Y4, Y4
+	VPHADDD      Y7, Y6, Y6
+	VPERMQ       $0xd8, Y6, Y6
+	MOVQ         add+48(FP), AX
+	TESTQ        AX, AX
+	JZ           store
+	VPADDD       (DI), Y0, Y0
+	VPADDD       (DI)(R8*1), Y2, Y2
+	VPADDD       (DI)(R8*2), Y4, Y4
+	VPADDD       (R9), Y6, Y6
+
+store:
+	VMOVDQU Y0, (DI)
+	VMOVDQU Y2, (DI)(R8*1)
+	VMOVDQU Y4, (DI)(R8*2)
+	VMOVDQU Y6, (R9)
+	VZEROUPPER
+	RET
+
+// func gemmInt5x8AVX2(quads int, a *int16, aRow int, b *byte, c *int32, cRow int, add int)
+// Requires: AVX, AVX2
+TEXT ·gemmInt5x8AVX2(SB), NOSPLIT, $0-56
+	MOVQ  quads+0(FP), AX
+	MOVQ  b+24(FP), CX
+	MOVQ  a+8(FP), DX
+	MOVQ  aRow+16(FP), BX
+	LEAQ  (DX)(BX*2), SI
+	ADDQ  BX, SI
+	MOVQ  c+32(FP), DI
+	MOVQ  cRow+40(FP), R8
+	LEAQ  (DI)(R8*2), R9
+	ADDQ  R8, R9
+	VPXOR Y0, Y0, Y0
+	VPXOR Y1, Y1, Y1
+	VPXOR Y2, Y2, Y2
+	VPXOR Y3, Y3, Y3
+	VPXOR Y4, Y4, Y4
+	VPXOR Y5, Y5, Y5
+	VPXOR Y6, Y6, Y6
+	VPXOR Y7, Y7, Y7
+	VPXOR Y8, Y8, Y8
+	VPXOR Y9, Y9, Y9
+
+quad:
+	VPMOVSXBW    (CX), Y10
+	VPMOVSXBW    16(CX), Y11
+	VPBROADCASTQ (DX), Y12
+	VPMADDWD     Y10, Y12, Y13
+	VPADDD       Y13, Y0, Y0
+	VPMADDWD     Y11, Y12, Y12
+	VPADDD       Y12, Y1, Y1
+	VPBROADCASTQ (DX)(BX*1), Y12
+	VPMADDWD     Y10, Y12, Y13
+	VPADDD       Y13, Y2, Y2
+	VPMADDWD     Y11, Y12, Y12
+	VPADDD       Y12, Y3, Y3
+	VPBROADCASTQ (DX)(BX*2), Y12
+	VPMADDWD     Y10, Y12, Y13
+	VPADDD       Y13, Y4, Y4
+	VPMADDWD     Y11, Y12, Y12
+	VPADDD       Y12, Y5, Y5
+	VPBROADCASTQ (SI), Y12
+	VPMADDWD     Y10, Y12, Y13
+	VPADDD       Y13, Y6, Y6
+	VPMADDWD     Y11, Y12, Y12
+	VPADDD       Y12, Y7, Y7
+	VPBROADCASTQ (SI)(BX*1), Y12
+	VPMADDWD     Y10, Y12, Y10
+	VPADDD       Y10, Y8, Y8
+	VPMADDWD     Y11, Y12, Y10
+	VPADDD       Y10, Y9, Y9
+	ADDQ         $0x00000008, DX
+	ADDQ         $0x00000008, SI
+	ADDQ         $0x00000040, CX
+	DECQ         AX
+	JNZ          quad
+	VPHADDD      Y1, Y0, Y0
+	VPERMQ       $0xd8, Y0, Y0
+	VPHADDD      Y3, Y2, Y2
+	VPERMQ       $0xd8, Y2, Y2
+	VPHADDD      Y5, Y4, Y4
+	VPERMQ       $0xd8, Y4, Y4
+	VPHADDD      Y7, Y6, Y6
+	VPERMQ       $0xd8, Y6, Y6
+	VPHADDD      Y9, Y8, Y8
+	VPERMQ       $0xd8, Y8, Y8
+	MOVQ         add+48(FP), AX
+	TESTQ        AX, AX
+	JZ           store
+	VPADDD       (DI), Y0, Y0
+	VPADDD       (DI)(R8*1), Y2, Y2
+	VPADDD       (DI)(R8*2), Y4, Y4
+	VPADDD       (R9), Y6, Y6
+	VPADDD       (R9)(R8*1), Y8, Y8
+
+store:
+	VMOVDQU Y0, (DI)
+	VMOVDQU Y2, (DI)(R8*1)
+	VMOVDQU Y4, (DI)(R8*2)
+	VMOVDQU Y6, (R9)
+	VMOVDQU Y8, (R9)(R8*1)
+	VZEROUPPER
+	RET
+
+// func gemmInt6x8AVX2(quads int, a *int16, aRow int, b *byte, c *int32, cRow int, add int)
+// Requires: AVX, AVX2
+TEXT ·gemmInt6x8AVX2(SB), NOSPLIT, $0-56
+	MOVQ  quads+0(FP), AX
+	MOVQ  b+24(FP), CX
+	MOVQ  a+8(FP), DX
+	MOVQ  aRow+16(FP), BX
+	LEAQ  (DX)(BX*2), SI
+	ADDQ  BX, SI
+	MOVQ  c+32(FP), DI
+	MOVQ  cRow+40(FP), R8
+	LEAQ  (DI)(R8*2), R9
+	ADDQ  R8, R9
+	VPXOR Y0, Y0, Y0
+	VPXOR Y1, Y1, Y1
+	VPXOR Y2, Y2, Y2
+	VPXOR Y3, Y3, Y3
+	VPXOR Y4, Y4, Y4
+	VPXOR Y5, Y5, Y5
+	VPXOR Y6, Y6, Y6
+	VPXOR Y7, Y7, Y7
+	VPXOR Y8, Y8, Y8
+	VPXOR Y9, Y9, Y9
+	VPXOR Y10, Y10, Y10
+	VPXOR Y11, Y11, Y11
+
+quad:
+	VPMOVSXBW    (CX), Y12
+	VPMOVSXBW    16(CX), Y13
+	VPBROADCASTQ (DX), Y14
+	VPMADDWD     Y12, Y14, Y15
+	VPADDD       Y15, Y0, Y0
+	VPMADDWD     Y13, Y14, Y14
+	VPADDD       Y14, Y1, Y1
+	VPBROADCASTQ (DX)(BX*1), Y14
+	VPMADDWD     Y12, Y14, Y15
+	VPADDD       Y15, Y2, Y2
+	VPMADDWD     Y13, Y14, Y14
+	VPADDD       Y14, Y3, Y3
+	VPBROADCASTQ (DX)(BX*2), Y14
+	VPMADDWD     Y12, Y14, Y15
+	VPADDD       Y15, Y4, Y4
+	VPMADDWD     Y13, Y14, Y14
+	VPADDD       Y14, Y5, Y5
+	VPBROADCASTQ (SI), Y14
+	VPMADDWD     Y12, Y14, Y15
+	VPADDD       Y15, Y6, Y6
+	VPMADDWD     Y13, Y14, Y14
+	VPADDD       Y14, Y7, Y7
+	VPBROADCASTQ (SI)(BX*1), Y14
+	VPMADDWD     Y12, Y14, Y15
+	VPADDD       Y15, Y8, Y8
+	VPMADDWD     Y13, Y14, Y14
+	VPADDD       Y14, Y9, Y9
+	VPBROADCASTQ (SI)(BX*2), Y14
+	VPMADDWD     Y12, Y14, Y12
+	VPADDD       Y12, Y10, Y10
+	VPMADDWD     Y13, Y14, Y12
+	VPADDD       Y12, Y11, Y11
+	ADDQ         $0x00000008, DX
+	ADDQ         $0x00000008, SI
+	ADDQ         $0x00000040, CX
+	DECQ         AX
+	JNZ          quad
+	VPHADDD      Y1, Y0, Y0
+	VPERMQ       $0xd8, Y0, Y0
+	VPHADDD      Y3, Y2, Y2
+	VPERMQ       $0xd8, Y2, Y2
+	VPHADDD      Y5, Y4, Y4
+	VPERMQ       $0xd8, Y4, Y4
+	VPHADDD      Y7, Y6, Y6
+	VPERMQ       $0xd8, Y6, Y6
+	VPHADDD      Y9, Y8, Y8
+	VPERMQ       $0xd8, Y8, Y8
+	VPHADDD      Y11, Y10, Y10
+	VPERMQ       $0xd8, Y10, Y10
+	MOVQ         add+48(FP), AX
+	TESTQ        AX, AX
+	JZ           store
+	VPADDD       (DI), Y0, Y0
+	VPADDD       (DI)(R8*1), Y2, Y2
+	VPADDD       (DI)(R8*2), Y4, Y4
+	VPADDD       (R9), Y6, Y6
+	VPADDD       (R9)(R8*1), Y8, Y8
+	VPADDD       (R9)(R8*2), Y10, Y10
+
+store:
+	VMOVDQU Y0, (DI)
+	VMOVDQU Y2, (DI)(R8*1)
+	VMOVDQU Y4, (DI)(R8*2)
+	VMOVDQU Y6, (R9)
+	VMOVDQU Y8, (R9)(R8*1)
+	VMOVDQU Y10, (R9)(R8*2)
+	VZEROUPPER
+	RET
+
+// func quadsAVX2(dst *byte, src *byte, row int, quads int, flip uint32)
+// Requires: AVX
+TEXT ·quadsAVX2(SB), NOSPLIT, $0-36
+	MOVQ         dst+0(FP), AX
+	MOVQ         row+16(FP), CX
+	MOVQ         quads+24(FP), DX
+	MOVQ         src+8(FP), BX
+	MOVQ         row+16(FP), SI
+	LEAQ         (BX)(SI*2), DI
+	ADDQ         SI, DI
+	VBROADCASTSS flip+32(FP), Y0
+	SHLQ         $0x02, CX
+
+quad:
+	VMOVDQU    (BX), X1
+	VMOVDQU    (BX)(SI*1), X2
+	VMOVDQU    (BX)(SI*2), X3
+	VMOVDQU    (DI), X4
+	ADDQ       CX, BX
+	ADDQ       CX, DI
+	VPUNPCKLBW X2, X1, X5
+	VPUNPCKLBW X4, X3, X6
+	VPUNPCKLWD X6, X5, X7
+	VPXOR      X0, X7, X7
+	VMOVDQU    X7, (AX)
+	VPUNPCKHWD X6, X5, X5
+	VPXOR      X0, X5, X5
+	VMOVDQU    X5, 16(AX)
+	VPUNPCKHBW X2, X1, X1
+	VPUNPCKHBW X4, X3, X2
+	VPUNPCKLWD X2, X1, X3
+	VPXOR      X0, X3, X3
+	VMOVDQU    X3, 32(AX)
+	VPUNPCKHWD X2, X1, X1
+	VPXOR      X0, X1, X1
+	VMOVDQU    X1, 48(AX)
+	ADDQ       $0x00000040, AX
+	DECQ       DX
+	JNZ        quad
+	VZEROUPPER
+	RET
+
+// func widenUnsignedAVX2(dst *int16, src *byte, n int, zero uint32) (sum int32)
+// Requires: AVX, AVX2
+TEXT ·widenUnsignedAVX2(SB), NOSPLIT, $0-36
+	MOVQ         dst+0(FP), AX
+	MOVQ         src+8(FP), CX
+	MOVQ         n+16(FP), DX
+	MOVL         zero+24(FP), BX
+	VMOVD        BX, X0
+	VPBROADCASTW X0, Y0
+	VPXOR        Y1, Y1, Y1
+	MOVL         $0x00010001, BX
+	VMOVD        BX, X2
+	VPBROADCASTD X2, Y2
+
+sixteen:
+	VPMOVZXBW    (CX), Y3
+	VPSUBW       Y0, Y3, Y3
+	VMOVDQU      Y3, (AX)
+	VPMADDWD     Y2, Y3, Y3
+	VPADDD       Y3, Y1, Y1
+	ADDQ         $0x00000010, CX
+	ADDQ         $0x00000020, AX
+	SUBQ         $0x00000010, DX
+	JNZ          sixteen
+	VEXTRACTI128 $0x01, Y1, X0
+	VPADDD       X0, X1, X1
+	VPSHUFD      $0x4e, X1, X0
+	VPADDD       X0, X1, X1
+	VPSHUFD      $0xb1, X1, X0
+	VPADDD       X0, X1, X1
+	VMOVD        X1, AX
+	MOVL         AX, sum+32(FP)
+	VZEROUPPER
+	RET
+
+// func widenSignedAVX2(dst *int16, src *byte, n int, zero uint32) (sum int32)
+// Requires: AVX, AVX2
+TEXT ·widenSignedAVX2(SB), NOSPLIT, $0-36
+	MOVQ         dst+0(FP), AX
+	MOVQ         src+8(FP), CX
+	MOVQ         n+16(FP), DX
+	MOVL         zero+24(FP), BX
+	VMOVD        BX, X0
+	VPBROADCASTW X0, Y0
+	VPXOR        Y1, Y1, Y1
+	MOVL         $0x00010001, BX
+	VMOVD        BX, X2
+	VPBROADCASTD X2, Y2
+
+sixteen:
+	VPMOVSXBW    (CX), Y3
+	VPSUBW       Y0, Y3, Y3
+	VMOVDQU      Y3, (AX)
+	VPMADDWD     Y2, Y3, Y3
+	VPADDD       Y3, Y1, Y1
+	ADDQ         $0x00000010, CX
+	ADDQ         $0x00000020, AX
+	SUBQ         $0x00000010, DX
+	JNZ          sixteen
+	VEXTRACTI128 $0x01, Y1, X0
+	VPADDD       X0, X1, X1
+	VPSHUFD      $0x4e, X1, X0
+	VPADDD       X0, X1, X1
+	VPSHUFD      $0xb1, X1, X0
+	VPADDD       X0, X1, X1
+	VMOVD        X1, AX
+	MOVL         AX, sum+32(FP)
+	VZEROUPPER
+	RET

@@ -18,6 +18,12 @@ func gemmFamily() {
 	} {
 		t.float()
 	}
+	for _, t := range []intTile{{1, 16}, {2, 16}, {3, 8}, {4, 8}, {5, 8}, {6, 8}} {
+		t.emit()
+	}
+	gemmQuads()
+	gemmWiden("widenUnsignedAVX2", VPMOVZXBW)
+	gemmWiden("widenSignedAVX2", VPMOVSXBW)
 }
 
 // panelBytes is a row of a panel: 16 float32.

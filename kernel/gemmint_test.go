@@ -1,0 +1,166 @@
+package kernel
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+)
+
+// intProduct is a multiplication of 8-bit matrices.
+type intProduct struct {
+	m, n, k, ldc int
+	add          bool
+	signed       bool
+	zero         int32
+	a, b         []byte // row-major: m×k, k×n
+	c            []int32
+}
+
+func newIntProduct(r *rand.Rand, m, n, k int) *intProduct {
+	p := &intProduct{m: m, n: n, k: k, ldc: n + r.IntN(3), add: r.IntN(2) == 1, signed: r.IntN(2) == 1}
+	p.a, p.b, p.c = randomBytes(r, m*k), randomBytes(r, k*n), make([]int32, m*p.ldc)
+	for i := range p.c {
+		p.c[i] = int32(r.Uint32())
+	}
+	p.zero = int32(r.IntN(256))
+	if p.signed {
+		p.zero -= 128
+	}
+	return p
+}
+
+// randomBytes has many extremes: sums of products of those do not fit 16 bits.
+func randomBytes(r *rand.Rand, n int) []byte {
+	b := make([]byte, n)
+	for i := range b {
+		b[i] = byte(r.Uint32())
+		if r.IntN(2) == 0 {
+			b[i] = []byte{0, 0x7f, 0x80, 0xff}[r.IntN(4)]
+		}
+	}
+	return b
+}
+
+// kernel returns the call for p, of its own c, with elements of b taken as int8.
+func (p *intProduct) kernel() *gemmInt {
+	k4 := (p.k + GemmQuad - 1) / GemmQuad * GemmQuad
+	g := &gemmInt{c: append([]int32(nil), p.c...), ldc: p.ldc, lda: k4, panel: k4 * GemmPanel, m: p.m, n: p.n, k: k4, add: p.add}
+	g.a, g.b = make([]int16, p.m*k4), make([]byte, (p.n+GemmPanel-1)/GemmPanel*g.panel)
+	for i := range p.m {
+		Widen(g.a[i*k4:][:p.k], p.a[i*p.k:][:p.k], p.signed, p.zero)
+	}
+	PackQuads(g.b, g.panel, p.b, p.n, 1, p.k, p.n, 0)
+	return g
+}
+
+func (p *intProduct) want(i, j int) int32 {
+	var sum int32
+	if p.add {
+		sum = p.c[i*p.ldc+j]
+	}
+	for k := range p.k {
+		a := int32(p.a[i*p.k+k])
+		if p.signed {
+			a = int32(int8(p.a[i*p.k+k]))
+		}
+		sum += (a - p.zero) * int32(int8(p.b[k*p.n+j]))
+	}
+	return sum
+}
+
+func (p *intProduct) check(t *testing.T, got []int32) {
+	t.Helper()
+	for at, g := range got {
+		i, j := at/p.ldc, at%p.ldc
+		want := p.c[at]
+		if j < p.n {
+			want = p.want(i, j)
+		}
+		if g != want {
+			t.Fatalf("c[%d][%d] is %d, want %d", i, j, g, want)
+		}
+	}
+}
+
+func FuzzGemmInt(f *testing.F) {
+	for i := range uint8(20) {
+		f.Add(uint64(i), i*7, i*31, i*13)
+	}
+	f.Fuzz(func(t *testing.T, seed uint64, m, n, k uint8) {
+		p := newIntProduct(rand.New(rand.NewPCG(seed, 0)), 1+int(m%40), 1+int(n), int(k))
+		g, twin := p.kernel(), p.kernel()
+		GemmInt(g.c, g.ldc, g.a, g.lda, g.b, g.panel, g.m, g.n, g.k, g.add)
+		twin.plain()
+		p.check(t, g.c)
+		p.check(t, twin.c)
+	})
+}
+
+func TestPackQuadsInBothOrders(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	for range 100 {
+		k, n, flip := 1+r.IntN(40), 1+r.IntN(40), byte(r.IntN(2)*0x80)
+		rows, columns := randomBytes(r, k*n), make([]byte, k*n)
+		for i := range rows {
+			columns[i%n*k+i/n] = rows[i]
+		}
+		panel := (k + 3) / 4 * 64
+		got, transposed := make([]byte, (n+15)/16*panel), make([]byte, (n+15)/16*panel)
+		PackQuads(got, panel, rows, n, 1, k, n, flip)
+		PackQuads(transposed, panel, columns, 1, k, k, n, flip)
+		for i := range got {
+			j, step := i/panel*16+i%64/4, i%panel/64*4+i%4
+			want := byte(0)
+			if j < n && step < k {
+				want = rows[step*n+j] ^ flip
+			}
+			if got[i] != want || transposed[i] != want {
+				t.Fatalf("%d×%d: byte %d is %d by rows, %d by columns, want %d", k, n, i, got[i], transposed[i], want)
+			}
+		}
+	}
+}
+
+func TestWidenIsTheTwin(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 4))
+	for n := range 100 {
+		for _, signed := range []bool{false, true} {
+			src, zero := randomBytes(r, n), int32(r.IntN(128))
+			got, want := make([]int16, n), make([]int16, n)
+			gotSum, wantSum := Widen(got, src, signed, zero), widenGo(want, src, signed, zero)
+			if gotSum != wantSum || fmt.Sprint(got) != fmt.Sprint(want) {
+				t.Fatalf("%d elements, signed %v: %v with sum %d, want %v with %d", n, signed, got, gotSum, want, wantSum)
+			}
+		}
+	}
+}
+
+func TestGemmIntPanicsOnShortSlices(t *testing.T) {
+	p := newIntProduct(rand.New(rand.NewPCG(5, 6)), 7, 20, 12)
+	for name, spoil := range map[string]func(g *gemmInt){
+		"a": func(g *gemmInt) { g.a = g.a[1:] },
+		"b": func(g *gemmInt) { g.b = g.b[1:] },
+		"c": func(g *gemmInt) { g.c = g.c[:6*g.ldc+19] },
+		"k": func(g *gemmInt) { g.k = 11 },
+	} {
+		g := p.kernel()
+		spoil(g)
+		if !panics(func() { GemmInt(g.c, g.ldc, g.a, g.lda, g.b, g.panel, g.m, g.n, g.k, g.add) }) {
+			t.Errorf("a wrong %s is taken", name)
+		}
+	}
+}
+
+func BenchmarkGemmInt(b *testing.B) {
+	r := rand.New(rand.NewPCG(7, 8))
+	for _, s := range []struct{ m, n, k int }{{1, 4096, 1024}, {2, 4096, 1024}, {4, 4096, 1024}, {6, 512, 256}, {96, 512, 256}, {120, 512, 1024}} {
+		b.Run(fmt.Sprintf("%dx%dx%d", s.m, s.n, s.k), func(b *testing.B) {
+			g := newIntProduct(r, s.m, s.n, s.k).kernel()
+			for b.Loop() {
+				GemmInt(g.c, g.ldc, g.a, g.lda, g.b, g.panel, g.m, g.n, g.k, g.add)
+			}
+			ops := 2 * float64(s.m) * float64(s.n) * float64(s.k) * float64(b.N)
+			b.ReportMetric(ops/b.Elapsed().Seconds()/1e9, "GOP/s")
+		})
+	}
+}

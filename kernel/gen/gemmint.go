@@ -1,0 +1,159 @@
+package main
+
+import (
+	"fmt"
+
+	. "github.com/mmcloughlin/avo/build"
+	. "github.com/mmcloughlin/avo/operand"
+	. "github.com/mmcloughlin/avo/reg"
+)
+
+// intTile is rows by 8 or 16 columns of int32. Four columns by four steps of k are a vector of
+// 16-bit factors, and VPMADDWD leaves two sums of each column, which meet at the end.
+type intTile struct{ rows, cols int }
+
+// quadBytes is four steps of k of a row of A, as int16; of four columns of B, as int8, it is twice that.
+const quadBytes = 8
+
+func (t intTile) emit() {
+	name := fmt.Sprintf("gemmInt%dx%dAVX2", t.rows, t.cols)
+	function(name, "func(quads int, a *int16, aRow int, b *byte, c *int32, cRow, add int)",
+		name+" stores a·b, or adds it to c; strides in bytes, quads > 0.")
+	shape := tile{rows: t.rows}
+	quads, b := pointer("quads"), pointer("b")
+	a, c := shape.operand("a", "aRow", t.rows), shape.operand("c", "cRow", t.rows)
+	sums := make([][]VecVirtual, t.rows)
+	for r := range sums {
+		sums[r] = each(t.cols/4, func(int) VecVirtual { return zero() })
+	}
+	Label("quad")
+	t.multiply(a, b, sums)
+	for _, p := range a.base {
+		advance(p, quadBytes)
+	}
+	advance(b, panelBytes)
+	DECQ(quads)
+	JNZ(LabelRef("quad"))
+	t.store(c, sums)
+	finish()
+}
+
+func (t intTile) multiply(a strided, b Register, sums [][]VecVirtual) {
+	right := func(i int) VecVirtual {
+		y := YMM()
+		VPMOVSXBW(Mem{Base: b, Disp: i * 2 * quadBytes}, y)
+		return y
+	}
+	left := func(r int) VecVirtual {
+		x := YMM()
+		VPBROADCASTQ(a.at(r, 0), x)
+		return x
+	}
+	sum := func(y, x, into VecVirtual) {
+		p := YMM()
+		VPMADDWD(y, x, p)
+		VPADDD(p, into, into)
+	}
+	if wide := t.cols / 4; t.rows < wide {
+		x := each(t.rows, left)
+		for i := range wide {
+			y := right(i)
+			for r := range x {
+				sum(y, x[r], sums[r][i])
+			}
+		}
+		return
+	}
+	y := each(t.cols/4, right)
+	for r := range t.rows {
+		x := left(r)
+		for i := range y {
+			sum(y[i], x, sums[r][i])
+		}
+	}
+}
+
+func (t intTile) store(c strided, sums [][]VecVirtual) {
+	for _, row := range sums {
+		for i := 0; i < len(row); i += 2 {
+			VPHADDD(row[i+1], row[i], row[i])
+			VPERMQ(U8(0xd8), row[i], row[i])
+		}
+	}
+	add := pointer("add")
+	TESTQ(add, add)
+	JZ(LabelRef("store"))
+	t.each(sums, func(r, bytes int, s VecVirtual) { VPADDD(c.at(r, bytes), s, s) })
+	Label("store")
+	t.each(sums, func(r, bytes int, s VecVirtual) { VMOVDQU(s, c.at(r, bytes)) })
+}
+
+// each calls f with the vectors of eight columns.
+func (t intTile) each(sums [][]VecVirtual, f func(r, bytes int, s VecVirtual)) {
+	for r, row := range sums {
+		for i := 0; i < len(row); i += 2 {
+			f(r, i/2*vector, row[i])
+		}
+	}
+}
+
+// gemmQuads brings the bytes of four steps of k together, for 16 columns.
+func gemmQuads() {
+	function("quadsAVX2", "func(dst, src *byte, row, quads int, flip uint32)",
+		"quadsAVX2 makes quads of 4·quads rows of 16 bytes, row bytes apart; dst may be src if row is 16.")
+	dst, row, quads := pointer("dst"), pointer("row"), pointer("quads")
+	src := tile{}.operand("src", "row", 4)
+	flip := spread("flip")
+	rows := GP64()
+	MOVQ(row, rows)
+	SHLQ(U8(2), rows)
+	Label("quad")
+	r := make([]VecVirtual, 4)
+	for i := range r {
+		r[i] = XMM()
+		VMOVDQU(src.at(i, 0), r[i])
+	}
+	src.advance(rows)
+	for _, half := range []struct {
+		unpack func(...Op)
+		words  [2]func(...Op)
+		at     int
+	}{
+		{VPUNPCKLBW, [2]func(...Op){VPUNPCKLWD, VPUNPCKHWD}, 0},
+		{VPUNPCKHBW, [2]func(...Op){VPUNPCKLWD, VPUNPCKHWD}, 32},
+	} {
+		low, high := XMM(), XMM()
+		half.unpack(r[1], r[0], low)
+		half.unpack(r[3], r[2], high)
+		for i, words := range half.words {
+			q := XMM()
+			words(high, low, q)
+			VPXOR(flip.AsX(), q, q)
+			VMOVDQU(q, Mem{Base: dst, Disp: half.at + i*16})
+		}
+	}
+	advance(dst, panelBytes)
+	DECQ(quads)
+	JNZ(LabelRef("quad"))
+	finish()
+}
+
+// gemmWiden makes int16 of bytes, less a zero point, and sums them.
+func gemmWiden(name string, extend func(...Op)) {
+	function(name, "func(dst *int16, src *byte, n int, zero uint32) (sum int32)", name+" needs n%16 == 0, n > 0.")
+	dst, src, n, less := pointer("dst"), pointer("src"), pointer("n"), spread16("zero")
+	total, ones := zero(), constant(1<<16|1)
+	Label("sixteen")
+	x, pairs := YMM(), YMM()
+	extend(Mem{Base: src}, x)
+	VPSUBW(less, x, x)
+	VMOVDQU(x, Mem{Base: dst})
+	VPMADDWD(ones, x, pairs)
+	VPADDD(pairs, total, total)
+	advance(src, 16)
+	advance(dst, vector)
+	SUBQ(U32(16), n)
+	JNZ(LabelRef("sixteen"))
+	Store(fold(total, func(a, b, c Op) { VPADDD(a, b, c) }), Return("sum"))
+	finish()
+}
