@@ -1,0 +1,22 @@
+package movement
+
+import (
+	"slices"
+
+	"github.com/mcompress/mcompress/engine/op"
+)
+
+// Ops are the rows of this family.
+func Ops() []op.Op {
+	return tensors(slices.Concat(
+		views(),
+		sizes(),
+		transposes(),
+		joins(),
+		cuts(),
+		repeats(),
+		blocks(),
+		gathers(),
+		fills(),
+	))
+}
