@@ -141,10 +141,7 @@ func eachPattern(body func(x []float32)) {
 	if !*exhaustive {
 		step = 1 << 13
 	}
-	x := make([]float32, 0, block)
-	for _, b := range specials {
-		x = append(x, math.Float32frombits(b))
-	}
+	x := append(make([]float32, 0, block), specialFloats()...)
 	for b := uint64(0); b < 1<<32; b += step {
 		if len(x) == block {
 			body(x)
@@ -153,6 +150,14 @@ func eachPattern(body func(x []float32)) {
 		x = append(x, math.Float32frombits(uint32(b+r.Uint64N(step))))
 	}
 	body(x)
+}
+
+func specialFloats() []float32 {
+	var x []float32
+	for _, b := range specials {
+		x = append(x, math.Float32frombits(b))
+	}
+	return x
 }
 
 // ulps is how far got is from want, in units of the last place that want has as a float32. Inf

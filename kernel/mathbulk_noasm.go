@@ -1,3 +1,5 @@
+//go:build !amd64 || noasm
+
 package kernel
 
 // Without assembly the bulk loops of vector mathematics take nothing and leave all elements to

@@ -16,6 +16,7 @@ func families() map[string]func() {
 	return map[string]func(){
 		"avx2": quantizationFamily,
 		"gemm": gemmFamily,
+		"math": mathFamily,
 	}
 }
 

@@ -1,0 +1,155 @@
+//go:build amd64 && !noasm
+
+package kernel
+
+// What hands elements to the assembly of vector mathematics in float64, which uses fused
+// multiply-adds.
+
+// wholeFMA is whole for that.
+func wholeFMA(n int) int {
+	if !hasFMA {
+		return 0
+	}
+	return whole(n)
+}
+
+func expBulk(dst, x []float32) (n int) {
+	if n = wholeFMA(len(x)); n > 0 {
+		expAVX2(&dst[0], &x[0], n)
+	}
+	return n
+}
+
+func sigmoidBulk(dst, x []float32) (n int) {
+	if n = wholeFMA(len(x)); n > 0 {
+		sigmoidAVX2(&dst[0], &x[0], n)
+	}
+	return n
+}
+
+func siluBulk(dst, x []float32) (n int) {
+	if n = wholeFMA(len(x)); n > 0 {
+		siluAVX2(&dst[0], &x[0], n)
+	}
+	return n
+}
+
+func geluTanhBulk(dst, x []float32) (n int) {
+	if n = wholeFMA(len(x)); n > 0 {
+		geluTanhAVX2(&dst[0], &x[0], n)
+	}
+	return n
+}
+
+func tanhBulk(dst, x []float32) (n int) {
+	if n = wholeFMA(len(x)); n > 0 {
+		tanhAVX2(&dst[0], &x[0], n)
+	}
+	return n
+}
+
+func erfBulk(dst, x []float32) (n int) {
+	if n = wholeFMA(len(x)); n > 0 {
+		erfAVX2(&dst[0], &x[0], n)
+	}
+	return n
+}
+
+func geluBulk(dst, x []float32) (n int) {
+	if n = wholeFMA(len(x)); n > 0 {
+		geluAVX2(&dst[0], &x[0], n)
+	}
+	return n
+}
+
+func logBulk(dst, x []float32) (n int) {
+	if n = wholeFMA(len(x)); n > 0 {
+		logAVX2(&dst[0], &x[0], n)
+	}
+	return n
+}
+
+func softplusBulk(dst, x []float32) (n int) {
+	if n = wholeFMA(len(x)); n > 0 {
+		softplusAVX2(&dst[0], &x[0], n)
+	}
+	return n
+}
+
+func sinBulk(dst, x []float32) (n int) {
+	for end := wholeFMA(len(x)); n < end; {
+		n += sinAVX2(&dst[n], &x[n], end-n)
+		if n < end {
+			each(dst[n:n+8], x[n:n+8], sinGo)
+			n += 8
+		}
+	}
+	return n
+}
+
+func cosBulk(dst, x []float32) (n int) {
+	for end := wholeFMA(len(x)); n < end; {
+		n += cosAVX2(&dst[n], &x[n], end-n)
+		if n < end {
+			each(dst[n:n+8], x[n:n+8], cosGo)
+			n += 8
+		}
+	}
+	return n
+}
+
+func sumBulk(l *sumLanes, x []float32) (n int) {
+	if n = wholeFMA(len(x)); n > 0 {
+		sumAVX2(&l[0], &x[0], n)
+	}
+	return n
+}
+
+func dotBulk(l *sumLanes, a, b []float32) (n int) {
+	if n = wholeFMA(len(a)); n > 0 {
+		dotAVX2(&l[0], &a[0], &b[0], n)
+	}
+	return n
+}
+
+func squaresBulk(l *sumLanes, x []float32, center float64) (n int) {
+	if n = wholeFMA(len(x)); n > 0 {
+		squaresAVX2(&l[0], &x[0], n, center)
+	}
+	return n
+}
+
+func expSumStoreBulk(l *sumLanes, dst, x []float32, top float64) (n int) {
+	if n = wholeFMA(len(x)); n > 0 {
+		expSumStoreAVX2(&l[0], &dst[0], &x[0], n, top)
+	}
+	return n
+}
+
+func expSumBulk(l *sumLanes, x []float32, top float64) (n int) {
+	if n = wholeFMA(len(x)); n > 0 {
+		expSumAVX2(&l[0], &x[0], n, top)
+	}
+	return n
+}
+
+func subTwiceBulk(dst, x []float32, first, second float64) (n int) {
+	if n = wholeFMA(len(x)); n > 0 {
+		subTwiceAVX2(&dst[0], &x[0], n, first, second)
+	}
+	return n
+}
+
+func scaleAboutBulk(dst, x, gamma []float32, center, scale float64) (n int) {
+	if n = wholeFMA(len(x)); n > 0 {
+		scaleAboutAVX2(&dst[0], &x[0], &gamma[0], n, center, scale)
+	}
+	return n
+}
+
+func scaleShiftAboutBulk(dst, x, gamma, beta []float32, center, scale float64) (n int) {
+	if n = wholeFMA(len(x)); n > 0 {
+		scaleShiftAboutAVX2(&dst[0], &x[0], &gamma[0], &beta[0], n, center, scale)
+	}
+	return n
+}

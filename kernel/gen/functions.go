@@ -1,0 +1,208 @@
+package main
+
+import (
+	"math"
+
+	. "github.com/mmcloughlin/avo/build"
+	. "github.com/mmcloughlin/avo/operand"
+	. "github.com/mmcloughlin/avo/reg"
+)
+
+// A float64Function is a function of one element. prepare, before the loop, returns what computes.
+type float64Function struct {
+	name    string
+	prepare func() (compute func(x pair) pair)
+}
+
+// functions are the steps of the twins, one by one.
+func functions() []float64Function {
+	return []float64Function{
+		{"expAVX2", exp},
+		{"sigmoidAVX2", sigmoid},
+		{"siluAVX2", silu},
+		{"geluTanhAVX2", geluTanh},
+		{"tanhAVX2", func() func(pair) pair { return oddRatio("tanhTable", 5, 6, tanhLeast) }},
+		{"erfAVX2", func() func(pair) pair { return oddRatio("erfTable", 7, 6, erfLeast) }},
+		{"geluAVX2", gelu},
+		{"logAVX2", logarithm},
+		{"softplusAVX2", softplus},
+	}
+}
+
+func (f float64Function) write() {
+	function(f.name, "func(dst, x *float32, n int)", f.name+" needs FMA and n%8 == 0.")
+	dst, x, n := pointer("dst"), pointer("x"), pointer("n")
+	compute := f.prepare()
+	strips("loop", n, 8, func() {
+		compute(loadPair(x, 0)).store(dst, 0)
+		advanceAll([]Register{x, dst}, vector)
+	})
+	finish()
+}
+
+func number(v float64) VecVirtual { return constant64(math.Float64bits(v)) }
+
+func signBit() VecVirtual { return constant64(1 << 63) }
+
+func exp() func(x pair) pair {
+	lo, hi := bound(expLeast), bound(expGreatest)
+	return func(x pair) pair { return expPair(atMost(atLeast(x, lo), hi)) }
+}
+
+func sigmoid() func(x pair) pair {
+	lo, hi, sign, one := bound(sigmoidLeast), bound(sigmoidGreatest), signBit(), number(1)
+	return func(x pair) pair {
+		e := expPair(xor(atMost(atLeast(x, lo), hi), sign))
+		return div(both(one), add(both(one), e))
+	}
+}
+
+func silu() func(x pair) pair {
+	lo, hi, sign, one := bound(sigmoidLeast), bound(sigmoidGreatest), signBit(), number(1)
+	return func(x pair) pair {
+		v := atLeast(x, lo)
+		e := expPair(xor(atMost(v, hi), sign))
+		return div(v, add(both(one), e))
+	}
+}
+
+func geluTanh() func(x pair) pair {
+	const t = table("geluTable")
+	lo, hi, sign, one := bound(geluLeast), bound(geluGreatest), signBit(), number(1)
+	return func(x pair) pair {
+		v := atLeast(x, lo)
+		w := atMost(v, hi)
+		u := mul(horner(mul(w, w), t, 0, 2), w)
+		return div(v, add(both(one), expPair(xor(u, sign))))
+	}
+}
+
+// oddRatio is x·P(x²)/Q(x²) with above and below coefficients in t, for x between two bounds.
+func oddRatio(t table, above, below, least int) func(x pair) pair {
+	lo, hi := bound(least), bound(least+1)
+	return func(x pair) pair {
+		v := atMost(atLeast(x, lo), hi)
+		z := mul(v, v)
+		return div(mul(v, horner(z, t, 0, above)), horner(z, t, above, below))
+	}
+}
+
+func gelu() func(x pair) pair {
+	const t = table("millsTable")
+	lo, hi, sign := bound(geluLeast), bound(geluGreatest), signBit()
+	one, minusHalf := number(1), number(-0.5)
+	return func(x pair) pair {
+		v, a := atLeast(x, lo), newPair()
+		for i := range a {
+			VANDNPD(v[i], sign, a[i])
+		}
+		a = atMost(a, hi)
+		e := expPair(mul(mul(a, a), both(minusHalf)))
+		phi := div(mul(e, horner(a, t, 0, 6)), horner(a, t, 6, 7))
+		other := sub(both(one), phi)
+		for i := range phi {
+			VBLENDVPD(v[i], phi[i], other[i], phi[i])
+		}
+		return mul(v, phi)
+	}
+}
+
+// logarithm puts what log64 is not for in place at the end.
+func logarithm() func(x pair) pair {
+	const sqrtHalf, bias = 0x3fe6a09e667f3bcd, 1024 << 52
+	shift, biased := constant64(bias-sqrtHalf), constant64(bias)
+	integer := constant64(0x4330000000000000) // 2^52, whose low bits count
+	return func(x pair) pair {
+		k, m := newPair(), newPair()
+		for i := range x {
+			VPADDQ(shift, x[i], k[i])
+			VPSRLQ(U8(52), k[i], k[i])
+			VPSLLQ(U8(52), k[i], m[i])
+			VPSUBQ(m[i], x[i], m[i])
+			VPADDQ(biased, m[i], m[i])
+			VPOR(integer, k[i], k[i])
+		}
+		one := number(1)
+		y := twiceAtanh(div(sub(m, both(one)), add(m, both(one))))
+		addProduct(y, sub(k, both(number(1<<52+1024))), both(table("expTable").at(2)))
+		return logarithmEnds(x, y)
+	}
+}
+
+// logarithmEnds puts NaN below zero, -Inf at zero, and x itself for Inf and NaN.
+func logarithmEnds(x, y pair) pair {
+	inf, minusInf, nothing := number(math.Inf(1)), number(math.Inf(-1)), zero()
+	for i := range x {
+		mask := YMM()
+		VCMPPD(less, nothing, x[i], mask)
+		VORPD(mask, y[i], y[i])
+		VCMPPD(equal, nothing, x[i], mask)
+		VBLENDVPD(mask, minusInf, y[i], y[i])
+		VCMPPD(notLess, inf, x[i], mask)
+		VBLENDVPD(mask, x[i], y[i], y[i])
+	}
+	return y
+}
+
+func twiceAtanh(s pair) pair { return mul(s, horner(mul(s, s), "atanhTable", 0, 6)) }
+
+func softplus() func(x pair) pair {
+	lo, sign, two, nothing := bound(sigmoidLeast), signBit(), number(2), zero()
+	return func(x pair) pair {
+		t := expPair(atLeast(or(x, sign), lo))
+		return add(atLeast(x, nothing), twiceAtanh(div(t, add(both(two), t))))
+	}
+}
+
+// sincos stops before a vector with an element that quadrantFar is for, and returns how many it
+// has done. turn is how many quadrants are added.
+func sincos(name string, turn uint64) {
+	function(name, "func(dst, x *float32, n int) (done int)",
+		name+" needs FMA and n%8 == 0; it stops where |x| reaches 2^32.")
+	dst, x, n, done := pointer("dst"), pointer("x"), pointer("n"), GP64()
+	limit, mask, quarter := constant(0x4f800000-1), constant(magnitude), constant64(turn)
+	MOVQ(n, done)
+	strips("loop", n, 8, func() {
+		far, lanes := YMM(), GP32()
+		VPAND(at(x, 0), mask, far)
+		VPCMPGTD(limit, far, far)
+		VMOVMSKPS(far, lanes)
+		TESTL(lanes, lanes)
+		JNZ(LabelRef("far"))
+		sine(loadPair(x, 0), quarter, turn).store(dst, 0)
+		advanceAll([]Register{x, dst}, vector)
+	})
+	JMP(LabelRef("return"))
+	Label("far")
+	ADDQ(U8(8), n)
+	Label("return")
+	SUBQ(n, done)
+	Store(done, Return("done"))
+	finish()
+}
+
+func sine(x pair, quarter VecVirtual, turn uint64) pair {
+	const t = table("sincosTable")
+	shift := t.at(1)
+	q := pair{t.at(1), t.at(1)}
+	addProduct(q, x, both(t.at(0)))
+	n, halfPi, rest := sub(q, both(shift)), t.at(2), t.at(3)
+	for i := range x {
+		VFNMADD231PD(halfPi, n[i], x[i])
+		VFNMADD231PD(rest, n[i], x[i])
+		if turn != 0 {
+			VPADDQ(quarter, q[i], q[i])
+		}
+	}
+	z := mul(x, x)
+	v, c := mul(x, horner(z, t, 4, 5)), horner(z, t, 9, 5)
+	for i := range v {
+		odd := YMM()
+		VPSLLQ(U8(63), q[i], odd)
+		VBLENDVPD(odd, c[i], v[i], v[i])
+		VPSRLQ(U8(1), q[i], q[i])
+		VPSLLQ(U8(63), q[i], q[i])
+		VXORPD(q[i], v[i], v[i])
+	}
+	return v
+}
