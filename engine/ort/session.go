@@ -34,8 +34,8 @@ type Session struct {
 	optional []string // ports that may be without a value
 
 	running sync.RWMutex // held for reading by runs, for writing by Close
-	scope   scope
-	session uintptr // 0 when closed
+	scope   scope        // pins nothing: a session that is never closed is a leak, and nothing worse
+	session uintptr      // 0 when closed
 	memory  uintptr
 }
 
@@ -54,16 +54,16 @@ func (s *Session) open(path string, o Options) error {
 	if strings.ContainsRune(path, 0) {
 		return errors.New("a zero byte in the model's path")
 	}
+	setup := scope{Library: s.lib}
+	defer setup.close()
 	// All sessions of a process share one environment, which counts them.
-	env, err := s.scope.create(createEnv, releaseEnv, logFatal, s.scope.text("mcompress"))
+	env, err := s.scope.create(createEnv, releaseEnv, logFatal, setup.text("mcompress"))
 	if err != nil {
 		return err
 	}
 	if s.memory, err = s.scope.create(createCPUMemoryInfo, releaseMemoryInfo, 0, 0); err != nil {
 		return err
 	}
-	setup := scope{Library: s.lib}
-	defer setup.close()
 	options, err := setup.options(o)
 	if err != nil {
 		return err

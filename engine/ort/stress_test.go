@@ -138,6 +138,18 @@ func TestContextThatEndsLaterDoesNoHarm(t *testing.T) {
 	}
 }
 
+// Go panics where memory that is still pinned is collected.
+func TestSessionThatIsNeverClosed(t *testing.T) {
+	lib, path := library(t), written(t, `g (float[N] x) => (float[N] y) { y = Neg(x) }`)
+	if _, err := ort.Open(lib, path, ort.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		runtime.GC()
+		time.Sleep(time.Millisecond) // for finalizers
+	}
+}
+
 func TestCloseWaitsForRuns(t *testing.T) {
 	s := parsed(t, endless)
 	ctx, cancel := context.WithCancel(context.Background())
