@@ -1,0 +1,138 @@
+package memory
+
+import (
+	"cmp"
+	"slices"
+)
+
+// An occupancy knows which bytes of the arena are taken at which step, as a segment tree
+// over steps: node 1 stands for all of them, nodes 2n and 2n+1 for the halves of node n.
+// The blocks themselves are forgotten. Only the union of what they take counts, and in a
+// well packed arena that is few spans, however many blocks there are.
+type occupancy struct {
+	leaf         int      // the node of step 0
+	across       [][]span // taken at each of the node's steps, by blocks that no higher node holds
+	within       [][]span // taken at some of the node's steps
+	work         int      // spans looked at
+	found, spare []span
+}
+
+// A span is bytes from start up to end.
+type span struct{ start, end int64 }
+
+func newOccupancy(steps int) *occupancy {
+	leaf := 1
+	for leaf < steps {
+		leaf *= 2
+	}
+	return &occupancy{leaf: leaf, across: make([][]span, 2*leaf), within: make([][]span, 2*leaf)}
+}
+
+// fit is the offset of the smallest gap of the given size that is free from step first to
+// step last; of equal gaps the lowest, and above all the rest if there is none.
+func (o *occupancy) fit(first, last int, bytes int64) int64 {
+	var free, best, least int64
+	for _, s := range o.taken(first, last) {
+		if gap := s.start - free; gap >= bytes && (least == 0 || gap < least) {
+			best, least = free, gap
+		}
+		free = max(free, s.end)
+	}
+	if least == 0 {
+		return free
+	}
+	return best
+}
+
+// taken are the spans that some step from first to last has taken. What it returns is
+// valid until the next call.
+func (o *occupancy) taken(first, last int) []span {
+	o.found = o.found[:0]
+	for n := range o.parts(first, last) {
+		o.join(o.within[n])
+	}
+	for n := range o.above(first, last) {
+		o.join(o.across[n])
+	}
+	return o.found
+}
+
+// join adds spans to those found.
+func (o *occupancy) join(spans []span) {
+	if len(spans) == 0 {
+		return
+	}
+	o.work += len(o.found) + len(spans)
+	o.found, o.spare = union(o.spare[:0], o.found, spans), o.found
+}
+
+// union appends to dst what a or b has taken.
+func union(dst, a, b []span) []span {
+	for len(a) > 0 || len(b) > 0 {
+		if len(a) == 0 || len(b) > 0 && b[0].start < a[0].start {
+			a, b = b, a
+		}
+		s := a[0]
+		a = a[1:]
+		if n := len(dst); n > 0 && s.start <= dst[n-1].end {
+			dst[n-1].end = max(dst[n-1].end, s.end)
+			continue
+		}
+		dst = append(dst, s)
+	}
+	return dst
+}
+
+// take marks s as taken from step first to step last.
+func (o *occupancy) take(first, last int, s span) {
+	for n := range o.parts(first, last) {
+		o.across[n] = insert(o.across[n], s)
+		o.within[n] = insert(o.within[n], s)
+	}
+	for n := range o.above(first, last) {
+		o.within[n] = insert(o.within[n], s)
+	}
+}
+
+// parts are the fewest nodes that together stand for the steps from first to last.
+func (o *occupancy) parts(first, last int) func(yield func(int) bool) {
+	return func(yield func(int) bool) {
+		for a, b := o.leaf+first, o.leaf+last+1; a < b; a, b = a/2, b/2 {
+			if a%2 == 1 {
+				if !yield(a) {
+					return
+				}
+				a++
+			}
+			if b%2 == 1 {
+				b--
+				if !yield(b) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// above are all nodes whose steps have first or last among them. Every node that holds
+// one of the parts is among them.
+func (o *occupancy) above(first, last int) func(yield func(int) bool) {
+	return func(yield func(int) bool) {
+		for a, b := o.leaf+first, o.leaf+last; a > 0; a, b = a/2, b/2 {
+			if !yield(a) || a != b && !yield(b) {
+				return
+			}
+		}
+	}
+}
+
+// insert adds s to spans, which are in order, apart from each other.
+func insert(spans []span, s span) []span {
+	from, _ := slices.BinarySearchFunc(spans, s.start, func(x span, start int64) int { return cmp.Compare(x.end, start) })
+	to := from
+	for to < len(spans) && spans[to].start <= s.end {
+		s.start, s.end = min(s.start, spans[to].start), max(s.end, spans[to].end)
+		to++
+	}
+	return slices.Replace(spans, from, to, s)
+}
