@@ -4,7 +4,7 @@ import "unsafe"
 
 // A Word is what a payload's elements are stored as.
 type Word interface {
-	uint16 | uint32 | uint64 | float32 | float64
+	int16 | int32 | uint16 | uint32 | uint64 | float32 | float64
 }
 
 // Bytes is x's memory: payloads are little-endian, and so is every machine that this
