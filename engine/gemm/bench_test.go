@@ -36,6 +36,24 @@ func BenchmarkFloat(b *testing.B) {
 	}
 }
 
+func BenchmarkInt(b *testing.B) {
+	r := rand.New(rand.NewPCG(3, 4))
+	for _, shape := range benchmarked {
+		s := newIntSample(r, shape.M, shape.N, shape.K)
+		s.A, s.B = Matrix[byte]{s.A.Data, shape.K, 1}, Matrix[byte]{s.B.Data, shape.N, 1}
+		for form := range intForms[:2] {
+			intForms[form].apply(s)
+			b.Run(fmt.Sprintf("%dx%dx%d/%s", s.M, s.N, s.K, intForms[form].name), func(b *testing.B) {
+				work := ir.AlignedBytes(IntWork(s.Shape, 1, 1, s.Packed != nil, false))
+				for b.Loop() {
+					Int(workers(1), s.Shape, work, s.IntProduct)
+				}
+				report(b, s.Shape)
+			})
+		}
+	}
+}
+
 // report gives multiplications and additions per second.
 func report(b *testing.B, s Shape) {
 	ops := 2 * float64(s.M) * float64(s.N) * float64(s.K) * float64(b.N)

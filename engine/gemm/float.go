@@ -36,8 +36,12 @@ type Panels[T any] func(dst []T, k0, k1, n0, n1 int)
 // FloatWork is the number of bytes of scratch that Float wants for so many products of this
 // shape. packed says that B is; otherwise there is room for a block of it.
 func FloatWork(s Shape, batch, workers int, packed bool) int64 {
-	g := newGrid(s, batch, workers)
+	g := newFloatGrid(s, batch, workers)
 	return 4 * int64(min(workers, batch*g.tiles())) * int64(g.floatSlot(packed))
+}
+
+func newFloatGrid(s Shape, batch, workers int) grid {
+	return newGrid(s, max(s.M, 1), batch, workers)
 }
 
 // floatSlot is the number of elements of scratch for one tile.
@@ -64,7 +68,7 @@ func Float(p Pool, s Shape, work []byte, products ...FloatProduct) {
 	if want := FloatWork(s, len(products), p.Workers(), packed); int64(len(work)) < want {
 		panic(fmt.Sprintf("gemm: scratch of %d bytes, want %d", len(work), want))
 	}
-	g, scratch := newGrid(s, len(products), p.Workers()), kernel.Words[float32](work)
+	g, scratch := newFloatGrid(s, len(products), p.Workers()), kernel.Words[float32](work)
 	slots, tiles := g.floatSlot(packed), g.tiles()
 	share(p, len(products)*tiles, func(task, slot int) {
 		rows, cols := g.tile(task % tiles)

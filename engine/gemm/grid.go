@@ -19,9 +19,10 @@ const (
 	tilesPerWorker   = 4
 )
 
-// newGrid cuts until there are enough tiles for the workers, the longer side first.
-func newGrid(s Shape, batch, workers int) grid {
-	g := grid{s, max(s.M, 1), min(max(s.N, 1), maxCols)}
+// newGrid cuts until there are enough tiles for the workers, the longer side first. A tile has at
+// most maxRows rows.
+func newGrid(s Shape, maxRows, batch, workers int) grid {
+	g := grid{s, min(max(s.M, 1), maxRows), min(max(s.N, 1), maxCols)}
 	for workers > 1 && batch*g.tiles() < tilesPerWorker*workers && g.rows*g.cols*max(s.K, 1) >= 2*grain {
 		switch {
 		case g.cols > colStep && (g.cols >= g.rows || g.rows <= rowStep):

@@ -43,23 +43,17 @@ func (m *PackedFloat) Bytes() int64 { return PackedFloatBytes(m.k, m.n) }
 // comes in blocks of its rows, one that is stored N×K in blocks of 16 rows or a multiple, as b.T();
 // neither need ever be in memory whole. Blocks may be packed in any order, and at the same time.
 func (m *PackedFloat) Pack(k0, n0 int, b Matrix[float32], rows, cols int) {
-	if k0 < 0 || n0 < 0 || k0+rows > m.k || n0+cols > m.n || n0%kernel.GemmPanel != 0 || cols%kernel.GemmPanel != 0 && n0+cols != m.n {
+	if !fits(k0, rows, m.k, 1) || !fits(n0, cols, m.n, kernel.GemmPanel) {
 		panic(fmt.Sprintf("gemm: %d by %d elements do not fit at (%d, %d) of a packed %d by %d matrix", rows, cols, k0, n0, m.k, m.n))
 	}
 	b.check("B", rows, cols)
 	for at := k0; at < k0+rows; {
-		ks := m.around(at)
+		ks := around(at, depth, m.k)
 		take := min(k0+rows, ks.to) - at
 		to, from := m.block(ks, n0), b.from(at-k0, 0)
 		kernel.PackPanels(to.Data[(at-ks.from)*to.K:], to.Panel, from.Data, from.Row, from.Col, take, cols)
 		at += take
 	}
-}
-
-// around is the block of rows that k lies in.
-func (m *PackedFloat) around(k int) span {
-	from := k / depth * depth
-	return span{from, min(from+depth, m.k)}
 }
 
 // block is the panels of some rows, which are a block, from the panel on that starts at column n0.

@@ -1,0 +1,195 @@
+package gemm
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/mcompress/mcompress/ir"
+)
+
+// intSample is a product of bytes with everything that one can have.
+type intSample struct {
+	Shape
+	IntProduct
+}
+
+func newIntSample(r *rand.Rand, m, n, k int) *intSample {
+	stride := n + r.IntN(3)
+	s := &intSample{Shape{m, n, k}, IntProduct{
+		A: byteMatrix(r, m, k), ASigned: r.IntN(2) == 0, B: byteMatrix(r, k, n), BSigned: r.IntN(2) == 0,
+		C: make([]int32, m*stride), Stride: stride,
+	}}
+	s.AZero, s.BZero = zeros(r, m, s.ASigned), zeros(r, n, s.BSigned)
+	for i := range s.C {
+		s.C[i] = int32(i)
+	}
+	return s
+}
+
+// byteMatrix has many extremes: sums of products of those do not fit 16 bits.
+func byteMatrix(r *rand.Rand, rows, cols int) Matrix[byte] {
+	m := matrix(r, rows, cols)
+	b := make([]byte, len(m.Data))
+	for i := range b {
+		b[i] = byte(r.Uint32())
+		if r.IntN(2) == 0 {
+			b[i] = []byte{0, 0x7f, 0x80, 0xff}[r.IntN(4)]
+		}
+	}
+	return Matrix[byte]{b, m.Row, m.Col}
+}
+
+func zeros(r *rand.Rand, n int, signed bool) []int32 {
+	z := make([]int32, []int{0, 1, n}[r.IntN(3)])
+	for i := range z {
+		z[i] = element(byte(r.Uint32()), signed)
+	}
+	return z
+}
+
+func element(b byte, signed bool) int32 {
+	if signed {
+		return int32(int8(b))
+	}
+	return int32(b)
+}
+
+// want is the definition.
+func (s *intSample) want() []int32 {
+	c := slices.Clone(s.C)
+	for i := range s.M {
+		for j := range s.N {
+			sum := int32(0)
+			for k := range s.K {
+				a := element(s.A.Data[i*s.A.Row+k*s.A.Col], s.ASigned) - zeroAt(s.AZero, i)
+				sum += a * (element(s.B.Data[k*s.B.Row+j*s.B.Col], s.BSigned) - zeroAt(s.BZero, j))
+			}
+			c[i*s.Stride+j] = sum
+		}
+	}
+	return c
+}
+
+var intForms = []struct {
+	name  string
+	apply func(s *intSample)
+}{
+	{"matrix", func(*intSample) {}},
+	{"packed", func(s *intSample) { s.Packed = PackInt(workers(2), s.B, s.K, s.N, s.BSigned) }},
+	{"panels", func(s *intSample) {
+		b := s.B
+		s.Panels = func(dst []byte, k0, k1, n0, n1 int) {
+			for k := k0; k < k1; k++ {
+				for n := n0; n < n1; n++ {
+					dst[(k-k0)*16+n-n0] = b.Data[k*b.Row+n*b.Col]
+				}
+			}
+		}
+	}},
+	{"finish", func(s *intSample) {
+		c, stride := s.C, s.Stride
+		s.Finish = func(row, col int, sums []int32) { copy(c[row*stride+col:], sums) }
+		s.C = nil
+	}},
+}
+
+// run returns what becomes of C.
+func (s intSample) run(p Pool, form int) []int32 {
+	s.C = slices.Clone(s.C)
+	c := s.C
+	intForms[form].apply(&s)
+	work := ir.AlignedBytes(IntWork(s.Shape, 1, p.Workers(), s.Packed != nil, s.Finish != nil))
+	for i := range work {
+		work[i] = 0x55 // what was there before must not matter
+	}
+	Int(p, s.Shape, work, s.IntProduct)
+	return c
+}
+
+func TestIntIsExactHoweverItIsAsked(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	shapes := []Shape{{1, 1, 0}, {3, 20, 0}, {1, 784, 512}, {130, 40, 30}, {5, 1100, 17}, {7, 30, 2100}}
+	for range 60 {
+		shapes = append(shapes, Shape{1 + r.IntN(60), 1 + r.IntN(90), r.IntN(300)})
+	}
+	for _, shape := range shapes {
+		s := newIntSample(r, shape.M, shape.N, shape.K)
+		t.Run(fmt.Sprintf("%dx%dx%d", s.M, s.N, s.K), func(t *testing.T) {
+			want := s.want()
+			for form := range intForms {
+				for _, w := range []workers{1, 3} {
+					if got := s.run(w, form); !slices.Equal(got, want) {
+						t.Errorf("%s, %d workers: not the product", intForms[form].name, w)
+					}
+				}
+			}
+		})
+	}
+}
+
+func FuzzInt(f *testing.F) {
+	f.Add(uint64(1), uint16(70), uint16(33), uint16(300), uint8(1))
+	f.Add(uint64(2), uint16(130), uint16(1000), uint16(1), uint8(3))
+	f.Fuzz(func(t *testing.T, seed uint64, m, n, k uint16, form uint8) {
+		s := newIntSample(rand.New(rand.NewPCG(seed, 0)), 1+int(m%200), 1+int(n%300), int(k%1500))
+		if !slices.Equal(s.run(workers(1+seed%4), int(form)%len(intForms)), s.want()) {
+			t.Error("not the product")
+		}
+	})
+}
+
+// Every element is finished once.
+func TestFinishCoversTheResult(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 4))
+	s := newIntSample(r, 250, 1500, 20)
+	var mu sync.Mutex
+	times := make([]int, s.M*s.N)
+	s.Finish = func(row, col int, sums []int32) {
+		mu.Lock()
+		defer mu.Unlock()
+		for j := range sums {
+			times[row*s.N+col+j]++
+		}
+	}
+	Int(workers(3), s.Shape, ir.AlignedBytes(IntWork(s.Shape, 1, 3, false, true)), s.IntProduct)
+	if i := slices.IndexFunc(times, func(n int) bool { return n != 1 }); i >= 0 {
+		t.Errorf("element %d is finished %d times", i, times[i])
+	}
+}
+
+func TestPackIntInPieces(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 6))
+	const k, n = 2050, 83
+	b := byteMatrix(r, k, n)
+	want, byRows, byCols := PackInt(workers(1), b, k, n, true), NewPackedInt(k, n, true), NewPackedInt(k, n, true)
+	for at := 0; at < k; at += 84 {
+		byRows.Pack(at, 0, b.from(at, 0), min(84, k-at), n)
+	}
+	for at := 0; at < n; at += 32 {
+		byCols.Pack(0, at, b.from(0, at), k, min(32, n-at))
+	}
+	if !slices.Equal(byRows.data, want.data) || !slices.Equal(byCols.data, want.data) {
+		t.Error("pieces do not make the whole")
+	}
+}
+
+func TestIntPanicsOnWhatDoesNotFit(t *testing.T) {
+	r := rand.New(rand.NewPCG(7, 8))
+	shape := Shape{8, 40, 9}
+	for name, spoil := range map[string]func(p *IntProduct){
+		"A":      func(p *IntProduct) { p.A = Rows(make([]byte, 71), 9) },
+		"B":      func(p *IntProduct) { p.B = Rows(make([]byte, 359), 40) },
+		"C":      func(p *IntProduct) { p.C, p.Stride = make([]int32, 319), 40 },
+		"zeros":  func(p *IntProduct) { p.BZero = make([]int32, 39) },
+		"Packed": func(p *IntProduct) { p.Packed = NewPackedInt(9, 41, true) },
+	} {
+		s := newIntSample(r, shape.M, shape.N, shape.K)
+		spoil(&s.IntProduct)
+		if !panics(func() { Int(workers(1), shape, make([]byte, 1<<20), s.IntProduct) }) {
+			t.Errorf("%s: taken", name)
+		}
+	}
+}
