@@ -7,7 +7,7 @@ type Number interface {
 
 // Plain stores A·B as rows of c that lie stride elements apart, in plain Go. Sums are in the order
 // of k, and of integers modulo their width.
-func Plain[T Number](p Pool, s Shape, c []T, stride int, a, b Matrix[T]) {
+func Plain[T Number](p Pool, s Shape, a, b Matrix[T], c []T, stride int) {
 	if s.M <= 0 || s.N <= 0 {
 		return
 	}

@@ -11,7 +11,7 @@ func TestPlainIsTheProduct(t *testing.T) {
 		s := Shape{1 + r.IntN(150), 1 + r.IntN(100), r.IntN(80)}
 		a, b := integers(matrix(r, s.M, s.K)), integers(matrix(r, s.K, s.N))
 		c := make([]int64, s.M*s.N)
-		Plain(workers(1+r.IntN(3)), s, c, s.N, a, b)
+		Plain(workers(1+r.IntN(3)), s, a, b, c, s.N)
 		for at, got := range c {
 			var want int64
 			for k := range s.K {
