@@ -90,6 +90,9 @@ func (p *program) add(s slot) int {
 	return len(p.slots) - 1
 }
 
+// addConst makes a slot for a constant that no file holds.
+func (p *program) addConst(a *ir.Array) int { return p.add(slot{konst: &constant{array: a}}) }
+
 // each calls f for p and for every program inside it.
 func (p *program) each(f func(*program) error) error {
 	if err := f(p); err != nil {

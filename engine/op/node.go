@@ -101,6 +101,9 @@ func (n *Node) Texts(name string) []string {
 	return nil
 }
 
+// Attrs are the attributes by name. They are only read.
+func (n *Node) Attrs() map[string]*ir.Attr { return n.attrs }
+
 // Array is the tensor attribute, nil where it is absent.
 func (n *Node) Array(name string) *ir.Array { return n.arrays[name] }
 

@@ -1,0 +1,174 @@
+package engine
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/mcompress/mcompress/ir"
+)
+
+// Operators that take what follows them into their own loop over the result: bias, then
+// residual as inputs 2 and 3, then activation. Conv and Gemm have a bias by themselves.
+var (
+	linearID = ir.OpID{Domain: "mcompress", Type: "MatMul"}
+	convID   = ir.OpID{Domain: "mcompress", Type: "FusedConv"}
+)
+
+// fuseBias adds a constant of rank 1 where a MatMul's result is made. i is the MatMul.
+func fuseBias(f *fusion, i int) bool {
+	mm := f.p.steps[i]
+	if !mm.is("MatMul") && mm.ID != (ir.OpID{Domain: "com.microsoft", Type: "FusedMatMul"}) {
+		return false
+	}
+	if len(mm.in) != 2 {
+		return false
+	}
+	add, iAdd := f.user(mm.out[0])
+	if !add.is("Add") {
+		return false
+	}
+	bias, _ := add.other(mm.out[0])
+	w := f.constant(mm.in[1])
+	if !f.isRow(bias) || w == nil || len(w.Shape) != 2 || w.DType != ir.Float {
+		return false
+	}
+	cols := w.Shape[1]
+	if mm.Bool("transB", false) {
+		cols = w.Shape[0]
+	}
+	if f.constant(bias).Elems() != cols {
+		return false
+	}
+	s := mm.with(linearID, []int{mm.in[0], mm.in[1], bias}, add.out)
+	if s == nil {
+		return false
+	}
+	f.replace(iAdd, s, i, iAdd)
+	return true
+}
+
+// takesMore reports whether s takes an activation besides Gemm and MatMul.
+func takesMore(s *step) bool {
+	return s != nil && (s.is("Conv") || s.ID == linearID || s.ID == convID)
+}
+
+// fuseResidual adds another value of the result's shape where a Conv's result is made. i is the Conv.
+func fuseResidual(f *fusion, i int) bool {
+	conv := f.p.steps[i]
+	if !conv.is("Conv") {
+		return false
+	}
+	add, iAdd := f.user(conv.out[0])
+	if !add.is("Add") {
+		return false
+	}
+	z, _ := add.other(conv.out[0])
+	if z == absent || !f.sameShapeAsConv(z, conv) || f.by[z] > iAdd {
+		return false
+	}
+	in := append(slices.Clone(conv.in), absent)[:3]
+	s := conv.with(convID, append(in, z), add.out)
+	if s == nil {
+		return false
+	}
+	f.replace(iAdd, s, i, iAdd)
+	return true
+}
+
+// sameShapeAsConv reports whether z has the shape of conv's result because it is one of the same
+// channels, through activations and sums: before a run no shapes are known, and one
+// that broadcast could not be added in place.
+func (f *fusion) sameShapeAsConv(z int, conv *step) bool {
+	w := f.weight(conv.in[1])
+	for range 8 {
+		s, _ := f.maker(z)
+		switch {
+		case s == nil || w == nil:
+			return false
+		case s.is("Relu", "LeakyRelu", "Clip", "Add", "Sigmoid", "HardSwish"):
+			z = s.in[0]
+		case s.is("Conv") || s.ID == convID:
+			other := f.weight(s.in[1])
+			return other != nil && other.Shape[0] == w.Shape[0]
+		default:
+			return false
+		}
+	}
+	return false
+}
+
+// fuseActivation applies an elementwise operator where a result is made. i is the MatMul, Gemm or Conv.
+func fuseActivation(f *fusion, i int) bool {
+	s := f.p.steps[i]
+	if !takesMore(s) && !s.is("MatMul", "Gemm") || s.Has("activation") {
+		return false
+	}
+	act, iAct := f.user(s.out[0])
+	name, params := f.activation(act)
+	if name == "" || !f.isFloat(s) {
+		return false
+	}
+	attrs := []*ir.Attr{textAttr("activation", name), {Name: "activation_params", Type: ir.AttrFloats, Floats: params}}
+	var made *step
+	switch {
+	case s.is("Gemm"):
+		made = fused(s.ID, s.Version, s, s.in, act.out, append(slices.Collect(maps.Values(s.Attrs())), attrs...)...)
+	case s.is("MatMul"):
+		made = s.with(linearID, s.in, act.out, attrs...)
+	case s.is("Conv"):
+		made = s.with(convID, s.in, act.out, attrs...)
+	default:
+		made = s.with(s.ID, s.in, act.out, attrs...)
+	}
+	if made == nil {
+		return false
+	}
+	f.replace(iAct, made, i, iAct)
+	return true
+}
+
+// isFloat reports whether s multiplies by a constant of float32, as fused operators do.
+func (f *fusion) isFloat(s *step) bool {
+	w := f.weight(s.in[1])
+	return w != nil && w.DType == ir.Float
+}
+
+// activation is the name and the numbers of an elementwise step, "" if it is none that can be applied to a row.
+func (f *fusion) activation(s *step) (string, []float32) {
+	if s == nil || len(s.out) != 1 {
+		return "", nil
+	}
+	switch {
+	case s.is("Relu", "Sigmoid", "Tanh", "HardSwish"):
+		return s.ID.Type, nil
+	case s.is("LeakyRelu"):
+		return "LeakyRelu", []float32{s.Float("alpha", 0.01)}
+	case s.is("HardSigmoid"):
+		return "HardSigmoid", []float32{s.Float("alpha", 0.2), s.Float("beta", 0.5)}
+	case s.is("Gelu"):
+		if s.Text("approximate", "none") == "tanh" {
+			return "FastGelu", nil
+		}
+		return "Gelu", nil
+	case s.ID == ir.OpID{Domain: "com.microsoft", Type: "Gelu"}:
+		return "Gelu", nil
+	case s.is("Clip"):
+		return f.clip(s)
+	}
+	return "", nil
+}
+
+func (f *fusion) clip(s *step) (string, []float32) {
+	if len(s.in) == 1 && s.Has("min") && s.Has("max") {
+		return "Clip", []float32{s.Float("min", 0), s.Float("max", 0)}
+	}
+	if len(s.in) != 3 {
+		return "", nil
+	}
+	lo, ok := f.scalar(s.in[1])
+	hi, ok2 := f.scalar(s.in[2])
+	if !ok || !ok2 {
+		return "", nil
+	}
+	return "Clip", []float32{lo, hi}
+}
