@@ -51,6 +51,9 @@ func unexpected(c *op.Call, dt ir.DType) error {
 
 // arithmetic are the loops of an operator by its name.
 func arithmetic[T number](n *op.Node) rows[T, T] {
+	if f, ok := any(singles[n.ID.Type]).(rows[T, T]); ok && f.vv != nil {
+		return f
+	}
 	switch n.ID.Type {
 	case "Add":
 		return rows[T, T]{vv: add[T]}

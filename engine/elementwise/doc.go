@@ -14,5 +14,9 @@ import (
 
 // Ops are the rows of this family.
 func Ops() []op.Op {
-	return slices.Concat(binaryOps(), variadicOps(), powOps(), unaryOps(), castOps())
+	return slices.Concat(
+		binaryOps(), variadicOps(), powOps(),
+		unaryOps(), numberOps(), activationOps(), contribOps(),
+		whereOps(), clipOps(), castOps(), dropoutOps(),
+	)
 }

@@ -47,14 +47,13 @@ func (w common) blocks(from, to int, f func(at, n int, off []int)) {
 		}
 		return
 	}
+	shifted := make([]int, w.Operands())
 	w.Runs(from, to, func(at, n int, off []int) {
-		for ; n > 0; n -= block.Len {
-			m := min(block.Len, n)
-			f(at, m, off)
-			at += m
-			for i := range off {
-				off[i] += m * w.Step(i)
+		for i := 0; i < n; i += block.Len {
+			for k := range off {
+				shifted[k] = off[k] + i*w.Step(k)
 			}
+			f(at+i, min(block.Len, n-i), shifted)
 		}
 	})
 }

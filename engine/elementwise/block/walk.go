@@ -65,6 +65,9 @@ func merges(steps, merged [][]int, axis, d int) bool {
 	return true
 }
 
+// Operands is the number of operands.
+func (w Walk) Operands() int { return len(w.steps) }
+
 // Size is the number of positions.
 func (w Walk) Size() int {
 	n := 1
@@ -91,7 +94,7 @@ func (w Walk) Step(operand int) int {
 }
 
 // Runs calls f for each stretch of the positions from..to along which every operand has one step:
-// n positions from at on, operand i beginning at element off[i]. off is f's until it returns.
+// n positions from at on, operand i beginning at element off[i]. f must not keep or change off.
 func (w Walk) Runs(from, to int, f func(at, n int, off []int)) {
 	if from >= to {
 		return
