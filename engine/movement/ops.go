@@ -18,5 +18,10 @@ func Ops() []op.Op {
 		blocks(),
 		gathers(),
 		fills(),
+		scatters(),
+		pads(),
+		choices(),
+		ranges(),
+		columns(),
 	))
 }
