@@ -4,6 +4,9 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/mcompress/mcompress/engine/elementwise"
+	"github.com/mcompress/mcompress/engine/linear"
+	"github.com/mcompress/mcompress/engine/movement"
 	"github.com/mcompress/mcompress/engine/op"
 	"github.com/mcompress/mcompress/ir"
 )
@@ -11,6 +14,9 @@ import (
 // families is the list of operators: one line a family.
 var families = []func() []op.Op{
 	control,
+	elementwise.Ops,
+	linear.Ops,
+	movement.Ops,
 }
 
 type opKey struct{ domain, typ string }
