@@ -142,14 +142,14 @@ func sumPool[T float](c *op.Call, of func(*window) sum[T]) error {
 }
 
 func sumOver[T float](w *window, s sum[T], y, x []T) {
-	var offs []int
+	var rows []covered
 	last := w.last()
 	line := make([]T, w.in[last])
 	for o := range len(y) / w.out[last] {
-		offs = w.rows(offs, o)
+		rows = w.rows(rows, o)
 		clear(line)
-		for _, off := range offs {
-			s.lift(line, x[off:off+len(line)])
+		for _, r := range rows {
+			s.lift(line, x[r.off:r.off+len(line)])
 		}
 		row := part(y, o, w.out[last])
 		clear(row)

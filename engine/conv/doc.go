@@ -18,6 +18,6 @@ import (
 // Ops are the rows of this family.
 func Ops() []op.Op {
 	return slices.Concat(
-		maxPools(), averagePools(), globalPools(), unpools(), resizes(),
+		maxPools(), averagePools(), globalPools(), unpools(), resizes(), convolutions(),
 	)
 }

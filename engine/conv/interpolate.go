@@ -68,7 +68,7 @@ func (r *resizing) interpolate(c *op.Call) error {
 
 func interpolateAs[F float](r *resizing, c *op.Call, axpy func(y []F, a F, x []F)) {
 	room := scratch[F](c.Work)
-	x, y := direct[F](c.In[0]), direct[F](c.Out[0])
+	x, y := elements[F](c.In[0]), elements[F](c.Out[0])
 	if x == nil {
 		x, y = room.take(int(c.In[0].Elems())), room.take(int(c.Out[0].Elems()))
 		load(x, c.In[0])

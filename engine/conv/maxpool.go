@@ -51,12 +51,12 @@ func poolWindow(n *op.Node, x *ir.Array) (*window, error) {
 	return windowOf(n, x.Shape[2:], nil, places)
 }
 
-// number are the element types that pools compute in.
-type number interface {
+// pooled are the element types that pools compute in.
+type pooled interface {
 	float32 | float64 | int8 | uint8
 }
 
-func maxPool[T number](c *op.Call) error {
+func maxPool[T pooled](c *op.Call) error {
 	x, y := ir.View[T](c.In[0]), ir.View[T](c.Out[0])
 	w, err := poolWindow(c.Node, c.In[0])
 	if err != nil || len(y) == 0 {
@@ -87,20 +87,20 @@ func (w *window) eachChannel(p *op.Pool, n int, f func(ch int)) {
 
 // maxOver pools one channel: first down the rows of a window, which lie side by side, and then along
 // what came of that. A window that lies in the padding gets the lowest number, a NaN stays one.
-func maxOver[T number](w *window, y, x []T) {
-	var offs []int
+func maxOver[T pooled](w *window, y, x []T) {
+	var rows []covered
 	last := w.last()
 	line := make([]T, w.in[last])
 	for o := range len(y) / w.out[last] {
-		offs = w.rows(offs, o)
+		rows = w.rows(rows, o)
 		row := part(y, o, w.out[last])
 		fill(row, lowest[T]())
-		if len(offs) == 0 {
+		if len(rows) == 0 {
 			continue
 		}
-		copy(line, x[offs[0]:])
-		for _, off := range offs[1:] {
-			raise(line, x[off:])
+		copy(line, x[rows[0].off:])
+		for _, r := range rows[1:] {
+			raise(line, x[r.off:])
 		}
 		for k := range w.kernel[last] {
 			lo, hi, from := w.taps(last, k)
@@ -116,14 +116,14 @@ func fill[T any](xs []T, v T) {
 }
 
 // raise makes each y the larger one of itself and x.
-func raise[T number](y, x []T) {
+func raise[T pooled](y, x []T) {
 	x = x[:len(y)]
 	for i, v := range x {
 		y[i] = max(y[i], v)
 	}
 }
 
-func raiseEach[T number](y, x []T, from, stride int) {
+func raiseEach[T pooled](y, x []T, from, stride int) {
 	if len(y) == 0 {
 		return
 	}
@@ -136,7 +136,7 @@ func raiseEach[T number](y, x []T, from, stride int) {
 	}
 }
 
-func lowest[T number]() T {
+func lowest[T pooled]() T {
 	v := 0.0
 	switch any(T(0)).(type) {
 	case float32:
@@ -152,14 +152,14 @@ func lowest[T number]() T {
 // maxPlaces pools and tells where in X the largest elements are: the first ones, counted over the
 // whole tensor, in column-major order within a channel if storage_order says so. A window that
 // lies in the padding has none, -1.
-func maxPlaces[T number](c *op.Call, w *window, x, y []T, places []int64) {
+func maxPlaces[T pooled](c *op.Call, w *window, x, y []T, places []int64) {
 	columns := c.Int("storage_order", 0) != 0
 	w.eachChannel(c.Pool, len(y)/w.outLen(), func(ch int) {
-		var offs []int
+		var rows []covered
 		for o := range w.outLen() {
 			i := ch*w.outLen() + o
-			offs = w.rows(offs, o/w.out[w.last()])
-			v, at := firstMax(w, part(x, ch, w.inLen()), offs, o%w.out[w.last()])
+			rows = w.rows(rows, o/w.out[w.last()])
+			v, at := firstMax(w, part(x, ch, w.inLen()), rows, o%w.out[w.last()])
 			if columns && at >= 0 {
 				at = w.columnMajor(at)
 			}
@@ -171,15 +171,15 @@ func maxPlaces[T number](c *op.Call, w *window, x, y []T, places []int64) {
 	})
 }
 
-// firstMax is the largest element of the window at o of the rows at offs, and its place.
-func firstMax[T number](w *window, x []T, offs []int, o int) (T, int) {
+// firstMax is the largest element of the window at o of these rows, and its place.
+func firstMax[T pooled](w *window, x []T, rows []covered, o int) (T, int) {
 	last := w.last()
 	lo, hi := w.inside(last, o)
 	first := o*w.stride[last] - w.begin[last]
 	top, at := lowest[T](), -1
-	for _, off := range offs {
+	for _, r := range rows {
 		for k := lo; k < hi; k++ {
-			i := off + first + k*w.dilation[last]
+			i := r.off + first + k*w.dilation[last]
 			// A NaN is taken and then stays.
 			if v := x[i]; at < 0 || v > top || v != v && top == top {
 				top, at = v, i

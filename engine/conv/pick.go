@@ -3,6 +3,7 @@ package conv
 import (
 	"fmt"
 
+	"github.com/mcompress/mcompress/engine/number"
 	"github.com/mcompress/mcompress/engine/op"
 	"github.com/mcompress/mcompress/ir"
 )
@@ -19,8 +20,10 @@ func (r *resizing) pick(c *op.Call) error {
 		return nil
 	}
 	beyond := ir.NewArray(x.DType, 1)
-	if isNumber(x.DType) {
-		r.storeBeyond(beyond)
+	if lo, hi, bounded := bounds(x.DType); bounded {
+		number.Write(beyond, 0, []float64{min(max(float64(r.beyond), lo), hi)})
+	} else {
+		number.Write(beyond, 0, []float64{float64(r.beyond)})
 	}
 	switch x.DType.Bits() {
 	case 8:
@@ -37,14 +40,6 @@ func (r *resizing) pick(c *op.Call) error {
 		return fmt.Errorf("input X is %s, which is packed", x)
 	}
 	return nil
-}
-
-func (r *resizing) storeBeyond(a *ir.Array) {
-	if computesInFloat32(a.DType) {
-		store(a, []float32{r.beyond})
-	} else {
-		store(a, []float64{float64(r.beyond)})
-	}
 }
 
 func pickBits[T ir.Element](r *resizing, c *op.Call, beyond *ir.Array) {

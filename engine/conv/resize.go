@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/mcompress/mcompress/engine/number"
 	"github.com/mcompress/mcompress/engine/op"
 	"github.com/mcompress/mcompress/ir"
 )
@@ -41,8 +42,8 @@ func resizeRow(name string, since int64, read func(n *op.Node, in []*ir.Array) (
 			if err != nil {
 				return nil, err
 			}
-			if r.mode != "nearest" && !isNumber(in[0].DType) {
-				return nil, fmt.Errorf("input X is %s, and mode %s is for numbers", in[0], r.mode)
+			if err := number.Check(in[0].DType); r.mode != "nearest" && err != nil {
+				return nil, fmt.Errorf("input X: %w", err)
 			}
 			return like(in[0], r.out...)
 		},

@@ -211,10 +211,16 @@ func volume(dims []int) int {
 	return n
 }
 
-// rows are the offsets of the rows of one channel of the input that the window at row o of the channel's
-// output covers, in order; it takes the memory of to. A row is what lies along the last axis.
-func (w *window) rows(to []int, o int) []int {
-	to = append(to[:0], 0)
+// A covered is a row of one channel of the input that a window covers: what lies along the last axis.
+type covered struct {
+	off int // of its first element
+	tap int // which row of the kernel lies on it
+}
+
+// rows are the rows that the window at row o of the channel's output covers, in order. It takes the
+// memory of to.
+func (w *window) rows(to []covered, o int) []covered {
+	to = append(to[:0], covered{})
 	last := w.last()
 	inner := volume(w.out[:last])
 	for i := range last {
@@ -222,13 +228,13 @@ func (w *window) rows(to []int, o int) []int {
 		to = w.multiply(to, i, o/inner%w.out[i])
 	}
 	for j := range to {
-		to[j] *= w.in[last]
+		to[j].off *= w.in[last]
 	}
 	return to
 }
 
 // multiply puts the places along axis i that the window at o covers behind each place in to.
-func (w *window) multiply(to []int, i, o int) []int {
+func (w *window) multiply(to []covered, i, o int) []covered {
 	lo, hi := w.inside(i, o)
 	n, m := len(to), hi-lo
 	to = slices.Grow(to[:0], n*m)[:n*m]
@@ -237,9 +243,9 @@ func (w *window) multiply(to []int, i, o int) []int {
 	}
 	first := o*w.stride[i] - w.begin[i] + lo*w.dilation[i]
 	for j := n - 1; j >= 0; j-- {
-		base := to[j] * w.in[i]
+		before := to[j]
 		for k := m - 1; k >= 0; k-- {
-			to[j*m+k] = base + first + k*w.dilation[i]
+			to[j*m+k] = covered{before.off*w.in[i] + first + k*w.dilation[i], before.tap*w.kernel[i] + lo + k}
 		}
 	}
 	return to

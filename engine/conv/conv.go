@@ -1,0 +1,133 @@
+package conv
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/mcompress/mcompress/engine/gemm"
+	"github.com/mcompress/mcompress/engine/op"
+	"github.com/mcompress/mcompress/ir"
+)
+
+// convolutions are Conv, which never changed but for types, and the form with what may follow it:
+//
+//	FusedConv(X, W, B, Z) = activation(Conv(X, W, B) + Z)
+//
+// Z, of the output's shape, and B may be absent; attribute activation is one of the table activations, activation_params
+// its parameters.
+func convolutions() []op.Op {
+	row := op.Op{
+		Type: "Conv", Since: 1, Shape: convShape,
+		Work: convWork, Run: convTypes().run,
+	}
+	fused := row
+	fused.Domain, fused.Type = "mcompress", "FusedConv"
+	fused.Shape, fused.Run = fusedShape, byType{ir.Float: convolve}.run
+	fused.InPlace = []int{3}
+	return wide(row, fused)
+}
+
+func convTypes() byType {
+	return byType{ir.Float: convolve, ir.Double: func(c *op.Call) error {
+		g, err := geometry(c.Node, c.In)
+		if err == nil && c.Out[0].Elems() > 0 {
+			direct(c, g, axpy[float64])
+		}
+		return err
+	}}
+}
+
+func convShape(n *op.Node, in []*ir.Array) ([]ir.Spec, error) {
+	x, err := convTypes().image(in)
+	if err != nil {
+		return nil, err
+	}
+	g, err := geometry(n, in)
+	if err != nil {
+		return nil, err
+	}
+	if err := sameType(in, "X", "W", "B", "Z"); err != nil {
+		return nil, err
+	}
+	if b := op.Opt(in, 2); b != nil && (len(b.Shape) != 1 || b.Shape[0] != in[1].Shape[0]) {
+		return nil, fmt.Errorf("input B is %s, want one value for each of %d output channels", b, in[1].Shape[0])
+	}
+	return like(x, g.OutShape()...)
+}
+
+func fusedShape(n *op.Node, in []*ir.Array) ([]ir.Spec, error) {
+	specs, err := convShape(n, in)
+	if err != nil {
+		return nil, err
+	}
+	if in[0].DType == ir.Double {
+		return nil, fmt.Errorf("input X is %s: the fused form is for float and 16-bit floats", in[0])
+	}
+	if z := op.Opt(in, 3); z != nil && !slices.Equal(z.Shape, specs[0].Shape) {
+		return nil, fmt.Errorf("input Z is %s, want the output's shape %v", z, specs[0].Shape)
+	}
+	_, err = activationOf(n)
+	return specs, err
+}
+
+// geometry is that of inputs X and W.
+func geometry(n *op.Node, in []*ir.Array) (*Geometry, error) {
+	w, err := op.Arg(in, 1, "W")
+	if err != nil {
+		return nil, err
+	}
+	return GeometryOf(n, in[0].Shape, w.Shape)
+}
+
+// sameType reports inputs that are not of the type of the first.
+func sameType(in []*ir.Array, names ...string) error {
+	for i, name := range names {
+		if a := op.Opt(in, i); a != nil && (a.Kind != ir.Dense || a.DType != in[0].DType) {
+			return fmt.Errorf("input %s is %s, want the type of %s, %s", name, a, names[0], in[0].DType)
+		}
+	}
+	return nil
+}
+
+func convWork(n *op.Node, in []*ir.Array, workers int) int64 {
+	g, err := geometry(n, in)
+	if err != nil || in[0].DType == ir.Double {
+		return 0
+	}
+	return gemm.FloatWork(g.Product(), g.Products(), workers, false)
+}
+
+// convolve is Conv and FusedConv of float32: products of the weights with the patches.
+func convolve(c *op.Call) error {
+	g, err := geometry(c.Node, c.In)
+	if err != nil || c.Out[0].Elems() == 0 {
+		return err
+	}
+	activate, err := activationOf(c.Node)
+	if err != nil {
+		return err
+	}
+	x, w, y := ir.View[float32](c.In[0]), ir.View[float32](c.In[1]), ir.View[float32](c.Out[0])
+	z := c.Opt(3)
+	if z != nil {
+		copy(y, ir.View[float32](z)) // nothing happens where the plan has put both into one place
+	}
+	products := make([]gemm.FloatProduct, g.Products())
+	for i := range products {
+		p := &products[i]
+		p.A = gemm.Rows(Weights(g, w, i), g.Depth())
+		p.C, p.Stride = Output(g, y, i), g.Places()
+		if g.Pointwise() {
+			p.B = gemm.Rows(Input(g, x, i), g.Places())
+		} else {
+			p.Panels = Patches(g, Input(g, x, i))
+		}
+		if b := c.Opt(2); b != nil {
+			p.Epilogue.Bias = gemm.Matrix[float32]{Data: part(ir.View[float32](b), i%g.Groups, g.OutC), Row: 1}
+		}
+		p.Accumulate = z != nil
+		p.Epilogue.Activate = activate
+	}
+	gemm.Float(c.Pool, g.Product(), c.Work, products...)
+	return nil
+}
