@@ -27,7 +27,7 @@ type Interpreter struct {
 // Open makes m ready to run and reads its weights. m's files stay in use until Close. An
 // operator that the table does not hold is a *Missing, before any weight is read.
 func Open(ctx context.Context, m *ir.Model, o Options) (*Interpreter, error) {
-	e := &Interpreter{pool: op.NewPool(o.Workers), eval: ir.NewEval(""), opt: o, inputs: ports(m.Graph.Inputs), outputs: ports(m.Graph.Outputs)}
+	e := &Interpreter{pool: op.NewPool(o.Workers), eval: ir.NewEval(""), opt: o, inputs: ports(given(m.Graph)), outputs: ports(m.Graph.Outputs)}
 	if err := e.load(ctx, m); err != nil {
 		return nil, errors.Join(err, e.Close())
 	}
@@ -84,11 +84,14 @@ func (p *program) held() int64 {
 func ports(vs []*ir.Value) []op.Port {
 	var ps []op.Port
 	for _, v := range vs {
-		if v.Const == nil {
-			ps = append(ps, op.Port{Name: v.Name, Type: v.Type})
-		}
+		ps = append(ps, op.Port{Name: v.Name, Type: v.Type})
 	}
 	return ps
+}
+
+// given are g's inputs without those that have initializers.
+func given(g *ir.Graph) []*ir.Value {
+	return slices.DeleteFunc(slices.Clone(g.Inputs), func(v *ir.Value) bool { return v.Const != nil })
 }
 
 // Inputs are the model's inputs without those that have initializers.

@@ -84,7 +84,8 @@ func (p *program) fed() []int {
 	return slots
 }
 
-// lastReads is the last step that reads each slot.
+// lastReads is the last step that reads each slot. Outputs of a body are read when it has
+// ended, those of a main graph are copied the moment they are made.
 func (p *program) lastReads() []int {
 	last := make([]int, len(p.slots))
 	for i := range last {
@@ -95,6 +96,14 @@ func (p *program) lastReads() []int {
 			if j != absent {
 				last[j] = i
 			}
+		}
+	}
+	if p.names != nil {
+		return last
+	}
+	for _, o := range p.outputs {
+		if o != absent {
+			last[o] = len(p.steps) - 1
 		}
 	}
 	return last
