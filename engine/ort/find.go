@@ -42,11 +42,12 @@ func named(by, path string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("%s: no ONNX Runtime: %w; get it by %s", by, err, remedy)
 	}
-	if !info.IsDir() {
-		return path, nil
+	found := path
+	if info.IsDir() {
+		found = libraryIn(path)
 	}
-	if found := libraryIn(path); found != "" {
-		return found, nil
+	if found != "" {
+		return filepath.Abs(found) // a bare name would be looked for where the system keeps libraries
 	}
 	return "", fmt.Errorf("%s: no ONNX Runtime: there is no %s in %s; get it by %s", by, pattern(), path, remedy)
 }

@@ -46,6 +46,17 @@ func TestFindTakesTheFlagBeforeTheVariable(t *testing.T) {
 	}
 }
 
+// The loader of libraries looks for a name without a folder elsewhere.
+func TestFindGivesWholePaths(t *testing.T) {
+	dir := folderWith(t, libraryName())
+	t.Chdir(dir)
+	for _, flag := range []string{libraryName(), "."} {
+		if got, err := ort.Find(flag); err != nil || !filepath.IsAbs(got) {
+			t.Errorf("%q: got %q, %v", flag, got, err)
+		}
+	}
+}
+
 func TestFindLeavesProvidersAlone(t *testing.T) {
 	_, err := ort.Find(folderWith(t, "libonnxruntime_providers_shared.so", "libonnxruntime_providers_shared.dylib", "onnxruntime_providers_shared.dll"))
 	if err == nil || !strings.Contains(err.Error(), "--ort-lib: no ONNX Runtime") {
