@@ -157,16 +157,25 @@ func runSplit(sizes list) func(*op.Call) error {
 		if err != nil {
 			return err
 		}
-		strides := op.Strides(src.Shape)
-		at := int64(0)
+		lengths := make([]int64, len(specs))
 		for i, part := range specs {
-			if dst := c.Out[i]; dst != nil {
-				s := newStrided(part.Shape, op.Strides(part.Shape), strides)
-				s.src = int(at * strides[axis])
-				move(c.Pool, s, dst, src)
-			}
-			at += part.Shape[axis]
+			lengths[i] = part.Shape[axis]
 		}
+		part(c.Pool, c.Out, src, axis, lengths)
 		return nil
+	}
+}
+
+// part copies src's parts of those lengths along axis. Parts that are nil are passed over.
+func part(p *op.Pool, parts []*ir.Array, src *ir.Array, axis int, lengths []int64) {
+	strides := op.Strides(src.Shape)
+	at := int64(0)
+	for i, dst := range parts {
+		if dst != nil {
+			s := newStrided(dst.Shape, op.Strides(dst.Shape), strides)
+			s.src = int(at * strides[axis])
+			move(p, s, dst, src)
+		}
+		at += lengths[i]
 	}
 }

@@ -8,7 +8,7 @@ import (
 
 // Ops are the rows of this family.
 func Ops() []op.Op {
-	return tensors(slices.Concat(
+	return slices.Concat(tensors(slices.Concat(
 		views(),
 		sizes(),
 		transposes(),
@@ -23,5 +23,5 @@ func Ops() []op.Op {
 		choices(),
 		ranges(),
 		columns(),
-	))
+	)), sequences(), optionals(), boxes())
 }

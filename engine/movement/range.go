@@ -13,7 +13,6 @@ func ranges() []op.Op {
 	return []op.Op{{Type: "Range", Since: 11, Shape: rangeShape, Run: runRange}}
 }
 
-// bounds are start, limit and delta as float64, which are exact but for large int64, and checked.
 func rangeShape(_ *op.Node, in []*ir.Array) ([]ir.Spec, error) {
 	var ends [3]*ir.Array
 	for i, name := range []string{"start", "limit", "delta"} {
@@ -95,7 +94,7 @@ func runRange(c *op.Call) error {
 		fillRange[int32](c)
 	case ir.Int64:
 		fillRange[int64](c)
-	case ir.Uint8, ir.Bool:
+	case ir.Uint8:
 		fillRange[uint8](c)
 	case ir.Uint16:
 		fillRange[uint16](c)

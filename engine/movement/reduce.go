@@ -48,7 +48,8 @@ func reduce(dst, src *ir.Array, places []int64, size int, reduction string) {
 	case ir.Uint64:
 		reduceRuns[uint64](dst, src, places, size, reduction)
 	case ir.Bool:
-		reduceRuns[uint8](dst, src, places, size, map[string]string{"add": "max", "mul": "min"}[reduction])
+		either := map[string]string{"add": "max", "mul": "min", "max": "max", "min": "min"} // a sum of bools is or
+		reduceRuns[uint8](dst, src, places, size, either[reduction])
 	case ir.Float16:
 		reduceHalves(dst, src, places, size, reduction, kernel.F32FromF16, kernel.F16FromF32)
 	case ir.BFloat16:
