@@ -49,6 +49,7 @@ type loader struct {
 	eval *ir.Eval
 	pool *op.Pool
 
+	planOnly bool
 	prepared int64 // bytes that operators hold on to
 }
 
@@ -127,12 +128,15 @@ func (l *loader) settle(p *program) error {
 		if err := l.ctx.Err(); err != nil {
 			return err
 		}
-		if p.foldable(s) && l.compute(p, s) {
+		if p.foldable(s) && l.ahead(p, s) {
 			p.adopt(s)
 			continue
 		}
 		kept = append(kept, s)
 		if s.op.Prepare == nil {
+			continue
+		}
+		if s.Const = p.constants(s); l.planOnly {
 			continue
 		}
 		if err := l.prepare(p, s); err != nil {
@@ -141,6 +145,39 @@ func (l *loader) settle(p *program) error {
 	}
 	p.steps = kept
 	return nil
+}
+
+// constants says which inputs of s are constants in memory.
+func (p *program) constants(s *step) []bool {
+	out := make([]bool, len(s.in))
+	for i, j := range s.in {
+		out[i] = j != absent && p.slots[j].konst != nil && !p.slots[j].konst.stream
+	}
+	return out
+}
+
+// ahead makes constants of s's outputs; where only memory is planned, without data if their
+// types follow without.
+func (l *loader) ahead(p *program, s *step) bool {
+	if !l.planOnly || s.op.Shape == nil {
+		return l.compute(p, s)
+	}
+	in := make([]*ir.Array, len(s.in))
+	for i, j := range s.in {
+		if j != absent {
+			in[i] = p.slots[j].konst.array
+		}
+	}
+	specs, err := s.shape(in)
+	if err != nil {
+		return l.compute(p, s)
+	}
+	for i, o := range s.out {
+		if o != absent {
+			p.slots[o].konst = &constant{array: &ir.Array{DType: specs[i].DType, Shape: specs[i].Shape}}
+		}
+	}
+	return true
 }
 
 // adopt moves the uses of s's inputs on to its outputs, which are constants now.

@@ -26,6 +26,7 @@ type Options struct {
 	MemoryLimit int64    // bytes for weights and activations; weights beyond it are read for each run; 0 for no limit
 	Keep        []string // values inside the graph that Run may fetch; they are not fused away
 	KeepAll     bool     // Run may fetch every value of the main graph
+	PlanOnly    bool     // weights are not read: there is Usage, but no Run
 	Plain       bool     // no fusions: each node runs as it stands
 	Profile     Profiler // told of every step; may be nil
 }

@@ -112,10 +112,13 @@ func multiplies(dt ir.DType) bool {
 	return false
 }
 
+// packs reports whether a constant right operand is packed ahead.
+func packs(b *ir.Array) bool { return b.DType == ir.Float && len(b.Shape) >= 2 }
+
 // prepareMatMul packs a constant right operand.
 func prepareMatMul(n *op.Node, in []*ir.Array, pool *op.Pool) (*op.Prepared, error) {
 	b := op.Opt(in, 1)
-	if b == nil || b.DType != ir.Float || len(b.Shape) < 2 {
+	if b == nil || !packs(b) {
 		return nil, nil
 	}
 	k, width := tail(b.Shape, n.Bool("transB", false))
@@ -143,9 +146,8 @@ func matMulWork(n *op.Node, in []*ir.Array, workers int) int64 {
 	if err != nil {
 		return 0
 	}
-	packed, _ := n.State.([]*gemm.PackedFloat)
 	s := gemm.Shape{M: p.m, N: p.n, K: p.k}
-	work := gemm.FloatWork(s, int(op.Product(p.batch)), workers, packed != nil)
+	work := gemm.FloatWork(s, int(op.Product(p.batch)), workers, n.IsConst(1) && packs(in[1]))
 	if half(in[0].DType) {
 		work = padded(work) + floatBytes(in[0]) + floatBytes(in[1]) + 4*op.Product(p.batch)*int64(p.m)*int64(p.n)
 	}

@@ -20,6 +20,7 @@ type Node struct {
 	Version int64  // of the operator's domain
 	NumIn   int    // inputs, absent ones included
 	Wanted  []bool // which outputs are read
+	Const   []bool // which inputs are constants that are in memory, and were given to Prepare
 	State   any    // what Prepare made
 	Seed    uint64 // of the session, for operators that draw random numbers
 
@@ -38,6 +39,10 @@ func NewNode(id ir.OpID, version int64, attrs []*ir.Attr, arrays map[string]*ir.
 
 // NumOut is the number of outputs, those that nobody reads included.
 func (n *Node) NumOut() int { return len(n.Wanted) }
+
+// IsConst reports whether input i is a constant that was, or will be, given to Prepare. Work
+// must go by this and not by State, which is not there while memory is only planned.
+func (n *Node) IsConst(i int) bool { return i < len(n.Const) && n.Const[i] }
 
 // Wants reports whether output i is read.
 func (n *Node) Wants(i int) bool { return i < len(n.Wanted) && n.Wanted[i] }
