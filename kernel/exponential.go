@@ -58,15 +58,16 @@ var boundTable = [...]float64{
 	-tanhBound, tanhBound, -erfBound, erfBound,
 }
 
-// expTable: the assembly of this file reads it in this order. The series is the minimax
-// polynomial of e^r for |r| <= ln(2)/2, least power first; relative error 2^-29.
+// expTable: the assembly reads it in this order. The series is near the minimax polynomial of e^r for
+// |r| <= ln(2)/2 that is exact at 0, as the greatest element of LogSoftmax needs, least power
+// first; relative error 2^-28.9.
 var expTable = [...]float64{
-	log2e, integerShift, ln2, 1,
-	1.0000000005553114, 1.0000000363490065, 0.4999999207182532, 0.16666420062398596,
-	0.04166822667452668, 0.0083748246103176, 0.001383681435805117,
+	log2e, integerShift, ln2,
+	1, 1.0000000321829887, 0.49999994204462334, 0.16666431172816434,
+	0.04166800285056782, 0.008374163169682232, 0.0013843629086876482,
 }
 
-const expSeries = 4 // where the series begins in expTable
+const expSeries = 3 // where the series begins in expTable
 
 // exp64 is e^x for |x| <= 700, or NaN: 2^k·e^r with x = k·ln(2)+r.
 func exp64(x float64) float64 {

@@ -118,7 +118,7 @@ func expPair(x pair) pair {
 	shifted := pair{t.at(1), t.at(1)}
 	addProduct(shifted, x, both(log2e))
 	addProduct(x, sub(both(shift), shifted), both(ln2))
-	p := horner(x, t, 4, 7)
+	p := horner(x, t, 3, 7)
 	for i := range p {
 		VPSLLQ(U8(52), shifted[i], shifted[i])
 		VPADDQ(shifted[i], p[i], p[i])
