@@ -22,6 +22,7 @@ func rules() []rule {
 		{"gelu", fuseGelu},
 		{"layer normalization", fuseLayerNorm},
 		{"batch normalization", foldBatchNorm},
+		{"dynamic int8", fuseQuantized},
 		{"bias", fuseBias},
 		{"residual", fuseResidual},
 		{"activation", fuseActivation},
@@ -54,6 +55,7 @@ func fuse(p *program) error {
 		}
 		p.steps = slices.DeleteFunc(p.steps, func(s *step) bool { return s == nil })
 	}
+	p.prune()
 	return nil
 }
 
