@@ -21,7 +21,7 @@ func arrows() map[string][]string {
 		"pass":    {"ir", "kernel"},
 		"onnx":    {"ir"},
 		"engine":  {"ir", "kernel", "memory"},
-		"dataset": {"ir", "onnx"},
+		"dataset": {"ir", "onnx", "kernel"},
 		"verify":  {"engine", "dataset", "ir"},
 		// report measures weights with the kernel that defines the order of its sums.
 		"report":           {"ir", "kernel", "pass", "memory", "verify"},

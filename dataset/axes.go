@@ -1,0 +1,127 @@
+package dataset
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/onnx"
+)
+
+// Sizes of open axes that nothing else sets.
+const (
+	openAxis    = 16
+	openPicture = 64 // of height and width: networks halve them several times
+)
+
+// axes are the sizes of open axes for made-up inputs.
+type axes struct {
+	named map[string]int64
+	batch int64
+}
+
+func newAxes(inputs []Input, r Random) *axes {
+	x := &axes{named: maps.Clone(r.Dims), batch: r.Batch}
+	if x.named == nil {
+		x.named = map[string]int64{}
+	}
+	var sums []string
+	for i := range maxRank {
+		// First axes first: a name that one input calls its batch is the batch everywhere.
+		for _, in := range inputs {
+			dims := in.dims(nil)
+			if i >= len(dims) || dims[i].Known() || dims[i].Param == "" {
+				continue
+			}
+			name := dims[i].Param
+			if _, ok := x.named[name]; ok {
+				continue
+			}
+			if parts := summands(name); parts != nil {
+				sums = append(sums, name)
+			} else {
+				x.named[name] = x.plain(i, len(dims), name)
+			}
+		}
+	}
+	for _, name := range sums {
+		x.named[name] = x.sum(name)
+	}
+	return x
+}
+
+// maxRank bounds the axes whose names are looked at.
+const maxRank = 16
+
+// plain is the size of axis i of that rank.
+func (x *axes) plain(i, rank int, name string) int64 {
+	switch {
+	case i == 0 || strings.Contains(strings.ToLower(name), "batch"):
+		return x.batch
+	case rank >= 4 && i >= 2 && !strings.Contains(name, "past"):
+		return openPicture
+	}
+	return openAxis
+}
+
+// summands are the names whose sizes add up to that of name, as exporters of language
+// models call the axes of a cache: "past_len + len", or total_len for past_len and len.
+func summands(name string) []string {
+	if parts := strings.Split(name, "+"); len(parts) > 1 {
+		return parts
+	}
+	if rest, ok := strings.CutPrefix(name, "total_"); ok {
+		return []string{"past_" + rest, rest}
+	}
+	return nil
+}
+
+// sum adds up name's parts: sizes of other axes, or numbers.
+func (x *axes) sum(name string) int64 {
+	total := int64(0)
+	for _, part := range summands(name) {
+		part = strings.TrimSpace(part)
+		n, ok := x.named[part]
+		if _, err := fmt.Sscanf(part, "%d", &n); !ok && err != nil {
+			return openAxis
+		}
+		total += n
+	}
+	return total
+}
+
+// spec is what in is made as.
+func (x *axes) spec(in Input) (ir.Spec, error) {
+	s := ir.Spec{DType: in.elem()}
+	switch {
+	case in.Kind != onnx.TensorValue:
+		return s, fmt.Errorf("input %q is no tensor, and random values are made for tensors only; give --data", in.Name)
+	case !s.DType.Known():
+		return s, fmt.Errorf("input %q: the model does not say its type; give --data", in.Name)
+	case in.Type.Shape == nil:
+		return s, fmt.Errorf("input %q: the model does not say its rank; give --data", in.Name)
+	}
+	dims := in.dims(x.named)
+	for i, d := range dims {
+		n := d.N
+		switch {
+		case d.Known():
+		case x.isState(dims, i):
+			n = x.batch
+		default:
+			n = x.plain(i, len(dims), d.Param)
+		}
+		s.Shape = append(s.Shape, n)
+	}
+	return s, nil
+}
+
+// isState reports whether axis i is the only open one, behind a first axis of more than
+// one: the batch of a recurrent state, whose first axis is layers.
+func (x *axes) isState(dims []ir.Dim, i int) bool {
+	open := slices.IndexFunc(dims, func(d ir.Dim) bool { return !d.Known() })
+	last := slices.IndexFunc(dims[open+1:], func(d ir.Dim) bool { return !d.Known() })
+	return open == i && last < 0 && i > 0 && dims[0].N > 1
+}

@@ -1,0 +1,134 @@
+package dataset
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/mcompress/mcompress/ir"
+)
+
+// A change makes the model's elements of the data's: (x*scale - mean)/std, computed in
+// float64, for floating-point ones; other numbers keep their value or do not fit.
+type change struct {
+	from, to  ir.DType
+	scale     float64
+	mean, std []float64 // one item, or one a channel; nil for 0 and 1
+	inner     int64     // elements that follow one another in a channel
+}
+
+// A misfit is an element that the model's type cannot hold.
+type misfit struct {
+	at    int64
+	value string
+	to    ir.DType
+}
+
+func (m *misfit) Error() string { return fmt.Sprintf("%s does not fit %s", m.value, m.to) }
+
+// newChange checks that a change from the data's type to the model's can be made. Only
+// floating-point inputs are scaled.
+func newChange(from, to ir.DType, row []int64, o Options) (*change, error) {
+	if to == ir.Undefined {
+		to = from
+	}
+	c := &change{from: from, to: to, scale: 1, inner: 1}
+	if to.IsFloat() {
+		c.scale, c.mean, c.std = o.Scale, o.Mean, o.Std
+	}
+	if from != to && (reader[float64](from) == nil || writer[float64](to) == nil) {
+		return nil, fmt.Errorf("%s cannot be made of %s: give data of that type", to, from)
+	}
+	return c, c.channels(row)
+}
+
+// channels finds the axis of a sample that mean and std speak of: the first one, or else
+// the last, that has as many elements as they have items.
+func (c *change) channels(row []int64) error {
+	n := int64(max(len(c.mean), len(c.std)))
+	for _, p := range [][]float64{c.mean, c.std} {
+		if len(p) > 1 && int64(len(p)) != n {
+			return fmt.Errorf("mean has %d items and std %d: give one, or one a channel", len(c.mean), len(c.std))
+		}
+	}
+	switch {
+	case n <= 1:
+	case len(row) > 0 && row[0] == n:
+		c.inner = elems(row[1:])
+	case len(row) > 0 && row[len(row)-1] == n:
+	default:
+		return fmt.Errorf("mean and std have %d items, but a sample is %v: its first or last axis has to be channels", n, row)
+	}
+	return nil
+}
+
+func (c *change) scaled() bool { return c.scale != 1 || c.mean != nil || c.std != nil }
+
+// block is the number of elements converted at a time.
+const block = 4096
+
+// apply returns a with the model's elements; a itself where nothing changes. An element
+// that does not fit is a *misfit.
+func (c *change) apply(a *ir.Array) (*ir.Array, error) {
+	if c.from == c.to && !c.scaled() {
+		return a, nil
+	}
+	out := ir.NewArray(c.to, a.Shape...)
+	if !isInteger(c.from) || !isInteger(c.to) {
+		return out, through(a, out, c.normalise)
+	}
+	if c.from == ir.Uint64 {
+		for i, v := range ir.View[uint64](a) {
+			if v > math.MaxInt64 {
+				return nil, &misfit{int64(i), fmt.Sprint(v), c.to}
+			}
+		}
+	}
+	return out, through[int64](a, out, nil)
+}
+
+// normalise scales elements of which the first is the one at the position at.
+func (c *change) normalise(x []float64, at int64) {
+	if !c.scaled() {
+		return
+	}
+	for i := range x {
+		// The conversion keeps a machine from fusing the two operations, which rounds once.
+		v := float64(x[i] * c.scale)
+		if c.mean != nil {
+			v -= c.mean[c.channel(at+int64(i), c.mean)]
+		}
+		if c.std != nil {
+			v /= c.std[c.channel(at+int64(i), c.std)]
+		}
+		x[i] = v
+	}
+}
+
+func (c *change) channel(at int64, of []float64) int64 { return at / c.inner % int64(len(of)) }
+
+// through converts a to out by way of W, which holds every value of both types.
+func through[W int64 | float64](a, out *ir.Array, each func([]W, int64)) error {
+	read, write := reader[W](a.DType), writer[W](out.DType)
+	n := a.Elems()
+	wide := make([]W, min(block, n))
+	for at := int64(0); at < n; at += block {
+		part := wide[:min(block, n-at)]
+		read(part, a, at)
+		if each != nil {
+			each(part, at)
+		}
+		if bad := write(out, at, part); bad >= 0 {
+			return &misfit{at + int64(bad), fmt.Sprint(part[bad]), out.DType}
+		}
+	}
+	return nil
+}
+
+// isInteger reports whether values of dt are integers of their own width; bools are 0 and 1.
+func isInteger(dt ir.DType) bool {
+	switch dt {
+	case ir.Bool, ir.Int8, ir.Int16, ir.Int32, ir.Int64, ir.Uint8, ir.Uint16, ir.Uint32, ir.Uint64:
+		return true
+	}
+	return false
+}

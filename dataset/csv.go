@@ -1,0 +1,277 @@
+package dataset
+
+import (
+	"bufio"
+	"encoding/binary"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"math"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/mcompress/mcompress/ir"
+)
+
+// openCSV reads a file of numbers in columns, once, into a temporary file of float64, so
+// that its rows can be read in any order. A first row that is not all numbers names the
+// columns. Labels may be words; they are numbered in their alphabetical order.
+func openCSV(path string, o Options) (*samples, error) {
+	s := &samples{path: path}
+	c, err := openFile(path)
+	if err != nil {
+		return s, err
+	}
+	defer c.Close()
+	t := &csvTable{path: path, options: o, seen: map[string]int64{}}
+	if err := t.read(c); err != nil {
+		if t.spool != nil {
+			s.closers = append(s.closers, t.spool)
+		}
+		return s, err
+	}
+	s.closers = append(s.closers, t.spool)
+	s.labels, s.classes = t.labels()
+	s.only = t.columns(0, int64(len(t.features)))
+	if t.header != nil {
+		s.byColumn(t)
+	}
+	return s, nil
+}
+
+// byColumn offers single columns under their names, for a model of several inputs.
+func (s *samples) byColumn(t *csvTable) {
+	for _, at := range t.features {
+		s.names = append(s.names, t.header[at])
+	}
+	s.open = func(name string) (column, error) {
+		at := slices.Index(s.names, name)
+		if at < 0 {
+			return nil, nil
+		}
+		return t.columns(int64(at), 1), nil
+	}
+}
+
+// A csvTable is a CSV file on its way into a spool.
+type csvTable struct {
+	path     string
+	options  Options
+	header   []string
+	features []int // the columns that samples are made of
+	label    int   // the column of labels; -1 for none
+	row      int   // number of the last row read, the first being 1
+	n        int64
+	spool    *spool
+	out      *bufio.Writer
+	numbers  []float64 // labels that are numbers
+	words    []int64   // labels that are not: their places in seen
+	seen     map[string]int64
+}
+
+// maxRecord bounds a row, which an open quote could make the whole file.
+const maxRecord = 16 << 20
+
+func (t *csvTable) read(c *content) error {
+	off := int64(0)
+	if mark := "\ufeff"; string(c.head(len(mark))) == mark {
+		off = int64(len(mark))
+	}
+	limited := &allowance{r: c.reader(off), left: maxRecord}
+	r := csv.NewReader(limited)
+	r.Comma, r.ReuseRecord = t.comma(c.head(4096)), true
+	for {
+		record, err := r.Read()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", t.path, err)
+		}
+		limited.left = maxRecord
+		if t.row++; t.row == 1 {
+			if err := t.start(record); err != nil {
+				return err
+			}
+			if t.header != nil {
+				continue
+			}
+		}
+		if err := t.add(record); err != nil {
+			return err
+		}
+	}
+	if t.n == 0 {
+		return fmt.Errorf("%s: it holds no samples", t.path)
+	}
+	return t.out.Flush()
+}
+
+// comma is what stands between fields: a tab in .tsv, else a semicolon where the first
+// line has no comma.
+func (t *csvTable) comma(head []byte) rune {
+	first, _, _ := strings.Cut(string(head), "\n")
+	name := strings.TrimSuffix(strings.ToLower(t.path), ".gz")
+	switch {
+	case filepath.Ext(name) == ".tsv":
+		return '\t'
+	case strings.Contains(first, ";") && !strings.Contains(first, ","):
+		return ';'
+	}
+	return ','
+}
+
+// start finds out from the first row which columns are what.
+func (t *csvTable) start(record []string) (err error) {
+	first := slices.Clone(record)
+	t.label = slices.Index(first, "labels")
+	if t.options.Labels != "" {
+		if t.label, err = t.find(first, t.options.Labels); err != nil {
+			return err
+		}
+	}
+	for _, name := range t.options.Columns {
+		at, err := t.find(first, name)
+		if err != nil {
+			return err
+		}
+		t.features = append(t.features, at)
+	}
+	for at := range first {
+		if len(t.options.Columns) == 0 && at != t.label {
+			t.features = append(t.features, at)
+		}
+	}
+	if len(t.features) == 0 {
+		return fmt.Errorf("%s: no columns are left beside the labels", t.path)
+	}
+	named := t.label >= 0 && first[t.label] == either(t.options.Labels, "labels")
+	if named || slices.ContainsFunc(t.features, func(at int) bool { return !isNumber(first[at]) }) {
+		t.header = first
+	}
+	if t.spool, err = newSpool(t.options.TempDir); err != nil {
+		return err
+	}
+	t.out = bufio.NewWriterSize(t.spool, ir.CopyBuffer)
+	return nil
+}
+
+// find is the column of that number from 0, or else of that name.
+func (t *csvTable) find(first []string, name string) (int, error) {
+	at, err := strconv.Atoi(name)
+	if err != nil {
+		at = slices.Index(first, name)
+	}
+	if at < 0 || at >= len(first) {
+		return 0, fmt.Errorf("%s: no column %q; its first row is %s", t.path, name, quoted(first))
+	}
+	return at, nil
+}
+
+func isNumber(s string) bool {
+	_, err := strconv.ParseFloat(strings.TrimSpace(s), 64)
+	return err == nil
+}
+
+// add writes the features of one row to the spool and notes its label.
+func (t *csvTable) add(record []string) error {
+	var b [8]byte
+	for _, at := range t.features {
+		f, err := exact(record[at])
+		if err != nil {
+			return fmt.Errorf("%s: row %d, column %d: %w", t.path, t.row, at, err)
+		}
+		binary.LittleEndian.PutUint64(b[:], math.Float64bits(f))
+		if _, err := t.out.Write(b[:]); err != nil {
+			return err
+		}
+	}
+	t.n++
+	if t.label < 0 {
+		return nil
+	}
+	word := strings.TrimSpace(record[t.label])
+	if f, err := exact(word); err == nil && t.words == nil {
+		t.numbers = append(t.numbers, f)
+		return nil
+	}
+	if t.numbers != nil {
+		return fmt.Errorf("%s: row %d: label %q is no number, but those above are", t.path, t.row, word)
+	}
+	at, ok := t.seen[word]
+	if !ok {
+		at = int64(len(t.seen))
+		t.seen[strings.Clone(word)] = at
+	}
+	t.words = append(t.words, at)
+	return nil
+}
+
+// exact is the number in s, refused where it is an integer that float64 does not hold.
+func exact(s string) (float64, error) {
+	s = strings.TrimSpace(s)
+	f, err := strconv.ParseFloat(s, 64)
+	if err != nil {
+		return 0, fmt.Errorf("%q is no number; choose other columns with --columns, or name that of the labels with --labels", s)
+	}
+	if i, err := strconv.ParseInt(s, 10, 64); err == nil && (i > 1<<53 || i < -1<<53) {
+		return 0, fmt.Errorf("%s has more digits than a CSV is read with; give such numbers in an .npz file", s)
+	}
+	return f, nil
+}
+
+// columns are n features from the one at on, as an array over the spool.
+func (t *csvTable) columns(at, n int64) *array {
+	stride := 8 * int64(len(t.features))
+	c := &content{ReaderAt: t.spool, name: t.path, size: t.n * stride}
+	a := &array{from: c, elem: element{dtype: ir.Double, size: 8}, n: t.n, off: 8 * at, stride: stride}
+	if a.shape = []int64{n}; n == 1 && len(t.features) > 1 {
+		a.name, a.shape = t.header[t.features[at]], nil
+	}
+	return a
+}
+
+// labels are those of all rows; words are numbered in their order.
+func (t *csvTable) labels() (column, []string) {
+	switch {
+	case t.words != nil:
+		classes := slices.Sorted(maps.Keys(t.seen))
+		rank := make([]int64, len(classes))
+		for i, w := range classes {
+			rank[t.seen[w]] = int64(i)
+		}
+		for i, at := range t.words {
+			t.words[i] = rank[at]
+		}
+		return inMemory(t.path, t.words), classes
+	case t.numbers == nil:
+		return nil, nil
+	}
+	labels := make([]int64, len(t.numbers))
+	for i, f := range t.numbers {
+		if labels[i] = int64(f); float64(labels[i]) != f {
+			return inMemory(t.path, t.numbers), nil
+		}
+	}
+	return inMemory(t.path, labels), nil
+}
+
+// An allowance is a reader that ends with an error once left bytes were read.
+type allowance struct {
+	r    io.Reader
+	left int
+}
+
+// Read is io.Reader's.
+func (a *allowance) Read(b []byte) (int, error) {
+	if a.left <= 0 {
+		return 0, fmt.Errorf("a row takes more than %d bytes; is a quote open?", maxRecord)
+	}
+	n, err := a.r.Read(b[:min(len(b), a.left)])
+	a.left -= n
+	return n, err
+}

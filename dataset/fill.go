@@ -1,0 +1,122 @@
+package dataset
+
+import (
+	"fmt"
+
+	"github.com/mcompress/mcompress/ir"
+)
+
+// sizes are what is known of open axes while a batch is put together: from the command
+// line, and from the inputs that the data holds.
+type sizes struct {
+	named map[string]int64
+	seen  []shaped
+}
+
+type shaped struct {
+	dims  []ir.Dim
+	shape []int64
+}
+
+func newSizes(given map[string]int64) *sizes {
+	s := &sizes{named: map[string]int64{}}
+	for name, n := range given {
+		s.named[name] = n
+	}
+	return s
+}
+
+// see learns from an input that has this shape.
+func (s *sizes) see(dims []ir.Dim, shape []int64) {
+	if len(dims) != len(shape) {
+		return
+	}
+	s.seen = append(s.seen, shaped{dims, shape})
+	for i, d := range dims {
+		if _, ok := s.named[d.Param]; !ok && d.Param != "" {
+			s.named[d.Param] = shape[i]
+		}
+	}
+}
+
+// shape is that of an input which the data does not hold. An open axis is as long as that
+// of the same name; one without a name as the same axis of an input of the same rank, or
+// the first one of any input.
+func (s *sizes) shape(in Input) ([]int64, error) {
+	dims := in.dims(s.named)
+	if dims == nil {
+		return nil, fmt.Errorf("input %q: the model does not say its shape, so that it cannot be filled; give it in the data", in.Name)
+	}
+	shape := make([]int64, len(dims))
+	for i, d := range dims {
+		n, ok := d.N, d.Known()
+		if !ok && d.Param == "" {
+			n, ok = s.alike(i, len(dims))
+		}
+		if !ok {
+			return nil, fmt.Errorf("input %q is %s: no other input says how long axis %d is; say so with --dim %s=N, or give it in the data", in.Name, typeText(in.Type), i, either(d.Param, "NAME"))
+		}
+		shape[i] = n
+	}
+	return shape, nil
+}
+
+// alike is the length of axis i in an input of that rank where it is open too.
+func (s *sizes) alike(i, rank int) (int64, bool) {
+	open := func(o shaped, i int) bool { return i < len(o.dims) && !o.dims[i].Known() }
+	for _, o := range s.seen {
+		if len(o.dims) == rank && open(o, i) {
+			return o.shape[i], true
+		}
+	}
+	for _, o := range s.seen {
+		if i == 0 && open(o, 0) {
+			return o.shape[0], true
+		}
+	}
+	return 0, false
+}
+
+// fill adds to the arrays those inputs that the data does not hold.
+func (s *sizes) fill(to map[string]*ir.Array, inputs []Input, values map[string]float64) error {
+	for _, in := range inputs {
+		v, ok := values[in.Name]
+		if !ok {
+			continue
+		}
+		shape, err := s.shape(in)
+		if err != nil {
+			return err
+		}
+		if to[in.Name], err = filled(in, shape, v); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// filled is in with every element v.
+func filled(in Input, shape []int64, v float64) (*ir.Array, error) {
+	s := ir.Spec{DType: in.elem(), Shape: shape}
+	if err := s.Valid(); err != nil {
+		return nil, fmt.Errorf("input %q: %w", in.Name, err)
+	}
+	if s.Bytes() > maxSample {
+		return nil, fmt.Errorf("input %q: %s is too large to be filled", in.Name, s)
+	}
+	write := writer[float64](in.elem())
+	if write == nil {
+		return nil, fmt.Errorf("input %q: %s cannot be filled with a number; give it in the data", in.Name, s)
+	}
+	all := ir.NewArray(in.elem(), shape...)
+	if len(all.Data) == 0 {
+		return all, nil
+	}
+	if write(all, 0, []float64{v}) >= 0 {
+		return nil, fmt.Errorf("input %q: %v does not fit %s", in.Name, v, in.elem())
+	}
+	for n := int(in.elem().Bits() / 8); n < len(all.Data); n *= 2 {
+		copy(all.Data[n:], all.Data[:n])
+	}
+	return all, nil
+}

@@ -1,0 +1,95 @@
+package dataset
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/mcompress/mcompress/ir"
+)
+
+// A place is how samples stand in an input of the model.
+type place struct {
+	batched bool    // the input's first axis is samples
+	fixed   int64   // their number, where the model fixes it; 0 where it is open
+	shape   []int64 // of one sample, as the model takes it
+}
+
+// fit finds the place of samples of shape row in an input of these axes: as a row of its
+// batch, else as the whole input; exactly, else with axes of 1 put in or left out, which
+// moves no element.
+func fit(dims []ir.Dim, row []int64) (place, bool) {
+	if dims == nil {
+		return place{batched: true, shape: row}, true
+	}
+	for _, match := range []func([]ir.Dim, []int64) ([]int64, bool){exactly, squeezed} {
+		if len(dims) > 0 {
+			if shape, ok := match(dims[1:], row); ok {
+				return place{batched: true, fixed: fixedSize(dims[0]), shape: shape}, true
+			}
+		}
+		if shape, ok := match(dims, row); ok {
+			return place{shape: shape}, true
+		}
+	}
+	return place{}, false
+}
+
+func fixedSize(d ir.Dim) int64 {
+	if d.Known() {
+		return d.N
+	}
+	return 0
+}
+
+func exactly(dims []ir.Dim, row []int64) ([]int64, bool) {
+	if len(dims) != len(row) {
+		return nil, false
+	}
+	for i, d := range dims {
+		if d.Known() && d.N != row[i] {
+			return nil, false
+		}
+	}
+	return row, true
+}
+
+func squeezed(dims []ir.Dim, row []int64) ([]int64, bool) {
+	isOne := func(d ir.Dim) bool { return d.Known() && d.N == 1 }
+	rest := slices.DeleteFunc(slices.Clone(row), func(n int64) bool { return n == 1 })
+	if _, ok := exactly(slices.DeleteFunc(slices.Clone(dims), isOne), rest); !ok {
+		return nil, false
+	}
+	shape := make([]int64, len(dims))
+	for i, d := range dims {
+		if shape[i] = 1; !isOne(d) {
+			shape[i], rest = rest[0], rest[1:]
+		}
+	}
+	return shape, true
+}
+
+// elems is the number of elements of a shape.
+func elems(shape []int64) int64 { return ir.Spec{Shape: shape}.Elems() }
+
+// typeText is a type as ONNX writes it, with ? for what the model does not say.
+func typeText(t *ir.Type) string {
+	if t == nil {
+		return "of a type that the model does not say"
+	}
+	if t.Shape == nil {
+		return t.Elem.String() + "[...]"
+	}
+	dims := make([]string, len(t.Shape))
+	for i, d := range t.Shape {
+		switch {
+		case d.Known():
+			dims[i] = fmt.Sprint(d.N)
+		case d.Param != "":
+			dims[i] = d.Param
+		default:
+			dims[i] = "?"
+		}
+	}
+	return fmt.Sprintf("%s[%s]", t.Elem, strings.Join(dims, ","))
+}

@@ -1,0 +1,129 @@
+package dataset
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/mcompress/mcompress/ir"
+)
+
+func (t *table) len() int { return int(t.n) }
+
+func (t *table) size(want int) int {
+	if t.fixed > 0 {
+		return int(t.fixed)
+	}
+	return want
+}
+
+func (t *table) all() []bound {
+	all := slices.Concat(t.inputs, t.outputs)
+	if t.labels != nil {
+		all = append(all, *t.labels)
+	}
+	return all
+}
+
+func (t *table) bytes(n int) int64 {
+	total := int64(0)
+	for _, b := range t.all() {
+		total += b.held(int64(n))
+		if b.change.from != b.change.to || b.change.scaled() {
+			total += int64(n) * ir.Spec{DType: b.change.to, Shape: b.shape}.Bytes()
+		}
+	}
+	return total
+}
+
+func (t *table) random() error {
+	for _, b := range t.all() {
+		if err := b.random(t.opts.TempDir); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (t *table) labelled() bool { return t.labels != nil }
+
+func (t *table) recorded() []string {
+	out := []string{}
+	for _, b := range t.outputs {
+		out = append(out, b.Name)
+	}
+	return out
+}
+
+func (t *table) close() error { return t.samples.close() }
+
+func (t *table) load(index []int) (func() (*Batch, error), error) {
+	var finish []func(*Batch) error
+	put := func(b bound, into func(*Batch, *ir.Array)) error {
+		arrays, err := b.load(index)
+		finish = append(finish, func(to *Batch) error {
+			a, err := b.take(arrays, index)
+			if err == nil {
+				into(to, a)
+			}
+			return err
+		})
+		return err
+	}
+	var errs []error
+	for _, b := range t.inputs {
+		errs = append(errs, put(b, func(to *Batch, a *ir.Array) { to.Inputs[b.Name] = a }))
+	}
+	for _, b := range t.outputs {
+		errs = append(errs, put(b, func(to *Batch, a *ir.Array) { to.Outputs[b.Name] = a }))
+	}
+	if t.labels != nil {
+		errs = append(errs, put(*t.labels, func(to *Batch, a *ir.Array) { to.Labels = a }))
+	}
+	return func() (*Batch, error) { return t.finish(finish, len(index)) }, errors.Join(errs...)
+}
+
+func (t *table) finish(parts []func(*Batch) error, n int) (*Batch, error) {
+	b := &Batch{Inputs: map[string]*ir.Array{}, Outputs: map[string]*ir.Array{}}
+	for _, part := range parts {
+		if err := part(b); err != nil {
+			return nil, err
+		}
+	}
+	return b, t.fill(b.Inputs, int64(n))
+}
+
+// take makes an array as the model takes it of samples that were loaded.
+func (b *bound) take(arrays func() (*ir.Array, error), index []int) (*ir.Array, error) {
+	a, err := arrays()
+	if err != nil {
+		return nil, err
+	}
+	a, err = b.change.apply(a)
+	var m *misfit
+	if errors.As(err, &m) {
+		return nil, fmt.Errorf("%s: sample %d: %w, the type of %q; give values that it holds", b.row().Name, index[m.at/elems(b.shape)], m, b.Name)
+	}
+	if err != nil {
+		return nil, err
+	}
+	a.Shape = b.shapeOf(int64(len(index)))
+	return a, nil
+}
+
+// shapeOf is the input's shape where it holds n samples.
+func (b *bound) shapeOf(n int64) []int64 {
+	if !b.batched {
+		return slices.Clone(b.shape)
+	}
+	return append([]int64{n}, b.shape...)
+}
+
+// fill adds the inputs that the data does not hold to those of n samples.
+func (t *table) fill(to map[string]*ir.Array, n int64) error {
+	known := newSizes(t.opts.Dims)
+	for _, b := range t.inputs {
+		known.see(b.dims(t.opts.Dims), b.shapeOf(n))
+	}
+	return known.fill(to, t.fills, t.opts.Fill)
+}

@@ -1,0 +1,204 @@
+package dataset
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/mcompress/mcompress/ir"
+)
+
+const npyMagic = "\x93NUMPY"
+
+// maxHeader bounds an .npy header; NumPy's own limit is 10,000 characters.
+const maxHeader = 64 << 10
+
+// parseNPY reads the header of an array as numpy.save writes it, of version 1.0, 2.0 or
+// 3.0 of the format (numpy.lib.format), and checks it against c.
+func parseNPY(c *content, name string) (*array, error) {
+	a := &array{from: c, name: name}
+	header, off, err := npyHeader(c)
+	if err == nil {
+		a.off = off
+		err = a.describe(header)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", a.row().Name, err)
+	}
+	a.stride = a.rowBytes()
+	return a, a.check()
+}
+
+// npyHeader is the text of the header and the offset of the data behind it.
+func npyHeader(c *content) (string, int64, error) {
+	head := c.head(12)
+	if len(head) < 12 || !bytes.HasPrefix(head, []byte(npyMagic)) {
+		return "", 0, fmt.Errorf("this is no NumPy array; save it with numpy.save or numpy.savez")
+	}
+	off, size := int64(10), int64(binary.LittleEndian.Uint16(head[8:]))
+	switch version := head[6]; version {
+	case 1:
+	case 2, 3:
+		off, size = 12, int64(binary.LittleEndian.Uint32(head[8:]))
+	default:
+		return "", 0, fmt.Errorf("version %d of the NumPy format is not known", version)
+	}
+	if size > maxHeader {
+		return "", 0, fmt.Errorf("its header has %d bytes; at most %d are read", size, maxHeader)
+	}
+	text := make([]byte, size)
+	if err := ir.ReadFull(c, text, off); err != nil {
+		return "", 0, err
+	}
+	return string(text), off + size, nil
+}
+
+// describe takes type, order and shape from a header.
+func (a *array) describe(header string) error {
+	h := literal{rest: header}
+	var descr, order string
+	var shape []int64
+	h.eat("{")
+	for !h.bad && !h.has("}") {
+		key := h.text()
+		h.eat(":")
+		switch key {
+		case "descr":
+			if h.has("[") {
+				return fmt.Errorf("its elements are structures; save one array for each field")
+			}
+			descr = h.text()
+		case "fortran_order":
+			order = h.word()
+		case "shape":
+			shape = h.tuple()
+		default:
+			h.bad = true
+		}
+		if !h.has("}") {
+			h.eat(",")
+		}
+	}
+	if h.bad || descr == "" || shape == nil || order != "True" && order != "False" {
+		return fmt.Errorf("its header is not one that NumPy writes: %.80q", header)
+	}
+	elem, err := elementOf(descr)
+	if err != nil {
+		return err
+	}
+	if len(shape) == 0 {
+		return fmt.Errorf("it is a single number; its first axis has to be samples")
+	}
+	a.elem, a.n, a.shape, a.fortran = elem, shape[0], shape[1:], order == "True" && len(shape) > 1
+	return validShape(shape, elem.size)
+}
+
+// validShape refuses sizes that are negative or whose bytes no file can hold.
+func validShape(shape []int64, elem int64) error {
+	return ir.Spec{DType: ir.Uint8, Shape: append([]int64{max(elem, 1)}, shape...)}.Valid()
+}
+
+// elementOf is the element that a NumPy type string stands for: byte order, kind and width.
+func elementOf(descr string) (element, error) {
+	types := map[string]ir.DType{
+		"b1": ir.Bool, "i1": ir.Int8, "u1": ir.Uint8, "i2": ir.Int16, "u2": ir.Uint16, "i4": ir.Int32, "u4": ir.Uint32,
+		"i8": ir.Int64, "u8": ir.Uint64, "f2": ir.Float16, "f4": ir.Float, "f8": ir.Double, "c8": ir.Complex64, "c16": ir.Complex128,
+		// not f12, f16 and c32, which are another format on each machine; not m and M, times; not V and O, structures and pickles
+	}
+	kind := strings.TrimLeft(descr, "<>|=")
+	big := strings.HasPrefix(descr, ">")
+	if dt, ok := types[kind]; ok {
+		e := element{dtype: dt, size: dt.Bits() / 8}
+		if big {
+			e.swap = e.size
+		}
+		if big && kind[0] == 'c' {
+			e.swap /= 2
+		}
+		return e, nil
+	}
+	const longest = 1 << 20
+	if kind != "" && (kind[0] == 'U' || kind[0] == 'S') {
+		n, err := strconv.ParseInt(kind[1:], 10, 64)
+		if err == nil && n >= 0 && n <= longest {
+			return textElement(kind[0] == 'U', n, big), nil
+		}
+	}
+	return element{}, fmt.Errorf("elements of NumPy type %q cannot be read; save numbers, bools or strings", descr)
+}
+
+func textElement(runes bool, n int64, big bool) element {
+	e := element{dtype: ir.String, size: n, runes: runes}
+	if runes {
+		e.size = 4 * n
+	}
+	if runes && big {
+		e.swap = 4
+	}
+	return e
+}
+
+// A literal reads the Python literal that a header is.
+type literal struct {
+	rest string
+	bad  bool
+}
+
+// has reports whether token is next.
+func (l *literal) has(token string) bool {
+	l.rest = strings.TrimLeft(l.rest, " \t\r\n")
+	return strings.HasPrefix(l.rest, token)
+}
+
+// eat takes token, or notes that it is not there.
+func (l *literal) eat(token string) {
+	if l.has(token) {
+		l.rest = l.rest[len(token):]
+		return
+	}
+	l.bad = true
+}
+
+// text takes a quoted string; none in a header has escapes.
+func (l *literal) text() string {
+	quote := "'"
+	if l.has(`"`) {
+		quote = `"`
+	}
+	l.eat(quote)
+	s, rest, ok := strings.Cut(l.rest, quote)
+	if l.rest = rest; !ok {
+		l.bad = true
+	}
+	return s
+}
+
+// word takes letters and digits.
+func (l *literal) word() string {
+	l.has("")
+	n := 0
+	for n < len(l.rest) && strings.IndexByte(" ,)}\n", l.rest[n]) < 0 {
+		n++
+	}
+	w := l.rest[:n]
+	l.rest = l.rest[n:]
+	return w
+}
+
+// tuple takes integers in parentheses.
+func (l *literal) tuple() []int64 {
+	items := []int64{}
+	l.eat("(")
+	for !l.bad && !l.has(")") {
+		n, err := strconv.ParseInt(strings.TrimSuffix(l.word(), "L"), 10, 64) // 2L is Python 2's
+		l.bad = l.bad || err != nil
+		items = append(items, n)
+		if !l.has(")") {
+			l.eat(",")
+		}
+	}
+	l.eat(")")
+	return items
+}

@@ -1,0 +1,200 @@
+package dataset
+
+import (
+	"fmt"
+	"image"
+	"image/color"
+	"image/jpeg"
+	"image/png"
+	"io"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/image/draw"
+	"golang.org/x/image/webp"
+
+	"github.com/mcompress/mcompress/ir"
+)
+
+// maxPixels bounds an image: decoded, it is no part of what Options.Memory counts. At four
+// channels of 16 bits it takes 512 MiB.
+const maxPixels = 64 << 20
+
+// A codec decodes files of one format.
+type codec struct {
+	config func(io.Reader) (image.Config, error)
+	decode func(io.Reader) (image.Image, error)
+}
+
+func codecs() map[string]codec {
+	jpg := codec{jpeg.DecodeConfig, jpeg.Decode}
+	return map[string]codec{
+		".jpg": jpg, ".jpeg": jpg,
+		".png":  {png.DecodeConfig, png.Decode},
+		".webp": {webp.DecodeConfig, webp.Decode},
+	}
+}
+
+// imageEnds are the ends of names that codecs knows.
+func imageEnds() []string {
+	var ends []string
+	for end := range codecs() {
+		ends = append(ends, end)
+	}
+	return ends
+}
+
+// Pictures are a column of image files, scaled to one size as 8-bit samples.
+type pictures struct {
+	path  string // of their folder
+	files []string
+	frame frame
+}
+
+// A frame is the size of the images that a model takes. They are stretched to it.
+type frame struct {
+	height, width, channels int64
+	last                    bool // channels are the last axis, not the first
+}
+
+// frameOf is the frame of an input by its shape, or by shape if that was asked for: the
+// first or last axis of a sample is its channels, 1 for grey or 3 for red, green, blue.
+func frameOf(in Input, o Options) (frame, error) {
+	dims := in.dims(o.Dims)
+	if len(dims) == 4 {
+		dims = dims[1:]
+	}
+	if o.Reshape != nil {
+		dims = nil
+		for _, n := range o.Reshape {
+			dims = append(dims, ir.Dim{N: n})
+		}
+	}
+	shape := fmt.Sprintf("input %q is %s", in.Name, typeText(in.Type))
+	if len(dims) != 3 {
+		return frame{}, fmt.Errorf("%s: images are for inputs of channels, height and width in any batch", shape)
+	}
+	isChannels := func(d ir.Dim) bool { return d.Known() && (d.N == 1 || d.N == 3) }
+	f := frame{}
+	switch {
+	case isChannels(dims[0]):
+		f.channels, dims = dims[0].N, dims[1:]
+	case isChannels(dims[2]):
+		f.channels, f.last = dims[2].N, true
+	default:
+		return f, fmt.Errorf("%s: its channels are neither 1 nor 3; say so with --reshape 3,HEIGHT,WIDTH", shape)
+	}
+	if !dims[0].Known() || !dims[1].Known() {
+		return f, fmt.Errorf("%s: its height or width is open; set it with --reshape %d,HEIGHT,WIDTH", shape, f.channels)
+	}
+	if f.height, f.width = dims[0].N, dims[1].N; f.height < 1 || f.width < 1 || f.height > maxPixels/f.width {
+		return f, fmt.Errorf("%s: no image has that size", shape)
+	}
+	return f, nil
+}
+
+// openPictures opens a folder of images; where they lie in folders of their own, each
+// folder is a class, numbered in the order of names.
+func openPictures(path string, in Input, o Options) (*samples, error) {
+	s := &samples{path: path}
+	f, err := frameOf(in, o)
+	if err != nil {
+		return s, fmt.Errorf("%s: %w", path, err)
+	}
+	files, folders, err := filesIn(path, imageEnds()...)
+	if err != nil {
+		return s, err
+	}
+	p := &pictures{path: path, files: files, frame: f}
+	if s.only = p; len(files) > 0 {
+		return s, nil
+	}
+	var labels []int64
+	for class, folder := range folders {
+		files, _, err := filesIn(filepath.Join(path, folder), imageEnds()...)
+		if err != nil {
+			return s, err
+		}
+		for _, name := range files {
+			p.files = append(p.files, filepath.Join(folder, name))
+			labels = append(labels, int64(class))
+		}
+	}
+	s.labels, s.classes = inMemory(path, labels), folders
+	return s, nil
+}
+
+func (p *pictures) rows() int64 { return int64(len(p.files)) }
+
+func (p *pictures) row() ir.Spec {
+	f := p.frame
+	shape := []int64{f.channels, f.height, f.width}
+	if f.last {
+		shape = []int64{f.height, f.width, f.channels}
+	}
+	return ir.Spec{Name: p.path, DType: ir.Uint8, Shape: shape}
+}
+
+// held counts the scaled image in its four channels; what a file decodes to is not known.
+func (p *pictures) held(n int64) int64 { return n * p.frame.height * p.frame.width * 8 }
+
+func (p *pictures) random(string) error { return nil }
+
+func (p *pictures) load(index []int) (func() (*ir.Array, error), error) {
+	return func() (*ir.Array, error) {
+		row := p.row()
+		a := ir.NewArray(ir.Uint8, append([]int64{int64(len(index))}, row.Shape...)...)
+		for i, at := range index {
+			m, err := picture(filepath.Join(p.path, p.files[at]))
+			if err != nil {
+				return nil, err
+			}
+			p.frame.put(a.Data[int64(i)*row.Bytes():][:row.Bytes()], m)
+		}
+		return a, nil
+	}, nil
+}
+
+// picture decodes a file, once its size is known to be reasonable.
+func picture(path string) (image.Image, error) {
+	f, err := openFile(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	c := codecs()[strings.ToLower(filepath.Ext(path))]
+	size, err := c.config(f.reader(0))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	if int64(size.Width)*int64(size.Height) > maxPixels {
+		return nil, fmt.Errorf("%s: %d×%d pixels are too many; at most %d are read", path, size.Width, size.Height, maxPixels)
+	}
+	m, err := c.decode(f.reader(0))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return m, nil
+}
+
+// put stretches m to the frame, bilinearly and over black where it is transparent, and
+// writes its channels.
+func (f frame) put(to []byte, m image.Image) {
+	scaled := image.NewRGBA(image.Rect(0, 0, int(f.width), int(f.height)))
+	draw.BiLinear.Scale(scaled, scaled.Rect, m, m.Bounds(), draw.Src, nil)
+	area := int(f.height * f.width)
+	for i := range area {
+		px := scaled.Pix[4*i:]
+		if f.channels == 1 {
+			to[i] = color.GrayModel.Convert(color.RGBA{px[0], px[1], px[2], 0xff}).(color.Gray).Y
+			continue
+		}
+		for c := range 3 {
+			if f.last {
+				to[3*i+c] = px[c]
+			} else {
+				to[c*area+i] = px[c]
+			}
+		}
+	}
+}

@@ -1,0 +1,133 @@
+package dataset
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// samples are the arrays of a data set of one format, as they are in its files.
+type samples struct {
+	path    string
+	names   []string                          // of the arrays, where they have names
+	open    func(name string) (column, error) // the array of that name, nil if there is none
+	only    column                            // the array of a format without names
+	labels  column                            // nil where there are none
+	classes []string                          // what labels stand for, if they had names
+	closers []io.Closer
+}
+
+// column is the array for the model's input name; alone says that the model has no other.
+func (s *samples) column(name string, alone bool) (column, error) {
+	if s.only != nil && alone {
+		return s.only, nil
+	}
+	if s.open == nil {
+		return nil, fmt.Errorf("%s: it holds one array, but the model has more inputs than %q; put arrays named after them in an .npz file, or use --fill NAME=VALUE", s.path, name)
+	}
+	c, err := s.open(name)
+	if c == nil && err == nil {
+		err = fmt.Errorf("%s: no array for input %q; it has %s: rename one, or use --fill %s=VALUE for an input that is the same everywhere", s.path, name, quoted(s.names), name)
+	}
+	return c, err
+}
+
+// output is the recorded array for the model's output name, nil if there is none.
+func (s *samples) output(name string) (column, error) {
+	if s.open == nil {
+		return nil, nil
+	}
+	return s.open(name)
+}
+
+// takeLabels sets the labels from an array of the data, or from a file of their own.
+func (s *samples) takeLabels(name string) error {
+	if s.open != nil {
+		c, err := s.open(either(name, "labels"))
+		if c != nil || err != nil {
+			s.labels = c
+			return err
+		}
+	}
+	if name == "" {
+		return nil
+	}
+	c, err := s.labelFile(name)
+	if errors.Is(err, fs.ErrNotExist) && s.open != nil {
+		return fmt.Errorf("%s: no array and no file %q for labels; it has %s", s.path, name, quoted(s.names))
+	}
+	s.labels = c
+	return err
+}
+
+func either(a, b string) string {
+	if a != "" {
+		return a
+	}
+	return b
+}
+
+// labelFile opens a file that holds nothing but labels.
+func (s *samples) labelFile(path string) (column, error) {
+	c, err := openFile(path)
+	if err != nil {
+		return nil, err
+	}
+	s.closers = append(s.closers, c)
+	switch head := c.head(16); {
+	case strings.HasPrefix(string(head), npyMagic):
+		return asColumn(parseNPY(c, ""))
+	case isIDX(head):
+		return asColumn(parseIDX(c))
+	}
+	return nil, fmt.Errorf("%s: labels are read from .npy and IDX files, and from columns of a CSV", path)
+}
+
+// openSingle opens a file that is one array, and labels in a second one.
+func openSingle(paths []string, parse func(*content) (*array, error)) (*samples, error) {
+	s := &samples{path: paths[0]}
+	if len(paths) > 2 {
+		return s, fmt.Errorf("%s: give one file of samples, and one of labels behind a comma", strings.Join(paths, ","))
+	}
+	c, err := openFile(paths[0])
+	if err != nil {
+		return s, err
+	}
+	s.closers = append(s.closers, c)
+	if s.only, err = asColumn(parse(c)); err != nil || len(paths) == 1 {
+		return s, err
+	}
+	s.labels, err = s.labelFile(paths[1])
+	return s, err
+}
+
+func (s *samples) close() error {
+	var errs []error
+	for _, c := range slices.Backward(s.closers) {
+		errs = append(errs, c.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// filesIn are the names of the regular files in a folder that end like this, whatever the
+// case, and of its folders, both sorted.
+func filesIn(path string, ends ...string) (files, folders []string, err error) {
+	entries, err := os.ReadDir(path)
+	if err != nil {
+		return nil, nil, fileError(path, err)
+	}
+	for _, e := range entries {
+		switch {
+		case e.IsDir():
+			folders = append(folders, e.Name())
+		case slices.Contains(ends, strings.ToLower(filepath.Ext(e.Name()))):
+			files = append(files, e.Name())
+		}
+	}
+	return files, folders, nil
+}

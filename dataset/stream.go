@@ -1,0 +1,122 @@
+package dataset
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+)
+
+// A stream is random access to what can be read only from its start on: a read behind
+// the last one goes on from there, any other starts again. Keep makes all reads cheap.
+type stream struct {
+	open  func() (io.ReadCloser, error)
+	under io.Closer // what open reads; nil if it is not ours to close
+
+	mu   sync.Mutex
+	now  io.ReadCloser
+	at   int64
+	kept *spool
+}
+
+// ReadAt is io.ReaderAt's; its error is io.EOF where the stream ends.
+func (s *stream) ReadAt(b []byte, off int64) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.kept != nil {
+		return s.kept.ReadAt(b, off)
+	}
+	if err := s.seek(off); err != nil {
+		return 0, err
+	}
+	n, err := io.ReadFull(s.now, b)
+	s.at += int64(n)
+	if errors.Is(err, io.ErrUnexpectedEOF) {
+		err = io.EOF
+	}
+	return n, err
+}
+
+func (s *stream) seek(off int64) error {
+	if s.now != nil && s.at > off {
+		s.now.Close()
+		s.now = nil
+	}
+	if s.now == nil {
+		r, err := s.open()
+		if err != nil {
+			return err
+		}
+		s.now, s.at = r, 0
+	}
+	n, err := io.CopyN(io.Discard, s.now, off-s.at)
+	s.at += n
+	return err
+}
+
+// keep unpacks the first end bytes into a temporary file, which is read from then on.
+func (s *stream) keep(dir string, end int64) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.kept != nil {
+		return nil
+	}
+	if err := s.seek(0); err != nil {
+		return err
+	}
+	to, err := newSpool(dir)
+	if err != nil {
+		return err
+	}
+	n, err := io.CopyN(to, s.now, end)
+	s.at += n
+	if errors.Is(err, io.EOF) {
+		err = fmt.Errorf("it ends %d bytes early: %w", end-n, io.ErrUnexpectedEOF)
+	}
+	if err != nil {
+		return errors.Join(err, to.Close())
+	}
+	s.kept = to
+	return nil
+}
+
+// Close closes the reader, the temporary file and what is below.
+func (s *stream) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var errs []error
+	if s.now != nil {
+		errs = append(errs, s.now.Close())
+		s.now = nil
+	}
+	if s.kept != nil {
+		errs = append(errs, s.kept.Close())
+	}
+	if s.under != nil {
+		errs = append(errs, s.under.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// A spool is a temporary file that Close removes.
+type spool struct{ *os.File }
+
+func newSpool(dir string) (*spool, error) {
+	f, err := os.CreateTemp(dir, ".mcompress-spool-*")
+	if err != nil {
+		return nil, err
+	}
+	// Unlinked at once where the system allows it, so that not even a kill leaves it behind.
+	_ = os.Remove(f.Name())
+	return &spool{f}, nil
+}
+
+// Close closes the file and removes it where that could not be done before.
+func (s *spool) Close() error {
+	err := s.File.Close()
+	if gone := os.Remove(s.Name()); gone != nil && !errors.Is(gone, os.ErrNotExist) {
+		err = errors.Join(err, gone)
+	}
+	return err
+}

@@ -1,0 +1,184 @@
+package dataset
+
+import (
+	"fmt"
+
+	"github.com/mcompress/mcompress/ir"
+)
+
+// A table is a feed of samples: arrays whose first axis is samples, put together to
+// batches as the model takes them.
+type table struct {
+	samples *samples
+	inputs  []bound
+	outputs []bound
+	labels  *bound // nil where there are none
+	fills   []Input
+	opts    Options
+	n       int64 // samples
+	batched bool  // the model takes more than one at a time
+	fixed   int64 // their number, 0 where it is open
+}
+
+// A bound is a column and what the model makes of it.
+type bound struct {
+	Input
+	column
+	place
+	change *change
+}
+
+func newTable(s *samples, inputs, outputs []Input, o Options) (*table, error) {
+	t := &table{samples: s, opts: o, n: -1, batched: true}
+	if err := t.bindInputs(inputs); err != nil {
+		return nil, err
+	}
+	if err := t.bindOutputs(outputs); err != nil {
+		return nil, err
+	}
+	if err := t.bindLabels(); err != nil {
+		return nil, err
+	}
+	if err := t.agree(); err != nil {
+		return nil, err
+	}
+	// What cannot be filled shows now, not in the first batch.
+	return t, t.fill(map[string]*ir.Array{}, int64(t.size(1)))
+}
+
+func (t *table) bindInputs(inputs []Input) error {
+	var fed []Input
+	for _, in := range inputs {
+		if _, ok := t.opts.Fill[in.Name]; ok {
+			t.fills = append(t.fills, in)
+		} else {
+			fed = append(fed, in)
+		}
+	}
+	if len(fed) == 0 {
+		return fmt.Errorf("%s: the model has no input that is read from data", t.samples.path)
+	}
+	for _, in := range fed {
+		c, err := t.samples.column(in.Name, len(fed) == 1)
+		if err != nil {
+			return err
+		}
+		b, err := t.bind(in, c, t.opts.Reshape, t.opts)
+		if err != nil {
+			return err
+		}
+		t.inputs = append(t.inputs, b)
+	}
+	return t.checkOptions()
+}
+
+// checkOptions refuses options that could mean several inputs.
+func (t *table) checkOptions() error {
+	scaled := 0
+	for _, b := range t.inputs {
+		if b.change.scaled() {
+			scaled++
+		}
+	}
+	asked := t.opts.Scale != 1 || t.opts.Mean != nil || t.opts.Std != nil
+	switch {
+	case asked && scaled == 0:
+		return fmt.Errorf("%s: scale, mean and std are for floating-point inputs, and the model has none", t.samples.path)
+	case scaled > 1:
+		return fmt.Errorf("%s: scale, mean and std are for models of one floating-point input; scale the arrays in the file", t.samples.path)
+	case t.opts.Reshape != nil && len(t.inputs) > 1:
+		return fmt.Errorf("%s: reshape is for models of one input; give the arrays in the model's shapes", t.samples.path)
+	}
+	return nil
+}
+
+// bind finds out how samples of c become in.
+func (t *table) bind(in Input, c column, reshape []int64, o Options) (bound, error) {
+	b := bound{Input: in, column: c}
+	row := c.row()
+	if t.n < 0 {
+		t.n = c.rows()
+	}
+	if c.rows() != t.n {
+		return b, fmt.Errorf("%s has %d samples, but %s has %d", row.Name, c.rows(), t.inputs[0].row().Name, t.n)
+	}
+	shape := row.Shape
+	if reshape != nil {
+		if elems(reshape) != elems(shape) {
+			return b, fmt.Errorf("%s: a sample is %v, which cannot be reshaped to %v", row.Name, shape, reshape)
+		}
+		shape = reshape
+	}
+	var ok bool
+	if b.place, ok = fit(in.dims(o.Dims), shape); !ok {
+		return b, fmt.Errorf("%s: a sample is %v, but %q is %s; say how it is meant with --reshape", row.Name, shape, in.Name, typeText(in.Type))
+	}
+	var err error
+	if b.change, err = newChange(row.DType, in.elem(), b.place.shape, o); err != nil {
+		return b, fmt.Errorf("%s: %w", row.Name, err)
+	}
+	return b, nil
+}
+
+func (t *table) bindOutputs(outputs []Input) error {
+	plain := Options{Scale: 1, Dims: t.opts.Dims}
+	for _, out := range outputs {
+		c, err := t.samples.output(out.Name)
+		if err != nil {
+			return err
+		}
+		if c == nil {
+			continue
+		}
+		b, err := t.bind(out, c, nil, plain)
+		if err != nil {
+			return err
+		}
+		t.outputs = append(t.outputs, b)
+	}
+	return nil
+}
+
+// bindLabels makes integers of any width Int64, and leaves what is not an integer.
+func (t *table) bindLabels() error {
+	c := t.samples.labels
+	if c == nil {
+		return nil
+	}
+	in := Input{Name: "labels", Type: &ir.Type{Elem: c.row().DType}}
+	if isInteger(c.row().DType) {
+		in.Type.Elem = ir.Int64
+	}
+	b, err := t.bind(in, c, nil, Options{Scale: 1})
+	t.labels = &b
+	return err
+}
+
+// agree finds the batch that all inputs take.
+func (t *table) agree() error {
+	for _, b := range t.inputs {
+		switch {
+		case !b.batched:
+			t.batched = false
+		case b.fixed > 0 && t.fixed > 0 && b.fixed != t.fixed:
+			return fmt.Errorf("%s: %q is %s, but other inputs take %d samples at a time; give arrays whose samples are whole inputs", b.row().Name, b.Name, typeText(b.Type), t.fixed)
+		case b.fixed > 0:
+			t.fixed = b.fixed
+		}
+	}
+	if !t.batched && t.fixed > 1 {
+		return fmt.Errorf("%s: some inputs take %d samples at a time, others one; give arrays whose samples are whole inputs", t.samples.path, t.fixed)
+	}
+	if !t.batched {
+		t.fixed = 1
+	}
+	for _, b := range t.outputs {
+		if !b.batched && t.fixed != 1 {
+			return fmt.Errorf("%s: recorded for single samples, but the model's inputs are batches", b.row().Name)
+		}
+	}
+	if t.n == 0 || t.n < t.fixed {
+		return fmt.Errorf("%s: %d samples are too few for the model, which takes %d at a time", t.samples.path, t.n, max(t.fixed, 1))
+	}
+	return nil
+}
