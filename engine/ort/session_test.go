@@ -7,10 +7,13 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/mcompress/mcompress/engine"
 	"github.com/mcompress/mcompress/engine/ort"
 	"github.com/mcompress/mcompress/internal/conform"
 	"github.com/mcompress/mcompress/ir"
 )
+
+var _ engine.Session = (*ort.Session)(nil)
 
 func library(t *testing.T) *ort.Library {
 	t.Helper()
