@@ -73,7 +73,11 @@ func TestFunctionsAreAccurate(t *testing.T) {
 				got := make([]float32, len(x))
 				f.run(got, x)
 				for i, v := range x {
-					if e := ulps(got[i], f.ref(float64(v))); !(e <= worst) {
+					want := f.ref(float64(v))
+					if worst >= 0.5 && got[i] == float32(want) {
+						continue // rounded right, which is at most half an ulp
+					}
+					if e := ulps(got[i], want); !(e <= worst) {
 						worst, at = e, v
 					}
 				}
