@@ -79,9 +79,9 @@ func runDropout(c *op.Call) error {
 func fillOnes(c *op.Call, mask *ir.Array) error {
 	switch dt := mask.DType; dt {
 	case ir.Bool:
-		fill(ir.View[bool](mask), true)
+		block.Fill(ir.View[bool](mask), true)
 	case ir.Double:
-		fill(ir.View[float64](mask), 1)
+		block.Fill(ir.View[float64](mask), 1)
 	case ir.Float, ir.Float16, ir.BFloat16:
 		w := block.Write[float32](mask)
 		for i := range int(mask.Elems()) {

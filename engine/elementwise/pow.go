@@ -2,6 +2,7 @@ package elementwise
 
 import (
 	"math"
+	"unsafe"
 
 	"github.com/mcompress/mcompress/engine/elementwise/block"
 	"github.com/mcompress/mcompress/engine/op"
@@ -110,7 +111,7 @@ func intPow[T int32 | int64](a, b T) T {
 	if b < 0 {
 		switch a {
 		case 0:
-			return T(-1) << (8*sizeOf[T]() - 1)
+			return T(1) << (8*unsafe.Sizeof(a) - 1)
 		case 1:
 			return 1
 		case -1:
@@ -127,6 +128,3 @@ func intPow[T int32 | int64](a, b T) T {
 	}
 	return product
 }
-
-// sizeOf is the number of bytes of a T.
-func sizeOf[T ir.Element]() int64 { return block.Bytes[T](64) / 64 }

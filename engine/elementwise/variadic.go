@@ -75,19 +75,19 @@ func runVariadic(c *op.Call) error {
 // one that is among the inputs twice.
 func fold[T number](c *op.Call) error {
 	dst := c.Out[0]
-	w := walkOf(dst, c.In...)
-	in := make([]operand[T], len(c.In))
+	w := block.Together(dst, c.In...)
+	in := make([]block.Operand[T], len(c.In))
 	for i, a := range c.In {
-		in[i] = operandOf[T](w, i, dst, a)
+		in[i] = block.OperandOf[T](w, i, dst, a)
 	}
 	f, finish := folding[T](c.Node, len(in))
 	out := block.Write[T](dst)
 	block.Share(c, w.Size(), block.Grain, zipBytes, func(s block.Scratch, from, to int) {
 		buf, sum := block.Take[T](&s, block.Len), block.Take[T](&s, block.Len)
-		w.blocks(from, to, func(at, n int, off []int) {
-			acc := repeated(in[0].at(at, n, 0, off, sum), sum, n)
+		w.Blocks(from, to, func(at, n int, off []int) {
+			acc := block.Repeated(in[0].At(at, n, off, sum), sum, n)
 			for i := 1; i < len(in); i++ {
-				x := in[i].at(at, n, i, off, buf)
+				x := in[i].At(at, n, off, buf)
 				f.do(sum[:n], acc, x, sum, buf)
 				acc = sum[:n]
 			}

@@ -54,13 +54,13 @@ func whereWork(_ *op.Node, _ []*ir.Array, workers int) int64 { return int64(work
 
 func selectWords[T ir.Element](c *op.Call) {
 	x, y, out := words[T](c.In[1]), words[T](c.In[2]), words[T](c.Out[0])
-	w := walkOf(out, c.In[0], x, y)
-	cond, a, b := operandOf[bool](w, 0, out, c.In[0]), operandOf[T](w, 1, out, x), operandOf[T](w, 2, out, y)
+	w := block.Together(out, c.In[0], x, y)
+	cond, a, b := block.OperandOf[bool](w, 0, out, c.In[0]), block.OperandOf[T](w, 1, out, x), block.OperandOf[T](w, 2, out, y)
 	dst := ir.View[T](out)
 	block.Share(c, w.Size(), block.Grain, whereBytes, func(s block.Scratch, from, to int) {
 		bufC, bufA, bufB := block.Take[bool](&s, block.Len), block.Take[T](&s, block.Len), block.Take[T](&s, block.Len)
-		w.blocks(from, to, func(at, n int, off []int) {
-			choose(dst[at:at+n], cond.at(at, n, 0, off, bufC), a.at(at, n, 1, off, bufA), b.at(at, n, 2, off, bufB))
+		w.Blocks(from, to, func(at, n int, off []int) {
+			choose(dst[at:at+n], cond.At(at, n, off, bufC), a.At(at, n, off, bufA), b.At(at, n, off, bufB))
 		})
 	})
 }
@@ -117,7 +117,7 @@ func choose[T any](dst []T, cond []bool, a, b []T) {
 
 func spread[T any](dst, x []T) {
 	if len(x) < len(dst) {
-		fill(dst, x[0])
+		block.Fill(dst, x[0])
 		return
 	}
 	copy(dst, x)
@@ -125,7 +125,7 @@ func spread[T any](dst, x []T) {
 
 func selectText(c *op.Call) {
 	cond, x, y, dst := ir.View[bool](c.In[0]), c.In[1].Text, c.In[2].Text, c.Out[0].Text
-	w := walkOf(c.Out[0], c.In...)
+	w := block.Together(c.Out[0], c.In...)
 	w.Runs(0, w.Size(), func(at, n int, off []int) {
 		for i := range n {
 			if cond[off[0]+i*w.Step(0)] {

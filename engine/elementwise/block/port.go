@@ -91,25 +91,25 @@ func (w Writer[T]) Set(at int, x T) {
 	w.Done(at, one[:])
 }
 
-// A Scratch is memory of one worker, handed out in slices.
-type Scratch struct{ free []byte }
+// A Scratch is memory of one worker, handed out in slices of types without pointers.
+type Scratch struct{ Free []byte }
 
 // Take returns the next n elements of s, not cleared.
-func Take[T ir.Element](s *Scratch, n int) []T {
+func Take[T any](s *Scratch, n int) []T {
 	size := Bytes[T](n)
-	taken := Words[T](s.free, n)
-	s.free = s.free[size:]
+	taken := Words[T](s.Free, n)
+	s.Free = s.Free[size:]
 	return taken
 }
 
 // Bytes is what Take takes for n elements of T: elements stay aligned.
-func Bytes[T ir.Element](n int) int64 {
+func Bytes[T any](n int) int64 {
 	var zero T
 	return (int64(n)*int64(unsafe.Sizeof(zero)) + 63) &^ 63
 }
 
 // Words are the first n elements of b, which is aligned for them.
-func Words[T ir.Element](b []byte, n int) []T {
+func Words[T any](b []byte, n int) []T {
 	if n == 0 {
 		return nil
 	}

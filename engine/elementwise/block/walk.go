@@ -65,9 +65,6 @@ func merges(steps, merged [][]int, axis, d int) bool {
 	return true
 }
 
-// Operands is the number of operands.
-func (w Walk) Operands() int { return len(w.steps) }
-
 // Size is the number of positions.
 func (w Walk) Size() int {
 	n := 1
@@ -91,6 +88,16 @@ func (w Walk) Step(operand int) int {
 		return 1
 	}
 	return w.steps[operand][len(w.dims)-1]
+}
+
+// Offset is the element of an operand at a position.
+func (w Walk) Offset(operand, at int) int {
+	off := 0
+	for axis, d := range slices.Backward(w.dims) {
+		off += at % d * w.steps[operand][axis]
+		at /= d
+	}
+	return off
 }
 
 // Runs calls f for each stretch of the positions from..to along which every operand has one step:

@@ -1,0 +1,100 @@
+package block
+
+import "github.com/mcompress/mcompress/ir"
+
+// An Operand is an input that is broadcast to an output's shape.
+type Operand[T ir.Element] struct {
+	Reader[T]
+	whole bool // it has all of the output's elements
+	i     int  // in the walk that all operands take
+	step  int  // along that walk's runs: 0 or 1
+	own   Walk // its elements alone
+}
+
+// shortRun is the length of runs below which operands are first brought into the output's
+// order, block by block, so that loops are long.
+const shortRun = 32
+
+// Together returns the walk of inputs that broadcast to out.
+func Together(out *ir.Array, in ...*ir.Array) Walk {
+	shapes := make([][]int64, len(in))
+	for i, a := range in {
+		shapes[i] = a.Shape
+	}
+	return Broadcast(out.Shape, shapes...)
+}
+
+// OperandOf returns a, which is operand i of the walk w to out.
+func OperandOf[T ir.Element](w Walk, i int, out, a *ir.Array) Operand[T] {
+	return Operand[T]{
+		Reader: Read[T](a),
+		whole:  a.Elems() == out.Elems(),
+		i:      i,
+		step:   w.Step(i),
+		own:    Broadcast(out.Shape, a.Shape),
+	}
+}
+
+// Blocks calls f for stretches of at most Len positions, for which Operand.At gives each operand's
+// part. off is nothing that f need know.
+func (w Walk) Blocks(from, to int, f func(at, n int, off []int)) {
+	if w.Inner() < shortRun && w.Size() > w.Inner() {
+		for at := from; at < to; at += Len {
+			f(at, min(Len, to-at), nil)
+		}
+		return
+	}
+	shifted := make([]int, len(w.steps))
+	w.Runs(from, to, func(at, n int, off []int) {
+		for i := 0; i < n; i += Len {
+			for k := range off {
+				shifted[k] = off[k] + i*w.Step(k)
+			}
+			f(at+i, min(Len, n-i), shifted)
+		}
+	})
+}
+
+// At is the operand's part in a stretch that Blocks gives: n elements, or one where that is all. buf
+// is room for n.
+func (o *Operand[T]) At(at, n int, off []int, buf []T) []T {
+	switch {
+	case o.whole || off == nil:
+		return o.Ordered(at, n, buf)
+	case o.step == 0:
+		return o.Block(buf, off[o.i], 1)
+	}
+	return o.Block(buf, off[o.i], n)
+}
+
+// Ordered is the operand's elements at n positions from at on. buf is room for them.
+func (o *Operand[T]) Ordered(from, n int, buf []T) []T {
+	if o.whole {
+		return o.Block(buf, from, n)
+	}
+	o.own.Runs(from, from+n, func(at, n int, off []int) {
+		part := buf[at-from : at-from+n]
+		if o.own.Step(0) == 0 {
+			Fill(part, o.One(off[0]))
+		} else {
+			copy(part, o.Block(part, off[0], n))
+		}
+	})
+	return buf[:n]
+}
+
+// Repeated is x as n elements: x itself if it has them, else its only one in buf.
+func Repeated[T any](x, buf []T, n int) []T {
+	if len(x) == n {
+		return x
+	}
+	Fill(buf[:n], x[0])
+	return buf[:n]
+}
+
+// Fill sets all elements of x to v.
+func Fill[T any](x []T, v T) {
+	for i := range x {
+		x[i] = v
+	}
+}
