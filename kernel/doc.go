@@ -1,9 +1,10 @@
 // Package kernel holds the inner loops over numbers: range finding, quantization, conversion,
-// ranking, transposition and the building blocks of sparse forms.
+// ranking, transposition and the building blocks of sparse forms; matrix products and vector
+// mathematics, which docs/decisions/kernels.md has a table of.
 //
 // Slices go in and slices come out. It must not know tensors, files, models, goroutines or
 // options, so that every loop can be fuzzed alone. Results do not depend on the CPU: each
-// kernel has a plain Go twin (suffix Go), the AVX2 code in bulk_amd64.s equals it bit for bit,
+// kernel has a plain Go twin (suffix Go), the vector code in the _amd64.s files equals it bit for bit,
 // and `-tags noasm` builds the twins alone. Wrong lengths are bugs of the caller and panic.
 package kernel
 

@@ -40,7 +40,7 @@ type elementwise struct {
 }
 
 func elementwises() []elementwise {
-	a, ab, x, s := []string{"x"}, []string{"a", "b"}, []string{"x"}, []string{"s"}
+	x, ab, s := []string{"x"}, []string{"a", "b"}, []string{"s"}
 	two := func(f func(x, y VecVirtual) VecVirtual) func(in, s []VecVirtual) VecVirtual {
 		return func(in, s []VecVirtual) VecVirtual { all := append(in, s...); return f(all[0], all[1]) }
 	}
@@ -65,9 +65,9 @@ func elementwises() []elementwise {
 		{"maxScalarAVX2", x, s, nil, two(maxPS)},
 		{"minScalarAVX2", x, s, nil, two(minPS)},
 		{"scaleShiftAVX2", x, []string{"scale", "shift"}, nil, func(in, s []VecVirtual) VecVirtual { return addPS(mulPS(in[0], s[0]), s[1]) }},
-		{"absAVX2", a, nil, []uint32{magnitude}, two(andPS)},
-		{"negAVX2", a, nil, []uint32{sign}, two(xorPS)},
-		{"reluAVX2", a, nil, []uint32{0}, two(reluPS)},
+		{"absAVX2", x, nil, []uint32{magnitude}, two(andPS)},
+		{"negAVX2", x, nil, []uint32{sign}, two(xorPS)},
+		{"reluAVX2", x, nil, []uint32{0}, two(reluPS)},
 		{"leakyReluAVX2", x, []string{"alpha"}, []uint32{0}, func(in, s []VecVirtual) VecVirtual { return leakyPS(in[0], s[0], s[1]) }},
 		{"clipAVX2", x, []string{"lo", "hi"}, nil, func(in, s []VecVirtual) VecVirtual { return clipPS(in[0], s[0], s[1]) }},
 		{"hardSigmoidAVX2", x, []string{"alpha", "beta"}, []uint32{0, one}, func(in, s []VecVirtual) VecVirtual { return hardSigmoidPS(in[0], s) }},
