@@ -5,7 +5,6 @@ package main
 
 import (
 	"flag"
-	"log"
 
 	. "github.com/mmcloughlin/avo/build"
 )
@@ -25,7 +24,7 @@ func main() {
 	flag.Parse()
 	family, known := families()[*name]
 	if !known {
-		log.Fatalf("family %q is not one of those in main.go", *name)
+		panic("family " + *name + " is not one of those in main.go")
 	}
 	ConstraintExpr("amd64,!noasm")
 	family()
