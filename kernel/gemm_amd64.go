@@ -103,3 +103,33 @@ func widenUnsignedAVX2(dst *int16, src *byte, n int, zero uint32) (sum int32)
 //
 //go:noescape
 func widenSignedAVX2(dst *int16, src *byte, n int, zero uint32) (sum int32)
+
+// packRowsAVX2 copies k rows of 16·panels elements into panels; strides in bytes, k > 0, panels > 0.
+//
+//go:noescape
+func packRowsAVX2(dst *float32, panel int, src *float32, row int, k int, panels int)
+
+// packColumnsAVX2 makes a panel of 16 columns that lie col bytes apart; k%4 == 0, k > 0.
+//
+//go:noescape
+func packColumnsAVX2(dst *float32, src *float32, col int, k int, flip uint32)
+
+// packSixAVX2 writes 6 elements, one of each row, every step bytes; k%4 == 0, k > 0.
+//
+//go:noescape
+func packSixAVX2(dst *float32, step int, src *float32, row int, k int)
+
+// packSixesAVX2 copies 6 elements, hop bytes behind the last, to each strip, and this for k columns; strides in bytes, k > 0, strips > 0.
+//
+//go:noescape
+func packSixesAVX2(dst *float32, strip int, step int, src *float32, hop int, col int, k int, strips int)
+
+// lessTimesAVX2 needs n%8 == 0, n > 0.
+//
+//go:noescape
+func lessTimesAVX2(y *int32, x *int32, n int, lift uint32, times uint32)
+
+// lessAVX2 needs n%8 == 0, n > 0.
+//
+//go:noescape
+func lessAVX2(y *int32, n int, v uint32)

@@ -2490,3 +2490,236 @@ sixteen:
 	MOVL         AX, sum+32(FP)
 	VZEROUPPER
 	RET
+
+// func packRowsAVX2(dst *float32, panel int, src *float32, row int, k int, panels int)
+// Requires: AVX
+TEXT ·packRowsAVX2(SB), NOSPLIT, $0-48
+	MOVQ dst+0(FP), AX
+	MOVQ panel+8(FP), CX
+	MOVQ src+16(FP), DX
+	MOVQ row+24(FP), BX
+	MOVQ k+32(FP), SI
+	MOVQ panels+40(FP), DI
+
+row:
+	MOVQ AX, R8
+	MOVQ DX, R9
+	MOVQ DI, R10
+
+panel:
+	VMOVUPS (R9), Y0
+	VMOVUPS Y0, (R8)
+	VMOVUPS 32(R9), Y0
+	VMOVUPS Y0, 32(R8)
+	ADDQ    $0x00000040, R9
+	ADDQ    CX, R8
+	DECQ    R10
+	JNZ     panel
+	ADDQ    BX, DX
+	ADDQ    $0x00000040, AX
+	DECQ    SI
+	JNZ     row
+	VZEROUPPER
+	RET
+
+// func packColumnsAVX2(dst *float32, src *float32, col int, k int, flip uint32)
+// Requires: AVX
+TEXT ·packColumnsAVX2(SB), NOSPLIT, $0-36
+	MOVQ         dst+0(FP), AX
+	MOVQ         k+24(FP), CX
+	MOVQ         src+8(FP), DX
+	MOVQ         col+16(FP), BX
+	LEAQ         (DX)(BX*2), SI
+	ADDQ         BX, SI
+	LEAQ         (SI)(BX*2), DI
+	ADDQ         BX, DI
+	LEAQ         (DI)(BX*2), R8
+	ADDQ         BX, R8
+	LEAQ         (R8)(BX*2), R9
+	ADDQ         BX, R9
+	LEAQ         (R9)(BX*2), R10
+	ADDQ         BX, R10
+	VBROADCASTSS flip+32(FP), Y0
+
+four:
+	VMOVUPS     (DX), X1
+	VINSERTF128 $0x01, (SI)(BX*1), Y1, Y1
+	VMOVUPS     (DX)(BX*1), X2
+	VINSERTF128 $0x01, (SI)(BX*2), Y2, Y2
+	VMOVUPS     (DX)(BX*2), X3
+	VINSERTF128 $0x01, (DI), Y3, Y3
+	VMOVUPS     (SI), X4
+	VINSERTF128 $0x01, (DI)(BX*1), Y4, Y4
+	VUNPCKLPS   Y2, Y1, Y5
+	VUNPCKLPS   Y4, Y3, Y6
+	VUNPCKHPS   Y2, Y1, Y7
+	VUNPCKHPS   Y4, Y3, Y8
+	VUNPCKLPD   Y6, Y5, Y9
+	VUNPCKHPD   Y6, Y5, Y5
+	VUNPCKLPD   Y8, Y7, Y6
+	VUNPCKHPD   Y8, Y7, Y7
+	VXORPS      Y0, Y9, Y9
+	VMOVUPS     Y9, (AX)
+	VXORPS      Y0, Y5, Y5
+	VMOVUPS     Y5, 64(AX)
+	VXORPS      Y0, Y6, Y6
+	VMOVUPS     Y6, 128(AX)
+	VXORPS      Y0, Y7, Y7
+	VMOVUPS     Y7, 192(AX)
+	VMOVUPS     (DI)(BX*2), X10
+	VINSERTF128 $0x01, (R9), Y10, Y10
+	VMOVUPS     (R8), X11
+	VINSERTF128 $0x01, (R9)(BX*1), Y11, Y11
+	VMOVUPS     (R8)(BX*1), X12
+	VINSERTF128 $0x01, (R9)(BX*2), Y12, Y12
+	VMOVUPS     (R8)(BX*2), X13
+	VINSERTF128 $0x01, (R10), Y13, Y13
+	VUNPCKLPS   Y11, Y10, Y5
+	VUNPCKLPS   Y13, Y12, Y6
+	VUNPCKHPS   Y11, Y10, Y7
+	VUNPCKHPS   Y13, Y12, Y8
+	VUNPCKLPD   Y6, Y5, Y9
+	VUNPCKHPD   Y6, Y5, Y5
+	VUNPCKLPD   Y8, Y7, Y6
+	VUNPCKHPD   Y8, Y7, Y7
+	VXORPS      Y0, Y9, Y9
+	VMOVUPS     Y9, 32(AX)
+	VXORPS      Y0, Y5, Y5
+	VMOVUPS     Y5, 96(AX)
+	VXORPS      Y0, Y6, Y6
+	VMOVUPS     Y6, 160(AX)
+	VXORPS      Y0, Y7, Y7
+	VMOVUPS     Y7, 224(AX)
+	ADDQ        $0x00000010, DX
+	ADDQ        $0x00000010, SI
+	ADDQ        $0x00000010, DI
+	ADDQ        $0x00000010, R8
+	ADDQ        $0x00000010, R9
+	ADDQ        $0x00000010, R10
+	ADDQ        $0x00000100, AX
+	SUBQ        $0x00000004, CX
+	JNZ         four
+	VZEROUPPER
+	RET
+
+// func packSixAVX2(dst *float32, step int, src *float32, row int, k int)
+// Requires: AVX
+TEXT ·packSixAVX2(SB), NOSPLIT, $0-40
+	MOVQ dst+0(FP), AX
+	MOVQ step+8(FP), CX
+	MOVQ k+32(FP), DX
+	MOVQ src+16(FP), BX
+	MOVQ row+24(FP), SI
+	LEAQ (BX)(SI*2), DI
+	ADDQ SI, DI
+
+four:
+	VMOVUPS      (BX), X0
+	VINSERTF128  $0x01, (DI)(SI*1), Y0, Y0
+	VMOVUPS      (BX)(SI*1), X1
+	VINSERTF128  $0x01, (DI)(SI*2), Y1, Y1
+	VMOVUPS      (BX)(SI*2), X2
+	VMOVUPS      (DI), X3
+	VUNPCKLPS    Y1, Y0, Y4
+	VUNPCKLPS    Y3, Y2, Y5
+	VUNPCKHPS    Y1, Y0, Y6
+	VUNPCKHPS    Y3, Y2, Y7
+	VUNPCKLPD    Y5, Y4, Y8
+	VUNPCKHPD    Y5, Y4, Y4
+	VUNPCKLPD    Y7, Y6, Y5
+	VUNPCKHPD    Y7, Y6, Y6
+	VEXTRACTF128 $0x01, Y8, X0
+	VMOVUPS      X8, (AX)
+	VMOVLPS      X0, 16(AX)
+	ADDQ         CX, AX
+	VEXTRACTF128 $0x01, Y4, X0
+	VMOVUPS      X4, (AX)
+	VMOVLPS      X0, 16(AX)
+	ADDQ         CX, AX
+	VEXTRACTF128 $0x01, Y5, X0
+	VMOVUPS      X5, (AX)
+	VMOVLPS      X0, 16(AX)
+	ADDQ         CX, AX
+	VEXTRACTF128 $0x01, Y6, X0
+	VMOVUPS      X6, (AX)
+	VMOVLPS      X0, 16(AX)
+	ADDQ         CX, AX
+	ADDQ         $0x00000010, BX
+	ADDQ         $0x00000010, DI
+	SUBQ         $0x00000004, DX
+	JNZ          four
+	VZEROUPPER
+	RET
+
+// func packSixesAVX2(dst *float32, strip int, step int, src *float32, hop int, col int, k int, strips int)
+// Requires: AVX
+TEXT ·packSixesAVX2(SB), NOSPLIT, $0-64
+	MOVQ dst+0(FP), AX
+	MOVQ strip+8(FP), CX
+	MOVQ step+16(FP), DX
+	MOVQ src+24(FP), BX
+	MOVQ hop+32(FP), SI
+	MOVQ col+40(FP), DI
+	MOVQ k+48(FP), R8
+	MOVQ strips+56(FP), R9
+
+column:
+	MOVQ AX, R10
+	MOVQ BX, R11
+	MOVQ R9, R12
+
+strip:
+	VMOVUPS (R11), X0
+	VMOVSD  16(R11), X1
+	VMOVUPS X0, (R10)
+	VMOVSD  X1, 16(R10)
+	ADDQ    SI, R11
+	ADDQ    CX, R10
+	DECQ    R12
+	JNZ     strip
+	ADDQ    DI, BX
+	ADDQ    DX, AX
+	DECQ    R8
+	JNZ     column
+	VZEROUPPER
+	RET
+
+// func lessTimesAVX2(y *int32, x *int32, n int, lift uint32, times uint32)
+// Requires: AVX, AVX2
+TEXT ·lessTimesAVX2(SB), NOSPLIT, $0-32
+	MOVQ         y+0(FP), AX
+	MOVQ         x+8(FP), CX
+	MOVQ         n+16(FP), DX
+	VBROADCASTSS lift+24(FP), Y0
+	VBROADCASTSS times+28(FP), Y1
+
+eight:
+	VMOVDQU (CX), Y2
+	VPSUBD  Y0, Y2, Y2
+	VPMULLD Y1, Y2, Y2
+	VMOVDQU (AX), Y3
+	VPSUBD  Y2, Y3, Y3
+	VMOVDQU Y3, (AX)
+	ADDQ    $0x00000020, CX
+	ADDQ    $0x00000020, AX
+	SUBQ    $0x00000008, DX
+	JNZ     eight
+	VZEROUPPER
+	RET
+
+// func lessAVX2(y *int32, n int, v uint32)
+// Requires: AVX, AVX2
+TEXT ·lessAVX2(SB), NOSPLIT, $0-20
+	MOVQ         y+0(FP), AX
+	MOVQ         n+8(FP), CX
+	VBROADCASTSS v+16(FP), Y0
+
+eight:
+	VMOVDQU (AX), Y1
+	VPSUBD  Y0, Y1, Y1
+	VMOVDQU Y1, (AX)
+	ADDQ    $0x00000020, AX
+	SUBQ    $0x00000008, CX
+	JNZ     eight
+	VZEROUPPER
+	RET

@@ -124,3 +124,28 @@ func widenGo(dst []int16, src []byte, signed bool, zero int32) (sum int32) {
 	}
 	return sum
 }
+
+// Less takes v off every y, modulo 2^32.
+func Less(y []int32, v int32) {
+	n := lessBulk(y, v)
+	lessGo(y[n:], v)
+}
+
+func lessGo(y []int32, v int32) {
+	for i := range y {
+		y[i] -= v
+	}
+}
+
+// LessTimes takes (x-lift)·times off y, modulo 2^32.
+func LessTimes(y, x []int32, lift, times int32) {
+	checkLen("y", len(y), len(x))
+	n := lessTimesBulk(y, x, lift, times)
+	lessTimesGo(y[n:], x[n:], lift, times)
+}
+
+func lessTimesGo(y, x []int32, lift, times int32) {
+	for i, v := range x {
+		y[i] -= (v - lift) * times
+	}
+}

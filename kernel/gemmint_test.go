@@ -3,6 +3,7 @@ package kernel
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 )
 
@@ -128,11 +129,37 @@ func TestWidenIsTheTwin(t *testing.T) {
 			src, zero := randomBytes(r, n), int32(r.IntN(128))
 			got, want := make([]int16, n), make([]int16, n)
 			gotSum, wantSum := Widen(got, src, signed, zero), widenGo(want, src, signed, zero)
-			if gotSum != wantSum || fmt.Sprint(got) != fmt.Sprint(want) {
+			if gotSum != wantSum || !slices.Equal(got, want) {
 				t.Fatalf("%d elements, signed %v: %v with sum %d, want %v with %d", n, signed, got, gotSum, want, wantSum)
 			}
 		}
 	}
+}
+
+func TestLessIsTheTwin(t *testing.T) {
+	r := rand.New(rand.NewPCG(9, 10))
+	for n := range 40 {
+		y, x, lift, times := integers(r, n), integers(r, n), int32(r.Uint32()), int32(r.Uint32())
+		got, want := slices.Clone(y), slices.Clone(y)
+		Less(got, times)
+		lessGo(want, times)
+		if !slices.Equal(got, want) {
+			t.Errorf("%d elements less one number: %v, want %v", n, got, want)
+		}
+		LessTimes(got, x, lift, times)
+		lessTimesGo(want, x, lift, times)
+		if !slices.Equal(got, want) {
+			t.Errorf("%d elements less products: %v, want %v", n, got, want)
+		}
+	}
+}
+
+func integers(r *rand.Rand, n int) []int32 {
+	x := make([]int32, n)
+	for i := range x {
+		x[i] = int32(r.Uint32())
+	}
+	return x
 }
 
 func TestGemmIntPanicsOnShortSlices(t *testing.T) {

@@ -8,22 +8,23 @@ func (g *gemmInt) bulk() bool {
 		return false
 	}
 	whole := g.m / gemmTall * gemmTall
-	g.strips(0, whole, gemmTall)
-	if whole < g.m {
-		g.strips(whole, g.m, g.m-whole)
+	for j := 0; j < g.n; j += GemmPanel {
+		end := min(g.n, j+GemmPanel)
+		g.strips(0, whole, gemmTall, j, end)
+		g.strips(whole, g.m, g.m-whole, j, end)
 	}
 	return true
 }
 
-// strips makes the rows from i to end, high at a time. Half a panel is made at once, a whole one
-// if there are few rows.
-func (g *gemmInt) strips(i, end, high int) {
+// strips makes the rows from i to down, high at a time, of a panel: half of it at once, all if
+// there are few rows.
+func (g *gemmInt) strips(i, down, high, j, end int) {
 	wide := GemmPanel / 2
 	if high <= 2 {
 		wide = GemmPanel
 	}
-	for j := 0; j < g.n; j += wide {
-		for i := i; i < end; i += high {
+	for ; j < end; j += wide {
+		for i := i; i < down; i += high {
 			g.tile(i, j, high, wide)
 		}
 	}
@@ -75,17 +76,6 @@ func (g *gemmInt) multiply(i, j, rows int, c *int32, ldc, add int) {
 	default:
 		gemmInt6x8AVX2(quads, a, aRow, b, c, cRow, add)
 	}
-}
-
-// bulk packs whole quads of whole panels, and says how many steps of k that is.
-func (p *quadPanel) bulk() (k int) {
-	if k = p.k &^ (GemmQuad - 1); k == 0 || !hasAVX2 || p.col != 1 || p.wide < GemmPanel {
-		return 0
-	}
-	within("dst", len(p.dst), k*GemmPanel)
-	within("src", len(p.src), (k-1)*p.row+GemmPanel)
-	quadsAVX2(&p.dst[0], &p.src[0], p.row, k/GemmQuad, uint32(p.flip)*0x01010101)
-	return k
 }
 
 func widenBulk(dst []int16, src []byte, signed bool, zero int32) (n int, sum int32) {

@@ -4,25 +4,36 @@ package kernel
 // columns that lie panel elements apart: element (k, j) goes to dst[j/16*panel+k*16+j%16]. The
 // missing columns of the last panel become zero.
 func PackPanels(dst []float32, panel int, src []float32, row, col, k, n int) {
-	for j := 0; j < n; j += GemmPanel {
-		packPanel(dst[j/GemmPanel*panel:][:k*GemmPanel], src[min(j*col, len(src)):], row, col, min(GemmPanel, n-j))
+	p := panelPack{dst, panel, src, row, col, k, n}
+	if k == 0 || n == 0 {
+		return
 	}
+	within("dst", len(dst), (n-1)/GemmPanel*panel+k*GemmPanel)
+	within("src", len(src), (k-1)*row+(n-1)*col+1)
+	p.plain(p.bulk())
 }
 
-func packPanel(dst, src []float32, row, col, wide int) {
-	switch {
-	case wide < GemmPanel:
-		clear(dst)
-		for at := 0; at < len(dst); at += GemmPanel {
-			gather(dst[at:at+wide], src[at/GemmPanel*row:], col)
+// panelPack is one call of PackPanels.
+type panelPack struct {
+	dst      []float32
+	panel    int
+	src      []float32
+	row, col int
+	k, n     int
+}
+
+// plain packs what bulk has left: the first steps of the first columns are done.
+func (p *panelPack) plain(steps, cols int) {
+	for j := 0; j < p.n; j += GemmPanel {
+		from := 0
+		if j < cols {
+			from = steps
 		}
-	case col == 1:
-		for at := 0; at < len(dst); at += GemmPanel {
-			*(*[GemmPanel]float32)(dst[at:]) = [GemmPanel]float32(src[at/GemmPanel*row:])
-		}
-	default:
-		for at := 0; at < len(dst); at += GemmPanel {
-			gather(dst[at:at+GemmPanel], src[at/GemmPanel*row:], col)
+		for k := from; k < p.k; k++ {
+			panel := p.dst[j/GemmPanel*p.panel+k*GemmPanel:][:GemmPanel]
+			wide := min(GemmPanel, p.n-j)
+			gather(panel[:wide], p.src[k*p.row+j*p.col:], p.col)
+			clear(panel[wide:])
 		}
 	}
 }
@@ -38,11 +49,44 @@ func gather(dst, src []float32, step int) {
 // GemmRows rows: element (i, k) goes to dst[i/R*R*k+k*R+i%R]. The missing rows of the last strip
 // are left as they are.
 func PackStrips(dst, src []float32, row, col, m, k int) {
-	high := GemmRows()
-	for i := 0; i < m; i += high {
-		strip, rows := dst[i*k:], min(high, m-i)
-		for at := range k {
-			gather(strip[at*high:at*high+rows], src[i*row+at*col:], row)
+	packStrips(GemmRows(), dst, src, row, col, m, k)
+}
+
+func packStrips(high int, dst, src []float32, row, col, m, k int) {
+	if m == 0 || k == 0 {
+		return
+	}
+	within("dst", len(dst), (m+high-1)/high*high*k)
+	within("src", len(src), (m-1)*row+(k-1)*col+1)
+	for part := 0; part < high; part += stripPart {
+		p := stripPack{dst, high, src, row, col, m, k, part}
+		p.plain(p.bulk())
+	}
+}
+
+// stripPart is how many rows of a strip are packed at once.
+const stripPart = 6
+
+// stripPack makes some rows of all strips: stripPart of each, from row part on.
+type stripPack struct {
+	dst      []float32
+	high     int
+	src      []float32
+	row, col int
+	m, k     int
+	part     int
+}
+
+// plain packs what bulk has left: the first steps of the first strips are done.
+func (p *stripPack) plain(steps, strips int) {
+	for i := p.part; i < p.m; i += p.high {
+		from := 0
+		if i/p.high < strips {
+			from = steps
+		}
+		for k := from; k < p.k; k++ {
+			at := i/p.high*p.high*p.k + k*p.high + p.part
+			gather(p.dst[at:][:min(stripPart, p.m-i)], p.src[i*p.row+k*p.col:], p.row)
 		}
 	}
 }

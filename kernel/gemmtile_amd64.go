@@ -19,34 +19,36 @@ func gemmRows() int {
 	return gemmTall
 }
 
-// bulk reports whether there are instructions for this; then it has done all of it. Panels are
-// the outer loop: one stays in the L1 cache while the strips of a pass by.
+// gemmGroup is how many panels all rows pass by before the next ones: few enough for the L2 cache, and
+// enough for the widest tile.
+const gemmGroup = 4
+
+// bulk reports whether there are instructions for this; then it has done all of it.
 func (g *gemm) bulk() bool {
 	if !hasFMA {
 		return false
 	}
-	high := gemmRows()
-	whole := g.m / high * high
-	if whole > 0 {
-		g.strips(0, whole, high)
-	}
-	for i := whole; i < g.m; i += gemmTall {
-		rows := min(gemmTall, g.m-i)
-		g.strips(i, i+rows, rows)
+	whole := g.m / gemmRows() * gemmRows()
+	for j := 0; j < g.n; j += gemmGroup * GemmPanel {
+		end := min(g.n, j+gemmGroup*GemmPanel)
+		g.strips(0, whole, gemmRows(), j, end)
+		for i := whole; i < g.m; i += gemmTall {
+			rows := min(gemmTall, g.m-i)
+			g.strips(i, i+rows, rows, j, end)
+		}
 	}
 	return true
 }
 
-// strips makes the rows from i to end, high at a time.
-func (g *gemm) strips(i, end, high int) {
-	step := gemmWide(high)
-	for j := 0; j < g.n; j += step * GemmPanel {
-		panels := step
-		if (g.n-j+GemmPanel-1)/GemmPanel < step {
-			step, panels = 1, 1
+// strips makes the rows from i to down, high at a time, and the columns from j to end. A panel stays
+// in the L1 cache while the strips of a pass by.
+func (g *gemm) strips(i, down, high, j, end int) {
+	for step := gemmWide(high); j < end; j += step * GemmPanel {
+		if j+(step-1)*GemmPanel >= end {
+			step = 1
 		}
-		for i := i; i < end; i += high {
-			g.tile(i, j, high, panels)
+		for i := i; i < down; i += high {
+			g.tile(i, j, high, step)
 		}
 	}
 }

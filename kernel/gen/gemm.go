@@ -24,6 +24,12 @@ func gemmFamily() {
 	gemmQuads()
 	gemmWiden("widenUnsignedAVX2", VPMOVZXBW)
 	gemmWiden("widenSignedAVX2", VPMOVSXBW)
+	packRows()
+	packColumns()
+	packSix()
+	packSixes()
+	gemmLessTimes()
+	gemmLess()
 }
 
 // panelBytes is a row of a panel: 16 float32.
