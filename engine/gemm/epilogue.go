@@ -1,5 +1,7 @@
 package gemm
 
+import "github.com/mcompress/mcompress/kernel"
+
 // An Epilogue is what happens to a product while it is in the cache:
 //
 //	C = Activate(Alpha·product + Beta·Bias + Residual)
@@ -40,7 +42,7 @@ func (e *Epilogue) apply(c []float32, stride int, rows, cols span) {
 	for i := rows.from; i < rows.to; i++ {
 		row := c[(i-rows.from)*stride:][:cols.len()]
 		if a := e.alpha(); a != 1 {
-			scale(row, a)
+			kernel.MulScalar(row, row, a)
 		}
 		addRow(row, e.Bias, i, cols.from, orOne(e.Beta))
 		addRow(row, e.Residual, i, cols.from, 1)
@@ -50,19 +52,19 @@ func (e *Epilogue) apply(c []float32, stride int, rows, cols span) {
 	}
 }
 
-func scale(row []float32, a float32) {
-	for i := range row {
-		row[i] *= a
-	}
-}
-
 // addRow adds a part of row i of m, times beta. The conversion forbids a fused multiply-add.
 func addRow(row []float32, m Matrix[float32], i, from int, beta float32) {
 	if m.Data == nil {
 		return
 	}
-	x := m.from(i, from)
-	for j := range row {
-		row[j] += float32(beta * x.Data[j*x.Col])
+	switch x := m.from(i, from); m.Col {
+	case 0:
+		kernel.AddScalar(row, row, float32(beta*x.Data[0]))
+	case 1:
+		kernel.Axpy(row, beta, x.Data[:len(row)])
+	default:
+		for j := range row {
+			row[j] += float32(beta * x.Data[j*m.Col])
+		}
 	}
 }

@@ -104,19 +104,21 @@ func flip(signed bool) byte {
 
 // offset takes off what the zero points of B have added to a row.
 func (t *intTile) offset(row []int32, sum int32) {
-	lift := int32(0)
-	if signed := t.BSigned; t.Packed == nil && !signed || t.Packed != nil && !t.Packed.signed {
+	lift := int32(0) // what int8 elements made of uint8 ones lack
+	if !t.signed() {
 		lift = 128
 	}
 	if len(t.BZero) > 1 {
-		for j, zero := range t.BZero[t.cols.from:t.cols.to] {
-			row[j] -= (zero - lift) * sum
-		}
-		return
+		kernel.LessTimes(row, t.BZero[t.cols.from:t.cols.to], lift, sum)
+	} else if zero := zeroAt(t.BZero, 0) - lift; zero != 0 {
+		kernel.Less(row, zero*sum)
 	}
-	if less := (zeroAt(t.BZero, 0) - lift) * sum; less != 0 {
-		for j := range row {
-			row[j] -= less
-		}
+}
+
+// signed reports whether B is.
+func (t *intTile) signed() bool {
+	if t.Packed != nil {
+		return t.Packed.signed
 	}
+	return t.BSigned
 }
