@@ -4,6 +4,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/mcompress/mcompress/engine/conv"
 	"github.com/mcompress/mcompress/engine/elementwise"
 	"github.com/mcompress/mcompress/engine/linear"
 	"github.com/mcompress/mcompress/engine/movement"
@@ -14,6 +15,7 @@ import (
 // families is the list of operators: one line a family.
 var families = []func() []op.Op{
 	control,
+	conv.Ops,
 	elementwise.Ops,
 	linear.Ops,
 	movement.Ops,
