@@ -18,6 +18,7 @@ import (
 // Ops are the rows of this family.
 func Ops() []op.Op {
 	return slices.Concat(
-		maxPools(), averagePools(), globalPools(), unpools(), resizes(), convolutions(),
+		maxPools(), averagePools(), globalPools(), unpools(), resizes(), convolutions(), transposed(), deformable(),
+		gridSamples(), affineGrids(), regions(),
 	)
 }

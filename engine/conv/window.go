@@ -21,6 +21,15 @@ type extent func(in, begin, padded, span, stride int) int
 // windowOf reads the attributes that convolutions and pools share. kernel is used where
 // there is no attribute kernel_shape, and must agree with it; it may be nil.
 func windowOf(n *op.Node, spatial, kernel []int64, places extent) (*window, error) {
+	w, err := readWindow(n, spatial, kernel)
+	if err != nil {
+		return nil, err
+	}
+	return w, w.place(n.Text("auto_pad", notSet), places)
+}
+
+// readWindow reads the attributes and leaves the output's lengths open.
+func readWindow(n *op.Node, spatial, kernel []int64) (*window, error) {
 	rank := len(spatial)
 	if rank == 0 {
 		return nil, fmt.Errorf("input X has no spatial axes")
@@ -47,7 +56,7 @@ func windowOf(n *op.Node, spatial, kernel []int64, places extent) (*window, erro
 		}
 	}
 	w.begin, w.end = w.begin[:rank:rank], w.begin[rank:]
-	return w, w.place(n.Text("auto_pad", notSet), places)
+	return w, nil
 }
 
 func kernelShape(n *op.Node, rank int, kernel []int64) ([]int, error) {
