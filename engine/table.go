@@ -9,6 +9,7 @@ import (
 	"github.com/mcompress/mcompress/engine/linear"
 	"github.com/mcompress/mcompress/engine/movement"
 	"github.com/mcompress/mcompress/engine/op"
+	"github.com/mcompress/mcompress/engine/recurrent"
 	"github.com/mcompress/mcompress/ir"
 )
 
@@ -19,6 +20,7 @@ var families = []func() []op.Op{
 	elementwise.Ops,
 	linear.Ops,
 	movement.Ops,
+	recurrent.Ops,
 }
 
 type opKey struct{ domain, typ string }
