@@ -26,7 +26,7 @@ func reducedAxes(n *op.Node, in []*ir.Array, fromInput bool) ([]bool, error) {
 	reduced := make([]bool, rank)
 	if len(axes) == 0 {
 		if !fromInput || !n.Bool("noop_with_empty_axes", false) {
-			fillTrue(reduced)
+			block.Fill(reduced, true)
 		}
 		return reduced, nil
 	}
@@ -43,8 +43,6 @@ func reducedAxes(n *op.Node, in []*ir.Array, fromInput bool) ([]bool, error) {
 	return reduced, nil
 }
 
-func fillTrue(x []bool) { block.Fill(x, true) }
-
 // reducedShape is the shape of what is left.
 func reducedShape(shape []int64, reduced []bool, keep bool) []int64 {
 	out := []int64{}
@@ -57,22 +55,6 @@ func reducedShape(shape []int64, reduced []bool, keep bool) []int64 {
 		}
 	}
 	return out
-}
-
-// lanes is a tensor as outer × n × inner: n elements, inner apart, are worked on together.
-type lanes struct{ outer, n, inner int }
-
-// lanesOf are the lanes of a along an axis that Shape has checked.
-func lanesOf(a *ir.Array, axis int64) lanes {
-	i := int(axis)
-	if axis < 0 {
-		i += len(a.Shape)
-	}
-	return lanes{
-		outer: int(op.Product(a.Shape[:i])),
-		n:     int(a.Shape[i]),
-		inner: int(op.Product(a.Shape[i+1:])),
-	}
 }
 
 // withAxis is shape with d in place of its length along an axis that has been checked.
