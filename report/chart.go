@@ -17,6 +17,8 @@ import (
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 	"gonum.org/v1/plot/vg/vgsvg"
+
+	"github.com/mcompress/mcompress/memory"
 )
 
 // Drawn colours are stand-ins: the page's style sheet says what they are in light and
@@ -26,10 +28,21 @@ var (
 	line   = color.NRGBA{2, 2, 2, 255}
 	before = color.NRGBA{3, 3, 3, 255}
 	after  = color.NRGBA{4, 4, 4, 255}
+	strong = color.NRGBA{5, 5, 5, 255}
+	paper  = color.NRGBA{6, 6, 6, 255}
+	byKind = [...]color.Color{
+		memory.Weight:     color.NRGBA{7, 7, 7, 255},
+		memory.State:      color.NRGBA{8, 8, 8, 255},
+		memory.Gradient:   color.NRGBA{9, 9, 9, 255},
+		memory.Activation: color.NRGBA{16, 16, 16, 255},
+		memory.Scratch:    color.NRGBA{17, 17, 17, 255},
+	}
 )
 
 var themed = strings.NewReplacer(
 	"#010101", "var(--muted)", "#020202", "var(--line)", "#030303", "var(--before)", "#040404", "var(--after)",
+	"#050505", "var(--ink)", "#060606", "var(--card)", "#070707", "var(--weight)", "#080808", "var(--state)",
+	"#090909", "var(--gradient)", "#101010", "var(--activation)", "#111111", "var(--scratch)",
 )
 
 // A chart is horizontal bars, one group a label, from the top down.
@@ -59,7 +72,7 @@ const (
 // svg draws c by gonum/plot.
 func (c chart) svg() (template.HTML, error) {
 	p := plot.New()
-	p.BackgroundColor = color.Transparent
+	p.BackgroundColor = nil
 	p.Add(grid())
 	group := vg.Length(barHeight * len(c.series))
 	for i, s := range c.series {
@@ -71,13 +84,18 @@ func (c chart) svg() (template.HTML, error) {
 	}
 	c.axes(p)
 	height := vg.Length(len(c.labels))*(group+groupGap) + axisHeight
+	return drawn(p, c.title, height)
+}
+
+// drawn is p as part of a page.
+func drawn(p *plot.Plot, title string, height vg.Length) (template.HTML, error) {
 	canvas := vgsvg.New(chartWidth, height)
 	p.Draw(draw.New(canvas))
 	var b bytes.Buffer
 	if _, err := canvas.WriteTo(&b); err != nil {
 		return "", err
 	}
-	return c.inline(b.String()), nil
+	return inline(b.String(), title), nil
 }
 
 func grid() *plotter.Grid {
@@ -151,8 +169,8 @@ var (
 
 // inline makes a drawing part of a page: no header, no name spaces, the page's fonts
 // and colours.
-func (c chart) inline(svg string) template.HTML {
-	head := fmt.Sprintf(`<svg viewBox="$1" role="img" aria-label="%s">`, template.HTMLEscapeString(c.title))
+func inline(svg, title string) template.HTML {
+	head := fmt.Sprintf(`<svg viewBox="$1" role="img" aria-label="%s">`, template.HTMLEscapeString(title))
 	svg = opening.ReplaceAllString(svg, head)
 	return template.HTML(themed.Replace(family.ReplaceAllString(svg, "")))
 }

@@ -14,6 +14,9 @@ var pageText string
 //go:embed page.css
 var pageStyle string
 
+//go:embed colors.css
+var colors string
+
 // A page is what page.html shows: the report, and what is said of it.
 type page struct {
 	*Report
@@ -53,7 +56,7 @@ func (r *Report) HTML(w io.Writer) error {
 	p := page{
 		Report:  r,
 		Title:   visible(r.title()),
-		Style:   template.CSS(pageStyle),
+		Style:   template.CSS(colors + pageStyle),
 		Tiles:   r.tiles(),
 		Figures: figures,
 		Changed: r.changed(),
