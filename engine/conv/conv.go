@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/mcompress/mcompress/engine/activation"
 	"github.com/mcompress/mcompress/engine/gemm"
 	"github.com/mcompress/mcompress/engine/op"
 	"github.com/mcompress/mcompress/ir"
@@ -13,8 +14,8 @@ import (
 //
 //	FusedConv(X, W, B, Z) = activation(Conv(X, W, B) + Z)
 //
-// Z, of the output's shape, and B may be absent; attribute activation is one of the table activations, activation_params
-// its parameters.
+// Z, of the output's shape, and B may be absent. Attributes activation and activation_params are
+// what package activation knows.
 func convolutions() []op.Op {
 	row := op.Op{
 		Type: "Conv", Since: 1, Shape: convShape,
@@ -66,7 +67,7 @@ func fusedShape(n *op.Node, in []*ir.Array) ([]ir.Spec, error) {
 	if z := op.Opt(in, 3); z != nil && !slices.Equal(z.Shape, specs[0].Shape) {
 		return nil, fmt.Errorf("input Z is %s, want the output's shape %v", z, specs[0].Shape)
 	}
-	_, err = activationOf(n)
+	_, err = activation.Of(n.Text("activation", ""), n.Floats("activation_params"))
 	return specs, err
 }
 
@@ -103,7 +104,7 @@ func convolve(c *op.Call) error {
 	if err != nil || c.Out[0].Elems() == 0 {
 		return err
 	}
-	activate, err := activationOf(c.Node)
+	activate, err := activation.Of(c.Text("activation", ""), c.Floats("activation_params"))
 	if err != nil {
 		return err
 	}
