@@ -17,10 +17,13 @@ type place struct {
 
 // fit finds the place of samples of shape row in an input of these axes: as a row of its
 // batch, else as the whole input; exactly, else with axes of 1 put in or left out, which
-// moves no element.
+// moves no element. A sample that is a whole batch of one in an open batch is a row, too.
 func fit(dims []ir.Dim, row []int64) (place, bool) {
 	if dims == nil {
 		return place{batched: true, shape: row}, true
+	}
+	if len(dims) > 0 && len(row) == len(dims) && row[0] == 1 && !dims[0].Known() {
+		row = row[1:]
 	}
 	for _, match := range []func([]ir.Dim, []int64) ([]int64, bool){exactly, squeezed} {
 		if len(dims) > 0 {

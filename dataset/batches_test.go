@@ -1,0 +1,270 @@
+package dataset
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/mcompress/mcompress/ir"
+)
+
+// ids are the first elements of the samples in the order of batches.
+func ids(bs []*Batch) []int64 {
+	var got []int64
+	for _, b := range bs {
+		got = append(got, b.Classes()...)
+	}
+	return got
+}
+
+// numbered is a file of n samples whose label is their number, of every kind of storage.
+func numberedFiles(t testing.TB, n int64) map[string]string {
+	arrays := map[string]*ir.Array{"x": count[float32](n, 3), "labels": count[int64](n)}
+	return map[string]string{
+		"stored":   npz(t, true, arrays),
+		"deflated": npz(t, false, arrays),
+		"gzip":     file(t, "x.npy.gz", gzipped(npy(arrays["x"]))) + "," + file(t, "l.npy.gz", gzipped(npy(arrays["labels"]))),
+	}
+}
+
+// The order follows from the seed, not from workers, memory, or how the file is packed;
+// each sample comes once, with its own label.
+func TestShuffledOrder(t *testing.T) {
+	const n = 103
+	var want []int64
+	for kind, path := range numberedFiles(t, n) {
+		for _, o := range []Options{{Workers: 1, Memory: 1}, {Workers: 8}} {
+			o.TempDir = t.TempDir()
+			s := mustOpen(t, path, inputs(input("x", "float[n,3]")), nil, o)
+			bs := all(t, s, Order{Size: 10, Shuffle: true, Seed: 5})
+			for _, b := range bs {
+				for i, label := range b.Classes() {
+					if x := ir.View[float32](b.Inputs["x"]); x[3*i] != float32(3*label) {
+						t.Fatalf("%s: label %d beside a sample of %v", kind, label, x[3*i])
+					}
+				}
+			}
+			got := ids(bs)
+			if want == nil {
+				want = got
+			}
+			if !slices.Equal(got, want) {
+				t.Errorf("%s with %d workers: another order", kind, o.Workers)
+			}
+			if other := ids(all(t, s, Order{Size: 10, Shuffle: true, Seed: 6})); slices.Equal(other, want) {
+				t.Errorf("%s: seeds 5 and 6 give the same order", kind)
+			}
+		}
+	}
+	if slices.IsSorted(want) {
+		t.Error("nothing was shuffled")
+	}
+	slices.Sort(want)
+	for i, v := range want {
+		if v != int64(i) {
+			t.Fatalf("sample %d comes %d times", i, 2)
+		}
+	}
+}
+
+func TestOrderOfTheFile(t *testing.T) {
+	for kind, path := range numberedFiles(t, 25) {
+		s := mustOpen(t, path, inputs(input("x", "float[n,3]")), nil, Options{Workers: 4})
+		for range 2 { // a packed file is read from its start again
+			bs := all(t, s, Order{Size: 10})
+			if got := ids(bs); len(got) != 25 || !slices.IsSorted(got) || len(bs) != 3 || bs[2].N != 5 || bs[2].First != 20 {
+				t.Errorf("%s: %v in %d batches", kind, got, len(bs))
+			}
+		}
+	}
+}
+
+func TestLimit(t *testing.T) {
+	s := mustOpen(t, numberedFiles(t, 25)["deflated"], inputs(input("x", "float[n,3]")), nil, Options{Limit: 7})
+	for _, shuffle := range []bool{false, true} {
+		got := ids(all(t, s, Order{Size: 4, Shuffle: shuffle}))
+		slices.Sort(got)
+		if s.Len() != 7 || !slices.Equal(got, []int64{0, 1, 2, 3, 4, 5, 6}) {
+			t.Errorf("%d samples: %v", s.Len(), got)
+		}
+	}
+}
+
+// A model of a fixed batch takes whole batches; what is left over is said.
+func TestFixedBatch(t *testing.T) {
+	s := mustOpen(t, numberedFiles(t, 25)["stored"], inputs(input("x", "float[4,3]")), nil, Options{})
+	bs := all(t, s, Order{Size: 100})
+	if s.Size(100) != 4 || s.Len() != 24 || s.Rest() != 1 || len(bs) != 6 {
+		t.Errorf("%d batches of %d, %d samples, %d left over", len(bs), s.Size(100), s.Len(), s.Rest())
+	}
+	_, err := Open(numberedFiles(t, 3)["stored"], inputs(input("x", "float[4,3]")), nil, Options{})
+	refused(t, err, "3 samples", "4 at a time")
+}
+
+func TestModelWithoutBatch(t *testing.T) {
+	s := mustOpen(t, numberedFiles(t, 5)["stored"], inputs(input("x", "float[3]")), nil, Options{})
+	bs := all(t, s, Order{Size: 100})
+	if len(bs) != 5 || s.Size(100) != 1 {
+		t.Fatalf("%d batches", len(bs))
+	}
+	sameShape(t, bs[4].Inputs["x"], 3)
+}
+
+// A fake is a feed that counts what is held.
+type fake struct {
+	n, bad  int
+	size1   int64
+	holding atomic.Int64
+	most    atomic.Int64
+}
+
+func (f *fake) len() int           { return f.n }
+func (f *fake) size(want int) int  { return want }
+func (f *fake) bytes(n int) int64  { return int64(n) * f.size1 }
+func (f *fake) random() error      { return nil }
+func (f *fake) labelled() bool     { return false }
+func (f *fake) recorded() []string { return nil }
+func (f *fake) close() error       { return nil }
+
+func (f *fake) load(index []int) (func() (*Batch, error), error) {
+	now := f.holding.Add(f.bytes(len(index)))
+	f.most.Store(max(f.most.Load(), now))
+	if slices.Contains(index, f.bad) {
+		return nil, errors.New("sample is bad")
+	}
+	return func() (*Batch, error) { return &Batch{}, nil }, nil
+}
+
+// What is read ahead stays within the memory, and one batch of any size goes through.
+func TestMemoryIsBounded(t *testing.T) {
+	for _, memory := range []int64{1, 100, 250, 1000} {
+		f := &fake{n: 200, bad: -1, size1: 100}
+		s := newSet(f, Options{Workers: 8, Memory: memory})
+		got := 0
+		for b, err := range s.Batches(t.Context(), Order{Size: 1}) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			got += b.N
+			time.Sleep(10 * time.Microsecond)
+			f.holding.Add(-100) // the budget is given back when the loop goes on
+		}
+		if most := f.most.Load(); got != 200 || most > max(memory, 100) {
+			t.Errorf("%d samples; %d bytes were held of %d", got, most, memory)
+		}
+	}
+}
+
+func TestErrorsEndTheBatches(t *testing.T) {
+	s := newSet(&fake{n: 10, bad: 4, size1: 1}, Options{Workers: 3, Memory: 100})
+	got, last := 0, error(nil)
+	for b, err := range s.Batches(t.Context(), Order{Size: 1}) {
+		if last = err; err == nil {
+			got += b.N
+		}
+	}
+	if got != 4 || last == nil || last.Error() != "sample is bad" {
+		t.Errorf("%d samples, then %v", got, last)
+	}
+}
+
+func TestLeavingTheLoopEndsTheReaders(t *testing.T) {
+	before := runtime.NumGoroutine()
+	s := newSet(&fake{n: 1000, bad: -1, size1: 1}, Options{Workers: 4, Memory: 100})
+	for range s.Batches(t.Context(), Order{Size: 1}) {
+		break
+	}
+	if after := runtime.NumGoroutine(); after > before {
+		t.Errorf("%d goroutines, %d before", after, before)
+	}
+}
+
+func TestContextEndsTheBatches(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	s := newSet(&fake{n: 1000, bad: -1, size1: 1}, Options{Workers: 4, Memory: 10})
+	got, last := 0, error(nil)
+	for _, err := range s.Batches(ctx, Order{Size: 1}) {
+		if last = err; err == nil {
+			got++
+		}
+		cancel()
+	}
+	if !errors.Is(last, context.Canceled) || got > 20 {
+		t.Errorf("%d batches, then %v", got, last)
+	}
+}
+
+func TestDigest(t *testing.T) {
+	in := inputs(input("x", "float[n,3]"))
+	digest := func(path string, in []Input, o Options) string {
+		d, err := mustOpen(t, path, in, nil, o).Digest(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return d
+	}
+	want := digest(numberedFiles(t, 40)["stored"], in, Options{})
+	for kind, path := range numberedFiles(t, 40) {
+		if got := digest(path, in, Options{Workers: 7}); got != want {
+			t.Errorf("%s: another digest", kind)
+		}
+	}
+	fortyTwo := map[string]float64{"y": 42}
+	both := inputs(in[0], input("y", "float[n,1]"))
+	if got := digest(numberedFiles(t, 40)["stored"], both, Options{Fill: fortyTwo}); got != want {
+		t.Error("an input that is filled changes the digest")
+	}
+	seen := map[string]string{want: "all"}
+	for name, d := range map[string]string{
+		"fewer samples":    digest(numberedFiles(t, 40)["stored"], in, Options{Limit: 39}),
+		"scaled":           digest(numberedFiles(t, 40)["stored"], in, Options{Scale: 2}),
+		"another type":     digest(numberedFiles(t, 40)["stored"], inputs(input("x", "double[n,3]")), Options{}),
+		"without labels":   digest(npz(t, true, map[string]*ir.Array{"x": count[float32](40, 3)}), in, Options{}),
+		"strings":          digest(file(t, "s.npy", rawNPY("{'descr':'|S2','fortran_order':False,'shape':(2,)}", []byte("abc\x00"))), inputs(input("x", "string[n]")), Options{}),
+		"strings by halfs": digest(file(t, "s.npy", rawNPY("{'descr':'|S2','fortran_order':False,'shape':(2,)}", []byte("a\x00bc"))), inputs(input("x", "string[n]")), Options{}),
+	} {
+		if other, ok := seen[d]; ok {
+			t.Errorf("%s and %s have the same digest", name, other)
+		}
+		seen[d] = name
+	}
+}
+
+func TestStreamGoesBack(t *testing.T) {
+	content := slices.Repeat([]byte("0123456789"), 100)
+	path := file(t, "x.gz", gzipped(content))
+	c, err := openFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	read := func(off int64) string {
+		b := make([]byte, 4)
+		if err := ir.ReadFull(c, b, off); err != nil {
+			return err.Error()
+		}
+		return string(b)
+	}
+	check := func() {
+		for _, off := range []int64{0, 500, 504, 3, 996} {
+			if got, want := read(off), string(content[off:off+4]); got != want {
+				t.Errorf("at %d: %s, want %s", off, got, want)
+			}
+		}
+		for _, off := range []int64{998, 1000, 5000} {
+			if got := read(off); got == "" || got[0] != 'p' {
+				t.Errorf("at %d: %q, want that it ends early", off, got)
+			}
+		}
+	}
+	check()
+	if err := c.ReaderAt.(*stream).keep(t.TempDir(), 1000); err != nil {
+		t.Fatal(err)
+	}
+	check()
+}
