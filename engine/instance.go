@@ -2,7 +2,6 @@ package engine
 
 import (
 	"fmt"
-	"time"
 	"unsafe"
 
 	"github.com/mcompress/mcompress/engine/op"
@@ -126,15 +125,11 @@ func (in *instance) step(r *execution, i int, s *step) error {
 			return s.wrap(fmt.Errorf("input %d has no value", k))
 		}
 	}
-	begin := time.Now()
-	if err := in.compute(r, i, s, c); err != nil {
-		return err
+	if r.profile == nil {
+		return in.compute(r, i, s, c)
 	}
-	if r.profile != nil {
-		alloc, freed := in.plan.turnover(i)
-		r.profile.Step(Event{Node: s.Label, Op: s.ID.String(), Start: begin, Took: time.Since(begin), Alloc: alloc, Freed: freed})
-	}
-	return nil
+	alloc, freed := in.plan.turnover(i)
+	return r.profile.Step(Event{Node: s.Label, Op: s.ID.String(), Alloc: alloc, Freed: freed}, func() error { return in.compute(r, i, s, c) })
 }
 
 func (in *instance) compute(r *execution, i int, s *step, c *op.Call) error {

@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"time"
 
 	"github.com/mcompress/mcompress/engine/op"
 	"github.com/mcompress/mcompress/ir"
@@ -28,19 +27,17 @@ type Options struct {
 	KeepAll     bool     // Run may fetch every value of the main graph
 	PlanOnly    bool     // weights are not read: there is Usage, but no Run
 	Plain       bool     // no fusions: each node runs as it stands
-	Profile     Profiler // told of every step; may be nil
+	Profile     Profiler // runs every step; may be nil
 }
 
-// A Profiler is told what each step took.
+// A Profiler runs the steps of a run: it calls each one once, and may take the time.
 type Profiler interface {
-	Step(e Event)
+	Step(e Event, run func() error) error
 }
 
 // An Event is one execution of one node.
 type Event struct {
 	Node, Op string
-	Start    time.Time
-	Took     time.Duration
-	Alloc    int64 // bytes of values and scratch that began to live with the step
-	Freed    int64 // bytes of those that ended with it
+	Alloc    int64 // bytes of values and scratch that begin to live with the step
+	Freed    int64 // bytes of those that end with it
 }

@@ -9,7 +9,11 @@ import (
 	"github.com/mcompress/mcompress/engine/linear"
 	"github.com/mcompress/mcompress/engine/movement"
 	"github.com/mcompress/mcompress/engine/op"
+	"github.com/mcompress/mcompress/engine/random"
 	"github.com/mcompress/mcompress/engine/recurrent"
+	"github.com/mcompress/mcompress/engine/reduce"
+	"github.com/mcompress/mcompress/engine/signal"
+	"github.com/mcompress/mcompress/engine/text"
 	"github.com/mcompress/mcompress/ir"
 )
 
@@ -20,7 +24,11 @@ var families = []func() []op.Op{
 	elementwise.Ops,
 	linear.Ops,
 	movement.Ops,
+	random.Ops,
 	recurrent.Ops,
+	reduce.Ops,
+	signal.Ops,
+	text.Ops,
 }
 
 type opKey struct{ domain, typ string }
