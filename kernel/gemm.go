@@ -27,8 +27,8 @@ func GemmRows() int { return gemmRows() }
 // elements apart, or adds it to them.
 //
 // Every element is one chain of k fused multiply-adds in the order of k, whatever m and n and
-// whatever the CPU's vectors are, so that it has the same bits on all CPUs that have FMA. The
-// twin rounds products too where the Go compiler does not fuse them, and is not equal then.
+// whatever the CPU's vectors are, so that it has the same bits on all CPUs that have FMA. The twin
+// cannot do so: it rounds every product too, and its results are near, not equal.
 func GemmFloat(c []float32, ldc int, a GemmA, b GemmB, m, n, k int, add bool) {
 	if m <= 0 || n <= 0 {
 		return
@@ -102,7 +102,7 @@ func (g *gemm) row(c, a, b []float32) {
 	for k := range g.k {
 		x, y := a[k*g.a.K], b[k*g.b.K:][:GemmPanel]
 		for j := range sums {
-			sums[j] += x * y[j]
+			sums[j] += float32(x * y[j])
 		}
 	}
 	for j := range c {

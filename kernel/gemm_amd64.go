@@ -89,10 +89,10 @@ func gemmInt5x8AVX2(quads int, a *int16, aRow int, b *byte, c *int32, cRow int, 
 //go:noescape
 func gemmInt6x8AVX2(quads int, a *int16, aRow int, b *byte, c *int32, cRow int, add int)
 
-// quadsAVX2 makes quads of 4·quads rows of 16 bytes, row bytes apart; dst may be src if row is 16.
+// quadsAVX2 makes panels of 4·quads rows of 16·panels bytes; quads > 0, panels > 0. dst may be src if row is 16.
 //
 //go:noescape
-func quadsAVX2(dst *byte, src *byte, row int, quads int, flip uint32)
+func quadsAVX2(dst *byte, panel int, src *byte, row int, quads int, panels int, flip uint32)
 
 // widenUnsignedAVX2 needs n%16 == 0, n > 0.
 //
@@ -103,6 +103,16 @@ func widenUnsignedAVX2(dst *int16, src *byte, n int, zero uint32) (sum int32)
 //
 //go:noescape
 func widenSignedAVX2(dst *int16, src *byte, n int, zero uint32) (sum int32)
+
+// gemv1AVX2 adds the products of 1 elements of a and rows of b, in order; strides in bytes, n%16 == 0, n > 0.
+//
+//go:noescape
+func gemv1AVX2(sums *float32, n int, a *float32, aK int, b *float32, bK int)
+
+// gemv4AVX2 adds the products of 4 elements of a and rows of b, in order; strides in bytes, n%16 == 0, n > 0.
+//
+//go:noescape
+func gemv4AVX2(sums *float32, n int, a *float32, aK int, b *float32, bK int)
 
 // packRowsAVX2 copies k rows of 16·panels elements into panels; strides in bytes, k > 0, panels > 0.
 //

@@ -2379,44 +2379,57 @@ store:
 	VZEROUPPER
 	RET
 
-// func quadsAVX2(dst *byte, src *byte, row int, quads int, flip uint32)
+// func quadsAVX2(dst *byte, panel int, src *byte, row int, quads int, panels int, flip uint32)
 // Requires: AVX
-TEXT ·quadsAVX2(SB), NOSPLIT, $0-36
+TEXT ·quadsAVX2(SB), NOSPLIT, $0-52
 	MOVQ         dst+0(FP), AX
-	MOVQ         row+16(FP), CX
-	MOVQ         quads+24(FP), DX
-	MOVQ         src+8(FP), BX
-	MOVQ         row+16(FP), SI
-	LEAQ         (BX)(SI*2), DI
-	ADDQ         SI, DI
-	VBROADCASTSS flip+32(FP), Y0
-	SHLQ         $0x02, CX
+	MOVQ         panel+8(FP), CX
+	MOVQ         row+24(FP), DX
+	MOVQ         quads+32(FP), BX
+	MOVQ         panels+40(FP), SI
+	MOVQ         src+16(FP), DI
+	MOVQ         row+24(FP), R8
+	LEAQ         (DI)(R8*2), R9
+	ADDQ         R8, R9
+	VBROADCASTSS flip+48(FP), Y0
+	SHLQ         $0x02, DX
 
 quad:
-	VMOVDQU    (BX), X1
-	VMOVDQU    (BX)(SI*1), X2
-	VMOVDQU    (BX)(SI*2), X3
-	VMOVDQU    (DI), X4
-	ADDQ       CX, BX
-	ADDQ       CX, DI
+	MOVQ AX, R10
+	MOVQ DI, R12
+	MOVQ R9, R13
+	MOVQ SI, R11
+
+panel:
+	VMOVDQU    (R12), X1
+	VMOVDQU    (R12)(R8*1), X2
+	VMOVDQU    (R12)(R8*2), X3
+	VMOVDQU    (R13), X4
 	VPUNPCKLBW X2, X1, X5
-	VPUNPCKLBW X4, X3, X6
-	VPUNPCKLWD X6, X5, X7
-	VPXOR      X0, X7, X7
-	VMOVDQU    X7, (AX)
-	VPUNPCKHWD X6, X5, X5
-	VPXOR      X0, X5, X5
-	VMOVDQU    X5, 16(AX)
 	VPUNPCKHBW X2, X1, X1
-	VPUNPCKHBW X4, X3, X2
-	VPUNPCKLWD X2, X1, X3
-	VPXOR      X0, X3, X3
-	VMOVDQU    X3, 32(AX)
-	VPUNPCKHWD X2, X1, X1
+	VPUNPCKLBW X4, X3, X2
+	VPUNPCKHBW X4, X3, X3
+	VPUNPCKLWD X2, X5, X4
+	VPUNPCKHWD X2, X5, X2
+	VPUNPCKLWD X3, X1, X5
+	VPUNPCKHWD X3, X1, X1
+	VPXOR      X0, X4, X4
+	VMOVDQU    X4, (R10)
+	VPXOR      X0, X2, X2
+	VMOVDQU    X2, 16(R10)
+	VPXOR      X0, X5, X5
+	VMOVDQU    X5, 32(R10)
 	VPXOR      X0, X1, X1
-	VMOVDQU    X1, 48(AX)
+	VMOVDQU    X1, 48(R10)
+	ADDQ       $0x00000010, R12
+	ADDQ       $0x00000010, R13
+	ADDQ       CX, R10
+	DECQ       R11
+	JNZ        panel
+	ADDQ       DX, DI
+	ADDQ       DX, R9
 	ADDQ       $0x00000040, AX
-	DECQ       DX
+	DECQ       BX
 	JNZ        quad
 	VZEROUPPER
 	RET
@@ -2488,6 +2501,73 @@ sixteen:
 	VPADDD       X0, X1, X1
 	VMOVD        X1, AX
 	MOVL         AX, sum+32(FP)
+	VZEROUPPER
+	RET
+
+// func gemv1AVX2(sums *float32, n int, a *float32, aK int, b *float32, bK int)
+// Requires: AVX, FMA3
+TEXT ·gemv1AVX2(SB), NOSPLIT, $0-48
+	MOVQ         sums+0(FP), AX
+	MOVQ         n+8(FP), CX
+	MOVQ         a+16(FP), DX
+	MOVQ         aK+24(FP), BX
+	MOVQ         b+32(FP), SI
+	MOVQ         bK+40(FP), DI
+	VBROADCASTSS (DX), Y0
+	ADDQ         BX, DX
+
+sixteen:
+	VMOVUPS     (AX), Y1
+	VFMADD231PS (SI), Y0, Y1
+	VMOVUPS     Y1, (AX)
+	VMOVUPS     32(AX), Y1
+	VFMADD231PS 32(SI), Y0, Y1
+	VMOVUPS     Y1, 32(AX)
+	ADDQ        $0x00000040, AX
+	ADDQ        $0x00000040, SI
+	SUBQ        $0x00000010, CX
+	JNZ         sixteen
+	VZEROUPPER
+	RET
+
+// func gemv4AVX2(sums *float32, n int, a *float32, aK int, b *float32, bK int)
+// Requires: AVX, FMA3
+TEXT ·gemv4AVX2(SB), NOSPLIT, $0-48
+	MOVQ         sums+0(FP), AX
+	MOVQ         n+8(FP), CX
+	MOVQ         a+16(FP), DX
+	MOVQ         aK+24(FP), BX
+	MOVQ         b+32(FP), SI
+	MOVQ         bK+40(FP), DI
+	LEAQ         (SI)(DI*2), R8
+	ADDQ         DI, R8
+	VBROADCASTSS (DX), Y0
+	ADDQ         BX, DX
+	VBROADCASTSS (DX), Y1
+	ADDQ         BX, DX
+	VBROADCASTSS (DX), Y2
+	ADDQ         BX, DX
+	VBROADCASTSS (DX), Y3
+	ADDQ         BX, DX
+
+sixteen:
+	VMOVUPS     (AX), Y4
+	VFMADD231PS (SI), Y0, Y4
+	VFMADD231PS (SI)(DI*1), Y1, Y4
+	VFMADD231PS (SI)(DI*2), Y2, Y4
+	VFMADD231PS (R8), Y3, Y4
+	VMOVUPS     Y4, (AX)
+	VMOVUPS     32(AX), Y4
+	VFMADD231PS 32(SI), Y0, Y4
+	VFMADD231PS 32(SI)(DI*1), Y1, Y4
+	VFMADD231PS 32(SI)(DI*2), Y2, Y4
+	VFMADD231PS 32(R8), Y3, Y4
+	VMOVUPS     Y4, 32(AX)
+	ADDQ        $0x00000040, AX
+	ADDQ        $0x00000040, SI
+	ADDQ        $0x00000040, R8
+	SUBQ        $0x00000010, CX
+	JNZ         sixteen
 	VZEROUPPER
 	RET
 

@@ -188,3 +188,17 @@ func BenchmarkGemmFloat(b *testing.B) {
 		}
 	}
 }
+
+// A row by rows that are not packed has the bits that it has packed.
+func TestGemvFloat(t *testing.T) {
+	r := rand.New(rand.NewPCG(9, 10))
+	for range 100 {
+		p := newProduct(r, 1, 1+r.IntN(2200), r.IntN(30))
+		p.add = false
+		got := make([]float32, p.n)
+		GemvFloat(got, p.a, 1, p.b, p.n, p.k)
+		if want := p.run(0, true)[:p.n]; !equalBits(got, want) {
+			t.Errorf("%d×%d: other bits than packed", p.k, p.n)
+		}
+	}
+}

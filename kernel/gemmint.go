@@ -73,38 +73,6 @@ func (g *gemmInt) dot(i, j int) (sum int32) {
 	return sum
 }
 
-// PackQuads packs a k×n matrix of bytes, whose element (k, j) is src[k*row+j*col], for GemmInt:
-// panels lie panel bytes apart and hold k rounded up to a multiple of 4. Every byte is XORed with
-// flip, 0x80 to make int8 less 128 of uint8. What is missing in the last panel and quad is 0. A panel of rows of 16 elements may be
-// packed in place.
-func PackQuads(dst []byte, panel int, src []byte, row, col, k, n int, flip byte) {
-	for j := 0; j < n; j += GemmPanel {
-		p := quadPanel{dst[j/GemmPanel*panel:], src[min(j*col, len(src)):], row, col, k, min(GemmPanel, n-j), flip}
-		p.plain(p.bulk())
-	}
-}
-
-// quadPanel is one panel of PackQuads.
-type quadPanel struct {
-	dst, src          []byte
-	row, col, k, wide int
-	flip              byte
-}
-
-// plain packs the steps from k on.
-func (p *quadPanel) plain(k int) {
-	for ; k < p.k; k += GemmQuad {
-		var quads [GemmQuad * GemmPanel]byte // dst may be src
-		for q := range min(GemmQuad, p.k-k) {
-			src := p.src[(k+q)*p.row:]
-			for j := range p.wide {
-				quads[j*GemmQuad+q] = src[j*p.col] ^ p.flip
-			}
-		}
-		copy(p.dst[k*GemmPanel:][:len(quads)], quads[:])
-	}
-}
-
 // Widen makes int16 of int8 or uint8 elements, less zero, and returns their sum. zero is one
 // of those elements.
 func Widen(dst []int16, src []byte, signed bool, zero int32) (sum int32) {

@@ -54,24 +54,27 @@ func (p *stripPack) bulk() (steps, strips int) {
 	return 0, 0
 }
 
-// bulk packs whole quads of whole panels, and says how many steps of k that is.
-func (p *quadPanel) bulk() (k int) {
-	if k = p.k &^ (GemmQuad - 1); k == 0 || !hasAVX2 || p.wide < GemmPanel {
-		return 0
-	}
-	within("dst", len(p.dst), k*GemmPanel)
-	within("src", len(p.src), (k-1)*p.row+(GemmPanel-1)*p.col+1)
+// bulk packs whole quads of whole panels, and says how many steps of k and how many columns that is.
+func (p *quadPack) bulk() (steps, cols int) {
+	steps, cols = p.k&^(GemmQuad-1), p.n&^(GemmPanel-1)
 	flip := uint32(p.flip) * 0x01010101
 	switch {
+	case !hasAVX2 || steps == 0 || cols == 0:
+		return 0, 0
 	case p.col == 1:
-		quadsAVX2(&p.dst[0], &p.src[0], p.row, k/GemmQuad, flip)
-		return k
-	case p.row == 1 && k >= 4*GemmQuad:
-		k &^= 4*GemmQuad - 1
-		packColumnsAVX2(asFloat(&p.dst[0]), asFloat(&p.src[0]), p.col, k/GemmQuad, flip)
-		return k
+		for j := 0; j < cols; j += packedAtOnce * GemmPanel {
+			panels := min(packedAtOnce, (cols-j)/GemmPanel)
+			quadsAVX2(&p.dst[j/GemmPanel*p.panel], p.panel, &p.src[j], p.row, steps/GemmQuad, panels, flip)
+		}
+		return steps, cols
+	case p.row == 1 && steps >= 4*GemmQuad:
+		steps &^= 4*GemmQuad - 1
+		for j := 0; j < cols; j += GemmPanel {
+			packColumnsAVX2(asFloat(&p.dst[j/GemmPanel*p.panel]), asFloat(&p.src[j*p.col]), p.col, steps/GemmQuad, flip)
+		}
+		return steps, cols
 	}
-	return 0
+	return 0, 0
 }
 
 // asFloat is a pointer to the four bytes from b on; they are moved, not computed with.

@@ -126,3 +126,43 @@ func (g *gemm) multiply(i, j, rows, panels int, c *float32, ldc, add int) {
 }
 
 type tileShape struct{ rows, panels int }
+
+// gemvPart is how many columns of four rows are read before the next rows: not more than a page of
+// each, and the sums stay in the L1 cache.
+const gemvPart = 1024
+
+// gemvBulk makes multiples of 16 columns. The rest it makes too if there is FMA, as 16 columns by
+// way of buffers, so that no sum is rounded otherwise.
+func gemvBulk(sums, a []float32, step int, b []float32, row, k int) (n int) {
+	if !hasFMA {
+		return 0
+	}
+	n = len(sums) &^ (GemmPanel - 1)
+	for j := 0; j < n; j += gemvPart {
+		gemvColumns(sums[j:min(n, j+gemvPart)], a, step, b[j:], row, k)
+	}
+	if n < len(sums) {
+		gemvTail(sums[n:], a, step, b[n:], row, k)
+	}
+	return len(sums)
+}
+
+func gemvColumns(sums, a []float32, step int, b []float32, row, k int) {
+	whole := k &^ 3
+	for i := 0; i < whole; i += 4 {
+		gemv4AVX2(&sums[0], len(sums), &a[i*step], 4*step, &b[i*row], 4*row)
+	}
+	for i := whole; i < k; i++ {
+		gemv1AVX2(&sums[0], len(sums), &a[i*step], 4*step, &b[i*row], 4*row)
+	}
+}
+
+func gemvTail(sums, a []float32, step int, b []float32, row, k int) {
+	var wide, last [GemmPanel]float32
+	copy(wide[:], sums)
+	for i := range k {
+		copy(last[:], b[i*row:][:len(sums)])
+		gemv1AVX2(&wide[0], GemmPanel, &a[i*step], 4*step, &last[0], 0)
+	}
+	copy(sums, wide[:])
+}

@@ -14,10 +14,12 @@ func (p *panelPack) bulk() (steps, cols int) { return 0, 0 }
 
 func (p *stripPack) bulk() (steps, strips int) { return 0, 0 }
 
-func (p *quadPanel) bulk() (k int) { return 0 }
+func (p *quadPack) bulk() (steps, cols int) { return 0, 0 }
 
 func widenBulk([]int16, []byte, bool, int32) (n int, sum int32) { return 0, 0 }
 
 func lessBulk([]int32, int32) (n int) { return 0 }
 
 func lessTimesBulk(_, _ []int32, _, _ int32) (n int) { return 0 }
+
+func gemvBulk(_, _ []float32, _ int, _ []float32, _, _ int) (n int) { return 0 }

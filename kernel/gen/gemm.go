@@ -24,6 +24,8 @@ func gemmFamily() {
 	gemmQuads()
 	gemmWiden("widenUnsignedAVX2", VPMOVZXBW)
 	gemmWiden("widenSignedAVX2", VPMOVSXBW)
+	gemv(1)
+	gemv(4)
 	packRows()
 	packColumns()
 	packSix()

@@ -97,45 +97,61 @@ func (t intTile) each(sums [][]VecVirtual, f func(r, bytes int, s VecVirtual)) {
 	}
 }
 
-// gemmQuads brings the bytes of four steps of k together, for 16 columns.
+// gemmQuads brings the bytes of four steps of k together, in panels of 16 columns. As in packRows,
+// all panels of four rows are taken before the next rows.
 func gemmQuads() {
-	function("quadsAVX2", "func(dst, src *byte, row, quads int, flip uint32)",
-		"quadsAVX2 makes quads of 4·quads rows of 16 bytes, row bytes apart; dst may be src if row is 16.")
-	dst, row, quads := pointer("dst"), pointer("row"), pointer("quads")
+	function("quadsAVX2", "func(dst *byte, panel int, src *byte, row, quads, panels int, flip uint32)",
+		"quadsAVX2 makes panels of 4·quads rows of 16·panels bytes; quads > 0, panels > 0. dst may be src if row is 16.")
+	dst, panel, row := pointer("dst"), pointer("panel"), pointer("row")
+	quads, panels := pointer("quads"), pointer("panels")
 	src := tile{}.operand("src", "row", 4)
-	flip := spread("flip")
-	rows := GP64()
+	flip := spread("flip").AsX()
+	rows, to, left := GP64(), GP64(), GP64()
+	from := strided{[]GPVirtual{GP64(), GP64()}, src.stride}
 	MOVQ(row, rows)
 	SHLQ(U8(2), rows)
 	Label("quad")
-	r := make([]VecVirtual, 4)
-	for i := range r {
-		r[i] = XMM()
-		VMOVDQU(src.at(i, 0), r[i])
+	MOVQ(dst, to)
+	for i, p := range src.base {
+		MOVQ(p, from.base[i])
 	}
+	MOVQ(panels, left)
+	Label("panel")
+	for i, q := range quadsOf(from) {
+		VPXOR(flip, q, q)
+		VMOVDQU(q, Mem{Base: to, Disp: i * 16})
+	}
+	for _, p := range from.base {
+		advance(p, 16)
+	}
+	ADDQ(panel, to)
+	DECQ(left)
+	JNZ(LabelRef("panel"))
 	src.advance(rows)
-	for _, half := range []struct {
-		unpack func(...Op)
-		words  [2]func(...Op)
-		at     int
-	}{
-		{VPUNPCKLBW, [2]func(...Op){VPUNPCKLWD, VPUNPCKHWD}, 0},
-		{VPUNPCKHBW, [2]func(...Op){VPUNPCKLWD, VPUNPCKHWD}, 32},
-	} {
-		low, high := XMM(), XMM()
-		half.unpack(r[1], r[0], low)
-		half.unpack(r[3], r[2], high)
-		for i, words := range half.words {
-			q := XMM()
-			words(high, low, q)
-			VPXOR(flip.AsX(), q, q)
-			VMOVDQU(q, Mem{Base: dst, Disp: half.at + i*16})
-		}
-	}
 	advance(dst, panelBytes)
 	DECQ(quads)
 	JNZ(LabelRef("quad"))
 	finish()
+}
+
+// quadsOf are the columns of four rows of 16 bytes, four columns in each register.
+func quadsOf(rows strided) []VecVirtual {
+	r := each(4, func(i int) VecVirtual {
+		x := XMM()
+		VMOVDQU(rows.at(i, 0), x)
+		return x
+	})
+	mix := func(f func(...Op), a, b VecVirtual) VecVirtual {
+		x := XMM()
+		f(b, a, x)
+		return x
+	}
+	low, high := mix(VPUNPCKLBW, r[0], r[1]), mix(VPUNPCKHBW, r[0], r[1])
+	low2, high2 := mix(VPUNPCKLBW, r[2], r[3]), mix(VPUNPCKHBW, r[2], r[3])
+	return []VecVirtual{
+		mix(VPUNPCKLWD, low, low2), mix(VPUNPCKHWD, low, low2),
+		mix(VPUNPCKLWD, high, high2), mix(VPUNPCKHWD, high, high2),
+	}
 }
 
 // gemmWiden makes int16 of bytes, less a zero point, and sums them.
