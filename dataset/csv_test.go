@@ -19,8 +19,8 @@ func TestIris(t *testing.T) {
 	rows := strings.Split(strings.TrimSpace(string(b)), "\n")[1:]
 	in, _ := model(t, "tabular/sklearn_randomforest")
 	s := mustOpen(t, path, in, nil, Options{Labels: "species"})
-	if want := []string{"setosa", "versicolor", "virginica"}; !slices.Equal(s.Classes(), want) {
-		t.Errorf("classes %q", s.Classes())
+	if want := []string{"setosa", "versicolor", "virginica"}; !slices.Equal(s.ClassNames(), want) {
+		t.Errorf("classes %q", s.ClassNames())
 	}
 	seen := 0
 	for _, b := range all(t, s, Order{Size: 32, Shuffle: false}) {
@@ -33,8 +33,8 @@ func TestIris(t *testing.T) {
 					t.Errorf("row %d, column %d: %v, want %v (%v)", seen, j, x[4*i+j], want, err)
 				}
 			}
-			if s.Classes()[label] != cells[4] {
-				t.Errorf("row %d: %s, want %s", seen, s.Classes()[label], cells[4])
+			if s.ClassNames()[label] != cells[4] {
+				t.Errorf("row %d: %s, want %s", seen, s.ClassNames()[label], cells[4])
 			}
 			seen++
 		}

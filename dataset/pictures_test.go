@@ -107,8 +107,8 @@ func TestFoldersOfPictures(t *testing.T) {
 		write(t, filepath.Join(dir, name), pngOf(t, drawn(4, 4, grey)))
 	}
 	s := mustOpen(t, dir, inputs(input("x", "uint8[n,1,4,4]")), nil, Options{})
-	if !slices.Equal(s.Classes(), []string{"cat", "dog", "zebra"}) {
-		t.Errorf("classes %q", s.Classes())
+	if !slices.Equal(s.ClassNames(), []string{"cat", "dog", "zebra"}) {
+		t.Errorf("classes %q", s.ClassNames())
 	}
 	for _, o := range []Order{{Size: 2}, {Size: 2, Shuffle: true}} {
 		for _, b := range all(t, s, o) {

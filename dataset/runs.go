@@ -38,6 +38,9 @@ func openRuns(path string, inputs, outputs []Input, o Options) (*runs, error) {
 	} else if len(files) == 0 {
 		r.folders = numbered(path, folders)
 	}
+	if len(r.folders) == 0 {
+		return nil, fmt.Errorf("%s: none of its folders is called %s0 or the like, as ONNX test data are", path, runFolder)
+	}
 	for _, folder := range r.folders {
 		if err := r.look(folder); err != nil {
 			return nil, err

@@ -98,6 +98,7 @@ func TestBadRuns(t *testing.T) {
 		{"an input is missing", map[string][]byte{"input_0.pb": floats(1)}, []string{"input_1.pb", `"w"`, "--fill w=VALUE"}},
 		{"more inputs than the model has", map[string][]byte{"input_0.pb": floats(1), "input_1.pb": floats(1, 2, 3), "input_2.pb": floats(1)}, []string{"input_2.pb", "only 2"}},
 		{"another shape", map[string][]byte{"input_0.pb": floats(1), "input_1.pb": floats(1)}, []string{"input_1.pb", "float[1]", "float[3]"}},
+		{"a folder without a number", map[string][]byte{"test_data_set_x/input_0.pb": floats(1)}, []string{"test_data_set_0"}},
 		{"no message", map[string][]byte{"input_0.pb": []byte("\xff"), "input_1.pb": floats(1)}, []string{"input_0.pb: offset 0"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

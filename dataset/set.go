@@ -113,9 +113,9 @@ func (s *Set) Labelled() bool { return s.feed.labelled() }
 // Recorded are the names of the outputs that batches have, in the model's order.
 func (s *Set) Recorded() []string { return s.feed.recorded() }
 
-// Classes are the names behind labels that were names in the data, in the order of the
+// ClassNames are the names behind labels that were names in the data, in the order of the
 // labels; nil where labels were numbers.
-func (s *Set) Classes() []string { return s.classes }
+func (s *Set) ClassNames() []string { return s.classes }
 
 // Close closes the files and removes what was unpacked.
 func (s *Set) Close() error { return s.feed.close() }
