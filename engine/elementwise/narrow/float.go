@@ -129,6 +129,9 @@ func (f format) encode(v float32, r Rounding) uint8 {
 // round writes the finite a. A carry out of the fraction runs into the exponent, as it should.
 func (f format) round(a float64, sign uint8, saturate bool) uint8 {
 	_, e := math.Frexp(a)
+	if a == 0 {
+		e = -f.bias // Frexp says 0, as for numbers around 1
+	}
 	e = max(e-1, 1-f.bias)
 	units := math.RoundToEven(math.Ldexp(a, f.man-e))
 	code := float64((e+f.bias-1)<<f.man) + units
