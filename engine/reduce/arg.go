@@ -74,7 +74,7 @@ func runArg(c *op.Call) error {
 	return nil
 }
 
-func arg[T number](c *op.Call) {
+func arg[T numeric](c *op.Call) {
 	dst := ir.View[int64](c.Out[0])
 	better := above[T](c.Bool("select_last_index", false))
 	if c.ID.Type == "ArgMin" {
@@ -98,7 +98,7 @@ func search[T any](x []T, better func(v, best T) bool) int {
 
 // above prefers the greater element, and of equal ones the first or the last. NaN is
 // above everything, as in NumPy.
-func above[T number](last bool) func(v, best T) bool {
+func above[T numeric](last bool) func(v, best T) bool {
 	if last {
 		return func(v, best T) bool { return v >= best || v != v }
 	}
@@ -106,7 +106,7 @@ func above[T number](last bool) func(v, best T) bool {
 }
 
 // below prefers the lesser element, and NaN to everything.
-func below[T number](last bool) func(v, best T) bool {
+func below[T numeric](last bool) func(v, best T) bool {
 	if last {
 		return func(v, best T) bool { return v <= best || v != v }
 	}

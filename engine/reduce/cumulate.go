@@ -79,7 +79,7 @@ func runCumulate(c *op.Call) error {
 }
 
 // cumulation sums, or multiplies, what is before each element in an A.
-func cumulation[T, A number](n *op.Node) func(dst, x []T) {
+func cumulation[T, A numeric](n *op.Node) func(dst, x []T) {
 	exclusive, reverse := n.Bool("exclusive", false), n.Bool("reverse", false)
 	start, join := A(0), sum[A]
 	if n.ID.Type == "CumProd" {

@@ -13,5 +13,5 @@ import (
 
 // Ops are the rows of this family.
 func Ops() []op.Op {
-	return slices.Concat(reduceOps(), softmaxOps(), argOps(), cumulateOps(), topOps())
+	return slices.Concat(reduceOps(), softmaxOps(), argOps(), cumulateOps(), topOps(), rowNormOps(), channelOps(), batchOps())
 }

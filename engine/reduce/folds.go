@@ -15,7 +15,7 @@ type integer interface {
 
 type real interface{ float32 | float64 }
 
-type number interface{ integer | real }
+type numeric interface{ integer | real }
 
 // least is the least integer of T.
 func least[T integer]() T {
@@ -51,7 +51,7 @@ func extreme[T ir.Element](zero T, pick func(a, b T) T) fold[T, T] {
 }
 
 // realFold sums, or multiplies, in float64.
-func realFold[T number](name string) fold[T, float64] {
+func realFold[T numeric](name string) fold[T, float64] {
 	f := each(0, func(a float64, v T) float64 { return a + float64(v) }, sum[float64], asIs[T])
 	switch name {
 	case "ReduceMean":
@@ -71,15 +71,15 @@ func realFold[T number](name string) fold[T, float64] {
 	return f
 }
 
-func squares[T number]() fold[T, float64] {
+func squares[T numeric]() fold[T, float64] {
 	return each(0, func(a float64, v T) float64 { return a + float64(v)*float64(v) }, sum[float64], asIs[T])
 }
 
-func asIs[T number](a float64, _ int) T { return T(a) }
+func asIs[T numeric](a float64, _ int) T { return T(a) }
 
-func sum[T number](a, b T) T { return a + b }
+func sum[T numeric](a, b T) T { return a + b }
 
-func product[T number](a, b T) T { return a * b }
+func product[T numeric](a, b T) T { return a * b }
 
 // intFold wraps around as the elements' type does. Sums of unsigned ones have the bits of signed ones.
 func intFold[T integer](name string) fold[T, int64] {
@@ -119,7 +119,7 @@ func intMean[T integer]() func(int64, int) T {
 // A scaled is sum·e^top: a sum of exponentials that does not overflow.
 type scaled struct{ top, sum float64 }
 
-func logSumExp[T number]() fold[T, scaled] {
+func logSumExp[T numeric]() fold[T, scaled] {
 	zero := scaled{top: math.Inf(-1)}
 	return each(zero, func(a scaled, v T) scaled { return a.plus(scaled{float64(v), 1}) }, scaled.plus, func(a scaled, _ int) T {
 		return T(a.top + math.Log(a.sum))

@@ -101,7 +101,7 @@ func runTop(c *op.Call) error {
 	return nil
 }
 
-func top[T number](c *op.Call) {
+func top[T numeric](c *op.Call) {
 	l := topLanes(c.Node, c.In)
 	smallest := !c.Bool("largest", true)
 	var values block.Writer[T]
@@ -130,7 +130,7 @@ func top[T number](c *op.Call) {
 
 // A ranking orders elements from the best on: by value, NaN being the greatest as in
 // NumPy, then by index.
-type ranking[T number] struct {
+type ranking[T numeric] struct {
 	x        []T
 	smallest bool
 }

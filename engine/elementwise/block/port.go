@@ -57,12 +57,14 @@ type Writer[T ir.Element] struct {
 }
 
 // Write returns a writer of a, whose elements must be stored as T; float16 and bfloat16
-// are written from float32.
+// are written from float32. A nil a is an output that nobody wants: what is written is lost.
 func Write[T ir.Element](a *ir.Array) Writer[T] {
-	switch a.DType {
-	case ir.Float16:
+	switch {
+	case a == nil:
+		return Writer[T]{}
+	case a.DType == ir.Float16:
 		return Writer[T]{half: ir.View[uint16](a), narrow: kernel.F16FromF32}
-	case ir.BFloat16:
+	case a.DType == ir.BFloat16:
 		return Writer[T]{half: ir.View[uint16](a), narrow: kernel.BF16FromF32}
 	}
 	return Writer[T]{data: ir.View[T](a)}
@@ -71,7 +73,7 @@ func Write[T ir.Element](a *ir.Array) Writer[T] {
 // Block is where the n elements from at on are to be put before Done is called: the
 // tensor's own memory, or buf.
 func (w Writer[T]) Block(buf []T, at, n int) []T {
-	if w.narrow == nil {
+	if w.data != nil {
 		return w.data[at : at+n]
 	}
 	return buf[:n]
