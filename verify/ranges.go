@@ -1,0 +1,84 @@
+package verify
+
+import "github.com/mcompress/mcompress/ir"
+
+// Ranges are the smallest and largest values that m's inputs of whole numbers may have, where
+// the graph tells: indices into a constant table are below its length.
+func Ranges(m *ir.Model) map[string][2]int64 {
+	out := map[string][2]int64{}
+	for _, v := range m.Graph.Inputs {
+		if v.Const == nil && v.Type != nil && (v.Type.Elem == ir.Int64 || v.Type.Elem == ir.Int32) {
+			if n := shortest(v, map[*ir.Value]bool{}); n > 0 {
+				out[v.Name] = [2]int64{0, n - 1}
+			}
+		}
+	}
+	return out
+}
+
+// shortest is the length of the shortest table that v's elements are indices into, 0 if there is none.
+func shortest(v *ir.Value, seen map[*ir.Value]bool) int64 {
+	if seen[v] {
+		return 0
+	}
+	seen[v] = true
+	least := int64(0)
+	note := func(n int64) {
+		if n > 0 && (least == 0 || n < least) {
+			least = n
+		}
+	}
+	for _, u := range v.Uses() {
+		if u.Node == nil {
+			continue
+		}
+		if table := indexed(u); table > 0 {
+			note(table)
+		} else if moves(u) {
+			for _, o := range u.Node.Outputs {
+				if o != nil {
+					note(shortest(o, seen))
+				}
+			}
+		}
+	}
+	return least
+}
+
+// indexed is the length of the constant that u's node takes elements of by the value, 0 if it does not.
+func indexed(u ir.Use) int64 {
+	n := u.Node
+	table, axis := n.Input(0), int64(0)
+	switch {
+	case n.Op.Is("Gather") && u.Index == 1, n.Op.Is("GatherElements") && u.Index == 1:
+		axis = n.Int("axis", 0)
+	case n.Op.Type == "EmbedLayerNormalization" && u.Index < 2:
+		table = n.Input(2 + 2*u.Index) // word embeddings for ids, segment embeddings for segments
+	default:
+		return 0
+	}
+	if table == nil || table.Const == nil {
+		return 0
+	}
+	shape := table.Const.Shape
+	if axis < 0 {
+		axis += int64(len(shape))
+	}
+	if axis < 0 || axis >= int64(len(shape)) {
+		return 0
+	}
+	return shape[axis]
+}
+
+// moves reports whether u's node passes the value's elements on as they are.
+func moves(u ir.Use) bool {
+	if u.Index != 0 {
+		return u.Node.Op.Is("Concat")
+	}
+	for _, typ := range []string{"Cast", "Identity", "Reshape", "Flatten", "Squeeze", "Unsqueeze", "Transpose", "Slice", "Concat", "Expand", "Split", "Gather"} {
+		if u.Node.Op.Is(typ) {
+			return true
+		}
+	}
+	return false
+}
