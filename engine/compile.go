@@ -218,11 +218,14 @@ func (s *scope) resolve(attrs []*ir.Attr) []*ir.Attr {
 	return out
 }
 
+// typeProto is the first AttrType for types of values, which no operator needs to run.
+const typeProto = 13
+
 // arrays reads the tensors among the attributes.
 func (c *compiler) arrays(attrs []*ir.Attr) (map[string]*ir.Array, error) {
 	var out map[string]*ir.Array
 	for _, a := range attrs {
-		if a.Elided {
+		if a.Elided && a.Type < typeProto {
 			return nil, fmt.Errorf("attribute %q: its value is of a size or type that cannot be run", a.Name)
 		}
 		if a.Tensor == nil {
