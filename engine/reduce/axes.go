@@ -2,7 +2,6 @@ package reduce
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/mcompress/mcompress/engine/elementwise/block"
 	"github.com/mcompress/mcompress/engine/op"
@@ -22,25 +21,30 @@ func reducedAxes(n *op.Node, in []*ir.Array, fromInput bool) ([]bool, error) {
 			}
 		}
 	}
-	rank := len(in[0].Shape)
-	reduced := make([]bool, rank)
 	if len(axes) == 0 {
+		reduced := make([]bool, len(in[0].Shape))
 		if !fromInput || !n.Bool("noop_with_empty_axes", false) {
 			block.Fill(reduced, true)
 		}
 		return reduced, nil
 	}
+	return axesMask(axes, len(in[0].Shape))
+}
+
+// axesMask says for each of rank axes whether it is among axes.
+func axesMask(axes []int64, rank int) ([]bool, error) {
+	mask := make([]bool, rank)
 	for _, axis := range axes {
 		i, err := op.Axis(axis, rank)
 		if err != nil {
 			return nil, err
 		}
-		if reduced[i] {
+		if mask[i] {
 			return nil, fmt.Errorf("axis %d is named twice in axes %v", i, axes)
 		}
-		reduced[i] = true
+		mask[i] = true
 	}
-	return reduced, nil
+	return mask, nil
 }
 
 // reducedShape is the shape of what is left.
@@ -54,12 +58,5 @@ func reducedShape(shape []int64, reduced []bool, keep bool) []int64 {
 			out = append(out, 1)
 		}
 	}
-	return out
-}
-
-// withAxis is shape with d in place of its length along an axis that has been checked.
-func withAxis(shape []int64, axis int, d int64) []int64 {
-	out := slices.Clone(shape)
-	out[axis] = d
 	return out
 }

@@ -69,9 +69,9 @@ func runBatch(c *op.Call) error {
 }
 
 // An affineFunc writes (x-center)·scale+shift for n elements from at on.
-type affineFunc[T real] func(out block.Writer[T], in block.Reader[T], at, n int, center, scale, shift float64, bufX, bufY []T)
+type affineFunc[T floating] func(out block.Writer[T], in block.Reader[T], at, n int, center, scale, shift float64, bufX, bufY []T)
 
-func batchNorm[T real](c *op.Call, spread func([]T) (mean, variance float64), apply affineFunc[T]) error {
+func batchNorm[T floating](c *op.Call, spread func([]T) (mean, variance float64), apply affineFunc[T]) error {
 	x := c.In[0]
 	l := batchLanes(c.Node, x)
 	scale, bias, mean, variance := numbers(c.In[1]), numbers(c.In[2]), numbers(c.In[3]), numbers(c.In[4])
@@ -99,7 +99,7 @@ func batchNorm[T real](c *op.Call, spread func([]T) (mean, variance float64), ap
 }
 
 // scaleColumns is for channels of one element.
-func scaleColumns[T real](c *op.Call, l lanes, out block.Writer[T], in block.Reader[T], center, scale, shift []float64) {
+func scaleColumns[T floating](c *op.Call, l lanes, out block.Writer[T], in block.Reader[T], center, scale, shift []float64) {
 	block.Share(c, l.outer*l.n, block.Grain, groupBytes, func(s block.Scratch, from, to int) {
 		bufX, bufY := block.Take[T](&s, block.Len), block.Take[T](&s, block.Len)
 		for at := from; at < to; at += block.Len {
@@ -117,7 +117,7 @@ func scaleColumns[T real](c *op.Call, l lanes, out block.Writer[T], in block.Rea
 }
 
 // batchMoments are mean and variance of each channel over all instances.
-func batchMoments[T real](c *op.Call, l lanes, in block.Reader[T], spread func([]T) (mean, variance float64)) (mean, variance []float64) {
+func batchMoments[T floating](c *op.Call, l lanes, in block.Reader[T], spread func([]T) (mean, variance float64)) (mean, variance []float64) {
 	mean, variance = make([]float64, l.n), make([]float64, l.n)
 	block.Share(c, l.n, l.grain(2), groupBytes, func(s block.Scratch, from, to int) {
 		buf := block.Take[T](&s, block.Len)

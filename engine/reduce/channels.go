@@ -92,7 +92,7 @@ func (g groupNorm) run(c *op.Call) error {
 	return nil
 }
 
-func normGroups[T real](c *op.Call, g groupNorm, spread func([]T) (mean, variance float64)) {
+func normGroups[T floating](c *op.Call, g groupNorm, spread func([]T) (mean, variance float64)) {
 	x := c.In[0]
 	groups, channels := int(g.groups(c.Node, x)), int(x.Shape[1])
 	if x.Elems() == 0 {
@@ -129,7 +129,7 @@ func numbers(a *ir.Array) []float64 {
 }
 
 // affine writes (x-center)·scale+shift for n elements from at on.
-func affine[T real](out block.Writer[T], in block.Reader[T], at, n int, center, scale, shift float64, bufX, bufY []T) {
+func affine[T floating](out block.Writer[T], in block.Reader[T], at, n int, center, scale, shift float64, bufX, bufY []T) {
 	for ; n > 0; n -= block.Len {
 		m := min(n, block.Len)
 		y := out.Block(bufY, at, m)

@@ -13,5 +13,9 @@ import (
 
 // Ops are the rows of this family.
 func Ops() []op.Op {
-	return slices.Concat(reduceOps(), softmaxOps(), argOps(), cumulateOps(), topOps(), rowNormOps(), channelOps(), batchOps())
+	return slices.Concat(
+		reduceOps(), argOps(), cumulateOps(), topOps(), uniqueOps(), nonZeroOps(),
+		softmaxOps(), rowNormOps(), embedOps(), channelOps(), batchOps(), lrnOps(), mvnOps(),
+		detOps(), lossOps(), optimizerOps(),
+	)
 }

@@ -13,9 +13,9 @@ type integer interface {
 	int8 | int16 | int32 | int64 | uint8 | uint16 | uint32 | uint64
 }
 
-type real interface{ float32 | float64 }
+type floating interface{ float32 | float64 }
 
-type numeric interface{ integer | real }
+type numeric interface{ integer | floating }
 
 // least is the least integer of T.
 func least[T integer]() T {

@@ -20,7 +20,7 @@ func (m *moments) add(n int, mean, variance float64) {
 func (m *moments) variance() float64 { return m.squares / m.n }
 
 // measure takes in n elements from at on. spread gives mean and variance of a block.
-func measure[T real](m *moments, in block.Reader[T], at, n int, buf []T, spread func([]T) (mean, variance float64)) {
+func measure[T floating](m *moments, in block.Reader[T], at, n int, buf []T, spread func([]T) (mean, variance float64)) {
 	for ; n > 0; n -= block.Len {
 		x := in.Block(buf, at, min(n, block.Len))
 		mean, variance := spread(x)

@@ -11,10 +11,10 @@ import (
 
 // A rowFunc writes a normalized row and returns its mean and the inverse of its deviation. bias may
 // be nil.
-type rowFunc[T real] func(dst, x, scale, bias []T, eps float32, centered bool) (mean, inv T)
+type rowFunc[T floating] func(dst, x, scale, bias []T, eps float32, centered bool) (mean, inv T)
 
 // normRows computes the outputs of r from its inputs.
-func normRows[T real](c *op.Call, r rowNorm, f rowFunc[T]) {
+func normRows[T floating](c *op.Call, r rowNorm, f rowFunc[T]) {
 	x := c.In[0]
 	l, eps := rowsFrom(c.Node, x), c.Float("epsilon", r.epsilon)
 	size := rowBuffers * block.Bytes[float64](l.n)
@@ -59,7 +59,15 @@ func input(c *op.Call, i int) *ir.Array {
 
 // output is output i, nil for 0 and where it is not wanted.
 func output(c *op.Call, i int) *ir.Array {
-	if i == 0 || i >= len(c.Out) {
+	if i == 0 {
+		return nil
+	}
+	return outputAt(c, i)
+}
+
+// outputAt is output i, nil where it is not wanted.
+func outputAt(c *op.Call, i int) *ir.Array {
+	if i >= len(c.Out) {
 		return nil
 	}
 	return c.Out[i]
@@ -84,7 +92,7 @@ func addends[T ir.Element](c *op.Call, inputs []int) []block.Operand[T] {
 	return add
 }
 
-func addRows[T real](dst, x []T, add []block.Operand[T], at int, buf []T) []T {
+func addRows[T floating](dst, x []T, add []block.Operand[T], at int, buf []T) []T {
 	for i := range add {
 		b := add[i].Ordered(at, len(x), buf)
 		for j, v := range x {

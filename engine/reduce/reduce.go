@@ -110,7 +110,7 @@ func unexpected(c *op.Call, dt ir.DType) error {
 	return fmt.Errorf("%s is not computed for %s", c.ID.Type, dt)
 }
 
-func reduceReals[T real](c *op.Call, l layout) error {
+func reduceReals[T floating](c *op.Call, l layout) error {
 	switch c.ID.Type {
 	case "ReduceMax":
 		return run(c, l, c.In[0], extreme(T(math.Inf(-1)), func(a, b T) T { return max(a, b) }))

@@ -115,7 +115,7 @@ func greatest(x []float64) float64 {
 }
 
 // hardmax is 1 at the first of the greatest elements, 0 elsewhere.
-func hardmax[T real](dst, x []T) {
+func hardmax[T floating](dst, x []T) {
 	at := search(x, above[T](false))
 	clear(dst)
 	if len(dst) > 0 {
@@ -125,7 +125,7 @@ func hardmax[T real](dst, x []T) {
 
 // lpNorm divides by the sum of magnitudes, or by the root of the sum of squares; zeros
 // stay.
-func lpNorm[T real](n *op.Node) func(dst, x []T) {
+func lpNorm[T floating](n *op.Node) func(dst, x []T) {
 	p := n.Int("p", 2)
 	return func(dst, x []T) {
 		sum := 0.0
