@@ -1,0 +1,104 @@
+package attention
+
+import (
+	"math"
+
+	"github.com/mcompress/mcompress/engine/gemm"
+	"github.com/mcompress/mcompress/kernel"
+)
+
+// arithmetic is what attention does with numbers of type T.
+type arithmetic[T Float] struct {
+	// multiply stores factor·a·b as rows of c.
+	multiply func(work []byte, s gemm.Shape, a, b gemm.Matrix[T], c []T, stride int, factor T)
+	work     func(rows int, s Shape) int64 // bytes that multiply wants
+	softmax  func(row []T)
+	cap      func(row []T, limit T) // limit·tanh(x/limit)
+	top      func(row []T) T        // the greatest element, NaN if one is
+}
+
+func arithmeticOf[T Float]() arithmetic[T] {
+	var zero T
+	if _, single := any(zero).(float32); single {
+		return any(singles()).(arithmetic[T])
+	}
+	return any(doubles()).(arithmetic[T])
+}
+
+// alone is the pool of one worker that a block is multiplied by.
+type alone struct{}
+
+func (alone) Workers() int { return 1 }
+
+func (alone) For(n int, f func(i int)) {
+	for i := range n {
+		f(i)
+	}
+}
+
+func singles() arithmetic[float32] {
+	return arithmetic[float32]{
+		multiply: func(work []byte, s gemm.Shape, a, b gemm.Matrix[float32], c []float32, stride int, factor float32) {
+			if factor == 0 { // package gemm takes it for 1
+				a = gemm.Matrix[float32]{Data: make([]float32, 1)}
+			}
+			gemm.Float(alone{}, s, work, gemm.FloatProduct{A: a, B: b, C: c, Stride: stride, Epilogue: gemm.Epilogue{Alpha: factor}})
+		},
+		work: func(rows int, s Shape) int64 {
+			scores := gemm.FloatWork(gemm.Shape{M: rows, N: s.Keys, K: s.Size}, 1, 1, false)
+			return max(scores, gemm.FloatWork(gemm.Shape{M: rows, N: s.Value, K: s.Keys}, 1, 1, false))
+		},
+		softmax: func(row []float32) { kernel.Softmax(row, row) },
+		cap: func(row []float32, limit float32) {
+			kernel.DivScalar(row, row, limit)
+			kernel.Tanh(row, row)
+			kernel.MulScalar(row, row, limit)
+		},
+		top: kernel.ReduceMax,
+	}
+}
+
+func doubles() arithmetic[float64] {
+	return arithmetic[float64]{
+		multiply: func(_ []byte, s gemm.Shape, a, b gemm.Matrix[float64], c []float64, stride int, factor float64) {
+			gemm.Plain(alone{}, s, a, b, c, stride)
+			for i := range s.M {
+				scale(c[i*stride:][:s.N], factor)
+			}
+		},
+		work:    func(int, Shape) int64 { return 0 },
+		softmax: Softmax64,
+		cap: func(row []float64, limit float64) {
+			for i, x := range row {
+				row[i] = limit * math.Tanh(x/limit)
+			}
+		},
+		top: top64,
+	}
+}
+
+func scale(x []float64, factor float64) {
+	for i := range x {
+		x[i] *= factor
+	}
+}
+
+func top64(row []float64) float64 {
+	top := math.Inf(-1)
+	for _, x := range row {
+		top = max(top, x)
+	}
+	return top
+}
+
+// Softmax64 is softmax of one row in place, in float64.
+func Softmax64(row []float64) {
+	top, sum := top64(row), 0.0
+	for i, x := range row {
+		row[i] = math.Exp(x - top)
+		sum += row[i]
+	}
+	for i := range row {
+		row[i] /= sum
+	}
+}
