@@ -59,35 +59,65 @@ func gemm12x16AVX512(k int, a *float32, aRow int, aK int, b *float32, bK int, bP
 //go:noescape
 func gemm12x32AVX512(k int, a *float32, aRow int, aK int, b *float32, bK int, bPanel int, c *float32, cRow int, add int)
 
+// gemmBytes1x16AVX512 stores a·b, or adds it to c; strides in bytes.
+//
+//go:noescape
+func gemmBytes1x16AVX512(k int, a *byte, aRow int, aK int, b *byte, bK int, bPanel int, c *int32, cRow int, add int)
+
+// gemmBytes1x64AVX512 stores a·b, or adds it to c; strides in bytes.
+//
+//go:noescape
+func gemmBytes1x64AVX512(k int, a *byte, aRow int, aK int, b *byte, bK int, bPanel int, c *int32, cRow int, add int)
+
+// gemmBytes4x16AVX512 stores a·b, or adds it to c; strides in bytes.
+//
+//go:noescape
+func gemmBytes4x16AVX512(k int, a *byte, aRow int, aK int, b *byte, bK int, bPanel int, c *int32, cRow int, add int)
+
+// gemmBytes4x32AVX512 stores a·b, or adds it to c; strides in bytes.
+//
+//go:noescape
+func gemmBytes4x32AVX512(k int, a *byte, aRow int, aK int, b *byte, bK int, bPanel int, c *int32, cRow int, add int)
+
+// gemmBytes12x16AVX512 stores a·b, or adds it to c; strides in bytes.
+//
+//go:noescape
+func gemmBytes12x16AVX512(k int, a *byte, aRow int, aK int, b *byte, bK int, bPanel int, c *int32, cRow int, add int)
+
+// gemmBytes12x32AVX512 stores a·b, or adds it to c; strides in bytes.
+//
+//go:noescape
+func gemmBytes12x32AVX512(k int, a *byte, aRow int, aK int, b *byte, bK int, bPanel int, c *int32, cRow int, add int)
+
 // gemmInt1x16AVX2 stores a·b, or adds it to c; strides in bytes, quads > 0.
 //
 //go:noescape
-func gemmInt1x16AVX2(quads int, a *int16, aRow int, b *byte, c *int32, cRow int, add int)
+func gemmInt1x16AVX2(quads int, a *byte, aRow int, b *byte, c *int32, cRow int, add int)
 
 // gemmInt2x16AVX2 stores a·b, or adds it to c; strides in bytes, quads > 0.
 //
 //go:noescape
-func gemmInt2x16AVX2(quads int, a *int16, aRow int, b *byte, c *int32, cRow int, add int)
+func gemmInt2x16AVX2(quads int, a *byte, aRow int, b *byte, c *int32, cRow int, add int)
 
 // gemmInt3x8AVX2 stores a·b, or adds it to c; strides in bytes, quads > 0.
 //
 //go:noescape
-func gemmInt3x8AVX2(quads int, a *int16, aRow int, b *byte, c *int32, cRow int, add int)
+func gemmInt3x8AVX2(quads int, a *byte, aRow int, b *byte, c *int32, cRow int, add int)
 
 // gemmInt4x8AVX2 stores a·b, or adds it to c; strides in bytes, quads > 0.
 //
 //go:noescape
-func gemmInt4x8AVX2(quads int, a *int16, aRow int, b *byte, c *int32, cRow int, add int)
+func gemmInt4x8AVX2(quads int, a *byte, aRow int, b *byte, c *int32, cRow int, add int)
 
 // gemmInt5x8AVX2 stores a·b, or adds it to c; strides in bytes, quads > 0.
 //
 //go:noescape
-func gemmInt5x8AVX2(quads int, a *int16, aRow int, b *byte, c *int32, cRow int, add int)
+func gemmInt5x8AVX2(quads int, a *byte, aRow int, b *byte, c *int32, cRow int, add int)
 
 // gemmInt6x8AVX2 stores a·b, or adds it to c; strides in bytes, quads > 0.
 //
 //go:noescape
-func gemmInt6x8AVX2(quads int, a *int16, aRow int, b *byte, c *int32, cRow int, add int)
+func gemmInt6x8AVX2(quads int, a *byte, aRow int, b *byte, c *int32, cRow int, add int)
 
 // quadsAVX2 makes panels of 4·quads rows of 16·panels bytes; quads > 0, panels > 0. dst may be src if row is 16.
 //
@@ -97,12 +127,22 @@ func quadsAVX2(dst *byte, panel int, src *byte, row int, quads int, panels int, 
 // widenUnsignedAVX2 needs n%16 == 0, n > 0.
 //
 //go:noescape
-func widenUnsignedAVX2(dst *int16, src *byte, n int, zero uint32) (sum int32)
+func widenUnsignedAVX2(dst *byte, src *byte, n int, zero uint32) (sum int32)
 
 // widenSignedAVX2 needs n%16 == 0, n > 0.
 //
 //go:noescape
-func widenSignedAVX2(dst *int16, src *byte, n int, zero uint32) (sum int32)
+func widenSignedAVX2(dst *byte, src *byte, n int, zero uint32) (sum int32)
+
+// flipAVX2 needs n%32 == 0, n > 0.
+//
+//go:noescape
+func flipAVX2(dst *byte, src *byte, n int, flip uint32) (sum uint32)
+
+// quadSumsAVX2 adds int8 elements to 16 sums; quads > 0.
+//
+//go:noescape
+func quadSumsAVX2(sums *int32, b *byte, quads int)
 
 // gemv1AVX2 adds the products of 1 elements of a and rows of b, in order; strides in bytes, n%16 == 0, n > 0.
 //

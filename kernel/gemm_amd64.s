@@ -1949,7 +1949,1076 @@ store:
 	VZEROUPPER
 	RET
 
-// func gemmInt1x16AVX2(quads int, a *int16, aRow int, b *byte, c *int32, cRow int, add int)
+// func gemmBytes1x16AVX512(k int, a *byte, aRow int, aK int, b *byte, bK int, bPanel int, c *int32, cRow int, add int)
+// Requires: AVX, AVX512F, AVX512VNNI, MMX+
+TEXT ·gemmBytes1x16AVX512(SB), NOSPLIT, $0-80
+	MOVQ       k+0(FP), AX
+	MOVQ       a+8(FP), CX
+	MOVQ       aRow+16(FP), DX
+	MOVQ       b+32(FP), DX
+	MOVQ       bPanel+48(FP), BX
+	MOVQ       c+56(FP), BX
+	MOVQ       cRow+64(FP), SI
+	MOVQ       aK+24(FP), SI
+	MOVQ       bK+40(FP), DI
+	VPXORD     Z0, Z0, Z0
+	PREFETCHT0 (BX)
+	SUBQ       $0x00000004, AX
+	JLT        fourEnd
+
+four:
+	VMOVUPS      (DX), Z1
+	VPBROADCASTD (CX), Z2
+	VPDPBUSD     Z1, Z2, Z0
+	ADDQ         SI, CX
+	ADDQ         DI, DX
+	VMOVUPS      (DX), Z1
+	VPBROADCASTD (CX), Z2
+	VPDPBUSD     Z1, Z2, Z0
+	ADDQ         SI, CX
+	ADDQ         DI, DX
+	VMOVUPS      (DX), Z1
+	VPBROADCASTD (CX), Z2
+	VPDPBUSD     Z1, Z2, Z0
+	ADDQ         SI, CX
+	ADDQ         DI, DX
+	VMOVUPS      (DX), Z1
+	VPBROADCASTD (CX), Z2
+	VPDPBUSD     Z1, Z2, Z0
+	ADDQ         SI, CX
+	ADDQ         DI, DX
+	SUBQ         $0x00000004, AX
+	JGE          four
+
+fourEnd:
+	ADDQ $0x00000004, AX
+	SUBQ $0x00000001, AX
+	JLT  oneEnd
+
+one:
+	VMOVUPS      (DX), Z1
+	VPBROADCASTD (CX), Z2
+	VPDPBUSD     Z1, Z2, Z0
+	ADDQ         SI, CX
+	ADDQ         DI, DX
+	SUBQ         $0x00000001, AX
+	JGE          one
+
+oneEnd:
+	ADDQ   $0x00000001, AX
+	MOVQ   add+72(FP), AX
+	TESTQ  AX, AX
+	JZ     store
+	VPADDD (BX), Z0, Z0
+
+store:
+	VMOVUPS Z0, (BX)
+	VZEROUPPER
+	RET
+
+// func gemmBytes1x64AVX512(k int, a *byte, aRow int, aK int, b *byte, bK int, bPanel int, c *int32, cRow int, add int)
+// Requires: AVX, AVX512F, AVX512VNNI, MMX+
+TEXT ·gemmBytes1x64AVX512(SB), NOSPLIT, $0-80
+	MOVQ       k+0(FP), AX
+	MOVQ       a+8(FP), CX
+	MOVQ       aRow+16(FP), DX
+	MOVQ       b+32(FP), DX
+	MOVQ       bPanel+48(FP), BX
+	LEAQ       (DX)(BX*2), SI
+	ADDQ       BX, SI
+	MOVQ       c+56(FP), DI
+	MOVQ       cRow+64(FP), R8
+	MOVQ       aK+24(FP), R8
+	MOVQ       bK+40(FP), R9
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	PREFETCHT0 128(DI)
+	PREFETCHT0 192(DI)
+	SUBQ       $0x00000004, AX
+	JLT        fourEnd
+
+four:
+	VPBROADCASTD (CX), Z4
+	VMOVUPS      (DX), Z5
+	VPDPBUSD     Z5, Z4, Z0
+	VMOVUPS      (DX)(BX*1), Z5
+	VPDPBUSD     Z5, Z4, Z1
+	VMOVUPS      (DX)(BX*2), Z5
+	VPDPBUSD     Z5, Z4, Z2
+	VMOVUPS      (SI), Z5
+	VPDPBUSD     Z5, Z4, Z3
+	ADDQ         R8, CX
+	ADDQ         R9, DX
+	ADDQ         R9, SI
+	VPBROADCASTD (CX), Z4
+	VMOVUPS      (DX), Z5
+	VPDPBUSD     Z5, Z4, Z0
+	VMOVUPS      (DX)(BX*1), Z5
+	VPDPBUSD     Z5, Z4, Z1
+	VMOVUPS      (DX)(BX*2), Z5
+	VPDPBUSD     Z5, Z4, Z2
+	VMOVUPS      (SI), Z5
+	VPDPBUSD     Z5, Z4, Z3
+	ADDQ         R8, CX
+	ADDQ         R9, DX
+	ADDQ         R9, SI
+	VPBROADCASTD (CX), Z4
+	VMOVUPS      (DX), Z5
+	VPDPBUSD     Z5, Z4, Z0
+	VMOVUPS      (DX)(BX*1), Z5
+	VPDPBUSD     Z5, Z4, Z1
+	VMOVUPS      (DX)(BX*2), Z5
+	VPDPBUSD     Z5, Z4, Z2
+	VMOVUPS      (SI), Z5
+	VPDPBUSD     Z5, Z4, Z3
+	ADDQ         R8, CX
+	ADDQ         R9, DX
+	ADDQ         R9, SI
+	VPBROADCASTD (CX), Z4
+	VMOVUPS      (DX), Z5
+	VPDPBUSD     Z5, Z4, Z0
+	VMOVUPS      (DX)(BX*1), Z5
+	VPDPBUSD     Z5, Z4, Z1
+	VMOVUPS      (DX)(BX*2), Z5
+	VPDPBUSD     Z5, Z4, Z2
+	VMOVUPS      (SI), Z5
+	VPDPBUSD     Z5, Z4, Z3
+	ADDQ         R8, CX
+	ADDQ         R9, DX
+	ADDQ         R9, SI
+	SUBQ         $0x00000004, AX
+	JGE          four
+
+fourEnd:
+	ADDQ $0x00000004, AX
+	SUBQ $0x00000001, AX
+	JLT  oneEnd
+
+one:
+	VPBROADCASTD (CX), Z4
+	VMOVUPS      (DX), Z5
+	VPDPBUSD     Z5, Z4, Z0
+	VMOVUPS      (DX)(BX*1), Z5
+	VPDPBUSD     Z5, Z4, Z1
+	VMOVUPS      (DX)(BX*2), Z5
+	VPDPBUSD     Z5, Z4, Z2
+	VMOVUPS      (SI), Z5
+	VPDPBUSD     Z5, Z4, Z3
+	ADDQ         R8, CX
+	ADDQ         R9, DX
+	ADDQ         R9, SI
+	SUBQ         $0x00000001, AX
+	JGE          one
+
+oneEnd:
+	ADDQ   $0x00000001, AX
+	MOVQ   add+72(FP), AX
+	TESTQ  AX, AX
+	JZ     store
+	VPADDD (DI), Z0, Z0
+	VPADDD 64(DI), Z1, Z1
+	VPADDD 128(DI), Z2, Z2
+	VPADDD 192(DI), Z3, Z3
+
+store:
+	VMOVUPS Z0, (DI)
+	VMOVUPS Z1, 64(DI)
+	VMOVUPS Z2, 128(DI)
+	VMOVUPS Z3, 192(DI)
+	VZEROUPPER
+	RET
+
+// func gemmBytes4x16AVX512(k int, a *byte, aRow int, aK int, b *byte, bK int, bPanel int, c *int32, cRow int, add int)
+// Requires: AVX, AVX512F, AVX512VNNI, MMX+
+TEXT ·gemmBytes4x16AVX512(SB), NOSPLIT, $0-80
+	MOVQ       k+0(FP), AX
+	MOVQ       a+8(FP), CX
+	MOVQ       aRow+16(FP), DX
+	LEAQ       (CX)(DX*2), BX
+	ADDQ       DX, BX
+	MOVQ       b+32(FP), SI
+	MOVQ       bPanel+48(FP), DI
+	MOVQ       c+56(FP), DI
+	MOVQ       cRow+64(FP), R8
+	LEAQ       (DI)(R8*2), R9
+	ADDQ       R8, R9
+	MOVQ       aK+24(FP), R10
+	MOVQ       bK+40(FP), R11
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	PREFETCHT0 (DI)
+	PREFETCHT0 (DI)(R8*1)
+	PREFETCHT0 (DI)(R8*2)
+	PREFETCHT0 (R9)
+	SUBQ       $0x00000004, AX
+	JLT        fourEnd
+
+four:
+	VMOVUPS      (SI), Z4
+	VPBROADCASTD (CX), Z5
+	VPDPBUSD     Z4, Z5, Z0
+	VPBROADCASTD (CX)(DX*1), Z5
+	VPDPBUSD     Z4, Z5, Z1
+	VPBROADCASTD (CX)(DX*2), Z5
+	VPDPBUSD     Z4, Z5, Z2
+	VPBROADCASTD (BX), Z5
+	VPDPBUSD     Z4, Z5, Z3
+	ADDQ         R10, CX
+	ADDQ         R10, BX
+	ADDQ         R11, SI
+	VMOVUPS      (SI), Z4
+	VPBROADCASTD (CX), Z5
+	VPDPBUSD     Z4, Z5, Z0
+	VPBROADCASTD (CX)(DX*1), Z5
+	VPDPBUSD     Z4, Z5, Z1
+	VPBROADCASTD (CX)(DX*2), Z5
+	VPDPBUSD     Z4, Z5, Z2
+	VPBROADCASTD (BX), Z5
+	VPDPBUSD     Z4, Z5, Z3
+	ADDQ         R10, CX
+	ADDQ         R10, BX
+	ADDQ         R11, SI
+	VMOVUPS      (SI), Z4
+	VPBROADCASTD (CX), Z5
+	VPDPBUSD     Z4, Z5, Z0
+	VPBROADCASTD (CX)(DX*1), Z5
+	VPDPBUSD     Z4, Z5, Z1
+	VPBROADCASTD (CX)(DX*2), Z5
+	VPDPBUSD     Z4, Z5, Z2
+	VPBROADCASTD (BX), Z5
+	VPDPBUSD     Z4, Z5, Z3
+	ADDQ         R10, CX
+	ADDQ         R10, BX
+	ADDQ         R11, SI
+	VMOVUPS      (SI), Z4
+	VPBROADCASTD (CX), Z5
+	VPDPBUSD     Z4, Z5, Z0
+	VPBROADCASTD (CX)(DX*1), Z5
+	VPDPBUSD     Z4, Z5, Z1
+	VPBROADCASTD (CX)(DX*2), Z5
+	VPDPBUSD     Z4, Z5, Z2
+	VPBROADCASTD (BX), Z5
+	VPDPBUSD     Z4, Z5, Z3
+	ADDQ         R10, CX
+	ADDQ         R10, BX
+	ADDQ         R11, SI
+	SUBQ         $0x00000004, AX
+	JGE          four
+
+fourEnd:
+	ADDQ $0x00000004, AX
+	SUBQ $0x00000001, AX
+	JLT  oneEnd
+
+one:
+	VMOVUPS      (SI), Z4
+	VPBROADCASTD (CX), Z5
+	VPDPBUSD     Z4, Z5, Z0
+	VPBROADCASTD (CX)(DX*1), Z5
+	VPDPBUSD     Z4, Z5, Z1
+	VPBROADCASTD (CX)(DX*2), Z5
+	VPDPBUSD     Z4, Z5, Z2
+	VPBROADCASTD (BX), Z5
+	VPDPBUSD     Z4, Z5, Z3
+	ADDQ         R10, CX
+	ADDQ         R10, BX
+	ADDQ         R11, SI
+	SUBQ         $0x00000001, AX
+	JGE          one
+
+oneEnd:
+	ADDQ   $0x00000001, AX
+	MOVQ   add+72(FP), AX
+	TESTQ  AX, AX
+	JZ     store
+	VPADDD (DI), Z0, Z0
+	VPADDD (DI)(R8*1), Z1, Z1
+	VPADDD (DI)(R8*2), Z2, Z2
+	VPADDD (R9), Z3, Z3
+
+store:
+	VMOVUPS Z0, (DI)
+	VMOVUPS Z1, (DI)(R8*1)
+	VMOVUPS Z2, (DI)(R8*2)
+	VMOVUPS Z3, (R9)
+	VZEROUPPER
+	RET
+
+// func gemmBytes4x32AVX512(k int, a *byte, aRow int, aK int, b *byte, bK int, bPanel int, c *int32, cRow int, add int)
+// Requires: AVX, AVX512F, AVX512VNNI, MMX+
+TEXT ·gemmBytes4x32AVX512(SB), NOSPLIT, $0-80
+	MOVQ       k+0(FP), AX
+	MOVQ       a+8(FP), CX
+	MOVQ       aRow+16(FP), DX
+	LEAQ       (CX)(DX*2), BX
+	ADDQ       DX, BX
+	MOVQ       b+32(FP), SI
+	MOVQ       bPanel+48(FP), DI
+	MOVQ       c+56(FP), R8
+	MOVQ       cRow+64(FP), R9
+	LEAQ       (R8)(R9*2), R10
+	ADDQ       R9, R10
+	MOVQ       aK+24(FP), R11
+	MOVQ       bK+40(FP), R12
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	PREFETCHT0 (R8)(R9*1)
+	PREFETCHT0 64(R8)(R9*1)
+	PREFETCHT0 (R8)(R9*2)
+	PREFETCHT0 64(R8)(R9*2)
+	PREFETCHT0 (R10)
+	PREFETCHT0 64(R10)
+	SUBQ       $0x00000004, AX
+	JLT        fourEnd
+
+four:
+	VMOVUPS      (SI), Z8
+	VMOVUPS      (SI)(DI*1), Z9
+	VPBROADCASTD (CX), Z10
+	VPDPBUSD     Z8, Z10, Z0
+	VPDPBUSD     Z9, Z10, Z1
+	VPBROADCASTD (CX)(DX*1), Z10
+	VPDPBUSD     Z8, Z10, Z2
+	VPDPBUSD     Z9, Z10, Z3
+	VPBROADCASTD (CX)(DX*2), Z10
+	VPDPBUSD     Z8, Z10, Z4
+	VPDPBUSD     Z9, Z10, Z5
+	VPBROADCASTD (BX), Z10
+	VPDPBUSD     Z8, Z10, Z6
+	VPDPBUSD     Z9, Z10, Z7
+	ADDQ         R11, CX
+	ADDQ         R11, BX
+	ADDQ         R12, SI
+	VMOVUPS      (SI), Z8
+	VMOVUPS      (SI)(DI*1), Z9
+	VPBROADCASTD (CX), Z10
+	VPDPBUSD     Z8, Z10, Z0
+	VPDPBUSD     Z9, Z10, Z1
+	VPBROADCASTD (CX)(DX*1), Z10
+	VPDPBUSD     Z8, Z10, Z2
+	VPDPBUSD     Z9, Z10, Z3
+	VPBROADCASTD (CX)(DX*2), Z10
+	VPDPBUSD     Z8, Z10, Z4
+	VPDPBUSD     Z9, Z10, Z5
+	VPBROADCASTD (BX), Z10
+	VPDPBUSD     Z8, Z10, Z6
+	VPDPBUSD     Z9, Z10, Z7
+	ADDQ         R11, CX
+	ADDQ         R11, BX
+	ADDQ         R12, SI
+	VMOVUPS      (SI), Z8
+	VMOVUPS      (SI)(DI*1), Z9
+	VPBROADCASTD (CX), Z10
+	VPDPBUSD     Z8, Z10, Z0
+	VPDPBUSD     Z9, Z10, Z1
+	VPBROADCASTD (CX)(DX*1), Z10
+	VPDPBUSD     Z8, Z10, Z2
+	VPDPBUSD     Z9, Z10, Z3
+	VPBROADCASTD (CX)(DX*2), Z10
+	VPDPBUSD     Z8, Z10, Z4
+	VPDPBUSD     Z9, Z10, Z5
+	VPBROADCASTD (BX), Z10
+	VPDPBUSD     Z8, Z10, Z6
+	VPDPBUSD     Z9, Z10, Z7
+	ADDQ         R11, CX
+	ADDQ         R11, BX
+	ADDQ         R12, SI
+	VMOVUPS      (SI), Z8
+	VMOVUPS      (SI)(DI*1), Z9
+	VPBROADCASTD (CX), Z10
+	VPDPBUSD     Z8, Z10, Z0
+	VPDPBUSD     Z9, Z10, Z1
+	VPBROADCASTD (CX)(DX*1), Z10
+	VPDPBUSD     Z8, Z10, Z2
+	VPDPBUSD     Z9, Z10, Z3
+	VPBROADCASTD (CX)(DX*2), Z10
+	VPDPBUSD     Z8, Z10, Z4
+	VPDPBUSD     Z9, Z10, Z5
+	VPBROADCASTD (BX), Z10
+	VPDPBUSD     Z8, Z10, Z6
+	VPDPBUSD     Z9, Z10, Z7
+	ADDQ         R11, CX
+	ADDQ         R11, BX
+	ADDQ         R12, SI
+	SUBQ         $0x00000004, AX
+	JGE          four
+
+fourEnd:
+	ADDQ $0x00000004, AX
+	SUBQ $0x00000001, AX
+	JLT  oneEnd
+
+one:
+	VMOVUPS      (SI), Z8
+	VMOVUPS      (SI)(DI*1), Z9
+	VPBROADCASTD (CX), Z10
+	VPDPBUSD     Z8, Z10, Z0
+	VPDPBUSD     Z9, Z10, Z1
+	VPBROADCASTD (CX)(DX*1), Z10
+	VPDPBUSD     Z8, Z10, Z2
+	VPDPBUSD     Z9, Z10, Z3
+	VPBROADCASTD (CX)(DX*2), Z10
+	VPDPBUSD     Z8, Z10, Z4
+	VPDPBUSD     Z9, Z10, Z5
+	VPBROADCASTD (BX), Z10
+	VPDPBUSD     Z8, Z10, Z6
+	VPDPBUSD     Z9, Z10, Z7
+	ADDQ         R11, CX
+	ADDQ         R11, BX
+	ADDQ         R12, SI
+	SUBQ         $0x00000001, AX
+	JGE          one
+
+oneEnd:
+	ADDQ   $0x00000001, AX
+	MOVQ   add+72(FP), AX
+	TESTQ  AX, AX
+	JZ     store
+	VPADDD (R8), Z0, Z0
+	VPADDD 64(R8), Z1, Z1
+	VPADDD (R8)(R9*1), Z2, Z2
+	VPADDD 64(R8)(R9*1), Z3, Z3
+	VPADDD (R8)(R9*2), Z4, Z4
+	VPADDD 64(R8)(R9*2), Z5, Z5
+	VPADDD (R10), Z6, Z6
+	VPADDD 64(R10), Z7, Z7
+
+store:
+	VMOVUPS Z0, (R8)
+	VMOVUPS Z1, 64(R8)
+	VMOVUPS Z2, (R8)(R9*1)
+	VMOVUPS Z3, 64(R8)(R9*1)
+	VMOVUPS Z4, (R8)(R9*2)
+	VMOVUPS Z5, 64(R8)(R9*2)
+	VMOVUPS Z6, (R10)
+	VMOVUPS Z7, 64(R10)
+	VZEROUPPER
+	RET
+
+// func gemmBytes12x16AVX512(k int, a *byte, aRow int, aK int, b *byte, bK int, bPanel int, c *int32, cRow int, add int)
+// Requires: AVX, AVX512F, AVX512VNNI, MMX+
+TEXT ·gemmBytes12x16AVX512(SB), NOSPLIT, $0-80
+	MOVQ       k+0(FP), AX
+	MOVQ       a+8(FP), CX
+	MOVQ       aRow+16(FP), DX
+	LEAQ       (CX)(DX*2), BX
+	ADDQ       DX, BX
+	LEAQ       (BX)(DX*2), SI
+	ADDQ       DX, SI
+	LEAQ       (SI)(DX*2), DI
+	ADDQ       DX, DI
+	MOVQ       b+32(FP), R8
+	MOVQ       bPanel+48(FP), R9
+	MOVQ       c+56(FP), R9
+	MOVQ       cRow+64(FP), R10
+	LEAQ       (R9)(R10*2), R11
+	ADDQ       R10, R11
+	LEAQ       (R11)(R10*2), R12
+	ADDQ       R10, R12
+	LEAQ       (R12)(R10*2), R13
+	ADDQ       R10, R13
+	MOVQ       aK+24(FP), R14
+	MOVQ       bK+40(FP), R15
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	VPXORD     Z8, Z8, Z8
+	VPXORD     Z9, Z9, Z9
+	VPXORD     Z10, Z10, Z10
+	VPXORD     Z11, Z11, Z11
+	PREFETCHT0 (R9)
+	PREFETCHT0 (R9)(R10*1)
+	PREFETCHT0 (R9)(R10*2)
+	PREFETCHT0 (R11)
+	PREFETCHT0 (R11)(R10*1)
+	PREFETCHT0 (R11)(R10*2)
+	PREFETCHT0 (R12)
+	PREFETCHT0 (R12)(R10*1)
+	PREFETCHT0 (R12)(R10*2)
+	PREFETCHT0 (R13)
+	PREFETCHT0 (R13)(R10*1)
+	PREFETCHT0 (R13)(R10*2)
+	SUBQ       $0x00000004, AX
+	JLT        fourEnd
+
+four:
+	VMOVUPS      (R8), Z12
+	VPBROADCASTD (CX), Z13
+	VPDPBUSD     Z12, Z13, Z0
+	VPBROADCASTD (CX)(DX*1), Z13
+	VPDPBUSD     Z12, Z13, Z1
+	VPBROADCASTD (CX)(DX*2), Z13
+	VPDPBUSD     Z12, Z13, Z2
+	VPBROADCASTD (BX), Z13
+	VPDPBUSD     Z12, Z13, Z3
+	VPBROADCASTD (BX)(DX*1), Z13
+	VPDPBUSD     Z12, Z13, Z4
+	VPBROADCASTD (BX)(DX*2), Z13
+	VPDPBUSD     Z12, Z13, Z5
+	VPBROADCASTD (SI), Z13
+	VPDPBUSD     Z12, Z13, Z6
+	VPBROADCASTD (SI)(DX*1), Z13
+	VPDPBUSD     Z12, Z13, Z7
+	VPBROADCASTD (SI)(DX*2), Z13
+	VPDPBUSD     Z12, Z13, Z8
+	VPBROADCASTD (DI), Z13
+	VPDPBUSD     Z12, Z13, Z9
+	VPBROADCASTD (DI)(DX*1), Z13
+	VPDPBUSD     Z12, Z13, Z10
+	VPBROADCASTD (DI)(DX*2), Z13
+	VPDPBUSD     Z12, Z13, Z11
+	ADDQ         R14, CX
+	ADDQ         R14, BX
+	ADDQ         R14, SI
+	ADDQ         R14, DI
+	ADDQ         R15, R8
+	VMOVUPS      (R8), Z12
+	VPBROADCASTD (CX), Z13
+	VPDPBUSD     Z12, Z13, Z0
+	VPBROADCASTD (CX)(DX*1), Z13
+	VPDPBUSD     Z12, Z13, Z1
+	VPBROADCASTD (CX)(DX*2), Z13
+	VPDPBUSD     Z12, Z13, Z2
+	VPBROADCASTD (BX), Z13
+	VPDPBUSD     Z12, Z13, Z3
+	VPBROADCASTD (BX)(DX*1), Z13
+	VPDPBUSD     Z12, Z13, Z4
+	VPBROADCASTD (BX)(DX*2), Z13
+	VPDPBUSD     Z12, Z13, Z5
+	VPBROADCASTD (SI), Z13
+	VPDPBUSD     Z12, Z13, Z6
+	VPBROADCASTD (SI)(DX*1), Z13
+	VPDPBUSD     Z12, Z13, Z7
+	VPBROADCASTD (SI)(DX*2), Z13
+	VPDPBUSD     Z12, Z13, Z8
+	VPBROADCASTD (DI), Z13
+	VPDPBUSD     Z12, Z13, Z9
+	VPBROADCASTD (DI)(DX*1), Z13
+	VPDPBUSD     Z12, Z13, Z10
+	VPBROADCASTD (DI)(DX*2), Z13
+	VPDPBUSD     Z12, Z13, Z11
+	ADDQ         R14, CX
+	ADDQ         R14, BX
+	ADDQ         R14, SI
+	ADDQ         R14, DI
+	ADDQ         R15, R8
+	VMOVUPS      (R8), Z12
+	VPBROADCASTD (CX), Z13
+	VPDPBUSD     Z12, Z13, Z0
+	VPBROADCASTD (CX)(DX*1), Z13
+	VPDPBUSD     Z12, Z13, Z1
+	VPBROADCASTD (CX)(DX*2), Z13
+	VPDPBUSD     Z12, Z13, Z2
+	VPBROADCASTD (BX), Z13
+	VPDPBUSD     Z12, Z13, Z3
+	VPBROADCASTD (BX)(DX*1), Z13
+	VPDPBUSD     Z12, Z13, Z4
+	VPBROADCASTD (BX)(DX*2), Z13
+	VPDPBUSD     Z12, Z13, Z5
+	VPBROADCASTD (SI), Z13
+	VPDPBUSD     Z12, Z13, Z6
+	VPBROADCASTD (SI)(DX*1), Z13
+	VPDPBUSD     Z12, Z13, Z7
+	VPBROADCASTD (SI)(DX*2), Z13
+	VPDPBUSD     Z12, Z13, Z8
+	VPBROADCASTD (DI), Z13
+	VPDPBUSD     Z12, Z13, Z9
+	VPBROADCASTD (DI)(DX*1), Z13
+	VPDPBUSD     Z12, Z13, Z10
+	VPBROADCASTD (DI)(DX*2), Z13
+	VPDPBUSD     Z12, Z13, Z11
+	ADDQ         R14, CX
+	ADDQ         R14, BX
+	ADDQ         R14, SI
+	ADDQ         R14, DI
+	ADDQ         R15, R8
+	VMOVUPS      (R8), Z12
+	VPBROADCASTD (CX), Z13
+	VPDPBUSD     Z12, Z13, Z0
+	VPBROADCASTD (CX)(DX*1), Z13
+	VPDPBUSD     Z12, Z13, Z1
+	VPBROADCASTD (CX)(DX*2), Z13
+	VPDPBUSD     Z12, Z13, Z2
+	VPBROADCASTD (BX), Z13
+	VPDPBUSD     Z12, Z13, Z3
+	VPBROADCASTD (BX)(DX*1), Z13
+	VPDPBUSD     Z12, Z13, Z4
+	VPBROADCASTD (BX)(DX*2), Z13
+	VPDPBUSD     Z12, Z13, Z5
+	VPBROADCASTD (SI), Z13
+	VPDPBUSD     Z12, Z13, Z6
+	VPBROADCASTD (SI)(DX*1), Z13
+	VPDPBUSD     Z12, Z13, Z7
+	VPBROADCASTD (SI)(DX*2), Z13
+	VPDPBUSD     Z12, Z13, Z8
+	VPBROADCASTD (DI), Z13
+	VPDPBUSD     Z12, Z13, Z9
+	VPBROADCASTD (DI)(DX*1), Z13
+	VPDPBUSD     Z12, Z13, Z10
+	VPBROADCASTD (DI)(DX*2), Z13
+	VPDPBUSD     Z12, Z13, Z11
+	ADDQ         R14, CX
+	ADDQ         R14, BX
+	ADDQ         R14, SI
+	ADDQ         R14, DI
+	ADDQ         R15, R8
+	SUBQ         $0x00000004, AX
+	JGE          four
+
+fourEnd:
+	ADDQ $0x00000004, AX
+	SUBQ $0x00000001, AX
+	JLT  oneEnd
+
+one:
+	VMOVUPS      (R8), Z12
+	VPBROADCASTD (CX), Z13
+	VPDPBUSD     Z12, Z13, Z0
+	VPBROADCASTD (CX)(DX*1), Z13
+	VPDPBUSD     Z12, Z13, Z1
+	VPBROADCASTD (CX)(DX*2), Z13
+	VPDPBUSD     Z12, Z13, Z2
+	VPBROADCASTD (BX), Z13
+	VPDPBUSD     Z12, Z13, Z3
+	VPBROADCASTD (BX)(DX*1), Z13
+	VPDPBUSD     Z12, Z13, Z4
+	VPBROADCASTD (BX)(DX*2), Z13
+	VPDPBUSD     Z12, Z13, Z5
+	VPBROADCASTD (SI), Z13
+	VPDPBUSD     Z12, Z13, Z6
+	VPBROADCASTD (SI)(DX*1), Z13
+	VPDPBUSD     Z12, Z13, Z7
+	VPBROADCASTD (SI)(DX*2), Z13
+	VPDPBUSD     Z12, Z13, Z8
+	VPBROADCASTD (DI), Z13
+	VPDPBUSD     Z12, Z13, Z9
+	VPBROADCASTD (DI)(DX*1), Z13
+	VPDPBUSD     Z12, Z13, Z10
+	VPBROADCASTD (DI)(DX*2), Z13
+	VPDPBUSD     Z12, Z13, Z11
+	ADDQ         R14, CX
+	ADDQ         R14, BX
+	ADDQ         R14, SI
+	ADDQ         R14, DI
+	ADDQ         R15, R8
+	SUBQ         $0x00000001, AX
+	JGE          one
+
+oneEnd:
+	ADDQ   $0x00000001, AX
+	MOVQ   add+72(FP), AX
+	TESTQ  AX, AX
+	JZ     store
+	VPADDD (R9), Z0, Z0
+	VPADDD (R9)(R10*1), Z1, Z1
+	VPADDD (R9)(R10*2), Z2, Z2
+	VPADDD (R11), Z3, Z3
+	VPADDD (R11)(R10*1), Z4, Z4
+	VPADDD (R11)(R10*2), Z5, Z5
+	VPADDD (R12), Z6, Z6
+	VPADDD (R12)(R10*1), Z7, Z7
+	VPADDD (R12)(R10*2), Z8, Z8
+	VPADDD (R13), Z9, Z9
+	VPADDD (R13)(R10*1), Z10, Z10
+	VPADDD (R13)(R10*2), Z11, Z11
+
+store:
+	VMOVUPS Z0, (R9)
+	VMOVUPS Z1, (R9)(R10*1)
+	VMOVUPS Z2, (R9)(R10*2)
+	VMOVUPS Z3, (R11)
+	VMOVUPS Z4, (R11)(R10*1)
+	VMOVUPS Z5, (R11)(R10*2)
+	VMOVUPS Z6, (R12)
+	VMOVUPS Z7, (R12)(R10*1)
+	VMOVUPS Z8, (R12)(R10*2)
+	VMOVUPS Z9, (R13)
+	VMOVUPS Z10, (R13)(R10*1)
+	VMOVUPS Z11, (R13)(R10*2)
+	VZEROUPPER
+	RET
+
+// func gemmBytes12x32AVX512(k int, a *byte, aRow int, aK int, b *byte, bK int, bPanel int, c *int32, cRow int, add int)
+// Requires: AVX, AVX512F, AVX512VNNI, MMX+
+TEXT ·gemmBytes12x32AVX512(SB), NOSPLIT, $8-80
+	MOVQ       k+0(FP), AX
+	MOVQ       a+8(FP), CX
+	MOVQ       aRow+16(FP), DX
+	LEAQ       (CX)(DX*2), BX
+	ADDQ       DX, BX
+	LEAQ       (BX)(DX*2), SI
+	ADDQ       DX, SI
+	LEAQ       (SI)(DX*2), DI
+	ADDQ       DX, DI
+	MOVQ       b+32(FP), R8
+	MOVQ       bPanel+48(FP), R9
+	MOVQ       c+56(FP), R10
+	MOVQ       cRow+64(FP), R11
+	LEAQ       (R10)(R11*2), R12
+	ADDQ       R11, R12
+	LEAQ       (R12)(R11*2), R13
+	ADDQ       R11, R13
+	LEAQ       (R13)(R11*2), R14
+	ADDQ       R11, R14
+	MOVQ       aK+24(FP), R15
+	MOVQ       bK+40(FP), BP
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	VPXORD     Z8, Z8, Z8
+	VPXORD     Z9, Z9, Z9
+	VPXORD     Z10, Z10, Z10
+	VPXORD     Z11, Z11, Z11
+	VPXORD     Z12, Z12, Z12
+	VPXORD     Z13, Z13, Z13
+	VPXORD     Z14, Z14, Z14
+	VPXORD     Z15, Z15, Z15
+	VPXORD     Z16, Z16, Z16
+	VPXORD     Z17, Z17, Z17
+	VPXORD     Z18, Z18, Z18
+	VPXORD     Z19, Z19, Z19
+	VPXORD     Z20, Z20, Z20
+	VPXORD     Z21, Z21, Z21
+	VPXORD     Z22, Z22, Z22
+	VPXORD     Z23, Z23, Z23
+	PREFETCHT0 (R10)
+	PREFETCHT0 64(R10)
+	PREFETCHT0 (R10)(R11*1)
+	PREFETCHT0 64(R10)(R11*1)
+	PREFETCHT0 (R10)(R11*2)
+	PREFETCHT0 64(R10)(R11*2)
+	PREFETCHT0 (R12)
+	PREFETCHT0 64(R12)
+	PREFETCHT0 (R12)(R11*1)
+	PREFETCHT0 64(R12)(R11*1)
+	PREFETCHT0 (R12)(R11*2)
+	PREFETCHT0 64(R12)(R11*2)
+	PREFETCHT0 (R13)
+	PREFETCHT0 64(R13)
+	PREFETCHT0 (R13)(R11*1)
+	PREFETCHT0 64(R13)(R11*1)
+	PREFETCHT0 (R13)(R11*2)
+	PREFETCHT0 64(R13)(R11*2)
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	PREFETCHT0 (R14)(R11*1)
+	PREFETCHT0 64(R14)(R11*1)
+	PREFETCHT0 (R14)(R11*2)
+	PREFETCHT0 64(R14)(R11*2)
+	SUBQ       $0x00000004, AX
+	JLT        fourEnd
+
+four:
+	VMOVUPS      (R8), Z24
+	VMOVUPS      (R8)(R9*1), Z25
+	VPBROADCASTD (CX), Z26
+	VPDPBUSD     Z24, Z26, Z0
+	VPDPBUSD     Z25, Z26, Z1
+	VPBROADCASTD (CX)(DX*1), Z26
+	VPDPBUSD     Z24, Z26, Z2
+	VPDPBUSD     Z25, Z26, Z3
+	VPBROADCASTD (CX)(DX*2), Z26
+	VPDPBUSD     Z24, Z26, Z4
+	VPDPBUSD     Z25, Z26, Z5
+	VPBROADCASTD (BX), Z26
+	VPDPBUSD     Z24, Z26, Z6
+	VPDPBUSD     Z25, Z26, Z7
+	VPBROADCASTD (BX)(DX*1), Z26
+	VPDPBUSD     Z24, Z26, Z8
+	VPDPBUSD     Z25, Z26, Z9
+	VPBROADCASTD (BX)(DX*2), Z26
+	VPDPBUSD     Z24, Z26, Z10
+	VPDPBUSD     Z25, Z26, Z11
+	VPBROADCASTD (SI), Z26
+	VPDPBUSD     Z24, Z26, Z12
+	VPDPBUSD     Z25, Z26, Z13
+	VPBROADCASTD (SI)(DX*1), Z26
+	VPDPBUSD     Z24, Z26, Z14
+	VPDPBUSD     Z25, Z26, Z15
+	VPBROADCASTD (SI)(DX*2), Z26
+	VPDPBUSD     Z24, Z26, Z16
+	VPDPBUSD     Z25, Z26, Z17
+	VPBROADCASTD (DI), Z26
+	VPDPBUSD     Z24, Z26, Z18
+	VPDPBUSD     Z25, Z26, Z19
+	VPBROADCASTD (DI)(DX*1), Z26
+	VPDPBUSD     Z24, Z26, Z20
+	VPDPBUSD     Z25, Z26, Z21
+	VPBROADCASTD (DI)(DX*2), Z26
+	VPDPBUSD     Z24, Z26, Z22
+	VPDPBUSD     Z25, Z26, Z23
+	ADDQ         R15, CX
+	ADDQ         R15, BX
+	ADDQ         R15, SI
+	ADDQ         R15, DI
+	ADDQ         BP, R8
+	VMOVUPS      (R8), Z24
+	VMOVUPS      (R8)(R9*1), Z25
+	VPBROADCASTD (CX), Z26
+	VPDPBUSD     Z24, Z26, Z0
+	VPDPBUSD     Z25, Z26, Z1
+	VPBROADCASTD (CX)(DX*1), Z26
+	VPDPBUSD     Z24, Z26, Z2
+	VPDPBUSD     Z25, Z26, Z3
+	VPBROADCASTD (CX)(DX*2), Z26
+	VPDPBUSD     Z24, Z26, Z4
+	VPDPBUSD     Z25, Z26, Z5
+	VPBROADCASTD (BX), Z26
+	VPDPBUSD     Z24, Z26, Z6
+	VPDPBUSD     Z25, Z26, Z7
+	VPBROADCASTD (BX)(DX*1), Z26
+	VPDPBUSD     Z24, Z26, Z8
+	VPDPBUSD     Z25, Z26, Z9
+	VPBROADCASTD (BX)(DX*2), Z26
+	VPDPBUSD     Z24, Z26, Z10
+	VPDPBUSD     Z25, Z26, Z11
+	VPBROADCASTD (SI), Z26
+	VPDPBUSD     Z24, Z26, Z12
+	VPDPBUSD     Z25, Z26, Z13
+	VPBROADCASTD (SI)(DX*1), Z26
+	VPDPBUSD     Z24, Z26, Z14
+	VPDPBUSD     Z25, Z26, Z15
+	VPBROADCASTD (SI)(DX*2), Z26
+	VPDPBUSD     Z24, Z26, Z16
+	VPDPBUSD     Z25, Z26, Z17
+	VPBROADCASTD (DI), Z26
+	VPDPBUSD     Z24, Z26, Z18
+	VPDPBUSD     Z25, Z26, Z19
+	VPBROADCASTD (DI)(DX*1), Z26
+	VPDPBUSD     Z24, Z26, Z20
+	VPDPBUSD     Z25, Z26, Z21
+	VPBROADCASTD (DI)(DX*2), Z26
+	VPDPBUSD     Z24, Z26, Z22
+	VPDPBUSD     Z25, Z26, Z23
+	ADDQ         R15, CX
+	ADDQ         R15, BX
+	ADDQ         R15, SI
+	ADDQ         R15, DI
+	ADDQ         BP, R8
+	VMOVUPS      (R8), Z24
+	VMOVUPS      (R8)(R9*1), Z25
+	VPBROADCASTD (CX), Z26
+	VPDPBUSD     Z24, Z26, Z0
+	VPDPBUSD     Z25, Z26, Z1
+	VPBROADCASTD (CX)(DX*1), Z26
+	VPDPBUSD     Z24, Z26, Z2
+	VPDPBUSD     Z25, Z26, Z3
+	VPBROADCASTD (CX)(DX*2), Z26
+	VPDPBUSD     Z24, Z26, Z4
+	VPDPBUSD     Z25, Z26, Z5
+	VPBROADCASTD (BX), Z26
+	VPDPBUSD     Z24, Z26, Z6
+	VPDPBUSD     Z25, Z26, Z7
+	VPBROADCASTD (BX)(DX*1), Z26
+	VPDPBUSD     Z24, Z26, Z8
+	VPDPBUSD     Z25, Z26, Z9
+	VPBROADCASTD (BX)(DX*2), Z26
+	VPDPBUSD     Z24, Z26, Z10
+	VPDPBUSD     Z25, Z26, Z11
+	VPBROADCASTD (SI), Z26
+	VPDPBUSD     Z24, Z26, Z12
+	VPDPBUSD     Z25, Z26, Z13
+	VPBROADCASTD (SI)(DX*1), Z26
+	VPDPBUSD     Z24, Z26, Z14
+	VPDPBUSD     Z25, Z26, Z15
+	VPBROADCASTD (SI)(DX*2), Z26
+	VPDPBUSD     Z24, Z26, Z16
+	VPDPBUSD     Z25, Z26, Z17
+	VPBROADCASTD (DI), Z26
+	VPDPBUSD     Z24, Z26, Z18
+	VPDPBUSD     Z25, Z26, Z19
+	VPBROADCASTD (DI)(DX*1), Z26
+	VPDPBUSD     Z24, Z26, Z20
+	VPDPBUSD     Z25, Z26, Z21
+	VPBROADCASTD (DI)(DX*2), Z26
+	VPDPBUSD     Z24, Z26, Z22
+	VPDPBUSD     Z25, Z26, Z23
+	ADDQ         R15, CX
+	ADDQ         R15, BX
+	ADDQ         R15, SI
+	ADDQ         R15, DI
+	ADDQ         BP, R8
+	VMOVUPS      (R8), Z24
+	VMOVUPS      (R8)(R9*1), Z25
+	VPBROADCASTD (CX), Z26
+	VPDPBUSD     Z24, Z26, Z0
+	VPDPBUSD     Z25, Z26, Z1
+	VPBROADCASTD (CX)(DX*1), Z26
+	VPDPBUSD     Z24, Z26, Z2
+	VPDPBUSD     Z25, Z26, Z3
+	VPBROADCASTD (CX)(DX*2), Z26
+	VPDPBUSD     Z24, Z26, Z4
+	VPDPBUSD     Z25, Z26, Z5
+	VPBROADCASTD (BX), Z26
+	VPDPBUSD     Z24, Z26, Z6
+	VPDPBUSD     Z25, Z26, Z7
+	VPBROADCASTD (BX)(DX*1), Z26
+	VPDPBUSD     Z24, Z26, Z8
+	VPDPBUSD     Z25, Z26, Z9
+	VPBROADCASTD (BX)(DX*2), Z26
+	VPDPBUSD     Z24, Z26, Z10
+	VPDPBUSD     Z25, Z26, Z11
+	VPBROADCASTD (SI), Z26
+	VPDPBUSD     Z24, Z26, Z12
+	VPDPBUSD     Z25, Z26, Z13
+	VPBROADCASTD (SI)(DX*1), Z26
+	VPDPBUSD     Z24, Z26, Z14
+	VPDPBUSD     Z25, Z26, Z15
+	VPBROADCASTD (SI)(DX*2), Z26
+	VPDPBUSD     Z24, Z26, Z16
+	VPDPBUSD     Z25, Z26, Z17
+	VPBROADCASTD (DI), Z26
+	VPDPBUSD     Z24, Z26, Z18
+	VPDPBUSD     Z25, Z26, Z19
+	VPBROADCASTD (DI)(DX*1), Z26
+	VPDPBUSD     Z24, Z26, Z20
+	VPDPBUSD     Z25, Z26, Z21
+	VPBROADCASTD (DI)(DX*2), Z26
+	VPDPBUSD     Z24, Z26, Z22
+	VPDPBUSD     Z25, Z26, Z23
+	ADDQ         R15, CX
+	ADDQ         R15, BX
+	ADDQ         R15, SI
+	ADDQ         R15, DI
+	ADDQ         BP, R8
+	SUBQ         $0x00000004, AX
+	JGE          four
+
+fourEnd:
+	ADDQ $0x00000004, AX
+	SUBQ $0x00000001, AX
+	JLT  oneEnd
+
+one:
+	VMOVUPS      (R8), Z24
+	VMOVUPS      (R8)(R9*1), Z25
+	VPBROADCASTD (CX), Z26
+	VPDPBUSD     Z24, Z26, Z0
+	VPDPBUSD     Z25, Z26, Z1
+	VPBROADCASTD (CX)(DX*1), Z26
+	VPDPBUSD     Z24, Z26, Z2
+	VPDPBUSD     Z25, Z26, Z3
+	VPBROADCASTD (CX)(DX*2), Z26
+	VPDPBUSD     Z24, Z26, Z4
+	VPDPBUSD     Z25, Z26, Z5
+	VPBROADCASTD (BX), Z26
+	VPDPBUSD     Z24, Z26, Z6
+	VPDPBUSD     Z25, Z26, Z7
+	VPBROADCASTD (BX)(DX*1), Z26
+	VPDPBUSD     Z24, Z26, Z8
+	VPDPBUSD     Z25, Z26, Z9
+	VPBROADCASTD (BX)(DX*2), Z26
+	VPDPBUSD     Z24, Z26, Z10
+	VPDPBUSD     Z25, Z26, Z11
+	VPBROADCASTD (SI), Z26
+	VPDPBUSD     Z24, Z26, Z12
+	VPDPBUSD     Z25, Z26, Z13
+	VPBROADCASTD (SI)(DX*1), Z26
+	VPDPBUSD     Z24, Z26, Z14
+	VPDPBUSD     Z25, Z26, Z15
+	VPBROADCASTD (SI)(DX*2), Z26
+	VPDPBUSD     Z24, Z26, Z16
+	VPDPBUSD     Z25, Z26, Z17
+	VPBROADCASTD (DI), Z26
+	VPDPBUSD     Z24, Z26, Z18
+	VPDPBUSD     Z25, Z26, Z19
+	VPBROADCASTD (DI)(DX*1), Z26
+	VPDPBUSD     Z24, Z26, Z20
+	VPDPBUSD     Z25, Z26, Z21
+	VPBROADCASTD (DI)(DX*2), Z26
+	VPDPBUSD     Z24, Z26, Z22
+	VPDPBUSD     Z25, Z26, Z23
+	ADDQ         R15, CX
+	ADDQ         R15, BX
+	ADDQ         R15, SI
+	ADDQ         R15, DI
+	ADDQ         BP, R8
+	SUBQ         $0x00000001, AX
+	JGE          one
+
+oneEnd:
+	ADDQ   $0x00000001, AX
+	MOVQ   add+72(FP), AX
+	TESTQ  AX, AX
+	JZ     store
+	VPADDD (R10), Z0, Z0
+	VPADDD 64(R10), Z1, Z1
+	VPADDD (R10)(R11*1), Z2, Z2
+	VPADDD 64(R10)(R11*1), Z3, Z3
+	VPADDD (R10)(R11*2), Z4, Z4
+	VPADDD 64(R10)(R11*2), Z5, Z5
+	VPADDD (R12), Z6, Z6
+	VPADDD 64(R12), Z7, Z7
+	VPADDD (R12)(R11*1), Z8, Z8
+	VPADDD 64(R12)(R11*1), Z9, Z9
+	VPADDD (R12)(R11*2), Z10, Z10
+	VPADDD 64(R12)(R11*2), Z11, Z11
+	VPADDD (R13), Z12, Z12
+	VPADDD 64(R13), Z13, Z13
+	VPADDD (R13)(R11*1), Z14, Z14
+	VPADDD 64(R13)(R11*1), Z15, Z15
+	VPADDD (R13)(R11*2), Z16, Z16
+	VPADDD 64(R13)(R11*2), Z17, Z17
+	VPADDD (R14), Z18, Z18
+	VPADDD 64(R14), Z19, Z19
+	VPADDD (R14)(R11*1), Z20, Z20
+	VPADDD 64(R14)(R11*1), Z21, Z21
+	VPADDD (R14)(R11*2), Z22, Z22
+	VPADDD 64(R14)(R11*2), Z23, Z23
+
+store:
+	VMOVUPS Z0, (R10)
+	VMOVUPS Z1, 64(R10)
+	VMOVUPS Z2, (R10)(R11*1)
+	VMOVUPS Z3, 64(R10)(R11*1)
+	VMOVUPS Z4, (R10)(R11*2)
+	VMOVUPS Z5, 64(R10)(R11*2)
+	VMOVUPS Z6, (R12)
+	VMOVUPS Z7, 64(R12)
+	VMOVUPS Z8, (R12)(R11*1)
+	VMOVUPS Z9, 64(R12)(R11*1)
+	VMOVUPS Z10, (R12)(R11*2)
+	VMOVUPS Z11, 64(R12)(R11*2)
+	VMOVUPS Z12, (R13)
+	VMOVUPS Z13, 64(R13)
+	VMOVUPS Z14, (R13)(R11*1)
+	VMOVUPS Z15, 64(R13)(R11*1)
+	VMOVUPS Z16, (R13)(R11*2)
+	VMOVUPS Z17, 64(R13)(R11*2)
+	VMOVUPS Z18, (R14)
+	VMOVUPS Z19, 64(R14)
+	VMOVUPS Z20, (R14)(R11*1)
+	VMOVUPS Z21, 64(R14)(R11*1)
+	VMOVUPS Z22, (R14)(R11*2)
+	VMOVUPS Z23, 64(R14)(R11*2)
+	VZEROUPPER
+	RET
+
+// func gemmInt1x16AVX2(quads int, a *byte, aRow int, b *byte, c *int32, cRow int, add int)
 // Requires: AVX, AVX2
 TEXT ·gemmInt1x16AVX2(SB), NOSPLIT, $0-56
 	MOVQ  quads+0(FP), AX
@@ -1997,7 +3066,7 @@ store:
 	VZEROUPPER
 	RET
 
-// func gemmInt2x16AVX2(quads int, a *int16, aRow int, b *byte, c *int32, cRow int, add int)
+// func gemmInt2x16AVX2(quads int, a *byte, aRow int, b *byte, c *int32, cRow int, add int)
 // Requires: AVX, AVX2
 TEXT ·gemmInt2x16AVX2(SB), NOSPLIT, $0-56
 	MOVQ  quads+0(FP), AX
@@ -2066,7 +3135,7 @@ store:
 	VZEROUPPER
 	RET
 
-// func gemmInt3x8AVX2(quads int, a *int16, aRow int, b *byte, c *int32, cRow int, add int)
+// func gemmInt3x8AVX2(quads int, a *byte, aRow int, b *byte, c *int32, cRow int, add int)
 // Requires: AVX, AVX2
 TEXT ·gemmInt3x8AVX2(SB), NOSPLIT, $0-56
 	MOVQ  quads+0(FP), AX
@@ -2124,7 +3193,7 @@ store:
 	VZEROUPPER
 	RET
 
-// func gemmInt4x8AVX2(quads int, a *int16, aRow int, b *byte, c *int32, cRow int, add int)
+// func gemmInt4x8AVX2(quads int, a *byte, aRow int, b *byte, c *int32, cRow int, add int)
 // Requires: AVX, AVX2
 TEXT ·gemmInt4x8AVX2(SB), NOSPLIT, $0-56
 	MOVQ  quads+0(FP), AX
@@ -2198,7 +3267,7 @@ store:
 	VZEROUPPER
 	RET
 
-// func gemmInt5x8AVX2(quads int, a *int16, aRow int, b *byte, c *int32, cRow int, add int)
+// func gemmInt5x8AVX2(quads int, a *byte, aRow int, b *byte, c *int32, cRow int, add int)
 // Requires: AVX, AVX2
 TEXT ·gemmInt5x8AVX2(SB), NOSPLIT, $0-56
 	MOVQ  quads+0(FP), AX
@@ -2283,7 +3352,7 @@ store:
 	VZEROUPPER
 	RET
 
-// func gemmInt6x8AVX2(quads int, a *int16, aRow int, b *byte, c *int32, cRow int, add int)
+// func gemmInt6x8AVX2(quads int, a *byte, aRow int, b *byte, c *int32, cRow int, add int)
 // Requires: AVX, AVX2
 TEXT ·gemmInt6x8AVX2(SB), NOSPLIT, $0-56
 	MOVQ  quads+0(FP), AX
@@ -2434,7 +3503,7 @@ panel:
 	VZEROUPPER
 	RET
 
-// func widenUnsignedAVX2(dst *int16, src *byte, n int, zero uint32) (sum int32)
+// func widenUnsignedAVX2(dst *byte, src *byte, n int, zero uint32) (sum int32)
 // Requires: AVX, AVX2
 TEXT ·widenUnsignedAVX2(SB), NOSPLIT, $0-36
 	MOVQ         dst+0(FP), AX
@@ -2469,7 +3538,7 @@ sixteen:
 	VZEROUPPER
 	RET
 
-// func widenSignedAVX2(dst *int16, src *byte, n int, zero uint32) (sum int32)
+// func widenSignedAVX2(dst *byte, src *byte, n int, zero uint32) (sum int32)
 // Requires: AVX, AVX2
 TEXT ·widenSignedAVX2(SB), NOSPLIT, $0-36
 	MOVQ         dst+0(FP), AX
@@ -2501,6 +3570,66 @@ sixteen:
 	VPADDD       X0, X1, X1
 	VMOVD        X1, AX
 	MOVL         AX, sum+32(FP)
+	VZEROUPPER
+	RET
+
+// func flipAVX2(dst *byte, src *byte, n int, flip uint32) (sum uint32)
+// Requires: AVX, AVX2
+TEXT ·flipAVX2(SB), NOSPLIT, $0-36
+	MOVQ         dst+0(FP), AX
+	MOVQ         src+8(FP), CX
+	MOVQ         n+16(FP), DX
+	VBROADCASTSS flip+24(FP), Y0
+	VPXOR        Y1, Y1, Y1
+	VPXOR        Y2, Y2, Y2
+
+vector:
+	VPXOR        (CX), Y0, Y3
+	VMOVDQU      Y3, (AX)
+	VPSADBW      Y2, Y3, Y3
+	VPADDQ       Y3, Y1, Y1
+	ADDQ         $0x00000020, CX
+	ADDQ         $0x00000020, AX
+	SUBQ         $0x00000020, DX
+	JNZ          vector
+	VEXTRACTI128 $0x01, Y1, X0
+	VPADDD       X0, X1, X1
+	VPSHUFD      $0x4e, X1, X0
+	VPADDD       X0, X1, X1
+	VPSHUFD      $0xb1, X1, X0
+	VPADDD       X0, X1, X1
+	VMOVD        X1, AX
+	MOVL         AX, sum+32(FP)
+	VZEROUPPER
+	RET
+
+// func quadSumsAVX2(sums *int32, b *byte, quads int)
+// Requires: AVX, AVX2
+TEXT ·quadSumsAVX2(SB), NOSPLIT, $0-24
+	MOVQ         sums+0(FP), AX
+	MOVQ         b+8(FP), CX
+	MOVQ         quads+16(FP), DX
+	MOVL         $0x01010101, BX
+	VMOVD        BX, X0
+	VPBROADCASTD X0, Y0
+	MOVL         $0x00010001, BX
+	VMOVD        BX, X1
+	VPBROADCASTD X1, Y1
+	VMOVDQU      (AX), Y2
+	VMOVDQU      32(AX), Y3
+
+quad:
+	VPMADDUBSW (CX), Y0, Y4
+	VPMADDWD   Y1, Y4, Y4
+	VPADDD     Y4, Y2, Y2
+	VPMADDUBSW 32(CX), Y0, Y4
+	VPMADDWD   Y1, Y4, Y4
+	VPADDD     Y4, Y3, Y3
+	ADDQ       $0x00000040, CX
+	DECQ       DX
+	JNZ        quad
+	VMOVDQU    Y2, (AX)
+	VMOVDQU    Y3, 32(AX)
 	VZEROUPPER
 	RET
 

@@ -1,24 +1,31 @@
 package kernel
 
-import "fmt"
+import (
+	"encoding/binary"
+	"fmt"
+)
 
 // GemmQuad is how many steps of k lie together in a packed 8-bit operand.
 const GemmQuad = 4
 
+// GemmIntWidth is how many bytes an element of A takes in GemmInt: 1 where uint8 are multiplied by
+// int8, 2 where the CPU does that for int16 only.
+func GemmIntWidth() int { return gemmIntWidth() }
+
 // GemmInt stores the product of m×k elements of a and k×n of b as rows of c that lie ldc
 // elements apart, or adds it to them. It is exact modulo 2^32; k is a multiple of 4.
 //
-// Rows of a lie lda elements apart and are what Widen makes. b is panels of 16 columns that lie
+// Rows of a lie lda bytes apart and are what GemmIntRow makes. b is panels of 16 columns that lie
 // panel bytes apart, as PackQuads makes them: element (k, j) is the int8
 // b[j/16*panel+k/4*64+j%16*4+k%4].
-func GemmInt(c []int32, ldc int, a []int16, lda int, b []byte, panel int, m, n, k int, add bool) {
+func GemmInt(c []int32, ldc int, a []byte, lda int, b []byte, panel int, m, n, k int, add bool) {
 	if m <= 0 || n <= 0 {
 		return
 	}
 	g := gemmInt{c, ldc, a, lda, b, panel, m, n, k, add}
 	g.check()
 	if k == 0 || !g.bulk() {
-		g.plain()
+		g.plain(GemmIntWidth())
 	}
 }
 
@@ -26,7 +33,7 @@ func GemmInt(c []int32, ldc int, a []int16, lda int, b []byte, panel int, m, n, 
 type gemmInt struct {
 	c       []int32
 	ldc     int
-	a       []int16
+	a       []byte
 	lda     int
 	b       []byte
 	panel   int
@@ -41,53 +48,93 @@ func (g *gemmInt) check() {
 	}
 	within("c", len(g.c), (g.m-1)*g.ldc+g.n)
 	if g.k > 0 {
-		within("a", len(g.a), (g.m-1)*g.lda+g.k)
+		within("a", len(g.a), (g.m-1)*g.lda+g.k*GemmIntWidth())
 		within("b", len(g.b), (g.n-1)/GemmPanel*g.panel+g.k*GemmPanel)
 	}
 }
 
-// plain is the twin.
-func (g *gemmInt) plain() {
+// plain is the twin, for elements of a of either width.
+func (g *gemmInt) plain(width int) {
+	row := make([]int32, g.k)
 	for i := range g.m {
+		g.left(row, i, width)
 		for j := range g.n {
 			var sum int32
 			if g.add {
 				sum = g.c[i*g.ldc+j]
 			}
-			g.c[i*g.ldc+j] = sum + g.dot(i, j)
+			g.c[i*g.ldc+j] = sum + g.dot(row, j)
 		}
 	}
 }
 
-func (g *gemmInt) dot(i, j int) (sum int32) {
+// left reads row i of a.
+func (g *gemmInt) left(row []int32, i, width int) {
+	for k := range row {
+		if at := i*g.lda + k*width; width == 1 {
+			row[k] = int32(g.a[at])
+		} else {
+			row[k] = int32(int16(binary.LittleEndian.Uint16(g.a[at:])))
+		}
+	}
+}
+
+func (g *gemmInt) dot(row []int32, j int) (sum int32) {
 	if g.k == 0 {
 		return 0
 	}
-	a, b := g.a[i*g.lda:][:g.k], g.b[j/GemmPanel*g.panel+j%GemmPanel*GemmQuad:]
-	for k := 0; k < len(a); k += GemmQuad {
-		x, y := a[k:][:GemmQuad], b[k*GemmPanel:][:GemmQuad]
+	b := g.b[j/GemmPanel*g.panel+j%GemmPanel*GemmQuad:]
+	for k := 0; k < len(row); k += GemmQuad {
+		x, y := row[k:][:GemmQuad], b[k*GemmPanel:][:GemmQuad]
 		for q := range x {
-			sum += int32(x[q]) * int32(int8(y[q]))
+			sum += x[q] * int32(int8(y[q]))
 		}
 	}
 	return sum
 }
 
-// Widen makes int16 of int8 or uint8 elements, less zero, and returns their sum. zero is one
-// of those elements.
-func Widen(dst []int16, src []byte, signed bool, zero int32) (sum int32) {
-	checkLen("dst", len(dst), len(src))
-	n, sum := widenBulk(dst, src, signed, zero)
-	return sum + widenGo(dst[n:], src[n:], signed, zero)
+// GemmIntRow makes a part of a row of A of int8 or uint8 elements, dst being GemmIntWidth times
+// as long as src. zero is one of those elements. It returns the sum of the elements less zero, and
+// left, what is still to be taken off those in dst, all the same: 0 where they are int16.
+func GemmIntRow(dst, src []byte, signed bool, zero int32) (sum, left int32) {
+	checkLen("dst", len(dst), len(src)*GemmIntWidth())
+	if GemmIntWidth() == 1 {
+		return flipRow(dst, src, signed, zero)
+	}
+	return widenRow(dst, src, signed, zero), 0
 }
 
-func widenGo(dst []int16, src []byte, signed bool, zero int32) (sum int32) {
+// flipRow makes uint8 of int8 elements by adding 128.
+func flipRow(dst, src []byte, signed bool, zero int32) (sum, left int32) {
+	flip := byte(0)
+	if signed {
+		flip, zero = 0x80, zero+0x80
+	}
+	n, sum := flipBulk(dst, src, flip)
+	return sum + flipGo(dst[n:], src[n:], flip) - int32(len(src))*zero, zero
+}
+
+func flipGo(dst, src []byte, flip byte) (sum int32) {
+	for i, b := range src {
+		dst[i] = b ^ flip
+		sum += int32(b ^ flip)
+	}
+	return sum
+}
+
+// widenRow makes int16 of elements less zero.
+func widenRow(dst, src []byte, signed bool, zero int32) (sum int32) {
+	n, sum := widenBulk(dst, src, signed, zero)
+	return sum + widenGo(dst[2*n:], src[n:], signed, zero)
+}
+
+func widenGo(dst, src []byte, signed bool, zero int32) (sum int32) {
 	for i, b := range src {
 		v := int32(b)
 		if signed {
 			v = int32(int8(b))
 		}
-		dst[i] = int16(v - zero)
+		binary.LittleEndian.PutUint16(dst[2*i:], uint16(v-zero))
 		sum += v - zero
 	}
 	return sum

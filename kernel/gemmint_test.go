@@ -42,16 +42,22 @@ func randomBytes(r *rand.Rand, n int) []byte {
 	return b
 }
 
-// kernel returns the call for p, of its own c, with elements of b taken as int8.
-func (p *intProduct) kernel() *gemmInt {
+// kernel returns the call for p, of its own c, with elements of b taken as int8, and what is left of
+// the zero point of a.
+func (p *intProduct) kernel(width int) (g *gemmInt, left int32) {
 	k4 := (p.k + GemmQuad - 1) / GemmQuad * GemmQuad
-	g := &gemmInt{c: append([]int32(nil), p.c...), ldc: p.ldc, lda: k4, panel: k4 * GemmPanel, m: p.m, n: p.n, k: k4, add: p.add}
-	g.a, g.b = make([]int16, p.m*k4), make([]byte, (p.n+GemmPanel-1)/GemmPanel*g.panel)
+	g = &gemmInt{c: slices.Clone(p.c), ldc: p.ldc, lda: k4 * width, panel: k4 * GemmPanel, m: p.m, n: p.n, k: k4, add: p.add}
+	g.a, g.b = make([]byte, p.m*g.lda), make([]byte, (p.n+GemmPanel-1)/GemmPanel*g.panel)
 	for i := range p.m {
-		Widen(g.a[i*k4:][:p.k], p.a[i*p.k:][:p.k], p.signed, p.zero)
+		dst, src := g.a[i*g.lda:][:p.k*width], p.a[i*p.k:][:p.k]
+		if width == 1 {
+			_, left = flipRow(dst, src, p.signed, p.zero)
+		} else {
+			widenRow(dst, src, p.signed, p.zero)
+		}
 	}
 	PackQuads(g.b, g.panel, p.b, p.n, 1, p.k, p.n, 0)
-	return g
+	return g, left
 }
 
 func (p *intProduct) want(i, j int) int32 {
@@ -60,25 +66,24 @@ func (p *intProduct) want(i, j int) int32 {
 		sum = p.c[i*p.ldc+j]
 	}
 	for k := range p.k {
-		a := int32(p.a[i*p.k+k])
-		if p.signed {
-			a = int32(int8(p.a[i*p.k+k]))
-		}
-		sum += (a - p.zero) * int32(int8(p.b[k*p.n+j]))
+		sum += (element(p.a[i*p.k+k], p.signed) - p.zero) * int32(int8(p.b[k*p.n+j]))
 	}
 	return sum
 }
 
-func (p *intProduct) check(t *testing.T, got []int32) {
+// check compares with the definition, after what is left of the zero point is taken off.
+func (p *intProduct) check(t *testing.T, g *gemmInt, left int32) {
 	t.Helper()
-	for at, g := range got {
+	sums := make([]int32, p.n)
+	QuadSums(sums, g.b, g.panel, g.k)
+	for at, got := range g.c {
 		i, j := at/p.ldc, at%p.ldc
 		want := p.c[at]
 		if j < p.n {
-			want = p.want(i, j)
+			want, got = p.want(i, j), got-left*sums[j]
 		}
-		if g != want {
-			t.Fatalf("c[%d][%d] is %d, want %d", i, j, g, want)
+		if got != want {
+			t.Fatalf("c[%d][%d] is %d, want %d", i, j, got, want)
 		}
 	}
 }
@@ -89,11 +94,14 @@ func FuzzGemmInt(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, seed uint64, m, n, k uint8) {
 		p := newIntProduct(rand.New(rand.NewPCG(seed, 0)), 1+int(m%40), 1+int(n), int(k))
-		g, twin := p.kernel(), p.kernel()
+		g, left := p.kernel(GemmIntWidth())
 		GemmInt(g.c, g.ldc, g.a, g.lda, g.b, g.panel, g.m, g.n, g.k, g.add)
-		twin.plain()
-		p.check(t, g.c)
-		p.check(t, twin.c)
+		p.check(t, g, left)
+		for width := 1; width <= 2; width++ {
+			twin, left := p.kernel(width)
+			twin.plain(width)
+			p.check(t, twin, left)
+		}
 	})
 }
 
@@ -122,15 +130,44 @@ func TestPackQuadsInBothOrders(t *testing.T) {
 	}
 }
 
-func TestWidenIsTheTwin(t *testing.T) {
+func TestGemmIntRowIsTheTwin(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	for n := range 100 {
 		for _, signed := range []bool{false, true} {
 			src, zero := randomBytes(r, n), int32(r.IntN(128))
-			got, want := make([]int16, n), make([]int16, n)
-			gotSum, wantSum := Widen(got, src, signed, zero), widenGo(want, src, signed, zero)
+			got, want := make([]byte, 2*n), make([]byte, 2*n)
+			gotSum, wantSum := widenRow(got, src, signed, zero), widenGo(want, src, signed, zero)
 			if gotSum != wantSum || !slices.Equal(got, want) {
-				t.Fatalf("%d elements, signed %v: %v with sum %d, want %v with %d", n, signed, got, gotSum, want, wantSum)
+				t.Errorf("%d elements, signed %v: widened to %v with sum %d, want %v with %d", n, signed, got, gotSum, want, wantSum)
+			}
+			gotSum, left := flipRow(got[:n], src, signed, zero)
+			for i := range want[:n] {
+				want[i] = byte(element(src[i], signed) - zero + left)
+			}
+			if gotSum != wantSum || !slices.Equal(got[:n], want[:n]) {
+				t.Errorf("%d elements, signed %v: flipped to %v with sum %d, want %v with %d", n, signed, got[:n], gotSum, want[:n], wantSum)
+			}
+		}
+	}
+}
+
+func element(b byte, signed bool) int32 {
+	if signed {
+		return int32(int8(b))
+	}
+	return int32(b)
+}
+
+func TestQuadSumsIsTheTwin(t *testing.T) {
+	r := rand.New(rand.NewPCG(11, 12))
+	for _, k := range []int{4, 8, 100} {
+		for n := 1; n < 40; n += 5 {
+			b, got := randomBytes(r, (n+15)/16*16*k), integers(r, n)
+			want := slices.Clone(got)
+			QuadSums(got, b, 16*k, k)
+			quadSumsGo(want, b, 16*k, k)
+			if !slices.Equal(got, want) {
+				t.Errorf("%d×%d: %v, want %v", k, n, got, want)
 			}
 		}
 	}
@@ -170,7 +207,7 @@ func TestGemmIntPanicsOnShortSlices(t *testing.T) {
 		"c": func(g *gemmInt) { g.c = g.c[:6*g.ldc+19] },
 		"k": func(g *gemmInt) { g.k = 11 },
 	} {
-		g := p.kernel()
+		g, _ := p.kernel(GemmIntWidth())
 		spoil(g)
 		if !panics(func() { GemmInt(g.c, g.ldc, g.a, g.lda, g.b, g.panel, g.m, g.n, g.k, g.add) }) {
 			t.Errorf("a wrong %s is taken", name)
@@ -182,7 +219,7 @@ func BenchmarkGemmInt(b *testing.B) {
 	r := rand.New(rand.NewPCG(7, 8))
 	for _, s := range []struct{ m, n, k int }{{1, 4096, 1024}, {2, 4096, 1024}, {4, 4096, 1024}, {6, 512, 256}, {96, 512, 256}, {120, 512, 1024}} {
 		b.Run(fmt.Sprintf("%dx%dx%d", s.m, s.n, s.k), func(b *testing.B) {
-			g := newIntProduct(r, s.m, s.n, s.k).kernel()
+			g, _ := newIntProduct(r, s.m, s.n, s.k).kernel(GemmIntWidth())
 			for b.Loop() {
 				GemmInt(g.c, g.ldc, g.a, g.lda, g.b, g.panel, g.m, g.n, g.k, g.add)
 			}

@@ -2,18 +2,39 @@
 
 package kernel
 
+import "golang.org/x/sys/cpu"
+
+var hasVNNI = hasAVX512 && cpu.X86.HasAVX512VNNI
+
+// gemmIntWidth is 1 for the twin too, which needs no more.
+func gemmIntWidth() int {
+	if hasAVX2 && !hasVNNI {
+		return 2
+	}
+	return 1
+}
+
 // bulk reports whether there are instructions for this; then it has done all of it.
 func (g *gemmInt) bulk() bool {
-	if !hasAVX2 {
+	switch {
+	case hasVNNI:
+		g.byBytes()
+	case hasAVX2:
+		g.byWords()
+	default:
 		return false
 	}
+	return true
+}
+
+// byWords multiplies int16 by int8. A panel stays in the L1 cache while all rows pass by.
+func (g *gemmInt) byWords() {
 	whole := g.m / gemmTall * gemmTall
 	for j := 0; j < g.n; j += GemmPanel {
 		end := min(g.n, j+GemmPanel)
 		g.strips(0, whole, gemmTall, j, end)
 		g.strips(whole, g.m, g.m-whole, j, end)
 	}
-	return true
 }
 
 // strips makes the rows from i to down, high at a time, of a panel: half of it at once, all if
@@ -25,43 +46,26 @@ func (g *gemmInt) strips(i, down, high, j, end int) {
 	}
 	for ; j < end; j += wide {
 		for i := i; i < down; i += high {
-			g.tile(i, j, high, wide)
+			g.words(i, j, high, wide)
 		}
 	}
 }
 
-func (g *gemmInt) tile(i, j, rows, wide int) {
-	if j+wide > g.n {
-		g.edge(i, j, rows, wide)
+// words makes a tile, by way of a buffer if it sticks out of c.
+func (g *gemmInt) words(i, j, rows, wide int) {
+	if j+wide <= g.n {
+		g.multiplyWords(i, j, rows, &g.c[i*g.ldc+j], g.ldc, asInt(g.add))
 		return
 	}
-	add := 0
-	if g.add {
-		add = 1
-	}
-	g.multiply(i, j, rows, &g.c[i*g.ldc+j], g.ldc, add)
-}
-
-// edge makes a tile that sticks out of c on the right.
-func (g *gemmInt) edge(i, j, rows, wide int) {
 	var tile [gemmTall * GemmPanel]int32
-	g.multiply(i, j, rows, &tile[0], wide, 0)
-	for r := range rows {
-		c := g.c[(i+r)*g.ldc+j : (i+r)*g.ldc+g.n]
-		if !g.add {
-			copy(c, tile[r*wide:])
-			continue
-		}
-		for x := range c {
-			c[x] += tile[r*wide+x]
-		}
-	}
+	g.multiplyWords(i, j, rows, &tile[0], wide, 0)
+	takeTile(g.c[i*g.ldc+j:], g.ldc, tile[:], wide, rows, g.n-j, g.add)
 }
 
-// multiply calls by name, as its namesake of float32 does.
-func (g *gemmInt) multiply(i, j, rows int, c *int32, ldc, add int) {
+// multiplyWords calls by name, as multiply of float32 does.
+func (g *gemmInt) multiplyWords(i, j, rows int, c *int32, ldc, add int) {
 	a, b := &g.a[i*g.lda], &g.b[j/GemmPanel*g.panel+j%GemmPanel*GemmQuad]
-	quads, aRow, cRow := g.k/GemmQuad, 2*g.lda, 4*ldc
+	quads, aRow, cRow := g.k/GemmQuad, g.lda, 4*ldc
 	switch rows {
 	case 1:
 		gemmInt1x16AVX2(quads, a, aRow, b, c, cRow, add)
@@ -78,7 +82,7 @@ func (g *gemmInt) multiply(i, j, rows int, c *int32, ldc, add int) {
 	}
 }
 
-func widenBulk(dst []int16, src []byte, signed bool, zero int32) (n int, sum int32) {
+func widenBulk(dst, src []byte, signed bool, zero int32) (n int, sum int32) {
 	if n = len(src) &^ 15; n == 0 || !hasAVX2 {
 		return 0, 0
 	}
@@ -86,4 +90,21 @@ func widenBulk(dst []int16, src []byte, signed bool, zero int32) (n int, sum int
 		return n, widenSignedAVX2(&dst[0], &src[0], n, uint32(zero))
 	}
 	return n, widenUnsignedAVX2(&dst[0], &src[0], n, uint32(zero))
+}
+
+func flipBulk(dst, src []byte, flip byte) (n int, sum int32) {
+	if n = len(src) &^ 31; n == 0 || !hasAVX2 {
+		return 0, 0
+	}
+	return n, int32(flipAVX2(&dst[0], &src[0], n, uint32(flip)*0x01010101))
+}
+
+func quadSumsBulk(sums []int32, b []byte, panel, k int) (n int) {
+	if n = len(sums) &^ (GemmPanel - 1); !hasAVX2 {
+		return 0
+	}
+	for j := 0; j < n; j += GemmPanel {
+		quadSumsAVX2(&sums[j], &b[j/GemmPanel*panel], k/GemmQuad)
+	}
+	return n
 }

@@ -48,3 +48,22 @@ func (p *quadPack) quads(k, j int) (quads [GemmQuad * GemmPanel]byte) {
 	}
 	return quads
 }
+
+// QuadSums adds to sums the columns of panels that PackQuads made, as int8: k rows, a multiple of 4.
+func QuadSums(sums []int32, b []byte, panel, k int) {
+	if k == 0 || len(sums) == 0 {
+		return
+	}
+	within("b", len(b), (len(sums)-1)/GemmPanel*panel+k*GemmPanel)
+	n := quadSumsBulk(sums, b, panel, k)
+	quadSumsGo(sums[n:], b[n/GemmPanel*panel:], panel, k)
+}
+
+func quadSumsGo(sums []int32, b []byte, panel, k int) {
+	for j := range sums {
+		column := b[j/GemmPanel*panel+j%GemmPanel*GemmQuad:]
+		for i := range k {
+			sums[j] += int32(int8(column[i/GemmQuad*GemmQuad*GemmPanel+i%GemmQuad]))
+		}
+	}
+}

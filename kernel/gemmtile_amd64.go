@@ -64,33 +64,21 @@ func gemmWide(rows int) int {
 	return 1
 }
 
+// tile makes a tile, by way of a buffer if it sticks out of c.
 func (g *gemm) tile(i, j, rows, panels int) {
-	if j+panels*GemmPanel > g.n {
-		g.edge(i, j, rows, panels)
+	if j+panels*GemmPanel <= g.n {
+		g.multiply(i, j, rows, panels, &g.c[i*g.ldc+j], g.ldc, asInt(g.add))
 		return
 	}
-	add := 0
-	if g.add {
-		add = 1
-	}
-	g.multiply(i, j, rows, panels, &g.c[i*g.ldc+j], g.ldc, add)
+	g.edge(i, j, rows, panels)
 }
 
-// edge makes a tile that sticks out of c on the right.
+// edge is apart from tile because it clears its buffer.
 func (g *gemm) edge(i, j, rows, panels int) {
 	var tile [2 * gemmTall * 2 * GemmPanel]float32
 	wide := panels * GemmPanel
 	g.multiply(i, j, rows, panels, &tile[0], wide, 0)
-	for r := range rows {
-		c := g.c[(i+r)*g.ldc+j : (i+r)*g.ldc+g.n]
-		if !g.add {
-			copy(c, tile[r*wide:])
-			continue
-		}
-		for x := range c {
-			c[x] += tile[r*wide+x]
-		}
-	}
+	takeTile(g.c[i*g.ldc+j:], g.ldc, tile[:], wide, rows, g.n-j, g.add)
 }
 
 // multiply calls by name, because a call through a function value would move the tile of an edge

@@ -16,7 +16,13 @@ func (p *stripPack) bulk() (steps, strips int) { return 0, 0 }
 
 func (p *quadPack) bulk() (steps, cols int) { return 0, 0 }
 
-func widenBulk([]int16, []byte, bool, int32) (n int, sum int32) { return 0, 0 }
+func gemmIntWidth() int { return 1 }
+
+func widenBulk(_, _ []byte, _ bool, _ int32) (n int, sum int32) { return 0, 0 }
+
+func flipBulk(_, _ []byte, _ byte) (n int, sum int32) { return 0, 0 }
+
+func quadSumsBulk([]int32, []byte, int, int) (n int) { return 0 }
 
 func lessBulk([]int32, int32) (n int) { return 0 }
 

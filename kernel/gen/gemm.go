@@ -12,11 +12,12 @@ import (
 // rows take several panels, because a sum waits four cycles for the one before it.
 func gemmFamily() {
 	for _, t := range []tile{
-		{1, 1, ymm}, {1, 4, ymm}, {2, 1, ymm}, {2, 2, ymm}, {3, 1, ymm}, {3, 2, ymm},
-		{4, 1, ymm}, {5, 1, ymm}, {6, 1, ymm},
-		{12, 1, zmm}, {12, 2, zmm},
+		{1, 1, ymm, floats}, {1, 4, ymm, floats}, {2, 1, ymm, floats}, {2, 2, ymm, floats}, {3, 1, ymm, floats}, {3, 2, ymm, floats},
+		{4, 1, ymm, floats}, {5, 1, ymm, floats}, {6, 1, ymm, floats},
+		{12, 1, zmm, floats}, {12, 2, zmm, floats},
+		{1, 1, zmm, bytes}, {1, 4, zmm, bytes}, {4, 1, zmm, bytes}, {4, 2, zmm, bytes}, {12, 1, zmm, bytes}, {12, 2, zmm, bytes},
 	} {
-		t.float()
+		t.emit()
 	}
 	for _, t := range []intTile{{1, 16}, {2, 16}, {3, 8}, {4, 8}, {5, 8}, {6, 8}} {
 		t.emit()
@@ -24,6 +25,8 @@ func gemmFamily() {
 	gemmQuads()
 	gemmWiden("widenUnsignedAVX2", VPMOVZXBW)
 	gemmWiden("widenSignedAVX2", VPMOVSXBW)
+	gemmFlip()
+	gemmQuadSums()
 	gemv(1)
 	gemv(4)
 	packRows()
@@ -41,6 +44,7 @@ const panelBytes = 64
 type tile struct {
 	rows, panels int
 	width        width
+	numbers      numbers
 }
 
 // A width says which vector registers a function uses.
@@ -55,12 +59,25 @@ var (
 	zmm = width{"AVX512", 64, ZMM}
 )
 
-// float multiplies: every element of the tile is one sum over k by fused multiply-add, in order,
-// so that tiles of all shapes and widths give the same bits.
-func (t tile) float() {
-	name := fmt.Sprintf("gemm%dx%d%s", t.rows, 16*t.panels, t.width.name)
+// numbers are what is multiplied: words of four bytes of A, each repeated, by words of B, into
+// words of C. A word is a float32, or four bytes, uint8 of A and int8 of B, whose four products go
+// into one int32; VPDPBUSD, unlike its relatives, does not saturate.
+type numbers struct {
+	name, a, b, c            string
+	repeat, multiply, addTwo func(...Op)
+}
+
+var (
+	floats = numbers{"gemm", "*float32", "*float32", "*float32", VBROADCASTSS, VFMADD231PS, VADDPS}
+	bytes  = numbers{"gemmBytes", "*byte", "*byte", "*int32", VPBROADCASTD, VPDPBUSD, VPADDD}
+)
+
+// emit multiplies: every element of the tile is one sum over k, in order, so that tiles of all
+// shapes and widths give the same bits.
+func (t tile) emit() {
+	name := fmt.Sprintf("%s%dx%d%s", t.numbers.name, t.rows, 16*t.panels, t.width.name)
 	function(name,
-		"func(k int, a *float32, aRow, aK int, b *float32, bK, bPanel int, c *float32, cRow, add int)",
+		fmt.Sprintf("func(k int, a %s, aRow, aK int, b %s, bK, bPanel int, c %s, cRow, add int)", t.numbers.a, t.numbers.b, t.numbers.c),
 		name+" stores a·b, or adds it to c; strides in bytes.")
 	k := pointer("k")
 	a, b, c := t.operand("a", "aRow", t.rows), t.operand("b", "bPanel", t.panels), t.operand("c", "cRow", t.rows)
@@ -107,7 +124,7 @@ func (t tile) zeros() [][]VecVirtual {
 func (t tile) multiply(a, b strided, sums [][]VecVirtual) {
 	left := func(r int) VecVirtual {
 		x := t.width.new()
-		VBROADCASTSS(a.at(r, 0), x)
+		t.numbers.repeat(a.at(r, 0), x)
 		return x
 	}
 	right := func(i int) VecVirtual {
@@ -121,7 +138,7 @@ func (t tile) multiply(a, b strided, sums [][]VecVirtual) {
 		for i := range wide {
 			y := right(i)
 			for r := range x {
-				VFMADD231PS(y, x[r], sums[r][i])
+				t.numbers.multiply(y, x[r], sums[r][i])
 			}
 		}
 		return
@@ -130,7 +147,7 @@ func (t tile) multiply(a, b strided, sums [][]VecVirtual) {
 	for r := range t.rows {
 		x := left(r)
 		for i := range y {
-			VFMADD231PS(y[i], x, sums[r][i])
+			t.numbers.multiply(y[i], x, sums[r][i])
 		}
 	}
 }
@@ -158,7 +175,7 @@ func (t tile) store(c strided, sums [][]VecVirtual) {
 	JZ(LabelRef("store"))
 	for r, row := range sums {
 		for i, s := range row {
-			VADDPS(c.at(r, i*t.width.bytes), s, s)
+			t.numbers.addTwo(c.at(r, i*t.width.bytes), s, s)
 		}
 	}
 	Label("store")

@@ -17,7 +17,7 @@ const quadBytes = 8
 
 func (t intTile) emit() {
 	name := fmt.Sprintf("gemmInt%dx%dAVX2", t.rows, t.cols)
-	function(name, "func(quads int, a *int16, aRow int, b *byte, c *int32, cRow, add int)",
+	function(name, "func(quads int, a *byte, aRow int, b *byte, c *int32, cRow, add int)",
 		name+" stores a·b, or adds it to c; strides in bytes, quads > 0.")
 	shape := tile{rows: t.rows}
 	quads, b := pointer("quads"), pointer("b")
@@ -156,7 +156,7 @@ func quadsOf(rows strided) []VecVirtual {
 
 // gemmWiden makes int16 of bytes, less a zero point, and sums them.
 func gemmWiden(name string, extend func(...Op)) {
-	function(name, "func(dst *int16, src *byte, n int, zero uint32) (sum int32)", name+" needs n%16 == 0, n > 0.")
+	function(name, "func(dst, src *byte, n int, zero uint32) (sum int32)", name+" needs n%16 == 0, n > 0.")
 	dst, src, n, less := pointer("dst"), pointer("src"), pointer("n"), spread16("zero")
 	total, ones := zero(), constant(1<<16|1)
 	Label("sixteen")
@@ -171,5 +171,51 @@ func gemmWiden(name string, extend func(...Op)) {
 	SUBQ(U32(16), n)
 	JNZ(LabelRef("sixteen"))
 	Store(fold(total, func(a, b, c Op) { VPADDD(a, b, c) }), Return("sum"))
+	finish()
+}
+
+// gemmFlip copies bytes, XORed with flip, and sums them as uint8.
+func gemmFlip() {
+	function("flipAVX2", "func(dst, src *byte, n int, flip uint32) (sum uint32)", "flipAVX2 needs n%32 == 0, n > 0.")
+	dst, src, n, flip := pointer("dst"), pointer("src"), pointer("n"), spread("flip")
+	total, none := zero(), zero()
+	Label("vector")
+	x, sums := YMM(), YMM()
+	VPXOR(at(src, 0), flip, x)
+	VMOVDQU(x, at(dst, 0))
+	VPSADBW(none, x, sums)
+	VPADDQ(sums, total, total)
+	advance(src, vector)
+	advance(dst, vector)
+	SUBQ(U32(vector), n)
+	JNZ(LabelRef("vector"))
+	// The four sums are so small that their low halves hold all of them.
+	Store(fold(total, func(a, b, c Op) { VPADDD(a, b, c) }), Return("sum"))
+	finish()
+}
+
+// gemmQuadSums sums the quads of a panel for each of its columns.
+func gemmQuadSums() {
+	function("quadSumsAVX2", "func(sums *int32, b *byte, quads int)", "quadSumsAVX2 adds int8 elements to 16 sums; quads > 0.")
+	sums, b, quads := pointer("sums"), pointer("b"), pointer("quads")
+	ones, words := constant(0x01010101), constant(1<<16|1)
+	total := each(2, func(i int) VecVirtual {
+		y := YMM()
+		VMOVDQU(at(sums, i), y)
+		return y
+	})
+	Label("quad")
+	for i, t := range total {
+		y := YMM()
+		VPMADDUBSW(at(b, i), ones, y)
+		VPMADDWD(words, y, y)
+		VPADDD(y, t, t)
+	}
+	advance(b, panelBytes)
+	DECQ(quads)
+	JNZ(LabelRef("quad"))
+	for i, t := range total {
+		VMOVDQU(t, at(sums, i))
+	}
 	finish()
 }
