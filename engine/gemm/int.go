@@ -6,7 +6,7 @@ import (
 	"github.com/mcompress/mcompress/kernel"
 )
 
-// Blocks of 8-bit integers: a block of A, which is widened to int16, fits the L2 cache.
+// Blocks of 8-bit integers: a block of A, which may be widened to int16, fits the L2 cache.
 const (
 	intDepth  = 1024
 	intHeight = 120
@@ -42,16 +42,17 @@ func IntWork(s Shape, batch, workers int, packed, finish bool) int64 {
 	return int64(min(workers, batch*g.tiles())) * int64(g.intSlot(packed, finish).total())
 }
 
-// intSlot is the scratch for one tile, in bytes: A widened, the sums of its rows, B packed, C.
-type intSlot struct{ left, sums, right, result int }
+// intSlot is the scratch for one tile, in bytes: A as the kernel reads it, the sums and zero
+// points of its rows, B packed, the sums of its columns, C.
+type intSlot struct{ left, rows, right, cols, result int }
 
-func (s intSlot) total() int { return s.left + s.sums + s.right + s.result }
+func (s intSlot) total() int { return s.left + s.rows + s.right + s.cols + s.result }
 
 func (g grid) intSlot(packed, finish bool) intSlot {
 	k := roundUp(min(g.K, intDepth), kernel.GemmQuad)
-	s := intSlot{left: roundUp(2*g.rows*k, line), sums: roundUp(4*g.rows, line)}
+	s := intSlot{left: roundUp(g.rows*k*kernel.GemmIntWidth(), line), rows: roundUp(2*4*g.rows, line)}
 	if !packed {
-		s.right = roundUp(g.cols, kernel.GemmPanel) * k
+		s.right, s.cols = roundUp(g.cols, kernel.GemmPanel)*k, roundUp(4*g.cols, line)
 	}
 	if finish {
 		s.result = roundUp(4*g.rows*g.cols, line)

@@ -2,6 +2,7 @@ package gemm
 
 import (
 	"fmt"
+	"sync"
 
 	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/kernel"
@@ -14,17 +15,21 @@ type PackedInt struct {
 	k, n   int
 	signed bool
 	data   []byte
+
+	mu   sync.Mutex
+	sums []int32 // of the columns, as int8
 }
 
 // NewPackedInt returns a matrix for Pack to fill.
 func NewPackedInt(k, n int, signed bool) *PackedInt {
-	return &PackedInt{k, n, signed, ir.AlignedBytes(PackedIntBytes(k, n))}
+	codes := PackedIntBytes(k, n) - 4*int64(n)
+	return &PackedInt{k: k, n: n, signed: signed, data: ir.AlignedBytes(codes), sums: make([]int32, n)}
 }
 
 // PackedIntBytes is the memory that a packed k×n matrix holds on to: that of the matrix, with k
-// rounded up to a multiple of 4 and n to one of 16.
+// rounded up to a multiple of 4 and n to one of 16, and a sum of 4 bytes for each column.
 func PackedIntBytes(k, n int) int64 {
-	return int64(roundUp(k, kernel.GemmQuad)) * int64(roundUp(n, kernel.GemmPanel))
+	return int64(roundUp(k, kernel.GemmQuad))*int64(roundUp(n, kernel.GemmPanel)) + 4*int64(n)
 }
 
 // PackInt packs all of a k×n matrix.
@@ -41,8 +46,8 @@ func PackInt(p Pool, b Matrix[byte], k, n int, signed bool) *PackedInt {
 func (m *PackedInt) Bytes() int64 { return PackedIntBytes(m.k, m.n) }
 
 // Pack takes the elements of m that start at (k0, n0), rows by cols of them, from b. k0 must be a
-// multiple of 4 and n0 one of 16; rows and cols too unless they reach the end. Otherwise it is as
-// PackedFloat.Pack.
+// multiple of 4 and n0 one of 16; rows and cols too unless they reach the end. Every element is to be
+// packed once, since it is added to the sum of its column. Otherwise it is as PackedFloat.Pack.
 func (m *PackedInt) Pack(k0, n0 int, b Matrix[byte], rows, cols int) {
 	if !fits(k0, rows, m.k, kernel.GemmQuad) || !fits(n0, cols, m.n, kernel.GemmPanel) {
 		panic(fmt.Sprintf("gemm: %d by %d elements do not fit at (%d, %d) of a packed %d by %d matrix", rows, cols, k0, n0, m.k, m.n))
@@ -53,9 +58,18 @@ func (m *PackedInt) Pack(k0, n0 int, b Matrix[byte], rows, cols int) {
 		take := min(k0+rows, ks.to) - at
 		to, panel := m.block(ks, n0)
 		from := b.from(at-k0, 0)
-		kernel.PackQuads(to[(at-ks.from)*kernel.GemmPanel:], panel, from.Data, from.Row, from.Col, take, cols, flip(m.signed))
+		to = to[(at-ks.from)*kernel.GemmPanel:]
+		kernel.PackQuads(to, panel, from.Data, from.Row, from.Col, take, cols, flip(m.signed))
+		m.count(span{n0, n0 + cols}, to, panel, roundUp(take, kernel.GemmQuad))
 		at += take
 	}
+}
+
+// count adds k rows of panels to the sums of their columns.
+func (m *PackedInt) count(cols span, panels []byte, panel, k int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	kernel.QuadSums(m.sums[cols.from:cols.to], panels, panel, k)
 }
 
 // fits reports whether a block of n elements may start at from: at a multiple of step, as it must end.
