@@ -1,0 +1,193 @@
+package quant
+
+import (
+	"fmt"
+
+	"github.com/mcompress/mcompress/engine/conv"
+	"github.com/mcompress/mcompress/engine/gemm"
+	"github.com/mcompress/mcompress/engine/op"
+	"github.com/mcompress/mcompress/ir"
+)
+
+// A convolution says which inputs of an operator are the image, the weights and their zero points.
+type convolution struct{ x, w, xZero, wZero int }
+
+var (
+	convInteger = convolution{x: 0, w: 1, xZero: 2, wZero: 3}
+	qLinearConv = convolution{x: 0, w: 3, xZero: 2, wZero: 5}
+)
+
+// integerConvolutions are the convolutions of codes.
+func integerConvolutions() []op.Op {
+	return []op.Op{
+		{
+			Type: "ConvInteger", Since: 10, Shape: convIntegerShape,
+			Work: convInteger.work(false), Run: convolveIntegers,
+		},
+		{
+			Type: "QLinearConv", Since: 10, Shape: qLinearConvShape,
+			Work: qLinearConv.work(true), Run: convolveCodes,
+		},
+	}
+}
+
+// geometry checks the operands.
+func (v convolution) geometry(n *op.Node, in []*ir.Array) (*conv.Geometry, error) {
+	x, err := op.Arg(in, v.x, "x")
+	if err != nil {
+		return nil, err
+	}
+	w, err := op.Arg(in, v.w, "w")
+	if err != nil {
+		return nil, err
+	}
+	if x.Kind != ir.Dense || w.Kind != ir.Dense || !isByte(x.DType) || !isByte(w.DType) {
+		return nil, fmt.Errorf("inputs x and w are %s and %s, want int8 or uint8", x, w)
+	}
+	g, err := conv.GeometryOf(n, x.Shape, w.Shape)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkZero("x", optional(in, v.xZero), x, 1, 1); err != nil {
+		return nil, err
+	}
+	return g, checkZero("w", optional(in, v.wZero), w, int(w.Shape[0]), int(w.Shape[0]))
+}
+
+func (v convolution) work(finish bool) func(n *op.Node, in []*ir.Array, workers int) int64 {
+	return func(n *op.Node, in []*ir.Array, workers int) int64 {
+		g, err := v.geometry(n, in)
+		if err != nil {
+			return 0
+		}
+		return gemm.IntWork(g.Product(), g.Products(), workers, false, finish)
+	}
+}
+
+// run multiplies the weights with the patches. What comes out goes to finish, with the product's number and the
+// channel of the output, or to c if that is nil.
+func (v convolution) run(c *op.Call, g *conv.Geometry, to []int32, finish func(i, channel, place int, sums []int32)) error {
+	xZero, err := zeros(optional(c.In, v.xZero))
+	if err != nil {
+		return err
+	}
+	wZero, err := zeros(optional(c.In, v.wZero))
+	if err != nil {
+		return err
+	}
+	padding := byte(0)
+	if xZero != nil {
+		padding = byte(xZero[0])
+	}
+	x, w := c.In[v.x], c.In[v.w]
+	products := make([]gemm.IntProduct, g.Products())
+	for i := range products {
+		p := gemm.IntProduct{
+			A: gemm.Rows(conv.Weights(g, w.Data, i), g.Depth()), ASigned: w.DType == ir.Int8, AZero: own(wZero, i%g.Groups, g.OutC),
+			BSigned: x.DType == ir.Int8, BZero: xZero,
+		}
+		if image := conv.Input(g, x.Data, i); g.Pointwise() {
+			p.B = gemm.Rows(image, g.Places())
+		} else {
+			p.Panels = conv.BytePatches(g, image, padding)
+		}
+		if finish == nil {
+			p.C, p.Stride = conv.Output(g, to, i), g.Places()
+		} else {
+			p.Finish = func(row, col int, sums []int32) { finish(i, i%g.Groups*g.OutC+row, col, sums) }
+		}
+		products[i] = p
+	}
+	gemm.Int(c.Pool, g.Product(), c.Work, products...)
+	return nil
+}
+
+func convIntegerShape(n *op.Node, in []*ir.Array) ([]ir.Spec, error) {
+	g, err := convInteger.geometry(n, in)
+	if err != nil {
+		return nil, err
+	}
+	s := ir.Spec{DType: ir.Int32, Shape: g.OutShape()}
+	return []ir.Spec{s}, s.Valid()
+}
+
+func convolveIntegers(c *op.Call) error {
+	g, err := convInteger.geometry(c.Node, c.In)
+	if err != nil || c.Out[0].Elems() == 0 {
+		return err
+	}
+	return convInteger.run(c, g, ir.View[int32](c.Out[0]), nil)
+}
+
+// qLinearConvShape is QLinearConv's: inputs x, x_scale, x_zero_point, w, w_scale, w_zero_point, y_scale,
+// y_zero_point, B.
+func qLinearConvShape(n *op.Node, in []*ir.Array) ([]ir.Spec, error) {
+	g, err := qLinearConv.geometry(n, in)
+	if err != nil {
+		return nil, err
+	}
+	if err := need(in, input{1, "x_scale"}, input{4, "w_scale"}, input{6, "y_scale"}, input{7, "y_zero_point"}); err != nil {
+		return nil, err
+	}
+	channels := in[3].Shape[0]
+	for _, i := range []input{{1, "x_scale"}, {4, "w_scale"}, {6, "y_scale"}} {
+		s := in[i.at]
+		if s.Kind != ir.Dense || !isScale(s.DType) || s.Elems() != 1 && (i.at != 4 || s.Elems() != channels) {
+			return nil, fmt.Errorf("input %s is %s, want one float, of w one for each of %d channels", i.name, s, channels)
+		}
+	}
+	zero := in[7]
+	if !isByte(zero.DType) || zero.Elems() != 1 {
+		return nil, fmt.Errorf("input y_zero_point is %s, want one int8 or uint8", zero)
+	}
+	if b := op.Opt(in, 8); b != nil && (b.DType != ir.Int32 || b.Elems() != channels) {
+		return nil, fmt.Errorf("input B is %s, want one int32 for each of %d channels", b, channels)
+	}
+	s := ir.Spec{DType: zero.DType, Shape: g.OutShape()}
+	return []ir.Spec{s}, s.Valid()
+}
+
+func convolveCodes(c *op.Call) error {
+	g, err := qLinearConv.geometry(c.Node, c.In)
+	if err != nil || c.Out[0].Elems() == 0 {
+		return err
+	}
+	scale, err := channelScales(c.In[1], c.In[4], c.In[6])
+	if err != nil {
+		return err
+	}
+	zero, err := integers(c.In[7])
+	if err != nil {
+		return err
+	}
+	var bias []int32
+	if b := c.Opt(8); b != nil {
+		bias = ir.View[int32](b)
+	}
+	y, codes := c.Out[0].Data, codesOf(c.Out[0].DType)
+	return qLinearConv.run(c, g, nil, func(i, channel, place int, sums []int32) {
+		if bias != nil {
+			for j := range sums {
+				sums[j] += bias[channel]
+			}
+		}
+		row := conv.Output(g, y, i)[channel%g.OutC*g.Places()+place:][:len(sums)]
+		requantizeRow(row, sums, scale[channel%len(scale)], zero[0], codes)
+	})
+}
+
+// channelScales are x·w/y, rounded after each step.
+func channelScales(x, w, y *ir.Array) ([]float32, error) {
+	var all [3][]float32
+	for i, a := range []*ir.Array{x, w, y} {
+		var err error
+		if all[i], err = floats(a); err != nil {
+			return nil, err
+		}
+	}
+	out := make([]float32, len(all[1]))
+	for i, s := range all[1] {
+		out[i] = all[0][0] * s / all[2][0]
+	}
+	return out, nil
+}
