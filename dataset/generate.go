@@ -37,20 +37,36 @@ func Generate(inputs []Input, r Random) (*Set, error) {
 		return nil, err
 	}
 	g := &generator{inputs: inputs, how: r}
-	g.how.Samples, g.how.Batch = max(r.Samples, 1), max(r.Batch, 1)
-	shapes := newAxes(inputs, g.how)
-	for _, in := range inputs {
+	g.how.Samples = max(r.Samples, 1)
+	specs, err := Specs(inputs, r)
+	if err != nil {
+		return nil, err
+	}
+	for i, in := range inputs {
+		if err := g.possible(in, specs[i]); err != nil {
+			return nil, err
+		}
+		g.held += specs[i].Bytes()
+	}
+	g.specs = specs
+	return newSet(g, o), nil
+}
+
+// Specs are the types of the inputs that Generate makes up, in their order. They may be larger
+// than what it would make.
+func Specs(inputs []Input, r Random) ([]ir.Spec, error) {
+	r.Batch = max(r.Batch, 1)
+	shapes := newAxes(inputs, r)
+	specs := make([]ir.Spec, len(inputs))
+	for i, in := range inputs {
 		spec, err := shapes.spec(in)
 		if err != nil {
 			return nil, err
 		}
-		if err := g.possible(in, spec); err != nil {
-			return nil, err
-		}
-		g.specs = append(g.specs, spec)
-		g.held += spec.Bytes()
+		spec.Name = in.Name
+		specs[i] = spec
 	}
-	return newSet(g, o), nil
+	return specs, nil
 }
 
 // A generator is a feed of made-up runs.

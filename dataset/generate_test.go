@@ -22,6 +22,26 @@ func generated(t testing.TB, in []Input, r Random) []*Batch {
 	return all(t, s, Order{})
 }
 
+// What runs are fed has the types that Specs says, which also knows those of inputs too large to
+// be made.
+func TestSpecsAreThoseOfGeneratedInputs(t *testing.T) {
+	in := inputs(input("a", "float[n,3,h,w]"), input("b", "int64[2,m]"))
+	r := Random{Batch: 3, Dims: map[string]int64{"h": 5}}
+	specs, err := Specs(in, r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	made := generated(t, in, r)[0].Inputs
+	for i, want := range specs {
+		if got := made[in[i].Name]; want.Name != in[i].Name || got.String() != want.String() {
+			t.Errorf("input %q is %s, want %q of %s", in[i].Name, got, want.Name, want)
+		}
+	}
+	if specs, err = Specs(in, Random{Batch: 1 << 40}); err != nil || specs[0].Shape[0] != 1<<40 {
+		t.Errorf("got %v, %v, want a batch of 2^40", specs, err)
+	}
+}
+
 // Every shared model can be fed at random, except those whose inputs are no tensors.
 func TestGenerateForSharedModels(t *testing.T) {
 	for _, path := range append(conform.RealModels(t), conform.Fixtures(t)...) {
