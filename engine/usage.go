@@ -23,24 +23,61 @@ type Step struct {
 // Usage plans a run with inputs of these types. Names in Plan.Blocks are those of values, and
 // of nodes for scratch.
 func (e *Interpreter) Usage(in map[string]ir.Spec) (*Usage, error) {
-	arrays := map[string]*ir.Array{}
-	for name, spec := range in {
-		arrays[name] = &ir.Array{DType: spec.DType, Shape: spec.Shape}
-	}
-	args := make([]*ir.Array, len(e.inputs))
-	for i, p := range e.inputs {
-		if args[i] = arrays[p.Name]; args[i] == nil {
-			return nil, fmt.Errorf("input %q is missing", p.Name)
-		}
-		if err := declared(p, args[i]); err != nil {
-			return nil, fmt.Errorf("input %q: %w", p.Name, err)
-		}
-	}
-	pl, err := e.prog.newPlan(args, e.pool)
+	pl, err := e.planFor(in)
 	if err != nil {
 		return nil, err
 	}
 	return pl.usage(), nil
+}
+
+// Types are the types of all values that Run may fetch, as far as they follow from inputs of
+// these types.
+func (e *Interpreter) Types(in map[string]ir.Spec) (map[string]ir.Spec, error) {
+	pl, err := e.planFor(in)
+	if err != nil {
+		return nil, err
+	}
+	types := map[string]ir.Spec{}
+	for name, slot := range e.prog.names {
+		if a := pl.values[slot]; a != nil && a.Kind == ir.Dense {
+			types[name] = ir.Spec{Name: name, DType: a.DType, Shape: a.Shape}
+		}
+	}
+	return types, nil
+}
+
+// planFor plans a run with inputs of these types.
+func (e *Interpreter) planFor(in map[string]ir.Spec) (*plan, error) {
+	args := make([]*ir.Array, len(e.inputs))
+	for i, p := range e.inputs {
+		spec, ok := in[p.Name]
+		if !ok {
+			return nil, fmt.Errorf("input %q is missing", p.Name)
+		}
+		args[i] = &ir.Array{DType: spec.DType, Shape: spec.Shape}
+		if err := declared(p, args[i]); err != nil {
+			return nil, fmt.Errorf("input %q: %w", p.Name, err)
+		}
+	}
+	return e.prog.newPlan(args, e.pool)
+}
+
+// Constants are the constants that runs need, with those that follow from others in the
+// others' place. They hold this memory all the time, but for what operators make of them when
+// their weights are read: see Weights.
+func (e *Interpreter) Constants() []ir.Spec {
+	var specs []ir.Spec
+	seen := map[*constant]bool{}
+	_ = e.prog.each(func(p *program) error {
+		for _, s := range p.slots {
+			if s.konst != nil && s.konst.uses > 0 && !seen[s.konst] {
+				seen[s.konst] = true
+				specs = append(specs, ir.Spec{Name: s.name, DType: s.konst.array.DType, Shape: s.konst.array.Shape})
+			}
+		}
+		return nil
+	})
+	return specs
 }
 
 func (pl *plan) usage() *Usage {
@@ -49,7 +86,8 @@ func (pl *plan) usage() *Usage {
 		st := Step{Node: s.Label, Op: s.ID.String()}
 		for _, o := range s.out {
 			if o != absent && pl.values[o] != nil {
-				st.Out = append(st.Out, pl.values[o].Spec())
+				a := pl.values[o]
+				st.Out = append(st.Out, ir.Spec{Name: pl.prog.slots[o].name, DType: a.DType, Shape: a.Shape})
 			}
 		}
 		u.Steps = append(u.Steps, st)

@@ -1,0 +1,134 @@
+package engine
+
+import (
+	"slices"
+	"unsafe"
+
+	"github.com/mcompress/mcompress/ir"
+)
+
+// A meter notes what each step of a main graph is given. Steps of bodies are part of the step
+// that runs them.
+type meter struct {
+	in     *instance
+	next   int // step
+	inside bool
+	reads  []access
+	writes []access
+	bytes  map[int]int64 // on the heap, by slot
+	alive  int64
+	heap   int64
+}
+
+// An access is a part of the arena, from an offset up to another, that a step was given.
+type access struct {
+	step     int
+	from, to int64
+}
+
+// Step is called for each step in order.
+func (m *meter) Step(_ Event, run func() error) error {
+	if m.inside {
+		return run()
+	}
+	for m.in.plan.how[m.next] == ahead {
+		m.next++
+	}
+	i := m.next
+	m.next++
+	c := &m.in.calls[i]
+	for _, a := range c.In {
+		m.note(&m.reads, i, a)
+	}
+	m.inside = true
+	err := run()
+	m.inside = false
+	m.writes = m.in.append(m.writes, i, c.Work)
+	s := m.in.plan.prog.steps[i]
+	for k, o := range s.out {
+		if o != absent && s.Wanted[k] && !m.note(&m.writes, i, m.in.values[o]) && !s.op.View {
+			m.bytes[o] = heapBytes(m.in.values[o])
+			m.alive += m.bytes[o]
+		}
+	}
+	m.heap = max(m.heap, m.alive)
+	for _, o := range m.in.frees[i] {
+		m.alive -= m.bytes[o]
+		delete(m.bytes, o)
+	}
+	return err
+}
+
+// note adds where a lies to list, and reports whether that is in the arena.
+func (m *meter) note(list *[]access, i int, a *ir.Array) bool {
+	if a == nil || a.Kind != ir.Dense || !m.in.holds(a.Data) {
+		return false
+	}
+	*list = m.in.append(*list, i, a.Data)
+	return true
+}
+
+// append adds the place of b in the arena.
+func (in *instance) append(list []access, i int, b []byte) []access {
+	if len(b) == 0 {
+		return list
+	}
+	from := int64(uintptr(unsafe.Pointer(&b[0])) - uintptr(unsafe.Pointer(&in.arena[0])))
+	return append(list, access{i, from, from + int64(len(b))})
+}
+
+// sum goes back through the run: what a step reads must have been kept since it was written.
+// Memory is cut into cells where some access begins or ends.
+func (m *meter) sum() (arena, peak int64, at int) {
+	var cuts []int64
+	for _, a := range slices.Concat(m.reads, m.writes) {
+		cuts = append(cuts, a.from, a.to)
+		arena = max(arena, a.to)
+	}
+	slices.Sort(cuts)
+	cuts = slices.Compact(cuts)
+	live := make([]bool, len(cuts)) // cells whose bytes a later step reads
+	mark := func(list []access, step int, cells []bool, as bool) {
+		first, _ := slices.BinarySearchFunc(list, step, func(a access, step int) int { return a.step - step })
+		for _, a := range list[first:] {
+			if a.step != step {
+				return
+			}
+			for c, _ := slices.BinarySearch(cuts, a.from); cuts[c] < a.to; c++ {
+				cells[c] = as
+			}
+		}
+	}
+	for i := m.next - 1; i >= 0; i-- {
+		taken := slices.Clone(live)
+		mark(m.reads, i, taken, true)
+		mark(m.writes, i, taken, true)
+		mark(m.writes, i, live, false)
+		mark(m.reads, i, live, true)
+		bytes := int64(0)
+		for c, t := range taken {
+			if t {
+				bytes += cuts[c+1] - cuts[c]
+			}
+		}
+		if bytes >= peak {
+			peak, at = bytes, i
+		}
+	}
+	return arena, peak, at
+}
+
+// heapBytes is the memory of a with all that is in it.
+func heapBytes(a *ir.Array) int64 {
+	if a == nil {
+		return 0
+	}
+	n := int64(len(a.Data)) + heapBytes(a.Keys)
+	for _, s := range a.Text {
+		n += int64(len(s)) + int64(unsafe.Sizeof(s))
+	}
+	for _, item := range a.Items {
+		n += heapBytes(item)
+	}
+	return n
+}
