@@ -49,6 +49,16 @@ func gemm5x16AVX2(k int, a *float32, aRow int, aK int, b *float32, bK int, bPane
 //go:noescape
 func gemm6x16AVX2(k int, a *float32, aRow int, aK int, b *float32, bK int, bPanel int, c *float32, cRow int, add int)
 
+// gemm6x8AVX2 stores a·b, or adds it to c; strides in bytes.
+//
+//go:noescape
+func gemm6x8AVX2(k int, a *float32, aRow int, aK int, b *float32, bK int, bPanel int, c *float32, cRow int, add int)
+
+// gemm12x8AVX2 stores a·b, or adds it to c; strides in bytes.
+//
+//go:noescape
+func gemm12x8AVX2(k int, a *float32, aRow int, aK int, b *float32, bK int, bPanel int, c *float32, cRow int, add int)
+
 // gemm12x16AVX512 stores a·b, or adds it to c; strides in bytes.
 //
 //go:noescape

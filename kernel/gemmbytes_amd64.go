@@ -5,51 +5,50 @@ package kernel
 // byBytes multiplies uint8 by int8. There are tiles of 12, 4 and 1 rows: the last one lies over rows
 // that the one before has made, and only the others are taken from it.
 func (g *gemmInt) byBytes() {
-	high, step := 1, 4
+	high, wide := 1, 4*GemmPanel
 	switch {
 	case g.m >= 12:
-		high, step = 12, 2
+		high, wide = 12, 2*GemmPanel
 	case g.m >= 4:
-		high, step = 4, 2
+		high, wide = 4, 2*GemmPanel
 	}
-	for j := 0; j < g.n; j += step * GemmPanel {
-		if j+(step-1)*GemmPanel >= g.n {
-			step = 1
+	for j := 0; j < g.n; j += wide {
+		if j+wide-GemmPanel >= g.n {
+			wide = GemmPanel
 		}
 		for i := 0; i < g.m; i += high {
-			g.bytes(min(i, g.m-high), i, j, high, step)
+			g.bytes(min(i, g.m-high), i, j, high, wide)
 		}
 	}
 }
 
 // bytes makes a tile that starts at row top and is taken from row i on, by way of a buffer if that is
 // not all of it.
-func (g *gemmInt) bytes(top, i, j, rows, panels int) {
-	if top == i && j+panels*GemmPanel <= g.n {
-		g.multiplyBytes(i, j, rows, panels, &g.c[i*g.ldc+j], g.ldc, asInt(g.add))
+func (g *gemmInt) bytes(top, i, j, rows, wide int) {
+	if top == i && j+wide <= g.n {
+		g.multiplyBytes(i, j, rows, wide, &g.c[i*g.ldc+j], g.ldc, asInt(g.add))
 		return
 	}
 	var tile [12 * 2 * GemmPanel]int32
-	wide := panels * GemmPanel
-	g.multiplyBytes(top, j, rows, panels, &tile[0], wide, 0)
+	g.multiplyBytes(top, j, rows, wide, &tile[0], wide, 0)
 	takeTile(g.c[i*g.ldc+j:], g.ldc, tile[(i-top)*wide:], wide, rows-(i-top), min(wide, g.n-j), g.add)
 }
 
 // multiplyBytes calls by name, as multiply of float32 does.
-func (g *gemmInt) multiplyBytes(i, j, rows, panels int, c *int32, ldc, add int) {
+func (g *gemmInt) multiplyBytes(i, j, rows, wide int, c *int32, ldc, add int) {
 	a, b := &g.a[i*g.lda], &g.b[j/GemmPanel*g.panel]
 	const aK, bK = GemmQuad, GemmQuad * GemmPanel
 	k, aRow, bPanel, cRow := g.k/GemmQuad, g.lda, g.panel, 4*ldc
-	switch (tileShape{rows, panels}) {
-	case tileShape{1, 1}:
+	switch (tileShape{rows, wide}) {
+	case tileShape{1, 16}:
 		gemmBytes1x16AVX512(k, a, aRow, aK, b, bK, bPanel, c, cRow, add)
-	case tileShape{1, 4}:
+	case tileShape{1, 64}:
 		gemmBytes1x64AVX512(k, a, aRow, aK, b, bK, bPanel, c, cRow, add)
-	case tileShape{4, 1}:
+	case tileShape{4, 16}:
 		gemmBytes4x16AVX512(k, a, aRow, aK, b, bK, bPanel, c, cRow, add)
-	case tileShape{4, 2}:
+	case tileShape{4, 32}:
 		gemmBytes4x32AVX512(k, a, aRow, aK, b, bK, bPanel, c, cRow, add)
-	case tileShape{12, 1}:
+	case tileShape{12, 16}:
 		gemmBytes12x16AVX512(k, a, aRow, aK, b, bK, bPanel, c, cRow, add)
 	default:
 		gemmBytes12x32AVX512(k, a, aRow, aK, b, bK, bPanel, c, cRow, add)

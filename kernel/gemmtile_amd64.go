@@ -43,77 +43,101 @@ func (g *gemm) bulk() bool {
 // strips makes the rows from i to down, high at a time, and the columns from j to end. A panel stays
 // in the L1 cache while the strips of a pass by.
 func (g *gemm) strips(i, down, high, j, end int) {
-	for step := gemmWide(high); j < end; j += step * GemmPanel {
-		if j+(step-1)*GemmPanel >= end {
-			step = 1
+	for wide := gemmWide(high); j < end; j += wide {
+		if j+wide-GemmPanel >= end {
+			wide = GemmPanel
+		}
+		if end-j <= gemmHalf && high >= gemmTall {
+			g.half(i, down, j)
+			return
 		}
 		for i := i; i < down; i += high {
-			g.tile(i, j, high, step)
+			g.tile(i, j, high, wide)
 		}
 	}
 }
 
-// gemmWide is how many panels the larger of the two tiles of so many rows takes.
+// gemmHalf is the columns of half a panel.
+const gemmHalf = GemmPanel / 2
+
+// half makes rows of a last panel of which no more than half is wanted: twice as many at once, if
+// a lies so.
+func (g *gemm) half(i, down, j int) {
+	high := gemmRows()
+	if g.a.Strip == high*g.a.Row {
+		high = 2 * gemmTall
+	}
+	for ; i < down; i += high {
+		high = min(high, down-i)
+		g.tile(i, j, high, gemmHalf)
+	}
+}
+
+// gemmWide is how many columns the largest tile of so many rows takes.
 func gemmWide(rows int) int {
 	switch rows {
 	case 1:
-		return 4
+		return 4 * GemmPanel
 	case 2, 3, 2 * gemmTall:
-		return 2
+		return 2 * GemmPanel
 	}
-	return 1
+	return GemmPanel
 }
 
 // tile makes a tile, by way of a buffer if it sticks out of c.
-func (g *gemm) tile(i, j, rows, panels int) {
-	if j+panels*GemmPanel <= g.n {
-		g.multiply(i, j, rows, panels, &g.c[i*g.ldc+j], g.ldc, asInt(g.add))
+func (g *gemm) tile(i, j, rows, wide int) {
+	if j+wide <= g.n {
+		g.multiply(i, j, rows, wide, &g.c[i*g.ldc+j], g.ldc, asInt(g.add))
 		return
 	}
-	g.edge(i, j, rows, panels)
+	g.edge(i, j, rows, wide)
 }
 
 // edge is apart from tile because it clears its buffer.
-func (g *gemm) edge(i, j, rows, panels int) {
+func (g *gemm) edge(i, j, rows, wide int) {
 	var tile [2 * gemmTall * 2 * GemmPanel]float32
-	wide := panels * GemmPanel
-	g.multiply(i, j, rows, panels, &tile[0], wide, 0)
+	g.multiply(i, j, rows, wide, &tile[0], wide, 0)
 	takeTile(g.c[i*g.ldc+j:], g.ldc, tile[:], wide, rows, g.n-j, g.add)
 }
 
 // multiply calls by name, because a call through a function value would move the tile of an edge
 // to the heap.
-func (g *gemm) multiply(i, j, rows, panels int, c *float32, ldc, add int) {
+func (g *gemm) multiply(i, j, rows, wide int, c *float32, ldc, add int) {
 	high := gemmRows()
 	a, b := &g.a.Data[i/high*g.a.Strip+i%high*g.a.Row], &g.b.Data[j/GemmPanel*g.b.Panel]
 	k, aRow, aK, bK, bPanel, cRow := g.k, 4*g.a.Row, 4*g.a.K, 4*g.b.K, 4*g.b.Panel, 4*ldc
-	switch (tileShape{rows, panels}) {
-	case tileShape{1, 1}:
+	switch (tileShape{rows, wide}) {
+	case tileShape{1, 16}:
 		gemm1x16AVX2(k, a, aRow, aK, b, bK, bPanel, c, cRow, add)
-	case tileShape{1, 4}:
+	case tileShape{1, 64}:
 		gemm1x64AVX2(k, a, aRow, aK, b, bK, bPanel, c, cRow, add)
-	case tileShape{2, 1}:
+	case tileShape{2, 16}:
 		gemm2x16AVX2(k, a, aRow, aK, b, bK, bPanel, c, cRow, add)
-	case tileShape{2, 2}:
+	case tileShape{2, 32}:
 		gemm2x32AVX2(k, a, aRow, aK, b, bK, bPanel, c, cRow, add)
-	case tileShape{3, 1}:
+	case tileShape{3, 16}:
 		gemm3x16AVX2(k, a, aRow, aK, b, bK, bPanel, c, cRow, add)
-	case tileShape{3, 2}:
+	case tileShape{3, 32}:
 		gemm3x32AVX2(k, a, aRow, aK, b, bK, bPanel, c, cRow, add)
-	case tileShape{4, 1}:
+	case tileShape{4, 16}:
 		gemm4x16AVX2(k, a, aRow, aK, b, bK, bPanel, c, cRow, add)
-	case tileShape{5, 1}:
+	case tileShape{5, 16}:
 		gemm5x16AVX2(k, a, aRow, aK, b, bK, bPanel, c, cRow, add)
-	case tileShape{6, 1}:
+	case tileShape{6, 16}:
 		gemm6x16AVX2(k, a, aRow, aK, b, bK, bPanel, c, cRow, add)
-	case tileShape{12, 1}:
+	case tileShape{6, 8}:
+		gemm6x8AVX2(k, a, aRow, aK, b, bK, bPanel, c, cRow, add)
+	case tileShape{12, 8}:
+		gemm12x8AVX2(k, a, aRow, aK, b, bK, bPanel, c, cRow, add)
+	case tileShape{12, 16}:
 		gemm12x16AVX512(k, a, aRow, aK, b, bK, bPanel, c, cRow, add)
 	default:
 		gemm12x32AVX512(k, a, aRow, aK, b, bK, bPanel, c, cRow, add)
 	}
 }
 
-type tileShape struct{ rows, panels int }
+// A tileShape is a tile that there is an instruction sequence for.
+type tileShape struct{ rows, cols int }
 
 // gemvPart is how many columns of four rows are read before the next rows: not more than a page of
 // each, and the sums stay in the L1 cache.

@@ -8,14 +8,14 @@ import (
 	. "github.com/mmcloughlin/avo/reg"
 )
 
-// gemmFamily is the matrix multiplication: tiles of rows by panels of 16 columns. Tiles of few
-// rows take several panels, because a sum waits four cycles for the one before it.
+// gemmFamily is the matrix multiplication: tiles of rows by columns, of which 16 are a panel. Tiles
+// of few rows take several panels, because a sum waits four cycles for the one before it.
 func gemmFamily() {
 	for _, t := range []tile{
-		{1, 1, ymm, floats}, {1, 4, ymm, floats}, {2, 1, ymm, floats}, {2, 2, ymm, floats}, {3, 1, ymm, floats}, {3, 2, ymm, floats},
-		{4, 1, ymm, floats}, {5, 1, ymm, floats}, {6, 1, ymm, floats},
-		{12, 1, zmm, floats}, {12, 2, zmm, floats},
-		{1, 1, zmm, bytes}, {1, 4, zmm, bytes}, {4, 1, zmm, bytes}, {4, 2, zmm, bytes}, {12, 1, zmm, bytes}, {12, 2, zmm, bytes},
+		{1, 16, ymm, floats}, {1, 64, ymm, floats}, {2, 16, ymm, floats}, {2, 32, ymm, floats}, {3, 16, ymm, floats}, {3, 32, ymm, floats},
+		{4, 16, ymm, floats}, {5, 16, ymm, floats}, {6, 16, ymm, floats}, {6, 8, ymm, floats}, {12, 8, ymm, floats},
+		{12, 16, zmm, floats}, {12, 32, zmm, floats},
+		{1, 16, zmm, bytes}, {1, 64, zmm, bytes}, {4, 16, zmm, bytes}, {4, 32, zmm, bytes}, {12, 16, zmm, bytes}, {12, 32, zmm, bytes},
 	} {
 		t.emit()
 	}
@@ -40,11 +40,12 @@ func gemmFamily() {
 // panelBytes is a row of a panel: 16 float32.
 const panelBytes = 64
 
-// A tile is rows by panels elements of the result that are summed in registers.
+// A tile is rows by cols elements of the result that are summed in registers; cols is whole panels
+// or half of one.
 type tile struct {
-	rows, panels int
-	width        width
-	numbers      numbers
+	rows, cols int
+	width      width
+	numbers    numbers
 }
 
 // A width says which vector registers a function uses.
@@ -75,12 +76,12 @@ var (
 // emit multiplies: every element of the tile is one sum over k, in order, so that tiles of all
 // shapes and widths give the same bits.
 func (t tile) emit() {
-	name := fmt.Sprintf("%s%dx%d%s", t.numbers.name, t.rows, 16*t.panels, t.width.name)
+	name := fmt.Sprintf("%s%dx%d%s", t.numbers.name, t.rows, t.cols, t.width.name)
 	function(name,
 		fmt.Sprintf("func(k int, a %s, aRow, aK int, b %s, bK, bPanel int, c %s, cRow, add int)", t.numbers.a, t.numbers.b, t.numbers.c),
 		name+" stores a·b, or adds it to c; strides in bytes.")
 	k := pointer("k")
-	a, b, c := t.operand("a", "aRow", t.rows), t.operand("b", "bPanel", t.panels), t.operand("c", "cRow", t.rows)
+	a, b, c := t.operand("a", "aRow", t.rows), t.operand("b", "bPanel", (t.cols+15)/16), t.operand("c", "cRow", t.rows)
 	aK, bK := pointer("aK"), pointer("bK")
 	sums := t.zeros()
 	t.touch(c)
@@ -99,14 +100,14 @@ func (t tile) emit() {
 	finish()
 }
 
-// vectors is how many registers hold a row of a panel.
-func (t tile) vectors() int { return panelBytes / t.width.bytes }
+// vectors is how many registers hold a row of the tile.
+func (t tile) vectors() int { return 4 * t.cols / t.width.bytes }
 
 // zeros are the sums of the tile, by row and vector of the row.
 func (t tile) zeros() [][]VecVirtual {
 	sums := make([][]VecVirtual, t.rows)
 	for r := range sums {
-		for range t.panels * t.vectors() {
+		for range t.vectors() {
 			s := t.width.new()
 			if t.width.bytes == 64 {
 				VPXORD(s, s, s)
@@ -129,10 +130,10 @@ func (t tile) multiply(a, b strided, sums [][]VecVirtual) {
 	}
 	right := func(i int) VecVirtual {
 		y := t.width.new()
-		VMOVUPS(b.at(i/t.vectors(), i%t.vectors()*t.width.bytes), y)
+		VMOVUPS(b.at(i*t.width.bytes/panelBytes, i*t.width.bytes%panelBytes), y)
 		return y
 	}
-	wide := t.panels * t.vectors()
+	wide := t.vectors()
 	if t.rows < wide {
 		x := each(t.rows, left)
 		for i := range wide {
@@ -163,8 +164,8 @@ func each(n int, f func(i int) VecVirtual) []VecVirtual {
 // touch fetches the tile of c while the sums are made.
 func (t tile) touch(c strided) {
 	for r := range t.rows {
-		for p := range t.panels {
-			PREFETCHT0(c.at(r, p*panelBytes))
+		for i := 0; i < 4*t.cols; i += panelBytes {
+			PREFETCHT0(c.at(r, i))
 		}
 	}
 }
