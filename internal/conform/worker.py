@@ -20,6 +20,7 @@ OPERATIONS = {
     "ort_dynamic": "ort_dynamic",
     "accuracy": "accuracy",
     "sparse": "sparse_file",
+    "memory": "memory",
     "generate": "generate",
     "node_tests": "node_tests",
     "schema": "format",
