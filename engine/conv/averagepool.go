@@ -130,7 +130,7 @@ func add[T float](to, x []T) {
 // sumPool pools each channel: down the rows of a window first, and then along what came of that.
 func sumPool[T float](c *op.Call, of func(*window) sum[T]) error {
 	x, y := ir.View[T](c.In[0]), ir.View[T](c.Out[0])
-	w, err := poolWindow(c.Node, c.In[0])
+	w, err := poolWindow(c.Node, c.In[0].Shape[2:])
 	if err != nil || len(y) == 0 {
 		return err
 	}

@@ -36,19 +36,19 @@ func (t byType) shape(n *op.Node, in []*ir.Array) ([]ir.Spec, error) {
 	if err != nil {
 		return nil, err
 	}
-	w, err := poolWindow(n, x)
+	w, err := poolWindow(n, x.Shape[2:])
 	if err != nil {
 		return nil, err
 	}
 	return like(x, spatial(x, w.out)...)
 }
 
-func poolWindow(n *op.Node, x *ir.Array) (*window, error) {
+func poolWindow(n *op.Node, lengths []int64) (*window, error) {
 	places := floorPlaces
 	if n.Bool("ceil_mode", false) {
 		places = ceilPlaces
 	}
-	return windowOf(n, x.Shape[2:], nil, places)
+	return windowOf(n, lengths, nil, places)
 }
 
 // pooled are the element types that pools compute in.
@@ -58,7 +58,7 @@ type pooled interface {
 
 func maxPool[T pooled](c *op.Call) error {
 	x, y := ir.View[T](c.In[0]), ir.View[T](c.Out[0])
-	w, err := poolWindow(c.Node, c.In[0])
+	w, err := poolWindow(c.Node, c.In[0].Shape[2:])
 	if err != nil || len(y) == 0 {
 		return err
 	}

@@ -17,6 +17,6 @@ import (
 // Ops are the rows of this family.
 func Ops() []op.Op {
 	return slices.Concat(
-		linears(), integerProducts(), integerConvolutions(), bitProducts(),
+		linears(), integerProducts(), integerConvolutions(), bitProducts(), codeOperators(),
 	)
 }

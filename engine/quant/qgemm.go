@@ -47,15 +47,14 @@ func multiplyGemm(c *op.Call, p *product) error {
 	if err != nil {
 		return err
 	}
-	finish := p.toFloat(c.Out[0], s, nil)
-	if c.Opt(7) != nil {
-		zero, err := integers(c.In[8])
-		if err != nil {
-			return err
-		}
-		finish = p.toCodes(c.Out[0], s, zero[0])
+	if c.Opt(7) == nil {
+		return p.codes(c, nil, p.plus(c.Opt(6), p.toFloat(c.Out[0], s, nil)))
 	}
-	return p.codes(c, nil, p.plus(c.Opt(6), finish))
+	zero, err := integers(c.In[8])
+	if err != nil {
+		return err
+	}
+	return p.codes(c, nil, p.plus(c.Opt(6), p.toCodes(c.Out[0], s, zero[0])))
 }
 
 // plus adds C to the sums first.
