@@ -65,11 +65,11 @@ func (t *floatTile) left(rows, ks span) kernel.GemmA {
 	return kernel.GemmA{Data: t.work, Strip: high * ks.len(), Row: 1, K: high}
 }
 
-// packsLeft reports whether many panels read a block of A whose elements lie badly: not side by
+// packsLeft reports whether several panels read a block of A whose elements lie badly: not side by
 // side in a row, or in rows that fall on the same lines of the L1 cache.
 func (t *floatTile) packsLeft() bool {
-	const alias = 512
-	return t.cols.len() >= 64 && t.A.Col != 1 || t.cols.len() >= 256 && t.A.Row%alias == 0
+	const panels, alias = 3, 1024
+	return t.cols.len() >= panels*kernel.GemmPanel && (t.A.Col != 1 || t.A.Row%alias == 0)
 }
 
 // right is a block of B in panels, at the end of the scratch if they had to be made.
