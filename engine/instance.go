@@ -82,11 +82,11 @@ func (in *instance) run(r *execution, args []*ir.Array, fetch map[int]bool) (map
 		if err := r.ctx.Err(); err != nil {
 			return nil, err
 		}
-		if in.plan.how[i] == ahead {
-			continue
-		}
 		if err := load.before(i); err != nil {
 			return nil, err
+		}
+		if in.plan.how[i] == ahead {
+			continue
 		}
 		if err := in.step(r, i, s); err != nil {
 			return nil, err

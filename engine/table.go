@@ -9,10 +9,12 @@ import (
 	"github.com/mcompress/mcompress/engine/linear"
 	"github.com/mcompress/mcompress/engine/movement"
 	"github.com/mcompress/mcompress/engine/op"
+	"github.com/mcompress/mcompress/engine/quant"
 	"github.com/mcompress/mcompress/engine/random"
 	"github.com/mcompress/mcompress/engine/recurrent"
 	"github.com/mcompress/mcompress/engine/reduce"
 	"github.com/mcompress/mcompress/engine/signal"
+	"github.com/mcompress/mcompress/engine/tabular"
 	"github.com/mcompress/mcompress/engine/text"
 	"github.com/mcompress/mcompress/ir"
 )
@@ -24,10 +26,12 @@ var families = []func() []op.Op{
 	elementwise.Ops,
 	linear.Ops,
 	movement.Ops,
+	quant.Ops,
 	random.Ops,
 	recurrent.Ops,
 	reduce.Ops,
 	signal.Ops,
+	tabular.Ops,
 	text.Ops,
 }
 
