@@ -2,46 +2,51 @@ package linear
 
 import (
 	"fmt"
+	"slices"
 
-	"github.com/mcompress/mcompress/engine/activation"
 	"github.com/mcompress/mcompress/engine/gemm"
 	"github.com/mcompress/mcompress/engine/op"
 	"github.com/mcompress/mcompress/ir"
 )
 
+// gemms are Gemm and com.microsoft's FusedGemm, which has an activation.
+func gemms() []op.Op {
+	row := op.Op{Shape: gemmShape, Run: runGemm, Work: matMulWork, Prepare: prepareMatMul}
+	fused := row
+	row.Since, fused.Since = 7, 1
+	return append(under(row, []ir.OpID{{Type: "Gemm"}}), under(fused, []ir.OpID{{Domain: microsoft, Type: "FusedGemm"}})...)
+}
+
 // gemmShape is ONNX Gemm's: Y = alpha·A'·B' + beta·C, where C broadcasts to M×N.
 func gemmShape(n *op.Node, in []*ir.Array) ([]ir.Spec, error) {
-	a, err := op.Arg(in, 0, "A")
+	if err := valid(in); err != nil {
+		return nil, err
+	}
+	p, err := productOf(n, in)
 	if err != nil {
 		return nil, err
 	}
-	b, err := op.Arg(in, 1, "B")
-	if err != nil {
-		return nil, err
-	}
+	a, b := in[0], in[1]
 	if len(a.Shape) != 2 || len(b.Shape) != 2 {
 		return nil, fmt.Errorf("inputs A %s and B %s are not both matrices", a, b)
-	}
-	if a.DType != b.DType || !multiplies(a.DType) {
-		return nil, fmt.Errorf("inputs A and B are %s and %s", a.DType, b.DType)
-	}
-	p, err := productOf(n, a, b)
-	if err != nil {
-		return nil, err
 	}
 	if c := op.Opt(in, 2); c != nil {
 		if c.DType != a.DType {
 			return nil, fmt.Errorf("inputs A and C are %s and %s", a.DType, c.DType)
 		}
-		if s, err := op.BroadcastShapes(c.Shape, []int64{int64(p.m), int64(p.n)}); err != nil || len(s) != 2 || s[0] != int64(p.m) || s[1] != int64(p.n) {
-			return nil, fmt.Errorf("input C %s does not broadcast to %d×%d", c, p.m, p.n)
+		if s, err := op.BroadcastShapes(c.Shape, p.out); err != nil || !slices.Equal(s, p.out) {
+			return nil, fmt.Errorf("input C %s does not broadcast to %d×%d", c, p.M, p.N)
 		}
 	}
-	return []ir.Spec{{DType: a.DType, Shape: []int64{int64(p.m), int64(p.n)}}}, nil
+	if n.Has("activation") && a.DType != ir.Float && !half(a.DType) {
+		return nil, fmt.Errorf("activations are for float, not for %s", a.DType)
+	}
+	_, err = activationOf(n)
+	return []ir.Spec{{DType: a.DType, Shape: p.out}}, err
 }
 
 func runGemm(c *op.Call) error {
-	p, err := productOf(c.Node, c.In[0], c.In[1])
+	p, err := productOf(c.Node, c.In)
 	if err != nil || c.Out[0].Elems() == 0 {
 		return err
 	}
@@ -79,25 +84,23 @@ func (p *product) halfGemm(c *op.Call) error {
 }
 
 func (p *product) gemm(c *op.Call, a, b, bias, out []float32, work []byte) error {
-	act, err := activation.Of(c.Text("activation", ""), c.Floats("activation_params"))
+	act, err := activationOf(c.Node)
 	if err != nil {
 		return err
 	}
-	f := gemm.FloatProduct{A: matrix(a, p.m, p.k, p.transA), C: out, Stride: p.n}
+	f := gemm.FloatProduct{A: matrix(p.a, a, 0), C: out, Stride: p.N}
 	if packed, _ := c.State.([]*gemm.PackedFloat); packed != nil {
 		f.Packed = packed[0]
 	} else {
-		f.B = matrix(b, p.k, p.n, p.transB)
+		f.B = matrix(p.b, b, 0)
 	}
-	alpha, beta := c.Float("alpha", 1), c.Float("beta", 1)
-	f.Epilogue = gemm.Epilogue{Alpha: alpha, Beta: beta, Activate: act}
+	beta := c.Float("beta", 1)
+	f.Epilogue = gemm.Epilogue{Beta: beta, Activate: act}
 	if bias != nil && beta != 0 {
 		f.Epilogue.Bias = spread(bias, c.In[2].Shape)
 	}
-	if alpha == 0 {
-		f.A = gemm.Matrix[float32]{Data: make([]float32, 1)} // an Alpha of 0 means 1 to package gemm
-	}
-	gemm.Float(c.Pool, gemm.Shape{M: p.m, N: p.n, K: p.k}, work, f)
+	scaled(&f, c.Float("alpha", 1))
+	gemm.Float(c.Pool, p.Shape, work, f)
 	return nil
 }
 
@@ -114,20 +117,15 @@ func spread[T any](data []T, shape []int64) gemm.Matrix[T] {
 }
 
 func plainGemm[T gemm.Number](c *op.Call, p *product) {
-	out := ir.View[T](c.Out[0])
 	plain[T](c, p)
-	alpha, beta := T(c.Float("alpha", 1)), T(c.Float("beta", 1))
-	var bias gemm.Matrix[T]
-	if b := c.Opt(2); b != nil {
-		bias = spread(ir.View[T](b), b.Shape)
+	b, beta := c.Opt(2), T(c.Float("beta", 1))
+	if b == nil || beta == 0 {
+		return
 	}
-	for i := range p.m {
-		for j := range p.n {
-			y := &out[i*p.n+j]
-			*y *= alpha
-			if bias.Data != nil {
-				*y += beta * bias.Data[i*bias.Row+j*bias.Col]
-			}
+	out, bias := ir.View[T](c.Out[0]), spread(ir.View[T](b), b.Shape)
+	for i := range p.M {
+		for j := range p.N {
+			out[i*p.N+j] += T(beta * bias.Data[i*bias.Row+j*bias.Col])
 		}
 	}
 }

@@ -2,70 +2,32 @@ package linear
 
 import (
 	"fmt"
-	"slices"
 
-	"github.com/mcompress/mcompress/engine/activation"
 	"github.com/mcompress/mcompress/engine/gemm"
 	"github.com/mcompress/mcompress/engine/op"
 	"github.com/mcompress/mcompress/ir"
 )
 
-// A product is how one MatMul goes about its operands: batches of M×K times K×N, where the
-// leading axes broadcast.
+// matMuls are MatMul and its kin. Of com.microsoft: FusedMatMul has alpha, transA, transB, transBatchA and
+// transBatchB. mcompress's takes bias and residual as inputs 2 and 3, an activation, and orders of axes.
+func matMuls() []op.Op {
+	row := op.Op{Since: 1, Shape: matMulShape, Run: runMatMul, Work: matMulWork, Prepare: prepareMatMul}
+	return under(row, []ir.OpID{
+		{Type: "MatMul"}, {Domain: microsoft, Type: "FusedMatMul"}, {Domain: microsoft, Type: "TransposeMatMul"},
+		{Domain: microsoft, Type: "FusedMatMulActivation"}, {Domain: "mcompress", Type: "MatMul"},
+	})
+}
+
+// A product is how one MatMul goes about its operands: stacks of M×K times K×N, whose leading axes
+// broadcast to batch.
 type product struct {
-	m, n, k        int
-	batch          []int64 // the leading axes of the result
-	aBatch, bBatch []int64
-	transA, transB bool
+	gemm.Shape
+	a, b  operand
+	batch []int64
+	out   []int64 // the shape of the result
 }
 
-// productOf reads attributes and shapes (ONNX MatMul; com.microsoft FusedMatMul's transA and transB).
-func productOf(n *op.Node, a, b *ir.Array) (*product, error) {
-	p := &product{transA: n.Bool("transA", false), transB: n.Bool("transB", false)}
-	if n.Bool("transBatchA", false) || n.Bool("transBatchB", false) {
-		return nil, fmt.Errorf("transBatchA and transBatchB are not supported")
-	}
-	if len(a.Shape) == 0 || len(b.Shape) == 0 {
-		return nil, fmt.Errorf("inputs A %s and B %s: a scalar is no matrix", a, b)
-	}
-	if a.DType != b.DType {
-		return nil, fmt.Errorf("inputs A and B are %s and %s", a.DType, b.DType)
-	}
-	as, bs := a.Shape, b.Shape
-	if len(as) == 1 {
-		as, p.transA = []int64{1, as[0]}, false
-	}
-	if len(bs) == 1 {
-		bs, p.transB = []int64{bs[0], 1}, false
-	}
-	m, k := tail(as, p.transA)
-	k2, width := tail(bs, p.transB)
-	if k != k2 {
-		return nil, fmt.Errorf("inputs A %s and B %s: inner sizes %d and %d differ", a, b, k, k2)
-	}
-	p.m, p.n, p.k = int(m), int(width), int(k)
-	p.aBatch, p.bBatch = as[:len(as)-2], bs[:len(bs)-2]
-	var err error
-	if p.batch, err = op.BroadcastShapes(p.aBatch, p.bBatch); err != nil {
-		return nil, fmt.Errorf("inputs A and B: leading %w", err)
-	}
-	if op.Product(p.bBatch) == 1 && !p.transA {
-		p.m *= int(op.Product(p.batch)) // one matrix: all rows at once
-		p.batch, p.aBatch, p.bBatch = nil, nil, nil
-	}
-	return p, nil
-}
-
-// tail is the last two sizes of a shape, swapped for a transposed matrix.
-func tail(s []int64, transposed bool) (rows, cols int64) {
-	rows, cols = s[len(s)-2], s[len(s)-1]
-	if transposed {
-		return cols, rows
-	}
-	return rows, cols
-}
-
-func matMulShape(n *op.Node, in []*ir.Array) ([]ir.Spec, error) {
+func productOf(n *op.Node, in []*ir.Array) (*product, error) {
 	a, err := op.Arg(in, 0, "A")
 	if err != nil {
 		return nil, err
@@ -74,35 +36,78 @@ func matMulShape(n *op.Node, in []*ir.Array) ([]ir.Spec, error) {
 	if err != nil {
 		return nil, err
 	}
-	p, err := productOf(n, a, b)
-	if err != nil {
+	if a.DType != b.DType || !multiplies(a.DType) {
+		return nil, fmt.Errorf("inputs A %s and B %s cannot be multiplied", a, b)
+	}
+	p := &product{}
+	if p.a, err = operandOf(n, "A", a); err != nil {
 		return nil, err
 	}
-	if !multiplies(a.DType) {
-		return nil, fmt.Errorf("input A is %s, which MatMul does not take", a)
-	}
-	shape, err := op.BroadcastShapes(lead(a.Shape), lead(b.Shape))
-	if err != nil {
+	if p.b, err = operandOf(n, "B", b); err != nil {
 		return nil, err
 	}
+	if p.a.cols != p.b.rows {
+		return nil, fmt.Errorf("inputs A %s and B %s: inner sizes %d and %d differ", a, b, p.a.cols, p.b.rows)
+	}
+	if p.batch, err = op.BroadcastShapes(p.a.batch, p.b.batch); err != nil {
+		return nil, fmt.Errorf("inputs A and B: leading %w", err)
+	}
+	p.out = append(p.out, p.batch...)
 	if len(a.Shape) > 1 {
-		m, _ := tail(a.Shape, p.transA)
-		shape = append(shape, m)
+		p.out = append(p.out, int64(p.a.rows))
 	}
 	if len(b.Shape) > 1 {
-		shape = append(shape, int64(p.n))
+		p.out = append(p.out, int64(p.b.cols))
 	}
-	out := ir.Spec{DType: a.DType, Shape: shape}
-	if bias := op.Opt(in, 2); bias != nil && (bias.DType != a.DType || bias.Elems() != int64(p.n)) {
-		return nil, fmt.Errorf("input bias is %s for %d columns", bias, p.n)
+	p.join()
+	return p, nil
+}
+
+// join makes one product of a stack, if all its matrices are multiplied by the same.
+func (p *product) join() {
+	p.Shape = gemm.Shape{M: p.a.rows, N: p.b.cols, K: p.a.cols}
+	if p.b.count() != 1 || p.a.count() != op.Product(p.batch) {
+		return
+	}
+	if a, ok := p.a.merge(); ok {
+		p.a, p.M, p.batch, p.b.batch, p.b.strides = a, a.rows, nil, nil, nil
+	}
+}
+
+func matMulShape(n *op.Node, in []*ir.Array) ([]ir.Spec, error) {
+	if err := valid(in); err != nil {
+		return nil, err
+	}
+	p, err := productOf(n, in)
+	if err != nil {
+		return nil, err
+	}
+	out := ir.Spec{DType: in[0].DType, Shape: p.out}
+	if bias := op.Opt(in, 2); bias != nil && (bias.DType != ir.Float || bias.Elems() != int64(p.N)) {
+		return nil, fmt.Errorf("input bias is %s for %d columns", bias, p.N)
 	}
 	if r := op.Opt(in, 3); r != nil && r.String() != out.String() {
 		return nil, fmt.Errorf("input residual is %s for a result of %s", r, out)
 	}
-	return []ir.Spec{out}, nil
+	if (len(in) > 2 || n.Has("activation")) && out.DType != ir.Float {
+		return nil, fmt.Errorf("bias, residual and activation are for float, not for %s", out.DType)
+	}
+	_, err = activationOf(n)
+	return []ir.Spec{out}, err
 }
 
-func lead(s []int64) []int64 { return slices.Clone(s[:max(len(s)-2, 0)]) }
+// valid is an error if an input's shape is none.
+func valid(in []*ir.Array) error {
+	for i, a := range in {
+		if a == nil {
+			continue
+		}
+		if err := a.Spec().Valid(); err != nil {
+			return fmt.Errorf("input %d: %w", i, err)
+		}
+	}
+	return nil
+}
 
 func multiplies(dt ir.DType) bool {
 	switch dt {
@@ -121,46 +126,36 @@ func prepareMatMul(n *op.Node, in []*ir.Array, pool *op.Pool) (*op.Prepared, err
 	if b == nil || !packs(b) {
 		return nil, nil
 	}
-	k, width := tail(b.Shape, n.Bool("transB", false))
-	count := op.Product(b.Shape[:len(b.Shape)-2])
-	packed := make([]*gemm.PackedFloat, count)
+	o, err := operandOf(n, "B", b)
+	if err != nil {
+		return nil, err
+	}
+	packed := make([]*gemm.PackedFloat, o.count())
 	bytes := int64(0)
-	for i := range packed {
-		at := ir.View[float32](b)[int64(i)*k*width : int64(i+1)*k*width]
-		packed[i] = gemm.PackFloat(pool, matrix(at, int(k), int(width), n.Bool("transB", false)), int(k), int(width))
+	for i, at := range places(o.batch, o.batch, o.strides) {
+		packed[i] = gemm.PackFloat(pool, matrix(o, ir.View[float32](b), at), o.rows, o.cols)
 		bytes += packed[i].Bytes()
 	}
 	return &op.Prepared{State: packed, Bytes: bytes, Drops: []int{1}}, nil
 }
 
-// matrix is a row-major rows×cols matrix, or one that is stored transposed.
-func matrix[T any](data []T, rows, cols int, transposed bool) gemm.Matrix[T] {
-	if transposed {
-		return gemm.Rows(data, rows).T()
-	}
-	return gemm.Rows(data, cols)
-}
-
 func matMulWork(n *op.Node, in []*ir.Array, workers int) int64 {
-	p, err := productOf(n, in[0], in[1])
+	p, err := productOf(n, in)
 	if err != nil {
 		return 0
 	}
-	s := gemm.Shape{M: p.m, N: p.n, K: p.k}
-	work := gemm.FloatWork(s, int(op.Product(p.batch)), workers, n.IsConst(1) && packs(in[1]))
+	batch := op.Product(p.batch)
+	work := gemm.FloatWork(p.Shape, int(batch), workers, n.IsConst(1) && packs(in[1]))
 	if half(in[0].DType) {
-		work = padded(work) + floatBytes(in[0]) + floatBytes(in[1]) + 4*op.Product(p.batch)*int64(p.m)*int64(p.n)
+		work = padded(work) + floatBytes(in[0]) + floatBytes(in[1]) + padded(4*batch*int64(p.M)*int64(p.N))
 	}
 	return work
 }
 
 func runMatMul(c *op.Call) error {
-	p, err := productOf(c.Node, c.In[0], c.In[1])
-	if err != nil {
+	p, err := productOf(c.Node, c.In)
+	if err != nil || c.Out[0].Elems() == 0 {
 		return err
-	}
-	if c.Out[0].Elems() == 0 {
-		return nil
 	}
 	switch c.In[0].DType {
 	case ir.Float:
@@ -182,58 +177,57 @@ func runMatMul(c *op.Call) error {
 }
 
 func (p *product) float(c *op.Call, a, b, out []float32, work []byte) error {
-	act, err := activation.Of(c.Text("activation", ""), c.Floats("activation_params"))
+	act, err := activationOf(c.Node)
 	if err != nil {
 		return err
 	}
 	packed, _ := c.State.([]*gemm.PackedFloat)
-	ai, bi := places(p.batch, p.aBatch), places(p.batch, p.bBatch)
-	products := make([]gemm.FloatProduct, len(ai))
+	bStrides := p.b.strides
+	if packed != nil {
+		bStrides = op.Strides(p.b.batch)
+	}
+	as, bs := places(p.batch, p.a.batch, p.a.strides), places(p.batch, p.b.batch, bStrides)
+	products := make([]gemm.FloatProduct, len(as))
 	for i := range products {
 		f := &products[i]
-		f.A = matrix(a[ai[i]*p.m*p.k:][:p.m*p.k], p.m, p.k, p.transA)
+		f.A = matrix(p.a, a, as[i])
 		if packed != nil {
-			f.Packed = packed[bi[i]]
+			f.Packed = packed[bs[i]]
 		} else {
-			f.B = matrix(b[bi[i]*p.k*p.n:][:p.k*p.n], p.k, p.n, p.transB)
+			f.B = matrix(p.b, b, bs[i])
 		}
-		f.C, f.Stride = out[i*p.m*p.n:][:p.m*p.n], p.n
-		f.Epilogue = gemm.Epilogue{Alpha: c.Float("alpha", 1), Activate: act}
+		f.C, f.Stride = out[i*p.M*p.N:][:p.M*p.N], p.N
+		f.Epilogue.Activate = act
+		scaled(f, c.Float("alpha", 1))
 		if bias := c.Opt(2); bias != nil {
 			f.Epilogue.Bias = gemm.Matrix[float32]{Data: ir.View[float32](bias), Row: 0, Col: 1}
 		}
 		if r := c.Opt(3); r != nil {
-			f.Epilogue.Residual = gemm.Rows(ir.View[float32](r)[i*p.m*p.n:][:p.m*p.n], p.n)
+			f.Epilogue.Residual = gemm.Rows(ir.View[float32](r)[i*p.M*p.N:][:p.M*p.N], p.N)
 		}
 	}
-	gemm.Float(c.Pool, gemm.Shape{M: p.m, N: p.n, K: p.k}, work, products...)
+	gemm.Float(c.Pool, p.Shape, work, products...)
 	return nil
 }
 
-// places gives for each matrix of the result the number of the operand's matrix.
-func places(batch, own []int64) []int {
-	out := make([]int, op.Product(batch))
-	strides, ahead := op.Strides(own), len(batch)-len(own)
-	for i := range out {
-		rest, at := int64(i), int64(0)
-		for axis := len(batch) - 1; axis >= ahead; axis-- {
-			if own[axis-ahead] > 1 {
-				at += rest % batch[axis] * strides[axis-ahead]
-			}
-			rest /= batch[axis]
-		}
-		out[i] = int(at)
+// scaled multiplies a product by alpha. Package gemm takes an Alpha of 0 for 1.
+func scaled(f *gemm.FloatProduct, alpha float32) {
+	f.Epilogue.Alpha = alpha
+	if alpha == 0 {
+		f.A = gemm.Matrix[float32]{Data: make([]float32, 1)}
 	}
-	return out
 }
 
 // plain multiplies other types of numbers.
 func plain[T gemm.Number](c *op.Call, p *product) {
 	a, b, out := ir.View[T](c.In[0]), ir.View[T](c.In[1]), ir.View[T](c.Out[0])
-	ai, bi := places(p.batch, p.aBatch), places(p.batch, p.bBatch)
-	for i := range ai {
-		ma := matrix(a[ai[i]*p.m*p.k:][:p.m*p.k], p.m, p.k, p.transA)
-		mb := matrix(b[bi[i]*p.k*p.n:][:p.k*p.n], p.k, p.n, p.transB)
-		gemm.Plain(c.Pool, gemm.Shape{M: p.m, N: p.n, K: p.k}, ma, mb, out[i*p.m*p.n:][:p.m*p.n], p.n)
+	bs := places(p.batch, p.b.batch, p.b.strides)
+	for i, at := range places(p.batch, p.a.batch, p.a.strides) {
+		gemm.Plain(c.Pool, p.Shape, matrix(p.a, a, at), matrix(p.b, b, bs[i]), out[i*p.M*p.N:][:p.M*p.N], p.N)
+	}
+	if alpha := T(c.Float("alpha", 1)); alpha != 1 {
+		for i := range out {
+			out[i] *= alpha
+		}
 	}
 }

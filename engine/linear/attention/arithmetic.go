@@ -67,13 +67,13 @@ func doubles() arithmetic[float64] {
 			}
 		},
 		work:    func(int, Shape) int64 { return 0 },
-		softmax: Softmax64,
+		softmax: Softmax64[float64],
 		cap: func(row []float64, limit float64) {
 			for i, x := range row {
 				row[i] = limit * math.Tanh(x/limit)
 			}
 		},
-		top: top64,
+		top: greatest[float64],
 	}
 }
 
@@ -83,22 +83,22 @@ func scale(x []float64, factor float64) {
 	}
 }
 
-func top64(row []float64) float64 {
-	top := math.Inf(-1)
+// greatest is the greatest element, NaN if one is.
+func greatest[T Float](row []T) T {
+	top := -inf[T]()
 	for _, x := range row {
 		top = max(top, x)
 	}
 	return top
 }
 
-// Softmax64 is softmax of one row in place, in float64.
-func Softmax64(row []float64) {
-	top, sum := top64(row), 0.0
-	for i, x := range row {
-		row[i] = math.Exp(x - top)
-		sum += row[i]
+// Softmax64 is softmax of one row in place, with exponentials and their sum in float64.
+func Softmax64[T Float](row []T) {
+	top, sum := float64(greatest(row)), 0.0
+	for _, x := range row {
+		sum += math.Exp(float64(x) - top)
 	}
-	for i := range row {
-		row[i] /= sum
+	for i, x := range row {
+		row[i] = T(math.Exp(float64(x)-top) / sum)
 	}
 }

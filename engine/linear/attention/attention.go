@@ -51,7 +51,6 @@ type Options[T Float] struct {
 	Scale   T
 	Cap     T // scores become Cap·tanh(score/Cap) before they are masked; 0 for no cap
 	Stage   Stage
-	Round   func(row []T) // after each stage, to a narrower type; nil for none
 	Softmax func(row []T) // in place; nil for that of T
 	Zeros   bool          // a query whose keys are all masked by -Inf gives zeros; else NaN, as a plain softmax does
 }
@@ -108,11 +107,6 @@ func (b *block[T]) run() {
 	}
 	weights := gemm.Rows(b.work.scores, stride)
 	b.multiply(b.work.product, gemm.Shape{M: m, N: b.shape.Value, K: keys}, weights, v, b.Y[b.from*b.Stride:], b.Stride, 1)
-	if b.Round != nil {
-		for i := b.from; i < b.to; i++ {
-			b.Round(b.Y[i*b.Stride:][:b.shape.Value])
-		}
-	}
 }
 
 // part is x from i on; nothing if a matrix without rows ends before.
@@ -145,13 +139,11 @@ func (b *block[T]) reach(query int) (from, to int) {
 // than there are keys.
 func (b *block[T]) weigh(row []T, query int) {
 	scores := row[:len(row)-1]
-	b.pass(Raw, scores, query)
+	b.probe(Raw, scores, query)
 	if b.Cap != 0 {
 		b.cap(scores, b.Cap)
-		b.pass(Capped, scores, query)
-	} else {
-		b.probe(Capped, scores, query)
 	}
+	b.probe(Capped, scores, query)
 	if b.Mask != nil {
 		b.Mask(scores, query, b.first)
 	}
@@ -162,11 +154,11 @@ func (b *block[T]) weigh(row []T, query int) {
 	}
 	fill(scores[:from], -inf[T]())
 	fill(scores[to:], -inf[T]())
-	b.pass(Masked, scores, query)
+	b.probe(Masked, scores, query)
 	b.softmax(row[from : to+1])
 	clear(scores[:from])
 	clear(scores[to:])
-	b.pass(Weights, scores, query)
+	b.probe(Weights, scores, query)
 }
 
 // softmax is that of the scores and of the sink, which is the element behind them.
@@ -188,14 +180,7 @@ func (b *block[T]) nothing(scores []T) bool {
 	return b.arithmetic.top(scores) == -inf[T]()
 }
 
-// pass rounds the scores of a stage and shows them to the probe.
-func (b *block[T]) pass(s Stage, scores []T, query int) {
-	if b.Round != nil {
-		b.Round(scores)
-	}
-	b.probe(s, scores, query)
-}
-
+// probe shows the scores of a stage to those who want them.
 func (b *block[T]) probe(s Stage, scores []T, query int) {
 	if b.Probe != nil && b.Stage == s {
 		copy(b.Probe[query*b.shape.Keys:], scores)

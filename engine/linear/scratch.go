@@ -1,0 +1,112 @@
+package linear
+
+import (
+	"github.com/mcompress/mcompress/engine/number"
+	"github.com/mcompress/mcompress/engine/op"
+	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/kernel"
+)
+
+// A scratch hands out parts of a call's Work. One that counts has no memory, so that Work and Run
+// of an operator go through the same steps.
+type scratch struct {
+	mem    []byte
+	counts bool
+	used   int64
+}
+
+func (s *scratch) bytes(n int64) []byte {
+	from := s.used
+	s.used += padded(n)
+	if s.counts {
+		return nil
+	}
+	return s.mem[from : from+n : from+n]
+}
+
+func take[T kernel.Word](s *scratch, n int64) []T {
+	var zero T
+	return kernel.Words[T](s.bytes(n * int64(sizeOf(zero))))
+}
+
+func sizeOf(x any) int {
+	switch x.(type) {
+	case float64, uint64:
+		return 8
+	case uint16, int16:
+		return 2
+	}
+	return 4
+}
+
+// array is a tensor in scratch; without data if that only counts.
+func (s *scratch) array(spec ir.Spec) *ir.Array {
+	return &ir.Array{DType: spec.DType, Shape: spec.Shape, Data: s.bytes(spec.Bytes())}
+}
+
+// rest is what was not handed out.
+func (s *scratch) rest() []byte {
+	if s.counts {
+		return nil
+	}
+	return s.mem[s.used:]
+}
+
+// wanted are outputs of n without data; nil where nobody reads them.
+func wanted(n *op.Node, specs []ir.Spec) []*ir.Array {
+	out := make([]*ir.Array, len(specs))
+	for i, spec := range specs {
+		if n.Wants(i) {
+			out[i] = &ir.Array{DType: spec.DType, Shape: spec.Shape}
+		}
+	}
+	return out
+}
+
+// load is a as elements of type T: its own memory if they are, else a copy in s.
+func load[T float32 | float64](s *scratch, a *ir.Array) []T {
+	if isNative[T](a.DType) {
+		return ir.View[T](a)
+	}
+	x := take[T](s, a.Elems())
+	if s.counts {
+		return nil
+	}
+	switch x := any(x).(type) {
+	case []float32:
+		widen(x, a)
+	case []float64:
+		number.Read(x, a, 0)
+	}
+	return x
+}
+
+// space is memory for the elements of a as type T: its own, or some of s that store rounds from.
+func space[T float32 | float64](s *scratch, a *ir.Array) []T {
+	if isNative[T](a.DType) {
+		return ir.View[T](a)
+	}
+	return take[T](s, a.Elems())
+}
+
+// store rounds x into a, unless it is a's memory.
+func store[T float32 | float64](a *ir.Array, x []T) {
+	if isNative[T](a.DType) {
+		return
+	}
+	switch x := any(x).(type) {
+	case []float32:
+		narrow(a, x)
+	case []float64:
+		number.Write(a, 0, x)
+	}
+}
+
+// isNative reports whether elements of type dt are stored as T.
+func isNative[T float32 | float64](dt ir.DType) bool {
+	var zero T
+	if _, single := any(zero).(float32); single {
+		return dt == ir.Float
+	}
+	return dt == ir.Double
+}
