@@ -53,51 +53,70 @@ func compare(lib *ort.Library, path string) error {
 		return err
 	}
 	defer f.Close()
-	judge, err := judgeOf(lib, f.Model, path)
+	batch, err := sample(f.Model.Graph, path)
+	if err != nil {
+		return err
+	}
+	judged, err := judgements(lib, f.Model, path, batch.Inputs)
 	if err != nil {
 		return fmt.Errorf("%w: %v", errNotRun, err)
 	}
-	defer judge.Close()
 	e, err := engine.Open(context.Background(), f.Model, engine.Options{Workers: 2})
 	if err != nil {
 		return err
 	}
 	defer e.Close()
-	batch, err := sample(f.Model.Graph, path)
-	if err != nil {
-		return err
-	}
-	want, err := judge.Run(context.Background(), batch.Inputs, nil)
-	if err != nil {
-		return fmt.Errorf("%w: %v", errNotRun, err)
-	}
 	got, err := e.Run(context.Background(), batch.Inputs, nil)
 	if err != nil {
 		return err
 	}
-	for name, w := range want {
-		if err := within(closeness(path), w, got[name]); err != nil {
+	for name := range judged[0] {
+		var err error
+		for _, want := range judged {
+			if err = within(closeness(f.Model, path), want[name], got[name]); err == nil {
+				break
+			}
+		}
+		if err != nil {
 			return fmt.Errorf("output %q: %w", name, err)
 		}
 	}
 	return nil
 }
 
-// judgeOf is a session of ONNX Runtime. Without precise mode, 8-bit products saturate in 16 bits on CPUs without
-// VNNI. Optimised, it merges QuantizeLinear and DequantizeLinear with what stands between them and rounds elsewhere than
-// the specification says.
-func judgeOf(lib *ort.Library, m *ir.Model, path string) (*ort.Session, error) {
-	o := ort.Options{Threads: 1, Config: map[string]string{"session.x64quantprecision": "1"}}
+// judgements are ONNX Runtime's outputs; for models with codes, also those without its optimisations. Optimised, it
+// merges QuantizeLinear and DequantizeLinear with what stands between them and rounds elsewhere than the
+// specification says; not optimised, its 8-bit products saturate in 16 bits on CPUs without VNNI.
+func judgements(lib *ort.Library, m *ir.Model, path string, in map[string]*ir.Array) ([]map[string]*ir.Array, error) {
+	levels := []string{"all"}
+	if codes(m) {
+		levels = append(levels, "none")
+	}
+	var out []map[string]*ir.Array
+	for _, level := range levels {
+		s, err := ort.Open(lib, path, ort.Options{Threads: 1, Level: level, Config: map[string]string{"session.x64quantprecision": "1"}})
+		if err != nil { // some models do not load in precise mode
+			if s, err = ort.Open(lib, path, ort.Options{Threads: 1, Level: level}); err != nil {
+				return nil, err
+			}
+		}
+		got, err := s.Run(context.Background(), in, nil)
+		if err := errors.Join(err, s.Close()); err != nil {
+			return nil, err
+		}
+		out = append(out, got)
+	}
+	return out, nil
+}
+
+// codes reports whether m computes with codes of real numbers.
+func codes(m *ir.Model) bool {
 	for n := range m.Nodes() {
-		if n.Op.Is("QuantizeLinear") {
-			o.Level = "none"
+		if n.Op.Is("QuantizeLinear") || n.Op.Is("DequantizeLinear") {
+			return true
 		}
 	}
-	s, err := ort.Open(lib, path, o)
-	if err != nil { // some models do not load in precise mode
-		s, err = ort.Open(lib, path, ort.Options{Threads: 1, Level: o.Level})
-	}
-	return s, err
+	return false
 }
 
 // sample is the recorded input beside the model, or a random one.
@@ -119,8 +138,13 @@ func sample(g *ir.Graph, path string) (*dataset.Batch, error) {
 }
 
 // closeness is the part of an output's largest number that results may differ by.
-func closeness(path string) float64 {
-	if modelName(path) == "magika_v3_3" {
+func closeness(m *ir.Model, path string) float64 {
+	switch {
+	case codes(m):
+		// A number that lies between two codes falls to either by the rounding of its last bit, and in a deep model that
+		// moves others: ONNX Runtime differs by 8 % from itself on mobilenetv2_qdq, optimised or not.
+		return 2e-2
+	case modelName(path) == "magika_v3_3":
 		// It takes variances as E[x²] - E[x]² of sums of 512 numbers. ONNX Runtime adds those up in float32 one
 		// after another, with a hundred times the error of ours (1e-3 and 1e-5 of 358).
 		return 1e-3
