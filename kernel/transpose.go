@@ -66,10 +66,22 @@ func transposeGo[T any](dst []T, dstStride int, src []T, srcStride, rows, cols i
 	}
 }
 
+// transposeTileGo takes four rows at once, so that a column of theirs is one write of neighbours: several times as
+// fast as column by column.
 func transposeTileGo[T any](dst []T, dstStride int, src []T, srcStride, rows, cols int) {
-	for c := range cols {
-		for r, out := 0, dst[c*dstStride:]; r < rows; r++ {
-			out[r] = src[r*srcStride+c]
+	r := 0
+	for ; r+4 <= rows; r += 4 {
+		s := src[r*srcStride:]
+		s0, s1, s2, s3 := s[:cols], s[srcStride:][:cols], s[2*srcStride:][:cols], s[3*srcStride:][:cols]
+		for c, v := range s0 {
+			at := c*dstStride + r
+			out := dst[at : at+4 : at+4]
+			out[0], out[1], out[2], out[3] = v, s1[c], s2[c], s3[c]
+		}
+	}
+	for ; r < rows; r++ {
+		for c, v := range src[r*srcStride:][:cols] {
+			dst[c*dstStride+r] = v
 		}
 	}
 }
