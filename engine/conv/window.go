@@ -133,11 +133,13 @@ func (w *window) place(auto string, places extent) error {
 }
 
 // same pads axis i so that its windows lie evenly over it; where the padding is odd, one side has more.
+// Where windows leave gaps the padding is negative: places at the ends are not covered, as the
+// specification's formula and ONNX Runtime have it.
 func (w *window) same(i int, lower bool) {
-	total := max((w.out[i]-1)*w.stride[i]+w.span(i)-w.in[i], 0)
+	total := (w.out[i]-1)*w.stride[i] + w.span(i) - w.in[i]
 	w.begin[i] = total / 2
 	if lower {
-		w.begin[i] = total - total/2
+		w.begin[i] = (total + 1) / 2
 	}
 	w.end[i] = total - w.begin[i]
 }
