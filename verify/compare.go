@@ -5,89 +5,42 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/mcompress/mcompress/dataset"
 	"github.com/mcompress/mcompress/engine"
+	"github.com/mcompress/mcompress/engine/op"
 	"github.com/mcompress/mcompress/ir"
 )
 
-// A Result is what came of running both models.
-type Result struct {
-	Data     Data      `json:"data"`
-	Outputs  []Output  `json:"outputs"`
-	Accuracy *Accuracy `json:"accuracy,omitempty"` // where the samples have labels
-	Layers   []Layer   `json:"layers,omitempty"`
-	Breaks   string    `json:"breaks,omitempty"` // the layer that adds most to the error
-}
-
-// Data is what the models were run on.
-type Data struct {
-	Samples   int    `json:"samples"`
-	Generated bool   `json:"generated,omitempty"` // inputs were made up
-	Digest    string `json:"digest,omitempty"`
-}
-
-// An Output is how one output of the second model differs from the first one's. Errors are
-// of numbers; Agreement is the share of equal whole numbers or texts, and of rows of scores with the same
-// largest one.
-type Output struct {
-	Name      string   `json:"name"`
-	Errors    *Errors  `json:"errors,omitempty"`
-	Agreement *float64 `json:"agreement,omitempty"`
-}
-
-// Accuracy is the share of samples whose class is their label.
-type Accuracy struct {
-	Output string  `json:"output,omitempty"`
-	Before float64 `json:"before"`
-	After  float64 `json:"after"`
-}
-
 // Options say what is compared.
 type Options struct {
-	Batch     int    // samples in one run; 0 for 1
-	Output    string // with the classes, for accuracy; empty for the first that can be one
-	Generated bool   // the samples were made up
-	Digest    bool   // of the samples, which reads them once more
+	Batch  int     // samples in one run, where the model leaves that open; 0 for 1
+	Scores string  // the output with classes or scores; empty for the first that can be one
+	Layers *Shared // values inside both graphs, compared on the first batch; the sessions must keep them
+	Digest bool    // of the samples, which reads them once more
 }
 
-// A differing is the comparison of one output in the making.
-type differing struct {
-	sums  sums
-	agree tally
-	float bool
-}
-
-// Compare runs a and b on the samples of set, and b's outputs are measured by a's. Both have
-// the same outputs, or it is an error.
+// Compare runs a and b on the samples of set and measures b's outputs by a's. b may leave out
+// inputs of a, but must have its outputs. Errors of a model are *SideErrors.
 func Compare(ctx context.Context, a, b engine.Session, set *dataset.Set, o Options) (*Result, error) {
 	names, err := common(a, b)
 	if err != nil {
 		return nil, err
 	}
-	c := &comparison{names: names, by: map[string]*differing{}, o: o}
-	for batch, err := range set.Batches(ctx, dataset.Order{Size: max(o.Batch, 1)}) {
+	c, err := newComparison(names, set, o)
+	if err != nil {
+		return nil, err
+	}
+	for batch, err := range set.Batches(ctx, dataset.Order{Size: c.batch}) {
 		if err != nil {
 			return nil, err
 		}
-		want, err := a.Run(ctx, batch.Inputs, names)
-		if err != nil {
-			return nil, &SideError{First, err}
-		}
-		got, err := b.Run(ctx, batch.Inputs, names)
-		if err != nil {
-			return nil, &SideError{Second, err}
-		}
-		if err := c.add(batch, want, got); err != nil {
+		if err := c.runs(ctx, a, b, batch); err != nil {
 			return nil, err
 		}
 	}
-	r := c.result()
-	r.Data.Generated = o.Generated
-	if o.Digest {
-		r.Data.Digest, err = set.Digest(ctx)
-	}
-	return r, err
+	return c.result(ctx)
 }
 
 // Sides of a comparison.
@@ -108,53 +61,106 @@ func (e *SideError) Error() string { return e.Err.Error() }
 // Unwrap is the model's error.
 func (e *SideError) Unwrap() error { return e.Err }
 
-// common are the names of the outputs, which both must have.
+// common are the names of a's outputs, which b must have.
 func common(a, b engine.Session) ([]string, error) {
-	var names []string
-	others := map[string]bool{}
-	for _, p := range b.Outputs() {
-		others[p.Name] = true
-	}
-	for _, p := range a.Outputs() {
-		if !others[p.Name] {
-			return nil, fmt.Errorf("output %q is missing in the second model", p.Name)
+	names := portNames(a.Outputs())
+	for _, name := range names {
+		if !slices.Contains(portNames(b.Outputs()), name) {
+			return nil, &SideError{Second, fmt.Errorf("it has no output %q, as the first model does", name)}
 		}
-		names = append(names, p.Name)
-	}
-	if len(names) == 0 {
-		return nil, errors.New("the models have no outputs")
 	}
 	return names, nil
 }
 
+func portNames(ports []op.Port) []string {
+	names := make([]string, len(ports))
+	for i, p := range ports {
+		names[i] = p.Name
+	}
+	return names
+}
+
+// both runs a and b on one batch.
+func both(ctx context.Context, a, b engine.Session, in map[string]*ir.Array, fetch []string) (want, got map[string]*ir.Array, err error) {
+	if want, err = a.Run(ctx, in, fetch); err != nil {
+		return nil, nil, &SideError{First, err}
+	}
+	mine := map[string]*ir.Array{}
+	for _, name := range portNames(b.Inputs()) {
+		if x := in[name]; x != nil {
+			mine[name] = x
+		}
+	}
+	if got, err = b.Run(ctx, mine, fetch); err != nil {
+		return nil, nil, &SideError{Second, err}
+	}
+	return want, got, nil
+}
+
+// A comparison is a Result in the making.
 type comparison struct {
-	names         []string
+	Options
+	set           *dataset.Set
+	names         []string // of the outputs
 	by            map[string]*differing
-	o             Options
+	layers        map[string]*sums
+	batch         int
 	samples       int
 	before, after tally
 }
 
+// A differing is the comparison of one output in the making.
+type differing struct {
+	sums    sums
+	agree   tally
+	numeric bool
+}
+
+func newComparison(names []string, set *dataset.Set, o Options) (*comparison, error) {
+	switch {
+	case len(names) == 0:
+		return nil, errors.New("the model has no outputs")
+	case o.Scores != "" && !slices.Contains(names, o.Scores):
+		return nil, fmt.Errorf("no output is called %q; there are %s", o.Scores, strings.Join(names, ", "))
+	}
+	return &comparison{Options: o, set: set, names: names, by: map[string]*differing{}, batch: set.Size(o.Batch)}, nil
+}
+
+func (c *comparison) runs(ctx context.Context, a, b engine.Session, batch *dataset.Batch) error {
+	want, got, err := both(ctx, a, b, batch.Inputs, c.names)
+	if err != nil {
+		return err
+	}
+	if batch.First == 0 && c.Layers != nil {
+		if c.layers, err = c.Layers.compare(ctx, a, b, batch.Inputs); err != nil {
+			return err
+		}
+	}
+	return c.add(batch, want, got)
+}
+
+// add takes in the outputs of a batch. What there are none of in want is not compared.
 func (c *comparison) add(batch *dataset.Batch, want, got map[string]*ir.Array) error {
 	c.samples += batch.N
 	for _, name := range c.names {
+		if want[name] == nil {
+			continue
+		}
 		if err := c.output(name, want[name], got[name]); err != nil {
 			return fmt.Errorf("output %q: %w", name, err)
 		}
 	}
-	labels := batch.Classes()
-	if labels == nil {
-		return nil
+	if labels := batch.Classes(); labels != nil {
+		c.before.label(predictions(want, c.scored(), batch.N), labels)
+		c.after.label(predictions(got, c.scored(), batch.N), labels)
 	}
-	c.before.label(predictions(want, c.scored(), batch.N), labels)
-	c.after.label(predictions(got, c.scored(), batch.N), labels)
 	return nil
 }
 
 // scored are the outputs that classes are looked for in.
 func (c *comparison) scored() []string {
-	if c.o.Output != "" {
-		return []string{c.o.Output}
+	if c.Scores != "" {
+		return []string{c.Scores}
 	}
 	return c.names
 }
@@ -162,55 +168,76 @@ func (c *comparison) scored() []string {
 // label counts samples whose class is right.
 func (t *tally) label(classes, labels []int64) {
 	for i, class := range classes {
-		t.count(i < len(labels) && class == labels[i])
+		t.count(class == labels[i])
 	}
 }
 
 // output takes in one output of one run; sequences and maps item by item.
 func (c *comparison) output(name string, want, got *ir.Array) error {
 	if want.Kind != got.Kind || len(want.Items) != len(got.Items) {
-		return fmt.Errorf("%s and %s", want, got)
+		return fmt.Errorf("%s, but %s in the source", got, want)
 	}
 	for i := range want.Items {
 		if err := c.output(name, want.Items[i], got.Items[i]); err != nil {
 			return err
 		}
 	}
+	if want.Kind == ir.Map {
+		return Tolerance{}.check(want.Keys, got.Keys)
+	}
 	if want.Kind != ir.Dense {
 		return nil
+	}
+	floats := want.DType.IsFloat() && got.DType.IsFloat()
+	if !slices.Equal(want.Shape, got.Shape) || want.DType != got.DType && !floats {
+		return fmt.Errorf("%s, but %s in the source", got, want)
 	}
 	d := c.by[name]
 	if d == nil {
 		d = &differing{}
 		c.by[name] = d
 	}
-	if want.DType.IsFloat() {
-		d.float = true
+	if floats && measurable(want, got) {
+		d.numeric = true
 		if err := d.sums.add(want, got); err != nil {
 			return err
 		}
-	} else if !slices.Equal(want.Shape, got.Shape) || want.DType != got.DType {
-		return fmt.Errorf("%s and %s", want, got)
 	}
-	d.agree.agree(want, got)
+	if c.Scores == "" || c.Scores == name {
+		d.agree.agree(want, got)
+	}
 	return nil
 }
 
-func (c *comparison) result() *Result {
-	r := &Result{Data: Data{Samples: c.samples}, Outputs: []Output{}}
+// result is what came of all batches.
+func (c *comparison) result(ctx context.Context) (*Result, error) {
+	r := &Result{Data: &Data{Samples: c.samples, Batch: c.batch}}
+	if c.samples == 0 {
+		return nil, errors.New("the data has no samples")
+	}
 	for _, name := range c.names {
-		o := Output{Name: name}
 		if d := c.by[name]; d != nil {
-			o.Agreement = d.agree.share()
-			if d.float {
-				e := d.sums.errors()
-				o.Errors = &e
-			}
+			r.Outputs = append(r.Outputs, d.output(name))
 		}
-		r.Outputs = append(r.Outputs, o)
 	}
-	if before, after := c.before.share(), c.after.share(); before != nil && after != nil {
-		r.Accuracy = &Accuracy{Output: c.o.Output, Before: *before, After: *after}
+	if after := c.after.share(); after != nil {
+		r.Accuracy = &Accuracy{Before: c.before.share(), After: *after}
 	}
-	return r
+	if c.Layers != nil {
+		r.Layers, r.Breaks = c.Layers.list(c.layers)
+	}
+	var err error
+	if c.Digest {
+		r.Data.Digest, err = c.set.Digest(ctx)
+	}
+	return r, err
+}
+
+func (d *differing) output(name string) Output {
+	o := Output{Name: name, Agreement: d.agree.share()}
+	if d.numeric {
+		e := d.sums.errors()
+		o.Errors = &e
+	}
+	return o
 }

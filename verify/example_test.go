@@ -8,12 +8,13 @@ import (
 
 // Gates look at the worst output.
 func Example() {
+	number := func(x float64) *float64 { return &x }
 	r := &verify.Result{Outputs: []verify.Output{
-		{Name: "a", Errors: &verify.Errors{SQNR: 40, Cosine: 1}},
-		{Name: "b", Errors: &verify.Errors{SQNR: 23.5, Cosine: 0.998}},
+		{Name: "a", Errors: &verify.Errors{SQNR: number(40), Cosine: number(1), Elements: 10}},
+		{Name: "b", Errors: &verify.Errors{SQNR: number(23.5), Cosine: number(0.998), Elements: 10}},
 	}}
 	for _, rule := range verify.Rules() {
-		if v, ok := rule.Value(r); ok {
+		if v, why := rule.Value(r); why == "" {
 			fmt.Println(rule.Name, v)
 		}
 	}

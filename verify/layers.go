@@ -2,12 +2,11 @@ package verify
 
 import (
 	"context"
-	"fmt"
 	"math"
 	"slices"
 
-	"github.com/mcompress/mcompress/dataset"
 	"github.com/mcompress/mcompress/engine"
+	"github.com/mcompress/mcompress/engine/number"
 	"github.com/mcompress/mcompress/ir"
 )
 
@@ -19,9 +18,23 @@ type Layer struct {
 	Errors Errors `json:"errors"`
 }
 
-// Shared are the names of the values that nodes of both main graphs make, in the order of a's
-// nodes; the outputs are among them.
-func Shared(a, b *ir.Model) ([]string, error) {
+// A Break is the layer that adds most to the error of what reaches it, in relation to the signal.
+type Break struct {
+	Value string   `json:"value"`
+	Node  string   `json:"node"`
+	Op    string   `json:"op"`
+	From  *float64 `json:"from_db,omitempty"` // the lowest SQNR that reaches it; absent where what does is exact
+	To    *float64 `json:"to_db,omitempty"`   // the SQNR that it leaves; absent where there is no number for it
+}
+
+// Shared is the values that nodes of two main graphs make under the same names.
+type Shared struct {
+	Names []string   // in the order of the nodes of the first model
+	nodes []*ir.Node // of the first model, in order
+}
+
+// Share finds what a and b share. Outputs are part of it.
+func Share(a, b *ir.Model) (*Shared, error) {
 	made := map[string]bool{}
 	for n := range b.Graph.Nodes() {
 		for _, v := range n.Outputs {
@@ -34,72 +47,78 @@ func Shared(a, b *ir.Model) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	var names []string
+	s := &Shared{nodes: nodes}
 	for _, n := range nodes {
 		for _, v := range n.Outputs {
 			if v != nil && !v.Ambiguous && made[v.Name] {
-				names = append(names, v.Name)
+				s.Names = append(s.Names, v.Name)
 			}
 		}
 	}
-	return names, nil
+	return s, nil
 }
 
-// atOnce is how many values inside the graphs are held at a time: a run for each so many
-// layers is the price of memory that does not grow with the graph.
-const atOnce = 16
+// Values inside the graphs are fetched in runs of their own: so many in the first, then four
+// times as many as long as few bytes come of it. So memory does not grow with the graph, and
+// small models need few runs.
+const (
+	firstFetch = 16
+	fewBytes   = 8 << 20
+)
 
-// CompareLayers compares the named values of both models on the first batch of set. The sessions must have
-// been opened to keep them. Values that are no floats are left out.
-func (r *Result) CompareLayers(ctx context.Context, a, b engine.Session, model *ir.Model, names []string, set *dataset.Set, o Options) error {
+// compare measures every shared value on one batch.
+func (s *Shared) compare(ctx context.Context, a, b engine.Session, in map[string]*ir.Array) (map[string]*sums, error) {
 	by := map[string]*sums{}
-	for batch, err := range set.Batches(ctx, dataset.Order{Size: max(o.Batch, 1)}) {
+	rest, n := s.Names, firstFetch
+	for len(rest) > 0 {
+		names := rest[:min(n, len(rest))]
+		rest = rest[len(names):]
+		want, got, err := both(ctx, a, b, in, names)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		for chunk := range slices.Chunk(names, atOnce) {
-			if err := compareChunk(ctx, a, b, chunk, batch, by); err != nil {
-				return err
-			}
+		bytes := int64(0)
+		for _, name := range names {
+			bytes += int64(len(want[name].Data))
+			measure(by, name, want[name], got[name])
 		}
-		break
+		if bytes <= fewBytes {
+			n *= 4
+		}
 	}
-	return r.layers(model, by)
+	return by, nil
 }
 
-func compareChunk(ctx context.Context, a, b engine.Session, names []string, batch *dataset.Batch, by map[string]*sums) error {
-	want, err := a.Run(ctx, batch.Inputs, names)
-	if err != nil {
-		return &SideError{First, err}
+// measure leaves out what is no float, and what a method put something else under the name of.
+func measure(by map[string]*sums, name string, want, got *ir.Array) {
+	if want.Kind != ir.Dense || got.Kind != ir.Dense || !measurable(want, got) || !slices.Equal(want.Shape, got.Shape) {
+		return
 	}
-	got, err := b.Run(ctx, batch.Inputs, names)
-	if err != nil {
-		return &SideError{Second, err}
+	s := &sums{}
+	if s.add(want, got) == nil {
+		by[name] = s
 	}
-	for _, name := range names {
-		w, g := want[name], got[name]
-		if w.Kind != ir.Dense || g.Kind != ir.Dense || !w.DType.IsFloat() || !g.DType.IsFloat() || !slices.Equal(w.Shape, g.Shape) {
-			continue // a method put something else under this name
-		}
-		by[name] = &sums{}
-		if err := by[name].add(w, g); err != nil {
-			return fmt.Errorf("value %q: %w", name, err)
-		}
-	}
-	return nil
 }
 
-// layers lists what was measured in the order of the nodes, and finds the layer that adds most noise, in
-// relation to its signal, to what reaches it.
-func (r *Result) layers(model *ir.Model, by map[string]*sums) error {
-	nodes, err := model.Graph.Order()
-	if err != nil {
-		return err
+// measurable reports whether errors of got mean something.
+func measurable(want, got *ir.Array) bool {
+	for _, a := range []*ir.Array{want, got} {
+		if !a.DType.IsFloat() || number.Check(a.DType) != nil {
+			return false
+		}
 	}
-	noise := map[*ir.Value]float64{} // relative to the signal, of the value or of what it is made from
+	return true
+}
+
+// list is what was measured, in the order of the nodes, and the layer that adds most noise,
+// relative to its signal, to the noisiest of what it is made from. A node whose outputs were not
+// measured passes on what reaches it.
+func (s *Shared) list(by map[string]*sums) ([]Layer, *Break) {
+	noise := map[*ir.Value]float64{}
+	var layers []Layer
+	var breaks *Break
 	most := 0.0
-	r.Layers, r.Breaks = nil, ""
-	for _, n := range nodes {
+	for _, n := range s.nodes {
 		reaches := 0.0
 		for _, v := range n.Inputs() {
 			if v != nil {
@@ -111,25 +130,30 @@ func (r *Result) layers(model *ir.Model, by map[string]*sums) error {
 				continue
 			}
 			noise[v] = reaches
-			s := by[v.Name]
-			if s == nil {
+			m := by[v.Name]
+			if m == nil {
 				continue
 			}
-			e := s.errors()
-			noise[v] = relative(e.SQNR)
-			r.Layers = append(r.Layers, Layer{Value: v.Name, Node: n.Label(), Op: n.Op.String(), Errors: e})
+			l := Layer{Value: v.Name, Node: n.Label(), Op: n.Op.String(), Errors: m.errors()}
+			layers = append(layers, l)
+			noise[v] = relative(l.Errors.DB())
 			if added := noise[v] - reaches; added > most {
-				most, r.Breaks = added, v.Name
+				most = added
+				breaks = &Break{Value: l.Value, Node: l.Node, Op: l.Op, From: rounded(-10*math.Log10(reaches), 3), To: l.Errors.SQNR}
 			}
 		}
 	}
-	return nil
+	return layers, breaks
 }
 
-// relative is noise power by signal power; everything that is not a number counts as much noise as can be.
-func relative(sqnr DB) float64 {
-	if math.IsInf(float64(sqnr), -1) {
+// relative is the power of the noise by that of the signal; where nothing is known, there is none,
+// and noise without signal is as much as can be.
+func relative(db float64) float64 {
+	switch {
+	case math.IsNaN(db):
+		return 0
+	case math.IsInf(db, -1):
 		return math.MaxFloat64
 	}
-	return math.Pow(10, -float64(sqnr)/10)
+	return math.Pow(10, -db/10)
 }

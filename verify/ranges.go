@@ -3,7 +3,7 @@ package verify
 import "github.com/mcompress/mcompress/ir"
 
 // Ranges are the smallest and largest values that m's inputs of whole numbers may have, where
-// the graph tells: indices into a constant table are below its length.
+// the graph tells: indices into a table are below its length.
 func Ranges(m *ir.Model) map[string][2]int64 {
 	out := map[string][2]int64{}
 	for _, v := range m.Graph.Inputs {
@@ -45,7 +45,7 @@ func shortest(v *ir.Value, seen map[*ir.Value]bool) int64 {
 	return least
 }
 
-// indexed is the length of the constant that u's node takes elements of by the value, 0 if it does not.
+// indexed is the length of what u's node takes elements of by the value, 0 if it does not.
 func indexed(u ir.Use) int64 {
 	n := u.Node
 	table, axis := n.Input(0), int64(0)
@@ -57,17 +57,30 @@ func indexed(u ir.Use) int64 {
 	default:
 		return 0
 	}
-	if table == nil || table.Const == nil {
+	if table == nil {
 		return 0
 	}
-	shape := table.Const.Shape
+	return length(table, axis)
+}
+
+// length is the size of an axis of v, 0 where the graph does not tell.
+func length(v *ir.Value, axis int64) int64 {
+	var dims []ir.Dim
+	switch {
+	case v.Const != nil:
+		for _, n := range v.Const.Shape {
+			dims = append(dims, ir.Dim{N: n})
+		}
+	case v.Type != nil:
+		dims = v.Type.Shape
+	}
 	if axis < 0 {
-		axis += int64(len(shape))
+		axis += int64(len(dims))
 	}
-	if axis < 0 || axis >= int64(len(shape)) {
+	if axis < 0 || axis >= int64(len(dims)) || !dims[axis].Known() {
 		return 0
 	}
-	return shape[axis]
+	return dims[axis].N
 }
 
 // moves reports whether u's node passes the value's elements on as they are.

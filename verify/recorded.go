@@ -1,6 +1,7 @@
 package verify
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -9,94 +10,99 @@ import (
 
 	"github.com/mcompress/mcompress/dataset"
 	"github.com/mcompress/mcompress/engine"
+	"github.com/mcompress/mcompress/engine/number"
 	"github.com/mcompress/mcompress/ir"
 )
 
 // A Tolerance is how far a number may be from the recorded one: Absolute + Relative·|recorded|.
 type Tolerance struct{ Relative, Absolute float64 }
 
-// Recorded runs a on the samples of set and compares its outputs with those that were recorded.
-// Where one is beyond the tolerance, Beyond says which.
-func Recorded(ctx context.Context, a engine.Session, set *dataset.Set, tol Tolerance, o Options) (r *Result, beyond error, err error) {
-	c := &comparison{by: map[string]*differing{}, o: o}
-	for _, p := range a.Outputs() {
-		c.names = append(c.names, p.Name)
+// Recorded runs a on the samples of set and compares its outputs with those that were
+// recorded. Result.Beyond names the first number that is further off than tol allows. Data that has
+// labels and no outputs gives the accuracy alone.
+func Recorded(ctx context.Context, a engine.Session, set *dataset.Set, tol Tolerance, o Options) (*Result, error) {
+	if len(set.Recorded()) == 0 && !set.Labelled() {
+		return nil, errors.New("the data has no recorded outputs and no labels; give a second model to compare with")
 	}
-	recorded := 0
-	for batch, err := range set.Batches(ctx, dataset.Order{Size: max(o.Batch, 1)}) {
+	c, err := newComparison(portNames(a.Outputs()), set, o)
+	if err != nil {
+		return nil, err
+	}
+	beyond := ""
+	for batch, err := range set.Batches(ctx, dataset.Order{Size: c.batch}) {
 		if err != nil {
-			return nil, nil, err
+			return nil, err
 		}
-		got, err := a.Run(ctx, batch.Inputs, nil)
+		got, err := a.Run(ctx, batch.Inputs, c.names)
 		if err != nil {
-			return nil, nil, &SideError{First, err}
+			return nil, &SideError{First, err}
 		}
-		want := map[string]*ir.Array{}
-		for name, w := range batch.Outputs {
-			if got[name] == nil {
-				continue
-			}
-			recorded++
-			want[name] = w
-			if miss := tol.check(w, got[name]); miss != nil && beyond == nil {
-				beyond = fmt.Errorf("sample %d: output %q: %w", batch.First, name, miss)
+		for _, name := range c.names {
+			miss := tol.check(batch.Outputs[name], got[name])
+			if miss != nil && beyond == "" {
+				beyond = fmt.Sprintf("sample %d: output %q: %v", batch.First, name, miss)
 			}
 		}
-		if err := c.addRecorded(batch, want, got); err != nil && beyond == nil {
-			beyond = err
+		// Outputs of another type or shape are beyond any tolerance, and no numbers come of them.
+		if err := c.add(batch, batch.Outputs, got); err != nil && beyond == "" {
+			return nil, err
 		}
 	}
-	if recorded == 0 {
-		return nil, nil, errors.New("the data has no recorded outputs; give a second model to compare with, or data with outputs")
+	r, err := c.result(ctx)
+	if err != nil {
+		return nil, err
 	}
-	r = c.result()
-	if o.Digest {
-		r.Data.Digest, err = set.Digest(ctx)
+	if r.Accuracy != nil {
+		r.Accuracy.Before = nil
 	}
-	return r, beyond, err
+	r.Beyond = beyond
+	return r, nil
 }
 
-// addRecorded is add for the outputs that were recorded.
-func (c *comparison) addRecorded(batch *dataset.Batch, want, got map[string]*ir.Array) error {
-	c.samples += batch.N
-	for _, name := range c.names {
-		if w := want[name]; w != nil {
-			if err := c.output(name, w, got[name]); err != nil {
-				return fmt.Errorf("output %q: %w", name, err)
-			}
+// check says how got is beyond the tolerance, or nil, as it does where nothing was recorded.
+func (tol Tolerance) check(want, got *ir.Array) error {
+	if want == nil {
+		return nil
+	}
+	if want.Kind != got.Kind || len(want.Items) != len(got.Items) {
+		return fmt.Errorf("%s, but %s was recorded", got, want)
+	}
+	for i := range want.Items {
+		if err := tol.check(want.Items[i], got.Items[i]); err != nil {
+			return fmt.Errorf("item %d: %w", i, err)
 		}
 	}
-	if labels := batch.Classes(); labels != nil {
-		c.after.label(predictions(got, c.scored(), batch.N), labels)
+	switch {
+	case want.Kind == ir.Map:
+		return Tolerance{}.check(want.Keys, got.Keys)
+	case want.Kind != ir.Dense:
+		return nil
+	case want.DType != got.DType || !slices.Equal(want.Shape, got.Shape):
+		return fmt.Errorf("%s, but %s was recorded", got, want)
+	case want.DType == ir.String:
+		return sameText(want.Text, got.Text)
+	case number.Check(want.DType) != nil:
+		if !bytes.Equal(want.Data, got.Data) {
+			return fmt.Errorf("the bytes of %s are not those that were recorded", got)
+		}
+		return nil
+	}
+	return tol.numbers(all(want), all(got))
+}
+
+func sameText(want, got []string) error {
+	for i := range want {
+		if want[i] != got[i] {
+			return fmt.Errorf("element %d is %q, but %q was recorded", i, got[i], want[i])
+		}
 	}
 	return nil
 }
 
-// check says how got is beyond the tolerance, or nil.
-func (tol Tolerance) check(want, got *ir.Array) error {
-	if want.Kind != got.Kind || len(want.Items) != len(got.Items) {
-		return fmt.Errorf("%s, recorded was %s", got, want)
-	}
-	for i := range want.Items {
-		if err := tol.check(want.Items[i], got.Items[i]); err != nil {
-			return err
-		}
-	}
-	switch {
-	case want.Kind != ir.Dense:
-		return nil
-	case want.DType != got.DType || !slices.Equal(want.Shape, got.Shape):
-		return fmt.Errorf("%s, recorded was %s", got, want)
-	case want.DType == ir.String:
-		if !slices.Equal(want.Text, got.Text) {
-			return fmt.Errorf("the text differs from the recorded one")
-		}
-		return nil
-	}
-	w, g := all(want), all(got)
-	for i := range w {
-		if !tol.near(w[i], g[i]) {
-			return fmt.Errorf("element %d is %v, recorded was %v", i, g[i], w[i])
+func (tol Tolerance) numbers(want, got []float64) error {
+	for i := range want {
+		if !tol.near(want[i], got[i]) {
+			return fmt.Errorf("element %d is %g, but %g was recorded", i, got[i], want[i])
 		}
 	}
 	return nil

@@ -1,6 +1,7 @@
 package verify
 
 import (
+	"bytes"
 	"slices"
 
 	"github.com/mcompress/mcompress/engine/number"
@@ -22,48 +23,59 @@ func (t *tally) share() *float64 {
 	if t.all == 0 {
 		return nil
 	}
-	v := float64(t.yes) / float64(t.all)
-	return &v
+	return rounded(float64(t.yes)/float64(t.all), 9)
 }
 
-// agree counts rows of scores with the same largest one; for whole numbers and text,
-// elements that are equal.
+// agree counts rows of scores with the same largest one; of all that are no scores, elements
+// that are equal. Both have one type and shape, or both hold floats of some width.
 func (t *tally) agree(want, got *ir.Array) {
-	if want.DType == ir.String {
+	switch {
+	case want.DType == ir.String:
 		for i, s := range want.Text {
-			t.count(i < len(got.Text) && s == got.Text[i])
+			t.count(s == got.Text[i])
 		}
-		return
-	}
-	if !want.DType.IsFloat() {
+	case number.Check(want.DType) != nil || number.Check(got.DType) != nil:
+		t.agreeBytes(want, got)
+	case want.DType.IsFloat():
+		w, g := best(want), best(got)
+		for i := range w {
+			t.count(w[i] == g[i])
+		}
+	default:
 		w, g := all(want), all(got)
 		for i := range w {
 			t.count(w[i] == g[i])
 		}
-		return
-	}
-	w, g := best(want), best(got)
-	for i := range w {
-		t.count(i < len(g) && w[i] == g[i])
 	}
 }
 
-// best is the place of the largest element in each row along the last axis; the first of
-// several. A row of one has none, so such tensors give nothing.
+// agreeBytes compares elements of types that Go does not have, packed ones by the byte.
+func (t *tally) agreeBytes(want, got *ir.Array) {
+	size := max(1, int(want.DType.Bits()/8))
+	for at := 0; at+size <= min(len(want.Data), len(got.Data)); at += size {
+		t.count(bytes.Equal(want.Data[at:at+size], got.Data[at:at+size]))
+	}
+}
+
+// mostRank is that of scores: a sample and its classes, or tokens of a sample and theirs. What
+// has more axes is a picture or a map of features, whose rows mean nothing.
+const mostRank = 3
+
+// best is the place of the largest element in each row along the last axis, the first of
+// several; -1 where none is, as all are NaN. Rows of one element give nothing.
 func best(a *ir.Array) []int64 {
-	if len(a.Shape) == 0 {
+	if len(a.Shape) == 0 || len(a.Shape) > mostRank {
 		return nil
 	}
-	cols := a.Shape[len(a.Shape)-1]
+	cols := int(a.Shape[len(a.Shape)-1])
 	if cols < 2 {
 		return nil
 	}
-	xs := all(a)
 	var out []int64
-	for row := range slices.Chunk(xs, int(cols)) {
-		at := 0
+	for row := range slices.Chunk(all(a), cols) {
+		at := -1
 		for i, x := range row {
-			if x > row[at] || row[at] != row[at] {
+			if x == x && (at < 0 || x > row[at]) {
 				at = i
 			}
 		}
@@ -78,21 +90,18 @@ func all(a *ir.Array) []float64 {
 	return xs
 }
 
-// isScores reports whether a holds one row of scores for each of n samples.
-func isScores(a *ir.Array, n int) bool {
-	return a.Kind == ir.Dense && a.DType.IsFloat() && len(a.Shape) >= 1 && a.Shape[len(a.Shape)-1] > 1 && a.Elems() == int64(n)*a.Shape[len(a.Shape)-1]
-}
-
-// predictions are the classes that a model chose for n samples, from the named output or the first that
+// predictions are the classes that a model chose for n samples, from the first of the outputs that
 // can be one: whole numbers one a sample, else rows of scores.
 func predictions(out map[string]*ir.Array, order []string, n int) []int64 {
 	for _, name := range order {
 		a := out[name]
 		switch {
-		case a == nil:
-		case isScores(a, n):
-			return best(a)
-		case a.Kind == ir.Dense && (a.DType == ir.Int64 || a.DType == ir.Int32) && a.Elems() == int64(n):
+		case a == nil || a.Kind != ir.Dense || number.Check(a.DType) != nil:
+		case a.DType.IsFloat():
+			if rows := best(a); len(rows) == n {
+				return rows
+			}
+		case a.Elems() == int64(n):
 			var classes []int64
 			for _, x := range all(a) {
 				classes = append(classes, int64(x))
