@@ -15,17 +15,17 @@ type activation struct {
 	name  string
 	since int64
 	exact func(n *op.Node) func(float64) float64
-	fast  func(n *op.Node) func(dst, x []float32) // may be missing, or give nil
+	fast  func(n *op.Node) func(dst, x []float32) // may be missing
 }
 
 var activations = []activation{
-	{"Celu", 12, celu, nil},
-	{"Elu", 6, elu, nil},
+	{"Celu", 12, celu, fastCelu},
+	{"Elu", 6, elu, fastElu},
 	{"Gelu", 20, gelu, fastGelu},
 	{"HardSigmoid", 6, hardSigmoid, fastHardSigmoid},
 	{"LeakyRelu", 6, leakyRelu, fastLeakyRelu},
-	{"Selu", 6, selu, nil},
-	{"Swish", 24, swish(1), fastSwish},
+	{"Selu", 6, selu, fastSelu},
+	{"Swish", 24, swish(1), fastSwish(1)},
 	{"ThresholdedRelu", 10, thresholdedRelu, nil},
 }
 
@@ -50,9 +50,7 @@ func activate(c *op.Call, x *ir.Array, exact func(*op.Node) func(float64) float6
 		return transform(c, x, grain, mapped(f))
 	}
 	if fast != nil {
-		if rows := fast(c.Node); rows != nil {
-			return transform(c, x, grain, rows)
-		}
+		return transform(c, x, grain, fast(c.Node))
 	}
 	return transform(c, x, grain, mapped(single(f)))
 }
@@ -62,6 +60,11 @@ func attribute(n *op.Node, name string, def float32) float64 { return float64(n.
 func celu(n *op.Node) func(float64) float64 {
 	alpha := attribute(n, "alpha", 1)
 	return func(x float64) float64 { return max(0, x) + min(0, alpha*math.Expm1(x/alpha)) }
+}
+
+func fastCelu(n *op.Node) func(dst, x []float32) {
+	alpha := n.Float("alpha", 1)
+	return exponentialBelow(alpha, alpha, 1)
 }
 
 func elu(n *op.Node) func(float64) float64 {
@@ -74,8 +77,21 @@ func elu(n *op.Node) func(float64) float64 {
 	}
 }
 
+func fastElu(n *op.Node) func(dst, x []float32) { return exponentialBelow(n.Float("alpha", 1), 1, 1) }
+
+// What Selu's attributes are by default.
+const (
+	seluAlpha = 1.67326319217681884765625
+	seluGamma = 1.05070102214813232421875
+)
+
+func fastSelu(n *op.Node) func(dst, x []float32) {
+	gamma := n.Float("gamma", seluGamma)
+	return exponentialBelow(gamma*n.Float("alpha", seluAlpha), 1, gamma)
+}
+
 func selu(n *op.Node) func(float64) float64 {
-	alpha, gamma := attribute(n, "alpha", 1.67326319217681884765625), attribute(n, "gamma", 1.05070102214813232421875)
+	alpha, gamma := attribute(n, "alpha", seluAlpha), attribute(n, "gamma", seluGamma)
 	return func(x float64) float64 {
 		if x <= 0 {
 			return gamma * alpha * math.Expm1(x)
@@ -127,11 +143,13 @@ func swish(def float32) func(n *op.Node) func(float64) float64 {
 	}
 }
 
-func fastSwish(n *op.Node) func(dst, x []float32) {
-	if n.Float("alpha", 1) != 1 {
-		return nil
+func fastSwish(def float32) func(n *op.Node) func(dst, x []float32) {
+	return func(n *op.Node) func(dst, x []float32) {
+		if alpha := n.Float("alpha", def); alpha != 1 {
+			return scaledSilu(alpha)
+		}
+		return kernel.Silu
 	}
-	return kernel.Silu
 }
 
 func geluShape(n *op.Node, in []*ir.Array) ([]ir.Spec, error) {

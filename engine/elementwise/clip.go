@@ -57,7 +57,8 @@ func clipping[T number](lo, hi T) func(dst, x []T) {
 func runClip(c *op.Call) error {
 	switch dt := c.In[0].DType; dt {
 	case ir.Float, ir.Float16, ir.BFloat16:
-		lo, hi := bounds[float32](c, -math.MaxFloat32, math.MaxFloat32)
+		most := largest(dt)
+		lo, hi := bounds(c, -most, most)
 		return clipSingle(c, lo, hi)
 	case ir.Double:
 		return clip[float64](c, -math.MaxFloat64, math.MaxFloat64)
@@ -80,6 +81,17 @@ func runClip(c *op.Call) error {
 	default:
 		return unexpected(c, dt)
 	}
+}
+
+// largest is the largest finite number of a type that is computed in float32.
+func largest(dt ir.DType) float32 {
+	switch dt {
+	case ir.Float16:
+		return 65504
+	case ir.BFloat16:
+		return 0xffp120
+	}
+	return math.MaxFloat32
 }
 
 func clip[T number](c *op.Call, least, most T) error {

@@ -16,7 +16,7 @@ const microsoft = "com.microsoft"
 func contribOps() []op.Op {
 	ops := []op.Op{
 		unary(microsoft, "Gelu", 1, block.Floats, func(c *op.Call) error { return activate(c, c.In[0], gelu, fastGelu) }),
-		unary(microsoft, "QuickGelu", 1, block.Floats, func(c *op.Call) error { return activate(c, c.In[0], swish(quickAlpha), nil) }),
+		unary(microsoft, "QuickGelu", 1, block.Floats, func(c *op.Call) error { return activate(c, c.In[0], swish(quickAlpha), fastSwish(quickAlpha)) }),
 	}
 	for _, o := range []op.Op{
 		{Type: "BiasGelu", Shape: biasShape(true), Run: func(c *op.Call) error { return biased(c, geluErf, kernel.Gelu) }},

@@ -168,9 +168,23 @@ func truncated[S number, D integer]() stage {
 	case uint64:
 		return loop(func(v S) D { return D(truncateUnsigned(float64(v))) })
 	case int64, uint32:
-		return loop(func(v S) D { return D(truncate64(float64(v))) })
+		return longTruncated[S, D]()
 	}
-	return loop(func(v S) D { return D(truncate32(float64(v))) })
+	return func(dst, src []byte, n int) {
+		x, y := block.Words[S](src, n), block.Words[D](dst, n)
+		for i, v := range x {
+			y[i] = D(truncate32(float64(v))) // called directly, it is inlined
+		}
+	}
+}
+
+func longTruncated[S number, D integer]() stage {
+	return func(dst, src []byte, n int) {
+		x, y := block.Words[S](src, n), block.Words[D](dst, n)
+		for i, v := range x {
+			y[i] = D(truncate64(float64(v)))
+		}
+	}
 }
 
 func truncate32(v float64) int32 {

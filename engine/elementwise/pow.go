@@ -67,9 +67,9 @@ func runPow(c *op.Call) error {
 	case to == ir.Int64:
 		return zip(c, x, y, rows[float64, int64]{vv: each(func(a, b float64) int64 { return truncate64(math.Pow(a, b)) })})
 	case to == ir.Double:
-		return zip(c, x, y, rows[float64, float64]{vv: each(math.Pow), vs: power[float64]})
+		return zip(c, x, y, rows[float64, float64]{vv: each(math.Pow), vs: power(math.Pow)})
 	}
-	return zip(c, x, y, rows[float32, float32]{vv: each(realPow[float32]), vs: power[float32]})
+	return zip(c, x, y, rows[float32, float32]{vv: each(singlePow), vs: power(singlePow)})
 }
 
 // converted is a as elements of that type, in memory taken from spare if it has others.
@@ -83,24 +83,33 @@ func converted(c *op.Call, a *ir.Array, dt ir.DType, spare []byte) (*ir.Array, [
 	return wide, spare[block.Bytes[float64](int(a.Elems())):]
 }
 
-func realPow[T real](a, b T) T { return T(math.Pow(float64(a), float64(b))) }
+// singlePow is math.Pow rounded, in a fifth of its time for what needs no care: within the
+// range of float32 the product has an error below 2^-46.
+func singlePow(a, b float32) float32 {
+	if a > 0 && a <= math.MaxFloat32 && a != 1 {
+		return float32(math.Exp(float64(b) * math.Log(float64(a))))
+	}
+	return float32(math.Pow(float64(a), float64(b)))
+}
 
-// power raises all elements to one power. Squares and cubes are common, and 40 times faster.
-func power[T real](dst, x []T, exponent T) {
-	x = x[:len(dst)]
-	switch exponent {
-	case 2:
-		for i, v := range x {
-			dst[i] = v * v
-		}
-	case 3:
-		for i, v := range x {
-			d := float64(v)
-			dst[i] = T(d * d * d)
-		}
-	default:
-		for i, v := range x {
-			dst[i] = realPow(v, exponent)
+// power raises all elements to one power. Squares and cubes are common, and many times faster.
+func power[T real](pow func(a, b T) T) func(dst, x []T, exponent T) {
+	return func(dst, x []T, exponent T) {
+		x = x[:len(dst)]
+		switch exponent {
+		case 2:
+			for i, v := range x {
+				dst[i] = v * v
+			}
+		case 3:
+			for i, v := range x {
+				d := float64(v)
+				dst[i] = T(d * d * d)
+			}
+		default:
+			for i, v := range x {
+				dst[i] = pow(v, exponent)
+			}
 		}
 	}
 }

@@ -7,7 +7,7 @@ import (
 )
 
 func whereOps() []op.Op {
-	return []op.Op{{Type: "Where", Since: 9, Shape: whereShape, Run: runWhere, Work: whereWork, InPlace: []int{1, 2}}}
+	return []op.Op{{Type: "Where", Since: 9, Shape: whereShape, Run: runWhere, Work: zipWork, InPlace: []int{1, 2}}}
 }
 
 func whereShape(_ *op.Node, in []*ir.Array) ([]ir.Spec, error) {
@@ -37,30 +37,29 @@ func runWhere(c *op.Call) error {
 		selectWords[uint32](c)
 	case 64:
 		selectWords[uint64](c)
-	case 128:
-		selectWords[complex128](c)
 	case 0:
-		selectText(c)
+		selectOne(c, c.In[1].Text, c.In[2].Text, c.Out[0].Text)
+	case 128:
+		selectOne(c, ir.View[complex128](c.In[1]), ir.View[complex128](c.In[2]), ir.View[complex128](c.Out[0]))
 	default:
 		return unexpected(c, c.In[1].DType)
 	}
 	return nil
 }
 
-// whereBytes is the scratch of a worker: blocks of the widest elements, and one of conditions.
-const whereBytes = (2*16 + 8) * block.Len
+type word interface {
+	uint8 | uint16 | uint32 | uint64
+}
 
-func whereWork(_ *op.Node, _ []*ir.Array, workers int) int64 { return int64(workers) * whereBytes }
-
-func selectWords[T ir.Element](c *op.Call) {
+func selectWords[T word](c *op.Call) {
 	x, y, out := words[T](c.In[1]), words[T](c.In[2]), words[T](c.Out[0])
 	w := block.Together(out, c.In[0], x, y)
-	cond, a, b := block.OperandOf[bool](w, 0, out, c.In[0]), block.OperandOf[T](w, 1, out, x), block.OperandOf[T](w, 2, out, y)
+	cond, a, b := block.OperandOf[uint8](w, 0, out, words[uint8](c.In[0])), block.OperandOf[T](w, 1, out, x), block.OperandOf[T](w, 2, out, y)
 	dst := ir.View[T](out)
-	block.Share(c, w.Size(), block.Grain, whereBytes, func(s block.Scratch, from, to int) {
-		bufC, bufA, bufB := block.Take[bool](&s, block.Len), block.Take[T](&s, block.Len), block.Take[T](&s, block.Len)
+	block.Share(c, w.Size(), block.Grain, zipBytes, func(s block.Scratch, from, to int) {
+		bufC, bufA, bufB := block.Take[uint8](&s, block.Len), block.Take[T](&s, block.Len), block.Take[T](&s, block.Len)
 		w.Blocks(from, to, func(at, n int, off []int) {
-			choose(dst[at:at+n], cond.At(at, n, off, bufC), a.At(at, n, off, bufA), b.At(at, n, off, bufB))
+			choose(dst[at:at+n], cond.At(at, n, off, bufC), a.At(at, n, off, bufA), b.At(at, n, off, bufB), bufA, bufB)
 		})
 	})
 }
@@ -72,46 +71,20 @@ func words[T ir.Element](a *ir.Array) *ir.Array {
 }
 
 // choose writes a where cond is set, else b. Each of them has one element or all.
-func choose[T any](dst []T, cond []bool, a, b []T) {
+func choose[T word](dst []T, cond []uint8, a, b, bufA, bufB []T) {
 	n := len(dst)
-	switch {
-	case len(cond) < n && cond[0]:
-		spread(dst, a)
-	case len(cond) < n:
-		spread(dst, b)
-	case len(a) < n && len(b) < n:
-		for i, set := range cond {
-			dst[i] = b[0]
-			if set {
-				dst[i] = a[0]
-			}
+	if len(cond) < n {
+		if cond[0] != 0 {
+			spread(dst, a)
+		} else {
+			spread(dst, b)
 		}
-	case len(a) < n:
-		one := a[0]
-		for i, set := range cond {
-			v := b[i]
-			if set {
-				v = one
-			}
-			dst[i] = v
-		}
-	case len(b) < n:
-		one := b[0]
-		for i, set := range cond {
-			v := one
-			if set {
-				v = a[i]
-			}
-			dst[i] = v
-		}
-	default:
-		for i, set := range cond {
-			v := b[i]
-			if set {
-				v = a[i]
-			}
-			dst[i] = v
-		}
+		return
+	}
+	a, b = block.Repeated(a, bufA, n), block.Repeated(b, bufB, n)
+	for i, c := range cond {
+		mask := -T(c & 1) // a branch on data would be mispredicted half the time
+		dst[i] = b[i] ^ (a[i]^b[i])&mask
 	}
 }
 
@@ -123,8 +96,9 @@ func spread[T any](dst, x []T) {
 	copy(dst, x)
 }
 
-func selectText(c *op.Call) {
-	cond, x, y, dst := ir.View[bool](c.In[0]), c.In[1].Text, c.In[2].Text, c.Out[0].Text
+// selectOne moves elements one by one.
+func selectOne[T any](c *op.Call, x, y, dst []T) {
+	cond := ir.View[bool](c.In[0])
 	w := block.Together(c.Out[0], c.In...)
 	w.Runs(0, w.Size(), func(at, n int, off []int) {
 		for i := range n {

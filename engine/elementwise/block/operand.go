@@ -72,6 +72,14 @@ func (o *Operand[T]) Ordered(from, n int, buf []T) []T {
 	if o.whole {
 		return o.Block(buf, from, n)
 	}
+	if len(o.own.dims) == 2 {
+		if o.own.Step(0) == 1 {
+			o.tile(buf[:n], from)
+		} else {
+			o.stretch(buf[:n], from)
+		}
+		return buf[:n]
+	}
 	o.own.Runs(from, from+n, func(at, n int, off []int) {
 		part := buf[at-from : at-from+n]
 		if o.own.Step(0) == 0 {
@@ -81,6 +89,33 @@ func (o *Operand[T]) Ordered(from, n int, buf []T) []T {
 		}
 	})
 	return buf[:n]
+}
+
+// tile is Ordered for elements that are repeated as a whole, in few large copies.
+func (o *Operand[T]) tile(dst []T, from int) {
+	period := o.own.dims[1]
+	done := 0
+	for done < len(dst) && done < period {
+		at := (from + done) % period
+		n := min(period-at, len(dst)-done, period-done)
+		done += copy(dst[done:], o.Block(dst[done:], at, n))
+	}
+	for done < len(dst) {
+		done += copy(dst[done:], dst[:done])
+	}
+}
+
+// stretch is Ordered for elements of which each is repeated.
+func (o *Operand[T]) stretch(dst []T, from int) {
+	times := o.own.dims[1]
+	v, left := o.One(from/times), times-from%times
+	for i := range dst {
+		if left == 0 {
+			v, left = o.One((from+i)/times), times
+		}
+		dst[i] = v
+		left--
+	}
 }
 
 // Repeated is x as n elements: x itself if it has them, else its only one in buf.

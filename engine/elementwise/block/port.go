@@ -42,6 +42,9 @@ func (r Reader[T]) Block(buf []T, at, n int) []T {
 
 // One is the element at at.
 func (r Reader[T]) One(at int) T {
+	if r.data != nil {
+		return r.data[at]
+	}
 	var one [1]T
 	return r.Block(one[:], at, 1)[0]
 }
@@ -88,6 +91,10 @@ func (w Writer[T]) Done(at int, x []T) {
 
 // Set stores one element.
 func (w Writer[T]) Set(at int, x T) {
+	if w.data != nil {
+		w.data[at] = x
+		return
+	}
 	one := [1]T{x}
 	w.Block(one[:], at, 1)[0] = x
 	w.Done(at, one[:])

@@ -128,21 +128,20 @@ func (f format) encode(v float32, r Rounding) uint8 {
 
 // round writes the finite a. A carry out of the fraction runs into the exponent, as it should.
 func (f format) round(a float64, sign uint8, saturate bool) uint8 {
-	_, e := math.Frexp(a)
-	if a == 0 {
-		e = -f.bias // Frexp says 0, as for numbers around 1
-	}
-	e = max(e-1, 1-f.bias)
-	units := math.RoundToEven(math.Ldexp(a, f.man-e))
-	code := float64((e+f.bias-1)<<f.man) + units
+	e := max(int(math.Float64bits(a)>>52)-1023, 1-f.bias)
+	units := math.RoundToEven(a * powerOfTwo(f.man-e))
+	code := int((e+f.bias-1)<<f.man) + int(units)
 	switch {
-	case code > float64(f.largest):
+	case code > int(f.largest):
 		return f.beyond(sign, saturate || f.inf == f.largest)
 	case code == 0 && f.unsigned:
 		return 0
 	}
 	return uint8(code) | sign
 }
+
+// powerOfTwo is 2^e for exponents of normal numbers, which those of a float32 are.
+func powerOfTwo(e int) float64 { return math.Float64frombits(uint64(e+1023) << 52) }
 
 func (f format) beyond(sign uint8, saturate bool) uint8 {
 	if saturate {
