@@ -230,9 +230,7 @@ func layOut[T attention.Float](p *onnxAttention, s *scratch, in, out []*ir.Array
 	if p.past > 0 || out[2] != nil {
 		v, p.v = present(s, out[2], p.out[2], op.Opt(in, inPastValue), v, p.v)
 	}
-	if out[0] == nil {
-		out[0] = s.array(p.out[0])
-	}
+	copy(out, s.outputs(p.out[:1], out[:1]))
 	x := tensors[T]{q: load[T](s, in[inQ]), k: load[T](s, k), v: load[T](s, v), y: space[T](s, out[0])}
 	if out[3] != nil {
 		x.probe = space[T](s, out[3])

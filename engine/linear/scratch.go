@@ -63,6 +63,18 @@ func wanted(n *op.Node, specs []ir.Spec) []*ir.Array {
 	return out
 }
 
+// outputs are out, and arrays in scratch for those that nobody reads.
+func (s *scratch) outputs(specs []ir.Spec, out []*ir.Array) []*ir.Array {
+	all := make([]*ir.Array, len(specs))
+	copy(all, out)
+	for i, spec := range specs {
+		if all[i] == nil {
+			all[i] = s.array(spec)
+		}
+	}
+	return all
+}
+
 // load is a as elements of type T: its own memory if they are, else a copy in s.
 func load[T float32 | float64](s *scratch, a *ir.Array) []T {
 	if isNative[T](a.DType) {
