@@ -25,6 +25,10 @@ type SaveOptions struct {
 
 	Eval     *ir.Eval                // computes intermediate results
 	Progress func(done, total int64) // payload bytes; called from several goroutines; may be nil
+
+	// Check sees the model when its files are whole and flushed, but under temporary names.
+	// Its error keeps them from getting their own. May be nil, which costs nothing.
+	Check func(ctx context.Context, f *File) error
 }
 
 // A Plan is a model laid out: every size and offset is known, no payload was read.
@@ -104,7 +108,14 @@ func (p *Plan) Write(ctx context.Context, path string, o SaveOptions) (_ []Writt
 	if err := p.fill(ctx, w, files); err != nil {
 		return nil, err
 	}
-	return commit(files)
+	ws, err := seal(files)
+	if err != nil {
+		return nil, err
+	}
+	if err := o.check(ctx, files); err != nil {
+		return nil, err
+	}
+	return ws, publish(files)
 }
 
 // fill writes the skeleton, then the payloads, then what is known only at the end.
@@ -155,9 +166,8 @@ func (g gap) fillLate(ctx context.Context) error {
 	return g.file.writeAt([]byte(s), g.off)
 }
 
-// commit digests, syncs and names the files: data first, so that a model never
-// points to data that is not there.
-func commit(files []*output) ([]Written, error) {
+// seal digests, flushes and closes the files.
+func seal(files []*output) ([]Written, error) {
 	var ws []Written
 	for _, f := range files {
 		sum, err := f.digest()
@@ -169,15 +179,21 @@ func commit(files []*output) ([]Written, error) {
 		}
 		ws = append(ws, Written{Name: filepath.Base(f.path), Size: f.size, SHA256: sum})
 	}
+	return ws, nil
+}
+
+// publish gives the files their names: data first, so that a model never points to data that is
+// not there.
+func publish(files []*output) error {
 	for i := len(files) - 1; i >= 0; i-- {
 		if err := files[i].rename(); err != nil {
-			return nil, err
+			return err
 		}
 	}
 	if files[0].sync {
-		return ws, syncDir(filepath.Dir(files[0].path))
+		return syncDir(filepath.Dir(files[0].path))
 	}
-	return ws, nil
+	return nil
 }
 
 // syncDir makes the renames last; systems that cannot sync a folder do not need it.
