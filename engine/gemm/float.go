@@ -10,7 +10,7 @@ import (
 // their own before they are added up, on every CPU. height bounds a block of A by the L2 cache.
 const (
 	depth  = 256
-	height = 240
+	height = 180
 )
 
 // A FloatProduct is C = A·B, or with Accumulate C += A·B, followed by the epilogue. Exactly one of

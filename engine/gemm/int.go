@@ -50,7 +50,7 @@ func (s intSlot) total() int { return s.left + s.rows + s.right + s.cols + s.res
 
 func (g grid) intSlot(packed, finish bool) intSlot {
 	k := roundUp(min(g.K, intDepth), kernel.GemmQuad)
-	s := intSlot{left: roundUp(g.rows*k*kernel.GemmIntWidth(), line), rows: roundUp(2*4*g.rows, line)}
+	s := intSlot{left: g.rows * intRow(k), rows: roundUp(2*4*g.rows, line)}
 	if !packed {
 		s.right, s.cols = roundUp(g.cols, kernel.GemmPanel)*k, roundUp(4*g.cols, line)
 	}
@@ -60,7 +60,14 @@ func (g grid) intSlot(packed, finish bool) intSlot {
 	return s
 }
 
-// line is what parts of the scratch are aligned to, in bytes.
+// intRow is how many bytes a row of k elements of A takes: an odd number of lines, as rows that lie a
+// power of two apart would fall on the same lines of the L1 cache.
+func intRow(k int) int {
+	lines := roundUp(k*kernel.GemmIntWidth(), line) / line
+	return (lines | 1) * line
+}
+
+// line is that of a cache, in bytes: parts of the scratch are aligned to it.
 const line = 64
 
 // Int computes products of one shape, sharing their tiles over p. work is scratch of the size that

@@ -46,10 +46,9 @@ func (t *intTile) run() {
 	clear(t.rowSums)
 	for ks := range (span{0, t.depth}).blocks(intDepth) {
 		k := roundUp(ks.len(), kernel.GemmQuad)
-		row := k * kernel.GemmIntWidth()
-		t.rowsOfA(ks, row)
+		t.rowsOfA(ks, k)
 		b, panel := t.panels(ks, k)
-		kernel.GemmInt(t.result, t.stride, t.left, row, b, panel, t.rows.len(), t.cols.len(), k, ks.from > 0)
+		kernel.GemmInt(t.result, t.stride, t.left, intRow(k), b, panel, t.rows.len(), t.cols.len(), k, ks.from > 0)
 	}
 	for i := range t.rows.len() {
 		row := t.result[i*t.stride:][:t.cols.len()]
@@ -60,11 +59,11 @@ func (t *intTile) run() {
 	}
 }
 
-// rowsOfA makes the block of A, rows of so many bytes with zeros behind the last element.
-func (t *intTile) rowsOfA(ks span, bytes int) {
-	used := ks.len() * kernel.GemmIntWidth()
+// rowsOfA makes the block of A, rows of k elements with zeros behind the last.
+func (t *intTile) rowsOfA(ks span, k int) {
+	used, all := ks.len()*kernel.GemmIntWidth(), k*kernel.GemmIntWidth()
 	for i := range t.rowSums {
-		dst := t.left[i*bytes:][:bytes]
+		dst := t.left[i*intRow(k):][:all]
 		a, zero := t.A.from(t.rows.from+i, ks.from), zeroAt(t.AZero, t.rows.from+i)
 		sum, left := t.rowOfA(dst[:used], a, ks.len(), zero)
 		t.rowSums[i] += sum
