@@ -2,6 +2,7 @@ package reduce
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/mcompress/mcompress/engine/elementwise/block"
 	"github.com/mcompress/mcompress/engine/op"
@@ -76,39 +77,27 @@ func runArg(c *op.Call) error {
 
 func arg[T numeric](c *op.Call) {
 	dst := ir.View[int64](c.Out[0])
-	better := above[T](c.Bool("select_last_index", false))
+	last := c.Bool("select_last_index", false)
+	best := slices.Max[[]T]
 	if c.ID.Type == "ArgMin" {
-		better = below[T](c.Bool("select_last_index", false))
+		best = slices.Min[[]T]
 	}
-	l := argLanes(c.Node, c.In)
-	eachLane(c, l, 1, 0, func(i int, x []T, _ block.Scratch) { dst[i] = int64(search(x, better)) })
+	eachLane(c, argLanes(c.Node, c.In), 1, 0, func(i int, x []T, _ block.Scratch) {
+		dst[i] = int64(find(x, best(x), last))
+	})
 }
 
-// search is the index of the best element: the first, and each that is better than the
-// best before it.
-func search[T any](x []T, better func(v, best T) bool) int {
+// find is the first or last index of v, which is among x; NaN is equal to NaN, and best
+// in both orders, as in NumPy.
+func find[T numeric](x []T, v T, last bool) int {
 	at := 0
-	for i := 1; i < len(x); i++ {
-		if better(x[i], x[at]) {
+	for i, w := range x {
+		if w == v || w != w && v != v {
 			at = i
+			if !last {
+				break
+			}
 		}
 	}
 	return at
-}
-
-// above prefers the greater element, and of equal ones the first or the last. NaN is
-// above everything, as in NumPy.
-func above[T numeric](last bool) func(v, best T) bool {
-	if last {
-		return func(v, best T) bool { return v >= best || v != v }
-	}
-	return func(v, best T) bool { return v > best || v != v && best == best }
-}
-
-// below prefers the lesser element, and NaN to everything.
-func below[T numeric](last bool) func(v, best T) bool {
-	if last {
-		return func(v, best T) bool { return v <= best || v != v }
-	}
-	return func(v, best T) bool { return v < best || v != v && best == best }
 }

@@ -68,9 +68,6 @@ func runBatch(c *op.Call) error {
 	return batchNorm(c, kernel.MeanVariance, scaleShift)
 }
 
-// An affineFunc writes (x-center)·scale+shift for n elements from at on.
-type affineFunc[T floating] func(out block.Writer[T], in block.Reader[T], at, n int, center, scale, shift float64, bufX, bufY []T)
-
 func batchNorm[T floating](c *op.Call, spread func([]T) (mean, variance float64), apply affineFunc[T]) error {
 	x := c.In[0]
 	l := batchLanes(c.Node, x)

@@ -85,14 +85,14 @@ func groupWork(_ *op.Node, _ []*ir.Array, workers int) int64 { return int64(work
 
 func (g groupNorm) run(c *op.Call) error {
 	if c.In[0].DType == ir.Double {
-		normGroups(c, g, meanVariance)
+		normGroups(c, g, meanVariance, affine[float64])
 	} else {
-		normGroups(c, g, kernel.MeanVariance)
+		normGroups(c, g, kernel.MeanVariance, affineSingle)
 	}
 	return nil
 }
 
-func normGroups[T floating](c *op.Call, g groupNorm, spread func([]T) (mean, variance float64)) {
+func normGroups[T floating](c *op.Call, g groupNorm, spread func([]T) (mean, variance float64), apply affineFunc[T]) {
 	x := c.In[0]
 	groups, channels := int(g.groups(c.Node, x)), int(x.Shape[1])
 	if x.Elems() == 0 {
@@ -115,7 +115,7 @@ func normGroups[T floating](c *op.Call, g groupNorm, spread func([]T) (mean, var
 				if g.byGroup {
 					p = i % groups
 				}
-				affine(out, in, i*l.n+k*size, size, m.mean, inv*scale[p], bias[p], bufX, bufY)
+				apply(out, in, i*l.n+k*size, size, m.mean, inv*scale[p], bias[p], bufX, bufY)
 			}
 		}
 	})
@@ -128,7 +128,9 @@ func numbers(a *ir.Array) []float64 {
 	return x
 }
 
-// affine writes (x-center)·scale+shift for n elements from at on.
+// An affineFunc writes (x-center)·scale+shift for n elements from at on.
+type affineFunc[T floating] func(out block.Writer[T], in block.Reader[T], at, n int, center, scale, shift float64, bufX, bufY []T)
+
 func affine[T floating](out block.Writer[T], in block.Reader[T], at, n int, center, scale, shift float64, bufX, bufY []T) {
 	for ; n > 0; n -= block.Len {
 		m := min(n, block.Len)
@@ -136,6 +138,18 @@ func affine[T floating](out block.Writer[T], in block.Reader[T], at, n int, cent
 		for i, v := range in.Block(bufX, at, m) {
 			y[i] = T((float64(v)-center)*scale + shift)
 		}
+		out.Done(at, y)
+		at += m
+	}
+}
+
+// affineSingle is affine in float32, in three roundings.
+func affineSingle(out block.Writer[float32], in block.Reader[float32], at, n int, center, scale, shift float64, bufX, bufY []float32) {
+	for ; n > 0; n -= block.Len {
+		m := min(n, block.Len)
+		y := out.Block(bufY, at, m)
+		kernel.SubScalar(y, in.Block(bufX, at, m), float32(center))
+		kernel.ScaleShift(y, y, float32(scale), float32(shift))
 		out.Done(at, y)
 		at += m
 	}

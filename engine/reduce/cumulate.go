@@ -81,27 +81,42 @@ func runCumulate(c *op.Call) error {
 // cumulation sums, or multiplies, what is before each element in an A.
 func cumulation[T, A numeric](n *op.Node) func(dst, x []T) {
 	exclusive, reverse := n.Bool("exclusive", false), n.Bool("reverse", false)
-	start, join := A(0), sum[A]
+	pass := running[T, A]
 	if n.ID.Type == "CumProd" {
-		start, join = 1, product[A]
+		pass = runningProduct[T, A]
 	}
 	return func(dst, x []T) {
 		copy(dst, x)
 		if reverse {
 			slices.Reverse(dst)
 		}
-		acc := start
-		for i, v := range dst {
-			next := join(acc, A(v))
-			if exclusive {
-				dst[i] = T(acc)
-			} else {
-				dst[i] = T(next)
-			}
-			acc = next
-		}
+		pass(dst, exclusive)
 		if reverse {
 			slices.Reverse(dst)
+		}
+	}
+}
+
+func running[T, A numeric](x []T, exclusive bool) {
+	acc := A(0)
+	for i, v := range x {
+		before := acc
+		acc += A(v)
+		x[i] = T(acc)
+		if exclusive {
+			x[i] = T(before)
+		}
+	}
+}
+
+func runningProduct[T, A numeric](x []T, exclusive bool) {
+	acc := A(1)
+	for i, v := range x {
+		before := acc
+		acc *= A(v)
+		x[i] = T(acc)
+		if exclusive {
+			x[i] = T(before)
 		}
 	}
 }

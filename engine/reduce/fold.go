@@ -19,10 +19,11 @@ type fold[T ir.Element, A any] struct {
 // one output, or go to as many outputs that are neighbours.
 type layout struct {
 	kept, folded block.Walk
-	outputs, n   int // outputs, and elements for each
-	inner        int // outputs that are neighbours of one another: 1 if elements that are folded are
-	width        int // outputs of a unit of work
-	parts        int // that the elements of one output are cut into
+	outputs, n   int  // outputs, and elements for each
+	inner        int  // outputs that are neighbours of one another: 1 if elements that are folded are
+	rows         bool // the elements of an output are neighbours, and so are the outputs' ones
+	width        int  // outputs of a unit of work
+	parts        int  // that the elements of one output are cut into
 }
 
 // colBlock is the number of outputs that are worked on together.
@@ -57,6 +58,7 @@ func layoutOf(shape []int64, reduced []bool) layout {
 	}
 	l := layout{kept: block.Strided(dims[0], strides[0]), folded: block.Strided(dims[1], strides[1]), inner: inner}
 	l.outputs, l.n = l.kept.Size(), l.folded.Size()
+	l.rows = inner == 1 && l.kept.Inner() == l.outputs && l.folded.Inner() == l.n
 	l.width, l.parts = max(min(inner, colBlock), 1), 1
 	if u := l.units(); 0 < u && u < fewUnits {
 		l.parts = max(1, min(maxParts/u, l.n*l.width/partSize))
@@ -83,12 +85,12 @@ func (l layout) unit(u int) (out, count, base int) {
 }
 
 // foldBytes is the scratch of a worker: a block of elements, accumulators and outputs.
-const foldBytes = 8*block.Len + (16+8)*colBlock
+const foldBytes = 8*block.Len + (16+8)*colBlock // scaled is the widest accumulator
 
 func (l layout) work(workers int) int64 {
 	size := int64(workers) * foldBytes
 	if l.parts > 1 {
-		size += int64(l.units()*l.parts*l.width) * 16
+		size += block.Bytes[scaled](l.units() * l.parts * l.width)
 	}
 	return size
 }
@@ -109,6 +111,10 @@ func run[T ir.Element, A any](c *op.Call, l layout, x *ir.Array, f fold[T, A]) e
 		return nil
 	}
 	grain := block.Grain / max(l.n*l.width, 1)
+	if x := r.in.Direct(); l.rows && x != nil && r.out.Direct() != nil {
+		r.inRows(c, grain, x, r.out.Direct())
+		return nil
+	}
 	block.Share(c, l.units(), grain, foldBytes, func(s block.Scratch, from, to int) {
 		buf, acc, y := block.Take[T](&s, block.Len), block.Take[A](&s, l.width), block.Take[T](&s, l.width)
 		for u := from; u < to; u++ {
@@ -118,6 +124,19 @@ func run[T ir.Element, A any](c *op.Call, l layout, x *ir.Array, f fold[T, A]) e
 		}
 	})
 	return nil
+}
+
+// inRows folds rows into one output each.
+func (r *folding[T, A]) inRows(c *op.Call, grain int, x, y []T) {
+	block.Share(c, r.outputs, grain, 0, func(_ block.Scratch, from, to int) {
+		for i := from; i < to; i++ {
+			acc, row := r.zero, x[i*r.n:][:r.n]
+			for len(row) > block.Len {
+				acc, row = r.row(acc, row[:block.Len]), row[block.Len:]
+			}
+			y[i] = r.done(r.row(acc, row), r.n)
+		}
+	})
 }
 
 // inParts folds parts of the elements first, and then joins them in their order.

@@ -52,7 +52,7 @@ func extreme[T ir.Element](zero T, pick func(a, b T) T) fold[T, T] {
 
 // realFold sums, or multiplies, in float64.
 func realFold[T numeric](name string) fold[T, float64] {
-	f := each(0, func(a float64, v T) float64 { return a + float64(v) }, sum[float64], asIs[T])
+	f := summing[T, float64](asIs[T])
 	switch name {
 	case "ReduceMean":
 		f.done = func(a float64, n int) T { return T(a / float64(n)) }
@@ -71,8 +71,41 @@ func realFold[T numeric](name string) fold[T, float64] {
 	return f
 }
 
+// summing is a fold without calls in its loops.
+func summing[T, A numeric](done func(A, int) T) fold[T, A] {
+	return fold[T, A]{
+		row: func(acc A, x []T) A {
+			for _, v := range x {
+				acc += A(v)
+			}
+			return acc
+		},
+		cols: func(acc []A, x []T) {
+			acc = acc[:len(x)]
+			for i, v := range x {
+				acc[i] += A(v)
+			}
+		},
+		join: sum[A],
+		done: done,
+	}
+}
+
 func squares[T numeric]() fold[T, float64] {
-	return each(0, func(a float64, v T) float64 { return a + float64(v)*float64(v) }, sum[float64], asIs[T])
+	f := summing[T, float64](asIs[T])
+	f.row = func(acc float64, x []T) float64 {
+		for _, v := range x {
+			acc += float64(v) * float64(v)
+		}
+		return acc
+	}
+	f.cols = func(acc []float64, x []T) {
+		acc = acc[:len(x)]
+		for i, v := range x {
+			acc[i] += float64(v) * float64(v)
+		}
+	}
+	return f
 }
 
 func asIs[T numeric](a float64, _ int) T { return T(a) }
@@ -99,7 +132,7 @@ func intFold[T integer](name string) fold[T, int64] {
 	case "ReduceProd":
 		return each(1, func(a int64, v T) int64 { return a * int64(v) }, product[int64], done)
 	}
-	return each(0, func(a int64, v T) int64 { return a + int64(v) }, sum[int64], done)
+	return summing[T, int64](done)
 }
 
 // intMean truncates; that of nothing is 0.
@@ -114,28 +147,6 @@ func intMean[T integer]() func(int64, int) T {
 		}
 		return T(a / int64(n))
 	}
-}
-
-// A scaled is sum·e^top: a sum of exponentials that does not overflow.
-type scaled struct{ top, sum float64 }
-
-func logSumExp[T numeric]() fold[T, scaled] {
-	zero := scaled{top: math.Inf(-1)}
-	return each(zero, func(a scaled, v T) scaled { return a.plus(scaled{float64(v), 1}) }, scaled.plus, func(a scaled, _ int) T {
-		return T(a.top + math.Log(a.sum))
-	})
-}
-
-// plus rescales the smaller one. Where both have the top Inf or -Inf their difference
-// is none.
-func (a scaled) plus(b scaled) scaled {
-	switch {
-	case b.top != b.top || a.top == b.top:
-		return scaled{b.top, a.sum + b.sum}
-	case b.top > a.top:
-		a, b = b, a
-	}
-	return scaled{a.top, a.sum + b.sum*math.Exp(b.top-a.top)}
 }
 
 // reduceSingles has loops of package kernel for the rows of the common reductions.
@@ -153,19 +164,13 @@ func reduceSingles(c *op.Call, l layout) error {
 		f.cols = func(acc, x []float32) { kernel.Min(acc, acc, x) }
 		return run(c, l, c.In[0], f)
 	case "ReduceLogSumExp":
-		return run(c, l, c.In[0], logSumExp[float32]())
+		f := logSumExp[float32]()
+		f.row = scaled.plusRow
+		return run(c, l, c.In[0], f)
 	case "ReduceSum", "ReduceMean", "ReduceLogSum":
 		f.row = func(acc float64, x []float32) float64 { return acc + kernel.ReduceSum(x) }
-		f.cols = addColumns
 	case "ReduceL2", "ReduceSumSquare":
 		f.row = func(acc float64, x []float32) float64 { return acc + kernel.ReduceSumSquare(x) }
 	}
 	return run(c, l, c.In[0], f)
-}
-
-func addColumns(acc []float64, x []float32) {
-	acc = acc[:len(x)]
-	for i, v := range x {
-		acc[i] += float64(v)
-	}
 }

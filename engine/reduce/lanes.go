@@ -25,6 +25,10 @@ const (
 	tileSize  = 64 << 10
 )
 
+// pad is how far lanes in a tile are further apart than they are long: distances that are multiples
+// of the size of a page would put them all in a few sets of the cache.
+const pad = 16
+
 func (l lanes) tile() int { return max(1, min(l.inner, tileLanes, tileSize/max(l.n, 1))) }
 
 func (l lanes) tiles() int { return (l.inner + l.tile() - 1) / l.tile() }
@@ -34,7 +38,7 @@ func (l lanes) bytes(dt ir.DType) int64 {
 	if l.inner == 1 && !block.Halves.Has(dt) {
 		return 0
 	}
-	return block.Bytes[float64](l.n*l.tile()) + block.Bytes[float64](tileLanes)
+	return block.Bytes[float64]((l.n+pad)*l.tile()) + block.Bytes[float64](tileLanes)
 }
 
 // grain is how many lanes make a piece of work, if an element costs so many sums.
@@ -59,12 +63,12 @@ func along[T ir.Element](c *op.Call, l lanes, cost int, f func(dst, x []T)) erro
 		return nil
 	}
 	block.Share(c, l.outer*l.tiles(), l.grain(cost*l.tile()), size, func(s block.Scratch, from, to int) {
-		buf, part := block.Take[T](&s, l.n*l.tile()), block.Take[T](&s, tileLanes)
+		buf, part := block.Take[T](&s, (l.n+pad)*l.tile()), block.Take[T](&s, tileLanes)
 		for i := from; i < to; i++ {
 			at, count := l.at(i)
 			load(l, buf, in, at, count, part)
 			for k := range count {
-				lane := buf[k*l.n:][:l.n]
+				lane := buf[k*(l.n+pad):][:l.n]
 				f(lane, lane)
 			}
 			store(l, out, buf, at, count, part)
@@ -83,7 +87,7 @@ func (l lanes) at(tile int) (at, count int) {
 func load[T ir.Element](l lanes, buf []T, in block.Reader[T], at, count int, part []T) {
 	for i := range l.n {
 		for k, v := range in.Block(part, at+i*l.inner, count) {
-			buf[k*l.n+i] = v
+			buf[k*(l.n+pad)+i] = v
 		}
 	}
 }
@@ -93,7 +97,7 @@ func store[T ir.Element](l lanes, out block.Writer[T], buf []T, at, count int, p
 	for i := range l.n {
 		row := out.Block(part, at+i*l.inner, count)
 		for k := range row {
-			row[k] = buf[k*l.n+i]
+			row[k] = buf[k*(l.n+pad)+i]
 		}
 		out.Done(at+i*l.inner, row)
 	}
@@ -106,7 +110,7 @@ func eachLane[T ir.Element](c *op.Call, l lanes, cost int, extra int64, f func(i
 	block.Share(c, l.outer*l.tiles(), l.grain(cost*l.tile()), size+extra, func(s block.Scratch, from, to int) {
 		var buf, part []T
 		if size > 0 {
-			buf, part = block.Take[T](&s, l.n*l.tile()), block.Take[T](&s, tileLanes)
+			buf, part = block.Take[T](&s, (l.n+pad)*l.tile()), block.Take[T](&s, tileLanes)
 		}
 		for i := from; i < to; i++ {
 			if l.inner == 1 {
@@ -117,7 +121,7 @@ func eachLane[T ir.Element](c *op.Call, l lanes, cost int, extra int64, f func(i
 			load(l, buf, in, at, count, part)
 			first := i/l.tiles()*l.inner + i%l.tiles()*l.tile()
 			for k := range count {
-				f(first+k, buf[k*l.n:][:l.n], s)
+				f(first+k, buf[k*(l.n+pad):][:l.n], s)
 			}
 		}
 	})

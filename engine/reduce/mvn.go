@@ -6,10 +6,11 @@ import (
 	"github.com/mcompress/mcompress/engine/elementwise/block"
 	"github.com/mcompress/mcompress/engine/op"
 	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/kernel"
 )
 
 func mvnOps() []op.Op {
-	return []op.Op{{Type: "MeanVarianceNormalization", Since: 9, Shape: mvnShape, Run: runMVN, InPlace: []int{0}}}
+	return []op.Op{{Type: "MeanVarianceNormalization", Since: 9, Shape: mvnShape, Run: runMVN, Work: groupWork, InPlace: []int{0}}}
 }
 
 // mvnEpsilon is added to the deviation by the function that defines the operator.
@@ -41,32 +42,36 @@ func runMVN(c *op.Call) error {
 	}
 	l := layoutOf(c.In[0].Shape, reduced)
 	if c.In[0].DType == ir.Double {
-		mvn[float64](c, l)
+		mvn(c, l, meanVariance)
 	} else {
-		mvn[float32](c, l)
+		mvn(c, l, kernel.MeanVariance)
 	}
 	return nil
 }
 
-func mvn[T floating](c *op.Call, l layout) {
+func mvn[T floating](c *op.Call, l layout, spread func([]T) (mean, variance float64)) {
 	in, out := block.Read[T](c.In[0]), block.Write[T](c.Out[0])
-	c.Pool.Rows(l.outputs, max(1, block.Grain/max(l.n, 1)), func(from, to int) {
+	block.Share(c, l.outputs, block.Grain/max(4*l.n, 1), groupBytes, func(s block.Scratch, from, to int) {
+		bufX, bufY := block.Take[T](&s, block.Len), block.Take[T](&s, block.Len)
 		for o := from; o < to; o++ {
-			base := l.kept.Offset(0, o)
-			each := func(f func(at int, v float64)) {
-				l.folded.Runs(0, l.n, func(_, n int, off []int) {
-					for i := range n {
-						at := base + off[0] + i*l.folded.Step(0)
-						f(at, float64(in.One(at)))
-					}
-				})
-			}
-			sum, squares := 0.0, 0.0
-			each(func(_ int, v float64) { sum += v })
-			mean := sum / float64(l.n)
-			each(func(_ int, v float64) { squares += (v - mean) * (v - mean) })
-			deviation := math.Sqrt(squares/float64(l.n)) + mvnEpsilon
-			each(func(at int, v float64) { out.Set(at, T((v-mean)/deviation)) })
+			var m moments
+			l.stretches(o, func(at, n int) { measure(&m, in, at, n, bufX, spread) })
+			scale := 1 / (math.Sqrt(m.variance()) + mvnEpsilon)
+			l.stretches(o, func(at, n int) { affine(out, in, at, n, m.mean, scale, 0, bufX, bufY) })
+		}
+	})
+}
+
+// stretches calls f for the elements of output o: n neighbours from at on.
+func (l layout) stretches(o int, f func(at, n int)) {
+	base, step := l.kept.Offset(0, o), l.folded.Step(0)
+	l.folded.Runs(0, l.n, func(_, n int, off []int) {
+		if step == 1 {
+			f(base+off[0], n)
+			return
+		}
+		for i := range n {
+			f(base+off[0]+i*step, 1)
 		}
 	})
 }

@@ -21,56 +21,68 @@ func runNonZero(c *op.Call) error {
 	if err != nil {
 		return err
 	}
-	is := notZero(x)
-	count := 0
-	for i := range int(x.Elems()) {
-		if is(i) {
-			count++
-		}
-	}
+	at := positions(x)
+	count := len(at)
 	dst := ir.View[int64](c.Make(0, ir.Int64, int64(len(x.Shape)), int64(count)))
-	steps, at := op.Strides(x.Shape), 0
-	for i := range int(x.Elems()) {
-		if !is(i) {
-			continue
+	for axis, step := range op.Strides(x.Shape) {
+		d := x.Shape[axis]
+		row := dst[axis*count:][:count]
+		for i, p := range at {
+			row[i] = p / step % d
 		}
-		for axis, d := range x.Shape {
-			dst[axis*count+at] = int64(i) / steps[axis] % d
-		}
-		at++
 	}
 	return nil
 }
 
-// notZero tests an element by its bits: -0 is zero and NaN is not.
-func notZero(x *ir.Array) func(i int) bool {
+// positions are those of the elements that are not zero. Only bits count: -0 is zero and NaN is not.
+func positions(x *ir.Array) []int64 {
 	switch x.DType {
 	case ir.String:
-		return func(i int) bool { return x.Text[i] != "" }
+		return where(x.Text, func(s string) bool { return s != "" })
 	case ir.Complex64:
-		return differs(x, complex64(0))
+		return where(ir.View[complex64](x), func(v complex64) bool { return v != 0 })
 	case ir.Complex128:
-		return differs(x, complex128(0))
-	case ir.Float, ir.Int32, ir.Uint32:
-		return outside[uint32](x, math.MaxInt32)
-	case ir.Double, ir.Int64, ir.Uint64:
-		return outside[uint64](x, math.MaxInt64)
-	case ir.Float16, ir.BFloat16, ir.Int16, ir.Uint16:
-		return outside[uint16](x, math.MaxInt16)
+		return where(ir.View[complex128](x), func(v complex128) bool { return v != 0 })
+	case ir.Float:
+		return whereBits[uint32](x, math.MaxInt32)
+	case ir.Double:
+		return whereBits[uint64](x, math.MaxInt64)
+	case ir.Float16, ir.BFloat16:
+		return whereBits[uint16](x, math.MaxInt16)
+	case ir.Int32, ir.Uint32:
+		return whereBits[uint32](x, math.MaxUint32)
+	case ir.Int64, ir.Uint64:
+		return whereBits[uint64](x, math.MaxUint64)
+	case ir.Int16, ir.Uint16:
+		return whereBits[uint16](x, math.MaxUint16)
 	}
-	return differs(x, uint8(0))
+	return whereBits[uint8](x, math.MaxUint8)
 }
 
-func differs[T ir.Element](x *ir.Array, zero T) func(i int) bool {
-	v := ir.View[T](x)
-	return func(i int) bool { return v[i] != zero }
+func where[T any](x []T, is func(T) bool) []int64 {
+	var at []int64
+	for i, v := range x {
+		if is(v) {
+			at = append(at, int64(i))
+		}
+	}
+	return at
 }
 
-// outside looks at all bits of integers, and at those of floats but for the sign.
-func outside[T uint16 | uint32 | uint64](x *ir.Array, magnitude T) func(i int) bool {
+// whereBits looks at the bits of mask.
+func whereBits[T uint8 | uint16 | uint32 | uint64](x *ir.Array, mask T) []int64 {
 	v := ir.View[T](x)
-	if !block.Floats.Has(x.DType) {
-		magnitude = ^T(0)
+	count := 0
+	for _, bits := range v {
+		if bits&mask != 0 {
+			count++
+		}
 	}
-	return func(i int) bool { return v[i]&magnitude != 0 }
+	at := make([]int64, 0, count)
+	for i, bits := range v {
+		if bits&mask != 0 {
+			at = append(at, int64(i))
+		}
+	}
+	return at
 }

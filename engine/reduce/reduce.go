@@ -35,6 +35,8 @@ func reduceOps() []op.Op {
 	for _, r := range reductions {
 		ops = append(ops, reduceOp(r.name, 1, r.types, false), reduceOp(r.name, r.axesInput, r.types, true))
 	}
+	// Logarithms of integers ended with opset 28.
+	ops = append(ops, reduceOp("ReduceLogSum", 28, block.Floats, true), reduceOp("ReduceLogSumExp", 28, block.Floats, true))
 	return ops
 }
 

@@ -3,6 +3,7 @@ package reduce
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/mcompress/mcompress/engine/elementwise/block"
 	"github.com/mcompress/mcompress/engine/op"
@@ -16,19 +17,20 @@ type normalizer struct {
 	cost   int // of an element, in sums
 	single func(n *op.Node) func(dst, x []float32)
 	double func(n *op.Node) func(dst, x []float64)
+	across func(c *op.Call, l lanes) // for float32 where neighbours are not of one lane; may be missing
 }
 
 // softmaxOps: below opset 13 the axes from attribute axis on are one.
 func softmaxOps() []op.Op {
 	var ops []op.Op
 	for _, f := range []normalizer{
-		{"Softmax", 8, fixed(kernel.Softmax), fixed(softmax)},
-		{"LogSoftmax", 8, fixed(kernel.LogSoftmax), fixed(logSoftmax)},
-		{"Hardmax", 2, fixed(hardmax[float32]), fixed(hardmax[float64])},
+		{"Softmax", 8, fixed(kernel.Softmax), fixed(softmax), softColumns},
+		{"LogSoftmax", 8, fixed(kernel.LogSoftmax), fixed(logSoftmax), softColumns},
+		{"Hardmax", 2, fixed(hardmax[float32]), fixed(hardmax[float64]), nil},
 	} {
 		ops = append(ops, f.row(1, 1, flattened), f.row(13, -1, lanesOf))
 	}
-	lp := normalizer{"LpNormalization", 2, lpNorm[float32], lpNorm[float64]}
+	lp := normalizer{"LpNormalization", 2, lpNorm[float32], lpNorm[float64], nil}
 	return append(ops, lp.row(1, -1, lanesOf))
 }
 
@@ -68,14 +70,18 @@ func (f normalizer) row(since, axis int64, split func(*ir.Array, int) lanes) op.
 			if err != nil {
 				return 0
 			}
-			return int64(workers) * l.bytes(in[0].DType)
+			return int64(workers) * max(softBytes, l.bytes(in[0].DType))
 		},
 		Run: func(c *op.Call) error {
 			l, err := lanesIn(c.Node, c.In)
 			if err != nil {
 				return err
 			}
-			if c.In[0].DType == ir.Double {
+			switch dt := c.In[0].DType; {
+			case dt == ir.Float && l.inner > 1 && l.n > 0 && f.across != nil:
+				f.across(c, l)
+				return nil
+			case dt == ir.Double:
 				return along(c, l, f.cost, f.double(c.Node))
 			}
 			return along(c, l, f.cost, f.single(c.Node))
@@ -116,11 +122,12 @@ func greatest(x []float64) float64 {
 
 // hardmax is 1 at the first of the greatest elements, 0 elsewhere.
 func hardmax[T floating](dst, x []T) {
-	at := search(x, above[T](false))
-	clear(dst)
-	if len(dst) > 0 {
-		dst[at] = 1
+	if len(x) == 0 {
+		return
 	}
+	at := find(x, slices.Max(x), false)
+	clear(dst)
+	dst[at] = 1
 }
 
 // lpNorm divides by the sum of magnitudes, or by the root of the sum of squares; zeros

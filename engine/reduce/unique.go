@@ -44,8 +44,11 @@ func group(l lanes, elements func(i, j int) int, sorted bool) [][]int {
 	for i := range order {
 		order[i] = i
 	}
-	slicesOf := func(i, j int) int { return compareSlices(l, elements, i, j) }
-	slices.SortStableFunc(order, slicesOf)
+	slicesOf := elements
+	if l.outer*l.inner > 1 {
+		slicesOf = func(i, j int) int { return compareSlices(l, elements, i, j) }
+	}
+	slices.SortFunc(order, func(i, j int) int { return cmp.Or(slicesOf(i, j), i-j) })
 	var groups [][]int
 	for from := 0; from < len(order); {
 		to := from + 1

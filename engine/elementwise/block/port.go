@@ -89,15 +89,17 @@ func (w Writer[T]) Done(at int, x []T) {
 	}
 }
 
+// Direct is the whole payload, nil where it is not stored as T.
+func (w Writer[T]) Direct() []T { return w.data }
+
 // Set stores one element.
 func (w Writer[T]) Set(at int, x T) {
-	if w.data != nil {
+	switch {
+	case w.data != nil:
 		w.data[at] = x
-		return
+	case w.narrow != nil:
+		w.Done(at, []T{x})
 	}
-	one := [1]T{x}
-	w.Block(one[:], at, 1)[0] = x
-	w.Done(at, one[:])
 }
 
 // A Scratch is memory of one worker, handed out in slices of types without pointers.
