@@ -1,11 +1,17 @@
 package linear
 
 import (
+	"unsafe"
+
 	"github.com/mcompress/mcompress/engine/number"
 	"github.com/mcompress/mcompress/engine/op"
 	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/kernel"
 )
+
+// computed are the types that operators compute in. Whole numbers are computed modulo 2^64, of which those of every
+// type are a part.
+type computed interface{ float32 | float64 | uint64 }
 
 // A scratch hands out parts of a call's Work. One that counts has no memory, so that Work and Run
 // of an operator go through the same steps.
@@ -13,30 +19,24 @@ type scratch struct {
 	mem    []byte
 	counts bool
 	used   int64
+	most   int64 // that was used at once
 }
+
+// back gives back all that was handed out since so much was used.
+func (s *scratch) back(used int64) { s.used = used }
 
 func (s *scratch) bytes(n int64) []byte {
 	from := s.used
 	s.used += padded(n)
+	s.most = max(s.most, s.used)
 	if s.counts {
 		return nil
 	}
 	return s.mem[from : from+n : from+n]
 }
 
-func take[T kernel.Word](s *scratch, n int64) []T {
-	var zero T
-	return kernel.Words[T](s.bytes(n * int64(sizeOf(zero))))
-}
-
-func sizeOf(x any) int {
-	switch x.(type) {
-	case float64, uint64:
-		return 8
-	case uint16, int16:
-		return 2
-	}
-	return 4
+func take[T computed](s *scratch, n int64) []T {
+	return kernel.Words[T](s.bytes(n * int64(unsafe.Sizeof(T(0)))))
 }
 
 // array is a tensor in scratch; without data if that only counts.
@@ -76,7 +76,7 @@ func (s *scratch) outputs(specs []ir.Spec, out []*ir.Array) []*ir.Array {
 }
 
 // load is a as elements of type T: its own memory if they are, else a copy in s.
-func load[T float32 | float64](s *scratch, a *ir.Array) []T {
+func load[T computed](s *scratch, a *ir.Array) []T {
 	if isNative[T](a.DType) {
 		return ir.View[T](a)
 	}
@@ -89,12 +89,14 @@ func load[T float32 | float64](s *scratch, a *ir.Array) []T {
 		widen(x, a)
 	case []float64:
 		number.Read(x, a, 0)
+	case []uint64:
+		widenWhole(x, a)
 	}
 	return x
 }
 
 // space is memory for the elements of a as type T: its own, or some of s that store rounds from.
-func space[T float32 | float64](s *scratch, a *ir.Array) []T {
+func space[T computed](s *scratch, a *ir.Array) []T {
 	if isNative[T](a.DType) {
 		return ir.View[T](a)
 	}
@@ -102,7 +104,7 @@ func space[T float32 | float64](s *scratch, a *ir.Array) []T {
 }
 
 // store rounds x into a, unless it is a's memory.
-func store[T float32 | float64](a *ir.Array, x []T) {
+func store[T computed](a *ir.Array, x []T) {
 	if isNative[T](a.DType) {
 		return
 	}
@@ -111,14 +113,18 @@ func store[T float32 | float64](a *ir.Array, x []T) {
 		narrow(a, x)
 	case []float64:
 		number.Write(a, 0, x)
+	case []uint64:
+		narrowWhole(a, x)
 	}
 }
 
 // isNative reports whether elements of type dt are stored as T.
-func isNative[T float32 | float64](dt ir.DType) bool {
-	var zero T
-	if _, single := any(zero).(float32); single {
+func isNative[T computed](dt ir.DType) bool {
+	switch any(T(0)).(type) {
+	case float32:
 		return dt == ir.Float
+	case float64:
+		return dt == ir.Double
 	}
-	return dt == ir.Double
+	return dt == ir.Int64 || dt == ir.Uint64
 }
