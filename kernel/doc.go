@@ -4,11 +4,13 @@
 //
 // Slices go in and slices come out. It must not know tensors, files, models, goroutines or
 // options, so that every loop can be fuzzed alone. Results do not depend on the CPU: each
-// kernel has a plain Go twin (suffix Go), the vector code in the _amd64.s files equals it bit for bit,
-// and `-tags noasm` builds the twins alone. Wrong lengths are bugs of the caller and panic.
+// kernel has a plain Go twin (suffix Go), the vector code in the _amd64.s files equals it bit for bit
+// (GemmFloat and GemvFloat excepted), and `-tags noasm` builds the twins alone. Wrong lengths are
+// bugs of the caller and panic.
 package kernel
 
 //go:generate go -C gen run . -pkg kernel -out ../avx2_amd64.s -stubs ../avx2_amd64.go
+//go:generate go -C gen run . -family conv -pkg kernel -out ../conv_amd64.s -stubs ../conv_amd64.go
 //go:generate go -C gen run . -family gemm -pkg kernel -out ../gemm_amd64.s -stubs ../gemm_amd64.go
 //go:generate go -C gen run . -family math -pkg kernel -out ../math_amd64.s -stubs ../math_amd64.go
 

@@ -1,0 +1,60 @@
+package kernel
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+)
+
+func FuzzPackLanes(f *testing.F) {
+	for lane := range uint8(16) {
+		f.Add(uint64(lane), lane, 16-lane, uint8(3), lane%4, lane%2 == 0)
+	}
+	f.Fuzz(func(t *testing.T, seed uint64, lane, n, rows, stride uint8, keep bool) {
+		r := rand.New(rand.NewPCG(seed, 1))
+		at, wide := int(lane%16), 0
+		wide = 1 + int(n)%(16-at)
+		step, high := 1+int(stride%4), 1+int(rows%9)
+		to, from := 16+r.IntN(40), r.IntN(50)
+		x := random(r, (high-1)*from+(wide-1)*step+1)
+		got := random(r, (high-1)*to+16)
+		want := slices.Clone(got)
+		PackLanes(got, x, high, to, from, at, wide, step, keep)
+		packLanesGo(want, x, high, to, from, at, wide, step, keep)
+		if !slices.Equal(got, want) {
+			t.Errorf("%d elements, %d apart, at lane %d of %d rows: got %v, want %v", wide, step, at, high, got, want)
+		}
+	})
+}
+
+func FuzzWeightRows(f *testing.F) {
+	for n := range uint8(50) {
+		f.Add(uint64(n), n, n%12)
+	}
+	f.Fuzz(func(t *testing.T, seed uint64, n, taps uint8) {
+		r := rand.New(rand.NewPCG(seed, 2))
+		x := random(r, int(n)+r.IntN(60))
+		at := make([]int64, taps%26)
+		for i := range at {
+			at[i] = int64(r.IntN(len(x) - int(n) + 1))
+		}
+		w, first := random(r, len(at)), float32(r.NormFloat64())
+		got, want := make([]float32, n), make([]float32, n)
+		WeightRows(got, x, at, w, first)
+		weightRowsGo(want, x, 0, at, w, first)
+		for i := range want {
+			if math.Float32bits(got[i]) != math.Float32bits(want[i]) {
+				t.Errorf("element %d of %d: got %v, want %v", i, n, got[i], want[i])
+			}
+		}
+	})
+}
+
+func random(r *rand.Rand, n int) []float32 {
+	x := make([]float32, n)
+	for i := range x {
+		x[i] = float32(r.NormFloat64())
+	}
+	return x
+}
