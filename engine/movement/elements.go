@@ -112,6 +112,9 @@ func tensors(rows []op.Op) []op.Op {
 				if err := a.Spec().Valid(); err != nil {
 					return nil, fmt.Errorf("input %d: %w", j, err)
 				}
+				if !a.DType.Known() {
+					return nil, fmt.Errorf("input %d has no element type", j)
+				}
 			}
 			return shape(n, in)
 		}

@@ -122,7 +122,7 @@ func evenly(size, count, version int64) ([]int64, error) {
 	return sizes, nil
 }
 
-// maxParts bounds how many outputs a node may be said to have.
+// maxParts bounds how many parts a tensor may be cut into, empty ones too.
 const maxParts = 1 << 20
 
 // partsOf are the types of a's parts of those sizes, which must add up.

@@ -217,6 +217,9 @@ func partSizes(c *op.Call, size int64) ([]int64, error) {
 			return nil, fmt.Errorf("split %d is not positive", each)
 		}
 	}
+	if size/each > maxParts {
+		return nil, fmt.Errorf("%d parts: there may be up to %d", size/each, maxParts)
+	}
 	var sizes []int64
 	for ; size > 0; size -= each {
 		sizes = append(sizes, min(each, size))

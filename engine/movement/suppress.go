@@ -84,6 +84,10 @@ func runNonMaxSuppression(c *op.Call) error {
 	if err != nil {
 		return err
 	}
+	if s.scores.Elems() == 0 {
+		c.Make(0, ir.Int64, 0, 3)
+		return nil
+	}
 	batches, classes, n := s.scores.Shape[0], s.scores.Shape[1], s.scores.Shape[2]
 	kept := make([][]int64, batches*classes)
 	all, scores := ir.View[float32](s.boxes), ir.View[float32](s.scores)

@@ -27,6 +27,9 @@ func multinomialShape(n *op.Node, in []*ir.Array) ([]ir.Spec, error) {
 
 // runMultinomial draws each row of samples from a stream of its own.
 func runMultinomial(c *op.Call) error {
+	if c.Out[0].Elems() == 0 {
+		return nil
+	}
 	d, classes, samples := newDrawing(c), int(c.In[0].Shape[1]), int(c.Out[0].Shape[1])
 	c.Pool.For(int(c.In[0].Shape[0]), func(row int) {
 		sums := make([]float64, classes)

@@ -92,9 +92,9 @@ func runSTFT(c *op.Call) error {
 	length, parts := int(s.signal.Shape[1]), int(s.signal.Shape[2])
 	overLines(c.Pool, int(s.signal.Shape[0]*s.frames), int(s.frame), func(i int, fft *fourier.CmplxFFT, line []complex128) {
 		batch, frame := i/int(s.frames), i%int(s.frames)
-		from := samples{x[(batch*length+frame*int(s.step))*parts:], parts, parts}
+		first := batch*length + frame*int(s.step)
 		for k, w := range window {
-			line[k] = from.at(k) * complex(w, 0)
+			line[k] = sample(x, parts, first+k) * complex(w, 0)
 		}
 		fft.Coefficients(line, line)
 		out := make([]float64, 0, 2*s.bins)

@@ -139,9 +139,8 @@ func (d *dft) run(p *op.Pool, x, y []float64) {
 	bins, outParts := int(d.bins), int(d.parts)
 	overLines(p, lines, int(d.n), func(i int, fft *fourier.CmplxFFT, line []complex128) {
 		outer, rest := i/inner, i%inner
-		from := samples{x[(outer*size*inner+rest)*parts:], inner * parts, parts}
 		for k := range min(size, len(line)) {
-			line[k] = from.at(k)
+			line[k] = sample(x, parts, (outer*size+k)*inner+rest)
 		}
 		d.transform(fft, line)
 		to := y[(outer*bins*inner+rest)*outParts:]
@@ -172,17 +171,12 @@ func (d *dft) transform(fft *fourier.CmplxFFT, line []complex128) {
 	}
 }
 
-// samples are numbers some steps apart, with imaginary parts behind the real ones if parts is 2.
-type samples struct {
-	x           []float64
-	step, parts int
-}
-
-func (s samples) at(k int) complex128 {
-	if s.parts == 1 {
-		return complex(s.x[k*s.step], 0)
+// sample is the i-th of numbers that have an imaginary part behind the real one if parts is 2.
+func sample(x []float64, parts, i int) complex128 {
+	if parts == 1 {
+		return complex(x[i], 0)
 	}
-	return complex(s.x[k*s.step], s.x[k*s.step+1])
+	return complex(x[2*i], x[2*i+1])
 }
 
 // overLines calls f for each line, with a transform of length n and n zeros.

@@ -2,6 +2,7 @@ package tabular
 
 import (
 	"errors"
+	"fmt"
 
 	"github.com/mcompress/mcompress/engine/op"
 	"github.com/mcompress/mcompress/ir"
@@ -18,6 +19,9 @@ func classesOf(n *op.Node, ints, texts string) (classes, error) {
 	c := classes{n.Ints(ints), n.Texts(texts)}
 	if c.len() == 0 {
 		return c, errors.New("there are no class labels")
+	}
+	if len(c.ints) > 0 && len(c.texts) > 0 {
+		return c, fmt.Errorf("there are class labels both in %s and in %s", ints, texts)
 	}
 	return c, nil
 }
