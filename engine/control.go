@@ -54,6 +54,8 @@ func (in *instance) control(r *execution, i int, s *step, c *op.Call) error {
 		out, err = b.scan()
 	case "SequenceMap":
 		out, err = b.sequenceMap()
+	case "FlexAttention":
+		out, err = b.flexAttention()
 	}
 	if err != nil {
 		return s.wrap(err)

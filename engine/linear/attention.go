@@ -94,9 +94,7 @@ func attentionOf(n *op.Node, in []*ir.Array) (*onnxAttention, error) {
 
 // headsOf is the shape of input Q, K or V as [batch, heads, tokens, size].
 func headsOf(n *op.Node, name string, a, q *ir.Array) (s [4]int64, err error) {
-	switch a.DType {
-	case ir.Float, ir.Double, ir.Float16, ir.BFloat16:
-	default:
+	if !isFloat(a.DType) {
 		return s, fmt.Errorf("input %s is %s, not of floats", name, a)
 	}
 	if len(a.Shape) != len(q.Shape) {
@@ -156,12 +154,7 @@ func attentionShape(n *op.Node, in []*ir.Array) ([]ir.Spec, error) {
 	if left, right := windowOf(n); left < -1 || right < -1 {
 		return nil, fmt.Errorf("the window is of %d keys to the left and %d to the right; -1 is for no bound", left, right)
 	}
-	switch ir.DType(n.Int("softmax_precision", 0)) {
-	case ir.Undefined, ir.Float, ir.Float16, ir.BFloat16, ir.Double:
-	default:
-		return nil, fmt.Errorf("softmax_precision is %d, no type of floats", n.Int("softmax_precision", 0))
-	}
-	return p.out, nil
+	return p.out, precision(n)
 }
 
 func attentionWork(n *op.Node, in []*ir.Array, workers int) int64 {
@@ -169,7 +162,13 @@ func attentionWork(n *op.Node, in []*ir.Array, workers int) int64 {
 	if err != nil {
 		return 0
 	}
-	s, out := &scratch{counts: true}, wanted(n, p.out)
+	return p.work(in, wanted(n, p.out), workers)
+}
+
+// work is the bytes of scratch that run wants.
+func (p *onnxAttention) work(in, out []*ir.Array, workers int) int64 {
+	s := &scratch{counts: true}
+	out = append(out, nil, nil, nil)[:4]
 	if p.double(in) {
 		layOut[float64](p, s, in, out)
 		return s.used + workOf[float64](&p.multihead, workers)
@@ -191,6 +190,11 @@ func runAttention(c *op.Call) error {
 	if p.reach, err = p.window(c.Node, op.Opt(c.In, inLengths)); err != nil {
 		return err
 	}
+	p.run(c)
+	return nil
+}
+
+func (p *onnxAttention) run(c *op.Call) {
 	out := make([]*ir.Array, len(p.out))
 	copy(out, c.Out)
 	if p.double(c.In) {
@@ -198,7 +202,6 @@ func runAttention(c *op.Call) error {
 	} else {
 		compute[float32](p, c, out)
 	}
-	return nil
 }
 
 func compute[T attention.Float](p *onnxAttention, c *op.Call, out []*ir.Array) {
