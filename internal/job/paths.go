@@ -3,6 +3,7 @@ package job
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -66,11 +67,11 @@ func (r *run) reportPath(format string) (string, error) {
 	return filepath.Join(dir, filepath.Base(stem(r.path))+".report."+format), nil
 }
 
-// writeFile writes a small file whole or not at all.
-func writeFile(path string, write func(*os.File) error) (err error) {
+// WriteFile writes a small file whole or not at all.
+func WriteFile(path string, write func(*os.File) error) (err error) {
 	tmp, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*.part")
 	if err != nil {
-		return err
+		return of(path, err)
 	}
 	defer func() {
 		if err != nil {
@@ -81,4 +82,13 @@ func writeFile(path string, write func(*os.File) error) (err error) {
 		return err
 	}
 	return os.Rename(tmp.Name(), path)
+}
+
+// of says an error about path's temporary file of path itself.
+func of(path string, err error) error {
+	var p *fs.PathError
+	if errors.As(err, &p) {
+		return fmt.Errorf("%s: %w", path, p.Err)
+	}
+	return err
 }

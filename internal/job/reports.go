@@ -97,7 +97,7 @@ func (r *run) writeReports(res *Result) error {
 		if err != nil {
 			return err
 		}
-		if err := writeFile(path, func(f *os.File) error { return formats[name](res.Report, f) }); err != nil {
+		if err := WriteFile(path, func(f *os.File) error { return formats[name](res.Report, f) }); err != nil {
 			return fmt.Errorf("report: %w", err)
 		}
 		res.Reports = append(res.Reports, path)
