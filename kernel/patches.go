@@ -6,15 +6,17 @@ import "fmt"
 // becomes x[r*from+i*stride] for i < n. The other lanes of the row become 0, or stay as they are
 // if keep says so.
 func PackLanes(dst, x []float32, rows, to, from, lane, n, stride int, keep bool) {
-	if rows <= 0 || n <= 0 {
+	if rows <= 0 {
 		return
 	}
-	if lane < 0 || lane+n > GemmPanel || to < GemmPanel || from < 0 || stride < 1 {
+	if lane < 0 || n < 0 || lane+n > GemmPanel || to < GemmPanel || from < 0 || stride < 1 {
 		panic(fmt.Sprintf("kernel: %d elements, %d apart, at lane %d do not fit into rows of %d", n, stride, lane, to))
 	}
 	within("dst", len(dst), (rows-1)*to+GemmPanel)
-	within("x", len(x), (rows-1)*from+(n-1)*stride+1)
-	if !packLanesBulk(dst, x, rows, to, from, lane, n, stride, keep) {
+	if n > 0 {
+		within("x", len(x), (rows-1)*from+(n-1)*stride+1)
+	}
+	if n == 0 || !packLanesBulk(dst, x, rows, to, from, lane, n, stride, keep) {
 		packLanesGo(dst, x, rows, to, from, lane, n, stride, keep)
 	}
 }

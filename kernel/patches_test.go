@@ -9,15 +9,15 @@ import (
 
 func FuzzPackLanes(f *testing.F) {
 	for lane := range uint8(16) {
-		f.Add(uint64(lane), lane, 16-lane, uint8(3), lane%4, lane%2 == 0)
+		f.Add(uint64(lane), lane, 17-lane, uint8(3), lane%4, lane%2 == 0)
 	}
 	f.Fuzz(func(t *testing.T, seed uint64, lane, n, rows, stride uint8, keep bool) {
 		r := rand.New(rand.NewPCG(seed, 1))
-		at, wide := int(lane%16), 0
-		wide = 1 + int(n)%(16-at)
+		at := int(lane % 16)
+		wide := int(n) % (17 - at)
 		step, high := 1+int(stride%4), 1+int(rows%9)
 		to, from := 16+r.IntN(40), r.IntN(50)
-		x := random(r, (high-1)*from+(wide-1)*step+1)
+		x := random(r, (high-1)*from+max(wide-1, 0)*step+1)
 		got := random(r, (high-1)*to+16)
 		want := slices.Clone(got)
 		PackLanes(got, x, high, to, from, at, wide, step, keep)

@@ -2,6 +2,7 @@ package conv
 
 import (
 	"github.com/mcompress/mcompress/engine/gemm"
+	"github.com/mcompress/mcompress/kernel"
 )
 
 // panel is the columns that a product asks for at once.
@@ -11,42 +12,41 @@ const panel = 16
 // of the right operand: row k is place k%taken of the kernel in channel k/taken, column n place n
 // of the output. What lies in the padding is 0.
 func Patches(g *Geometry, x []float32) gemm.Panels[float32] {
-	return patchesOf(g, x, 0, packLanes[float32])
+	return patchesOf(g, x, kernel.PackLanes)
 }
 
 // BytePatches is Patches of bytes, with the zero point in the padding.
 func BytePatches(g *Geometry, x []byte, zero byte) gemm.Panels[byte] {
-	return patchesOf(g, x, zero, packLanes[byte])
-}
-
-// A packer copies to lane of each of some rows of dst n elements of x, stride apart. Rows lie so
-// far apart as to and from say.
-type packer[T any] func(dst, x []T, rows, to, from, lane, n, stride int)
-
-func packLanes[T any](dst, x []T, rows, to, from, lane, n, stride int) {
-	for r := range rows {
-		d := dst[r*to+lane:][:n]
-		for i := range d {
-			d[i] = x[r*from+i*stride]
+	return patchesOf(g, x, func(dst, x []byte, rows, to, from, lane, n, stride int, keep bool) {
+		for r := range rows {
+			row := dst[r*to:][:panel]
+			if !keep {
+				fill(row, zero)
+			}
+			for i := range n {
+				row[lane+i] = x[r*from+i*stride]
+			}
 		}
-	}
+	})
 }
 
-func patchesOf[T comparable](g *Geometry, x []T, pad T, pack packer[T]) gemm.Panels[T] {
+// A packer is kernel.PackLanes, or does the same for another type.
+type packer[T any] func(dst, x []T, rows, to, from, lane, n, stride int, keep bool)
+
+func patchesOf[T any](g *Geometry, x []T, pack packer[T]) gemm.Panels[T] {
 	last := g.last()
 	along := make([]tap, g.kernel[last])
 	for k := range along {
 		along[k].lo, along[k].hi, along[k].from = g.taps(last, k)
 	}
-	p := &patches[T]{Geometry: g, x: x, pad: pad, pack: pack, along: along}
+	p := &patches[T]{Geometry: g, x: x, pack: pack, along: along}
 	return p.fill
 }
 
 // patches writes parts of the right operand.
-type patches[T comparable] struct {
+type patches[T any] struct {
 	*Geometry
 	x     []T
-	pad   T
 	pack  packer[T]
 	along []tap // of the last axis
 }
@@ -80,7 +80,7 @@ func (p *patches[T]) fill(dst []T, k0, k1, n0, n1 int) {
 		if rows <= 0 {
 			continue
 		}
-		p.place(dst[(c*taken+t-k0)*panel:], p.x[c*p.inLen():], rows, segments, p.along[t%width], n1-n0)
+		p.place(dst[(c*taken+t-k0)*panel:], p.x[c*p.inLen():], rows, segments, p.along[t%width])
 	}
 }
 
@@ -113,26 +113,19 @@ func (p *patches[T]) under(o, t int) int {
 }
 
 // place writes rows of the panel, one for each channel.
-func (p *patches[T]) place(dst, x []T, rows int, segments []segment, t tap, columns int) {
+func (p *patches[T]) place(dst, x []T, rows int, segments []segment, t tap) {
 	step, stride := p.taken()*panel, p.stride[p.last()]
-	parts := make([]segment, 0, panel)
-	covered := 0
+	keep := false
 	for _, s := range segments {
 		a, b := max(s.from, t.lo), min(s.from+s.n, t.hi)
 		if s.off < 0 || a >= b {
 			continue
 		}
-		s.lane += a - s.from
-		s.n, s.off = b-a, s.off+t.from+(a-t.lo)*stride
-		covered += s.n
-		parts = append(parts, s)
+		from := s.off + t.from + (a-t.lo)*stride
+		p.pack(dst, x[from:], rows, step, p.inLen(), s.lane+a-s.from, b-a, stride, keep)
+		keep = true
 	}
-	if covered < columns {
-		for r := range rows {
-			fill(dst[r*step:][:panel], p.pad)
-		}
-	}
-	for _, s := range parts {
-		p.pack(dst, x[s.off:], rows, step, p.inLen(), s.lane, s.n, stride)
+	if !keep {
+		p.pack(dst, x, rows, step, 0, 0, 0, 1, false)
 	}
 }
