@@ -95,10 +95,13 @@ func convWork(n *op.Node, in []*ir.Array, workers int) int64 {
 	if err != nil || in[0].DType == ir.Double {
 		return 0
 	}
+	if d := depthwiseOf(g); d != nil {
+		return d.work(workers)
+	}
 	return gemm.FloatWork(g.Product(), g.Products(), workers, false)
 }
 
-// convolve is Conv and FusedConv of float32: products of the weights with the patches.
+// convolve is Conv and FusedConv of float32.
 func convolve(c *op.Call) error {
 	g, err := geometry(c.Node, c.In)
 	if err != nil || c.Out[0].Elems() == 0 {
@@ -109,26 +112,39 @@ func convolve(c *op.Call) error {
 		return err
 	}
 	x, w, y := ir.View[float32](c.In[0]), ir.View[float32](c.In[1]), ir.View[float32](c.Out[0])
+	var bias []float32
+	if b := c.Opt(2); b != nil {
+		bias = ir.View[float32](b)
+	}
 	z := c.Opt(3)
 	if z != nil {
 		copy(y, ir.View[float32](z)) // nothing happens where the plan has put both into one place
 	}
+	if d := depthwiseOf(g); d != nil {
+		d.run(c.Pool, c.Work, x, w, bias, y, z != nil, activate)
+		return nil
+	}
+	g.multiply(c, x, w, bias, y, z != nil, activate)
+	return nil
+}
+
+// multiply multiplies the weights with the patches. Where add is set, the products are added to
+// what y holds.
+func (g *Geometry) multiply(c *op.Call, x, w, bias, y []float32, add bool, activate func(row []float32)) {
 	products := make([]gemm.FloatProduct, g.Products())
 	for i := range products {
 		p := &products[i]
 		p.A = gemm.Rows(Weights(g, w, i), g.Depth())
-		p.C, p.Stride = Output(g, y, i), g.Places()
+		p.C, p.Stride, p.Accumulate = Output(g, y, i), g.Places(), add
 		if g.Pointwise() {
 			p.B = gemm.Rows(Input(g, x, i), g.Places())
 		} else {
 			p.Panels = Patches(g, Input(g, x, i))
 		}
-		if b := c.Opt(2); b != nil {
-			p.Epilogue.Bias = gemm.Matrix[float32]{Data: part(ir.View[float32](b), i%g.Groups, g.OutC), Row: 1}
+		if bias != nil {
+			p.Epilogue.Bias = gemm.Matrix[float32]{Data: part(bias, i%g.Groups, g.OutC), Row: 1}
 		}
-		p.Accumulate = z != nil
 		p.Epilogue.Activate = activate
 	}
 	gemm.Float(c.Pool, g.Product(), c.Work, products...)
-	return nil
 }

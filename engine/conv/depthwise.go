@@ -1,0 +1,162 @@
+package conv
+
+import (
+	"slices"
+	"sync/atomic"
+
+	"github.com/mcompress/mcompress/engine/op"
+	"github.com/mcompress/mcompress/kernel"
+)
+
+// A depthwise convolution has one input channel in each group: a product would have next to
+// nothing to share, so each row of the output is summed from rows of the input.
+//
+// A band of the image is copied first, with its padding, so that no row needs its ends looked at;
+// where windows move by more than one, the columns that one place of the kernel meets are put
+// side by side.
+type depthwise struct {
+	*Geometry
+	rows   int     // of the output in a band
+	length int     // elements of a row that are computed: no less than a vector
+	width  int     // of a row of the band, for each phase of the stride
+	at     []int64 // in the band, where each place of the kernel begins
+}
+
+const (
+	bandSize    = 1 << 14 // elements that stay near the core
+	leastLength = 8
+)
+
+// depthwiseOf is nil where the convolution is none, or has too many axes.
+func depthwiseOf(g *Geometry) *depthwise {
+	const few = 8 // outputs of a channel from which a product has more to share
+	if g.InC != 1 || g.OutC >= few || len(g.in) > 2 {
+		return nil
+	}
+	d := &depthwise{Geometry: g}
+	if len(g.in) == 1 {
+		d.Geometry = &Geometry{g.asImage(), g.Batch, g.Groups, g.InC, g.OutC}
+	}
+	step, reach := d.stride[1], d.kernel[1]-1
+	d.length = max(d.out[1], leastLength)
+	d.width = d.length + reach*d.dilation[1]/step
+	line := step * d.width
+	d.rows = min(max((bandSize/line-d.span(0))/d.stride[0]+1, 1), max(d.out[0], 1))
+	for i := range d.kernel[0] {
+		for j := range d.kernel[1] {
+			column := j * d.dilation[1]
+			d.at = append(d.at, int64(i*d.dilation[0]*line+column%step*d.width+column/step))
+		}
+	}
+	return d
+}
+
+// asImage is a window over one axis as one over an image of one row.
+func (w *window) asImage() *window {
+	front := func(v int, list []int) []int { return slices.Insert(slices.Clone(list), 0, v) }
+	return &window{
+		in: front(1, w.in), out: front(1, w.out),
+		kernel: front(1, w.kernel), stride: front(1, w.stride), dilation: front(1, w.dilation),
+		begin: front(0, w.begin), end: front(0, w.end),
+	}
+}
+
+// lines are the rows of a band.
+func (d *depthwise) lines() int { return (d.rows-1)*d.stride[0] + d.span(0) }
+
+// band is the elements of scratch for one worker: the band, and a row of the output.
+func (d *depthwise) band() int { return d.lines()*d.stride[1]*d.width + d.length }
+
+func (d *depthwise) work(workers int) int64 { return int64(workers) * aligned(4*int64(d.band())) }
+
+// run convolves x with weights w of a row for each channel of y. Where add is set, what y holds is added.
+func (d *depthwise) run(p *op.Pool, work []byte, x, w, bias, y []float32, add bool, activate func(row []float32)) {
+	bands := ceilDiv(d.out[0], d.rows)
+	size := int(aligned(4 * int64(d.band())))
+	slotted(p, d.Products()*bands, func(task, slot int) {
+		scratch := kernel.Words[float32](work[slot*size:][:size])[:d.band()]
+		i, o := task/bands, task%bands*d.rows
+		d.fill(scratch, part(x, i, d.inLen()), o)
+		for m := range d.OutC {
+			channel := i%d.Groups*d.OutC + m
+			first := float32(0)
+			if bias != nil {
+				first = bias[channel]
+			}
+			to := part(Output(d.Geometry, y, i), m, d.Places())
+			to = to[o*d.out[1] : min(o+d.rows, d.out[0])*d.out[1]]
+			d.sum(to, scratch, part(w, channel, d.taken()), first, add)
+			if activate != nil {
+				activate(to)
+			}
+		}
+	})
+}
+
+// fill copies the rows that the outputs from row o on need.
+func (d *depthwise) fill(band, x []float32, o int) {
+	step, wide := d.stride[1], d.in[1]
+	for r := range d.lines() {
+		line := part(band, r, step*d.width)
+		at := o*d.stride[0] + r - d.begin[0]
+		if at < 0 || at >= d.in[0] {
+			clear(line)
+			continue
+		}
+		for phase := range step {
+			spreadPhase(part(line, phase, d.width), part(x, at, wide), phase-d.begin[1], step)
+		}
+	}
+}
+
+// spreadPhase writes the elements of a row from one on, step apart, and 0 for those it has not.
+func spreadPhase(to, x []float32, from, step int) {
+	lo := 0
+	if from < 0 {
+		lo = min(ceilDiv(-from, step), len(to))
+	}
+	hi := lo
+	if last := len(x) - 1 - from; last >= 0 {
+		hi = min(max(last/step+1, lo), len(to))
+	}
+	clear(to[:lo])
+	if step == 1 {
+		copy(to[lo:hi], x[from+lo:])
+	} else {
+		for i := lo; i < hi; i++ {
+			to[i] = x[from+i*step]
+		}
+	}
+	clear(to[hi:])
+}
+
+// sum writes rows of the output.
+func (d *depthwise) sum(y, band, w []float32, first float32, add bool) {
+	line := d.stride[0] * d.stride[1] * d.width
+	spare := band[len(band)-d.length:]
+	band = band[:len(band)-d.length]
+	for r := range len(y) / max(d.out[1], 1) {
+		row := part(y, r, d.out[1])
+		switch {
+		case add:
+			kernel.WeightRows(spare, band[r*line:], d.at, w, first)
+			kernel.Add(row, row, spare[:len(row)])
+		case len(row) < d.length:
+			kernel.WeightRows(spare, band[r*line:], d.at, w, first)
+			copy(row, spare)
+		default:
+			kernel.WeightRows(row, band[r*line:], d.at, w, first)
+		}
+	}
+}
+
+// slotted shares tasks out, at most one at a time with the same slot, of which there are as many as
+// workers. Slots are what scratch is divided by.
+func slotted(p *op.Pool, tasks int, f func(task, slot int)) {
+	var next atomic.Int64
+	p.For(min(p.Workers(), tasks), func(slot int) {
+		for t := int(next.Add(1)) - 1; t < tasks; t = int(next.Add(1)) - 1 {
+			f(t, slot)
+		}
+	})
+}
