@@ -20,6 +20,7 @@ type tool struct {
 	quiet   bool
 	workers int
 	memory  mcli.Size
+	limited bool // memory was given
 	color   mcli.Enum
 }
 
@@ -42,13 +43,14 @@ func (t *tool) globalFlags() []cli.Flag {
 }
 
 // begin settles what the global flags leave open.
-func (t *tool) begin(*cli.Context) error {
+func (t *tool) begin(c *cli.Context) error {
 	if t.workers < 0 {
 		return usagef("--workers %d: it takes a positive number", t.workers)
 	}
 	if t.workers == 0 {
 		t.workers = runtime.GOMAXPROCS(0)
 	}
+	t.limited = c.IsSet("memory-limit")
 	limitMemory(int64(t.memory))
 	return nil
 }
