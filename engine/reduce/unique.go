@@ -45,7 +45,7 @@ func group(l lanes, elements func(i, j int) int, sorted bool) [][]int {
 		order[i] = i
 	}
 	slicesOf := elements
-	if l.outer*l.inner > 1 {
+	if l.outer*l.inner != 1 {
 		slicesOf = func(i, j int) int { return compareSlices(l, elements, i, j) }
 	}
 	slices.SortFunc(order, func(i, j int) int { return cmp.Or(slicesOf(i, j), i-j) })
