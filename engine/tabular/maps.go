@@ -219,7 +219,9 @@ func runFeatures(c *op.Call) error {
 	if err != nil {
 		return err
 	}
-	clear(c.Out[0].Data)
+	if clear(c.Out[0].Data); rows == 0 {
+		return nil
+	}
 	all, before := int(c.Out[0].Shape[1]), 0
 	for k, a := range c.In {
 		row := make([]float64, min(width(a), int(sizes[k])))

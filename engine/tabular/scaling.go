@@ -29,6 +29,9 @@ func width(a *ir.Array) int {
 
 // rows calls f with each row of a, which f may change.
 func rows(a *ir.Array, f func(i int, row []float64)) {
+	if a.Elems() == 0 {
+		return // rows may be of any length
+	}
 	row := make([]float64, width(a))
 	for i := 0; i < int(a.Elems()); i += len(row) {
 		number.Read(row, a, i)

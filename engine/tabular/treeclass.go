@@ -27,7 +27,7 @@ func newClassifier(n *op.Node) (*treeClassifier, error) {
 	if len(e.base) > e.targets {
 		return nil, fmt.Errorf("%d base values for %d classes", len(e.base), e.targets)
 	}
-	t := &treeClassifier{ensemble: e, labels: labels, positive: true, single: e.targets == 2}
+	t := &treeClassifier{ensemble: e, labels: labels, positive: true, single: e.targets == 2 && len(e.votes) > 0}
 	for _, v := range e.votes {
 		t.positive = t.positive && v.weight >= 0
 		t.single = t.single && v.target == e.votes[0].target
