@@ -24,6 +24,26 @@ func packLanesSet2AVX2(dst *float32, x *float32, rows int, to int, from int, bac
 //go:noescape
 func packLanesKeep2AVX2(dst *float32, x *float32, rows int, to int, from int, back int, after *int32, before *int32)
 
+// packLanesAtSet1AVX2 writes the lanes of both masks and clears the others; it reads from back bytes before x; strides in bytes.
+//
+//go:noescape
+func packLanesAtSet1AVX2(dst *float32, x *float32, rows int, at *int32, back int, after *int32, before *int32)
+
+// packLanesAtKeep1AVX2 writes the lanes of both masks and keeps the others; it reads from back bytes before x; strides in bytes.
+//
+//go:noescape
+func packLanesAtKeep1AVX2(dst *float32, x *float32, rows int, at *int32, back int, after *int32, before *int32)
+
+// packLanesAtSet2AVX2 writes the lanes of both masks and clears the others; it reads from back bytes before x; strides in bytes.
+//
+//go:noescape
+func packLanesAtSet2AVX2(dst *float32, x *float32, rows int, at *int32, back int, after *int32, before *int32)
+
+// packLanesAtKeep2AVX2 writes the lanes of both masks and keeps the others; it reads from back bytes before x; strides in bytes.
+//
+//go:noescape
+func packLanesAtKeep2AVX2(dst *float32, x *float32, rows int, at *int32, back int, after *int32, before *int32)
+
 // weightRowsAVX2 adds up rows at offsets of x; n%8 == 0, taps > 0.
 //
 //go:noescape

@@ -10,15 +10,15 @@ TEXT ·packLanesSet1AVX2(SB), NOSPLIT, $0-64
 	MOVQ    dst+0(FP), AX
 	MOVQ    x+8(FP), CX
 	MOVQ    rows+16(FP), DX
+	MOVQ    after+48(FP), BX
+	MOVQ    before+56(FP), SI
+	SUBQ    back+40(FP), CX
+	VMOVDQU (BX), Y0
+	VPAND   (SI), Y0, Y0
+	VMOVDQU 32(BX), Y1
+	VPAND   32(SI), Y1, Y1
 	MOVQ    to+24(FP), BX
 	MOVQ    from+32(FP), SI
-	MOVQ    after+48(FP), DI
-	MOVQ    before+56(FP), R8
-	SUBQ    back+40(FP), CX
-	VMOVDQU (DI), Y0
-	VPAND   (R8), Y0, Y0
-	VMOVDQU 32(DI), Y1
-	VPAND   32(R8), Y1, Y1
 	SUBQ    $0x00000001, DX
 	JLT     rowsEnd
 
@@ -43,15 +43,15 @@ TEXT ·packLanesKeep1AVX2(SB), NOSPLIT, $0-64
 	MOVQ    dst+0(FP), AX
 	MOVQ    x+8(FP), CX
 	MOVQ    rows+16(FP), DX
+	MOVQ    after+48(FP), BX
+	MOVQ    before+56(FP), SI
+	SUBQ    back+40(FP), CX
+	VMOVDQU (BX), Y0
+	VPAND   (SI), Y0, Y0
+	VMOVDQU 32(BX), Y1
+	VPAND   32(SI), Y1, Y1
 	MOVQ    to+24(FP), BX
 	MOVQ    from+32(FP), SI
-	MOVQ    after+48(FP), DI
-	MOVQ    before+56(FP), R8
-	SUBQ    back+40(FP), CX
-	VMOVDQU (DI), Y0
-	VPAND   (R8), Y0, Y0
-	VMOVDQU 32(DI), Y1
-	VPAND   32(R8), Y1, Y1
 	SUBQ    $0x00000001, DX
 	JLT     rowsEnd
 
@@ -80,21 +80,21 @@ TEXT ·packLanesSet2AVX2(SB), NOSPLIT, $0-64
 	MOVQ         dst+0(FP), AX
 	MOVQ         x+8(FP), CX
 	MOVQ         rows+16(FP), DX
-	MOVQ         to+24(FP), BX
-	MOVQ         from+32(FP), SI
-	MOVQ         after+48(FP), DI
-	MOVQ         before+56(FP), R8
+	MOVQ         after+48(FP), BX
+	MOVQ         before+56(FP), SI
 	SUBQ         back+40(FP), CX
-	VMOVDQU      (DI), Y0
-	VPAND        (R8), Y0, Y0
-	VMOVDQU      32(DI), Y1
-	VPAND        32(R8), Y1, Y1
+	VMOVDQU      (BX), Y0
+	VPAND        (SI), Y0, Y0
+	VMOVDQU      32(BX), Y1
+	VPAND        32(SI), Y1, Y1
 	VPMOVZXDQ    X0, Y2
 	VEXTRACTI128 $0x01, Y0, X0
 	VPMOVZXDQ    X0, Y0
 	VPMOVZXDQ    X1, Y3
 	VEXTRACTI128 $0x01, Y1, X1
 	VPMOVZXDQ    X1, Y1
+	MOVQ         to+24(FP), BX
+	MOVQ         from+32(FP), SI
 	SUBQ         $0x00000001, DX
 	JLT          rowsEnd
 
@@ -125,21 +125,21 @@ TEXT ·packLanesKeep2AVX2(SB), NOSPLIT, $0-64
 	MOVQ         dst+0(FP), AX
 	MOVQ         x+8(FP), CX
 	MOVQ         rows+16(FP), DX
-	MOVQ         to+24(FP), BX
-	MOVQ         from+32(FP), SI
-	MOVQ         after+48(FP), DI
-	MOVQ         before+56(FP), R8
+	MOVQ         after+48(FP), BX
+	MOVQ         before+56(FP), SI
 	SUBQ         back+40(FP), CX
-	VMOVDQU      (DI), Y0
-	VPAND        (R8), Y0, Y0
-	VMOVDQU      32(DI), Y1
-	VPAND        32(R8), Y1, Y1
+	VMOVDQU      (BX), Y0
+	VPAND        (SI), Y0, Y0
+	VMOVDQU      32(BX), Y1
+	VPAND        32(SI), Y1, Y1
 	VPMOVZXDQ    X0, Y2
 	VEXTRACTI128 $0x01, Y0, X3
 	VPMOVZXDQ    X3, Y3
 	VPMOVZXDQ    X1, Y4
 	VEXTRACTI128 $0x01, Y1, X5
 	VPMOVZXDQ    X5, Y5
+	MOVQ         to+24(FP), BX
+	MOVQ         from+32(FP), SI
 	SUBQ         $0x00000001, DX
 	JLT          rowsEnd
 
@@ -160,6 +160,170 @@ rows:
 	VMOVUPS    Y7, 32(AX)
 	ADDQ       BX, AX
 	ADDQ       SI, CX
+	SUBQ       $0x00000001, DX
+	JGE        rows
+
+rowsEnd:
+	ADDQ $0x00000001, DX
+	VZEROUPPER
+	RET
+
+// func packLanesAtSet1AVX2(dst *float32, x *float32, rows int, at *int32, back int, after *int32, before *int32)
+// Requires: AVX, AVX2
+TEXT ·packLanesAtSet1AVX2(SB), NOSPLIT, $0-56
+	MOVQ    dst+0(FP), AX
+	MOVQ    x+8(FP), CX
+	MOVQ    rows+16(FP), DX
+	MOVQ    after+40(FP), BX
+	MOVQ    before+48(FP), SI
+	SUBQ    back+32(FP), CX
+	VMOVDQU (BX), Y0
+	VPAND   (SI), Y0, Y0
+	VMOVDQU 32(BX), Y1
+	VPAND   32(SI), Y1, Y1
+	MOVQ    at+24(FP), BX
+	SUBQ    $0x00000001, DX
+	JLT     rowsEnd
+
+rows:
+	MOVLQSX    (BX), SI
+	VMASKMOVPS (CX)(SI*4), Y0, Y2
+	VMASKMOVPS 32(CX)(SI*4), Y1, Y3
+	VMOVUPS    Y2, (AX)
+	VMOVUPS    Y3, 32(AX)
+	ADDQ       $0x00000004, BX
+	ADDQ       $0x00000040, AX
+	SUBQ       $0x00000001, DX
+	JGE        rows
+
+rowsEnd:
+	ADDQ $0x00000001, DX
+	VZEROUPPER
+	RET
+
+// func packLanesAtKeep1AVX2(dst *float32, x *float32, rows int, at *int32, back int, after *int32, before *int32)
+// Requires: AVX, AVX2
+TEXT ·packLanesAtKeep1AVX2(SB), NOSPLIT, $0-56
+	MOVQ    dst+0(FP), AX
+	MOVQ    x+8(FP), CX
+	MOVQ    rows+16(FP), DX
+	MOVQ    after+40(FP), BX
+	MOVQ    before+48(FP), SI
+	SUBQ    back+32(FP), CX
+	VMOVDQU (BX), Y0
+	VPAND   (SI), Y0, Y0
+	VMOVDQU 32(BX), Y1
+	VPAND   32(SI), Y1, Y1
+	MOVQ    at+24(FP), BX
+	SUBQ    $0x00000001, DX
+	JLT     rowsEnd
+
+rows:
+	MOVLQSX    (BX), SI
+	VMASKMOVPS (CX)(SI*4), Y0, Y2
+	VMASKMOVPS 32(CX)(SI*4), Y1, Y3
+	VMOVUPS    (AX), Y4
+	VBLENDVPS  Y0, Y2, Y4, Y2
+	VMOVUPS    Y2, (AX)
+	VMOVUPS    32(AX), Y2
+	VBLENDVPS  Y1, Y3, Y2, Y3
+	VMOVUPS    Y3, 32(AX)
+	ADDQ       $0x00000004, BX
+	ADDQ       $0x00000040, AX
+	SUBQ       $0x00000001, DX
+	JGE        rows
+
+rowsEnd:
+	ADDQ $0x00000001, DX
+	VZEROUPPER
+	RET
+
+// func packLanesAtSet2AVX2(dst *float32, x *float32, rows int, at *int32, back int, after *int32, before *int32)
+// Requires: AVX, AVX2
+TEXT ·packLanesAtSet2AVX2(SB), NOSPLIT, $0-56
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), CX
+	MOVQ         rows+16(FP), DX
+	MOVQ         after+40(FP), BX
+	MOVQ         before+48(FP), SI
+	SUBQ         back+32(FP), CX
+	VMOVDQU      (BX), Y0
+	VPAND        (SI), Y0, Y0
+	VMOVDQU      32(BX), Y1
+	VPAND        32(SI), Y1, Y1
+	VPMOVZXDQ    X0, Y2
+	VEXTRACTI128 $0x01, Y0, X0
+	VPMOVZXDQ    X0, Y0
+	VPMOVZXDQ    X1, Y3
+	VEXTRACTI128 $0x01, Y1, X1
+	VPMOVZXDQ    X1, Y1
+	MOVQ         at+24(FP), BX
+	SUBQ         $0x00000001, DX
+	JLT          rowsEnd
+
+rows:
+	MOVLQSX    (BX), SI
+	VMASKMOVPS (CX)(SI*4), Y2, Y4
+	VMASKMOVPS 32(CX)(SI*4), Y0, Y5
+	VMASKMOVPS 64(CX)(SI*4), Y3, Y6
+	VMASKMOVPS 96(CX)(SI*4), Y1, Y7
+	VSHUFPS    $0x88, Y5, Y4, Y4
+	VPERMPD    $0xd8, Y4, Y4
+	VSHUFPS    $0x88, Y7, Y6, Y5
+	VPERMPD    $0xd8, Y5, Y5
+	VMOVUPS    Y4, (AX)
+	VMOVUPS    Y5, 32(AX)
+	ADDQ       $0x00000004, BX
+	ADDQ       $0x00000040, AX
+	SUBQ       $0x00000001, DX
+	JGE        rows
+
+rowsEnd:
+	ADDQ $0x00000001, DX
+	VZEROUPPER
+	RET
+
+// func packLanesAtKeep2AVX2(dst *float32, x *float32, rows int, at *int32, back int, after *int32, before *int32)
+// Requires: AVX, AVX2
+TEXT ·packLanesAtKeep2AVX2(SB), NOSPLIT, $0-56
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), CX
+	MOVQ         rows+16(FP), DX
+	MOVQ         after+40(FP), BX
+	MOVQ         before+48(FP), SI
+	SUBQ         back+32(FP), CX
+	VMOVDQU      (BX), Y0
+	VPAND        (SI), Y0, Y0
+	VMOVDQU      32(BX), Y1
+	VPAND        32(SI), Y1, Y1
+	VPMOVZXDQ    X0, Y2
+	VEXTRACTI128 $0x01, Y0, X3
+	VPMOVZXDQ    X3, Y3
+	VPMOVZXDQ    X1, Y4
+	VEXTRACTI128 $0x01, Y1, X5
+	VPMOVZXDQ    X5, Y5
+	MOVQ         at+24(FP), BX
+	SUBQ         $0x00000001, DX
+	JLT          rowsEnd
+
+rows:
+	MOVLQSX    (BX), SI
+	VMASKMOVPS (CX)(SI*4), Y2, Y6
+	VMASKMOVPS 32(CX)(SI*4), Y3, Y7
+	VMASKMOVPS 64(CX)(SI*4), Y4, Y8
+	VMASKMOVPS 96(CX)(SI*4), Y5, Y9
+	VSHUFPS    $0x88, Y7, Y6, Y6
+	VPERMPD    $0xd8, Y6, Y6
+	VSHUFPS    $0x88, Y9, Y8, Y7
+	VPERMPD    $0xd8, Y7, Y7
+	VMOVUPS    (AX), Y8
+	VBLENDVPS  Y0, Y6, Y8, Y6
+	VMOVUPS    Y6, (AX)
+	VMOVUPS    32(AX), Y6
+	VBLENDVPS  Y1, Y7, Y6, Y7
+	VMOVUPS    Y7, 32(AX)
+	ADDQ       $0x00000004, BX
+	ADDQ       $0x00000040, AX
 	SUBQ       $0x00000001, DX
 	JGE        rows
 

@@ -35,6 +35,25 @@ func packLanesBulk(dst, x []float32, rows, to, from, lane, n, stride int, keep b
 	return true
 }
 
+func packLanesAtBulk(dst, x []float32, at []int32, lane, n, stride int, keep bool) bool {
+	if !hasAVX2 || stride > 2 {
+		return false
+	}
+	after, before := &lanesAfter[GemmPanel-lane], &lanesBefore[GemmPanel-lane-n]
+	rows, back := len(at), 4*lane*stride
+	switch {
+	case stride == 1 && keep:
+		packLanesAtKeep1AVX2(&dst[0], &x[0], rows, &at[0], back, after, before)
+	case stride == 1:
+		packLanesAtSet1AVX2(&dst[0], &x[0], rows, &at[0], back, after, before)
+	case keep:
+		packLanesAtKeep2AVX2(&dst[0], &x[0], rows, &at[0], back, after, before)
+	default:
+		packLanesAtSet2AVX2(&dst[0], &x[0], rows, &at[0], back, after, before)
+	}
+	return true
+}
+
 // weightRowsBulk takes all, or nothing of less than a vector: the last vector may overlap the one
 // before it.
 func weightRowsBulk(y, x []float32, at []int64, w []float32, first float32) (n int) {

@@ -33,6 +33,28 @@ func packLanesGo(dst, x []float32, rows, to, from, lane, n, stride int, keep boo
 	}
 }
 
+// PackLanesAt is PackLanes for rows that lie side by side in dst, and in x where at says, as it does
+// for every row. No element of at is greater than reach.
+func PackLanesAt(dst, x []float32, at []int32, reach, lane, n, stride int, keep bool) {
+	if len(at) == 0 {
+		return
+	}
+	if lane < 0 || n < 1 || lane+n > GemmPanel || stride < 1 || reach < 0 {
+		panic(fmt.Sprintf("kernel: %d elements, %d apart, at lane %d do not fit into a panel", n, stride, lane))
+	}
+	within("dst", len(dst), len(at)*GemmPanel)
+	within("x", len(x), reach+(n-1)*stride+1)
+	if !packLanesAtBulk(dst, x, at, lane, n, stride, keep) {
+		packLanesAtGo(dst, x, at, lane, n, stride, keep)
+	}
+}
+
+func packLanesAtGo(dst, x []float32, at []int32, lane, n, stride int, keep bool) {
+	for r, off := range at {
+		packLanesGo(dst[r*GemmPanel:], x[off:], 1, GemmPanel, 0, lane, n, stride, keep)
+	}
+}
+
 // WeightRows writes first + Σ w[t]·x[at[t]+i] for every element i of y, in the order of t, rounded
 // after each step: a window over one channel, whose rows lie where at says.
 func WeightRows(y, x []float32, at []int64, w []float32, first float32) {

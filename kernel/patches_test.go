@@ -28,6 +28,30 @@ func FuzzPackLanes(f *testing.F) {
 	})
 }
 
+func FuzzPackLanesAt(f *testing.F) {
+	for lane := range uint8(16) {
+		f.Add(uint64(lane), lane, 16-lane, uint8(3), lane%4, lane%2 == 0)
+	}
+	f.Fuzz(func(t *testing.T, seed uint64, lane, n, rows, stride uint8, keep bool) {
+		r := rand.New(rand.NewPCG(seed, 3))
+		first := int(lane % 16)
+		wide, step, high := 1+int(n)%(16-first), 1+int(stride%4), int(rows%40)
+		reach := r.IntN(90)
+		x := random(r, reach+(wide-1)*step+1)
+		at := make([]int32, high)
+		for i := range at {
+			at[i] = int32(r.IntN(reach + 1))
+		}
+		got := random(r, high*16)
+		want := slices.Clone(got)
+		PackLanesAt(got, x, at, reach, first, wide, step, keep)
+		packLanesAtGo(want, x, at, first, wide, step, keep)
+		if !slices.Equal(got, want) {
+			t.Errorf("%d elements, %d apart, at lane %d of rows at %v: got %v, want %v", wide, step, first, at, got, want)
+		}
+	})
+}
+
 func FuzzWeightRows(f *testing.F) {
 	for n := range uint8(50) {
 		f.Add(uint64(n), n, n%12)

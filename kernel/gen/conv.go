@@ -11,9 +11,11 @@ import (
 // convFamily is what convolutions do beside the product: writing panels of patches, and windows of one
 // channel.
 func convFamily() {
-	for _, stride := range []int{1, 2} {
-		for _, keep := range []bool{false, true} {
-			packLanes(stride, keep)
+	for _, table := range []bool{false, true} {
+		for _, stride := range []int{1, 2} {
+			for _, keep := range []bool{false, true} {
+				packLanes(table, stride, keep)
+			}
 		}
 	}
 	weightRows()
@@ -21,15 +23,20 @@ func convFamily() {
 
 // packLanes copies blocks of a panel. What lies before and behind a block is not read: its lanes are
 // masked, and the pointer begins so far before the block that its first element is in its lane.
-func packLanes(stride int, keep bool) {
-	verb, doing := "Set", "clears the others"
+// Rows of x lie from bytes apart, those of dst to, or where a table of elements says, and then
+// those of dst lie side by side.
+func packLanes(table bool, stride int, keep bool) {
+	verb, doing, steps := "Set", "clears the others", "to, from int"
 	if keep {
 		verb, doing = "Keep", "keeps the others"
 	}
+	if table {
+		verb, steps = "At"+verb, "at *int32"
+	}
 	name := fmt.Sprintf("packLanes%s%dAVX2", verb, stride)
-	function(name, "func(dst, x *float32, rows, to, from, back int, after, before *int32)",
+	function(name, fmt.Sprintf("func(dst, x *float32, rows int, %s, back int, after, before *int32)", steps),
 		fmt.Sprintf("%s writes the lanes of both masks and %s; it reads from back bytes before x; strides in bytes.", name, doing))
-	dst, x, rows, to, from := pointer("dst"), pointer("x"), pointer("rows"), pointer("to"), pointer("from")
+	dst, x, rows := pointer("dst"), pointer("x"), pointer("rows")
 	after, before := pointer("after"), pointer("before")
 	SUBQ(parameter("back"), x)
 	masks := []VecVirtual{YMM(), YMM()}
@@ -39,17 +46,9 @@ func packLanes(stride int, keep bool) {
 	}
 	read := masks
 	if stride == 2 {
-		read = nil
-		for _, m := range masks {
-			low, high := YMM(), YMM()
-			VPMOVZXDQ(m.AsX(), low)
-			upper := XMM()
-			VEXTRACTI128(U8(1), m, upper)
-			VPMOVZXDQ(upper, high)
-			read = append(read, low, high)
-		}
+		read = evenLanes(masks)
 	}
-	strips("rows", rows, 1, func() {
+	row := func(x Mem) {
 		for i, v := range lanes(x, read, stride) {
 			if keep {
 				old := YMM()
@@ -58,20 +57,48 @@ func packLanes(stride int, keep bool) {
 			}
 			VMOVUPS(v, at(dst, i))
 		}
+	}
+	if table {
+		offsets := pointer("at")
+		strips("rows", rows, 1, func() {
+			off := GP64()
+			MOVLQSX(Mem{Base: offsets}, off)
+			row(Mem{Base: x, Index: off, Scale: 4})
+			advance(offsets, 4)
+			advance(dst, panelBytes)
+		})
+		finish()
+		return
+	}
+	to, from := pointer("to"), pointer("from")
+	strips("rows", rows, 1, func() {
+		row(Mem{Base: x})
 		ADDQ(to, dst)
 		ADDQ(from, x)
 	})
 	finish()
 }
 
-// lanes are the 16 elements at x, stride apart; those that are masked are 0.
-func lanes(x Register, masks []VecVirtual, stride int) []VecVirtual {
-	var v []VecVirtual
-	for i, m := range masks {
-		y := YMM()
-		VMASKMOVPS(at(x, i), m, y)
-		v = append(v, y)
+// evenLanes spreads masks over twice as many lanes, of which the odd ones are masked.
+func evenLanes(masks []VecVirtual) []VecVirtual {
+	var wide []VecVirtual
+	for _, m := range masks {
+		low, high, upper := YMM(), YMM(), XMM()
+		VPMOVZXDQ(m.AsX(), low)
+		VEXTRACTI128(U8(1), m, upper)
+		VPMOVZXDQ(upper, high)
+		wide = append(wide, low, high)
 	}
+	return wide
+}
+
+// lanes are the 16 elements at x, stride apart; those that are masked are 0.
+func lanes(x Mem, masks []VecVirtual, stride int) []VecVirtual {
+	v := each(len(masks), func(i int) VecVirtual {
+		y := YMM()
+		VMASKMOVPS(x.Offset(i*vector), masks[i], y)
+		return y
+	})
 	if stride == 1 {
 		return v
 	}
