@@ -31,7 +31,7 @@ FREE = ctypes.CFUNCTYPE(None, POINTER, POINTER)
 INFO = ctypes.CFUNCTYPE(POINTER, POINTER)
 
 
-def memory(path, inputs):
+def memory(path, inputs, resident):
     """Bytes held after loading; at most beside these in a first run, and in later ones, whose memory pattern is known; growth."""
     feed = {i["Name"]: _array(i) for i in inputs}
     counter = _counter()
@@ -45,7 +45,7 @@ def memory(path, inputs):
             raise ValueError(f"the second run takes {later} bytes, the third one {last}")
     finally:
         counter.release("ReleaseSession", session)
-    return {"Held": held, "First": first, "Later": later, "Resident": _growth_of_process(path, inputs)}
+    return {"Held": held, "First": first, "Later": later, "Resident": _growth_of_process(path, inputs) if resident else 0}
 
 
 def _array(i):
@@ -157,9 +157,9 @@ def _address(array):
 
 
 def _growth_of_process(path, inputs):
-    """How much the resident memory of a process of its own grows in a first run, from after loading; None where Linux does not say."""
+    """How much the resident memory of a process of its own grows in a first run, from after loading; 0 where the system does not say."""
     if not os.path.exists("/proc/self/clear_refs"):
-        return None
+        return 0
     task = json.dumps({"path": path, "inputs": inputs})
     done = subprocess.run([sys.executable, "-B", os.path.abspath(__file__)], input=task, capture_output=True, text=True, check=True)
     return int(done.stdout)

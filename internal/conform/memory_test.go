@@ -6,7 +6,7 @@ import "testing"
 func TestMemoryIsWhatValuesTake(t *testing.T) {
 	w, at := Start(t), material(t)
 	const rows = 1000
-	m, err := w.Memory(at("mlp.onnx"), []Array{{Name: "x", DType: "float32", Shape: []int{rows, 32}, Data: make([]byte, rows*32*4)}})
+	m, err := w.Memory(at("mlp.onnx"), []Array{{Name: "x", DType: "float32", Shape: []int{rows, 32}, Data: make([]byte, rows*32*4)}}, true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -24,7 +24,7 @@ func TestMemoryIsWhatValuesTake(t *testing.T) {
 func TestMemoryRefusesWhatDoesNotRun(t *testing.T) {
 	w, at := Start(t), material(t)
 	for _, in := range [][]Array{nil, {{Name: "x", DType: "float32", Shape: []int{1, 31}, Data: make([]byte, 31*4)}}} {
-		if m, err := w.Memory(at("mlp.onnx"), in); err == nil {
+		if m, err := w.Memory(at("mlp.onnx"), in, false); err == nil {
 			t.Errorf("got %+v of %d inputs that the model does not take", m, len(in))
 		}
 	}
