@@ -127,13 +127,12 @@ func transposed[T any](dst, src []T, so int, rows, cols axis) {
 	kernel.TransposeInto(dst, rows.dst, src[so:], cols.src, cols.n, rows.n)
 }
 
+// single multiplies rather than adds up: the sums would have to wait for one another.
 func single[T any](dst, src []T, so int, rows, cols axis) {
 	for i := range rows.n {
 		d, s := i*rows.dst, so+i*rows.src
-		for range cols.n {
-			dst[d] = src[s]
-			d += cols.dst
-			s += cols.src
+		for j := range cols.n {
+			dst[d+j*cols.dst] = src[s+j*cols.src]
 		}
 	}
 }
