@@ -124,7 +124,7 @@ func (w *window) place(auto string, places extent) error {
 			return fmt.Errorf("auto_pad %q is none of %s, %s, %s, %s", auto, notSet, valid, sameUpper, sameLower)
 		}
 		padded := in + w.begin[i] + w.end[i]
-		if padded < w.span(i) && in > 0 {
+		if padded <= w.span(i)-w.stride[i] && in > 0 {
 			return fmt.Errorf("kernel reaches over %d places, and axis %d of X has %d with padding", w.span(i), i+2, padded)
 		}
 		w.out[i] = max(places(in, w.begin[i], padded, w.span(i), w.stride[i]), 0)
@@ -147,9 +147,10 @@ func (w *window) same(i int, lower bool) {
 // span is the reach of the kernel along axis i.
 func (w *window) span(i int) int { return (w.kernel[i]-1)*w.dilation[i] + 1 }
 
-// floorPlaces counts the windows that lie inside.
+// floorPlaces counts the windows that lie inside. An input that is shorter than the kernel, by less than a
+// stride, has one that reaches beyond it: ONNX Runtime divides so, and models rely on it.
 func floorPlaces(in, begin, padded, span, stride int) int {
-	if padded < span {
+	if padded <= span-stride {
 		return 0
 	}
 	return (padded-span)/stride + 1
