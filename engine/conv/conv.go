@@ -98,8 +98,11 @@ func convWork(n *op.Node, in []*ir.Array, workers int) int64 {
 	if d := depthwiseOf(g); d != nil {
 		return d.work(workers)
 	}
-	return gemm.FloatWork(g.Product(), g.Products(), workers, false)
+	return g.tableSize() + gemm.FloatWork(g.Product(), g.Products(), workers, false)
 }
+
+// tableSize is the bytes of the table of patches.
+func (g *Geometry) tableSize() int64 { return aligned(4 * int64(g.Depth())) }
 
 // convolve is Conv and FusedConv of float32.
 func convolve(c *op.Call) error {
@@ -131,6 +134,8 @@ func convolve(c *op.Call) error {
 // multiply multiplies the weights with the patches. Where add is set, the products are added to
 // what y holds.
 func (g *Geometry) multiply(c *op.Call, x, w, bias, y []float32, add bool, activate func(row []float32)) {
+	table, work := c.Work[:g.tableSize()], c.Work[g.tableSize():]
+	patches := PatchesOf(g, ir.View[int32](&ir.Array{DType: ir.Int32, Data: table}))
 	products := make([]gemm.FloatProduct, g.Products())
 	for i := range products {
 		p := &products[i]
@@ -139,12 +144,12 @@ func (g *Geometry) multiply(c *op.Call, x, w, bias, y []float32, add bool, activ
 		if g.Pointwise() {
 			p.B = gemm.Rows(Input(g, x, i), g.Places())
 		} else {
-			p.Panels = Patches(g, Input(g, x, i))
+			p.Panels = patches.Of(Input(g, x, i))
 		}
 		if bias != nil {
 			p.Epilogue.Bias = gemm.Matrix[float32]{Data: part(bias, i%g.Groups, g.OutC), Row: 1}
 		}
 		p.Epilogue.Activate = activate
 	}
-	gemm.Float(c.Pool, g.Product(), c.Work, products...)
+	gemm.Float(c.Pool, g.Product(), work, products...)
 }

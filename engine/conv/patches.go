@@ -1,6 +1,8 @@
 package conv
 
 import (
+	"math"
+
 	"github.com/mcompress/mcompress/engine/gemm"
 	"github.com/mcompress/mcompress/kernel"
 )
@@ -8,16 +10,63 @@ import (
 // panel is the columns that a product asks for at once.
 const panel = 16
 
-// Patches gives the patches under the window in one image and group, a part at a time, as rows
-// of the right operand: row k is place k%taken of the kernel in channel k/taken, column n place n
-// of the output. What lies in the padding is 0.
-func Patches(g *Geometry, x []float32) gemm.Panels[float32] {
-	return patchesOf(g, x, kernel.PackLanes)
+// Patches are the patches under the windows of a convolution as rows of the right operand of a
+// product: row k is place k%taken of the kernel in channel k/taken, column n place n of the output.
+type Patches struct {
+	*Geometry
+	depth, taken, inLen int
+	stride              int   // along the last axis
+	along               []tap // of the last axis
+	lo, hi              int   // places along the last axis for which all taps lie inside of the input
+	at                  []int32
 }
 
-// BytePatches is Patches of bytes, with the zero point in the padding.
-func BytePatches(g *Geometry, x []byte, zero byte) gemm.Panels[byte] {
-	return patchesOf(g, x, func(dst, x []byte, rows, to, from, lane, n, stride int, keep bool) {
+// A tap is for one place of the kernel along an axis: the outputs lo to hi-1 for which it lies inside of
+// the input, the first of them at from.
+type tap struct{ lo, hi, from int }
+
+// PatchesOf prepares for all images and groups. table is memory for as many elements as the
+// products are deep, or nil.
+func PatchesOf(g *Geometry, table []int32) *Patches {
+	last := g.last()
+	p := &Patches{Geometry: g, depth: g.Depth(), taken: g.taken(), inLen: g.inLen(), stride: g.stride[last]}
+	p.along = make([]tap, g.kernel[last])
+	p.hi = math.MaxInt
+	for k := range p.along {
+		t := &p.along[k]
+		t.lo, t.hi, t.from = g.taps(last, k)
+		p.lo, p.hi = max(p.lo, t.lo), min(p.hi, t.hi)
+	}
+	if p.InC*p.inLen <= math.MaxInt32 && p.depth > 0 && table != nil {
+		p.tabulate(table)
+	}
+	return p
+}
+
+// tabulate notes where each row of the operand begins, counted from where the first one does.
+func (p *Patches) tabulate(at []int32) {
+	p.at = at[:p.depth]
+	for t := range p.taken {
+		off, step, k := 0, 1, t
+		for i := p.last(); i >= 0; i-- {
+			off += k % p.kernel[i] * p.dilation[i] * step
+			step *= p.in[i]
+			k /= p.kernel[i]
+		}
+		for c := range p.InC {
+			p.at[c*p.taken+t] = int32(c*p.inLen + off)
+		}
+	}
+}
+
+// Of gives the patches of one image and group, a part at a time. What lies in the padding is 0.
+func (p *Patches) Of(x []float32) gemm.Panels[float32] {
+	return (&patches[float32]{p, x, kernel.PackLanes, kernel.PackLanesAt}).fill
+}
+
+// OfBytes is Of for bytes, with the zero point in the padding.
+func (p *Patches) OfBytes(x []byte, zero byte) gemm.Panels[byte] {
+	pack := func(dst, x []byte, rows, to, from, lane, n, stride int, keep bool) {
 		for r := range rows {
 			row := dst[r*to:][:panel]
 			if !keep {
@@ -27,33 +76,22 @@ func BytePatches(g *Geometry, x []byte, zero byte) gemm.Panels[byte] {
 				row[lane+i] = x[r*from+i*stride]
 			}
 		}
-	})
-}
-
-// A packer is kernel.PackLanes, or does the same for another type.
-type packer[T any] func(dst, x []T, rows, to, from, lane, n, stride int, keep bool)
-
-func patchesOf[T any](g *Geometry, x []T, pack packer[T]) gemm.Panels[T] {
-	last := g.last()
-	along := make([]tap, g.kernel[last])
-	for k := range along {
-		along[k].lo, along[k].hi, along[k].from = g.taps(last, k)
 	}
-	p := &patches[T]{Geometry: g, x: x, pack: pack, along: along}
-	return p.fill
+	packAt := func(dst, x []byte, at []int32, _, lane, n, stride int, keep bool) {
+		for r, off := range at {
+			pack(dst[r*panel:], x[off:], 1, panel, 0, lane, n, stride, keep)
+		}
+	}
+	return (&patches[byte]{p, x, pack, packAt}).fill
 }
 
-// patches writes parts of the right operand.
+// patches writes parts of the right operand for one image and group.
 type patches[T any] struct {
-	*Geometry
-	x     []T
-	pack  packer[T]
-	along []tap // of the last axis
+	*Patches
+	x      []T
+	pack   func(dst, x []T, rows, to, from, lane, n, stride int, keep bool)    // as kernel.PackLanes
+	packAt func(dst, x []T, at []int32, reach, lane, n, stride int, keep bool) // as kernel.PackLanesAt
 }
-
-// A tap is for one place of the kernel along an axis: the outputs lo to hi-1 for which it lies inside of
-// the input, the first of them at from.
-type tap struct{ lo, hi, from int }
 
 // A segment is columns of a panel that lie in one row of the output.
 type segment struct {
@@ -63,28 +101,29 @@ type segment struct {
 	off     int // of the input's row that lies under the kernel's, -1 for padding
 }
 
-// fill goes through the kernel place by place and writes the rows of all channels for each: they
-// come from the same place of each channel.
+// fill writes rows k0 to k1-1 of columns n0 to n1-1.
 func (p *patches[T]) fill(dst []T, k0, k1, n0, n1 int) {
 	var room [panel]segment
 	segments := p.cut(room[:0], n0, n1)
-	taken, width := p.taken(), len(p.along)
-	for t := range taken {
+	if p.at != nil && p.inside(segments) {
+		p.fillInside(dst, k0, k1, segments)
+		return
+	}
+	width := len(p.along)
+	for t := range p.taken {
 		if t%width == 0 {
 			for i := range segments {
 				segments[i].off = p.under(segments[i].row, t/width)
 			}
 		}
-		c := max(ceilDiv(k0-t, taken), 0)
-		rows := ceilDiv(k1-t, taken) - c
-		if rows <= 0 {
-			continue
+		c := max(ceilDiv(k0-t, p.taken), 0)
+		if rows := ceilDiv(k1-t, p.taken) - c; rows > 0 {
+			p.place(dst[(c*p.taken+t-k0)*panel:], p.x[c*p.inLen:], rows, segments, p.along[t%width])
 		}
-		p.place(dst[(c*taken+t-k0)*panel:], p.x[c*p.inLen():], rows, segments, p.along[t%width])
 	}
 }
 
-func (p *patches[T]) cut(to []segment, n0, n1 int) []segment {
+func (p *Patches) cut(to []segment, n0, n1 int) []segment {
 	width := p.out[p.last()]
 	for n := n0; n < n1; {
 		s := segment{lane: n - n0, row: n / width, from: n % width}
@@ -95,12 +134,37 @@ func (p *patches[T]) cut(to []segment, n0, n1 int) []segment {
 	return to
 }
 
+// inside reports whether no place of the kernel lies in the padding for any of these columns, and
+// notes the rows of the input that lie under the first one.
+func (p *Patches) inside(segments []segment) bool {
+	rows := p.taken / len(p.along)
+	for i := range segments {
+		s := &segments[i]
+		if s.from < p.lo || s.from+s.n > p.hi || p.under(s.row, rows-1) < 0 {
+			return false
+		}
+		if s.off = p.under(s.row, 0); s.off < 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// fillInside writes whole columns, as they lie in the table.
+func (p *patches[T]) fillInside(dst []T, k0, k1 int, segments []segment) {
+	first := p.along[0]
+	for i, s := range segments {
+		from := s.off + first.from + (s.from-first.lo)*p.stride
+		p.packAt(dst, p.x[from:], p.at[k0:k1], int(p.at[k1-1]), s.lane, s.n, p.stride, i > 0)
+	}
+}
+
 // under is the offset of the row of the input that row t of the kernel lies on for row o of the
 // output, or -1.
-func (p *patches[T]) under(o, t int) int {
+func (p *Patches) under(o, t int) int {
 	off, step := 0, p.in[p.last()]
 	for i := p.last() - 1; i >= 0; i-- {
-		at := o%p.out[i]*p.stride[i] - p.begin[i] + t%p.kernel[i]*p.dilation[i]
+		at := o%p.out[i]*p.Geometry.stride[i] - p.begin[i] + t%p.kernel[i]*p.dilation[i]
 		if at < 0 || at >= p.in[i] {
 			return -1
 		}
@@ -112,17 +176,18 @@ func (p *patches[T]) under(o, t int) int {
 	return off
 }
 
-// place writes rows of the panel, one for each channel.
+// place goes through one place of the kernel: it writes rows of the panel, one for each channel,
+// which come from the same place of each.
 func (p *patches[T]) place(dst, x []T, rows int, segments []segment, t tap) {
-	step, stride := p.taken()*panel, p.stride[p.last()]
+	step := p.taken * panel
 	keep := false
 	for _, s := range segments {
 		a, b := max(s.from, t.lo), min(s.from+s.n, t.hi)
 		if s.off < 0 || a >= b {
 			continue
 		}
-		from := s.off + t.from + (a-t.lo)*stride
-		p.pack(dst, x[from:], rows, step, p.inLen(), s.lane+a-s.from, b-a, stride, keep)
+		from := s.off + t.from + (a-t.lo)*p.stride
+		p.pack(dst, x[from:], rows, step, p.inLen, s.lane+a-s.from, b-a, p.stride, keep)
 		keep = true
 	}
 	if !keep {

@@ -80,6 +80,7 @@ func (v convolution) run(c *op.Call, g *conv.Geometry, to []int32, finish func(i
 		padding = byte(xZero[0])
 	}
 	x, w := c.In[v.x], c.In[v.w]
+	patches := conv.PatchesOf(g, nil)
 	products := make([]gemm.IntProduct, g.Products())
 	for i := range products {
 		p := gemm.IntProduct{
@@ -89,7 +90,7 @@ func (v convolution) run(c *op.Call, g *conv.Geometry, to []int32, finish func(i
 		if image := conv.Input(g, x.Data, i); g.Pointwise() {
 			p.B = gemm.Rows(image, g.Places())
 		} else {
-			p.Panels = conv.BytePatches(g, image, padding)
+			p.Panels = patches.OfBytes(image, padding)
 		}
 		if finish == nil {
 			p.C, p.Stride = conv.Output(g, to, i), g.Places()
