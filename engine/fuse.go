@@ -21,6 +21,7 @@ func rules() []rule {
 	return []rule{
 		{"gelu", fuseGelu},
 		{"layer normalization", fuseLayerNorm},
+		{"attention", fuseAttention},
 		{"batch normalization", foldBatchNorm},
 		{"dynamic int8", fuseQuantized},
 		{"bias", fuseBias},

@@ -50,7 +50,11 @@ func maskFor[T attention.Float](m *mask, batch, head int) attention.Mask[T] {
 	if m == nil {
 		return nil
 	}
-	base := batch*m.batch + head*m.head
+	return maskAt[T](m, batch*m.batch+head*m.head)
+}
+
+// maskAt is the matrix of m that begins at base.
+func maskAt[T attention.Float](m *mask, base int) attention.Mask[T] {
 	apply := maskRow[T](m)
 	return func(scores []T, query, key int) {
 		n := min(max(m.keys-key, 0), len(scores))
