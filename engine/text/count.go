@@ -14,7 +14,7 @@ type counter struct {
 	mode                   string
 	shortest, longest, max int // grams' lengths, and tokens that may be passed over
 	columns                []int64
-	weights                []float32
+	weights                []float32 // of the columns; nil if all weigh the same
 	width                  int64 // of the output
 	ints                   trie[int64]
 	words                  trie[string]
@@ -46,10 +46,13 @@ func (t *trie[T]) add(tokens []T, gram int) {
 	t.grams[at] = gram
 }
 
+// maxColumns bounds what one absurd index could make of the output.
+const maxColumns = 1 << 28
+
 func newCounter(n *op.Node) (*counter, error) {
 	c := &counter{
 		mode: n.Text("mode", ""), shortest: int(n.Int("min_gram_length", 1)), longest: int(n.Int("max_gram_length", 1)), max: int(n.Int("max_skip_count", 0)),
-		columns: n.Ints("ngram_indexes"), weights: n.Floats("weights"), ints: newTrie[int64](), words: newTrie[string](),
+		columns: n.Ints("ngram_indexes"), ints: newTrie[int64](), words: newTrie[string](),
 	}
 	if !slices.Contains([]string{"TF", "IDF", "TFIDF"}, c.mode) {
 		return nil, fmt.Errorf("mode %q is none of TF, IDF, TFIDF", c.mode)
@@ -57,18 +60,33 @@ func newCounter(n *op.Node) (*counter, error) {
 	if c.shortest < 1 || c.longest < c.shortest || c.max < 0 {
 		return nil, fmt.Errorf("n-grams of %d to %d tokens that pass over up to %d", c.shortest, c.longest, c.max)
 	}
-	if len(c.columns) == 0 || slices.Min(c.columns) < 0 || slices.Max(c.columns) > 1<<31 {
+	if len(c.columns) == 0 || slices.Min(c.columns) < 0 || slices.Max(c.columns) >= maxColumns {
 		return nil, errors.New("ngram_indexes are missing or out of range")
 	}
 	c.width = slices.Max(c.columns) + 1
-	if len(c.weights) > 0 && int64(len(c.weights)) < c.width {
-		return nil, fmt.Errorf("%d weights for %d columns", len(c.weights), c.width)
+	if err := c.weighed(n.Floats("weights")); err != nil {
+		return nil, err
 	}
 	starts := n.Ints("ngram_counts")
 	if err := fill(&c.ints, c, starts, n.Ints("pool_int64s")); err != nil {
 		return nil, err
 	}
 	return c, fill(&c.words, c, starts, n.Texts("pool_strings"))
+}
+
+// weighed takes over the weights of the n-grams, which come in the order of the pool.
+func (c *counter) weighed(weights []float32) error {
+	if len(weights) == 0 {
+		return nil
+	}
+	if len(weights) != len(c.columns) {
+		return fmt.Errorf("%d weights for %d n-grams", len(weights), len(c.columns))
+	}
+	c.weights = make([]float32, c.width)
+	for i, column := range c.columns {
+		c.weights[column] = weights[i]
+	}
+	return nil
 }
 
 // fill puts the grams of those lengths that count into t. pool holds all grams of one token, then those of two,
@@ -188,8 +206,7 @@ func (t *trie[T]) count(out []float32, k *counter, row []T) {
 	}
 }
 
-// weigh turns counts into what mode asks for. Weights belong to columns, as ONNX's reference and ONNX Runtime
-// have it.
+// weigh turns counts into what mode asks for.
 func (k *counter) weigh(out []float32) {
 	if k.mode == "TF" {
 		return
@@ -198,7 +215,7 @@ func (k *counter) weigh(out []float32) {
 		if k.mode == "IDF" {
 			n = min(n, 1)
 		}
-		if len(k.weights) > 0 {
+		if k.weights != nil {
 			n *= k.weights[i]
 		}
 		out[i] = n
