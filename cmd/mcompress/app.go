@@ -46,6 +46,7 @@ func (t *tool) app() *cli.App {
 			t.sparseCommand(),
 			t.applyCommand(),
 			t.inspectCommand(),
+			t.memoryCommand(),
 			t.reportCommand(),
 			t.versionCommand(),
 			t.completionCommand(),

@@ -16,7 +16,13 @@ import (
 // A Size is a flag's number of bytes: 256MiB is 2^28, 10MB is 10^7.
 type Size int64
 
-func (s *Size) String() string { return humanize.IBytes(uint64(*s)) }
+// String is empty for no size, which no flag can be given.
+func (s *Size) String() string {
+	if *s == 0 {
+		return ""
+	}
+	return humanize.IBytes(uint64(*s))
+}
 
 // Set takes a positive number with or without a unit.
 func (s *Size) Set(text string) error {

@@ -1,0 +1,127 @@
+package cli
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/mcompress/mcompress/internal/footprint"
+)
+
+// shown is what people see of a run with so many steps, one of them with all bytes of the peak.
+func shown(t *testing.T, steps, peak int, change func(*footprint.Facts)) string {
+	t.Helper()
+	r := &footprint.Run{Batch: 2, Total: 3 << 20, Arena: 2 << 20, Bound: 2 << 20, Peak: 1 << 20, AtStep: peak, AtNode: "node"}
+	for i := range steps {
+		s := footprint.Step{Node: "other", Bytes: 1 << 10}
+		if i == peak {
+			s = footprint.Step{Node: "node", Bytes: r.Peak}
+		}
+		r.Steps = append(r.Steps, s)
+	}
+	f := &footprint.Facts{Held: &footprint.Weights{Bytes: 1 << 20}, Workers: 2, Runs: []*footprint.Run{r}}
+	change(f)
+	var b strings.Builder
+	if err := Footprint(&b, Style{}, "m.onnx", f, 1); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+func nothing(*footprint.Facts) {}
+
+// Every step is in one of the lines, and the peak has the longest bar wherever it is.
+func TestTheCurveHasThePeak(t *testing.T) {
+	for _, steps := range []int{1, 2, 9, 10, 11, 99, 1000} {
+		for _, peak := range []int{0, steps / 2, steps - 1} {
+			got := shown(t, steps, peak, nothing)
+			_, curve, _ := strings.Cut(got, "over time, batch 2\n")
+			if n := strings.Count(curve, "\n"); n != min(steps, 10) {
+				t.Errorf("%d lines for %d steps", n, steps)
+			}
+			if !strings.Contains(curve, strings.Repeat("█", barWidth)+"  1.0 MiB  node\n") {
+				t.Errorf("peak at %d of %d is not in\n%s", peak, steps, curve)
+			}
+		}
+	}
+}
+
+func TestBars(t *testing.T) {
+	for share, want := range map[float64]string{0: "", 1: strings.Repeat("█", 40), 0.05: "██", 0.003125: "▏", 0.00625: "▎"} {
+		if got := bar(share); got != want {
+			t.Errorf("%g is %q, want %q", share, got, want)
+		}
+	}
+}
+
+func TestOnlyTheLargestBlocksAreListed(t *testing.T) {
+	got := shown(t, 1, 0, func(f *footprint.Facts) {
+		f.Runs[0].Alive = []footprint.Block{
+			{Name: "large", Kind: "activation", Type: "float[3]", Bytes: 3 << 18, From: "a", To: "b"},
+			{Name: "small", Kind: "activation", Bytes: 1 << 17, From: "a", To: "b"},
+			{Name: "node", Kind: "scratch", Bytes: 1 << 17, From: "node", To: "node"},
+		}
+	})
+	for _, want := range []string{"large   768 KiB  75.0 %  float[3]  a → b\n", "2 more  256 KiB  25.0 %\n", "alive at the peak, batch 2: 1.0 MiB of the arena at node, step 1 of 1\n"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("%q is not in\n%s", want, got)
+		}
+	}
+}
+
+func TestWhatIsNotCountedIsSaid(t *testing.T) {
+	got := shown(t, 1, 0, func(f *footprint.Facts) { f.Runs[0].Bound, f.Runs[0].Dynamic = 1<<20, []string{"a", "b"} })
+	if want := "50.0 % of the arena are gaps; not counted: 2 nodes whose results only a run tells"; !strings.Contains(got, want) {
+		t.Errorf("%q is not in\n%s", want, got)
+	}
+}
+
+func TestBudgets(t *testing.T) {
+	for want, b := range map[string]footprint.Budget{
+		"  batch 7  2,000  bytes fit\n  batch 8  2,300  bytes do not\n": {Bytes: 2048, Batch: 7, Total: 2000, Next: 2300},
+		"  batch 1  4,000  bytes do not\n":                              {Bytes: 2048, Total: 4000},
+	} {
+		got := shown(t, 1, 0, func(f *footprint.Facts) { f.Budget = &b })
+		if !strings.Contains(got, "largest batch in 2,048 bytes\n"+want) {
+			t.Errorf("%q is not in\n%s", want, got)
+		}
+	}
+	got := shown(t, 1, 0, func(f *footprint.Facts) {
+		f.Fixed, f.Budget = true, &footprint.Budget{Bytes: 2048, Batch: 1, Total: 2000}
+	})
+	if !strings.Contains(got, "  fixed  2,000  bytes fit\n") || strings.Contains(got, "batch 2") {
+		t.Errorf("a batch of a model that declares it:\n%s", got)
+	}
+}
+
+func TestMeasuresThatAreNotAsPlanned(t *testing.T) {
+	got := shown(t, 1, 0, func(f *footprint.Facts) { f.Measured = &footprint.Taken{Batch: 2, Arena: 2 << 20, Peak: 1<<20 + 1} })
+	for _, want := range []string{"arena    2,097,152  as planned, to the byte\n", "peak     1,048,577  planned were 1,048,576"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("%q is not in\n%s", want, got)
+		}
+	}
+}
+
+func TestLayoutsSayWhatIsMovedMore(t *testing.T) {
+	l := footprint.Layout{Sensitive: 3, Nodes: 9, Saved: -3 << 10, Added: []footprint.Move{{Value: "a", Bytes: 1 << 10}, {Value: "b", Bytes: 2 << 10}}}
+	got := shown(t, 1, 0, func(f *footprint.Facts) { f.Layout = &l })
+	for _, want := range []string{"transposes to add    2  3.0 KiB  the largest of b: 2.0 KiB\n", "3.0 KiB  more are read and written\n"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("%q is not in\n%s", want, got)
+		}
+	}
+	l.Saved = 5 << 10
+	if got := shown(t, 1, 0, func(f *footprint.Facts) { f.Layout = &l }); !strings.Contains(got, "5.0 KiB  less are read and written\n") {
+		t.Errorf("got\n%s", got)
+	}
+}
+
+func TestLongNamesAreAbridged(t *testing.T) {
+	long := "encoder/layer_11/attention/self/query/MatMul"
+	if got := abridged(long); got != "encoder/laye…attention/self/query/MatMul" {
+		t.Errorf("got %q", got)
+	}
+	if got := abridged("MatMul"); got != "MatMul" {
+		t.Errorf("got %q", got)
+	}
+}
