@@ -15,7 +15,7 @@ type counter struct {
 	shortest, longest, max int // grams' lengths, and tokens that may be passed over
 	columns                []int64
 	weights                []float32 // of the columns; nil if all weigh the same
-	width                  int64 // of the output
+	width                  int64     // of the output
 	ints                   trie[int64]
 	words                  trie[string]
 }
