@@ -19,6 +19,6 @@ import (
 func Ops() []op.Op {
 	return slices.Concat(
 		maxPools(), averagePools(), globalPools(), unpools(), resizes(), convolutions(), transposed(), deformable(),
-		gridSamples(), affineGrids(), regions(),
+		gridSamples(), affineGrids(), regions(), scalers(),
 	)
 }
