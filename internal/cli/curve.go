@@ -1,0 +1,49 @@
+package cli
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/mcompress/mcompress/internal/footprint"
+)
+
+// tenths is how many lines a curve has, and barWidth how wide its longest bar is.
+const (
+	tenths   = 10
+	barWidth = 40
+)
+
+// overTime is what is alive in each tenth of a run at most, and where.
+func overTime(r *footprint.Run) *Table {
+	t := &Table{Indent: "  ", Right: "rlrl"}
+	n := len(r.Steps)
+	if r.Peak == 0 {
+		return t
+	}
+	for i := range min(n, tenths) {
+		from, to := i*n/min(n, tenths), (i+1)*n/min(n, tenths)
+		most := from
+		for j := from; j < to; j++ {
+			if r.Steps[j].Bytes > r.Steps[most].Bytes {
+				most = j
+			}
+		}
+		steps := fmt.Sprint(from + 1)
+		if to > from+1 {
+			steps = fmt.Sprintf("%d–%d", from+1, to)
+		}
+		bytes := r.Steps[most].Bytes
+		t.Add(steps, bar(share(bytes, r.Peak)), size(bytes), abridged(r.Steps[most].Node))
+	}
+	return t
+}
+
+// bar is a line of so much of the width, in eighths of a character.
+func bar(share float64) string {
+	eighths := int(share*barWidth*8 + 0.5)
+	text := strings.Repeat("█", eighths/8)
+	if rest := eighths % 8; rest > 0 {
+		text += string([]rune("▏▎▍▌▋▊▉")[rest-1])
+	}
+	return text
+}
