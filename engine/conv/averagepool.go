@@ -47,7 +47,7 @@ func averagePool[T float](c *op.Call) error {
 		for o := range along {
 			along[o] = T(w.counted(last, o, padding))
 		}
-		return sum[T]{add[T], func(row []T, o int) {
+		return sum[T]{arithmeticOf[T]().add, func(row []T, o int) {
 			n := T(w.countedRows(o, padding))
 			for i := range row {
 				row[i] /= n * along[i]
@@ -120,13 +120,6 @@ func root[T float](sums []T, p float64) {
 	}
 }
 
-func add[T float](to, x []T) {
-	x = x[:len(to)]
-	for i, v := range x {
-		to[i] += v
-	}
-}
-
 // sumPool pools each channel: down the rows of a window first, and then along what came of that.
 func sumPool[T float](c *op.Call, of func(*window) sum[T]) error {
 	x, y := ir.View[T](c.In[0]), ir.View[T](c.Out[0])
@@ -134,17 +127,17 @@ func sumPool[T float](c *op.Call, of func(*window) sum[T]) error {
 	if err != nil || len(y) == 0 {
 		return err
 	}
-	s := of(w)
+	s, a := of(w), arithmeticOf[T]()
 	w.eachChannel(c.Pool, len(y)/w.outLen(), func(ch int) {
-		sumOver(w, s, part(y, ch, w.outLen()), part(x, ch, w.inLen()))
+		sumOver(w, a, s, part(y, ch, w.outLen()), part(x, ch, w.inLen()))
 	})
 	return nil
 }
 
-func sumOver[T float](w *window, s sum[T], y, x []T) {
+func sumOver[T float](w *window, a arithmetic[T], s sum[T], y, x []T) {
 	var rows []covered
 	last := w.last()
-	line := make([]T, w.in[last])
+	line, apart := make([]T, w.in[last]), make([]T, w.out[last])
 	for o := range len(y) / w.out[last] {
 		rows = w.rows(rows, o)
 		clear(line)
@@ -153,23 +146,7 @@ func sumOver[T float](w *window, s sum[T], y, x []T) {
 		}
 		row := part(y, o, w.out[last])
 		clear(row)
-		for k := range w.kernel[last] {
-			lo, hi, from := w.taps(last, k)
-			addEach(row[lo:hi], line, from, w.stride[last])
-		}
+		w.alongLast(func(lo, hi, from int) { a.into(a.add, row[lo:hi], line[from:], apart, w.stride[last]) })
 		s.finish(row, o)
-	}
-}
-
-func addEach[T float](y, x []T, from, stride int) {
-	if len(y) == 0 {
-		return
-	}
-	if stride == 1 {
-		add(y, x[from:])
-		return
-	}
-	for i := range y {
-		y[i] += x[from+i*stride]
 	}
 }

@@ -51,11 +51,6 @@ func poolWindow(n *op.Node, lengths []int64) (*window, error) {
 	return windowOf(n, lengths, nil, places)
 }
 
-// pooled are the element types that pools compute in.
-type pooled interface {
-	float32 | float64 | int8 | uint8
-}
-
 func maxPool[T pooled](c *op.Call) error {
 	x, y := ir.View[T](c.In[0]), ir.View[T](c.Out[0])
 	w, err := poolWindow(c.Node, c.In[0].Shape[2:])
@@ -66,14 +61,12 @@ func maxPool[T pooled](c *op.Call) error {
 		maxPlaces(c, w, x, y, ir.View[int64](c.Out[1]))
 		return nil
 	}
+	a := arithmeticOf[T]()
 	w.eachChannel(c.Pool, len(y)/w.outLen(), func(ch int) {
-		maxOver(w, part(y, ch, w.outLen()), part(x, ch, w.inLen()))
+		maxOver(w, a, part(y, ch, w.outLen()), part(x, ch, w.inLen()))
 	})
 	return nil
 }
-
-// part is the i-th of the equal parts of xs that have n elements.
-func part[T any](xs []T, i, n int) []T { return xs[i*n : (i+1)*n : (i+1)*n] }
 
 // eachChannel shares n channels out.
 func (w *window) eachChannel(p *op.Pool, n int, f func(ch int)) {
@@ -87,10 +80,10 @@ func (w *window) eachChannel(p *op.Pool, n int, f func(ch int)) {
 
 // maxOver pools one channel: first down the rows of a window, which lie side by side, and then along
 // what came of that. A window that lies in the padding gets the lowest number, a NaN stays one.
-func maxOver[T pooled](w *window, y, x []T) {
+func maxOver[T pooled](w *window, a arithmetic[T], y, x []T) {
 	var rows []covered
 	last := w.last()
-	line := make([]T, w.in[last])
+	line, apart := make([]T, w.in[last]), make([]T, w.out[last])
 	for o := range len(y) / w.out[last] {
 		rows = w.rows(rows, o)
 		row := part(y, o, w.out[last])
@@ -100,40 +93,30 @@ func maxOver[T pooled](w *window, y, x []T) {
 		}
 		copy(line, x[rows[0].off:])
 		for _, r := range rows[1:] {
-			raise(line, x[r.off:])
+			a.max(line, x[r.off:][:len(line)])
 		}
-		for k := range w.kernel[last] {
-			lo, hi, from := w.taps(last, k)
-			raiseEach(row[lo:hi], line, from, w.stride[last])
+		w.alongLast(func(lo, hi, from int) { a.into(a.max, row[lo:hi], line[from:], apart, w.stride[last]) })
+	}
+}
+
+// alongLast calls f for each place of the kernel along the last axis: the outputs for which it lies
+// inside of the input, and the place of the first of them.
+func (w *window) alongLast(f func(lo, hi, from int)) {
+	for k := range w.kernel[w.last()] {
+		if lo, hi, from := w.taps(w.last(), k); lo < hi {
+			f(lo, hi, from)
 		}
 	}
 }
 
-func fill[T any](xs []T, v T) {
-	for i := range xs {
-		xs[i] = v
-	}
-}
-
-// raise makes each y the larger one of itself and x.
-func raise[T pooled](y, x []T) {
-	x = x[:len(y)]
-	for i, v := range x {
-		y[i] = max(y[i], v)
-	}
-}
-
-func raiseEach[T pooled](y, x []T, from, stride int) {
-	if len(y) == 0 {
-		return
-	}
+// into applies f to elements of x that lie stride apart. room is for as many as y has.
+func (a arithmetic[T]) into(f func(y, x []T), y, x, room []T, stride int) {
 	if stride == 1 {
-		raise(y, x[from:])
+		f(y, x[:len(y)])
 		return
 	}
-	for i := range y {
-		y[i] = max(y[i], x[from+i*stride])
-	}
+	a.every(room[:len(y)], x, stride)
+	f(y, room[:len(y)])
 }
 
 func lowest[T pooled]() T {
