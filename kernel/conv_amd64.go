@@ -44,7 +44,12 @@ func packLanesAtSet2AVX2(dst *float32, x *float32, rows int, at *int32, back int
 //go:noescape
 func packLanesAtKeep2AVX2(dst *float32, x *float32, rows int, at *int32, back int, after *int32, before *int32)
 
-// weightRowsAVX2 adds up rows at offsets of x; n%8 == 0, taps > 0.
+// weightRows1AVX2 adds up elements at offsets of x; rows lie to and from bytes apart; n%8 == 0, taps > 0.
 //
 //go:noescape
-func weightRowsAVX2(y *float32, n int, x *float32, at *int64, w *float32, taps int, first float32)
+func weightRows1AVX2(y *float32, to int, x *float32, from int, n int, at *int64, w *float32, taps int, first float32)
+
+// weightRows4AVX2 adds up elements at offsets of x; rows lie to and from bytes apart; n%8 == 0, taps > 0.
+//
+//go:noescape
+func weightRows4AVX2(y *float32, to int, x *float32, from int, n int, at *int64, w *float32, taps int, first float32)

@@ -332,17 +332,19 @@ rowsEnd:
 	VZEROUPPER
 	RET
 
-// func weightRowsAVX2(y *float32, n int, x *float32, at *int64, w *float32, taps int, first float32)
+// func weightRows1AVX2(y *float32, to int, x *float32, from int, n int, at *int64, w *float32, taps int, first float32)
 // Requires: AVX
-TEXT ·weightRowsAVX2(SB), NOSPLIT, $0-52
+TEXT ·weightRows1AVX2(SB), NOSPLIT, $0-68
 	MOVQ         y+0(FP), AX
-	MOVQ         n+8(FP), CX
-	MOVQ         x+16(FP), DX
-	MOVQ         at+24(FP), BX
-	MOVQ         w+32(FP), SI
-	MOVQ         taps+40(FP), DI
-	VBROADCASTSS first+48(FP), Y0
-	SUBQ         $0x00000020, CX
+	MOVQ         to+8(FP), CX
+	MOVQ         x+16(FP), CX
+	MOVQ         from+24(FP), DX
+	MOVQ         n+32(FP), DX
+	MOVQ         at+40(FP), BX
+	MOVQ         w+48(FP), SI
+	MOVQ         taps+56(FP), DI
+	VBROADCASTSS first+64(FP), Y0
+	SUBQ         $0x00000040, DX
 	JLT          wideEnd
 
 wide:
@@ -350,35 +352,53 @@ wide:
 	VMOVAPS Y0, Y2
 	VMOVAPS Y0, Y3
 	VMOVAPS Y0, Y4
+	VMOVAPS Y0, Y5
+	VMOVAPS Y0, Y6
+	VMOVAPS Y0, Y7
+	VMOVAPS Y0, Y8
 	XORQ    R8, R8
 
-taps4:
+taps8:
 	MOVQ         (BX)(R8*8), R9
-	LEAQ         (DX)(R9*4), R9
-	VBROADCASTSS (SI)(R8*4), Y5
-	VMULPS       (R9), Y5, Y6
-	VADDPS       Y6, Y1, Y1
-	VMULPS       32(R9), Y5, Y6
-	VADDPS       Y6, Y2, Y2
-	VMULPS       64(R9), Y5, Y6
-	VADDPS       Y6, Y3, Y3
-	VMULPS       96(R9), Y5, Y5
-	VADDPS       Y5, Y4, Y4
+	VBROADCASTSS (SI)(R8*4), Y9
+	LEAQ         (CX)(R9*4), CX
+	VMULPS       (CX), Y9, Y10
+	VADDPS       Y10, Y1, Y1
+	VMULPS       32(CX), Y9, Y10
+	VADDPS       Y10, Y2, Y2
+	VMULPS       64(CX), Y9, Y10
+	VADDPS       Y10, Y3, Y3
+	VMULPS       96(CX), Y9, Y10
+	VADDPS       Y10, Y4, Y4
+	VMULPS       128(CX), Y9, Y10
+	VADDPS       Y10, Y5, Y5
+	VMULPS       160(CX), Y9, Y10
+	VADDPS       Y10, Y6, Y6
+	VMULPS       192(CX), Y9, Y10
+	VADDPS       Y10, Y7, Y7
+	VMULPS       224(CX), Y9, Y9
+	VADDPS       Y9, Y8, Y8
+	NEGQ         R9
+	LEAQ         (CX)(R9*4), CX
 	INCQ         R8
 	CMPQ         R8, DI
-	JLT          taps4
+	JLT          taps8
 	VMOVUPS      Y1, (AX)
 	VMOVUPS      Y2, 32(AX)
 	VMOVUPS      Y3, 64(AX)
 	VMOVUPS      Y4, 96(AX)
-	ADDQ         $0x00000080, DX
-	ADDQ         $0x00000080, AX
-	SUBQ         $0x00000020, CX
+	VMOVUPS      Y5, 128(AX)
+	VMOVUPS      Y6, 160(AX)
+	VMOVUPS      Y7, 192(AX)
+	VMOVUPS      Y8, 224(AX)
+	ADDQ         $0x00000100, CX
+	ADDQ         $0x00000100, AX
+	SUBQ         $0x00000040, DX
 	JGE          wide
 
 wideEnd:
-	ADDQ $0x00000020, CX
-	SUBQ $0x00000008, CX
+	ADDQ $0x00000040, DX
+	SUBQ $0x00000008, DX
 	JLT  narrowEnd
 
 narrow:
@@ -387,20 +407,141 @@ narrow:
 
 taps1:
 	MOVQ         (BX)(R8*8), R9
-	LEAQ         (DX)(R9*4), R9
 	VBROADCASTSS (SI)(R8*4), Y2
-	VMULPS       (R9), Y2, Y2
+	LEAQ         (CX)(R9*4), CX
+	VMULPS       (CX), Y2, Y2
 	VADDPS       Y2, Y1, Y1
+	NEGQ         R9
+	LEAQ         (CX)(R9*4), CX
 	INCQ         R8
 	CMPQ         R8, DI
 	JLT          taps1
 	VMOVUPS      Y1, (AX)
-	ADDQ         $0x00000020, DX
+	ADDQ         $0x00000020, CX
 	ADDQ         $0x00000020, AX
-	SUBQ         $0x00000008, CX
+	SUBQ         $0x00000008, DX
 	JGE          narrow
 
 narrowEnd:
-	ADDQ $0x00000008, CX
+	ADDQ $0x00000008, DX
+	VZEROUPPER
+	RET
+
+// func weightRows4AVX2(y *float32, to int, x *float32, from int, n int, at *int64, w *float32, taps int, first float32)
+// Requires: AVX
+TEXT ·weightRows4AVX2(SB), NOSPLIT, $0-68
+	MOVQ         y+0(FP), AX
+	MOVQ         to+8(FP), CX
+	LEAQ         (AX)(CX*2), DX
+	ADDQ         CX, DX
+	MOVQ         x+16(FP), BX
+	MOVQ         from+24(FP), SI
+	LEAQ         (BX)(SI*2), DI
+	ADDQ         SI, DI
+	MOVQ         n+32(FP), R8
+	MOVQ         at+40(FP), R9
+	MOVQ         w+48(FP), R10
+	MOVQ         taps+56(FP), R11
+	VBROADCASTSS first+64(FP), Y0
+	SUBQ         $0x00000010, R8
+	JLT          wideEnd
+
+wide:
+	VMOVAPS Y0, Y1
+	VMOVAPS Y0, Y2
+	VMOVAPS Y0, Y3
+	VMOVAPS Y0, Y4
+	VMOVAPS Y0, Y5
+	VMOVAPS Y0, Y6
+	VMOVAPS Y0, Y7
+	VMOVAPS Y0, Y8
+	XORQ    R12, R12
+
+taps2:
+	MOVQ         (R9)(R12*8), R13
+	VBROADCASTSS (R10)(R12*4), Y9
+	LEAQ         (BX)(R13*4), BX
+	LEAQ         (DI)(R13*4), DI
+	VMULPS       (BX), Y9, Y10
+	VADDPS       Y10, Y1, Y1
+	VMULPS       32(BX), Y9, Y10
+	VADDPS       Y10, Y2, Y2
+	VMULPS       (BX)(SI*1), Y9, Y10
+	VADDPS       Y10, Y3, Y3
+	VMULPS       32(BX)(SI*1), Y9, Y10
+	VADDPS       Y10, Y4, Y4
+	VMULPS       (BX)(SI*2), Y9, Y10
+	VADDPS       Y10, Y5, Y5
+	VMULPS       32(BX)(SI*2), Y9, Y10
+	VADDPS       Y10, Y6, Y6
+	VMULPS       (DI), Y9, Y10
+	VADDPS       Y10, Y7, Y7
+	VMULPS       32(DI), Y9, Y9
+	VADDPS       Y9, Y8, Y8
+	NEGQ         R13
+	LEAQ         (BX)(R13*4), BX
+	LEAQ         (DI)(R13*4), DI
+	INCQ         R12
+	CMPQ         R12, R11
+	JLT          taps2
+	VMOVUPS      Y1, (AX)
+	VMOVUPS      Y2, 32(AX)
+	VMOVUPS      Y3, (AX)(CX*1)
+	VMOVUPS      Y4, 32(AX)(CX*1)
+	VMOVUPS      Y5, (AX)(CX*2)
+	VMOVUPS      Y6, 32(AX)(CX*2)
+	VMOVUPS      Y7, (DX)
+	VMOVUPS      Y8, 32(DX)
+	ADDQ         $0x00000040, BX
+	ADDQ         $0x00000040, DI
+	ADDQ         $0x00000040, AX
+	ADDQ         $0x00000040, DX
+	SUBQ         $0x00000010, R8
+	JGE          wide
+
+wideEnd:
+	ADDQ $0x00000010, R8
+	SUBQ $0x00000008, R8
+	JLT  narrowEnd
+
+narrow:
+	VMOVAPS Y0, Y1
+	VMOVAPS Y0, Y2
+	VMOVAPS Y0, Y3
+	VMOVAPS Y0, Y4
+	XORQ    R12, R12
+
+taps1:
+	MOVQ         (R9)(R12*8), R13
+	VBROADCASTSS (R10)(R12*4), Y5
+	LEAQ         (BX)(R13*4), BX
+	LEAQ         (DI)(R13*4), DI
+	VMULPS       (BX), Y5, Y6
+	VADDPS       Y6, Y1, Y1
+	VMULPS       (BX)(SI*1), Y5, Y6
+	VADDPS       Y6, Y2, Y2
+	VMULPS       (BX)(SI*2), Y5, Y6
+	VADDPS       Y6, Y3, Y3
+	VMULPS       (DI), Y5, Y5
+	VADDPS       Y5, Y4, Y4
+	NEGQ         R13
+	LEAQ         (BX)(R13*4), BX
+	LEAQ         (DI)(R13*4), DI
+	INCQ         R12
+	CMPQ         R12, R11
+	JLT          taps1
+	VMOVUPS      Y1, (AX)
+	VMOVUPS      Y2, (AX)(CX*1)
+	VMOVUPS      Y3, (AX)(CX*2)
+	VMOVUPS      Y4, (DX)
+	ADDQ         $0x00000020, BX
+	ADDQ         $0x00000020, DI
+	ADDQ         $0x00000020, AX
+	ADDQ         $0x00000020, DX
+	SUBQ         $0x00000008, R8
+	JGE          narrow
+
+narrowEnd:
+	ADDQ $0x00000008, R8
 	VZEROUPPER
 	RET

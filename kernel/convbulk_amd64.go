@@ -54,16 +54,35 @@ func packLanesAtBulk(dst, x []float32, at []int32, lane, n, stride int, keep boo
 	return true
 }
 
-// weightRowsBulk takes all, or nothing of less than a vector: the last vector may overlap the one
-// before it.
-func weightRowsBulk(y, x []float32, at []int64, w []float32, first float32) (n int) {
-	n = whole(len(y))
-	if n == 0 || len(at) == 0 {
-		return 0
+// weightRowsBulk takes all, or nothing of rows below a vector: the last vector of a row, and the
+// last four rows, may overlap those before them.
+func weightRowsBulk(y []float32, to int, x []float32, from, rows, n int, at []int64, w []float32, first float32) bool {
+	if whole(n) == 0 || len(at) == 0 {
+		return false
 	}
-	weightRowsAVX2(&y[0], n, &x[0], &at[0], &w[0], len(at), first)
-	if rest := len(y) - 8; n < len(y) {
-		weightRowsAVX2(&y[rest], 8, &x[rest], &at[0], &w[0], len(at), first)
+	high := 4
+	if rows < high {
+		high = 1
 	}
-	return len(y)
+	for r := 0; r < rows; r += high {
+		r := min(r, rows-high)
+		weightRowsOf(high, y[r*to:], to, x[r*from:], from, n, at, w, first)
+	}
+	return true
+}
+
+// weightRowsOf makes high rows.
+func weightRowsOf(high int, y []float32, to int, x []float32, from, n int, at []int64, w []float32, first float32) {
+	n8, rest := n&^7, n-8
+	if high == 1 {
+		weightRows1AVX2(&y[0], 4*to, &x[0], 4*from, n8, &at[0], &w[0], len(at), first)
+		if n8 < n {
+			weightRows1AVX2(&y[rest], 4*to, &x[rest], 4*from, 8, &at[0], &w[0], len(at), first)
+		}
+		return
+	}
+	weightRows4AVX2(&y[0], 4*to, &x[0], 4*from, n8, &at[0], &w[0], len(at), first)
+	if n8 < n {
+		weightRows4AVX2(&y[rest], 4*to, &x[rest], 4*from, 8, &at[0], &w[0], len(at), first)
+	}
 }

@@ -8,4 +8,6 @@ func packLanesBulk(_, _ []float32, _, _, _, _, _, _ int, _ bool) bool { return f
 
 func packLanesAtBulk(_, _ []float32, _ []int32, _, _, _ int, _ bool) bool { return false }
 
-func weightRowsBulk(_, _ []float32, _ []int64, _ []float32, _ float32) (n int) { return 0 }
+func weightRowsBulk(_ []float32, _ int, _ []float32, _, _, _ int, _ []int64, _ []float32, _ float32) bool {
+	return false
+}

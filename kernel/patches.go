@@ -55,26 +55,36 @@ func packLanesAtGo(dst, x []float32, at []int32, lane, n, stride int, keep bool)
 	}
 }
 
-// WeightRows writes first + Σ w[t]·x[at[t]+i] for every element i of y, in the order of t, rounded
-// after each step: a window over one channel, whose rows lie where at says.
-func WeightRows(y, x []float32, at []int64, w []float32, first float32) {
+// WeightRows sums a window over one channel: element i of row r, y[r*to+i] for i < n, becomes
+// first + Σ w[t]·x[r*from+at[t]+i], in the order of t, rounded after each step.
+func WeightRows(y []float32, to int, x []float32, from, rows, n int, at []int64, w []float32, first float32) {
+	if rows <= 0 || n <= 0 {
+		return
+	}
 	checkLen("w", len(w), len(at))
+	if to < n && rows > 1 || from < 0 {
+		panic(fmt.Sprintf("kernel: rows of %d elements do not fit %d and %d apart", n, to, from))
+	}
+	within("y", len(y), (rows-1)*to+n)
 	for _, a := range at {
-		if a < 0 || int(a)+len(y) > len(x) {
-			panic(fmt.Sprintf("kernel: a row of %d elements at %d of %d", len(y), a, len(x)))
+		if a < 0 || int(a)+(rows-1)*from+n > len(x) {
+			panic(fmt.Sprintf("kernel: %d rows of %d elements from %d on are not within %d", rows, n, a, len(x)))
 		}
 	}
-	n := weightRowsBulk(y, x, at, w, first)
-	weightRowsGo(y[n:], x, n, at, w, first)
+	if !weightRowsBulk(y, to, x, from, rows, n, at, w, first) {
+		weightRowsGo(y, to, x, from, rows, n, at, w, first)
+	}
 }
 
-// weightRowsGo starts at element from of the rows.
-func weightRowsGo(y, x []float32, from int, at []int64, w []float32, first float32) {
-	for i := range y {
-		sum := first
-		for t, a := range at {
-			sum += float32(w[t] * x[int(a)+from+i])
+func weightRowsGo(y []float32, to int, x []float32, from, rows, n int, at []int64, w []float32, first float32) {
+	for r := range rows {
+		row := y[r*to:][:n]
+		for i := range row {
+			sum := first
+			for t, a := range at {
+				sum += float32(w[t] * x[r*from+int(a)+i])
+			}
+			row[i] = sum
 		}
-		y[i] = sum
 	}
 }

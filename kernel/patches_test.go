@@ -54,22 +54,25 @@ func FuzzPackLanesAt(f *testing.F) {
 
 func FuzzWeightRows(f *testing.F) {
 	for n := range uint8(50) {
-		f.Add(uint64(n), n, n%12)
+		f.Add(uint64(n), n, n%12, n%10)
 	}
-	f.Fuzz(func(t *testing.T, seed uint64, n, taps uint8) {
+	f.Fuzz(func(t *testing.T, seed uint64, wide, taps, high uint8) {
 		r := rand.New(rand.NewPCG(seed, 2))
-		x := random(r, int(n)+r.IntN(60))
+		n, rows := int(wide), int(high%11)
+		to, from := n+r.IntN(5), r.IntN(90)
+		x := random(r, rows*from+n+r.IntN(60))
 		at := make([]int64, taps%26)
 		for i := range at {
-			at[i] = int64(r.IntN(len(x) - int(n) + 1))
+			at[i] = int64(r.IntN(len(x) - max(rows-1, 0)*from - n + 1))
 		}
 		w, first := random(r, len(at)), float32(r.NormFloat64())
-		got, want := make([]float32, n), make([]float32, n)
-		WeightRows(got, x, at, w, first)
-		weightRowsGo(want, x, 0, at, w, first)
+		got := random(r, rows*to)
+		want := slices.Clone(got)
+		WeightRows(got, to, x, from, rows, n, at, w, first)
+		weightRowsGo(want, to, x, from, rows, n, at, w, first)
 		for i := range want {
 			if math.Float32bits(got[i]) != math.Float32bits(want[i]) {
-				t.Errorf("element %d of %d: got %v, want %v", i, n, got[i], want[i])
+				t.Errorf("%d rows of %d, element %d: got %v, want %v", rows, n, i, got[i], want[i])
 			}
 		}
 	})

@@ -18,7 +18,8 @@ func convFamily() {
 			}
 		}
 	}
-	weightRows()
+	weightRows(1, 8)
+	weightRows(4, 2)
 }
 
 // packLanes copies blocks of a panel. What lies before and behind a block is not read: its lanes are
@@ -109,43 +110,53 @@ func lanes(x Mem, masks []VecVirtual, stride int) []VecVirtual {
 	return v[:2]
 }
 
-// weightRows sums rows of one channel with weights. Products and sums are rounded as in plain Go.
-func weightRows() {
-	function("weightRowsAVX2", "func(y *float32, n int, x *float32, at *int64, w *float32, taps int, first float32)",
-		"weightRowsAVX2 adds up rows at offsets of x; n%8 == 0, taps > 0.")
-	y, n, x := pointer("y"), pointer("n"), pointer("x")
+// weightRows sums elements of one channel with weights, for as many rows of the output at once. Products and
+// sums are rounded as in plain Go. Eight sums are made at once where there are so many: each waits for
+// the one before it.
+func weightRows(rows, vectors int) {
+	name := fmt.Sprintf("weightRows%dAVX2", rows)
+	function(name, "func(y *float32, to int, x *float32, from int, n int, at *int64, w *float32, taps int, first float32)",
+		name+" adds up elements at offsets of x; rows lie to and from bytes apart; n%8 == 0, taps > 0.")
+	t := tile{rows: rows}
+	y, x, n := t.operand("y", "to", rows), t.operand("x", "from", rows), pointer("n")
 	offsets, w, taps, first := pointer("at"), pointer("w"), pointer("taps"), spread("first")
 	sum := func(vectors int) func() {
 		return func() {
-			sums := each(vectors, func(int) VecVirtual {
+			sums := each(rows*vectors, func(int) VecVirtual {
 				s := YMM()
 				VMOVAPS(first, s)
 				return s
 			})
-			i := GP64()
+			i, off, weight := GP64(), GP64(), YMM()
 			XORQ(i, i)
 			label := fmt.Sprintf("taps%d", vectors)
 			Label(label)
-			row, weight := GP64(), YMM()
-			MOVQ(Mem{Base: offsets, Index: i, Scale: 8}, row)
-			LEAQ(Mem{Base: x, Index: row, Scale: 4}, row)
+			MOVQ(Mem{Base: offsets, Index: i, Scale: 8}, off)
 			VBROADCASTSS(Mem{Base: w, Index: i, Scale: 4}, weight)
-			for j, s := range sums {
-				t := YMM()
-				VMULPS(at(row, j), weight, t)
-				VADDPS(t, s, s)
+			for _, p := range x.base {
+				LEAQ(Mem{Base: p, Index: off, Scale: 4}, p)
+			}
+			for k, s := range sums {
+				v := YMM()
+				VMULPS(x.at(k/vectors, k%vectors*vector), weight, v)
+				VADDPS(v, s, s)
+			}
+			NEGQ(off)
+			for _, p := range x.base {
+				LEAQ(Mem{Base: p, Index: off, Scale: 4}, p)
 			}
 			INCQ(i)
 			CMPQ(i, taps)
 			JLT(LabelRef(label))
-			for j, s := range sums {
-				VMOVUPS(s, at(y, j))
+			for k, s := range sums {
+				VMOVUPS(s, y.at(k/vectors, k%vectors*vector))
 			}
-			advance(x, vectors*vector)
-			advance(y, vectors*vector)
+			for _, p := range append(x.base, y.base...) {
+				advance(p, vectors*vector)
+			}
 		}
 	}
-	strips("wide", n, 32, sum(4))
+	strips("wide", n, vectors*8, sum(vectors))
 	strips("narrow", n, 8, sum(1))
 	finish()
 }
