@@ -99,7 +99,7 @@ func spread[T any](dst, x []T) {
 // selectOne moves elements one by one.
 func selectOne[T any](c *op.Call, x, y, dst []T) {
 	cond := ir.View[bool](c.In[0])
-	w := block.Together(c.Out[0], c.In...)
+	w := block.Broadcast(c.Out[0].Shape, c.In[0].Shape, c.In[1].Shape, c.In[2].Shape)
 	w.Runs(0, w.Size(), func(at, n int, off []int) {
 		for i := range n {
 			if cond[off[0]+i*w.Step(0)] {

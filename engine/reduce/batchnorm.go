@@ -13,14 +13,7 @@ import (
 // batchOps: below opset 9 attribute spatial may ask for statistics of each element of an instance.
 // Training is asked for by further outputs below opset 14, then by an attribute.
 func batchOps() []op.Op {
-	var ops []op.Op
-	for _, since := range []int64{7, 9, 14} {
-		ops = append(ops, op.Op{
-			Type: "BatchNormalization", Since: since,
-			Shape: batchShape, Run: runBatch, Work: groupWork, InPlace: []int{0},
-		})
-	}
-	return ops
+	return []op.Op{{Type: "BatchNormalization", Since: 7, Shape: batchShape, Run: runBatch, Work: groupWork, InPlace: []int{0}}}
 }
 
 // batchLanes are instances × channels × elements of a channel.

@@ -23,15 +23,15 @@ type rowNorm struct {
 
 const microsoft = "com.microsoft"
 
-// rowNormOps: the simplified ones are ONNX Runtime's names for RMSNormalization, the first of
-// them in ONNX's own domain.
+// rowNormOps: ONNX Runtime's optimizer puts LayerNormalization into models below opset 17 too. The simplified ones
+// are its names for RMSNormalization, the first of them in ONNX's own domain.
 func rowNormOps() []op.Op {
 	layer := rowNorm{centered: true, epsilon: 1e-5, scale: 1, bias: 2, mean: 1, inv: 2}
 	rms := rowNorm{epsilon: 1e-5, scale: 1, typeOf: 1, inv: 1}
 	skip := rowNorm{centered: true, epsilon: 1e-12, add: []int{1, 4}, scale: 2, bias: 3, mean: 1, inv: 2, sum: 3}
 	skipRMS := rowNorm{epsilon: 1e-12, add: []int{1, 3}, scale: 2, mean: 1, inv: 2, sum: 3}
 	return []op.Op{
-		layer.row("", "LayerNormalization", 17),
+		layer.row("", "LayerNormalization", 1),
 		rms.row("", "RMSNormalization", 23),
 		rms.row("", "SimplifiedLayerNormalization", 1),
 		rms.row(microsoft, "SimplifiedLayerNormalization", 1),
@@ -143,8 +143,12 @@ func rowInputOf[T ir.Element](x, a *ir.Array, l lanes, s *block.Scratch) *rowInp
 	if a == nil {
 		return nil
 	}
-	r := &rowInput[T]{Operand: block.OperandOf[T](block.Together(x, a), 0, x, a)}
-	if l.outer > 0 && sameForRows(x, a, l) {
+	same := l.outer > 0 && sameForRows(x, a, l)
+	if same && a.Elems() == int64(l.n) {
+		return &rowInput[T]{fixed: block.Read[T](a).Block(block.Take[T](s, l.n), 0, l.n)}
+	}
+	r := &rowInput[T]{Operand: block.OperandOf[T](block.Walk{}, 0, x, a)}
+	if same {
 		r.fixed = r.Ordered(0, l.n, block.Take[T](s, l.n))
 	}
 	return r

@@ -86,7 +86,7 @@ func addends[T ir.Element](c *op.Call, inputs []int) []block.Operand[T] {
 	var add []block.Operand[T]
 	for _, i := range inputs {
 		if a := c.Opt(i); a != nil {
-			add = append(add, block.OperandOf[T](block.Together(c.In[0], a), 0, c.In[0], a))
+			add = append(add, block.OperandOf[T](block.Walk{}, 0, c.In[0], a))
 		}
 	}
 	return add

@@ -5,18 +5,24 @@ import "github.com/mcompress/mcompress/ir"
 // An Operand is an input that is broadcast to an output's shape.
 type Operand[T ir.Element] struct {
 	Reader[T]
-	whole bool // it has all of the output's elements
-	i     int  // in the walk that all operands take
-	step  int  // along that walk's runs: 0 or 1
-	own   Walk // its elements alone
+	whole  bool // it has all of the output's elements
+	single bool // it has one element
+	i      int  // in the walk that all operands take
+	step   int  // along that walk's runs: 0 or 1
+	own    Walk // its elements alone, where it is neither whole nor single
 }
 
 // shortRun is the length of runs below which operands are first brought into the output's
 // order, block by block, so that loops are long.
 const shortRun = 32
 
-// Together returns the walk of inputs that broadcast to out.
+// Together returns the walk of inputs that broadcast to out, for Blocks alone. Graphs have many
+// small tensors, for which to find runs would take longer than the work: where out is one
+// block there are none, and each operand is put in order by itself.
 func Together(out *ir.Array, in ...*ir.Array) Walk {
+	if n := out.Elems(); n <= Len {
+		return Walk{dims: []int{int(n)}}
+	}
 	shapes := make([][]int64, len(in))
 	for i, a := range in {
 		shapes[i] = a.Shape
@@ -26,19 +32,25 @@ func Together(out *ir.Array, in ...*ir.Array) Walk {
 
 // OperandOf returns a, which is operand i of the walk w to out.
 func OperandOf[T ir.Element](w Walk, i int, out, a *ir.Array) Operand[T] {
-	return Operand[T]{
+	o := Operand[T]{
 		Reader: Read[T](a),
 		whole:  a.Elems() == out.Elems(),
+		single: a.Elems() == 1,
 		i:      i,
-		step:   w.Step(i),
-		own:    Broadcast(out.Shape, a.Shape),
 	}
+	if w.steps != nil {
+		o.step = w.Step(i)
+	}
+	if !o.whole && !o.single {
+		o.own = Broadcast(out.Shape, a.Shape)
+	}
+	return o
 }
 
 // Blocks calls f for stretches of at most Len positions, for which Operand.At gives each operand's
-// part. off is nothing that f need know.
+// part; off is handed on to it.
 func (w Walk) Blocks(from, to int, f func(at, n int, off []int)) {
-	if w.Inner() < shortRun && w.Size() > w.Inner() {
+	if w.steps == nil || w.Inner() < shortRun && w.Size() > w.Inner() {
 		for at := from; at < to; at += Len {
 			f(at, min(Len, to-at), nil)
 		}
@@ -59,6 +71,8 @@ func (w Walk) Blocks(from, to int, f func(at, n int, off []int)) {
 // is room for n.
 func (o *Operand[T]) At(at, n int, off []int, buf []T) []T {
 	switch {
+	case o.single:
+		return o.Block(buf, 0, 1)
 	case o.whole || off == nil:
 		return o.Ordered(at, n, buf)
 	case o.step == 0:
@@ -69,8 +83,12 @@ func (o *Operand[T]) At(at, n int, off []int, buf []T) []T {
 
 // Ordered is the operand's elements at n positions from at on. buf is room for them.
 func (o *Operand[T]) Ordered(from, n int, buf []T) []T {
-	if o.whole {
+	switch {
+	case o.whole:
 		return o.Block(buf, from, n)
+	case o.single:
+		Fill(buf[:n], o.One(0))
+		return buf[:n]
 	}
 	if len(o.own.dims) == 2 {
 		if o.own.Step(0) == 1 {

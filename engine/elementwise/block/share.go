@@ -15,7 +15,11 @@ const Grain = 16 << 10
 func Share(c *op.Call, n, grain int, size int64, f func(s Scratch, from, to int)) {
 	grain = max(grain, 1)
 	pieces := (n + grain - 1) / grain
-	if pieces == 0 {
+	switch pieces {
+	case 0:
+		return
+	case 1:
+		f(Scratch{c.Work[:size]}, 0, n)
 		return
 	}
 	var next atomic.Int64
