@@ -64,19 +64,22 @@ func (w *window) asImage() *window {
 // lines are the rows of a band.
 func (d *depthwise) lines() int { return (d.rows-1)*d.stride[0] + d.span(0) }
 
-// band is the elements of scratch for one worker: the band, and a row of the output.
-func (d *depthwise) band() int { return d.lines()*d.stride[1]*d.width + d.length }
+// band is its elements, and slot those of one worker's scratch: the band, and rows of the output.
+func (d *depthwise) band() int { return d.lines() * d.stride[1] * d.width }
 
-func (d *depthwise) work(workers int) int64 { return int64(workers) * aligned(4*int64(d.band())) }
+func (d *depthwise) slot() int { return d.band() + d.rows*d.length }
+
+func (d *depthwise) work(workers int) int64 { return int64(workers) * aligned(4*int64(d.slot())) }
 
 // run convolves x with weights w of a row for each channel of y. Where add is set, what y holds is added.
 func (d *depthwise) run(p *op.Pool, work []byte, x, w, bias, y []float32, add bool, activate func(row []float32)) {
 	bands := ceilDiv(d.out[0], d.rows)
-	size := int(aligned(4 * int64(d.band())))
+	size := int(aligned(4 * int64(d.slot())))
 	slotted(p, d.Products()*bands, func(task, slot int) {
-		scratch := kernel.Words[float32](work[slot*size:][:size])[:d.band()]
+		scratch := kernel.Words[float32](work[slot*size:][:size])[:d.slot()]
+		band, spare := scratch[:d.band()], scratch[d.band():]
 		i, o := task/bands, task%bands*d.rows
-		d.fill(scratch, part(x, i, d.inLen()), o)
+		d.fill(band, part(x, i, d.inLen()), o)
 		for m := range d.OutC {
 			channel := i%d.Groups*d.OutC + m
 			first := float32(0)
@@ -85,7 +88,7 @@ func (d *depthwise) run(p *op.Pool, work []byte, x, w, bias, y []float32, add bo
 			}
 			to := part(Output(d.Geometry, y, i), m, d.Places())
 			to = to[o*d.out[1] : min(o+d.rows, d.out[0])*d.out[1]]
-			d.sum(to, scratch, part(w, channel, d.taken()), first, add)
+			d.sum(to, spare, band, part(w, channel, d.taken()), first, add)
 			if activate != nil {
 				activate(to)
 			}
@@ -119,33 +122,32 @@ func spreadPhase(to, x []float32, from, step int) {
 	if last := len(x) - 1 - from; last >= 0 {
 		hi = min(max(last/step+1, lo), len(to))
 	}
-	clear(to[:lo])
-	if step == 1 {
-		copy(to[lo:hi], x[from+lo:])
-	} else {
-		for i := lo; i < hi; i++ {
-			to[i] = x[from+i*step]
-		}
+	for i := range to[:lo] { // mostly one: not worth a call
+		to[i] = 0
 	}
-	clear(to[hi:])
+	if lo < hi {
+		everyFloat(to[lo:hi], x[from+lo*step:], step)
+	}
+	for i := hi; i < len(to); i++ {
+		to[i] = 0
+	}
 }
 
-// sum writes rows of the output.
-func (d *depthwise) sum(y, band, w []float32, first float32, add bool) {
-	line := d.stride[0] * d.stride[1] * d.width
-	spare := band[len(band)-d.length:]
-	band = band[:len(band)-d.length]
-	for r := range len(y) / max(d.out[1], 1) {
-		row := part(y, r, d.out[1])
-		switch {
-		case add:
-			kernel.WeightRows(spare, band[r*line:], d.at, w, first)
-			kernel.Add(row, row, spare[:len(row)])
-		case len(row) < d.length:
-			kernel.WeightRows(spare, band[r*line:], d.at, w, first)
-			copy(row, spare)
-		default:
-			kernel.WeightRows(row, band[r*line:], d.at, w, first)
+// sum writes rows of the output, by way of spare where they are too short, or are added.
+func (d *depthwise) sum(y, spare, band, w []float32, first float32, add bool) {
+	wide := d.out[1]
+	rows, line := len(y)/wide, d.stride[0]*d.stride[1]*d.width
+	if !add && wide == d.length {
+		kernel.WeightRows(y, wide, band, line, rows, wide, d.at, w, first)
+		return
+	}
+	kernel.WeightRows(spare, d.length, band, line, rows, d.length, d.at, w, first)
+	for r := range rows {
+		row, sum := part(y, r, wide), part(spare, r, d.length)[:wide]
+		if add {
+			kernel.Add(row, row, sum)
+		} else {
+			copy(row, sum)
 		}
 	}
 }
