@@ -6,6 +6,7 @@ import (
 	"github.com/mcompress/mcompress/engine/elementwise/block"
 	"github.com/mcompress/mcompress/engine/op"
 	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/kernel"
 )
 
 // embedOps is what ONNX Runtime's optimizer makes of the first nodes of BERT: the sum of the
@@ -129,18 +130,10 @@ func embedWork(_ *op.Node, in []*ir.Array, workers int) int64 {
 }
 
 func runEmbed(c *op.Call) error {
-	ids := c.In[0]
-	count, n := int(ids.Elems()), int(c.In[2].Shape[1])
-	var tables []block.Reader[float32]
-	var wanted [][]int64
-	for _, e := range embeddings {
-		rows, err := e.rows(c, count, int(ids.Shape[1]))
-		if err != nil {
-			return err
-		}
-		if rows != nil {
-			tables, wanted = append(tables, block.Read[float32](c.In[e.table])), append(wanted, rows)
-		}
+	count, n := int(c.In[0].Elems()), int(c.In[2].Shape[1])
+	tables, err := rowTables(c, count)
+	if err != nil {
+		return err
 	}
 	countWords(c)
 	gamma, beta := block.Read[float32](c.In[embedGamma]), block.Read[float32](c.In[embedBeta])
@@ -154,10 +147,8 @@ func runEmbed(c *op.Call) error {
 		for i := from; i < to && n > 0; i++ {
 			sum := sums.Block(bufs[0], i*n, n)
 			clear(sum)
-			for k, t := range tables {
-				for j, v := range t.Block(bufs[1], int(wanted[k][i])*n, n) {
-					sum[j] += v
-				}
+			for _, t := range tables {
+				kernel.Add(sum, sum, t.Block(bufs[1], int(t.rows[i])*n, n))
 			}
 			y := out.Block(bufs[2], i*n, n)
 			normSingle(y, sum, gamma.Block(bufs[3], 0, n), beta.Block(bufs[4], 0, n), eps, true)
@@ -166,6 +157,26 @@ func runEmbed(c *op.Call) error {
 		}
 	})
 	return nil
+}
+
+// A rowTable is an embedding with the row that each token wants.
+type rowTable struct {
+	block.Reader[float32]
+	rows []int64
+}
+
+func rowTables(c *op.Call, count int) ([]rowTable, error) {
+	var tables []rowTable
+	for _, e := range embeddings {
+		rows, err := e.rows(c, count, int(c.In[0].Shape[1]))
+		if err != nil {
+			return nil, err
+		}
+		if rows != nil {
+			tables = append(tables, rowTable{block.Read[float32](c.In[e.table]), rows})
+		}
+	}
+	return tables, nil
 }
 
 // countWords writes how many elements of each row of the mask are 1.

@@ -54,26 +54,15 @@ func lossWork(_ *op.Node, in []*ir.Array, workers int) int64 {
 // loss takes the negative of the score of each label, of its logarithmic softmax if that
 // is wanted.
 func loss(c *op.Call, soft bool) error {
-	labels, err := op.Ints(c.In[1])
+	l := lanesOf(c.In[0], 1)
+	labels, err := lossLabels(c, l.n)
 	if err != nil {
 		return err
-	}
-	l := lanesOf(c.In[0], 1)
-	ignored := func(label int64) bool { return c.Has("ignore_index") && label == c.Int("ignore_index", 0) }
-	for i, label := range labels {
-		if (label < 0 || label >= int64(l.n)) && !ignored(label) {
-			return fmt.Errorf("label %d is %d, but there are %d classes", i, label, l.n)
-		}
-	}
-	classWeights := make([]float64, l.n)
-	block.Fill(classWeights, 1)
-	if w := c.Opt(2); w != nil {
-		number.Read(classWeights, w, 0)
 	}
 	size := block.Bytes[float64](l.n)
 	shared := block.Scratch{Free: c.Work[int64(c.Pool.Workers())*size:]}
 	losses, weights := block.Take[float64](&shared, len(labels)), block.Take[float64](&shared, len(labels))
-	logs := setter(output(c, 1))
+	classes, logs := classWeights(c, l.n), setter(output(c, 1))
 	block.Share(c, len(labels), l.grain(8), size, func(s block.Scratch, from, to int) {
 		x, one := block.Take[float64](&s, l.n), make([]float64, 1)
 		for i := from; i < to; i++ {
@@ -89,14 +78,40 @@ func loss(c *op.Call, soft bool) error {
 				}
 			}
 			losses[i], weights[i] = 0, 0
-			if !ignored(labels[i]) {
-				weights[i] = classWeights[labels[i]]
+			if !ignored(c.Node, labels[i]) {
+				weights[i] = classes[labels[i]]
 				losses[i] = -x[labels[i]] * weights[i]
 			}
 		}
 	})
 	writeLoss(c, losses, weights)
 	return nil
+}
+
+func ignored(n *op.Node, label int64) bool {
+	return n.Has("ignore_index") && label == n.Int("ignore_index", 0)
+}
+
+func lossLabels(c *op.Call, classes int) ([]int64, error) {
+	labels, err := op.Ints(c.In[1])
+	if err != nil {
+		return nil, err
+	}
+	for i, label := range labels {
+		if (label < 0 || label >= int64(classes)) && !ignored(c.Node, label) {
+			return nil, fmt.Errorf("label %d is %d, but there are %d classes", i, label, classes)
+		}
+	}
+	return labels, nil
+}
+
+func classWeights(c *op.Call, classes int) []float64 {
+	weights := make([]float64, classes)
+	block.Fill(weights, 1)
+	if w := c.Opt(2); w != nil {
+		number.Read(weights, w, 0)
+	}
+	return weights
 }
 
 func writeLoss(c *op.Call, losses, weights []float64) {

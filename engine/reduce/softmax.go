@@ -77,16 +77,20 @@ func (f normalizer) row(since, axis int64, split func(*ir.Array, int) lanes) op.
 			if err != nil {
 				return err
 			}
-			switch dt := c.In[0].DType; {
-			case dt == ir.Float && l.inner > 1 && l.n > 0 && f.across != nil:
-				f.across(c, l)
-				return nil
-			case dt == ir.Double:
-				return along(c, l, f.cost, f.double(c.Node))
-			}
-			return along(c, l, f.cost, f.single(c.Node))
+			return f.run(c, l)
 		},
 	}
+}
+
+func (f normalizer) run(c *op.Call, l lanes) error {
+	switch dt := c.In[0].DType; {
+	case dt == ir.Float && l.inner > 1 && l.n > 0 && f.across != nil:
+		f.across(c, l)
+		return nil
+	case dt == ir.Double:
+		return along(c, l, f.cost, f.double(c.Node))
+	}
+	return along(c, l, f.cost, f.single(c.Node))
 }
 
 func softmax(dst, x []float64) {
