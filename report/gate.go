@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/mcompress/mcompress/verify"
 )
 
 // A Limit is a bound that a result must keep, named as the flag that sets it.
@@ -14,40 +16,61 @@ type Limit struct {
 
 // A Gate is a limit with its verdict.
 type Gate struct {
-	Name  string  `json:"name"`
-	Bound float64 `json:"bound"`
-	Value float64 `json:"value"`
-	Held  bool    `json:"held"`
+	Name   string   `json:"name"`
+	Bound  float64  `json:"bound"`
+	Value  *float64 `json:"value,omitempty"`  // absent where it is infinite or not known
+	Reason string   `json:"reason,omitempty"` // why there is no value
+	Held   bool     `json:"held"`
+	Open   bool     `json:"open,omitempty"` // not judged, as nothing was written yet that could be run
 }
 
 // A rule is what a gate looks at, and which side of its bound is right.
 type rule struct {
 	name   string
-	value  func(*Report) float64
+	value  func(*Report) (v float64, why string) // as verify.Rule's
 	atMost bool
+	run    bool                 // it is about what running the models says
 	show   func(float64) string // in enough digits to see why it did not hold
 }
 
-var rules = []rule{
-	{"require-coverage", func(r *Report) float64 { return r.Coverage.share() }, false, func(v float64) string { return fmt.Sprintf("%.6g %%", 100*v) }},
-	{"min-ratio", func(r *Report) float64 { return ratio(r.Totals.FileBytes) }, false, func(v float64) string { return fmt.Sprintf("%.6g×", v) }},
-	{"max-size", func(r *Report) float64 { return float64(r.Totals.FileBytes.After) }, true, func(v float64) string { return count(int64(v)) + " bytes" }},
+func rules() []rule {
+	rs := []rule{
+		{name: "require-coverage", value: known(func(r *Report) float64 { return r.Coverage.share() }), show: share},
+		{name: "min-ratio", value: known(func(r *Report) float64 { return ratio(r.Totals.FileBytes) }), show: func(v float64) string { return fmt.Sprintf("%.6g×", v) }},
+		{name: "max-size", value: known(func(r *Report) float64 { return float64(r.Totals.FileBytes.After) }), atMost: true, show: func(v float64) string { return count(int64(v)) + " bytes" }},
+	}
+	shows := map[string]func(float64) string{"min-sqnr": decibels, "min-cosine": func(v float64) string { return fmt.Sprintf("%.9g", v) }}
+	for _, of := range verify.Rules() {
+		show := shows[of.Name]
+		if show == nil {
+			show = share
+		}
+		rs = append(rs, rule{name: of.Name, value: ran(of), atMost: of.AtMost, run: true, show: show})
+	}
+	return rs
 }
+
+func known(of func(*Report) float64) func(*Report) (float64, string) {
+	return func(r *Report) (float64, string) { return of(r), "" }
+}
+
+func ran(of verify.Rule) func(*Report) (float64, string) {
+	return func(r *Report) (float64, string) { return of.Value(r.Verification) }
+}
+
+func share(v float64) string { return fmt.Sprintf("%.6g %%", 100*v) }
+
+func decibels(v float64) string { return fmt.Sprintf("%.6g dB", v) }
 
 func ruleOf(name string) (rule, error) {
-	i := slices.IndexFunc(rules, func(r rule) bool { return r.name == name })
-	if i < 0 {
-		return rule{}, fmt.Errorf("report: no gate is called %q; there are %s", name, strings.Join(gateNames(), ", "))
+	var names []string
+	for _, r := range rules() {
+		if r.name == name {
+			return r, nil
+		}
+		names = append(names, r.name)
 	}
-	return rules[i], nil
-}
-
-func gateNames() []string {
-	names := make([]string, len(rules))
-	for i, r := range rules {
-		names[i] = r.name
-	}
-	return names
+	return rule{}, fmt.Errorf("report: no gate is called %q; there are %s", name, strings.Join(names, ", "))
 }
 
 // judge decides on values as they are and shows them rounded.
@@ -58,17 +81,74 @@ func judge(r *Report, limits []Limit) ([]Gate, error) {
 		if err != nil {
 			return nil, err
 		}
-		v := rule.value(r)
-		held := v >= l.Bound
-		if rule.atMost {
-			held = v <= l.Bound
-		}
-		gates = append(gates, Gate{l.Name, l.Bound, round(v, 6), held})
+		gates = append(gates, rule.judge(r, l))
 	}
 	return gates, nil
 }
 
-// Passed reports whether every gate held.
-func (r *Report) Passed() bool {
-	return !slices.ContainsFunc(r.Gates, func(g Gate) bool { return !g.Held })
+func (rule rule) judge(r *Report, l Limit) Gate {
+	g := Gate{Name: l.Name, Bound: l.Bound}
+	if rule.run && r.Verification == nil {
+		g.Open, g.Reason = r.Result.Planned, "the models were not run"
+		return g
+	}
+	v, why := rule.value(r)
+	g.Reason = why
+	if finite(v) {
+		digits := 6
+		if rule.run {
+			digits = 9 // a cosine is close to 1
+		}
+		v := round(v, digits)
+		g.Value = &v
+	}
+	if g.Held = v >= l.Bound; rule.atMost {
+		g.Held = v <= l.Bound
+	}
+	return g
+}
+
+// Judge decides on limits about what running two models says, where there is no report.
+func Judge(v *verify.Result, limits []Limit) ([]Gate, error) {
+	return judge(&Report{Verification: v}, limits)
+}
+
+// Passed reports whether every gate held that could be judged so far.
+func (r *Report) Passed() bool { return Passed(r.Gates) }
+
+// Passed reports whether every gate held that could be judged so far.
+func Passed(gates []Gate) bool {
+	return !slices.ContainsFunc(gates, func(g Gate) bool { return !g.Held && !g.Open })
+}
+
+// mark and class are the verdict on a page.
+func (g Gate) mark() string {
+	return map[string]string{"held": "✓", "broken": "✗", "open": "–"}[g.class()]
+}
+
+func (g Gate) class() string {
+	switch {
+	case g.Open:
+		return "open"
+	case g.Held:
+		return "held"
+	}
+	return "broken"
+}
+
+// Shown is the value of a gate, or why there is none, and what it is held against.
+func (g Gate) Shown() (value, relation, bound string) {
+	value, relation = g.Reason, "≥"
+	rule, err := ruleOf(g.Name)
+	if err != nil { // a gate of a later version
+		rule.show = func(v float64) string { return fmt.Sprint(v) }
+		relation = "against"
+	}
+	if rule.atMost {
+		relation = "≤"
+	}
+	if g.Value != nil {
+		value = rule.show(*g.Value)
+	}
+	return value, relation, rule.show(g.Bound)
 }

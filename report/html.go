@@ -25,6 +25,8 @@ type page struct {
 	Gates   []gateView
 	Tiles   []tile
 	Figures []figure
+	Checked *verification
+	Depth   figure // error by layer; without a drawing where there is none
 	Changed []Weight
 	Reasons []reason
 	Steps   []Row
@@ -33,7 +35,7 @@ type page struct {
 
 type gateView struct {
 	Name, Value, Relation, Bound string
-	Held                         bool
+	Class, Mark                  string
 }
 
 // A tile is one large figure.
@@ -53,20 +55,26 @@ func (r *Report) HTML(w io.Writer) error {
 	if err != nil {
 		return err
 	}
+	depth, err := byDepth(r.Verification)
+	if err != nil {
+		return err
+	}
 	p := page{
 		Report:  r,
 		Title:   visible(r.title()),
 		Style:   template.CSS(colors + pageStyle),
 		Tiles:   r.tiles(),
 		Figures: figures,
+		Checked: view(r.Verification),
+		Depth:   depth,
 		Changed: r.changed(),
 		Reasons: r.reasons(),
 		Steps:   r.steps(),
 		Notes:   r.notes(),
 	}
 	for _, g := range r.Gates {
-		v, relation, bound := g.shown()
-		p.Gates = append(p.Gates, gateView{g.Name, v, relation, bound, g.Held})
+		v, relation, bound := g.Shown()
+		p.Gates = append(p.Gates, gateView{g.Name, visible(v), relation, bound, g.class(), g.mark()})
 	}
 	return t.Execute(w, p)
 }
@@ -81,5 +89,8 @@ func (r *Report) tiles() []tile {
 	if w := r.worst(); w != nil {
 		ts = append(ts, tile{"Worst weight error", sqnr(w.Error), visible(w.Tensor), ""})
 	}
-	return ts
+	if a := t.Activations; a != nil {
+		ts = append(ts, tile{"Activations at most", size(a.After), size(a.Before) + " before", ""})
+	}
+	return append(ts, verificationTile(r.Verification)...)
 }

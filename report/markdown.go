@@ -20,6 +20,7 @@ func (r *Report) Markdown(w io.Writer) error {
 	}
 	m.summary(r)
 	m.gates(r.Gates)
+	m.verification(r.Verification)
 	m.changed(r)
 	m.reasons(r.reasons())
 	m.steps(r.steps())
@@ -88,12 +89,8 @@ func bold(s string) string { return "**" + s + "**" }
 
 func (m *markdown) gates(gs []Gate) {
 	for _, g := range gs {
-		mark := "✓"
-		if !g.Held {
-			mark = "✗"
-		}
-		v, relation, bound := g.shown()
-		fmt.Fprintf(m, "- %s %s: %s, wants %s %s\n", mark, code(g.Name), v, relation, bound)
+		v, relation, bound := g.Shown()
+		fmt.Fprintf(m, "- %s %s: %s, wants %s %s\n", g.mark(), code(g.Name), prose(v), relation, bound)
 	}
 	if len(gs) > 0 {
 		m.WriteByte('\n')

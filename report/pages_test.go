@@ -62,7 +62,8 @@ func TestMarkdown(t *testing.T) {
 			pin(&r.Result, 1024)
 			r.Totals.FileBytes, r.Totals.Ratio, r.Digest = Change{4096, 1024}, 4, strings.Repeat("d", 64)
 			for i := range r.Gates {
-				r.Gates[i].Value = r.Gates[i].Bound / 2
+				half := r.Gates[i].Bound / 2
+				r.Gates[i].Value = &half
 			}
 			var b bytes.Buffer
 			if err := r.Markdown(&b); err != nil {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/pass"
+	"github.com/mcompress/mcompress/verify"
 )
 
 // SchemaVersion is the version of the JSON form, described by docs/report-schema.json.
@@ -17,18 +18,21 @@ const SchemaVersion = 1
 // A Report says what every byte of a model became. Its fields stand in the order of
 // the JSON form. All sizes are bytes.
 type Report struct {
-	SchemaVersion int          `json:"schema_version"`
-	Digest        string       `json:"digest,omitempty"` // SHA-256 of the JSON form without digest and environment
-	Tool          Tool         `json:"tool"`
-	Recipe        *Recipe      `json:"recipe,omitempty"`
-	Source        Side         `json:"source"`
-	Result        Side         `json:"result"`
-	Totals        Totals       `json:"totals"`
-	Coverage      Coverage     `json:"coverage"`
-	Gates         []Gate       `json:"gates"`
-	Weights       []Weight     `json:"weights"`
-	Ledger        []Row        `json:"ledger"`
-	Environment   *Environment `json:"environment,omitempty"`
+	SchemaVersion int      `json:"schema_version"`
+	Digest        string   `json:"digest,omitempty"` // SHA-256 of the JSON form without digest and environment
+	Tool          Tool     `json:"tool"`
+	Recipe        *Recipe  `json:"recipe,omitempty"`
+	Source        Side     `json:"source"`
+	Result        Side     `json:"result"`
+	Totals        Totals   `json:"totals"`
+	Coverage      Coverage `json:"coverage"`
+	Gates         []Gate   `json:"gates"`
+	Weights       []Weight `json:"weights"`
+	Ledger        []Row    `json:"ledger"`
+
+	Verification *verify.Result `json:"verification,omitempty"` // nil where nobody asked to run the models
+
+	Environment *Environment `json:"environment,omitempty"`
 }
 
 // A Tool is the program that compressed the model.
@@ -72,6 +76,7 @@ type Input struct {
 	Source, Result Model
 	Rows           []pass.Row // nil for two files of unknown history: Build then matches their tensors
 	Gates          []Limit
+	Verification   *verify.Result // of running Source against Result; nil if nobody asked for it
 	Environment    *Environment
 
 	Eval    *ir.Eval
@@ -113,6 +118,7 @@ func Build(ctx context.Context, in Input) (*Report, error) {
 		Result:        side(in.Result),
 		Weights:       c.weights(),
 		Ledger:        c.ledger(),
+		Verification:  ranOnly(in.Verification),
 		Environment:   in.Environment,
 	}
 	if in.Errors {
@@ -121,6 +127,9 @@ func Build(ctx context.Context, in Input) (*Report, error) {
 		}
 	}
 	r.Totals = totals(in.Source, in.Result, c, r)
+	if v := in.Verification; v != nil && v.Activations != nil {
+		r.Totals.Activations = &Change{v.Activations.Before, v.Activations.After}
+	}
 	r.Coverage = coverage(r.Weights)
 	var err error
 	if r.Gates, err = judge(r, in.Gates); err != nil {
@@ -128,6 +137,16 @@ func Build(ctx context.Context, in Input) (*Report, error) {
 	}
 	r.Digest, err = r.digest()
 	return r, err
+}
+
+// ranOnly is v without what stands among the totals.
+func ranOnly(v *verify.Result) *verify.Result {
+	if v == nil {
+		return nil
+	}
+	bare := *v
+	bare.Activations = nil
+	return &bare
 }
 
 func recipe(text []byte) *Recipe {

@@ -20,6 +20,8 @@ type Totals struct {
 	RuntimeBytes Change       `json:"runtime_bytes"` // constants once Runtime has loaded the model
 	Runtime      string       `json:"runtime"`       // the runtime that runtime bytes are about
 	DTypes       []DTypeBytes `json:"dtypes"`        // TensorBytes by element type, as packed in raw_data
+
+	Activations *Change `json:"activation_bytes,omitempty"` // most bytes of activations alive at once; nil where the models were not run
 }
 
 // DTypeBytes are the bytes of all tensors of one element type.

@@ -1,9 +1,6 @@
 package report
 
-import (
-	"fmt"
-	"slices"
-)
+import "slices"
 
 // smaller says how two sizes compare.
 func smaller(c Change) string {
@@ -101,18 +98,6 @@ func main(s Side) string {
 		return "model"
 	}
 	return s.Files[0].Name
-}
-
-func (g Gate) shown() (value, relation, bound string) {
-	rule, err := ruleOf(g.Name)
-	if err != nil { // a gate of a later version
-		return fmt.Sprint(g.Value), "against", fmt.Sprint(g.Bound)
-	}
-	relation = "≥"
-	if rule.atMost {
-		relation = "≤"
-	}
-	return rule.show(g.Value), relation, rule.show(g.Bound)
 }
 
 // kept is n bytes of w, unless another weight's row shows them.

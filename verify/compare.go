@@ -17,7 +17,7 @@ import (
 type Options struct {
 	Batch  int     // samples in one run, where the model leaves that open; 0 for 1
 	Scores string  // the output with classes or scores; empty for the first that can be one
-	Layers *Shared // values inside both graphs, compared on the first batch; the sessions must keep them
+	Layers *Shared // values inside both graphs, compared on the first samples; the sessions must keep them
 	Digest bool    // of the samples, which reads them once more
 }
 
@@ -123,20 +123,26 @@ func newComparison(names []string, set *dataset.Set, o Options) (*comparison, er
 	case o.Scores != "" && !slices.Contains(names, o.Scores):
 		return nil, fmt.Errorf("no output is called %q; there are %s", o.Scores, strings.Join(names, ", "))
 	}
-	return &comparison{Options: o, set: set, names: names, by: map[string]*differing{}, batch: set.Size(o.Batch)}, nil
+	return &comparison{Options: o, set: set, names: names, by: map[string]*differing{}, layers: map[string]*sums{}, batch: set.Size(o.Batch)}, nil
 }
+
+// layerSamples are so many that layers are compared on: enough to tell them apart.
+const layerSamples = 8
 
 func (c *comparison) runs(ctx context.Context, a, b engine.Session, batch *dataset.Batch) error {
 	want, got, err := both(ctx, a, b, batch.Inputs, c.names)
 	if err != nil {
 		return err
 	}
-	if batch.First == 0 && c.Layers != nil {
-		if c.layers, err = c.Layers.compare(ctx, a, b, batch.Inputs); err != nil {
+	if batch.First < layerSamples && c.Layers != nil {
+		if err := c.Layers.compare(ctx, a, b, batch.Inputs, c.layers); err != nil {
 			return err
 		}
 	}
-	return c.add(batch, want, got)
+	if err := c.add(batch, want, got); err != nil {
+		return &SideError{Second, err}
+	}
+	return nil
 }
 
 // add takes in the outputs of a batch. What there are none of in want is not compared.
@@ -199,9 +205,7 @@ func (c *comparison) output(name string, want, got *ir.Array) error {
 	}
 	if floats && measurable(want, got) {
 		d.numeric = true
-		if err := d.sums.add(want, got); err != nil {
-			return err
-		}
+		d.sums.add(want, got)
 	}
 	if c.Scores == "" || c.Scores == name {
 		d.agree.agree(want, got)

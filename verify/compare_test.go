@@ -73,7 +73,7 @@ func made(t *testing.T, m *ir.Model, samples int) *dataset.Set {
 // compared runs two models against each other, layers and all.
 func compared(t *testing.T, a, b *ir.Model) *Result {
 	t.Helper()
-	s, err := Share(a, b)
+	s, err := Share(t.Context(), a, b)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -115,6 +115,15 @@ func TestTheLayerThatBreaksIsNamed(t *testing.T) {
 	}
 }
 
+// Relu and Add throw away signal and leave the noise, but compute the same in both models: the blame is
+// on what made the noise.
+func TestANodeThatIsTheSameInBothModelsBreaksNothing(t *testing.T) {
+	r := compared(t, chain(2, -1), chain(2.02, -1))
+	if r.Breaks == nil || r.Breaks.Value != "scaled" || r.Layers[2].Errors.DB() > r.Layers[0].Errors.DB() {
+		t.Errorf("it breaks at %+v, SQNR from %v to %v", r.Breaks, r.Layers[0].Errors.DB(), r.Layers[2].Errors.DB())
+	}
+}
+
 // What the error was before the layer that breaks is told with it.
 func TestABreakSaysWhatReachesIt(t *testing.T) {
 	r := compared(t, chain(2, 1), chain(2.02, 3))
@@ -142,7 +151,7 @@ func (f *fake) Run(ctx context.Context, in map[string]*ir.Array, fetch []string)
 // behind it is not known, so that the first of them gets the blame.
 func TestALayerOfAnotherShapeIsLeftOut(t *testing.T) {
 	a, b := chain(2, 1), chain(2, 3)
-	s, err := Share(a, b)
+	s, err := Share(t.Context(), a, b)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,9 +1,7 @@
 package verify
 
 import (
-	"fmt"
 	"math"
-	"slices"
 
 	"github.com/mcompress/mcompress/engine/number"
 	"github.com/mcompress/mcompress/ir"
@@ -46,16 +44,8 @@ type sums struct {
 // window is how many elements are looked at at once.
 const window = 4096
 
-// add takes in two tensors of the same shape.
-func (s *sums) add(want, got *ir.Array) error {
-	if !slices.Equal(want.Shape, got.Shape) {
-		return fmt.Errorf("%s and %s have different shapes", want, got)
-	}
-	for _, a := range []*ir.Array{want, got} {
-		if err := number.Check(a.DType); err != nil {
-			return err
-		}
-	}
+// add takes in two tensors of the same shape, of types that number reads.
+func (s *sums) add(want, got *ir.Array) {
 	var w, g [window]float64
 	n := int(want.Elems())
 	for at := 0; at < n; at += window {
@@ -66,7 +56,6 @@ func (s *sums) add(want, got *ir.Array) error {
 			s.pair(w[i], g[i])
 		}
 	}
-	return nil
 }
 
 // pair takes in one element. The conversions around products forbid a fused multiply-add, so

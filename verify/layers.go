@@ -29,17 +29,19 @@ type Break struct {
 
 // Shared is the values that nodes of two main graphs make under the same names.
 type Shared struct {
-	Names []string   // in the order of the nodes of the first model
-	nodes []*ir.Node // of the first model, in order
+	Names []string // in the order of the nodes of the first model
+
+	nodes []*ir.Node        // of the first model, in order
+	same  map[*ir.Node]bool // that compute the same from the same values in both models
 }
 
 // Share finds what a and b share. Outputs are part of it.
-func Share(a, b *ir.Model) (*Shared, error) {
-	made := map[string]bool{}
+func Share(ctx context.Context, a, b *ir.Model) (*Shared, error) {
+	makers := map[string]*ir.Node{}
 	for n := range b.Graph.Nodes() {
 		for _, v := range n.Outputs {
 			if v != nil && !v.Ambiguous {
-				made[v.Name] = true
+				makers[v.Name] = n
 			}
 		}
 	}
@@ -47,12 +49,16 @@ func Share(a, b *ir.Model) (*Shared, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Shared{nodes: nodes}
+	eval := ir.NewEval("")
+	defer eval.Close()
+	s := &Shared{nodes: nodes, same: map[*ir.Node]bool{}}
 	for _, n := range nodes {
 		for _, v := range n.Outputs {
-			if v != nil && !v.Ambiguous && made[v.Name] {
-				s.Names = append(s.Names, v.Name)
+			if v == nil || v.Ambiguous || makers[v.Name] == nil {
+				continue
 			}
+			s.Names = append(s.Names, v.Name)
+			s.same[n] = sameNode(ctx, eval, n, makers[v.Name])
 		}
 	}
 	return s, nil
@@ -66,16 +72,15 @@ const (
 	fewBytes   = 8 << 20
 )
 
-// compare measures every shared value on one batch.
-func (s *Shared) compare(ctx context.Context, a, b engine.Session, in map[string]*ir.Array) (map[string]*sums, error) {
-	by := map[string]*sums{}
+// compare adds to by the error of every shared value on one batch.
+func (s *Shared) compare(ctx context.Context, a, b engine.Session, in map[string]*ir.Array, by map[string]*sums) error {
 	rest, n := s.Names, firstFetch
 	for len(rest) > 0 {
 		names := rest[:min(n, len(rest))]
 		rest = rest[len(names):]
 		want, got, err := both(ctx, a, b, in, names)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		bytes := int64(0)
 		for _, name := range names {
@@ -86,7 +91,7 @@ func (s *Shared) compare(ctx context.Context, a, b engine.Session, in map[string
 			n *= 4
 		}
 	}
-	return by, nil
+	return nil
 }
 
 // measure leaves out what is no float, and what a method put something else under the name of.
@@ -94,10 +99,10 @@ func measure(by map[string]*sums, name string, want, got *ir.Array) {
 	if want.Kind != ir.Dense || got.Kind != ir.Dense || !measurable(want, got) || !slices.Equal(want.Shape, got.Shape) {
 		return
 	}
-	s := &sums{}
-	if s.add(want, got) == nil {
-		by[name] = s
+	if by[name] == nil {
+		by[name] = &sums{}
 	}
+	by[name].add(want, got)
 }
 
 // measurable reports whether errors of got mean something.
@@ -111,8 +116,9 @@ func measurable(want, got *ir.Array) bool {
 }
 
 // list is what was measured, in the order of the nodes, and the layer that adds most noise,
-// relative to its signal, to the noisiest of what it is made from. A node whose outputs were not
-// measured passes on what reaches it.
+// relative to its signal, to the noisiest of what it is made from. A node that computes the same in
+// both models adds none, whatever it makes of what reaches it; one whose outputs were not measured
+// passes that on.
 func (s *Shared) list(by map[string]*sums) ([]Layer, *Break) {
 	noise := map[*ir.Value]float64{}
 	var layers []Layer
@@ -137,7 +143,7 @@ func (s *Shared) list(by map[string]*sums) ([]Layer, *Break) {
 			l := Layer{Value: v.Name, Node: n.Label(), Op: n.Op.String(), Errors: m.errors()}
 			layers = append(layers, l)
 			noise[v] = relative(l.Errors.DB())
-			if added := noise[v] - reaches; added > most {
+			if added := noise[v] - reaches; added > most && !s.same[n] {
 				most = added
 				breaks = &Break{Value: l.Value, Node: l.Node, Op: l.Op, From: rounded(-10*math.Log10(reaches), 3), To: l.Errors.SQNR}
 			}

@@ -16,13 +16,22 @@ import (
 // npy writes an array of floats into a folder of arrays.
 func npy(t *testing.T, dir, name string, values []float32, shape ...int) {
 	t.Helper()
-	dims := strings.Trim(strings.ReplaceAll(fmt.Sprint(shape), " ", ", "), "[]")
-	head := fmt.Sprintf("{'descr': '<f4', 'fortran_order': False, 'shape': (%s,), }", dims)
+	npyOf(t, dir, name, "<f4", func(i int) uint32 { return math.Float32bits(values[i]) }, shape...)
+}
+
+// npyOf writes an array of words of four bytes.
+func npyOf(t *testing.T, dir, name, descr string, word func(i int) uint32, shape ...int) {
+	t.Helper()
+	dims, n := "", 1
+	for _, d := range shape {
+		dims, n = dims+fmt.Sprintf("%d, ", d), n*d
+	}
+	head := fmt.Sprintf("{'descr': '%s', 'fortran_order': False, 'shape': (%s), }", descr, dims)
 	head += strings.Repeat(" ", 63-(10+len(head))%64) + "\n"
 	b := append([]byte("\x93NUMPY\x01\x00"), byte(len(head)), byte(len(head)>>8))
 	b = append(b, head...)
-	for _, v := range values {
-		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(v))
+	for i := range n {
+		b = binary.LittleEndian.AppendUint32(b, word(i))
 	}
 	if err := os.WriteFile(filepath.Join(dir, name+".npy"), b, 0o644); err != nil {
 		t.Fatal(err)
@@ -84,16 +93,7 @@ func TestDataWithoutOutputsSayNothingOfOneModel(t *testing.T) {
 func TestLabelsAloneGiveTheAccuracy(t *testing.T) {
 	m, dir := chain(2, 1), t.TempDir()
 	npy(t, dir, "x", []float32{1, 2, 3, 4, 8, 7, 6, 5, 1, 2, 3, 4}, 3, 4)
-	labels := []byte("\x93NUMPY\x01\x00")
-	head := "{'descr': '<i8', 'fortran_order': False, 'shape': (3,), }"
-	head += strings.Repeat(" ", 63-(10+len(head))%64) + "\n"
-	labels = append(append(labels, byte(len(head)), 0), head...)
-	for _, class := range []uint64{3, 0, 0} {
-		labels = binary.LittleEndian.AppendUint64(labels, class)
-	}
-	if err := os.WriteFile(filepath.Join(dir, "labels.npy"), labels, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	npyOf(t, dir, "labels", "<i4", func(i int) uint32 { return []uint32{3, 0, 0}[i] }, 3)
 	r, err := Recorded(t.Context(), open(t, m, nil), folder(t, m, dir), Tolerance{}, Options{})
 	if err != nil {
 		t.Fatal(err)

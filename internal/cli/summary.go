@@ -36,6 +36,12 @@ func Summary(w io.Writer, s Style, res *job.Result) error {
 	for i, text := range reasons(r) {
 		t.Add(first(i, "skipped"), text)
 	}
+	if v := r.Verification; v != nil {
+		t.Add("outputs", proof(s, v))
+		if v.Accuracy != nil {
+			t.Add("accuracy", v.Accuracy.Text())
+		}
+	}
 	for i, g := range r.Gates {
 		t.Add(first(i, "gates"), verdict(s, g))
 	}
@@ -166,24 +172,33 @@ func untouched(r *report.Report) []report.Row {
 }
 
 func verdict(s Style, g report.Gate) string {
-	sign, word := "≥", s.Good("held")
-	if g.Name == "max-size" {
-		sign = "≤"
-	}
-	if !g.Held {
+	_, sign, bound := g.Shown()
+	word := s.Good("held")
+	switch {
+	case g.Open:
+		return fmt.Sprintf("%s %s %s is open: %s", g.Name, sign, limit(g, g.Bound, bound), g.Reason)
+	case !g.Held:
 		word = s.Bad("did not hold")
 	}
-	return fmt.Sprintf("%s %s %s %s: it is %s", g.Name, sign, bound(g, g.Bound), word, bound(g, g.Value))
+	if g.Value == nil {
+		return fmt.Sprintf("%s %s %s %s: %s", g.Name, sign, limit(g, g.Bound, bound), word, g.Reason)
+	}
+	value, _, _ := g.Shown()
+	return fmt.Sprintf("%s %s %s %s: it is %s", g.Name, sign, limit(g, g.Bound, bound), word, limit(g, *g.Value, value))
 }
 
-func bound(g report.Gate, v float64) string {
+// limit is a figure of a gate as the rest of the summary writes such figures; what the summary
+// has no figures of stands as the report writes it.
+func limit(g report.Gate, v float64, shown string) string {
 	switch g.Name {
 	case "max-size":
 		return size(int64(v))
 	case "require-coverage":
 		return percent(v)
+	case "min-ratio":
+		return fmt.Sprintf("%.4g", v)
 	}
-	return fmt.Sprintf("%.4g", v)
+	return shown
 }
 
 // together is several paths that differ in their last extension as one.

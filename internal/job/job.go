@@ -10,6 +10,7 @@ import (
 	"github.com/mcompress/mcompress/onnx"
 	"github.com/mcompress/mcompress/pass"
 	"github.com/mcompress/mcompress/report"
+	"github.com/mcompress/mcompress/verify"
 )
 
 // Options say what is done to one model.
@@ -27,6 +28,8 @@ type Options struct {
 	DryRun  bool
 	KeepIR  bool
 
+	Verify *Verification // nil for none
+
 	Gates     []report.Limit
 	Reports   []string // formats to write: json, md, html
 	ReportDir string   // empty for the output's folder
@@ -40,6 +43,7 @@ type Result struct {
 	Input    string
 	Output   string // empty after a dry run
 	Rejected bool   // a gate did not hold
+	Warning  string // why the result was not run though it should have been; empty if it was
 	Reports  []string
 	Report   *report.Report
 }
@@ -75,6 +79,8 @@ type run struct {
 	rows    []pass.Row
 	changed bool
 	path    string // where the output goes
+
+	verified *verify.Result // nil until the output has been run
 }
 
 func (o *Options) attempt(ctx context.Context, precheck bool) (_ *Result, err error) {
@@ -101,10 +107,14 @@ func (o *Options) attempt(ctx context.Context, precheck bool) (_ *Result, err er
 		plan = r.layout() // the data file's name is part of the model
 	}
 	written, err := r.write(ctx, plan)
+	if errors.Is(err, errRejected) {
+		r.path = rejected(o.Output)
+		written, err = r.write(ctx, r.layout())
+	}
 	if err != nil {
 		return nil, err
 	}
-	return r.finish(ctx, written, !planned.Passed())
+	return r.finish(ctx, written)
 }
 
 // open opens the source twice: one stays as it is for the report.
@@ -182,7 +192,9 @@ func (r *run) takeBack(size int64) {
 }
 
 func (r *run) write(ctx context.Context, p *onnx.Plan) ([]onnx.Written, error) {
-	return p.Write(ctx, r.path, onnx.SaveOptions{
-		Workers: r.Workers, Memory: r.Memory, Digest: r.Digest, Sync: r.Sync, Eval: r.eval, Progress: r.Progress,
-	})
+	o := onnx.SaveOptions{Workers: r.Workers, Memory: r.Memory, Digest: r.Digest, Sync: r.Sync, Eval: r.eval, Progress: r.Progress}
+	if r.Verify != nil && r.verified == nil {
+		o.Check = func(ctx context.Context, out *onnx.File) error { return r.check(ctx, p, out) }
+	}
+	return p.Write(ctx, r.path, o)
 }

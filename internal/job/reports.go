@@ -12,8 +12,9 @@ import (
 	"github.com/mcompress/mcompress/sparse"
 )
 
-// judge reports on the output that would be written, and with that on the gates: they
-// are about sizes and coverage, which are known before a payload is read.
+// judge reports on the output that would be written, and with that on the gates: those about
+// sizes and coverage, which are known before a payload is read, and once the output has been run
+// those about that.
 func (r *run) judge(ctx context.Context, p *onnx.Plan) (*report.Report, error) {
 	if err := guard(r.source, p, r.path); err != nil {
 		return nil, err
@@ -28,7 +29,7 @@ func (r *run) judge(ctx context.Context, p *onnx.Plan) (*report.Report, error) {
 }
 
 // finish opens what was written and reports on it.
-func (r *run) finish(ctx context.Context, written []onnx.Written, rejected bool) (*Result, error) {
+func (r *run) finish(ctx context.Context, written []onnx.Written) (*Result, error) {
 	out, err := onnx.Open(r.path)
 	if err != nil {
 		return nil, fmt.Errorf("the output cannot be read back: %w", err)
@@ -54,10 +55,11 @@ func (r *run) finish(ctx context.Context, written []onnx.Written, rejected bool)
 			return nil, err
 		}
 	}
-	res := &Result{Input: r.Input, Output: r.path, Rejected: rejected}
+	res := &Result{Input: r.Input, Output: r.path, Warning: r.warning()}
 	if res.Report, err = report.Build(ctx, in); err != nil {
 		return nil, err
 	}
+	res.Rejected = !res.Report.Passed()
 	return res, r.writeReports(res)
 }
 
@@ -65,7 +67,7 @@ func (r *run) input() report.Input {
 	return report.Input{
 		Tool: "mcompress", Version: r.Version, Recipe: r.recipe,
 		Source: report.Model{Path: r.Input, IR: r.source.Model},
-		Rows:   r.rows, Gates: r.Gates, Eval: r.eval, Workers: r.Workers,
+		Rows:   r.rows, Gates: r.Gates, Verification: r.verified, Eval: r.eval, Workers: r.Workers,
 	}
 }
 

@@ -1,0 +1,32 @@
+package job
+
+import (
+	"github.com/mcompress/mcompress/dataset"
+	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/verify"
+)
+
+// Data says what samples a model is run on.
+type Data struct {
+	Path    string          // as dataset.Open takes it; empty to make inputs up
+	Options dataset.Options // for what is read; Fill and Dims for what is made up, too
+	Seed    uint64          // of what is made up
+	Samples int             // how many are made up; 0 for as many as cost little
+	Batch   int             // samples in a run, where the model leaves that open; 0 for 1
+}
+
+// Generated reports whether the inputs are made up.
+func (d Data) Generated() bool { return d.Path == "" }
+
+// Open opens the data for m, or makes so many samples up: integers within the tables that they
+// are looked up in.
+func (d Data) Open(m *ir.Model, samples int) (*dataset.Set, error) {
+	inputs := dataset.Inputs(m.Graph)
+	if !d.Generated() {
+		return dataset.Open(d.Path, inputs, dataset.Outputs(m.Graph), d.Options)
+	}
+	return dataset.Generate(inputs, dataset.Random{
+		Seed: d.Seed, Samples: samples, Batch: int64(d.Batch), Dims: d.Options.Dims, Fill: d.Options.Fill,
+		Ranges: verify.Ranges(m), Workers: d.Options.Workers, Memory: d.Options.Memory,
+	})
+}

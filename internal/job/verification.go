@@ -1,0 +1,223 @@
+package job
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/dustin/go-humanize"
+
+	"github.com/mcompress/mcompress/dataset"
+	"github.com/mcompress/mcompress/engine"
+	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/onnx"
+	"github.com/mcompress/mcompress/verify"
+)
+
+// A Verification says how a model is run beside its source, or alone.
+type Verification struct {
+	Data      Data
+	Backend   Backend
+	Scores    string // the output with classes or scores; empty for the first that can be one
+	Layers    bool   // compare values inside the graphs, too
+	Digest    bool   // of the data; made-up inputs follow from their seed
+	Force     bool   // whatever the model's size
+	Tolerance verify.Tolerance
+}
+
+// Unasked, a model is run after it was compressed if its weights are no more than this, and if the
+// activations of a run fit into the memory.
+const mostUnasked = 512 << 20
+
+// Verify runs b against a on the same samples, or a alone against recorded outputs where b is
+// empty. What the backend cannot run is no error: the result says that it was skipped, and why.
+func Verify(ctx context.Context, a, b string, v Verification) (*verify.Result, error) {
+	first, err := onnx.Open(a)
+	if err != nil {
+		return nil, located(a, err)
+	}
+	defer first.Close()
+	if b == "" {
+		r, err := v.recorded(ctx, first)
+		return skip(r, placed(a, b, err))
+	}
+	second, err := onnx.Open(b)
+	if err != nil {
+		return nil, located(b, err)
+	}
+	defer second.Close()
+	v.Force = true
+	r, err := v.compare(ctx, first, second)
+	return skip(r, placed(a, b, err))
+}
+
+// placed puts the path of the model that an error is about in front of it.
+func placed(a, b string, err error) error {
+	var side *verify.SideError
+	switch {
+	case !errors.As(err, &side):
+		return err
+	case side.Side == verify.First:
+		return located(a, err)
+	}
+	return located(b, err)
+}
+
+// skip turns an operator that is missing into a result.
+func skip(r *verify.Result, err error) (*verify.Result, error) {
+	var missing *engine.Missing
+	if errors.As(err, &missing) {
+		return &verify.Result{Skipped: err.Error()}, nil
+	}
+	return r, err
+}
+
+// A refusal is the error of a source that cannot be run, or not on what was made up for it: that is
+// nothing against the model that was made of it.
+type refusal struct{ err error }
+
+func (e *refusal) Error() string { return e.err.Error() }
+func (e *refusal) Unwrap() error { return e.err }
+
+// opens opens the data for the source.
+func (v Verification) opens(m *ir.Model, samples int) (*dataset.Set, error) {
+	set, err := v.Data.Open(m, samples)
+	if err != nil && v.Data.Generated() {
+		return nil, &verify.SideError{Side: verify.First, Err: &refusal{err}}
+	}
+	return set, err
+}
+
+// refused marks errors of running the source that may come from inputs being made up, or that do
+// come from the engine.
+func (v Verification) refused(ctx context.Context, err error) error {
+	var side *verify.SideError
+	var bug *engine.Bug
+	switch {
+	case !errors.As(err, &side) || side.Side != verify.First || ctx.Err() != nil:
+		return err
+	case errors.As(err, &bug):
+		return &verify.SideError{Side: verify.First, Err: &refusal{side.Err}}
+	case v.Data.Generated():
+		return &verify.SideError{Side: verify.First, Err: &refusal{fmt.Errorf("it does not run on made-up inputs, give --data: %w", side.Err)}}
+	}
+	return err
+}
+
+// compare runs both models.
+func (v Verification) compare(ctx context.Context, a, b *onnx.File) (*verify.Result, error) {
+	c, err := v.cost(ctx, a, b)
+	if err != nil {
+		return nil, err
+	}
+	if why := v.tooMuch(c); why != "" {
+		return &verify.Result{Skipped: why}, nil
+	}
+	set, err := v.opens(a.Model, v.samples(c))
+	if err != nil {
+		return nil, err
+	}
+	defer set.Close()
+	o := verify.Options{Batch: v.Data.Batch, Scores: v.Scores, Digest: v.Digest && !v.Data.Generated()}
+	var keep []string
+	if v.Layers {
+		if o.Layers, err = verify.Share(ctx, a.Model, b.Model); err != nil {
+			return nil, err
+		}
+		keep = o.Layers.Names
+	}
+	first, done, err := v.Backend.Open(ctx, a, keep)
+	if err != nil {
+		return nil, &verify.SideError{Side: verify.First, Err: &refusal{err}}
+	}
+	defer done()
+	second, done, err := v.Backend.Open(ctx, b, keep)
+	if err != nil {
+		return nil, &verify.SideError{Side: verify.Second, Err: err}
+	}
+	defer done()
+	r, err := verify.Compare(ctx, first, second, set, o)
+	if err != nil {
+		return nil, v.refused(ctx, err)
+	}
+	if c.known {
+		r.Activations = &verify.Activations{Before: c.before, After: c.after}
+	}
+	return v.told(r), nil
+}
+
+// recorded runs a alone.
+func (v Verification) recorded(ctx context.Context, a *onnx.File) (*verify.Result, error) {
+	if v.Data.Generated() {
+		return nil, errors.New("one model is held against recorded outputs or labels: give them with --data, or a second model")
+	}
+	set, err := v.Data.Open(a.Model, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer set.Close()
+	s, done, err := v.Backend.Open(ctx, a, nil)
+	if err != nil {
+		return nil, &verify.SideError{Side: verify.First, Err: err}
+	}
+	defer done()
+	r, err := verify.Recorded(ctx, s, set, v.Tolerance, verify.Options{Batch: v.Data.Batch, Scores: v.Scores, Digest: v.Digest})
+	if err != nil {
+		return nil, err
+	}
+	return v.told(r), nil
+}
+
+// told adds what ran on what.
+func (v Verification) told(r *verify.Result) *verify.Result {
+	r.Backend = v.Backend.String()
+	if v.Data.Generated() {
+		r.Data.Generated, r.Data.Seed = true, v.Data.Seed
+	}
+	return r
+}
+
+// tooMuch is why a model is not run unasked, empty if it is.
+func (v Verification) tooMuch(c cost) string {
+	switch {
+	case v.Force:
+		return ""
+	case c.weights > mostUnasked:
+		return fmt.Sprintf("it has %s of weights, and more than %s are run with --verify only", humanize.IBytes(uint64(c.weights)), humanize.IBytes(mostUnasked))
+	case v.Backend.Memory > 0 && max(c.before, c.after) > v.Backend.Memory:
+		return fmt.Sprintf("a run takes %s of activations: raise --memory-limit, or run it all the same with --verify", humanize.IBytes(uint64(max(c.before, c.after))))
+	}
+	return ""
+}
+
+// Of made-up samples there are as many as take in so many bytes of weights and activations, but
+// no more than 8: small models take no time, large ones need not run often to show that they do.
+const (
+	mostSamples = 8
+	runBytes    = 64 << 20
+)
+
+func (v Verification) samples(c cost) int {
+	if v.Data.Samples > 0 {
+		return v.Data.Samples
+	}
+	if !c.known {
+		return 1
+	}
+	return int(min(mostSamples, max(1, runBytes/max(1, c.weights+c.before))))
+}
+
+// weightBytes is the size of the constants of m's graphs.
+func weightBytes(m *ir.Model) int64 {
+	seen := map[*ir.Tensor]bool{}
+	bytes := int64(0)
+	for g := range m.Graphs() {
+		for _, v := range g.Consts() {
+			if !seen[v.Const] {
+				seen[v.Const] = true
+				bytes += v.Const.Bytes()
+			}
+		}
+	}
+	return bytes
+}

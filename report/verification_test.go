@@ -1,0 +1,192 @@
+package report
+
+import (
+	"bytes"
+	"math"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/mcompress/mcompress/pass"
+	"github.com/mcompress/mcompress/verify"
+)
+
+func num(x float64) *float64 { return &x }
+
+// layered is what running a model of so many layers could have said; the one in the middle breaks it.
+func layered(layers int, name func(i int) string) *verify.Result {
+	v := &verify.Result{
+		Backend: "the embedded engine",
+		Data:    &verify.Data{Samples: 8, Batch: 1, Generated: true, Seed: 3},
+		Outputs: []verify.Output{
+			{Name: "logits", Errors: &verify.Errors{SQNR: num(23.4), Cosine: num(0.9987), Max: num(0.25), Elements: 80}, Agreement: num(0.875)},
+			{Name: "mask", Errors: &verify.Errors{NonFinite: 2, SourceNonFinite: 1, Elements: 10, Max: num(0)}},
+			{Name: "label", Agreement: num(1)},
+		},
+		Accuracy:    &verify.Accuracy{Before: num(0.99), After: 0.985},
+		Activations: &verify.Activations{Before: 2048, After: 1024},
+	}
+	for i := range layers {
+		e := verify.Errors{Exact: true, Elements: 4}
+		if i > 0 {
+			e = verify.Errors{SQNR: num(60 - float64(i%7)), Cosine: num(0.999999), Max: num(1e-3), Elements: 4}
+		}
+		if i == layers/2 {
+			e.SQNR = num(12.5)
+			v.Breaks = &verify.Break{Value: name(i), Node: "node " + name(i), Op: "MatMul", From: num(58), To: e.SQNR}
+		}
+		v.Layers = append(v.Layers, verify.Layer{Value: name(i), Node: "node " + name(i), Op: "MatMul", Errors: e})
+	}
+	return v
+}
+
+func verified(t *testing.T, v *verify.Result, gates ...Limit) *Report {
+	t.Helper()
+	return (&job{model: network(odd()), methods: []*pass.Method{rounding}, in: Input{Errors: true, Verification: v, Gates: gates}}).build(t)
+}
+
+func htmlOf(t *testing.T, r *Report) string {
+	t.Helper()
+	var b bytes.Buffer
+	if err := r.HTML(&b); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+func TestVerificationKeepsTheSchemaAndTheDigest(t *testing.T) {
+	r := verified(t, layered(3, node), Limit{"min-sqnr", 20}, Limit{"min-agreement", 0.5}, Limit{"max-accuracy-drop", 0.01}, Limit{"min-cosine", 0.99})
+	valid(t, r)
+	valid(t, verified(t, &verify.Result{Skipped: "of the weather"}, Limit{"min-sqnr", 20}))
+	var b bytes.Buffer
+	if err := r.JSON(&b); err != nil {
+		t.Fatal(err)
+	}
+	back, err := Read(&b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if digest, err := back.digest(); err != nil || digest != r.Digest {
+		t.Errorf("read back, the digest is %s, %v; want %s", digest, err, r.Digest)
+	}
+	if a := back.Totals.Activations; a == nil || *a != (Change{2048, 1024}) || back.Verification.Activations != nil {
+		t.Errorf("activations: %+v", a)
+	}
+}
+
+func TestGatesOnVerification(t *testing.T) {
+	scored := layered(3, node)
+	scored.Outputs = scored.Outputs[:1]
+	equal := &verify.Result{Outputs: []verify.Output{{Name: "y", Errors: &verify.Errors{Exact: true, Elements: 1}}}}
+	for _, c := range []struct {
+		v      *verify.Result
+		limit  Limit
+		held   bool
+		value  *float64
+		reason string
+	}{
+		{scored, Limit{"min-sqnr", 23.4}, true, num(23.4), ""},
+		{scored, Limit{"min-sqnr", 23.5}, false, num(23.4), ""},
+		{layered(3, node), Limit{"min-sqnr", 1}, false, nil, `output "mask": 2 of 10 elements are NaN or infinite`},
+		{equal, Limit{"min-sqnr", 1e9}, true, nil, "the outputs are equal"},
+		{equal, Limit{"min-cosine", 1}, true, num(1), ""},
+		{equal, Limit{"min-agreement", 0}, false, nil, "no output has classes"},
+		{scored, Limit{"max-accuracy-drop", 0.005}, true, num(0.005), ""},
+		{scored, Limit{"max-accuracy-drop", 0.004}, false, num(0.005), ""},
+		{equal, Limit{"max-accuracy-drop", 1}, false, nil, "no accuracy was measured"},
+		{&verify.Result{Skipped: "of the weather"}, Limit{"min-sqnr", 1}, false, nil, "the models were not run: of the weather"},
+		{nil, Limit{"min-sqnr", 1}, false, nil, "the models were not run"},
+	} {
+		r := verified(t, c.v, c.limit)
+		g := r.Gates[0]
+		same := (g.Value == nil) == (c.value == nil) && (g.Value == nil || *g.Value == *c.value)
+		if g.Held != c.held || r.Passed() != c.held || !same || !strings.Contains(g.Reason, c.reason) || (g.Value == nil) != (g.Reason != "") {
+			t.Errorf("%+v: got %+v, value %v", c.limit, g, g.Value)
+		}
+		valid(t, r)
+	}
+}
+
+// What is only planned cannot be run yet: the gate is open, and neither held nor broken.
+func TestGatesOnAPlanAreOpen(t *testing.T) {
+	j := &job{model: network(odd()), methods: []*pass.Method{rounding}, in: Input{Gates: []Limit{{"min-sqnr", 20}}}}
+	in := j.input(t)
+	in.Result = Model{IR: j.rewritten, Planned: true, Files: in.Result.Files}
+	r, err := Build(t.Context(), in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if g := r.Gates[0]; !g.Open || g.Held || g.Value != nil || !r.Passed() {
+		t.Errorf("got %+v", g)
+	}
+	valid(t, r)
+}
+
+func TestVerificationInMarkdown(t *testing.T) {
+	for name, v := range map[string]*verify.Result{
+		"verified.md": layered(5, node),
+		"skipped.md":  {Skipped: "node \"x\": operator my.Op of opset 1 is not one that the engine runs"},
+	} {
+		m := &markdown{}
+		m.gates(verified(t, v, Limit{"min-sqnr", 20}).Gates)
+		m.verification(v)
+		golden(t, name, m.Bytes())
+	}
+}
+
+func TestVerificationInHTML(t *testing.T) {
+	page := htmlOf(t, verified(t, layered(5, node), Limit{"min-sqnr", 20}))
+	for _, want := range []string{
+		"8 samples made up from seed 3, run by the embedded engine.", "Accuracy 99.00 % → 98.50 % (-0.50 points).",
+		"<code>node2</code>, made by MatMul <code>node node2</code>: 58.0 dB → 12.5 dB.",
+		">2 of 10 differ<", "<h2>Error by layer</h2>", ">node4</text>", "<h2>Activations at most</h2>", "1.0 KiB",
+		"<h2>Worst output error</h2>\n    <p class=\"big\">not finite</p>",
+		`<li class="broken"><b>✗</b> <code>min-sqnr</code> output &#34;mask&#34;`,
+	} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page does not say %q", want)
+		}
+	}
+	skipped := htmlOf(t, verified(t, &verify.Result{Skipped: "<of> the weather"}))
+	if !strings.Contains(skipped, "The models were not run: &lt;of&gt; the weather.") || strings.Contains(skipped, "Error by layer") {
+		t.Error("the page does not say why nothing was run, or shows layers")
+	}
+	if page := htmlOf(t, verified(t, nil)); strings.Contains(page, "Verification") {
+		t.Error("a page speaks of a verification that nobody asked for")
+	}
+}
+
+// Names come from models: what they hold is shown and not obeyed, in pages of any length.
+func TestLayersWithHostileNames(t *testing.T) {
+	for _, n := range []int{1, 2, mostNamed + 1, mostDots + 1} {
+		page := htmlOf(t, verified(t, layered(n, func(int) string { return hostile })))
+		for _, bad := range []string{"<script", "ZgotmplZ", "\u202e"} {
+			if strings.Contains(page, bad) {
+				t.Errorf("%d layers: the page contains %q", n, bad)
+			}
+		}
+		if regexp.MustCompile(`(?s)<svg[^>]*>.*?(fill:#|stroke:#).*?</svg>`).MatchString(page) {
+			t.Errorf("%d layers: a chart has colours of its own", n)
+		}
+	}
+}
+
+func TestStretchesEndAtExactLayers(t *testing.T) {
+	var ls []verify.Layer
+	for _, db := range []float64{20, 30, math.Inf(1), 40, math.Inf(-1), math.NaN(), math.Inf(1)} {
+		e := verify.Errors{Elements: 1}
+		switch {
+		case math.IsInf(db, 1):
+			e.Exact = true
+		case math.IsNaN(db):
+			e.Elements = 0
+		case !math.IsInf(db, -1):
+			e.SQNR = &db
+		}
+		ls = append(ls, verify.Layer{Errors: e})
+	}
+	got := stretches(ls)
+	if len(got) != 2 || len(got[0]) != 2 || len(got[1]) != 2 || got[1][1].Y != 0 || got[1][0].X != 3.5 {
+		t.Errorf("got %v", got)
+	}
+}
