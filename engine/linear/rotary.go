@@ -32,7 +32,7 @@ type rotaryPorts struct {
 // Enhanced Transformer with Rotary Position Embedding", 2021).
 type rotation struct {
 	batch, tokens, heads, size int
-	at                         stack
+	from, to                   stack
 	pairs                      int  // of each vector; the elements behind them stay
 	interleaved                bool // pairs are neighbours, not the elements of two halves
 }
@@ -44,13 +44,13 @@ func rotationOf(x *ir.Array, heads, dim int64, cos *ir.Array, interleaved bool) 
 	if len(x.Shape) == 4 {
 		heads, size = x.Shape[1], x.Shape[3]
 		r.tokens = int(x.Shape[2])
-		r.at = split(int(heads), r.tokens, int(size))
+		r.from = split(int(heads), r.tokens, int(size))
 	} else {
 		if heads <= 0 || x.Shape[2]%heads != 0 {
 			return nil, fmt.Errorf("input X %s is not of num_heads = %d heads", x, heads)
 		}
 		size, r.tokens = x.Shape[2]/heads, int(x.Shape[1])
-		r.at = packed(int(heads), r.tokens, int(size))
+		r.from = packed(int(heads), r.tokens, int(size))
 	}
 	if dim == 0 {
 		dim = size
@@ -61,7 +61,7 @@ func rotationOf(x *ir.Array, heads, dim int64, cos *ir.Array, interleaved bool) 
 	if cos.Shape[len(cos.Shape)-1] != dim/2 {
 		return nil, fmt.Errorf("input cos_cache is %s for %d pairs", cos, dim/2)
 	}
-	r.heads, r.size, r.pairs = int(heads), int(size), int(dim/2)
+	r.to, r.heads, r.size, r.pairs = r.from, int(heads), int(size), int(dim/2)
 	return r, nil
 }
 
@@ -188,7 +188,7 @@ func (a angles) of(token int) (cos, sin []float32) {
 	return a.cos[at:][:a.pairs], a.sin[at:][:a.pairs]
 }
 
-// run turns all vectors of x, which y may be.
+// run turns all vectors of x, which y may be if they lie alike.
 func (r *rotation) run(p *op.Pool, y, x []float32, a angles) {
 	turn := turnHalves
 	if r.interleaved {
@@ -199,9 +199,10 @@ func (r *rotation) run(p *op.Pool, y, x []float32, a angles) {
 		for t := from; t < to; t++ {
 			cos, sin := a.of(t)
 			for h := range r.heads {
-				at := r.at.at(t/r.tokens, h) + t%r.tokens*r.at.token
-				turn(y[at:][:r.size], x[at:][:r.size], cos, sin)
-				copy(y[at+2*r.pairs:at+r.size], x[at+2*r.pairs:])
+				src := x[r.from.at(t/r.tokens, h)+t%r.tokens*r.from.token:][:r.size]
+				dst := y[r.to.at(t/r.tokens, h)+t%r.tokens*r.to.token:][:r.size]
+				turn(dst, src, cos, sin)
+				copy(dst[2*r.pairs:], src[2*r.pairs:])
 			}
 		}
 	})
