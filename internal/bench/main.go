@@ -55,6 +55,7 @@ var sections = []struct {
 	{"sparse", (*bench).sparse},
 	{"kernels", (*bench).kernels},
 	{"models", (*bench).models},
+	{"gemm", (*bench).gemm},
 }
 
 // A bench is one run.

@@ -3,9 +3,10 @@
   quantize IN OUT OPS         quantize_dynamic, int8 per channel, of these operators
   zeros OUT                   one MatMul whose 1024x1024 weight is zero in nine of ten places
   equal A B                   fails unless both give the same bits
+  multiply                    for each size on stdin, the seconds of one product of float32 squares; first OpenBLAS's core
   models DIR TOOL OUT         a Markdown table of every model under DIR: ONNX Runtime beside TOOL
 """
-import os, subprocess, sys
+import ctypes, glob, os, subprocess, sys, time
 import numpy as np, onnx, onnxruntime as ort
 from onnx import TensorProto, helper, numpy_helper
 
@@ -26,6 +27,28 @@ def zeros(dst):
     info = lambda name: helper.make_tensor_value_info(name, TensorProto.FLOAT, ["batch", 1024])
     graph = helper.make_graph([helper.make_node("MatMul", ["x", "w"], ["y"])], "zeros", [info("x")], [info("y")], [numpy_helper.from_array(w, "w")])
     onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=8), dst)
+
+
+def core():
+    """What OpenBLAS says that it runs on, if numpy brings its own."""
+    for lib in glob.glob(os.path.join(os.path.dirname(np.__file__), "..", "numpy.libs", "libscipy_openblas64_*")):
+        name = ctypes.CDLL(lib).scipy_openblas_get_corename64_
+        name.restype = ctypes.c_char_p
+        return name().decode()
+    return "an unknown core"
+
+
+def multiply():
+    print(core(), flush=True)
+    rng, held = np.random.default_rng(0), {}
+    for line in sys.stdin:
+        n = int(line)
+        if n not in held:
+            held = {n: [rng.standard_normal((n, n), dtype=np.float32) for _ in range(3)]}
+        a, b, c = held[n]
+        start = time.perf_counter()
+        np.matmul(a, b, out=c)
+        print(time.perf_counter() - start, flush=True)
 
 
 def session(path):
