@@ -14,6 +14,7 @@ import (
 func families() map[string]func() {
 	return map[string]func(){
 		"avx2": quantizationFamily,
+		"bits": bitsFamily,
 		"conv": convFamily,
 		"gemm": gemmFamily,
 		"math": mathFamily,
