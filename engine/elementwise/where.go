@@ -10,12 +10,15 @@ func whereOps() []op.Op {
 	return []op.Op{{Type: "Where", Since: 9, Shape: whereShape, Run: runWhere, Work: zipWork, InPlace: []int{1, 2}}}
 }
 
+// selectable are the types that are not packed.
+const selectable = block.Numbers | block.Bool | block.Text | block.Complex | block.Float8
+
 func whereShape(_ *op.Node, in []*ir.Array) ([]ir.Spec, error) {
 	cond, err := block.Bool.Tensor(in, 0, "condition")
 	if err != nil {
 		return nil, err
 	}
-	x, err := block.Any.Tensor(in, 1, "X")
+	x, err := selectable.Tensor(in, 1, "X")
 	if err != nil {
 		return nil, err
 	}

@@ -2,6 +2,7 @@ package reduce
 
 import (
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/mcompress/mcompress/engine/elementwise/block"
@@ -53,6 +54,9 @@ func topShape(count func(*op.Node, []*ir.Array) (int64, error)) func(*op.Node, [
 		}
 		if k < 0 || k > x.Shape[axis] {
 			return nil, fmt.Errorf("k is %d, but axis %d of %s has %d elements", k, axis, x, x.Shape[axis])
+		}
+		if x.Shape[axis] > math.MaxInt32 {
+			return nil, fmt.Errorf("axis %d of %s is longer than indices of 32 bits reach", axis, x)
 		}
 		shape := slices.Clone(x.Shape)
 		shape[axis] = k
