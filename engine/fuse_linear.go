@@ -52,51 +52,6 @@ func takesMore(s *step) bool {
 	return s != nil && (s.is("Conv") || s.ID == linearID || s.ID == convID)
 }
 
-// fuseResidual adds another value of the result's shape where a Conv's result is made. i is the Conv.
-func fuseResidual(f *fusion, i int) bool {
-	conv := f.p.steps[i]
-	if !conv.is("Conv") {
-		return false
-	}
-	add, iAdd := f.user(conv.out[0])
-	if !add.is("Add") {
-		return false
-	}
-	z, _ := add.other(conv.out[0])
-	if z == absent || !f.sameShapeAsConv(z, conv) || f.by[z] > iAdd {
-		return false
-	}
-	in := append(slices.Clone(conv.in), absent)[:3]
-	s := conv.with(convID, append(in, z), add.out)
-	if s == nil {
-		return false
-	}
-	f.replace(iAdd, s, i, iAdd)
-	return true
-}
-
-// sameShapeAsConv reports whether z has the shape of conv's result because it is one of the same
-// channels, through activations and sums: before a run no shapes are known, and one
-// that broadcast could not be added in place.
-func (f *fusion) sameShapeAsConv(z int, conv *step) bool {
-	w := f.weight(conv.in[1])
-	for range 8 {
-		s, _ := f.maker(z)
-		switch {
-		case s == nil || w == nil:
-			return false
-		case s.is("Relu", "LeakyRelu", "Clip", "Add", "Sigmoid", "HardSwish"):
-			z = s.in[0]
-		case s.is("Conv") || s.ID == convID:
-			other := f.weight(s.in[1])
-			return other != nil && other.Shape[0] == w.Shape[0]
-		default:
-			return false
-		}
-	}
-	return false
-}
-
 // fuseActivation applies an elementwise operator where a result is made. i is the MatMul, Gemm or Conv.
 func fuseActivation(f *fusion, i int) bool {
 	s := f.p.steps[i]

@@ -9,10 +9,11 @@ import (
 )
 
 // scalers are experimental operators on images NCHW that ONNX dropped and old models still have:
-// ImageScaler is x·scale + bias[c], Crop takes borders away.
+// ImageScaler is x·scale + bias[c], Affine is alpha·x + beta, Crop takes borders away.
 func scalers() []op.Op {
 	return []op.Op{
 		{Type: "ImageScaler", Since: 1, Shape: scalerShape, Run: runScaler, InPlace: []int{0}},
+		{Type: "Affine", Since: 1, Shape: affineShape, Run: runAffine, InPlace: []int{0}},
 		{Type: "Crop", Since: 1, Shape: cropShape, Run: runCrop},
 	}
 }
@@ -42,6 +43,24 @@ func runScaler(c *op.Call) error {
 		}
 		kernel.ScaleShift(y[i*area:][:area], x[i*area:][:area], scale, shift)
 	})
+	return nil
+}
+
+func affineShape(_ *op.Node, in []*ir.Array) ([]ir.Spec, error) {
+	x, err := op.Arg(in, 0, "X")
+	if err != nil {
+		return nil, err
+	}
+	if x.DType != ir.Float {
+		return nil, fmt.Errorf("input X is %s, not float", x)
+	}
+	return []ir.Spec{x.Spec()}, nil
+}
+
+func runAffine(c *op.Call) error {
+	x, y := ir.View[float32](c.In[0]), ir.View[float32](c.Out[0])
+	alpha, beta := c.Float("alpha", 1), c.Float("beta", 0)
+	c.Pool.Rows(len(x), 1<<14, func(from, to int) { kernel.ScaleShift(y[from:to], x[from:to], alpha, beta) })
 	return nil
 }
 

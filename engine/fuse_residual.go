@@ -1,0 +1,96 @@
+package engine
+
+import (
+	"fmt"
+	"slices"
+)
+
+// fuseResidual adds another value where a Conv's result is made, if that value certainly has the
+// result's shape: one that broadcasts could not be added there. i is the Conv.
+func fuseResidual(f *fusion, i int) bool {
+	conv := f.p.steps[i]
+	if !conv.is("Conv") || !f.isFloat(conv) {
+		return false
+	}
+	add, iAdd := f.user(conv.out[0])
+	if !add.is("Add") {
+		return false
+	}
+	z, _ := add.other(conv.out[0])
+	if z == absent || f.by[z] > iAdd || !f.sameImage(z, conv.out[0]) {
+		return false
+	}
+	in := append(slices.Clone(conv.in), absent)[:3]
+	s := conv.with(convID, append(in, z), add.out)
+	if s == nil {
+		return false
+	}
+	f.replace(iAdd, s, i, iAdd)
+	return true
+}
+
+// An image is how a value's shape follows from another one's: before a run no sizes are known,
+// but equal ways from the same place lead to equal sizes.
+type image struct {
+	channels int64  // 0 where no Conv tells
+	way      string // the slot it begins with, and what changes heights and widths from there on
+}
+
+func (f *fusion) sameImage(a, b int) bool {
+	seen := map[int]image{}
+	x, y := f.image(a, seen), f.image(b, seen)
+	return x.channels > 0 && x == y
+}
+
+// image follows o back through convolutions, pools and elementwise operators.
+func (f *fusion) image(o int, seen map[int]image) image {
+	if im, ok := seen[o]; ok {
+		return im
+	}
+	im := image{way: fmt.Sprint(o)}
+	seen[o] = im
+	s, _ := f.maker(o)
+	switch {
+	case s == nil:
+	case s.is("Relu", "LeakyRelu", "Clip", "Sigmoid", "HardSwish", "BatchNormalization"):
+		im = f.image(s.in[0], seen)
+	case s.is("Add"):
+		if a := f.image(s.in[0], seen); a.channels > 0 && a == f.image(s.in[1], seen) {
+			im = a
+		}
+	case s.is("MaxPool"):
+		im = f.image(s.in[0], seen)
+		im.way += sizing(s, s.Ints("kernel_shape"))
+	case s.is("Conv") || s.ID == convID:
+		if w := f.weight(s.in[1]); w != nil && len(w.Shape) > 2 {
+			im = f.image(s.in[0], seen)
+			im.channels = w.Shape[0]
+			im.way += sizing(s, w.Shape[2:])
+		}
+	}
+	seen[o] = im
+	return im
+}
+
+// sizing is what a window does to the sizes it slides over, as text: nothing where it keeps them.
+func sizing(s *step, kernel []int64) string {
+	if auto := s.Text("auto_pad", "NOTSET"); auto != "NOTSET" || s.Int("ceil_mode", 0) != 0 {
+		return fmt.Sprint(" ", auto, s.Int("ceil_mode", 0), kernel, s.Ints("strides"), s.Ints("dilations"))
+	}
+	text, n := "", len(kernel)
+	for i, k := range kernel {
+		pad := at(s.Ints("pads"), i, 0) + at(s.Ints("pads"), i+n, 0)
+		grows, stride := pad-(k-1)*at(s.Ints("dilations"), i, 1), at(s.Ints("strides"), i, 1)
+		if grows != 0 || stride != 1 {
+			text += fmt.Sprintf(" axis %d by %d step %d", i, grows, stride)
+		}
+	}
+	return text
+}
+
+func at(xs []int64, i int, def int64) int64 {
+	if i < len(xs) {
+		return xs[i]
+	}
+	return def
+}
