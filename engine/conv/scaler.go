@@ -13,7 +13,7 @@ import (
 func scalers() []op.Op {
 	return []op.Op{
 		{Type: "ImageScaler", Since: 1, Shape: scalerShape, Run: runScaler, InPlace: []int{0}},
-		{Type: "Affine", Since: 1, Shape: affineShape, Run: runAffine, InPlace: []int{0}},
+		{Type: "Affine", Since: 1, Shape: shiftShape, Run: runShift, InPlace: []int{0}},
 		{Type: "Crop", Since: 1, Shape: cropShape, Run: runCrop},
 	}
 }
@@ -46,7 +46,7 @@ func runScaler(c *op.Call) error {
 	return nil
 }
 
-func affineShape(_ *op.Node, in []*ir.Array) ([]ir.Spec, error) {
+func shiftShape(_ *op.Node, in []*ir.Array) ([]ir.Spec, error) {
 	x, err := op.Arg(in, 0, "X")
 	if err != nil {
 		return nil, err
@@ -57,7 +57,7 @@ func affineShape(_ *op.Node, in []*ir.Array) ([]ir.Spec, error) {
 	return []ir.Spec{x.Spec()}, nil
 }
 
-func runAffine(c *op.Call) error {
+func runShift(c *op.Call) error {
 	x, y := ir.View[float32](c.In[0]), ir.View[float32](c.Out[0])
 	alpha, beta := c.Float("alpha", 1), c.Float("beta", 0)
 	c.Pool.Rows(len(x), 1<<14, func(from, to int) { kernel.ScaleShift(y[from:to], x[from:to], alpha, beta) })
