@@ -48,6 +48,7 @@ func (t *tool) app() *cli.App {
 			t.inspectCommand(),
 			t.memoryCommand(),
 			t.reportCommand(),
+			t.verifyCommand(),
 			t.versionCommand(),
 			t.completionCommand(),
 		},

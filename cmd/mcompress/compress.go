@@ -27,14 +27,20 @@ type writing struct {
 	noSync    bool
 	keepIR    bool
 	gates     []report.Limit
+
+	proving  *proving
+	verify   bool
+	noVerify bool
 }
 
 func newWriting() *writing {
 	known := slices.Sorted(maps.Keys(job.Formats()))
-	return &writing{
+	w := &writing{
 		formats: mcli.Formats{Chosen: known, Known: known},
 		digest:  mcli.Enum{Value: "sha256", Words: []string{"sha256", "none"}},
 	}
+	w.proving = newProving(&w.gates)
+	return w
 }
 
 func (w *writing) flags() []cli.Flag {
@@ -43,7 +49,10 @@ func (w *writing) flags() []cli.Flag {
 		fs.BoolVar(&w.dryRun, "dry-run", false, "show sizes and what would become of every tensor, write nothing")
 		fs.BoolVar(&w.noSync, "no-sync", false, "do not wait until the disk has the result")
 		fs.BoolVar(&w.keepIR, "keep-ir", false, "keep the model's IR version, if need be with weights among the graph inputs")
-	}), w.reportFlags(), w.gateFlags())
+	}), w.reportFlags(), w.proving.flags(func(fs *flag.FlagSet) {
+		fs.BoolVar(&w.verify, "verify", false, "run the result beside its source before it gets its name, whatever its size (default: up to 512 MiB of weights)")
+		fs.BoolVar(&w.noVerify, "no-verify", false, "do not run the result")
+	}), w.gateFlags(w.proving.declareGates))
 }
 
 func (w *writing) reportFlags() []cli.Flag {
@@ -54,11 +63,14 @@ func (w *writing) reportFlags() []cli.Flag {
 	})
 }
 
-func (w *writing) gateFlags() []cli.Flag {
+func (w *writing) gateFlags(more func(*flag.FlagSet)) []cli.Flag {
 	return group("gates (exit code 3 and NAME.rejected.onnx where one does not hold)", func(fs *flag.FlagSet) {
 		w.gate(fs, "require-coverage", mcli.Share, "least `share` of float weights' bytes that is changed, from 0 to 1")
 		w.gate(fs, "min-ratio", mcli.Factor, "least `factor` by which files become smaller")
 		w.gate(fs, "max-size", mcli.Bytes, "largest `size` of the result's files")
+		if more != nil {
+			more(fs)
+		}
 	})
 }
 
@@ -72,6 +84,10 @@ func (t *tool) compress(c *cli.Context, models []string, label string, steps []p
 	if err != nil {
 		return &usageError{err}
 	}
+	proof, err := w.proof(t)
+	if err != nil {
+		return err
+	}
 	if w.output != "" && outs[0] != w.output && !w.dryRun {
 		if err := os.MkdirAll(w.output, 0o755); err != nil {
 			return err
@@ -79,12 +95,15 @@ func (t *tool) compress(c *cli.Context, models []string, label string, steps []p
 	}
 	batch := make(mcli.Batch, len(models))
 	for i, m := range models {
-		res, err := t.one(c.Context, m, outs[i], label, steps, w)
+		res, err := t.one(c.Context, m, outs[i], label, steps, w, proof)
 		if err != nil && (len(models) == 1 || c.Context.Err() != nil) {
 			return err
 		}
 		if err != nil {
 			say(t.stderr, fmt.Errorf("%s: %w", c.Command.Name, err))
+		}
+		if res != nil && res.NotRun != "" {
+			t.notRun(c.Command.Name, res.Output, res.NotRun)
 		}
 		batch[i] = mcli.Outcome{Model: m, Result: res, Err: err}
 	}
@@ -92,6 +111,23 @@ func (t *tool) compress(c *cli.Context, models []string, label string, steps []p
 		fmt.Fprintln(t.stderr, "mcompress: "+h)
 	}
 	return t.conclude(batch, w)
+}
+
+// proof is how results are run before they get their names, nil if they are not.
+func (w *writing) proof(t *tool) (*job.Verification, error) {
+	gate := w.proving.asked()
+	switch {
+	case w.noVerify && w.verify:
+		return nil, usagef("--verify and --no-verify exclude each other")
+	case w.noVerify && gate != "":
+		return nil, usagef("--%s is about running the result, which --no-verify turns off", gate)
+	case w.noVerify:
+		return nil, nil
+	}
+	v, err := w.proving.of(t)
+	v.Force = w.verify || gate != "" || !v.Data.Generated()
+	v.Digest = w.digest.Value != "none"
+	return &v, err
 }
 
 // conclude prints the facts and turns them into an exit code.
@@ -112,11 +148,16 @@ func (t *tool) conclude(batch mcli.Batch, w *writing) error {
 	return nil
 }
 
-func (t *tool) one(ctx context.Context, model, out, label string, steps []pass.Step, w *writing) (*job.Result, error) {
+// notRun says on stderr that nobody knows what a model computes.
+func (t *tool) notRun(command, model, why string) {
+	say(t.stderr, fmt.Errorf("%s: warning: %s was not run: %s", command, model, why))
+}
+
+func (t *tool) one(ctx context.Context, model, out, label string, steps []pass.Step, w *writing, proof *job.Verification) (*job.Result, error) {
 	o := job.Options{
 		Input: model, Output: out, Label: label, Steps: steps,
 		Version: version(), Workers: t.workers, Memory: recipeBudget(int64(t.memory)),
-		Digest: w.digest.Value != "none", Sync: !w.noSync, DryRun: w.dryRun, KeepIR: w.keepIR,
+		Digest: w.digest.Value != "none", Sync: !w.noSync, DryRun: w.dryRun, KeepIR: w.keepIR, Verify: proof,
 		Gates: w.gates, Reports: w.formats.Chosen, ReportDir: w.reportDir, ExportDir: w.exportDir,
 	}
 	if p := t.newProgress(model); p != nil {

@@ -35,7 +35,7 @@ func (m methodCommand) build(t *tool) *cli.Command {
 		Usage:       m.usage,
 		ArgsUsage:   "MODEL...",
 		Description: describe(m.choose, options.Methods),
-		Flags:       slices.Concat(own, methodFlags(options), w.flags()),
+		Flags:       distinct(own, methodFlags(options), w.flags()),
 		Action: func(c *cli.Context) error {
 			models, err := arguments(c, 1, math.MaxInt)
 			if err != nil {
@@ -48,4 +48,18 @@ func (m methodCommand) build(t *tool) *cli.Command {
 			return t.compress(c, models, chosen.Value, []pass.Step{step}, w)
 		},
 	}
+}
+
+// distinct are the flags of all lists. Of two with one name the first stays: a method's --seed is
+// about weights, and made-up inputs then start from 0.
+func distinct(lists ...[]cli.Flag) []cli.Flag {
+	var all []cli.Flag
+	known := map[string]bool{}
+	for _, f := range slices.Concat(lists...) {
+		if name := f.Names()[0]; !known[name] {
+			known[name] = true
+			all = append(all, f)
+		}
+	}
+	return all
 }

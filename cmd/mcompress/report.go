@@ -16,7 +16,7 @@ func (t *tool) reportCommand() *cli.Command {
 		Usage:       "compare two models: sizes, and each weight of A with what B has in its place",
 		ArgsUsage:   "A B",
 		Description: `Reports go beside B, as NAME_OF_B.vs.NAME_OF_A.report.FORMAT.`,
-		Flags:       slices.Concat(w.reportFlags(), w.gateFlags()),
+		Flags:       slices.Concat(w.reportFlags(), w.gateFlags(nil)),
 		Action: func(c *cli.Context) error {
 			args, err := arguments(c, 2, 2)
 			if err != nil {

@@ -46,11 +46,3 @@ func verdict(ctx context.Context, v *verify.Result, err error) (*verify.Result, 
 	}
 	return nil, err
 }
-
-// warning is why the output was not run though it should have been.
-func (r *run) warning() string {
-	if r.verified == nil || r.verified.Skipped == "" {
-		return ""
-	}
-	return "the result was not run beside its source: " + r.verified.Skipped
-}

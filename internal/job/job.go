@@ -43,7 +43,7 @@ type Result struct {
 	Input    string
 	Output   string // empty after a dry run
 	Rejected bool   // a gate did not hold
-	Warning  string // why the result was not run though it should have been; empty if it was
+	NotRun   string // why the output was not run though it should have been; empty if it was
 	Reports  []string
 	Report   *report.Report
 }

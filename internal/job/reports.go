@@ -55,7 +55,10 @@ func (r *run) finish(ctx context.Context, written []onnx.Written) (*Result, erro
 			return nil, err
 		}
 	}
-	res := &Result{Input: r.Input, Output: r.path, Warning: r.warning()}
+	res := &Result{Input: r.Input, Output: r.path}
+	if r.verified != nil {
+		res.NotRun = r.verified.Skipped
+	}
 	if res.Report, err = report.Build(ctx, in); err != nil {
 		return nil, err
 	}

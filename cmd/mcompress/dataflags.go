@@ -1,0 +1,73 @@
+package main
+
+import (
+	"flag"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/mcompress/mcompress/dataset"
+	mcli "github.com/mcompress/mcompress/internal/cli"
+	"github.com/mcompress/mcompress/internal/job"
+)
+
+// sampling is the flags that say what samples a model is run on. All commands that run models
+// have them.
+type sampling struct {
+	data, labels         string
+	columns              mcli.Words
+	scale                float64
+	mean, std            mcli.Numbers
+	reshape              mcli.Counts
+	fill                 mcli.Values
+	dims                 mcli.Dims
+	limit, samples, size int
+	seed                 uint64
+}
+
+func (s *sampling) flags() []cli.Flag {
+	return group("data", func(fs *flag.FlagSet) {
+		fs.StringVar(&s.data, "data", "", "`path` of samples: .npz, .npy, IDX, CSV, CIFAR-10, a folder of .npy, of images or of ONNX test data (default: made-up inputs)")
+		fs.StringVar(&s.labels, "labels", "", "`name` of the array or column of labels, or path of a file of them (default: labels)")
+		fs.Var(&s.columns, "columns", "`names` or numbers of the columns of a CSV that are the input, with commas")
+		fs.Float64Var(&s.scale, "scale", 0, "`factor` of values: an input is (value·scale - mean)/std")
+		fs.Var(&s.mean, "mean", "`numbers` to take from values, one or one a channel")
+		fs.Var(&s.std, "std", "`numbers` to divide values by, one or one a channel")
+		fs.Var(&s.reshape, "reshape", "`sizes` of the axes of one sample, with commas")
+		fs.Var(&s.fill, "fill", "`name=number` for every element of an input that the data does not hold; may be given again")
+		fs.Var(&s.dims, "dim", "`name=size` of an open axis of the inputs; may be given again")
+		fs.IntVar(&s.limit, "limit", 0, "`number` of samples to read at most")
+		fs.IntVar(&s.size, "batch", 0, "`number` of samples in a run, if the model leaves that open (default: 1)")
+		fs.IntVar(&s.samples, "samples", 0, "`number` of samples to make up (default: 1 to 8, by the size of the model)")
+		fs.Uint64Var(&s.seed, "seed", 0, "`number` that made-up inputs start from")
+	})
+}
+
+// of is what the flags say.
+func (s *sampling) of(t *tool) (job.Data, error) {
+	for name, n := range map[string]int{"limit": s.limit, "batch": s.size, "samples": s.samples} {
+		if n < 0 {
+			return job.Data{}, usagef("--%s %d: it takes a positive number", name, n)
+		}
+	}
+	for _, f := range []struct {
+		name           string
+		given, forData bool
+	}{
+		{"labels", s.labels != "", true}, {"columns", s.columns != nil, true}, {"scale", s.scale != 0, true}, {"mean", s.mean != nil, true},
+		{"std", s.std != nil, true}, {"reshape", s.reshape != nil, true}, {"limit", s.limit > 0, true}, {"samples", s.samples > 0, false},
+	} {
+		switch {
+		case f.given && f.forData && s.data == "":
+			return job.Data{}, usagef("--%s is about what --data reads", f.name)
+		case f.given && !f.forData && s.data != "":
+			return job.Data{}, usagef("--%s is about made-up inputs; with --data there is --limit", f.name)
+		}
+	}
+	return job.Data{
+		Path: s.data, Seed: s.seed, Samples: s.samples, Batch: s.size,
+		Options: dataset.Options{
+			Labels: s.labels, Columns: s.columns, Scale: s.scale, Mean: s.mean, Std: s.std, Reshape: s.reshape,
+			Fill: s.fill, Dims: s.dims, Limit: s.limit, Workers: t.workers,
+		},
+	}, nil
+}

@@ -1,0 +1,128 @@
+package main
+
+import (
+	"flag"
+	"slices"
+
+	"github.com/urfave/cli/v2"
+
+	mcli "github.com/mcompress/mcompress/internal/cli"
+	"github.com/mcompress/mcompress/internal/job"
+	"github.com/mcompress/mcompress/report"
+	"github.com/mcompress/mcompress/verify"
+)
+
+// proving is the flags that say how models are run beside each other, and what is wanted of that.
+type proving struct {
+	sampling
+	*running
+	scores   string
+	noLayers bool
+	gates    *[]report.Limit
+}
+
+func newProving(gates *[]report.Limit) *proving {
+	return &proving{running: newRunning(), gates: gates}
+}
+
+func (p *proving) flags(more func(*flag.FlagSet)) []cli.Flag {
+	return slices.Concat(p.sampling.flags(), group("running models", func(fs *flag.FlagSet) {
+		p.running.declare(fs)
+		fs.StringVar(&p.scores, "scores", "", "`output` that holds classes or scores (default: the first that can)")
+		fs.BoolVar(&p.noLayers, "no-layers", false, "compare outputs only, no values inside the graphs")
+		if more != nil {
+			more(fs)
+		}
+	}))
+}
+
+func (p *proving) declareGates(fs *flag.FlagSet) {
+	add := func(name string, parse func(string) (float64, error), usage string) {
+		fs.Var(&mcli.Gate{Name: name, Parse: parse, To: p.gates}, name, usage)
+	}
+	add("min-sqnr", mcli.Decibels, "least `decibels` between signal and error, of every output of floats")
+	add("min-cosine", mcli.Share, "least `cosine` between an output of floats and that of the source")
+	add("min-agreement", mcli.Share, "least `share` of samples with the same largest score, or the same class")
+	add("max-accuracy-drop", mcli.Share, "most `share` of samples by which accuracy may drop; it needs data with labels")
+}
+
+// asked reports whether some gate is about what running models says.
+func (p *proving) asked() string {
+	for _, rule := range verify.Rules() {
+		if slices.ContainsFunc(*p.gates, func(l report.Limit) bool { return l.Name == rule.Name }) {
+			return rule.Name
+		}
+	}
+	return ""
+}
+
+// of is what the flags say.
+func (p *proving) of(t *tool) (job.Verification, error) {
+	data, err := p.sampling.of(t)
+	if err != nil {
+		return job.Verification{}, err
+	}
+	if data.Generated() && slices.ContainsFunc(*p.gates, func(l report.Limit) bool { return l.Name == "max-accuracy-drop" }) {
+		return job.Verification{}, usagef("--max-accuracy-drop needs samples with labels: give --data")
+	}
+	backend, err := p.running.of(t)
+	return job.Verification{Data: data, Backend: backend, Scores: p.scores, Layers: !p.noLayers && backend.Embedded(), Digest: true}, err
+}
+
+func (t *tool) verifyCommand() *cli.Command {
+	var gates []report.Limit
+	p := newProving(&gates)
+	near := verify.Tolerance{Relative: 1e-3, Absolute: 1e-5}
+	return &cli.Command{
+		Name:      "verify",
+		Usage:     "run two models on the same samples, or one on recorded outputs, and say how far apart they are",
+		ArgsUsage: "A [B]",
+		Description: `B is held against A: the error of each output and of each layer, the share of equal classes, and
+with labels the accuracy of both. A alone is held against the outputs that the data has recorded: a
+number that is further off than --atol + --rtol·|recorded| is exit code 3.`,
+		Flags: slices.Concat(p.flags(nil), group("recorded outputs", func(fs *flag.FlagSet) {
+			fs.Float64Var(&near.Relative, "rtol", near.Relative, "`share` of a recorded number that it may be off by")
+			fs.Float64Var(&near.Absolute, "atol", near.Absolute, "`number` that a recorded one may be off by beside that")
+		}), group("gates (exit code 3 where one does not hold)", p.declareGates)),
+		Action: func(c *cli.Context) error {
+			models, err := arguments(c, 1, 2)
+			if err != nil {
+				return err
+			}
+			if !(near.Relative >= 0 && near.Absolute >= 0) {
+				return usagef("--rtol %v and --atol %v: they take positive numbers", near.Relative, near.Absolute)
+			}
+			v, err := p.of(t)
+			if err != nil {
+				return err
+			}
+			v.Tolerance = near
+			return t.verify(c, append(models, "")[:2], v, gates)
+		},
+	}
+}
+
+func (t *tool) verify(c *cli.Context, models []string, v job.Verification, gates []report.Limit) error {
+	r, err := job.Verify(c.Context, models[0], models[1], v)
+	if err != nil {
+		return err
+	}
+	f := mcli.Verification{A: models[0], B: models[1], Result: r}
+	if f.Gates, err = report.Judge(r, gates); err != nil {
+		return err
+	}
+	if r.Skipped != "" {
+		t.notRun(c.Command.Name, models[0], r.Skipped)
+	}
+	print := f.Text
+	if t.json {
+		print = f.JSON
+	}
+	if err := print(t.stdout, t.style()); err != nil {
+		return err
+	}
+	if r.Beyond != "" || !report.Passed(f.Gates) {
+		return exit{exitGate}
+	}
+	return nil
+}
