@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"os"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -17,6 +18,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	app := t.app()
 	if len(args) > 1 && args[1] == completeCommand {
 		return finish(ctx, stderr, complete(stdout, app, args[2:]))
+	}
+	if len(args) > 1 && args[1] == measureCommand {
+		return finish(ctx, stderr, measureHere(ctx, os.Stdin, stdout))
 	}
 	line, err := mcli.Arrange(syntax(app), args[1:])
 	if err != nil {
@@ -46,9 +50,9 @@ func (t *tool) app() *cli.App {
 			t.sparseCommand(),
 			t.applyCommand(),
 			t.inspectCommand(),
+			t.benchCommand(),
 			t.memoryCommand(),
 			t.reportCommand(),
-			t.verifyCommand(),
 			t.versionCommand(),
 			t.completionCommand(),
 		},

@@ -13,10 +13,12 @@ import (
 	"strings"
 	"time"
 
+	"github.com/dustin/go-humanize"
 	"github.com/urfave/cli/v2"
 
 	"github.com/mcompress/mcompress/engine/ort"
 	mcli "github.com/mcompress/mcompress/internal/cli"
+	"github.com/mcompress/mcompress/internal/job"
 	"github.com/mcompress/mcompress/internal/stopwatch"
 )
 
@@ -49,14 +51,21 @@ func (t *tool) benchCommand() *cli.Command {
 		Usage:     "measure latency, throughput and memory of a model, or of two side by side",
 		ArgsUsage: "A [B]",
 		Description: `Each model runs on made-up inputs, on each backend and batch size in a process of its own, so that
-peak memory is that model's alone. Ratios are A's figure over B's: above 1, B is the better one.`,
+peak memory is that model's alone. With two models, a ratio above 1 says by how much B is better.
+Times are of one run, bytes those that the process holds: it starts with some without a model.`,
 		Flags: group("flags", b.flags),
 		Action: func(c *cli.Context) error {
 			models, err := arguments(c, 1, 2)
 			if err != nil {
 				return err
 			}
-			b.Workers, b.Budget, b.Dims, b.Library = t.workers, int64(b.budget), b.dims, b.library
+			if err := b.check(c, models); err != nil {
+				return err
+			}
+			b.Workers, b.Budget, b.Dims = t.workers, int64(b.budget), b.dims
+			if t.limited {
+				b.Memory = int64(t.memory)
+			}
 			if b.profile {
 				return t.profiled(c.Context, models, b)
 			}
@@ -67,9 +76,9 @@ peak memory is that model's alone. Ratios are A's figure over B's: above 1, B is
 
 func (b *timing) flags(fs *flag.FlagSet) {
 	fs.Var(&b.backend, "backend", "`backend` that runs the models: embedded, ort, both")
-	fs.StringVar(&b.library, "ort-lib", "", "`path` of ONNX Runtime's library, or of its folder (default: "+ort.Variable+")")
+	fs.StringVar(&b.library, "ort-lib", "", "`path` of ONNX Runtime's library, or of its folder (default: "+ort.Variable+", then where libraries are)")
 	fs.Var(&b.batches, "batch", "`sizes` of batches, with commas")
-	fs.Var(&b.dims, "dim", "`name=size` of another open axis; may be repeated")
+	fs.Var(&b.dims, "dim", "`name=size` of another open axis; may be given again")
 	fs.Uint64Var(&b.Seed, "seed", 0, "`seed` of the inputs")
 	fs.IntVar(&b.Runs, "runs", b.Runs, "least `number` of runs that are timed")
 	fs.DurationVar(&b.Time, "time", b.Time, "least `time` that is spent on them")
@@ -80,11 +89,37 @@ func (b *timing) flags(fs *flag.FlagSet) {
 	fs.StringVar(&b.trace, "trace", "", "`file` for the profile as a trace, which Chrome's and Perfetto's viewers open")
 }
 
+// check refuses what does not go together.
+func (b *timing) check(c *cli.Context, models []string) error {
+	for _, n := range []struct {
+		name  string
+		value int64
+	}{{"runs", int64(b.Runs)}, {"warmup", int64(b.Warmup)}, {"time", int64(b.Time)}} {
+		if n.value < 0 {
+			return usagef("--%s %s: it is not negative", n.name, c.String(n.name))
+		}
+	}
+	switch {
+	case b.library != "" && b.backend.Value == stopwatch.Embedded:
+		return usagef("--ort-lib goes with --backend ort or both")
+	case b.onOOM.Value != "fail" && b.budget == 0:
+		return usagef("--on-oom goes with --budget")
+	case b.trace != "" && !b.profile:
+		return usagef("--trace goes with --profile")
+	case !b.profile:
+		return nil
+	case b.trace != "" && len(models)*len(b.batches) > 1:
+		return usagef("--trace is of one model at one batch size")
+	case b.backend.Value != stopwatch.Embedded:
+		return usagef("--profile is of the embedded backend alone")
+	case b.budget > 0:
+		return usagef("--budget does not go with --profile")
+	}
+	return nil
+}
+
 // bench measures every model on every backend at every batch.
 func (t *tool) bench(ctx context.Context, models []string, b *timing) error {
-	if b.trace != "" {
-		return usagef("--trace goes with --profile")
-	}
 	backends, err := t.backends(b)
 	if err != nil {
 		return err
@@ -95,12 +130,9 @@ func (t *tool) bench(ctx context.Context, models []string, b *timing) error {
 			for _, model := range models {
 				j := b.Job
 				j.Model, j.Backend, j.Batch = model, backend, batch
-				if t.limited {
-					j.Memory = int64(t.memory)
-				}
 				m, err := measure(ctx, j, b.onOOM.Value == "halve")
 				if err != nil {
-					return fmt.Errorf("%s: %w", model, err)
+					return ofModel(model, err)
 				}
 				all = append(all, m)
 			}
@@ -112,17 +144,28 @@ func (t *tool) bench(ctx context.Context, models []string, b *timing) error {
 	return mcli.Bench(t.stdout, all, len(models))
 }
 
-// backends are those that were asked for. Where both were, the lack of ONNX Runtime is a warning.
+// ofModel names the model, unless the error does that itself.
+func ofModel(path string, err error) error {
+	if strings.HasPrefix(err.Error(), path+": ") {
+		return err
+	}
+	return fmt.Errorf("%s: %w", path, err)
+}
+
+// backends are those that were asked for. Where both were and nobody said where it is, the lack
+// of ONNX Runtime is a warning.
 func (t *tool) backends(b *timing) ([]string, error) {
 	if b.backend.Value == stopwatch.Embedded {
 		return []string{stopwatch.Embedded}, nil
 	}
 	path, err := ort.Find(b.library)
 	if err != nil {
-		if b.backend.Value == stopwatch.ORT {
+		if b.backend.Value == stopwatch.ORT || b.library != "" {
 			return nil, err
 		}
-		say(t.stderr, fmt.Errorf("bench: without ONNX Runtime: %w", err))
+		if !t.quiet {
+			say(t.stderr, fmt.Errorf("bench: without ONNX Runtime: %w", err))
+		}
 		return []string{stopwatch.Embedded}, nil
 	}
 	if b.Library = path; b.backend.Value == stopwatch.ORT {
@@ -144,7 +187,7 @@ func measure(ctx context.Context, j stopwatch.Job, halve bool) (*stopwatch.Measu
 			return m, nil
 		}
 		if !halve || j.Batch == 1 {
-			return nil, fmt.Errorf("a batch of %d takes %s, more than the budget of %s%s", j.Batch, mcli.Amount(m.Needs), mcli.Amount(j.Budget), advice(j, halve))
+			return nil, fmt.Errorf("a batch of %d takes %s bytes, the budget is %s%s", j.Batch, humanize.Comma(m.Needs), humanize.Comma(j.Budget), advice(j, halve))
 		}
 		halved = append(halved, j.Batch)
 		j.Batch /= 2
@@ -163,13 +206,13 @@ func measureOnce(ctx context.Context, j stopwatch.Job) (*stopwatch.Measure, erro
 	if err != nil {
 		return nil, err
 	}
-	job, err := json.Marshal(j)
+	facts, err := json.Marshal(j)
 	if err != nil {
 		return nil, err
 	}
 	var out, complaint bytes.Buffer
 	c := exec.CommandContext(ctx, self, measureCommand)
-	c.Stdin, c.Stdout, c.Stderr = bytes.NewReader(job), &out, &complaint
+	c.Stdin, c.Stdout, c.Stderr = bytes.NewReader(facts), &out, &complaint
 	if err := c.Run(); err != nil {
 		if text := strings.TrimSpace(complaint.String()); text != "" {
 			_, last, _ := cutLast(text, "\n")
@@ -207,39 +250,27 @@ func measureHere(ctx context.Context, stdin io.Reader, stdout io.Writer) error {
 
 // profiled says where the time of each model goes.
 func (t *tool) profiled(ctx context.Context, models []string, b *timing) error {
-	if b.trace != "" && len(models) > 1 {
-		return usagef("--trace is of one model")
-	}
-	for _, model := range models {
-		j := b.Job
-		j.Model, j.Backend, j.Batch = model, stopwatch.Embedded, b.batches[0]
-		p, err := j.Profile(ctx)
-		if err != nil {
-			return fmt.Errorf("%s: %w", model, err)
-		}
-		if b.trace != "" {
-			if err := writeTrace(b.trace, p); err != nil {
-				return err
+	var all []*stopwatch.Profile
+	for _, batch := range b.batches {
+		for _, model := range models {
+			j := b.Job
+			j.Model, j.Backend, j.Batch = model, stopwatch.Embedded, batch
+			p, err := j.Profile(ctx)
+			if err != nil {
+				return ofModel(model, err)
 			}
+			all = append(all, p)
 		}
-		if t.json {
-			err = t.encode(p)
-		} else {
-			err = mcli.Profile(t.stdout, model, p)
-		}
-		if err != nil {
+	}
+	if b.trace != "" {
+		if err := job.WriteFile(b.trace, func(f *os.File) error { return all[0].Trace(f) }); err != nil {
 			return err
 		}
 	}
-	return nil
-}
-
-func writeTrace(path string, p *stopwatch.Profile) error {
-	f, err := os.Create(path)
-	if err != nil {
-		return err
+	if t.json {
+		return t.encode(all)
 	}
-	return errors.Join(p.Trace(f), f.Close())
+	return mcli.Profiles(t.stdout, all)
 }
 
 // encode writes facts as JSON.

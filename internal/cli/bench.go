@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"io"
+	"math"
 	"path/filepath"
 	"time"
 
@@ -15,10 +16,10 @@ import (
 // a row of their own ratio.
 func Bench(w io.Writer, ms []*stopwatch.Measure, models int) error {
 	t := &Table{Right: "llrrrrrrrrr"}
-	t.Add("model", "backend", "batch", "load", "min", "median", "p90", "per second", "peak", "weights", "arena")
+	t.Add("model", "backend", "batch", "load", "min", "median", "p90", "samples/s", "peak bytes", "weight bytes", "arena bytes")
 	for i, m := range ms {
 		t.Add(filepath.Base(m.Model), m.Backend, batchOf(m), seconds(m.Load), seconds(m.Min), seconds(m.Median), seconds(m.P90),
-			fmt.Sprintf("%.4g", m.PerSec), Amount(m.Peak), known(m.Weights), known(m.Arena))
+			rate(m.PerSec), known(m.Peak), known(m.Weights), known(m.Arena))
 		if models == 2 && i%2 == 1 {
 			a, b := ms[i-1], m
 			t.Add("ratio", "", "", times(a.Load, b.Load), times(a.Min, b.Min), times(a.Median, b.Median), times(a.P90, b.P90),
@@ -47,14 +48,19 @@ func seconds(s float64) string {
 	return fmt.Sprintf("%.3g s", s)
 }
 
-// Amount shows bytes in a unit that leaves two digits or three.
-func Amount(bytes int64) string { return humanize.IBytes(uint64(max(bytes, 0))) }
+// rate shows three digits, or all of those before the point.
+func rate(x float64) string {
+	if x >= 100 {
+		return humanize.Comma(int64(math.Round(x)))
+	}
+	return fmt.Sprintf("%.3g", x)
+}
 
 func known(bytes int64) string {
 	if bytes == 0 {
 		return "–"
 	}
-	return Amount(bytes)
+	return humanize.Comma(bytes)
 }
 
 func times(a, b float64) string {
@@ -67,9 +73,21 @@ func times(a, b float64) string {
 // shownNodes is how many nodes a profile shows as text.
 const shownNodes = 20
 
-// Profile writes where the time of a model went.
-func Profile(w io.Writer, model string, p *stopwatch.Profile) error {
-	fmt.Fprintf(w, "%s: %s a run, mean of %d\n\n", filepath.Base(model), seconds(p.Seconds), p.Runs)
+// Profiles writes where the time of models went.
+func Profiles(w io.Writer, ps []*stopwatch.Profile) error {
+	for i, p := range ps {
+		if i > 0 {
+			fmt.Fprintln(w)
+		}
+		if err := profile(w, p); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func profile(w io.Writer, p *stopwatch.Profile) error {
+	fmt.Fprintf(w, "%s, batch %d: %s a run, mean of %d\n\n", filepath.Base(p.Model), p.Batch, seconds(p.Seconds), p.Runs)
 	if err := profileTable("operator", p.Operators).Write(w); err != nil {
 		return err
 	}
@@ -78,16 +96,16 @@ func Profile(w io.Writer, model string, p *stopwatch.Profile) error {
 		return err
 	}
 	if more := len(p.Nodes) - shownNodes; more > 0 {
-		fmt.Fprintf(w, "and %d nodes more; --json has them all\n", more)
+		fmt.Fprintf(w, "%d more; --json has them all\n", more)
 	}
 	return nil
 }
 
 func profileTable(what string, rows []stopwatch.ProfileRow) *Table {
 	t := &Table{Right: "lrrrrr"}
-	t.Add(what, "calls", "time", "share", "allocated", "freed")
+	t.Add(what, "calls", "time", "share", "bytes allocated", "bytes freed")
 	for _, r := range rows {
-		t.Add(r.Name, fmt.Sprintf("%.4g", r.Calls), seconds(r.Seconds), fmt.Sprintf("%.1f %%", 100*r.Share), Amount(r.Alloc), Amount(r.Freed))
+		t.Add(abridged(r.Name), fmt.Sprintf("%.4g", r.Calls), seconds(r.Seconds), fmt.Sprintf("%.1f %%", 100*r.Share), humanize.Comma(r.Alloc), humanize.Comma(r.Freed))
 	}
 	return t
 }

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/mcompress/mcompress/dataset"
@@ -145,13 +147,19 @@ func (m *Measure) time(ctx context.Context, j *Job, s engine.Session, in map[str
 	return nil
 }
 
-// quantile is the element of a sorted list below which the share q lies.
+// quantile is the time below which the share q of a sorted list lies, between two of them where it falls there.
 func quantile(sorted []time.Duration, q float64) float64 {
-	return sorted[int(q*float64(len(sorted)-1)+0.5)].Seconds()
+	at := q * float64(len(sorted)-1)
+	low := int(at)
+	high := min(low+1, len(sorted)-1)
+	return sorted[low].Seconds() + (at-float64(low))*(sorted[high]-sorted[low]).Seconds()
 }
 
 // inputs are one batch, made up from the seed.
 func (j *Job) inputs(ctx context.Context, m *ir.Model) (map[string]*ir.Array, error) {
+	if err := known(m.Graph, j.Dims); err != nil {
+		return nil, err
+	}
 	set, err := dataset.Generate(dataset.Inputs(m.Graph), dataset.Random{Seed: j.Seed, Batch: j.Batch, Dims: j.Dims, Ranges: verify.Ranges(m)})
 	if err != nil {
 		return nil, err
@@ -164,6 +172,30 @@ func (j *Job) inputs(ctx context.Context, m *ir.Model) (map[string]*ir.Array, er
 		return b.Inputs, nil
 	}
 	return nil, errors.New("the model has no inputs")
+}
+
+// known wants every axis that was named to be one of the inputs.
+func known(g *ir.Graph, dims map[string]int64) error {
+	open := map[string]bool{}
+	for _, in := range dataset.Inputs(g) {
+		if in.Type == nil {
+			continue
+		}
+		for _, d := range in.Type.Shape {
+			open[d.Param] = true
+		}
+	}
+	delete(open, "")
+	for _, name := range slices.Sorted(maps.Keys(dims)) {
+		switch {
+		case open[name]:
+		case len(open) == 0:
+			return fmt.Errorf("dim %s: the inputs have no axes with names", name)
+		default:
+			return fmt.Errorf("dim %s: the inputs have no axis of that name; there are %s", name, strings.Join(slices.Sorted(maps.Keys(open)), ", "))
+		}
+	}
+	return nil
 }
 
 // open loads the model.

@@ -15,6 +15,8 @@ import (
 
 // A Profile is where the time of some runs went.
 type Profile struct {
+	Model     string       `json:"model"`
+	Batch     int64        `json:"batch"`
 	Runs      int          `json:"runs"`
 	Seconds   float64      `json:"seconds"` // of one run, in the mean
 	Operators []ProfileRow `json:"operators"`
@@ -86,7 +88,9 @@ func (j *Job) Profile(ctx context.Context) (*Profile, error) {
 			return nil, err
 		}
 	}
-	return r.profile(runs, time.Since(r.start)), nil
+	p := r.profile(runs, time.Since(r.start))
+	p.Model, p.Batch = j.Model, j.Batch
+	return p, nil
 }
 
 func (r *recorder) profile(runs int, all time.Duration) *Profile {

@@ -44,6 +44,9 @@ func TestQuantile(t *testing.T) {
 	if m, p := quantile(ds, 0.5), quantile(ds, 0.9); m != 5 || p != 9 {
 		t.Errorf("median %v, 90th percentile %v", m, p)
 	}
+	if m := quantile(ds[:2], 0.5); m != 0.5 {
+		t.Errorf("median of two: %v, want their mean", m)
+	}
 }
 
 func TestProfileAddsUp(t *testing.T) {
