@@ -86,7 +86,7 @@ func (l *loader) small(p *program) error {
 	}
 	kept := p.steps[:0:0]
 	for _, s := range p.steps {
-		if !p.foldable(s) || l.sizes(p, s) > smallConstant || !l.compute(p, s) {
+		if !p.foldable(s) || l.sizes(p, s) > smallConstant && !s.op.OfShape || !l.compute(p, s) {
 			kept = append(kept, s)
 		}
 	}
@@ -232,10 +232,12 @@ func (l *loader) compute(p *program, s *step) bool {
 		if j == absent {
 			continue
 		}
+		if in[i] = p.slots[j].konst.array; s.op.OfShape {
+			continue // who asks for the shape of a weight does not want it read
+		}
 		if err := l.read(p.slots[j].konst); err != nil {
 			return false
 		}
-		in[i] = p.slots[j].konst.array
 	}
 	out, err := runAlone(l.ctx, s, in, l.pool)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/mcompress/mcompress/onnx"
 )
 
-// A run takes the memory that its plan says, to the byte: the same arena, and at its peak the same
+// A run takes the memory that its plan says, which was made without weights, to the byte: the same arena, and at its peak the same
 // bytes in it. No step writes outside, nor depends on what was there before.
 func TestPlanIsWhatIsMeasured(t *testing.T) {
 	for _, path := range append(conform.Fixtures(t), conform.RealModels(t)...) {
@@ -40,6 +40,9 @@ func measured(t *testing.T, path string) {
 	if err != nil {
 		t.Skip(err)
 	}
+	if label := filepath.Base(filepath.Dir(path)); label == "silero_vad" { // its open axes have no names, and it takes chunks of one length
+		batch.Inputs["input"], batch.Inputs["sr"] = ir.NewArray(ir.Float, 1, 512), ir.ArrayOf([]int64{16000})
+	}
 	m, err := e.Measure(t.Context(), batch.Inputs)
 	if err != nil {
 		t.Fatal(err)
@@ -48,7 +51,12 @@ func measured(t *testing.T, path string) {
 	for name, a := range batch.Inputs {
 		in[name] = a.Spec()
 	}
-	u, err := e.Usage(in)
+	p, err := engine.Open(context.Background(), f.Model, engine.Options{Workers: 2, PlanOnly: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	u, err := p.Usage(in)
 	if err != nil {
 		t.Fatal(err)
 	}
