@@ -41,7 +41,7 @@ func (b *bench) sizes(ctx context.Context) (string, error) {
 		if _, err := b.script(ctx, "quantize", in, theirs, row.ops); err != nil {
 			return "", err
 		}
-		args := []string{"quantize", in, "-o", ours, "--report", "none", "--quiet"}
+		args := []string{"quantize", in, "-o", ours, "--report", "none", "--no-verify", "--quiet"}
 		if row.flag != "" {
 			args = append(args, row.flag)
 		}
@@ -66,7 +66,7 @@ func (b *bench) prune(ctx context.Context) (string, error) {
 		return "", err
 	}
 	defer os.RemoveAll(out)
-	args := []string{b.tool, "prune", in, "-o", filepath.Join(out, "p.onnx"), "--method", "l1-global", "--amount", "0.5", "--report", "none", "--workers", "2", "--quiet"}
+	args := []string{b.tool, "prune", in, "-o", filepath.Join(out, "p.onnx"), "--method", "l1-global", "--amount", "0.5", "--report", "none", "--no-verify", "--workers", "2", "--quiet"}
 	const scan, whole, cp = "l1-global, the scan alone (--dry-run)", "l1-global, whole (--digest none --no-sync)", "cp"
 	subjects := []subject{
 		command(catName, append([]string{"sh", "-c", `cat "$@" > /dev/null`, "sh"}, parts(in)...)...),
@@ -100,7 +100,7 @@ func (b *bench) sparse(ctx context.Context) (string, error) {
 	var t strings.Builder
 	fmt.Fprintf(&t, "## One float32 weight, 1024×1024, 90 %% zeros\n\nDense: %d bytes. Every form gives the same values bit for bit.\n\n| format | bytes of the file |\n|---|---:|\n", bytesOf(in))
 	for _, format := range []string{"coo", "csr", "bitmask", "delta", "auto"} {
-		if o, err := exec.CommandContext(ctx, b.tool, "sparse", in, "-o", out, "--format", format, "--report", "none", "--quiet").CombinedOutput(); err != nil {
+		if o, err := exec.CommandContext(ctx, b.tool, "sparse", in, "-o", out, "--format", format, "--report", "none", "--no-verify", "--quiet").CombinedOutput(); err != nil {
 			return "", fmt.Errorf("%s: %w: %s", format, err, o)
 		}
 		if _, err := b.script(ctx, "equal", in, out); err != nil {
