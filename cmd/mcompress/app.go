@@ -53,6 +53,7 @@ func (t *tool) app() *cli.App {
 			t.benchCommand(),
 			t.memoryCommand(),
 			t.reportCommand(),
+			t.verifyCommand(),
 			t.versionCommand(),
 			t.completionCommand(),
 		},
