@@ -37,6 +37,22 @@ func TestForPassesPanicsOn(t *testing.T) {
 	})
 }
 
+func TestSlotsAreUsedByOneTaskAtATime(t *testing.T) {
+	p := NewPool(3)
+	defer p.Close()
+	var busy, done [3]atomic.Int32
+	p.Slots(100, func(_, slot int) {
+		if busy[slot].Add(1) != 1 {
+			t.Errorf("slot %d is used twice", slot)
+		}
+		done[slot].Add(1)
+		busy[slot].Add(-1)
+	})
+	if n := done[0].Load() + done[1].Load() + done[2].Load(); n != 100 {
+		t.Errorf("%d tasks of 100 ran", n)
+	}
+}
+
 func TestRowsCoverEverythingOnce(t *testing.T) {
 	p := NewPool(2)
 	defer p.Close()

@@ -77,6 +77,17 @@ func (p *Pool) Rows(n, grain int, f func(from, to int)) {
 	p.For((n+grain-1)/grain, func(i int) { f(i*grain, min(n, (i+1)*grain)) })
 }
 
+// Slots runs f for each of n tasks, at most one at a time with the same slot, of which there are
+// as many as workers. Slots are what scratch is divided by; they must not change results.
+func (p *Pool) Slots(n int, f func(task, slot int)) {
+	var next atomic.Int64
+	p.For(min(p.workers, n), func(slot int) {
+		for t := int(next.Add(1)) - 1; t < n; t = int(next.Add(1)) - 1 {
+			f(t, slot)
+		}
+	})
+}
+
 // maxPieces bounds the cost of handing out pieces, and is enough for the largest machines to share.
 const maxPieces = 256
 
