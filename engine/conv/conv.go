@@ -95,14 +95,11 @@ func convWork(n *op.Node, in []*ir.Array, workers int) int64 {
 	if err != nil || in[0].DType == ir.Double {
 		return 0
 	}
-	if d := depthwiseOf(g); d != nil {
+	if d := DepthwiseOf(g); d != nil {
 		return d.work(workers)
 	}
-	return g.tableSize() + gemm.FloatWork(g.Product(), g.Products(), workers, false)
+	return g.TableSize() + gemm.FloatWork(g.Product(), g.Products(), workers, false)
 }
-
-// tableSize is the bytes of the table of patches.
-func (g *Geometry) tableSize() int64 { return aligned(4 * int64(g.Depth())) }
 
 // convolve is Conv and FusedConv of float32.
 func convolve(c *op.Call) error {
@@ -123,7 +120,7 @@ func convolve(c *op.Call) error {
 	if z != nil {
 		copy(y, ir.View[float32](z)) // nothing happens where the plan has put both into one place
 	}
-	if d := depthwiseOf(g); d != nil {
+	if d := DepthwiseOf(g); d != nil {
 		d.run(c.Pool, c.Work, x, w, bias, y, z != nil, activate)
 		return nil
 	}
@@ -134,8 +131,7 @@ func convolve(c *op.Call) error {
 // multiply multiplies the weights with the patches. Where add is set, the products are added to
 // what y holds.
 func (g *Geometry) multiply(c *op.Call, x, w, bias, y []float32, add bool, activate func(row []float32)) {
-	table, work := c.Work[:g.tableSize()], c.Work[g.tableSize():]
-	patches := PatchesOf(g, ir.View[int32](&ir.Array{DType: ir.Int32, Data: table}))
+	patches, work := PatchesOf(g, c.Work[:g.TableSize()]), c.Work[g.TableSize():]
 	products := make([]gemm.FloatProduct, g.Products())
 	for i := range products {
 		p := &products[i]

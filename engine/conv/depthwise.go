@@ -2,19 +2,18 @@ package conv
 
 import (
 	"slices"
-	"sync/atomic"
 
 	"github.com/mcompress/mcompress/engine/op"
 	"github.com/mcompress/mcompress/kernel"
 )
 
-// A depthwise convolution has one input channel in each group: a product would have next to
+// A Depthwise convolution has one input channel in each group: a product would have next to
 // nothing to share, so each row of the output is summed from rows of the input.
 //
 // A band of the image is copied first, with its padding, so that no row needs its ends looked at;
 // where windows move by more than one, the columns that one place of the kernel meets are put
 // side by side.
-type depthwise struct {
+type Depthwise struct {
 	*Geometry
 	rows   int     // of the output in a band
 	length int     // elements of a row that are computed: no less than a vector
@@ -27,13 +26,13 @@ const (
 	leastLength = 8
 )
 
-// depthwiseOf is nil where the convolution is none, or has too many axes.
-func depthwiseOf(g *Geometry) *depthwise {
+// DepthwiseOf is nil where the convolution is none, or has too many axes.
+func DepthwiseOf(g *Geometry) *Depthwise {
 	const few = 8 // outputs of a channel from which a product has more to share
 	if g.InC != 1 || g.OutC >= few || len(g.in) > 2 {
 		return nil
 	}
-	d := &depthwise{Geometry: g}
+	d := &Depthwise{Geometry: g}
 	if len(g.in) == 1 {
 		d.Geometry = &Geometry{g.asImage(), g.Batch, g.Groups, g.InC, g.OutC}
 	}
@@ -62,21 +61,37 @@ func (w *window) asImage() *window {
 }
 
 // lines are the rows of a band.
-func (d *depthwise) lines() int { return (d.rows-1)*d.stride[0] + d.span(0) }
+func (d *Depthwise) lines() int { return (d.rows-1)*d.stride[0] + d.span(0) }
 
-// band is its elements, and slot those of one worker's scratch: the band, and rows of the output.
-func (d *depthwise) band() int { return d.lines() * d.stride[1] * d.width }
+// band is its elements.
+func (d *Depthwise) band() int { return d.lines() * d.stride[1] * d.width }
 
-func (d *depthwise) slot() int { return d.band() + d.rows*d.length }
+// Scratch is the elements that Channel wants: the band, and rows of the output.
+func (d *Depthwise) Scratch() int { return d.band() + d.rows*d.length }
 
-func (d *depthwise) work(workers int) int64 { return int64(workers) * aligned(4*int64(d.slot())) }
+func (d *Depthwise) work(workers int) int64 { return int64(workers) * aligned(4*int64(d.Scratch())) }
+
+// Channel writes to y a channel of the output: x, a channel of the input, under weights w, plus
+// first.
+func (d *Depthwise) Channel(y, x, w []float32, first float32, scratch []float32) {
+	band, spare := scratch[:d.band()], scratch[d.band():]
+	for o := 0; o < d.out[0]; o += d.rows {
+		d.fill(band, x, o)
+		d.sum(d.rowsFrom(y, o), spare, band, w, first, false)
+	}
+}
+
+// rowsFrom are the rows of a channel of the output that are made of the band for row o.
+func (d *Depthwise) rowsFrom(y []float32, o int) []float32 {
+	return y[o*d.out[1] : min(o+d.rows, d.out[0])*d.out[1]]
+}
 
 // run convolves x with weights w of a row for each channel of y. Where add is set, what y holds is added.
-func (d *depthwise) run(p *op.Pool, work []byte, x, w, bias, y []float32, add bool, activate func(row []float32)) {
+func (d *Depthwise) run(p *op.Pool, work []byte, x, w, bias, y []float32, add bool, activate func(row []float32)) {
 	bands := ceilDiv(d.out[0], d.rows)
-	size := int(aligned(4 * int64(d.slot())))
-	slotted(p, d.Products()*bands, func(task, slot int) {
-		scratch := kernel.Words[float32](work[slot*size:][:size])[:d.slot()]
+	size := int(aligned(4 * int64(d.Scratch())))
+	p.Slots(d.Products()*bands, func(task, slot int) {
+		scratch := kernel.Words[float32](work[slot*size:][:size])[:d.Scratch()]
 		band, spare := scratch[:d.band()], scratch[d.band():]
 		i, o := task/bands, task%bands*d.rows
 		d.fill(band, part(x, i, d.inLen()), o)
@@ -86,8 +101,7 @@ func (d *depthwise) run(p *op.Pool, work []byte, x, w, bias, y []float32, add bo
 			if bias != nil {
 				first = bias[channel]
 			}
-			to := part(Output(d.Geometry, y, i), m, d.Places())
-			to = to[o*d.out[1] : min(o+d.rows, d.out[0])*d.out[1]]
+			to := d.rowsFrom(part(Output(d.Geometry, y, i), m, d.Places()), o)
 			d.sum(to, spare, band, part(w, channel, d.taken()), first, add)
 			if activate != nil {
 				activate(to)
@@ -97,7 +111,7 @@ func (d *depthwise) run(p *op.Pool, work []byte, x, w, bias, y []float32, add bo
 }
 
 // fill copies the rows that the outputs from row o on need.
-func (d *depthwise) fill(band, x []float32, o int) {
+func (d *Depthwise) fill(band, x []float32, o int) {
 	step, wide := d.stride[1], d.in[1]
 	for r := range d.lines() {
 		line := part(band, r, step*d.width)
@@ -134,7 +148,7 @@ func spreadPhase(to, x []float32, from, step int) {
 }
 
 // sum writes rows of the output, by way of spare where they are too short, or are added.
-func (d *depthwise) sum(y, spare, band, w []float32, first float32, add bool) {
+func (d *Depthwise) sum(y, spare, band, w []float32, first float32, add bool) {
 	wide := d.out[1]
 	rows, line := len(y)/wide, d.stride[0]*d.stride[1]*d.width
 	if !add && wide == d.length {
@@ -150,15 +164,4 @@ func (d *depthwise) sum(y, spare, band, w []float32, first float32, add bool) {
 			copy(row, sum)
 		}
 	}
-}
-
-// slotted shares tasks out, at most one at a time with the same slot, of which there are as many as
-// workers. Slots are what scratch is divided by.
-func slotted(p *op.Pool, tasks int, f func(task, slot int)) {
-	var next atomic.Int64
-	p.For(min(p.Workers(), tasks), func(slot int) {
-		for t := int(next.Add(1)) - 1; t < tasks; t = int(next.Add(1)) - 1 {
-			f(t, slot)
-		}
-	})
 }

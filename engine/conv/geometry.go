@@ -42,6 +42,9 @@ func (g *Geometry) Depth() int { return g.InC * g.taken() }
 // Places is the elements of one channel of the output.
 func (g *Geometry) Places() int { return g.outLen() }
 
+// Area is the elements of one channel of the input.
+func (g *Geometry) Area() int { return g.inLen() }
+
 // Product is the shape of the product for one image and group.
 func (g *Geometry) Product() gemm.Shape {
 	return gemm.Shape{M: g.OutC, N: g.Places(), K: g.Depth()}

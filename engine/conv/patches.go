@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/mcompress/mcompress/engine/gemm"
+	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/kernel"
 )
 
@@ -25,9 +26,11 @@ type Patches struct {
 // the input, the first of them at from.
 type tap struct{ lo, hi, from int }
 
-// PatchesOf prepares for all images and groups. table is memory for as many elements as the
-// products are deep, or nil.
-func PatchesOf(g *Geometry, table []int32) *Patches {
+// TableSize is the bytes of memory that PatchesOf wants.
+func (g *Geometry) TableSize() int64 { return aligned(4 * int64(g.Depth())) }
+
+// PatchesOf prepares for all images and groups. table is memory of TableSize, aligned to 4 bytes.
+func PatchesOf(g *Geometry, table []byte) *Patches {
 	last := g.last()
 	p := &Patches{Geometry: g, depth: g.Depth(), taken: g.taken(), inLen: g.inLen(), stride: g.stride[last]}
 	p.along = make([]tap, g.kernel[last])
@@ -37,8 +40,8 @@ func PatchesOf(g *Geometry, table []int32) *Patches {
 		t.lo, t.hi, t.from = g.taps(last, k)
 		p.lo, p.hi = max(p.lo, t.lo), min(p.hi, t.hi)
 	}
-	if p.InC*p.inLen <= math.MaxInt32 && p.depth > 0 && table != nil {
-		p.tabulate(table)
+	if p.InC*p.inLen <= math.MaxInt32 && p.depth > 0 {
+		p.tabulate(ir.View[int32](&ir.Array{DType: ir.Int32, Data: table}))
 	}
 	return p
 }
@@ -69,15 +72,21 @@ func (p *Patches) OfBytes(x []byte, zero byte) gemm.Panels[byte] {
 	pack := func(dst, x []byte, rows, to, from, lane, n, stride int, keep bool) {
 		for r := range rows {
 			row := dst[r*to:][:panel]
-			if !keep {
+			if !keep && n < panel {
 				fill(row, zero)
 			}
-			for i := range n {
-				row[lane+i] = x[r*from+i*stride]
+			if n > 0 {
+				every(row[lane:lane+n], x[r*from:], stride)
 			}
 		}
 	}
 	packAt := func(dst, x []byte, at []int32, _, lane, n, stride int, keep bool) {
+		if n == panel && stride == 1 {
+			for r, off := range at {
+				*(*[panel]byte)(dst[r*panel:]) = [panel]byte(x[off:])
+			}
+			return
+		}
 		for r, off := range at {
 			pack(dst[r*panel:], x[off:], 1, panel, 0, lane, n, stride, keep)
 		}

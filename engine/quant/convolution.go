@@ -22,11 +22,11 @@ func integerConvolutions() []op.Op {
 	return []op.Op{
 		{
 			Type: "ConvInteger", Since: 10, Shape: convIntegerShape,
-			Work: convInteger.work(false), Run: convolveIntegers,
+			Work: convInteger.work, Run: convolveIntegers,
 		},
 		{
 			Type: "QLinearConv", Since: 10, Shape: qLinearConvShape,
-			Work: qLinearConv.work(true), Run: convolveCodes,
+			Work: qLinearConv.work, Run: convolveCodes,
 		},
 	}
 }
@@ -54,19 +54,22 @@ func (v convolution) geometry(n *op.Node, in []*ir.Array) (*conv.Geometry, error
 	return g, checkZero("w", optional(in, v.wZero), w, int(w.Shape[0]), int(w.Shape[0]))
 }
 
-func (v convolution) work(finish bool) func(n *op.Node, in []*ir.Array, workers int) int64 {
-	return func(n *op.Node, in []*ir.Array, workers int) int64 {
-		g, err := v.geometry(n, in)
-		if err != nil {
-			return 0
-		}
-		return gemm.IntWork(g.Product(), g.Products(), workers, false, finish)
+func (v convolution) work(n *op.Node, in []*ir.Array, workers int) int64 {
+	g, err := v.geometry(n, in)
+	if err != nil {
+		return 0
 	}
+	if d := depthwiseOf(g); d != nil {
+		return d.work(workers)
+	}
+	return g.TableSize() + gemm.IntWork(g.Product(), g.Products(), workers, false, true)
 }
 
-// run multiplies the weights with the patches. What comes out goes to finish, with the product's number and the
-// channel of the output, or to c if that is nil.
-func (v convolution) run(c *op.Call, g *conv.Geometry, to []int32, finish func(i, channel, place int, sums []int32)) error {
+// A channelFinisher takes a part of a channel of the output, from place on, which product i makes.
+type channelFinisher func(i, channel, place int, sums []int32)
+
+// run multiplies the weights with the patches. The sums go to finish.
+func (v convolution) run(c *op.Call, g *conv.Geometry, finish channelFinisher) error {
 	xZero, err := zeros(optional(c.In, v.xZero))
 	if err != nil {
 		return err
@@ -75,12 +78,14 @@ func (v convolution) run(c *op.Call, g *conv.Geometry, to []int32, finish func(i
 	if err != nil {
 		return err
 	}
-	padding := byte(0)
-	if xZero != nil {
-		padding = byte(xZero[0])
-	}
 	x, w := c.In[v.x], c.In[v.w]
-	patches := conv.PatchesOf(g, nil)
+	if d := depthwiseOf(g); d != nil {
+		d.x, d.w, d.xZero, d.wZero = x, w, xZero, wZero
+		d.run(c.Pool, c.Work, finish)
+		return nil
+	}
+	padding := byte(zeroOr0(xZero))
+	patches, work := conv.PatchesOf(g, c.Work[:g.TableSize()]), c.Work[g.TableSize():]
 	products := make([]gemm.IntProduct, g.Products())
 	for i := range products {
 		p := gemm.IntProduct{
@@ -92,15 +97,19 @@ func (v convolution) run(c *op.Call, g *conv.Geometry, to []int32, finish func(i
 		} else {
 			p.Panels = patches.OfBytes(image, padding)
 		}
-		if finish == nil {
-			p.C, p.Stride = conv.Output(g, to, i), g.Places()
-		} else {
-			p.Finish = func(row, col int, sums []int32) { finish(i, i%g.Groups*g.OutC+row, col, sums) }
-		}
+		p.Finish = func(row, col int, sums []int32) { finish(i, i%g.Groups*g.OutC+row, col, sums) }
 		products[i] = p
 	}
-	gemm.Int(c.Pool, g.Product(), c.Work, products...)
+	gemm.Int(c.Pool, g.Product(), work, products...)
 	return nil
+}
+
+// zeroOr0 is a zero point of one element, 0 where there is none.
+func zeroOr0(zero []int32) int32 {
+	if zero == nil {
+		return 0
+	}
+	return zero[0]
 }
 
 func convIntegerShape(n *op.Node, in []*ir.Array) ([]ir.Spec, error) {
@@ -117,7 +126,10 @@ func convolveIntegers(c *op.Call) error {
 	if err != nil || c.Out[0].Elems() == 0 {
 		return err
 	}
-	return convInteger.run(c, g, ir.View[int32](c.Out[0]), nil)
+	to := ir.View[int32](c.Out[0])
+	return convInteger.run(c, g, func(i, channel, place int, sums []int32) {
+		copy(part(conv.Output(g, to, i), channel%g.OutC, g.Places())[place:], sums)
+	})
 }
 
 // qLinearConvShape is QLinearConv's: inputs x, x_scale, x_zero_point, w, w_scale, w_zero_point, y_scale,
@@ -166,7 +178,7 @@ func convolveCodes(c *op.Call) error {
 		bias = ir.View[int32](b)
 	}
 	y, codes := c.Out[0].Data, codesOf(c.Out[0].DType)
-	return qLinearConv.run(c, g, nil, func(i, channel, place int, sums []int32) {
+	return qLinearConv.run(c, g, func(i, channel, place int, sums []int32) {
 		if bias != nil {
 			for j := range sums {
 				sums[j] += bias[channel]

@@ -279,26 +279,19 @@ func (b *bitMatrix) operands(c *op.Call, take func(size int64) []byte) (a, y, bi
 func (b *bitMatrix) values(dst []float32, k0, k1, n0, _ int) {
 	j := n0 / panel
 	codes := part(b.codes, j, b.k*b.rowBytes())
-	var zero [panel]float32
-	for i := range zero {
-		zero[i] = float32(int(1) << (b.bits - 1))
+	var middle [panel]float32
+	for i := range middle {
+		middle[i] = float32(int(1) << (b.bits - 1))
 	}
 	for k := k0; k < k1; {
 		block := k / b.block
 		next := min((block+1)*b.block, k1)
+		zero := middle[:]
 		if b.zero != nil {
-			zero = [panel]float32(part(b.zero, j*b.blocks()+block, panel))
+			zero = part(b.zero, j*b.blocks()+block, panel)
 		}
-		scale := [panel]float32(part(b.scale, j*b.blocks()+block, panel))
-		rows(dst[(k-k0)*panel:(next-k0)*panel], codes[k*b.rowBytes():], b.bits, &scale, &zero)
+		rows := dst[(k-k0)*panel : (next-k0)*panel]
+		kernel.DequantizePanel(rows, codes[k*b.rowBytes():], b.bits, part(b.scale, j*b.blocks()+block, panel), zero)
 		k = next
-	}
-}
-
-// rows writes rows of a panel that have the same scales.
-func rows(dst []float32, codes []byte, bits int, scale, zero *[panel]float32) {
-	for i := range dst {
-		col := i % panel
-		dst[i] = (float32(codeAt(codes, i, bits)) - zero[col]) * scale[col]
 	}
 }
