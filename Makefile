@@ -1,5 +1,5 @@
 # The commands of this repository. `make test` installs what the tests need by itself.
-.PHONY: test lint generate fuzz bench ci
+.PHONY: test lint generate fuzz bench bench-engine ci
 
 FUZZTIME ?= 5s
 
@@ -25,6 +25,10 @@ fuzz: $(environment)
 # Measures beside the peers and writes docs/benchmarks.md; BENCH="-large" adds 27 GB.
 bench: $(environment)
 	go run ./internal/bench $(BENCH)
+
+# Only the engine's sections: beside OpenBLAS and ONNX Runtime.
+bench-engine: $(environment)
+	go run ./internal/bench -only gemm,engine,engine-memory $(BENCH)
 
 ci:
 	.ci/run

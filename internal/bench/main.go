@@ -56,6 +56,8 @@ var sections = []struct {
 	{"kernels", (*bench).kernels},
 	{"models", (*bench).models},
 	{"gemm", (*bench).gemm},
+	{"engine", (*bench).engine},
+	{"engine-memory", (*bench).engineMemory},
 }
 
 // A bench is one run.
