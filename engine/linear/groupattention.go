@@ -254,7 +254,7 @@ func runGroup(c *op.Call) error {
 	} else if c.Bool("smooth_softmax", false) {
 		x.sink = func(int) []float32 { return []float32{0} }
 	}
-	attend(c.Pool, &p.multihead, s.rest(), attention.Options[float32]{Scale: p.scale(c.Node), Cap: c.Float("softcap", 0)}, x)
+	attend(c.Pool, &p.multihead, s.rest(), attention.Options[float32]{Scale: p.scale(c.Node), Cap: c.Float("softcap", 0), Zeros: true}, x)
 	store(out[0], m.y)
 	store(out[1], m.key)
 	store(out[2], m.value)
@@ -283,7 +283,7 @@ func (p *groupAttention) visible(before, length int) attention.Reach {
 	}
 	left := int64(-1)
 	if p.window > 0 {
-		left = p.window
+		left = p.window - 1 // its own key is one of the window's
 	}
 	return within(length, before, left, 0)
 }
@@ -296,7 +296,12 @@ func (p *groupAttention) turn(c *op.Call, m *groupMemory, before []int) error {
 	positions := func(token int) int { return before[token/p.Queries] + token%p.Queries }
 	if ids := op.Opt(c.In, groupPositions); ids != nil {
 		given := ir.View[int64](ids)
-		positions = func(token int) int { return int(given[token]) }
+		positions = func(token int) int {
+			if p.first { // of the first call only the beginning counts
+				return int(given[0]) + token%p.Queries
+			}
+			return int(given[token])
+		}
 	}
 	rows := int(c.In[groupCos].Shape[0])
 	for t := range p.batch * p.Queries {
