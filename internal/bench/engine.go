@@ -43,7 +43,7 @@ const engineThreads = "2"
 func (b *bench) engine(ctx context.Context) (string, error) {
 	var t strings.Builder
 	fmt.Fprintf(&t, "## Latency, %s threads\n\n", engineThreads)
-	fmt.Fprintf(&t, "The embedded engine and ONNX Runtime by `mcompress bench`, in turn, %d processes each: the least time of all\n", b.runs)
+	fmt.Fprintf(&t, "The embedded engine and ONNX Runtime by `mcompress bench`, in turn, processes each: %d. The least time of all\n", b.runs)
 	t.WriteString("runs, and the median of the processes' medians, in ms.\n\n")
 	t.WriteString("| model | engine, least | ORT, least | engine ÷ ORT | engine, median | ORT, median | engine ÷ ORT |\n|---|---:|---:|---:|---:|---:|---:|\n")
 	for _, l := range loads {
