@@ -147,6 +147,28 @@ func (f *fake) Run(ctx context.Context, in map[string]*ir.Array, fetch []string)
 	return f.give(out)
 }
 
+// Runs for values inside a graph fetch no more than there is room for; what is not known counts, too.
+func TestPortionsAreBounded(t *testing.T) {
+	m := chain(1, 1)
+	x := m.Graph.Inputs[0]
+	x.Type.Shape[1] = ir.Dim{Param: "n"}
+	s, err := Share(t.Context(), m, m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := open(t, m, s.Names)
+	for _, c := range []struct {
+		a    engine.Session
+		n    int64
+		want int
+	}{{e, 4, 1}, {e, fetchBytes / 4, 3}, {e, fetchBytes/8 - 1, 2}, {&fake{Session: e}, 4, 1}} {
+		in := map[string]*ir.Array{"x": {DType: ir.Float, Shape: []int64{1, c.n}}}
+		if got := s.portions(c.a, in); len(got) != c.want || len(slices.Concat(got...)) != 3 {
+			t.Errorf("%d elements: %q, want %d portions", c.n, got, c.want)
+		}
+	}
+}
+
 // A value of another type or shape under the same name is no layer. What reaches the layers
 // behind it is not known, so that the first of them gets the blame.
 func TestALayerOfAnotherShapeIsLeftOut(t *testing.T) {

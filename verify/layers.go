@@ -64,31 +64,64 @@ func Share(ctx context.Context, a, b *ir.Model) (*Shared, error) {
 	return s, nil
 }
 
-// Values inside the graphs are fetched in runs of their own: so many in the first, then four
-// times as many as long as few bytes come of it. So memory does not grow with the graph, and
-// small models need few runs.
+// Values inside the graphs are fetched in runs of their own, each for as many as take so many bytes,
+// so that memory does not grow with the graph. Where a size is not known it counts as a part of that.
 const (
-	firstFetch = 16
-	fewBytes   = 8 << 20
+	fetchBytes  = 32 << 20
+	unknownSize = fetchBytes / 16
 )
+
+// portions are the names in portions that a run may fetch.
+func (s *Shared) portions(a engine.Session, in map[string]*ir.Array) [][]string {
+	sizes := sizesOf(a, in)
+	var out [][]string
+	bytes := int64(0)
+	for _, name := range s.Names {
+		n, known := sizes[name]
+		if !known {
+			n = unknownSize
+		}
+		if len(out) == 0 || bytes+n > fetchBytes {
+			out, bytes = append(out, nil), 0
+		}
+		out[len(out)-1] = append(out[len(out)-1], name)
+		bytes += n
+	}
+	return out
+}
+
+// sizesOf are the bytes of values inside a's graph, as far as a tells.
+func sizesOf(a engine.Session, in map[string]*ir.Array) map[string]int64 {
+	specs := map[string]ir.Spec{}
+	for name, x := range in {
+		specs[name] = x.Spec()
+	}
+	teller, ok := a.(interface {
+		Types(map[string]ir.Spec) (map[string]ir.Spec, error)
+	})
+	if !ok {
+		return nil
+	}
+	types, err := teller.Types(specs)
+	if err != nil {
+		return nil
+	}
+	sizes := map[string]int64{}
+	for name, spec := range types {
+		sizes[name] = spec.Bytes()
+	}
+	return sizes
+}
 
 // compare adds to by the error of every shared value on one batch.
 func (s *Shared) compare(ctx context.Context, a, b engine.Session, in map[string]*ir.Array, by map[string]*sums) error {
-	rest, n := s.Names, firstFetch
-	for len(rest) > 0 {
-		names := rest[:min(n, len(rest))]
-		rest = rest[len(names):]
+	for _, names := range s.portions(a, in) {
 		want, got, err := both(ctx, a, b, in, names)
 		if err != nil {
 			return err
 		}
-		bytes := int64(0)
 		for _, name := range names {
-			bytes += int64(len(want[name].Data))
 			measure(by, name, want[name], got[name])
-		}
-		if bytes <= fewBytes {
-			n *= 4
 		}
 	}
 	return nil

@@ -15,8 +15,9 @@ import (
 // A cost is what running two models takes, as planned before a weight is read.
 type cost struct {
 	weights       int64 // bytes of the first model's
+	made          int64 // bytes of all that its nodes make
 	before, after int64 // most bytes of activations alive at once, of each model
-	known         bool  // the activations are
+	known         bool  // all but the weights are
 }
 
 // cost plans a run of both models on the first sample. That a plan cannot be made is no error:
@@ -34,8 +35,8 @@ func (v Verification) cost(ctx context.Context, a, b *onnx.File) (cost, error) {
 		name  string
 		model *ir.Model
 		peak  *int64
-	}{{verify.First, a.Model, &c.before}, {verify.Second, b.Model, &c.after}} {
-		peak, err := activations(ctx, side.model, specs)
+	}{{verify.Second, b.Model, &c.after}, {verify.First, a.Model, &c.before}} {
+		peak, made, err := activations(ctx, side.model, specs)
 		var missing *engine.Missing
 		if errors.As(err, &missing) {
 			return c, &verify.SideError{Side: side.name, Err: err}
@@ -43,7 +44,7 @@ func (v Verification) cost(ctx context.Context, a, b *onnx.File) (cost, error) {
 		if err != nil {
 			return cost{weights: c.weights}, nil
 		}
-		*side.peak = peak
+		*side.peak, c.made = peak, made
 	}
 	c.known = true
 	return c, nil
@@ -72,25 +73,29 @@ func (v Verification) first(ctx context.Context, m *ir.Model) (map[string]ir.Spe
 	return specs, nil
 }
 
-// activations is the most bytes of activations that are alive at a step of a run. Scratch, which
-// depends on the number of workers, is none of them.
-func activations(ctx context.Context, m *ir.Model, in map[string]ir.Spec) (int64, error) {
+// activations is the most bytes of activations that are alive at a step of a run, and the bytes of all
+// that its nodes make. Scratch, which depends on the number of workers, is none of them.
+func activations(ctx context.Context, m *ir.Model, in map[string]ir.Spec) (peak, made int64, err error) {
 	e, err := engine.Open(ctx, m, engine.Options{Workers: 1, PlanOnly: true})
 	if err != nil {
-		return 0, err
+		return 0, 0, err
 	}
 	defer e.Close()
 	u, err := e.Usage(in)
 	if err != nil {
-		return 0, err
+		return 0, 0, err
 	}
 	line, err := memory.NewTimeline(u.Plan.Blocks, len(u.Steps))
 	if err != nil {
-		return 0, err
+		return 0, 0, err
 	}
-	most := int64(0)
 	for _, alive := range line.Alive {
-		most = max(most, alive[memory.Activation])
+		peak = max(peak, alive[memory.Activation])
 	}
-	return most, nil
+	for _, step := range u.Steps {
+		for _, out := range step.Out {
+			made += out.Bytes()
+		}
+	}
+	return peak, made, nil
 }

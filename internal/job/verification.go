@@ -26,8 +26,12 @@ type Verification struct {
 }
 
 // Unasked, a model is run after it was compressed if its weights are no more than this, and if the
-// activations of a run fit into the memory.
-const mostUnasked = 512 << 20
+// activations of a run fit into the memory; layers are compared if all that a run makes is no more
+// than mostLayers, as they take runs of their own.
+const (
+	mostUnasked = 512 << 20
+	mostLayers  = 64 << 20
+)
 
 // Verify runs b against a on the same samples, or a alone against recorded outputs where b is
 // empty. What the backend cannot run is no error: the result says that it was skipped, and why.
@@ -104,14 +108,22 @@ func (v Verification) refused(ctx context.Context, err error) error {
 	return err
 }
 
-// compare runs both models.
-func (v Verification) compare(ctx context.Context, a, b *onnx.File) (*verify.Result, error) {
+// compare runs both models. A panic is a bug of the engine's, and nothing against the models.
+func (v Verification) compare(ctx context.Context, a, b *onnx.File) (_ *verify.Result, err error) {
+	defer func() {
+		if bug := recover(); bug != nil {
+			err = &refusal{fmt.Errorf("a bug in the engine: %v", bug)}
+		}
+	}()
 	c, err := v.cost(ctx, a, b)
 	if err != nil {
 		return nil, err
 	}
 	if why := v.tooMuch(c); why != "" {
 		return &verify.Result{Skipped: why}, nil
+	}
+	if !v.Force && c.made > mostLayers {
+		v.Layers = false
 	}
 	set, err := v.opens(a.Model, v.samples(c))
 	if err != nil {
@@ -190,11 +202,12 @@ func (v Verification) tooMuch(c cost) string {
 	return ""
 }
 
-// Of made-up samples there are as many as take in so many bytes of weights and activations, but
-// no more than 8: small models take no time, large ones need not run often to show that they do.
+// Of made-up samples there are as many as take in so many bytes of weights and make so many of values,
+// but no more than 8: small models take no time, large ones need not run often to show that they do.
 const (
 	mostSamples = 8
 	runBytes    = 64 << 20
+	valueCost   = 8 // what computing a value takes, by what reading a weight does
 )
 
 func (v Verification) samples(c cost) int {
@@ -204,7 +217,7 @@ func (v Verification) samples(c cost) int {
 	if !c.known {
 		return 1
 	}
-	return int(min(mostSamples, max(1, runBytes/max(1, c.weights+c.before))))
+	return int(min(mostSamples, max(1, runBytes/max(1, c.weights+valueCost*c.made))))
 }
 
 // weightBytes is the size of the constants of m's graphs.
