@@ -79,7 +79,7 @@ func deformWork(n *op.Node, in []*ir.Array, workers int) int64 {
 		return 0
 	}
 	if in[0].DType == ir.Double {
-		return 8 * int64(g.Depth()) * int64(g.Places())
+		return aligned(8 * int64(g.Depth()) * int64(g.Places()))
 	}
 	return gemm.FloatWork(g.Product(), g.Products(), workers, false)
 }

@@ -1,0 +1,196 @@
+package conv
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"testing"
+
+	"github.com/mcompress/mcompress/ir"
+)
+
+// A layer is a convolution to try.
+type layer struct {
+	x, w []int64
+	a    attrs
+}
+
+func layers() []layer {
+	return []layer{
+		{[]int64{2, 3, 17}, []int64{5, 3, 4}, attrs{"strides": []int{3}, "pads": []int{1, 2}}},
+		{[]int64{1, 4, 9, 11}, []int64{6, 4, 3, 3}, attrs{"pads": []int{1, 1, 1, 1}}},
+		{[]int64{2, 4, 9, 11}, []int64{6, 2, 3, 2}, attrs{"group": 2, "strides": []int{2, 1}, "pads": []int{0, 1, 2, 0}}},
+		{[]int64{1, 3, 40, 50}, []int64{8, 3, 5, 5}, attrs{"strides": []int{2, 2}, "auto_pad": "SAME_UPPER"}},
+		{[]int64{1, 3, 10, 9}, []int64{2, 3, 3, 2}, attrs{"dilations": []int{2, 3}, "auto_pad": "SAME_LOWER", "strides": []int{1, 1}}},
+		{[]int64{2, 20, 7, 7}, []int64{18, 20, 1, 1}, attrs{}},
+		{[]int64{1, 6, 14, 70}, []int64{6, 1, 3, 3}, attrs{"group": 6, "pads": []int{1, 1, 1, 1}}},
+		{[]int64{1, 3, 5, 6}, []int64{6, 1, 3, 5}, attrs{"group": 3, "strides": []int{2, 2}, "pads": []int{2, 3, 1, 4}, "dilations": []int{1, 2}}},
+		{[]int64{2, 4, 30}, []int64{4, 1, 3}, attrs{"group": 4, "strides": []int{3}, "auto_pad": "VALID"}},
+		{[]int64{1, 2, 5, 6, 7}, []int64{3, 2, 2, 3, 2}, attrs{"strides": []int{1, 2, 1}, "pads": []int{1, 0, 1, 0, 2, 1}}},
+		{[]int64{1, 2, 5, 6, 7}, []int64{2, 1, 2, 3, 2}, attrs{"group": 2}},
+		{[]int64{1, 300, 4, 5}, []int64{7, 300, 3, 3}, attrs{"pads": []int{1, 1, 1, 1}}},
+		{[]int64{1, 1, 3, 3}, []int64{1, 1, 1, 1}, attrs{"strides": []int{4, 4}}},
+	}
+}
+
+func TestConvIsItsDefinition(t *testing.T) {
+	for i, l := range layers() {
+		for dt, tolerance := range map[ir.DType]float64{ir.Float: 1e-5, ir.Double: 1e-6, ir.Float16: 2e-3, ir.BFloat16: 2e-2} {
+			x, w, b := as(dt, random(1, l.x...)), as(dt, random(2, l.w...)), as(dt, random(3, l.w[0]))
+			got := must(t, "Conv", 22, l.a, x, w, b)
+			near(t, fmt.Sprintf("layer %d of %s", i, dt), got, definition(t, l, x, w, b), tolerance)
+		}
+	}
+}
+
+// definition sums over all places of the kernel, in float64.
+func definition(t *testing.T, l layer, xa, wa, ba *ir.Array) []float64 {
+	t.Helper()
+	g := layerGeometry(t, l)
+	x, w, b := wideOf(xa), wideOf(wa), wideOf(ba)
+	channels := g.Groups * g.OutC
+	y := make([]float64, g.Batch*channels*g.Places())
+	for i := range y {
+		o, m, image := i%g.Places(), i/g.Places()%channels, i/g.Places()/channels
+		y[i] = b[m]
+		for c := range g.InC {
+			plane := part(x, (image*g.Groups+m/g.OutC)*g.InC+c, g.Area())
+			for k := range g.taken() {
+				if at := g.under(o, k); at >= 0 {
+					y[i] += w[(m*g.InC+c)*g.taken()+k] * plane[at]
+				}
+			}
+		}
+	}
+	return y
+}
+
+// under is the element of a channel that place k of the kernel meets for output o, or -1.
+func (g *Geometry) under(o, k int) int {
+	at, step := 0, 1
+	for i := len(g.in) - 1; i >= 0; i-- {
+		p := o%g.out[i]*g.stride[i] - g.begin[i] + k%g.kernel[i]*g.dilation[i]
+		if p < 0 || p >= g.in[i] {
+			return -1
+		}
+		at += p * step
+		step *= g.in[i]
+		o /= g.out[i]
+		k /= g.kernel[i]
+	}
+	return at
+}
+
+func layerGeometry(t *testing.T, l layer) *Geometry {
+	t.Helper()
+	g, err := GeometryOf(nodeOf("Conv", l.a), l.x, l.w)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+func TestFusedConvAddsAndActivates(t *testing.T) {
+	for i, l := range layers() {
+		x, w, b := random(1, l.x...), random(2, l.w...), random(3, l.w[0])
+		plain := must(t, "Conv", 22, l.a, x, w, b)
+		z := random(4, plain.Shape...)
+		a := attrs{"activation": "LeakyRelu", "activation_params": []float32{0.25}}
+		for name, v := range l.a {
+			a[name] = v
+		}
+		want := wideOf(plain)
+		for j, v := range wideOf(z) {
+			if want[j] += v; want[j] < 0 {
+				want[j] *= 0.25
+			}
+		}
+		near(t, fmt.Sprintf("layer %d", i), must(t, "FusedConv", 1, a, x, w, b, z), want, 1e-5)
+	}
+}
+
+func TestFusedConvGivesTheSameBitsInPlace(t *testing.T) {
+	l := layers()[1]
+	x, w := random(1, l.x...), random(2, l.w...)
+	z := random(4, layerGeometry(t, l).OutShape()...)
+	want := must(t, "FusedConv", 1, l.a, x, w, nil, z)
+	got := z.Clone()
+	if err := runInto(rowOf("FusedConv", 1), l.a, []*ir.Array{x, w, nil, got}, got); err != nil || !bytes.Equal(got.Data, want.Data) {
+		t.Errorf("other bits in place, %v", err)
+	}
+}
+
+// Transposed convolution is the adjoint of convolution: ⟨Conv(x), y⟩ = ⟨x, ConvTranspose(y)⟩.
+func TestConvTransposeIsTheAdjointOfConv(t *testing.T) {
+	for i, l := range layers() {
+		g := layerGeometry(t, l)
+		a := attrs{"output_padding": g.rest()}
+		for name, v := range l.a {
+			a[name] = v
+		}
+		if a["auto_pad"] != nil {
+			delete(a, "auto_pad")
+			a["pads"] = append(append([]int(nil), g.begin...), g.end...)
+		}
+		for dt, tolerance := range map[ir.DType]float64{ir.Float: 1e-4, ir.Double: 1e-9} {
+			x, w := as(dt, random(1, l.x...)), as(dt, random(2, l.w...))
+			y := as(dt, random(3, g.OutShape()...))
+			left := dot(wideOf(must(t, "Conv", 22, l.a, x, w)), wideOf(y))
+			right := dot(wideOf(x), wideOf(must(t, "ConvTranspose", 22, a, y, w)))
+			if !(math.Abs(left-right) <= tolerance*math.Max(1, math.Abs(left))) {
+				t.Errorf("layer %d of %s: %v and %v", i, dt, left, right)
+			}
+		}
+	}
+}
+
+// rest is what the last window leaves of each axis, which a transposed convolution must be told.
+func (g *Geometry) rest() []int {
+	rest := make([]int, len(g.in))
+	for i := range rest {
+		rest[i] = (g.in[i] + g.begin[i] + g.end[i] - g.span(i)) % g.stride[i]
+	}
+	return rest
+}
+
+func dot(a, b []float64) (sum float64) {
+	for i := range a {
+		sum += a[i] * b[i]
+	}
+	return sum
+}
+
+func TestConvTransposeOutputShape(t *testing.T) {
+	x, w := random(1, 1, 2, 5), random(2, 2, 3, 4)
+	for _, c := range []struct {
+		a    attrs
+		want int64
+	}{
+		{attrs{"strides": []int{2}}, 12},
+		{attrs{"strides": []int{2}, "pads": []int{1, 1}, "output_padding": []int{1}}, 11},
+		{attrs{"strides": []int{2}, "output_shape": []int{9}}, 9},
+		{attrs{"strides": []int{2}, "output_shape": []int{1, 3, 9}}, 9},
+		{attrs{"strides": []int{3}, "auto_pad": "SAME_UPPER"}, 15},
+	} {
+		if y := must(t, "ConvTranspose", 22, c.a, x, w); y.Shape[2] != c.want {
+			t.Errorf("%v: got %s, want %d places", c.a, y, c.want)
+		}
+	}
+}
+
+// With whole offsets of 0 a deformable convolution is a convolution.
+func TestDeformConvWithoutOffsetsIsConv(t *testing.T) {
+	for i, l := range layers() {
+		if l.a["auto_pad"] != nil {
+			continue
+		}
+		g := layerGeometry(t, l)
+		shape := g.OutShape()
+		shape[1] = int64(g.taken() * len(g.in))
+		for _, dt := range []ir.DType{ir.Float, ir.Double} {
+			x, w, b := as(dt, random(1, l.x...)), as(dt, random(2, l.w...)), as(dt, random(3, l.w[0]))
+			got := must(t, "DeformConv", 22, l.a, x, w, ir.NewArray(dt, shape...), b)
+			near(t, fmt.Sprintf("layer %d of %s", i, dt), got, definition(t, l, x, w, b), 1e-5)
+		}
+	}
+}

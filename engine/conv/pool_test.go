@@ -1,0 +1,178 @@
+package conv
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/mcompress/mcompress/ir"
+)
+
+func pools() []layer {
+	return []layer{
+		{x: []int64{2, 3, 17}, a: attrs{"kernel_shape": []int{4}, "strides": []int{3}, "pads": []int{1, 2}}},
+		{x: []int64{1, 2, 40, 45}, a: attrs{"kernel_shape": []int{3, 3}, "strides": []int{2, 2}, "pads": []int{1, 1, 1, 1}}},
+		{x: []int64{1, 2, 8, 9}, a: attrs{"kernel_shape": []int{3, 2}, "strides": []int{2, 3}, "ceil_mode": 1, "pads": []int{1, 0, 2, 1}}},
+		{x: []int64{1, 2, 8, 9}, a: attrs{"kernel_shape": []int{2, 2}, "dilations": []int{3, 2}, "ceil_mode": 1, "strides": []int{2, 2}}},
+		{x: []int64{1, 2, 8, 9}, a: attrs{"kernel_shape": []int{3, 3}, "auto_pad": "SAME_LOWER", "strides": []int{2, 2}}},
+		{x: []int64{2, 1, 5, 4, 6}, a: attrs{"kernel_shape": []int{2, 3, 2}, "pads": []int{1, 1, 0, 0, 1, 1}}},
+	}
+}
+
+// eachWindow calls f for every window with the elements of its channel that it covers, and how
+// many places it has within the input and its padding.
+func eachWindow(t *testing.T, l layer, f func(i int, channel int, elements []int, padded int)) {
+	t.Helper()
+	w, err := poolWindow(nodeOf("MaxPool", l.a), l.x[2:])
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := &Geometry{window: w}
+	for i := range int(l.x[0]*l.x[1]) * g.Places() {
+		var covered []int
+		padded := 0
+		for k := range g.taken() {
+			if at := g.under(i%g.Places(), k); at >= 0 {
+				covered = append(covered, at)
+			}
+			if g.padded(i%g.Places(), k) {
+				padded++
+			}
+		}
+		f(i, i/g.Places(), covered, padded)
+	}
+}
+
+// padded reports whether place k of the kernel lies within the padding for output o.
+func (g *Geometry) padded(o, k int) bool {
+	for i := len(g.in) - 1; i >= 0; i-- {
+		if p := o%g.out[i]*g.stride[i] - g.begin[i] + k%g.kernel[i]*g.dilation[i]; p >= g.in[i]+g.end[i] {
+			return false
+		}
+		o /= g.out[i]
+		k /= g.kernel[i]
+	}
+	return true
+}
+
+func TestPoolsAreTheirDefinitions(t *testing.T) {
+	for n, l := range pools() {
+		x := random(1, l.x...)
+		area := int(x.Elems() / (l.x[0] * l.x[1]))
+		var top, average, padded, norm []float64
+		eachWindow(t, l, func(i, channel int, elements []int, places int) {
+			largest, sum, cubes := math.Inf(-1), 0.0, 0.0
+			for _, e := range elements {
+				v := float64(ir.View[float32](x)[channel*area+e])
+				largest, sum, cubes = math.Max(largest, v), sum+v, cubes+math.Pow(math.Abs(v), 3)
+			}
+			top, norm = append(top, largest), append(norm, math.Cbrt(cubes))
+			average, padded = append(average, sum/float64(len(elements))), append(padded, sum/float64(places))
+		})
+		for _, dt := range []ir.DType{ir.Float, ir.Double} {
+			in := as(dt, x)
+			near(t, fmt.Sprintf("MaxPool %d", n), must(t, "MaxPool", 22, l.a, in), top, 0)
+			near(t, fmt.Sprintf("AveragePool %d", n), must(t, "AveragePool", 22, l.a, in), average, 1e-6)
+			near(t, fmt.Sprintf("LpPool %d", n), must(t, "LpPool", 22, l.with("p", 3), in), norm, 1e-6)
+			with := l.with("count_include_pad", 1)
+			near(t, fmt.Sprintf("AveragePool %d with padding", n), must(t, "AveragePool", 22, with, in), padded, 1e-6)
+		}
+	}
+}
+
+func (l layer) with(name string, v any) attrs {
+	a := attrs{name: v}
+	for name, v := range l.a {
+		a[name] = v
+	}
+	return a
+}
+
+func TestMaxPoolTellsWhere(t *testing.T) {
+	for _, columns := range []int{0, 1} {
+		for n, l := range pools() {
+			x := random(1, l.x...)
+			out, err := run(rowOf("MaxPool", 22), 22, l.with("storage_order", columns), 2, 2, []*ir.Array{x})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i, at := range ir.View[int64](out[1]) {
+				if columns == 1 {
+					at = fromColumns(at, l.x)
+				}
+				if got, want := ir.View[float32](x)[at], ir.View[float32](out[0])[i]; got != want {
+					t.Fatalf("pool %d, storage_order %d: X has %v at index %d, want %v", n, columns, got, at, want)
+				}
+			}
+		}
+	}
+}
+
+// fromColumns makes a row-major index of one that counts the first spatial axis as the innermost.
+func fromColumns(at int64, shape []int64) int64 {
+	area := int64(1)
+	for _, d := range shape[2:] {
+		area *= d
+	}
+	channel, rest := at/area, at%area
+	to, step := int64(0), area
+	for _, d := range shape[2:] {
+		step /= d
+		to += rest % d * step
+		rest /= d
+	}
+	return channel*area + to
+}
+
+func TestMaxPoolOfBytesAndNaN(t *testing.T) {
+	a := attrs{"kernel_shape": []int{2}}
+	bytes := ir.ArrayOf([]int8{-128, -3, 5, -7}, 1, 1, 4)
+	if got, want := ir.View[int8](must(t, "MaxPool", 12, a, bytes)), []int8{-3, 5, 5}; !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+	nan := float32(math.NaN())
+	got := ir.View[float32](must(t, "MaxPool", 12, a, ir.ArrayOf([]float32{1, nan, 2, 3}, 1, 1, 4)))
+	if got[0] == got[0] || got[1] == got[1] || got[2] != 3 {
+		t.Errorf("got %v, want NaN, NaN, 3", got)
+	}
+}
+
+func TestMaxUnpoolPutsBackWhatMaxPoolTook(t *testing.T) {
+	a := attrs{"kernel_shape": []int{2, 2}, "strides": []int{2, 2}}
+	x := random(1, 2, 3, 6, 8)
+	out, err := run(rowOf("MaxPool", 22), 22, a, 1, 2, []*ir.Array{x})
+	if err != nil {
+		t.Fatal(err)
+	}
+	y := must(t, "MaxUnpool", 22, a, out[0], out[1])
+	again := must(t, "MaxPool", 22, a, y)
+	// The other elements of y are 0, which is more than a pool of negative ones.
+	for i, v := range ir.View[float32](out[0]) {
+		if got := ir.View[float32](again)[i]; got != max(v, 0) {
+			t.Fatalf("element %d is %v, want %v", i, got, v)
+		}
+	}
+	ir.View[int64](out[1])[3] = x.Elems()
+	if _, err := run(rowOf("MaxUnpool", 22), 22, a, 1, 1, out); err == nil {
+		t.Error("an index beyond the output is accepted")
+	}
+}
+
+func TestGlobalPools(t *testing.T) {
+	x := ir.ArrayOf([]float32{1, -2, 3, 4, 3, -4, 0, 0}, 1, 2, 2, 2)
+	for _, c := range []struct {
+		name string
+		a    attrs
+		want []float64
+	}{
+		{"GlobalAveragePool", nil, []float64{1.5, -0.25}},
+		{"GlobalMaxPool", nil, []float64{4, 3}},
+		{"GlobalLpPool", nil, []float64{math.Sqrt(30), 5}},
+		{"GlobalLpPool", attrs{"p": 1}, []float64{10, 7}},
+	} {
+		for _, dt := range []ir.DType{ir.Float, ir.Double, ir.BFloat16} {
+			near(t, c.name, must(t, c.name, 22, c.a, as(dt, x)), c.want, 4e-3)
+		}
+	}
+}
