@@ -24,9 +24,11 @@ func rules() []rule {
 		{"attention", fuseAttention},
 		{"batch normalization", foldBatchNorm},
 		{"dynamic int8", fuseQuantized},
+		{"transposed weight", fuseTransposedWeight},
 		{"bias", fuseBias},
 		{"residual", fuseResidual},
 		{"activation", fuseActivation},
+		{"transposed operand", fuseTranspose},
 	}
 }
 

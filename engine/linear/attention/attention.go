@@ -2,9 +2,9 @@ package attention
 
 import (
 	"math"
-	"sync/atomic"
 
 	"github.com/mcompress/mcompress/engine/gemm"
+	"github.com/mcompress/mcompress/engine/op"
 )
 
 // A Float is a type that attention is computed in.
@@ -63,7 +63,7 @@ func Work[T Float](s Shape, heads, workers int) int64 {
 
 // Run computes all heads, sharing blocks of their queries over p. work is scratch of the size that Work
 // gives; it need not be cleared. Outputs must not overlap one another or operands.
-func Run[T Float](p gemm.Pool, s Shape, work []byte, o Options[T], heads []Head[T]) {
+func Run[T Float](p *op.Pool, s Shape, work []byte, o Options[T], heads []Head[T]) {
 	if s.Queries <= 0 || s.Value <= 0 || len(heads) == 0 {
 		return
 	}
@@ -72,15 +72,13 @@ func Run[T Float](p gemm.Pool, s Shape, work []byte, o Options[T], heads []Head[
 		o.Softmax = a.softmax
 	}
 	parts := partsOf[T](s)
-	tasks := len(heads) * parts.blocks
-	var next atomic.Int64
-	p.For(min(p.Workers(), tasks), func(slot int) {
-		w := scratchOf[T](parts, work, slot)
-		for t := int(next.Add(1)) - 1; t < tasks; t = int(next.Add(1)) - 1 {
-			from := t % parts.blocks * parts.rows
-			b := block[T]{Head: &heads[t/parts.blocks], Options: &o, arithmetic: a, shape: s, work: w, from: from, to: min(from+parts.rows, s.Queries)}
-			b.run()
+	p.Slots(len(heads)*parts.blocks, func(task, slot int) {
+		from := task % parts.blocks * parts.rows
+		b := block[T]{
+			Head: &heads[task/parts.blocks], Options: &o, arithmetic: a, shape: s, work: scratchOf[T](parts, work, slot),
+			from: from, to: min(from+parts.rows, s.Queries),
 		}
+		b.run()
 	})
 }
 

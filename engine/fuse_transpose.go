@@ -1,0 +1,57 @@
+package engine
+
+import (
+	"slices"
+
+	"github.com/mcompress/mcompress/ir"
+)
+
+// fuseTransposedWeight lets a MatMul multiply by a constant weight as it lies, where a Transpose of its two axes stands
+// between, so that the weight is packed from there. i is the MatMul.
+func fuseTransposedWeight(f *fusion, i int) bool {
+	mm := f.p.steps[i]
+	if !mm.is("MatMul") || len(mm.in) != 2 {
+		return false
+	}
+	t, iT := f.maker(mm.in[1])
+	if !slices.Equal(permOf(t), []int64{1, 0}) || f.constant(t.in[0]) == nil || !f.inside(t.out[0], i) {
+		return false
+	}
+	s := mm.with(ir.OpID{Domain: "com.microsoft", Type: "FusedMatMul"}, []int{mm.in[0], t.in[0]}, mm.out, intAttr("transB", 1))
+	if s == nil {
+		return false
+	}
+	f.replace(i, s, i, iT)
+	return true
+}
+
+// fuseTranspose takes a Transpose before a MatMul as the order of its operand's axes, where the last axis stays
+// in the matrices. i is the MatMul.
+func fuseTranspose(f *fusion, i int) bool {
+	done := false
+	for k, name := range []string{"A", "B"} {
+		done = transposed(f, i, k, name) || done
+	}
+	return done
+}
+
+func transposed(f *fusion, i, k int, name string) bool {
+	mm := f.p.steps[i]
+	if !isProduct(mm) && (mm == nil || mm.ID != linearID) || mm.Has("perm"+name) {
+		return false
+	}
+	t, iT := f.maker(mm.in[k])
+	perm := permOf(t)
+	n := len(perm)
+	if n < 2 || !slices.Contains(perm[n-2:], int64(n-1)) || !f.inside(t.out[0], i) || mm.in[0] == mm.in[1] {
+		return false
+	}
+	in := slices.Clone(mm.in)
+	in[k] = t.in[0]
+	s := mm.with(linearID, in, mm.out, ir.IntsAttr("perm"+name, perm...))
+	if s == nil {
+		return false
+	}
+	f.replace(i, s, i, iT)
+	return true
+}
