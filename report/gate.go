@@ -89,7 +89,9 @@ func judge(r *Report, limits []Limit) ([]Gate, error) {
 func (rule rule) judge(r *Report, l Limit) Gate {
 	g := Gate{Name: l.Name, Bound: l.Bound}
 	if rule.run && r.Verification == nil {
-		g.Open, g.Reason = r.Result.Planned, "the models were not run"
+		if g.Open, g.Reason = r.Result.Planned, "the models were not run"; g.Open {
+			g.Reason = "nothing was written that could be run"
+		}
 		return g
 	}
 	v, why := rule.value(r)

@@ -96,6 +96,7 @@ func TestLongTensorsAreReadWhole(t *testing.T) {
 }
 
 func TestAgreementOfScoresAndClasses(t *testing.T) {
+	nan := float32(math.NaN())
 	for _, c := range []struct {
 		name      string
 		want, got *ir.Array
@@ -104,7 +105,9 @@ func TestAgreementOfScoresAndClasses(t *testing.T) {
 		{"scores", ir.ArrayOf([]float32{0, 1, 5, 2}, 2, 2), ir.ArrayOf([]float32{1, 3, 1, 2}, 2, 2), 0.5},
 		{"classes", ir.ArrayOf([]int64{1, 2, 3, 4}, 4), ir.ArrayOf([]int64{1, 2, 3, 5}, 4), 0.75},
 		{"text", ir.TextOf([]string{"a", "b"}, 2), ir.TextOf([]string{"a", "c"}, 2), 0.5},
-		{"rows of NaN", ir.ArrayOf([]float32{float32(math.NaN()), 1}, 1, 2), ir.ArrayOf([]float32{float32(math.NaN()), 1}, 1, 2), 1},
+		{"rows with NaN", ir.ArrayOf([]float32{nan, 1, nan, 1}, 2, 2), ir.ArrayOf([]float32{nan, 1, 2, 1}, 2, 2), 0.5},
+		{"rows of NaN", ir.ArrayOf([]float32{nan, nan}, 1, 2), ir.ArrayOf([]float32{nan, nan}, 1, 2), -1},
+		{"rows that became NaN", ir.ArrayOf([]float32{1, 2}, 1, 2), ir.ArrayOf([]float32{nan, nan}, 1, 2), 0},
 		{"a picture", ir.NewArray(ir.Float, 1, 3, 2, 2), ir.NewArray(ir.Float, 1, 3, 2, 2), -1},
 		{"one score", ir.NewArray(ir.Float, 4, 1), ir.NewArray(ir.Float, 4, 1), -1},
 		{"8-bit floats", &ir.Array{DType: ir.Float8E4M3FN, Shape: []int64{2}, Data: []byte{1, 2}}, &ir.Array{DType: ir.Float8E4M3FN, Shape: []int64{2}, Data: []byte{1, 3}}, 0.5},

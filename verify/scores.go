@@ -26,8 +26,9 @@ func (t *tally) share() *float64 {
 	return rounded(float64(t.yes)/float64(t.all), 9)
 }
 
-// agree counts rows of scores with the same largest one; of all that are no scores, elements
-// that are equal. Both have one type and shape, or both hold floats of some width.
+// agree counts rows of scores with the same largest one, without those in which the source has none;
+// of all that are no scores, elements that are equal. Both have one type and shape, or both hold floats
+// of some width.
 func (t *tally) agree(want, got *ir.Array) {
 	switch {
 	case want.DType == ir.String:
@@ -39,7 +40,9 @@ func (t *tally) agree(want, got *ir.Array) {
 	case want.DType.IsFloat():
 		w, g := best(want), best(got)
 		for i := range w {
-			t.count(w[i] == g[i])
+			if w[i] != none {
+				t.count(w[i] == g[i])
+			}
 		}
 	default:
 		w, g := all(want), all(got)
@@ -61,8 +64,11 @@ func (t *tally) agreeBytes(want, got *ir.Array) {
 // has more axes is a picture or a map of features, whose rows mean nothing.
 const mostRank = 3
 
+// none is the best of a row in which all are NaN.
+const none = -1
+
 // best is the place of the largest element in each row along the last axis, the first of
-// several; -1 where none is, as all are NaN. Rows of one element give nothing.
+// several. Rows of one element give nothing.
 func best(a *ir.Array) []int64 {
 	if len(a.Shape) == 0 || len(a.Shape) > mostRank {
 		return nil
@@ -73,9 +79,9 @@ func best(a *ir.Array) []int64 {
 	}
 	var out []int64
 	for row := range slices.Chunk(all(a), cols) {
-		at := -1
+		at := none
 		for i, x := range row {
-			if x == x && (at < 0 || x > row[at]) {
+			if x == x && (at == none || x > row[at]) {
 				at = i
 			}
 		}

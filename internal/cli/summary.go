@@ -176,7 +176,7 @@ func verdict(s Style, g report.Gate) string {
 	word := s.Good("held")
 	switch {
 	case g.Open:
-		return fmt.Sprintf("%s %s %s is open: %s", g.Name, sign, limit(g, g.Bound, bound), g.Reason)
+		return fmt.Sprintf("%s %s %s not judged: %s", g.Name, sign, limit(g, g.Bound, bound), g.Reason)
 	case !g.Held:
 		word = s.Bad("did not hold")
 	}

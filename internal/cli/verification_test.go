@@ -1,0 +1,102 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/mcompress/mcompress/report"
+	"github.com/mcompress/mcompress/verify"
+)
+
+func num(x float64) *float64 { return &x }
+
+func textOf(t *testing.T, v Verification) string {
+	t.Helper()
+	var b strings.Builder
+	if err := v.Text(&b, Style{}); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+func TestVerificationInWords(t *testing.T) {
+	r := &verify.Result{
+		Backend: "the embedded engine", Data: &verify.Data{Samples: 500, Batch: 10},
+		Outputs: []verify.Output{
+			{Name: "scores", Errors: &verify.Errors{SQNR: num(31.26), Cosine: num(0.9996), Max: num(0.25), Elements: 10}, Agreement: num(0.985)},
+			{Name: "boxes", Errors: &verify.Errors{NonFinite: 3, Elements: 40}},
+			{Name: "class", Agreement: num(1)},
+		},
+		Accuracy:    &verify.Accuracy{Before: num(0.9894), After: 0.9886},
+		Breaks:      &verify.Break{Value: "fc", Node: "n1", Op: "Gemm", From: num(60), To: num(31)},
+		Layers:      []verify.Layer{{Value: "conv", Op: "Conv", Errors: verify.Errors{Exact: true, Elements: 1}}, {Value: "fc", Op: "Gemm", Errors: verify.Errors{SQNR: num(31), Cosine: num(0.5), Max: num(1), Elements: 1}}},
+		Activations: &verify.Activations{Before: 2048, After: 1024},
+	}
+	got := textOf(t, Verification{A: "a.onnx", B: "b.onnx", Result: r, Gates: []report.Gate{{Name: "min-sqnr", Bound: 40, Value: num(31.26)}}})
+	want := `a.onnx → b.onnx
+  data         500 samples, 10 in a run, run by the embedded engine
+  outputs      scores: 31.3 dB, cosine 0.999600, max error 0.25, 98.50 % agree
+               boxes: not finite, NaN or infinite 3 of 40 differ
+               class: 100.00 % agree
+  accuracy     98.94 % → 98.86 % (-0.08 points)
+  most error   comes from fc (Gemm n1): 60.0 dB → 31.0 dB
+  activations  2.0 KiB → 1.0 KiB at most
+  gates        min-sqnr ≥ 40 dB did not hold: it is 31.26 dB
+
+  the worst 1 of 2 layers
+  value  operator     SQNR    cosine  max error
+  fc     Gemm      31.0 dB  0.500000          1
+`
+	if got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
+func TestVerificationThatWasSkippedSaysWhy(t *testing.T) {
+	got := textOf(t, Verification{A: "a.onnx", Result: &verify.Result{Skipped: "of the weather"}})
+	if want := "a.onnx\n  not run  of the weather\n"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+func TestRecordedOutputsAreToldInWords(t *testing.T) {
+	r := &verify.Result{Data: &verify.Data{Samples: 1}, Outputs: []verify.Output{{Name: "y"}}, Beyond: "sample 0: it is off"}
+	if got := textOf(t, Verification{A: "a.onnx", Result: r}); !strings.Contains(got, "recorded  not within the tolerance: sample 0: it is off\n") {
+		t.Errorf("got %q", got)
+	}
+	r.Beyond = ""
+	if got := textOf(t, Verification{A: "a.onnx", Result: r}); !strings.Contains(got, "recorded  all within the tolerance\n") {
+		t.Errorf("got %q", got)
+	}
+}
+
+func TestManyOutputsAreCutShortInTextOnly(t *testing.T) {
+	r := &verify.Result{Data: &verify.Data{Samples: 1}}
+	for i := range mostOutputs + 3 {
+		r.Outputs = append(r.Outputs, verify.Output{Name: fmt.Sprint("y", i), Agreement: num(1)})
+	}
+	v := Verification{A: "a.onnx", B: "b.onnx", Result: r}
+	if got := textOf(t, v); !strings.Contains(got, "and 3 more: see --json") || strings.Contains(got, "y21") {
+		t.Errorf("got %q", got)
+	}
+	var b strings.Builder
+	if err := v.JSON(&b, Style{}); err != nil {
+		t.Fatal(err)
+	}
+	var back Verification
+	if err := json.Unmarshal([]byte(b.String()), &back); err != nil || len(back.Result.Outputs) != mostOutputs+3 {
+		t.Errorf("%d outputs in %s, %v", len(back.Result.Outputs), b.String(), err)
+	}
+}
+
+func TestASummaryNamesTheWorstOutput(t *testing.T) {
+	r := &verify.Result{Data: &verify.Data{Samples: 8, Generated: true, Seed: 2}, Outputs: []verify.Output{
+		{Name: "a", Errors: &verify.Errors{Exact: true, Elements: 4}},
+		{Name: "b", Errors: &verify.Errors{SQNR: num(20), Elements: 4}, Agreement: num(0.5)},
+	}}
+	if got, want := proof(Style{}, r), "b at worst: 20.0 dB, 50.00 % agree; 8 samples made up from seed 2"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}

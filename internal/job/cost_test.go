@@ -1,0 +1,45 @@
+package job
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestWhatIsRunUnasked(t *testing.T) {
+	small := Verification{Backend: Backend{Memory: 1 << 20}}
+	for _, c := range []struct {
+		v    Verification
+		cost cost
+		why  string // empty if it is run
+	}{
+		{small, cost{weights: mostUnasked}, ""},
+		{small, cost{weights: mostUnasked + 1}, "512 MiB of weights"},
+		{small, cost{before: 1 << 20, known: true}, ""},
+		{small, cost{after: 1<<20 + 1, known: true}, "1.0 MiB of activations"},
+		{Verification{}, cost{after: 1 << 40, known: true}, ""},
+		{Verification{Force: true, Backend: small.Backend}, cost{weights: 1 << 40, before: 1 << 40}, ""},
+	} {
+		if why := c.v.tooMuch(c.cost); (why == "") != (c.why == "") || !strings.Contains(why, c.why) {
+			t.Errorf("%+v: got %q, want %q", c.cost, why, c.why)
+		}
+	}
+}
+
+func TestLargeModelsRunOnFewerMadeUpSamples(t *testing.T) {
+	for _, c := range []struct {
+		v    Verification
+		cost cost
+		want int
+	}{
+		{Verification{}, cost{weights: 1000, made: 1000, known: true}, mostSamples},
+		{Verification{}, cost{weights: runBytes / 4, known: true}, 4},
+		{Verification{}, cost{made: runBytes / 2 / valueCost, known: true}, 2},
+		{Verification{}, cost{weights: 1 << 40, known: true}, 1},
+		{Verification{}, cost{}, 1},
+		{Verification{Data: Data{Samples: 100}}, cost{weights: 1 << 40}, 100},
+	} {
+		if got := c.v.samples(c.cost); got != c.want {
+			t.Errorf("%+v: %d samples, want %d", c.cost, got, c.want)
+		}
+	}
+}

@@ -1,0 +1,307 @@
+package job_test
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/mcompress/mcompress/dataset"
+	"github.com/mcompress/mcompress/engine/ort"
+	"github.com/mcompress/mcompress/internal/conform"
+	"github.com/mcompress/mcompress/internal/job"
+	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/onnx"
+	"github.com/mcompress/mcompress/pass"
+	"github.com/mcompress/mcompress/quantize"
+	"github.com/mcompress/mcompress/report"
+	"github.com/mcompress/mcompress/verify"
+)
+
+// verified are the options of a run that runs its result.
+func verified(t *testing.T, input string, methods ...*pass.Method) job.Options {
+	t.Helper()
+	var steps []pass.Step
+	for _, m := range methods {
+		steps = append(steps, step(t, m))
+	}
+	o := options(input, steps...)
+	o.Verify = &job.Verification{Backend: job.Backend{Workers: 2, Memory: 64 << 20}, Layers: true, Digest: true}
+	return o
+}
+
+// breaking is a method that does something to the main graph.
+func breaking(do func(g *ir.Graph)) *pass.Method {
+	return &pass.Method{Name: "breaking", Stage: pass.Quantize, Bind: func(*flag.FlagSet) func(*pass.Context) error {
+		return func(c *pass.Context) error {
+			do(c.Model.Graph)
+			for _, v := range c.Model.Graph.Consts() {
+				c.Changed(v, v.Const, pass.Readers(v), pass.Row{Form: pass.InPlace})
+				break
+			}
+			return nil
+		}
+	}}
+}
+
+func TestTheReportSaysHowTheResultRan(t *testing.T) {
+	r := run(t, verified(t, take(t, "cnn.onnx"), quantize.WeightInt8))
+	v := r.Report.Verification
+	if v == nil || v.Skipped != "" || r.NotRun != "" || len(v.Outputs) != 1 || len(v.Layers) < 5 || v.Breaks == nil {
+		t.Fatalf("got %+v", v)
+	}
+	if e := v.Outputs[0].Errors; e.SQNR == nil || *e.SQNR < 20 || *e.SQNR > 80 || v.Data.Samples < 2 || !v.Data.Generated {
+		t.Errorf("got %+v on %+v", e, v.Data)
+	}
+	if a := r.Report.Totals.Activations; a == nil || a.Before < 20*20*4 {
+		t.Errorf("activations %+v", a)
+	}
+}
+
+func TestVerificationOnDataWithLabels(t *testing.T) {
+	in := take(t, "cnn.onnx", "digits_test.npz")
+	o := verified(t, in, quantize.WeightInt8)
+	o.Verify.Data.Path = filepath.Join(filepath.Dir(in), "digits_test.npz")
+	o.Verify.Data.Batch = 50
+	o.Gates = []report.Limit{{Name: "max-accuracy-drop", Bound: 0.02}, {Name: "min-agreement", Bound: 0.9}}
+	v := run(t, o).Report.Verification
+	w := conform.Start(t)
+	want, err := w.Accuracy(in, o.Verify.Data.Path, "labels", conform.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if v.Accuracy == nil || *v.Accuracy.Before != want || v.Data.Samples != 500 || len(v.Data.Digest) != 64 {
+		t.Errorf("got %+v on %+v, ONNX Runtime has %v right", v.Accuracy, v.Data, want)
+	}
+}
+
+func TestAGateOnRunningRejects(t *testing.T) {
+	in := take(t, "external.onnx", "external_a.bin", "external_b.bin")
+	o := verified(t, in, quantize.DynamicInt8)
+	o.Gates = []report.Limit{{Name: "min-sqnr", Bound: 200}}
+	o.Reports = []string{"json"}
+	r := run(t, o)
+	want := []string{"external.onnx", "external.small.rejected.onnx", "external.small.rejected.onnx.data", "external.small.rejected.report.json", "external_a.bin", "external_b.bin"}
+	if got := files(t, in); !slices.Equal(got, want) || !r.Rejected {
+		t.Fatalf("files %v, rejected %v; want %v", got, r.Rejected, want)
+	}
+	if g := r.Report.Gates[0]; g.Held || g.Value == nil || *g.Value > 200 {
+		t.Errorf("got %+v", g)
+	}
+	f, err := onnx.Open(r.Output)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if parts := f.Parts(); len(parts) != 2 || parts[1].Name != "external.small.rejected.onnx.data" {
+		t.Errorf("its data is in %+v", parts)
+	}
+}
+
+func TestADryRunLeavesGatesOnRunningOpen(t *testing.T) {
+	in := take(t, "mlp.onnx")
+	o := verified(t, in, quantize.DynamicInt8)
+	o.DryRun, o.Gates = true, []report.Limit{{Name: "min-sqnr", Bound: 200}}
+	r := run(t, o)
+	if g := r.Report.Gates[0]; !g.Open || r.Rejected || r.Report.Verification != nil {
+		t.Errorf("got %+v, rejected %v", g, r.Rejected)
+	}
+}
+
+// A result that computes something else is a break, whatever the gates say.
+func TestAResultThatDoesNotRunIsNotWritten(t *testing.T) {
+	in := take(t, "mlp.onnx")
+	for name, do := range map[string]func(*ir.Graph){
+		`node "Gemm_h1" (Gemm): `: func(g *ir.Graph) {
+			for _, v := range g.Consts() {
+				if len(v.Const.Shape) == 2 {
+					v.SetConst(&ir.Tensor{Spec: ir.Spec{Name: v.Name, DType: ir.Float, Shape: []int64{3, 5}}, Source: ir.Mem(make([]byte, 60))})
+				}
+			}
+		},
+		`it has no output "logits"`: func(g *ir.Graph) { g.Outputs[0].Name = "others" },
+	} {
+		_, err := job.Run(t.Context(), verified(t, in, breaking(do)))
+		if err == nil || !strings.Contains(err.Error(), "the result does not run as the source does: "+name) || !strings.Contains(err.Error(), "--no-verify") {
+			t.Errorf("got %v, want that %s", err, name)
+		}
+		if got := files(t, in); !slices.Equal(got, []string{"mlp.onnx"}) {
+			t.Errorf("files %v", got)
+		}
+	}
+}
+
+// custom writes a model with an operator that nobody knows, and one that multiplies a weight.
+func custom(t *testing.T) string {
+	t.Helper()
+	f, err := onnx.Open(filepath.Join(fixtures, "mlp.onnx"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	f.Model.Opsets = append(f.Model.Opsets, ir.Opset{Domain: "my.domain", Version: 1})
+	for n := range f.Model.Graph.Nodes() {
+		if n.Op.Type == "Relu" {
+			n.Op = ir.OpID{Domain: "my.domain", Type: "MyRelu"}
+		}
+	}
+	eval := ir.NewEval("")
+	defer eval.Close()
+	path := filepath.Join(t.TempDir(), "custom.onnx")
+	if _, err := onnx.Save(t.Context(), f.Model, path, onnx.SaveOptions{Workers: 1, Memory: 1 << 20, Eval: eval}); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func TestWhatTheEngineCannotRunIsWrittenAndSaid(t *testing.T) {
+	in := custom(t)
+	r := run(t, verified(t, in, quantize.DynamicInt8))
+	if !strings.Contains(r.NotRun, "operator my.domain.MyRelu of opset 1 is not one that the engine runs") || r.Report.Verification.Skipped != r.NotRun || r.Rejected {
+		t.Errorf("got %q, rejected %v", r.NotRun, r.Rejected)
+	}
+	o := verified(t, in, quantize.DynamicInt8)
+	o.Gates = []report.Limit{{Name: "min-sqnr", Bound: 1}}
+	r = run(t, o)
+	if g := r.Report.Gates[0]; !r.Rejected || g.Held || !strings.Contains(g.Reason, "MyRelu") {
+		t.Errorf("a gate that cannot be judged: %+v, rejected %v", g, r.Rejected)
+	}
+	v, err := job.Verify(t.Context(), in, r.Output, job.Verification{})
+	if err != nil || !strings.Contains(v.Skipped, "MyRelu") {
+		t.Errorf("verify: %+v, %v", v, err)
+	}
+}
+
+// Made-up inputs that do not fit are no break; data that somebody gave is bad data.
+func TestInputsThatTheSourceRefuses(t *testing.T) {
+	in := take(t, "transformer.onnx")
+	o := verified(t, in, quantize.DynamicInt8)
+	o.Verify.Data.Options.Fill = map[string]float64{"input_ids": 1e6}
+	r := run(t, o)
+	if !strings.Contains(r.NotRun, "it does not run on made-up inputs, give --data: node \"Gather_tokens\" (Gather): index 1000000") {
+		t.Errorf("got %q", r.NotRun)
+	}
+	_, err := job.Verify(t.Context(), in, r.Output, *o.Verify)
+	if err == nil || !strings.Contains(err.Error(), "transformer.onnx: it does not run on made-up inputs, give --data") {
+		t.Errorf("verify: got %v", err)
+	}
+	o = verified(t, in, quantize.DynamicInt8)
+	o.Verify.Data.Path = filepath.Join(fixtures, "digits_test.npz")
+	if _, err := job.Run(t.Context(), o); err == nil || !strings.Contains(err.Error(), "digits_test.npz: no array for input") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestVerifyHoldsOneModelAgainstRecordedOutputs(t *testing.T) {
+	folder := filepath.Join(conform.Shared(t), "fixtures", "models", "vision", "mnist_sigmoid")
+	in := filepath.Join(folder, "model.onnx")
+	v := job.Verification{Data: job.Data{Path: filepath.Join(folder, "test_data_set_0")}, Tolerance: verify.Tolerance{Relative: 1e-3, Absolute: 1e-5}}
+	r, err := job.Verify(t.Context(), in, "", v)
+	if err != nil || r.Beyond != "" || r.Outputs[0].Errors.DB() < 80 {
+		t.Errorf("got %+v, %v", r, err)
+	}
+	v.Tolerance = verify.Tolerance{Absolute: -1}
+	if r, err = job.Verify(t.Context(), in, "", v); err != nil || !strings.Contains(r.Beyond, "sample 0: output ") {
+		t.Errorf("got %+v, %v", r, err)
+	}
+	_, err = job.Verify(t.Context(), filepath.Join(fixtures, "mlp.onnx"), "", job.Verification{})
+	if err == nil || !strings.Contains(err.Error(), "--data") {
+		t.Errorf("without data: got %v", err)
+	}
+}
+
+func TestCancellingWhileResultsRun(t *testing.T) {
+	in := take(t, "mlp.onnx")
+	ctx, cancel := context.WithCancel(t.Context())
+	o := verified(t, in, quantize.DynamicInt8)
+	o.Progress = func(done, total int64) {
+		if done == total {
+			cancel()
+		}
+	}
+	if _, err := job.Run(ctx, o); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
+	if got := files(t, in); !slices.Equal(got, []string{"mlp.onnx"}) {
+		t.Errorf("files %v", got)
+	}
+}
+
+// Both backends run an output whose data lie in a file of their own that is not called so yet.
+func TestONNXRuntimeRunsWhatHasNoNameYet(t *testing.T) {
+	lib, err := ort.Load(conform.ORTLibrary(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, names := range [][]string{{"external.onnx", "external_a.bin", "external_b.bin"}, {"cnn.onnx"}} {
+		in := take(t, names...)
+		o := verified(t, in, quantize.WeightInt8)
+		o.Verify.Layers, o.Verify.Backend.Library = false, lib
+		r := run(t, o)
+		v := r.Report.Verification
+		if v.Skipped != "" || v.Backend != "ONNX Runtime "+lib.Version || v.Outputs[0].Errors.DB() < 10 {
+			t.Errorf("%s: got %+v", names[0], v)
+		}
+		for _, left := range files(t, in) {
+			if strings.HasPrefix(left, ".") {
+				t.Errorf("left behind: %s", left)
+			}
+		}
+		own := run(t, verified(t, in, quantize.WeightInt8)).Report.Verification
+		if a, b := v.Outputs[0].Errors.DB(), own.Outputs[0].Errors.DB(); v.Data.Samples == own.Data.Samples && (a-b > 1 || b-a > 1) {
+			t.Errorf("%s: %v dB, and %v dB in the engine of this program", names[0], a, b)
+		}
+	}
+}
+
+// Real models still run when they were compressed; those that were not run say why.
+func TestRealModelsRunWhenTheyAreCompressed(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it compresses and runs all shared models")
+	}
+	dir := t.TempDir()
+	for _, in := range conform.RealModels(t) {
+		name := filepath.Base(filepath.Dir(in))
+		t.Run(name, func(t *testing.T) {
+			o := verified(t, in, quantize.WeightInt8)
+			o.Output = filepath.Join(dir, name+".onnx")
+			r := run(t, o)
+			_, err := os.Stat(r.Output)
+			known := strings.Contains(r.NotRun, "operator onnx.brevitas.") || strings.Contains(r.NotRun, "it does not run on made-up inputs")
+			if err != nil || r.NotRun != "" && !known {
+				t.Errorf("not run: %s; %v", r.NotRun, err)
+			}
+		})
+	}
+}
+
+func TestIntegersStayInTheTablesOfTheModel(t *testing.T) {
+	f, err := onnx.Open(filepath.Join(fixtures, "transformer.onnx"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	set, err := job.Data{Batch: 3, Options: dataset.Options{Dims: map[string]int64{"sequence": 50}}}.Open(f.Model, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer set.Close()
+	most := int64(0)
+	for b, err := range set.Batches(t.Context(), dataset.Order{}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, id := range ir.View[int64](b.Inputs["input_ids"]) {
+			if most = max(most, id); id < 0 || id > 255 {
+				t.Fatalf("%d is outside of a table of 256", id)
+			}
+		}
+	}
+	if most < 200 {
+		t.Errorf("of 300 numbers below 256 the largest is %d", most)
+	}
+}
