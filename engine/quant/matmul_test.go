@@ -1,0 +1,200 @@
+package quant
+
+import (
+	"bytes"
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/mcompress/mcompress/ir"
+)
+
+// at is element i of values that are one, or one for each.
+func at[T any](v []T, i int) T { return v[i%len(v)] }
+
+func TestMatMulIntegerIsItsDefinition(t *testing.T) {
+	for _, types := range [][2]ir.DType{{ir.Uint8, ir.Int8}, {ir.Uint8, ir.Uint8}, {ir.Int8, ir.Int8}, {ir.Int8, ir.Uint8}} {
+		for _, n := range []int64{1, 20, 33} {
+			a, b := codes(1, types[0], 2, 5, 37), codes(2, types[1], 37, n)
+			for _, zero := range [][2]int64{{1, 1}, {5, n}} {
+				za, zb := codes(3, types[0], zero[0]), codes(4, types[1], zero[1])
+				got := ir.View[int32](must(t, "MatMulInteger", nil, a, b, za, zb))
+				want := sums(t, a, b, za, zb, 10, 37, int(n), 5)
+				if !slices.Equal(got, want) {
+					t.Errorf("%v, %d columns, zero points %v: got %v, want %v", types, n, zero, got, want)
+				}
+			}
+		}
+	}
+}
+
+// sums are those of m×k times k×n; rows of a have zero points in turns of rows.
+func sums(t *testing.T, a, b, za, zb *ir.Array, m, k, n, rows int) []int32 {
+	t.Helper()
+	x, y, zx, zy := wholes(t, a), wholes(t, b), wholes(t, za), wholes(t, zb)
+	out := make([]int32, m*n)
+	for i := range out {
+		for l := range k {
+			out[i] += (x[i/n*k+l] - at(zx, i/n%rows)) * (y[l*n+i%n] - at(zy, i%n))
+		}
+	}
+	return out
+}
+
+func TestMatMulIntegerBroadcasts(t *testing.T) {
+	a, b := codes(1, ir.Uint8, 3, 1, 4, 6), codes(2, ir.Int8, 2, 6, 5)
+	got := must(t, "MatMulInteger", nil, a, b)
+	if !slices.Equal(got.Shape, []int64{3, 2, 4, 5}) {
+		t.Fatalf("got %s", got)
+	}
+	zero := ir.NewArray(ir.Uint8, 1)
+	for i := range 6 {
+		left := &ir.Array{DType: ir.Uint8, Shape: []int64{4, 6}, Data: part(a.Data, i/2, 24)}
+		right := &ir.Array{DType: ir.Int8, Shape: []int64{6, 5}, Data: part(b.Data, i%2, 30)}
+		want := sums(t, left, right, zero, ir.NewArray(ir.Int8, 1), 4, 6, 5, 1)
+		if !slices.Equal(part(ir.View[int32](got), i, 20), want) {
+			t.Errorf("matrix %d is not the product of those it broadcasts from", i)
+		}
+	}
+	vector := must(t, "MatMulInteger", nil, codes(1, ir.Uint8, 6), b)
+	if !slices.Equal(vector.Shape, []int64{2, 5}) {
+		t.Errorf("vector times matrices: got %s", vector)
+	}
+}
+
+// clamp rounds half to even and saturates.
+func clamp(v float64, dt ir.DType) int32 {
+	r := ranges[dt]
+	return int32(min(max(math.RoundToEven(v), float64(r.lo)), float64(r.hi)))
+}
+
+func TestQLinearMatMulRequantizes(t *testing.T) {
+	for _, dt := range []ir.DType{ir.Uint8, ir.Int8} {
+		a, b := codes(1, ir.Uint8, 7, 40), codes(2, ir.Int8, 40, 18)
+		za, zb, zy := codes(3, ir.Uint8, 1), codes(4, ir.Int8, 18), codes(5, dt, 1)
+		sa, sb, sy := one(0.03), scale(6, 18), one(2.5)
+		got := wholes(t, must(t, "QLinearMatMul", nil, a, sa, za, b, sb, zb, sy, zy))
+		for i, sum := range sums(t, a, b, za, zb, 7, 40, 18, 1) {
+			s := float32(0.03) * ir.View[float32](sb)[i%18] / 2.5
+			want := float64(float32(sum) * s) // rounded before the zero point is added
+			if w := clamp(math.RoundToEven(want)+float64(wholes(t, zy)[0]), dt); got[i] != w {
+				t.Fatalf("%s: element %d of sum %d is %d, want %d", dt, i, sum, got[i], w)
+			}
+		}
+	}
+}
+
+func TestMatMulIntegerToFloatAndQGemm(t *testing.T) {
+	a, b := codes(1, ir.Uint8, 7, 40), codes(2, ir.Int8, 40, 18)
+	za, zb := codes(3, ir.Uint8, 1), codes(4, ir.Int8, 18)
+	sb, bias := scale(6, 18), random(7, 18)
+	whole := ir.NewArray(ir.Int32, 18)
+	for i := range 18 {
+		ir.View[int32](whole)[i] = int32(i*500 - 4000)
+	}
+	floats := ir.View[float32](must(t, "MatMulIntegerToFloat", nil, a, b, one(0.03), sb, za, zb, bias))
+	gemm := ir.View[float32](must(t, "QGemm", attrs{"alpha": 0.5}, a, one(0.03), za, b, sb, zb, whole))
+	for i, sum := range sums(t, a, b, za, zb, 7, 40, 18, 1) {
+		j := i % 18
+		s := ir.View[float32](sb)[j]
+		if want := float32(float32(sum)*float32(0.03*s)) + ir.View[float32](bias)[j]; floats[i] != want {
+			t.Fatalf("MatMulIntegerToFloat: element %d is %v, want %v", i, floats[i], want)
+		}
+		if want := float32(sum+ir.View[int32](whole)[j]) * float32(float32(0.5)*0.03*s); gemm[i] != want {
+			t.Fatalf("QGemm: element %d is %v, want %v", i, gemm[i], want)
+		}
+	}
+}
+
+func TestQGemmTransposes(t *testing.T) {
+	a, b := codes(1, ir.Uint8, 5, 9), codes(2, ir.Uint8, 9, 6)
+	za, zb, zy := codes(3, ir.Uint8, 1), codes(4, ir.Uint8, 1), codes(5, ir.Uint8, 1)
+	want := must(t, "QGemm", nil, a, one(0.1), za, b, one(0.1), zb, nil, one(3), zy)
+	got := must(t, "QGemm", attrs{"transA": 1, "transB": 1}, turned(a), one(0.1), za, turned(b), one(0.1), zb, nil, one(3), zy)
+	if !bytes.Equal(got.Data, want.Data) {
+		t.Errorf("got %v, want %v", got.Data, want.Data)
+	}
+}
+
+// turned is a matrix of bytes transposed.
+func turned(a *ir.Array) *ir.Array {
+	rows, cols := a.Shape[0], a.Shape[1]
+	to := ir.NewArray(a.DType, cols, rows)
+	for i := range to.Data {
+		to.Data[i] = a.Data[int64(i)%rows*cols+int64(i)/rows]
+	}
+	return to
+}
+
+// The fused form has the bits of the nodes that it stands for.
+func TestQuantizedMatMulIsTheNodesItStandsFor(t *testing.T) {
+	for _, shape := range [][]int64{{1, 48}, {33, 48}, {2, 3, 48}, {48}} {
+		for _, columns := range []int64{1, 50} {
+			x, w := random(1, shape...), codes(2, ir.Int8, 48, 50)
+			zero, bias := codes(3, ir.Int8, columns), random(4, 50)
+			ws := scale(5, columns)
+			out, err := compute(rowOf("DynamicQuantizeLinear"), nil, 2, 3, []*ir.Array{x})
+			if err != nil {
+				t.Fatal(err)
+			}
+			sum := must(t, "MatMulInteger", nil, out[0], w, out[2], zero)
+			got := must(t, "QuantizedMatMul", nil, x, w, ws, zero, bias)
+			if !slices.Equal(got.Shape, sum.Shape) {
+				t.Fatalf("got %s, want shape %v", got, sum.Shape)
+			}
+			for i, v := range ir.View[int32](sum) {
+				both := ir.View[float32](out[1])[0] * at(ir.View[float32](ws), i%50)
+				want := float32(float32(v)*both) + ir.View[float32](bias)[i%50]
+				if y := ir.View[float32](got)[i]; y != want {
+					t.Fatalf("%v: element %d is %v, want %v", shape, i, y, want)
+				}
+			}
+		}
+	}
+}
+
+func TestMatMulNBitsIsItsDefinition(t *testing.T) {
+	for _, bits := range []int{2, 4, 8} {
+		for _, zeros := range []string{"none", "packed", "floats"} {
+			const m, k, n, block = 3, 100, 37, 32
+			const blocks = (k + block - 1) / block
+			a := random(1, m, k)
+			b := codes(2, ir.Uint8, n, blocks, int64(block*bits/8))
+			s, bias := scale(3, n, blocks), random(4, n)
+			zero := func(_, _ int) float32 { return float32(int(1) << (bits - 1)) }
+			var z *ir.Array
+			switch zeros {
+			case "packed":
+				row := (blocks*bits + 7) / 8
+				z = codes(5, ir.Uint8, n, int64(row))
+				zero = func(col, blk int) float32 { return float32(codeAt(z.Data[col*row:], blk, bits)) }
+			case "floats":
+				z = random(5, n, blocks)
+				zero = func(col, blk int) float32 { return ir.View[float32](z)[col*blocks+blk] }
+			}
+			got := must(t, "MatMulNBits", attrs{"K": k, "N": n, "bits": bits, "block_size": block}, a, b, s, z, nil, bias)
+			for i, y := range ir.View[float32](got) {
+				want, size := float64(ir.View[float32](bias)[i%n]), 1.0
+				for l := range k {
+					col, blk := i%n, l/block
+					code := codeAt(part(b.Data, col, blocks*block*bits/8), l, bits)
+					v := float64(ir.View[float32](a)[i/n*k+l]) * float64((float32(code)-zero(col, blk))*ir.View[float32](s)[col*blocks+blk])
+					want, size = want+v, size+math.Abs(v)
+				}
+				if !(math.Abs(float64(y)-want) <= 1e-6*size) {
+					t.Fatalf("%d bits, zero points %s: element %d is %v, want %v", bits, zeros, i, y, want)
+				}
+			}
+		}
+	}
+}
+
+func TestMatMulNBitsOfHalves(t *testing.T) {
+	a, b, s := half(random(1, 2, 32)), codes(2, ir.Uint8, 5, 1, 16), half(scale(3, 5, 1))
+	sizes := attrs{"K": 32, "N": 5, "block_size": 32}
+	got := must(t, "MatMulNBits", sizes, a, b, s)
+	wide := must(t, "MatMulNBits", sizes, widened(a), b, widened(s))
+	if want := half(wide); !bytes.Equal(got.Data, want.Data) {
+		t.Errorf("got %v, want %v: float32 rounded once", got.Data, want.Data)
+	}
+}
