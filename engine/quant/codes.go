@@ -26,9 +26,6 @@ func codesOf(dt ir.DType) kernel.Codes {
 	return kernel.Codes{Lo: r.lo, Hi: r.hi}
 }
 
-// fitsByte reports whether codes of dt are handled as bytes.
-func fitsByte(dt ir.DType) bool { return isByte(dt) || narrow.IsInt(dt) }
-
 // integers are the elements of a tensor of codes or of int32.
 func integers(a *ir.Array) ([]int32, error) {
 	if !op.Known(a) {
