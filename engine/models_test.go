@@ -151,6 +151,10 @@ func closeness(m *ir.Model, path string) float64 {
 		// It takes variances as E[x²] - E[x]² of sums of 512 numbers. ONNX Runtime adds those up in float32 one
 		// after another, with a hundred times the error of ours (1e-3 and 1e-5 of 358).
 		return 1e-3
+	case modelName(path) == "style_candy":
+		// It normalizes planes of 640,000 numbers, whose mean and variance ONNX Runtime sums up in float32: off by
+		// 3e-3 of 27 behind the first one, ours by 2e-6.
+		return 1e-3
 	}
 	return 1e-4
 }
