@@ -25,7 +25,9 @@ func convolutions() []op.Op {
 	fused.Domain, fused.Type = "mcompress", "FusedConv"
 	fused.Shape, fused.Run = fusedShape, byType{ir.Float: convolve}.run
 	fused.InPlace = []int{3}
-	return wide(row, fused)
+	runtimes := fused // ONNX Runtime's own, as its optimised models have it
+	runtimes.Domain = "com.microsoft"
+	return wide(row, fused, runtimes)
 }
 
 func convTypes() byType {
