@@ -153,8 +153,8 @@ func closeness(m *ir.Model, path string) float64 {
 		return 1e-3
 	case modelName(path) == "style_candy":
 		// It normalizes planes of 640,000 numbers, whose mean and variance ONNX Runtime sums up in float32: off by
-		// 3e-3 of 27 behind the first one, ours by 2e-6.
-		return 1e-3
+		// 3e-3 of 27 behind the first of 16 such layers, ours by 2e-6.
+		return 3e-3
 	}
 	return 1e-4
 }
