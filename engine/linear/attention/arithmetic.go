@@ -9,9 +9,10 @@ import (
 
 // arithmetic is what attention does with numbers of type T.
 type arithmetic[T Float] struct {
-	// multiply stores factor·a·b as rows of c.
-	multiply func(work []byte, s gemm.Shape, a, b gemm.Matrix[T], c []T, stride int, factor T)
-	work     func(rows int, s Shape) int64 // bytes that multiply wants
+	// compare stores factor·q·kᵀ as rows of c, multiply a·b.
+	compare  func(work []byte, s gemm.Shape, q, k gemm.Matrix[T], c []T, stride int, factor T)
+	multiply func(work []byte, s gemm.Shape, a, b gemm.Matrix[T], c []T, stride int)
+	work     func(rows int, s Shape) int64 // bytes that both want
 	softmax  func(row []T)
 	cap      func(row []T, limit T) // limit·tanh(x/limit)
 	top      func(row []T) T        // the greatest element, NaN if one is
@@ -38,11 +39,9 @@ func (alone) For(n int, f func(i int)) {
 
 func singles() arithmetic[float32] {
 	return arithmetic[float32]{
-		multiply: func(work []byte, s gemm.Shape, a, b gemm.Matrix[float32], c []float32, stride int, factor float32) {
-			if factor == 0 { // package gemm takes it for 1
-				a = gemm.Matrix[float32]{Data: make([]float32, 1)}
-			}
-			gemm.Float(alone{}, s, work, gemm.FloatProduct{A: a, B: b, C: c, Stride: stride, Epilogue: gemm.Epilogue{Alpha: factor}})
+		compare: compareSingles,
+		multiply: func(work []byte, s gemm.Shape, a, b gemm.Matrix[float32], c []float32, stride int) {
+			gemm.Float(alone{}, s, work, gemm.FloatProduct{A: a, B: b, C: c, Stride: stride})
 		},
 		work: func(rows int, s Shape) int64 {
 			scores := gemm.FloatWork(gemm.Shape{M: rows, N: s.Keys, K: s.Size}, 1, 1, false)
@@ -58,16 +57,38 @@ func singles() arithmetic[float32] {
 	}
 }
 
+// fewQueries are so few that packing all keys for them takes longer than to multiply them one by one.
+const fewQueries = 4
+
+func compareSingles(work []byte, s gemm.Shape, q, k gemm.Matrix[float32], c []float32, stride int, factor float32) {
+	if s.M <= fewQueries && q.Col == 1 && k.Col == 1 {
+		for j := range s.N {
+			for i := range s.M {
+				c[i*stride+j] = factor * float32(kernel.Dot(q.Data[i*q.Row:][:s.K], k.Data[j*k.Row:][:s.K]))
+			}
+		}
+		return
+	}
+	if factor == 0 { // package gemm takes it for 1
+		q = gemm.Matrix[float32]{Data: make([]float32, 1)}
+	}
+	gemm.Float(alone{}, s, work, gemm.FloatProduct{A: q, B: k.T(), C: c, Stride: stride, Epilogue: gemm.Epilogue{Alpha: factor}})
+}
+
 func doubles() arithmetic[float64] {
+	multiply := func(_ []byte, s gemm.Shape, a, b gemm.Matrix[float64], c []float64, stride int) {
+		gemm.Plain(alone{}, s, a, b, c, stride)
+	}
 	return arithmetic[float64]{
-		multiply: func(_ []byte, s gemm.Shape, a, b gemm.Matrix[float64], c []float64, stride int, factor float64) {
-			gemm.Plain(alone{}, s, a, b, c, stride)
+		compare: func(work []byte, s gemm.Shape, q, k gemm.Matrix[float64], c []float64, stride int, factor float64) {
+			multiply(work, s, q, k.T(), c, stride)
 			for i := range s.M {
 				scale(c[i*stride:][:s.N], factor)
 			}
 		},
-		work:    func(int, Shape) int64 { return 0 },
-		softmax: Softmax64[float64],
+		multiply: multiply,
+		work:     func(int, Shape) int64 { return 0 },
+		softmax:  Softmax64[float64],
 		cap: func(row []float64, limit float64) {
 			for i, x := range row {
 				row[i] = limit * math.Tanh(x/limit)

@@ -97,14 +97,14 @@ type block[T Float] struct {
 func (b *block[T]) run() {
 	b.first, b.last = b.keys()
 	m, keys, stride := b.to-b.from, b.last-b.first, b.shape.stride()
-	q, k, v := b.Q, b.K.T(), b.V
-	q.Data, k.Data, v.Data = part(q.Data, b.from*q.Row), part(k.Data, b.first*k.Col), part(v.Data, b.first*v.Row)
-	b.multiply(b.work.product, gemm.Shape{M: m, N: keys, K: b.shape.Size}, q, k, b.work.scores, stride, b.Scale)
+	q, k, v := b.Q, b.K, b.V
+	q.Data, k.Data, v.Data = part(q.Data, b.from*q.Row), part(k.Data, b.first*k.Row), part(v.Data, b.first*v.Row)
+	b.compare(b.work.product, gemm.Shape{M: m, N: keys, K: b.shape.Size}, q, k, b.work.scores, stride, b.Scale)
 	for i := range m {
 		b.weigh(b.work.scores[i*stride:][:keys+1], b.from+i)
 	}
 	weights := gemm.Rows(b.work.scores, stride)
-	b.multiply(b.work.product, gemm.Shape{M: m, N: b.shape.Value, K: keys}, weights, v, b.Y[b.from*b.Stride:], b.Stride, 1)
+	b.multiply(b.work.product, gemm.Shape{M: m, N: b.shape.Value, K: keys}, weights, v, b.Y[b.from*b.Stride:], b.Stride)
 }
 
 // part is x from i on; nothing if a matrix without rows ends before.
