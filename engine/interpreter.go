@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"sync"
@@ -42,7 +43,10 @@ func (e *Interpreter) load(ctx context.Context, m *ir.Model) (err error) {
 	if e.prog, err = c.main(); err != nil {
 		return err
 	}
-	l := &loader{ctx: ctx, eval: e.eval, pool: e.pool, planOnly: e.opt.PlanOnly}
+	l := &loader{ctx: ctx, eval: e.eval, pool: e.pool, planOnly: e.opt.PlanOnly, room: math.MaxInt64}
+	if e.opt.MemoryLimit > 0 {
+		l.room = e.opt.MemoryLimit / 2
+	}
 	if err := e.prog.each(l.small); err != nil {
 		return err
 	}

@@ -51,6 +51,28 @@ type loader struct {
 
 	planOnly bool
 	prepared int64 // bytes that operators hold on to
+	room     int64 // bytes that results computed ahead may still take: what takes more is left to the runs
+}
+
+// takes claims room for the results of s, false if there is none.
+func (l *loader) takes(s *step, in []*ir.Array) bool {
+	if s.op.Shape == nil || s.op.View {
+		return true
+	}
+	specs, err := s.shape(in)
+	if err != nil {
+		return true // it will be said when s runs
+	}
+	bytes := int64(0)
+	for i, spec := range specs {
+		if i < len(s.out) && s.out[i] != absent {
+			if bytes += spec.Bytes(); bytes > l.room {
+				return false
+			}
+		}
+	}
+	l.room -= bytes
+	return true
 }
 
 // read makes sure that k's data are there.
@@ -172,6 +194,9 @@ func (l *loader) ahead(p *program, s *step) bool {
 	if err != nil {
 		return l.compute(p, s)
 	}
+	if !l.takes(s, in) {
+		return false
+	}
 	for i, o := range s.out {
 		if o != absent {
 			p.slots[o].konst = &constant{array: &ir.Array{DType: specs[i].DType, Shape: specs[i].Shape}}
@@ -238,6 +263,9 @@ func (l *loader) compute(p *program, s *step) bool {
 		if err := l.read(p.slots[j].konst); err != nil {
 			return false
 		}
+	}
+	if !l.takes(s, in) {
+		return false
 	}
 	out, err := runAlone(l.ctx, s, in, l.pool)
 	if err != nil {
