@@ -17,6 +17,7 @@ type cost struct {
 	weights       int64 // bytes of the first model's
 	made          int64 // bytes of all that its nodes make
 	before, after int64 // most bytes of activations alive at once, of each model
+	arena         int64 // bytes that a run takes beside weights, of the model that takes more
 	known         bool  // all but the weights are
 }
 
@@ -31,23 +32,21 @@ func (v Verification) cost(ctx context.Context, a, b *onnx.File) (cost, error) {
 	if err != nil || specs == nil {
 		return c, err
 	}
-	for _, side := range []struct {
-		name  string
-		model *ir.Model
-		peak  *int64
-	}{{verify.Second, b.Model, &c.after}, {verify.First, a.Model, &c.before}} {
-		peak, made, err := activations(ctx, side.model, specs)
-		var missing *engine.Missing
-		if errors.As(err, &missing) {
-			return c, &verify.SideError{Side: side.name, Err: err}
-		}
-		if err != nil {
-			return cost{weights: c.weights}, nil
-		}
-		*side.peak, c.made = peak, made
+	before, errBefore := v.plan(ctx, a.Model, specs)
+	after, errAfter := v.plan(ctx, b.Model, specs)
+	var missing *engine.Missing
+	switch {
+	case errors.As(errBefore, &missing):
+		return c, &verify.SideError{Side: verify.First, Err: errBefore}
+	case errors.As(errAfter, &missing):
+		return c, &verify.SideError{Side: verify.Second, Err: errAfter}
+	case errBefore != nil || errAfter != nil:
+		return c, nil
 	}
-	c.known = true
-	return c, nil
+	return cost{
+		weights: c.weights, made: before.made, before: before.peak, after: after.peak,
+		arena: max(before.arena, after.arena), known: true,
+	}, nil
 }
 
 // first are the types of the first sample's inputs, nil if one is no tensor.
@@ -73,29 +72,36 @@ func (v Verification) first(ctx context.Context, m *ir.Model) (map[string]ir.Spe
 	return specs, nil
 }
 
-// activations is the most bytes of activations that are alive at a step of a run, and the bytes of all
-// that its nodes make. Scratch, which depends on the number of workers, is none of them.
-func activations(ctx context.Context, m *ir.Model, in map[string]ir.Spec) (peak, made int64, err error) {
-	e, err := engine.Open(ctx, m, engine.Options{Workers: 1, PlanOnly: true})
+// A plan is what a run of one model takes.
+type plan struct {
+	peak  int64 // most bytes of activations alive at once
+	made  int64 // bytes of all that its nodes make
+	arena int64
+}
+
+// plan plans a run with one worker: scratch depends on their number, and what is reported must not.
+func (v Verification) plan(ctx context.Context, m *ir.Model, in map[string]ir.Spec) (p plan, err error) {
+	e, err := engine.Open(ctx, m, engine.Options{Workers: 1, MemoryLimit: v.Backend.Memory, PlanOnly: true})
 	if err != nil {
-		return 0, 0, err
+		return p, err
 	}
 	defer e.Close()
 	u, err := e.Usage(in)
 	if err != nil {
-		return 0, 0, err
+		return p, err
 	}
 	line, err := memory.NewTimeline(u.Plan.Blocks, len(u.Steps))
 	if err != nil {
-		return 0, 0, err
+		return p, err
 	}
 	for _, alive := range line.Alive {
-		peak = max(peak, alive[memory.Activation])
+		p.peak = max(p.peak, alive[memory.Activation])
+		p.arena = max(p.arena, alive.Total()-alive[memory.Weight])
 	}
 	for _, step := range u.Steps {
 		for _, out := range step.Out {
-			made += out.Bytes()
+			p.made += out.Bytes()
 		}
 	}
-	return peak, made, nil
+	return p, nil
 }

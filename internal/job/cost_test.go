@@ -7,6 +7,7 @@ import (
 
 func TestWhatIsRunUnasked(t *testing.T) {
 	small := Verification{Backend: Backend{Memory: 1 << 20}}
+	forced := Verification{Backend: small.Backend, Force: true}
 	for _, c := range []struct {
 		v    Verification
 		cost cost
@@ -14,12 +15,17 @@ func TestWhatIsRunUnasked(t *testing.T) {
 	}{
 		{small, cost{weights: mostUnasked}, ""},
 		{small, cost{weights: mostUnasked + 1}, "512 MiB of weights"},
-		{small, cost{before: 1 << 20, known: true}, ""},
-		{small, cost{after: 1<<20 + 1, known: true}, "1.0 MiB of activations"},
-		{Verification{}, cost{after: 1 << 40, known: true}, ""},
-		{Verification{Force: true, Backend: small.Backend}, cost{weights: 1 << 40, before: 1 << 40}, ""},
+		{forced, cost{weights: mostUnasked + 1}, ""},
+		{small, cost{arena: 1 << 20, known: true}, ""},
+		{small, cost{arena: 2 << 20, known: true}, "2.0 MiB beside the weights, and 1.0 MiB are"},
+		{forced, cost{arena: 2 << 20, known: true}, "2.0 MiB beside the weights"},
+		{Verification{}, cost{arena: 1 << 40, known: true}, ""},
 	} {
-		if why := c.v.tooMuch(c.cost); (why == "") != (c.why == "") || !strings.Contains(why, c.why) {
+		why := ""
+		if err := c.v.tooMuch(c.cost); err != nil {
+			why = err.Error()
+		}
+		if (why == "") != (c.why == "") || !strings.Contains(why, c.why) {
 			t.Errorf("%+v: got %q, want %q", c.cost, why, c.why)
 		}
 	}

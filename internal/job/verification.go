@@ -25,9 +25,8 @@ type Verification struct {
 	Tolerance verify.Tolerance
 }
 
-// Unasked, a model is run after it was compressed if its weights are no more than this, and if the
-// activations of a run fit into the memory; layers are compared if all that a run makes is no more
-// than mostLayers, as they take runs of their own.
+// Unasked, a model is run after it was compressed if its weights are no more than this; layers are
+// compared if all that a run makes is no more than mostLayers, as they take runs of their own.
 const (
 	mostUnasked = 512 << 20
 	mostLayers  = 64 << 20
@@ -119,8 +118,8 @@ func (v Verification) compare(ctx context.Context, a, b *onnx.File) (_ *verify.R
 	if err != nil {
 		return nil, err
 	}
-	if why := v.tooMuch(c); why != "" {
-		return &verify.Result{Skipped: why}, nil
+	if err := v.tooMuch(c); err != nil {
+		return nil, &verify.SideError{Side: verify.First, Err: err}
 	}
 	if !v.Force && c.made > mostLayers {
 		v.Layers = false
@@ -189,17 +188,15 @@ func (v Verification) told(r *verify.Result) *verify.Result {
 	return r
 }
 
-// tooMuch is why a model is not run unasked, empty if it is.
-func (v Verification) tooMuch(c cost) string {
+// tooMuch is why models are not run, nil if they are.
+func (v Verification) tooMuch(c cost) error {
 	switch {
-	case v.Force:
-		return ""
-	case c.weights > mostUnasked:
-		return fmt.Sprintf("it has %s of weights, and more than %s are run with --verify only", humanize.IBytes(uint64(c.weights)), humanize.IBytes(mostUnasked))
-	case v.Backend.Memory > 0 && max(c.before, c.after) > v.Backend.Memory:
-		return fmt.Sprintf("a run takes %s of activations: raise --memory-limit, or run it all the same with --verify", humanize.IBytes(uint64(max(c.before, c.after))))
+	case !v.Force && c.weights > mostUnasked:
+		return &refusal{fmt.Errorf("it has %s of weights, and more than %s are run with --verify only", humanize.IBytes(uint64(c.weights)), humanize.IBytes(mostUnasked))}
+	case v.Backend.Memory > 0 && c.arena > v.Backend.Memory:
+		return &refusal{fmt.Errorf("a run takes %s beside the weights, and %s are the share of --memory-limit for one model: raise it, or take smaller batches", humanize.IBytes(uint64(c.arena)), humanize.IBytes(uint64(v.Backend.Memory)))}
 	}
-	return ""
+	return nil
 }
 
 // Of made-up samples there are as many as take in so many bytes of weights and make so many of values,
