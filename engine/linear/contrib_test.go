@@ -1,0 +1,151 @@
+package linear
+
+import (
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/mcompress/mcompress/ir"
+)
+
+// What com.microsoft's operators compute, ONNX's Attention computes of the same heads.
+
+func TestMultiHeadAttentionIsAttention(t *testing.T) {
+	q, k, v := waves(ir.Float, 1, 2, 5, 12), waves(ir.Float, 2, 2, 7, 12), waves(ir.Float, 3, 2, 7, 20)
+	want := result(t, call{op: "Attention", attrs: headAttrs(4, 4), in: []*ir.Array{q, k, v}}, 0)
+	attrs := []*ir.Attr{ir.IntAttr("num_heads", 4)}
+	packed := call{domain: microsoft, op: "MultiHeadAttention", attrs: attrs, in: []*ir.Array{q, k, v}, workers: 2}
+	near(t, "packed", result(t, packed, 0), want, 0)
+	split := call{domain: microsoft, op: "MultiHeadAttention", attrs: attrs, in: []*ir.Array{q, heads(k, 4), heads(v, 4)}}
+	near(t, "split", result(t, split, 0), want, 0)
+}
+
+func TestMultiHeadAttentionOfOneTensor(t *testing.T) {
+	x := waves(ir.Float, 1, 2, 5, 3, 3, 4) // [batch, tokens, heads, Q and K and V, size]
+	var parts [3][]float64
+	for i, v := range values(x) {
+		parts[i/4%3] = append(parts[i/4%3], v)
+	}
+	var in []*ir.Array
+	for _, p := range parts {
+		in = append(in, numbers(ir.Float, []int64{2, 5, 12}, p...))
+	}
+	attrs := []*ir.Attr{ir.IntAttr("num_heads", 3)}
+	want := result(t, call{domain: microsoft, op: "MultiHeadAttention", attrs: attrs, in: in}, 0)
+	near(t, "output", result(t, call{domain: microsoft, op: "MultiHeadAttention", attrs: attrs, in: []*ir.Array{x, nil, nil}}, 0), want, 0)
+}
+
+func TestMultiHeadAttentionWithBiasAndPast(t *testing.T) {
+	for _, dt := range []ir.DType{ir.Float, ir.Float16} {
+		k, v := waves(dt, 2, 1, 2, 6, 4), waves(dt, 3, 1, 2, 6, 4)
+		pack := func(a *ir.Array) *ir.Array { // back to [batch, tokens, heads·size]
+			back := heads(&ir.Array{DType: dt, Shape: []int64{1, 2, a.Shape[2] * 4}, Data: a.Data}, a.Shape[2])
+			return &ir.Array{DType: dt, Shape: []int64{1, a.Shape[2], 8}, Data: back.Data}
+		}
+		q := waves(dt, 1, 1, 2, 8)
+		want := call{op: "Attention", attrs: headAttrs(2, 2), in: []*ir.Array{q, pack(tokens(k, 4, 6)), pack(tokens(v, 4, 6)), nil, tokens(k, 0, 4), tokens(v, 0, 4)}}
+		less := func(a *ir.Array) *ir.Array { // what a bias of 1 makes a of
+			x := values(a)
+			for i := range x {
+				x[i]--
+			}
+			return numbers(ir.Float, a.Shape, x...)
+		}
+		got := call{domain: microsoft, op: "MultiHeadAttention", attrs: []*ir.Attr{ir.IntAttr("num_heads", 2)}}
+		bias := numbers(ir.Float, []int64{24}, slices.Repeat([]float64{1}, 24)...)
+		if dt == ir.Float {
+			got.in = []*ir.Array{less(q), less(want.in[1]), less(want.in[2]), bias, nil, nil, want.in[4], want.in[5]}
+		} else {
+			got.in = []*ir.Array{q, want.in[1], want.in[2], nil, nil, nil, want.in[4], want.in[5]}
+		}
+		near(t, "output", result(t, got, 0), result(t, want, 0), 1e-3)
+		near(t, "present_key", result(t, got, 1), values(k), 1e-6)
+		near(t, "present_value", result(t, got, 2), values(v), 1e-6)
+	}
+}
+
+// The four forms of a mask that say the same.
+func TestFormsOfMasks(t *testing.T) {
+	q, k, v := waves(ir.Float, 1, 2, 3, 8), waves(ir.Float, 2, 2, 4, 8), waves(ir.Float, 3, 2, 4, 8)
+	by := func(shape []int64, x ...float64) []float64 {
+		in := []*ir.Array{q, k, v, nil, numbers(ir.Int32, shape, x...)}
+		return result(t, call{domain: microsoft, op: "MultiHeadAttention", attrs: []*ir.Attr{ir.IntAttr("num_heads", 2)}, in: in}, 0)
+	}
+	ends := by([]int64{2}, 3, 2)
+	near(t, "flags of keys", by([]int64{2, 4}, 1, 1, 1, 0, 1, 1, 0, 0), ends, 0)
+	rows := slices.Concat(slices.Repeat([]float64{1, 1, 1, 0}, 3), slices.Repeat([]float64{1, 1, 0, 0}, 3))
+	near(t, "flags of pairs", by([]int64{2, 3, 4}, rows...), ends, 0)
+	near(t, "ends and beginnings", by([]int64{4}, 3, 2, 0, 0), ends, 0)
+	inf := math.Inf(-1)
+	bias := numbers(ir.Float, []int64{2, 1, 1, 4}, 0, 0, 0, inf, 0, 0, inf, inf)
+	want := result(t, call{op: "Attention", attrs: headAttrs(2, 2), in: []*ir.Array{q, k, v, bias}}, 0)
+	near(t, "Attention", ends, want, 1e-6)
+}
+
+// com.microsoft's Attention multiplies by the weights of queries, keys and values first.
+func TestSelfAttentionProjects(t *testing.T) {
+	x, w, bias := waves(ir.Float, 1, 2, 5, 6), waves(ir.Float, 2, 6, 24), waves(ir.Float, 3, 24)
+	all := result(t, call{op: "Gemm", in: []*ir.Array{numbers(ir.Float, []int64{10, 6}, values(x)...), w, bias}}, 0)
+	var parts [3][]float64
+	for i, v := range all {
+		parts[i/8%3] = append(parts[i/8%3], v)
+	}
+	var in []*ir.Array
+	for _, p := range parts {
+		in = append(in, numbers(ir.Float, []int64{2, 5, 8}, p...))
+	}
+	want := call{op: "Attention", attrs: headAttrs(2, 2, ir.IntAttr("is_causal", 1)), in: in}
+	attrs := []*ir.Attr{ir.IntAttr("num_heads", 2), ir.IntAttr("unidirectional", 1)}
+	got := call{domain: microsoft, op: "Attention", attrs: attrs, in: []*ir.Array{x, w, bias}, workers: 2}
+	near(t, "output", result(t, got, 0), result(t, want, 0), 1e-6)
+	got.consts = []int{1}
+	near(t, "with packed weights", result(t, got, 0), result(t, want, 0), 1e-6)
+	near(t, "present", result(t, got, 1), slices.Concat(result(t, want, 1), result(t, want, 2)), 1e-6)
+}
+
+func groupCall(more []*ir.Attr, in ...*ir.Array) call {
+	attrs := append(more, ir.IntAttr("num_heads", 4), ir.IntAttr("kv_num_heads", 2))
+	return call{domain: microsoft, op: "GroupQueryAttention", attrs: attrs, in: in, outputs: 3}
+}
+
+func TestGroupQueryAttentionLooksBack(t *testing.T) {
+	q, k, v := waves(ir.Float, 1, 1, 5, 16), waves(ir.Float, 2, 1, 5, 8), waves(ir.Float, 3, 1, 5, 8)
+	length, total := ir.ArrayOf([]int32{4}, 1), ir.ArrayOf([]int32{5}, 1)
+	want := call{op: "Attention", attrs: headAttrs(4, 2, ir.IntAttr("is_causal", 1)), in: []*ir.Array{q, k, v}}
+	near(t, "prompt", result(t, groupCall(nil, q, k, v, nil, nil, length, total), 0), result(t, want, 0), 1e-6)
+
+	keys, vals := heads(k, 2), heads(v, 2)
+	part := func(a *ir.Array, from, to int64) *ir.Array { // of [batch, tokens, hidden]
+		w := a.Shape[2]
+		return numbers(ir.Float, []int64{1, to - from, w}, values(a)[from*w:to*w]...)
+	}
+	step := groupCall(nil, part(q, 4, 5), part(k, 4, 5), part(v, 4, 5), tokens(keys, 0, 4), tokens(vals, 0, 4), length, total)
+	near(t, "step", result(t, step, 0), result(t, want, 0)[64:], 1e-6)
+	near(t, "present_key", result(t, step, 1), values(keys), 0)
+	near(t, "present_value", result(t, step, 2), values(vals), 0)
+}
+
+// Rotated keys and queries of a prompt are those that RotaryEmbedding makes.
+func TestGroupQueryAttentionRotates(t *testing.T) {
+	q, k, v := waves(ir.Float, 1, 1, 3, 16), waves(ir.Float, 2, 1, 3, 8), waves(ir.Float, 3, 1, 3, 8)
+	cos, sin := waves(ir.Float, 4, 6, 2), waves(ir.Float, 5, 6, 2)
+	turned := func(a *ir.Array, n int64) *ir.Array {
+		c := call{op: "RotaryEmbedding", attrs: []*ir.Attr{ir.IntAttr("num_heads", n)}, in: []*ir.Array{a, cos, sin, ir.ArrayOf([]int64{0, 1, 2}, 1, 3)}}
+		return numbers(ir.Float, a.Shape, result(t, c, 0)...)
+	}
+	length, total := ir.ArrayOf([]int32{2}, 1), ir.ArrayOf([]int32{3}, 1)
+	want := groupCall(nil, turned(q, 4), turned(k, 2), v, nil, nil, length, total)
+	got := groupCall([]*ir.Attr{ir.IntAttr("do_rotary", 1)}, q, k, v, nil, nil, length, total, cos, sin)
+	near(t, "output", result(t, got, 0), result(t, want, 0), 1e-6)
+}
+
+func TestGroupQueryAttentionChecksLengths(t *testing.T) {
+	q, k := waves(ir.Float, 1, 1, 1, 16), waves(ir.Float, 2, 1, 1, 8)
+	past := waves(ir.Float, 3, 1, 2, 4, 4)
+	for _, length := range []int32{-1, 5, 100} {
+		in := []*ir.Array{q, k, k, past, past, ir.ArrayOf([]int32{length}, 1), ir.ArrayOf([]int32{5}, 1)}
+		if _, err := groupCall(nil, in...).run(); err == nil {
+			t.Errorf("seqlens_k %d in a cache of 5: no error", length)
+		}
+	}
+}
