@@ -53,3 +53,13 @@ func weightRows1AVX2(y *float32, to int, x *float32, from int, n int, at *int64,
 //
 //go:noescape
 func weightRows4AVX2(y *float32, to int, x *float32, from int, n int, at *int64, w *float32, taps int, first float32)
+
+// winogradInputAVX2 reads rows from back bytes before where they are said to be; steps in bytes.
+//
+//go:noescape
+func winogradInputAVX2(v *float32, step int, rows **float32, back int, mask *int32, groups int)
+
+// winogradOutputAVX2 writes two rows of elements for each of two rows of tiles, plus first; steps in bytes.
+//
+//go:noescape
+func winogradOutputAVX2(rows **float32, m *float32, step int, groups int, first float32)

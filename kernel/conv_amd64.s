@@ -545,3 +545,309 @@ narrowEnd:
 	ADDQ $0x00000008, R8
 	VZEROUPPER
 	RET
+
+// func winogradInputAVX2(v *float32, step int, rows **float32, back int, mask *int32, groups int)
+// Requires: AVX
+TEXT ·winogradInputAVX2(SB), NOSPLIT, $0-48
+	MOVQ v+0(FP), AX
+	MOVQ step+8(FP), CX
+	MOVQ rows+16(FP), DX
+	MOVQ mask+32(FP), BX
+	MOVQ groups+40(FP), SI
+	MOVQ (DX), DI
+	SUBQ back+24(FP), DI
+	MOVQ 8(DX), R8
+	SUBQ back+24(FP), R8
+	MOVQ 16(DX), R9
+	SUBQ back+24(FP), R9
+	MOVQ 24(DX), R10
+	SUBQ back+24(FP), R10
+	MOVQ 32(DX), R11
+	SUBQ back+24(FP), R11
+	MOVQ 40(DX), R12
+	SUBQ back+24(FP), R12
+	MOVQ 48(DX), R13
+	SUBQ back+24(FP), R13
+	MOVQ 56(DX), DX
+	SUBQ back+24(FP), DX
+	SUBQ $0x00000001, SI
+	JLT  groupsEnd
+
+groups:
+	VXORPS      Y1, Y1, Y1
+	VMOVDQU     (BX), X0
+	VMASKMOVPS  (R8), X0, X1
+	VMASKMOVPS  (R12), X0, X0
+	VINSERTF128 $0x01, X0, Y1, Y1
+	VXORPS      Y2, Y2, Y2
+	VMOVDQU     16(BX), X0
+	VMASKMOVPS  16(R8), X0, X2
+	VMASKMOVPS  16(R12), X0, X0
+	VINSERTF128 $0x01, X0, Y2, Y2
+	VXORPS      Y3, Y3, Y3
+	VMOVDQU     8(BX), X0
+	VMASKMOVPS  8(R8), X0, X3
+	VMASKMOVPS  8(R12), X0, X0
+	VINSERTF128 $0x01, X0, Y3, Y3
+	VXORPS      Y4, Y4, Y4
+	VMOVDQU     24(BX), X0
+	VMASKMOVPS  24(R8), X0, X4
+	VMASKMOVPS  24(R12), X0, X0
+	VINSERTF128 $0x01, X0, Y4, Y4
+	VXORPS      Y5, Y5, Y5
+	VMOVDQU     (BX), X0
+	VMASKMOVPS  (R9), X0, X5
+	VMASKMOVPS  (R13), X0, X0
+	VINSERTF128 $0x01, X0, Y5, Y5
+	VXORPS      Y6, Y6, Y6
+	VMOVDQU     16(BX), X0
+	VMASKMOVPS  16(R9), X0, X6
+	VMASKMOVPS  16(R13), X0, X0
+	VINSERTF128 $0x01, X0, Y6, Y6
+	VXORPS      Y7, Y7, Y7
+	VMOVDQU     8(BX), X0
+	VMASKMOVPS  8(R9), X0, X7
+	VMASKMOVPS  8(R13), X0, X0
+	VINSERTF128 $0x01, X0, Y7, Y7
+	VXORPS      Y8, Y8, Y8
+	VMOVDQU     24(BX), X0
+	VMASKMOVPS  24(R9), X0, X8
+	VMASKMOVPS  24(R13), X0, X0
+	VINSERTF128 $0x01, X0, Y8, Y8
+	MOVQ        AX, R14
+	VXORPS      Y9, Y9, Y9
+	VMOVDQU     (BX), X0
+	VMASKMOVPS  (DI), X0, X9
+	VMASKMOVPS  (R11), X0, X0
+	VINSERTF128 $0x01, X0, Y9, Y9
+	VSUBPS      Y5, Y9, Y9
+	VXORPS      Y10, Y10, Y10
+	VMOVDQU     16(BX), X0
+	VMASKMOVPS  16(DI), X0, X10
+	VMASKMOVPS  16(R11), X0, X0
+	VINSERTF128 $0x01, X0, Y10, Y10
+	VSUBPS      Y6, Y10, Y10
+	VXORPS      Y11, Y11, Y11
+	VMOVDQU     8(BX), X0
+	VMASKMOVPS  8(DI), X0, X11
+	VMASKMOVPS  8(R11), X0, X0
+	VINSERTF128 $0x01, X0, Y11, Y11
+	VSUBPS      Y7, Y11, Y11
+	VXORPS      Y12, Y12, Y12
+	VMOVDQU     24(BX), X0
+	VMASKMOVPS  24(DI), X0, X12
+	VMASKMOVPS  24(R11), X0, X0
+	VINSERTF128 $0x01, X0, Y12, Y12
+	VSUBPS      Y8, Y12, Y12
+	VSHUFPS     $0x88, Y10, Y9, Y0
+	VSHUFPS     $0xdd, Y10, Y9, Y9
+	VSHUFPS     $0x88, Y12, Y11, Y10
+	VSHUFPS     $0xdd, Y12, Y11, Y11
+	VSUBPS      Y10, Y0, Y0
+	VMOVUPS     Y0, (R14)
+	ADDQ        CX, R14
+	VADDPS      Y10, Y9, Y0
+	VMOVUPS     Y0, (R14)
+	ADDQ        CX, R14
+	VSUBPS      Y9, Y10, Y10
+	VMOVUPS     Y10, (R14)
+	ADDQ        CX, R14
+	VSUBPS      Y11, Y9, Y9
+	VMOVUPS     Y9, (R14)
+	ADDQ        CX, R14
+	VADDPS      Y1, Y5, Y0
+	VADDPS      Y2, Y6, Y9
+	VADDPS      Y3, Y7, Y10
+	VADDPS      Y4, Y8, Y11
+	VSHUFPS     $0x88, Y9, Y0, Y12
+	VSHUFPS     $0xdd, Y9, Y0, Y0
+	VSHUFPS     $0x88, Y11, Y10, Y9
+	VSHUFPS     $0xdd, Y11, Y10, Y10
+	VSUBPS      Y9, Y12, Y12
+	VMOVUPS     Y12, (R14)
+	ADDQ        CX, R14
+	VADDPS      Y9, Y0, Y12
+	VMOVUPS     Y12, (R14)
+	ADDQ        CX, R14
+	VSUBPS      Y0, Y9, Y9
+	VMOVUPS     Y9, (R14)
+	ADDQ        CX, R14
+	VSUBPS      Y10, Y0, Y0
+	VMOVUPS     Y0, (R14)
+	ADDQ        CX, R14
+	VSUBPS      Y1, Y5, Y5
+	VSUBPS      Y2, Y6, Y6
+	VSUBPS      Y3, Y7, Y7
+	VSUBPS      Y4, Y8, Y8
+	VSHUFPS     $0x88, Y6, Y5, Y0
+	VSHUFPS     $0xdd, Y6, Y5, Y5
+	VSHUFPS     $0x88, Y8, Y7, Y6
+	VSHUFPS     $0xdd, Y8, Y7, Y7
+	VSUBPS      Y6, Y0, Y0
+	VMOVUPS     Y0, (R14)
+	ADDQ        CX, R14
+	VADDPS      Y6, Y5, Y0
+	VMOVUPS     Y0, (R14)
+	ADDQ        CX, R14
+	VSUBPS      Y5, Y6, Y6
+	VMOVUPS     Y6, (R14)
+	ADDQ        CX, R14
+	VSUBPS      Y7, Y5, Y5
+	VMOVUPS     Y5, (R14)
+	ADDQ        CX, R14
+	VXORPS      Y5, Y5, Y5
+	VMOVDQU     (BX), X0
+	VMASKMOVPS  (R10), X0, X5
+	VMASKMOVPS  (DX), X0, X0
+	VINSERTF128 $0x01, X0, Y5, Y5
+	VSUBPS      Y5, Y1, Y1
+	VXORPS      Y5, Y5, Y5
+	VMOVDQU     16(BX), X0
+	VMASKMOVPS  16(R10), X0, X5
+	VMASKMOVPS  16(DX), X0, X0
+	VINSERTF128 $0x01, X0, Y5, Y5
+	VSUBPS      Y5, Y2, Y2
+	VXORPS      Y5, Y5, Y5
+	VMOVDQU     8(BX), X0
+	VMASKMOVPS  8(R10), X0, X5
+	VMASKMOVPS  8(DX), X0, X0
+	VINSERTF128 $0x01, X0, Y5, Y5
+	VSUBPS      Y5, Y3, Y3
+	VXORPS      Y5, Y5, Y5
+	VMOVDQU     24(BX), X0
+	VMASKMOVPS  24(R10), X0, X5
+	VMASKMOVPS  24(DX), X0, X0
+	VINSERTF128 $0x01, X0, Y5, Y5
+	VSUBPS      Y5, Y4, Y4
+	VSHUFPS     $0x88, Y2, Y1, Y0
+	VSHUFPS     $0xdd, Y2, Y1, Y1
+	VSHUFPS     $0x88, Y4, Y3, Y2
+	VSHUFPS     $0xdd, Y4, Y3, Y3
+	VSUBPS      Y2, Y0, Y0
+	VMOVUPS     Y0, (R14)
+	ADDQ        CX, R14
+	VADDPS      Y2, Y1, Y0
+	VMOVUPS     Y0, (R14)
+	ADDQ        CX, R14
+	VSUBPS      Y1, Y2, Y2
+	VMOVUPS     Y2, (R14)
+	ADDQ        CX, R14
+	VSUBPS      Y3, Y1, Y1
+	VMOVUPS     Y1, (R14)
+	ADDQ        CX, R14
+	ADDQ        $0x00000020, DI
+	ADDQ        $0x00000020, R8
+	ADDQ        $0x00000020, R9
+	ADDQ        $0x00000020, R10
+	ADDQ        $0x00000020, R11
+	ADDQ        $0x00000020, R12
+	ADDQ        $0x00000020, R13
+	ADDQ        $0x00000020, DX
+	ADDQ        $0x00000020, BX
+	ADDQ        $0x00000020, AX
+	SUBQ        $0x00000001, SI
+	JGE         groups
+
+groupsEnd:
+	ADDQ $0x00000001, SI
+	VZEROUPPER
+	RET
+
+// func winogradOutputAVX2(rows **float32, m *float32, step int, groups int, first float32)
+// Requires: AVX
+TEXT ·winogradOutputAVX2(SB), NOSPLIT, $0-36
+	MOVQ         rows+0(FP), AX
+	MOVQ         m+8(FP), CX
+	MOVQ         step+16(FP), DX
+	MOVQ         groups+24(FP), BX
+	VBROADCASTSS first+32(FP), Y0
+	MOVQ         (AX), SI
+	MOVQ         8(AX), DI
+	MOVQ         16(AX), R8
+	MOVQ         24(AX), AX
+	SUBQ         $0x00000001, BX
+	JLT          groupsEnd
+
+groups:
+	MOVQ       CX, R9
+	LEAQ       (R9)(DX*4), R10
+	LEAQ       (R10)(DX*4), R11
+	LEAQ       (R11)(DX*4), R12
+	VMOVUPS    (R10), Y1
+	VMOVUPS    (R11), Y2
+	VADDPS     (R9), Y1, Y3
+	VADDPS     Y2, Y3, Y3
+	VSUBPS     Y2, Y1, Y1
+	VSUBPS     (R12), Y1, Y1
+	ADDQ       DX, R9
+	ADDQ       DX, R10
+	ADDQ       DX, R11
+	ADDQ       DX, R12
+	VMOVUPS    (R10), Y2
+	VMOVUPS    (R11), Y4
+	VADDPS     (R9), Y2, Y5
+	VADDPS     Y4, Y5, Y5
+	VSUBPS     Y4, Y2, Y2
+	VSUBPS     (R12), Y2, Y2
+	VMOVAPS    Y5, Y4
+	VADDPS     Y5, Y3, Y3
+	VMOVAPS    Y2, Y5
+	VADDPS     Y2, Y1, Y1
+	ADDQ       DX, R9
+	ADDQ       DX, R10
+	ADDQ       DX, R11
+	ADDQ       DX, R12
+	VMOVUPS    (R10), Y2
+	VMOVUPS    (R11), Y6
+	VADDPS     (R9), Y2, Y7
+	VADDPS     Y6, Y7, Y7
+	VSUBPS     Y6, Y2, Y2
+	VSUBPS     (R12), Y2, Y2
+	VADDPS     Y7, Y3, Y3
+	VSUBPS     Y7, Y4, Y4
+	VADDPS     Y2, Y1, Y1
+	VSUBPS     Y2, Y5, Y5
+	ADDQ       DX, R9
+	ADDQ       DX, R10
+	ADDQ       DX, R11
+	ADDQ       DX, R12
+	VMOVUPS    (R10), Y2
+	VMOVUPS    (R11), Y6
+	VADDPS     (R9), Y2, Y7
+	VADDPS     Y6, Y7, Y7
+	VSUBPS     Y6, Y2, Y2
+	VSUBPS     (R12), Y2, Y2
+	VSUBPS     Y7, Y4, Y4
+	VSUBPS     Y2, Y5, Y5
+	ADDQ       DX, R9
+	ADDQ       DX, R10
+	ADDQ       DX, R11
+	ADDQ       DX, R12
+	VADDPS     Y0, Y3, Y3
+	VADDPS     Y0, Y4, Y4
+	VUNPCKLPS  Y4, Y3, Y2
+	VUNPCKHPS  Y4, Y3, Y3
+	VPERM2F128 $0x20, Y3, Y2, Y4
+	VMOVUPS    Y4, (SI)
+	VPERM2F128 $0x31, Y3, Y2, Y4
+	VMOVUPS    Y4, (R8)
+	VADDPS     Y0, Y1, Y1
+	VADDPS     Y0, Y5, Y5
+	VUNPCKLPS  Y5, Y1, Y2
+	VUNPCKHPS  Y5, Y1, Y1
+	VPERM2F128 $0x20, Y1, Y2, Y3
+	VMOVUPS    Y3, (DI)
+	VPERM2F128 $0x31, Y1, Y2, Y3
+	VMOVUPS    Y3, (AX)
+	ADDQ       $0x00000020, SI
+	ADDQ       $0x00000020, DI
+	ADDQ       $0x00000020, R8
+	ADDQ       $0x00000020, AX
+	ADDQ       $0x00000020, CX
+	SUBQ       $0x00000001, BX
+	JGE        groups
+
+groupsEnd:
+	ADDQ $0x00000001, BX
+	VZEROUPPER
+	RET

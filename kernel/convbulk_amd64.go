@@ -86,3 +86,27 @@ func weightRowsOf(high int, y []float32, to int, x []float32, from, n int, at []
 		weightRows4AVX2(&y[rest], 4*to, &x[rest], 4*from, 8, &at[0], &w[0], len(at), first)
 	}
 }
+
+func winogradInputBulk(v []float32, step int, rows *[8][]float32, left int, mask []int32) bool {
+	if !hasAVX2 {
+		return false
+	}
+	var first [8]*float32
+	for i, row := range rows {
+		first[i] = &row[0]
+	}
+	winogradInputAVX2(&v[0], 4*step, &first[0], 4*left, &mask[0], len(mask)/WinogradGroup)
+	return true
+}
+
+func winogradOutputBulk(rows *[4][]float32, m []float32, step, groups int, first float32) bool {
+	if !hasAVX2 {
+		return false
+	}
+	var begin [4]*float32
+	for i, row := range rows {
+		begin[i] = &row[0]
+	}
+	winogradOutputAVX2(&begin[0], &m[0], 4*step, groups, first)
+	return true
+}

@@ -11,3 +11,7 @@ func packLanesAtBulk(_, _ []float32, _ []int32, _, _, _ int, _ bool) bool { retu
 func weightRowsBulk(_ []float32, _ int, _ []float32, _, _, _ int, _ []int64, _ []float32, _ float32) bool {
 	return false
 }
+
+func winogradInputBulk(_ []float32, _ int, _ *[8][]float32, _ int, _ []int32) bool { return false }
+
+func winogradOutputBulk(_ *[4][]float32, _ []float32, _, _ int, _ float32) bool { return false }

@@ -20,6 +20,7 @@ func convFamily() {
 	}
 	weightRows(1, 8)
 	weightRows(4, 2)
+	winograd()
 }
 
 // packLanes copies blocks of a panel. What lies before and behind a block is not read: its lanes are
