@@ -2,6 +2,7 @@ package job
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 
@@ -32,7 +33,9 @@ func (b Backend) String() string {
 }
 
 // Open makes f ready to run; values called as in keep may be fetched, too. done ends the session.
+// A panic is a bug of the engine's and nothing against the model.
 func (b Backend) Open(ctx context.Context, f *onnx.File, keep []string) (s engine.Session, done func() error, err error) {
+	defer bugs(&err)
 	if b.Embedded() {
 		e, err := engine.Open(ctx, f.Model, engine.Options{Workers: b.Workers, MemoryLimit: b.Memory, Keep: keep})
 		if err != nil {
@@ -45,6 +48,13 @@ func (b Backend) Open(ctx context.Context, f *onnx.File, keep []string) (s engin
 		return nil, nil, err
 	}
 	return o, o.Close, nil
+}
+
+// bugs turns a panic into an error.
+func bugs(err *error) {
+	if bug := recover(); bug != nil {
+		*err = &refusal{fmt.Errorf("a bug in the engine: %v", bug)}
+	}
 }
 
 // named calls use with f under a path where ONNX Runtime finds its data: those of a model that is

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 
-	"github.com/mcompress/mcompress/dataset"
 	"github.com/mcompress/mcompress/engine"
 	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/memory"
@@ -28,9 +27,9 @@ func (v Verification) cost(ctx context.Context, a, b *onnx.File) (cost, error) {
 	if !v.Backend.Embedded() {
 		return c, nil
 	}
-	specs, err := v.first(ctx, a.Model)
+	specs, err := v.Data.first(ctx, a.Model)
 	if err != nil || specs == nil {
-		return c, err
+		return c, v.unopened(err)
 	}
 	before, errBefore := v.plan(ctx, a.Model, specs)
 	after, errAfter := v.plan(ctx, b.Model, specs)
@@ -49,29 +48,6 @@ func (v Verification) cost(ctx context.Context, a, b *onnx.File) (cost, error) {
 	}, nil
 }
 
-// first are the types of the first sample's inputs, nil if one is no tensor.
-func (v Verification) first(ctx context.Context, m *ir.Model) (map[string]ir.Spec, error) {
-	set, err := v.opens(m, 1)
-	if err != nil {
-		return nil, err
-	}
-	defer set.Close()
-	specs := map[string]ir.Spec{}
-	for batch, err := range set.Batches(ctx, dataset.Order{Size: v.Data.Batch}) {
-		if err != nil {
-			return nil, err
-		}
-		for name, a := range batch.Inputs {
-			if a.Kind != ir.Dense {
-				return nil, nil
-			}
-			specs[name] = a.Spec()
-		}
-		break
-	}
-	return specs, nil
-}
-
 // A plan is what a run of one model takes.
 type plan struct {
 	peak  int64 // most bytes of activations alive at once
@@ -81,6 +57,7 @@ type plan struct {
 
 // plan plans a run with one worker: scratch depends on their number, and what is reported must not.
 func (v Verification) plan(ctx context.Context, m *ir.Model, in map[string]ir.Spec) (p plan, err error) {
+	defer bugs(&err)
 	e, err := engine.Open(ctx, m, engine.Options{Workers: 1, MemoryLimit: v.Backend.Memory, PlanOnly: true})
 	if err != nil {
 		return p, err

@@ -1,6 +1,8 @@
 package job
 
 import (
+	"context"
+
 	"github.com/mcompress/mcompress/dataset"
 	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/verify"
@@ -22,11 +24,45 @@ func (d Data) Generated() bool { return d.Path == "" }
 // are looked up in.
 func (d Data) Open(m *ir.Model, samples int) (*dataset.Set, error) {
 	inputs := dataset.Inputs(m.Graph)
-	if !d.Generated() {
-		return dataset.Open(d.Path, inputs, dataset.Outputs(m.Graph), d.Options)
+	if d.Generated() {
+		return dataset.Generate(inputs, d.random(m, samples))
 	}
-	return dataset.Generate(inputs, dataset.Random{
+	return dataset.Open(d.Path, inputs, dataset.Outputs(m.Graph), d.Options)
+}
+
+func (d Data) random(m *ir.Model, samples int) dataset.Random {
+	return dataset.Random{
 		Seed: d.Seed, Samples: samples, Batch: int64(d.Batch), Dims: d.Options.Dims, Fill: d.Options.Fill,
 		Ranges: verify.Ranges(m), Workers: d.Options.Workers, Memory: d.Options.Memory,
-	})
+	}
+}
+
+// first are the types of what the first run is fed, nil if one is no tensor. Nothing is made up for that.
+func (d Data) first(ctx context.Context, m *ir.Model) (map[string]ir.Spec, error) {
+	specs := map[string]ir.Spec{}
+	if d.Generated() {
+		list, err := dataset.Specs(dataset.Inputs(m.Graph), d.random(m, 1))
+		for _, s := range list {
+			specs[s.Name] = s
+		}
+		return specs, err
+	}
+	set, err := d.Open(m, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer set.Close()
+	for batch, err := range set.Batches(ctx, dataset.Order{Size: d.Batch}) {
+		if err != nil {
+			return nil, err
+		}
+		for name, a := range batch.Inputs {
+			if a.Kind != ir.Dense {
+				return nil, nil
+			}
+			specs[name] = a.Spec()
+		}
+		break
+	}
+	return specs, nil
 }

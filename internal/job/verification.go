@@ -82,13 +82,12 @@ type refusal struct{ err error }
 func (e *refusal) Error() string { return e.err.Error() }
 func (e *refusal) Unwrap() error { return e.err }
 
-// opens opens the data for the source.
-func (v Verification) opens(m *ir.Model, samples int) (*dataset.Set, error) {
-	set, err := v.Data.Open(m, samples)
+// unopened marks errors of making inputs up.
+func (v Verification) unopened(err error) error {
 	if err != nil && v.Data.Generated() {
-		return nil, &verify.SideError{Side: verify.First, Err: &refusal{err}}
+		return &verify.SideError{Side: verify.First, Err: &refusal{err}}
 	}
-	return set, err
+	return err
 }
 
 // refused marks errors of running the source that may come from inputs being made up, or that do
@@ -96,8 +95,9 @@ func (v Verification) opens(m *ir.Model, samples int) (*dataset.Set, error) {
 func (v Verification) refused(ctx context.Context, err error) error {
 	var side *verify.SideError
 	var bug *engine.Bug
+	var known *refusal
 	switch {
-	case !errors.As(err, &side) || side.Side != verify.First || ctx.Err() != nil:
+	case !errors.As(err, &side) || side.Side != verify.First || ctx.Err() != nil || errors.As(err, &known):
 		return err
 	case errors.As(err, &bug):
 		return &verify.SideError{Side: verify.First, Err: &refusal{side.Err}}
@@ -107,28 +107,35 @@ func (v Verification) refused(ctx context.Context, err error) error {
 	return err
 }
 
-// compare runs both models. A panic is a bug of the engine's, and nothing against the models.
-func (v Verification) compare(ctx context.Context, a, b *onnx.File) (_ *verify.Result, err error) {
-	defer func() {
-		if bug := recover(); bug != nil {
-			err = &refusal{fmt.Errorf("a bug in the engine: %v", bug)}
-		}
-	}()
+// compare runs both models.
+func (v Verification) compare(ctx context.Context, a, b *onnx.File) (*verify.Result, error) {
 	c, err := v.cost(ctx, a, b)
+	if err == nil {
+		err = v.tooMuch(c)
+	}
 	if err != nil {
 		return nil, err
-	}
-	if err := v.tooMuch(c); err != nil {
-		return nil, &verify.SideError{Side: verify.First, Err: err}
 	}
 	if !v.Force && c.made > mostLayers {
 		v.Layers = false
 	}
-	set, err := v.opens(a.Model, v.samples(c))
+	set, err := v.Data.Open(a.Model, v.samples(c))
 	if err != nil {
-		return nil, err
+		return nil, v.unopened(err)
 	}
 	defer set.Close()
+	r, err := v.run(ctx, a, b, set)
+	if err != nil {
+		return nil, v.refused(ctx, err)
+	}
+	if c.known {
+		r.Activations = &verify.Activations{Before: c.before, After: c.after}
+	}
+	return v.told(r), nil
+}
+
+// run opens both models and compares them.
+func (v Verification) run(ctx context.Context, a, b *onnx.File, set *dataset.Set) (_ *verify.Result, err error) {
 	o := verify.Options{Batch: v.Data.Batch, Scores: v.Scores, Digest: v.Digest && !v.Data.Generated()}
 	var keep []string
 	if v.Layers {
@@ -147,14 +154,7 @@ func (v Verification) compare(ctx context.Context, a, b *onnx.File) (_ *verify.R
 		return nil, &verify.SideError{Side: verify.Second, Err: err}
 	}
 	defer done()
-	r, err := verify.Compare(ctx, first, second, set, o)
-	if err != nil {
-		return nil, v.refused(ctx, err)
-	}
-	if c.known {
-		r.Activations = &verify.Activations{Before: c.before, After: c.after}
-	}
-	return v.told(r), nil
+	return verify.Compare(ctx, first, second, set, o)
 }
 
 // recorded runs a alone.
@@ -192,9 +192,9 @@ func (v Verification) told(r *verify.Result) *verify.Result {
 func (v Verification) tooMuch(c cost) error {
 	switch {
 	case !v.Force && c.weights > mostUnasked:
-		return &refusal{fmt.Errorf("it has %s of weights, and more than %s are run with --verify only", humanize.IBytes(uint64(c.weights)), humanize.IBytes(mostUnasked))}
+		return &verify.SideError{Side: verify.First, Err: &refusal{fmt.Errorf("it has %s of weights, and more than %s are run with --verify only", humanize.IBytes(uint64(c.weights)), humanize.IBytes(mostUnasked))}}
 	case v.Backend.Memory > 0 && c.arena > v.Backend.Memory:
-		return &refusal{fmt.Errorf("a run takes %s beside the weights, and %s are the share of --memory-limit for one model: raise it, or take smaller batches", humanize.IBytes(uint64(c.arena)), humanize.IBytes(uint64(v.Backend.Memory)))}
+		return &verify.SideError{Side: verify.First, Err: &refusal{fmt.Errorf("a run takes %s beside the weights, and %s are the share of --memory-limit for one model: raise it, or take smaller batches", humanize.IBytes(uint64(c.arena)), humanize.IBytes(uint64(v.Backend.Memory)))}}
 	}
 	return nil
 }
