@@ -66,7 +66,11 @@ func depthPlot(ls []verify.Layer) *plot.Plot {
 			ticks = append(ticks, plot.Tick{Value: float64(i) + 0.5, Label: shorten(visible(l.Value), 22)})
 		}
 	} else {
-		ticks = marks(float64(len(ls)), 1, func(v float64) string { return fmt.Sprintf("layer %g", v) })
+		for _, t := range marks(float64(len(ls)), 1, func(v float64) string { return fmt.Sprintf("layer %g", v) }) {
+			if t.Value > 0 {
+				ticks = append(ticks, plot.Tick{Value: t.Value - 0.5, Label: t.Label})
+			}
+		}
 	}
 	p.X.Tick.Marker = ticks
 	return p
