@@ -43,6 +43,7 @@ type attention struct {
 	mask    int
 	scale   float64
 	permY   []int64
+	widened bool  // scores are converted to float32, and the weights back
 	last    int   // the step whose place the new one takes
 	gone    []int // the steps that it stands for
 }
@@ -79,6 +80,10 @@ func (a *attention) scores(o, user int) bool {
 // matMul goes back from o to the product of queries and keys.
 func (a *attention) matMul(o, user int) bool {
 	o, user = a.unscale(o, user)
+	if s, i := a.f.maker(o); s.is("Cast") && s.Int("to", 0) == int64(ir.Float) && a.f.inside(o, user) {
+		a.widened, a.gone = true, append(a.gone, i)
+		o, user = a.unscale(s.in[0], i)
+	}
 	s, i := a.f.maker(o)
 	if !a.f.inside(o, user) || !isProduct(s) || s.Bool("transA", false) {
 		return false
@@ -109,7 +114,13 @@ func isProduct(s *step) bool {
 // product goes on from the weights o to their product with values, and to what transposes that.
 func (a *attention) product(o int) bool {
 	s, i := a.f.user(o)
-	if !isProduct(s) || s.in[0] != o || s.in[1] == o || s.Float("alpha", 1) != 1 || s.Bool("transA", false) || s.Bool("transB", false) {
+	for a.f.changesNothing(s) {
+		a.widened = a.widened && !s.is("Cast")
+		a.gone = append(a.gone, i)
+		o = s.out[0]
+		s, i = a.f.user(o)
+	}
+	if a.widened || !isProduct(s) || s.in[0] != o || s.in[1] == o || s.Float("alpha", 1) != 1 || s.Bool("transA", false) || s.Bool("transB", false) {
 		return false
 	}
 	scale := a.scale
@@ -123,6 +134,22 @@ func (a *attention) product(o int) bool {
 		a.permY, a.last, a.gone = perm, j, append(a.gone, j)
 	}
 	return true
+}
+
+// changesNothing reports whether s does nothing to weights but to round them: a Dropout that drops none, or a
+// Cast to another float.
+func (f *fusion) changesNothing(s *step) bool {
+	switch {
+	case s.is("Cast"):
+		return slices.Contains([]ir.DType{ir.Float, ir.Float16, ir.BFloat16, ir.Double}, ir.DType(s.Int("to", 0)))
+	case s.is("Dropout") && (len(s.out) < 2 || !s.Wants(1)):
+		if s.Version < 12 || len(s.in) < 3 || s.in[2] == absent {
+			return true
+		}
+		training := f.array(s.in[2])
+		return training != nil && len(training.Data) == 1 && training.Data[0] == 0
+	}
+	return false
 }
 
 // overLast reports whether s is a softmax along the last axis.

@@ -14,7 +14,7 @@ import (
 //	Y = MatMul(Softmax(scale·MatMul(Q, K) + mask), V)
 //
 // where Q, K, V and Y have their axes in the orders permQ, permK, permV and permY, and broadcast as
-// those operators do. K comes transposed, as the right operand.
+// those operators do. K comes transposed, as the right operand. Types may differ: Y has that of V.
 func fusedAttentions() []op.Op {
 	return []op.Op{{Domain: "mcompress", Type: "Attention", Since: 1, Shape: fusedShape, Run: runFused, Work: fusedWork}}
 }
@@ -41,21 +41,21 @@ func fusedOf(n *op.Node, in []*ir.Array) (*fusedAttention, error) {
 		if err != nil {
 			return nil, err
 		}
-		if !isFloat(a.DType) || a.DType != in[0].DType || len(a.Shape) < 2 {
-			return nil, fmt.Errorf("input %s is %s beside Q %s, not matrices of floats", name, a, in[0])
+		if !isFloat(a.DType) || len(a.Shape) < 2 {
+			return nil, fmt.Errorf("input %s is %s, not matrices of floats", name, a)
 		}
 		if *o, err = operandOf(n, name, a); err != nil {
 			return nil, err
 		}
 	}
-	if p.q.cols != p.k.rows {
-		return nil, fmt.Errorf("inputs Q %s and K %s: inner sizes %d and %d differ", in[0], in[1], p.q.cols, p.k.rows)
+	if p.q.cols != p.k.rows || in[0].DType != in[1].DType {
+		return nil, fmt.Errorf("inputs Q %s and K %s: types, or inner sizes %d and %d, differ", in[0], in[1], p.q.cols, p.k.rows)
 	}
 	scores, err := op.BroadcastShapes(append(slices.Clone(p.q.batch), int64(p.q.rows), 1), append(slices.Clone(p.k.batch), 1, int64(p.k.cols)))
 	if err != nil {
 		return nil, fmt.Errorf("inputs Q and K: leading %w", err)
 	}
-	if scores, err = p.masked(op.Opt(in, 3), in[0], scores); err != nil {
+	if scores, err = p.masked(op.Opt(in, 3), scores); err != nil {
 		return nil, err
 	}
 	lead, rows, keys := scores[:len(scores)-2], scores[len(scores)-2], scores[len(scores)-1]
@@ -67,16 +67,16 @@ func fusedOf(n *op.Node, in []*ir.Array) (*fusedAttention, error) {
 	}
 	p.Shape = attention.Shape{Queries: int(rows), Keys: int(keys), Size: p.q.cols, Value: p.v.cols}
 	p.repeat()
-	return p, p.result(n, in[0].DType)
+	return p, p.result(n, in[2].DType)
 }
 
 // masked is the shape of scores with the mask added.
-func (p *fusedAttention) masked(a, q *ir.Array, scores []int64) ([]int64, error) {
+func (p *fusedAttention) masked(a *ir.Array, scores []int64) ([]int64, error) {
 	if a == nil {
 		return scores, nil
 	}
-	if a.DType != q.DType {
-		return nil, fmt.Errorf("input mask is %s beside Q %s", a, q)
+	if !isFloat(a.DType) {
+		return nil, fmt.Errorf("input mask is %s, not of floats", a)
 	}
 	shape, err := op.BroadcastShapes(scores, a.Shape)
 	if err != nil {
@@ -143,12 +143,17 @@ func fusedWork(n *op.Node, in []*ir.Array, workers int) int64 {
 		return 0
 	}
 	s, out, count := &scratch{counts: true}, &ir.Array{DType: p.out.DType, Shape: p.out.Shape}, int(op.Product(p.batch))
-	if p.out.DType == ir.Double {
+	if p.double(in) {
 		tensorsOf[float64](s, in, out)
 		return s.used + attention.Work[float64](p.Shape, count, workers)
 	}
 	tensorsOf[float32](s, in, out)
 	return s.used + attention.Work[float32](p.Shape, count, workers)
+}
+
+// double reports whether all is computed in float64.
+func (p *fusedAttention) double(in []*ir.Array) bool {
+	return in[0].DType == ir.Double || in[2].DType == ir.Double
 }
 
 // tensorsOf finds memory for what is not of type T.
@@ -161,7 +166,7 @@ func runFused(c *op.Call) error {
 	if err != nil {
 		return err
 	}
-	if c.Out[0].DType == ir.Double {
+	if p.double(c.In) {
 		fusedIn[float64](p, c)
 	} else {
 		fusedIn[float32](p, c)
