@@ -51,14 +51,8 @@ func runGemm(c *op.Call) error {
 		return err
 	}
 	switch c.In[0].DType {
-	case ir.Float:
-		var bias []float32
-		if b := c.Opt(2); b != nil {
-			bias = ir.View[float32](b)
-		}
-		return p.gemm(c, ir.View[float32](c.In[0]), ir.View[float32](c.In[1]), bias, ir.View[float32](c.Out[0]), c.Work)
-	case ir.Float16, ir.BFloat16:
-		return p.halfGemm(c)
+	case ir.Float, ir.Float16, ir.BFloat16:
+		return p.gemm(c)
 	case ir.Double:
 		plainGemm[float64](c, p)
 	case ir.Int32:
@@ -73,34 +67,22 @@ func runGemm(c *op.Call) error {
 	return nil
 }
 
-func (p *product) halfGemm(c *op.Call) error {
-	return inFloats(c, func(a, b, out []float32, work []byte) error {
-		var bias []float32
-		if cc := c.Opt(2); cc != nil {
-			bias = floatsOf(cc)
-		}
-		return p.gemm(c, a, b, bias, out, work)
-	})
-}
-
-func (p *product) gemm(c *op.Call, a, b, bias, out []float32, work []byte) error {
+func (p *product) gemm(c *op.Call) error {
 	act, err := activationOf(c.Node)
 	if err != nil {
 		return err
 	}
-	f := gemm.FloatProduct{A: matrix(p.a, a, 0), C: out, Stride: p.N}
-	if packed, _ := c.State.([]*gemm.PackedFloat); packed != nil {
-		f.Packed = packed[0]
-	} else {
-		f.B = matrix(p.b, b, 0)
-	}
+	s := &scratch{mem: c.Work}
+	a, bias, out := p.layOut(s, c.In, c.Out[0])
 	beta := c.Float("beta", 1)
-	f.Epilogue = gemm.Epilogue{Beta: beta, Activate: act}
+	f := gemm.FloatProduct{A: matrix(p.a, a, 0), C: out, Stride: p.N, Epilogue: gemm.Epilogue{Beta: beta, Activate: act}}
+	p.right(c, &f, 0)
 	if bias != nil && beta != 0 {
 		f.Epilogue.Bias = spread(bias, c.In[2].Shape)
 	}
 	scaled(&f, c.Float("alpha", 1))
-	gemm.Float(c.Pool, p.Shape, work, f)
+	gemm.Float(c.Pool, p.Shape, s.rest(), f)
+	store(c.Out[0], out)
 	return nil
 }
 
@@ -128,10 +110,4 @@ func plainGemm[T gemm.Number](c *op.Call, p *product) {
 			out[i*p.N+j] += T(beta * bias.Data[i*bias.Row+j*bias.Col])
 		}
 	}
-}
-
-func floatsOf(a *ir.Array) []float32 {
-	x := make([]float32, a.Elems())
-	widen(x, a)
-	return x
 }

@@ -144,12 +144,20 @@ func matMulWork(n *op.Node, in []*ir.Array, workers int) int64 {
 	if err != nil {
 		return 0
 	}
-	batch := op.Product(p.batch)
-	work := gemm.FloatWork(p.Shape, int(batch), workers, n.IsConst(1) && packs(in[1]))
-	if half(in[0].DType) {
-		work = padded(work) + floatBytes(in[0]) + floatBytes(in[1]) + padded(4*batch*int64(p.M)*int64(p.N))
+	if in[0].DType != ir.Float && !half(in[0].DType) {
+		return 0
 	}
-	return work
+	s := &scratch{counts: true}
+	p.layOut(s, in, &ir.Array{DType: in[0].DType, Shape: p.out})
+	return s.used + gemm.FloatWork(p.Shape, int(op.Product(p.batch)), workers, n.IsConst(1) && packs(in[1]))
+}
+
+// layOut gives A, bias and result as float32; B is widened while it is multiplied.
+func (p *product) layOut(s *scratch, in []*ir.Array, out *ir.Array) (a, bias, y []float32) {
+	if b := op.Opt(in, 2); b != nil {
+		bias = load[float32](s, b)
+	}
+	return load[float32](s, in[0]), bias, space[float32](s, out)
 }
 
 func runMatMul(c *op.Call) error {
@@ -158,10 +166,8 @@ func runMatMul(c *op.Call) error {
 		return err
 	}
 	switch c.In[0].DType {
-	case ir.Float:
-		return p.float(c, ir.View[float32](c.In[0]), ir.View[float32](c.In[1]), ir.View[float32](c.Out[0]), c.Work)
-	case ir.Float16, ir.BFloat16:
-		return inFloats(c, func(a, b, out []float32, work []byte) error { return p.float(c, a, b, out, work) })
+	case ir.Float, ir.Float16, ir.BFloat16:
+		return p.float(c)
 	case ir.Double:
 		plain[float64](c, p)
 	case ir.Int32:
@@ -176,38 +182,52 @@ func runMatMul(c *op.Call) error {
 	return nil
 }
 
-func (p *product) float(c *op.Call, a, b, out []float32, work []byte) error {
+func (p *product) float(c *op.Call) error {
 	act, err := activationOf(c.Node)
 	if err != nil {
 		return err
 	}
-	packed, _ := c.State.([]*gemm.PackedFloat)
-	bStrides := p.b.strides
-	if packed != nil {
-		bStrides = op.Strides(p.b.batch)
-	}
-	as, bs := places(p.batch, p.a.batch, p.a.strides), places(p.batch, p.b.batch, bStrides)
+	s := &scratch{mem: c.Work}
+	a, bias, out := p.layOut(s, c.In, c.Out[0])
+	as, bs := places(p.batch, p.a.batch, p.a.strides), p.rightPlaces(c)
 	products := make([]gemm.FloatProduct, len(as))
 	for i := range products {
 		f := &products[i]
 		f.A = matrix(p.a, a, as[i])
-		if packed != nil {
-			f.Packed = packed[bs[i]]
-		} else {
-			f.B = matrix(p.b, b, bs[i])
-		}
+		p.right(c, f, bs[i])
 		f.C, f.Stride = out[i*p.M*p.N:][:p.M*p.N], p.N
 		f.Epilogue.Activate = act
 		scaled(f, c.Float("alpha", 1))
-		if bias := c.Opt(2); bias != nil {
-			f.Epilogue.Bias = gemm.Matrix[float32]{Data: ir.View[float32](bias), Row: 0, Col: 1}
+		if bias != nil {
+			f.Epilogue.Bias = gemm.Matrix[float32]{Data: bias, Row: 0, Col: 1}
 		}
 		if r := c.Opt(3); r != nil {
 			f.Epilogue.Residual = gemm.Rows(ir.View[float32](r)[i*p.M*p.N:][:p.M*p.N], p.N)
 		}
 	}
-	gemm.Float(c.Pool, p.Shape, work, products...)
+	gemm.Float(c.Pool, p.Shape, s.rest(), products...)
+	store(c.Out[0], out)
 	return nil
+}
+
+// rightPlaces gives for each product where its matrix B is, or its number among those that are packed.
+func (p *product) rightPlaces(c *op.Call) []int {
+	if c.State != nil {
+		return places(p.batch, p.b.batch, op.Strides(p.b.batch))
+	}
+	return places(p.batch, p.b.batch, p.b.strides)
+}
+
+// right sets B, which is at one of rightPlaces.
+func (p *product) right(c *op.Call, f *gemm.FloatProduct, at int) {
+	b := c.In[1]
+	if packed, _ := c.State.([]*gemm.PackedFloat); packed != nil {
+		f.Packed = packed[at]
+	} else if half(b.DType) {
+		f.Panels = p.b.panels(b, min(at, len(b.Data)/2))
+	} else {
+		f.B = matrix(p.b, ir.View[float32](b), at)
+	}
 }
 
 // scaled multiplies a product by alpha. Package gemm takes an Alpha of 0 for 1.

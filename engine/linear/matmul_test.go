@@ -76,6 +76,26 @@ func TestFusedMatMulTransposesBatches(t *testing.T) {
 	want(t, got, []int64{3, 2, 5}, values(plain[0]), 0)
 }
 
+// 16-bit floats are multiplied as float32, wherever the elements of B lie.
+func TestHalvesAreWidened(t *testing.T) {
+	for name, c := range map[string]struct {
+		attrs []*ir.Attr
+		b     []int64
+	}{
+		"rows":    {nil, []int64{2, 300, 50}},
+		"columns": {[]*ir.Attr{ir.IntAttr("transB", 1)}, []int64{2, 50, 300}},
+		"neither": {[]*ir.Attr{ir.IntsAttr("permB", 2, 1, 0)}, []int64{50, 300, 2}},
+		"one":     {nil, []int64{300, 50}},
+	} {
+		for _, dt := range []ir.DType{ir.Float16, ir.BFloat16} {
+			a, b := steps(dt, 2, 40, 300), steps(dt, c.b...)
+			wide := call{domain: "mcompress", op: "MatMul", attrs: c.attrs, in: []*ir.Array{cast(a, ir.Float), cast(b, ir.Float)}}
+			want := values(cast(numbers(ir.Float, []int64{2, 40, 50}, result(t, wide, 0)...), dt))
+			near(t, name, result(t, call{domain: "mcompress", op: "MatMul", attrs: c.attrs, in: []*ir.Array{a, b}, workers: 2}, 0), want, 0)
+		}
+	}
+}
+
 func TestGemm(t *testing.T) {
 	bias := []float64{-1, -3.5, -6, 2, -4, -2, -7, 2} // numpy's ½·aᵀ·bᵀ + 2·c
 	attrs := []*ir.Attr{ir.IntAttr("transA", 1), ir.IntAttr("transB", 1), ir.FloatAttr("alpha", 0.5), ir.FloatAttr("beta", 2)}
