@@ -19,7 +19,7 @@ import (
 func convolutions() []op.Op {
 	row := op.Op{
 		Type: "Conv", Since: 1, Shape: convShape,
-		Work: convWork, Run: convTypes().run,
+		Prepare: prepareConv, Work: convWork, Run: convTypes().run,
 	}
 	fused := row
 	fused.Domain, fused.Type = "mcompress", "FusedConv"
@@ -100,7 +100,18 @@ func convWork(n *op.Node, in []*ir.Array, workers int) int64 {
 	if d := DepthwiseOf(g); d != nil {
 		return d.work(workers)
 	}
+	if n.IsConst(1) && winogradFits(n, in[1]) {
+		return winogradOf(g, nil).work(workers)
+	}
 	return g.TableSize() + gemm.FloatWork(g.Product(), g.Products(), workers, false)
+}
+
+// A job is what a run computes: y = activate(convolution of x with w + bias), and what y holds already
+// if add is set.
+type job struct {
+	x, w, bias, y []float32
+	add           bool
+	activate      func(row []float32) // nil for nothing
 }
 
 // convolve is Conv and FusedConv of float32.
@@ -109,45 +120,48 @@ func convolve(c *op.Call) error {
 	if err != nil || c.Out[0].Elems() == 0 {
 		return err
 	}
-	activate, err := activation.Of(c.Text("activation", ""), c.Floats("activation_params"))
-	if err != nil {
+	j := job{x: ir.View[float32](c.In[0]), w: ir.View[float32](c.In[1]), y: ir.View[float32](c.Out[0])}
+	if j.activate, err = activation.Of(c.Text("activation", ""), c.Floats("activation_params")); err != nil {
 		return err
 	}
-	x, w, y := ir.View[float32](c.In[0]), ir.View[float32](c.In[1]), ir.View[float32](c.Out[0])
-	var bias []float32
 	if b := c.Opt(2); b != nil {
-		bias = ir.View[float32](b)
+		j.bias = ir.View[float32](b)
 	}
-	z := c.Opt(3)
-	if z != nil {
-		copy(y, ir.View[float32](z)) // nothing happens where the plan has put both into one place
+	if z := c.Opt(3); z != nil {
+		copy(j.y, ir.View[float32](z)) // nothing happens where the plan has put both into one place
+		j.add = true
 	}
-	if d := DepthwiseOf(g); d != nil {
-		d.run(c.Pool, c.Work, x, w, bias, y, z != nil, activate)
-		return nil
+	d := DepthwiseOf(g)
+	weights, prepared := c.State.(winogradWeights)
+	switch {
+	case d != nil:
+		d.run(c.Pool, c.Work, j)
+	case prepared:
+		winogradOf(g, weights).run(c.Pool, c.Work, j)
+	default:
+		g.multiply(c.Pool, c.Work, j)
 	}
-	g.multiply(c, x, w, bias, y, z != nil, activate)
 	return nil
 }
 
-// multiply multiplies the weights with the patches. Where add is set, the products are added to
-// what y holds.
-func (g *Geometry) multiply(c *op.Call, x, w, bias, y []float32, add bool, activate func(row []float32)) {
-	patches, work := PatchesOf(g, c.Work[:g.TableSize()]), c.Work[g.TableSize():]
+// multiply multiplies the weights with the patches.
+func (g *Geometry) multiply(p *op.Pool, work []byte, j job) {
+	patches := PatchesOf(g, work[:g.TableSize()])
 	products := make([]gemm.FloatProduct, g.Products())
 	for i := range products {
-		p := &products[i]
-		p.A = gemm.Rows(Weights(g, w, i), g.Depth())
-		p.C, p.Stride, p.Accumulate = Output(g, y, i), g.Places(), add
+		q := gemm.FloatProduct{
+			A: gemm.Rows(Weights(g, j.w, i), g.Depth()), C: Output(g, j.y, i), Stride: g.Places(),
+			Accumulate: j.add, Epilogue: gemm.Epilogue{Activate: j.activate},
+		}
 		if g.Pointwise() {
-			p.B = gemm.Rows(Input(g, x, i), g.Places())
+			q.B = gemm.Rows(Input(g, j.x, i), g.Places())
 		} else {
-			p.Panels = patches.Of(Input(g, x, i))
+			q.Panels = patches.Of(Input(g, j.x, i))
 		}
-		if bias != nil {
-			p.Epilogue.Bias = gemm.Matrix[float32]{Data: part(bias, i%g.Groups, g.OutC), Row: 1}
+		if j.bias != nil {
+			q.Epilogue.Bias = gemm.Matrix[float32]{Data: part(j.bias, i%g.Groups, g.OutC), Row: 1}
 		}
-		p.Epilogue.Activate = activate
+		products[i] = q
 	}
-	gemm.Float(c.Pool, g.Product(), work, products...)
+	gemm.Float(p, g.Product(), work[g.TableSize():], products...)
 }

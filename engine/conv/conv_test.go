@@ -30,6 +30,12 @@ func layers() []layer {
 		{[]int64{1, 2, 5, 6, 7}, []int64{2, 1, 2, 3, 2}, attrs{"group": 2}},
 		{[]int64{1, 300, 4, 5}, []int64{7, 300, 3, 3}, attrs{"pads": []int{1, 1, 1, 1}}},
 		{[]int64{1, 1, 3, 3}, []int64{1, 1, 1, 1}, attrs{"strides": []int{4, 4}}},
+		{[]int64{1, 20, 13, 15}, []int64{18, 20, 3, 3}, attrs{"pads": []int{1, 1, 1, 1}}},
+		{[]int64{2, 32, 7, 7}, []int64{40, 16, 3, 3}, attrs{"group": 2, "pads": []int{0, 2, 1, 0}}},
+		{[]int64{1, 16, 5, 90}, []int64{16, 16, 3, 3}, attrs{"auto_pad": "SAME_UPPER"}},
+		{[]int64{1, 16, 4, 5}, []int64{130, 16, 3, 3}, attrs{}},
+		{[]int64{3, 17, 3, 3}, []int64{16, 17, 3, 3}, attrs{}},
+		{[]int64{1, 260, 3, 9}, []int64{16, 260, 3, 3}, attrs{"pads": []int{4, 5, 0, 9}}},
 	}
 }
 
@@ -38,7 +44,10 @@ func TestConvIsItsDefinition(t *testing.T) {
 		for dt, tolerance := range map[ir.DType]float64{ir.Float: 1e-5, ir.Double: 1e-6, ir.Float16: 2e-3, ir.BFloat16: 2e-2} {
 			x, w, b := as(dt, random(1, l.x...)), as(dt, random(2, l.w...)), as(dt, random(3, l.w[0]))
 			got := must(t, "Conv", 22, l.a, x, w, b)
-			near(t, fmt.Sprintf("layer %d of %s", i, dt), got, definition(t, l, x, w, b), tolerance)
+			want := definition(t, l, x, w, b)
+			near(t, fmt.Sprintf("layer %d of %s", i, dt), got, want, tolerance)
+			got = prepared(t, "Conv", 22, l.a, x, w, b)
+			near(t, fmt.Sprintf("layer %d of %s, prepared", i, dt), got, want, tolerance)
 		}
 	}
 }
@@ -106,6 +115,7 @@ func TestFusedConvAddsAndActivates(t *testing.T) {
 			}
 		}
 		near(t, fmt.Sprintf("layer %d", i), must(t, "FusedConv", 1, a, x, w, b, z), want, 1e-5)
+		near(t, fmt.Sprintf("layer %d, prepared", i), prepared(t, "FusedConv", 1, a, x, w, b, z), want, 1e-5)
 	}
 }
 

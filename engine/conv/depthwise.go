@@ -86,25 +86,24 @@ func (d *Depthwise) rowsFrom(y []float32, o int) []float32 {
 	return y[o*d.out[1] : min(o+d.rows, d.out[0])*d.out[1]]
 }
 
-// run convolves x with weights w of a row for each channel of y. Where add is set, what y holds is added.
-func (d *Depthwise) run(p *op.Pool, work []byte, x, w, bias, y []float32, add bool, activate func(row []float32)) {
+func (d *Depthwise) run(p *op.Pool, work []byte, j job) {
 	bands := ceilDiv(d.out[0], d.rows)
 	size := int(aligned(4 * int64(d.Scratch())))
 	p.Slots(d.Products()*bands, func(task, slot int) {
 		scratch := kernel.Words[float32](work[slot*size:][:size])[:d.Scratch()]
 		band, spare := scratch[:d.band()], scratch[d.band():]
 		i, o := task/bands, task%bands*d.rows
-		d.fill(band, part(x, i, d.inLen()), o)
+		d.fill(band, part(j.x, i, d.inLen()), o)
 		for m := range d.OutC {
 			channel := i%d.Groups*d.OutC + m
 			first := float32(0)
-			if bias != nil {
-				first = bias[channel]
+			if j.bias != nil {
+				first = j.bias[channel]
 			}
-			to := d.rowsFrom(part(Output(d.Geometry, y, i), m, d.Places()), o)
-			d.sum(to, spare, band, part(w, channel, d.taken()), first, add)
-			if activate != nil {
-				activate(to)
+			to := d.rowsFrom(part(Output(d.Geometry, j.y, i), m, d.Places()), o)
+			d.sum(to, spare, band, part(j.w, channel, d.taken()), first, j.add)
+			if j.activate != nil {
+				j.activate(to)
 			}
 		}
 	})

@@ -54,14 +54,19 @@ func rowOf(name string, version int64) *op.Op {
 	return best
 }
 
-// run computes a node with that many workers, as an engine would.
-func run(row *op.Op, version int64, a attrs, workers, outputs int, in []*ir.Array) ([]*ir.Array, error) {
+// run computes a node with that many workers, as an engine would. The inputs in constant are given
+// to Prepare.
+func run(row *op.Op, version int64, a attrs, workers, outputs int, in []*ir.Array, constant ...int) ([]*ir.Array, error) {
 	pool := op.NewPool(workers)
 	defer pool.Close()
 	n := op.NewNode(ir.OpID{Domain: row.Domain, Type: row.Type}, version, a.list(), nil)
 	n.NumIn, n.Wanted = len(in), make([]bool, outputs)
 	for i := range n.Wanted {
 		n.Wanted[i] = true
+	}
+	in, err := prepare(row, n, in, pool, constant)
+	if err != nil {
+		return nil, err
 	}
 	specs, err := row.Shape(n, in)
 	if err != nil {
@@ -75,6 +80,46 @@ func run(row *op.Op, version int64, a attrs, workers, outputs int, in []*ir.Arra
 		c.Work = ir.AlignedBytes(row.Work(n, in, workers))
 	}
 	return c.Out, row.Run(c)
+}
+
+// prepare takes the data of prepared inputs away, as an engine does.
+func prepare(row *op.Op, n *op.Node, in []*ir.Array, pool *op.Pool, constant []int) ([]*ir.Array, error) {
+	in = append([]*ir.Array(nil), in...)
+	if row.Prepare == nil || len(constant) == 0 {
+		return in, nil
+	}
+	given := make([]*ir.Array, len(in))
+	n.Const = make([]bool, len(in))
+	for _, i := range constant {
+		given[i], n.Const[i] = in[i], true
+	}
+	p, err := row.Prepare(n, given, pool)
+	if err != nil || p == nil {
+		return in, err
+	}
+	n.State = p.State
+	for _, i := range p.Drops {
+		in[i] = &ir.Array{DType: in[i].DType, Shape: in[i].Shape}
+	}
+	return in, nil
+}
+
+// prepared is must with input 1 constant.
+func prepared(t *testing.T, name string, version int64, a attrs, in ...*ir.Array) *ir.Array {
+	t.Helper()
+	row := rowOf(name, version)
+	var first *ir.Array
+	for _, workers := range []int{1, 2, 9} {
+		out, err := run(row, version, a, workers, 1, in, 1)
+		if err != nil {
+			t.Fatalf("%s %v of %v: %v", name, a, in, err)
+		}
+		if first != nil && !bytes.Equal(out[0].Data, first.Data) {
+			t.Fatalf("%s %v of %v: other bits with %d workers", name, a, in, workers)
+		}
+		first = out[0]
+	}
+	return first
 }
 
 // filthy is an array whose memory is not clear.
