@@ -36,6 +36,11 @@ func Open(ctx context.Context, m *ir.Model, o Options) (*Interpreter, error) {
 }
 
 func (e *Interpreter) load(ctx context.Context, m *ir.Model) (err error) {
+	defer func() {
+		if v := recover(); v != nil { // a graph that no rule expected
+			err = fmt.Errorf("a bug in the engine while it made the model ready: %v", v)
+		}
+	}()
 	c := &compiler{ctx: ctx, model: m, opt: e.opt, eval: e.eval, keep: map[string]bool{}, consts: map[*ir.Tensor]*constant{}}
 	for _, name := range e.opt.Keep {
 		c.keep[name] = true
