@@ -52,7 +52,13 @@ type attention struct {
 type side struct {
 	slot int
 	perm []int64
-	rank int
+	rank rank
+}
+
+// A rank is a number of axes, or if it is not exact the least that there can be.
+type rank struct {
+	axes  int
+	exact bool
 }
 
 // scores goes back from the scores o, which only step user may read: a sum with a mask, or none, of a
@@ -92,14 +98,16 @@ func (a *attention) matMul(o, user int) bool {
 	a.gone = append(a.gone, i)
 	a.q, a.k = a.side(s.in[0], i), a.side(s.in[1], i)
 	if s.Bool("transB", false) {
-		if a.k.perm == nil {
-			a.k.perm = identity(a.k.rank)
+		if a.k.perm == nil && a.k.rank.exact {
+			a.k.perm = identity(a.k.rank.axes)
 		}
-		if n := len(a.k.perm); n >= 2 {
-			a.k.perm = append(slices.Clone(a.k.perm[:n-2]), a.k.perm[n-1], a.k.perm[n-2])
+		n := len(a.k.perm)
+		if n < 2 {
+			return false
 		}
+		a.k.perm = append(slices.Clone(a.k.perm[:n-2]), a.k.perm[n-1], a.k.perm[n-2])
 	}
-	return a.q.rank >= 2 && a.k.rank >= 2
+	return a.q.rank.axes >= 2 && a.k.rank.axes >= 2
 }
 
 // isProduct reports whether s multiplies matrices and does nothing else to its operands than
@@ -125,7 +133,7 @@ func (a *attention) product(o int) bool {
 	}
 	scale := a.scale
 	a.v = a.side(s.in[1], i)
-	if a.scale != scale || a.v.rank < 2 {
+	if a.scale != scale || a.v.rank.axes < 2 {
 		return false
 	}
 	a.last, a.gone = i, append(a.gone, i)
@@ -159,7 +167,7 @@ func (a *attention) overLast(s *step) bool {
 		axis = 1
 	}
 	axis = s.Int("axis", axis)
-	return axis == -1 || axis == int64(max(a.q.rank, a.k.rank))-1
+	return axis == -1 || a.q.rank.exact && a.k.rank.exact && axis == int64(max(a.q.rank.axes, a.k.rank.axes))-1
 }
 
 // side goes back from o, which step user reads, through constant factors and transpositions.
@@ -180,9 +188,9 @@ func (a *attention) side(o, user int) side {
 		o, user = s.in[0], i
 	}
 	if perm == nil {
-		return side{o, nil, a.f.rank(o, maxRankSteps)}
+		return side{o, nil, a.f.rankOf(o, maxRankSteps)}
 	}
-	return side{o, perm, len(perm)}
+	return side{o, perm, rank{len(perm), true}}
 }
 
 // composed is the order of axes that first and then second make.
@@ -246,7 +254,7 @@ func permOf(s *step) []int64 {
 }
 
 func identity(rank int) []int64 {
-	perm := make([]int64, max(rank, 0))
+	perm := make([]int64, rank)
 	for i := range perm {
 		perm[i] = int64(i)
 	}
@@ -256,35 +264,27 @@ func identity(rank int) []int64 {
 // maxRankSteps is how far back the rank of a value is looked for.
 const maxRankSteps = 8
 
-// rank is the number of axes of slot o if the steps before it tell, else -1.
-func (f *fusion) rank(o, steps int) int {
+// rankOf is the rank of slot o, as far as the steps before it tell.
+func (f *fusion) rankOf(o, steps int) rank {
 	if a := f.constant(o); a != nil {
-		return len(a.Shape)
+		return rank{len(a.Shape), true}
 	}
 	s, _ := f.maker(o)
 	if s == nil || steps == 0 {
-		return -1
+		return rank{}
 	}
 	switch perm := permOf(s); {
 	case perm != nil:
-		return len(perm)
+		return rank{len(perm), true}
 	case s.is("Reshape") && len(s.in) > 1:
 		if shape := f.constant(s.in[1]); shape != nil && len(shape.Shape) == 1 {
-			return int(shape.Shape[0])
+			return rank{int(shape.Shape[0]), true}
 		}
 	case s.is("Concat", "Split", "Slice", "Transpose", "Identity", "Cast", "Softmax", "LayerNormalization"):
-		return f.rank(s.in[0], steps-1)
+		return f.rankOf(s.in[0], steps-1)
 	case s.is("Add", "Sub", "Mul", "Div"):
-		return f.wider(s.in[0], s.in[1], steps-1)
+		a, b := f.rankOf(s.in[0], steps-1), f.rankOf(s.in[1], steps-1)
+		return rank{max(a.axes, b.axes), a.exact && b.exact}
 	}
-	return -1
-}
-
-// wider is the rank of what two values broadcast to.
-func (f *fusion) wider(a, b, steps int) int {
-	x, y := f.rank(a, steps), f.rank(b, steps)
-	if x < 0 || y < 0 {
-		return -1
-	}
-	return max(x, y)
+	return rank{}
 }

@@ -1,6 +1,7 @@
 package linear
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/mcompress/mcompress/engine/op"
@@ -11,7 +12,7 @@ import (
 // causalConvs multiply each channel by a kernel of its own that looks back only; the last elements are the state
 // that the next call begins with.
 func causalConvs() []op.Op {
-	return []op.Op{{Type: "CausalConvWithState", Since: 27, Shape: causalConvShape, Run: runCausalConv, Work: causalConvWork}}
+	return stateful(op.Op{Shape: causalConvShape, Run: runCausalConv, Work: causalConvWork}, "CausalConvWithState")
 }
 
 // A causalConv is one node and its inputs' shapes.
@@ -22,7 +23,7 @@ type causalConv struct {
 }
 
 func causalConvOf(n *op.Node, in []*ir.Array) (*causalConv, error) {
-	if err := valid(in); err != nil {
+	if err := cmp.Or(valid(in), plainState(n)); err != nil {
 		return nil, err
 	}
 	x, err := op.Arg(in, 0, "input")

@@ -1,6 +1,7 @@
 package linear
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 
@@ -9,10 +10,31 @@ import (
 	"github.com/mcompress/mcompress/kernel"
 )
 
-// linearAttentions keep a matrix of each head as state, which every token changes and reads (Katharopoulos et
+// linearAttentions are ONNX's and com.microsoft's. They keep a matrix of each head as state, which every token changes and reads (Katharopoulos et
 // al., "Transformers are RNNs", 2020; Yang et al., "Gated Delta Networks", 2024).
 func linearAttentions() []op.Op {
-	return []op.Op{{Type: "LinearAttention", Since: 27, Shape: linearAttentionShape, Run: runLinearAttention, Work: linearAttentionWork}}
+	row := op.Op{Shape: linearAttentionShape, Run: runLinearAttention, Work: linearAttentionWork}
+	return stateful(row, "LinearAttention")
+}
+
+// stateful is an operator that com.microsoft had before ONNX 27, with attributes that ONNX left out.
+func stateful(row op.Op, name string) []op.Op {
+	old := row
+	row.Since, old.Since = 27, 1
+	return append(under(row, []ir.OpID{{Type: name}}), under(old, []ir.OpID{{Domain: microsoft, Type: name}})...)
+}
+
+// plainState is an error if an attribute that only com.microsoft's operator has asks for more.
+func plainState(n *op.Node) error {
+	for _, a := range []struct {
+		name  string
+		usual int64
+	}{{"state_window", 0}, {"channels_last", 0}, {"dilation", 1}, {"ndim", 1}} {
+		if got := n.Int(a.name, a.usual); got != a.usual {
+			return fmt.Errorf("attribute %s = %d is not supported", a.name, got)
+		}
+	}
+	return nil
 }
 
 // A linearAttention is one node and its inputs' shapes.
@@ -51,7 +73,7 @@ func updateRule(n *op.Node) (decay, beta bool, err error) {
 }
 
 func linearAttentionOf(n *op.Node, in []*ir.Array) (*linearAttention, error) {
-	if err := valid(in); err != nil {
+	if err := cmp.Or(valid(in), plainState(n)); err != nil {
 		return nil, err
 	}
 	decay, beta, err := updateRule(n)
