@@ -19,6 +19,7 @@ type Depthwise struct {
 	length int     // elements of a row that are computed: no less than a vector
 	width  int     // of a row of the band, for each phase of the stride
 	at     []int64 // in the band, where each place of the kernel begins
+	phases []tap   // of the columns: those of a row of the band that lie inside of the input
 }
 
 const (
@@ -41,6 +42,9 @@ func DepthwiseOf(g *Geometry) *Depthwise {
 	d.width = d.length + reach*d.dilation[1]/step
 	line := step * d.width
 	d.rows = min(max((bandSize/line-d.span(0))/d.stride[0]+1, 1), max(d.out[0], 1))
+	for phase := range step {
+		d.phases = append(d.phases, phaseOf(phase-d.begin[1], step, d.in[1], d.width))
+	}
 	for i := range d.kernel[0] {
 		for j := range d.kernel[1] {
 			column := j * d.dilation[1]
@@ -109,39 +113,51 @@ func (d *Depthwise) run(p *op.Pool, work []byte, j job) {
 	})
 }
 
+// phaseOf are those of n columns that begin at from and lie step apart which are inside of a row.
+func phaseOf(from, step, wide, n int) tap {
+	t := tap{}
+	if from < 0 {
+		t.lo = min(ceilDiv(-from, step), n)
+	}
+	if last := wide - 1 - from; last >= 0 {
+		t.hi = min(last/step+1, n)
+	}
+	t.hi = max(t.hi, t.lo)
+	t.from = from + t.lo*step
+	return t
+}
+
 // fill copies the rows that the outputs from row o on need.
 func (d *Depthwise) fill(band, x []float32, o int) {
 	step, wide := d.stride[1], d.in[1]
+	line := step * d.width
 	for r := range d.lines() {
-		line := part(band, r, step*d.width)
+		to := band[r*line:][:line]
 		at := o*d.stride[0] + r - d.begin[0]
 		if at < 0 || at >= d.in[0] {
-			clear(line)
+			clear(to)
 			continue
 		}
-		for phase := range step {
-			spreadPhase(part(line, phase, d.width), part(x, at, wide), phase-d.begin[1], step)
+		row := x[at*wide:][:wide]
+		for i, t := range d.phases {
+			t.copy(to[i*d.width:][:d.width], row, step)
 		}
 	}
 }
 
-// spreadPhase writes the elements of a row from one on, step apart, and 0 for those it has not.
-func spreadPhase(to, x []float32, from, step int) {
-	lo := 0
-	if from < 0 {
-		lo = min(ceilDiv(-from, step), len(to))
-	}
-	hi := lo
-	if last := len(x) - 1 - from; last >= 0 {
-		hi = min(max(last/step+1, lo), len(to))
-	}
-	for i := range to[:lo] { // mostly one: not worth a call
+// copy takes the columns of a row, and 0 for those that it has not, which are few.
+func (t tap) copy(to, row []float32, step int) {
+	for i := range to[:t.lo] {
 		to[i] = 0
 	}
-	if lo < hi {
-		everyFloat(to[lo:hi], x[from+lo*step:], step)
+	switch {
+	case t.lo == t.hi:
+	case step == 1:
+		copy(to[t.lo:t.hi], row[t.from:])
+	default:
+		everyFloat(to[t.lo:t.hi], row[t.from:], step)
 	}
-	for i := hi; i < len(to); i++ {
+	for i := t.hi; i < len(to); i++ {
 		to[i] = 0
 	}
 }
