@@ -241,7 +241,12 @@ func tryOpen(t *testing.T, path string, o engine.Options) (*onnx.File, *engine.I
 	return f, e
 }
 
+// everyModel is the repository's own models and the real ones; with -short, which the slow plain Go kernels are
+// tested with, the former only.
 func everyModel(t *testing.T) []string {
+	if testing.Short() {
+		return conform.Fixtures(t)
+	}
 	return append(conform.Fixtures(t), conform.RealModels(t)...)
 }
 
