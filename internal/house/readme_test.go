@@ -64,10 +64,13 @@ func transcript(t *testing.T, sh *shell, block string) string {
 	return b.String()
 }
 
+// tails are the digits of a cosine that depend on the instruction set, as sums of float32 do.
+var tails = regexp.MustCompile(`(cosine 0\.\d{4})\d+`)
+
 // settle fails if a page is not what it should be, or writes it.
 func settle(t *testing.T, path, was, is string) {
 	t.Helper()
-	if was == is || t.Failed() {
+	if tails.ReplaceAllString(was, "$1") == tails.ReplaceAllString(is, "$1") || t.Failed() {
 		return
 	}
 	if !*update {
