@@ -62,9 +62,25 @@ func fuse(p *program) error {
 	return nil
 }
 
-// is reports whether step s is ONNX's operator of one of these names.
+// is reports whether step s is ONNX's operator of one of these names, and whole.
 func (s *step) is(types ...string) bool {
-	return s != nil && ir.DefaultDomain(s.ID.Domain) && slices.Contains(types, s.ID.Type)
+	return s != nil && ir.DefaultDomain(s.ID.Domain) && slices.Contains(types, s.ID.Type) && s.whole()
+}
+
+// isOf is the same of another domain's operator.
+func (s *step) isOf(id ir.OpID) bool { return s != nil && s.ID == id && s.whole() }
+
+// whole reports whether s has the inputs that its operator cannot do without, and its first output: rules need not
+// look. Where a model leaves some out, the operator says so when it runs.
+func (s *step) whole() bool {
+	n := 1
+	switch s.ID.Type {
+	case "Add", "Sub", "Mul", "Div", "Pow", "MatMul", "FusedMatMul", "MatMulInteger", "Gemm", "Conv", "FusedConv":
+		n = 2
+	case "BatchNormalization":
+		n = 5
+	}
+	return len(s.in) >= n && !slices.Contains(s.in[:n], absent) && s.out[0] != absent
 }
 
 // maker is the step that makes slot o, nil for inputs and constants.
@@ -150,7 +166,7 @@ func (s *step) other(o int) (int, int) {
 
 // replace puts a new step at i that makes what step last makes, and takes out the given steps.
 func (f *fusion) replace(at int, s *step, gone ...int) {
-	for _, g := range gone {
+	for _, g := range slices.Compact(slices.Sorted(slices.Values(gone))) { // a pattern may meet one step from two sides
 		for _, o := range f.p.steps[g].in {
 			f.unread(o, g)
 		}

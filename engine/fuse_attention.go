@@ -116,7 +116,7 @@ func isProduct(s *step) bool {
 	if s.is("MatMul") {
 		return true
 	}
-	return s != nil && s.ID == ir.OpID{Domain: "com.microsoft", Type: "FusedMatMul"} && !s.Bool("transBatchA", false) && !s.Bool("transBatchB", false)
+	return s.isOf(fusedMatMulID) && !s.Bool("transBatchA", false) && !s.Bool("transBatchB", false)
 }
 
 // product goes on from the weights o to their product with values, and to what transposes that.
@@ -138,7 +138,7 @@ func (a *attention) product(o int) bool {
 	}
 	a.last, a.gone = i, append(a.gone, i)
 	t, j := a.f.user(s.out[0])
-	if perm := permOf(t); perm != nil && int(perm[len(perm)-1]) == len(perm)-1 {
+	if perm := permOf(t); len(perm) > 0 && int(perm[len(perm)-1]) == len(perm)-1 {
 		a.permY, a.last, a.gone = perm, j, append(a.gone, j)
 	}
 	return true

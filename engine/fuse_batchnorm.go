@@ -21,7 +21,7 @@ func foldBatchNorm(f *fusion, i int) bool {
 	}
 	scale, shift := f.affine(norm)
 	w := f.constant(conv.in[1])
-	if scale == nil || w == nil || int64(len(scale)) != w.Shape[0] {
+	if scale == nil || w == nil || len(w.Shape) == 0 || int64(len(scale)) != w.Shape[0] {
 		return false
 	}
 	if len(conv.in) > 2 && conv.in[2] != absent {

@@ -12,15 +12,14 @@ import (
 var (
 	linearID = ir.OpID{Domain: "mcompress", Type: "MatMul"}
 	convID   = ir.OpID{Domain: "mcompress", Type: "FusedConv"}
+
+	fusedMatMulID = ir.OpID{Domain: "com.microsoft", Type: "FusedMatMul"}
 )
 
 // fuseBias adds a constant of rank 1 where a MatMul's result is made. i is the MatMul.
 func fuseBias(f *fusion, i int) bool {
 	mm := f.p.steps[i]
-	if !mm.is("MatMul") && mm.ID != (ir.OpID{Domain: "com.microsoft", Type: "FusedMatMul"}) {
-		return false
-	}
-	if len(mm.in) != 2 {
+	if !mm.is("MatMul") && !mm.isOf(fusedMatMulID) || len(mm.in) != 2 {
 		return false
 	}
 	add, iAdd := f.user(mm.out[0])
@@ -49,7 +48,7 @@ func fuseBias(f *fusion, i int) bool {
 
 // takesMore reports whether s takes an activation besides Gemm and MatMul.
 func takesMore(s *step) bool {
-	return s != nil && (s.is("Conv") || s.ID == linearID || s.ID == convID)
+	return s.is("Conv") || s.isOf(linearID) || s.isOf(convID)
 }
 
 // fuseActivation applies an elementwise operator where a result is made. i is the MatMul, Gemm or Conv.
@@ -105,7 +104,7 @@ func (f *fusion) activation(s *step) (string, []float32) {
 			return "FastGelu", nil
 		}
 		return "Gelu", nil
-	case s.ID == ir.OpID{Domain: "com.microsoft", Type: "Gelu"}:
+	case s.isOf(ir.OpID{Domain: "com.microsoft", Type: "Gelu"}):
 		return "Gelu", nil
 	case s.is("Clip"):
 		return f.clip(s)

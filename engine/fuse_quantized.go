@@ -12,7 +12,7 @@ func fuseQuantized(f *fusion, i int) bool {
 	}
 	dql, _ := f.maker(mm.in[0])
 	w := f.constant(mm.in[1])
-	if !dql.is("DynamicQuantizeLinear") || mm.in[0] != dql.out[0] || mm.in[2] != dql.out[2] || w == nil || len(w.Shape) != 2 {
+	if !dql.is("DynamicQuantizeLinear") || len(dql.out) != 3 || mm.in[2] == absent || mm.in[0] != dql.out[0] || mm.in[2] != dql.out[2] || w == nil || len(w.Shape) != 2 {
 		return false
 	}
 	cast, iCast := f.user(mm.out[0])

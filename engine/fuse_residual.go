@@ -61,7 +61,7 @@ func (f *fusion) image(o int, seen map[int]image) image {
 	case s.is("MaxPool"):
 		im = f.image(s.in[0], seen)
 		im.way += sizing(s, s.Ints("kernel_shape"))
-	case s.is("Conv") || s.ID == convID:
+	case s.is("Conv") || s.isOf(convID):
 		if w := f.weight(s.in[1]); w != nil && len(w.Shape) > 2 {
 			im = f.image(s.in[0], seen)
 			im.channels = w.Shape[0]

@@ -17,7 +17,7 @@ func fuseTransposedWeight(f *fusion, i int) bool {
 	if !slices.Equal(permOf(t), []int64{1, 0}) || f.constant(t.in[0]) == nil || !f.inside(t.out[0], i) {
 		return false
 	}
-	s := mm.with(ir.OpID{Domain: "com.microsoft", Type: "FusedMatMul"}, []int{mm.in[0], t.in[0]}, mm.out, intAttr("transB", 1))
+	s := mm.with(fusedMatMulID, []int{mm.in[0], t.in[0]}, mm.out, intAttr("transB", 1))
 	if s == nil {
 		return false
 	}
@@ -37,7 +37,7 @@ func fuseTranspose(f *fusion, i int) bool {
 
 func transposed(f *fusion, i, k int, name string) bool {
 	mm := f.p.steps[i]
-	if !isProduct(mm) && (mm == nil || mm.ID != linearID) || mm.Has("perm"+name) {
+	if !isProduct(mm) && !mm.isOf(linearID) || mm.Has("perm"+name) {
 		return false
 	}
 	t, iT := f.maker(mm.in[k])
