@@ -90,11 +90,14 @@ func (c *compiler) node(s *scope, n *ir.Node) error {
 	if f := c.function(n.Op); f != nil {
 		return c.call(s, n, f)
 	}
-	version := n.Graph().Opset(n.Op.Domain)
+	id, version := n.Op, n.Graph().Opset(n.Op.Domain)
+	if id.Domain == op.Newest {
+		id.Domain = ""
+	}
 	if version == 0 && !ir.DefaultDomain(n.Op.Domain) {
 		version = 1 // models use com.microsoft without importing it
 	}
-	row := lookup(n.Op, version)
+	row := lookup(id, version)
 	if row == nil {
 		return &Missing{Node: s.label + n.Label(), Op: n.Op, Version: version}
 	}
@@ -103,7 +106,7 @@ func (c *compiler) node(s *scope, n *ir.Node) error {
 	if err != nil {
 		return fmt.Errorf("node %q (%s): %w", s.label+n.Label(), n.Op, err)
 	}
-	st := &step{Node: op.NewNode(n.Op, version, attrs, arrays), op: row}
+	st := &step{Node: op.NewNode(id, version, attrs, arrays), op: row}
 	st.Label, st.Seed = s.label+n.Label(), c.opt.Seed
 	st.NumIn = len(n.Inputs())
 	if st.in, err = c.readAll(s, n.Inputs()); err != nil {

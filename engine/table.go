@@ -4,6 +4,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/mcompress/mcompress/engine/backward"
 	"github.com/mcompress/mcompress/engine/conv"
 	"github.com/mcompress/mcompress/engine/elementwise"
 	"github.com/mcompress/mcompress/engine/linear"
@@ -22,6 +23,7 @@ import (
 // families is the list of operators: one line a family.
 var families = []func() []op.Op{
 	control,
+	backward.Ops,
 	conv.Ops,
 	elementwise.Ops,
 	linear.Ops,

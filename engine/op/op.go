@@ -54,3 +54,7 @@ var ErrUnknown = errors.New("the shape depends on data")
 func Known(a *ir.Array) bool {
 	return a != nil && (a.Kind != ir.Dense || a.Data != nil || a.Text != nil || a.Elems() == 0)
 }
+
+// Newest is a domain whose operators are ONNX's own, as of the version of this domain that the
+// model imports: nodes added to a graph need not follow what the graph was written for.
+const Newest = "mcompress.onnx"

@@ -1,0 +1,3 @@
+package grad
+
+var linear = []Rule{}

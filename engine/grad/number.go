@@ -1,0 +1,16 @@
+package grad
+
+import (
+	"encoding/binary"
+	"math"
+
+	"github.com/mcompress/mcompress/ir"
+)
+
+// number is the payload of one element of type Float or Double.
+func number(dt ir.DType, x float64) ir.Mem {
+	if dt == ir.Double {
+		return binary.LittleEndian.AppendUint64(nil, math.Float64bits(x))
+	}
+	return ir.Floats(float32(x))
+}
