@@ -49,8 +49,12 @@ func (c *compiler) main() (*program, error) {
 func (c *compiler) graph(s *scope, g *ir.Graph) error {
 	for _, v := range g.Inputs {
 		i := s.slot(c, v)
-		if v.Const == nil {
-			s.prog.inputs = append(s.prog.inputs, i)
+		if v.Const != nil {
+			continue
+		}
+		s.prog.inputs = append(s.prog.inputs, i)
+		if s.top && v.Type != nil {
+			s.prog.slots[i].rank = len(v.Type.Shape)
 		}
 	}
 	if err := c.nodes(s, g); err != nil {

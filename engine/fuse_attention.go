@@ -138,7 +138,7 @@ func (a *attention) product(o int) bool {
 	}
 	a.last, a.gone = i, append(a.gone, i)
 	t, j := a.f.user(s.out[0])
-	if perm := permOf(t); len(perm) > 0 && int(perm[len(perm)-1]) == len(perm)-1 {
+	if perm := a.f.permOf(t); len(perm) > 0 && int(perm[len(perm)-1]) == len(perm)-1 {
 		a.permY, a.last, a.gone = perm, j, append(a.gone, j)
 	}
 	return true
@@ -176,7 +176,7 @@ func (a *attention) side(o, user int) side {
 	for {
 		o, user = a.unscale(o, user)
 		s, i := a.f.maker(o)
-		before := permOf(s)
+		before := a.f.permOf(s)
 		if before == nil || perm != nil && len(perm) != len(before) || !a.f.inside(o, user) {
 			break
 		}
@@ -245,12 +245,17 @@ func (f *fusion) one(o int) (float64, bool) {
 	return x[0], true
 }
 
-// permOf is the order of axes that s makes, nil if it is no Transpose that says one.
-func permOf(s *step) []int64 {
+// permOf is the order of axes that s makes, nil if it is no Transpose or if its rank is not known.
+func (f *fusion) permOf(s *step) []int64 {
 	if !s.is("Transpose") {
 		return nil
 	}
-	return s.Ints("perm")
+	perm := s.Ints("perm")
+	if r := f.rankOf(s.in[0], maxRankSteps); perm == nil && r.exact {
+		perm = identity(r.axes)
+		slices.Reverse(perm)
+	}
+	return perm
 }
 
 func identity(rank int) []int64 {
@@ -269,13 +274,16 @@ func (f *fusion) rankOf(o, steps int) rank {
 	if a := f.constant(o); a != nil {
 		return rank{len(a.Shape), true}
 	}
+	if n := f.p.slots[o].rank; n > 0 {
+		return rank{n, true}
+	}
 	s, _ := f.maker(o)
 	if s == nil || steps == 0 {
 		return rank{}
 	}
-	switch perm := permOf(s); {
-	case perm != nil:
-		return rank{len(perm), true}
+	switch {
+	case s.is("Transpose") && s.Has("perm"):
+		return rank{len(s.Ints("perm")), true}
 	case s.is("Reshape") && len(s.in) > 1:
 		if shape := f.constant(s.in[1]); shape != nil && len(shape.Shape) == 1 {
 			return rank{int(shape.Shape[0]), true}

@@ -14,7 +14,7 @@ func fuseTransposedWeight(f *fusion, i int) bool {
 		return false
 	}
 	t, iT := f.maker(mm.in[1])
-	if !slices.Equal(permOf(t), []int64{1, 0}) || f.constant(t.in[0]) == nil || !f.inside(t.out[0], i) {
+	if !slices.Equal(f.permOf(t), []int64{1, 0}) || f.constant(t.in[0]) == nil || !f.inside(t.out[0], i) {
 		return false
 	}
 	s := mm.with(fusedMatMulID, []int{mm.in[0], t.in[0]}, mm.out, intAttr("transB", 1))
@@ -41,7 +41,7 @@ func transposed(f *fusion, i, k int, name string) bool {
 		return false
 	}
 	t, iT := f.maker(mm.in[k])
-	perm := permOf(t)
+	perm := f.permOf(t)
 	n := len(perm)
 	if n < 2 || !slices.Contains(perm[n-2:], int64(n-1)) || !f.inside(t.out[0], i) || mm.in[0] == mm.in[1] {
 		return false

@@ -24,6 +24,13 @@ func TestTransposedOperandsAreMultipliedWhereTheyLie(t *testing.T) {
 		"right": {build: func(b *builder, x *ir.Value) *ir.Value {
 			return b.op("MatMul", x, b.transpose(x, 0, 2, 1))
 		}},
+		"reversed": {build: func(b *builder, x *ir.Value) *ir.Value {
+			return b.op("MatMul", b.op("Relu", b.op("Reshape", x, b.ints(-1, 24))), b.op("Transpose", b.op("Reshape", x, b.ints(-1, 24))))
+		}},
+		"reversed, of a rank that nobody knows": {left: true, build: func(b *builder, x *ir.Value) *ir.Value {
+			x = b.Insert(nil, "ReduceMean", []*ir.Value{x}, ir.IntsAttr("axes", 0), ir.IntAttr("keepdims", 0))
+			return b.op("MatMul", b.op("Transpose", x), b.floats([]int64{6, 1}, 1, 2, 3, 4, 5, 6))
+		}},
 		"heads": {build: func(b *builder, x *ir.Value) *ir.Value {
 			x = b.op("Reshape", x, b.ints(0, 0, 3, 8))
 			return b.op("MatMul", b.transpose(x, 0, 2, 1, 3), b.transpose(x, 0, 2, 3, 1))

@@ -28,6 +28,7 @@ type slot struct {
 	name  string
 	konst *constant // nil for what is computed or given
 	keep  bool      // outputs, and what Run may fetch
+	rank  int       // of what Run is given, as the model declares it; 0 for others, and where it does not
 }
 
 // A step runs one node.
