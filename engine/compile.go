@@ -332,7 +332,7 @@ func (p *program) prune() {
 	}
 	var kept []*step
 	for _, s := range slices.Backward(p.steps) {
-		needed := false
+		needed := len(s.op.Writes) > 0
 		for i, o := range s.out {
 			s.Wanted[i] = o != absent && wanted[o]
 			needed = needed || s.Wanted[i]

@@ -60,6 +60,7 @@ func (e *Interpreter) load(ctx context.Context, m *ir.Model) (err error) {
 			return err
 		}
 	}
+	e.prog.writers()
 	if err := e.prog.each((*program).count); err != nil {
 		return err
 	}

@@ -38,6 +38,10 @@ type Op struct {
 	View    bool  // output 0 is input 0's memory with another shape or type; Run is not called for it
 	OfShape bool  // the result depends on the inputs' types only, not on their data
 	Impure  bool  // two runs may differ: it is never computed ahead
+
+	// Writes are inputs that Run changes, which must be inputs of the model. It runs as soon as its inputs are
+	// there and everybody else who reads those has run, whether its outputs are read or not.
+	Writes []int
 }
 
 // Prepared is the result of Op.Prepare.
