@@ -92,6 +92,34 @@ func (x *axes) sum(name string) int64 {
 	return total
 }
 
+// checkDims reports sizes of axes that the inputs do not have, and sizes that are none.
+func checkDims(inputs []Input, dims map[string]int64) error {
+	open := map[string]bool{}
+	for _, in := range inputs {
+		for _, d := range in.dims(nil) {
+			open[d.Param] = true
+			for _, part := range summands(d.Param) {
+				if part = strings.TrimSpace(part); strings.Trim(part, "0123456789") != "" {
+					open[part] = true
+				}
+			}
+		}
+	}
+	delete(open, "")
+	for _, name := range slices.Sorted(maps.Keys(dims)) {
+		switch {
+		case dims[name] < 0:
+			return fmt.Errorf("dim %s=%d: a size cannot be negative", name, dims[name])
+		case open[name]:
+		case len(open) == 0:
+			return fmt.Errorf("dim %s: the inputs have no axes with names", name)
+		default:
+			return fmt.Errorf("dim %s: the inputs have no axis of that name; there are %s", name, strings.Join(slices.Sorted(maps.Keys(open)), ", "))
+		}
+	}
+	return nil
+}
+
 // spec is what in is made as.
 func (x *axes) spec(in Input) (ir.Spec, error) {
 	s := ir.Spec{DType: in.elem()}

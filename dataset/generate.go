@@ -38,7 +38,7 @@ func Generate(inputs []Input, r Random) (*Set, error) {
 	}
 	g := &generator{inputs: inputs, how: r}
 	g.how.Samples = max(r.Samples, 1)
-	specs, err := Specs(inputs, r)
+	specs, err := specsOf(inputs, r)
 	if err != nil {
 		return nil, err
 	}
@@ -55,6 +55,13 @@ func Generate(inputs []Input, r Random) (*Set, error) {
 // Specs are the types of the inputs that Generate makes up, in their order. They may be larger
 // than what it would make.
 func Specs(inputs []Input, r Random) ([]ir.Spec, error) {
+	if err := checkDims(inputs, r.Dims); err != nil {
+		return nil, err
+	}
+	return specsOf(inputs, r)
+}
+
+func specsOf(inputs []Input, r Random) ([]ir.Spec, error) {
 	r.Batch = max(r.Batch, 1)
 	shapes := newAxes(inputs, r)
 	specs := make([]ir.Spec, len(inputs))

@@ -209,6 +209,9 @@ func TestInputsThatCannotBeGenerated(t *testing.T) {
 		{input("x", "int64[3]"), Random{Ranges: map[string][2]int64{"x": {3, 2}}}, "no range"},
 		{input("x", "int8[3]"), Random{Fill: map[string]float64{"x": 300}}, "300 does not fit"},
 		{input("x", "int8[n]"), Random{Dims: map[string]int64{"n": -1}}, "negative"},
+		{input("x", "int8[n,m]"), Random{Dims: map[string]int64{"n": 2, "k": 1}}, "dim k: the inputs have no axis of that name; there are m, n"},
+		{input("x", "int8[past_n + n + 1]"), Random{Dims: map[string]int64{"n": 2, "1": 1}}, "dim 1: the inputs have no axis of that name; there are n, past_n, past_n + n + 1"},
+		{input("x", "int8[3]"), Random{Dims: map[string]int64{"n": 2}}, "dim n: the inputs have no axes with names"},
 		{input("x", "int8[n]"), Random{Fill: map[string]float64{"y": 1}}, `fill "y"`},
 	} {
 		_, err := Generate(inputs(tt.in), tt.r)

@@ -2,6 +2,7 @@ package dataset
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"runtime"
 	"slices"
@@ -122,7 +123,7 @@ func (s *Set) Close() error { return s.feed.close() }
 
 // check reports options that fit no data, and sets those that were left out.
 func (o *Options) check(inputs []Input) error {
-	for name := range o.Fill {
+	for _, name := range slices.Sorted(maps.Keys(o.Fill)) {
 		if !slices.Contains(names(inputs), name) {
 			return fmt.Errorf("fill %q: the model has no such input; it has %s", name, quoted(names(inputs)))
 		}
@@ -140,13 +141,8 @@ func (o *Options) check(inputs []Input) error {
 			return fmt.Errorf("reshape %v: give the sizes of one sample, each at least 1", o.Reshape)
 		}
 	}
-	for name, n := range o.Dims {
-		if n < 0 {
-			return fmt.Errorf("dim %s=%d: a size cannot be negative", name, n)
-		}
-	}
 	o.setDefaults()
-	return nil
+	return checkDims(inputs, o.Dims)
 }
 
 func (o *Options) setDefaults() {

@@ -2,10 +2,12 @@ package main
 
 import (
 	"flag"
+	"strings"
 
 	"github.com/mcompress/mcompress/engine/ort"
 	mcli "github.com/mcompress/mcompress/internal/cli"
 	"github.com/mcompress/mcompress/internal/job"
+	"github.com/mcompress/mcompress/internal/stopwatch"
 )
 
 // running is the flags that say what runs models.
@@ -14,13 +16,24 @@ type running struct {
 	library string
 }
 
-func newRunning() *running {
-	return &running{backend: mcli.Enum{Value: "embedded", Words: []string{"embedded", "ort"}}}
+// newRunning takes what --backend knows beside the two backends.
+func newRunning(more ...string) *running {
+	return &running{backend: mcli.Enum{Value: stopwatch.Embedded, Words: append([]string{stopwatch.Embedded, stopwatch.ORT}, more...)}}
 }
 
 func (r *running) declare(fs *flag.FlagSet) {
-	fs.Var(&r.backend, "backend", "`what` runs models: embedded, or ort for ONNX Runtime")
+	fs.Var(&r.backend, "backend", "`what` runs models: "+strings.Join(append([]string{"embedded", "ort for ONNX Runtime"}, r.backend.Words[2:]...), ", or "))
 	fs.StringVar(&r.library, "ort-lib", "", "`path` of ONNX Runtime's library, or of its folder (default: "+ort.Variable+", then where libraries are)")
+}
+
+func (r *running) embedded() bool { return r.backend.Value == stopwatch.Embedded }
+
+// check refuses a library that nothing would use.
+func (r *running) check() error {
+	if r.library != "" && r.embedded() {
+		return usagef("--ort-lib goes with --backend %s", strings.Join(r.backend.Words[1:], " or "))
+	}
+	return nil
 }
 
 // sessionShare is the part of the memory limit that one of two models may take.
@@ -29,11 +42,8 @@ const sessionShare = 2
 // of is what the flags say.
 func (r *running) of(t *tool) (job.Backend, error) {
 	b := job.Backend{Workers: t.workers, Memory: max(1, int64(t.memory)/sessionShare)}
-	if r.backend.Value == "embedded" {
-		if r.library != "" {
-			return b, usagef("--ort-lib goes with --backend ort")
-		}
-		return b, nil
+	if err := r.check(); err != nil || r.embedded() {
+		return b, err
 	}
 	path, err := ort.Find(r.library)
 	if err != nil {

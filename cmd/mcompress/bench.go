@@ -29,10 +29,9 @@ const measureCommand = "__measure"
 // timing is what bench measures.
 type timing struct {
 	stopwatch.Job
-	backend mcli.Enum
-	library string
+	making
+	*running
 	batches mcli.Counts
-	dims    mcli.Dims
 	budget  mcli.Size
 	onOOM   mcli.Enum
 	profile bool
@@ -42,7 +41,7 @@ type timing struct {
 func (t *tool) benchCommand() *cli.Command {
 	b := &timing{
 		Job:     stopwatch.Job{Runs: 10, Warmup: 3, Time: time.Second},
-		backend: mcli.Enum{Value: stopwatch.Embedded, Words: []string{stopwatch.Embedded, stopwatch.ORT, "both"}},
+		running: newRunning("both"),
 		onOOM:   mcli.Enum{Value: "fail", Words: []string{"fail", "halve"}},
 		batches: mcli.Counts{1},
 	}
@@ -62,7 +61,7 @@ Times are of one run, bytes those that the process holds: it starts with some wi
 			if err := b.check(c, models); err != nil {
 				return err
 			}
-			b.Workers, b.Budget, b.Dims = t.workers, int64(b.budget), b.dims
+			b.Workers, b.Budget, b.Dims, b.Seed = t.workers, int64(b.budget), b.dims, b.seed
 			if t.limited {
 				b.Memory = int64(t.memory)
 			}
@@ -75,11 +74,9 @@ Times are of one run, bytes those that the process holds: it starts with some wi
 }
 
 func (b *timing) flags(fs *flag.FlagSet) {
-	fs.Var(&b.backend, "backend", "`backend` that runs the models: embedded, ort, both")
-	fs.StringVar(&b.library, "ort-lib", "", "`path` of ONNX Runtime's library, or of its folder (default: "+ort.Variable+", then where libraries are)")
+	b.running.declare(fs)
+	b.making.declare(fs)
 	fs.Var(&b.batches, "batch", "`sizes` of batches, with commas")
-	fs.Var(&b.dims, "dim", "`name=size` of another open axis; may be given again")
-	fs.Uint64Var(&b.Seed, "seed", 0, "`seed` of the inputs")
 	fs.IntVar(&b.Runs, "runs", b.Runs, "least `number` of runs that are timed")
 	fs.DurationVar(&b.Time, "time", b.Time, "least `time` that is spent on them")
 	fs.IntVar(&b.Warmup, "warmup", b.Warmup, "`number` of runs before them")
@@ -99,9 +96,10 @@ func (b *timing) check(c *cli.Context, models []string) error {
 			return usagef("--%s %s: it is not negative", n.name, c.String(n.name))
 		}
 	}
+	if err := b.running.check(); err != nil {
+		return err
+	}
 	switch {
-	case b.library != "" && b.backend.Value == stopwatch.Embedded:
-		return usagef("--ort-lib goes with --backend ort or both")
 	case b.onOOM.Value != "fail" && b.budget == 0:
 		return usagef("--on-oom goes with --budget")
 	case b.trace != "" && !b.profile:
@@ -110,7 +108,7 @@ func (b *timing) check(c *cli.Context, models []string) error {
 		return nil
 	case b.trace != "" && len(models)*len(b.batches) > 1:
 		return usagef("--trace is of one model at one batch size")
-	case b.backend.Value != stopwatch.Embedded:
+	case !b.embedded():
 		return usagef("--profile is of the embedded backend alone")
 	case b.budget > 0:
 		return usagef("--budget does not go with --profile")
@@ -155,7 +153,7 @@ func ofModel(path string, err error) error {
 // backends are those that were asked for. Where both were and nobody said where it is, the lack
 // of ONNX Runtime is a warning.
 func (t *tool) backends(b *timing) ([]string, error) {
-	if b.backend.Value == stopwatch.Embedded {
+	if b.embedded() {
 		return []string{stopwatch.Embedded}, nil
 	}
 	path, err := ort.Find(b.library)

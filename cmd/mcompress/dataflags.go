@@ -10,18 +10,32 @@ import (
 	"github.com/mcompress/mcompress/internal/job"
 )
 
-// sampling is the flags that say what samples a model is run on. All commands that run models
+// making is the flags that say how inputs are made up.
+type making struct {
+	dims mcli.Dims
+	seed uint64
+}
+
+func (m *making) declare(fs *flag.FlagSet) {
+	dimFlag(fs, &m.dims)
+	fs.Uint64Var(&m.seed, "seed", 0, "`number` that made-up inputs start from")
+}
+
+func dimFlag(fs *flag.FlagSet, to *mcli.Dims) {
+	fs.Var(to, "dim", "`name=size` of an open axis of the inputs; may be given again (default, where nothing else says it: 16, of pictures 64)")
+}
+
+// sampling is the flags that say what samples a model is run on. All commands that compare models
 // have them.
 type sampling struct {
+	making
 	data, labels         string
 	columns              mcli.Words
 	scale                float64
 	mean, std            mcli.Numbers
 	reshape              mcli.Counts
 	fill                 mcli.Values
-	dims                 mcli.Dims
 	limit, samples, size int
-	seed                 uint64
 }
 
 func (s *sampling) flags() []cli.Flag {
@@ -34,11 +48,10 @@ func (s *sampling) flags() []cli.Flag {
 		fs.Var(&s.std, "std", "`numbers` to divide values by, one or one a channel")
 		fs.Var(&s.reshape, "reshape", "`sizes` of the axes of one sample, with commas")
 		fs.Var(&s.fill, "fill", "`name=number` for every element of an input that the data does not hold; may be given again")
-		fs.Var(&s.dims, "dim", "`name=size` of an open axis of the inputs; may be given again")
 		fs.IntVar(&s.limit, "limit", 0, "`number` of samples to read at most")
 		fs.IntVar(&s.size, "batch", 0, "`number` of samples in a run, if the model leaves that open (default: 1)")
 		fs.IntVar(&s.samples, "samples", 0, "`number` of samples to make up (default: 1 to 8, by the size of the model)")
-		fs.Uint64Var(&s.seed, "seed", 0, "`number` that made-up inputs start from")
+		s.making.declare(fs)
 	})
 }
 

@@ -58,7 +58,7 @@ lies between. Scratch in it depends on --workers. With --budget, exit code 3 say
 
 func (s *seeing) flags(fs *flag.FlagSet) {
 	fs.Var(&s.batches, "batch", "`sizes` of open batch axes, with commas (default: 1); details are of the last")
-	fs.Var(&s.dims, "dim", "`name=size` of another open axis; may be given again (default: 16, of pictures 64)")
+	dimFlag(fs, &s.dims)
 	fs.Var(&s.budget, "budget", "`size` that the largest batch is looked for")
 	fs.BoolVar(&s.layout, "layout", false, "count what channels last (NHWC) would change: transposes, and what convolutions copy")
 	fs.BoolVar(&s.measure, "measure", false, "run the model once on made-up inputs, and compare with the plan")

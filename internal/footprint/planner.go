@@ -3,9 +3,7 @@ package footprint
 import (
 	"context"
 	"fmt"
-	"maps"
 	"slices"
-	"strings"
 
 	"github.com/mcompress/mcompress/dataset"
 	"github.com/mcompress/mcompress/engine"
@@ -26,9 +24,6 @@ type planner struct {
 func open(ctx context.Context, m *ir.Model, o Options) (*planner, error) {
 	p := &planner{inputs: dataset.Inputs(m.Graph), dims: o.Dims}
 	if err := p.typed(); err != nil {
-		return nil, err
-	}
-	if err := p.named(); err != nil {
 		return nil, err
 	}
 	one, err := p.types(1)
@@ -66,28 +61,6 @@ func (p *planner) typed() error {
 			return &untypedError{in.Name, "the model does not say its type"}
 		case in.Type.Shape == nil:
 			return &untypedError{in.Name, "the model does not say its rank"}
-		}
-	}
-	return nil
-}
-
-// named finds sizes of axes that the model does not have.
-func (p *planner) named() error {
-	open := map[string]bool{}
-	for _, in := range p.inputs {
-		for _, d := range in.Type.Shape {
-			if d.Param != "" {
-				open[d.Param] = true
-			}
-		}
-	}
-	for _, name := range slices.Sorted(maps.Keys(p.dims)) {
-		switch {
-		case open[name]:
-		case len(open) == 0:
-			return fmt.Errorf("dim %s: the model has no axes with names", name)
-		default:
-			return fmt.Errorf("dim %s: the model has no axis of that name; there are %s", name, strings.Join(slices.Sorted(maps.Keys(open)), ", "))
 		}
 	}
 	return nil

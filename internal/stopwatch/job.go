@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/mcompress/mcompress/dataset"
@@ -157,9 +155,6 @@ func quantile(sorted []time.Duration, q float64) float64 {
 
 // inputs are one batch, made up from the seed.
 func (j *Job) inputs(ctx context.Context, m *ir.Model) (map[string]*ir.Array, error) {
-	if err := known(m.Graph, j.Dims); err != nil {
-		return nil, err
-	}
 	set, err := dataset.Generate(dataset.Inputs(m.Graph), dataset.Random{Seed: j.Seed, Batch: j.Batch, Dims: j.Dims, Ranges: verify.Ranges(m)})
 	if err != nil {
 		return nil, err
@@ -172,30 +167,6 @@ func (j *Job) inputs(ctx context.Context, m *ir.Model) (map[string]*ir.Array, er
 		return b.Inputs, nil
 	}
 	return nil, errors.New("the model has no inputs")
-}
-
-// known wants every axis that was named to be one of the inputs.
-func known(g *ir.Graph, dims map[string]int64) error {
-	open := map[string]bool{}
-	for _, in := range dataset.Inputs(g) {
-		if in.Type == nil {
-			continue
-		}
-		for _, d := range in.Type.Shape {
-			open[d.Param] = true
-		}
-	}
-	delete(open, "")
-	for _, name := range slices.Sorted(maps.Keys(dims)) {
-		switch {
-		case open[name]:
-		case len(open) == 0:
-			return fmt.Errorf("dim %s: the inputs have no axes with names", name)
-		default:
-			return fmt.Errorf("dim %s: the inputs have no axis of that name; there are %s", name, strings.Join(slices.Sorted(maps.Keys(open)), ", "))
-		}
-	}
-	return nil
 }
 
 // open loads the model.
