@@ -5,9 +5,11 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 
 	"github.com/mcompress/mcompress/internal/job"
 	"github.com/mcompress/mcompress/report"
+	"github.com/mcompress/mcompress/verify"
 )
 
 // An Outcome is what one model's turn came to: a result, or an error.
@@ -68,8 +70,12 @@ func (b Batch) Text(w io.Writer, s Style, dry bool) error {
 	if len(b) == 1 {
 		return Summary(w, s, b[0].Result)
 	}
-	t := &Table{Right: "lrrrrr"}
-	t.Add(s.Bold("model"), s.Bold("before"), s.Bold("after"), s.Bold("ratio"), s.Bold("coverage"), s.Bold("changed"), s.Bold("result"))
+	t := &Table{Right: "lrrrrrr"}
+	var head []string
+	for _, name := range []string{"model", "before", "after", "ratio", "coverage", "changed", "outputs", "gates", "result"} {
+		head = append(head, s.Bold(name))
+	}
+	t.Add(head...)
 	for _, o := range b {
 		t.Add(o.line(s)...)
 	}
@@ -78,7 +84,7 @@ func (b Batch) Text(w io.Writer, s Style, dry bool) error {
 
 func (o Outcome) line(s Style) []string {
 	if o.Err != nil {
-		return []string{o.Model, "", "", "", "", "", s.Bad("failed")}
+		return []string{o.Model, "", "", "", "", "", "", "", s.Bad("failed")}
 	}
 	r := o.Result.Report
 	c := r.Totals.FileBytes
@@ -87,5 +93,42 @@ func (o Outcome) line(s Style) []string {
 	if o.Result.Rejected {
 		result = s.Bad(result)
 	}
-	return []string{o.Model, size(c.Before), size(c.After), ratio(c), percent(r.Coverage.Share), fmt.Sprintf("%d/%d", changed, all), result}
+	return []string{
+		o.Model, size(c.Before), size(c.After), ratio(c), percent(r.Coverage.Share), fmt.Sprintf("%d/%d", changed, all),
+		nearness(r.Verification), allGates(s, r.Gates), result,
+	}
+}
+
+// nearness is how near the worst output comes to the source's, "" where nothing was run.
+func nearness(v *verify.Result) string {
+	if v == nil || v.Skipped != "" {
+		return ""
+	}
+	switch o := v.Worst(); {
+	case o == nil:
+		return ""
+	case o.Errors != nil:
+		return o.Errors.Text()
+	case o.Agreement != nil:
+		return verify.Percent(*o.Agreement) + " agree"
+	}
+	return ""
+}
+
+// allGates is the verdict of the gates that were judged, with the names of those that did not hold; "" if there are none.
+func allGates(s Style, gates []report.Gate) string {
+	judged := slices.DeleteFunc(slices.Clone(gates), func(g report.Gate) bool { return g.Open })
+	var broken []string
+	for _, g := range judged {
+		if !g.Held {
+			broken = append(broken, g.Name)
+		}
+	}
+	switch {
+	case len(judged) == 0:
+		return ""
+	case broken == nil:
+		return s.Good("held")
+	}
+	return s.Bad(strings.Join(broken, ", ") + " did not hold")
 }
