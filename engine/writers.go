@@ -31,6 +31,9 @@ func (p *program) writers() {
 			}
 		}
 		after[at] = append(after[at], s)
+		for _, o := range s.out {
+			made[o] = at
+		}
 	}
 	p.steps = p.steps[:0:0]
 	for i := range len(rest) + 1 {

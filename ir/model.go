@@ -248,6 +248,9 @@ func (n *Node) Input(i int) *Value {
 // Prev is the node before n in its graph, nil at the start.
 func (n *Node) Prev() *Node { return n.prev }
 
+// Next is the node after n in its graph, nil at the end.
+func (n *Node) Next() *Node { return n.next }
+
 // Attr is n's attribute of that name, or nil.
 func (n *Node) Attr(name string) *Attr {
 	for _, a := range n.Attrs {

@@ -10,11 +10,12 @@ import (
 // Backward adds the nodes that compute the gradients of the parameters from those of some values of
 // the forward graph, and of inputs that were asked for by Want. It is called once.
 func (t *Tape) Backward(seeds map[*ir.Value]*ir.Value) error {
-	forward := slices.Collect(t.Graph().Nodes())
-	for v, dv := range seeds {
-		t.give(v, dv)
+	for _, v := range t.forwardValues() {
+		if seeds[v] != nil {
+			t.give(v, seeds[v])
+		}
 	}
-	for _, n := range slices.Backward(forward) {
+	for _, n := range slices.Backward(t.forward) {
 		if err := t.node(n); err != nil {
 			return fmt.Errorf("node %q (%s): %w", n.Label(), n.Op, err)
 		}
@@ -23,6 +24,24 @@ func (t *Tape) Backward(seeds map[*ir.Value]*ir.Value) error {
 		p.Grad = t.grads[p.Value]
 	}
 	return nil
+}
+
+// Close ends the forward graph: nodes that are added from now on, such as those of losses, belong to
+// the way back. Backward closes it too.
+func (t *Tape) Close() {
+	if t.forward == nil {
+		t.forward = slices.Collect(t.Graph().Nodes())
+	}
+}
+
+// forwardValues are the inputs and results of the forward graph, in order.
+func (t *Tape) forwardValues() []*ir.Value {
+	t.Close()
+	vs := slices.Clone(t.Graph().Inputs)
+	for _, n := range t.forward {
+		vs = append(vs, n.Outputs...)
+	}
+	return vs
 }
 
 // Want asks for the gradient of an input of the model, which Grad gives after Backward.

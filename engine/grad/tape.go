@@ -18,6 +18,8 @@ type Tape struct {
 	Model  *ir.Model
 	Params []*Param
 
+	forward []*ir.Node // in order, once Backward was called
+
 	types map[*ir.Value]ir.Spec
 	needs map[*ir.Value]bool      // those that depend on a parameter
 	grads map[*ir.Value]*ir.Value // complete once all readers of a value have given theirs
