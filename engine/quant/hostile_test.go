@@ -28,6 +28,7 @@ func samples() []sample {
 		{"DequantizeLinear", nil, []*ir.Array{codes(1, ir.Float8E5M2, 3, 4), s, nil}},
 		{"DynamicQuantizeLinear", nil, []*ir.Array{random(1, 5)}},
 		{"MatMulInteger", nil, []*ir.Array{a, b, u8, i8}},
+		{"MatMulInteger", attrs{"transA": 1, "transB": 1}, []*ir.Array{codes(1, ir.Uint8, 4), codes(2, ir.Uint8, 8, 2, 1, 4)}},
 		{"QLinearMatMul", nil, []*ir.Array{a, s, u8, b, s, i8, s, u8}},
 		{"MatMulIntegerToFloat", nil, []*ir.Array{a, b, s, s, u8, i8, random(1, 6)}},
 		{"DynamicQuantizeMatMul", nil, []*ir.Array{random(1, 5, 9), b, s, i8, random(1, 6)}},

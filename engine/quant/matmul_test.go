@@ -198,3 +198,18 @@ func TestMatMulNBitsOfHalves(t *testing.T) {
 		t.Errorf("got %v, want %v: float32 rounded once", got.Data, want.Data)
 	}
 }
+
+// A vector has no axes to swap, whatever the attributes of kin say.
+func TestVectorsAreNotTransposed(t *testing.T) {
+	row, matrix, column := codes(1, ir.Uint8, 6), codes(2, ir.Int8, 6, 5), codes(3, ir.Int8, 6)
+	for _, b := range []*ir.Array{matrix, column} {
+		want := must(t, "MatMulInteger", nil, row, b)
+		a := attrs{"transA": 1}
+		if b == column {
+			a["transB"] = 1
+		}
+		if got := must(t, "MatMulInteger", a, row, b); !slices.Equal(got.Shape, want.Shape) || !bytes.Equal(got.Data, want.Data) {
+			t.Errorf("times %v: got %v, want %v", b, got, want)
+		}
+	}
+}

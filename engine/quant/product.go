@@ -41,7 +41,7 @@ func productOf(n *op.Node, in []*ir.Array, w wiring) (*product, error) {
 	if len(a.Shape) == 0 || len(b.Shape) == 0 {
 		return nil, fmt.Errorf("inputs A and B are %s and %s: a scalar is no matrix", a, b)
 	}
-	p := &product{wiring: w, transA: n.Bool("transA", false), transB: n.Bool("transB", false)}
+	p := &product{wiring: w, transA: transposes(n, "transA", a), transB: transposes(n, "transB", b)}
 	as, bs := asMatrix(a.Shape, true), asMatrix(b.Shape, false)
 	m, k := tail(as, p.transA)
 	k2, width := tail(bs, p.transB)
@@ -69,6 +69,11 @@ func productOf(n *op.Node, in []*ir.Array, w wiring) (*product, error) {
 		return nil, err
 	}
 	return p, checkZero("B", optional(in, w.bZero), b, p.N, int(op.Product(bs[:len(bs)-2]))*p.N)
+}
+
+// transposes reports whether the attribute is set, and a a matrix: a vector has nothing to swap.
+func transposes(n *op.Node, attr string, a *ir.Array) bool {
+	return n.Bool(attr, false) && len(a.Shape) > 1
 }
 
 func asMatrix(shape []int64, left bool) []int64 {
