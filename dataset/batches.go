@@ -14,27 +14,35 @@ type Order struct {
 	Size    int  // samples in a batch, if the model leaves it open; the last one may have fewer
 	Shuffle bool // in an order that follows from Seed alone
 	Seed    uint64
+	Index   []int // the samples to go through, in this order; nil for all
 }
 
-// Batches ranges over the samples of s, each once. Batches are read and converted ahead,
+// Batches ranges over the samples of s, each once, or over those of o.Index. Batches are read and converted ahead,
 // in the bounds of Options.Workers and Options.Memory; their order and content depend
 // on o alone. An error ends it. A batch is the caller's to keep, but only the one in the
 // loop counts against the memory.
 func (s *Set) Batches(ctx context.Context, o Order) iter.Seq2[*Batch, error] {
 	return func(yield func(*Batch, error) bool) {
-		sample := func(i int) int { return i }
-		if o.Shuffle {
+		sample, count := func(i int) int { return i }, s.count
+		order := o.Index
+		if order != nil {
+			count = len(order)
+		}
+		if o.Shuffle || order != nil {
 			if err := s.feed.random(); err != nil {
 				yield(nil, err)
 				return
 			}
-			order := rand.New(rand.NewPCG(o.Seed, shuffleStream)).Perm(s.count)
+			if order == nil {
+				order = Shuffled(s.count, o.Seed)
+			}
 			sample = func(i int) int { return order[i] }
 		}
 		inner, cancel := context.WithCancel(ctx)
 		a := &ahead{
 			set:    s,
 			size:   s.Size(o.Size),
+			count:  count,
 			sample: sample,
 			budget: semaphore.NewWeighted(s.opts.Memory),
 			queue:  make(chan *pending, s.opts.Workers),
@@ -55,6 +63,9 @@ func (s *Set) Batches(ctx context.Context, o Order) iter.Seq2[*Batch, error] {
 	}
 }
 
+// Shuffled are the numbers below n in an order that follows from seed alone.
+func Shuffled(n int, seed uint64) []int { return rand.New(rand.NewPCG(seed, shuffleStream)).Perm(n) }
+
 // shuffleStream keeps the numbers of an order apart from others of the same seed.
 const shuffleStream = 0x73687566666c65
 
@@ -62,6 +73,7 @@ const shuffleStream = 0x73687566666c65
 type ahead struct {
 	set    *Set
 	size   int
+	count  int
 	sample func(int) int       // the sample at a position of the order
 	budget *semaphore.Weighted // bytes of batches in the queue and in the loop
 	queue  chan *pending
@@ -80,8 +92,8 @@ type pending struct {
 // order, and leaves the rest of their making to goroutines of their own.
 func (a *ahead) read(ctx context.Context) {
 	defer close(a.queue)
-	for first := 0; first < a.set.count; first += a.size {
-		index := make([]int, min(a.size, a.set.count-first))
+	for first := 0; first < a.count; first += a.size {
+		index := make([]int, min(a.size, a.count-first))
 		for i := range index {
 			index[i] = a.sample(first + i)
 		}
