@@ -11,7 +11,8 @@ import (
 // by several goroutines at once.
 type Session interface {
 	// Run computes the values named by fetch, or all outputs if it is empty. The arrays it
-	// returns are the caller's; those in in are only read.
+	// returns are the caller's; those in in are only read, but by operators of engine/train
+	// that say they write them.
 	Run(ctx context.Context, in map[string]*ir.Array, fetch []string) (map[string]*ir.Array, error)
 	Inputs() []op.Port
 	Outputs() []op.Port

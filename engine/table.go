@@ -17,6 +17,7 @@ import (
 	"github.com/mcompress/mcompress/engine/signal"
 	"github.com/mcompress/mcompress/engine/tabular"
 	"github.com/mcompress/mcompress/engine/text"
+	"github.com/mcompress/mcompress/engine/train"
 	"github.com/mcompress/mcompress/ir"
 )
 
@@ -35,6 +36,7 @@ var families = []func() []op.Op{
 	signal.Ops,
 	tabular.Ops,
 	text.Ops,
+	train.Ops,
 }
 
 type opKey struct{ domain, typ string }
