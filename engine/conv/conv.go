@@ -97,13 +97,10 @@ func convWork(n *op.Node, in []*ir.Array, workers int) int64 {
 	if err != nil || in[0].DType == ir.Double {
 		return 0
 	}
-	if d := DepthwiseOf(g); d != nil {
-		return d.work(workers)
-	}
 	if n.IsConst(1) && winogradFits(n, in[1]) {
 		return winogradOf(g, nil).work(workers)
 	}
-	return g.TableSize() + gemm.FloatWork(g.Product(), g.Products(), workers, false)
+	return g.freshWork(workers)
 }
 
 // A job is what a run computes: y = activate(convolution of x with w + bias), and what y holds already
@@ -131,15 +128,10 @@ func convolve(c *op.Call) error {
 		copy(j.y, ir.View[float32](z)) // nothing happens where the plan has put both into one place
 		j.add = true
 	}
-	d := DepthwiseOf(g)
-	weights, prepared := c.State.(winogradWeights)
-	switch {
-	case d != nil:
-		d.run(c.Pool, c.Work, j)
-	case prepared:
+	if weights, prepared := c.State.(winogradWeights); prepared {
 		winogradOf(g, weights).run(c.Pool, c.Work, j)
-	default:
-		g.multiply(c.Pool, c.Work, j)
+	} else {
+		g.fresh(c.Pool, c.Work, j)
 	}
 	return nil
 }

@@ -60,16 +60,26 @@ func prepareConv(n *op.Node, in []*ir.Array, p *op.Pool) (*op.Prepared, error) {
 	outC := int(w.Shape[0]) / groups
 	bytes := 4 * int64(groups*outC*inC*kernel.WinogradTile)
 	u := kernel.Words[float32](ir.AlignedBytes(bytes))
-	from, kernels := ir.View[float32](w), outC*inC
+	transformWeights(p, u, ir.View[float32](w), groups, outC, inC)
+	return &op.Prepared{State: winogradWeights(u), Bytes: bytes, Drops: []int{1}}, nil
+}
+
+// winogradBytes is the memory of transformed weights.
+func winogradBytes(g *Geometry) int64 {
+	return 4 * int64(g.Groups*g.OutC*g.InC*kernel.WinogradTile)
+}
+
+// transformWeights writes to u what winogradWeights holds.
+func transformWeights(p *op.Pool, u, w []float32, groups, outC, inC int) {
+	kernels := outC * inC
 	p.Rows(groups*outC, 1, func(first, end int) {
 		for m := first; m < end; m++ {
 			group := part(u, m/outC, kernels*kernel.WinogradTile)
 			for c := range inC {
-				kernel.WinogradWeights(group[m%outC*inC+c:], kernels, part(from, m*inC+c, 9))
+				kernel.WinogradWeights(group[m%outC*inC+c:], kernels, part(w, m*inC+c, 9))
 			}
 		}
 	})
-	return &op.Prepared{State: winogradWeights(u), Bytes: bytes, Drops: []int{1}}, nil
 }
 
 // winogradOf is the plan for images of this size.
