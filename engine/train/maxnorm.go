@@ -35,12 +35,12 @@ func units(n *op.Node, w *ir.Array) lanes {
 const unitBlock = 64
 
 // limitNorms scales the weights of units that are longer than max_norm down to it.
-func limitNorms(c *op.Call, w []float32) {
+func limitNorms(c *op.Call) {
 	limit := float64(c.Float("max_norm", 0))
 	if limit == 0 {
 		return
 	}
-	l := units(c.Node, c.In[0])
+	w, l := ir.View[float32](c.In[0]), units(c.Node, c.In[0])
 	factors := block.Words[float64](c.Work, l.n)
 	c.Pool.Rows(l.n, unitBlock, func(from, to int) {
 		clear(factors[from:to])

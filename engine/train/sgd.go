@@ -9,12 +9,21 @@ import (
 )
 
 func checkMomentum(n *op.Node, in []*ir.Array) error {
+	if err := inputs(in, 3, 4); err != nil {
+		return err
+	}
+	held := len(in) == 4 && in[2] != nil
+	if held {
+		if err := like(in[0], in, 2, "M"); err != nil {
+			return err
+		}
+	}
 	switch m := n.Float("momentum", 0); {
 	case !(m >= 0 && m < 1):
 		return errors.New("attribute momentum must be 0 to below 1")
 	case m == 0 && n.Bool("nesterov", false):
 		return errors.New("attribute nesterov needs momentum")
-	case m > 0 && (len(in) < 4 || in[2] == nil):
+	case m > 0 && !held:
 		return errors.New("attribute momentum needs the state M")
 	}
 	return nil

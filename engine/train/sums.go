@@ -62,11 +62,15 @@ func squaresWork(_ *op.Node, in []*ir.Array, _ int) int64 {
 func sumSquares(c *op.Call) error {
 	sum := 0.0
 	for _, a := range c.In {
-		x := ir.View[float32](a)
-		sum += sumPieces(c.Pool, len(x), partial(c, len(x)), func(from, to int) float64 { return kernel.ReduceSumSquare(x[from:to]) })
+		sum += sumOfSquares(c, a)
 	}
 	ir.View[float32](c.Out[0])[0] = float32(sum)
 	return nil
+}
+
+func sumOfSquares(c *op.Call, a *ir.Array) float64 {
+	x := ir.View[float32](a)
+	return sumPieces(c.Pool, len(x), partial(c, len(x)), func(from, to int) float64 { return kernel.ReduceSumSquare(x[from:to]) })
 }
 
 func clipShape(n *op.Node, in []*ir.Array) ([]ir.Spec, error) {

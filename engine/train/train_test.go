@@ -30,6 +30,23 @@ func values[T number](seed uint64, shape ...int64) *ir.Array {
 	return a
 }
 
+// codes and scales are states of Adam8Update.
+func codes(n int64) *ir.Array {
+	a := ir.NewArray(ir.Uint8, n)
+	for i := range a.Data {
+		a.Data[i] = byte(i * 37)
+	}
+	return a
+}
+
+func scales(n int64) *ir.Array {
+	a := ir.NewArray(ir.Float, n)
+	for i := range ir.View[float32](a) {
+		ir.View[float32](a)[i] = float32(i + 1)
+	}
+	return a
+}
+
 // labels are classes in turn.
 func labels(classes int, shape ...int64) *ir.Array {
 	a := ir.NewArray(ir.Int64, shape...)
@@ -79,6 +96,7 @@ func TestWorkersDoNotChangeBits(t *testing.T) {
 		{"SigmoidCrossEntropyLoss", []*ir.Array{big(1), big(2), scale}, nil},
 		{"SGDUpdate", []*ir.Array{big(1), big(2), big(3), hyper}, []*ir.Attr{optest.Float("momentum", 0.9)}},
 		{"AdamUpdate", []*ir.Array{big(1), big(2), big(3), positive, hyper}, []*ir.Attr{optest.Float("max_norm", 1), optest.Int("norm_axis", 1)}},
+		{"Adam8Update", []*ir.Array{big(1), big(2), codes(60060), codes(60060), scales(235), scales(235), hyper}, nil},
 		{"AccumulateGrad", []*ir.Array{big(1), big(2)}, nil},
 		{"SumSquares", []*ir.Array{big(1), big(2)}, nil},
 	} {
@@ -108,6 +126,7 @@ func TestOnlyWhatIsSaidIsWritten(t *testing.T) {
 		"SigmoidCrossEntropyLoss": {a(1), a(2), scale},
 		"SGDUpdate":               {a(1), a(2), a(3), hyper},
 		"AdamUpdate":              {a(1), a(2), a(3), ir.ArrayOf(make([]float32, 35), 5, 7), hyper},
+		"Adam8Update":             {a(1), a(2), codes(35), codes(35), scales(1), scales(1), hyper},
 		"AccumulateGrad":          {a(1), a(2)},
 		"SumSquares":              {a(1), a(2)},
 		"ClipFactor":              {hyper, scale},

@@ -20,10 +20,10 @@ import (
 // unit, one index of axis norm_axis, are scaled down to that length after the update (Srivastava et al. 2014, section 5.1).
 type update struct {
 	name   string
-	states int // how many there may be
-	needed int // how many there must be
-	check  func(n *op.Node, in []*ir.Array) error
+	writes []int
+	check  func(n *op.Node, in []*ir.Array) error // of the states, at 2 up to the last but one, and of attributes
 	rule   func(n *op.Node, h hyper) func(b batch)
+	states func(c *op.Call) keeper
 }
 
 // hyper is what a step of training is done with.
@@ -33,6 +33,13 @@ type hyper struct{ rate, step, factor, decay float64 }
 type batch struct {
 	w, g   []float32
 	states [2][]float32
+	spare  []float32 // room for the block
+}
+
+// A keeper holds the states of all weights.
+type keeper interface {
+	load(at int, states *[2][]float32) // room for a block is given and may be replaced
+	store(at int, states [2][]float32) // after they were changed
 }
 
 // updateBlock is how many weights are worked on at a time: all that is read of them stays in the first-level cache.
@@ -41,14 +48,11 @@ const updateBlock = 1024
 func updates() []op.Op {
 	var rows []op.Op
 	for _, u := range []update{
-		{"SGDUpdate", 1, 0, checkMomentum, sgd},
-		{"AdamUpdate", 2, 2, checkBetas, adam},
+		{"SGDUpdate", []int{0, 2}, checkMomentum, sgd, plainStates},
+		{"AdamUpdate", []int{0, 2, 3}, checkAdam, adam, plainStates},
+		{"Adam8Update", []int{0, 2, 3, 4, 5}, checkAdam8, adam, codedStates},
 	} {
-		writes := []int{0}
-		for i := range u.states {
-			writes = append(writes, 2+i)
-		}
-		rows = append(rows, op.Op{Type: u.name, Shape: u.shape, Work: updateWork, Run: u.run, Writes: writes, Impure: true})
+		rows = append(rows, op.Op{Type: u.name, Shape: u.shape, Work: updateWork, Run: u.run, Writes: u.writes, Impure: true})
 	}
 	return rows
 }
@@ -58,24 +62,24 @@ func (u update) shape(n *op.Node, in []*ir.Array) ([]ir.Spec, error) {
 	if err != nil {
 		return nil, err
 	}
-	if states := len(in) - 3; states < u.needed || states > u.states {
-		return nil, fmt.Errorf("%d inputs are given: W, G, %d to %d states and hyper are needed", len(in), u.needed, u.states)
+	if err := like(w, in, 1, "G"); err != nil {
+		return nil, err
 	}
-	for i := 1; i < len(in)-1; i++ {
-		if i > 1+u.needed && in[i] == nil {
-			continue
-		}
-		if err := like(w, in, i, fmt.Sprint(i)); err != nil {
-			return nil, err
-		}
+	if err := u.check(n, in); err != nil {
+		return nil, err
 	}
 	if err := floats(in, len(in)-1, "hyper", 4); err != nil {
 		return nil, err
 	}
-	if err := checkNorm(n, w); err != nil {
-		return nil, err
+	return []ir.Spec{one(ir.Float)}, checkNorm(n, w)
+}
+
+// inputs checks how many there are.
+func inputs(in []*ir.Array, least, most int) error {
+	if len(in) < least || len(in) > most {
+		return fmt.Errorf("there are %d inputs, not W, G, %d to %d states and hyper", len(in), least-3, most-3)
 	}
-	return []ir.Spec{one(ir.Float)}, u.check(n, in)
+	return nil
 }
 
 // updateWork is a sum for each piece of the weights, or for each unit.
@@ -89,44 +93,38 @@ func updateWork(n *op.Node, in []*ir.Array, _ int) int64 {
 
 func (u update) run(c *op.Call) error {
 	h := hyperOf(c.In[len(c.In)-1])
-	w, g := ir.View[float32](c.In[0]), ir.View[float32](c.In[1])
-	step := func(batch) {}
-	finite := !math.IsInf(h.factor, 0) && !math.IsNaN(h.factor)
-	if finite {
-		step = u.rule(c.Node, h)
-	}
-	var states [2][]float32
-	for i := range len(c.In) - 3 {
-		if c.In[2+i] != nil {
-			states[i] = ir.View[float32](c.In[2+i])
-		}
-	}
-	keep := c.Bool("keep_zeros", false)
-	squares := sumPieces(c.Pool, len(w), partial(c, len(w)), func(from, to int) float64 {
-		var gradient [updateBlock]float32
-		for at := from; finite && at < to; at += updateBlock {
-			b := batch{w: w[at:min(to, at+updateBlock)]}
-			b.g = gradient[:len(b.w)]
-			kernel.MulScalar(b.g, g[at:at+len(b.w)], float32(h.factor))
-			for i, s := range states {
-				if s != nil {
-					b.states[i] = s[at : at+len(b.w)]
-				}
-			}
-			if keep {
-				b.still()
-			}
-			step(b)
-		}
-		return kernel.ReduceSumSquare(g[from:to])
-	})
-	if finite {
-		limitNorms(c, w)
+	squares := 0.0
+	if math.IsInf(h.factor, 0) || math.IsNaN(h.factor) {
+		squares = sumOfSquares(c, c.In[1])
+	} else {
+		squares = u.step(c, h)
+		limitNorms(c)
 	}
 	if y := output[float32](c, 0); y != nil {
 		y[0] = float32(squares * h.factor * h.factor)
 	}
 	return nil
+}
+
+// step updates all weights and gives the sum of the squares of G.
+func (u update) step(c *op.Call, h hyper) float64 {
+	w, g := ir.View[float32](c.In[0]), ir.View[float32](c.In[1])
+	rule, states, keep := u.rule(c.Node, h), u.states(c), c.Bool("keep_zeros", false)
+	return sumPieces(c.Pool, len(w), partial(c, len(w)), func(from, to int) float64 {
+		var room [4][updateBlock]float32
+		for at := from; at < to; at += updateBlock {
+			n := min(to-at, updateBlock)
+			b := batch{w: w[at : at+n], g: room[0][:n], spare: room[1][:n], states: [2][]float32{room[2][:n], room[3][:n]}}
+			kernel.MulScalar(b.g, g[at:at+n], float32(h.factor))
+			states.load(at, &b.states)
+			if keep {
+				b.still()
+			}
+			rule(b)
+			states.store(at, b.states)
+		}
+		return kernel.ReduceSumSquare(g[from:to])
+	})
 }
 
 func hyperOf(a *ir.Array) hyper {
@@ -142,9 +140,30 @@ func (b batch) still() {
 		}
 		b.g[i] = 0
 		for _, s := range b.states {
-			if s != nil {
-				s[i] = 0
-			}
+			s[i] = 0
 		}
 	}
 }
+
+// plain are states of the type and shape of the weights; nil for those that there are not.
+type plain [2][]float32
+
+func plainStates(c *op.Call) keeper {
+	var p plain
+	for i := 2; i < len(c.In)-1; i++ {
+		if c.In[i] != nil {
+			p[i-2] = ir.View[float32](c.In[i])
+		}
+	}
+	return p
+}
+
+func (p plain) load(at int, states *[2][]float32) {
+	for i, s := range p {
+		if s != nil {
+			states[i] = s[at : at+len(states[i])]
+		}
+	}
+}
+
+func (p plain) store(int, [2][]float32) {}
