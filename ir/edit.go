@@ -35,6 +35,17 @@ func (g *Graph) AddOutput(v *Value) {
 	g.Outputs = append(g.Outputs, v)
 }
 
+// SetOutputs makes vs all the outputs of g.
+func (g *Graph) SetOutputs(vs ...*Value) {
+	for i, v := range g.Outputs {
+		v.dropUse(Use{Graph: g, Index: i})
+	}
+	g.Outputs = nil
+	for _, v := range vs {
+		g.AddOutput(v)
+	}
+}
+
 func (v *Value) dropUse(u Use) {
 	if i := slices.Index(v.uses, u); i >= 0 {
 		v.uses = slices.Delete(v.uses, i, i+1)
