@@ -27,6 +27,16 @@ type Context struct {
 	// among the graph inputs.
 	KeepIR bool
 
+	// Source is the model as it was before the first step; nil where nobody needs it.
+	Source *ir.Model
+	// Open opens another model, which stays open as long as the pipeline runs; nil where that cannot be.
+	Open func(path string) (*ir.Model, error)
+	// DryRun says that nothing will be written: what takes long is left out.
+	DryRun bool
+	// Trained is told after each step of training; may be nil.
+	Trained   func(step, steps int, loss float64)
+	Trainings []Training // what was trained, in order
+
 	rows   []Row
 	seen   map[*ir.Value]bool
 	consts map[constKey]*ir.Value

@@ -10,6 +10,7 @@ type Method struct {
 	Doc     string // one line for help and documentation
 	Stage   Stage
 	Shrinks bool // its aim is a smaller file: a result that is not smaller is not written
+	Repeats bool // a second run takes its share of what the first one left
 
 	// Bind declares the method's options on fs and returns what runs it once they
 	// are set, so that one method can stand twice in a pipeline.
@@ -22,12 +23,12 @@ type Stage uint8
 // The stages in their order, with the reason why each stands behind the one before.
 const (
 	Prepare  Stage = iota // folds and rewrites that later methods look through
-	Train                 // needs float weights
 	Prune                 // chooses by magnitude, which quantization rounds away
+	Train                 // needs float weights, and learns around the zeros that pruning made
 	Quantize              // must see the zeros that pruning made, and keeps them
 	Sparsify              // stores the zeros of final codes or values
 )
 
-var stageNames = [...]string{"prepare", "train", "prune", "quantize", "sparsify"}
+var stageNames = [...]string{"prepare", "prune", "train", "quantize", "sparsify"}
 
 func (s Stage) String() string { return stageNames[s] }

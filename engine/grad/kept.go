@@ -47,3 +47,13 @@ func (t *Tape) order() map[*ir.Node]int {
 	}
 	return at
 }
+
+// Value is the forward graph's value of this name, nil if there is none.
+func (t *Tape) Value(name string) *ir.Value {
+	for v := range t.Model.Values() {
+		if v.Name == name {
+			return v
+		}
+	}
+	return nil
+}

@@ -212,6 +212,17 @@ func (p Profile) Within(room int64) []Segment {
 	return best
 }
 
+// Least is the choice that keeps the fewest bytes at a time.
+func (p Profile) Least() []Segment {
+	best, bytes := []Segment(nil), p.kept(0, len(p.Kept))
+	for most := bytes / 2; most > bytes/64; most = most * 4 / 5 {
+		if s, ok := p.cut(most); ok && p.peak(s) < bytes {
+			best, bytes = s, p.peak(s)
+		}
+	}
+	return best
+}
+
 // peak is about what a choice keeps at most.
 func (p Profile) peak(segments []Segment) int64 {
 	kept, most, from := int64(0), int64(0), 0

@@ -1,0 +1,238 @@
+package distill
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/dustin/go-humanize"
+)
+
+// A Memory says what training takes, as planned, and what was done about it. Sizes are bytes.
+type Memory struct {
+	Weights, States, Sums int64 // of variables: the weights, what the optimizer keeps, sums of gradients
+	Arena                 int64 // activations, gradients and scratch of a step
+	Teacher, Batches      int64
+	Layout                string
+	Why                   []string // what was tried, where a budget chose
+}
+
+// Total is the sum of all.
+func (m Memory) Total() int64 {
+	return m.Weights + m.States + m.Sums + m.Arena + m.Teacher + m.Batches
+}
+
+// fit chooses a layout and makes its graphs.
+func (t *Trainer) fit(ctx context.Context) error {
+	p, err := t.settings.layout()
+	if err != nil {
+		return err
+	}
+	if t.budget > 0 {
+		if p, err = t.within(ctx, p); err != nil {
+			return err
+		}
+	}
+	return t.open(ctx, p)
+}
+
+// open makes the graphs of a layout ready to run.
+func (t *Trainer) open(ctx context.Context, p *layout) (err error) {
+	t.layout = p
+	t.begin(p)
+	if t.step, err = t.graph(ctx, p); err != nil {
+		return err
+	}
+	if err = t.step.open(ctx, t.workers, t.seed); err != nil {
+		return err
+	}
+	if t.step.arena, err = usage(t.step.session); err != nil {
+		return err
+	}
+	if t.update, err = t.newUpdate(ctx, p); err != nil {
+		return err
+	}
+	if t.judge, err = t.newJudge(ctx, p.part()); err != nil {
+		return err
+	}
+	why := t.state.Course.Memory.Why
+	t.state.Course.Memory = t.memoryOf(p, t.arena())
+	t.state.Course.Memory.Why = why
+	return nil
+}
+
+// arena is what the largest of the graphs takes, of which one runs at a time. Each keeps its own from one run to the
+// next, so all count.
+func (t *Trainer) arena() int64 {
+	n := t.step.arena
+	if t.update != nil {
+		n += t.update.arena
+	}
+	if t.judge != nil {
+		n += t.judge.arena
+	}
+	return n
+}
+
+// begin gives variables what the layout asks for.
+func (t *Trainer) begin(p *layout) {
+	for _, v := range t.order {
+		v.begin(t.settings.chosen())
+		v.buffer = nil
+		if p.apart() {
+			v.buffer = newLike(v.array)
+		}
+	}
+}
+
+// memoryOf is what a layout takes whose graphs take so much.
+func (t *Trainer) memoryOf(p *layout, arena int64) Memory {
+	m := Memory{Arena: arena, Layout: p.String()}
+	largest := int64(0)
+	for _, v := range t.order {
+		m.Weights += v.array.Bytes()
+		if p.apart() {
+			m.Sums += v.array.Bytes()
+		}
+		states := int64(0)
+		for _, s := range t.settings.chosen().states(v.array.Spec()) {
+			states += s.Bytes()
+		}
+		m.States += states
+		largest = max(largest, states)
+	}
+	if p.away {
+		m.States = largest
+	}
+	if t.patience > 0 {
+		m.Weights *= 2 // those of the best epoch are kept
+	}
+	for _, s := range t.specs(p.part()) {
+		m.Batches += s.Bytes() * aheadBatches
+	}
+	if t.teacher != nil {
+		held, _ := t.teacher.session.Weights()
+		m.Teacher = held + t.teacherArena(p.part())
+	}
+	return m
+}
+
+// aheadBatches is about how many batches are in memory at once.
+const aheadBatches = 3
+
+// teacherArena is what a run of the teacher takes, 0 where that is not known.
+func (t *Trainer) teacherArena(n int) int64 {
+	u, err := t.teacher.session.Usage(t.specs(n))
+	if err != nil {
+		return 0
+	}
+	return u.Plan.Size
+}
+
+// within finds the cheapest layout that fits into the budget: those that cost less time come first.
+func (t *Trainer) within(ctx context.Context, asked *layout) (*layout, error) {
+	least := int64(0)
+	for _, p := range t.candidates(asked) {
+		m, err := t.try(ctx, p)
+		if err != nil {
+			return nil, err
+		}
+		fits := m.Total() <= int64(t.budget)
+		t.state.Course.Memory.Why = append(t.state.Course.Memory.Why, fmt.Sprintf("%s: %s%s", p, humanize.IBytes(uint64(m.Total())), verdict(fits)))
+		if fits {
+			return p, nil
+		}
+		if least == 0 || m.Total() < least {
+			least = m.Total()
+		}
+	}
+	if t.onOOM == "halve" && asked.batch > 1 {
+		half := *asked
+		half.batch, half.parts = asked.batch/2, 1
+		t.state.Course.Memory.Why = append(t.state.Course.Memory.Why, fmt.Sprintf("the batch is halved to %d", half.batch))
+		return t.within(ctx, &half)
+	}
+	return nil, fmt.Errorf("--memory-budget %s: the least that training takes is %s; give --on-oom halve, a smaller --batch, --optimizer sgd, or more", humanize.IBytes(uint64(t.budget)), humanize.IBytes(uint64(least)))
+}
+
+func verdict(fits bool) string {
+	if fits {
+		return ", which fits"
+	}
+	return ", which is too much"
+}
+
+// candidates are the layouts that are tried, by the time that they cost. All but those in 16 bits give the same weights, up to
+// rounding.
+func (t *Trainer) candidates(asked *layout) []*layout {
+	var out []*layout
+	add := func(change func(p *layout)) {
+		p := *asked
+		change(&p)
+		out = append(out, &p)
+	}
+	add(func(*layout) {})
+	add(func(p *layout) { p.checkpoint = within })
+	add(func(p *layout) { p.checkpoint = "auto" })
+	for parts := 2; parts <= asked.batch && parts <= 16; parts *= 2 {
+		if asked.batch%parts == 0 && t.set.Size(1) == 1 {
+			add(func(p *layout) { p.checkpoint, p.parts = "auto", max(p.parts, parts) })
+		}
+	}
+	most := out[len(out)-1].parts
+	add(func(p *layout) { p.checkpoint, p.parts, p.away = "auto", most, true })
+	add(func(p *layout) { p.checkpoint, p.parts, p.away, p.disk = "auto", most, true, true })
+	return out
+}
+
+// try plans a layout. Where it keeps what there is room for, the room is found by planning again.
+func (t *Trainer) try(ctx context.Context, p *layout) (Memory, error) {
+	if p.checkpoint != within {
+		return t.planned(ctx, p)
+	}
+	p.room = 1
+	m, err := t.planned(ctx, p)
+	if err != nil {
+		return m, err
+	}
+	room := max(int64(t.budget)-(m.Total()-m.Arena), 1)
+	for range 6 {
+		p.room = room
+		if m, err = t.planned(ctx, p); err != nil || m.Total() <= int64(t.budget) {
+			return m, err
+		}
+		room -= max((m.Total()-int64(t.budget))*5/4, room/32)
+		if room <= 0 {
+			return m, nil
+		}
+	}
+	return m, nil
+}
+
+// planned is what a layout takes.
+func (t *Trainer) planned(ctx context.Context, p *layout) (Memory, error) {
+	t.begin(p)
+	st, err := t.graph(ctx, p)
+	if err != nil {
+		return Memory{}, err
+	}
+	arena, err := st.plan(ctx, t.workers)
+	if err != nil {
+		return Memory{}, err
+	}
+	u, err := t.newUpdate(ctx, p)
+	if err != nil {
+		return Memory{}, err
+	}
+	if u != nil {
+		arena += u.arena
+	}
+	j, err := t.newJudge(ctx, p.part())
+	if err != nil {
+		return Memory{}, err
+	}
+	if j != nil {
+		arena += j.arena
+	}
+	return t.memoryOf(p, arena), errors.Join(u.close(), j.close())
+}

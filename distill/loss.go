@@ -1,0 +1,211 @@
+package distill
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/mcompress/mcompress/engine/grad"
+	"github.com/mcompress/mcompress/ir"
+)
+
+// A term is one summand of what goes down.
+type term struct {
+	kind    string // of losses
+	student string // the value that is judged
+	teacher string // the value that it is to be like; empty for labels
+	weight  float64
+}
+
+// losses are the operators of terms.
+var losses = map[string]string{
+	"cross-entropy": "CrossEntropyLoss",
+	"kl":            "DistillLoss",
+	"mse":           "MeanSquaredLoss",
+	"cosine":        "CosineLoss",
+}
+
+// terms says what goes down. teacher is nil where there is none.
+func (s *settings) terms(student, teacher *ir.Model, labelled bool) ([]term, error) {
+	alpha := s.share(teacher != nil, labelled)
+	var ts []term
+	if alpha > 0 {
+		if !labelled {
+			return nil, errors.New("cross-entropy needs labels: the data has none, name them by --labels")
+		}
+		ts = append(ts, term{"cross-entropy", scores(student.Graph.Outputs[0]).Name, "", alpha})
+	}
+	if alpha == 1 && s.match == "" && !s.layers {
+		return ts, nil
+	}
+	if teacher == nil {
+		return nil, errors.New("there is nothing to learn from: the data has no labels, and no teacher is named")
+	}
+	outputs, err := s.outputs(student, teacher, 1-alpha)
+	if err != nil {
+		return nil, err
+	}
+	matched, err := s.matched(student, teacher)
+	return slices.Concat(ts, outputs, matched), err
+}
+
+// share is that of labels beside a teacher.
+func (s *settings) share(teacher, labelled bool) float64 {
+	switch {
+	case s.loss == "cross-entropy":
+		return 1
+	case s.loss != "auto" || !labelled:
+		return max(s.alpha, 0)
+	case s.alpha >= 0:
+		return s.alpha
+	case s.teacher != "":
+		return 0.5
+	}
+	return 1
+}
+
+// outputs are terms that bring the student's outputs near the teacher's, by their order.
+func (s *settings) outputs(student, teacher *ir.Model, weight float64) ([]term, error) {
+	ys, xs := student.Graph.Outputs, teacher.Graph.Outputs
+	if len(xs) != len(ys) {
+		return nil, fmt.Errorf("the teacher has %d outputs, the student %d: match values by --match", len(xs), len(ys))
+	}
+	var ts []term
+	for i, y := range ys {
+		if y.Type != nil && y.Type.Elem != ir.Undefined && !y.Type.Elem.IsFloat() || weight == 0 {
+			continue
+		}
+		kind := s.loss
+		y, x := y, xs[i]
+		if kind == "auto" {
+			kind = "mse"
+			if isScores(y) {
+				kind = "kl"
+			}
+		}
+		if kind == "kl" {
+			y, x = scores(y), scores(x)
+		}
+		ts = append(ts, term{kind, y.Name, x.Name, weight})
+	}
+	return ts, nil
+}
+
+// matched are the terms of --match and --layers.
+func (s *settings) matched(student, teacher *ir.Model) ([]term, error) {
+	kind := "mse"
+	if s.loss == "cosine" {
+		kind = "cosine"
+	}
+	var ts []term
+	for _, pair := range words(s.match) {
+		x, y, ok := strings.Cut(pair, "=")
+		if !ok {
+			return nil, fmt.Errorf("--match %s: it takes teacher=student", pair)
+		}
+		if find(teacher, x) == nil || find(student, y) == nil {
+			return nil, fmt.Errorf("--match %s: both must be values inside the graphs", pair)
+		}
+		ts = append(ts, term{kind, y, x, 1})
+	}
+	if !s.layers {
+		return ts, nil
+	}
+	for n := range student.Graph.Nodes() {
+		for _, v := range n.Outputs {
+			if v != nil && weighty(n) && find(teacher, v.Name) != nil {
+				ts = append(ts, term{kind, v.Name, v.Name, 1})
+			}
+		}
+	}
+	return ts, nil
+}
+
+// weighty reports whether n is a layer: an operator with weights.
+func weighty(n *ir.Node) bool {
+	return slices.Contains([]string{"Conv", "ConvTranspose", "Gemm", "MatMul"}, n.Op.Type)
+}
+
+func find(m *ir.Model, name string) *ir.Value {
+	for n := range m.Graph.Nodes() {
+		for _, v := range n.Outputs {
+			if v != nil && v.Name == name {
+				return v
+			}
+		}
+	}
+	return nil
+}
+
+// scores is what Softmax makes probabilities of, or v itself.
+func scores(v *ir.Value) *ir.Value {
+	if n := v.Producer(); n != nil && (n.Op.Is("Softmax") || n.Op.Is("LogSoftmax")) {
+		return n.Input(0)
+	}
+	return v
+}
+
+// isScores reports whether v tells classes apart: it goes through Softmax, or is a matrix of several columns.
+func isScores(v *ir.Value) bool {
+	if scores(v) != v {
+		return true
+	}
+	return v.Type != nil && len(v.Type.Shape) == 2 && v.Type.Shape[1].N != 1
+}
+
+// A target is an input of the step that a term compares with.
+type target struct {
+	term
+	input *ir.Value
+}
+
+// add puts the terms' losses behind the forward graph. It returns the losses, what the gradients start from, and the
+// inputs for targets.
+func (s *settings) add(t *grad.Tape, terms []term, scale *ir.Value) (sum []*ir.Value, seeds map[*ir.Value]*ir.Value, targets []target, err error) {
+	seeds = map[*ir.Value]*ir.Value{}
+	for i, term := range terms {
+		x := t.Value(term.student)
+		if x == nil {
+			return nil, nil, nil, fmt.Errorf("value %q is not there when the model is trained: it is part of what is computed in one", term.student)
+		}
+		in, err := s.target(t, i, term, x)
+		if err != nil {
+			return nil, nil, nil, err
+		}
+		out := t.Own(losses[term.kind], 2, []*ir.Value{x, in, scale}, s.lossAttrs(term)...)
+		sum = append(sum, out[0])
+		targets = append(targets, target{term, in})
+		if seeds[x] != nil {
+			out[1] = t.Op("Add", []*ir.Value{seeds[x], out[1]})
+		}
+		seeds[x] = out[1]
+	}
+	return sum, seeds, targets, nil
+}
+
+func (s *settings) lossAttrs(t term) []*ir.Attr {
+	attrs := []*ir.Attr{ir.FloatAttr("weight", float32(t.weight))}
+	switch t.kind {
+	case "kl":
+		attrs = append(attrs, ir.FloatAttr("temperature", float32(s.temperature)), ir.IntAttr("axis", -1))
+	case "cross-entropy":
+		attrs = append(attrs, ir.FloatAttr("smoothing", float32(s.smoothing)))
+	}
+	return attrs
+}
+
+// target is the input that term i compares x with.
+func (s *settings) target(t *grad.Tape, i int, term term, x *ir.Value) (*ir.Value, error) {
+	shape := t.Shape(x)
+	if t.DType(x) != ir.Float {
+		return nil, fmt.Errorf("value %q is %s: training takes float32", x.Name, t.DType(x))
+	}
+	if term.teacher != "" {
+		return t.Input(fmt.Sprintf("teacher.%d", i), ir.Float, shape...), nil
+	}
+	if len(shape) < 2 {
+		return nil, fmt.Errorf("value %q of shape %v holds no scores of classes: cross-entropy needs one for each sample and class", x.Name, shape)
+	}
+	return t.Input("labels", ir.Int64, shape[0]), nil
+}

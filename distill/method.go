@@ -1,0 +1,134 @@
+package distill
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+
+	"github.com/mcompress/mcompress/engine/grad"
+	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/pass"
+)
+
+// FineTune trains the weights that a model has, from labels or from the model as it was before earlier steps. Weights
+// that were pruned stay zero.
+var FineTune = method(kind{name: "finetune", alpha: -1}, "train on, so that accuracy that was lost comes back")
+
+// Distill trains a student to say what its teacher says (Hinton, Vinyals, Dean: Distilling the Knowledge in a Neural Network, 2015,
+// arXiv:1503.02531). The student is the model as earlier steps left it.
+var Distill = method(kind{name: "distill", alpha: 0}, "train a student to say what its teacher says")
+
+func method(k kind, doc string) *pass.Method {
+	return &pass.Method{
+		Name: k.name, Command: k.name, Doc: doc, Stage: pass.Train,
+		Bind: func(fs *flag.FlagSet) func(*pass.Context) error {
+			s := &settings{}
+			s.bind(fs, k)
+			return s.run
+		},
+	}
+}
+
+// run trains c's model.
+func (s *settings) run(c *pass.Context) (err error) {
+	if err := s.check(); err != nil {
+		return err
+	}
+	if s.reinit >= 0 {
+		s.statistics = true
+	}
+	t := &Trainer{settings: *s, model: c.Model, eval: c.Eval, workers: c.Workers, chosen: selected(c)}
+	if c.Trained != nil {
+		t.tell = func(p Progress) { c.Trained(p.Step, p.Steps, p.Loss) }
+	}
+	defer func() { err = errors.Join(err, t.close()) }()
+	teacher, err := s.teacherOf(c)
+	if err != nil {
+		return err
+	}
+	if err := t.prepare(c, teacher); err != nil {
+		return err
+	}
+	if c.DryRun {
+		return t.store(c)
+	}
+	if err := t.goOn(); err != nil {
+		return err
+	}
+	if err := t.train(c); err != nil {
+		return err
+	}
+	t.report(c)
+	return t.store(c)
+}
+
+// teacherOf is the model in --teacher, or the one that the pipeline began with if a step changed it, or if
+// this is to learn from it.
+func (s *settings) teacherOf(c *pass.Context) (*ir.Model, error) {
+	if s.teacher == "" {
+		return c.Source, nil
+	}
+	if c.Open == nil {
+		return nil, errors.New("--teacher: no model can be opened here")
+	}
+	return c.Open(s.teacher)
+}
+
+// selected are the names of the weights that the step's selection takes.
+func selected(c *pass.Context) map[string]bool {
+	chosen := map[string]bool{}
+	for v := range grad.Trainable(c.Model, nil) {
+		if c.Select.Excludes(v, pass.Readers(v)) == "" {
+			chosen[v.Name] = true
+		}
+	}
+	return chosen
+}
+
+// store puts the trained weights into the model.
+func (t *Trainer) store(c *pass.Context) error {
+	for v := range grad.Trainable(c.Model, t.trained) {
+		w := t.vars[v.Name]
+		if w == nil || w.tensor != v.Const {
+			continue
+		}
+		if err := t.replace(c, v, w); err != nil {
+			return fmt.Errorf("tensor %q: %w", v.Name, err)
+		}
+	}
+	return nil
+}
+
+// replace puts a weight in the place of what it was.
+func (t *Trainer) replace(c *pass.Context, v *ir.Value, w *variable) error {
+	before, readers := v.Const, pass.Readers(v)
+	after := &ir.Tensor{Spec: before.Spec, Source: ir.Mem(w.array.Data)}
+	v.SetConst(after)
+	c.Changed(v, before, readers, pass.Row{
+		Form: pass.InPlace, After: []pass.Part{{Role: pass.Payload, Value: v, Tensor: after}},
+		Restore: func(parts []*ir.Tensor) *ir.Tensor { return parts[0] },
+	})
+	return nil
+}
+
+// report hands the course on to whoever reports.
+func (t *Trainer) report(c *pass.Context) {
+	k := t.state.Course
+	c.Trainings = append(c.Trainings, pass.Training{
+		Method: c.Method, Steps: t.state.Step, Samples: t.state.Step * t.layout.batch, Kept: k.Kept,
+		Loss: points(k.Loss), Judged: points(k.Judged), Agree: points(k.Agree),
+		Memory: []pass.Size{
+			{Name: "weights", Bytes: k.Memory.Weights}, {Name: "optimizer", Bytes: k.Memory.States}, {Name: "sums of gradients", Bytes: k.Memory.Sums},
+			{Name: "activations and gradients", Bytes: k.Memory.Arena}, {Name: "teacher", Bytes: k.Memory.Teacher}, {Name: "batches", Bytes: k.Memory.Batches},
+		},
+		Layout: k.Memory.Layout, Why: k.Memory.Why,
+	})
+}
+
+func points(ps []Point) []pass.Point {
+	out := make([]pass.Point, len(ps))
+	for i, p := range ps {
+		out[i] = pass.Point{Step: p.Step, Y: p.Y}
+	}
+	return out
+}

@@ -1,0 +1,185 @@
+package distill
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"slices"
+
+	"github.com/mcompress/mcompress/dataset"
+	"github.com/mcompress/mcompress/engine/grad"
+	"github.com/mcompress/mcompress/ir"
+)
+
+// A Trainer trains one model.
+type Trainer struct {
+	settings
+	model   *ir.Model
+	eval    *ir.Eval
+	workers int
+	chosen  map[string]bool // names of the weights that may change
+	tell    func(Progress)
+
+	set     *dataset.Set
+	split   split
+	ports   []dataset.Input
+	first   map[string]ir.Spec // types of the model's inputs for one sample, as the data has them
+	terms   []term
+	teacher *teacher
+	augment *augment
+	vars    map[string]*variable
+	order   []*variable // in the order of the graph
+
+	folder string // for temporary files
+	layout *layout
+	step   *step
+	update *update
+	judge  *judge
+
+	course Course
+	state  state
+}
+
+// Progress is how far training has come.
+type Progress struct {
+	Step, Steps int
+	Loss        float64
+	Samples     int // so far
+}
+
+// A split says which samples are learned from.
+type split struct{ learn, judge []int }
+
+// newSplit keeps a share of n samples apart.
+func newSplit(n int, share float64, seed uint64) split {
+	all := dataset.Shuffled(n, seed^splitStream)
+	k := int(math.Round(share * float64(n)))
+	if k == 0 && share > 0 && n > 1 {
+		k = 1
+	}
+	s := split{learn: slices.Clone(all[k:]), judge: slices.Clone(all[:k])}
+	slices.Sort(s.learn)
+	slices.Sort(s.judge)
+	return s
+}
+
+// splitStream keeps the choice of samples apart from their order.
+const splitStream = 0x73706c6974
+
+// close ends what the trainer holds.
+func (t *Trainer) close() error {
+	errs := []error{t.step.close(), t.update.close(), t.judge.close(), t.teacher.close(), t.augment.close()}
+	if t.set != nil {
+		errs = append(errs, t.set.Close())
+	}
+	if t.folder != "" {
+		errs = append(errs, os.RemoveAll(t.folder))
+	}
+	return errors.Join(errs...)
+}
+
+// prepare opens the data, reads the weights, and finds a layout for the steps.
+func (t *Trainer) prepare(ctx context.Context, teacher *ir.Model) (err error) {
+	if t.folder, err = os.MkdirTemp("", "mcompress-train-"); err != nil {
+		return err
+	}
+	if t.set, err = t.source.open(t.model, t.workers); err != nil {
+		return err
+	}
+	if err := t.samples(ctx); err != nil {
+		return err
+	}
+	if t.terms, err = t.settings.terms(t.model, teacher, t.set.Labelled()); err != nil {
+		return err
+	}
+	if t.teacher, err = newTeacher(ctx, teacher, t); err != nil {
+		return fmt.Errorf("teacher: %w", err)
+	}
+	if t.augment, err = newAugment(ctx, t); err != nil {
+		return err
+	}
+	if err := t.weights(ctx); err != nil {
+		return err
+	}
+	return t.fit(ctx)
+}
+
+// samples splits the data and looks at the first one.
+func (t *Trainer) samples(ctx context.Context) error {
+	t.ports = dataset.Inputs(t.model.Graph)
+	t.split = newSplit(t.set.Len(), t.validate, t.seed)
+	if len(t.split.learn) < t.batch {
+		return fmt.Errorf("%d samples are there to learn from, and a batch takes %d: give --batch", len(t.split.learn), t.batch)
+	}
+	for b, err := range t.set.Batches(ctx, dataset.Order{Size: 1, Index: t.split.learn[:1]}) {
+		if err != nil {
+			return err
+		}
+		t.first = map[string]ir.Spec{}
+		for name, a := range b.Inputs {
+			t.first[name] = a.Spec()
+		}
+	}
+	if n := t.set.Size(1); n > 1 && n != t.batch/t.accumulate {
+		return fmt.Errorf("the model takes batches of exactly %d samples: give --batch %d", n, n)
+	}
+	return nil
+}
+
+// specs are the types of the model's inputs for n samples.
+func (t *Trainer) specs(n int) map[string]ir.Spec {
+	out := map[string]ir.Spec{}
+	for name, s := range t.first {
+		s.Shape = slices.Clone(s.Shape)
+		if len(s.Shape) > 0 {
+			s.Shape[0] = s.Shape[0] * int64(n) / int64(t.set.Size(1))
+		}
+		out[name] = s
+	}
+	return out
+}
+
+// trained reports whether a weight may change.
+func (t *Trainer) trained(name string) bool { return t.chosen == nil || t.chosen[name] }
+
+// weights reads those that training changes.
+func (t *Trainer) weights(ctx context.Context) error {
+	tape, err := grad.New(ctx, t.model, grad.Options{Inputs: t.specs(1), Train: t.trained})
+	if err != nil {
+		return err
+	}
+	t.vars = map[string]*variable{}
+	for _, p := range tape.Params {
+		if p.Tensor.DType != ir.Float {
+			return fmt.Errorf("tensor %q is %s: training takes float32", p.Name, p.Tensor.DType)
+		}
+		v, err := load(ctx, t.eval, p.Name, p.Tensor)
+		if err != nil {
+			return err
+		}
+		t.vars[p.Name] = v
+		t.order = append(t.order, v)
+	}
+	if len(t.order) == 0 {
+		return errors.New("the model has no weights that can be trained")
+	}
+	if t.reinit >= 0 {
+		reinit(tape, t.vars, uint64(t.reinit))
+	}
+	return nil
+}
+
+// change puts what is random or rounded in training into a copied graph.
+func (t *Trainer) change(st *step) func(*grad.Tape) error {
+	return func(tape *grad.Tape) error {
+		if t.dropout > 0 {
+			st.names.counter = t.drop(tape)
+		}
+		if t.aware != "" {
+			round(tape, t.aware)
+		}
+		return nil
+	}
+}
