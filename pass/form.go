@@ -14,6 +14,10 @@ const Runtime = "ONNX Runtime 1.31.1"
 var (
 	// InPlace keeps the weight's type and shape: pruned weights.
 	InPlace = Form{Name: "in-place"}
+	// Smaller is a weight with fewer channels.
+	Smaller = Form{Name: "smaller"}
+	// Factors are two matrices, or filters, that stand for their product.
+	Factors = Form{Name: "factors"}
 	// MatMulInteger holds int8 codes that integer kernels read.
 	MatMulInteger = Form{Name: "matmul-integer"}
 	// GatherCodes looks codes and scales up row by row.

@@ -17,6 +17,7 @@ var methods = []*pass.Method{
 	prune.L2,
 	prune.Random,
 	prune.NM,
+	prune.Channel,
 	sparse.Auto,
 	sparse.COO,
 	sparse.CSR,

@@ -3,6 +3,7 @@ package opset
 import (
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/mcompress/mcompress/ir"
 )
@@ -91,16 +92,20 @@ func expand(f *inference, n *ir.Node, _ int) ([]ir.Dim, bool) {
 	return merge(s, dims(sizes)), true
 }
 
-// spatial keeps the batch and the channels; the rest depends on padding.
+// spatial keeps the batch and the channels; a window goes over the rest, or takes all of it.
 func spatial(f *inference, n *ir.Node, _ int) ([]ir.Dim, bool) {
 	s, ok := f.shape(n.Input(0))
 	if !ok || len(s) < 2 {
 		return nil, false
 	}
-	return append(append([]ir.Dim{}, s[:2]...), unknown(len(s)-2)...), true
+	if strings.HasPrefix(n.Op.Type, "Global") {
+		return append(append([]ir.Dim{}, s[:2]...), ones(len(s)-2)...), true
+	}
+	return append(append([]ir.Dim{}, s[:2]...), windowed(n, s[2:], kernelShape(n, len(s)-2))...), true
 }
 
-// conv has the batch of the first input and a channel for each filter of the weight.
+// conv has the batch of the first input, a channel for each filter of the weight, and the
+// places of a window.
 func conv(weight int) shapeRule {
 	return func(f *inference, n *ir.Node, _ int) ([]ir.Dim, bool) {
 		x, ok := f.shape(n.Input(0))
@@ -115,6 +120,9 @@ func conv(weight int) shapeRule {
 		if ok2 {
 			out[1] = w[0]
 		}
+		if ok && ok2 && len(x) == len(w) {
+			copy(out[2:], windowed(n, x[2:], w[2:]))
+		}
 		return out, true
 	}
 }
@@ -124,7 +132,7 @@ func convTranspose(f *inference, n *ir.Node, i int) ([]ir.Dim, bool) {
 	if !ok {
 		return nil, false
 	}
-	out[1] = ir.Dim{N: -1}
+	copy(out[1:], unknown(len(out)-1))
 	w, ok := f.shape(n.Input(1))
 	group, ok2 := attrInt(n, "group", 1)
 	if ok && ok2 && w[1].Known() {

@@ -1,0 +1,183 @@
+package prune_test
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/mcompress/mcompress/dataset"
+	"github.com/mcompress/mcompress/engine"
+	"github.com/mcompress/mcompress/internal/conform"
+	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/onnx"
+	"github.com/mcompress/mcompress/pass"
+	"github.com/mcompress/mcompress/prune"
+	"github.com/mcompress/mcompress/verify"
+)
+
+// changed is what a method made of a model, still in memory.
+func changed(t *testing.T, path string, m *pass.Method, options ...string) (*ir.Model, []pass.Row, *ir.Eval) {
+	t.Helper()
+	f := open(t, path)
+	eval := ir.NewEval(t.TempDir())
+	t.Cleanup(func() { eval.Close() })
+	step, err := pass.NewStep(m, func(fs *flag.FlagSet) error {
+		for i := 0; i < len(options); i += 2 {
+			if err := fs.Set(options[i], options[i+1]); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &pass.Context{Context: context.Background(), Model: f.Model, Eval: eval, Workers: 2, Precheck: true}
+	rows, err := pass.Run(c, []pass.Step{step})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f.Model, rows, eval
+}
+
+// products are the operators whose weights say what a channel is made of and who reads it.
+var products = []string{"Conv", "ConvTranspose", "Gemm", "MatMul", "LSTM", "GRU", "RNN"}
+
+// masked is the model at path with the weights of products as the rows restore them: what
+// fell is zero in them. A channel that nobody reads may hold anything, so this is the model
+// that the changed one has to equal, whatever lies between. all restores other constants
+// too, but for divisors.
+func masked(t *testing.T, path string, rows []pass.Row, eval *ir.Eval, all bool) *ir.Model {
+	t.Helper()
+	m := open(t, path).Model
+	for g := range m.Graphs() {
+		for _, v := range g.Consts() {
+			for _, r := range rows {
+				if r.Status != pass.Changed || r.Tensor != v.Name || r.Scope != pass.Scope(g) || !restored(v, all) {
+					continue
+				}
+				parts := make([]*ir.Tensor, len(r.After))
+				for i, p := range r.After {
+					parts[i] = p.Tensor
+				}
+				b, err := eval.ReadAll(context.Background(), r.Restore(parts))
+				if err != nil {
+					t.Fatal(err)
+				}
+				v.SetConst(&ir.Tensor{Spec: v.Const.Spec, Source: ir.Mem(b)})
+			}
+		}
+	}
+	return m
+}
+
+func restored(v *ir.Value, all bool) bool {
+	return slices.ContainsFunc(pass.Readers(v), func(n *ir.Node) bool {
+		return slices.Contains(products, n.Op.Type) || all && n.Op.Type == "Add"
+	})
+}
+
+// decibels is how far the outputs of b are from those of a at worst; ok is false where the
+// engine does not run a.
+func decibels(t *testing.T, a, b *ir.Model) (db float64, ok bool) {
+	t.Helper()
+	ctx := context.Background()
+	x, err := engine.Open(ctx, a, engine.Options{Workers: 2})
+	if err != nil {
+		return 0, false
+	}
+	defer x.Close()
+	set, err := dataset.Generate(dataset.Inputs(a.Graph), dataset.Random{Samples: 2, Ranges: verify.Ranges(a)})
+	if err != nil {
+		return 0, false
+	}
+	defer set.Close()
+	y, err := engine.Open(ctx, b, engine.Options{Workers: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer y.Close()
+	r, err := verify.Compare(ctx, x, y, set, verify.Options{})
+	if e := (*verify.SideError)(nil); errors.As(err, &e) && e.Side == verify.First {
+		return 0, false
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	worst := r.Worst()
+	if worst == nil || worst.Errors == nil {
+		return 0, false
+	}
+	return worst.Errors.DB(), true
+}
+
+// rounding is the least SQNR, in decibels, of outputs that differ by the order of sums.
+const rounding = 85
+
+// The model with fewer channels computes what the whole one does when nobody reads those
+// that fell: on every fixture and every real model.
+func TestChannelsThatFellWereNotRead(t *testing.T) {
+	compared := 0
+	for _, path := range slices.Concat(conform.Fixtures(t), conform.RealModels(t)) {
+		t.Run(filepath.Base(filepath.Dir(path))+"/"+filepath.Base(path), func(t *testing.T) {
+			m, rows, eval := changed(t, path, prune.Channel)
+			if changedRows(rows) == 0 {
+				return
+			}
+			db, ok := decibels(t, masked(t, path, rows, eval, false), m)
+			if !ok {
+				return
+			}
+			compared++
+			if db < rounding {
+				t.Errorf("%.1f dB", db)
+			}
+		})
+	}
+	if compared < 25 {
+		t.Errorf("%d models compared", compared)
+	}
+}
+
+// steps is what outputs close to zero may differ by: ONNX Runtime's Sigmoid has steps of 6e-8.
+const steps = 5e-7
+
+// Written models are valid with full shape inference where their sources are, and ONNX
+// Runtime computes the same as for the masked source.
+func TestFewerChannelsInONNXRuntime(t *testing.T) {
+	w := conform.Start(t)
+	for _, path := range slices.Concat(conform.Fixtures(t), conform.RealModels(t)) {
+		t.Run(filepath.Base(filepath.Dir(path))+"/"+filepath.Base(path), func(t *testing.T) {
+			m, rows, eval := changed(t, path, prune.Channel, "amount", "0.3", "round", "2")
+			if changedRows(rows) == 0 {
+				return
+			}
+			a, b := filepath.Join(t.TempDir(), "masked.onnx"), filepath.Join(t.TempDir(), "pruned.onnx")
+			for out, model := range map[string]*ir.Model{a: masked(t, path, rows, eval, false), b: m} {
+				if _, err := onnx.Save(context.Background(), model, out, onnx.SaveOptions{Workers: 2, Memory: 64 << 20, Eval: eval}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if w.Check(path, true) == nil {
+				if err := w.Check(b, true); err != nil {
+					t.Errorf("not valid any more: %v", err)
+				}
+			}
+			if _, err := w.Run(a, conform.Options{Random: true}); err != nil {
+				return
+			}
+			outs, err := w.Compare(a, b, conform.Options{Random: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, o := range outs {
+				if o.SQNR < rounding && o.MaxErr > steps {
+					t.Errorf("%s: %.1f dB", o.Name, o.SQNR)
+				}
+			}
+		})
+	}
+}

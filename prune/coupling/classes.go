@@ -1,0 +1,69 @@
+package coupling
+
+// A Unit is one channel on one axis somewhere in the graph.
+type Unit int32
+
+// classes are sets of units that fall together or not at all.
+type classes struct {
+	parent []Unit
+	why    map[Unit]string // of a root: why its class has to stay
+}
+
+// fresh returns n units, each a class of its own.
+func (c *classes) fresh(n int64) []Unit {
+	us := make([]Unit, n)
+	for i := range us {
+		us[i] = Unit(len(c.parent))
+		c.parent = append(c.parent, us[i])
+	}
+	return us
+}
+
+// root is the unit that stands for u's class.
+func (c *classes) root(u Unit) Unit {
+	for c.parent[u] != u {
+		c.parent[u] = c.parent[c.parent[u]]
+		u = c.parent[u]
+	}
+	return u
+}
+
+// join makes one class of those of a and b. What keeps one of them keeps both.
+func (c *classes) join(a, b Unit) {
+	a, b = c.root(a), c.root(b)
+	if a == b {
+		return
+	}
+	if b < a {
+		a, b = b, a
+	}
+	c.parent[b] = a
+	if why := c.why[b]; why != "" && c.why[a] == "" {
+		c.why[a] = why
+	}
+	delete(c.why, b)
+}
+
+// keep makes the classes of us stay. The first reason counts.
+func (c *classes) keep(us []Unit, why string) {
+	for _, u := range us {
+		if r := c.root(u); c.why[r] == "" {
+			c.why[r] = why
+		}
+	}
+}
+
+// joinAll joins the units of two lists of one length, place by place.
+func (c *classes) joinAll(a, b []Unit) {
+	for i := range a {
+		c.join(a[i], b[i])
+	}
+}
+
+// fold joins the units at the same place in each of n equal parts of us.
+func (c *classes) fold(us []Unit, n int64) {
+	size := len(us) / int(n)
+	for i, u := range us {
+		c.join(u, us[i%size])
+	}
+}

@@ -1,0 +1,168 @@
+package coupling
+
+import (
+	"encoding/binary"
+	"math"
+	"slices"
+
+	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/ir/opset"
+)
+
+// computed reads a target that is put together at run time, from constants and from sizes
+// of other values, one number each.
+func (p *Plan) computed(n *ir.Node, t *target) bool {
+	whole := n.Input(1)
+	c := whole.Producer()
+	if c == nil || !c.Op.Is("Concat") {
+		return false
+	}
+	t.sizes = make([]int64, len(c.Inputs()))
+	t.to = make([]ir.Dim, len(c.Inputs()))
+	for i, v := range c.Inputs() {
+		if is, ok := p.c.Ints(v); ok {
+			if len(is) != 1 || is[0] == 0 {
+				return false
+			}
+			t.sizes[i], t.to[i] = is[0], ir.Dim{N: is[0]}
+			continue
+		}
+		t.to[i] = ir.Dim{N: -1}
+		if x, j, ok := p.sizeOf(v); ok {
+			t.sized(n, i, x, j)
+		}
+	}
+	if len(whole.Uses()) == 1 {
+		t.write = func(at int, size int64) { p.setInts(c, at, []int64{size}) }
+	}
+	return true
+}
+
+// sized makes axis i behind the axis j of x.
+func (t *target) sized(n *ir.Node, i int, x *ir.Value, j int) {
+	if dims, ok := opset.Shape(x); ok && j < len(dims) && same(dims[j], dims[j]) {
+		t.to[i] = dims[j]
+	} else if x == n.Input(0) && j < len(t.in) {
+		t.copy(i, j)
+	}
+}
+
+// sizeOf is the value and the axis of which v is the size.
+func (p *Plan) sizeOf(v *ir.Value) (x *ir.Value, axis int, ok bool) {
+	n := v.Producer()
+	if n == nil {
+		return nil, 0, false
+	}
+	switch operator(n.Op) {
+	case "Cast", "Identity", "Unsqueeze", "Squeeze":
+		return p.sizeOf(n.Input(0))
+	}
+	picks, ok := p.picks(n)
+	if !ok || len(picks) != 1 || picks[0] < 0 {
+		return nil, 0, false
+	}
+	s := n.Input(0).Producer()
+	if s == nil || !s.Op.Is("Shape") || s.Attr("start") != nil {
+		return nil, 0, false
+	}
+	return s.Input(0), int(picks[0]), true
+}
+
+// picks are the places that Gather or Slice takes from a vector, such as a shape. Those
+// that count from the end are negative.
+func (p *Plan) picks(n *ir.Node) ([]int64, bool) {
+	switch operator(n.Op) {
+	case "Gather":
+		return p.c.Ints(n.Input(1))
+	case "Slice":
+		if ws := p.windows(n); len(ws) == 1 && ws[0].step == 1 {
+			return ws[0].places()
+		}
+	}
+	return nil, false
+}
+
+// places are those of w in a shape, all from one of its ends.
+func (w window) places() (is []int64, ok bool) {
+	if w.start < 0 && w.end >= maxRank {
+		w.end = 0
+	} else if w.start < 0 != (w.end < 0) {
+		return nil, false
+	}
+	for i := w.start; i < min(w.end, maxRank); i++ {
+		is = append(is, i)
+	}
+	return is, w.start >= -maxRank
+}
+
+// maxRank is more than any shape has.
+const maxRank = 64
+
+// shape lets sizes of other axes be read. How many channels there are may go into anything.
+func shape(p *Plan, n *ir.Node) {
+	a, at, rank, ok := p.place(n)
+	if a == nil {
+		return
+	}
+	if !ok || n.Attr("start") != nil || n.Attr("end") != nil {
+		p.stop(n, "reads how many there are")
+		return
+	}
+	for _, u := range n.Outputs[0].Uses() {
+		if u.Node == nil || !p.others(u.Node, at, rank) {
+			p.stop(n, "reads how many there are")
+			return
+		}
+	}
+}
+
+// others reports that n picks sizes of axes other than at.
+func (p *Plan) others(n *ir.Node, at, rank int) bool {
+	picks, ok := p.picks(n)
+	return ok && !slices.ContainsFunc(picks, func(i int64) bool { return counted(i, rank) == at })
+}
+
+// resize changes other axes.
+func resize(p *Plan, n *ir.Node) {
+	a, at, rank, ok := p.place(n)
+	if a == nil {
+		return
+	}
+	if !ok || n.Attr("axes") != nil {
+		p.stop(n, "resizes axes that are not known")
+		return
+	}
+	if p.factor(n, at, rank) == 1 {
+		p.set(n.Outputs[0], a.at, a.units)
+		return
+	}
+	sizes, given := p.c.Ints(n.Input(3))
+	if !given || len(sizes) != rank || sizes[at] != int64(len(a.units)) {
+		p.stop(n, "resizes them, or by factors that are not known")
+		return
+	}
+	p.set(n.Outputs[0], a.at, a.units)
+	p.edit(a.units, func(k *cutting) {
+		sizes[at] = int64(len(k.left(a.units)))
+		p.setInts(n, 3, sizes)
+	})
+}
+
+// factor is the scale of that axis, 0 if it is not known.
+func (p *Plan) factor(n *ir.Node, at, rank int) float32 {
+	if s := n.Attr("scales"); s != nil && len(s.Floats) == rank {
+		return s.Floats[at]
+	}
+	last := n.Input(2) // Resize from opset 11 on
+	if n.Graph().Opset("") < 11 || n.Op.Is("Upsample") {
+		last = n.Input(1)
+	}
+	if last == nil || last.Const == nil || last.Const.DType != ir.Float || last.Const.Elems() != int64(rank) {
+		return 0
+	}
+	b, err := p.c.Eval.ReadAll(p.c, last.Const)
+	if err != nil {
+		return 0
+	}
+	return math.Float32frombits(binary.LittleEndian.Uint32(b[4*at:]))
+}

@@ -1,0 +1,241 @@
+package coupling
+
+import (
+	"slices"
+
+	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/ir/opset"
+)
+
+// concat puts channels behind one another, or leaves them alone on another axis.
+func concat(p *Plan, n *ir.Node) {
+	lead := p.lead(n)
+	if lead == nil {
+		return
+	}
+	i := slices.IndexFunc(n.Inputs(), func(v *ir.Value) bool { return v != nil && p.axes[v] != nil })
+	rank, ok := opset.Rank(n.Input(i))
+	at := counted(n.Int("axis", 1), rank) - rank
+	switch {
+	case !ok:
+		p.stop(n, noRank)
+	case at != lead.at:
+		p.alongside(n, lead)
+	default:
+		p.append(n, at)
+	}
+}
+
+// alongside is a concatenation on an axis that is none of channels.
+func (p *Plan) alongside(n *ir.Node, lead *axis) {
+	for i := range n.Inputs() {
+		a := p.in(n, i)
+		if a == nil || a.at != lead.at || len(a.units) != len(lead.units) {
+			p.stop(n, "brings them together with other channels")
+			return
+		}
+		p.classes.joinAll(a.units, lead.units)
+	}
+	p.set(n.Outputs[0], lead.at, lead.units)
+}
+
+func (p *Plan) append(n *ir.Node, at int) {
+	var all []Unit
+	for i, v := range n.Inputs() {
+		a := p.in(n, i)
+		if a != nil && a.at == at {
+			all = append(all, a.units...)
+			continue
+		}
+		dims, ok := opset.Shape(v)
+		if a != nil || !ok || len(dims)+at < 0 || !dims[len(dims)+at].Known() {
+			p.stop(n, "puts them beside channels that are not known")
+			return
+		}
+		us := p.classes.fresh(dims[len(dims)+at].N)
+		p.keep(n, us, "puts in others beside them")
+		all = append(all, us...)
+	}
+	p.set(n.Outputs[0], at, all)
+}
+
+// split cuts channels into runs, or leaves them alone on another axis.
+func split(p *Plan, n *ir.Node) {
+	a, at, rank, ok := p.place(n)
+	if a == nil {
+		return
+	}
+	if !ok {
+		p.stop(n, noRank)
+		return
+	}
+	if counted(n.Int("axis", 0), rank) != at {
+		for _, v := range n.Outputs {
+			p.set(v, a.at, a.units)
+		}
+		return
+	}
+	sizes := p.sizes(n, len(a.units))
+	if sizes == nil {
+		p.stop(n, "splits them in a way that is not known")
+		return
+	}
+	parts := make([][]Unit, len(sizes))
+	rest := a.units
+	for i, size := range sizes {
+		parts[i], rest = rest[:size], rest[size:]
+		p.set(n.Outputs[i], a.at, parts[i])
+	}
+	p.edit(a.units, func(k *cutting) { p.resplit(k, n, parts) })
+}
+
+// sizes are the lengths of n's parts, nil if they are not known or do not fit.
+func (p *Plan) sizes(n *ir.Node, total int) []int64 {
+	sizes, ok := []int64(nil), true
+	switch attr := n.Attr("split"); {
+	case attr != nil:
+		sizes = attr.Ints
+	case n.Input(1) != nil:
+		sizes, ok = p.c.Ints(n.Input(1))
+	case total%len(n.Outputs) == 0:
+		sizes = slices.Repeat([]int64{int64(total / len(n.Outputs))}, len(n.Outputs))
+	}
+	sum := int64(0)
+	for _, s := range sizes {
+		if s < 0 {
+			return nil
+		}
+		sum += s
+	}
+	if !ok || len(sizes) != len(n.Outputs) || sum != int64(total) {
+		return nil
+	}
+	return sizes
+}
+
+// inputSplits is the opset from which Split's sizes are an input.
+const inputSplits = 13
+
+func (p *Plan) resplit(k *cutting, n *ir.Node, parts [][]Unit) {
+	var sizes []int64
+	for _, us := range parts {
+		sizes = append(sizes, int64(len(k.left(us))))
+	}
+	if n.Graph().Opset("") < inputSplits {
+		n.SetAttr(ir.IntsAttr("split", sizes...))
+		return
+	}
+	n.RemoveAttr("num_outputs")
+	p.setInts(n, 1, sizes)
+}
+
+// setInts makes a constant of integers n's input i.
+func (p *Plan) setInts(n *ir.Node, i int, is []int64) {
+	old := n.Input(i)
+	n.SetInput(i, p.c.Const(n.Graph(), ir.Int64, []int64{int64(len(is))}, ir.Ints(is...)))
+	if old != nil {
+		old.Drop()
+	}
+}
+
+// transpose moves the axis.
+func transpose(p *Plan, n *ir.Node) {
+	a, at, rank, ok := p.place(n)
+	if a == nil {
+		return
+	}
+	to := rank - 1 - at // without perm, axes are reversed
+	if perm := n.Attr("perm"); perm != nil {
+		to = slices.Index(perm.Ints, int64(at))
+		ok = ok && len(perm.Ints) == rank && to >= 0
+	}
+	if !ok {
+		p.stop(n, noRank)
+		return
+	}
+	p.set(n.Outputs[0], to-rank, a.units)
+}
+
+func squeeze(p *Plan, n *ir.Node) {
+	a, at, rank, ok := p.place(n)
+	if a == nil {
+		return
+	}
+	axes, given := p.axesOf(n)
+	if !ok || !given || len(axes) == 0 {
+		p.stop(n, "squeezes axes that are not known")
+		return
+	}
+	to := a.at
+	for _, x := range axes {
+		switch x := counted(x, rank); {
+		case x == at:
+			p.stop(n, "squeezes them")
+			return
+		case x > at:
+			to++
+		}
+	}
+	p.set(n.Outputs[0], to, a.units)
+}
+
+func unsqueeze(p *Plan, n *ir.Node) {
+	a, at, rank, ok := p.place(n)
+	if a == nil {
+		return
+	}
+	axes, given := p.axesOf(n)
+	if !ok || !given {
+		p.stop(n, "adds axes that are not known")
+		return
+	}
+	rank += len(axes)
+	added := make([]bool, rank)
+	for _, x := range axes {
+		if x := counted(x, rank); x >= 0 && x < rank {
+			added[x] = true
+		}
+	}
+	for to, is := range added {
+		if is {
+			continue
+		}
+		if at == 0 {
+			p.set(n.Outputs[0], to-rank, a.units)
+			return
+		}
+		at--
+	}
+}
+
+// gather picks along an axis in front of the channels.
+func gather(p *Plan, n *ir.Node) {
+	a, at, rank, ok := p.place(n)
+	switch {
+	case a == nil:
+		p.stop(n, "takes them for positions")
+	case !ok || counted(n.Int("axis", 0), rank) >= at:
+		p.stop(n, "picks some of them, or on an axis behind them")
+	default:
+		p.set(n.Outputs[0], a.at, a.units)
+	}
+}
+
+// pad adds to other axes only.
+func pad(p *Plan, n *ir.Node) {
+	a, at, rank, ok := p.place(n)
+	if a == nil {
+		return
+	}
+	pads, given := []int64(nil), true
+	if attr := n.Attr("pads"); attr != nil {
+		pads = attr.Ints
+	} else {
+		pads, given = p.c.Ints(n.Input(1))
+	}
+	if !ok || !given || n.Input(3) != nil || len(pads) != 2*rank || pads[at] != 0 || pads[rank+at] != 0 {
+		p.stop(n, "adds to them, or to axes that are not known")
+		return
+	}
+	p.set(n.Outputs[0], a.at, a.units)
+}

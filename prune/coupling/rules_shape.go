@@ -1,0 +1,126 @@
+package coupling
+
+import (
+	"slices"
+
+	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/ir/opset"
+)
+
+// reshape keeps the channels' axis, or makes one of it and others. Splitting it would tie
+// channels of different places together.
+func reshape(p *Plan, n *ir.Node) {
+	a, at, _, ok := p.place(n)
+	if a == nil {
+		return
+	}
+	t := p.target(n)
+	if !ok || t == nil {
+		p.stop(n, "makes a shape that is not known")
+		return
+	}
+	from := 0 // axes in front that stay as they are
+	for from < min(at, len(t.to)) && same(t.in[from], t.to[from]) {
+		from++
+	}
+	c, last, end := ir.Dim{N: int64(len(a.units))}, len(t.to)-1, len(t.in)-1
+	switch {
+	case from == at && at < last && t.to[at] == c, from == at && at == last && at == end && t.to[at] == c:
+		p.reshaped(n, t, at, a.units)
+	case at == end && last >= 0 && t.to[last] == c:
+		p.reshaped(n, t, last, a.units)
+	case from == last, last == 1 && at > 0 && rows(t.in, t.to):
+		if units := p.merged(n, a.units, t.in[last:at], t.in[at+1:]); units != nil {
+			p.reshaped(n, t, last, units)
+		}
+	default:
+		p.stop(n, "splits them or moves them between axes")
+	}
+}
+
+// reshaped sets n's output, and writes the number of channels anew where the target names it.
+func (p *Plan) reshaped(n *ir.Node, t *target, at int, units []Unit) {
+	if t.sizes[at] > 0 && t.write == nil {
+		p.keep(n, units, "names their number in a shape that other nodes read too")
+	}
+	p.set(n.Outputs[0], at-len(t.to), units)
+	if t.sizes[at] > 0 && t.write != nil {
+		p.edit(units, func(k *cutting) { t.write(at, int64(len(k.left(units)))) })
+	}
+}
+
+// same reports sizes that are surely equal.
+func same(a, b ir.Dim) bool { return a == b && (a.Known() || a.Param != "") }
+
+// rows reports that the first of two axes holds the first of in as it is, because the other
+// one takes just what is left.
+func rows(in, to []ir.Dim) bool {
+	rest, ok := product(in[1:])
+	return ok && to[1] == ir.Dim{N: rest}
+}
+
+// A target is the shape that a Reshape makes.
+type target struct {
+	in, to []ir.Dim // sizes before and behind, as far as they are known
+	sizes  []int64  // as the model gives them: -1 and 0 follow from in, and so do computed ones, which are 0 here
+	write  func(at int, size int64)
+}
+
+// inputShapes is the opset from which Reshape's target is an input.
+const inputShapes = 5
+
+// target is nil where there is no telling.
+func (p *Plan) target(n *ir.Node) *target {
+	dims, _ := opset.Shape(n.Input(0))
+	t := &target{in: slices.Clone(dims)}
+	if a := n.Attr("shape"); a != nil && n.Graph().Opset("") < inputShapes {
+		t.sizes = slices.Clone(a.Ints)
+		t.write = func(at int, size int64) {
+			t.sizes[at] = size
+			n.SetAttr(ir.IntsAttr("shape", t.sizes...))
+		}
+	} else if is, ok := p.c.Ints(n.Input(1)); ok {
+		t.sizes = is
+		t.write = func(at int, size int64) {
+			t.sizes[at] = size
+			p.setInts(n, 1, t.sizes)
+		}
+	} else if !p.computed(n, t) {
+		return nil
+	}
+	t.infer(n.Int("allowzero", 0) != 0)
+	return t
+}
+
+// infer works sizes out that the numbers leave to be inferred.
+func (t *target) infer(zeros bool) {
+	rest := -1
+	for i, d := range t.sizes {
+		if len(t.to) == i {
+			t.to = append(t.to, ir.Dim{N: d})
+		}
+		switch {
+		case d == 0 && !zeros && i < len(t.in) && t.to[i] == ir.Dim{}:
+			t.copy(i, i)
+		case d == -1:
+			rest = i
+		}
+	}
+	if rest < 0 {
+		return
+	}
+	total, okIn := product(t.in)
+	known, okTo := product(slices.Delete(slices.Clone(t.to), rest, rest+1))
+	if okIn && okTo && known > 0 {
+		t.to[rest] = ir.Dim{N: total / known}
+	}
+}
+
+// copy makes axis i behind what axis j is before; a size that is not known gets a symbol,
+// as it is surely the same.
+func (t *target) copy(i, j int) {
+	if !t.in[j].Known() && t.in[j].Param == "" {
+		t.in[j].Param = "\x00" + string(rune('a'+j))
+	}
+	t.to[i] = t.in[j]
+}

@@ -1,0 +1,123 @@
+package coupling
+
+import (
+	"encoding/binary"
+	"math"
+
+	"github.com/mcompress/mcompress/ir"
+)
+
+// A window is what Slice takes of one axis.
+type window struct{ start, end, axis, step int64 }
+
+// slice takes a run of channels, or leaves them alone on other axes.
+func slice(p *Plan, n *ir.Node) {
+	a, at, rank, ok := p.place(n)
+	if a == nil {
+		return
+	}
+	ws := p.windows(n)
+	if !ok || ws == nil {
+		p.stop(n, "slices at places that are not known")
+		return
+	}
+	for i, w := range ws {
+		if counted(w.axis, rank) != at {
+			continue
+		}
+		if w.step != 1 {
+			p.stop(n, "takes them in steps")
+			return
+		}
+		p.run(n, a, ws, i)
+		return
+	}
+	p.set(n.Outputs[0], a.at, a.units)
+}
+
+// run is a slice of channels from start to end.
+func (p *Plan) run(n *ir.Node, a *axis, ws []window, i int) {
+	total := int64(len(a.units))
+	start, end := clamp(ws[i].start, total), clamp(ws[i].end, total)
+	if start >= end {
+		p.stop(n, "takes none of them")
+		return
+	}
+	p.set(n.Outputs[0], a.at, a.units[start:end])
+	p.edit(a.units, func(k *cutting) {
+		ws[i].start = int64(len(k.left(a.units[:start])))
+		ws[i].end = int64(len(k.left(a.units[:end])))
+		p.setWindows(n, ws)
+	})
+}
+
+// clamp is a place that may count from the end, or lie beyond it.
+func clamp(i, n int64) int64 {
+	if i < 0 {
+		i += n
+	}
+	return min(max(i, 0), n)
+}
+
+// inputSlices is the opset from which Slice's places are inputs.
+const inputSlices = 10
+
+// windows are n's slices, nil if they are not known.
+func (p *Plan) windows(n *ir.Node) []window {
+	lists, ok := make([][]int64, 4), true
+	for i, name := range []string{"starts", "ends", "axes", "steps"} {
+		switch attr := n.Attr(name); {
+		case attr != nil:
+			lists[i] = attr.Ints
+		case n.Input(i+1) != nil:
+			lists[i], ok = p.c.Ints(n.Input(i + 1))
+		}
+		if !ok {
+			return nil
+		}
+	}
+	ws := make([]window, len(lists[0]))
+	for i := range ws {
+		ws[i] = window{lists[0][i], math.MaxInt64, int64(i), 1}
+		if len(lists[1]) != len(ws) || lists[2] != nil && len(lists[2]) != len(ws) || lists[3] != nil && len(lists[3]) != len(ws) {
+			return nil
+		}
+		ws[i].end = lists[1][i]
+		if lists[2] != nil {
+			ws[i].axis = lists[2][i]
+		}
+		if lists[3] != nil {
+			ws[i].step = lists[3][i]
+		}
+	}
+	return ws
+}
+
+func (p *Plan) setWindows(n *ir.Node, ws []window) {
+	starts, ends := make([]int64, len(ws)), make([]int64, len(ws))
+	for i, w := range ws {
+		starts[i], ends[i] = w.start, w.end
+	}
+	if n.Graph().Opset("") < inputSlices {
+		n.SetAttr(ir.IntsAttr("starts", starts...))
+		n.SetAttr(ir.IntsAttr("ends", ends...))
+		return
+	}
+	p.setLike(n, 1, starts)
+	p.setLike(n, 2, ends)
+}
+
+// setLike is setInts of the type that the input has: Slice wants one type for all.
+func (p *Plan) setLike(n *ir.Node, i int, is []int64) {
+	if n.Input(i).Const.DType == ir.Int64 {
+		p.setInts(n, i, is)
+		return
+	}
+	var b []byte
+	for _, x := range is {
+		b = binary.LittleEndian.AppendUint32(b, uint32(int32(min(max(x, math.MinInt32), math.MaxInt32))))
+	}
+	old := n.Input(i)
+	n.SetInput(i, p.c.Const(n.Graph(), ir.Int32, []int64{int64(len(is))}, b))
+	old.Drop()
+}

@@ -1,0 +1,86 @@
+package prune
+
+import (
+	"context"
+	"math"
+	"slices"
+
+	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/pass"
+	"github.com/mcompress/mcompress/prune/coupling"
+)
+
+// norms are the L1 norms of a constant's filters, in float64, added in the order of the
+// payload.
+type norms struct {
+	axis    span
+	sums    []float64
+	trouble string // why they have no order
+}
+
+// worths measures the filters of the groups that may fall: each constant once, in parallel,
+// by one worker so that its sums have one order.
+func worths(c *pass.Context, groups []*coupling.Group) (map[*ir.Value]*norms, error) {
+	worth := map[*ir.Value]*norms{}
+	var vs []*ir.Value
+	for _, g := range groups {
+		for _, s := range g.Sources {
+			if g.Why == "" && worth[s.Value] == nil {
+				worth[s.Value] = &norms{axis: span{product(s.Shape[:s.Axis]), s.Shape[s.Axis], product(s.Shape[s.Axis+1:])}}
+				vs = append(vs, s.Value)
+			}
+		}
+	}
+	s := &scratch{}
+	return worth, c.Parallel(len(vs), func(ctx context.Context, i int) error {
+		return worth[vs[i]].measure(ctx, c, s, vs[i].Const)
+	})
+}
+
+func (n *norms) measure(ctx context.Context, c *pass.Context, s *scratch, t *ir.Tensor) error {
+	ch := &channels{axis: n.axis, batch: t.Elems()}
+	n.sums = make([]float64, n.axis.n)
+	p, err := newPool(c, s, t)
+	if err != nil {
+		return err
+	}
+	err = p.blocks(ctx, 0, p.total(), func(k keys, at int64) error {
+		switch k := k.(type) {
+		case *narrowKeys:
+			addMagnitudes(ch, k.x, at, n.sums)
+		case *wideKeys:
+			addMagnitudes(ch, k.x, at, n.sums)
+		}
+		return nil
+	})
+	if !p.sound() {
+		n.trouble = unfit
+	}
+	return err
+}
+
+func addMagnitudes[T float32 | float64](ch *channels, x []T, first int64, sums []float64) {
+	ch.runs(first, int64(len(x)), func(channel, step, from, to int64) {
+		for i, v := range x[from:to] {
+			sums[channel+step*int64(i)] += math.Abs(float64(v))
+		}
+	})
+}
+
+// sums are the worths of g's classes: all filters of all its sources that a class holds.
+func sums(g *coupling.Group, worth map[*ir.Value]*norms) []float64 {
+	at := map[coupling.Unit]int{}
+	for i, class := range g.Classes {
+		at[class] = i
+	}
+	total := make([]float64, len(g.Classes))
+	for i, s := range g.Sources {
+		if slices.ContainsFunc(g.Sources[:i], func(o coupling.Source) bool { return o.Value == s.Value }) {
+			continue // a constant that two nodes share counts once
+		}
+		for j, u := range s.Units {
+			total[at[u]] += worth[s.Value].sums[j]
+		}
+	}
+	return total
+}

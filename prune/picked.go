@@ -1,0 +1,128 @@
+package prune
+
+import (
+	"io"
+
+	"github.com/mcompress/mcompress/ir"
+)
+
+// A picked payload is another one with the entries of one axis picked anew: at place i
+// stands the source's entry places[i], or zeros where that is negative. Places ascend.
+type picked struct {
+	in     io.ReaderAt
+	size   int64 // of the source, in bytes
+	entry  int64 // bytes of one entry
+	n      int64 // entries on the source's axis
+	places []int64
+}
+
+// ReadAt may be called by several goroutines at once.
+func (p *picked) ReadAt(b []byte, off int64) (int, error) {
+	w := &readAhead{in: p.in, size: p.size}
+	for done := 0; done < len(b); {
+		at := off + int64(done)
+		src, n := p.run(at, int64(len(b)-done))
+		part := b[done : done+int(n)]
+		if src < 0 {
+			clear(part)
+		} else if err := w.read(part, src); err != nil {
+			return done, err
+		}
+		done += int(n)
+	}
+	return len(b), nil
+}
+
+// run is where the bytes from at on lie in the source, and how many of at most limit lie
+// there in a row.
+func (p *picked) run(at, limit int64) (src, n int64) {
+	count := int64(len(p.places))
+	outer, i, within := at/p.entry/count, at/p.entry%count, at%p.entry
+	place, n := p.places[i], p.entry-within
+	for i++; i < count && n < limit && follows(p.places[i-1], p.places[i]); i++ {
+		n += p.entry
+	}
+	if place < 0 {
+		return -1, min(n, limit)
+	}
+	return (outer*p.n+place)*p.entry + within, min(n, limit)
+}
+
+func follows(a, b int64) bool { return a < 0 && b < 0 || a >= 0 && b == a+1 }
+
+// aheadBytes is how much is read at once where runs are short.
+const aheadBytes = 64 << 10
+
+// A readAhead serves short reads at ascending places from one buffer.
+type readAhead struct {
+	in   io.ReaderAt
+	size int64
+	buf  []byte
+	at   int64
+}
+
+func (w *readAhead) read(b []byte, off int64) error {
+	if len(b) >= aheadBytes {
+		return ir.ReadFull(w.in, b, off)
+	}
+	if off < w.at || off+int64(len(b)) > w.at+int64(len(w.buf)) {
+		if w.buf == nil {
+			w.buf = make([]byte, aheadBytes)
+		}
+		w.at, w.buf = off, w.buf[:min(aheadBytes, w.size-off)]
+		if err := ir.ReadFull(w.in, w.buf, off); err != nil {
+			w.buf = w.buf[:0]
+			return err
+		}
+	}
+	copy(b, w.buf[off-w.at:])
+	return nil
+}
+
+// pick describes t with the entries of its axes picked anew; an axis without places stays.
+// The first axis is picked first, so that rows which fall are not looked into.
+func pick(name string, t *ir.Tensor, places [][]int64) *ir.Tensor {
+	out := ir.Spec{Name: t.Name, DType: t.DType, Shape: pickedShape(t.Shape, places)}
+	r := &ir.Recipe{Name: name, In: []*ir.Tensor{t}, Out: []ir.Spec{out}}
+	r.View = func(in []io.ReaderAt) io.ReaderAt {
+		v, shape := in[0], append([]int64(nil), t.Shape...)
+		for k, ps := range places {
+			if ps == nil {
+				continue
+			}
+			bytes := t.DType.Bits() / 8
+			v = &picked{v, product(shape) * bytes, product(shape[k+1:]) * bytes, shape[k], ps}
+			shape[k] = int64(len(ps))
+		}
+		return v
+	}
+	return r.Derive()[0]
+}
+
+func pickedShape(shape []int64, places [][]int64) []int64 {
+	out := append([]int64(nil), shape...)
+	for k, ps := range places {
+		if ps != nil {
+			out[k] = int64(len(ps))
+		}
+	}
+	return out
+}
+
+// undone are the places that put entries back where pick took them from.
+func undone(shape []int64, places [][]int64) [][]int64 {
+	back := make([][]int64, len(places))
+	for k, ps := range places {
+		if ps == nil {
+			continue
+		}
+		back[k] = make([]int64, shape[k])
+		for i := range back[k] {
+			back[k][i] = -1
+		}
+		for i, from := range ps {
+			back[k][from] = int64(i)
+		}
+	}
+	return back
+}
