@@ -1,0 +1,91 @@
+package memory
+
+import (
+	"fmt"
+	"slices"
+)
+
+// A Tape is the forward pass of a training step, with what each node's backward pass needs of it.
+type Tape struct {
+	Values []TapeValue
+	Nodes  []TapeNode // in the order in which they run
+}
+
+// A TapeValue is what a node makes, or what the step is given.
+type TapeValue struct {
+	Name   string
+	Bytes  int64
+	Grad   bool // it has a gradient
+	Output bool // the loss reads it
+}
+
+// A TapeNode reads and makes values, which are named by their positions.
+type TapeNode struct {
+	Name         string
+	Reads, Makes []int
+	Saves        []int // values that its backward pass reads: of Reads and Makes
+	Beside       int64 // what else of the forward pass it needs: indices, statistics
+	Over         []int // of Reads: the first result may take the memory of one of them, if nobody else needs it
+	View         bool  // the first result is the first of Reads in another shape
+	Backward     bool  // it has a backward pass
+}
+
+// A Layer is the memory of one node in a training step.
+type Layer struct {
+	Output   int64 // of results, but for those that take over memory
+	Kept     int64 // of these, and of what lies beside them, until the backward pass
+	Gradient int64 // of gradients that its backward pass begins
+}
+
+// Passes are a training step over time. Gradients among the blocks are those of values; those of
+// parameters are States.
+type Passes struct {
+	Layers []Layer
+	Blocks []Block
+	Steps  []string
+}
+
+// lossName is the step between the forward and the backward pass.
+const lossName = "loss"
+
+// Plan lays a training step out in time: nodes run forward, then the loss, then backward passes in the other
+// direction. Segments are where stretches of nodes begin whose values are forgotten after the forward
+// pass, but for those that others read, and computed again before their backward pass (Chen et al., Training
+// Deep Nets with Sublinear Memory Cost, 2016, arXiv:1604.06174); the last stretch keeps its values. Nil stands
+// for one stretch.
+func (t *Tape) Plan(segments []int) (*Passes, error) {
+	s, err := newSchedule(t, segments)
+	if err != nil {
+		return nil, err
+	}
+	for i, r := range s.rooms {
+		s.place(i, r)
+	}
+	for i, n := range t.Nodes {
+		s.beside(i, n)
+	}
+	return s.passes, nil
+}
+
+func (t *Tape) check(segments []int) error {
+	for i, at := range segments {
+		if i == 0 && at != 0 || i > 0 && at <= segments[i-1] || at >= max(1, len(t.Nodes)) {
+			return fmt.Errorf("memory: segments begin at %v of %d nodes", segments, len(t.Nodes))
+		}
+	}
+	made := map[int]bool{}
+	for _, n := range t.Nodes {
+		for _, v := range slices.Concat(n.Reads, n.Makes, n.Saves, n.Over) {
+			if v < 0 || v >= len(t.Values) {
+				return fmt.Errorf("memory: node %q: there is no value %d", n.Name, v)
+			}
+		}
+		for _, v := range n.Makes {
+			if made[v] {
+				return fmt.Errorf("memory: value %q is made twice", t.Values[v].Name)
+			}
+			made[v] = true
+		}
+	}
+	return nil
+}

@@ -1,0 +1,96 @@
+package memory
+
+import (
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+func states(t interface{ Fatal(...any) }, params int64, how Training) States {
+	s, err := how.States(params)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// Table of bytes a parameter: gradients and weights, and what each optimizer keeps.
+func TestStatesOfABillionParameters(t *testing.T) {
+	const b = 1e9
+	for _, c := range []struct {
+		optimizer, precision  string
+		params, grads, states int64
+	}{
+		{"sgd", "float32", 4 * b, 4 * b, 0},
+		{"momentum", "float32", 4 * b, 4 * b, 4 * b},
+		{"adam", "float32", 4 * b, 4 * b, 8 * b},
+		{"sgd", "mixed", 2 * b, 2 * b, 4 * b},
+		{"adam", "mixed", 2 * b, 2 * b, 12 * b},
+		{"adam", "bfloat16", 2 * b, 2 * b, 4 * b},
+		{"adam8bit", "float32", 4 * b, 4 * b, 2*b + 2*4*488282}, // 488,282 blocks of 2048
+	} {
+		s := states(t, b, Training{Optimizer: c.optimizer, Precision: c.precision})
+		if s.Parameters.Device != c.params || s.Gradients.Device != c.grads || s.Optimizer.Device != c.states || s.Total().Host != 0 {
+			t.Errorf("%s in %s: %+v", c.optimizer, c.precision, s)
+		}
+	}
+}
+
+// Figure 1 of the ZeRO paper: 7.5 B parameters, Adam in mixed precision, 64 devices.
+func TestStagesOfZeRO(t *testing.T) {
+	for stage, want := range []float64{120, 31.4, 16.6, 1.9} {
+		got := states(t, 7.5e9, Training{Optimizer: "adam", Precision: "mixed", ZeRO: stage, Devices: 64}).Total().Device
+		if gb := float64(got) / 1e9; gb < want-0.05 || gb > want+0.05 {
+			t.Errorf("stage %d: %.2f GB, want %.1f", stage, gb, want)
+		}
+	}
+}
+
+// All devices together hold no less than one alone, and hardly more; what is moved to the host is gone
+// from the device.
+func TestNothingIsLost(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		params := rapid.Int64Range(0, 1e12).Draw(t, "params")
+		how := Training{
+			Optimizer: rapid.SampledFrom(OptimizerNames()).Draw(t, "optimizer"), Precision: rapid.SampledFrom(PrecisionNames()).Draw(t, "precision"),
+			ZeRO: rapid.IntRange(0, 3).Draw(t, "zero"), Devices: rapid.IntRange(0, 1000).Draw(t, "devices"),
+		}
+		here := states(t, params, how)
+		alone := states(t, params, Training{Optimizer: how.Optimizer, Precision: how.Precision})
+		n := int64(max(1, how.Devices))
+		for stage, pair := range [][2]Share{{alone.Optimizer, here.Optimizer}, {alone.Gradients, here.Gradients}, {alone.Parameters, here.Parameters}} {
+			whole, part := pair[0].Device, pair[1].Device
+			if how.ZeRO <= stage && part != whole || part*n < whole || how.ZeRO > stage && part*n >= whole+n {
+				t.Fatalf("%+v: %d of %d", how, part, whole)
+			}
+		}
+		how.OffloadOptimizer, how.OffloadParameters = rapid.Bool().Draw(t, "optimizer to host"), rapid.Bool().Draw(t, "parameters to host")
+		moved := states(t, params, how)
+		if a, b := here.Total(), moved.Total(); a.Device != b.Device+b.Host {
+			t.Fatalf("%+v: %+v, offloaded %+v", how, a, b)
+		}
+		if how.OffloadOptimizer && (moved.Optimizer.Device != 0 || moved.Gradients.Host != 0) {
+			t.Fatalf("%+v", moved)
+		}
+	})
+}
+
+func TestWhatIsNoTraining(t *testing.T) {
+	good := Training{Optimizer: "adam", Precision: "mixed"}
+	for want, change := range map[string]func(*Training){
+		"optimizer \"lion\" is none of sgd, momentum, adam, adam8bit": func(t *Training) { t.Optimizer = "lion" },
+		"precision \"\" is none of float32, mixed, bfloat16":          func(t *Training) { t.Precision = "" },
+		"ZeRO has stages 0 to 3, not 4":                               func(t *Training) { t.ZeRO = 4 },
+		"-1 devices":                                                  func(t *Training) { t.Devices = -1 },
+	} {
+		how := good
+		change(&how)
+		if _, err := how.States(1); err == nil || !strings.HasSuffix(err.Error(), want) {
+			t.Errorf("got %v, want %s", err, want)
+		}
+	}
+	if _, err := good.States(-1); err == nil {
+		t.Error("fewer parameters than none")
+	}
+}
