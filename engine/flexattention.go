@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/mcompress/mcompress/engine/op"
 	"github.com/mcompress/mcompress/ir"
 )
 
@@ -90,7 +91,7 @@ func (b *bodies) single(id ir.OpID, in []*ir.Array, attrs ...*ir.Attr) (*ir.Arra
 	if s == nil {
 		return nil, fmt.Errorf("operator %s is not one that the engine runs", id)
 	}
-	out, err := runAlone(b.c.Ctx, s, in, b.c.Pool)
+	out, err := runAlone(s, op.Call{Ctx: b.c.Ctx, In: in, Pool: b.c.Pool})
 	if err != nil {
 		return nil, err
 	}

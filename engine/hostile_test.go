@@ -83,7 +83,7 @@ func hostile(row *op.Op, rng *rand.Rand, pool *op.Pool) (err error) {
 			}
 		}
 	}
-	_, err = runAlone(context.Background(), s, in, pool)
+	_, err = runAlone(s, op.Call{Ctx: context.Background(), In: in, Pool: pool})
 	if b, ok := err.(*Bug); ok {
 		return fmt.Errorf("%v on %s\n%s", b, describe(s, in), b.Stack)
 	}

@@ -26,7 +26,7 @@ func (pl *plan) bind(arena []byte, pool *op.Pool) *instance {
 	for o, v := range pl.values {
 		switch r := pl.place[o]; {
 		case v == nil:
-		case r.bytes > 0 || pl.prog.slots[o].konst != nil && pl.prog.slots[o].konst.stream:
+		case r.bytes > 0:
 			in.fixed[o] = &ir.Array{DType: v.DType, Shape: v.Shape, Data: arena[r.off : r.off+r.bytes : r.off+r.bytes]}
 		case op.Known(v), pl.prog.slots[o].konst != nil:
 			in.fixed[o] = v
@@ -125,6 +125,12 @@ func (in *instance) step(r *execution, i int, s *step) error {
 			return s.wrap(fmt.Errorf("input %d has no value", k))
 		}
 	}
+	if k := in.plan.prog.table(s); k != nil && k.stream {
+		var err error
+		if c.Rows, err = r.eval.Open(r.ctx, k.tensor); err != nil {
+			return s.wrap(err)
+		}
+	}
 	if r.profile == nil {
 		return in.compute(r, i, s, c)
 	}
@@ -154,7 +160,7 @@ func (in *instance) compute(r *execution, i int, s *step, c *op.Call) error {
 
 // dynamic runs a step on memory of the heap.
 func (in *instance) dynamic(s *step, c *op.Call) error {
-	out, err := runAlone(c.Ctx, s, c.In, c.Pool)
+	out, err := runAlone(s, op.Call{Ctx: c.Ctx, In: c.In, Pool: c.Pool, Rows: c.Rows})
 	if err != nil {
 		return err
 	}

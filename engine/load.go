@@ -136,6 +136,12 @@ func (p *program) count() error {
 		k.uses += n
 		if p.slots[i].keep {
 			k.uses++
+			k.kept = true
+		}
+	}
+	for _, s := range p.steps {
+		if k := p.table(s); k != nil {
+			k.rows++
 		}
 	}
 	return nil
@@ -146,6 +152,7 @@ func (p *program) count() error {
 // and given up right after it, so that few are held twice.
 func (l *loader) settle(p *program) error {
 	kept := p.steps[:0:0]
+	fixed := map[int]bool{}
 	for _, s := range p.steps {
 		if err := l.ctx.Err(); err != nil {
 			return err
@@ -155,6 +162,7 @@ func (l *loader) settle(p *program) error {
 			continue
 		}
 		kept = append(kept, s)
+		s.Fixed = p.fixed(s, fixed)
 		if s.op.Prepare == nil {
 			continue
 		}
@@ -174,6 +182,25 @@ func (p *program) constants(s *step) []bool {
 	out := make([]bool, len(s.in))
 	for i, j := range s.in {
 		out[i] = j != absent && p.slots[j].konst != nil && !p.slots[j].konst.stream
+	}
+	return out
+}
+
+// fixed says which inputs of s are the same in every run without being in memory: constants that are read for
+// each one, and what follows from them, which late holds. It adds what s makes of such.
+func (p *program) fixed(s *step, late map[int]bool) []bool {
+	out := make([]bool, len(s.in))
+	all := !s.op.Impure && s.bodies == nil
+	for i, j := range s.in {
+		if j == absent {
+			continue
+		}
+		k := p.slots[j].konst
+		out[i] = late[j] || k != nil && k.stream
+		all = all && (out[i] || k != nil)
+	}
+	for _, o := range s.out {
+		late[o] = all
 	}
 	return out
 }
@@ -267,7 +294,7 @@ func (l *loader) compute(p *program, s *step) bool {
 	if !l.takes(s, in) {
 		return false
 	}
-	out, err := runAlone(l.ctx, s, in, l.pool)
+	out, err := runAlone(s, op.Call{Ctx: l.ctx, In: in, Pool: l.pool})
 	if err != nil {
 		return false
 	}
@@ -279,13 +306,14 @@ func (l *loader) compute(p *program, s *step) bool {
 	return true
 }
 
-// runAlone runs a step with memory of its own for its outputs.
-func runAlone(ctx context.Context, s *step, in []*ir.Array, pool *op.Pool) ([]*ir.Array, error) {
-	c := &op.Call{Node: s.Node, Ctx: ctx, In: in, Out: make([]*ir.Array, len(s.out)), Pool: pool}
+// runAlone runs a step with memory of its own for its outputs. c says with what.
+func runAlone(s *step, c op.Call) ([]*ir.Array, error) {
+	in := c.In
+	c.Node, c.Out = s.Node, make([]*ir.Array, len(s.out))
 	if s.op.View && len(in) > 0 && in[0] != nil && in[0].Kind != ir.Dense {
 		return in[:1], nil
 	}
-	if err := s.allocate(c); err != nil {
+	if err := s.allocate(&c); err != nil {
 		return nil, err
 	}
 	if s.op.View {
@@ -293,13 +321,13 @@ func runAlone(ctx context.Context, s *step, in []*ir.Array, pool *op.Pool) ([]*i
 		return c.Out, nil
 	}
 	if s.op.Work != nil {
-		n, err := s.scratch(in, pool.Workers())
+		n, err := s.scratch(in, c.Pool.Workers())
 		if err != nil {
 			return nil, err
 		}
 		c.Work = ir.AlignedBytes(n)
 	}
-	return c.Out, s.run(c)
+	return c.Out, s.run(&c)
 }
 
 // allocate gives c's outputs the types that Shape says and memory of their own.

@@ -113,11 +113,14 @@ func (p *program) lastReads() []int {
 // first that needs them, so that reading and computing overlap, to the last.
 func (pl *planner) stream() {
 	for i, s := range pl.prog.steps {
-		for _, j := range s.in {
-			if j == absent || pl.home[j] == j || pl.prog.slots[j].konst == nil || !pl.prog.slots[j].konst.stream {
+		for _, j := range pl.prog.whole(s) {
+			if j == absent || pl.prog.slots[j].konst == nil || !pl.prog.slots[j].konst.stream {
 				continue
 			}
-			pl.home[j], pl.born[j], pl.dies[j] = j, max(i-1, 0), pl.last[j]
+			if pl.home[j] != j {
+				pl.home[j], pl.born[j] = j, max(i-1, 0)
+			}
+			pl.dies[j] = i
 		}
 	}
 }
@@ -191,7 +194,7 @@ func (pl *planner) ahead(i int, s *step, in []*ir.Array) (bool, error) {
 			}
 		}
 	}
-	out, err := runAlone(nil, s, in, pl.pool)
+	out, err := runAlone(s, op.Call{In: in, Pool: pl.pool})
 	if err != nil {
 		return false, nil
 	}

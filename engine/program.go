@@ -48,7 +48,29 @@ type constant struct {
 	tensor *ir.Tensor // where it is read from; nil for what was computed
 	array  *ir.Array  // its data are nil while they are not read, and when nobody needs them any more
 	uses   int        // inputs of steps, and outputs, that still need the data
+	rows   int        // how many of the uses read only rows
+	kept   bool       // Run may be asked for it
 	stream bool       // read from the file for each run
+}
+
+// table is the constant that s reads only rows of, nil if there is none.
+func (p *program) table(s *step) *constant {
+	if s.op.Rows == nil || len(s.in) == 0 || s.in[0] == absent {
+		return nil
+	}
+	k := p.slots[s.in[0]].konst
+	if k == nil || !s.op.Rows(s.Node, k.array) {
+		return nil
+	}
+	return k
+}
+
+// whole are the slots that s reads, without a table of which it reads rows from the file.
+func (p *program) whole(s *step) []int {
+	if k := p.table(s); k != nil && k.stream {
+		return s.in[1:]
+	}
+	return s.in
 }
 
 // readers counts for each slot the steps that read it and the program's outputs.

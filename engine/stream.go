@@ -9,7 +9,8 @@ import (
 
 // spill marks the constants that are not held in memory but read for each run, so that the
 // rest takes at most half of limit: the other half is for activations and for what is
-// being read. It returns the bytes of those it marked.
+// being read. Tables of which steps read only rows come first, as they cost next to nothing
+// then, and the others by their size. It returns the bytes of those it marked.
 func spill(consts map[*ir.Tensor]*constant, limit int64) int64 {
 	if limit <= 0 {
 		return 0
@@ -21,12 +22,12 @@ func spill(consts map[*ir.Tensor]*constant, limit int64) int64 {
 			continue
 		}
 		held += k.tensor.Bytes()
-		if k.tensor.Bytes() > smallConstant {
+		if k.tensor.Bytes() > smallConstant && !k.kept {
 			large = append(large, k)
 		}
 	}
 	slices.SortFunc(large, func(a, b *constant) int {
-		return cmp.Or(cmp.Compare(b.tensor.Bytes(), a.tensor.Bytes()), cmp.Compare(a.tensor.Name, b.tensor.Name))
+		return cmp.Or(cmp.Compare(min(a.uses-a.rows, 1), min(b.uses-b.rows, 1)), cmp.Compare(b.tensor.Bytes(), a.tensor.Bytes()), cmp.Compare(a.tensor.Name, b.tensor.Name))
 	})
 	streamed := int64(0)
 	for _, k := range large {

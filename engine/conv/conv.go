@@ -97,8 +97,11 @@ func convWork(n *op.Node, in []*ir.Array, workers int) int64 {
 	if err != nil || in[0].DType == ir.Double {
 		return 0
 	}
-	if n.IsConst(1) && winogradFits(n, in[1]) {
+	switch {
+	case n.IsConst(1) && winogradFits(n, in[1]):
 		return winogradOf(g, nil).work(workers)
+	case n.IsFixed(1) && winogradFits(n, in[1]):
+		return g.transformedWork(workers)
 	}
 	return g.freshWork(workers)
 }
@@ -128,9 +131,13 @@ func convolve(c *op.Call) error {
 		copy(j.y, ir.View[float32](z)) // nothing happens where the plan has put both into one place
 		j.add = true
 	}
-	if weights, prepared := c.State.(winogradWeights); prepared {
+	weights, prepared := c.State.(winogradWeights)
+	switch {
+	case prepared:
 		winogradOf(g, weights).run(c.Pool, c.Work, j)
-	} else {
+	case c.IsFixed(1) && winogradFits(c.Node, c.In[1]): // the bits are those of weights in memory
+		g.transformed(c.Pool, c.Work, j)
+	default:
 		g.fresh(c.Pool, c.Work, j)
 	}
 	return nil

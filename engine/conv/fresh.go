@@ -28,7 +28,7 @@ func (g *Geometry) freshWork(workers int) int64 {
 		return d.work(workers)
 	}
 	if g.freshWinograd() {
-		return aligned(winogradBytes(g)) + winogradOf(g, nil).work(workers)
+		return g.transformedWork(workers)
 	}
 	return g.TableSize() + gemm.FloatWork(g.Product(), g.Products(), workers, false)
 }
@@ -43,6 +43,16 @@ func (g *Geometry) fresh(p *op.Pool, work []byte, j job) {
 		g.multiply(p, work, j)
 		return
 	}
+	g.transformed(p, work, j)
+}
+
+// transformedWork is the scratch that transformed wants.
+func (g *Geometry) transformedWork(workers int) int64 {
+	return aligned(winogradBytes(g)) + winogradOf(g, nil).work(workers)
+}
+
+// transformed transforms the weights, and convolves with them.
+func (g *Geometry) transformed(p *op.Pool, work []byte, j job) {
 	room := scratch[float32](work)
 	u := room.take(int(winogradBytes(g) / 4))
 	transformWeights(p, u, j.w, g.Groups, g.OutC, g.InC)

@@ -2,6 +2,7 @@ package movement
 
 import (
 	"fmt"
+	"io"
 	"slices"
 
 	"github.com/mcompress/mcompress/engine/op"
@@ -11,7 +12,7 @@ import (
 // gathers read where an input says. Work holds the places they read from.
 func gathers() []op.Op {
 	return []op.Op{
-		{Type: "Gather", Since: 1, Shape: gatherShape, Run: runGather, Work: wordEach(1)},
+		{Type: "Gather", Since: 1, Shape: gatherShape, Run: runGather, Work: wordEach(1), Rows: gathersRows},
 		{Type: "GatherElements", Since: 11, Shape: gatherElementsShape, Run: runGatherElements, Work: wordEach(1)},
 		{Type: "GatherND", Since: 11, Shape: gatherNDShape, Run: runGatherND, Work: wordEach(1)},
 	}
@@ -88,6 +89,9 @@ func runGather(c *op.Call) error {
 	if err != nil || dst.Elems() == 0 {
 		return err
 	}
+	if c.Rows != nil {
+		return readRows(c.Rows, dst.Data, at)
+	}
 	inner := op.Product(data.Shape[axis+1:])
 	for i := range at {
 		at[i] *= inner
@@ -96,6 +100,27 @@ func runGather(c *op.Call) error {
 	r.srcStep = int(data.Shape[axis] * inner)
 	r.dstStep = len(at) * int(inner)
 	move(c.Pool, r, dst, data)
+	return nil
+}
+
+// gathersRows reports whether what is taken are rows of whole bytes, as words are looked up in an embedding.
+func gathersRows(n *op.Node, table *ir.Array) bool {
+	return n.Int("axis", 0) == 0 && len(table.Shape) > 0 && table.DType != ir.String && op.Product(table.Shape[1:])*table.DType.Bits()%8 == 0
+}
+
+// readRows reads the rows at these places, one after the other. Neighbours in both are read at once.
+func readRows(r io.ReaderAt, dst []byte, at []int64) error {
+	size := len(dst) / len(at)
+	for from := 0; from < len(at); {
+		to := from + 1
+		for to < len(at) && at[to] == at[to-1]+1 {
+			to++
+		}
+		if err := ir.ReadFull(r, dst[from*size:to*size], at[from]*int64(size)); err != nil {
+			return err
+		}
+		from = to
+	}
 	return nil
 }
 

@@ -2,6 +2,7 @@ package op
 
 import (
 	"context"
+	"io"
 
 	"github.com/mcompress/mcompress/ir"
 )
@@ -14,6 +15,7 @@ type Call struct {
 	Out  []*ir.Array // of the types that Shape gave; nil where Shape is nil or nobody reads them
 	Work []byte      // scratch of the size that Op.Work gave, aligned to 64 bytes, not cleared
 	Pool *Pool
+	Rows io.ReaderAt // the bytes of input 0, which has none of its own then; nil for all but what Op.Rows is about
 }
 
 // Opt is input i, nil where it is absent.

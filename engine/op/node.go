@@ -21,6 +21,7 @@ type Node struct {
 	NumIn   int    // inputs, absent ones included
 	Wanted  []bool // which outputs are read
 	Const   []bool // which inputs are constants that are in memory, and were given to Prepare
+	Fixed   []bool // which inputs are the same in every run too, but not in memory: they were not given to Prepare
 	State   any    // what Prepare made
 	Seed    uint64 // of the session, for operators that draw random numbers
 
@@ -43,6 +44,10 @@ func (n *Node) NumOut() int { return len(n.Wanted) }
 // IsConst reports whether input i is a constant that was, or will be, given to Prepare. Work
 // must go by this and not by State, which is not there while memory is only planned.
 func (n *Node) IsConst(i int) bool { return i < len(n.Const) && n.Const[i] }
+
+// IsFixed reports whether input i is the same in every run, but read or computed for each one. Results must have
+// the bits that a constant in memory leads to.
+func (n *Node) IsFixed(i int) bool { return i < len(n.Fixed) && n.Fixed[i] }
 
 // Wants reports whether output i is read.
 func (n *Node) Wants(i int) bool { return i < len(n.Wanted) && n.Wanted[i] }

@@ -34,6 +34,10 @@ type Op struct {
 	// A nil result says that there is nothing to prepare.
 	Prepare func(n *Node, in []*ir.Array, p *Pool) (*Prepared, error)
 
+	// Rows, where set, reports whether Run reads no more of a constant input 0 of this type than some rows. It
+	// finds them in Call.Rows then, where the constant is not held in memory.
+	Rows func(n *Node, table *ir.Array) bool
+
 	InPlace []int // inputs whose memory output 0 may take, if it has their size and they die here
 	View    bool  // output 0 is input 0's memory with another shape or type; Run is not called for it
 	OfShape bool  // the result depends on the inputs' types only, not on their data
