@@ -3,6 +3,8 @@ package train
 import (
 	"bytes"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/mcompress/mcompress/engine/elementwise/optest"
@@ -99,6 +101,13 @@ func TestWorkersDoNotChangeBits(t *testing.T) {
 		{"Adam8Update", []*ir.Array{big(1), big(2), codes(60060), codes(60060), scales(235), scales(235), hyper}, nil},
 		{"AccumulateGrad", []*ir.Array{big(1), big(2)}, nil},
 		{"SumSquares", []*ir.Array{big(1), big(2)}, nil},
+		{"SeededDropout", []*ir.Array{big(1), step(1)}, nil},
+		{"AugmentShift", []*ir.Array{big(1), step(1)}, []*ir.Attr{optest.Int("shift", 3), optest.Int("height", 13), optest.Int("width", 7)}},
+		{"FakeQuantWeight", []*ir.Array{big(1)}, []*ir.Attr{optest.Int("axis", 1)}},
+		{"FakeQuantWeight", []*ir.Array{big(1)}, []*ir.Attr{optest.Int("axis", 0), optest.Int("bits", 4)}},
+		{"FakeQuantDynamic", []*ir.Array{big(1)}, nil},
+		{"StoreHalf", []*ir.Array{big(1)}, nil},
+		{"AugmentFlip", []*ir.Array{big(1), step(1)}, []*ir.Attr{optest.Int("height", 13), optest.Int("width", 7)}},
 	} {
 		in := clones(c.in)
 		want := results(t, c.op, 1, in, c.attrs...)
@@ -130,6 +139,22 @@ func TestOnlyWhatIsSaidIsWritten(t *testing.T) {
 		"AccumulateGrad":          {a(1), a(2)},
 		"SumSquares":              {a(1), a(2)},
 		"ClipFactor":              {hyper, scale},
+		"SeededDropout":           {a(1), step(1)},
+		"AugmentShift":            {a(1), step(1)},
+		"AugmentFlip":             {a(1), step(1)},
+		"FakeQuantWeight":         {a(1)},
+		"FakeQuantDynamic":        {a(1)},
+		"Offload":                 {a(1)},
+		"Restore":                 {codes(1)},
+		"StoreHalf":               {a(1)},
+	}
+	path := filepath.Join(t.TempDir(), "values")
+	if err := os.WriteFile(path, make([]byte, 200), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	attrs := []*ir.Attr{
+		momentum, optest.Float("max_norm", 1), optest.Int("height", 1), optest.Int("width", 7),
+		optest.Text("path", path), optest.Int("dtype", int64(ir.Float)), optest.Ints("shape", 5, 7),
 	}
 	for _, row := range Ops() {
 		before := inputs[row.Type]
@@ -138,7 +163,7 @@ func TestOnlyWhatIsSaidIsWritten(t *testing.T) {
 			continue
 		}
 		in := clones(before)
-		results(t, row.Type, 1, in, optest.Float("momentum", 0.9), optest.Float("max_norm", 1))
+		results(t, row.Type, 1, in, attrs...)
 		for i := range in {
 			changed, said := !bytes.Equal(in[i].Data, before[i].Data), false
 			for _, k := range row.Writes {
