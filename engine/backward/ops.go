@@ -15,6 +15,9 @@ const domain = "mcompress"
 func Ops() []op.Op {
 	ops := slices.Concat(
 		activations(),
+		batchNorms(),
+		convolutions(),
+		pools(),
 	)
 	for i := range ops {
 		ops[i].Domain, ops[i].Since = domain, 1

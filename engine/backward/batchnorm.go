@@ -1,0 +1,241 @@
+package backward
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/mcompress/mcompress/engine/op"
+	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/kernel"
+)
+
+// batchNorms are BatchNormalization while it is trained, and its gradient:
+//
+//	Y, mean, invstd, new_mean, new_var = BatchNormTrain(X, scale, B, mean, var)
+//	dX, dscale, dB = BatchNormGrad(X, scale, mean, invstd, dY)
+//
+// X is normalised by mean and variance of each channel over the batch, which mean and invstd = 1/√(variance+epsilon) tell
+// of. new_mean and new_var are the running statistics behind the step: old·momentum + this batch's·(1−momentum), of the
+// variance over the population, as BatchNormalization of opset 14 and later says; PyTorch divides by one less. mean
+// and var may be absent where those are not read.
+//
+// Where attribute frozen is set, the gradient is that of statistics that do not depend on X.
+func batchNorms() []op.Op {
+	return []op.Op{
+		{Type: "BatchNormTrain", Shape: batchTrainShape, Run: byType(batchTrain[float32], batchTrain[float64])},
+		{
+			Type: "BatchNormGrad", Shape: batchGradShape, Work: batchGradWork, InPlace: []int{4},
+			Run: byType(batchGrad[float32], batchGrad[float64]),
+		},
+	}
+}
+
+// channelsOf checks that X has channels, and that the other inputs that are there have a number for each.
+func channelsOf(in []*ir.Array, names ...string) (int64, error) {
+	if err := sameFloats(in, names...); err != nil {
+		return 0, err
+	}
+	if len(in[0].Shape) < 2 {
+		return 0, fmt.Errorf("input X is %s and has no channels", in[0])
+	}
+	for i := range names[1:] {
+		if a := in[i+1]; len(a.Shape) != 1 || a.Shape[0] != in[0].Shape[1] {
+			return 0, fmt.Errorf("input %s is %s, want a number for each of %d channels", names[i+1], a, in[0].Shape[1])
+		}
+	}
+	return in[0].Shape[1], nil
+}
+
+func batchTrainShape(n *op.Node, in []*ir.Array) ([]ir.Spec, error) {
+	names := []string{"X", "scale", "B", "mean", "var"}
+	if !n.Wants(3) && !n.Wants(4) {
+		names = names[:3]
+	}
+	channels, err := channelsOf(in, names...)
+	if err != nil {
+		return nil, err
+	}
+	if in[0].Elems() == 0 {
+		return nil, fmt.Errorf("input X is %s, of which there are no statistics", in[0])
+	}
+	each := ir.Spec{DType: in[0].DType, Shape: []int64{channels}}
+	return []ir.Spec{in[0].Spec(), each, each, each, each}, nil
+}
+
+// planes are the channels of a tensor: instances × channels × elements of a channel.
+type planes struct{ instances, channels, size int }
+
+func planesOf(x *ir.Array) planes {
+	return planes{int(x.Shape[0]), int(x.Shape[1]), int(op.Product(x.Shape[2:]))}
+}
+
+// of is channel c of instance i.
+func of[T number](p planes, x []T, i, c int) []T { return x[(i*p.channels+c)*p.size:][:p.size] }
+
+// each shares the channels out.
+func (p planes) each(pool *op.Pool, f func(c int)) {
+	pool.Rows(p.channels, grain/max(p.instances*p.size, 1), func(from, to int) {
+		for c := from; c < to; c++ {
+			f(c)
+		}
+	})
+}
+
+func batchTrain[T number](c *op.Call) error {
+	p, x := planesOf(c.In[0]), ir.View[T](c.In[0])
+	epsilon, momentum := float64(c.Float("epsilon", 1e-5)), float64(c.Float("momentum", 0.9))
+	scale, shift := ir.View[T](c.In[1]), ir.View[T](c.In[2])
+	p.each(c.Pool, func(k int) {
+		mean, variance := moments(p, x, k)
+		inv := 1 / math.Sqrt(variance+epsilon)
+		set[T](c, 1, k, mean)
+		set[T](c, 2, k, inv)
+		follow[T](c, 3, k, mean, momentum)
+		follow[T](c, 4, k, variance, momentum)
+		if c.Out[0] == nil {
+			return
+		}
+		a := float64(scale[k]) * inv
+		for i := range p.instances {
+			affine(of(p, ir.View[T](c.Out[0]), i, k), of(p, x, i, k), mean, a, float64(shift[k]))
+		}
+	})
+	return nil
+}
+
+// set writes number k of output i if it is read.
+func set[T number](c *op.Call, i, k int, v float64) {
+	if a := op.Opt(c.Out, i); a != nil {
+		ir.View[T](a)[k] = T(v)
+	}
+}
+
+// follow writes a running statistic to output i, which input i is before.
+func follow[T number](c *op.Call, i, k int, now, momentum float64) {
+	if c.Wants(i) {
+		set[T](c, i, k, float64(ir.View[T](c.In[i])[k])*momentum+now*(1-momentum))
+	}
+}
+
+// moments are mean and variance of channel c over all instances, which are joined in order (Chan, Golub and LeVeque,
+// "Updating Formulae and a Pairwise Algorithm for Computing Sample Variances", 1979).
+func moments[T number](p planes, x []T, c int) (mean, variance float64) {
+	squares, size := 0.0, float64(p.size)
+	for i := range p.instances {
+		m, v := meanVariance(of(p, x, i, c))
+		n := float64(i+1) * size
+		d := m - mean
+		mean += d * size / n
+		squares += v*size + d*d*size*(n-size)/n
+	}
+	return mean, squares / (float64(p.instances) * size)
+}
+
+func meanVariance[T number](x []T) (mean, variance float64) {
+	if x, ok := any(x).([]float32); ok {
+		return kernel.MeanVariance(x)
+	}
+	mean = total(x) / float64(len(x))
+	for _, v := range x {
+		d := float64(v) - mean
+		variance += d * d
+	}
+	return mean, variance / float64(len(x))
+}
+
+// affine writes (x-center)·scale + shift.
+func affine[T number](y, x []T, center, scale, shift float64) {
+	if y, ok := any(y).([]float32); ok {
+		kernel.ScaleShift(y, any(x).([]float32), float32(scale), float32(shift-center*scale))
+		return
+	}
+	for i, v := range x {
+		y[i] = T((float64(v)-center)*scale + shift)
+	}
+}
+
+func batchGradShape(_ *op.Node, in []*ir.Array) ([]ir.Spec, error) {
+	if _, err := channelsOf(in, "X", "scale", "mean", "invstd"); err != nil {
+		return nil, err
+	}
+	dy, err := op.Arg(in, 4, "dY")
+	if err != nil {
+		return nil, err
+	}
+	if dy.Kind != ir.Dense || dy.DType != in[0].DType || !slices.Equal(dy.Shape, in[0].Shape) {
+		return nil, fmt.Errorf("input dY is %s, want %s as X", dy, in[0])
+	}
+	each := ir.Spec{DType: in[0].DType, Shape: in[0].Shape[1:2]}
+	return []ir.Spec{in[0].Spec(), each, each}, nil
+}
+
+// Elements of a channel are worked on in blocks that stay near the core.
+const batchBlock = 4096
+
+func batchGradWork(_ *op.Node, in []*ir.Array, workers int) int64 {
+	return int64(workers) * batchBlock * in[0].DType.Bits() / 8
+}
+
+// batchGrad sums over each channel first: of dY, and of dY times what X is above the mean. Then
+//
+//	dX = scale·invstd·(dY − mean of dY − (X−mean)·invstd²·mean of dY·(X−mean)).
+func batchGrad[T number](c *op.Call) error {
+	p, x, dy := planesOf(c.In[0]), ir.View[T](c.In[0]), ir.View[T](c.In[4])
+	scale, mean, inv := ir.View[T](c.In[1]), ir.View[T](c.In[2]), ir.View[T](c.In[3])
+	frozen, n := c.Bool("frozen", false), float64(p.instances*p.size)
+	spare := kernel.Words[T](c.Work)
+	c.Pool.Slots(p.channels, func(k, slot int) {
+		center, s := float64(mean[k]), float64(inv[k])
+		sum, product := 0.0, 0.0
+		for i := range p.instances {
+			sum += total(of(p, dy, i, k))
+			product += dot(of(p, dy, i, k), of(p, x, i, k))
+		}
+		product -= center * sum
+		set[T](c, 1, k, product*s)
+		set[T](c, 2, k, sum)
+		if c.Out[0] == nil {
+			return
+		}
+		d := descent[T]{center: center, dy: float64(scale[k]) * s, room: spare[slot*batchBlock:][:batchBlock]}
+		if !frozen {
+			d.x, d.shift = -d.dy*s*s*product/n, -d.dy*sum/n
+		}
+		for i := range p.instances {
+			d.write(of(p, ir.View[T](c.Out[0]), i, k), of(p, dy, i, k), of(p, x, i, k))
+		}
+	})
+	return nil
+}
+
+// A descent makes gradients of one channel: dy·dY + x·(X−center) + shift.
+type descent[T number] struct {
+	center, dy, x, shift float64
+	room                 []T
+}
+
+// write may be given dY's memory for dX.
+func (d descent[T]) write(dx, dy, x []T) {
+	for ; len(dx) > 0; dx, dy, x = dx[min(batchBlock, len(dx)):], dy[min(batchBlock, len(dy)):], x[min(batchBlock, len(x)):] {
+		n := min(batchBlock, len(dx))
+		d.block(dx[:n], dy[:n], x[:n], d.room[:n])
+	}
+}
+
+func (d descent[T]) block(dx, dy, x, room []T) {
+	if to, ok := any(dx).([]float32); ok {
+		kernel.MulScalar(to, any(dy).([]float32), float32(d.dy))
+		if d.x == 0 && d.shift == 0 {
+			return
+		}
+		above := any(room).([]float32)
+		kernel.SubScalar(above, any(x).([]float32), float32(d.center))
+		kernel.ScaleShift(above, above, float32(d.x), float32(d.shift))
+		kernel.Add(to, to, above)
+		return
+	}
+	for i, v := range x {
+		dx[i] = T(d.dy*float64(dy[i]) + d.x*(float64(v)-d.center) + d.shift)
+	}
+}
