@@ -2,18 +2,18 @@ package pass
 
 // A Training is what a step that trains did.
 type Training struct {
-	Method  string
-	Steps   int
-	Samples int // that were learned from, each as often as it came
-	Kept    int // the step whose weights were kept
+	Method  string `json:"method"`
+	Steps   int    `json:"steps"`
+	Samples int    `json:"samples"` // that were learned from, each as often as it came
+	Kept    int    `json:"kept"`    // the step whose weights were kept
 
-	Loss   []Point // mean since the last point
-	Judged []Point // loss on samples kept apart
-	Agree  []Point // share of them whose largest score is the right one
+	Loss   []Point `json:"loss"`             // mean since the last point
+	Judged []Point `json:"judged,omitempty"` // loss on samples kept apart
+	Agree  []Point `json:"agree,omitempty"`  // share of them whose largest score is the right one
 
-	Memory []Size   // what training took, as planned
-	Layout string   // what was done to save memory
-	Why    []string // what was tried, where a budget chose
+	Memory []Size   `json:"memory"`        // what training took, as planned
+	Layout string   `json:"layout"`        // what was done to save memory
+	Why    []string `json:"why,omitempty"` // what was tried, where a budget chose
 }
 
 // A Point is a number at the end of a step.

@@ -19,6 +19,7 @@ var colors string
 
 // A page is what page.html shows: the report, and what is said of it.
 type page struct {
+	Trained []trained
 	*Report
 	Title   string
 	Style   template.CSS
@@ -59,8 +60,13 @@ func (r *Report) HTML(w io.Writer) error {
 	if err != nil {
 		return err
 	}
+	trained, err := r.trainings()
+	if err != nil {
+		return err
+	}
 	p := page{
 		Report:  r,
+		Trained: trained,
 		Title:   visible(r.title()),
 		Style:   template.CSS(colors + pageStyle),
 		Tiles:   r.tiles(),

@@ -21,6 +21,7 @@ func (r *Report) Markdown(w io.Writer) error {
 	m.summary(r)
 	m.gates(r.Gates)
 	m.verification(r.Verification)
+	m.training(r.Training)
 	m.changed(r)
 	m.reasons(r.reasons())
 	m.steps(r.steps())

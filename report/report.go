@@ -30,7 +30,8 @@ type Report struct {
 	Weights       []Weight `json:"weights"`
 	Ledger        []Row    `json:"ledger"`
 
-	Verification *verify.Result `json:"verification,omitempty"` // nil where nobody asked to run the models
+	Verification *verify.Result  `json:"verification,omitempty"` // nil where nobody asked to run the models
+	Training     []pass.Training `json:"training,omitempty"`
 
 	Environment *Environment `json:"environment,omitempty"`
 }
@@ -77,6 +78,7 @@ type Input struct {
 	Rows           []pass.Row // nil for two files of unknown history: Build then matches their tensors
 	Gates          []Limit
 	Verification   *verify.Result // of running Source against Result; nil if nobody asked for it
+	Training       []pass.Training
 	Environment    *Environment
 
 	Eval    *ir.Eval
@@ -119,6 +121,7 @@ func Build(ctx context.Context, in Input) (*Report, error) {
 		Weights:       c.weights(),
 		Ledger:        c.ledger(),
 		Verification:  ranOnly(in.Verification),
+		Training:      in.Training,
 		Environment:   in.Environment,
 	}
 	if in.Errors {

@@ -36,6 +36,7 @@ type Options struct {
 	ExportDir string   // sparse weights as .npz; empty for none
 
 	Progress func(done, total int64)
+	Trained  func(step, steps int, loss float64) // after each step of training
 }
 
 // A Result is what became of one model.
@@ -72,11 +73,13 @@ type run struct {
 	*Options
 	observe func() *report.Environment
 	eval    *ir.Eval
-	source  *onnx.File // as it is; never rewritten
-	work    *onnx.File // rewritten by the passes
-	sums    *sums      // digests of the source
+	source  *onnx.File   // as it is; never rewritten
+	work    *onnx.File   // rewritten by the passes
+	sums    *sums        // digests of the source
+	others  []*onnx.File // that passes asked for
 	recipe  []byte
 	rows    []pass.Row
+	trained []pass.Training
 	changed bool
 	path    string // where the output goes
 
@@ -128,7 +131,7 @@ func (r *run) open() (err error) {
 
 func (r *run) close() error {
 	var errs []error
-	for _, f := range []*onnx.File{r.source, r.work} {
+	for _, f := range append([]*onnx.File{r.source, r.work}, r.others...) {
 		if f != nil {
 			errs = append(errs, f.Close())
 		}
@@ -136,14 +139,28 @@ func (r *run) close() error {
 	return errors.Join(append(errs, r.eval.Close())...)
 }
 
+// other opens a model that a pass asks for, such as a teacher.
+func (r *run) other(path string) (*ir.Model, error) {
+	f, err := onnx.Open(path)
+	if err != nil {
+		return nil, located(path, err)
+	}
+	r.others = append(r.others, f)
+	return f.Model, nil
+}
+
 func (r *run) passes(ctx context.Context, precheck bool) (err error) {
 	if r.recipe, err = pass.RecipeText(r.Steps); err != nil {
 		return err
 	}
-	c := &pass.Context{Context: ctx, Model: r.work.Model, Eval: r.eval, Workers: r.Workers, Precheck: precheck, KeepIR: r.KeepIR}
+	c := &pass.Context{
+		Context: ctx, Model: r.work.Model, Eval: r.eval, Workers: r.Workers, Precheck: precheck, KeepIR: r.KeepIR,
+		Source: r.source.Model, Open: r.other, DryRun: r.DryRun, Trained: r.Trained,
+	}
 	if r.rows, err = pass.Run(c, r.Steps); err != nil {
 		return err
 	}
+	r.trained = c.Trainings
 	for _, row := range r.rows {
 		r.changed = r.changed || row.Status == pass.Changed
 	}
