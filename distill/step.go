@@ -66,7 +66,7 @@ func (t *Trainer) backward(st *step) ([]*ir.Value, error) {
 // updates adds what is done with gradients.
 func (t *Trainer) updates(st *step, p *layout) []*ir.Value {
 	if p.apart() {
-		return t.accumulate(st)
+		return t.sums(st)
 	}
 	u := newUpdating(&t.settings, st.tape)
 	st.names.hyper, st.names.frozen = u.hypers()
@@ -94,8 +94,8 @@ func (t *Trainer) updates(st *step, p *layout) []*ir.Value {
 	return []*ir.Value{total}
 }
 
-// accumulate adds gradients to their sums.
-func (t *Trainer) accumulate(st *step) []*ir.Value {
+// sums adds gradients to their sums.
+func (t *Trainer) sums(st *step) []*ir.Value {
 	for _, w := range st.tape.Params {
 		v := t.vars[w.Name]
 		st.feeds[w.Value.Name] = v.array

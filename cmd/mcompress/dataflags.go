@@ -38,21 +38,21 @@ type sampling struct {
 	limit, samples, size int
 }
 
-func (s *sampling) flags() []cli.Flag {
-	return group("data", func(fs *flag.FlagSet) {
-		fs.StringVar(&s.data, "data", "", "`path` of samples: .npz, .npy, IDX, CSV, CIFAR-10, a folder of .npy, of images or of ONNX test data (default: made-up inputs)")
-		fs.StringVar(&s.labels, "labels", "", "`name` of the array or column of labels, or path of a file of them (default: labels)")
-		fs.Var(&s.columns, "columns", "`names` or numbers of the columns of a CSV that are the input, with commas")
-		fs.Float64Var(&s.scale, "scale", 0, "`factor` of values: an input is (value·scale - mean)/std")
-		fs.Var(&s.mean, "mean", "`numbers` to take from values, one or one a channel")
-		fs.Var(&s.std, "std", "`numbers` to divide values by, one or one a channel")
-		fs.Var(&s.reshape, "reshape", "`sizes` of the axes of one sample, with commas")
-		fs.Var(&s.fill, "fill", "`name=number` for every element of an input that the data does not hold; may be given again")
-		fs.IntVar(&s.limit, "limit", 0, "`number` of samples to read at most")
-		fs.IntVar(&s.size, "batch", 0, "`number` of samples in a run, if the model leaves that open (default: 1)")
-		fs.IntVar(&s.samples, "samples", 0, "`number` of samples to make up (default: 1 to 8, by the size of the model)")
-		s.making.declare(fs)
-	})
+func (s *sampling) flags() []cli.Flag { return group("data", s.declare) }
+
+func (s *sampling) declare(fs *flag.FlagSet) {
+	fs.StringVar(&s.data, "data", "", "`path` of samples: .npz, .npy, IDX, CSV, CIFAR-10, a folder of .npy, of images or of ONNX test data (default: made-up inputs)")
+	fs.StringVar(&s.labels, "labels", "", "`name` of the array or column of labels, or path of a file of them (default: labels)")
+	fs.Var(&s.columns, "columns", "`names` or numbers of the columns of a CSV that are the input, with commas")
+	fs.Float64Var(&s.scale, "scale", 0, "`factor` of values: an input is (value·scale - mean)/std")
+	fs.Var(&s.mean, "mean", "`numbers` to take from values, one or one a channel")
+	fs.Var(&s.std, "std", "`numbers` to divide values by, one or one a channel")
+	fs.Var(&s.reshape, "reshape", "`sizes` of the axes of one sample, with commas")
+	fs.Var(&s.fill, "fill", "`name=number` for every element of an input that the data does not hold; may be given again")
+	fs.IntVar(&s.limit, "limit", 0, "`number` of samples to read at most")
+	fs.IntVar(&s.size, "batch", 0, "`number` of samples in a run, if the model leaves that open (default: 1)")
+	fs.IntVar(&s.samples, "samples", 0, "`number` of samples to make up (default: 1 to 8, by the size of the model)")
+	s.making.declare(fs)
 }
 
 // of is what the flags say.

@@ -50,6 +50,9 @@ func (o *MethodOptions) taker(f *flag.Flag) *flag.Flag {
 	return &t
 }
 
+// Given are the options that were given, in their order.
+func (o *MethodOptions) Given() []pass.Option { return o.given }
+
 // Step is the named method with the options that were given. Errors are the user's.
 func (o *MethodOptions) Step(method string) (pass.Step, error) {
 	for _, m := range o.Methods {
