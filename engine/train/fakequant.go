@@ -20,7 +20,8 @@ func fakeQuants() []op.Op {
 }
 
 // weightShape: W is quantized as methods dynamic-int8 and weight-int8 do it: symmetric, with a scale for each index of attribute
-// axis, or one in all where that is not there; in bits of attribute bits.
+// axis, or one in all where that is not there; in bits of attribute bits. Each index of the first batch_dims axes
+// has scales of its own.
 func weightShape(n *op.Node, in []*ir.Array) ([]ir.Spec, error) {
 	w, err := tensor(in, 0, "W", ir.Float)
 	if err != nil {
@@ -29,25 +30,33 @@ func weightShape(n *op.Node, in []*ir.Array) ([]ir.Spec, error) {
 	if b := n.Int("bits", 8); b < 2 || b > 8 {
 		return nil, fmt.Errorf("attribute bits is %d, want 2 to 8", b)
 	}
-	_, err = channels(n, w)
+	_, _, err = channels(n, w)
 	return []ir.Spec{w.Spec()}, err
 }
 
-// channels are the lanes of which each index has a scale.
-func channels(n *op.Node, w *ir.Array) (lanes, error) {
+// channels are the lanes of which each index has a scale, in each of a batch.
+func channels(n *op.Node, w *ir.Array) (batch int, l lanes, err error) {
+	dims := n.Int("batch_dims", 0)
+	if dims < 0 || dims > int64(len(w.Shape)) {
+		return 0, lanes{}, fmt.Errorf("attribute batch_dims is %d, input W has rank %d", dims, len(w.Shape))
+	}
+	batch = int(op.Product(w.Shape[:dims]))
 	if !n.Has("axis") {
-		return lanes{1, 1, int(w.Elems())}, nil
+		return batch, lanes{1, 1, int(op.Product(w.Shape[dims:]))}, nil
 	}
 	axis, err := op.Axis(n.Int("axis", 0), len(w.Shape))
-	if err != nil {
-		return lanes{}, err
+	if err == nil && axis < int(dims) {
+		err = fmt.Errorf("attribute axis is %d, which is among the first %d of the batch", axis, dims)
 	}
-	return lanesOf(w.Shape, axis), nil
+	if err != nil {
+		return 0, lanes{}, err
+	}
+	return batch, lanesOf(w.Shape[dims:], axis-int(dims)), nil
 }
 
 // weightWork is bits of the largest magnitude, and a scale, for each channel.
 func weightWork(n *op.Node, in []*ir.Array, _ int) int64 {
-	l, err := channels(n, in[0])
+	_, l, err := channels(n, in[0])
 	if err != nil {
 		return 0
 	}
@@ -55,47 +64,43 @@ func weightWork(n *op.Node, in []*ir.Array, _ int) int64 {
 }
 
 func fakeWeight(c *op.Call) error {
-	l, err := channels(c.Node, c.In[0])
+	batch, l, err := channels(c.Node, c.In[0])
 	if err != nil {
 		return err
 	}
 	w, y := ir.View[float32](c.In[0]), ir.View[float32](c.Out[0])
 	s := block.Scratch{Free: c.Work}
 	bits, scales := block.Take[uint32](&s, l.n), block.Take[float32](&s, l.n)
-	half := int32(1)<<(c.Int("bits", 8)-1) - 1
-	clear(bits)
-	if len(w) == 0 {
-		return nil
+	half, size := int32(1)<<(c.Int("bits", 8)-1)-1, l.rows()*l.n
+	for b := 0; b < batch && size > 0; b++ {
+		from, to := b*size, (b+1)*size
+		if err := l.round(c.Pool, y[from:to], w[from:to], bits, scales, half); err != nil {
+			return err
+		}
 	}
+	return nil
+}
+
+// round writes the numbers that the codes of w stand for. bits and scales have room for all channels.
+func (l lanes) round(p *op.Pool, y, w []float32, bits []uint32, scales []float32, half int32) error {
+	clear(bits)
 	if l.inner == 1 {
 		kernel.ColAbsMaxBits(bits, w)
 		if err := symmetric(scales, bits, half); err != nil {
 			return err
 		}
-		c.Pool.Rows(l.outer, piece/l.n, func(from, to int) { roundColumns(y, w, scales, from, to, half) })
+		p.Rows(l.outer, piece/l.n, func(from, to int) { roundColumns(y, w, scales, from, to, half) })
 		return nil
 	}
-	c.Pool.Rows(l.n, piece/(l.outer*l.inner), func(from, to int) {
-		l.runs(from, to, func(k, at int) { bits[k] = max(bits[k], kernel.AbsMaxBits(w[at:at+l.inner])) })
-	})
+	each := func(f func(k, from, to int)) {
+		p.Rows(l.n, piece/l.rows(), func(from, to int) { l.runs(from, to, f) })
+	}
+	each(func(k, from, to int) { bits[k] = max(bits[k], kernel.AbsMaxBits(w[from:to])) })
 	if err := symmetric(scales, bits, half); err != nil {
 		return err
 	}
-	c.Pool.Rows(l.n, piece/(l.outer*l.inner), func(from, to int) {
-		l.runs(from, to, func(k, at int) {
-			round(y[at:at+l.inner], w[at:at+l.inner], scales[k], 0, kernel.Codes{Lo: -half, Hi: half})
-		})
-	})
+	each(func(k, from, to int) { round(y[from:to], w[from:to], scales[k], 0, kernel.Codes{Lo: -half, Hi: half}) })
 	return nil
-}
-
-// runs calls f for the stretches of neighbours of the indices from to to-1.
-func (l lanes) runs(from, to int, f func(index, at int)) {
-	for o := range l.outer {
-		for k := from; k < to; k++ {
-			f(k, (o*l.n+k)*l.inner)
-		}
-	}
 }
 
 // symmetric are the scales of channels with these largest magnitudes, as package quantize fits them. Where it would leave

@@ -50,6 +50,7 @@ func TestWeightsAreRoundedAsMethodsQuantizeThem(t *testing.T) {
 		{quantize.DynamicInt8, "MatMul", []int64{40, 30}, []*ir.Attr{optest.Int("axis", 1)}, false},
 		{quantize.DynamicInt8, "MatMul", []int64{40, 1500}, []*ir.Attr{optest.Int("axis", -1)}, false},
 		{quantize.DynamicInt8, "MatMul", []int64{40, 30}, nil, true},
+		{quantize.DynamicInt8, "MatMul", []int64{4, 25, 30}, []*ir.Attr{optest.Int("axis", -1), optest.Int("batch_dims", 1)}, false},
 		{quantize.WeightInt8, "MatMul", []int64{40, 30}, []*ir.Attr{optest.Int("axis", 1)}, false},
 		{quantize.WeightInt8, "Conv", []int64{20, 30, 5, 5}, []*ir.Attr{optest.Int("axis", 0)}, false},
 	} {
@@ -69,6 +70,7 @@ func restored(t *testing.T, method *pass.Method, typ string, w *ir.Array, perTen
 	m := ir.NewModel()
 	m.Opsets = []ir.Opset{{Version: 17}}
 	x, weight := m.Graph.NewValue("x"), m.Graph.AddConst("w", &ir.Tensor{Spec: ir.Spec{Name: "w", DType: ir.Float, Shape: w.Shape}, Source: ir.Mem(w.Data)})
+	x.Type = &ir.Type{Elem: ir.Float, Shape: slices.Repeat([]ir.Dim{{N: -1}}, len(w.Shape))}
 	m.Graph.Inputs = append(m.Graph.Inputs, x)
 	m.Graph.AddOutput(m.Graph.Insert(nil, typ, []*ir.Value{x, weight}))
 	step, err := pass.NewStep(method, func(fs *flag.FlagSet) error { return fs.Set("per-tensor", fmt.Sprint(perTensor)) })
@@ -138,6 +140,8 @@ func TestFakeQuantSaysWhatDoesNotFit(t *testing.T) {
 		attrs []*ir.Attr
 	}{
 		{"attribute bits is 9", w, []*ir.Attr{optest.Int("bits", 9)}},
+		{"batch_dims is 3", w, []*ir.Attr{optest.Int("batch_dims", 3)}},
+		{"among the first 1 of the batch", w, []*ir.Attr{optest.Int("batch_dims", 1), optest.Int("axis", 0)}},
 		{"axis 2 is outside", w, []*ir.Attr{optest.Int("axis", 2)}},
 		{"not finite", bad, nil},
 		{"want float", ir.NewArray(ir.Double, 2), nil},

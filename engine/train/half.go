@@ -9,7 +9,10 @@ import (
 )
 
 func halves() []op.Op {
-	return []op.Op{{Type: "StoreHalf", Shape: halfShape, Run: storeHalf}}
+	return []op.Op{
+		{Type: "StoreHalf", Shape: halfShape, Run: storeHalf},
+		{Type: "LoadHalf", Shape: wideShape, Run: loadHalf},
+	}
 }
 
 // halfShape: attribute to is the type that x is stored as, Float16 or BFloat16.
@@ -48,5 +51,22 @@ func storeHalf(c *op.Call) error {
 			narrow(y[at:at+n], room[:n])
 		}
 	})
+	return nil
+}
+
+func wideShape(_ *op.Node, in []*ir.Array) ([]ir.Spec, error) {
+	x, err := tensor(in, 0, "x", ir.Float16, ir.BFloat16)
+	if err != nil {
+		return nil, err
+	}
+	return []ir.Spec{{DType: ir.Float, Shape: x.Shape}}, nil
+}
+
+func loadHalf(c *op.Call) error {
+	x, y, widen := ir.View[uint16](c.In[0]), ir.View[float32](c.Out[0]), kernel.F32FromF16
+	if c.In[0].DType == ir.BFloat16 {
+		widen = kernel.F32FromBF16
+	}
+	c.Pool.Rows(len(x), piece, func(from, to int) { widen(y[from:to], x[from:to]) })
 	return nil
 }

@@ -28,20 +28,17 @@ func TestHalvesAreThoseOfCastButFinite(t *testing.T) {
 			t.Fatal(err)
 		}
 		same(t, "in range", results(t, "StoreHalf", 1, []*ir.Array{x}, to)[:1], cast)
+		wide, err := optest.Run(elementwise.Ops(), optest.Case{Type: "Cast", Version: 19, In: cast, Attrs: []*ir.Attr{optest.Int("to", int64(ir.Float))}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		same(t, "loaded", results(t, "LoadHalf", 2, cast)[:1], wide)
 		for _, v := range c.beyond {
-			got := widened(t, results(t, "StoreHalf", 1, []*ir.Array{optest.Array(v, -v, nan)}, to)[0])
+			half := results(t, "StoreHalf", 1, []*ir.Array{optest.Array(v, -v, nan)}, to)[:1]
+			got := ir.View[float32](results(t, "LoadHalf", 1, half)[0])
 			if got[0] != c.largest || got[1] != -c.largest || got[2] == got[2] {
 				t.Errorf("%v, its negative and NaN become %v in %s", v, got, c.to)
 			}
 		}
 	}
-}
-
-func widened(t *testing.T, a *ir.Array) []float32 {
-	t.Helper()
-	out, err := optest.Run(elementwise.Ops(), optest.Case{Type: "Cast", Version: 19, In: []*ir.Array{a}, Attrs: []*ir.Attr{optest.Int("to", int64(ir.Float))}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return ir.View[float32](out[0])
 }

@@ -49,3 +49,13 @@ func room[T ir.Element](l lanes, a, buf []T, i int) []T {
 	}
 	return buf
 }
+
+// runs calls f for the stretches of neighbours that belong to the indices from to to-1.
+func (l lanes) runs(from, to int, f func(index, from, to int)) {
+	for o := range l.outer {
+		for k := from; k < to; k++ {
+			at := (o*l.n + k) * l.inner
+			f(k, at, at+l.inner)
+		}
+	}
+}

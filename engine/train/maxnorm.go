@@ -7,6 +7,7 @@ import (
 	"github.com/mcompress/mcompress/engine/elementwise/block"
 	"github.com/mcompress/mcompress/engine/op"
 	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/kernel"
 )
 
 func checkNorm(n *op.Node, w *ir.Array) error {
@@ -44,26 +45,18 @@ func limitNorms(c *op.Call) {
 	factors := block.Words[float64](c.Work, l.n)
 	c.Pool.Rows(l.n, unitBlock, func(from, to int) {
 		clear(factors[from:to])
-		l.each(from, to, func(unit, at int) { factors[unit] += float64(float64(w[at]) * float64(w[at])) })
+		l.runs(from, to, func(unit, from, to int) {
+			for _, v := range w[from:to] {
+				factors[unit] += float64(float64(v) * float64(v))
+			}
+		})
 		for unit := from; unit < to; unit++ {
 			factors[unit] = min(1, limit/math.Sqrt(factors[unit]))
 		}
-		l.each(from, to, func(unit, at int) {
-			if factors[unit] < 1 {
-				w[at] = float32(float64(w[at]) * factors[unit])
+		l.runs(from, to, func(unit, from, to int) {
+			if f := factors[unit]; f < 1 {
+				kernel.MulScalar(w[from:to], w[from:to], float32(f))
 			}
 		})
 	})
-}
-
-// each calls f for all elements of the indices from to to-1, in the order of memory.
-func (l lanes) each(from, to int, f func(index, at int)) {
-	for o := range l.outer {
-		for k := from; k < to; k++ {
-			at := (o*l.n + k) * l.inner
-			for i := range l.inner {
-				f(k, at+i)
-			}
-		}
-	}
 }

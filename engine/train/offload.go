@@ -12,8 +12,8 @@ import (
 )
 
 // Offload writes a tensor to a file, so that its memory is free until Restore reads it again. The token that goes from one to the
-// other keeps them in order. Attributes are path, of a file that is there, offset in it, and for Restore
-// dtype and shape.
+// other keeps them in order. Attributes are path, of a file that is made if it is not there, offset in it, and for
+// Restore dtype and shape.
 func offloads() []op.Op {
 	return []op.Op{
 		{Type: "Offload", Shape: offloadShape, Run: offload, Impure: true},
@@ -43,7 +43,7 @@ func offloadShape(n *op.Node, in []*ir.Array) ([]ir.Spec, error) {
 }
 
 func offload(c *op.Call) error {
-	err := place(c, os.O_WRONLY, "is written away", func(f *os.File) error {
+	err := place(c, os.O_WRONLY|os.O_CREATE, "is written away", func(f *os.File) error {
 		_, err := f.WriteAt(c.In[0].Data, c.Int("offset", 0))
 		return err
 	})
@@ -80,7 +80,7 @@ func restore(c *op.Call) error {
 // place calls f with the file, and says what went on where there is an error.
 func place(c *op.Call, how int, what string, f func(*os.File) error) error {
 	path := c.Text("path", "")
-	file, err := os.OpenFile(path, how, 0)
+	file, err := os.OpenFile(path, how, 0o600)
 	if err == nil {
 		err = errors.Join(f(file), file.Close())
 	}

@@ -12,9 +12,6 @@ import (
 
 func TestWhatIsOffloadedComesBack(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "values")
-	if err := os.WriteFile(path, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
 	a, b := values[float32](1, 3, 5), labels(9, 7)
 	places := [2][]*ir.Attr{{optest.Text("path", path)}, {optest.Text("path", path), optest.Int("offset", 60)}}
 	for range 2 {
@@ -44,7 +41,7 @@ func TestOffloadSaysWhatIsWrong(t *testing.T) {
 		attrs    []*ir.Attr
 	}{
 		{"Offload", "attribute path is missing", x, nil},
-		{"Offload", "is written away in " + folder + ": no such file", x, []*ir.Attr{optest.Text("path", filepath.Join(folder, "none"))}},
+		{"Offload", "is written away in " + filepath.Join(folder, "none"), x, []*ir.Attr{optest.Text("path", filepath.Join(folder, "none", "x"))}},
 		{"Offload", "not a tensor of numbers", ir.TextOf([]string{"a"}, 1), []*ir.Attr{path}},
 		{"Restore", "is read back in " + folder + ": unexpected EOF", token, []*ir.Attr{path, typ, shape}},
 		{"Restore", "attribute dtype is 0", token, []*ir.Attr{path, shape}},

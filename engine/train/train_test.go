@@ -147,6 +147,7 @@ func TestOnlyWhatIsSaidIsWritten(t *testing.T) {
 		"Offload":                 {a(1)},
 		"Restore":                 {codes(1)},
 		"StoreHalf":               {a(1)},
+		"LoadHalf":                {ir.NewArray(ir.Float16, 9)},
 	}
 	path := filepath.Join(t.TempDir(), "values")
 	if err := os.WriteFile(path, make([]byte, 200), 0o600); err != nil {
