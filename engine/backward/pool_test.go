@@ -1,0 +1,71 @@
+package backward
+
+import (
+	"bytes"
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/mcompress/mcompress/engine/conv"
+	"github.com/mcompress/mcompress/engine/op"
+	"github.com/mcompress/mcompress/ir"
+)
+
+// MaxPoolKeep gives the bits of MaxPool, for numbers that are none, infinite ones and equal ones too, and places that hold
+// what it gives.
+func TestMaxPoolKeepIsMaxPool(t *testing.T) {
+	for _, attrs := range pooled() {
+		x := normal(3, 2, 3, 40, 41)
+		v := ir.View[float32](x)
+		for i := range v {
+			switch {
+			case i%97 == 0:
+				v[i] = float32(math.NaN())
+			case i%5 == 0:
+				v[i] = 0
+			case i%701 < 60:
+				v[i] = float32(math.Inf(-1))
+			}
+		}
+		got := trial{"MaxPoolKeep", attrs, []*ir.Array{x}, 2}.must(t, 2)
+		y, indices := maxPool(t, attrs, x)
+		if !bytes.Equal(got[0].Data, y.Data) {
+			t.Fatalf("MaxPool %v and MaxPoolKeep differ", attrs)
+		}
+		// The gradient of a sum counts how often each element is the largest of a window.
+		ones := ir.NewArray(ir.Float, y.Shape...)
+		want := make([]float32, len(v))
+		for i, at := range ir.View[int64](indices) {
+			ir.View[float32](ones)[i] = 1
+			if at >= 0 {
+				want[at]++
+			}
+		}
+		attrs = append(slices.Clone(attrs), ir.IntsAttr("shape", x.Shape...))
+		dx := trial{"MaxPoolGrad", attrs, []*ir.Array{ones, got[1]}, 1}.must(t, 2)
+		if !slices.Equal(ir.View[float32](dx[0]), want) {
+			t.Errorf("gradients of MaxPool %v go elsewhere than Indices say", attrs)
+		}
+	}
+}
+
+// maxPool are MaxPool's outputs. It computes Y in another way where nobody reads Indices.
+func maxPool(t *testing.T, attrs []*ir.Attr, x *ir.Array) (y, indices *ir.Array) {
+	t.Helper()
+	i := slices.IndexFunc(conv.Ops(), func(o op.Op) bool { return o.Type == "MaxPool" })
+	n := op.NewNode(ir.OpID{Type: "MaxPool"}, 22, attrs, nil)
+	n.Wanted = []bool{true, true}
+	specs, err := conv.Ops()[i].Shape(n, []*ir.Array{x})
+	if err != nil {
+		t.Fatal(err)
+	}
+	pool := op.NewPool(1)
+	defer pool.Close()
+	y, indices = ir.NewArray(ir.Float, specs[0].Shape...), ir.NewArray(ir.Int64, specs[1].Shape...)
+	for _, out := range [][]*ir.Array{{ir.NewArray(ir.Float, specs[0].Shape...), indices}, {y, nil}} {
+		if err := conv.Ops()[i].Run(&op.Call{Node: n, In: []*ir.Array{x}, Out: out, Pool: pool}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return y, indices
+}
