@@ -15,7 +15,7 @@ import (
 // what it gives.
 func TestMaxPoolKeepIsMaxPool(t *testing.T) {
 	for _, attrs := range pooled() {
-		x := normal(3, 2, 3, 40, 41)
+		x := gaussian(3, 2, 3, 40, 41)
 		v := ir.View[float32](x)
 		for i := range v {
 			switch {

@@ -28,22 +28,22 @@ func trials(t *testing.T) []trial {
 	pads, strides := ir.IntsAttr("pads", 1, 1, 1, 1), ir.IntsAttr("strides", 2, 2)
 	square := ir.IntsAttr("kernel_shape", 3, 3)
 	list := []trial{
-		{"ConvGrad", []*ir.Attr{pads}, []*ir.Array{normal(1, 3, 20, 40, 38), normal(2, 24, 20, 3, 3), normal(3, 3, 24, 40, 38)}, 3},
-		{"ConvGrad", []*ir.Attr{pads, strides, ir.IntAttr("group", 2)}, []*ir.Array{normal(1, 2, 6, 40, 41), normal(2, 10, 3, 3, 3), normal(3, 2, 10, 20, 21)}, 3},
-		{"ConvGrad", []*ir.Attr{pads, ir.IntAttr("group", 12)}, []*ir.Array{normal(1, 2, 12, 30, 31), normal(2, 12, 1, 3, 3), normal(3, 2, 12, 30, 31)}, 3},
-		{"ConvGrad", nil, []*ir.Array{normal(1, 2, 40, 16, 16), normal(2, 30, 40, 1, 1), normal(3, 2, 30, 16, 16)}, 3},
-		{"ConvGrad", nil, []*ir.Array{normal(1, 2, 3, 6, 7, 8), normal(2, 4, 3, 2, 2, 2), normal(3, 2, 4, 5, 6, 7)}, 3},
-		{"ConvTransposeGrad", []*ir.Attr{pads, strides}, []*ir.Array{normal(1, 2, 18, 20, 21), normal(2, 18, 20, 4, 4), normal(3, 2, 20, 40, 42)}, 3},
-		{"AveragePoolGrad", []*ir.Attr{square, strides, pads, ir.IntsAttr("shape", 2, 5, 40, 41)}, []*ir.Array{normal(1, 2, 5, 20, 21)}, 1},
-		{"BatchNormTrain", nil, []*ir.Array{normal(1, 3, 7, 40, 41), normal(2, 7), normal(3, 7), normal(4, 7), normal(5, 7)}, 5},
-		{"BatchNormTrain", nil, []*ir.Array{normal(1, 90, 7), normal(2, 7), normal(3, 7)}, 3},
-		{"BatchNormGrad", nil, []*ir.Array{normal(1, 3, 7, 70, 71), normal(2, 7), normal(3, 7), normal(4, 7), normal(5, 3, 7, 70, 71)}, 3},
-		{"BatchNormGrad", []*ir.Attr{ir.IntAttr("frozen", 1)}, []*ir.Array{normal(1, 3, 7, 9), normal(2, 7), normal(3, 7), normal(4, 7), normal(5, 3, 7, 9)}, 3},
+		{"ConvGrad", []*ir.Attr{pads}, []*ir.Array{gaussian(1, 3, 20, 40, 38), gaussian(2, 24, 20, 3, 3), gaussian(3, 3, 24, 40, 38)}, 3},
+		{"ConvGrad", []*ir.Attr{pads, strides, ir.IntAttr("group", 2)}, []*ir.Array{gaussian(1, 2, 6, 40, 41), gaussian(2, 10, 3, 3, 3), gaussian(3, 2, 10, 20, 21)}, 3},
+		{"ConvGrad", []*ir.Attr{pads, ir.IntAttr("group", 12)}, []*ir.Array{gaussian(1, 2, 12, 30, 31), gaussian(2, 12, 1, 3, 3), gaussian(3, 2, 12, 30, 31)}, 3},
+		{"ConvGrad", nil, []*ir.Array{gaussian(1, 2, 40, 16, 16), gaussian(2, 30, 40, 1, 1), gaussian(3, 2, 30, 16, 16)}, 3},
+		{"ConvGrad", nil, []*ir.Array{gaussian(1, 2, 3, 6, 7, 8), gaussian(2, 4, 3, 2, 2, 2), gaussian(3, 2, 4, 5, 6, 7)}, 3},
+		{"ConvTransposeGrad", []*ir.Attr{pads, strides}, []*ir.Array{gaussian(1, 2, 18, 20, 21), gaussian(2, 18, 20, 4, 4), gaussian(3, 2, 20, 40, 42)}, 3},
+		{"AveragePoolGrad", []*ir.Attr{square, strides, pads, ir.IntsAttr("shape", 2, 5, 40, 41)}, []*ir.Array{gaussian(1, 2, 5, 20, 21)}, 1},
+		{"BatchNormTrain", nil, []*ir.Array{gaussian(1, 3, 7, 40, 41), gaussian(2, 7), gaussian(3, 7), gaussian(4, 7), gaussian(5, 7)}, 5},
+		{"BatchNormTrain", nil, []*ir.Array{gaussian(1, 90, 7), gaussian(2, 7), gaussian(3, 7)}, 3},
+		{"BatchNormGrad", nil, []*ir.Array{gaussian(1, 3, 7, 70, 71), gaussian(2, 7), gaussian(3, 7), gaussian(4, 7), gaussian(5, 3, 7, 70, 71)}, 3},
+		{"BatchNormGrad", []*ir.Attr{ir.IntAttr("frozen", 1)}, []*ir.Array{gaussian(1, 3, 7, 9), gaussian(2, 7), gaussian(3, 7), gaussian(4, 7), gaussian(5, 3, 7, 9)}, 3},
 	}
 	for _, attrs := range pooled() {
-		keep := trial{"MaxPoolKeep", attrs, []*ir.Array{normal(1, 2, 5, 40, 41)}, 2}
+		keep := trial{"MaxPoolKeep", attrs, []*ir.Array{gaussian(1, 2, 5, 40, 41)}, 2}
 		out := keep.must(t, 2)
-		grad := trial{"MaxPoolGrad", append(slices.Clone(attrs), ir.IntsAttr("shape", 2, 5, 40, 41)), []*ir.Array{normal(1, out[0].Shape...), out[1]}, 1}
+		grad := trial{"MaxPoolGrad", append(slices.Clone(attrs), ir.IntsAttr("shape", 2, 5, 40, 41)), []*ir.Array{gaussian(1, out[0].Shape...), out[1]}, 1}
 		list = append(list, keep, grad)
 	}
 	return list
@@ -59,7 +59,7 @@ func pooled() [][]*ir.Attr {
 	}
 }
 
-func normal(seed uint64, shape ...int64) *ir.Array {
+func gaussian(seed uint64, shape ...int64) *ir.Array {
 	r := rand.New(rand.NewPCG(seed, 0))
 	a := ir.NewArray(ir.Float, shape...)
 	for i := range ir.View[float32](a) {
@@ -169,7 +169,7 @@ func compare(t *testing.T, what string, got, want *ir.Array) {
 }
 
 // Nodes that almost work give an error, or a result.
-func TestBrokenNodesDoNotPanic(t *testing.T) {
+func TestBrokenConvolutionsDoNotPanic(t *testing.T) {
 	for i, c := range trials(t) {
 		for seed := range uint64(200) {
 			r := rand.New(rand.NewPCG(seed, uint64(i)))
@@ -205,7 +205,7 @@ func (c trial) broken(r *rand.Rand) trial {
 	case 1:
 		c.in = c.in[:i]
 	case 2:
-		c.in[i] = normal(7, []int64{2, int64(r.IntN(4)), 3, int64(r.IntN(5))}[:r.IntN(5)]...)
+		c.in[i] = gaussian(7, []int64{2, int64(r.IntN(4)), 3, int64(r.IntN(5))}[:r.IntN(5)]...)
 	case 3:
 		c.in[i] = ir.NewArray([]ir.DType{ir.Int64, ir.Double, ir.Uint8, ir.String}[r.IntN(4)], 2, 3, 4, 4)
 	}
