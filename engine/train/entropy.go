@@ -5,7 +5,6 @@ import (
 	"math"
 
 	"github.com/mcompress/mcompress/engine/op"
-	"github.com/mcompress/mcompress/kernel"
 )
 
 func checkSmoothing(n *op.Node) error {
@@ -32,9 +31,7 @@ func crossEntropy[T number](n *op.Node, r row[T]) float64 {
 	}
 	exp(r.dx, logs)
 	p := float64(r.dx[r.label])
-	for i, v := range r.dx {
-		r.dx[i] = T(r.factor * (float64(v) - each))
-	}
+	scaleShift(r.dx, r.dx, r.factor, -r.factor*each)
 	r.dx[r.label] = T(r.factor * (p - each - (1 - smoothing)))
 	return loss
 }
@@ -51,8 +48,10 @@ func checkTemperature(n *op.Node) error {
 func distill[T number](n *op.Node, r row[T]) float64 {
 	t := decimal(n.Float("temperature", 1))
 	student, teacher, p := r.spare[0], r.spare[1], r.spare[2]
-	cooled(student, r.x, t)
-	cooled(teacher, r.target, t)
+	scaleShift(student, r.x, 1/t, 0)
+	scaleShift(teacher, r.target, 1/t, 0)
+	logSoftmax(student, student)
+	logSoftmax(teacher, teacher)
 	exp(p, teacher)
 	loss := 0.0
 	for i, v := range p {
@@ -62,51 +61,8 @@ func distill[T number](n *op.Node, r row[T]) float64 {
 	}
 	if r.dx != nil {
 		exp(student, student)
-		for i, q := range student {
-			r.dx[i] = T(r.factor * t * (float64(q) - float64(p[i])))
-		}
+		sub(r.dx, student, p)
+		scaleShift(r.dx, r.dx, r.factor*t, 0)
 	}
 	return t * t * loss
-}
-
-// cooled is the logarithm of the softmax of x/t.
-func cooled[T number](dst, x []T, t float64) {
-	for i, v := range x {
-		dst[i] = T(float64(v) / t)
-	}
-	logSoftmax(dst, dst)
-}
-
-func logSoftmax[T number](dst, x []T) {
-	switch x := any(x).(type) {
-	case []float32:
-		kernel.LogSoftmax(any(dst).([]float32), x)
-	case []float64:
-		logSoftmaxDouble(any(dst).([]float64), x)
-	}
-}
-
-func logSoftmaxDouble(dst, x []float64) {
-	top, sum := math.Inf(-1), 0.0
-	for _, v := range x {
-		top = max(top, v)
-	}
-	for _, v := range x {
-		sum += math.Exp(v - top)
-	}
-	rest := math.Log(sum)
-	for i, v := range x {
-		dst[i] = v - top - rest
-	}
-}
-
-func exp[T number](dst, x []T) {
-	switch x := any(x).(type) {
-	case []float32:
-		kernel.Exp(any(dst).([]float32), x)
-	case []float64:
-		for i, v := range x {
-			any(dst).([]float64)[i] = math.Exp(v)
-		}
-	}
 }
