@@ -1,0 +1,114 @@
+package report
+
+import (
+	"fmt"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/vg/draw"
+
+	"github.com/mcompress/mcompress/pass"
+)
+
+const curveHeight = 300
+
+// A trained is what pages show of a training.
+type trained struct {
+	pass.Training
+	Told   string
+	Curves figure
+}
+
+// trainings draws the curves of all trainings.
+func (r *Report) trainings() ([]trained, error) {
+	var out []trained
+	for _, t := range r.Training {
+		c, err := curves(t)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, trained{t, told(t), c})
+	}
+	return out, nil
+}
+
+// told is a training in a sentence or two.
+func told(t pass.Training) string {
+	s := fmt.Sprintf("%s steps on %s samples", count(int64(t.Steps)), count(int64(t.Samples)))
+	if n := len(t.Loss); n > 0 {
+		s += fmt.Sprintf("; loss %.4g → %.4g", t.Loss[0].Y, t.Loss[n-1].Y)
+	}
+	if n := len(t.Judged); n > 0 {
+		s += fmt.Sprintf(", %.4g on samples kept apart", t.Judged[n-1].Y)
+	}
+	if n := len(t.Agree); n > 0 {
+		s += fmt.Sprintf(", %.2f %% of them right", 100*t.Agree[n-1].Y)
+	}
+	if t.Kept != t.Steps {
+		s += fmt.Sprintf("; the weights of step %s were kept", count(int64(t.Kept)))
+	}
+	total := int64(0)
+	for _, m := range t.Memory {
+		total += m.Bytes
+	}
+	return s + fmt.Sprintf(". It took %s: %s.", size(total), t.Layout)
+}
+
+// curves draws the loss over the steps, and that on samples kept apart.
+func curves(t pass.Training) (figure, error) {
+	f := figure{Title: "Loss by step", Note: "The line is what training saw, dots are samples that it did not learn from."}
+	if len(t.Loss) < 2 {
+		return f, nil
+	}
+	p := plot.New()
+	p.BackgroundColor = nil
+	g := plotter.NewGrid()
+	g.Vertical.Width = 0
+	g.Horizontal = draw.LineStyle{Color: line, Width: 0.7}
+	p.Add(g)
+	for _, a := range []*plot.Axis{&p.X, &p.Y} {
+		a.LineStyle.Width, a.Tick.LineStyle.Width, a.Tick.Length, a.Padding = 0, 0, 0, 0
+		a.Tick.Label = style(textSize - 1)
+	}
+	p.X.Tick.Label.XAlign, p.X.Tick.Label.YAlign = draw.XCenter, draw.YTop
+	p.Y.Tick.Label.XAlign, p.Y.Tick.Label.YAlign = draw.XRight, draw.YCenter
+	p.X.Min, p.X.Max, p.Y.Min = 0, float64(t.Steps), 0
+	if err := addLine(p, places(t.Loss), false); err != nil {
+		return f, err
+	}
+	if err := addLine(p, places(t.Judged), true); err != nil {
+		return f, err
+	}
+	for _, q := range append(t.Loss, t.Judged...) {
+		p.Y.Max = max(p.Y.Max, q.Y*1.08)
+	}
+	var err error
+	f.SVG, err = drawn(p, f.Title, curveHeight)
+	return f, err
+}
+
+func places(ps []pass.Point) plotter.XYs {
+	var out plotter.XYs
+	for _, p := range ps {
+		out = append(out, plotter.XY{X: float64(p.Step), Y: p.Y})
+	}
+	return out
+}
+
+// training writes what steps that train did.
+func (m *markdown) training(ts []pass.Training) {
+	for _, t := range ts {
+		m.line("### Training: %s", prose(t.Method))
+		m.line("%s", prose(told(t)))
+		var rows [][]string
+		for _, s := range t.Memory {
+			if s.Bytes > 0 {
+				rows = append(rows, []string{prose(s.Name), size(s.Bytes)})
+			}
+		}
+		m.table([]string{"memory", "planned:"}, rows)
+		for _, w := range t.Why {
+			m.line("- %s", prose(w))
+		}
+	}
+}
