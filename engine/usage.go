@@ -33,17 +33,30 @@ func (e *Interpreter) Usage(in map[string]ir.Spec) (*Usage, error) {
 // Types are the types of all values that Run may fetch, as far as they follow from inputs of
 // these types.
 func (e *Interpreter) Types(in map[string]ir.Spec) (map[string]ir.Spec, error) {
-	pl, err := e.planFor(in)
+	known, err := e.Known(in)
 	if err != nil {
 		return nil, err
 	}
 	types := map[string]ir.Spec{}
-	for name, slot := range e.prog.names {
-		if a := pl.values[slot]; a != nil && a.Kind == ir.Dense {
-			types[name] = ir.Spec{Name: name, DType: a.DType, Shape: a.Shape}
-		}
+	for name, a := range known {
+		types[name] = ir.Spec{Name: name, DType: a.DType, Shape: a.Shape}
 	}
 	return types, nil
+}
+
+// Known is Types with the elements of values that are few and follow from constants and shapes: axes, sizes, factors.
+func (e *Interpreter) Known(in map[string]ir.Spec) (map[string]*ir.Array, error) {
+	pl, err := e.planFor(in)
+	if err != nil {
+		return nil, err
+	}
+	known := map[string]*ir.Array{}
+	for name, slot := range e.prog.names {
+		if a := pl.values[slot]; a != nil && a.Kind == ir.Dense {
+			known[name] = a
+		}
+	}
+	return known, nil
 }
 
 // planFor plans a run with inputs of these types.

@@ -15,9 +15,13 @@ const domain = "mcompress"
 func Ops() []op.Op {
 	ops := slices.Concat(
 		activations(),
+		attentions(),
 		batchNorms(),
 		convolutions(),
+		gathers(),
+		layerNorms(),
 		pools(),
+		softmaxes(),
 	)
 	for i := range ops {
 		ops[i].Domain, ops[i].Since = domain, 1
@@ -47,8 +51,8 @@ func alike(k int) func(*op.Node, []*ir.Array) ([]ir.Spec, error) {
 			if err != nil {
 				return nil, err
 			}
-			if a.DType != ir.Float && a.DType != ir.Double {
-				return nil, fmt.Errorf("input %d is %s, want float or double", i, a)
+			if err := floating(a, i); err != nil {
+				return nil, err
 			}
 			if a.DType != in[0].DType || !slices.Equal(a.Shape, in[0].Shape) {
 				return nil, fmt.Errorf("input %d is %s, want %s as input 0", i, a, in[0])
@@ -56,4 +60,31 @@ func alike(k int) func(*op.Node, []*ir.Array) ([]ir.Spec, error) {
 		}
 		return []ir.Spec{in[0].Spec()}, nil
 	}
+}
+
+// floating checks that input i of a is Float or Double, of a size that can be.
+func floating(a *ir.Array, i int) error {
+	if a.DType != ir.Float && a.DType != ir.Double {
+		return fmt.Errorf("input %d is %s, want float or double", i, a)
+	}
+	return a.Spec().Valid()
+}
+
+// view are the elements of an input or output that may be absent.
+func view[T number](a *ir.Array) []T {
+	if a == nil {
+		return nil
+	}
+	return ir.View[T](a)
+}
+
+// isLike checks that input i of a has the element type of x and, unless negative, so many elements.
+func isLike(x, a *ir.Array, i int, elems int64) error {
+	if err := a.Spec().Valid(); err != nil {
+		return fmt.Errorf("input %d: %w", i, err)
+	}
+	if a.DType != x.DType || elems >= 0 && a.Elems() != elems {
+		return fmt.Errorf("input %d is %s beside %s", i, a, x)
+	}
+	return nil
 }

@@ -9,7 +9,6 @@ import (
 	"github.com/mcompress/mcompress/engine"
 	"github.com/mcompress/mcompress/engine/op"
 	"github.com/mcompress/mcompress/ir"
-	"github.com/mcompress/mcompress/ir/opset"
 )
 
 // Options say what a step is made for.
@@ -18,19 +17,33 @@ type Options struct {
 
 	// Train chooses among the parameters that Trainable names; nil takes all.
 	Train func(name string) bool
+
+	// Change, where set, may put nodes into the copied graph, such as Dropout, before types are
+	// inferred and rules see it.
+	Change func(t *Tape) error
 }
 
 // New copies the main graph of m, with functions in the place of their calls, and makes inputs of
 // the parameters. m stays as it is, and in use: tensors are shared with it.
 func New(ctx context.Context, m *ir.Model, o Options) (*Tape, error) {
-	t := &Tape{Model: ir.NewModel(), needs: map[*ir.Value]bool{}, grads: map[*ir.Value]*ir.Value{}, ints: map[string]*ir.Value{}}
-	t.Model.Opsets = append(slices.Clone(m.Opsets), ir.Opset{Domain: op.Newest, Version: opset.Newest}, ir.Opset{Domain: own, Version: 1})
+	t := Empty()
+	t.Model.Opsets = append(slices.Clone(m.Opsets), t.Model.Opsets...)
 	c := &copier{tape: t, from: m, values: map[*ir.Value]*ir.Value{}, params: Trainable(m, o.Train)}
 	if err := c.main(); err != nil {
 		return nil, err
 	}
+	if o.Change != nil {
+		if err := o.Change(t); err != nil {
+			return nil, err
+		}
+	}
 	if err := t.infer(ctx, o.Inputs); err != nil {
 		return nil, err
+	}
+	for t.canonical() {
+		if err := t.infer(ctx, o.Inputs); err != nil {
+			return nil, err
+		}
 	}
 	if err := t.prepare(); err != nil {
 		return nil, err
@@ -174,6 +187,18 @@ func (c *copier) value(v *ir.Value) *ir.Value {
 	return in
 }
 
+// fixed is the type that v declares, as far as it is one of fixed sizes.
+func fixed(v *ir.Value) ir.Spec {
+	if v.Type == nil {
+		return ir.Spec{}
+	}
+	s := ir.Spec{DType: v.Type.Elem}
+	for _, d := range v.Type.Shape {
+		s.Shape = append(s.Shape, d.N)
+	}
+	return s
+}
+
 func typeOf(s ir.Spec) *ir.Type {
 	t := &ir.Type{Elem: s.DType, Shape: make([]ir.Dim, len(s.Shape))}
 	for i, n := range s.Shape {
@@ -185,35 +210,38 @@ func typeOf(s ir.Spec) *ir.Type {
 // infer finds the types of all values.
 func (t *Tape) infer(ctx context.Context, inputs map[string]ir.Spec) error {
 	specs := map[string]ir.Spec{}
-	for _, p := range t.Params {
-		specs[p.Value.Name] = p.Tensor.Spec
+	for _, v := range t.Graph().Inputs {
+		specs[v.Name] = fixed(v)
 	}
 	for name, s := range inputs {
 		specs[name] = s
 	}
-	types, err := types(ctx, t.Model, specs)
+	known, err := known(ctx, t.Model, specs)
 	if err != nil {
 		return err
 	}
-	t.types = map[*ir.Value]ir.Spec{}
+	t.types, t.known = map[*ir.Value]ir.Spec{}, map[*ir.Value]*ir.Array{}
 	for v := range t.Model.Values() {
 		if v.Const != nil {
 			t.types[v] = v.Const.Spec
-		} else if s, ok := types[v.Name]; ok {
-			t.types[v] = s
+		} else if a := known[v.Name]; a != nil {
+			t.types[v] = ir.Spec{Name: v.Name, DType: a.DType, Shape: a.Shape}
+		}
+		if a := known[v.Name]; op.Known(a) {
+			t.known[v] = a
 		}
 	}
 	return nil
 }
 
-// types are those of all values of m whose types follow from the inputs'.
-func types(ctx context.Context, m *ir.Model, inputs map[string]ir.Spec) (_ map[string]ir.Spec, err error) {
+// known are the types of all values of m that follow from the inputs', with the elements of those that do.
+func known(ctx context.Context, m *ir.Model, inputs map[string]ir.Spec) (_ map[string]*ir.Array, err error) {
 	s, err := engine.Open(ctx, m, engine.Options{PlanOnly: true, KeepAll: true, Plain: true})
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
-	return s.Types(inputs)
+	return s.Known(inputs)
 }
 
 // prepare lets rules put the forms that keep more in the place of nodes.

@@ -1,12 +1,136 @@
 package grad
 
-import "github.com/mcompress/mcompress/ir"
+import (
+	"slices"
 
+	"github.com/mcompress/mcompress/ir"
+)
+
+// movement are operators that put elements elsewhere, each to a place that only shapes and attributes tell.
 var movement = []Rule{
 	{Type: "Reshape", Backward: reshaped},
+	{Type: "Flatten", Backward: reshaped},
+	{Type: "Squeeze", Backward: reshaped},
+	{Type: "Unsqueeze", Backward: reshaped},
+	{Type: "Transpose", Backward: transpose},
+	{Type: "Concat", Backward: concat},
+	{Type: "Split", Backward: split},
+	{Type: "Expand", Backward: func(t *Tape, n *ir.Node, dy []*ir.Value) ([]*ir.Value, error) {
+		return []*ir.Value{t.broadcast(n, 0, dy[0])}, nil
+	}},
+	{Type: "Tile", Backward: tile},
+	{Type: "DepthToSpace", Backward: depthToSpace},
+	{Type: "SpaceToDepth", Backward: func(t *Tape, n *ir.Node, dy []*ir.Value) ([]*ir.Value, error) {
+		return []*ir.Value{t.Op("DepthToSpace", dy[:1], n.Attrs...)}, nil
+	}},
+	{Type: "Trilu", Backward: func(t *Tape, n *ir.Node, dy []*ir.Value) ([]*ir.Value, error) {
+		return []*ir.Value{t.Op("Trilu", []*ir.Value{dy[0], n.Input(1)}, n.Attrs...)}, nil
+	}},
+	{Type: "CumSum", Backward: func(t *Tape, n *ir.Node, dy []*ir.Value) ([]*ir.Value, error) {
+		exclusive, reverse := n.Int("exclusive", 0), n.Int("reverse", 0)
+		return []*ir.Value{t.Op("CumSum", []*ir.Value{dy[0], n.Input(1)}, ir.IntAttr("exclusive", exclusive), ir.IntAttr("reverse", 1-reverse))}, nil
+	}},
 }
 
 // reshaped is the gradient of operators that only change the shape.
 func reshaped(t *Tape, n *ir.Node, dy []*ir.Value) ([]*ir.Value, error) {
 	return []*ir.Value{t.Reshape(dy[0], t.Shape(n.Input(0)))}, nil
+}
+
+func transpose(t *Tape, n *ir.Node, dy []*ir.Value) ([]*ir.Value, error) {
+	return []*ir.Value{t.Transpose(dy[0], inverse(permOf(n, len(t.Shape(n.Input(0))))))}, nil
+}
+
+// permOf is the order of axes that a Transpose makes.
+func permOf(n *ir.Node, rank int) []int64 {
+	if a := n.Attr("perm"); a != nil {
+		return a.Ints
+	}
+	perm := make([]int64, rank)
+	for i := range perm {
+		perm[i] = int64(rank - 1 - i)
+	}
+	return perm
+}
+
+func inverse(perm []int64) []int64 {
+	back := make([]int64, len(perm))
+	for i, p := range perm {
+		back[p] = int64(i)
+	}
+	return back
+}
+
+// Transpose puts v's axes in another order.
+func (t *Tape) Transpose(v *ir.Value, perm []int64) *ir.Value {
+	return t.Op("Transpose", []*ir.Value{v}, ir.IntsAttr("perm", perm...))
+}
+
+// concat splits the gradient.
+func concat(t *Tape, n *ir.Node, dy []*ir.Value) ([]*ir.Value, error) {
+	axis := fromFront(n.Int("axis", 1), len(t.Shape(n.Outputs[0])))
+	sizes := make([]int64, len(n.Inputs()))
+	for i, v := range n.Inputs() {
+		sizes[i] = t.Shape(v)[axis]
+	}
+	return t.add(ir.OpID{Domain: newest, Type: "Split"}, len(sizes), []*ir.Value{dy[0], t.Ints(sizes...)}, []*ir.Attr{ir.IntAttr("axis", axis)}), nil
+}
+
+func fromFront(axis int64, rank int) int64 {
+	if axis < 0 {
+		axis += int64(rank)
+	}
+	return axis
+}
+
+// split joins gradients, zeros where nothing depends on a part.
+func split(t *Tape, n *ir.Node, dy []*ir.Value) ([]*ir.Value, error) {
+	x := n.Input(0)
+	axis, rest := fromFront(n.Int("axis", 0), len(t.Shape(x))), t.Shape(x)
+	size := rest[axis]
+	var parts []*ir.Value
+	for i, v := range n.Outputs {
+		if v == nil {
+			return nil, errUnknownForm
+		}
+		if dy[i] == nil {
+			dy[i] = t.Zeros(t.DType(x), t.Shape(v))
+		}
+		size -= t.Shape(v)[axis]
+		parts = append(parts, dy[i])
+	}
+	if size != 0 {
+		return nil, errUnknownForm
+	}
+	return []*ir.Value{t.Op("Concat", parts, ir.IntAttr("axis", axis))}, nil
+}
+
+// Zeros is a tensor of zeros.
+func (t *Tape) Zeros(dt ir.DType, shape []int64) *ir.Value {
+	return t.Op("Expand", []*ir.Value{t.Scalar(dt, 0), t.Ints(shape...)})
+}
+
+// tile sums what was repeated: each axis of n·d elements is one of n and one of d.
+func tile(t *Tape, n *ir.Node, dy []*ir.Value) ([]*ir.Value, error) {
+	x, y := t.Shape(n.Input(0)), t.Shape(n.Outputs[0])
+	var apart, axes []int64
+	for i, d := range x {
+		axes = append(axes, int64(len(apart)))
+		apart = append(apart, y[i]/max(d, 1), d)
+	}
+	if len(axes) == 0 {
+		return dy[:1], nil
+	}
+	v := t.Reshape(dy[0], apart)
+	return []*ir.Value{t.Op("ReduceSum", []*ir.Value{v, t.Ints(axes...)}, ir.IntAttr("keepdims", 0))}, nil
+}
+
+// depthToSpace takes blocks apart again: [N,C,H,b,W,b] with the blocks' axes first, or last in mode CRD.
+func depthToSpace(t *Tape, n *ir.Node, dy []*ir.Value) ([]*ir.Value, error) {
+	b, x := n.Int("blocksize", 1), t.Shape(n.Input(0))
+	if a := n.Attr("mode"); len(x) != 4 || a == nil || a.S != "CRD" {
+		return []*ir.Value{t.Op("SpaceToDepth", dy[:1], ir.IntAttr("blocksize", b))}, nil
+	}
+	v := t.Reshape(dy[0], []int64{x[0], x[1] / (b * b), x[2], b, x[3], b})
+	return []*ir.Value{t.Reshape(t.Transpose(v, []int64{0, 1, 3, 5, 2, 4}), slices.Clone(x))}, nil
 }

@@ -18,14 +18,23 @@ type Rule struct {
 	// Backward gives the gradient of each of n's inputs, nil for those that have none or
 	// need none, from the gradients of its outputs, of which at least one is not nil. A nil Backward says that no
 	// gradient passes: the result does not depend on the inputs, or jumps.
-	Backward func(t *Tape, n *ir.Node, dy []*ir.Value) ([]*ir.Value, error)
+	Backward backward
 }
+
+type backward = func(t *Tape, n *ir.Node, dy []*ir.Value) ([]*ir.Value, error)
 
 // families is the list of rules: one line a family.
 var families = [][]Rule{
 	elementwise,
+	functions,
 	linear,
 	movement,
+	indexed,
+	reductions,
+	normalizations,
+	attentions,
+	seededDropout,
+	fakeQuant,
 	still,
 }
 

@@ -5,6 +5,7 @@ import (
 
 	"github.com/mcompress/mcompress/engine/op"
 	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/ir/opset"
 )
 
 // Domains of the nodes that rules add.
@@ -21,6 +22,7 @@ type Tape struct {
 	forward []*ir.Node // in order, once Backward was called
 
 	types map[*ir.Value]ir.Spec
+	known map[*ir.Value]*ir.Array // elements of values that are few and follow from constants and shapes
 	needs map[*ir.Value]bool      // those that depend on a parameter
 	grads map[*ir.Value]*ir.Value // complete once all readers of a value have given theirs
 	ints  map[string]*ir.Value    // constants that rules asked for
@@ -33,6 +35,22 @@ type Param struct {
 	Tensor *ir.Tensor // what it is before training
 	Value  *ir.Value  // the step's input
 	Grad   *ir.Value  // its gradient; nil if nothing depends on it
+}
+
+// Empty is a tape without a forward graph, for steps that only change parameters.
+func Empty() *Tape {
+	t := &Tape{Model: ir.NewModel(), types: map[*ir.Value]ir.Spec{}, needs: map[*ir.Value]bool{}, grads: map[*ir.Value]*ir.Value{}, ints: map[string]*ir.Value{}}
+	t.Model.Opsets = []ir.Opset{{Domain: op.Newest, Version: opset.Newest}, {Domain: own, Version: 1}}
+	return t
+}
+
+// Input adds an input under a free name like hint.
+func (t *Tape) Input(hint string, dt ir.DType, shape ...int64) *ir.Value {
+	v := t.Graph().NewValue(hint)
+	v.Type = typeOf(ir.Spec{DType: dt, Shape: shape})
+	t.Graph().Inputs = append(t.Graph().Inputs, v)
+	t.Typed(v, dt, shape...)
+	return v
 }
 
 // Graph is where nodes are added, at the end.
@@ -82,6 +100,19 @@ func (t *Tape) Ints(is ...int64) *ir.Value {
 // Scalar is a constant of rank 0 of a floating-point type.
 func (t *Tape) Scalar(dt ir.DType, x float64) *ir.Value {
 	return t.constant("c", &ir.Tensor{Spec: ir.Spec{DType: dt}, Source: number(dt, x)})
+}
+
+// Scale is v times a number. v has type dt.
+func (t *Tape) Scale(v *ir.Value, dt ir.DType, by float64) *ir.Value {
+	if by == 1 {
+		return v
+	}
+	return t.Op("Mul", []*ir.Value{v, t.Scalar(dt, by)})
+}
+
+// Cast converts v to another type.
+func (t *Tape) Cast(v *ir.Value, dt ir.DType) *ir.Value {
+	return t.Op("Cast", []*ir.Value{v}, ir.IntAttr("to", int64(dt)))
 }
 
 // constant adds a small constant once.

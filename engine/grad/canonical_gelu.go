@@ -1,0 +1,120 @@
+package grad
+
+import (
+	"math"
+
+	"github.com/mcompress/mcompress/ir"
+)
+
+// geluOf makes Gelu of ½·x·(1 + f(x)), with the factors in any order: f is erf(x/√2), or tanh(√(2/π)·(x + 0.044715·x³)). n is the
+// last product.
+func geluOf(t *Tape, n *ir.Node) bool {
+	factor, rest := t.factors(n)
+	if math.Abs(factor-0.5) > 1e-6 || len(rest) != 2 {
+		return false
+	}
+	for i := range 2 {
+		x, approximate := t.onePlus(rest[i].Producer())
+		if x != nil && x == rest[1-i] {
+			b := builder{t, n}
+			becomes(n, 0, b.op("Gelu", []*ir.Value{x}, ir.StringAttr("approximate", approximate)))
+			return true
+		}
+	}
+	return false
+}
+
+// factors are what n multiplies, through products that only it reads: the product of constants, and the others.
+func (t *Tape) factors(n *ir.Node) (constant float64, rest []*ir.Value) {
+	constant = 1
+	for i := range 2 {
+		v := n.Input(i)
+		if c, ok := t.number(v); ok {
+			constant *= c
+			continue
+		}
+		p := v.Producer()
+		if is(p, "", "Mul") && onlyUser(v) == n && len(rest) < 3 {
+			c, inner := t.factors(p)
+			constant, rest = constant*c, append(rest, inner...)
+			continue
+		}
+		if is(p, "", "Div") && onlyUser(v) == n {
+			if c, ok := t.number(p.Input(1)); ok {
+				constant, rest = constant/c, append(rest, p.Input(0))
+				continue
+			}
+		}
+		rest = append(rest, v)
+	}
+	return constant, rest
+}
+
+// onePlus is x and the form where n is 1 + f(x).
+func (t *Tape) onePlus(n *ir.Node) (x *ir.Value, approximate string) {
+	if !is(n, "", "Add") {
+		return nil, ""
+	}
+	for i := range 2 {
+		f := n.Input(i).Producer()
+		if one, ok := t.number(n.Input(1 - i)); !ok || one != 1 || onlyUser(n.Input(i)) != n {
+			continue
+		}
+		switch {
+		case is(f, "", "Erf"):
+			return t.times(f.Input(0).Producer(), 1/math.Sqrt2), "none"
+		case is(f, "", "Tanh"):
+			return t.cubic(t.times(f.Input(0).Producer(), math.Sqrt(2/math.Pi))), "tanh"
+		}
+	}
+	return nil, ""
+}
+
+// times is v where n is v times a number.
+func (t *Tape) times(n *ir.Node, by float64) *ir.Value {
+	if !is(n, "", "Mul", "Div") {
+		return nil
+	}
+	for i := range 2 {
+		c, ok := t.number(n.Input(i))
+		if n.Op.Type == "Div" {
+			c, ok = 1/c, ok && i == 1
+		}
+		if ok && math.Abs(c/by-1) < 1e-5 {
+			return n.Input(1 - i)
+		}
+	}
+	return nil
+}
+
+// cubic is x where v is x + 0.044715·x³.
+func (t *Tape) cubic(v *ir.Value) *ir.Value {
+	if v == nil || !is(v.Producer(), "", "Add") {
+		return nil
+	}
+	sum := v.Producer()
+	for i := range 2 {
+		x := sum.Input(i)
+		if p := sum.Input(1 - i).Producer(); is(p, "", "Mul") {
+			if c, rest := t.factors(p); math.Abs(c/0.044715-1) < 1e-5 && t.isCube(rest, x) {
+				return x
+			}
+		}
+	}
+	return nil
+}
+
+// isCube reports whether factors are x³, or three times x.
+func (t *Tape) isCube(factors []*ir.Value, x *ir.Value) bool {
+	if len(factors) == 1 && is(factors[0].Producer(), "", "Pow") {
+		pow := factors[0].Producer()
+		e, ok := t.number(pow.Input(1))
+		return ok && e == 3 && pow.Input(0) == x
+	}
+	for _, f := range factors {
+		if f != x {
+			return false
+		}
+	}
+	return len(factors) == 3
+}

@@ -1,0 +1,154 @@
+package grad
+
+import (
+	"slices"
+
+	"github.com/mcompress/mcompress/ir"
+)
+
+// groupNorm normalizes each group of channels as a row. Below opset 21 scale and bias are those of groups.
+func groupNorm(t *Tape, n *ir.Node) bool {
+	x, groups := t.Shape(n.Input(0)), n.Int("num_groups", 0)
+	if len(x) < 2 || groups < 1 || x[1]%groups != 0 {
+		return false
+	}
+	b := builder{t, n}
+	one := t.Scalar(t.DType(n.Input(0)), 1)
+	rows := b.reshape(n.Input(0), x[0]*groups, -1)
+	rows = b.op("LayerNormalization", []*ir.Value{rows, one}, ir.IntAttr("axis", 1), ir.FloatAttr("epsilon", n.Float("epsilon", 1e-5)))
+	y := b.reshape(rows, x...)
+	for i, typ := range []string{"Mul", "Add"} {
+		p := n.Input(i + 1)
+		if t.Shape(p)[0] != x[1] {
+			each := b.op("Expand", []*ir.Value{b.reshape(p, groups, 1), t.Ints(groups, x[1]/groups)})
+			p = b.reshape(each, x[1])
+		}
+		channels := append([]int64{x[1]}, slices.Repeat([]int64{1}, len(x)-2)...)
+		y = b.op(typ, []*ir.Value{y, b.reshape(p, channels...)})
+	}
+	becomes(n, 0, y)
+	return true
+}
+
+// layerNormOf makes LayerNormalization of (x - mean(x)) / sqrt(mean((x - mean(x))²) + ε) · γ + β, which ends at the sum, or at
+// the product if there is none. n is the Div.
+func layerNormOf(t *Tape, n *ir.Node) bool {
+	centered := n.Input(0).Producer()
+	x, axis := t.centered(centered)
+	if x == nil {
+		return false
+	}
+	eps, ok := t.deviation(n.Input(1).Producer(), x, axis)
+	if !ok {
+		return false
+	}
+	scale, gamma := t.follower(n, "Mul", x, axis)
+	if scale == nil {
+		return false
+	}
+	last, in := scale, []*ir.Value{x, gamma}
+	if shift, beta := t.follower(scale, "Add", x, axis); shift != nil {
+		last, in = shift, append(in, beta)
+	}
+	b := builder{t, last}
+	becomes(last, 0, b.op("LayerNormalization", in, ir.IntAttr("axis", axis), ir.FloatAttr("epsilon", float32(eps))))
+	return true
+}
+
+// centered is x where n is x minus its mean over the axes from axis on.
+func (t *Tape) centered(n *ir.Node) (x *ir.Value, axis int64) {
+	if !is(n, "", "Sub") {
+		return nil, 0
+	}
+	x = n.Input(0)
+	if axis = t.meanOf(n.Input(1).Producer(), x); axis < 0 {
+		return nil, 0
+	}
+	return x, axis
+}
+
+// meanOf is the first of the last axes that n takes the mean of x over; -1 if it does something else.
+func (t *Tape) meanOf(n *ir.Node, x *ir.Value) int64 {
+	if !is(n, "", "ReduceMean") || n.Input(0) != x || n.Int("keepdims", 1) != 1 {
+		return -1
+	}
+	axes, given, known := t.list(n, "axes", 1)
+	rank := len(t.Shape(x))
+	if !given || !known || len(axes) == 0 {
+		return -1
+	}
+	axes = slices.Clone(axes)
+	for i := range axes {
+		axes[i] = fromFront(axes[i], rank)
+	}
+	slices.Sort(axes)
+	for i, axis := range axes {
+		if axis != int64(rank-len(axes)+i) {
+			return -1
+		}
+	}
+	return axes[0]
+}
+
+// deviation is ε where n is the root of the mean of (x - mean(x))² and ε.
+func (t *Tape) deviation(n *ir.Node, x *ir.Value, axis int64) (float64, bool) {
+	if !is(n, "", "Sqrt") {
+		return 0, false
+	}
+	add := n.Input(0).Producer()
+	if !is(add, "", "Add") {
+		return 0, false
+	}
+	for i := range 2 {
+		eps, ok := t.number(add.Input(i))
+		mean := add.Input(1 - i).Producer()
+		if !ok || !is(mean, "", "ReduceMean") {
+			continue
+		}
+		d := t.squared(mean.Input(0).Producer())
+		if d == nil || t.meanOf(mean, mean.Input(0)) != axis {
+			return 0, false
+		}
+		of, from := t.centered(d.Producer())
+		return eps, of == x && from == axis
+	}
+	return 0, false
+}
+
+// squared is d where n is d² or d·d.
+func (t *Tape) squared(n *ir.Node) *ir.Value {
+	switch {
+	case is(n, "", "Mul") && n.Input(0) == n.Input(1):
+		return n.Input(0)
+	case is(n, "", "Pow"):
+		if e, ok := t.number(n.Input(1)); ok && e == 2 {
+			return n.Input(0)
+		}
+	}
+	return nil
+}
+
+// follower is the one reader of n's result if it is of that type, with its other operand, which has the shape of the axes
+// of x from axis on.
+func (t *Tape) follower(n *ir.Node, typ string, x *ir.Value, axis int64) (*ir.Node, *ir.Value) {
+	next := onlyUser(n.Outputs[0])
+	if !is(next, "", typ) {
+		return nil, nil
+	}
+	other := next.Input(0)
+	if other == n.Outputs[0] {
+		other = next.Input(1)
+	}
+	if !slices.Equal(t.Shape(other), t.Shape(x)[axis:]) {
+		return nil, nil
+	}
+	return next, other
+}
+
+// onlyUser is the node that alone reads v; nil if there are more, or if v is an output.
+func onlyUser(v *ir.Value) *ir.Node {
+	if uses := v.Uses(); len(uses) == 1 {
+		return uses[0].Node
+	}
+	return nil
+}

@@ -1,0 +1,242 @@
+package grad
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/mcompress/mcompress/ir"
+)
+
+// indexed are operators that put elements to places which inputs tell.
+var indexed = []Rule{
+	{Type: "Slice", Backward: slice},
+	{Type: "Crop", Backward: crop},
+	{Type: "Pad", Backward: pad},
+	{Type: "Gather", Backward: func(t *Tape, n *ir.Node, dy []*ir.Value) ([]*ir.Value, error) {
+		return []*ir.Value{t.gathered(n.Input(1), dy[0], n.Int("axis", 0), t.Shape(n.Input(0)))}, nil
+	}},
+	{Type: "GatherElements", Backward: func(t *Tape, n *ir.Node, dy []*ir.Value) ([]*ir.Value, error) {
+		return t.scattered(n.Input(0), "ScatterElements", n.Input(1), dy[0], ir.IntAttr("axis", n.Int("axis", 0))), nil
+	}},
+	{Type: "GatherND", Backward: func(t *Tape, n *ir.Node, dy []*ir.Value) ([]*ir.Value, error) {
+		if n.Int("batch_dims", 0) != 0 {
+			return nil, errUnknownForm
+		}
+		return t.scattered(n.Input(0), "ScatterND", n.Input(1), dy[0]), nil
+	}},
+	{Type: "TopK", Forward: keepIndices, Backward: func(t *Tape, n *ir.Node, dy []*ir.Value) ([]*ir.Value, error) {
+		if dy[0] == nil {
+			return nil, nil
+		}
+		return t.scattered(n.Input(0), "ScatterElements", n.Outputs[1], dy[0], ir.IntAttr("axis", n.Int("axis", -1))), nil
+	}},
+	{Type: "Scatter", Backward: scatter("GatherElements")},
+	{Type: "ScatterElements", Backward: scatter("GatherElements")},
+	{Type: "ScatterND", Backward: scatter("GatherND")},
+}
+
+// gathered sums what was taken along an axis of a tensor of that shape.
+func (t *Tape) gathered(indices, dy *ir.Value, axis int64, shape []int64) *ir.Value {
+	return t.Own("GatherGrad", 1, []*ir.Value{indices, dy}, ir.IntAttr("axis", axis), ir.IntsAttr("shape", slices.Clone(shape)...))[0]
+}
+
+// scattered adds dy to zeros of the shape of x.
+func (t *Tape) scattered(x *ir.Value, typ string, indices, dy *ir.Value, attrs ...*ir.Attr) []*ir.Value {
+	zeros := t.Zeros(t.DType(x), t.Shape(x))
+	return []*ir.Value{t.Op(typ, []*ir.Value{zeros, indices, dy}, append(attrs, ir.StringAttr("reduction", "add"))...)}
+}
+
+// scatter: what is written over has no gradient, and what is added to keeps it. Places that are written twice are undefined
+// without a reduction (ONNX operator ScatterElements).
+func scatter(gather string) backward {
+	return func(t *Tape, n *ir.Node, dy []*ir.Value) ([]*ir.Value, error) {
+		var attrs []*ir.Attr
+		if a := n.Attr("axis"); a != nil {
+			attrs = append(attrs, a)
+		}
+		dx := make([]*ir.Value, 3)
+		switch a := n.Attr("reduction"); {
+		case a == nil || a.S == "none":
+			zeros := t.Zeros(t.DType(n.Input(2)), t.Shape(n.Input(2)))
+			dx[0] = t.Op("Scatter"+gather[len("Gather"):], []*ir.Value{dy[0], n.Input(1), zeros}, attrs...)
+		case a.S == "add":
+			dx[0] = dy[0]
+		default:
+			return nil, fmt.Errorf("no gradient is known for reduction %q", a.S)
+		}
+		dx[2] = t.Op(gather, []*ir.Value{dy[0], n.Input(1)}, attrs...)
+		return dx, nil
+	}
+}
+
+// keepIndices makes TopK tell where the elements were.
+func keepIndices(t *Tape, n *ir.Node) error {
+	if len(n.Outputs) == 2 && n.Outputs[1] != nil {
+		return nil
+	}
+	places := t.Graph().NewValue("places")
+	t.Typed(places, ir.Int64, t.Shape(n.Outputs[0])...)
+	n.SetOutputs(n.Outputs[0], places)
+	return nil
+}
+
+// A cut is what Slice takes of an axis.
+type cut struct{ start, step, n int64 }
+
+// slice puts zeros around the gradient, and where steps are not 1 between its elements.
+func slice(t *Tape, n *ir.Node, dy []*ir.Value) ([]*ir.Value, error) {
+	cuts, err := t.cuts(n)
+	if err != nil {
+		return nil, err
+	}
+	x, shape := t.Shape(n.Input(0)), slices.Clone(t.Shape(n.Outputs[0]))
+	before, behind, dx := make([]int64, len(x)), make([]int64, len(x)), dy[0]
+	for i, c := range cuts {
+		if c.step == 1 || c.n == 0 {
+			before[i], behind[i] = c.start, x[i]-c.start-c.n
+			continue
+		}
+		shape[i] = x[i]
+		dx = t.gathered(t.Ints(progression(c)...), dx, int64(i), shape)
+	}
+	return []*ir.Value{t.border(dx, before, behind)}, nil
+}
+
+func progression(c cut) []int64 {
+	places := make([]int64, c.n)
+	for i := range places {
+		places[i] = c.start + int64(i)*c.step
+	}
+	return places
+}
+
+// border puts zeros around v, or takes elements away where numbers are negative.
+func (t *Tape) border(v *ir.Value, before, behind []int64) *ir.Value {
+	all := slices.Concat(before, behind)
+	if !slices.ContainsFunc(all, func(n int64) bool { return n != 0 }) {
+		return v
+	}
+	return t.Op("Pad", []*ir.Value{v, t.Ints(all...)})
+}
+
+// cuts are what n takes of each axis. The numbers come from the shape of the result where they lead out of the axis.
+func (t *Tape) cuts(n *ir.Node) ([]cut, error) {
+	x, y := t.Shape(n.Input(0)), t.Shape(n.Outputs[0])
+	var lists [3][]int64
+	for i, at := range []int{1, 3, 4} {
+		name := []string{"starts", "axes", "steps"}[i]
+		is, _, known := t.list(n, name, at)
+		if !known {
+			return nil, fmt.Errorf("its %s depend on data", name)
+		}
+		lists[i] = is
+	}
+	out := make([]cut, len(x))
+	for i := range x {
+		out[i] = cut{0, 1, y[i]}
+	}
+	for i, start := range lists[0] {
+		axis, step := int64(i), int64(1)
+		if lists[1] != nil {
+			axis = fromFront(lists[1][i], len(x))
+		}
+		if lists[2] != nil {
+			step = lists[2][i]
+		}
+		if start < 0 {
+			start += x[axis]
+		}
+		last := x[axis]
+		if step < 0 {
+			last--
+		}
+		out[axis] = cut{min(max(start, 0), last), step, y[axis]}
+	}
+	return out, nil
+}
+
+// crop is the gradient of an operator of the first opsets, which takes a border away.
+func crop(t *Tape, n *ir.Node, dy []*ir.Value) ([]*ir.Value, error) {
+	b := n.Attr("border")
+	if b == nil || len(b.Ints) != 4 || n.Attr("scale") != nil {
+		return nil, errUnknownForm
+	}
+	left, top, right, bottom := b.Ints[0], b.Ints[1], b.Ints[2], b.Ints[3]
+	return []*ir.Value{t.border(dy[0], []int64{0, 0, top, left}, []int64{0, 0, bottom, right})}, nil
+}
+
+// pad takes the border away. In the modes that repeat elements there, it is a Gather along each axis.
+func pad(t *Tape, n *ir.Node, dy []*ir.Value) ([]*ir.Value, error) {
+	if t.Needs(n.Input(2)) {
+		return nil, errUnknownForm
+	}
+	x, y := t.Shape(n.Input(0)), slices.Clone(t.Shape(n.Outputs[0]))
+	before, err := t.begins(n)
+	if err != nil {
+		return nil, err
+	}
+	mode, dx := "constant", dy[0]
+	if a := n.Attr("mode"); a != nil {
+		mode = a.S
+	}
+	behind := make([]int64, len(x))
+	for i := range x {
+		behind[i] = y[i] - x[i] - before[i]
+	}
+	if mode == "constant" {
+		for i := range x {
+			before[i], behind[i] = -before[i], -behind[i]
+		}
+		return []*ir.Value{t.border(dx, before, behind)}, nil
+	}
+	for i := range x {
+		if before[i] == 0 && behind[i] == 0 {
+			continue
+		}
+		y[i] = x[i]
+		dx = t.gathered(t.Ints(repeated(mode, before[i], x[i], before[i]+x[i]+behind[i])...), dx, int64(i), y)
+	}
+	return []*ir.Value{dx}, nil
+}
+
+// begins are the pads in front of each axis.
+func (t *Tape) begins(n *ir.Node) ([]int64, error) {
+	pads, _, known := t.list(n, "pads", 1)
+	axes, chosen, knownAxes := t.list(n, "axes", 3)
+	if !known || !knownAxes {
+		return nil, fmt.Errorf("its pads depend on data")
+	}
+	if a := n.Attr("paddings"); a != nil {
+		pads = a.Ints
+	}
+	before := make([]int64, len(t.Shape(n.Input(0))))
+	for i := range len(pads) / 2 {
+		axis := int64(i)
+		if chosen {
+			axis = fromFront(axes[i], len(before))
+		}
+		before[axis] = pads[i]
+	}
+	return before, nil
+}
+
+// repeated are the places in an axis of that size that elements come from, the first of them before many before it.
+func repeated(mode string, before, size, count int64) []int64 {
+	places := make([]int64, count)
+	for i := range places {
+		p := int64(i) - before
+		switch period := 2 * (size - 1); {
+		case mode == "edge":
+			p = min(max(p, 0), size-1)
+		case mode == "wrap":
+			p = (p%size + size) % size
+		case period == 0:
+			p = 0
+		default: // reflect
+			p = (p%period + period) % period
+			p = min(p, period-p)
+		}
+		places[i] = p
+	}
+	return places
+}

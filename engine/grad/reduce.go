@@ -1,0 +1,134 @@
+package grad
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/mcompress/mcompress/ir"
+)
+
+// reductions are gradients of what axes are folded to. x, y and dy have the same rank in them: folded axes have size 1 in y
+// and dy.
+var reductions = []Rule{
+	reduction("ReduceSum", func(r reduced) *ir.Value { return r.dy }),
+	reduction("ReduceMean", func(r reduced) *ir.Value { return r.Scale(r.dy, r.dt, 1/r.count()) }),
+	reduction("ReduceMax", extreme),
+	reduction("ReduceMin", extreme),
+	reduction("ReduceL1", func(r reduced) *ir.Value { return r.mul(r.Op("Sign", []*ir.Value{r.x()}), r.dy) }),
+	reduction("ReduceL2", func(r reduced) *ir.Value {
+		zero := r.Scalar(r.dt, 0) // a vector of zeros has no direction
+		per := r.Op("Where", []*ir.Value{r.Op("Equal", []*ir.Value{r.y(), zero}), zero, r.Op("Div", []*ir.Value{r.dy, r.y()})})
+		return r.mul(r.x(), per)
+	}),
+	reduction("ReduceSumSquare", func(r reduced) *ir.Value { return r.mul(r.x(), r.Scale(r.dy, r.dt, 2)) }),
+	reduction("ReduceLogSum", func(r reduced) *ir.Value {
+		return r.Op("Div", []*ir.Value{r.dy, r.Op("Exp", []*ir.Value{r.y()})})
+	}),
+	reduction("ReduceLogSumExp", func(r reduced) *ir.Value {
+		return r.mul(r.Op("Exp", []*ir.Value{r.Op("Sub", []*ir.Value{r.x(), r.y()})}), r.dy)
+	}),
+	reduction("ReduceProd", func(r reduced) *ir.Value { return r.mul(r.others(), r.dy) }),
+}
+
+// A reduced is one node with its gradient.
+type reduced struct {
+	*Tape
+	node *ir.Node
+	dt   ir.DType
+	keep []int64 // the shape with folded axes of size 1
+	dy   *ir.Value
+}
+
+// reduction is a rule for the gradient f, which broadcasts to the shape of x.
+func reduction(typ string, f func(r reduced) *ir.Value) Rule {
+	return Rule{Type: typ, Backward: func(t *Tape, n *ir.Node, dy []*ir.Value) ([]*ir.Value, error) {
+		r := reduced{Tape: t, node: n, dt: t.DType(n.Input(0))}
+		var err error
+		if r.keep, err = t.keptShape(n); err != nil {
+			return nil, err
+		}
+		r.dy = r.kept(dy[0])
+		dx := f(r)
+		if typ == "ReduceSum" || typ == "ReduceMean" || typ == "ReduceLogSum" {
+			dx = t.Op("Expand", []*ir.Value{dx, t.Ints(t.Shape(n.Input(0))...)})
+		}
+		return []*ir.Value{dx}, nil
+	}}
+}
+
+// keptShape is that of n's result with the folded axes in it.
+func (t *Tape) keptShape(n *ir.Node) ([]int64, error) {
+	x, y := t.Shape(n.Input(0)), t.Shape(n.Outputs[0])
+	if len(x) == len(y) {
+		return y, nil
+	}
+	axes, _, known := t.list(n, "axes", 1)
+	if !known {
+		return nil, fmt.Errorf("its axes depend on data")
+	}
+	keep := slices.Clone(x)
+	for i := range keep {
+		if len(axes) == 0 {
+			keep[i] = 1
+		}
+	}
+	for _, axis := range axes {
+		keep[fromFront(axis, len(x))] = 1
+	}
+	return keep, nil
+}
+
+// kept is v with the folded axes in its shape.
+func (r reduced) kept(v *ir.Value) *ir.Value {
+	if len(r.keep) == len(r.Shape(r.node.Outputs[0])) {
+		return v
+	}
+	return r.Reshape(v, r.keep)
+}
+
+func (r reduced) x() *ir.Value { return r.node.Input(0) }
+
+func (r reduced) y() *ir.Value { return r.kept(r.node.Outputs[0]) }
+
+func (r reduced) mul(a, b *ir.Value) *ir.Value { return r.Op("Mul", []*ir.Value{a, b}) }
+
+// count is the number of elements that become one.
+func (r reduced) count() float64 {
+	n := 1.0
+	for i, d := range r.Shape(r.x()) {
+		if r.keep[i] != d {
+			n *= float64(d)
+		}
+	}
+	return n
+}
+
+// extreme shares the gradient among all elements that are the greatest or the least.
+func extreme(r reduced) *ir.Value {
+	is := r.Cast(r.Op("Equal", []*ir.Value{r.x(), r.y()}), r.dt)
+	many := r.SumTo(is, r.Shape(r.x()), r.keep)
+	return r.mul(is, r.Op("Div", []*ir.Value{r.dy, many}))
+}
+
+// others is for each element the product of the others that are folded with it, which may be zero: of those before and those
+// behind it.
+func (r reduced) others() *ir.Value {
+	x := r.Shape(r.x())
+	var order []int64
+	for _, folds := range []bool{false, true} {
+		for i, d := range x {
+			if (r.keep[i] != d) == folds {
+				order = append(order, int64(i))
+			}
+		}
+	}
+	ordered := make([]int64, len(x))
+	for i, axis := range order {
+		ordered[i] = x[axis]
+	}
+	rows := r.Reshape(r.Transpose(r.x(), order), []int64{-1, int64(r.count())})
+	last := r.Ints(-1)
+	before := r.Op("CumProd", []*ir.Value{rows, last}, ir.IntAttr("exclusive", 1))
+	behind := r.Op("CumProd", []*ir.Value{rows, last}, ir.IntAttr("exclusive", 1), ir.IntAttr("reverse", 1))
+	return r.Transpose(r.Reshape(r.mul(before, behind), ordered), inverse(order))
+}
