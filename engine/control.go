@@ -68,7 +68,9 @@ func (in *instance) control(r *execution, i int, s *step, c *op.Call) error {
 			return s.wrap(fmt.Errorf("output %d was not made", k))
 		}
 		if in.plan.how[i] != placed {
-			in.values[o] = in.detach(out[k])
+			if err := in.keep(s, o, out[k]); err != nil {
+				return err
+			}
 		} else if copy(in.values[o].Data, out[k].Data) != len(out[k].Data) || len(out[k].Data) != len(in.values[o].Data) {
 			return s.wrap(fmt.Errorf("output %d is %s, but %s was planned", k, out[k], in.values[o]))
 		}
@@ -264,7 +266,7 @@ func (b *bodies) loop() ([]*ir.Array, error) {
 		return nil, err
 	}
 	carried := append([]*ir.Array(nil), b.c.In[2:2+n]...)
-	collected := make([][]*ir.Array, len(body.outputs)-1-n)
+	collected, bytes := make([][]*ir.Array, len(body.outputs)-1-n), int64(0)
 	for iter := int64(0); going && (trips < 0 || iter < trips); iter++ {
 		args := []*ir.Array{ir.ArrayOf([]int64{iter}), ir.ArrayOf([]bool{going})}
 		out, err := b.run("body", append(args, carried...))
@@ -277,6 +279,10 @@ func (b *bodies) loop() ([]*ir.Array, error) {
 		carried = out[1 : 1+n]
 		for k := range collected {
 			collected[k] = append(collected[k], out[1+n+k])
+			bytes += heapBytes(out[1+n+k])
+		}
+		if err := b.in.heap.fits(bytes); err != nil {
+			return nil, err
 		}
 	}
 	return b.finish(carried, collected, 1+n)

@@ -17,6 +17,7 @@ type instance struct {
 	calls  []op.Call   // by step
 	bodies []map[string]*instance
 	frees  [][]int // by step: slots on the heap that die with it
+	heap   heap    // of the run that goes on
 }
 
 // bind puts a plan on an arena of the size that it says.
@@ -60,6 +61,7 @@ func (pl *plan) frees() [][]int {
 func (in *instance) run(r *execution, args []*ir.Array, fetch map[int]bool) (map[int]*ir.Array, error) {
 	prog := in.plan.prog
 	copy(in.values, in.fixed)
+	in.heap = heap{limit: r.limit}
 	for i, slot := range prog.fed() {
 		in.values[slot] = args[i]
 	}
@@ -97,6 +99,7 @@ func (in *instance) run(r *execution, args []*ir.Array, fetch map[int]bool) (map
 		for _, o := range in.frees[i] {
 			if !prog.isOutput(o) {
 				in.values[o] = in.fixed[o]
+				in.heap.free(o)
 			}
 		}
 	}
@@ -160,6 +163,9 @@ func (in *instance) compute(r *execution, i int, s *step, c *op.Call) error {
 
 // dynamic runs a step on memory of the heap.
 func (in *instance) dynamic(s *step, c *op.Call) error {
+	if err := in.heap.foresee(s, c); err != nil {
+		return err
+	}
 	out, err := runAlone(s, op.Call{Ctx: c.Ctx, In: c.In, Pool: c.Pool, Rows: c.Rows})
 	if err != nil {
 		return err
@@ -171,9 +177,20 @@ func (in *instance) dynamic(s *step, c *op.Call) error {
 		if out[k] == nil {
 			return s.wrap(fmt.Errorf("output %d was not made", k))
 		}
-		in.values[o] = in.detach(out[k])
+		if err := in.keep(s, o, out[k]); err != nil {
+			return err
+		}
 	}
 	return nil
+}
+
+// keep makes a the value of slot o, on the heap.
+func (in *instance) keep(s *step, o int, a *ir.Array) error {
+	in.values[o] = in.detach(a)
+	if s.op.View {
+		return nil // it is its input's memory
+	}
+	return in.heap.take(s, o, heapBytes(in.values[o]))
 }
 
 // detach returns a, or a copy where it, or something in it, lies in the arena, whose bytes

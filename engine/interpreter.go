@@ -144,7 +144,7 @@ func (e *Interpreter) Run(ctx context.Context, in map[string]*ir.Array, fetch []
 		}
 		slots[i] = true
 	}
-	r := &execution{ctx: ctx, pool: e.pool, eval: e.eval, profile: e.opt.Profile}
+	r := &execution{ctx: ctx, pool: e.pool, eval: e.eval, profile: e.opt.Profile, limit: e.opt.MemoryLimit}
 	got, err := e.prog.exec(r, args, slots)
 	if err != nil {
 		return nil, err
@@ -232,6 +232,7 @@ type execution struct {
 	pool    *op.Pool
 	eval    *ir.Eval
 	profile Profiler
+	limit   int64 // bytes of results of one program outside of its arena; 0 for none
 }
 
 // keptPlans is how many plans a program keeps for later runs with the same types.

@@ -21,9 +21,11 @@ type Session interface {
 
 // Options say how a model is run. The zero value uses one worker.
 type Options struct {
-	Workers     int
-	Seed        uint64   // for operators that draw random numbers
-	MemoryLimit int64    // bytes for weights and activations; weights beyond it are read for each run; 0 for no limit
+	Workers int
+	Seed    uint64 // for operators that draw random numbers
+	// Bytes for weights and activations, 0 for no limit. Weights beyond half of it are read for each run; results whose
+	// size only the run tells are an error beyond it.
+	MemoryLimit int64
 	Keep        []string // values inside the graph that Run may fetch; they are not fused away
 	KeepAll     bool     // Run may fetch every value of the main graph
 	PlanOnly    bool     // weights are not read: there is Usage, but no Run

@@ -25,7 +25,7 @@ func TestResultsDoNotDependOnHowTheyAreComputed(t *testing.T) {
 			}
 			for name, o := range map[string]engine.Options{
 				"3 workers":        {Workers: 3},
-				"weights streamed": {Workers: 2, MemoryLimit: 1},
+				"weights streamed": {Workers: 2, MemoryLimit: 128 << 10},
 			} {
 				got, _ := outputs(t, path, o)
 				for k, w := range want {
