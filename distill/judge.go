@@ -38,6 +38,7 @@ func (t *Trainer) newJudge(ctx context.Context, batch int) (_ *judge, err error)
 	if err != nil {
 		return nil, err
 	}
+	t.followed(tape, j.step.feeds)
 	tape.Close()
 	for _, in := range t.ports {
 		j.step.inputs = append(j.step.inputs, in.Name)
@@ -49,15 +50,15 @@ func (t *Trainer) newJudge(ctx context.Context, batch int) (_ *judge, err error)
 		return nil, err
 	}
 	j.step.targets = targets
-	tape.Graph().Outputs = nil
 	for _, v := range losses {
 		j.step.losses = append(j.step.losses, v.Name)
-		tape.Graph().AddOutput(v)
 	}
+	outputs := losses
 	if v := tape.Value(scores(t.model.Graph.Outputs[0]).Name); v != nil {
 		j.scores = v.Name
-		tape.Graph().AddOutput(v)
+		outputs = append(outputs, v)
 	}
+	tape.Graph().SetOutputs(outputs...)
 	for _, p := range tape.Params {
 		j.step.feeds[p.Value.Name] = t.vars[p.Name].array
 	}

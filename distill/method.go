@@ -3,7 +3,6 @@ package distill
 import (
 	"errors"
 	"flag"
-	"fmt"
 
 	"github.com/mcompress/mcompress/engine/grad"
 	"github.com/mcompress/mcompress/ir"
@@ -50,7 +49,8 @@ func (s *settings) run(c *pass.Context) (err error) {
 		return err
 	}
 	if c.DryRun {
-		return t.store(c)
+		t.store(c)
+		return nil
 	}
 	if err := t.goOn(); err != nil {
 		return err
@@ -59,7 +59,8 @@ func (s *settings) run(c *pass.Context) (err error) {
 		return err
 	}
 	t.report(c)
-	return t.store(c)
+	t.store(c)
+	return nil
 }
 
 // teacherOf is the model in --teacher, or the one that the pipeline began with if a step changed it, or if
@@ -86,29 +87,30 @@ func selected(c *pass.Context) map[string]bool {
 }
 
 // store puts the trained weights into the model.
-func (t *Trainer) store(c *pass.Context) error {
+func (t *Trainer) store(c *pass.Context) {
 	for v := range grad.Trainable(c.Model, t.trained) {
 		w := t.vars[v.Name]
 		if w == nil || w.tensor != v.Const {
 			continue
 		}
-		if err := t.replace(c, v, w); err != nil {
-			return fmt.Errorf("tensor %q: %w", v.Name, err)
+		t.replace(c, v, w.array)
+	}
+	for _, v := range c.Model.Graph.Consts() {
+		if m := t.moment(v.Const); m != nil {
+			t.replace(c, v, m.array)
 		}
 	}
-	return nil
 }
 
 // replace puts a weight in the place of what it was.
-func (t *Trainer) replace(c *pass.Context, v *ir.Value, w *variable) error {
+func (t *Trainer) replace(c *pass.Context, v *ir.Value, now *ir.Array) {
 	before, readers := v.Const, pass.Readers(v)
-	after := &ir.Tensor{Spec: before.Spec, Source: ir.Mem(w.array.Data)}
+	after := &ir.Tensor{Spec: before.Spec, Source: ir.Mem(now.Data)}
 	v.SetConst(after)
 	c.Changed(v, before, readers, pass.Row{
 		Form: pass.InPlace, After: []pass.Part{{Role: pass.Payload, Value: v, Tensor: after}},
 		Restore: func(parts []*ir.Tensor) *ir.Tensor { return parts[0] },
 	})
-	return nil
 }
 
 // report hands the course on to whoever reports.

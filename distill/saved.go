@@ -63,6 +63,11 @@ func (t *Trainer) write(w io.Writer) error {
 			}
 		}
 	}
+	for _, m := range t.moments {
+		if err := entry(z, "moment/"+m.name, m.array.Data); err != nil {
+			return err
+		}
+	}
 	if err := t.eachState(func(name string, a *ir.Array) error { return entry(z, name, a.Data) }); err != nil {
 		return err
 	}
@@ -149,6 +154,11 @@ func (t *Trainer) read(z *zip.Reader) error {
 				t.state.best = map[string][]byte{}
 			}
 			t.state.best[v.name] = best
+		}
+	}
+	for _, m := range t.moments {
+		if err := fill("moment/"+m.name, m.array); err != nil {
+			return err
 		}
 	}
 	return t.eachState(fill)

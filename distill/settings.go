@@ -88,7 +88,7 @@ func (s *settings) course(fs *flag.FlagSet, k kind) {
 
 func (s *settings) losses(fs *flag.FlagSet, k kind) {
 	fs.StringVar(&s.loss, "loss", "auto", "what goes down: auto, cross-entropy (labels), kl, mse, cosine (teacher)")
-	fs.Float64Var(&s.alpha, "alpha", k.alpha, "`share` of the labels' cross-entropy beside the teacher, from 0 to 1")
+	fs.Float64Var(&s.alpha, "alpha", k.alpha, "`share` of the labels' cross-entropy beside the teacher, from 0 to 1; -1 takes 1 without a named teacher and 0.5 beside one")
 	fs.Float64Var(&s.temperature, "temperature", 4, "what scores are divided by for kl")
 	fs.Float64Var(&s.smoothing, "label-smoothing", 0, "`share` of a label that is spread over all classes")
 	fs.StringVar(&s.teacher, "teacher", "", "`path` of the teacher (default: the model as it was before any step)")
@@ -127,7 +127,7 @@ func (s *settings) check() error {
 		name      string
 		x, lo, hi float64
 	}{
-		{"validate", s.validate, 0, 0.9}, {"alpha", s.alpha, 0, 1}, {"label-smoothing", s.smoothing, 0, 0.99}, {"dropout", s.dropout, 0, 0.95},
+		{"validate", s.validate, 0, 0.9}, {"alpha", max(s.alpha, 0), 0, 1}, {"label-smoothing", s.smoothing, 0, 0.99}, {"dropout", s.dropout, 0, 0.95},
 		{"warmup", s.warmup, 0, 1}, {"momentum", s.momentum, 0, 0.9999}, {"lr", s.rate, 0, 100}, {"weight-decay", s.decay, 0, 100},
 		{"clip", s.clip, 0, math.MaxFloat32}, {"max-norm", s.maxNorm, 0, math.MaxFloat32}, {"temperature", s.temperature, 0.01, 1000},
 		{"epochs", float64(s.epochs), 0, 1e6}, {"steps", float64(s.steps), 0, 1e9}, {"batch", float64(s.batch), 1, 1e6},

@@ -19,18 +19,19 @@ type step struct {
 	targets []target
 	losses  []string
 	names   struct{ scale, hyper, frozen, counter, total string }
-	running map[string]string // outputs that are the new values of constants, such as running means
+	moments map[string]*moment // by the outputs that are their new values
 	arena   int64
 }
 
 // graph makes the graph of a step for so many samples, without opening it.
 func (t *Trainer) graph(ctx context.Context, p *layout) (*step, error) {
-	st := &step{feeds: map[string]*ir.Array{}, running: map[string]string{}}
-	tape, err := grad.New(ctx, t.model, grad.Options{Inputs: t.specs(p.part()), Train: t.trained, Change: t.change(st)})
+	st := &step{feeds: map[string]*ir.Array{}, moments: map[string]*moment{}}
+	tape, err := grad.New(ctx, t.model, grad.Options{Inputs: t.specs(p.part()), Train: t.trained, Change: t.change(st), BatchStatistics: t.statistics})
 	if err != nil {
 		return nil, err
 	}
 	st.tape = tape
+	st.follow(tape, t)
 	for _, in := range t.ports {
 		st.inputs = append(st.inputs, in.Name)
 	}
@@ -39,13 +40,22 @@ func (t *Trainer) graph(ctx context.Context, p *layout) (*step, error) {
 	if err != nil {
 		return nil, err
 	}
+	for _, r := range tape.Running {
+		outputs = append(outputs, r.New)
+	}
 	p.apply(tape, t.folder)
 	outputs = append(outputs, t.updates(st, p)...)
-	tape.Graph().Outputs = nil
-	for _, v := range outputs {
-		tape.Graph().AddOutput(v)
-	}
+	tape.Graph().SetOutputs(outputs...)
 	return st, nil
+}
+
+// follow feeds the step with running statistics, and takes note of what becomes of them.
+func (st *step) follow(tape *grad.Tape, t *Trainer) {
+	for _, r := range tape.Running {
+		m := t.moment(r.Tensor)
+		st.feeds[r.Value.Name] = m.array
+		st.moments[r.New.Name] = m
+	}
 }
 
 // backward adds losses and gradients. It returns the losses.
@@ -180,6 +190,9 @@ func (st *step) run(ctx context.Context, in map[string]*ir.Array, targets []*ir.
 	}
 	if out, err = st.session.Run(ctx, st.used(args), nil); err != nil {
 		return 0, nil, err
+	}
+	for name, m := range st.moments {
+		copy(m.array.Data, out[name].Data)
 	}
 	for _, name := range st.losses {
 		loss += float64(ir.View[float32](out[name])[0])

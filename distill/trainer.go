@@ -31,6 +31,7 @@ type Trainer struct {
 	augment *augment
 	vars    map[string]*variable
 	order   []*variable // in the order of the graph
+	moments []*moment
 
 	folder string // for temporary files
 	layout *layout
@@ -146,8 +147,11 @@ func (t *Trainer) trained(name string) bool { return t.chosen == nil || t.chosen
 
 // weights reads those that training changes.
 func (t *Trainer) weights(ctx context.Context) error {
-	tape, err := grad.New(ctx, t.model, grad.Options{Inputs: t.specs(1), Train: t.trained})
+	tape, err := grad.New(ctx, t.model, grad.Options{Inputs: t.specs(1), Train: t.trained, BatchStatistics: t.statistics})
 	if err != nil {
+		return err
+	}
+	if t.moments, err = readMoments(ctx, t.eval, tape); err != nil {
 		return err
 	}
 	t.vars = map[string]*variable{}
@@ -167,6 +171,9 @@ func (t *Trainer) weights(ctx context.Context) error {
 	}
 	if t.reinit >= 0 {
 		reinit(tape, t.vars, uint64(t.reinit))
+		for _, m := range t.moments {
+			m.reinit()
+		}
 	}
 	return nil
 }
