@@ -22,7 +22,7 @@ type Kind uint8
 const (
 	Weight     Kind = iota // what the model holds all the time
 	State                  // what lives from one run to the next: moments of an optimizer, caches
-	Gradient               // of a weight
+	Gradient               // of a weight, or of a value on the way back
 	Activation             // a value of the graph
 	Scratch                // what a node needs while it runs
 	kinds

@@ -24,14 +24,14 @@ func passes(t interface{ Fatal(...any) }, tape *Tape, segments []int) *Passes {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := p.Peak(); err != nil {
+	if _, _, err := p.Peak(); err != nil {
 		t.Fatal(err)
 	}
 	return p
 }
 
-func peak(t interface{ Fatal(...any) }, tape *Tape, segments []int) int64 {
-	n, err := passes(t, tape, segments).Peak()
+func peakOf(t interface{ Fatal(...any) }, tape *Tape, segments []int) int64 {
+	n, _, err := passes(t, tape, segments).Peak()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,7 +41,7 @@ func peak(t interface{ Fatal(...any) }, tape *Tape, segments []int) int64 {
 // A chain keeps all values; at the turn there are the output and its gradient too.
 func TestAChainKeepsEverything(t *testing.T) {
 	p := passes(t, layersOf(5, 100), nil)
-	if got := peak(t, layersOf(5, 100), nil); got != 700 {
+	if got := peakOf(t, layersOf(5, 100), nil); got != 700 {
 		t.Errorf("a peak of %d, want the input, five values and a gradient", got)
 	}
 	for i, l := range p.Layers {
@@ -73,11 +73,11 @@ func TestCheckpointsTakeTheRoot(t *testing.T) {
 		for root*root < int64(n) {
 			root++
 		}
-		best := peak(t, tape, segments)
-		if plain := peak(t, tape, nil); plain != int64(n)+2 || best > 2*root+4 || best < root {
+		best := peakOf(t, tape, segments)
+		if plain := peakOf(t, tape, nil); plain != int64(n)+2 || best > 2*root+4 || best < root {
 			t.Errorf("%d layers: %d, with checkpoints at %v %d", n, plain, segments, best)
 		}
-		if even := peak(t, tape, tape.Every(int(root))); best > even {
+		if even := peakOf(t, tape, tape.Every(int(root))); best > even {
 			t.Errorf("%d layers: %d, at every %d-th %d", n, best, root, even)
 		}
 	}
@@ -169,7 +169,7 @@ func TestAllThatAStepReadsIsThere(t *testing.T) {
 		for _, n := range tape.Nodes {
 			most += n.Beside
 		}
-		if got, err := p.Peak(); err != nil || got > most {
+		if got, _, err := p.Peak(); err != nil || got > most {
 			t.Fatalf("%d bytes of %d, %v", got, most, err)
 		}
 	})

@@ -20,6 +20,8 @@ type Options struct {
 	Layout  bool             // count what channels last would change
 	Measure bool             // run the model once, and see what it took
 	Plain   bool             // without fusions: each node runs as it stands
+
+	keep bool // no value is fused away
 }
 
 // Facts are the memory of a model. Their fields stand in the order of the JSON form. All

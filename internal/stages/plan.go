@@ -74,7 +74,11 @@ func cut(ctx context.Context, m *ir.Model, o Options) (*Plan, map[string]*ir.Typ
 	if err != nil {
 		return nil, nil, err
 	}
-	c := &cutter{outline: out, types: typesOf(ctx, m, dataset.Random{Batch: o.Batch, Dims: o.Dims})}
+	types, err := typesOf(ctx, m, dataset.Random{Batch: o.Batch, Dims: o.Dims})
+	if err != nil {
+		return nil, nil, err
+	}
+	c := &cutter{outline: out, types: types}
 	p := &Plan{By: o.By, Parallel: c.pairs(int64(o.Stages))}
 	l, err := c.line(o.By)
 	if err != nil {

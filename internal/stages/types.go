@@ -17,23 +17,23 @@ type types struct {
 	wider map[string]ir.Spec // of a run whose open axes are twice as long; nil if there is none
 }
 
-// typesOf plans runs of m with the given sizes of open axes. What cannot be planned leaves values
-// without sizes.
-func typesOf(ctx context.Context, m *ir.Model, r dataset.Random) *types {
+// typesOf plans runs of m with the given sizes of open axes, which are errors if there are no such
+// axes. What cannot be planned leaves values without sizes.
+func typesOf(ctx context.Context, m *ir.Model, r dataset.Random) (*types, error) {
 	t := &types{}
 	inputs := dataset.Inputs(m.Graph)
 	for _, in := range inputs {
-		if in.Kind != onnx.TensorValue || in.Type == nil || in.Type.Shape == nil {
-			return t
+		if in.Kind != onnx.TensorValue || in.Type == nil || in.Type.Shape == nil || !in.Type.Elem.Known() {
+			return t, nil
 		}
 	}
 	specs, err := dataset.Specs(inputs, r)
 	if err != nil {
-		return t
+		return nil, err
 	}
 	e, err := engine.Open(ctx, m, engine.Options{PlanOnly: true, Plain: true, KeepAll: true})
 	if err != nil {
-		return t
+		return t, nil // the weights are known all the same
 	}
 	defer e.Close()
 	given, twice := map[string]ir.Spec{}, map[string]ir.Spec{}
@@ -41,7 +41,7 @@ func typesOf(ctx context.Context, m *ir.Model, r dataset.Random) *types {
 		given[s.Name], twice[s.Name] = s, longer(s, inputs[i].Type)
 	}
 	t.sizes, t.wider = planned(e, given), planned(e, twice)
-	return t
+	return t, nil
 }
 
 // planned are the types in a run with these inputs, nil if there is no such run.
