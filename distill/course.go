@@ -4,8 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"runtime/debug"
 
 	"github.com/mcompress/mcompress/dataset"
 	"github.com/mcompress/mcompress/ir"
@@ -38,7 +42,6 @@ type state struct {
 	Sum     float64 // of losses since the last point
 	Count   int
 	Course  Course
-	best    map[string][]byte // weights at BestAt
 	stopped bool
 }
 
@@ -61,13 +64,17 @@ func (t *Trainer) train(ctx context.Context) error {
 			t.state.Scale = firstScale
 		}
 	}
+	if t.state.Step == 0 && t.reinit < 0 {
+		if err := t.closeEpoch(ctx); err != nil {
+			return err
+		}
+	}
 	for t.state.Step < t.total() && !t.state.stopped {
 		if err := t.epoch(ctx); err != nil {
 			return err
 		}
 	}
-	t.restore()
-	return nil
+	return t.restore()
 }
 
 // firstScale is the loss scale that training begins with where activations are kept in 16 bits.
@@ -222,59 +229,87 @@ func (t *Trainer) scaled(squares float64) {
 	}
 }
 
-// closeEpoch judges the weights.
+// closeEpoch judges the weights, and takes note of the best ones. The judge's memory takes the place of the step's.
 func (t *Trainer) closeEpoch(ctx context.Context) error {
 	if t.judge == nil {
 		return nil
 	}
+	t.step.session.Free()
 	v, err := t.judged(ctx)
+	t.judge.session.Free()
 	if err != nil {
 		return err
 	}
+	debug.FreeOSMemory()
 	s := &t.state
-	s.Course.Judged = append(s.Course.Judged, Point{s.Step, v.Loss})
-	if !math.IsNaN(v.Agree) {
-		s.Course.Agree = append(s.Course.Agree, Point{s.Step, v.Agree})
+	if s.Step > 0 {
+		s.Course.Judged = append(s.Course.Judged, Point{s.Step, v.Loss})
+		if !math.IsNaN(v.Agree) {
+			s.Course.Agree = append(s.Course.Agree, Point{s.Step, v.Agree})
+		}
 	}
 	if better := t.score(v); better < s.Best {
 		s.Best, s.BestAt, s.Bad = better, s.Step, 0
-		t.remember()
-		return nil
+		return t.remember()
 	}
 	s.Bad++
 	s.stopped = t.patience > 0 && s.Bad >= t.patience
 	return nil
 }
 
-// score is what makes one verdict better than another: the smaller, the better.
+// score is what makes one verdict better than another: the smaller, the better. Ties of right answers are
+// settled by the loss.
 func (t *Trainer) score(v Verdict) float64 {
-	if t.patience > 0 && !math.IsNaN(v.Agree) && t.terms[0].kind == "cross-entropy" {
-		return 1 - v.Agree
+	if math.IsNaN(v.Agree) {
+		return v.Loss
 	}
-	return v.Loss
+	return 1 - v.Agree + 1e-6*math.Tanh(v.Loss)
 }
 
-// remember keeps a copy of the weights, where an early stop may go back to them.
-func (t *Trainer) remember() {
-	if t.patience == 0 {
-		return
-	}
-	if t.state.best == nil {
-		t.state.best = map[string][]byte{}
-	}
+// each calls f for all that a model is trained to.
+func (t *Trainer) each(f func(a *ir.Array) error) error {
 	for _, v := range t.order {
-		t.state.best[v.name] = append(t.state.best[v.name][:0], v.array.Data...)
+		if err := f(v.array); err != nil {
+			return err
+		}
 	}
+	for _, m := range t.moments {
+		if err := f(m.array); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// remember keeps a copy of the weights, on disk, as they may turn out to be the best.
+func (t *Trainer) remember() (err error) {
+	f, err := os.Create(t.bestFile())
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	return t.each(func(a *ir.Array) error {
+		_, err := f.Write(a.Data)
+		return err
+	})
 }
 
 // restore goes back to the best weights.
-func (t *Trainer) restore() {
+func (t *Trainer) restore() error {
 	t.state.Course.Kept = t.state.Step
-	if t.state.best == nil {
-		return
+	if t.judge == nil || t.state.BestAt == t.state.Step {
+		return nil
 	}
-	for _, v := range t.order {
-		copy(v.array.Data, t.state.best[v.name])
+	f, err := os.Open(t.bestFile())
+	if err != nil {
+		return err
 	}
+	defer f.Close()
 	t.state.Course.Kept = t.state.BestAt
+	return t.each(func(a *ir.Array) error {
+		_, err := io.ReadFull(f, a.Data)
+		return err
+	})
 }
+
+func (t *Trainer) bestFile() string { return filepath.Join(t.folder, "best") }

@@ -61,15 +61,16 @@ func (t *Trainer) open(ctx context.Context, p *layout) (err error) {
 	return nil
 }
 
-// arena is what the largest of the graphs takes, of which one runs at a time. Each keeps its own from one run to the
-// next, so all count.
-func (t *Trainer) arena() int64 {
-	n := t.step.arena
-	if t.update != nil {
-		n += t.update.arena
+// arena is what the graphs take: the judge's only runs when the step's has given its memory up.
+func (t *Trainer) arena() int64 { return together(t.step, t.update, t.judge) }
+
+func together(st *step, u *update, j *judge) int64 {
+	n := st.arena
+	if u != nil {
+		n += u.arena
 	}
-	if t.judge != nil {
-		n += t.judge.arena
+	if j != nil {
+		n = max(n, j.arena)
 	}
 	return n
 }
@@ -103,9 +104,6 @@ func (t *Trainer) memoryOf(p *layout, arena int64) Memory {
 	}
 	if p.away {
 		m.States = largest
-	}
-	if t.patience > 0 {
-		m.Weights *= 2 // those of the best epoch are kept
 	}
 	for _, s := range t.specs(p.part()) {
 		m.Batches += s.Bytes() * aheadBatches
@@ -216,23 +214,16 @@ func (t *Trainer) planned(ctx context.Context, p *layout) (Memory, error) {
 	if err != nil {
 		return Memory{}, err
 	}
-	arena, err := st.plan(ctx, t.workers)
-	if err != nil {
+	if st.arena, err = st.plan(ctx, t.workers); err != nil {
 		return Memory{}, err
 	}
 	u, err := t.newUpdate(ctx, p)
 	if err != nil {
 		return Memory{}, err
 	}
-	if u != nil {
-		arena += u.arena
-	}
 	j, err := t.newJudge(ctx, p.part())
 	if err != nil {
 		return Memory{}, err
 	}
-	if j != nil {
-		arena += j.arena
-	}
-	return t.memoryOf(p, arena), errors.Join(u.close(), j.close())
+	return t.memoryOf(p, together(st, u, j)), errors.Join(u.close(), j.close())
 }

@@ -11,11 +11,17 @@ import (
 
 // FineTune trains the weights that a model has, from labels or from the model as it was before earlier steps. Weights
 // that were pruned stay zero.
-var FineTune = method(kind{name: "finetune", alpha: -1}, "train on, so that accuracy that was lost comes back")
+var FineTune = method(tuning, "train on, so that accuracy that was lost comes back")
 
 // Distill trains a student to say what its teacher says (Hinton, Vinyals, Dean: Distilling the Knowledge in a Neural Network, 2015,
 // arXiv:1503.02531). The student is the model as earlier steps left it.
-var Distill = method(kind{name: "distill", alpha: 0}, "train a student to say what its teacher says")
+var Distill = method(teaching, "train a student to say what its teacher says")
+
+// The kinds of training.
+var (
+	tuning   = kind{name: "finetune", alpha: -1, rate: 0.2}
+	teaching = kind{name: "distill", rate: 1}
+)
 
 func method(k kind, doc string) *pass.Method {
 	return &pass.Method{
@@ -34,7 +40,7 @@ func (s *settings) run(c *pass.Context) (err error) {
 		return err
 	}
 	if s.reinit >= 0 {
-		s.statistics = true
+		s.statistics, s.kind.rate = true, 1
 	}
 	t := &Trainer{settings: *s, model: c.Model, eval: c.Eval, workers: c.Workers, chosen: selected(c)}
 	if c.Trained != nil {

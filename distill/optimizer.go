@@ -80,7 +80,7 @@ func scheduleNames() []string {
 func (s *settings) rateAt(step, steps int) float64 {
 	rate := s.rate
 	if rate == 0 {
-		rate = s.chosen().rate
+		rate = s.chosen().rate * s.kind.rate
 	}
 	warm := int(s.warmup * float64(steps))
 	if step < warm {

@@ -57,10 +57,10 @@ func (t *Trainer) write(w io.Writer) error {
 		if err := entry(z, "weight/"+v.name, v.array.Data); err != nil {
 			return err
 		}
-		if best := t.state.best[v.name]; best != nil {
-			if err := entry(z, "best/"+v.name, best); err != nil {
-				return err
-			}
+	}
+	if best, err := os.ReadFile(t.bestFile()); err == nil {
+		if err := entry(z, "best", best); err != nil {
+			return err
 		}
 	}
 	for _, m := range t.moments {
@@ -149,11 +149,10 @@ func (t *Trainer) read(z *zip.Reader) error {
 		if err := fill("weight/"+v.name, v.array); err != nil {
 			return err
 		}
-		if best, err := content(z, "best/"+v.name); err == nil && t.patience > 0 {
-			if t.state.best == nil {
-				t.state.best = map[string][]byte{}
-			}
-			t.state.best[v.name] = best
+	}
+	if best, err := content(z, "best"); err == nil {
+		if err := os.WriteFile(t.bestFile(), best, 0o600); err != nil {
+			return err
 		}
 	}
 	for _, m := range t.moments {

@@ -12,6 +12,7 @@ import (
 // settings are the options of both methods, as they are given.
 type settings struct {
 	source // what is learned from
+	kind   kind
 
 	epochs, steps     int
 	batch, accumulate int
@@ -54,6 +55,7 @@ type kind struct {
 }
 
 func (s *settings) bind(fs *flag.FlagSet, k kind) {
+	s.kind = k
 	s.source.bind(fs)
 	fs.IntVar(&s.epochs, "epochs", 3, "`number` of times to go through the samples")
 	fs.IntVar(&s.steps, "steps", 0, "`number` of steps, instead of --epochs")
@@ -78,7 +80,7 @@ func (s *settings) bind(fs *flag.FlagSet, k kind) {
 
 func (s *settings) course(fs *flag.FlagSet, k kind) {
 	fs.StringVar(&s.optimizer, "optimizer", "adam", "`name`: "+strings.Join(optimizerNames(), ", "))
-	fs.Float64Var(&s.rate, "lr", 0, "learning `rate` (default: that of the optimizer)")
+	fs.Float64Var(&s.rate, "lr", 0, "learning `rate` (default: 1e-3, of sgd and momentum 1e-2; a fifth of that for models that are trained already)")
 	fs.Float64Var(&s.momentum, "momentum", 0.9, "`share` of the last change that goes on, of sgd and momentum")
 	fs.Float64Var(&s.decay, "weight-decay", 0, "weight decay, of weights of rank 2 and more")
 	fs.Float64Var(&s.clip, "clip", 0, "largest L2 `norm` of all gradients (default: no bound)")

@@ -168,8 +168,8 @@ func (n numbers) hyper(decay float64) *ir.Array {
 	return ir.ArrayOf([]float32{float32(n.rate), float32(n.step), float32(1 / n.scale), float32(decay)}, 4)
 }
 
-// run computes one part of a batch. It returns the sum of the losses.
-func (st *step) run(ctx context.Context, in map[string]*ir.Array, targets []*ir.Array, n numbers) (loss float64, out map[string]*ir.Array, err error) {
+// arguments are the inputs of a run.
+func (st *step) arguments(in map[string]*ir.Array, targets []*ir.Array, n numbers) map[string]*ir.Array {
 	args := map[string]*ir.Array{
 		st.names.scale: ir.ArrayOf([]float32{float32(n.scale / float64(n.parts))}),
 	}
@@ -188,7 +188,12 @@ func (st *step) run(ctx context.Context, in map[string]*ir.Array, targets []*ir.
 	if st.names.counter != "" {
 		args[st.names.counter] = ir.ArrayOf([]int64{int64(n.step)}, 1)
 	}
-	if out, err = st.session.Run(ctx, st.used(args), nil); err != nil {
+	return st.used(args)
+}
+
+// run computes one part of a batch. It returns the sum of the losses.
+func (st *step) run(ctx context.Context, in map[string]*ir.Array, targets []*ir.Array, n numbers) (loss float64, out map[string]*ir.Array, err error) {
+	if out, err = st.session.Run(ctx, st.arguments(in, targets, n), nil); err != nil {
 		return 0, nil, err
 	}
 	for name, m := range st.moments {

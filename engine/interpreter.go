@@ -116,6 +116,15 @@ func (e *Interpreter) Outputs() []op.Port { return e.outputs }
 // Weights is the bytes of weights in memory, and of those that are read for each run.
 func (e *Interpreter) Weights() (held, streamed int64) { return e.weights, e.streamed }
 
+// Free gives up the memory that earlier runs left for later ones.
+func (e *Interpreter) Free() {
+	e.prog.plans.mu.Lock()
+	defer e.prog.plans.mu.Unlock()
+	for _, p := range e.prog.plans.entries {
+		p.idle = nil
+	}
+}
+
 // Close ends the workers and removes temporary files.
 func (e *Interpreter) Close() error {
 	e.pool.Close()

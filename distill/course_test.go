@@ -1,0 +1,180 @@
+package distill
+
+import (
+	"context"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/mcompress/mcompress/ir"
+)
+
+func TestLossGoesDownAndClassesAreLearned(t *testing.T) {
+	data := samples(t, 600)
+	for _, name := range optimizerNames() {
+		_, c := trained(t, 2, "data", data, "labels", "label", "epochs", "4", "optimizer", name, "lr", "0.01")
+		first, last := c.Loss[0].Y, c.Loss[len(c.Loss)-1].Y
+		if agree := c.Agree[len(c.Agree)-1].Y; !(last < first/2) || agree < 0.9 {
+			t.Errorf("%s: loss %.3f → %.3f, %.3f right", name, first, last, agree)
+		}
+	}
+}
+
+func TestBitsDoNotDependOnWorkers(t *testing.T) {
+	data := samples(t, 300)
+	o := []string{"data", data, "labels", "label", "epochs", "2", "dropout", "0.1", "weight-decay", "0.01", "clip", "1"}
+	want, _ := trained(t, 1, o...)
+	for _, workers := range []int{2, 3} {
+		got, _ := trained(t, workers, o...)
+		equal(t, got, want, "other workers")
+	}
+}
+
+// TestLayoutsGiveTheSameWeights: what saves memory changes no bit, parts of a batch and 16 bits change the rounding.
+func TestLayoutsGiveTheSameWeights(t *testing.T) {
+	data := samples(t, 300)
+	base := []string{"data", data, "labels", "label", "epochs", "2", "clip", "5"}
+	want, plain := trained(t, 2, base...)
+	for _, o := range [][]string{
+		{"checkpoint", "sqrt"}, {"checkpoint", "every=2"}, {"checkpoint", "auto"}, {"offload", "activations"},
+		{"memory-budget", "1GiB"},
+	} {
+		got, _ := trained(t, 2, append(base, o...)...)
+		equal(t, got, want, strings.Join(o, " "))
+	}
+	for _, o := range [][]string{{"accumulate", "4"}, {"offload", "optimizer"}, {"offload", "all", "checkpoint", "auto"}} {
+		got, _ := trained(t, 2, append(base, o...)...)
+		if d := apart(got, want); d > 1e-3 {
+			t.Errorf("%v: weights differ by %g", o, d)
+		}
+	}
+	half, c := trained(t, 2, append(base, "storage", "float16")...)
+	if d := apart(half, want); d > 0.05 {
+		t.Errorf("16 bits: weights differ by %g", d)
+	}
+	if math.Abs(c.Judged[len(c.Judged)-1].Y-plain.Judged[len(plain.Judged)-1].Y) > 0.01 {
+		t.Errorf("16 bits: loss %v, without %v", c.Judged, plain.Judged)
+	}
+}
+
+func TestPrunedWeightsStayZero(t *testing.T) {
+	m := network(1, features, 32, classes)
+	w := m.Graph.Consts()[0]
+	a := array(w.Const.Source.(ir.Mem))
+	zero := map[int]bool{}
+	for i := range ir.View[float32](a) {
+		if i%3 != 0 {
+			ir.View[float32](a)[i] = 0
+			zero[i] = true
+		}
+	}
+	w.SetConst(&ir.Tensor{Spec: w.Const.Spec, Source: ir.Mem(a.Data)})
+	if _, err := tune(t, m, 2, "data", samples(t, 300), "labels", "label", "epochs", "2"); err != nil {
+		t.Fatal(err)
+	}
+	changed := 0
+	for i, x := range ir.View[float32](array(weights(t, m)[w.Name])) {
+		if zero[i] != (x == 0) {
+			t.Fatalf("weight %d is %g", i, x)
+		}
+		if x != ir.View[float32](a)[i] {
+			changed++
+		}
+	}
+	if changed == 0 {
+		t.Error("nothing was trained")
+	}
+}
+
+// TestResumeGivesTheSameBits stops training in the middle, twice, and goes on.
+func TestResumeGivesTheSameBits(t *testing.T) {
+	data := samples(t, 300)
+	base := []string{"data", data, "labels", "label", "epochs", "3", "patience", "3", "dropout", "0.1"}
+	want, plain := trained(t, 2, base...)
+	for _, layout := range [][]string{{}, {"offload", "optimizer"}} {
+		state := filepath.Join(t.TempDir(), "state.zip")
+		o := append(append(base, "save", state, "save-every", "2", "resume", "true"), layout...)
+		for _, stop := range []int{5, 13} {
+			stopAfter(t, stop, o...)
+		}
+		m := network(1, features, 32, 16, classes)
+		c, err := tune(t, m, 2, o...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(layout) == 0 {
+			equal(t, weights(t, m), want, "resumed")
+		} else if d := apart(weights(t, m), want); d > 1e-3 {
+			t.Errorf("%v: weights differ by %g", layout, d)
+		}
+		if got := c.Trainings[0]; got.Steps != plain.Steps || len(got.Judged) != len(plain.Judged) {
+			t.Errorf("course of %d steps and %d verdicts, want %d and %d", got.Steps, len(got.Judged), plain.Steps, len(plain.Judged))
+		}
+	}
+}
+
+// stopAfter trains until a step, and is stopped there.
+func stopAfter(t *testing.T, step int, o ...string) {
+	t.Helper()
+	s := parse(t, o...)
+	e := ir.NewEval(t.TempDir())
+	defer e.Close()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	tr := &Trainer{settings: *s, model: network(1, features, 32, 16, classes), eval: e, workers: 2}
+	tr.tell = func(p Progress) {
+		if p.Step == step {
+			cancel()
+		}
+	}
+	defer tr.close()
+	if err := tr.prepare(ctx, nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := tr.goOn(); err != nil {
+		t.Fatal(err)
+	}
+	if err := tr.train(ctx); err == nil {
+		t.Fatal("it was not stopped")
+	}
+}
+
+func TestStateOfOtherOptionsIsRefused(t *testing.T) {
+	data, state := samples(t, 300), filepath.Join(t.TempDir(), "state.zip")
+	o := []string{"data", data, "labels", "label", "epochs", "1", "save", state, "resume", "true"}
+	trained(t, 2, o...)
+	m := network(1, features, 32, 16, classes)
+	if _, err := tune(t, m, 2, append(o, "lr", "0.5")...); err == nil || !strings.Contains(err.Error(), "other options") {
+		t.Errorf("got %v", err)
+	}
+	if err := os.WriteFile(state, []byte("no archive"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := tune(t, network(1, features, 32, 16, classes), 2, o...); err == nil || !strings.Contains(err.Error(), "--resume") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestBadInputIsOneLine(t *testing.T) {
+	data := samples(t, 300)
+	for _, c := range []struct {
+		want string
+		o    []string
+	}{
+		{"give --data", nil},
+		{"there are adam, adamw", []string{"data", data, "optimizer", "magic"}},
+		{"no multiple", []string{"data", data, "batch", "10", "accumulate", "3"}},
+		{"needs labels", []string{"data", data, "columns", "f0,f1,f2,f3,f4,f5,f6,f7", "loss", "cross-entropy"}},
+		{"give --batch", []string{"data", data, "labels", "label", "batch", "1000"}},
+		{"none, sqrt, every=N", []string{"data", data, "labels", "label", "checkpoint", "often"}},
+		{"the least that training takes", []string{"data", data, "labels", "label", "memory-budget", "1KiB"}},
+		{"the loss is", []string{"data", data, "labels", "label", "lr", "100", "optimizer", "sgd", "weight-decay", "100", "epochs", "9"}},
+	} {
+		_, err := tune(t, network(1, features, 32, 16, classes), 2, c.o...)
+		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%v: got %v, want %q", c.o, err, c.want)
+		}
+	}
+}
