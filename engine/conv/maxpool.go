@@ -61,9 +61,9 @@ func maxPool[T pooled](c *op.Call) error {
 		maxPlaces(c, w, x, y, ir.View[int64](c.Out[1]))
 		return nil
 	}
-	a := arithmeticOf[T]()
+	a, rows := arithmeticOf[T](), w.allRows()
 	w.eachChannel(c.Pool, len(y)/w.outLen(), func(ch int) {
-		maxOver(w, a, part(y, ch, w.outLen()), part(x, ch, w.inLen()))
+		maxOver(w, a, rows, part(y, ch, w.outLen()), part(x, ch, w.inLen()))
 	})
 	return nil
 }
@@ -80,12 +80,10 @@ func (w *window) eachChannel(p *op.Pool, n int, f func(ch int)) {
 
 // maxOver pools one channel: first down the rows of a window, which lie side by side, and then along
 // what came of that. A window that lies in the padding gets the lowest number, a NaN stays one.
-func maxOver[T pooled](w *window, a arithmetic[T], y, x []T) {
-	var rows []covered
+func maxOver[T pooled](w *window, a arithmetic[T], all [][]covered, y, x []T) {
 	last := w.last()
 	line, apart := make([]T, w.in[last]), make([]T, w.out[last])
-	for o := range len(y) / w.out[last] {
-		rows = w.rows(rows, o)
+	for o, rows := range all {
 		row := part(y, o, w.out[last])
 		fill(row, lowest[T]())
 		if len(rows) == 0 {

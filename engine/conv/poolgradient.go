@@ -1,6 +1,10 @@
 package conv
 
-import "github.com/mcompress/mcompress/engine/op"
+import (
+	"slices"
+
+	"github.com/mcompress/mcompress/engine/op"
+)
 
 // A Place is a place of the kernel that holds the largest element of a window.
 type Place interface{ uint8 | uint16 | int32 }
@@ -15,35 +19,44 @@ func MaxPlaces[T float, P Place](v Windows, p *op.Pool, y []T, places []P, x []T
 		return
 	}
 	w, a := v.w, arithmeticOf[T]()
+	rows := w.allRows()
+	f := finder{window: w, rows: rows, taps: make([][]candidate, len(rows))}
+	f.lo, f.hi = w.interior()
+	for o := range rows {
+		f.taps[o] = w.candidates(rows[o])
+	}
 	w.eachChannel(p, len(y)/w.outLen(), func(ch int) {
 		out, in := part(y, ch, w.outLen()), part(x, ch, w.inLen())
-		maxOver(w, a, out, in)
+		maxOver(w, a, rows, out, in)
 		if places != nil {
-			placesOver(w, part(places, ch, w.outLen()), out, in)
+			findPlaces(&f, part(places, ch, w.outLen()), out, in)
 		}
 	})
 }
 
-// A candidate is a place of the kernel, and how far it is from the first of its row.
+// A finder knows where the windows lie.
+type finder struct {
+	*window
+	rows   [][]covered   // by row of the output
+	taps   [][]candidate // by row of the output
+	lo, hi int           // outputs along the last axis whose windows lie inside of the input
+}
+
+// A candidate is a place of the kernel, and how far it is from where output 0 of the row begins.
 type candidate struct{ off, tap int }
 
-// placesOver finds the places of one channel.
-func placesOver[T float, P Place](w *window, places []P, y, x []T) {
-	var rows []covered
-	var taps []candidate
-	last := w.last()
-	lo, hi := w.interior()
-	for o := range len(y) / w.out[last] {
-		rows = w.rows(rows, o)
-		taps = w.candidates(taps, rows)
-		row, to := part(y, o, w.out[last]), part(places, o, w.out[last])
-		for i := range row {
+// findPlaces finds those of one channel.
+func findPlaces[T float, P Place](f *finder, places []P, y, x []T) {
+	last := f.last()
+	for o, rows := range f.rows {
+		row, to := part(y, o, f.out[last]), part(places, o, f.out[last])
+		for i, v := range row {
 			at := -1
-			if i >= lo && i < hi {
-				at = firstEqual(x, taps, i*w.stride[last], row[i])
+			if i >= f.lo && i < f.hi {
+				at = firstEqual(x, f.taps[o], i*f.stride[last], v)
 			}
 			if at < 0 {
-				at = firstPlace(w, x, rows, i)
+				at = firstPlace(f.window, x, rows, i)
 			}
 			to[i] = P(at)
 		}
@@ -60,13 +73,13 @@ func (w *window) interior() (lo, hi int) {
 	return lo, hi
 }
 
-// candidates are all places on these rows, the last one first, counted from where output 0 begins.
-func (w *window) candidates(to []candidate, rows []covered) []candidate {
-	to = to[:0]
+// candidates are all places on these rows, the last one first.
+func (w *window) candidates(rows []covered) []candidate {
+	var to []candidate
 	last := w.last()
-	for i := len(rows) - 1; i >= 0; i-- {
+	for _, r := range slices.Backward(rows) {
 		for k := w.kernel[last] - 1; k >= 0; k-- {
-			to = append(to, candidate{rows[i].off - w.begin[last] + k*w.dilation[last], rows[i].tap*w.kernel[last] + k})
+			to = append(to, candidate{r.off - w.begin[last] + k*w.dilation[last], r.tap*w.kernel[last] + k})
 		}
 	}
 	return to
@@ -105,12 +118,21 @@ func MaxGradient[T float, P Place](v Windows, p *op.Pool, dx, dy []T, places []P
 		return
 	}
 	w := v.w
-	off := w.offsets()
+	b := giver{window: w, rows: w.allRows(), off: w.offsets()}
+	b.lo, b.hi = w.interior()
 	w.eachChannel(p, len(dx)/w.inLen(), func(ch int) {
 		to := part(dx, ch, w.inLen())
 		clear(to)
-		giveBack(w, to, part(dy, ch, w.outLen()), part(places, ch, w.outLen()), off)
+		give(&b, to, part(dy, ch, w.outLen()), part(places, ch, w.outLen()))
 	})
+}
+
+// A giver knows where the windows lie.
+type giver struct {
+	*window
+	rows   [][]covered // by row of the output
+	off    []int       // how far each place of the kernel is from the first
+	lo, hi int         // outputs along the last axis whose windows lie inside of the input
 }
 
 // offsets are how far each place of the kernel is from the first.
@@ -127,31 +149,33 @@ func (w *window) offsets() []int {
 	return off
 }
 
-// giveBack adds one channel's gradients. A window that lies in the padding has none to give, nor has one whose place is
+// give adds one channel's gradients. A window that lies in the padding has none to give, nor has one whose place is
 // none of the kernel.
-func giveBack[T float, P Place](w *window, dx, dy []T, places []P, off []int) {
-	var rows []covered
-	last := w.last()
-	lo, hi := w.interior()
-	for o := range len(dy) / w.out[last] {
-		if rows = w.rows(rows, o); len(rows) == 0 {
+func give[T float, P Place](g *giver, dx, dy []T, places []P) {
+	last := g.last()
+	for o, rows := range g.rows {
+		if len(rows) == 0 {
 			continue
 		}
-		first := rows[0].off - off[rows[0].tap*w.kernel[last]] - w.begin[last]
-		from, at := part(dy, o, w.out[last]), part(places, o, w.out[last])
+		first := rows[0].off - g.off[rows[0].tap*g.kernel[last]] - g.begin[last]
+		from, at := part(dy, o, g.out[last]), part(places, o, g.out[last])
 		for i, v := range from {
-			if i < lo || i >= hi {
-				if a, b := w.inside(last, i); a >= b {
-					continue
-				}
+			if (i < g.lo || i >= g.hi) && g.nothing(i) {
+				continue
 			}
-			if t := int(at[i]); t >= 0 && t < len(off) {
-				if x := first + i*w.stride[last] + off[t]; x >= 0 && x < len(dx) {
+			if t := int(at[i]); t >= 0 && t < len(g.off) {
+				if x := first + i*g.stride[last] + g.off[t]; x >= 0 && x < len(dx) {
 					dx[x] += v
 				}
 			}
 		}
 	}
+}
+
+// nothing reports whether the window at o along the last axis lies in the padding.
+func (w *window) nothing(o int) bool {
+	lo, hi := w.inside(w.last(), o)
+	return lo >= hi
 }
 
 // AverageGradient writes to dx the gradient of AveragePool. padding says that places in the padding were counted.
@@ -160,14 +184,12 @@ func AverageGradient[T float](v Windows, p *op.Pool, dx, dy []T, padding bool) {
 		return
 	}
 	w, add := v.w, arithmeticOf[T]().add
-	last := w.last()
+	last, all := w.last(), w.allRows()
 	w.eachChannel(p, len(dx)/w.inLen(), func(ch int) {
-		var rows []covered
 		to, from := part(dx, ch, w.inLen()), part(dy, ch, w.outLen())
 		clear(to)
 		line := make([]T, w.in[last])
-		for o := range len(from) / max(w.out[last], 1) {
-			rows = w.rows(rows, o)
+		for o, rows := range all {
 			spreadRow(w, line, part(from, o, w.out[last]), w.countedRows(o, padding), padding)
 			for _, r := range rows {
 				add(to[r.off:][:len(line)], line)

@@ -245,6 +245,15 @@ func (w *window) rows(to []covered, o int) []covered {
 	return to
 }
 
+// allRows are those of all rows of a channel's output.
+func (w *window) allRows() [][]covered {
+	all := make([][]covered, w.outLen()/max(w.out[w.last()], 1))
+	for o := range all {
+		all[o] = w.rows(nil, o)
+	}
+	return all
+}
+
 // multiply puts the places along axis i that the window at o covers behind each place in to.
 func (w *window) multiply(to []covered, i, o int) []covered {
 	lo, hi := w.inside(i, o)

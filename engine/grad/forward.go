@@ -18,6 +18,10 @@ type Options struct {
 	// Train chooses among the parameters that Trainable names; nil takes all.
 	Train func(name string) bool
 
+	// BatchStatistics makes BatchNormalization normalise by the statistics of the batch, and keep running ones, as in
+	// training from scratch. Without it the statistics stay as they are.
+	BatchStatistics bool
+
 	// Change, where set, may put nodes into the copied graph, such as Dropout, before types are
 	// inferred and rules see it.
 	Change func(t *Tape) error
@@ -27,6 +31,7 @@ type Options struct {
 // the parameters. m stays as it is, and in use: tensors are shared with it.
 func New(ctx context.Context, m *ir.Model, o Options) (*Tape, error) {
 	t := Empty()
+	t.batchStatistics = o.BatchStatistics
 	t.Model.Opsets = append(slices.Clone(m.Opsets), t.Model.Opsets...)
 	c := &copier{tape: t, from: m, values: map[*ir.Value]*ir.Value{}, params: Trainable(m, o.Train)}
 	if err := c.main(); err != nil {
@@ -211,10 +216,10 @@ func typeOf(s ir.Spec) *ir.Type {
 func (t *Tape) infer(ctx context.Context, inputs map[string]ir.Spec) error {
 	specs := map[string]ir.Spec{}
 	for _, v := range t.Graph().Inputs {
+		if s, ok := inputs[v.Name]; ok {
+			v.Type = typeOf(s)
+		}
 		specs[v.Name] = fixed(v)
-	}
-	for name, s := range inputs {
-		specs[name] = s
 	}
 	known, err := known(ctx, t.Model, specs)
 	if err != nil {

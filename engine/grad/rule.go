@@ -25,10 +25,13 @@ type backward = func(t *Tape, n *ir.Node, dy []*ir.Value) ([]*ir.Value, error)
 
 // families is the list of rules: one line a family.
 var families = [][]Rule{
+	batchNorms,
+	convolutions,
 	elementwise,
 	functions,
 	linear,
 	movement,
+	pools,
 	indexed,
 	reductions,
 	normalizations,

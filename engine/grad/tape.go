@@ -19,6 +19,10 @@ type Tape struct {
 	Model  *ir.Model
 	Params []*Param
 
+	// Running are the statistics that BatchNormalization keeps, where it normalises by those of the batch.
+	Running         []Running
+	batchStatistics bool
+
 	forward []*ir.Node // in order, once Backward was called
 
 	types map[*ir.Value]ir.Spec

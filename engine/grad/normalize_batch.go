@@ -1,0 +1,149 @@
+package grad
+
+import (
+	"slices"
+
+	"github.com/mcompress/mcompress/ir"
+)
+
+var batchNorms = []Rule{
+	{Type: "BatchNormalization", Forward: overBatch, Backward: frozenBatchNorm},
+	{Domain: own, Type: "BatchNormTrain", Forward: keepMoments, Backward: batchNorm},
+	{Type: "InstanceNormalization", Backward: instanceNorm},
+}
+
+// A Running is a statistic over batches that BatchNormalization keeps, a constant of the model: the mean, or the variance, of
+// each channel. Like a parameter it is an input of the step, and behind each step whoever runs it puts New in its place.
+type Running struct {
+	Name   string
+	Tensor *ir.Tensor // what it is before training
+	Value  *ir.Value  // the step's input
+	New    *ir.Value  // what it is behind the step
+}
+
+// overBatch makes a node normalise by the statistics of its batch, where Options or the node itself ask for it.
+func overBatch(t *Tape, n *ir.Node) error {
+	trained := n.Int("training_mode", 0) != 0 || slices.ContainsFunc(n.Outputs[1:], func(v *ir.Value) bool { return v != nil })
+	if !trained && !t.batchStatistics {
+		return nil
+	}
+	if !t.perChannel(n) || len(n.Outputs) > 3 && slices.ContainsFunc(n.Outputs[3:], read) {
+		return errUnknownForm
+	}
+	y := make([]*ir.Value, 3)
+	copy(y, n.Outputs)
+	n.Op = ir.OpID{Domain: own, Type: "BatchNormTrain"}
+	n.SetOutputs(y[0], nil, nil, y[1], y[2])
+	if err := keepMoments(t, n); err != nil {
+		return err
+	}
+	t.follow(n, 3)
+	t.follow(n, 4)
+	return nil
+}
+
+// keepMoments makes a node give all of its outputs.
+func keepMoments(t *Tape, n *ir.Node) error {
+	outs := make([]*ir.Value, 5)
+	copy(outs, n.Outputs)
+	for i, hint := range []string{"", "mean", "invstd", "new_mean", "new_var"} {
+		if outs[i] == nil {
+			outs[i] = t.Graph().NewValue(hint)
+		}
+		if i > 0 {
+			t.Typed(outs[i], t.DType(n.Input(0)), t.Shape(n.Input(0))[1])
+		}
+	}
+	n.SetOutputs(outs...)
+	return nil
+}
+
+// read reports whether there is a node that reads v.
+func read(v *ir.Value) bool { return v != nil && len(v.Uses()) > 0 }
+
+// perChannel reports whether n has statistics for each channel, and all of its inputs one type.
+func (t *Tape) perChannel(n *ir.Node) bool {
+	if len(t.Shape(n.Input(0))) < 2 || n.Int("spatial", 1) == 0 {
+		return false
+	}
+	return !slices.ContainsFunc(n.Inputs(), func(v *ir.Value) bool { return t.DType(v) != t.DType(n.Input(0)) })
+}
+
+// follow makes an input of a constant that n keeps a running statistic in. One that several nodes keep
+// goes through them in order.
+func (t *Tape) follow(n *ir.Node, i int) {
+	v := n.Input(i)
+	if v.Const == nil {
+		return
+	}
+	for r := range t.Running {
+		if t.Running[r].Tensor == v.Const {
+			n.SetInput(i, t.Running[r].New)
+			t.Running[r].New = n.Outputs[i]
+			return
+		}
+	}
+	in := t.Input(v.Name, v.Const.DType, v.Const.Shape...)
+	n.SetInput(i, in)
+	t.Running = append(t.Running, Running{v.Name, v.Const, in, n.Outputs[i]})
+}
+
+func batchNorm(t *Tape, n *ir.Node, dy []*ir.Value) ([]*ir.Value, error) {
+	if dy[0] == nil || slices.ContainsFunc(dy[1:], func(v *ir.Value) bool { return v != nil }) {
+		return nil, errUnknownForm
+	}
+	return t.Own("BatchNormGrad", 3, []*ir.Value{n.Input(0), n.Input(1), n.Outputs[1], n.Outputs[2], dy[0]}), nil
+}
+
+// frozenBatchNorm is the gradient for statistics that stay as they are. X is only read where the scale is trained.
+func frozenBatchNorm(t *Tape, n *ir.Node, dy []*ir.Value) ([]*ir.Value, error) {
+	if !t.perChannel(n) {
+		return nil, errUnknownForm
+	}
+	x, scale, dt := n.Input(0), n.Input(1), t.DType(n.Input(0))
+	above := t.Op("Add", []*ir.Value{n.Input(4), t.Scalar(dt, float64(n.Float("epsilon", 1e-5)))})
+	inv := t.Op("Reciprocal", []*ir.Value{t.Op("Sqrt", []*ir.Value{above})})
+	if slices.ContainsFunc(n.Inputs()[1:], t.Needs) {
+		dx := t.Own("BatchNormGrad", 3, []*ir.Value{x, scale, n.Input(3), inv, dy[0]}, ir.IntAttr("frozen", 1))
+		return append(dx, t.ofStatistics(n, scale, inv, dx)...), nil
+	}
+	column := []int64{t.Shape(x)[1]}
+	for range t.Shape(x)[2:] {
+		column = append(column, 1)
+	}
+	factor := t.Reshape(t.Op("Mul", []*ir.Value{scale, inv}), column)
+	return []*ir.Value{t.Op("Mul", []*ir.Value{dy[0], factor})}, nil
+}
+
+// ofStatistics are the gradients of mean and variance where those are computed, from those of scale and shift.
+func (t *Tape) ofStatistics(n *ir.Node, scale, inv *ir.Value, dx []*ir.Value) []*ir.Value {
+	if !t.Needs(n.Input(3)) && !t.Needs(n.Input(4)) {
+		return nil
+	}
+	factor := t.Op("Mul", []*ir.Value{scale, inv})
+	mean := t.Op("Neg", []*ir.Value{t.Op("Mul", []*ir.Value{dx[2], factor})})
+	half := t.Scalar(t.DType(scale), -0.5)
+	squared := t.Op("Mul", []*ir.Value{t.Op("Mul", []*ir.Value{factor, inv}), half})
+	return []*ir.Value{mean, t.Op("Mul", []*ir.Value{dx[1], squared})}
+}
+
+// instanceNorm is the gradient of BatchNormalization in which each channel of each instance is a channel of its own. The
+// statistics are computed again.
+func instanceNorm(t *Tape, n *ir.Node, dy []*ir.Value) ([]*ir.Value, error) {
+	x, shape := n.Input(0), t.Shape(n.Input(0))
+	if len(shape) < 3 || t.DType(n.Input(1)) != t.DType(x) {
+		return nil, errUnknownForm
+	}
+	all := append([]int64{1, shape[0] * shape[1]}, shape[2:]...)
+	rows := t.Reshape(x, all)
+	scale := t.Reshape(t.Op("Expand", []*ir.Value{n.Input(1), t.Ints(shape[:2]...)}), all[1:2])
+	epsilon := ir.FloatAttr("epsilon", n.Float("epsilon", 1e-5))
+	stats := t.Own("BatchNormTrain", 3, []*ir.Value{rows, scale, scale}, epsilon)
+	each := t.Own("BatchNormGrad", 3, []*ir.Value{rows, scale, stats[1], stats[2], t.Reshape(dy[0], all)})
+	dx := []*ir.Value{t.Reshape(each[0], shape)}
+	for _, v := range each[1:] {
+		v = t.Reshape(v, shape[:2])
+		dx = append(dx, t.Op("ReduceSum", []*ir.Value{v, t.Ints(0)}, ir.IntAttr("keepdims", 0)))
+	}
+	return dx, nil
+}
