@@ -129,36 +129,23 @@ func runRows[T number](c *op.Call, l rowLoss, loss func(*op.Node, row[T]) float6
 	if err != nil {
 		return err
 	}
-	labels, count, err := l.read(c, rows)
-	if err != nil {
-		return err
+	e := eachRow[T]{lanes: rows, call: c, loss: loss, dx: output[T](c, 1)}
+	count := rows.rows()
+	if l.labels {
+		if e.labels, count, err = readLabels(c, rows); err != nil {
+			return err
+		}
 	}
-	losses := block.Words[float64](c.Work[int64(c.Pool.Workers())*rowBytes(rows):], rows.rows())
 	weight := float64(c.Float("weight", 1)) / float64(max(count, 1))
-	factor := weight * float64(ir.View[float32](c.In[2])[0])
-	x, dx := ir.View[T](c.In[0]), output[T](c, 1)
+	e.factor = weight * float64(ir.View[float32](c.In[2])[0])
+	losses := block.Words[float64](c.Work[int64(c.Pool.Workers())*rowBytes(rows):], rows.rows())
 	block.Share(c, len(losses), piece/max(1, rows.n*rowCost), rowBytes(rows), func(s block.Scratch, from, to int) {
 		var buf [rowParts][]T
 		for k := range buf {
 			buf[k] = block.Take[T](&s, rows.n)
 		}
 		for i := from; i < to; i++ {
-			r := row[T]{x: part(rows, x, buf[0], i), factor: factor, spare: [3][]T(buf[3:])}
-			if dx != nil {
-				r.dx = room(rows, dx, buf[2], i)
-			}
-			switch {
-			case !l.labels:
-				r.target = part(rows, ir.View[T](c.In[1]), buf[1], i)
-				losses[i] = loss(c.Node, r)
-			case labels[i] == ignored(c.Node):
-				losses[i] = 0
-				clear(r.dx)
-			default:
-				r.label = int(labels[i])
-				losses[i] = loss(c.Node, r)
-			}
-			put(rows, dx, r.dx, i)
+			losses[i] = e.at(i, &buf)
 		}
 	})
 	if y := output[T](c, 0); y != nil {
@@ -167,14 +154,41 @@ func runRows[T number](c *op.Call, l rowLoss, loss func(*op.Node, row[T]) float6
 	return nil
 }
 
+// eachRow is a loss on the rows of a tensor.
+type eachRow[T number] struct {
+	lanes
+	call   *op.Call
+	loss   func(*op.Node, row[T]) float64
+	labels []int64 // nil where the target is like x
+	dx     []T
+	factor float64
+}
+
+// at is the loss of row i, whose gradient it writes.
+func (e *eachRow[T]) at(i int, buf *[rowParts][]T) float64 {
+	r := row[T]{factor: e.factor, spare: [3][]T(buf[3:])}
+	if e.dx != nil {
+		r.dx = room(e.lanes, e.dx, buf[2], i)
+		defer put(e.lanes, e.dx, r.dx, i)
+	}
+	switch {
+	case e.labels == nil:
+		r.target = part(e.lanes, ir.View[T](e.call.In[1]), buf[1], i)
+	case e.labels[i] == ignored(e.call.Node):
+		clear(r.dx)
+		return 0
+	default:
+		r.label = int(e.labels[i])
+	}
+	r.x = part(e.lanes, ir.View[T](e.call.In[0]), buf[0], i)
+	return e.loss(e.call.Node, r)
+}
+
 // ignored is the label of rows that do not count.
 func ignored(n *op.Node) int64 { return n.Int("ignore_index", -100) }
 
-// read gives the labels, where the loss has some, and the number of rows that count.
-func (l rowLoss) read(c *op.Call, rows lanes) (labels []int64, count int, err error) {
-	if !l.labels {
-		return nil, rows.rows(), nil
-	}
+// readLabels gives the labels and the number of rows that count.
+func readLabels(c *op.Call, rows lanes) (labels []int64, count int, err error) {
 	labels = ir.View[int64](c.In[1])
 	for i, label := range labels {
 		switch {
