@@ -52,6 +52,7 @@ func (t *tool) app() *cli.App {
 			t.inspectCommand(),
 			t.benchCommand(),
 			t.memoryCommand(),
+			t.splitCommand(),
 			t.reportCommand(),
 			t.verifyCommand(),
 			t.versionCommand(),

@@ -2,17 +2,18 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/urfave/cli/v2"
 
 	mcli "github.com/mcompress/mcompress/internal/cli"
 	"github.com/mcompress/mcompress/internal/footprint"
 	"github.com/mcompress/mcompress/internal/job"
+	"github.com/mcompress/mcompress/internal/stages"
 	"github.com/mcompress/mcompress/onnx"
 )
 
@@ -26,34 +27,90 @@ type seeing struct {
 	plain   bool
 	top     int
 	html    string
+	fit     fitting
+	split   int
+	by      mcli.Enum
 }
 
 func (t *tool) memoryCommand() *cli.Command {
-	s := &seeing{top: 10}
+	s := &seeing{top: 10, fit: newFitting(), by: balancing()}
 	return &cli.Command{
 		Name:      "memory",
-		Usage:     "say what memory a model needs while it runs: weights, activations over time, by batch size",
+		Usage:     "say what memory a model needs while it runs or is trained: weights, activations over time, by batch size",
 		ArgsUsage: "MODEL",
 		Description: `The run is planned and not made, and no weights are read: a model larger than memory is no matter.
 In all is what the engine of this program takes: weights, inputs, outputs, and an arena for all that
-lies between. Scratch in it depends on --workers. With --budget, exit code 3 says that nothing fits.`,
-		Flags: group("flags", s.flags),
+lies between. Scratch in it depends on --workers. With --budget, exit code 3 says that nothing fits.
+Of training, activations follow from rules for each operator. Instead of a MODEL it takes --params.`,
+		Flags: slices.Concat(group("flags", s.flags), s.fit.flags(), group("several devices", s.splitFlags)),
 		Action: func(c *cli.Context) error {
-			args, err := arguments(c, 1, 1)
-			if err != nil {
+			if err := s.check(c); err != nil {
 				return err
 			}
-			if s.top < 0 {
-				return usagef("--top %d: it takes a positive number", s.top)
+			if s.fit.params > 0 {
+				return t.states(s)
 			}
-			f, err := onnx.Open(args[0])
+			f, err := onnx.Open(c.Args().First())
 			if err != nil {
 				return err
 			}
 			defer f.Close()
+			switch {
+			case s.fit.on:
+				return t.planTraining(c.Context, f, s)
+			case s.split > 0:
+				return t.cuts(c.Context, f, s)
+			}
 			return t.see(c.Context, f, s)
 		},
 	}
+}
+
+// check finds flags that do not go together.
+func (s *seeing) check(c *cli.Context) error {
+	models := 1
+	if s.fit.params > 0 {
+		models = 0
+	}
+	if _, err := arguments(c, models, models); err != nil {
+		return err
+	}
+	switch {
+	case s.top < 0:
+		return usagef("--top %d: it takes a positive number", s.top)
+	case s.split < 0 || c.IsSet("split") && s.split == 0:
+		return usagef("--split %d: it takes a positive number", s.split)
+	case s.fit.devices < 1:
+		return usagef("--devices %d: it takes a positive number", s.fit.devices)
+	case s.fit.on && !c.IsSet("top"):
+		s.top = mostLayers
+	}
+	return s.modes(c)
+}
+
+// modes finds flags that are about something else than what is asked for.
+func (s *seeing) modes(c *cli.Context) error {
+	for _, mode := range []struct {
+		on      bool
+		name    string
+		without []string // flags that are nothing without it
+		with    []string // flags that are nothing with it
+	}{
+		{s.fit.on, "training", []string{"params", "optimizer", "precision", "checkpoint", "zero", "devices", "offload"}, []string{"split", "budget", "layout", "measure", "plain"}},
+		{s.split > 0, "split", []string{"by"}, []string{"budget", "layout", "measure", "plain", "html"}},
+		{s.fit.params > 0, "params", nil, []string{"batch", "dim", "html", "checkpoint", "top"}},
+	} {
+		flags, text := mode.without, "--%s is about --%s"
+		if mode.on {
+			flags, text = mode.with, "--%s does not go with --%s"
+		}
+		for _, name := range flags {
+			if c.IsSet(name) {
+				return usagef(text, name, mode.name)
+			}
+		}
+	}
+	return nil
 }
 
 func (s *seeing) flags(fs *flag.FlagSet) {
@@ -63,8 +120,29 @@ func (s *seeing) flags(fs *flag.FlagSet) {
 	fs.BoolVar(&s.layout, "layout", false, "count what channels last (NHWC) would change: transposes, and what convolutions copy")
 	fs.BoolVar(&s.measure, "measure", false, "run the model once on made-up inputs, and compare with the plan")
 	fs.BoolVar(&s.plain, "plain", false, "no fusions: each node runs as it stands")
-	fs.IntVar(&s.top, "top", s.top, "`number` of values at the peak to list")
+	fs.IntVar(&s.top, "top", s.top, "`number` of values at the peak to list, of layers in training (there 100), or of pairs of weights")
 	fs.StringVar(&s.html, "html", "", "`path` of a page with plots of memory over time")
+}
+
+func (s *seeing) splitFlags(fs *flag.FlagSet) {
+	fs.IntVar(&s.split, "split", 0, "`number` of stages to cut the model into: see mcompress split")
+	fs.Var(&s.by, "by", "`what` stages are balanced by: weights, activations, flops")
+}
+
+// cuts plans stages, and prints them.
+func (t *tool) cuts(ctx context.Context, f *onnx.File, s *seeing) error {
+	o := stages.Options{Stages: s.split, By: s.by.Value, Dims: s.dims}
+	if n := len(s.batches); n > 0 {
+		o.Batch = s.batches[n-1]
+	}
+	plan, err := stages.New(ctx, f.Model, o)
+	if err != nil {
+		return fmt.Errorf("%s: %w", f.Path, err)
+	}
+	if t.json {
+		return t.encode(plan)
+	}
+	return mcli.Stages(t.stdout, t.style(), f.Path, plan, s.top)
 }
 
 // see plans, and prints what came of it.
@@ -111,8 +189,5 @@ func (t *tool) facts(path string, facts *footprint.Facts, s *seeing) error {
 	if !t.json {
 		return mcli.Footprint(t.stdout, t.style(), path, facts, s.top)
 	}
-	e := json.NewEncoder(t.stdout)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", "  ")
-	return e.Encode(facts)
+	return t.encode(facts)
 }

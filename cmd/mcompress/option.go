@@ -35,7 +35,7 @@ func group(category string, declare func(*flag.FlagSet)) []cli.Flag {
 }
 
 // shorts are the flags that have a short name.
-var shorts = map[string]string{"output": "o", "quiet": "q"}
+var shorts = map[string]string{"output": "o", "quiet": "q", "stages": "n"}
 
 // String is the flag's line in help: names, a tab, what it does.
 func (o *option) String() string {

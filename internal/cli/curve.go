@@ -15,25 +15,28 @@ const (
 
 // overTime is what is alive in each tenth of a run at most, and where.
 func overTime(r *footprint.Run) *Table {
+	return curve(len(r.Steps), r.Peak, func(i int) (int64, string) { return r.Steps[i].Bytes, r.Steps[i].Node })
+}
+
+// curve is the most of each tenth of n steps, as a part of the peak.
+func curve(n int, peak int64, step func(i int) (bytes int64, name string)) *Table {
 	t := &Table{Indent: "  ", Right: "rlrl"}
-	n := len(r.Steps)
-	if r.Peak == 0 {
+	if peak == 0 {
 		return t
 	}
 	for i := range min(n, tenths) {
 		from, to := i*n/min(n, tenths), (i+1)*n/min(n, tenths)
-		most := from
+		most, name := step(from)
 		for j := from; j < to; j++ {
-			if r.Steps[j].Bytes > r.Steps[most].Bytes {
-				most = j
+			if bytes, at := step(j); bytes > most {
+				most, name = bytes, at
 			}
 		}
 		steps := fmt.Sprint(from + 1)
 		if to > from+1 {
 			steps = fmt.Sprintf("%d–%d", from+1, to)
 		}
-		bytes := r.Steps[most].Bytes
-		t.Add(steps, bar(share(bytes, r.Peak)), size(bytes), abridged(r.Steps[most].Node))
+		t.Add(steps, bar(share(most, peak)), size(most), abridged(name))
 	}
 	return t
 }

@@ -1,0 +1,82 @@
+package main
+
+import (
+	"context"
+	"flag"
+	"os"
+	"path/filepath"
+
+	"github.com/urfave/cli/v2"
+
+	mcli "github.com/mcompress/mcompress/internal/cli"
+	"github.com/mcompress/mcompress/internal/stages"
+	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/onnx"
+)
+
+// cutting is how a model is cut, and where the stages go.
+type cutting struct {
+	stages int
+	by     mcli.Enum
+	output string
+	digest mcli.Enum
+	noSync bool
+}
+
+func balancing() mcli.Enum { return mcli.Enum{Value: stages.Costs()[0], Words: stages.Costs()} }
+
+func (t *tool) splitCommand() *cli.Command {
+	s := &cutting{stages: 2, by: balancing(), digest: mcli.Enum{Value: "sha256", Words: []string{"sha256", "none"}}}
+	return &cli.Command{
+		Name:      "split",
+		Usage:     "cut a model into stages for several devices, each a model of its own",
+		ArgsUsage: "MODEL",
+		Description: `Writes NAME.stage1.onnx and so on, and NAME.stages.json, which says which stage gives what to which.
+Values go from stage to stage by name; one that skips a stage is given straight to those that need it.
+The largest stage is as small as it can be, then as few bytes as can be cross the cuts. See what
+would come of it with mcompress memory --split N MODEL.`,
+		Flags: group("flags", s.flags),
+		Action: func(c *cli.Context) error {
+			args, err := arguments(c, 1, 1)
+			if err != nil {
+				return err
+			}
+			if s.stages < 1 {
+				return usagef("--stages %d: it takes a positive number", s.stages)
+			}
+			return t.split(c.Context, args[0], s)
+		},
+	}
+}
+
+func (s *cutting) flags(fs *flag.FlagSet) {
+	fs.IntVar(&s.stages, "stages", s.stages, "`number` of stages")
+	fs.StringVar(&s.output, "output", "", "`folder` for the stages (default: beside the model)")
+	fs.Var(&s.by, "by", "`what` stages are balanced by: weights, activations, flops")
+	fs.Var(&s.digest, "digest", "`digest` of files: sha256, none")
+	fs.BoolVar(&s.noSync, "no-sync", false, "do not wait until the files are on the disk")
+}
+
+func (t *tool) split(ctx context.Context, path string, s *cutting) error {
+	dir := s.output
+	if dir == "" {
+		dir = filepath.Dir(path)
+	} else if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	eval := ir.NewEval(dir)
+	defer eval.Close()
+	o := onnx.SaveOptions{Workers: t.workers, Memory: recipeBudget(int64(t.memory)), Digest: s.digest.Value != "none", Sync: !s.noSync, Eval: eval}
+	if p := t.newProgress(path); p != nil {
+		o.Progress = p.show
+		defer p.stop()
+	}
+	written, err := stages.Write(ctx, path, dir, stages.Options{Stages: s.stages, By: s.by.Value}, o)
+	if err != nil {
+		return err
+	}
+	if t.json {
+		return t.encode(written)
+	}
+	return mcli.Chain(t.stdout, t.style(), path, written)
+}

@@ -1,0 +1,143 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+
+	"github.com/mcompress/mcompress/internal/stages"
+)
+
+// mostNames is how many values a line names.
+const mostNames = 3
+
+// Stages writes where a model is cut, and the tensor-parallel cuts of so many pairs of weights.
+func Stages(w io.Writer, s Style, path string, p *stages.Plan, top int) error {
+	parts := []part{
+		{inStages(path, p), stageTable(p)},
+		{"weights that several stages hold", sharedTable(p)},
+		{fmt.Sprintf("tensor-parallel cuts over %d devices", len(p.Stages)), parallelTable(p, top)},
+	}
+	for i, part := range parts {
+		if err := part.write(w, s); err != nil {
+			return err
+		}
+		if i == 0 && p.Unknown > 0 {
+			if _, err := fmt.Fprintf(w, "  values whose size only a run tells, not counted: %d\n", p.Unknown); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func inStages(path string, p *stages.Plan) string {
+	if len(p.Stages) == 1 {
+		return path + " in 1 stage"
+	}
+	return fmt.Sprintf("%s in %d stages, balanced by %s", path, len(p.Stages), p.By)
+}
+
+func stageTable(p *stages.Plan) *Table {
+	t := &Table{Indent: "  ", Right: "rrrrrll"}
+	t.Add("stage", "nodes", "weights", "peak", "hands on", "what", "nodes from and to")
+	for i, s := range p.Stages {
+		t.Add(fmt.Sprint(i+1), fmt.Sprint(s.Nodes), sizeOrNone(s.Weights), sizeOrNone(s.Peak), sizeOrNone(s.Handed), crossing(s), abridged(s.First)+" → "+abridged(s.Last))
+	}
+	return t
+}
+
+// crossing names the values that cross the cut behind a stage.
+func crossing(s *stages.Stage) string {
+	if len(s.Crosses) == 0 {
+		return "–"
+	}
+	var names []string
+	for _, v := range s.Crosses {
+		names = append(names, v.Name)
+	}
+	return few(names)
+}
+
+// smallShared is below what a shared constant, most often a number or a shape, is not named.
+const smallShared = 1 << 10
+
+func sharedTable(p *stages.Plan) *Table {
+	t := &Table{Indent: "  ", Right: "lrl"}
+	small, bytes := 0, int64(0)
+	for _, s := range p.Shared {
+		if s.Bytes < smallShared {
+			small, bytes = small+1, bytes+s.Bytes
+			continue
+		}
+		var in []string
+		for _, k := range s.Stages {
+			in = append(in, fmt.Sprint(k))
+		}
+		t.Add(abridged(s.Name), size(s.Bytes), "stages "+And(in))
+	}
+	if small > 0 {
+		t.Add(fmt.Sprintf("below 1 KiB: %d", small), sizeOrNone(bytes))
+	}
+	return t
+}
+
+func parallelTable(p *stages.Plan, top int) *Table {
+	t := &Table{Indent: "  ", Right: "lllrl"}
+	if len(p.Parallel) == 0 || top == 0 {
+		return t
+	}
+	t.Add("weight", "", "cut", "a device", "")
+	for i, pair := range p.Parallel {
+		if i == top {
+			t.Add(fmt.Sprintf("%d more pairs", len(p.Parallel)-i))
+			break
+		}
+		for _, c := range pair.Columns {
+			t.cut(c, "by columns", "")
+		}
+		t.cut(pair.Row, "by rows", fmt.Sprintf("then all-reduce %s of %s", size(pair.AllReduce.Bytes), abridged(pair.AllReduce.Name)))
+	}
+	return t
+}
+
+func (t *Table) cut(c stages.Cut, how, then string) {
+	if !c.Even {
+		then = strings.TrimPrefix(then+"; it does not divide evenly", "; ")
+	}
+	t.Add(abridged(c.Weight), c.Type, fmt.Sprintf("%s, axis %d", how, c.Axis), size(c.PerDevice), then)
+}
+
+// Chain writes what files a model was cut into.
+func Chain(w io.Writer, s Style, path string, c *stages.Written) error {
+	folder := filepath.Dir(c.Manifest)
+	t := &Table{Indent: "  ", Right: "lrrll"}
+	t.Add("file", "size", "nodes", "given", "gives")
+	for i, m := range c.Chain.Stages {
+		bytes := int64(0)
+		for _, p := range m.Parts {
+			bytes += p.Size
+		}
+		var given []string
+		for _, in := range m.Inputs {
+			given = append(given, in.Name)
+		}
+		t.Add(filepath.Join(folder, m.File), size(bytes), fmt.Sprint(c.Plan.Stages[i].Nodes), few(given), few(m.Outputs))
+	}
+	t.Add(s.Dim(c.Manifest))
+	return part{inStages(path, c.Plan), t}.write(w, s)
+}
+
+// few names some of a list of values.
+func few(names []string) string {
+	var list []string
+	for i, name := range names {
+		if i == mostNames && len(names) > mostNames+1 {
+			list = append(list, fmt.Sprintf("%d more", len(names)-i))
+			break
+		}
+		list = append(list, abridged(name))
+	}
+	return strings.Join(list, ", ")
+}

@@ -1,0 +1,161 @@
+package cli
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/dustin/go-humanize"
+
+	"github.com/mcompress/mcompress/internal/footprint"
+	"github.com/mcompress/mcompress/memory"
+)
+
+// States writes what training so many parameters holds, in GB of 10^9 bytes.
+func States(w io.Writer, s Style, t *footprint.Training) error {
+	return part{"training " + trained(t), stateTable(t, gigabytes)}.write(w, s)
+}
+
+// Training writes the memory of training a model, with so many of its layers.
+func Training(w io.Writer, s Style, path string, t *footprint.Training, top int) error {
+	parts := []part{{path + ": training " + trained(t), stateTable(t, sizeOrNone)}}
+	if len(t.Runs) > 0 {
+		last := t.Runs[len(t.Runs)-1]
+		of := fmt.Sprintf(", batch %d", last.Batch)
+		if t.Fixed {
+			of = ""
+		}
+		peak := fmt.Sprintf("over time%s: %s at %s, step %d of %d", of, size(last.Peak), abridged(last.AtNode), last.AtStep+1, len(last.Steps))
+		parts = append(parts,
+			part{"a step, in MiB" + checkpoints(t, last), stepTable(t)},
+			part{"layers" + of + ", in MiB", layerTable(last, top)},
+			part{peak, curve(len(last.Steps), last.Peak, func(i int) (int64, string) { return last.Steps[i].Bytes, last.Steps[i].Name })},
+		)
+	}
+	for _, p := range parts {
+		if err := p.write(w, s); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func gigabytes(n int64) string {
+	if n == 0 {
+		return "–"
+	}
+	return fmt.Sprintf("%.1f GB", float64(n)/1e9)
+}
+
+// trained says what is trained, and how.
+func trained(t *footprint.Training) string {
+	text := fmt.Sprintf("%s parameters with %s, %s precision", humanize.Comma(t.Parameters), t.Optimizer, t.Precision)
+	if t.ZeRO > 0 || t.Devices > 1 {
+		text += fmt.Sprintf(", on each of %d devices, ZeRO stage %d", t.Devices, t.ZeRO)
+	}
+	return text
+}
+
+// stateTable has a column for the host if something is there.
+func stateTable(t *footprint.Training, size func(int64) string) *Table {
+	table := &Table{Indent: "  ", Right: "lrr"}
+	total := t.States.Total()
+	row := func(name string, s memory.Share) {
+		cells := []string{name, size(s.Device)}
+		if total.Host > 0 {
+			cells = append(cells, size(s.Host))
+		}
+		table.Add(cells...)
+	}
+	if total.Host > 0 {
+		table.Add("", "device", "host")
+	}
+	row("parameters", t.States.Parameters)
+	row("gradients", t.States.Gradients)
+	row("optimizer states", t.States.Optimizer)
+	row("in all", total)
+	return table
+}
+
+func checkpoints(t *footprint.Training, r *footprint.TrainRun) string {
+	if r.Segments < 2 {
+		return ""
+	}
+	return fmt.Sprintf(", with checkpoints (%s): %d segments", t.Checkpoint, r.Segments)
+}
+
+func stepTable(t *footprint.Training) *Table {
+	table := &Table{Indent: "  ", Right: "rrrrrl"}
+	table.Add("batch", "states", "activations", "with gradients", "in all", "")
+	for _, r := range t.Runs {
+		batch := fmt.Sprint(r.Batch)
+		if t.Fixed {
+			batch = "fixed"
+		}
+		note := ""
+		if r.Unknown > 0 {
+			note = fmt.Sprintf("not counted: %d values whose size only a run tells", r.Unknown)
+		}
+		table.Add(batch, mebibytes(t.States.Total().Device), mebibytes(r.Activations), mebibytes(r.Peak), mebibytes(r.Total), note)
+	}
+	return table
+}
+
+// layerTable has the layers that need most, in their order.
+func layerTable(r *footprint.TrainRun, top int) *Table {
+	t := &Table{Indent: "  ", Right: "llrrrr"}
+	shown, rest := largestLayers(r.Layers, top)
+	if len(shown) == 0 {
+		return t
+	}
+	t.Add("layer", "", "output", "kept", "gradient", "difference")
+	row := func(name, op string, l footprint.Layer) {
+		t.Add(name, op, mebibytes(l.Output), mebibytes(l.Kept), mebibytes(l.Gradient), mebibytes(l.Difference))
+	}
+	for _, l := range shown {
+		row(abridged(l.Node), l.Op, l)
+	}
+	if len(rest) > 0 {
+		row(fmt.Sprintf("%d more", len(rest)), "", sum(rest))
+	}
+	row("in all", "", sum(r.Layers))
+	return t
+}
+
+func mebibytes(n int64) string {
+	if n == 0 {
+		return "–"
+	}
+	return fmt.Sprintf("%.2f", float64(n)/(1<<20))
+}
+
+// largestLayers are those of the layers that need memory, up to so many.
+func largestLayers(layers []footprint.Layer, top int) (shown, rest []footprint.Layer) {
+	weight := func(l footprint.Layer) int64 { return max(l.Output, l.Kept, l.Gradient) }
+	var order []int
+	for i, l := range layers {
+		if weight(l) > 0 {
+			order = append(order, i)
+		}
+	}
+	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(weight(layers[j]), weight(layers[i])) })
+	first := order[:min(top, len(order))]
+	slices.Sort(first)
+	for _, i := range first {
+		shown = append(shown, layers[i])
+	}
+	for _, i := range order[len(first):] {
+		rest = append(rest, layers[i])
+	}
+	return shown, rest
+}
+
+func sum(layers []footprint.Layer) footprint.Layer {
+	var s footprint.Layer
+	for _, l := range layers {
+		s.Output, s.Kept = s.Output+l.Output, s.Kept+l.Kept
+		s.Gradient, s.Difference = s.Gradient+l.Gradient, s.Difference+l.Difference
+	}
+	return s
+}
