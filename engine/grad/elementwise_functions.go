@@ -42,7 +42,7 @@ var functions = func() []Rule {
 		{Type: "Clip", Backward: clip},
 		{Type: "Gelu", Backward: func(t *Tape, n *ir.Node, dy []*ir.Value) ([]*ir.Value, error) {
 			typ := "GeluGrad"
-			if a := n.Attr("approximate"); a != nil && a.S == "tanh" {
+			if text(n, "approximate", "none") == "tanh" {
 				typ = "GeluTanhGrad"
 			}
 			return t.Own(typ, 1, []*ir.Value{n.Input(0), dy[0]}), nil

@@ -19,6 +19,8 @@ var movement = []Rule{
 		return []*ir.Value{t.broadcast(n, 0, dy[0])}, nil
 	}},
 	{Type: "Tile", Backward: tile},
+	{Type: "Resize", Backward: resize},
+	{Type: "Upsample", Backward: resize},
 	{Type: "DepthToSpace", Backward: depthToSpace},
 	{Type: "SpaceToDepth", Backward: func(t *Tape, n *ir.Node, dy []*ir.Value) ([]*ir.Value, error) {
 		return []*ir.Value{t.Op("DepthToSpace", dy[:1], n.Attrs...)}, nil
@@ -125,10 +127,42 @@ func tile(t *Tape, n *ir.Node, dy []*ir.Value) ([]*ir.Value, error) {
 	return []*ir.Value{t.Op("ReduceSum", []*ir.Value{v, t.Ints(axes...)}, ir.IntAttr("keepdims", 0))}, nil
 }
 
+// resize sums the elements that were repeated, for nearest neighbours at whole multiples of the size: each axis of d·n elements is
+// one of d and one of n.
+func resize(t *Tape, n *ir.Node, dy []*ir.Value) ([]*ir.Value, error) {
+	x, y := t.Shape(n.Input(0)), t.Shape(n.Outputs[0])
+	from, round := "asymmetric", "floor"
+	if n.Op.Type == "Resize" && (n.Op.Domain == newest || n.Graph().Opset("") >= 11) {
+		from, round = text(n, "coordinate_transformation_mode", "half_pixel"), text(n, "nearest_mode", "round_prefer_floor")
+	}
+	whole := from == "asymmetric" && round == "floor" || from == "half_pixel" && (round == "round_prefer_floor" || round == "round_prefer_ceil")
+	if !whole || text(n, "mode", "nearest") != "nearest" {
+		return nil, errUnknownForm
+	}
+	var apart, axes []int64
+	for i, d := range x {
+		if d == 0 || y[i]%d != 0 {
+			return nil, errUnknownForm
+		}
+		axes = append(axes, int64(len(apart)+1))
+		apart = append(apart, d, y[i]/d)
+	}
+	v := t.Reshape(dy[0], apart)
+	return []*ir.Value{t.Op("ReduceSum", []*ir.Value{v, t.Ints(axes...)}, ir.IntAttr("keepdims", 0))}, nil
+}
+
+// text is an attribute of n, or def.
+func text(n *ir.Node, name, def string) string {
+	if a := n.Attr(name); a != nil {
+		return a.S
+	}
+	return def
+}
+
 // depthToSpace takes blocks apart again: [N,C,H,b,W,b] with the blocks' axes first, or last in mode CRD.
 func depthToSpace(t *Tape, n *ir.Node, dy []*ir.Value) ([]*ir.Value, error) {
 	b, x := n.Int("blocksize", 1), t.Shape(n.Input(0))
-	if a := n.Attr("mode"); len(x) != 4 || a == nil || a.S != "CRD" {
+	if len(x) != 4 || text(n, "mode", "DCR") != "CRD" {
 		return []*ir.Value{t.Op("SpaceToDepth", dy[:1], ir.IntAttr("blocksize", b))}, nil
 	}
 	v := t.Reshape(dy[0], []int64{x[0], x[1] / (b * b), x[2], b, x[3], b})

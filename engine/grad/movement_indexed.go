@@ -55,14 +55,14 @@ func scatter(gather string) backward {
 			attrs = append(attrs, a)
 		}
 		dx := make([]*ir.Value, 3)
-		switch a := n.Attr("reduction"); {
-		case a == nil || a.S == "none":
+		switch reduction := text(n, "reduction", "none"); reduction {
+		case "none":
 			zeros := t.Zeros(t.DType(n.Input(2)), t.Shape(n.Input(2)))
 			dx[0] = t.Op("Scatter"+gather[len("Gather"):], []*ir.Value{dy[0], n.Input(1), zeros}, attrs...)
-		case a.S == "add":
+		case "add":
 			dx[0] = dy[0]
 		default:
-			return nil, fmt.Errorf("no gradient is known for reduction %q", a.S)
+			return nil, fmt.Errorf("no gradient is known for reduction %q", reduction)
 		}
 		dx[2] = t.Op(gather, []*ir.Value{dy[0], n.Input(1)}, attrs...)
 		return dx, nil
@@ -175,10 +175,7 @@ func pad(t *Tape, n *ir.Node, dy []*ir.Value) ([]*ir.Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	mode, dx := "constant", dy[0]
-	if a := n.Attr("mode"); a != nil {
-		mode = a.S
-	}
+	mode, dx := text(n, "mode", "constant"), dy[0]
 	behind := make([]int64, len(x))
 	for i := range x {
 		behind[i] = y[i] - x[i] - before[i]

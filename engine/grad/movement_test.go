@@ -26,6 +26,11 @@ func TestMovement(t *testing.T) {
 		{op: onnx("Split"), opset: 11, outputs: 2, in: []*ir.Array{x}, attrs: []*ir.Attr{axis(-1), ir.IntsAttr("split", 3, 1)}},
 		{op: onnx("Expand"), in: []*ir.Array{values(1, 3, 1), list(2, 1, 4)}},
 		{op: onnx("Tile"), in: []*ir.Array{values(1, 2, 3), list(2, 3)}},
+		{op: onnx("Resize"), in: []*ir.Array{values(1, 1, 2, 2, 3), nil, ir.ArrayOf([]float32{1, 1, 2, 3}, 4)}},
+		{op: onnx("Resize"), in: []*ir.Array{values(1, 1, 2, 2, 3), nil, nil, list(1, 2, 6, 6)}, attrs: []*ir.Attr{
+			ir.StringAttr("coordinate_transformation_mode", "asymmetric"), ir.StringAttr("nearest_mode", "floor"),
+		}},
+		{op: onnx("Upsample"), opset: 9, in: []*ir.Array{values(1, 1, 2, 2, 3), ir.ArrayOf([]float32{1, 1, 3, 2}, 4)}},
 		{op: onnx("DepthToSpace"), in: []*ir.Array{values(1, 2, 8, 1, 2)}, attrs: []*ir.Attr{ir.IntAttr("blocksize", 2)}},
 		{op: onnx("DepthToSpace"), in: []*ir.Array{values(1, 1, 8, 2, 1)}, attrs: []*ir.Attr{ir.IntAttr("blocksize", 2), ir.StringAttr("mode", "CRD")}},
 		{op: onnx("SpaceToDepth"), in: []*ir.Array{values(1, 1, 2, 4, 2)}, attrs: []*ir.Attr{ir.IntAttr("blocksize", 2)}},
