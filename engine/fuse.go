@@ -29,6 +29,7 @@ func rules() []rule {
 		{"residual", fuseResidual},
 		{"activation", fuseActivation},
 		{"transposed operand", fuseTranspose},
+		{"convolution of codes", fuseCodes},
 	}
 }
 
@@ -75,7 +76,7 @@ func (s *step) isOf(id ir.OpID) bool { return s != nil && s.ID == id && s.whole(
 func (s *step) whole() bool {
 	n := 1
 	switch s.ID.Type {
-	case "Add", "Sub", "Mul", "Div", "Pow", "MatMul", "FusedMatMul", "MatMulInteger", "Gemm", "Conv", "FusedConv":
+	case "Add", "Sub", "Mul", "Div", "Pow", "QuantizeLinear", "DequantizeLinear", "MatMul", "FusedMatMul", "MatMulInteger", "Gemm", "Conv", "FusedConv":
 		n = 2
 	case "BatchNormalization":
 		n = 5
@@ -132,11 +133,17 @@ func (f *fusion) constant(o int) *ir.Array {
 	return f.p.slots[o].konst.array
 }
 
-// weight is the type of the constant in slot o, or of what a Mul by a constant makes of
-// it: both are one once the program is loaded.
+// weight is the type of the constant in slot o, or of what a Mul by a constant, or DequantizeLinear with one, makes
+// of it: both are one once the program is loaded.
 func (f *fusion) weight(o int) *ir.Array {
-	if s, _ := f.maker(o); s.is("Mul") && f.constant(s.in[1]) != nil {
-		o = s.in[0]
+	s, _ := f.maker(o)
+	switch {
+	case s.is("Mul") && f.constant(s.in[1]) != nil:
+		return f.constant(s.in[0])
+	case s.is("DequantizeLinear") && !s.Has("output_dtype"):
+		if codes, scale := f.constant(s.in[0]), f.constant(s.in[1]); codes != nil && scale != nil {
+			return &ir.Array{DType: scale.DType, Shape: codes.Shape}
+		}
 	}
 	return f.constant(o)
 }

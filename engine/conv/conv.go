@@ -97,10 +97,15 @@ func convWork(n *op.Node, in []*ir.Array, workers int) int64 {
 	if err != nil || in[0].DType == ir.Double {
 		return 0
 	}
+	return g.work(n, in[1], workers)
+}
+
+// work is the scratch of convolve, for weights of w's type.
+func (g *Geometry) work(n *op.Node, w *ir.Array, workers int) int64 {
 	switch {
-	case n.IsConst(1) && winogradFits(n, in[1]):
+	case n.IsConst(1) && winogradFits(n, w):
 		return winogradOf(g, nil).work(workers)
-	case n.IsFixed(1) && winogradFits(n, in[1]):
+	case n.IsFixed(1) && winogradFits(n, w):
 		return g.transformedWork(workers)
 	}
 	return g.freshWork(workers)
@@ -131,16 +136,21 @@ func convolve(c *op.Call) error {
 		copy(j.y, ir.View[float32](z)) // nothing happens where the plan has put both into one place
 		j.add = true
 	}
+	g.convolve(c, c.Work, j)
+	return nil
+}
+
+// convolve does j with the weights of c, which is about images of any size.
+func (g *Geometry) convolve(c *op.Call, work []byte, j job) {
 	weights, prepared := c.State.(winogradWeights)
 	switch {
 	case prepared:
-		winogradOf(g, weights).run(c.Pool, c.Work, j)
+		winogradOf(g, weights).run(c.Pool, work, j)
 	case c.IsFixed(1) && winogradFits(c.Node, c.In[1]): // the bits are those of weights in memory
-		g.transformed(c.Pool, c.Work, j)
+		g.transformed(c.Pool, work, j)
 	default:
-		g.fresh(c.Pool, c.Work, j)
+		g.fresh(c.Pool, work, j)
 	}
-	return nil
 }
 
 // multiply multiplies the weights with the patches.

@@ -18,7 +18,7 @@ import (
 // Ops are the rows of this family.
 func Ops() []op.Op {
 	return slices.Concat(
-		maxPools(), averagePools(), globalPools(), unpools(), resizes(), convolutions(), transposed(), deformable(),
+		maxPools(), averagePools(), globalPools(), unpools(), resizes(), convolutions(), codeConvolutions(), transposed(), deformable(),
 		gridSamples(), affineGrids(), regions(), scalers(),
 	)
 }

@@ -22,6 +22,8 @@ func samples() []sample {
 	for _, l := range layers() {
 		x, w, b := random(1, l.x...), random(2, l.w...), random(3, l.w[0])
 		list = append(list, sample{"Conv", 22, l.a, []*ir.Array{x, w, b}}, sample{"FusedConv", 1, l.a, []*ir.Array{x, w, b, nil}})
+		codes, zero, scale := ir.NewArray(ir.Uint8, l.x...), ir.NewArray(ir.Uint8, 1), random(4, 1)
+		list = append(list, sample{"QuantizedConv", 1, l.a, []*ir.Array{codes, w, b, scale, zero, scale, zero}})
 		list = append(list, sample{"ConvTranspose", 22, attrs{"group": l.a["group"]}, []*ir.Array{w, w}})
 	}
 	for _, l := range pools() {
