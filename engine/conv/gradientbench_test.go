@@ -64,3 +64,35 @@ func benchGradients(b *testing.B, l layer, workers int) {
 }
 
 func singles(seed uint64, shape []int64) []float32 { return ir.View[float32](random(seed, shape...)) }
+
+// MaxPool beside the one that keeps places, and its gradient.
+func BenchmarkMaxPools(b *testing.B) {
+	for _, a := range []attrs{
+		{"kernel_shape": []int{2, 2}, "strides": []int{2, 2}},
+		{"kernel_shape": []int{3, 3}, "strides": []int{2, 2}, "pads": []int{1, 1, 1, 1}},
+	} {
+		w, err := WindowsOf(nodeOf("MaxPool", a), []int64{32, 32})
+		if err != nil {
+			b.Fatal(err)
+		}
+		pool := op.NewPool(1)
+		defer pool.Close()
+		x, y := singles(1, []int64{32, 32, 32}), make([]float32, 32*w.Out())
+		places := make([]uint8, len(y))
+		for name, f := range map[string]func(){
+			"MaxPool":     func() { MaxPlaces[float32, uint8](w, pool, y, nil, x) },
+			"MaxPoolKeep": func() { MaxPlaces(w, pool, y, places, x) },
+			"MaxPoolGrad": func() { MaxGradient(w, pool, x, y, places) },
+		} {
+			b.Run(fmt.Sprint(name, a["kernel_shape"]), func(b *testing.B) {
+				best := time.Hour
+				for b.Loop() {
+					start := time.Now()
+					f()
+					best = min(best, time.Since(start))
+				}
+				b.ReportMetric(float64(best.Nanoseconds())/float64(len(y)), "ns/output") // of the best run, as others may disturb
+			})
+		}
+	}
+}

@@ -27,6 +27,9 @@ func MaxPlaces[T float, P Place](v Windows, p *op.Pool, y []T, places []P, x []T
 	}
 	w.eachChannel(p, len(y)/w.outLen(), func(ch int) {
 		out, in := part(y, ch, w.outLen()), part(x, ch, w.inLen())
+		if w.halves() && places != nil && halve(w, part(places, ch, w.outLen()), out, in) {
+			return
+		}
 		maxOver(w, a, rows, out, in)
 		if places != nil {
 			findPlaces(&f, part(places, ch, w.outLen()), out, in)
@@ -45,21 +48,34 @@ type finder struct {
 // A candidate is a place of the kernel, and how far it is from where output 0 of the row begins.
 type candidate struct{ off, tap int }
 
-// findPlaces finds those of one channel.
+// findPlaces finds those of one channel. Numbers that are none equal no other, and the lowest may stand for lower ones.
 func findPlaces[T float, P Place](f *finder, places []P, y, x []T) {
 	last := f.last()
 	for o, rows := range f.rows {
 		row, to := part(y, o, f.out[last]), part(places, o, f.out[last])
-		for i, v := range row {
-			at := -1
-			if i >= f.lo && i < f.hi {
-				at = firstEqual(x, f.taps[o], i*f.stride[last], v)
-			}
-			if at < 0 {
-				at = firstPlace(f.window, x, rows, i)
-			}
-			to[i] = P(at)
+		if f.lo < f.hi {
+			findRow(to[f.lo:f.hi], row[f.lo:f.hi], x, f.taps[o], f.lo*f.stride[last], f.stride[last])
 		}
+		for i, v := range row {
+			if i < f.lo || i >= f.hi || v != v || v == lowest[T]() {
+				to[i] = P(firstPlace(f.window, x, rows, i))
+			}
+		}
+	}
+}
+
+// findRow finds the first place that holds each of y, for windows that lie stride apart. It has no branches to guess.
+func findRow[T float, P Place](places []P, y, x []T, taps []candidate, from, stride int) {
+	places = places[:len(y)]
+	for i, v := range y {
+		at := 0
+		for _, t := range taps {
+			if x[from+t.off] == v {
+				at = t.tap
+			}
+		}
+		places[i] = P(at)
+		from += stride
 	}
 }
 
@@ -85,17 +101,6 @@ func (w *window) candidates(rows []covered) []candidate {
 	return to
 }
 
-// firstEqual is the first place that holds v, -1 for none. It has no branches to guess.
-func firstEqual[T float](x []T, taps []candidate, from int, v T) int {
-	at := -1
-	for _, t := range taps {
-		if x[from+t.off] == v {
-			at = t.tap
-		}
-	}
-	return at
-}
-
 // firstPlace is the place of the first of the largest elements of the window at o of these rows. A NaN is larger.
 func firstPlace[T float](w *window, x []T, rows []covered, o int) int {
 	last := w.last()
@@ -118,8 +123,7 @@ func MaxGradient[T float, P Place](v Windows, p *op.Pool, dx, dy []T, places []P
 		return
 	}
 	w := v.w
-	b := giver{window: w, rows: w.allRows(), off: w.offsets()}
-	b.lo, b.hi = w.interior()
+	b := giver{w, w.allRows(), w.offsets(), w.met()}
 	w.eachChannel(p, len(dx)/w.inLen(), func(ch int) {
 		to := part(dx, ch, w.inLen())
 		clear(to)
@@ -130,9 +134,9 @@ func MaxGradient[T float, P Place](v Windows, p *op.Pool, dx, dy []T, places []P
 // A giver knows where the windows lie.
 type giver struct {
 	*window
-	rows   [][]covered // by row of the output
-	off    []int       // how far each place of the kernel is from the first
-	lo, hi int         // outputs along the last axis whose windows lie inside of the input
+	rows  [][]covered // by row of the output
+	off   []int       // how far each place of the kernel is from the first
+	spans []tap       // outputs along the last axis
 }
 
 // offsets are how far each place of the kernel is from the first.
@@ -159,23 +163,39 @@ func give[T float, P Place](g *giver, dx, dy []T, places []P) {
 		}
 		first := rows[0].off - g.off[rows[0].tap*g.kernel[last]] - g.begin[last]
 		from, at := part(dy, o, g.out[last]), part(places, o, g.out[last])
-		for i, v := range from {
-			if (i < g.lo || i >= g.hi) && g.nothing(i) {
-				continue
-			}
-			if t := int(at[i]); t >= 0 && t < len(g.off) {
-				if x := first + i*g.stride[last] + g.off[t]; x >= 0 && x < len(dx) {
-					dx[x] += v
-				}
-			}
+		for _, s := range g.spans {
+			giveRow(dx, from[s.lo:s.hi], at[s.lo:s.hi], g.off, first+s.lo*g.stride[last], g.stride[last])
 		}
 	}
 }
 
-// nothing reports whether the window at o along the last axis lies in the padding.
-func (w *window) nothing(o int) bool {
-	lo, hi := w.inside(w.last(), o)
-	return lo >= hi
+// giveRow adds the gradients of windows that lie stride apart.
+func giveRow[T float, P Place](dx, dy []T, places []P, off []int, first, stride int) {
+	places = places[:len(dy)]
+	for i, v := range dy {
+		if t := int(places[i]); t >= 0 && t < len(off) {
+			if x := first + off[t]; x >= 0 && x < len(dx) {
+				dx[x] += v
+			}
+		}
+		first += stride
+	}
+}
+
+// met are the outputs along the last axis whose windows meet the input.
+func (w *window) met() []tap {
+	var spans []tap
+	for o := range w.out[w.last()] {
+		if lo, hi := w.inside(w.last(), o); lo >= hi {
+			continue
+		}
+		if n := len(spans); n > 0 && spans[n-1].hi == o {
+			spans[n-1].hi++
+		} else {
+			spans = append(spans, tap{lo: o, hi: o + 1})
+		}
+	}
+	return spans
 }
 
 // AverageGradient writes to dx the gradient of AveragePool. padding says that places in the padding were counted.
