@@ -176,10 +176,11 @@ func (s *settings) add(t *grad.Tape, terms []term, scale *ir.Value) (sum []*ir.V
 		out := t.Own(losses[term.kind], 2, []*ir.Value{x, in, scale}, s.lossAttrs(term)...)
 		sum = append(sum, out[0])
 		targets = append(targets, target{term, in})
+		seed := out[1]
 		if seeds[x] != nil {
-			out[1] = t.Op("Add", []*ir.Value{seeds[x], out[1]})
+			seed = t.Op("Add", []*ir.Value{seeds[x], seed})
 		}
-		seeds[x] = out[1]
+		seeds[x] = seed
 	}
 	return sum, seeds, targets, nil
 }
