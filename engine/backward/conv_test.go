@@ -72,7 +72,7 @@ func gaussian(seed uint64, shape ...int64) *ir.Array {
 func (c trial) double() trial {
 	in := slices.Clone(c.in)
 	for i, a := range in {
-		if a.DType == ir.Float {
+		if a != nil && a.DType == ir.Float {
 			in[i] = ir.NewArray(ir.Double, a.Shape...)
 			for k, v := range ir.View[float32](a) {
 				ir.View[float64](in[i])[k] = float64(v)

@@ -81,7 +81,7 @@ func (b builder) nodes(id ir.OpID, outputs int, in []*ir.Value, attrs []*ir.Attr
 	for i := range outs {
 		outs[i] = g.NewValue("c")
 	}
-	n.SetOutputs(outs...)
+	n.SetOutputs(slices.Clone(outs)...)
 	g.InsertBefore(b.at, n)
 	return outs
 }

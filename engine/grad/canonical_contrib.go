@@ -10,6 +10,7 @@ var contribRewrites = []rewrite{
 	{microsoft, "SkipLayerNormalization", skipNorm("LayerNormalization", 2, 3, 4)},
 	{microsoft, "SkipSimplifiedLayerNormalization", skipNorm("RMSNormalization", 2, 0, 3)},
 	{microsoft, "EmbedLayerNormalization", embedNorm},
+	{microsoft, "Attention", selfAttention},
 }
 
 // biased is Gelu of the sum with input 1.

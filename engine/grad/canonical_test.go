@@ -1,0 +1,136 @@
+package grad
+
+import (
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/mcompress/mcompress/ir"
+)
+
+// A maker adds nodes of ONNX, and constants.
+type maker struct{ *ir.Graph }
+
+func (m maker) op(typ string, in ...*ir.Value) *ir.Value { return m.Insert(nil, typ, in) }
+
+func (m maker) number(x float64) *ir.Value {
+	return m.AddConst("c", &ir.Tensor{Spec: ir.Spec{DType: ir.Double}, Source: number(ir.Double, x)})
+}
+
+func (m maker) mean(x *ir.Value) *ir.Value {
+	return m.Insert(nil, "ReduceMean", []*ir.Value{x}, ir.IntsAttr("axes", -1))
+}
+
+func (m maker) transpose(x *ir.Value, perm ...int64) *ir.Value {
+	return m.Insert(nil, "Transpose", []*ir.Value{x}, ir.IntsAttr("perm", perm...))
+}
+
+// norm is LayerNormalization as exporters write it below opset 17.
+func norm(square func(m maker, d *ir.Value) *ir.Value, twice bool) func(*ir.Graph, []*ir.Value) *ir.Value {
+	return func(g *ir.Graph, in []*ir.Value) *ir.Value {
+		m, x := maker{g}, in[0]
+		d := m.op("Sub", x, m.mean(x))
+		below := d
+		if twice {
+			below = m.op("Sub", x, m.mean(x))
+		}
+		deviation := m.op("Sqrt", m.op("Add", m.mean(square(m, below)), m.number(1e-5)))
+		y := m.op("Mul", m.op("Div", d, deviation), in[1])
+		if len(in) == 2 {
+			return y
+		}
+		return m.op("Add", in[2], y)
+	}
+}
+
+func squareByPow(m maker, d *ir.Value) *ir.Value { return m.op("Pow", d, m.number(2)) }
+
+func squareByMul(m maker, d *ir.Value) *ir.Value { return m.op("Mul", d, d) }
+
+// erf is 1 + erf(x/√2).
+func erf(m maker, x *ir.Value) *ir.Value {
+	return m.op("Add", m.op("Erf", m.op("Div", x, m.number(math.Sqrt2))), m.number(1))
+}
+
+// tanh is 1 + tanh(√(2/π)·(x + 0.044715·x³)).
+func tanh(m maker, x *ir.Value) *ir.Value {
+	cubic := m.op("Mul", m.op("Pow", x, m.number(3)), m.number(0.044715))
+	inner := m.op("Mul", m.op("Add", x, cubic), m.number(math.Sqrt(2/math.Pi)))
+	return m.op("Add", m.op("Tanh", inner), m.number(1))
+}
+
+// attend is attention with its operands and result as [batch, tokens, heads, elements].
+func attend(scale bool, mask *ir.Array) func(*ir.Graph, []*ir.Value) *ir.Value {
+	return func(g *ir.Graph, in []*ir.Value) *ir.Value {
+		m := maker{g}
+		q, k, v := m.transpose(in[0], 0, 2, 1, 3), m.transpose(in[1], 0, 2, 3, 1), m.transpose(in[2], 0, 2, 1, 3)
+		s := m.op("MatMul", q, k)
+		if scale {
+			s = m.op("Div", s, m.number(2))
+		}
+		if mask != nil {
+			s = m.op("Add", s, g.AddConst("mask", &ir.Tensor{Spec: mask.Spec(), Source: ir.Mem(mask.Data)}))
+		}
+		return m.transpose(m.op("MatMul", m.op("Softmax", s), v), 0, 2, 1, 3)
+	}
+}
+
+// forms are what exporters write, and the operator that stands for it.
+var forms = []struct {
+	to string
+	probe
+}{
+	{"LayerNormalization", probe{tell: "pow", in: []*ir.Array{values(1, 2, 3, 4), values(2, 4), values(3, 4)}, opset: 17, build: norm(squareByPow, false)}},
+	{"LayerNormalization", probe{tell: "mul", in: []*ir.Array{values(1, 3, 4), values(2, 4), values(3, 4)}, opset: 17, build: norm(squareByMul, true)}},
+	{"LayerNormalization", probe{tell: "no bias", in: []*ir.Array{values(1, 3, 4), values(2, 4)}, opset: 17, build: norm(squareByMul, false)}},
+	{"Gelu", probe{tell: "y·x·½", in: []*ir.Array{values(1, 3, 4)}, build: func(g *ir.Graph, in []*ir.Value) *ir.Value {
+		m := maker{g}
+		return m.op("Mul", m.op("Mul", in[0], erf(m, in[0])), m.number(0.5))
+	}}},
+	{"Gelu", probe{tell: "½·x·y", in: []*ir.Array{values(1, 3, 4)}, build: func(g *ir.Graph, in []*ir.Value) *ir.Value {
+		m := maker{g}
+		return m.op("Mul", m.op("Mul", in[0], m.number(0.5)), erf(m, in[0]))
+	}}},
+	{"Gelu", probe{tell: "tanh", in: []*ir.Array{values(1, 3, 4)}, build: func(g *ir.Graph, in []*ir.Value) *ir.Value {
+		m := maker{g}
+		return m.op("Mul", m.op("Mul", m.number(0.5), in[0]), tanh(m, in[0]))
+	}}},
+	{"AttentionKeep", probe{tell: "plain", in: []*ir.Array{values(1, 2, 3, 2, 4), values(2, 2, 5, 2, 4), values(3, 2, 5, 2, 3)}, build: attend(false, nil)}},
+	{"AttentionKeep", probe{tell: "scaled", in: []*ir.Array{values(1, 2, 3, 2, 4), values(2, 2, 5, 2, 4), values(3, 2, 5, 2, 3)}, build: attend(true, nil)}},
+	{"AttentionKeep", probe{tell: "masked", in: []*ir.Array{values(1, 2, 3, 2, 4), values(2, 2, 5, 2, 4), values(3, 2, 5, 2, 3)}, build: attend(true, hiding(values(4, 2, 1, 3, 5)))}},
+	{"AttentionKeep", probe{tell: "keys masked", in: []*ir.Array{values(1, 2, 3, 2, 4), values(2, 2, 5, 2, 4), values(3, 2, 5, 2, 3)}, build: attend(true, hiding(values(4, 5)))}},
+	{"AttentionKeep", probe{tell: "queries masked", in: []*ir.Array{values(1, 2, 3, 2, 4), values(2, 2, 5, 2, 4), values(3, 2, 5, 2, 3)}, build: attend(true, values(4, 2, 3, 1))}},
+}
+
+// hiding makes the second element one that hides a key.
+func hiding(mask *ir.Array) *ir.Array {
+	ir.View[float64](mask)[1] = math.Inf(-1)
+	return mask
+}
+
+// Forms that exporters write become one operator, and its gradients are right.
+func TestCanonical(t *testing.T) {
+	for _, f := range forms {
+		t.Run(f.to+" "+f.tell, func(t *testing.T) {
+			tape := f.tape(t)
+			if !slices.ContainsFunc(slices.Collect(tape.Graph().Nodes()), func(n *ir.Node) bool { return n.Op.Type == f.to }) {
+				t.Errorf("there is no %s", f.to)
+			}
+			f.check(t)
+		})
+	}
+}
+
+// tape is the probe's forward graph.
+func (p probe) tape(t *testing.T) *Tape {
+	t.Helper()
+	specs := map[string]ir.Spec{}
+	for name, a := range p.inputs() {
+		specs[name] = a.Spec()
+	}
+	tape, err := New(t.Context(), p.model(), Options{Inputs: specs})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tape
+}
