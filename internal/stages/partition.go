@@ -3,6 +3,7 @@ package stages
 import (
 	"fmt"
 	"math"
+	"slices"
 )
 
 // A line is nodes one behind another, as costs. Between any two of them it may be cut, unless
@@ -13,6 +14,7 @@ type line struct {
 	things []int64 // the cost of each such thing, once in each stage that needs it
 	cross  []int64 // the bytes that cross the cut in front of each node and behind the last; negative where there must be none
 	makes  []int   // the last node in front of each cut whose results are needed behind it, or by the caller
+	before [][]int // for each of needs, the node in front that needs it too; -1 for none
 }
 
 // partition cuts the line into n stages and returns where they begin, with the end of the line
@@ -20,18 +22,61 @@ type line struct {
 // with the fewest bytes across its cuts, a value that crosses several of them counting at each. Every
 // stage makes something that is needed behind it.
 //
-// Both are sought by dynamic programming over where a stage ends, in steps that grow as the square
-// of the nodes: a stage's cost is no sum, as nodes share weights, but it is found node by node.
+// The fewest bytes are sought by dynamic programming over where a stage ends, in steps that grow as
+// the nodes times those of a stage: a stage's cost is no sum, as nodes share weights.
 func (l *line) partition(n int) ([]int, error) {
+	l.relate()
 	if most := l.most(); n < 1 || n > most {
 		return nil, fmt.Errorf("%d stages: the graph can be cut into 1 to %d", n, most)
 	}
-	largest, _ := l.search(n, math.MaxInt64, func(soFar, stage, _ int64) int64 { return max(soFar, stage) })
+	across := func(soFar, _, cross int64) int64 { return soFar + cross }
+	if total, starts := l.search(n, l.least(n), across); total != unreached {
+		return starts, nil
+	}
+	// Stages that make nothing are in the way.
+	largest, _ := l.search(n, unreached, func(soFar, stage, _ int64) int64 { return max(soFar, stage) })
 	if largest == unreached {
 		return nil, fmt.Errorf("%d stages: some would make nothing that is needed behind them; ask for fewer", n)
 	}
-	_, starts := l.search(n, largest, func(soFar, _, cross int64) int64 { return soFar + cross })
+	_, starts := l.search(n, largest, across)
 	return starts, nil
+}
+
+// least is the lowest limit on the cost of a stage with which no more than n are needed, each as long as
+// it can be. No n stages have a lower one.
+func (l *line) least(n int) int64 {
+	high := int64(0)
+	for _, cost := range slices.Concat(l.own, l.things) {
+		high += cost
+	}
+	for low := int64(0); low < high; {
+		limit := low + (high-low)/2
+		if l.needed(limit, n) <= n {
+			high = limit
+		} else {
+			low = limit + 1
+		}
+	}
+	return high
+}
+
+// needed is the number of stages that no limit is exceeded with; more than n if there are none, or too
+// many.
+func (l *line) needed(limit int64, n int) int {
+	count := 0
+	for first := 0; first < len(l.own) && count <= n; count++ {
+		furthest := first
+		l.costs(first, limit, func(end int, _ int64) {
+			if l.cross[end] >= 0 {
+				furthest = end
+			}
+		})
+		if furthest == first {
+			return n + 1
+		}
+		first = furthest
+	}
+	return count
 }
 
 // most is the number of stages that there are cuts for.
@@ -51,62 +96,67 @@ const unreached = math.MaxInt64
 // one more stage and what crosses the cut behind it.
 func (l *line) search(n int, limit int64, more func(soFar, stage, cross int64) int64) (int64, []int) {
 	nodes := len(l.own)
-	best, from := newTable(n+1, nodes+1, int64(unreached)), newTable(n+1, nodes+1, 0)
+	best, from := newTable(nodes+1, n+1, int64(unreached)), newTable(nodes+1, n+1, 0)
 	best[0][0] = 0
 	for first := range nodes {
-		l.stages(first, limit, func(end int, cost int64) bool {
-			for k := range n {
-				if best[k][first] == unreached {
+		if l.cross[first] < 0 {
+			continue
+		}
+		l.costs(first, limit, func(end int, cost int64) {
+			if l.cross[end] < 0 || l.makes[end] < first {
+				return
+			}
+			for k, soFar := range best[first][:n] {
+				if soFar == unreached {
 					continue
 				}
-				if total := more(best[k][first], cost, l.cross[end]); total < best[k+1][end] {
-					best[k+1][end], from[k+1][end] = total, first
+				if total := more(soFar, cost, l.cross[end]); total < best[end][k+1] {
+					best[end][k+1], from[end][k+1] = total, first
 				}
 			}
-			return cost <= best[n][nodes] || limit < unreached
 		})
 	}
 	starts := make([]int, n+1)
 	starts[n] = nodes
 	for k := n; k > 0; k-- {
-		starts[k-1] = from[k][starts[k]]
+		starts[k-1] = from[starts[k]][k]
 	}
-	return best[n][nodes], starts
+	return best[nodes][n], starts
 }
 
 func newTable[T any](rows, columns int, value T) [][]T {
 	t := make([][]T, rows)
 	for i := range t {
-		t[i] = make([]T, columns)
-		for j := range t[i] {
-			t[i][j] = value
-		}
+		t[i] = slices.Repeat([]T{value}, columns)
 	}
 	return t
 }
 
-// stages visits the ends of all stages that begin with node first and cost no more than limit,
-// until visit has seen enough.
-func (l *line) stages(first int, limit int64, visit func(end int, cost int64) bool) {
-	if l.cross[first] < 0 {
-		return
-	}
+// costs visits the ends of all stages that begin with node first and cost no more than limit.
+func (l *line) costs(first int, limit int64, visit func(end int, cost int64)) {
 	cost := int64(0)
-	have := map[int]bool{}
 	for i := first; i < len(l.own); i++ {
 		cost += l.own[i]
-		for _, t := range l.needs[i] {
-			if !have[t] {
-				have[t] = true
+		for k, t := range l.needs[i] {
+			if l.before[i][k] < first {
 				cost += l.things[t]
 			}
 		}
 		if cost > limit {
 			return
 		}
-		end := i + 1
-		if l.cross[end] >= 0 && l.makes[end] >= first && !visit(end, cost) {
-			return
+		visit(i+1, cost)
+	}
+}
+
+// relate notes for each node and thing which node needed it last.
+func (l *line) relate() {
+	last := slices.Repeat([]int{-1}, len(l.things))
+	l.before = make([][]int, len(l.needs))
+	for i, needs := range l.needs {
+		for _, t := range needs {
+			l.before[i] = append(l.before[i], last[t])
+			last[t] = i
 		}
 	}
 }

@@ -182,9 +182,10 @@ func (c *cutter) crossings(l *line) {
 // cost is that of the stage from one node to in front of another.
 func (l *line) cost(first, end int) int64 {
 	var total int64
-	l.stages(first, unreached, func(at int, cost int64) bool {
-		total = cost
-		return at < end
+	l.costs(first, unreached, func(at int, cost int64) {
+		if at == end {
+			total = cost
+		}
 	})
 	return total
 }
