@@ -8,9 +8,14 @@ import (
 
 // weightInputs are the inputs of operators that hold what a model has learned.
 var weightInputs = map[string][]int{
+	"Attention":                    {1, 2}, // of com.microsoft
 	"BatchNormalization":           {1, 2},
+	"BiasGelu":                     {1},
 	"Conv":                         {1, 2},
 	"ConvTranspose":                {1, 2},
+	"EmbedLayerNormalization":      {2, 3, 4, 5, 6},
+	"FastGelu":                     {1},
+	"FusedMatMul":                  {0, 1},
 	"Gather":                       {0},
 	"Gemm":                         {0, 1, 2},
 	"GroupNormalization":           {1, 2},
@@ -21,6 +26,8 @@ var weightInputs = map[string][]int{
 	"RMSNormalization":             {1},
 	"SimplifiedLayerNormalization": {1},
 	"SkipLayerNormalization":       {2, 3, 4},
+
+	"SkipSimplifiedLayerNormalization": {2, 3},
 }
 
 // affine are operators whose constant operand is learned where it is a vector along one axis, behind
