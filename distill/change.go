@@ -48,10 +48,14 @@ func round(tape *grad.Tape, method string) {
 		if !ok || !isParam(tape, n.Input(1)) || method == "dynamic-int8" && n.Op.Type == "Conv" {
 			continue
 		}
-		if n.Op.Type == "Gemm" && n.Int("transB", 0) != 0 {
-			axis = 0
+		attrs := []*ir.Attr{ir.IntAttr("axis", axis)}
+		switch rank := int64(len(n.Input(1).Type.Shape)); {
+		case n.Op.Type == "Gemm" && n.Int("transB", 0) != 0:
+			attrs[0].I = 0
+		case n.Op.Type == "MatMul" && rank > 2:
+			attrs = []*ir.Attr{ir.IntAttr("axis", -1), ir.IntAttr("batch_dims", rank-2)}
 		}
-		n.SetInput(1, rounded(tape, seen, n, n.Input(1), "FakeQuantWeight", ir.IntAttr("axis", axis)))
+		n.SetInput(1, rounded(tape, seen, n, n.Input(1), "FakeQuantWeight", attrs...))
 		if method == "dynamic-int8" {
 			n.SetInput(0, rounded(tape, seen, n, n.Input(0), "FakeQuantDynamic"))
 		}

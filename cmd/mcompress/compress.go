@@ -161,7 +161,7 @@ func (t *tool) one(ctx context.Context, model, out, label string, steps []pass.S
 		Gates: w.gates, Reports: w.formats.Chosen, ReportDir: w.reportDir, ExportDir: w.exportDir,
 	}
 	if p := t.newProgress(model); p != nil {
-		o.Progress = p.show
+		o.Progress, o.Trained = p.show, p.trained
 		defer p.stop()
 	}
 	return job.Run(ctx, o)

@@ -1,9 +1,12 @@
 package main
 
 import (
+	"fmt"
 	"io"
+	"math"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/vbauerster/mpb/v8"
@@ -22,6 +25,8 @@ type progress struct {
 	mu   sync.Mutex
 	area *mpb.Progress
 	bar  *mpb.Bar
+
+	training *atomic.Uint64 // bits of the last loss; nil while nothing is trained
 }
 
 // newProgress returns nil, which shows nothing, unless someone looks.
@@ -53,6 +58,39 @@ func (p *progress) start(total int64) {
 		mpb.PrependDecorators(decor.Name(p.name+" ")),
 		mpb.AppendDecorators(decor.CountersKibiByte("% .1f / % .1f "), decor.Percentage()),
 	)
+}
+
+// trained shows how far training is: steps, the last loss, steps a second and the time that is left.
+func (p *progress) trained(step, steps int, loss float64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.bar == nil || p.training == nil {
+		p.training = &atomic.Uint64{}
+		p.area = mpb.New(mpb.WithOutput(p.w), mpb.WithWidth(40))
+		p.bar = p.area.AddBar(int64(steps),
+			mpb.BarRemoveOnComplete(),
+			mpb.PrependDecorators(decor.Name(p.name+" ")),
+			mpb.AppendDecorators(
+				decor.CountersNoUnit("step %d of %d"),
+				decor.Any(func(decor.Statistics) string {
+					return fmt.Sprintf("  loss %.4g", math.Float64frombits(p.training.Load()))
+				}),
+				decor.Any(p.rate),
+				decor.Name("  "), decor.AverageETA(decor.ET_STYLE_GO), decor.Name(" left"),
+			),
+		)
+	}
+	p.training.Store(math.Float64bits(loss))
+	p.bar.SetCurrent(int64(step))
+	if step == steps {
+		p.area.Wait()
+		p.bar, p.training = nil, nil // writing has a bar of its own
+	}
+}
+
+// rate is how many steps a second there were on average.
+func (p *progress) rate(s decor.Statistics) string {
+	return fmt.Sprintf("  %.3g steps/s", float64(s.Current)/time.Since(p.began).Seconds())
 }
 
 // stop takes the bar away.
