@@ -80,6 +80,7 @@ func (in *instance) run(r *execution, args []*ir.Array, fetch map[int]bool) (map
 		take(slot)
 	}
 	load := r.streams(in)
+	defer func() { _ = load.done() }() // after an error too: the memory will be another run's
 	for i, s := range prog.steps {
 		if err := r.ctx.Err(); err != nil {
 			return nil, err

@@ -5,18 +5,23 @@ import (
 	"io"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/mcompress/mcompress/engine"
 	"github.com/mcompress/mcompress/ir"
 )
 
-// A counter counts what is read of a payload.
+// A counter counts what is read of a payload, and the reads that go on.
 type counter struct {
 	io.ReaderAt
-	bytes atomic.Int64
+	wait         time.Duration
+	bytes, going atomic.Int64
 }
 
 func (c *counter) ReadAt(b []byte, off int64) (int, error) {
+	c.going.Add(1)
+	defer c.going.Add(-1)
+	time.Sleep(c.wait)
 	c.bytes.Add(int64(len(b)))
 	return c.ReaderAt.ReadAt(b, off)
 }
@@ -110,5 +115,27 @@ func TestTablesAreStreamedFirst(t *testing.T) {
 	defer e.Close()
 	if _, streamed := e.Weights(); streamed != 4*tableRows*tableWidth || read.bytes.Load() != 0 {
 		t.Errorf("%d bytes are streamed, %d were read", streamed, read.bytes.Load())
+	}
+}
+
+// Nothing is read any more when a run has ended with an error: its memory is the next one's.
+func TestAFailedRunReadsNoMore(t *testing.T) {
+	m := ir.NewModel()
+	m.Opsets = []ir.Opset{{Version: 21}}
+	b := &builder{m.Graph}
+	spec := ir.Spec{DType: ir.Float, Shape: []int64{tableWidth, tableRows}}
+	slow := &counter{ReaderAt: bytes.NewReader(make([]byte, spec.Bytes())), wait: 50 * time.Millisecond}
+	words := b.op("Gather", b.floats([]int64{2, tableWidth}, make([]float32, 2*tableWidth)...), b.input("ids", ir.Int64, "n"))
+	b.output(b.op("MatMul", words, b.AddConst("w", &ir.Tensor{Spec: spec, Source: ir.Span{R: slow}})))
+	e, err := engine.Open(t.Context(), m, engine.Options{MemoryLimit: 1 << 10})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	if _, err := e.Run(t.Context(), map[string]*ir.Array{"ids": ir.ArrayOf([]int64{2}, 1)}, nil); err == nil {
+		t.Fatal("a row that there is not was found")
+	}
+	if n := slow.going.Load(); n > 0 || slow.bytes.Load() == 0 {
+		t.Errorf("%d reads go on; %d bytes were read", n, slow.bytes.Load())
 	}
 }
