@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcompress/mcompress/internal/conform"
 	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/memory"
 	"github.com/mcompress/mcompress/onnx"
@@ -138,8 +139,11 @@ func TestResNet18LayerByLayer(t *testing.T) {
 	if l := layer(t, r, "layer3_0_down_bn"); l.Kept != 2*256*4 {
 		t.Errorf("nobody needs a sum's second operand on the way back: %+v", l)
 	}
-	if math.Abs(float64(r.Activations)/mib-2500) > 100 {
-		t.Errorf("%.0f MiB of activations, want about 2,500", float64(r.Activations)/mib)
+	// What PyTorch 2.15's autograd holds of the same step (torch.autograd.graph.saved_tensors_hooks, ReLU and sums in place,
+	// each storage once), without the indices of its MaxPool, which have 64 bits.
+	const autograd = 2512.67
+	if values := float64(r.Activations-98*mib/4) / mib; math.Abs(values-autograd) > 1 {
+		t.Errorf("%.2f MiB of values, PyTorch holds %.2f", values, autograd)
 	}
 }
 
@@ -265,5 +269,44 @@ func TestTrainingThatCannotBePlanned(t *testing.T) {
 		if err == nil || err.Error() != fmt.Sprintf("checkpoint %q is none of none, sqrt and every=N", word) {
 			t.Errorf("%s: %v", word, err)
 		}
+	}
+}
+
+// Whatever the model: the peak is no less than what is kept, halves take no more, checkpoints neither, and what each layer
+// gives back follows from the rest.
+func TestTrainingOfModels(t *testing.T) {
+	planned := 0
+	for _, path := range append(conform.Fixtures(t), conform.RealModels(t)...) {
+		f, err := onnx.Open(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		train := func(precision, word string) *Training {
+			got, err := Train(t.Context(), f, training(func(o *TrainOptions) { o.Precision, o.Checkpoint = precision, word }))
+			if err != nil {
+				t.Fatalf("%s: %v", label(path), err)
+			}
+			return got
+		}
+		plain := train("float32", "none")
+		if plain.Unplanned != "" {
+			continue
+		}
+		planned++
+		r, half, less := plain.Runs[0], train("mixed", "none").Runs[0], train("float32", "sqrt").Runs[0]
+		kept := int64(0)
+		for _, l := range r.Layers {
+			kept += l.Kept
+			if l.Kept < 0 || l.Output < 0 || l.Gradient < 0 || l.Difference != l.Kept-l.Gradient {
+				t.Errorf("%s: %+v", label(path), l)
+			}
+		}
+		if r.Peak < r.Activations || r.Activations < kept || half.Peak > r.Peak || less.Peak > r.Peak {
+			t.Errorf("%s: kept %d, activations %d, peak %d; in halves %d, with checkpoints %d", label(path), kept, r.Activations, r.Peak, half.Peak, less.Peak)
+		}
+	}
+	if planned < 70 {
+		t.Errorf("%d models were planned", planned)
 	}
 }
