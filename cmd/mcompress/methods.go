@@ -18,6 +18,7 @@ var methods = []*pass.Method{
 	prune.Random,
 	prune.NM,
 	prune.Channel,
+	prune.LowRank,
 	sparse.Auto,
 	sparse.COO,
 	sparse.CSR,

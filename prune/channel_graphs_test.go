@@ -1,0 +1,257 @@
+package prune_test
+
+import (
+	"context"
+	"math/rand/v2"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/mcompress/mcompress/internal/conform"
+	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/onnx"
+	"github.com/mcompress/mcompress/pass"
+	"github.com/mcompress/mcompress/prune"
+)
+
+// A drawing builds one small graph with random weights.
+type drawing struct {
+	g *ir.Graph
+	r *rand.Rand
+}
+
+func newDrawing(opset int64) *drawing {
+	m := ir.NewModel()
+	m.IRVersion, m.Opsets, m.Graph.Name = 8, []ir.Opset{{Version: opset}}, "g"
+	return &drawing{m.Graph, rand.New(rand.NewPCG(3, uint64(opset)))}
+}
+
+func (d *drawing) weight(name string, shape ...int64) *ir.Value {
+	spec := ir.Spec{Name: name, DType: ir.Float, Shape: shape}
+	fs := make([]float32, spec.Elems())
+	for i := range fs {
+		fs[i] = d.r.Float32() + 0.1
+	}
+	return d.g.AddConst(name, &ir.Tensor{Spec: spec, Source: ir.Floats(fs...)})
+}
+
+func (d *drawing) ints(is ...int64) *ir.Value {
+	spec := ir.Spec{DType: ir.Int64, Shape: []int64{int64(len(is))}}
+	return d.g.AddConst("i", &ir.Tensor{Spec: spec, Source: ir.Ints(is...)})
+}
+
+// typed states v's type: sizes below 0 are the symbol n.
+func typed(v *ir.Value, shape ...int64) *ir.Value {
+	v.Type = &ir.Type{Elem: ir.Float, Shape: []ir.Dim{}}
+	for _, d := range shape {
+		if d < 0 {
+			v.Type.Shape = append(v.Type.Shape, ir.Dim{N: -1, Param: "n"})
+			continue
+		}
+		v.Type.Shape = append(v.Type.Shape, ir.Dim{N: d})
+	}
+	return v
+}
+
+func (d *drawing) input(shape ...int64) *ir.Value {
+	v := typed(d.g.NewValue("x"), shape...)
+	d.g.Inputs = append(d.g.Inputs, v)
+	return v
+}
+
+func (d *drawing) node(op string, attrs []*ir.Attr, in ...*ir.Value) *ir.Value {
+	return d.g.Insert(nil, op, in, attrs...)
+}
+
+func (d *drawing) output(v *ir.Value, shape ...int64) { d.g.AddOutput(typed(v, shape...)) }
+
+func (d *drawing) save(t *testing.T) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "model.onnx")
+	eval := ir.NewEval(t.TempDir())
+	defer eval.Close()
+	if _, err := onnx.Save(context.Background(), d.g.Model(), path, onnx.SaveOptions{Workers: 1, Memory: 1 << 20, Eval: eval}); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func ints(name string, is ...int64) []*ir.Attr { return []*ir.Attr{ir.IntsAttr(name, is...)} }
+
+func number(name string, i int64) []*ir.Attr { return []*ir.Attr{ir.IntAttr(name, i)} }
+
+// Graphs whose channels go through one operator each, from a Conv of 8 filters, a, on
+// 4×4 pixels, to a weight, z, which has to lose what it read.
+var followed = []struct {
+	name  string
+	opset int64
+	draw  func(d *drawing, a *ir.Value) (v *ir.Value, width int64) // width ≥ 0: z is a matrix of so many rows; else a Conv of -width channels
+}{
+	{"vectors", 17, func(d *drawing, a *ir.Value) (*ir.Value, int64) {
+		a = d.node("BatchNormalization", nil, a, d.weight("s", 8), d.weight("b", 8), d.weight("m", 8), d.weight("v", 8))
+		a = d.node("PRelu", nil, a, d.weight("p", 8, 1, 1))
+		return d.node("InstanceNormalization", nil, d.node("Div", nil, a, d.weight("d", 1, 8, 1, 1)), d.weight("i", 8), d.weight("j", 8)), -8
+	}},
+	{"residual sum", 17, func(d *drawing, a *ir.Value) (*ir.Value, int64) {
+		b := d.node("Conv", nil, d.node("Sigmoid", nil, a), d.weight("w2", 8, 8, 1, 1), d.weight("b2", 8))
+		return d.node("Add", nil, a, b), -8
+	}},
+	{"squeeze and excite", 17, func(d *drawing, a *ir.Value) (*ir.Value, int64) {
+		b := d.node("ReduceMean", ints("axes", 2, 3), a)
+		b = d.node("Relu", nil, d.node("Conv", nil, b, d.weight("w2", 4, 8, 1, 1)))
+		return d.node("Mul", nil, a, d.node("HardSigmoid", nil, d.node("Conv", nil, b, d.weight("w3", 8, 4, 1, 1)))), -8
+	}},
+	{"concatenation with others", 17, func(d *drawing, a *ir.Value) (*ir.Value, int64) {
+		b := d.node("Conv", nil, a, d.weight("w2", 6, 8, 1, 1))
+		return d.node("Concat", number("axis", -3), a, d.g.Inputs[0], b), -17
+	}},
+	{"split", 17, func(d *drawing, a *ir.Value) (*ir.Value, int64) {
+		vs := d.g.InsertN(nil, "Split", 2, []*ir.Value{a, d.ints(3, 5)}, ir.IntAttr("axis", 1))
+		return d.node("Concat", number("axis", 1), vs[1], d.node("Exp", nil, vs[0])), -8
+	}},
+	{"split into equal parts", 18, func(d *drawing, a *ir.Value) (*ir.Value, int64) {
+		vs := d.g.InsertN(nil, "Split", 2, []*ir.Value{a}, ir.IntAttr("axis", 1), ir.IntAttr("num_outputs", 2))
+		return d.node("Mul", nil, vs[1], d.node("Sigmoid", nil, vs[0])), -4
+	}},
+	{"split by attribute", 11, func(d *drawing, a *ir.Value) (*ir.Value, int64) {
+		vs := d.g.InsertN(nil, "Split", 2, []*ir.Value{a}, ir.IntAttr("axis", 1), ir.IntsAttr("split", 6, 2))
+		return vs[0], -6
+	}},
+	{"slice", 17, func(d *drawing, a *ir.Value) (*ir.Value, int64) {
+		return d.node("Slice", nil, a, d.ints(2, 1), d.ints(-1, 3), d.ints(1, 2)), -5
+	}},
+	{"depthwise", 17, func(d *drawing, a *ir.Value) (*ir.Value, int64) {
+		return d.node("Conv", number("group", 8), a, d.weight("w2", 16, 1, 2, 2), d.weight("b2", 16)), -16
+	}},
+	{"groups", 17, func(d *drawing, a *ir.Value) (*ir.Value, int64) {
+		return d.node("Conv", number("group", 2), a, d.weight("w2", 12, 4, 1, 1), d.weight("b2", 12)), -12
+	}},
+	{"transposed convolutions", 17, func(d *drawing, a *ir.Value) (*ir.Value, int64) {
+		a = d.node("ConvTranspose", nil, a, d.weight("w2", 8, 6, 2, 2), d.weight("b2", 6))
+		return d.node("ConvTranspose", number("group", 6), a, d.weight("w3", 6, 1, 2, 2)), -6
+	}},
+	{"pooling, padding, resizing", 17, func(d *drawing, a *ir.Value) (*ir.Value, int64) {
+		a = d.node("MaxPool", ints("kernel_shape", 2, 2), a)
+		a = d.node("Pad", nil, a, d.ints(0, 0, 1, 0, 0, 0, 0, 1))
+		return d.node("Resize", nil, a, nil, nil, d.ints(2, 8, 8, 8)), -8
+	}},
+	{"flattened", 17, func(d *drawing, a *ir.Value) (*ir.Value, int64) {
+		return d.node("Flatten", nil, a), 8 * 16
+	}},
+	{"reshaped to rows", 17, func(d *drawing, a *ir.Value) (*ir.Value, int64) {
+		return d.node("Reshape", nil, a, d.ints(-1, 128)), 8 * 16
+	}},
+	{"reshaped with copied sizes", 17, func(d *drawing, a *ir.Value) (*ir.Value, int64) {
+		a = d.node("Transpose", ints("perm", 0, 2, 1), d.node("Reshape", nil, a, d.ints(0, 8, 16)))
+		return d.node("Reshape", nil, a, d.ints(-1, 8)), 8
+	}},
+	{"reshaped to a computed shape", 17, func(d *drawing, a *ir.Value) (*ir.Value, int64) {
+		n := d.node("Unsqueeze", nil, d.node("Gather", number("axis", 0), d.node("Shape", nil, a), d.ints(0)), d.ints(0))
+		n = d.node("Squeeze", nil, n, d.ints(0))
+		return d.node("Reshape", nil, a, d.node("Concat", number("axis", 0), n, d.ints(128))), 8 * 16
+	}},
+	{"channels last, flattened", 17, func(d *drawing, a *ir.Value) (*ir.Value, int64) {
+		return d.node("Reshape", nil, d.node("Transpose", ints("perm", 0, 2, 3, 1), a), d.ints(2, -1)), 8 * 16
+	}},
+	{"axes put in and taken out", 17, func(d *drawing, a *ir.Value) (*ir.Value, int64) {
+		a = d.node("Squeeze", nil, d.node("GlobalAveragePool", nil, a), d.ints(2, -1))
+		return d.node("Squeeze", nil, d.node("Unsqueeze", nil, a, d.ints(0, 3)), d.ints(0, -1)), 8
+	}},
+	{"one position picked", 17, func(d *drawing, a *ir.Value) (*ir.Value, int64) {
+		a = d.node("Reshape", nil, d.node("Transpose", ints("perm", 0, 2, 3, 1), a), d.ints(0, 16, 8))
+		return d.node("Softmax", number("axis", 0), d.node("Gather", number("axis", 1), a, d.ints(3))), 8
+	}},
+	{"attention of one head", 17, func(d *drawing, a *ir.Value) (*ir.Value, int64) {
+		a = d.node("Transpose", ints("perm", 0, 2, 1), d.node("Reshape", nil, a, d.ints(0, 8, 16)))
+		q, k := d.node("MatMul", nil, a, d.weight("q", 8, 6)), d.node("MatMul", nil, a, d.weight("k", 8, 6))
+		s := d.node("Softmax", number("axis", -1), d.node("MatMul", nil, q, d.node("Transpose", ints("perm", 0, 2, 1), k)))
+		return d.node("MatMul", nil, s, d.node("MatMul", nil, a, d.weight("v", 8, 6))), 6
+	}},
+	{"linear layers", 17, func(d *drawing, a *ir.Value) (*ir.Value, int64) {
+		a = d.node("Gemm", number("transB", 1), d.node("Flatten", nil, a), d.weight("w2", 12, 128), d.weight("b2", 12))
+		a = d.node("Gelu", nil, d.node("Add", nil, d.node("MatMul", nil, a, d.weight("w3", 12, 10)), d.weight("b3", 10)))
+		return a, 10
+	}},
+}
+
+// Every operator that is followed takes channels to where they are read, and the model
+// computes what the masked one does.
+func TestChannelsAreFollowed(t *testing.T) {
+	w := conform.Start(t)
+	for _, f := range followed {
+		t.Run(f.name, func(t *testing.T) {
+			d := newDrawing(f.opset)
+			if f.name == "linear layers" {
+				d.g.Model().Opsets[0].Version = 20 // Gelu
+			}
+			x := d.input(2, 3, 4, 4)
+			v, width := f.draw(d, d.node("Conv", nil, x, d.weight("a", 8, 3, 1, 1), d.weight("bias", 8)))
+			if width < 0 {
+				v = d.node("Conv", nil, v, d.weight("z", 5, -width, 1, 1))
+			} else {
+				v = d.node("MatMul", nil, v, d.weight("z", width, 5))
+			}
+			d.g.AddOutput(v)
+			v.Type = &ir.Type{Elem: ir.Float}
+			path := d.save(t)
+			m, rows, eval := changed(t, path, prune.Channel)
+			for _, r := range rows {
+				if r.Status != pass.Changed {
+					t.Errorf("%s stays: %s", r.Tensor, r.Reason)
+				}
+			}
+			source := masked(t, path, rows, eval, true)
+			if db, ok := decibels(t, source, m); !ok || db < rounding {
+				t.Errorf("%.1f dB, ran: %v", db, ok)
+			}
+			inONNXRuntime(t, w, path, source, m, eval, rounding)
+		})
+	}
+}
+
+// Where channels end, or cannot be followed, all layers of the group stay and say why.
+func TestChannelsThatStaySayWhy(t *testing.T) {
+	for _, c := range []struct {
+		reason string
+		draw   func(d *drawing, a *ir.Value) *ir.Value
+	}{
+		{"its channels are those of the output", func(d *drawing, a *ir.Value) *ir.Value { return d.node("Relu", nil, a) }},
+		{"its channels reach LRN LRN(t1), which is not looked through", func(d *drawing, a *ir.Value) *ir.Value {
+			return d.node("LRN", number("size", 3), a)
+		}},
+		{"its channels reach LayerNormalization LayerNormalization(t1), which normalizes over them", func(d *drawing, a *ir.Value) *ir.Value {
+			return d.node("LayerNormalization", number("axis", 1), a, d.weight("s", 8, 4, 4))
+		}},
+		{"its channels reach Softmax Softmax(t1), which normalizes over them", func(d *drawing, a *ir.Value) *ir.Value {
+			return d.node("Softmax", number("axis", 1), a)
+		}},
+		{"its channels reach ReduceSum ReduceSum(t1), which reduces them", func(d *drawing, a *ir.Value) *ir.Value {
+			return d.node("ReduceSum", nil, a, d.ints(1))
+		}},
+		{"its channels reach Reshape Reshape(t1), which splits them or moves them between axes", func(d *drawing, a *ir.Value) *ir.Value {
+			return d.node("Reshape", nil, a, d.ints(2, 2, 4, 4, 4))
+		}},
+		{`its channels reach Add Add(t1), which brings them together with "x1", whose channels stay`, func(d *drawing, a *ir.Value) *ir.Value {
+			return d.node("Add", nil, a, d.input(2, 8, 4, 4))
+		}},
+		{"its channels reach Shape Shape(t1), which reads how many there are", func(d *drawing, a *ir.Value) *ir.Value {
+			return d.node("Mul", nil, a, d.node("Cast", number("to", 1), d.node("Gather", nil, d.node("Shape", nil, a), d.ints(1))))
+		}},
+		{`"a" is also read by Abs Abs(t1)`, func(d *drawing, a *ir.Value) *ir.Value {
+			b := d.node("Abs", nil, a.Producer().Input(1))
+			d.output(b, 8, 3, 1, 1)
+			return d.node("Conv", nil, a, d.weight("z", 5, 8, 1, 1))
+		}},
+	} {
+		d := newDrawing(17)
+		v := c.draw(d, d.node("Conv", nil, d.input(2, 3, 4, 4), d.weight("a", 8, 3, 1, 1)))
+		d.g.AddOutput(v)
+		v.Type = &ir.Type{Elem: ir.Float}
+		_, rows, _ := changed(t, d.save(t), prune.Channel)
+		for _, r := range rows {
+			if r.Tensor == "a" && (r.Status != pass.Skipped || !strings.HasPrefix(r.Reason, c.reason)) {
+				t.Errorf("%v %q, want %q", r.Status, r.Reason, c.reason)
+			}
+		}
+	}
+}

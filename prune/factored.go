@@ -1,0 +1,187 @@
+package prune
+
+import (
+	"fmt"
+
+	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/pass"
+)
+
+// A factored is a weight seen as the matrix rows × cols that two factors may stand for,
+// rows × r and r × cols.
+type factored struct {
+	w          *weight
+	node       *ir.Node
+	input      int
+	kind       factorKind
+	rows, cols int64
+	transposed bool    // stored as cols × rows
+	kernel     []int64 // of a convolution
+	a, b       *ir.Value
+}
+
+// A factorKind is an operator whose weight can be two. The left factor works last where the
+// weight stands on the left, as filters do.
+type factorKind struct {
+	rightFirst bool
+	rewrite    func(f *factored, first, second *ir.Value)
+}
+
+// findFactored is nil with a reason where w is none.
+func findFactored(c *pass.Context, w *weight) (*factored, string) {
+	uses := pass.Leaves(w.v)
+	if len(uses) != 1 {
+		return nil, fmt.Sprintf("%d nodes read it: each would need a product more", len(uses))
+	}
+	if w.v.IsInput() && w.v.Graph().Model().IRVersion > 3 {
+		return nil, "an input that callers may replace"
+	}
+	f := &factored{w: w, node: uses[0].Node, input: uses[0].Index}
+	o := c.Trace(f.node.Input(f.input))
+	switch {
+	case o.Trouble != "":
+		return nil, o.Trouble
+	case pass.FromCaller(f.node) != "":
+		return nil, fmt.Sprintf("%s gets attributes from the function's caller", f.node.Label())
+	case o.Elem != w.before.DType:
+		return nil, "it is cast to another type"
+	}
+	f.transposed = o.Transposed
+	if why := f.look(o.Shape); why != "" {
+		return nil, why
+	}
+	if r := paired(c, f.node, f.input); r > 0 {
+		return nil, fmt.Sprintf("it is one of two factors of rank %d already", r)
+	}
+	return f, ""
+}
+
+// look fills in what the operator makes of a weight of that shape.
+func (f *factored) look(shape []int64) string {
+	n := f.node
+	if n.Op.Type == "Conv" {
+		return f.lookConv(shape)
+	}
+	if len(shape) != 2 {
+		return fmt.Sprintf("%s reads it with rank %d, not as a matrix", n.Op, len(shape))
+	}
+	f.rows, f.cols = shape[0], shape[1]
+	switch {
+	case n.Op.Type == "MatMul" && f.input == 1:
+		f.kind = factorKind{false, rewriteMatMul}
+	case n.Op.Type == "MatMul":
+		f.kind = factorKind{true, rewriteMatMul}
+	case n.Op.Type == "Gemm" && f.input == 1 && n.Int("transA", 0) == 0:
+		f.kind = factorKind{false, rewriteGemm}
+		if n.Int("transB", 0) != 0 {
+			f.rows, f.cols, f.transposed = shape[1], shape[0], !f.transposed
+		}
+	default:
+		return fmt.Sprintf("input %d of %s is not factored", f.input, n.Op)
+	}
+	return ""
+}
+
+func (f *factored) lookConv(shape []int64) string {
+	if len(shape) < 3 || f.node.Int("group", 1) != 1 {
+		return "filters in groups are not factored"
+	}
+	f.rows, f.cols, f.kernel = shape[0], product(shape[1:]), shape[1:]
+	f.kind = factorKind{true, rewriteConv}
+	return ""
+}
+
+// paired is the rank of two products with nothing in between, one of them n's, which stand
+// for a larger matrix; 0 if there are none.
+func paired(c *pass.Context, n *ir.Node, input int) int64 {
+	if first := n.Input(activation(n, input)).Producer(); first != nil {
+		if r := rankBetween(c, first, n); r > 0 {
+			return r
+		}
+	}
+	if out := n.Outputs[0]; len(out.Uses()) == 1 && out.Uses()[0].Node != nil {
+		return rankBetween(c, n, out.Uses()[0].Node)
+	}
+	return 0
+}
+
+// activation is the other input of n's product.
+func activation(n *ir.Node, weight int) int {
+	if n.Op.Type == "MatMul" {
+		return 1 - weight
+	}
+	return 0
+}
+
+// rankBetween is the width between two products if only the second reads the first.
+func rankBetween(c *pass.Context, first, second *ir.Node) int64 {
+	in, middle := linearWidths(c, first)
+	middle2, out := linearWidths(c, second)
+	value := first.Outputs[0]
+	if middle == 0 || middle != middle2 || len(value.Uses()) != 1 || first.Input(2) != nil || (in+out)*middle >= in*out {
+		return 0
+	}
+	return middle
+}
+
+// linearWidths are the numbers of inputs and outputs of each position of a product with a
+// constant, or zeros.
+func linearWidths(c *pass.Context, n *ir.Node) (in, out int64) {
+	if !ir.DefaultDomain(n.Op.Domain) {
+		return 0, 0
+	}
+	for i, v := range n.Inputs()[:min(2, len(n.Inputs()))] {
+		o := c.Trace(v)
+		if o == nil || o.Trouble != "" {
+			continue
+		}
+		f := &factored{node: n, input: i}
+		if (n.Op.Type == "MatMul" || n.Op.Type == "Gemm" || n.Op.Type == "Conv" && i == 1) && f.look(o.Shape) == "" {
+			if f.kind.rightFirst {
+				return f.cols, f.rows
+			}
+			return f.rows, f.cols
+		}
+	}
+	return 0, 0
+}
+
+// place makes constants of the factors: v, which keeps its name, and a new one. It returns
+// them in the order in which products read them.
+func (f *factored) place(v *ir.Value, a, b *ir.Tensor) (first, second *ir.Value) {
+	v.SetConst(a)
+	f.a, f.b = v, v.Graph().AddConst("w", b)
+	if f.kind.rightFirst {
+		return f.b, f.a
+	}
+	return f.a, f.b
+}
+
+func rewriteMatMul(f *factored, first, second *ir.Value) {
+	n, x := f.node, 1-f.input
+	in := make([]*ir.Value, 2)
+	in[x], in[f.input] = n.Input(x), first
+	n.SetInput(x, n.Graph().Insert(n, "MatMul", in))
+	n.SetInput(f.input, second)
+}
+
+func rewriteGemm(f *factored, first, second *ir.Value) {
+	n := f.node
+	n.SetInput(0, n.Graph().Insert(n, "MatMul", []*ir.Value{n.Input(0), first}))
+	n.SetInput(1, second)
+	n.RemoveAttr("transB")
+}
+
+// rewriteConv moves all that says where windows stand to the first convolution.
+func rewriteConv(f *factored, first, second *ir.Value) {
+	n := f.node
+	var attrs []*ir.Attr
+	for _, name := range []string{"auto_pad", "dilations", "kernel_shape", "pads", "strides"} {
+		if a := n.Attr(name); a != nil {
+			attrs = append(attrs, a)
+			n.RemoveAttr(name)
+		}
+	}
+	n.SetInput(0, n.Graph().Insert(n, "Conv", []*ir.Value{n.Input(0), first}, attrs...))
+	n.SetInput(1, second)
+}

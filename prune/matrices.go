@@ -1,0 +1,145 @@
+package prune
+
+import (
+	"io"
+	"math"
+	"sync"
+
+	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/kernel"
+	"github.com/mcompress/mcompress/pass"
+)
+
+// Matrices are row by row, in float64. Products are converted where they are added, so that
+// no processor fuses the two: sums have the same bits everywhere.
+
+// times is x, n × k, times y, k × m.
+func times(x, y []float64, n, k, m int64) []float64 {
+	z := make([]float64, n*m)
+	for i := range n {
+		row := z[i*m : i*m+m]
+		for j := range k {
+			addScaled(row, x[i*k+j], y[j*m:j*m+m])
+		}
+	}
+	return z
+}
+
+func addScaled(dst []float64, s float64, x []float64) {
+	x = x[:len(dst)]
+	for i := range dst {
+		dst[i] += float64(s * x[i])
+	}
+}
+
+// gram is the lower triangle of x, n × k, times its transpose: in blocks of columns, so that
+// rows stay in a cache, each element by one worker in the order of the columns.
+func gram(x []float64, n, k int64, workers int) []float64 {
+	const block = 256
+	g := make([]float64, n*n)
+	var wg sync.WaitGroup
+	for w := range int64(max(1, workers)) {
+		wg.Add(1)
+		go func() {
+			defer wg.Done()
+			for from := int64(0); from < k; from += block {
+				to := min(from+block, k)
+				for i := w; i < n; i += int64(max(1, workers)) {
+					for j := range i + 1 {
+						g[i*n+j] += dotProduct(x[i*k+from:i*k+to], x[j*k+from:j*k+to])
+					}
+				}
+			}
+		}()
+	}
+	wg.Wait()
+	return g
+}
+
+// dotProduct adds in four sums, so that additions need not wait for one another.
+func dotProduct(x, y []float64) float64 {
+	var a, b, c, d float64
+	for ; len(x) >= 4 && len(y) >= 4; x, y = x[4:], y[4:] {
+		a += float64(x[0] * y[0])
+		b += float64(x[1] * y[1])
+		c += float64(x[2] * y[2])
+		d += float64(x[3] * y[3])
+	}
+	for i, v := range x {
+		a += float64(v * y[i])
+	}
+	return (a + b) + (c + d)
+}
+
+// turned is the transpose of x, n × m.
+func turned(x []float64, n, m int64) []float64 {
+	z := make([]float64, len(x))
+	for i := range n {
+		for j := range m {
+			z[j*n+i] = x[i*m+j]
+		}
+	}
+	return z
+}
+
+func allFinite(x []float64) bool {
+	for _, v := range x {
+		if math.IsNaN(v - v) {
+			return false
+		}
+	}
+	return true
+}
+
+// readFloats reads all of t's payload.
+func readFloats(r io.ReaderAt, t *ir.Tensor) ([]float64, error) {
+	x := make([]float64, t.Elems())
+	if t.DType == ir.Double {
+		return x, ir.ReadFull(r, kernel.Bytes(x), 0)
+	}
+	f, part := pass.NewFloats(r, t.DType), make([]float32, min(len(x), pass.Block))
+	for i := 0; i < len(x); i += len(part) {
+		part = part[:min(len(part), len(x)-i)]
+		if err := f.Read(part, int64(i)); err != nil {
+			return nil, err
+		}
+		for j, v := range part {
+			x[i+j] = float64(v)
+		}
+	}
+	return x, nil
+}
+
+// writeFloats writes x as elements of type dt.
+func writeFloats(w io.Writer, x []float64, dt ir.DType) error {
+	if dt == ir.Double {
+		_, err := w.Write(kernel.Bytes(x))
+		return err
+	}
+	narrow, half := make([]float32, min(len(x), pass.Block)), []uint16(nil)
+	for len(x) > 0 {
+		part := narrow[:min(len(narrow), len(x))]
+		for i := range part {
+			part[i] = float32(x[i])
+		}
+		x = x[len(part):]
+		b := kernel.Bytes(part)
+		if dt != ir.Float {
+			half = resize(half, int64(len(part)))
+			b = kernel.Bytes(halves(half, part, dt))
+		}
+		if _, err := w.Write(b); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func halves(dst []uint16, x []float32, dt ir.DType) []uint16 {
+	if dt == ir.Float16 {
+		kernel.F16FromF32(dst, x)
+	} else {
+		kernel.BF16FromF32(dst, x)
+	}
+	return dst
+}

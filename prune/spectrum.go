@@ -1,0 +1,179 @@
+package prune
+
+import (
+	"context"
+	"io"
+
+	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/kernel"
+	"github.com/mcompress/mcompress/pass"
+	"github.com/mcompress/mcompress/prune/eigen"
+)
+
+// A spectrum is what the singular value decomposition says of a weight.
+type spectrum struct {
+	vectors *ir.Tensor // as rows, of the smaller side, largest singular value first
+	sums    []float64  // of squares of the first singular values: sums[r] of r of them
+}
+
+// share is how much of the energy, the sum of all squares, r singular values hold.
+func (s *spectrum) share(r int64) float64 {
+	if all := s.sums[len(s.sums)-1]; all > 0 {
+		return s.sums[r] / all
+	}
+	return 1
+}
+
+// decompose finds the spectrum of f's weight, with vectors for ranks up to most: singular
+// vectors of the smaller side are the eigenvectors of the weight's product with itself, at a
+// fraction of what the decomposition itself costs. Squares in float64 hold twice the digits
+// of float32, so what singular values lose by that lies below the weight's own rounding.
+// Vectors are computed once and kept as an intermediate result.
+func decompose(c *pass.Context, f *factored, most int64) (*spectrum, error) {
+	side := min(f.rows, f.cols)
+	dt := f.w.before.DType
+	if dt != ir.Double {
+		dt = ir.Float
+	}
+	r := &ir.Recipe{
+		Name: c.Method, In: []*ir.Tensor{f.w.before},
+		Out:  []ir.Spec{{Name: f.w.v.Name, DType: dt, Shape: []int64{most, side}}, {Name: f.w.v.Name, DType: ir.Double, Shape: []int64{side}}},
+		Work: 8 * (f.rows*f.cols + 3*side*side),
+		Run: func(ctx context.Context, in []io.ReaderAt, out []io.Writer) error {
+			return f.spectrum(in[0], out, most, c.Workers)
+		},
+	}
+	made := r.Derive()
+	b, err := c.Eval.ReadAll(c, made[1])
+	if err != nil {
+		return nil, err
+	}
+	s := &spectrum{vectors: made[0], sums: make([]float64, 1, side+1)}
+	for i, v := range kernel.Words[float64](b) {
+		s.sums = append(s.sums, s.sums[i]+max(v, 0))
+	}
+	return s, c.Err()
+}
+
+// spectrum writes vectors and squares of singular values.
+func (f *factored) spectrum(in io.ReaderAt, out []io.Writer, most int64, workers int) error {
+	x, err := f.matrix(in)
+	if err != nil {
+		return err
+	}
+	if f.rows > f.cols {
+		x = turned(x, f.rows, f.cols)
+	}
+	side, length := min(f.rows, f.cols), max(f.rows, f.cols)
+	values, vectors, err := eigen.Symmetric(gram(x, side, length, workers), int(side), int(most), workers)
+	if err != nil {
+		return &pass.Unfit{Tensor: f.w.v.Name, Reason: err.Error()}
+	}
+	dt := f.w.before.DType
+	if dt != ir.Double {
+		dt = ir.Float
+	}
+	if err := writeFloats(out[0], vectors, dt); err != nil {
+		return err
+	}
+	return writeFloats(out[1], values, ir.Double)
+}
+
+// matrix reads f's weight, rows × cols.
+func (f *factored) matrix(in io.ReaderAt) ([]float64, error) {
+	x, err := readFloats(in, f.w.before)
+	if err != nil {
+		return nil, err
+	}
+	if !allFinite(x) {
+		return nil, &pass.Unfit{Tensor: f.w.v.Name, Reason: unfit}
+	}
+	if f.transposed {
+		x = turned(x, f.cols, f.rows)
+	}
+	return x, nil
+}
+
+// factors describes the two factors at rank r: the vectors, and the weight's product with
+// them.
+func (s *spectrum) factors(f *factored, r int64) (a, b *ir.Tensor) {
+	dt := f.w.before.DType
+	recipe := &ir.Recipe{
+		Name: "lowrank", In: []*ir.Tensor{f.w.before, s.vectors},
+		Out:  []ir.Spec{{Name: f.w.v.Name, DType: dt, Shape: f.shapeA(r)}, {Name: f.w.v.Name, DType: dt, Shape: f.shapeB(r)}},
+		Work: 8 * (2*f.rows*f.cols + 2*r*(f.rows+f.cols)),
+		Run: func(ctx context.Context, in []io.ReaderAt, out []io.Writer) error {
+			x, err := f.matrix(in[0])
+			if err != nil {
+				return err
+			}
+			u, err := readFloats(in[1], firstRows(s.vectors, r))
+			if err != nil {
+				return err
+			}
+			a, b := f.multiply(x, u, r)
+			if err := writeFloats(out[0], a, dt); err != nil {
+				return err
+			}
+			return writeFloats(out[1], b, dt)
+		},
+	}
+	ts := recipe.Derive()
+	return ts[0], ts[1]
+}
+
+// multiply makes the factors of x from vectors, r rows. Those of the shorter side are one
+// factor; the other one is what x is along them.
+func (f *factored) multiply(x, vectors []float64, r int64) (a, b []float64) {
+	if f.rows <= f.cols {
+		return turned(vectors, r, f.rows), times(vectors, x, r, f.rows, f.cols)
+	}
+	v := turned(vectors, r, f.cols)
+	return times(x, v, f.rows, f.cols, r), vectors
+}
+
+// shapeA and shapeB are the shapes of the factors as their products read them.
+func (f *factored) shapeA(r int64) []int64 {
+	shape := []int64{f.rows, r}
+	for range max(len(f.kernel)-1, 0) {
+		shape = append(shape, 1)
+	}
+	return shape
+}
+
+func (f *factored) shapeB(r int64) []int64 {
+	if f.kernel != nil {
+		return append([]int64{r}, f.kernel...)
+	}
+	return []int64{r, f.cols}
+}
+
+// firstRows is t without the rows behind the first r.
+func firstRows(t *ir.Tensor, r int64) *ir.Tensor {
+	return &ir.Tensor{Spec: ir.Spec{Name: t.Name, DType: t.DType, Shape: []int64{r, t.Shape[1]}}}
+}
+
+// product describes the matrix that factors stand for, in the weight's own shape.
+func (f *factored) product(name string, a, b *ir.Tensor) *ir.Tensor {
+	r := b.Shape[0]
+	recipe := &ir.Recipe{
+		Name: name, In: []*ir.Tensor{a, b}, Out: []ir.Spec{f.w.before.Spec},
+		Work: 8 * (2*f.rows*f.cols + r*(f.rows+f.cols)),
+		Run: func(ctx context.Context, in []io.ReaderAt, out []io.Writer) error {
+			x, err := readFloats(in[0], a)
+			if err != nil {
+				return err
+			}
+			y, err := readFloats(in[1], b)
+			if err != nil {
+				return err
+			}
+			z := times(x, y, f.rows, r, f.cols)
+			if f.transposed {
+				z = turned(z, f.rows, f.cols)
+			}
+			return writeFloats(out[0], z, f.w.before.DType)
+		},
+	}
+	return recipe.Derive()[0]
+}
