@@ -69,13 +69,40 @@ func parameters(g *ir.Graph) []*ir.Value {
 	return list
 }
 
+// holds reports whether n has parameters in its bodies, or calls a function that has.
+func holds(n *ir.Node) bool {
+	for g := range n.Subgraphs() {
+		if inside(g) {
+			return true
+		}
+	}
+	for _, f := range n.Graph().Model().Functions {
+		if f.ID == n.Op {
+			return inside(f.Body)
+		}
+	}
+	return false
+}
+
+func inside(g *ir.Graph) bool {
+	if len(parameters(g)) > 0 {
+		return true
+	}
+	for n := range g.Nodes() {
+		if holds(n) {
+			return true
+		}
+	}
+	return false
+}
+
 // spread finds what has a gradient: what follows from parameters, as floats, and leads to an output.
 func (r *recorder) spread(g *ir.Graph, order []*ir.Node) {
 	for _, v := range r.params {
 		r.grads[v] = true
 	}
 	for _, n := range order {
-		if !slices.ContainsFunc(n.Inputs(), r.has) {
+		if !slices.ContainsFunc(n.Inputs(), r.has) && !holds(n) {
 			continue
 		}
 		for _, v := range n.Outputs {

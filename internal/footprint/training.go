@@ -119,11 +119,13 @@ func Train(ctx context.Context, f *onnx.File, o TrainOptions) (*Training, error)
 	return t, nil
 }
 
-// count is the number of parameters; those of functions and bodies are not among them.
+// count is the number of parameters, those of bodies and functions among them.
 func count(f *onnx.File) int64 {
 	n := int64(0)
-	for _, v := range parameters(f.Model.Graph) {
-		n += v.Const.Elems()
+	for g := range f.Model.Graphs() {
+		for _, v := range parameters(g) {
+			n += v.Const.Elems()
+		}
 	}
 	return n
 }

@@ -238,6 +238,24 @@ func TestParametersOfAModel(t *testing.T) {
 	}
 }
 
+// Parameters in bodies and functions are trained too.
+func TestParametersInside(t *testing.T) {
+	for name, least := range map[string]int64{"subgraph_if": 4000, "subgraph_nested": 4000, "function": 1000} {
+		f, err := onnx.Open("../../fixtures/" + name + ".onnx")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		got, err := Train(t.Context(), f, training())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r := got.Runs[0]; got.Parameters < least || !strings.HasSuffix(r.Steps[len(r.Steps)-1].Name, " backward") {
+			t.Errorf("%s: %d parameters, steps end with %+v", name, got.Parameters, r.Steps[len(r.Steps)-1])
+		}
+	}
+}
+
 func TestStatesAndStepsAddUp(t *testing.T) {
 	got := trained(t, resnet18(), training(func(o *TrainOptions) { o.Batches = []int64{1, 8} }))
 	if len(got.Runs) != 2 || got.States.Total().Device != 16*got.Parameters {

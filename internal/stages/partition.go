@@ -1,6 +1,7 @@
 package stages
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -26,6 +27,9 @@ type line struct {
 // the nodes times those of a stage: a stage's cost is no sum, as nodes share weights.
 func (l *line) partition(n int) ([]int, error) {
 	l.relate()
+	if len(l.own) == 0 {
+		return nil, errors.New("no node depends on what a run is given: there is nothing to cut")
+	}
 	if most := l.most(); n < 1 || n > most {
 		return nil, fmt.Errorf("%d stages: the graph can be cut into 1 to %d", n, most)
 	}
@@ -81,7 +85,7 @@ func (l *line) needed(limit int64, n int) int {
 
 // most is the number of stages that there are cuts for.
 func (l *line) most() int {
-	n := min(1, len(l.own))
+	n := 1
 	for c := 1; c < len(l.own); c++ {
 		if l.cross[c] >= 0 {
 			n++

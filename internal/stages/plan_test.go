@@ -152,6 +152,26 @@ func TestCutsAreWhereTensorsCross(t *testing.T) {
 	}
 }
 
+func TestWhatCannotBeCut(t *testing.T) {
+	m := open(t, fixture("mlp"))
+	for n, want := range map[int]string{-1: "-1 stages: the graph can be cut into 1 to 6", 0: "0 stages: the graph can be cut into 1 to 6", 7: "7 stages: the graph can be cut into 1 to 6"} {
+		if _, err := stages.New(t.Context(), m, stages.Options{Stages: n, By: "weights"}); err == nil || err.Error() != want {
+			t.Errorf("got %v, want %s", err, want)
+		}
+	}
+	empty := ir.NewModel()
+	empty.Opsets = []ir.Opset{{Version: 17}}
+	for want, o := range map[string]stages.Options{
+		"no node depends on what a run is given: there is nothing to cut": {Stages: 1, By: "weights"},
+		`stages are not balanced by "size"`:                               {Stages: 1, By: "size"},
+		"dim time: the inputs have no axes with names":                    {Stages: 1, By: "weights", Dims: map[string]int64{"time": 3}},
+	} {
+		if _, err := stages.New(t.Context(), empty, o); err == nil || err.Error() != want {
+			t.Errorf("got %v, want %s", err, want)
+		}
+	}
+}
+
 func TestCostsThatNeedAPlan(t *testing.T) {
 	m := open(t, fixture("mlp"))
 	for n := range m.Graph.Nodes() {
