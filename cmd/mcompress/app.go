@@ -48,6 +48,8 @@ func (t *tool) app() *cli.App {
 			t.quantizeCommand(),
 			t.pruneCommand(),
 			t.sparseCommand(),
+			t.distillCommand(),
+			t.finetuneCommand(),
 			t.applyCommand(),
 			t.inspectCommand(),
 			t.benchCommand(),

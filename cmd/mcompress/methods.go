@@ -1,6 +1,7 @@
 package main
 
 import (
+	"github.com/mcompress/mcompress/distill"
 	"github.com/mcompress/mcompress/pass"
 	"github.com/mcompress/mcompress/prune"
 	"github.com/mcompress/mcompress/quantize"
@@ -19,6 +20,9 @@ var methods = []*pass.Method{
 	prune.NM,
 	prune.Channel,
 	prune.LowRank,
+	prune.Blocks,
+	distill.Distill,
+	distill.FineTune,
 	sparse.Auto,
 	sparse.COO,
 	sparse.CSR,
