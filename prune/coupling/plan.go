@@ -77,7 +77,7 @@ func Find(c *pass.Context, unfit func(*ir.Value) string) (*Plan, error) {
 func (p *Plan) follow(n *ir.Node) {
 	rule := rules[operator(n.Op)]
 	switch name := pass.FromCaller(n); {
-	case rule == nil:
+	case rule == nil || len(n.Outputs) == 0:
 		p.stop(n, "is not looked through")
 	case name != "":
 		p.stop(n, "gets its attribute "+name+" from the function's caller")

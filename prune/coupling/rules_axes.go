@@ -39,6 +39,10 @@ func (p *Plan) alongside(n *ir.Node, lead *axis) {
 	p.set(n.Outputs[0], lead.at, lead.units)
 }
 
+// maxWidth is more than any axis of channels has: sizes that a model only states may be
+// anything.
+const maxWidth = 1 << 24
+
 func (p *Plan) append(n *ir.Node, at int) {
 	var all []Unit
 	for i, v := range n.Inputs() {
@@ -48,7 +52,7 @@ func (p *Plan) append(n *ir.Node, at int) {
 			continue
 		}
 		dims, ok := opset.Shape(v)
-		if a != nil || !ok || len(dims)+at < 0 || !dims[len(dims)+at].Known() {
+		if a != nil || !ok || len(dims)+at < 0 || !dims[len(dims)+at].Known() || dims[len(dims)+at].N > maxWidth {
 			p.stop(n, "puts them beside channels that are not known")
 			return
 		}

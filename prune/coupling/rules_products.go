@@ -19,7 +19,7 @@ func (a *axis) channels() []Unit {
 // filters is the shape of n's constant input 1 where it is one of a convolution.
 func (p *Plan) filters(n *ir.Node) []int64 {
 	o := p.c.Trace(n.Input(1))
-	if o == nil || o.Trouble != "" || len(o.Shape) < 3 {
+	if o == nil || o.Trouble != "" || len(o.Shape) < 3 || o.Base.Const.Elems() == 0 {
 		return nil
 	}
 	return o.Shape
@@ -87,27 +87,26 @@ func convTranspose(p *Plan, n *ir.Node) {
 		return
 	}
 	units := make([][]Unit, len(w))
-	group := n.Int("group", 1)
-	out := p.classes.fresh(w[1] * group)
-	switch {
+	switch group := n.Int("group", 1); {
 	case group == 1:
+		out := p.classes.fresh(w[1])
 		units[0], units[1] = in.channels(), out
 		p.products(n, 1, out, 1-len(w), units)
-		return
 	case group == w[0] && w[1] == 1:
+		out := p.classes.fresh(group)
 		units[0] = out
 		p.depthwise(n, in, out)
 		p.products(n, 0, out, 1-len(w), units)
-		return
+	default:
+		p.stop(n, fmt.Sprintf("has %d groups", group))
 	}
-	p.stop(n, fmt.Sprintf("has %d groups", group))
 }
 
 // gemm reads channels on the last axis of input 0.
 func gemm(p *Plan, n *ir.Node) {
 	in := p.in(n, 0)
 	o := p.c.Trace(n.Input(1))
-	if o == nil || o.Trouble != "" || len(o.Shape) != 2 || in != nil && (in.at != -1 || n.Int("transA", 0) != 0) {
+	if !matrix(o) || in != nil && (in.at != -1 || n.Int("transA", 0) != 0) {
 		p.stop(n, "has no constant matrix over them")
 		return
 	}
@@ -140,7 +139,9 @@ func matmul(p *Plan, n *ir.Node) {
 	}
 }
 
-func matrix(o *pass.Operand) bool { return o != nil && o.Trouble == "" && len(o.Shape) == 2 }
+func matrix(o *pass.Operand) bool {
+	return o != nil && o.Trouble == "" && len(o.Shape) == 2 && o.Base.Const.Elems() > 0
+}
 
 // columns is a product whose constant matrix stands on the left of columns, or of a vector.
 func (p *Plan) columns(n *ir.Node, b *axis, height int64) {

@@ -47,6 +47,10 @@ func (p *Plan) merged(n *ir.Node, units []Unit, before, behind []ir.Dim) []Unit 
 			return nil
 		}
 	}
+	if e < 1 || b < 1 || e > maxWidth/int64(len(units)) || b > maxWidth/(e*int64(len(units))) {
+		p.keep(n, units, "flattens them with sizes that no tensor has")
+		return nil
+	}
 	var one []Unit
 	for _, u := range units {
 		one = append(one, slices.Repeat([]Unit{u}, int(e))...)
