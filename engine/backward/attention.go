@@ -243,13 +243,14 @@ func (p *attention) productBytes(dt ir.DType, workers int) int64 {
 	if dt == ir.Double {
 		return 0
 	}
-	rows, most := p.block(), int64(0)
-	for _, s := range []gemm.Shape{
-		{M: rows, N: p.keys, K: p.size}, {M: rows, N: p.value, K: p.keys}, {M: rows, N: p.keys, K: p.value},
-		{M: rows, N: p.size, K: p.keys}, {M: p.keys, N: p.size, K: rows}, {M: p.keys, N: p.value, K: rows},
-	} {
-		most = max(most, gemm.FloatWork(s, 1, workers, false))
-		s.M = max(s.M%max(rows, 1), 1)
+	most := int64(0)
+	for _, rows := range []int{p.block(), p.queries % p.block()} { // fewer rows may be cut into larger tiles
+		for _, s := range []gemm.Shape{
+			{M: rows, N: p.keys, K: p.size}, {M: rows, N: p.value, K: p.keys}, {M: rows, N: p.keys, K: p.value},
+			{M: rows, N: p.size, K: p.keys}, {M: p.keys, N: p.size, K: rows}, {M: p.keys, N: p.value, K: rows},
+		} {
+			most = max(most, gemm.FloatWork(s, 1, workers, false))
+		}
 	}
 	return (most + 63) / 64 * 64
 }

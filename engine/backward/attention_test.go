@@ -55,6 +55,7 @@ func TestRowsAreDoublesAtAnyNumberOfWorkers(t *testing.T) {
 	list = append(list, attentionTrials(t, 3, 500, 700, 16, 24, gaussian(5, 500, 700))...)
 	list = append(list, attentionTrials(t, 1, 100, 3000, 8, 8, gaussian(5, 3000))...)
 	list = append(list, attentionTrials(t, 7, 33, 47, 32, 32, nil, ir.IntsAttr("permY", 1, 0, 2))...)
+	list = append(list, attentionTrials(t, 1, 49, 1024, 64, 64, nil)...)
 	list = append(list, attentionTrials(t, 2, 1, 1, 1, 1, gaussian(5, 2, 1, 1))...)
 	for _, c := range list {
 		got, want := c.must(t, 1), c.double().must(t, 2)

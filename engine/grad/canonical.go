@@ -19,6 +19,7 @@ var rewrites = [][]rewrite{
 	append(contribRewrites, rewrite{"", "GroupNormalization", groupNorm}),
 	{{"", "Div", layerNormOf}, {"", "Mul", geluOf}},
 	{{"", "MatMul", attentionOf}},
+	{{"", "MatMul", transposedOperands}},
 }
 
 // canonical applies the rewrites of the first stage that has any. It reports whether there was one: types are to be

@@ -100,6 +100,14 @@ var forms = []struct {
 	{"AttentionKeep", probe{tell: "masked", in: []*ir.Array{values(1, 2, 3, 2, 4), values(2, 2, 5, 2, 4), values(3, 2, 5, 2, 3)}, build: attend(true, hiding(values(4, 2, 1, 3, 5)))}},
 	{"AttentionKeep", probe{tell: "keys masked", in: []*ir.Array{values(1, 2, 3, 2, 4), values(2, 2, 5, 2, 4), values(3, 2, 5, 2, 3)}, build: attend(true, hiding(values(4, 5)))}},
 	{"AttentionKeep", probe{tell: "queries masked", in: []*ir.Array{values(1, 2, 3, 2, 4), values(2, 2, 5, 2, 4), values(3, 2, 5, 2, 3)}, build: attend(true, values(4, 2, 3, 1))}},
+	{"FusedMatMul", probe{tell: "weight by outputs", in: []*ir.Array{values(1, 2, 3, 4), values(2, 5, 4)}, build: func(g *ir.Graph, in []*ir.Value) *ir.Value {
+		m := maker{g}
+		return m.op("MatMul", in[0], m.transpose(in[1], 1, 0))
+	}}},
+	{"FusedMatMul", probe{tell: "both", in: []*ir.Array{values(1, 2, 3, 4), values(2, 2, 5, 3)}, build: func(g *ir.Graph, in []*ir.Value) *ir.Value {
+		m := maker{g}
+		return m.op("MatMul", m.transpose(in[0], 0, 2, 1), m.transpose(in[1], 0, 2, 1))
+	}}},
 }
 
 // hiding makes the second element one that hides a key.

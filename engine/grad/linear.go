@@ -76,13 +76,14 @@ func (p product) gradients(y []int64) []*ir.Value {
 		}
 	}
 	if p.Needs(p.node.Input(1)) {
-		switch {
-		case p.b.trans:
-			dx[1] = p.multiply(d.as(true), p.a.as(p.a.trans), p.b.shape)
-		case len(p.b.shape) == 2 && !p.a.trans:
-			dx[1] = p.multiply(p.flat(p.a).as(true), p.flat(d), p.b.shape)
-		default:
-			dx[1] = p.multiply(p.a.as(!p.a.trans), d, p.b.shape)
+		a := p.a
+		if len(p.b.shape) == 2 && !a.trans {
+			a, d = p.flat(a), p.flat(d)
+		}
+		if p.b.trans {
+			dx[1] = p.multiply(d.as(true), a.as(a.trans), p.b.shape)
+		} else {
+			dx[1] = p.multiply(a.as(!a.trans), d, p.b.shape)
 		}
 	}
 	return dx
