@@ -64,9 +64,6 @@ func (ph phase) along(i, r int) (phase, bool) {
 // with is a new list: list and v.
 func with(list []int, v int) []int { return append(list[:len(list):len(list)], v) }
 
-// whole reports whether the phase is all of the input.
-func (ph phase) whole() bool { return ph.Places() == ph.from.Area() }
-
 // weights writes those of the phase: by group, input and output channel, and tap.
 func (ph phase) weights(p *op.Pool, to, w []float32) {
 	g := ph.from
@@ -94,17 +91,6 @@ func (ph phase) weights(p *op.Pool, to, w []float32) {
 	})
 }
 
-// Images of a phase are made some at a time, and then put where they belong.
-const phaseAtOnce = 1 << 18 // elements
-
-// images is how many are made at once: all of them, where they are made in their place.
-func (ph phase) images() int {
-	if ph.whole() {
-		return ph.Batch
-	}
-	return min(max(phaseAtOnce/max(ph.Groups*ph.OutC*ph.Places(), 1), 1), ph.Batch)
-}
-
 // of is the phase for n images.
 func (ph phase) of(n int) *Geometry {
 	g := *ph.Geometry
@@ -112,34 +98,81 @@ func (ph phase) of(n int) *Geometry {
 	return &g
 }
 
-func (ph phase) work(workers int) int64 {
-	size := aligned(4 * int64(ph.Groups*ph.OutC*ph.Depth()))
-	n := ph.images()
-	if !ph.whole() {
-		size += aligned(4 * int64(n*ph.Groups*ph.OutC*ph.Places()))
-	}
-	return size + max(ph.of(n).freshWork(workers), ph.of(ph.Batch%max(n, 1)).freshWork(workers))
+// elements are those of the phase for n images.
+func (ph phase) elements(n int) int { return n * ph.Groups * ph.OutC * ph.Places() }
+
+// An adjoint is the transpose of a convolution. Where it is one phase it is computed in its place, else phases
+// are computed for some images and then put where they belong.
+type adjoint struct {
+	*Geometry
+	phases []phase
+	images int // at once
 }
 
-func (ph phase) run(p *op.Pool, work []byte, dx, dy, w []float32) {
+const adjointAtOnce = 1 << 18 // elements of the input
+
+func adjointOf(g *Geometry) *adjoint {
+	a := &adjoint{g, g.phases(), g.Batch}
+	if !a.whole() {
+		a.images = min(max(adjointAtOnce/max(g.Groups*g.InC*g.Area(), 1), 1), g.Batch)
+	}
+	return a
+}
+
+func (a *adjoint) whole() bool { return len(a.phases) == 1 && a.phases[0].Places() == a.Area() }
+
+func (a *adjoint) work(workers int) int64 {
+	kept, spare := int64(0), int64(0)
+	for _, ph := range a.phases {
+		kept += aligned(4 * int64(ph.Groups*ph.OutC*ph.Depth()))
+		if !a.whole() {
+			kept += aligned(4 * int64(ph.elements(a.images)))
+		}
+		spare = max(spare, ph.of(a.images).freshWork(workers), ph.of(a.Batch%max(a.images, 1)).freshWork(workers))
+	}
+	return kept + spare
+}
+
+func (a *adjoint) run(p *op.Pool, work []byte, dx, dy, w []float32) {
 	room := scratch[float32](work)
-	weights := room.take(ph.Groups * ph.OutC * ph.Depth())
-	ph.weights(p, weights, w)
-	if ph.whole() {
-		ph.fresh(p, room, job{x: dy, w: weights, y: dx})
+	weights, sums := make([][]float32, len(a.phases)), make([][]float32, len(a.phases))
+	for i, ph := range a.phases {
+		weights[i] = room.take(ph.Groups * ph.OutC * ph.Depth())
+		ph.weights(p, weights[i], w)
+	}
+	if a.whole() {
+		a.phases[0].fresh(p, room, job{x: dy, w: weights[0], y: dx})
 		return
 	}
-	most, channels := ph.images(), ph.Groups*ph.OutC
-	sums := room.take(most * channels * ph.Places())
-	for i := 0; i < ph.Batch; i += most {
-		n := min(most, ph.Batch-i)
-		in := dy[i*ph.Groups*ph.InC*ph.inLen():]
-		ph.of(n).fresh(p, room, job{x: in, w: weights, y: sums[:n*channels*ph.Places()]})
-		p.Rows(n*channels, 1<<13/ph.Places()+1, func(from, to int) {
+	for i, ph := range a.phases {
+		sums[i] = room.take(ph.elements(a.images))
+	}
+	for image := 0; image < a.Batch; image += a.images {
+		n := min(a.images, a.Batch-image)
+		for i, ph := range a.phases {
+			in := dy[image*a.Groups*a.OutC*a.Places():]
+			ph.of(n).fresh(p, room, job{x: in, w: weights[i], y: sums[i][:ph.elements(n)]})
+		}
+		channels := dx[image*a.Groups*a.InC*a.Area():]
+		p.Rows(n*a.Groups*a.InC, 1<<13/a.Area()+1, func(from, to int) {
 			for c := from; c < to; c++ {
-				ph.place(part(dx, i*channels+c, ph.from.Area()), part(sums, c, ph.Places()))
+				a.join(part(channels, c, a.Area()), sums, c)
 			}
 		})
+	}
+}
+
+// join makes a channel of its phases.
+func (a *adjoint) join(dx []float32, sums [][]float32, c int) {
+	every := 1
+	for i, n := range a.in {
+		every *= min(a.stride[i], n)
+	}
+	if len(a.phases) < every {
+		clear(dx)
+	}
+	for i, ph := range a.phases {
+		ph.place(dx, part(sums[i], c, ph.Places()))
 	}
 }
 
@@ -153,8 +186,15 @@ func (ph phase) place(dx, sums []float32) {
 			step *= ph.from.in[i]
 			rest /= ph.out[i]
 		}
-		for i, v := range part(sums, o, ph.out[last]) {
-			dx[at+i*ph.from.stride[last]] = v
-		}
+		spread(dx[at:], part(sums, o, ph.out[last]), ph.from.stride[last])
+	}
+}
+
+// spread writes x to places that lie stride apart.
+func spread(to, x []float32, stride int) {
+	at := 0
+	for _, v := range x {
+		to[at] = v
+		at += stride
 	}
 }

@@ -45,13 +45,7 @@ func Convolve[T float](g *Geometry, p *op.Pool, work []byte, y, x, w []T) {
 }
 
 // InputGradientWork is the scratch of InputGradient.
-func (g *Geometry) InputGradientWork(workers int) int64 {
-	work := int64(0)
-	for _, ph := range g.phases() {
-		work = max(work, ph.work(workers))
-	}
-	return work
-}
+func (g *Geometry) InputGradientWork(workers int) int64 { return adjointOf(g).work(workers) }
 
 // InputGradient writes dx, the transpose of the convolution applied to dy.
 func InputGradient[T float](g *Geometry, p *op.Pool, work []byte, dx, dy, w []T) {
@@ -63,25 +57,12 @@ func InputGradient[T float](g *Geometry, p *op.Pool, work []byte, dx, dy, w []T)
 		return
 	}
 	if dx, ok := any(dx).([]float32); ok {
-		inputGradient(g, p, work, dx, any(dy).([]float32), any(w).([]float32))
+		adjointOf(g).run(p, work, dx, any(dy).([]float32), any(w).([]float32))
 		return
 	}
 	p.For(g.Batch*g.Groups*g.InC, func(i int) {
 		plainInputGradient(g, part(dx, i, g.inLen()), Output(g, dy, i/g.InC), Weights(g, w, i/g.InC)[i%g.InC*g.taken():])
 	})
-}
-
-func inputGradient(g *Geometry, p *op.Pool, work []byte, dx, dy, w []float32) {
-	phases, all := g.phases(), 1
-	for i, n := range g.in {
-		all *= min(g.stride[i], n)
-	}
-	if len(phases) < all {
-		clear(dx)
-	}
-	for _, ph := range phases {
-		ph.run(p, work, dx, dy, w)
-	}
 }
 
 // plainInputGradient makes one channel.
