@@ -211,7 +211,7 @@ func (t *Trainer) stepped(ctx context.Context, loss float64) error {
 }
 
 // mostPoints bounds the length of the curve.
-const mostPoints = 400
+const mostPoints = 120
 
 // scaled changes the loss scale by how a step went, whose gradients' squares have this sum: an overflow left the
 // weights as they were.

@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"slices"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
@@ -72,19 +73,40 @@ func curves(t pass.Training) (figure, error) {
 	}
 	p.X.Tick.Label.XAlign, p.X.Tick.Label.YAlign = draw.XCenter, draw.YTop
 	p.Y.Tick.Label.XAlign, p.Y.Tick.Label.YAlign = draw.XRight, draw.YCenter
-	p.X.Min, p.X.Max, p.Y.Min = 0, float64(t.Steps), 0
+	top := 0.0
+	for _, q := range slices.Concat(t.Loss, t.Judged) {
+		top = max(top, q.Y*1.08)
+	}
 	if err := addLine(p, places(t.Loss), false); err != nil {
 		return f, err
 	}
-	if err := addLine(p, places(t.Judged), true); err != nil {
+	if err := addDots(p, places(t.Judged)); err != nil {
 		return f, err
 	}
-	for _, q := range append(t.Loss, t.Judged...) {
-		p.Y.Max = max(p.Y.Max, q.Y*1.08)
+	p.X.Min, p.X.Max, p.Y.Min, p.Y.Max = 0, float64(t.Steps), 0, top
+	p.X.Tick.Marker = plot.ConstantTicks(marks(float64(t.Steps), 1, func(v float64) string { return fmt.Sprintf("step %g", v) })[1:])
+	p.Y.Tick.Marker = plot.ConstantTicks(marks(top*1000, 1, func(v float64) string { return fmt.Sprintf("%.3g", v/1000) }))
+	for i := range p.Y.Tick.Marker.(plot.ConstantTicks) {
+		p.Y.Tick.Marker.(plot.ConstantTicks)[i].Value /= 1000
 	}
 	var err error
 	f.SVG, err = drawn(p, f.Title, curveHeight)
 	return f, err
+}
+
+// addDots draws points with a line between them, apart from other lines.
+func addDots(p *plot.Plot, points plotter.XYs) error {
+	if len(points) == 0 {
+		return nil
+	}
+	l, s, err := plotter.NewLinePoints(points)
+	if err != nil {
+		return fmt.Errorf("report: training: %w", err)
+	}
+	l.LineStyle = draw.LineStyle{Color: strong, Width: 1.2}
+	s.GlyphStyle = draw.GlyphStyle{Color: strong, Radius: 2.5, Shape: draw.CircleGlyph{}}
+	p.Add(l, s)
+	return nil
 }
 
 func places(ps []pass.Point) plotter.XYs {
