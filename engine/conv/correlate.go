@@ -46,12 +46,17 @@ func (c *correlation) product(images, rows int) gemm.Shape {
 	return gemm.Shape{M: c.OutC, N: c.Depth(), K: images * rows * c.out[1]}
 }
 
+// direct reports whether the patches are the input itself, of one image: the product packs it as well.
+func (c *correlation) direct() bool { return c.Pointwise() && c.images == 1 }
+
 // turned reports whether the result has to be turned: its channels come last.
 func (c *correlation) turned() bool { return c.InC > 1 && c.taken() > 1 }
 
 // sizes of the scratch: the input, the output's gradient of several images, and the result.
 func (c *correlation) sizes() (input, output, result int) {
-	input = c.images * c.Groups * c.InC * c.lines(c.rows) * c.width
+	if !c.direct() {
+		input = c.images * c.Groups * c.InC * c.lines(c.rows) * c.width
+	}
 	if c.images > 1 {
 		output = c.images * c.Groups * c.OutC * c.Places()
 	}
@@ -113,13 +118,20 @@ func (k *chunk) run() {
 	k.images, k.rows = min(k.correlation.images, k.Batch-k.image), min(k.correlation.rows, k.out[0]-k.row)
 	k.lines = k.correlation.lines(k.rows)
 	k.inside = k.images * k.lines * k.width * k.InC
-	k.lay()
+	if !k.direct() {
+		k.lay()
+	}
 	s := k.product(k.images, k.rows)
 	products := make([]gemm.FloatProduct, k.Groups)
 	for i := range products {
 		products[i] = gemm.FloatProduct{
-			A: k.left(i), Panels: patchesOf(k, i).fill, C: part(k.sums, i, s.M*s.N), Stride: s.N,
-			Accumulate: k.image > 0 || k.row > 0,
+			A: k.left(i), C: part(k.sums, i, s.M*s.N), Stride: s.N, Accumulate: k.image > 0 || k.row > 0,
+		}
+		if k.direct() {
+			x := Input(k.Geometry, k.x, k.image*k.Groups+i)[k.row*k.out[1]:]
+			products[i].B = gemm.Matrix[float32]{Data: x, Row: 1, Col: k.Area()}
+		} else {
+			products[i].Panels = patchesOf(k, i).fill
 		}
 	}
 	gemm.Float(k.pool, s, k.work, products...)

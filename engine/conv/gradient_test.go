@@ -16,6 +16,7 @@ func deep() []layer {
 		layer{[]int64{2, 5, 70, 66}, []int64{6, 5, 3, 3}, attrs{"strides": []int{2, 2}, "pads": []int{1, 1, 1, 1}}},
 		layer{[]int64{2, 4, 21, 19}, []int64{6, 2, 4, 3}, attrs{"group": 2, "strides": []int{2, 3}, "dilations": []int{4, 2}, "pads": []int{3, 0, 2, 5}}},
 		layer{[]int64{2, 3, 9, 8}, []int64{4, 3, 1, 1}, attrs{"strides": []int{2, 2}}},
+		layer{[]int64{2, 6, 50, 41}, []int64{10, 3, 1, 1}, attrs{"group": 2}},
 		layer{[]int64{2, 3, 9, 8}, []int64{4, 3, 2, 2}, attrs{"strides": []int{3, 3}, "pads": []int{5, 4, 3, 6}}},
 		layer{[]int64{2, 3, 12, 13}, []int64{9, 1, 3, 3}, attrs{"group": 3, "strides": []int{2, 2}, "pads": []int{1, 1, 1, 1}}},
 		layer{[]int64{1, 2, 12, 23}, []int64{2, 1, 2, 20}, attrs{"group": 2, "dilations": []int{5, 1}}},
