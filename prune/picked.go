@@ -1,6 +1,7 @@
 package prune
 
 import (
+	"encoding/binary"
 	"io"
 
 	"github.com/mcompress/mcompress/ir"
@@ -20,17 +21,68 @@ type picked struct {
 func (p *picked) ReadAt(b []byte, off int64) (int, error) {
 	w := &readAhead{in: p.in, size: p.size}
 	for done := 0; done < len(b); {
-		at := off + int64(done)
-		src, n := p.run(at, int64(len(b)-done))
-		part := b[done : done+int(n)]
-		if src < 0 {
-			clear(part)
-		} else if err := w.read(part, src); err != nil {
+		at, rest := off+int64(done), b[done:]
+		var n int64
+		var err error
+		if p.entry < shortEntry && at%p.entry == 0 && int64(len(rest)) >= p.entry {
+			n, err = p.entries(w, rest, at)
+		} else {
+			n, err = p.piece(w, rest, at)
+		}
+		if err != nil {
 			return done, err
 		}
 		done += int(n)
 	}
 	return len(b), nil
+}
+
+// shortEntry is the size in bytes below which entries are moved one by one.
+const shortEntry = 256
+
+// entries reads whole entries up to the end of a row of them.
+func (p *picked) entries(w *readAhead, b []byte, at int64) (n int64, err error) {
+	count := int64(len(p.places))
+	row, i := at/p.entry/count*p.n, at/p.entry%count
+	for _, place := range p.places[i:min(count, i+int64(len(b))/p.entry)] {
+		dst := b[n : n+p.entry]
+		n += p.entry
+		if place < 0 {
+			clear(dst)
+			continue
+		}
+		src := (row+place)*p.entry - w.at
+		if src < 0 || src+p.entry > int64(len(w.buf)) {
+			if err := w.fill((row + place) * p.entry); err != nil {
+				return 0, err
+			}
+			src = 0
+		}
+		move(dst, w.buf[src:src+p.entry])
+	}
+	return n, nil
+}
+
+// move copies one entry; a call of copy costs more than a few bytes.
+func move(dst, src []byte) {
+	switch len(dst) {
+	case 4:
+		binary.LittleEndian.PutUint32(dst, binary.LittleEndian.Uint32(src))
+	case 2:
+		binary.LittleEndian.PutUint16(dst, binary.LittleEndian.Uint16(src))
+	default:
+		copy(dst, src)
+	}
+}
+
+// piece reads what lies in a row in the source.
+func (p *picked) piece(w *readAhead, b []byte, at int64) (n int64, err error) {
+	src, n := p.run(at, int64(len(b)))
+	if src < 0 {
+		clear(b[:n])
+		return n, nil
+	}
+	return n, w.read(b[:n], src)
 }
 
 // run is where the bytes from at on lie in the source, and how many of at most limit lie
@@ -66,16 +118,24 @@ func (w *readAhead) read(b []byte, off int64) error {
 		return ir.ReadFull(w.in, b, off)
 	}
 	if off < w.at || off+int64(len(b)) > w.at+int64(len(w.buf)) {
-		if w.buf == nil {
-			w.buf = make([]byte, aheadBytes)
-		}
-		w.at, w.buf = off, w.buf[:min(aheadBytes, w.size-off)]
-		if err := ir.ReadFull(w.in, w.buf, off); err != nil {
-			w.buf = w.buf[:0]
+		if err := w.fill(off); err != nil {
 			return err
 		}
 	}
 	copy(b, w.buf[off-w.at:])
+	return nil
+}
+
+// fill reads from off on.
+func (w *readAhead) fill(off int64) error {
+	if w.buf == nil {
+		w.buf = make([]byte, aheadBytes)
+	}
+	w.at, w.buf = off, w.buf[:min(aheadBytes, w.size-off)]
+	if err := ir.ReadFull(w.in, w.buf, off); err != nil {
+		w.buf = w.buf[:0]
+		return err
+	}
 	return nil
 }
 

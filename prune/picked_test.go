@@ -150,3 +150,22 @@ func TestLayersThatAreNotSelectedStay(t *testing.T) {
 		}
 	}
 }
+
+// BenchmarkPickedColumns reads a matrix of which every second column fell: short runs.
+func BenchmarkPickedColumns(b *testing.B) {
+	const rows, cols = 512, 8192
+	var places []int64
+	for i := range int64(cols / 2) {
+		places = append(places, 2*i)
+	}
+	p := &picked{bytes.NewReader(make([]byte, rows*cols*4)), rows * cols * 4, 4, cols, places}
+	buf := make([]byte, ir.CopyBuffer)
+	b.SetBytes(rows * cols * 4 / 2)
+	for b.Loop() {
+		for off := int64(0); off < rows*cols*2; off += ir.CopyBuffer {
+			if _, err := p.ReadAt(buf, off); err != nil {
+				b.Fatal(err)
+			}
+		}
+	}
+}
