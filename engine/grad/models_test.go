@@ -37,11 +37,10 @@ var untrained = map[string]string{
 
 // unmeasured are models whose gradients are made but not compared with differences.
 var unmeasured = map[string]string{
-	"basic_pitch":        "it takes logarithms of powers near zero, which float32 does not hold for differences",
-	"mnist_softmax_head": "its softmax is 1 for one class on random inputs",
-	"godot_score_goal":   "its tanh is 1 on random inputs",
-	"style_candy":        "a step takes four seconds",
-	"yolox_nano":         "a step takes a second",
+	"basic_pitch":      "it takes logarithms of powers near zero, which float32 does not hold for differences",
+	"godot_score_goal": "its tanh is 1 on random inputs",
+	"style_candy":      "a step takes four seconds",
+	"yolox_nano":       "a step takes a second",
 }
 
 // unread are parameters of which models read no more than the shapes of what they make.
@@ -202,7 +201,7 @@ func normal(seed uint64, shape ...int64) *ir.Array {
 	return a
 }
 
-// sample is a random input.
+// sample is a random input of small numbers, for which few functions are flat.
 func sample(g *ir.Graph) (map[string]*ir.Array, error) {
 	set, err := dataset.Generate(dataset.Inputs(g), dataset.Random{})
 	if err != nil {
@@ -210,7 +209,17 @@ func sample(g *ir.Graph) (map[string]*ir.Array, error) {
 	}
 	defer set.Close()
 	for b, err := range set.Batches(context.Background(), dataset.Order{Size: 1}) {
-		return b.Inputs, err
+		if err != nil {
+			return nil, err
+		}
+		for _, a := range b.Inputs {
+			if a.DType == ir.Float {
+				for i := range ir.View[float32](a) {
+					ir.View[float32](a)[i] *= 0.3
+				}
+			}
+		}
+		return b.Inputs, nil
 	}
 	return nil, errors.New("no sample")
 }
