@@ -173,7 +173,7 @@ func (t *Trainer) candidates(asked *layout) []*layout {
 	add(func(p *layout) { p.checkpoint = within })
 	add(func(p *layout) { p.checkpoint = "auto" })
 	for parts := 2; parts <= asked.batch && parts <= 16; parts *= 2 {
-		if asked.batch%parts == 0 && t.set.Size(1) == 1 {
+		if asked.batch%parts == 0 && t.fixed == 0 {
 			add(func(p *layout) { p.checkpoint, p.parts = "auto", max(p.parts, parts) })
 		}
 	}

@@ -27,11 +27,8 @@ type Verdict struct {
 
 // newJudge makes the graph of losses alone; nil if no samples are kept apart.
 func (t *Trainer) newJudge(ctx context.Context, batch int) (_ *judge, err error) {
-	if len(t.split.judge) == 0 {
+	if len(t.split.judge) < max(1, t.fixed) {
 		return nil, nil
-	}
-	if n := t.set.Size(1); n > 1 && len(t.split.judge)%n != 0 {
-		t.split.judge = t.split.judge[:len(t.split.judge)/n*n]
 	}
 	j := &judge{step: &step{feeds: map[string]*ir.Array{}}, batch: min(batch, len(t.split.judge))}
 	tape, err := grad.New(ctx, t.model, grad.Options{Inputs: t.specs(j.batch), Train: t.trained, Change: t.rounded})

@@ -32,8 +32,8 @@ func (s *source) bind(fs *flag.FlagSet) {
 	fs.IntVar(&s.limit, "limit", 0, "`number` of samples to read at most")
 }
 
-// open opens the data for the model.
-func (s *source) open(m *ir.Model, workers int) (*dataset.Set, error) {
+// open opens the data for inputs of m.
+func (s *source) open(m *ir.Model, inputs []dataset.Input, workers int) (*dataset.Set, error) {
 	o := dataset.Options{Labels: s.labels, Scale: s.scale, Limit: s.limit, Workers: workers, Columns: words(s.columns)}
 	var err error
 	take := func(name string, e error) {
@@ -55,7 +55,7 @@ func (s *source) open(m *ir.Model, workers int) (*dataset.Set, error) {
 	if err != nil {
 		return nil, err
 	}
-	return dataset.Open(s.data, dataset.Inputs(m.Graph), dataset.Outputs(m.Graph), o)
+	return dataset.Open(s.data, inputs, dataset.Outputs(m.Graph), o)
 }
 
 func parseFloat(text string) (float64, error) { return strconv.ParseFloat(text, 64) }

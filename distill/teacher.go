@@ -6,7 +6,9 @@ import (
 	"os"
 	"slices"
 
+	"github.com/mcompress/mcompress/dataset"
 	"github.com/mcompress/mcompress/engine"
+	"github.com/mcompress/mcompress/engine/grad"
 	"github.com/mcompress/mcompress/ir"
 )
 
@@ -28,7 +30,11 @@ func newTeacher(ctx context.Context, m *ir.Model, t *Trainer) (*teacher, error) 
 	if len(values) == 0 {
 		return nil, nil
 	}
-	s, err := engine.Open(ctx, m, engine.Options{Workers: t.workers, Keep: values})
+	open, err := t.openTeacher(ctx, m, values)
+	if err != nil {
+		return nil, err
+	}
+	s, err := engine.Open(ctx, open, engine.Options{Workers: t.workers})
 	if err != nil {
 		return nil, err
 	}
@@ -37,6 +43,41 @@ func newTeacher(ctx context.Context, m *ir.Model, t *Trainer) (*teacher, error) 
 		out.cache = &cache{folder: t.folder, known: map[int]bool{}}
 	}
 	return out, nil
+}
+
+// openTeacher is m with these values as its outputs, for any number of samples where the student takes any.
+func (t *Trainer) openTeacher(ctx context.Context, m *ir.Model, values []string) (*ir.Model, error) {
+	specs := map[string]ir.Spec{}
+	inputs := dataset.Inputs(m.Graph)
+	for _, in := range inputs {
+		spec, ok := t.specs(max(2, t.fixed))[in.Name]
+		if !ok && len(inputs) == 1 && len(t.ports) == 1 {
+			spec, ok = t.specs(max(2, t.fixed))[t.ports[0].Name], true // other names, one input
+		}
+		if !ok {
+			return nil, fmt.Errorf("its input %q is none of the student's", in.Name)
+		}
+		specs[in.Name] = spec
+	}
+	tape, err := grad.New(ctx, m, grad.Options{Inputs: specs, Train: func(string) bool { return false }, Bare: true})
+	if err != nil {
+		return nil, err
+	}
+	for _, v := range tape.Graph().Inputs {
+		if t.fixed == 0 && len(v.Type.Shape) > 0 {
+			v.Type.Shape[0] = ir.Dim{N: -1}
+		}
+	}
+	var outputs []*ir.Value
+	for _, name := range values {
+		v := tape.Value(name)
+		if v == nil {
+			return nil, fmt.Errorf("value %q is not there when it runs: it is part of what is computed in one", name)
+		}
+		outputs = append(outputs, v)
+	}
+	tape.Graph().SetOutputs(outputs...)
+	return tape.Model, nil
 }
 
 func (t *teacher) close() error {

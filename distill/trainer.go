@@ -23,6 +23,7 @@ type Trainer struct {
 	tell    func(Progress)
 
 	set     *dataset.Set
+	fixed   int // samples in a run of the model, 0 if it takes any number
 	split   split
 	ports   []dataset.Input
 	first   map[string]ir.Spec // types of the model's inputs for one sample, as the data has them
@@ -86,10 +87,7 @@ func (t *Trainer) prepare(ctx context.Context, teacher *ir.Model) (err error) {
 	if t.folder, err = os.MkdirTemp("", "mcompress-train-"); err != nil {
 		return err
 	}
-	if t.set, err = t.source.open(t.model, t.workers); err != nil {
-		return err
-	}
-	if err := t.samples(ctx); err != nil {
+	if err := t.opened(ctx); err != nil {
 		return err
 	}
 	if t.terms, err = t.settings.terms(t.model, teacher, t.set.Labelled()); err != nil {
@@ -107,14 +105,68 @@ func (t *Trainer) prepare(ctx context.Context, teacher *ir.Model) (err error) {
 	return t.fit(ctx)
 }
 
+// opened opens the data. Models that were exported for batches of one size mostly run on others too: where they do not, a batch is
+// computed in parts of that size.
+func (t *Trainer) opened(ctx context.Context) (err error) {
+	t.ports = freed(dataset.Inputs(t.model.Graph))
+	if t.set, err = t.source.open(t.model, t.ports, t.workers); err != nil {
+		return err
+	}
+	if err := t.samples(ctx); err != nil || t.free(ctx) {
+		return err
+	}
+	t.ports = dataset.Inputs(t.model.Graph)
+	if err := t.set.Close(); err != nil {
+		return err
+	}
+	if t.set, err = t.source.open(t.model, t.ports, t.workers); err != nil {
+		return err
+	}
+	t.fixed = t.set.Size(1)
+	if t.batch%t.fixed != 0 {
+		return fmt.Errorf("the model takes batches of exactly %d samples: give --batch %d, or a multiple", t.fixed, t.fixed)
+	}
+	t.settings.accumulate = t.batch / t.fixed
+	return t.samples(ctx)
+}
+
+// freed are inputs whose first axis may have any size.
+func freed(inputs []dataset.Input) []dataset.Input {
+	out := slices.Clone(inputs)
+	for i, in := range out {
+		if in.Type == nil || len(in.Type.Shape) == 0 {
+			continue
+		}
+		typ := *in.Type
+		typ.Shape = slices.Clone(typ.Shape)
+		typ.Shape[0] = ir.Dim{N: -1}
+		out[i].Type = &typ
+	}
+	return out
+}
+
+// free reports whether the model runs on more samples than it declares.
+func (t *Trainer) free(ctx context.Context) bool {
+	const some = 3
+	tape, err := grad.New(ctx, t.model, grad.Options{Inputs: t.specs(some), Train: t.trained})
+	if err != nil {
+		return false
+	}
+	for _, v := range tape.Graph().Outputs {
+		if shape := tape.Shape(v); len(shape) > 0 && shape[0]%some != 0 {
+			return false
+		}
+	}
+	return true
+}
+
 // samples splits the data and looks at the first one.
 func (t *Trainer) samples(ctx context.Context) error {
-	t.ports = dataset.Inputs(t.model.Graph)
 	t.split = newSplit(t.set.Len(), t.validate, t.seed)
 	if len(t.split.learn) < t.batch {
 		return fmt.Errorf("%d samples are there to learn from, and a batch takes %d: give --batch", len(t.split.learn), t.batch)
 	}
-	for b, err := range t.set.Batches(ctx, dataset.Order{Size: 1, Index: t.split.learn[:1]}) {
+	for b, err := range t.set.Batches(ctx, dataset.Order{Size: 1, Index: t.split.learn[:max(1, t.fixed)]}) {
 		if err != nil {
 			return err
 		}
@@ -122,9 +174,6 @@ func (t *Trainer) samples(ctx context.Context) error {
 		for name, a := range b.Inputs {
 			t.first[name] = a.Spec()
 		}
-	}
-	if n := t.set.Size(1); n > 1 && n != t.batch/t.accumulate {
-		return fmt.Errorf("the model takes batches of exactly %d samples: give --batch %d", n, n)
 	}
 	return nil
 }
@@ -135,7 +184,7 @@ func (t *Trainer) specs(n int) map[string]ir.Spec {
 	for name, s := range t.first {
 		s.Shape = slices.Clone(s.Shape)
 		if len(s.Shape) > 0 {
-			s.Shape[0] = s.Shape[0] * int64(n) / int64(t.set.Size(1))
+			s.Shape[0] = s.Shape[0] * int64(n) / int64(max(1, t.fixed))
 		}
 		out[name] = s
 	}

@@ -22,6 +22,10 @@ type Options struct {
 	// training from scratch. Without it the statistics stay as they are.
 	BatchStatistics bool
 
+	// Bare leaves the graph as it is, for running it only: there is no way back then, but it takes any batch that the
+	// model does.
+	Bare bool
+
 	// Change, where set, may put nodes into the copied graph, such as Dropout, before types are
 	// inferred and rules see it.
 	Change func(t *Tape) error
@@ -44,6 +48,9 @@ func New(ctx context.Context, m *ir.Model, o Options) (*Tape, error) {
 	}
 	if err := t.infer(ctx, o.Inputs); err != nil {
 		return nil, err
+	}
+	if o.Bare {
+		return t, nil
 	}
 	for t.canonical() {
 		if err := t.infer(ctx, o.Inputs); err != nil {
