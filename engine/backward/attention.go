@@ -16,7 +16,8 @@ import (
 //	dQ, dK, dV = AttentionGrad(Q, K, V, mask, Y, L, dY)
 //
 // Q, K, V and Y have their axes in the orders permQ, permK, permV and permY, the last one in its place; in these orders
-// the axes before the last two are the same in all. The mask, which may be absent, is broadcast to the scores.
+// the axes before the last two are the same in all. The mask, which may be absent, is broadcast to the scores. With
+// attribute zeros a query whose keys are all masked by -Inf gives zeros.
 func attentions() []op.Op {
 	return []op.Op{
 		{Type: "AttentionKeep", Shape: attentionShape, Work: attentionWork(1), Run: byType(runKeep[float32], runKeep[float64])},

@@ -22,7 +22,7 @@ func runKeep[T number](c *op.Call) error {
 			s := h.scores[0][:rows*p.keys]
 			h.compare(s, h.matrix(p.q, q, from), h.matrix(p.k, k, 0), mask, from, rows)
 			for i := range rows {
-				l := softmaxKeep(s[i*p.keys:][:p.keys])
+				l := softmaxKeep(s[i*p.keys:][:p.keys], c.Bool("zeros", false))
 				if sums != nil {
 					sums[h.index*p.queries+from+i] = l
 				}
@@ -160,28 +160,42 @@ func scaleAdd[T number](row []T, scale T, mask []T, step int) {
 	}
 }
 
-// softmaxKeep turns scores into weights and gives the logarithm of the sum of their exponentials.
-func softmaxKeep[T number](row []T) T {
-	if x, ok := any(row).([]float32); ok {
-		top := kernel.ReduceMax(x)
-		kernel.SubScalar(x, x, top)
-		kernel.Exp(x, x)
-		sum := kernel.ReduceSum(x)
-		kernel.MulScalar(x, x, float32(1/sum))
-		return T(float64(top) + math.Log(sum))
+// softmaxKeep turns scores into weights and gives the logarithm of the sum of their exponentials. With zeros, a query for
+// which all keys are hidden has no weights, where a plain softmax has NaN.
+func softmaxKeep[T number](row []T, zeros bool) T {
+	top := T(math.Inf(-1))
+	x, single := any(row).([]float32)
+	if single {
+		top = T(kernel.ReduceMax(x))
+	} else {
+		for _, v := range row {
+			top = max(top, v)
+		}
 	}
-	top, sum := math.Inf(-1), 0.0
-	for _, v := range row {
-		top = max(top, float64(v))
+	if zeros && math.IsInf(float64(top), -1) {
+		clear(row)
+		return T(math.Inf(1)) // exponentials of what is below it are zero
 	}
+	if single {
+		return T(softmaxSingles(x, float32(top)))
+	}
+	sum := 0.0
 	for i, v := range row {
-		row[i] = T(math.Exp(float64(v) - top))
+		row[i] = T(math.Exp(float64(v - top)))
 		sum += float64(row[i])
 	}
 	for i := range row {
 		row[i] /= T(sum)
 	}
-	return T(top + math.Log(sum))
+	return top + T(math.Log(sum))
+}
+
+func softmaxSingles(x []float32, top float32) float64 {
+	kernel.SubScalar(x, x, top)
+	kernel.Exp(x, x)
+	sum := kernel.ReduceSum(x)
+	kernel.MulScalar(x, x, float32(1/sum))
+	return float64(top) + math.Log(sum)
 }
 
 // softmaxAgain turns scores into weights again, and the gradient of those into that of the products of queries and keys.

@@ -2,7 +2,7 @@ package grad
 
 import "github.com/mcompress/mcompress/ir"
 
-// contribRewrites are ONNX Runtime's operators in terms of ONNX's own.
+// contribRewrites are ONNX Runtime's operators in terms of ONNX's own, and attention of both.
 var contribRewrites = []rewrite{
 	{microsoft, "Gelu", biased("none")},
 	{microsoft, "BiasGelu", biased("none")},
@@ -11,6 +11,7 @@ var contribRewrites = []rewrite{
 	{microsoft, "SkipSimplifiedLayerNormalization", skipNorm("RMSNormalization", 2, 0, 3)},
 	{microsoft, "EmbedLayerNormalization", embedNorm},
 	{microsoft, "Attention", selfAttention},
+	{"", "Attention", headAttention},
 }
 
 // biased is Gelu of the sum with input 1.

@@ -100,6 +100,13 @@ var forms = []struct {
 	{"AttentionKeep", probe{tell: "masked", in: []*ir.Array{values(1, 2, 3, 2, 4), values(2, 2, 5, 2, 4), values(3, 2, 5, 2, 3)}, build: attend(true, hiding(values(4, 2, 1, 3, 5)))}},
 	{"AttentionKeep", probe{tell: "keys masked", in: []*ir.Array{values(1, 2, 3, 2, 4), values(2, 2, 5, 2, 4), values(3, 2, 5, 2, 3)}, build: attend(true, hiding(values(4, 5)))}},
 	{"AttentionKeep", probe{tell: "queries masked", in: []*ir.Array{values(1, 2, 3, 2, 4), values(2, 2, 5, 2, 4), values(3, 2, 5, 2, 3)}, build: attend(true, values(4, 2, 3, 1))}},
+	{"AttentionKeep", probe{tell: "of ONNX", op: onnx("Attention"), in: []*ir.Array{values(1, 2, 2, 3, 4), values(2, 2, 2, 5, 4), values(3, 2, 2, 5, 3)}}},
+	{"AttentionKeep", probe{tell: "of ONNX, causal, 3 axes", op: onnx("Attention"), in: []*ir.Array{values(1, 2, 3, 8), values(2, 2, 3, 8), values(3, 2, 3, 4)}, attrs: []*ir.Attr{
+		ir.IntAttr("q_num_heads", 2), ir.IntAttr("kv_num_heads", 2), ir.IntAttr("is_causal", 1), ir.FloatAttr("scale", 0.3),
+	}}},
+	{"AttentionKeep", probe{tell: "of ONNX, one query without keys", op: onnx("Attention"), in: []*ir.Array{
+		values(1, 1, 1, 2, 4), values(2, 1, 1, 3, 4), values(3, 1, 1, 3, 4), ir.ArrayOf([]bool{true, false, true, false, false, false}, 2, 3),
+	}}},
 	{"FusedMatMul", probe{tell: "weight by outputs", in: []*ir.Array{values(1, 2, 3, 4), values(2, 5, 4)}, build: func(g *ir.Graph, in []*ir.Value) *ir.Value {
 		m := maker{g}
 		return m.op("MatMul", in[0], m.transpose(in[1], 1, 0))
