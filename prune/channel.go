@@ -1,6 +1,7 @@
 package prune
 
 import (
+	"cmp"
 	"flag"
 	"fmt"
 	"slices"
@@ -129,7 +130,7 @@ func (m *channel) stay(n, each int, a amount) int {
 func remove(c *pass.Context, k coupling.Kept) {
 	v, readers := k.Value, pass.Readers(k.Value)
 	if !k.Falls {
-		c.Skip(v, readers, k.Why)
+		c.Skip(v, readers, cmp.Or(k.Why, "none of the channels that fall is its own"))
 		return
 	}
 	whole, before := v.Const, k.Before

@@ -114,11 +114,15 @@ func (p *Plan) set(v *ir.Value, at int, units []Unit) {
 
 // stop keeps all channels that n reads, and leaves its constants alone; the reason names n.
 func (p *Plan) stop(n *ir.Node, what string) {
+	beside := fmt.Sprintf("no channels are followed through %s %s, which reads it", n.Op, n.Label())
 	for i := range n.Inputs() {
 		if a := p.in(n, i); a != nil {
 			p.keep(n, a.units, what)
+			beside = fmt.Sprintf("it goes with channels that reach %s %s, which %s", n.Op, n.Label(), what)
 		}
-		p.refuse(n, i, what)
+	}
+	for i := range n.Inputs() {
+		p.refuse(n, i, beside)
 	}
 }
 

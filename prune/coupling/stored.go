@@ -23,7 +23,7 @@ func (p *Plan) read(n *ir.Node, i int, units ...[]Unit) {
 		for _, us := range units {
 			p.keep(n, us, why)
 		}
-		p.refuse(n, i, why)
+		p.refuse(n, i, fmt.Sprintf("%s %s %s", n.Op, n.Label(), why))
 		return
 	}
 	if o.Transposed {
@@ -93,13 +93,13 @@ func (p *Plan) fold(n *ir.Node, i int, o *pass.Operand) {
 }
 
 // refuse notes why n does not say what its constant input i means, if it is one.
-func (p *Plan) refuse(n *ir.Node, i int, what string) {
+func (p *Plan) refuse(n *ir.Node, i int, why string) {
 	o := p.c.Trace(n.Input(i))
 	if o == nil || !pass.IsWeight(o.Base.Const) || p.refused[o.Base] {
 		return
 	}
 	p.refused[o.Base] = true
-	p.Refused = append(p.Refused, Refusal{o.Base, fmt.Sprintf("%s %s %s", n.Op, n.Label(), what)})
+	p.Refused = append(p.Refused, Refusal{o.Base, why})
 }
 
 // listedInputs is the IR version up to which every initializer is a graph input and none
