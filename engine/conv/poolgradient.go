@@ -20,19 +20,18 @@ func MaxPlaces[T float, P Place](v Windows, p *op.Pool, y []T, places []P, x []T
 	}
 	w, a := v.w, arithmeticOf[T]()
 	rows := w.allRows()
-	f := finder{window: w, rows: rows, taps: make([][]candidate, len(rows))}
+	f := finder{window: w, rows: rows, taps: make([][]candidate, len(rows)), half: w.halves()}
 	f.lo, f.hi = w.interior()
 	for o := range rows {
 		f.taps[o] = w.candidates(rows[o])
 	}
 	w.eachChannel(p, len(y)/w.outLen(), func(ch int) {
 		out, in := part(y, ch, w.outLen()), part(x, ch, w.inLen())
-		if w.halves() && places != nil && halve(w, part(places, ch, w.outLen()), out, in) {
-			return
-		}
-		maxOver(w, a, rows, out, in)
-		if places != nil {
-			findPlaces(&f, part(places, ch, w.outLen()), out, in)
+		if places == nil {
+			maxOver(w, a, rows, out, in)
+		} else if to := part(places, ch, w.outLen()); !inOrderOver(&f, to, out, in) {
+			maxOver(w, a, rows, out, in)
+			findPlaces(&f, to, out, in)
 		}
 	})
 }
@@ -43,6 +42,7 @@ type finder struct {
 	rows   [][]covered   // by row of the output
 	taps   [][]candidate // by row of the output
 	lo, hi int           // outputs along the last axis whose windows lie inside of the input
+	half   bool
 }
 
 // A candidate is a place of the kernel, and how far it is from where output 0 of the row begins.
@@ -58,7 +58,8 @@ func findPlaces[T float, P Place](f *finder, places []P, y, x []T) {
 		}
 		for i, v := range row {
 			if i < f.lo || i >= f.hi || v != v || v == lowest[T]() {
-				to[i] = P(firstPlace(f.window, x, rows, i))
+				_, at := firstPlace(f.window, x, rows, i)
+				to[i] = P(at)
 			}
 		}
 	}
@@ -101,8 +102,8 @@ func (w *window) candidates(rows []covered) []candidate {
 	return to
 }
 
-// firstPlace is the place of the first of the largest elements of the window at o of these rows. A NaN is larger.
-func firstPlace[T float](w *window, x []T, rows []covered, o int) int {
+// firstPlace is the largest element of the window at o of these rows, and the place of the first such. A NaN is larger.
+func firstPlace[T float](w *window, x []T, rows []covered, o int) (T, int) {
 	last := w.last()
 	lo, hi := w.inside(last, o)
 	first := o*w.stride[last] - w.begin[last]
@@ -114,7 +115,7 @@ func firstPlace[T float](w *window, x []T, rows []covered, o int) int {
 			}
 		}
 	}
-	return max(at, 0)
+	return top, max(at, 0)
 }
 
 // MaxGradient writes to dx, for each element, the gradients of the windows whose place it is.
