@@ -51,9 +51,12 @@ func (tr *training) verifyOn() error {
 			}
 		}
 	}
-	if tr.test != "" {
+	switch {
+	case s.data == "":
+		return usagef("--data is missing: the samples to learn from")
+	case tr.test != "":
 		s.data = tr.test
-	} else if s.limit == 0 {
+	case s.limit == 0:
 		s.limit = mostVerified
 	}
 	s.size = 16
