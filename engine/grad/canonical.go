@@ -91,9 +91,14 @@ func (b builder) reshape(v *ir.Value, shape ...int64) *ir.Value {
 	return b.op("Reshape", []*ir.Value{v, b.Ints(shape...)}, ir.IntAttr("allowzero", 1))
 }
 
-// becomes lets v be read in the place of output i of n.
+// becomes lets v be read in the place of output i of n, under its name.
 func becomes(n *ir.Node, i int, v *ir.Value) {
-	if i < len(n.Outputs) && n.Outputs[i] != nil {
-		n.Outputs[i].ReplaceUses(v)
+	if i >= len(n.Outputs) || n.Outputs[i] == nil {
+		return
+	}
+	old, name := n.Outputs[i], n.Outputs[i].Name
+	old.ReplaceUses(v) // which renames v if old is a graph output
+	if v.Name != name {
+		v.Name, old.Name = name, v.Name
 	}
 }

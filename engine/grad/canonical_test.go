@@ -131,6 +131,9 @@ func TestCanonical(t *testing.T) {
 			if !slices.ContainsFunc(slices.Collect(tape.Graph().Nodes()), func(n *ir.Node) bool { return n.Op.Type == f.to }) {
 				t.Errorf("there is no %s", f.to)
 			}
+			if out := tape.Graph().Outputs[0].Name; out != f.model().Graph.Outputs[0].Name {
+				t.Errorf("the output is %q now", out)
+			}
 			f.check(t)
 		})
 	}

@@ -8,8 +8,7 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// BenchmarkMLP is a step of 784-512-512-10 with 128 samples: PyTorch 2.15 takes 2.6 ms on two threads of the machine on which
-// this one was written.
+// BenchmarkMLP is a step of 784-512-512-10 with 128 samples, forward and back.
 func BenchmarkMLP(b *testing.B) {
 	m := ir.NewModel()
 	m.Opsets = []ir.Opset{{Version: 21}}
