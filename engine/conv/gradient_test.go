@@ -83,3 +83,28 @@ func filth(n int64) []byte {
 	}
 	return b
 }
+
+// Scratch does not grow with the batch, and holds less than the patches of one image.
+func TestScratchOfGradients(t *testing.T) {
+	for _, a := range []attrs{
+		{"pads": []int{1, 1, 1, 1}},
+		{"pads": []int{1, 1, 1, 1}, "strides": []int{2, 2}},
+		{"pads": []int{1, 1, 1, 1}, "group": 16},
+	} {
+		channels := int64(64)
+		if a["group"] != nil {
+			channels = 4
+		}
+		work := func(batch int64) (dx, dw, patches int64) {
+			g := layerGeometry(t, layer{[]int64{batch, 64, 56, 56}, []int64{64, channels, 3, 3}, a})
+			return g.InputGradientWork(2), g.WeightGradientWork(2), 4 * int64(g.Groups*g.Depth()*g.Places())
+		}
+		dx, dw, patches := work(8)
+		if moreX, moreW, _ := work(64); moreX > dx || moreW > dw {
+			t.Errorf("%v: scratch grows from %d and %d to %d and %d bytes with the batch", a, dx, dw, moreX, moreW)
+		}
+		if dx > patches || dw > patches {
+			t.Errorf("%v: scratch is %d and %d bytes, patches of an image are %d", a, dx, dw, patches)
+		}
+	}
+}
