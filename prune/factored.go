@@ -50,6 +50,9 @@ func findFactored(c *pass.Context, w *weight) (*factored, string) {
 	if why := f.look(o.Shape); why != "" {
 		return nil, why
 	}
+	if f.node.Input(activation(f.node, f.input)) == nil || len(f.node.Outputs) == 0 || f.node.Outputs[0] == nil {
+		return nil, fmt.Sprintf("%s has no other input, or no output", f.node.Label())
+	}
 	if r := paired(c, f.node, f.input); r > 0 {
 		return nil, fmt.Sprintf("it is one of two factors of rank %d already", r)
 	}
@@ -117,6 +120,9 @@ func activation(n *ir.Node, weight int) int {
 func rankBetween(c *pass.Context, first, second *ir.Node) int64 {
 	in, middle := linearWidths(c, first)
 	middle2, out := linearWidths(c, second)
+	if len(first.Outputs) == 0 || first.Outputs[0] == nil {
+		return 0
+	}
 	value := first.Outputs[0]
 	if middle == 0 || middle != middle2 || len(value.Uses()) != 1 || first.Input(2) != nil || (in+out)*middle >= in*out {
 		return 0
