@@ -131,7 +131,7 @@ func (k *chunk) run() {
 			x := Input(k.Geometry, k.x, k.image*k.Groups+i)[k.row*k.out[1]:]
 			products[i].B = gemm.Matrix[float32]{Data: x, Row: 1, Col: k.Area()}
 		} else {
-			products[i].Panels = patchesOf(k, i).fill
+			products[i].Panels = channelPatchesOf(k, i).fill
 		}
 	}
 	gemm.Float(k.pool, s, k.work, products...)
@@ -189,7 +189,7 @@ type channelPatches struct {
 	x []float32
 }
 
-func patchesOf(k *chunk, group int) channelPatches {
+func channelPatchesOf(k *chunk, group int) channelPatches {
 	return channelPatches{k, part(k.input, group, k.inside)}
 }
 
