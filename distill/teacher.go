@@ -49,10 +49,14 @@ func newTeacher(ctx context.Context, m *ir.Model, t *Trainer) (*teacher, error) 
 func (t *Trainer) openTeacher(ctx context.Context, m *ir.Model, values []string) (*ir.Model, error) {
 	specs := map[string]ir.Spec{}
 	inputs := dataset.Inputs(m.Graph)
+	some := 2 // samples
+	if t.fixed > 0 {
+		some = t.fixed
+	}
 	for _, in := range inputs {
-		spec, ok := t.specs(max(2, t.fixed))[in.Name]
+		spec, ok := t.specs(some)[in.Name]
 		if !ok && len(inputs) == 1 && len(t.ports) == 1 {
-			spec, ok = t.specs(max(2, t.fixed))[t.ports[0].Name], true // other names, one input
+			spec, ok = t.specs(some)[t.ports[0].Name], true // other names, one input
 		}
 		if !ok {
 			return nil, fmt.Errorf("its input %q is none of the student's", in.Name)
