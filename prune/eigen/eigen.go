@@ -17,6 +17,7 @@ func Symmetric(a []float64, n, k, workers int) (values, vectors []float64, err e
 	if n == 0 {
 		return nil, nil, nil
 	}
+	exp := scale(a)
 	t := reduce(a, n)
 	z, err := t.solve(workers)
 	if err != nil {
@@ -28,7 +29,7 @@ func Symmetric(a []float64, n, k, workers int) (values, vectors []float64, err e
 	}
 	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(t.d[j], t.d[i]) })
 	for i, from := range order {
-		values = append(values, t.d[from])
+		values = append(values, math.Ldexp(t.d[from], exp))
 		if i < k {
 			vectors = append(vectors, z[from*n:from*n+n]...)
 		}
@@ -36,6 +37,24 @@ func Symmetric(a []float64, n, k, workers int) (values, vectors []float64, err e
 	parallel(workers, k, func(i int) { t.restore(vectors[i*n : i*n+n]) })
 	return values, vectors, nil
 }
+
+// scale brings the largest element of a to between a half and one, by a power of two, which
+// it returns: so that squares neither overflow nor vanish.
+func scale(a []float64) int {
+	largest := 0.0
+	for _, x := range a {
+		largest = max(largest, math.Abs(x))
+	}
+	_, exp := math.Frexp(largest)
+	for i, x := range a {
+		a[i] = math.Ldexp(x, -exp)
+	}
+	return exp
+}
+
+// tiny is what counts as nothing beside a largest element of one, as it is less than rounding
+// takes away: digits of graded matrices are not worth anything here.
+const tiny = 1e-17
 
 // A tridiagonal is a matrix of three diagonals, and the reflections that made it.
 type tridiagonal struct {
@@ -67,7 +86,7 @@ func reduce(a []float64, n int) *tridiagonal {
 // and returns that and half of the vector's square.
 func reflection(v []float64) (left, h float64) {
 	last := len(v) - 1
-	if sum := dot(v[:last], v[:last]); sum > 0 {
+	if sum := dot(v[:last], v[:last]); sum > tiny*tiny {
 		left = -math.Copysign(math.Sqrt(sum+float64(v[last]*v[last])), v[last])
 		v[last] -= left
 		return left, dot(v, v) / 2

@@ -42,7 +42,7 @@ func (t *tridiagonal) solve(workers int) ([]float64, error) {
 func (t *tridiagonal) next(l int) int {
 	for m := l; m < t.n-1; m++ {
 		beside := math.Abs(t.d[m]) + math.Abs(t.d[m+1])
-		if math.Abs(t.e[m])+beside == beside {
+		if e := math.Abs(t.e[m]); e < tiny || e+beside == beside {
 			return m
 		}
 	}
@@ -79,7 +79,18 @@ func (t *tridiagonal) sweep(l, m int) []rotation {
 	return rs
 }
 
-func hypot(a, b float64) float64 { return math.Sqrt(float64(a*a) + float64(b*b)) }
+// hypot keeps its digits where squares would lose theirs. math.Hypot differs by processor.
+func hypot(a, b float64) float64 {
+	a, b = math.Abs(a), math.Abs(b)
+	if a < b {
+		a, b = b, a
+	}
+	if a == 0 {
+		return 0
+	}
+	b /= a
+	return a * math.Sqrt(1+float64(b*b))
+}
 
 // strip is how many columns rotations are applied to at a time: a strip of a thousand rows
 // stays in a core's second-level cache.
