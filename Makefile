@@ -1,11 +1,16 @@
 # The commands of this repository. `make test` installs what the tests need by itself.
-.PHONY: test lint generate fuzz bench bench-engine ci
+.PHONY: test lint generate fuzz bench bench-engine bench-train bench-distill ci
 
 FUZZTIME ?= 5s
 
 # The tests ask .venv for a second opinion, unless another Python is named from outside.
 ifndef MCOMPRESS_PYTHON
 environment := .venv/requirements.txt
+endif
+
+ifndef TORCH
+TORCH := .venv-torch/bin/python
+torch := .venv-torch/requirements.txt
 endif
 
 test: $(environment)
@@ -30,8 +35,19 @@ bench: $(environment)
 bench-engine: $(environment)
 	go run ./internal/bench -only gemm,engine,engine-memory $(BENCH)
 
+# Only the sections of training, beside PyTorch: it takes gigabytes, unless TORCH names a Python that has it.
+bench-train: $(environment) $(torch)
+	go run ./internal/bench -only train,train-memory -torch $(TORCH) $(BENCH)
+
+# What training wins back, on real data: about an hour; BENCH=-quick takes minutes and shows that it works.
+bench-distill: $(environment)
+	go run ./internal/bench -only distill,lenet,finetune $(BENCH)
+
 ci:
 	.ci/run
 
 .venv/requirements.txt: internal/conform/requirements.txt
 	.ci/venv
+
+.venv-torch/requirements.txt: internal/bench/requirements-torch.txt
+	.ci/venv .venv-torch $<

@@ -1,10 +1,8 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -124,31 +122,21 @@ func (alone) Workers() int { return 1 }
 
 // openblas is a process of numpy that multiplies when it is asked to.
 type openblas struct {
+	talker
 	core string // that it says it took
-	cmd  *exec.Cmd
-	to   io.WriteCloser
-	from *bufio.Scanner
 }
 
 func (b *bench) openblas(ctx context.Context, core string) (*openblas, error) {
-	p := &openblas{cmd: exec.CommandContext(ctx, b.python, "-c", realScript, "multiply")}
-	p.cmd.Env = append(os.Environ(), "OPENBLAS_NUM_THREADS=1")
+	cmd := exec.CommandContext(ctx, b.python, "-c", realScript, "multiply")
+	cmd.Env = append(os.Environ(), "OPENBLAS_NUM_THREADS=1")
 	if core != "" {
-		p.cmd.Env = append(p.cmd.Env, "OPENBLAS_CORETYPE="+core)
+		cmd.Env = append(cmd.Env, "OPENBLAS_CORETYPE="+core)
 	}
-	p.cmd.Stderr = os.Stderr
-	to, err := p.cmd.StdinPipe()
+	t, err := talk(cmd)
 	if err != nil {
 		return nil, err
 	}
-	from, err := p.cmd.StdoutPipe()
-	if err != nil {
-		return nil, err
-	}
-	if err := p.cmd.Start(); err != nil {
-		return nil, err
-	}
-	p.to, p.from = to, bufio.NewScanner(from)
+	p := &openblas{talker: t}
 	if p.core, err = p.line(); err != nil {
 		p.close()
 		return nil, err
@@ -158,25 +146,9 @@ func (b *bench) openblas(ctx context.Context, core string) (*openblas, error) {
 
 // multiply returns the seconds of one product of squares.
 func (p *openblas) multiply(n int) (float64, error) {
-	if _, err := fmt.Fprintln(p.to, n); err != nil {
-		return 0, err
-	}
-	text, err := p.line()
+	text, err := p.ask(strconv.Itoa(n))
 	if err != nil {
 		return 0, err
 	}
 	return strconv.ParseFloat(text, 64)
-}
-
-func (p *openblas) line() (string, error) {
-	if !p.from.Scan() {
-		return "", fmt.Errorf("numpy's process ended: %w", io.ErrUnexpectedEOF)
-	}
-	return p.from.Text(), nil
-}
-
-// close ends the process, which reads until there is no more.
-func (p *openblas) close() {
-	_ = p.to.Close()
-	_ = p.cmd.Wait()
 }

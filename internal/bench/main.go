@@ -27,6 +27,8 @@ func main() {
 	flag.StringVar(&b.python, "python", env("MCOMPRESS_PYTHON", ".venv/bin/python"), "interpreter with the pinned packages")
 	flag.IntVar(&b.runs, "runs", 5, "runs of each command; medians count")
 	flag.BoolVar(&b.large, "large", false, "measure the model of 27 GB too")
+	flag.StringVar(&b.torch, "torch", ".venv-torch/bin/python", "interpreter with PyTorch, for the sections of training")
+	flag.BoolVar(&b.quick, "quick", false, "train for a few steps only, to see that it works: the numbers mean nothing")
 	only := flag.String("only", "", "comma-separated `sections` to run; all if empty")
 	out := flag.String("o", "docs/benchmarks.md", "file to write")
 	flag.Parse()
@@ -45,26 +47,33 @@ func env(name, def string) string {
 
 // sections are the tables in their order.
 var sections = []struct {
-	name string
-	make func(*bench, context.Context) (string, error)
+	name  string
+	make  func(*bench, context.Context) (string, error)
+	named bool // runs only if -only names it
 }{
-	{"speed", (*bench).speed},
-	{"large", (*bench).largest},
-	{"size", (*bench).sizes},
-	{"prune", (*bench).prune},
-	{"sparse", (*bench).sparse},
-	{"kernels", (*bench).kernels},
-	{"models", (*bench).models},
-	{"gemm", (*bench).gemm},
-	{"engine", (*bench).engine},
-	{"engine-memory", (*bench).engineMemory},
+	{"speed", (*bench).speed, false},
+	{"large", (*bench).largest, false},
+	{"size", (*bench).sizes, false},
+	{"prune", (*bench).prune, false},
+	{"sparse", (*bench).sparse, false},
+	{"kernels", (*bench).kernels, false},
+	{"models", (*bench).models, false},
+	{"gemm", (*bench).gemm, false},
+	{"engine", (*bench).engine, false},
+	{"engine-memory", (*bench).engineMemory, false},
+	{"train", (*bench).train, true},
+	{"train-memory", (*bench).trainMemory, true},
+	{"distill", (*bench).distill, true},
+	{"lenet", (*bench).lenet, true},
+	{"finetune", (*bench).finetune, true},
 }
 
 // A bench is one run.
 type bench struct {
 	dir, shared, python string
 	runs                int
-	large               bool
+	large, quick        bool
+	torch               string // interpreter
 	tool                string // the built binary
 }
 
@@ -86,7 +95,8 @@ func (b *bench) run(ctx context.Context, only, out string) error {
 	}
 	text := head
 	for _, s := range sections {
-		if only != "" && !slices.Contains(strings.Split(only, ","), s.name) || s.name == "large" && !b.large {
+		asked := slices.Contains(strings.Split(only, ","), s.name)
+		if !asked && (only != "" || s.named) || s.name == "large" && !b.large {
 			text += section(string(doc), s.name) // as the last run left it
 			continue
 		}

@@ -1,0 +1,150 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/mcompress/mcompress/pass"
+)
+
+// Distillation as in section 3 of Hinton, Vinyals, Dean: Distilling the Knowledge in a Neural Network, 2015, arXiv:1503.02531:
+// the teacher is held back by dropout, bounded weights and shifted images, the student by nothing but its teacher.
+var (
+	teacherUnits, studentUnits = []string{"784", "1200", "1200", "10"}, []string{"784", "800", "800", "10"}
+
+	every   = []string{"--batch", "128", "--lr", "1e-3"}
+	whole   = []string{"--validate", "0"}
+	strict  = []string{"--epochs", "40", "--dropout", "0.3", "--max-norm", "3", "--augment", "shift=2"}
+	lax     = []string{"--epochs", "20"}
+	mimicry = []string{"--epochs", "30", "--alpha", "0", "--cache-teacher"}
+
+	temperatures = []string{"2", "4", "8", "20"}
+	seeds        = []int{1, 2, 3}
+)
+
+// distill trains a teacher, students alone, and students that learn from the teacher.
+func (b *bench) distill(ctx context.Context) (string, error) {
+	c := b.mnist(byte255)
+	teacher, err := b.taughtTeacher(ctx, c)
+	if err != nil {
+		return "", err
+	}
+	wrong, err := b.errorsOf(ctx, teacher, c)
+	if err != nil {
+		return "", err
+	}
+	temperature, tried, err := b.temperature(ctx, c, teacher)
+	if err != nil {
+		return "", err
+	}
+	alone, err := b.students(ctx, c, "finetune", lax)
+	if err != nil {
+		return "", err
+	}
+	taught, err := b.students(ctx, c, "distill", slices.Concat([]string{"--teacher", teacher, "--temperature", temperature}, mimicry))
+	if err != nil {
+		return "", err
+	}
+	var t strings.Builder
+	t.WriteString("## Distillation, MNIST\n\n")
+	fmt.Fprintf(&t, "Learned from the 60,000 images, judged by %d others. All: `%s %s`. The teacher: `%s`;\nstudents alone: `%s`; students of the teacher: `%s --temperature %s`, without labels.\n",
+		tested, strings.Join(every, " "), strings.Join(whole, " "), strings.Join(strict, " "), strings.Join(lax, " "), strings.Join(mimicry, " "), temperature)
+	fmt.Fprintf(&t, "The temperature was chosen by 6,000 of the 60,000 images, which that student did not learn from: %s.\n\n", tried)
+	t.WriteString("| net | errors by seed | mean | accuracy, % |\n|---|---:|---:|---:|\n")
+	for _, row := range []struct {
+		name   string
+		errors []int
+	}{{"teacher " + strings.Join(teacherUnits, "-"), []int{wrong}}, {"student " + strings.Join(studentUnits, "-") + " alone", alone}, {"the student, of the teacher", taught}} {
+		fmt.Fprintf(&t, "| %s | %s | %.1f | %s |\n", row.name, strings.Trim(fmt.Sprint(row.errors), "[]"), mean(row.errors), percent(1-mean(row.errors)/tested))
+	}
+	gap := mean(alone) - float64(wrong)
+	fmt.Fprintf(&t, "\nThe gap between student alone and teacher is %.1f errors; the teacher closes %.0f %% of it.\n", gap, 100*(mean(alone)-mean(taught))/gap)
+	return t.String(), nil
+}
+
+func mean(x []int) float64 {
+	sum := 0
+	for _, n := range x {
+		sum += n
+	}
+	return float64(sum) / float64(len(x))
+}
+
+// taughtTeacher is the teacher after training.
+func (b *bench) taughtTeacher(ctx context.Context, c course) (string, error) {
+	in, err := b.made(ctx, "train/teacher.onnx", "mlp", teacherUnits...)
+	if err != nil {
+		return "", err
+	}
+	out := b.trainFile("teacher.trained.onnx")
+	_, err = b.learn(ctx, c.learn, slices.Concat([]string{"finetune", in, "-o", out, "--reinit", "1"}, every, whole, strict)...)
+	return out, err
+}
+
+// students are the errors of students, by seed.
+func (b *bench) students(ctx context.Context, c course, verb string, options []string) ([]int, error) {
+	var wrong []int
+	for _, seed := range seeds[:b.some(len(seeds))] {
+		out := b.trainFile("student.trained.onnx")
+		if _, err := b.student(ctx, c, verb, out, seed, slices.Concat(options, whole)); err != nil {
+			return nil, err
+		}
+		n, err := b.errorsOf(ctx, out, c)
+		if err != nil {
+			return nil, err
+		}
+		wrong = append(wrong, n)
+	}
+	return wrong, nil
+}
+
+// some is n, or 1 with -quick.
+func (b *bench) some(n int) int {
+	if b.quick {
+		return 1
+	}
+	return n
+}
+
+func (b *bench) student(ctx context.Context, c course, verb, out string, seed int, options []string) (pass.Training, error) {
+	in, err := b.made(ctx, "train/student.onnx", "mlp", studentUnits...)
+	if err != nil {
+		return pass.Training{}, err
+	}
+	args := []string{verb, in, "-o", out}
+	if verb == "distill" {
+		args = []string{verb, "--student", in, "-o", out}
+	}
+	return b.learn(ctx, c.learn, slices.Concat(args, every, options, []string{"--reinit", strconv.Itoa(seed), "--seed", strconv.Itoa(seed)})...)
+}
+
+// temperature is the best of temperatures, judged by a tenth of what there is to learn from.
+func (b *bench) temperature(ctx context.Context, c course, teacher string) (best, tried string, err error) {
+	most := -1.0
+	var words []string
+	for _, temperature := range temperatures[:b.some(len(temperatures))] {
+		share, err := b.keptApart(ctx, c, teacher, temperature)
+		if err != nil {
+			return "", "", err
+		}
+		words = append(words, fmt.Sprintf("%s %% right at %s", percent(share), temperature))
+		if share > most {
+			best, most = temperature, share
+		}
+	}
+	return best, strings.Join(words, ", "), nil
+}
+
+// keptApart is the share of right answers on a tenth of the images, of a student that learned from the others.
+func (b *bench) keptApart(ctx context.Context, c course, teacher, temperature string) (float64, error) {
+	options := append([]string{"--teacher", teacher, "--temperature", temperature, "--validate", "0.1"}, mimicry...)
+	told, err := b.student(ctx, c, "distill", b.trainFile("student.tried.onnx"), 1, options)
+	if err != nil || len(told.Agree) == 0 {
+		return 0, errors.Join(err, errors.New("nothing was kept apart"))
+	}
+	return told.Agree[len(told.Agree)-1].Y, nil
+}

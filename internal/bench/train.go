@@ -1,0 +1,174 @@
+package main
+
+import (
+	"context"
+	_ "embed"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/mcompress/mcompress/distill"
+	"github.com/mcompress/mcompress/internal/job"
+	"github.com/mcompress/mcompress/pass"
+)
+
+//go:embed train.py
+var trainScript string
+
+// A training is what both sides train.
+type training struct {
+	name  string
+	net   string // for pytorch.py, and the name of the files
+	model func(b *bench, ctx context.Context) (string, error)
+	data  []string // what train.py makes of samples
+	batch int
+	steps int // in a row
+	set   map[string]string
+}
+
+var (
+	smallMLP = training{
+		name: "MLP 784-512-512-10, batch 128, Adam", net: "mlp", batch: 128, steps: 40, data: []string{"x", "512", "10", "1", "28", "28"},
+		model: func(b *bench, ctx context.Context) (string, error) {
+			return b.made(ctx, "train/mlp.onnx", "mlp", "784", "512", "512", "10")
+		},
+		set: map[string]string{"optimizer": "adam", "lr": "1e-3"},
+	}
+	smallCNN = training{
+		name: "CNN of 3 convolutions, 32×32×3, batch 64, Adam", net: "cnn", batch: 64, steps: 15, data: []string{"x", "256", "10", "3", "32", "32"},
+		model: func(b *bench, ctx context.Context) (string, error) { return b.made(ctx, "train/cnn.onnx", "cnn") },
+		set:   map[string]string{"optimizer": "adam", "lr": "1e-3"},
+	}
+	resnet = training{
+		name: "ResNet18 shape, 224×224×3, batch 8, SGD with momentum", net: "resnet", batch: 8, steps: 3, data: []string{"input", "32", "1000", "3", "224", "224"},
+		model: func(b *bench, ctx context.Context) (string, error) { return b.file(ctx, cnn) },
+		set:   map[string]string{"optimizer": "momentum", "lr": "1e-3", "batch-statistics": "true"},
+	}
+)
+
+// train compares the time of a step of training with PyTorch's.
+func (b *bench) train(ctx context.Context) (string, error) {
+	var t strings.Builder
+	t.WriteString("## A step of training\n\n")
+	fmt.Fprintf(&t, "Forward, backward and update, by `finetune` and by PyTorch (eager, updates fused), in turn, rounds: %d. BatchNormalization\n", b.runs)
+	t.WriteString("goes by the batch. The least time of all steps, and the median, in ms; reading samples counts on the side of `finetune` only.\n\n")
+	t.WriteString("| model | threads | finetune, least | PyTorch, least | finetune ÷ PyTorch | finetune, median | PyTorch, median | finetune ÷ PyTorch |\n|---|---:|---:|---:|---:|---:|---:|---:|\n")
+	for _, tr := range []training{smallMLP, smallCNN, resnet} {
+		for _, threads := range []int{2, 1} {
+			row, err := b.stepRow(ctx, tr, threads)
+			if err != nil {
+				return "", fmt.Errorf("%s: %w", tr.name, err)
+			}
+			fmt.Fprint(os.Stderr, row)
+			t.WriteString(row)
+		}
+	}
+	return t.String(), nil
+}
+
+// stepRow lets both sides train in turn, so that a busy minute hits both.
+func (b *bench) stepRow(ctx context.Context, tr training, threads int) (string, error) {
+	peer, err := b.pytorch(ctx, tr, threads)
+	if err != nil {
+		return "", err
+	}
+	defer peer.close()
+	steps := tr.steps
+	if b.quick {
+		steps = 2
+	}
+	var ours, theirs []float64
+	for range b.runs {
+		o, err := b.steps(ctx, tr, threads, steps, nil)
+		if err != nil {
+			return "", err
+		}
+		p, err := peer.steps(steps)
+		if err != nil {
+			return "", err
+		}
+		ours, theirs = append(ours, o...), append(theirs, p...)
+	}
+	o, p := slices.Min(ours), slices.Min(theirs)
+	om, pm := middle(ours), middle(theirs)
+	return fmt.Sprintf("| %s | %d | %.2f | %.2f | %.2f | %.2f | %.2f | %.2f |\n", tr.name, threads, 1e3*o, 1e3*p, o/p, 1e3*om, 1e3*pm, om/pm), nil
+}
+
+func middle(x []float64) float64 {
+	s := slices.Sorted(slices.Values(x))
+	return s[len(s)/2]
+}
+
+// steps are the seconds of as many steps of a run of finetune, but its first.
+func (b *bench) steps(ctx context.Context, tr training, workers, steps int, more map[string]string) ([]float64, error) {
+	in, data, err := b.materials(ctx, tr)
+	if err != nil {
+		return nil, err
+	}
+	options := map[string]string{"data": data, "batch": strconv.Itoa(tr.batch), "validate": "0", "steps": strconv.Itoa(steps + 1)}
+	step, err := pass.NewStep(distill.FineTune, func(fs *flag.FlagSet) error {
+		for _, set := range []map[string]string{options, tr.set, more} {
+			for name, value := range set {
+				if err := fs.Set(name, value); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	var took []float64
+	var last time.Time
+	_, err = job.Run(ctx, job.Options{
+		Input: in, Output: filepath.Join(b.dir, "train", "out.onnx"), Label: "finetune", Steps: []pass.Step{step}, Workers: workers, Memory: 1 << 30,
+		Trained: func(step, _ int, _ float64) {
+			if step > 1 {
+				took = append(took, time.Since(last).Seconds())
+			}
+			last = time.Now()
+		},
+	})
+	return took, err
+}
+
+// materials are the model and the samples.
+func (b *bench) materials(ctx context.Context, tr training) (model, data string, err error) {
+	if model, err = tr.model(b, ctx); err != nil {
+		return "", "", err
+	}
+	data, err = b.made(ctx, "train/"+tr.net+".npz", "samples", tr.data...)
+	return model, data, err
+}
+
+// made is the file at path in the bench's folder, which a verb of train.py makes if it is not there.
+func (b *bench) made(ctx context.Context, path, verb string, args ...string) (string, error) {
+	path = filepath.Join(b.dir, path)
+	if _, err := os.Stat(path); err == nil {
+		return path, nil
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return "", err
+	}
+	_, err := b.helper(ctx, append([]string{verb, path}, args...)...)
+	return path, err
+}
+
+// helper runs a verb of train.py and returns what it prints.
+func (b *bench) helper(ctx context.Context, args ...string) (string, error) {
+	var complaint strings.Builder
+	cmd := exec.CommandContext(ctx, b.python, append([]string{"-c", trainScript}, args...)...)
+	cmd.Stderr = &complaint
+	out, err := cmd.Output()
+	if err != nil {
+		return "", fmt.Errorf("train.py %s: %w: %s", args[0], err, last(complaint.String()))
+	}
+	return string(out), nil
+}

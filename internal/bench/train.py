@@ -1,0 +1,113 @@
+"""What the benchmark of training needs of Python: models to train, samples, and weights side by side.
+
+  mlp OUT UNITS...                    layers of so many units for images of 28x28, with Relu between them
+  cnn OUT                             three convolutions for images of 3x32x32, each with Relu and a pool, and a layer of ten classes
+  samples OUT INPUT COUNT CLASSES SHAPE...
+                                      an archive of normally distributed samples for this input, and of labels
+  apart A B                           the largest difference of a weight of A and B, beside the largest of A
+  halves IN A B                       a file of CIFAR-10, every other image to each of two
+  texts IN TRAIN                      the token ids of the SMS texts that embeddings are trained on
+  spam IN MODEL...                    for each model, the share of test texts nearest to the right centroid of the train texts
+"""
+import sys
+import numpy as np, onnx
+from onnx import TensorProto, helper, numpy_helper
+
+
+def save(path, nodes, weights, shape, classes):
+    info = lambda name, shape: helper.make_tensor_value_info(name, TensorProto.FLOAT, ["batch", *shape])
+    graph = helper.make_graph(nodes, "net", [info("x", shape)], [info("y", [classes])], [numpy_helper.from_array(w, name) for name, w in weights.items()])
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9), path)
+
+
+def rectified(rng, *shape, fan):
+    """He's weights for layers whose inputs went through Relu."""
+    return (rng.standard_normal(shape) * np.sqrt(2 / fan)).astype(np.float32)
+
+
+def mlp(path, *units):
+    rng, units = np.random.default_rng(0), [int(u) for u in units]
+    nodes, weights, x = [helper.make_node("Flatten", ["x"], ["flat"])], {}, "flat"
+    for i, (a, b) in enumerate(zip(units, units[1:])):
+        last = i == len(units) - 2
+        weights |= {f"fc{i}.weight": rectified(rng, a, b, fan=a), f"fc{i}.bias": np.zeros(b, np.float32)}
+        nodes.append(helper.make_node("Gemm", [x, f"fc{i}.weight", f"fc{i}.bias"], ["y" if last else f"h{i}"], f"fc{i}"))
+        x = f"a{i}"
+        if not last:
+            nodes.append(helper.make_node("Relu", [f"h{i}"], [x]))
+    save(path, nodes, weights, [1, 28, 28], units[-1])
+
+
+def cnn(path):
+    rng, channels = np.random.default_rng(0), [3, 32, 64, 128]
+    nodes, weights, x = [], {}, "x"
+    for i, (a, b) in enumerate(zip(channels, channels[1:])):
+        weights |= {f"conv{i}.weight": rectified(rng, b, a, 3, 3, fan=9 * a), f"conv{i}.bias": np.zeros(b, np.float32)}
+        nodes += [helper.make_node("Conv", [x, f"conv{i}.weight", f"conv{i}.bias"], [f"h{i}"], f"conv{i}", kernel_shape=[3, 3], pads=[1] * 4),
+                  helper.make_node("Relu", [f"h{i}"], [f"a{i}"]),
+                  helper.make_node("MaxPool", [f"a{i}"], [f"p{i}"], kernel_shape=[2, 2], strides=[2, 2])]
+        x = f"p{i}"
+    weights |= {"fc.weight": rectified(rng, 10, 2048, fan=2048), "fc.bias": np.zeros(10, np.float32)}
+    nodes += [helper.make_node("Flatten", [x], ["flat"]), helper.make_node("Gemm", ["flat", "fc.weight", "fc.bias"], ["y"], "fc", transB=1)]
+    save(path, nodes, weights, [3, 32, 32], 10)
+
+
+def samples(path, name, count, classes, *shape):
+    rng = np.random.default_rng(1)
+    np.savez(path, **{name: rng.standard_normal((int(count), *map(int, shape)), dtype=np.float32), "labels": rng.integers(0, int(classes), int(count))})
+
+
+def weights(path):
+    return {w.name: numpy_helper.to_array(w) for w in onnx.load(path).graph.initializer}
+
+
+def apart(a, b):
+    a, b = weights(a), weights(b)
+    floats = [name for name, w in a.items() if w.dtype == np.float32]
+    print(max(np.abs(a[n] - b[n]).max() for n in floats), max(np.abs(a[n]).max() for n in floats))
+
+
+def halves(src, *dst):
+    images = np.fromfile(src, np.uint8).reshape(-1, 3073)
+    for i, path in enumerate(dst):
+        images[i::2].tofile(path)
+
+
+def tokens(path):
+    """All texts as the model takes them, their labels, and which are for the test."""
+    z = np.load(path)
+    feed = {name: z[name].astype(np.int64) for name in ("input_ids", "attention_mask")}
+    return feed | {"token_type_ids": np.zeros_like(feed["input_ids"])}, z["labels"], z["is_test"].astype(bool)
+
+
+def texts(src, train):
+    feed, _, test = tokens(src)
+    np.savez(train, **{name: ids[~test] for name, ids in feed.items()})
+
+
+def embeddings(path, feed):
+    """Means of the tokens' vectors, of length 1. Texts of a batch are about as long, so that little of it is padding."""
+    import onnxruntime as ort
+    session = ort.InferenceSession(path, providers=["CPUExecutionProvider"])
+    mask, out = feed["attention_mask"], []
+    order = mask.sum(1).argsort(kind="stable")
+    for rows in np.array_split(order, len(order) // 40):
+        long = mask[rows].sum(1).max()
+        hidden = session.run(None, {k: v[rows, :long] for k, v in feed.items()})[0]
+        out.append((hidden * mask[rows, :long, None]).sum(1) / mask[rows].sum(1, keepdims=True))
+    e = np.concatenate(out)[order.argsort()]
+    return e / np.linalg.norm(e, axis=1, keepdims=True)
+
+
+def spam(src, *models):
+    feed, labels, test = tokens(src)
+    classes = np.unique(labels)
+    for path in models:
+        e = embeddings(path, feed)
+        centroids = np.stack([e[~test & (labels == c)].mean(0) for c in classes])
+        cosines = e[test] @ (centroids / np.linalg.norm(centroids, axis=1, keepdims=True)).T
+        print((classes[cosines.argmax(1)] == labels[test]).mean())
+
+
+if __name__ == "__main__":
+    globals()[sys.argv[1]](*sys.argv[2:])
