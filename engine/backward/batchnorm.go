@@ -23,7 +23,7 @@ import (
 // Where attribute frozen is set, the gradient is that of statistics that do not depend on X.
 func batchNorms() []op.Op {
 	return []op.Op{
-		{Type: "BatchNormTrain", Shape: batchTrainShape, Run: byType(batchTrain[float32], batchTrain[float64])},
+		{Type: "BatchNormTrain", Shape: batchTrainShape, InPlace: []int{0}, Run: byType(batchTrain[float32], batchTrain[float64])},
 		{
 			Type: "BatchNormGrad", Shape: batchGradShape, Work: batchGradWork, InPlace: []int{4},
 			Run: byType(batchGrad[float32], batchGrad[float64]),

@@ -15,7 +15,8 @@ import (
 //	dX, dW, dB = ConvGrad(X, W, dY)
 //	dX, dW, dB = ConvTransposeGrad(X, W, dY)
 //
-// with the attributes of Conv and ConvTranspose. Each output is computed only if it is read.
+// with the attributes of Conv and ConvTranspose. Each output is computed only if it is read; dX comes first, and has dW's
+// memory until then.
 func convolutions() []op.Op {
 	return []op.Op{
 		convolution("ConvGrad", false),
@@ -105,7 +106,7 @@ func (g convGradient) work(n *op.Node, in []*ir.Array, workers int) int64 {
 	case g.transposed:
 		size = geometry.ConvolveWork(workers)
 	default:
-		size = geometry.InputGradientWork(workers)
+		size = geometry.InputGradientWork(workers, n.Wants(1))
 	}
 	if n.Wants(1) {
 		size = max(size, geometry.WeightGradientWork(workers))
@@ -123,7 +124,7 @@ func convGrad[T number](g convGradient, c *op.Call) error {
 		if g.transposed {
 			conv.Convolve(geometry, c.Pool, c.Work, ir.View[T](dx), dy, w)
 		} else {
-			conv.InputGradient(geometry, c.Pool, c.Work, ir.View[T](dx), dy, w)
+			conv.InputGradient(geometry, c.Pool, c.Work, ir.View[T](dx), dy, w, view[T](op.Opt(c.Out, 1)))
 		}
 	}
 	if dw := op.Opt(c.Out, 1); dw != nil {

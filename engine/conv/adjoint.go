@@ -121,10 +121,13 @@ func adjointOf(g *Geometry) *adjoint {
 
 func (a *adjoint) whole() bool { return len(a.phases) == 1 && a.phases[0].Places() == a.Area() }
 
-func (a *adjoint) work(workers int) int64 {
+// work is the scratch; the turned weights are part of it unless they have memory of their own.
+func (a *adjoint) work(workers int, own bool) int64 {
 	kept, spare := int64(0), int64(0)
+	if !own {
+		kept = aligned(4 * int64(a.Groups*a.OutC*a.Depth()))
+	}
 	for _, ph := range a.phases {
-		kept += aligned(4 * int64(ph.Groups*ph.OutC*ph.Depth()))
 		if !a.whole() {
 			kept += aligned(4 * int64(ph.elements(a.images)))
 		}
@@ -133,11 +136,16 @@ func (a *adjoint) work(workers int) int64 {
 	return kept + spare
 }
 
-func (a *adjoint) run(p *op.Pool, work []byte, dx, dy, w []float32) {
+// run takes turned for the phases' weights, which are as many as w has at most.
+func (a *adjoint) run(p *op.Pool, work []byte, dx, dy, w, turned []float32) {
 	room := scratch[float32](work)
+	if turned == nil {
+		turned = room.take(len(w))
+	}
 	weights, sums := make([][]float32, len(a.phases)), make([][]float32, len(a.phases))
 	for i, ph := range a.phases {
-		weights[i] = room.take(ph.Groups * ph.OutC * ph.Depth())
+		n := ph.Groups * ph.OutC * ph.Depth()
+		weights[i], turned = turned[:n], turned[n:]
 		ph.weights(p, weights[i], w)
 	}
 	if a.whole() {

@@ -11,7 +11,7 @@ import (
 //
 // The patches' channels would lie far apart, so a chunk of the input is first laid down with its channels side by side, and
 // with its padding: a row of a patch is then a few runs of neighbours. So the weights' gradient comes out with its channels
-// last, and is turned in the end. Chunks follow one another; workers share each.
+// last, and each row is turned in the end. Chunks follow one another; workers share each.
 type correlation struct {
 	*Geometry
 	images, rows int // of the output in a chunk; several images only if whole
@@ -52,24 +52,24 @@ func (c *correlation) direct() bool { return c.Pointwise() && c.images == 1 }
 // turned reports whether the result has to be turned: its channels come last.
 func (c *correlation) turned() bool { return c.InC > 1 && c.taken() > 1 }
 
-// sizes of the scratch: the input, the output's gradient of several images, and the result.
-func (c *correlation) sizes() (input, output, result int) {
+// sizes of the scratch: the input, and the output's gradient of several images.
+func (c *correlation) sizes() (input, output int) {
 	if !c.direct() {
 		input = c.images * c.Groups * c.InC * c.lines(c.rows) * c.width
 	}
 	if c.images > 1 {
 		output = c.images * c.Groups * c.OutC * c.Places()
 	}
-	if c.turned() {
-		result = c.Groups * c.OutC * c.Depth()
-	}
-	return input, output, result
+	return input, output
 }
 
 func (c *correlation) work(workers int) int64 {
-	input, output, result := c.sizes()
-	size := aligned(4*int64(input)) + aligned(4*int64(output)) + aligned(4*int64(result))
+	input, output := c.sizes()
+	size := aligned(4*int64(input)) + aligned(4*int64(output))
 	product := int64(0)
+	if c.turned() {
+		product = int64(workers) * c.row()
+	}
 	for _, images := range []int{c.images, c.Batch % max(c.images, 1)} {
 		for _, rows := range []int{c.rows, c.out[0] % max(c.rows, 1)} {
 			product = max(product, gemm.FloatWork(c.product(images, rows), c.Groups, workers, false))
@@ -79,12 +79,9 @@ func (c *correlation) work(workers int) int64 {
 }
 
 func (c *correlation) run(p *op.Pool, work []byte, dw, x, dy []float32) {
-	input, output, result := c.sizes()
+	input, output := c.sizes()
 	room := scratch[float32](work)
 	k := &chunk{correlation: c, pool: p, x: x, dy: dy, input: room.take(input), output: room.take(output), sums: dw}
-	if c.turned() {
-		k.sums = room.take(result)
-	}
 	k.work = room
 	for k.image = 0; k.image < c.Batch; k.image += c.images {
 		for k.row = 0; k.row < c.out[0]; k.row += c.rows {
@@ -92,12 +89,20 @@ func (c *correlation) run(p *op.Pool, work []byte, dw, x, dy []float32) {
 		}
 	}
 	if c.turned() {
-		p.Rows(c.Groups*c.OutC, 1<<14/c.Depth()+1, func(from, to int) {
-			for m := from; m < to; m++ {
-				kernel.Transpose(part(dw, m, c.Depth()), part(k.sums, m, c.Depth()), c.taken(), c.InC)
-			}
-		})
+		c.turn(p, room, dw)
 	}
+}
+
+// row is the bytes of a row of the result.
+func (c *correlation) row() int64 { return aligned(4 * int64(c.Depth())) }
+
+// turn puts the channels of each row first.
+func (c *correlation) turn(p *op.Pool, work []byte, dw []float32) {
+	p.Slots(c.Groups*c.OutC, func(m, slot int) {
+		row := kernel.Words[float32](work[int64(slot)*c.row():][:c.row()])[:c.Depth()]
+		copy(row, part(dw, m, c.Depth()))
+		kernel.Transpose(part(dw, m, c.Depth()), row, c.taken(), c.InC)
+	})
 }
 
 // A chunk is some places of the output while they are summed.

@@ -44,11 +44,13 @@ func Convolve[T float](g *Geometry, p *op.Pool, work []byte, y, x, w []T) {
 	})
 }
 
-// InputGradientWork is the scratch of InputGradient.
-func (g *Geometry) InputGradientWork(workers int) int64 { return adjointOf(g).work(workers) }
+// InputGradientWork is the scratch of InputGradient; turned says that it is given memory for weights.
+func (g *Geometry) InputGradientWork(workers int, turned bool) int64 {
+	return adjointOf(g).work(workers, turned)
+}
 
-// InputGradient writes dx, the transpose of the convolution applied to dy.
-func InputGradient[T float](g *Geometry, p *op.Pool, work []byte, dx, dy, w []T) {
+// InputGradient writes dx, the transpose of the convolution applied to dy. turned is memory of w's size that it may use, or nil.
+func InputGradient[T float](g *Geometry, p *op.Pool, work []byte, dx, dy, w, turned []T) {
 	if len(dx) == 0 {
 		return
 	}
@@ -57,7 +59,7 @@ func InputGradient[T float](g *Geometry, p *op.Pool, work []byte, dx, dy, w []T)
 		return
 	}
 	if dx, ok := any(dx).([]float32); ok {
-		adjointOf(g).run(p, work, dx, any(dy).([]float32), any(w).([]float32))
+		adjointOf(g).run(p, work, dx, any(dy).([]float32), any(w).([]float32), any(turned).([]float32))
 		return
 	}
 	p.For(g.Batch*g.Groups*g.InC, func(i int) {

@@ -58,13 +58,18 @@ func gradientDefinition(g *Geometry, x, w, dy []float64) (dx, dw []float64) {
 	return dx, dw
 }
 
-// gradients computes both with one, two and three workers, which must give the same bits, on memory that is not clear.
+// gradients computes both with one, two and three workers, which must give the same bits, on memory that is not clear, and
+// with room for turned weights and without.
 func gradients[T float](t *testing.T, g *Geometry, x, w, dy *ir.Array) (dx, dw *ir.Array) {
 	t.Helper()
 	for _, workers := range []int{1, 2, 3} {
 		pool := op.NewPool(workers)
 		a, b := filthy(x.Spec()), filthy(w.Spec())
-		InputGradient(g, pool, filth(g.InputGradientWork(workers)), ir.View[T](a), ir.View[T](dy), ir.View[T](w))
+		var turned []T
+		if workers > 1 {
+			turned = ir.View[T](filthy(w.Spec()))
+		}
+		InputGradient(g, pool, filth(g.InputGradientWork(workers, workers > 1)), ir.View[T](a), ir.View[T](dy), ir.View[T](w), turned)
 		WeightGradient(g, pool, filth(g.WeightGradientWork(workers)), ir.View[T](b), ir.View[T](x), ir.View[T](dy))
 		pool.Close()
 		if dx != nil && (!bytes.Equal(a.Data, dx.Data) || !bytes.Equal(b.Data, dw.Data)) {
@@ -97,7 +102,7 @@ func TestScratchOfGradients(t *testing.T) {
 		}
 		work := func(batch int64) (dx, dw, patches int64) {
 			g := layerGeometry(t, layer{[]int64{batch, 64, 56, 56}, []int64{64, channels, 3, 3}, a})
-			return g.InputGradientWork(2), g.WeightGradientWork(2), 4 * int64(g.Groups*g.Depth()*g.Places())
+			return g.InputGradientWork(2, false), g.WeightGradientWork(2), 4 * int64(g.Groups*g.Depth()*g.Places())
 		}
 		dx, dw, patches := work(8)
 		if moreX, moreW, _ := work(64); moreX > dx || moreW > dw {

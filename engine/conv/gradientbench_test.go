@@ -47,7 +47,7 @@ func benchGradients(b *testing.B, l layer, workers int) {
 		run  func(work []byte)
 	}{
 		{"Y", g.ConvolveWork(workers), func(work []byte) { Convolve(g, pool, work, y, x, w) }},
-		{"dX", g.InputGradientWork(workers), func(work []byte) { InputGradient(g, pool, work, x, y, w) }},
+		{"dX", g.InputGradientWork(workers, false), func(work []byte) { InputGradient(g, pool, work, x, y, w, nil) }},
 		{"dW", g.WeightGradientWork(workers), func(work []byte) { WeightGradient(g, pool, work, w, x, y) }},
 	} {
 		work := ir.AlignedBytes(f.work)

@@ -16,7 +16,7 @@ type rewrite struct {
 // rewrites is the list in the order of stages: the nodes of a later one are looked for when what the earlier ones made has
 // types.
 var rewrites = [][]rewrite{
-	append(contribRewrites, rewrite{"", "GroupNormalization", groupNorm}),
+	append(contribRewrites, rewrite{"", "GroupNormalization", groupNorm}, rewrite{"", "MaxPool", reluBehindPool}),
 	{{"", "Div", layerNormOf}, {"", "Mul", geluOf}},
 	{{"", "MatMul", attentionOf}},
 	{{"", "MatMul", transposedOperands}},

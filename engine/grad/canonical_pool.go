@@ -1,0 +1,43 @@
+package grad
+
+import (
+	"slices"
+
+	"github.com/mcompress/mcompress/ir"
+)
+
+// reluBehindPool pools before it cuts off at zero where a model does it after: the same values from fewer elements, of which none is
+// kept in the size of the pool's input. Places among equal zeros may differ, and no gradient passes there.
+func reluBehindPool(t *Tape, n *ir.Node) bool {
+	relu := n.Input(0).Producer()
+	if !is(relu, "", "Relu") || len(n.Input(0).Uses()) != 1 || slices.ContainsFunc(n.Outputs[1:], read) || !meetsInput(n) {
+		return false
+	}
+	b := builder{t, n}
+	pooled := b.op("MaxPool", []*ir.Value{relu.Input(0)}, n.Attrs...)
+	becomes(n, 0, b.op("Relu", []*ir.Value{pooled}))
+	return true
+}
+
+// meetsInput reports whether no window of a pool can lie in the padding as a whole: of such a one the largest element is below
+// zero.
+func meetsInput(n *ir.Node) bool {
+	if n.Int("ceil_mode", 0) != 0 || n.Attr("auto_pad") != nil && n.Attr("auto_pad").S != "NOTSET" {
+		return false
+	}
+	kernel := ints(n, "kernel_shape")
+	for i, p := range ints(n, "pads") {
+		if len(kernel) == 0 || p >= kernel[i%len(kernel)] {
+			return false
+		}
+	}
+	return !slices.ContainsFunc(ints(n, "dilations"), func(d int64) bool { return d != 1 })
+}
+
+// ints is a list that a node may lack.
+func ints(n *ir.Node, name string) []int64 {
+	if a := n.Attr(name); a != nil {
+		return a.Ints
+	}
+	return nil
+}

@@ -1,0 +1,36 @@
+package grad
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/mcompress/mcompress/ir"
+)
+
+// pooledRelu is MaxPool behind Relu.
+func pooledRelu(attrs ...*ir.Attr) probe {
+	return probe{in: []*ir.Array{apart(1, 2, 3, 7, 8)}, build: func(g *ir.Graph, in []*ir.Value) *ir.Value {
+		m := maker{g}
+		return m.Insert(nil, "MaxPool", []*ir.Value{m.op("Relu", in[0])}, append(attrs, ir.IntsAttr("kernel_shape", 3, 2))...)
+	}}
+}
+
+// Relu comes behind a pool whose windows all meet the input, and stays before others.
+func TestReluBehindPool(t *testing.T) {
+	for _, c := range []struct {
+		last  string
+		attrs []*ir.Attr
+	}{
+		{"Relu", nil},
+		{"Relu", []*ir.Attr{ir.IntsAttr("strides", 2, 2), ir.IntsAttr("pads", 1, 1, 1, 0)}},
+		{"MaxPoolKeep", []*ir.Attr{ir.IntsAttr("strides", 2, 2), ir.IntAttr("ceil_mode", 1)}},
+		{"MaxPoolKeep", []*ir.Attr{ir.IntsAttr("dilations", 2, 2), ir.IntsAttr("pads", 1, 1, 1, 1)}},
+	} {
+		p := pooledRelu(c.attrs...)
+		nodes := slices.Collect(p.tape(t).Graph().Nodes())
+		if last := nodes[len(nodes)-1].Op.Type; last != c.last || len(nodes) != 2 {
+			t.Errorf("%v: the last of %d nodes is %s, want %s of 2", c.attrs, len(nodes), last, c.last)
+		}
+		p.check(t)
+	}
+}
