@@ -88,6 +88,9 @@ func (t *tool) compress(c *cli.Context, models []string, label string, steps []p
 	if err != nil {
 		return err
 	}
+	if slices.ContainsFunc(steps, func(s pass.Step) bool { return s.Method.Stage == pass.Train }) {
+		unlimitMemory()
+	}
 	if w.output != "" && outs[0] != w.output && !w.dryRun {
 		if err := os.MkdirAll(w.output, 0o755); err != nil {
 			return err
