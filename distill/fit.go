@@ -40,6 +40,9 @@ func (t *Trainer) fit(ctx context.Context) error {
 func (t *Trainer) open(ctx context.Context, p *layout) (err error) {
 	t.layout = p
 	t.begin(p)
+	if err = t.cut(ctx, p); err != nil {
+		return err
+	}
 	if t.step, err = t.graph(ctx, p); err != nil {
 		return err
 	}
@@ -210,11 +213,11 @@ func (t *Trainer) try(ctx context.Context, p *layout) (Memory, error) {
 // planned is what a layout takes.
 func (t *Trainer) planned(ctx context.Context, p *layout) (Memory, error) {
 	t.begin(p)
-	st, err := t.graph(ctx, p)
-	if err != nil {
+	if err := t.cut(ctx, p); err != nil {
 		return Memory{}, err
 	}
-	if st.arena, err = st.plan(ctx, t.workers); err != nil {
+	st, err := t.drawn(ctx, p)
+	if err != nil {
 		return Memory{}, err
 	}
 	u, err := t.newUpdate(ctx, p)

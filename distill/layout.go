@@ -17,10 +17,11 @@ type layout struct {
 	batch      int // samples of a step
 	parts      int // that a batch is computed in
 	checkpoint string
-	room       int64 // for what checkpoint "within" keeps
-	half       bool  // activations are kept in 16 bits
-	disk       bool  // activations are kept on disk
-	away       bool  // the optimiser's states are kept on disk
+	room       int64          // for what checkpoint "within" keeps
+	cuts       []grad.Segment // of checkpoint "auto", once they were chosen
+	half       bool           // activations are kept in 16 bits
+	disk       bool           // activations are kept on disk
+	away       bool           // the optimiser's states are kept on disk
 }
 
 // part is the number of samples that are computed at once.
@@ -67,7 +68,7 @@ func (p *layout) segments(t *grad.Tape) []grad.Segment {
 	case p.checkpoint == "sqrt":
 		return profile.Sqrt()
 	case p.checkpoint == "auto":
-		return profile.Least()
+		return p.cuts
 	case p.checkpoint == within:
 		return profile.Within(p.room)
 	}

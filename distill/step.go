@@ -14,6 +14,7 @@ import (
 type step struct {
 	session *engine.Interpreter
 	tape    *grad.Tape
+	profile grad.Profile
 	inputs  []string             // of the model
 	feeds   map[string]*ir.Array // variables by the names of inputs
 	targets []target
@@ -43,6 +44,7 @@ func (t *Trainer) graph(ctx context.Context, p *layout) (*step, error) {
 	for _, r := range tape.Running {
 		outputs = append(outputs, r.New)
 	}
+	st.profile = tape.Profile()
 	p.apply(tape, t.folder)
 	outputs = append(outputs, t.updates(st, p)...)
 	tape.Graph().SetOutputs(outputs...)

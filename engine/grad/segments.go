@@ -212,15 +212,25 @@ func (p Profile) Within(room int64) []Segment {
 	return best
 }
 
-// Least is the choice that keeps the fewest bytes at a time.
-func (p Profile) Least() []Segment {
-	best, bytes := []Segment(nil), p.kept(0, len(p.Kept))
-	for most := bytes / 2; most > bytes/64; most = most * 4 / 5 {
-		if s, ok := p.cut(most); ok && p.peak(s) < bytes {
-			best, bytes = s, p.peak(s)
+// Choices are the segments that cut finds for bounds from half of what is kept down to a 64th, each choice once.
+func (p Profile) Choices() [][]Segment {
+	var all [][]Segment
+	bytes := p.kept(0, len(p.Kept))
+	for most := bytes / 2; most > bytes/64; most = most * 7 / 8 {
+		s, ok := p.cut(most)
+		if ok && !slices.ContainsFunc(all, func(t []Segment) bool { return slices.Equal(s, t) }) {
+			all = append(all, s)
 		}
 	}
-	return best
+	return all
+}
+
+// Work is the time to compute a segment again.
+func (p Profile) Work(s Segment) (sum float64) {
+	for _, t := range p.Time[s.From:s.To] {
+		sum += t
+	}
+	return sum
 }
 
 // peak is about what a choice keeps at most.
@@ -265,12 +275,9 @@ func (p Profile) within(places []int, room, most int64) ([]Segment, float64) {
 	}
 	for i := range places {
 		for j := i + 1; j < len(places); j++ {
-			kept, time := p.kept(places[i], places[j]), 0.0
+			kept, time := p.kept(places[i], places[j]), p.Work(Segment{places[i], places[j]})
 			if kept > most && j > i+1 {
 				break
-			}
-			for _, t := range p.Time[places[i]:places[j]] {
-				time += t
 			}
 			for b := range table[i] {
 				if math.IsInf(table[i][b].time, 1) {
