@@ -21,7 +21,7 @@ var (
 // lenet makes a trained net as small as it can be: pruned in rounds, trained for 8 bits, and stored by what is not zero.
 func (b *bench) lenet(ctx context.Context) (string, error) {
 	c := b.mnist(byte255)
-	in, err := b.made(ctx, "train/lenet.onnx", "mlp", lenetUnits...)
+	in, err := b.net(ctx, lenetUnits)
 	if err != nil {
 		return "", err
 	}

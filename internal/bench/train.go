@@ -36,7 +36,7 @@ var (
 	smallMLP = training{
 		name: "MLP 784-512-512-10, batch 128, Adam", net: "mlp", batch: 128, steps: 40, data: []string{"x", "512", "10", "1", "28", "28"},
 		model: func(b *bench, ctx context.Context) (string, error) {
-			return b.made(ctx, "train/mlp.onnx", "mlp", "784", "512", "512", "10")
+			return b.net(ctx, []string{"784", "512", "512", "10"})
 		},
 		set: map[string]string{"optimizer": "adam", "lr": "1e-3"},
 	}
@@ -159,6 +159,11 @@ func (b *bench) made(ctx context.Context, path, verb string, args ...string) (st
 	}
 	_, err := b.helper(ctx, append([]string{verb, path}, args...)...)
 	return path, err
+}
+
+// net is the file of a net of layers of so many units.
+func (b *bench) net(ctx context.Context, units []string) (string, error) {
+	return b.made(ctx, "train/mlp-"+strings.Join(units, "-")+".onnx", "mlp", units...)
 }
 
 // helper runs a verb of train.py and returns what it prints.
