@@ -8,6 +8,8 @@ import (
 	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/kernel"
 	"github.com/mcompress/mcompress/pass"
+
+	"github.com/mcompress/mcompress/prune/eigen"
 )
 
 // Matrices are row by row, in float64. Products are converted where they are added, so that
@@ -46,7 +48,7 @@ func gram(x []float64, n, k int64, workers int) []float64 {
 				to := min(from+block, k)
 				for i := w; i < n; i += int64(max(1, workers)) {
 					for j := range i + 1 {
-						g[i*n+j] += dotProduct(x[i*k+from:i*k+to], x[j*k+from:j*k+to])
+						g[i*n+j] += eigen.Dot(x[i*k+from:i*k+to], x[j*k+from:j*k+to])
 					}
 				}
 			}
@@ -54,21 +56,6 @@ func gram(x []float64, n, k int64, workers int) []float64 {
 	}
 	wg.Wait()
 	return g
-}
-
-// dotProduct adds in four sums, so that additions need not wait for one another.
-func dotProduct(x, y []float64) float64 {
-	var a, b, c, d float64
-	for ; len(x) >= 4 && len(y) >= 4; x, y = x[4:], y[4:] {
-		a += float64(x[0] * y[0])
-		b += float64(x[1] * y[1])
-		c += float64(x[2] * y[2])
-		d += float64(x[3] * y[3])
-	}
-	for i, v := range x {
-		a += float64(v * y[i])
-	}
-	return (a + b) + (c + d)
 }
 
 // turned is the transpose of x, n × m.

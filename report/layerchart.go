@@ -43,19 +43,8 @@ func byDepth(v *verify.Result) (figure, error) {
 
 // depthPlot has the axes and nothing in them.
 func depthPlot(ls []verify.Layer) *plot.Plot {
-	p := plot.New()
-	p.BackgroundColor = nil
-	g := plotter.NewGrid()
-	g.Vertical.Width = 0
-	g.Horizontal = draw.LineStyle{Color: line, Width: 0.7}
-	p.Add(g)
-	for _, a := range []*plot.Axis{&p.X, &p.Y} {
-		a.LineStyle.Width, a.Tick.LineStyle.Width, a.Tick.Length, a.Padding = 0, 0, 0, 0
-		a.Tick.Label = style(textSize - 1)
-	}
+	p := framed()
 	p.X.Min, p.X.Max = 0, float64(len(ls))
-	p.X.Tick.Label.XAlign, p.X.Tick.Label.YAlign = draw.XCenter, draw.YTop
-	p.Y.Tick.Label.XAlign, p.Y.Tick.Label.YAlign = draw.XRight, draw.YCenter
 	p.Y.Min, p.Y.Max = 0, 1
 	p.Y.Tick.Marker = decibelTicks{}
 	var ticks plot.ConstantTicks
@@ -73,6 +62,23 @@ func depthPlot(ls []verify.Layer) *plot.Plot {
 		}
 	}
 	p.X.Tick.Marker = ticks
+	return p
+}
+
+// framed is a plot with horizontal lines and words at its axes, and nothing in it.
+func framed() *plot.Plot {
+	p := plot.New()
+	p.BackgroundColor = nil
+	g := plotter.NewGrid()
+	g.Vertical.Width = 0
+	g.Horizontal = draw.LineStyle{Color: line, Width: 0.7}
+	p.Add(g)
+	for _, a := range []*plot.Axis{&p.X, &p.Y} {
+		a.LineStyle.Width, a.Tick.LineStyle.Width, a.Tick.Length, a.Padding = 0, 0, 0, 0
+		a.Tick.Label = style(textSize - 1)
+	}
+	p.X.Tick.Label.XAlign, p.X.Tick.Label.YAlign = draw.XCenter, draw.YTop
+	p.Y.Tick.Label.XAlign, p.Y.Tick.Label.YAlign = draw.XRight, draw.YCenter
 	return p
 }
 

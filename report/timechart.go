@@ -76,27 +76,15 @@ func (m *Memory) arena() (template.HTML, error) {
 
 // frame is a plot of bytes over steps without contents.
 func (m *Memory) frame(steps int) *plot.Plot {
-	p := plot.New()
-	p.BackgroundColor = nil
-	g := plotter.NewGrid()
-	g.Vertical.Width = 0
-	g.Horizontal = draw.LineStyle{Color: line, Width: 0.7}
-	p.Add(g)
-	for _, a := range []*plot.Axis{&p.X, &p.Y} {
-		a.LineStyle.Width, a.Tick.LineStyle.Width, a.Tick.Length = 0, 0, 0
-		a.Tick.Label = style(textSize - 1)
-		a.Padding = 0
-	}
+	p := framed()
 	p.X.Min, p.X.Max = 0, float64(steps)
 	p.X.Tick.Marker = m.stepTicks(steps)
-	p.X.Tick.Label.XAlign, p.X.Tick.Label.YAlign = draw.XCenter, draw.YTop
 	if steps <= mostNamed {
 		p.X.Tick.Label.Rotation = math.Pi / 5
 		p.X.Tick.Label.XAlign, p.X.Tick.Label.YAlign = draw.XRight, draw.YTop
 	}
 	p.Y.Min = 0
 	p.Y.Tick.Marker = byteTicks{}
-	p.Y.Tick.Label.XAlign, p.Y.Tick.Label.YAlign = draw.XRight, draw.YCenter
 	return p
 }
 

@@ -61,18 +61,7 @@ func curves(t pass.Training) (figure, error) {
 	if len(t.Loss) < 2 {
 		return f, nil
 	}
-	p := plot.New()
-	p.BackgroundColor = nil
-	g := plotter.NewGrid()
-	g.Vertical.Width = 0
-	g.Horizontal = draw.LineStyle{Color: line, Width: 0.7}
-	p.Add(g)
-	for _, a := range []*plot.Axis{&p.X, &p.Y} {
-		a.LineStyle.Width, a.Tick.LineStyle.Width, a.Tick.Length, a.Padding = 0, 0, 0, 0
-		a.Tick.Label = style(textSize - 1)
-	}
-	p.X.Tick.Label.XAlign, p.X.Tick.Label.YAlign = draw.XCenter, draw.YTop
-	p.Y.Tick.Label.XAlign, p.Y.Tick.Label.YAlign = draw.XRight, draw.YCenter
+	p := framed()
 	top := 0.0
 	for _, q := range slices.Concat(t.Loss, t.Judged) {
 		top = max(top, q.Y*1.08)

@@ -86,10 +86,10 @@ func reduce(a []float64, n int) *tridiagonal {
 // and returns that and half of the vector's square.
 func reflection(v []float64) (left, h float64) {
 	last := len(v) - 1
-	if sum := dot(v[:last], v[:last]); sum > tiny*tiny {
+	if sum := Dot(v[:last], v[:last]); sum > tiny*tiny {
 		left = -math.Copysign(math.Sqrt(sum+float64(v[last]*v[last])), v[last])
 		v[last] -= left
-		return left, dot(v, v) / 2
+		return left, Dot(v, v) / 2
 	}
 	return v[last], 0
 }
@@ -110,7 +110,7 @@ func (t *tridiagonal) reflect(v, p []float64, h float64) {
 	for j := range p {
 		p[j] /= h
 	}
-	half := dot(v, p) / (2 * h)
+	half := Dot(v, p) / (2 * h)
 	for j := range p {
 		p[j] -= float64(half * v[j])
 	}
@@ -130,15 +130,15 @@ func (t *tridiagonal) restore(z []float64) {
 			continue
 		}
 		v := t.a[i*t.n : i*t.n+i]
-		s := dot(v, z[:i]) / t.h[i]
+		s := Dot(v, z[:i]) / t.h[i]
 		for k, x := range v {
 			z[k] -= float64(s * x)
 		}
 	}
 }
 
-// dot adds in four sums, so that additions need not wait for one another.
-func dot(x, y []float64) float64 {
+// Dot is the product of two vectors of one length. It adds in four sums, so that additions need not wait for one another.
+func Dot(x, y []float64) float64 {
 	var a, b, c, d float64
 	for ; len(x) >= 4 && len(y) >= 4; x, y = x[4:], y[4:] {
 		a += float64(x[0] * y[0])

@@ -56,14 +56,14 @@ func TestEigenvaluesAndVectors(t *testing.T) {
 				t.Fatalf("value %d: %v, want %v", i, values[i], want[i])
 			}
 			for j := range n {
-				product := dot(vectors[i*n:i*n+n], vectors[j*n:j*n+n])
+				product := Dot(vectors[i*n:i*n+n], vectors[j*n:j*n+n])
 				if i == j {
 					product--
 				}
 				if math.Abs(product) > near*float64(n) {
 					t.Fatalf("vectors %d and %d: %v", i, j, product)
 				}
-				if d := dot(a[j*n:j*n+n], vectors[i*n:i*n+n]) - values[i]*vectors[i*n+j]; math.Abs(d) > near*float64(n) {
+				if d := Dot(a[j*n:j*n+n], vectors[i*n:i*n+n]) - values[i]*vectors[i*n+j]; math.Abs(d) > near*float64(n) {
 					t.Fatalf("row %d times vector %d is off by %v", j, i, d)
 				}
 			}
