@@ -8,7 +8,6 @@ import (
 	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/kernel"
 	"github.com/mcompress/mcompress/pass"
-
 	"github.com/mcompress/mcompress/prune/eigen"
 )
 
