@@ -29,9 +29,9 @@ var pupils = []pupil{
 }
 
 var (
-	labelled = []string{"--epochs", "10", "--batch", "64", "--lr", "2e-3", "--validate", "0.05"}
+	labelled = []string{"--epochs", "10", "--batch", "64", "--lr", "8e-3", "--alpha", "0.9", "--validate", "0.05"}
 	fewer    = []string{"--epochs", "5"} // one sample at a time
-	mute     = []string{"--loss", "kl", "--temperature", "2", "--augment", "shift=2,flip", "--epochs", "150", "--batch", "20", "--lr", "1e-3", "--validate", "0"}
+	mute     = []string{"--loss", "mse", "--layers", "--augment", "shift=4,flip", "--epochs", "400", "--batch", "20", "--lr", "2e-3", "--validate", "0"}
 	texts    = []string{"--loss", "mse", "--epochs", "6", "--batch", "16", "--lr", "3e-4", "--validate", "0"}
 )
 
@@ -40,7 +40,7 @@ var shrinkings = []struct {
 	name string
 	set  []string
 }{
-	{"80 % of the weights (`l1`)", []string{"--method", "l1", "--amount", "0.8"}},
+	{"80 % of the weights (`l1-global`)", []string{"--method", "l1-global", "--amount", "0.8"}},
 	{"50 % of the channels (`channel`)", []string{"--method", "channel", "--amount", "0.5"}},
 }
 
