@@ -114,7 +114,10 @@ func (s *settings) matched(student, teacher *ir.Model) ([]term, error) {
 	}
 	for n := range student.Graph.Nodes() {
 		for _, v := range n.Outputs {
-			if v != nil && weighty(n) && find(teacher, v.Name) != nil {
+			if v == nil || !weighty(n) {
+				continue
+			}
+			if x := find(teacher, v.Name); x != nil && width(x.Producer()) == width(n) {
 				ts = append(ts, term{kind, v.Name, v.Name, 1})
 			}
 		}
@@ -125,6 +128,22 @@ func (s *settings) matched(student, teacher *ir.Model) ([]term, error) {
 // weighty reports whether n is a layer: an operator with weights.
 func weighty(n *ir.Node) bool {
 	return slices.Contains([]string{"Conv", "ConvTranspose", "Gemm", "MatMul"}, n.Op.Type)
+}
+
+// width is the number of channels that a layer makes, 0 where its weight is none.
+func width(n *ir.Node) int64 {
+	w := n.Input(1)
+	if w == nil || w.Const == nil || len(w.Const.Shape) < 2 {
+		return 0
+	}
+	switch s := w.Const.Shape; {
+	case n.Op.Type == "ConvTranspose":
+		return s[1] * n.Int("group", 1)
+	case n.Op.Type == "Conv" || n.Op.Type == "Gemm" && n.Int("transB", 0) != 0:
+		return s[0]
+	default:
+		return s[len(s)-1]
+	}
 }
 
 func find(m *ir.Model, name string) *ir.Value {

@@ -38,3 +38,19 @@ func TestShareOfLabelsMixesSteps(t *testing.T) {
 		t.Error("labels and teacher pull the same way: nothing was shown")
 	}
 }
+
+// TestLayersOfOtherWidthsAreNotMatched: --layers takes the layers that both have in one shape, and leaves the others alone.
+func TestLayersOfOtherWidthsAreNotMatched(t *testing.T) {
+	o := parse(t, "data", "none", "layers", "true", "loss", "mse")
+	for _, c := range []struct {
+		units []int64
+		want  int // outputs are a term beside layers
+	}{
+		{[]int64{features, 32, 16, classes}, 4}, {[]int64{features, 32, 8, classes}, 3}, {[]int64{features, 8, 8, classes}, 2},
+	} {
+		got, err := o.terms(network(1, c.units...), network(2, features, 32, 16, classes), false)
+		if err != nil || len(got) != c.want {
+			t.Errorf("%v: %d terms, want %d (%v)", c.units, len(got), c.want, err)
+		}
+	}
+}
