@@ -1,6 +1,7 @@
 package distill
 
 import (
+	"context"
 	"fmt"
 	"path/filepath"
 	"strconv"
@@ -80,21 +81,27 @@ func (p *layout) segments(t *grad.Tape) []grad.Segment {
 const mostWhole = 4 << 10
 
 // apply changes how activations are kept.
-func (p *layout) apply(t *grad.Tape, folder string) {
+func (p *layout) apply(ctx context.Context, t *grad.Tape, folder string) error {
 	t.Recompute(p.segments(t))
 	if !p.half && !p.disk {
-		return
+		return nil
+	}
+	if p.half {
+		if err := t.Halve(ctx, mostWhole); err != nil {
+			return err
+		}
 	}
 	for i, v := range t.Kept() {
-		if t.Bytes(v) <= mostWhole || t.DType(v) != ir.Float {
+		if t.Bytes(v) <= mostWhole || t.DType(v) != ir.Float && t.DType(v) != ir.Float16 {
 			continue
 		}
 		if p.disk {
 			p.offload(t, v, filepath.Join(folder, fmt.Sprintf("activation.%d", i)))
-		} else {
+		} else if t.DType(v) == ir.Float {
 			t.Stash(v, half(t, "StoreHalf"), half(t, "LoadHalf"))
 		}
 	}
+	return nil
 }
 
 func half(t *grad.Tape, typ string) func(*ir.Value) *ir.Node {

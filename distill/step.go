@@ -45,7 +45,9 @@ func (t *Trainer) graph(ctx context.Context, p *layout) (*step, error) {
 		outputs = append(outputs, r.New)
 	}
 	st.profile = tape.Profile()
-	p.apply(tape, t.folder)
+	if err := p.apply(ctx, tape, t.folder); err != nil {
+		return nil, err
+	}
 	outputs = append(outputs, t.updates(st, p)...)
 	tape.Graph().SetOutputs(outputs...)
 	return st, nil

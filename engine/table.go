@@ -7,6 +7,7 @@ import (
 	"github.com/mcompress/mcompress/engine/backward"
 	"github.com/mcompress/mcompress/engine/conv"
 	"github.com/mcompress/mcompress/engine/elementwise"
+	"github.com/mcompress/mcompress/engine/half"
 	"github.com/mcompress/mcompress/engine/linear"
 	"github.com/mcompress/mcompress/engine/movement"
 	"github.com/mcompress/mcompress/engine/op"
@@ -42,27 +43,36 @@ var families = []func() []op.Op{
 type opKey struct{ domain, typ string }
 
 // table is every row by operator, newest first. It is built once and not changed.
-var table = sync.OnceValue(func() map[opKey][]*op.Op {
-	rows := map[opKey][]*op.Op{}
+var table = sync.OnceValue(func() rowsOf {
+	rows := rowsOf{}
 	for _, family := range families {
-		for _, o := range family() {
-			k := opKey{o.Domain, o.Type}
-			rows[k] = append(rows[k], &o)
-		}
+		rows.add(family())
 	}
 	for _, r := range rows {
 		slices.SortStableFunc(r, func(a, b *op.Op) int { return int(b.Since - a.Since) })
 	}
+	rows.add(half.Ops(rows.lookup))
 	return rows
 })
 
+type rowsOf map[opKey][]*op.Op
+
+func (rows rowsOf) add(ops []op.Op) {
+	for _, o := range ops {
+		k := opKey{o.Domain, o.Type}
+		rows[k] = append(rows[k], &o)
+	}
+}
+
 // lookup is the row that computes id at that version of its domain, or nil.
-func lookup(id ir.OpID, version int64) *op.Op {
+func lookup(id ir.OpID, version int64) *op.Op { return table().lookup(id, version) }
+
+func (rows rowsOf) lookup(id ir.OpID, version int64) *op.Op {
 	domain := id.Domain
 	if ir.DefaultDomain(domain) {
 		domain = ""
 	}
-	for _, o := range table()[opKey{domain, id.Type}] {
+	for _, o := range rows[opKey{domain, id.Type}] {
 		if o.Since <= version {
 			return o
 		}

@@ -20,10 +20,14 @@ import (
 // variance over the population, as BatchNormalization of opset 14 and later says; PyTorch divides by one less. mean
 // and var may be absent where those are not read.
 //
-// Where attribute frozen is set, the gradient is that of statistics that do not depend on X.
+// Where attribute frozen is set, the gradient is that of statistics that do not depend on X. X, Y, dX and dY may be Float16, with the
+// attributes of package half.
 func batchNorms() []op.Op {
 	return []op.Op{
-		{Type: "BatchNormTrain", Shape: batchTrainShape, InPlace: []int{0}, Run: byType(batchTrain[float32], batchTrain[float64])},
+		{
+			Type: "BatchNormTrain", Shape: batchTrainShape, Work: batchTrainWork, InPlace: []int{0},
+			Run: byType(batchTrain[float32], batchTrain[float64]),
+		},
 		{
 			Type: "BatchNormGrad", Shape: batchGradShape, Work: batchGradWork, InPlace: []int{4},
 			Run: byType(batchGrad[float32], batchGrad[float64]),
@@ -33,7 +37,7 @@ func batchNorms() []op.Op {
 
 // channelsOf checks that X has channels, and that the other inputs that are there have a number for each.
 func channelsOf(in []*ir.Array, names ...string) (int64, error) {
-	if err := sameFloats(in, names...); err != nil {
+	if err := sameFloats(widened(in, 0), names...); err != nil {
 		return 0, err
 	}
 	if len(in[0].Shape) < 2 {
@@ -59,35 +63,23 @@ func batchTrainShape(n *op.Node, in []*ir.Array) ([]ir.Spec, error) {
 	if in[0].Elems() == 0 {
 		return nil, fmt.Errorf("input X is %s, of which there are no statistics", in[0])
 	}
-	each := ir.Spec{DType: in[0].DType, Shape: []int64{channels}}
-	return []ir.Spec{in[0].Spec(), each, each, each, each}, nil
+	each := ir.Spec{DType: in[1].DType, Shape: []int64{channels}}
+	y := ir.Spec{DType: each.DType, Shape: in[0].Shape}
+	return stored(n, []ir.Spec{y, each, each, each, each})
 }
 
-// planes are the channels of a tensor: instances × channels × elements of a channel.
-type planes struct{ instances, channels, size int }
-
-func planesOf(x *ir.Array) planes {
-	return planes{int(x.Shape[0]), int(x.Shape[1]), int(op.Product(x.Shape[2:]))}
-}
-
-// of is channel c of instance i.
-func of[T number](p planes, x []T, i, c int) []T { return x[(i*p.channels+c)*p.size:][:p.size] }
-
-// each shares the channels out.
-func (p planes) each(pool *op.Pool, f func(c int)) {
-	pool.Rows(p.channels, grain/max(p.instances*p.size, 1), func(from, to int) {
-		for c := from; c < to; c++ {
-			f(c)
-		}
-	})
+// batchTrainWork is a plane for each worker where X or Y is Float16.
+func batchTrainWork(n *op.Node, in []*ir.Array, workers int) int64 {
+	return planesOf(in[0]).work(workers, in[0].DType == ir.Float16 || isStored(n))
 }
 
 func batchTrain[T number](c *op.Call) error {
-	p, x := planesOf(c.In[0]), ir.View[T](c.In[0])
+	p, rooms := planesOf(c.In[0]), roomsOf[T](c, 1)
 	epsilon, momentum := float64(c.Float("epsilon", 1e-5)), float64(c.Float("momentum", 0.9))
 	scale, shift := ir.View[T](c.In[1]), ir.View[T](c.In[2])
-	p.each(c.Pool, func(k int) {
-		mean, variance := moments(p, x, k)
+	c.Pool.Slots(p.channels, func(k, slot int) {
+		room := rooms.of(slot, 0)
+		mean, variance := moments(p, k, func(i int) []T { return get(p, c.In[0], i, k, room) })
 		inv := 1 / math.Sqrt(variance+epsilon)
 		set[T](c, 1, k, mean)
 		set[T](c, 2, k, inv)
@@ -98,7 +90,10 @@ func batchTrain[T number](c *op.Call) error {
 		}
 		a := float64(scale[k]) * inv
 		for i := range p.instances {
-			affine(of(p, ir.View[T](c.Out[0]), i, k), of(p, x, i, k), mean, a, float64(shift[k]))
+			x := get(p, c.In[0], i, k, room)
+			y := target(p, c.Out[0], i, k, room)
+			affine(y, x, mean, a, float64(shift[k]))
+			put(c, p, i, k, y)
 		}
 	})
 	return nil
@@ -120,10 +115,10 @@ func follow[T number](c *op.Call, i, k int, now, momentum float64) {
 
 // moments are mean and variance of channel c over all instances, which are joined in order (Chan, Golub and LeVeque,
 // "Updating Formulae and a Pairwise Algorithm for Computing Sample Variances", 1979).
-func moments[T number](p planes, x []T, c int) (mean, variance float64) {
+func moments[T number](p planes, c int, plane func(instance int) []T) (mean, variance float64) {
 	squares, size := 0.0, float64(p.size)
 	for i := range p.instances {
-		m, v := meanVariance(of(p, x, i, c))
+		m, v := meanVariance(plane(i))
 		n := float64(i+1) * size
 		d := m - mean
 		mean += d * size / n
@@ -155,7 +150,7 @@ func affine[T number](y, x []T, center, scale, shift float64) {
 	}
 }
 
-func batchGradShape(_ *op.Node, in []*ir.Array) ([]ir.Spec, error) {
+func batchGradShape(n *op.Node, in []*ir.Array) ([]ir.Spec, error) {
 	if _, err := channelsOf(in, "X", "scale", "mean", "invstd"); err != nil {
 		return nil, err
 	}
@@ -163,34 +158,40 @@ func batchGradShape(_ *op.Node, in []*ir.Array) ([]ir.Spec, error) {
 	if err != nil {
 		return nil, err
 	}
-	if dy.Kind != ir.Dense || dy.DType != in[0].DType || !slices.Equal(dy.Shape, in[0].Shape) {
+	if w := widened(in, 0, 4); w[4].Kind != ir.Dense || w[4].DType != w[0].DType || !slices.Equal(dy.Shape, in[0].Shape) {
 		return nil, fmt.Errorf("input dY is %s, want %s as X", dy, in[0])
 	}
-	each := ir.Spec{DType: in[0].DType, Shape: in[0].Shape[1:2]}
-	return []ir.Spec{in[0].Spec(), each, each}, nil
+	each := ir.Spec{DType: in[1].DType, Shape: in[0].Shape[1:2]}
+	return stored(n, []ir.Spec{{DType: each.DType, Shape: in[0].Shape}, each, each})
 }
 
 // Elements of a channel are worked on in blocks that stay near the core.
 const batchBlock = 4096
 
-func batchGradWork(_ *op.Node, in []*ir.Array, workers int) int64 {
-	return int64(workers) * batchBlock * in[0].DType.Bits() / 8
+func batchGradWork(n *op.Node, in []*ir.Array, workers int) int64 {
+	room := int64(workers) * batchBlock * in[1].DType.Bits() / 8
+	halves := in[0].DType == ir.Float16 || in[4].DType == ir.Float16 || isStored(n)
+	return room + planesOf(in[0]).work(2*workers, halves)
 }
 
 // batchGrad sums over each channel first: of dY, and of dY times what X is above the mean. Then
 //
 //	dX = scale·invstd·(dY − mean of dY − (X−mean)·invstd²·mean of dY·(X−mean)).
 func batchGrad[T number](c *op.Call) error {
-	p, x, dy := planesOf(c.In[0]), ir.View[T](c.In[0]), ir.View[T](c.In[4])
+	p, rooms := planesOf(c.In[0]), roomsOf[T](c, 2)
 	scale, mean, inv := ir.View[T](c.In[1]), ir.View[T](c.In[2]), ir.View[T](c.In[3])
 	frozen, n := c.Bool("frozen", false), float64(p.instances*p.size)
-	spare := kernel.Words[T](c.Work)
+	spare := rooms.rest
 	c.Pool.Slots(p.channels, func(k, slot int) {
 		center, s := float64(mean[k]), float64(inv[k])
 		sum, product := 0.0, 0.0
+		both := func(i int) (x, dy []T) {
+			return get(p, c.In[0], i, k, rooms.of(slot, 0)), get(p, c.In[4], i, k, rooms.of(slot, 1))
+		}
 		for i := range p.instances {
-			sum += total(of(p, dy, i, k))
-			product += dot(of(p, dy, i, k), of(p, x, i, k))
+			x, dy := both(i)
+			sum += total(dy)
+			product += dot(dy, x)
 		}
 		product -= center * sum
 		set[T](c, 1, k, product*s)
@@ -203,7 +204,10 @@ func batchGrad[T number](c *op.Call) error {
 			d.x, d.shift = -d.dy*s*s*product/n, -d.dy*sum/n
 		}
 		for i := range p.instances {
-			d.write(of(p, ir.View[T](c.Out[0]), i, k), of(p, dy, i, k), of(p, x, i, k))
+			x, dy := both(i)
+			dx := target(p, c.Out[0], i, k, rooms.of(slot, 1))
+			d.write(dx, dy, x)
+			put(c, p, i, k, dx)
 		}
 	})
 	return nil

@@ -122,8 +122,11 @@ func maxGradShape(n *op.Node, in []*ir.Array) ([]ir.Spec, error) {
 	return []ir.Spec{{DType: in[0].DType, Shape: shape}}, nil
 }
 
+// windows are those over an input of attribute shape; of how many images does not matter.
+func windows(c *op.Call) (conv.Windows, error) { return conv.WindowsOf(c.Node, c.Ints("shape")[2:]) }
+
 func maxPoolGrad[T number](c *op.Call) error {
-	_, w, err := inputShape(c.Node, c.In)
+	w, err := windows(c)
 	if err != nil {
 		return err
 	}
@@ -140,7 +143,7 @@ func maxPoolGrad[T number](c *op.Call) error {
 }
 
 func averagePoolGrad[T number](c *op.Call) error {
-	_, w, err := inputShape(c.Node, c.In)
+	w, err := windows(c)
 	if err != nil {
 		return err
 	}

@@ -3,6 +3,7 @@ package grad
 import (
 	"fmt"
 
+	"github.com/mcompress/mcompress/engine/half"
 	"github.com/mcompress/mcompress/engine/op"
 	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/ir/opset"
@@ -44,7 +45,7 @@ type Param struct {
 // Empty is a tape without a forward graph, for steps that only change parameters.
 func Empty() *Tape {
 	t := &Tape{Model: ir.NewModel(), types: map[*ir.Value]ir.Spec{}, needs: map[*ir.Value]bool{}, grads: map[*ir.Value]*ir.Value{}, ints: map[string]*ir.Value{}}
-	t.Model.Opsets = []ir.Opset{{Domain: op.Newest, Version: opset.Newest}, {Domain: own, Version: 1}}
+	t.Model.Opsets = []ir.Opset{{Domain: op.Newest, Version: opset.Newest}, {Domain: own, Version: 1}, {Domain: half.Domain, Version: 1}}
 	return t
 }
 

@@ -1,0 +1,91 @@
+package distill
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/mcompress/mcompress/ir"
+)
+
+// convolutional is a model of images that are made of the samples' features.
+func convolutional() *ir.Model {
+	r := rand.New(rand.NewPCG(3, 8))
+	m := ir.NewModel()
+	m.IRVersion = 9
+	m.Opsets = []ir.Opset{{Version: 17}}
+	g := m.Graph
+	x := g.AddValue("x")
+	x.Type = &ir.Type{Elem: ir.Float, Shape: []ir.Dim{{N: -1, Param: "N"}, {N: features}}}
+	g.Inputs = []*ir.Value{x}
+	weight := func(shape ...int64) *ir.Value { return g.AddConst("w", random(r, shape...)) }
+	each := func(v float32, n int) *ir.Value {
+		all := make([]float32, n)
+		for i := range all {
+			all[i] = v
+		}
+		return g.AddConst("s", &ir.Tensor{Spec: ir.Spec{DType: ir.Float, Shape: []int64{int64(n)}}, Source: ir.Floats(all...)})
+	}
+	layer := func(y *ir.Value, in, out int64) *ir.Value {
+		y = g.Insert(nil, "Conv", []*ir.Value{y, weight(out, in, 3, 3)}, ir.IntsAttr("pads", 1, 1, 1, 1))
+		n := int(out)
+		return g.Insert(nil, "BatchNormalization", []*ir.Value{y, each(1, n), each(0, n), each(0, n), each(1, n)})
+	}
+	shape := g.AddConst("shape", &ir.Tensor{Spec: ir.Spec{DType: ir.Int64, Shape: []int64{4}}, Source: ir.Ints(-1, 2, 8, 8)})
+	y := g.Insert(nil, "Reshape", []*ir.Value{g.Insert(nil, "MatMul", []*ir.Value{x, weight(features, 128)}), shape})
+	y = g.Insert(nil, "Relu", []*ir.Value{layer(y, 2, 16)})
+	for range 3 {
+		z := layer(g.Insert(nil, "Relu", []*ir.Value{layer(y, 16, 16)}), 16, 16)
+		y = g.Insert(nil, "Relu", []*ir.Value{g.Insert(nil, "Add", []*ir.Value{z, y})})
+	}
+	y = g.Insert(nil, "Flatten", []*ir.Value{g.Insert(nil, "GlobalAveragePool", []*ir.Value{y})})
+	y = g.Insert(nil, "MatMul", []*ir.Value{y, weight(16, classes)})
+	y.Type = &ir.Type{Elem: ir.Float, Shape: []ir.Dim{{N: -1, Param: "N"}, {N: classes}}}
+	g.AddOutput(y)
+	return m
+}
+
+// A convolutional network learns in 16 bits what it learns in 32, and the same bits whoever computes it.
+func TestHalvesLearnTheSame(t *testing.T) {
+	base := []string{"data", samples(t, 240), "labels", "label", "batch", "32", "epochs", "3", "validate", "0", "batch-statistics", "true", "optimizer", "momentum"}
+	learn := func(workers int, o ...string) (learned map[string][]byte, loss float64) {
+		m := convolutional()
+		c, err := tune(t, m, workers, append(base, o...)...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range c.Trainings[0].Loss {
+			loss += p.Y / float64(len(c.Trainings[0].Loss))
+		}
+		return weights(t, m), loss
+	}
+	whole, want := learn(2)
+	half, got := learn(2, "storage", "float16")
+	if fmt.Sprint(whole) == fmt.Sprint(half) {
+		t.Error("nothing was rounded")
+	}
+	_, again := learn(2, "storage", "float16", "checkpoint", "auto")
+	for _, loss := range []float64{got, again} {
+		if off := math.Abs(loss/want - 1); !(off < 0.01) {
+			t.Errorf("the loss is %.4f on average, %.4f in float32", loss, want)
+		}
+	}
+	for _, workers := range []int{1, 3} {
+		other, _ := learn(workers, "storage", "float16")
+		equal(t, other, half, fmt.Sprint(workers, " workers"))
+	}
+}
+
+// Activations and gradients of images take about half of the memory, with and without those that are computed again.
+func TestHalvesSaveMemory(t *testing.T) {
+	base := []string{"data", samples(t, 600), "labels", "label", "batch", "512", "validate", "0", "batch-statistics", "true"}
+	for checkpoint, part := range map[string]float64{"none": 0.6, "auto": 0.7} {
+		arena := func(storage string) float64 {
+			return float64(ready(t, convolutional(), append(base, "checkpoint", checkpoint, "storage", storage)...).step.arena)
+		}
+		if whole, half := arena("float32"), arena("float16"); half > part*whole {
+			t.Errorf("checkpoint %s: %.0f bytes are planned, %.0f in float32", checkpoint, half, whole)
+		}
+	}
+}

@@ -1,0 +1,147 @@
+package grad
+
+import (
+	"bytes"
+	"math"
+	"testing"
+
+	"github.com/mcompress/mcompress/ir"
+)
+
+// residual is a small convolutional network with all that halves are for.
+func residual() *ir.Model {
+	m := ir.NewModel()
+	m.Opsets = []ir.Opset{{Version: 17}}
+	g := maker{m.Graph}
+	x := g.AddValue("x")
+	x.Type = typeOf(ir.Spec{DType: ir.Float, Shape: []int64{4, 3, 18, 18}})
+	g.Inputs = []*ir.Value{x}
+	weight := func(name string, spread, center float32, shape ...int64) *ir.Value {
+		a := ir.NewArray(ir.Float, shape...)
+		for i, v := range ir.View[float64](values(uint64(len(name)), shape...)) {
+			ir.View[float32](a)[i] = center + spread*float32(v)
+		}
+		return g.AddConst(name, &ir.Tensor{Spec: a.Spec(), Source: ir.Mem(a.Data)})
+	}
+	layer := func(x *ir.Value, name string, in, out int64) *ir.Value {
+		y := m.Graph.Insert(nil, "Conv", []*ir.Value{x, weight(name+"w", 0.3, 0, out, in, 3, 3)}, ir.IntsAttr("pads", 1, 1, 1, 1))
+		return m.Graph.Insert(nil, "BatchNormalization", []*ir.Value{y, weight(name+"s", 0.1, 1, out), weight(name+"b", 0.1, 0, out), weight(name+"m", 0.1, 0, out), weight(name+"v", 0, 1, out)})
+	}
+	y := g.op("Relu", layer(x, "a", 3, 8))
+	y = m.Graph.Insert(nil, "MaxPool", []*ir.Value{y}, ir.IntsAttr("kernel_shape", 2, 2), ir.IntsAttr("strides", 2, 2))
+	y = g.op("Relu", g.op("Add", layer(g.op("Relu", layer(y, "bb", 8, 8)), "ccc", 8, 8), y))
+	m.Graph.AddOutput(g.op("GlobalAveragePool", y))
+	return m
+}
+
+// halvedStep are the results of a step of residual with the seed and the first weight scaled, and the part of the bytes of images that
+// are float32.
+func halvedStep(t *testing.T, halves bool, every int, seed, weight float32, batch bool) (out map[string]*ir.Array, wide float64) {
+	t.Helper()
+	spec := ir.Spec{DType: ir.Float, Shape: []int64{4, 3, 18, 18}}
+	tape, err := New(t.Context(), residual(), Options{Inputs: map[string]ir.Spec{"x": spec}, BatchStatistics: batch})
+	if err != nil {
+		t.Fatal(err)
+	}
+	y := tape.Graph().Outputs[0]
+	dy := tape.Input("dy", ir.Float, tape.Shape(y)...)
+	if err := tape.Backward(map[*ir.Value]*ir.Value{y: dy}); err != nil {
+		t.Fatal(err)
+	}
+	if every > 0 {
+		tape.Recompute(tape.Profile().Every(every))
+	}
+	if halves {
+		if err := tape.Halve(t.Context(), 4<<10); err != nil {
+			t.Fatal(err)
+		}
+	}
+	in := map[string]*ir.Array{}
+	fill := func(name string, a *ir.Array, by float32) {
+		for i, v := range ir.View[float64](values(uint64(len(name)), a.Shape...)) {
+			ir.View[float32](a)[i] = float32(v) * by
+		}
+		in[name] = a
+	}
+	specs := map[string]ir.Spec{"x": spec, dy.Name: tape.types[dy]}
+	fill("x", ir.NewArray(ir.Float, spec.Shape...), 1)
+	fill(dy.Name, ir.NewArray(ir.Float, tape.Shape(dy)...), seed)
+	for _, p := range tape.Params {
+		specs[p.Value.Name] = p.Tensor.Spec
+		by := float32(0.3)
+		if p.Name == "aw" {
+			by *= weight
+		}
+		fill(p.Value.Name, ir.NewArray(ir.Float, p.Tensor.Shape...), by)
+		tape.Graph().AddOutput(p.Grad)
+	}
+	for _, r := range tape.Running {
+		specs[r.Value.Name] = r.Tensor.Spec
+		fill(r.Value.Name, ir.NewArray(ir.Float, r.Tensor.Shape...), 1)
+	}
+	types, err := known(t.Context(), tape.Model, specs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sizes := map[ir.DType]float64{}
+	for n := range tape.Graph().Nodes() {
+		for _, v := range n.Outputs {
+			if a := types[v.Name]; a != nil && len(a.Shape) == 4 && a.Shape[0] == 4 && a.Bytes() > 4<<10 {
+				sizes[a.DType] += float64(a.Bytes())
+			}
+		}
+	}
+	got := run(t, tape.Model, in)
+	out = map[string]*ir.Array{"y": got[y.Name]}
+	for _, p := range tape.Params {
+		out[p.Name] = got[p.Grad.Name]
+	}
+	return out, sizes[ir.Float] / (sizes[ir.Float] + sizes[ir.Float16])
+}
+
+// Gradients are near those of float32, nearly all of the images are Float16, and what is computed again has the same bits.
+func TestHalves(t *testing.T) {
+	for _, batch := range []bool{false, true} {
+		want, _ := halvedStep(t, false, 0, 1, 1, batch)
+		got, wide := halvedStep(t, true, 0, 1, 1, batch)
+		again, _ := halvedStep(t, true, 3, 1, 1, batch)
+		if wide > 0.1 {
+			t.Errorf("%.0f %% of the bytes of images are float32", 100*wide)
+		}
+		for name, a := range want {
+			x, y := ir.View[float32](a), ir.View[float32](got[name])
+			squares, off := 0.0, 0.0
+			for i := range x {
+				squares += float64(x[i]) * float64(x[i])
+				off += float64(x[i]-y[i]) * float64(x[i]-y[i])
+			}
+			if off = math.Sqrt(off / squares); !(off < 0.02) || off == 0 {
+				t.Errorf("%s is off by %.2g of its size", name, off)
+			}
+			if !bytes.Equal(again[name].Data, got[name].Data) {
+				t.Errorf("%s has other bits where activations are computed again", name)
+			}
+		}
+	}
+}
+
+// Activations that are too large stay finite; gradients that are too large show in those of weights.
+func TestHalvesOverflow(t *testing.T) {
+	finite := func(a *ir.Array) bool {
+		for _, v := range ir.View[float32](a) {
+			if math.IsNaN(float64(v)) || math.IsInf(float64(v), 0) {
+				return false
+			}
+		}
+		return true
+	}
+	if out, _ := halvedStep(t, true, 0, 1, 1e6, false); !finite(out["y"]) {
+		t.Error("an activation became infinite")
+	}
+	if out, _ := halvedStep(t, true, 0, 1e8, 1, false); finite(out["aw"]) {
+		t.Error("an overflow of gradients is hidden")
+	}
+	if out, _ := halvedStep(t, false, 0, 1e8, 1, false); !finite(out["aw"]) {
+		t.Error("it overflows in float32 too")
+	}
+}

@@ -1,0 +1,74 @@
+package half
+
+import (
+	"slices"
+
+	"github.com/mcompress/mcompress/ir"
+)
+
+// Domain is that of the forms of operators which are cut up. Types are those of the operators themselves.
+const Domain = "mcompress.half"
+
+// A Form says which inputs and outputs of an operator may be Float16.
+type Form struct {
+	In, Out []int
+	Itself  bool // the operator takes Float16 as it is, under the same attributes
+
+	sums []int // outputs that are added up over the images
+	flat bool  // computed element by element where all of In and Out have one shape
+}
+
+// Of is the form of the operator of this type, which ONNX or the engine define.
+func Of(typ string) (Form, bool) {
+	f, ok := forms[typ]
+	return f, ok
+}
+
+var (
+	unary    = Form{In: []int{0}, Out: []int{0}, flat: true}
+	binary   = Form{In: []int{0, 1}, Out: []int{0}, flat: true}
+	byImage  = Form{In: []int{0}, Out: []int{0}}
+	gradient = Form{In: []int{0, 2}, Out: []int{0}, sums: []int{1, 2}}
+)
+
+var forms = func() map[string]Form {
+	all := map[string]Form{
+		"Conv":              byImage,
+		"ConvTranspose":     byImage,
+		"ConvGrad":          gradient,
+		"ConvTransposeGrad": gradient,
+
+		"BatchNormalization": byImage,
+		"BatchNormTrain":     {In: []int{0}, Out: []int{0}, Itself: true},
+		"BatchNormGrad":      {In: []int{0, 4}, Out: []int{0}, Itself: true},
+
+		"MaxPoolKeep":       {In: []int{0}, Out: []int{0, 1}},
+		"MaxPoolGrad":       {In: []int{0, 1}, Out: []int{0}},
+		"AveragePool":       byImage,
+		"AveragePoolGrad":   byImage,
+		"GlobalAveragePool": byImage,
+	}
+	for _, typ := range []string{"Add", "Mul", "Sub"} {
+		all[typ] = binary
+	}
+	for _, typ := range []string{"Elu", "Gelu", "HardSigmoid", "HardSwish", "LeakyRelu", "Mish", "Relu", "Selu", "Sigmoid", "Softplus", "Swish", "Tanh"} {
+		all[typ], all[typ+"Grad"] = unary, binary
+	}
+	return all
+}()
+
+// Fits reports whether an input or output of this shape is cut up with an output 0 of shape y.
+func (f Form) Fits(shape, y []int64) bool {
+	return len(y) > 1 && len(shape) == len(y) && shape[0] == y[0]
+}
+
+// Attributes are those of a node whose outputs of these numbers are Float16. exceeds says what becomes of numbers that are too large: infinite,
+// as gradients should, rather than the largest there is.
+func Attributes(outputs []int64, exceeds bool) []*ir.Attr {
+	slices.Sort(outputs)
+	attrs := []*ir.Attr{ir.IntsAttr("halves", outputs...)}
+	if exceeds {
+		attrs = append(attrs, ir.IntAttr("exceeds", 1))
+	}
+	return attrs
+}
