@@ -61,6 +61,9 @@ func (t *Trainer) open(ctx context.Context, p *layout) (err error) {
 	why := t.state.Course.Memory.Why
 	t.state.Course.Memory = t.memoryOf(p, t.arena())
 	t.state.Course.Memory.Why = why
+	if t.holds != nil {
+		t.holds(t.state.Course.Memory.Total())
+	}
 	return nil
 }
 

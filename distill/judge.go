@@ -31,7 +31,7 @@ func (t *Trainer) newJudge(ctx context.Context, batch int) (_ *judge, err error)
 		return nil, nil
 	}
 	j := &judge{step: &step{feeds: map[string]*ir.Array{}}, batch: min(batch, len(t.split.judge))}
-	tape, err := grad.New(ctx, t.model, grad.Options{Inputs: t.specs(j.batch), Train: t.trained, Change: t.rounded})
+	tape, err := grad.New(ctx, t.model, grad.Options{Inputs: t.specs(j.batch), Train: t.trained, Change: t.changed(ctx)})
 	if err != nil {
 		return nil, err
 	}
@@ -65,14 +65,6 @@ func (t *Trainer) newJudge(ctx context.Context, batch int) (_ *judge, err error)
 	j.step.session = j.session
 	j.arena, err = usage(j.session)
 	return j, err
-}
-
-// rounded puts rounding in, but nothing random.
-func (t *Trainer) rounded(tape *grad.Tape) error {
-	if t.aware != "" {
-		round(tape, t.aware)
-	}
-	return nil
 }
 
 // judged runs the model on what is kept apart.

@@ -51,6 +51,7 @@ func (s *settings) run(c *pass.Context) (err error) {
 	if err != nil {
 		return err
 	}
+	t.holds = c.Holds
 	if err := t.prepare(c, teacher); err != nil {
 		return err
 	}

@@ -63,7 +63,7 @@ func (t *Trainer) openTeacher(ctx context.Context, m *ir.Model, values []string)
 		}
 		specs[in.Name] = spec
 	}
-	tape, err := grad.New(ctx, m, grad.Options{Inputs: specs, Train: func(string) bool { return false }, Bare: true})
+	tape, err := grad.New(ctx, m, grad.Options{Inputs: specs, Train: none, Change: t.opening(ctx), Bare: true})
 	if err != nil {
 		return nil, err
 	}

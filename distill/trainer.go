@@ -21,9 +21,11 @@ type Trainer struct {
 	workers int
 	chosen  map[string]bool // names of the weights that may change
 	tell    func(Progress)
+	holds   func(bytes int64) // may be nil
 
 	set     *dataset.Set
-	fixed   int // samples in a run of the model, 0 if it takes any number
+	fixed   int  // samples in a run of the model, 0 if it takes any number
+	unfixed bool // shapes inside say how many samples there are, and are opened
 	split   split
 	ports   []dataset.Input
 	first   map[string]ir.Spec // types of the model's inputs for one sample, as the data has them
@@ -112,7 +114,10 @@ func (t *Trainer) opened(ctx context.Context) (err error) {
 	if t.set, err = t.source.open(t.model, t.ports, t.workers); err != nil {
 		return err
 	}
-	if err := t.samples(ctx); err != nil || t.free(ctx) {
+	if err := t.samples(ctx); err != nil {
+		return err
+	}
+	if free, err := t.free(ctx); free || err != nil {
 		return err
 	}
 	t.ports = dataset.Inputs(t.model.Graph)
@@ -143,21 +148,6 @@ func freed(inputs []dataset.Input) []dataset.Input {
 		out[i].Type = &typ
 	}
 	return out
-}
-
-// free reports whether the model runs on more samples than it declares.
-func (t *Trainer) free(ctx context.Context) bool {
-	const some = 3
-	tape, err := grad.New(ctx, t.model, grad.Options{Inputs: t.specs(some), Train: t.trained})
-	if err != nil {
-		return false
-	}
-	for _, v := range tape.Graph().Outputs {
-		if shape := tape.Shape(v); len(shape) > 0 && shape[0]%some != 0 {
-			return false
-		}
-	}
-	return true
 }
 
 // samples splits the data and looks at the first one.
@@ -196,7 +186,7 @@ func (t *Trainer) trained(name string) bool { return t.chosen == nil || t.chosen
 
 // weights reads those that training changes.
 func (t *Trainer) weights(ctx context.Context) error {
-	tape, err := grad.New(ctx, t.model, grad.Options{Inputs: t.specs(1), Train: t.trained, BatchStatistics: t.statistics})
+	tape, err := grad.New(ctx, t.model, grad.Options{Inputs: t.specs(max(1, t.fixed)), Train: t.trained, Change: t.opening(ctx), BatchStatistics: t.statistics})
 	if err != nil {
 		return err
 	}
@@ -228,14 +218,29 @@ func (t *Trainer) weights(ctx context.Context) error {
 }
 
 // change puts what is random or rounded in training into a copied graph.
-func (t *Trainer) change(st *step) func(*grad.Tape) error {
+func (t *Trainer) change(ctx context.Context, st *step) func(*grad.Tape) error {
 	return func(tape *grad.Tape) error {
 		if t.dropout > 0 {
 			st.names.counter = t.drop(tape)
 		}
+		return t.changed(ctx)(tape)
+	}
+}
+
+// changed puts in what is not random, and opens shapes.
+func (t *Trainer) changed(ctx context.Context) func(*grad.Tape) error {
+	return func(tape *grad.Tape) error {
 		if t.aware != "" {
 			round(tape, t.aware)
 		}
-		return nil
+		return t.opening(ctx)(tape)
 	}
+}
+
+// opening opens shapes, if this model needs that.
+func (t *Trainer) opening(ctx context.Context) func(*grad.Tape) error {
+	if !t.unfixed {
+		return func(*grad.Tape) error { return nil }
+	}
+	return t.reshapes(ctx)
 }

@@ -33,6 +33,8 @@ type Context struct {
 	Open func(path string) (*ir.Model, error)
 	// DryRun says that nothing will be written: what takes long is left out.
 	DryRun bool
+	// Holds is told the bytes that a method will hold at once, beside what recipes do; may be nil.
+	Holds func(bytes int64)
 	// Trained is told after each step of training; may be nil.
 	Trained   func(step, steps int, loss float64)
 	Trainings []Training // what was trained, in order

@@ -88,9 +88,6 @@ func (t *tool) compress(c *cli.Context, models []string, label string, steps []p
 	if err != nil {
 		return err
 	}
-	if slices.ContainsFunc(steps, func(s pass.Step) bool { return s.Method.Stage == pass.Train }) {
-		unlimitMemory()
-	}
 	if w.output != "" && outs[0] != w.output && !w.dryRun {
 		if err := os.MkdirAll(w.output, 0o755); err != nil {
 			return err
@@ -160,7 +157,7 @@ func (t *tool) one(ctx context.Context, model, out, label string, steps []pass.S
 	o := job.Options{
 		Input: model, Output: out, Label: label, Steps: steps,
 		Version: version(), Workers: t.workers, Memory: recipeBudget(int64(t.memory)),
-		Digest: w.digest.Value != "none", Sync: !w.noSync, DryRun: w.dryRun, KeepIR: w.keepIR, Verify: proof,
+		Digest: w.digest.Value != "none", Sync: !w.noSync, DryRun: w.dryRun, KeepIR: w.keepIR, Verify: proof, Holds: t.holds,
 		Gates: w.gates, Reports: w.formats.Chosen, ReportDir: w.reportDir, ExportDir: w.exportDir,
 	}
 	if p := t.newProgress(model); p != nil {

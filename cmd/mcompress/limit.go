@@ -1,9 +1,6 @@
 package main
 
-import (
-	"math"
-	"runtime/debug"
-)
+import "runtime/debug"
 
 // recipeShare is the part of the memory limit that running recipes may hold: the rest is
 // for the skeleton, the report and what the collector has not yet taken back.
@@ -13,9 +10,11 @@ const recipeShare = 2
 // beyond limit bytes.
 func limitMemory(limit int64) { debug.SetMemoryLimit(limit) }
 
-// unlimitMemory is for training: what it takes has a budget of its own, and a collector that worked against its arrays
-// would run all the time.
-func unlimitMemory() { debug.SetMemoryLimit(math.MaxInt64) }
+// beside is what the program takes beside the arrays that training holds.
+const beside = 32 << 20
+
+// holds makes room for so many bytes that are held at once: a collector that worked against them would run all the time.
+func (t *tool) holds(bytes int64) { limitMemory(max(int64(t.memory), bytes+bytes/16+beside)) }
 
 // recipeBudget is what running recipes may hold under the limit.
 func recipeBudget(limit int64) int64 { return max(1, limit/recipeShare) }

@@ -36,6 +36,7 @@ type Options struct {
 	ExportDir string   // sparse weights as .npz; empty for none
 
 	Progress func(done, total int64)
+	Holds    func(bytes int64)                   // before a method takes so much memory at once
 	Trained  func(step, steps int, loss float64) // after each step of training
 }
 
@@ -155,7 +156,7 @@ func (r *run) passes(ctx context.Context, precheck bool) (err error) {
 	}
 	c := &pass.Context{
 		Context: ctx, Model: r.work.Model, Eval: r.eval, Workers: r.Workers, Precheck: precheck, KeepIR: r.KeepIR,
-		Source: r.source.Model, Open: r.other, DryRun: r.DryRun, Trained: r.Trained,
+		Source: r.source.Model, Open: r.other, DryRun: r.DryRun, Holds: r.Holds, Trained: r.Trained,
 	}
 	if r.rows, err = pass.Run(c, r.Steps); err != nil {
 		return err
