@@ -20,7 +20,7 @@ type layout struct {
 	checkpoint string
 	room       int64          // for what checkpoint "within" keeps
 	cuts       []grad.Segment // of checkpoint "auto", once they were chosen
-	half       bool           // activations are kept in 16 bits
+	half       bool           // activations and their gradients are kept in 16 bits
 	disk       bool           // activations are kept on disk
 	away       bool           // the optimiser's states are kept on disk
 }
@@ -130,7 +130,7 @@ func (p *layout) String() string {
 	add(p.checkpoint == within, "activations are computed again where %s do not hold them", humanize.IBytes(uint64(p.room)))
 	add(p.checkpoint != within && p.checkpoint != "none", "activations are computed again (%s)", p.checkpoint)
 	add(p.parts > 1, "a batch of %d in %d parts", p.batch, p.parts)
-	add(p.half, "activations are kept in 16 bits")
+	add(p.half, "activations and their gradients are kept in 16 bits")
 	add(p.disk, "activations are kept on disk")
 	add(p.away, "the optimizer's states are kept on disk")
 	if len(words) == 0 {

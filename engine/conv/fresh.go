@@ -7,7 +7,7 @@ import (
 
 // freshTiles is how many elements of each channel of the output, over all images, pay for transforming weights
 // that serve one run alone (measured).
-const freshTiles = 4096
+const freshTiles = 2048
 
 // freshWinograd reports whether weights that were computed in this run are transformed.
 func (g *Geometry) freshWinograd() bool {
