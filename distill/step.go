@@ -27,7 +27,7 @@ type step struct {
 // graph makes the graph of a step for so many samples, without opening it.
 func (t *Trainer) graph(ctx context.Context, p *layout) (*step, error) {
 	st := &step{feeds: map[string]*ir.Array{}, moments: map[string]*moment{}}
-	tape, err := grad.New(ctx, t.model, grad.Options{Inputs: t.specs(p.part()), Train: t.trained, Change: t.change(st), BatchStatistics: t.statistics})
+	tape, err := grad.New(ctx, t.model, grad.Options{Inputs: t.specs(p.part()), Train: t.trained, Change: t.change(ctx, st), BatchStatistics: t.statistics})
 	if err != nil {
 		return nil, err
 	}
