@@ -1,6 +1,7 @@
 package op
 
 import (
+	"runtime"
 	"sync"
 	"sync/atomic"
 )
@@ -15,6 +16,7 @@ type Pool struct {
 type task struct {
 	n      int64
 	next   atomic.Int64
+	done   atomic.Int64
 	left   sync.WaitGroup
 	f      func(i int)
 	failed atomic.Pointer[any] // the first panic
@@ -25,13 +27,38 @@ func NewPool(n int) *Pool {
 	p := &Pool{workers: max(n, 1)}
 	p.tasks = make(chan *task, 4*p.workers)
 	for range p.workers - 1 {
-		go func() {
-			for t := range p.tasks {
-				t.run()
-			}
-		}()
+		go p.work()
 	}
 	return p
+}
+
+// work runs tasks until Close.
+func (p *Pool) work() {
+	for {
+		p.watch(func() bool { return len(p.tasks) > 0 })
+		t, ok := <-p.tasks
+		if !ok {
+			return
+		}
+		t.run()
+	}
+}
+
+// patience is how often a worker looks whether there is more to do before it sleeps: some 50 µs. Steps follow one another
+// faster than a processor wakes up, above all a virtual one.
+const patience = 20000
+
+// watch returns when it is so, or when it has taken too long. Where there are more workers than processors, those who
+// watch would be in the way of those who work.
+func (p *Pool) watch(so func() bool) {
+	if p.workers > runtime.GOMAXPROCS(0) {
+		return
+	}
+	for range patience {
+		if so() {
+			return
+		}
+	}
 }
 
 // Close ends the workers. No For may be running.
@@ -53,6 +80,7 @@ func (p *Pool) For(n int, f func(i int)) {
 	t.left.Add(n)
 	p.offer(t, min(n, p.workers)-1)
 	t.run()
+	p.watch(func() bool { return t.done.Load() == t.n })
 	t.left.Wait()
 	if v := t.failed.Load(); v != nil {
 		panic(*v)
@@ -103,6 +131,7 @@ func (t *task) run() {
 
 func (t *task) one(i int) {
 	defer t.left.Done()
+	defer t.done.Add(1)
 	defer func() {
 		if v := recover(); v != nil {
 			t.failed.CompareAndSwap(nil, &v)
