@@ -13,22 +13,16 @@ import (
 
 	"github.com/mcompress/mcompress/dataset"
 	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/pass"
 )
 
 // A Course is what happened in training.
 type Course struct {
-	Steps, Samples int     // of the whole course
-	Loss           []Point // mean of the steps since the last point
-	Judged         []Point // on samples kept apart
-	Agree          []Point
-	Kept           int // the step whose weights were kept
-	Memory         Memory
-}
-
-// A Point is a number at the end of a step.
-type Point struct {
-	Step int
-	Y    float64
+	Loss   []pass.Point // mean of the steps since the last point
+	Judged []pass.Point // on samples kept apart
+	Agree  []pass.Point
+	Kept   int // the step whose weights were kept
+	Memory Memory
 }
 
 // state is what training goes on from.
@@ -201,11 +195,11 @@ func (t *Trainer) stepped(ctx context.Context, loss float64) error {
 	s.Step++
 	s.Sum, s.Count = s.Sum+loss, s.Count+1
 	if s.Count >= max(1, t.total()/mostPoints) || s.Step == t.total() {
-		s.Course.Loss = append(s.Course.Loss, Point{s.Step, s.Sum / float64(s.Count)})
+		s.Course.Loss = append(s.Course.Loss, pass.Point{Step: s.Step, Y: s.Sum / float64(s.Count)})
 		s.Sum, s.Count = 0, 0
 	}
 	if t.tell != nil {
-		t.tell(Progress{Step: s.Step, Steps: t.total(), Loss: loss, Samples: s.Step * t.layout.batch})
+		t.tell(s.Step, t.total(), loss)
 	}
 	return ctx.Err()
 }
@@ -243,9 +237,9 @@ func (t *Trainer) closeEpoch(ctx context.Context) error {
 	debug.FreeOSMemory()
 	s := &t.state
 	if s.Step > 0 {
-		s.Course.Judged = append(s.Course.Judged, Point{s.Step, v.Loss})
+		s.Course.Judged = append(s.Course.Judged, pass.Point{Step: s.Step, Y: v.Loss})
 		if !math.IsNaN(v.Agree) {
-			s.Course.Agree = append(s.Course.Agree, Point{s.Step, v.Agree})
+			s.Course.Agree = append(s.Course.Agree, pass.Point{Step: s.Step, Y: v.Agree})
 		}
 	}
 	if better := t.score(v); better < s.Best {

@@ -124,8 +124,8 @@ func stopAfter(t *testing.T, step int, o ...string) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	tr := &Trainer{settings: *s, model: network(1, features, 32, 16, classes), eval: e, workers: 2}
-	tr.tell = func(p Progress) {
-		if p.Step == step {
+	tr.tell = func(done, _ int, _ float64) {
+		if done == step {
 			cancel()
 		}
 	}

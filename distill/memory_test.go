@@ -129,8 +129,8 @@ func TestStepsLeaveNothingBehind(t *testing.T) {
 		return int64(m.HeapAlloc)
 	}
 	var early, late int64
-	tr.tell = func(p Progress) {
-		switch p.Step {
+	tr.tell = func(done, _ int, _ float64) {
+		switch done {
 		case 10:
 			early = alive()
 		case 70:

@@ -42,10 +42,7 @@ func (s *settings) run(c *pass.Context) (err error) {
 	if s.reinit >= 0 {
 		s.statistics, s.kind.rate = true, 1
 	}
-	t := &Trainer{settings: *s, model: c.Model, eval: c.Eval, workers: c.Workers, chosen: selected(c)}
-	if c.Trained != nil {
-		t.tell = func(p Progress) { c.Trained(p.Step, p.Steps, p.Loss) }
-	}
+	t := &Trainer{settings: *s, model: c.Model, eval: c.Eval, workers: c.Workers, chosen: selected(c), tell: c.Trained}
 	defer func() { err = errors.Join(err, t.close()) }()
 	teacher, err := s.teacherOf(c)
 	if err != nil {
@@ -125,19 +122,11 @@ func (t *Trainer) report(c *pass.Context) {
 	k := t.state.Course
 	c.Trainings = append(c.Trainings, pass.Training{
 		Method: c.Method, Steps: t.state.Step, Samples: t.state.Step * t.layout.batch, Kept: k.Kept,
-		Loss: points(k.Loss), Judged: points(k.Judged), Agree: points(k.Agree),
+		Loss: k.Loss, Judged: k.Judged, Agree: k.Agree,
 		Memory: []pass.Size{
 			{Name: "weights", Bytes: k.Memory.Weights}, {Name: "optimizer", Bytes: k.Memory.States}, {Name: "sums of gradients", Bytes: k.Memory.Sums},
 			{Name: "activations and gradients", Bytes: k.Memory.Arena}, {Name: "teacher", Bytes: k.Memory.Teacher}, {Name: "batches", Bytes: k.Memory.Batches},
 		},
 		Layout: k.Memory.Layout, Why: k.Memory.Why,
 	})
-}
-
-func points(ps []Point) []pass.Point {
-	out := make([]pass.Point, len(ps))
-	for i, p := range ps {
-		out[i] = pass.Point{Step: p.Step, Y: p.Y}
-	}
-	return out
 }

@@ -19,9 +19,9 @@ type Trainer struct {
 	model   *ir.Model
 	eval    *ir.Eval
 	workers int
-	chosen  map[string]bool // names of the weights that may change
-	tell    func(Progress)
-	holds   func(bytes int64) // may be nil
+	chosen  map[string]bool                     // names of the weights that may change
+	tell    func(step, steps int, loss float64) // after each step; may be nil
+	holds   func(bytes int64)                   // may be nil
 
 	set     *dataset.Set
 	fixed   int  // samples in a run of the model, 0 if it takes any number
@@ -44,13 +44,6 @@ type Trainer struct {
 
 	course Course
 	state  state
-}
-
-// Progress is how far training has come.
-type Progress struct {
-	Step, Steps int
-	Loss        float64
-	Samples     int // so far
 }
 
 // A split says which samples are learned from.

@@ -49,11 +49,3 @@ func (v *variable) begin(o optimizer) {
 		v.states = append(v.states, ir.NewArray(s.DType, s.Shape...))
 	}
 }
-
-// stateBytes is the size of the states.
-func (v *variable) stateBytes() (n int64) {
-	for _, s := range v.states {
-		n += s.Bytes()
-	}
-	return n
-}
