@@ -1,8 +1,6 @@
 package backward
 
 import (
-	"bytes"
-	"fmt"
 	"math"
 	"math/rand/v2"
 	"testing"
@@ -58,17 +56,7 @@ func TestRowsAreDoublesAtAnyNumberOfWorkers(t *testing.T) {
 	list = append(list, attentionTrials(t, 1, 49, 1024, 64, 64, nil)...)
 	list = append(list, attentionTrials(t, 2, 1, 1, 1, 1, gaussian(5, 2, 1, 1))...)
 	for _, c := range list {
-		got, want := c.must(t, 1), c.double().must(t, 2)
-		for _, workers := range []int{2, 3} {
-			for i, a := range c.must(t, workers) {
-				if !bytes.Equal(a.Data, got[i].Data) {
-					t.Errorf("%s: output %d has other bits with %d workers", c, i, workers)
-				}
-			}
-		}
-		for i := range want {
-			compare(t, fmt.Sprintf("%s: output %d", c, i), got[i], want[i])
-		}
+		c.agrees(t)
 	}
 }
 

@@ -127,19 +127,25 @@ func (c trial) must(t *testing.T, workers int) []*ir.Array {
 	return out
 }
 
-func TestFloatIsDoubleAtAnyNumberOfWorkers(t *testing.T) {
-	for _, c := range trials(t) {
-		got, want := c.must(t, 1), c.double().must(t, 2)
-		for _, workers := range []int{2, 3} {
-			for i, a := range c.must(t, workers) {
-				if !bytes.Equal(a.Data, got[i].Data) {
-					t.Errorf("%s: output %d has other bits with %d workers", c, i, workers)
-				}
+// agrees compares Float with Double, and the bits at several numbers of workers.
+func (c trial) agrees(t *testing.T) {
+	t.Helper()
+	got, want := c.must(t, 1), c.double().must(t, 2)
+	for _, workers := range []int{2, 3} {
+		for i, a := range c.must(t, workers) {
+			if !bytes.Equal(a.Data, got[i].Data) {
+				t.Errorf("%s: output %d has other bits with %d workers", c, i, workers)
 			}
 		}
-		for i := range want {
-			compare(t, fmt.Sprintf("%s: output %d", c, i), got[i], want[i])
-		}
+	}
+	for i := range want {
+		compare(t, fmt.Sprintf("%s: output %d", c, i), got[i], want[i])
+	}
+}
+
+func TestFloatIsDoubleAtAnyNumberOfWorkers(t *testing.T) {
+	for _, c := range trials(t) {
+		c.agrees(t)
 	}
 }
 

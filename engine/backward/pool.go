@@ -25,8 +25,8 @@ func pools() []op.Op {
 	}
 }
 
-// placeType is the type of places among so many.
-func placeType(taken int) ir.DType {
+// PlaceType is the type of the places of MaxPoolKeep in windows of so many elements.
+func PlaceType(taken int) ir.DType {
 	switch {
 	case taken <= 1<<8:
 		return ir.Uint8
@@ -46,7 +46,7 @@ func keepShape(n *op.Node, in []*ir.Array) ([]ir.Spec, error) {
 	}
 	shape := slices.Concat(in[0].Shape[:2], w.Lengths())
 	y := ir.Spec{DType: in[0].DType, Shape: shape}
-	return []ir.Spec{y, {DType: placeType(w.Taken()), Shape: shape}}, y.Valid()
+	return []ir.Spec{y, {DType: PlaceType(w.Taken()), Shape: shape}}, y.Valid()
 }
 
 func maxPoolKeep[T number](c *op.Call) error {
@@ -58,7 +58,7 @@ func maxPoolKeep[T number](c *op.Call) error {
 	if y == nil { // the places alone are read
 		y = ir.NewArray(c.In[0].DType, c.Out[1].Shape...)
 	}
-	switch placeType(w.Taken()) {
+	switch PlaceType(w.Taken()) {
 	case ir.Uint8:
 		keep[T, uint8](w, c, y)
 	case ir.Uint16:
@@ -116,7 +116,7 @@ func maxGradShape(n *op.Node, in []*ir.Array) ([]ir.Spec, error) {
 	if err != nil {
 		return nil, err
 	}
-	if want := placeType(w.Taken()); places.Kind != ir.Dense || places.DType != want || !slices.Equal(places.Shape, in[0].Shape) {
+	if want := PlaceType(w.Taken()); places.Kind != ir.Dense || places.DType != want || !slices.Equal(places.Shape, in[0].Shape) {
 		return nil, fmt.Errorf("input I is %s, want %s of the shape of dY, %s", places, want, in[0])
 	}
 	return []ir.Spec{{DType: in[0].DType, Shape: shape}}, nil

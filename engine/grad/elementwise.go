@@ -69,7 +69,7 @@ func (t *Tape) shared(n *ir.Node, dv *ir.Value) []*ir.Value {
 }
 
 // linearIn is the gradient of a sum of operands, each with its sign.
-func linearIn(signs ...int) backward {
+func linearIn(signs ...int) gradient {
 	return func(t *Tape, n *ir.Node, dy []*ir.Value) ([]*ir.Value, error) {
 		dx := make([]*ir.Value, len(n.Inputs()))
 		for i := range min(len(signs), len(dx)) {

@@ -67,7 +67,7 @@ func input(n *ir.Node) *ir.Value  { return n.Input(0) }
 type choice func(*ir.Node) *ir.Value
 
 // of is the gradient that f makes of the chosen value and of the output's gradient.
-func of(from choice, f func(t *Tape, dt ir.DType, v, dy *ir.Value) *ir.Value) backward {
+func of(from choice, f func(t *Tape, dt ir.DType, v, dy *ir.Value) *ir.Value) gradient {
 	return func(t *Tape, n *ir.Node, dy []*ir.Value) ([]*ir.Value, error) {
 		return []*ir.Value{f(t, t.DType(n.Outputs[0]), from(n), dy[0])}, nil
 	}
@@ -75,7 +75,7 @@ func of(from choice, f func(t *Tape, dt ir.DType, v, dy *ir.Value) *ir.Value) ba
 
 // operator is the gradient by an operator of package backward. Where a negative slope makes the output's sign
 // ambiguous it is the input that tells.
-func operator(typ string, from choice) backward {
+func operator(typ string, from choice) gradient {
 	return func(t *Tape, n *ir.Node, dy []*ir.Value) ([]*ir.Value, error) {
 		v := from(n)
 		if alpha := n.Attr("alpha"); alpha != nil && alpha.F < 0 {

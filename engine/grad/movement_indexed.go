@@ -48,7 +48,7 @@ func (t *Tape) scattered(x *ir.Value, typ string, indices, dy *ir.Value, attrs .
 
 // scatter: what is written over has no gradient, and what is added to keeps it. Places that are written twice are undefined
 // without a reduction (ONNX operator ScatterElements).
-func scatter(gather string) backward {
+func scatter(gather string) gradient {
 	return func(t *Tape, n *ir.Node, dy []*ir.Value) ([]*ir.Value, error) {
 		var attrs []*ir.Attr
 		if a := n.Attr("axis"); a != nil {

@@ -45,7 +45,7 @@ func keepStats(mean, inv int) func(*Tape, *ir.Node) error {
 
 // layerNorm is the gradient of rows scaled by input 1 and shifted by input bias, zero if there is none. A scale that is not
 // the same for all rows is multiplied before.
-func layerNorm(mean, inv, bias int) backward {
+func layerNorm(mean, inv, bias int) gradient {
 	return func(t *Tape, n *ir.Node, dy []*ir.Value) ([]*ir.Value, error) {
 		if slices.ContainsFunc(dy[1:], func(v *ir.Value) bool { return v != nil }) || dy[0] == nil {
 			return nil, errUnknownForm

@@ -3,6 +3,7 @@ package grad
 import (
 	"slices"
 
+	"github.com/mcompress/mcompress/engine/backward"
 	"github.com/mcompress/mcompress/ir"
 )
 
@@ -49,21 +50,10 @@ func keepPlaces(t *Tape, n *ir.Node) error {
 	}
 	places := t.Graph().NewValue("places")
 	taken := elements(n.Attr("kernel_shape").Ints)
-	t.Typed(places, placeType(taken), t.Shape(n.Outputs[0])...)
+	t.Typed(places, backward.PlaceType(int(taken)), t.Shape(n.Outputs[0])...)
 	n.Op = ir.OpID{Domain: own, Type: "MaxPoolKeep"}
 	n.SetOutputs(n.Outputs[0], places)
 	return nil
-}
-
-// placeType is the type of so many places that package backward takes.
-func placeType(taken float64) ir.DType {
-	switch {
-	case taken <= 1<<8:
-		return ir.Uint8
-	case taken <= 1<<16:
-		return ir.Uint16
-	}
-	return ir.Int32
 }
 
 // keepPlace is keepPlaces for one window over all of the input.

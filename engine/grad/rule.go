@@ -18,10 +18,10 @@ type Rule struct {
 	// Backward gives the gradient of each of n's inputs, nil for those that have none or
 	// need none, from the gradients of its outputs, of which at least one is not nil. A nil Backward says that no
 	// gradient passes: the result does not depend on the inputs, or jumps.
-	Backward backward
+	Backward gradient
 }
 
-type backward = func(t *Tape, n *ir.Node, dy []*ir.Value) ([]*ir.Value, error)
+type gradient = func(t *Tape, n *ir.Node, dy []*ir.Value) ([]*ir.Value, error)
 
 // families is the list of rules: one line a family.
 var families = [][]Rule{
