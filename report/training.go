@@ -74,10 +74,11 @@ func curves(t pass.Training) (figure, error) {
 	}
 	p.X.Min, p.X.Max, p.Y.Min, p.Y.Max = 0, float64(t.Steps), 0, top
 	p.X.Tick.Marker = plot.ConstantTicks(marks(float64(t.Steps), 1, func(v float64) string { return fmt.Sprintf("step %g", v) })[1:])
-	p.Y.Tick.Marker = plot.ConstantTicks(marks(top*1000, 1, func(v float64) string { return fmt.Sprintf("%.3g", v/1000) }))
-	for i := range p.Y.Tick.Marker.(plot.ConstantTicks) {
-		p.Y.Tick.Marker.(plot.ConstantTicks)[i].Value /= 1000
+	thousandths := marks(top*1000, 1, func(v float64) string { return fmt.Sprintf("%.3g", v/1000) })
+	for i := range thousandths {
+		thousandths[i].Value /= 1000
 	}
+	p.Y.Tick.Marker = plot.ConstantTicks(thousandths)
 	var err error
 	f.SVG, err = drawn(p, f.Title, curveHeight)
 	return f, err
