@@ -144,7 +144,7 @@ func (t *Trainer) part(ctx context.Context, b *dataset.Batch, samples []int, par
 		return 0, err
 	}
 	if math.IsNaN(loss) || math.IsInf(loss, 0) {
-		return 0, t.broken(loss)
+		return 0, t.broken(t.state.Step+1, "the loss", loss)
 	}
 	if t.step.names.total != "" {
 		t.scaled(float64(ir.View[float32](out[t.step.names.total])[0]))
@@ -152,13 +152,16 @@ func (t *Trainer) part(ctx context.Context, b *dataset.Batch, samples []int, par
 	return loss, nil
 }
 
-// broken is the error of a loss that is no number.
-func (t *Trainer) broken(loss float64) error {
+// broken is the error of a loss that is no number: the data's fault, or the model's, where nothing was learned yet.
+func (t *Trainer) broken(step int, what string, loss float64) error {
+	if step == 0 {
+		return fmt.Errorf("before the first step, %s is %v: look for such values in the data and in the model", what, loss)
+	}
 	hint := "try a smaller --lr, or --clip 1"
 	if t.save != "" {
 		hint += "; the last good state is in " + t.save
 	}
-	return fmt.Errorf("step %d: the loss is %v: %s", t.state.Step+1, loss, hint)
+	return fmt.Errorf("step %d: %s is %v: %s", step, what, loss, hint)
 }
 
 // targets are what the terms of a step compare with.
@@ -236,6 +239,9 @@ func (t *Trainer) closeEpoch(ctx context.Context) error {
 	}
 	debug.FreeOSMemory()
 	s := &t.state
+	if math.IsNaN(v.Loss) || math.IsInf(v.Loss, 0) {
+		return t.broken(s.Step, "the loss on the samples kept apart", v.Loss)
+	}
 	if s.Step > 0 {
 		s.Course.Judged = append(s.Course.Judged, pass.Point{Step: s.Step, Y: v.Loss})
 		if !math.IsNaN(v.Agree) {

@@ -5,6 +5,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -176,5 +177,19 @@ func TestBadInputIsOneLine(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%v: got %v, want %q", c.o, err, c.want)
 		}
+	}
+}
+
+func TestModelThatSaysNaNIsRefusedAtOnce(t *testing.T) {
+	m := network(1, features, 16, classes)
+	for _, v := range m.Graph.Consts() {
+		if len(v.Const.Shape) == 1 {
+			nan := ir.ArrayOf(slices.Repeat([]float32{float32(math.NaN())}, int(v.Const.Shape[0])), v.Const.Shape...)
+			v.Const = &ir.Tensor{Spec: v.Const.Spec, Source: ir.Mem(nan.Data)}
+		}
+	}
+	_, err := tune(t, m, 2, "data", samples(t, 300), "labels", "label")
+	if err == nil || !strings.Contains(err.Error(), "before the first step, the loss on the samples kept apart is NaN") {
+		t.Errorf("got %v", err)
 	}
 }
