@@ -37,7 +37,7 @@ func gemmFamily() {
 	gemmLess()
 }
 
-// panelBytes is a row of a panel: 16 float32.
+// panelBytes is a row of a panel: 16 float32 or 8 float64.
 const panelBytes = 64
 
 // A tile is rows by cols elements of the result that are summed in registers; cols is whole panels
@@ -60,17 +60,18 @@ var (
 	zmm = width{"AVX512", 64, ZMM}
 )
 
-// numbers are what is multiplied: words of four bytes of A, each repeated, by words of B, into
-// words of C. A word is a float32, or four bytes, uint8 of A and int8 of B, whose four products go
-// into one int32; VPDPBUSD, unlike its relatives, does not saturate.
+// numbers are what is multiplied: words of A, each repeated, by words of B, into words of C. A word
+// is a float32, a float64, or four bytes, uint8 of A and int8 of B, whose four products go into one
+// int32; VPDPBUSD, unlike its relatives, does not saturate.
 type numbers struct {
 	name, a, b, c            string
+	word                     int // bytes
 	repeat, multiply, addTwo func(...Op)
 }
 
 var (
-	floats = numbers{"gemm", "*float32", "*float32", "*float32", VBROADCASTSS, VFMADD231PS, VADDPS}
-	bytes  = numbers{"gemmBytes", "*byte", "*byte", "*int32", VPBROADCASTD, VPDPBUSD, VPADDD}
+	floats = numbers{"gemm", "*float32", "*float32", "*float32", 4, VBROADCASTSS, VFMADD231PS, VADDPS}
+	bytes  = numbers{"gemmBytes", "*byte", "*byte", "*int32", 4, VPBROADCASTD, VPDPBUSD, VPADDD}
 )
 
 // emit multiplies: every element of the tile is one sum over k, in order, so that tiles of all
@@ -81,7 +82,7 @@ func (t tile) emit() {
 		fmt.Sprintf("func(k int, a %s, aRow, aK int, b %s, bK, bPanel int, c %s, cRow, add int)", t.numbers.a, t.numbers.b, t.numbers.c),
 		name+" stores a·b, or adds it to c; strides in bytes.")
 	k := pointer("k")
-	a, b, c := t.operand("a", "aRow", t.rows), t.operand("b", "bPanel", (t.cols+15)/16), t.operand("c", "cRow", t.rows)
+	a, b, c := t.operand("a", "aRow", t.rows), t.operand("b", "bPanel", (t.row()+panelBytes-1)/panelBytes), t.operand("c", "cRow", t.rows)
 	aK, bK := pointer("aK"), pointer("bK")
 	sums := t.zeros()
 	t.touch(c)
@@ -100,8 +101,11 @@ func (t tile) emit() {
 	finish()
 }
 
+// row is the bytes of a row of the tile.
+func (t tile) row() int { return t.numbers.word * t.cols }
+
 // vectors is how many registers hold a row of the tile.
-func (t tile) vectors() int { return 4 * t.cols / t.width.bytes }
+func (t tile) vectors() int { return t.row() / t.width.bytes }
 
 // zeros are the sums of the tile, by row and vector of the row.
 func (t tile) zeros() [][]VecVirtual {
@@ -164,7 +168,7 @@ func each(n int, f func(i int) VecVirtual) []VecVirtual {
 // touch fetches the tile of c while the sums are made.
 func (t tile) touch(c strided) {
 	for r := range t.rows {
-		for i := 0; i < 4*t.cols; i += panelBytes {
+		for i := 0; i < t.row(); i += panelBytes {
 			PREFETCHT0(c.at(r, i))
 		}
 	}

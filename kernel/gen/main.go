@@ -13,11 +13,12 @@ import (
 // go:generate line in ../doc.go; the test in ../generated_test.go finds it by its file.
 func families() map[string]func() {
 	return map[string]func(){
-		"avx2": quantizationFamily,
-		"bits": bitsFamily,
-		"conv": convFamily,
-		"gemm": gemmFamily,
-		"math": mathFamily,
+		"avx2":   quantizationFamily,
+		"bits":   bitsFamily,
+		"conv":   convFamily,
+		"double": doubleFamily,
+		"gemm":   gemmFamily,
+		"math":   mathFamily,
 	}
 }
 

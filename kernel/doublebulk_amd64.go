@@ -1,0 +1,15 @@
+//go:build amd64 && !noasm
+
+package kernel
+
+// doubleBulk stores the product of a strip and a panel in a tile of c, or adds it there, and
+// reports whether there are instructions for that.
+func doubleBulk(c []float64, ldc int, a, b []float64, add bool) bool {
+	if !hasFMA {
+		return false
+	}
+	const size = 8
+	_ = c[(DoubleRows-1)*ldc+DoublePanel-1]
+	double6x8AVX2(len(a)/DoubleRows, &a[0], size, size*DoubleRows, &b[0], size*DoublePanel, 0, &c[0], size*ldc, asInt(add))
+	return true
+}
