@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/mcompress/mcompress/dataset"
 	"github.com/mcompress/mcompress/ir"
 )
 
@@ -175,7 +176,7 @@ func content(z *zip.Reader, name string) ([]byte, error) {
 // digest is that of all that the course follows from: options, weights' names and shapes, and the number of samples.
 func (t *Trainer) digest() string {
 	s := t.settings
-	s.save, s.every, s.resume, s.source = "", 0, false, source{}
+	s.save, s.every, s.resume, s.data = "", 0, false, dataset.Source{}
 	h := sha256.New()
 	fmt.Fprintf(h, "%+v %d %d\n", s, len(t.split.learn), len(t.split.judge))
 	for _, v := range t.order {

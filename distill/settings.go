@@ -7,12 +7,14 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"github.com/mcompress/mcompress/dataset"
 )
 
 // settings are the options of both methods, as they are given.
 type settings struct {
-	source // what is learned from
-	kind   kind
+	data dataset.Source // what is learned from
+	kind kind
 
 	epochs, steps     int
 	batch, accumulate int
@@ -56,7 +58,7 @@ type kind struct {
 
 func (s *settings) bind(fs *flag.FlagSet, k kind) {
 	s.kind = k
-	s.source.bind(fs)
+	s.data.Bind(fs)
 	fs.IntVar(&s.epochs, "epochs", 3, "`number` of times to go through the samples")
 	fs.IntVar(&s.steps, "steps", 0, "`number` of steps, instead of --epochs")
 	fs.IntVar(&s.batch, "batch", 32, "`number` of samples in a step")
@@ -140,7 +142,7 @@ func (s *settings) check() error {
 		}
 	}
 	switch {
-	case s.data == "":
+	case s.data.Path == "":
 		return errors.New("samples to learn from are missing: give --data")
 	case s.batch%s.accumulate != 0:
 		return fmt.Errorf("--batch %d is no multiple of --accumulate %d", s.batch, s.accumulate)

@@ -104,7 +104,7 @@ func (t *Trainer) prepare(ctx context.Context, teacher *ir.Model) (err error) {
 // computed in parts of that size.
 func (t *Trainer) opened(ctx context.Context) (err error) {
 	t.ports = freed(dataset.Inputs(t.model.Graph))
-	if t.set, err = t.source.open(t.model, t.ports, t.workers); err != nil {
+	if t.set, err = t.data.Open(t.model, t.ports, t.workers); err != nil {
 		return err
 	}
 	if err := t.samples(ctx); err != nil {
@@ -117,7 +117,7 @@ func (t *Trainer) opened(ctx context.Context) (err error) {
 	if err := t.set.Close(); err != nil {
 		return err
 	}
-	if t.set, err = t.source.open(t.model, t.ports, t.workers); err != nil {
+	if t.set, err = t.data.Open(t.model, t.ports, t.workers); err != nil {
 		return err
 	}
 	t.fixed = t.set.Size(1)

@@ -1,7 +1,10 @@
 package engine
 
 import (
+	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"unsafe"
 
 	"github.com/mcompress/mcompress/engine/op"
@@ -66,12 +69,13 @@ func (in *instance) run(r *execution, args []*ir.Array, fetch map[int]bool) (map
 		in.values[slot] = args[i]
 	}
 	got := map[int]*ir.Array{}
+	var refused error
 	take := func(o int) {
-		if o != absent && fetch[o] && got[o] == nil && in.values[o] != nil {
-			got[o] = in.values[o].Clone()
+		if o != absent && fetch[o] && got[o] == nil && in.values[o] != nil && refused == nil {
+			got[o], refused = r.taken(o, in.values[o])
 		}
 	}
-	for o := range fetch {
+	for _, o := range slices.Sorted(maps.Keys(fetch)) {
 		if prog.slots[o].konst != nil || in.plan.values[o] != nil && op.Known(in.plan.values[o]) {
 			take(o)
 		}
@@ -97,6 +101,9 @@ func (in *instance) run(r *execution, args []*ir.Array, fetch map[int]bool) (map
 		for _, o := range s.out {
 			take(o)
 		}
+		if refused != nil {
+			return nil, refused
+		}
 		for _, o := range in.frees[i] {
 			if !prog.isOutput(o) {
 				in.values[o] = in.fixed[o]
@@ -104,7 +111,7 @@ func (in *instance) run(r *execution, args []*ir.Array, fetch map[int]bool) (map
 			}
 		}
 	}
-	return got, load.done()
+	return got, errors.Join(refused, load.done())
 }
 
 func (p *program) isOutput(slot int) bool {

@@ -133,28 +133,12 @@ func (e *Interpreter) Close() error {
 
 // Run computes the values named by fetch, or all outputs.
 func (e *Interpreter) Run(ctx context.Context, in map[string]*ir.Array, fetch []string) (map[string]*ir.Array, error) {
-	if e.opt.PlanOnly {
-		return nil, errors.New("the model was opened to plan its memory: its weights are not there")
-	}
-	args, err := e.arguments(in)
-	if err != nil {
-		return nil, err
-	}
 	if len(fetch) == 0 {
 		for _, o := range e.outputs {
 			fetch = append(fetch, o.Name)
 		}
 	}
-	slots := map[int]bool{}
-	for _, name := range fetch {
-		i, ok := e.prog.names[name]
-		if !ok {
-			return nil, fmt.Errorf("value %q is not an output, nor one that was to be kept", name)
-		}
-		slots[i] = true
-	}
-	r := &execution{ctx: ctx, pool: e.pool, eval: e.eval, profile: e.opt.Profile, limit: e.opt.MemoryLimit}
-	got, err := e.prog.exec(r, args, slots)
+	got, err := e.compute(ctx, in, fetch, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -167,6 +151,46 @@ func (e *Interpreter) Run(ctx context.Context, in map[string]*ir.Array, fetch []
 		out[name] = a
 	}
 	return out, nil
+}
+
+// Watch is Run that hands each of the values to visit at the moment it is made, in the order in which that
+// happens, and makes no copies: an array is valid, and not to be changed, until visit returns.
+func (e *Interpreter) Watch(ctx context.Context, in map[string]*ir.Array, fetch []string, visit func(name string, a *ir.Array) error) error {
+	names := map[int][]string{}
+	for _, name := range fetch {
+		if i, ok := e.prog.names[name]; ok {
+			names[i] = append(names[i], name)
+		}
+	}
+	_, err := e.compute(ctx, in, fetch, func(slot int, a *ir.Array) error {
+		for _, name := range names[slot] {
+			if err := visit(name, a); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return err
+}
+
+// compute runs the program. What it returns are copies of the slots behind the names, or those that watch has seen.
+func (e *Interpreter) compute(ctx context.Context, in map[string]*ir.Array, fetch []string, watch func(int, *ir.Array) error) (map[int]*ir.Array, error) {
+	if e.opt.PlanOnly {
+		return nil, errors.New("the model was opened to plan its memory: its weights are not there")
+	}
+	args, err := e.arguments(in)
+	if err != nil {
+		return nil, err
+	}
+	slots := map[int]bool{}
+	for _, name := range fetch {
+		i, ok := e.prog.names[name]
+		if !ok {
+			return nil, fmt.Errorf("value %q is not an output, nor one that was to be kept", name)
+		}
+		slots[i] = true
+	}
+	return e.prog.exec(&execution{ctx: ctx, pool: e.pool, eval: e.eval, profile: e.opt.Profile, limit: e.opt.MemoryLimit, watch: watch}, args, slots)
 }
 
 // arguments puts the inputs in order and checks them against what the model declares.
@@ -241,7 +265,16 @@ type execution struct {
 	pool    *op.Pool
 	eval    *ir.Eval
 	profile Profiler
-	limit   int64 // bytes of results of one program outside of its arena; 0 for none
+	limit   int64                             // bytes of results of one program outside of its arena; 0 for none
+	watch   func(slot int, a *ir.Array) error // is shown what is fetched instead of a copy being made; may be nil
+}
+
+// taken is what comes of a value that is fetched.
+func (r *execution) taken(slot int, a *ir.Array) (*ir.Array, error) {
+	if r.watch == nil {
+		return a.Clone(), nil
+	}
+	return a, r.watch(slot, a)
 }
 
 // keptPlans is how many plans a program keeps for later runs with the same types.

@@ -103,6 +103,42 @@ func TestKeptValuesCanBeFetched(t *testing.T) {
 	}
 }
 
+// Who watches values sees what Run returns of them, each once, and may end the run.
+func TestWatchedValuesAreThoseThatAreFetched(t *testing.T) {
+	for _, name := range []string{"cnn.onnx", "transformer.onnx"} {
+		f, e := open(t, filepath.Join("..", "fixtures", name), engine.Options{Workers: 2, KeepAll: true})
+		batch, err := sample(f.Model.Graph, f.Path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var names []string
+		for n := range f.Model.Graph.Nodes() {
+			names = append(names, n.Outputs[0].Name)
+		}
+		want, err := e.Run(context.Background(), batch.Inputs, names)
+		if err != nil {
+			t.Fatal(err)
+		}
+		seen := map[string]int{}
+		err = e.Watch(context.Background(), batch.Inputs, names, func(name string, a *ir.Array) error {
+			seen[name]++
+			return (tolerance{}).differ(want[name], a)
+		})
+		if err != nil {
+			t.Error(err)
+		}
+		for _, v := range names {
+			if seen[v] != 1 {
+				t.Errorf("%s: %s was seen %d times", name, v, seen[v])
+			}
+		}
+		enough := errors.New("enough")
+		if err := e.Watch(context.Background(), batch.Inputs, names, func(string, *ir.Array) error { return enough }); !errors.Is(err, enough) {
+			t.Errorf("%s: the run ended with %v", name, err)
+		}
+	}
+}
+
 // Plans are sound: nothing that is alive at the same time overlaps.
 func TestPlansDoNotOverlap(t *testing.T) {
 	for _, path := range everyModel(t) {

@@ -15,6 +15,7 @@ type Context struct {
 	Model   *ir.Model
 	Eval    *ir.Eval
 	Workers int
+	Memory  int64 // bytes that a run of a model may take; 0 for no bound
 	Select  Selection
 	Method  string
 

@@ -89,7 +89,7 @@ func decibels(t *testing.T, a, b *ir.Model) (db float64, ok bool) {
 		return 0, false
 	}
 	defer x.Close()
-	set, err := dataset.Generate(dataset.Inputs(a.Graph), dataset.Random{Samples: 2, Ranges: verify.Ranges(a)})
+	set, err := dataset.Generate(dataset.Inputs(a.Graph), dataset.Random{Samples: 2, Ranges: dataset.Ranges(a)})
 	if err != nil {
 		return 0, false
 	}

@@ -5,7 +5,6 @@ import (
 
 	"github.com/mcompress/mcompress/dataset"
 	"github.com/mcompress/mcompress/ir"
-	"github.com/mcompress/mcompress/verify"
 )
 
 // Data says what samples a model is run on.
@@ -33,7 +32,7 @@ func (d Data) Open(m *ir.Model, samples int) (*dataset.Set, error) {
 func (d Data) random(m *ir.Model, samples int) dataset.Random {
 	return dataset.Random{
 		Seed: d.Seed, Samples: samples, Batch: int64(d.Batch), Dims: d.Options.Dims, Fill: d.Options.Fill,
-		Ranges: verify.Ranges(m), Workers: d.Options.Workers, Memory: d.Options.Memory,
+		Ranges: dataset.Ranges(m), Workers: d.Options.Workers, Memory: d.Options.Memory,
 	}
 }
 

@@ -155,7 +155,7 @@ func (r *run) passes(ctx context.Context, precheck bool) (err error) {
 		return err
 	}
 	c := &pass.Context{
-		Context: ctx, Model: r.work.Model, Eval: r.eval, Workers: r.Workers, Precheck: precheck, KeepIR: r.KeepIR,
+		Context: ctx, Model: r.work.Model, Eval: r.eval, Workers: r.Workers, Memory: r.Memory, Precheck: precheck, KeepIR: r.KeepIR,
 		Source: r.source.Model, Open: r.other, DryRun: r.DryRun, Holds: r.Holds, Trained: r.Trained,
 	}
 	if r.rows, err = pass.Run(c, r.Steps); err != nil {

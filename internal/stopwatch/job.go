@@ -13,7 +13,6 @@ import (
 	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/onnx"
 	"github.com/mcompress/mcompress/report"
-	"github.com/mcompress/mcompress/verify"
 )
 
 // Backends, as --backend names them.
@@ -155,7 +154,7 @@ func quantile(sorted []time.Duration, q float64) float64 {
 
 // inputs are one batch, made up from the seed.
 func (j *Job) inputs(ctx context.Context, m *ir.Model) (map[string]*ir.Array, error) {
-	set, err := dataset.Generate(dataset.Inputs(m.Graph), dataset.Random{Seed: j.Seed, Batch: j.Batch, Dims: j.Dims, Ranges: verify.Ranges(m)})
+	set, err := dataset.Generate(dataset.Inputs(m.Graph), dataset.Random{Seed: j.Seed, Batch: j.Batch, Dims: j.Dims, Ranges: dataset.Ranges(m)})
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,109 @@
+package calibrate
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"math"
+
+	"github.com/mcompress/mcompress/dataset"
+	"github.com/mcompress/mcompress/engine"
+	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/kernel"
+	"github.com/mcompress/mcompress/pass"
+)
+
+// Data is the options of a method that looks at values inside the graph: which samples it runs the model on.
+type Data struct {
+	dataset.Source
+	most int
+}
+
+// Bind declares the options; most is how many samples are taken if nothing else is said.
+func (d *Data) Bind(fs *flag.FlagSet, most int) {
+	d.Source.Bind(fs)
+	fs.IntVar(&d.most, "calibrate", most, "`number` of samples that are looked at, spread over all there are; 0 for all")
+}
+
+// madeUp is how many samples are made up where there is no data.
+const madeUp = 8
+
+// A Visit looks at a value of one run. The array is valid, and not to be changed, until it returns.
+type Visit func(name string, a *ir.Array) error
+
+// Each runs m, mostly c.Model or c.Source, over the samples one batch after another, and hands visit each of the named
+// values of the main graph at the moment it is made: inputs, outputs or what lies between. Order and bits of what it sees
+// do not depend on the number of workers. Without data the samples are made up, which a row of the ledger says. It holds m's
+// weights, up to a part of c.Memory, and what one run takes. NaN in a value of floats is an error.
+func (d *Data) Each(c *pass.Context, m *ir.Model, names []string, visit Visit) error {
+	set, err := d.set(c, m)
+	if err != nil {
+		return err
+	}
+	defer set.Close()
+	s, err := engine.Open(c, m, engine.Options{Workers: c.Workers, MemoryLimit: c.Memory, Keep: names})
+	if err != nil {
+		return fmt.Errorf("calibration: %w", err)
+	}
+	defer s.Close()
+	for b, err := range set.Batches(c, d.order(set)) {
+		if err != nil {
+			return err
+		}
+		if err := run(c, s, b, names, visit); err != nil {
+			return fmt.Errorf("calibration: sample %d: %w", b.First, err)
+		}
+	}
+	return nil
+}
+
+// run is one run.
+func run(ctx context.Context, s *engine.Interpreter, b *dataset.Batch, names []string, visit Visit) error {
+	return s.Watch(ctx, b.Inputs, names, func(name string, a *ir.Array) error {
+		if hasNaN(a) {
+			return fmt.Errorf("value %q: it holds NaN", name)
+		}
+		return visit(name, a)
+	})
+}
+
+func hasNaN(a *ir.Array) bool {
+	if a.Kind != ir.Dense || a.DType != ir.Float {
+		return false
+	}
+	return kernel.AbsMaxBits(ir.View[float32](a)) > math.Float32bits(float32(math.Inf(1)))
+}
+
+// set opens the samples, or makes some up.
+func (d *Data) set(c *pass.Context, m *ir.Model) (*dataset.Set, error) {
+	if d.Path == "" {
+		c.Note("", "calibrated on made-up inputs: give --data for those of the model's purpose")
+		return d.MakeUp(m, madeUp, c.Workers)
+	}
+	set, err := d.Open(m, dataset.Inputs(m.Graph), c.Workers)
+	if err != nil {
+		return nil, err
+	}
+	if set.Len() == 0 {
+		return nil, errors.Join(fmt.Errorf("%s: it holds no sample that the model can run on", d.Path), set.Close())
+	}
+	return set, nil
+}
+
+// order takes up to d.most samples, in whole batches of the size that the model wants, as far apart as can be.
+func (d *Data) order(set *dataset.Set) dataset.Order {
+	size := set.Size(1)
+	all, most := set.Len()/size, d.most/size
+	if d.most <= 0 || all <= max(1, most) {
+		return dataset.Order{}
+	}
+	var index []int
+	for i := range max(1, most) {
+		first := i * all / max(1, most) * size
+		for k := range size {
+			index = append(index, first+k)
+		}
+	}
+	return dataset.Order{Index: index}
+}
