@@ -1,4 +1,5 @@
 //go:generate sh -c "${MCOMPRESS_PYTHON:-../../.venv/bin/python} gen/history.py > history.go"
+//go:generate sh -c "${MCOMPRESS_PYTHON:-../../.venv/bin/python} gen/signatures.py > signatures.go"
 
 // Package opset raises a model's version of ONNX's default domain, and tells what
 // shape and element type a value has as far as that can be seen from nearby.

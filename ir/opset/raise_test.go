@@ -259,8 +259,8 @@ func TestIRVersion(t *testing.T) {
 	}
 }
 
-// history.go must be what the pinned onnx says.
-func TestHistoryIsCurrent(t *testing.T) {
+// Generated files must be what the pinned onnx says.
+func TestGeneratedFilesAreCurrent(t *testing.T) {
 	conform.Start(t)
 	python := os.Getenv("MCOMPRESS_PYTHON")
 	if python == "" {
@@ -270,15 +270,17 @@ func TestHistoryIsCurrent(t *testing.T) {
 		}
 		python = filepath.Join(root, ".venv", "bin", "python")
 	}
-	want, err := exec.Command(python, filepath.Join("gen", "history.py")).Output()
-	if err != nil {
-		t.Fatal(err)
-	}
-	got, err := os.ReadFile("history.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !bytes.Equal(got, want) {
-		t.Error("history.go differs from what gen/history.py prints; run go generate")
+	for _, name := range []string{"history", "signatures"} {
+		want, err := exec.Command(python, filepath.Join("gen", name+".py")).Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := os.ReadFile(name + ".go")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Equal(got, want) {
+			t.Errorf("%s.go differs from what gen/%[1]s.py prints; run go generate", name)
+		}
 	}
 }
