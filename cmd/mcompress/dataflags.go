@@ -2,12 +2,14 @@ package main
 
 import (
 	"flag"
+	"strings"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/mcompress/mcompress/dataset"
 	mcli "github.com/mcompress/mcompress/internal/cli"
 	"github.com/mcompress/mcompress/internal/job"
+	"github.com/mcompress/mcompress/pass"
 )
 
 // making is the flags that say how inputs are made up.
@@ -36,11 +38,13 @@ type sampling struct {
 	reshape              mcli.Counts
 	fill                 mcli.Values
 	limit, samples, size int
+	fs                   *flag.FlagSet // where they were declared
 }
 
 func (s *sampling) flags() []cli.Flag { return group("data", s.declare) }
 
 func (s *sampling) declare(fs *flag.FlagSet) {
+	s.fs = fs
 	fs.StringVar(&s.data, "data", "", "`path` of samples: .npz, .npy, IDX, CSV, CIFAR-10, a folder of .npy, of images or of ONNX test data (default: made-up inputs)")
 	fs.StringVar(&s.labels, "labels", "", "`name` of the array or column of labels, or path of a file of them (default: labels)")
 	fs.Var(&s.columns, "columns", "`names` or numbers of the columns of a CSV that are the input, with commas")
@@ -83,4 +87,39 @@ func (s *sampling) of(t *tool) (job.Data, error) {
 			Fill: s.fill, Dims: s.dims, Limit: s.limit, Workers: t.workers,
 		},
 	}, nil
+}
+
+// shares reports whether a method's option of that name means what the flag does. Batches and seeds of methods are
+// others than those of running models.
+func (s *sampling) shares(option string) bool {
+	return option != "batch" && option != "seed" && s.fs.Lookup(option) != nil
+}
+
+// adopt runs models on the samples that a method was given, or else on those of test.
+func (s *sampling) adopt(given []pass.Option, test string) error {
+	for _, o := range given {
+		if !s.shares(o.Name) || o.Name == "limit" && test != "" {
+			continue
+		}
+		values := []string{o.Value}
+		if o.Name == "fill" || o.Name == "dim" {
+			values = strings.Split(o.Value, ",")
+		}
+		for _, v := range values {
+			if err := s.fs.Set(o.Name, v); err != nil {
+				return usagef("invalid value %q for --%s: %v", v, o.Name, err)
+			}
+		}
+	}
+	if test != "" {
+		s.data = test
+	}
+	return nil
+}
+
+// testFlag declares the samples that a result is verified on, where its method looks at some.
+func testFlag(test *string) []cli.Flag {
+	return group("data", func(fs *flag.FlagSet) {
+		fs.StringVar(test, "test", "", "`path` of samples, with labels as in --data, that the result is verified on (default: those of --data)")
+	})
 }

@@ -21,9 +21,12 @@ type methodCommand struct {
 }
 
 func (m methodCommand) build(t *tool) *cli.Command {
-	options := &mcli.MethodOptions{Methods: offered(m.command)}
-	chosen := &mcli.Enum{Value: m.method, Words: names(options.Methods)}
 	w := newWriting()
+	samples := &w.proving.sampling
+	options := &mcli.MethodOptions{Methods: offered(m.command), Shared: samples.shares}
+	chosen := &mcli.Enum{Value: m.method, Words: names(options.Methods)}
+	common := w.flags() // declares those that methods share
+	var test string
 	own := group("flags", func(fs *flag.FlagSet) {
 		fs.Var(chosen, m.choose, "`name` from the list above")
 		if m.more != nil {
@@ -35,7 +38,7 @@ func (m methodCommand) build(t *tool) *cli.Command {
 		Usage:       m.usage,
 		ArgsUsage:   "MODEL...",
 		Description: describe(m.choose, options.Methods),
-		Flags:       distinct(own, methodFlags(options), w.flags()),
+		Flags:       distinct(own, methodFlags(options, samples), m.testFlags(options, &test), common),
 		Action: func(c *cli.Context) error {
 			models, err := arguments(c, 1, math.MaxInt)
 			if err != nil {
@@ -45,9 +48,22 @@ func (m methodCommand) build(t *tool) *cli.Command {
 			if err != nil {
 				return &usageError{err}
 			}
+			if err := samples.adopt(options.Given(), test); err != nil {
+				return err
+			}
 			return t.compress(c, models, chosen.Value, []pass.Step{step}, w)
 		},
 	}
+}
+
+// testFlags are there if a method looks at samples itself.
+func (m methodCommand) testFlags(o *mcli.MethodOptions, test *string) []cli.Flag {
+	for _, offer := range o.Offers() {
+		if offer.Name == "data" {
+			return testFlag(test)
+		}
+	}
+	return nil
 }
 
 // distinct are the flags of all lists. Of two with one name the first stays: a method's --seed is

@@ -11,12 +11,15 @@ import (
 )
 
 // methodFlags are the options of a command's methods as flags; help says which method
-// has which.
-func methodFlags(o *mcli.MethodOptions) []cli.Flag {
+// has which, and of those that s has too what s says.
+func methodFlags(o *mcli.MethodOptions, s *sampling) []cli.Flag {
 	var list []cli.Flag
 	for _, offer := range o.Offers() {
 		f := &option{Flag: offer.Flag, category: "options of methods"}
-		if offer.Methods != nil {
+		switch {
+		case offer.Shared:
+			f.category, f.Usage = "data", s.fs.Lookup(f.Name).Usage
+		case offer.Methods != nil:
 			f.note = strings.Join(offer.Methods, ", ")
 		}
 		list = append(list, f)

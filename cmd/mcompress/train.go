@@ -4,7 +4,6 @@ import (
 	"flag"
 	"math"
 	"slices"
-	"strings"
 
 	"github.com/urfave/cli/v2"
 
@@ -26,37 +25,19 @@ func newTraining(m *pass.Method) *training {
 
 // flags are those of the method, of the command and of writing; own comes first.
 func (tr *training) flags(own []cli.Flag) []cli.Flag {
-	test := group("data", func(fs *flag.FlagSet) {
-		fs.StringVar(&tr.test, "test", "", "`path` of samples, with labels as in --data, that the result is verified on (default: those of --data)")
-	})
-	return distinct(own, methodFlags(tr.options), test, tr.w.flags())
+	return distinct(own, methodFlags(tr.options, nil), testFlag(&tr.test), tr.w.flags())
 }
 
 // verifyOn lets the result be verified on the samples of --test, or on those that it learned from.
 func (tr *training) verifyOn() error {
-	fs := flag.NewFlagSet("", flag.ContinueOnError)
-	s := &tr.w.proving.sampling
-	s.declare(fs)
-	for _, o := range tr.options.Given() {
-		if fs.Lookup(o.Name) == nil || o.Name == "batch" || o.Name == "seed" || o.Name == "limit" && tr.test != "" {
-			continue
-		}
-		values := []string{o.Value}
-		if o.Name == "fill" || o.Name == "dim" {
-			values = strings.Split(o.Value, ",")
-		}
-		for _, v := range values {
-			if err := fs.Set(o.Name, v); err != nil {
-				return usagef("invalid value %q for --%s: %v", v, o.Name, err)
-			}
-		}
-	}
-	switch {
-	case s.data == "":
+	if !slices.ContainsFunc(tr.options.Given(), func(o pass.Option) bool { return o.Name == "data" }) {
 		return usagef("--data is missing: the samples to learn from")
-	case tr.test != "":
-		s.data = tr.test
-	case s.limit == 0:
+	}
+	s := &tr.w.proving.sampling
+	if err := s.adopt(tr.options.Given(), tr.test); err != nil {
+		return err
+	}
+	if tr.test == "" && s.limit == 0 {
 		s.limit = mostVerified
 	}
 	s.size = 16

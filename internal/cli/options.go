@@ -12,6 +12,7 @@ import (
 // were given. Which of them the chosen method has is known only when all are parsed.
 type MethodOptions struct {
 	Methods []*pass.Method
+	Shared  func(option string) bool // the command has it too: a method without it leaves it to that; nil for none
 	given   []pass.Option
 }
 
@@ -19,6 +20,7 @@ type MethodOptions struct {
 type Offer struct {
 	*flag.Flag          // of the first method that has it; Value takes down what is given
 	Methods    []string // that have it; nil if all do
+	Shared     bool     // not all do, and the command has it too
 }
 
 // Offers are the options in the order in which the methods declare them.
@@ -40,6 +42,7 @@ func (o *MethodOptions) Offers() []Offer {
 		if len(offers[i].Methods) == len(o.Methods) {
 			offers[i].Methods = nil
 		}
+		offers[i].Shared = offers[i].Methods != nil && o.shared(offers[i].Name)
 	}
 	return offers
 }
@@ -63,9 +66,14 @@ func (o *MethodOptions) Step(method string) (pass.Step, error) {
 	return pass.Step{}, fmt.Errorf("unknown method %q; there are %s", method, And(o.names()))
 }
 
+func (o *MethodOptions) shared(option string) bool { return o.Shared != nil && o.Shared(option) }
+
 func (o *MethodOptions) set(fs *flag.FlagSet) error {
 	for _, g := range o.given {
 		if fs.Lookup(g.Name) == nil {
+			if o.shared(g.Name) {
+				continue
+			}
 			return fmt.Errorf("--%s is an option of %s", g.Name, And(o.owners(g.Name)))
 		}
 		if err := fs.Set(g.Name, g.Value); err != nil {
