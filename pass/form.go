@@ -16,6 +16,11 @@ var (
 	InPlace = Form{Name: "in-place"}
 	// Smaller is a weight with fewer channels.
 	Smaller = Form{Name: "smaller"}
+	// Rescaled keeps the weight's type and shape, with channels multiplied: preparation, that
+	// coverage does not count.
+	Rescaled = Form{Name: "rescaled"}
+	// Folded is a constant that others hold now, such as a factor that went into a weight.
+	Folded = Form{Name: "folded"}
 	// Factors are two matrices, or filters, that stand for their product.
 	Factors = Form{Name: "factors"}
 	// MatMulInteger holds int8 codes that integer kernels read.

@@ -99,7 +99,8 @@ func list[T any](xs []T) []T {
 	return slices.Clone(xs)
 }
 
-// A Coverage is the part of the counted weights' bytes that was changed, by any step.
+// A Coverage is the part of the counted weights' bytes that was changed, by any step, and
+// not only rescaled.
 type Coverage struct {
 	ChangedBytes int64   `json:"changed_bytes"`
 	CountedBytes int64   `json:"counted_bytes"`
@@ -113,7 +114,7 @@ func coverage(ws []Weight) Coverage {
 			continue
 		}
 		c.CountedBytes += w.Bytes.Before
-		if w.Changed {
+		if slices.ContainsFunc(w.Forms, func(f string) bool { return f != pass.Rescaled.Name }) {
 			c.ChangedBytes += w.Bytes.Before
 		}
 	}

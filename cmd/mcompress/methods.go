@@ -13,6 +13,7 @@ var methods = []*pass.Method{
 	quantize.DynamicInt8,
 	quantize.WeightInt8,
 	quantize.Float16,
+	quantize.FoldBatchNorm,
 	prune.L1,
 	prune.L1Global,
 	prune.L2,

@@ -1,0 +1,97 @@
+package rescale
+
+import (
+	"fmt"
+
+	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/pass"
+)
+
+// An axis says which channel each element of a weight belongs to: element i to
+// of((i / inner) % n).
+type axis struct {
+	n, inner int64
+	of       func(int64) int64 // nil: the index itself
+}
+
+// channel is the channel of element i.
+func (a axis) channel(i int64) int64 {
+	j := i / a.inner % a.n
+	if a.of == nil {
+		return j
+	}
+	return a.of(j)
+}
+
+// spread is one factor for each index of the axis, from one for each channel.
+func (a axis) spread(f []float64) []float32 {
+	to := make([]float32, a.n)
+	for i := range to {
+		to[i] = float32(f[a.channel(int64(i)*a.inner)])
+	}
+	return to
+}
+
+// A layout says where the channels of a layer's weight lie.
+type layout struct {
+	in, out         axis
+	inputs, outputs int64 // channels
+}
+
+// layouts are the operators that are layers.
+var layouts = map[string]func(n *ir.Node, o *pass.Operand) (layout, string){
+	"Conv":          conv,
+	"ConvTranspose": convTranspose,
+	"Gemm":          func(n *ir.Node, o *pass.Operand) (layout, string) { return matrix(o, n.Int("transB", 0) != 0) },
+	"MatMul":        func(_ *ir.Node, o *pass.Operand) (layout, string) { return matrix(o, false) },
+}
+
+// conv is M × C/group × kernel.
+func conv(n *ir.Node, o *pass.Operand) (layout, string) {
+	m, each, kernel, group, why := filters(n, o)
+	l := layout{inputs: each * group, outputs: m, out: axis{n: m, inner: each * kernel}, in: axis{n: each, inner: kernel}}
+	if why == "" && m%group != 0 {
+		return layout{}, fmt.Sprintf("%d filters in %d groups are none", m, group)
+	}
+	if group > 1 {
+		l.in = axis{m * each, kernel, func(i int64) int64 { return i/each/(m/group)*each + i%each }}
+	}
+	return l, why
+}
+
+// convTranspose is C × M/group × kernel.
+func convTranspose(n *ir.Node, o *pass.Operand) (layout, string) {
+	c, each, kernel, group, why := filters(n, o)
+	l := layout{inputs: c, outputs: each * group, in: axis{n: c, inner: each * kernel}, out: axis{n: each, inner: kernel}}
+	if why == "" && c%group != 0 {
+		return layout{}, fmt.Sprintf("%d channels in %d groups are none", c, group)
+	}
+	if group > 1 {
+		l.out = axis{c * each, kernel, func(i int64) int64 { return i/each/(c/group)*each + i%each }}
+	}
+	return l, why
+}
+
+func filters(n *ir.Node, o *pass.Operand) (first, each, kernel, group int64, why string) {
+	group = n.Int("group", 1)
+	if len(o.Shape) < 3 || o.Transposed || group < 1 || (ir.Spec{Shape: o.Shape}).Elems() == 0 {
+		return 1, 1, 1, 1, fmt.Sprintf("a filter of shape %v in %d groups is none", o.Shape, group)
+	}
+	return o.Shape[0], o.Shape[1], (ir.Spec{Shape: o.Shape[2:]}).Elems(), group, ""
+}
+
+// matrix is K × N, or N × K where it is read transposed.
+func matrix(o *pass.Operand, transposed bool) (layout, string) {
+	if len(o.Shape) != 2 || o.Shape[0] == 0 || o.Shape[1] == 0 {
+		return layout{}, fmt.Sprintf("a weight of shape %v is no matrix", o.Shape)
+	}
+	k, n := o.Shape[0], o.Shape[1]
+	if transposed {
+		k, n = n, k
+	}
+	l := layout{inputs: k, outputs: n, in: axis{n: k, inner: n}, out: axis{n: n, inner: 1}}
+	if transposed != o.Transposed {
+		l.in, l.out = axis{n: k, inner: 1}, axis{n: n, inner: k}
+	}
+	return l, ""
+}

@@ -1,0 +1,104 @@
+package rescale
+
+import (
+	"slices"
+
+	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/pass"
+)
+
+// An Editor changes layers of one model, and then says in the ledger what became of their
+// constants.
+type Editor struct {
+	c       *pass.Context
+	weights []*weight // of the model as it was
+	scales  map[*ir.Value][]scale
+	notes   map[*ir.Value]string
+}
+
+// A weight is a constant as it was.
+type weight struct {
+	v       *ir.Value
+	before  *ir.Tensor
+	readers []*ir.Node
+	labels  []string
+}
+
+// New returns an Editor of c's model. It reads no payloads.
+func New(c *pass.Context) *Editor {
+	e := &Editor{c: c, scales: map[*ir.Value][]scale{}, notes: map[*ir.Value]string{}}
+	for _, v := range c.Weights() {
+		readers := pass.Readers(v)
+		e.weights = append(e.weights, &weight{v, v.Const, readers, pass.Labels(readers)})
+	}
+	return e
+}
+
+// scale multiplies v along an axis.
+func (e *Editor) scale(v *ir.Value, a axis, f []float64) {
+	if !slices.ContainsFunc(f, func(x float64) bool { return x != 1 }) {
+		return
+	}
+	s := scale{a, a.spread(f)}
+	e.replace(v, s.of(v.Const))
+	e.scales[v] = append(e.scales[v], s)
+}
+
+// replace swaps v's payload; callers cannot replace it any more.
+func (e *Editor) replace(v *ir.Value, t *ir.Tensor) {
+	if v.IsInput() {
+		v.Graph().RemoveInput(v)
+		e.notes[v] = "; it was a graph input too, callers cannot replace it any more"
+	}
+	t.Name = v.Name
+	v.SetConst(t)
+	v.Type = typeOf(t)
+}
+
+// Report adds rows of the constants that were changed, and of those that are gone.
+func (e *Editor) Report(changed, gone string) {
+	for _, w := range e.weights {
+		r := pass.Row{Consumers: w.labels}
+		switch {
+		case w.v.Removed():
+			r.Form, r.Reason = pass.Folded, gone
+		case w.v.Const != w.before:
+			r.Form, r.Reason = pass.Rescaled, changed+e.notes[w.v]
+			r.After = []pass.Part{{Role: pass.Payload, Value: w.v, Tensor: w.v.Const}}
+			r.Restore = e.undo(w.v)
+		default:
+			continue
+		}
+		e.c.Changed(w.v, w.before, w.readers, r)
+	}
+}
+
+// undo divides a weight by what it was multiplied by; nil where that cannot be done.
+func (e *Editor) undo(v *ir.Value) func([]*ir.Tensor) *ir.Tensor {
+	var back []scale
+	for _, s := range slices.Backward(e.scales[v]) {
+		inv, ok := s.inverse()
+		if !ok {
+			return nil
+		}
+		back = append(back, inv)
+	}
+	if back == nil {
+		return nil
+	}
+	return func(parts []*ir.Tensor) *ir.Tensor {
+		t := parts[0]
+		for _, s := range back {
+			t = s.of(t)
+		}
+		return t
+	}
+}
+
+func typeOf(t *ir.Tensor) *ir.Type {
+	dims := make([]ir.Dim, len(t.Shape))
+	for i, d := range t.Shape {
+		dims[i] = ir.Dim{N: d}
+	}
+	return &ir.Type{Elem: t.DType, Shape: slices.Clip(dims)}
+}

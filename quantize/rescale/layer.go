@@ -1,0 +1,175 @@
+package rescale
+
+import (
+	"fmt"
+
+	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/ir/opset"
+	"github.com/mcompress/mcompress/pass"
+)
+
+// A Layer is a product with a constant weight that nothing else reads, and its bias.
+type Layer struct {
+	Node            *ir.Node  // Conv, ConvTranspose, Gemm or MatMul
+	Weight          *ir.Value // the constant as it is stored
+	Inputs, Outputs int64     // channels
+
+	e       *Editor
+	in, out axis
+	place   Place    // of the output's channels
+	add     *ir.Node // the Add that is a MatMul's bias, nil if there is none
+}
+
+// A Place says which axis of a value is that of its channels.
+type Place struct {
+	Rank   int // of the value; 1 stands for unknown where channels are the last axis
+	Behind int // axes behind it
+}
+
+// broadcastOpset is the first one whose arithmetic broadcasts as it does today.
+const broadcastOpset = 7
+
+// Layer is the one that n is the product, or the bias, of. Without one it gives the reason.
+func (e *Editor) Layer(n *ir.Node) (*Layer, string) {
+	if p := e.biased(n); p != nil {
+		n = p
+	}
+	o, why := e.weight(n)
+	if why != "" {
+		return nil, why
+	}
+	at, why := layouts[n.Op.Type](n, o)
+	if why != "" {
+		return nil, why
+	}
+	l := &Layer{Node: n, Weight: o.Base, Inputs: at.inputs, Outputs: at.outputs, e: e, in: at.in, out: at.out}
+	l.place = Place{Rank: len(o.Shape), Behind: len(o.Shape) - 2}
+	if !l.Spatial() {
+		rank, _ := opset.Rank(n.Outputs[0])
+		l.place = Place{Rank: max(1, rank)}
+	}
+	if n.Op.Is("MatMul") {
+		l.add = e.bias(l)
+	}
+	if b := l.biasValue(); b != nil && !e.fits(b, l.Outputs, Place{Rank: l.place.Rank}) {
+		return nil, n.Label() + "'s bias is not one constant a channel"
+	}
+	return l, ""
+}
+
+// weight is the constant weight of n, or the reason why there is none to change.
+func (e *Editor) weight(n *ir.Node) (*pass.Operand, string) {
+	label := n.Label()
+	if !ir.DefaultDomain(n.Op.Domain) || layouts[n.Op.Type] == nil || len(n.Inputs()) < 2 {
+		return nil, label + " is no layer"
+	}
+	if name := pass.FromCaller(n); name != "" {
+		return nil, label + " gets its attribute " + name + " from the function's caller"
+	}
+	o := e.c.Trace(n.Input(1))
+	switch {
+	case o == nil:
+		return nil, label + "'s weight is no constant"
+	case o.Trouble != "":
+		return nil, label + "'s weight: " + o.Trouble
+	case o.Elem != o.Base.Const.DType || !taken(o.Elem):
+		return nil, fmt.Sprintf("%s's weight is %s, read as %s", label, o.Base.Const.DType, o.Elem)
+	case storedSmaller(o.Base.Const):
+		return nil, label + "'s weight is stored sparse, and would be stored dense"
+	case o.Base.Ambiguous:
+		return nil, label + "'s weight: its name is produced twice"
+	case len(pass.Leaves(o.Base)) != 1:
+		return nil, label + "'s weight is read elsewhere, too"
+	case !n.Op.Is("Conv") && !n.Op.Is("ConvTranspose") && n.Graph().Opset("") < broadcastOpset:
+		return nil, fmt.Sprintf("opset %d is below %d", n.Graph().Opset(""), broadcastOpset)
+	}
+	return o, e.c.Select.Excludes(o.Base, []*ir.Node{n})
+}
+
+// storedSmaller reports a payload that is expanded from fewer bytes when it is read.
+func storedSmaller(t *ir.Tensor) bool {
+	o, ok := t.Source.(ir.Output)
+	if !ok {
+		return false
+	}
+	held := int64(0)
+	for _, in := range o.Of.In {
+		held += in.Bytes()
+	}
+	return held < t.Bytes()
+}
+
+func taken(dt ir.DType) bool { return dt == ir.Float || dt == ir.Float16 || dt == ir.BFloat16 }
+
+// biased is the MatMul that the Add n is the bias of, or nil.
+func (e *Editor) biased(n *ir.Node) *ir.Node {
+	if !n.Op.Is("Add") {
+		return nil
+	}
+	for i, v := range n.Inputs() {
+		if v != nil && v.Producer() != nil && v.Producer().Op.Is("MatMul") && v.Graph() == n.Graph() && len(v.Uses()) == 1 && e.c.Trace(n.Input(1-i)) != nil {
+			return v.Producer()
+		}
+	}
+	return nil
+}
+
+// bias is the Add behind a MatMul, if it adds one number a channel.
+func (e *Editor) bias(l *Layer) *ir.Node {
+	y := l.Node.Outputs[0]
+	if len(y.Uses()) != 1 || y.Uses()[0].Node == nil {
+		return nil
+	}
+	add := y.Uses()[0].Node
+	if e.biased(add) != l.Node || !e.fits(add.Input(1-y.Uses()[0].Index), l.Outputs, l.place) {
+		return nil
+	}
+	return add
+}
+
+// Spatial reports whether l is a convolution: its channels are axis 1, and not the last one.
+func (l *Layer) Spatial() bool { return l.Node.Op.Is("Conv") || l.Node.Op.Is("ConvTranspose") }
+
+// Place is where the channels of l's output are.
+func (l *Layer) Place() Place { return l.place }
+
+// Last is the node that makes l's output.
+func (l *Layer) Last() *ir.Node {
+	if l.add != nil {
+		return l.add
+	}
+	return l.Node
+}
+
+// Output is what l makes, its bias included.
+func (l *Layer) Output() *ir.Value { return l.Last().Outputs[0] }
+
+// ScaleInputs multiplies the weight so that inputs are taken times f, one number a channel.
+func (l *Layer) ScaleInputs(f []float64) { l.e.scale(l.Weight, l.in, f) }
+
+// ScaleOutputs multiplies what l makes by f, one number a channel.
+func (l *Layer) ScaleOutputs(f []float64) error {
+	l.e.scale(l.Weight, l.out, f)
+	b, err := l.Bias()
+	if err != nil || b == nil {
+		return err
+	}
+	for i := range b {
+		b[i] *= f[i]
+	}
+	l.setBias(b)
+	return nil
+}
+
+// Response is what the weight alone makes of an input that is x everywhere, one number a channel.
+func (l *Layer) Response(x []float64) ([]float64, error) {
+	y := make([]float64, l.Outputs)
+	err := l.e.c.Scan(l.Weight.Const, func(w []float32, first int64) error {
+		for i, v := range w {
+			at := first + int64(i)
+			y[l.out.channel(at)] += float64(v) * x[l.in.channel(at)]
+		}
+		return nil
+	})
+	return y, err
+}
