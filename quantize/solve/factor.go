@@ -1,0 +1,113 @@
+package solve
+
+import (
+	"cmp"
+	"errors"
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/blas"
+	lapack "gonum.org/v1/gonum/lapack/gonum"
+
+	fast "github.com/mcompress/mcompress/quantize/blas"
+)
+
+// A Factor is what GPTQ needs of a Hessian: its upper Cholesky factor R in the order in which weights are rounded, last
+// row first.
+type Factor struct {
+	K         int
+	order     []int     // the row of W at each place
+	scattered bool      // blocks of rows are not together in it
+	unit      []float32 // K×K: R with each row divided by its diagonal; below that nothing is looked at
+	loss      []float64 // the diagonal of R, squared, by place
+	diagonal  []float64 // of H, by row
+}
+
+// FactorOptions say how a Hessian is made definite, and in which order weights are rounded.
+type FactorOptions struct {
+	// Damp is added to the diagonal, as a part of its mean.
+	Damp float64
+	// Order rounds rows with large diagonals first, while the errors can still be made up for; otherwise the rows' own order.
+	Order bool
+	// Block, if not 0, keeps this many rows together when they are ordered.
+	Block int
+}
+
+// errSingular says that there is no factor.
+var errSingular = errors.New("the second moments of its inputs have no Cholesky factor: they hold infinities or NaN, or --damp is too small")
+
+// Factor factors h, which is used up: H + damp·mean(diagonal)·I = RᵀR.
+func (h *Hessian) Factor(o FactorOptions) (*Factor, error) {
+	fast.Register()
+	f := &Factor{K: h.K, order: h.order(o), scattered: o.Order && o.Block == 0}
+	mean := 0.0
+	for i := range h.K {
+		f.diagonal = append(f.diagonal, h.At(i, i))
+		mean += h.At(i, i) / float64(h.K)
+	}
+	r := h.permuted(f.order)
+	h.sum = nil
+	for i := range h.K {
+		r[i*h.K+i] += o.Damp * mean
+		if mean == 0 {
+			r[i*h.K+i] = 1 // nothing ever comes in: any rounding will do
+		}
+	}
+	ok := lapack.Implementation{}.Dpotrf(blas.Upper, h.K, r, h.K)
+	f.divide(r)
+	if !ok || slices.ContainsFunc(f.loss, func(d float64) bool { return math.IsNaN(d) || math.IsInf(d, 0) }) {
+		return nil, errSingular
+	}
+	return f, nil
+}
+
+// order is the row at each place: what comes last is rounded first.
+func (h *Hessian) order(o FactorOptions) []int {
+	rows := make([]int, h.K)
+	for i := range rows {
+		rows[i] = h.K - 1 - i
+	}
+	if !o.Order {
+		return rows
+	}
+	worth := make([]float64, h.K)
+	for i := range worth {
+		worth[i] = h.At(i, i)
+	}
+	ascending := func(a, b int) int { return cmp.Or(cmp.Compare(worth[a], worth[b]), cmp.Compare(b, a)) }
+	if o.Block == 0 {
+		slices.SortFunc(rows, ascending)
+		return rows
+	}
+	block := make([]float64, (h.K+o.Block-1)/o.Block)
+	for i := range worth {
+		block[i/o.Block] += worth[i]
+	}
+	slices.SortFunc(rows, func(a, b int) int {
+		return cmp.Or(cmp.Compare(block[a/o.Block], block[b/o.Block]), cmp.Compare(b/o.Block, a/o.Block), ascending(a, b))
+	})
+	return rows
+}
+
+// permuted is the upper triangle of H with rows and columns in order.
+func (h *Hessian) permuted(order []int) []float64 {
+	r := make([]float64, h.K*h.K)
+	for i, a := range order {
+		for j := i; j < h.K; j++ {
+			r[i*h.K+j] = h.At(a, order[j])
+		}
+	}
+	return r
+}
+
+// divide takes from R what GPTQ reads.
+func (f *Factor) divide(r []float64) {
+	f.loss, f.unit = make([]float64, f.K), make([]float32, f.K*f.K)
+	for i := range f.K {
+		d := r[i*f.K+i]
+		f.loss[i] = d * d
+		for j := i; j < f.K; j++ {
+			f.unit[i*f.K+j] = float32(r[i*f.K+j] / d)
+		}
+	}
+}
