@@ -39,7 +39,7 @@ func TestLayoutsGiveTheSameWeights(t *testing.T) {
 	base := []string{"data", data, "labels", "label", "epochs", "2", "clip", "5"}
 	want, plain := trained(t, 2, base...)
 	for _, o := range [][]string{
-		{"checkpoint", "sqrt"}, {"checkpoint", "every=2"}, {"checkpoint", "auto"}, {"offload", "activations"},
+		{"checkpoint", "sqrt"}, {"checkpoint", "light"}, {"checkpoint", "every=2"}, {"checkpoint", "auto"}, {"offload", "activations"},
 		{"memory-budget", "1GiB"},
 	} {
 		got, _ := trained(t, 2, append(base, o...)...)
@@ -169,7 +169,7 @@ func TestBadInputIsOneLine(t *testing.T) {
 		{"no multiple", []string{"data", data, "batch", "10", "accumulate", "3"}},
 		{"needs labels", []string{"data", data, "columns", "f0,f1,f2,f3,f4,f5,f6,f7", "loss", "cross-entropy"}},
 		{"give --batch", []string{"data", data, "labels", "label", "batch", "1000"}},
-		{"none, sqrt, every=N", []string{"data", data, "labels", "label", "checkpoint", "often"}},
+		{"none, light, sqrt, every=N", []string{"data", data, "labels", "label", "checkpoint", "often"}},
 		{"the least that training takes", []string{"data", data, "labels", "label", "memory-budget", "1KiB"}},
 		{"the loss is", []string{"data", data, "labels", "label", "lr", "100", "optimizer", "sgd", "weight-decay", "100", "epochs", "9"}},
 	} {

@@ -21,17 +21,19 @@ func (t *Trainer) cut(ctx context.Context, p *layout) error {
 		return err
 	}
 	least := whole.arena
-	smaller := func(cuts []grad.Segment, most int64) error {
-		q.cuts = cuts
+	smaller := func(cuts []grad.Segment, light bool, most int64) error {
+		q.cuts, q.light = cuts, light
 		st, err := t.drawn(ctx, &q)
 		if err == nil && st.arena <= most {
-			p.cuts, least = cuts, st.arena
+			p.cuts, p.light, least = cuts, light, st.arena
 		}
 		return err
 	}
-	for _, cuts := range whole.profile.Choices() {
-		if err := smaller(cuts, least-1); err != nil {
-			return err
+	for _, cuts := range append(whole.profile.Choices(), nil) {
+		for _, light := range []bool{false, true} {
+			if err := smaller(cuts, light, least-1); err != nil {
+				return err
+			}
 		}
 	}
 	longest := slices.SortedFunc(slices.Values(p.cuts), func(a, b grad.Segment) int {
@@ -39,7 +41,7 @@ func (t *Trainer) cut(ctx context.Context, p *layout) error {
 	})
 	for _, s := range longest {
 		rest := slices.DeleteFunc(slices.Clone(p.cuts), func(c grad.Segment) bool { return c == s })
-		if err := smaller(rest, least); err != nil {
+		if err := smaller(rest, p.light, least); err != nil {
 			return err
 		}
 	}

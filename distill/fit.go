@@ -176,6 +176,7 @@ func (t *Trainer) candidates(asked *layout) []*layout {
 		out = append(out, &p)
 	}
 	add(func(*layout) {})
+	add(func(p *layout) { p.checkpoint = light })
 	add(func(p *layout) { p.checkpoint = within })
 	add(func(p *layout) { p.checkpoint = "auto" })
 	for parts := 2; parts <= asked.batch && parts <= 16; parts *= 2 {

@@ -20,6 +20,7 @@ type layout struct {
 	checkpoint string
 	room       int64          // for what checkpoint "within" keeps
 	cuts       []grad.Segment // of checkpoint "auto", once they were chosen
+	light      bool           // what costs little is computed again
 	half       bool           // activations and their gradients are kept in 16 bits
 	disk       bool           // activations are kept on disk
 	away       bool           // the optimiser's states are kept on disk
@@ -50,14 +51,17 @@ func (p *layout) every() (int, error) {
 			return 0, fmt.Errorf("--checkpoint %s: it takes a positive number of layers", p.checkpoint)
 		}
 		return n, nil
-	case p.checkpoint == "none" || p.checkpoint == "sqrt" || p.checkpoint == "auto" || p.checkpoint == within:
+	case p.checkpoint == "none" || p.checkpoint == light || p.checkpoint == "sqrt" || p.checkpoint == "auto" || p.checkpoint == within:
 		return 0, nil
 	}
-	return 0, fmt.Errorf("--checkpoint %s: there are none, sqrt, every=N and auto", p.checkpoint)
+	return 0, fmt.Errorf("--checkpoint %s: there are none, light, sqrt, every=N and auto", p.checkpoint)
 }
 
-// within is the checkpoint that keeps as much as there is room for.
-const within = "within"
+// Checkpoints that are not named by segments.
+const (
+	within = "within" // keeps as much as there is room for
+	light  = "light"  // computes again what costs little
+)
 
 // segments are the parts of the forward graph that are computed again.
 func (p *layout) segments(t *grad.Tape) []grad.Segment {
@@ -83,6 +87,9 @@ const mostWhole = 4 << 10
 // apply changes how activations are kept.
 func (p *layout) apply(ctx context.Context, t *grad.Tape, folder string) error {
 	t.Recompute(p.segments(t))
+	if p.light || p.checkpoint == light {
+		t.Renew()
+	}
 	if !p.half && !p.disk {
 		return nil
 	}

@@ -43,7 +43,7 @@ func ready(t *testing.T, m *ir.Model, o ...string) *Trainer {
 func TestPlanIsWhatAStepTakes(t *testing.T) {
 	data := samples(t, 300)
 	for _, o := range [][]string{
-		nil, {"checkpoint", "sqrt"}, {"storage", "float16"}, {"offload", "activations"}, {"accumulate", "2"}, {"optimizer", "adam8"},
+		nil, {"checkpoint", "sqrt"}, {"checkpoint", "light"}, {"storage", "float16"}, {"offload", "activations"}, {"accumulate", "2"}, {"optimizer", "adam8"},
 	} {
 		tr := ready(t, network(1, features, 256, 256, 256, 64, classes), append([]string{"data", data, "labels", "label", "batch", "128"}, o...)...)
 		for b, err := range tr.set.Batches(t.Context(), dataset.Order{Size: tr.layout.part(), Index: tr.split.learn[:tr.layout.part()]}) {

@@ -35,7 +35,7 @@ func start(p *grad.Param) float32 {
 			continue
 		}
 		switch u.Node.Op.Type {
-		case "BatchNormalization", "BatchNormTrain", "LayerNormalization", "InstanceNormalization", "GroupNormalization", "RMSNormalization":
+		case "BatchNormalization", "BatchNormTrain", "BatchNormPoolTrain", "LayerNormalization", "InstanceNormalization", "GroupNormalization", "RMSNormalization":
 			if u.Index == 1 {
 				return 1
 			}

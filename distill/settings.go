@@ -103,7 +103,7 @@ func (s *settings) losses(fs *flag.FlagSet, k kind) {
 
 func (s *settings) memory(fs *flag.FlagSet) {
 	fs.Var(&s.budget, "memory-budget", "`size` that training is to take at most; picks what follows by itself")
-	fs.StringVar(&s.checkpoint, "checkpoint", "none", "compute activations again on the way back: none, sqrt, every=N, auto")
+	fs.StringVar(&s.checkpoint, "checkpoint", "none", "compute activations again on the way back: none, light (what costs little), sqrt, every=N, auto (the least memory)")
 	fs.StringVar(&s.storage, "storage", "float32", "how activations are kept: float32, float16")
 	fs.StringVar(&s.offload, "offload", "none", "what is kept on disk: none, activations, optimizer, all")
 	fs.StringVar(&s.onOOM, "on-oom", "fail", "what to do if the budget would break: fail, halve (the batch)")

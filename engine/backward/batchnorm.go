@@ -51,9 +51,12 @@ func channelsOf(in []*ir.Array, names ...string) (int64, error) {
 	return in[0].Shape[1], nil
 }
 
-func batchTrainShape(n *op.Node, in []*ir.Array) ([]ir.Spec, error) {
+func batchTrainShape(n *op.Node, in []*ir.Array) ([]ir.Spec, error) { return normalized(n, in, 3) }
+
+// normalized are the outputs of BatchNormTrain. The node's outputs from number running on are the running statistics.
+func normalized(n *op.Node, in []*ir.Array, running int) ([]ir.Spec, error) {
 	names := []string{"X", "scale", "B", "mean", "var"}
-	if !n.Wants(3) && !n.Wants(4) {
+	if !n.Wants(running) && !n.Wants(running+1) {
 		names = names[:3]
 	}
 	channels, err := channelsOf(in, names...)
@@ -83,8 +86,8 @@ func batchTrain[T number](c *op.Call) error {
 		inv := 1 / math.Sqrt(variance+epsilon)
 		set[T](c, 1, k, mean)
 		set[T](c, 2, k, inv)
-		follow[T](c, 3, k, mean, momentum)
-		follow[T](c, 4, k, variance, momentum)
+		follow[T](c, 3, 3, k, mean, momentum)
+		follow[T](c, 4, 4, k, variance, momentum)
 		if c.Out[0] == nil {
 			return
 		}
@@ -106,10 +109,10 @@ func set[T number](c *op.Call, i, k int, v float64) {
 	}
 }
 
-// follow writes a running statistic to output i, which input i is before.
-func follow[T number](c *op.Call, i, k int, now, momentum float64) {
-	if c.Wants(i) {
-		set[T](c, i, k, float64(ir.View[T](c.In[i])[k])*momentum+now*(1-momentum))
+// follow writes number k of a running statistic, which is input in before and output out behind the step.
+func follow[T number](c *op.Call, in, out, k int, now, momentum float64) {
+	if c.Wants(out) {
+		set[T](c, out, k, float64(ir.View[T](c.In[in])[k])*momentum+now*(1-momentum))
 	}
 }
 
@@ -179,38 +182,51 @@ func batchGradWork(n *op.Node, in []*ir.Array, workers int) int64 {
 //	dX = scale·invstd·(dY − mean of dY − (X−mean)·invstd²·mean of dY·(X−mean)).
 func batchGrad[T number](c *op.Call) error {
 	p, rooms := planesOf(c.In[0]), roomsOf[T](c, 2)
-	scale, mean, inv := ir.View[T](c.In[1]), ir.View[T](c.In[2]), ir.View[T](c.In[3])
-	frozen, n := c.Bool("frozen", false), float64(p.instances*p.size)
-	spare := rooms.rest
 	c.Pool.Slots(p.channels, func(k, slot int) {
-		center, s := float64(mean[k]), float64(inv[k])
-		sum, product := 0.0, 0.0
-		both := func(i int) (x, dy []T) {
-			return get(p, c.In[0], i, k, rooms.of(slot, 0)), get(p, c.In[4], i, k, rooms.of(slot, 1))
-		}
-		for i := range p.instances {
-			x, dy := both(i)
-			sum += total(dy)
-			product += dot(dy, x)
-		}
-		product -= center * sum
-		set[T](c, 1, k, product*s)
-		set[T](c, 2, k, sum)
-		if c.Out[0] == nil {
-			return
-		}
-		d := descent[T]{center: center, dy: float64(scale[k]) * s, room: spare[slot*batchBlock:][:batchBlock]}
-		if !frozen {
-			d.x, d.shift = -d.dy*s*s*product/n, -d.dy*sum/n
-		}
-		for i := range p.instances {
-			x, dy := both(i)
-			dx := target(p, c.Out[0], i, k, rooms.of(slot, 1))
-			d.write(dx, dy, x)
-			put(c, p, i, k, dx)
-		}
+		b := channelGrad[T]{c, p, k, rooms.rest[slot*batchBlock:][:batchBlock]}
+		b.run(func(i int) (x, dy, dx []T) {
+			x, dy = get(p, c.In[0], i, k, rooms.of(slot, 0)), get(p, c.In[4], i, k, rooms.of(slot, 1))
+			if c.Out[0] != nil {
+				dx = target(p, c.Out[0], i, k, rooms.of(slot, 1))
+			}
+			return x, dy, dx
+		}, func(i int, dx []T) { put(c, p, i, k, dx) })
 	})
 	return nil
+}
+
+// A channelGrad makes the gradients of one channel.
+type channelGrad[T number] struct {
+	*op.Call
+	planes
+	k    int
+	room []T // for a block
+}
+
+// run asks for the channel in each instance, and for where to write its gradient, twice: for the sums, and to write.
+func (b channelGrad[T]) run(instance func(i int) (x, dy, dx []T), written func(i int, dx []T)) {
+	scale, center, s := float64(ir.View[T](b.In[1])[b.k]), float64(ir.View[T](b.In[2])[b.k]), float64(ir.View[T](b.In[3])[b.k])
+	sum, product := 0.0, 0.0
+	for i := range b.instances {
+		x, dy, _ := instance(i)
+		sum += total(dy)
+		product += dot(dy, x)
+	}
+	product -= center * sum
+	set[T](b.Call, 1, b.k, product*s)
+	set[T](b.Call, 2, b.k, sum)
+	if b.Out[0] == nil {
+		return
+	}
+	d := descent[T]{center: center, dy: scale * s, room: b.room}
+	if n := float64(b.instances * b.size); !b.Bool("frozen", false) {
+		d.x, d.shift = -d.dy*s*s*product/n, -d.dy*sum/n
+	}
+	for i := range b.instances {
+		x, dy, dx := instance(i)
+		d.write(dx, dy, x)
+		written(i, dx)
+	}
 }
 
 // A descent makes gradients of one channel: dy·dY + x·(X−center) + shift.

@@ -16,7 +16,7 @@ import (
 //	dX, dW, dB = ConvTransposeGrad(X, W, dY)
 //
 // with the attributes of Conv and ConvTranspose. Each output is computed only if it is read; dX comes first, and has dW's
-// memory until then.
+// memory until then. Where attribute accumulate is there, dX leaves dW alone, and where it is 1, dW and dB are added to what is there.
 func convolutions() []op.Op {
 	return []op.Op{
 		convolution("ConvGrad", false),
@@ -106,7 +106,7 @@ func (g convGradient) work(n *op.Node, in []*ir.Array, workers int) int64 {
 	case g.transposed:
 		size = geometry.ConvolveWork(workers)
 	default:
-		size = geometry.InputGradientWork(workers, n.Wants(1))
+		size = geometry.InputGradientWork(workers, n.Wants(1) && !n.Has("accumulate"))
 	}
 	if n.Wants(1) {
 		size = max(size, geometry.WeightGradientWork(workers))
@@ -119,12 +119,16 @@ func convGrad[T number](g convGradient, c *op.Call) error {
 	if err != nil {
 		return err
 	}
-	x, w, dy := ir.View[T](c.In[0]), ir.View[T](c.In[1]), ir.View[T](c.In[2])
+	x, w, dy := view[T](c.In[0]), ir.View[T](c.In[1]), ir.View[T](c.In[2])
+	add, room := c.Bool("accumulate", false), view[T](op.Opt(c.Out, 1))
+	if c.Has("accumulate") {
+		room = nil
+	}
 	if dx := op.Opt(c.Out, 0); dx != nil {
 		if g.transposed {
 			conv.Convolve(geometry, c.Pool, c.Work, ir.View[T](dx), dy, w)
 		} else {
-			conv.InputGradient(geometry, c.Pool, c.Work, ir.View[T](dx), dy, w, view[T](op.Opt(c.Out, 1)))
+			conv.InputGradient(geometry, c.Pool, c.Work, ir.View[T](dx), dy, w, room)
 		}
 	}
 	if dw := op.Opt(c.Out, 1); dw != nil {
@@ -132,16 +136,16 @@ func convGrad[T number](g convGradient, c *op.Call) error {
 		if g.transposed {
 			in, out = dy, x
 		}
-		conv.WeightGradient(geometry, c.Pool, c.Work, ir.View[T](dw), in, out)
+		conv.WeightGradient(geometry, c.Pool, c.Work, ir.View[T](dw), in, out, add)
 	}
 	if db := op.Opt(c.Out, 2); db != nil {
-		channelSums(c.Pool, ir.View[T](db), dy, int(c.In[2].Shape[0]))
+		channelSums(c.Pool, ir.View[T](db), dy, int(c.In[2].Shape[0]), add)
 	}
 	return nil
 }
 
-// channelSums adds up each channel of x over instances and places: within a place's row first, then by instance.
-func channelSums[T number](p *op.Pool, sums, x []T, instances int) {
+// channelSums adds up each channel of x over instances and places, and what was there if add is set: within a place's row first, then by instance.
+func channelSums[T number](p *op.Pool, sums, x []T, instances int, add bool) {
 	if len(sums) == 0 {
 		return
 	}
@@ -149,6 +153,9 @@ func channelSums[T number](p *op.Pool, sums, x []T, instances int) {
 	p.Rows(len(sums), grain/max(instances*n, 1), func(from, to int) {
 		for c := from; c < to; c++ {
 			sum := 0.0
+			if add {
+				sum = float64(sums[c])
+			}
 			for i := range instances {
 				sum += total(x[(i*len(sums)+c)*n:][:n])
 			}

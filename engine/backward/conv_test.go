@@ -45,6 +45,12 @@ func trials(t *testing.T) []trial {
 		out := keep.must(t, 2)
 		grad := trial{"MaxPoolGrad", append(slices.Clone(attrs), ir.IntsAttr("shape", 2, 5, 40, 41)), []*ir.Array{gaussian(1, out[0].Shape...), out[1]}, 1}
 		list = append(list, keep, grad)
+		if out[1].DType != ir.Uint8 {
+			continue
+		}
+		norm := trial{"BatchNormPoolTrain", attrs, []*ir.Array{gaussian(1, 2, 5, 40, 41), gaussian(2, 5), gaussian(3, 5), gaussian(4, 5), gaussian(5, 5)}, 6}
+		made := norm.must(t, 2)
+		list = append(list, norm, trial{"BatchNormPoolGrad", attrs, []*ir.Array{norm.in[0], norm.in[1], made[2], made[3], gaussian(6, out[0].Shape...), made[1]}, 3})
 	}
 	return list
 }

@@ -17,6 +17,7 @@ func Ops() []op.Op {
 		activations(),
 		attentions(),
 		batchNorms(),
+		batchNormPools(),
 		convolutions(),
 		gathers(),
 		layerNorms(),

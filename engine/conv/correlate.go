@@ -78,30 +78,34 @@ func (c *correlation) work(workers int) int64 {
 	return size + product
 }
 
-func (c *correlation) run(p *op.Pool, work []byte, dw, x, dy []float32) {
+// run writes dw, or adds to it, which is turned back for that first.
+func (c *correlation) run(p *op.Pool, work []byte, dw, x, dy []float32, add bool) {
 	input, output := c.sizes()
 	room := scratch[float32](work)
-	k := &chunk{correlation: c, pool: p, x: x, dy: dy, input: room.take(input), output: room.take(output), sums: dw}
+	k := &chunk{correlation: c, pool: p, x: x, dy: dy, input: room.take(input), output: room.take(output), sums: dw, add: add}
 	k.work = room
+	if add && c.turned() {
+		c.turn(p, room, dw, c.InC, c.taken())
+	}
 	for k.image = 0; k.image < c.Batch; k.image += c.images {
 		for k.row = 0; k.row < c.out[0]; k.row += c.rows {
 			k.run()
 		}
 	}
 	if c.turned() {
-		c.turn(p, room, dw)
+		c.turn(p, room, dw, c.taken(), c.InC)
 	}
 }
 
 // row is the bytes of a row of the result.
 func (c *correlation) row() int64 { return aligned(4 * int64(c.Depth())) }
 
-// turn puts the channels of each row first.
-func (c *correlation) turn(p *op.Pool, work []byte, dw []float32) {
+// turn transposes each row of the result, a matrix of that size.
+func (c *correlation) turn(p *op.Pool, work []byte, dw []float32, rows, cols int) {
 	p.Slots(c.Groups*c.OutC, func(m, slot int) {
 		row := kernel.Words[float32](work[int64(slot)*c.row():][:c.row()])[:c.Depth()]
 		copy(row, part(dw, m, c.Depth()))
-		kernel.Transpose(part(dw, m, c.Depth()), row, c.taken(), c.InC)
+		kernel.Transpose(part(dw, m, c.Depth()), row, rows, cols)
 	})
 }
 
@@ -113,6 +117,7 @@ type chunk struct {
 	input         []float32 // by group, image, row and column: the channels
 	output        []float32 // by output channel: places of all images of the chunk
 	sums          []float32
+	add           bool // to what sums are
 	work          []byte
 	image, row    int // the first ones
 	images, rows  int // how many
@@ -130,7 +135,7 @@ func (k *chunk) run() {
 	products := make([]gemm.FloatProduct, k.Groups)
 	for i := range products {
 		products[i] = gemm.FloatProduct{
-			A: k.left(i), C: part(k.sums, i, s.M*s.N), Stride: s.N, Accumulate: k.image > 0 || k.row > 0,
+			A: k.left(i), C: part(k.sums, i, s.M*s.N), Stride: s.N, Accumulate: k.add || k.image > 0 || k.row > 0,
 		}
 		if k.direct() {
 			x := Input(k.Geometry, k.x, k.image*k.Groups+i)[k.row*k.out[1]:]

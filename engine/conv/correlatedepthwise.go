@@ -63,7 +63,6 @@ type depthLayer struct {
 }
 
 func (l *depthLayer) run(dw []float32) {
-	clear(dw)
 	for image := range l.Batch {
 		l.layOutput(part(l.dy, image*l.Groups*l.OutC+l.channel, l.Places()))
 		x := part(l.x, image*l.Groups+l.channel/l.OutC, l.Area())

@@ -108,10 +108,12 @@ func (g *Geometry) WeightGradientWork(workers int) int64 {
 	return 0
 }
 
-// WeightGradient writes dw, summed over images and places in an order that depends on the geometry alone.
-func WeightGradient[T float](g *Geometry, p *op.Pool, work []byte, dw, x, dy []T) {
-	if len(dy) == 0 || len(x) == 0 || len(dw) == 0 {
+// WeightGradient writes dw, or adds to it, summed over images and places in an order that depends on the geometry alone.
+func WeightGradient[T float](g *Geometry, p *op.Pool, work []byte, dw, x, dy []T, add bool) {
+	if !add {
 		clear(dw)
+	}
+	if len(dy) == 0 || len(x) == 0 || len(dw) == 0 {
 		return
 	}
 	if dw, ok := any(dw).([]float32); ok && len(g.in) <= 2 {
@@ -119,16 +121,15 @@ func WeightGradient[T float](g *Geometry, p *op.Pool, work []byte, dw, x, dy []T
 		if d := depthCorrelationOf(g); d != nil {
 			d.run(p, work, dw, x, dy)
 		} else {
-			correlationOf(g).run(p, work, dw, x, dy)
+			correlationOf(g).run(p, work, dw, x, dy, add)
 		}
 		return
 	}
 	p.For(g.Groups*g.OutC, func(m int) { plainWeightGradient(g, part(dw, m, g.Depth()), m, x, dy) })
 }
 
-// plainWeightGradient makes the weights of channel m of the output.
+// plainWeightGradient adds to the weights of channel m of the output.
 func plainWeightGradient[T float](g *Geometry, dw []T, m int, x, dy []T) {
-	clear(dw)
 	for image := range g.Batch {
 		in := Input(g, x, image*g.Groups+m/g.OutC)
 		out := part(dy, image*g.Groups*g.OutC+m, g.Places())

@@ -70,7 +70,7 @@ func gradients[T float](t *testing.T, g *Geometry, x, w, dy *ir.Array) (dx, dw *
 			turned = ir.View[T](filthy(w.Spec()))
 		}
 		InputGradient(g, pool, filth(g.InputGradientWork(workers, workers > 1)), ir.View[T](a), ir.View[T](dy), ir.View[T](w), turned)
-		WeightGradient(g, pool, filth(g.WeightGradientWork(workers)), ir.View[T](b), ir.View[T](x), ir.View[T](dy))
+		WeightGradient(g, pool, filth(g.WeightGradientWork(workers)), ir.View[T](b), ir.View[T](x), ir.View[T](dy), false)
 		pool.Close()
 		if dx != nil && (!bytes.Equal(a.Data, dx.Data) || !bytes.Equal(b.Data, dw.Data)) {
 			t.Fatalf("other bits with %d workers", workers)

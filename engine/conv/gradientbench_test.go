@@ -48,7 +48,7 @@ func benchGradients(b *testing.B, l layer, workers int) {
 	}{
 		{"Y", g.ConvolveWork(workers), func(work []byte) { Convolve(g, pool, work, y, x, w) }},
 		{"dX", g.InputGradientWork(workers, false), func(work []byte) { InputGradient(g, pool, work, x, y, w, nil) }},
-		{"dW", g.WeightGradientWork(workers), func(work []byte) { WeightGradient(g, pool, work, w, x, y) }},
+		{"dW", g.WeightGradientWork(workers), func(work []byte) { WeightGradient(g, pool, work, w, x, y, false) }},
 	} {
 		work := ir.AlignedBytes(f.work)
 		b.Run(fmt.Sprintf("%s of %v and %v by %d", f.name, l.x, l.w, workers), func(b *testing.B) {

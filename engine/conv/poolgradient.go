@@ -18,6 +18,18 @@ func MaxPlaces[T float, P Place](v Windows, p *op.Pool, y []T, places []P, x []T
 	if len(y) == 0 {
 		return
 	}
+	w, pool := v.w, MaxPlane[T, P](v)
+	w.eachChannel(p, len(y)/w.outLen(), func(ch int) {
+		to := places
+		if to != nil {
+			to = part(places, ch, w.outLen())
+		}
+		pool(part(y, ch, w.outLen()), to, part(x, ch, w.inLen()))
+	})
+}
+
+// MaxPlane returns what MaxPlaces does to one channel, for any number of callers at once.
+func MaxPlane[T float, P Place](v Windows) func(y []T, places []P, x []T) {
 	w, a := v.w, arithmeticOf[T]()
 	rows := w.allRows()
 	f := finder{window: w, rows: rows, taps: make([][]candidate, len(rows)), half: w.halves()}
@@ -25,15 +37,14 @@ func MaxPlaces[T float, P Place](v Windows, p *op.Pool, y []T, places []P, x []T
 	for o := range rows {
 		f.taps[o] = w.candidates(rows[o])
 	}
-	w.eachChannel(p, len(y)/w.outLen(), func(ch int) {
-		out, in := part(y, ch, w.outLen()), part(x, ch, w.inLen())
+	return func(y []T, places []P, x []T) {
 		if places == nil {
-			maxOver(w, a, rows, out, in)
-		} else if to := part(places, ch, w.outLen()); !inOrderOver(&f, to, out, in) {
-			maxOver(w, a, rows, out, in)
-			findPlaces(&f, to, out, in)
+			maxOver(w, a, rows, y, x)
+		} else if !inOrderOver(&f, places, y, x) {
+			maxOver(w, a, rows, y, x)
+			findPlaces(&f, places, y, x)
 		}
-	})
+	}
 }
 
 // A finder knows where the windows lie.
@@ -123,13 +134,20 @@ func MaxGradient[T float, P Place](v Windows, p *op.Pool, dx, dy []T, places []P
 	if len(dx) == 0 {
 		return
 	}
-	w := v.w
-	b := giver{w, w.allRows(), w.offsets(), w.met()}
+	w, gradient := v.w, MaxPlaneGradient[T, P](v)
 	w.eachChannel(p, len(dx)/w.inLen(), func(ch int) {
-		to := part(dx, ch, w.inLen())
-		clear(to)
-		give(&b, to, part(dy, ch, w.outLen()), part(places, ch, w.outLen()))
+		gradient(part(dx, ch, w.inLen()), part(dy, ch, w.outLen()), part(places, ch, w.outLen()))
 	})
+}
+
+// MaxPlaneGradient returns what MaxGradient does to one channel, for any number of callers at once.
+func MaxPlaneGradient[T float, P Place](v Windows) func(dx, dy []T, places []P) {
+	w := v.w
+	g := giver{w, w.allRows(), w.offsets(), w.met()}
+	return func(dx, dy []T, places []P) {
+		clear(dx)
+		give(&g, dx, dy, places)
+	}
 }
 
 // A giver knows where the windows lie.

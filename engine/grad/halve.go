@@ -13,6 +13,7 @@ import (
 // that are too large become the largest number, gradients infinite, so that an overflow shows. Parameters, their gradients and statistics
 // stay as they are. It is called behind Backward and Recompute.
 func (t *Tape) Halve(ctx context.Context, least int64) error {
+	t.splitGradients()
 	specs := map[string]ir.Spec{}
 	for _, v := range t.Graph().Inputs {
 		specs[v.Name] = fixed(v)
@@ -33,6 +34,27 @@ func (t *Tape) Halve(ctx context.Context, least int64) error {
 		}
 	}
 	return nil
+}
+
+// splitGradients makes two nodes of each convolution's gradient: that of the input does not read the input, and that of the weights does not
+// write it, so that each holds one tensor less in float32 at a time.
+func (t *Tape) splitGradients() {
+	wanted := map[*ir.Value]bool{}
+	for _, p := range t.Params {
+		wanted[p.Grad] = true
+	}
+	for _, n := range slices.Collect(t.Graph().Nodes()) {
+		weights := slices.ContainsFunc(n.Outputs[1:], func(v *ir.Value) bool { return v != nil && (wanted[v] || read(v)) })
+		if !is(n, own, "ConvGrad", "ConvTransposeGrad") || !read(n.Outputs[0]) || !weights {
+			continue
+		}
+		dx := t.Graph().NewNode(n.Op, n.Inputs(), n.Attrs...)
+		outputs := slices.Clone(n.Outputs)
+		unread := t.Graph().NewValue("g")
+		n.SetOutputs(append([]*ir.Value{unread}, outputs[1:]...)...)
+		dx.SetOutputs(outputs[0], t.Graph().NewValue("g"), t.Graph().NewValue("g"))
+		t.Graph().InsertBefore(n, dx)
+	}
 }
 
 type halving struct {

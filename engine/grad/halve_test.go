@@ -3,6 +3,7 @@ package grad
 import (
 	"bytes"
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/mcompress/mcompress/ir"
@@ -36,7 +37,7 @@ func residual() *ir.Model {
 
 // halvedStep are the results of a step of residual with the seed and the first weight scaled, and the part of the bytes of images that
 // are float32.
-func halvedStep(t *testing.T, halves bool, every int, seed, weight float32, batch bool) (out map[string]*ir.Array, wide float64) {
+func halvedStep(t *testing.T, halves bool, every int, renew bool, seed, weight float32, batch bool) (out map[string]*ir.Array, wide float64) {
 	t.Helper()
 	spec := ir.Spec{DType: ir.Float, Shape: []int64{4, 3, 18, 18}}
 	tape, err := New(t.Context(), residual(), Options{Inputs: map[string]ir.Spec{"x": spec}, BatchStatistics: batch})
@@ -50,6 +51,12 @@ func halvedStep(t *testing.T, halves bool, every int, seed, weight float32, batc
 	}
 	if every > 0 {
 		tape.Recompute(tape.Profile().Every(every))
+	}
+	if renew {
+		nodes := len(slices.Collect(tape.Graph().Nodes()))
+		if tape.Renew(); every == 0 && len(slices.Collect(tape.Graph().Nodes())) == nodes {
+			t.Error("nothing is renewed")
+		}
 	}
 	if halves {
 		if err := tape.Halve(t.Context(), 4<<10); err != nil {
@@ -102,9 +109,11 @@ func halvedStep(t *testing.T, halves bool, every int, seed, weight float32, batc
 // Gradients are near those of float32, nearly all of the images are Float16, and what is computed again has the same bits.
 func TestHalves(t *testing.T) {
 	for _, batch := range []bool{false, true} {
-		want, _ := halvedStep(t, false, 0, 1, 1, batch)
-		got, wide := halvedStep(t, true, 0, 1, 1, batch)
-		again, _ := halvedStep(t, true, 3, 1, 1, batch)
+		want, _ := halvedStep(t, false, 0, false, 1, 1, batch)
+		got, wide := halvedStep(t, true, 0, false, 1, 1, batch)
+		again, _ := halvedStep(t, true, 3, false, 1, 1, batch)
+		renewed, _ := halvedStep(t, true, 3, true, 1, 1, batch)
+		alone, _ := halvedStep(t, false, 0, true, 1, 1, batch)
 		if wide > 0.1 {
 			t.Errorf("%.0f %% of the bytes of images are float32", 100*wide)
 		}
@@ -118,7 +127,10 @@ func TestHalves(t *testing.T) {
 			if off = math.Sqrt(off / squares); !(off < 0.02) || off == 0 {
 				t.Errorf("%s is off by %.2g of its size", name, off)
 			}
-			if !bytes.Equal(again[name].Data, got[name].Data) {
+			if !bytes.Equal(alone[name].Data, want[name].Data) {
+				t.Errorf("%s has other bits where activations are renewed", name)
+			}
+			if !bytes.Equal(again[name].Data, got[name].Data) || !bytes.Equal(renewed[name].Data, got[name].Data) {
 				t.Errorf("%s has other bits where activations are computed again", name)
 			}
 		}
@@ -135,13 +147,13 @@ func TestHalvesOverflow(t *testing.T) {
 		}
 		return true
 	}
-	if out, _ := halvedStep(t, true, 0, 1, 1e6, false); !finite(out["y"]) {
+	if out, _ := halvedStep(t, true, 0, false, 1, 1e6, false); !finite(out["y"]) {
 		t.Error("an activation became infinite")
 	}
-	if out, _ := halvedStep(t, true, 0, 1e8, 1, false); finite(out["aw"]) {
+	if out, _ := halvedStep(t, true, 0, false, 1e8, 1, false); finite(out["aw"]) {
 		t.Error("an overflow of gradients is hidden")
 	}
-	if out, _ := halvedStep(t, false, 0, 1e8, 1, false); !finite(out["aw"]) {
+	if out, _ := halvedStep(t, false, 0, false, 1e8, 1, false); !finite(out["aw"]) {
 		t.Error("it overflows in float32 too")
 	}
 }

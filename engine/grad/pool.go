@@ -13,6 +13,7 @@ var pools = []Rule{
 	{Domain: own, Type: "MaxPoolKeep", Backward: func(t *Tape, n *ir.Node, dy []*ir.Value) ([]*ir.Value, error) {
 		return t.Own("MaxPoolGrad", 1, []*ir.Value{dy[0], n.Outputs[1]}, t.pooled(n)...), nil
 	}},
+	{Domain: own, Type: "BatchNormPoolTrain", Backward: normPool},
 	{Type: "AveragePool", Backward: func(t *Tape, n *ir.Node, dy []*ir.Value) ([]*ir.Value, error) {
 		return t.Own("AveragePoolGrad", 1, dy[:1], t.pooled(n)...), nil
 	}},
@@ -51,9 +52,42 @@ func keepPlaces(t *Tape, n *ir.Node) error {
 	places := t.Graph().NewValue("places")
 	taken := elements(n.Attr("kernel_shape").Ints)
 	t.Typed(places, backward.PlaceType(int(taken)), t.Shape(n.Outputs[0])...)
+	if norm := x.Producer(); taken <= backward.MostTaken && feedsOnly(norm, x) {
+		joinPool(norm, n, places)
+		return nil
+	}
 	n.Op = ir.OpID{Domain: own, Type: "MaxPoolKeep"}
 	n.SetOutputs(n.Outputs[0], places)
 	return nil
+}
+
+// feedsOnly reports whether norm is BatchNormTrain and its output x has one reader. Nobody reads the statistics yet: whoever does comes later,
+// and may stand behind that reader.
+func feedsOnly(norm *ir.Node, x *ir.Value) bool {
+	return is(norm, own, "BatchNormTrain") && len(x.Uses()) == 1 && !slices.ContainsFunc(norm.Outputs[1:], read)
+}
+
+// joinPool makes one node of norm and the pool n.
+func joinPool(norm, n *ir.Node, places *ir.Value) {
+	n.Op = ir.OpID{Domain: own, Type: "BatchNormPoolTrain"}
+	outputs := slices.Concat([]*ir.Value{n.Outputs[0], places}, norm.Outputs[1:])
+	norm.SetOutputs()
+	n.SetOutputs(outputs...)
+	for _, a := range norm.Attrs {
+		n.SetAttr(a)
+	}
+	for i, v := range norm.Inputs() {
+		n.SetInput(i, v)
+	}
+	norm.Remove()
+}
+
+func normPool(t *Tape, n *ir.Node, dy []*ir.Value) ([]*ir.Value, error) {
+	if dy[0] == nil || slices.ContainsFunc(dy[1:], func(v *ir.Value) bool { return v != nil }) {
+		return nil, errUnknownForm
+	}
+	in := []*ir.Value{n.Input(0), n.Input(1), n.Outputs[2], n.Outputs[3], dy[0], n.Outputs[1]}
+	return t.Own("BatchNormPoolGrad", 3, in, n.Attrs...), nil
 }
 
 // keepPlace is keepPlaces for one window over all of the input.

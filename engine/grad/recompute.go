@@ -24,7 +24,7 @@ func (t *Tape) Recompute(segments []Segment) {
 		}
 	}
 	for i, s := range slices.Backward(segments) {
-		r.again(i, t.forward[s.From:s.To])
+		r.compute(i, t.forward[s.From:s.To])
 	}
 }
 
@@ -39,9 +39,9 @@ type recomputation struct {
 	twins   map[*ir.Value]*ir.Value
 }
 
-// again computes the results of a segment that the way back reads a second time, right before the first
+// compute computes the results of a segment that the way back reads a second time, right before the first
 // node that reads one.
-func (r *recomputation) again(s int, nodes []*ir.Node) {
+func (r *recomputation) compute(s int, nodes []*ir.Node) {
 	var wanted []*ir.Value
 	var first *ir.Node
 	for _, n := range nodes {
@@ -101,17 +101,29 @@ func (r *recomputation) twin(v *ir.Value, before *ir.Node) *ir.Value {
 			in[i] = r.twin(x, before)
 		}
 	}
-	g := r.Graph()
+	made := r.again(n, in, before)
+	for i, o := range n.Outputs {
+		if o != nil {
+			r.twins[o] = made.Outputs[i]
+		}
+	}
+	r.copies = append(r.copies, made)
+	return r.twins[v]
+}
+
+// again adds a copy of n that reads in before a node.
+func (t *Tape) again(n *ir.Node, in []*ir.Value, before *ir.Node) *ir.Node {
+	g := t.Graph()
 	made := g.NewNode(n.Op, in, n.Attrs...)
 	made.Name = n.Name
 	outs := make([]*ir.Value, len(n.Outputs))
 	for i, o := range n.Outputs {
 		if o != nil {
 			outs[i] = g.NewValue(o.Name)
-			r.twins[o], r.types[outs[i]] = outs[i], r.types[o]
+			t.types[outs[i]] = t.types[o]
 		}
 	}
 	made.SetOutputs(outs...)
 	g.InsertBefore(before, made)
-	return r.twins[v]
+	return made
 }

@@ -145,6 +145,38 @@ func (p Profile) cut(most int64) ([]Segment, bool) {
 	return between(cuts), len(cuts) > 0
 }
 
+// below finds the segments of which the fewest bytes stay, by dynamic programming, while no segment keeps more than most together with what
+// stays of those before it and a result and its gradient within. Segments of large results are shorter then: little stays of what comes before them. It fails if
+// there are none.
+func (p Profile) below(most int64) ([]Segment, bool) {
+	places := p.places()
+	best, from := make([]int64, len(places)), make([]int, len(places))
+	for j := 1; j < len(places); j++ {
+		best[j] = math.MaxInt64
+		for i := j - 1; i >= 0; i-- {
+			kept := p.kept(places[i], places[j])
+			if kept > most {
+				break
+			}
+			if best[i] > most-kept-2*slices.Max(p.Kept[places[i]:places[j]]) {
+				continue
+			}
+			if b := best[i] + p.cross(places[j]); b < best[j] {
+				best[j], from[j] = b, i
+			}
+		}
+	}
+	if best[len(places)-1] == math.MaxInt64 {
+		return nil, false
+	}
+	var cuts []int
+	for j := from[len(places)-1]; j > 0; j = from[j] {
+		cuts = append(cuts, places[j])
+	}
+	slices.Reverse(cuts)
+	return between(cuts), len(cuts) > 0
+}
+
 // cross is what goes over a cut before node i.
 func (p Profile) cross(i int) int64 {
 	if i >= len(p.Cross) {
@@ -212,14 +244,16 @@ func (p Profile) Within(room int64) []Segment {
 	return best
 }
 
-// Choices are the segments that cut finds for bounds from half of what is kept down to a 64th, each choice once.
+// Choices are the segments that cut and below find for bounds from half of what is kept down to a 64th, each choice once.
 func (p Profile) Choices() [][]Segment {
 	var all [][]Segment
 	bytes := p.kept(0, len(p.Kept))
-	for most := bytes / 2; most > bytes/64; most = most * 7 / 8 {
-		s, ok := p.cut(most)
-		if ok && !slices.ContainsFunc(all, func(t []Segment) bool { return slices.Equal(s, t) }) {
-			all = append(all, s)
+	for _, find := range []func(int64) ([]Segment, bool){p.cut, p.below} {
+		for most := bytes / 2; most > bytes/64; most = most * 7 / 8 {
+			s, ok := find(most)
+			if ok && !slices.ContainsFunc(all, func(t []Segment) bool { return slices.Equal(s, t) }) {
+				all = append(all, s)
+			}
 		}
 	}
 	return all

@@ -25,6 +25,7 @@ type Tape struct {
 	batchStatistics bool
 
 	forward []*ir.Node // in order, once Backward was called
+	copies  []*ir.Node // of those that are computed again, once Recompute was called
 
 	types map[*ir.Value]ir.Spec
 	known map[*ir.Value]*ir.Array // elements of values that are few and follow from constants and shapes

@@ -6,12 +6,11 @@ import (
 
 	"github.com/mcompress/mcompress/engine/op"
 	"github.com/mcompress/mcompress/ir"
-	"github.com/mcompress/mcompress/kernel"
 )
 
 const (
 	elementsAtOnce = 8 << 10 // of operators that work element by element
-	bytesAtOnce    = 2 << 20 // of images in float32
+	bytesAtOnce    = 1 << 20 // of images in float32
 )
 
 // A cut is one node in parts of its images, or of its elements.
@@ -54,25 +53,15 @@ func (k *kind) cut(n *op.Node, in []*ir.Array) (*cut, error) {
 	}
 	c.per = max(c.n, 1)
 	if each := c.wide(1); each > 0 {
-		c.per = min(max(int(max(bytesAtOnce, c.summed())/each), 1), c.per)
+		c.per = min(max(int(bytesAtOnce/each), 1), c.per)
 	}
 	return c, nil
-}
-
-// summed is the bytes of what is added up over the images.
-func (c *cut) summed() (bytes int64) {
-	for i, a := range c.out {
-		if !c.outCut[i] && c.node.Wants(i) {
-			bytes += aligned(a.Bytes())
-		}
-	}
-	return bytes
 }
 
 // wide is the bytes in float32 of what a part of so many holds.
 func (c *cut) wide(n int) (bytes int64) {
 	for i, a := range c.in {
-		if c.inCut[i] && a.DType == ir.Float16 {
+		if c.inCut[i] && a.DType == ir.Float16 && c.reads(i) {
 			bytes += aligned(4 * c.elems(a, n))
 		}
 	}
@@ -82,6 +71,11 @@ func (c *cut) wide(n int) (bytes int64) {
 		}
 	}
 	return bytes
+}
+
+// reads reports whether the elements of input i are.
+func (c *cut) reads(i int) bool {
+	return i >= len(c.with) || c.with[i] < 0 || c.node.Wants(c.with[i])
 }
 
 // elems are those of a that belong to n images or elements.
@@ -107,11 +101,8 @@ func (c *cut) work(workers int) int64 {
 	most := int64(0)
 	for _, n := range []int{min(c.per, c.n), c.n % c.per} {
 		size := c.wide(n)
-		if c.parts() > 1 {
-			size += c.summed()
-		}
 		if c.op.Work != nil {
-			size += aligned(c.op.Work(c.node, c.inputs(0, n, nil), workers))
+			size += aligned(c.op.Work(c.of(0), c.inputs(0, n, nil), workers))
 		}
 		most = max(most, size)
 	}
@@ -132,7 +123,7 @@ func (c *cut) inputs(from, end int, wide func(*ir.Array) *ir.Array) []*ir.Array 
 		if a.DType != ir.Float16 {
 			continue
 		}
-		if wide == nil {
+		if wide == nil || !c.reads(i) {
 			in[i] = &ir.Array{DType: ir.Float, Shape: in[i].Shape}
 		} else {
 			in[i] = wide(in[i])
@@ -167,7 +158,7 @@ func (c *cut) part(call *op.Call, i int, work []byte) error {
 		return a
 	}
 	inner := *call
-	inner.Node = c.node
+	inner.Node = c.of(i)
 	inner.In = c.inputs(from, end, func(a *ir.Array) *ir.Array {
 		w := take(a.Shape)
 		Widen(call.Pool, ir.View[float32](w), ir.View[uint16](a))
@@ -177,8 +168,6 @@ func (c *cut) part(call *op.Call, i int, work []byte) error {
 	for o, a := range call.Out {
 		switch {
 		case a == nil:
-		case !c.outCut[o] && i > 0:
-			inner.Out[o] = take(a.Shape)
 		case !c.outCut[o]:
 			inner.Out[o] = a
 		default:
@@ -193,23 +182,19 @@ func (c *cut) part(call *op.Call, i int, work []byte) error {
 		return err
 	}
 	for o, a := range call.Out {
-		if a != nil {
-			c.put(call, o, i, inner.Out[o])
+		if a != nil && c.outCut[o] && a.DType == ir.Float16 {
+			Narrow(call.Pool, ir.View[uint16](c.piece(a, from, end)), ir.View[float32](inner.Out[o]), call.Bool("exceeds", false))
 		}
 	}
 	return nil
 }
 
-// put rounds what part i made, or adds it up.
-func (c *cut) put(call *op.Call, o, i int, made *ir.Array) {
-	switch a := call.Out[o]; {
-	case !c.outCut[o] && i > 0:
-		sum := ir.View[float32](a)
-		kernel.Add(sum, sum, ir.View[float32](made))
-	case c.outCut[o] && a.DType == ir.Float16:
-		to := c.piece(a, i*c.per, min((i+1)*c.per, c.n))
-		Narrow(call.Pool, ir.View[uint16](to), ir.View[float32](made), call.Bool("exceeds", false))
+// of is the node for part i.
+func (c *cut) of(i int) *op.Node {
+	if !c.adds {
+		return c.node
 	}
+	return c.node.With(ir.IntAttr("accumulate", min(int64(i), 1)))
 }
 
 // aligned is size rounded up to what Call.Work is aligned to.

@@ -14,7 +14,8 @@ type Form struct {
 	In, Out []int
 	Itself  bool // the operator takes Float16 as it is, under the same attributes
 
-	sums []int // outputs that are added up over the images
+	adds bool  // attribute accumulate makes it add to the outputs that are not cut up
+	with []int // by input, the output that it is read for; -1 for all
 	flat bool  // computed element by element where all of In and Out have one shape
 }
 
@@ -28,7 +29,7 @@ var (
 	unary    = Form{In: []int{0}, Out: []int{0}, flat: true}
 	binary   = Form{In: []int{0, 1}, Out: []int{0}, flat: true}
 	byImage  = Form{In: []int{0}, Out: []int{0}}
-	gradient = Form{In: []int{0, 2}, Out: []int{0}, sums: []int{1, 2}}
+	gradient = Form{In: []int{0, 2}, Out: []int{0}, adds: true, with: []int{1, 0, -1}}
 )
 
 var forms = func() map[string]Form {
@@ -41,6 +42,8 @@ var forms = func() map[string]Form {
 		"BatchNormalization": byImage,
 		"BatchNormTrain":     {In: []int{0}, Out: []int{0}, Itself: true},
 		"BatchNormGrad":      {In: []int{0, 4}, Out: []int{0}, Itself: true},
+		"BatchNormPoolTrain": {In: []int{0}, Out: []int{0}, Itself: true},
+		"BatchNormPoolGrad":  {In: []int{0, 4}, Out: []int{0}, Itself: true},
 
 		"MaxPoolKeep":       {In: []int{0}, Out: []int{0, 1}},
 		"MaxPoolGrad":       {In: []int{0, 1}, Out: []int{0}},

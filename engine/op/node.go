@@ -2,6 +2,7 @@ package op
 
 import (
 	"fmt"
+	"maps"
 
 	"github.com/mcompress/mcompress/ir"
 )
@@ -51,6 +52,14 @@ func (n *Node) IsFixed(i int) bool { return i < len(n.Fixed) && n.Fixed[i] }
 
 // Wants reports whether output i is read.
 func (n *Node) Wants(i int) bool { return i < len(n.Wanted) && n.Wanted[i] }
+
+// With is a copy of n with one attribute more, or another one of that name.
+func (n *Node) With(a *ir.Attr) *Node {
+	c := *n
+	c.attrs = maps.Clone(n.attrs)
+	c.attrs[a.Name] = a
+	return &c
+}
 
 // Has reports whether the attribute is there.
 func (n *Node) Has(name string) bool { return n.attrs[name] != nil }
