@@ -41,8 +41,13 @@ type weightOnly struct {
 
 func (w *weightOnly) run(c *pass.Context) error {
 	noteQuantized(c)
+	return w.store(c, c.Weights())
+}
+
+// store stores vs.
+func (w *weightOnly) store(c *pass.Context, vs []*ir.Value) error {
 	w.dense, w.buffers = "", newBuffers()
-	if below(c.Model, dequantizeOpset) && w.wants(c) {
+	if below(c.Model, dequantizeOpset) && w.wants(c, vs) {
 		var no *opset.Unsupported
 		if err := raise(c, dequantizeOpset); errors.As(err, &no) {
 			w.dense = no.Error()
@@ -51,7 +56,7 @@ func (w *weightOnly) run(c *pass.Context) error {
 		}
 	}
 	var plans []*plan
-	for _, v := range c.Weights() {
+	for _, v := range vs {
 		p, reason := w.plan(c, v)
 		if reason != "" {
 			c.Skip(v, pass.Readers(v), reason)
@@ -67,8 +72,8 @@ func (w *weightOnly) run(c *pass.Context) error {
 }
 
 // wants reports whether some weight would be stored behind DequantizeLinear.
-func (w *weightOnly) wants(c *pass.Context) bool {
-	for _, v := range c.Weights() {
+func (w *weightOnly) wants(c *pass.Context, vs []*ir.Value) bool {
+	for _, v := range vs {
 		if p, reason := w.plan(c, v); reason == "" && p.form.Name == pass.Dequantize.Name {
 			return true
 		}
