@@ -1,0 +1,85 @@
+package calibrate
+
+import "math"
+
+// within keeps r in what was seen.
+func (h *histogram) within(r Range) Range {
+	return Range{min(0, max(r.Min, float64(h.low))), max(0, min(r.Max, float64(h.top)))}
+}
+
+// share is the range that so much of the numbers lies in; what lies outside is half below and half above.
+func (h *histogram) share(p float64) Range {
+	cut := int64(float64(h.total()) * (1 - p) / 2)
+	return h.within(Range{h.edge(outside(h.counts, cut, 0, 1)), h.edge(outside(h.counts, cut, 2*half-1, -1) + 1)})
+}
+
+// outside is the first bin from an end on whose numbers are not all among the cut ones.
+func outside(counts []int64, cut int64, from, step int) int {
+	for i := from; ; i += step {
+		if cut -= counts[i]; cut < 0 || i+step < 0 || i+step == len(counts) {
+			return i
+		}
+	}
+}
+
+// leastError is the range with the least mean square error: of rounding inside, as of numbers that are spread evenly
+// over each step, and of what is cut off. It goes from the largest range inwards on one side after the other.
+func (h *histogram) leastError(steps int) Range {
+	m := newMoments(h)
+	r := h.within(Range{math.Inf(-1), math.Inf(1)})
+	for range 2 {
+		r.Max = h.search(r.Max, func(x float64) float64 { return m.error(Range{r.Min, x}, steps) })
+		r.Min = h.search(r.Min, func(x float64) float64 { return m.error(Range{x, r.Max}, steps) })
+	}
+	return r
+}
+
+// candidates is how many ends of a range are tried.
+const candidates = 128
+
+// search is the end between zero and end that costs least; of equal ones the largest.
+func (h *histogram) search(end float64, cost func(float64) float64) float64 {
+	best, least := end, cost(end)
+	for i := candidates - 1; i > candidates/16; i-- {
+		x := end * float64(i) / candidates
+		if c := cost(x); c < least {
+			best, least = x, c
+		}
+	}
+	return best
+}
+
+// moments are sums of powers of numbers up to each bin, which stand at their bins' middles.
+type moments struct {
+	h      *histogram
+	n      []float64 // numbers in bins before i
+	x1, x2 []float64 // sums of them and of their squares
+}
+
+func newMoments(h *histogram) *moments {
+	m := &moments{h: h, n: make([]float64, 2*half+1), x1: make([]float64, 2*half+1), x2: make([]float64, 2*half+1)}
+	for i, c := range h.counts {
+		x := h.edge(i) + h.width/2
+		m.n[i+1] = m.n[i] + float64(c)
+		m.x1[i+1] = m.x1[i] + float64(float64(c)*x)
+		m.x2[i+1] = m.x2[i] + float64(float64(c)*x*x)
+	}
+	return m
+}
+
+// bin is the first bin that begins at x or behind it.
+func (m *moments) bin(x float64) int {
+	return min(max(int(math.Ceil(x/m.h.width))+half, 0), 2*half)
+}
+
+// error is the sum of the squared errors of codes for r. Zeros, which have a code, have none: they are most of what
+// lies in the bins beside zero where there are many.
+func (m *moments) error(r Range, steps int) float64 {
+	lo, hi, end := m.bin(r.Min), m.bin(r.Max), 2*half
+	step := (r.Max - r.Min) / float64(steps)
+	rounded := m.n[hi] - m.n[lo] - float64(m.h.counts[half]+m.h.counts[half-1])
+	cut := func(from, to int, x float64) float64 {
+		return m.x2[to] - m.x2[from] - float64(2*x*(m.x1[to]-m.x1[from])) + float64(x*x*(m.n[to]-m.n[from]))
+	}
+	return float64(step*step/12*max(0, rounded)) + max(0, cut(0, lo, r.Min)) + max(0, cut(hi, end, r.Max))
+}

@@ -1,0 +1,80 @@
+package calibrate
+
+import "math"
+
+// leastDivergence is the range whose codes say most about the distribution of the numbers: the one whose Kullback-Leibler
+// divergence from it is least (Migacz: 8-bit Inference with TensorRT, GTC 2017). Numbers of both signs are taken
+// by their magnitude, in half as many steps.
+func (h *histogram) leastDivergence(steps int) Range {
+	levels := (steps + 1) / 2
+	if h.low == 0 || h.top == 0 {
+		levels = steps + 1
+	}
+	levels = min(levels, half/4)
+	p := make([]float64, half)
+	for i := range p {
+		p[i] = float64(h.counts[half+i] + h.counts[half-1-i])
+	}
+	last := half
+	for last > levels && p[last-1] == 0 {
+		last--
+	}
+	best, least := last, math.Inf(1)
+	q := make([]float64, half)
+	for n := last; n >= levels; n -= max(1, (last-levels)/candidates) {
+		if d := divergence(p[:last], q[:n], levels); d < least {
+			best, least = n, d
+		}
+	}
+	end := float64(best) * h.width
+	return h.within(Range{-end, end})
+}
+
+// divergence is that of p, whose tail behind len(q) is put into the last bin, from p in so many levels, each of which
+// is spread over those of its bins that are not empty. q is room for the latter.
+func divergence(p, q []float64, levels int) float64 {
+	n := len(q)
+	tail, total := 0.0, 0.0
+	for i, c := range p {
+		total += c
+		if i >= n {
+			tail += c
+		}
+	}
+	for l := range levels {
+		from, to := l*n/levels, (l+1)*n/levels
+		spread(p[from:to], q[from:to])
+	}
+	d, kept := 0.0, total-tail
+	for i := range q {
+		c := p[i]
+		if i == n-1 {
+			c += tail
+		}
+		if c == 0 {
+			continue
+		}
+		if q[i] == 0 {
+			return math.Inf(1) // the tail stands where nothing else does
+		}
+		d += float64(c / total * math.Log(c/total*kept/q[i]))
+	}
+	return d
+}
+
+// spread gives each number of p that is not zero the mean of those.
+func spread(p, q []float64) {
+	sum, some := 0.0, 0.0
+	for _, c := range p {
+		if c > 0 {
+			sum += c
+			some++
+		}
+	}
+	for i, c := range p {
+		q[i] = 0
+		if c > 0 {
+			q[i] = sum / some
+		}
+	}
+}

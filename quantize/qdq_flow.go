@@ -1,0 +1,197 @@
+package quantize
+
+import (
+	"slices"
+
+	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/pass"
+)
+
+// A flow is the nodes of a main graph that compute on codes: layers, and what moves or joins codes between them.
+type flow struct {
+	c       *pass.Context
+	layers  map[*ir.Node]*layer
+	integer map[*ir.Node]bool
+	absorbs bool // the ends of ranges stand for Relu and Clip
+}
+
+// newFlow finds the largest set of nodes such that what lies between layers reads nothing but codes, and makes
+// some that others read: anything else would round without need.
+func newFlow(c *pass.Context, layers map[*ir.Node]*layer, absorbs bool) *flow {
+	f := &flow{c: c, layers: layers, integer: map[*ir.Node]bool{}, absorbs: absorbs}
+	var glue []*ir.Node
+	for n := range c.Model.Graph.Nodes() {
+		_, activations := glueOf(n)
+		if layers[n] == nil && activations == nil {
+			continue
+		}
+		f.integer[n] = true
+		if layers[n] == nil {
+			glue = append(glue, n)
+		}
+	}
+	for again := true; again; {
+		again = false
+		for _, n := range glue {
+			if f.integer[n] && !f.between(n) {
+				delete(f.integer, n)
+				again = true
+			}
+		}
+	}
+	return f
+}
+
+// between reports whether n reads codes, and makes some that are read.
+func (f *flow) between(n *ir.Node) bool {
+	return !slices.ContainsFunc(f.reads(n), func(v *ir.Value) bool { return f.maker(v) == nil }) && slices.ContainsFunc(f.ends(n), f.wanted)
+}
+
+// reads are the activations that n reads as codes.
+func (f *flow) reads(n *ir.Node) []*ir.Value {
+	if f.layers[n] != nil {
+		return n.Inputs()[:1]
+	}
+	_, activations := glueOf(n)
+	return activations
+}
+
+// makes are the values whose codes n makes. A MatMul or Gemm makes floats where nobody wants codes.
+func (f *flow) makes(n *ir.Node) []*ir.Value {
+	ends := f.ends(n)
+	if l := f.layers[n]; l != nil && l.site != nil && !f.wanted(ends[0]) {
+		return nil
+	}
+	return ends
+}
+
+// ends are what n makes, behind the activation that its range stands for.
+func (f *flow) ends(n *ir.Node) []*ir.Value {
+	if a := f.absorbed(n); a != nil {
+		return a.Outputs
+	}
+	return slices.DeleteFunc(slices.Clone(n.Outputs), func(v *ir.Value) bool { return v == nil })
+}
+
+// absorbed is the Relu or Clip behind n that does nothing which the ends of its range do not, nil if there is none.
+func (f *flow) absorbed(n *ir.Node) *ir.Node {
+	if !f.absorbs || len(n.Outputs) != 1 || len(n.Outputs[0].Uses()) != 1 {
+		return nil
+	}
+	if rule, _ := glueOf(n); f.layers[n] == nil && rule.same {
+		return nil
+	}
+	a := n.Outputs[0].Uses()[0].Node
+	if a == nil || a.Graph() != n.Graph() || !a.Op.Is("Relu") && !f.clips(a, n.Outputs[0]) {
+		return nil
+	}
+	if l := f.layers[n]; l != nil && l.site != nil && slices.ContainsFunc(a.Outputs[0].Uses(), func(u ir.Use) bool { return !f.coded(u) }) {
+		return nil // its floats are worth more
+	}
+	return a
+}
+
+// clips reports whether n is a Clip of v by constants that zero lies between.
+func (f *flow) clips(n *ir.Node, v *ir.Value) bool {
+	if !n.Op.Is("Clip") || n.Input(0) != v {
+		return false
+	}
+	lo, okLo := f.bound(n.Input(1))
+	hi, okHi := f.bound(n.Input(2))
+	return okLo && okHi && lo <= 0 && hi >= 0
+}
+
+// bound is an end of a Clip; an absent one is 0, as it bounds nothing.
+func (f *flow) bound(v *ir.Value) (float32, bool) {
+	switch {
+	case v == nil:
+		return 0, true
+	case v.Const == nil || v.Const.DType != ir.Float || v.Const.Elems() != 1:
+		return 0, false
+	}
+	b, err := f.c.Eval.ReadAll(f.c, v.Const)
+	if err != nil {
+		return 0, false
+	}
+	return ir.View[float32](&ir.Array{DType: ir.Float, Data: b})[0], true
+}
+
+// maker is the node that makes v's codes, nil where they are made of floats.
+func (f *flow) maker(v *ir.Value) *ir.Node {
+	n := v.Producer()
+	if n == nil {
+		return nil
+	}
+	if f.integer[n] && !f.takesFloats(n, v) {
+		return n
+	}
+	if len(n.Inputs()) == 0 || n.Input(0) == nil {
+		return nil
+	}
+	if m := n.Input(0).Producer(); m != nil && f.integer[m] && f.absorbed(m) == n {
+		return m
+	}
+	return nil
+}
+
+// takesFloats reports whether v is what n makes in front of an activation that it absorbs: nobody reads that.
+func (f *flow) takesFloats(n *ir.Node, v *ir.Value) bool {
+	a := f.absorbed(n)
+	return a != nil && a.Input(0) == v
+}
+
+// wanted reports whether some node reads v as codes.
+func (f *flow) wanted(v *ir.Value) bool { return slices.ContainsFunc(v.Uses(), f.coded) }
+
+// coded reports whether a use reads codes.
+func (f *flow) coded(u ir.Use) bool {
+	if u.Node == nil || !f.integer[u.Node] {
+		return false
+	}
+	return u.Index < len(f.reads(u.Node))
+}
+
+// values are those that have codes, in the order of the nodes.
+func (f *flow) values() []*ir.Value {
+	var vs []*ir.Value
+	seen := map[*ir.Value]bool{}
+	for n := range f.c.Model.Graph.Nodes() {
+		if !f.integer[n] {
+			continue
+		}
+		for _, v := range slices.Concat(f.reads(n), f.makes(n)) {
+			if !seen[v] {
+				seen[v] = true
+				vs = append(vs, v)
+			}
+		}
+	}
+	return vs
+}
+
+// root is the value whose scale v has: what only moves codes has the scale of what it reads.
+func (f *flow) root(v *ir.Value) *ir.Value {
+	n := f.maker(v)
+	if n == nil || f.layers[n] != nil {
+		return v
+	}
+	if rule, activations := glueOf(n); rule.same {
+		return f.root(activations[0])
+	}
+	return v
+}
+
+// roots are the values whose ranges are needed.
+func (f *flow) roots() []*ir.Value {
+	var vs []*ir.Value
+	for _, v := range f.values() {
+		vs = append(vs, f.root(v))
+	}
+	return vs
+}
+
+// exact reports whether readers of floats may read v itself: its codes are made of it, and not the other way round.
+func (f *flow) exact(v *ir.Value) bool {
+	n := f.maker(v)
+	return n == nil || f.layers[n] != nil && f.layers[n].site != nil
+}

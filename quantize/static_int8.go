@@ -1,0 +1,258 @@
+package quantize
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/ir/opset"
+	"github.com/mcompress/mcompress/pass"
+	"github.com/mcompress/mcompress/quantize/calibrate"
+)
+
+// StaticInt8 stores weights as 8-bit codes and lets layers, and what lies between them, compute on codes whose scales
+// follow from samples. Weights that have no place in that are stored as weight-int8 does.
+var StaticInt8 = &pass.Method{
+	Name:    "static-int8",
+	Command: "quantize",
+	Doc:     "8-bit weights and activations of Conv, MatMul, Gemm and what lies between, by ranges taken from samples; other weights as weight-int8",
+	Stage:   pass.Quantize,
+	Shrinks: true,
+	Bind: func(fs *flag.FlagSet) func(*pass.Context) error {
+		s := &static{scheme: scheme{symmetric: true}, codes: codesOf("uint8")}
+		s.scheme.bind(fs)
+		fs.Var(&s.codes, "activation-type", "`type` of the codes of activations: uint8, int8, uint16 or int16; ONNX Runtime has no integer kernels for 16 bits")
+		fs.BoolVar(&s.codes.symmetric, "activation-symmetric", false, "the codes of activations lie evenly around zero")
+		fs.BoolVar(&s.floatBias, "float-bias", false, "leave biases float, which runtimes quantize as they load: files are smaller")
+		fs.StringVar(&s.load, "ranges", "", "`file` of ranges to take instead of those of samples")
+		fs.StringVar(&s.save, "save-ranges", "", "`file` to write the ranges to")
+		s.observer.Bind(fs)
+		s.data.Bind(fs, 128)
+		return s.run
+	},
+}
+
+// qdq holds codes that integer kernels read, as what they are multiplied by comes as codes too.
+var qdq = pass.Form{Name: "qdq"}
+
+// wideOpset is the first one whose QuantizeLinear has 16-bit codes.
+const wideOpset = 21
+
+type static struct {
+	scheme     scheme // of weights
+	codes      codeRange
+	floatBias  bool
+	load, save string
+	observer   calibrate.Observer
+	data       calibrate.Data
+	buffers    *buffers
+	left       map[*ir.Node]bool // nodes that turned out to stay float
+}
+
+func (s *static) run(c *pass.Context) error {
+	if err := s.observer.Check(); err != nil {
+		return err
+	}
+	s.buffers, s.left = newBuffers(), map[*ir.Node]bool{}
+	noteQuantized(c)
+	unfolded, err := FoldBatchNorms(c)
+	if err != nil {
+		return err
+	}
+	for _, u := range unfolded {
+		for _, v := range u.Constants {
+			c.Skip(v, pass.Readers(v), u.Why)
+		}
+	}
+	rest := c.Weights()
+	if err := s.integers(c); err != nil {
+		return err
+	}
+	rest = slices.DeleteFunc(rest, func(v *ir.Value) bool { return v.Removed() || v.Const == nil })
+	return (&weightOnly{scheme: s.scheme}).store(c, rest)
+}
+
+// integers lets what can compute on codes do so.
+func (s *static) integers(c *pass.Context) error {
+	if len(s.layersOf(c)) == 0 {
+		return nil
+	}
+	var no *opset.Unsupported
+	if err := s.raised(c); errors.As(err, &no) {
+		c.Note("", "layers compute in float: "+no.Error())
+		return nil
+	} else if err != nil {
+		return err
+	}
+	f, ranges, err := s.calibrated(c)
+	if err != nil || len(f.layers) == 0 {
+		return err
+	}
+	if s.save != "" {
+		if err := calibrate.Save(c, s.save, ranges); err != nil {
+			return err
+		}
+	}
+	if s.codes.wide() {
+		c.Note("", fmt.Sprintf("%s has no integer kernels for %s activations: it computes in float", pass.Runtime, s.codes.String()))
+	}
+	return s.emit(c, f, ranges)
+}
+
+func (s *static) raised(c *pass.Context) error {
+	to := int64(dequantizeOpset)
+	if s.codes.wide() {
+		to = wideOpset
+	}
+	if !below(c.Model, to) {
+		return nil
+	}
+	return raise(c, to)
+}
+
+// calibrated chooses the nodes and finds the ranges of their values. What turns out to have none stays float.
+func (s *static) calibrated(c *pass.Context) (*flow, map[string]calibrate.Range, error) {
+	ranges := map[string]calibrate.Range{}
+	for {
+		f := newFlow(c, s.layersOf(c), !s.codes.symmetric)
+		var missing []string
+		for _, v := range f.roots() {
+			if _, ok := ranges[v.Name]; !ok {
+				missing = append(missing, v.Name)
+			}
+		}
+		slices.Sort(missing)
+		why, err := s.measure(c, slices.Compact(missing), ranges)
+		if err != nil {
+			return nil, nil, err
+		}
+		if s.leave(c, f, why) {
+			continue
+		}
+		if again, err := s.precheck(c, f, ranges); !again || err != nil {
+			return f, ranges, err
+		}
+	}
+}
+
+// measure adds the ranges of the named values, and returns why some have none.
+func (s *static) measure(c *pass.Context, names []string, ranges map[string]calibrate.Range) (map[string]string, error) {
+	why := map[string]string{}
+	if len(names) == 0 {
+		return why, nil
+	}
+	if s.load != "" {
+		return why, s.loaded(names, ranges)
+	}
+	if c.DryRun { // sizes do not depend on ranges
+		for _, name := range names {
+			ranges[name] = calibrate.Range{Min: -1, Max: 1}
+		}
+		return why, nil
+	}
+	o := s.observer
+	if err := s.data.Each(c, c.Model, names, o.Visit); err != nil {
+		return nil, err
+	}
+	for _, name := range names {
+		r, reason := o.Range(name, int(s.codes.top-s.codes.low))
+		if _, _, ok := s.codes.fit(r); !ok && reason == "" {
+			reason = fmt.Sprintf("its range from %g to %g gives no scale of normal float32 size", r.Min, r.Max)
+		}
+		if reason != "" {
+			why[name] = reason
+			continue
+		}
+		ranges[name] = r
+	}
+	return why, nil
+}
+
+func (s *static) loaded(names []string, ranges map[string]calibrate.Range) error {
+	all, err := calibrate.Load(s.load)
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		r, ok := all[name]
+		if !ok {
+			return fmt.Errorf("%s: it has no range for value %q", s.load, name)
+		}
+		if _, _, ok := s.codes.fit(r); !ok {
+			return fmt.Errorf("%s: value %q: the range from %g to %g gives no scale of normal float32 size", s.load, name, r.Min, r.Max)
+		}
+		ranges[name] = r
+	}
+	return nil
+}
+
+// leave takes the nodes out that make or read values without a range. It reports whether there are any.
+func (s *static) leave(c *pass.Context, f *flow, why map[string]string) bool {
+	some := false
+	for n := range c.Model.Graph.Nodes() {
+		if !f.integer[n] {
+			continue
+		}
+		for _, v := range slices.Concat(f.reads(n), f.makes(n)) {
+			if reason := why[f.root(v).Name]; reason != "" && !s.left[n] {
+				s.left[n], some = true, true
+				c.Note(v.Name, fmt.Sprintf("%s computes in float: value %q: %s", n.Label(), f.root(v).Name, reason))
+			}
+		}
+	}
+	return some
+}
+
+// A codeRange is the codes of activations.
+type codeRange struct {
+	dtype     ir.DType
+	low, top  int64
+	symmetric bool
+}
+
+func codesOf(name string) codeRange {
+	return map[string]codeRange{
+		"uint8":  {dtype: ir.Uint8, top: math.MaxUint8},
+		"int8":   {dtype: ir.Int8, low: math.MinInt8, top: math.MaxInt8},
+		"uint16": {dtype: ir.Uint16, top: math.MaxUint16},
+		"int16":  {dtype: ir.Int16, low: math.MinInt16, top: math.MaxInt16},
+	}[name]
+}
+
+// String is the name of the type.
+func (r *codeRange) String() string { return r.dtype.String() }
+
+// Set takes the name of a type.
+func (r *codeRange) Set(name string) error {
+	c := codesOf(name)
+	if c.dtype == ir.Undefined {
+		return fmt.Errorf("%q is none of uint8, int8, uint16 and int16", name)
+	}
+	c.symmetric = r.symmetric
+	*r = c
+	return nil
+}
+
+func (r *codeRange) wide() bool { return r.top-r.low > math.MaxUint8 }
+
+// fit gives scale and zero point for what lies in a range, false for a scale below what float32 holds in full.
+func (r *codeRange) fit(x calibrate.Range) (scale float32, zero int64, ok bool) {
+	middle := (r.low + r.top + 1) / 2
+	if r.symmetric {
+		scale = float32(max(-x.Min, x.Max) / float64(r.top-middle))
+		zero = middle
+	} else {
+		scale = float32((x.Max - x.Min) / float64(r.top-r.low))
+		zero = r.low
+		if scale > 0 {
+			zero = min(max(r.low-int64(math.RoundToEven(x.Min/float64(scale))), r.low), r.top)
+		}
+	}
+	if x.Min == 0 && x.Max == 0 {
+		return 1, zero, true
+	}
+	return scale, zero, normal(scale)
+}
