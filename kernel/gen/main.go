@@ -19,6 +19,7 @@ func families() map[string]func() {
 		"double": doubleFamily,
 		"gemm":   gemmFamily,
 		"math":   mathFamily,
+		"round":  roundFamily,
 	}
 }
 
