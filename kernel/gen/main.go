@@ -15,6 +15,7 @@ func families() map[string]func() {
 	return map[string]func(){
 		"avx2":   quantizationFamily,
 		"bits":   bitsFamily,
+		"blocks": blocksFamily,
 		"conv":   convFamily,
 		"double": doubleFamily,
 		"gemm":   gemmFamily,

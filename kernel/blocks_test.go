@@ -1,0 +1,144 @@
+package kernel
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+)
+
+// tileOf is x as whole rows, with bases and mids as a caller finds them.
+func tileOf(x []float32, symmetric bool) (tile []float32, base, mid [BlockCols]float32, g BlockGrid) {
+	tile = x[:len(x)/BlockCols*BlockCols]
+	g = BlockGrid{Lo: 0, Hi: 15, Center: 7.5, Factors: []float32{1, 0.9, 0.75, 0.6}}
+	if symmetric {
+		g = BlockGrid{Lo: -8, Hi: 7, Factors: []float32{1, -1, 0.8, -0.8, 0.5}}
+	}
+	for j := range base {
+		lo, hi := float32(0), float32(0)
+		for i := j; i < len(tile); i += BlockCols {
+			lo, hi = min(lo, tile[i]), max(hi, tile[i])
+		}
+		if base[j] = (hi - lo) / 15; base[j] < 0x1p-100 {
+			base[j] = 1
+		}
+		if !symmetric {
+			mid[j] = (lo + hi) / 2
+		}
+	}
+	return tile, base, mid, g
+}
+
+func checkSearchBlock(t *testing.T, x []float32) {
+	t.Helper()
+	for i, v := range x {
+		if math.Abs(float64(v)) > 1e15 || v != v {
+			x[i] = float32(i%7) - 3 // callers reject what is not finite
+		}
+	}
+	for _, symmetric := range []bool{false, true} {
+		tile, base, mid, g := tileOf(x, symmetric)
+		if len(tile) == 0 {
+			return
+		}
+		var scale, zero, wantScale, wantZero [BlockCols]float32
+		SearchBlock(&scale, &zero, tile, &base, &mid, g)
+		searchBlockGo(&wantScale, &wantZero, tile, &base, &mid, g)
+		wantSame(t, scale[:], wantScale[:])
+		wantSame(t, zero[:], wantZero[:])
+	}
+}
+
+func TestSearchBlock(t *testing.T) { eachSample(t, checkSearchBlock) }
+
+func FuzzSearchBlock(f *testing.F) {
+	fuzzFloats(f, func(t *testing.T, x []float32, _, _ uint32) { checkSearchBlock(t, x) })
+}
+
+// What is found leaves no more squared error than any of the steps that were tried with their own scales.
+func TestSearchBlockFindsTheLeastError(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 6))
+	x := make([]float32, 32*BlockCols)
+	for i := range x {
+		x[i] = float32(r.NormFloat64()) * float32(i%BlockCols+1)
+	}
+	tile, base, mid, g := tileOf(x, false)
+	var scale, zero [BlockCols]float32
+	SearchBlock(&scale, &zero, tile, &base, &mid, g)
+	for j := range BlockCols {
+		found := columnError(tile, j, scale[j], zero[j], g)
+		for _, f := range g.Factors {
+			step := base[j] * f
+			z := float32(math.RoundToEven(float64(min(max(g.Center-mid[j]/step, 0), 15))))
+			if e := columnError(tile, j, step, z, g); found > e*(1+1e-5) {
+				t.Errorf("column %d: error %g, but %g at factor %g", j, found, e, f)
+			}
+		}
+	}
+}
+
+func columnError(tile []float32, j int, scale, zero float32, g BlockGrid) (sum float64) {
+	for i := j; i < len(tile); i += BlockCols {
+		q := math.RoundToEven(float64(tile[i])/float64(scale)) + float64(zero)
+		q = min(max(q, float64(g.Lo)), float64(g.Hi))
+		e := (q-float64(zero))*float64(scale) - float64(tile[i])
+		sum += e * e
+	}
+	return sum
+}
+
+func checkPack(t *testing.T, codes []byte) {
+	t.Helper()
+	for _, bits := range []int{2, 4, 8} {
+		packed, intact := guarded[byte](Packed(len(codes), bits), 0xa5)
+		Pack(packed, codes, bits)
+		intact(t)
+		for i, c := range codes {
+			at := i * bits
+			if got, want := packed[at/8]>>(at%8)&(1<<bits-1), c&byte(1<<bits-1); got != want {
+				t.Fatalf("%d codes of %d bits: code %d is %d, want %d", len(codes), bits, i, got, want)
+			}
+		}
+		for _, signed := range []bool{false, true} {
+			back := make([]byte, len(codes))
+			Unpack(back, packed, bits, signed)
+			again := make([]byte, len(packed))
+			Pack(again, back, bits)
+			wantSame(t, again, packed)
+			for i, c := range back {
+				if lo := -(1 << (bits - 1)); signed && (int(int8(c)) < lo || int(int8(c)) >= -lo) || !signed && int(c) >= 1<<bits {
+					t.Fatalf("code %d of %d bits is %d, signed %v", i, bits, c, signed)
+				}
+			}
+		}
+	}
+}
+
+func TestPack(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 4))
+	for _, n := range append(sampleLengths(), packBlock*2+1, packBlock*4+3) {
+		codes := make([]byte, n)
+		for i := range codes {
+			codes[i] = byte(r.Uint32())
+		}
+		checkPack(t, codes)
+	}
+}
+
+func FuzzPack(f *testing.F) {
+	f.Add([]byte{1, 2, 3})
+	f.Fuzz(checkPack)
+}
+
+func BenchmarkSearchBlock(b *testing.B) {
+	x := make([]float32, 32*BlockCols)
+	r := rand.New(rand.NewPCG(5, 6))
+	for i := range x {
+		x[i] = float32(r.NormFloat64())
+	}
+	tile, base, mid, g := tileOf(x, false)
+	var scale, zero [BlockCols]float32
+	b.SetBytes(int64(4 * len(tile)))
+	for b.Loop() {
+		SearchBlock(&scale, &zero, tile, &base, &mid, g)
+	}
+}

@@ -1,0 +1,9 @@
+//go:build !amd64 || noasm
+
+package kernel
+
+func searchBlockBulk(scale, zero *[BlockCols]float32, x []float32, base, mid *[BlockCols]float32, g BlockGrid) bool {
+	return false
+}
+
+func pairBytesBulk(dst, src []byte, mask, factor byte) (n int) { return 0 }

@@ -1,0 +1,65 @@
+package kernel
+
+import "math"
+
+// BlockCols is how many columns a block of a tile has: two vectors.
+const BlockCols = 16
+
+// A BlockGrid is what SearchBlock tries: integers of Lo to Hi stand for values, and the middle of a column's range, mid, is
+// put at Center; symmetric codes have a Center and mids of 0, and zero points of 0.
+type BlockGrid struct {
+	Lo, Hi, Center float32
+	Factors        []float32 // of base: the steps that are tried
+}
+
+// SearchBlock finds a scale and a zero point for each column of x, rows of BlockCols: of the steps base·factor, each with
+// the zero point nearest to where mid should be, it takes the one whose integers, with the scale that suits them best, Σqx/Σq²,
+// leave the least squared error: the one with the largest (Σqx)²/Σq². A column of zeros gets its base. Values must be finite
+// and bases not zero.
+func SearchBlock(scale, zero *[BlockCols]float32, x []float32, base, mid *[BlockCols]float32, g BlockGrid) {
+	checkRows(len(x), BlockCols)
+	if len(x) == 0 || len(g.Factors) == 0 {
+		panic("kernel: SearchBlock of nothing")
+	}
+	if !searchBlockBulk(scale, zero, x, base, mid, g) {
+		searchBlockGo(scale, zero, x, base, mid, g)
+	}
+}
+
+func searchBlockGo(scale, zero *[BlockCols]float32, x []float32, base, mid *[BlockCols]float32, g BlockGrid) {
+	var best [BlockCols]float32
+	for j := range scale {
+		scale[j], zero[j], best[j] = base[j], nearest(g.Center, g.Lo, g.Hi), -1
+	}
+	for _, f := range g.Factors {
+		g.try(f, scale, zero, &best, x, base, mid)
+	}
+}
+
+// try keeps what the step of factor f gives in the columns where that is better.
+func (g *BlockGrid) try(f float32, scale, zero, best *[BlockCols]float32, x []float32, base, mid *[BlockCols]float32) {
+	var inv, at, lo, hi, qq, qx [BlockCols]float32
+	for j := range inv {
+		inv[j] = 1 / float32(base[j]*f)
+		at[j] = nearest(g.Center-float32(mid[j]*inv[j]), g.Lo, g.Hi)
+		lo[j], hi[j] = g.Lo-at[j], g.Hi-at[j]
+	}
+	for ; len(x) > 0; x = x[BlockCols:] {
+		for j, v := range x[:BlockCols] {
+			q := nearest(float32(v*inv[j]), lo[j], hi[j])
+			qq[j] += float32(q * q)
+			qx[j] += float32(q * v)
+		}
+	}
+	for j := range best {
+		if score := float32(qx[j]*qx[j]) / qq[j]; score > best[j] {
+			scale[j], zero[j], best[j] = qx[j]/qq[j], at[j], score
+		}
+	}
+}
+
+// nearest is the integer nearest to v, half to even, within integers lo and hi.
+func nearest(v, lo, hi float32) float32 {
+	v = min(max(v, lo), hi)
+	return float32(math.RoundToEven(float64(v)))
+}
