@@ -15,6 +15,7 @@ type Walk struct {
 	order   []*ir.Node
 	made    map[*ir.Value]int // the node that makes a value
 	read    map[*ir.Value]int // the last node that reads it; len(order) for outputs of the model
+	place   map[*ir.Node]int  // in order
 	next    int               // the first node that has not run
 	samples []map[*ir.Value]*ir.Array
 	stand   map[*ir.Value]*ir.Tensor
@@ -26,7 +27,7 @@ func New(m *ir.Model, samples []map[string]*ir.Array, o engine.Options) (*Walk, 
 	if err != nil {
 		return nil, err
 	}
-	w := &Walk{model: m, options: o, order: order, made: map[*ir.Value]int{}, read: map[*ir.Value]int{}, stand: map[*ir.Value]*ir.Tensor{}}
+	w := &Walk{model: m, options: o, order: order, made: map[*ir.Value]int{}, read: map[*ir.Value]int{}, place: map[*ir.Node]int{}, stand: map[*ir.Value]*ir.Tensor{}}
 	w.uses()
 	for _, s := range samples {
 		live := map[*ir.Value]*ir.Array{}
@@ -45,31 +46,34 @@ func New(m *ir.Model, samples []map[string]*ir.Array, o engine.Options) (*Walk, 
 
 // uses finds when values are made and last read.
 func (w *Walk) uses() {
-	place := map[*ir.Node]int{}
 	for i, n := range w.order {
-		place[n] = i
-	}
-	last := func(v *ir.Value) {
-		for _, u := range v.Uses() {
-			w.read[v] = max(w.read[v], w.reader(u, place))
-		}
+		w.place[n] = i
 	}
 	for _, v := range w.model.Graph.Inputs {
 		w.made[v] = -1
-		last(v)
+		w.read[v] = w.last(v)
 	}
 	for i, n := range w.order {
 		for _, v := range n.Outputs {
 			if v != nil {
 				w.made[v] = i
-				last(v)
+				w.read[v] = w.last(v)
 			}
 		}
 	}
 }
 
+// last is the last node of the main graph that v is read in; 0 if there is none.
+func (w *Walk) last(v *ir.Value) int {
+	at := 0
+	for _, u := range v.Uses() {
+		at = max(at, w.reader(u))
+	}
+	return at
+}
+
 // reader is the place of the node of the main graph that u is in.
-func (w *Walk) reader(u ir.Use, place map[*ir.Node]int) int {
+func (w *Walk) reader(u ir.Use) int {
 	g := u.Graph
 	if u.Node != nil {
 		g = u.Node.Graph()
@@ -81,7 +85,7 @@ func (w *Walk) reader(u ir.Use, place map[*ir.Node]int) int {
 	if n == nil {
 		return len(w.order)
 	}
-	return place[n]
+	return w.place[n]
 }
 
 // Has reports whether the main graph makes v, or is given it.
@@ -93,8 +97,8 @@ func (w *Walk) Has(v *ir.Value) bool {
 // Compare orders values by when they are made.
 func (w *Walk) Compare(a, b *ir.Value) int { return w.made[a] - w.made[b] }
 
-// Replace makes t the constant v for the nodes that have not run yet.
-func (w *Walk) Replace(v *ir.Value, t *ir.Tensor) { w.stand[v] = t }
+// Replace makes t the constant v of the main graph for the nodes that have not run yet, and holds on to it until they have.
+func (w *Walk) Replace(v *ir.Value, t *ir.Tensor) { w.stand[v], w.read[v] = t, w.last(v) }
 
 // To runs the nodes up to the one that makes v, for all samples, and returns what v is in each. It must not be made
 // before what an earlier call asked for. The arrays are valid until the next call, and are not to be changed.
@@ -139,8 +143,13 @@ func (w *Walk) run(ctx context.Context, end int, v *ir.Value) error {
 	return p.run(ctx, w.samples, w.options)
 }
 
-// forget gives up the values that no node will read.
+// forget gives up what no node will read.
 func (w *Walk) forget(keep *ir.Value) {
+	for v := range w.stand {
+		if w.read[v] < w.next {
+			delete(w.stand, v)
+		}
+	}
 	for _, s := range w.samples {
 		for v := range s {
 			if w.read[v] < w.next && v != keep {

@@ -1,6 +1,8 @@
 package solve
 
 import (
+	"slices"
+
 	"github.com/mcompress/mcompress/engine/gemm"
 	"github.com/mcompress/mcompress/kernel"
 )
@@ -100,9 +102,9 @@ func (s *sweep) place(i int, u []float32, to int) {
 	scale, zero := s.affine(row / s.Grid.Block)
 	codes, errors := s.Code[row*s.N+s.first:][:s.cols], s.errors[i*wide:]
 	for j, w := range s.row(i) {
-		code := s.Grid.round(u[j], scale[j], zero[j])
-		codes[j] = byte(code)
-		errors[j] = w - float32(code-zero[j])*scale[j]
+		code := s.Grid.round(u[j], 1/scale[j], zero[j])
+		codes[j] = byte(code + zero[j])
+		errors[j] = w - float32(code)*scale[j]
 	}
 }
 
@@ -113,14 +115,27 @@ func (s *sweep) affine(block int) (scale []float32, zero []int32) {
 
 // fit chooses the scales of a block for u, whose rows weigh as loss says.
 func (s *sweep) fit(block int, u []float32, loss []float64) {
+	f := search{Grid: s.Grid, weight: relative(loss)}
 	scale, zero := s.affine(block)
-	x := make([]float32, len(loss))
-	for j := range scale {
-		for i := range x {
-			x[i] = u[i*wide+j]
-		}
-		scale[j], zero[j] = s.Grid.fit(x, loss)
+	for j := 0; j < s.cols; j += lanes {
+		f.x = u[j:]
+		f.run()
+		copy(scale[j:], f.scale[:])
+		copy(zero[j:], f.best[:])
 	}
+}
+
+// relative is loss, such that the largest is 1.
+func relative(loss []float64) []float32 {
+	most := slices.Max(loss)
+	weights := make([]float32, len(loss))
+	for i, l := range loss {
+		weights[i] = 1
+		if most > 0 {
+			weights[i] = float32(l / most)
+		}
+	}
+	return weights
 }
 
 // still chooses all scales for the weights as they are, where the rows of a block are rounded at different times.

@@ -214,7 +214,7 @@ func TestGPTQBesideBruteForce(t *testing.T) {
 			t.Fatalf("loss %v is below the least there is, %v", loss, least)
 		}
 		got, best, rounded = got+loss, best+least, rounded+l.loss(h, func(i, _ int) float32 {
-			return float32(g.round(l.w[i], c.Scale[0], 0)) * c.Scale[0]
+			return float32(g.round(l.w[i], 1/c.Scale[0], 0)) * c.Scale[0]
 		})
 	}
 	if got > (best+rounded)/2 {
@@ -230,7 +230,7 @@ func TestWithoutCorrelationsNearestIsBest(t *testing.T) {
 		c := nearest(t, l, g)
 		for i := range l.w {
 			at := i/l.n/g.Block*l.n + i%l.n
-			if want := g.round(l.w[i], c.Scale[at], c.Zero[at]); byte(want) != c.Code[i] {
+			if want := g.round(l.w[i], 1/c.Scale[at], c.Zero[at]) + c.Zero[at]; byte(want) != c.Code[i] {
 				t.Fatalf("%+v: weight %v has code %d, nearest is %d", g, l.w[i], c.Code[i], want)
 			}
 		}

@@ -34,51 +34,17 @@ func (c *Codes) Weight(i, j int) float32 {
 	return float32(code-c.Zero[at]) * c.Scale[at]
 }
 
-// round is the code nearest to x.
-func (g Grid) round(x, scale float32, zero int32) int32 {
-	v := math.RoundToEven(float64(x/scale)) + float64(zero)
-	return int32(min(max(v, float64(g.Low)), float64(g.High)))
-}
-
-// A search tries ranges from all of x down to a part of it, then fits the best scale to its codes.
-const (
-	tries    = 12
-	narrower = 0.04
-	refits   = 3
-)
-
-// tiny is where ranges are too small for a scale that is a normal float32.
-const tiny = 256 * 0x1p-126
-
-// fit is the scale, and the zero point, for which the sum of loss·(x-q)² is least among those it tries.
-func (g Grid) fit(x []float32, loss []float64) (scale float32, zero int32) {
-	low, high := x[0], x[0]
-	for _, v := range x {
-		low, high = min(low, v), max(high, v)
-	}
-	if max(high, -low) < tiny {
-		return 1, g.middle()
-	}
-	least := math.Inf(1)
-	for t := range tries {
-		part := 1 - narrower*float32(t)
-		s, z := g.over(low*part, high*part)
-		for range refits {
-			l, better := g.loss(x, loss, s, z)
-			if l < least {
-				least, scale, zero = l, s, z
-			}
-			s = better
-		}
-	}
-	return scale, zero
+// round is the code nearest to x, less the zero point.
+func (g Grid) round(x, inverse float32, zero int32) int32 {
+	v := math.RoundToEven(float64(x * inverse))
+	return int32(min(max(v, float64(g.Low-zero)), float64(g.High-zero)))
 }
 
 // middle is the zero point of symmetric grids, and of weights that are all zero.
 func (g Grid) middle() int32 { return (g.Low + g.High + 1) / 2 }
 
-// over is the grid over a range, which is made to hold 0. Of a symmetric one that goes further down than up the end that is further out
-// is the lowest code, by a negative scale if need be.
+// over is the grid over a range, which is made to hold 0. Of a symmetric one that goes further down than up, the end that
+// is further out is the lowest code, by a negative scale if need be.
 func (g Grid) over(low, high float32) (scale float32, zero int32) {
 	low, high = min(low, 0), max(high, 0)
 	if !g.Symmetric {
@@ -95,20 +61,4 @@ func (g Grid) over(low, high float32) (scale float32, zero int32) {
 		return high / down, zero
 	}
 	return high / up, zero
-}
-
-// loss is what a scale costs, and the scale that would be best for the codes it gives.
-func (g Grid) loss(x []float32, weight []float64, scale float32, zero int32) (sum float64, better float32) {
-	var xc, cc float64
-	for i, v := range x {
-		c := float64(g.round(v, scale, zero) - zero)
-		d := float64(v) - c*float64(scale)
-		sum += weight[i] * d * d
-		xc += weight[i] * float64(v) * c
-		cc += weight[i] * c * c
-	}
-	if cc == 0 || xc == 0 {
-		return sum, scale
-	}
-	return sum, float32(xc / cc)
 }
