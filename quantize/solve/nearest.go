@@ -1,0 +1,109 @@
+package solve
+
+import (
+	"github.com/mcompress/mcompress/kernel"
+)
+
+// NewCodes returns room for the codes of a matrix of k rows and n columns.
+func NewCodes(k, n int, g Grid) *Codes { return newCodes(k, n, g) }
+
+// factors are the parts of a block's range that its search tries as steps times the number of codes; those of symmetric
+// grids, over the largest magnitude, stand either way round, as one of the codes' ends is further out.
+var factors = map[bool][]float32{
+	false: {1, 0.95, 0.9, 0.85, 0.8, 0.75, 0.7, 0.65},
+	true:  {1, 0.92, 0.85, 0.77, 0.7, 1.08, -1, -0.92, -0.85, -0.77, -0.7, -1.08},
+}
+
+// Nearest rounds w, c.K rows by c.N columns, to the nearest codes. The scales and zero points of a block are those that leave the
+// least squared error, if it is to search, else those that span its values and 0. Values must be finite.
+func Nearest(c *Codes, w []float32, search bool) {
+	t := newTile(c)
+	for row := 0; row < c.K; row += c.Grid.Block {
+		for col := 0; col < c.N; col += kernel.BlockCols {
+			t.load(w, row, col)
+			t.span()
+			if search {
+				t.search()
+			}
+			t.round()
+			t.store()
+		}
+	}
+}
+
+// A tile is some columns of a block, rows of kernel.BlockCols; columns that the matrix does not have are zeros.
+type tile struct {
+	*Codes
+	grid             kernel.BlockGrid // zero points left out, where it is symmetric
+	row, col         int
+	rows, cols       int
+	x                []float32
+	code             []byte
+	lo, hi, base     [kernel.BlockCols]float32
+	mid, scale, zero [kernel.BlockCols]float32
+	shift            [kernel.BlockCols]int32
+}
+
+func newTile(c *Codes) *tile {
+	rows := min(c.K, c.Grid.Block)
+	t := &tile{Codes: c, x: make([]float32, rows*kernel.BlockCols), code: make([]byte, rows*kernel.BlockCols)}
+	low, high := float32(c.Grid.Low), float32(c.Grid.High)
+	t.grid = kernel.BlockGrid{Lo: low, Hi: high, Center: (low + high) / 2, Factors: factors[c.Grid.Symmetric]}
+	if c.Grid.Symmetric {
+		m := float32(c.Grid.middle())
+		t.grid.Lo, t.grid.Hi, t.grid.Center = low-m, high-m, 0
+	}
+	return t
+}
+
+func (t *tile) load(w []float32, row, col int) {
+	t.row, t.col = row, col
+	t.rows, t.cols = min(t.Grid.Block, t.K-row), min(kernel.BlockCols, t.N-col)
+	t.x, t.code = t.x[:t.rows*kernel.BlockCols], t.code[:t.rows*kernel.BlockCols]
+	if t.cols < kernel.BlockCols {
+		clear(t.x)
+	}
+	for i := range t.rows {
+		copy(t.x[i*kernel.BlockCols:], w[(row+i)*t.N+col:][:t.cols])
+	}
+}
+
+// span finds the ranges of the columns and the scales that span them.
+func (t *tile) span() {
+	t.lo, t.hi = [kernel.BlockCols]float32{}, [kernel.BlockCols]float32{}
+	kernel.ColMinMax(t.lo[:], t.hi[:], t.x)
+	for j := range t.lo {
+		if t.lo[j] == 0 && t.hi[j] == 0 {
+			t.base[j], t.mid[j], t.scale[j], t.shift[j] = 1, 0, 1, t.Grid.middle()
+			continue
+		}
+		t.scale[j], t.shift[j] = t.Grid.over(t.lo[j], t.hi[j])
+		t.base[j], t.mid[j] = (t.hi[j]-t.lo[j])/(t.grid.Hi-t.grid.Lo), (t.lo[j]+t.hi[j])/2
+		if t.Grid.Symmetric {
+			t.base[j], t.mid[j] = max(-t.lo[j], t.hi[j])/-t.grid.Lo, 0
+		}
+	}
+}
+
+func (t *tile) search() {
+	kernel.SearchBlock(&t.scale, &t.zero, t.x, &t.base, &t.mid, t.grid)
+	for j, z := range t.zero {
+		t.shift[j] = int32(z)
+		if t.Grid.Symmetric {
+			t.shift[j] = t.Grid.middle()
+		}
+	}
+}
+
+func (t *tile) round() {
+	kernel.QuantizeCols(t.code, t.x, t.scale[:], t.shift[:], kernel.Codes{Lo: t.Grid.Low, Hi: t.Grid.High})
+}
+
+func (t *tile) store() {
+	for i := range t.rows {
+		copy(t.Code[(t.row+i)*t.N+t.col:][:t.cols], t.code[i*kernel.BlockCols:])
+	}
+	at := t.row/t.Grid.Block*t.N + t.col
+	copy(t.Scale[at:][:t.cols], t.scale[:])
+	copy(t.Zero[at:][:t.cols], t.shift[:])
+}

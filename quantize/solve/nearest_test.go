@@ -1,0 +1,93 @@
+package solve
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+)
+
+func nearestGrids() []Grid {
+	var gs []Grid
+	for _, r := range [][2]int32{{0, 15}, {-8, 7}, {0, 3}, {-2, 1}, {0, 255}, {-128, 127}} {
+		for _, symmetric := range []bool{false, true} {
+			for _, block := range []int{16, 32, 1000} {
+				gs = append(gs, Grid{r[0], r[1], symmetric, block})
+			}
+		}
+	}
+	return gs
+}
+
+func weightsOf(k, n int) []float32 {
+	r := rand.New(rand.NewPCG(uint64(k), uint64(n)))
+	w := make([]float32, k*n)
+	for i := range w {
+		w[i] = float32(r.NormFloat64()) * float32(1+i%n%5)
+		if i%n == 3 {
+			w[i] = 0
+		}
+		if i%n == 4 {
+			w[i] = float32(math.Abs(float64(w[i]))) + 2 // a range that 0 is not in
+		}
+	}
+	return w
+}
+
+// Every code is the nearest: the error is at most half a step, unless the value is beyond the codes.
+func TestNearestIsNearest(t *testing.T) {
+	const k, n = 75, 21
+	w := weightsOf(k, n)
+	for _, g := range nearestGrids() {
+		for _, search := range []bool{false, true} {
+			c := NewCodes(k, n, g)
+			Nearest(c, w, search)
+			for i := range k {
+				for j := range n {
+					c.wantNearest(t, w[i*n+j], i, j)
+				}
+			}
+		}
+	}
+}
+
+func (c *Codes) wantNearest(t *testing.T, w float32, i, j int) {
+	t.Helper()
+	at := i/c.Grid.Block*c.N + j
+	scale, zero := float64(c.Scale[at]), c.Zero[at]
+	if zero < c.Grid.Low || zero > c.Grid.High || c.Grid.Symmetric && zero != c.Grid.middle() {
+		t.Fatalf("%+v: zero point %d", c.Grid, zero)
+	}
+	x, y := float64(w)/scale, float64(c.Weight(i, j))/scale
+	x = min(max(x, float64(c.Grid.Low-zero)), float64(c.Grid.High-zero))
+	if d := math.Abs(x - y); d > 0.5+1e-4 {
+		t.Fatalf("%+v: %g stands for %g, %g steps away", c.Grid, c.Weight(i, j), w, d)
+	}
+}
+
+// A search never leaves more squared error than the scale that spans the values.
+func TestSearchIsNoWorseThanSpan(t *testing.T) {
+	const k, n = 96, 40
+	w := weightsOf(k, n)
+	for _, g := range nearestGrids() {
+		t.Run(fmt.Sprintf("%+v", g), func(t *testing.T) {
+			spanned, searched := NewCodes(k, n, g), NewCodes(k, n, g)
+			Nearest(spanned, w, false)
+			Nearest(searched, w, true)
+			a, b := spanned.squares(w), searched.squares(w)
+			if b > a*(1+1e-5) {
+				t.Errorf("squared error %g, %g without a search", b, a)
+			}
+		})
+	}
+}
+
+func (c *Codes) squares(w []float32) (sum float64) {
+	for i := range c.K {
+		for j := range c.N {
+			e := float64(c.Weight(i, j) - w[i*c.N+j])
+			sum += e * e
+		}
+	}
+	return sum
+}
