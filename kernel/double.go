@@ -76,7 +76,9 @@ func PackDouble(dst []float64, group int, src []float64, row, col, n, k int, fac
 			clear(to)
 		}
 		if row == 1 {
-			packDoubleAcross(to, group, src[i:], col, rows, factor)
+			if rows < DoublePanel || group != DoublePanel || !packEightBulk(to, src[i:], col, k, factor) {
+				packDoubleAcross(to, group, src[i:], col, rows, factor)
+			}
 			continue
 		}
 		for r := range rows {

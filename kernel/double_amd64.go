@@ -8,3 +8,8 @@ package kernel
 //
 //go:noescape
 func double6x8AVX2(k int, a *float64, aRow int, aK int, b *float64, bK int, bPanel int, c *float64, cRow int, add int)
+
+// packEightAVX2 copies k rows of 8 elements, row bytes apart, times a factor; k > 0.
+//
+//go:noescape
+func packEightAVX2(dst *float64, src *float64, row int, k int, factor float64)

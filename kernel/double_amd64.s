@@ -202,3 +202,24 @@ store:
 	VMOVUPS Y11, 32(R9)(R8*2)
 	VZEROUPPER
 	RET
+
+// func packEightAVX2(dst *float64, src *float64, row int, k int, factor float64)
+// Requires: AVX
+TEXT ·packEightAVX2(SB), NOSPLIT, $0-40
+	MOVQ         dst+0(FP), AX
+	MOVQ         src+8(FP), CX
+	MOVQ         row+16(FP), DX
+	MOVQ         k+24(FP), BX
+	VBROADCASTSD factor+32(FP), Y0
+
+row:
+	VMULPD  (CX), Y0, Y1
+	VMOVUPD Y1, (AX)
+	VMULPD  32(CX), Y0, Y1
+	VMOVUPD Y1, 32(AX)
+	ADDQ    DX, CX
+	ADDQ    $0x00000040, AX
+	DECQ    BX
+	JNZ     row
+	VZEROUPPER
+	RET

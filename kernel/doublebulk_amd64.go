@@ -13,3 +13,11 @@ func doubleBulk(c []float64, ldc int, a, b []float64, add bool) bool {
 	double6x8AVX2(len(a)/DoubleRows, &a[0], size, size*DoubleRows, &b[0], size*DoublePanel, 0, &c[0], size*ldc, asInt(add))
 	return true
 }
+
+// packEightBulk makes a whole panel, and reports whether there are instructions for that.
+func packEightBulk(dst, src []float64, row, k int, factor float64) bool {
+	if hasAVX2 {
+		packEightAVX2(&dst[0], &src[0], 8*row, k, factor)
+	}
+	return hasAVX2
+}

@@ -7,6 +7,7 @@ import (
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/blas/gonum"
+	lapack "gonum.org/v1/gonum/lapack/gonum"
 
 	"github.com/mcompress/mcompress/engine/op"
 )
@@ -72,4 +73,24 @@ func (impl Implementation) Dsyrk(ul blas.Uplo, t blas.Transpose, n, k int, alpha
 	impl.Implementation.Dsyrk(ul, t, n, k, 0, a, lda, beta, c, ldc) // multiplies by beta
 	left := matrixOf(a, lda, t)
 	impl.add(&product{c, ldc, left, left.t(), n, n, k, alpha, ul})
+}
+
+// block is the order up to which gonum factors by itself: it reads a matrix once for every 64 rows.
+const block = 256
+
+// Cholesky stores the upper triangular factor of a symmetric positive definite matrix, A = UᵀU, in its upper triangle, and
+// reports whether there is one: that of one half of the matrix, then what it takes off the other.
+func Cholesky(n int, a []float64, lda int) bool {
+	Register()
+	if n <= block {
+		return lapack.Implementation{}.Dpotrf(blas.Upper, n, a, lda)
+	}
+	h := roundUp(n/2, leaf)
+	if !Cholesky(h, a, lda) {
+		return false
+	}
+	impl, right, rest := blas64.Implementation(), a[h:], a[h*lda+h:]
+	impl.Dtrsm(blas.Left, blas.Upper, blas.Trans, blas.NonUnit, h, n-h, 1, a, lda, right, lda)
+	impl.Dsyrk(blas.Upper, blas.Trans, n-h, h, -1, right, lda, 1, rest, lda)
+	return Cholesky(n-h, rest, lda)
 }

@@ -9,7 +9,7 @@ import (
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/gonum"
 	"gonum.org/v1/gonum/blas/testblas"
-	lapackgonum "gonum.org/v1/gonum/lapack/gonum"
+	lapack "gonum.org/v1/gonum/lapack/gonum"
 
 	"github.com/mcompress/mcompress/engine/op"
 )
@@ -121,27 +121,52 @@ func TestWorkersChangeNothing(t *testing.T) {
 	}
 }
 
-// gonum's factorisation on these functions multiplies back to what was factored.
+// Factors multiply back to what was factored, whether gonum's blocks or halves were used.
 func TestCholesky(t *testing.T) {
-	const n = 300
 	Register()
-	r := rand.New(rand.NewPCG(5, 6))
-	x, h := random(r, n*n), make([]float64, n*n)
-	gonum.Implementation{}.Dsyrk(blas.Upper, blas.Trans, n, n, 1, x, n, 0, h, n)
-	f := append([]float64(nil), h...)
-	if !(lapackgonum.Implementation{}).Dpotrf(blas.Upper, n, f, n) {
-		t.Fatal("a positive definite matrix has no factor")
-	}
-	for i := range n {
-		for j := i; j < n; j++ {
-			sum := 0.0
-			for k := range i + 1 {
-				sum += f[k*n+i] * f[k*n+j]
+	for _, n := range []int{1, 200, 520} {
+		for name, factor := range map[string]func(int, []float64, int) bool{"Cholesky": Cholesky, "Dpotrf": func(n int, a []float64, lda int) bool {
+			return lapack.Implementation{}.Dpotrf(blas.Upper, n, a, lda)
+		}} {
+			r := rand.New(rand.NewPCG(5, 6))
+			x, h := random(r, n*n), make([]float64, n*n)
+			gonum.Implementation{}.Dsyrk(blas.Upper, blas.Trans, n, n, 1, x, n, 0, h, n)
+			f := append([]float64(nil), h...)
+			if !factor(n, f, n) {
+				t.Fatalf("%s: a positive definite matrix of order %d has no factor", name, n)
 			}
-			if math.Abs(sum-h[i*n+j]) > 1e-9 {
-				t.Fatalf("element (%d, %d) is %v, want %v", i, j, sum, h[i*n+j])
+			if far := distance(f, h, n); far > 1e-9 {
+				t.Errorf("%s: UᵀU of order %d is %v off", name, n, far)
 			}
 		}
+	}
+}
+
+// distance is the largest error of UᵀU in the upper triangle.
+func distance(u, h []float64, n int) (most float64) {
+	for i := range n {
+		row := append([]float64(nil), h[i*n:(i+1)*n]...)
+		for k := range i + 1 {
+			for j := i; j < n; j++ {
+				row[j] -= u[k*n+i] * u[k*n+j]
+			}
+		}
+		for _, x := range row[i:] {
+			most = max(most, math.Abs(x))
+		}
+	}
+	return most
+}
+
+func TestCholeskyOfWhatHasNone(t *testing.T) {
+	const n = 300
+	h := make([]float64, n*n)
+	for i := range n {
+		h[i*n+i] = 1
+	}
+	h[280*n+280] = -1
+	if Cholesky(n, h, n) {
+		t.Error("an indefinite matrix has a factor")
 	}
 }
 
@@ -156,7 +181,7 @@ func BenchmarkCholesky(b *testing.B) {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
 			for b.Loop() {
 				f := append([]float64(nil), h...)
-				lapackgonum.Implementation{}.Dpotrf(blas.Upper, n, f, n)
+				Cholesky(n, f, n)
 			}
 			b.ReportMetric(float64(n)*float64(n)*float64(n)/3*float64(b.N)/b.Elapsed().Seconds()/1e9, "GFLOP/s")
 		})

@@ -6,10 +6,7 @@ import (
 	"math"
 	"slices"
 
-	"gonum.org/v1/gonum/blas"
-	lapack "gonum.org/v1/gonum/lapack/gonum"
-
-	fast "github.com/mcompress/mcompress/quantize/blas"
+	"github.com/mcompress/mcompress/quantize/blas"
 )
 
 // A Factor is what GPTQ needs of a Hessian: its upper Cholesky factor R in the order in which weights are rounded, last
@@ -38,7 +35,6 @@ var errSingular = errors.New("the second moments of its inputs have no Cholesky 
 
 // Factor factors h, which is used up: H + damp·mean(diagonal)·I = RᵀR.
 func (h *Hessian) Factor(o FactorOptions) (*Factor, error) {
-	fast.Register()
 	f := &Factor{K: h.K, order: h.order(o), scattered: o.Order && o.Block == 0}
 	mean := 0.0
 	for i := range h.K {
@@ -53,7 +49,7 @@ func (h *Hessian) Factor(o FactorOptions) (*Factor, error) {
 			r[i*h.K+i] = 1 // nothing ever comes in: any rounding will do
 		}
 	}
-	ok := lapack.Implementation{}.Dpotrf(blas.Upper, h.K, r, h.K)
+	ok := blas.Cholesky(h.K, r, h.K)
 	f.divide(r)
 	if !ok || slices.ContainsFunc(f.loss, func(d float64) bool { return math.IsNaN(d) || math.IsInf(d, 0) }) {
 		return nil, errSingular
