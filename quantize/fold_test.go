@@ -22,15 +22,17 @@ var folded = variant{FoldBatchNorm, nil}
 func unmoved(t *testing.T, w *conform.Worker, v variant, path string, floor float64) *result {
 	t.Helper()
 	r := &trial{variant: v, path: path, out: filepath.Join(t.TempDir(), "out.onnx")}
-	res := v.apply(t, path, r.out, func(o *job.Options) { o.Verify = &job.Verification{Force: true} })
-	if changed(res) == 0 {
+	if changed(v.apply(t, path, r.out)) == 0 {
 		return nil
 	}
+	res := v.apply(t, path, r.out, func(o *job.Options) { o.Verify = &job.Verification{Force: true} })
 	r.sameInterface(t, opened(t, path).Model, opened(t, r.out).Model)
 	r.valid(t, w)
 	r.runs(t, w)
-	if db := conform.LowestSQNR(r.outputs); r.outputs != nil && db < floor {
-		t.Errorf("%s on %s: %.1f dB in ONNX Runtime", v, label(path), db)
+	for _, o := range r.outputs {
+		if float64(o.SQNR) < floor && o.MaxErr > smallest {
+			t.Errorf("%s on %s: %s: %.1f dB in ONNX Runtime", v, label(path), o.Name, float64(o.SQNR))
+		}
 	}
 	p := res.Report.Verification
 	if p == nil || p.Skipped != "" {
@@ -44,10 +46,13 @@ func unmoved(t *testing.T, w *conform.Worker, v variant, path string, floor floa
 	return &result{res, r, t}
 }
 
-// rounding is the least SQNR of models whose factors stand elsewhere, in dB: that of models
-// whose outputs are differences of nearly equal numbers is lower.
+// smallest is what outputs close to zero may differ by: ONNX Runtime's Sigmoid has steps of 6e-8.
+const smallest = 5e-7
+
+// rounding is the least SQNR of models whose factors stand elsewhere, in dB: lower where they
+// compute in 16 bits, or their outputs are differences of nearly equal numbers.
 func rounding(path string) float64 {
-	if slices.Contains(unsteady, label(path)) {
+	if slices.Contains(append(unsteady, "half", "qwen35_tiny"), label(path)) {
 		return 60
 	}
 	return 90

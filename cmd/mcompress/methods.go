@@ -11,9 +11,14 @@ import (
 // methods is the list of methods: a new one is a line here.
 var methods = []*pass.Method{
 	quantize.DynamicInt8,
+	quantize.StaticInt8,
 	quantize.WeightInt8,
+	quantize.WeightInt4,
+	quantize.WeightInt2,
 	quantize.Float16,
+	quantize.BFloat16,
 	quantize.FoldBatchNorm,
+	quantize.Equalize,
 	prune.L1,
 	prune.L1Global,
 	prune.L2,

@@ -36,13 +36,15 @@ func New(c *pass.Context) *Editor {
 
 // scale multiplies v along an axis.
 func (e *Editor) scale(v *ir.Value, a axis, f []float64) {
-	if !slices.ContainsFunc(f, func(x float64) bool { return x != 1 }) {
+	if isOne(f) {
 		return
 	}
 	s := scale{a, a.spread(f)}
 	e.replace(v, s.of(v.Const))
 	e.scales[v] = append(e.scales[v], s)
 }
+
+func isOne(f []float64) bool { return !slices.ContainsFunc(f, func(x float64) bool { return x != 1 }) }
 
 // replace swaps v's payload; callers cannot replace it any more.
 func (e *Editor) replace(v *ir.Value, t *ir.Tensor) {

@@ -3,7 +3,6 @@ package rescale_test
 import (
 	"context"
 	"fmt"
-	"math"
 
 	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/kernel"
@@ -45,17 +44,14 @@ func Example() {
 		}
 		fmt.Println(v.Name, kernel.Words[float32](b))
 	}
-	fmt.Println("largest weights by input:", largest(l))
+	peaks, err := l.Peaks()
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println("largest weights by input:", peaks.Inputs())
 	// Output:
 	// w [2 1 6 2 10 3]
 	// b [14 4]
 	// largest weights by input: [2 6 10]
-}
-
-func largest(l *rescale.Layer) []float64 {
-	in, _, err := l.Largest()
-	if err != nil {
-		return []float64{math.NaN()}
-	}
-	return in
 }

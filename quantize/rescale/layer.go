@@ -78,6 +78,8 @@ func (e *Editor) weight(n *ir.Node) (*pass.Operand, string) {
 		return nil, label + "'s weight is stored sparse, and would be stored dense"
 	case o.Base.Ambiguous:
 		return nil, label + "'s weight: its name is produced twice"
+	case n.Int("transA", 0) != 0:
+		return nil, label + " transposes its input"
 	case len(pass.Leaves(o.Base)) != 1:
 		return nil, label + "'s weight is read elsewhere, too"
 	case !n.Op.Is("Conv") && !n.Op.Is("ConvTranspose") && n.Graph().Opset("") < broadcastOpset:
@@ -149,6 +151,9 @@ func (l *Layer) ScaleInputs(f []float64) { l.e.scale(l.Weight, l.in, f) }
 
 // ScaleOutputs multiplies what l makes by f, one number a channel.
 func (l *Layer) ScaleOutputs(f []float64) error {
+	if isOne(f) {
+		return nil
+	}
 	l.e.scale(l.Weight, l.out, f)
 	b, err := l.Bias()
 	if err != nil || b == nil {

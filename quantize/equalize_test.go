@@ -1,0 +1,133 @@
+package quantize
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/mcompress/mcompress/internal/conform"
+	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/kernel"
+)
+
+var equalized = variant{Equalize, nil}
+
+func TestEqualizedModelsComputeTheSame(t *testing.T) {
+	w := conform.Start(t)
+	n := 0
+	for _, path := range slices.Concat(conform.Fixtures(t), conform.RealModels(t)) {
+		if unmoved(t, w, equalized, path, rounding(path)) != nil {
+			n++
+		}
+	}
+	if n < 10 {
+		t.Errorf("%d models were changed", n)
+	}
+}
+
+// uneven is a weight whose indices along an axis differ in size by factors of up to 2^8.
+func (s *sketch) uneven(name string, axis int, shape ...int64) *ir.Value {
+	x := make([]float32, (ir.Spec{Shape: shape}).Elems())
+	inner := (ir.Spec{Shape: shape[axis+1:]}).Elems()
+	sizes := make([]float64, shape[axis])
+	for i := range sizes {
+		sizes[i] = math.Exp2(8*s.random.Float64() - 4)
+	}
+	for i := range x {
+		x[i] = float32(s.random.NormFloat64() * sizes[int64(i)/inner%shape[axis]])
+	}
+	return s.AddConst(name, tensorOf(ir.Float, shape, x))
+}
+
+// peaks are the largest magnitudes of a weight in the output by the indices of one axis.
+func (r *result) peaks(name string, axis int) []float64 {
+	r.t.Helper()
+	w := named(r.t, opened(r.t, r.out).Model, "", name).Const
+	e := ir.NewEval(r.t.TempDir())
+	defer e.Close()
+	b, err := e.ReadAll(context.Background(), w)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	inner := (ir.Spec{Shape: w.Shape[axis+1:]}).Elems()
+	top := make([]float64, w.Shape[axis])
+	for i, x := range kernel.Words[float32](b) {
+		c := int64(i) / inner % w.Shape[axis]
+		top[c] = max(top[c], math.Abs(float64(x)))
+	}
+	return top
+}
+
+// alike wants two lists of ranges to be the same within what is taken for equal.
+func (r *result) alike(what string, a, b []float64) {
+	r.t.Helper()
+	for i := range a {
+		if math.Abs(math.Log(a[i]/b[i])) > 0.03 {
+			r.t.Errorf("%s: channel %d: %g and %g", what, i, a[i], b[i])
+		}
+	}
+}
+
+func TestEqualizedWeightsHaveEqualRanges(t *testing.T) {
+	w := conform.Start(t)
+	t.Run("convolutions", func(t *testing.T) {
+		s := newSketch(t, 17)
+		x := s.node("Conv", []*ir.Value{s.input("x", 1, 3, 8, 8), s.uneven("a", 0, 6, 3, 3, 3), s.weight("ab", 6)})
+		x = s.node("Conv", []*ir.Value{s.node("Relu", []*ir.Value{x}), s.uneven("b", 0, 6, 1, 3, 3)}, ir.IntAttr("group", 6))
+		x = s.node("MaxPool", []*ir.Value{s.node("PRelu", []*ir.Value{x, s.weight("slope", 6, 1, 1)})}, ir.IntsAttr("kernel_shape", 2, 2))
+		x = s.node("Conv", []*ir.Value{x, s.uneven("c", 1, 4, 6, 1, 1), s.weight("cb", 4)})
+		x = s.node("Flatten", []*ir.Value{s.node("LeakyRelu", []*ir.Value{x})})
+		s.output("y", s.node("Gemm", []*ir.Value{x, s.uneven("d", 1, 5, 36)}, ir.IntAttr("transB", 1)), 1, 5)
+		r := unmoved(t, w, equalized, s.save(), 100)
+		r.alike("first and depthwise", r.peaks("a", 0), r.peaks("b", 0))
+		r.alike("depthwise and third", r.peaks("b", 0), r.peaks("c", 1))
+		var flat []float64
+		for ps := range slices.Chunk(r.peaks("d", 1), 9) {
+			flat = append(flat, slices.Max(ps))
+		}
+		r.alike("third and Gemm", r.peaks("c", 0), flat)
+		if again := equalized.apply(t, r.out, filepath.Join(t.TempDir(), "again.onnx")); changed(again) != 0 {
+			t.Errorf("a second run changes %d weights", changed(again))
+		}
+	})
+	t.Run("two readers", func(t *testing.T) {
+		s := newSketch(t, 17)
+		x := s.node("MatMul", []*ir.Value{s.input("x", 2, 3, 6), s.uneven("a", 1, 6, 8)})
+		x = s.node("Relu", []*ir.Value{s.node("Add", []*ir.Value{x, s.weight("ab", 8)})})
+		y := s.node("MatMul", []*ir.Value{x, s.uneven("b", 0, 8, 5)})
+		z := s.node("MatMul", []*ir.Value{x, s.uneven("c", 0, 8, 5)})
+		s.output("y", s.node("Add", []*ir.Value{y, z}), 2, 3, 5)
+		r := unmoved(t, w, equalized, s.save(), 100)
+		both := r.peaks("b", 0)
+		for i, p := range r.peaks("c", 0) {
+			both[i] = max(both[i], p)
+		}
+		r.alike("what is made and read", r.peaks("a", 1), both)
+	})
+}
+
+// What is no pair is left, with the reason.
+func TestNotEqualizedSaysWhy(t *testing.T) {
+	for want, between := range map[string]func(s *sketch, x *ir.Value) *ir.Value{
+		"clips its channels, and cannot clip each at another limit": func(s *sketch, x *ir.Value) *ir.Value {
+			zero, six := s.AddConst("zero", tensorOf(ir.Float, nil, []float32{0})), s.AddConst("six", tensorOf(ir.Float, nil, []float32{6}))
+			return s.node("Clip", []*ir.Value{x, zero, six})
+		},
+		"is no layer": func(s *sketch, x *ir.Value) *ir.Value { return s.node("Sigmoid", []*ir.Value{x}) },
+		"reads its channels": func(s *sketch, x *ir.Value) *ir.Value {
+			return s.node("Add", []*ir.Value{s.node("Relu", []*ir.Value{x}), x})
+		},
+	} {
+		s := newSketch(t, 17)
+		x := s.node("MatMul", []*ir.Value{s.input("x", 3, 6), s.uneven("a", 1, 6, 8)})
+		s.output("y", s.node("MatMul", []*ir.Value{between(s, x), s.uneven("b", 0, 8, 5)}), 3, 5)
+		res := equalized.apply(t, s.save(), filepath.Join(t.TempDir(), "out.onnx"))
+		if row := res.Report.Ledger[0]; row.Tensor != "a" || !strings.Contains(fmt.Sprint(row.Status, row.Reason), want) || changed(res) != 0 {
+			t.Errorf("%+v, want %q", row, want)
+		}
+	}
+}
