@@ -108,6 +108,13 @@ func (s *Set) Rest() int { return s.rest }
 // fixed batch axis takes that many, one without takes one.
 func (s *Set) Size(want int) int { return s.feed.size(max(want, 1)) }
 
+// Held is the bytes of batches of so many samples that Batches keeps in memory at once: the one in the loop, and those that
+// are read ahead.
+func (s *Set) Held(n int) int64 {
+	one := s.feed.bytes(s.Size(n))
+	return max(one, min(s.opts.Memory, one*int64(s.opts.Workers+2)))
+}
+
 // Labelled reports whether batches have labels.
 func (s *Set) Labelled() bool { return s.feed.labelled() }
 

@@ -111,18 +111,13 @@ func (t *Trainer) memoryOf(p *layout, arena int64) Memory {
 	if p.away {
 		m.States = largest
 	}
-	for _, s := range t.specs(p.part()) {
-		m.Batches += s.Bytes() * aheadBatches
-	}
+	m.Batches = t.set.Held(p.part())
 	if t.teacher != nil {
 		held, _ := t.teacher.session.Weights()
 		m.Teacher = held + t.teacherArena(p.part())
 	}
 	return m
 }
-
-// aheadBatches is about how many batches are in memory at once.
-const aheadBatches = 3
 
 // teacherArena is what a run of the teacher takes, 0 where that is not known.
 func (t *Trainer) teacherArena(n int) int64 {
