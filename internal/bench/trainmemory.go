@@ -21,6 +21,7 @@ var layouts = []struct {
 	set  map[string]string
 }{
 	{"all is kept", nil},
+	{"`--checkpoint light`", map[string]string{"checkpoint": "light"}},
 	{"`--checkpoint sqrt`", map[string]string{"checkpoint": "sqrt"}},
 	{"`--checkpoint auto`", map[string]string{"checkpoint": "auto"}},
 	{"`--checkpoint every=3 --storage float16`", map[string]string{"checkpoint": "every=3", "storage": "float16"}},
@@ -39,7 +40,7 @@ func (b *bench) trainMemory(ctx context.Context) (string, error) {
 	t.WriteString("## Memory of a step of training\n\n")
 	fmt.Fprintf(&t, "ResNet18 shape, 224×224×3, batch 8, SGD, %s threads. The arena holds activations, gradients and scratch, as planned; resident\n", engineThreads)
 	t.WriteString("is the largest memory of a process that trains, weights (45 MiB) and samples included. The median time of a step, in turn.\n\n")
-	t.WriteString("| what is kept | arena, MiB | saved | resident, MiB | all kept ÷ this | s a step | more time |\n|---|---:|---:|---:|---:|---:|---:|\n")
+	t.WriteString("| what is kept | arena, MiB | saved | resident, MiB | s a step | more time |\n|---|---:|---:|---:|---:|---:|\n")
 	var whole taught
 	for i, l := range layouts {
 		got, err := b.teach(ctx, "finetune", plain, l.set, "2")
@@ -50,11 +51,35 @@ func (b *bench) trainMemory(ctx context.Context) (string, error) {
 		if i == 0 {
 			whole = got
 		}
-		fmt.Fprintf(&t, "| %s | %.1f | %.1f %% | %.0f | %.2f | %.2f | %.0f %% |\n", l.name, mib(got.arena()), 100*(1-float64(got.arena())/float64(whole.arena())),
-			got.peak, whole.peak/got.peak, took[i], 100*(took[i]/took[0]-1))
+		fmt.Fprintf(&t, "| %s | %.1f | %.1f %% | %.0f | %.2f | %.0f %% |\n", l.name, mib(got.arena()), 100*(1-float64(got.arena())/float64(whole.arena())),
+			got.peak, took[i], 100*(took[i]/took[0]-1))
+	}
+	many, err := b.batch128(ctx, plain)
+	if err != nil {
+		return "", err
 	}
 	budget, err := b.budget(ctx)
-	return t.String() + "\n" + budget, err
+	return t.String() + "\n" + many + "\n" + budget, err
+}
+
+// batch128 is the first layout beside the last one where activations are most of the memory.
+func (b *bench) batch128(ctx context.Context, tr training) (string, error) {
+	tr.batch, tr.net = 128, "resnet128"
+	tr.data = []string{"input", "128", "1000", "3", "224", "224"}
+	if b.quick {
+		tr.batch, tr.net, tr.data = resnet.batch, resnet.net, resnet.data
+	}
+	var all [2]taught
+	for i, l := range []map[string]string{nil, layouts[len(layouts)-1].set} {
+		got, err := b.teach(ctx, "finetune", tr, l, "2")
+		if err != nil {
+			return "", err
+		}
+		_ = os.Remove(got.path)
+		all[i] = got
+	}
+	return fmt.Sprintf("Batch %d: the arena takes %.0f MiB, and %.0f MiB with %s, %.2f times less; resident %.0f and %.0f MiB, %.2f times: weights,\nthe batch itself and the program do not become smaller.\n",
+		tr.batch, mib(all[0].arena()), mib(all[1].arena()), layouts[len(layouts)-1].name, float64(all[0].arena())/float64(all[1].arena()), all[0].peak, all[1].peak, all[0].peak/all[1].peak), nil
 }
 
 func mib(n int64) float64 { return float64(n) / (1 << 20) }
