@@ -16,10 +16,11 @@ type coding struct {
 	shape     []int64    // how its readers see it, before any transposition
 	g         grid       // over t
 	s         scheme
-	transpose bool     // it is a matrix, and the codes are stored as its transpose
-	axis      int      // of shape, that has a scale for each index; -1 for one scale
-	scales    []int64  // shape of the scales
-	buffers   *buffers // shared by the codings of a run; may be nil
+	transpose bool      // it is a matrix, and the codes are stored as its transpose
+	axis      int       // of shape, that has a scale for each index; -1 for one scale
+	scales    []int64   // shape of the scales
+	buffers   *buffers  // shared by the codings of a run; may be nil
+	b         *blocking // where blocks share scales, instead of g and s; may be nil
 }
 
 // The outputs of a coding's recipe, in order.
@@ -32,6 +33,9 @@ const (
 // recipe describes how codes and scales are computed; each weight is read once where
 // its runs have their scale at hand, else twice.
 func (c *coding) recipe() *ir.Recipe {
+	if c.b != nil {
+		return c.blockRecipe()
+	}
 	shape := c.shape
 	if c.transpose {
 		shape = []int64{shape[1], shape[0]}

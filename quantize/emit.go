@@ -31,6 +31,9 @@ func (w *weightOnly) emit(c *pass.Context, g []*plan) *stored {
 
 // castMul is (codes - zero) · scale in nodes that runtimes fold.
 func (r *rewriter) castMul(st *stored) *ir.Value {
+	if st.b != nil {
+		return r.castBlocks(st)
+	}
 	g, at := st.home, st.home.First()
 	x := r.cast(g, at, st.codes, ir.Float)
 	if z := r.zero(st); z != nil {
@@ -90,6 +93,9 @@ func sumAfter(n *ir.Node) {
 // dequantized is the float weight in one orientation, made at the head of the graph that
 // holds the codes.
 func (r *rewriter) dequantized(st *stored, transposed bool) *ir.Value {
+	if st.b != nil {
+		return r.dequantizedBlocks(st)
+	}
 	in := []*ir.Value{r.oriented(st, transposed), r.placed(st, st.scale, false), r.zeros(st)}
 	if in[2] == nil {
 		in = in[:2]

@@ -29,6 +29,10 @@ type key struct {
 // gatherRows replaces a lookup in a float table by one in codes and scales: a
 // DequantizeLinear in front of it would expand the whole table in every run.
 func (r *rewriter) gatherRows(s *site, st *stored) {
+	if st.b != nil {
+		r.gatherBlocks(s, st)
+		return
+	}
 	g, at := s.node.Graph(), s.node
 	rows := func(v *ir.Value) *ir.Value {
 		if st.axis != 0 || v.Const != nil && len(v.Const.Shape) == 0 {

@@ -1,6 +1,9 @@
 package quantize
 
-import "github.com/mcompress/mcompress/ir"
+import (
+	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/pass"
+)
 
 // What the nodes of one product or lookup take in the file, more than those that they
 // replace. A test holds the estimates against files: they are not below what it takes.
@@ -9,10 +12,25 @@ const (
 	floatBytes   = 110 // DequantizeLinear, lookup, or Cast and Mul
 	zeroBytes    = 140 // zero points subtracted in a lookup, or in front of Mul
 	tensorBytes  = 20  // the frames of codes, scales and zero points
+	blockBytes   = 400 // blocks looked up, or Cast and Mul of blocks
+	packedBytes  = 300 // bytes taken apart, for each code but one
 )
 
 // graphBytes estimates what storing v in another way adds to the file, payloads apart.
 // Its name stands in three tensors' names and in the nodes that read them.
 func graphBytes(perSite int64, sites int, v *ir.Value) int64 {
 	return perSite*int64(sites) + 4*int64(len(v.Name)) + tensorBytes
+}
+
+// blockOverhead is likewise for blocks.
+func (p *plan) blockOverhead() int64 {
+	per := int64(floatBytes)
+	if p.form.Name != pass.Dequantize.Name {
+		per = blockBytes
+	}
+	n := graphBytes(per, max(1, len(p.sites)), p.base)
+	if p.cd.b.packed() {
+		n += int64(8/p.cd.b.bits-1) * packedBytes
+	}
+	return n
 }

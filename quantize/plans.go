@@ -44,5 +44,5 @@ func (p *plan) scope() *ir.Graph {
 // likes reports whether q's readers can read what p stores.
 func (p *plan) likes(q *plan) bool {
 	return p.form == q.form && p.scope() == q.scope() && p.cd.g == q.cd.g && p.cd.s == q.cd.s && p.cd.transpose == q.cd.transpose &&
-		slices.Equal(p.cd.scales, q.cd.scales) && slices.Equal(p.cd.shape, q.cd.shape)
+		slices.Equal(p.cd.scales, q.cd.scales) && p.cd.b.like(q.cd.b) && slices.Equal(p.cd.shape, q.cd.shape)
 }

@@ -3,6 +3,7 @@ package quantize
 import (
 	"context"
 	"errors"
+	"io"
 
 	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/pass"
@@ -21,7 +22,7 @@ func precheck[W any](c *pass.Context, ws []W, of func(W) (*ir.Value, *coding)) (
 		if err != nil {
 			return err
 		}
-		_, err = measure(ctx, in, cd.t, cd.g, cd.s)
+		err = cd.check(ctx, in)
 		if errors.As(err, &unfit[i]) {
 			return nil
 		}
@@ -40,4 +41,13 @@ func precheck[W any](c *pass.Context, ws []W, of func(W) (*ir.Value, *coding)) (
 		c.Skip(v, pass.Readers(v), unfit[i].Reason)
 	}
 	return fit, nil
+}
+
+// check reads the weight and returns an *pass.Unfit if no scales can stand for its values.
+func (c *coding) check(ctx context.Context, in io.ReaderAt) error {
+	if c.b != nil {
+		return c.runBlocks(ctx, []io.ReaderAt{in}, []io.Writer{io.Discard, io.Discard, io.Discard})
+	}
+	_, err := measure(ctx, in, c.t, c.g, c.s)
+	return err
 }

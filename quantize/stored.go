@@ -24,7 +24,7 @@ func store(g *ir.Graph, base *ir.Value, c *coding) *stored {
 	st := &stored{coding: c, home: g}
 	st.codes = g.AddConst(base.Name+"_q", ts[outCodes])
 	st.scale = g.AddConst(base.Name+"_s", ts[outScales])
-	if !c.s.symmetric {
+	if len(ts) > outZeros {
 		st.zero = g.AddConst(base.Name+"_z", ts[outZeros])
 	}
 	return st
@@ -47,6 +47,9 @@ func (st *stored) parts() []pass.Part {
 
 // bytes is what the parts take.
 func (c *coding) bytes() int64 {
+	if c.b != nil {
+		return c.b.bytes()
+	}
 	per := int64(4)
 	if !c.s.symmetric {
 		per = 5
@@ -58,6 +61,9 @@ func (c *coding) bytes() int64 {
 func (c *coding) restore(parts []*ir.Tensor) *ir.Tensor {
 	r := &ir.Recipe{Name: "dequantize", In: parts, Out: []ir.Spec{c.t.Spec}, Work: 3 * ir.CopyBuffer}
 	r.Run = func(ctx context.Context, in []io.ReaderAt, out []io.Writer) error {
+		if c.b != nil {
+			return c.restoreBlocks(ctx, in, out[0])
+		}
 		a, err := c.readAffine(in)
 		if err != nil {
 			return err

@@ -21,7 +21,12 @@ var WeightInt8 = &pass.Method{
 	Bind: func(fs *flag.FlagSet) func(*pass.Context) error {
 		w := &weightOnly{scheme: scheme{symmetric: true}}
 		w.scheme.bind(fs)
-		return w.run
+		o := &blockOptions{bits: 8, search: true, algo: "rtn"}
+		o.bindShared(fs)
+		return func(c *pass.Context) error {
+			w.blocks = w.scheme.inBlocks(o)
+			return w.run(c)
+		}
 	},
 }
 
@@ -34,6 +39,7 @@ const (
 
 type weightOnly struct {
 	scheme  scheme
+	blocks  *blockOptions // instead of scheme; may be nil
 	buffers *buffers
 	// dense is why DequantizeLinear is out of reach: an operator that cannot be raised.
 	dense string
@@ -47,9 +53,9 @@ func (w *weightOnly) run(c *pass.Context) error {
 // store stores vs.
 func (w *weightOnly) store(c *pass.Context, vs []*ir.Value) error {
 	w.dense, w.buffers = "", newBuffers()
-	if below(c.Model, dequantizeOpset) && w.wants(c, vs) {
+	if to := w.opset(); below(c.Model, to) && w.wants(c, vs) {
 		var no *opset.Unsupported
-		if err := raise(c, dequantizeOpset); errors.As(err, &no) {
+		if err := raise(c, to); errors.As(err, &no) {
 			w.dense = no.Error()
 		} else if err != nil {
 			return err
@@ -68,13 +74,24 @@ func (w *weightOnly) store(c *pass.Context, vs []*ir.Value) error {
 	if err != nil {
 		return err
 	}
+	if err := w.blocks.solve(c, plans); err != nil {
+		return err
+	}
 	return w.rewrite(c, plans)
 }
 
-// wants reports whether some weight would be stored behind DequantizeLinear.
+// opset is the first one that has the form of products, or the type of codes.
+func (w *weightOnly) opset() int64 {
+	if w.blocks != nil {
+		return blockTypes[w.blocks.bits].opset
+	}
+	return dequantizeOpset
+}
+
+// wants reports whether some weight would be stored behind DequantizeLinear, or in a type that is new.
 func (w *weightOnly) wants(c *pass.Context, vs []*ir.Value) bool {
 	for _, v := range vs {
-		if p, reason := w.plan(c, v); reason == "" && p.form.Name == pass.Dequantize.Name {
+		if p, reason := w.plan(c, v); reason == "" && (p.form.Name == pass.Dequantize.Name || w.blocks != nil && w.blocks.bits < 8) {
 			return true
 		}
 	}
@@ -118,6 +135,9 @@ func (w *weightOnly) plan(c *pass.Context, v *ir.Value) (*plan, string) {
 	}
 	p := w.choose(v, us)
 	p.readers, p.uses = readers, us
+	if reason := p.refuseBlocks(); reason != "" {
+		return nil, reason
+	}
 	if before, after := v.Const.Bytes(), p.cd.bytes()+p.overhead(); after >= before {
 		return nil, fmt.Sprintf("it would grow: %d bytes now, %d with codes, scales and nodes", before, after)
 	}
@@ -126,6 +146,9 @@ func (w *weightOnly) plan(c *pass.Context, v *ir.Value) (*plan, string) {
 
 // overhead is the bytes of nodes and names, and of zero points that are written out.
 func (p *plan) overhead() int64 {
+	if p.cd.b != nil {
+		return p.blockOverhead()
+	}
 	if p.form.Name == pass.Dequantize.Name {
 		return graphBytes(floatBytes, len(p.sites), p.base) + p.cd.g.scales()
 	}
@@ -139,6 +162,9 @@ func (p *plan) overhead() int64 {
 // choose picks integers at run time where every reader allows it, else a form that
 // runtimes fold.
 func (w *weightOnly) choose(v *ir.Value, us []*weightUse) *plan {
+	if w.blocks != nil {
+		return w.chooseBlocks(v, us)
+	}
 	p := &plan{weight: &weight{base: v}, form: pass.Dequantize}
 	gathers := 0
 	for _, u := range us {
@@ -189,6 +215,9 @@ func oneScope(v *ir.Value, ss []*site) bool {
 
 // folded stores v behind Cast and Mul, which any reader can stand.
 func (w *weightOnly) folded(v *ir.Value, us []*weightUse) *plan {
+	if w.blocks != nil {
+		return w.foldBlocks(v, us)
+	}
 	p := &plan{weight: &weight{base: v}, form: pass.CastMul}
 	shape := v.Const.Shape
 	axes := us[0].axes

@@ -1,0 +1,87 @@
+package quantize
+
+import (
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/mcompress/mcompress/internal/conform"
+)
+
+var (
+	int4  = variant{WeightInt4, nil}
+	inTwo = variant{WeightInt2, nil}
+)
+
+// inBlocks are the options that change what is stored in blocks, and how.
+func inBlocks() []variant {
+	return []variant{
+		int4,
+		inTwo,
+		{WeightInt4, []string{"symmetric", "weight-type=int4"}},
+		{WeightInt4, []string{"symmetric", "block=16"}},
+		{WeightInt4, []string{"weight-type=int4", "block=64", "search=span"}},
+		{WeightInt4, []string{"per-channel"}},
+		{WeightInt4, []string{"algo=hqq"}},
+		{WeightInt2, []string{"symmetric", "weight-type=int2", "block=16"}},
+		{WeightInt8, []string{"block=32"}},
+		{WeightInt8, []string{"block=128", "asymmetric", "weight-type=uint8"}},
+		{WeightInt8, []string{"search=mse", "asymmetric"}},
+	}
+}
+
+// Every output is valid, smaller, of the same interface, and runs where the original does.
+func TestBlocksHold(t *testing.T) {
+	w := conform.Start(t)
+	for _, v := range inBlocks() {
+		for _, path := range conform.Fixtures(t) {
+			t.Run(v.String()+" "+label(path), func(t *testing.T) { try(t, w, v, path) })
+		}
+	}
+	for _, path := range conform.RealModels(t) {
+		t.Run(label(path), func(t *testing.T) { try(t, w, int4, path) })
+	}
+}
+
+// The outputs are those of the original with the restored weights.
+func TestBlocksEqualTheRestoredModel(t *testing.T) {
+	w := conform.Start(t)
+	for _, v := range inBlocks() {
+		for _, path := range conform.Fixtures(t) {
+			t.Run(v.String()+" "+label(path), func(t *testing.T) {
+				dir := t.TempDir()
+				out, twin := filepath.Join(dir, "out.onnx"), filepath.Join(dir, "twin.onnx")
+				if twinned(t, v, path, out, twin) == 0 {
+					return
+				}
+				o := conform.Options{Level: "basic", Inputs: recorded(t, path)}
+				outputs, err := w.Compare(twin, out, o)
+				if err != nil {
+					if _, before := w.Run(path, o); before == nil {
+						t.Error(err)
+					}
+					return
+				}
+				if s := conform.LowestSQNR(outputs); s < 70 {
+					t.Errorf("%.1f dB", s)
+				}
+			})
+		}
+	}
+}
+
+// Products become those of packed codes, with and without a bias; what is folded leaves the graph as it was.
+func TestBlocksFuse(t *testing.T) {
+	w := conform.Start(t)
+	for _, v := range inBlocks() {
+		for name, want := range map[string]int{"mlp": 3, "cnn": 2, "gemm": 13, "function": 1, "subgraph_if": 2, "subgraph_loop_outer": 1, "transformer": 13} {
+			if name == "transformer" && (v.method == WeightInt2 || slices.Contains(v.options, "per-channel") || slices.Contains(v.options, "block=64")) {
+				want = 12 // the head is tied to the embeddings: dense
+			}
+			ops := optimizedOps(t, w, v, name)
+			if ops[nBits] != want || ops["DequantizeLinear"] > 0 {
+				t.Errorf("%s %s: %d %s, want %d: %v", v, name, ops[nBits], nBits, want, ops)
+			}
+		}
+	}
+}
