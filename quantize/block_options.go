@@ -98,9 +98,9 @@ func (o *blockOptions) rounder() rounder {
 	return rounder{round: func(c *solve.Codes, w []float32) error {
 		if hqq {
 			solve.HQQ(c, w)
-		} else {
-			solve.Nearest(c, w, search)
+			return nil
 		}
+		solve.Nearest(c, w, search)
 		return nil
 	}}
 }
