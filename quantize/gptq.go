@@ -1,0 +1,236 @@
+package quantize
+
+import (
+	"cmp"
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/mcompress/mcompress/engine"
+	"github.com/mcompress/mcompress/engine/op"
+	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/kernel"
+	"github.com/mcompress/mcompress/pass"
+	"github.com/mcompress/mcompress/quantize/calibrate"
+	"github.com/mcompress/mcompress/quantize/layerwise"
+	"github.com/mcompress/mcompress/quantize/solve"
+)
+
+// gptq rounds weights of linear layers by what the layers are given while the model runs over samples, those in front of
+// them rounded already.
+type gptq struct {
+	data  calibrate.Data
+	order bool
+	damp  float64
+}
+
+func (g *gptq) bind(fs *flag.FlagSet) {
+	g.data.Bind(fs, 128)
+	fs.BoolVar(&g.order, "act-order", true, "gptq: round the blocks, and in them the rows, with the largest inputs first")
+	fs.Float64Var(&g.damp, "damp", 0.01, "gptq: `part` of the mean square of a layer's inputs to add to each, so that few samples are not trusted too far")
+}
+
+// A linear is a matrix on the right of a product.
+type linear struct {
+	weight *ir.Value
+	node   *ir.Node
+	lying  bool // the constant is the transpose
+	grid   solve.Grid
+	codes  []*ir.Tensor // what round leaves: codes K×N a byte each, scales, zero points
+}
+
+// input is what the matrix is multiplied by.
+func (l *linear) input() *ir.Value { return l.node.Input(0) }
+
+// trouble is why the inputs of l cannot be looked at.
+func (l *linear) trouble(w *layerwise.Walk) string {
+	switch x := l.input(); {
+	case !w.Has(x):
+		return "it stands in a subgraph or a function"
+	case l.node.Op.Is("Gemm") && l.node.Int("transA", 0) != 0:
+		return "its inputs are transposed"
+	}
+	return ""
+}
+
+// solve rounds what it can of ls, in the order in which the model runs, and says of the others why they are left.
+func (g *gptq) solve(c *pass.Context, ls []*linear) (left map[*linear]string, err error) {
+	samples, err := g.data.Samples(c, c.Model)
+	if err != nil {
+		return nil, err
+	}
+	w, err := layerwise.New(c.Model, samples, engine.Options{Workers: c.Workers, MemoryLimit: c.Memory})
+	if err != nil {
+		return nil, err
+	}
+	s := &solving{gptq: g, c: c, walk: w, pool: op.NewPool(c.Workers)}
+	defer s.pool.Close()
+	left = map[*linear]string{}
+	inputs := map[*ir.Value][]*linear{}
+	for _, l := range ls {
+		if why := l.trouble(w); why != "" {
+			left[l] = why
+			continue
+		}
+		inputs[l.input()] = append(inputs[l.input()], l)
+	}
+	for _, x := range inOrder(w, inputs) {
+		if err := s.layers(x, inputs[x], left); err != nil {
+			return nil, fmt.Errorf("%s: %w", inputs[x][0].node.Label(), err)
+		}
+	}
+	return left, nil
+}
+
+// inOrder are the values in the order in which they are made.
+func inOrder(w *layerwise.Walk, inputs map[*ir.Value][]*linear) []*ir.Value {
+	var xs []*ir.Value
+	for x := range inputs {
+		xs = append(xs, x)
+	}
+	slices.SortFunc(xs, func(a, b *ir.Value) int { return cmp.Or(w.Compare(a, b), cmp.Compare(a.Name, b.Name)) })
+	return xs
+}
+
+// solving is one way through a model.
+type solving struct {
+	*gptq
+	c    *pass.Context
+	walk *layerwise.Walk
+	pool *op.Pool
+}
+
+// layers rounds the matrices that x is multiplied by. They share its second moments.
+func (s *solving) layers(x *ir.Value, ls []*linear, left map[*linear]string) error {
+	arrays, err := s.walk.To(s.c, x)
+	if err != nil {
+		return err
+	}
+	k, _ := ls[0].size()
+	h := solve.NewHessian(int(k))
+	for _, a := range arrays {
+		if n := len(a.Shape); a.DType != ir.Float || n == 0 || a.Shape[n-1] != k {
+			for _, l := range ls {
+				left[l] = fmt.Sprintf("its inputs are %s", a)
+			}
+			return nil
+		}
+		h.Add(s.pool, ir.View[float32](a))
+	}
+	f, err := h.Factor(solve.FactorOptions{Damp: s.damp, Order: s.order, Block: ls[0].grid.Block})
+	if err != nil {
+		return err
+	}
+	for _, l := range ls {
+		if err := s.layer(l, f); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// size is K and N.
+func (l *linear) size() (k, n int64) {
+	shape := l.weight.Const.Shape
+	if l.lying {
+		return shape[1], shape[0]
+	}
+	return shape[0], shape[1]
+}
+
+// layer rounds one matrix, and puts what it is then into the model that runs.
+func (s *solving) layer(l *linear, f *solve.Factor) error {
+	w, err := s.read(l)
+	if err != nil {
+		return err
+	}
+	_, n := l.size()
+	codes := solve.GPTQ(s.pool, w, int(n), f, l.grid)
+	if l.codes, err = spooled(s.c, l.weight.Name, codes); err != nil {
+		return err
+	}
+	s.walk.Replace(l.weight, l.rounded(codes, w))
+	return nil
+}
+
+// read is the matrix K×N.
+func (s *solving) read(l *linear) ([]float32, error) {
+	t := l.weight.Const
+	w := make([]float32, t.Elems())
+	err := s.c.Scan(t, func(x []float32, first int64) error {
+		copy(w[first:], x)
+		return nil
+	})
+	if err != nil || !l.lying {
+		return w, err
+	}
+	turned := make([]float32, len(w))
+	kernel.Transpose(turned, w, int(t.Shape[0]), int(t.Shape[1]))
+	return turned, nil
+}
+
+// rounded is the constant that codes stand for, made in w.
+func (l *linear) rounded(c *solve.Codes, w []float32) *ir.Tensor {
+	for i := range w {
+		w[i] = c.Weight(i/c.N, i%c.N)
+	}
+	if l.lying {
+		turned := make([]float32, len(w))
+		kernel.Transpose(turned, w, c.K, c.N)
+		w = turned
+	}
+	spec := l.weight.Const.Spec
+	spec.DType = ir.Float
+	return &ir.Tensor{Spec: spec, Source: ir.Mem(kernel.Bytes(w))}
+}
+
+// spooled puts codes where c keeps results until the model is written: larger ones in temporary files.
+func spooled(c *pass.Context, name string, codes *solve.Codes) ([]*ir.Tensor, error) {
+	zeros := make([]byte, len(codes.Zero))
+	for i, z := range codes.Zero {
+		zeros[i] = byte(z)
+	}
+	data := [][]byte{codes.Code, kernel.Bytes(codes.Scale), zeros}
+	r := &ir.Recipe{Name: "gptq", Run: func(_ context.Context, _ []io.ReaderAt, out []io.Writer) error {
+		for i, b := range data {
+			if _, err := out[i].Write(b); err != nil {
+				return err
+			}
+		}
+		return nil
+	}}
+	for _, b := range data {
+		r.Out = append(r.Out, ir.Spec{Name: name, DType: ir.Uint8, Shape: []int64{int64(len(b))}})
+	}
+	ts := r.Derive()
+	for i, t := range ts {
+		at, err := c.Eval.Open(c, t)
+		if err != nil {
+			return nil, err
+		}
+		ts[i] = &ir.Tensor{Spec: t.Spec, Source: ir.Span{R: at}}
+	}
+	data = nil
+	return ts, nil
+}
+
+// load is what solve left.
+func (l *linear) load() (*solve.Codes, error) {
+	k, n := l.size()
+	codes := solve.NewCodes(int(k), int(n), l.grid)
+	zeros := make([]byte, len(codes.Zero))
+	for i, b := range [][]byte{codes.Code, kernel.Bytes(codes.Scale), zeros} {
+		if err := ir.ReadFull(l.codes[i].Source.(ir.Span).R, b, 0); err != nil {
+			return nil, err
+		}
+	}
+	for i, z := range zeros {
+		codes.Zero[i] = int32(z)
+		if l.grid.Low < 0 {
+			codes.Zero[i] = int32(int8(z))
+		}
+	}
+	return codes, nil
+}

@@ -1,0 +1,124 @@
+package quantize
+
+import (
+	"context"
+	"flag"
+	"math"
+	"testing"
+
+	"github.com/mcompress/mcompress/dataset"
+	"github.com/mcompress/mcompress/engine"
+	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/pass"
+	"github.com/mcompress/mcompress/quantize/solve"
+)
+
+// tokens is a transformer and the samples it is for.
+const tokens = "../fixtures/transformer_tokens.npz"
+
+// linears are all matrices of products of the model at path, in blocks of 16 rows, with a context to round them in.
+func linears(t *testing.T, path string) (*pass.Context, []*linear) {
+	t.Helper()
+	c := &pass.Context{Context: context.Background(), Model: opened(t, path).Model, Eval: ir.NewEval(t.TempDir()), Workers: 2}
+	t.Cleanup(func() { c.Eval.Close() })
+	var ls []*linear
+	for _, w := range sites(c, false) {
+		for _, s := range w.sites {
+			if s.side == right && len(s.shape) == 2 && len(w.sites) == 1 {
+				ls = append(ls, &linear{weight: w.base, node: s.node, lying: s.transposed, grid: solve.Grid{Low: -8, High: 7, Symmetric: true, Block: 16}})
+			}
+		}
+	}
+	return c, ls
+}
+
+// gptqOf is the algorithm with options as on the command line.
+func gptqOf(t *testing.T, args ...string) *gptq {
+	t.Helper()
+	g, fs := &gptq{}, flag.NewFlagSet("", flag.ContinueOnError)
+	g.bind(fs)
+	if err := fs.Parse(args); err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+// after is the SQNR of the model's outputs, on samples that nothing was rounded by, with the weights that codes stand for.
+func after(t *testing.T, c *pass.Context, ls []*linear, codes func(l *linear) *solve.Codes) float64 {
+	t.Helper()
+	before := outputsOf(t, c.Model)
+	for _, l := range ls {
+		original := l.weight.Const
+		l.weight.SetConst(l.rounded(codes(l), make([]float32, original.Elems())))
+		defer l.weight.SetConst(original)
+	}
+	var signal, noise float64
+	for i, y := range outputsOf(t, c.Model) {
+		signal += float64(before[i]) * float64(before[i])
+		noise += float64(before[i]-y) * float64(before[i]-y)
+	}
+	return 10 * math.Log10(signal/noise)
+}
+
+// outputsOf are the elements of all outputs of m for the last samples.
+func outputsOf(t *testing.T, m *ir.Model) (all []float32) {
+	t.Helper()
+	set, err := dataset.Open(tokens, dataset.Inputs(m.Graph), dataset.Outputs(m.Graph), dataset.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer set.Close()
+	e, err := engine.Open(context.Background(), m, engine.Options{Workers: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	var order dataset.Order
+	for i := set.Len() / 2; i < set.Len(); i++ {
+		order.Index = append(order.Index, i)
+	}
+	for b, err := range set.Batches(context.Background(), order) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		out, err := e.Run(context.Background(), b.Inputs, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, v := range m.Graph.Outputs {
+			all = append(all, ir.View[float32](out[v.Name])...)
+		}
+	}
+	return all
+}
+
+// Outputs of the model on samples it has not seen are nearer to the original's than with weights rounded to the nearest codes.
+func TestGPTQKeepsMoreOfTheOutputs(t *testing.T) {
+	c, ls := linears(t, fixture("transformer"))
+	g := gptqOf(t, "--data", tokens, "--limit", "16")
+	left, err := g.solve(c, ls)
+	if err != nil || len(left) > 0 {
+		t.Fatalf("left %v: %v", left, err)
+	}
+	got := after(t, c, ls, func(l *linear) *solve.Codes {
+		codes, err := l.load()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return codes
+	})
+	want := after(t, c, ls, func(l *linear) *solve.Codes {
+		k, n := l.size()
+		codes := solve.NewCodes(int(k), int(n), l.grid)
+		w, err := (&solving{c: c}).read(l)
+		if err != nil {
+			t.Fatal(err)
+		}
+		solve.Nearest(codes, w, true)
+		return codes
+	})
+	if got <= want+1 {
+		t.Errorf("SQNR %.2f dB, rounded to nearest %.2f dB", got, want)
+	}
+}
+
