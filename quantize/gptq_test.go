@@ -121,4 +121,3 @@ func TestGPTQKeepsMoreOfTheOutputs(t *testing.T) {
 		t.Errorf("SQNR %.2f dB, rounded to nearest %.2f dB", got, want)
 	}
 }
-
