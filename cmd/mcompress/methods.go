@@ -19,6 +19,7 @@ var methods = []*pass.Method{
 	quantize.BFloat16,
 	quantize.FoldBatchNorm,
 	quantize.Equalize,
+	quantize.Smooth,
 	prune.L1,
 	prune.L1Global,
 	prune.L2,

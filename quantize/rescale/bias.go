@@ -101,7 +101,7 @@ func (l *Layer) AddBias(b []float64) error {
 
 // setBias makes b the bias. The constant keeps its name, unless others read it.
 func (l *Layer) setBias(b []float64) {
-	t := l.vector(b)
+	t := vector(l.Weight.Const.DType, []int64{l.Outputs}, b)
 	if l.Node.Op.Is("Gemm") {
 		l.Node.RemoveAttr("beta")
 	}
@@ -120,23 +120,22 @@ func (l *Layer) setBias(b []float64) {
 	}
 }
 
-// vector is b in the weight's element type.
-func (l *Layer) vector(b []float64) *ir.Tensor {
-	x := make([]float32, len(b))
-	for i, v := range b {
-		x[i] = float32(v)
+// vector is a tensor of x in a float type.
+func vector(dt ir.DType, shape []int64, x []float64) *ir.Tensor {
+	t := &ir.Tensor{Spec: ir.Spec{DType: dt, Shape: shape}}
+	single, half := make([]float32, len(x)), make([]uint16, len(x))
+	for i, v := range x {
+		single[i] = float32(v)
 	}
-	t := &ir.Tensor{Spec: ir.Spec{DType: l.Weight.Const.DType, Shape: []int64{l.Outputs}}}
-	half := make([]uint16, len(x))
-	switch t.DType {
+	switch dt {
 	case ir.Float16:
-		kernel.F16FromF32(half, x)
+		kernel.F16FromF32(half, single)
 		t.Source = ir.Mem(kernel.Bytes(half))
 	case ir.BFloat16:
-		kernel.BF16FromF32(half, x)
+		kernel.BF16FromF32(half, single)
 		t.Source = ir.Mem(kernel.Bytes(half))
 	default:
-		t.Source = ir.Mem(kernel.Bytes(x))
+		t.Source = ir.Mem(kernel.Bytes(single))
 	}
 	return t
 }

@@ -50,12 +50,15 @@ func isOne(f []float64) bool { return !slices.ContainsFunc(f, func(x float64) bo
 func (e *Editor) replace(v *ir.Value, t *ir.Tensor) {
 	if v.IsInput() {
 		v.Graph().RemoveInput(v)
-		e.notes[v] = "; it was a graph input too, callers cannot replace it any more"
+		e.Say(v, "it was a graph input too, callers cannot replace it any more")
 	}
 	t.Name = v.Name
 	v.SetConst(t)
 	v.Type = typeOf(t)
 }
+
+// Say adds to what the ledger will say of v.
+func (e *Editor) Say(v *ir.Value, text string) { e.notes[v] += "; " + text }
 
 // Report adds rows of the constants that were changed, and of those that are gone.
 func (e *Editor) Report(changed, gone string) {

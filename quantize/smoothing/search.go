@@ -1,0 +1,129 @@
+package smoothing
+
+import (
+	"math"
+	"slices"
+)
+
+// alphas are what the search tries, beside leaving a group alone: how much of the difficulty
+// is moved from activations to weights.
+var alphas = []float64{0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9}
+
+// What a search has to win over leaving a group alone: more if that takes a Mul in every run.
+const (
+	worthFolding = 0.99
+	worthMul     = 0.9
+)
+
+// A choice is the factors of a group and what is expected of them.
+type choice struct {
+	alpha  float64
+	factor []float64 // nil: leave the group alone
+	gain   float64   // error over that of leaving it alone
+}
+
+// search finds the alpha of least error, see errors.
+func (g *group) search() (choice, error) {
+	weights, err := g.weights()
+	if err != nil {
+		return choice{}, err
+	}
+	fs := [][]float64{slices.Repeat([]float64{1}, int(g.channels()))}
+	for _, a := range alphas {
+		fs = append(fs, factors(g.seen.largest, weights.largest, a))
+	}
+	errs, err := g.errors(fs, weights)
+	if err != nil {
+		return choice{}, err
+	}
+	best := 0
+	for i := range errs {
+		if errs[i] < errs[best] {
+			best = i
+		}
+	}
+	worth := worthFolding
+	if g.fold == nil {
+		worth = worthMul
+	}
+	if best == 0 || errs[best] > worth*errs[0] {
+		return choice{}, nil
+	}
+	return choice{alphas[best-1], fs[best], errs[best] / errs[0]}, nil
+}
+
+// at is the choice of one alpha.
+func (g *group) at(alpha float64) (choice, error) {
+	weights, err := g.weights()
+	if err != nil {
+		return choice{}, err
+	}
+	return choice{alpha: alpha, factor: factors(g.seen.largest, weights.largest, alpha)}, nil
+}
+
+// sizes are what all weights of a group are by input channel.
+type sizes struct{ largest, squares []float64 }
+
+func (g *group) weights() (sizes, error) {
+	s := sizes{make([]float64, g.channels()), make([]float64, g.channels())}
+	for _, l := range g.layers {
+		largest, squares, err := l.InputSizes()
+		if err != nil {
+			return s, err
+		}
+		for i := range largest {
+			s.largest[i] = max(s.largest[i], largest[i])
+			s.squares[i] += squares[i]
+		}
+	}
+	return s, nil
+}
+
+// errors are the expected square errors of the group's outputs over all samples, times 12, if
+// its value is rounded to 8 bits in each run and its weights to 8 bits by output channel: that
+// of uniform noise in both factors of the product,
+//
+//	Σ step(x)² · Σ W² + Σ x² · Σ step(W)².
+func (g *group) errors(fs [][]float64, w sizes) ([]float64, error) {
+	errs := make([]float64, len(fs))
+	steps := make([]float64, len(fs))
+	for _, l := range g.layers {
+		peaks, err := l.OutputPeaks(fs)
+		if err != nil {
+			return nil, err
+		}
+		for k, ps := range peaks {
+			for _, p := range ps {
+				steps[k] += p / 127 * p / 127
+			}
+		}
+	}
+	for k, f := range fs {
+		inputs, outputs := 0.0, 0.0
+		for i, v := range f {
+			inputs += w.squares[i] * v * v
+			outputs += g.seen.squares[i] / (v * v)
+		}
+		errs[k] = g.seen.noise(f)*inputs + outputs*steps[k]
+	}
+	return errs, nil
+}
+
+// factors are max|x|^alpha / max|W|^(1-alpha) by channel (SmoothQuant, equation 4), with a
+// geometric mean of 1. Channels that are far below the others count as if they were not.
+func factors(x, w []float64, alpha float64) []float64 {
+	const least = 1e-4
+	f, mean := make([]float64, len(x)), 0.0
+	topX, topW := slices.Max(x), slices.Max(w)
+	if topX == 0 || topW == 0 {
+		return slices.Repeat([]float64{1}, len(x))
+	}
+	for i := range f {
+		f[i] = alpha*math.Log(max(x[i], topX*least)) - (1-alpha)*math.Log(max(w[i], topW*least))
+		mean += f[i] / float64(len(f))
+	}
+	for i := range f {
+		f[i] = math.Exp(f[i] - mean)
+	}
+	return f
+}

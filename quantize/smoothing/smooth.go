@@ -1,0 +1,96 @@
+package smoothing
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/pass"
+	"github.com/mcompress/mcompress/quantize/calibrate"
+	"github.com/mcompress/mcompress/quantize/rescale"
+)
+
+// Options say how much is moved.
+type Options struct {
+	Alpha  float64 // from 0, nothing of the activations' differences, to 1, all
+	Search bool    // finds an alpha for each group instead, of least expected error at 8 bits
+	Insert bool    // puts a Mul in front of products where factors cannot be folded
+}
+
+// Smooth does it for all products of the main graph, and adds rows of all weights that could
+// take part. Samples are run once.
+func Smooth(c *pass.Context, d *calibrate.Data, o Options) error {
+	e := rescale.New(c)
+	gs := groups(e, c.Model.Graph)
+	if len(gs) == 0 {
+		return nil
+	}
+	by := map[string]*group{}
+	for _, g := range gs {
+		by[g.x.Name] = g
+	}
+	err := d.Each(c, c.Model, names(gs), func(name string, a *ir.Array) error {
+		g := by[name]
+		if err := g.seen.add(a, g.channels()); err != nil {
+			return fmt.Errorf("value %q: %w", name, err)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	choices, err := choose(c, gs, o)
+	if err != nil {
+		return err
+	}
+	for i, g := range gs {
+		if err := apply(c, e, g, choices[i], o); err != nil {
+			return err
+		}
+	}
+	e.Report("its channels take over what activations differ by", "")
+	return nil
+}
+
+func choose(c *pass.Context, gs []*group, o Options) ([]choice, error) {
+	choices := make([]choice, len(gs))
+	return choices, c.Parallel(len(gs), func(_ context.Context, i int) (err error) {
+		g := gs[i]
+		switch {
+		case g.seen.runs == nil || g.fold == nil && !o.Insert:
+		case o.Search:
+			choices[i], err = g.search()
+		default:
+			choices[i], err = g.at(o.Alpha)
+		}
+		return err
+	})
+}
+
+// apply scales g, or says why it is left alone.
+func apply(c *pass.Context, e *rescale.Editor, g *group, ch choice, o Options) error {
+	if ch.factor == nil {
+		for _, l := range g.layers {
+			c.Skip(l.Weight, []*ir.Node{l.Node}, g.stays(o))
+		}
+		return nil
+	}
+	where := "folded into what makes them"
+	if g.fold == nil {
+		where = "by a Mul"
+	}
+	for _, l := range g.layers {
+		e.Say(l.Weight, fmt.Sprintf("alpha %g, %s", ch.alpha, where))
+	}
+	return g.scale(ch.factor)
+}
+
+func (g *group) stays(o Options) string {
+	switch {
+	case g.seen.runs == nil:
+		return "no sample reached it"
+	case g.fold == nil && !o.Insert:
+		return "what makes its input takes no factors"
+	}
+	return "no alpha lowers the expected error by enough"
+}

@@ -1,0 +1,61 @@
+package smoothing
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/mcompress/mcompress/ir"
+)
+
+// statistics are what samples say of the channels of one value.
+type statistics struct {
+	largest, squares []float64 // by channel, over all runs
+	runs             []extent
+}
+
+// An extent is the range of each channel in one run, and the number of its rows.
+type extent struct {
+	rows   int64
+	lo, hi []float32
+}
+
+// add takes a value of one run, whose last axis is that of n channels.
+func (s *statistics) add(a *ir.Array, n int64) error {
+	if a.Kind != ir.Dense || a.DType != ir.Float || len(a.Shape) == 0 || a.Shape[len(a.Shape)-1] != n {
+		return fmt.Errorf("it is %s, and not floats of %d channels", a, n)
+	}
+	if s.largest == nil {
+		s.largest, s.squares = make([]float64, n), make([]float64, n)
+	}
+	x := ir.View[float32](a)
+	r := extent{rows: int64(len(x)) / n, lo: make([]float32, n), hi: make([]float32, n)}
+	for row := range r.rows {
+		for i, v := range x[row*n:][:n] {
+			r.lo[i], r.hi[i] = min(r.lo[i], v), max(r.hi[i], v)
+			s.squares[i] += float64(v) * float64(v)
+		}
+	}
+	for i := range s.largest {
+		s.largest[i] = max(s.largest[i], float64(-r.lo[i]), float64(r.hi[i]))
+		if math.IsInf(s.largest[i], 0) {
+			return fmt.Errorf("channel %d is infinite", i)
+		}
+	}
+	s.runs = append(s.runs, r)
+	return nil
+}
+
+// noise is the mean square error of all elements of all runs together, times 12, if channels
+// are divided by f and each run is rounded to 256 steps.
+func (s *statistics) noise(f []float64) float64 {
+	sum := 0.0
+	for _, r := range s.runs {
+		lo, hi := 0.0, 0.0
+		for i, v := range f {
+			lo, hi = min(lo, float64(r.lo[i])/v), max(hi, float64(r.hi[i])/v)
+		}
+		step := (hi - lo) / 255
+		sum += float64(r.rows) * step * step
+	}
+	return sum
+}
