@@ -33,6 +33,14 @@ var (
 	CastMul = Form{Name: "cast-mul", Dense: true}
 	// CastFloat16 casts stored halves: folded into a dense weight.
 	CastFloat16 = Form{Name: "cast-float16", Dense: true}
+	// CastBFloat16 does so with bfloat16.
+	CastBFloat16 = Form{Name: "cast-bfloat16", Dense: true}
+	// Float16 is a half that its readers take as it is: kernels for CPUs compute in float32.
+	Float16 = Form{Name: "float16", Dense: true}
+	// GatherFloat16 is a table of halves: rows are widened once they are looked up.
+	GatherFloat16 = Form{Name: "gather-float16"}
+	// BFloat16 is likewise; there are no kernels at all, so that the embedded engine alone runs it.
+	BFloat16 = Form{Name: "bfloat16"}
 	// Sparse forms are all folded.
 	COO     = Form{Name: "coo", Dense: true}
 	CSR     = Form{Name: "csr", Dense: true}

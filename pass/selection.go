@@ -3,6 +3,7 @@ package pass
 import (
 	"flag"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/bmatcuk/doublestar/v4"
@@ -56,14 +57,19 @@ func (s *Selection) Excludes(v *ir.Value, readers []*ir.Node) string {
 
 func (g Globs) match(v *ir.Value, readers []*ir.Node) bool {
 	for _, p := range g {
-		op, isOp := strings.CutPrefix(p, "op:")
-		if !isOp && glob(p, v.Name) {
+		if !strings.HasPrefix(p, "op:") && glob(p, v.Name) {
 			return true
 		}
-		for _, n := range readers {
-			if isOp && glob(op, n.Op.Type) || !isOp && n.Name != "" && glob(p, n.Name) {
-				return true
-			}
+	}
+	return slices.ContainsFunc(readers, g.Node)
+}
+
+// Node reports whether g names n, by its name or its operator.
+func (g Globs) Node(n *ir.Node) bool {
+	for _, p := range g {
+		op, isOp := strings.CutPrefix(p, "op:")
+		if isOp && glob(op, n.Op.Type) || !isOp && n.Name != "" && glob(p, n.Name) {
+			return true
 		}
 	}
 	return false

@@ -24,7 +24,8 @@ func BenchmarkQuantizeTransposed(b *testing.B) {
 
 func BenchmarkFloat16(b *testing.B) {
 	t, payload := benchWeight(matrix(benchRows, benchCols, -1, false))
-	runRecipe(b, halfRecipe(t), payload)
+	w := &narrowing{narrowType: &binary16}
+	runRecipe(b, w.recipe(t, false, false), payload)
 }
 
 func benchmark(b *testing.B, c coding) {

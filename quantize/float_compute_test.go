@@ -1,0 +1,259 @@
+package quantize
+
+import (
+	"math"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/mcompress/mcompress/internal/conform"
+	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/ir/opset"
+)
+
+var computing = variant{Float16, []string{"compute=float16"}}
+
+// kind is the graph's type of the value of that name in the output.
+func (r result) kind(name string) ir.DType {
+	r.t.Helper()
+	for v := range opened(r.t, r.out).Model.Values() {
+		if v.Name == name {
+			return opset.Elem(v)
+		}
+	}
+	r.t.Fatalf("%s: no value %s", r.variant, name)
+	return ir.Undefined
+}
+
+// kinds compares types with what they should be.
+func (r result) kinds(want map[string]ir.DType) {
+	r.t.Helper()
+	for name, dt := range want {
+		if got := r.kind(name); got != dt {
+			r.t.Errorf("%s: %s is %s, want %s", r.variant, name, got, dt)
+		}
+	}
+}
+
+// casts counts the Cast nodes of the output.
+func (r result) casts() int {
+	n := 0
+	for m := range opened(r.t, r.out).Model.Nodes() {
+		if m.Op.Is("Cast") {
+			n++
+		}
+	}
+	return n
+}
+
+// A graph between products is narrow, with one Cast at either end.
+func TestValuesBetweenNodesAreNarrow(t *testing.T) {
+	s := newSketch(t, 17)
+	x := s.input("x", 4, 64)
+	h := s.node("Relu", []*ir.Value{s.node("Add", []*ir.Value{s.node("MatMul", []*ir.Value{x, s.weight("w", 64, 96)}), s.weight("b", 96)})})
+	h.Name = "hidden"
+	s.output("y", s.node("MatMul", []*ir.Value{h, s.weight("v", 96, 32)}), 4, 32)
+	r := s.apply(computing, 50)
+	r.wants(map[string]string{"w": "changed float16", "b": "changed float16", "v": "changed float16"})
+	r.kinds(map[string]ir.DType{"x": ir.Float, "hidden": ir.Float16, "y": ir.Float})
+	if n := r.casts(); n != 2 {
+		t.Errorf("%d Casts, want one behind the input and one in front of the output", n)
+	}
+}
+
+func TestCallersMayHandOverHalves(t *testing.T) {
+	s := newSketch(t, 17)
+	x := s.input("x", 4, 64)
+	s.output("y", s.node("MatMul", []*ir.Value{x, s.weight("w", 64, 96)}), 4, 96)
+	path, out := s.save(), filepath.Join(t.TempDir(), "out.onnx")
+	v := variant{Float16, []string{"compute=float16", "keep-io=false"}}
+	r := result{v.apply(t, path, out), &trial{variant: v, path: path, out: out}, t}
+	r.kinds(map[string]ir.DType{"x": ir.Float16, "y": ir.Float16})
+	w := conform.Start(t)
+	if err := w.Check(out, true); err != nil {
+		t.Error(err)
+	}
+	if a, err := w.Run(out, conform.Options{}); err != nil || a[0].DType != "float16" || r.casts() != 0 {
+		t.Errorf("%v, %d Casts: %v", a, r.casts(), err)
+	}
+}
+
+// A guarded operator draws the small sums behind it in; two readers share one Cast.
+func TestNumericsStayFloat(t *testing.T) {
+	s := newSketch(t, 17)
+	x := s.input("x", 4, 64)
+	h := s.node("MatMul", []*ir.Value{x, s.weight("w", 64, 96)})
+	square := s.node("Pow", []*ir.Value{h, s.AddConst("two", tensorOf(ir.Float, nil, []float32{2}))})
+	mean := s.node("ReduceMean", []*ir.Value{square}, ir.IntsAttr("axes", -1))
+	sum := s.node("Add", []*ir.Value{mean, s.AddConst("eps", tensorOf(ir.Float, nil, []float32{1e-12}))})
+	norm := s.node("Sqrt", []*ir.Value{sum})
+	y := s.node("Div", []*ir.Value{h, norm})
+	for name, v := range map[string]*ir.Value{"h": h, "square": square, "mean": mean, "sum": sum, "norm": norm, "ratio": y} {
+		v.Name = name
+	}
+	s.output("y", s.node("MatMul", []*ir.Value{y, s.weight("v", 96, 32)}), 4, 32)
+	r := s.apply(computing, 50)
+	r.kinds(map[string]ir.DType{"h": ir.Float16, "square": ir.Float, "mean": ir.Float, "sum": ir.Float, "norm": ir.Float, "ratio": ir.Float16})
+	if n := r.casts(); n != 4 {
+		t.Errorf("%d Casts, want those of input and output and one on either side of the norm", n)
+	}
+}
+
+func TestChosenNodesStayFloat(t *testing.T) {
+	s := newSketch(t, 17)
+	x := s.input("x", 4, 64)
+	h := s.node("Softmax", []*ir.Value{s.node("MatMul", []*ir.Value{x, s.weight("w", 64, 96)})})
+	h.Name = "shares"
+	s.output("y", s.node("MatMul", []*ir.Value{h, s.weight("v", 96, 32)}), 4, 32)
+	r := s.apply(variant{Float16, []string{"compute=float16", "keep-float32=op:Softmax"}}, 50)
+	r.kinds(map[string]ir.DType{"shares": ir.Float})
+	r.wants(map[string]string{"": "noted [Softmax] stay float32: selected by --keep-float32"})
+	r = s.apply(variant{Float16, []string{"compute=float16", "skip=w"}}, 50)
+	r.wants(map[string]string{"w": "skipped selected by --skip", "v": "changed float16"})
+}
+
+// Positions, angles and masks are computed in float32 until a narrow value meets them; what stands for infinity
+// does not become it, so that a row that is masked as a whole has a softmax.
+func TestPositionsAndMasksStayExact(t *testing.T) {
+	s := newSketch(t, 17)
+	x := s.input("x", 8, 64)
+	ones := s.AddConst("ones", &ir.Tensor{Spec: ir.Spec{DType: ir.Int64, Shape: []int64{8}}, Source: ir.Ints(0, 1, 2, 3, 4000, 5001, 6002, 7003)})
+	pos := s.node("Cast", []*ir.Value{s.node("Add", []*ir.Value{ones, s.node("Cast", []*ir.Value{s.node("Greater", []*ir.Value{s.node("ReduceSum", []*ir.Value{x, s.ints(1)}, ir.IntAttr("keepdims", 0)), s.AddConst("far", tensorOf(ir.Float, nil, []float32{1e4}))})}, ir.IntAttr("to", int64(ir.Int64)))})}, ir.IntAttr("to", int64(ir.Float)))
+	angle := s.node("MatMul", []*ir.Value{s.node("Unsqueeze", []*ir.Value{pos, s.ints(1)}), s.AddConst("frequencies", tensorOf(ir.Float, []int64{1, 4}, []float32{1, .1, .01, .001}))})
+	sin := s.node("Sin", []*ir.Value{angle})
+	mask := s.node("Mul", []*ir.Value{pos, s.AddConst("lowest", tensorOf(ir.Float, nil, []float32{-math.MaxFloat32 / 1e4}))})
+	angle.Name, sin.Name, mask.Name = "angle", "sin", "mask"
+	h := s.node("MatMul", []*ir.Value{x, s.weight("w", 64, 4)})
+	scores := s.node("Add", []*ir.Value{s.node("Mul", []*ir.Value{h, sin}), s.node("Unsqueeze", []*ir.Value{mask, s.ints(1)})})
+	s.output("y", s.node("Softmax", []*ir.Value{scores}), 8, 4)
+	s.weight("unused", 1)
+	r := s.apply(computing, 0)
+	r.kinds(map[string]ir.DType{"angle": ir.Float, "sin": ir.Float, "mask": ir.Float})
+	a, err := conform.Start(t).Run(r.out, conform.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, v := range floats32(a[0].Data) {
+		if v != v {
+			t.Fatalf("element %d is no number", i)
+		}
+	}
+}
+
+// Weights that half precision does not hold keep their product in float32, or are clamped on request.
+func TestWeightsBeyondTheRange(t *testing.T) {
+	for _, c := range []struct {
+		options []string
+		want    string
+	}{
+		{nil, "skipped it"},
+		{[]string{"clamp"}, "changed float16 2 elements beyond float16's range became ±65504"},
+	} {
+		s := newSketch(t, 17)
+		x := s.input("x", 4, 64)
+		huge := s.weight("huge", 64, 96)
+		b := []byte(huge.Const.Source.(ir.Mem))
+		copy(b, ir.Floats(1e6, -7e4))
+		h := s.node("MatMul", []*ir.Value{x, huge})
+		s.output("y", s.node("MatMul", []*ir.Value{s.node("Tanh", []*ir.Value{h}), s.weight("v", 96, 32)}), 4, 32)
+		r := s.apply(variant{Float16, append([]string{"compute=float16"}, c.options...)}, 20)
+		r.wants(map[string]string{"huge": c.want, "v": "changed float16"})
+	}
+}
+
+// Weights that would lose precision to subnormal numbers stay float32.
+func TestWeightsBelowTheRange(t *testing.T) {
+	s := newSketch(t, 17)
+	x := s.input("x", 4, 64)
+	tiny := s.weight("tiny", 64, 96)
+	for i, v := range floats32(tiny.Const.Source.(ir.Mem)) {
+		copy(tiny.Const.Source.(ir.Mem)[4*i:], ir.Floats(v*1e-6))
+	}
+	s.output("y", s.node("Mul", []*ir.Value{s.node("MatMul", []*ir.Value{x, tiny}), s.AddConst("c", tensorOf(ir.Float, nil, []float32{1e6}))}), 4, 96)
+	s.output("z", s.node("MatMul", []*ir.Value{x, s.weight("v", 64, 96)}), 4, 96)
+	for _, v := range []variant{{Float16, nil}, computing} {
+		r := s.apply(v, 50)
+		r.wants(map[string]string{"tiny": "skipped its largest magnitude", "v": "changed"})
+	}
+}
+
+// What attributes hold changes along: constants of a shape, and Casts from integers and halves.
+func TestAttributesAreNarrow(t *testing.T) {
+	s := newSketch(t, 17)
+	x := s.input("x", 4, 64)
+	h := s.node("MatMul", []*ir.Value{x, s.weight("w", 64, 96)})
+	filled := s.node("ConstantOfShape", []*ir.Value{s.node("Shape", []*ir.Value{x})}, ir.TensorAttr("value", tensorOf(ir.Float, []int64{1}, []float32{1.5})))
+	y := s.node("Add", []*ir.Value{h, s.node("ReduceMax", []*ir.Value{s.node("MatMul", []*ir.Value{filled, s.weight("u", 64, 96)})}, ir.IntAttr("keepdims", 1))})
+	filled.Name = "filled"
+	half := s.node("Cast", []*ir.Value{y}, ir.IntAttr("to", int64(ir.Float16)))
+	s.output("y", s.node("Add", []*ir.Value{s.node("Cast", []*ir.Value{half}, ir.IntAttr("to", int64(ir.Float))), s.weight("b", 96)}), 4, 96)
+	r := s.apply(computing, 50)
+	r.kinds(map[string]ir.DType{"filled": ir.Float16})
+	if n := r.casts(); n != 2 {
+		t.Errorf("%d Casts are left, want those of input and output", n)
+	}
+}
+
+// noPairs reports Casts that undo the one in front of them, and values with two Casts to one type.
+func noPairs(t *testing.T, m *ir.Model) {
+	t.Helper()
+	type to struct {
+		v  *ir.Value
+		dt int64
+	}
+	seen := map[to]bool{}
+	for n := range m.Nodes() {
+		x := n.Input(0)
+		if dt := ir.DType(n.Int("to", 0)); !n.Op.Is("Cast") || !dt.IsFloat() {
+			continue
+		}
+		k := to{x, n.Int("to", 0)}
+		if p := x.Producer(); seen[k] || p != nil && p.Op.Is("Cast") && opset.Elem(p.Input(0)) == ir.DType(k.dt) {
+			t.Errorf("%s is one Cast too many", n.Label())
+		}
+		seen[k] = true
+	}
+}
+
+// Graphs that compute in half precision are valid, smaller, of the same interface, run where the original does, and
+// come close to it in ONNX Runtime and in the embedded engine.
+func TestConvertedGraphsHold(t *testing.T) {
+	w := conform.Start(t)
+	for _, path := range append(conform.Fixtures(t), conform.RealModels(t)...) {
+		t.Run(label(path), func(t *testing.T) {
+			floor, engine := 40., 30. // ONNX Runtime computes in float32 wherever it can
+			if slices.Contains(unsteady, label(path)) {
+				floor, engine = math.Inf(-1), math.Inf(-1)
+			}
+			r := unmoved(t, w, computing, path, engine)
+			if r == nil {
+				return
+			}
+			if db := conform.LowestSQNR(r.outputs); r.outputs != nil && db < floor {
+				t.Errorf("%.1f dB, want %.1f", db, floor)
+			}
+			noPairs(t, opened(t, r.out).Model)
+		})
+	}
+}
+
+// Every oddity of the small models survives, even where half precision does not make them smaller.
+func TestOddGraphsAreConverted(t *testing.T) {
+	w := conform.Start(t)
+	taken := 0
+	for _, path := range conform.ModelsBelow(t, filepath.Join(conform.Shared(t), "fixtures", "conformance", "small")) {
+		t.Run(filepath.Base(path), func(t *testing.T) {
+			r := &trial{variant: computing, path: path, out: converted(t, computing, path)}
+			if r.out == "" {
+				return
+			}
+			taken++
+			r.sameInterface(t, opened(t, path).Model, opened(t, r.out).Model)
+			r.valid(t, w)
+			r.runs(t, w)
+		})
+	}
+	if taken < 120 {
+		t.Errorf("only %d models were converted", taken)
+	}
+}

@@ -1,0 +1,128 @@
+package quantize
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"math"
+
+	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/kernel"
+	"github.com/mcompress/mcompress/pass"
+)
+
+// A census counts what of a weight the narrow type does not hold.
+type census struct {
+	bits          uint32 // of the largest magnitude
+	beyond, below int64  // elements that would become infinite, or zero though they are not
+}
+
+// trouble is why a weight with these values stays float32, or "".
+func (w *narrowing) trouble(s census) string {
+	size := math.Float32frombits(s.bits)
+	switch {
+	case s.bits > infBits:
+		return "it holds NaN"
+	case s.bits == infBits:
+		return "it holds infinities"
+	case s.bits >= w.overflow && !w.clamp:
+		return fmt.Sprintf("its largest magnitude, %g, is beyond %s's range%s", size, w.dt, of(s.beyond, "are"))
+	case s.bits > 0 && s.bits < w.normal:
+		return fmt.Sprintf("its largest magnitude, %g, is below %s's smallest normal number%s", size, w.dt, of(s.below, "would become zero"))
+	}
+	return ""
+}
+
+func of(n int64, what string) string {
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf("; %d elements %s", n, what)
+}
+
+// count adds x to s.
+func (w *narrowing) count(s *census, x []float32) {
+	bits := kernel.AbsMaxBits(x)
+	s.bits = max(s.bits, bits)
+	if bits < w.overflow && bits >= w.normal {
+		return
+	}
+	for _, v := range x {
+		switch b := math.Float32bits(v) &^ (1 << 31); {
+		case b >= w.overflow:
+			s.beyond++
+		case b != 0 && w.vanishes(v):
+			s.below++
+		}
+	}
+}
+
+// vanishes reports whether x rounds to zero.
+func (w *narrowing) vanishes(x float32) bool {
+	var h [1]uint16
+	w.write(h[:], []float32{x})
+	return h[0]&0x7fff == 0
+}
+
+// scan reads t and counts.
+func (w *narrowing) scan(c *pass.Context, t *ir.Tensor) (census, error) {
+	var s census
+	err := c.Scan(t, func(x []float32, _ int64) error {
+		w.count(&s, x)
+		return nil
+	})
+	return s, err
+}
+
+// recipe makes the narrow tensor of t; finite values beyond the range become the largest where clamp says so.
+func (w *narrowing) recipe(t *ir.Tensor, clamp, infinite bool) *ir.Recipe {
+	return &ir.Recipe{
+		Name: w.dt.String(),
+		In:   []*ir.Tensor{t},
+		Out:  []ir.Spec{{Name: t.Name, DType: w.dt, Shape: t.Shape}},
+		Work: ir.CopyBuffer * 3 / 2,
+		Run: func(ctx context.Context, in []io.ReaderAt, out []io.Writer) error {
+			x := make([]float32, min(t.Elems(), pass.Block))
+			half := make([]uint16, len(x))
+			f := pass.NewFloats(in[0], t.DType)
+			var bits uint32
+			for i := int64(0); i < t.Elems(); i += pass.Block {
+				n := min(pass.Block, t.Elems()-i)
+				if err := f.Read(x[:n], i); err != nil {
+					return err
+				}
+				if clamp {
+					w.clampTo(x[:n])
+				}
+				now := kernel.AbsMaxBits(x[:n])
+				bits = max(bits, now)
+				if now >= w.overflow && !(infinite && now == infBits) {
+					return &pass.Unfit{Tensor: t.Name, Reason: w.trouble(census{bits: now})}
+				}
+				w.write(half[:n], x[:n])
+				if _, err := out[0].Write(kernel.Bytes(half[:n])); err != nil {
+					return err
+				}
+				if err := ctx.Err(); err != nil {
+					return err
+				}
+			}
+			if why := w.trouble(census{bits: bits}); why != "" && bits < w.normal {
+				return &pass.Unfit{Tensor: t.Name, Reason: why}
+			}
+			return nil
+		},
+	}
+}
+
+// clampTo brings finite values into the range.
+func (w *narrowing) clampTo(x []float32) {
+	if kernel.AbsMaxBits(x) < w.overflow {
+		return
+	}
+	for i, v := range x {
+		if b := math.Float32bits(v) &^ (1 << 31); b >= w.overflow && b < infBits {
+			x[i] = float32(math.Copysign(float64(w.largest), float64(v)))
+		}
+	}
+}

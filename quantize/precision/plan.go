@@ -1,0 +1,344 @@
+package precision
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/ir/opset"
+)
+
+// Options say what becomes narrow.
+type Options struct {
+	To     ir.DType // Float16 or BFloat16
+	KeepIO bool     // inputs and outputs of the model stay float32
+
+	// Stays gives the reason why a node stays float32, beside those of this package, or "".
+	Stays func(n *ir.Node) string
+}
+
+// A Plan says which values are narrow and which nodes read them so.
+type Plan struct {
+	Options
+	// Reasons are why nodes stay float32 that are guarded, by themselves or by Options.Stays.
+	Reasons map[*ir.Node]string
+
+	kinds  *kinds
+	narrow map[*ir.Node]bool  // nodes that compute in the narrow type
+	low    map[*ir.Value]bool // values that are narrow, constants apart
+	exact  map[*ir.Value]bool // numbers that come from integers alone
+	coded  map[*ir.Value]bool // what was dequantized
+	whole  map[*ir.Function]bool
+}
+
+// New decides for every node of m, and changes nothing.
+func New(m *ir.Model, o Options) *Plan {
+	p := &Plan{
+		Options: o, Reasons: map[*ir.Node]string{},
+		kinds:  &kinds{calls: map[*ir.Function][]*ir.Node{}, known: map[*ir.Value]kind{}},
+		narrow: map[*ir.Node]bool{}, low: map[*ir.Value]bool{}, exact: map[*ir.Value]bool{}, coded: map[*ir.Value]bool{},
+		whole: map[*ir.Function]bool{},
+	}
+	p.functions(m)
+	for _, v := range m.Graph.Inputs {
+		p.low[v] = !o.KeepIO && p.is(v) && v.Const == nil
+	}
+	p.graph(m.Graph)
+	for _, f := range m.Functions {
+		for _, v := range f.Body.Inputs {
+			p.low[v] = p.whole[f] && p.is(v)
+		}
+		p.graph(f.Body)
+	}
+	return p
+}
+
+// is reports whether v is a float32 tensor.
+func (p *Plan) is(v *ir.Value) bool { return p.kinds.of(v) == single }
+
+// Floats reports whether n reads or makes float32.
+func (p *Plan) Floats(n *ir.Node) bool {
+	return slices.ContainsFunc(n.Inputs(), p.is) || slices.ContainsFunc(n.Outputs, p.is)
+}
+
+// graph decides for g's nodes in order, subgraphs in front of the node that holds them. A graph whose nodes form
+// a circle stays as it is.
+func (p *Plan) graph(g *ir.Graph) {
+	nodes, err := g.Order()
+	if err != nil {
+		return
+	}
+	for _, n := range nodes {
+		p.enter(n)
+		for s := range n.Subgraphs() {
+			p.graph(s)
+		}
+		p.node(n)
+	}
+}
+
+// enter makes the inputs of n's subgraphs what the values are that it hands over.
+func (p *Plan) enter(n *ir.Node) {
+	for g := range n.Subgraphs() {
+		for i, v := range g.Inputs {
+			if j := ownerInput(n, i); j >= 0 && p.is(v) {
+				p.low[v] = p.low[n.Input(j)]
+			}
+		}
+	}
+}
+
+func (p *Plan) node(n *ir.Node) {
+	if controls(n) {
+		p.leave(n)
+		return
+	}
+	why := p.stays(n)
+	if why != "" {
+		p.Reasons[n] = why
+	}
+	switch {
+	case n.Op.Is("Cast"):
+		p.cast(n, why != "")
+		return
+	case why == "" && p.typed(n):
+		p.narrow[n] = p.goes(n)
+	}
+	if f := called(n); f != nil {
+		p.results(n, p.whole[f])
+		return
+	}
+	p.settle(n)
+}
+
+// stays is why n computes in float32 whatever its inputs are, or "".
+func (p *Plan) stays(n *ir.Node) string {
+	f := called(n)
+	_, _, known := signature(n)
+	switch {
+	case f == nil && !known:
+		return "it is no operator of ONNX"
+	case f == nil && coded[n.Op.Type]:
+		return isCoded
+	case p.Stays(n) != "":
+		return p.Stays(n)
+	case p.inFunction(n) != "":
+		return p.inFunction(n)
+	case f != nil && !p.whole[f]:
+		return "it calls a function that stays as it is"
+	case f != nil:
+		return ""
+	case guarded[n.Op.Type] != "":
+		return guarded[n.Op.Type]
+	case n.Op.Is("Mul") && n.Input(0) == n.Input(1):
+		return guarded["Pow"]
+	}
+	for _, v := range n.Inputs() {
+		if p.coded[v] {
+			return isCoded
+		}
+	}
+	return ""
+}
+
+// typed reports whether each type variable of n that is float32 somewhere is float32 everywhere and may be
+// narrow.
+func (p *Plan) typed(n *ir.Node) bool {
+	if called(n) != nil {
+		return true
+	}
+	in, out, _ := signature(n)
+	vars := map[string]bool{}
+	each(n, in, out, func(v *ir.Value, q opset.Param) {
+		vars[q.Var] = vars[q.Var] || q.Var != "" && p.is(v)
+	})
+	fits := true
+	each(n, in, out, func(v *ir.Value, q opset.Param) {
+		fits = fits && q.Tensor() && (!vars[q.Var] || p.is(v) || p.kinds.of(v) == unknown && p.learn(v))
+	})
+	return fits
+}
+
+// learn takes v, of which nothing is known, for float32, as another argument of its variable is.
+func (p *Plan) learn(v *ir.Value) bool {
+	if v.Ambiguous {
+		return false
+	}
+	p.kinds.known[v] = single
+	return true
+}
+
+// each calls do for the arguments and results of n that have a parameter.
+func each(n *ir.Node, in, out opset.Params, do func(*ir.Value, opset.Param)) {
+	for i, v := range n.Inputs() {
+		if q, ok := in.At(i); ok && v != nil {
+			do(v, q)
+		}
+	}
+	for i, v := range n.Outputs {
+		if q, ok := out.At(i); ok && v != nil {
+			do(v, q)
+		}
+	}
+}
+
+// goes reports whether n, which may be narrow, is: if it is a product, or one of its inputs is, or they are all
+// constants.
+func (p *Plan) goes(n *ir.Node) bool {
+	if called(n) != nil {
+		return true
+	}
+	in, _, _ := signature(n)
+	floats, constants, exact, size := 0, 0, 0, int64(0)
+	for i, v := range n.Inputs() {
+		q, ok := in.At(i)
+		switch {
+		case !ok || v == nil || !p.is(v) || !q.Takes(p.To):
+		case v.Const != nil:
+			constants++
+			size = max(size, v.Const.Elems())
+		case p.low[v]:
+			return true
+		case p.exact[v]:
+			floats, exact = floats+1, exact+1
+		default:
+			floats++
+		}
+	}
+	if heavy[n.Op.Type] {
+		return floats == 0 || exact < floats || size > smallFactor
+	}
+	return floats == 0 && constants > 0
+}
+
+// settle gives n's results their types.
+func (p *Plan) settle(n *ir.Node) {
+	in, out, _ := signature(n)
+	for i, v := range n.Outputs {
+		q, ok := out.At(i)
+		if !ok || v == nil || !p.is(v) {
+			continue
+		}
+		p.low[v] = p.narrow[n] && q.Takes(p.To) && p.follows(n, in, q)
+		p.exact[v] = !p.low[v] && p.exactInputs(n)
+		p.coded[v] = n.Op.Is("DequantizeLinear") || moves[n.Op.Type] && p.coded[n.Input(0)]
+	}
+}
+
+// follows reports whether a result of type q has the type of a narrow input.
+func (p *Plan) follows(n *ir.Node, in opset.Params, q opset.Param) bool {
+	for i, v := range n.Inputs() {
+		if r, ok := in.At(i); ok && v != nil && r.Var == q.Var && p.is(v) {
+			return true
+		}
+	}
+	return false
+}
+
+// moves are operators that hand on what was dequantized.
+var moves = map[string]bool{"Flatten": true, "Identity": true, "Reshape": true, "Squeeze": true, "Transpose": true, "Unsqueeze": true}
+
+func (p *Plan) exactInputs(n *ir.Node) bool {
+	found := false
+	for _, v := range n.Inputs() {
+		switch {
+		case v == nil || v.Const != nil || !p.is(v):
+		case !p.exact[v]:
+			return false
+		default:
+			found = true
+		}
+	}
+	return found
+}
+
+// results makes all of n's float32 results narrow, or none.
+func (p *Plan) results(n *ir.Node, low bool) {
+	for _, v := range n.Outputs {
+		if v != nil && p.is(v) {
+			p.low[v] = low
+		}
+	}
+}
+
+// cast decides what a Cast to float32 makes: float32 of integers, else what it reads.
+func (p *Plan) cast(n *ir.Node, stays bool) {
+	x, y := n.Input(0), n.Outputs[0]
+	if !p.is(y) {
+		return
+	}
+	switch p.kinds.of(x) {
+	case single:
+		p.low[y], p.exact[y] = p.low[x] && !stays, p.exact[x]
+	case other:
+		p.exact[y] = true
+		if dt := opset.Elem(x); dt.IsFloat() {
+			p.low[y], p.exact[y] = !stays, false
+		}
+	}
+}
+
+// leave gives the results of If, Loop and Scan the types of what goes around and comes out. Both
+// branches of an If make one type: narrow if either does.
+func (p *Plan) leave(n *ir.Node) {
+	for i, v := range n.Outputs {
+		if v == nil || !p.is(v) {
+			continue
+		}
+		if !n.Op.Is("If") {
+			body, j := bodyOutput(n, i)
+			if i < carried(n, body) {
+				p.low[v] = p.low[body.Inputs[len(body.Inputs)-carried(n, body)+i]]
+				continue
+			}
+			p.low[v] = p.low[body.Outputs[j]]
+			continue
+		}
+		for g := range n.Subgraphs() {
+			p.low[v] = p.low[v] || i < len(g.Outputs) && p.low[g.Outputs[i]]
+		}
+	}
+}
+
+// functions finds the calls of m's functions and those that can be narrow as a whole: every call
+// stands in the main graph or such a function, is not guarded, and has the same arguments.
+func (p *Plan) functions(m *ir.Model) {
+	for n := range m.Nodes() {
+		if f := called(n); f != nil {
+			p.kinds.calls[f] = append(p.kinds.calls[f], n)
+		}
+	}
+	for _, f := range m.Functions {
+		p.whole[f] = true
+	}
+	for again := true; again; {
+		again = false
+		for _, f := range m.Functions {
+			if p.whole[f] && !p.agree(f) {
+				p.whole[f], again = false, true
+			}
+		}
+	}
+}
+
+func (p *Plan) agree(f *ir.Function) bool {
+	for _, n := range p.kinds.calls[f] {
+		if in := n.Graph().Function(); p.Stays(n) != "" || in != nil && !p.whole[in] {
+			return false
+		}
+		for i, v := range f.Body.Inputs {
+			if n.Input(i) != nil && (p.kinds.of(n.Input(i)) == unknown || p.kinds.of(n.Input(i)) != p.kinds.of(v)) {
+				return false
+			}
+		}
+	}
+	return len(p.kinds.calls[f]) > 0
+}
+
+// inFunction is why n, in the body of a function that stays as it is, does too.
+func (p *Plan) inFunction(n *ir.Node) string {
+	if f := n.Graph().Function(); f != nil && !p.whole[f] {
+		return fmt.Sprintf("function %s stays as it is", f.ID)
+	}
+	return ""
+}

@@ -1,0 +1,130 @@
+package precision
+
+import (
+	"slices"
+
+	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/ir/opset"
+)
+
+// Apply gives the values of m their types and puts Cast nodes where a use reads another one: one for all
+// readers of a value. Constants are left to the caller, but for those in attributes. narrowed makes the
+// narrow tensor of such a one.
+func (p *Plan) Apply(m *ir.Model, narrowed func(*ir.Tensor) *ir.Tensor) {
+	for g := range m.Graphs() {
+		for n := range g.Nodes() {
+			p.retarget(n, narrowed)
+		}
+	}
+	for g := range m.Graphs() {
+		for _, v := range slices.Clone(g.Inputs) {
+			p.border(v, g.First())
+		}
+		for n := range g.Nodes() {
+			for _, v := range n.Outputs {
+				p.border(v, n.Next())
+			}
+		}
+	}
+	p.idle(m)
+}
+
+// retarget makes a Cast or ConstantOfShape give the narrow type if that is what it was planned to, or if all
+// its readers want it.
+func (p *Plan) retarget(n *ir.Node, narrowed func(*ir.Tensor) *ir.Tensor) {
+	if !n.Op.Is("Cast") && !n.Op.Is("ConstantOfShape") {
+		return
+	}
+	y := n.Outputs[0]
+	if !p.is(y) || !p.low[y] && !p.allNarrow(y) {
+		return
+	}
+	p.low[y] = true
+	if n.Op.Is("Cast") {
+		n.SetAttr(ir.IntAttr("to", int64(p.To)))
+		return
+	}
+	zero := &ir.Tensor{Spec: ir.Spec{DType: ir.Float, Shape: []int64{1}}, Source: ir.Mem(make([]byte, 4))}
+	if a := n.Attr("value"); a != nil && a.Tensor != nil {
+		zero = a.Tensor
+	}
+	n.SetAttr(ir.TensorAttr("value", narrowed(zero)))
+}
+
+func (p *Plan) allNarrow(v *ir.Value) bool {
+	for _, u := range v.Uses() {
+		if p.want(u) != narrow {
+			return false
+		}
+	}
+	return len(v.Uses()) > 0
+}
+
+// border retypes v, and hands the other type to the uses that want it, by a Cast in front of at.
+func (p *Plan) border(v *ir.Value, at *ir.Node) {
+	if v == nil || v.Const != nil || !p.is(v) {
+		return
+	}
+	unwanted, to := narrow, p.To
+	if p.low[v] {
+		unwanted, to = wide, ir.Float
+	}
+	was := v.Type
+	var others []ir.Use
+	for _, u := range v.Uses() {
+		if p.want(u) == unwanted {
+			others = append(others, u)
+		}
+	}
+	if p.low[v] {
+		v.Type = retyped(was, p.To)
+	}
+	if len(others) == 0 {
+		return
+	}
+	w := v.Graph().Insert(at, "Cast", []*ir.Value{v}, ir.IntAttr("to", int64(to)))
+	w.Type = retyped(was, to)
+	for _, u := range others {
+		move(u, v, w)
+	}
+}
+
+func retyped(t *ir.Type, dt ir.DType) *ir.Type {
+	if t == nil {
+		return nil
+	}
+	return &ir.Type{Elem: dt, Shape: t.Shape}
+}
+
+// move makes u, a use of v, read w. An output of a graph keeps its name.
+func move(u ir.Use, v, w *ir.Value) {
+	if u.Node != nil {
+		u.Node.SetInput(u.Index, w)
+		return
+	}
+	outputs := slices.Clone(u.Graph.Outputs)
+	outputs[u.Index] = w
+	u.Graph.SetOutputs(outputs...)
+	v.Name, w.Name = w.Name, v.Name
+}
+
+// idle takes out the Casts that read what they make.
+func (p *Plan) idle(m *ir.Model) {
+	for n := range m.Nodes() {
+		if !n.Op.Is("Cast") || n.Int("to", 0) != int64(p.To) || !p.narrowed(n.Input(0)) || feeds(n.Outputs[0]) {
+			continue
+		}
+		n.Outputs[0].ReplaceUses(n.Input(0))
+		n.Remove()
+	}
+}
+
+// narrowed reports whether v has the narrow type, by plan or from the start.
+func (p *Plan) narrowed(v *ir.Value) bool {
+	return p.low[v] || v.Const == nil && opset.Elem(v) == p.To
+}
+
+// feeds reports whether v is an output of a graph, which must keep its name.
+func feeds(v *ir.Value) bool {
+	return slices.ContainsFunc(v.Uses(), func(u ir.Use) bool { return u.Node == nil })
+}

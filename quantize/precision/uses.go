@@ -1,0 +1,73 @@
+package precision
+
+import "github.com/mcompress/mcompress/ir"
+
+// A want is the type in which a use reads its value.
+type want uint8
+
+const (
+	whatever want = iota
+	wide
+	narrow
+)
+
+func wants(low bool) want {
+	if low {
+		return narrow
+	}
+	return wide
+}
+
+// Narrow reports whether u reads its float32 value in the narrow type.
+func (p *Plan) Narrow(u ir.Use) bool { return p.want(u) == narrow }
+
+func (p *Plan) want(u ir.Use) want {
+	n := u.Node
+	switch {
+	case n == nil:
+		return p.output(u)
+	case n.Op.Is("Cast"):
+		return whatever
+	case controls(n):
+		return p.handed(n, u.Index)
+	case called(n) != nil:
+		return wants(p.narrow[n])
+	}
+	in, _, _ := signature(n)
+	q, ok := in.At(u.Index)
+	return wants(ok && p.narrow[n] && q.Takes(p.To))
+}
+
+// handed is what n, an If, Loop or Scan, makes of its input i.
+func (p *Plan) handed(n *ir.Node, i int) want {
+	for g := range n.Subgraphs() {
+		if i < len(g.Inputs) && ownerInput(n, i) >= 0 {
+			return wants(p.low[g.Inputs[i]])
+		}
+	}
+	return whatever
+}
+
+// output is what becomes of an output of a graph.
+func (p *Plan) output(u ir.Use) want {
+	g := u.Graph
+	switch {
+	case g.Owner == nil && g.Function() != nil:
+		return wants(p.whole[g.Function()])
+	case g.Owner == nil:
+		return wants(!p.KeepIO)
+	case !controls(g.Owner):
+		return wide
+	}
+	n, i := g.Owner, u.Index
+	if n.Op.Is("Loop") {
+		i--
+	}
+	if !n.Op.Is("If") && i >= 0 && i < carried(n, g) {
+		return wants(p.low[g.Inputs[len(g.Inputs)-carried(n, g)+i]])
+	}
+	if i < 0 || i >= len(n.Outputs) || n.Outputs[i] == nil {
+		return whatever
+	}
+	return wants(p.low[n.Outputs[i]])
+}
