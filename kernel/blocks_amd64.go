@@ -13,3 +13,8 @@ func searchBlockAVX2(scale *float32, zero *float32, x *float32, rows int, base *
 //
 //go:noescape
 func pairBytesAVX2(dst *byte, src *byte, n int, mask uint32, factors uint32)
+
+// roundBlockAVX2 codes rows of two vectors, each column by its own scale and zero point.
+//
+//go:noescape
+func roundBlockAVX2(dst *byte, x *float32, rows int, scale *float32, zero *int32, lo int32, hi int32)

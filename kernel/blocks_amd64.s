@@ -141,3 +141,64 @@ pairsEnd:
 	ADDQ $0x00000040, DX
 	VZEROUPPER
 	RET
+
+// func roundBlockAVX2(dst *byte, x *float32, rows int, scale *float32, zero *int32, lo int32, hi int32)
+// Requires: AVX, AVX2
+TEXT ·roundBlockAVX2(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), CX
+	MOVQ         rows+16(FP), DX
+	MOVQ         scale+24(FP), BX
+	MOVQ         zero+32(FP), SI
+	MOVL         $0xc9800000, DI
+	VMOVD        DI, X0
+	VPBROADCASTD X0, Y0
+	MOVL         $0x4b400000, DI
+	VMOVD        DI, X1
+	VPBROADCASTD X1, Y1
+	MOVL         lo+40(FP), DI
+	VMOVD        DI, X2
+	VPBROADCASTW X2, Y2
+	MOVL         hi+44(FP), DI
+	VMOVD        DI, X3
+	VPBROADCASTW X3, Y3
+	MOVL         $0x00ff00ff, DI
+	VMOVD        DI, X4
+	VPBROADCASTD X4, Y4
+	VMOVUPS      (BX), Y5
+	VMOVDQU      (SI), Y6
+	VPSUBD       Y1, Y6, Y6
+	VMOVUPS      32(BX), Y7
+	VMOVDQU      32(SI), Y8
+	VPSUBD       Y1, Y8, Y8
+	SUBQ         $0x00000001, DX
+	JLT          rowsEnd
+
+rows:
+	VMOVUPS      (CX), Y9
+	VDIVPS       Y5, Y9, Y9
+	VMAXPS       Y0, Y9, Y9
+	VADDPS       Y1, Y9, Y9
+	VPADDD       Y6, Y9, Y9
+	VMOVUPS      32(CX), Y10
+	VDIVPS       Y7, Y10, Y10
+	VMAXPS       Y0, Y10, Y10
+	VADDPS       Y1, Y10, Y10
+	VPADDD       Y8, Y10, Y10
+	VPACKSSDW    Y10, Y9, Y9
+	VPMINSW      Y3, Y9, Y9
+	VPMAXSW      Y2, Y9, Y9
+	VPAND        Y4, Y9, Y9
+	VPERMQ       $0xd8, Y9, Y9
+	VEXTRACTI128 $0x01, Y9, X10
+	VPACKUSWB    X10, X9, X9
+	VMOVDQU      X9, (AX)
+	ADDQ         $0x00000040, CX
+	ADDQ         $0x00000010, AX
+	SUBQ         $0x00000001, DX
+	JGE          rows
+
+rowsEnd:
+	ADDQ $0x00000001, DX
+	VZEROUPPER
+	RET

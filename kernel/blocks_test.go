@@ -142,3 +142,29 @@ func BenchmarkSearchBlock(b *testing.B) {
 		SearchBlock(&scale, &zero, tile, &base, &mid, g)
 	}
 }
+
+func checkRoundBlock(t *testing.T, x []float32) {
+	t.Helper()
+	for _, c := range []Codes{{0, 15}, {-8, 7}, {-128, 127}, {0, 255}} {
+		tile, scale, _, _ := tileOf(x, false)
+		var zero [BlockCols]int32
+		for j := range zero {
+			zero[j] = c.Lo + int32(j)%(c.Hi-c.Lo+1)
+			if j%3 == 0 {
+				scale[j] = -scale[j]
+			}
+		}
+		got, intact := guarded[byte](len(tile), 0xa5)
+		want := make([]byte, len(tile))
+		RoundBlock(got, tile, &scale, &zero, c)
+		QuantizeCols(want, tile, scale[:], zero[:], c)
+		wantSame(t, got, want)
+		intact(t)
+	}
+}
+
+func TestRoundBlock(t *testing.T) { eachSample(t, checkRoundBlock) }
+
+func FuzzRoundBlock(f *testing.F) {
+	fuzzFloats(f, func(t *testing.T, x []float32, _, _ uint32) { checkRoundBlock(t, x) })
+}

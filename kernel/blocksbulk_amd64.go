@@ -21,3 +21,11 @@ func pairBytesBulk(dst, src []byte, mask, factor byte) (n int) {
 	pairBytesAVX2(&dst[0], &src[0], n, 0x01010101*uint32(mask), 0x00010001*(1|uint32(factor)<<8))
 	return n
 }
+
+func roundBlockBulk(dst []byte, x []float32, scale *[BlockCols]float32, zero *[BlockCols]int32, c Codes) bool {
+	if !hasAVX2 || len(x) == 0 {
+		return len(x) == 0
+	}
+	roundBlockAVX2(&dst[0], &x[0], len(x)/BlockCols, &scale[0], &zero[0], c.Lo, c.Hi)
+	return true
+}

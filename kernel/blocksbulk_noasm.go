@@ -7,3 +7,7 @@ func searchBlockBulk(scale, zero *[BlockCols]float32, x []float32, base, mid *[B
 }
 
 func pairBytesBulk(dst, src []byte, mask, factor byte) (n int) { return 0 }
+
+func roundBlockBulk(dst []byte, x []float32, scale *[BlockCols]float32, zero *[BlockCols]int32, c Codes) bool {
+	return false
+}

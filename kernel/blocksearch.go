@@ -63,3 +63,16 @@ func nearest(v, lo, hi float32) float32 {
 	v = min(max(v, lo), hi)
 	return float32(math.RoundToEven(float64(v)))
 }
+
+// RoundBlock is QuantizeCols for rows of BlockCols.
+func RoundBlock(dst []byte, x []float32, scale *[BlockCols]float32, zero *[BlockCols]int32, c Codes) {
+	c.check()
+	checkLen("dst", len(dst), len(x))
+	checkRows(len(x), BlockCols)
+	if roundBlockBulk(dst, x, scale, zero, c) {
+		return
+	}
+	for at := 0; at < len(x); at += BlockCols {
+		quantizeColsGo(dst[at:at+BlockCols], x[at:at+BlockCols], scale[:], zero[:], c)
+	}
+}

@@ -222,15 +222,19 @@ func (r *blockRun) read(row, rows, col, cols int64) ([]float32, error) {
 
 // place puts scales and zero points of a part, from a block and a column on, where they are stored.
 func (r *blockRun) place(c *solve.Codes, block, col int64) error {
-	for i, s := range c.Scale {
-		if !normal(max(s, -s)) {
-			return &pass.Unfit{Tensor: r.t.Name, Reason: "its values are too small or too large for a scale of normal float32 size"}
+	across, down := int64(1), r.b.cols // from column to column, from block to block
+	if !r.b.standing() {
+		across, down = r.b.blocks(), 1
+	}
+	for i := 0; i < len(c.Scale); i += c.N {
+		at := col*across + (block+int64(i/c.N))*down
+		for j, s := range c.Scale[i:][:c.N] {
+			if !normal(max(s, -s)) {
+				return &pass.Unfit{Tensor: r.t.Name, Reason: "its values are too small or too large for a scale of normal float32 size"}
+			}
+			r.scale[at], r.zero[at] = s, byte(c.Zero[i+j])
+			at += across
 		}
-		at := (block+int64(i/c.N))*r.b.cols + col + int64(i%c.N)
-		if !r.b.standing() {
-			at = (col+int64(i%c.N))*r.b.blocks() + block + int64(i/c.N)
-		}
-		r.scale[at], r.zero[at] = s, byte(c.Zero[i])
 	}
 	return nil
 }

@@ -11,34 +11,24 @@ import (
 
 // restoreBlocks writes the float weight from codes, scales and zero points.
 func (c *coding) restoreBlocks(ctx context.Context, in []io.ReaderAt, out io.Writer) error {
-	b := c.b
-	r := &blockRestore{coding: c, codes: in[outCodes], scale: make([]float32, b.blocks()*b.cols)}
+	r := &blockRestore{coding: c, codes: in[outCodes], scale: make([]float32, c.b.blocks()*c.b.cols)}
 	if err := ir.ReadFull(in[outScales], kernel.Bytes(r.scale), 0); err != nil {
 		return err
 	}
 	r.zero = make([]int32, len(r.scale))
-	if b.hasZeros() {
+	if c.b.hasZeros() {
 		if err := r.readZeros(in[outZeros]); err != nil {
 			return err
 		}
 	}
 	w := &floatWriter{w: out, dt: c.t.DType}
-	buf := make([]float32, min(pass.Block, b.rows*b.cols))
-	if b.turn {
+	if c.b.turn {
 		return r.turned(ctx, w)
 	}
-	for at := int64(0); at < b.rows*b.cols; at += int64(len(buf)) {
-		part := buf[:min(int64(len(buf)), b.rows*b.cols-at)]
-		if err := r.read(part, at); err != nil {
-			return err
-		}
-		if err := w.flush(ctx, &part); err != nil {
-			return err
-		}
-	}
-	return nil
+	return r.straight(ctx, w)
 }
 
+// A blockRestore makes floats of one weight's codes.
 type blockRestore struct {
 	*coding
 	codes       io.ReaderAt
@@ -57,69 +47,86 @@ func (r *blockRestore) readZeros(in io.ReaderAt) error {
 	}
 	kernel.Unpack(z, raw, bits, r.signed())
 	for i, b := range z {
-		r.zero[i] = r.integer(b)
+		r.zero[i] = int32(b)
+		if r.signed() {
+			r.zero[i] = int32(int8(b))
+		}
 	}
 	return nil
 }
 
-func (r *blockRestore) integer(code byte) int32 {
-	if r.signed() {
-		return int32(int8(code))
-	}
-	return int32(code)
-}
-
-// load makes single the codes from element at on; at must be the first in a byte.
-func (r *blockRestore) load(n int, at int64) error {
-	if cap(r.single) < n {
+// load returns n codes from element at on, which must be the first in a byte.
+func (r *blockRestore) load(n, at int64) ([]byte, error) {
+	if int64(cap(r.single)) < n {
 		r.single, r.raw = make([]byte, n), make([]byte, n)
 	}
-	r.single, r.raw = r.single[:n], r.raw[:kernel.Packed(n, r.b.bits)]
-	if err := ir.ReadFull(r.codes, r.raw, at*int64(r.b.bits)/8); err != nil {
-		return err
+	q, raw := r.single[:n], r.raw[:kernel.Packed(int(n), r.b.bits)]
+	if err := ir.ReadFull(r.codes, raw, at*int64(r.b.bits)/8); err != nil {
+		return nil, err
 	}
-	kernel.Unpack(r.single, r.raw, r.b.bits, r.signed())
-	return nil
+	kernel.Unpack(q, raw, r.b.bits, r.signed())
+	return q, nil
 }
 
-// read restores elements that are stored as they lie in the weight, from at on.
-func (r *blockRestore) read(x []float32, at int64) error {
-	if err := r.load(len(x), at); err != nil {
-		return err
-	}
-	for i := range x {
-		x[i] = r.value(r.single[i], at+int64(i))
-	}
-	return nil
-}
-
-// value is what a code at a place of the stored codes stands for.
-func (r *blockRestore) value(code byte, at int64) float32 {
-	b, block := r.b, int64(r.b.grid.Block)
-	i := at/b.cols/block*b.cols + at%b.cols
-	if !b.standing() {
-		i = at/b.rows*b.blocks() + at%b.rows/block
-	}
-	return float32(r.integer(code)-r.zero[i]) * r.scale[i]
-}
-
-// turned restores a matrix whose codes are stored the other way round. They are held as a whole.
-func (r *blockRestore) turned(ctx context.Context, w *floatWriter) error {
-	rows, cols := r.shape[0], r.shape[1]
-	if err := r.load(int(rows*cols), 0); err != nil {
-		return err
-	}
-	n := max(1, pass.Block/max(1, cols))
-	for row := int64(0); row < rows; row += n {
-		count := min(n, rows-row)
-		x := make([]float32, count*cols)
-		for col := range cols {
-			for i := range count {
-				at := col*rows + row + i
-				x[i*cols+col] = r.value(r.single[at], at)
-			}
+// straight restores codes that are stored as they lie in the weight, a chunk after the other.
+func (r *blockRestore) straight(ctx context.Context, w *floatWriter) error {
+	buf := make([]float32, r.chunk())
+	total := r.b.rows * r.b.cols
+	for at := int64(0); at < total; at += r.chunk() {
+		x := buf[:min(r.chunk(), total-at)]
+		q, err := r.load(int64(len(x)), at)
+		if err != nil {
+			return err
+		}
+		if r.b.standing() {
+			r.rows(x, q, at/r.b.cols, 0, r.b.cols)
+		} else {
+			r.columns(x, q, at/r.b.rows)
 		}
 		if err := w.flush(ctx, &x); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// rows restores whole rows of some columns, from a row that starts a block on.
+func (r *blockRestore) rows(x []float32, q []byte, row, col, cols int64) {
+	block := int64(r.b.grid.Block)
+	for at := row / block * r.b.cols; len(x) > 0; at += r.b.cols {
+		n := min(int64(len(x)), block*cols)
+		kernel.DequantizeCols(x[:n], q[:n], r.signed(), r.scale[at+col:][:cols], r.zero[at+col:][:cols])
+		x, q = x[n:], q[n:]
+	}
+}
+
+// columns restores whole columns that lie, from col on.
+func (r *blockRestore) columns(x []float32, q []byte, col int64) {
+	for at := col * r.b.blocks(); len(x) > 0; at++ {
+		n := min(int64(r.b.grid.Block), r.b.rows-at%r.b.blocks()*int64(r.b.grid.Block))
+		kernel.Dequantize(x[:n], q[:n], r.signed(), r.scale[at], r.zero[at])
+		x, q = x[n:], q[n:]
+	}
+}
+
+// turned restores columns that lie in the weight but whose codes stand; those are held as a whole.
+func (r *blockRestore) turned(ctx context.Context, w *floatWriter) error {
+	rows, cols := r.b.rows, r.b.cols
+	q, err := r.load(rows*cols, 0)
+	if err != nil {
+		return err
+	}
+	wide := min(cols, max(1, pass.Block/max(1, rows)))
+	x, turned, part := make([]float32, rows*wide), make([]float32, rows*wide), make([]byte, rows*wide)
+	for col := int64(0); col < cols; col += wide {
+		n := min(wide, cols-col)
+		for row := range rows {
+			copy(part[row*n:][:n], q[row*cols+col:])
+		}
+		r.rows(x[:rows*n], part[:rows*n], 0, col, n)
+		out := turned[:rows*n]
+		kernel.Transpose(out, x[:rows*n], int(rows), int(n))
+		if err := w.flush(ctx, &out); err != nil {
 			return err
 		}
 	}

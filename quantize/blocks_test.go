@@ -85,3 +85,20 @@ func TestBlocksFuse(t *testing.T) {
 		}
 	}
 }
+
+func BenchmarkBlocks(b *testing.B) {
+	for _, c := range []struct {
+		name        string
+		lying, turn bool
+	}{{"standing", false, false}, {"turned", true, true}, {"lying", true, false}} {
+		b.Run(c.name, func(b *testing.B) {
+			o := &blockOptions{bits: 4, size: 32, unsigned: true, search: true}
+			k := o.blocking(benchRows, benchCols, 32, false)
+			k.lying, k.turn = c.lying, c.turn
+			cd := coding{shape: []int64{benchRows, benchCols}, b: k, g: whole(benchRows * benchCols)}
+			var payload []byte
+			cd.t, payload = benchWeight(cd)
+			runRecipe(b, cd.recipe(), payload)
+		})
+	}
+}

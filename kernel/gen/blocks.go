@@ -10,6 +10,7 @@ import (
 func blocksFamily() {
 	searchBlock()
 	pairBytes()
+	roundBlock()
 }
 
 // A halfTile is what is known of eight columns: the two halves of a tile are gone through together, as each waits for itself.
@@ -97,6 +98,44 @@ func pairBytes() {
 		VMOVDQU(a, at(dst, 0))
 		advance(src, 2*vector)
 		advance(dst, vector)
+	})
+	finish()
+}
+
+// roundBlock is quantizeCols for rows of a tile.
+func roundBlock() {
+	function("roundBlockAVX2", "func(dst *byte, x *float32, rows int, scale *float32, zero *int32, lo, hi int32)",
+		"roundBlockAVX2 codes rows of two vectors, each column by its own scale and zero point.")
+	dst, x, rows, scale, zero := pointer("dst"), pointer("x"), pointer("rows"), pointer("scale"), pointer("zero")
+	floor, shift := constant(0xc9800000), constant(roundShift) // -2^20
+	lo, hi, low8 := spread16("lo"), spread16("hi"), constant(0x00ff00ff)
+	var steps, zeros [2]VecVirtual
+	for i := range steps {
+		steps[i], zeros[i] = YMM(), YMM()
+		VMOVUPS(at(scale, i), steps[i])
+		VMOVDQU(at(zero, i), zeros[i])
+		VPSUBD(shift, zeros[i], zeros[i])
+	}
+	strips("rows", rows, 1, func() {
+		var v [2]VecVirtual
+		for i := range v {
+			v[i] = YMM()
+			VMOVUPS(at(x, i), v[i])
+			VDIVPS(steps[i], v[i], v[i])
+			VMAXPS(floor, v[i], v[i])
+			VADDPS(shift, v[i], v[i])
+			VPADDD(zeros[i], v[i], v[i])
+		}
+		VPACKSSDW(v[1], v[0], v[0])
+		VPMINSW(hi, v[0], v[0])
+		VPMAXSW(lo, v[0], v[0])
+		VPAND(low8, v[0], v[0])
+		VPERMQ(U8(0xd8), v[0], v[0])
+		VEXTRACTI128(U8(1), v[0], v[1].AsX())
+		VPACKUSWB(v[1].AsX(), v[0].AsX(), v[0].AsX())
+		VMOVDQU(v[0].AsX(), Mem{Base: dst})
+		advance(x, 2*vector)
+		advance(dst, vector/2)
 	})
 	finish()
 }

@@ -1,8 +1,6 @@
 package solve
 
-import (
-	"github.com/mcompress/mcompress/kernel"
-)
+import "github.com/mcompress/mcompress/kernel"
 
 // NewCodes returns room for the codes of a matrix of k rows and n columns.
 func NewCodes(k, n int, g Grid) *Codes { return newCodes(k, n, g) }
@@ -21,9 +19,10 @@ func Nearest(c *Codes, w []float32, search bool) {
 	for row := 0; row < c.K; row += c.Grid.Block {
 		for col := 0; col < c.N; col += kernel.BlockCols {
 			t.load(w, row, col)
-			t.span()
 			if search {
 				t.search()
+			} else {
+				t.span()
 			}
 			t.round()
 			t.store()
@@ -39,10 +38,13 @@ type tile struct {
 	rows, cols       int
 	x                []float32
 	code             []byte
-	lo, hi, base     [kernel.BlockCols]float32
-	mid, scale, zero [kernel.BlockCols]float32
+	lo, hi, base     columns
+	mid, scale, zero columns
 	shift            [kernel.BlockCols]int32
 }
+
+// columns is a number for each column.
+type columns = [kernel.BlockCols]float32
 
 func newTile(c *Codes) *tile {
 	rows := min(c.K, c.Grid.Block)
@@ -60,32 +62,48 @@ func (t *tile) load(w []float32, row, col int) {
 	t.row, t.col = row, col
 	t.rows, t.cols = min(t.Grid.Block, t.K-row), min(kernel.BlockCols, t.N-col)
 	t.x, t.code = t.x[:t.rows*kernel.BlockCols], t.code[:t.rows*kernel.BlockCols]
-	if t.cols < kernel.BlockCols {
-		clear(t.x)
+	if t.cols == kernel.BlockCols { // as arrays: no call for each row
+		for i := range t.rows {
+			*(*columns)(t.x[i*kernel.BlockCols:]) = columns(w[(row+i)*t.N+col:])
+		}
+		return
 	}
+	clear(t.x)
 	for i := range t.rows {
 		copy(t.x[i*kernel.BlockCols:], w[(row+i)*t.N+col:][:t.cols])
 	}
 }
 
-// span finds the ranges of the columns and the scales that span them.
-func (t *tile) span() {
-	t.lo, t.hi = [kernel.BlockCols]float32{}, [kernel.BlockCols]float32{}
+// limits finds the ranges of the columns, made to hold 0.
+func (t *tile) limits() {
+	t.lo, t.hi = columns{}, columns{}
 	kernel.ColMinMax(t.lo[:], t.hi[:], t.x)
+}
+
+// span takes the scales that span the columns' values.
+func (t *tile) span() {
+	t.limits()
 	for j := range t.lo {
-		if t.lo[j] == 0 && t.hi[j] == 0 {
-			t.base[j], t.mid[j], t.scale[j], t.shift[j] = 1, 0, 1, t.Grid.middle()
-			continue
-		}
-		t.scale[j], t.shift[j] = t.Grid.over(t.lo[j], t.hi[j])
-		t.base[j], t.mid[j] = (t.hi[j]-t.lo[j])/(t.grid.Hi-t.grid.Lo), (t.lo[j]+t.hi[j])/2
-		if t.Grid.Symmetric {
-			t.base[j], t.mid[j] = max(-t.lo[j], t.hi[j])/-t.grid.Lo, 0
+		t.scale[j], t.shift[j] = 1, t.Grid.middle()
+		if t.lo[j] != 0 || t.hi[j] != 0 {
+			t.scale[j], t.shift[j] = t.Grid.over(t.lo[j], t.hi[j])
 		}
 	}
 }
 
+// search takes the scales of least error.
 func (t *tile) search() {
+	t.limits()
+	steps := 1 / (t.grid.Hi - t.grid.Lo)
+	for j := range t.lo {
+		t.base[j], t.mid[j] = (t.hi[j]-t.lo[j])*steps, (t.lo[j]+t.hi[j])*0.5
+		if t.Grid.Symmetric {
+			t.base[j], t.mid[j] = max(-t.lo[j], t.hi[j])/-t.grid.Lo, 0
+		}
+		if t.lo[j] == 0 && t.hi[j] == 0 {
+			t.base[j] = 1
+		}
+	}
 	kernel.SearchBlock(&t.scale, &t.zero, t.x, &t.base, &t.mid, t.grid)
 	for j, z := range t.zero {
 		t.shift[j] = int32(z)
@@ -96,11 +114,15 @@ func (t *tile) search() {
 }
 
 func (t *tile) round() {
-	kernel.QuantizeCols(t.code, t.x, t.scale[:], t.shift[:], kernel.Codes{Lo: t.Grid.Low, Hi: t.Grid.High})
+	kernel.RoundBlock(t.code, t.x, &t.scale, &t.shift, kernel.Codes{Lo: t.Grid.Low, Hi: t.Grid.High})
 }
 
 func (t *tile) store() {
 	for i := range t.rows {
+		if t.cols == kernel.BlockCols {
+			*(*[kernel.BlockCols]byte)(t.Code[(t.row+i)*t.N+t.col:]) = [kernel.BlockCols]byte(t.code[i*kernel.BlockCols:])
+			continue
+		}
 		copy(t.Code[(t.row+i)*t.N+t.col:][:t.cols], t.code[i*kernel.BlockCols:])
 	}
 	at := t.row/t.Grid.Block*t.N + t.col
