@@ -36,6 +36,7 @@ func (g *gptq) bind(fs *flag.FlagSet) {
 type linear struct {
 	weight *ir.Value
 	node   *ir.Node
+	k, n   int
 	lying  bool // the constant is the transpose
 	grid   solve.Grid
 	codes  []*ir.Tensor // what round leaves: codes K×N a byte each, scales, zero points
@@ -108,10 +109,10 @@ func (s *solving) layers(x *ir.Value, ls []*linear, left map[*linear]string) err
 	if err != nil {
 		return err
 	}
-	k, _ := ls[0].size()
-	h := solve.NewHessian(int(k))
+	k := ls[0].k
+	h := solve.NewHessian(k)
 	for _, a := range arrays {
-		if n := len(a.Shape); a.DType != ir.Float || n == 0 || a.Shape[n-1] != k {
+		if n := len(a.Shape); a.DType != ir.Float || n == 0 || a.Shape[n-1] != int64(k) {
 			for _, l := range ls {
 				left[l] = fmt.Sprintf("its inputs are %s", a)
 			}
@@ -131,27 +132,18 @@ func (s *solving) layers(x *ir.Value, ls []*linear, left map[*linear]string) err
 	return nil
 }
 
-// size is K and N.
-func (l *linear) size() (k, n int64) {
-	shape := l.weight.Const.Shape
-	if l.lying {
-		return shape[1], shape[0]
-	}
-	return shape[0], shape[1]
-}
-
 // layer rounds one matrix, and puts what it is then into the model that runs.
 func (s *solving) layer(l *linear, f *solve.Factor) error {
 	w, err := s.read(l)
 	if err != nil {
 		return err
 	}
-	_, n := l.size()
-	codes := solve.GPTQ(s.pool, w, int(n), f, l.grid)
+	codes := solve.GPTQ(s.pool, w, l.n, f, l.grid)
 	if l.codes, err = spooled(s.c, l.weight.Name, codes); err != nil {
 		return err
 	}
-	s.walk.Replace(l.weight, l.rounded(codes, w))
+	codes.Weights(s.pool, w)
+	s.walk.Replace(l.weight, l.tensor(w))
 	return nil
 }
 
@@ -167,23 +159,18 @@ func (s *solving) read(l *linear) ([]float32, error) {
 		return w, err
 	}
 	turned := make([]float32, len(w))
-	kernel.Transpose(turned, w, int(t.Shape[0]), int(t.Shape[1]))
+	kernel.Transpose(turned, w, l.n, l.k)
 	return turned, nil
 }
 
-// rounded is the constant that codes stand for, made in w.
-func (l *linear) rounded(c *solve.Codes, w []float32) *ir.Tensor {
-	for i := range w {
-		w[i] = c.Weight(i/c.N, i%c.N)
-	}
+// tensor is the constant whose matrix is w.
+func (l *linear) tensor(w []float32) *ir.Tensor {
 	if l.lying {
 		turned := make([]float32, len(w))
-		kernel.Transpose(turned, w, c.K, c.N)
+		kernel.Transpose(turned, w, l.k, l.n)
 		w = turned
 	}
-	spec := l.weight.Const.Spec
-	spec.DType = ir.Float
-	return &ir.Tensor{Spec: spec, Source: ir.Mem(kernel.Bytes(w))}
+	return &ir.Tensor{Spec: l.weight.Const.Spec, Source: ir.Mem(kernel.Bytes(w))}
 }
 
 // spooled puts codes where c keeps results until the model is written: larger ones in temporary files.
@@ -218,8 +205,7 @@ func spooled(c *pass.Context, name string, codes *solve.Codes) ([]*ir.Tensor, er
 
 // load is what solve left.
 func (l *linear) load() (*solve.Codes, error) {
-	k, n := l.size()
-	codes := solve.NewCodes(int(k), int(n), l.grid)
+	codes := solve.NewCodes(l.k, l.n, l.grid)
 	zeros := make([]byte, len(codes.Zero))
 	for i, b := range [][]byte{codes.Code, kernel.Bytes(codes.Scale), zeros} {
 		if err := ir.ReadFull(l.codes[i].Source.(ir.Span).R, b, 0); err != nil {

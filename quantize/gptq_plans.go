@@ -55,7 +55,7 @@ func (p *plan) linear() (*linear, string) {
 	case !b.standing():
 		return nil, "its codes are stored for lookups"
 	default:
-		return &linear{weight: p.base, node: product.node, lying: b.lying, grid: b.grid}, ""
+		return &linear{weight: p.base, node: product.node, k: int(b.rows), n: int(b.cols), lying: b.lying, grid: b.grid}, ""
 	}
 }
 

@@ -8,6 +8,8 @@ import (
 
 	"github.com/mcompress/mcompress/dataset"
 	"github.com/mcompress/mcompress/engine"
+	"github.com/mcompress/mcompress/engine/op"
+	"github.com/mcompress/mcompress/internal/conform"
 	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/pass"
 	"github.com/mcompress/mcompress/quantize/solve"
@@ -25,7 +27,7 @@ func linears(t *testing.T, path string) (*pass.Context, []*linear) {
 	for _, w := range sites(c, false) {
 		for _, s := range w.sites {
 			if s.side == right && len(s.shape) == 2 && len(w.sites) == 1 {
-				ls = append(ls, &linear{weight: w.base, node: s.node, lying: s.transposed, grid: solve.Grid{Low: -8, High: 7, Symmetric: true, Block: 16}})
+				ls = append(ls, &linear{weight: w.base, node: s.node, k: int(s.shape[0]), n: int(s.shape[1]), lying: s.transposed, grid: solve.Grid{Low: -8, High: 7, Symmetric: true, Block: 16}})
 			}
 		}
 	}
@@ -46,10 +48,13 @@ func gptqOf(t *testing.T, args ...string) *gptq {
 // after is the SQNR of the model's outputs, on samples that nothing was rounded by, with the weights that codes stand for.
 func after(t *testing.T, c *pass.Context, ls []*linear, codes func(l *linear) *solve.Codes) float64 {
 	t.Helper()
-	before := outputsOf(t, c.Model)
+	before, pool := outputsOf(t, c.Model), op.NewPool(2)
+	defer pool.Close()
 	for _, l := range ls {
 		original := l.weight.Const
-		l.weight.SetConst(l.rounded(codes(l), make([]float32, original.Elems())))
+		w := make([]float32, original.Elems())
+		codes(l).Weights(pool, w)
+		l.weight.SetConst(l.tensor(w))
 		defer l.weight.SetConst(original)
 	}
 	var signal, noise float64
@@ -108,8 +113,7 @@ func TestGPTQKeepsMoreOfTheOutputs(t *testing.T) {
 		return codes
 	})
 	want := after(t, c, ls, func(l *linear) *solve.Codes {
-		k, n := l.size()
-		codes := solve.NewCodes(int(k), int(n), l.grid)
+		codes := solve.NewCodes(l.k, l.n, l.grid)
 		w, err := (&solving{c: c}).read(l)
 		if err != nil {
 			t.Fatal(err)
@@ -119,5 +123,21 @@ func TestGPTQKeepsMoreOfTheOutputs(t *testing.T) {
 	})
 	if got <= want+1 {
 		t.Errorf("SQNR %.2f dB, rounded to nearest %.2f dB", got, want)
+	}
+}
+
+// solved is the algorithm as a user asks for it.
+func solved(options ...string) variant {
+	return variant{WeightInt4, append([]string{"algo=gptq"}, options...)}
+}
+
+// Every output is valid, smaller, of the same interface, and runs where the original does.
+func TestGPTQHolds(t *testing.T) {
+	w := conform.Start(t)
+	for _, path := range conform.Fixtures(t) {
+		t.Run(label(path), func(t *testing.T) { try(t, w, solved(), path) })
+	}
+	for _, v := range []variant{solved("symmetric", "act-order=false"), solved("per-channel"), solved("weight-type=int4", "block=16"), {WeightInt2, []string{"algo=gptq"}}, {WeightInt8, []string{"algo=gptq", "block=64"}}} {
+		t.Run(v.String(), func(t *testing.T) { try(t, w, v, fixture("transformer")) })
 	}
 }

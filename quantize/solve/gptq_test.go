@@ -237,6 +237,20 @@ func TestWithoutCorrelationsNearestIsBest(t *testing.T) {
 	}
 }
 
+// All weights at once are those asked for one by one.
+func TestWeights(t *testing.T) {
+	l := newLayer(rand.New(rand.NewPCG(15, 16)), 37, 11, 1)
+	for _, g := range grids {
+		c, all := nearest(t, l, g), make([]float32, len(l.w))
+		c.Weights(pool(t, 2), all)
+		for i, w := range all {
+			if w != c.Weight(i/l.n, i%l.n) {
+				t.Fatalf("%+v: element %d is %v, want %v", g, i, w, c.Weight(i/l.n, i%l.n))
+			}
+		}
+	}
+}
+
 // Nothing depends on the number of workers.
 func TestWorkersChangeNothing(t *testing.T) {
 	r := rand.New(rand.NewPCG(9, 10))

@@ -1,6 +1,10 @@
 package solve
 
-import "math"
+import (
+	"math"
+
+	"github.com/mcompress/mcompress/engine/gemm"
+)
 
 // A Grid is what weights are rounded to: (code - zero)·scale, with one scale, and unless it is symmetric one zero point,
 // for each Block rows of a column. Codes are from Low to High.
@@ -32,6 +36,22 @@ func (c *Codes) Weight(i, j int) float32 {
 	}
 	at := i/c.Grid.Block*c.N + j
 	return float32(code-c.Zero[at]) * c.Scale[at]
+}
+
+// Weights stores the numbers that stand for all elements, row by row.
+func (c *Codes) Weights(p gemm.Pool, dst []float32) {
+	p.For(c.K, func(i int) {
+		at := i / c.Grid.Block * c.N
+		scale, zero, codes := c.Scale[at:][:c.N], c.Zero[at:][:c.N], c.Code[i*c.N:][:c.N]
+		row := dst[i*c.N:][:c.N]
+		for j, b := range codes {
+			code := int32(b)
+			if c.Grid.Low < 0 {
+				code = int32(int8(b))
+			}
+			row[j] = float32(code-zero[j]) * scale[j]
+		}
+	})
 }
 
 // round is the code nearest to x, less the zero point.
