@@ -20,6 +20,7 @@ var colors string
 // A page is what page.html shows: the report, and what is said of it.
 type page struct {
 	Trained []trained
+	Found   *searched // nil where methods were not chosen by measurement
 	*Report
 	Title   string
 	Style   template.CSS
@@ -64,9 +65,14 @@ func (r *Report) HTML(w io.Writer) error {
 	if err != nil {
 		return err
 	}
+	search, err := r.searched()
+	if err != nil {
+		return err
+	}
 	p := page{
 		Report:  r,
 		Trained: trained,
+		Found:   search,
 		Title:   visible(r.title()),
 		Style:   template.CSS(colors + pageStyle),
 		Tiles:   r.tiles(),

@@ -22,6 +22,7 @@ func (r *Report) Markdown(w io.Writer) error {
 	m.gates(r.Gates)
 	m.verification(r.Verification)
 	m.training(r.Training)
+	m.search(r.Search)
 	m.changed(r)
 	m.reasons(r.reasons())
 	m.steps(r.steps())

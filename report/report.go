@@ -32,6 +32,7 @@ type Report struct {
 
 	Verification *verify.Result  `json:"verification,omitempty"` // nil where nobody asked to run the models
 	Training     []pass.Training `json:"training,omitempty"`
+	Search       *pass.Search    `json:"search,omitempty"` // nil where methods were not chosen by measurement
 
 	Environment *Environment `json:"environment,omitempty"`
 }
@@ -79,6 +80,7 @@ type Input struct {
 	Gates          []Limit
 	Verification   *verify.Result // of running Source against Result; nil if nobody asked for it
 	Training       []pass.Training
+	Search         *pass.Search
 	Environment    *Environment
 
 	Eval    *ir.Eval
@@ -122,6 +124,7 @@ func Build(ctx context.Context, in Input) (*Report, error) {
 		Ledger:        c.ledger(),
 		Verification:  ranOnly(in.Verification),
 		Training:      in.Training,
+		Search:        in.Search,
 		Environment:   in.Environment,
 	}
 	if in.Errors {

@@ -69,7 +69,7 @@ func curves(t pass.Training) (figure, error) {
 	if err := addLine(p, places(t.Loss), false); err != nil {
 		return f, err
 	}
-	if err := addDots(p, places(t.Judged)); err != nil {
+	if err := addDots(p, places(t.Judged), true); err != nil {
 		return f, err
 	}
 	p.X.Min, p.X.Max, p.Y.Min, p.Y.Max = 0, float64(t.Steps), 0, top
@@ -84,8 +84,8 @@ func curves(t pass.Training) (figure, error) {
 	return f, err
 }
 
-// addDots draws points with a line between them, apart from other lines.
-func addDots(p *plot.Plot, points plotter.XYs) error {
+// addDots draws points, and a line between them if they are joined, apart from other lines.
+func addDots(p *plot.Plot, points plotter.XYs, joined bool) error {
 	if len(points) == 0 {
 		return nil
 	}
@@ -95,7 +95,10 @@ func addDots(p *plot.Plot, points plotter.XYs) error {
 	}
 	l.LineStyle = draw.LineStyle{Color: strong, Width: 1.2}
 	s.GlyphStyle = draw.GlyphStyle{Color: strong, Radius: 2.5, Shape: draw.CircleGlyph{}}
-	p.Add(l, s)
+	if joined {
+		p.Add(l)
+	}
+	p.Add(s)
 	return nil
 }
 

@@ -28,6 +28,9 @@ type writing struct {
 	keepIR    bool
 	gates     []report.Limit
 
+	// choose finds the steps for each model, and how; nil where they are given.
+	choose func(ctx context.Context, model string) ([]pass.Step, *pass.Search, error)
+
 	proving  *proving
 	verify   bool
 	noVerify bool
@@ -159,6 +162,12 @@ func (t *tool) one(ctx context.Context, model, out, label string, steps []pass.S
 		Version: version(), Workers: t.workers, Memory: recipeBudget(int64(t.memory)),
 		Digest: w.digest.Value != "none", Sync: !w.noSync, DryRun: w.dryRun, KeepIR: w.keepIR, Verify: proof, Holds: t.holds,
 		Gates: w.gates, Reports: w.formats.Chosen, ReportDir: w.reportDir, ExportDir: w.exportDir,
+	}
+	if w.choose != nil {
+		var err error
+		if o.Steps, o.Search, err = w.choose(ctx, model); err != nil {
+			return nil, fmt.Errorf("%s: %w", model, err)
+		}
 	}
 	if p := t.newProgress(model); p != nil {
 		o.Progress, o.Trained = p.show, p.trained

@@ -18,6 +18,8 @@ type methodCommand struct {
 	method  string // the default
 	usage   string
 	more    func(fs *flag.FlagSet, chosen *mcli.Enum, w *writing) // flags of its own; may be nil
+	prepare *preparing                                            // puts steps in front; may be nil
+	auto    *automatic                                            // lets methods be chosen by measurement; may be nil
 }
 
 func (m methodCommand) build(t *tool) *cli.Command {
@@ -33,6 +35,12 @@ func (m methodCommand) build(t *tool) *cli.Command {
 			m.more(fs, chosen, w)
 		}
 	})
+	if m.auto != nil {
+		own = append(own, m.auto.flags()...)
+	}
+	if m.prepare != nil {
+		own = append(own, m.prepare.flags()...)
+	}
 	return &cli.Command{
 		Name:        m.command,
 		Usage:       m.usage,
@@ -44,14 +52,28 @@ func (m methodCommand) build(t *tool) *cli.Command {
 			if err != nil {
 				return err
 			}
+			if m.auto != nil {
+				switch ok, err := m.auto.asked(w.proving); {
+				case err != nil:
+					return err
+				case ok:
+					return t.automatic(c, m.auto, options, models, w, test)
+				}
+			}
 			step, err := options.Step(chosen.Value)
 			if err != nil {
 				return &usageError{err}
 			}
+			var steps []pass.Step
+			if m.prepare != nil {
+				if steps, err = m.prepare.steps(chosen.Value, options); err != nil {
+					return err
+				}
+			}
 			if err := samples.adopt(options.Given(), test); err != nil {
 				return err
 			}
-			return t.compress(c, models, chosen.Value, []pass.Step{step}, w)
+			return t.compress(c, models, chosen.Value, append(steps, step), w)
 		},
 	}
 }

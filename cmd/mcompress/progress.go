@@ -88,6 +88,22 @@ func (p *progress) trained(step, steps int, loss float64) {
 	}
 }
 
+// searched shows how far a search is: runs of the model.
+func (p *progress) searched(done, all int, _ string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.bar == nil {
+		p.area = mpb.New(mpb.WithOutput(p.w), mpb.WithWidth(40))
+		p.bar = p.area.AddBar(int64(all),
+			mpb.BarRemoveOnComplete(),
+			mpb.PrependDecorators(decor.Name(p.name+" ")),
+			mpb.AppendDecorators(decor.CountersNoUnit("run %d of %d"), decor.Name("  "), decor.AverageETA(decor.ET_STYLE_GO), decor.Name(" left")),
+		)
+	}
+	p.bar.SetTotal(int64(all)+1, false)
+	p.bar.SetCurrent(int64(done))
+}
+
 // rate is how many steps a second there were on average.
 func (p *progress) rate(s decor.Statistics) string {
 	return fmt.Sprintf("  %.3g steps/s", float64(s.Current)/time.Since(p.began).Seconds())

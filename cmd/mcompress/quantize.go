@@ -8,5 +8,7 @@ func (t *tool) quantizeCommand() *cli.Command {
 		usage:   "store weights in fewer bits",
 		choose:  "method",
 		method:  "dynamic-int8",
+		prepare: &preparing{},
+		auto:    &automatic{},
 	}.build(t)
 }

@@ -29,6 +29,7 @@ type Options struct {
 	KeepIR  bool
 
 	Verify *Verification // nil for none
+	Search *pass.Search  // how the steps were chosen; nil if they were given
 
 	Gates     []report.Limit
 	Reports   []string // formats to write: json, md, html

@@ -1,0 +1,190 @@
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/urfave/cli/v2"
+
+	mcli "github.com/mcompress/mcompress/internal/cli"
+	"github.com/mcompress/mcompress/internal/job"
+	"github.com/mcompress/mcompress/internal/tune"
+	"github.com/mcompress/mcompress/pass"
+	"github.com/mcompress/mcompress/report"
+	"github.com/mcompress/mcompress/verify"
+)
+
+// automatic are the flags that let methods be chosen by measurement.
+type automatic struct {
+	on, sensitivity bool
+	candidates      mcli.Words
+	size            mcli.Size
+	ratio           float64
+}
+
+// candidates are tried where none are named, in the order in which they may follow one another.
+var candidates = []string{"static-int8", "dynamic-int8", "weight-int4", "weight-int8", "float16"}
+
+func (a *automatic) flags() []cli.Flag {
+	return group("choosing by measurement", func(fs *flag.FlagSet) {
+		fs.BoolVar(&a.on, "auto", false, "choose the method of each weight by what it does to the outputs: the smallest file that holds the gates on outputs, or with --target-size the best one of that size")
+		fs.BoolVar(&a.sensitivity, "sensitivity", false, "print what each method does to the outputs, weight by weight, and write nothing")
+		fs.Var(&a.candidates, "candidates", "`methods` to choose from (default: static-int8 with --data, dynamic-int8, weight-int4, weight-int8, float16)")
+		fs.Var(&a.size, "target-size", "`size` of the file that --auto may take")
+		fs.Float64Var(&a.ratio, "target-ratio", 0, "`factor` by which --auto makes the file smaller")
+	})
+}
+
+// asked reports whether methods are to be chosen, and whether that makes sense.
+func (a *automatic) asked(p *proving) (bool, error) {
+	switch {
+	case !a.on && !a.sensitivity:
+		for name, given := range map[string]bool{"candidates": a.candidates != nil, "target-size": a.size > 0, "target-ratio": a.ratio != 0} {
+			if given {
+				return false, usagef("--%s is about --auto", name)
+			}
+		}
+		return false, nil
+	case a.size > 0 && a.ratio != 0:
+		return false, usagef("--target-size and --target-ratio exclude each other")
+	case a.ratio != 0 && !(a.ratio > 1):
+		return false, usagef("--target-ratio %v: it takes a number above 1", a.ratio)
+	case a.on && a.size == 0 && a.ratio == 0 && p.asked() == "":
+		return false, usagef("--auto needs to know what is wanted: --max-accuracy-drop, --min-sqnr, --min-cosine or --min-agreement, or --target-size or --target-ratio")
+	}
+	return true, nil
+}
+
+// search are the options of a search on one model.
+func (a *automatic) search(t *tool, model, dir string, o *mcli.MethodOptions, v job.Verification, gates []report.Limit) (tune.Options, error) {
+	s := tune.Options{
+		Input: model, Data: v.Data, Scores: v.Scores, Bytes: int64(a.size), Workers: t.workers, Memory: recipeBudget(int64(t.memory)), Dir: dir,
+	}
+	for _, g := range gates {
+		if slices.ContainsFunc(verify.Rules(), func(r verify.Rule) bool { return r.Name == g.Name }) {
+			s.Gates = append(s.Gates, g)
+		}
+	}
+	if a.ratio > 0 {
+		info, err := os.Stat(model)
+		if err != nil {
+			return s, err
+		}
+		s.Bytes = int64(float64(info.Size()) / a.ratio)
+	}
+	names := []string(a.candidates)
+	if names == nil {
+		names = candidates
+		if v.Data.Generated() {
+			names = names[1:]
+		}
+	}
+	for _, m := range o.Methods {
+		if i := slices.Index(names, m.Name); i >= 0 {
+			s.Candidates = append(s.Candidates, candidate(m, o.Given(), s.Dir))
+			names = slices.Delete(slices.Clone(names), i, i+1)
+		}
+	}
+	if len(names) > 0 {
+		return s, usagef("--candidates: there is no method %q", names[0])
+	}
+	return s, nil
+}
+
+// candidate is a method with those of the given options that it has. Ranges are taken from samples once.
+func candidate(m *pass.Method, given []pass.Option, dir string) tune.Candidate {
+	ranges := filepath.Join(dir, m.Name+".ranges.json")
+	return tune.Candidate{Name: m.Name, Step: func(only pass.Globs, phase tune.Phase) (pass.Step, error) {
+		return pass.NewStep(m, func(fs *flag.FlagSet) error {
+			for _, o := range given {
+				if fs.Lookup(o.Name) == nil || o.Name == "only" && only != nil {
+					continue
+				}
+				if err := fs.Set(o.Name, o.Value); err != nil {
+					return fmt.Errorf("invalid value %q for --%s: %w", o.Value, o.Name, err)
+				}
+			}
+			if option := map[tune.Phase]string{tune.First: "save-ranges", tune.Trying: "ranges"}[phase]; fs.Lookup(option) != nil {
+				if err := fs.Set(option, ranges); err != nil {
+					return err
+				}
+			}
+			for _, g := range only {
+				if err := fs.Set("only", g); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}}
+}
+
+// chooser finds the steps for each model.
+func (a *automatic) chooser(t *tool, o *mcli.MethodOptions, v job.Verification, gates []report.Limit) func(context.Context, string) ([]pass.Step, *pass.Search, error) {
+	return func(ctx context.Context, model string) ([]pass.Step, *pass.Search, error) {
+		dir, err := os.MkdirTemp("", "mcompress-auto-*")
+		if err != nil {
+			return nil, nil, err
+		}
+		defer os.RemoveAll(dir)
+		s, err := a.search(t, model, dir, o, v, gates)
+		if err != nil {
+			return nil, nil, err
+		}
+		if p := t.newProgress(model); p != nil {
+			s.Tell = p.searched
+			defer p.stop()
+		}
+		return tune.Choose(ctx, s)
+	}
+}
+
+// sensitivities prints rankings.
+func (t *tool) sensitivities(c *cli.Context, a *automatic, o *mcli.MethodOptions, models []string, v job.Verification, gates []report.Limit) error {
+	dir, err := os.MkdirTemp("", "mcompress-auto-*")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	for _, model := range models {
+		s, err := a.search(t, model, dir, o, v, gates)
+		if err != nil {
+			return err
+		}
+		found, err := tune.Sensitivity(c.Context, s)
+		if err != nil {
+			return fmt.Errorf("%s: %w", model, err)
+		}
+		print := mcli.Sensitivity
+		if t.json {
+			print = mcli.SensitivityJSON
+		}
+		if err := print(t.stdout, t.style(), model, found); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// automatic chooses methods for each model and compresses it, or prints what there is to choose from.
+func (t *tool) automatic(c *cli.Context, a *automatic, o *mcli.MethodOptions, models []string, w *writing, test string) error {
+	if err := w.proving.adopt(o.Given(), ""); err != nil {
+		return err
+	}
+	v, err := w.proving.of(t)
+	if err != nil {
+		return err
+	}
+	if a.sensitivity {
+		return t.sensitivities(c, a, o, models, v, w.gates)
+	}
+	if err := w.proving.adopt(o.Given(), test); err != nil {
+		return err
+	}
+	w.choose = a.chooser(t, o, v, w.gates)
+	return t.compress(c, models, "auto", nil, w)
+}

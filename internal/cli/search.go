@@ -1,0 +1,35 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+
+	"github.com/mcompress/mcompress/pass"
+	"github.com/mcompress/mcompress/report"
+)
+
+// Sensitivity writes what each method does to the outputs, the most sensitive weights first.
+func Sensitivity(w io.Writer, s Style, model string, found *pass.Search) error {
+	t := &Table{Indent: "  ", Right: "llrr"}
+	t.Add("weight", "method", "bytes", found.Measure)
+	for _, l := range found.Layers {
+		name := abridged(l.Tensors[0])
+		for _, v := range l.Variants {
+			t.Add(name, v.Method, size(v.Bytes), report.Harm(found.Measure, v.Damage))
+			name = ""
+		}
+	}
+	return part{fmt.Sprintf("%s: each weight alone, %d samples", model, found.Samples), t}.write(w, s)
+}
+
+// SensitivityJSON writes the same for programs.
+func SensitivityJSON(w io.Writer, _ Style, model string, found *pass.Search) error {
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	return e.Encode(struct {
+		Model string `json:"model"`
+		*pass.Search
+	}{model, found})
+}

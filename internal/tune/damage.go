@@ -1,0 +1,150 @@
+package tune
+
+import (
+	"context"
+	"maps"
+	"math"
+	"slices"
+
+	"github.com/mcompress/mcompress/dataset"
+	"github.com/mcompress/mcompress/engine"
+	"github.com/mcompress/mcompress/engine/number"
+	"github.com/mcompress/mcompress/ir"
+)
+
+// A damage is how far outputs are from those of the source.
+type damage struct {
+	noise, signal map[string]float64
+	divergence    float64 // of scores, summed over rows
+	rows          int
+}
+
+// measure runs s on the first samples.
+func (t *tuner) measure(ctx context.Context, s engine.Session, samples int) (*damage, error) {
+	d := &damage{noise: map[string]float64{}, signal: map[string]float64{}}
+	first := t.answers.rewind()
+	for b, err := range t.set.Batches(ctx, dataset.Order{Size: t.batch()}) {
+		if err != nil {
+			return nil, err
+		}
+		if b.First >= samples {
+			break
+		}
+		want, err := first.Run(ctx, b.Inputs, nil)
+		if err != nil {
+			return nil, err
+		}
+		got, err := s.Run(ctx, inputsOf(s, b.Inputs), nil)
+		if err != nil {
+			return nil, err
+		}
+		d.add(want, got)
+	}
+	return d, nil
+}
+
+// batch is the number of samples in a run.
+func (t *tuner) batch() int { return t.set.Size(t.Data.Batch) }
+
+// inputsOf are those that s takes.
+func inputsOf(s engine.Session, in map[string]*ir.Array) map[string]*ir.Array {
+	mine := map[string]*ir.Array{}
+	for _, p := range s.Inputs() {
+		if a := in[p.Name]; a != nil {
+			mine[p.Name] = a
+		}
+	}
+	return mine
+}
+
+func (d *damage) add(want, got map[string]*ir.Array) {
+	for name, w := range want {
+		g := got[name]
+		if g == nil || w.Kind != ir.Dense || !w.DType.IsFloat() || number.Check(w.DType) != nil || number.Check(g.DType) != nil || w.Elems() != g.Elems() {
+			continue
+		}
+		x, y := floats(w), floats(g)
+		for i := range x {
+			off := x[i] - y[i]
+			d.noise[name] += off * off
+			d.signal[name] += x[i] * x[i]
+		}
+		if cols := columns(w); cols > 0 {
+			for i := 0; i < len(x); i += cols {
+				d.divergence += divergence(x[i:i+cols], y[i:i+cols])
+				d.rows++
+			}
+		}
+	}
+}
+
+func floats(a *ir.Array) []float64 {
+	x := make([]float64, a.Elems())
+	number.Read(x, a, 0)
+	return x
+}
+
+// columns are the classes of an output of scores, 0 if it is none: a row for each sample.
+func columns(a *ir.Array) int {
+	if len(a.Shape) != 2 || a.Shape[1] < 2 {
+		return 0
+	}
+	return int(a.Shape[1])
+}
+
+// divergence is that of Kullback and Leibler, of the probabilities that y says from those of x.
+func divergence(x, y []float64) float64 {
+	p, q := probabilities(x), probabilities(y)
+	sum := 0.0
+	for i := range p {
+		if p[i] > 0 {
+			sum += p[i] * math.Log(p[i]/math.Max(q[i], leastProbability))
+		}
+	}
+	return math.Max(sum, 0)
+}
+
+// leastProbability stands for zero where the source says that something may be.
+const leastProbability = 1e-9
+
+// probabilities are scores, or logits that are no such.
+func probabilities(x []float64) []float64 {
+	sum := 0.0
+	for _, v := range x {
+		sum += v
+	}
+	if slices.Min(x) >= 0 && math.Abs(sum-1) < 1e-3 {
+		return x
+	}
+	p, top, all := make([]float64, len(x)), slices.Max(x), 0.0
+	for i, v := range x {
+		p[i] = math.Exp(v - top)
+		all += p[i]
+	}
+	for i := range p {
+		p[i] /= all
+	}
+	return p
+}
+
+// beyond is the damage of outputs that are no numbers any more.
+const beyond = 1e9
+
+// worth is one number: the divergence where there are scores and they count, else the mean of noise by signal.
+func (d *damage) worth(scores bool) float64 {
+	worth, n := 0.0, 0
+	for _, name := range slices.Sorted(maps.Keys(d.signal)) {
+		if signal := d.signal[name]; signal > 0 {
+			worth += d.noise[name] / signal
+			n++
+		}
+	}
+	worth /= float64(max(1, n))
+	if scores && d.rows > 0 {
+		worth = d.divergence / float64(d.rows)
+	}
+	if !(worth < beyond) {
+		return beyond
+	}
+	return worth
+}

@@ -1,0 +1,157 @@
+package tune
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/mcompress/mcompress/dataset"
+	"github.com/mcompress/mcompress/engine"
+	"github.com/mcompress/mcompress/internal/job"
+	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/onnx"
+	"github.com/mcompress/mcompress/pass"
+	"github.com/mcompress/mcompress/report"
+)
+
+// Options say what is wanted.
+type Options struct {
+	Input      string
+	Candidates []Candidate // in the order in which their steps may stand in a recipe
+	Prefix     []pass.Step // that come first whatever is chosen
+
+	Data   job.Data
+	Scores string         // the output with classes or scores; empty for the first that can be one
+	Gates  []report.Limit // on what running the model says; at least one, or Bytes
+	Bytes  int64          // the file is to take at most; 0 for the smallest that holds the gates
+
+	Dir     string // for temporary files
+	Workers int
+	Memory  int64                            // bytes for a model's weights
+	Tell    func(done, all int, what string) // of runs; may be nil
+}
+
+// A Candidate is a way to store weights.
+type Candidate struct {
+	Name string
+	// Step takes the weights that only names. What a first step finds out about the whole model later ones may go by, as long as they are tried.
+	Step func(only pass.Globs, phase Phase) (pass.Step, error)
+}
+
+// A Phase is when a step runs.
+type Phase uint8
+
+// The phases of a search.
+const (
+	First Phase = iota // on the whole model, before all others
+	Trying
+	Final // the step goes into the recipe
+)
+
+// A tuner holds the source while it is compared with what becomes of it.
+type tuner struct {
+	Options
+	source  *onnx.File
+	answers *remembered // of the source
+	set     *dataset.Set
+	runs    int // done
+	all     int // planned
+	search  pass.Search
+	best    choice // nil before one held the gates
+}
+
+// Sensitivity measures what each candidate does to each weight, and chooses nothing.
+func Sensitivity(ctx context.Context, o Options) (*pass.Search, error) {
+	t, err := open(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	_, err = t.layers(ctx)
+	return &t.search, errors.Join(err, t.close())
+}
+
+// Choose finds the steps that make the smallest file which holds the gates, or with Bytes the least damaged one of that size. The same input gives
+// the same steps, at any number of workers.
+func Choose(ctx context.Context, o Options) ([]pass.Step, *pass.Search, error) {
+	t, err := open(ctx, o)
+	if err != nil {
+		return nil, nil, err
+	}
+	steps, err := t.choose(ctx)
+	return steps, &t.search, errors.Join(err, t.close())
+}
+
+func open(ctx context.Context, o Options) (t *tuner, err error) {
+	t = &tuner{Options: o}
+	if t.source, err = onnx.Open(o.Input); err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, t.close())
+		}
+	}()
+	if t.set, err = o.Data.Open(t.source.Model, madeUp); err != nil {
+		return nil, err
+	}
+	s, err := t.session(ctx, t.source.Model)
+	if err != nil {
+		return nil, err
+	}
+	t.answers = &remembered{Session: s, room: max(o.Memory, leastRemembered)}
+	return t, nil
+}
+
+// madeUp is how many samples are made up where there are no data.
+const madeUp = 8
+
+func (t *tuner) close() error {
+	var errs []error
+	if t.answers != nil {
+		errs = append(errs, t.answers.Close())
+	}
+	if t.set != nil {
+		errs = append(errs, t.set.Close())
+	}
+	return errors.Join(append(errs, t.source.Close())...)
+}
+
+func (t *tuner) session(ctx context.Context, m *ir.Model) (engine.Session, error) {
+	return engine.Open(ctx, m, engine.Options{Workers: t.Workers, MemoryLimit: t.Memory})
+}
+
+func (t *tuner) tell(what string) {
+	if t.runs++; t.Tell != nil {
+		t.Tell(t.runs, max(t.all, t.runs), what)
+	}
+}
+
+// A built is the model after some steps, in memory: payloads are computed when they are read.
+type built struct {
+	*onnx.File
+	rows []pass.Row
+	eval *ir.Eval
+}
+
+// build runs steps over the source.
+func (t *tuner) build(ctx context.Context, steps []pass.Step) (_ *built, err error) {
+	b := &built{eval: ir.NewEval(t.Dir)}
+	if b.File, err = onnx.Open(t.Input); err != nil {
+		return nil, err
+	}
+	c := &pass.Context{
+		Context: ctx, Model: b.Model, Eval: b.eval, Workers: t.Workers, Memory: t.Memory, Precheck: true, Source: t.source.Model,
+		Open: func(path string) (*ir.Model, error) {
+			return nil, fmt.Errorf("%s: a search opens no other models", path)
+		},
+	}
+	if b.rows, err = pass.Run(c, steps); err != nil {
+		return nil, errors.Join(err, b.close())
+	}
+	return b, nil
+}
+
+func (b *built) close() error { return errors.Join(b.File.Close(), b.eval.Close()) }
+
+// size is the bytes of the files that b would be written to.
+func (b *built) size() int64 { return onnx.Layout(b.Model, "model.onnx", b.External()).Size() }

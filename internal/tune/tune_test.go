@@ -1,0 +1,256 @@
+package tune
+
+import (
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/mcompress/mcompress/dataset"
+	"github.com/mcompress/mcompress/internal/job"
+	"github.com/mcompress/mcompress/onnx"
+	"github.com/mcompress/mcompress/pass"
+	"github.com/mcompress/mcompress/quantize"
+	"github.com/mcompress/mcompress/report"
+	"github.com/mcompress/mcompress/verify"
+)
+
+var methods = []*pass.Method{quantize.DynamicInt8, quantize.WeightInt4, quantize.WeightInt8, quantize.Float16}
+
+// candidate is a method with its defaults.
+func candidate(m *pass.Method) Candidate {
+	return Candidate{m.Name, func(only pass.Globs, _ Phase) (pass.Step, error) {
+		return pass.NewStep(m, func(fs *flag.FlagSet) error {
+			for _, g := range only {
+				if err := fs.Set("only", g); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}}
+}
+
+// options are those of a search on the classifier of digits in fixtures.
+func options(t *testing.T, workers int) Options {
+	t.Helper()
+	o := Options{
+		Input: filepath.Join("..", "..", "fixtures", "cnn.onnx"), Dir: t.TempDir(), Workers: workers, Memory: 64 << 20,
+		Data: job.Data{Path: filepath.Join("..", "..", "fixtures", "digits_test.npz"), Options: dataset.Options{Limit: 200}},
+	}
+	for _, m := range methods {
+		o.Candidates = append(o.Candidates, candidate(m))
+	}
+	return o
+}
+
+// written is the size of the file that steps make, and what running it says.
+func written(t *testing.T, o Options, steps []pass.Step) (int64, *verify.Result) {
+	t.Helper()
+	out := filepath.Join(t.TempDir(), "out.onnx")
+	_, err := job.Run(context.Background(), job.Options{
+		Input: o.Input, Output: out, Label: "auto", Steps: steps, Workers: 2, Memory: 64 << 20,
+		Verify: &job.Verification{Data: o.Data, Backend: job.Backend{Workers: 2}, Force: true},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := job.Verify(context.Background(), o.Input, out, job.Verification{Data: o.Data, Backend: job.Backend{Workers: 2}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	info, err := os.Stat(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return info.Size(), r
+}
+
+// What is chosen holds the gate when it is written and run, and is smaller than what any method alone makes that holds it.
+func TestChosenHoldsAndIsSmallest(t *testing.T) {
+	for _, gate := range []report.Limit{{Name: "min-sqnr", Bound: 30}, {Name: "min-sqnr", Bound: 45}, {Name: "max-accuracy-drop", Bound: 0.01}} {
+		o := options(t, 2)
+		o.Gates = []report.Limit{gate}
+		steps, search, err := Choose(t.Context(), o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		size, r := written(t, o, steps)
+		if !holds(t, r, gate) {
+			t.Errorf("%v does not hold", gate)
+		}
+		if want := search.Trials[search.Chosen]; !want.Accepted || size < want.Bytes || size > want.Bytes+1<<10 {
+			t.Errorf("%v: the file takes %d bytes, the trial %d; held: %v", gate, size, want.Bytes, want.Accepted)
+		}
+		for _, m := range methods {
+			step, err := candidate(m).Step(nil, Final)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if alone, r := written(t, o, []pass.Step{step}); holds(t, r, gate) && alone < size {
+				t.Errorf("%v: %s alone takes %d bytes, what was chosen %d", gate, m.Name, alone, size)
+			}
+		}
+	}
+}
+
+func holds(t *testing.T, r *verify.Result, gate report.Limit) bool {
+	t.Helper()
+	gates, err := report.Judge(r, []report.Limit{gate})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return report.Passed(gates)
+}
+
+// The file takes no more than the target, and more room never means more damage to start with.
+func TestTargetSize(t *testing.T) {
+	before := -1000.0
+	for _, bytes := range []int64{45 << 10, 70 << 10, 120 << 10} {
+		o := options(t, 2)
+		o.Bytes = bytes
+		steps, search, err := Choose(t.Context(), o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := search.Trials[search.Chosen].Bytes; got > bytes {
+			t.Errorf("%d bytes, want at most %d", got, bytes)
+		}
+		_, r := written(t, o, steps)
+		if db := r.Worst().Errors.DB(); db < before {
+			t.Errorf("%.1f dB in %d bytes, %.1f dB in fewer", db, bytes, before)
+		} else {
+			before = db
+		}
+	}
+	o := options(t, 2)
+	o.Bytes = 100
+	if _, _, err := Choose(t.Context(), o); err == nil || !strings.Contains(err.Error(), "100 are asked for") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestImpossibleGate(t *testing.T) {
+	o := options(t, 2)
+	o.Gates = []report.Limit{{Name: "max-accuracy-drop", Bound: -0.9}}
+	if _, _, err := Choose(t.Context(), o); err == nil || !strings.Contains(err.Error(), "no combination holds") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestChoiceDoesNotDependOnWorkers(t *testing.T) {
+	var first string
+	for _, workers := range []int{1, 2, 3} {
+		o := options(t, workers)
+		o.Gates = []report.Limit{{Name: "min-sqnr", Bound: 35}}
+		steps, search, err := Choose(t.Context(), o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		recipe, err := pass.RecipeText(steps)
+		if err != nil {
+			t.Fatal(err)
+		}
+		trail, err := json.Marshal(search)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := fmt.Sprintf("%s%s", recipe, trail)
+		if first == "" {
+			first = text
+		}
+		if text != first {
+			t.Errorf("%d workers: %s, want %s", workers, text, first)
+		}
+	}
+}
+
+// The damage of one weight is what quantizing it alone does.
+func TestSensitivityIsWhatAMethodDoes(t *testing.T) {
+	o := options(t, 2)
+	o.Data.Options.Limit = 32
+	o.Gates = []report.Limit{{Name: "min-sqnr", Bound: 1}}
+	search, err := Sensitivity(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	layer := search.Layers[0]
+	for _, v := range layer.Variants {
+		for _, m := range methods {
+			if m.Name != v.Method {
+				continue
+			}
+			step, err := candidate(m).Step(only(layer.Tensors), Final)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, r := written(t, o, []pass.Step{step})
+			got, want := report.Harm("noise", v.Damage), fmt.Sprintf("%.1f dB", r.Worst().Errors.DB())
+			if got != want {
+				t.Errorf("%s of %v: %s, verify says %s", v.Method, layer.Tensors, got, want)
+			}
+		}
+	}
+}
+
+// Weights that share a payload are one layer.
+func TestTiedWeightsAreOneLayer(t *testing.T) {
+	found := &finder{of: map[string]*layer{}}
+	f, err := onnx.Open(filepath.Join("..", "..", "fixtures", "cnn.onnx"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	w := f.Model.Graph.Consts()[0].Const
+	row := func(name, shared string) pass.Row {
+		return pass.Row{Tensor: name, SharedWith: shared, Before: w, Status: pass.Changed}
+	}
+	found.add(row("a", ""), 0)
+	found.add(row("b", "a"), 0)
+	found.add(row("c", ""), 0)
+	found.add(row("c", ""), 1)
+	if len(found.list) != 2 || !reflect.DeepEqual(found.of["b"].names, []string{"a", "b"}) || len(found.of["c"].variants) != 2 {
+		t.Errorf("%+v", found.list)
+	}
+}
+
+func TestOnlyMatchesNamesAlone(t *testing.T) {
+	for _, name := range []string{"a*b", "w[0]", "{x,y}", `c\d`, "op:MatMul", "plain/name.0"} {
+		s := pass.Globs{}
+		for _, g := range only([]string{name}) {
+			if err := s.Set(g); err != nil {
+				t.Errorf("%q: %v", g, err)
+			}
+		}
+		if len(s) != 1 {
+			t.Errorf("%q became %d globs", name, len(s))
+		}
+	}
+}
+
+func TestPathGoesDown(t *testing.T) {
+	layers := []*layer{
+		{bytes: 100, variants: []variant{{0, 10, 0.9}, {1, 20, 0.3}, {2, 30, 0.29}, {3, 60, 0.01}}},
+		{bytes: 50, variants: []variant{{1, 20, 0.5}, {2, 25, 0.6}}},
+	}
+	start, moves := path(layers)
+	if !reflect.DeepEqual(start, choice{0, 1}) {
+		t.Errorf("it starts at %v", start)
+	}
+	now, gain := []variant{layers[0].as(0), layers[1].as(1)}, moves[0].gain
+	for _, m := range moves {
+		next := layers[m.layer].as(m.to)
+		if next.bytes <= now[m.layer].bytes || next.damage >= now[m.layer].damage || m.gain > gain {
+			t.Errorf("%+v after %+v", next, now[m.layer])
+		}
+		now[m.layer], gain = next, m.gain
+	}
+	if now[0].candidate != none || now[1].candidate != none {
+		t.Errorf("it ends at %v", now)
+	}
+}
