@@ -9,6 +9,5 @@ func (t *tool) quantizeCommand() *cli.Command {
 		choose:  "method",
 		method:  "dynamic-int8",
 		prepare: &preparing{},
-		auto:    &automatic{},
 	}.build(t)
 }

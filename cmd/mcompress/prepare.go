@@ -1,0 +1,74 @@
+package main
+
+import (
+	"flag"
+
+	"github.com/urfave/cli/v2"
+
+	mcli "github.com/mcompress/mcompress/internal/cli"
+	"github.com/mcompress/mcompress/pass"
+	"github.com/mcompress/mcompress/quantize"
+)
+
+// preparing is the flags that put steps in front of a method that quantizes.
+type preparing struct {
+	equalize bool
+	smooth   string
+}
+
+func (p *preparing) flags() []cli.Flag {
+	return group("flags", func(fs *flag.FlagSet) {
+		fs.BoolVar(&p.equalize, "equalize", false, "first fold BatchNormalization, and give weights on both sides of a channel equal ranges")
+		fs.StringVar(&p.smooth, "smooth", "", "first move differences between channels from activations into weights (SmoothQuant), by the samples of --data: a `share` from 0 to 1, or auto")
+	})
+}
+
+// A preparation is a step in front of a method, and an option of its own.
+type preparation struct {
+	method        *pass.Method
+	option, value string
+}
+
+// steps are those in front of the method called name, with what was given that they have, too.
+func (p *preparing) steps(name string, o *mcli.MethodOptions) ([]pass.Step, error) {
+	var wanted []preparation
+	if p.equalize {
+		wanted = append(wanted, preparation{method: quantize.FoldBatchNorm}, preparation{method: quantize.Equalize})
+	}
+	if p.smooth != "" && name != quantize.DynamicInt8.Name && name != quantize.StaticInt8.Name {
+		return nil, usagef("--smooth is about activations in 8 bits, which %s leaves alone", name)
+	}
+	if p.smooth != "" {
+		wanted = append(wanted, preparation{quantize.Smooth, "alpha", p.smooth})
+	}
+	var steps []pass.Step
+	for _, w := range wanted {
+		step, err := pass.NewStep(w.method, func(fs *flag.FlagSet) error { return w.set(fs, name, o.Given()) })
+		if err != nil {
+			return nil, &usageError{err}
+		}
+		steps = append(steps, step)
+	}
+	return steps, nil
+}
+
+// set gives a step its options. What static-int8 would round in front of a product as well as
+// behind it helps nothing: no Mul is inserted for it.
+func (w preparation) set(fs *flag.FlagSet, name string, given []pass.Option) error {
+	for _, o := range given {
+		if fs.Lookup(o.Name) != nil {
+			if err := fs.Set(o.Name, o.Value); err != nil {
+				return err
+			}
+		}
+	}
+	if w.option == "" {
+		return nil
+	}
+	if name == quantize.StaticInt8.Name {
+		if err := fs.Set("insert-mul", "false"); err != nil {
+			return err
+		}
+	}
+	return fs.Set(w.option, w.value)
+}
