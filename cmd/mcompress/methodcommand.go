@@ -19,6 +19,7 @@ type methodCommand struct {
 	usage   string
 	more    func(fs *flag.FlagSet, chosen *mcli.Enum, w *writing) // flags of its own; may be nil
 	prepare *preparing                                            // puts steps in front; may be nil
+	auto    *automatic                                            // lets methods be chosen by measurement; may be nil
 }
 
 func (m methodCommand) build(t *tool) *cli.Command {
@@ -34,6 +35,9 @@ func (m methodCommand) build(t *tool) *cli.Command {
 			m.more(fs, chosen, w)
 		}
 	})
+	if m.auto != nil {
+		own = append(own, m.auto.flags()...)
+	}
 	if m.prepare != nil {
 		own = append(own, m.prepare.flags()...)
 	}
@@ -47,6 +51,14 @@ func (m methodCommand) build(t *tool) *cli.Command {
 			models, err := arguments(c, 1, math.MaxInt)
 			if err != nil {
 				return err
+			}
+			if m.auto != nil {
+				switch ok, err := m.auto.asked(w.proving); {
+				case err != nil:
+					return err
+				case ok:
+					return t.automatic(c, m.auto, options, models, w, test)
+				}
 			}
 			step, err := options.Step(chosen.Value)
 			if err != nil {

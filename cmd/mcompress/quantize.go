@@ -9,5 +9,6 @@ func (t *tool) quantizeCommand() *cli.Command {
 		choose:  "method",
 		method:  "dynamic-int8",
 		prepare: &preparing{},
+		auto:    &automatic{},
 	}.build(t)
 }
