@@ -110,7 +110,7 @@ func (s *solving) layers(x *ir.Value, ls []*linear, left map[*linear]string) err
 		return err
 	}
 	k := ls[0].k
-	h := solve.NewHessian(k)
+	h := solve.NewHessian(s.pool, k)
 	for _, a := range arrays {
 		if n := len(a.Shape); a.DType != ir.Float || n == 0 || a.Shape[n-1] != int64(k) {
 			for _, l := range ls {
@@ -118,7 +118,7 @@ func (s *solving) layers(x *ir.Value, ls []*linear, left map[*linear]string) err
 			}
 			return nil
 		}
-		h.Add(s.pool, ir.View[float32](a))
+		h.Add(ir.View[float32](a))
 	}
 	f, err := h.Factor(solve.FactorOptions{Damp: s.damp, Order: s.order, Block: ls[0].grid.Block})
 	if err != nil {

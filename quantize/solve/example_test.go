@@ -12,8 +12,8 @@ import (
 func Example() {
 	p := op.NewPool(1)
 	defer p.Close()
-	h := solve.NewHessian(2)
-	h.Add(p, []float32{1, 1, 2, 2, -1, -1, 1, 0.9})
+	h := solve.NewHessian(p, 2)
+	h.Add([]float32{1, 1, 2, 2, -1, -1, 1, 0.9})
 	f, err := h.Factor(solve.FactorOptions{Damp: 0.01, Order: true})
 	if err != nil {
 		log.Fatal(err)

@@ -42,7 +42,7 @@ func (h *Hessian) Factor(o FactorOptions) (*Factor, error) {
 		mean += h.At(i, i) / float64(h.K)
 	}
 	r := h.permuted(f.order)
-	h.sum = nil
+	h.sum, h.tile, h.rows, h.work = nil, nil, nil, nil
 	for i := range h.K {
 		r[i*h.K+i] += o.Damp * mean
 		if mean == 0 {

@@ -40,8 +40,8 @@ func pool(t testing.TB, workers int) *op.Pool {
 }
 
 func (l *layer) hessian(t testing.TB) *Hessian {
-	h := NewHessian(l.k)
-	h.Add(pool(t, 2), l.x)
+	h := NewHessian(pool(t, 2), l.k)
+	h.Add(l.x)
 	return h
 }
 
@@ -251,14 +251,15 @@ func TestWeights(t *testing.T) {
 	}
 }
 
-// Nothing depends on the number of workers.
+// Nothing depends on the number of workers, nor on how samples come.
 func TestWorkersChangeNothing(t *testing.T) {
 	r := rand.New(rand.NewPCG(9, 10))
 	l := newLayer(r, 300, 280, 600)
 	var first *Codes
 	for _, workers := range []int{1, 2, 5} {
-		h := NewHessian(l.k)
-		h.Add(pool(t, workers), l.x)
+		h := NewHessian(pool(t, workers), l.k)
+		h.Add(l.x[:workers*l.k])
+		h.Add(l.x[workers*l.k:])
 		f, err := h.Factor(FactorOptions{Damp: 0.01, Order: true})
 		if err != nil {
 			t.Fatal(err)
@@ -294,8 +295,8 @@ func TestDegenerate(t *testing.T) {
 }
 
 func TestHessianThatHasNoFactor(t *testing.T) {
-	h := NewHessian(2)
-	h.Add(pool(t, 1), []float32{1, float32(math.Inf(1))})
+	h := NewHessian(pool(t, 1), 2)
+	h.Add([]float32{1, float32(math.Inf(1))})
 	if _, err := h.Factor(FactorOptions{Damp: 0.01}); err == nil {
 		t.Error("infinite moments have a factor")
 	}
@@ -308,8 +309,8 @@ func BenchmarkGPTQ(b *testing.B) {
 		l := newLayer(r, s.k, s.n, 1024)
 		b.Run("", func(b *testing.B) {
 			for b.Loop() {
-				h := NewHessian(l.k)
-				h.Add(p, l.x)
+				h := NewHessian(p, l.k)
+				h.Add(l.x)
 				f, err := h.Factor(FactorOptions{Damp: 0.01, Order: true})
 				if err != nil {
 					b.Fatal(err)

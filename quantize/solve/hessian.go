@@ -6,55 +6,72 @@ import (
 	"github.com/mcompress/mcompress/engine/gemm"
 )
 
-// A Hessian is XᵀX, the sum over rows of samples, of which the upper triangle is kept: products in float32 over at most
+// A Hessian is XᵀX, the sum over rows of samples, of which the upper triangle is kept: products in float32 over
 // samplesAtOnce rows, summed in float64.
 type Hessian struct {
-	K    int
-	Rows int64
+	K int
+
+	pool gemm.Pool
 	sum  []float64 // K×K, upper triangle
+	rows []float32 // that are not in it yet
+	tile []float32
+	work []byte
 }
 
 const (
-	samplesAtOnce = 256
+	samplesAtOnce = 512
 	stripe        = 192 // rows of H made at a time
 )
 
-// NewHessian returns a sum of nothing. It takes 8·K² bytes.
-func NewHessian(k int) *Hessian { return &Hessian{K: k, sum: make([]float64, k*k)} }
+// NewHessian returns a sum of nothing. It takes 8·K² bytes, and shares its work over p.
+func NewHessian(p gemm.Pool, k int) *Hessian {
+	return &Hessian{K: k, pool: p, sum: make([]float64, k*k), tile: make([]float32, stripe*k)}
+}
 
-// Add adds rows of K elements.
-func (h *Hessian) Add(p gemm.Pool, x []float32) {
+// Add adds rows of K elements. How they are spread over calls does not matter.
+func (h *Hessian) Add(x []float32) {
 	if h.K == 0 || len(x)%h.K != 0 {
 		panic(fmt.Sprintf("solve: %d elements are not whole rows of %d", len(x), h.K))
 	}
-	h.Rows += int64(len(x) / h.K)
 	for len(x) > 0 {
-		part := x[:min(len(x), samplesAtOnce*h.K)]
-		h.add(p, part)
-		x = x[len(part):]
+		n := min(len(x), samplesAtOnce*h.K-len(h.rows))
+		h.rows = append(h.rows, x[:n]...)
+		if x = x[n:]; len(h.rows) == samplesAtOnce*h.K {
+			h.flush()
+		}
 	}
 }
 
-// add goes from the diagonal to the right, some rows of H at a time.
-func (h *Hessian) add(p gemm.Pool, x []float32) {
-	rows := len(x) / h.K
-	tile := make([]float32, stripe*h.K)
+// flush goes from the diagonal to the right, some rows of H at a time.
+func (h *Hessian) flush() {
+	if len(h.rows) == 0 {
+		return
+	}
 	for i := 0; i < h.K; i += stripe {
-		s := gemm.Shape{M: min(stripe, h.K-i), N: h.K - i, K: rows}
-		right := gemm.Rows(x[i:], h.K)
-		work := make([]byte, gemm.FloatWork(s, 1, p.Workers(), false))
-		gemm.Float(p, s, work, gemm.FloatProduct{A: right.T(), B: right, C: tile, Stride: s.N})
-		p.For(s.M, func(r int) {
+		s := gemm.Shape{M: min(stripe, h.K-i), N: h.K - i, K: len(h.rows) / h.K}
+		right := gemm.Rows(h.rows[i:], h.K)
+		gemm.Float(h.pool, s, h.scratch(s), gemm.FloatProduct{A: right.T(), B: right, C: h.tile, Stride: s.N})
+		h.pool.For(s.M, func(r int) {
 			to := h.sum[(i+r)*h.K+i+r : (i+r+1)*h.K]
-			for j, v := range tile[r*s.N+r : (r+1)*s.N] {
+			for j, v := range h.tile[r*s.N+r : (r+1)*s.N] {
 				to[j] += float64(v)
 			}
 		})
 	}
+	h.rows = h.rows[:0]
+}
+
+// scratch is what a product works in.
+func (h *Hessian) scratch(s gemm.Shape) []byte {
+	if n := gemm.FloatWork(s, 1, h.pool.Workers(), false); int64(len(h.work)) < n {
+		h.work = make([]byte, n)
+	}
+	return h.work
 }
 
 // At is element (i, j).
 func (h *Hessian) At(i, j int) float64 {
+	h.flush()
 	if i > j {
 		i, j = j, i
 	}

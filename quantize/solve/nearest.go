@@ -40,6 +40,7 @@ type tile struct {
 	code             []byte
 	lo, hi, base     columns
 	mid, scale, zero columns
+	best             columns // scores of the scales
 	shift            [kernel.BlockCols]int32
 }
 
@@ -94,7 +95,7 @@ func (t *tile) span() {
 // search takes the scales of least error.
 func (t *tile) search() {
 	t.limits()
-	steps := 1 / (t.grid.Hi - t.grid.Lo)
+	steps, middle := 1/(t.grid.Hi-t.grid.Lo), float32(t.Grid.middle())
 	for j := range t.lo {
 		t.base[j], t.mid[j] = (t.hi[j]-t.lo[j])*steps, (t.lo[j]+t.hi[j])*0.5
 		if t.Grid.Symmetric {
@@ -103,8 +104,14 @@ func (t *tile) search() {
 		if t.lo[j] == 0 && t.hi[j] == 0 {
 			t.base[j] = 1
 		}
+		t.scale[j], t.zero[j], t.best[j] = t.base[j], middle, -1
 	}
-	kernel.SearchBlock(&t.scale, &t.zero, t.x, &t.base, &t.mid, t.grid)
+	kernel.SearchBlock(&t.scale, &t.zero, &t.best, t.x, &t.base, &t.mid, t.grid)
+	t.shifts()
+}
+
+// shifts makes zero points of what the search left.
+func (t *tile) shifts() {
 	for j, z := range t.zero {
 		t.shift[j] = int32(z)
 		if t.Grid.Symmetric {
