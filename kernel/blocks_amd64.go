@@ -4,7 +4,7 @@
 
 package kernel
 
-// searchBlockAVX2 expects best to be below every score, scale and zero to hold what stands where nothing is better.
+// searchBlockAVX2 changes scale, zero and best in the columns where a step is better.
 //
 //go:noescape
 func searchBlockAVX2(scale *float32, zero *float32, x *float32, rows int, base *float32, mid *float32, lo float32, hi float32, center float32, factors *float32, n int, best *float32)
@@ -18,3 +18,8 @@ func pairBytesAVX2(dst *byte, src *byte, n int, mask uint32, factors uint32)
 //
 //go:noescape
 func roundBlockAVX2(dst *byte, x *float32, rows int, scale *float32, zero *int32, lo int32, hi int32)
+
+// shrinkBlockAVX2 takes rows of two vectors.
+//
+//go:noescape
+func shrinkBlockAVX2(zero *float32, x *float32, rows int, inverse *float32, lo float32, hi float32, lambda float32, share float32)

@@ -202,3 +202,73 @@ rowsEnd:
 	ADDQ $0x00000001, DX
 	VZEROUPPER
 	RET
+
+// func shrinkBlockAVX2(zero *float32, x *float32, rows int, inverse *float32, lo float32, hi float32, lambda float32, share float32)
+// Requires: AVX, AVX2
+TEXT ·shrinkBlockAVX2(SB), NOSPLIT, $0-48
+	MOVQ         zero+0(FP), AX
+	MOVQ         x+8(FP), CX
+	MOVQ         rows+16(FP), DX
+	MOVQ         inverse+24(FP), BX
+	VBROADCASTSS lo+32(FP), Y0
+	VBROADCASTSS hi+36(FP), Y1
+	VBROADCASTSS lambda+40(FP), Y2
+	MOVL         $0x80000000, SI
+	VMOVD        SI, X3
+	VPBROADCASTD X3, Y3
+	VPXOR        Y4, Y4, Y4
+	VPXOR        Y7, Y7, Y7
+	VMOVUPS      (AX), Y5
+	VMOVUPS      (BX), Y6
+	VPXOR        Y10, Y10, Y10
+	VMOVUPS      32(AX), Y8
+	VMOVUPS      32(BX), Y9
+	SUBQ         $0x00000001, DX
+	JLT          rowsEnd
+
+rows:
+	VMULPS   (CX), Y6, Y11
+	VADDPS   Y5, Y11, Y13
+	VMAXPS   Y0, Y13, Y12
+	VMINPS   Y1, Y12, Y12
+	VROUNDPS $0x00, Y12, Y12
+	VSUBPS   Y12, Y13, Y13
+	VSUBPS   Y11, Y12, Y12
+	VANDNPS  Y13, Y3, Y11
+	VSQRTPS  Y11, Y14
+	VDIVPS   Y14, Y2, Y14
+	VSUBPS   Y14, Y11, Y11
+	VMAXPS   Y4, Y11, Y11
+	VANDPS   Y3, Y13, Y13
+	VORPS    Y13, Y11, Y11
+	VADDPS   Y11, Y12, Y12
+	VADDPS   Y12, Y7, Y7
+	VMULPS   32(CX), Y9, Y11
+	VADDPS   Y8, Y11, Y13
+	VMAXPS   Y0, Y13, Y12
+	VMINPS   Y1, Y12, Y12
+	VROUNDPS $0x00, Y12, Y12
+	VSUBPS   Y12, Y13, Y13
+	VSUBPS   Y11, Y12, Y12
+	VANDNPS  Y13, Y3, Y11
+	VSQRTPS  Y11, Y14
+	VDIVPS   Y14, Y2, Y14
+	VSUBPS   Y14, Y11, Y11
+	VMAXPS   Y4, Y11, Y11
+	VANDPS   Y3, Y13, Y13
+	VORPS    Y13, Y11, Y11
+	VADDPS   Y11, Y12, Y12
+	VADDPS   Y12, Y10, Y10
+	ADDQ     $0x00000040, CX
+	SUBQ     $0x00000001, DX
+	JGE      rows
+
+rowsEnd:
+	ADDQ         $0x00000001, DX
+	VBROADCASTSS share+44(FP), Y0
+	VMULPS       Y0, Y7, Y7
+	VMOVUPS      Y7, (AX)
+	VMULPS       Y0, Y10, Y10
+	VMOVUPS      Y10, 32(AX)
+	VZEROUPPER
+	RET

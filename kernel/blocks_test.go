@@ -40,11 +40,29 @@ func checkSearchBlock(t *testing.T, x []float32) {
 		if len(tile) == 0 {
 			return
 		}
-		var scale, zero, wantScale, wantZero [BlockCols]float32
-		SearchBlock(&scale, &zero, tile, &base, &mid, g)
-		searchBlockGo(&wantScale, &wantZero, tile, &base, &mid, g)
-		wantSame(t, scale[:], wantScale[:])
-		wantSame(t, zero[:], wantZero[:])
+		var got, want [3][BlockCols]float32
+		for j := range want[2] {
+			got[2][j], want[2][j] = float32(j%3-1), float32(j%3-1)
+		}
+		SearchBlock(&got[0], &got[1], &got[2], tile, &base, &mid, g)
+		searchBlockGo(&want[0], &want[1], &want[2], tile, &base, &mid, g)
+		for i := range want {
+			wantSame(t, got[i][:], want[i][:])
+		}
+		checkShrinkBlock(t, tile, base, got[1], g)
+	}
+}
+
+func checkShrinkBlock(t *testing.T, tile []float32, base, zero [BlockCols]float32, g BlockGrid) {
+	t.Helper()
+	want := zero
+	for j := range base {
+		base[j] = 1 / base[j]
+	}
+	for range 3 {
+		ShrinkBlock(&zero, tile, &base, g.Lo, g.Hi, 0.1)
+		shrinkBlockGo(&want, tile, &base, g.Lo, g.Hi, 0.1, 1/float32(len(tile)/BlockCols))
+		wantSame(t, zero[:], want[:])
 	}
 }
 
@@ -62,8 +80,8 @@ func TestSearchBlockFindsTheLeastError(t *testing.T) {
 		x[i] = float32(r.NormFloat64()) * float32(i%BlockCols+1)
 	}
 	tile, base, mid, g := tileOf(x, false)
-	var scale, zero [BlockCols]float32
-	SearchBlock(&scale, &zero, tile, &base, &mid, g)
+	var scale, zero, best [BlockCols]float32
+	SearchBlock(&scale, &zero, &best, tile, &base, &mid, g)
 	for j := range BlockCols {
 		found := columnError(tile, j, scale[j], zero[j], g)
 		for _, f := range g.Factors {
@@ -136,10 +154,10 @@ func BenchmarkSearchBlock(b *testing.B) {
 		x[i] = float32(r.NormFloat64())
 	}
 	tile, base, mid, g := tileOf(x, false)
-	var scale, zero [BlockCols]float32
+	var scale, zero, best [BlockCols]float32
 	b.SetBytes(int64(4 * len(tile)))
 	for b.Loop() {
-		SearchBlock(&scale, &zero, tile, &base, &mid, g)
+		SearchBlock(&scale, &zero, &best, tile, &base, &mid, g)
 	}
 }
 

@@ -2,16 +2,18 @@
 
 package kernel
 
-func searchBlockBulk(scale, zero *[BlockCols]float32, x []float32, base, mid *[BlockCols]float32, g BlockGrid) bool {
-	if !hasAVX2 {
-		return false
+func searchBlockBulk(scale, zero, best *[BlockCols]float32, x []float32, base, mid *[BlockCols]float32, g BlockGrid) bool {
+	if hasAVX2 {
+		searchBlockAVX2(&scale[0], &zero[0], &x[0], len(x)/BlockCols, &base[0], &mid[0], g.Lo, g.Hi, g.Center, &g.Factors[0], len(g.Factors), &best[0])
 	}
-	var best [BlockCols]float32
-	for j := range best {
-		scale[j], zero[j], best[j] = base[j], nearest(g.Center, g.Lo, g.Hi), -1
+	return hasAVX2
+}
+
+func shrinkBlockBulk(zero *[BlockCols]float32, x []float32, inverse *[BlockCols]float32, lo, hi, lambda, share float32) bool {
+	if hasAVX2 {
+		shrinkBlockAVX2(&zero[0], &x[0], len(x)/BlockCols, &inverse[0], lo, hi, lambda, share)
 	}
-	searchBlockAVX2(&scale[0], &zero[0], &x[0], len(x)/BlockCols, &base[0], &mid[0], g.Lo, g.Hi, g.Center, &g.Factors[0], len(g.Factors), &best[0])
-	return true
+	return hasAVX2
 }
 
 func pairBytesBulk(dst, src []byte, mask, factor byte) (n int) {

@@ -2,7 +2,11 @@
 
 package kernel
 
-func searchBlockBulk(scale, zero *[BlockCols]float32, x []float32, base, mid *[BlockCols]float32, g BlockGrid) bool {
+func searchBlockBulk(scale, zero, best *[BlockCols]float32, x []float32, base, mid *[BlockCols]float32, g BlockGrid) bool {
+	return false
+}
+
+func shrinkBlockBulk(zero *[BlockCols]float32, x []float32, inverse *[BlockCols]float32, lo, hi, lambda, share float32) bool {
 	return false
 }
 

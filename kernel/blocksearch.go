@@ -14,25 +14,21 @@ type BlockGrid struct {
 
 // SearchBlock finds a scale and a zero point for each column of x, rows of BlockCols: of the steps base·factor, each with
 // the zero point nearest to where mid should be, it takes the one whose integers, with the scale that suits them best, Σqx/Σq²,
-// leave the least squared error: the one with the largest (Σqx)²/Σq². A column of zeros gets its base. Values must be finite
-// and bases not zero.
-func SearchBlock(scale, zero *[BlockCols]float32, x []float32, base, mid *[BlockCols]float32, g BlockGrid) {
+// leave the least squared error: the one with the largest score, (Σqx)²/Σq². What scores no better than best stays as it
+// is. Values must be finite and bases not zero.
+func SearchBlock(scale, zero, best *[BlockCols]float32, x []float32, base, mid *[BlockCols]float32, g BlockGrid) {
 	checkRows(len(x), BlockCols)
 	if len(x) == 0 || len(g.Factors) == 0 {
 		panic("kernel: SearchBlock of nothing")
 	}
-	if !searchBlockBulk(scale, zero, x, base, mid, g) {
-		searchBlockGo(scale, zero, x, base, mid, g)
+	if !searchBlockBulk(scale, zero, best, x, base, mid, g) {
+		searchBlockGo(scale, zero, best, x, base, mid, g)
 	}
 }
 
-func searchBlockGo(scale, zero *[BlockCols]float32, x []float32, base, mid *[BlockCols]float32, g BlockGrid) {
-	var best [BlockCols]float32
-	for j := range scale {
-		scale[j], zero[j], best[j] = base[j], nearest(g.Center, g.Lo, g.Hi), -1
-	}
+func searchBlockGo(scale, zero, best *[BlockCols]float32, x []float32, base, mid *[BlockCols]float32, g BlockGrid) {
 	for _, f := range g.Factors {
-		g.try(f, scale, zero, &best, x, base, mid)
+		g.try(f, scale, zero, best, x, base, mid)
 	}
 }
 

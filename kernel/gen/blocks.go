@@ -11,6 +11,7 @@ func blocksFamily() {
 	searchBlock()
 	pairBytes()
 	roundBlock()
+	shrinkBlock()
 }
 
 // A halfTile is what is known of eight columns: the two halves of a tile are gone through together, as each waits for itself.
@@ -18,7 +19,7 @@ type halfTile struct{ inv, lo, hi, qq, qx VecVirtual }
 
 func searchBlock() {
 	function("searchBlockAVX2", "func(scale, zero, x *float32, rows int, base, mid *float32, lo, hi, center float32, factors *float32, n int, best *float32)",
-		"searchBlockAVX2 expects best to be below every score, scale and zero to hold what stands where nothing is better.")
+		"searchBlockAVX2 changes scale, zero and best in the columns where a step is better.")
 	factors, n := pointer("factors"), pointer("n")
 	Label("factor")
 	halves := [2]halfTile{}
@@ -137,5 +138,49 @@ func roundBlock() {
 		advance(x, 2*vector)
 		advance(dst, vector/2)
 	})
+	finish()
+}
+
+func shrinkBlock() {
+	function("shrinkBlockAVX2", "func(zero, x *float32, rows int, inverse *float32, lo, hi, lambda, share float32)",
+		"shrinkBlockAVX2 takes rows of two vectors.")
+	zeros, x, rows, inverse := pointer("zero"), pointer("x"), pointer("rows"), pointer("inverse")
+	lo, hi, lambda, sign := spread("lo"), spread("hi"), spread("lambda"), constant(0x80000000)
+	var z, inv, sum [2]VecVirtual
+	none := zero()
+	for i := range z {
+		z[i], inv[i], sum[i] = YMM(), YMM(), zero()
+		VMOVUPS(at(zeros, i), z[i])
+		VMOVUPS(at(inverse, i), inv[i])
+	}
+	strips("rows", rows, 1, func() {
+		for i := range z {
+			v, q, e := YMM(), YMM(), YMM()
+			VMULPS(at(x, i), inv[i], v)
+			VADDPS(z[i], v, e)
+			VMAXPS(lo, e, q)
+			VMINPS(hi, q, q)
+			VROUNDPS(U8(0), q, q)
+			VSUBPS(q, e, e)
+			VSUBPS(v, q, q)
+			a := v
+			VANDNPS(e, sign, a)
+			t := YMM()
+			VSQRTPS(a, t)
+			VDIVPS(t, lambda, t)
+			VSUBPS(t, a, a)
+			VMAXPS(none, a, a)
+			VANDPS(sign, e, e)
+			VORPS(e, a, a)
+			VADDPS(a, q, q)
+			VADDPS(q, sum[i], sum[i])
+		}
+		advance(x, 2*vector)
+	})
+	share := spread("share")
+	for i := range z {
+		VMULPS(share, sum[i], sum[i])
+		VMOVUPS(sum[i], at(zeros, i))
+	}
 	finish()
 }
