@@ -1,0 +1,35 @@
+package kernel
+
+import "math"
+
+// ShrinkBlock is a step of half-quadratic quantization (Badri and Shaji 2023) for each column of x, rows of BlockCols: the
+// errors of the codes nearest to x·inverse + zero, of lo to hi, less what the proximal operator of |e|^½ leaves of them as
+// outliers, |e| - lambda/√|e| and not below 0, are taken out of zero by their mean. Errors are in steps.
+func ShrinkBlock(zero *[BlockCols]float32, x []float32, inverse *[BlockCols]float32, lo, hi, lambda float32) {
+	checkRows(len(x), BlockCols)
+	if len(x) == 0 {
+		return
+	}
+	share := 1 / float32(len(x)/BlockCols)
+	if !shrinkBlockBulk(zero, x, inverse, lo, hi, lambda, share) {
+		shrinkBlockGo(zero, x, inverse, lo, hi, lambda, share)
+	}
+}
+
+func shrinkBlockGo(zero *[BlockCols]float32, x []float32, inverse *[BlockCols]float32, lo, hi, lambda, share float32) {
+	var sum [BlockCols]float32
+	for ; len(x) > 0; x = x[BlockCols:] {
+		for j, v := range x[:BlockCols] {
+			v = float32(v * inverse[j])
+			u := v + zero[j]
+			q := nearest(u, lo, hi)
+			e := u - q
+			a := float32(math.Abs(float64(e)))
+			outlier := max(a-lambda/float32(math.Sqrt(float64(a))), 0)
+			sum[j] += (q - v) + float32(math.Copysign(float64(outlier), float64(e)))
+		}
+	}
+	for j := range zero {
+		zero[j] = float32(sum[j] * share)
+	}
+}
