@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/mcompress/mcompress/dataset"
 	"github.com/mcompress/mcompress/engine"
@@ -93,6 +94,9 @@ func open(ctx context.Context, o Options) (t *tuner, err error) {
 	}()
 	if t.set, err = o.Data.Open(t.source.Model, madeUp); err != nil {
 		return nil, err
+	}
+	if !t.set.Labelled() && slices.ContainsFunc(o.Gates, func(g report.Limit) bool { return g.Name == "max-accuracy-drop" }) {
+		return nil, errors.New("--max-accuracy-drop needs labels, and the data has none: name them by --labels")
 	}
 	s, err := t.session(ctx, t.source.Model)
 	if err != nil {
