@@ -41,6 +41,8 @@ var (
 	GatherFloat16 = Form{Name: "gather-float16"}
 	// BFloat16 is likewise; there are no kernels at all, so that the embedded engine alone runs it.
 	BFloat16 = Form{Name: "bfloat16"}
+	// BlockedFloat4 is DequantizeLinear of 4-bit floats in blocks, which the embedded engine alone runs.
+	BlockedFloat4 = Form{Name: "blocked-float4"}
 	// Sparse forms are all folded.
 	COO     = Form{Name: "coo", Dense: true}
 	CSR     = Form{Name: "csr", Dense: true}

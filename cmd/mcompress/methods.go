@@ -17,6 +17,8 @@ var methods = []*pass.Method{
 	quantize.WeightInt2,
 	quantize.Float16,
 	quantize.BFloat16,
+	quantize.Float8,
+	quantize.Float4,
 	quantize.FoldBatchNorm,
 	quantize.Equalize,
 	quantize.Smooth,

@@ -1,0 +1,93 @@
+package kernel
+
+import (
+	"math"
+	"testing"
+)
+
+// smallFloats are the formats with the values that their specifications name.
+var smallFloats = []struct {
+	name             string
+	format           SmallFloat
+	largest          float32
+	smallest, normal float32
+}{
+	{"e4m3fn", E4M3FN, 448, 0x1p-9, 0x1p-6},
+	{"e5m2", E5M2, 57344, 0x1p-16, 0x1p-14},
+	{"e2m1", E2M1, 6, 0.5, 1},
+}
+
+func TestSmallFloatsHaveTheirSpecifiedNumbers(t *testing.T) {
+	for _, f := range smallFloats {
+		var got [3]float32
+		codes := []byte{f.format.largest, 1, 1 << f.format.fraction}
+		f.format.Values(got[:], codes, 1)
+		if want := [3]float32{f.largest, f.smallest, f.normal}; got != want || f.format.Largest() != f.largest {
+			t.Errorf("%s: largest, smallest and smallest normal number are %v, want %v", f.name, got, want)
+		}
+	}
+}
+
+// nearestCode looks through all numbers for the nearest to v; of two the one with the even code.
+func nearestCode(f SmallFloat, values *[256]float32, v float32) byte {
+	best, a := byte(0), min(math.Abs(float64(v)), 2*float64(f.Largest()))
+	for c := byte(1); c <= f.largest; c++ {
+		d, least := math.Abs(a-float64(values[c])), math.Abs(a-float64(values[best]))
+		if d < least || d == least && c%2 == 0 {
+			best = c
+		}
+	}
+	if math.Signbit(float64(v)) {
+		best |= f.sign
+	}
+	return best
+}
+
+// Every exponent, with fractions below, at and above each middle between two numbers, is rounded to the nearest.
+func TestSmallFloatCodesAreNearest(t *testing.T) {
+	for _, f := range smallFloats {
+		values := f.format.table()
+		var x []float32
+		for high := range uint32(1 << 13) {
+			for _, low := range []uint32{0, 1, 1<<18 - 1, 1 << 18, 1<<18 + 1, 1<<19 - 1} {
+				if v := math.Float32frombits(high<<19 | low); !math.IsNaN(float64(v)) {
+					x = append(x, v)
+				}
+			}
+		}
+		got := make([]byte, len(x))
+		f.format.Codes(got, x, 1)
+		for i, v := range x {
+			if want := nearestCode(f.format, values, v); got[i] != want {
+				t.Fatalf("%s: %g: code %#x, want %#x", f.name, v, got[i], want)
+			}
+		}
+	}
+}
+
+// What is divided and multiplied by a scale comes back within half a step of the format.
+func TestSmallFloatsUnderAScale(t *testing.T) {
+	for _, f := range smallFloats {
+		const scale = 0.03
+		all := make([]byte, 0, 256)
+		for c := range f.format.largest + 1 {
+			all = append(all, c, c|f.format.sign)
+		}
+		x, back := make([]float32, len(all)), make([]byte, len(all))
+		f.format.Values(x, all, scale)
+		f.format.Codes(back, x, scale)
+		wantSame(t, back, all)
+	}
+}
+
+func BenchmarkSmallFloatCodes(b *testing.B) {
+	x := make([]float32, 1<<14)
+	for i := range x {
+		x[i] = float32(math.Sin(float64(i)))
+	}
+	dst := make([]byte, len(x))
+	b.SetBytes(int64(4 * len(x)))
+	for b.Loop() {
+		E4M3FN.Codes(dst, x, 0.01)
+	}
+}

@@ -1,0 +1,163 @@
+package quantize
+
+import (
+	"math"
+	"path/filepath"
+	"testing"
+
+	"github.com/mcompress/mcompress/internal/conform"
+	"github.com/mcompress/mcompress/internal/job"
+	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/kernel"
+)
+
+// Every output is valid, smaller, of the same interface, runs in ONNX Runtime and in the embedded engine, and comes close.
+func TestSmallFloatsHold(t *testing.T) {
+	w := conform.Start(t)
+	for _, v := range []variant{{Float8, nil}, {Float8, []string{"type=e5m2"}}, {Float8, []string{"per-tensor"}}, {BFloat16, nil}} {
+		for _, path := range conform.Fixtures(t) {
+			t.Run(v.String()+" "+label(path), func(t *testing.T) { unmoved(t, w, v, path, 10) })
+		}
+	}
+	for _, path := range conform.RealModels(t) {
+		t.Run(label(path), func(t *testing.T) { try(t, w, variant{Float8, nil}, path) })
+	}
+}
+
+// bound is the largest relative error that rounding to a float of so many bits of fraction makes of normal numbers, and the largest
+// error, in units of the scale, of subnormal ones.
+func bound(fraction, smallest int) (relative, absolute float64) {
+	return math.Ldexp(1, -fraction-1), math.Ldexp(1, smallest-1)
+}
+
+// restored are the values of the weight of shape 70 × 48 that a method makes of x in a sketch, as its ledger restores them.
+func restored(t *testing.T, v variant, x []float32) []float32 {
+	t.Helper()
+	s := newSketch(t, 17)
+	in := s.input("x", 4, 70)
+	s.output("y", s.node("MatMul", []*ir.Value{in, s.AddConst("w", tensorOf(ir.Float, []int64{70, 48}, x))}), 4, 48)
+	dir := t.TempDir()
+	if n := twinned(t, v, s.save(), filepath.Join(dir, "out.onnx"), filepath.Join(dir, "twin.onnx")); n != 1 {
+		t.Fatalf("%s: %d weights were changed, want 1", v, n)
+	}
+	sameModels(t, filepath.Join(dir, "twin.onnx"), filepath.Join(dir, "out.onnx"))
+	for _, c := range opened(t, filepath.Join(dir, "twin.onnx")).Model.Graph.Consts() {
+		b, err := ir.NewEval(dir).ReadAll(t.Context(), c.Const)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return floats32(b)
+	}
+	return nil
+}
+
+// sameModels wants two models to compute the same in the embedded engine, up to the order of sums.
+func sameModels(t *testing.T, a, b string) {
+	t.Helper()
+	r, err := job.Verify(t.Context(), a, b, job.Verification{})
+	if err != nil || r.Skipped != "" {
+		t.Fatalf("%v %s", err, r.Skipped)
+	}
+	for _, o := range r.Outputs {
+		if db := o.Errors.DB(); db < 120 {
+			t.Errorf("%s: %.1f dB from the weights that the ledger restores", o.Name, db)
+		}
+	}
+}
+
+// Each element is within the format's bound of what it was, under the scale of its column or block.
+func TestSmallFloatsAreWithinTheirBounds(t *testing.T) {
+	for _, c := range []struct {
+		variant
+		fraction, smallest int
+		largest            float64
+		block              int
+	}{
+		{variant{Float8, nil}, 3, -9, 448, 70},
+		{variant{Float8, []string{"type=e5m2"}}, 2, -16, 57344, 70},
+		{variant{Float4, nil}, 1, -1, 4, 32}, // where a block's peak is brought to 4, its scale is largest
+		{variant{Float4, []string{"block=16"}}, 1, -1, 4, 16},
+	} {
+		s := newSketch(t, 17)
+		x := make([]float32, 70*48)
+		for i := range x {
+			x[i] = float32(s.random.NormFloat64() * math.Exp(s.random.NormFloat64()))
+		}
+		got := restored(t, c.variant, x)
+		relative, absolute := bound(c.fraction, c.smallest)
+		for i, v := range x {
+			row, col := i/48, i%48
+			peak := 0.
+			for r := row / c.block * c.block; r < min(70, (row/c.block+1)*c.block); r++ {
+				peak = max(peak, math.Abs(float64(x[r*48+col])))
+			}
+			most := max(relative*math.Abs(float64(v)), absolute*peak/c.largest) * 1.01
+			if c.method == Float4 {
+				most = max(most, peak/7) // the largest of a block may be cut off where that serves the others
+			}
+			if d := math.Abs(float64(v) - float64(got[i])); d > most {
+				t.Fatalf("%s: element %d: %g became %g, an error of %g; the bound is %g", c.variant, i, v, got[i], d, most)
+			}
+		}
+	}
+}
+
+// The search over scales serves each block, and most of them better than the plain scale.
+func TestFloat4SearchesItsScales(t *testing.T) {
+	s := newSketch(t, 17)
+	k, plain := newBlockCoder(kernel.E2M1, 32, 1), newBlockCoder(kernel.E2M1, 32, 1)
+	plain.peaks = peaks[:1]
+	x, y, better := make([]float32, 32), make([]float32, 32), 0
+	errorOf := func(k *blockCoder) float64 {
+		scales, err := k.row(x)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var scale [1]float32
+		kernel.F32FromF16(scale[:], scales)
+		kernel.E2M1.Values(y, k.codes, scale[0])
+		return squares(x, y)
+	}
+	for range 100 {
+		for i := range x {
+			x[i] = float32(s.random.NormFloat64())
+		}
+		found, least := errorOf(k), errorOf(plain)
+		if found > least {
+			t.Errorf("squared error %g, %g without search", found, least)
+		}
+		if found < least {
+			better++
+		}
+	}
+	if better < 50 {
+		t.Errorf("only %d of 100 blocks are better than without search", better)
+	}
+}
+
+// Models of 4-bit floats are valid and run in the embedded engine.
+func TestFloat4RunsInTheEngine(t *testing.T) {
+	w := conform.Start(t)
+	for _, name := range []string{"mlp", "cnn", "transformer", "recurrent", "gemm"} {
+		path, out := fixture(name), filepath.Join(t.TempDir(), "out.onnx")
+		v := variant{Float4, nil}
+		r := v.apply(t, path, out, func(o *job.Options) { o.Verify = &job.Verification{Force: true} })
+		if changed(r) == 0 {
+			t.Errorf("%s: nothing was changed", name)
+			continue
+		}
+		if err := w.Check(out, true); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		p := r.Report.Verification
+		if p == nil || p.Skipped != "" {
+			t.Errorf("%s was not run", name)
+			continue
+		}
+		for _, o := range p.Outputs {
+			if db := o.Errors.DB(); db < 8 {
+				t.Errorf("%s: %s: %.1f dB", name, o.Name, db)
+			}
+		}
+	}
+}
