@@ -12,7 +12,7 @@ import (
 var Equalize = &pass.Method{
 	Name:    "equalize",
 	Command: "quantize",
-	Doc:     "channels between layers scaled so that weights on both sides have equal ranges, through Relu and pooling; still floats",
+	Doc:     "channels between layers scaled so that weights on both sides have equal ranges, for one scale a tensor; still floats",
 	Stage:   pass.Prepare,
 	Bind:    func(*flag.FlagSet) func(*pass.Context) error { return crosslayer.Equalize },
 }

@@ -18,7 +18,7 @@ type preparing struct {
 
 func (p *preparing) flags() []cli.Flag {
 	return group("flags", func(fs *flag.FlagSet) {
-		fs.BoolVar(&p.equalize, "equalize", false, "first fold BatchNormalization, and give weights on both sides of a channel equal ranges")
+		fs.BoolVar(&p.equalize, "equalize", false, "first fold BatchNormalization and give weights on both sides of a channel equal ranges: for one scale a tensor (--per-tensor)")
 		fs.StringVar(&p.smooth, "smooth", "", "first move differences between channels from activations into weights (SmoothQuant), by the samples of --data: a `share` from 0 to 1, or auto")
 	})
 }
