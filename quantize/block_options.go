@@ -61,9 +61,9 @@ func (o *blockOptions) bindShared(fs *flag.FlagSet) {
 		o.search, o.asked = v == "mse", true
 		return oneOf(v, "mse", "span")
 	})
-	fs.Func("algo", "how codes are found: rtn (the nearest), hqq (half-quadratic zero points) or gptq (by samples, errors made up for)"+o.note("rtn"), func(v string) error {
+	fs.Func("algo", "how codes are found: rtn (the nearest), hqq (half-quadratic zero points), or by samples: gptq (errors made up for), awq (inputs that are large count more)"+o.note("rtn"), func(v string) error {
 		o.algo, o.asked = v, true
-		return oneOf(v, "rtn", "hqq", "gptq")
+		return oneOf(v, "rtn", "hqq", "gptq", "awq")
 	})
 	o.gptq.bind(fs)
 }

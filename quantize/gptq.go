@@ -6,7 +6,9 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"math"
 	"slices"
+	"strconv"
 
 	"github.com/mcompress/mcompress/engine"
 	"github.com/mcompress/mcompress/engine/op"
@@ -23,13 +25,30 @@ import (
 type gptq struct {
 	data  calibrate.Data
 	order bool
-	damp  float64
+	damp  share
 }
 
 func (g *gptq) bind(fs *flag.FlagSet) {
+	g.damp = 0.01
 	g.data.Bind(fs, 128)
-	fs.BoolVar(&g.order, "act-order", true, "gptq: round the blocks, and in them the rows, with the largest inputs first")
-	fs.Float64Var(&g.damp, "damp", 0.01, "gptq: `part` of the mean square of a layer's inputs to add to each, so that few samples are not trusted too far")
+	fs.BoolVar(&g.order, "act-order", true, "gptq rounds the blocks, and in them the rows, with the largest inputs first")
+	fs.Var(&g.damp, "damp", "`part` of the mean square of a layer's inputs that gptq adds to each, so that few samples are not trusted too far")
+}
+
+// A share is an option: a number that is not negative.
+type share float64
+
+// String is the number.
+func (s *share) String() string { return strconv.FormatFloat(float64(*s), 'g', -1, 64) }
+
+// Set takes a number.
+func (s *share) Set(text string) error {
+	x, err := strconv.ParseFloat(text, 64)
+	if err != nil || !(x >= 0 && x <= math.MaxFloat32) {
+		return fmt.Errorf("%q is not a number from 0 on", text)
+	}
+	*s = share(x)
+	return nil
 }
 
 // A linear is a matrix on the right of a product.
@@ -120,7 +139,7 @@ func (s *solving) layers(x *ir.Value, ls []*linear, left map[*linear]string) err
 		}
 		h.Add(ir.View[float32](a))
 	}
-	f, err := h.Factor(solve.FactorOptions{Damp: s.damp, Order: s.order, Block: ls[0].grid.Block})
+	f, err := h.Factor(solve.FactorOptions{Damp: float64(s.damp), Order: s.order, Block: ls[0].grid.Block})
 	if err != nil {
 		return err
 	}

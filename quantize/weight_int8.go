@@ -53,6 +53,9 @@ func (w *weightOnly) run(c *pass.Context) error {
 // store stores vs.
 func (w *weightOnly) store(c *pass.Context, vs []*ir.Value) error {
 	w.dense, w.buffers = "", newBuffers()
+	if err := w.blocks.scaled(c); err != nil {
+		return err
+	}
 	if to := w.opset(); below(c.Model, to) && w.wants(c, vs) {
 		var no *opset.Unsupported
 		if err := raise(c, to); errors.As(err, &no) {

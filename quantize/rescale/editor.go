@@ -60,6 +60,11 @@ func (e *Editor) replace(v *ir.Value, t *ir.Tensor) {
 // Say adds to what the ledger will say of v.
 func (e *Editor) Say(v *ir.Value, text string) { e.notes[v] += "; " + text }
 
+// Forget leaves it to others to say in the ledger what became of v.
+func (e *Editor) Forget(v *ir.Value) {
+	e.weights = slices.DeleteFunc(e.weights, func(w *weight) bool { return w.v == v })
+}
+
 // Report adds rows of the constants that were changed, and of those that are gone.
 func (e *Editor) Report(changed, gone string) {
 	for _, w := range e.weights {
