@@ -40,7 +40,7 @@ func found(s *pass.Search) string {
 		text += fmt.Sprintf(", %.1f dB", *t.SQNR)
 	}
 	if t.Drop != nil {
-		text += fmt.Sprintf(", accuracy %+.2f points", -100**t.Drop)
+		text += fmt.Sprintf(", accuracy %+.2f points", 0-100**t.Drop)
 	}
 	return text + "."
 }

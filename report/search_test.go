@@ -1,0 +1,75 @@
+package report
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"gonum.org/v1/plot/plotter"
+
+	"github.com/mcompress/mcompress/pass"
+)
+
+// chosen is a search over one weight.
+func chosen() *pass.Search {
+	near, far, none, some := 41.5, 12.25, 0.0, 0.04
+	return &pass.Search{
+		Measure: "noise", Samples: 8, Chosen: 1,
+		Layers: []pass.Sensitivity{{Tensors: []string{hostile}, Consumers: []string{"MatMul m"}, Bytes: 400, Method: "weight-int8", Variants: []pass.Variant{
+			{Method: "weight-int4", Bytes: 50, Damage: 0.1}, {Method: "weight-int8", Bytes: 100, Damage: 0.001},
+		}}},
+		Trials: []pass.Trial{{What: "a", Bytes: 500, SQNR: &far, Drop: &some}, {What: "b", Bytes: 900, SQNR: &near, Drop: &none, Accepted: true}},
+	}
+}
+
+func TestSearchIsShown(t *testing.T) {
+	r := (&job{model: network(odd()), methods: []*pass.Method{rounding}, in: Input{Search: chosen()}}).build(t)
+	valid(t, r)
+	var md bytes.Buffer
+	if err := r.Markdown(&md); err != nil {
+		t.Fatal(err)
+	}
+	page := html(t, r)
+	for _, want := range []string{"Chosen by measurement", "900 bytes, 41.5 dB", "30.0 dB", "10.0 dB"} {
+		if !strings.Contains(md.String(), want) || !strings.Contains(page, want) {
+			t.Errorf("%q is not said", want)
+		}
+	}
+	for _, want := range []string{"Size against error", "4 points"} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page does not say %q", want)
+		}
+	}
+	if strings.Contains(page, "<script") {
+		t.Error("a name got through as it is")
+	}
+}
+
+// A sensitivity alone has no trials.
+func TestSearchWithoutTrials(t *testing.T) {
+	s := chosen()
+	s.Trials = nil
+	r := (&job{model: network(odd()), methods: []*pass.Method{rounding}, in: Input{Search: s}}).build(t)
+	valid(t, r)
+	if page := html(t, r); strings.Contains(page, "Size against error") {
+		t.Error("there is nothing to draw")
+	}
+}
+
+func TestParetoIsBeatenByNone(t *testing.T) {
+	all := plotter.XYs{{X: 3, Y: 1}, {X: 1, Y: 5}, {X: 2, Y: 5}, {X: 2, Y: 3}, {X: 4, Y: 2}, {X: 5, Y: 0}}
+	line := pareto(all)
+	for _, p := range all {
+		on := false
+		for _, q := range line {
+			on = on || q == p
+		}
+		beaten := false
+		for _, q := range all {
+			beaten = beaten || q != p && q.X <= p.X && q.Y <= p.Y
+		}
+		if on == beaten {
+			t.Errorf("%v is on the line: %v, beaten: %v", p, on, beaten)
+		}
+	}
+}
