@@ -154,7 +154,7 @@ func (e *Interpreter) Run(ctx context.Context, in map[string]*ir.Array, fetch []
 }
 
 // Watch is Run that hands each of the values to visit at the moment it is made, in the order in which that
-// happens, and makes no copies: an array is valid, and not to be changed, until visit returns.
+// happens, and makes no copies: an array is valid until visit returns, and what that changes in it the run goes on with.
 func (e *Interpreter) Watch(ctx context.Context, in map[string]*ir.Array, fetch []string, visit func(name string, a *ir.Array) error) error {
 	names := map[int][]string{}
 	for _, name := range fetch {

@@ -14,15 +14,16 @@ type emitter struct {
 	*static
 	*flow
 	g       *ir.Graph
-	ranges  map[string]calibrate.Range
-	roots   map[*ir.Value]string     // names of values whose ranges stand for others', before anything changes
-	weights map[*ir.Value]*ir.Value  // dequantized, by weight
-	scales  map[*ir.Value]*ir.Tensor // of weights
+	known   map[string]calibrate.Summary
+	roots   map[*ir.Value]string    // names of values whose ranges stand for others', before anything changes
+	weights map[*ir.Value]*ir.Value // dequantized, by weight
+	stored  map[*ir.Value]*stored   // by weight
+	biases  map[*ir.Value]bool      // that have their rows
 }
 
 // emit rewrites the graph.
-func (s *static) emit(c *pass.Context, f *flow, ranges map[string]calibrate.Range) error {
-	e := &emitter{static: s, flow: f, g: c.Model.Graph, ranges: ranges, roots: map[*ir.Value]string{}, weights: map[*ir.Value]*ir.Value{}, scales: map[*ir.Value]*ir.Tensor{}}
+func (s *static) emit(c *pass.Context, f *flow, known map[string]calibrate.Summary) error {
+	e := &emitter{static: s, flow: f, g: c.Model.Graph, known: known, roots: map[*ir.Value]string{}, weights: map[*ir.Value]*ir.Value{}, stored: map[*ir.Value]*stored{}, biases: map[*ir.Value]bool{}}
 	values := f.values()
 	for _, v := range values {
 		e.roots[v] = f.root(v).Name
@@ -33,12 +34,12 @@ func (s *static) emit(c *pass.Context, f *flow, ranges map[string]calibrate.Rang
 	}
 	var layers []*layer
 	for n := range e.g.Nodes() {
-		if l := f.layers[n]; l != nil && f.integer[n] {
+		if l := f.layers[n]; l != nil {
 			layers = append(layers, l)
 		}
 	}
 	for _, l := range layers {
-		e.layer(l, e.scaleOf(l.node.Input(0)))
+		e.layer(l, e.scaleOf(l.node.Input(0)), e.known[l.node.Input(0).Name].Means)
 	}
 	for _, change := range changes {
 		change()
@@ -48,13 +49,13 @@ func (s *static) emit(c *pass.Context, f *flow, ranges map[string]calibrate.Rang
 
 // scaleOf is that of v's codes.
 func (e *emitter) scaleOf(v *ir.Value) float32 {
-	scale, _, _ := e.codes.fit(e.ranges[e.roots[v]])
+	scale, _, _ := e.codes.fit(e.known[e.roots[v]].Range)
 	return scale
 }
 
 // value looks at what reads and makes v, and returns what puts its codes in between.
 func (e *emitter) value(v *ir.Value) func() {
-	scale, zero, _ := e.codes.fit(e.ranges[e.roots[v]])
+	scale, zero, _ := e.codes.fit(e.known[e.roots[v]].Range)
 	in := []*ir.Value{e.c.Const(e.g, ir.Float, nil, ir.Floats(scale)), e.c.Const(e.g, e.codes.dtype, nil, e.codes.payload(zero))}
 	maker, exact := e.maker(v), e.exact(v)
 	var readers []ir.Use
@@ -114,15 +115,22 @@ func (r *codeRange) payload(code int64) []byte {
 }
 
 // layer gives l its weight and bias as codes; its activation comes in codes of that scale.
-func (e *emitter) layer(l *layer, scale float32) {
+func (e *emitter) layer(l *layer, scale float32, means []float64) {
 	n, old := l.node, l.node.Input(1)
 	n.SetInput(1, e.weight(l))
 	old.Drop()
 	if n.Op.Is("Gemm") {
 		n.RemoveAttr("transB")
 	}
-	if l.bias != nil && !e.floatBias {
-		e.bias(l, scale)
+	if l.bias == nil {
+		return
+	}
+	b := &bias{cd: l.cd, b: l.bias.Const, weight: e.stored[l.weight], group: max(1, n.Int("group", 1)), activation: scale, float: e.floatBias || l.float}
+	if !e.uncorrected {
+		b.means = means
+	}
+	if !b.float || b.means != nil {
+		e.bias(l, b)
 	}
 }
 
@@ -133,6 +141,11 @@ func (e *emitter) weight(l *layer) *ir.Value {
 	}
 	before, readers := l.weight.Const, pass.Readers(l.weight)
 	st := store(e.g, l.weight, l.cd)
+	if l.float {
+		e.weights[l.weight], e.stored[l.weight] = newRewriter(e.c).castMul(st), st
+		e.c.Changed(l.weight, before, readers, e.row(l, st))
+		return e.weights[l.weight]
+	}
 	in := []*ir.Value{st.codes, st.scale}
 	// Without zero points ONNX Runtime runs Gemm in float.
 	if r := newRewriter(e.c); st.zero != nil || st.s.zero() != 0 || l.node.Op.Is("Gemm") {
@@ -150,7 +163,7 @@ func (e *emitter) weight(l *layer) *ir.Value {
 		attrs = append(attrs, ir.IntAttr("axis", axis))
 	}
 	d := e.g.Insert(l.node, "DequantizeLinear", in, attrs...)
-	e.weights[l.weight], e.scales[l.weight] = d, st.scale.Const
+	e.weights[l.weight], e.stored[l.weight] = d, st
 	e.c.Changed(l.weight, before, readers, e.row(l, st))
 	return d
 }

@@ -17,12 +17,12 @@ type flow struct {
 
 // newFlow finds the largest set of nodes such that what lies between layers reads nothing but codes, and makes
 // some that others read: anything else would round without need.
-func newFlow(c *pass.Context, layers map[*ir.Node]*layer, absorbs bool) *flow {
+func newFlow(c *pass.Context, layers map[*ir.Node]*layer, left map[*ir.Node]bool, absorbs bool) *flow {
 	f := &flow{c: c, layers: layers, integer: map[*ir.Node]bool{}, absorbs: absorbs}
 	var glue []*ir.Node
 	for n := range c.Model.Graph.Nodes() {
 		_, activations := glueOf(n)
-		if layers[n] == nil && activations == nil {
+		if left[n] || layers[n] == nil && activations == nil {
 			continue
 		}
 		f.integer[n] = true
@@ -181,11 +181,14 @@ func (f *flow) root(v *ir.Value) *ir.Value {
 	return v
 }
 
-// roots are the values whose ranges are needed.
-func (f *flow) roots() []*ir.Value {
-	var vs []*ir.Value
-	for _, v := range f.values() {
-		vs = append(vs, f.root(v))
+// needed are the values that something is to be known of: ranges, of those too that may become roots when others
+// stay float, and means of what layers with biases read.
+func (f *flow) needed() []*ir.Value {
+	vs := f.values()
+	for n := range f.c.Model.Graph.Nodes() {
+		if l := f.layers[n]; l != nil && l.bias != nil {
+			vs = append(vs, n.Input(0))
+		}
 	}
 	return vs
 }

@@ -15,6 +15,7 @@ type layer struct {
 	site   *site     // nil for Conv
 	bias   *ir.Value // nil where there is none
 	cd     *coding
+	float  bool // its activations stay float
 }
 
 // layersOf finds the layers of the main graph that can compute on codes, by node. Weights that
@@ -41,13 +42,13 @@ func (s *static) layersOf(c *pass.Context) map[*ir.Node]*layer {
 // layer describes n, nil if it is none.
 func (s *static) layer(c *pass.Context, n *ir.Node) *layer {
 	switch {
-	case s.left[n] || pass.FromCaller(n) != "":
+	case pass.FromCaller(n) != "":
 		return nil
 	case n.Op.Is("Conv"):
 		return s.convolution(c, n)
 	}
 	for _, st := range nodeSites(c, n, false) {
-		if st.side != right || len(st.shape) != 2 || st.trouble != "" || st.elem != ir.Float {
+		if s.left[n] || st.side != right || len(st.shape) != 2 || st.trouble != "" || st.elem != ir.Float {
 			return nil
 		}
 		return s.product(c, st)
@@ -60,7 +61,7 @@ func (s *static) convolution(c *pass.Context, n *ir.Node) *layer {
 	if o == nil || o.Trouble != "" || o.Transposed || o.Elem != ir.Float || len(o.Shape) < 3 || n.Input(0) == nil || n.Input(0).Const != nil {
 		return nil
 	}
-	l := &layer{node: n, weight: o.Base, bias: n.Input(2)}
+	l := &layer{node: n, weight: o.Base, bias: n.Input(2), float: s.left[n]}
 	l.cd = &coding{buffers: s.buffers, t: o.Base.Const, shape: o.Shape, s: s.weights(), axis: 0}
 	return s.scaled(l)
 }
@@ -89,6 +90,11 @@ func (s *static) scaled(l *layer) *layer {
 		return l
 	}
 	l.cd.g, l.cd.scales = onAxis(l.cd.shape, l.cd.axis), []int64{channels}
+	for range l.cd.shape[1:] {
+		if l.float { // they multiply the weight
+			l.cd.scales = append(l.cd.scales, 1)
+		}
+	}
 	return l
 }
 
@@ -116,12 +122,15 @@ func (s *static) refuses(c *pass.Context, l *layer, all map[*ir.Node]*layer) boo
 
 // like reports whether both can read the same codes.
 func (l *layer) like(o *layer) bool {
-	return l.cd.axis == o.cd.axis && l.cd.transpose == o.cd.transpose && slices.Equal(l.cd.shape, o.cd.shape)
+	return l.float == o.float && l.cd.axis == o.cd.axis && l.cd.transpose == o.cd.transpose && slices.Equal(l.cd.shape, o.cd.shape)
 }
 
 // row is the ledger's line for l's weight.
 func (s *static) row(l *layer, st *stored) pass.Row {
 	r := pass.Row{Form: qdq, After: st.parts(), Restore: st.restore}
+	if l.float {
+		r.Form = pass.CastMul
+	}
 	if !s.scheme.symmetric && l.cd.s.symmetric {
 		r.Reason = "symmetric, as zero points of channels have no place in integer convolutions"
 	}

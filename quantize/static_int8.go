@@ -26,6 +26,8 @@ var StaticInt8 = &pass.Method{
 		s.scheme.bind(fs)
 		fs.Var(&s.codes, "activation-type", "`type` of the codes of activations: uint8, int8, uint16 or int16; ONNX Runtime has no integer kernels for 16 bits")
 		fs.BoolVar(&s.codes.symmetric, "activation-symmetric", false, "the codes of activations lie evenly around zero")
+		fs.BoolVar(&s.uncorrected, "no-bias-correction", false, "leave in the mean of what rounding weights adds to outputs, which biases otherwise take out")
+		fs.Float64Var(&s.target, "activation-sqnr", 20, "least `decibels` that rounding activations leaves at each output, on some of the samples: what has the coarsest codes stays float until that holds; 0 for all in integers")
 		fs.BoolVar(&s.floatBias, "float-bias", false, "leave biases float, which runtimes quantize as they load: files are smaller")
 		fs.StringVar(&s.load, "ranges", "", "`file` of ranges to take instead of those of samples")
 		fs.StringVar(&s.save, "save-ranges", "", "`file` to write the ranges to")
@@ -42,21 +44,26 @@ var qdq = pass.Form{Name: "qdq"}
 const wideOpset = 21
 
 type static struct {
-	scheme     scheme // of weights
-	codes      codeRange
-	floatBias  bool
-	load, save string
-	observer   calibrate.Observer
-	data       calibrate.Data
-	buffers    *buffers
-	left       map[*ir.Node]bool // nodes that turned out to stay float
+	scheme      scheme // of weights
+	codes       codeRange
+	floatBias   bool
+	uncorrected bool
+	target      float64 // in decibels, at outputs
+	load, save  string
+	observer    calibrate.Observer
+	data        calibrate.Data
+
+	buffers   *buffers
+	left      map[*ir.Node]bool // nodes that turned out to stay float
+	clarity   float64           // in decibels: values with less have no codes
+	rehearsal *rehearsal
 }
 
 func (s *static) run(c *pass.Context) error {
 	if err := s.observer.Check(); err != nil {
 		return err
 	}
-	s.buffers, s.left = newBuffers(), map[*ir.Node]bool{}
+	s.buffers, s.left, s.clarity = newBuffers(), map[*ir.Node]bool{}, 0
 	noteQuantized(c)
 	unfolded, err := FoldBatchNorms(c)
 	if err != nil {
@@ -87,19 +94,23 @@ func (s *static) integers(c *pass.Context) error {
 	} else if err != nil {
 		return err
 	}
-	f, ranges, err := s.calibrated(c)
+	f, known, err := s.calibrated(c)
+	if s.rehearsal != nil {
+		err = errors.Join(err, s.rehearsal.Close())
+		s.rehearsal = nil
+	}
 	if err != nil || len(f.layers) == 0 {
 		return err
 	}
 	if s.save != "" {
-		if err := calibrate.Save(c, s.save, ranges); err != nil {
+		if err := calibrate.Save(c, s.save, s.clarity, known); err != nil {
 			return err
 		}
 	}
 	if s.codes.wide() {
 		c.Note("", fmt.Sprintf("%s has no integer kernels for %s activations: it computes in float", pass.Runtime, s.codes.String()))
 	}
-	return s.emit(c, f, ranges)
+	return s.emit(c, f, known)
 }
 
 func (s *static) raised(c *pass.Context) error {
@@ -113,78 +124,101 @@ func (s *static) raised(c *pass.Context) error {
 	return raise(c, to)
 }
 
-// calibrated chooses the nodes and finds the ranges of their values. What turns out to have none stays float.
-func (s *static) calibrated(c *pass.Context) (*flow, map[string]calibrate.Range, error) {
-	ranges := map[string]calibrate.Range{}
+// calibrated chooses the nodes and finds what is to be known of their values. What turns out to have no range stays float.
+func (s *static) calibrated(c *pass.Context) (*flow, map[string]calibrate.Summary, error) {
+	known := map[string]calibrate.Summary{}
 	for {
-		f := newFlow(c, s.layersOf(c), !s.codes.symmetric)
+		f := newFlow(c, s.layersOf(c), s.left, !s.codes.symmetric)
 		var missing []string
-		for _, v := range f.roots() {
-			if _, ok := ranges[v.Name]; !ok {
+		for _, v := range f.needed() {
+			if _, ok := known[v.Name]; !ok {
 				missing = append(missing, v.Name)
 			}
 		}
 		slices.Sort(missing)
-		why, err := s.measure(c, slices.Compact(missing), ranges)
+		why, err := s.measure(c, slices.Compact(missing), known)
 		if err != nil {
 			return nil, nil, err
 		}
+		s.coarse(f, known, why)
 		if s.leave(c, f, why) {
 			continue
 		}
-		if again, err := s.precheck(c, f, ranges); !again || err != nil {
-			return f, ranges, err
+		if again, err := s.precheck(c, f, known); err != nil {
+			return nil, nil, err
+		} else if again {
+			continue
+		}
+		if good, err := s.good(c, f, known); good || err != nil {
+			return f, known, err
 		}
 	}
 }
 
-// measure adds the ranges of the named values, and returns why some have none.
-func (s *static) measure(c *pass.Context, names []string, ranges map[string]calibrate.Range) (map[string]string, error) {
+// measure adds what is to be known of the named values, and returns why some have no range.
+func (s *static) measure(c *pass.Context, names []string, known map[string]calibrate.Summary) (map[string]string, error) {
 	why := map[string]string{}
-	if len(names) == 0 {
+	switch {
+	case len(names) == 0:
 		return why, nil
-	}
-	if s.load != "" {
-		return why, s.loaded(names, ranges)
-	}
-	if c.DryRun { // sizes do not depend on ranges
+	case s.load != "":
+		return why, s.loaded(names, known)
+	case c.DryRun: // sizes hardly depend on ranges
 		for _, name := range names {
-			ranges[name] = calibrate.Range{Min: -1, Max: 1}
+			known[name] = calibrate.Summary{Range: calibrate.Range{Min: -1, Max: 1}}
 		}
 		return why, nil
 	}
-	o := s.observer
-	if err := s.data.Each(c, c.Model, names, o.Visit); err != nil {
+	o, channels := s.observer, calibrate.Channels{}
+	err := s.data.Each(c, c.Model, names, func(name string, a *ir.Array) error {
+		channels.Visit(name, a)
+		return o.Visit(name, a)
+	})
+	if err != nil {
 		return nil, err
 	}
 	for _, name := range names {
 		r, reason := o.Range(name, int(s.codes.top-s.codes.low))
-		if _, _, ok := s.codes.fit(r); !ok && reason == "" {
-			reason = fmt.Sprintf("its range from %g to %g gives no scale of normal float32 size", r.Min, r.Max)
-		}
 		if reason != "" {
 			why[name] = reason
 			continue
 		}
-		ranges[name] = r
+		known[name] = calibrate.Summary{Range: r, Means: channels.Means(name), Variance: channels.Variance(name)}
 	}
 	return why, nil
 }
 
-func (s *static) loaded(names []string, ranges map[string]calibrate.Range) error {
-	all, err := calibrate.Load(s.load)
+// coarse adds why the codes of values would not do.
+func (s *static) coarse(f *flow, known map[string]calibrate.Summary, why map[string]string) {
+	for _, v := range f.values() {
+		name := f.root(v).Name
+		k, ok := known[name]
+		if !ok {
+			continue
+		}
+		scale, _, normal := s.codes.fit(k.Range)
+		db := 10 * math.Log10(k.Variance/(float64(scale)*float64(scale)/12))
+		switch {
+		case !normal:
+			why[name] = fmt.Sprintf("its range from %g to %g gives no scale of normal float32 size", k.Min, k.Max)
+		case k.Variance > 0 && db < s.clarity:
+			why[name] = fmt.Sprintf("codes would be coarse, %.1f dB to what varies in it", db)
+		}
+	}
+}
+
+func (s *static) loaded(names []string, known map[string]calibrate.Summary) error {
+	file, err := calibrate.Load(s.load)
 	if err != nil {
 		return err
 	}
+	s.clarity = file.Clarity
 	for _, name := range names {
-		r, ok := all[name]
+		v, ok := file.Values[name]
 		if !ok {
 			return fmt.Errorf("%s: it has no range for value %q", s.load, name)
 		}
-		if _, _, ok := s.codes.fit(r); !ok {
-			return fmt.Errorf("%s: value %q: the range from %g to %g gives no scale of normal float32 size", s.load, name, r.Min, r.Max)
-		}
-		ranges[name] = r
+		known[name] = v
 	}
 	return nil
 }

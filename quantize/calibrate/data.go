@@ -29,7 +29,7 @@ func (d *Data) Bind(fs *flag.FlagSet, most int) {
 // madeUp is how many samples are made up where there is no data.
 const madeUp = 8
 
-// A Visit looks at a value of one run. The array is valid, and not to be changed, until it returns.
+// A Visit looks at a value of one run. The array is valid until it returns; what it changes in it, the run goes on with.
 type Visit func(name string, a *ir.Array) error
 
 // Each runs m, mostly c.Model or c.Source, over the samples one batch after another, and hands visit each of the named
@@ -42,6 +42,9 @@ func (d *Data) Each(c *pass.Context, m *ir.Model, names []string, visit Visit) e
 		return err
 	}
 	defer set.Close()
+	if d.Path == "" {
+		c.Note("", "calibrated on made-up inputs: give --data for those of the model's purpose")
+	}
 	s, err := engine.Open(c, m, engine.Options{Workers: c.Workers, MemoryLimit: c.Memory, Keep: names})
 	if err != nil {
 		return fmt.Errorf("calibration: %w", err)
@@ -78,7 +81,6 @@ func hasNaN(a *ir.Array) bool {
 // set opens the samples, or makes some up.
 func (d *Data) set(c *pass.Context, m *ir.Model) (*dataset.Set, error) {
 	if d.Path == "" {
-		c.Note("", "calibrated on made-up inputs: give --data for those of the model's purpose")
 		return d.MakeUp(m, madeUp, c.Workers)
 	}
 	set, err := d.Open(m, dataset.Inputs(m.Graph), c.Workers)

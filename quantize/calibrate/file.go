@@ -1,54 +1,77 @@
 package calibrate
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
+	"slices"
 
 	"github.com/mcompress/mcompress/pass"
 )
 
-// A file is ranges by the names of values, as JSON: keys are sorted.
-type file struct {
-	Version int              `json:"version"`
-	Ranges  map[string]Range `json:"ranges"`
+// A Summary is what a method keeps of a value.
+type Summary struct {
+	Range
+	Variance float64   `json:"variance,omitempty"` // around the means of channels
+	Means    []float64 `json:"means,omitempty"`    // by channel, of what layers with biases read
+}
+
+// A File is summaries by the names of values, as JSON.
+type File struct {
+	Version int                `json:"version"`
+	Clarity float64            `json:"clarity"` // in decibels: values with less have no codes
+	Values  map[string]Summary `json:"values"`
 }
 
 // version is that of the files.
 const version = 1
 
-// Load reads ranges from a file.
-func Load(path string) (map[string]Range, error) {
+// Load reads a file.
+func Load(path string) (*File, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return nil, plain(path, err)
 	}
-	var f file
+	var f File
 	if err := json.Unmarshal(text, &f); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	if f.Version != version {
 		return nil, fmt.Errorf("%s: its version is %d; version %d is read", path, f.Version, version)
 	}
-	for name, r := range f.Ranges {
-		if !(r.Min <= r.Max) {
-			return nil, fmt.Errorf("%s: value %q: no range goes from %v to %v", path, name, r.Min, r.Max)
+	for name, s := range f.Values {
+		if s.Min > 0 || s.Max < 0 {
+			return nil, fmt.Errorf("%s: value %q: zero does not lie between %v and %v", path, name, s.Min, s.Max)
 		}
 	}
-	return f.Ranges, nil
+	return &f, nil
 }
 
-// Save writes ranges to a file.
-func Save(c *pass.Context, path string, ranges map[string]Range) error {
+// Save writes summaries to a file: a line a value, in the order of their names.
+func Save(c *pass.Context, path string, clarity float64, values map[string]Summary) error {
 	if c.DryRun {
 		return nil
 	}
-	text, err := json.MarshalIndent(file{version, ranges}, "", "  ")
-	if err != nil {
-		return err
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "{\"version\": %d, \"clarity\": %v, \"values\": {", version, clarity)
+	separator := "\n"
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		key, err := json.Marshal(name)
+		if err != nil {
+			return err
+		}
+		text, err := json.Marshal(values[name])
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(&b, "%s%s: %s", separator, key, text)
+		separator = ",\n"
 	}
-	return plain(path, os.WriteFile(path, append(text, '\n'), 0o666))
+	b.WriteString("\n}}\n")
+	return plain(path, os.WriteFile(path, b.Bytes(), 0o666))
 }
 
 // plain is err without the name of the system call.
