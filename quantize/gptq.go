@@ -117,9 +117,10 @@ func inOrder(w *layerwise.Walk, inputs map[*ir.Value][]*linear) []*ir.Value {
 // solving is one way through a model.
 type solving struct {
 	*gptq
-	c    *pass.Context
-	walk *layerwise.Walk
-	pool *op.Pool
+	c       *pass.Context
+	walk    *layerwise.Walk
+	pool    *op.Pool
+	moments *solve.Hessian // of the inputs that are looked at
 }
 
 // layers rounds the matrices that x is multiplied by. They share its second moments.
@@ -129,7 +130,11 @@ func (s *solving) layers(x *ir.Value, ls []*linear, left map[*linear]string) err
 		return err
 	}
 	k := ls[0].k
-	h := solve.NewHessian(s.pool, k)
+	if s.moments == nil {
+		s.moments = solve.NewHessian(s.pool, k)
+	}
+	h := s.moments
+	h.Reset(k)
 	for _, a := range arrays {
 		if n := len(a.Shape); a.DType != ir.Float || n == 0 || a.Shape[n-1] != int64(k) {
 			for _, l := range ls {

@@ -33,7 +33,7 @@ type FactorOptions struct {
 // errSingular says that there is no factor.
 var errSingular = errors.New("the second moments of its inputs have no Cholesky factor: they hold infinities or NaN, or --damp is too small")
 
-// Factor factors h, which is used up: H + damp·mean(diagonal)·I = RᵀR.
+// Factor factors h: H + damp·mean(diagonal)·I = RᵀR. The Factor is valid until h is Reset or factored again.
 func (h *Hessian) Factor(o FactorOptions) (*Factor, error) {
 	f := &Factor{K: h.K, order: h.order(o), scattered: o.Order && o.Block == 0}
 	mean := 0.0
@@ -42,7 +42,6 @@ func (h *Hessian) Factor(o FactorOptions) (*Factor, error) {
 		mean += h.At(i, i) / float64(h.K)
 	}
 	r := h.permuted(f.order)
-	h.sum, h.tile, h.rows, h.work = nil, nil, nil, nil
 	for i := range h.K {
 		r[i*h.K+i] += o.Damp * mean
 		if mean == 0 {
@@ -50,7 +49,8 @@ func (h *Hessian) Factor(o FactorOptions) (*Factor, error) {
 		}
 	}
 	ok := blas.Cholesky(h.K, r, h.K)
-	f.divide(r)
+	h.unit = grown(h.unit, h.K*h.K)
+	f.divide(r, h.unit)
 	if !ok || slices.ContainsFunc(f.loss, func(d float64) bool { return math.IsNaN(d) || math.IsInf(d, 0) }) {
 		return nil, errSingular
 	}
@@ -87,7 +87,8 @@ func (h *Hessian) order(o FactorOptions) []int {
 
 // permuted is the upper triangle of H with rows and columns in order.
 func (h *Hessian) permuted(order []int) []float64 {
-	r := make([]float64, h.K*h.K)
+	h.factor = grown(h.factor, h.K*h.K)
+	r := h.factor
 	for i, a := range order {
 		for j := i; j < h.K; j++ {
 			r[i*h.K+j] = h.At(a, order[j])
@@ -97,8 +98,8 @@ func (h *Hessian) permuted(order []int) []float64 {
 }
 
 // divide takes from R what GPTQ reads.
-func (f *Factor) divide(r []float64) {
-	f.loss, f.unit = make([]float64, f.K), make([]float32, f.K*f.K)
+func (f *Factor) divide(r []float64, unit []float32) {
+	f.loss, f.unit = make([]float64, f.K), unit
 	for i := range f.K {
 		d := r[i*f.K+i]
 		f.loss[i] = d * d

@@ -11,11 +11,13 @@ import (
 type Hessian struct {
 	K int
 
-	pool gemm.Pool
-	sum  []float64 // K×K, upper triangle
-	rows []float32 // that are not in it yet
-	tile []float32
-	work []byte
+	pool   gemm.Pool
+	sum    []float64 // K×K, upper triangle
+	rows   []float32 // that are not in it yet
+	tile   []float32
+	work   []byte
+	factor []float64 // K×K, for Factor
+	unit   []float32
 }
 
 const (
@@ -23,9 +25,27 @@ const (
 	stripe        = 192 // rows of H made at a time
 )
 
-// NewHessian returns a sum of nothing. It takes 8·K² bytes, and shares its work over p.
+// NewHessian returns a sum of nothing, that shares its work over p.
 func NewHessian(p gemm.Pool, k int) *Hessian {
-	return &Hessian{K: k, pool: p, sum: make([]float64, k*k), tile: make([]float32, stripe*k)}
+	h := &Hessian{pool: p}
+	h.Reset(k)
+	return h
+}
+
+// Reset makes h a sum of nothing, for k inputs, in the memory that it has: 20·K² bytes with that of a Factor.
+func (h *Hessian) Reset(k int) {
+	h.K, h.rows = k, h.rows[:0]
+	h.tile = grown(h.tile, stripe*k)
+	h.sum = grown(h.sum, k*k)
+	clear(h.sum)
+}
+
+// grown is n elements, of x if it has as many.
+func grown[T any](x []T, n int) []T {
+	if cap(x) < n {
+		return make([]T, n)
+	}
+	return x[:n]
 }
 
 // Add adds rows of K elements. How they are spread over calls does not matter.
@@ -63,9 +83,7 @@ func (h *Hessian) flush() {
 
 // scratch is what a product works in.
 func (h *Hessian) scratch(s gemm.Shape) []byte {
-	if n := gemm.FloatWork(s, 1, h.pool.Workers(), false); int64(len(h.work)) < n {
-		h.work = make([]byte, n)
-	}
+	h.work = grown(h.work, int(gemm.FloatWork(s, 1, h.pool.Workers(), false)))
 	return h.work
 }
 

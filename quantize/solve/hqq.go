@@ -16,12 +16,9 @@ const (
 	hqqStill   = 1. / 64
 )
 
-// hqqFactors are the steps that zero points are found for, as parts of what spans a block.
-var hqqFactors = []float32{1, 0.95, 0.9, 0.85, 0.8, 0.75, 0.7, 0.65}
-
 // HQQ rounds w, c.K rows by c.N columns, with zero points by half-quadratic quantization, which needs no data. They are
-// real numbers there and whole ones here, so each is rounded, and of several steps, and what Nearest would take, the one with the least
-// squared error stands. Symmetric grids, whose zero points are given, are left to Nearest.
+// real numbers there and whole ones here, so each is rounded, and stands where it leaves less squared error than what Nearest
+// would take. Symmetric grids, whose zero points are given, are left to Nearest.
 func HQQ(c *Codes, w []float32) {
 	if c.Grid.Symmetric {
 		Nearest(c, w, true)
@@ -39,22 +36,20 @@ func HQQ(c *Codes, w []float32) {
 	}
 }
 
-// halfQuadratic looks for better zero points than those of the search.
+// halfQuadratic looks for better zero points than those of the search, for its steps.
 func (t *tile) halfQuadratic() {
-	one := t.grid
-	for i := range hqqFactors {
-		one.Factors = hqqFactors[i : i+1]
-		var zero, inverse, mid columns
-		for j, b := range t.base {
-			inverse[j] = 1 / (b * hqqFactors[i])
-			zero[j] = t.grid.Center - t.mid[j]*inverse[j]
-		}
-		t.settle(&zero, &inverse)
-		for j := range mid { // where SearchBlock finds zero points again
-			mid[j] = (t.grid.Center - zero[j]) / inverse[j]
-		}
-		kernel.SearchBlock(&t.scale, &t.zero, &t.best, t.x, &t.base, &mid, one)
+	zero, base := t.zero, t.scale
+	var inverse, mid columns
+	for j, s := range base {
+		inverse[j] = 1 / s
 	}
+	t.settle(&zero, &inverse)
+	for j, z := range zero { // where SearchBlock finds the zero points again
+		mid[j] = (t.grid.Center - z) * base[j]
+	}
+	one := t.grid
+	one.Factors = []float32{1}
+	kernel.SearchBlock(&t.scale, &t.zero, &t.best, t.x, &base, &mid, one)
 	t.shifts()
 }
 
