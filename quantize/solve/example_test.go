@@ -14,7 +14,7 @@ func Example() {
 	defer p.Close()
 	h := solve.NewHessian(p, 2)
 	h.Add([]float32{1, 1, 2, 2, -1, -1, 1, 0.9})
-	f, err := h.Factor(solve.FactorOptions{Damp: 0.01, Order: true})
+	f, err := h.Factor(solve.FactorOptions{Damp: 0.01, Order: true, Block: 2})
 	if err != nil {
 		log.Fatal(err)
 	}

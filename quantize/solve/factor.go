@@ -12,22 +12,21 @@ import (
 // A Factor is what GPTQ needs of a Hessian: its upper Cholesky factor R in the order in which weights are rounded, last
 // row first.
 type Factor struct {
-	K         int
-	order     []int     // the row of W at each place
-	scattered bool      // blocks of rows are not together in it
-	unit      []float32 // K×K: R with each row divided by its diagonal; below that nothing is looked at
-	loss      []float64 // the diagonal of R, squared, by place
-	diagonal  []float64 // of H, by row
+	K     int
+	order []int     // the row of W at each place
+	unit  []float32 // K×K: R with each row divided by its diagonal; below that nothing is looked at
+	loss  []float64 // the diagonal of R, squared, by place
 }
 
 // FactorOptions say how a Hessian is made definite, and in which order weights are rounded.
 type FactorOptions struct {
 	// Damp is added to the diagonal, as a part of its mean.
 	Damp float64
-	// Order rounds rows with large diagonals first, while the errors can still be made up for; otherwise the rows' own order.
-	Order bool
-	// Block, if not 0, keeps this many rows together when they are ordered.
+	// Block is how many rows share scales: they stay together.
 	Block int
+	// Order rounds blocks, and in them rows, with large diagonals first, while their errors can still be made up for; otherwise
+	// rows come in their own order.
+	Order bool
 }
 
 // errSingular says that there is no factor.
@@ -35,10 +34,9 @@ var errSingular = errors.New("the second moments of its inputs have no Cholesky 
 
 // Factor factors h: H + damp·mean(diagonal)·I = RᵀR. The Factor is valid until h is Reset or factored again.
 func (h *Hessian) Factor(o FactorOptions) (*Factor, error) {
-	f := &Factor{K: h.K, order: h.order(o), scattered: o.Order && o.Block == 0}
+	f := &Factor{K: h.K, order: h.order(o)}
 	mean := 0.0
 	for i := range h.K {
-		f.diagonal = append(f.diagonal, h.At(i, i))
 		mean += h.At(i, i) / float64(h.K)
 	}
 	r := h.permuted(f.order)
@@ -71,10 +69,6 @@ func (h *Hessian) order(o FactorOptions) []int {
 		worth[i] = h.At(i, i)
 	}
 	ascending := func(a, b int) int { return cmp.Or(cmp.Compare(worth[a], worth[b]), cmp.Compare(b, a)) }
-	if o.Block == 0 {
-		slices.SortFunc(rows, ascending)
-		return rows
-	}
 	block := make([]float64, (h.K+o.Block-1)/o.Block)
 	for i := range worth {
 		block[i/o.Block] += worth[i]

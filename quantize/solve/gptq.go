@@ -40,9 +40,6 @@ type sweep struct {
 }
 
 func (s *sweep) run() {
-	if s.f.scattered {
-		s.still()
-	}
 	for end := s.K; end > 0; {
 		from := s.start(end)
 		s.block(from, end)
@@ -50,11 +47,8 @@ func (s *sweep) run() {
 	}
 }
 
-// start is where the places that end there and are rounded together start: those that share scales, if they lie together.
+// start is the first of the places up to end that share scales.
 func (s *sweep) start(end int) int {
-	if s.f.scattered {
-		return max(0, end-lazy)
-	}
 	from := end - 1
 	for from > 0 && s.f.order[from-1]/s.Grid.Block == s.f.order[end-1]/s.Grid.Block {
 		from--
@@ -68,9 +62,7 @@ func (s *sweep) block(first, end int) {
 		copy(s.u[(i-first)*wide:], s.row(i))
 	}
 	s.makeUp(s.u, first, end-first, end, s.K)
-	if !s.f.scattered {
-		s.fit(s.f.order[end-1]/s.Grid.Block, s.u, s.f.loss[first:end])
-	}
+	s.fit(s.f.order[end-1]/s.Grid.Block, s.u, s.f.loss[first:end])
 	for to := end; to > first; {
 		from := max(first, to-lazy)
 		u := s.u[(from-first)*wide:]
@@ -136,15 +128,4 @@ func relative(loss []float64) []float32 {
 		}
 	}
 	return weights
-}
-
-// still chooses all scales for the weights as they are, where the rows of a block are rounded at different times.
-func (s *sweep) still() {
-	for row := 0; row < s.K; row += s.Grid.Block {
-		rows := min(s.Grid.Block, s.K-row)
-		for i := range rows {
-			copy(s.u[i*wide:], s.w[(row+i)*s.N+s.first:][:s.cols])
-		}
-		s.fit(row/s.Grid.Block, s.u, s.f.diagonal[row:row+rows])
-	}
 }
