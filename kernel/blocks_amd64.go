@@ -4,10 +4,10 @@
 
 package kernel
 
-// searchBlockAVX2 changes scale, zero and best in the columns where a step is better.
+// searchBlockAVX2 changes scale, zero and best in the columns where a step is better. squares is room for sums.
 //
 //go:noescape
-func searchBlockAVX2(scale *float32, zero *float32, x *float32, rows int, base *float32, mid *float32, lo float32, hi float32, center float32, factors *float32, n int, best *float32)
+func searchBlockAVX2(scale *float32, zero *float32, x *float32, rows int, base *float32, mid *float32, lo float32, hi float32, center float32, factors *float32, n int, best *float32, squares *float32)
 
 // pairBytesAVX2 takes pairs of bytes together; each 16 bits of factors are 1 and the second's factor; n%64 == 0.
 //

@@ -4,11 +4,34 @@
 
 #include "textflag.h"
 
-// func searchBlockAVX2(scale *float32, zero *float32, x *float32, rows int, base *float32, mid *float32, lo float32, hi float32, center float32, factors *float32, n int, best *float32)
+// func searchBlockAVX2(scale *float32, zero *float32, x *float32, rows int, base *float32, mid *float32, lo float32, hi float32, center float32, factors *float32, n int, best *float32, squares *float32)
 // Requires: AVX, AVX2
-TEXT ·searchBlockAVX2(SB), NOSPLIT, $0-88
-	MOVQ factors+64(FP), AX
-	MOVQ n+72(FP), CX
+TEXT ·searchBlockAVX2(SB), NOSPLIT, $0-96
+	MOVQ  x+16(FP), AX
+	MOVQ  rows+24(FP), CX
+	VPXOR Y0, Y0, Y0
+	VPXOR Y1, Y1, Y1
+	SUBQ  $0x00000001, CX
+	JLT   squaresEnd
+
+squares:
+	VMOVUPS (AX), Y2
+	VMULPS  Y2, Y2, Y2
+	VADDPS  Y2, Y0, Y0
+	VMOVUPS 32(AX), Y2
+	VMULPS  Y2, Y2, Y2
+	VADDPS  Y2, Y1, Y1
+	ADDQ    $0x00000040, AX
+	SUBQ    $0x00000001, CX
+	JGE     squares
+
+squaresEnd:
+	ADDQ    $0x00000001, CX
+	MOVQ    squares+88(FP), AX
+	VMOVUPS Y0, (AX)
+	VMOVUPS Y1, 32(AX)
+	MOVQ    factors+64(FP), AX
+	MOVQ    n+72(FP), CX
 
 factor:
 	VBROADCASTSS lo+48(FP), Y1
@@ -84,12 +107,14 @@ rowsEnd:
 	MOVQ         best+80(FP), DX
 	VMULPS       Y4, Y4, Y0
 	VDIVPS       Y3, Y0, Y0
-	VMOVUPS      (DX), Y5
-	VCMPPS       $0x01, Y0, Y5, Y2
+	VMOVUPS      (DX), Y3
+	VCMPPS       $0x01, Y0, Y3, Y2
 	VMASKMOVPS   Y0, Y2, (DX)
-	VDIVPS       Y3, Y4, Y5
+	MOVQ         squares+88(FP), DX
+	VMOVUPS      (DX), Y3
+	VDIVPS       Y4, Y3, Y3
 	MOVQ         scale+0(FP), DX
-	VMASKMOVPS   Y5, Y2, (DX)
+	VMASKMOVPS   Y3, Y2, (DX)
 	VBROADCASTSS lo+48(FP), Y0
 	VSUBPS       Y1, Y0, Y0
 	MOVQ         zero+8(FP), DX
@@ -100,7 +125,9 @@ rowsEnd:
 	VMOVUPS      32(DX), Y2
 	VCMPPS       $0x01, Y0, Y2, Y1
 	VMASKMOVPS   Y0, Y1, 32(DX)
-	VDIVPS       Y8, Y9, Y2
+	MOVQ         squares+88(FP), DX
+	VMOVUPS      32(DX), Y2
+	VDIVPS       Y9, Y2, Y2
 	MOVQ         scale+0(FP), DX
 	VMASKMOVPS   Y2, Y1, 32(DX)
 	VBROADCASTSS lo+48(FP), Y0

@@ -4,7 +4,8 @@ package kernel
 
 func searchBlockBulk(scale, zero, best *[BlockCols]float32, x []float32, base, mid *[BlockCols]float32, g BlockGrid) bool {
 	if hasAVX2 {
-		searchBlockAVX2(&scale[0], &zero[0], &x[0], len(x)/BlockCols, &base[0], &mid[0], g.Lo, g.Hi, g.Center, &g.Factors[0], len(g.Factors), &best[0])
+		var squares [BlockCols]float32
+		searchBlockAVX2(&scale[0], &zero[0], &x[0], len(x)/BlockCols, &base[0], &mid[0], g.Lo, g.Hi, g.Center, &g.Factors[0], len(g.Factors), &best[0], &squares[0])
 	}
 	return hasAVX2
 }

@@ -13,9 +13,10 @@ type BlockGrid struct {
 }
 
 // SearchBlock finds a scale and a zero point for each column of x, rows of BlockCols: of the steps base·factor, each with
-// the zero point nearest to where mid should be, it takes the one whose integers, with the scale that suits them best, Σqx/Σq²,
-// leave the least squared error: the one with the largest score, (Σqx)²/Σq². What scores no better than best stays as it
-// is. Values must be finite and bases not zero.
+// the zero point nearest to where mid should be, it takes the one whose integers q would, with the scale that suits them
+// best, leave the least squared error: the one with the largest score, (Σqx)²/Σq². The scale that goes with them is not
+// that one, Σqx/Σq², which makes weights smaller on the whole, but Σx²/Σqx, which does not. What scores no better than
+// best stays as it is. Values must be finite and bases not zero.
 func SearchBlock(scale, zero, best *[BlockCols]float32, x []float32, base, mid *[BlockCols]float32, g BlockGrid) {
 	checkRows(len(x), BlockCols)
 	if len(x) == 0 || len(g.Factors) == 0 {
@@ -27,13 +28,17 @@ func SearchBlock(scale, zero, best *[BlockCols]float32, x []float32, base, mid *
 }
 
 func searchBlockGo(scale, zero, best *[BlockCols]float32, x []float32, base, mid *[BlockCols]float32, g BlockGrid) {
+	var squares [BlockCols]float32
+	for i, v := range x {
+		squares[i%BlockCols] += float32(v * v)
+	}
 	for _, f := range g.Factors {
-		g.try(f, scale, zero, best, x, base, mid)
+		g.try(f, scale, zero, best, x, base, mid, &squares)
 	}
 }
 
 // try keeps what the step of factor f gives in the columns where that is better.
-func (g *BlockGrid) try(f float32, scale, zero, best *[BlockCols]float32, x []float32, base, mid *[BlockCols]float32) {
+func (g *BlockGrid) try(f float32, scale, zero, best *[BlockCols]float32, x []float32, base, mid, squares *[BlockCols]float32) {
 	var inv, at, lo, hi, qq, qx [BlockCols]float32
 	for j := range inv {
 		inv[j] = 1 / float32(base[j]*f)
@@ -49,7 +54,7 @@ func (g *BlockGrid) try(f float32, scale, zero, best *[BlockCols]float32, x []fl
 	}
 	for j := range best {
 		if score := float32(qx[j]*qx[j]) / qq[j]; score > best[j] {
-			scale[j], zero[j], best[j] = qx[j]/qq[j], at[j], score
+			scale[j], zero[j], best[j] = squares[j]/qx[j], at[j], score
 		}
 	}
 }

@@ -18,8 +18,9 @@ func blocksFamily() {
 type halfTile struct{ inv, lo, hi, qq, qx VecVirtual }
 
 func searchBlock() {
-	function("searchBlockAVX2", "func(scale, zero, x *float32, rows int, base, mid *float32, lo, hi, center float32, factors *float32, n int, best *float32)",
-		"searchBlockAVX2 changes scale, zero and best in the columns where a step is better.")
+	function("searchBlockAVX2", "func(scale, zero, x *float32, rows int, base, mid *float32, lo, hi, center float32, factors *float32, n int, best, squares *float32)",
+		"searchBlockAVX2 changes scale, zero and best in the columns where a step is better. squares is room for sums.")
+	squares()
 	factors, n := pointer("factors"), pointer("n")
 	Label("factor")
 	halves := [2]halfTile{}
@@ -51,6 +52,24 @@ func searchBlock() {
 	finish()
 }
 
+// squares sums those of each column.
+func squares() {
+	x, rows, sums := pointer("x"), pointer("rows"), [2]VecVirtual{zero(), zero()}
+	strips("squares", rows, 1, func() {
+		for i, s := range sums {
+			v := YMM()
+			VMOVUPS(at(x, i), v)
+			VMULPS(v, v, v)
+			VADDPS(v, s, s)
+		}
+		advance(x, 2*vector)
+	})
+	room := pointer("squares")
+	for i, s := range sums {
+		VMOVUPS(s, at(room, i))
+	}
+}
+
 // candidate is the step of a factor for the i-th half, with its bounds relative to the zero point.
 func candidate(factors Register, i int) halfTile {
 	h := halfTile{inv: YMM(), lo: spread("lo"), hi: spread("hi"), qq: zero(), qx: zero()}
@@ -77,7 +96,8 @@ func keep(h halfTile, i int) {
 	VMOVUPS(at(best, i), t)
 	VCMPPS(U8(1), score, t, better) // 1: best < score, false for NaN
 	VMASKMOVPS(score, better, at(best, i))
-	VDIVPS(h.qq, h.qx, t)
+	VMOVUPS(at(pointer("squares"), i), t)
+	VDIVPS(h.qx, t, t)
 	VMASKMOVPS(t, better, at(pointer("scale"), i))
 	lo := spread("lo")
 	VSUBPS(h.lo, lo, lo)
