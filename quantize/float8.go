@@ -29,7 +29,7 @@ var Float8 = &pass.Method{
 			w.smallType = t
 			return nil
 		})
-		fs.BoolFunc("per-tensor", "one scale for the whole tensor instead of one for each output channel", func(string) error { w.perTensor = true; return nil })
+		fs.Var(choice{&w.perTensor, true}, "per-tensor", "one scale for the whole tensor")
 		return w.run
 	},
 }

@@ -33,7 +33,7 @@ type narrowing struct {
 
 func bindNarrow(fs *flag.FlagSet, t *narrowType) func(*pass.Context) error {
 	w := &narrowing{narrowType: t, keepIO: true}
-	fs.Var(&arithmetic{&w.compute, t.dt}, "compute", fmt.Sprintf("`type` of the arithmetic: float32 or %s, which converts the values between nodes too", t.dt))
+	fs.Var(&arithmetic{&w.compute, t.dt}, "compute", "`type` of the arithmetic: float32, or the method's own, which makes the values between nodes narrow too")
 	fs.BoolVar(&w.keepIO, "keep-io", true, "with --compute: inputs and outputs of the model stay float32, as callers expect")
 	fs.Var(&w.wide, "keep-float32", "with --compute: nodes that stay float32, by `globs` over their names (op:Softmax for operators)")
 	fs.BoolVar(&w.clamp, "clamp", false, "weights beyond the type's range become its largest number; they stay float32 otherwise")
