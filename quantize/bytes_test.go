@@ -25,6 +25,10 @@ func goldens() []variant {
 		{DynamicInt8, []string{"per-tensor", "reduce-range"}},
 		{WeightInt8, nil},
 		{WeightInt8, []string{"asymmetric"}},
+		int4,
+		inTwo,
+		{WeightInt4, []string{"algo=hqq", "weight-type=int4"}},
+		{WeightInt4, []string{"symmetric", "block=16"}},
 		{Float16, nil},
 	}
 }
