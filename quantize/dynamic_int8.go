@@ -10,6 +10,7 @@ import (
 	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/ir/opset"
 	"github.com/mcompress/mcompress/pass"
+	"github.com/mcompress/mcompress/quantize/calibrate"
 )
 
 // DynamicInt8 stores the constant factors of MatMul and Gemm as 8-bit codes and
@@ -24,6 +25,8 @@ var DynamicInt8 = &pass.Method{
 		d := &dynamic{scheme: scheme{symmetric: true}}
 		d.scheme.bind(fs)
 		fs.BoolVar(&d.embeddings, "embeddings", false, "take tables that Gather reads, too")
+		fs.BoolVar(&d.correct, "bias-correction", false, "take the mean of what rounding weights adds to outputs out of biases, by samples")
+		d.data.Bind(fs, 8)
 		return d.run
 	},
 }
@@ -35,6 +38,8 @@ type dynamic struct {
 	scheme     scheme
 	buffers    *buffers
 	embeddings bool
+	correct    bool
+	data       calibrate.Data
 }
 
 func (d *dynamic) run(c *pass.Context) error {
@@ -71,6 +76,11 @@ func (d *dynamic) rewrite(c *pass.Context, ws []*weight) error {
 	if err != nil {
 		return err
 	}
+	if d.correct {
+		if err := correctBiases(c, &d.data, d.restored(groups)); err != nil {
+			return err
+		}
+	}
 	at := map[*ir.Node]*stored{}
 	by := map[*ir.Node]*site{}
 	for _, w := range groups {
@@ -95,6 +105,18 @@ func (d *dynamic) rewrite(c *pass.Context, ws []*weight) error {
 		}
 	}
 	return nil
+}
+
+// restored are the weights as their codes will stand for them.
+func (d *dynamic) restored(gs []*group) map[*ir.Value]*ir.Tensor {
+	all := map[*ir.Value]*ir.Tensor{}
+	for _, g := range gs {
+		cd, _ := d.coding(g.weight)
+		for _, m := range g.members {
+			all[m.base] = cd.restore(cd.recipe().Derive())
+		}
+	}
+	return all
 }
 
 // A group is weights of equal content: they are stored once.

@@ -152,7 +152,7 @@ func (f *folding) inFront(n *ir.Node, l *rescale.Layer, a byChannel) (string, er
 	if why != "" {
 		return why, nil
 	}
-	shift, err := l.Response(a.shift)
+	shift, err := l.Response(l.Weight.Const, a.shift)
 	if err != nil {
 		return "", err
 	}

@@ -106,7 +106,7 @@ func (p *pair) equalize() float64 {
 	raise(made)
 	raise(read)
 	for i := range f {
-		if made[i] == 0 || read[i] == 0 {
+		if !positive(made[i]) || !positive(read[i]) {
 			continue
 		}
 		f[i] = math.Sqrt(made[i] / read[i])
@@ -136,6 +136,9 @@ func raise(x []float64) {
 		x[i] = max(x[i], floor)
 	}
 }
+
+// positive reports whether x is neither zero, infinite nor NaN.
+func positive(x float64) bool { return x > 0 && x <= math.MaxFloat64 }
 
 func ones(n int64) []float64 { return slices.Repeat([]float64{1}, int(n)) }
 

@@ -166,15 +166,21 @@ func (l *Layer) ScaleOutputs(f []float64) error {
 	return nil
 }
 
-// Response is what the weight alone makes of an input that is x everywhere, one number a channel.
-func (l *Layer) Response(x []float64) ([]float64, error) {
+// Response is what weight w, of the form of l's own, makes of an input that is x everywhere, one
+// number a channel.
+func (l *Layer) Response(w *ir.Tensor, x []float64) ([]float64, error) {
 	y := make([]float64, l.Outputs)
-	err := l.e.c.Scan(l.Weight.Const, func(w []float32, first int64) error {
+	err := l.e.c.Scan(w, func(w []float32, first int64) error {
 		for i, v := range w {
 			at := first + int64(i)
 			y[l.out.channel(at)] += float64(v) * x[l.in.channel(at)]
 		}
 		return nil
 	})
+	if l.Node.Op.Is("Gemm") {
+		for i := range y {
+			y[i] *= float64(l.Node.Float("alpha", 1))
+		}
+	}
 	return y, err
 }

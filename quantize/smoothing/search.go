@@ -15,11 +15,14 @@ const (
 	worthMul     = 0.9
 )
 
-// A choice is the factors of a group and what is expected of them.
+// balanced is how far from 1 factors may be that are not worth the change: 1 %.
+const balanced = 0.01
+
+// A choice is the factors of a group, or why it is left alone.
 type choice struct {
 	alpha  float64
-	factor []float64 // nil: leave the group alone
-	gain   float64   // error over that of leaving it alone
+	factor []float64
+	why    string
 }
 
 // search finds the alpha of least error, see errors.
@@ -47,9 +50,24 @@ func (g *group) search() (choice, error) {
 		worth = worthMul
 	}
 	if best == 0 || errs[best] > worth*errs[0] {
-		return choice{}, nil
+		return choice{why: "no alpha lowers the expected error by enough"}, nil
 	}
-	return choice{alphas[best-1], fs[best], errs[best] / errs[0]}, nil
+	return choose(alphas[best-1], fs[best]), nil
+}
+
+// choose takes the factors f, if they are numbers and change anything.
+func choose(alpha float64, f []float64) choice {
+	farthest := 0.0
+	for _, x := range f {
+		farthest = max(farthest, math.Abs(math.Log(x)))
+	}
+	switch {
+	case !(farthest <= math.MaxFloat64):
+		return choice{why: "its group's weights or values are not finite"}
+	case farthest < balanced:
+		return choice{why: "its channels and those of its input are balanced already"}
+	}
+	return choice{alpha: alpha, factor: f}
 }
 
 // at is the choice of one alpha.
@@ -58,7 +76,7 @@ func (g *group) at(alpha float64) (choice, error) {
 	if err != nil {
 		return choice{}, err
 	}
-	return choice{alpha: alpha, factor: factors(g.seen.largest, weights.largest, alpha)}, nil
+	return choose(alpha, factors(g.seen.largest, weights.largest, alpha)), nil
 }
 
 // sizes are what all weights of a group are by input channel.

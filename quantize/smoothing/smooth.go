@@ -39,12 +39,12 @@ func Smooth(c *pass.Context, d *calibrate.Data, o Options) error {
 	if err != nil {
 		return err
 	}
-	choices, err := choose(c, gs, o)
+	list, err := choices(c, gs, o)
 	if err != nil {
 		return err
 	}
 	for i, g := range gs {
-		if err := apply(c, e, g, choices[i], o); err != nil {
+		if err := apply(c, e, g, list[i]); err != nil {
 			return err
 		}
 	}
@@ -52,26 +52,30 @@ func Smooth(c *pass.Context, d *calibrate.Data, o Options) error {
 	return nil
 }
 
-func choose(c *pass.Context, gs []*group, o Options) ([]choice, error) {
-	choices := make([]choice, len(gs))
-	return choices, c.Parallel(len(gs), func(_ context.Context, i int) (err error) {
+// choices are those of all groups, in their order.
+func choices(c *pass.Context, gs []*group, o Options) ([]choice, error) {
+	list := make([]choice, len(gs))
+	return list, c.Parallel(len(gs), func(_ context.Context, i int) (err error) {
 		g := gs[i]
 		switch {
-		case g.seen.runs == nil || g.fold == nil && !o.Insert:
+		case g.seen.runs == nil:
+			list[i].why = "no sample reached it"
+		case g.fold == nil && !o.Insert:
+			list[i].why = "what makes its input takes no factors"
 		case o.Search:
-			choices[i], err = g.search()
+			list[i], err = g.search()
 		default:
-			choices[i], err = g.at(o.Alpha)
+			list[i], err = g.at(o.Alpha)
 		}
 		return err
 	})
 }
 
 // apply scales g, or says why it is left alone.
-func apply(c *pass.Context, e *rescale.Editor, g *group, ch choice, o Options) error {
+func apply(c *pass.Context, e *rescale.Editor, g *group, ch choice) error {
 	if ch.factor == nil {
 		for _, l := range g.layers {
-			c.Skip(l.Weight, []*ir.Node{l.Node}, g.stays(o))
+			c.Skip(l.Weight, []*ir.Node{l.Node}, ch.why)
 		}
 		return nil
 	}
@@ -83,14 +87,4 @@ func apply(c *pass.Context, e *rescale.Editor, g *group, ch choice, o Options) e
 		e.Say(l.Weight, fmt.Sprintf("alpha %g, %s", ch.alpha, where))
 	}
 	return g.scale(ch.factor)
-}
-
-func (g *group) stays(o Options) string {
-	switch {
-	case g.seen.runs == nil:
-		return "no sample reached it"
-	case g.fold == nil && !o.Insert:
-		return "what makes its input takes no factors"
-	}
-	return "no alpha lowers the expected error by enough"
 }
