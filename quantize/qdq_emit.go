@@ -1,6 +1,7 @@
 package quantize
 
 import (
+	"bytes"
 	"slices"
 
 	"github.com/mcompress/mcompress/ir"
@@ -125,7 +126,8 @@ func (e *emitter) layer(l *layer, scale float32, means []float64) {
 	if l.bias == nil {
 		return
 	}
-	b := &bias{cd: l.cd, b: l.bias.Const, weight: e.stored[l.weight], group: max(1, n.Int("group", 1)), activation: scale, float: e.floatBias || l.float}
+	// ONNX Runtime quantizes float biases of Conv itself, of Gemm only in front of QuantizeLinear.
+	b := &bias{cd: l.cd, b: l.bias.Const, weight: e.stored[l.weight], group: max(1, n.Int("group", 1)), activation: scale, float: l.float || e.floatBias && l.site == nil}
 	if !e.uncorrected {
 		b.means = means
 	}
@@ -147,12 +149,13 @@ func (e *emitter) weight(l *layer) *ir.Value {
 		return e.weights[l.weight]
 	}
 	in := []*ir.Value{st.codes, st.scale}
-	// Without zero points ONNX Runtime runs Gemm in float.
-	if r := newRewriter(e.c); st.zero != nil || st.s.zero() != 0 || l.node.Op.Is("Gemm") {
-		in = append(in, r.zeros(st))
-	}
-	if in[len(in)-1] == nil {
-		in = append(in[:2], e.c.Const(e.g, st.s.dtype(), nil, []byte{0}))
+	// Without zero points ONNX Runtime runs Gemm in float, and fails to turn codes of MatMul into uint8.
+	if st.zero != nil {
+		in = append(in, st.zero)
+	} else if st.s.zero() != 0 || l.site != nil {
+		n := int(st.g.scales())
+		st.stated = e.g.AddConst("z", &ir.Tensor{Spec: ir.Spec{DType: st.s.dtype(), Shape: st.scales}, Source: ir.Mem(bytes.Repeat([]byte{byte(st.s.zero())}, n))})
+		in = append(in, st.stated)
 	}
 	var attrs []*ir.Attr
 	if st.axis >= 0 {

@@ -111,7 +111,10 @@ func (s *static) refuses(c *pass.Context, l *layer, all map[*ir.Node]*layer) boo
 	if w.Ambiguous || w.Graph() != c.Model.Graph || w.Const.DType != ir.Float || c.Select.Excludes(w, pass.Readers(w)) != "" {
 		return true
 	}
-	for _, u := range pass.Leaves(w) {
+	leaves := pass.Leaves(w)
+	// For CPUs without VNNI ONNX Runtime turns int8 codes into uint8, and fails where several read them.
+	l.cd.s.unsigned = l.cd.s.unsigned || len(leaves) > 1
+	for _, u := range leaves {
 		o := all[u.Node]
 		if o == nil || o.weight != w || u.Index != 1 || !o.like(l) {
 			return true

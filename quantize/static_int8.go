@@ -22,7 +22,7 @@ var StaticInt8 = &pass.Method{
 	Stage:   pass.Quantize,
 	Shrinks: true,
 	Bind: func(fs *flag.FlagSet) func(*pass.Context) error {
-		s := &static{scheme: scheme{symmetric: true}, codes: codesOf("uint8")}
+		s := &static{scheme: scheme{symmetric: true}, codes: codesOf("uint8"), data: calibrate.Data{Lenient: true}}
 		s.scheme.bind(fs)
 		fs.Var(&s.codes, "activation-type", "`type` of the codes of activations: uint8, int8, uint16 or int16; ONNX Runtime has no integer kernels for 16 bits")
 		fs.BoolVar(&s.codes.symmetric, "activation-symmetric", false, "the codes of activations lie evenly around zero")

@@ -13,18 +13,17 @@ import (
 // methodFlags are the options of a command's methods as flags; help says which method
 // has which, and of those that s has too what s says.
 func methodFlags(o *mcli.MethodOptions, s *sampling) []cli.Flag {
-	var list []cli.Flag
+	var own, shared []cli.Flag
 	for _, offer := range o.Offers() {
-		f := &option{Flag: offer.Flag, category: "options of methods"}
-		switch {
-		case offer.Shared:
-			f.category, f.Usage = "data", s.fs.Lookup(f.Name).Usage
-		case offer.Methods != nil:
-			f.note = strings.Join(offer.Methods, ", ")
+		if offer.Shared {
+			f := &option{Flag: offer.Flag, category: "data"}
+			f.Usage = s.fs.Lookup(f.Name).Usage
+			shared = append(shared, f)
+			continue
 		}
-		list = append(list, f)
+		own = append(own, &option{Flag: offer.Flag, category: "options of methods", note: strings.Join(offer.Methods, ", ")})
 	}
-	return list
+	return append(own, shared...)
 }
 
 // describe lists methods for help.

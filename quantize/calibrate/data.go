@@ -5,7 +5,9 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 
 	"github.com/mcompress/mcompress/dataset"
 	"github.com/mcompress/mcompress/engine"
@@ -17,7 +19,8 @@ import (
 // Data is the options of a method that looks at values inside the graph: which samples it runs the model on.
 type Data struct {
 	dataset.Source
-	most int
+	Lenient bool // NaN inside the graph is shown too, and no error
+	most    int
 }
 
 // Bind declares the options; most is how many samples are taken if nothing else is said.
@@ -35,7 +38,7 @@ type Visit func(name string, a *ir.Array) error
 // Each runs m, mostly c.Model or c.Source, over the samples one batch after another, and hands visit each of the named
 // values of the main graph at the moment it is made: inputs, outputs or what lies between. Order and bits of what it sees
 // do not depend on the number of workers. Without data the samples are made up, which a row of the ledger says. It holds m's
-// weights, up to a part of c.Memory, and what one run takes. NaN in a value of floats is an error.
+// weights, up to a part of c.Memory, and what one run takes. NaN in the samples, or in one of the values, is an error.
 func (d *Data) Each(c *pass.Context, m *ir.Model, names []string, visit Visit) error {
 	set, err := d.set(c, m)
 	if err != nil {
@@ -54,7 +57,7 @@ func (d *Data) Each(c *pass.Context, m *ir.Model, names []string, visit Visit) e
 		if err != nil {
 			return err
 		}
-		if err := run(c, s, b, names, visit); err != nil {
+		if err := d.run(c, s, b, names, visit); err != nil {
 			return fmt.Errorf("calibration: sample %d: %w", b.First, err)
 		}
 	}
@@ -62,9 +65,14 @@ func (d *Data) Each(c *pass.Context, m *ir.Model, names []string, visit Visit) e
 }
 
 // run is one run.
-func run(ctx context.Context, s *engine.Interpreter, b *dataset.Batch, names []string, visit Visit) error {
+func (d *Data) run(ctx context.Context, s *engine.Interpreter, b *dataset.Batch, names []string, visit Visit) error {
+	for _, name := range slices.Sorted(maps.Keys(b.Inputs)) {
+		if hasNaN(b.Inputs[name]) {
+			return fmt.Errorf("input %q: it holds NaN", name)
+		}
+	}
 	return s.Watch(ctx, b.Inputs, names, func(name string, a *ir.Array) error {
-		if hasNaN(a) {
+		if !d.Lenient && hasNaN(a) {
 			return fmt.Errorf("value %q: it holds NaN", name)
 		}
 		return visit(name, a)

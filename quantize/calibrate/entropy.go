@@ -15,6 +15,7 @@ func (h *histogram) leastDivergence(steps int) Range {
 	for i := range p {
 		p[i] = float64(h.counts[half+i] + h.counts[half-1-i])
 	}
+	p[0] = p[1] // zeros have a code of their own whatever the range
 	last := half
 	for last > levels && p[last-1] == 0 {
 		last--
@@ -54,10 +55,7 @@ func divergence(p, q []float64, levels int) float64 {
 		if c == 0 {
 			continue
 		}
-		if q[i] == 0 {
-			return math.Inf(1) // the tail stands where nothing else does
-		}
-		d += float64(c / total * math.Log(c/total*kept/q[i]))
+		d += float64(c / total * math.Log(c/total*kept/max(q[i], 1))) // the tail may stand where nothing else does
 	}
 	return d
 }

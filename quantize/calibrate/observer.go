@@ -103,8 +103,8 @@ func (s *seen) add(a *ir.Array, counts bool) {
 		return
 	}
 	x := ir.View[float32](a)
-	if kernel.AbsMaxBits(x) == math.Float32bits(float32(math.Inf(1))) {
-		s.spoilt = "it holds infinities"
+	if kernel.AbsMaxBits(x) >= math.Float32bits(float32(math.Inf(1))) {
+		s.spoilt = "it holds NaN or infinities"
 		return
 	}
 	lo, hi := kernel.MinMax(x)

@@ -13,6 +13,7 @@ import (
 // A Trial is a model that is run on the same few samples again and again, to see what changing values inside does.
 type Trial struct {
 	c       *pass.Context
+	data    *Data
 	names   []string
 	session *engine.Interpreter
 	batches []*dataset.Batch
@@ -20,7 +21,7 @@ type Trial struct {
 
 // Try makes m ready to run on up to so many of the samples. Visits may see the named values.
 func (d *Data) Try(c *pass.Context, m *ir.Model, names []string, samples int) (_ *Trial, err error) {
-	t := &Trial{c: c, names: names}
+	t := &Trial{c: c, data: d, names: names}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, t.Close())
@@ -52,7 +53,7 @@ func (t *Trial) Run(visit Visit) error {
 		for name, a := range own.Inputs {
 			own.Inputs[name] = a.Clone() // visits may change it
 		}
-		if err := run(t.c, t.session, own, t.names, visit); err != nil {
+		if err := t.data.run(t.c, t.session, own, t.names, visit); err != nil {
 			return err
 		}
 	}

@@ -1,0 +1,254 @@
+package quantize
+
+import (
+	"bytes"
+	"context"
+	"math"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/mcompress/mcompress/dataset"
+	"github.com/mcompress/mcompress/engine"
+	"github.com/mcompress/mcompress/internal/conform"
+	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/onnx"
+	"github.com/mcompress/mcompress/quantize/calibrate"
+)
+
+// The codes of activations stand for what lies in a range to half a step, zero exactly, and for its ends beyond.
+func TestActivationCodesAreHalfAStepOff(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		c := codesOf(rapid.SampledFrom([]string{"uint8", "int8", "uint16", "int16"}).Draw(t, "type"))
+		c.symmetric = rapid.Bool().Draw(t, "symmetric")
+		r := calibrate.Range{Min: -rapid.Float64Range(0, 1e6).Draw(t, "below"), Max: rapid.Float64Range(1e-6, 1e6).Draw(t, "above")}
+		scale, zero, ok := c.fit(r)
+		if !ok || zero < c.low || zero > c.top {
+			t.Fatalf("scale %g, zero point %d", scale, zero)
+		}
+		x := []float32{0, float32(r.Min), float32(r.Max), float32(rapid.Float64Range(r.Min, r.Max).Draw(t, "x")), float32(2 * r.Max), float32(2 * r.Min)}
+		y := slices.Clone(x)
+		c.round(y, r)
+		if y[0] != 0 {
+			t.Fatalf("zero became %g", y[0])
+		}
+		for i, v := range x[:4] {
+			// The zero point is rounded too, which moves the ends by up to half a step.
+			if off := math.Abs(float64(v) - float64(y[i])); off > float64(scale)*1.001 || i == 3 && v > float32(r.Min)+scale && v < float32(r.Max)-scale && off > float64(scale)*0.5001 {
+				t.Fatalf("%g became %g at a step of %g", v, y[i], scale)
+			}
+		}
+	})
+}
+
+// A bias is half a step off, and one that 32 bits cannot hold is refused.
+func TestBiasCodesAreHalfAStepOff(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		x := []float32{float32(rapid.Float64Range(-100, 100).Draw(t, "b")), 0}
+		w := []float32{float32(rapid.Float64Range(1e-4, 1).Draw(t, "w")), 1}
+		scales := slices.Clone(w)
+		codes, err := biasCodes("b", x, scales, 0.02)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if off := math.Abs(float64(x[0]) - float64(codes[0])*float64(scales[0])); off > float64(scales[0])*0.5001 || codes[1] != 0 {
+			t.Fatalf("%g is %d at a step of %g", x[0], codes[0], scales[0])
+		}
+	})
+	if _, err := biasCodes("b", []float32{1}, []float32{1e-12}, 1e-6); err == nil {
+		t.Error("a bias beyond 32 bits is stored")
+	}
+}
+
+// Every model that has layers is valid, smaller, and runs as in the embedded engine.
+func TestStaticOutputsHold(t *testing.T) {
+	w := conform.Start(t)
+	for _, c := range []struct {
+		variant
+		paths []string
+	}{
+		{variant{StaticInt8, nil}, append(conform.Fixtures(t), conform.RealModels(t)...)},
+		{variant{StaticInt8, []string{"activation-sqnr=0", "calibrator=minmax"}}, conform.Fixtures(t)},
+		{variant{StaticInt8, []string{"activation-sqnr=0", "activation-type=int8", "per-tensor"}}, conform.Fixtures(t)},
+		{variant{StaticInt8, []string{"activation-sqnr=0", "activation-symmetric", "asymmetric", "per-tensor", "float-bias"}}, conform.Fixtures(t)},
+		{variant{StaticInt8, []string{"activation-sqnr=0", "weight-type=uint8", "reduce-range", "no-bias-correction"}}, conform.Fixtures(t)},
+		{variant{StaticInt8, []string{"activation-type=int16", "calibrator=percentile"}}, conform.Fixtures(t)},
+	} {
+		t.Run(c.String(), func(t *testing.T) {
+			for _, path := range c.paths {
+				t.Run(label(path), func(t *testing.T) {
+					r := &trial{variant: c.variant, path: path, out: filepath.Join(t.TempDir(), "out.onnx")}
+					if slices.Contains(pixels, label(path)) {
+						r.options = append(slices.Clone(r.options), "data="+filepath.Join(filepath.Dir(path), "test_data_set_0"))
+					}
+					if changed(r.apply(t, path, r.out)) == 0 {
+						return
+					}
+					r.valid(t, w)
+					if r.runs(t, w); r.outputs == nil {
+						return
+					}
+					if s := conform.LowestSQNR(r.outputs); s < 8 && !slices.Contains(unsteady, label(path)) {
+						t.Errorf("%.1f dB", s)
+					}
+					r.agrees(t, w)
+				})
+			}
+		})
+	}
+}
+
+// pixels are models whose inputs are far from what is made up for them: pixels up to 255, codes of bytes.
+var pixels = []string{"magika_v3_3", "mlperf_resnet8", "mnist_cntk"}
+
+// agrees holds what the embedded engine makes of the result against ONNX Runtime. Where both round one value to
+// different neighbours, a step lies between them, and what follows differs by more.
+func (r *trial) agrees(t *testing.T, w *conform.Worker) {
+	t.Helper()
+	theirs, err := w.Run(r.out, conform.Options{Inputs: recordedInputs(r.path)})
+	if err != nil || recordedInputs(r.path) == nil {
+		return
+	}
+	f := opened(t, r.out)
+	set, err := dataset.Open(filepath.Join(filepath.Dir(r.path), "test_data_set_0"), dataset.Inputs(f.Model.Graph), dataset.Outputs(f.Model.Graph), dataset.Options{Limit: 1})
+	if err != nil {
+		return // recorded for other inputs
+	}
+	defer set.Close()
+	s, err := engine.Open(context.Background(), f.Model, engine.Options{Workers: 2})
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	defer s.Close()
+	for b, err := range set.Batches(context.Background(), dataset.Order{}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		ours, err := s.Run(context.Background(), b.Inputs, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, o := range theirs {
+			if a := ours[o.Name]; a != nil && a.DType == ir.Float && len(a.Data) == len(o.Data) {
+				near(t, o.Name, ir.View[float32](a), ir.View[float32](&ir.Array{DType: ir.Float, Data: o.Data}))
+			}
+		}
+	}
+}
+
+// near wants 20 dB between two runs of one quantized model: rounding to the other neighbour of a tie is all that may differ.
+func near(t *testing.T, name string, got, want []float32) {
+	t.Helper()
+	signal, noise := 0.0, 0.0
+	for i := range want {
+		signal += float64(want[i]) * float64(want[i])
+		noise += (float64(want[i]) - float64(got[i])) * (float64(want[i]) - float64(got[i]))
+	}
+	if noise > signal*math.Pow(10, -2) {
+		t.Errorf("output %q: the engines are %.1f dB apart", name, 10*math.Log10(signal/noise))
+	}
+}
+
+func recordedInputs(path string) []string {
+	found, _ := filepath.Glob(filepath.Join(filepath.Dir(path), "test_data_set_0", "input_*.pb"))
+	return found
+}
+
+// Between layers ONNX Runtime computes on codes alone.
+func TestStaticFormsFuse(t *testing.T) {
+	w := conform.Start(t)
+	for _, c := range []struct {
+		options []string
+		fixture string
+		want    map[string]int
+		none    []string
+	}{
+		{[]string{"activation-sqnr=0"}, "cnn", map[string]int{"com.microsoft.QLinearConv": 3}, []string{"Conv", "Gemm", "MatMul", "com.microsoft.FusedConv", blockedConv}},
+		{[]string{"activation-sqnr=0", "float-bias"}, "cnn", map[string]int{"com.microsoft.QLinearConv": 3}, []string{"Conv", "Gemm", blockedConv}},
+		{[]string{"activation-sqnr=0", "activation-type=int8"}, "cnn", map[string]int{"com.microsoft.QLinearConv": 3}, []string{"Conv", "Gemm", blockedConv}},
+		{[]string{"activation-sqnr=0"}, "mlp", map[string]int{}, []string{"MatMul", "Gemm", "com.microsoft.FusedMatMul"}},
+		{[]string{"activation-sqnr=0"}, "opset7", map[string]int{}, []string{"MatMul", "Gemm", "Conv"}},
+	} {
+		ops := optimizedOps(t, w, variant{StaticInt8, c.options}, c.fixture)
+		for op, n := range c.want {
+			if ops[op] != n {
+				t.Errorf("%s %v: %d %s, want %d: %v", c.fixture, c.options, ops[op], op, n, ops)
+			}
+		}
+		for _, op := range c.none {
+			if ops[op] > 0 {
+				t.Errorf("%s %v: %d %s compute in float: %v", c.fixture, c.options, ops[op], op, ops)
+			}
+		}
+	}
+}
+
+// Detectors, whose outputs ONNX Runtime's own tool ruins, stay close to the original, on inputs that were not looked at.
+func TestDetectorsKeepTheirOutputs(t *testing.T) {
+	w := conform.Start(t)
+	for name, most := range map[string]float64{"yunet_n_320": 0.45, "yolox_nano": 0.30, "fastestdet": 0.36} {
+		path := filepath.Join(conform.Shared(t), "fixtures", "models", "vision", name, "model.onnx")
+		out := filepath.Join(t.TempDir(), "out.onnx")
+		variant{StaticInt8, nil}.apply(t, path, out)
+		outputs, err := w.Compare(path, out, conform.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ratio := float64(opened(t, out).Size()) / float64(opened(t, path).Size())
+		if s := conform.LowestSQNR(outputs); s < 15 || ratio > most {
+			t.Errorf("%s: %.1f dB at %.3f of the size, want 15 at %.2f", name, s, ratio, most)
+		}
+	}
+}
+
+// Saved ranges give the same model again, without samples.
+func TestRangesAreLoadedAgain(t *testing.T) {
+	dir := t.TempDir()
+	ranges, a, b := filepath.Join(dir, "r.json"), filepath.Join(dir, "a.onnx"), filepath.Join(dir, "b.onnx")
+	variant{StaticInt8, []string{"save-ranges=" + ranges, "data=" + filepath.Join("..", "fixtures", "digits_train.npz"), "calibrate=16"}}.apply(t, fixture("cnn"), a)
+	variant{StaticInt8, []string{"ranges=" + ranges}}.apply(t, fixture("cnn"), b)
+	if !bytes.Equal(payloads(t, a), payloads(t, b)) {
+		t.Error("weights, biases or scales differ")
+	}
+}
+
+// payloads are the constants of a model, one after another.
+func payloads(t *testing.T, path string) []byte {
+	t.Helper()
+	f, err := onnx.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	e := ir.NewEval("")
+	defer e.Close()
+	var all []byte
+	for _, v := range f.Model.Graph.Consts() {
+		b, err := e.ReadAll(context.Background(), v.Const)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, b...)
+	}
+	return all
+}
+
+// Weights are in the ledger once, and none silently.
+func TestStaticLedgerNamesEveryWeight(t *testing.T) {
+	r := variant{StaticInt8, nil}.apply(t, fixture("cnn"), filepath.Join(t.TempDir(), "o.onnx"))
+	seen := map[string]int{}
+	for _, row := range r.Report.Ledger {
+		if !strings.Contains(row.Status, "noted") {
+			seen[row.Tensor]++
+		}
+	}
+	for _, v := range opened(t, fixture("cnn")).Model.Graph.Consts() {
+		if v.Const.DType == ir.Float && len(v.Const.Shape) > 0 && seen[v.Name] != 1 {
+			t.Errorf("%s has %d rows", v.Name, seen[v.Name])
+		}
+	}
+}
