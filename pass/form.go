@@ -1,9 +1,20 @@
 package pass
 
+import "github.com/mcompress/mcompress/ir"
+
 // A Form names how a weight is stored and what that means once a runtime has loaded it.
 type Form struct {
 	Name  string
 	Dense bool // the runtime expands it when it loads: see Runtime
+	Wide  bool // codes below a byte take one each then
+}
+
+// Held is what a part of a weight that is not Dense takes once a runtime has loaded it.
+func (f Form) Held(t *ir.Tensor) int64 {
+	if f.Wide && t.DType.Bits() < 8 {
+		return t.Elems()
+	}
+	return t.Bytes()
 }
 
 // Runtime is the runtime whose behaviour Form.Dense describes. Tests assert each
@@ -27,6 +38,8 @@ var (
 	MatMulInteger = Form{Name: "matmul-integer"}
 	// GatherCodes looks codes and scales up row by row.
 	GatherCodes = Form{Name: "gather-codes"}
+	// GatherBlocks does so with codes below a byte, which Gather does not take: a Cast in front is folded.
+	GatherBlocks = Form{Name: "gather-blocks", Wide: true}
 	// Dequantize is DequantizeLinear in front of MatMul or Gemm, which becomes MatMulNBits.
 	Dequantize = Form{Name: "dequantize-linear"}
 	// CastMul multiplies cast codes by scales: folded into a dense weight.

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/mcompress/mcompress/internal/conform"
+	"github.com/mcompress/mcompress/ir"
 )
 
 var (
@@ -100,5 +101,49 @@ func BenchmarkBlocks(b *testing.B) {
 			cd.t, payload = benchWeight(cd)
 			runRecipe(b, cd.recipe(), payload)
 		})
+	}
+}
+
+// Where the opset has no type for the codes and cannot be raised, bytes hold several of them, which any runtime takes apart.
+func TestPackedByHand(t *testing.T) {
+	for _, v := range []variant{int4, inTwo, {WeightInt4, []string{"symmetric", "block=16"}}} {
+		s := newSketch(t, 10)
+		x := s.input("x", 3, 48)
+		y := s.node("MatMul", []*ir.Value{x, s.weight("w", 48, 64)})
+		y = s.node("Resize", []*ir.Value{y, s.AddConst("scales", tensorOf(ir.Float, []int64{2}, []float32{2, 0.5}))})
+		s.output("y", y, 6, 32)
+		r := s.apply(v, 4)
+		r.wants(map[string]string{"w": "changed cast-mul packed by hand, dense at run time: opset 10 to "})
+		dir := t.TempDir()
+		out, twin := filepath.Join(dir, "out.onnx"), filepath.Join(dir, "twin.onnx")
+		twinned(t, v, s.save(), out, twin)
+		outputs, err := conform.Start(t).Compare(twin, out, conform.Options{})
+		if err != nil || conform.LowestSQNR(outputs) < 100 {
+			t.Errorf("%s: %v, %v", v, outputs, err)
+		}
+	}
+}
+
+func TestBlocksOfNoNumbers(t *testing.T) {
+	onFixture(t, int4, "nonfinite").wants(map[string]string{"w_nan": "skipped it holds NaN", "w_inf": "skipped it holds infinities", "w_sound": "changed dequantize-linear"})
+}
+
+// Codes of lookups are bytes at run time, and the ledger says so.
+func TestTablesOfBlocksAreWideAtRunTime(t *testing.T) {
+	s := newSketch(t, 17)
+	ids := s.node("Cast", []*ir.Value{s.input("x", 3)}, ir.IntAttr("to", int64(ir.Int64)))
+	s.output("y", s.node("Gather", []*ir.Value{s.weight("w", 64, 96), ids}), 3, 96)
+	for _, row := range s.apply(int4, 10).Report.Ledger {
+		if row.Tensor == "w" && row.After.RuntimeBytes != row.After.Bytes+64*96/2+64*3/2 {
+			t.Errorf("%d bytes, %d at run time", row.After.Bytes, row.After.RuntimeBytes)
+		}
+	}
+}
+
+func TestSizesOfBlocks(t *testing.T) {
+	for _, bad := range []string{"8", "48", "512", "x"} {
+		if err := (&blockOptions{}).setSize(bad); err == nil {
+			t.Errorf("a block of %s rows is taken", bad)
+		}
 	}
 }

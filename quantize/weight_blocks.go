@@ -29,7 +29,9 @@ func (w *weightOnly) chooseBlocks(v *ir.Value, us []*weightUse) *plan {
 	case !oneScope(v, p.sites) || table != nil && len(table.shape) != 2:
 		return w.foldBlocks(v, us)
 	case product == nil:
-		p.form = pass.GatherCodes
+		if p.form = pass.GatherBlocks; w.blocks.bits == 8 {
+			p.form = pass.GatherCodes
+		}
 		b = w.lying(table.shape[0], table.shape[1])
 	case table == nil:
 		b = w.blocks.blocking(product.shape[0], product.shape[1], size, false)
@@ -42,6 +44,7 @@ func (w *weightOnly) chooseBlocks(v *ir.Value, us []*weightUse) *plan {
 		if b.blocks() == 1 && b.hasZeros() && b.bits < 8 {
 			return w.foldBlocks(v, us)
 		}
+		p.note("held twice at run time, as the lookup wants a byte for each code")
 	}
 	p.cd = w.blockCoding(v, p.sites[0].view(), b)
 	return p

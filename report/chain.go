@@ -148,7 +148,7 @@ func (c *chain) left(i int, seen map[*ir.Tensor]bool) fate {
 		}
 		seen[t] = true
 		if p.Value != nil {
-			f.add(fate{t.Bytes(), t.Bytes(), t.Bytes()})
+			f.add(fate{t.Bytes(), r.Form.Held(t), t.Bytes()})
 			continue
 		}
 		// Tensors in an attribute are listed as the one that they expand to.

@@ -77,10 +77,10 @@ func (c *chain) made(i int, seen map[*ir.Tensor]bool) *Made {
 		if !seen[t] {
 			seen[t] = true
 			*by[p.Role] += t.Bytes()
+			m.RuntimeBytes += c.rows[i].Form.Held(t)
 		}
 	}
 	m.Bytes = m.Payload + m.Scales + m.Indices
-	m.RuntimeBytes = m.Bytes
 	if c.rows[i].Form.Dense && m.Bytes > 0 {
 		m.RuntimeBytes = c.rows[i].Before.Bytes()
 	}
