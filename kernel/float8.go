@@ -9,13 +9,22 @@ type SmallFloat struct {
 	bias     uint32
 	sign     byte
 	largest  byte // code of the largest number
+	values   *[256]float32
 }
 
 // The formats of weights. What their codes mean is ONNX's "Float stored in 8 bits" and "Float stored in 4 bits".
 var (
-	E4M3FN = SmallFloat{fraction: 3, bias: 7, sign: 0x80, largest: 0x7e}
-	E5M2   = SmallFloat{fraction: 2, bias: 15, sign: 0x80, largest: 0x7b}
+	E4M3FN = newSmallFloat(3, 7, 0x80, 0x7e)
+	E5M2   = newSmallFloat(2, 15, 0x80, 0x7b)
 )
+
+func newSmallFloat(fraction, bias uint32, sign, largest byte) SmallFloat {
+	f := SmallFloat{fraction: fraction, bias: bias, sign: sign, largest: largest, values: new([256]float32)}
+	for c := range int(sign) * 2 {
+		f.values[c] = f.value(byte(c))
+	}
+	return f
+}
 
 // Largest is the largest number of the format.
 func (f SmallFloat) Largest() float32 { return f.value(f.largest) }
@@ -47,19 +56,9 @@ func (f SmallFloat) Codes(dst []byte, x []float32, scale float32) {
 func (f SmallFloat) Values(dst []float32, codes []byte, scale float32) {
 	checkLen("dst", len(dst), len(codes))
 	dst = dst[:len(codes)]
-	table := f.table()
 	for i, c := range codes {
-		dst[i] = table[c] * scale
+		dst[i] = f.values[c] * scale
 	}
-}
-
-// table holds the number of each code.
-func (f SmallFloat) table() *[256]float32 {
-	var t [256]float32
-	for c := range int(f.sign) * 2 {
-		t[c] = f.value(byte(c))
-	}
-	return &t
 }
 
 func (f SmallFloat) value(code byte) float32 {

@@ -46,7 +46,7 @@ func nearestCode(f SmallFloat, values *[256]float32, v float32) byte {
 // Every exponent, with fractions below, at and above each middle between two numbers, is rounded to the nearest.
 func TestSmallFloatCodesAreNearest(t *testing.T) {
 	for _, f := range smallFloats {
-		values := f.format.table()
+		values := f.format.values
 		var x []float32
 		for high := range uint32(1 << 13) {
 			for _, low := range []uint32{0, 1, 1<<18 - 1, 1 << 18, 1<<18 + 1, 1<<19 - 1} {
