@@ -2,6 +2,7 @@ package quantize
 
 import (
 	"context"
+	"flag"
 	"fmt"
 
 	"github.com/mcompress/mcompress/ir"
@@ -9,6 +10,30 @@ import (
 	"github.com/mcompress/mcompress/quantize/calibrate"
 	"github.com/mcompress/mcompress/quantize/rescale"
 )
+
+// biasCorrection is the option of methods that correct biases.
+type biasCorrection struct {
+	wanted bool
+	data   *calibrate.Data
+}
+
+// bind declares it; d is the samples of the method.
+func (b *biasCorrection) bind(fs *flag.FlagSet, d *calibrate.Data) {
+	b.data = d
+	fs.BoolVar(&b.wanted, "bias-correction", false, "take the mean of what rounding weights adds to outputs out of biases, by samples")
+}
+
+// of corrects biases where that is wanted, with what will stand for each weight.
+func (b *biasCorrection) of(c *pass.Context, codings map[*ir.Value]*coding) error {
+	if !b.wanted {
+		return nil
+	}
+	restored := map[*ir.Value]*ir.Tensor{}
+	for v, cd := range codings {
+		restored[v] = cd.restore(cd.recipe().Derive())
+	}
+	return correctBiases(c, b.data, restored)
+}
 
 // A correction is a weight of a layer, what will stand for it, and what samples say of the
 // layer's input.

@@ -25,8 +25,8 @@ var DynamicInt8 = &pass.Method{
 		d := &dynamic{scheme: scheme{symmetric: true}}
 		d.scheme.bind(fs)
 		fs.BoolVar(&d.embeddings, "embeddings", false, "take tables that Gather reads, too")
-		fs.BoolVar(&d.correct, "bias-correction", false, "take the mean of what rounding weights adds to outputs out of biases, by samples")
-		d.data.Bind(fs, 8)
+		d.data.Bind(fs, 128)
+		d.biases.bind(fs, &d.data)
 		return d.run
 	},
 }
@@ -38,7 +38,7 @@ type dynamic struct {
 	scheme     scheme
 	buffers    *buffers
 	embeddings bool
-	correct    bool
+	biases     biasCorrection
 	data       calibrate.Data
 }
 
@@ -76,10 +76,8 @@ func (d *dynamic) rewrite(c *pass.Context, ws []*weight) error {
 	if err != nil {
 		return err
 	}
-	if d.correct {
-		if err := correctBiases(c, &d.data, d.restored(groups)); err != nil {
-			return err
-		}
+	if err := d.biases.of(c, d.codings(groups)); err != nil {
+		return err
 	}
 	at := map[*ir.Node]*stored{}
 	by := map[*ir.Node]*site{}
@@ -107,13 +105,13 @@ func (d *dynamic) rewrite(c *pass.Context, ws []*weight) error {
 	return nil
 }
 
-// restored are the weights as their codes will stand for them.
-func (d *dynamic) restored(gs []*group) map[*ir.Value]*ir.Tensor {
-	all := map[*ir.Value]*ir.Tensor{}
+// codings are those of all weights.
+func (d *dynamic) codings(gs []*group) map[*ir.Value]*coding {
+	all := map[*ir.Value]*coding{}
 	for _, g := range gs {
 		cd, _ := d.coding(g.weight)
 		for _, m := range g.members {
-			all[m.base] = cd.restore(cd.recipe().Derive())
+			all[m.base] = cd
 		}
 	}
 	return all

@@ -16,6 +16,7 @@ var WeightInt4 = &pass.Method{
 	Bind: func(fs *flag.FlagSet) func(*pass.Context) error {
 		w := &weightOnly{blocks: &blockOptions{bits: 4}}
 		w.blocks.bind(fs)
+		w.biases.bind(fs, &w.blocks.gptq.data)
 		return w.run
 	},
 }

@@ -23,6 +23,7 @@ var WeightInt8 = &pass.Method{
 		w.scheme.bind(fs)
 		o := &blockOptions{bits: 8, search: true, algo: "rtn"}
 		o.bindShared(fs)
+		w.biases.bind(fs, &o.gptq.data)
 		return func(c *pass.Context) error {
 			w.blocks = w.scheme.inBlocks(o)
 			return w.run(c)
@@ -41,6 +42,7 @@ type weightOnly struct {
 	scheme  scheme
 	blocks  *blockOptions // instead of scheme; may be nil
 	buffers *buffers
+	biases  biasCorrection
 	// dense is why DequantizeLinear is out of reach: an operator that cannot be raised.
 	dense string
 }
@@ -78,6 +80,13 @@ func (w *weightOnly) store(c *pass.Context, vs []*ir.Value) error {
 		return err
 	}
 	if err := w.blocks.solve(c, plans); err != nil {
+		return err
+	}
+	codings := map[*ir.Value]*coding{}
+	for _, p := range plans {
+		codings[p.base] = p.cd
+	}
+	if err := w.biases.of(c, codings); err != nil {
 		return err
 	}
 	return w.rewrite(c, plans)
