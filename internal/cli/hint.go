@@ -9,7 +9,8 @@ const saturation = "hint: on x86 CPUs without VNNI, products with full-range int
 // Hint is what is worth knowing before steps run, "" if nothing is.
 func Hint(steps []pass.Step) string {
 	for _, s := range steps {
-		if s.Method.Name == "dynamic-int8" && value(s, "weight-type") == "int8" && value(s, "reduce-range") == "false" {
+		integers := s.Method.Name == "dynamic-int8" || s.Method.Name == "static-int8"
+		if integers && value(s, "weight-type") == "int8" && value(s, "reduce-range") == "false" {
 			return saturation
 		}
 	}
