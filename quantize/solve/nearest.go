@@ -8,7 +8,7 @@ func NewCodes(k, n int, g Grid) *Codes { return newCodes(k, n, g) }
 // factors are the parts of a block's range that its search tries as steps times the number of codes; those of symmetric
 // grids, over the largest magnitude, stand either way round, as one of the codes' ends is further out.
 var factors = map[bool][]float32{
-	false: {1, 0.9, 0.85, 0.8, 0.75, 0.7},
+	false: {1, 0.9, 0.8, 0.7},
 	true:  {1, 0.92, 0.85, 0.77, 0.7, 1.08, -1, -0.92, -0.85, -0.77, -0.7, -1.08},
 }
 
