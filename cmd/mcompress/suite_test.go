@@ -163,6 +163,9 @@ func (s *suite) ledger(t *testing.T, r *report.Report, source string) {
 // compare wants the result to run, and to compute the same where only the storage changed.
 func (s *suite) compare(t *testing.T, w *conform.Worker, source, result string) {
 	t.Helper()
+	if s.m == quantize.Float4 {
+		return // ONNX Runtime has no CPU kernel for it; package quantize holds it against the embedded engine
+	}
 	outs, err := w.Compare(source, result, conform.Options{})
 	if err != nil {
 		t.Errorf("%s does not run: %v", result, err)
