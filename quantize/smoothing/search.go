@@ -97,7 +97,7 @@ func (g *group) weights() (sizes, error) {
 	return s, nil
 }
 
-// errors are the expected square errors of the group's outputs over all samples, times 12, if
+// errors are the expected square errors of the group's outputs, relative to its rows, times 12, if
 // its value is rounded to 8 bits in each run and its weights to 8 bits by output channel: that
 // of uniform noise in both factors of the product,
 //

@@ -58,7 +58,7 @@ func drawn(t *testing.T, seed uint64, transposed bool) (g *group, w []float64, x
 	return g, w, xs
 }
 
-// measured is the square error of the product with both factors rounded to 8 bits.
+// measured is the square error, relative to the rows, of the product with both factors rounded to 8 bits.
 func measured(f, w []float64, xs [][]float64) float64 {
 	k := len(f)
 	n := len(w) / k
@@ -80,13 +80,17 @@ func measured(f, w []float64, xs [][]float64) float64 {
 		}
 		step := (hi - lo) / 255
 		for row := range len(x) / k {
+			size := 0.0
+			for _, v := range x[row*k:][:k] {
+				size += v * v
+			}
 			for col := range n {
 				e := 0.0
 				for i := range k {
 					v := x[row*k+i]
 					e += math.RoundToEven(v/f[i]/step)*step*rounded[i*n+col] - v*w[i*n+col]
 				}
-				sum += e * e
+				sum += e * e / size
 			}
 		}
 	}

@@ -13,9 +13,9 @@ type statistics struct {
 	runs             []extent
 }
 
-// An extent is the range of each channel in one run, and the number of its rows.
+// An extent is the range of each channel in one run, and how much its rows count.
 type extent struct {
-	rows   int64
+	rows   float64
 	lo, hi []float32
 }
 
@@ -28,11 +28,14 @@ func (s *statistics) add(a *ir.Array, n int64) error {
 		s.largest, s.squares = make([]float64, n), make([]float64, n)
 	}
 	x := ir.View[float32](a)
-	r := extent{rows: int64(len(x)) / n, lo: make([]float32, n), hi: make([]float32, n)}
-	for row := range r.rows {
-		for i, v := range x[row*n:][:n] {
+	r := extent{lo: make([]float32, n), hi: make([]float32, n)}
+	for row := range int64(len(x)) / n {
+		x := x[row*n:][:n]
+		weight := importance(x)
+		r.rows += weight
+		for i, v := range x {
 			r.lo[i], r.hi[i] = min(r.lo[i], v), max(r.hi[i], v)
-			s.squares[i] += float64(v) * float64(v)
+			s.squares[i] += weight * float64(v) * float64(v)
 		}
 	}
 	for i := range s.largest {
@@ -45,6 +48,19 @@ func (s *statistics) add(a *ir.Array, n int64) error {
 	return nil
 }
 
+// importance is how much a row counts: its errors are meant relative to its size, or a few
+// large rows would be all that matters.
+func importance(x []float32) float64 {
+	sum := 0.0
+	for _, v := range x {
+		sum += float64(v) * float64(v)
+	}
+	if sum == 0 {
+		return 0
+	}
+	return 1 / sum
+}
+
 // noise is the mean square error of all elements of all runs together, times 12, if channels
 // are divided by f and each run is rounded to 256 steps.
 func (s *statistics) noise(f []float64) float64 {
@@ -55,7 +71,7 @@ func (s *statistics) noise(f []float64) float64 {
 			lo, hi = min(lo, float64(r.lo[i])/v), max(hi, float64(r.hi[i])/v)
 		}
 		step := (hi - lo) / 255
-		sum += float64(r.rows) * step * step
+		sum += r.rows * step * step
 	}
 	return sum
 }
