@@ -78,7 +78,7 @@ func (s *solving) scale(p *smoothing.Products, x []float32, o *blockOptions) err
 		}
 		ws = append(ws, solve.Matrix{W: w, N: int(l.Outputs)})
 	}
-	by := solve.AWQ(s.pool, x, int(k), ws, o.blocking(k, 1, int64(o.size), false).grid)
+	by := solve.AWQ(s.pool, x, int(k), ws, o.blocking(k, 1, int64(o.size()), false).grid)
 	if !slices.ContainsFunc(by, func(f float64) bool { return f != 1 }) {
 		return nil
 	}

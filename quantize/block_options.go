@@ -3,8 +3,6 @@ package quantize
 import (
 	"flag"
 	"fmt"
-	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/mcompress/mcompress/ir"
@@ -13,14 +11,13 @@ import (
 
 // blockOptions say how weights are rounded in blocks.
 type blockOptions struct {
-	bits      int
-	size      int // 0 for whole columns
-	unsigned  bool
-	symmetric bool
-	search    bool
-	algo      string
-	gptq      gptq
-	asked     bool // one of them was set
+	bits         int
+	block        blockSize // 0 for whole columns
+	whole        bool      // columns, whatever the block
+	weightType   string
+	symmetric    bool
+	search, algo string // empty where they were not given
+	gptq         gptq
 }
 
 // The codes by width: signed and unsigned, and the first opset whose DequantizeLinear has blocks of them.
@@ -38,63 +35,40 @@ const defaultBlock = 32
 
 // bind declares the options of methods that are about blocks alone.
 func (o *blockOptions) bind(fs *flag.FlagSet) {
-	o.size, o.search, o.algo, o.asked = defaultBlock, true, "rtn", true
-	o.unsigned = true
+	signed, unsigned := blockTypes[o.bits].signed.String(), blockTypes[o.bits].unsigned.String()
+	o.block, o.search, o.algo, o.weightType = defaultBlock, "mse", "rtn", unsigned
 	o.bindShared(fs)
 	fs.Var(choice{&o.symmetric, true}, "symmetric", "zero is in the middle of the codes")
-	fs.Var(choice{&o.symmetric, false}, "asymmetric", "codes span each block's own range (default)")
-	names := []string{"int" + strconv.Itoa(o.bits), "uint" + strconv.Itoa(o.bits)}
-	fs.Func("weight-type", fmt.Sprintf("`type` of the codes: %s (default %s)", strings.Join(names, " or "), names[1]), func(v string) error {
-		if !slices.Contains(names, v) {
-			return fmt.Errorf("%q is neither %s", v, strings.Join(names, " nor "))
-		}
-		o.unsigned = v == names[1]
-		return nil
-	})
-	fs.BoolFunc("per-channel", "one scale for each output channel instead of blocks", func(string) error { o.size = 0; return nil })
+	fs.Var(choice{&o.symmetric, false}, "asymmetric", "codes span each block's own range")
+	fs.Var(word{&o.weightType, []string{signed, unsigned}}, "weight-type", fmt.Sprintf("`type` of the codes: %s or %s", signed, unsigned))
+	fs.Var(choice{&o.whole, true}, "per-channel", "one scale for each output channel instead of blocks")
 }
 
-// bindShared declares the options that methods have which round whole channels, unless one of them is set.
+// bindShared declares the options that methods have which round whole channels, unless one of them is given.
 func (o *blockOptions) bindShared(fs *flag.FlagSet) {
-	fs.Func("block", "`rows` of a channel that share a scale: a power of two from 16 to 256"+o.note(strconv.Itoa(o.size)), o.setSize)
-	fs.Func("search", "how scales are found: mse (least squared error) or span (the values' range)"+o.note("mse"), func(v string) error {
-		o.search, o.asked = v == "mse", true
-		return oneOf(v, "mse", "span")
-	})
-	fs.Func("algo", "how codes are found: rtn (the nearest), hqq (half-quadratic zero points), or by samples: gptq (errors made up for), awq (inputs that are large count more)"+o.note("rtn"), func(v string) error {
-		o.algo, o.asked = v, true
-		return oneOf(v, "rtn", "hqq", "gptq", "awq")
-	})
+	fs.Var(&o.block, "block", "`rows` of a channel that share a scale: a power of two from 16 to 256")
+	fs.Var(word{&o.search, []string{"mse", "span"}}, "search", "how scales are found, by `rule`: mse (least squared error) or span (the values' range)")
+	fs.Var(word{&o.algo, []string{"rtn", "hqq", "gptq", "awq"}}, "algo", "how codes are found, by `algorithm`: rtn (the nearest), hqq (half-quadratic zero points), or by samples: gptq (errors made up for), awq (inputs that are large count more)")
 	o.gptq.bind(fs)
 }
 
-// note names a default, where there is one.
-func (o *blockOptions) note(v string) string {
-	if !o.asked {
-		return ""
-	}
-	return " (default " + v + ")"
-}
+// asked reports whether one of the shared options was given.
+func (o *blockOptions) asked() bool { return o.block > 0 || o.search != "" || o.algo != "" }
 
-func (o *blockOptions) setSize(v string) error {
-	n, err := strconv.Atoi(v)
-	if err != nil || n < 16 || n > 256 || n&(n-1) != 0 {
-		return fmt.Errorf("%q is not a power of two from 16 to 256", v)
-	}
-	o.size, o.asked = n, true
-	return nil
-}
+// unsigned reports whether codes are.
+func (o *blockOptions) unsigned() bool { return strings.HasPrefix(o.weightType, "u") }
 
-func oneOf(v string, names ...string) error {
-	if slices.Contains(names, v) {
-		return nil
+// size is the rows of a block, 0 for whole columns.
+func (o *blockOptions) size() int {
+	if o.whole {
+		return 0
 	}
-	return fmt.Errorf("%q is neither %s", v, strings.Join(names, " nor "))
+	return int(o.block)
 }
 
 // rounder is what the options ask for.
 func (o *blockOptions) rounder() rounder {
-	search, hqq := o.search, o.algo == "hqq"
+	search, hqq := o.search != "span", o.algo == "hqq"
 	return rounder{round: func(c *solve.Codes, w []float32) error {
 		if hqq {
 			solve.HQQ(c, w)
@@ -117,18 +91,18 @@ func (o *blockOptions) blocking(rows, cols, size int64, packed bool) *blocking {
 	switch half := int32(1) << (o.bits - 1); {
 	case packed && o.bits < 8:
 		b.dtype = ir.Uint8
-	case !o.unsigned:
+	case !o.unsigned():
 		b.grid.Low, b.grid.High, b.dtype = -half, half-1, blockTypes[o.bits].signed
 	}
 	return b
 }
 
-// inBlocks is o, where one of it was set, with what s says beside it.
+// inBlocks is o, where one of it was given, with what s says beside it.
 func (s scheme) inBlocks(o *blockOptions) *blockOptions {
-	if !o.asked {
+	if !o.asked() {
 		return nil
 	}
 	b := *o
-	b.unsigned, b.symmetric = s.unsigned, s.symmetric
+	b.weightType, b.symmetric = s.dtype().String(), s.symmetric
 	return &b
 }

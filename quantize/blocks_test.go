@@ -93,7 +93,7 @@ func BenchmarkBlocks(b *testing.B) {
 		lying, turn bool
 	}{{"standing", false, false}, {"turned", true, true}, {"lying", true, false}} {
 		b.Run(c.name, func(b *testing.B) {
-			o := &blockOptions{bits: 4, size: 32, unsigned: true, search: true}
+			o := &blockOptions{bits: 4, block: 32, weightType: "uint4"}
 			k := o.blocking(benchRows, benchCols, 32, false)
 			k.lying, k.turn = c.lying, c.turn
 			cd := coding{shape: []int64{benchRows, benchCols}, b: k, g: whole(benchRows * benchCols)}
@@ -142,7 +142,7 @@ func TestTablesOfBlocksAreWideAtRunTime(t *testing.T) {
 
 func TestSizesOfBlocks(t *testing.T) {
 	for _, bad := range []string{"8", "48", "512", "x"} {
-		if err := (&blockOptions{}).setSize(bad); err == nil {
+		if err := new(blockSize).Set(bad); err == nil {
 			t.Errorf("a block of %s rows is taken", bad)
 		}
 	}

@@ -7,7 +7,6 @@ import (
 	"io"
 	"math"
 	"slices"
-	"strconv"
 
 	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/kernel"
@@ -23,19 +22,12 @@ var Float4 = &pass.Method{
 	Stage:   pass.Quantize,
 	Shrinks: true,
 	Bind: func(fs *flag.FlagSet) func(*pass.Context) error {
-		size := int64(32)
-		fs.Func("block", "`number` of weights that share a scale: a power of two from 16 to 256 (default 32)", func(v string) error {
-			n, err := strconv.ParseInt(v, 10, 64)
-			if err != nil || n < 16 || n > 256 || n&(n-1) != 0 {
-				return fmt.Errorf("%q is not a power of two from 16 to 256", v)
-			}
-			size = n
-			return nil
-		})
+		size := blockSize(defaultBlock)
+		fs.Var(&size, "block", "`number` of weights that share a scale: a power of two from 16 to 256")
 		w := &small{form: pass.BlockedFloat4, note: "ONNX Runtime has no CPU kernel for it: the embedded engine runs the model"}
 		// DequantizeLinear knows the type and output_dtype from opset 23 on.
 		w.smallType = smallType{dt: ir.Float4E2M1, format: kernel.E2M1, opset: 23}
-		w.weight = func(t smallType, v *ir.Value, axes []int) smallWeight { return newBlocked(t, v, axes, size) }
+		w.weight = func(t smallType, v *ir.Value, axes []int) smallWeight { return newBlocked(t, v, axes, int64(size)) }
 		return w.run
 	},
 }

@@ -3,7 +3,6 @@ package quantize
 import (
 	"context"
 	"flag"
-	"fmt"
 	"io"
 	"math"
 
@@ -20,17 +19,14 @@ var Float8 = &pass.Method{
 	Stage:   pass.Quantize,
 	Shrinks: true,
 	Bind: func(fs *flag.FlagSet) func(*pass.Context) error {
-		w := &small{smallType: float8Types["e4m3fn"], form: pass.CastMul, weight: newScaled}
-		fs.Func("type", "`type` of the codes: e4m3fn, or e5m2 for weights of a wider range (default e4m3fn)", func(v string) error {
-			t, ok := float8Types[v]
-			if !ok {
-				return fmt.Errorf("%q is neither e4m3fn nor e5m2", v)
-			}
-			w.smallType = t
-			return nil
-		})
+		w := &small{form: pass.CastMul, weight: newScaled}
+		typ := "e4m3fn"
+		fs.Var(word{&typ, []string{"e4m3fn", "e5m2"}}, "type", "`type` of the codes: e4m3fn, or e5m2 for weights of a wider range")
 		fs.Var(choice{&w.perTensor, true}, "per-tensor", "one scale for the whole tensor")
-		return w.run
+		return func(c *pass.Context) error {
+			w.smallType = float8Types[typ]
+			return w.run(c)
+		}
 	},
 }
 

@@ -18,6 +18,7 @@ var Smooth = &pass.Method{
 	Command: "quantize",
 	Doc:     "SmoothQuant: differences between channels moved from activations into the weights of MatMul and Gemm, by samples; still floats",
 	Stage:   pass.Prepare,
+	Repeats: true, // a layer's weights change with the factors of the values on both of its sides
 	Bind: func(fs *flag.FlagSet) func(*pass.Context) error {
 		o, d := smoothing.Options{Alpha: 0.5}, calibrate.Data{}
 		fs.Var((*alpha)(&o), "alpha", "`share` of the differences that moves, from 0 to 1, or auto: the one of least expected error for each group of products")

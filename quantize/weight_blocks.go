@@ -25,7 +25,7 @@ func (w *weightOnly) chooseBlocks(v *ir.Value, us []*weightUse) *plan {
 		p.sites = append(p.sites, u.site)
 	}
 	var b *blocking
-	switch size := int64(w.blocks.size); {
+	switch size := int64(w.blocks.size()); {
 	case !oneScope(v, p.sites) || table != nil && len(table.shape) != 2:
 		return w.foldBlocks(v, us)
 	case product == nil:
@@ -57,7 +57,7 @@ func (w *weightOnly) blockCoding(v *ir.Value, shape []int64, b *blocking) *codin
 
 // lying cuts n columns, the elements of each of which lie together, into blocks of equal size.
 func (w *weightOnly) lying(n, rows int64) *blocking {
-	b := w.blocks.blocking(rows, n, divisor(rows, int64(w.blocks.size)), w.dense != "")
+	b := w.blocks.blocking(rows, n, divisor(rows, int64(w.blocks.size())), w.dense != "")
 	b.lying = true
 	return b
 }
@@ -77,7 +77,7 @@ func (w *weightOnly) foldBlocks(v *ir.Value, us []*weightUse) *plan {
 	p := &plan{weight: &weight{base: v}, form: pass.CastMul}
 	shape := v.Const.Shape
 	rows, axis := int64(1), len(shape)
-	for axis > 0 && (rows < int64(w.blocks.size) || w.blocks.size == 0 && axis > 1) {
+	for axis > 0 && (rows < int64(w.blocks.size()) || w.blocks.size() == 0 && axis > 1) {
 		axis--
 		rows *= shape[axis]
 	}

@@ -21,7 +21,7 @@ var WeightInt8 = &pass.Method{
 	Bind: func(fs *flag.FlagSet) func(*pass.Context) error {
 		w := &weightOnly{scheme: scheme{symmetric: true}}
 		w.scheme.bind(fs)
-		o := &blockOptions{bits: 8, search: true, algo: "rtn"}
+		o := &blockOptions{bits: 8}
 		o.bindShared(fs)
 		w.biases.bind(fs, &o.gptq.data)
 		return func(c *pass.Context) error {

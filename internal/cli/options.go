@@ -18,7 +18,7 @@ type MethodOptions struct {
 
 // An Offer is one option of a command's methods.
 type Offer struct {
-	*flag.Flag          // of the first method that has it; Value takes down what is given
+	*flag.Flag          // of the first method that has it, without a default where others have another; Value takes down what is given
 	Methods    []string // that have it; nil if all do
 	Shared     bool     // not all do, and the command has it too
 }
@@ -26,7 +26,7 @@ type Offer struct {
 // Offers are the options in the order in which the methods declare them.
 func (o *MethodOptions) Offers() []Offer {
 	var offers []Offer
-	at := map[string]int{}
+	at, differs := map[string]int{}, map[int]bool{}
 	for _, m := range o.Methods {
 		pass.Flags(m).VisitAll(func(f *flag.Flag) {
 			i, known := at[f.Name]
@@ -36,9 +36,13 @@ func (o *MethodOptions) Offers() []Offer {
 				offers = append(offers, Offer{Flag: o.taker(f)})
 			}
 			offers[i].Methods = append(offers[i].Methods, m.Name)
+			differs[i] = differs[i] || offers[i].DefValue != f.DefValue
 		})
 	}
 	for i := range offers {
+		if differs[i] {
+			offers[i].DefValue = ""
+		}
 		if len(offers[i].Methods) == len(o.Methods) {
 			offers[i].Methods = nil
 		}
