@@ -1,5 +1,5 @@
 # The commands of this repository. `make test` installs what the tests need by itself.
-.PHONY: test lint generate fuzz bench bench-engine bench-train bench-distill ci
+.PHONY: test lint generate fuzz bench bench-engine bench-train bench-distill bench-quality ci
 
 FUZZTIME ?= 5s
 
@@ -43,11 +43,18 @@ bench-train: $(environment) $(torch)
 bench-distill: $(environment)
 	go run ./internal/bench -only distill,lenet,finetune $(BENCH)
 
+# Quantizers beside ONNX Runtime's, about ten minutes: GPTQ there takes two.
+bench-quality: .venv-quality/requirements.txt
+	go run ./internal/bench -only quality -python .venv-quality/bin/python $(BENCH)
+
 ci:
 	.ci/run
 
 .venv/requirements.txt: internal/conform/requirements.txt
 	.ci/venv
+
+.venv-quality/requirements.txt: internal/bench/requirements-quality.txt
+	.ci/venv .venv-quality $<
 
 .venv-torch/requirements.txt: internal/bench/requirements-torch.txt
 	.ci/venv .venv-torch $<

@@ -66,6 +66,7 @@ var sections = []struct {
 	{"distill", (*bench).distill, true},
 	{"lenet", (*bench).lenet, true},
 	{"finetune", (*bench).finetune, true},
+	{"quality", (*bench).quality, true},
 }
 
 // A bench is one run.

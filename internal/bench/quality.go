@@ -1,0 +1,128 @@
+package main
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+//go:embed quality.py
+var qualityScript string
+
+// A match is a way to quantize that both sides have: how they are called, and on which model.
+type match struct {
+	what    string
+	model   model
+	samples int        // for calibration, 0 for none
+	ours    []string   // of quantize
+	theirs  [][]string // of peers.py, without files; the rows below ours
+	names   []string   // of theirs
+}
+
+// matches are the rows of the table.
+var matches = []match{
+	{what: "int4, nearest", model: bert, ours: []string{"--method", "weight-int4"}, theirs: [][]string{{"nbits", "algo=default"}, {"nbits", "algo=default", "symmetric=0"}},
+		names: []string{"ONNX Runtime MatMulNBits", "… asymmetric"}},
+	{what: "int4, HQQ", model: bert, ours: []string{"--method", "weight-int4", "--algo", "hqq"}, theirs: [][]string{{"nbits", "algo=hqq"}}, names: []string{"ONNX Runtime HQQ"}},
+	{what: "int4, GPTQ, 8 × 128 tokens", model: bert, samples: 8, ours: []string{"--method", "weight-int4", "--algo", "gptq"}, theirs: [][]string{{"nbits", "algo=gptq", "samples=8"}},
+		names: []string{"ONNX Runtime GPTQ"}},
+	{what: "dynamic int8", model: bert, ours: []string{"--method", "dynamic-int8"}, theirs: [][]string{{"dynamic", "per_channel=1"}}, names: []string{"ONNX Runtime, per channel"}},
+	{what: "dynamic int8, smoothed, biases corrected", model: bert, samples: 8, ours: []string{"--method", "dynamic-int8", "--smooth", "0.5", "--bias-correction"}},
+	{what: "float16", model: bert, ours: []string{"--method", "float16"}, theirs: [][]string{{"float16"}}, names: []string{"onnxconverter-common"}},
+	{what: "static int8, 32 samples, MinMax", model: cnn, samples: 32, ours: []string{"--method", "static-int8", "--calibrator", "minmax"},
+		theirs: [][]string{{"static", "samples=32", "per_channel=1", "method=MinMax"}}, names: []string{"ONNX Runtime"}},
+	{what: "static int8, 32 samples, entropy", model: cnn, samples: 32, ours: []string{"--method", "static-int8", "--calibrator", "entropy"},
+		theirs: [][]string{{"static", "samples=32", "per_channel=1", "method=Entropy"}}, names: []string{"ONNX Runtime"}},
+	{what: "static int8, 32 samples, the default", model: cnn, samples: 32, ours: []string{"--method", "static-int8"}},
+}
+
+// quality compares what quantizers make, and what that takes.
+func (b *bench) quality(ctx context.Context) (string, error) {
+	var t strings.Builder
+	t.WriteString("## Quantizers side by side\n\n")
+	t.WriteString("`--report none --no-verify --digest none --no-sync --workers 2`; median seconds, largest resident memory. SQNR is that of the worst output in ONNX Runtime, on four\n")
+	t.WriteString("inputs that calibration did not see, latency the least of 25 runs on two threads. Weights are random: errors rank methods, they are no accuracies.\n\n")
+	t.WriteString("| method | model | tool | s | peak MiB | file MB | SQNR, dB | latency, ms | its time ÷ ours |\n|---|---|---|---:|---:|---:|---:|---:|---:|\n")
+	for _, m := range matches {
+		rows, err := b.match(ctx, m)
+		if err != nil {
+			return "", fmt.Errorf("%s: %w", m.what, err)
+		}
+		t.WriteString(rows)
+	}
+	return t.String(), nil
+}
+
+// match runs both sides on one model.
+func (b *bench) match(ctx context.Context, m match) (string, error) {
+	in, err := b.file(ctx, m.model)
+	if err != nil {
+		return "", err
+	}
+	folder := filepath.Join(b.dir, "quality")
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		return "", err
+	}
+	defer os.RemoveAll(folder)
+	ours := subject{name: "mcompress", out: filepath.Join(folder, "ours.onnx"), runs: 3}
+	args := slices.Concat([]string{b.tool, "quantize", in, "-o", ours.out, "--report", "none", "--no-verify", "--digest", "none", "--no-sync", "--workers", "2", "--quiet"}, m.ours)
+	if m.samples > 0 {
+		data := filepath.Join(folder, "samples.npz")
+		if _, err := b.judge(ctx, "samples", in, data, fmt.Sprint(m.samples)); err != nil {
+			return "", err
+		}
+		args = append(args, "--data", data)
+	}
+	ours.args = command("", args...).args
+	subjects := []subject{ours}
+	for i, call := range m.theirs {
+		s := subject{name: m.names[i], out: filepath.Join(folder, fmt.Sprintf("theirs%d.onnx", i)), runs: 1}
+		s.args = slices.Concat(call[:1], []string{in, s.out}, call[1:])
+		subjects = append(subjects, s)
+	}
+	got, err := b.medians(ctx, subjects)
+	if err != nil {
+		return "", err
+	}
+	paths := []string{in}
+	for _, s := range subjects {
+		paths = append(paths, s.out)
+	}
+	text, err := b.judge(ctx, append([]string{"judge"}, paths...)...)
+	if err != nil {
+		return "", err
+	}
+	return matchRows(m, subjects, got, strings.Split(strings.TrimSpace(text), "\n")), nil
+}
+
+func matchRows(m match, subjects []subject, got map[string]cost, judged []string) string {
+	var t strings.Builder
+	for i, s := range subjects {
+		db, ms, why := "", "", ""
+		if fields := strings.SplitN(judged[i], " ", 3); len(fields) == 3 {
+			why = "does not run"
+		} else {
+			db, ms = fields[0], fields[1]
+		}
+		ratio := ""
+		if i > 0 {
+			ratio = fmt.Sprintf("%.1f", got[s.name].Seconds/got[subjects[0].name].Seconds)
+		}
+		fmt.Fprintf(&t, "| %s | %s | %s | %.2f | %.0f | %.1f | %s%s | %s | %s |\n", m.what, m.model.name, s.name, got[s.name].Seconds, got[s.name].Peak, float64(bytesOf(s.out))/1e6, db, why, ms, ratio)
+	}
+	return t.String()
+}
+
+// judge runs a part of quality.py and returns what it prints.
+func (b *bench) judge(ctx context.Context, args ...string) (string, error) {
+	out, err := exec.CommandContext(ctx, b.python, append([]string{"-c", qualityScript}, args...)...).Output()
+	if err != nil {
+		return "", fmt.Errorf("quality.py %s: %w", args[0], err)
+	}
+	return string(out), nil
+}

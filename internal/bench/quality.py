@@ -1,0 +1,83 @@
+"""Samples for calibration, and outputs side by side.
+
+  samples MODEL OUT N     N samples as peers.py calibrates with, one array for each input
+  judge SOURCE MODEL...   for each model a line: lowest SQNR over the outputs in dB, least latency in ms, or why it does not run
+"""
+import sys, time
+import numpy as np, onnxruntime as ort
+
+ort.set_default_logger_severity(4)
+TESTED, TIMED = 4, 25  # inputs that outputs are compared on, none of which calibration saw, and runs
+
+
+def inputs(session, seed, n):
+    """As peers.py makes them: batch 1, other open axes 128, token ids below 1000."""
+    g = np.random.default_rng(seed)
+    for _ in range(n):
+        feed = {}
+        for a in session.get_inputs():
+            shape = [d if isinstance(d, int) else (1 if i == 0 else 128) for i, d in enumerate(a.shape)]
+            if "mask" in a.name:
+                feed[a.name] = np.ones(shape, np.int64)
+            elif "int64" in a.type:
+                feed[a.name] = g.integers(0, 1000, shape)
+            else:
+                feed[a.name] = g.standard_normal(shape, dtype=np.float32)
+        yield feed
+
+
+def session(path, threads=2):
+    o = ort.SessionOptions()
+    o.intra_op_num_threads = threads
+    # Without it int8 products saturate on CPUs without VNNI, for every tool alike.
+    o.add_session_config_entry("session.x64quantprecision", "1")
+    try:
+        return ort.InferenceSession(path, o, providers=["CPUExecutionProvider"])
+    except Exception:
+        o = ort.SessionOptions()
+        o.intra_op_num_threads = threads
+        return ort.InferenceSession(path, o, providers=["CPUExecutionProvider"])
+
+
+def samples(model, out, n):
+    feeds = list(inputs(session(model), 7, int(n)))
+    np.savez(out, **{k: np.concatenate([f[k] for f in feeds]) for k in feeds[0]})
+
+
+def sqnr(pairs):
+    """Over all samples, of the output where it is lowest."""
+    lowest = np.inf
+    for k in range(len(pairs[0][0])):
+        signal = noise = 0.0
+        for a, b in pairs:
+            a, b = a[k].astype(np.float64), b[k].astype(np.float64)
+            signal, noise = signal + (a ** 2).sum(), noise + ((a - b) ** 2).sum()
+        if noise > 0:
+            lowest = min(lowest, 10 * np.log10(signal / noise))
+    return lowest
+
+
+def judge(source, *models):
+    s = session(source)
+    feeds = list(inputs(s, 11, TESTED))
+    want = [s.run(None, f) for f in feeds]
+    del s
+    for path in models:
+        try:
+            s = session(path)
+            names = {i.name for i in s.get_inputs()}
+            mine = [{k: v for k, v in f.items() if k in names} for f in feeds]
+            got = [s.run(None, f) for f in mine]
+            took = []
+            for _ in range(TIMED):
+                start = time.perf_counter()
+                s.run(None, mine[0])
+                took.append(time.perf_counter() - start)
+            print(f"{sqnr(list(zip(want, got))):.1f} {1000 * min(took):.2f}", flush=True)
+            del s
+        except Exception as e:
+            print("0 0 " + str(e).splitlines()[0][:80], flush=True)
+
+
+if __name__ == "__main__":
+    globals()[sys.argv[1]](*sys.argv[2:])
