@@ -33,6 +33,7 @@ func inBlocks() []variant {
 
 // Every output is valid, smaller, of the same interface, and runs where the original does.
 func TestBlocksHold(t *testing.T) {
+	many(t)
 	w := conform.Start(t)
 	for _, v := range inBlocks() {
 		for _, path := range conform.Fixtures(t) {

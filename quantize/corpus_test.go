@@ -14,6 +14,7 @@ import (
 // people have come up with. Nothing of it makes a method fail, or the output less valid
 // than the input, and all is judged by try.
 func TestOddModelsStayWhatTheyWere(t *testing.T) {
+	many(t)
 	w := conform.Start(t)
 	taken := 0
 	for _, path := range conform.ModelsBelow(t, filepath.Join(conform.Shared(t), "fixtures", "conformance", "small")) {

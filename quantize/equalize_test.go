@@ -17,6 +17,7 @@ import (
 var equalized = variant{Equalize, nil}
 
 func TestEqualizedModelsComputeTheSame(t *testing.T) {
+	many(t)
 	w := conform.Start(t)
 	n := 0
 	for _, path := range slices.Concat(conform.Fixtures(t), conform.RealModels(t)) {

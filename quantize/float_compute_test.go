@@ -218,6 +218,7 @@ func noPairs(t *testing.T, m *ir.Model) {
 // Graphs that compute in half precision are valid, smaller, of the same interface, run where the original does, and
 // come close to it in ONNX Runtime and in the embedded engine.
 func TestConvertedGraphsHold(t *testing.T) {
+	many(t)
 	w := conform.Start(t)
 	for _, path := range append(conform.Fixtures(t), conform.RealModels(t)...) {
 		t.Run(label(path), func(t *testing.T) {
@@ -239,6 +240,7 @@ func TestConvertedGraphsHold(t *testing.T) {
 
 // Every oddity of the small models survives, even where half precision does not make them smaller.
 func TestOddGraphsAreConverted(t *testing.T) {
+	many(t)
 	w := conform.Start(t)
 	taken := 0
 	for _, path := range conform.ModelsBelow(t, filepath.Join(conform.Shared(t), "fixtures", "conformance", "small")) {

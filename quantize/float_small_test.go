@@ -13,6 +13,7 @@ import (
 
 // Every output is valid, smaller, of the same interface, runs in ONNX Runtime and in the embedded engine, and comes close.
 func TestSmallFloatsHold(t *testing.T) {
+	many(t)
 	w := conform.Start(t)
 	for _, v := range []variant{{Float8, nil}, {Float8, []string{"type=e5m2"}}, {Float8, []string{"per-tensor"}}, {BFloat16, nil}} {
 		for _, path := range conform.Fixtures(t) {

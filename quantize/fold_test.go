@@ -59,6 +59,7 @@ func rounding(path string) float64 {
 }
 
 func TestFoldedModelsComputeTheSame(t *testing.T) {
+	many(t)
 	w := conform.Start(t)
 	n := 0
 	for _, path := range slices.Concat(conform.Fixtures(t), conform.RealModels(t)) {

@@ -79,3 +79,11 @@ func label(path string) string {
 	}
 	return name
 }
+
+// many skips t in short runs: many models go through it, which a run of the whole suite does once.
+func many(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("many models go through it: left to runs without -short")
+	}
+}

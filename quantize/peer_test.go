@@ -30,6 +30,7 @@ const slack = 0.1
 // At the same operators, weight type, symmetry and granularity our outputs are as close to
 // the original's as those of ONNX Runtime's own tool, wherever that works.
 func TestOutputsAreAsCloseAsThePeers(t *testing.T) {
+	many(t)
 	w := conform.Start(t)
 	compared := 0
 	for _, p := range peers {

@@ -16,6 +16,7 @@ var (
 )
 
 func TestSmoothModelsComputeTheSame(t *testing.T) {
+	many(t)
 	w := conform.Start(t)
 	n := 0
 	for _, path := range slices.Concat(conform.Fixtures(t), conform.RealModels(t)) {

@@ -65,6 +65,7 @@ func TestBiasCodesAreHalfAStepOff(t *testing.T) {
 
 // Every model that has layers is valid, smaller, and runs as in the embedded engine.
 func TestStaticOutputsHold(t *testing.T) {
+	many(t)
 	w := conform.Start(t)
 	for _, c := range []struct {
 		variant
@@ -189,6 +190,7 @@ func TestStaticFormsFuse(t *testing.T) {
 
 // Detectors, whose outputs ONNX Runtime's own tool ruins, stay close to the original, on inputs that were not looked at.
 func TestDetectorsKeepTheirOutputs(t *testing.T) {
+	many(t)
 	w := conform.Start(t)
 	for name, most := range map[string]float64{"yunet_n_320": 0.45, "yolox_nano": 0.30, "fastestdet": 0.36} {
 		path := filepath.Join(conform.Shared(t), "fixtures", "models", "vision", name, "model.onnx")
