@@ -25,6 +25,9 @@ var WeightInt8 = &pass.Method{
 		o.bindShared(fs)
 		w.biases.bind(fs, &o.gptq.data)
 		return func(c *pass.Context) error {
+			if o.asked() && w.scheme.perTensor {
+				return errors.New("--per-tensor has no blocks: leave out --block, --search and --algo")
+			}
 			w.blocks = w.scheme.inBlocks(o)
 			return w.run(c)
 		}
