@@ -120,45 +120,33 @@ func (p Profile) Sqrt() []Segment {
 	return p.Even(int(math.Round(math.Sqrt(float64(n)))))
 }
 
-// cut finds the segments, none of which keeps more than most, across whose ends the fewest bytes go in all, by
-// dynamic programming over the places of cuts. It fails if one node keeps more.
+// cut finds the segments, none of which keeps more than most unless it is one node, across whose ends the fewest bytes go in all.
 func (p Profile) cut(most int64) ([]Segment, bool) {
+	return p.fewest(most, func(int, int, int64, int64) bool { return true })
+}
+
+// below finds the segments of which the fewest bytes stay, while no segment keeps more than most together with what
+// stays of those before it and a result and its gradient within. Segments of large results are shorter then: little stays of what comes before them.
+func (p Profile) below(most int64) ([]Segment, bool) {
+	return p.fewest(most, func(from, to int, kept, stays int64) bool {
+		return stays <= most-kept-2*slices.Max(p.Kept[from:to])
+	})
+}
+
+// fewest finds the segments across whose ends the fewest bytes go in all, by dynamic programming over the places of cuts. One of
+// several nodes keeps no more than most; fits is told what each keeps, and what stays of those before it. It fails if there are none.
+func (p Profile) fewest(most int64, fits func(from, to int, kept, stays int64) bool) ([]Segment, bool) {
 	places := p.places()
 	best := make([]int64, len(places))
 	from := make([]int, len(places))
 	for j := 1; j < len(places); j++ {
 		best[j] = math.MaxInt64
 		for i := j - 1; i >= 0; i-- {
-			if i < j-1 && p.kept(places[i], places[j]) > most {
-				break
-			}
-			if best[i] < math.MaxInt64 && best[i]+p.cross(places[j]) < best[j] {
-				best[j], from[j] = best[i]+p.cross(places[j]), i
-			}
-		}
-	}
-	var cuts []int
-	for j := from[len(places)-1]; j > 0; j = from[j] {
-		cuts = append(cuts, places[j])
-	}
-	slices.Reverse(cuts)
-	return between(cuts), len(cuts) > 0
-}
-
-// below finds the segments of which the fewest bytes stay, by dynamic programming, while no segment keeps more than most together with what
-// stays of those before it and a result and its gradient within. Segments of large results are shorter then: little stays of what comes before them. It fails if
-// there are none.
-func (p Profile) below(most int64) ([]Segment, bool) {
-	places := p.places()
-	best, from := make([]int64, len(places)), make([]int, len(places))
-	for j := 1; j < len(places); j++ {
-		best[j] = math.MaxInt64
-		for i := j - 1; i >= 0; i-- {
 			kept := p.kept(places[i], places[j])
-			if kept > most {
+			if i < j-1 && kept > most {
 				break
 			}
-			if best[i] > most-kept-2*slices.Max(p.Kept[places[i]:places[j]]) {
+			if best[i] == math.MaxInt64 || !fits(places[i], places[j], kept, best[i]) {
 				continue
 			}
 			if b := best[i] + p.cross(places[j]); b < best[j] {
