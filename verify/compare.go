@@ -85,16 +85,21 @@ func both(ctx context.Context, a, b engine.Session, in map[string]*ir.Array, fet
 	if want, err = a.Run(ctx, in, fetch); err != nil {
 		return nil, nil, &SideError{First, err}
 	}
+	if got, err = b.Run(ctx, InputsOf(b, in), fetch); err != nil {
+		return nil, nil, &SideError{Second, err}
+	}
+	return want, got, nil
+}
+
+// InputsOf are those of in that s takes: a compressed model may leave out some of its source's.
+func InputsOf(s engine.Session, in map[string]*ir.Array) map[string]*ir.Array {
 	mine := map[string]*ir.Array{}
-	for _, name := range portNames(b.Inputs()) {
+	for _, name := range portNames(s.Inputs()) {
 		if x := in[name]; x != nil {
 			mine[name] = x
 		}
 	}
-	if got, err = b.Run(ctx, mine, fetch); err != nil {
-		return nil, nil, &SideError{Second, err}
-	}
-	return want, got, nil
+	return mine
 }
 
 // A comparison is a Result in the making.

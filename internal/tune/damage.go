@@ -10,6 +10,7 @@ import (
 	"github.com/mcompress/mcompress/engine"
 	"github.com/mcompress/mcompress/engine/number"
 	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/verify"
 )
 
 // A damage is how far outputs are from those of the source.
@@ -34,7 +35,7 @@ func (t *tuner) measure(ctx context.Context, s engine.Session, samples int) (*da
 		if err != nil {
 			return nil, err
 		}
-		got, err := s.Run(ctx, inputsOf(s, b.Inputs), nil)
+		got, err := s.Run(ctx, verify.InputsOf(s, b.Inputs), nil)
 		if err != nil {
 			return nil, err
 		}
@@ -45,17 +46,6 @@ func (t *tuner) measure(ctx context.Context, s engine.Session, samples int) (*da
 
 // batch is the number of samples in a run.
 func (t *tuner) batch() int { return t.set.Size(t.Data.Batch) }
-
-// inputsOf are those that s takes.
-func inputsOf(s engine.Session, in map[string]*ir.Array) map[string]*ir.Array {
-	mine := map[string]*ir.Array{}
-	for _, p := range s.Inputs() {
-		if a := in[p.Name]; a != nil {
-			mine[p.Name] = a
-		}
-	}
-	return mine
-}
 
 func (d *damage) add(want, got map[string]*ir.Array) {
 	for name, w := range want {
