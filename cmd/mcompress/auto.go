@@ -43,9 +43,12 @@ func (a *automatic) flags() []cli.Flag {
 func (a *automatic) asked(p *proving) (bool, error) {
 	switch {
 	case !a.on && !a.sensitivity:
-		for name, given := range map[string]bool{"candidates": a.candidates != nil, "target-size": a.size > 0, "target-ratio": a.ratio != 0} {
-			if given {
-				return false, usagef("--%s is about --auto", name)
+		for _, f := range []struct {
+			name  string
+			given bool
+		}{{"candidates", a.candidates != nil}, {"target-size", a.size > 0}, {"target-ratio", a.ratio != 0}} {
+			if f.given {
+				return false, usagef("--%s is about --auto", f.name)
 			}
 		}
 		return false, nil
@@ -85,7 +88,7 @@ func (a *automatic) search(t *tool, model, dir string, o *mcli.MethodOptions, v 
 	}
 	for _, m := range o.Methods {
 		if i := slices.Index(names, m.Name); i >= 0 {
-			s.Candidates = append(s.Candidates, candidate(m, o.Given(), s.Dir))
+			s.Candidates = append(s.Candidates, candidate(m, o, s.Dir))
 			names = slices.Delete(slices.Clone(names), i, i+1)
 		}
 	}
@@ -96,17 +99,16 @@ func (a *automatic) search(t *tool, model, dir string, o *mcli.MethodOptions, v 
 }
 
 // candidate is a method with those of the given options that it has. Ranges are taken from samples once.
-func candidate(m *pass.Method, given []pass.Option, dir string) tune.Candidate {
+func candidate(m *pass.Method, given *mcli.MethodOptions, dir string) tune.Candidate {
 	ranges := filepath.Join(dir, m.Name+".ranges.json")
 	return tune.Candidate{Name: m.Name, Step: func(only pass.Globs, phase tune.Phase) (pass.Step, error) {
 		return pass.NewStep(m, func(fs *flag.FlagSet) error {
-			for _, o := range given {
-				if fs.Lookup(o.Name) == nil || o.Name == "only" && only != nil {
-					continue
-				}
-				if err := fs.Set(o.Name, o.Value); err != nil {
-					return fmt.Errorf("invalid value %q for --%s: %w", o.Value, o.Name, err)
-				}
+			var chosen []string // by the search, not by who called
+			if only != nil {
+				chosen = []string{"only"}
+			}
+			if err := given.Fill(fs, chosen...); err != nil {
+				return err
 			}
 			if option := map[tune.Phase]string{tune.First: "save-ranges", tune.Trying: "ranges"}[phase]; fs.Lookup(option) != nil {
 				if err := fs.Set(option, ranges); err != nil {
@@ -124,13 +126,8 @@ func candidate(m *pass.Method, given []pass.Option, dir string) tune.Candidate {
 }
 
 // chooser finds the steps for each model.
-func (a *automatic) chooser(t *tool, o *mcli.MethodOptions, v job.Verification, gates []report.Limit) func(context.Context, string) ([]pass.Step, *pass.Search, error) {
+func (a *automatic) chooser(t *tool, dir string, o *mcli.MethodOptions, v job.Verification, gates []report.Limit) func(context.Context, string) ([]pass.Step, *pass.Search, error) {
 	return func(ctx context.Context, model string) ([]pass.Step, *pass.Search, error) {
-		dir, err := os.MkdirTemp("", "mcompress-auto-*")
-		if err != nil {
-			return nil, nil, err
-		}
-		defer os.RemoveAll(dir)
 		s, err := a.search(t, model, dir, o, v, gates)
 		if err != nil {
 			return nil, nil, err
@@ -144,12 +141,7 @@ func (a *automatic) chooser(t *tool, o *mcli.MethodOptions, v job.Verification, 
 }
 
 // sensitivities prints rankings.
-func (t *tool) sensitivities(c *cli.Context, a *automatic, o *mcli.MethodOptions, models []string, v job.Verification, gates []report.Limit) error {
-	dir, err := os.MkdirTemp("", "mcompress-auto-*")
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(dir)
+func (t *tool) sensitivities(c *cli.Context, a *automatic, dir string, o *mcli.MethodOptions, models []string, v job.Verification, gates []report.Limit) error {
 	for _, model := range models {
 		s, err := a.search(t, model, dir, o, v, gates)
 		if err != nil {
@@ -179,12 +171,17 @@ func (t *tool) automatic(c *cli.Context, a *automatic, o *mcli.MethodOptions, mo
 	if err != nil {
 		return err
 	}
+	dir, err := os.MkdirTemp("", "mcompress-auto-*")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
 	if a.sensitivity {
-		return t.sensitivities(c, a, o, models, v, w.gates)
+		return t.sensitivities(c, a, dir, o, models, v, w.gates)
 	}
 	if err := w.proving.adopt(o.Given(), test); err != nil {
 		return err
 	}
-	w.choose = a.chooser(t, o, v, w.gates)
+	w.choose = a.chooser(t, dir, o, v, w.gates)
 	return t.compress(c, models, "auto", nil, w)
 }

@@ -43,7 +43,7 @@ func (p *preparing) steps(name string, o *mcli.MethodOptions) ([]pass.Step, erro
 	}
 	var steps []pass.Step
 	for _, w := range wanted {
-		step, err := pass.NewStep(w.method, func(fs *flag.FlagSet) error { return w.set(fs, name, o.Given()) })
+		step, err := pass.NewStep(w.method, func(fs *flag.FlagSet) error { return w.set(fs, name, o) })
 		if err != nil {
 			return nil, &usageError{err}
 		}
@@ -54,13 +54,9 @@ func (p *preparing) steps(name string, o *mcli.MethodOptions) ([]pass.Step, erro
 
 // set gives a step its options. What static-int8 would round in front of a product as well as
 // behind it helps nothing: no Mul is inserted for it.
-func (w preparation) set(fs *flag.FlagSet, name string, given []pass.Option) error {
-	for _, o := range given {
-		if fs.Lookup(o.Name) != nil {
-			if err := fs.Set(o.Name, o.Value); err != nil {
-				return err
-			}
-		}
+func (w preparation) set(fs *flag.FlagSet, name string, given *mcli.MethodOptions) error {
+	if err := given.Fill(fs); err != nil {
+		return err
 	}
 	if w.option == "" {
 		return nil

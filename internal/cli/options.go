@@ -3,6 +3,7 @@ package cli
 import (
 	"flag"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/mcompress/mcompress/pass"
@@ -80,9 +81,29 @@ func (o *MethodOptions) set(fs *flag.FlagSet) error {
 			}
 			return fmt.Errorf("--%s is an option of %s", g.Name, And(o.owners(g.Name)))
 		}
-		if err := fs.Set(g.Name, g.Value); err != nil {
-			return fmt.Errorf("invalid value %q for --%s: %w", g.Value, g.Name, err)
+		if err := assign(fs, g); err != nil {
+			return err
 		}
+	}
+	return nil
+}
+
+// Fill sets those of the given options that fs has, but for those of these names.
+func (o *MethodOptions) Fill(fs *flag.FlagSet, but ...string) error {
+	for _, g := range o.given {
+		if fs.Lookup(g.Name) == nil || slices.Contains(but, g.Name) {
+			continue
+		}
+		if err := assign(fs, g); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func assign(fs *flag.FlagSet, g pass.Option) error {
+	if err := fs.Set(g.Name, g.Value); err != nil {
+		return fmt.Errorf("invalid value %q for --%s: %w", g.Value, g.Name, err)
 	}
 	return nil
 }
