@@ -40,6 +40,18 @@ func (b *bench) peer(ctx context.Context, args ...string) (cost, error) {
 	return c, nil
 }
 
+// part runs a part of a script, which its first argument names, and returns what it prints.
+func (b *bench) part(ctx context.Context, name, script string, args []string) (string, error) {
+	var complaint strings.Builder
+	cmd := exec.CommandContext(ctx, b.python, append([]string{"-c", script}, args...)...)
+	cmd.Stderr = &complaint
+	out, err := cmd.Output()
+	if err != nil {
+		return "", fmt.Errorf("%s %s: %w: %s", name, args[0], err, last(complaint.String()))
+	}
+	return string(out), nil
+}
+
 func last(s string) string {
 	lines := strings.Split(strings.TrimSpace(s), "\n")
 	return lines[len(lines)-1]

@@ -17,12 +17,7 @@ var realScript string
 
 // script runs a part of real.py and returns what it prints.
 func (b *bench) script(ctx context.Context, args ...string) (string, error) {
-	cmd := exec.CommandContext(ctx, b.python, append([]string{"-c", realScript}, args...)...)
-	out, err := cmd.Output()
-	if err != nil {
-		return "", fmt.Errorf("real.py %s: %w", args[0], err)
-	}
-	return string(out), nil
+	return b.part(ctx, "real.py", realScript, args)
 }
 
 // sizes compares output sizes on the BERT shape, operators alike.

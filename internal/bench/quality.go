@@ -5,7 +5,6 @@ import (
 	_ "embed"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -120,9 +119,5 @@ func matchRows(m match, subjects []subject, got map[string]cost, judged []string
 
 // judge runs a part of quality.py and returns what it prints.
 func (b *bench) judge(ctx context.Context, args ...string) (string, error) {
-	out, err := exec.CommandContext(ctx, b.python, append([]string{"-c", qualityScript}, args...)...).Output()
-	if err != nil {
-		return "", fmt.Errorf("quality.py %s: %w", args[0], err)
-	}
-	return string(out), nil
+	return b.part(ctx, "quality.py", qualityScript, args)
 }

@@ -6,7 +6,6 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -168,12 +167,5 @@ func (b *bench) net(ctx context.Context, units []string) (string, error) {
 
 // helper runs a verb of train.py and returns what it prints.
 func (b *bench) helper(ctx context.Context, args ...string) (string, error) {
-	var complaint strings.Builder
-	cmd := exec.CommandContext(ctx, b.python, append([]string{"-c", trainScript}, args...)...)
-	cmd.Stderr = &complaint
-	out, err := cmd.Output()
-	if err != nil {
-		return "", fmt.Errorf("train.py %s: %w: %s", args[0], err, last(complaint.String()))
-	}
-	return string(out), nil
+	return b.part(ctx, "train.py", trainScript, args)
 }
