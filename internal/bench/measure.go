@@ -31,7 +31,8 @@ func (b *bench) peer(ctx context.Context, args ...string) (cost, error) {
 		return cost{}, fmt.Errorf("%s: %w: %s", strings.Join(args, " "), err, last(stderr.String()))
 	}
 	var c cost
-	if err := json.Unmarshal([]byte(last(string(out))), &c); err != nil {
+	// A peer's own words, such as a bar of progress, may stand in front of it on the same line.
+	if err := json.Unmarshal(out[max(0, bytes.LastIndexByte(out, '{')):], &c); err != nil {
 		return cost{}, fmt.Errorf("%s: %w", strings.Join(args, " "), err)
 	}
 	if c.Exit != 0 {
