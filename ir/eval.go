@@ -23,15 +23,15 @@ const CopyBuffer = 1 << 20
 type Eval struct {
 	dir string
 
-	mu   sync.Mutex
-	made map[*Recipe]*result
+	mu    sync.Mutex
+	made  map[*Recipe]*result
+	files []*os.File
 }
 
 type result struct {
-	once  sync.Once
-	outs  []io.ReaderAt
-	files []*os.File
-	err   error
+	once sync.Once
+	outs []io.ReaderAt
+	err  error
 }
 
 // NewEval returns an Eval that spools into dir, or into the system's temporary
@@ -140,16 +140,29 @@ func (e *Eval) Close() error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	var errs []error
-	for _, r := range e.made {
-		for _, f := range r.files {
-			errs = append(errs, f.Close())
-			if err := os.Remove(f.Name()); err != nil && !errors.Is(err, os.ErrNotExist) {
-				errs = append(errs, err)
-			}
+	for _, f := range e.files {
+		errs = append(errs, f.Close())
+		if err := os.Remove(f.Name()); err != nil && !errors.Is(err, os.ErrNotExist) {
+			errs = append(errs, err)
 		}
 	}
+	e.files = nil
 	clear(e.made)
 	return errors.Join(errs...)
+}
+
+// Temp is a new temporary file, for what is to be out of memory for a while. Close ends it.
+func (e *Eval) Temp() (*os.File, error) {
+	f, err := os.CreateTemp(e.dir, ".mcompress-spool-*")
+	if err != nil {
+		return nil, err
+	}
+	// Unlinked at once where the system allows it, so that not even a kill leaves it behind.
+	_ = os.Remove(f.Name())
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.files = append(e.files, f)
+	return f, nil
 }
 
 func (e *Eval) inputs(ctx context.Context, r *Recipe) ([]io.ReaderAt, error) {
@@ -195,13 +208,10 @@ func (e *Eval) keep(ctx context.Context, r *Recipe, res *result) error {
 			ws[i], res.outs = b, append(res.outs, b)
 			continue
 		}
-		f, err := os.CreateTemp(e.dir, ".mcompress-spool-*")
+		f, err := e.Temp()
 		if err != nil {
 			return err
 		}
-		// Unlinked at once where the system allows it, so that not even a kill leaves it behind.
-		_ = os.Remove(f.Name())
-		res.files = append(res.files, f)
 		ws[i], res.outs = f, append(res.outs, io.NewSectionReader(f, 0, s.Bytes()))
 	}
 	return e.Run(ctx, r, ws)

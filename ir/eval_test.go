@@ -94,11 +94,7 @@ func TestResultsAreSpooled(t *testing.T) {
 		if err != nil || !bytes.Equal(b, bytes.Repeat([]byte{'x'}, int(tt.size))) {
 			t.Errorf("%d bytes: %d came back (%v)", tt.size, len(b), err)
 		}
-		files := 0
-		for _, r := range e.made {
-			files += len(r.files)
-		}
-		if (files == 1) != tt.inFile {
+		if files := len(e.files); (files == 1) != tt.inFile {
 			t.Errorf("%d bytes: %d files", tt.size, files)
 		}
 		closing(t, e)

@@ -77,12 +77,11 @@ func (l *linear) trouble(w *layerwise.Walk) string {
 
 // solve rounds what it can of ls, in the order in which the model runs, and says of the others why they are left.
 func (g *gptq) solve(c *pass.Context, ls []*linear) (left map[*linear]string, err error) {
-	samples, err := g.data.Samples(c, c.Model)
+	w, err := layerwise.New(c.Model, c.Eval, engine.Options{Workers: c.Workers, MemoryLimit: c.Memory})
 	if err != nil {
 		return nil, err
 	}
-	w, err := layerwise.New(c.Model, samples, engine.Options{Workers: c.Workers, MemoryLimit: c.Memory})
-	if err != nil {
+	if err := g.data.Samples(c, c.Model, w.Add); err != nil {
 		return nil, err
 	}
 	s := &solving{gptq: g, c: c, walk: w, pool: op.NewPool(c.Workers)}
@@ -125,24 +124,28 @@ type solving struct {
 
 // layers rounds the matrices that x is multiplied by. They share its second moments.
 func (s *solving) layers(x *ir.Value, ls []*linear, left map[*linear]string) error {
-	arrays, err := s.walk.To(s.c, x)
-	if err != nil {
-		return err
-	}
 	k := ls[0].k
 	if s.moments == nil {
 		s.moments = solve.NewHessian(s.pool, k)
 	}
-	h := s.moments
+	h, other := s.moments, ""
 	h.Reset(k)
-	for _, a := range arrays {
-		if n := len(a.Shape); a.DType != ir.Float || n == 0 || a.Shape[n-1] != int64(k) {
-			for _, l := range ls {
-				left[l] = fmt.Sprintf("its inputs are %s", a)
-			}
+	err := s.walk.To(s.c, x, func(a *ir.Array) error {
+		if n := len(a.Shape); a.Kind != ir.Dense || a.DType != ir.Float || n == 0 || a.Shape[n-1] != int64(k) {
+			other = fmt.Sprintf("its inputs are %s", a)
 			return nil
 		}
 		h.Add(ir.View[float32](a))
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	if other != "" {
+		for _, l := range ls {
+			left[l] = other
+		}
+		return nil
 	}
 	f, err := h.Factor(solve.FactorOptions{Damp: float64(s.damp), Order: s.order, Block: ls[0].grid.Block})
 	if err != nil {

@@ -45,9 +45,7 @@ func (d *Data) Each(c *pass.Context, m *ir.Model, names []string, visit Visit) e
 		return err
 	}
 	defer set.Close()
-	if d.Path == "" {
-		c.Note("", "calibrated on made-up inputs: give --data for those of the model's purpose")
-	}
+	d.noteMadeUp(c)
 	s, err := engine.Open(c, m, engine.Options{Workers: c.Workers, MemoryLimit: c.Memory, Keep: names})
 	if err != nil {
 		return fmt.Errorf("calibration: %w", err)
@@ -64,12 +62,26 @@ func (d *Data) Each(c *pass.Context, m *ir.Model, names []string, visit Visit) e
 	return nil
 }
 
-// run is one run.
-func (d *Data) run(ctx context.Context, s *engine.Interpreter, b *dataset.Batch, names []string, visit Visit) error {
-	for _, name := range slices.Sorted(maps.Keys(b.Inputs)) {
-		if hasNaN(b.Inputs[name]) {
+func (d *Data) noteMadeUp(c *pass.Context) {
+	if d.Path == "" {
+		c.Note("", "calibrated on made-up inputs: give --data for those of the model's purpose")
+	}
+}
+
+// noNaN is an error where there are some in the inputs of a run.
+func noNaN(inputs map[string]*ir.Array) error {
+	for _, name := range slices.Sorted(maps.Keys(inputs)) {
+		if hasNaN(inputs[name]) {
 			return fmt.Errorf("input %q: it holds NaN", name)
 		}
+	}
+	return nil
+}
+
+// run is one run.
+func (d *Data) run(ctx context.Context, s *engine.Interpreter, b *dataset.Batch, names []string, visit Visit) error {
+	if err := noNaN(b.Inputs); err != nil {
+		return err
 	}
 	return s.Watch(ctx, b.Inputs, names, func(name string, a *ir.Array) error {
 		if !d.Lenient && hasNaN(a) {

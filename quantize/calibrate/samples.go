@@ -1,23 +1,31 @@
 package calibrate
 
 import (
+	"fmt"
+
 	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/pass"
 )
 
-// Samples are the inputs of the runs that Each would make, all of them at once, for who goes through a model in parts.
-func (d *Data) Samples(c *pass.Context, m *ir.Model) ([]map[string]*ir.Array, error) {
+// Samples hands take the inputs of the runs that Each would make, for who goes through a model in parts. They are take's to
+// keep. NaN in them is an error.
+func (d *Data) Samples(c *pass.Context, m *ir.Model, take func(inputs map[string]*ir.Array) error) error {
 	set, err := d.set(c, m)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer set.Close()
-	var samples []map[string]*ir.Array
+	d.noteMadeUp(c)
 	for b, err := range set.Batches(c, d.order(set)) {
 		if err != nil {
-			return nil, err
+			return err
 		}
-		samples = append(samples, b.Inputs)
+		if err := noNaN(b.Inputs); err != nil {
+			return fmt.Errorf("calibration: sample %d: %w", b.First, err)
+		}
+		if err := take(b.Inputs); err != nil {
+			return err
+		}
 	}
-	return samples, nil
+	return nil
 }

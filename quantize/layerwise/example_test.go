@@ -24,19 +24,28 @@ func Example() {
 	two := g.AddConst("two", floats(2))
 	g.AddOutput(g.Insert(nil, "Mul", []*ir.Value{sum, two}))
 
-	w, err := layerwise.New(m, []map[string]*ir.Array{{"x": ir.ArrayOf([]float32{5, 6}, 2)}}, engine.Options{})
+	eval := ir.NewEval("")
+	defer eval.Close()
+	w, err := layerwise.New(m, eval, engine.Options{})
 	if err != nil {
 		log.Fatal(err)
 	}
-	seen, err := w.To(context.Background(), sum)
-	if err != nil {
+	if err := w.Add(map[string]*ir.Array{"x": ir.ArrayOf([]float32{5, 6}, 2)}); err != nil {
+		log.Fatal(err)
+	}
+	show := func(a *ir.Array) error {
+		fmt.Println(ir.View[float32](a))
+		return nil
+	}
+	if err := w.To(context.Background(), sum, show); err != nil {
 		log.Fatal(err)
 	}
 	w.Replace(two, floats(3))
-	out, err := w.Finish(context.Background())
+	err = w.Finish(context.Background(), func(outputs map[string]*ir.Array) error { return show(outputs[g.Outputs[0].Name]) })
 	if err != nil {
 		log.Fatal(err)
 	}
-	fmt.Println(ir.View[float32](seen[0]), ir.View[float32](out[0][g.Outputs[0].Name]))
-	// Output: [6 7] [18 21]
+	// Output:
+	// [6 7]
+	// [18 21]
 }

@@ -108,9 +108,9 @@ func (p *part) value(v *ir.Value, read bool) *ir.Value {
 	return c
 }
 
-// run runs p on each sample, from the values that it holds to those that p gives.
-func (p *part) run(ctx context.Context, samples []map[*ir.Value]*ir.Array, o engine.Options) error {
-	if len(samples) == 0 {
+// run runs p on each sample, from the values that are held to those that p gives.
+func (p *part) run(ctx context.Context, samples []map[*ir.Value]held, store *store, o engine.Options) error {
+	if len(samples) == 0 || len(p.exits) == 0 {
 		return nil
 	}
 	p.declare(samples[0])
@@ -120,7 +120,7 @@ func (p *part) run(ctx context.Context, samples []map[*ir.Value]*ir.Array, o eng
 	}
 	defer e.Close()
 	for i, s := range samples {
-		if err := p.sample(ctx, e, s); err != nil {
+		if err := p.sample(ctx, e, s, store); err != nil {
 			return fmt.Errorf("sample %d: %w", i, err)
 		}
 	}
@@ -128,9 +128,9 @@ func (p *part) run(ctx context.Context, samples []map[*ir.Value]*ir.Array, o eng
 }
 
 // declare states what is known of the inputs: their element types and ranks. Sizes may differ between samples.
-func (p *part) declare(s map[*ir.Value]*ir.Array) {
+func (p *part) declare(s map[*ir.Value]held) {
 	for _, v := range p.entries {
-		if a := s[v]; a != nil && a.Kind == ir.Dense {
+		if a := s[v].Array; a != nil && a.Kind == ir.Dense {
 			p.copies[v].Type = &ir.Type{Elem: a.DType, Shape: make([]ir.Dim, len(a.Shape))}
 			for i := range a.Shape {
 				p.copies[v].Type.Shape[i].N = -1
@@ -139,20 +139,23 @@ func (p *part) declare(s map[*ir.Value]*ir.Array) {
 	}
 }
 
-func (p *part) sample(ctx context.Context, e *engine.Interpreter, s map[*ir.Value]*ir.Array) error {
+func (p *part) sample(ctx context.Context, e *engine.Interpreter, s map[*ir.Value]held, store *store) error {
 	in := map[string]*ir.Array{}
 	for _, v := range p.entries {
-		in[p.copies[v].Name] = s[v]
-	}
-	if len(p.exits) == 0 {
-		return nil
+		a, err := store.get(s[v])
+		if err != nil {
+			return err
+		}
+		in[p.copies[v].Name] = a
 	}
 	got, err := e.Run(ctx, in, nil)
 	if err != nil {
 		return err
 	}
 	for _, v := range p.exits {
-		s[v] = got[p.copies[v].Name]
+		if s[v], err = store.put(got[p.copies[v].Name]); err != nil {
+			return err
+		}
 	}
 	return nil
 }

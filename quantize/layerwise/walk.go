@@ -17,31 +17,43 @@ type Walk struct {
 	read    map[*ir.Value]int // the last node that reads it; len(order) for outputs of the model
 	place   map[*ir.Node]int  // in order
 	next    int               // the first node that has not run
-	samples []map[*ir.Value]*ir.Array
+	samples []map[*ir.Value]held
+	store   *store
 	stand   map[*ir.Value]*ir.Tensor
 }
 
-// New starts in front of the first node of m, for samples of its inputs by their names, which it holds on to.
-func New(m *ir.Model, samples []map[string]*ir.Array, o engine.Options) (*Walk, error) {
+// New starts in front of the first node of m. Values that do not fit into memory are put into temporary files of eval.
+func New(m *ir.Model, eval *ir.Eval, o engine.Options) (*Walk, error) {
 	order, err := m.Graph.Order()
 	if err != nil {
 		return nil, err
 	}
-	w := &Walk{model: m, options: o, order: order, made: map[*ir.Value]int{}, read: map[*ir.Value]int{}, place: map[*ir.Node]int{}, stand: map[*ir.Value]*ir.Tensor{}}
-	w.uses()
-	for _, s := range samples {
-		live := map[*ir.Value]*ir.Array{}
-		for _, v := range m.Graph.Inputs {
-			if v.Const != nil {
-				continue
-			}
-			if live[v] = s[v.Name]; live[v] == nil {
-				return nil, fmt.Errorf("input %q is missing", v.Name)
-			}
-		}
-		w.samples = append(w.samples, live)
+	w := &Walk{
+		model: m, options: o, order: order, store: newStore(eval, o.MemoryLimit),
+		made: map[*ir.Value]int{}, read: map[*ir.Value]int{}, place: map[*ir.Node]int{}, stand: map[*ir.Value]*ir.Tensor{},
 	}
+	w.uses()
 	return w, nil
+}
+
+// Add adds a sample: inputs by their names, which it holds on to. All are added before the first node runs.
+func (w *Walk) Add(inputs map[string]*ir.Array) error {
+	live := map[*ir.Value]held{}
+	for _, v := range w.model.Graph.Inputs {
+		if v.Const != nil {
+			continue
+		}
+		a := inputs[v.Name]
+		if a == nil {
+			return fmt.Errorf("input %q is missing", v.Name)
+		}
+		var err error
+		if live[v], err = w.store.put(a); err != nil {
+			return err
+		}
+	}
+	w.samples = append(w.samples, live)
+	return nil
 }
 
 // uses finds when values are made and last read.
@@ -100,36 +112,51 @@ func (w *Walk) Compare(a, b *ir.Value) int { return w.made[a] - w.made[b] }
 // Replace makes t the constant v of the main graph for the nodes that have not run yet, and holds on to it until they have.
 func (w *Walk) Replace(v *ir.Value, t *ir.Tensor) { w.stand[v], w.read[v] = t, w.last(v) }
 
-// To runs the nodes up to the one that makes v, for all samples, and returns what v is in each. It must not be made
-// before what an earlier call asked for. The arrays are valid until the next call, and are not to be changed.
-func (w *Walk) To(ctx context.Context, v *ir.Value) ([]*ir.Array, error) {
+// To runs the nodes up to the one that makes v, for all samples, and shows what v is in each, in order. It must not be made
+// before what an earlier call asked for. An array is valid until visit returns, and is not to be changed.
+func (w *Walk) To(ctx context.Context, v *ir.Value, visit func(*ir.Array) error) error {
 	if err := w.run(ctx, w.made[v]+1, v); err != nil {
-		return nil, err
+		return err
 	}
-	arrays := make([]*ir.Array, len(w.samples))
-	for i, s := range w.samples {
-		if arrays[i] = s[v]; arrays[i] == nil {
-			return nil, fmt.Errorf("value %q: it was passed already", v.Name)
+	for _, s := range w.samples {
+		h, ok := s[v]
+		if !ok {
+			return fmt.Errorf("value %q: it was passed already", v.Name)
+		}
+		a, err := w.store.get(h)
+		if err != nil {
+			return err
+		}
+		if err := visit(a); err != nil {
+			return err
 		}
 	}
-	return arrays, nil
+	return nil
 }
 
-// Finish runs all nodes that are left, and returns the model's outputs for each sample.
-func (w *Walk) Finish(ctx context.Context) ([]map[string]*ir.Array, error) {
+// Finish runs all nodes that are left, and shows the model's outputs for each sample.
+func (w *Walk) Finish(ctx context.Context, visit func(outputs map[string]*ir.Array) error) error {
 	if err := w.run(ctx, len(w.order), nil); err != nil {
-		return nil, err
+		return err
 	}
-	out := make([]map[string]*ir.Array, len(w.samples))
-	for i, s := range w.samples {
-		out[i] = map[string]*ir.Array{}
+	for _, s := range w.samples {
+		outputs := map[string]*ir.Array{}
 		for _, v := range w.model.Graph.Outputs {
-			if s[v] != nil {
-				out[i][v.Name] = s[v]
+			h, ok := s[v]
+			if !ok {
+				continue
 			}
+			a, err := w.store.get(h)
+			if err != nil {
+				return err
+			}
+			outputs[v.Name] = a
+		}
+		if err := visit(outputs); err != nil {
+			return err
 		}
 	}
-	return out, nil
+	return nil
 }
 
 // run runs the nodes up to before end, keeping what later ones read, and v.
@@ -140,7 +167,7 @@ func (w *Walk) run(ctx context.Context, end int, v *ir.Value) error {
 	}
 	p := w.part(end, v)
 	w.next = end
-	return p.run(ctx, w.samples, w.options)
+	return p.run(ctx, w.samples, w.store, w.options)
 }
 
 // forget gives up what no node will read.
@@ -151,8 +178,9 @@ func (w *Walk) forget(keep *ir.Value) {
 		}
 	}
 	for _, s := range w.samples {
-		for v := range s {
+		for v, h := range s {
 			if w.read[v] < w.next && v != keep {
+				w.store.drop(h)
 				delete(s, v)
 			}
 		}

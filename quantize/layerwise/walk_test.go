@@ -46,11 +46,31 @@ var plain = engine.Options{Workers: 2, Plain: true}
 
 func walk(t *testing.T, m *ir.Model, samples []map[string]*ir.Array) *Walk {
 	t.Helper()
-	w, err := New(m, samples, plain)
+	eval := ir.NewEval(t.TempDir())
+	t.Cleanup(func() { eval.Close() })
+	w, err := New(m, eval, plain)
 	if err != nil {
 		t.Fatal(err)
 	}
+	add(t, w, samples)
 	return w
+}
+
+func add(t *testing.T, w *Walk, samples []map[string]*ir.Array) {
+	t.Helper()
+	for _, s := range samples {
+		if err := w.Add(s); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// to are copies of v in all samples.
+func (w *Walk) to(v *ir.Value) (got []*ir.Array, err error) {
+	return got, w.To(context.Background(), v, func(a *ir.Array) error {
+		got = append(got, a.Clone())
+		return nil
+	})
 }
 
 // whole runs m at once and returns all values of each sample.
@@ -78,14 +98,13 @@ func same(a, b *ir.Array) bool {
 	return a != nil && b != nil && a.DType == b.DType && slices.Equal(a.Shape, b.Shape) && bytes.Equal(a.Data, b.Data)
 }
 
-// Going from value to value gives what running the model at once gives, bit for bit.
+// Going from value to value gives what running the model at once gives, bit for bit, wherever values wait.
 func TestPartsAreTheWhole(t *testing.T) {
 	for _, name := range []string{"mlp.onnx", "cnn.onnx", "transformer.onnx", "recurrent.onnx", "function.onnx", "shared.onnx", "unsorted.onnx", "duplicated.onnx",
 		"subgraph_if_outer.onnx", "subgraph_loop_outer.onnx", "subgraph_scan_outer.onnx", "subgraph_nested.onnx", "sparse_constant.onnx", "overridable.onnx"} {
 		t.Run(name, func(t *testing.T) {
 			m := open(t, name)
 			samples := inputs(t, m)
-			w := walk(t, m, samples)
 			var stops []*ir.Value
 			names := []string{}
 			for n := range m.Graph.Nodes() {
@@ -94,19 +113,24 @@ func TestPartsAreTheWhole(t *testing.T) {
 				}
 			}
 			want := whole(t, m, samples, names)
-			slices.SortFunc(stops, w.Compare)
-			for _, v := range stops {
-				got, err := w.To(context.Background(), v)
-				if err != nil {
-					t.Fatalf("%s: %v", v.Name, err)
-				}
-				for i, a := range got {
-					if !same(a, want[i][v.Name]) {
-						t.Errorf("%s of sample %d is another", v.Name, i)
+			for _, room := range []int64{0, 2 << 10, inMemory} {
+				w := walk(t, m, nil)
+				w.store.room = room
+				add(t, w, samples)
+				slices.SortFunc(stops, w.Compare)
+				for _, v := range stops {
+					got, err := w.to(v)
+					if err != nil || len(got) != len(samples) {
+						t.Fatalf("%s: %d values: %v", v.Name, len(got), err)
+					}
+					for i, a := range got {
+						if !same(a, want[i][v.Name]) {
+							t.Errorf("%s of sample %d is another", v.Name, i)
+						}
 					}
 				}
+				finish(t, w, m, samples)
 			}
-			finish(t, w, m, samples)
 		})
 	}
 }
@@ -114,16 +138,18 @@ func TestPartsAreTheWhole(t *testing.T) {
 // finish holds the outputs to those of m run at once.
 func finish(t *testing.T, w *Walk, m *ir.Model, samples []map[string]*ir.Array) {
 	t.Helper()
-	got, err := w.Finish(context.Background())
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i, out := range whole(t, m, samples, nil) {
-		for name, want := range out {
-			if !same(got[i][name], want) {
+	want, i := whole(t, m, samples, nil), 0
+	err := w.Finish(context.Background(), func(got map[string]*ir.Array) error {
+		for name, a := range want[i] {
+			if !same(got[name], a) {
 				t.Errorf("output %s of sample %d is another", name, i)
 			}
 		}
+		i++
+		return nil
+	})
+	if err != nil || i != len(samples) {
+		t.Fatalf("%d samples: %v", i, err)
 	}
 }
 
@@ -139,7 +165,7 @@ func TestReplace(t *testing.T) {
 			break
 		}
 	}
-	if _, err := w.To(context.Background(), first.Input(0)); err != nil {
+	if _, err := w.to(first.Input(0)); err != nil {
 		t.Fatal(err)
 	}
 	weight := first.Input(1)
@@ -149,17 +175,41 @@ func TestReplace(t *testing.T) {
 	finish(t, w, m, samples)
 }
 
+// The file holds no more than the values that wait at a time, each once.
+func TestPlacesAreUsedAgain(t *testing.T) {
+	m := open(t, "transformer.onnx")
+	w := walk(t, m, nil)
+	w.store.room = 0
+	add(t, w, inputs(t, m))
+	most := int64(0)
+	for n := range m.Graph.Nodes() {
+		if _, err := w.to(n.Outputs[0]); err != nil {
+			t.Fatal(err)
+		}
+		now := int64(0)
+		for _, s := range w.samples {
+			for _, h := range s {
+				now += h.Bytes()
+			}
+		}
+		most = max(most, now)
+	}
+	if w.store.file == nil || w.store.end > 2*most {
+		t.Errorf("the file has %d bytes for at most %d at a time", w.store.end, most)
+	}
+}
+
 func TestWhatCannotBe(t *testing.T) {
 	m := open(t, "mlp.onnx")
-	if _, err := New(m, []map[string]*ir.Array{{}}, plain); err == nil {
+	if err := walk(t, m, nil).Add(map[string]*ir.Array{}); err == nil {
 		t.Error("a sample without inputs is taken")
 	}
 	w := walk(t, m, inputs(t, m))
 	first := m.Graph.First().Outputs[0]
-	if _, err := w.Finish(context.Background()); err != nil {
+	if err := w.Finish(context.Background(), func(map[string]*ir.Array) error { return nil }); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := w.To(context.Background(), first); err == nil {
+	if _, err := w.to(first); err == nil {
 		t.Error("a value that was passed is given")
 	}
 }
