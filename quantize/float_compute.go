@@ -22,16 +22,30 @@ type conversion struct {
 	plan  *precision.Plan
 	stays map[*ir.Node]string  // nodes that a constant keeps in float32
 	fills map[*ir.Value]bool   // constants that stand for infinity
+	reach *reach               // of values between nodes; nil if nobody looked
 	notes map[*ir.Value]string // what is worth knowing of a constant
 }
 
 // convert makes the graph compute in the narrow type. Weights whose readers stay float32 are stored behind a Cast.
 func (w *narrowing) convert(c *pass.Context) error {
-	x := &conversion{narrowing: w, c: c, stays: map[*ir.Node]string{}, fills: map[*ir.Value]bool{}, notes: map[*ir.Value]string{}}
+	x := newConversion(w, c)
 	if err := x.look(); err != nil {
 		return err
 	}
-	x.plan = precision.New(c.Model, precision.Options{To: w.dt, KeepIO: w.keepIO, Stays: x.staysFloat})
+	if err := x.measure(); err != nil {
+		return err
+	}
+	return x.rewrite()
+}
+
+func newConversion(w *narrowing, c *pass.Context) *conversion {
+	return &conversion{narrowing: w, c: c, stays: map[*ir.Node]string{}, fills: map[*ir.Value]bool{}, notes: map[*ir.Value]string{}}
+}
+
+// rewrite changes the graph by what is known now.
+func (x *conversion) rewrite() error {
+	w, c := x.narrowing, x.c
+	x.plan = precision.New(c.Model, precision.Options{To: w.dt, KeepIO: w.keepIO, Stays: x.staysFloat, Far: x.reach.far})
 	taken, rest := x.sort()
 	if len(taken) == 0 {
 		return w.store(c, rest)

@@ -8,6 +8,7 @@ import (
 	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/ir/opset"
 	"github.com/mcompress/mcompress/pass"
+	"github.com/mcompress/mcompress/quantize/calibrate"
 )
 
 // A narrowType is a float of 16 bits: its range, and how a model holds it.
@@ -29,6 +30,7 @@ type narrowing struct {
 	keepIO  bool       // callers see float32
 	wide    pass.Globs // nodes that stay float32
 	clamp   bool       // weights beyond the range become the largest number
+	data    *calibrate.Data
 }
 
 func bindNarrow(fs *flag.FlagSet, t *narrowType) func(*pass.Context) error {
@@ -37,6 +39,10 @@ func bindNarrow(fs *flag.FlagSet, t *narrowType) func(*pass.Context) error {
 	fs.BoolVar(&w.keepIO, "keep-io", true, "with --compute: inputs and outputs of the model stay float32, as callers expect")
 	fs.Var(&w.wide, "keep-float32", "with --compute: nodes that stay float32, by `globs` over their names (op:Softmax for operators)")
 	fs.BoolVar(&w.clamp, "clamp", false, "weights beyond the type's range become its largest number; they stay float32 otherwise")
+	if t.overflow < brain16.overflow {
+		w.data = &calibrate.Data{Lenient: true}
+		w.data.Bind(fs, 32)
+	}
 	return w.run
 }
 

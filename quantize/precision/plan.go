@@ -15,6 +15,8 @@ type Options struct {
 
 	// Stays gives the reason why a node stays float32, beside those of this package, or "".
 	Stays func(n *ir.Node) string
+	// Far gives the reason why a value stays float32, and with it the nodes that read or make it, or ""; may be nil.
+	Far func(v *ir.Value) string
 }
 
 // A Plan says which values are narrow and which nodes read them so.
@@ -33,6 +35,9 @@ type Plan struct {
 
 // New decides for every node of m, and changes nothing.
 func New(m *ir.Model, o Options) *Plan {
+	if o.Far == nil {
+		o.Far = func(*ir.Value) string { return "" }
+	}
 	p := &Plan{
 		Options: o, Reasons: map[*ir.Node]string{},
 		kinds:  &kinds{calls: map[*ir.Function][]*ir.Node{}, known: map[*ir.Value]kind{}},
@@ -41,7 +46,7 @@ func New(m *ir.Model, o Options) *Plan {
 	}
 	p.functions(m)
 	for _, v := range m.Graph.Inputs {
-		p.low[v] = !o.KeepIO && p.is(v) && v.Const == nil
+		p.low[v] = !o.KeepIO && p.is(v) && v.Const == nil && p.Far(v) == ""
 	}
 	p.graph(m.Graph)
 	for _, f := range m.Functions {
@@ -82,7 +87,7 @@ func (p *Plan) enter(n *ir.Node) {
 	for g := range n.Subgraphs() {
 		for i, v := range g.Inputs {
 			if j := ownerInput(n, i); j >= 0 && p.is(v) {
-				p.low[v] = p.low[n.Input(j)]
+				p.low[v] = p.low[n.Input(j)] && p.far(n) == ""
 			}
 		}
 	}
@@ -122,6 +127,8 @@ func (p *Plan) stays(n *ir.Node) string {
 		return isCoded
 	case p.Stays(n) != "":
 		return p.Stays(n)
+	case p.far(n) != "":
+		return p.far(n)
 	case p.inFunction(n) != "":
 		return p.inFunction(n)
 	case f != nil && !p.whole[f]:
@@ -136,6 +143,18 @@ func (p *Plan) stays(n *ir.Node) string {
 	for _, v := range n.Inputs() {
 		if p.coded[v] {
 			return isCoded
+		}
+	}
+	return ""
+}
+
+// far is the reason of a value that n, or a node that n is inside of, reads or makes.
+func (p *Plan) far(n *ir.Node) string {
+	for ; n != nil; n = n.Graph().Owner {
+		for _, v := range slices.Concat(n.Inputs(), n.Outputs) {
+			if v != nil && p.Far(v) != "" {
+				return p.Far(v)
+			}
 		}
 	}
 	return ""
@@ -295,7 +314,7 @@ func (p *Plan) leave(n *ir.Node) {
 			continue
 		}
 		for g := range n.Subgraphs() {
-			p.low[v] = p.low[v] || i < len(g.Outputs) && p.low[g.Outputs[i]]
+			p.low[v] = p.low[v] || i < len(g.Outputs) && p.low[g.Outputs[i]] && p.Far(v) == ""
 		}
 	}
 }
@@ -323,7 +342,7 @@ func (p *Plan) functions(m *ir.Model) {
 
 func (p *Plan) agree(f *ir.Function) bool {
 	for _, n := range p.kinds.calls[f] {
-		if in := n.Graph().Function(); p.Stays(n) != "" || in != nil && !p.whole[in] {
+		if in := n.Graph().Function(); p.Stays(n) != "" || p.far(n) != "" || in != nil && !p.whole[in] {
 			return false
 		}
 		for i, v := range f.Body.Inputs {

@@ -55,7 +55,7 @@ func (p *Plan) output(u ir.Use) want {
 	case g.Owner == nil && g.Function() != nil:
 		return wants(p.whole[g.Function()])
 	case g.Owner == nil:
-		return wants(!p.KeepIO)
+		return wants(!p.KeepIO && p.Far(g.Outputs[u.Index]) == "")
 	case !controls(g.Owner):
 		return wide
 	}

@@ -1,0 +1,140 @@
+package quantize
+
+import (
+	"flag"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/mcompress/mcompress/internal/conform"
+	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/kernel"
+	"github.com/mcompress/mcompress/pass"
+)
+
+// floatsFile is a .npy of random numbers.
+func (s *sketch) floatsFile(shape ...int64) string {
+	s.t.Helper()
+	head := fmt.Sprintf("{'descr': '<f4', 'fortran_order': False, 'shape': (%s,), }", strings.Trim(strings.Join(strings.Fields(fmt.Sprint(shape)), ","), "[]"))
+	head += strings.Repeat(" ", 128-10-len(head)-1) + "\n"
+	x := make([]float32, (ir.Spec{Shape: shape}).Elems())
+	for i := range x {
+		x[i] = float32(s.random.NormFloat64())
+	}
+	path := filepath.Join(s.t.TempDir(), "x.npy")
+	b := append([]byte("\x93NUMPY\x01\x00"), byte(len(head)), byte(len(head)>>8))
+	if err := os.WriteFile(path, append(append(b, head...), kernel.Bytes(x)...), 0o600); err != nil {
+		s.t.Fatal(err)
+	}
+	return path
+}
+
+// stretched is a model whose values go as far as factor takes them and come back.
+func stretched(t *testing.T, factor float32) *sketch {
+	s := newSketch(t, 17)
+	h := s.node("MatMul", []*ir.Value{s.input("x", 4, 64), s.weight("w", 64, 96)})
+	big := s.node("Mul", []*ir.Value{h, s.AddConst("f", tensorOf(ir.Float, nil, []float32{factor}))})
+	back := s.node("Mul", []*ir.Value{s.node("Relu", []*ir.Value{big}), s.AddConst("g", tensorOf(ir.Float, nil, []float32{1 / factor}))})
+	h.Name, big.Name, back.Name = "h", "big", "back"
+	s.output("y", s.node("MatMul", []*ir.Value{back, s.weight("v", 96, 32)}), 4, 32)
+	return s
+}
+
+// What goes beyond half precision on samples stays float32 with the nodes around it, and the ledger says so; without
+// samples the outputs are no numbers, and the ledger says that nobody looked.
+func TestValuesBeyondTheRangeStayFloat(t *testing.T) {
+	s := stretched(t, 1e4)
+	r := s.apply(variant{Float16, []string{"compute=float16", "data=" + s.floatsFile(8, 64)}}, 50)
+	r.kinds(map[string]ir.DType{"h": ir.Float16, "big": ir.Float, "back": ir.Float, "y": ir.Float})
+	r.wants(map[string]string{"big": "noted it reaches ", "w": "changed float16", "v": "changed float16"})
+	if got := r.row("big"); !strings.HasSuffix(got, "on the samples, and float16 ends at 65504: it stays float32") {
+		t.Error(got)
+	}
+	v := variant{Float16, []string{"compute=float16"}}
+	res := v.apply(t, s.save(), filepath.Join(t.TempDir(), "out.onnx"))
+	if got := (result{res, nil, t}).row(""); got != "noted only weights were held against float16's range, ±65504: give --data for the values between nodes" {
+		t.Error(got)
+	}
+}
+
+// Values within the range are left to half precision, and the furthest is named.
+func TestValuesWithinTheRangeAreNarrow(t *testing.T) {
+	s := stretched(t, 100)
+	r := s.apply(variant{Float16, []string{"compute=float16", "data=" + s.floatsFile(8, 64)}}, 50)
+	r.kinds(map[string]ir.DType{"h": ir.Float16, "big": ir.Float16, "back": ir.Float16})
+	if got := r.row("big"); !strings.HasSuffix(got, "no value between nodes goes further") {
+		t.Error(got)
+	}
+}
+
+// Inputs and outputs that go too far stay float32 even where callers may hand over halves.
+func TestFarInputsAndOutputsStayFloat(t *testing.T) {
+	s := newSketch(t, 17)
+	x := s.input("x", 4, 64)
+	s.output("y", s.node("Mul", []*ir.Value{s.node("MatMul", []*ir.Value{x, s.weight("w", 64, 96)}), s.AddConst("f", tensorOf(ir.Float, nil, []float32{1e5}))}), 4, 96)
+	s.output("z", s.node("MatMul", []*ir.Value{x, s.weight("v", 64, 32)}), 4, 32)
+	path, out := s.save(), filepath.Join(t.TempDir(), "out.onnx")
+	v := variant{Float16, []string{"compute=float16", "keep-io=false", "data=" + s.floatsFile(4, 64)}}
+	r := result{v.apply(t, path, out), &trial{variant: v, path: path, out: out}, t}
+	r.kinds(map[string]ir.DType{"x": ir.Float16, "y": ir.Float, "z": ir.Float16})
+	r.valid(t, conform.Start(t))
+}
+
+// Masks whose numbers stand for infinity do not keep what they are added to in float32.
+func TestMasksAreNotFar(t *testing.T) {
+	s := newSketch(t, 17)
+	h := s.node("MatMul", []*ir.Value{s.input("x", 4, 64), s.weight("w", 64, 96)})
+	drop := s.node("Less", []*ir.Value{h, s.AddConst("zero", tensorOf(ir.Float, nil, []float32{0}))})
+	scores := s.node("Where", []*ir.Value{drop, s.AddConst("lowest", tensorOf(ir.Float, nil, []float32{-math.MaxFloat32})), h})
+	scores.Name = "scores"
+	s.output("y", s.node("MatMul", []*ir.Value{s.node("Softmax", []*ir.Value{scores}), s.weight("v", 96, 32)}), 4, 32)
+	r := s.apply(variant{Float16, []string{"compute=float16", "data=" + s.floatsFile(8, 64)}}, 40)
+	r.kinds(map[string]ir.DType{"scores": ir.Float16})
+}
+
+// pretending is half precision of a model whose value of that name goes too far.
+func pretending(name string) *pass.Method {
+	m := *Float16
+	m.Bind = func(*flag.FlagSet) func(*pass.Context) error {
+		return func(c *pass.Context) error {
+			x := newConversion(&narrowing{narrowType: &binary16, compute: true}, c)
+			if err := x.look(); err != nil {
+				return err
+			}
+			x.reach = &reach{t: &binary16, most: map[*ir.Value]uint32{}}
+			for v := range c.Model.Values() {
+				if v.Name == name {
+					x.reach.most[v] = infBits
+				}
+			}
+			return x.rewrite()
+		}
+	}
+	return &m
+}
+
+// Whichever value goes too far, also one that comes out of a subgraph or goes around in it: it is float32, and the model valid.
+func TestFarValuesAroundSubgraphs(t *testing.T) {
+	many(t)
+	w := conform.Start(t)
+	for _, name := range []string{"subgraph_if", "subgraph_if_outer", "subgraph_loop_outer", "subgraph_scan_outer", "subgraph_nested", "function"} {
+		for v := range opened(t, fixture(name)).Model.Graph.Nodes() {
+			y := v.Outputs[0].Name
+			t.Run(name+" "+y, func(t *testing.T) {
+				far := variant{pretending(y), nil}
+				r := &trial{variant: far, path: fixture(name), out: converted(t, far, fixture(name))}
+				if r.out == "" {
+					return
+				}
+				result{nil, r, t}.kinds(map[string]ir.DType{y: ir.Float})
+				r.valid(t, w)
+				if _, err := w.Run(r.out, conform.Options{}); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+	}
+}
