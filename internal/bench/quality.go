@@ -19,14 +19,14 @@ type match struct {
 	model   model
 	samples int        // for calibration, 0 for none
 	ours    []string   // of quantize
-	theirs  [][]string // of peers.py, without files; the rows below ours
+	theirs  [][]string // of peers.py, or nncf of quality.py, without files; the rows below ours
 	names   []string   // of theirs
 }
 
 // matches are the rows of the table.
 var matches = []match{
-	{what: "int4, nearest", model: bert, ours: []string{"--method", "weight-int4"}, theirs: [][]string{{"nbits", "algo=default"}, {"nbits", "algo=default", "symmetric=0"}},
-		names: []string{"ONNX Runtime MatMulNBits", "… asymmetric"}},
+	{what: "int4, nearest", model: bert, ours: []string{"--method", "weight-int4"}, theirs: [][]string{{"nbits", "algo=default"}, {"nbits", "algo=default", "symmetric=0"}, {"nncf"}},
+		names: []string{"ONNX Runtime MatMulNBits", "… asymmetric", "NNCF, group 32"}},
 	{what: "int4, HQQ", model: bert, ours: []string{"--method", "weight-int4", "--algo", "hqq"}, theirs: [][]string{{"nbits", "algo=hqq"}}, names: []string{"ONNX Runtime HQQ"}},
 	{what: "int4, GPTQ, 8 × 128 tokens", model: bert, samples: 8, ours: []string{"--method", "weight-int4", "--algo", "gptq"}, theirs: [][]string{{"nbits", "algo=gptq", "samples=8"}},
 		names: []string{"ONNX Runtime GPTQ"}},
@@ -38,6 +38,9 @@ var matches = []match{
 	{what: "static int8, 32 samples, entropy", model: cnn, samples: 32, ours: []string{"--method", "static-int8", "--calibrator", "entropy"},
 		theirs: [][]string{{"static", "samples=32", "per_channel=1", "method=Entropy"}}, names: []string{"ONNX Runtime"}},
 	{what: "static int8, 32 samples, the default", model: cnn, samples: 32, ours: []string{"--method", "static-int8"}},
+	{what: "int4, nearest", model: llm, ours: []string{"--method", "weight-int4"}, theirs: [][]string{{"nbits", "algo=default", "external=1"}, {"nncf"}},
+		names: []string{"ONNX Runtime MatMulNBits", "NNCF, group 32"}},
+	{what: "float16", model: llm, ours: []string{"--method", "float16"}, theirs: [][]string{{"float16", "external=1"}}, names: []string{"onnxconverter-common"}},
 }
 
 // quality compares what quantizers make, and what that takes.
@@ -82,11 +85,17 @@ func (b *bench) match(ctx context.Context, m match) (string, error) {
 	for i, call := range m.theirs {
 		s := subject{name: m.names[i], out: filepath.Join(folder, fmt.Sprintf("theirs%d.onnx", i)), runs: 1}
 		s.args = slices.Concat(call[:1], []string{in, s.out}, call[1:])
+		if call[0] == "nncf" {
+			s.args = command("", b.python, "-c", qualityScript, "nncf", in, s.out).args
+		}
 		subjects = append(subjects, s)
 	}
 	got, err := b.medians(ctx, subjects)
 	if err != nil {
 		return "", err
+	}
+	if m.model.external {
+		return matchRows(m, subjects, got, nil), nil
 	}
 	paths := []string{in}
 	for _, s := range subjects {
@@ -99,22 +108,30 @@ func (b *bench) match(ctx context.Context, m match) (string, error) {
 	return matchRows(m, subjects, got, strings.Split(strings.TrimSpace(text), "\n")), nil
 }
 
+// matchRows are the lines of the table; models too large to be judged come with nothing judged.
 func matchRows(m match, subjects []subject, got map[string]cost, judged []string) string {
 	var t strings.Builder
 	for i, s := range subjects {
-		db, ms, why := "", "", ""
-		if fields := strings.SplitN(judged[i], " ", 3); len(fields) == 3 {
-			why = "does not run"
-		} else {
-			db, ms = fields[0], fields[1]
+		db, ms := "", ""
+		if judged != nil {
+			db, ms = judgement(judged[i])
 		}
 		ratio := ""
 		if i > 0 {
 			ratio = fmt.Sprintf("%.1f", got[s.name].Seconds/got[subjects[0].name].Seconds)
 		}
-		fmt.Fprintf(&t, "| %s | %s | %s | %.2f | %.0f | %.1f | %s%s | %s | %s |\n", m.what, m.model.name, s.name, got[s.name].Seconds, got[s.name].Peak, float64(bytesOf(s.out))/1e6, db, why, ms, ratio)
+		fmt.Fprintf(&t, "| %s | %s | %s | %.2f | %.0f | %.1f | %s | %s | %s |\n", m.what, m.model.name, s.name, got[s.name].Seconds, got[s.name].Peak, float64(bytesOf(s.out))/1e6, db, ms, ratio)
 	}
 	return t.String()
+}
+
+// judgement is a line of judge: decibels and milliseconds, and a third word, why it does not run.
+func judgement(line string) (db, ms string) {
+	fields := strings.SplitN(line, " ", 3)
+	if len(fields) == 3 {
+		return "does not run", ""
+	}
+	return fields[0], fields[1]
 }
 
 // judge runs a part of quality.py and returns what it prints.

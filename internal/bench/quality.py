@@ -1,9 +1,10 @@
 """Samples for calibration, and outputs side by side.
 
   samples MODEL OUT N     N samples as peers.py calibrates with, one array for each input
+  nncf MODEL OUT          NNCF's 4-bit weights in groups of 32, of a model whose data may be external
   judge SOURCE MODEL...   for each model a line: lowest SQNR over the outputs in dB, least latency in ms, or why it does not run
 """
-import sys, time
+import os, sys, time
 import numpy as np, onnxruntime as ort
 
 ort.set_default_logger_severity(4)
@@ -42,6 +43,15 @@ def session(path, threads=2):
 def samples(model, out, n):
     feeds = list(inputs(session(model), 7, int(n)))
     np.savez(out, **{k: np.concatenate([f[k] for f in feeds]) for k in feeds[0]})
+
+
+def nncf(model, out):
+    import onnx, nncf
+    from nncf.onnx.quantization.backend_parameters import BackendParameters
+    advanced = nncf.AdvancedCompressionParameters(backend_params={BackendParameters.EXTERNAL_DATA_DIR: os.path.dirname(os.path.abspath(model))})
+    small = nncf.compress_weights(onnx.load(model, load_external_data=False), mode=nncf.CompressWeightsMode.INT4_SYM, group_size=32, advanced_parameters=advanced)
+    large = small.ByteSize() > 1 << 30 or any(t.data_location for t in small.graph.initializer)
+    onnx.save(small, out, save_as_external_data=large, location=os.path.basename(out) + ".data")
 
 
 def sqnr(pairs):
