@@ -67,6 +67,7 @@ var sections = []struct {
 	{"lenet", (*bench).lenet, true},
 	{"finetune", (*bench).finetune, true},
 	{"quality", (*bench).quality, true},
+	{"auto", (*bench).auto, true},
 }
 
 // A bench is one run.
