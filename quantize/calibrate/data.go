@@ -5,6 +5,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"iter"
 	"maps"
 	"math"
 	"slices"
@@ -51,7 +52,7 @@ func (d *Data) Each(c *pass.Context, m *ir.Model, names []string, visit Visit) e
 		return fmt.Errorf("calibration: %w", err)
 	}
 	defer s.Close()
-	for b, err := range set.Batches(c, d.order(set)) {
+	for b, err := range d.batches(c, m, set) {
 		if err != nil {
 			return err
 		}
@@ -111,6 +112,20 @@ func (d *Data) set(c *pass.Context, m *ir.Model) (*dataset.Set, error) {
 		return nil, errors.Join(fmt.Errorf("%s: it holds no sample that the model can run on", d.Path), set.Close())
 	}
 	return set, nil
+}
+
+// batches are those of order, without what fills them up.
+func (d *Data) batches(ctx context.Context, m *ir.Model, set *dataset.Set) iter.Seq2[*dataset.Batch, error] {
+	return func(yield func(*dataset.Batch, error) bool) {
+		for b, err := range set.Batches(ctx, d.order(set)) {
+			if err == nil {
+				b.Inputs = unpadded(m.Graph, b.Inputs)
+			}
+			if !yield(b, err) {
+				return
+			}
+		}
+	}
 }
 
 // order takes up to d.most samples, in whole batches of the size that the model wants, as far apart as can be.

@@ -16,7 +16,7 @@ func (d *Data) Samples(c *pass.Context, m *ir.Model, take func(inputs map[string
 	}
 	defer set.Close()
 	d.noteMadeUp(c)
-	for b, err := range set.Batches(c, d.order(set)) {
+	for b, err := range d.batches(c, m, set) {
 		if err != nil {
 			return err
 		}

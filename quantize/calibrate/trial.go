@@ -34,7 +34,7 @@ func (d *Data) Try(c *pass.Context, m *ir.Model, names []string, samples int) (_
 		return nil, err
 	}
 	defer set.Close()
-	for b, err := range set.Batches(c, few.order(set)) {
+	for b, err := range few.batches(c, m, set) {
 		if err != nil {
 			return nil, err
 		}
