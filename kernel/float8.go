@@ -27,29 +27,76 @@ func newSmallFloat(fraction, bias uint32, sign, largest byte) SmallFloat {
 }
 
 // Largest is the largest number of the format.
-func (f SmallFloat) Largest() float32 { return f.value(f.largest) }
+func (f SmallFloat) Largest() float32 { return f.values[f.largest] }
 
 // Codes writes the code of each x/scale, one a byte: rounded to nearest, half to even; what is beyond the largest number becomes it.
 // x must not hold NaN.
 func (f SmallFloat) Codes(dst []byte, x []float32, scale float32) {
 	checkLen("dst", len(dst), len(x))
-	dst = dst[:len(x)]
-	drop := 23 - f.fraction
-	rebias := (127 - f.bias) << 23
-	normal := (128 - f.bias) << 23 // bits of the smallest normal number
-	// The sum with this number, whose last place is the smallest subnormal, is rounded to multiples of it by the addition.
-	unit := math.Float32frombits((127 - f.bias + 1 + drop) << 23)
-	for i, v := range x {
-		b := math.Float32bits(v / scale)
-		m, sign := b&magnitude, byte(b>>24)&0x80/(0x80/f.sign)
-		var code uint32
-		if m < normal {
-			code = math.Float32bits(math.Float32frombits(m)+unit) - math.Float32bits(unit)
-		} else {
-			code = (m - rebias + 1<<(drop-1) - 1 + m>>drop&1) >> drop
-		}
-		dst[i] = byte(min(code, uint32(f.largest))) | sign
+	n := f.codesBulk(dst, x, scale)
+	for i, v := range x[n:] {
+		dst[n+i] = f.code(v / scale)
 	}
+}
+
+// CodesCols is Codes on whole rows of len(scale) columns, each column with its own scale.
+func (f SmallFloat) CodesCols(dst []byte, x, scale []float32) {
+	checkLen("dst", len(dst), len(x))
+	checkRows(len(x), len(scale))
+	done := f.codesColsBulk(dst, x, scale)
+	for at := 0; at < len(x); at += len(scale) {
+		for j := done; j < len(scale); j++ {
+			dst[at+j] = f.code(x[at+j] / scale[j])
+		}
+	}
+}
+
+// code is that of one number.
+func (f SmallFloat) code(v float32) byte {
+	b := math.Float32bits(v)
+	m, sign := b&magnitude, byte(b>>31)*f.sign
+	if m < f.normal() {
+		// The sum with this number, whose last place is the smallest subnormal, is rounded to multiples of it by the addition.
+		unit := f.unit()
+		m = math.Float32bits(math.Float32frombits(m)+math.Float32frombits(unit)) - unit
+	} else {
+		m = (m + f.round() + m>>f.drop()&1) >> f.drop()
+	}
+	return byte(min(m, uint32(f.largest))) | sign
+}
+
+// drop is how many bits of float32's fraction the format does not have.
+func (f SmallFloat) drop() uint32 { return 23 - f.fraction }
+
+// normal is the bits of the smallest normal number.
+func (f SmallFloat) normal() uint32 { return (128 - f.bias) << 23 }
+
+// unit is the bits of the number whose last place is the smallest subnormal.
+func (f SmallFloat) unit() uint32 { return (128 - f.bias + f.drop()) << 23 }
+
+// round takes float32's bias for the format's, and brings to the nearest what drop bits are taken from.
+func (f SmallFloat) round() uint32 { return 1<<(f.drop()-1) - 1 - (127-f.bias)<<23 }
+
+// BlockErrors are the sums of the squares of what x loses as codes, of each column of rows of BlockCols with its own scale.
+func (f SmallFloat) BlockErrors(x []float32, scale *[BlockCols]float32) (sums [BlockCols]float32) {
+	checkRows(len(x), BlockCols)
+	if f.errorsBulk(&sums, x, scale) {
+		return sums
+	}
+	for i, v := range x {
+		v = float32(math.Abs(float64(v)))
+		d := v - float32(f.nearest(v/scale[i%BlockCols])*scale[i%BlockCols])
+		sums[i%BlockCols] += float32(d * d)
+	}
+	return sums
+}
+
+// nearest is the number of the format nearest to v, which is not negative: the sum with a number whose last place is the format's at
+// that magnitude is rounded to it by the addition.
+func (f SmallFloat) nearest(v float32) float32 {
+	v = min(v, f.Largest())
+	by := math.Float32frombits(max(math.Float32bits(v), f.normal())&f32Inf + f.drop()<<23)
+	return (v + by) - by
 }
 
 // Values writes the numbers of codes, one a byte, times scale.

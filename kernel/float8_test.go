@@ -2,6 +2,7 @@ package kernel
 
 import (
 	"math"
+	"os"
 	"testing"
 )
 
@@ -78,6 +79,117 @@ func TestSmallFloatsUnderAScale(t *testing.T) {
 		f.format.Codes(back, x, scale)
 		wantSame(t, back, all)
 	}
+}
+
+// slowCodes are codes one by one.
+func slowCodes(f SmallFloat, x []float32, scale float32) []byte {
+	codes := make([]byte, len(x))
+	for i, v := range x {
+		codes[i] = f.code(v / scale)
+	}
+	return codes
+}
+
+// withoutNaN makes NaN 1: they have no codes.
+func withoutNaN(x []float32) {
+	for i, v := range x {
+		if v != v {
+			x[i] = 1
+		}
+	}
+}
+
+func checkSmallCodes(t *testing.T, x []float32, scale float32) {
+	t.Helper()
+	withoutNaN(x)
+	for _, f := range smallFloats {
+		got, intact := guarded[byte](len(x), 0x5a)
+		f.format.Codes(got, x, scale)
+		wantSame(t, got, slowCodes(f.format, x, scale))
+		intact(t)
+		for _, cols := range columns(len(x)) {
+			rows, scales := x[:len(x)/cols*cols], make([]float32, cols)
+			for j := range scales {
+				scales[j] = scale * float32(j+1)
+			}
+			got, intact := guarded[byte](len(rows), 0x5a)
+			f.format.CodesCols(got, rows, scales)
+			intact(t)
+			for i, v := range rows {
+				if want := f.format.code(v / scales[i%cols]); got[i] != want {
+					t.Fatalf("%s: %g by %g: code %#x, want %#x", f.name, v, scales[i%cols], got[i], want)
+				}
+			}
+		}
+	}
+}
+
+func TestSmallCodes(t *testing.T) {
+	eachSample(t, func(t *testing.T, x []float32) { checkSmallCodes(t, x, 0.37) })
+}
+
+func FuzzSmallCodes(f *testing.F) {
+	fuzzFloats(f, func(t *testing.T, x []float32, _, b uint32) {
+		if scale := math.Float32frombits(b&^(1<<31) | 0x00800000); scale < math.MaxFloat32 {
+			withoutNaN(x)
+			for _, s := range smallFloats {
+				got := make([]byte, len(x))
+				s.format.Codes(got, x, scale)
+				wantSame(t, got, slowCodes(s.format, x, scale))
+			}
+		}
+	})
+}
+
+// TestSmallCodesOfAllPatterns goes through the patterns of float32 as TestF16FromF32EqualsReference does; all of them where
+// MCOMPRESS_EXHAUSTIVE is set.
+func TestSmallCodesOfAllPatterns(t *testing.T) {
+	step := 509 // prime
+	if os.Getenv("MCOMPRESS_EXHAUSTIVE") != "" {
+		step = 1
+	}
+	x, got := make([]float32, pieceLength), make([]byte, pieceLength)
+	for _, f := range smallFloats {
+		for piece := 0; piece < 1<<32/pieceLength; piece += step {
+			for i := range x {
+				x[i] = math.Float32frombits(uint32(piece*pieceLength + i))
+			}
+			withoutNaN(x)
+			f.format.Codes(got, x, 1)
+			for i, v := range x {
+				if want := f.format.code(v); got[i] != want {
+					t.Fatalf("%s: %#08x: code %#x, want %#x", f.name, math.Float32bits(v), got[i], want)
+				}
+			}
+		}
+	}
+}
+
+// The errors of a block are those of the numbers that its codes stand for.
+func TestBlockErrorsAreThoseOfTheCodes(t *testing.T) {
+	eachSample(t, func(t *testing.T, x []float32) {
+		withoutNaN(x)
+		x = x[:len(x)/BlockCols*BlockCols]
+		if len(x) == 0 {
+			return
+		}
+		var scale [BlockCols]float32
+		for j := range scale {
+			scale[j] = 0.01 * float32(j+1)
+		}
+		for _, f := range smallFloats {
+			codes, back := make([]byte, len(x)), make([]float32, len(x))
+			f.format.CodesCols(codes, x, scale[:])
+			f.format.Values(back, codes, 1)
+			var want [BlockCols]float32
+			for i, v := range x {
+				d := v - float32(back[i]*scale[i%BlockCols])
+				want[i%BlockCols] += float32(d * d)
+			}
+			got := f.format.BlockErrors(x, &scale)
+			wantBits(t, got[:], want[:])
+		}
+	})
 }
 
 func BenchmarkSmallFloatCodes(b *testing.B) {

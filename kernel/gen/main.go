@@ -21,6 +21,7 @@ func families() map[string]func() {
 		"gemm":   gemmFamily,
 		"math":   mathFamily,
 		"round":  roundFamily,
+		"small":  smallFamily,
 	}
 }
 
