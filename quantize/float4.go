@@ -2,10 +2,9 @@ package quantize
 
 import (
 	"context"
+	"errors"
 	"flag"
-	"fmt"
 	"io"
-	"math"
 	"slices"
 
 	"github.com/mcompress/mcompress/ir"
@@ -76,19 +75,13 @@ func (b *blocked) recipe() *ir.Recipe {
 		Name: "float4",
 		In:   []*ir.Tensor{b.t},
 		Out:  []ir.Spec{{Name: b.t.Name, DType: b.dt, Shape: b.t.Shape}, {Name: b.t.Name, DType: ir.Float16, Shape: b.scales()}},
-		Work: b.window()*8 + 2*(ir.Spec{Shape: b.scales()}).Elems(),
+		Work: b.window()*6 + 2*(ir.Spec{Shape: b.scales()}).Elems(),
 		Run:  b.run,
 	}
 }
 
-// window is how many elements are read at a time: whole slabs, or one row of blocks where a slab is large.
-func (b *blocked) window() int64 {
-	slab := b.along * b.inner
-	if slab > pass.Block {
-		return b.size * b.inner
-	}
-	return min(b.outer, max(1, pass.Block/slab)) * slab
-}
+// window is how many elements are read at a time, at least one row of blocks.
+func (b *blocked) window() int64 { return min(b.t.Elems(), max(pass.Block, b.size*b.inner)) }
 
 // rows calls do for each stretch of elements that is a row of blocks: n elements along the middle axis.
 func (b *blocked) rows(do func(at, n int64) error) error {
@@ -103,33 +96,37 @@ func (b *blocked) rows(do func(at, n int64) error) error {
 }
 
 func (b *blocked) run(ctx context.Context, in []io.ReaderAt, out []io.Writer) error {
-	f := pass.NewFloats(in[0], b.t.DType)
-	held := make([]float32, b.window())
-	var from, have int64
-	codes, scales := &nibbles{w: out[outCodes]}, []uint16(nil)
-	k := newBlockCoder(b.format, b.size, b.inner)
+	f, held := pass.NewFloats(in[0], b.t.DType), make([]float32, b.window())
+	k, codes, scales := newBlockCoder(b.format, b.size, b.inner), &nibbles{w: out[outCodes]}, []uint16(nil)
+	var from, done, have int64 // of what is held: where it begins, how much of it has codes, and how much there is
+	finish := func() error {
+		if err := k.finish(); err != nil {
+			return &pass.Unfit{Tensor: b.t.Name, Reason: err.Error()}
+		}
+		scales = append(scales, k.scales...)
+		return codes.write(k.codes[:done])
+	}
 	err := b.rows(func(at, n int64) error {
 		if at+n*b.inner > from+have {
-			from, have = at, min(int64(len(held)), b.t.Elems()-at)
+			if err := errors.Join(finish(), ctx.Err()); err != nil {
+				return err
+			}
+			from, done, have = at, 0, min(int64(len(held)), b.t.Elems()-at)
 			if err := f.Read(held[:have], at); err != nil {
 				return err
 			}
-			if err := ctx.Err(); err != nil {
-				return err
-			}
+			k.begin(held[:have])
 		}
-		x := held[at-from:][:n*b.inner]
-		if why := noScale(kernel.AbsMaxBits(x), 1); why != "" {
-			return &pass.Unfit{Tensor: b.t.Name, Reason: why}
-		}
-		s, err := k.row(x)
-		if err != nil {
+		if err := k.row(int(at-from), int(n)); err != nil {
 			return &pass.Unfit{Tensor: b.t.Name, Reason: err.Error()}
 		}
-		scales = append(scales, s...)
-		return codes.write(k.codes[:len(x)])
+		done += n * b.inner
+		return nil
 	})
 	if err != nil {
+		return err
+	}
+	if err := finish(); err != nil {
 		return err
 	}
 	if err := codes.flush(); err != nil {
@@ -177,92 +174,6 @@ func (b *blocked) restore(parts []*ir.Tensor) *ir.Tensor {
 	return r.Derive()[0]
 }
 
-// peaks are the numbers of the format, or beyond it, that a block's largest magnitude may be brought to: the numbers between are spread
-// unevenly, and what fits best is tried.
-var peaks = []float32{6, 7, 5.5, 5, 4.5, 4}
-
-// A blockCoder finds the codes and scales of a row of blocks: one for each place of the inner axis.
-type blockCoder struct {
-	format  kernel.SmallFloat
-	peaks   []float32
-	inner   int64
-	codes   []byte
-	trial   []byte
-	column  []float32
-	back    []float32
-	scales  []uint16
-	rounded []float32
-}
-
-func newBlockCoder(f kernel.SmallFloat, size, inner int64) *blockCoder {
-	return &blockCoder{
-		format: f, peaks: peaks, inner: inner, codes: make([]byte, size*inner), trial: make([]byte, 2*size),
-		column: make([]float32, size), back: make([]float32, size), scales: make([]uint16, inner), rounded: make([]float32, 1),
-	}
-}
-
-// row codes x, rows × inner elements, into k.codes, and returns the scales.
-func (k *blockCoder) row(x []float32) ([]uint16, error) {
-	rows := int64(len(x)) / k.inner
-	for j := range k.inner {
-		column := k.column[:rows]
-		for i := range column {
-			column[i] = x[int64(i)*k.inner+j]
-		}
-		scale, err := k.best(column)
-		if err != nil {
-			return nil, err
-		}
-		k.scales[j] = scale
-		for i, c := range k.trial[:rows] {
-			k.codes[int64(i)*k.inner+j] = c
-		}
-	}
-	return k.scales, nil
-}
-
-// best is the scale, as float16, of least squared error; its codes stand in k.trial.
-func (k *blockCoder) best(x []float32) (uint16, error) {
-	n, least, scale := len(x), math.Inf(1), uint16(0)
-	peak := math.Float32frombits(kernel.AbsMaxBits(x))
-	if peak == 0 {
-		k.format.Codes(k.trial[:n], x, 1)
-		return oneHalf, nil
-	}
-	other, kept := k.trial[n:2*n], k.trial[:n]
-	for _, p := range k.peaks {
-		h := [1]uint16{}
-		kernel.F16FromF32(h[:], []float32{peak / p})
-		kernel.F32FromF16(k.rounded, h[:])
-		s := k.rounded[0]
-		if s == 0 || math.IsInf(float64(s), 0) {
-			continue
-		}
-		k.format.Codes(other, x, s)
-		k.format.Values(k.back[:n], other, s)
-		if e := squares(x, k.back[:n]); e < least {
-			least, scale = e, h[0]
-			copy(kept, other)
-		}
-	}
-	if math.IsInf(least, 1) {
-		return 0, fmt.Errorf("a block's largest magnitude, %g, gives no float16 scale", peak)
-	}
-	return scale, nil
-}
-
-// oneHalf is 1 as float16.
-const oneHalf = 0x3c00
-
-func squares(x, y []float32) float64 {
-	sum := 0.0
-	for i, v := range x {
-		d := float64(v) - float64(y[i])
-		sum += float64(d * d)
-	}
-	return sum
-}
-
 // nibbles packs codes of 4 bits, two in a byte over the whole tensor.
 type nibbles struct {
 	w    io.Writer
@@ -271,14 +182,17 @@ type nibbles struct {
 }
 
 func (p *nibbles) write(codes []byte) error {
-	for _, c := range codes {
-		if p.held {
-			p.buf[len(p.buf)-1] |= c << 4
-		} else {
-			p.buf = append(p.buf, c)
-		}
-		p.held = !p.held
+	if len(codes) == 0 {
+		return nil
 	}
+	if p.held {
+		p.buf[len(p.buf)-1] |= codes[0] << 4
+		p.held, codes = false, codes[1:]
+	}
+	at := len(p.buf)
+	p.buf = append(p.buf, make([]byte, kernel.Packed(len(codes), 4))...)
+	kernel.Pack(p.buf[at:], codes, 4)
+	p.held = len(codes)%2 == 1
 	if len(p.buf) < ir.CopyBuffer {
 		return nil
 	}

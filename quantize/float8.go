@@ -122,14 +122,7 @@ func (s *scaled) codes(dst []byte, x []float32, q run, scale []float32) {
 		s.format.Codes(dst, x, scale[q.first])
 		return
 	}
-	cols := scale[q.first:][:s.g.chans]
-	for i := 0; i < len(x); i += len(cols) {
-		row := x[i:][:len(cols)]
-		for j, v := range row {
-			row[j] = v / cols[j]
-		}
-	}
-	s.format.Codes(dst, x, 1)
+	s.format.CodesCols(dst, x, scale[q.first:][:s.g.chans])
 }
 
 func (s *scaled) emit(g *ir.Graph, at *ir.Node, codes, scales *ir.Value) *ir.Value {
