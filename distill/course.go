@@ -130,6 +130,11 @@ func (t *Trainer) now() numbers {
 
 // part runs one part of a batch.
 func (t *Trainer) part(ctx context.Context, b *dataset.Batch, samples []int, part int) (float64, error) {
+	if part == 0 {
+		if err := t.round(ctx); err != nil {
+			return 0, err
+		}
+	}
 	in, err := t.augment.apply(ctx, b.Inputs, t.state.Step*t.layout.parts+part)
 	if err != nil {
 		return 0, err
@@ -226,8 +231,17 @@ func (t *Trainer) scaled(squares float64) {
 	}
 }
 
-// closeEpoch judges the weights, and takes note of the best ones. The judge's memory takes the place of the step's.
+// closeEpoch judges the weights as they would be rounded now, and takes note of the best ones. The judge's memory takes the place of
+// the step's.
 func (t *Trainer) closeEpoch(ctx context.Context) error {
+	if t.state.Step > 0 {
+		if err := t.rehearse(ctx); err != nil {
+			return err
+		}
+	}
+	if err := t.round(ctx); err != nil {
+		return err
+	}
 	if t.judge == nil {
 		return nil
 	}
@@ -250,7 +264,7 @@ func (t *Trainer) closeEpoch(ctx context.Context) error {
 	}
 	if better := t.score(v); better < s.Best {
 		s.Best, s.BestAt, s.Bad = better, s.Step, 0
-		return t.remember()
+		return t.remember(t.bestFile())
 	}
 	s.Bad++
 	s.stopped = t.patience > 0 && s.Bad >= t.patience
@@ -281,9 +295,9 @@ func (t *Trainer) each(f func(a *ir.Array) error) error {
 	return nil
 }
 
-// remember keeps a copy of the weights, on disk, as they may turn out to be the best.
-func (t *Trainer) remember() (err error) {
-	f, err := os.Create(t.bestFile())
+// remember keeps a copy of the weights, on disk.
+func (t *Trainer) remember(path string) (err error) {
+	f, err := os.Create(path)
 	if err != nil {
 		return err
 	}
@@ -300,12 +314,17 @@ func (t *Trainer) restore() error {
 	if t.judge == nil || t.state.BestAt == t.state.Step {
 		return nil
 	}
-	f, err := os.Open(t.bestFile())
+	t.state.Course.Kept = t.state.BestAt
+	return t.recall(t.bestFile())
+}
+
+// recall goes back to a copy of the weights.
+func (t *Trainer) recall(path string) error {
+	f, err := os.Open(path)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	t.state.Course.Kept = t.state.BestAt
 	return t.each(func(a *ir.Array) error {
 		_, err := io.ReadFull(f, a.Data)
 		return err

@@ -122,24 +122,30 @@ func stopAfter(t *testing.T, step int, o ...string) {
 	s := parse(t, o...)
 	e := ir.NewEval(t.TempDir())
 	defer e.Close()
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
 	tr := &Trainer{settings: *s, model: network(1, features, 32, 16, classes), eval: e, workers: 2}
-	tr.tell = func(done, _ int, _ float64) {
-		if done == step {
-			cancel()
-		}
-	}
+	ctx, cancel := stopper(t, tr, step)
+	defer cancel()
 	defer tr.close()
 	if err := tr.prepare(ctx, nil); err != nil {
 		t.Fatal(err)
 	}
-	if err := tr.goOn(); err != nil {
+	if err := tr.goOn(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if err := tr.train(ctx); err == nil {
 		t.Fatal("it was not stopped")
 	}
+}
+
+// stopper stops a training at a step.
+func stopper(t *testing.T, tr *Trainer, step int) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(t.Context())
+	tr.tell = func(done, _ int, _ float64) {
+		if done == step {
+			cancel()
+		}
+	}
+	return ctx, cancel
 }
 
 func TestStateOfOtherOptionsIsRefused(t *testing.T) {

@@ -10,7 +10,7 @@ import (
 
 // A Memory says what training takes, as planned, and what was done about it. Sizes are bytes.
 type Memory struct {
-	Weights, States, Sums int64 // of variables: the weights, what the optimizer keeps, sums of gradients
+	Weights, States, Sums int64 // of variables: the weights, also as they are rounded, what the optimizer keeps, sums of gradients
 	Arena                 int64 // activations, gradients and scratch of a step
 	Teacher, Batches      int64
 	Layout                string
@@ -94,7 +94,7 @@ func (t *Trainer) begin(p *layout) {
 
 // memoryOf is what a layout takes whose graphs take so much.
 func (t *Trainer) memoryOf(p *layout, arena int64) Memory {
-	m := Memory{Arena: arena, Layout: p.String()}
+	m := Memory{Weights: t.rounding.bytes(), Arena: arena, Layout: p.String()}
 	largest := int64(0)
 	for _, v := range t.order {
 		m.Weights += v.array.Bytes()

@@ -31,7 +31,7 @@ func (t *Trainer) newJudge(ctx context.Context, batch int) (_ *judge, err error)
 		return nil, nil
 	}
 	j := &judge{step: &step{feeds: map[string]*ir.Array{}}, batch: min(batch, len(t.split.judge))}
-	tape, err := grad.New(ctx, t.model, grad.Options{Inputs: t.specs(j.batch), Train: t.trained, Change: t.changed(ctx)})
+	tape, err := grad.New(ctx, t.model, grad.Options{Inputs: t.specs(j.batch), Train: t.trained, Change: t.changed(ctx, j.step.feeds)})
 	if err != nil {
 		return nil, err
 	}

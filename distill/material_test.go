@@ -74,8 +74,8 @@ func random(r *rand.Rand, shape ...int64) *ir.Tensor {
 	return t
 }
 
-// tune trains m as a step of a pipeline.
-func tune(t *testing.T, m *ir.Model, workers int, o ...string) (*pass.Context, error) {
+// finetune is the method with these options.
+func finetune(t *testing.T, o ...string) pass.Step {
 	t.Helper()
 	step, err := pass.NewStep(FineTune, func(fs *flag.FlagSet) error {
 		for i := 0; i < len(o); i += 2 {
@@ -88,10 +88,16 @@ func tune(t *testing.T, m *ir.Model, workers int, o ...string) (*pass.Context, e
 	if err != nil {
 		t.Fatal(err)
 	}
+	return step
+}
+
+// tune trains m as a step of a pipeline.
+func tune(t *testing.T, m *ir.Model, workers int, o ...string) (*pass.Context, error) {
+	t.Helper()
 	e := ir.NewEval(t.TempDir())
 	defer e.Close()
 	c := &pass.Context{Context: t.Context(), Model: m, Eval: e, Workers: workers}
-	_, err = pass.Run(c, []pass.Step{step})
+	_, err := pass.Run(c, []pass.Step{finetune(t, o...)})
 	return c, err
 }
 

@@ -48,7 +48,10 @@ func (s *settings) run(c *pass.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	t.holds = c.Holds
+	t.holds, t.dry = c.Holds, c.DryRun
+	if t.rounding, err = s.newRounding(c); err != nil {
+		return err
+	}
 	if err := t.prepare(c, teacher); err != nil {
 		return err
 	}
@@ -56,7 +59,7 @@ func (s *settings) run(c *pass.Context) (err error) {
 		t.store(c)
 		return nil
 	}
-	if err := t.goOn(); err != nil {
+	if err := t.goOn(c); err != nil {
 		return err
 	}
 	if err := t.train(c); err != nil {

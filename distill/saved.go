@@ -2,6 +2,7 @@ package distill
 
 import (
 	"archive/zip"
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -59,9 +60,11 @@ func (t *Trainer) write(w io.Writer) error {
 			return err
 		}
 	}
-	if best, err := os.ReadFile(t.bestFile()); err == nil {
-		if err := entry(z, "best", best); err != nil {
-			return err
+	for _, path := range t.copies() {
+		if b, err := os.ReadFile(path); err == nil {
+			if err := entry(z, filepath.Base(path), b); err != nil {
+				return err
+			}
 		}
 	}
 	for _, m := range t.moments {
@@ -105,7 +108,7 @@ func (t *Trainer) eachState(f func(name string, a *ir.Array) error) error {
 }
 
 // goOn reads the state from --save, if --resume is given and the file is there.
-func (t *Trainer) goOn() (err error) {
+func (t *Trainer) goOn(ctx context.Context) (err error) {
 	if !t.resume {
 		return nil
 	}
@@ -117,13 +120,13 @@ func (t *Trainer) goOn() (err error) {
 		return fmt.Errorf("--resume %s: %w", t.save, err)
 	}
 	defer func() { err = errors.Join(err, z.Close()) }()
-	if err := t.read(&z.Reader); err != nil {
+	if err := t.read(ctx, &z.Reader); err != nil {
 		return fmt.Errorf("--resume %s: %w", t.save, err)
 	}
 	return nil
 }
 
-func (t *Trainer) read(z *zip.Reader) error {
+func (t *Trainer) read(ctx context.Context, z *zip.Reader) error {
 	var h header
 	text, err := content(z, stateEntry)
 	if err == nil {
@@ -146,13 +149,18 @@ func (t *Trainer) read(z *zip.Reader) error {
 		copy(a.Data, b)
 		return err
 	}
-	for _, v := range t.order {
-		if err := fill("weight/"+v.name, v.array); err != nil {
-			return err
+	for _, path := range t.copies() {
+		if b, err := content(z, filepath.Base(path)); err == nil {
+			if err := os.WriteFile(path, b, 0o600); err != nil {
+				return err
+			}
 		}
 	}
-	if best, err := content(z, "best"); err == nil {
-		if err := os.WriteFile(t.bestFile(), best, 0o600); err != nil {
+	if err := t.rehearseAgain(ctx); err != nil {
+		return err
+	}
+	for _, v := range t.order {
+		if err := fill("weight/"+v.name, v.array); err != nil {
 			return err
 		}
 	}
@@ -163,6 +171,9 @@ func (t *Trainer) read(z *zip.Reader) error {
 	}
 	return t.eachState(fill)
 }
+
+// copies are files of weights as they were, called as their entries.
+func (t *Trainer) copies() []string { return []string{t.bestFile(), t.rehearsedFile()} }
 
 func content(z *zip.Reader, name string) ([]byte, error) {
 	f, err := z.Open(name)

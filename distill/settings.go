@@ -73,7 +73,7 @@ func (s *settings) bind(fs *flag.FlagSet, k kind) {
 	fs.StringVar(&s.augment, "augment", "", "`changes` of images, with commas: shift=2 (pixels), flip")
 	fs.Int64Var(&s.reinit, "reinit", -1, "start from random weights made from this `seed`, not from those of the model")
 	fs.BoolVar(&s.statistics, "batch-statistics", false, "normalise by the batch and learn the running statistics of BatchNormalization (default with --reinit)")
-	fs.StringVar(&s.aware, "aware", "", "round weights and activations in training as this `method` will: dynamic-int8, weight-int8")
+	fs.StringVar(&s.aware, "aware", "", "`method` that follows, such as weight-int4 or static-int8: steps compute with what it would make of weights and activations; on the command line its options stand behind its name, as in \"weight-int4 block=64 symmetric\"")
 	s.memory(fs)
 	fs.StringVar(&s.save, "save", "", "`file` to keep the state of training in")
 	fs.IntVar(&s.every, "save-every", 0, "`number` of steps between two states (default: once an epoch)")
@@ -121,7 +121,6 @@ func (s *settings) check() error {
 		{"storage", s.storage, []string{"float32", "float16"}},
 		{"offload", s.offload, []string{"none", "activations", "optimizer", "all"}},
 		{"on-oom", s.onOOM, []string{"fail", "halve"}},
-		{"aware", s.aware, []string{"", "dynamic-int8", "weight-int8"}},
 	} {
 		if !slices.Contains(w.known, w.value) {
 			return fmt.Errorf("--%s %s: there are %s", w.name, w.value, strings.Trim(strings.Join(w.known, ", "), ", "))

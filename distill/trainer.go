@@ -22,19 +22,21 @@ type Trainer struct {
 	chosen  map[string]bool                     // names of the weights that may change
 	tell    func(step, steps int, loss float64) // after each step; may be nil
 	holds   func(bytes int64)                   // may be nil
+	dry     bool                                // nothing is trained
 
-	set     *dataset.Set
-	fixed   int  // samples in a run of the model, 0 if it takes any number
-	unfixed bool // shapes inside say how many samples there are, and are opened
-	split   split
-	ports   []dataset.Input
-	first   map[string]ir.Spec // types of the model's inputs for one sample, as the data has them
-	terms   []term
-	teacher *teacher
-	augment *augment
-	vars    map[string]*variable
-	order   []*variable // in the order of the graph
-	moments []*moment
+	set      *dataset.Set
+	fixed    int  // samples in a run of the model, 0 if it takes any number
+	unfixed  bool // shapes inside say how many samples there are, and are opened
+	split    split
+	ports    []dataset.Input
+	first    map[string]ir.Spec // types of the model's inputs for one sample, as the data has them
+	terms    []term
+	teacher  *teacher
+	augment  *augment
+	rounding *rounding // nil where nothing is rounded
+	vars     map[string]*variable
+	order    []*variable // in the order of the graph
+	moments  []*moment
 
 	folder string // for temporary files
 	layout *layout
@@ -95,6 +97,9 @@ func (t *Trainer) prepare(ctx context.Context, teacher *ir.Model) (err error) {
 		return err
 	}
 	if err := t.weights(ctx); err != nil {
+		return err
+	}
+	if err := t.rehearse(ctx); err != nil {
 		return err
 	}
 	return t.fit(ctx)
@@ -216,16 +221,14 @@ func (t *Trainer) change(ctx context.Context, st *step) func(*grad.Tape) error {
 		if t.dropout > 0 {
 			st.names.counter = t.drop(tape)
 		}
-		return t.changed(ctx)(tape)
+		return t.changed(ctx, st.feeds)(tape)
 	}
 }
 
-// changed puts in what is not random, and opens shapes.
-func (t *Trainer) changed(ctx context.Context) func(*grad.Tape) error {
+// changed puts in what is not random, and opens shapes. It adds the arrays that what it puts in is fed with.
+func (t *Trainer) changed(ctx context.Context, feeds map[string]*ir.Array) func(*grad.Tape) error {
 	return func(tape *grad.Tape) error {
-		if t.aware != "" {
-			round(tape, t.aware)
-		}
+		t.rounding.put(tape, feeds)
 		return t.opening(ctx)(tape)
 	}
 }

@@ -15,7 +15,8 @@ func Run(c *Context, steps []Step) ([]Row, error) {
 	}
 	c.consts = map[constKey]*ir.Value{}
 	irVersion := c.Model.IRVersion
-	for _, s := range steps {
+	for i, s := range steps {
+		c.Later = steps[i+1:]
 		if err := c.step(s); err != nil {
 			return nil, fmt.Errorf("%s: %w", s.Method.Name, err)
 		}

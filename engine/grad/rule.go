@@ -37,7 +37,7 @@ var families = [][]Rule{
 	normalizations,
 	attentions,
 	seededDropout,
-	fakeQuant,
+	straightThrough,
 	still,
 }
 

@@ -11,7 +11,7 @@ const domain = "mcompress"
 
 // Ops are the rows of this family.
 func Ops() []op.Op {
-	rows := slices.Concat(rowLosses(), pointLosses(), updates(), sums(), dropouts(), augments(), fakeQuants(), offloads(), halves())
+	rows := slices.Concat(rowLosses(), pointLosses(), updates(), sums(), dropouts(), augments(), roundings(), offloads(), halves())
 	for i := range rows {
 		rows[i].Domain, rows[i].Since = domain, 1
 	}

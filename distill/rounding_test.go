@@ -1,0 +1,304 @@
+package distill
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/mcompress/mcompress/engine"
+	"github.com/mcompress/mcompress/engine/grad"
+	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/pass"
+	"github.com/mcompress/mcompress/quantize"
+)
+
+// quantizers are the steps that tests train for, as they are given on the command line.
+func quantizers() []string {
+	list := []string{"dynamic-int8", "dynamic-int8 per-tensor", "weight-int8", "weight-int8 asymmetric", "float8", "weight-int4 algo=hqq", "weight-int4 search=span"}
+	for _, method := range []string{"weight-int8", "weight-int4", "weight-int2"} {
+		for _, block := range []int{16, 32, 64, 128, 256} {
+			list = append(list, fmt.Sprintf("%s block=%d symmetric", method, block), fmt.Sprintf("%s block=%d asymmetric", method, block))
+		}
+	}
+	return append(list, "weight-int4 per-channel", "weight-int2 per-channel symmetric", "weight-int4 weight-type=int4", "weight-int2 weight-type=int2")
+}
+
+// quantizer is a step like one of quantizers.
+func quantizer(t *testing.T, text string) pass.Step {
+	t.Helper()
+	words := strings.Fields(text)
+	known := []*pass.Method{quantize.DynamicInt8, quantize.StaticInt8, quantize.WeightInt8, quantize.WeightInt4, quantize.WeightInt2, quantize.Float8}
+	i := slices.IndexFunc(known, func(m *pass.Method) bool { return m.Name == words[0] })
+	step, err := pass.NewStep(known[i], func(fs *flag.FlagSet) error {
+		for _, o := range words[1:] {
+			name, value, given := strings.Cut(o, "=")
+			if !given {
+				value = "true"
+			}
+			if err := fs.Set(name, value); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return step
+}
+
+// varied has weights that methods look at in several ways: of products, turned and not, of convolutions, and of blocks that are not full.
+func varied() *ir.Model {
+	r := rand.New(rand.NewPCG(4, 9))
+	m := ir.NewModel()
+	m.IRVersion, m.Opsets = 10, []ir.Opset{{Version: 21}}
+	g := m.Graph
+	x := g.AddValue("x")
+	x.Type = &ir.Type{Elem: ir.Float, Shape: []ir.Dim{{N: -1, Param: "N"}, {N: features}}}
+	g.Inputs = []*ir.Value{x}
+	weight := func(shape ...int64) *ir.Value { return g.AddConst("w", random(r, shape...)) }
+	y := g.Insert(nil, "Relu", []*ir.Value{g.Insert(nil, "MatMul", []*ir.Value{x, weight(features, 400)})})
+	shape := g.AddConst("shape", &ir.Tensor{Spec: ir.Spec{DType: ir.Int64, Shape: []int64{4}}, Source: ir.Ints(-1, 16, 5, 5)})
+	y = g.Insert(nil, "Reshape", []*ir.Value{y, shape})
+	y = g.Insert(nil, "Relu", []*ir.Value{g.Insert(nil, "Conv", []*ir.Value{y, weight(24, 16, 3, 3), weight(24)}, ir.IntsAttr("pads", 1, 1, 1, 1))})
+	y = g.Insert(nil, "Flatten", []*ir.Value{y})
+	y = g.Insert(nil, "Relu", []*ir.Value{g.Insert(nil, "Gemm", []*ir.Value{y, weight(40, 600), weight(40)}, ir.IntAttr("transB", 1))})
+	y = g.Insert(nil, "MatMul", []*ir.Value{y, g.Insert(nil, "Transpose", []*ir.Value{weight(36, 40)})})
+	y = g.Insert(nil, "Gemm", []*ir.Value{g.Insert(nil, "Relu", []*ir.Value{y}), weight(36, classes), weight(classes)})
+	y.Type = &ir.Type{Elem: ir.Float, Shape: []ir.Dim{{N: -1, Param: "N"}, {N: classes}}}
+	g.AddOutput(y)
+	return m
+}
+
+// trainer is ready to train m for the step that follows.
+func trainer(t *testing.T, m *ir.Model, behind pass.Step, o ...string) *Trainer {
+	t.Helper()
+	e := ir.NewEval(t.TempDir())
+	t.Cleanup(func() { e.Close() })
+	s := parse(t, append(o, "aware", behind.Method.Name)...)
+	tr := &Trainer{settings: *s, model: m, eval: e, workers: 2}
+	t.Cleanup(func() { tr.close() })
+	var err error
+	if tr.rounding, err = s.newRounding(&pass.Context{Later: []pass.Step{behind}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := tr.prepare(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	return tr
+}
+
+// What steps compute with is what the method stores of the weights as they are then, not as they were when training began.
+func TestStepsComputeWithWhatIsStored(t *testing.T) {
+	data := samples(t, 60)
+	for _, text := range quantizers() {
+		t.Run(text, func(t *testing.T) {
+			tr := trainer(t, varied(), quantizer(t, text), "data", data, "labels", "label", "batch", "8")
+			r := rand.New(rand.NewPCG(1, 2))
+			for _, v := range tr.order {
+				for i := range ir.View[float32](v.array) {
+					ir.View[float32](v.array)[i] += float32(r.NormFloat64())
+				}
+			}
+			if err := tr.round(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			want := stored(t, tr, quantizer(t, text))
+			if len(want) < 4 || len(want) != len(tr.rounding.weights) {
+				t.Fatalf("the method stores %d weights, %d are rounded", len(want), len(tr.rounding.weights))
+			}
+			for name, b := range want {
+				if w := tr.rounding.weights[name]; w == nil || !slices.Equal(w.array.Data, b) {
+					t.Errorf("weight %s is not what is stored", name)
+				}
+			}
+		})
+	}
+}
+
+// stored are the numbers that stand for weights, as they are now, in the model that the step makes.
+func stored(t *testing.T, tr *Trainer, step pass.Step) map[string][]byte {
+	t.Helper()
+	m := varied()
+	for _, v := range m.Graph.Consts() {
+		if w := tr.vars[v.Name]; w != nil {
+			v.SetConst(&ir.Tensor{Spec: v.Const.Spec, Source: ir.Mem(slices.Clone(w.array.Data))})
+		}
+	}
+	e := ir.NewEval(t.TempDir())
+	defer e.Close()
+	rows, err := pass.Run(&pass.Context{Context: t.Context(), Model: m, Eval: e, Workers: 1}, []pass.Step{step})
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := map[string][]byte{}
+	for _, row := range rows {
+		if row.Status != pass.Changed || row.Restore == nil {
+			continue
+		}
+		if out[row.Tensor], err = e.ReadAll(t.Context(), restored(row)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return out
+}
+
+// The straight-through estimator: a weight changes by the gradient that its rounded one has.
+func TestWeightsChangeByTheGradientOfRoundedOnes(t *testing.T) {
+	data := samples(t, 60)
+	o := []string{"data", data, "labels", "label", "batch", "16", "steps", "1", "optimizer", "sgd", "schedule", "constant", "lr", "0.5", "validate", "0", "dropout", "0"}
+	tr := trainer(t, varied(), quantizer(t, "weight-int2"), o...)
+	if err := tr.round(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	before := weights(t, varied())
+	twin := trainer(t, varied(), quantizer(t, "weight-int2"), o...)
+	if err := errors.Join(twin.step.close(), twin.round(t.Context())); err != nil {
+		t.Fatal(err)
+	}
+	for name, w := range twin.rounding.weights {
+		copy(twin.vars[name].array.Data, w.array.Data)
+	}
+	twin.rounding = nil
+	if err := twin.fit(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	beforeFloat := map[string][]byte{}
+	for name, v := range twin.vars {
+		beforeFloat[name] = slices.Clone(v.array.Data)
+	}
+	if err := errors.Join(tr.train(t.Context()), twin.train(t.Context())); err != nil {
+		t.Fatal(err)
+	}
+	largest := 0.0
+	for name, v := range tr.vars {
+		a, b := difference(v.array.Data, before[name]), difference(twin.vars[name].array.Data, beforeFloat[name])
+		for i := range a {
+			largest = max(largest, math.Abs(b[i]))
+			if math.Abs(a[i]-b[i]) > 1e-5 {
+				t.Fatalf("weight %s[%d] changes by %g, its rounded one by %g", name, i, a[i], b[i])
+			}
+		}
+	}
+	if largest < 1e-3 {
+		t.Errorf("the largest change is %g", largest)
+	}
+}
+
+func difference(a, b []byte) []float64 {
+	x, y := ir.View[float32](array(a)), ir.View[float32](array(b))
+	d := make([]float64, len(x))
+	for i := range d {
+		d[i] = float64(x[i]) - float64(y[i])
+	}
+	return d
+}
+
+// Activations take what their codes stand for; beyond the range of codes gradients are 0.
+func TestGradientsOfCodesEndAtTheirRange(t *testing.T) {
+	m := ir.NewModel()
+	m.Opsets = []ir.Opset{{Version: 21}}
+	spec := ir.Spec{DType: ir.Float, Shape: []int64{6}}
+	x := m.Graph.AddValue("x")
+	x.Type = &ir.Type{Elem: ir.Float, Shape: []ir.Dim{{N: 6}}}
+	m.Graph.Inputs = []*ir.Value{x}
+	m.Graph.AddOutput(m.Graph.Insert(nil, "Mul", []*ir.Value{x, m.Graph.AddConst("two", &ir.Tensor{Spec: ir.Spec{DType: ir.Float}, Source: ir.Floats(2)})}))
+	r := &rounding{codes: map[edge]*codes{}}
+	r.take(edge{m.Graph.Outputs[0].Name, 0}, ir.Uint8, ir.Floats(0.5), []byte{10}) // from -5 to 122.5
+	feeds := map[string]*ir.Array{"x": ir.ArrayOf([]float32{-7, -4.9, -0.3, 0.2, 122.4, 130}, 6)}
+	tape, err := grad.New(t.Context(), m, grad.Options{Inputs: map[string]ir.Spec{"x": spec}, Change: func(tape *grad.Tape) error {
+		r.put(tape, feeds)
+		return nil
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	in, out := tape.Graph().Inputs[0], tape.Graph().Outputs[0]
+	tape.Want(in)
+	tape.Close()
+	seed := tape.Input("seed", ir.Float, 6)
+	feeds["seed"] = ir.ArrayOf([]float32{1, 2, 3, 4, 5, 6}, 6)
+	if err := tape.Backward(map[*ir.Value]*ir.Value{out: seed}); err != nil {
+		t.Fatal(err)
+	}
+	tape.Graph().SetOutputs(out, tape.Grad(in))
+	s, err := engine.Open(t.Context(), tape.Model, engine.Options{Workers: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	got, err := s.Run(t.Context(), feeds, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if y := ir.View[float32](got[out.Name]); !slices.Equal(y, []float32{-10, -10, -1, 0, 245, 245}) {
+		t.Errorf("codes stand for %v", y)
+	}
+	if dx := ir.View[float32](got[tape.Graph().Outputs[1].Name]); !slices.Equal(dx, []float32{0, 4, 6, 8, 10, 0}) {
+		t.Errorf("gradients are %v", dx)
+	}
+}
+
+// Neither workers nor a break change a bit.
+func TestRoundedTrainingIsReproducible(t *testing.T) {
+	data := samples(t, 240)
+	for _, text := range []string{"weight-int4 block=16", "static-int8 no-bias-correction calibrate=16 data=" + data + " labels=label"} {
+		o := []string{"data", data, "labels", "label", "epochs", "2", "batch", "16"}
+		learned := func(workers int, stop int, o ...string) *Trainer {
+			tr := trainer(t, network(1, features, 32, 16, classes), quantizer(t, text), o...)
+			tr.workers = workers
+			if err := tr.goOn(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			ctx, cancel := stopper(t, tr, stop)
+			defer cancel()
+			if err := tr.train(ctx); (err != nil) != (stop > 0) {
+				t.Fatal(err)
+			}
+			return tr
+		}
+		want := learned(2, 0, o...)
+		state := filepath.Join(t.TempDir(), "state.zip")
+		saved := append(slices.Clone(o), "save", state, "save-every", "3", "resume", "true")
+		learned(2, 20, saved...)
+		for what, got := range map[string]*Trainer{"3 workers": learned(3, 0, o...), "a break": learned(1, 0, saved...)} {
+			for name, v := range want.vars {
+				if !slices.Equal(v.array.Data, got.vars[name].array.Data) {
+					t.Errorf("%s, %s: weight %s differs", text, what, name)
+				}
+			}
+		}
+	}
+}
+
+func TestBadRoundingIsOneLine(t *testing.T) {
+	data := samples(t, 60)
+	for _, c := range []struct {
+		want, aware string
+		m           *ir.Model
+		behind      []string
+	}{
+		{"no step of that name quantizes behind this one", "weight-int4", varied(), nil},
+		{"no step of that name quantizes behind this one", "weight-int4", varied(), []string{"weight-int2"}},
+		{"gptq and awq look at samples", "weight-int4", varied(), []string{"weight-int4 algo=gptq"}},
+		{"in more ways than training can follow", "static-int8", varied(), []string{"static-int8 calibrate=8 data=" + data + " labels=label"}},
+		{"in more ways than training can follow", "static-int8", convolutional(), []string{"static-int8 no-bias-correction calibrate=8 data=" + data + " labels=label"}},
+	} {
+		steps := []pass.Step{finetune(t, "data", data, "labels", "label", "batch", "8", "aware", c.aware)}
+		for _, text := range c.behind {
+			steps = append(steps, quantizer(t, text))
+		}
+		e := ir.NewEval(t.TempDir())
+		defer e.Close()
+		_, err := pass.Run(&pass.Context{Context: t.Context(), Model: c.m, Eval: e, Workers: 1}, steps)
+		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s, then %v: got %v, want %q", c.aware, c.behind, err, c.want)
+		}
+	}
+}
