@@ -216,7 +216,7 @@ func (s *static) loaded(names []string, known map[string]calibrate.Summary) erro
 	for _, name := range names {
 		v, ok := file.Values[name]
 		if !ok {
-			return fmt.Errorf("%s: it has no range for value %q", s.load, name)
+			return fmt.Errorf("%s: it has no range for value %q: ranges are of one model; --save-ranges writes them", s.load, name)
 		}
 		known[name] = v
 	}

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"iter"
 	"maps"
-	"math"
 	"slices"
 
 	"github.com/mcompress/mcompress/dataset"
@@ -39,7 +38,7 @@ type Visit func(name string, a *ir.Array) error
 // Each runs m, mostly c.Model or c.Source, over the samples one batch after another, and hands visit each of the named
 // values of the main graph at the moment it is made: inputs, outputs or what lies between. Order and bits of what it sees
 // do not depend on the number of workers. Without data the samples are made up, which a row of the ledger says. It holds m's
-// weights, up to a part of c.Memory, and what one run takes. NaN in the samples, or in one of the values, is an error.
+// weights, up to a part of c.Memory, and what one run takes. What is no number in the samples is an error, as is NaN in one of the values.
 func (d *Data) Each(c *pass.Context, m *ir.Model, names []string, visit Visit) error {
 	set, err := d.set(c, m)
 	if err != nil {
@@ -57,7 +56,7 @@ func (d *Data) Each(c *pass.Context, m *ir.Model, names []string, visit Visit) e
 			return err
 		}
 		if err := d.run(c, s, b, names, visit); err != nil {
-			return fmt.Errorf("calibration: sample %d: %w", b.First, err)
+			return d.failed(b, err)
 		}
 	}
 	return nil
@@ -69,11 +68,15 @@ func (d *Data) noteMadeUp(c *pass.Context) {
 	}
 }
 
-// noNaN is an error where there are some in the inputs of a run.
-func noNaN(inputs map[string]*ir.Array) error {
+// finite is an error where an input of a run has elements that are no numbers.
+func finite(inputs map[string]*ir.Array) error {
 	for _, name := range slices.Sorted(maps.Keys(inputs)) {
-		if hasNaN(inputs[name]) {
-			return fmt.Errorf("input %q: it holds NaN", name)
+		if bits := largest(inputs[name]); bits >= infinity {
+			what := "infinities"
+			if bits > infinity {
+				what = "NaN"
+			}
+			return fmt.Errorf("input %q holds %s: mend the sample, or leave it out", name, what)
 		}
 	}
 	return nil
@@ -81,26 +84,41 @@ func noNaN(inputs map[string]*ir.Array) error {
 
 // run is one run.
 func (d *Data) run(ctx context.Context, s *engine.Interpreter, b *dataset.Batch, names []string, visit Visit) error {
-	if err := noNaN(b.Inputs); err != nil {
+	if err := finite(b.Inputs); err != nil {
 		return err
 	}
 	return s.Watch(ctx, b.Inputs, names, func(name string, a *ir.Array) error {
-		if !d.Lenient && hasNaN(a) {
-			return fmt.Errorf("value %q: it holds NaN", name)
+		if !d.Lenient && largest(a) > infinity {
+			return fmt.Errorf("value %q: the model makes NaN of it", name)
 		}
 		return visit(name, a)
 	})
 }
 
-func hasNaN(a *ir.Array) bool {
+// infinity is the bits of a float32.
+const infinity = 0x7f800000
+
+// largest is the bits of the largest magnitude of floats, more than infinity for NaN; 0 for all else.
+func largest(a *ir.Array) uint32 {
 	if a.Kind != ir.Dense || a.DType != ir.Float {
-		return false
+		return 0
 	}
-	return kernel.AbsMaxBits(ir.View[float32](a)) > math.Float32bits(float32(math.Inf(1)))
+	return kernel.AbsMaxBits(ir.View[float32](a))
+}
+
+// failed is what is wrong with a run, with its data and the number of its sample.
+func (d *Data) failed(b *dataset.Batch, err error) error {
+	if d.Path == "" {
+		return fmt.Errorf("calibration: made-up sample %d: %w", b.First, err)
+	}
+	return fmt.Errorf("calibration: %s: sample %d: %w", d.Path, b.First, err)
 }
 
 // set opens the samples, or makes some up.
 func (d *Data) set(c *pass.Context, m *ir.Model) (*dataset.Set, error) {
+	if d.most < 0 {
+		return nil, fmt.Errorf("--calibrate %d: it takes a number of samples, or 0 for all", d.most)
+	}
 	if d.Path == "" {
 		return d.MakeUp(m, madeUp, c.Workers)
 	}
@@ -114,12 +132,16 @@ func (d *Data) set(c *pass.Context, m *ir.Model) (*dataset.Set, error) {
 	return set, nil
 }
 
-// batches are those of order, without what fills them up.
+// batches are those of order, without what fills them up, each with the number of its first sample in the data.
 func (d *Data) batches(ctx context.Context, m *ir.Model, set *dataset.Set) iter.Seq2[*dataset.Batch, error] {
 	return func(yield func(*dataset.Batch, error) bool) {
-		for b, err := range set.Batches(ctx, d.order(set)) {
+		order := d.order(set)
+		for b, err := range set.Batches(ctx, order) {
 			if err == nil {
 				b.Inputs = unpadded(m.Graph, b.Inputs)
+			}
+			if err == nil && order.Index != nil {
+				b.First = order.Index[b.First]
 			}
 			if !yield(b, err) {
 				return

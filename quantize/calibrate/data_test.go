@@ -98,11 +98,21 @@ func TestBadDataIsAnError(t *testing.T) {
 	npy(t, none, []int64{0, 1, 20, 20}, func([]float32) {})
 	wrong := filepath.Join(t.TempDir(), "wrong.npy")
 	npy(t, wrong, []int64{2, 7}, func([]float32) {})
-	for path, want := range map[string]string{nan: "sample 1", none: "0 samples", wrong: "wrong.npy", filepath.Join(t.TempDir(), "gone.npy"): "gone.npy"} {
+	inf := filepath.Join(t.TempDir(), "inf.npy")
+	npy(t, inf, []int64{2, 1, 20, 20}, func(x []float32) { x[3] = float32(math.Inf(-1)) })
+	for path, want := range map[string]string{nan: "nan.npy: sample 1: input \"input\" holds NaN", inf: "inf.npy: sample 0: input \"input\" holds infinities", none: "0 samples", wrong: "wrong.npy", filepath.Join(t.TempDir(), "gone.npy"): "gone.npy"} {
 		_, err := looked(t, background(), "cnn.onnx", "--data", path)
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: error %v, want one line with %q", filepath.Base(path), err, want)
 		}
+	}
+	if _, err := looked(t, background(), "cnn.onnx", "--data", nan, "--calibrate", "-1"); err == nil || !strings.Contains(err.Error(), "--calibrate -1") {
+		t.Errorf("a negative number of samples: %v", err)
+	}
+	last := filepath.Join(t.TempDir(), "last.npy")
+	npy(t, last, []int64{40, 1, 20, 20}, func(x []float32) { x[30*400] = float32(math.Inf(1)) })
+	if _, err := looked(t, background(), "cnn.onnx", "--data", last, "--calibrate", "4"); err == nil || !strings.Contains(err.Error(), "sample 30") {
+		t.Errorf("number 30 of 40 samples, of which four are taken: %v", err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()

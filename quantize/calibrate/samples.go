@@ -1,14 +1,12 @@
 package calibrate
 
 import (
-	"fmt"
-
 	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/pass"
 )
 
 // Samples hands take the inputs of the runs that Each would make, for who goes through a model in parts. They are take's to
-// keep. NaN in them is an error.
+// keep. What is no number in them is an error.
 func (d *Data) Samples(c *pass.Context, m *ir.Model, take func(inputs map[string]*ir.Array) error) error {
 	set, err := d.set(c, m)
 	if err != nil {
@@ -20,8 +18,8 @@ func (d *Data) Samples(c *pass.Context, m *ir.Model, take func(inputs map[string
 		if err != nil {
 			return err
 		}
-		if err := noNaN(b.Inputs); err != nil {
-			return fmt.Errorf("calibration: sample %d: %w", b.First, err)
+		if err := finite(b.Inputs); err != nil {
+			return d.failed(b, err)
 		}
 		if err := take(b.Inputs); err != nil {
 			return err
