@@ -42,6 +42,8 @@ var (
 	GatherBlocks = Form{Name: "gather-blocks", Wide: true}
 	// Dequantize is DequantizeLinear in front of MatMul or Gemm, which becomes MatMulNBits.
 	Dequantize = Form{Name: "dequantize-linear"}
+	// NBits is MatMulNBits itself, an operator of ONNX Runtime's own.
+	NBits = Form{Name: "matmul-nbits"}
 	// CastMul multiplies cast codes by scales: folded into a dense weight.
 	CastMul = Form{Name: "cast-mul", Dense: true}
 	// CastFloat16 casts stored halves: folded into a dense weight.

@@ -17,6 +17,7 @@ type blockOptions struct {
 	weightType   string
 	symmetric    bool
 	search, algo string // empty where they were not given
+	form         productForm
 	gptq         gptq
 }
 
@@ -37,6 +38,7 @@ const defaultBlock = 32
 func (o *blockOptions) bind(fs *flag.FlagSet) {
 	signed, unsigned := blockTypes[o.bits].signed.String(), blockTypes[o.bits].unsigned.String()
 	o.block, o.search, o.algo, o.weightType = defaultBlock, "mse", "rtn", unsigned
+	o.form.name = standardForm
 	o.bindShared(fs)
 	fs.Var(choice{&o.symmetric, true}, "symmetric", "zero is in the middle of the codes")
 	fs.Var(choice{&o.symmetric, false}, "asymmetric", "codes span each block's own range")
@@ -49,11 +51,12 @@ func (o *blockOptions) bindShared(fs *flag.FlagSet) {
 	fs.Var(&o.block, "block", "`rows` of a channel that share a scale: a power of two from 16 to 256")
 	fs.Var(word{&o.search, []string{"mse", "span"}}, "search", "how scales are found, by `rule`: mse (least squared error) or span (the values' range)")
 	fs.Var(word{&o.algo, []string{"rtn", "hqq", "gptq", "awq"}}, "algo", "how codes are found, by `algorithm`: rtn (the nearest), hqq (half-quadratic zero points), or by samples: gptq (errors made up for), awq (inputs that are large count more)")
+	o.form.bind(fs)
 	o.gptq.bind(fs)
 }
 
 // asked reports whether one of the shared options was given.
-func (o *blockOptions) asked() bool { return o.block > 0 || o.search != "" || o.algo != "" }
+func (o *blockOptions) asked() bool { return o.block > 0 || o.search != "" || o.algo != "" || o.form.name != "" }
 
 // unsigned reports whether codes are.
 func (o *blockOptions) unsigned() bool { return strings.HasPrefix(o.weightType, "u") }

@@ -26,6 +26,8 @@ type blocking struct {
 	grid       solve.Grid
 	bits       int
 	dtype      ir.DType // of the codes; Uint8 where they are packed by hand
+	padded     bool     // each column takes whole blocks, and whole bytes of zero points, as MatMulNBits wants it
+	real       bool     // zero points are any numbers
 	by         rounder
 }
 
@@ -41,10 +43,12 @@ func (b *blocking) packed() bool { return b.dtype.Bits() != int64(b.bits) }
 func (b *blocking) standing() bool { return b.lying == b.turn }
 
 // hasZeros reports whether zero points are stored: all but those that codes have anyway.
-func (b *blocking) hasZeros() bool { return !b.grid.Symmetric || b.grid.Low >= 0 }
+func (b *blocking) hasZeros() bool { return !b.grid.Symmetric || b.grid.Low >= 0 && !b.padded }
 
 func (b *blocking) codeShape(shape []int64) []int64 {
 	switch {
+	case b.padded:
+		return []int64{b.cols, b.blocks(), int64(b.grid.Block*b.bits) / 8}
 	case b.packed():
 		return []int64{ceil(b.rows*b.cols, int64(8/b.bits))}
 	case b.turn:
@@ -65,31 +69,46 @@ func (b *blocking) scaleShape() []int64 {
 	}
 }
 
-func (b *blocking) bytes() int64 {
-	n := b.blocks() * b.cols
-	total := ceil(b.rows*b.cols*int64(b.bits), 8) + 4*n
-	if b.hasZeros() {
-		total += ceil(n*b.dtype.Bits(), 8)
+// zeros is the type and shape of zero points.
+func (b *blocking) zeros() (ir.DType, []int64) {
+	switch {
+	case b.real:
+		return ir.Float, b.scaleShape()
+	case b.padded:
+		return ir.Uint8, []int64{b.cols, ceil(b.blocks()*int64(b.bits), 8)}
 	}
-	return total
+	return b.dtype, b.scaleShape()
+}
+
+// specs are codes, scales and zero points of a weight of some shape, as they are stored.
+func (b *blocking) specs(name string, shape []int64) []ir.Spec {
+	out := []ir.Spec{
+		{Name: name, DType: b.dtype, Shape: b.codeShape(shape)},
+		{Name: name, DType: ir.Float, Shape: b.scaleShape()},
+	}
+	if b.hasZeros() {
+		dt, shape := b.zeros()
+		out = append(out, ir.Spec{Name: name, DType: dt, Shape: shape})
+	}
+	return out
+}
+
+func (b *blocking) bytes(shape []int64) (n int64) {
+	for _, s := range b.specs("", shape) {
+		n += s.Bytes()
+	}
+	return n
 }
 
 // blockRecipe describes how codes and scales of blocks are computed. Each weight is read once.
 func (c *coding) blockRecipe() *ir.Recipe {
-	r := &ir.Recipe{
+	return &ir.Recipe{
 		Name: "quantize",
 		In:   []*ir.Tensor{c.t},
-		Out: []ir.Spec{
-			{Name: c.t.Name, DType: c.b.dtype, Shape: c.b.codeShape(c.shape)},
-			{Name: c.t.Name, DType: ir.Float, Shape: c.b.scaleShape()},
-		},
-		Work: c.chunk()*10 + c.b.blocks()*c.b.cols*9,
+		Out:  c.b.specs(c.t.Name, c.shape),
+		Work: c.chunk()*10 + c.b.blocks()*c.b.cols*13,
 		Run:  c.runBlocks,
 	}
-	if c.b.hasZeros() {
-		r.Out = append(r.Out, ir.Spec{Name: c.t.Name, DType: c.b.dtype, Shape: c.b.scaleShape()})
-	}
-	return r
 }
 
 // chunk is the most elements that are rounded at a time: what is stored together, in whole blocks.
@@ -106,17 +125,25 @@ func (c *coding) chunkRows() int64 {
 
 // chunkCols is a number of columns whose codes, if they lie together, are whole bytes.
 func (c *coding) chunkCols() int64 {
-	b := c.b
-	if b.standing() {
+	b, most := c.b, int64(pass.Block)
+	switch {
+	case b.standing() || b.by.whole:
 		return b.cols
+	case !b.lying:
+		most = panelElems // rows are read in pieces
 	}
-	return min(b.cols, max(kernel.BlockCols, pass.Block/max(1, b.rows)/kernel.BlockCols*kernel.BlockCols))
+	return min(b.cols, max(kernel.BlockCols, most/max(1, b.rows)/kernel.BlockCols*kernel.BlockCols))
 }
 
 func (c *coding) runBlocks(ctx context.Context, in []io.ReaderAt, out []io.Writer) error {
 	r := &blockRun{coding: c, ctx: ctx, f: pass.NewFloats(in[0], c.t.DType), out: out[outCodes]}
 	n := c.b.blocks() * c.b.cols
-	r.scale, r.zero = make([]float32, n), make([]byte, n)
+	r.scale = make([]float32, n)
+	if c.b.real {
+		r.point = make([]float32, n)
+	} else {
+		r.zero = make([]byte, n)
+	}
 	free := r.take()
 	defer free()
 	for row := int64(0); row < c.b.rows; row += c.chunkRows() {
@@ -129,8 +156,19 @@ func (c *coding) runBlocks(ctx context.Context, in []io.ReaderAt, out []io.Write
 	if _, err := out[outScales].Write(kernel.Bytes(r.scale)); err != nil || !c.b.hasZeros() {
 		return err
 	}
-	_, err := out[outZeros].Write(c.b.pack(r.zero, r.zero, int(c.b.dtype.Bits())))
+	_, err := out[outZeros].Write(r.zeros())
 	return err
+}
+
+// zeros are the zero points as they are stored.
+func (r *blockRun) zeros() []byte {
+	switch b := r.b; {
+	case b.real:
+		return kernel.Bytes(r.point)
+	case b.padded:
+		return b.packColumns(r.zero, b.blocks(), 8/int64(b.bits))
+	}
+	return r.b.pack(r.zero, r.zero, int(r.b.dtype.Bits()))
 }
 
 // pack packs codes into to, which may be codes.
@@ -147,7 +185,8 @@ type blockRun struct {
 	f         *pass.Floats
 	out       io.Writer
 	scale     []float32 // of the whole weight, as stored
-	zero      []byte
+	zero      []byte    // likewise
+	point     []float32 // likewise, where zero points are real numbers
 	x, turned []float32
 	code, lay []byte
 }
@@ -161,6 +200,8 @@ func (r *blockRun) take() func() {
 	free[2], free[3] = func() {}, func() {}
 	if r.b.lying {
 		r.turned, free[2] = r.buffers.takeFloats(n)
+	}
+	if r.b.lying || !r.b.standing() {
 		r.lay, free[3] = r.buffers.takeBytes(n)
 	}
 	return func() {
@@ -182,6 +223,9 @@ func (r *blockRun) part(row, rows, col, cols int64) error {
 	codes := &solve.Codes{K: int(rows), N: int(cols), Grid: r.b.grid, Code: r.code[:rows*cols]}
 	n := ceil(rows, int64(r.b.grid.Block)) * cols
 	codes.Scale, codes.Zero = make([]float32, n), make([]int32, n)
+	if r.b.real {
+		codes.Point = make([]float32, n)
+	}
 	if err := r.b.by.round(codes, w); err != nil {
 		return err
 	}
@@ -193,7 +237,12 @@ func (r *blockRun) part(row, rows, col, cols int64) error {
 		kernel.TransposeBytes(r.lay[:len(q)], q, int(rows), int(cols))
 		q = r.lay[:len(q)]
 	}
-	if _, err := r.out.Write(r.b.pack(q, q, r.b.bits)); err != nil {
+	if r.b.padded {
+		q = r.b.packColumns(q, rows, int64(r.b.grid.Block))
+	} else {
+		q = r.b.pack(q, q, r.b.bits)
+	}
+	if _, err := r.out.Write(q); err != nil {
 		return err
 	}
 	return r.ctx.Err()
@@ -202,8 +251,8 @@ func (r *blockRun) part(row, rows, col, cols int64) error {
 // read returns a part as rows of cols.
 func (r *blockRun) read(row, rows, col, cols int64) ([]float32, error) {
 	x := r.x[:rows*cols]
-	if !r.b.lying { // all columns
-		return x, r.f.Read(x, row*cols)
+	if !r.b.lying {
+		return x, r.pieces(x, row, rows, col, cols)
 	}
 	for j := int64(0); j < cols; j++ {
 		if rows == r.b.rows {
@@ -220,6 +269,19 @@ func (r *blockRun) read(row, rows, col, cols int64) ([]float32, error) {
 	return r.turned[:len(x)], nil
 }
 
+// pieces reads rows, or a part of each, that lie in the weight as they are wanted.
+func (r *blockRun) pieces(x []float32, row, rows, col, cols int64) error {
+	if cols == r.b.cols {
+		return r.f.Read(x, row*cols)
+	}
+	for i := range rows {
+		if err := r.f.Read(x[i*cols:][:cols], (row+i)*r.b.cols+col); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // place puts scales and zero points of a part, from a block and a column on, where they are stored.
 func (r *blockRun) place(c *solve.Codes, block, col int64) error {
 	across, down := int64(1), r.b.cols // from column to column, from block to block
@@ -232,7 +294,12 @@ func (r *blockRun) place(c *solve.Codes, block, col int64) error {
 			if !normal(max(s, -s)) {
 				return &pass.Unfit{Tensor: r.t.Name, Reason: "its values are too small or too large for a scale of normal float32 size"}
 			}
-			r.scale[at], r.zero[at] = s, byte(c.Zero[i+j])
+			r.scale[at] = s
+			if r.point != nil {
+				r.point[at] = c.Point[i+j]
+			} else {
+				r.zero[at] = byte(c.Zero[i+j])
+			}
 			at += across
 		}
 	}
@@ -255,5 +322,5 @@ func (b *blocking) like(o *blocking) bool {
 	if b == nil || o == nil {
 		return b == o
 	}
-	return b.rows == o.rows && b.cols == o.cols && b.lying == o.lying && b.turn == o.turn && b.grid == o.grid && b.dtype == o.dtype
+	return b.rows == o.rows && b.cols == o.cols && b.lying == o.lying && b.turn == o.turn && b.padded == o.padded && b.real == o.real && b.grid == o.grid && b.dtype == o.dtype
 }

@@ -15,13 +15,16 @@ func (c *coding) restoreBlocks(ctx context.Context, in []io.ReaderAt, out io.Wri
 	if err := ir.ReadFull(in[outScales], kernel.Bytes(r.scale), 0); err != nil {
 		return err
 	}
+	w := &floatWriter{w: out, dt: c.t.DType}
+	if c.b.padded {
+		return c.restoreBits(ctx, r, in[outZeros:], w)
+	}
 	r.zero = make([]int32, len(r.scale))
 	if c.b.hasZeros() {
 		if err := r.readZeros(in[outZeros]); err != nil {
 			return err
 		}
 	}
-	w := &floatWriter{w: out, dt: c.t.DType}
 	if c.b.turn {
 		return r.turned(ctx, w)
 	}

@@ -16,7 +16,14 @@ func (w *weightOnly) emit(c *pass.Context, g []*plan) *stored {
 	var dense *ir.Value
 	for _, p := range g {
 		p.note(noInput(p.base))
-		if p.form.Name != pass.CastMul.Name {
+		switch p.form.Name {
+		case pass.NBits.Name:
+			for _, s := range p.sites {
+				r.bits(s, st, w.blocks.form.level)
+			}
+			continue
+		case pass.CastMul.Name:
+		default:
 			r.sites(p, st)
 			continue
 		}

@@ -50,9 +50,9 @@ func (p *plan) linear() (*linear, string) {
 		}
 	}
 	switch b := p.cd.b; {
-	case product == nil || p.form.Name != pass.Dequantize.Name:
+	case product == nil || p.form.Name != pass.Dequantize.Name && p.form.Name != pass.NBits.Name:
 		return nil, "it is not the matrix of one product"
-	case !b.standing():
+	case !b.standing() && !b.padded:
 		return nil, "its codes are stored for lookups"
 	default:
 		return &linear{weight: p.base, node: product.node, k: int(b.rows), n: int(b.cols), lying: b.lying, grid: b.grid}, ""

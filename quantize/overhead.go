@@ -25,11 +25,11 @@ func graphBytes(perSite int64, sites int, v *ir.Value) int64 {
 // blockOverhead is likewise for blocks.
 func (p *plan) blockOverhead() int64 {
 	per := int64(floatBytes)
-	if p.form.Name != pass.Dequantize.Name {
+	if p.form.Name != pass.Dequantize.Name && p.form.Name != pass.NBits.Name {
 		per = blockBytes
 	}
 	n := graphBytes(per, max(1, len(p.sites)), p.base)
-	if p.cd.b.packed() {
+	if p.cd.b.packed() && !p.cd.b.padded {
 		n += int64(8/p.cd.b.bits-1) * packedBytes
 	}
 	return n

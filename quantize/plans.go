@@ -35,7 +35,7 @@ func samePlans(c *pass.Context, plans []*plan) ([][]*plan, error) {
 
 // scope is the graph that holds p's codes: for products the one they stand in.
 func (p *plan) scope() *ir.Graph {
-	if p.form.Name == pass.Dequantize.Name {
+	if p.form.Name == pass.Dequantize.Name || p.form.Name == pass.NBits.Name {
 		return p.sites[0].node.Graph()
 	}
 	return p.base.Graph()

@@ -48,7 +48,7 @@ func (st *stored) parts() []pass.Part {
 // bytes is what the parts take.
 func (c *coding) bytes() int64 {
 	if c.b != nil {
-		return c.b.bytes()
+		return c.b.bytes(c.shape)
 	}
 	per := int64(4)
 	if !c.s.symmetric {

@@ -11,10 +11,13 @@ import (
 // lookups, for both if they agree, else one that runtimes fold. Both need codes that are turned, and columns of zero points
 // made vectors: ONNX Runtime has no Transpose of 2 bits and no Reshape of 4.
 func (w *weightOnly) chooseBlocks(v *ir.Value, us []*weightUse) *plan {
+	if p := w.chooseBits(v, us); p != nil {
+		return p
+	}
 	p := &plan{weight: &weight{base: v}, form: pass.Dequantize}
 	var product, table *site
 	for _, u := range us {
-		if u.site == nil || !u.site.linear(v) || u.site.side != gather && product != nil || w.dense != "" {
+		if u.site == nil || !u.site.linear(v) || u.site.side != gather && product != nil || w.dense != "" || w.misread(u.site) {
 			return w.foldBlocks(v, us)
 		}
 		if u.site.side == gather {
@@ -90,7 +93,7 @@ func (w *weightOnly) foldBlocks(v *ir.Value, us []*weightUse) *plan {
 
 // refuseBlocks is the reason why codes that are packed by hand cannot stand for v, or "".
 func (p *plan) refuseBlocks() string {
-	if b := p.cd.b; b != nil && b.packed() && b.rows*b.cols*int64(b.bits)%8 != 0 {
+	if b := p.cd.b; b != nil && b.packed() && !b.padded && b.rows*b.cols*int64(b.bits)%8 != 0 {
 		return fmt.Sprintf("its %d codes of %d bits do not fill whole bytes, and this opset has no such type", b.rows*b.cols, b.bits)
 	}
 	return ""

@@ -26,7 +26,7 @@ var WeightInt8 = &pass.Method{
 		w.biases.bind(fs, &o.gptq.data)
 		return func(c *pass.Context) error {
 			if o.asked() && w.scheme.perTensor {
-				return errors.New("--per-tensor has no blocks: leave out --block, --search and --algo")
+				return errors.New("--per-tensor has no blocks: leave out --block, --search, --algo and --form")
 			}
 			w.blocks = w.scheme.inBlocks(o)
 			return w.run(c)
@@ -58,10 +58,15 @@ func (w *weightOnly) run(c *pass.Context) error {
 // store stores vs.
 func (w *weightOnly) store(c *pass.Context, vs []*ir.Value) error {
 	w.dense, w.buffers = "", newBuffers()
+	if err := w.blocks.check(); err != nil {
+		return err
+	}
 	if err := w.blocks.scaled(c); err != nil {
 		return err
 	}
-	if to := w.opset(); below(c.Model, to) && w.wants(c, vs) {
+	if to := w.opset(); below(c.Model, to) && w.blocks.bitsFormed() {
+		w.dense = fmt.Sprintf("--form %s leaves the opset at %d", bitsForm, c.Model.Opset(""))
+	} else if below(c.Model, to) && w.wants(c, vs) {
 		var no *opset.Unsupported
 		if err := raise(c, to); errors.As(err, &no) {
 			w.dense = no.Error()

@@ -21,11 +21,12 @@ type Codes struct {
 	Code  []byte
 	Scale []float32
 	Zero  []int32
+	Point []float32 // instead of Zero, where zero points may be any numbers; else nil
 }
 
 func newCodes(k, n int, g Grid) *Codes {
 	blocks := (k + g.Block - 1) / g.Block
-	return &Codes{k, n, g, make([]byte, k*n), make([]float32, blocks*n), make([]int32, blocks*n)}
+	return &Codes{K: k, N: n, Grid: g, Code: make([]byte, k*n), Scale: make([]float32, blocks*n), Zero: make([]int32, blocks*n)}
 }
 
 // Weight is the number that stands for element (i, j).

@@ -18,7 +18,8 @@ const (
 
 // HQQ rounds w, c.K rows by c.N columns, with zero points by half-quadratic quantization, which needs no data. They are
 // real numbers there and whole ones here, so each is rounded, and stands where it leaves less squared error than what Nearest
-// would take. Symmetric grids, whose zero points are given, are left to Nearest.
+// would take. Symmetric grids, whose zero points are given, are left to Nearest. Where c.Point has room for them, zero points
+// stay real: see free.
 func HQQ(c *Codes, w []float32) {
 	if c.Grid.Symmetric {
 		Nearest(c, w, true)
@@ -29,8 +30,12 @@ func HQQ(c *Codes, w []float32) {
 		for col := 0; col < c.N; col += kernel.BlockCols {
 			t.load(w, row, col)
 			t.search()
-			t.halfQuadratic()
-			t.round()
+			if c.Point != nil {
+				t.free()
+			} else {
+				t.halfQuadratic()
+				t.round()
+			}
 			t.store()
 		}
 	}

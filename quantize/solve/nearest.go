@@ -37,6 +37,7 @@ type tile struct {
 	row, col         int
 	rows, cols       int
 	x                []float32
+	moved            []float32 // x with zero points made whole: see free
 	code             []byte
 	lo, hi, base     columns
 	mid, scale, zero columns

@@ -1,0 +1,102 @@
+package quantize
+
+import (
+	"path/filepath"
+	"testing"
+
+	"github.com/mcompress/mcompress/internal/conform"
+	"github.com/mcompress/mcompress/ir"
+)
+
+// bitsVariants are the ways to write MatMulNBits.
+func bitsVariants() []variant {
+	return []variant{
+		{WeightInt4, []string{"form=matmulnbits"}},
+		{WeightInt4, []string{"form=matmulnbits", "symmetric", "block=64", "weight-type=int4"}},
+		{WeightInt4, []string{"form=matmulnbits", "algo=hqq", "block=16"}},
+		{WeightInt2, []string{"form=matmulnbits", "block=16"}},
+		{WeightInt8, []string{"form=matmulnbits"}},
+		{WeightInt8, []string{"form=matmulnbits", "asymmetric", "block=128"}},
+	}
+}
+
+// Products are MatMulNBits at the opset that the model has; outputs are valid, run, and are those of the restored weights in ONNX
+// Runtime and in the embedded engine.
+func TestMatMulNBitsHolds(t *testing.T) {
+	w := conform.Start(t)
+	for _, v := range bitsVariants() {
+		for name, want := range map[string]int{"mlp": 3, "cnn": 2, "gemm": 13, "function": 1, "subgraph_if": 2, "opset7": 2, "transformer": 12} {
+			t.Run(v.String()+" "+name, func(t *testing.T) {
+				path := fixture(name)
+				if r := try(t, w, v, path); r == nil {
+					t.Fatal("nothing was changed")
+				}
+				dir := t.TempDir()
+				out, twin := filepath.Join(dir, "out.onnx"), filepath.Join(dir, "twin.onnx")
+				twinned(t, v, path, out, twin)
+				if n := bitProducts(t, out); n != want {
+					t.Errorf("%d MatMulNBits, want %d", n, want)
+				}
+				if got, was := opened(t, out).Model.Opset(""), opened(t, path).Model.Opset(""); got != was {
+					t.Errorf("opset %d became %d", was, got)
+				}
+				outputs, err := w.Compare(twin, out, conform.Options{Level: "basic"})
+				if err != nil || conform.LowestSQNR(outputs) < 70 {
+					t.Errorf("%v: %.1f dB", err, conform.LowestSQNR(outputs))
+				}
+				sameModels(t, twin, out)
+			})
+		}
+	}
+}
+
+// bitProducts counts the products in the model at path.
+func bitProducts(t *testing.T, path string) (n int) {
+	t.Helper()
+	for m := range opened(t, path).Model.Nodes() {
+		if m.Op.Domain == microsoft && m.Op.Type == "MatMulNBits" {
+			n++
+		}
+	}
+	return n
+}
+
+// Without real zero points, codes, scales and zero points are those of the standard form.
+func TestMatMulNBitsHoldsTheSameWeights(t *testing.T) {
+	w := conform.Start(t)
+	for _, more := range [][]string{nil, {"symmetric"}, {"block=128"}} {
+		dir := t.TempDir()
+		a, b := filepath.Join(dir, "a.onnx"), filepath.Join(dir, "b.onnx")
+		variant{WeightInt4, more}.apply(t, fixture("mlp"), a)
+		variant{WeightInt4, append([]string{"form=matmulnbits"}, more...)}.apply(t, fixture("mlp"), b)
+		outputs, err := w.Compare(a, b, conform.Options{Level: "basic"})
+		if err != nil || conform.LowestSQNR(outputs) < 100 {
+			t.Errorf("%v: %v, %.1f dB", more, err, conform.LowestSQNR(outputs))
+		}
+	}
+}
+
+// Shapes that no fixture has: a last block that is not full, fewer rows than a block, odd numbers of zero points, factors and biases
+// of Gemm.
+func TestMatMulNBitsOfOddShapes(t *testing.T) {
+	for _, v := range bitsVariants() {
+		s := newSketch(t, 13)
+		x := s.input("x", 3, 81)
+		y := s.node("MatMul", []*ir.Value{x, s.weight("part", 81, 40)})
+		y = s.node("Gemm", []*ir.Value{y, s.weight("turned", 96, 40), s.weight("bias", 96)}, ir.IntAttr("transB", 1))
+		y = s.node("Gemm", []*ir.Value{y, s.weight("scaled", 96, 77), s.weight("c", 1, 77)}, ir.FloatAttr("alpha", 0.5), ir.FloatAttr("beta", 2))
+		y = s.node("MatMul", []*ir.Value{y, s.weight("again", 77, 72)})
+		s.output("y", s.node("MatMul", []*ir.Value{y, s.weight("few", 72, 33)}), 3, 33)
+		dir := t.TempDir()
+		out, twin := filepath.Join(dir, "out.onnx"), filepath.Join(dir, "twin.onnx")
+		twinned(t, v, s.save(), out, twin)
+		if n := bitProducts(t, out); n != 5 {
+			t.Errorf("%s: %d MatMulNBits", v, n)
+		}
+		outputs, err := conform.Start(t).Compare(twin, out, conform.Options{Level: "basic"})
+		if err != nil || conform.LowestSQNR(outputs) < 70 {
+			t.Errorf("%s: %v: %.1f dB", v, err, conform.LowestSQNR(outputs))
+		}
+		sameModels(t, twin, out)
+	}
+}

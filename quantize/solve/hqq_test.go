@@ -1,0 +1,81 @@
+package solve
+
+import (
+	"math/rand/v2"
+	"testing"
+)
+
+// matrix is k×n numbers around a mean that differs from column to column, some far out.
+func matrix(k, n int) []float32 {
+	r := rand.New(rand.NewPCG(3, 9))
+	w := make([]float32, k*n)
+	for i := range w {
+		w[i] = float32(r.NormFloat64()) + float32(i%n%5) - 1
+		if r.IntN(500) == 0 {
+			w[i] *= 6
+		}
+	}
+	return w
+}
+
+// real is the number that code i, in column j of a block, stands for.
+func (c *Codes) real(i, j int) float32 {
+	at := i/c.Grid.Block*c.N + j
+	return (float32(c.Code[i*c.N+j]) - c.Point[at]) * c.Scale[at]
+}
+
+// Zero points that are any numbers leave less error than whole ones, none on the average of a block, and codes are the nearest.
+func TestHQQOfRealZeroPoints(t *testing.T) {
+	for _, size := range []struct{ k, n, block int }{{128, 48, 32}, {100, 21, 16}, {20, 5, 32}} {
+		g := Grid{High: 15, Block: size.block}
+		w := matrix(size.k, size.n)
+		whole, c := NewCodes(size.k, size.n, g), NewCodes(size.k, size.n, g)
+		c.Point = make([]float32, len(c.Scale))
+		Nearest(whole, w, true)
+		HQQ(c, w)
+		var errWhole, errReal float64
+		means := make([]float64, len(c.Scale))
+		for i := range size.k {
+			for j := range size.n {
+				v, at := w[i*size.n+j], i/size.block*size.n+j
+				d, e := float64(whole.Weight(i, j)-v), float64(c.real(i, j)-v)
+				errWhole, errReal = errWhole+d*d, errReal+e*e
+				means[at] += e / float64(min(size.block, size.k-i/size.block*size.block)) / float64(c.Scale[at])
+				if code := c.Code[i*size.n+j]; code > 15 || (e > 0.501*float64(c.Scale[at]) && code > 0) || (e < -0.501*float64(c.Scale[at]) && code < 15) {
+					t.Fatalf("%v: %g became %g by code %d and step %g", size, v, c.real(i, j), code, c.Scale[at])
+				}
+			}
+		}
+		if errReal > 0.98*errWhole {
+			t.Errorf("%v: squared error %.4g, %.4g with whole zero points", size, errReal, errWhole)
+		}
+		far := 0
+		for _, m := range means {
+			if m > 0.1 || m < -0.1 {
+				far++
+			}
+		}
+		if far > len(means)/20 {
+			t.Errorf("%v: the errors of %d of %d blocks do not have a mean of 0", size, far, len(means))
+		}
+	}
+}
+
+// Blocks of zeros, and of one number, are exact.
+func TestHQQOfConstants(t *testing.T) {
+	g := Grid{High: 15, Block: 16}
+	for _, v := range []float32{0, 3, -0.25} {
+		w := make([]float32, 16*16)
+		for i := range w {
+			w[i] = v
+		}
+		c := NewCodes(16, 16, g)
+		c.Point = make([]float32, len(c.Scale))
+		HQQ(c, w)
+		for i := range 256 {
+			if got := c.real(i/16, i%16); got < v-1e-6 || got > v+1e-6 {
+				t.Fatalf("%g became %g", v, got)
+			}
+		}
+	}
+}
