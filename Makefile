@@ -45,7 +45,7 @@ bench-distill: $(environment)
 
 # Quantizers beside ONNX Runtime's, about ten minutes: GPTQ there takes two.
 bench-quality: .venv-quality/requirements.txt
-	go run ./internal/bench -only quality,auto -python .venv-quality/bin/python $(BENCH)
+	go run ./internal/bench -only quality,real-quality,auto -python .venv-quality/bin/python $(BENCH)
 
 ci:
 	.ci/run

@@ -67,6 +67,7 @@ var sections = []struct {
 	{"lenet", (*bench).lenet, true},
 	{"finetune", (*bench).finetune, true},
 	{"quality", (*bench).quality, true},
+	{"real-quality", (*bench).realQuality, true},
 	{"auto", (*bench).auto, true},
 }
 

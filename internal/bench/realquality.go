@@ -1,0 +1,278 @@
+package main
+
+import (
+	"context"
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"image"
+	_ "image/jpeg" // the shared pictures
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+)
+
+//go:embed realdata.py
+var realDataScript string
+
+//go:embed realquality.py
+var realQualityScript string
+
+// A family is ways to quantize that stand in one table: ours, and those of ONNX Runtime whose names begin so.
+type family struct {
+	title, theirs string
+	ours          []string // methods and options of quantize, which get samples if they end so
+}
+
+// withSamples is the end of options that samples go with.
+const withSamples = " DATA"
+
+// families are the tables.
+var families = []family{
+	{"Dynamic int8, and 8-bit weights of all operators", "dynamic", []string{
+		"dynamic-int8 --embeddings",
+		"dynamic-int8 --embeddings --asymmetric --bias-correction DATA",
+		"dynamic-int8 --embeddings --smooth auto DATA",
+		"weight-int8",
+		"weight-int8 --asymmetric --bias-correction DATA",
+		"weight-int8 --per-tensor --asymmetric --bias-correction DATA",
+	}},
+	{"Static int8", "static", []string{
+		"static-int8 DATA",
+		"static-int8 --float-bias DATA",
+		"static-int8 --activation-sqnr 0 DATA",
+	}},
+	{"Weights in blocks", "int", []string{
+		"weight-int4",
+		"weight-int4 --symmetric",
+		"weight-int4 --algo gptq --bias-correction DATA",
+		"weight-int4 --algo gptq --bias-correction --only op:MatMul,op:Gemm DATA",
+		"weight-int4 --block 128 --algo gptq --bias-correction DATA",
+		"weight-int8 --block 32 --weight-type uint8 --asymmetric --bias-correction DATA",
+		"weight-int8 --block 32 --weight-type uint8 --asymmetric --bias-correction --only op:MatMul,op:Gemm DATA",
+	}},
+}
+
+// An outcome is a line of realquality.py.
+type outcome struct {
+	Name, Why string
+	Size      float64
+	SQNR      *float64 // nil where nothing differs
+	Right     *float64 // nil without labels
+}
+
+func (o *outcome) decibels() float64 {
+	if o.SQNR == nil {
+		return math.Inf(1)
+	}
+	return *o.SQNR
+}
+
+// right is the share of right answers, up to those of the model itself: more is chance.
+func (o *outcome) right(float *outcome) float64 {
+	if o.Right == nil || float.Right == nil {
+		return 0
+	}
+	return min(*o.Right, *float.Right)
+}
+
+// String is a cell of a table.
+func (o *outcome) String() string {
+	if o.Why != "" {
+		return strings.SplitN(o.Why, ":", 2)[0]
+	}
+	s := fmt.Sprintf("%.3f", o.Size)
+	if o.Right != nil {
+		s += fmt.Sprintf(" %.1f %%", 100**o.Right)
+	}
+	if o.SQNR == nil {
+		return s + " exact"
+	}
+	return s + fmt.Sprintf(" %.1f", *o.SQNR)
+}
+
+// What counts as no larger, and as no less.
+const sizeSlack, decibelSlack = 1.01, 0.05
+
+// A verdict says how one of their outcomes stands to ours.
+type verdict int
+
+const (
+	won verdict = iota
+	equal
+	lost
+)
+
+// verdictOf is won where theirs fails, makes nothing smaller, or one of ours is nowhere behind it and somewhere ahead; lost where none of ours
+// is nowhere behind it.
+func verdictOf(float, theirs *outcome, ours []*outcome) verdict {
+	v := lost
+	if theirs.Why != "" || theirs.Size >= 1 {
+		return won
+	}
+	for _, o := range ours {
+		r, t := o.right(float), theirs.right(float)
+		if o.Why != "" || o.Size > sizeSlack*theirs.Size || r < t || o.decibels() < theirs.decibels()-decibelSlack {
+			continue
+		}
+		if o.Size*sizeSlack < theirs.Size || r > t || o.decibels() > theirs.decibels()+decibelSlack {
+			return won
+		}
+		v = equal
+	}
+	return v
+}
+
+// A contest is the outcomes of one model.
+type contest struct {
+	name         string
+	float        *outcome
+	ours, theirs []*outcome
+}
+
+// realQuality compares quantizers on the shared real models, each at many settings.
+func (b *bench) realQuality(ctx context.Context) (string, error) {
+	folder := filepath.Join(b.dir, "real-quality")
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		return "", err
+	}
+	defer os.RemoveAll(folder)
+	if err := b.pictures(folder); err != nil {
+		return "", err
+	}
+	if _, err := b.part(ctx, "realdata.py", realDataScript, []string{filepath.Join(b.shared, "fixtures"), folder, folder}); err != nil {
+		return "", err
+	}
+	paths, err := filepath.Glob(filepath.Join(b.shared, "fixtures", "models", "*", "*", "model.onnx"))
+	if err != nil {
+		return "", err
+	}
+	slices.SortFunc(paths, func(a, b string) int { return int(bytesOf(b) - bytesOf(a)) }) // the longest first
+	contests := make([]*contest, len(paths))
+	errs := make([]error, len(paths))
+	next := make(chan int)
+	var running sync.WaitGroup
+	for range 2 {
+		running.Go(func() {
+			for i := range next {
+				contests[i], errs[i] = b.contest(ctx, folder, paths[i])
+			}
+		})
+	}
+	for i := range paths {
+		next <- i
+	}
+	close(next)
+	running.Wait()
+	for _, err := range errs {
+		if err != nil {
+			return "", err
+		}
+	}
+	return realTables(contests), nil
+}
+
+// pictures writes the shared pictures as PPM, which needs no library to read.
+func (b *bench) pictures(folder string) error {
+	paths, err := filepath.Glob(filepath.Join(b.shared, "fixtures", "datasets", "images", "*.jpg"))
+	if err != nil {
+		return err
+	}
+	for _, path := range paths {
+		f, err := os.Open(path)
+		if err != nil {
+			return err
+		}
+		m, _, err := image.Decode(f)
+		_ = f.Close()
+		if err != nil {
+			return fmt.Errorf("%s: %w", path, err)
+		}
+		name := strings.TrimSuffix(filepath.Base(path), ".jpg") + ".ppm"
+		if err := os.WriteFile(filepath.Join(folder, name), ppm(m), 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func ppm(m image.Image) []byte {
+	r := m.Bounds()
+	out := fmt.Appendf(nil, "P6\n%d %d\n255\n", r.Dx(), r.Dy())
+	for y := r.Min.Y; y < r.Max.Y; y++ {
+		for x := r.Min.X; x < r.Max.X; x++ {
+			red, green, blue, _ := m.At(x, y).RGBA()
+			out = append(out, byte(red>>8), byte(green>>8), byte(blue>>8))
+		}
+	}
+	return out
+}
+
+// contest quantizes one model with ours and theirs. One that does not run in ONNX Runtime has no outcomes.
+func (b *bench) contest(ctx context.Context, folder, model string) (*contest, error) {
+	c := &contest{name: filepath.Base(filepath.Dir(model))}
+	samples, out := filepath.Join(folder, c.name), filepath.Join(folder, c.name+".out")
+	if _, err := os.Stat(samples + ".npz"); err != nil {
+		return c, nil
+	}
+	if err := os.MkdirAll(out, 0o755); err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(out)
+	args, failed := []string{model, samples, out, "float=" + model}, []*outcome{}
+	for _, f := range families {
+		for i, name := range f.ours {
+			path := filepath.Join(out, fmt.Sprintf("%s%d.onnx", f.theirs, i))
+			options, wants := strings.CutSuffix(name, withSamples)
+			call := strings.Fields(options)
+			if wants {
+				call = append(call, "--data", samples+".npz")
+			}
+			if why := b.quantized(ctx, model, path, call); why != "" {
+				failed = append(failed, &outcome{Name: options, Why: "fails: " + why})
+				continue
+			}
+			args = append(args, options+"="+path)
+		}
+	}
+	ours := len(args) - 4
+	text, err := b.part(ctx, "realquality.py", realQualityScript, args)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", c.name, err)
+	}
+	for line := range strings.Lines(text) {
+		o := &outcome{}
+		if err := json.Unmarshal([]byte(line), o); err != nil {
+			return nil, fmt.Errorf("%s: %w", c.name, err)
+		}
+		c.add(o, ours)
+	}
+	c.ours = append(c.ours, failed...)
+	return c, nil
+}
+
+// add takes the next line; the model itself is the first one, so many of ours come next.
+func (c *contest) add(o *outcome, ours int) {
+	switch {
+	case c.float == nil:
+		c.float = o
+	case len(c.ours) < ours:
+		c.ours = append(c.ours, o)
+	default:
+		c.theirs = append(c.theirs, o)
+	}
+}
+
+// quantized runs quantize, and returns why it failed.
+func (b *bench) quantized(ctx context.Context, model, out string, call []string) string {
+	args := append([]string{"quantize", model, "-o", out, "--method"}, call...)
+	args = append(args, "--report", "none", "--no-verify", "--digest", "none", "--no-sync", "--workers", "1", "--quiet")
+	if said, err := exec.CommandContext(ctx, b.tool, args...).CombinedOutput(); err != nil {
+		return last(string(said))
+	}
+	return ""
+}

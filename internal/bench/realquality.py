@@ -1,0 +1,186 @@
+"""ONNX Runtime's quantizers on one model at many settings, and what their files and others are worth.
+
+  MODEL SAMPLES FOLDER NAME=FILE...     one JSON line for each NAME, then for each setting
+
+A line holds the size beside the model's, the lowest SQNR of an output in dB, the share of right answers if there are labels, or why there is nothing.
+Samples to calibrate on are in SAMPLES.npz, those to be judged by in SAMPLES.test.npz.
+"""
+import contextlib, json, logging, os, sys
+import numpy as np, onnx, onnxruntime as ort
+from onnxruntime.quantization import CalibrationDataReader, CalibrationMethod, QuantType, matmul_nbits_quantizer, quantize_dynamic, quantize_static
+from onnxruntime.quantization.shape_inference import quant_pre_process
+
+MODEL, SAMPLES, FOLDER = sys.argv[1:4]
+SPAM = "minilm_l6_v2_vocab3086"
+ort.set_default_logger_severity(4)
+logging.disable()
+
+
+def session(path):
+    o = ort.SessionOptions()
+    o.intra_op_num_threads = 1
+    # Without it int8 products saturate on CPUs without VNNI, for every tool alike.
+    o.add_session_config_entry("session.x64quantprecision", "1")
+    return ort.InferenceSession(path, o, providers=["CPUExecutionProvider"])
+
+
+def feeds(kind):
+    """The samples one by one, as the model takes them."""
+    held = np.load(SAMPLES + kind)
+    inputs = session(MODEL).get_inputs()
+    rows = zip(*(held[i.name] for i in inputs))
+    all = [{i.name: x if x.ndim == len(i.shape) else x[None] for i, x in zip(inputs, map(np.asarray, row))} for row in rows]
+    return all, held["labels"] if "labels" in held.files else None
+
+
+# The settings.
+
+class Reader(CalibrationDataReader):
+    def __init__(self):
+        self.rows = iter(LEARN)
+
+    def get_next(self):
+        return next(self.rows, None)
+
+
+def dynamic(dst, **options):
+    quantize_dynamic(MODEL, dst, **options)
+
+
+def static(dst, prepared=True, **options):
+    cache = os.path.join(FOLDER, f"{options['calibrate_method'].name}{options['extra_options']['ActivationSymmetric']}.json") if prepared else None
+    quantize_static(ready() if prepared else MODEL, dst, Reader(), calibration_cache_path=cache, **options)
+
+
+def blocks(dst, k_quant=False, **options):
+    config = matmul_nbits_quantizer.KQuantWeightOnlyQuantConfig() if k_quant else None
+    q = matmul_nbits_quantizer.MatMulNBitsQuantizer(onnx.load(MODEL), algo_config=config, **options)
+    q.process()
+    onnx.save(getattr(q.model, "model", q.model), dst)
+
+
+def ready():
+    """The model as ONNX Runtime's tools want it for static quantization, made once; without symbolic shapes where those fail."""
+    path = os.path.join(FOLDER, "prepared.onnx")
+    if not os.path.exists(path):
+        try:
+            quant_pre_process(MODEL, path)
+        except Exception:
+            quant_pre_process(MODEL, path, skip_symbolic_shape=True)
+    return path
+
+
+INT8, UINT8 = QuantType.QInt8, QuantType.QUInt8
+
+
+def settings():
+    yield "dynamic", dynamic, {}
+    for short, weights in (("s8", INT8), ("u8", UINT8)):
+        for channels in (False, True):
+            for narrow in (False, True):
+                if (short, channels, narrow) != ("s8", False, False):
+                    yield " ".join(["dynamic", short] + ["channels"] * channels + ["7 bits"] * narrow), dynamic, {"weight_type": weights, "per_channel": channels, "reduce_range": narrow}
+    yield "static", static, {"prepared": False}
+    for method in CalibrationMethod.MinMax, CalibrationMethod.Entropy, CalibrationMethod.Percentile:
+        for channels in (False, True):
+            for symmetric in (False, True):
+                yield " ".join(["static", method.name] + ["channels"] * channels + ["symmetric"] * symmetric), static, {
+                    "calibrate_method": method, "per_channel": channels, "activation_type": INT8 if symmetric else UINT8, "weight_type": INT8,
+                    "extra_options": {"ActivationSymmetric": symmetric, "CalibTensorRangeSymmetric": symmetric}}
+    for bits in (4, 8):
+        for size in (32, 128):
+            for symmetric in (False, True):
+                yield " ".join([f"int{bits} {size}"] + ["symmetric"] * symmetric), blocks, {"bits": bits, "block_size": size, "is_symmetric": symmetric}
+    yield "int4 32 tables", blocks, {"bits": 4, "block_size": 32, "is_symmetric": False, "op_types_to_quantize": ("MatMul", "Gather")}
+    yield "int4 32 k-quant", blocks, {"bits": 4, "block_size": 32, "k_quant": True}
+
+
+# What files are worth.
+
+def weight(path):
+    """The bytes of a model without doc strings: some exporters fill them with stack traces, which go with the nodes that a tool replaces."""
+    m = onnx.load(path)
+    for n in m.graph.node:
+        n.ClearField("doc_string")
+    return m.ByteSize()
+
+
+def outputs(path):
+    s = session(path)
+    names = {i.name for i in s.get_inputs()}
+    return [s.run(None, {k: v for k, v in row.items() if k in names}) for row in (spoken(r) for r in JUDGE)]
+
+
+def spoken(row):
+    """A text without what fills it up."""
+    if os.path.basename(SAMPLES) != SPAM:
+        return row
+    n = int(row["attention_mask"].sum())
+    return {k: v[:, :n] for k, v in row.items()}
+
+
+def floats(x):
+    return isinstance(x, np.ndarray) and x.dtype.kind == "f"
+
+
+def sqnr(want, got):
+    """Over all samples, of the output where it is lowest; None where nothing differs."""
+    lowest = np.inf
+    for k in range(len(want[0])):
+        signal = noise = 0.0
+        for a, b in zip(want, got):
+            if floats(a[k]):
+                a, b = a[k].astype(np.float64), b[k].astype(np.float64)
+                signal, noise = signal + (a ** 2).sum(), noise + ((a - b) ** 2).sum()
+        if noise > 0:
+            lowest = min(lowest, 10 * np.log10(max(signal, 1e-30) / noise))
+    return None if np.isinf(lowest) else lowest
+
+
+def right(got):
+    """The share of right classes; of texts, of those that lie nearest to the centroid of their class."""
+    if LABELS is None:
+        return None
+    if os.path.basename(SAMPLES) != SPAM:
+        first = [g[0] if g[0].size == 1 else g[0].argmax() for g in got]
+        return float(np.mean([int(np.ravel(f)[0]) == l for f, l in zip(first, LABELS)]))
+    v = np.stack([g[0][0].mean(0) for g in got])
+    v /= np.linalg.norm(v, axis=1, keepdims=True)
+    kind, test = LABELS[:, 0], LABELS[:, 1] == 1
+    centers = np.stack([v[~test & (kind == k)].mean(0) for k in (0, 1)])
+    return float((((v[test, None] - centers) ** 2).sum(2).argmin(1) == kind[test]).mean())
+
+
+def why(e):
+    return (str(e).strip().splitlines() or [type(e).__name__])[-1][:60]
+
+
+def say(name, path, make=lambda: None):
+    row = {"name": name}
+    try:
+        with contextlib.redirect_stdout(sys.stderr):  # they talk
+            make()
+    except Exception as e:
+        row["why"] = "fails: " + why(e)
+    else:
+        try:
+            row["size"] = weight(path) / weight(MODEL)
+            got = outputs(path)
+            row |= {"sqnr": sqnr(WANT, got), "right": right(got)}
+        except Exception as e:
+            row["why"] = "does not run: " + why(e)
+    print(json.dumps(row), flush=True)
+
+
+def main():
+    for named in sys.argv[4:]:
+        say(*named.rsplit("=", 1))
+    for name, make, options in settings():
+        path = os.path.join(FOLDER, "theirs.onnx")
+        say(name, path, lambda: make(path, **options))
+
+
+LEARN, _ = feeds(".npz")
+JUDGE, LABELS = feeds(".test.npz")
+WANT = outputs(MODEL)
+main()

@@ -1,0 +1,80 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// realTables writes what came of the contests: how many settings were won, then a table for each family.
+func realTables(all []*contest) string {
+	slices.SortFunc(all, func(a, b *contest) int { return cmp.Compare(a.name, b.name) })
+	var t strings.Builder
+	t.WriteString("## Real models, every quantizer at many settings\n\n")
+	t.WriteString("Size of the file, doc strings left out, beside the model's; share of right answers where there are labels; lowest SQNR of an output in dB, in ONNX Runtime. Samples to calibrate\n")
+	t.WriteString("on, the same for both, are others than those that judge: MNIST's training images, every fifth image of CIFAR-10, other pictures, the other half of a recording, other texts.\n")
+	t.WriteString("Control models get random numbers. ONNX Runtime's settings are its defaults, then combinations of what its tools offer; static ones but the default are preprocessed. A setting is\n")
+	t.WriteString("lost (**bold**) if none of our files is at most 1 % larger, has no fewer right answers (more than the model itself has are chance) and no less SQNR; it is won if\n")
+	t.WriteString("one is, and is better in some of that, or if ONNX Runtime fails or makes nothing smaller.\n\n")
+	t.WriteString(tally(all))
+	for _, f := range families {
+		t.WriteString(f.table(all))
+	}
+	return t.String()
+}
+
+// tally counts settings by verdict.
+func tally(all []*contest) string {
+	var n [lost + 1]int
+	models, failed := 0, 0
+	for _, c := range all {
+		for _, o := range c.theirs {
+			n[verdictOf(c.float, o, c.ours)]++
+			if o.Why != "" {
+				failed++
+			}
+		}
+		if c.float != nil {
+			models++
+		}
+	}
+	return fmt.Sprintf("%d models × %d settings: %d won (ONNX Runtime fails in %d), %d equal, %d lost.\n", models, (n[won]+n[equal]+n[lost])/max(1, models), n[won], failed, n[equal], n[lost])
+}
+
+// table has a row a model: ours, then theirs.
+func (f family) table(all []*contest) string {
+	var t strings.Builder
+	fmt.Fprintf(&t, "\n### %s\n\n", f.title)
+	head := false
+	for _, c := range all {
+		if c.float == nil {
+			continue
+		}
+		names, cells := []string{"model"}, []string{c.name}
+		for _, name := range f.ours {
+			name = strings.TrimSuffix(name, withSamples)
+			i := slices.IndexFunc(c.ours, func(o *outcome) bool { return o.Name == name })
+			names, cells = append(names, "`"+name+"`"), append(cells, c.ours[i].String())
+		}
+		for _, o := range c.theirs {
+			if strings.HasPrefix(o.Name, f.theirs) {
+				names, cells = append(names, "ORT "+o.Name), append(cells, c.cell(o))
+			}
+		}
+		if !head {
+			fmt.Fprintf(&t, "| %s |\n|%s\n", strings.Join(names, " | "), strings.Repeat("---|", len(names)))
+			head = true
+		}
+		fmt.Fprintf(&t, "| %s |\n", strings.Join(cells, " | "))
+	}
+	return t.String()
+}
+
+// cell is that of one of theirs.
+func (c *contest) cell(o *outcome) string {
+	if verdictOf(c.float, o, c.ours) == lost {
+		return "**" + o.String() + "**"
+	}
+	return o.String()
+}
