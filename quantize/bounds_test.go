@@ -1,0 +1,316 @@
+package quantize
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/onnx"
+	"github.com/mcompress/mcompress/pass"
+)
+
+// A bounded is a variant and what rounding may change, in the words of docs/bounds.md. A shared is the weights that share a scale.
+type bounded struct {
+	variant
+	rows    int                               // that share a scale: 0 for whole columns, -1 for the tensor
+	most    func(g shared, v float64) float64 // that one weight may change
+	squares func(g shared) float64            // or the most that the squares of all changes come to
+	says    string
+}
+
+// shared is what bounds are made of: the weights that share a scale, the end of their range that zero lies in, and the largest magnitude.
+type shared struct {
+	x            []float32
+	lo, hi, peak float64
+}
+
+func even(steps float64) func(shared, float64) float64 {
+	return func(g shared, _ float64) float64 { return g.peak / steps / 2 }
+}
+
+func across(codes float64) func(shared, float64) float64 {
+	return func(g shared, _ float64) float64 { return (g.hi - g.lo) / codes / 2 }
+}
+
+// floating is half of the last of so many bits of fraction, and at least that of the smallest numbers, in parts of the peak where it is scaled.
+func floating(fraction, smallest int, largest float64) func(shared, float64) float64 {
+	relative, absolute := bound(fraction, smallest)
+	return func(g shared, v float64) float64 {
+		if largest > 0 {
+			return max(relative*math.Abs(v), absolute*g.peak/largest)
+		}
+		return max(relative*math.Abs(v), absolute)
+	}
+}
+
+// plain is the squares of the errors of codes that span the weights, over what searching for scales that keep their size may add.
+func plain(top float64, symmetric bool) func(shared) float64 {
+	return func(g shared) float64 {
+		if g.peak == 0 {
+			return 0
+		}
+		scale, low, high := (g.hi-g.lo)/top, 0., top
+		zero := math.RoundToEven(-g.lo / scale)
+		if symmetric {
+			half := (top + 1) / 2
+			scale, zero, low, high = g.peak/half, 0, -half, half-1
+			if g.hi > -g.lo {
+				low, high = -high, -low
+			}
+		}
+		errors, values := 0., 0.
+		for _, v := range g.x {
+			q := min(max(math.RoundToEven(float64(v)/scale), low-zero), high-zero)
+			errors += math.Pow(float64(v)-q*scale, 2)
+			values += float64(v) * float64(v)
+		}
+		return errors / max(1e-3, 1-errors/values)
+	}
+}
+
+const (
+	halfColumn = "half a scale: a column's largest magnitude / 254"
+	halfRange  = "half a scale: a column's range, 0 in it, / 510"
+	noMore     = "squared errors of a block: at most E / (1 - E / Σw²), where E is those of codes that span it; scales that are searched keep the size of weights"
+	nearest    = "the distance to the nearest of its block's codes"
+)
+
+func boundedVariants() []bounded {
+	int4, int4even, int2 := plain(15, false), plain(15, true), plain(3, false)
+	return []bounded{
+		{variant{DynamicInt8, nil}, 0, even(127), nil, halfColumn},
+		{variant{DynamicInt8, []string{"asymmetric"}}, 0, across(255), nil, halfRange},
+		{variant{DynamicInt8, []string{"reduce-range"}}, 0, even(64), nil, "half a scale: a column's largest magnitude / 128"},
+		{variant{DynamicInt8, []string{"per-tensor"}}, -1, even(127), nil, "half a scale: the tensor's largest magnitude / 254"},
+		{variant{StaticInt8, []string{"activation-sqnr=0"}}, 0, even(127), nil, halfColumn},
+		{variant{WeightInt8, nil}, 0, even(127), nil, halfColumn},
+		{variant{WeightInt8, []string{"asymmetric"}}, 0, across(255), nil, halfRange},
+		{variant{WeightInt8, []string{"block=32", "search=span", "asymmetric"}}, 32, across(255), nil, "half a scale: a block's range, 0 in it, / 510"},
+		{variant{WeightInt4, nil}, 32, nil, int4, noMore},
+		{variant{WeightInt4, []string{"block=16", "symmetric"}}, 16, nil, int4even, noMore},
+		{variant{WeightInt4, []string{"per-channel"}}, 0, nil, int4, noMore},
+		{variant{WeightInt4, []string{"search=span"}}, 32, across(15), nil, "half a scale: a block's range, 0 in it, / 30"},
+		{variant{WeightInt4, []string{"search=span", "symmetric"}}, 32, even(4), nil, "a scale, at the end that has a code less; half of it elsewhere: a block's largest magnitude / 8, or / 16"},
+		{variant{WeightInt4, []string{"algo=hqq"}}, 32, nil, nil, nearest},
+		{variant{WeightInt2, nil}, 32, nil, int2, noMore},
+		{variant{WeightInt2, []string{"search=span"}}, 32, across(3), nil, "half a scale: a block's range, 0 in it, / 6"},
+		{variant{Float16, nil}, -1, floating(10, -24, 0), nil, "2⁻¹¹ of a weight; 2⁻²⁵ below 2⁻¹⁴"},
+		{variant{BFloat16, nil}, -1, floating(7, -133, 0), nil, "2⁻⁸ of a weight"},
+		{variant{Float8, nil}, 0, floating(3, -9, 448), nil, "2⁻⁴ of a weight; near 0, 2⁻¹⁰ of a column's largest magnitude / 448"},
+		{variant{Float8, []string{"type=e5m2"}}, 0, floating(2, -16, 57344), nil, "2⁻³ of a weight; near 0, 2⁻¹⁷ of a column's largest magnitude / 57344"},
+		{variant{Float4, []string{"block=16"}}, 16, func(g shared, v float64) float64 { return max(math.Abs(v)/4, g.peak/7) }, nil, "a quarter of a weight, or 1/7 of its block's largest magnitude"},
+	}
+}
+
+// spreads are ways in which weights may lie.
+var spreads = []struct {
+	name string
+	next func(r *rand.Rand, i int) float64
+}{
+	{"normal", func(r *rand.Rand, _ int) float64 { return r.NormFloat64() }},
+	{"uniform", func(r *rand.Rand, _ int) float64 { return r.Float64() }},
+	{"wide", func(r *rand.Rand, _ int) float64 { return r.NormFloat64() * math.Exp(3*r.NormFloat64()) }},
+	{"zeros", func(*rand.Rand, int) float64 { return 0 }},
+	{"sparse", func(r *rand.Rand, _ int) float64 { return r.NormFloat64() * math.Floor(r.Float64()*1.2) }},
+	{"constant", func(*rand.Rand, int) float64 { return 0.3 }},
+	{"signs", func(r *rand.Rand, _ int) float64 { return float64(r.IntN(2)*2 - 1) }},
+	{"outlier", func(r *rand.Rand, i int) float64 {
+		return r.NormFloat64() * (1 + 1000*math.Floor(math.Max(0, 1-math.Abs(float64(i-777)))))
+	}},
+	{"moved", func(r *rand.Rand, _ int) float64 { return 5 + 0.1*r.NormFloat64() }},
+	{"ties", func(r *rand.Rand, _ int) float64 { return float64(r.IntN(255)-127) / 2 }},
+	{"tiny", func(r *rand.Rand, _ int) float64 { return 1e-30 * r.NormFloat64() }},
+	{"huge", func(r *rand.Rand, _ int) float64 { return 1e34 * r.NormFloat64() }},
+	{"subnormal", func(r *rand.Rand, _ int) float64 { return 1e-41 * r.NormFloat64() }},
+	{"nan", func(r *rand.Rand, i int) float64 {
+		return r.NormFloat64() / (1 - math.Floor(float64(i%1000)/999)*math.NaN())
+	}},
+}
+
+// matrices is a model of a product for each spread in some shapes.
+func matrices(t *testing.T) (path string, weights map[string][]float32, shapes map[string][]int64) {
+	s := newSketch(t, 25) // which has types for all codes
+	weights, shapes = map[string][]float32{}, map[string][]int64{}
+	for _, shape := range [][]int64{{64, 48}, {33, 70}, {300, 9}, {129, 16}, {16, 260}} {
+		in := s.input(fmt.Sprint("x", shape[0]), 2, shape[0])
+		for _, p := range spreads {
+			x := make([]float32, shape[0]*shape[1])
+			for i := range x {
+				x[i] = float32(p.next(s.random, i))
+			}
+			name := fmt.Sprint(p.name, shape)
+			weights[name], shapes[name] = x, shape
+			s.output("y"+name, s.node("MatMul", []*ir.Value{in, s.AddConst(name, tensorOf(ir.Float, shape, x))}), 2, shape[1])
+		}
+	}
+	return s.save(), weights, shapes
+}
+
+// written are the weights that stand in the file that v makes of the model, by their names, and those that lie in blocks along
+// their last axes.
+func written(t *testing.T, v variant, path string) (got map[string][]float32, folded map[string]bool) {
+	t.Helper()
+	eval := ir.NewEval(t.TempDir())
+	defer eval.Close()
+	c := &pass.Context{Context: context.Background(), Model: opened(t, path).Model, Eval: eval, Workers: 2, Precheck: true}
+	rows, err := pass.Run(c, []pass.Step{v.step(t)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := filepath.Join(t.TempDir(), "out.onnx")
+	if _, err := onnx.Save(t.Context(), c.Model, out, onnx.SaveOptions{Workers: 2, Memory: 64 << 20, Eval: eval}); err != nil {
+		t.Fatal(err)
+	}
+	stored := map[string]*ir.Tensor{}
+	for _, v := range opened(t, out).Model.Graph.Consts() {
+		stored[v.Name] = v.Const
+	}
+	got, folded = map[string][]float32{}, map[string]bool{}
+	for _, r := range rows {
+		if r.Status != pass.Changed {
+			continue
+		}
+		var parts []*ir.Tensor
+		for _, p := range r.After {
+			parts = append(parts, stored[p.Value.Name])
+		}
+		b, err := eval.ReadAll(t.Context(), r.Restore(parts))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got[r.Tensor], folded[r.Tensor] = floats32(b), r.Form.Name == pass.CastMul.Name
+	}
+	return got, folded
+}
+
+// groups are the indices of the weights of a matrix that share a scale.
+func (b *bounded) groups(k, n int) (all [][]int) {
+	rows := b.rows
+	if rows <= 0 {
+		rows = k
+	}
+	for first := 0; first < k; first += rows {
+		for j := range n {
+			if j == 0 || b.rows >= 0 {
+				all = append(all, nil)
+			}
+			last := &all[len(all)-1]
+			for i := first; i < min(k, first+rows); i++ {
+				*last = append(*last, i*n+j)
+			}
+		}
+	}
+	return all
+}
+
+// along are those of a matrix that is stored in blocks along its last axes.
+func (b *bounded) along(k, n int) *bounded {
+	c := *b
+	if n < b.rows {
+		n *= k
+	}
+	c.rows = int(divisor(int64(n), int64(b.rows)))
+	return &c
+}
+
+// hold checks what b says of one matrix.
+func (b *bounded) hold(t *testing.T, name string, k, n int, x, got []float32) {
+	t.Helper()
+	for _, group := range b.groups(k, n) {
+		g, back := shared{}, []float32{}
+		for _, i := range group {
+			v := float64(x[i])
+			g.x, back = append(g.x, x[i]), append(back, got[i])
+			g.lo, g.hi, g.peak = min(g.lo, v), max(g.hi, v), max(g.peak, math.Abs(v))
+		}
+		sum := 0.
+		for i, v := range g.x {
+			d := math.Abs(float64(v) - float64(back[i]))
+			sum += d * d
+			if b.most == nil {
+				continue
+			}
+			if most := b.most(g, float64(v))*1.002 + g.peak*2e-6; !(d <= most) {
+				t.Fatalf("%s: %s: %g became %g, an error of %g; the bound is %g", b.variant, name, v, back[i], d, most)
+			}
+		}
+		nearestOf(t, b.String()+": "+name, g.x, back)
+		if b.squares == nil {
+			continue
+		}
+		if most := b.squares(g)*1.002 + float64(len(g.x))*math.Pow(g.peak*2e-6, 2); !(sum <= most) {
+			t.Fatalf("%s: %s: the squares of errors are %g, the bound is %g", b.variant, name, sum, most)
+		}
+	}
+}
+
+// nearestOf wants each weight to be the nearest to what it was of the numbers that stand for weights of its block.
+func nearestOf(t *testing.T, name string, x, back []float32) {
+	t.Helper()
+	numbers := slices.Compact(slices.Sorted(slices.Values(back)))
+	for i, v := range x {
+		at, _ := slices.BinarySearch(numbers, v)
+		for _, other := range numbers[max(0, at-1):min(len(numbers), at+1)] {
+			if is, could := math.Abs(float64(v-back[i])), math.Abs(float64(v-other)); is > could*(1+1e-5)+math.Abs(float64(v))*1e-6 {
+				t.Fatalf("%s: %g became %g, though there is %g", name, v, back[i], other)
+			}
+		}
+	}
+}
+
+// The weights in the files that methods write are as near to what they were as docs/bounds.md says, whatever they are like.
+func TestWeightsAreWithinTheirBounds(t *testing.T) {
+	path, weights, shapes := matrices(t)
+	for _, b := range boundedVariants() {
+		t.Run(b.String(), func(t *testing.T) {
+			got, folded := written(t, b.variant, path)
+			for name, w := range got {
+				if k, n := int(shapes[name][0]), int(shapes[name][1]); folded[name] && b.rows > 0 {
+					b.along(k, n).hold(t, name, k*n, 1, weights[name], w)
+				} else {
+					b.hold(t, name, k, n, weights[name], w)
+				}
+			}
+			if len(got) < len(weights)/2 {
+				t.Errorf("%d of %d matrices were changed", len(got), len(weights))
+			}
+			for name := range got {
+				if strings.HasPrefix(name, "nan") {
+					t.Errorf("%s was changed", name)
+				}
+			}
+		})
+	}
+}
+
+// The page is written from the table.
+func TestBoundsAreDocumented(t *testing.T) {
+	var page strings.Builder
+	page.WriteString("# What rounding changes at most\n\nThe largest error of a weight by method and options, as a test holds it on what is written to files. " +
+		"This page is written by\n`go test ./quantize -run Bounds -update` from that test's table.\n\n| method | options | largest error of a weight |\n|---|---|---|\n")
+	for _, b := range boundedVariants() {
+		options := ""
+		for _, o := range b.options {
+			options += "`--" + strings.Replace(o, "=", " ", 1) + "` "
+		}
+		fmt.Fprintf(&page, "| `%s` | %s| %s |\n", b.method.Name, options, b.says)
+	}
+	page.WriteString("\nEach weight becomes the nearest of the numbers that its scale has codes for. Not so with `--algo gptq` and `--algo awq`, which bring outputs nearer to what they were, and not\n" +
+		"weights: errors of one weight are made up for by others, so that there is no bound for each. Weights that a method cannot hold, such as NaN,\ninfinities and magnitudes without a scale of normal float32 size, stay as they are, and the ledger says why.\n")
+	file := filepath.Join("..", "docs", "bounds.md")
+	if *update {
+		if err := os.WriteFile(file, []byte(page.String()), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if string(read(t, file)) != page.String() {
+		t.Errorf("%s is not what the table says: run this test with -update", file)
+	}
+}
