@@ -2,7 +2,6 @@ package kernel
 
 import (
 	"math"
-	"os"
 	"testing"
 
 	"github.com/x448/float16"
@@ -11,13 +10,13 @@ import (
 // pieces of bit patterns fit the L1 cache.
 const pieceLength = 1 << 11
 
-// pieceStep is the step between pieces: 1, which means all patterns, in CI's run of all tests or where
-// MCOMPRESS_EXHAUSTIVE is set; it takes about 25 s of one core.
-func pieceStep() int {
-	if os.Getenv("CI") == "true" && !testing.Short() || os.Getenv("MCOMPRESS_EXHAUSTIVE") != "" {
+// pieceStep is the step between pieces: sample, a prime, so that pieces meet every exponent and lie differently in
+// each; or 1 with -exhaustive, which means all patterns.
+func pieceStep(sample int) int {
+	if *exhaustive {
 		return 1
 	}
-	return 61 // prime: pieces meet every exponent and lie differently in each
+	return sample
 }
 
 // TestF16FromF32EqualsReference shares the pieces between two subtests, which run in parallel.
@@ -25,7 +24,7 @@ func TestF16FromF32EqualsReference(t *testing.T) {
 	for first, name := range []string{"even", "odd"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			step := pieceStep()
+			step := pieceStep(61)
 			for piece := first * step; piece < 1<<32/pieceLength; piece += 2 * step {
 				checkF16Piece(t, uint32(piece*pieceLength))
 			}

@@ -2,7 +2,6 @@ package kernel
 
 import (
 	"math"
-	"os"
 	"testing"
 )
 
@@ -141,13 +140,9 @@ func FuzzSmallCodes(f *testing.F) {
 	})
 }
 
-// TestSmallCodesOfAllPatterns goes through the patterns of float32 as TestF16FromF32EqualsReference does; all of them where
-// MCOMPRESS_EXHAUSTIVE is set.
+// TestSmallCodesOfAllPatterns goes through the patterns of float32 as TestF16FromF32EqualsReference does.
 func TestSmallCodesOfAllPatterns(t *testing.T) {
-	step := 509 // prime
-	if os.Getenv("MCOMPRESS_EXHAUSTIVE") != "" {
-		step = 1
-	}
+	step := pieceStep(509)
 	x, got := make([]float32, pieceLength), make([]byte, pieceLength)
 	for _, f := range smallFloats {
 		for piece := 0; piece < 1<<32/pieceLength; piece += step {

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-var exhaustive = flag.Bool("exhaustive", false, "try functions of one element on all 2^32 float32, not on a sample")
+var exhaustive = flag.Bool("exhaustive", false, "try functions of one element, and conversions, on all 2^32 float32, not on a sample")
 
 // A unaryFunction is a function of one element with its twin, a reference in float64 that is good
 // to a few ulp of float64, and the error that it may have, in ulp of float32.
