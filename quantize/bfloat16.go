@@ -30,4 +30,5 @@ var brain16 = narrowType{
 	overflow:  0x7f7f8000, // halfway to 2^128
 	normal:    0x00800000, // float32's own
 	write:     kernel.BF16FromF32,
+	note:      pass.Runtime + " has no CPU kernel for products of bfloat16: the embedded engine runs the model",
 }

@@ -50,6 +50,9 @@ func (x *conversion) rewrite() error {
 	if len(taken) == 0 {
 		return w.store(c, rest)
 	}
+	if w.note != "" {
+		c.Note("", w.note)
+	}
 	x.noteGuarded()
 	first, err := c.Duplicates(taken)
 	if err != nil {

@@ -21,6 +21,7 @@ type narrowType struct {
 	overflow         uint32 // bits of the smallest float32 that rounds to infinity
 	normal           uint32 // bits of the smallest normal number
 	write            func(dst []uint16, x []float32)
+	note             string // of a model that computes in it
 }
 
 // A narrowing is one run of float16 or bfloat16.
