@@ -48,7 +48,7 @@ func (s *settings) run(c *pass.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	t.holds, t.dry = c.Holds, c.DryRun
+	t.holds = c.Holds
 	if t.rounding, err = s.newRounding(c); err != nil {
 		return err
 	}

@@ -17,6 +17,8 @@ import (
 // those numbers are, on a copy of the model, so that they are the ones that it stores in the end.
 type rounding struct {
 	step    pass.Step
+	memory  int64               // bytes that a run of the model may take; 0 for no bound
+	dry     bool                // nothing will be trained
 	weights map[string]*rounded // by the names of variables
 	codes   map[edge]*codes     // of activations
 	dynamic bool                // activations have the codes of their own range in each run
@@ -41,13 +43,13 @@ func (s *settings) newRounding(c *pass.Context) (*rounding, error) {
 		if slices.ContainsFunc(step.Options(), func(o pass.Option) bool { return o.Name == "algo" && (o.Value == "gptq" || o.Value == "awq") }) {
 			return nil, fmt.Errorf("--aware %s: gptq and awq look at samples for each rounding, which is too slow while weights change: give --algo rtn or hqq", s.aware)
 		}
-		return &rounding{step: step, weights: map[string]*rounded{}, codes: map[edge]*codes{}}, nil
+		return &rounding{step: step, memory: c.Memory, dry: c.DryRun, weights: map[string]*rounded{}, codes: map[edge]*codes{}}, nil
 	}
 	return nil, fmt.Errorf("--aware %s: no step of that name quantizes behind this one: add it, with the options that it will have", s.aware)
 }
 
 // rehearse asks the step what it makes of the model as it is.
-func (t *Trainer) rehearse(ctx context.Context) (err error) {
+func (t *Trainer) rehearse(ctx context.Context) error {
 	if t.rounding == nil {
 		return nil
 	}
@@ -55,20 +57,25 @@ func (t *Trainer) rehearse(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	e := ir.NewEval(t.folder)
-	defer func() { err = errors.Join(err, e.Close()) }()
-	c := &pass.Context{Context: ctx, Model: m, Source: t.model, Eval: e, Workers: t.workers, Precheck: true, DryRun: t.dry}
-	rows, err := pass.Run(c, []pass.Step{t.rounding.step})
-	if err == nil {
-		err = t.rounding.rows(rows, now)
-	}
-	if err == nil {
-		err = t.rounding.edges(c)
-	}
-	if err != nil {
+	if err := t.rounding.rehearse(ctx, t, m, now); err != nil {
 		return fmt.Errorf("--aware: %w", err)
 	}
 	return t.remember(t.rehearsedFile())
+}
+
+// rehearse runs the step on a copy of t's model, with the weights of these names as they are now.
+func (r *rounding) rehearse(ctx context.Context, t *Trainer, m *ir.Model, now map[string]*variable) (err error) {
+	e := ir.NewEval(t.folder)
+	defer func() { err = errors.Join(err, e.Close()) }()
+	c := &pass.Context{Context: ctx, Model: m, Source: t.model, Eval: e, Workers: t.workers, Memory: r.memory, Precheck: true, DryRun: r.dry}
+	rows, err := pass.Run(c, []pass.Step{r.step})
+	if err != nil {
+		return err
+	}
+	if err := r.rows(rows, now); err != nil {
+		return err
+	}
+	return r.edges(c)
 }
 
 func (t *Trainer) rehearsedFile() string { return filepath.Join(t.folder, "rehearsed") }
@@ -122,6 +129,7 @@ func (r *rounding) rows(rows []pass.Row, now map[string]*variable) error {
 			continue
 		}
 		of := restored(row)
+		// Equal weights share a payload: each has its own again once they differ, when the step is asked next.
 		if of == nil || row.SharedWith == "" && !follows(of, v) || !holds(row.Before, v) {
 			return fmt.Errorf("%s changes tensor %q in more ways than training can follow: leave out bias correction and smoothing, and run fold-batchnorm first", row.Method, row.Tensor)
 		}
@@ -186,6 +194,14 @@ func (w *rounded) round(ctx context.Context, e *ir.Eval) error {
 		return fmt.Errorf("rounding weights: %v", err)
 	}
 	return nil
+}
+
+// options are those of the step that numbers follow from.
+func (r *rounding) options() []pass.Option {
+	if r == nil {
+		return nil
+	}
+	return slices.DeleteFunc(r.step.Options(), func(o pass.Option) bool { return o.Name == "data" })
 }
 
 // bytes is what the rounded weights take.

@@ -277,6 +277,22 @@ func TestRoundedTrainingIsReproducible(t *testing.T) {
 	}
 }
 
+// A state goes on with the options that the step behind training had.
+func TestStateOfOtherRoundingIsRefused(t *testing.T) {
+	data, state := samples(t, 60), filepath.Join(t.TempDir(), "state.zip")
+	o := []string{"data", data, "labels", "label", "batch", "8", "steps", "2", "save", state, "resume", "true"}
+	if err := trainer(t, varied(), quantizer(t, "weight-int4 block=16"), o...).train(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := trainer(t, varied(), quantizer(t, "weight-int4 block=16"), o...).goOn(t.Context()); err != nil {
+		t.Error(err)
+	}
+	err := trainer(t, varied(), quantizer(t, "weight-int4 block=64"), o...).goOn(t.Context())
+	if err == nil || !strings.Contains(err.Error(), "other options") {
+		t.Errorf("got %v", err)
+	}
+}
+
 func TestBadRoundingIsOneLine(t *testing.T) {
 	data := samples(t, 60)
 	for _, c := range []struct {

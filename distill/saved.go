@@ -189,7 +189,7 @@ func (t *Trainer) digest() string {
 	s := t.settings
 	s.save, s.every, s.resume, s.data = "", 0, false, dataset.Source{}
 	h := sha256.New()
-	fmt.Fprintf(h, "%+v %d %d\n", s, len(t.split.learn), len(t.split.judge))
+	fmt.Fprintf(h, "%+v %v %d %d\n", s, t.rounding.options(), len(t.split.learn), len(t.split.judge))
 	for _, v := range t.order {
 		fmt.Fprintf(h, "%s %s\n", v.name, v.array)
 	}

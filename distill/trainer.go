@@ -22,7 +22,6 @@ type Trainer struct {
 	chosen  map[string]bool                     // names of the weights that may change
 	tell    func(step, steps int, loss float64) // after each step; may be nil
 	holds   func(bytes int64)                   // may be nil
-	dry     bool                                // nothing is trained
 
 	set      *dataset.Set
 	fixed    int  // samples in a run of the model, 0 if it takes any number
