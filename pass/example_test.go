@@ -28,7 +28,7 @@ func Example() {
 			}
 		},
 	}
-	steps, err := pass.ParseRecipe([]*pass.Method{count}, []byte("steps: [{method: count, least: 4}]"))
+	steps, _, err := pass.ParseRecipe([]*pass.Method{count}, []byte("steps: [{method: count, least: 4}]"))
 	if err != nil {
 		log.Fatal(err)
 	}

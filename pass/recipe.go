@@ -59,27 +59,29 @@ type Option struct{ Name, Value string }
 //	    amount: 0.5
 //	    skip: ["*.bias"]
 //	  - method: dynamic-int8
+//	target: cpu-avx2
 //
-// Unknown methods and options are errors, and so is an order that goes back a stage.
-func ParseRecipe(known []*Method, text []byte) ([]Step, error) {
+// The name of a target may be left out; it is returned as it stands there. Unknown methods and options are errors, and so is an
+// order that goes back a stage.
+func ParseRecipe(known []*Method, text []byte) (steps []Step, target string, err error) {
 	var doc struct {
-		Steps []yaml.MapSlice `yaml:"steps"`
+		Steps  []yaml.MapSlice `yaml:"steps"`
+		Target string          `yaml:"target"`
 	}
 	if err := yaml.UnmarshalWithOptions(text, &doc, yaml.Strict()); err != nil {
-		return nil, errors.New(strings.ReplaceAll(strings.TrimSpace(yaml.FormatError(err, false, false)), "\n", " "))
+		return nil, "", errors.New(strings.ReplaceAll(strings.TrimSpace(yaml.FormatError(err, false, false)), "\n", " "))
 	}
 	if len(doc.Steps) == 0 {
-		return nil, errors.New("a recipe needs a list called steps, each with a method")
+		return nil, "", errors.New("a recipe needs a list called steps, each with a method")
 	}
-	steps := make([]Step, 0, len(doc.Steps))
 	for i, d := range doc.Steps {
 		s, err := parseStep(known, d)
 		if err != nil {
-			return nil, fmt.Errorf("step %d: %w", i+1, err)
+			return nil, "", fmt.Errorf("step %d: %w", i+1, err)
 		}
 		steps = append(steps, s)
 	}
-	return steps, CheckOrder(steps)
+	return steps, doc.Target, CheckOrder(steps)
 }
 
 func parseStep(known []*Method, d yaml.MapSlice) (Step, error) {

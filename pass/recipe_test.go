@@ -21,7 +21,7 @@ func known() []*pass.Method {
 }
 
 func TestRecipe(t *testing.T) {
-	steps, err := pass.ParseRecipe(known(), []byte("steps:\n  - method: prune\n    amount: 0.25\n    skip: [a*, 'op:Gemm']\n  - method: quantize\n"))
+	steps, _, err := pass.ParseRecipe(known(), []byte("steps:\n  - method: prune\n    amount: 0.25\n    skip: [a*, 'op:Gemm']\n  - method: quantize\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -33,7 +33,7 @@ func TestRecipe(t *testing.T) {
 	if string(text) != want {
 		t.Errorf("got\n%s\nwant\n%s", text, want)
 	}
-	again, err := pass.ParseRecipe(known(), text)
+	again, _, err := pass.ParseRecipe(known(), text)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,7 +54,7 @@ func TestRecipeErrors(t *testing.T) {
 		{"steps:\n  - method: prune\n    skip: '[a'", `"[a" is no pattern`},
 		{"steps:\n  - method: quantize\n  - method: prune", "step 2: prune (prune) cannot follow quantize (quantize)"},
 	} {
-		_, err := pass.ParseRecipe(known(), []byte(c.text))
+		_, _, err := pass.ParseRecipe(known(), []byte(c.text))
 		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%q: got %v, want one line with %q", c.text, err, c.want)
 		}
@@ -62,7 +62,7 @@ func TestRecipeErrors(t *testing.T) {
 }
 
 func TestAnOptionGivenTwice(t *testing.T) {
-	_, err := pass.ParseRecipe(known(), []byte("steps:\n  - method: prune\n    amount: 1\n    amount: 2"))
+	_, _, err := pass.ParseRecipe(known(), []byte("steps:\n  - method: prune\n    amount: 1\n    amount: 2"))
 	if err == nil || strings.Contains(err.Error(), "\n") {
 		t.Errorf("got %v, want an error of one line", err)
 	}

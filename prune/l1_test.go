@@ -146,7 +146,7 @@ func TestOptionsThatMakeNoSense(t *testing.T) {
 func TestRecipeTextReproducesOptions(t *testing.T) {
 	known := []*pass.Method{L1, L1Global, L2, Random, NM}
 	given := "steps:\n- method: l1\n  amounts: [\"enc.*=0.75\", \"b=0\"]\n- method: nm\n  pattern: \"1:4\"\n- method: random\n  seed: 7\n  amount: 0.1\n"
-	steps, err := pass.ParseRecipe(known, []byte(given))
+	steps, _, err := pass.ParseRecipe(known, []byte(given))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -159,7 +159,7 @@ func TestRecipeTextReproducesOptions(t *testing.T) {
 			t.Errorf("no %s in %s", part, once)
 		}
 	}
-	again, err := pass.ParseRecipe(known, once)
+	again, _, err := pass.ParseRecipe(known, once)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -56,7 +56,9 @@ func (o *blockOptions) bindShared(fs *flag.FlagSet) {
 }
 
 // asked reports whether one of the shared options was given.
-func (o *blockOptions) asked() bool { return o.block > 0 || o.search != "" || o.algo != "" || o.form.name != "" }
+func (o *blockOptions) asked() bool {
+	return o.block > 0 || o.search != "" || o.algo != "" || o.form.name != ""
+}
 
 // unsigned reports whether codes are.
 func (o *blockOptions) unsigned() bool { return strings.HasPrefix(o.weightType, "u") }

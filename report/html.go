@@ -47,7 +47,7 @@ type tile struct{ Name, Big, Small, Bar string }
 func (r *Report) HTML(w io.Writer) error {
 	t, err := template.New("page").Funcs(template.FuncMap{
 		"visible": visible, "size": size, "shape": shape, "comma": count, "sqnr": sqnr,
-		"cosine": cosine, "maxError": maxError, "sparsity": sparsity, "kept": Weight.kept,
+		"cosine": cosine, "maxError": maxError, "sparsity": sparsity, "kept": Weight.kept, "targetHead": targetHead, "targetChoice": targetChoice,
 		"join": func(xs []string) string { return strings.Join(xs, " → ") },
 	}).Parse(pageText)
 	if err != nil {

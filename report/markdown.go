@@ -23,6 +23,7 @@ func (r *Report) Markdown(w io.Writer) error {
 	m.verification(r.Verification)
 	m.training(r.Training)
 	m.search(r.Search)
+	m.target(r.Target)
 	m.changed(r)
 	m.reasons(r.reasons())
 	m.steps(r.steps())

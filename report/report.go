@@ -33,6 +33,7 @@ type Report struct {
 	Verification *verify.Result  `json:"verification,omitempty"` // nil where nobody asked to run the models
 	Training     []pass.Training `json:"training,omitempty"`
 	Search       *pass.Search    `json:"search,omitempty"` // nil where methods were not chosen by measurement
+	Target       *pass.Target    `json:"target,omitempty"` // nil where options were not chosen for one
 
 	Environment *Environment `json:"environment,omitempty"`
 }
@@ -81,6 +82,7 @@ type Input struct {
 	Verification   *verify.Result // of running Source against Result; nil if nobody asked for it
 	Training       []pass.Training
 	Search         *pass.Search
+	Target         *pass.Target
 	Environment    *Environment
 
 	Eval    *ir.Eval
@@ -125,6 +127,7 @@ func Build(ctx context.Context, in Input) (*Report, error) {
 		Verification:  ranOnly(in.Verification),
 		Training:      in.Training,
 		Search:        in.Search,
+		Target:        in.Target,
 		Environment:   in.Environment,
 	}
 	if in.Errors {

@@ -26,14 +26,15 @@ func (t *tool) applyCommand() *cli.Command {
       amount: 0.5
       skip: ["*.bias"]
     - method: dynamic-int8
-    - method: auto`,
-		Flags: w.flags(),
+    - method: auto
+  target: any`,
+		Flags: append(w.target.flags(), w.flags()...),
 		Action: func(c *cli.Context) error {
 			args, err := arguments(c, 2, math.MaxInt)
 			if err != nil {
 				return err
 			}
-			steps, err := readRecipe(args[0])
+			steps, err := w.target.readRecipe(args[0])
 			if err != nil {
 				return err
 			}
@@ -42,7 +43,8 @@ func (t *tool) applyCommand() *cli.Command {
 	}
 }
 
-func readRecipe(path string) ([]pass.Step, error) {
+// readRecipe reads steps, and the target if none is given.
+func (a *aimed) readRecipe(path string) ([]pass.Step, error) {
 	text, err := os.ReadFile(path)
 	var pe *os.PathError
 	if errors.As(err, &pe) {
@@ -51,7 +53,12 @@ func readRecipe(path string) ([]pass.Step, error) {
 	if err != nil {
 		return nil, err
 	}
-	steps, err := pass.ParseRecipe(methods, text)
+	steps, target, err := pass.ParseRecipe(methods, text)
+	if err == nil && target != "" && a.name.Value == "" {
+		if err = a.name.Set(target); err != nil {
+			err = fmt.Errorf("unknown target %q; %w", target, err)
+		}
+	}
 	if err != nil {
 		return nil, &usageError{fmt.Errorf("%s: %w", path, err)}
 	}

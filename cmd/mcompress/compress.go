@@ -28,6 +28,8 @@ type writing struct {
 	keepIR    bool
 	gates     []report.Limit
 
+	target aimed
+
 	// choose finds the steps for each model, and how; nil where they are given.
 	choose func(ctx context.Context, model string) ([]pass.Step, *pass.Search, error)
 
@@ -41,6 +43,7 @@ func newWriting() *writing {
 	w := &writing{
 		formats: mcli.Formats{Chosen: known, Known: known},
 		digest:  mcli.Enum{Value: "sha256", Words: []string{"sha256", "none"}},
+		target:  newAimed(),
 	}
 	w.proving = newProving(&w.gates)
 	return w
@@ -91,6 +94,10 @@ func (t *tool) compress(c *cli.Context, models []string, label string, steps []p
 	if err != nil {
 		return err
 	}
+	target, err := w.target.aim(steps)
+	if err != nil {
+		return err
+	}
 	if w.output != "" && outs[0] != w.output && !w.dryRun {
 		if err := os.MkdirAll(w.output, 0o755); err != nil {
 			return err
@@ -110,7 +117,7 @@ func (t *tool) compress(c *cli.Context, models []string, label string, steps []p
 		}
 		batch[i] = mcli.Outcome{Model: m, Result: res, Err: err}
 	}
-	if h := mcli.Hint(steps); h != "" && batch.Changed() && !t.quiet {
+	if h := mcli.Hint(steps, target); h != "" && batch.Changed() && !t.quiet {
 		fmt.Fprintln(t.stderr, "mcompress: "+h)
 	}
 	return t.conclude(batch, w)
@@ -168,6 +175,10 @@ func (t *tool) one(ctx context.Context, model, out, label string, steps []pass.S
 		if o.Steps, o.Search, err = w.choose(ctx, model); err != nil {
 			return nil, fmt.Errorf("%s: %w", model, err)
 		}
+	}
+	var err error
+	if o.Target, err = w.target.aim(o.Steps); err != nil {
+		return nil, err
 	}
 	if p := t.newProgress(model); p != nil {
 		o.Progress, o.Trained = p.show, p.trained

@@ -40,6 +40,7 @@ func (m methodCommand) build(t *tool) *cli.Command {
 	}
 	if m.prepare != nil {
 		own = append(own, m.prepare.flags()...)
+		own = append(own, w.target.flags()...)
 	}
 	return &cli.Command{
 		Name:        m.command,

@@ -30,6 +30,7 @@ type Options struct {
 
 	Verify *Verification // nil for none
 	Search *pass.Search  // how the steps were chosen; nil if they were given
+	Target *pass.Target  // what their options were chosen for; may be nil
 
 	Gates     []report.Limit
 	Reports   []string // formats to write: json, md, html

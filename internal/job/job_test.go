@@ -128,7 +128,7 @@ func TestRecipeInTheReportReproducesTheBytes(t *testing.T) {
 	}
 	first := run(t, options(in, steps...))
 	known := []*pass.Method{prune.L1, quantize.DynamicInt8, sparse.Auto}
-	again, err := pass.ParseRecipe(known, []byte(first.Report.Recipe.Text))
+	again, _, err := pass.ParseRecipe(known, []byte(first.Report.Recipe.Text))
 	if err != nil {
 		t.Fatal(err)
 	}

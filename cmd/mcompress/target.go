@@ -1,0 +1,38 @@
+package main
+
+import (
+	"flag"
+
+	"github.com/urfave/cli/v2"
+
+	mcli "github.com/mcompress/mcompress/internal/cli"
+	"github.com/mcompress/mcompress/pass"
+	"github.com/mcompress/mcompress/quantize"
+)
+
+// An aimed is the name of the target that steps get their options for, or "".
+type aimed struct{ name mcli.Enum }
+
+func newAimed() aimed {
+	var names []string
+	for _, t := range quantize.Targets {
+		names = append(names, t.Name)
+	}
+	return aimed{mcli.Enum{Words: names}}
+}
+
+func (a *aimed) flags() []cli.Flag {
+	return group("flags", func(fs *flag.FlagSet) {
+		fs.Var(&a.name, "target", "`CPU` that ONNX Runtime will run the result on: chooses types of codes and sizes of blocks, as far as they are not given")
+	})
+}
+
+// aim gives steps the options of the target, and returns what the report says of it; nil if there is none.
+func (a *aimed) aim(steps []pass.Step) (*pass.Target, error) {
+	for _, t := range quantize.Targets {
+		if t.Name == a.name.Value {
+			return t.Aim(steps)
+		}
+	}
+	return nil, nil
+}

@@ -1,0 +1,80 @@
+package pass_test
+
+import (
+	"flag"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/mcompress/mcompress/pass"
+)
+
+func aimedAt(t *testing.T, want pass.Choice, given ...string) (*pass.Target, pass.Step) {
+	t.Helper()
+	step, err := pass.NewStep(known()[1], func(fs *flag.FlagSet) error { return fs.Parse(given) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := pass.Choice{Method: "prune", Option: "amount", Value: "1", Why: "never"}
+	aimed, err := pass.Target{Name: "here", Choices: []pass.Choice{other, want}}.Aim([]pass.Step{step})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return aimed, step
+}
+
+// What the caller gives wins, also by another option of the same matter, and the target says so.
+func TestAim(t *testing.T) {
+	want := pass.Choice{Method: "quantize", Option: "amount", Value: "0.25", Why: "it is so", Unless: []string{"note"}}
+	for _, c := range []struct {
+		given  []string
+		amount string
+		option string
+		value  string
+		over   bool
+	}{
+		{nil, "0.25", "amount", "0.25", false},
+		{[]string{"-amount=0.25"}, "0.25", "amount", "0.25", false},
+		{[]string{"-amount=0.75"}, "0.75", "amount", "0.75", true},
+		{[]string{"-note=x"}, "0.5", "note", "x", true},
+	} {
+		aimed, step := aimedAt(t, want, c.given...)
+		if len(aimed.Choices) != 1 || aimed.Overruled() != c.over {
+			t.Fatalf("%v: %+v", c.given, aimed)
+		}
+		if got := aimed.Choices[0]; got.Option != c.option || got.Value != c.value || got.Given != c.over || got.Why != want.Why {
+			t.Errorf("%v: %+v", c.given, got)
+		}
+		if !slices.Contains(step.Options(), pass.Option{Name: "amount", Value: c.amount}) {
+			t.Errorf("%v: options are %v", c.given, step.Options())
+		}
+	}
+}
+
+// Steps that are aimed twice say the same.
+func TestAimingAgainChangesNothing(t *testing.T) {
+	want := pass.Choice{Method: "quantize", Option: "amount", Value: "0.25", Why: "it is so"}
+	first, step := aimedAt(t, want)
+	second, err := pass.Target{Name: "here", Choices: []pass.Choice{want}}.Aim([]pass.Step{step, step})
+	if err != nil || len(second.Choices) != 1 || second.Overruled() || second.Choices[0].Value != first.Choices[0].Value {
+		t.Errorf("%+v became %+v, %v", first, second, err)
+	}
+}
+
+func TestAimAtWhatIsNoValue(t *testing.T) {
+	step, err := pass.NewStep(known()[1], func(*flag.FlagSet) error { return nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = pass.Target{Name: "here", Choices: []pass.Choice{{Method: "quantize", Option: "amount", Value: "much"}}}.Aim([]pass.Step{step})
+	if err == nil || !strings.HasPrefix(err.Error(), "target here: quantize: ") {
+		t.Error(err)
+	}
+}
+
+func TestRecipeNamesATarget(t *testing.T) {
+	steps, target, err := pass.ParseRecipe(known(), []byte("target: there\nsteps:\n  - method: prune\n"))
+	if err != nil || target != "there" || len(steps) != 1 {
+		t.Errorf("%v, %q, %v", steps, target, err)
+	}
+}
