@@ -21,7 +21,7 @@ var Smooth = &pass.Method{
 	Repeats: true, // a layer's weights change with the factors of the values on both of its sides
 	Bind: func(fs *flag.FlagSet) func(*pass.Context) error {
 		o, d := smoothing.Options{Alpha: 0.5}, calibrate.Data{}
-		fs.Var((*alpha)(&o), "alpha", "`share` of the differences that moves, from 0 to 1, or auto: the one of least expected error for each group of products")
+		fs.Var((*alpha)(&o), "alpha", "`share` of the differences that moves, from 0 to 1, or auto: the one, or one for each group of products, that is best for the outputs at 8 bits, if any is")
 		fs.BoolVar(&o.Insert, "insert-mul", true, "divide by a Mul where no normalization, product or Mul in front takes the factors")
 		d.Bind(fs, 8)
 		return func(c *pass.Context) error { return smoothing.Smooth(c, &d, o) }

@@ -1,8 +1,10 @@
 package rescale
 
 import (
+	"io"
 	"math"
 
+	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/kernel"
 )
 
@@ -18,6 +20,27 @@ func (l *Layer) InputSizes() (largest, squares []float64, err error) {
 		return nil
 	})
 	return largest, squares, err
+}
+
+// Rounded is the matrix with its inputs taken times f, rounded to 8 bits by output channel.
+func (l *Layer) Rounded(f []float64) (*ir.Tensor, error) {
+	peaks, err := l.OutputPeaks([][]float64{f})
+	if err != nil {
+		return nil, err
+	}
+	steps := peaks[0]
+	for i := range steps {
+		steps[i] /= 127
+	}
+	t := l.Weight.Const
+	v := view{scale: scale{l.in, l.in.spread(f)}, dt: t.DType, coarse: &scale{l.out, l.out.spread(steps)}}
+	r := &ir.Recipe{Name: "round", In: []*ir.Tensor{t}, Out: []ir.Spec{t.Spec}}
+	r.View = func(in []io.ReaderAt) io.ReaderAt {
+		v := v
+		v.in = in[0]
+		return &v
+	}
+	return r.Derive()[0], nil
 }
 
 // OutputPeaks are the largest magnitudes by output channel that a matrix would have with its

@@ -2,6 +2,7 @@ package rescale
 
 import (
 	"io"
+	"math"
 
 	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/kernel"
@@ -17,7 +18,7 @@ type scale struct {
 // of is t multiplied, as a view.
 func (s scale) of(t *ir.Tensor) *ir.Tensor {
 	r := &ir.Recipe{Name: "rescale", In: []*ir.Tensor{t}, Out: []ir.Spec{t.Spec}}
-	r.View = func(in []io.ReaderAt) io.ReaderAt { return &view{s, in[0], t.DType} }
+	r.View = func(in []io.ReaderAt) io.ReaderAt { return &view{scale: s, in: in[0], dt: t.DType} }
 	return r.Derive()[0]
 }
 
@@ -37,8 +38,9 @@ func (s scale) inverse() (inv scale, ok bool) {
 // goroutines at once.
 type view struct {
 	scale
-	in io.ReaderAt
-	dt ir.DType
+	in     io.ReaderAt
+	dt     ir.DType
+	coarse *scale // steps that elements are then rounded to; may be nil
 }
 
 // ReadAt reads whole elements in place; a reader that asks for less gets it from a copy.
@@ -60,14 +62,14 @@ func (v *view) ReadAt(p []byte, off int64) (int, error) {
 func (v *view) read(b []byte, first int64) (int, error) {
 	if v.dt == ir.Float {
 		n, err := v.in.ReadAt(b, first*4)
-		v.multiply(kernel.Words[float32](b[:n/4*4]), first)
+		v.change(kernel.Words[float32](b[:n/4*4]), first)
 		return n, err
 	}
 	x := make([]float32, len(b)/2)
 	if err := pass.NewFloats(v.in, v.dt).Read(x, first); err != nil {
 		return 0, err
 	}
-	v.multiply(x, first)
+	v.change(x, first)
 	half := kernel.Words[uint16](b)
 	if v.dt == ir.BFloat16 {
 		kernel.BF16FromF32(half, x)
@@ -75,6 +77,19 @@ func (v *view) read(b []byte, first int64) (int, error) {
 		kernel.F16FromF32(half, x)
 	}
 	return len(b), nil
+}
+
+// change scales elements from index first on, and rounds them.
+func (v *view) change(x []float32, first int64) {
+	v.multiply(x, first)
+	if v.coarse == nil {
+		return
+	}
+	for i, f := range x {
+		if step := v.coarse.by[(first+int64(i))/v.coarse.axis.inner%v.coarse.axis.n]; step > 0 {
+			x[i] = float32(math.RoundToEven(float64(f/step))) * step
+		}
+	}
 }
 
 // multiply scales elements from index first on.

@@ -25,7 +25,7 @@ func TestViewsCanBeReadAnywhere(t *testing.T) {
 				f[i] = float64(int(1) << (r.Uint32() % 4))
 			}
 			payload := encoded(dt, x)
-			v := &view{scale{a, a.spread(f)}, bytes.NewReader(payload), dt}
+			v := &view{scale: scale{a, a.spread(f)}, in: bytes.NewReader(payload), dt: dt}
 			for i := range x {
 				x[i] *= float32(f[a.channel(int64(i))])
 			}

@@ -33,7 +33,7 @@ func (g *group) search() (choice, error) {
 	}
 	fs := [][]float64{slices.Repeat([]float64{1}, int(g.channels()))}
 	for _, a := range alphas {
-		fs = append(fs, factors(g.seen.largest, weights.largest, a))
+		fs = append(fs, g.seen.factors(weights.largest, a))
 	}
 	errs, err := g.errors(fs, weights)
 	if err != nil {
@@ -76,7 +76,7 @@ func (g *group) at(alpha float64) (choice, error) {
 	if err != nil {
 		return choice{}, err
 	}
-	return choose(alpha, factors(g.seen.largest, weights.largest, alpha)), nil
+	return choose(alpha, g.seen.factors(weights.largest, alpha)), nil
 }
 
 // sizes are what all weights of a group are by input channel.
@@ -127,17 +127,18 @@ func (g *group) errors(fs [][]float64, w sizes) ([]float64, error) {
 	return errs, nil
 }
 
-// factors are max|x|^alpha / max|W|^(1-alpha) by channel (SmoothQuant, equation 4), with a
-// geometric mean of 1. Channels that are far below the others count as if they were not.
-func factors(x, w []float64, alpha float64) []float64 {
+// factors are max|x|^alpha / max|W|^(1-alpha) by channel (SmoothQuant, equation 4), with a geometric mean of 1. Channels that are far
+// below the others count as if they were not: what n rows did not show, one of the next n may.
+func (s *statistics) factors(w []float64, alpha float64) []float64 {
 	const least = 1e-4
+	x := s.largest
 	f, mean := make([]float64, len(x)), 0.0
 	topX, topW := slices.Max(x), slices.Max(w)
 	if topX == 0 || topW == 0 {
 		return slices.Repeat([]float64{1}, len(x))
 	}
 	for i := range f {
-		f[i] = alpha*math.Log(max(x[i], topX*least)) - (1-alpha)*math.Log(max(w[i], topW*least))
+		f[i] = alpha*math.Log(max(x[i], topX*least, topX/float64(s.rows))) - (1-alpha)*math.Log(max(w[i], topW*least))
 		mean += f[i] / float64(len(f))
 	}
 	for i := range f {

@@ -108,7 +108,7 @@ func TestExpectedErrorsAreThoseOfRounding(t *testing.T) {
 		var fs [][]float64
 		best := math.Inf(1)
 		for _, a := range alphas {
-			f := factors(g.seen.largest, s.largest, a)
+			f := g.seen.factors(s.largest, a)
 			fs = append(fs, f)
 			best = min(best, measured(f, w, xs))
 		}

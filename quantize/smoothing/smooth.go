@@ -13,7 +13,7 @@ import (
 // Options say how much is moved.
 type Options struct {
 	Alpha  float64 // from 0, nothing of the activations' differences, to 1, all
-	Search bool    // finds an alpha for each group instead, of least expected error at 8 bits
+	Search bool    // finds what is best for the model's outputs at 8 bits instead: one alpha, one for each group, or nothing
 	Insert bool    // puts a Mul in front of products where factors cannot be folded
 }
 
@@ -40,6 +40,9 @@ func Smooth(c *pass.Context, d *calibrate.Data, o Options) error {
 		return err
 	}
 	list, err := choices(c, gs, o)
+	if err == nil && o.Search {
+		list, err = proven(c, d, gs, list, o)
+	}
 	if err != nil {
 		return err
 	}

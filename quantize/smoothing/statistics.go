@@ -11,6 +11,7 @@ import (
 type statistics struct {
 	largest, squares []float64 // by channel, over all runs
 	runs             []extent
+	rows             int64
 }
 
 // An extent is the range of each channel in one run, and how much its rows count.
@@ -32,6 +33,7 @@ func (s *statistics) add(a *ir.Array, n int64) error {
 	for row := range int64(len(x)) / n {
 		x := x[row*n:][:n]
 		weight := importance(x)
+		s.rows++
 		r.rows += weight
 		for i, v := range x {
 			r.lo[i], r.hi[i] = min(r.lo[i], v), max(r.hi[i], v)
