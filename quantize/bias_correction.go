@@ -56,7 +56,7 @@ func correctBiases(c *pass.Context, d *calibrate.Data, restored map[*ir.Value]*i
 	var names []string
 	for n := range c.Model.Graph.Nodes() {
 		l, why := e.Layer(n)
-		if why != "" || l.Node != n || restored[l.Weight] == nil || n.Input(0).Const != nil {
+		if why != "" || l.Node != n || restored[l.Weight] == nil || n.Input(0).Const != nil || l.Weight.Const.DType != ir.Float {
 			continue
 		}
 		k := &correction{Layer: l, restored: restored[l.Weight], sums: make([]float64, l.Inputs)}
