@@ -66,6 +66,7 @@ var sections = []struct {
 	{"distill", (*bench).distill, true},
 	{"lenet", (*bench).lenet, true},
 	{"finetune", (*bench).finetune, true},
+	{"aware", (*bench).aware, true},
 	{"quality", (*bench).quality, true},
 	{"real-quality", (*bench).realQuality, true},
 	{"auto", (*bench).auto, true},
