@@ -10,9 +10,14 @@ import (
 // statistics are what samples say of the channels of one value.
 type statistics struct {
 	largest, squares []float64 // by channel, over all runs
-	runs             []extent
+	runs             []extent  // some of them: each of a number that is a multiple of every
+	seen, every      int
+	weight           float64 // of the rows of all runs
 	rows             int64
 }
+
+// mostRuns is how many extents are kept at most: memory does not grow with samples.
+const mostRuns = 128
 
 // An extent is the range of each channel in one run, and how much its rows count.
 type extent struct {
@@ -46,8 +51,27 @@ func (s *statistics) add(a *ir.Array, n int64) error {
 			return fmt.Errorf("channel %d is infinite", i)
 		}
 	}
-	s.runs = append(s.runs, r)
+	s.keep(r)
 	return nil
+}
+
+// keep takes in every so manieth extent.
+func (s *statistics) keep(r extent) {
+	s.weight += r.rows
+	s.every = max(s.every, 1)
+	if s.seen%s.every == 0 {
+		s.runs = append(s.runs, r)
+	}
+	s.seen++
+	if len(s.runs) <= mostRuns {
+		return
+	}
+	s.every *= 2
+	for i := range (len(s.runs) + 1) / 2 {
+		s.runs[i] = s.runs[2*i]
+	}
+	clear(s.runs[(len(s.runs)+1)/2:])
+	s.runs = s.runs[:(len(s.runs)+1)/2]
 }
 
 // importance is how much a row counts: its errors are meant relative to its size, or a few
@@ -66,14 +90,18 @@ func importance(x []float32) float64 {
 // noise is the mean square error of all elements of all runs together, times 12, if channels
 // are divided by f and each run is rounded to 256 steps.
 func (s *statistics) noise(f []float64) float64 {
-	sum := 0.0
+	sum, kept := 0.0, 0.0
 	for _, r := range s.runs {
+		kept += r.rows
 		lo, hi := 0.0, 0.0
 		for i, v := range f {
 			lo, hi = min(lo, float64(r.lo[i])/v), max(hi, float64(r.hi[i])/v)
 		}
 		step := (hi - lo) / 255
 		sum += r.rows * step * step
+	}
+	if kept > 0 && s.every > 1 {
+		sum *= s.weight / kept
 	}
 	return sum
 }
