@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/mcompress/mcompress/engine"
-	"github.com/mcompress/mcompress/internal/conform"
 	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/memory"
 	"github.com/mcompress/mcompress/onnx"
@@ -16,7 +15,7 @@ import (
 // A run takes the memory that its plan says, which was made without weights, to the byte: the same arena, and at its peak the same
 // bytes in it. No step writes outside, nor depends on what was there before.
 func TestPlanIsWhatIsMeasured(t *testing.T) {
-	for _, path := range append(conform.Fixtures(t), conform.RealModels(t)...) {
+	for _, path := range everyModel(t) {
 		t.Run(filepath.Base(filepath.Dir(path))+"/"+filepath.Base(path), func(t *testing.T) { measured(t, path) })
 	}
 }

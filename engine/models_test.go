@@ -19,6 +19,10 @@ import (
 // Trained models give, to within 1e-4 of an output's largest number, what ONNX Runtime gives, on the inputs that come with them or else on
 // random ones. What ONNX Runtime does not run need not run here.
 func TestRealModelsAgreeWithONNXRuntime(t *testing.T) {
+	if testing.Short() {
+		agree(t, realModels(t))
+		return
+	}
 	agree(t, conform.RealModels(t))
 }
 

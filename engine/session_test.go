@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -277,13 +278,20 @@ func tryOpen(t *testing.T, path string, o engine.Options) (*onnx.File, *engine.I
 	return f, e
 }
 
+// slow is a model whose images take as long as all others do. Only the test beside ONNX Runtime runs it.
+const slow = "style_candy"
+
 // everyModel is the repository's own models and the real ones; with -short, which the slow plain Go kernels are
 // tested with, the former only.
 func everyModel(t *testing.T) []string {
 	if testing.Short() {
 		return conform.Fixtures(t)
 	}
-	return append(conform.Fixtures(t), conform.RealModels(t)...)
+	return append(conform.Fixtures(t), realModels(t)...)
+}
+
+func realModels(t *testing.T) []string {
+	return slices.DeleteFunc(conform.RealModels(t), func(path string) bool { return modelName(path) == slow })
 }
 
 func modelName(path string) string {

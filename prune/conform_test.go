@@ -37,7 +37,10 @@ func TestFixturesThroughEveryMethod(t *testing.T) {
 
 // Every shared model takes the methods in turn: there are more models than time.
 func TestSharedModelsThroughMethodsInTurn(t *testing.T) {
-	paths := conform.RealModels(t)
+	if testing.Short() {
+		t.Skip("many models go through it: left to runs without -short")
+	}
+	paths := realModels(t, "style_candy")
 	changed := 0
 	for i, path := range paths {
 		m := methods[i%len(methods)]
