@@ -17,10 +17,14 @@ import (
 func TestOperatorsDoNotPanic(t *testing.T) {
 	pool := op.NewPool(2)
 	defer pool.Close()
+	seeds := uint64(500)
+	if testing.Short() {
+		seeds = 50
+	}
 	for key, rows := range table() {
 		t.Run(key.domain+"."+key.typ, func(t *testing.T) {
 			for _, row := range rows {
-				for seed := range uint64(500) {
+				for seed := range seeds {
 					if err := hostile(row, rand.New(rand.NewPCG(seed, uint64(row.Since))), pool); err != nil {
 						t.Fatalf("since %d, seed %d: %v", row.Since, seed, err)
 					}

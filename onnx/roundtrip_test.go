@@ -15,12 +15,22 @@ import (
 func TestRoundTripOfFixtures(t *testing.T) { roundTrip(t, conform.Fixtures(t)) }
 
 func TestRoundTripOfSharedModels(t *testing.T) {
+	many(t)
 	roundTrip(t, conform.ModelsBelow(t, filepath.Join(conform.Shared(t), "fixtures")))
 }
 
 func TestRoundTripOfConformanceArchives(t *testing.T) {
+	many(t)
 	for _, name := range []string{"onnx_node_tests.zip", "onnx_backend_other.zip"} {
 		roundTrip(t, conform.ModelsBelow(t, unzip(t, filepath.Join(conform.Shared(t), "fixtures", "conformance", name))))
+	}
+}
+
+// many skips t in short runs, as those of the race detector are: many models go through it.
+func many(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("many models go through it: left to runs without -short")
 	}
 }
 

@@ -50,8 +50,12 @@ func samples() []sample {
 
 // Nodes that almost work give an error, or a result.
 func TestBrokenNodesDoNotPanic(t *testing.T) {
+	seeds := uint64(300)
+	if testing.Short() {
+		seeds = 30
+	}
 	for i, s := range samples() {
-		for seed := range uint64(300) {
+		for seed := range seeds {
 			broken := s.breakIt(rand.New(rand.NewPCG(seed, uint64(i))))
 			if text := broken.panics(); text != "" {
 				t.Fatalf("%s %v of %v: %s", broken.name, broken.a, broken.in, text)
