@@ -16,10 +16,13 @@ const (
 	hqqStill   = 1. / 64
 )
 
+// near are the parts of a step that are tried around it, last of all.
+var near = []float32{1, 0.97, 1.03, 0.94, 1.06}
+
 // HQQ rounds w, c.K rows by c.N columns, with zero points by half-quadratic quantization, which needs no data. They are
 // real numbers there and whole ones here, so each is rounded, and stands where it leaves less squared error than what Nearest
-// would take. Symmetric grids, whose zero points are given, are left to Nearest. Where c.Point has room for them, zero points
-// stay real: see free.
+// would take; steps near those that were found are tried then. Symmetric grids, whose zero points are given, are left to Nearest.
+// Where c.Point has room for them, zero points stay real: see free.
 func HQQ(c *Codes, w []float32) {
 	if c.Grid.Symmetric {
 		Nearest(c, w, true)
@@ -30,32 +33,41 @@ func HQQ(c *Codes, w []float32) {
 		for col := 0; col < c.N; col += kernel.BlockCols {
 			t.load(w, row, col)
 			t.search()
-			if c.Point != nil {
-				t.free()
-			} else {
+			if c.Point == nil {
 				t.halfQuadratic()
+			}
+			t.try(t.x, t.scale, t.zero, &t.best, near)
+			t.shifts()
+			if c.Point == nil {
 				t.round()
+			} else {
+				t.free()
 			}
 			t.store()
 		}
 	}
 }
 
-// halfQuadratic looks for better zero points than those of the search, for its steps.
-func (t *tile) halfQuadratic() {
-	zero, base := t.zero, t.scale
-	var inverse, mid columns
-	for j, s := range base {
-		inverse[j] = 1 / s
-	}
-	t.settle(&zero, &inverse)
+// try looks for scales among parts of steps, whose zero points were found before, and keeps what scores better than best.
+func (t *tile) try(x []float32, base, zero columns, best *columns, parts []float32) {
+	var mid columns
 	for j, z := range zero { // where SearchBlock finds the zero points again
 		mid[j] = (t.grid.Center - z) * base[j]
 	}
-	one := t.grid
-	one.Factors = []float32{1}
-	kernel.SearchBlock(&t.scale, &t.zero, &t.best, t.x, &base, &mid, one)
-	t.shifts()
+	grid := t.grid
+	grid.Factors = parts
+	kernel.SearchBlock(&t.scale, &t.zero, best, x, &base, &mid, grid)
+}
+
+// halfQuadratic looks for better zero points than those of the search, for its steps.
+func (t *tile) halfQuadratic() {
+	zero := t.zero
+	var inverse columns
+	for j, s := range t.base {
+		inverse[j] = 1 / s
+	}
+	t.settle(&zero, &inverse)
+	t.try(t.x, t.base, zero, &t.best, []float32{1})
 }
 
 // settle repeats steps until zero points stand still.

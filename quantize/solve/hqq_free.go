@@ -60,12 +60,9 @@ func (t *tile) move(point *columns) {
 
 // rescale takes the scales that suit the codes of moved numbers.
 func (t *tile) rescale() {
-	base := t.scale
-	var mid, score columns
-	for j, z := range t.shift { // where SearchBlock finds the zero points again
-		mid[j], score[j] = (t.grid.Center-float32(z))*base[j], -1
+	var zero, score columns
+	for j, z := range t.shift {
+		zero[j], score[j] = float32(z), -1
 	}
-	one := t.grid
-	one.Factors = []float32{1}
-	kernel.SearchBlock(&t.scale, &t.zero, &score, t.moved, &base, &mid, one)
+	t.try(t.moved, t.scale, zero, &score, []float32{1})
 }
