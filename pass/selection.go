@@ -24,15 +24,34 @@ type Globs []string
 // String joins the patterns as Set takes them.
 func (g *Globs) String() string { return strings.Join(*g, ",") }
 
-// Set adds comma-separated patterns.
+// Set adds comma-separated patterns. Commas within braces are part of one.
 func (g *Globs) Set(s string) error {
-	for p := range strings.SplitSeq(s, ",") {
+	for _, p := range patterns(s) {
 		if !doublestar.ValidatePattern(strings.TrimPrefix(p, "op:")) {
 			return fmt.Errorf("%q is no pattern: see * ? [abc] {a,b}", p)
 		}
 		*g = append(*g, p)
 	}
 	return nil
+}
+
+// patterns cuts a list at its commas, but for those within braces or behind a backslash.
+func patterns(list string) []string {
+	var cut []string
+	from, depth := 0, 0
+	for i := 0; i < len(list); i++ {
+		switch c := list[i]; {
+		case c == '\\':
+			i++
+		case c == '{':
+			depth++
+		case c == '}':
+			depth = max(0, depth-1)
+		case c == ',' && depth == 0:
+			cut, from = append(cut, list[from:i]), i+1
+		}
+	}
+	return append(cut, list[from:])
 }
 
 func (s *Selection) bind(fs *flag.FlagSet) {

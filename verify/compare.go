@@ -15,10 +15,11 @@ import (
 
 // Options say what is compared.
 type Options struct {
-	Batch  int     // samples in one run, where the model leaves that open; 0 for 1
-	Scores string  // the output with classes or scores; empty for the first that can be one
-	Layers *Shared // values inside both graphs, compared on the first samples; the sessions must keep them
-	Digest bool    // of the samples, which reads them once more
+	Batch  int          // samples in one run, where the model leaves that open; 0 for 1
+	Scores string       // the output with classes or scores; empty for the first that can be one
+	Layers *Shared      // values inside both graphs, compared on the first samples; the sessions must keep them
+	Digest bool         // of the samples, which reads them once more
+	Seen   map[int]bool // samples that b was fitted to: its Likelihood is that on others
 }
 
 // Compare runs a and b on the samples of set and measures b's outputs by a's. b may leave out
@@ -112,6 +113,8 @@ type comparison struct {
 	batch         int
 	samples       int
 	before, after tally
+	differ        int64 // samples that one gets right and the other does not
+	fall          fall
 }
 
 // A differing is the comparison of one output in the making.
@@ -162,8 +165,15 @@ func (c *comparison) add(batch *dataset.Batch, want, got map[string]*ir.Array) e
 		}
 	}
 	if labels := batch.Classes(); labels != nil {
-		c.before.label(predictions(want, c.scored(), batch.N), labels)
-		c.after.label(predictions(got, c.scored(), batch.N), labels)
+		before, after := predictions(want, c.scored(), batch.N), predictions(got, c.scored(), batch.N)
+		c.before.label(before, labels)
+		c.after.label(after, labels)
+		for i := range min(len(before), len(after)) {
+			if (before[i] == labels[i]) != (after[i] == labels[i]) {
+				c.differ++
+			}
+		}
+		c.fall.add(want, got, c.scored(), labels, func(i int) bool { return c.Seen[batch.First+i] })
 	}
 	return nil
 }
@@ -230,7 +240,7 @@ func (c *comparison) result(ctx context.Context) (*Result, error) {
 		}
 	}
 	if after := c.after.share(); after != nil {
-		r.Accuracy = &Accuracy{Before: c.before.share(), After: *after}
+		r.Accuracy = &Accuracy{Before: c.before.share(), After: *after, Differ: c.differ, Likelihood: c.fall.of()}
 	}
 	if c.Layers != nil {
 		r.Layers, r.Breaks = c.Layers.list(c.layers)

@@ -39,6 +39,9 @@ type Output struct {
 type Accuracy struct {
 	Before *float64 `json:"before,omitempty"`
 	After  float64  `json:"after"`
+
+	Differ     int64       `json:"-"` // samples that one of both gets right and the other does not
+	Likelihood *Likelihood `json:"-"` // nil without scores
 }
 
 // Activations are the most bytes of activations alive at a step of a run, of each model.

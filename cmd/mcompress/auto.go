@@ -14,6 +14,7 @@ import (
 	"github.com/mcompress/mcompress/internal/job"
 	"github.com/mcompress/mcompress/internal/tune"
 	"github.com/mcompress/mcompress/pass"
+	"github.com/mcompress/mcompress/quantize"
 	"github.com/mcompress/mcompress/report"
 	"github.com/mcompress/mcompress/verify"
 )
@@ -26,14 +27,16 @@ type automatic struct {
 	ratio           float64
 }
 
-// candidates are tried where none are named, in the order in which they may follow one another.
-var candidates = []string{"static-int8", "dynamic-int8", "weight-int4", "weight-int8", "float16"}
+// candidates are tried where none are named, in the order in which they may follow one another: a method, and options of its own.
+var candidates = []string{
+	"static-int8", "dynamic-int8", "weight-int8", "weight-int4", "weight-int4:block=128", "weight-int2:block=16", "weight-int2:block=64", "float16",
+}
 
 func (a *automatic) flags() []cli.Flag {
 	return group("choosing by measurement", func(fs *flag.FlagSet) {
 		fs.BoolVar(&a.on, "auto", false, "choose the method of each weight by what it does to the outputs: the smallest file that holds the gates on outputs, or with --target-size the best one of that size")
 		fs.BoolVar(&a.sensitivity, "sensitivity", false, "print what each method does to the outputs, weight by weight, and write nothing")
-		fs.Var(&a.candidates, "candidates", "`methods` to choose from (default: static-int8 with --data, dynamic-int8, weight-int4, weight-int8, float16)")
+		fs.Var(&a.candidates, "candidates", "`methods` to choose from, with commas, each with options of its own as in weight-int4:block=64:algo=hqq (default: static-int8 with --data, dynamic-int8, weight-int8, weight-int4 and weight-int2 in blocks of two sizes, float16)")
 		fs.Var(&a.size, "target-size", "`size` of the file that --auto may take")
 		fs.Float64Var(&a.ratio, "target-ratio", 0, "`factor` by which --auto makes the file smaller")
 	})
@@ -79,50 +82,34 @@ func (a *automatic) search(t *tool, model, dir string, o *mcli.MethodOptions, v 
 		}
 		s.Bytes = int64(float64(info.Size()) / a.ratio)
 	}
-	names := []string(a.candidates)
-	if names == nil {
-		names = candidates
-		if v.Data.Generated() {
-			names = names[1:]
-		}
-	}
-	for _, m := range o.Methods {
-		if i := slices.Index(names, m.Name); i >= 0 {
-			s.Candidates = append(s.Candidates, candidate(m, o, s.Dir))
-			names = slices.Delete(slices.Clone(names), i, i+1)
-		}
-	}
-	if len(names) > 0 {
-		return s, usagef("--candidates: there is no method %q", names[0])
-	}
-	return s, nil
+	var err error
+	s.Candidates, err = a.among(o, !v.Data.Generated(), s.Dir)
+	return s, err
 }
 
-// candidate is a method with those of the given options that it has. Ranges are taken from samples once.
-func candidate(m *pass.Method, given *mcli.MethodOptions, dir string) tune.Candidate {
-	ranges := filepath.Join(dir, m.Name+".ranges.json")
-	return tune.Candidate{Name: m.Name, Step: func(only pass.Globs, phase tune.Phase) (pass.Step, error) {
-		return pass.NewStep(m, func(fs *flag.FlagSet) error {
-			var chosen []string // by the search, not by who called
-			if only != nil {
-				chosen = []string{"only"}
-			}
-			if err := given.Fill(fs, chosen...); err != nil {
-				return err
-			}
-			if option := map[tune.Phase]string{tune.First: "save-ranges", tune.Trying: "ranges"}[phase]; fs.Lookup(option) != nil {
-				if err := fs.Set(option, ranges); err != nil {
-					return err
-				}
-			}
-			for _, g := range only {
-				if err := fs.Set("only", g); err != nil {
-					return err
-				}
-			}
-			return nil
-		})
-	}}
+// among are the candidates that are named, or the usual ones.
+func (a *automatic) among(o *mcli.MethodOptions, data bool, dir string) ([]tune.Candidate, error) {
+	words := []string(a.candidates)
+	if words == nil {
+		words = candidates
+	}
+	var known []string
+	var list []tune.Candidate
+	for _, word := range words {
+		c, err := parseCandidate(word, o)
+		if err != nil {
+			return nil, usagef("--candidates: %v", err)
+		}
+		if a.candidates == nil {
+			c = c.usual(o, data)
+		}
+		if slices.Contains(known, c.String()) || a.candidates == nil && !data && c.method == quantize.StaticInt8 {
+			continue
+		}
+		known = append(known, c.String())
+		list = append(list, c.tuned(o, filepath.Join(dir, fmt.Sprintf("%d.ranges.json", len(list)))))
+	}
+	return list, nil
 }
 
 // chooser finds the steps for each model.

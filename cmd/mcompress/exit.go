@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/urfave/cli/v2"
+
+	"github.com/mcompress/mcompress/internal/tune"
 )
 
 // The exit codes.
@@ -38,6 +40,7 @@ func finish(ctx context.Context, stderr io.Writer, err error) int {
 	var done exit
 	var usage *usageError
 	var topic cli.ExitCoder // cli's own, for help on what there is not
+	var beyond *tune.Unreachable
 	switch {
 	case err == nil:
 		return exitDone
@@ -46,6 +49,9 @@ func finish(ctx context.Context, stderr io.Writer, err error) int {
 	case errors.As(err, &usage), errors.As(err, &topic):
 		say(stderr, err)
 		return exitUsage
+	case errors.As(err, &beyond):
+		say(stderr, err)
+		return exitGate
 	case ctx.Err() != nil:
 		err = errors.New("interrupted")
 	}

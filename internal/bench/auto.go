@@ -43,8 +43,8 @@ func (b *bench) auto(ctx context.Context) (string, error) {
 	t.WriteString("## Chosen by measurement, beside every single setting\n\n")
 	t.WriteString("Each classifier by `quantize --auto --max-accuracy-drop 0.01` (MiniLM, whose outputs are embeddings: `--min-sqnr 10`), and by 23 settings of ONNX Runtime's\n")
 	t.WriteString("tools: `quantize_dynamic`, `quantize_static` after its `quant_pre_process`, `MatMulNBits`, and onnxconverter-common's float16. Search and calibration see\n")
-	t.WriteString("2,000 training images of MNIST, every other image of CIFAR-10's 200 and sample of magika's 205, or MiniLM's 400 train texts; accuracy, in %, is that in ONNX\n")
-	t.WriteString("Runtime on samples which nobody saw: 5,000, 100, 102 and 400. The peer is the smallest file of those that lose at most one point there.\n\n")
+	t.WriteString("every other one of MNIST's 5,000 images, CIFAR-10's 200 and magika's 205 samples, or MiniLM's 400 train texts; accuracy, in %, is that in ONNX Runtime on the\n")
+	t.WriteString("others, which nobody saw: 2,500, 100, 102, and 400 texts. The peer is the smallest file of those that lose at most one point there.\n\n")
 	t.WriteString("| model | file | accuracy | best peer setting | bytes | accuracy | --auto | accuracy | s | ours ÷ peer |\n|---|---:|---:|---|---:|---:|---:|---:|---:|---:|\n")
 	for _, c := range classifiers {
 		row, err := b.classifier(ctx, c.name, c.gate)

@@ -10,7 +10,6 @@ import numpy as np, onnx, onnxruntime as ort
 ort.set_default_logger_severity(4)
 logging.disable(logging.CRITICAL)
 warnings.simplefilter("ignore")
-SEEN = 2000  # images of MNIST that the search looks at
 CALIBRATED = 128  # samples that ranges are taken from, as mcompress does
 MNIST = {"mnist_cntk": (1, (1, 28, 28)), "mnist_cnn_max3": (255, (28, 28, 1)), "mnist_self_attention": (255, (28, 28, 1)),
          "mnist_sigmoid": (255, (28, 28)), "mnist_softmax_head": (255, (1, 28, 28))}
@@ -21,9 +20,9 @@ def idx(path, skip):
         return np.frombuffer(f.read(), np.uint8)[skip:]
 
 
-def mnist(folder, part, divisor, shape):
-    images = idx(f"{folder}/datasets/mnist/{part}-images-idx3-ubyte.gz", 16).reshape(-1, *shape)
-    return (images / np.float32(divisor)).astype(np.float32), idx(f"{folder}/datasets/mnist/{part}-labels-idx1-ubyte.gz", 8).astype(np.int64)
+def mnist(folder, divisor, shape):
+    images = idx(f"{folder}/datasets/mnist/t10k-even-images-idx3-ubyte.gz", 16).reshape(-1, *shape)
+    return (images / np.float32(divisor)).astype(np.float32), idx(f"{folder}/datasets/mnist/t10k-even-labels-idx1-ubyte.gz", 8).astype(np.int64)
 
 
 def cifar(folder, name):
@@ -39,13 +38,11 @@ def halves(feed):
 
 
 def split(name, folder, seen, kept):
-    """MNIST: of the training images, and the test images. CIFAR-10, magika: every other sample. MiniLM: its train rows without labels, and all."""
+    """Every other sample. MiniLM: its train rows without labels, and all."""
     inputs = [i.name for i in session(model_of(name, folder)).get_inputs()]
     if name in MNIST:
-        parts = []
-        for part, n in (("train", SEEN), ("t10k-even", None)):
-            x, labels = mnist(folder, part, *MNIST[name])
-            parts.append({inputs[0]: x[:n], "labels": labels[:n]})
+        x, labels = mnist(folder, *MNIST[name])
+        parts = halves({inputs[0]: x, "labels": labels})
     elif name.startswith("magika"):
         z = np.load(f"{folder}/datasets/magika/inputs.npz")
         labels = next(k for k in z.files if "label" in k)

@@ -20,16 +20,25 @@ type damage struct {
 	rows          int
 }
 
-// measure runs s on the first samples.
-func (t *tuner) measure(ctx context.Context, s engine.Session, samples int) (*damage, error) {
+// spread are the runs of so many samples, from all over the data: files are often sorted by class.
+func (t *tuner) spread(samples int) []int {
+	size := t.batch()
+	all := max(1, t.set.Len()/size)
+	n := min(all, max(1, samples/size))
+	few := make([]int, n)
+	for i := range few {
+		few[i] = i * all / n
+	}
+	return few
+}
+
+// measure runs s on few samples.
+func (t *tuner) measure(ctx context.Context, s engine.Session) (*damage, error) {
 	d := &damage{noise: map[string]float64{}, signal: map[string]float64{}}
-	first := t.answers.rewind()
-	for b, err := range t.set.Batches(ctx, dataset.Order{Size: t.batch()}) {
+	first := t.fewAnswers.rewind()
+	for b, err := range t.set.Batches(ctx, t.order()) {
 		if err != nil {
 			return nil, err
-		}
-		if b.First >= samples {
-			break
 		}
 		want, err := first.Run(ctx, b.Inputs, nil)
 		if err != nil {
@@ -42,6 +51,17 @@ func (t *tuner) measure(ctx context.Context, s engine.Session, samples int) (*da
 		d.add(want, got)
 	}
 	return d, nil
+}
+
+// order are the few samples.
+func (t *tuner) order() dataset.Order {
+	o := dataset.Order{Size: t.batch()}
+	for _, run := range t.few {
+		for k := range min(o.Size, t.set.Len()) {
+			o.Index = append(o.Index, run*o.Size+k)
+		}
+	}
+	return o
 }
 
 // batch is the number of samples in a run.
@@ -84,7 +104,7 @@ func columns(a *ir.Array) int {
 
 // divergence is that of Kullback and Leibler, of the probabilities that y says from those of x.
 func divergence(x, y []float64) float64 {
-	p, q := probabilities(x), probabilities(y)
+	p, q := verify.Probabilities(x), verify.Probabilities(y)
 	sum := 0.0
 	for i := range p {
 		if p[i] > 0 {
@@ -97,25 +117,8 @@ func divergence(x, y []float64) float64 {
 // leastProbability stands for zero where the source says that something may be.
 const leastProbability = 1e-9
 
-// probabilities are scores, or logits that are no such.
-func probabilities(x []float64) []float64 {
-	sum := 0.0
-	for _, v := range x {
-		sum += v
-	}
-	if slices.Min(x) >= 0 && math.Abs(sum-1) < 1e-3 {
-		return x
-	}
-	p, top, all := make([]float64, len(x)), slices.Max(x), 0.0
-	for i, v := range x {
-		p[i] = math.Exp(v - top)
-		all += p[i]
-	}
-	for i := range p {
-		p[i] /= all
-	}
-	return p
-}
+// beside is what noise by signal counts where there are scores: it tells ways apart that change none of them.
+const beside = 1e-6
 
 // beyond is the damage of outputs that are no numbers any more.
 const beyond = 1e9
@@ -131,7 +134,7 @@ func (d *damage) worth(scores bool) float64 {
 	}
 	worth /= float64(max(1, n))
 	if scores && d.rows > 0 {
-		worth = d.divergence / float64(d.rows)
+		worth = d.divergence/float64(d.rows) + beside*worth
 	}
 	if !(worth < beyond) {
 		return beyond

@@ -17,20 +17,21 @@ type layer struct {
 	bytes     int64
 	variants  []variant        // as it was is not among them
 	riders    map[int][]string // by candidate, weights that it takes along and that do not become smaller: biases as codes
+	small     bool             // too small for runs of its own
 }
 
 // taken are the weights that candidate i is to take.
 func (l *layer) taken(i int) []string { return slices.Concat(l.names, l.riders[i]) }
 
-// A variant is a candidate, by its number.
+// A variant is a candidate, by its number, and what the layer comes to with it. Nodes and names count among the bytes.
 type variant struct {
 	candidate int
 	bytes     int64
 	damage    float64
 }
 
-// layers finds what candidates take, and measures each.
-func (t *tuner) layers(ctx context.Context) ([]*layer, error) {
+// layers finds what candidates take, and measures each. What is negligible is measured together, unless each is to be told.
+func (t *tuner) layers(ctx context.Context, together bool) ([]*layer, error) {
 	found := &finder{of: map[string]*layer{}}
 	for i, c := range t.Candidates {
 		if err := t.takes(ctx, found, i, c); err != nil {
@@ -39,23 +40,42 @@ func (t *tuner) layers(ctx context.Context) ([]*layer, error) {
 	}
 	found.seat()
 	if len(found.list) == 0 {
-		return nil, fmt.Errorf("no candidate takes any of the weights")
+		return nil, &Unreachable{"no candidate takes any of the weights"}
 	}
-	scores := t.byScores()
-	samples := t.samples(found.list)
-	for _, l := range found.list {
+	list := found.list
+	if together {
+		list = lump(list)
+	}
+	if err := t.measured(ctx, list); err != nil {
+		return nil, err
+	}
+	t.search.Measure, t.search.Samples = measures[t.byScores()], len(t.few)*t.batch()
+	t.search.Layers = t.told(list)
+	return list, nil
+}
+
+// measured runs each variant of each layer.
+func (t *tuner) measured(ctx context.Context, layers []*layer) error {
+	plain, err := t.build(ctx, t.Prefix)
+	if err != nil {
+		return err
+	}
+	bytes := plain.size()
+	if err := plain.close(); err != nil {
+		return err
+	}
+	t.few = t.spread(t.samples(layers))
+	for _, l := range layers {
 		t.all += len(l.variants)
 	}
-	for _, l := range found.list {
+	for _, l := range layers {
 		for k := range l.variants {
-			if err := t.variant(ctx, l, &l.variants[k], samples, scores); err != nil {
-				return nil, err
+			if err := t.variant(ctx, l, &l.variants[k], bytes); err != nil {
+				return err
 			}
 		}
 	}
-	t.search.Measure, t.search.Samples = measures[scores], min(samples, t.set.Len())
-	t.search.Layers = t.told(found.list)
-	return found.list, nil
+	return nil
 }
 
 var measures = map[bool]string{false: "noise", true: "divergence"}
@@ -70,10 +90,12 @@ func (t *tuner) byScores() bool {
 	return len(t.Gates) > 0
 }
 
-// Damage is measured on few samples where there is much to measure: so many bytes of weights are run in all.
+// Damage is measured on few samples where there is much to measure: so many bytes are read and made in all, of which those that are
+// made count more.
 const (
-	fewest, most = 2, 32
-	measured     = 32 << 30
+	fewest, most = 2, 128
+	measurable   = 128 << 30
+	madeCost     = 8 // what computing a value takes, by what reading a weight does
 )
 
 // samples are those that damage is measured on.
@@ -83,7 +105,7 @@ func (t *tuner) samples(layers []*layer) int {
 		weights += l.bytes
 		runs += len(l.variants)
 	}
-	n := int64(measured) / max(1, weights*int64(max(1, runs)))
+	n := int64(measurable) / max(1, (weights+madeCost*t.perRun)*int64(max(1, runs)))
 	return int(min(most, max(fewest, n)))
 }
 
@@ -103,7 +125,7 @@ type rider struct {
 
 // takes adds what candidate number i takes of the whole model.
 func (t *tuner) takes(ctx context.Context, found *finder, i int, c Candidate) error {
-	step, err := c.Step(nil, First)
+	step, err := c.Step(nil, First, t.calibrate)
 	if err != nil {
 		return err
 	}
@@ -176,10 +198,10 @@ func (f *finder) join(to, from *layer) {
 	f.list = slices.DeleteFunc(f.list, func(l *layer) bool { return l == from })
 }
 
-// variant stores one layer in one way, and measures what that does.
-func (t *tuner) variant(ctx context.Context, l *layer, v *variant, samples int, scores bool) error {
+// variant stores one layer in one way, and measures what that does to a file of so many bytes.
+func (t *tuner) variant(ctx context.Context, l *layer, v *variant, bytes int64) error {
 	c := t.Candidates[v.candidate]
-	step, err := c.Step(only(l.taken(v.candidate)), Trying)
+	step, err := c.Step(only(l.taken(v.candidate)), Measuring, t.calibrate)
 	if err != nil {
 		return err
 	}
@@ -193,11 +215,11 @@ func (t *tuner) variant(ctx context.Context, l *layer, v *variant, samples int, 
 		return fmt.Errorf("%s of %s: %w", c.Name, strings.Join(l.names, ", "), err)
 	}
 	defer s.Close()
-	d, err := t.measure(ctx, s, samples)
+	d, err := t.measure(ctx, s)
 	if err != nil {
 		return fmt.Errorf("%s of %s: %w", c.Name, strings.Join(l.names, ", "), err)
 	}
-	v.damage = d.worth(scores)
+	v.damage, v.bytes = d.worth(t.byScores()), l.bytes+b.size()-bytes
 	t.tell(c.Name + " of " + l.names[0])
 	return nil
 }

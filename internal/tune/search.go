@@ -21,42 +21,17 @@ const none = -1
 // A choice is a candidate for each layer.
 type choice []int
 
-// A move changes one layer to a variant that does less damage and takes more bytes.
-type move struct {
-	layer, to int
-	gain      float64 // damage that goes, by the byte
-}
-
-// choose goes along the moves that take the most damage for the fewest bytes, from all layers at their smallest to none changed. Damages
-// are taken to add up for the order of moves; whether a choice holds is measured on the whole of it.
+// choose looks along the front of choices. Damages are taken to add up for the order; whether a choice holds is measured on the whole of it.
 func (t *tuner) choose(ctx context.Context) ([]pass.Step, error) {
-	layers, err := t.layers(ctx)
+	layers, err := t.layers(ctx, true)
 	if err != nil {
 		return nil, err
 	}
-	start, moves := path(layers)
-	at := func(k int) choice {
-		c := slices.Clone(start)
-		for _, m := range moves[:k] {
-			c[m.layer] = m.to
-		}
-		return c
-	}
-	k := 0
+	choices := front(layers)
 	if t.Bytes > 0 {
-		k, err = t.largest(ctx, layers, at, len(moves))
-	} else {
-		k, err = t.smallest(ctx, layers, at, len(moves))
-	}
-	if err != nil {
-		return nil, err
-	}
-	if t.Bytes > 0 {
-		t.best = at(k)
-		_, err = t.try(ctx, layers, t.best, fmt.Sprintf("the most moves within %s bytes", humanize.Comma(t.Bytes)))
-		t.search.Chosen = len(t.search.Trials) - 1
-	} else {
-		err = t.polish(ctx, layers)
+		err = t.largest(ctx, layers, choices)
+	} else if err = t.smallest(ctx, layers, choices); err == nil {
+		err = errors.Join(t.alone(ctx, layers), t.polish(ctx, layers))
 	}
 	if err != nil {
 		return nil, err
@@ -65,46 +40,13 @@ func (t *tuner) choose(ctx context.Context) ([]pass.Step, error) {
 	return t.steps(layers, t.best, Final)
 }
 
-// path is the smallest choice and the moves away from it, along the lower convex hull of bytes and damage of each layer, the
-// best ones first.
-func path(layers []*layer) (choice, []move) {
-	start := make(choice, len(layers))
-	var moves []move
-	for i, l := range layers {
-		points := append(slices.Clone(l.variants), variant{candidate: none, bytes: l.bytes})
-		slices.SortStableFunc(points, func(a, b variant) int {
-			return cmp.Or(cmp.Compare(a.bytes, b.bytes), cmp.Compare(a.damage, b.damage))
-		})
-		at := points[0]
-		start[i] = at.candidate
-		for {
-			next, gain := variant{}, 0.0
-			for _, p := range points {
-				if p.bytes <= at.bytes || p.damage >= at.damage {
-					continue
-				}
-				if g := (at.damage - p.damage) / float64(p.bytes-at.bytes); g > gain {
-					next, gain = p, g
-				}
-			}
-			if gain == 0 {
-				break
-			}
-			moves = append(moves, move{i, next.candidate, gain})
-			at = next
-		}
-	}
-	slices.SortStableFunc(moves, func(a, b move) int { return cmp.Compare(b.gain, a.gain) })
-	return start, moves
-}
-
-// smallest finds the fewest moves after which the gates hold, by halving: more moves are taken to do less damage.
-func (t *tuner) smallest(ctx context.Context, layers []*layer, at func(int) choice, n int) (int, error) {
-	lo, hi := 0, n+1                                         // hi holds, or is one too many
-	for mid := 0; lo < hi && mid <= n; mid = (lo + hi) / 2 { // the smallest may do
-		ok, err := t.try(ctx, layers, at(mid), fmt.Sprintf("%d of %d moves", mid, n))
+// smallest finds the first of choices that holds the gates, by halving: larger ones are taken to do less damage.
+func (t *tuner) smallest(ctx context.Context, layers []*layer, choices []choice) error {
+	for lo, hi := 0, len(choices); lo < hi; {
+		mid := (lo + hi) / 2
+		ok, err := t.try(ctx, layers, choices[mid], nth(mid, choices))
 		if err != nil {
-			return 0, err
+			return err
 		}
 		if ok {
 			hi = mid
@@ -112,20 +54,31 @@ func (t *tuner) smallest(ctx context.Context, layers []*layer, at func(int) choi
 			lo = mid + 1
 		}
 	}
-	if t.best == nil {
-		return 0, errors.New("no combination holds the gates, not even that with the least damage")
+	if t.best == nil || !slices.ContainsFunc(t.best, func(candidate int) bool { return candidate != none }) {
+		return &Unreachable{t.nearest()}
 	}
-	return hi, nil
+	return nil
 }
 
-// largest is the most moves whose file takes no more than Bytes.
-func (t *tuner) largest(ctx context.Context, layers []*layer, at func(int) choice, n int) (int, error) {
-	lo, hi := 0, n
+func nth(i int, choices []choice) string {
+	return fmt.Sprintf("the choice of least damage that is number %d of %d by size", i+1, len(choices))
+}
+
+// largest tries the last of choices whose file takes no more than Bytes.
+func (t *tuner) largest(ctx context.Context, layers []*layer, choices []choice) error {
+	bytes, err := t.size(ctx, layers, choices[0])
+	if err == nil && bytes > t.Bytes {
+		err = &Unreachable{fmt.Sprintf("the smallest file that the candidates make takes %s bytes, and %s are asked for", humanize.Comma(bytes), humanize.Comma(t.Bytes))}
+	}
+	if err != nil {
+		return err
+	}
+	lo, hi := 0, len(choices)-1
 	for lo < hi {
 		mid := (lo + hi + 1) / 2
-		bytes, err := t.size(ctx, layers, at(mid))
+		bytes, err := t.size(ctx, layers, choices[mid])
 		if err != nil {
-			return 0, err
+			return err
 		}
 		if bytes <= t.Bytes {
 			lo = mid
@@ -133,11 +86,31 @@ func (t *tuner) largest(ctx context.Context, layers []*layer, at func(int) choic
 			hi = mid - 1
 		}
 	}
-	bytes, err := t.size(ctx, layers, at(lo))
-	if err == nil && bytes > t.Bytes {
-		err = fmt.Errorf("the smallest file that the candidates make takes %s bytes, and %s are asked for", humanize.Comma(bytes), humanize.Comma(t.Bytes))
+	t.best = choices[lo]
+	_, err = t.try(ctx, layers, t.best, fmt.Sprintf("the least damage within %s bytes", humanize.Comma(t.Bytes)))
+	t.search.Chosen = len(t.search.Trials) - 1
+	return err
+}
+
+// alone tries each candidate for all that it takes, where that is smaller: what its weights have in common, such as another opset, counts once.
+func (t *tuner) alone(ctx context.Context, layers []*layer) error {
+	for k, candidate := range t.Candidates {
+		c := make(choice, len(layers))
+		for i, l := range layers {
+			c[i] = l.as(k).candidate
+		}
+		bytes, err := t.size(ctx, layers, c)
+		if err != nil {
+			return err
+		}
+		if bytes >= t.search.Trials[t.search.Chosen].Bytes {
+			continue
+		}
+		if _, err := t.try(ctx, layers, c, candidate.Name+" alone"); err != nil {
+			return err
+		}
 	}
-	return lo, err
+	return nil
 }
 
 // mostPolished bounds the trials that polishing takes.
@@ -195,7 +168,7 @@ func (t *tuner) steps(layers []*layer, c choice, phase Phase) ([]pass.Step, erro
 		if names == nil {
 			continue
 		}
-		s, err := candidate.Step(only(names), phase)
+		s, err := candidate.Step(only(names), phase, t.calibrate)
 		if err != nil {
 			return nil, err
 		}
@@ -234,7 +207,7 @@ func (t *tuner) try(ctx context.Context, layers []*layer, c choice, what string)
 		return false, fmt.Errorf("%s: %w", what, err)
 	}
 	defer s.Close()
-	r, err := verify.Compare(ctx, t.answers.rewind(), s, t.set, verify.Options{Batch: t.Data.Batch, Scores: t.Scores})
+	r, err := verify.Compare(ctx, t.answers.rewind(), s, t.set, verify.Options{Batch: t.Data.Batch, Scores: t.Scores, Seen: t.seen})
 	if err != nil {
 		return false, fmt.Errorf("%s: %w", what, err)
 	}
@@ -242,8 +215,11 @@ func (t *tuner) try(ctx context.Context, layers []*layer, c choice, what string)
 	if err != nil {
 		return false, err
 	}
-	held := !slices.ContainsFunc(gates, func(g report.Gate) bool { return !g.Held })
+	held := report.Passed(gates) && t.sure(r.Accuracy)
 	trial := pass.Trial{What: what, Bytes: b.size(), Accepted: held}
+	if !held {
+		t.missed = gates
+	}
 	if w := r.Worst(); w != nil && w.Errors != nil {
 		trial.SQNR = w.Errors.SQNR
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/mcompress/mcompress/onnx"
 	"github.com/mcompress/mcompress/pass"
 	"github.com/mcompress/mcompress/report"
+	"github.com/mcompress/mcompress/verify"
 )
 
 // Options say what is wanted.
@@ -36,7 +37,8 @@ type Options struct {
 type Candidate struct {
 	Name string
 	// Step takes the weights that only names. What a first step finds out about the whole model later ones may go by, as long as they are tried.
-	Step func(only pass.Globs, phase Phase) (pass.Step, error)
+	// While they are tried, they look at calibrate samples of the data; 0 is for as many as they want.
+	Step func(only pass.Globs, phase Phase, calibrate int) (pass.Step, error)
 }
 
 // A Phase is when a step runs.
@@ -44,21 +46,28 @@ type Phase uint8
 
 // The phases of a search.
 const (
-	First Phase = iota // on the whole model, before all others
-	Trying
-	Final // the step goes into the recipe
+	First     Phase = iota // on the whole model, before all others
+	Measuring              // on one weight
+	Trying                 // on many
+	Final                  // the step goes into the recipe
 )
 
 // A tuner holds the source while it is compared with what becomes of it.
 type tuner struct {
 	Options
-	source  *onnx.File
-	answers *remembered // of the source
-	set     *dataset.Set
-	runs    int // done
-	all     int // planned
-	search  pass.Search
-	best    choice // nil before one held the gates
+	source     *onnx.File
+	answers    *remembered  // of the source, to all samples
+	perRun     int64        // bytes, by a run of the source
+	few        []int        // runs that damage is measured on
+	calibrate  int          // samples that candidates look at while they are tried; 0 for as many as they want
+	seen       map[int]bool // those samples
+	fewAnswers *remembered
+	set        *dataset.Set
+	runs       int // done
+	all        int // planned
+	search     pass.Search
+	missed     []report.Gate // of the last trial that did not hold them
+	best       choice        // nil before one held the gates
 }
 
 // Sensitivity measures what each candidate does to each weight, and chooses nothing.
@@ -67,7 +76,7 @@ func Sensitivity(ctx context.Context, o Options) (*pass.Search, error) {
 	if err != nil {
 		return nil, err
 	}
-	_, err = t.layers(ctx)
+	_, err = t.layers(ctx, false)
 	return &t.search, errors.Join(err, t.close())
 }
 
@@ -82,28 +91,35 @@ func Choose(ctx context.Context, o Options) ([]pass.Step, *pass.Search, error) {
 	return steps, &t.search, errors.Join(err, t.close())
 }
 
-func open(ctx context.Context, o Options) (t *tuner, err error) {
-	t = &tuner{Options: o}
-	if t.source, err = onnx.Open(o.Input); err != nil {
-		return nil, err
-	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, t.close())
-		}
-	}()
-	if t.set, err = o.Data.Open(t.source.Model, madeUp); err != nil {
-		return nil, err
-	}
-	if !t.set.Labelled() && slices.ContainsFunc(o.Gates, func(g report.Limit) bool { return g.Name == "max-accuracy-drop" }) {
-		return nil, errors.New("--max-accuracy-drop needs labels, and the data has none: name them by --labels")
-	}
-	s, err := t.session(ctx, t.source.Model)
+func open(ctx context.Context, o Options) (*tuner, error) {
+	source, err := onnx.Open(o.Input)
 	if err != nil {
 		return nil, err
 	}
-	t.answers = &remembered{Session: s, room: max(o.Memory, leastRemembered)}
+	t := &tuner{Options: o, source: source}
+	if err := t.prepare(ctx); err != nil {
+		return nil, errors.Join(err, t.close())
+	}
 	return t, nil
+}
+
+// prepare opens the data, and the source to run it.
+func (t *tuner) prepare(ctx context.Context) (err error) {
+	if t.set, err = t.Data.Open(t.source.Model, madeUp); err != nil {
+		return err
+	}
+	if !t.set.Labelled() && slices.ContainsFunc(t.Gates, func(g report.Limit) bool { return g.Name == accuracyGate }) {
+		return errors.New("--max-accuracy-drop needs labels, and the data has none: name them by --labels")
+	}
+	s, err := t.session(ctx, t.source.Model)
+	if err != nil {
+		return err
+	}
+	room := max(t.Memory, leastRemembered)
+	t.answers, t.fewAnswers = &remembered{Session: s, room: room}, &remembered{Session: s, room: room}
+	t.calibrate, t.seen = shown(t.set, t.Data)
+	t.perRun, err = t.makes(ctx, s)
+	return err
 }
 
 // madeUp is how many samples are made up where there are no data.
@@ -120,7 +136,34 @@ func (t *tuner) close() error {
 	return errors.Join(append(errs, t.source.Close())...)
 }
 
-func (t *tuner) session(ctx context.Context, m *ir.Model) (engine.Session, error) {
+// makes are the bytes that a run of s makes, 0 where that follows from values.
+func (t *tuner) makes(ctx context.Context, s *engine.Interpreter) (int64, error) {
+	for b, err := range t.set.Batches(ctx, dataset.Order{Size: t.batch()}) {
+		if err != nil {
+			return 0, err
+		}
+		in, made := map[string]ir.Spec{}, int64(0)
+		for name, a := range verify.InputsOf(s, b.Inputs) {
+			if a.Kind != ir.Dense {
+				return 0, nil
+			}
+			in[name] = a.Spec()
+		}
+		u, err := s.Usage(in)
+		if err != nil {
+			return 0, nil // what cannot be planned is found out by running
+		}
+		for _, step := range u.Steps {
+			for _, out := range step.Out {
+				made += out.Bytes()
+			}
+		}
+		return made, nil
+	}
+	return 0, errors.New("the data has no samples")
+}
+
+func (t *tuner) session(ctx context.Context, m *ir.Model) (*engine.Interpreter, error) {
 	return engine.Open(ctx, m, engine.Options{Workers: t.Workers, MemoryLimit: t.Memory})
 }
 

@@ -24,7 +24,7 @@ var methods = []*pass.Method{quantize.DynamicInt8, quantize.WeightInt4, quantize
 
 // candidate is a method with its defaults.
 func candidate(m *pass.Method) Candidate {
-	return Candidate{m.Name, func(only pass.Globs, _ Phase) (pass.Step, error) {
+	return Candidate{m.Name, func(only pass.Globs, _ Phase, _ int) (pass.Step, error) {
 		return pass.NewStep(m, func(fs *flag.FlagSet) error {
 			for _, g := range only {
 				if err := fs.Set("only", g); err != nil {
@@ -88,7 +88,7 @@ func TestChosenHoldsAndIsSmallest(t *testing.T) {
 			t.Errorf("%v: the file takes %d bytes, the trial %d; held: %v", gate, size, want.Bytes, want.Accepted)
 		}
 		for _, m := range methods {
-			step, err := candidate(m).Step(nil, Final)
+			step, err := candidate(m).Step(nil, Final, 0)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -138,7 +138,7 @@ func TestTargetSize(t *testing.T) {
 func TestImpossibleGate(t *testing.T) {
 	o := options(t, 2)
 	o.Gates = []report.Limit{{Name: "max-accuracy-drop", Bound: -0.9}}
-	if _, _, err := Choose(t.Context(), o); err == nil || !strings.Contains(err.Error(), "no combination holds") {
+	if _, _, err := Choose(t.Context(), o); err == nil || !strings.Contains(err.Error(), "no smaller file holds") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -185,7 +185,7 @@ func TestSensitivityIsWhatAMethodDoes(t *testing.T) {
 			if m.Name != v.Method {
 				continue
 			}
-			step, err := candidate(m).Step(only(layer.Tensors), Final)
+			step, err := candidate(m).Step(only(layer.Tensors), Final, 0)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -230,27 +230,5 @@ func TestOnlyMatchesNamesAlone(t *testing.T) {
 		if len(s) != 1 {
 			t.Errorf("%q became %d globs", name, len(s))
 		}
-	}
-}
-
-func TestPathGoesDown(t *testing.T) {
-	layers := []*layer{
-		{bytes: 100, variants: []variant{{0, 10, 0.9}, {1, 20, 0.3}, {2, 30, 0.29}, {3, 60, 0.01}}},
-		{bytes: 50, variants: []variant{{1, 20, 0.5}, {2, 25, 0.6}}},
-	}
-	start, moves := path(layers)
-	if !reflect.DeepEqual(start, choice{0, 1}) {
-		t.Errorf("it starts at %v", start)
-	}
-	now, gain := []variant{layers[0].as(0), layers[1].as(1)}, moves[0].gain
-	for _, m := range moves {
-		next := layers[m.layer].as(m.to)
-		if next.bytes <= now[m.layer].bytes || next.damage >= now[m.layer].damage || m.gain > gain {
-			t.Errorf("%+v after %+v", next, now[m.layer])
-		}
-		now[m.layer], gain = next, m.gain
-	}
-	if now[0].candidate != none || now[1].candidate != none {
-		t.Errorf("it ends at %v", now)
 	}
 }

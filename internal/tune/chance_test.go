@@ -1,0 +1,30 @@
+package tune
+
+import (
+	"math"
+	"testing"
+
+	"gonum.org/v1/gonum/stat"
+
+	"github.com/mcompress/mcompress/verify"
+)
+
+// The standard error is that of the mean of the differences between the models, sample by sample.
+func TestStandardErrorIsThatOfDifferences(t *testing.T) {
+	for _, c := range []struct{ lost, won, same int }{{0, 0, 50}, {3, 1, 96}, {1, 5, 94}, {40, 2, 958}} {
+		n := c.lost + c.won + c.same
+		d := make([]float64, n)
+		for i := range c.lost {
+			d[i] = 1
+		}
+		for i := range c.won {
+			d[c.lost+i] = -1
+		}
+		before := 0.9
+		a := &verify.Accuracy{Before: &before, After: before - stat.Mean(d, nil), Differ: int64(c.lost + c.won)}
+		want := math.Sqrt(stat.PopVariance(d, nil) / float64(n))
+		if got := standardError(a, n); math.Abs(got-want) > 1e-9 {
+			t.Errorf("%+v: %v, want %v", c, got, want)
+		}
+	}
+}
