@@ -20,11 +20,11 @@ func TestTrainingThatIsKilledGoesOn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	fixtures := filepath.Dir(conform.Fixtures(t)[0])
+	fixtures, scratch := filepath.Dir(conform.Fixtures(t)[0]), t.TempDir()
 	train := func(dir string) *exec.Cmd {
 		c := exec.Command(filepath.Join(dir, "mcompress"), "finetune", "cnn.onnx", "--data", "digits_test.npz", "--epochs", "4", "--dropout", "0.1",
 			"--save", "state.zip", "--save-every", "1", "--resume", "-o", "out.onnx", "--report", "none", "-q", "--no-verify")
-		c.Dir = dir
+		c.Dir, c.Env = dir, append(os.Environ(), "TMPDIR="+scratch) // who is killed leaves things there
 		return c
 	}
 	folder := func() string {
