@@ -42,7 +42,11 @@ func runs(t *testing.T, sh *shell, block string) {
 		if strings.HasPrefix(line, "make ") {
 			continue // this test is part of it
 		}
-		if out, code := sh.run(t, line); code != 0 {
+		in := sh
+		if strings.HasPrefix(line, "go ") {
+			in = sh.atHome(t)
+		}
+		if out, code := in.run(t, line); code != 0 {
 			t.Errorf("%sexit code %d\n%s", line, code, out)
 		}
 	}

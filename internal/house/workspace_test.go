@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -101,7 +102,16 @@ func newShell(t *testing.T, dir string) *shell {
 // plain is an environment in which a build is called (devel), whatever commit it is of: the
 // version stands in outputs, and sizes would depend on its length.
 func plain() []string {
-	return append(os.Environ(), "NO_COLOR=1", "GOFLAGS="+strings.TrimSpace(os.Getenv("GOFLAGS")+" -buildvcs=false"))
+	return append(os.Environ(), "NO_COLOR=1", "GOFLAGS="+flags())
+}
+
+func flags() string { return strings.TrimSpace(os.Getenv("GOFLAGS") + " -buildvcs=false") }
+
+// atHome is the shell for Go's own commands: they run in the repository, whose packages its cache knows, and start programs in
+// the folder.
+func (s *shell) atHome(t *testing.T) *shell {
+	t.Helper()
+	return &shell{root(t), append(slices.Clip(s.env), "GOFLAGS="+flags()+" '-exec=env -C "+s.dir+"'")}
 }
 
 // run returns what the script printed on both streams, and its exit code.
