@@ -1,5 +1,5 @@
 # The commands of this repository. `make test` installs what the tests need by itself.
-.PHONY: test lint generate fuzz bench bench-engine bench-train bench-distill bench-quality ci
+.PHONY: test test-exhaustive lint generate fuzz bench bench-engine bench-train bench-distill bench-quality ci
 
 FUZZTIME ?= 5s
 
@@ -15,7 +15,11 @@ endif
 
 test: $(environment)
 	go vet ./...
-	go test -timeout 30m ./...
+	go test -vet=off -timeout 30m ./...
+
+# Kernels of one element on all 2^32 float32: hours.
+test-exhaustive:
+	go test -timeout 0 ./kernel -exhaustive
 
 lint:
 	go vet ./...
@@ -41,7 +45,7 @@ bench-train: $(environment) $(torch)
 
 # What training wins back, on real data: about an hour; BENCH=-quick takes minutes and shows that it works.
 bench-distill: $(environment)
-	go run ./internal/bench -only distill,lenet,finetune $(BENCH)
+	go run ./internal/bench -only distill,lenet,finetune,aware $(BENCH)
 
 # Quantizers beside ONNX Runtime's, about ten minutes: GPTQ there takes two.
 bench-quality: .venv-quality/requirements.txt
