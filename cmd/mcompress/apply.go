@@ -27,7 +27,9 @@ func (t *tool) applyCommand() *cli.Command {
       skip: ["*.bias"]
     - method: dynamic-int8
     - method: auto
-  target: any`,
+  target: any
+
+What quantize --auto finds is such a recipe, too: its report has it, and apply makes the same file of it.`,
 		Flags: append(w.target.flags(), w.flags()...),
 		Action: func(c *cli.Context) error {
 			args, err := arguments(c, 2, math.MaxInt)
