@@ -111,7 +111,7 @@ func (w *weightOnly) opset() int64 {
 // wants reports whether some weight would be stored behind DequantizeLinear, or in a type that is new.
 func (w *weightOnly) wants(c *pass.Context, vs []*ir.Value) bool {
 	for _, v := range vs {
-		if p, reason := w.plan(c, v); reason == "" && (p.form.Name == pass.Dequantize.Name || w.blocks != nil && w.blocks.bits < 8) {
+		if p, reason := w.fits(c, v); reason == "" && (p.form.Name == pass.Dequantize.Name || w.blocks != nil && w.blocks.bits < 8) {
 			return true
 		}
 	}
@@ -136,6 +136,15 @@ func (p *plan) note(s string) {
 
 // plan chooses the form for v, or gives the reason why it is left alone.
 func (w *weightOnly) plan(c *pass.Context, v *ir.Value) (*plan, string) {
+	p, reason := w.fits(c, v)
+	if have := v.Graph().Opset(""); reason == "" && have < castOpset {
+		return nil, fmt.Sprintf("opset %d is below %d", have, castOpset)
+	}
+	return p, reason
+}
+
+// fits is plan whatever the opset is.
+func (w *weightOnly) fits(c *pass.Context, v *ir.Value) (*plan, string) {
 	readers := pass.Readers(v)
 	if r := c.Select.Excludes(v, readers); r != "" {
 		return nil, r
@@ -145,9 +154,6 @@ func (w *weightOnly) plan(c *pass.Context, v *ir.Value) (*plan, string) {
 	}
 	if v.Const.DType == ir.Double {
 		return nil, "float64 is not taken: scales are float32"
-	}
-	if v.Graph().Opset("") < castOpset {
-		return nil, fmt.Sprintf("opset %d is below 7", v.Graph().Opset(""))
 	}
 	us, reason := uses(c, v)
 	if reason != "" {
