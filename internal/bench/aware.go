@@ -62,7 +62,7 @@ func (b *bench) awareRow(ctx context.Context, model, method string, data bool) (
 		return judge(small)
 	}
 	train := func(out string, more ...string) error {
-		_, err := b.learn(ctx, c.learn, slices.Concat([]string{"finetune", model, "-o", out, "--epochs", "1"}, more)...)
+		_, err := b.learn(ctx, c.learn, slices.Concat([]string{"finetune", model, "-o", out, "--epochs", "1", "--batch", "64", "--lr", "8e-3", "--validate", "0.05"}, more)...)
 		return err
 	}
 	for _, step := range []func() error{
