@@ -25,6 +25,7 @@ type automatic struct {
 	candidates      mcli.Words
 	size            mcli.Size
 	ratio           float64
+	target          *aimed
 }
 
 // candidates are tried where none are named, in the order in which they may follow one another: a method, and options of its own.
@@ -84,6 +85,7 @@ func (a *automatic) search(t *tool, model, dir string, o *mcli.MethodOptions, v 
 	}
 	var err error
 	s.Candidates, err = a.among(o, !v.Data.Generated(), s.Dir)
+	a.target.candidates(s.Candidates)
 	return s, err
 }
 

@@ -36,6 +36,7 @@ func (m methodCommand) build(t *tool) *cli.Command {
 		}
 	})
 	if m.auto != nil {
+		m.auto.target = &w.target
 		own = append(own, m.auto.flags()...)
 	}
 	if m.prepare != nil {

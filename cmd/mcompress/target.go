@@ -6,6 +6,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	mcli "github.com/mcompress/mcompress/internal/cli"
+	"github.com/mcompress/mcompress/internal/tune"
 	"github.com/mcompress/mcompress/pass"
 	"github.com/mcompress/mcompress/quantize"
 )
@@ -35,4 +36,17 @@ func (a *aimed) aim(steps []pass.Step) (*pass.Target, error) {
 		}
 	}
 	return nil, nil
+}
+
+// candidates lets steps that are tried have the options of the target, too.
+func (a *aimed) candidates(cs []tune.Candidate) {
+	for i, c := range cs {
+		cs[i].Step = func(only pass.Globs, phase tune.Phase, calibrate int) (pass.Step, error) {
+			step, err := c.Step(only, phase, calibrate)
+			if err == nil {
+				_, err = a.aim([]pass.Step{step})
+			}
+			return step, err
+		}
+	}
 }
