@@ -32,14 +32,15 @@ type FactorOptions struct {
 // errSingular says that there is no factor.
 var errSingular = errors.New("the second moments of its inputs have no Cholesky factor: they hold infinities or NaN, or --damp is too small")
 
-// Factor factors h: H + damp·mean(diagonal)·I = RᵀR. The Factor is valid until h is Reset or factored again.
+// Factor factors h, where it stands: H + damp·mean(diagonal)·I = RᵀR. Nothing but Reset is for h afterwards; the Factor is valid
+// until then.
 func (h *Hessian) Factor(o FactorOptions) (*Factor, error) {
 	f := &Factor{K: h.K, order: h.order(o)}
 	mean := 0.0
 	for i := range h.K {
 		mean += h.At(i, i) / float64(h.K)
 	}
-	r := h.permuted(f.order)
+	r := h.permute(f.order)
 	for i := range h.K {
 		r[i*h.K+i] += o.Damp * mean
 		if mean == 0 {
@@ -79,13 +80,19 @@ func (h *Hessian) order(o FactorOptions) []int {
 	return rows
 }
 
-// permuted is the upper triangle of H with rows and columns in order.
-func (h *Hessian) permuted(order []int) []float64 {
-	h.factor = grown(h.factor, h.K*h.K)
-	r := h.factor
+// permute brings rows and columns of H into order, by way of the lower triangle, which is free.
+func (h *Hessian) permute(order []int) []float64 {
+	r, diagonal := h.sum, make([]float64, h.K)
 	for i, a := range order {
-		for j := i; j < h.K; j++ {
-			r[i*h.K+j] = h.At(a, order[j])
+		diagonal[i] = r[a*h.K+a]
+		for j, b := range order[:i] {
+			r[i*h.K+j] = r[min(a, b)*h.K+max(a, b)]
+		}
+	}
+	for i, d := range diagonal {
+		r[i*h.K+i] = d
+		for j := range i {
+			r[j*h.K+i] = r[i*h.K+j]
 		}
 	}
 	return r

@@ -11,13 +11,12 @@ import (
 type Hessian struct {
 	K int
 
-	pool   gemm.Pool
-	sum    []float64 // K×K, upper triangle
-	rows   []float32 // that are not in it yet
-	tile   []float32
-	work   []byte
-	factor []float64 // K×K, for Factor
-	unit   []float32
+	pool gemm.Pool
+	sum  []float64 // K×K, upper triangle
+	rows []float32 // that are not in it yet
+	tile []float32
+	work []byte
+	unit []float32 // K×K, for Factor
 }
 
 const (
@@ -32,7 +31,7 @@ func NewHessian(p gemm.Pool, k int) *Hessian {
 	return h
 }
 
-// Reset makes h a sum of nothing, for k inputs, in the memory that it has: 20·K² bytes with that of a Factor.
+// Reset makes h a sum of nothing, for k inputs, in the memory that it has: 12·K² bytes with that of a Factor.
 func (h *Hessian) Reset(k int) {
 	h.K, h.rows = k, h.rows[:0]
 	h.tile = grown(h.tile, stripe*k)
