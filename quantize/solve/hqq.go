@@ -16,13 +16,10 @@ const (
 	hqqStill   = 1. / 64
 )
 
-// near are the parts of a step that are tried around it, last of all.
-var near = []float32{1, 0.97, 1.03, 0.94, 1.06}
-
 // HQQ rounds w, c.K rows by c.N columns, with zero points by half-quadratic quantization, which needs no data. They are
 // real numbers there and whole ones here, so each is rounded, and stands where it leaves less squared error than what Nearest
-// would take; steps near those that were found are tried then. Symmetric grids, whose zero points are given, are left to Nearest.
-// Where c.Point has room for them, zero points stay real: see free.
+// would take. Symmetric grids, whose zero points are given, are left to Nearest. Where c.Point has room for them, zero points
+// stay real: see free.
 func HQQ(c *Codes, w []float32) {
 	if c.Grid.Symmetric {
 		Nearest(c, w, true)
@@ -35,10 +32,6 @@ func HQQ(c *Codes, w []float32) {
 			t.search()
 			if c.Point == nil {
 				t.halfQuadratic()
-			}
-			t.try(t.x, t.scale, t.zero, &t.best, near)
-			t.shifts()
-			if c.Point == nil {
 				t.round()
 			} else {
 				t.free()
@@ -48,14 +41,14 @@ func HQQ(c *Codes, w []float32) {
 	}
 }
 
-// try looks for scales among parts of steps, whose zero points were found before, and keeps what scores better than best.
-func (t *tile) try(x []float32, base, zero columns, best *columns, parts []float32) {
+// try finds the scales for the codes of steps and zero points, and keeps those that score better than best.
+func (t *tile) try(x []float32, base, zero columns, best *columns) {
 	var mid columns
 	for j, z := range zero { // where SearchBlock finds the zero points again
 		mid[j] = (t.grid.Center - z) * base[j]
 	}
 	grid := t.grid
-	grid.Factors = parts
+	grid.Factors = []float32{1}
 	kernel.SearchBlock(&t.scale, &t.zero, best, x, &base, &mid, grid)
 }
 
@@ -67,7 +60,8 @@ func (t *tile) halfQuadratic() {
 		inverse[j] = 1 / s
 	}
 	t.settle(&zero, &inverse)
-	t.try(t.x, t.base, zero, &t.best, []float32{1})
+	t.try(t.x, t.base, zero, &t.best)
+	t.shifts()
 }
 
 // settle repeats steps until zero points stand still.

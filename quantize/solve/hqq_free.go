@@ -64,5 +64,5 @@ func (t *tile) rescale() {
 	for j, z := range t.shift {
 		zero[j], score[j] = float32(z), -1
 	}
-	t.try(t.moved, t.scale, zero, &score, []float32{1})
+	t.try(t.moved, t.scale, zero, &score)
 }
