@@ -24,6 +24,8 @@ var layers = map[string]struct {
 	"LSTM":          {[]int{1, 2}, []int{0, 1}},
 	"GRU":           {[]int{1, 2}, []int{0, 1}},
 	"RNN":           {[]int{1, 2}, []int{0, 1}},
+
+	"com.microsoft.Attention": {[]int{1}, []int{1}}, // of queries, keys and values, beside one another
 }
 
 // uses describes every reader of v, or gives the reason why one of them rules v out.
@@ -51,8 +53,12 @@ func useOf(c *pass.Context, v *ir.Value, l ir.Use) *weightUse {
 			return &weightUse{site: s, axes: s.storedAxes(v)}
 		}
 	}
-	layer, ok := layers[l.Node.Op.Type]
-	if !ok || !ir.DefaultDomain(l.Node.Op.Domain) {
+	name := l.Node.Op.String()
+	if ir.DefaultDomain(l.Node.Op.Domain) {
+		name = l.Node.Op.Type
+	}
+	layer, ok := layers[name]
+	if !ok {
 		return nil
 	}
 	for _, i := range layer.inputs {
