@@ -113,8 +113,12 @@ func (t *tuner) alone(ctx context.Context, layers []*layer) error {
 	return nil
 }
 
-// mostPolished bounds the trials that polishing takes.
-const mostPolished = 24
+// mostPolished bounds the trials that polishing takes. Where counts of samples decide, a choice off the front may hold by luck: it must be
+// worth that, a twentieth of the file.
+const (
+	mostPolished = 24
+	worthLuck    = 20
+)
 
 // polish tries smaller variants of one layer after another, those first that do the least damage for the bytes that they save.
 func (t *tuner) polish(ctx context.Context, layers []*layer) error {
@@ -126,7 +130,7 @@ func (t *tuner) polish(ctx context.Context, layers []*layer) error {
 	for i, l := range layers {
 		now := l.as(t.best[i])
 		for _, v := range l.variants {
-			if v.bytes < now.bytes {
+			if saved := now.bytes - v.bytes; saved > 0 && (!t.byScores() || saved*worthLuck > t.search.Trials[t.search.Chosen].Bytes) {
 				list = append(list, saving{i, v.candidate, (v.damage - now.damage) / float64(now.bytes-v.bytes)})
 			}
 		}
