@@ -25,7 +25,8 @@ var layers = map[string]struct {
 	"GRU":           {[]int{1, 2}, []int{0, 1}},
 	"RNN":           {[]int{1, 2}, []int{0, 1}},
 
-	"com.microsoft.Attention": {[]int{1}, []int{1}}, // of queries, keys and values, beside one another
+	"com.microsoft.Attention":               {[]int{1}, []int{1}}, // of queries, keys and values, beside one another
+	"com.microsoft.EmbedLayerNormalization": {[]int{2, 3, 4}, []int{0}},
 }
 
 // uses describes every reader of v, or gives the reason why one of them rules v out.
