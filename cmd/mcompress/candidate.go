@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"flag"
 	"fmt"
 	"slices"
@@ -64,8 +65,7 @@ func (c candidate) usual(o *mcli.MethodOptions, data bool) candidate {
 	return c
 }
 
-// tuned is the candidate for a search: with those of the given options that it has, and its own. Ranges are taken from samples once; weights
-// are measured as the nearest codes, which gptq only makes better, and takes long for.
+// tuned is the candidate for a search: with those of the given options that it has, and its own.
 func (c candidate) tuned(given *mcli.MethodOptions, ranges string) tune.Candidate {
 	return tune.Candidate{Name: c.String(), Step: func(only pass.Globs, phase tune.Phase, calibrate int) (pass.Step, error) {
 		return pass.NewStep(c.method, func(fs *flag.FlagSet) error {
@@ -76,36 +76,41 @@ func (c candidate) tuned(given *mcli.MethodOptions, ranges string) tune.Candidat
 			if only != nil {
 				but = append(but, "only")
 			}
-			if fs.Lookup("calibrate") != nil && calibrate > 0 && phase < tune.Final {
-				if err := fs.Set("calibrate", strconv.Itoa(calibrate)); err != nil {
-					return err
-				}
-			}
-			if err := given.Fill(fs, but...); err != nil {
+			if err := errors.Join(given.Fill(fs, but...), set(fs, c.options)); err != nil {
 				return err
 			}
-			option := map[tune.Phase]string{tune.First: "save-ranges", tune.Measuring: "ranges", tune.Trying: "ranges"}[phase]
-			if fs.Lookup(option) != nil {
-				if err := fs.Set(option, ranges); err != nil {
-					return err
-				}
-			}
-			for _, own := range c.options {
-				if err := fs.Set(own.Name, own.Value); err != nil {
-					return err
-				}
-			}
-			if f := fs.Lookup("algo"); f != nil && f.Value.String() == "gptq" && phase < tune.Trying {
-				if err := f.Value.Set("rtn"); err != nil {
-					return err
-				}
-			}
+			options := whileTrying(fs, phase, calibrate, ranges)
 			for _, g := range only {
-				if err := fs.Set("only", g); err != nil {
-					return err
-				}
+				options = append(options, pass.Option{Name: "only", Value: g})
 			}
-			return nil
+			return set(fs, options)
 		})
 	}}
+}
+
+// set gives fs options, which it has.
+func set(fs *flag.FlagSet, options []pass.Option) error {
+	for _, o := range options {
+		if err := fs.Set(o.Name, o.Value); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// whileTrying are options of a step that is not the last: some samples are kept from it, ranges are taken from samples once, and weights are
+// measured as the nearest codes, which gptq only makes better, and takes long for.
+func whileTrying(fs *flag.FlagSet, phase tune.Phase, calibrate int, ranges string) []pass.Option {
+	var options []pass.Option
+	if calibrate > 0 && phase < tune.Final && fs.Lookup("calibrate") != nil {
+		options = append(options, pass.Option{Name: "calibrate", Value: strconv.Itoa(calibrate)})
+	}
+	file := map[tune.Phase]string{tune.First: "save-ranges", tune.Measuring: "ranges", tune.Trying: "ranges"}[phase]
+	if fs.Lookup(file) != nil {
+		options = append(options, pass.Option{Name: file, Value: ranges})
+	}
+	if f := fs.Lookup("algo"); f != nil && f.Value.String() == "gptq" && phase < tune.Trying {
+		options = append(options, pass.Option{Name: "algo", Value: "rtn"})
+	}
+	return options
 }
