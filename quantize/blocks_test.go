@@ -80,6 +80,9 @@ func TestBlocksFuse(t *testing.T) {
 			if name == "transformer" && (v.method == WeightInt2 || slices.Contains(v.options, "per-channel") || slices.Contains(v.options, "block=64")) {
 				want = 12 // the head is tied to the embeddings: dense
 			}
+			if v.method == WeightInt2 && (name == "mlp" || name == "cnn") {
+				want-- // the head, of ten columns, would be misread: dense
+			}
 			ops := optimizedOps(t, w, v, name)
 			if ops[nBits] != want || ops["DequantizeLinear"] > 0 {
 				t.Errorf("%s %s: %d %s, want %d: %v", v, name, ops[nBits], nBits, want, ops)

@@ -2,7 +2,7 @@
 
   samples MODEL OUT N     N samples as peers.py calibrates with, one array for each input
   nncf MODEL OUT          NNCF's 4-bit weights in groups of 32, of a model whose data may be external
-  judge SOURCE MODEL...   for each model a line: lowest SQNR over the outputs in dB, least latency in ms, or why it does not run
+  judge SOURCE MODEL...   for each model a line: SQNR of the first output and the lowest of any in dB, least latency in ms, or why it does not run
 """
 import os, sys, time
 import numpy as np, onnxruntime as ort
@@ -55,16 +55,13 @@ def nncf(model, out):
 
 
 def sqnr(pairs):
-    """Over all samples, of the output where it is lowest."""
-    lowest = np.inf
+    """Of each output, over all samples."""
     for k in range(len(pairs[0][0])):
         signal = noise = 0.0
         for a, b in pairs:
             a, b = a[k].astype(np.float64), b[k].astype(np.float64)
             signal, noise = signal + (a ** 2).sum(), noise + ((a - b) ** 2).sum()
-        if noise > 0:
-            lowest = min(lowest, 10 * np.log10(signal / noise))
-    return lowest
+        yield 10 * np.log10(signal / noise) if noise > 0 else np.inf
 
 
 def judge(source, *models):
@@ -83,10 +80,11 @@ def judge(source, *models):
                 start = time.perf_counter()
                 s.run(None, mine[0])
                 took.append(time.perf_counter() - start)
-            print(f"{sqnr(list(zip(want, got))):.1f} {1000 * min(took):.2f}", flush=True)
+            dbs = list(sqnr(list(zip(want, got))))
+            print(f"{dbs[0]:.1f} {min(dbs):.1f} {1000 * min(took):.2f}", flush=True)
             del s
         except Exception as e:
-            print("0 0 " + str(e).splitlines()[0][:80], flush=True)
+            print("0 0 0 " + str(e).splitlines()[0][:80], flush=True)
 
 
 if __name__ == "__main__":
