@@ -124,11 +124,22 @@ def dynamic(src, dst, seen, **o):
     quantize_dynamic(src, dst, weight_type=QuantType.QInt8, **o)
 
 
+def prepared(src, folder):
+    """src as the tools want it for static quantization, made once; without symbolic shapes where those fail."""
+    from onnxruntime.quantization.shape_inference import quant_pre_process
+    src, ready = os.path.abspath(src), os.path.join(folder, "ready.onnx")
+    if not os.path.exists(ready):
+        with contextlib.chdir(folder):  # where it fails it leaves files in the working folder
+            try:
+                quant_pre_process(src, ready)
+            except Exception:
+                quant_pre_process(src, ready, skip_symbolic_shape=True)
+    return ready
+
+
 def static(src, dst, seen, method, per_channel):
     from onnxruntime.quantization import CalibrationMethod, QuantFormat, QuantType, quantize_static
-    from onnxruntime.quantization.shape_inference import quant_pre_process
-    ready = dst + ".ready.onnx"
-    quant_pre_process(src, ready)
+    ready = prepared(src, os.path.dirname(os.path.abspath(dst)))
     quantize_static(ready, dst, reader(ready, seen), quant_format=QuantFormat.QDQ, per_channel=per_channel, activation_type=QuantType.QUInt8,
                     weight_type=QuantType.QInt8, calibrate_method=getattr(CalibrationMethod, method))
 

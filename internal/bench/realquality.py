@@ -63,10 +63,12 @@ def ready():
     """The model as ONNX Runtime's tools want it for static quantization, made once; without symbolic shapes where those fail."""
     path = os.path.join(FOLDER, "prepared.onnx")
     if not os.path.exists(path):
-        try:
-            quant_pre_process(MODEL, path)
-        except Exception:
-            quant_pre_process(MODEL, path, skip_symbolic_shape=True)
+        src, dst = os.path.abspath(MODEL), os.path.abspath(path)
+        with contextlib.chdir(FOLDER):  # where it fails it leaves files in the working folder
+            try:
+                quant_pre_process(src, dst)
+            except Exception:
+                quant_pre_process(src, dst, skip_symbolic_shape=True)
     return path
 
 
