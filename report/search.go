@@ -8,6 +8,7 @@ import (
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/vg/draw"
 
 	"github.com/mcompress/mcompress/pass"
 )
@@ -93,9 +94,22 @@ func front(s *pass.Search) (figure, error) {
 		ticks = append(ticks, plot.Tick{Value: v, Label: unit(v)})
 	}
 	p.Y.Tick.Marker = plot.ConstantTicks(ticks)
+	if err := markTaken(p, s.Trials[s.Chosen]); err != nil {
+		return f, err
+	}
 	var err error
 	f.SVG, err = drawn(p, f.Title, curveHeight)
 	return f, err
+}
+
+// markTaken draws a line at the size of the trial that was taken.
+func markTaken(p *plot.Plot, t pass.Trial) error {
+	x := float64(t.Bytes)
+	n := note{"taken: " + size(t.Bytes), plotter.XY{X: x, Y: p.Y.Max}, draw.XLeft, draw.YTop}
+	if x > p.X.Max/2 {
+		n.x = draw.XRight
+	}
+	return mark(p, plotter.XYs{{X: x, Y: p.Y.Min}, {X: x, Y: p.Y.Max}}, n)
 }
 
 // pareto are the points that no other is below in both.
