@@ -4,6 +4,11 @@
 
 package kernel
 
+// loadBlockAVX2 copies rows of two vectors that lie stride bytes apart, and widens lo and hi by them.
+//
+//go:noescape
+func loadBlockAVX2(dst *float32, lo *float32, hi *float32, src *float32, stride int, rows int)
+
 // searchBlockAVX2 changes scale, zero and best in the columns where a step is better. squares is room for sums.
 //
 //go:noescape
@@ -14,10 +19,10 @@ func searchBlockAVX2(scale *float32, zero *float32, x *float32, rows int, base *
 //go:noescape
 func pairBytesAVX2(dst *byte, src *byte, n int, mask uint32, factors uint32)
 
-// roundBlockAVX2 codes rows of two vectors, each column by its own scale and zero point.
+// roundBlockAVX2 codes rows of two vectors, each column by its own scale and zero point. Rows of codes lie stride bytes apart.
 //
 //go:noescape
-func roundBlockAVX2(dst *byte, x *float32, rows int, scale *float32, zero *int32, lo int32, hi int32)
+func roundBlockAVX2(dst *byte, stride int, x *float32, rows int, scale *float32, zero *int32, lo int32, hi int32)
 
 // shrinkBlockAVX2 takes rows of two vectors.
 //

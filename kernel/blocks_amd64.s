@@ -4,6 +4,45 @@
 
 #include "textflag.h"
 
+// func loadBlockAVX2(dst *float32, lo *float32, hi *float32, src *float32, stride int, rows int)
+// Requires: AVX
+TEXT ·loadBlockAVX2(SB), NOSPLIT, $0-48
+	MOVQ    dst+0(FP), AX
+	MOVQ    lo+8(FP), CX
+	MOVQ    hi+16(FP), DX
+	MOVQ    src+24(FP), BX
+	MOVQ    stride+32(FP), SI
+	MOVQ    rows+40(FP), DI
+	VMOVUPS (CX), Y0
+	VMOVUPS (DX), Y1
+	VMOVUPS 32(CX), Y2
+	VMOVUPS 32(DX), Y3
+	SUBQ    $0x00000001, DI
+	JLT     rowsEnd
+
+rows:
+	VMOVUPS (BX), Y4
+	VMOVUPS Y4, (AX)
+	VMINPS  Y0, Y4, Y0
+	VMAXPS  Y1, Y4, Y1
+	VMOVUPS 32(BX), Y4
+	VMOVUPS Y4, 32(AX)
+	VMINPS  Y2, Y4, Y2
+	VMAXPS  Y3, Y4, Y3
+	ADDQ    SI, BX
+	ADDQ    $0x00000040, AX
+	SUBQ    $0x00000001, DI
+	JGE     rows
+
+rowsEnd:
+	ADDQ    $0x00000001, DI
+	VMOVUPS Y0, (CX)
+	VMOVUPS Y1, (DX)
+	VMOVUPS Y2, 32(CX)
+	VMOVUPS Y3, 32(DX)
+	VZEROUPPER
+	RET
+
 // func searchBlockAVX2(scale *float32, zero *float32, x *float32, rows int, base *float32, mid *float32, lo float32, hi float32, center float32, factors *float32, n int, best *float32, squares *float32)
 // Requires: AVX, AVX2
 TEXT ·searchBlockAVX2(SB), NOSPLIT, $0-96
@@ -169,45 +208,46 @@ pairsEnd:
 	VZEROUPPER
 	RET
 
-// func roundBlockAVX2(dst *byte, x *float32, rows int, scale *float32, zero *int32, lo int32, hi int32)
+// func roundBlockAVX2(dst *byte, stride int, x *float32, rows int, scale *float32, zero *int32, lo int32, hi int32)
 // Requires: AVX, AVX2
-TEXT ·roundBlockAVX2(SB), NOSPLIT, $0-48
+TEXT ·roundBlockAVX2(SB), NOSPLIT, $0-56
 	MOVQ         dst+0(FP), AX
-	MOVQ         x+8(FP), CX
-	MOVQ         rows+16(FP), DX
-	MOVQ         scale+24(FP), BX
-	MOVQ         zero+32(FP), SI
-	MOVL         $0xc9800000, DI
-	VMOVD        DI, X0
+	MOVQ         stride+8(FP), CX
+	MOVQ         x+16(FP), DX
+	MOVQ         rows+24(FP), BX
+	MOVQ         scale+32(FP), SI
+	MOVQ         zero+40(FP), DI
+	MOVL         $0xc9800000, R8
+	VMOVD        R8, X0
 	VPBROADCASTD X0, Y0
-	MOVL         $0x4b400000, DI
-	VMOVD        DI, X1
+	MOVL         $0x4b400000, R8
+	VMOVD        R8, X1
 	VPBROADCASTD X1, Y1
-	MOVL         lo+40(FP), DI
-	VMOVD        DI, X2
+	MOVL         lo+48(FP), R8
+	VMOVD        R8, X2
 	VPBROADCASTW X2, Y2
-	MOVL         hi+44(FP), DI
-	VMOVD        DI, X3
+	MOVL         hi+52(FP), R8
+	VMOVD        R8, X3
 	VPBROADCASTW X3, Y3
-	MOVL         $0x00ff00ff, DI
-	VMOVD        DI, X4
+	MOVL         $0x00ff00ff, R8
+	VMOVD        R8, X4
 	VPBROADCASTD X4, Y4
-	VMOVUPS      (BX), Y5
-	VMOVDQU      (SI), Y6
+	VMOVUPS      (SI), Y5
+	VMOVDQU      (DI), Y6
 	VPSUBD       Y1, Y6, Y6
-	VMOVUPS      32(BX), Y7
-	VMOVDQU      32(SI), Y8
+	VMOVUPS      32(SI), Y7
+	VMOVDQU      32(DI), Y8
 	VPSUBD       Y1, Y8, Y8
-	SUBQ         $0x00000001, DX
+	SUBQ         $0x00000001, BX
 	JLT          rowsEnd
 
 rows:
-	VMOVUPS      (CX), Y9
+	VMOVUPS      (DX), Y9
 	VDIVPS       Y5, Y9, Y9
 	VMAXPS       Y0, Y9, Y9
 	VADDPS       Y1, Y9, Y9
 	VPADDD       Y6, Y9, Y9
-	VMOVUPS      32(CX), Y10
+	VMOVUPS      32(DX), Y10
 	VDIVPS       Y7, Y10, Y10
 	VMAXPS       Y0, Y10, Y10
 	VADDPS       Y1, Y10, Y10
@@ -220,13 +260,13 @@ rows:
 	VEXTRACTI128 $0x01, Y9, X10
 	VPACKUSWB    X10, X9, X9
 	VMOVDQU      X9, (AX)
-	ADDQ         $0x00000040, CX
-	ADDQ         $0x00000010, AX
-	SUBQ         $0x00000001, DX
+	ADDQ         $0x00000040, DX
+	ADDQ         CX, AX
+	SUBQ         $0x00000001, BX
 	JGE          rows
 
 rowsEnd:
-	ADDQ $0x00000001, DX
+	ADDQ $0x00000001, BX
 	VZEROUPPER
 	RET
 

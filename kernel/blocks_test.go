@@ -161,6 +161,33 @@ func BenchmarkSearchBlock(b *testing.B) {
 	}
 }
 
+func checkLoadBlock(t *testing.T, src []float32) {
+	for _, stride := range []int{BlockCols, BlockCols + 3, 100} {
+		rows := 0
+		if len(src) >= BlockCols {
+			rows = (len(src)-BlockCols)/stride + 1
+		}
+		var got, want [2][BlockCols]float32
+		dst, intact := guarded[float32](rows*BlockCols, 7)
+		twin := make([]float32, len(dst))
+		LoadBlock(dst, &got[0], &got[1], src, stride)
+		loadBlockGo(twin, &want[0], &want[1], src, stride)
+		wantSame(t, Bytes(dst), Bytes(twin))
+		wantSame(t, got[0][:], want[0][:])
+		wantSame(t, got[1][:], want[1][:])
+		intact(t)
+		for i := range rows {
+			wantSame(t, Bytes(dst[i*BlockCols:][:BlockCols]), Bytes(src[i*stride:][:BlockCols]))
+		}
+	}
+}
+
+func TestLoadBlock(t *testing.T) { eachSample(t, checkLoadBlock) }
+
+func FuzzLoadBlock(f *testing.F) {
+	fuzzFloats(f, func(t *testing.T, x []float32, _, _ uint32) { checkLoadBlock(t, x) })
+}
+
 func checkRoundBlock(t *testing.T, x []float32) {
 	t.Helper()
 	for _, c := range []Codes{{0, 15}, {-8, 7}, {-128, 127}, {0, 255}} {
@@ -172,12 +199,16 @@ func checkRoundBlock(t *testing.T, x []float32) {
 				scale[j] = -scale[j]
 			}
 		}
-		got, intact := guarded[byte](len(tile), 0xa5)
 		want := make([]byte, len(tile))
-		RoundBlock(got, tile, &scale, &zero, c)
 		QuantizeCols(want, tile, scale[:], zero[:], c)
-		wantSame(t, got, want)
-		intact(t)
+		for _, stride := range []int{BlockCols, BlockCols + 5} {
+			got, intact := guarded[byte](max(0, len(tile)/BlockCols-1)*stride+min(len(tile), BlockCols), 0xa5)
+			RoundBlock(got, stride, tile, &scale, &zero, c)
+			for i := range len(tile) / BlockCols {
+				wantSame(t, got[i*stride:][:BlockCols], want[i*BlockCols:][:BlockCols])
+			}
+			intact(t)
+		}
 	}
 }
 

@@ -2,6 +2,13 @@
 
 package kernel
 
+func loadBlockBulk(dst []float32, lo, hi *[BlockCols]float32, src []float32, stride int) bool {
+	if hasAVX2 {
+		loadBlockAVX2(&dst[0], &lo[0], &hi[0], &src[0], 4*stride, len(dst)/BlockCols)
+	}
+	return hasAVX2
+}
+
 func searchBlockBulk(scale, zero, best *[BlockCols]float32, x []float32, base, mid *[BlockCols]float32, g BlockGrid) bool {
 	if hasAVX2 {
 		var squares [BlockCols]float32
@@ -25,10 +32,9 @@ func pairBytesBulk(dst, src []byte, mask, factor byte) (n int) {
 	return n
 }
 
-func roundBlockBulk(dst []byte, x []float32, scale *[BlockCols]float32, zero *[BlockCols]int32, c Codes) bool {
-	if !hasAVX2 || len(x) == 0 {
-		return len(x) == 0
+func roundBlockBulk(dst []byte, stride int, x []float32, scale *[BlockCols]float32, zero *[BlockCols]int32, c Codes) bool {
+	if hasAVX2 {
+		roundBlockAVX2(&dst[0], stride, &x[0], len(x)/BlockCols, &scale[0], &zero[0], c.Lo, c.Hi)
 	}
-	roundBlockAVX2(&dst[0], &x[0], len(x)/BlockCols, &scale[0], &zero[0], c.Lo, c.Hi)
-	return true
+	return hasAVX2
 }

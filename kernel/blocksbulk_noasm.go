@@ -2,6 +2,10 @@
 
 package kernel
 
+func loadBlockBulk(dst []float32, lo, hi *[BlockCols]float32, src []float32, stride int) bool {
+	return false
+}
+
 func searchBlockBulk(scale, zero, best *[BlockCols]float32, x []float32, base, mid *[BlockCols]float32, g BlockGrid) bool {
 	return false
 }
@@ -12,6 +16,6 @@ func shrinkBlockBulk(zero *[BlockCols]float32, x []float32, inverse *[BlockCols]
 
 func pairBytesBulk(dst, src []byte, mask, factor byte) (n int) { return 0 }
 
-func roundBlockBulk(dst []byte, x []float32, scale *[BlockCols]float32, zero *[BlockCols]int32, c Codes) bool {
+func roundBlockBulk(dst []byte, stride int, x []float32, scale *[BlockCols]float32, zero *[BlockCols]int32, c Codes) bool {
 	return false
 }

@@ -5,6 +5,35 @@ import "math"
 // BlockCols is how many columns a block of a tile has: two vectors.
 const BlockCols = 16
 
+// LoadBlock copies to dst, rows of BlockCols, those that begin stride elements apart in src, and widens lo and hi, which are
+// numbers, by the columns' elements. A zero does not widen beyond the zero of the other sign, nor does NaN.
+func LoadBlock(dst []float32, lo, hi *[BlockCols]float32, src []float32, stride int) {
+	checkRows(len(dst), BlockCols)
+	rows := len(dst) / BlockCols
+	if rows == 0 {
+		return
+	}
+	within("src", len(src), (rows-1)*stride+BlockCols)
+	if !loadBlockBulk(dst, lo, hi, src, stride) {
+		loadBlockGo(dst, lo, hi, src, stride)
+	}
+}
+
+func loadBlockGo(dst []float32, lo, hi *[BlockCols]float32, src []float32, stride int) {
+	for i := range len(dst) / BlockCols {
+		row := src[i*stride:][:BlockCols]
+		copy(dst[i*BlockCols:], row)
+		for j, v := range row {
+			if v < lo[j] {
+				lo[j] = v
+			}
+			if v > hi[j] {
+				hi[j] = v
+			}
+		}
+	}
+}
+
 // A BlockGrid is what SearchBlock tries: integers of Lo to Hi stand for values, and the middle of a column's range, mid, is
 // put at Center; symmetric codes have a Center and mids of 0, and zero points of 0.
 type BlockGrid struct {
@@ -65,15 +94,19 @@ func nearest(v, lo, hi float32) float32 {
 	return float32(math.RoundToEven(float64(v)))
 }
 
-// RoundBlock is QuantizeCols for rows of BlockCols.
-func RoundBlock(dst []byte, x []float32, scale *[BlockCols]float32, zero *[BlockCols]int32, c Codes) {
+// RoundBlock is QuantizeCols for rows of BlockCols. Rows of dst begin stride bytes apart.
+func RoundBlock(dst []byte, stride int, x []float32, scale *[BlockCols]float32, zero *[BlockCols]int32, c Codes) {
 	c.check()
-	checkLen("dst", len(dst), len(x))
 	checkRows(len(x), BlockCols)
-	if roundBlockBulk(dst, x, scale, zero, c) {
+	rows := len(x) / BlockCols
+	if rows == 0 {
 		return
 	}
-	for at := 0; at < len(x); at += BlockCols {
-		quantizeColsGo(dst[at:at+BlockCols], x[at:at+BlockCols], scale[:], zero[:], c)
+	within("dst", len(dst), (rows-1)*stride+BlockCols)
+	if roundBlockBulk(dst, stride, x, scale, zero, c) {
+		return
+	}
+	for i := range rows {
+		quantizeColsGo(dst[i*stride:][:BlockCols], x[i*BlockCols:][:BlockCols], scale[:], zero[:], c)
 	}
 }

@@ -8,10 +8,39 @@ import (
 
 // blocksFamily is what blocks of weights that share a scale are rounded with.
 func blocksFamily() {
+	loadBlock()
 	searchBlock()
 	pairBytes()
 	roundBlock()
 	shrinkBlock()
+}
+
+func loadBlock() {
+	function("loadBlockAVX2", "func(dst, lo, hi, src *float32, stride, rows int)",
+		"loadBlockAVX2 copies rows of two vectors that lie stride bytes apart, and widens lo and hi by them.")
+	dst, los, his, src, stride, rows := pointer("dst"), pointer("lo"), pointer("hi"), pointer("src"), pointer("stride"), pointer("rows")
+	var lo, hi [2]VecVirtual
+	for i := range lo {
+		lo[i], hi[i] = YMM(), YMM()
+		VMOVUPS(at(los, i), lo[i])
+		VMOVUPS(at(his, i), hi[i])
+	}
+	strips("rows", rows, 1, func() {
+		for i := range lo {
+			v := YMM()
+			VMOVUPS(at(src, i), v)
+			VMOVUPS(v, at(dst, i))
+			VMINPS(lo[i], v, lo[i]) // what was there stays for NaN, and for zeros of either sign
+			VMAXPS(hi[i], v, hi[i])
+		}
+		ADDQ(stride, src)
+		advance(dst, 2*vector)
+	})
+	for i := range lo {
+		VMOVUPS(lo[i], at(los, i))
+		VMOVUPS(hi[i], at(his, i))
+	}
+	finish()
 }
 
 // A halfTile is what is known of eight columns: the two halves of a tile are gone through together, as each waits for itself.
@@ -125,9 +154,9 @@ func pairBytes() {
 
 // roundBlock is quantizeCols for rows of a tile.
 func roundBlock() {
-	function("roundBlockAVX2", "func(dst *byte, x *float32, rows int, scale *float32, zero *int32, lo, hi int32)",
-		"roundBlockAVX2 codes rows of two vectors, each column by its own scale and zero point.")
-	dst, x, rows, scale, zero := pointer("dst"), pointer("x"), pointer("rows"), pointer("scale"), pointer("zero")
+	function("roundBlockAVX2", "func(dst *byte, stride int, x *float32, rows int, scale *float32, zero *int32, lo, hi int32)",
+		"roundBlockAVX2 codes rows of two vectors, each column by its own scale and zero point. Rows of codes lie stride bytes apart.")
+	dst, stride, x, rows, scale, zero := pointer("dst"), pointer("stride"), pointer("x"), pointer("rows"), pointer("scale"), pointer("zero")
 	floor, shift := constant(0xc9800000), constant(roundShift) // -2^20
 	lo, hi, low8 := spread16("lo"), spread16("hi"), constant(0x00ff00ff)
 	var steps, zeros [2]VecVirtual
@@ -156,7 +185,7 @@ func roundBlock() {
 		VPACKUSWB(v[1].AsX(), v[0].AsX(), v[0].AsX())
 		VMOVDQU(v[0].AsX(), Mem{Base: dst})
 		advance(x, 2*vector)
-		advance(dst, vector/2)
+		ADDQ(stride, dst)
 	})
 	finish()
 }

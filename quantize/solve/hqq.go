@@ -32,7 +32,7 @@ func HQQ(c *Codes, w []float32) {
 			t.search()
 			if c.Point == nil {
 				t.halfQuadratic()
-				t.round()
+				t.round(t.x)
 			} else {
 				t.free()
 			}

@@ -23,7 +23,7 @@ func (t *tile) free() {
 	}
 	t.center(&point)
 	t.move(&point)
-	kernel.RoundBlock(t.code, t.moved, &t.scale, &t.shift, kernel.Codes{Lo: t.Grid.Low, Hi: t.Grid.High})
+	t.round(t.moved)
 	at := t.row/t.Grid.Block*t.N + t.col
 	copy(t.Point[at:][:t.cols], point[:])
 }

@@ -34,7 +34,7 @@ func Nearest(c *Codes, w []float32, search bool) {
 			} else {
 				t.span()
 			}
-			t.round()
+			t.round(t.x)
 			t.store()
 		}
 	}
@@ -70,31 +70,28 @@ func newTile(c *Codes) *tile {
 	return t
 }
 
+// load takes the columns from (row, col) on, and their ranges, made to hold 0.
 func (t *tile) load(w []float32, row, col int) {
 	t.row, t.col = row, col
 	t.rows, t.cols = min(t.Grid.Block, t.K-row), min(kernel.BlockCols, t.N-col)
 	t.x, t.code = t.x[:t.rows*kernel.BlockCols], t.code[:t.rows*kernel.BlockCols]
-	if t.cols == kernel.BlockCols { // as arrays: no call for each row
+	t.lo, t.hi = columns{}, columns{}
+	from, stride := w[row*t.N+col:], t.N
+	if !t.full() {
+		clear(t.x)
 		for i := range t.rows {
-			*(*columns)(t.x[i*kernel.BlockCols:]) = columns(w[(row+i)*t.N+col:])
+			copy(t.x[i*kernel.BlockCols:], from[i*t.N:][:t.cols])
 		}
-		return
+		from, stride = t.x, kernel.BlockCols
 	}
-	clear(t.x)
-	for i := range t.rows {
-		copy(t.x[i*kernel.BlockCols:], w[(row+i)*t.N+col:][:t.cols])
-	}
+	kernel.LoadBlock(t.x, &t.lo, &t.hi, from, stride)
 }
 
-// limits finds the ranges of the columns, made to hold 0.
-func (t *tile) limits() {
-	t.lo, t.hi = columns{}, columns{}
-	kernel.ColMinMax(t.lo[:], t.hi[:], t.x)
-}
+// full reports whether the matrix has all of the tile's columns.
+func (t *tile) full() bool { return t.cols == kernel.BlockCols }
 
 // span takes the scales that span the columns' values.
 func (t *tile) span() {
-	t.limits()
 	for j := range t.lo {
 		t.scale[j], t.shift[j] = 1, t.Grid.middle()
 		if t.lo[j] != 0 || t.hi[j] != 0 {
@@ -105,7 +102,6 @@ func (t *tile) span() {
 
 // search takes the scales of least error.
 func (t *tile) search() {
-	t.limits()
 	steps, middle := 1/(t.grid.Hi-t.grid.Lo), float32(t.Grid.middle())
 	for j := range t.lo {
 		t.base[j], t.mid[j] = (t.hi[j]-t.lo[j])*steps, (t.lo[j]+t.hi[j])*0.5
@@ -131,18 +127,21 @@ func (t *tile) shifts() {
 	}
 }
 
-func (t *tile) round() {
-	kernel.RoundBlock(t.code, t.x, &t.scale, &t.shift, kernel.Codes{Lo: t.Grid.Low, Hi: t.Grid.High})
-}
-
-func (t *tile) store() {
+// round codes x, the columns or others in their place.
+func (t *tile) round(x []float32) {
+	c := kernel.Codes{Lo: t.Grid.Low, Hi: t.Grid.High}
+	if t.full() {
+		kernel.RoundBlock(t.Code[t.row*t.N+t.col:], t.N, x, &t.scale, &t.shift, c)
+		return
+	}
+	kernel.RoundBlock(t.code, kernel.BlockCols, x, &t.scale, &t.shift, c)
 	for i := range t.rows {
-		if t.cols == kernel.BlockCols {
-			*(*[kernel.BlockCols]byte)(t.Code[(t.row+i)*t.N+t.col:]) = [kernel.BlockCols]byte(t.code[i*kernel.BlockCols:])
-			continue
-		}
 		copy(t.Code[(t.row+i)*t.N+t.col:][:t.cols], t.code[i*kernel.BlockCols:])
 	}
+}
+
+// store gives out scales and zero points.
+func (t *tile) store() {
 	at := t.row/t.Grid.Block*t.N + t.col
 	copy(t.Scale[at:][:t.cols], t.scale[:])
 	copy(t.Zero[at:][:t.cols], t.shift[:])
