@@ -135,6 +135,9 @@ type contest struct {
 	ours, theirs []*outcome
 }
 
+// quickBytes is the size up to which -quick compares models.
+const quickBytes = 1 << 20
+
 // realQuality compares quantizers on the shared real models, each at many settings.
 func (b *bench) realQuality(ctx context.Context) (string, error) {
 	folder := filepath.Join(b.dir, "real-quality")
@@ -151,6 +154,9 @@ func (b *bench) realQuality(ctx context.Context) (string, error) {
 	paths, err := filepath.Glob(filepath.Join(b.shared, "fixtures", "models", "*", "*", "model.onnx"))
 	if err != nil {
 		return "", err
+	}
+	if b.quick {
+		paths = slices.DeleteFunc(paths, func(path string) bool { return bytesOf(path) > quickBytes })
 	}
 	slices.SortFunc(paths, func(a, b string) int { return int(bytesOf(b) - bytesOf(a)) }) // the longest first
 	contests := make([]*contest, len(paths))

@@ -17,11 +17,17 @@ logging.disable()
 
 
 def session(path):
-    o = ort.SessionOptions()
-    o.intra_op_num_threads = 1
-    # Without it int8 products saturate on CPUs without VNNI, for every tool alike.
+    def options():
+        o = ort.SessionOptions()
+        o.intra_op_num_threads = 1
+        return o
+    o = options()
+    # Without it int8 products saturate on CPUs without VNNI, for every tool alike; some models do not load with it.
     o.add_session_config_entry("session.x64quantprecision", "1")
-    return ort.InferenceSession(path, o, providers=["CPUExecutionProvider"])
+    try:
+        return ort.InferenceSession(path, o, providers=["CPUExecutionProvider"])
+    except Exception:
+        return ort.InferenceSession(path, options(), providers=["CPUExecutionProvider"])
 
 
 def feeds(kind):
