@@ -47,7 +47,7 @@ bench-train: $(environment) $(torch)
 bench-distill: $(environment)
 	go run ./internal/bench -only distill,lenet,finetune,aware $(BENCH)
 
-# Quantizers beside ONNX Runtime's, about ten minutes: GPTQ there takes two.
+# Quantizers beside ONNX Runtime's and NNCF's, most of an hour; BENCH=-quick leaves the larger of the real models out.
 bench-quality: .venv-quality/requirements.txt
 	go run ./internal/bench -only quality,real-quality,auto -python .venv-quality/bin/python $(BENCH)
 

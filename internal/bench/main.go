@@ -28,7 +28,7 @@ func main() {
 	flag.IntVar(&b.runs, "runs", 5, "runs of each command; medians count")
 	flag.BoolVar(&b.large, "large", false, "measure the model of 27 GB too")
 	flag.StringVar(&b.torch, "torch", ".venv-torch/bin/python", "interpreter with PyTorch, for the sections of training")
-	flag.BoolVar(&b.quick, "quick", false, "train for a few steps only, to see that it works: the numbers mean nothing")
+	flag.BoolVar(&b.quick, "quick", false, "train for a few steps only, to see that it works (the numbers mean nothing), and compare quantizers on small models")
 	only := flag.String("only", "", "comma-separated `sections` to run; all if empty")
 	out := flag.String("o", "docs/benchmarks.md", "file to write")
 	flag.Parse()
