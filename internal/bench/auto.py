@@ -5,11 +5,11 @@
   judge KEPT MODEL...              for each model a line: bytes, accuracy
 """
 import contextlib, gzip, io, logging, os, sys, warnings
-import numpy as np, onnx, onnxruntime as ort
+import numpy as np, onnx
 
-ort.set_default_logger_severity(4)
 logging.disable(logging.CRITICAL)
 warnings.simplefilter("ignore")
+THREADS = 2
 CALIBRATED = 128  # samples that ranges are taken from, as mcompress does
 MNIST = {"mnist_cntk": (1, (1, 28, 28)), "mnist_cnn_max3": (255, (28, 28, 1)), "mnist_self_attention": (255, (28, 28, 1)),
          "mnist_sigmoid": (255, (28, 28)), "mnist_softmax_head": (255, (1, 28, 28))}
@@ -39,7 +39,7 @@ def halves(feed):
 
 def split(name, folder, seen, kept):
     """Every other sample. MiniLM: its train rows without labels, and all."""
-    inputs = [i.name for i in session(model_of(name, folder)).get_inputs()]
+    inputs = [i.name for i in session(model_of(name, folder), THREADS).get_inputs()]
     if name in MNIST:
         x, labels = mnist(folder, *MNIST[name])
         parts = halves({inputs[0]: x, "labels": labels})
@@ -65,20 +65,6 @@ def model_of(name, folder):
     return next(os.path.join(d, "model.onnx") for d, _, files in os.walk(f"{folder}/models") if os.path.basename(d) == name and "model.onnx" in files)
 
 
-def session(path):
-    def options():
-        o = ort.SessionOptions()
-        o.intra_op_num_threads = 2
-        return o
-    o = options()
-    # Without it int8 products saturate on CPUs without VNNI, for every tool alike.
-    o.add_session_config_entry("session.x64quantprecision", "1")
-    try:
-        return ort.InferenceSession(path, o, providers=["CPUExecutionProvider"])
-    except Exception:
-        return ort.InferenceSession(path, options(), providers=["CPUExecutionProvider"])
-
-
 def batches(s, feed):
     """One sample after the other, as codes of activations differ with what else is in a run; but texts, which take long."""
     size = 20 if "attention_mask" in feed else 1
@@ -88,7 +74,7 @@ def batches(s, feed):
 
 
 def accuracy(path, kept):
-    s, feed = session(path), dict(np.load(kept))
+    s, feed = session(path, THREADS), dict(np.load(kept))
     outs = [s.run(None, b)[0] for b in batches(s, feed)]
     labels = feed["labels"]
     if "is_test" not in feed:
@@ -108,7 +94,7 @@ def judge(kept, *models):
 
 def reader(model, seen):
     from onnxruntime.quantization import CalibrationDataReader
-    s, feed = session(model), dict(np.load(seen))
+    s, feed = session(model, THREADS), dict(np.load(seen))
     step = max(1, len(next(iter(feed.values()))) // CALIBRATED)
     feed = {k: v[::step][:CALIBRATED] for k, v in feed.items()}
 
@@ -124,19 +110,6 @@ def dynamic(src, dst, seen, **o):
     quantize_dynamic(src, dst, weight_type=QuantType.QInt8, **o)
 
 
-def prepared(src, folder):
-    """src as the tools want it for static quantization, made once; without symbolic shapes where those fail."""
-    from onnxruntime.quantization.shape_inference import quant_pre_process
-    src, ready = os.path.abspath(src), os.path.join(folder, "ready.onnx")
-    if not os.path.exists(ready):
-        with contextlib.chdir(folder):  # where it fails it leaves files in the working folder
-            try:
-                quant_pre_process(src, ready)
-            except Exception:
-                quant_pre_process(src, ready, skip_symbolic_shape=True)
-    return ready
-
-
 def static(src, dst, seen, method, per_channel):
     from onnxruntime.quantization import CalibrationMethod, QuantFormat, QuantType, quantize_static
     ready = prepared(src, os.path.dirname(os.path.abspath(dst)))
@@ -144,11 +117,8 @@ def static(src, dst, seen, method, per_channel):
                     weight_type=QuantType.QInt8, calibrate_method=getattr(CalibrationMethod, method))
 
 
-def nbits(src, dst, seen, bits, block, symmetric):
-    from onnxruntime.quantization import matmul_nbits_quantizer as q
-    z = q.MatMulNBitsQuantizer(onnx.load(src), block_size=block, is_symmetric=symmetric, bits=bits)
-    z.process()
-    onnx.save(getattr(z.model, "model", z.model), dst)
+def nbits(src, dst, seen, **options):
+    blocks(src, dst, **options)
 
 
 def half(src, dst, seen):
@@ -165,10 +135,10 @@ def settings():
     for method in ("MinMax", "Entropy", "Percentile"):
         for channel in (False, True):
             yield f"quantize_static {method} {words(per_channel=channel)}", static, {"method": method, "per_channel": channel}
-    for bits, blocks in ((4, (16, 32, 64, 128)), (8, (32, 128))):
-        for block in blocks:
+    for bits, sizes in ((4, (16, 32, 64, 128)), (8, (32, 128))):
+        for size in sizes:
             for symmetric in (True, False):
-                yield f"MatMulNBits {bits} bits block {block} {words(symmetric=symmetric)}", nbits, {"bits": bits, "block": block, "symmetric": symmetric}
+                yield f"MatMulNBits {bits} bits block {size} {words(symmetric=symmetric)}", nbits, {"bits": bits, "block_size": size, "is_symmetric": symmetric}
     yield "float16", half, {}
 
 

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	_ "embed"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -41,10 +42,16 @@ func (b *bench) peer(ctx context.Context, args ...string) (cost, error) {
 	return c, nil
 }
 
+//go:embed runtime.py
+var runtimeScript string
+
+// complete is a script behind what all share.
+func complete(script string) string { return runtimeScript + "\n\n" + script }
+
 // part runs a part of a script, which its first argument names, and returns what it prints.
 func (b *bench) part(ctx context.Context, name, script string, args []string) (string, error) {
 	var complaint strings.Builder
-	cmd := exec.CommandContext(ctx, b.python, append([]string{"-c", script}, args...)...)
+	cmd := exec.CommandContext(ctx, b.python, append([]string{"-c", complete(script)}, args...)...)
 	cmd.Stderr = &complaint
 	out, err := cmd.Output()
 	if err != nil {

@@ -87,7 +87,7 @@ func (b *bench) match(ctx context.Context, m match) (string, error) {
 		s := subject{name: m.names[i], out: filepath.Join(folder, fmt.Sprintf("theirs%d.onnx", i)), runs: 1}
 		s.args = slices.Concat(call[:1], []string{in, s.out}, call[1:])
 		if call[0] == "nncf" {
-			s.args = command("", b.python, "-c", qualityScript, "nncf", in, s.out).args
+			s.args = command("", b.python, "-c", complete(qualityScript), "nncf", in, s.out).args
 		}
 		subjects = append(subjects, s)
 	}

@@ -7,10 +7,9 @@
   models DIR TOOL OUT         a Markdown table of every model under DIR: ONNX Runtime beside TOOL
 """
 import ctypes, glob, os, subprocess, sys, time
-import numpy as np, onnx, onnxruntime as ort
+import numpy as np, onnx
 from onnx import TensorProto, helper, numpy_helper
 
-ort.set_default_logger_severity(4)
 DTYPES = {"float": np.float32, "float16": np.float16, "double": np.float64, "int64": np.int64, "int32": np.int32,
           "int8": np.int8, "uint8": np.uint8, "bool": np.bool_}
 
@@ -51,17 +50,6 @@ def multiply():
         print(time.perf_counter() - start, flush=True)
 
 
-def session(path):
-    o = ort.SessionOptions()
-    o.intra_op_num_threads = 1
-    # Without it int8 products saturate on CPUs without VNNI, for every tool alike.
-    o.add_session_config_entry("session.x64quantprecision", "1")
-    try:
-        return ort.InferenceSession(path, o, providers=["CPUExecutionProvider"])
-    except Exception:
-        return ort.InferenceSession(path, providers=["CPUExecutionProvider"])
-
-
 def feed(s, path, rng):
     out = {}
     for i, a in enumerate(s.get_inputs()):
@@ -77,7 +65,7 @@ def feed(s, path, rng):
 
 
 def run(path, x=None):
-    s = session(path)
+    s = session(path, 1)
     x = x or feed(s, path, np.random.default_rng(0))
     return x, s.run(None, {i.name: x[i.name] for i in s.get_inputs()})
 

@@ -6,12 +6,10 @@ What has data of its own takes that; pictures, sound and texts are cut to what a
 PHOTOS holds the shared images as PPM. Samples that calibrate and samples that judge never come from the same picture, half of a recording, or text.
 """
 import glob, gzip, os, sys, wave
-import numpy as np, onnx, onnxruntime as ort
-from onnx import numpy_helper
+import numpy as np
 
 FIXTURES, PHOTOS, OUT = sys.argv[1:]
 rng = np.random.default_rng(1)
-ort.set_default_logger_severity(4)
 RGB, IMAGENET = np.array([0, 1, 2]), (255 * np.array([0.485, 0.456, 0.406]), 255 * np.array([0.229, 0.224, 0.225]))
 
 
@@ -24,7 +22,7 @@ def found(name, file="model.onnx"):
 
 
 def inputs(name):
-    return ort.InferenceSession(found(name)).get_inputs()
+    return session(found(name), 1).get_inputs()
 
 
 # Pictures.
@@ -172,7 +170,7 @@ def mfccs():
 
 def recurrent(name, cut, state, more=()):
     """Frames one after another, with the states that the model itself left."""
-    s = ort.InferenceSession(found(name))
+    s = session(found(name), 1)
     names = [i.name for i in s.get_inputs()]
     for x in sound(16000):
         held, seen = np.zeros(state, np.float32), []

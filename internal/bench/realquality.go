@@ -128,9 +128,10 @@ func verdictOf(float, theirs *outcome, ours []*outcome) verdict {
 	return v
 }
 
-// A contest is the outcomes of one model.
+// A contest is the outcomes of one model, or why there are none.
 type contest struct {
 	name         string
+	err          error
 	float        *outcome
 	ours, theirs []*outcome
 }
@@ -160,13 +161,16 @@ func (b *bench) realQuality(ctx context.Context) (string, error) {
 	}
 	slices.SortFunc(paths, func(a, b string) int { return int(bytesOf(b) - bytesOf(a)) }) // the longest first
 	contests := make([]*contest, len(paths))
-	errs := make([]error, len(paths))
 	next := make(chan int)
 	var running sync.WaitGroup
 	for range 2 {
 		running.Go(func() {
 			for i := range next {
-				contests[i], errs[i] = b.contest(ctx, folder, paths[i])
+				c := &contest{name: filepath.Base(filepath.Dir(paths[i]))}
+				if contests[i] = c; ctx.Err() == nil {
+					c.err = b.hold(ctx, c, folder, paths[i])
+				}
+				fmt.Fprintln(os.Stderr, c.name, tally([]*contest{c}))
 			}
 		})
 	}
@@ -175,12 +179,7 @@ func (b *bench) realQuality(ctx context.Context) (string, error) {
 	}
 	close(next)
 	running.Wait()
-	for _, err := range errs {
-		if err != nil {
-			return "", err
-		}
-	}
-	return realTables(contests), nil
+	return realTables(contests), ctx.Err()
 }
 
 // pictures writes the shared pictures as PPM, which needs no library to read.
@@ -219,15 +218,14 @@ func ppm(m image.Image) []byte {
 	return out
 }
 
-// contest quantizes one model with ours and theirs. One that does not run in ONNX Runtime has no outcomes.
-func (b *bench) contest(ctx context.Context, folder, model string) (*contest, error) {
-	c := &contest{name: filepath.Base(filepath.Dir(model))}
+// hold quantizes the model of c with ours and theirs. One that does not run in ONNX Runtime has no outcomes.
+func (b *bench) hold(ctx context.Context, c *contest, folder, model string) error {
 	samples, out := filepath.Join(folder, c.name), filepath.Join(folder, c.name+".out")
 	if _, err := os.Stat(samples + ".npz"); err != nil {
-		return c, nil
+		return nil
 	}
 	if err := os.MkdirAll(out, 0o755); err != nil {
-		return nil, err
+		return err
 	}
 	defer os.RemoveAll(out)
 	args, failed := []string{model, samples, out, "float=" + model}, []*outcome{}
@@ -249,17 +247,17 @@ func (b *bench) contest(ctx context.Context, folder, model string) (*contest, er
 	ours := len(args) - 4
 	text, err := b.part(ctx, "realquality.py", realQualityScript, args)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", c.name, err)
+		return err
 	}
 	for line := range strings.Lines(text) {
 		o := &outcome{}
 		if err := json.Unmarshal([]byte(line), o); err != nil {
-			return nil, fmt.Errorf("%s: %w", c.name, err)
+			return err
 		}
 		c.add(o, ours)
 	}
 	c.ours = append(c.ours, failed...)
-	return c, nil
+	return nil
 }
 
 // add takes the next line; the model itself is the first one, so many of ours come next.

@@ -6,34 +6,18 @@ A line holds the size beside the model's, the lowest SQNR of an output in dB, th
 Samples to calibrate on are in SAMPLES.npz, those to be judged by in SAMPLES.test.npz.
 """
 import contextlib, json, logging, os, sys
-import numpy as np, onnx, onnxruntime as ort
+import numpy as np, onnx
 from onnxruntime.quantization import CalibrationDataReader, CalibrationMethod, QuantType, matmul_nbits_quantizer, quantize_dynamic, quantize_static
-from onnxruntime.quantization.shape_inference import quant_pre_process
 
 MODEL, SAMPLES, FOLDER = sys.argv[1:4]
 SPAM = "minilm_l6_v2_vocab3086"
-ort.set_default_logger_severity(4)
 logging.disable()
-
-
-def session(path):
-    def options():
-        o = ort.SessionOptions()
-        o.intra_op_num_threads = 1
-        return o
-    o = options()
-    # Without it int8 products saturate on CPUs without VNNI, for every tool alike; some models do not load with it.
-    o.add_session_config_entry("session.x64quantprecision", "1")
-    try:
-        return ort.InferenceSession(path, o, providers=["CPUExecutionProvider"])
-    except Exception:
-        return ort.InferenceSession(path, options(), providers=["CPUExecutionProvider"])
 
 
 def feeds(kind):
     """The samples one by one, as the model takes them."""
     held = np.load(SAMPLES + kind)
-    inputs = session(MODEL).get_inputs()
+    inputs = session(MODEL, 1).get_inputs()
     rows = zip(*(held[i.name] for i in inputs))
     all = [{i.name: x if x.ndim == len(i.shape) else x[None] for i, x in zip(inputs, map(np.asarray, row))} for row in rows]
     return all, held["labels"] if "labels" in held.files else None
@@ -53,29 +37,13 @@ def dynamic(dst, **options):
     quantize_dynamic(MODEL, dst, **options)
 
 
-def static(dst, prepared=True, **options):
-    cache = os.path.join(FOLDER, f"{options['calibrate_method'].name}{options['extra_options']['ActivationSymmetric']}.json") if prepared else None
-    quantize_static(ready() if prepared else MODEL, dst, Reader(), calibration_cache_path=cache, **options)
+def static(dst, ready=True, **options):
+    cache = os.path.join(FOLDER, f"{options['calibrate_method'].name}{options['extra_options']['ActivationSymmetric']}.json") if ready else None
+    quantize_static(prepared(MODEL, FOLDER) if ready else MODEL, dst, Reader(), calibration_cache_path=cache, **options)
 
 
-def blocks(dst, k_quant=False, **options):
-    config = matmul_nbits_quantizer.KQuantWeightOnlyQuantConfig() if k_quant else None
-    q = matmul_nbits_quantizer.MatMulNBitsQuantizer(onnx.load(MODEL), algo_config=config, **options)
-    q.process()
-    onnx.save(getattr(q.model, "model", q.model), dst)
-
-
-def ready():
-    """The model as ONNX Runtime's tools want it for static quantization, made once; without symbolic shapes where those fail."""
-    path = os.path.join(FOLDER, "prepared.onnx")
-    if not os.path.exists(path):
-        src, dst = os.path.abspath(MODEL), os.path.abspath(path)
-        with contextlib.chdir(FOLDER):  # where it fails it leaves files in the working folder
-            try:
-                quant_pre_process(src, dst)
-            except Exception:
-                quant_pre_process(src, dst, skip_symbolic_shape=True)
-    return path
+def nbits(dst, k_quant=False, **options):
+    blocks(MODEL, dst, matmul_nbits_quantizer.KQuantWeightOnlyQuantConfig() if k_quant else None, **options)
 
 
 INT8, UINT8 = QuantType.QInt8, QuantType.QUInt8
@@ -88,7 +56,7 @@ def settings():
             for narrow in (False, True):
                 if (short, channels, narrow) != ("s8", False, False):
                     yield " ".join(["dynamic", short] + ["channels"] * channels + ["7 bits"] * narrow), dynamic, {"weight_type": weights, "per_channel": channels, "reduce_range": narrow}
-    yield "static", static, {"prepared": False}
+    yield "static", static, {"ready": False}
     for method in CalibrationMethod.MinMax, CalibrationMethod.Entropy, CalibrationMethod.Percentile:
         for channels in (False, True):
             for symmetric in (False, True):
@@ -98,9 +66,9 @@ def settings():
     for bits in (4, 8):
         for size in (32, 128):
             for symmetric in (False, True):
-                yield " ".join([f"int{bits} {size}"] + ["symmetric"] * symmetric), blocks, {"bits": bits, "block_size": size, "is_symmetric": symmetric}
-    yield "int4 32 tables", blocks, {"bits": 4, "block_size": 32, "is_symmetric": False, "op_types_to_quantize": ("MatMul", "Gather")}
-    yield "int4 32 k-quant", blocks, {"bits": 4, "block_size": 32, "k_quant": True}
+                yield " ".join([f"int{bits} {size}"] + ["symmetric"] * symmetric), nbits, {"bits": bits, "block_size": size, "is_symmetric": symmetric}
+    yield "int4 32 tables", nbits, {"bits": 4, "block_size": 32, "is_symmetric": False, "op_types_to_quantize": ("MatMul", "Gather")}
+    yield "int4 32 k-quant", nbits, {"bits": 4, "block_size": 32, "k_quant": True}
 
 
 # What files are worth.
@@ -114,7 +82,7 @@ def weight(path):
 
 
 def outputs(path):
-    s = session(path)
+    s = session(path, 1)
     names = {i.name for i in s.get_inputs()}
     return [s.run(None, {k: v for k, v in row.items() if k in names}) for row in (spoken(r) for r in JUDGE)]
 

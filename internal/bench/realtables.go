@@ -27,8 +27,12 @@ func realTables(all []*contest) string {
 // tally counts settings by verdict.
 func tally(all []*contest) string {
 	var n [lost + 1]int
-	models, failed := 0, 0
+	models, failed, missing := 0, 0, ""
 	for _, c := range all {
+		if c.err != nil {
+			missing += fmt.Sprintf("%s is missing: %v\n", c.name, c.err)
+			continue
+		}
 		for _, o := range c.theirs {
 			n[verdictOf(c.float, o, c.ours)]++
 			if o.Why != "" {
@@ -39,7 +43,7 @@ func tally(all []*contest) string {
 			models++
 		}
 	}
-	return fmt.Sprintf("%d models × %d settings: %d won (ONNX Runtime fails in %d), %d equal, %d lost.\n", models, (n[won]+n[equal]+n[lost])/max(1, models), n[won], failed, n[equal], n[lost])
+	return fmt.Sprintf("%d models × %d settings: %d won (ONNX Runtime fails in %d), %d equal, %d lost.\n", models, (n[won]+n[equal]+n[lost])/max(1, models), n[won], failed, n[equal], n[lost]) + missing
 }
 
 // table has a row a model: ours, then theirs.
@@ -48,7 +52,7 @@ func (f family) table(all []*contest) string {
 	fmt.Fprintf(&t, "\n### %s\n\n", f.title)
 	head := false
 	for _, c := range all {
-		if c.float == nil {
+		if c.float == nil || c.err != nil {
 			continue
 		}
 		names, cells := []string{"model"}, []string{c.name}
