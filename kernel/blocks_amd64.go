@@ -24,6 +24,11 @@ func pairBytesAVX2(dst *byte, src *byte, n int, mask uint32, factors uint32)
 //go:noescape
 func roundBlockAVX2(dst *byte, stride int, x *float32, rows int, scale *float32, zero *int32, lo int32, hi int32)
 
+// balanceBlockAVX2 codes rows of two vectors. Numbers are moved by carry·share, in steps and no more than most of one, and errors added to carry.
+//
+//go:noescape
+func balanceBlockAVX2(dst *byte, stride int, x *float32, rows int, scale *float32, zero *int32, carry *float32, lo int32, hi int32, share float32, most float32)
+
 // shrinkBlockAVX2 takes rows of two vectors.
 //
 //go:noescape

@@ -270,6 +270,95 @@ rowsEnd:
 	VZEROUPPER
 	RET
 
+// func balanceBlockAVX2(dst *byte, stride int, x *float32, rows int, scale *float32, zero *int32, carry *float32, lo int32, hi int32, share float32, most float32)
+// Requires: AVX, AVX2
+TEXT ·balanceBlockAVX2(SB), NOSPLIT, $0-72
+	MOVQ         dst+0(FP), AX
+	MOVQ         stride+8(FP), CX
+	MOVQ         x+16(FP), DX
+	MOVQ         rows+24(FP), BX
+	MOVQ         scale+32(FP), SI
+	MOVQ         zero+40(FP), DI
+	MOVQ         carry+48(FP), R8
+	MOVL         $0x00ff00ff, R9
+	VMOVD        R9, X0
+	VPBROADCASTD X0, Y0
+	VBROADCASTSS share+64(FP), Y1
+	VBROADCASTSS lo+56(FP), Y2
+	VBROADCASTSS hi+60(FP), Y3
+	VPXOR        Y4, Y4, Y4
+	VMULPS       (R8), Y1, Y1
+	VDIVPS       (SI), Y1, Y1
+	VPXOR        Y5, Y5, Y5
+	VBROADCASTSS most+68(FP), Y6
+	VSUBPS       Y6, Y5, Y5
+	VMAXPS       Y5, Y1, Y1
+	VMINPS       Y6, Y1, Y1
+	VPSUBD       (DI), Y2, Y2
+	VCVTDQ2PS    Y2, Y2
+	VPSUBD       (DI), Y3, Y3
+	VCVTDQ2PS    Y3, Y3
+	VBROADCASTSS share+64(FP), Y5
+	VBROADCASTSS lo+56(FP), Y6
+	VBROADCASTSS hi+60(FP), Y7
+	VPXOR        Y8, Y8, Y8
+	VMULPS       32(R8), Y5, Y5
+	VDIVPS       32(SI), Y5, Y5
+	VPXOR        Y9, Y9, Y9
+	VBROADCASTSS most+68(FP), Y10
+	VSUBPS       Y10, Y9, Y9
+	VMAXPS       Y9, Y5, Y5
+	VMINPS       Y10, Y5, Y5
+	VPSUBD       32(DI), Y6, Y6
+	VCVTDQ2PS    Y6, Y6
+	VPSUBD       32(DI), Y7, Y7
+	VCVTDQ2PS    Y7, Y7
+	SUBQ         $0x00000001, BX
+	JLT          rowsEnd
+
+rows:
+	VMOVUPS      (DX), Y9
+	VDIVPS       (SI), Y9, Y9
+	VADDPS       Y1, Y9, Y10
+	VMAXPS       Y2, Y10, Y10
+	VMINPS       Y3, Y10, Y10
+	VROUNDPS     $0x00, Y10, Y10
+	VSUBPS       Y9, Y10, Y9
+	VADDPS       Y9, Y4, Y4
+	VCVTPS2DQ    Y10, Y10
+	VPADDD       (DI), Y10, Y10
+	VMOVUPS      32(DX), Y9
+	VDIVPS       32(SI), Y9, Y9
+	VADDPS       Y5, Y9, Y11
+	VMAXPS       Y6, Y11, Y11
+	VMINPS       Y7, Y11, Y11
+	VROUNDPS     $0x00, Y11, Y11
+	VSUBPS       Y9, Y11, Y9
+	VADDPS       Y9, Y8, Y8
+	VCVTPS2DQ    Y11, Y11
+	VPADDD       32(DI), Y11, Y11
+	VPACKSSDW    Y11, Y10, Y10
+	VPAND        Y0, Y10, Y10
+	VPERMQ       $0xd8, Y10, Y10
+	VEXTRACTI128 $0x01, Y10, X11
+	VPACKUSWB    X11, X10, X10
+	VMOVDQU      X10, (AX)
+	ADDQ         $0x00000040, DX
+	ADDQ         CX, AX
+	SUBQ         $0x00000001, BX
+	JGE          rows
+
+rowsEnd:
+	ADDQ    $0x00000001, BX
+	VMULPS  (SI), Y4, Y4
+	VADDPS  (R8), Y4, Y4
+	VMOVUPS Y4, (R8)
+	VMULPS  32(SI), Y8, Y8
+	VADDPS  32(R8), Y8, Y8
+	VMOVUPS Y8, 32(R8)
+	VZEROUPPER
+	RET
+
 // func shrinkBlockAVX2(zero *float32, x *float32, rows int, inverse *float32, lo float32, hi float32, lambda float32, share float32)
 // Requires: AVX, AVX2
 TEXT ·shrinkBlockAVX2(SB), NOSPLIT, $0-48

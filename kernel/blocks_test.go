@@ -147,6 +147,106 @@ func FuzzPack(f *testing.F) {
 	f.Fuzz(checkPack)
 }
 
+func checkBalanceBlock(t *testing.T, x []float32) {
+	t.Helper()
+	for i, v := range x {
+		if math.Abs(float64(v)) > 1e15 || v != v {
+			x[i] = float32(i%7) - 3 // callers reject what is not finite
+		}
+	}
+	for _, c := range []Codes{{0, 15}, {-8, 7}, {-128, 127}, {0, 255}} {
+		tile, scale, _, _ := tileOf(x, false)
+		var zero [BlockCols]int32
+		var before [BlockCols]float32
+		for j := range zero {
+			zero[j] = c.Lo + int32(j)%(c.Hi-c.Lo+1)
+			before[j] = scale[j] * float32(j-8)
+			if j%3 == 0 {
+				scale[j] = -scale[j]
+			}
+		}
+		for _, stride := range []int{BlockCols, BlockCols + 5} {
+			n := max(0, len(tile)/BlockCols-1)*stride + min(len(tile), BlockCols)
+			got, intact := guarded[byte](n, 0xa5)
+			want := make([]byte, n)
+			copy(want, got)
+			carry, twin := before, before
+			BalanceBlock(got, stride, tile, &scale, &zero, &carry, c)
+			intact(t)
+			if len(tile) == 0 {
+				wantSame(t, carry[:], before[:])
+				continue
+			}
+			balanceBlockGo(want, stride, tile, &scale, &zero, &twin, c, -1/float32(len(tile)/BlockCols))
+			wantSame(t, got, want)
+			wantSame(t, carry[:], twin[:])
+		}
+	}
+}
+
+func TestBalanceBlock(t *testing.T) { eachSample(t, checkBalanceBlock) }
+
+func FuzzBalanceBlock(f *testing.F) {
+	fuzzFloats(f, func(t *testing.T, x []float32, _, _ uint32) { checkBalanceBlock(t, x) })
+}
+
+// With nothing to make up for, codes are the nearest; else zeros alone stay what they are, and errors sum to what is to be made up for.
+func TestBalanceBlockMakesUpForErrors(t *testing.T) {
+	const rows = 32
+	r := rand.New(rand.NewPCG(7, 8))
+	x := make([]float32, rows*BlockCols)
+	for i := range x {
+		if i/BlockCols%4 > 0 {
+			x[i] = float32(r.NormFloat64())
+		}
+	}
+	var scale, carry, sum [BlockCols]float32
+	var zero [BlockCols]int32
+	for j := range scale {
+		scale[j] = 0.5
+	}
+	got, want := make([]byte, len(x)), make([]byte, len(x))
+	BalanceBlock(got, BlockCols, x, &scale, &zero, &carry, Codes{-8, 7})
+	RoundBlock(want, BlockCols, x, &scale, &zero, Codes{-8, 7})
+	wantSame(t, got, want)
+	for j := range carry {
+		carry[j] = 2
+	}
+	BalanceBlock(got, BlockCols, x, &scale, &zero, &carry, Codes{-8, 7})
+	total := float32(0)
+	for i, v := range x {
+		if v == 0 && got[i] != 0 {
+			t.Fatalf("a zero has the code %d", int8(got[i]))
+		}
+		sum[i%BlockCols] += float32(int8(got[i]))*0.5 - v
+	}
+	for j, s := range sum {
+		if d := math.Abs(float64(2 + s - carry[j])); d > 1e-4 {
+			t.Errorf("column %d: errors sum to %g, but carry says %g", j, s, carry[j]-2)
+		}
+		total += s
+	}
+	if mean := total / BlockCols; math.Abs(float64(mean+2*0.75)) > 0.5 { // a quarter of the numbers are zeros, which do not move
+		t.Errorf("errors sum to %g on the average", mean)
+	}
+}
+
+func BenchmarkBalanceBlock(b *testing.B) {
+	x := make([]float32, 32*BlockCols)
+	r := rand.New(rand.NewPCG(5, 6))
+	for i := range x {
+		x[i] = float32(r.NormFloat64())
+	}
+	tile, scale, _, _ := tileOf(x, false)
+	var zero [BlockCols]int32
+	var carry [BlockCols]float32
+	dst := make([]byte, len(tile))
+	b.SetBytes(int64(4 * len(tile)))
+	for b.Loop() {
+		BalanceBlock(dst, BlockCols, tile, &scale, &zero, &carry, Codes{0, 15})
+	}
+}
+
 func BenchmarkSearchBlock(b *testing.B) {
 	x := make([]float32, 32*BlockCols)
 	r := rand.New(rand.NewPCG(5, 6))

@@ -10,6 +10,10 @@ func searchBlockBulk(scale, zero, best *[BlockCols]float32, x []float32, base, m
 	return false
 }
 
+func balanceBlockBulk(dst []byte, stride int, x []float32, scale *[BlockCols]float32, zero *[BlockCols]int32, carry *[BlockCols]float32, c Codes, share float32) bool {
+	return false
+}
+
 func shrinkBlockBulk(zero *[BlockCols]float32, x []float32, inverse *[BlockCols]float32, lo, hi, lambda, share float32) bool {
 	return false
 }

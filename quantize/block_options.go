@@ -49,7 +49,7 @@ func (o *blockOptions) bind(fs *flag.FlagSet) {
 // bindShared declares the options that methods have which round whole channels, unless one of them is given.
 func (o *blockOptions) bindShared(fs *flag.FlagSet) {
 	fs.Var(&o.block, "block", "`rows` of a channel that share a scale: a power of two from 16 to 256")
-	fs.Var(word{&o.search, []string{"mse", "span"}}, "search", "how scales are found, by `rule`: mse (least squared error) or span (the values' range)")
+	fs.Var(word{&o.search, []string{"mse", "span"}}, "search", "how scales are found, by `rule`: mse (least squared error, rounded so that errors of a channel do not add up) or span (the values' range, rounded to the nearest)")
 	fs.Var(word{&o.algo, []string{"rtn", "hqq", "gptq", "awq"}}, "algo", "how codes are found, by `algorithm`: rtn (the nearest), hqq (half-quadratic zero points), or by samples: gptq (errors made up for), awq (inputs that are large count more)")
 	o.form.bind(fs)
 	o.gptq.bind(fs)
@@ -73,13 +73,15 @@ func (o *blockOptions) size() int {
 
 // rounder is what the options ask for.
 func (o *blockOptions) rounder() rounder {
-	search, hqq := o.search != "span", o.algo == "hqq"
+	by := solve.Balanced
+	switch {
+	case o.algo == "hqq":
+		by = solve.HQQ
+	case o.search == "span":
+		by = solve.Nearest
+	}
 	return rounder{round: func(c *solve.Codes, w []float32) error {
-		if hqq {
-			solve.HQQ(c, w)
-			return nil
-		}
-		solve.Nearest(c, w, search)
+		by(c, w)
 		return nil
 	}}
 }

@@ -118,7 +118,7 @@ func TestGPTQKeepsMoreOfTheOutputs(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		solve.Nearest(codes, w, true)
+		solve.Balanced(codes, w)
 		return codes
 	})
 	if got <= want+1 {

@@ -12,6 +12,7 @@ func blocksFamily() {
 	searchBlock()
 	pairBytes()
 	roundBlock()
+	balanceBlock()
 	shrinkBlock()
 }
 
@@ -187,6 +188,59 @@ func roundBlock() {
 		advance(x, 2*vector)
 		ADDQ(stride, dst)
 	})
+	finish()
+}
+
+// balanceBlock is roundBlock of numbers that are moved by what brings the sum of errors to zero.
+func balanceBlock() {
+	function("balanceBlockAVX2", "func(dst *byte, stride int, x *float32, rows int, scale *float32, zero *int32, carry *float32, lo, hi int32, share, most float32)",
+		"balanceBlockAVX2 codes rows of two vectors. Numbers are moved by carry·share, in steps and no more than most of one, and errors added to carry.")
+	dst, stride, x, rows, scale, zeros, carry := pointer("dst"), pointer("stride"), pointer("x"), pointer("rows"), pointer("scale"), pointer("zero"), pointer("carry")
+	low8 := constant(0x00ff00ff)
+	var lean, lo, hi, sum [2]VecVirtual
+	for i := range lean {
+		lean[i], lo[i], hi[i], sum[i] = spread("share"), spread("lo"), spread("hi"), zero()
+		VMULPS(at(carry, i), lean[i], lean[i])
+		VDIVPS(at(scale, i), lean[i], lean[i])
+		least, most := zero(), spread("most")
+		VSUBPS(most, least, least)
+		VMAXPS(least, lean[i], lean[i])
+		VMINPS(most, lean[i], lean[i])
+		for _, v := range []VecVirtual{lo[i], hi[i]} {
+			VPSUBD(at(zeros, i), v, v)
+			VCVTDQ2PS(v, v)
+		}
+	}
+	strips("rows", rows, 1, func() {
+		var q [2]VecVirtual
+		for i := range q {
+			v := YMM()
+			q[i] = YMM()
+			VMOVUPS(at(x, i), v)
+			VDIVPS(at(scale, i), v, v)
+			VADDPS(lean[i], v, q[i])
+			VMAXPS(lo[i], q[i], q[i])
+			VMINPS(hi[i], q[i], q[i])
+			VROUNDPS(U8(0), q[i], q[i])
+			VSUBPS(v, q[i], v)
+			VADDPS(v, sum[i], sum[i])
+			VCVTPS2DQ(q[i], q[i])
+			VPADDD(at(zeros, i), q[i], q[i])
+		}
+		VPACKSSDW(q[1], q[0], q[0])
+		VPAND(low8, q[0], q[0])
+		VPERMQ(U8(0xd8), q[0], q[0])
+		VEXTRACTI128(U8(1), q[0], q[1].AsX())
+		VPACKUSWB(q[1].AsX(), q[0].AsX(), q[0].AsX())
+		VMOVDQU(q[0].AsX(), Mem{Base: dst})
+		advance(x, 2*vector)
+		ADDQ(stride, dst)
+	})
+	for i, s := range sum {
+		VMULPS(at(scale, i), s, s)
+		VADDPS(at(carry, i), s, s)
+		VMOVUPS(s, at(carry, i))
+	}
 	finish()
 }
 

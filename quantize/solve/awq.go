@@ -79,7 +79,7 @@ func (m Matrix) scaledLoss(p gemm.Pool, x []float32, f []float64, g Grid) float6
 		scaled[i] = w * float32(f[i/m.N])
 	}
 	c := newCodes(k, m.N, g)
-	Nearest(c, scaled, true)
+	Balanced(c, scaled)
 	for i, w := range m.W {
 		errors[i] = w - c.Weight(i/m.N, i%m.N)/float32(f[i/m.N])
 	}

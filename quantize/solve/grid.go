@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/mcompress/mcompress/engine/gemm"
+	"github.com/mcompress/mcompress/kernel"
 )
 
 // A Grid is what weights are rounded to: (code - zero)·scale, with one scale, and unless it is symmetric one zero point,
@@ -60,6 +61,9 @@ func (g Grid) round(x, inverse float32, zero int32) int32 {
 	v := math.RoundToEven(float64(x * inverse))
 	return int32(min(max(v, float64(g.Low-zero)), float64(g.High-zero)))
 }
+
+// codes is what codes are from and to.
+func (g Grid) codes() kernel.Codes { return kernel.Codes{Lo: g.Low, Hi: g.High} }
 
 // middle is the zero point of symmetric grids, and of weights that are all zero.
 func (g Grid) middle() int32 { return (g.Low + g.High + 1) / 2 }

@@ -17,28 +17,23 @@ const (
 )
 
 // HQQ rounds w, c.K rows by c.N columns, with zero points by half-quadratic quantization, which needs no data. They are
-// real numbers there and whole ones here, so each is rounded, and stands where it leaves less squared error than what Nearest
-// would take. Symmetric grids, whose zero points are given, are left to Nearest. Where c.Point has room for them, zero points
+// real numbers there and whole ones here, so each is rounded, and stands where it leaves less squared error than what Balanced
+// would take. Symmetric grids, whose zero points are given, are left to Balanced. Where c.Point has room for them, zero points
 // stay real: see free.
 func HQQ(c *Codes, w []float32) {
 	if c.Grid.Symmetric {
-		Nearest(c, w, true)
+		Balanced(c, w)
 		return
 	}
-	t := newTile(c)
-	for row := 0; row < c.K; row += c.Grid.Block {
-		for col := 0; col < c.N; col += kernel.BlockCols {
-			t.load(w, row, col)
-			t.search()
-			if c.Point == nil {
-				t.halfQuadratic()
-				t.round(t.x)
-			} else {
-				t.free()
-			}
-			t.store()
+	newTile(c).each(w, func(t *tile) {
+		t.search()
+		if c.Point == nil {
+			t.halfQuadratic()
+			t.balance()
+		} else {
+			t.free()
 		}
-	}
+	})
 }
 
 // try finds the scales for the codes of steps and zero points, and keeps those that score better than best.

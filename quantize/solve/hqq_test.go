@@ -31,7 +31,7 @@ func TestHQQOfRealZeroPoints(t *testing.T) {
 		w := matrix(size.k, size.n)
 		whole, c := NewCodes(size.k, size.n, g), NewCodes(size.k, size.n, g)
 		c.Point = make([]float32, len(c.Scale))
-		Nearest(whole, w, true)
+		Balanced(whole, w)
 		HQQ(c, w)
 		var errWhole, errReal float64
 		means := make([]float64, len(c.Scale))

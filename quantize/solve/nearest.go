@@ -22,22 +22,22 @@ func (g Grid) tried() []float32 {
 	return f
 }
 
-// Nearest rounds w, c.K rows by c.N columns, to the nearest codes. The scales and zero points of a block are those that leave the
-// least squared error, if it is to search, else those that span its values and 0. Values must be finite.
-func Nearest(c *Codes, w []float32, search bool) {
-	t := newTile(c)
-	for row := 0; row < c.K; row += c.Grid.Block {
-		for col := 0; col < c.N; col += kernel.BlockCols {
-			t.load(w, row, col)
-			if search {
-				t.search()
-			} else {
-				t.span()
-			}
-			t.round(t.x)
-			t.store()
-		}
-	}
+// Nearest rounds w, c.K rows by c.N columns, to the nearest codes. The scales and zero points of a block are those that span its
+// values and 0. Values must be finite.
+func Nearest(c *Codes, w []float32) {
+	newTile(c).each(w, func(t *tile) {
+		t.span()
+		t.round(t.x)
+	})
+}
+
+// Balanced rounds w as Nearest does, but with the scales and zero points of least squared error, and so that errors of a column
+// sum to about 0: what inputs have in common would multiply their sum.
+func Balanced(c *Codes, w []float32) {
+	newTile(c).each(w, func(t *tile) {
+		t.search()
+		t.balance()
+	})
 }
 
 // A tile is some columns of a block, rows of kernel.BlockCols; columns that the matrix does not have are zeros.
@@ -53,7 +53,11 @@ type tile struct {
 	mid, scale, zero columns
 	best             columns // scores of the scales
 	shift            [kernel.BlockCols]int32
+	carry            []columns // for all tiles of a row, sums of errors
 }
+
+// balanced is the most rows that are moved alike.
+const balanced = 32
 
 // columns is a number for each column.
 type columns = [kernel.BlockCols]float32
@@ -68,6 +72,17 @@ func newTile(c *Codes) *tile {
 		t.grid.Lo, t.grid.Hi, t.grid.Center = low-m, high-m, 0
 	}
 	return t
+}
+
+// each goes through the tiles of w, row by row.
+func (t *tile) each(w []float32, round func(*tile)) {
+	for row := 0; row < t.K; row += t.Grid.Block {
+		for col := 0; col < t.N; col += kernel.BlockCols {
+			t.load(w, row, col)
+			round(t)
+			t.store()
+		}
+	}
 }
 
 // load takes the columns from (row, col) on, and their ranges, made to hold 0.
@@ -129,13 +144,43 @@ func (t *tile) shifts() {
 
 // round codes x, the columns or others in their place.
 func (t *tile) round(x []float32) {
-	c := kernel.Codes{Lo: t.Grid.Low, Hi: t.Grid.High}
-	if t.full() {
-		kernel.RoundBlock(t.Code[t.row*t.N+t.col:], t.N, x, &t.scale, &t.shift, c)
-		return
+	dst, stride := t.codes()
+	kernel.RoundBlock(dst, stride, x, &t.scale, &t.shift, t.Grid.codes())
+	t.keep()
+}
+
+// balance codes the columns so that what earlier ones are too large by is made up for. The last of them are coded again, with
+// what they leave themselves in mind.
+func (t *tile) balance() {
+	if t.carry == nil {
+		t.carry = make([]columns, (t.N+kernel.BlockCols-1)/kernel.BlockCols)
 	}
-	kernel.RoundBlock(t.code, kernel.BlockCols, x, &t.scale, &t.shift, c)
-	for i := range t.rows {
+	carry := &t.carry[t.col/kernel.BlockCols]
+	dst, stride := t.codes()
+	for i := 0; i < t.rows; i += balanced {
+		x, before := t.x[i*kernel.BlockCols:min(i+balanced, t.rows)*kernel.BlockCols], *carry
+		kernel.BalanceBlock(dst[i*stride:], stride, x, &t.scale, &t.shift, carry, t.Grid.codes())
+		if t.row+i+balanced >= t.K {
+			for j, b := range before {
+				carry[j] += b
+			}
+			kernel.BalanceBlock(dst[i*stride:], stride, x, &t.scale, &t.shift, carry, t.Grid.codes())
+		}
+	}
+	t.keep()
+}
+
+// codes is where rows of codes go, and how far they are apart: not to the matrix itself, if it does not have all of the columns.
+func (t *tile) codes() (dst []byte, stride int) {
+	if t.full() {
+		return t.Code[t.row*t.N+t.col:], t.N
+	}
+	return t.code, kernel.BlockCols
+}
+
+// keep moves codes to the matrix that are not there.
+func (t *tile) keep() {
+	for i := 0; i < t.rows && !t.full(); i++ {
 		copy(t.Code[(t.row+i)*t.N+t.col:][:t.cols], t.code[i*kernel.BlockCols:])
 	}
 }

@@ -34,24 +34,50 @@ func weightsOf(k, n int) []float32 {
 	return w
 }
 
-// Every code is the nearest: the error is at most half a step, unless the value is beyond the codes.
+// Every code is the nearest: the error is at most half a step, unless the value is beyond the codes; a quarter more where sums are balanced.
 func TestNearestIsNearest(t *testing.T) {
 	const k, n = 75, 21
 	w := weightsOf(k, n)
 	for _, g := range nearestGrids() {
-		for _, search := range []bool{false, true} {
-			c := NewCodes(k, n, g)
-			Nearest(c, w, search)
-			for i := range k {
-				for j := range n {
-					c.wantNearest(t, w[i*n+j], i, j)
-				}
+		c, b := NewCodes(k, n, g), NewCodes(k, n, g)
+		Nearest(c, w)
+		Balanced(b, w)
+		for i := range k {
+			for j := range n {
+				c.wantNearest(t, w[i*n+j], i, j, 0.5)
+				b.wantNearest(t, w[i*n+j], i, j, 0.75)
 			}
 		}
 	}
 }
 
-func (c *Codes) wantNearest(t *testing.T, w float32, i, j int) {
+// Errors of a column sum to less than a quarter of what those of codes that are nearest do.
+func TestBalancedSumsToZero(t *testing.T) {
+	const k, n = 768, 64
+	w := weightsOf(k, n)
+	for _, g := range nearestGrids() {
+		t.Run(fmt.Sprintf("%+v", g), func(t *testing.T) {
+			c := NewCodes(k, n, g)
+			Balanced(c, w)
+			balanced, plain := 0., 0.
+			for j := range n {
+				var moved, kept float64
+				for i := range k {
+					at := i/g.Block*n + j
+					moved += float64(c.Weight(i, j) - w[i*n+j])
+					zero := c.Zero[at]
+					kept += float64(g.round(w[i*n+j], 1/c.Scale[at], zero))*float64(c.Scale[at]) - float64(w[i*n+j])
+				}
+				balanced, plain = balanced+math.Abs(moved), plain+math.Abs(kept)
+			}
+			if balanced > plain/4 {
+				t.Errorf("sums of errors come to %g, and to %g of codes that are nearest", balanced, plain)
+			}
+		})
+	}
+}
+
+func (c *Codes) wantNearest(t *testing.T, w float32, i, j int, most float64) {
 	t.Helper()
 	at := i/c.Grid.Block*c.N + j
 	scale, zero := float64(c.Scale[at]), c.Zero[at]
@@ -60,22 +86,22 @@ func (c *Codes) wantNearest(t *testing.T, w float32, i, j int) {
 	}
 	x, y := float64(w)/scale, float64(c.Weight(i, j))/scale
 	x = min(max(x, float64(c.Grid.Low-zero)), float64(c.Grid.High-zero))
-	if d := math.Abs(x - y); d > 0.5+1e-4 {
+	if d := math.Abs(x - y); d > most+1e-4 {
 		t.Fatalf("%+v: %g stands for %g, %g steps away", c.Grid, c.Weight(i, j), w, d)
 	}
 }
 
-// A search never leaves more squared error than the scale that spans the values.
+// A search leaves no more squared error than the scale that spans the values, but for the little that balancing sums takes.
 func TestSearchIsNoWorseThanSpan(t *testing.T) {
 	const k, n = 96, 40
 	w := weightsOf(k, n)
 	for _, g := range nearestGrids() {
 		t.Run(fmt.Sprintf("%+v", g), func(t *testing.T) {
 			spanned, searched := NewCodes(k, n, g), NewCodes(k, n, g)
-			Nearest(spanned, w, false)
-			Nearest(searched, w, true)
+			Nearest(spanned, w)
+			Balanced(searched, w)
 			a, b := spanned.squares(w), searched.squares(w)
-			if b > a*(1+1e-5) {
+			if b > a*1.05 {
 				t.Errorf("squared error %g, %g without a search", b, a)
 			}
 		})
