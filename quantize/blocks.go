@@ -42,8 +42,11 @@ func (b *blocking) packed() bool { return b.dtype.Bits() != int64(b.bits) }
 // standing reports whether the codes are stored row by row, rows of cols.
 func (b *blocking) standing() bool { return b.lying == b.turn }
 
-// hasZeros reports whether zero points are stored: all but those that codes have anyway.
-func (b *blocking) hasZeros() bool { return !b.grid.Symmetric || b.grid.Low >= 0 && !b.padded }
+// hasZeros reports whether zero points are stored: all but those that codes have anyway. ONNX Runtime, told to be precise without VNNI
+// (session.x64quantprecision), makes int8 weights uint8, and then reads per channel or block only those with zero points.
+func (b *blocking) hasZeros() bool {
+	return !b.grid.Symmetric || !b.padded && (b.grid.Low >= 0 || b.bits == 8)
+}
 
 func (b *blocking) codeShape(shape []int64) []int64 {
 	switch {
