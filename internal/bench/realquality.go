@@ -40,6 +40,7 @@ var families = []family{
 		"weight-int8",
 		"weight-int8 --asymmetric --bias-correction DATA",
 		"weight-int8 --per-tensor --asymmetric --bias-correction DATA",
+		"weight-int8 --block 256 --weight-type uint8 --asymmetric --algo gptq --bias-correction DATA",
 	}},
 	{"Static int8", "static", []string{
 		"static-int8 DATA",
@@ -54,6 +55,7 @@ var families = []family{
 		"weight-int4 --block 128 --algo gptq --bias-correction DATA",
 		"weight-int8 --block 32 --weight-type uint8 --asymmetric --form matmulnbits --algo gptq --bias-correction DATA",
 		"weight-int8 --block 32 --weight-type uint8 --symmetric --form matmulnbits --algo gptq DATA",
+		"weight-int8 --block 32 --weight-type uint8 --symmetric --form matmulnbits --algo gptq --only op:MatMul,op:Gemm DATA",
 		"weight-int8 --block 32 --weight-type uint8 --asymmetric --form matmulnbits --only op:MatMul,op:Gemm",
 	}},
 }
@@ -62,6 +64,7 @@ var families = []family{
 type outcome struct {
 	Name, Why string
 	Size      float64
+	Bytes     int64
 	SQNR      *float64 // nil where nothing differs
 	Right     *float64 // nil without labels
 }
@@ -134,6 +137,7 @@ type contest struct {
 	err          error
 	float        *outcome
 	ours, theirs []*outcome
+	chosen       []*outcome // those of ours that --auto made
 }
 
 // quickBytes is the size up to which -quick compares models.
@@ -218,7 +222,8 @@ func ppm(m image.Image) []byte {
 	return out
 }
 
-// hold quantizes the model of c with ours and theirs. One that does not run in ONNX Runtime has no outcomes.
+// hold quantizes the model of c with ours and theirs, and where a setting of theirs is not met by one of ours, with what --auto makes of as
+// many bytes. A model that does not run in ONNX Runtime has no outcomes.
 func (b *bench) hold(ctx context.Context, c *contest, folder, model string) error {
 	samples, out := filepath.Join(folder, c.name), filepath.Join(folder, c.name+".out")
 	if _, err := os.Stat(samples + ".npz"); err != nil {
@@ -228,7 +233,7 @@ func (b *bench) hold(ctx context.Context, c *contest, folder, model string) erro
 		return err
 	}
 	defer os.RemoveAll(out)
-	args, failed := []string{model, samples, out, "float=" + model}, []*outcome{}
+	args, failed := []string{"float=" + model}, []*outcome{}
 	for _, f := range families {
 		for i, name := range f.ours {
 			path := filepath.Join(out, fmt.Sprintf("%s%d.onnx", f.theirs, i))
@@ -237,44 +242,56 @@ func (b *bench) hold(ctx context.Context, c *contest, folder, model string) erro
 			if wants {
 				call = append(call, "--data", samples+".npz")
 			}
-			if why := b.quantized(ctx, model, path, call); why != "" {
+			if why := b.quantized(ctx, model, path, append([]string{"--method"}, call...)); why != "" {
 				failed = append(failed, &outcome{Name: options, Why: "fails: " + why})
 				continue
 			}
 			args = append(args, options+"="+path)
 		}
 	}
-	ours := len(args) - 4
-	text, err := b.part(ctx, "realquality.py", realQualityScript, args)
+	all, err := b.outcomes(ctx, append([]string{"peers", model, samples, out}, args...))
 	if err != nil {
 		return err
 	}
-	for line := range strings.Lines(text) {
-		o := &outcome{}
-		if err := json.Unmarshal([]byte(line), o); err != nil {
+	c.float, c.ours, c.theirs = all[0], append(all[1:len(args):len(args)], failed...), all[len(args):]
+	for _, o := range c.theirs {
+		if verdictOf(c.float, o, c.ours) != lost {
+			continue
+		}
+		path := filepath.Join(out, "auto.onnx")
+		if why := b.quantized(ctx, model, path, []string{"--auto", "--target-size", fmt.Sprint(o.Bytes), "--data", samples + ".npz"}); why != "" {
+			fmt.Fprintln(os.Stderr, c.name, o.Name, why)
+			continue
+		}
+		auto, err := b.outcomes(ctx, []string{"judge", model, samples, out, fmt.Sprintf("--auto --target-size %d=%s", o.Bytes, path)})
+		if err != nil {
 			return err
 		}
-		c.add(o, ours)
+		c.ours, c.chosen = append(c.ours, auto...), append(c.chosen, auto...)
 	}
-	c.ours = append(c.ours, failed...)
 	return nil
 }
 
-// add takes the next line; the model itself is the first one, so many of ours come next.
-func (c *contest) add(o *outcome, ours int) {
-	switch {
-	case c.float == nil:
-		c.float = o
-	case len(c.ours) < ours:
-		c.ours = append(c.ours, o)
-	default:
-		c.theirs = append(c.theirs, o)
+// outcomes are the lines of realquality.py.
+func (b *bench) outcomes(ctx context.Context, args []string) ([]*outcome, error) {
+	text, err := b.part(ctx, "realquality.py", realQualityScript, args)
+	if err != nil {
+		return nil, err
 	}
+	var all []*outcome
+	for line := range strings.Lines(text) {
+		o := &outcome{}
+		if err := json.Unmarshal([]byte(line), o); err != nil {
+			return nil, err
+		}
+		all = append(all, o)
+	}
+	return all, nil
 }
 
 // quantized runs quantize, and returns why it failed.
 func (b *bench) quantized(ctx context.Context, model, out string, call []string) string {
-	args := append([]string{"quantize", model, "-o", out, "--method"}, call...)
+	args := append([]string{"quantize", model, "-o", out}, call...)
 	args = append(args, "--report", "none", "--no-verify", "--digest", "none", "--no-sync", "--workers", "1", "--quiet")
 	if said, err := exec.CommandContext(ctx, b.tool, args...).CombinedOutput(); err != nil {
 		return last(string(said))

@@ -1,15 +1,16 @@
 """ONNX Runtime's quantizers on one model at many settings, and what their files and others are worth.
 
-  MODEL SAMPLES FOLDER NAME=FILE...     one JSON line for each NAME, then for each setting
+  judge MODEL SAMPLES FOLDER NAME=FILE...     one JSON line for each NAME
+  peers MODEL SAMPLES FOLDER NAME=FILE...     then also one for each setting
 
-A line holds the size beside the model's, the lowest SQNR of an output in dB, the share of right answers if there are labels, or why there is nothing.
+A line holds the bytes, the size beside the model's, the lowest SQNR of an output in dB, the share of right answers if there are labels, or why there is nothing.
 Samples to calibrate on are in SAMPLES.npz, those to be judged by in SAMPLES.test.npz.
 """
 import contextlib, json, logging, os, sys
 import numpy as np, onnx
 from onnxruntime.quantization import CalibrationDataReader, CalibrationMethod, QuantType, matmul_nbits_quantizer, quantize_dynamic, quantize_static
 
-MODEL, SAMPLES, FOLDER = sys.argv[1:4]
+VERB, MODEL, SAMPLES, FOLDER = sys.argv[1:5]
 SPAM = "minilm_l6_v2_vocab3086"
 logging.disable()
 
@@ -140,7 +141,7 @@ def say(name, path, make=lambda: None):
         row["why"] = "fails: " + why(e)
     else:
         try:
-            row["size"] = weight(path) / weight(MODEL)
+            row |= {"bytes": weight(path), "size": weight(path) / weight(MODEL)}
             got = outputs(path)
             row |= {"sqnr": sqnr(WANT, got), "right": right(got)}
         except Exception as e:
@@ -149,9 +150,9 @@ def say(name, path, make=lambda: None):
 
 
 def main():
-    for named in sys.argv[4:]:
+    for named in sys.argv[5:]:
         say(*named.rsplit("=", 1))
-    for name, make, options in settings():
+    for name, make, options in settings() if VERB == "peers" else ():
         path = os.path.join(FOLDER, "theirs.onnx")
         say(name, path, lambda: make(path, **options))
 

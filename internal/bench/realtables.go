@@ -16,12 +16,27 @@ func realTables(all []*contest) string {
 	t.WriteString("on, the same for both, are others than those that judge: MNIST's training images, every fifth image of CIFAR-10, other pictures, the other half of a recording, other texts.\n")
 	t.WriteString("Control models get random numbers. ONNX Runtime's settings are its defaults, then combinations of what its tools offer; static ones but the default are preprocessed. A setting is\n")
 	t.WriteString("lost (**bold**) if none of our files is at most 1 % larger, has no fewer right answers (more than the model itself has are chance) and no less SQNR; it is won if\n")
-	t.WriteString("one is, and is better in some of that, or if ONNX Runtime fails or makes nothing smaller.\n\n")
+	t.WriteString("one is, and is better in some of that, or if ONNX Runtime fails or makes nothing smaller. Where no single setting of ours will do, `--auto --target-size` is told their bytes.\n\n")
 	t.WriteString(tally(all))
+	t.WriteString(chosen(all))
 	for _, f := range families {
 		t.WriteString(f.table(all))
 	}
 	return t.String()
+}
+
+// chosen lists what --auto made where no single setting of ours met one of theirs.
+func chosen(all []*contest) string {
+	var t strings.Builder
+	for _, c := range all {
+		for _, o := range c.chosen {
+			fmt.Fprintf(&t, "| %s | `%s` | %s |\n", c.name, o.Name, o)
+		}
+	}
+	if t.Len() == 0 {
+		return ""
+	}
+	return "\nWhere none of our single settings meets one of theirs, `--auto` gets as many bytes:\n\n| model | | |\n|---|---|---|\n" + t.String()
 }
 
 // tally counts settings by verdict.
