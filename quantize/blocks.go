@@ -2,6 +2,7 @@ package quantize
 
 import (
 	"context"
+	"fmt"
 	"io"
 
 	"github.com/mcompress/mcompress/ir"
@@ -72,11 +73,19 @@ func (b *blocking) scaleShape() []int64 {
 	}
 }
 
+// scaleType is the type of scales, and of zero points that are real numbers.
+func (b *blocking) scaleType() ir.DType {
+	if b.grid.Half {
+		return ir.Float16
+	}
+	return ir.Float
+}
+
 // zeros is the type and shape of zero points.
 func (b *blocking) zeros() (ir.DType, []int64) {
 	switch {
 	case b.real:
-		return ir.Float, b.scaleShape()
+		return b.scaleType(), b.scaleShape()
 	case b.padded:
 		return ir.Uint8, []int64{b.cols, ceil(b.blocks()*int64(b.bits), 8)}
 	}
@@ -87,7 +96,7 @@ func (b *blocking) zeros() (ir.DType, []int64) {
 func (b *blocking) specs(name string, shape []int64) []ir.Spec {
 	out := []ir.Spec{
 		{Name: name, DType: b.dtype, Shape: b.codeShape(shape)},
-		{Name: name, DType: ir.Float, Shape: b.scaleShape()},
+		{Name: name, DType: b.scaleType(), Shape: b.scaleShape()},
 	}
 	if b.hasZeros() {
 		dt, shape := b.zeros()
@@ -109,7 +118,7 @@ func (c *coding) blockRecipe() *ir.Recipe {
 		Name: "quantize",
 		In:   []*ir.Tensor{c.t},
 		Out:  c.b.specs(c.t.Name, c.shape),
-		Work: c.chunk()*10 + c.b.blocks()*c.b.cols*13,
+		Work: c.chunk()*10 + c.b.blocks()*c.b.cols*15,
 		Run:  c.runBlocks,
 	}
 }
@@ -156,22 +165,29 @@ func (c *coding) runBlocks(ctx context.Context, in []io.ReaderAt, out []io.Write
 			}
 		}
 	}
-	if _, err := out[outScales].Write(kernel.Bytes(r.scale)); err != nil || !c.b.hasZeros() {
+	if err := r.write(out[outScales], r.scale); err != nil || !c.b.hasZeros() {
 		return err
+	}
+	if c.b.real {
+		return r.write(out[outZeros], r.point)
 	}
 	_, err := out[outZeros].Write(r.zeros())
 	return err
 }
 
-// zeros are the zero points as they are stored.
+// write writes scales, or real zero points. x is empty afterwards.
+func (r *blockRun) write(out io.Writer, x []float32) error {
+	w := &floatWriter{w: out, dt: r.b.scaleType()}
+	return w.flush(r.ctx, &x)
+}
+
+// zeros are whole zero points as they are stored.
 func (r *blockRun) zeros() []byte {
-	switch b := r.b; {
-	case b.real:
-		return kernel.Bytes(r.point)
-	case b.padded:
+	b := r.b
+	if b.padded {
 		return b.packColumns(r.zero, b.blocks(), 8/int64(b.bits))
 	}
-	return r.b.pack(r.zero, r.zero, int(r.b.dtype.Bits()))
+	return b.pack(r.zero, r.zero, int(b.dtype.Bits()))
 }
 
 // pack packs codes into to, which may be codes.
@@ -294,8 +310,8 @@ func (r *blockRun) place(c *solve.Codes, block, col int64) error {
 	for i := 0; i < len(c.Scale); i += c.N {
 		at := col*across + (block+int64(i/c.N))*down
 		for j, s := range c.Scale[i:][:c.N] {
-			if !normal(max(s, -s)) {
-				return &pass.Unfit{Tensor: r.t.Name, Reason: "its values are too small or too large for a scale of normal float32 size"}
+			if why := r.b.unfit(max(s, -s), c.Zero[i+j]); why != "" {
+				return &pass.Unfit{Tensor: r.t.Name, Reason: why}
 			}
 			r.scale[at] = s
 			if r.point != nil {
@@ -307,6 +323,18 @@ func (r *blockRun) place(c *solve.Codes, block, col int64) error {
 		}
 	}
 	return nil
+}
+
+// unfit says why codes cannot stand for weights with a scale of this magnitude and a zero point, or nothing. Float16 weights are made of
+// them in float16 at run time, where the largest must not become infinities.
+func (b *blocking) unfit(scale float32, zero int32) string {
+	switch most := scale * float32(max(b.grid.High-zero, zero-b.grid.Low)); {
+	case !normal(scale):
+		return "its values are too small or too large for a scale of normal float32 size"
+	case b.grid.Half && most > binary16.largest:
+		return fmt.Sprintf("its codes would reach up to %g, which float16 does not hold", most)
+	}
+	return ""
 }
 
 // nonFinite says why a largest magnitude, as bits, cannot be stood for.

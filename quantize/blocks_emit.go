@@ -77,6 +77,9 @@ func (r *rewriter) steps(g *ir.Graph, at *ir.Node, st *stored, codes, zero, scal
 	if zero != nil {
 		x = g.Insert(at, "Sub", []*ir.Value{x, blocks(r.cast(g, at, zero, ir.Float), 1)})
 	}
+	if st.b.grid.Half {
+		scale = r.cast(g, at, scale, ir.Float)
+	}
 	return g.Insert(at, "Mul", []*ir.Value{x, blocks(scale, 1)})
 }
 

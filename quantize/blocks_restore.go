@@ -12,7 +12,7 @@ import (
 // restoreBlocks writes the float weight from codes, scales and zero points.
 func (c *coding) restoreBlocks(ctx context.Context, in []io.ReaderAt, out io.Writer) error {
 	r := &blockRestore{coding: c, codes: in[outCodes], scale: make([]float32, c.b.blocks()*c.b.cols)}
-	if err := ir.ReadFull(in[outScales], kernel.Bytes(r.scale), 0); err != nil {
+	if err := pass.NewFloats(in[outScales], c.b.scaleType()).Read(r.scale, 0); err != nil {
 		return err
 	}
 	w := &floatWriter{w: out, dt: c.t.DType}

@@ -83,7 +83,7 @@ func (r *rewriter) linear(s *site, st *stored) {
 	}
 	y := g.Insert(at, "MatMul", []*ir.Value{x, w})
 	if alpha := at.Float("alpha", 1); alpha != 1 {
-		y = g.Insert(at, "Mul", []*ir.Value{y, r.c.Const(g, ir.Float, nil, ir.Floats(alpha))})
+		y = g.Insert(at, "Mul", []*ir.Value{y, r.number(s, alpha)})
 	}
 	r.replace(s, r.bias(s, y, "Sum"))
 }

@@ -131,11 +131,12 @@ func (s *solving) layers(x *ir.Value, ls []*linear, left map[*linear]string) err
 	h, other := s.moments, ""
 	h.Reset(k)
 	err := s.walk.To(s.c, x, func(a *ir.Array) error {
-		if n := len(a.Shape); a.Kind != ir.Dense || a.DType != ir.Float || n == 0 || a.Shape[n-1] != int64(k) {
+		x, ok := rowsOf(a, k)
+		if !ok {
 			other = fmt.Sprintf("its inputs are %s", a)
 			return nil
 		}
-		h.Add(ir.View[float32](a))
+		h.Add(x)
 		return nil
 	})
 	if err != nil {
@@ -157,6 +158,23 @@ func (s *solving) layers(x *ir.Value, ls []*linear, left map[*linear]string) err
 		}
 	}
 	return nil
+}
+
+// rowsOf are the numbers of a, if it is rows of k of them.
+func rowsOf(a *ir.Array, k int) ([]float32, bool) {
+	n := len(a.Shape)
+	if a.Kind != ir.Dense || n == 0 || a.Shape[n-1] != int64(k) {
+		return nil, false
+	}
+	switch a.DType {
+	case ir.Float:
+		return ir.View[float32](a), true
+	case ir.Float16:
+		x := make([]float32, a.Elems())
+		kernel.F32FromF16(x, ir.View[uint16](a))
+		return x, true
+	}
+	return nil, false
 }
 
 // layer rounds one matrix, and puts what it is then into the model that runs.
@@ -197,7 +215,13 @@ func (l *linear) tensor(w []float32) *ir.Tensor {
 		kernel.Transpose(turned, w, l.k, l.n)
 		w = turned
 	}
-	return &ir.Tensor{Spec: l.weight.Const.Spec, Source: ir.Mem(kernel.Bytes(w))}
+	data := kernel.Bytes(w)
+	if l.weight.Const.DType == ir.Float16 {
+		half := make([]uint16, len(w))
+		kernel.F16FromF32(half, w)
+		data = kernel.Bytes(half)
+	}
+	return &ir.Tensor{Spec: l.weight.Const.Spec, Source: ir.Mem(data)}
 }
 
 // spooled puts codes where c keeps results until the model is written: larger ones in temporary files.

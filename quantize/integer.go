@@ -222,11 +222,17 @@ func (r *rewriter) bias(s *site, y *ir.Value, add string) *ir.Value {
 	}
 	g, at := s.node.Graph(), s.node
 	if beta != 1 {
-		f := r.c.Const(g, ir.Float, nil, ir.Floats(beta))
-		if s.elem != ir.Float {
-			f = r.cast(g, at, f, s.elem)
-		}
-		b = g.Insert(at, "Mul", []*ir.Value{b, f})
+		b = g.Insert(at, "Mul", []*ir.Value{b, r.number(s, beta)})
 	}
 	return g.Insert(at, add, []*ir.Value{y, b})
+}
+
+// number is a constant of the type that s has; runtimes fold the Cast.
+func (r *rewriter) number(s *site, f float32) *ir.Value {
+	g := s.node.Graph()
+	v := r.c.Const(g, ir.Float, nil, ir.Floats(f))
+	if s.elem != ir.Float {
+		v = r.cast(g, s.node, v, s.elem)
+	}
+	return v
 }

@@ -71,7 +71,7 @@ func (w *weightOnly) chooseBits(v *ir.Value, us []*weightUse) *plan {
 	}
 	p := &plan{weight: &weight{base: v}, form: pass.NBits}
 	for _, u := range us {
-		if u.site == nil || u.site.side == gather || !u.site.linear(v) || u.site.transposed != us[0].site.transposed || u.site.ofVector() {
+		if u.site == nil || u.site.side == gather || !u.site.linear(v, ir.Float, ir.Float16) || u.site.transposed != us[0].site.transposed || u.site.ofVector() {
 			return nil
 		}
 		p.sites = append(p.sites, u.site)
@@ -118,7 +118,7 @@ func (r *rewriter) bits(s *site, st *stored, level int64) {
 	y := g.Insert(at, "MatMulNBits", in, attrs...)
 	y.Producer().Op.Domain = microsoft
 	if alpha := at.Float("alpha", 1); at.Op.Is("Gemm") && alpha != 1 {
-		y = g.Insert(at, "Mul", []*ir.Value{y, r.c.Const(g, ir.Float, nil, ir.Floats(alpha))})
+		y = g.Insert(at, "Mul", []*ir.Value{y, r.number(s, alpha)})
 	}
 	if bias == nil {
 		y = r.bias(s, y, "Add")

@@ -71,7 +71,7 @@ func (v *bitValues) readZeros(in []io.ReaderAt) error {
 		return nil
 	}
 	if v.real {
-		return ir.ReadFull(in[0], kernel.Bytes(v.zero), 0)
+		return pass.NewFloats(in[0], v.scaleType()).Read(v.zero, 0)
 	}
 	dt, shape := v.zeros()
 	packed := make([]byte, ir.Spec{DType: dt, Shape: shape}.Bytes())

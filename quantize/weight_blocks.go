@@ -17,7 +17,7 @@ func (w *weightOnly) chooseBlocks(v *ir.Value, us []*weightUse) *plan {
 	p := &plan{weight: &weight{base: v}, form: pass.Dequantize}
 	var product, table *site
 	for _, u := range us {
-		if u.site == nil || !u.site.linear(v) || u.site.side != gather && product != nil || w.dense != "" || w.misread(u.site) {
+		if u.site == nil || !u.site.linear(v, ir.Float, ir.Float16) || u.site.side != gather && product != nil || w.dense != "" || w.misread(u.site) {
 			return w.foldBlocks(v, us)
 		}
 		if u.site.side == gather {
@@ -54,6 +54,7 @@ func (w *weightOnly) chooseBlocks(v *ir.Value, us []*weightUse) *plan {
 }
 
 func (w *weightOnly) blockCoding(v *ir.Value, shape []int64, b *blocking) *coding {
+	b.grid.Half = v.Const.DType == ir.Float16
 	zeros := scheme{unsigned: b.grid.Low >= 0, symmetric: !b.hasZeros()}
 	return &coding{buffers: w.buffers, t: v.Const, shape: shape, b: b, s: zeros, axis: -1}
 }

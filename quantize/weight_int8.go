@@ -194,7 +194,7 @@ func (w *weightOnly) choose(v *ir.Value, us []*weightUse) *plan {
 	p := &plan{weight: &weight{base: v}, form: pass.Dequantize}
 	gathers := 0
 	for _, u := range us {
-		if u.site == nil || !u.site.linear(v) || w.dense != "" && u.site.side != gather {
+		if u.site == nil || !u.site.linear(v, ir.Float) || w.dense != "" && u.site.side != gather {
 			return w.folded(v, us)
 		}
 		if u.site.side == gather {
@@ -216,13 +216,13 @@ func (w *weightOnly) choose(v *ir.Value, us []*weightUse) *plan {
 	return p
 }
 
-// linear reports whether s can stay integer at run time: a table, or a float32 matrix
-// on the right.
-func (s *site) linear(v *ir.Value) bool {
+// linear reports whether s can stay integer at run time: a table, or a matrix on the right
+// of one of types, which its product has too.
+func (s *site) linear(v *ir.Value, types ...ir.DType) bool {
 	if s.side == gather {
 		return s.trouble == ""
 	}
-	return s.trouble == "" && s.side == right && len(s.shape) == 2 && s.elem == ir.Float && v.Const.DType == ir.Float
+	return s.trouble == "" && s.side == right && len(s.shape) == 2 && s.elem == v.Const.DType && slices.Contains(types, s.elem)
 }
 
 // oneScope reports whether all products stand in one graph that can hold the codes:

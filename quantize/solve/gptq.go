@@ -112,6 +112,9 @@ func (s *sweep) fit(block int, u []float32, loss []float64) {
 	for j := 0; j < s.cols; j += lanes {
 		f.x = u[j:]
 		f.run()
+		for i, best := range f.scale {
+			f.scale[i] = s.Grid.stored(best)
+		}
 		copy(scale[j:], f.scale[:])
 		copy(zero[j:], f.best[:])
 	}

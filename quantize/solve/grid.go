@@ -13,6 +13,7 @@ type Grid struct {
 	Low, High int32
 	Symmetric bool
 	Block     int
+	Half      bool // scales, and real zero points, are float16 numbers
 }
 
 // Codes are rounded weights: Code is K×N, a byte for each, and Scale and Zero are blocks×N.

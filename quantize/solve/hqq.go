@@ -56,6 +56,7 @@ func (t *tile) halfQuadratic() {
 	}
 	t.settle(&zero, &inverse)
 	t.try(t.x, t.base, zero, &t.best)
+	t.narrow()
 	t.shifts()
 }
 

@@ -22,6 +22,7 @@ func (t *tile) free() {
 		t.rescale()
 	}
 	t.center(&point)
+	t.narrowPoints(&point)
 	t.move(&point)
 	t.round(t.moved)
 	at := t.row/t.Grid.Block*t.N + t.col
@@ -65,4 +66,5 @@ func (t *tile) rescale() {
 		zero[j], score[j] = float32(z), -1
 	}
 	t.try(t.moved, t.scale, zero, &score)
+	t.narrow()
 }

@@ -26,8 +26,11 @@ func (c *Codes) real(i, j int) float32 {
 
 // Zero points that are any numbers leave less error than whole ones, none on the average of a block, and codes are the nearest.
 func TestHQQOfRealZeroPoints(t *testing.T) {
-	for _, size := range []struct{ k, n, block int }{{128, 48, 32}, {100, 21, 16}, {20, 5, 32}} {
-		g := Grid{High: 15, Block: size.block}
+	for _, size := range []struct {
+		k, n, block int
+		half        bool
+	}{{128, 48, 32, false}, {100, 21, 16, false}, {20, 5, 32, false}, {100, 21, 16, true}} {
+		g := Grid{High: 15, Block: size.block, Half: size.half}
 		w := matrix(size.k, size.n)
 		whole, c := NewCodes(size.k, size.n, g), NewCodes(size.k, size.n, g)
 		c.Point = make([]float32, len(c.Scale))
@@ -48,6 +51,11 @@ func TestHQQOfRealZeroPoints(t *testing.T) {
 		}
 		if errReal > 0.98*errWhole {
 			t.Errorf("%v: squared error %.4g, %.4g with whole zero points", size, errReal, errWhole)
+		}
+		for i, p := range c.Point {
+			if _, ok := narrowed(p); size.half && !ok {
+				t.Errorf("%v: zero point %d is %g", size, i, p)
+			}
 		}
 		far := 0
 		for _, m := range means {

@@ -113,6 +113,7 @@ func (t *tile) span() {
 			t.scale[j], t.shift[j] = t.Grid.over(t.lo[j], t.hi[j])
 		}
 	}
+	t.narrow()
 }
 
 // search takes the scales of least error.
@@ -129,6 +130,7 @@ func (t *tile) search() {
 		t.scale[j], t.zero[j], t.best[j] = t.base[j], middle, -1
 	}
 	kernel.SearchBlock(&t.scale, &t.zero, &t.best, t.x, &t.base, &t.mid, t.grid)
+	t.narrow()
 	t.shifts()
 }
 

@@ -12,7 +12,7 @@ func nearestGrids() []Grid {
 	for _, r := range [][2]int32{{0, 15}, {-8, 7}, {0, 3}, {-2, 1}, {0, 255}, {-128, 127}} {
 		for _, symmetric := range []bool{false, true} {
 			for _, block := range []int{16, 32, 1000} {
-				gs = append(gs, Grid{r[0], r[1], symmetric, block})
+				gs = append(gs, Grid{Low: r[0], High: r[1], Symmetric: symmetric, Block: block})
 			}
 		}
 	}
