@@ -29,7 +29,7 @@ func HQQ(c *Codes, w []float32) {
 		t.search()
 		if c.Point == nil {
 			t.halfQuadratic()
-			t.balance()
+			t.balance(t.x)
 		} else {
 			t.free()
 		}

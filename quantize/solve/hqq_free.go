@@ -24,7 +24,7 @@ func (t *tile) free() {
 	t.center(&point)
 	t.narrowPoints(&point)
 	t.move(&point)
-	t.round(t.moved)
+	t.balance(t.moved)
 	at := t.row/t.Grid.Block*t.N + t.col
 	copy(t.Point[at:][:t.cols], point[:])
 }

@@ -24,7 +24,7 @@ func (c *Codes) real(i, j int) float32 {
 	return (float32(c.Code[i*c.N+j]) - c.Point[at]) * c.Scale[at]
 }
 
-// Zero points that are any numbers leave less error than whole ones, none on the average of a block, and codes are the nearest.
+// Zero points that are any numbers leave less error than whole ones, none on the average of a block, and codes are no more than a quarter of a step from the nearest.
 func TestHQQOfRealZeroPoints(t *testing.T) {
 	for _, size := range []struct {
 		k, n, block int
@@ -44,7 +44,7 @@ func TestHQQOfRealZeroPoints(t *testing.T) {
 				d, e := float64(whole.Weight(i, j)-v), float64(c.real(i, j)-v)
 				errWhole, errReal = errWhole+d*d, errReal+e*e
 				means[at] += e / float64(min(size.block, size.k-i/size.block*size.block)) / float64(c.Scale[at])
-				if code := c.Code[i*size.n+j]; code > 15 || (e > 0.501*float64(c.Scale[at]) && code > 0) || (e < -0.501*float64(c.Scale[at]) && code < 15) {
+				if code := c.Code[i*size.n+j]; code > 15 || (e > 0.751*float64(c.Scale[at]) && code > 0) || (e < -0.751*float64(c.Scale[at]) && code < 15) {
 					t.Fatalf("%v: %g became %g by code %d and step %g", size, v, c.real(i, j), code, c.Scale[at])
 				}
 			}

@@ -36,7 +36,7 @@ func Nearest(c *Codes, w []float32) {
 func Balanced(c *Codes, w []float32) {
 	newTile(c).each(w, func(t *tile) {
 		t.search()
-		t.balance()
+		t.balance(t.x)
 	})
 }
 
@@ -151,22 +151,22 @@ func (t *tile) round(x []float32) {
 	t.keep()
 }
 
-// balance codes the columns so that what earlier ones are too large by is made up for. The last of them are coded again, with
-// what they leave themselves in mind.
-func (t *tile) balance() {
+// balance codes x, as round does, so that what rows above are too large by is made up for. The last rows are coded again, with what
+// they leave themselves in mind.
+func (t *tile) balance(x []float32) {
 	if t.carry == nil {
 		t.carry = make([]columns, (t.N+kernel.BlockCols-1)/kernel.BlockCols)
 	}
 	carry := &t.carry[t.col/kernel.BlockCols]
 	dst, stride := t.codes()
 	for i := 0; i < t.rows; i += balanced {
-		x, before := t.x[i*kernel.BlockCols:min(i+balanced, t.rows)*kernel.BlockCols], *carry
-		kernel.BalanceBlock(dst[i*stride:], stride, x, &t.scale, &t.shift, carry, t.Grid.codes())
+		rows, before := x[i*kernel.BlockCols:min(i+balanced, t.rows)*kernel.BlockCols], *carry
+		kernel.BalanceBlock(dst[i*stride:], stride, rows, &t.scale, &t.shift, carry, t.Grid.codes())
 		if t.row+i+balanced >= t.K {
 			for j, b := range before {
 				carry[j] += b
 			}
-			kernel.BalanceBlock(dst[i*stride:], stride, x, &t.scale, &t.shift, carry, t.Grid.codes())
+			kernel.BalanceBlock(dst[i*stride:], stride, rows, &t.scale, &t.shift, carry, t.Grid.codes())
 		}
 	}
 	t.keep()
