@@ -13,9 +13,12 @@ TORCH := .venv-torch/bin/python
 torch := .venv-torch/requirements.txt
 endif
 
+# The packages whose tests take longest begin first, so that none of them is left to run alone.
+slow := ./quantize ./ir/opset ./kernel ./cmd/mcompress ./prune ./engine
+
 test: $(environment)
 	go vet ./...
-	go test -vet=off -timeout 30m ./...
+	go test -vet=off -timeout 30m $(slow) ./...
 
 # Kernels of one element on all 2^32 float32: hours.
 test-exhaustive:
