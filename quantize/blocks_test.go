@@ -111,19 +111,22 @@ func BenchmarkBlocks(b *testing.B) {
 // Where the opset has no type for the codes and cannot be raised, bytes hold several of them, which any runtime takes apart.
 func TestPackedByHand(t *testing.T) {
 	for _, v := range []variant{int4, inTwo, {WeightInt4, []string{"symmetric", "block=16"}}} {
-		s := newSketch(t, 10)
-		x := s.input("x", 3, 48)
-		y := s.node("MatMul", []*ir.Value{x, s.weight("w", 48, 64)})
-		y = s.node("Resize", []*ir.Value{y, s.AddConst("scales", tensorOf(ir.Float, []int64{2}, []float32{2, 0.5}))})
-		s.output("y", y, 6, 32)
-		r := s.apply(v, 4)
-		r.wants(map[string]string{"w": "changed cast-mul packed by hand, dense at run time: opset 10 to "})
-		dir := t.TempDir()
-		out, twin := filepath.Join(dir, "out.onnx"), filepath.Join(dir, "twin.onnx")
-		twinned(t, v, s.save(), out, twin)
-		outputs, err := conform.Start(t).Compare(twin, out, conform.Options{})
-		if err != nil || conform.LowestSQNR(outputs) < 100 {
-			t.Errorf("%s: %v, %v", v, outputs, err)
+		for _, elem := range []ir.DType{ir.Float, ir.Float16} {
+			s := newSketch(t, 10)
+			s.elem = elem
+			x := s.input("x", 3, 48)
+			y := s.node("MatMul", []*ir.Value{x, s.weight("w", 48, 64)})
+			y = s.node("Resize", []*ir.Value{y, s.AddConst("scales", tensorOf(ir.Float, []int64{2}, []float32{2, 0.5}))})
+			s.output("y", y, 6, 32)
+			r := s.apply(v, 4)
+			r.wants(map[string]string{"w": "changed cast-mul packed by hand, dense at run time: opset 10 to "})
+			dir := t.TempDir()
+			out, twin := filepath.Join(dir, "out.onnx"), filepath.Join(dir, "twin.onnx")
+			twinned(t, v, s.save(), out, twin)
+			outputs, err := conform.Start(t).Compare(twin, out, conform.Options{})
+			if err != nil || conform.LowestSQNR(outputs) < 100 {
+				t.Errorf("%s: %v, %v", v, outputs, err)
+			}
 		}
 	}
 }

@@ -27,7 +27,7 @@ func linears(t *testing.T, path string) (*pass.Context, []*linear) {
 	for _, w := range sites(c, false) {
 		for _, s := range w.sites {
 			if s.side == right && len(s.shape) == 2 && len(w.sites) == 1 {
-				ls = append(ls, &linear{weight: w.base, node: s.node, k: int(s.shape[0]), n: int(s.shape[1]), lying: s.transposed, grid: solve.Grid{Low: -8, High: 7, Symmetric: true, Block: 16}})
+				ls = append(ls, &linear{weight: w.base, node: s.node, k: int(s.shape[0]), n: int(s.shape[1]), lying: s.transposed, grid: solve.Grid{Low: -8, High: 7, Symmetric: true, Block: 16, Half: w.base.Const.DType == ir.Float16}})
 			}
 		}
 	}
@@ -99,7 +99,12 @@ func outputsOf(t *testing.T, m *ir.Model) (all []float32) {
 
 // Outputs of the model on samples it has not seen are nearer to the original's than with weights rounded to the nearest codes.
 func TestGPTQKeepsMoreOfTheOutputs(t *testing.T) {
-	c, ls := linears(t, fixture("transformer"))
+	t.Run("float32", func(t *testing.T) { keepsMore(t, fixture("transformer")) })
+	t.Run("float16", func(t *testing.T) { keepsMore(t, converted(t, computing, fixture("transformer"))) })
+}
+
+func keepsMore(t *testing.T, path string) {
+	c, ls := linears(t, path)
 	g := gptqOf(t, "--data", tokens, "--limit", "16")
 	left, err := g.solve(c, ls)
 	if err != nil || len(left) > 0 {

@@ -13,6 +13,7 @@ const (
 	zeroBytes    = 140 // zero points subtracted in a lookup, or in front of Mul
 	tensorBytes  = 20  // the frames of codes, scales and zero points
 	blockBytes   = 400 // blocks looked up, or Cast and Mul of blocks
+	halfBytes    = 70  // float16 scales cast to float32, and what comes of them cast back
 	packedBytes  = 300 // bytes taken apart, for each code but one
 )
 
@@ -27,6 +28,9 @@ func (p *plan) blockOverhead() int64 {
 	per := int64(floatBytes)
 	if p.form.Name != pass.Dequantize.Name && p.form.Name != pass.NBits.Name {
 		per = blockBytes
+		if p.cd.b.grid.Half {
+			per += halfBytes
+		}
 	}
 	n := graphBytes(per, max(1, len(p.sites)), p.base)
 	if p.cd.b.packed() && !p.cd.b.padded {

@@ -57,3 +57,47 @@ func TestOverheadIsWhatNodesTake(t *testing.T) {
 		}
 	}
 }
+
+// So it is for blocks, of float32 and of float16 weights.
+func TestOverheadOfBlocksIsWhatNodesTake(t *testing.T) {
+	const n, size = 20, 64
+	for _, c := range []struct {
+		perSite, casts int64
+		layer          func(s *sketch, x *ir.Value) *ir.Value
+	}{
+		{floatBytes, 0, func(s *sketch, x *ir.Value) *ir.Value {
+			return s.node("MatMul", []*ir.Value{x, s.weight("layer.weight", size, size)})
+		}},
+		{blockBytes, halfBytes, func(s *sketch, x *ir.Value) *ir.Value {
+			return s.node("Conv", []*ir.Value{x, s.weight("layer.weight", size, size, 1)})
+		}},
+		{blockBytes, halfBytes, func(s *sketch, x *ir.Value) *ir.Value {
+			ids := s.node("Cast", []*ir.Value{x}, ir.IntAttr("to", int64(ir.Int64)))
+			return s.node("Gather", []*ir.Value{s.weight("layer.weight", size, size), ids})
+		}},
+	} {
+		for _, elem := range []ir.DType{ir.Float, ir.Float16} {
+			s := newSketch(t, 21)
+			s.elem = elem
+			y := s.input("x", 1, size, size)
+			for range n {
+				y = c.layer(s, y)
+			}
+			s.output("y", y)
+			s.Outputs[0].Type = nil
+			in, out := s.save(), filepath.Join(t.TempDir(), "out.onnx")
+			took := -opened(t, in).Size()
+			for _, row := range int4.apply(t, in, out).Report.Ledger {
+				took += row.Before.Bytes - row.After.Bytes
+			}
+			took = (took + opened(t, out).Size()) / n
+			estimate := graphBytes(c.perSite, 1, s.Consts()[n-1])
+			if elem == ir.Float16 {
+				estimate += c.casts
+			}
+			if took > estimate || estimate > 3*took {
+				t.Errorf("%s: %d bytes a weight, estimated %d", elem, took, estimate)
+			}
+		}
+	}
+}

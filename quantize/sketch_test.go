@@ -21,6 +21,7 @@ type sketch struct {
 	*ir.Graph
 	t      *testing.T
 	random *rand.Rand
+	elem   ir.DType // of inputs, weights and outputs
 }
 
 func newSketch(t *testing.T, version int64) *sketch {
@@ -28,11 +29,18 @@ func newSketch(t *testing.T, version int64) *sketch {
 	m.Graph.Name = "sketch"
 	m.Opsets = []ir.Opset{{Version: version}}
 	m.IRVersion = max(4, opset.IRVersion(version))
-	return &sketch{m.Graph, t, rand.New(rand.NewPCG(5, 6))}
+	return &sketch{m.Graph, t, rand.New(rand.NewPCG(5, 6)), ir.Float}
 }
 
 // in returns a sketch of another graph of the same model.
-func (s *sketch) in(g *ir.Graph) *sketch { return &sketch{g, s.t, s.random} }
+func (s *sketch) in(g *ir.Graph) *sketch { return &sketch{g, s.t, s.random, s.elem} }
+
+// ofHalves is a sketch of a float16 model.
+func ofHalves(t *testing.T, version int64) *sketch {
+	s := newSketch(t, version)
+	s.elem = ir.Float16
+	return s
+}
 
 func dims(ds []int64) []ir.Dim {
 	shape := make([]ir.Dim, len(ds))
@@ -44,7 +52,7 @@ func dims(ds []int64) []ir.Dim {
 
 func (s *sketch) input(name string, shape ...int64) *ir.Value {
 	v := s.NewValue(name)
-	v.Type = &ir.Type{Elem: ir.Float, Shape: dims(shape)}
+	v.Type = &ir.Type{Elem: s.elem, Shape: dims(shape)}
 	s.Inputs = append(s.Inputs, v)
 	return v
 }
@@ -55,7 +63,7 @@ func (s *sketch) weight(name string, shape ...int64) *ir.Value {
 	for i := range x {
 		x[i] = float32(s.random.NormFloat64())
 	}
-	return s.AddConst(name, tensorOf(ir.Float, shape, x))
+	return s.AddConst(name, tensorOf(s.elem, shape, x))
 }
 
 func (s *sketch) ints(is ...int64) *ir.Value {
@@ -68,7 +76,7 @@ func (s *sketch) node(op string, in []*ir.Value, attrs ...*ir.Attr) *ir.Value {
 
 func (s *sketch) output(name string, v *ir.Value, shape ...int64) {
 	v.Name = name
-	v.Type = &ir.Type{Elem: ir.Float, Shape: dims(shape)}
+	v.Type = &ir.Type{Elem: s.elem, Shape: dims(shape)}
 	s.AddOutput(v)
 }
 
