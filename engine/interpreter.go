@@ -23,6 +23,8 @@ type Interpreter struct {
 	outputs  []op.Port
 	weights  int64 // bytes of constants and of what operators made of them
 	streamed int64 // bytes of constants that are read for each run
+	commons  *commons
+	given    []string
 }
 
 // Open makes m ready to run and reads its weights. m's files stay in use until Close. An
@@ -49,6 +51,9 @@ func (e *Interpreter) load(ctx context.Context, m *ir.Model) (err error) {
 		return err
 	}
 	l := &loader{ctx: ctx, eval: e.eval, pool: e.pool, planOnly: e.opt.PlanOnly, room: math.MaxInt64}
+	if e.opt.Beside != nil {
+		l.beside = e.opt.Beside.commons
+	}
 	if e.opt.MemoryLimit > 0 {
 		l.room = e.opt.MemoryLimit / 2
 	}
@@ -61,6 +66,13 @@ func (e *Interpreter) load(ctx context.Context, m *ir.Model) (err error) {
 		}
 	}
 	e.prog.writers()
+	if e.opt.Identity != nil {
+		e.share(c.consts)
+		l.commons = e.commons
+	}
+	if l.beside != nil && e.commons != nil {
+		e.cut(l.beside)
+	}
 	if err := e.prog.each((*program).count); err != nil {
 		return err
 	}
@@ -75,6 +87,9 @@ func (e *Interpreter) load(ctx context.Context, m *ir.Model) (err error) {
 		return err
 	}
 	e.weights = l.prepared + e.prog.held()
+	if e.commons != nil {
+		e.offer()
+	}
 	return nil
 }
 

@@ -52,6 +52,9 @@ type loader struct {
 	planOnly bool
 	prepared int64 // bytes that operators hold on to
 	room     int64 // bytes that results computed ahead may still take: what takes more is left to the runs
+
+	commons *commons // of the session that is made, nil if no other will have any of it
+	beside  *commons // of the session that this one is made beside; may be nil
 }
 
 // takes claims room for the results of s, false if there is none.
@@ -82,6 +85,10 @@ func (l *loader) read(k *constant) error {
 	}
 	if k.tensor == nil {
 		return fmt.Errorf("a constant of type %s was given up too early", k.array)
+	}
+	if t := l.twin(k); t != nil {
+		k.array.Data, k.array.Text = t.array.Data, t.array.Text
+		return nil
 	}
 	a, err := readTensor(l.ctx, l.eval, k.tensor)
 	if err == nil {
@@ -353,6 +360,13 @@ func (s *step) allocate(c *op.Call) error {
 
 // prepare lets the step's operator turn its constant inputs into what it would rather have.
 func (l *loader) prepare(p *program, s *step) error {
+	basis := l.basis(p, s)
+	if l.reuse(p, s, basis) {
+		return nil
+	}
+	if basis != (digest{}) {
+		l.commons.states[basis] = s
+	}
 	in := make([]*ir.Array, len(s.in))
 	for i, j := range s.in {
 		if j == absent || p.slots[j].konst == nil || p.slots[j].konst.stream {

@@ -31,6 +31,13 @@ type Options struct {
 	PlanOnly    bool     // weights are not read: there is Usage, but no Run
 	Plain       bool     // no fusions: each node runs as it stands
 	Profile     Profiler // runs every step; may be nil
+
+	// Identity, where set, names a tensor: those of the same name in several models hold the same; "" says nothing. Sessions that it is given
+	// to can be opened beside one another.
+	Identity func(*ir.Tensor) string
+	// Beside, where set, is a session with an Identity, open as long as this one: what it holds is not held again, and what it computes
+	// alike from the same inputs is an input of this one. See Given.
+	Beside *Interpreter
 }
 
 // A Profiler runs the steps of a run: it calls each one once, and may take the time.

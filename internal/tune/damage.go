@@ -32,10 +32,25 @@ func (t *tuner) spread(samples int) []int {
 	return few
 }
 
-// measure runs s on few samples.
-func (t *tuner) measure(ctx context.Context, s engine.Session) (*damage, error) {
+// damaged runs b on few samples, from where it computes other values than the source.
+func (t *tuner) damaged(ctx context.Context, b *built) (*damage, error) {
+	k, err := t.related(ctx, b)
+	if err != nil {
+		return nil, err
+	}
+	s, err := t.beside(ctx, b, k)
+	if err != nil {
+		return nil, err
+	}
+	defer s.Close()
+	return t.measure(ctx, s, k)
+}
+
+// measure runs s, which has inputs from k, on few samples.
+func (t *tuner) measure(ctx context.Context, s *engine.Interpreter, k *kin) (*damage, error) {
 	d := &damage{noise: map[string]float64{}, signal: map[string]float64{}}
 	first := t.fewAnswers.rewind()
+	run := 0
 	for b, err := range t.set.Batches(ctx, t.order()) {
 		if err != nil {
 			return nil, err
@@ -44,10 +59,17 @@ func (t *tuner) measure(ctx context.Context, s engine.Session) (*damage, error) 
 		if err != nil {
 			return nil, err
 		}
-		got, err := s.Run(ctx, verify.InputsOf(s, b.Inputs), nil)
+		in := b.Inputs
+		if len(s.Given()) > 0 {
+			if in, err = k.with(ctx, run, in, s.Given()); err != nil {
+				return nil, err
+			}
+		}
+		got, err := s.Run(ctx, verify.InputsOf(s, in), nil)
 		if err != nil {
 			return nil, err
 		}
+		run++
 		d.add(want, got)
 	}
 	return d, nil

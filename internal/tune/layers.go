@@ -54,7 +54,7 @@ func (t *tuner) layers(ctx context.Context, together bool) ([]*layer, error) {
 	return list, nil
 }
 
-// measured runs each variant of each layer.
+// measured runs each variant of each layer, those of one opset after the other: the source is held at one of them.
 func (t *tuner) measured(ctx context.Context, layers []*layer) error {
 	plain, err := t.build(ctx, t.Prefix)
 	if err != nil {
@@ -68,11 +68,25 @@ func (t *tuner) measured(ctx context.Context, layers []*layer) error {
 	for _, l := range layers {
 		t.all += len(l.variants)
 	}
-	for _, l := range layers {
-		for k := range l.variants {
-			if err := t.variant(ctx, l, &l.variants[k], bytes); err != nil {
+	for _, version := range slices.Compact(slices.Sorted(slices.Values(t.opsets))) {
+		for _, l := range layers {
+			if err := t.variants(ctx, l, version, bytes); err != nil {
 				return err
 			}
+		}
+	}
+	return t.leave()
+}
+
+// variants runs those of l whose candidates need an opset.
+func (t *tuner) variants(ctx context.Context, l *layer, version, bytes int64) error {
+	t.kin.forget(t.Memory / valuesOfKin)
+	for k := range l.variants {
+		if t.opsets[l.variants[k].candidate] != version {
+			continue
+		}
+		if err := t.variant(ctx, l, &l.variants[k], bytes); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -134,6 +148,7 @@ func (t *tuner) takes(ctx context.Context, found *finder, i int, c Candidate) er
 		return err
 	}
 	defer b.close()
+	t.opsets = append(t.opsets, b.Model.Opset(""))
 	for _, row := range b.rows {
 		if row.Status == pass.Changed && row.Method == step.Method.Name && row.Scope == "" && row.Tensor != "" {
 			found.add(row, i)
@@ -210,12 +225,7 @@ func (t *tuner) variant(ctx context.Context, l *layer, v *variant, bytes int64) 
 		return err
 	}
 	defer b.close()
-	s, err := t.session(ctx, b.Model)
-	if err != nil {
-		return fmt.Errorf("%s of %s: %w", c.Name, strings.Join(l.names, ", "), err)
-	}
-	defer s.Close()
-	d, err := t.measure(ctx, s)
+	d, err := t.damaged(ctx, b)
 	if err != nil {
 		return fmt.Errorf("%s of %s: %w", c.Name, strings.Join(l.names, ", "), err)
 	}

@@ -99,18 +99,39 @@ func (t *tuner) alone(ctx context.Context, layers []*layer) error {
 		for i, l := range layers {
 			c[i] = l.as(k).candidate
 		}
-		bytes, err := t.size(ctx, layers, c)
-		if err != nil {
-			return err
-		}
-		if bytes >= t.search.Trials[t.search.Chosen].Bytes {
-			continue
-		}
-		if _, err := t.try(ctx, layers, c, candidate.Name+" alone"); err != nil {
+		if err := t.better(ctx, layers, c, candidate.Name+" alone"); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// better tries a choice if there is hope for it, and its file is smaller than the best.
+func (t *tuner) better(ctx context.Context, layers []*layer, c choice, what string) error {
+	if t.hopeless(layers, c) {
+		return nil
+	}
+	b, err := t.made(ctx, layers, c)
+	if err != nil {
+		return err
+	}
+	defer b.close()
+	if b.size() < t.search.Trials[t.search.Chosen].Bytes {
+		_, err = t.judge(ctx, b, c, what)
+	}
+	return err
+}
+
+// hopeless reports whether a choice that failed does no more damage to any layer, as far as was measured one by one.
+func (t *tuner) hopeless(layers []*layer, c choice) bool {
+	return slices.ContainsFunc(t.failed, func(f choice) bool {
+		for i, l := range layers {
+			if l.as(c[i]).damage < l.as(f[i]).damage {
+				return false
+			}
+		}
+		return true
+	})
 }
 
 // mostPolished bounds the trials that polishing takes. Where counts of samples decide, a choice off the front may hold by luck: it must be
@@ -142,7 +163,7 @@ func (t *tuner) polish(ctx context.Context, layers []*layer) error {
 		}
 		c := slices.Clone(t.best)
 		c[s.layer] = s.to
-		if _, err := t.try(ctx, layers, c, fmt.Sprintf("%s of %s too", t.Candidates[s.to].Name, layers[s.layer].names[0])); err != nil {
+		if err := t.better(ctx, layers, c, fmt.Sprintf("%s of %s too", t.Candidates[s.to].Name, layers[s.layer].names[0])); err != nil {
 			return err
 		}
 	}
@@ -199,13 +220,18 @@ func (t *tuner) made(ctx context.Context, layers []*layer, c choice) (*built, er
 	return t.build(ctx, steps)
 }
 
-// try runs a choice on all samples and judges the gates. The smallest that holds them is kept in mind.
+// try makes the model of a choice, and judges it.
 func (t *tuner) try(ctx context.Context, layers []*layer, c choice, what string) (bool, error) {
 	b, err := t.made(ctx, layers, c)
 	if err != nil {
 		return false, err
 	}
 	defer b.close()
+	return t.judge(ctx, b, c, what)
+}
+
+// judge runs the model of a choice on all samples and judges the gates. The smallest that holds them is kept in mind.
+func (t *tuner) judge(ctx context.Context, b *built, c choice, what string) (bool, error) {
 	s, err := t.session(ctx, b.Model)
 	if err != nil {
 		return false, fmt.Errorf("%s: %w", what, err)
@@ -222,7 +248,7 @@ func (t *tuner) try(ctx context.Context, layers []*layer, c choice, what string)
 	held := report.Passed(gates) && t.sure(r.Accuracy)
 	trial := pass.Trial{What: what, Bytes: b.size(), Accepted: held}
 	if !held {
-		t.missed = gates
+		t.missed, t.failed = gates, append(t.failed, c)
 	}
 	if w := r.Worst(); w != nil && w.Errors != nil {
 		trial.SQNR = w.Errors.SQNR

@@ -67,7 +67,10 @@ type tuner struct {
 	all        int // planned
 	search     pass.Search
 	missed     []report.Gate // of the last trial that did not hold them
+	kin        *kin          // that the last measurement went by; may be nil
+	opsets     []int64       // by candidate, of the whole model stored in its way
 	best       choice        // nil before one held the gates
+	failed     []choice
 }
 
 // Sensitivity measures what each candidate does to each weight, and chooses nothing.
@@ -126,7 +129,7 @@ func (t *tuner) prepare(ctx context.Context) (err error) {
 const madeUp = 8
 
 func (t *tuner) close() error {
-	var errs []error
+	errs := []error{t.leave()}
 	if t.answers != nil {
 		errs = append(errs, t.answers.Close())
 	}
@@ -176,8 +179,9 @@ func (t *tuner) tell(what string) {
 // A built is the model after some steps, in memory: payloads are computed when they are read.
 type built struct {
 	*onnx.File
-	rows []pass.Row
-	eval *ir.Eval
+	rows    []pass.Row
+	eval    *ir.Eval
+	tensors map[*ir.Tensor]string // of the source
 }
 
 // build runs steps over the source.
@@ -186,6 +190,7 @@ func (t *tuner) build(ctx context.Context, steps []pass.Step) (_ *built, err err
 	if b.File, err = onnx.Open(t.Input); err != nil {
 		return nil, err
 	}
+	b.tensors = tensorsOf(b.Model)
 	c := &pass.Context{
 		Context: ctx, Model: b.Model, Eval: b.eval, Workers: t.Workers, Memory: t.Memory, Precheck: true, Source: t.source.Model,
 		Open: func(path string) (*ir.Model, error) {

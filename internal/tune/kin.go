@@ -1,0 +1,159 @@
+package tune
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"strconv"
+
+	"github.com/mcompress/mcompress/engine"
+	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/ir/opset"
+	"github.com/mcompress/mcompress/verify"
+)
+
+// A kin is the source at the opset of models in which one weight is stored in another way. What they compute as it does, in front of that
+// weight, is taken from it, as are the weights behind.
+type kin struct {
+	*built
+	version int64
+	session *engine.Interpreter    // nil where the source cannot be raised
+	values  []map[string]*ir.Array // by run, of those that damage is measured on
+	room    int64                  // bytes that values may still take; what has none is computed again
+}
+
+// valuesOfKin is the part of the memory that its values may take.
+const valuesOfKin = 8
+
+// related is the source at b's opset, nil if it cannot be there or does not fit into memory.
+func (t *tuner) related(ctx context.Context, b *built) (*kin, error) {
+	version := b.Model.Opset("")
+	if t.kin != nil && t.kin.version == version {
+		return t.kin.usable(), nil
+	}
+	err := t.leave()
+	if err != nil {
+		return nil, err
+	}
+	if t.kin, err = t.raised(ctx, version); err != nil {
+		return nil, err
+	}
+	return t.kin.usable(), nil
+}
+
+// leave gives up the kin there is.
+func (t *tuner) leave() error {
+	k := t.kin
+	if t.kin = nil; k == nil {
+		return nil
+	}
+	return k.close()
+}
+
+// raised opens the source at an opset. Where that cannot be there is no session.
+func (t *tuner) raised(ctx context.Context, version int64) (*kin, error) {
+	b, err := t.build(ctx, t.Prefix)
+	if err != nil {
+		return nil, err
+	}
+	k := &kin{built: b, version: version, room: t.Memory / valuesOfKin}
+	var no *opset.Unsupported
+	if err = opset.Raise(ctx, b.eval, b.Model, version); errors.As(err, &no) {
+		return k, nil
+	}
+	if err == nil {
+		k.session, err = t.beside(ctx, b, nil)
+	}
+	if err != nil {
+		return nil, errors.Join(err, b.close())
+	}
+	return k, nil
+}
+
+// usable is k, or nil where there is no session, or where that reads weights for each run.
+func (k *kin) usable() *kin {
+	if k.session == nil {
+		return nil
+	}
+	if _, streamed := k.session.Weights(); streamed > 0 {
+		return nil
+	}
+	return k
+}
+
+// beside opens b, with what it has in common with k, which may be nil.
+func (t *tuner) beside(ctx context.Context, b *built, k *kin) (*engine.Interpreter, error) {
+	o := engine.Options{Workers: t.Workers, MemoryLimit: t.Memory, Identity: func(t *ir.Tensor) string { return b.tensors[t] }}
+	if k != nil {
+		o.Beside = k.session
+	}
+	return engine.Open(ctx, b.Model, o)
+}
+
+// forget gives values up: those of another layer are others.
+func (k *kin) forget(room int64) {
+	if k != nil {
+		k.values, k.room = nil, room
+	}
+}
+
+func (k *kin) close() error {
+	if k.session != nil {
+		return errors.Join(k.session.Close(), k.built.close())
+	}
+	return k.built.close()
+}
+
+// with are the inputs of run number at, and the values of these names.
+func (k *kin) with(ctx context.Context, at int, in map[string]*ir.Array, names []string) (map[string]*ir.Array, error) {
+	for len(k.values) <= at {
+		k.values = append(k.values, map[string]*ir.Array{})
+	}
+	all := maps.Clone(in)
+	maps.Copy(all, k.values[at])
+	missing := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return all[name] != nil })
+	if len(missing) == 0 {
+		return all, nil
+	}
+	got, err := k.compute(ctx, in, missing)
+	if err != nil {
+		return nil, err
+	}
+	for name, a := range got {
+		if all[name] = a; a.Bytes() <= k.room {
+			k.room -= a.Bytes()
+			k.values[at][name] = a
+		}
+	}
+	return all, nil
+}
+
+// errComplete ends a run that was asked for what is there.
+var errComplete = errors.New("all values are there")
+
+// compute runs the source until these values are there.
+func (k *kin) compute(ctx context.Context, in map[string]*ir.Array, names []string) (map[string]*ir.Array, error) {
+	got := map[string]*ir.Array{}
+	err := k.session.Watch(ctx, verify.InputsOf(k.session, in), names, func(name string, a *ir.Array) error {
+		if got[name] = a.Clone(); len(got) == len(names) {
+			return errComplete
+		}
+		return nil
+	})
+	if err != nil && !errors.Is(err, errComplete) {
+		return nil, err
+	}
+	return got, nil
+}
+
+// tensorsOf tells constants of a file apart, by their order.
+func tensorsOf(m *ir.Model) map[*ir.Tensor]string {
+	names := map[*ir.Tensor]string{}
+	for g := range m.Graphs() {
+		for _, v := range g.Consts() {
+			names[v.Const] = strconv.Itoa(len(names))
+		}
+	}
+	return names
+}
