@@ -1,8 +1,9 @@
 package engine
 
 import (
-	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/mcompress/mcompress/engine/op"
 	"github.com/mcompress/mcompress/ir"
@@ -42,7 +43,9 @@ func (e *Interpreter) offer() {
 }
 
 // shared is what slot o of a session is called by those beside it.
-func shared(o int) string { return fmt.Sprintf("shared:%d", o) }
+func shared(o int) string { return sharedPrefix + strconv.Itoa(o) }
+
+const sharedPrefix = "beside:"
 
 // cut leaves out of e's main program what other computes alike from the same inputs: it becomes inputs. What follows from shapes stays, as
 // plans go by it.
@@ -60,9 +63,7 @@ func (e *Interpreter) cut(other *commons) {
 				continue
 			}
 			if from, ok := other.values[d[o]]; ok && !shapes[o] {
-				p.inputs = append(p.inputs, o)
-				e.inputs = append(e.inputs, op.Port{Name: shared(from)})
-				e.given = append(e.given, shared(from))
+				p.inputs, e.inputs = append(p.inputs, o), append(e.inputs, op.Port{Name: shared(from)})
 			} else {
 				stays = true
 			}
@@ -112,8 +113,16 @@ func (p *program) fromShapes() []bool {
 	return so
 }
 
-// Given are the inputs of a session that was opened beside another, which it computes alike: the other's Watch gives them under these names.
-func (e *Interpreter) Given() []string { return e.given }
+// Given are the inputs of a session beside another that it would compute as the other does, whose Watch gives them under these names.
+func (e *Interpreter) Given() []string {
+	var list []string
+	for _, p := range e.inputs {
+		if strings.HasPrefix(p.Name, sharedPrefix) && !slices.Contains(list, p.Name) { // two values of one model may be alike
+			list = append(list, p.Name)
+		}
+	}
+	return list
+}
 
 // basis is the digest of what s is prepared from: its operator, and its constants in memory; zero where that is not known.
 func (l *loader) basis(p *program, s *step) digest {

@@ -21,10 +21,9 @@ type Interpreter struct {
 	opt      Options
 	inputs   []op.Port
 	outputs  []op.Port
-	weights  int64 // bytes of constants and of what operators made of them
-	streamed int64 // bytes of constants that are read for each run
-	commons  *commons
-	given    []string
+	weights  int64    // bytes of constants and of what operators made of them
+	streamed int64    // bytes of constants that are read for each run
+	commons  *commons // nil if no other session may have anything of this one
 }
 
 // Open makes m ready to run and reads its weights. m's files stay in use until Close. An

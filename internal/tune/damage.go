@@ -33,10 +33,11 @@ func (t *tuner) spread(samples int) []int {
 }
 
 // damaged runs b on few samples, from where it computes other values than the source.
-func (t *tuner) damaged(ctx context.Context, b *built) (*damage, error) {
-	k, err := t.related(ctx, b)
-	if err != nil {
-		return nil, err
+func (t *tuner) damaged(ctx context.Context, b *built, k *kin) (*damage, error) {
+	if k.session != nil {
+		if err := k.raise(ctx, b); err != nil {
+			return nil, err
+		}
 	}
 	s, err := t.beside(ctx, b, k)
 	if err != nil {

@@ -13,12 +13,12 @@ import (
 	"github.com/mcompress/mcompress/verify"
 )
 
-// A kin is the source at the opset of models in which one weight is stored in another way. What they compute as it does, in front of that
-// weight, is taken from it, as are the weights behind.
+// A kin is the source, held while models are measured in which one weight is stored in another way. What they compute as it does, in front
+// of that weight, is taken from it, as are the weights behind. For that all of them are raised to one opset.
 type kin struct {
 	*built
-	version int64
-	session *engine.Interpreter    // nil where the source cannot be raised
+	opset   int64
+	session *engine.Interpreter    // nil where the source cannot be raised, or takes too much memory
 	values  []map[string]*ir.Array // by run, of those that damage is measured on
 	room    int64                  // bytes that values may still take; what has none is computed again
 }
@@ -26,77 +26,48 @@ type kin struct {
 // valuesOfKin is the part of the memory that its values may take.
 const valuesOfKin = 8
 
-// related is the source at b's opset, nil if it cannot be there or does not fit into memory.
-func (t *tuner) related(ctx context.Context, b *built) (*kin, error) {
-	version := b.Model.Opset("")
-	if t.kin != nil && t.kin.version == version {
-		return t.kin.usable(), nil
-	}
-	err := t.leave()
-	if err != nil {
-		return nil, err
-	}
-	if t.kin, err = t.raised(ctx, version); err != nil {
-		return nil, err
-	}
-	return t.kin.usable(), nil
-}
-
-// leave gives up the kin there is.
-func (t *tuner) leave() error {
-	k := t.kin
-	if t.kin = nil; k == nil {
-		return nil
-	}
-	return k.close()
-}
-
-// raised opens the source at an opset. Where that cannot be there is no session.
-func (t *tuner) raised(ctx context.Context, version int64) (*kin, error) {
+// related is the source at the opset that candidates need.
+func (t *tuner) related(ctx context.Context) (*kin, error) {
 	b, err := t.build(ctx, t.Prefix)
 	if err != nil {
 		return nil, err
 	}
-	k := &kin{built: b, version: version, room: t.Memory / valuesOfKin}
-	var no *opset.Unsupported
-	if err = opset.Raise(ctx, b.eval, b.Model, version); errors.As(err, &no) {
+	k := &kin{built: b, opset: max(t.opset, b.Model.Opset(""))}
+	if err := k.raise(ctx, b); err != nil {
+		return nil, errors.Join(err, b.close())
+	}
+	if b.Model.Opset("") < k.opset {
 		return k, nil
 	}
-	if err == nil {
-		k.session, err = t.beside(ctx, b, nil)
-	}
+	s, err := t.beside(ctx, b, k)
 	if err != nil {
 		return nil, errors.Join(err, b.close())
 	}
+	if _, streamed := s.Weights(); streamed > 0 {
+		return k, s.Close()
+	}
+	k.session = s
 	return k, nil
 }
 
-// usable is k, or nil where there is no session, or where that reads weights for each run.
-func (k *kin) usable() *kin {
-	if k.session == nil {
-		return nil
+// raise brings b to k's opset, if that can be.
+func (k *kin) raise(ctx context.Context, b *built) error {
+	var no *opset.Unsupported
+	if err := opset.Raise(ctx, b.eval, b.Model, k.opset); !errors.As(err, &no) {
+		return err
 	}
-	if _, streamed := k.session.Weights(); streamed > 0 {
-		return nil
-	}
-	return k
+	return nil
 }
 
-// beside opens b, with what it has in common with k, which may be nil.
+// beside opens b, with what it has in common with k.
 func (t *tuner) beside(ctx context.Context, b *built, k *kin) (*engine.Interpreter, error) {
-	o := engine.Options{Workers: t.Workers, MemoryLimit: t.Memory, Identity: func(t *ir.Tensor) string { return b.tensors[t] }}
-	if k != nil {
-		o.Beside = k.session
-	}
-	return engine.Open(ctx, b.Model, o)
+	return engine.Open(ctx, b.Model, engine.Options{
+		Workers: t.Workers, MemoryLimit: t.Memory, Beside: k.session, Identity: func(t *ir.Tensor) string { return b.tensors[t] },
+	})
 }
 
 // forget gives values up: those of another layer are others.
-func (k *kin) forget(room int64) {
-	if k != nil {
-		k.values, k.room = nil, room
-	}
-}
+func (k *kin) forget(room int64) { k.values, k.room = nil, room }
 
 func (k *kin) close() error {
 	if k.session != nil {

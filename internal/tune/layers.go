@@ -3,6 +3,7 @@ package tune
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -54,7 +55,7 @@ func (t *tuner) layers(ctx context.Context, together bool) ([]*layer, error) {
 	return list, nil
 }
 
-// measured runs each variant of each layer, those of one opset after the other: the source is held at one of them.
+// measured runs each variant of each layer.
 func (t *tuner) measured(ctx context.Context, layers []*layer) error {
 	plain, err := t.build(ctx, t.Prefix)
 	if err != nil {
@@ -68,28 +69,19 @@ func (t *tuner) measured(ctx context.Context, layers []*layer) error {
 	for _, l := range layers {
 		t.all += len(l.variants)
 	}
-	for _, version := range slices.Compact(slices.Sorted(slices.Values(t.opsets))) {
-		for _, l := range layers {
-			if err := t.variants(ctx, l, version, bytes); err != nil {
-				return err
+	k, err := t.related(ctx)
+	if err != nil {
+		return err
+	}
+	for _, l := range layers {
+		k.forget(t.Memory / valuesOfKin)
+		for i := range l.variants {
+			if err := t.variant(ctx, k, l, &l.variants[i], bytes); err != nil {
+				return errors.Join(err, k.close())
 			}
 		}
 	}
-	return t.leave()
-}
-
-// variants runs those of l whose candidates need an opset.
-func (t *tuner) variants(ctx context.Context, l *layer, version, bytes int64) error {
-	t.kin.forget(t.Memory / valuesOfKin)
-	for k := range l.variants {
-		if t.opsets[l.variants[k].candidate] != version {
-			continue
-		}
-		if err := t.variant(ctx, l, &l.variants[k], bytes); err != nil {
-			return err
-		}
-	}
-	return nil
+	return k.close()
 }
 
 var measures = map[bool]string{false: "noise", true: "divergence"}
@@ -148,7 +140,7 @@ func (t *tuner) takes(ctx context.Context, found *finder, i int, c Candidate) er
 		return err
 	}
 	defer b.close()
-	t.opsets = append(t.opsets, b.Model.Opset(""))
+	t.opset = max(t.opset, b.Model.Opset(""))
 	for _, row := range b.rows {
 		if row.Status == pass.Changed && row.Method == step.Method.Name && row.Scope == "" && row.Tensor != "" {
 			found.add(row, i)
@@ -214,7 +206,7 @@ func (f *finder) join(to, from *layer) {
 }
 
 // variant stores one layer in one way, and measures what that does to a file of so many bytes.
-func (t *tuner) variant(ctx context.Context, l *layer, v *variant, bytes int64) error {
+func (t *tuner) variant(ctx context.Context, k *kin, l *layer, v *variant, bytes int64) error {
 	c := t.Candidates[v.candidate]
 	step, err := c.Step(only(l.taken(v.candidate)), Measuring, t.calibrate)
 	if err != nil {
@@ -225,11 +217,12 @@ func (t *tuner) variant(ctx context.Context, l *layer, v *variant, bytes int64) 
 		return err
 	}
 	defer b.close()
-	d, err := t.damaged(ctx, b)
+	v.bytes = l.bytes + b.size() - bytes
+	d, err := t.damaged(ctx, b, k)
 	if err != nil {
 		return fmt.Errorf("%s of %s: %w", c.Name, strings.Join(l.names, ", "), err)
 	}
-	v.damage, v.bytes = d.worth(t.byScores()), l.bytes+b.size()-bytes
+	v.damage = d.worth(t.byScores())
 	t.tell(c.Name + " of " + l.names[0])
 	return nil
 }

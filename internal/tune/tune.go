@@ -67,8 +67,7 @@ type tuner struct {
 	all        int // planned
 	search     pass.Search
 	missed     []report.Gate // of the last trial that did not hold them
-	kin        *kin          // that the last measurement went by; may be nil
-	opsets     []int64       // by candidate, of the whole model stored in its way
+	opset      int64         // the highest that a candidate needs
 	best       choice        // nil before one held the gates
 	failed     []choice
 }
@@ -129,7 +128,7 @@ func (t *tuner) prepare(ctx context.Context) (err error) {
 const madeUp = 8
 
 func (t *tuner) close() error {
-	errs := []error{t.leave()}
+	var errs []error
 	if t.answers != nil {
 		errs = append(errs, t.answers.Close())
 	}
