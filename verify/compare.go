@@ -20,6 +20,7 @@ type Options struct {
 	Layers *Shared      // values inside both graphs, compared on the first samples; the sessions must keep them
 	Digest bool         // of the samples, which reads them once more
 	Seen   map[int]bool // samples that b was fitted to: its Likelihood is that on others
+	AtOnce int          // runs of b at once; 0 for 1
 }
 
 // Compare runs a and b on the samples of set and measures b's outputs by a's. b may leave out
@@ -33,13 +34,14 @@ func Compare(ctx context.Context, a, b engine.Session, set *dataset.Set, o Optio
 	if err != nil {
 		return nil, err
 	}
-	for batch, err := range set.Batches(ctx, dataset.Order{Size: c.batch}) {
-		if err != nil {
-			return nil, err
-		}
-		if err := c.runs(ctx, a, b, batch); err != nil {
-			return nil, err
-		}
+	start := func(batch *dataset.Batch) (func(context.Context) (pair, error), error) {
+		return c.start(ctx, a, b, batch)
+	}
+	err = InOrder(ctx, o.AtOnce, set.Batches(ctx, dataset.Order{Size: c.batch}), start, func(batch *dataset.Batch, p pair) error {
+		return c.runs(ctx, a, b, batch, p)
+	})
+	if err != nil {
+		return nil, err
 	}
 	return c.result(ctx)
 }
@@ -137,17 +139,32 @@ func newComparison(names []string, set *dataset.Set, o Options) (*comparison, er
 // layerSamples are so many that layers are compared on: enough to tell them apart.
 const layerSamples = 8
 
-func (c *comparison) runs(ctx context.Context, a, b engine.Session, batch *dataset.Batch) error {
-	want, got, err := both(ctx, a, b, batch.Inputs, c.names)
+// A pair is the outputs of both.
+type pair struct{ want, got map[string]*ir.Array }
+
+// start runs a, and says how b is run.
+func (c *comparison) start(ctx context.Context, a, b engine.Session, batch *dataset.Batch) (func(context.Context) (pair, error), error) {
+	want, err := a.Run(ctx, batch.Inputs, c.names)
 	if err != nil {
-		return err
+		return nil, &SideError{First, err}
 	}
+	return func(ctx context.Context) (pair, error) {
+		got, err := b.Run(ctx, InputsOf(b, batch.Inputs), c.names)
+		if err != nil {
+			return pair{}, &SideError{Second, err}
+		}
+		return pair{want, got}, nil
+	}, nil
+}
+
+// runs takes in what came of a batch.
+func (c *comparison) runs(ctx context.Context, a, b engine.Session, batch *dataset.Batch, p pair) error {
 	if batch.First < layerSamples && c.Layers != nil {
 		if err := c.Layers.compare(ctx, a, b, batch.Inputs, c.layers); err != nil {
 			return err
 		}
 	}
-	if err := c.add(batch, want, got); err != nil {
+	if err := c.add(batch, p.want, p.got); err != nil {
 		return &SideError{Second, err}
 	}
 	return nil

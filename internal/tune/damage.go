@@ -51,29 +51,28 @@ func (t *tuner) damaged(ctx context.Context, b *built, k *kin) (*damage, error) 
 func (t *tuner) measure(ctx context.Context, s *engine.Interpreter, k *kin) (*damage, error) {
 	d := &damage{noise: map[string]float64{}, signal: map[string]float64{}}
 	first := t.fewAnswers.rewind()
-	run := 0
-	for b, err := range t.set.Batches(ctx, t.order()) {
-		if err != nil {
-			return nil, err
-		}
+	type pair struct{ want, got map[string]*ir.Array }
+	run, given := 0, s.Given()
+	start := func(b *dataset.Batch) (func(context.Context) (pair, error), error) {
 		want, err := first.Run(ctx, b.Inputs, nil)
 		if err != nil {
 			return nil, err
 		}
-		in := b.Inputs
-		if len(s.Given()) > 0 {
-			if in, err = k.with(ctx, run, in, s.Given()); err != nil {
-				return nil, err
-			}
-		}
-		got, err := s.Run(ctx, verify.InputsOf(s, in), nil)
+		in, err := k.with(ctx, run, b.Inputs, given)
 		if err != nil {
 			return nil, err
 		}
 		run++
-		d.add(want, got)
+		return func(ctx context.Context) (pair, error) {
+			got, err := s.Run(ctx, verify.InputsOf(s, in), nil)
+			return pair{want, got}, err
+		}, nil
 	}
-	return d, nil
+	err := verify.InOrder(ctx, t.atOnce, t.set.Batches(ctx, t.order()), start, func(_ *dataset.Batch, p pair) error {
+		d.add(p.want, p.got)
+		return nil
+	})
+	return d, err
 }
 
 // order are the few samples.

@@ -62,7 +62,7 @@ func (k *kin) raise(ctx context.Context, b *built) error {
 // beside opens b, with what it has in common with k.
 func (t *tuner) beside(ctx context.Context, b *built, k *kin) (*engine.Interpreter, error) {
 	return engine.Open(ctx, b.Model, engine.Options{
-		Workers: t.Workers, MemoryLimit: t.Memory, Beside: k.session, Identity: func(t *ir.Tensor) string { return b.tensors[t] },
+		Workers: t.Workers / t.atOnce, MemoryLimit: t.Memory, Beside: k.session, Identity: func(t *ir.Tensor) string { return b.tensors[t] },
 	})
 }
 
@@ -78,6 +78,9 @@ func (k *kin) close() error {
 
 // with are the inputs of run number at, and the values of these names.
 func (k *kin) with(ctx context.Context, at int, in map[string]*ir.Array, names []string) (map[string]*ir.Array, error) {
+	if len(names) == 0 {
+		return in, nil
+	}
 	for len(k.values) <= at {
 		k.values = append(k.values, map[string]*ir.Array{})
 	}

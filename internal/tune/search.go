@@ -237,7 +237,7 @@ func (t *tuner) judge(ctx context.Context, b *built, c choice, what string) (boo
 		return false, fmt.Errorf("%s: %w", what, err)
 	}
 	defer s.Close()
-	r, err := verify.Compare(ctx, t.answers.rewind(), s, t.set, verify.Options{Batch: t.Data.Batch, Scores: t.Scores, Seen: t.seen})
+	r, err := verify.Compare(ctx, t.answers.rewind(), s, t.set, verify.Options{Batch: t.Data.Batch, Scores: t.Scores, Seen: t.seen, AtOnce: t.atOnce})
 	if err != nil {
 		return false, fmt.Errorf("%s: %w", what, err)
 	}

@@ -58,6 +58,7 @@ type tuner struct {
 	source     *onnx.File
 	answers    *remembered  // of the source, to all samples
 	perRun     int64        // bytes, by a run of the source
+	atOnce     int          // runs that go on at once, of one worker each; or 1, of all of them
 	few        []int        // runs that damage is measured on
 	calibrate  int          // samples that candidates look at while they are tried; 0 for as many as they want
 	seen       map[int]bool // those samples
@@ -98,7 +99,7 @@ func open(ctx context.Context, o Options) (*tuner, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &tuner{Options: o, source: source}
+	t := &tuner{Options: o, source: source, atOnce: 1}
 	if err := t.prepare(ctx); err != nil {
 		return nil, errors.Join(err, t.close())
 	}
@@ -120,9 +121,16 @@ func (t *tuner) prepare(ctx context.Context) (err error) {
 	room := max(t.Memory, leastRemembered)
 	t.answers, t.fewAnswers = &remembered{Session: s, room: room}, &remembered{Session: s, room: room}
 	t.calibrate, t.seen = shown(t.set, t.Data)
-	t.perRun, err = t.makes(ctx, s)
+	arena := int64(0)
+	t.perRun, arena, err = t.makes(ctx, s)
+	if workers := int64(t.Workers); t.perRun > 0 && arena*workers <= t.Memory/arenas {
+		t.atOnce = max(1, t.Workers)
+	}
 	return err
 }
+
+// arenas is the part of the memory that what runs at once works on may take.
+const arenas = 4
 
 // madeUp is how many samples are made up where there are no data.
 const madeUp = 8
@@ -138,35 +146,35 @@ func (t *tuner) close() error {
 	return errors.Join(append(errs, t.source.Close())...)
 }
 
-// makes are the bytes that a run of s makes, 0 where that follows from values.
-func (t *tuner) makes(ctx context.Context, s *engine.Interpreter) (int64, error) {
+// makes are the bytes that a run of s makes, and those that it works on at a time; 0 where that follows from values.
+func (t *tuner) makes(ctx context.Context, s *engine.Interpreter) (made, arena int64, err error) {
 	for b, err := range t.set.Batches(ctx, dataset.Order{Size: t.batch()}) {
 		if err != nil {
-			return 0, err
+			return 0, 0, err
 		}
-		in, made := map[string]ir.Spec{}, int64(0)
+		in := map[string]ir.Spec{}
 		for name, a := range verify.InputsOf(s, b.Inputs) {
 			if a.Kind != ir.Dense {
-				return 0, nil
+				return 0, 0, nil
 			}
 			in[name] = a.Spec()
 		}
 		u, err := s.Usage(in)
 		if err != nil {
-			return 0, nil // what cannot be planned is found out by running
+			return 0, 0, nil // what cannot be planned is found out by running
 		}
 		for _, step := range u.Steps {
 			for _, out := range step.Out {
 				made += out.Bytes()
 			}
 		}
-		return made, nil
+		return made, u.Plan.Size, nil
 	}
-	return 0, errors.New("the data has no samples")
+	return 0, 0, errors.New("the data has no samples")
 }
 
 func (t *tuner) session(ctx context.Context, m *ir.Model) (*engine.Interpreter, error) {
-	return engine.Open(ctx, m, engine.Options{Workers: t.Workers, MemoryLimit: t.Memory})
+	return engine.Open(ctx, m, engine.Options{Workers: t.Workers / t.atOnce, MemoryLimit: t.Memory})
 }
 
 func (t *tuner) tell(what string) {
