@@ -32,7 +32,7 @@ func (g *gptq) bind(fs *flag.FlagSet) {
 	g.damp = 0.01
 	g.data.Bind(fs, 128)
 	fs.BoolVar(&g.order, "act-order", true, "gptq rounds the blocks, and in them the rows, with the largest inputs first")
-	fs.Var(&g.damp, "damp", "`part` of the mean square of a layer's inputs that gptq adds to each, so that few samples are not trusted too far")
+	fs.Var(&g.damp, "damp", "`part` of the mean square of a layer's inputs that gptq adds to each at least; more where samples are few")
 }
 
 // A share is an option: a number that is not negative.
@@ -148,7 +148,7 @@ func (s *solving) layers(x *ir.Value, ls []*linear, left map[*linear]string) err
 		}
 		return nil
 	}
-	f, err := h.Factor(solve.FactorOptions{Damp: float64(s.damp), Order: s.order, Block: ls[0].grid.Block})
+	f, err := h.Factor(solve.FactorOptions{Damp: max(float64(s.damp), h.Shrinkage()), Order: s.order, Block: ls[0].grid.Block})
 	if err != nil {
 		return err
 	}

@@ -36,10 +36,7 @@ var errSingular = errors.New("the second moments of its inputs have no Cholesky 
 // until then.
 func (h *Hessian) Factor(o FactorOptions) (*Factor, error) {
 	f := &Factor{K: h.K, order: h.order(o)}
-	mean := 0.0
-	for i := range h.K {
-		mean += h.At(i, i) / float64(h.K)
-	}
+	mean := h.mean()
 	r := h.permute(f.order)
 	for i := range h.K {
 		r[i*h.K+i] += o.Damp * mean
@@ -54,6 +51,14 @@ func (h *Hessian) Factor(o FactorOptions) (*Factor, error) {
 		return nil, errSingular
 	}
 	return f, nil
+}
+
+// mean is that of the diagonal.
+func (h *Hessian) mean() (mean float64) {
+	for i := range h.K {
+		mean += h.At(i, i) / float64(h.K)
+	}
+	return mean
 }
 
 // order is the row at each place: what comes last is rounded first.

@@ -316,3 +316,32 @@ func BenchmarkGPTQ(b *testing.B) {
 		})
 	}
 }
+
+// Of rows that are drawn at random, few make a Hessian that is to be damped a lot, and many one that is not; alike ones, however few, are what they seem.
+func TestShrinkage(t *testing.T) {
+	const k = 32
+	p := op.NewPool(1)
+	defer p.Close()
+	r := rand.New(rand.NewPCG(3, 4))
+	of := func(n int, common bool) float64 {
+		x := make([]float32, n*k)
+		for i := range x {
+			scale := 1 + float64(i%k)/k
+			if common {
+				scale = float64(i%k) * 10
+				x[i] = float32(scale)
+			}
+			x[i] += float32(scale * r.NormFloat64() / 10)
+		}
+		h := NewHessian(p, k)
+		h.Add(x)
+		return h.Shrinkage()
+	}
+	few, many, alike := of(k, false), of(500*k, false), of(k, true)
+	if few < 0.5 || many > few/20 || alike > 0.01 {
+		t.Errorf("%g for few rows, %g for many, %g for rows that are alike", few, many, alike)
+	}
+	if h := NewHessian(p, k); h.Shrinkage() != 0 {
+		t.Errorf("%g for none", h.Shrinkage())
+	}
+}

@@ -17,6 +17,9 @@ type Hessian struct {
 	tile []float32
 	work []byte
 	unit []float32 // K×K, for Factor
+
+	n      int     // rows
+	fourth float64 // the sum of their squares' squares, for Shrinkage
 }
 
 const (
@@ -34,6 +37,7 @@ func NewHessian(p gemm.Pool, k int) *Hessian {
 // Reset makes h a sum of nothing, for k inputs, in the memory that it has: 12·K² bytes with that of a Factor.
 func (h *Hessian) Reset(k int) {
 	h.K, h.rows = k, h.rows[:0]
+	h.n, h.fourth = 0, 0
 	h.tile = grown(h.tile, stripe*k)
 	h.sum = grown(h.sum, k*k)
 	clear(h.sum)
@@ -52,12 +56,24 @@ func (h *Hessian) Add(x []float32) {
 	if h.K == 0 || len(x)%h.K != 0 {
 		panic(fmt.Sprintf("solve: %d elements are not whole rows of %d", len(x), h.K))
 	}
+	h.count(x)
 	for len(x) > 0 {
 		n := min(len(x), samplesAtOnce*h.K-len(h.rows))
 		h.rows = append(h.rows, x[:n]...)
 		if x = x[n:]; len(h.rows) == samplesAtOnce*h.K {
 			h.flush()
 		}
+	}
+}
+
+// count adds to what Shrinkage goes by.
+func (h *Hessian) count(x []float32) {
+	for ; len(x) > 0; x = x[h.K:] {
+		square := 0.0
+		for _, v := range x[:h.K] {
+			square += float64(v) * float64(v)
+		}
+		h.n, h.fourth = h.n+1, h.fourth+float64(square*square)
 	}
 }
 
