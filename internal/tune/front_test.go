@@ -92,3 +92,20 @@ func TestLumpAddsUp(t *testing.T) {
 		t.Errorf("%d layers, %+v", len(got), got[1])
 	}
 }
+
+// A choice that failed is not tried again under another name.
+func TestRepeats(t *testing.T) {
+	layers := []*layer{
+		{variants: []variant{{0, 10, 1}, {1, 10, 1}, {2, 5, 1}}},
+		{variants: []variant{{0, 10, 1}, {1, 10, 2}}},
+	}
+	tu := &tuner{failed: []choice{{0, none}}}
+	for _, c := range []struct {
+		choice choice
+		want   bool
+	}{{choice{0, none}, true}, {choice{1, none}, true}, {choice{2, none}, false}, {choice{none, none}, false}, {choice{0, 1}, false}} {
+		if got := tu.repeats(layers, c.choice); got != c.want {
+			t.Errorf("%v: %v, want %v", c.choice, got, c.want)
+		}
+	}
+}

@@ -55,23 +55,3 @@ func alone(t *testing.T, tu *tuner, l *layer, v variant) *damage {
 	}
 	return d
 }
-
-// Only what does at least the damage of a failed choice to every layer is without hope.
-func TestHopeless(t *testing.T) {
-	layers := []*layer{
-		{variants: []variant{{0, 10, 1}, {1, 5, 2}}},
-		{variants: []variant{{0, 10, 1}, {1, 5, 2}}},
-	}
-	tu := &tuner{failed: []choice{{1, none}}}
-	for _, c := range []struct {
-		choice choice
-		want   bool
-	}{
-		{choice{1, none}, true}, {choice{1, 0}, true}, {choice{1, 1}, true},
-		{choice{0, 1}, false}, {choice{none, 1}, false}, {choice{0, none}, false},
-	} {
-		if got := tu.hopeless(layers, c.choice); got != c.want {
-			t.Errorf("%v: %v, want %v", c.choice, got, c.want)
-		}
-	}
-}

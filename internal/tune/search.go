@@ -106,9 +106,9 @@ func (t *tuner) alone(ctx context.Context, layers []*layer) error {
 	return nil
 }
 
-// better tries a choice if there is hope for it, and its file is smaller than the best.
+// better tries a choice that did not fail yet, if its file is smaller than the best.
 func (t *tuner) better(ctx context.Context, layers []*layer, c choice, what string) error {
-	if t.hopeless(layers, c) {
+	if t.repeats(layers, c) {
 		return nil
 	}
 	b, err := t.made(ctx, layers, c)
@@ -122,11 +122,12 @@ func (t *tuner) better(ctx context.Context, layers []*layer, c choice, what stri
 	return err
 }
 
-// hopeless reports whether a choice that failed does no more damage to any layer, as far as was measured one by one.
-func (t *tuner) hopeless(layers []*layer, c choice) bool {
+// repeats reports whether a choice failed already that stores every layer in as many bytes and with the same damage, to the last bit: candidates
+// that differ in the size of blocks alone are the same where columns are short.
+func (t *tuner) repeats(layers []*layer, c choice) bool {
 	return slices.ContainsFunc(t.failed, func(f choice) bool {
 		for i, l := range layers {
-			if l.as(c[i]).damage < l.as(f[i]).damage {
+			if v, w := l.as(c[i]), l.as(f[i]); v.bytes != w.bytes || v.damage != w.damage {
 				return false
 			}
 		}
