@@ -14,7 +14,7 @@ torch := .venv-torch/requirements.txt
 endif
 
 # The packages whose tests take longest begin first, so that none of them is left to run alone.
-slow := ./quantize ./ir/opset ./kernel ./cmd/mcompress ./prune ./engine
+slow := ./quantize ./ir/opset ./internal/kernel ./cmd/mcompress ./prune ./internal/engine
 
 test: $(environment)
 	go vet ./...
@@ -22,11 +22,11 @@ test: $(environment)
 
 # Kernels of one element on all 2^32 float32: hours.
 test-exhaustive:
-	go test -timeout 0 ./kernel -exhaustive
+	go test -timeout 0 ./internal/kernel -exhaustive
 
 lint:
 	go vet ./...
-	go test ./internal/lint
+	go test ./internal/dev/lint
 
 generate:
 	go generate ./...
@@ -36,32 +36,32 @@ fuzz: $(environment)
 
 # Measures beside the peers and writes docs/benchmarks.md; BENCH="-large" adds 27 GB.
 bench: $(environment)
-	go run ./internal/bench $(BENCH)
+	go run ./internal/dev/bench $(BENCH)
 
 # Only the engine's sections: beside OpenBLAS and ONNX Runtime.
 bench-engine: $(environment)
-	go run ./internal/bench -only gemm,engine,engine-memory $(BENCH)
+	go run ./internal/dev/bench -only gemm,engine,engine-memory $(BENCH)
 
 # Only the sections of training, beside PyTorch: it takes gigabytes, unless TORCH names a Python that has it.
 bench-train: $(environment) $(torch)
-	go run ./internal/bench -only train,train-memory -torch $(TORCH) $(BENCH)
+	go run ./internal/dev/bench -only train,train-memory -torch $(TORCH) $(BENCH)
 
 # What training wins back, on real data: about an hour; BENCH=-quick takes minutes and shows that it works.
 bench-distill: $(environment)
-	go run ./internal/bench -only distill,lenet,finetune,aware $(BENCH)
+	go run ./internal/dev/bench -only distill,lenet,finetune,aware $(BENCH)
 
 # Quantizers beside ONNX Runtime's and NNCF's, most of an hour; BENCH=-quick leaves the larger of the real models out.
 bench-quality: .venv-quality/requirements.txt
-	go run ./internal/bench -only quality,real-quality,auto -python .venv-quality/bin/python $(BENCH)
+	go run ./internal/dev/bench -only quality,real-quality,auto -python .venv-quality/bin/python $(BENCH)
 
 ci:
 	.ci/run
 
-.venv/requirements.txt: internal/conform/requirements.txt
+.venv/requirements.txt: internal/dev/conform/requirements.txt
 	.ci/venv
 
-.venv-quality/requirements.txt: internal/bench/requirements-quality.txt
+.venv-quality/requirements.txt: internal/dev/bench/requirements-quality.txt
 	.ci/venv .venv-quality $<
 
-.venv-torch/requirements.txt: internal/bench/requirements-torch.txt
+.venv-torch/requirements.txt: internal/dev/bench/requirements-torch.txt
 	.ci/venv .venv-torch $<

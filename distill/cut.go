@@ -5,7 +5,7 @@ import (
 	"context"
 	"slices"
 
-	"github.com/mcompress/mcompress/engine/grad"
+	"github.com/mcompress/mcompress/internal/engine/grad"
 )
 
 // cut chooses the segments of checkpoint "auto": estimates of what is kept name candidates, and the engine's plan is the judge of

@@ -5,9 +5,9 @@ import (
 	"runtime"
 	"testing"
 
-	"github.com/mcompress/mcompress/dataset"
+	"github.com/mcompress/mcompress/internal/dataset"
+	"github.com/mcompress/mcompress/internal/memory"
 	"github.com/mcompress/mcompress/ir"
-	"github.com/mcompress/mcompress/memory"
 )
 
 // parse are the settings that these options make.

@@ -3,7 +3,7 @@ package distill
 import (
 	"math"
 
-	"github.com/mcompress/mcompress/engine/number"
+	"github.com/mcompress/mcompress/internal/engine/number"
 	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/pass"
 )

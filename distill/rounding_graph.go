@@ -3,8 +3,8 @@ package distill
 import (
 	"slices"
 
-	"github.com/mcompress/mcompress/engine/grad"
-	"github.com/mcompress/mcompress/engine/op"
+	"github.com/mcompress/mcompress/internal/engine/grad"
+	"github.com/mcompress/mcompress/internal/engine/op"
 	"github.com/mcompress/mcompress/ir"
 )
 

@@ -10,8 +10,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mcompress/mcompress/dataset"
-	"github.com/mcompress/mcompress/internal/conform"
+	"github.com/mcompress/mcompress/internal/dataset"
+	"github.com/mcompress/mcompress/internal/dev/conform"
 	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/onnx"
 	"github.com/mcompress/mcompress/pass"

@@ -12,7 +12,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/mcompress/mcompress/dataset"
+	"github.com/mcompress/mcompress/internal/dataset"
 	"github.com/mcompress/mcompress/ir"
 )
 

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/mcompress/mcompress/dataset"
+	"github.com/mcompress/mcompress/internal/dataset"
 )
 
 // settings are the options of both methods, as they are given.

@@ -8,8 +8,8 @@ import (
 	"os"
 	"slices"
 
-	"github.com/mcompress/mcompress/dataset"
-	"github.com/mcompress/mcompress/engine/grad"
+	"github.com/mcompress/mcompress/internal/dataset"
+	"github.com/mcompress/mcompress/internal/engine/grad"
 	"github.com/mcompress/mcompress/ir"
 )
 

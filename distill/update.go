@@ -3,7 +3,7 @@ package distill
 import (
 	"fmt"
 
-	"github.com/mcompress/mcompress/engine/grad"
+	"github.com/mcompress/mcompress/internal/engine/grad"
 	"github.com/mcompress/mcompress/ir"
 )
 

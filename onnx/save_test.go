@@ -16,7 +16,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mcompress/mcompress/internal/conform"
+	"github.com/mcompress/mcompress/internal/dev/conform"
 	"github.com/mcompress/mcompress/ir"
 )
 

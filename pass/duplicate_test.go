@@ -6,8 +6,8 @@ import (
 	"io"
 	"testing"
 
+	"github.com/mcompress/mcompress/internal/kernel"
 	"github.com/mcompress/mcompress/ir"
-	"github.com/mcompress/mcompress/kernel"
 )
 
 func TestDuplicates(t *testing.T) {

@@ -9,7 +9,7 @@ import (
 
 	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/pass"
-	"github.com/mcompress/mcompress/prune/coupling"
+	"github.com/mcompress/mcompress/prune/internal/coupling"
 )
 
 // Channel removes whole channels, so that tensors become smaller and products faster: the

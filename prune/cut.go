@@ -4,8 +4,8 @@ import (
 	"io"
 	"math"
 
+	"github.com/mcompress/mcompress/internal/kernel"
 	"github.com/mcompress/mcompress/ir"
-	"github.com/mcompress/mcompress/kernel"
 )
 
 // A cut says which elements of one tensor fall: those of magnitude bits below limit, and

@@ -4,8 +4,8 @@ import (
 	"io"
 	"math"
 
+	"github.com/mcompress/mcompress/internal/kernel"
 	"github.com/mcompress/mcompress/ir"
-	"github.com/mcompress/mcompress/kernel"
 )
 
 // A slabView prunes the slabs that a read touches and gives the part that was asked for.

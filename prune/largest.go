@@ -1,8 +1,8 @@
 package prune
 
 import (
+	"github.com/mcompress/mcompress/internal/kernel"
 	"github.com/mcompress/mcompress/ir"
-	"github.com/mcompress/mcompress/kernel"
 )
 
 // infinity is dt's infinity as bits: larger magnitudes are NaN.

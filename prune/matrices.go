@@ -5,10 +5,10 @@ import (
 	"math"
 	"sync"
 
+	"github.com/mcompress/mcompress/internal/kernel"
 	"github.com/mcompress/mcompress/ir"
-	"github.com/mcompress/mcompress/kernel"
 	"github.com/mcompress/mcompress/pass"
-	"github.com/mcompress/mcompress/prune/eigen"
+	"github.com/mcompress/mcompress/prune/internal/eigen"
 )
 
 // Matrices are row by row, in float64. Products are converted where they are added, so that

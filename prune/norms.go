@@ -7,7 +7,7 @@ import (
 
 	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/pass"
-	"github.com/mcompress/mcompress/prune/coupling"
+	"github.com/mcompress/mcompress/prune/internal/coupling"
 )
 
 // norms are the L1 norms of a constant's filters, in float64, added in the order of the

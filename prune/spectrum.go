@@ -4,10 +4,10 @@ import (
 	"context"
 	"io"
 
+	"github.com/mcompress/mcompress/internal/kernel"
 	"github.com/mcompress/mcompress/ir"
-	"github.com/mcompress/mcompress/kernel"
 	"github.com/mcompress/mcompress/pass"
-	"github.com/mcompress/mcompress/prune/eigen"
+	"github.com/mcompress/mcompress/prune/internal/eigen"
 )
 
 // A spectrum is what the singular value decomposition says of a weight.

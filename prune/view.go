@@ -3,7 +3,7 @@ package prune
 import (
 	"io"
 
-	"github.com/mcompress/mcompress/kernel"
+	"github.com/mcompress/mcompress/internal/kernel"
 )
 
 // A view is a payload whose elements are zeroed as they are read. It may be read anywhere

@@ -3,11 +3,11 @@ package quantize
 import (
 	"slices"
 
-	"github.com/mcompress/mcompress/engine/op"
+	"github.com/mcompress/mcompress/internal/engine/op"
 	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/pass"
-	"github.com/mcompress/mcompress/quantize/smoothing"
-	"github.com/mcompress/mcompress/quantize/solve"
+	"github.com/mcompress/mcompress/quantize/internal/smoothing"
+	"github.com/mcompress/mcompress/quantize/internal/solve"
 )
 
 // scaled multiplies weights such that those of large inputs lose less when they are rounded, where the options ask for it (Lin et

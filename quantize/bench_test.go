@@ -7,8 +7,8 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/mcompress/mcompress/internal/kernel"
 	"github.com/mcompress/mcompress/ir"
-	"github.com/mcompress/mcompress/kernel"
 )
 
 // A layer of the BERT-base shape, read from memory: 3072 × 768 float32.

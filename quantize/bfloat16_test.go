@@ -6,8 +6,8 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/mcompress/mcompress/engine"
-	"github.com/mcompress/mcompress/internal/conform"
+	"github.com/mcompress/mcompress/internal/dev/conform"
+	"github.com/mcompress/mcompress/internal/engine"
 	"github.com/mcompress/mcompress/internal/job"
 	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/report"

@@ -5,10 +5,10 @@ import (
 	"flag"
 	"fmt"
 
+	"github.com/mcompress/mcompress/internal/calibrate"
 	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/pass"
-	"github.com/mcompress/mcompress/quantize/calibrate"
-	"github.com/mcompress/mcompress/quantize/rescale"
+	"github.com/mcompress/mcompress/quantize/internal/rescale"
 )
 
 // biasCorrection is the option of methods that correct biases.

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/mcompress/mcompress/ir"
-	"github.com/mcompress/mcompress/quantize/solve"
+	"github.com/mcompress/mcompress/quantize/internal/solve"
 )
 
 // blockOptions say how weights are rounded in blocks.

@@ -4,10 +4,10 @@ import (
 	"context"
 	"io"
 
+	"github.com/mcompress/mcompress/internal/kernel"
 	"github.com/mcompress/mcompress/ir"
-	"github.com/mcompress/mcompress/kernel"
 	"github.com/mcompress/mcompress/pass"
-	"github.com/mcompress/mcompress/quantize/solve"
+	"github.com/mcompress/mcompress/quantize/internal/solve"
 )
 
 // A rounder fills in the codes, scales and zero points of c for w, c.K rows by c.N columns: whole blocks, or all rows if

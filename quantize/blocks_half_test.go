@@ -6,10 +6,10 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/mcompress/mcompress/engine"
-	"github.com/mcompress/mcompress/internal/conform"
+	"github.com/mcompress/mcompress/internal/dev/conform"
+	"github.com/mcompress/mcompress/internal/engine"
+	"github.com/mcompress/mcompress/internal/kernel"
 	"github.com/mcompress/mcompress/ir"
-	"github.com/mcompress/mcompress/kernel"
 )
 
 // given is a float16 value of standard normal numbers, the same in any run: what goes in is multiplied by 0.

@@ -6,7 +6,7 @@ import (
 
 	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/pass"
-	"github.com/mcompress/mcompress/quantize/solve"
+	"github.com/mcompress/mcompress/quantize/internal/solve"
 )
 
 // scaleShape is a matrix that lies as the codes do, or a vector for one block a column of those that stand.

@@ -7,10 +7,10 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcompress/mcompress/internal/calibrate"
 	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/ir/opset"
 	"github.com/mcompress/mcompress/pass"
-	"github.com/mcompress/mcompress/quantize/calibrate"
 )
 
 // DynamicInt8 stores the constant factors of MatMul and Gemm as 8-bit codes and

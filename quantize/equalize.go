@@ -4,7 +4,7 @@ import (
 	"flag"
 
 	"github.com/mcompress/mcompress/pass"
-	"github.com/mcompress/mcompress/quantize/crosslayer"
+	"github.com/mcompress/mcompress/quantize/internal/crosslayer"
 )
 
 // Equalize gives the channels between two layers ranges that are alike on both sides (Nagel

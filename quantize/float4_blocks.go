@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/mcompress/mcompress/kernel"
+	"github.com/mcompress/mcompress/internal/kernel"
 )
 
 // peaks are the numbers of the format, or beyond it, that a block's largest magnitude may be brought to: the numbers between are spread

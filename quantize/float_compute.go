@@ -6,10 +6,10 @@ import (
 	"io"
 	"slices"
 
+	"github.com/mcompress/mcompress/internal/kernel"
 	"github.com/mcompress/mcompress/ir"
-	"github.com/mcompress/mcompress/kernel"
 	"github.com/mcompress/mcompress/pass"
-	"github.com/mcompress/mcompress/quantize/precision"
+	"github.com/mcompress/mcompress/quantize/internal/precision"
 )
 
 // smallConst is the size, in elements, up to which constants are read beforehand: masks, scales, small biases.

@@ -5,10 +5,10 @@ import (
 	"flag"
 	"fmt"
 
+	"github.com/mcompress/mcompress/internal/calibrate"
 	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/ir/opset"
 	"github.com/mcompress/mcompress/pass"
-	"github.com/mcompress/mcompress/quantize/calibrate"
 )
 
 // A narrowType is a float of 16 bits: its range, and how a model holds it.

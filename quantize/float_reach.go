@@ -4,10 +4,10 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/mcompress/mcompress/internal/calibrate"
+	"github.com/mcompress/mcompress/internal/kernel"
 	"github.com/mcompress/mcompress/ir"
-	"github.com/mcompress/mcompress/kernel"
 	"github.com/mcompress/mcompress/pass"
-	"github.com/mcompress/mcompress/quantize/calibrate"
 )
 
 // A reach is how far values between nodes go while the model runs over samples.

@@ -7,7 +7,7 @@ import (
 	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/ir/opset"
 	"github.com/mcompress/mcompress/pass"
-	"github.com/mcompress/mcompress/quantize/rescale"
+	"github.com/mcompress/mcompress/quantize/internal/rescale"
 )
 
 // FoldBatchNorm folds BatchNormalization into the layer beside it, so that a quantized layer

@@ -6,7 +6,7 @@ import (
 
 	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/pass"
-	"github.com/mcompress/mcompress/quantize/rescale"
+	"github.com/mcompress/mcompress/quantize/internal/rescale"
 )
 
 // A byChannel is x·scale + shift, one of each a channel.

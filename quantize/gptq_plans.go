@@ -2,7 +2,7 @@ package quantize
 
 import (
 	"github.com/mcompress/mcompress/pass"
-	"github.com/mcompress/mcompress/quantize/solve"
+	"github.com/mcompress/mcompress/quantize/internal/solve"
 )
 
 // solve rounds those of plans that are matrices on the right of products, where the options ask for samples to be looked at.

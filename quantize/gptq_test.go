@@ -6,13 +6,13 @@ import (
 	"math"
 	"testing"
 
-	"github.com/mcompress/mcompress/dataset"
-	"github.com/mcompress/mcompress/engine"
-	"github.com/mcompress/mcompress/engine/op"
-	"github.com/mcompress/mcompress/internal/conform"
+	"github.com/mcompress/mcompress/internal/dataset"
+	"github.com/mcompress/mcompress/internal/dev/conform"
+	"github.com/mcompress/mcompress/internal/engine"
+	"github.com/mcompress/mcompress/internal/engine/op"
 	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/pass"
-	"github.com/mcompress/mcompress/quantize/solve"
+	"github.com/mcompress/mcompress/quantize/internal/solve"
 )
 
 // tokens is a transformer and the samples it is for.

@@ -3,7 +3,7 @@ package quantize
 import (
 	"testing"
 
-	"github.com/mcompress/mcompress/internal/conform"
+	"github.com/mcompress/mcompress/internal/dev/conform"
 	"github.com/mcompress/mcompress/internal/job"
 	"github.com/mcompress/mcompress/ir"
 )

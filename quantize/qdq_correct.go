@@ -5,8 +5,8 @@ import (
 	"context"
 	"io"
 
+	"github.com/mcompress/mcompress/internal/kernel"
 	"github.com/mcompress/mcompress/ir"
-	"github.com/mcompress/mcompress/kernel"
 )
 
 // correct takes the mean of what rounding the weight adds to the layer's outputs out of the bias b: the sum over inputs of

@@ -4,10 +4,10 @@ import (
 	"bytes"
 	"slices"
 
+	"github.com/mcompress/mcompress/internal/calibrate"
+	"github.com/mcompress/mcompress/internal/kernel"
 	"github.com/mcompress/mcompress/ir"
-	"github.com/mcompress/mcompress/kernel"
 	"github.com/mcompress/mcompress/pass"
-	"github.com/mcompress/mcompress/quantize/calibrate"
 )
 
 // An emitter puts QuantizeLinear and DequantizeLinear around what computes on codes.

@@ -6,9 +6,9 @@ import (
 	"math"
 	"slices"
 
+	"github.com/mcompress/mcompress/internal/calibrate"
 	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/pass"
-	"github.com/mcompress/mcompress/quantize/calibrate"
 )
 
 // clarities are tried in turn, in decibels between what varies in a value and the rounding of its codes. How far a value is

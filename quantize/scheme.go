@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/mcompress/mcompress/internal/kernel"
 	"github.com/mcompress/mcompress/ir"
-	"github.com/mcompress/mcompress/kernel"
 )
 
 // A scheme says which 8-bit codes stand for real values: real = (code - zero) · scale.

@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"strconv"
 
+	"github.com/mcompress/mcompress/internal/calibrate"
 	"github.com/mcompress/mcompress/pass"
-	"github.com/mcompress/mcompress/quantize/calibrate"
-	"github.com/mcompress/mcompress/quantize/smoothing"
+	"github.com/mcompress/mcompress/quantize/internal/smoothing"
 )
 
 // Smooth divides activations' channels by factors that weights are multiplied by, so that both

@@ -7,10 +7,10 @@ import (
 	"math"
 	"slices"
 
+	"github.com/mcompress/mcompress/internal/calibrate"
 	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/ir/opset"
 	"github.com/mcompress/mcompress/pass"
-	"github.com/mcompress/mcompress/quantize/calibrate"
 )
 
 // StaticInt8 stores weights as 8-bit codes and lets layers, and what lies between them, compute on codes whose scales

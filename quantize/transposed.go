@@ -4,7 +4,7 @@ import (
 	"context"
 	"io"
 
-	"github.com/mcompress/mcompress/kernel"
+	"github.com/mcompress/mcompress/internal/kernel"
 	"github.com/mcompress/mcompress/pass"
 )
 

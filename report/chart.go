@@ -18,7 +18,7 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 	"gonum.org/v1/plot/vg/vgsvg"
 
-	"github.com/mcompress/mcompress/memory"
+	"github.com/mcompress/mcompress/internal/memory"
 )
 
 // Drawn colours are stand-ins: the page's style sheet says what they are in light and

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/mcompress/mcompress/verify"
+	"github.com/mcompress/mcompress/internal/verify"
 )
 
 // A Limit is a bound that a result must keep, named as the flag that sets it.

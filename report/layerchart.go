@@ -8,7 +8,7 @@ import (
 	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/vg/draw"
 
-	"github.com/mcompress/mcompress/verify"
+	"github.com/mcompress/mcompress/internal/verify"
 )
 
 const (

@@ -7,7 +7,7 @@ import (
 	"io"
 	"strings"
 
-	"github.com/mcompress/mcompress/memory"
+	"github.com/mcompress/mcompress/internal/memory"
 )
 
 //go:embed memory.html

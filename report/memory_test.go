@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mcompress/mcompress/memory"
+	"github.com/mcompress/mcompress/internal/memory"
 )
 
 // nodesOf is a chain of so many nodes, the one at the peak with scratch of 1 MiB.

@@ -6,9 +6,9 @@ import (
 	"encoding/hex"
 	"path/filepath"
 
+	"github.com/mcompress/mcompress/internal/verify"
 	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/pass"
-	"github.com/mcompress/mcompress/verify"
 )
 
 // SchemaVersion is the version of the JSON form, described by docs/report-schema.json.

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/mcompress/mcompress/verify"
+	"github.com/mcompress/mcompress/internal/verify"
 )
 
 // A verification is what pages say of running the models.

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcompress/mcompress/internal/verify"
 	"github.com/mcompress/mcompress/pass"
-	"github.com/mcompress/mcompress/verify"
 )
 
 func num(x float64) *float64 { return &x }

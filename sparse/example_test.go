@@ -5,8 +5,8 @@ import (
 	"flag"
 	"fmt"
 
+	"github.com/mcompress/mcompress/internal/kernel"
 	"github.com/mcompress/mcompress/ir"
-	"github.com/mcompress/mcompress/kernel"
 	"github.com/mcompress/mcompress/pass"
 	"github.com/mcompress/mcompress/sparse"
 )

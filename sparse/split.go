@@ -8,8 +8,8 @@ import (
 	"iter"
 	"math/bits"
 
+	"github.com/mcompress/mcompress/internal/kernel"
 	"github.com/mcompress/mcompress/ir"
-	"github.com/mcompress/mcompress/kernel"
 )
 
 // blockElems is how many elements are handled at a time: a multiple of 8, so that

@@ -4,10 +4,10 @@ import (
 	"flag"
 	"strings"
 
-	"github.com/mcompress/mcompress/engine/ort"
 	mcli "github.com/mcompress/mcompress/internal/cli"
+	"github.com/mcompress/mcompress/internal/engine/ort"
 	"github.com/mcompress/mcompress/internal/job"
-	"github.com/mcompress/mcompress/internal/stopwatch"
+	"github.com/mcompress/mcompress/internal/latency"
 )
 
 // running is the flags that say what runs models.
@@ -18,7 +18,7 @@ type running struct {
 
 // newRunning takes what --backend knows beside the two backends.
 func newRunning(more ...string) *running {
-	return &running{backend: mcli.Enum{Value: stopwatch.Embedded, Words: append([]string{stopwatch.Embedded, stopwatch.ORT}, more...)}}
+	return &running{backend: mcli.Enum{Value: latency.Embedded, Words: append([]string{latency.Embedded, latency.ORT}, more...)}}
 }
 
 func (r *running) declare(fs *flag.FlagSet) {
@@ -26,7 +26,7 @@ func (r *running) declare(fs *flag.FlagSet) {
 	fs.StringVar(&r.library, "ort-lib", "", "`path` of ONNX Runtime's library, or of its folder (default: "+ort.Variable+", then where libraries are)")
 }
 
-func (r *running) embedded() bool { return r.backend.Value == stopwatch.Embedded }
+func (r *running) embedded() bool { return r.backend.Value == latency.Embedded }
 
 // check refuses a library that nothing would use.
 func (r *running) check() error {

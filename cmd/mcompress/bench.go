@@ -16,10 +16,10 @@ import (
 	"github.com/dustin/go-humanize"
 	"github.com/urfave/cli/v2"
 
-	"github.com/mcompress/mcompress/engine/ort"
 	mcli "github.com/mcompress/mcompress/internal/cli"
+	"github.com/mcompress/mcompress/internal/engine/ort"
 	"github.com/mcompress/mcompress/internal/job"
-	"github.com/mcompress/mcompress/internal/stopwatch"
+	"github.com/mcompress/mcompress/internal/latency"
 )
 
 // measureCommand is what bench calls this program with, the job as JSON on stdin: peak memory
@@ -28,7 +28,7 @@ const measureCommand = "__measure"
 
 // timing is what bench measures.
 type timing struct {
-	stopwatch.Job
+	latency.Job
 	making
 	*running
 	batches mcli.Counts
@@ -40,7 +40,7 @@ type timing struct {
 
 func (t *tool) benchCommand() *cli.Command {
 	b := &timing{
-		Job:     stopwatch.Job{Runs: 10, Warmup: 3, Time: time.Second},
+		Job:     latency.Job{Runs: 10, Warmup: 3, Time: time.Second},
 		running: newRunning("both"),
 		onOOM:   mcli.Enum{Value: "fail", Words: []string{"fail", "halve"}},
 		batches: mcli.Counts{1},
@@ -122,7 +122,7 @@ func (t *tool) bench(ctx context.Context, models []string, b *timing) error {
 	if err != nil {
 		return err
 	}
-	var all []*stopwatch.Measure
+	var all []*latency.Measure
 	for _, batch := range b.batches {
 		for _, backend := range backends {
 			for _, model := range models {
@@ -154,26 +154,26 @@ func ofModel(path string, err error) error {
 // of ONNX Runtime is a warning.
 func (t *tool) backends(b *timing) ([]string, error) {
 	if b.embedded() {
-		return []string{stopwatch.Embedded}, nil
+		return []string{latency.Embedded}, nil
 	}
 	path, err := ort.Find(b.library)
 	if err != nil {
-		if b.backend.Value == stopwatch.ORT || b.library != "" {
+		if b.backend.Value == latency.ORT || b.library != "" {
 			return nil, err
 		}
 		if !t.quiet {
 			say(t.stderr, fmt.Errorf("bench: without ONNX Runtime: %w", err))
 		}
-		return []string{stopwatch.Embedded}, nil
+		return []string{latency.Embedded}, nil
 	}
-	if b.Library = path; b.backend.Value == stopwatch.ORT {
-		return []string{stopwatch.ORT}, nil
+	if b.Library = path; b.backend.Value == latency.ORT {
+		return []string{latency.ORT}, nil
 	}
-	return []string{stopwatch.Embedded, stopwatch.ORT}, nil
+	return []string{latency.Embedded, latency.ORT}, nil
 }
 
 // measure runs j in a process of its own, with half the batch as often as it does not fit.
-func measure(ctx context.Context, j stopwatch.Job, halve bool) (*stopwatch.Measure, error) {
+func measure(ctx context.Context, j latency.Job, halve bool) (*latency.Measure, error) {
 	var halved []int64
 	for {
 		m, err := measureOnce(ctx, j)
@@ -192,14 +192,14 @@ func measure(ctx context.Context, j stopwatch.Job, halve bool) (*stopwatch.Measu
 	}
 }
 
-func advice(j stopwatch.Job, halve bool) string {
+func advice(j latency.Job, halve bool) string {
 	if halve || j.Batch == 1 {
 		return ""
 	}
 	return "; --on-oom halve finds one that fits"
 }
 
-func measureOnce(ctx context.Context, j stopwatch.Job) (*stopwatch.Measure, error) {
+func measureOnce(ctx context.Context, j latency.Job) (*latency.Measure, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
@@ -218,7 +218,7 @@ func measureOnce(ctx context.Context, j stopwatch.Job) (*stopwatch.Measure, erro
 		}
 		return nil, fmt.Errorf("the measuring process: %w", err)
 	}
-	m := &stopwatch.Measure{}
+	m := &latency.Measure{}
 	return m, json.Unmarshal(out.Bytes(), m)
 }
 
@@ -232,7 +232,7 @@ func cutLast(text, sep string) (before, after string, found bool) {
 
 // measureHere is the measuring process.
 func measureHere(ctx context.Context, stdin io.Reader, stdout io.Writer) error {
-	var j stopwatch.Job
+	var j latency.Job
 	if err := json.NewDecoder(stdin).Decode(&j); err != nil {
 		return err
 	}
@@ -248,11 +248,11 @@ func measureHere(ctx context.Context, stdin io.Reader, stdout io.Writer) error {
 
 // profiled says where the time of each model goes.
 func (t *tool) profiled(ctx context.Context, models []string, b *timing) error {
-	var all []*stopwatch.Profile
+	var all []*latency.Profile
 	for _, batch := range b.batches {
 		for _, model := range models {
 			j := b.Job
-			j.Model, j.Backend, j.Batch = model, stopwatch.Embedded, batch
+			j.Model, j.Backend, j.Batch = model, latency.Embedded, batch
 			p, err := j.Profile(ctx)
 			if err != nil {
 				return ofModel(model, err)

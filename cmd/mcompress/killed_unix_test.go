@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mcompress/mcompress/internal/conform"
+	"github.com/mcompress/mcompress/internal/dev/conform"
 )
 
 // TestTrainingThatIsKilledGoesOn kills training again and again, at moments that follow from the clock, and goes on each time:

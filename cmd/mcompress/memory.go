@@ -11,9 +11,9 @@ import (
 	"github.com/urfave/cli/v2"
 
 	mcli "github.com/mcompress/mcompress/internal/cli"
-	"github.com/mcompress/mcompress/internal/footprint"
 	"github.com/mcompress/mcompress/internal/job"
-	"github.com/mcompress/mcompress/internal/stages"
+	"github.com/mcompress/mcompress/internal/memplan"
+	"github.com/mcompress/mcompress/internal/partition"
 	"github.com/mcompress/mcompress/onnx"
 )
 
@@ -131,11 +131,11 @@ func (s *seeing) splitFlags(fs *flag.FlagSet) {
 
 // cuts plans stages, and prints them.
 func (t *tool) cuts(ctx context.Context, f *onnx.File, s *seeing) error {
-	o := stages.Options{Stages: s.split, By: s.by.Value, Dims: s.dims}
+	o := partition.Options{Stages: s.split, By: s.by.Value, Dims: s.dims}
 	if n := len(s.batches); n > 0 {
 		o.Batch = s.batches[n-1]
 	}
-	plan, err := stages.New(ctx, f.Model, o)
+	plan, err := partition.New(ctx, f.Model, o)
 	if err != nil {
 		return fmt.Errorf("%s: %w", f.Path, err)
 	}
@@ -147,7 +147,7 @@ func (t *tool) cuts(ctx context.Context, f *onnx.File, s *seeing) error {
 
 // see plans, and prints what came of it.
 func (t *tool) see(ctx context.Context, f *onnx.File, s *seeing) error {
-	facts, err := footprint.Model(ctx, f, footprint.Options{
+	facts, err := memplan.Model(ctx, f, memplan.Options{
 		Workers: t.workers, Batches: s.batches, Dims: s.dims, Budget: int64(s.budget),
 		Layout: s.layout, Measure: s.measure, Plain: s.plain,
 	})
@@ -179,7 +179,7 @@ func (t *tool) warn(format string, args ...any) {
 	}
 }
 
-func (t *tool) facts(path string, facts *footprint.Facts, s *seeing) error {
+func (t *tool) facts(path string, facts *memplan.Facts, s *seeing) error {
 	if s.html != "" {
 		page := facts.Page(filepath.Base(path))
 		if err := job.WriteFile(s.html, func(w *os.File) error { return page.HTML(w) }); err != nil {

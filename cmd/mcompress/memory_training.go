@@ -11,9 +11,9 @@ import (
 	"github.com/urfave/cli/v2"
 
 	mcli "github.com/mcompress/mcompress/internal/cli"
-	"github.com/mcompress/mcompress/internal/footprint"
 	"github.com/mcompress/mcompress/internal/job"
-	"github.com/mcompress/mcompress/memory"
+	"github.com/mcompress/mcompress/internal/memory"
+	"github.com/mcompress/mcompress/internal/memplan"
 	"github.com/mcompress/mcompress/onnx"
 )
 
@@ -56,8 +56,8 @@ func (f *fitting) flags() []cli.Flag {
 }
 
 // options are what the flags say.
-func (f *fitting) options(s *seeing) footprint.TrainOptions {
-	return footprint.TrainOptions{
+func (f *fitting) options(s *seeing) memplan.TrainOptions {
+	return memplan.TrainOptions{
 		Training: memory.Training{
 			Optimizer: f.optimizer.Value, Precision: f.precision.Value, ZeRO: slices.Index(f.zero.Words, f.zero.Value), Devices: f.devices,
 			OffloadOptimizer: slices.Contains(f.offload.Chosen, "optimizer"), OffloadParameters: slices.Contains(f.offload.Chosen, "parameters"),
@@ -68,7 +68,7 @@ func (f *fitting) options(s *seeing) footprint.TrainOptions {
 
 // states prints what training a number of parameters holds.
 func (t *tool) states(s *seeing) error {
-	facts, err := footprint.TrainParameters(int64(s.fit.params), s.fit.options(s))
+	facts, err := memplan.TrainParameters(int64(s.fit.params), s.fit.options(s))
 	if err != nil {
 		return err
 	}
@@ -80,7 +80,7 @@ func (t *tool) states(s *seeing) error {
 
 // planTraining plans a step of training, and prints what came of it.
 func (t *tool) planTraining(ctx context.Context, f *onnx.File, s *seeing) error {
-	facts, err := footprint.Train(ctx, f, s.fit.options(s))
+	facts, err := memplan.Train(ctx, f, s.fit.options(s))
 	if err != nil {
 		return fmt.Errorf("%s: %w", f.Path, err)
 	}
@@ -105,7 +105,7 @@ func (t *tool) planTraining(ctx context.Context, f *onnx.File, s *seeing) error 
 	return nil
 }
 
-func writeTraining(path string, facts *footprint.Training, html string) error {
+func writeTraining(path string, facts *memplan.Training, html string) error {
 	if facts.Unplanned != "" {
 		return fmt.Errorf("%s: %s", path, facts.Unplanned)
 	}

@@ -5,7 +5,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/mcompress/mcompress/internal/conform"
+	"github.com/mcompress/mcompress/internal/dev/conform"
 )
 
 // A recipe gives each part of a model a method of its own, in one run: what comes of it is valid, the same with any number of workers,

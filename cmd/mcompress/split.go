@@ -9,7 +9,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	mcli "github.com/mcompress/mcompress/internal/cli"
-	"github.com/mcompress/mcompress/internal/stages"
+	"github.com/mcompress/mcompress/internal/partition"
 	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/onnx"
 )
@@ -23,7 +23,7 @@ type cutting struct {
 	noSync bool
 }
 
-func balancing() mcli.Enum { return mcli.Enum{Value: stages.Costs()[0], Words: stages.Costs()} }
+func balancing() mcli.Enum { return mcli.Enum{Value: partition.Costs()[0], Words: partition.Costs()} }
 
 func (t *tool) splitCommand() *cli.Command {
 	s := &cutting{stages: 2, by: balancing(), digest: mcli.Enum{Value: "sha256", Words: []string{"sha256", "none"}}}
@@ -71,7 +71,7 @@ func (t *tool) split(ctx context.Context, path string, s *cutting) error {
 		o.Progress = p.show
 		defer p.stop()
 	}
-	written, err := stages.Write(ctx, path, dir, stages.Options{Stages: s.stages, By: s.by.Value}, o)
+	written, err := partition.Write(ctx, path, dir, partition.Options{Stages: s.stages, By: s.by.Value}, o)
 	if err != nil {
 		return err
 	}

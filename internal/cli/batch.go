@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"github.com/mcompress/mcompress/internal/job"
+	"github.com/mcompress/mcompress/internal/verify"
 	"github.com/mcompress/mcompress/report"
-	"github.com/mcompress/mcompress/verify"
 )
 
 // An Outcome is what one model's turn came to: a result, or an error.

@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"github.com/mcompress/mcompress/internal/job"
+	"github.com/mcompress/mcompress/internal/verify"
 	"github.com/mcompress/mcompress/report"
-	"github.com/mcompress/mcompress/verify"
 )
 
 // Each model has a line, with what came of running it where it was run.

@@ -9,12 +9,12 @@ import (
 
 	"github.com/dustin/go-humanize"
 
-	"github.com/mcompress/mcompress/internal/stopwatch"
+	"github.com/mcompress/mcompress/internal/latency"
 )
 
 // Bench writes measurements as a table; of two models those of one backend and batch stand in
 // a row of their own ratio.
-func Bench(w io.Writer, ms []*stopwatch.Measure, models int) error {
+func Bench(w io.Writer, ms []*latency.Measure, models int) error {
 	t := &Table{Right: "llrrrrrrrrr"}
 	t.Add("model", "backend", "batch", "load", "min", "median", "p90", "samples/s", "peak bytes", "weight bytes", "arena bytes")
 	for i, m := range ms {
@@ -29,7 +29,7 @@ func Bench(w io.Writer, ms []*stopwatch.Measure, models int) error {
 	return t.Write(w)
 }
 
-func batchOf(m *stopwatch.Measure) string {
+func batchOf(m *latency.Measure) string {
 	if len(m.Halved) == 0 {
 		return fmt.Sprint(m.Batch)
 	}
@@ -74,7 +74,7 @@ func times(a, b float64) string {
 const shownNodes = 20
 
 // Profiles writes where the time of models went.
-func Profiles(w io.Writer, ps []*stopwatch.Profile) error {
+func Profiles(w io.Writer, ps []*latency.Profile) error {
 	for i, p := range ps {
 		if i > 0 {
 			fmt.Fprintln(w)
@@ -86,7 +86,7 @@ func Profiles(w io.Writer, ps []*stopwatch.Profile) error {
 	return nil
 }
 
-func profile(w io.Writer, p *stopwatch.Profile) error {
+func profile(w io.Writer, p *latency.Profile) error {
 	fmt.Fprintf(w, "%s, batch %d: %s a run, mean of %d\n\n", filepath.Base(p.Model), p.Batch, seconds(p.Seconds), p.Runs)
 	if err := profileTable("operator", p.Operators).Write(w); err != nil {
 		return err
@@ -101,7 +101,7 @@ func profile(w io.Writer, p *stopwatch.Profile) error {
 	return nil
 }
 
-func profileTable(what string, rows []stopwatch.ProfileRow) *Table {
+func profileTable(what string, rows []latency.ProfileRow) *Table {
 	t := &Table{Right: "lrrrrr"}
 	t.Add(what, "calls", "time", "share", "bytes allocated", "bytes freed")
 	for _, r := range rows {

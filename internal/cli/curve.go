@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/mcompress/mcompress/internal/footprint"
+	"github.com/mcompress/mcompress/internal/memplan"
 )
 
 // tenths is how many lines a curve has, and barWidth how wide its longest bar is.
@@ -14,7 +14,7 @@ const (
 )
 
 // overTime is what is alive in each tenth of a run at most, and where.
-func overTime(r *footprint.Run) *Table {
+func overTime(r *memplan.Run) *Table {
 	return curve(len(r.Steps), r.Peak, func(i int) (int64, string) { return r.Steps[i].Bytes, r.Steps[i].Node })
 }
 

@@ -7,12 +7,12 @@ import (
 
 	"github.com/dustin/go-humanize"
 
-	"github.com/mcompress/mcompress/internal/footprint"
+	"github.com/mcompress/mcompress/internal/memplan"
 )
 
 // Footprint writes facts about memory for people, with so many of the blocks that are alive at the
 // peak.
-func Footprint(w io.Writer, s Style, path string, f *footprint.Facts, top int) error {
+func Footprint(w io.Writer, s Style, path string, f *memplan.Facts, top int) error {
 	parts := []part{{path, weightTable(f)}}
 	if len(f.Runs) > 0 {
 		last := f.Runs[len(f.Runs)-1]
@@ -55,21 +55,21 @@ func (p part) write(w io.Writer, s Style) error {
 	return p.table.Write(w)
 }
 
-func ofBatch(f *footprint.Facts, batch int64) string {
+func ofBatch(f *memplan.Facts, batch int64) string {
 	if f.Fixed {
 		return ""
 	}
 	return fmt.Sprintf(", batch %d", batch)
 }
 
-func withWorkers(f *footprint.Facts) string {
+func withWorkers(f *memplan.Facts) string {
 	if f.Workers == 1 {
 		return ", 1 worker"
 	}
 	return fmt.Sprintf(", %d workers", f.Workers)
 }
 
-func weightTable(f *footprint.Facts) *Table {
+func weightTable(f *memplan.Facts) *Table {
 	t := &Table{Indent: "  ", Right: "lrrr"}
 	held := map[string]string{}
 	if f.Held != nil {
@@ -97,7 +97,7 @@ func weightTable(f *footprint.Facts) *Table {
 	return t
 }
 
-func runTable(f *footprint.Facts) *Table {
+func runTable(f *memplan.Facts) *Table {
 	t := &Table{Indent: "  ", Right: "rrrrrl"}
 	t.Add("batch", "weights", "inputs, outputs", "arena", "in all", "")
 	for _, r := range f.Runs {
@@ -111,7 +111,7 @@ func runTable(f *footprint.Facts) *Table {
 }
 
 // notes are what a run's numbers leave open.
-func notes(r *footprint.Run) string {
+func notes(r *memplan.Run) string {
 	var words []string
 	if r.Arena > r.Bound {
 		words = append(words, fmt.Sprintf("%.1f %% of the arena are gaps", 100*float64(r.Arena-r.Bound)/float64(r.Arena)))
@@ -127,7 +127,7 @@ func notes(r *footprint.Run) string {
 }
 
 // budgetTable is the largest batch that fits, and why no larger one does.
-func budgetTable(f *footprint.Facts, b *footprint.Budget) *Table {
+func budgetTable(f *memplan.Facts, b *memplan.Budget) *Table {
 	t := &Table{Indent: "  ", Right: "rrl"}
 	row := func(batch int64, total int64, verdict string) {
 		name := fmt.Sprintf("batch %d", batch)
@@ -148,11 +148,11 @@ func budgetTable(f *footprint.Facts, b *footprint.Budget) *Table {
 	return t
 }
 
-func peakTitle(f *footprint.Facts, r *footprint.Run) string {
+func peakTitle(f *memplan.Facts, r *memplan.Run) string {
 	return fmt.Sprintf("alive at the peak%s: %s of the arena at %s, step %d of %d", ofBatch(f, r.Batch), size(r.Peak), abridged(r.AtNode), r.AtStep+1, len(r.Steps))
 }
 
-func aliveTable(r *footprint.Run, top int) *Table {
+func aliveTable(r *memplan.Run, top int) *Table {
 	t := &Table{Indent: "  ", Right: "lrrll"}
 	rest, others := int64(0), 0
 	for i, b := range r.Alive {
@@ -189,12 +189,12 @@ func share(part, whole int64) float64 {
 	return float64(part) / float64(whole)
 }
 
-func layoutTable(l *footprint.Layout) *Table {
+func layoutTable(l *memplan.Layout) *Table {
 	t := &Table{Indent: "  ", Right: "lrrl"}
 	t.Add("nodes with channels", fmt.Sprint(l.Sensitive), "", fmt.Sprintf("of %d", l.Nodes))
 	for _, m := range []struct {
 		what  string
-		moves []footprint.Move
+		moves []memplan.Move
 	}{{"transposes to add", l.Added}, {"to keep", l.Kept}, {"to remove", l.Vanished}} {
 		t.Add(m.what, fmt.Sprint(len(m.moves)), moved(m.moves), largest(m.moves))
 	}
@@ -214,7 +214,7 @@ func layoutTable(l *footprint.Layout) *Table {
 	return t
 }
 
-func moved(ms []footprint.Move) string {
+func moved(ms []memplan.Move) string {
 	n := int64(0)
 	for _, m := range ms {
 		n += m.Bytes
@@ -223,7 +223,7 @@ func moved(ms []footprint.Move) string {
 }
 
 // largest names the largest of several transposes.
-func largest(ms []footprint.Move) string {
+func largest(ms []memplan.Move) string {
 	if len(ms) == 0 {
 		return ""
 	}
@@ -236,7 +236,7 @@ func largest(ms []footprint.Move) string {
 	return fmt.Sprintf("the largest of %s: %s", abridged(most.Value), size(most.Bytes))
 }
 
-func measuredTable(s Style, f *footprint.Facts) *Table {
+func measuredTable(s Style, f *memplan.Facts) *Table {
 	t := &Table{Indent: "  ", Right: "lrl"}
 	m, r := f.Measured, f.Runs[len(f.Runs)-1]
 	same := func(got, want int64) string {

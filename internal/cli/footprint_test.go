@@ -4,21 +4,21 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mcompress/mcompress/internal/footprint"
+	"github.com/mcompress/mcompress/internal/memplan"
 )
 
 // shown is what people see of a run with so many steps, one of them with all bytes of the peak.
-func shown(t *testing.T, steps, peak int, change func(*footprint.Facts)) string {
+func shown(t *testing.T, steps, peak int, change func(*memplan.Facts)) string {
 	t.Helper()
-	r := &footprint.Run{Batch: 2, Total: 3 << 20, Arena: 2 << 20, Bound: 2 << 20, Peak: 1 << 20, AtStep: peak, AtNode: "node"}
+	r := &memplan.Run{Batch: 2, Total: 3 << 20, Arena: 2 << 20, Bound: 2 << 20, Peak: 1 << 20, AtStep: peak, AtNode: "node"}
 	for i := range steps {
-		s := footprint.Step{Node: "other", Bytes: 1 << 10}
+		s := memplan.Step{Node: "other", Bytes: 1 << 10}
 		if i == peak {
-			s = footprint.Step{Node: "node", Bytes: r.Peak}
+			s = memplan.Step{Node: "node", Bytes: r.Peak}
 		}
 		r.Steps = append(r.Steps, s)
 	}
-	f := &footprint.Facts{Held: &footprint.Weights{Bytes: 1 << 20}, Workers: 2, Runs: []*footprint.Run{r}}
+	f := &memplan.Facts{Held: &memplan.Weights{Bytes: 1 << 20}, Workers: 2, Runs: []*memplan.Run{r}}
 	change(f)
 	var b strings.Builder
 	if err := Footprint(&b, Style{}, "m.onnx", f, 1); err != nil {
@@ -27,7 +27,7 @@ func shown(t *testing.T, steps, peak int, change func(*footprint.Facts)) string 
 	return b.String()
 }
 
-func nothing(*footprint.Facts) {}
+func nothing(*memplan.Facts) {}
 
 // Every step is in one of the lines, and the peak has the longest bar wherever it is.
 func TestTheCurveHasThePeak(t *testing.T) {
@@ -54,8 +54,8 @@ func TestBars(t *testing.T) {
 }
 
 func TestOnlyTheLargestBlocksAreListed(t *testing.T) {
-	got := shown(t, 1, 0, func(f *footprint.Facts) {
-		f.Runs[0].Alive = []footprint.Block{
+	got := shown(t, 1, 0, func(f *memplan.Facts) {
+		f.Runs[0].Alive = []memplan.Block{
 			{Name: "large", Kind: "activation", Type: "float[3]", Bytes: 3 << 18, From: "a", To: "b"},
 			{Name: "small", Kind: "activation", Bytes: 1 << 17, From: "a", To: "b"},
 			{Name: "node", Kind: "scratch", Bytes: 1 << 17, From: "node", To: "node"},
@@ -69,24 +69,24 @@ func TestOnlyTheLargestBlocksAreListed(t *testing.T) {
 }
 
 func TestWhatIsNotCountedIsSaid(t *testing.T) {
-	got := shown(t, 1, 0, func(f *footprint.Facts) { f.Runs[0].Bound, f.Runs[0].Dynamic = 1<<20, []string{"a", "b"} })
+	got := shown(t, 1, 0, func(f *memplan.Facts) { f.Runs[0].Bound, f.Runs[0].Dynamic = 1<<20, []string{"a", "b"} })
 	if want := "50.0 % of the arena are gaps; not counted: 2 nodes whose results only a run tells"; !strings.Contains(got, want) {
 		t.Errorf("%q is not in\n%s", want, got)
 	}
 }
 
 func TestBudgets(t *testing.T) {
-	for want, b := range map[string]footprint.Budget{
+	for want, b := range map[string]memplan.Budget{
 		"  batch 7  2,000  bytes fit\n  batch 8  2,300  bytes do not\n": {Bytes: 2048, Batch: 7, Total: 2000, Next: 2300},
 		"  batch 1  4,000  bytes do not\n":                              {Bytes: 2048, Total: 4000},
 	} {
-		got := shown(t, 1, 0, func(f *footprint.Facts) { f.Budget = &b })
+		got := shown(t, 1, 0, func(f *memplan.Facts) { f.Budget = &b })
 		if !strings.Contains(got, "largest batch in 2,048 bytes\n"+want) {
 			t.Errorf("%q is not in\n%s", want, got)
 		}
 	}
-	got := shown(t, 1, 0, func(f *footprint.Facts) {
-		f.Fixed, f.Budget = true, &footprint.Budget{Bytes: 2048, Batch: 1, Total: 2000}
+	got := shown(t, 1, 0, func(f *memplan.Facts) {
+		f.Fixed, f.Budget = true, &memplan.Budget{Bytes: 2048, Batch: 1, Total: 2000}
 	})
 	if !strings.Contains(got, "  fixed  2,000  bytes fit\n") || strings.Contains(got, "batch 2") {
 		t.Errorf("a batch of a model that declares it:\n%s", got)
@@ -94,7 +94,7 @@ func TestBudgets(t *testing.T) {
 }
 
 func TestMeasuresThatAreNotAsPlanned(t *testing.T) {
-	got := shown(t, 1, 0, func(f *footprint.Facts) { f.Measured = &footprint.Taken{Batch: 2, Arena: 2 << 20, Peak: 1<<20 + 1} })
+	got := shown(t, 1, 0, func(f *memplan.Facts) { f.Measured = &memplan.Taken{Batch: 2, Arena: 2 << 20, Peak: 1<<20 + 1} })
 	for _, want := range []string{"arena    2,097,152  as planned, to the byte\n", "peak     1,048,577  planned were 1,048,576"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("%q is not in\n%s", want, got)
@@ -103,15 +103,15 @@ func TestMeasuresThatAreNotAsPlanned(t *testing.T) {
 }
 
 func TestLayoutsSayWhatIsMovedMore(t *testing.T) {
-	l := footprint.Layout{Sensitive: 3, Nodes: 9, Saved: -3 << 10, Added: []footprint.Move{{Value: "a", Bytes: 1 << 10}, {Value: "b", Bytes: 2 << 10}}}
-	got := shown(t, 1, 0, func(f *footprint.Facts) { f.Layout = &l })
+	l := memplan.Layout{Sensitive: 3, Nodes: 9, Saved: -3 << 10, Added: []memplan.Move{{Value: "a", Bytes: 1 << 10}, {Value: "b", Bytes: 2 << 10}}}
+	got := shown(t, 1, 0, func(f *memplan.Facts) { f.Layout = &l })
 	for _, want := range []string{"transposes to add    2  3.0 KiB  the largest of b: 2.0 KiB\n", "3.0 KiB  more are read and written\n"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("%q is not in\n%s", want, got)
 		}
 	}
 	l.Saved = 5 << 10
-	if got := shown(t, 1, 0, func(f *footprint.Facts) { f.Layout = &l }); !strings.Contains(got, "5.0 KiB  less are read and written\n") {
+	if got := shown(t, 1, 0, func(f *memplan.Facts) { f.Layout = &l }); !strings.Contains(got, "5.0 KiB  less are read and written\n") {
 		t.Errorf("got\n%s", got)
 	}
 }

@@ -6,14 +6,14 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/mcompress/mcompress/internal/stages"
+	"github.com/mcompress/mcompress/internal/partition"
 )
 
 // mostNames is how many values a line names.
 const mostNames = 3
 
 // Stages writes where a model is cut, and the tensor-parallel cuts of so many pairs of weights.
-func Stages(w io.Writer, s Style, path string, p *stages.Plan, top int) error {
+func Stages(w io.Writer, s Style, path string, p *partition.Plan, top int) error {
 	parts := []part{
 		{inStages(path, p), stageTable(p)},
 		{"weights that several stages hold", sharedTable(p)},
@@ -32,14 +32,14 @@ func Stages(w io.Writer, s Style, path string, p *stages.Plan, top int) error {
 	return nil
 }
 
-func inStages(path string, p *stages.Plan) string {
+func inStages(path string, p *partition.Plan) string {
 	if len(p.Stages) == 1 {
 		return path + " in 1 stage"
 	}
 	return fmt.Sprintf("%s in %d stages, balanced by %s", path, len(p.Stages), p.By)
 }
 
-func stageTable(p *stages.Plan) *Table {
+func stageTable(p *partition.Plan) *Table {
 	t := &Table{Indent: "  ", Right: "rrrrrll"}
 	t.Add("stage", "nodes", "weights", "peak", "hands on", "what", "nodes from and to")
 	for i, s := range p.Stages {
@@ -49,7 +49,7 @@ func stageTable(p *stages.Plan) *Table {
 }
 
 // crossing names the values that cross the cut behind a stage.
-func crossing(s *stages.Stage) string {
+func crossing(s *partition.Stage) string {
 	if len(s.Crosses) == 0 {
 		return "–"
 	}
@@ -63,7 +63,7 @@ func crossing(s *stages.Stage) string {
 // smallShared is below what a shared constant, most often a number or a shape, is not named.
 const smallShared = 1 << 10
 
-func sharedTable(p *stages.Plan) *Table {
+func sharedTable(p *partition.Plan) *Table {
 	t := &Table{Indent: "  ", Right: "lrl"}
 	small, bytes := 0, int64(0)
 	for _, s := range p.Shared {
@@ -83,7 +83,7 @@ func sharedTable(p *stages.Plan) *Table {
 	return t
 }
 
-func parallelTable(p *stages.Plan, top int) *Table {
+func parallelTable(p *partition.Plan, top int) *Table {
 	t := &Table{Indent: "  ", Right: "lllrl"}
 	if len(p.Parallel) == 0 || top == 0 {
 		return t
@@ -102,7 +102,7 @@ func parallelTable(p *stages.Plan, top int) *Table {
 	return t
 }
 
-func (t *Table) cut(c stages.Cut, how, then string) {
+func (t *Table) cut(c partition.Cut, how, then string) {
 	if !c.Even {
 		then = strings.TrimPrefix(then+"; it does not divide evenly", "; ")
 	}
@@ -110,7 +110,7 @@ func (t *Table) cut(c stages.Cut, how, then string) {
 }
 
 // Chain writes what files a model was cut into.
-func Chain(w io.Writer, s Style, path string, c *stages.Written) error {
+func Chain(w io.Writer, s Style, path string, c *partition.Written) error {
 	folder := filepath.Dir(c.Manifest)
 	t := &Table{Indent: "  ", Right: "lrrll"}
 	t.Add("file", "size", "nodes", "given", "gives")

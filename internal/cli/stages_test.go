@@ -4,22 +4,22 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mcompress/mcompress/internal/stages"
+	"github.com/mcompress/mcompress/internal/partition"
 )
 
 func TestStagesAreATable(t *testing.T) {
-	p := &stages.Plan{
+	p := &partition.Plan{
 		By: "weights", Unknown: 1,
-		Stages: []*stages.Stage{
-			{Nodes: 2, First: "a", Last: "b", Weights: 1 << 20, Peak: 1 << 10, Handed: 2 << 10, Crosses: []stages.Port{{Name: "v"}, {Name: "w"}, {Name: "x"}, {Name: "y"}, {Name: "z"}}},
+		Stages: []*partition.Stage{
+			{Nodes: 2, First: "a", Last: "b", Weights: 1 << 20, Peak: 1 << 10, Handed: 2 << 10, Crosses: []partition.Port{{Name: "v"}, {Name: "w"}, {Name: "x"}, {Name: "y"}, {Name: "z"}}},
 			{Nodes: 1, First: "c", Last: "c"},
 		},
-		Shared: []stages.Shared{{Name: "tied", Bytes: 4 << 10, Stages: []int{1, 2}}, {Name: "one", Bytes: 4, Stages: []int{1, 2}}},
-		Parallel: []stages.Pair{
+		Shared: []partition.Shared{{Name: "tied", Bytes: 4 << 10, Stages: []int{1, 2}}, {Name: "one", Bytes: 4, Stages: []int{1, 2}}},
+		Parallel: []partition.Pair{
 			{
-				Columns:   []stages.Cut{{Weight: "up", Type: "float[4,8]", Axis: 1, PerDevice: 64, Even: true}},
-				Row:       stages.Cut{Weight: "down", Type: "float[8,4]", PerDevice: 64},
-				AllReduce: stages.Port{Name: "sum", Bytes: 16},
+				Columns:   []partition.Cut{{Weight: "up", Type: "float[4,8]", Axis: 1, PerDevice: 64, Even: true}},
+				Row:       partition.Cut{Weight: "down", Type: "float[8,4]", PerDevice: 64},
+				AllReduce: partition.Port{Name: "sum", Bytes: 16},
 			},
 			{}, {},
 		},

@@ -8,17 +8,17 @@ import (
 
 	"github.com/dustin/go-humanize"
 
-	"github.com/mcompress/mcompress/internal/footprint"
-	"github.com/mcompress/mcompress/memory"
+	"github.com/mcompress/mcompress/internal/memory"
+	"github.com/mcompress/mcompress/internal/memplan"
 )
 
 // States writes what training so many parameters holds, in GB of 10^9 bytes.
-func States(w io.Writer, s Style, t *footprint.Training) error {
+func States(w io.Writer, s Style, t *memplan.Training) error {
 	return part{"training " + trained(t), stateTable(t, gigabytes)}.write(w, s)
 }
 
 // Training writes the memory of training a model, with so many of its layers.
-func Training(w io.Writer, s Style, path string, t *footprint.Training, top int) error {
+func Training(w io.Writer, s Style, path string, t *memplan.Training, top int) error {
 	parts := []part{{path + ": training " + trained(t), stateTable(t, sizeOrNone)}}
 	if len(t.Runs) > 0 {
 		last := t.Runs[len(t.Runs)-1]
@@ -49,7 +49,7 @@ func gigabytes(n int64) string {
 }
 
 // trained says what is trained, and how.
-func trained(t *footprint.Training) string {
+func trained(t *memplan.Training) string {
 	text := fmt.Sprintf("%s parameters with %s, %s precision", humanize.Comma(t.Parameters), t.Optimizer, t.Precision)
 	if t.ZeRO > 0 || t.Devices > 1 {
 		text += fmt.Sprintf(", on each of %d devices, ZeRO stage %d", t.Devices, t.ZeRO)
@@ -58,7 +58,7 @@ func trained(t *footprint.Training) string {
 }
 
 // stateTable has a column for the host if something is there.
-func stateTable(t *footprint.Training, size func(int64) string) *Table {
+func stateTable(t *memplan.Training, size func(int64) string) *Table {
 	table := &Table{Indent: "  ", Right: "lrr"}
 	total := t.States.Total()
 	row := func(name string, s memory.Share) {
@@ -78,14 +78,14 @@ func stateTable(t *footprint.Training, size func(int64) string) *Table {
 	return table
 }
 
-func checkpoints(t *footprint.Training, r *footprint.TrainRun) string {
+func checkpoints(t *memplan.Training, r *memplan.TrainRun) string {
 	if r.Segments < 2 {
 		return ""
 	}
 	return fmt.Sprintf(", with checkpoints (%s): %d segments", t.Checkpoint, r.Segments)
 }
 
-func stepTable(t *footprint.Training) *Table {
+func stepTable(t *memplan.Training) *Table {
 	table := &Table{Indent: "  ", Right: "rrrrrl"}
 	table.Add("batch", "states", "activations", "with gradients", "in all", "")
 	for _, r := range t.Runs {
@@ -103,14 +103,14 @@ func stepTable(t *footprint.Training) *Table {
 }
 
 // layerTable has the layers that need most, in their order.
-func layerTable(r *footprint.TrainRun, top int) *Table {
+func layerTable(r *memplan.TrainRun, top int) *Table {
 	t := &Table{Indent: "  ", Right: "llrrrr"}
 	shown, rest := largestLayers(r.Layers, top)
 	if len(shown) == 0 {
 		return t
 	}
 	t.Add("layer", "", "output", "kept", "gradient", "difference")
-	row := func(name, op string, l footprint.Layer) {
+	row := func(name, op string, l memplan.Layer) {
 		t.Add(name, op, mebibytes(l.Output), mebibytes(l.Kept), mebibytes(l.Gradient), mebibytes(l.Difference))
 	}
 	for _, l := range shown {
@@ -131,8 +131,8 @@ func mebibytes(n int64) string {
 }
 
 // largestLayers are those of the layers that need memory, up to so many.
-func largestLayers(layers []footprint.Layer, top int) (shown, rest []footprint.Layer) {
-	weight := func(l footprint.Layer) int64 { return max(l.Output, l.Kept, l.Gradient) }
+func largestLayers(layers []memplan.Layer, top int) (shown, rest []memplan.Layer) {
+	weight := func(l memplan.Layer) int64 { return max(l.Output, l.Kept, l.Gradient) }
 	var order []int
 	for i, l := range layers {
 		if weight(l) > 0 {
@@ -151,8 +151,8 @@ func largestLayers(layers []footprint.Layer, top int) (shown, rest []footprint.L
 	return shown, rest
 }
 
-func sum(layers []footprint.Layer) footprint.Layer {
-	var s footprint.Layer
+func sum(layers []memplan.Layer) memplan.Layer {
+	var s memplan.Layer
 	for _, l := range layers {
 		s.Output, s.Kept = s.Output+l.Output, s.Kept+l.Kept
 		s.Gradient, s.Difference = s.Gradient+l.Gradient, s.Difference+l.Difference

@@ -5,14 +5,14 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mcompress/mcompress/internal/footprint"
-	"github.com/mcompress/mcompress/memory"
+	"github.com/mcompress/mcompress/internal/memory"
+	"github.com/mcompress/mcompress/internal/memplan"
 )
 
 // holding is what people see of training so many parameters.
 func holding(t *testing.T, params int64, how memory.Training) string {
 	t.Helper()
-	facts, err := footprint.TrainParameters(params, footprint.TrainOptions{Training: how})
+	facts, err := memplan.TrainParameters(params, memplan.TrainOptions{Training: how})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,9 +48,9 @@ func TestTheHostHasAColumnOfItsOwn(t *testing.T) {
 
 // Of many layers the largest are listed, in their order, and the rest is summed up.
 func TestLayersAreInTheirOrder(t *testing.T) {
-	r := &footprint.TrainRun{}
+	r := &memplan.TrainRun{}
 	for i, n := range []int64{1, 3, 0, 2, 4} {
-		r.Layers = append(r.Layers, footprint.Layer{Node: fmt.Sprint("n", i), Output: n << 20, Kept: n << 20, Difference: n << 20})
+		r.Layers = append(r.Layers, memplan.Layer{Node: fmt.Sprint("n", i), Output: n << 20, Kept: n << 20, Difference: n << 20})
 	}
 	var b strings.Builder
 	if err := layerTable(r, 2).Write(&b); err != nil {

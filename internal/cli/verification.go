@@ -7,8 +7,8 @@ import (
 	"io"
 	"slices"
 
+	"github.com/mcompress/mcompress/internal/verify"
 	"github.com/mcompress/mcompress/report"
-	"github.com/mcompress/mcompress/verify"
 )
 
 // A Verification is what came of running two models, or one.

@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/mcompress/mcompress/internal/kernel"
 	"github.com/mcompress/mcompress/ir"
-	"github.com/mcompress/mcompress/kernel"
 )
 
 // sparsity streams t's payload and counts its zeros; nil for types of less than a byte and

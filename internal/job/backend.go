@@ -6,8 +6,8 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/mcompress/mcompress/engine"
-	"github.com/mcompress/mcompress/engine/ort"
+	"github.com/mcompress/mcompress/internal/engine"
+	"github.com/mcompress/mcompress/internal/engine/ort"
 	"github.com/mcompress/mcompress/onnx"
 )
 

@@ -5,9 +5,9 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/mcompress/mcompress/engine"
+	"github.com/mcompress/mcompress/internal/engine"
+	"github.com/mcompress/mcompress/internal/verify"
 	"github.com/mcompress/mcompress/onnx"
-	"github.com/mcompress/mcompress/verify"
 )
 
 // errRejected keeps an output from getting its name: a gate on running it did not hold.

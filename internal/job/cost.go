@@ -4,11 +4,11 @@ import (
 	"context"
 	"errors"
 
-	"github.com/mcompress/mcompress/engine"
+	"github.com/mcompress/mcompress/internal/engine"
+	"github.com/mcompress/mcompress/internal/memory"
+	"github.com/mcompress/mcompress/internal/verify"
 	"github.com/mcompress/mcompress/ir"
-	"github.com/mcompress/mcompress/memory"
 	"github.com/mcompress/mcompress/onnx"
-	"github.com/mcompress/mcompress/verify"
 )
 
 // A cost is what running two models takes, as planned before a weight is read.

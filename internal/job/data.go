@@ -3,7 +3,7 @@ package job
 import (
 	"context"
 
-	"github.com/mcompress/mcompress/dataset"
+	"github.com/mcompress/mcompress/internal/dataset"
 	"github.com/mcompress/mcompress/ir"
 )
 

@@ -7,11 +7,11 @@ import (
 
 	"github.com/dustin/go-humanize"
 
-	"github.com/mcompress/mcompress/dataset"
-	"github.com/mcompress/mcompress/engine"
+	"github.com/mcompress/mcompress/internal/dataset"
+	"github.com/mcompress/mcompress/internal/engine"
+	"github.com/mcompress/mcompress/internal/verify"
 	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/onnx"
-	"github.com/mcompress/mcompress/verify"
 )
 
 // A Verification says how a model is run beside its source, or alone.

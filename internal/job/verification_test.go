@@ -10,16 +10,16 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mcompress/mcompress/dataset"
-	"github.com/mcompress/mcompress/engine/ort"
-	"github.com/mcompress/mcompress/internal/conform"
+	"github.com/mcompress/mcompress/internal/dataset"
+	"github.com/mcompress/mcompress/internal/dev/conform"
+	"github.com/mcompress/mcompress/internal/engine/ort"
 	"github.com/mcompress/mcompress/internal/job"
+	"github.com/mcompress/mcompress/internal/verify"
 	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/onnx"
 	"github.com/mcompress/mcompress/pass"
 	"github.com/mcompress/mcompress/quantize"
 	"github.com/mcompress/mcompress/report"
-	"github.com/mcompress/mcompress/verify"
 )
 
 // verified are the options of a run that runs its result.

@@ -3,7 +3,7 @@ package tune
 import (
 	"math"
 
-	"github.com/mcompress/mcompress/verify"
+	"github.com/mcompress/mcompress/internal/verify"
 )
 
 const (

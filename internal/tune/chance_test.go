@@ -6,7 +6,7 @@ import (
 
 	"gonum.org/v1/gonum/stat"
 
-	"github.com/mcompress/mcompress/verify"
+	"github.com/mcompress/mcompress/internal/verify"
 )
 
 // The standard error is that of the mean of the differences between the models, sample by sample.

@@ -6,11 +6,11 @@ import (
 	"math"
 	"slices"
 
-	"github.com/mcompress/mcompress/dataset"
-	"github.com/mcompress/mcompress/engine"
-	"github.com/mcompress/mcompress/engine/number"
+	"github.com/mcompress/mcompress/internal/dataset"
+	"github.com/mcompress/mcompress/internal/engine"
+	"github.com/mcompress/mcompress/internal/engine/number"
+	"github.com/mcompress/mcompress/internal/verify"
 	"github.com/mcompress/mcompress/ir"
-	"github.com/mcompress/mcompress/verify"
 )
 
 // A damage is how far outputs are from those of the source.

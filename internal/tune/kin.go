@@ -7,10 +7,10 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/mcompress/mcompress/engine"
+	"github.com/mcompress/mcompress/internal/engine"
+	"github.com/mcompress/mcompress/internal/verify"
 	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/ir/opset"
-	"github.com/mcompress/mcompress/verify"
 )
 
 // A kin is the source, held while models are measured in which one weight is stored in another way. What they compute as it does, in front

@@ -4,7 +4,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/mcompress/mcompress/dataset"
+	"github.com/mcompress/mcompress/internal/dataset"
 	"github.com/mcompress/mcompress/internal/job"
 	"github.com/mcompress/mcompress/pass"
 	"github.com/mcompress/mcompress/report"

@@ -9,9 +9,9 @@ import (
 
 	"gonum.org/v1/gonum/stat"
 
-	"github.com/mcompress/mcompress/dataset"
-	"github.com/mcompress/mcompress/engine"
-	"github.com/mcompress/mcompress/internal/conform"
+	"github.com/mcompress/mcompress/internal/dataset"
+	"github.com/mcompress/mcompress/internal/dev/conform"
+	"github.com/mcompress/mcompress/internal/engine"
 	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/onnx"
 	"github.com/mcompress/mcompress/pass"

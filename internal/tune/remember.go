@@ -3,7 +3,7 @@ package tune
 import (
 	"context"
 
-	"github.com/mcompress/mcompress/engine"
+	"github.com/mcompress/mcompress/internal/engine"
 	"github.com/mcompress/mcompress/ir"
 )
 

@@ -10,9 +10,9 @@ import (
 
 	"github.com/dustin/go-humanize"
 
+	"github.com/mcompress/mcompress/internal/verify"
 	"github.com/mcompress/mcompress/pass"
 	"github.com/mcompress/mcompress/report"
-	"github.com/mcompress/mcompress/verify"
 )
 
 // none is the candidate of a layer that stays as it is.

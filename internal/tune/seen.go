@@ -1,7 +1,7 @@
 package tune
 
 import (
-	"github.com/mcompress/mcompress/dataset"
+	"github.com/mcompress/mcompress/internal/dataset"
 	"github.com/mcompress/mcompress/internal/job"
 )
 

@@ -11,13 +11,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mcompress/mcompress/dataset"
+	"github.com/mcompress/mcompress/internal/dataset"
 	"github.com/mcompress/mcompress/internal/job"
+	"github.com/mcompress/mcompress/internal/verify"
 	"github.com/mcompress/mcompress/onnx"
 	"github.com/mcompress/mcompress/pass"
 	"github.com/mcompress/mcompress/quantize"
 	"github.com/mcompress/mcompress/report"
-	"github.com/mcompress/mcompress/verify"
 )
 
 var methods = []*pass.Method{quantize.DynamicInt8, quantize.WeightInt4, quantize.WeightInt8, quantize.Float16}

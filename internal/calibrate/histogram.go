@@ -1,0 +1,83 @@
+package calibrate
+
+import (
+	"math"
+
+	"github.com/mcompress/mcompress/internal/kernel"
+)
+
+// half is the number of bins on each side of zero.
+const half = 2048
+
+// A histogram counts numbers in bins of one width, a power of two, that lie evenly around zero. It widens as larger
+// numbers come, so that what it holds follows from the numbers alone and not from their order.
+type histogram struct {
+	width    float64 // 0 as long as there were only zeros
+	counts   []int64 // bin half+i from i·width to (i+1)·width; those below zero mirror them
+	low, top float32
+}
+
+// add counts the numbers of x, which are finite.
+func (h *histogram) add(x []float32) {
+	lo, hi := kernel.MinMax(x)
+	h.low, h.top = min(h.low, lo), max(h.top, hi)
+	if h.counts == nil {
+		h.counts = make([]int64, 2*half)
+	}
+	h.widen(float64(max(-lo, hi)))
+	inverse := float32(0)
+	if h.width > 0 {
+		inverse = float32(1 / h.width)
+	}
+	count(h.counts, x, inverse)
+}
+
+// count adds each of x to its bin. The product with a power of two is exact, and its integer part the distance
+// from zero in bins.
+func count(counts []int64, x []float32, inverse float32) {
+	counts = counts[:2*half]
+	for _, v := range x {
+		b := math.Float32bits(v * inverse)
+		i := int32(math.Float32frombits(b &^ (1 << 31)))
+		counts[uint32(half+(i^-int32(b>>31)))%(2*half)]++
+	}
+}
+
+// widen makes room for magnitudes up to most.
+func (h *histogram) widen(most float64) {
+	if most == 0 {
+		return
+	}
+	if h.width == 0 {
+		_, e := math.Frexp(most)
+		h.width = math.Ldexp(1, max(e-11, -126)) // most is below half·width
+	}
+	for most >= half*h.width {
+		h.width *= 2
+		merge(func(i int) *int64 { return &h.counts[half+i] })
+		merge(func(i int) *int64 { return &h.counts[half-1-i] })
+	}
+}
+
+// merge adds up pairs of neighbours on one side, from zero outwards.
+func merge(at func(i int) *int64) {
+	for i := range half {
+		sum := int64(0)
+		if 2*i+1 < half {
+			sum = *at(2 * i) + *at(2*i + 1)
+		}
+		*at(i) = sum
+	}
+}
+
+// total is how many numbers were counted.
+func (h *histogram) total() int64 {
+	n := int64(0)
+	for _, c := range h.counts {
+		n += c
+	}
+	return n
+}
+
+// edge is where bin i begins; the last one ends at edge(2·half).
+func (h *histogram) edge(i int) float64 { return float64(i-half) * h.width }

@@ -1,0 +1,161 @@
+package layerwise
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+
+	"github.com/mcompress/mcompress/internal/engine"
+	"github.com/mcompress/mcompress/ir"
+)
+
+// A part is a model of some nodes of another. Its values are called by numbers, as the other's names need not be unique.
+type part struct {
+	*ir.Model
+	graphs  map[*ir.Graph]*ir.Graph
+	copies  map[*ir.Value]*ir.Value
+	entries []*ir.Value // what it is given
+	exits   []*ir.Value // what it gives
+	stand   map[*ir.Value]*ir.Tensor
+}
+
+// part copies the nodes from w.next to before end, such that they give what nodes from there on read, and v.
+func (w *Walk) part(end int, v *ir.Value) *part {
+	p := &part{Model: ir.NewModel(), copies: map[*ir.Value]*ir.Value{}, stand: w.stand}
+	p.graphs = map[*ir.Graph]*ir.Graph{w.model.Graph: p.Graph}
+	p.IRVersion, p.Opsets, p.Functions = w.model.IRVersion, w.model.Opsets, w.model.Functions
+	for _, n := range w.order[w.next:end] {
+		p.node(n)
+		for _, o := range n.Outputs {
+			if o != nil && (w.read[o] >= end || o == v) {
+				p.exits = append(p.exits, o)
+				p.Graph.AddOutput(p.copies[o])
+			}
+		}
+	}
+	return p
+}
+
+// node copies n, and the graphs inside it, to the end of the copy of its graph.
+func (p *part) node(n *ir.Node) {
+	g := p.graphs[n.Graph()]
+	made := g.NewNode(n.Op, p.values(n.Inputs(), true))
+	made.Name = n.Name
+	for _, a := range n.Attrs {
+		made.Attrs = append(made.Attrs, p.attr(made, a))
+	}
+	made.SetOutputs(p.values(n.Outputs, false)...)
+	g.Append(made)
+}
+
+// attr is a with copies of the graphs in it.
+func (p *part) attr(owner *ir.Node, a *ir.Attr) *ir.Attr {
+	if a.Graph == nil && a.Graphs == nil {
+		return a
+	}
+	b := *a
+	if a.Graph != nil {
+		b.Graph = p.graph(owner, a.Graph)
+	}
+	b.Graphs = nil
+	for _, g := range a.Graphs {
+		b.Graphs = append(b.Graphs, p.graph(owner, g))
+	}
+	return &b
+}
+
+func (p *part) graph(owner *ir.Node, g *ir.Graph) *ir.Graph {
+	c := ir.NewSubgraph(owner.Graph(), owner)
+	p.graphs[g] = c
+	c.Inputs = p.values(g.Inputs, false)
+	for n := range g.Nodes() {
+		p.node(n)
+	}
+	c.SetOutputs(p.values(g.Outputs, true)...)
+	return c
+}
+
+// values are the copies of values that are read, or made.
+func (p *part) values(vs []*ir.Value, read bool) []*ir.Value {
+	out := make([]*ir.Value, len(vs))
+	for i, v := range vs {
+		if v != nil {
+			out[i] = p.value(v, read)
+		}
+	}
+	return out
+}
+
+// value is the copy of v. What is read from the main graph and was not made yet, by a copy, comes from an earlier part.
+func (p *part) value(v *ir.Value, read bool) *ir.Value {
+	if c := p.copies[v]; c != nil {
+		return c
+	}
+	g := p.graphs[v.Graph()]
+	c := g.AddValue(strconv.Itoa(len(p.copies)))
+	p.copies[v] = c
+	switch {
+	case v.Const != nil && p.stand[v] != nil:
+		c.SetConst(p.stand[v])
+	case v.Const != nil:
+		c.SetConst(v.Const)
+	case g == p.Graph && read:
+		g.Inputs = append(g.Inputs, c)
+		p.entries = append(p.entries, v)
+	default:
+		c.Type = v.Type
+	}
+	return c
+}
+
+// run runs p on each sample, from the values that are held to those that p gives.
+func (p *part) run(ctx context.Context, samples []map[*ir.Value]held, store *store, o engine.Options) error {
+	if len(samples) == 0 || len(p.exits) == 0 {
+		return nil
+	}
+	p.declare(samples[0])
+	e, err := engine.Open(ctx, p.Model, o)
+	if err != nil {
+		return err
+	}
+	defer e.Close()
+	for i, s := range samples {
+		if err := p.sample(ctx, e, s, store); err != nil {
+			return fmt.Errorf("sample %d: %w", i, err)
+		}
+	}
+	return nil
+}
+
+// declare states what is known of the inputs: their element types and ranks. Sizes may differ between samples.
+func (p *part) declare(s map[*ir.Value]held) {
+	for _, v := range p.entries {
+		if a := s[v].Array; a != nil && a.Kind == ir.Dense {
+			p.copies[v].Type = &ir.Type{Elem: a.DType, Shape: make([]ir.Dim, len(a.Shape))}
+			for i := range a.Shape {
+				p.copies[v].Type.Shape[i].N = -1
+			}
+		}
+	}
+}
+
+func (p *part) sample(ctx context.Context, e *engine.Interpreter, s map[*ir.Value]held, store *store) error {
+	in := map[string]*ir.Array{}
+	for _, v := range p.entries {
+		a, err := store.get(s[v])
+		if err != nil {
+			return err
+		}
+		in[p.copies[v].Name] = a
+	}
+	got, err := e.Run(ctx, in, nil)
+	if err != nil {
+		return err
+	}
+	for _, v := range p.exits {
+		if s[v], err = store.put(got[p.copies[v].Name]); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,215 @@
+package layerwise
+
+import (
+	"bytes"
+	"context"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/mcompress/mcompress/internal/dataset"
+	"github.com/mcompress/mcompress/internal/engine"
+	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/onnx"
+)
+
+func open(t *testing.T, name string) *ir.Model {
+	t.Helper()
+	f, err := onnx.Open(filepath.Join("..", "..", "fixtures", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { f.Close() })
+	return f.Model
+}
+
+// inputs are a few made-up samples for m.
+func inputs(t *testing.T, m *ir.Model) []map[string]*ir.Array {
+	t.Helper()
+	set, err := dataset.Generate(dataset.Inputs(m.Graph), dataset.Random{Samples: 3, Ranges: dataset.Ranges(m)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer set.Close()
+	var samples []map[string]*ir.Array
+	for b, err := range set.Batches(context.Background(), dataset.Order{}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		samples = append(samples, b.Inputs)
+	}
+	return samples
+}
+
+// plain runs nodes as they stand: fusions round otherwise, and differ between a part and the whole.
+var plain = engine.Options{Workers: 2, Plain: true}
+
+func walk(t *testing.T, m *ir.Model, samples []map[string]*ir.Array) *Walk {
+	t.Helper()
+	eval := ir.NewEval(t.TempDir())
+	t.Cleanup(func() { eval.Close() })
+	w, err := New(m, eval, plain)
+	if err != nil {
+		t.Fatal(err)
+	}
+	add(t, w, samples)
+	return w
+}
+
+func add(t *testing.T, w *Walk, samples []map[string]*ir.Array) {
+	t.Helper()
+	for _, s := range samples {
+		if err := w.Add(s); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// to are copies of v in all samples.
+func (w *Walk) to(v *ir.Value) (got []*ir.Array, err error) {
+	return got, w.To(context.Background(), v, func(a *ir.Array) error {
+		got = append(got, a.Clone())
+		return nil
+	})
+}
+
+// whole runs m at once and returns all values of each sample.
+func whole(t *testing.T, m *ir.Model, samples []map[string]*ir.Array, names []string) []map[string]*ir.Array {
+	t.Helper()
+	o := plain
+	o.KeepAll = true
+	e, err := engine.Open(context.Background(), m, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	var out []map[string]*ir.Array
+	for _, s := range samples {
+		got, err := e.Run(context.Background(), s, names)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, got)
+	}
+	return out
+}
+
+func same(a, b *ir.Array) bool {
+	return a != nil && b != nil && a.DType == b.DType && slices.Equal(a.Shape, b.Shape) && bytes.Equal(a.Data, b.Data)
+}
+
+// Going from value to value gives what running the model at once gives, bit for bit, wherever values wait.
+func TestPartsAreTheWhole(t *testing.T) {
+	for _, name := range []string{"mlp.onnx", "cnn.onnx", "transformer.onnx", "recurrent.onnx", "function.onnx", "shared.onnx", "unsorted.onnx", "duplicated.onnx",
+		"subgraph_if_outer.onnx", "subgraph_loop_outer.onnx", "subgraph_scan_outer.onnx", "subgraph_nested.onnx", "sparse_constant.onnx", "overridable.onnx"} {
+		t.Run(name, func(t *testing.T) {
+			m := open(t, name)
+			samples := inputs(t, m)
+			var stops []*ir.Value
+			names := []string{}
+			for n := range m.Graph.Nodes() {
+				if v := n.Outputs[0]; v != nil && !v.Ambiguous {
+					stops, names = append(stops, v), append(names, v.Name)
+				}
+			}
+			want := whole(t, m, samples, names)
+			for _, room := range []int64{0, 2 << 10, inMemory} {
+				w := walk(t, m, nil)
+				w.store.room = room
+				add(t, w, samples)
+				slices.SortFunc(stops, w.Compare)
+				for _, v := range stops {
+					got, err := w.to(v)
+					if err != nil || len(got) != len(samples) {
+						t.Fatalf("%s: %d values: %v", v.Name, len(got), err)
+					}
+					for i, a := range got {
+						if !same(a, want[i][v.Name]) {
+							t.Errorf("%s of sample %d is another", v.Name, i)
+						}
+					}
+				}
+				finish(t, w, m, samples)
+			}
+		})
+	}
+}
+
+// finish holds the outputs to those of m run at once.
+func finish(t *testing.T, w *Walk, m *ir.Model, samples []map[string]*ir.Array) {
+	t.Helper()
+	want, i := whole(t, m, samples, nil), 0
+	err := w.Finish(context.Background(), func(got map[string]*ir.Array) error {
+		for name, a := range want[i] {
+			if !same(got[name], a) {
+				t.Errorf("output %s of sample %d is another", name, i)
+			}
+		}
+		i++
+		return nil
+	})
+	if err != nil || i != len(samples) {
+		t.Fatalf("%d samples: %v", i, err)
+	}
+}
+
+// A weight that is replaced on the way is what the nodes behind it read.
+func TestReplace(t *testing.T) {
+	m := open(t, "transformer.onnx")
+	samples := inputs(t, m)
+	w := walk(t, m, samples)
+	var first *ir.Node
+	for n := range m.Graph.Nodes() {
+		if n.Op.Type == "MatMul" && n.Input(1).Const != nil {
+			first = n
+			break
+		}
+	}
+	if _, err := w.to(first.Input(0)); err != nil {
+		t.Fatal(err)
+	}
+	weight := first.Input(1)
+	zero := &ir.Tensor{Spec: weight.Const.Spec, Source: ir.Mem(make([]byte, weight.Const.Bytes()))}
+	w.Replace(weight, zero)
+	weight.SetConst(zero)
+	finish(t, w, m, samples)
+}
+
+// The file holds no more than the values that wait at a time, each once.
+func TestPlacesAreUsedAgain(t *testing.T) {
+	m := open(t, "transformer.onnx")
+	w := walk(t, m, nil)
+	w.store.room = 0
+	add(t, w, inputs(t, m))
+	most := int64(0)
+	for n := range m.Graph.Nodes() {
+		if _, err := w.to(n.Outputs[0]); err != nil {
+			t.Fatal(err)
+		}
+		now := int64(0)
+		for _, s := range w.samples {
+			for _, h := range s {
+				now += h.Bytes()
+			}
+		}
+		most = max(most, now)
+	}
+	if w.store.file == nil || w.store.end > 2*most {
+		t.Errorf("the file has %d bytes for at most %d at a time", w.store.end, most)
+	}
+}
+
+func TestWhatCannotBe(t *testing.T) {
+	m := open(t, "mlp.onnx")
+	if err := walk(t, m, nil).Add(map[string]*ir.Array{}); err == nil {
+		t.Error("a sample without inputs is taken")
+	}
+	w := walk(t, m, inputs(t, m))
+	first := m.Graph.First().Outputs[0]
+	if err := w.Finish(context.Background(), func(map[string]*ir.Array) error { return nil }); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.to(first); err == nil {
+		t.Error("a value that was passed is given")
+	}
+}

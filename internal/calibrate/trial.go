@@ -1,0 +1,69 @@
+package calibrate
+
+import (
+	"errors"
+	"maps"
+
+	"github.com/mcompress/mcompress/internal/dataset"
+	"github.com/mcompress/mcompress/internal/engine"
+	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/pass"
+)
+
+// A Trial is a model that is run on the same few samples again and again, to see what changing values inside does.
+type Trial struct {
+	c       *pass.Context
+	data    *Data
+	names   []string
+	session *engine.Interpreter
+	batches []*dataset.Batch
+}
+
+// Try makes m ready to run on up to so many of the samples. Visits may see the named values.
+func (d *Data) Try(c *pass.Context, m *ir.Model, names []string, samples int) (_ *Trial, err error) {
+	t := &Trial{c: c, data: d, names: names}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, t.Close())
+		}
+	}()
+	few := *d
+	few.most = samples
+	set, err := few.set(c, m)
+	if err != nil {
+		return nil, err
+	}
+	defer set.Close()
+	for b, err := range few.batches(c, m, set) {
+		if err != nil {
+			return nil, err
+		}
+		if t.batches = append(t.batches, b); len(t.batches) >= samples {
+			break
+		}
+	}
+	t.session, err = engine.Open(c, m, engine.Options{Workers: c.Workers, MemoryLimit: c.Memory, Keep: names})
+	return t, err
+}
+
+// Run runs all samples and hands visit the named values as they are made.
+func (t *Trial) Run(visit Visit) error {
+	for _, b := range t.batches {
+		own := &dataset.Batch{Inputs: maps.Clone(b.Inputs)}
+		for name, a := range own.Inputs {
+			own.Inputs[name] = a.Clone() // visits may change it
+		}
+		if err := t.data.run(t.c, t.session, own, t.names, visit); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Close ends the session.
+func (t *Trial) Close() error {
+	if t.session == nil {
+		return nil
+	}
+	return t.session.Close()
+}

@@ -1,0 +1,89 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os/exec"
+	"strconv"
+	"strings"
+
+	"github.com/dustin/go-humanize"
+
+	"github.com/mcompress/mcompress/internal/latency"
+	"github.com/mcompress/mcompress/internal/memplan"
+)
+
+// engineMemory compares what both hold, and runs a model larger than the memory that it is given.
+func (b *bench) engineMemory(ctx context.Context) (string, error) {
+	var t strings.Builder
+	fmt.Fprintf(&t, "## Memory of a run, %s threads\n\n", engineThreads)
+	t.WriteString("By how much a process grew at its peak, in MiB: ONNX Runtime's library is part of its growth. The arena is the plan's,\n")
+	t.WriteString("in bytes, beside what a run took of it.\n\n")
+	t.WriteString("| model | engine | ORT | engine ÷ ORT | weights held | arena planned | arena measured |\n|---|---:|---:|---:|---:|---:|---:|\n")
+	for _, l := range loads {
+		row, err := b.memoryRow(ctx, l)
+		if err != nil {
+			return "", fmt.Errorf("%s: %w", l.name, err)
+		}
+		t.WriteString(row)
+	}
+	const limit = "1GiB"
+	in, err := b.file(ctx, llm)
+	if err != nil {
+		return "", err
+	}
+	m, err := b.timed(ctx, in, latency.Embedded, load{batch: 1}, "--memory-limit", limit, "--runs", "2", "--time", "0s", "--warmup", "1")
+	if err != nil {
+		return "", fmt.Errorf("%s: %w", llm.name, err)
+	}
+	fmt.Fprintf(&t, "\n%s, under `--memory-limit %s`: %.2f GiB resident at most, %.1f s a run, %.1f s to load.\n",
+		llm.name, limit, float64(m.Peak)/(1<<30), m.Median, m.Load)
+	return t.String(), nil
+}
+
+func (b *bench) memoryRow(ctx context.Context, l load) (string, error) {
+	path, err := b.prepared(ctx, l)
+	if err != nil {
+		return "", err
+	}
+	grown := map[string]float64{}
+	var arena, weights int64
+	for _, backend := range []string{latency.Embedded, latency.ORT} {
+		m, err := b.timed(ctx, path, backend, l, "--runs", "3", "--time", "0s")
+		if err != nil {
+			return "", err
+		}
+		grown[backend] = float64(m.Peak-m.Baseline) / (1 << 20)
+		if backend == latency.Embedded {
+			arena, weights = m.Arena, m.Weights
+		}
+	}
+	planned, measured, err := b.arenas(ctx, path, l)
+	if err != nil {
+		return "", err
+	}
+	if planned != arena {
+		return "", fmt.Errorf("bench plans an arena of %d bytes, memory one of %d", arena, planned)
+	}
+	e, o := grown[latency.Embedded], grown[latency.ORT]
+	return fmt.Sprintf("| %s | %.1f | %.1f | %.2f | %s | %s | %s |\n", l.name, e, o, e/o,
+		humanize.Comma(weights), humanize.Comma(planned), humanize.Comma(measured)), nil
+}
+
+// arenas are the bytes that the plan lays out, and those that a run took.
+func (b *bench) arenas(ctx context.Context, path string, l load) (planned, measured int64, err error) {
+	args := []string{"--json", "--workers", engineThreads, "memory", path, "--measure", "--batch", strconv.Itoa(l.batch)}
+	for _, d := range l.dims {
+		args = append(args, "--dim", d)
+	}
+	out, err := exec.CommandContext(ctx, b.tool, args...).Output()
+	if err != nil {
+		return 0, 0, fmt.Errorf("memory: %w", err)
+	}
+	var facts memplan.Facts
+	if err := json.Unmarshal(out, &facts); err != nil {
+		return 0, 0, err
+	}
+	return facts.Runs[len(facts.Runs)-1].Arena, facts.Measured.Arena, nil
+}

@@ -1,0 +1,93 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/mcompress/mcompress/internal/verify"
+	"github.com/mcompress/mcompress/pass"
+	"github.com/mcompress/mcompress/report"
+)
+
+// byte255 is the factor for pixels from 0 to 255 that a model takes from 0 to 1.
+const byte255 = "0.00392156862745098"
+
+// A course is data to learn from and data to be judged by, as flags.
+type course struct{ learn, judge []string }
+
+// mnist is the course of MNIST's 60,000 images, judged by the shared ones, 5,000 of the other 10,000. Pixels go
+// through scale.
+func (b *bench) mnist(scale string) course {
+	of := func(name string) []string {
+		path := filepath.Join(b.shared, "fixtures", "datasets", "mnist", name)
+		return []string{"--data", path + "-images-idx3-ubyte.gz", "--labels", path + "-labels-idx1-ubyte.gz", "--scale", scale}
+	}
+	return course{of("train"), of("t10k-even")}
+}
+
+// tested is the number of images that mnist judges by.
+const tested = 5000
+
+// do runs a command that writes a model, without what costs time and is not asked for here, and returns its report.
+func (b *bench) do(ctx context.Context, args ...string) (*report.Report, error) {
+	fmt.Fprintln(os.Stderr, "mcompress", strings.Join(args, " "))
+	var complaint strings.Builder
+	cmd := exec.CommandContext(ctx, b.tool, append(args, "--json", "--report", "none", "--no-verify", "--no-sync", "--digest", "none", "--workers", engineThreads, "--quiet")...)
+	cmd.Stderr = &complaint
+	out, err := cmd.Output()
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w: %s", args[0], err, last(complaint.String()))
+	}
+	r := &report.Report{}
+	return r, json.Unmarshal(out, r)
+}
+
+// learn runs finetune or distill. With -quick it takes few steps.
+func (b *bench) learn(ctx context.Context, data []string, args ...string) (pass.Training, error) {
+	args = append(args, data...)
+	if b.quick {
+		args = append(args, "--steps", "5")
+	}
+	r, err := b.do(ctx, args...)
+	if err != nil {
+		return pass.Training{}, err
+	}
+	if len(r.Training) != 1 {
+		return pass.Training{}, fmt.Errorf("%s: %d trainings, want 1", args[0], len(r.Training))
+	}
+	return r.Training[0], nil
+}
+
+// accuracy is the share of right answers of a model.
+func (b *bench) accuracy(ctx context.Context, model string, judge []string) (float64, error) {
+	args := append([]string{"--json", "verify", model, model, "--no-layers", "--batch", "50"}, judge...)
+	out, err := exec.CommandContext(ctx, b.tool, args...).Output()
+	if err != nil {
+		return 0, fmt.Errorf("verify %s: %w", model, err)
+	}
+	var facts struct{ Verification verify.Result }
+	if err := json.Unmarshal(out, &facts); err != nil {
+		return 0, err
+	}
+	if facts.Verification.Accuracy == nil {
+		return 0, fmt.Errorf("verify %s: no accuracy", model)
+	}
+	return facts.Verification.Accuracy.After, nil
+}
+
+// errorsOf is the number of wrong answers among the images that mnist judges by.
+func (b *bench) errorsOf(ctx context.Context, model string, c course) (int, error) {
+	share, err := b.accuracy(ctx, model, c.judge)
+	return int((1-share)*tested + 0.5), err
+}
+
+// trainFile is a path in the bench's folder for training.
+func (b *bench) trainFile(name string) string { return filepath.Join(b.dir, "train", name) }
+
+func percent(x float64) string { return strconv.FormatFloat(100*x, 'f', 2, 64) }

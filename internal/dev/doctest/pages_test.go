@@ -1,0 +1,122 @@
+package doctest
+
+import (
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// link matches the target of a Markdown link.
+var link = regexp.MustCompile(`\]\(([^)\s]+)\)`)
+
+// TestLinksLeadSomewhere follows the links between files of the repository.
+func TestLinksLeadSomewhere(t *testing.T) {
+	top := root(t)
+	for _, page := range pages(t, top) {
+		for _, m := range link.FindAllStringSubmatch(read(t, top, page), -1) {
+			target, anchor, _ := strings.Cut(m[1], "#")
+			if strings.Contains(target, "://") {
+				continue
+			}
+			file := path.Join(path.Dir(page), target)
+			if target == "" {
+				file = page
+			}
+			if _, err := os.Stat(filepath.Join(top, file)); err != nil {
+				t.Errorf("%s: the link %s leads nowhere", page, m[1])
+				continue
+			}
+			if anchor != "" && !slices.Contains(anchors(read(t, top, file)), anchor) {
+				t.Errorf("%s: %s has no heading #%s", page, file, anchor)
+			}
+		}
+	}
+}
+
+// pages are the Markdown files that people wrote, tests' material apart.
+func pages(t *testing.T, top string) []string {
+	t.Helper()
+	var list []string
+	err := fs.WalkDir(os.DirFS(top), ".", func(name string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && (d.Name() == "testdata" || name != "." && strings.HasPrefix(d.Name(), ".")):
+			return fs.SkipDir
+		case path.Ext(name) == ".md" && !outputs.MatchString(name):
+			list = append(list, name)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Contains(list, "README.md") {
+		t.Fatal("no README.md")
+	}
+	return list
+}
+
+var (
+	heading    = regexp.MustCompile(`(?m)^#+ (.*)$`)
+	unanchored = regexp.MustCompile(`[^\p{L}\p{N} _-]`)
+)
+
+// anchors are the names that GitHub gives a page's headings.
+func anchors(page string) []string {
+	var list []string
+	for _, m := range heading.FindAllStringSubmatch(page, -1) {
+		list = append(list, strings.ReplaceAll(unanchored.ReplaceAllString(strings.ToLower(m[1]), ""), " ", "-"))
+	}
+	return list
+}
+
+// TestDecisionsAreListed holds the index of decisions against the folder.
+func TestDecisionsAreListed(t *testing.T) {
+	folder := filepath.Join(root(t), "docs", "decisions")
+	files, err := filepath.Glob(filepath.Join(folder, "*.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	index := read(t, folder, "README.md")
+	for _, f := range files {
+		name := filepath.Base(f)
+		if name != "README.md" && !strings.Contains(index, "]("+name+")") {
+			t.Errorf("docs/decisions/README.md does not list %s", name)
+		}
+	}
+}
+
+var (
+	required = regexp.MustCompile(`(?m)^(?:require |\t)(\S+) v\S+`)
+	module   = regexp.MustCompile("(?m)^\\| `([^`]+)` \\|")
+)
+
+// TestModulesAreListed wants a line for each module that go.mod asks for, and no other.
+func TestModulesAreListed(t *testing.T) {
+	listed := map[string]bool{}
+	for _, m := range module.FindAllStringSubmatch(read(t, root(t), "docs", "decisions", "dependencies.md"), -1) {
+		listed[m[1]] = true
+	}
+	asked := map[string]bool{}
+	for _, file := range []string{"go.mod", "internal/kernel/gen/go.mod"} {
+		for _, m := range required.FindAllStringSubmatch(read(t, root(t), file), -1) {
+			asked[m[1]] = true
+		}
+	}
+	for name := range asked {
+		if !listed[name] {
+			t.Errorf("docs/decisions/dependencies.md has no line for %s", name)
+		}
+	}
+	for name := range listed {
+		if !asked[name] {
+			t.Errorf("docs/decisions/dependencies.md has a line for %s, which no go.mod asks for", name)
+		}
+	}
+}

@@ -1,0 +1,109 @@
+package lint
+
+import (
+	"go/ast"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// methods are the packages that hold compression methods: all may import the same.
+var methods = []string{"quantize", "prune", "sparse", "distill"}
+
+// arrows maps each part of the module to the parts that it may import. A part covers the packages below it: ir includes
+// ir/opset. A part that is not listed may import everything, as cmd may.
+func arrows() map[string][]string {
+	allowed := map[string][]string{
+		"ir":              {},
+		"internal/kernel": {},
+		"internal/blas":   {"internal/kernel", "internal/engine"},
+		"internal/memory": {"ir"},
+		// pass holds what methods share, and that includes reading weights with kernels.
+		"pass":               {"ir", "internal/kernel"},
+		"onnx":               {"ir"},
+		"internal/engine":    {"ir", "internal/kernel", "internal/memory"},
+		"internal/dataset":   {"ir", "onnx", "internal/kernel"},
+		"internal/verify":    {"internal/engine", "internal/dataset", "ir"},
+		"internal/calibrate": {"pass", "ir", "internal/kernel", "internal/engine", "internal/dataset"},
+		// report measures weights with the kernel that defines the order of its sums.
+		"report":               {"ir", "internal/kernel", "pass", "internal/memory", "internal/verify"},
+		"internal/dev/conform": {}, // it is the reference for the others
+		"internal/dev/lint":    {"internal/dev/conform"},
+	}
+	for _, m := range methods {
+		allowed[m] = []string{"pass", "ir", "internal/kernel", "internal/blas", "internal/engine", "internal/dataset", "internal/calibrate"}
+	}
+	return allowed
+}
+
+// standardOnly are the parts that import nothing from outside but what is named.
+func standardOnly() map[string][]string {
+	return map[string][]string{
+		"ir":              {},
+		"internal/kernel": {"golang.org/x/sys/cpu"},
+	}
+}
+
+func wrongImports(t *Tree) []Problem {
+	var found []Problem
+	allowed, standard := arrows(), standardOnly()
+	for _, f := range t.goFiles(built, t.inRootModule) {
+		from := part(f.Dir())
+		for _, spec := range f.Go.Imports {
+			if why := wrongImport(from, importPath(spec), allowed, standard); why != "" {
+				found = append(found, t.problem(f, spec.Pos(), "%s", why))
+			}
+		}
+	}
+	return found
+}
+
+func wrongImport(from, target string, allowed, standard map[string][]string) string {
+	inside, ours := strings.CutPrefix(target, Module+"/")
+	if ours {
+		to := part(inside)
+		targets, limited := allowed[from]
+		if limited && to != from && !slices.Contains(targets, to) {
+			return from + " imports " + to + ": its arrows go to " + list(targets)
+		}
+		return ""
+	}
+	extra, limited := standard[from]
+	if limited && isThirdParty(target) && !slices.Contains(extra, target) {
+		return from + " imports " + target + ": it may use the standard library and " + list(extra)
+	}
+	return ""
+}
+
+// part is the unit that arrows are about: the first folder, below internal the second, below internal/dev the third.
+func part(dir string) string {
+	elements := strings.Split(dir, "/")
+	depth := 1
+	switch {
+	case strings.HasPrefix(dir, "internal/dev/"):
+		depth = 3
+	case elements[0] == "internal":
+		depth = 2
+	}
+	return strings.Join(elements[:min(depth, len(elements))], "/")
+}
+
+func isThirdParty(target string) bool {
+	first, _, _ := strings.Cut(target, "/")
+	return strings.Contains(first, ".")
+}
+
+func importPath(spec *ast.ImportSpec) string {
+	p, err := strconv.Unquote(spec.Path.Value)
+	if err != nil {
+		panic(err) // the parser accepted it
+	}
+	return p
+}
+
+func list(items []string) string {
+	if len(items) == 0 {
+		return "nothing else"
+	}
+	return strings.Join(items, ", ")
+}

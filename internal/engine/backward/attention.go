@@ -1,0 +1,143 @@
+package backward
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/mcompress/mcompress/internal/engine/op"
+	"github.com/mcompress/mcompress/ir"
+)
+
+// attentions are attention that keeps for each query the logarithm of the sum of exponentials of its scores, and the gradient,
+// which computes the scores again from it, block by block of queries (Dao et al., FlashAttention, 2022, arXiv:2205.14135,
+// appendix B.2):
+//
+//	Y, L = AttentionKeep(Q, K, V, mask)                      Y = Softmax(scale·Q·Kᵀ + mask)·V
+//	dQ, dK, dV = AttentionGrad(Q, K, V, mask, Y, L, dY)
+//
+// Q, K, V and Y have their axes in the orders permQ, permK, permV and permY, the last one in its place; in these orders
+// the axes before the last two are the same in all. The mask, which may be absent, is broadcast to the scores. With
+// attribute zeros a query whose keys are all masked by -Inf gives zeros.
+func attentions() []op.Op {
+	return []op.Op{
+		{Type: "AttentionKeep", Shape: attentionShape, Work: attentionWork(1), Run: byType(runKeep[float32], runKeep[float64])},
+		{Type: "AttentionGrad", Shape: attentionGradShape, Work: attentionWork(2), Run: byType(runGrad[float32], runGrad[float64])},
+	}
+}
+
+// An attention is one node and its operands.
+type attention struct {
+	q, k, v, y    stack
+	mask          *stack // strides 0 where it repeats
+	queries, keys int
+	size, value   int
+	heads         int
+	out, sums     []int64 // shapes of Y and L
+}
+
+func attentionOf(n *op.Node, in []*ir.Array) (*attention, error) {
+	p := &attention{}
+	for i, s := range []*stack{&p.q, &p.k, &p.v} {
+		name := "QKV"[i : i+1]
+		a, err := op.Arg(in, i, name)
+		if err != nil {
+			return nil, err
+		}
+		if err := floating(a, i); err != nil {
+			return nil, err
+		}
+		if a.DType != in[0].DType {
+			return nil, fmt.Errorf("input %s is %s beside %s", name, a, in[0])
+		}
+		if *s, err = stackOf(n, name, a); err != nil {
+			return nil, err
+		}
+		if !slices.Equal(s.lead(), p.q.lead()) {
+			return nil, fmt.Errorf("input %s %s: its matrices are not stacked as those of Q, %v", name, a, p.q.lead())
+		}
+	}
+	p.queries, p.keys, p.size, p.value = p.q.rows(), p.k.rows(), p.q.cols(), p.v.cols()
+	if p.k.cols() != p.size || p.v.rows() != p.keys {
+		return nil, fmt.Errorf("inputs Q %v, K %v and V %v do not go together", p.q.shape, p.k.shape, p.v.shape)
+	}
+	p.heads = int(op.Product(p.q.lead()))
+	p.sums = p.q.shape[:len(p.q.shape)-1]
+	if err := p.result(n); err != nil {
+		return nil, err
+	}
+	return p, p.masked(in)
+}
+
+// result finds how Y lies in memory.
+func (p *attention) result(n *op.Node) error {
+	shape := append(slices.Clone(p.sums), int64(p.value))
+	if err := (ir.Spec{Shape: shape}).Valid(); err != nil {
+		return err
+	}
+	if err := (ir.Spec{Shape: append(slices.Clone(p.sums), int64(p.keys))}).Valid(); err != nil {
+		return err
+	}
+	perm := n.Ints("permY")
+	if perm == nil {
+		p.out, p.y = shape, stack{shape, op.Strides(shape)}
+		return nil
+	}
+	if !isOrder(perm, len(shape)) {
+		return fmt.Errorf("the axes of a result %v cannot be in the order %v", shape, perm)
+	}
+	p.out = inOrder(shape, perm)
+	strides := make([]int64, len(shape))
+	for i, s := range op.Strides(p.out) {
+		strides[perm[i]] = s
+	}
+	p.y = stack{shape, strides}
+	return nil
+}
+
+func (p *attention) masked(in []*ir.Array) error {
+	m := op.Opt(in, 3)
+	if m == nil {
+		return nil
+	}
+	if err := isLike(in[0], m, 3, -1); err != nil {
+		return err
+	}
+	scores := append(slices.Clone(p.sums), int64(p.keys))
+	s := stack{scores, make([]int64, len(scores))}
+	for i, d := range m.Shape {
+		at := len(scores) - len(m.Shape) + i
+		switch {
+		case at < 0 || d != 1 && d != scores[at]:
+			return fmt.Errorf("input mask %s does not broadcast to %v", m, scores)
+		case d != 1:
+			s.strides[at] = op.Product(m.Shape[i+1:])
+		}
+	}
+	p.mask = &s
+	return nil
+}
+
+func attentionShape(n *op.Node, in []*ir.Array) ([]ir.Spec, error) {
+	p, err := attentionOf(n, in)
+	if err != nil {
+		return nil, err
+	}
+	return []ir.Spec{{DType: in[0].DType, Shape: p.out}, {DType: in[0].DType, Shape: p.sums}}, nil
+}
+
+func attentionGradShape(n *op.Node, in []*ir.Array) ([]ir.Spec, error) {
+	p, err := attentionOf(n, in)
+	if err != nil {
+		return nil, err
+	}
+	for i, shape := range [][]int64{p.out, p.sums, p.out} {
+		a, err := op.Arg(in, 4+i, []string{"Y", "L", "dY"}[i])
+		if err != nil {
+			return nil, err
+		}
+		if a.DType != in[0].DType || !slices.Equal(a.Shape, shape) {
+			return nil, fmt.Errorf("input %d is %s, want the shape %v", 4+i, a, shape)
+		}
+	}
+	return []ir.Spec{in[0].Spec(), in[1].Spec(), in[2].Spec()}, nil
+}

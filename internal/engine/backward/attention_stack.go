@@ -1,0 +1,65 @@
+package backward
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/mcompress/mcompress/internal/engine/op"
+	"github.com/mcompress/mcompress/ir"
+)
+
+// A stack is an operand's matrices where they lie: the axes in their order, and the strides of those.
+type stack struct{ shape, strides []int64 }
+
+func stackOf(n *op.Node, name string, a *ir.Array) (stack, error) {
+	s, rank := stack{a.Shape, op.Strides(a.Shape)}, len(a.Shape)
+	perm := n.Ints("perm" + name)
+	if rank < 2 {
+		return s, fmt.Errorf("input %s is %s, not matrices", name, a)
+	}
+	if perm == nil {
+		return s, nil
+	}
+	if !isOrder(perm, rank) {
+		return s, fmt.Errorf("input %s %s: its axes cannot be in the order %v", name, a, perm)
+	}
+	return stack{inOrder(s.shape, perm), inOrder(s.strides, perm)}, nil
+}
+
+// isOrder reports whether perm is an order of axes with the last one in its place.
+func isOrder(perm []int64, rank int) bool {
+	sorted := slices.Sorted(slices.Values(perm))
+	for i, p := range sorted {
+		if p != int64(i) {
+			return false
+		}
+	}
+	return len(perm) == rank && perm[rank-1] == int64(rank-1)
+}
+
+func inOrder(x, perm []int64) []int64 {
+	out := make([]int64, len(perm))
+	for i, p := range perm {
+		out[i] = x[p]
+	}
+	return out
+}
+
+func (s stack) rows() int { return int(s.shape[len(s.shape)-2]) }
+
+func (s stack) cols() int { return int(s.shape[len(s.shape)-1]) }
+
+func (s stack) lead() []int64 { return s.shape[:len(s.shape)-2] }
+
+// row is the distance of rows.
+func (s stack) row() int { return int(s.strides[len(s.shape)-2]) }
+
+// place is where matrix i of the stack begins.
+func (s stack) place(i int) int {
+	at := 0
+	for axis := len(s.shape) - 3; axis >= 0; axis-- {
+		at += i % int(s.shape[axis]) * int(s.strides[axis])
+		i /= int(s.shape[axis])
+	}
+	return at
+}

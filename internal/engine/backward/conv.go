@@ -1,0 +1,188 @@
+package backward
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/mcompress/mcompress/internal/engine/conv"
+	"github.com/mcompress/mcompress/internal/engine/op"
+	"github.com/mcompress/mcompress/internal/kernel"
+	"github.com/mcompress/mcompress/ir"
+)
+
+// convolutions are
+//
+//	dX, dW, dB = ConvGrad(X, W, dY)
+//	dX, dW, dB = ConvTransposeGrad(X, W, dY)
+//
+// with the attributes of Conv and ConvTranspose. Each output is computed only if it is read; dX comes first, and has dW's
+// memory until then. Where attribute accumulate is there, dX leaves dW alone, and where it is 1, dW and dB are added to what is there.
+func convolutions() []op.Op {
+	return []op.Op{
+		convolution("ConvGrad", false),
+		convolution("ConvTransposeGrad", true),
+	}
+}
+
+// A convGradient finds the convolution that a node's gradients are about. A transposed one is the same convolution with X
+// and Y in each other's place.
+type convGradient struct{ transposed bool }
+
+func convolution(typ string, transposed bool) op.Op {
+	g := convGradient{transposed}
+	return op.Op{
+		Type: typ, Shape: g.shape, Work: g.work,
+		Run: byType(func(c *op.Call) error { return convGrad[float32](g, c) }, func(c *op.Call) error { return convGrad[float64](g, c) }),
+	}
+}
+
+// geometry checks inputs X and W alone.
+func (g convGradient) geometry(n *op.Node, in []*ir.Array) (*conv.Geometry, error) {
+	if err := images(in, "X", "W"); err != nil {
+		return nil, err
+	}
+	if g.transposed {
+		return conv.TransposedGeometryOf(n, in[0], in[1])
+	}
+	return conv.GeometryOf(n, in[0].Shape, in[1].Shape)
+}
+
+// images checks that the first inputs are of one type, Float or Double, and that they have spatial axes.
+func images(in []*ir.Array, names ...string) error {
+	if err := sameFloats(in, names...); err != nil {
+		return err
+	}
+	for i, name := range names {
+		if len(in[i].Shape) < 3 {
+			return fmt.Errorf("input %s is %s and has no spatial axes", name, in[i])
+		}
+	}
+	return nil
+}
+
+// sameFloats checks that the first inputs are there, and of one type, Float or Double.
+func sameFloats(in []*ir.Array, names ...string) error {
+	for i, name := range names {
+		a, err := op.Arg(in, i, name)
+		if err != nil {
+			return err
+		}
+		if a.Kind != ir.Dense || a.DType != ir.Float && a.DType != ir.Double {
+			return fmt.Errorf("input %s is %s, want float or double", name, a)
+		}
+		if a.DType != in[0].DType {
+			return fmt.Errorf("input %s is %s, want the type of %s, %s", name, a, names[0], in[0].DType)
+		}
+	}
+	return nil
+}
+
+func (g convGradient) shape(n *op.Node, in []*ir.Array) ([]ir.Spec, error) {
+	if err := images(in, "X", "W", "dY"); err != nil {
+		return nil, err
+	}
+	geometry, err := g.geometry(n, in)
+	if err != nil {
+		return nil, err
+	}
+	want := geometry.OutShape()
+	if g.transposed {
+		want = geometry.InShape()
+	}
+	if !slices.Equal(in[2].Shape, want) {
+		return nil, fmt.Errorf("input dY is %s, want the output's shape %v", in[2], want)
+	}
+	return []ir.Spec{in[0].Spec(), in[1].Spec(), {DType: in[0].DType, Shape: want[1:2:2]}}, nil
+}
+
+func (g convGradient) work(n *op.Node, in []*ir.Array, workers int) int64 {
+	geometry, err := g.geometry(n, in)
+	if err != nil || in[0].DType == ir.Double {
+		return 0
+	}
+	size := int64(0)
+	switch {
+	case !n.Wants(0):
+	case g.transposed:
+		size = geometry.ConvolveWork(workers)
+	default:
+		size = geometry.InputGradientWork(workers, n.Wants(1) && !n.Has("accumulate"))
+	}
+	if n.Wants(1) {
+		size = max(size, geometry.WeightGradientWork(workers))
+	}
+	return size
+}
+
+func convGrad[T number](g convGradient, c *op.Call) error {
+	geometry, err := g.geometry(c.Node, c.In)
+	if err != nil {
+		return err
+	}
+	x, w, dy := view[T](c.In[0]), ir.View[T](c.In[1]), ir.View[T](c.In[2])
+	add, room := c.Bool("accumulate", false), view[T](op.Opt(c.Out, 1))
+	if c.Has("accumulate") {
+		room = nil
+	}
+	if dx := op.Opt(c.Out, 0); dx != nil {
+		if g.transposed {
+			conv.Convolve(geometry, c.Pool, c.Work, ir.View[T](dx), dy, w)
+		} else {
+			conv.InputGradient(geometry, c.Pool, c.Work, ir.View[T](dx), dy, w, room)
+		}
+	}
+	if dw := op.Opt(c.Out, 1); dw != nil {
+		in, out := x, dy
+		if g.transposed {
+			in, out = dy, x
+		}
+		conv.WeightGradient(geometry, c.Pool, c.Work, ir.View[T](dw), in, out, add)
+	}
+	if db := op.Opt(c.Out, 2); db != nil {
+		channelSums(c.Pool, ir.View[T](db), dy, int(c.In[2].Shape[0]), add)
+	}
+	return nil
+}
+
+// channelSums adds up each channel of x over instances and places, and what was there if add is set: within a place's row first, then by instance.
+func channelSums[T number](p *op.Pool, sums, x []T, instances int, add bool) {
+	if len(sums) == 0 {
+		return
+	}
+	n := len(x) / max(len(sums)*instances, 1)
+	p.Rows(len(sums), grain/max(instances*n, 1), func(from, to int) {
+		for c := from; c < to; c++ {
+			sum := 0.0
+			if add {
+				sum = float64(sums[c])
+			}
+			for i := range instances {
+				sum += total(x[(i*len(sums)+c)*n:][:n])
+			}
+			sums[c] = T(sum)
+		}
+	})
+}
+
+// total is the sum of x, and dot that of the products of x and y, in float64.
+func total[T number](x []T) float64 {
+	if x, ok := any(x).([]float32); ok {
+		return kernel.ReduceSum(x)
+	}
+	sum := 0.0
+	for _, v := range x {
+		sum += float64(v)
+	}
+	return sum
+}
+
+func dot[T number](x, y []T) float64 {
+	if x, ok := any(x).([]float32); ok {
+		return kernel.Dot(x, any(y).([]float32))
+	}
+	sum := 0.0
+	for i, v := range x {
+		sum += float64(float64(v) * float64(y[i]))
+	}
+	return sum
+}

@@ -1,0 +1,91 @@
+package backward
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/mcompress/mcompress/internal/engine/op"
+	"github.com/mcompress/mcompress/ir"
+)
+
+// domain is that of all rows of this package.
+const domain = "mcompress"
+
+// Ops are the rows of the table.
+func Ops() []op.Op {
+	ops := slices.Concat(
+		activations(),
+		attentions(),
+		batchNorms(),
+		batchNormPools(),
+		convolutions(),
+		gathers(),
+		layerNorms(),
+		pools(),
+		softmaxes(),
+	)
+	for i := range ops {
+		ops[i].Domain, ops[i].Since = domain, 1
+	}
+	return ops
+}
+
+// A number is an element of what gradients are computed of.
+type number interface{ float32 | float64 }
+
+// byType runs the function for the type of input 0.
+func byType(single, double func(*op.Call) error) func(*op.Call) error {
+	return func(c *op.Call) error {
+		if c.In[0].DType == ir.Double {
+			return double(c)
+		}
+		return single(c)
+	}
+}
+
+// alike checks that inputs 0 to k-1 are there and are Float or Double of one type and shape, and gives output
+// 0 that type.
+func alike(k int) func(*op.Node, []*ir.Array) ([]ir.Spec, error) {
+	return func(_ *op.Node, in []*ir.Array) ([]ir.Spec, error) {
+		for i := range k {
+			a, err := op.Arg(in, i, fmt.Sprint(i))
+			if err != nil {
+				return nil, err
+			}
+			if err := floating(a, i); err != nil {
+				return nil, err
+			}
+			if a.DType != in[0].DType || !slices.Equal(a.Shape, in[0].Shape) {
+				return nil, fmt.Errorf("input %d is %s, want %s as input 0", i, a, in[0])
+			}
+		}
+		return []ir.Spec{in[0].Spec()}, nil
+	}
+}
+
+// floating checks that input i of a is Float or Double, of a size that can be.
+func floating(a *ir.Array, i int) error {
+	if a.DType != ir.Float && a.DType != ir.Double {
+		return fmt.Errorf("input %d is %s, want float or double", i, a)
+	}
+	return a.Spec().Valid()
+}
+
+// view are the elements of an input or output that may be absent.
+func view[T number](a *ir.Array) []T {
+	if a == nil {
+		return nil
+	}
+	return ir.View[T](a)
+}
+
+// isLike checks that input i of a has the element type of x and, unless negative, so many elements.
+func isLike(x, a *ir.Array, i int, elems int64) error {
+	if err := a.Spec().Valid(); err != nil {
+		return fmt.Errorf("input %d: %w", i, err)
+	}
+	if a.DType != x.DType || elems >= 0 && a.Elems() != elems {
+		return fmt.Errorf("input %d is %s beside %s", i, a, x)
+	}
+	return nil
+}

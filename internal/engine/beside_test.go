@@ -1,0 +1,122 @@
+package engine_test
+
+import (
+	"context"
+	"maps"
+	"os"
+	"slices"
+	"strconv"
+	"testing"
+
+	"github.com/mcompress/mcompress/internal/engine"
+	"github.com/mcompress/mcompress/internal/verify"
+	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/onnx"
+)
+
+// A model in which one weight is another one gives the same bits beside the model that it comes from as by itself, whichever weight it is.
+func TestSessionsBesideOthersComputeTheSame(t *testing.T) {
+	cut := 0
+	for _, path := range everyModel(t) {
+		if info, err := os.Stat(path); err != nil || info.Size() > 1<<18 {
+			continue
+		}
+		t.Run(modelName(path), func(t *testing.T) {
+			f, first := tryOpen(t, path, engine.Options{Workers: 2})
+			if first == nil {
+				return
+			}
+			batch, err := sample(f.Model.Graph, path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := first.Run(t.Context(), batch.Inputs, nil); err != nil {
+				return
+			}
+			weights := floats(f.Model)
+			for _, at := range slices.Compact([]int{0, len(weights) / 2, len(weights) - 1}) {
+				if at >= 0 && at < len(weights) {
+					cut += besideItself(t, path, at, batch.Inputs)
+				}
+			}
+		})
+	}
+	if cut == 0 {
+		t.Error("nothing was taken over from any session")
+	}
+}
+
+// floats are the weights of m that can be multiplied.
+func floats(m *ir.Model) []*ir.Value {
+	return slices.DeleteFunc(m.Graph.Consts(), func(v *ir.Value) bool { return v.Const.DType != ir.Float || v.Const.Elems() < 2 })
+}
+
+// besideItself halves weight number at, compares outputs and returns how many values came from the other session.
+func besideItself(t *testing.T, path string, at int, in map[string]*ir.Array) int {
+	t.Helper()
+	base, changed := identified(t, path, nil, nil), func(m *ir.Model) { halve(t, floats(m)[at]) }
+	own, err := identified(t, path, changed, nil).Run(t.Context(), in, nil)
+	if err != nil {
+		return 0 // not every weight can be any number
+	}
+	s := identified(t, path, changed, base)
+	all := maps.Clone(in)
+	err = base.Watch(t.Context(), in, s.Given(), func(name string, a *ir.Array) error {
+		all[name] = a.Clone()
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := s.Run(t.Context(), verify.InputsOf(s, all), nil)
+	if err != nil {
+		t.Fatalf("weight %d: %v", at, err)
+	}
+	for name, want := range own {
+		if err := (tolerance{}).differ(want, got[name]); err != nil {
+			t.Errorf("weight %d: output %q: %v", at, name, err)
+		}
+	}
+	return len(s.Given())
+}
+
+// identified opens a model, changed, whose constants go by their order in the file.
+func identified(t *testing.T, path string, change func(*ir.Model), beside *engine.Interpreter) *engine.Interpreter {
+	t.Helper()
+	f, err := onnx.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { f.Close() })
+	names := map[*ir.Tensor]string{}
+	for g := range f.Model.Graphs() {
+		for _, v := range g.Consts() {
+			names[v.Const] = strconv.Itoa(len(names))
+		}
+	}
+	if change != nil {
+		change(f.Model)
+	}
+	e, err := engine.Open(t.Context(), f.Model, engine.Options{Workers: 2, Beside: beside, Identity: func(t *ir.Tensor) string { return names[t] }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { e.Close() })
+	return e
+}
+
+func halve(t *testing.T, v *ir.Value) {
+	t.Helper()
+	e := ir.NewEval(t.TempDir())
+	defer e.Close()
+	b, err := e.ReadAll(context.Background(), v.Const)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := ir.NewArray(ir.Float, v.Const.Shape...)
+	copy(a.Data, b)
+	for i, x := range ir.View[float32](a) {
+		ir.View[float32](a)[i] = x / 2
+	}
+	v.SetConst(&ir.Tensor{Spec: v.Const.Spec, Source: ir.Mem(a.Data)})
+}

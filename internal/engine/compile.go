@@ -1,0 +1,366 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/mcompress/mcompress/internal/engine/op"
+	"github.com/mcompress/mcompress/ir"
+)
+
+// A compiler makes programs of graphs.
+type compiler struct {
+	ctx    context.Context
+	model  *ir.Model
+	opt    Options
+	eval   *ir.Eval
+	keep   map[string]bool
+	consts map[*ir.Tensor]*constant
+	depth  int // of function calls, to find those that call themselves
+}
+
+// maxDepth is how deep functions may call each other and graphs may be nested.
+const maxDepth = 64
+
+// A scope finds the slots of the values that nodes read: those of one graph, or of one
+// call of a function.
+type scope struct {
+	prog  *program
+	slots map[*ir.Value]int
+	outer *scope // around a subgraph
+	attrs map[string]*ir.Attr
+	label string // of the function call, before the names of its nodes
+	top   bool   // of the main graph
+}
+
+func (c *compiler) main() (*program, error) {
+	p := &program{names: map[string]int{}}
+	s := &scope{prog: p, slots: map[*ir.Value]int{}, top: true}
+	if err := c.graph(s, c.model.Graph); err != nil {
+		return nil, err
+	}
+	p.prune()
+	return p, nil
+}
+
+// graph compiles a main graph or the body of a control operator into s.prog.
+func (c *compiler) graph(s *scope, g *ir.Graph) error {
+	for _, v := range g.Inputs {
+		i := s.slot(c, v)
+		if v.Const != nil {
+			continue
+		}
+		s.prog.inputs = append(s.prog.inputs, i)
+		if s.top && v.Type != nil {
+			s.prog.slots[i].rank = len(v.Type.Shape)
+		}
+	}
+	if err := c.nodes(s, g); err != nil {
+		return err
+	}
+	for _, v := range g.Outputs {
+		i, err := c.read(s, v)
+		if err != nil {
+			return fmt.Errorf("graph output %q: %w", v.Name, err)
+		}
+		s.prog.outputs, s.prog.types = append(s.prog.outputs, i), append(s.prog.types, v.Type)
+		if i == absent {
+			continue
+		}
+		s.prog.slots[i].keep = true
+		if s.top {
+			s.prog.names[v.Name] = i
+		}
+	}
+	return nil
+}
+
+func (c *compiler) nodes(s *scope, g *ir.Graph) error {
+	nodes, err := g.Order()
+	if err != nil {
+		return err
+	}
+	for _, n := range nodes {
+		if err := c.node(s, n); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *compiler) node(s *scope, n *ir.Node) error {
+	if f := c.function(n.Op); f != nil {
+		return c.call(s, n, f)
+	}
+	id, version := n.Op, n.Graph().Opset(n.Op.Domain)
+	if id.Domain == op.Newest {
+		id.Domain = ""
+	}
+	if version == 0 && !ir.DefaultDomain(n.Op.Domain) {
+		version = 1 // models use com.microsoft without importing it
+	}
+	row := lookup(id, version)
+	if row == nil {
+		return &Missing{Node: s.label + n.Label(), Op: n.Op, Version: version}
+	}
+	attrs := s.resolve(n.Attrs)
+	arrays, err := c.arrays(attrs)
+	if err != nil {
+		return fmt.Errorf("node %q (%s): %w", s.label+n.Label(), n.Op, err)
+	}
+	st := &step{Node: op.NewNode(id, version, attrs, arrays), op: row}
+	st.Label, st.Seed = s.label+n.Label(), c.opt.Seed
+	st.NumIn = len(n.Inputs())
+	if st.in, err = c.readAll(s, n.Inputs()); err != nil {
+		return fmt.Errorf("node %q (%s): %w", st.Label, n.Op, err)
+	}
+	if err := c.bodies(s, st, attrs); err != nil {
+		return err
+	}
+	if row.Run == nil && !row.View && st.bodies == nil {
+		return fmt.Errorf("node %q (%s): it has no graph to run", st.Label, n.Op)
+	}
+	for _, v := range n.Outputs {
+		st.out = append(st.out, s.define(c, v))
+		st.Wanted = append(st.Wanted, v != nil)
+	}
+	s.prog.steps = append(s.prog.steps, st)
+	return nil
+}
+
+// bodies compiles the graphs among the attributes. What they read from around them
+// becomes further inputs of the step.
+func (c *compiler) bodies(s *scope, st *step, attrs []*ir.Attr) error {
+	if c.depth++; c.depth > maxDepth {
+		return fmt.Errorf("node %q (%s): graphs are nested more than %d deep", st.Label, st.ID, maxDepth)
+	}
+	defer func() { c.depth-- }()
+	for _, a := range attrs {
+		if a.Graph == nil {
+			continue
+		}
+		inner := &scope{prog: &program{}, slots: map[*ir.Value]int{}, outer: s, attrs: s.attrs, label: st.Label + "/"}
+		if err := c.graph(inner, a.Graph); err != nil {
+			return err
+		}
+		inner.prog.prune()
+		if st.bodies == nil {
+			st.bodies = map[string]*program{}
+		}
+		st.bodies[a.Name] = inner.prog
+	}
+	for _, name := range sortedKeys(st.bodies) {
+		for i, cp := range st.bodies[name].captures {
+			st.bodies[name].captures[i].outer = len(st.in) // from now on an index of the step's inputs
+			st.in = append(st.in, cp.outer)
+		}
+	}
+	return nil
+}
+
+// call compiles the nodes of f in n's place.
+func (c *compiler) call(s *scope, n *ir.Node, f *ir.Function) error {
+	if c.depth++; c.depth > maxDepth {
+		return fmt.Errorf("node %q (%s): functions call each other more than %d deep", s.label+n.Label(), n.Op, maxDepth)
+	}
+	defer func() { c.depth-- }()
+	inner := &scope{prog: s.prog, slots: map[*ir.Value]int{}, attrs: map[string]*ir.Attr{}, label: s.label + n.Label() + "/"}
+	for _, a := range s.resolve(n.Attrs) {
+		inner.attrs[a.Name] = a
+	}
+	args, err := c.readAll(s, n.Inputs())
+	if err != nil {
+		return fmt.Errorf("node %q (%s): %w", inner.label, n.Op, err)
+	}
+	for i, v := range f.Body.Inputs {
+		inner.slots[v] = absent
+		if i < len(args) {
+			inner.slots[v] = args[i]
+		}
+	}
+	if err := c.nodes(inner, f.Body); err != nil {
+		return err
+	}
+	for i, v := range f.Body.Outputs {
+		if i >= len(n.Outputs) || n.Outputs[i] == nil {
+			continue
+		}
+		made, err := c.read(inner, v)
+		if err != nil {
+			return fmt.Errorf("node %q (%s): output %q: %w", inner.label, n.Op, v.Name, err)
+		}
+		s.slots[n.Outputs[i]] = made
+		c.named(s, made, n.Outputs[i])
+	}
+	return nil
+}
+
+// function is the model's own definition of id, nil if it has none.
+func (c *compiler) function(id ir.OpID) *ir.Function {
+	for _, f := range c.model.Functions {
+		if f.ID == id {
+			return f
+		}
+	}
+	return nil
+}
+
+// resolve puts the call's attributes where the function's nodes refer to them. Those that
+// the call does not give are left out.
+func (s *scope) resolve(attrs []*ir.Attr) []*ir.Attr {
+	out := make([]*ir.Attr, 0, len(attrs))
+	for _, a := range attrs {
+		if a.Ref == "" {
+			out = append(out, a)
+			continue
+		}
+		if given := s.attrs[a.Ref]; given != nil {
+			named := *given
+			named.Name = a.Name
+			out = append(out, &named)
+		}
+	}
+	return out
+}
+
+// typeProto is the first AttrType for types of values, which no operator needs to run.
+const typeProto = 13
+
+// arrays reads the tensors among the attributes.
+func (c *compiler) arrays(attrs []*ir.Attr) (map[string]*ir.Array, error) {
+	var out map[string]*ir.Array
+	for _, a := range attrs {
+		if a.Elided && a.Type < typeProto {
+			return nil, fmt.Errorf("attribute %q: its value is of a size or type that cannot be run", a.Name)
+		}
+		if a.Tensor == nil {
+			continue
+		}
+		if out == nil {
+			out = map[string]*ir.Array{}
+		}
+		t, err := readTensor(c.ctx, c.eval, a.Tensor)
+		if err != nil {
+			return nil, fmt.Errorf("attribute %q: %w", a.Name, err)
+		}
+		out[a.Name] = t
+	}
+	return out, nil
+}
+
+func (c *compiler) readAll(s *scope, vs []*ir.Value) ([]int, error) {
+	slots := make([]int, len(vs))
+	for i, v := range vs {
+		slots[i] = absent
+		if v == nil {
+			continue
+		}
+		var err error
+		if slots[i], err = c.read(s, v); err != nil {
+			return nil, err
+		}
+	}
+	return slots, nil
+}
+
+// read is the slot of v as a node in s sees it.
+func (c *compiler) read(s *scope, v *ir.Value) (int, error) {
+	if i, ok := s.slots[v]; ok {
+		return i, nil
+	}
+	if v.Const != nil {
+		return s.slot(c, v), nil
+	}
+	if s.outer == nil {
+		return 0, fmt.Errorf("value %q is made by nothing", v.Name)
+	}
+	outer, err := c.read(s.outer, v)
+	if err != nil || outer == absent {
+		return outer, err
+	}
+	inner := s.prog.add(slot{name: v.Name, konst: s.outer.prog.slots[outer].konst})
+	if s.prog.slots[inner].konst == nil {
+		s.prog.captures = append(s.prog.captures, capture{outer, inner})
+	}
+	s.slots[v] = inner
+	return inner, nil
+}
+
+// define makes a slot for what a node writes.
+func (s *scope) define(c *compiler, v *ir.Value) int {
+	if v == nil {
+		return absent
+	}
+	return s.slot(c, v)
+}
+
+func (s *scope) slot(c *compiler, v *ir.Value) int {
+	i := s.prog.add(slot{name: v.Name})
+	if v.Const != nil {
+		s.prog.slots[i].konst = c.constant(v.Const)
+	}
+	s.slots[v] = i
+	c.named(s, i, v)
+	return i
+}
+
+// named marks slot i as v's, which Run may be asked for.
+func (c *compiler) named(s *scope, i int, v *ir.Value) {
+	if !s.top || !c.opt.KeepAll && !c.keep[v.Name] {
+		return
+	}
+	s.prog.slots[i].keep = true
+	s.prog.names[v.Name] = i
+}
+
+func (c *compiler) constant(t *ir.Tensor) *constant {
+	k := c.consts[t]
+	if k == nil {
+		k = &constant{tensor: t, array: &ir.Array{DType: t.DType, Shape: t.Shape}}
+		c.consts[t] = k
+	}
+	return k
+}
+
+// prune removes steps whose results nobody reads, and notes which outputs are wanted.
+func (p *program) prune() {
+	wanted := make([]bool, len(p.slots))
+	for i, s := range p.slots {
+		wanted[i] = s.keep
+	}
+	var kept []*step
+	for _, s := range slices.Backward(p.steps) {
+		needed := len(s.op.Writes) > 0
+		for i, o := range s.out {
+			s.Wanted[i] = o != absent && wanted[o]
+			needed = needed || s.Wanted[i]
+		}
+		if !needed {
+			continue
+		}
+		for _, i := range s.in {
+			if i != absent {
+				wanted[i] = true
+			}
+		}
+		kept = append(kept, s)
+	}
+	slices.Reverse(kept)
+	p.steps = kept
+}
+
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
+
+// Missing says that a model has an operator which the table does not hold.
+type Missing struct {
+	Node    string
+	Op      ir.OpID
+	Version int64
+}
+
+// Error names node and operator.
+func (m *Missing) Error() string {
+	return fmt.Sprintf("node %q: operator %s of opset %d is not one that the engine runs", m.Node, m.Op, m.Version)
+}

@@ -1,0 +1,376 @@
+package engine
+
+import (
+	"fmt"
+
+	"github.com/mcompress/mcompress/internal/engine/op"
+	"github.com/mcompress/mcompress/ir"
+)
+
+// control is the operators that run graphs. The engine runs them itself, so these rows have
+// neither shapes nor a function.
+func control() []op.Op {
+	return []op.Op{
+		{Type: "If", Since: 1},
+		{Type: "Loop", Since: 1},
+		{Type: "Scan", Since: 8},
+		{Type: "SequenceMap", Since: 17},
+	}
+}
+
+// control plans a step with bodies. Where a body's types follow from the step's inputs its
+// arena is scratch of the step; else the run plans it.
+func (pl *planner) control(i int, s *step, in []*ir.Array) error {
+	var specs []ir.Spec
+	var err error
+	switch s.ID.Type {
+	case "If":
+		specs, err = pl.planIf(i, s, in)
+	case "Loop":
+		specs, err = pl.planLoop(i, s, in)
+	case "Scan":
+		specs, err = pl.planScan(i, s, in)
+	default:
+		err = op.ErrUnknown
+	}
+	if err != nil { // a branch that does not fit may never be taken: the run will tell
+		pl.work[i], pl.bodies[i] = 0, nil
+		return nil
+	}
+	return pl.declare(i, s, specs)
+}
+
+// control runs a step with bodies.
+func (in *instance) control(r *execution, i int, s *step, c *op.Call) error {
+	var out []*ir.Array
+	var err error
+	b := &bodies{in: in, r: r, i: i, s: s, c: c}
+	switch s.ID.Type {
+	case "If":
+		out, err = b.branch()
+	case "Loop":
+		out, err = b.loop()
+	case "Scan":
+		out, err = b.scan()
+	case "SequenceMap":
+		out, err = b.sequenceMap()
+	case "FlexAttention":
+		out, err = b.flexAttention()
+	}
+	if err != nil {
+		return s.wrap(err)
+	}
+	for k, o := range s.out {
+		if o == absent || !s.Wanted[k] {
+			continue
+		}
+		if k >= len(out) || out[k] == nil {
+			return s.wrap(fmt.Errorf("output %d was not made", k))
+		}
+		if in.plan.how[i] != placed {
+			if err := in.keep(s, o, out[k]); err != nil {
+				return err
+			}
+		} else if copy(in.values[o].Data, out[k].Data) != len(out[k].Data) || len(out[k].Data) != len(in.values[o].Data) {
+			return s.wrap(fmt.Errorf("output %d is %s, but %s was planned", k, out[k], in.values[o]))
+		}
+	}
+	return nil
+}
+
+// bodies is one execution of a step with bodies.
+type bodies struct {
+	in *instance
+	r  *execution
+	i  int
+	s  *step
+	c  *op.Call
+}
+
+// run runs a body and gives its outputs, which are the caller's. args are its inputs without captures.
+func (b *bodies) run(name string, args []*ir.Array) ([]*ir.Array, error) {
+	p := b.s.bodies[name]
+	if p == nil {
+		return nil, fmt.Errorf("attribute %s is missing", name)
+	}
+	if len(args) != len(p.inputs) {
+		return nil, fmt.Errorf("%s has %d inputs, but %d are given", name, len(p.inputs), len(args))
+	}
+	for _, cp := range p.captures {
+		args = append(args, b.c.In[cp.outer])
+	}
+	if pl := b.in.plan.bodies[b.i]; pl != nil {
+		return b.planned(name, pl[name], args)
+	}
+	e, inner, err := p.take(b.r, args)
+	if err != nil {
+		return nil, err
+	}
+	defer p.plans.give(e, inner)
+	if _, err := inner.run(b.r, args, nil); err != nil {
+		return nil, err
+	}
+	return inner.results(), nil
+}
+
+// planned runs a body on the step's scratch.
+func (b *bodies) planned(name string, pl *plan, args []*ir.Array) ([]*ir.Array, error) {
+	inner := b.in.bodies[b.i][name]
+	if inner == nil {
+		if b.in.bodies[b.i] == nil {
+			b.in.bodies[b.i] = map[string]*instance{}
+		}
+		inner = pl.bind(b.c.Work[:pl.memory.Size], b.r.pool)
+		b.in.bodies[b.i][name] = inner
+	}
+	defer copy(inner.values, inner.fixed)
+	if _, err := inner.run(b.r, args, nil); err != nil {
+		return nil, err
+	}
+	return inner.results(), nil
+}
+
+// results are copies of the outputs, as the next run of the body overwrites them.
+func (in *instance) results() []*ir.Array {
+	out := make([]*ir.Array, len(in.plan.prog.outputs))
+	for k, o := range in.plan.prog.outputs {
+		out[k] = &ir.Array{Kind: ir.None}
+		if o != absent && in.values[o] != nil {
+			out[k] = in.values[o].Clone()
+		}
+	}
+	return out
+}
+
+// body plans a body for inputs of these types, and notes it under its name.
+func (pl *planner) body(i int, s *step, name string, args, in []*ir.Array) (*plan, []ir.Spec, error) {
+	p := s.bodies[name]
+	if p == nil || len(args) != len(p.inputs) {
+		return nil, nil, op.ErrUnknown
+	}
+	for _, cp := range p.captures {
+		args = append(args, in[cp.outer])
+	}
+	b, err := p.newPlan(args, pl.pool)
+	if err != nil {
+		return nil, nil, err
+	}
+	specs := make([]ir.Spec, len(p.outputs))
+	for k, o := range p.outputs {
+		if o == absent || b.values[o] == nil || b.values[o].Kind != ir.Dense {
+			return nil, nil, op.ErrUnknown
+		}
+		specs[k] = b.values[o].Spec()
+	}
+	if pl.bodies[i] == nil {
+		pl.bodies[i] = map[string]*plan{}
+	}
+	pl.bodies[i][name] = b
+	pl.work[i] = max(pl.work[i], b.memory.Size)
+	return b, specs, nil
+}
+
+func sameSpecs(a, b []ir.Spec) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for i := range a {
+		if a[i].String() != b[i].String() {
+			return false
+		}
+	}
+	return true
+}
+
+// planIf plans the branch that is taken, or both if only the run will tell.
+func (pl *planner) planIf(i int, s *step, in []*ir.Array) ([]ir.Spec, error) {
+	names := []string{"then_branch", "else_branch"}
+	if op.Known(in[0]) {
+		taken, err := condition(in[0])
+		if err != nil {
+			return nil, err
+		}
+		names = []string{branchOf(taken)}
+	}
+	var specs []ir.Spec
+	for _, name := range names {
+		_, got, err := pl.body(i, s, name, nil, in)
+		if err != nil {
+			return nil, err
+		}
+		if specs != nil && !sameSpecs(specs, got) {
+			return nil, op.ErrUnknown
+		}
+		specs = got
+	}
+	return specs, nil
+}
+
+func branchOf(taken bool) string {
+	if taken {
+		return "then_branch"
+	}
+	return "else_branch"
+}
+
+func (b *bodies) branch() ([]*ir.Array, error) {
+	taken, err := condition(b.c.In[0])
+	if err != nil {
+		return nil, err
+	}
+	return b.run(branchOf(taken), nil)
+}
+
+// condition is the truth of a tensor of one bool.
+func condition(a *ir.Array) (bool, error) {
+	if a == nil || a.DType != ir.Bool || len(a.Data) != 1 {
+		return false, fmt.Errorf("the condition is %s, not one bool", a)
+	}
+	return a.Data[0] != 0, nil
+}
+
+// planLoop plans a body whose values keep their types. How often it runs, and so the size of
+// what it collects, only the run tells.
+func (pl *planner) planLoop(i int, s *step, in []*ir.Array) ([]ir.Spec, error) {
+	body := s.bodies["body"]
+	if body == nil || len(body.inputs) < 2 || s.NumIn < len(body.inputs) || len(body.outputs) != len(body.inputs)-1 {
+		return nil, op.ErrUnknown
+	}
+	args := []*ir.Array{{DType: ir.Int64}, {DType: ir.Bool}}
+	carried := []ir.Spec{}
+	for _, a := range in[2:len(body.inputs)] {
+		if a == nil {
+			return nil, op.ErrUnknown
+		}
+		args = append(args, &ir.Array{DType: a.DType, Shape: a.Shape})
+		carried = append(carried, a.Spec())
+	}
+	_, specs, err := pl.body(i, s, "body", args, in)
+	if err != nil || !sameSpecs(specs[1:], carried) {
+		return nil, op.ErrUnknown
+	}
+	return carried, nil
+}
+
+func (b *bodies) loop() ([]*ir.Array, error) {
+	body := b.s.bodies["body"]
+	if body == nil || len(body.inputs) < 2 || b.s.NumIn < len(body.inputs) {
+		return nil, fmt.Errorf("the body does not fit the %d inputs", b.s.NumIn)
+	}
+	n := len(body.inputs) - 2
+	if len(body.outputs) < 1+n {
+		return nil, fmt.Errorf("the body has %d outputs for %d carried values", len(body.outputs), n)
+	}
+	trips, going, err := b.bounds()
+	if err != nil {
+		return nil, err
+	}
+	carried := append([]*ir.Array(nil), b.c.In[2:2+n]...)
+	collected, bytes := make([][]*ir.Array, len(body.outputs)-1-n), int64(0)
+	for iter := int64(0); going && (trips < 0 || iter < trips); iter++ {
+		args := []*ir.Array{ir.ArrayOf([]int64{iter}), ir.ArrayOf([]bool{going})}
+		out, err := b.run("body", append(args, carried...))
+		if err != nil {
+			return nil, err
+		}
+		if going, err = condition(out[0]); err != nil {
+			return nil, err
+		}
+		carried = out[1 : 1+n]
+		for k := range collected {
+			collected[k] = append(collected[k], out[1+n+k])
+			bytes += heapBytes(out[1+n+k])
+		}
+		if err := b.in.heap.fits(bytes); err != nil {
+			return nil, err
+		}
+	}
+	return b.finish(carried, collected, 1+n)
+}
+
+// bounds are the most iterations, negative for no bound, and whether to begin at all.
+func (b *bodies) bounds() (trips int64, going bool, err error) {
+	trips, going = -1, true
+	if m := b.c.Opt(0); m != nil {
+		is, err := op.Ints(m)
+		if err != nil || len(is) != 1 {
+			return 0, false, fmt.Errorf("the trip count is %s, not one int64", m)
+		}
+		trips = max(is[0], 0)
+	}
+	if cond := b.c.Opt(1); cond != nil {
+		going, err = condition(cond)
+	}
+	return trips, going, err
+}
+
+// finish gives the carried values and stacks of the collected ones. first is the body's output
+// that is collected first.
+func (b *bodies) finish(carried []*ir.Array, collected [][]*ir.Array, first int) ([]*ir.Array, error) {
+	out := make([]*ir.Array, 0, len(carried)+len(collected))
+	for _, a := range carried {
+		if a != nil {
+			a = a.Clone() // without iterations it is an input
+		}
+		out = append(out, a)
+	}
+	for k, items := range collected {
+		a, err := stack(items, 0)
+		if len(items) == 0 {
+			a, err = b.s.bodies["body"].emptyStack(first+k), nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("output %d: %w", len(out), err)
+		}
+		out = append(out, a)
+	}
+	return out, nil
+}
+
+// emptyStack is what a loop without iterations collects of output k, as far as the model says.
+func (p *program) emptyStack(k int) *ir.Array {
+	t := p.types[k]
+	if t == nil || t.Elem == ir.Undefined {
+		return ir.NewArray(ir.Float, 0)
+	}
+	shape := []int64{0}
+	for _, d := range t.Shape {
+		shape = append(shape, max(d.N, 0))
+	}
+	return ir.NewArray(t.Elem, shape...)
+}
+
+// sequenceMap runs its body on the items of sequences that lie at the same position.
+func (b *bodies) sequenceMap() ([]*ir.Array, error) {
+	seq := b.c.In[0]
+	if seq == nil || seq.Kind != ir.Sequence {
+		return nil, fmt.Errorf("input 0 is %s, not a sequence", seq)
+	}
+	out := make([]*ir.Array, len(b.s.out))
+	for k := range out {
+		out[k] = &ir.Array{Kind: ir.Sequence}
+	}
+	for i := range seq.Items {
+		args := make([]*ir.Array, b.s.NumIn)
+		for k, a := range b.c.In[:b.s.NumIn] {
+			args[k] = a
+			if a == nil || a.Kind != ir.Sequence {
+				continue
+			}
+			if i >= len(a.Items) {
+				return nil, fmt.Errorf("input %d has %d items, input 0 has %d", k, len(a.Items), len(seq.Items))
+			}
+			args[k] = a.Items[i]
+		}
+		got, err := b.run("body", args)
+		if err != nil {
+			return nil, err
+		}
+		for k := range out {
+			if k < len(got) {
+				out[k].Items = append(out[k].Items, got[k])
+			}
+		}
+	}
+	return out, nil
+}

@@ -1,0 +1,208 @@
+package conv
+
+import (
+	"github.com/mcompress/mcompress/internal/engine/op"
+)
+
+// A phase is a part of the transpose of a convolution. Elements of the input that lie a stride apart meet
+// the same places of the kernel, so their gradient is a convolution of the output's gradient which moves by one, with
+// those places in reverse order. All elements are the phases of each axis with each of the others.
+type phase struct {
+	*Geometry
+	from  *Geometry
+	first []int   // by axis: where the phase's elements begin in the input
+	taps  [][]int // by axis: places of the kernel
+}
+
+// phases are those that a place of the kernel meets; where there is none the gradient is 0.
+func (g *Geometry) phases() []phase {
+	all := []phase{{Geometry: &Geometry{&window{}, g.Batch, g.Groups, g.OutC, g.InC}, from: g}}
+	for i := range g.in {
+		var longer []phase
+		for r := range min(g.stride[i], g.in[i]) {
+			for _, ph := range all {
+				if next, ok := ph.along(i, r); ok {
+					longer = append(longer, next)
+				}
+			}
+		}
+		all = longer
+	}
+	return all
+}
+
+// along is the phase with the elements r, r+stride, … of axis i.
+func (ph phase) along(i, r int) (phase, bool) {
+	g := ph.from
+	stride, dilation := g.stride[i], g.dilation[i]
+	var taps []int
+	for k := g.kernel[i] - 1; k >= 0; k-- {
+		if (r+g.begin[i]-k*dilation)%stride == 0 {
+			taps = append(taps, k)
+		}
+	}
+	if len(taps) == 0 {
+		return ph, false
+	}
+	w := *ph.window
+	apart := 1 // steps of the output between neighbouring taps
+	if len(taps) > 1 {
+		apart = (taps[0] - taps[1]) * dilation / stride
+	}
+	out := ceilDiv(g.in[i]-r, stride)
+	begin := -(r + g.begin[i] - taps[0]*dilation) / stride
+	w.in, w.out = with(w.in, g.out[i]), with(w.out, out)
+	w.kernel, w.stride, w.dilation = with(w.kernel, len(taps)), with(w.stride, 1), with(w.dilation, apart)
+	w.begin, w.end = with(w.begin, begin), with(w.end, out-1+(len(taps)-1)*apart-begin-g.out[i]+1)
+	h := *ph.Geometry
+	h.window = &w
+	next := phase{Geometry: &h, from: g, first: with(ph.first, r)}
+	next.taps = append(append(next.taps, ph.taps...), taps)
+	return next, true
+}
+
+// with is a new list: list and v.
+func with(list []int, v int) []int { return append(list[:len(list):len(list)], v) }
+
+// weights writes those of the phase: by group, input and output channel, and tap.
+func (ph phase) weights(p *op.Pool, to, w []float32) {
+	g := ph.from
+	places := make([]int, ph.taken())
+	for t := range places {
+		at, step := 0, 1
+		for i, k := ph.last(), t; i >= 0; i-- {
+			at += ph.taps[i][k%ph.kernel[i]] * step
+			step *= g.kernel[i]
+			k /= ph.kernel[i]
+		}
+		places[t] = at
+	}
+	p.Rows(g.Groups*g.InC, 1<<14/ph.Depth()+1, func(from, end int) {
+		for i := from; i < end; i++ {
+			group, c := part(w, i/g.InC, g.OutC*g.Depth()), i%g.InC
+			row := part(to, i, ph.Depth())
+			for m := range g.OutC {
+				kernel := part(part(group, m, g.Depth()), c, g.taken())
+				for t, at := range places {
+					row[m*len(places)+t] = kernel[at]
+				}
+			}
+		}
+	})
+}
+
+// of is the phase for n images.
+func (ph phase) of(n int) *Geometry {
+	g := *ph.Geometry
+	g.Batch = n
+	return &g
+}
+
+// elements are those of the phase for n images.
+func (ph phase) elements(n int) int { return n * ph.Groups * ph.OutC * ph.Places() }
+
+// An adjoint is the transpose of a convolution. Where it is one phase it is computed in its place, else phases
+// are computed for some images and then put where they belong.
+type adjoint struct {
+	*Geometry
+	phases []phase
+	images int // at once
+}
+
+const adjointAtOnce = 1 << 18 // elements of the input
+
+func adjointOf(g *Geometry) *adjoint {
+	a := &adjoint{g, g.phases(), g.Batch}
+	if !a.whole() {
+		a.images = min(max(adjointAtOnce/max(g.Groups*g.InC*g.Area(), 1), 1), g.Batch)
+	}
+	return a
+}
+
+func (a *adjoint) whole() bool { return len(a.phases) == 1 && a.phases[0].Places() == a.Area() }
+
+// work is the scratch; the turned weights are part of it unless they have memory of their own.
+func (a *adjoint) work(workers int, own bool) int64 {
+	kept, spare := int64(0), int64(0)
+	if !own {
+		kept = aligned(4 * int64(a.Groups*a.OutC*a.Depth()))
+	}
+	for _, ph := range a.phases {
+		if !a.whole() {
+			kept += aligned(4 * int64(ph.elements(a.images)))
+		}
+		spare = max(spare, ph.of(a.images).freshWork(workers), ph.of(a.Batch%max(a.images, 1)).freshWork(workers))
+	}
+	return kept + spare
+}
+
+// run takes turned for the phases' weights, which are as many as w has at most.
+func (a *adjoint) run(p *op.Pool, work []byte, dx, dy, w, turned []float32) {
+	room := scratch[float32](work)
+	if turned == nil {
+		turned = room.take(len(w))
+	}
+	weights, sums := make([][]float32, len(a.phases)), make([][]float32, len(a.phases))
+	for i, ph := range a.phases {
+		n := ph.Groups * ph.OutC * ph.Depth()
+		weights[i], turned = turned[:n], turned[n:]
+		ph.weights(p, weights[i], w)
+	}
+	if a.whole() {
+		a.phases[0].fresh(p, room, job{x: dy, w: weights[0], y: dx})
+		return
+	}
+	for i, ph := range a.phases {
+		sums[i] = room.take(ph.elements(a.images))
+	}
+	for image := 0; image < a.Batch; image += a.images {
+		n := min(a.images, a.Batch-image)
+		for i, ph := range a.phases {
+			in := dy[image*a.Groups*a.OutC*a.Places():]
+			ph.of(n).fresh(p, room, job{x: in, w: weights[i], y: sums[i][:ph.elements(n)]})
+		}
+		channels := dx[image*a.Groups*a.InC*a.Area():]
+		p.Rows(n*a.Groups*a.InC, 1<<13/a.Area()+1, func(from, to int) {
+			for c := from; c < to; c++ {
+				a.join(part(channels, c, a.Area()), sums, c)
+			}
+		})
+	}
+}
+
+// join makes a channel of its phases.
+func (a *adjoint) join(dx []float32, sums [][]float32, c int) {
+	every := 1
+	for i, n := range a.in {
+		every *= min(a.stride[i], n)
+	}
+	if len(a.phases) < every {
+		clear(dx)
+	}
+	for i, ph := range a.phases {
+		ph.place(dx, part(sums[i], c, ph.Places()))
+	}
+}
+
+// place puts a channel's elements where they belong.
+func (ph phase) place(dx, sums []float32) {
+	last := ph.last()
+	for o := range len(sums) / ph.out[last] {
+		at, step, rest := ph.first[last], ph.from.in[last], o
+		for i := last - 1; i >= 0; i-- {
+			at += (ph.first[i] + rest%ph.out[i]*ph.from.stride[i]) * step
+			step *= ph.from.in[i]
+			rest /= ph.out[i]
+		}
+		spread(dx[at:], part(sums, o, ph.out[last]), ph.from.stride[last])
+	}
+}
+
+// spread writes x to places that lie stride apart.
+func spread(to, x []float32, stride int) {
+	at := 0
+	for _, v := range x {
+		to[at] = v
+		at += stride
+	}
+}

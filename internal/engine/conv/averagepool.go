@@ -1,0 +1,152 @@
+package conv
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/mcompress/mcompress/internal/engine/op"
+	"github.com/mcompress/mcompress/ir"
+)
+
+// averagePools are the pools that sum. What came with later versions (ceil_mode, dilations,
+// count_include_pad) was the same as its absence before.
+func averagePools() []op.Op {
+	return wide(
+		op.Op{Type: "AveragePool", Since: 7, Shape: averageTypes().shape, Run: averageTypes().run},
+		op.Op{Type: "LpPool", Since: 2, Shape: lpShape, Run: lpTypes().run},
+	)
+}
+
+func averageTypes() byType {
+	return byType{ir.Float: averagePool[float32], ir.Double: averagePool[float64]}
+}
+
+func lpTypes() byType {
+	return byType{ir.Float: lpPool[float32], ir.Double: lpPool[float64]}
+}
+
+func lpShape(n *op.Node, in []*ir.Array) ([]ir.Spec, error) {
+	if _, err := power(n); err != nil {
+		return nil, err
+	}
+	return lpTypes().shape(n, in)
+}
+
+// A sum is a pool that adds up what lift makes of each element, and finish turns row o of the
+// sums into the result.
+type sum[T float] struct {
+	lift   func(to, x []T)
+	finish func(row []T, o int)
+}
+
+func averagePool[T float](c *op.Call) error {
+	return sumPool(c, func(w *window) sum[T] {
+		padding := c.Bool("count_include_pad", false)
+		last := w.last()
+		along := make([]T, w.out[last])
+		for o := range along {
+			along[o] = T(w.counted(last, o, padding))
+		}
+		return sum[T]{arithmeticOf[T]().add, func(row []T, o int) {
+			n := T(w.countedRows(o, padding))
+			for i := range row {
+				row[i] /= n * along[i]
+			}
+		}}
+	})
+}
+
+// countedRows is how many rows are counted for row o of the output.
+func (w *window) countedRows(o int, padding bool) int {
+	n := 1
+	for i := w.last() - 1; i >= 0; i-- {
+		n *= w.counted(i, o%w.out[i], padding)
+		o /= w.out[i]
+	}
+	return n
+}
+
+func lpPool[T float](c *op.Call) error {
+	p, err := power(c.Node)
+	if err != nil {
+		return err
+	}
+	return sumPool(c, func(w *window) sum[T] {
+		return sum[T]{addPower[T](p), func(row []T, _ int) { root(row, p) }}
+	})
+}
+
+// power is the attribute p of a norm.
+func power(n *op.Node) (float64, error) {
+	p := n.Int("p", 2)
+	if p < 1 {
+		return 0, fmt.Errorf("p is %d, want at least 1", p)
+	}
+	return float64(p), nil
+}
+
+func addPower[T float](p float64) func(to, x []T) {
+	switch p {
+	case 1:
+		return func(to, x []T) {
+			for i, v := range x {
+				to[i] += T(math.Abs(float64(v)))
+			}
+		}
+	case 2:
+		return func(to, x []T) {
+			for i, v := range x {
+				to[i] += v * v
+			}
+		}
+	}
+	return func(to, x []T) {
+		for i, v := range x {
+			to[i] += T(math.Pow(math.Abs(float64(v)), p))
+		}
+	}
+}
+
+// root takes the p-th root of sums of powers.
+func root[T float](sums []T, p float64) {
+	for i, v := range sums {
+		switch p {
+		case 1:
+		case 2:
+			sums[i] = T(math.Sqrt(float64(v)))
+		default:
+			sums[i] = T(math.Pow(float64(v), 1/p))
+		}
+	}
+}
+
+// sumPool pools each channel: down the rows of a window first, and then along what came of that.
+func sumPool[T float](c *op.Call, of func(*window) sum[T]) error {
+	x, y := ir.View[T](c.In[0]), ir.View[T](c.Out[0])
+	w, err := poolWindow(c.Node, c.In[0].Shape[2:])
+	if err != nil || len(y) == 0 {
+		return err
+	}
+	s, a := of(w), arithmeticOf[T]()
+	w.eachChannel(c.Pool, len(y)/w.outLen(), func(ch int) {
+		sumOver(w, a, s, part(y, ch, w.outLen()), part(x, ch, w.inLen()))
+	})
+	return nil
+}
+
+func sumOver[T float](w *window, a arithmetic[T], s sum[T], y, x []T) {
+	var rows []covered
+	last := w.last()
+	line, apart := make([]T, w.in[last]), make([]T, w.out[last])
+	for o := range len(y) / w.out[last] {
+		rows = w.rows(rows, o)
+		clear(line)
+		for _, r := range rows {
+			s.lift(line, x[r.off:r.off+len(line)])
+		}
+		row := part(y, o, w.out[last])
+		clear(row)
+		w.alongLast(func(lo, hi, from int) { a.into(a.add, row[lo:hi], line[from:], apart, w.stride[last]) })
+		s.finish(row, o)
+	}
+}

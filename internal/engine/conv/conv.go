@@ -1,0 +1,176 @@
+package conv
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/mcompress/mcompress/internal/engine/activation"
+	"github.com/mcompress/mcompress/internal/engine/gemm"
+	"github.com/mcompress/mcompress/internal/engine/op"
+	"github.com/mcompress/mcompress/ir"
+)
+
+// convolutions are Conv, which never changed but for types, and the form with what may follow it:
+//
+//	FusedConv(X, W, B, Z) = activation(Conv(X, W, B) + Z)
+//
+// Z, of the output's shape, and B may be absent. Attributes activation and activation_params are
+// what package activation knows.
+func convolutions() []op.Op {
+	row := op.Op{
+		Type: "Conv", Since: 1, Shape: convShape,
+		Prepare: prepareConv, Work: convWork, Run: convTypes().run,
+	}
+	fused := row
+	fused.Domain, fused.Type = "mcompress", "FusedConv"
+	fused.Shape, fused.Run = fusedShape, byType{ir.Float: convolve}.run
+	fused.InPlace = []int{3}
+	runtimes := fused // ONNX Runtime's own, as its optimised models have it
+	runtimes.Domain = "com.microsoft"
+	return wide(row, fused, runtimes)
+}
+
+func convTypes() byType {
+	return byType{ir.Float: convolve, ir.Double: func(c *op.Call) error {
+		g, err := geometry(c.Node, c.In)
+		if err == nil && c.Out[0].Elems() > 0 {
+			direct(c, g, axpy[float64])
+		}
+		return err
+	}}
+}
+
+func convShape(n *op.Node, in []*ir.Array) ([]ir.Spec, error) {
+	x, err := convTypes().image(in)
+	if err != nil {
+		return nil, err
+	}
+	g, err := geometry(n, in)
+	if err != nil {
+		return nil, err
+	}
+	if err := sameType(in, "X", "W", "B", "Z"); err != nil {
+		return nil, err
+	}
+	if b := op.Opt(in, 2); b != nil && (len(b.Shape) != 1 || b.Shape[0] != in[1].Shape[0]) {
+		return nil, fmt.Errorf("input B is %s, want one value for each of %d output channels", b, in[1].Shape[0])
+	}
+	return like(x, g.OutShape()...)
+}
+
+func fusedShape(n *op.Node, in []*ir.Array) ([]ir.Spec, error) {
+	specs, err := convShape(n, in)
+	if err != nil {
+		return nil, err
+	}
+	if in[0].DType == ir.Double {
+		return nil, fmt.Errorf("input X is %s: the fused form is for float and 16-bit floats", in[0])
+	}
+	if z := op.Opt(in, 3); z != nil && !slices.Equal(z.Shape, specs[0].Shape) {
+		return nil, fmt.Errorf("input Z is %s, want the output's shape %v", z, specs[0].Shape)
+	}
+	_, err = activation.Of(n.Text("activation", ""), n.Floats("activation_params"))
+	return specs, err
+}
+
+// geometry is that of inputs X and W.
+func geometry(n *op.Node, in []*ir.Array) (*Geometry, error) {
+	w, err := op.Arg(in, 1, "W")
+	if err != nil {
+		return nil, err
+	}
+	return GeometryOf(n, in[0].Shape, w.Shape)
+}
+
+// sameType reports inputs that are not of the type of the first.
+func sameType(in []*ir.Array, names ...string) error {
+	for i, name := range names {
+		if a := op.Opt(in, i); a != nil && (a.Kind != ir.Dense || a.DType != in[0].DType) {
+			return fmt.Errorf("input %s is %s, want the type of %s, %s", name, a, names[0], in[0].DType)
+		}
+	}
+	return nil
+}
+
+func convWork(n *op.Node, in []*ir.Array, workers int) int64 {
+	g, err := geometry(n, in)
+	if err != nil || in[0].DType == ir.Double {
+		return 0
+	}
+	return g.work(n, in[1], workers)
+}
+
+// work is the scratch of convolve, for weights of w's type.
+func (g *Geometry) work(n *op.Node, w *ir.Array, workers int) int64 {
+	switch {
+	case n.IsConst(1) && winogradFits(n, w):
+		return winogradOf(g, nil).work(workers)
+	case n.IsFixed(1) && winogradFits(n, w):
+		return g.transformedWork(workers)
+	}
+	return g.freshWork(workers)
+}
+
+// A job is what a run computes: y = activate(convolution of x with w + bias), and what y holds already
+// if add is set.
+type job struct {
+	x, w, bias, y []float32
+	add           bool
+	activate      func(row []float32) // nil for nothing
+}
+
+// convolve is Conv and FusedConv of float32.
+func convolve(c *op.Call) error {
+	g, err := geometry(c.Node, c.In)
+	if err != nil || c.Out[0].Elems() == 0 {
+		return err
+	}
+	j := job{x: ir.View[float32](c.In[0]), w: ir.View[float32](c.In[1]), y: ir.View[float32](c.Out[0])}
+	if j.activate, err = activation.Of(c.Text("activation", ""), c.Floats("activation_params")); err != nil {
+		return err
+	}
+	if b := c.Opt(2); b != nil {
+		j.bias = ir.View[float32](b)
+	}
+	if z := c.Opt(3); z != nil {
+		copy(j.y, ir.View[float32](z)) // nothing happens where the plan has put both into one place
+		j.add = true
+	}
+	g.convolve(c, c.Work, j)
+	return nil
+}
+
+// convolve does j with the weights of c, which is about images of any size.
+func (g *Geometry) convolve(c *op.Call, work []byte, j job) {
+	weights, prepared := c.State.(winogradWeights)
+	switch {
+	case prepared:
+		winogradOf(g, weights).run(c.Pool, work, j)
+	case c.IsFixed(1) && winogradFits(c.Node, c.In[1]): // the bits are those of weights in memory
+		g.transformed(c.Pool, work, j)
+	default:
+		g.fresh(c.Pool, work, j)
+	}
+}
+
+// multiply multiplies the weights with the patches.
+func (g *Geometry) multiply(p *op.Pool, work []byte, j job) {
+	patches := PatchesOf(g, work[:g.TableSize()])
+	products := make([]gemm.FloatProduct, g.Products())
+	for i := range products {
+		q := gemm.FloatProduct{
+			A: gemm.Rows(Weights(g, j.w, i), g.Depth()), C: Output(g, j.y, i), Stride: g.Places(),
+			Accumulate: j.add, Epilogue: gemm.Epilogue{Activate: j.activate},
+		}
+		if g.Pointwise() {
+			q.B = gemm.Rows(Input(g, j.x, i), g.Places())
+		} else {
+			q.Panels = patches.Of(Input(g, j.x, i))
+		}
+		if j.bias != nil {
+			q.Epilogue.Bias = gemm.Matrix[float32]{Data: part(j.bias, i%g.Groups, g.OutC), Row: 1}
+		}
+		products[i] = q
+	}
+	gemm.Float(p, g.Product(), work[g.TableSize():], products...)
+}

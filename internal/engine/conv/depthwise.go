@@ -1,0 +1,182 @@
+package conv
+
+import (
+	"slices"
+
+	"github.com/mcompress/mcompress/internal/engine/op"
+	"github.com/mcompress/mcompress/internal/kernel"
+)
+
+// A Depthwise convolution has one input channel in each group: a product would have next to
+// nothing to share, so each row of the output is summed from rows of the input.
+//
+// A band of the image is copied first, with its padding, so that no row needs its ends looked at;
+// where windows move by more than one, the columns that one place of the kernel meets are put
+// side by side.
+type Depthwise struct {
+	*Geometry
+	rows   int     // of the output in a band
+	length int     // elements of a row that are computed: no less than a vector
+	width  int     // of a row of the band, for each phase of the stride
+	at     []int64 // in the band, where each place of the kernel begins
+	phases []tap   // of the columns: those of a row of the band that lie inside of the input
+}
+
+const (
+	bandSize    = 1 << 14 // elements that stay near the core
+	leastLength = 8
+)
+
+// DepthwiseOf is nil where the convolution is none, or has too many axes.
+func DepthwiseOf(g *Geometry) *Depthwise {
+	const few = 8 // outputs of a channel from which a product has more to share
+	if g.InC != 1 || g.OutC >= few || len(g.in) > 2 {
+		return nil
+	}
+	d := &Depthwise{Geometry: g}
+	if len(g.in) == 1 {
+		d.Geometry = &Geometry{g.asImage(), g.Batch, g.Groups, g.InC, g.OutC}
+	}
+	step, reach := d.stride[1], d.kernel[1]-1
+	d.length = max(d.out[1], leastLength)
+	d.width = d.length + reach*d.dilation[1]/step
+	line := step * d.width
+	d.rows = min(max((bandSize/line-d.span(0))/d.stride[0]+1, 1), max(d.out[0], 1))
+	for phase := range step {
+		d.phases = append(d.phases, phaseOf(phase-d.begin[1], step, d.in[1], d.width))
+	}
+	for i := range d.kernel[0] {
+		for j := range d.kernel[1] {
+			column := j * d.dilation[1]
+			d.at = append(d.at, int64(i*d.dilation[0]*line+column%step*d.width+column/step))
+		}
+	}
+	return d
+}
+
+// asImage is a window over one axis as one over an image of one row.
+func (w *window) asImage() *window {
+	front := func(v int, list []int) []int { return slices.Insert(slices.Clone(list), 0, v) }
+	return &window{
+		in: front(1, w.in), out: front(1, w.out),
+		kernel: front(1, w.kernel), stride: front(1, w.stride), dilation: front(1, w.dilation),
+		begin: front(0, w.begin), end: front(0, w.end),
+	}
+}
+
+// lines are the rows of a band.
+func (d *Depthwise) lines() int { return (d.rows-1)*d.stride[0] + d.span(0) }
+
+// band is its elements.
+func (d *Depthwise) band() int { return d.lines() * d.stride[1] * d.width }
+
+// Scratch is the elements that Channel wants: the band, and rows of the output.
+func (d *Depthwise) Scratch() int { return d.band() + d.rows*d.length }
+
+func (d *Depthwise) work(workers int) int64 { return int64(workers) * aligned(4*int64(d.Scratch())) }
+
+// Channel writes to y a channel of the output: x, a channel of the input, under weights w, plus
+// first.
+func (d *Depthwise) Channel(y, x, w []float32, first float32, scratch []float32) {
+	band, spare := scratch[:d.band()], scratch[d.band():]
+	for o := 0; o < d.out[0]; o += d.rows {
+		d.fill(band, x, o)
+		d.sum(d.rowsFrom(y, o), spare, band, w, first, false)
+	}
+}
+
+// rowsFrom are the rows of a channel of the output that are made of the band for row o.
+func (d *Depthwise) rowsFrom(y []float32, o int) []float32 {
+	return y[o*d.out[1] : min(o+d.rows, d.out[0])*d.out[1]]
+}
+
+func (d *Depthwise) run(p *op.Pool, work []byte, j job) {
+	bands := ceilDiv(d.out[0], d.rows)
+	size := int(aligned(4 * int64(d.Scratch())))
+	p.Slots(d.Products()*bands, func(task, slot int) {
+		scratch := kernel.Words[float32](work[slot*size:][:size])[:d.Scratch()]
+		band, spare := scratch[:d.band()], scratch[d.band():]
+		i, o := task/bands, task%bands*d.rows
+		d.fill(band, part(j.x, i, d.inLen()), o)
+		for m := range d.OutC {
+			channel := i%d.Groups*d.OutC + m
+			first := float32(0)
+			if j.bias != nil {
+				first = j.bias[channel]
+			}
+			to := d.rowsFrom(part(Output(d.Geometry, j.y, i), m, d.Places()), o)
+			d.sum(to, spare, band, part(j.w, channel, d.taken()), first, j.add)
+			if j.activate != nil {
+				j.activate(to)
+			}
+		}
+	})
+}
+
+// phaseOf are those of n columns that begin at from and lie step apart which are inside of a row.
+func phaseOf(from, step, wide, n int) tap {
+	t := tap{}
+	if from < 0 {
+		t.lo = min(ceilDiv(-from, step), n)
+	}
+	if last := wide - 1 - from; last >= 0 {
+		t.hi = min(last/step+1, n)
+	}
+	t.hi = max(t.hi, t.lo)
+	t.from = from + t.lo*step
+	return t
+}
+
+// fill copies the rows that the outputs from row o on need.
+func (d *Depthwise) fill(band, x []float32, o int) {
+	step, wide := d.stride[1], d.in[1]
+	line := step * d.width
+	for r := range d.lines() {
+		to := band[r*line:][:line]
+		at := o*d.stride[0] + r - d.begin[0]
+		if at < 0 || at >= d.in[0] {
+			clear(to)
+			continue
+		}
+		row := x[at*wide:][:wide]
+		for i, t := range d.phases {
+			t.copy(to[i*d.width:][:d.width], row, step)
+		}
+	}
+}
+
+// copy takes the columns of a row, and 0 for those that it has not, which are few.
+func (t tap) copy(to, row []float32, step int) {
+	for i := range to[:t.lo] {
+		to[i] = 0
+	}
+	switch {
+	case t.lo == t.hi:
+	case step == 1:
+		copy(to[t.lo:t.hi], row[t.from:])
+	default:
+		everyFloat(to[t.lo:t.hi], row[t.from:], step)
+	}
+	for i := t.hi; i < len(to); i++ {
+		to[i] = 0
+	}
+}
+
+// sum writes rows of the output, by way of spare where they are too short, or are added.
+func (d *Depthwise) sum(y, spare, band, w []float32, first float32, add bool) {
+	wide := d.out[1]
+	rows, line := len(y)/wide, d.stride[0]*d.stride[1]*d.width
+	if !add && wide == d.length {
+		kernel.WeightRows(y, wide, band, line, rows, wide, d.at, w, first)
+		return
+	}
+	kernel.WeightRows(spare, d.length, band, line, rows, d.length, d.at, w, first)
+	for r := range rows {
+		row, sum := part(y, r, wide), part(spare, r, d.length)[:wide]
+		if add {
+			kernel.Add(row, row, sum)
+		} else {
+			copy(row, sum)
+		}
+	}
+}

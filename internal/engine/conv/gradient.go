@@ -1,0 +1,147 @@
+package conv
+
+import (
+	"github.com/mcompress/mcompress/internal/engine/op"
+	"github.com/mcompress/mcompress/ir"
+)
+
+// The gradients of a convolution, y = x ⋆ w. Float has the fast forms, Double plain loops, for checks by
+// differences. Scratch is of the size that the functions ending in Work give; it need not be cleared.
+
+// TransposedGeometryOf is that of the convolution which ConvTranspose is the transpose of, from the shapes of its
+// inputs X and W: its output is X, and its input Y.
+func TransposedGeometryOf(n *op.Node, x, w *ir.Array) (*Geometry, error) {
+	return transposedGeometry(n, []*ir.Array{x, w})
+}
+
+// InShape is the shape of the input: (N, C, D1, D2, …).
+func (g *Geometry) InShape() []int64 {
+	shape := []int64{int64(g.Batch), int64(g.Groups * g.InC)}
+	for _, d := range g.in {
+		shape = append(shape, int64(d))
+	}
+	return shape
+}
+
+// ConvolveWork is the scratch of Convolve.
+func (g *Geometry) ConvolveWork(workers int) int64 { return g.freshWork(workers) }
+
+// Convolve writes y.
+func Convolve[T float](g *Geometry, p *op.Pool, work []byte, y, x, w []T) {
+	if len(y) == 0 {
+		return
+	}
+	if y, ok := any(y).([]float32); ok {
+		g.fresh(p, work, job{x: any(x).([]float32), w: any(w).([]float32), y: y})
+		return
+	}
+	p.For(g.Products(), func(i int) {
+		for m := range g.OutC {
+			row := part(Output(g, y, i), m, g.Places())
+			clear(row)
+			addWindows(g, row, Input(g, x, i), part(Weights(g, w, i), m, g.Depth()), axpy[T])
+		}
+	})
+}
+
+// InputGradientWork is the scratch of InputGradient; turned says that it is given memory for weights.
+func (g *Geometry) InputGradientWork(workers int, turned bool) int64 {
+	return adjointOf(g).work(workers, turned)
+}
+
+// InputGradient writes dx, the transpose of the convolution applied to dy. turned is memory of w's size that it may use, or nil.
+func InputGradient[T float](g *Geometry, p *op.Pool, work []byte, dx, dy, w, turned []T) {
+	if len(dx) == 0 {
+		return
+	}
+	if len(dy) == 0 || len(w) == 0 {
+		clear(dx)
+		return
+	}
+	if dx, ok := any(dx).([]float32); ok {
+		adjointOf(g).run(p, work, dx, any(dy).([]float32), any(w).([]float32), any(turned).([]float32))
+		return
+	}
+	p.For(g.Batch*g.Groups*g.InC, func(i int) {
+		plainInputGradient(g, part(dx, i, g.inLen()), Output(g, dy, i/g.InC), Weights(g, w, i/g.InC)[i%g.InC*g.taken():])
+	})
+}
+
+// plainInputGradient makes one channel.
+func plainInputGradient[T float](g *Geometry, dx, dy, w []T) {
+	clear(dx)
+	g.eachTap(func(tap, out, in, n, stride int) {
+		for m := range g.OutC {
+			v, row := w[m*g.Depth()+tap], part(dy, m, g.Places())[out:]
+			for i := range n {
+				dx[in+i*stride] += T(v * row[i])
+			}
+		}
+	})
+}
+
+// eachTap calls f for each place of the kernel and each row of the output: n elements from out on meet those of a
+// channel of the input from in on that lie stride apart.
+func (g *Geometry) eachTap(f func(tap, out, in, n, stride int)) {
+	var rows []covered
+	last := g.last()
+	for o := range g.Places() / max(g.out[last], 1) {
+		rows = g.rows(rows, o)
+		for _, r := range rows {
+			for k := range g.kernel[last] {
+				if lo, hi, from := g.taps(last, k); lo < hi {
+					f(r.tap*g.kernel[last]+k, o*g.out[last]+lo, r.off+from, hi-lo, g.stride[last])
+				}
+			}
+		}
+	}
+}
+
+// WeightGradientWork is the scratch of WeightGradient.
+func (g *Geometry) WeightGradientWork(workers int) int64 {
+	if d := depthCorrelationOf(g); d != nil {
+		return d.work(workers)
+	}
+	if c := correlationOf(g); c != nil {
+		return c.work(workers)
+	}
+	return 0
+}
+
+// WeightGradient writes dw, or adds to it, summed over images and places in an order that depends on the geometry alone.
+func WeightGradient[T float](g *Geometry, p *op.Pool, work []byte, dw, x, dy []T, add bool) {
+	if !add {
+		clear(dw)
+	}
+	if len(dy) == 0 || len(x) == 0 || len(dw) == 0 {
+		return
+	}
+	if dw, ok := any(dw).([]float32); ok && len(g.in) <= 2 {
+		x, dy := any(x).([]float32), any(dy).([]float32)
+		if d := depthCorrelationOf(g); d != nil {
+			d.run(p, work, dw, x, dy)
+		} else {
+			correlationOf(g).run(p, work, dw, x, dy, add)
+		}
+		return
+	}
+	p.For(g.Groups*g.OutC, func(m int) { plainWeightGradient(g, part(dw, m, g.Depth()), m, x, dy) })
+}
+
+// plainWeightGradient adds to the weights of channel m of the output.
+func plainWeightGradient[T float](g *Geometry, dw []T, m int, x, dy []T) {
+	for image := range g.Batch {
+		in := Input(g, x, image*g.Groups+m/g.OutC)
+		out := part(dy, image*g.Groups*g.OutC+m, g.Places())
+		for c := range g.InC {
+			to, from := part(dw, c, g.taken()), part(in, c, g.inLen())
+			g.eachTap(func(tap, o, i, n, stride int) {
+				sum := T(0)
+				for k, v := range out[o:][:n] {
+					sum += T(v * from[i+k*stride])
+				}
+				to[tap] += sum
+			})
+		}
+	}
+}

@@ -1,0 +1,182 @@
+package conv
+
+import (
+	"math"
+
+	"github.com/mcompress/mcompress/internal/engine/op"
+	"github.com/mcompress/mcompress/ir"
+)
+
+// maxPools are MaxPool of all versions: Indices came with 8, dilations and ceil_mode with 10, integers
+// with 12, and each is what its absence was before.
+func maxPools() []op.Op {
+	return wide(op.Op{Type: "MaxPool", Since: 1, Shape: maxPoolShape, Run: maxPoolTypes().run})
+}
+
+func maxPoolTypes() byType {
+	return byType{
+		ir.Float:  maxPool[float32],
+		ir.Double: maxPool[float64],
+		ir.Int8:   maxPool[int8],
+		ir.Uint8:  maxPool[uint8],
+	}
+}
+
+func maxPoolShape(n *op.Node, in []*ir.Array) ([]ir.Spec, error) {
+	specs, err := maxPoolTypes().shape(n, in)
+	if err != nil || n.NumOut() < 2 {
+		return specs, err
+	}
+	return append(specs, ir.Spec{DType: ir.Int64, Shape: specs[0].Shape}), nil
+}
+
+// shape is the shape of an operator whose window is all attributes.
+func (t byType) shape(n *op.Node, in []*ir.Array) ([]ir.Spec, error) {
+	x, err := t.image(in)
+	if err != nil {
+		return nil, err
+	}
+	w, err := poolWindow(n, x.Shape[2:])
+	if err != nil {
+		return nil, err
+	}
+	return like(x, spatial(x, w.out)...)
+}
+
+func poolWindow(n *op.Node, lengths []int64) (*window, error) {
+	places := floorPlaces
+	if n.Bool("ceil_mode", false) {
+		places = ceilPlaces
+	}
+	return windowOf(n, lengths, nil, places)
+}
+
+func maxPool[T pooled](c *op.Call) error {
+	x, y := ir.View[T](c.In[0]), ir.View[T](c.Out[0])
+	w, err := poolWindow(c.Node, c.In[0].Shape[2:])
+	if err != nil || len(y) == 0 {
+		return err
+	}
+	if len(c.Out) > 1 && c.Out[1] != nil {
+		maxPlaces(c, w, x, y, ir.View[int64](c.Out[1]))
+		return nil
+	}
+	a, rows := arithmeticOf[T](), w.allRows()
+	w.eachChannel(c.Pool, len(y)/w.outLen(), func(ch int) {
+		maxOver(w, a, rows, part(y, ch, w.outLen()), part(x, ch, w.inLen()))
+	})
+	return nil
+}
+
+// eachChannel shares n channels out.
+func (w *window) eachChannel(p *op.Pool, n int, f func(ch int)) {
+	const enough = 1 << 14 // taps to make a piece of work of
+	p.Rows(n, enough/(w.outLen()*min(w.taken(), enough)+1), func(from, to int) {
+		for ch := from; ch < to; ch++ {
+			f(ch)
+		}
+	})
+}
+
+// maxOver pools one channel: first down the rows of a window, which lie side by side, and then along
+// what came of that. A window that lies in the padding gets the lowest number, a NaN stays one.
+func maxOver[T pooled](w *window, a arithmetic[T], all [][]covered, y, x []T) {
+	last := w.last()
+	line, apart := make([]T, w.in[last]), make([]T, w.out[last])
+	for o, rows := range all {
+		row := part(y, o, w.out[last])
+		fill(row, lowest[T]())
+		if len(rows) == 0 {
+			continue
+		}
+		copy(line, x[rows[0].off:])
+		for _, r := range rows[1:] {
+			a.max(line, x[r.off:][:len(line)])
+		}
+		w.alongLast(func(lo, hi, from int) { a.into(a.max, row[lo:hi], line[from:], apart, w.stride[last]) })
+	}
+}
+
+// alongLast calls f for each place of the kernel along the last axis: the outputs for which it lies
+// inside of the input, and the place of the first of them.
+func (w *window) alongLast(f func(lo, hi, from int)) {
+	for k := range w.kernel[w.last()] {
+		if lo, hi, from := w.taps(w.last(), k); lo < hi {
+			f(lo, hi, from)
+		}
+	}
+}
+
+// into applies f to elements of x that lie stride apart. room is for as many as y has.
+func (a arithmetic[T]) into(f func(y, x []T), y, x, room []T, stride int) {
+	if stride == 1 {
+		f(y, x[:len(y)])
+		return
+	}
+	a.every(room[:len(y)], x, stride)
+	f(y, room[:len(y)])
+}
+
+func lowest[T pooled]() T {
+	v := 0.0
+	switch any(T(0)).(type) {
+	case float32:
+		v = -math.MaxFloat32
+	case float64:
+		v = -math.MaxFloat64
+	case int8:
+		v = math.MinInt8
+	}
+	return T(v)
+}
+
+// maxPlaces pools and tells where in X the largest elements are: the first ones, counted over the
+// whole tensor, in column-major order within a channel if storage_order says so. A window that
+// lies in the padding has none, -1.
+func maxPlaces[T pooled](c *op.Call, w *window, x, y []T, places []int64) {
+	columns := c.Int("storage_order", 0) != 0
+	w.eachChannel(c.Pool, len(y)/w.outLen(), func(ch int) {
+		var rows []covered
+		for o := range w.outLen() {
+			i := ch*w.outLen() + o
+			rows = w.rows(rows, o/w.out[w.last()])
+			v, at := firstMax(w, part(x, ch, w.inLen()), rows, o%w.out[w.last()])
+			if columns && at >= 0 {
+				at = w.columnMajor(at)
+			}
+			y[i], places[i] = v, int64(at)
+			if at >= 0 {
+				places[i] += int64(ch * w.inLen())
+			}
+		}
+	})
+}
+
+// firstMax is the largest element of the window at o of these rows, and its place.
+func firstMax[T pooled](w *window, x []T, rows []covered, o int) (T, int) {
+	last := w.last()
+	lo, hi := w.inside(last, o)
+	first := o*w.stride[last] - w.begin[last]
+	top, at := lowest[T](), -1
+	for _, r := range rows {
+		for k := lo; k < hi; k++ {
+			i := r.off + first + k*w.dilation[last]
+			// A NaN is taken and then stays.
+			if v := x[i]; at < 0 || v > top || v != v && top == top {
+				top, at = v, i
+			}
+		}
+	}
+	return top, at
+}
+
+// columnMajor is the place of element i of a channel if its first axis were the one that lies together.
+func (w *window) columnMajor(i int) int {
+	step, at := volume(w.in), 0
+	for a := w.last(); a >= 0; a-- {
+		step /= w.in[a]
+		at += i % w.in[a] * step
+		i /= w.in[a]
+	}
+	return at
+}

@@ -1,0 +1,205 @@
+package conv
+
+import (
+	"math"
+
+	"github.com/mcompress/mcompress/internal/engine/gemm"
+	"github.com/mcompress/mcompress/internal/kernel"
+	"github.com/mcompress/mcompress/ir"
+)
+
+// panel is the columns that a product asks for at once.
+const panel = 16
+
+// Patches are the patches under the windows of a convolution as rows of the right operand of a
+// product: row k is place k%taken of the kernel in channel k/taken, column n place n of the output.
+type Patches struct {
+	*Geometry
+	depth, taken, inLen int
+	stride              int   // along the last axis
+	along               []tap // of the last axis
+	lo, hi              int   // places along the last axis for which all taps lie inside of the input
+	at                  []int32
+}
+
+// A tap is for one place of the kernel along an axis: the outputs lo to hi-1 for which it lies inside of
+// the input, the first of them at from.
+type tap struct{ lo, hi, from int }
+
+// TableSize is the bytes of memory that PatchesOf wants.
+func (g *Geometry) TableSize() int64 { return aligned(4 * int64(g.Depth())) }
+
+// PatchesOf prepares for all images and groups. table is memory of TableSize, aligned to 4 bytes.
+func PatchesOf(g *Geometry, table []byte) *Patches {
+	last := g.last()
+	p := &Patches{Geometry: g, depth: g.Depth(), taken: g.taken(), inLen: g.inLen(), stride: g.stride[last]}
+	p.along = make([]tap, g.kernel[last])
+	p.hi = math.MaxInt
+	for k := range p.along {
+		t := &p.along[k]
+		t.lo, t.hi, t.from = g.taps(last, k)
+		p.lo, p.hi = max(p.lo, t.lo), min(p.hi, t.hi)
+	}
+	if p.InC*p.inLen <= math.MaxInt32 && p.depth > 0 {
+		p.tabulate(ir.View[int32](&ir.Array{DType: ir.Int32, Data: table}))
+	}
+	return p
+}
+
+// tabulate notes where each row of the operand begins, counted from where the first one does.
+func (p *Patches) tabulate(at []int32) {
+	p.at = at[:p.depth]
+	for t := range p.taken {
+		off, step, k := 0, 1, t
+		for i := p.last(); i >= 0; i-- {
+			off += k % p.kernel[i] * p.dilation[i] * step
+			step *= p.in[i]
+			k /= p.kernel[i]
+		}
+		for c := range p.InC {
+			p.at[c*p.taken+t] = int32(c*p.inLen + off)
+		}
+	}
+}
+
+// Of gives the patches of one image and group, a part at a time. What lies in the padding is 0.
+func (p *Patches) Of(x []float32) gemm.Panels[float32] {
+	return (&patches[float32]{p, x, kernel.PackLanes, kernel.PackLanesAt}).fill
+}
+
+// OfBytes is Of for bytes, with the zero point in the padding.
+func (p *Patches) OfBytes(x []byte, zero byte) gemm.Panels[byte] {
+	pack := func(dst, x []byte, rows, to, from, lane, n, stride int, keep bool) {
+		for r := range rows {
+			row := dst[r*to:][:panel]
+			if !keep && n < panel {
+				fill(row, zero)
+			}
+			if n > 0 {
+				every(row[lane:lane+n], x[r*from:], stride)
+			}
+		}
+	}
+	packAt := func(dst, x []byte, at []int32, _, lane, n, stride int, keep bool) {
+		if n == panel && stride == 1 {
+			for r, off := range at {
+				*(*[panel]byte)(dst[r*panel:]) = [panel]byte(x[off:])
+			}
+			return
+		}
+		for r, off := range at {
+			pack(dst[r*panel:], x[off:], 1, panel, 0, lane, n, stride, keep)
+		}
+	}
+	return (&patches[byte]{p, x, pack, packAt}).fill
+}
+
+// patches writes parts of the right operand for one image and group.
+type patches[T any] struct {
+	*Patches
+	x      []T
+	pack   func(dst, x []T, rows, to, from, lane, n, stride int, keep bool)    // as kernel.PackLanes
+	packAt func(dst, x []T, at []int32, reach, lane, n, stride int, keep bool) // as kernel.PackLanesAt
+}
+
+// A segment is columns of a panel that lie in one row of the output.
+type segment struct {
+	lane, n int // columns of the panel
+	row     int // of the output, over all axes but the last
+	from    int // place of the first along the last axis
+	off     int // of the input's row that lies under the kernel's, -1 for padding
+}
+
+// fill writes rows k0 to k1-1 of columns n0 to n1-1.
+func (p *patches[T]) fill(dst []T, k0, k1, n0, n1 int) {
+	var room [panel]segment
+	segments := p.cut(room[:0], n0, n1)
+	if p.at != nil && p.inside(segments) {
+		p.fillInside(dst, k0, k1, segments)
+		return
+	}
+	width := len(p.along)
+	for t := range p.taken {
+		if t%width == 0 {
+			for i := range segments {
+				segments[i].off = p.under(segments[i].row, t/width)
+			}
+		}
+		c := max(ceilDiv(k0-t, p.taken), 0)
+		if rows := ceilDiv(k1-t, p.taken) - c; rows > 0 {
+			p.place(dst[(c*p.taken+t-k0)*panel:], p.x[c*p.inLen:], rows, segments, p.along[t%width])
+		}
+	}
+}
+
+func (p *Patches) cut(to []segment, n0, n1 int) []segment {
+	width := p.out[p.last()]
+	for n := n0; n < n1; {
+		s := segment{lane: n - n0, row: n / width, from: n % width}
+		s.n = min(width-s.from, n1-n)
+		to = append(to, s)
+		n += s.n
+	}
+	return to
+}
+
+// inside reports whether no place of the kernel lies in the padding for any of these columns, and
+// notes the rows of the input that lie under the first one.
+func (p *Patches) inside(segments []segment) bool {
+	rows := p.taken / len(p.along)
+	for i := range segments {
+		s := &segments[i]
+		if s.from < p.lo || s.from+s.n > p.hi || p.under(s.row, rows-1) < 0 {
+			return false
+		}
+		if s.off = p.under(s.row, 0); s.off < 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// fillInside writes whole columns, as they lie in the table.
+func (p *patches[T]) fillInside(dst []T, k0, k1 int, segments []segment) {
+	first := p.along[0]
+	for i, s := range segments {
+		from := s.off + first.from + (s.from-first.lo)*p.stride
+		p.packAt(dst, p.x[from:], p.at[k0:k1], int(p.at[k1-1]), s.lane, s.n, p.stride, i > 0)
+	}
+}
+
+// under is the offset of the row of the input that row t of the kernel lies on for row o of the
+// output, or -1.
+func (p *Patches) under(o, t int) int {
+	off, step := 0, p.in[p.last()]
+	for i := p.last() - 1; i >= 0; i-- {
+		at := o%p.out[i]*p.Geometry.stride[i] - p.begin[i] + t%p.kernel[i]*p.dilation[i]
+		if at < 0 || at >= p.in[i] {
+			return -1
+		}
+		off += at * step
+		step *= p.in[i]
+		o /= p.out[i]
+		t /= p.kernel[i]
+	}
+	return off
+}
+
+// place goes through one place of the kernel: it writes rows of the panel, one for each channel,
+// which come from the same place of each.
+func (p *patches[T]) place(dst, x []T, rows int, segments []segment, t tap) {
+	step := p.taken * panel
+	keep := false
+	for _, s := range segments {
+		a, b := max(s.from, t.lo), min(s.from+s.n, t.hi)
+		if s.off < 0 || a >= b {
+			continue
+		}
+		from := s.off + t.from + (a-t.lo)*p.stride
+		p.pack(dst, x[from:], rows, step, p.inLen, s.lane+a-s.from, b-a, p.stride, keep)
+		keep = true
+	}
+	if !keep {
+		p.pack(dst, x, rows, step, 0, 0, 0, 1, false)
+	}
+}

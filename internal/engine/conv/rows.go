@@ -1,0 +1,69 @@
+package conv
+
+import "github.com/mcompress/mcompress/internal/kernel"
+
+// arithmetic are loops over rows of one type: kernels for float32, plain Go for others.
+type arithmetic[T any] struct {
+	max, add func(y, x []T)             // into y
+	every    func(y, x []T, stride int) // y[i] = x[i*stride]
+}
+
+// pooled are the element types that pools compute in.
+type pooled interface {
+	float32 | float64 | int8 | uint8
+}
+
+func arithmeticOf[T pooled]() arithmetic[T] {
+	a, ok := any(arithmetic[float32]{
+		func(y, x []float32) { kernel.Max(y, y, x) },
+		func(y, x []float32) { kernel.Add(y, y, x) },
+		everyFloat,
+	}).(arithmetic[T])
+	if !ok {
+		a = arithmetic[T]{raise[T], add[T], every[T]}
+	}
+	return a
+}
+
+// raise makes each y the larger one of itself and x; a NaN stays one.
+func raise[T pooled](y, x []T) {
+	x = x[:len(y)]
+	for i, v := range x {
+		y[i] = max(y[i], v)
+	}
+}
+
+func add[T pooled](y, x []T) {
+	x = x[:len(y)]
+	for i, v := range x {
+		y[i] += v
+	}
+}
+
+func every[T any](y, x []T, stride int) {
+	if stride == 1 {
+		copy(y, x)
+		return
+	}
+	for i := range y {
+		y[i] = x[i*stride]
+	}
+}
+
+// everyFloat takes whole panels by kernel.
+func everyFloat(y, x []float32, stride int) {
+	if n := len(y) / panel; stride > 1 && n > 0 {
+		kernel.PackLanes(y, x, n, panel, panel*stride, 0, panel, stride, false)
+		y, x = y[n*panel:], x[min(n*panel*stride, len(x)):]
+	}
+	every(y, x, stride)
+}
+
+func fill[T any](xs []T, v T) {
+	for i := range xs {
+		xs[i] = v
+	}
+}
+
+// part is the i-th of the equal parts of xs that have n elements.
+func part[T any](xs []T, i, n int) []T { return xs[i*n : (i+1)*n : (i+1)*n] }

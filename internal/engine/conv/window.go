@@ -1,0 +1,273 @@
+package conv
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/mcompress/mcompress/internal/engine/op"
+)
+
+// A window is how a kernel slides over the spatial axes of its input; one entry an axis.
+type window struct {
+	in, out                  []int // lengths
+	kernel, stride, dilation []int
+	begin, end               []int // padding
+}
+
+// An extent says how many places a window has along an axis of length in, begin and end padding
+// included in padded, and the kernel's reach being span.
+type extent func(in, begin, padded, span, stride int) int
+
+// windowOf reads the attributes that convolutions and pools share. kernel is used where
+// there is no attribute kernel_shape, and must agree with it; it may be nil.
+func windowOf(n *op.Node, spatial, kernel []int64, places extent) (*window, error) {
+	w, err := readWindow(n, spatial, kernel)
+	if err != nil {
+		return nil, err
+	}
+	return w, w.place(n.Text("auto_pad", notSet), places)
+}
+
+// readWindow reads the attributes and leaves the output's lengths open.
+func readWindow(n *op.Node, spatial, kernel []int64) (*window, error) {
+	rank := len(spatial)
+	if rank == 0 {
+		return nil, fmt.Errorf("input X has no spatial axes")
+	}
+	w := &window{out: make([]int, rank)}
+	var err error
+	if w.kernel, err = kernelShape(n, rank, kernel); err != nil {
+		return nil, err
+	}
+	for _, a := range []struct {
+		to      *[]int
+		name    string
+		given   []int64
+		n       int
+		def, lo int64
+	}{
+		{&w.in, "spatial axes", spatial, rank, 0, 0},
+		{&w.stride, "strides", n.Ints("strides"), rank, 1, 1},
+		{&w.dilation, "dilations", n.Ints("dilations"), rank, 1, 1},
+		{&w.begin, "pads", n.Ints("pads"), 2 * rank, 0, 0},
+	} {
+		if *a.to, err = sizes(a.name, a.given, a.n, a.def, a.lo); err != nil {
+			return nil, err
+		}
+	}
+	w.begin, w.end = w.begin[:rank:rank], w.begin[rank:]
+	return w, nil
+}
+
+func kernelShape(n *op.Node, rank int, kernel []int64) ([]int, error) {
+	given := n.Ints("kernel_shape")
+	if kernel == nil {
+		if len(given) == 0 {
+			return nil, fmt.Errorf("attribute kernel_shape is missing")
+		}
+		return sizes("kernel_shape", given, rank, 1, 1)
+	}
+	k, err := sizes("kernel of W", kernel, rank, 1, 1)
+	if err != nil || len(given) == 0 {
+		return k, err
+	}
+	for i, d := range given {
+		if i >= rank || d != kernel[i] {
+			return nil, fmt.Errorf("kernel_shape %v is not that of W, %v", given, kernel)
+		}
+	}
+	return k, nil
+}
+
+// most bounds what an attribute may say, so that sums and products of two fit.
+const most = 1 << 30
+
+// sizes checks a list of n numbers; an absent one is n times def.
+func sizes(name string, given []int64, n int, def, lo int64) ([]int, error) {
+	if len(given) != 0 && len(given) != n {
+		return nil, fmt.Errorf("%s has %d entries, want %d", name, len(given), n)
+	}
+	out := make([]int, n)
+	for i := range out {
+		v := def
+		if len(given) != 0 {
+			v = given[i]
+		}
+		if v < lo || v > most {
+			return nil, fmt.Errorf("%s has %d, outside of %d to %d", name, v, lo, most)
+		}
+		out[i] = int(v)
+	}
+	return out, nil
+}
+
+// Values of the attribute auto_pad.
+const (
+	notSet    = "NOTSET"
+	valid     = "VALID"
+	sameUpper = "SAME_UPPER"
+	sameLower = "SAME_LOWER"
+)
+
+// place finds the padding and the output's lengths.
+func (w *window) place(auto string, places extent) error {
+	for i, in := range w.in {
+		switch auto {
+		case notSet, "":
+		case valid:
+			w.begin[i], w.end[i] = 0, 0
+		case sameUpper, sameLower:
+			w.out[i] = ceilDiv(in, w.stride[i])
+			w.same(i, auto == sameLower)
+			continue
+		default:
+			return fmt.Errorf("auto_pad %q is none of %s, %s, %s, %s", auto, notSet, valid, sameUpper, sameLower)
+		}
+		padded := in + w.begin[i] + w.end[i]
+		if padded <= w.span(i)-w.stride[i] && in > 0 {
+			return fmt.Errorf("kernel reaches over %d places, and axis %d of X has %d with padding", w.span(i), i+2, padded)
+		}
+		w.out[i] = max(places(in, w.begin[i], padded, w.span(i), w.stride[i]), 0)
+	}
+	return nil
+}
+
+// same pads axis i so that its windows lie evenly over it; where the padding is odd, one side has more.
+// Where windows leave gaps the padding is negative: places at the ends are not covered, as the
+// specification's formula and ONNX Runtime have it.
+func (w *window) same(i int, lower bool) {
+	total := (w.out[i]-1)*w.stride[i] + w.span(i) - w.in[i]
+	w.begin[i] = total / 2
+	if lower {
+		w.begin[i] = (total + 1) / 2
+	}
+	w.end[i] = total - w.begin[i]
+}
+
+// span is the reach of the kernel along axis i.
+func (w *window) span(i int) int { return (w.kernel[i]-1)*w.dilation[i] + 1 }
+
+// floorPlaces counts the windows that lie inside. An input that is shorter than the kernel, by less than a
+// stride, has one that reaches beyond it: ONNX Runtime divides so, and models rely on it.
+func floorPlaces(in, begin, padded, span, stride int) int {
+	if padded <= span-stride {
+		return 0
+	}
+	return (padded-span)/stride + 1
+}
+
+// ceilPlaces counts a last window that reaches beyond the padding too, unless it would start
+// behind the input.
+func ceilPlaces(in, begin, padded, span, stride int) int {
+	if padded < span {
+		return 0
+	}
+	n := ceilDiv(padded-span, stride) + 1
+	if (n-1)*stride >= in+begin {
+		n--
+	}
+	return n
+}
+
+func ceilDiv(a, b int) int { return (a + b - 1) / b }
+
+// taps are the outputs lo to hi-1 along axis i for which tap k of the kernel lies inside of the input, and the
+// place of the first of them.
+func (w *window) taps(i, k int) (lo, hi, from int) {
+	shift := k*w.dilation[i] - w.begin[i] // place of output 0's tap
+	if shift < 0 {
+		lo = ceilDiv(-shift, w.stride[i])
+	}
+	hi = 0
+	if last := w.in[i] - 1 - shift; last >= 0 {
+		hi = min(last/w.stride[i]+1, w.out[i])
+	}
+	return lo, max(hi, lo), lo*w.stride[i] + shift
+}
+
+// inside are the taps lo to hi-1 of output o along axis i that lie inside of the input.
+func (w *window) inside(i, o int) (lo, hi int) {
+	first, d := o*w.stride[i]-w.begin[i], w.dilation[i]
+	if first < 0 {
+		lo = ceilDiv(-first, d)
+	}
+	if last := w.in[i] - 1 - first; last >= 0 {
+		hi = min(last/d+1, w.kernel[i])
+	}
+	return lo, max(hi, lo)
+}
+
+// counted is how many taps of output o along axis i lie inside of the input, or of the padding too.
+func (w *window) counted(i, o int, padding bool) int {
+	if !padding {
+		lo, hi := w.inside(i, o)
+		return hi - lo
+	}
+	room := w.in[i] + w.end[i] - (o*w.stride[i] - w.begin[i])
+	return min(max(ceilDiv(room, w.dilation[i]), 0), w.kernel[i])
+}
+
+// last is the axis whose elements lie side by side.
+func (w *window) last() int { return len(w.in) - 1 }
+
+// inLen, outLen and taken are the elements of one channel and of the kernel.
+func (w *window) inLen() int  { return volume(w.in) }
+func (w *window) outLen() int { return volume(w.out) }
+func (w *window) taken() int  { return volume(w.kernel) }
+
+func volume(dims []int) int {
+	n := 1
+	for _, d := range dims {
+		n *= d
+	}
+	return n
+}
+
+// A covered is a row of one channel of the input that a window covers: what lies along the last axis.
+type covered struct {
+	off int // of its first element
+	tap int // which row of the kernel lies on it
+}
+
+// rows are the rows that the window at row o of the channel's output covers, in order. It takes the
+// memory of to.
+func (w *window) rows(to []covered, o int) []covered {
+	to = append(to[:0], covered{})
+	last := w.last()
+	inner := volume(w.out[:last])
+	for i := range last {
+		inner /= w.out[i]
+		to = w.multiply(to, i, o/inner%w.out[i])
+	}
+	for j := range to {
+		to[j].off *= w.in[last]
+	}
+	return to
+}
+
+// allRows are those of all rows of a channel's output.
+func (w *window) allRows() [][]covered {
+	all := make([][]covered, w.outLen()/max(w.out[w.last()], 1))
+	for o := range all {
+		all[o] = w.rows(nil, o)
+	}
+	return all
+}
+
+// multiply puts the places along axis i that the window at o covers behind each place in to.
+func (w *window) multiply(to []covered, i, o int) []covered {
+	lo, hi := w.inside(i, o)
+	n, m := len(to), hi-lo
+	to = slices.Grow(to[:0], n*m)[:n*m]
+	if m == 0 {
+		return to
+	}
+	first := o*w.stride[i] - w.begin[i] + lo*w.dilation[i]
+	for j := n - 1; j >= 0; j-- {
+		before := to[j]
+		for k := m - 1; k >= 0; k-- {
+			to[j*m+k] = covered{before.off*w.in[i] + first + k*w.dilation[i], before.tap*w.kernel[i] + lo + k}
+		}
+	}
+	return to
+}

@@ -1,0 +1,271 @@
+package conv
+
+import (
+	"github.com/mcompress/mcompress/internal/engine/op"
+	"github.com/mcompress/mcompress/internal/kernel"
+	"github.com/mcompress/mcompress/ir"
+)
+
+// Winograd's F(2×2, 3×3) takes 16 multiplications for what a convolution of 3×3 that moves by
+// one takes 36. Weights are transformed once, when the model is loaded: they take 16/9 of their
+// memory. Errors are those of a plain product, whose sums are nine times as long, up to 64 channels or
+// so, and less than twice of them beyond (measured); an infinite element makes NaN of its sums.
+//
+// A block of tiles is transformed, multiplied with the weights and transformed back in scratch
+// that stays near the core. Where there are blocks enough each is one worker's, else all share
+// each. Every element is summed in the same order either way.
+type winograd struct {
+	*Geometry
+	weights winogradWeights // by group, number of the tile, and output and input channel
+	wide    int             // groups of tiles in a row of them
+	segment int             // of those in a block
+	units   int             // segments of pairs of rows of tiles in a block
+	mask    []int32
+	nothing []float32 // stands for rows outside of the input
+}
+
+// winogradWeights is what Prepare makes of W.
+type winogradWeights []float32
+
+const (
+	fewChannels   = 16      // of a group, below which transforming costs more than it saves
+	manyKernels   = 1 << 17 // beyond which reading them costs more than it saves
+	winogradDepth = 256     // products summed at once
+	winogradTask  = 16      // channels transformed at once
+)
+
+// winogradFits reports whether weights of this shape are transformed when the model is loaded.
+func winogradFits(n *op.Node, w *ir.Array) bool {
+	if w.DType != ir.Float || len(w.Shape) != 4 || w.Shape[2] != 3 || w.Shape[3] != 3 {
+		return false
+	}
+	for _, name := range []string{"strides", "dilations"} {
+		for _, v := range n.Ints(name) {
+			if v != 1 {
+				return false
+			}
+		}
+	}
+	groups := max(n.Int("group", 1), 1)
+	return w.Shape[0]/groups >= fewChannels && w.Shape[1] >= fewChannels && w.Shape[0]*w.Shape[1] <= manyKernels
+}
+
+// prepareConv transforms constant weights.
+func prepareConv(n *op.Node, in []*ir.Array, p *op.Pool) (*op.Prepared, error) {
+	w := op.Opt(in, 1)
+	if w == nil || !winogradFits(n, w) {
+		return nil, nil
+	}
+	groups, inC := int(max(n.Int("group", 1), 1)), int(w.Shape[1])
+	outC := int(w.Shape[0]) / groups
+	bytes := 4 * int64(groups*outC*inC*kernel.WinogradTile)
+	u := kernel.Words[float32](ir.AlignedBytes(bytes))
+	transformWeights(p, u, ir.View[float32](w), groups, outC, inC)
+	return &op.Prepared{State: winogradWeights(u), Bytes: bytes, Drops: []int{1}}, nil
+}
+
+// winogradBytes is the memory of transformed weights.
+func winogradBytes(g *Geometry) int64 {
+	return 4 * int64(g.Groups*g.OutC*g.InC*kernel.WinogradTile)
+}
+
+// transformWeights writes to u what winogradWeights holds.
+func transformWeights(p *op.Pool, u, w []float32, groups, outC, inC int) {
+	kernels := outC * inC
+	p.Rows(groups*outC, 1, func(first, end int) {
+		for m := first; m < end; m++ {
+			group := part(u, m/outC, kernels*kernel.WinogradTile)
+			for c := range inC {
+				kernel.WinogradWeights(group[m%outC*inC+c:], kernels, part(w, m*inC+c, 9))
+			}
+		}
+	})
+}
+
+// winogradOf is the plan for images of this size.
+func winogradOf(g *Geometry, weights winogradWeights) *winograd {
+	w := &winograd{Geometry: g, weights: weights, nothing: make([]float32, g.in[1]+1)}
+	w.wide = ceilDiv(ceilDiv(g.out[1], 2), 4)
+	// Groups of tiles in a block: so many that it stays near the core, but enough for the weights
+	// not to be read too often.
+	across := min(max(1024/(g.InC+g.OutC), 4), 8)
+	w.segment = min(w.wide, across)
+	w.units = across / w.segment
+	w.mask = kernel.WinogradMask(g.begin[1], g.in[1], w.wide)
+	return w
+}
+
+func (w *winograd) pairs() int { return ceilDiv(ceilDiv(w.out[0], 2), 2) }
+
+func (w *winograd) segments() int { return ceilDiv(w.wide, w.segment) }
+
+// blocks of one group of channels.
+func (w *winograd) blocks() int { return ceilDiv(w.Batch*w.pairs()*w.segments(), w.units) }
+
+// step is the elements of one number of all tiles of a block, a multiple of a panel. One panel more
+// keeps the rows apart in the cache.
+func (w *winograd) step() int {
+	return ceilDiv(w.units*w.segment*kernel.WinogradGroup, panel)*panel + panel
+}
+
+// slot is the elements of scratch of a block, and line those of four rows of the output.
+func (w *winograd) slot() int {
+	return kernel.WinogradTile * (w.InC + w.OutC) * w.step()
+}
+
+func (w *winograd) line() int { return 4 * w.segment * kernel.WinogradGroup }
+
+// apart reports whether blocks are one worker's each.
+func (w *winograd) apart(workers int) bool { return w.Groups*w.blocks() >= 2*workers }
+
+func (w *winograd) work(workers int) int64 {
+	slots := 1
+	if w.apart(workers) {
+		slots = workers
+	}
+	return int64(slots)*aligned(4*int64(w.slot())) + int64(workers)*aligned(4*int64(w.line()))
+}
+
+// A winogradBlock is some tiles of one group of channels.
+type winogradBlock struct {
+	*winograd
+	group       int
+	first, last int       // units, of all images
+	v, m        []float32 // by number: input channels and sums of output channels, of every tile
+}
+
+// A sharing runs f for each of n tasks, with room for a line: by all workers, or by the one that calls.
+type sharing func(n int, f func(i int, line []float32))
+
+func (w *winograd) run(p *op.Pool, work []byte, j job) {
+	room, lines := scratch[float32](work), make([][]float32, p.Workers())
+	for i := range lines {
+		lines[i] = room.take(w.line())
+	}
+	blocks := w.blocks()
+	if !w.apart(p.Workers()) {
+		slot := room.take(w.slot())
+		for i := range w.Groups * blocks {
+			w.block(i/blocks, i%blocks, slot).run(j, func(n int, f func(i int, line []float32)) {
+				p.Slots(n, func(i, slot int) { f(i, lines[slot]) })
+			})
+		}
+		return
+	}
+	slots := make([][]float32, p.Workers())
+	for i := range slots {
+		slots[i] = room.take(w.slot())
+	}
+	p.Slots(w.Groups*blocks, func(i, slot int) {
+		w.block(i/blocks, i%blocks, slots[slot]).run(j, func(n int, f func(i int, line []float32)) {
+			for i := range n {
+				f(i, lines[slot])
+			}
+		})
+	})
+}
+
+func (w *winograd) block(group, i int, slot []float32) *winogradBlock {
+	b := &winogradBlock{winograd: w, group: group, first: i * w.units}
+	b.last = min(b.first+w.units, w.Batch*w.pairs()*w.segments())
+	v := kernel.WinogradTile * w.InC * w.step()
+	b.v, b.m = slot[:v], slot[v:]
+	return b
+}
+
+func (b *winogradBlock) run(j job, share sharing) {
+	inChannels, outChannels := ceilDiv(b.InC, winogradTask), ceilDiv(b.OutC, winogradTask)
+	share(inChannels, func(i int, _ []float32) {
+		for c := i * winogradTask; c < min(b.InC, (i+1)*winogradTask); c++ {
+			b.transform(j.x, c)
+		}
+	})
+	const high = 120 // rows of a product, a multiple of what a kernel takes
+	parts := ceilDiv(b.OutC, high)
+	share(kernel.WinogradTile*parts, func(i int, _ []float32) {
+		b.multiply(i/parts, i%parts*high, min(b.OutC, (i%parts+1)*high))
+	})
+	share(outChannels, func(i int, line []float32) {
+		for m := i * winogradTask; m < min(b.OutC, (i+1)*winogradTask); m++ {
+			b.output(j, m, line)
+		}
+	})
+}
+
+// A unit is a segment of a pair of rows of tiles.
+type unit struct {
+	image, row int // of the output
+	from, to   int // groups of tiles
+	at         int // tile of the block
+}
+
+// each calls f for the units of the block.
+func (b *winogradBlock) each(f func(u unit)) {
+	for i := b.first; i < b.last; i++ {
+		segment, pair := i%b.segments(), i/b.segments()
+		u := unit{image: pair / b.pairs(), row: 4 * (pair % b.pairs()), from: segment * b.segment}
+		u.to = min(u.from+b.segment, b.wide)
+		u.at = (i - b.first) * b.segment * kernel.WinogradGroup
+		f(u)
+	}
+}
+
+// transform takes one channel of the input.
+func (b *winogradBlock) transform(x []float32, c int) {
+	v, step := b.v[c*b.step():], b.InC*b.step()
+	b.each(func(u unit) {
+		plane := part(Input(b.Geometry, x, u.image*b.Groups+b.group), c, b.Area())
+		columns := u.from * kernel.WinogradGroup
+		left, skip := max(b.begin[1]-columns, 0), max(columns-b.begin[1], 0)
+		var rows [8][]float32
+		for i := range rows {
+			at := u.row + i/4*2 + i%4 - b.begin[0]
+			rows[i] = b.nothing
+			if at >= 0 && at < b.in[0] && skip < b.in[1] {
+				rows[i] = part(plane, at, b.in[1])[skip:]
+			}
+		}
+		kernel.WinogradInput(v[u.at:], step, &rows, left, b.mask[columns:u.to*kernel.WinogradGroup+2])
+	})
+}
+
+// multiply sums over the input channels for one number of the tiles, and output channels from m to end.
+func (b *winogradBlock) multiply(number, m, end int) {
+	u := part(part(b.weights, b.group, kernel.WinogradTile*b.OutC*b.InC), number, b.OutC*b.InC)
+	v, sums := part(b.v, number, b.InC*b.step()), part(b.m, number, b.OutC*b.step())
+	tiles := (b.last - b.first) * b.segment * kernel.WinogradGroup
+	for k := 0; k < b.InC; k += winogradDepth {
+		depth := min(winogradDepth, b.InC-k)
+		left := kernel.GemmA{Data: u[m*b.InC+k:], Strip: kernel.GemmRows() * b.InC, Row: b.InC, K: 1}
+		right := kernel.GemmB{Data: v[k*b.step():], Panel: panel, K: b.step()}
+		kernel.GemmFloat(sums[m*b.step():], b.step(), left, right, end-m, tiles, depth, k > 0)
+	}
+}
+
+// output makes one channel of the output.
+func (b *winogradBlock) output(j job, m int, line []float32) {
+	first := float32(0)
+	if j.bias != nil {
+		first = j.bias[b.group*b.OutC+m]
+	}
+	var rows [4][]float32
+	for i := range rows {
+		rows[i] = part(line, i, b.segment*kernel.WinogradGroup)
+	}
+	b.each(func(u unit) {
+		kernel.WinogradOutput(&rows, b.m[m*b.step()+u.at:], b.OutC*b.step(), u.to-u.from, first)
+		plane := part(Output(b.Geometry, j.y, u.image*b.Groups+b.group), m, b.Places())
+		from, to := u.from*kernel.WinogradGroup, min(u.to*kernel.WinogradGroup, b.out[1])
+		for r := 0; r < 4 && u.row+r < b.out[0]; r++ {
+			row := part(plane, u.row+r, b.out[1])[from:to]
+			if j.add {
+				kernel.Add(row, row, rows[r][:len(row)])
+			} else {
+				copy(row, rows[r])
+			}
+			if j.activate != nil {
+				j.activate(row)
+			}
+		}
+	})
+}

@@ -1,0 +1,170 @@
+package elementwise
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/mcompress/mcompress/internal/engine/op"
+	"github.com/mcompress/mcompress/ir"
+)
+
+type integer interface {
+	int8 | int16 | int32 | int64 | uint8 | uint16 | uint32 | uint64
+}
+
+type real interface{ float32 | float64 }
+
+type number interface{ integer | real }
+
+// runArithmetic computes the operators whose operands and result are numbers of one type.
+func runArithmetic(c *op.Call) error {
+	switch dt := c.In[0].DType; dt {
+	case ir.Float, ir.Float16, ir.BFloat16:
+		return zip(c, c.In[0], c.In[1], arithmetic[float32](c.Node))
+	case ir.Double:
+		return zip(c, c.In[0], c.In[1], arithmetic[float64](c.Node))
+	case ir.Int8:
+		return zip(c, c.In[0], c.In[1], arithmetic[int8](c.Node))
+	case ir.Int16:
+		return zip(c, c.In[0], c.In[1], arithmetic[int16](c.Node))
+	case ir.Int32:
+		return zip(c, c.In[0], c.In[1], arithmetic[int32](c.Node))
+	case ir.Int64:
+		return zip(c, c.In[0], c.In[1], arithmetic[int64](c.Node))
+	case ir.Uint8:
+		return zip(c, c.In[0], c.In[1], arithmetic[uint8](c.Node))
+	case ir.Uint16:
+		return zip(c, c.In[0], c.In[1], arithmetic[uint16](c.Node))
+	case ir.Uint32:
+		return zip(c, c.In[0], c.In[1], arithmetic[uint32](c.Node))
+	case ir.Uint64:
+		return zip(c, c.In[0], c.In[1], arithmetic[uint64](c.Node))
+	default:
+		return unexpected(c, dt)
+	}
+}
+
+// unexpected is the error for a type that the Shape function let through.
+func unexpected(c *op.Call, dt ir.DType) error {
+	return fmt.Errorf("%s is not computed for %s", c.ID.Type, dt)
+}
+
+// arithmetic are the loops of an operator by its name.
+func arithmetic[T number](n *op.Node) rows[T, T] {
+	if f, ok := any(singles[n.ID.Type]).(rows[T, T]); ok && f.vv != nil {
+		return f
+	}
+	switch n.ID.Type {
+	case "Add":
+		return rows[T, T]{vv: add[T]}
+	case "Sub":
+		return rows[T, T]{vv: sub[T]}
+	case "Mul":
+		return rows[T, T]{vv: mul[T]}
+	case "Div":
+		return rows[T, T]{vv: each(quotient[T]())}
+	case "Max":
+		return rows[T, T]{vv: each(func(a, b T) T { return max(a, b) })}
+	case "Min":
+		return rows[T, T]{vv: each(func(a, b T) T { return min(a, b) })}
+	case "PRelu":
+		return rows[T, T]{vv: prelu[T]}
+	}
+	return rows[T, T]{vv: each(remainder[T](n.Bool("fmod", false)))}
+}
+
+// each is a loop of f.
+func each[T, D any](f func(a, b T) D) func(dst []D, a, b []T) {
+	return func(dst []D, a, b []T) {
+		a, b = a[:len(dst)], b[:len(dst)]
+		for i := range dst {
+			dst[i] = f(a[i], b[i])
+		}
+	}
+}
+
+func add[T number](dst, a, b []T) {
+	a, b = a[:len(dst)], b[:len(dst)]
+	for i := range dst {
+		dst[i] = a[i] + b[i]
+	}
+}
+
+func sub[T number](dst, a, b []T) {
+	a, b = a[:len(dst)], b[:len(dst)]
+	for i := range dst {
+		dst[i] = a[i] - b[i]
+	}
+}
+
+func mul[T number](dst, a, b []T) {
+	a, b = a[:len(dst)], b[:len(dst)]
+	for i := range dst {
+		dst[i] = a[i] * b[i]
+	}
+}
+
+func prelu[T number](dst, x, slope []T) {
+	x, slope = x[:len(dst)], slope[:len(dst)]
+	for i, v := range x {
+		if v < 0 {
+			v *= slope[i]
+		}
+		dst[i] = v
+	}
+}
+
+// whole reports whether T has no fractions.
+func whole[T number]() bool { return T(1)/T(2) == 0 }
+
+// quotient truncates integers.
+func quotient[T number]() func(a, b T) T {
+	if !whole[T]() {
+		return func(a, b T) T { return a / b }
+	}
+	return func(a, b T) T {
+		if b == 0 {
+			return 0
+		}
+		return a / b
+	}
+}
+
+// remainder is of the quotient rounded down, so that it has the sign of b, or truncated: that of
+// a. Both are exact.
+func remainder[T number](truncated bool) func(a, b T) T {
+	mod := modulo[T]()
+	if truncated {
+		return mod
+	}
+	return func(a, b T) T {
+		m := mod(a, b)
+		switch {
+		case m == 0:
+			return zeroLike(m, b)
+		case (m < 0) != (b < 0):
+			return m + b
+		}
+		return m
+	}
+}
+
+func modulo[T number]() func(a, b T) T {
+	if !whole[T]() {
+		return func(a, b T) T { return T(math.Mod(float64(a), float64(b))) }
+	}
+	return func(a, b T) T {
+		if b == 0 {
+			return 0
+		}
+		return a - a/b*b
+	}
+}
+
+// zeroLike is a zero with the sign of b where T has signed zeros.
+func zeroLike[T number](zero, b T) T {
+	if whole[T]() {
+		return zero
+	}
+	return T(math.Copysign(0, float64(b)))
+}

@@ -1,0 +1,130 @@
+package block
+
+import (
+	"unsafe"
+
+	"github.com/mcompress/mcompress/internal/kernel"
+	"github.com/mcompress/mcompress/ir"
+)
+
+// Len is the number of elements that are worked on at once where they have to be
+// brought into another form: blocks of all operands stay in the first-level cache.
+const Len = 2048
+
+// A Reader gives blocks of a tensor.
+type Reader[T ir.Element] struct {
+	data  []T
+	half  []uint16
+	widen func(dst []float32, x []uint16)
+}
+
+// Read returns a reader of a, whose elements must be stored as T; float16 and bfloat16
+// are read as float32.
+func Read[T ir.Element](a *ir.Array) Reader[T] {
+	switch a.DType {
+	case ir.Float16:
+		return Reader[T]{half: ir.View[uint16](a), widen: kernel.F32FromF16}
+	case ir.BFloat16:
+		return Reader[T]{half: ir.View[uint16](a), widen: kernel.F32FromBF16}
+	}
+	return Reader[T]{data: ir.View[T](a)}
+}
+
+// Block is the n elements from at on: the tensor's own memory, or buf, which
+// has that many at least.
+func (r Reader[T]) Block(buf []T, at, n int) []T {
+	if r.widen == nil {
+		return r.data[at : at+n]
+	}
+	r.widen(any(buf).([]float32)[:n], r.half[at:at+n])
+	return buf[:n]
+}
+
+// One is the element at at.
+func (r Reader[T]) One(at int) T {
+	if r.data != nil {
+		return r.data[at]
+	}
+	var one [1]T
+	return r.Block(one[:], at, 1)[0]
+}
+
+// Direct is the whole payload, nil where it is not stored as T.
+func (r Reader[T]) Direct() []T { return r.data }
+
+// A Writer takes blocks of a tensor.
+type Writer[T ir.Element] struct {
+	data   []T
+	half   []uint16
+	narrow func(dst []uint16, x []float32)
+}
+
+// Write returns a writer of a, whose elements must be stored as T; float16 and bfloat16
+// are written from float32. A nil a is an output that nobody wants: what is written is lost.
+func Write[T ir.Element](a *ir.Array) Writer[T] {
+	switch {
+	case a == nil:
+		return Writer[T]{}
+	case a.DType == ir.Float16:
+		return Writer[T]{half: ir.View[uint16](a), narrow: kernel.F16FromF32}
+	case a.DType == ir.BFloat16:
+		return Writer[T]{half: ir.View[uint16](a), narrow: kernel.BF16FromF32}
+	}
+	return Writer[T]{data: ir.View[T](a)}
+}
+
+// Block is where the n elements from at on are to be put before Done is called: the
+// tensor's own memory, or buf.
+func (w Writer[T]) Block(buf []T, at, n int) []T {
+	if w.data != nil {
+		return w.data[at : at+n]
+	}
+	return buf[:n]
+}
+
+// Done stores what Block gave for at.
+func (w Writer[T]) Done(at int, x []T) {
+	if w.narrow != nil {
+		w.narrow(w.half[at:at+len(x)], any(x).([]float32))
+	}
+}
+
+// Direct is the whole payload, nil where it is not stored as T.
+func (w Writer[T]) Direct() []T { return w.data }
+
+// Set stores one element.
+func (w Writer[T]) Set(at int, x T) {
+	switch {
+	case w.data != nil:
+		w.data[at] = x
+	case w.narrow != nil:
+		w.Done(at, []T{x})
+	}
+}
+
+// A Scratch is memory of one worker, handed out in slices of types without pointers.
+type Scratch struct{ Free []byte }
+
+// Take returns the next n elements of s, not cleared.
+func Take[T any](s *Scratch, n int) []T {
+	size := Bytes[T](n)
+	taken := Words[T](s.Free, n)
+	s.Free = s.Free[size:]
+	return taken
+}
+
+// Bytes is what Take takes for n elements of T: elements stay aligned.
+func Bytes[T any](n int) int64 {
+	var zero T
+	return (int64(n)*int64(unsafe.Sizeof(zero)) + 63) &^ 63
+}
+
+// Words are the first n elements of b, which is aligned for them.
+func Words[T any](b []byte, n int) []T {
+	if n == 0 {
+		return nil
+	}
+	var zero T
+	b = b[:n*int(unsafe.Sizeof(zero))]
+	return unsafe.Slice((*T)(unsafe.Pointer(&b[0])), n)
+}

@@ -1,0 +1,225 @@
+package elementwise
+
+import (
+	"math"
+
+	"github.com/mcompress/mcompress/internal/engine/elementwise/block"
+	"github.com/mcompress/mcompress/internal/engine/elementwise/narrow"
+	"github.com/mcompress/mcompress/internal/kernel"
+	"github.com/mcompress/mcompress/ir"
+)
+
+// A stage turns the first n elements of src into n of dst. They may be the same memory if
+// the elements have one width.
+type stage func(dst, src []byte, n int)
+
+// conversion returns the stages from one numeric type to another, each through memory of
+// elements of at most 8 bytes: reading a type that Go does not have, converting, writing
+// one.
+func conversion(from, to ir.DType, r narrow.Rounding) []stage {
+	if from == to {
+		return []stage{copying(from)}
+	}
+	from, decode := decoding(from)
+	to, encode := encoding(to, r)
+	var stages []stage
+	for _, s := range []stage{decode, between(from, to, encode != nil), encode} {
+		if s != nil {
+			stages = append(stages, s)
+		}
+	}
+	return stages
+}
+
+func copying(dt ir.DType) stage {
+	bits := int(dt.Bits())
+	return func(dst, src []byte, n int) { copy(dst, src[:(n*bits+7)/8]) }
+}
+
+// decoding is the stage that reads dt as a type that Go has, nil where it is one.
+func decoding(dt ir.DType) (ir.DType, stage) {
+	switch {
+	case dt == ir.Float16:
+		return ir.Float, func(dst, src []byte, n int) {
+			kernel.F32FromF16(block.Words[float32](dst, n), block.Words[uint16](src, n))
+		}
+	case dt == ir.BFloat16:
+		return ir.Float, func(dst, src []byte, n int) {
+			kernel.F32FromBF16(block.Words[float32](dst, n), block.Words[uint16](src, n))
+		}
+	case narrow.IsFloat(dt):
+		return ir.Float, func(dst, src []byte, n int) { narrow.DecodeFloats(block.Words[float32](dst, n), src, dt) }
+	case narrow.IsInt(dt):
+		return container(dt), func(dst, src []byte, n int) { narrow.DecodeInts(dst[:n], src, dt) }
+	}
+	return dt, nil
+}
+
+// encoding is the reverse of decoding.
+func encoding(dt ir.DType, r narrow.Rounding) (ir.DType, stage) {
+	switch {
+	case dt == ir.Float16:
+		return ir.Float, func(dst, src []byte, n int) {
+			kernel.F16FromF32(block.Words[uint16](dst, n), block.Words[float32](src, n))
+		}
+	case dt == ir.BFloat16:
+		return ir.Float, func(dst, src []byte, n int) {
+			kernel.BF16FromF32(block.Words[uint16](dst, n), block.Words[float32](src, n))
+		}
+	case narrow.IsFloat(dt):
+		return ir.Float, func(dst, src []byte, n int) { narrow.EncodeFloats(dst, block.Words[float32](src, n), dt, r) }
+	case narrow.IsInt(dt):
+		return container(dt), func(dst, src []byte, n int) { narrow.EncodeInts(dst, src[:n], dt) }
+	}
+	return dt, nil
+}
+
+// container is the type of 8 bits that has the values of a packed one.
+func container(dt ir.DType) ir.DType {
+	if dt == ir.Int4 || dt == ir.Int2 {
+		return ir.Int8
+	}
+	return ir.Uint8
+}
+
+// between converts between types that Go has, nil where they are the same. before says that the
+// result is going to be rounded again.
+func between(from, to ir.DType, before bool) stage {
+	switch from {
+	case to:
+		return nil
+	case ir.Float:
+		return outOf[float32](to)
+	case ir.Double:
+		if before && to == ir.Float {
+			return loop(toOdd)
+		}
+		return outOf[float64](to)
+	case ir.Int8:
+		return outOf[int8](to)
+	case ir.Int16:
+		return outOf[int16](to)
+	case ir.Int32:
+		return outOf[int32](to)
+	case ir.Int64:
+		return outOf[int64](to)
+	case ir.Uint16:
+		return outOf[uint16](to)
+	case ir.Uint32:
+		return outOf[uint32](to)
+	case ir.Uint64:
+		return outOf[uint64](to)
+	}
+	return outOf[uint8](to) // Bool too
+}
+
+func outOf[S number](to ir.DType) stage {
+	switch to {
+	case ir.Float:
+		return plain[S, float32]()
+	case ir.Double:
+		return plain[S, float64]()
+	case ir.Int8:
+		return truncated[S, int8]()
+	case ir.Int16:
+		return truncated[S, int16]()
+	case ir.Int32:
+		return truncated[S, int32]()
+	case ir.Int64:
+		return truncated[S, int64]()
+	case ir.Uint8:
+		return truncated[S, uint8]()
+	case ir.Uint16:
+		return truncated[S, uint16]()
+	case ir.Uint32:
+		return truncated[S, uint32]()
+	case ir.Uint64:
+		return truncated[S, uint64]()
+	}
+	return loop(func(v S) bool { return v != 0 })
+}
+
+func loop[S, D ir.Element](f func(S) D) stage {
+	return func(dst, src []byte, n int) {
+		x, y := block.Words[S](src, n), block.Words[D](dst, n)
+		for i, v := range x {
+			y[i] = f(v)
+		}
+	}
+}
+
+func plain[S, D number]() stage {
+	return func(dst, src []byte, n int) {
+		x, y := block.Words[S](src, n), block.Words[D](dst, n)
+		for i, v := range x {
+			y[i] = D(v)
+		}
+	}
+}
+
+// truncated converts to integers. Go leaves it to the CPU what becomes of floats that they
+// do not hold: it is fixed to what x86-64 and so NumPy and ONNX Runtime do there, the least
+// integer of 32 bits, or of 64 for types that 32 do not hold.
+func truncated[S number, D integer]() stage {
+	if whole[S]() {
+		return plain[S, D]()
+	}
+	switch any(D(0)).(type) {
+	case uint64:
+		return loop(func(v S) D { return D(truncateUnsigned(float64(v))) })
+	case int64, uint32:
+		return longTruncated[S, D]()
+	}
+	return func(dst, src []byte, n int) {
+		x, y := block.Words[S](src, n), block.Words[D](dst, n)
+		for i, v := range x {
+			y[i] = D(truncate32(float64(v))) // called directly, it is inlined
+		}
+	}
+}
+
+func longTruncated[S number, D integer]() stage {
+	return func(dst, src []byte, n int) {
+		x, y := block.Words[S](src, n), block.Words[D](dst, n)
+		for i, v := range x {
+			y[i] = D(truncate64(float64(v)))
+		}
+	}
+}
+
+func truncate32(v float64) int32 {
+	if v > math.MinInt32-1 && v < math.MaxInt32+1 {
+		return int32(v)
+	}
+	return math.MinInt32
+}
+
+func truncate64(v float64) int64 {
+	if v >= -1<<63 && v < 1<<63 {
+		return int64(v)
+	}
+	return math.MinInt64
+}
+
+func truncateUnsigned(v float64) uint64 {
+	if v >= 1<<63 && v < 1<<64 {
+		return uint64(v-1<<63) + 1<<63
+	}
+	return uint64(truncate64(v))
+}
+
+// toOdd rounds to a float32 such that rounding it once more, to fewer bits, is rounding v:
+// inexact results get an odd last bit (Boldo and Melquiond, "Emulation of FMA and correctly rounded
+// sums", 2008).
+func toOdd(v float64) float32 {
+	f := float32(v)
+	exact := float64(f)
+	if exact == v || v != v || math.IsInf(v, 0) {
+		return f
+	}
+	b := math.Float32bits(f)
+	if math.Abs(exact) > math.Abs(v) {
+		b-- // towards zero
+	}
+	return math.Float32frombits(b | 1)
+}

@@ -1,0 +1,102 @@
+package gemm
+
+import "github.com/mcompress/mcompress/internal/kernel"
+
+// floatTile is one tile of a product while it is made.
+type floatTile struct {
+	*FloatProduct
+	shape      Shape
+	rows, cols span
+	work       []float32
+}
+
+// run makes blocks of depth, and within them of height: a block of B is used by all rows, then the
+// next one is packed.
+func (t *floatTile) run() {
+	if t.isRow() {
+		t.row()
+		return
+	}
+	for ks := range (span{0, t.shape.K}).blocks(depth) {
+		right := t.right(ks)
+		for rows := range t.rows.blocks(height) {
+			left := t.left(rows, ks)
+			c := t.C[rows.from*t.Stride+t.cols.from:]
+			t.multiply(c, left, right, rows.len(), ks)
+			if ks.to == t.shape.K {
+				t.Epilogue.apply(c, t.Stride, rows, t.cols)
+			}
+		}
+	}
+}
+
+// isRow reports whether this is a single row times a matrix that would only be packed for it.
+func (t *floatTile) isRow() bool {
+	return t.shape.M == 1 && t.shape.K > 0 && t.Packed == nil && t.Panels == nil && t.B.Col == 1
+}
+
+// row makes the sums of a block in the scratch, where packed B would be.
+func (t *floatTile) row() {
+	c, sums := t.C[t.cols.from:t.cols.to], t.work[:t.cols.len()]
+	for ks := range (span{0, t.shape.K}).blocks(depth) {
+		a, b := t.A.from(0, ks.from), t.B.from(ks.from, t.cols.from)
+		clear(sums)
+		kernel.GemvFloat(sums, a.Data, a.Col, b.Data, b.Row, ks.len())
+		if t.Accumulate || ks.from > 0 {
+			kernel.Add(sums, c, sums)
+		}
+		copy(c, sums)
+	}
+	t.Epilogue.apply(c, t.Stride, t.rows, t.cols)
+}
+
+func (t *floatTile) multiply(c []float32, a kernel.GemmA, b kernel.GemmB, m int, ks span) {
+	add := t.Accumulate || ks.from > 0
+	kernel.GemmFloat(c, t.Stride, a, b, m, t.cols.len(), ks.len(), add)
+}
+
+// left is a block of A, packed into strips at the start of the scratch if that pays.
+func (t *floatTile) left(rows, ks span) kernel.GemmA {
+	a, high := t.A.from(rows.from, ks.from), kernel.GemmRows()
+	if !t.packsLeft() {
+		return kernel.GemmA{Data: a.Data, Strip: high * a.Row, Row: a.Row, K: a.Col}
+	}
+	kernel.PackStrips(t.work, a.Data, a.Row, a.Col, rows.len(), ks.len())
+	return kernel.GemmA{Data: t.work, Strip: high * ks.len(), Row: 1, K: high}
+}
+
+// packsLeft reports whether several panels read a block of A whose elements lie badly: not side by
+// side in a row, or in rows that fall on the same lines of the L1 cache.
+func (t *floatTile) packsLeft() bool {
+	const panels, alias = 3, 1024
+	return t.cols.len() >= panels*kernel.GemmPanel && (t.A.Col != 1 || t.A.Row%alias == 0)
+}
+
+// right is a block of B in panels, at the end of the scratch if they had to be made.
+func (t *floatTile) right(ks span) kernel.GemmB {
+	if t.Packed != nil {
+		return t.Packed.block(ks, t.cols.from)
+	}
+	size := kernel.GemmPanel * ks.len()
+	dst := t.work[len(t.work)-roundUp(t.cols.len(), kernel.GemmPanel)*ks.len():]
+	if t.Panels == nil {
+		b := t.B.from(ks.from, t.cols.from)
+		kernel.PackPanels(dst, size, b.Data, b.Row, b.Col, ks.len(), t.cols.len())
+	} else {
+		t.fill(dst, ks)
+	}
+	return kernel.GemmB{Data: dst, Panel: size, K: kernel.GemmPanel}
+}
+
+// fill asks for the panels. The missing columns of the last one are cleared, since what lies there
+// is multiplied in vain and NaN or denormals would be slow.
+func (t *floatTile) fill(dst []float32, ks span) {
+	for cols := range t.cols.blocks(kernel.GemmPanel) {
+		panel := dst[:kernel.GemmPanel*ks.len()]
+		if cols.len() < kernel.GemmPanel {
+			clear(panel)
+		}
+		t.Panels(panel, ks.from, ks.to, cols.from, cols.to)
+		dst = dst[len(panel):]
+	}
+}

@@ -1,0 +1,130 @@
+package gemm
+
+import (
+	"fmt"
+
+	"github.com/mcompress/mcompress/internal/kernel"
+)
+
+// Blocks of 8-bit integers: a block of A, which may be widened to int16, fits the L2 cache.
+const (
+	intDepth  = 1024
+	intHeight = 120
+)
+
+// An IntProduct is C = (A - AZero)·(B - BZero), exact modulo 2^32. Elements are bytes, uint8 or
+// int8 as ASigned and BSigned say. Exactly one of B, Packed and Panels is set; a Packed matrix knows
+// itself whether it is signed.
+type IntProduct struct {
+	A       Matrix[byte]
+	ASigned bool
+	AZero   []int32 // none, one, or one for each row; elements of A's type
+
+	B       Matrix[byte]
+	Packed  *PackedInt
+	Panels  Panels[byte]
+	BSigned bool
+	BZero   []int32 // none, one, or one for each column; elements of B's type
+
+	C      []int32 // row-major; not used if Finish is set
+	Stride int     // elements between rows of C
+
+	// Finish takes a part of a row of C, from col on, instead of C: what follows the product, such as
+	// requantization, happens while the sums are in the cache. They are not kept. Several workers
+	// call it at once.
+	Finish func(row, col int, sums []int32)
+}
+
+// IntWork is the number of bytes of scratch that Int wants for so many products of this shape.
+// packed says that B is, finish that Finish is set.
+func IntWork(s Shape, batch, workers int, packed, finish bool) int64 {
+	g := newGrid(s, intHeight, batch, workers)
+	return int64(min(workers, batch*g.tiles())) * int64(g.intSlot(packed, finish).total())
+}
+
+// intSlot is the scratch for one tile, in bytes: A as the kernel reads it, the sums and zero
+// points of its rows, B packed, the sums of its columns, C.
+type intSlot struct{ left, rows, right, cols, result int }
+
+func (s intSlot) total() int { return s.left + s.rows + s.right + s.cols + s.result }
+
+func (g grid) intSlot(packed, finish bool) intSlot {
+	k := roundUp(min(g.K, intDepth), kernel.GemmQuad)
+	s := intSlot{left: g.rows * intRow(k), rows: roundUp(2*4*g.rows, line)}
+	if !packed {
+		s.right, s.cols = roundUp(g.cols, kernel.GemmPanel)*k, roundUp(4*g.cols, line)
+	}
+	if finish {
+		s.result = roundUp(4*g.rows*g.cols, line)
+	}
+	return s
+}
+
+// intRow is how many bytes a row of k elements of A takes: an odd number of lines, as rows that lie a
+// power of two apart would fall on the same lines of the L1 cache.
+func intRow(k int) int {
+	lines := roundUp(k*kernel.GemmIntWidth(), line) / line
+	return (lines | 1) * line
+}
+
+// line is that of a cache, in bytes: parts of the scratch are aligned to it.
+const line = 64
+
+// Int computes products of one shape, sharing their tiles over p. work is scratch of the size that
+// IntWork gives for them, aligned to 4 bytes; it need not be cleared.
+func Int(p Pool, s Shape, work []byte, products ...IntProduct) {
+	if s.M <= 0 || s.N <= 0 || len(products) == 0 {
+		return
+	}
+	packed, finish := products[0].Packed != nil, products[0].Finish != nil
+	for i := range products {
+		products[i].check(s, packed, finish)
+	}
+	if want := IntWork(s, len(products), p.Workers(), packed, finish); int64(len(work)) < want {
+		panic(fmt.Sprintf("gemm: scratch of %d bytes, want %d", len(work), want))
+	}
+	g := newGrid(s, intHeight, len(products), p.Workers())
+	layout, tiles := g.intSlot(packed, finish), g.tiles()
+	share(p, len(products)*tiles, func(task, slot int) {
+		t := intTile{IntProduct: &products[task/tiles], depth: s.K}
+		t.rows, t.cols = g.tile(task % tiles)
+		t.cut(work[slot*layout.total():], layout)
+		t.run()
+	})
+}
+
+// check panics unless everything is there.
+func (p *IntProduct) check(s Shape, packed, finish bool) {
+	if packed != (p.Packed != nil) || finish != (p.Finish != nil) {
+		panic("gemm: products of one call are all packed or finished, or none is")
+	}
+	checkZeros("A", p.AZero, s.M)
+	checkZeros("B", p.BZero, s.N)
+	p.A.check("A", s.M, s.K)
+	if !finish {
+		Rows(p.C, p.Stride).check("C", s.M, s.N)
+	}
+	switch {
+	case packed:
+		p.Packed.check(s)
+	case p.Panels == nil:
+		p.B.check("B", s.K, s.N)
+	}
+}
+
+func checkZeros(name string, zeros []int32, n int) {
+	if len(zeros) > 1 && len(zeros) != n {
+		panic(fmt.Sprintf("gemm: %d zero points of %s, want none, 1 or %d", len(zeros), name, n))
+	}
+}
+
+// zeroAt is the zero point of row or column i.
+func zeroAt(zeros []int32, i int) int32 {
+	switch len(zeros) {
+	case 0:
+		return 0
+	case 1:
+		return zeros[0]
+	}
+	return zeros[i]
+}

@@ -1,0 +1,152 @@
+package gemm
+
+import "github.com/mcompress/mcompress/internal/kernel"
+
+// intTile is one tile of a product while it is made. What the zero points add to the sums is taken
+// off afterwards, by the sums of A's rows and B's columns, unless the kernel wants A without its own.
+type intTile struct {
+	*IntProduct
+	depth      int
+	rows, cols span
+
+	left    []byte  // A as the kernel reads it
+	rowSums []int32 // of A less its zero points
+	zeros   []int32 // of A's rows, in left
+	right   []byte  // B, packed
+	colSums []int32 // of B, as int8
+	result  []int32 // C from the tile's first element on
+	stride  int
+}
+
+// cut divides the scratch.
+func (t *intTile) cut(work []byte, s intSlot) {
+	take := func(n int) []byte {
+		part := work[:n]
+		work = work[n:]
+		return part
+	}
+	t.left = take(s.left)
+	rows := kernel.Words[int32](take(s.rows))
+	t.rowSums, t.zeros = rows[:t.rows.len()], rows[len(rows)-t.rows.len():]
+	t.right, t.colSums = take(s.right), kernel.Words[int32](take(s.cols))
+	if t.Packed != nil {
+		t.colSums = t.Packed.sums[t.cols.from:]
+	} else {
+		clear(t.colSums)
+	}
+	t.colSums = t.colSums[:t.cols.len()]
+	if t.Finish != nil {
+		t.result, t.stride = kernel.Words[int32](take(s.result)), t.cols.len()
+	} else {
+		t.result, t.stride = t.C[t.rows.from*t.Stride+t.cols.from:], t.Stride
+	}
+}
+
+func (t *intTile) run() {
+	clear(t.rowSums)
+	for ks := range (span{0, t.depth}).blocks(intDepth) {
+		k := roundUp(ks.len(), kernel.GemmQuad)
+		t.rowsOfA(ks, k)
+		b, panel := t.panels(ks, k)
+		kernel.GemmInt(t.result, t.stride, t.left, intRow(k), b, panel, t.rows.len(), t.cols.len(), k, ks.from > 0)
+	}
+	for i := range t.rows.len() {
+		row := t.result[i*t.stride:][:t.cols.len()]
+		t.offset(row, i)
+		if t.Finish != nil {
+			t.Finish(t.rows.from+i, t.cols.from, row)
+		}
+	}
+}
+
+// rowsOfA makes the block of A, rows of k elements with zeros behind the last.
+func (t *intTile) rowsOfA(ks span, k int) {
+	used, all := ks.len()*kernel.GemmIntWidth(), k*kernel.GemmIntWidth()
+	for i := range t.rowSums {
+		dst := t.left[i*intRow(k):][:all]
+		a, zero := t.A.from(t.rows.from+i, ks.from), zeroAt(t.AZero, t.rows.from+i)
+		sum, left := t.rowOfA(dst[:used], a, ks.len(), zero)
+		t.rowSums[i] += sum
+		t.zeros[i] = left
+		clear(dst[used:])
+	}
+}
+
+// rowOfA takes n elements of the first row of a; if that is not contiguous, by way of a buffer.
+func (t *intTile) rowOfA(dst []byte, a Matrix[byte], n int, zero int32) (sum, left int32) {
+	if a.Col == 1 {
+		return kernel.GemmIntRow(dst, a.Data[:n], t.ASigned, zero)
+	}
+	var buf [256]byte
+	for at := 0; at < n; at += len(buf) {
+		part := buf[:min(len(buf), n-at)]
+		for i := range part {
+			part[i] = a.Data[(at+i)*a.Col]
+		}
+		dstPart := dst[at*kernel.GemmIntWidth():][:len(part)*kernel.GemmIntWidth()]
+		partSum, partLeft := kernel.GemmIntRow(dstPart, part, t.ASigned, zero)
+		sum, left = sum+partSum, partLeft
+	}
+	return sum, left
+}
+
+// panels is the block of B, and the bytes of a panel.
+func (t *intTile) panels(ks span, k int) (b []byte, panel int) {
+	if t.Packed != nil {
+		return t.Packed.block(ks, t.cols.from)
+	}
+	panel = kernel.GemmPanel * k
+	if t.Panels == nil {
+		b := t.B.from(ks.from, t.cols.from)
+		kernel.PackQuads(t.right, panel, b.Data, b.Row, b.Col, ks.len(), t.cols.len(), flip(t.BSigned))
+	} else {
+		t.fill(ks, k)
+	}
+	if kernel.GemmIntWidth() == 1 {
+		kernel.QuadSums(t.colSums, t.right, panel, k)
+	}
+	return t.right, panel
+}
+
+// fill asks for the panels, and packs each where it is.
+func (t *intTile) fill(ks span, k int) {
+	panel := kernel.GemmPanel * k
+	for cols := range t.cols.blocks(kernel.GemmPanel) {
+		dst := t.right[(cols.from-t.cols.from)*k:][:panel]
+		t.Panels(dst, ks.from, ks.to, cols.from, cols.to)
+		kernel.PackQuads(dst, panel, dst, kernel.GemmPanel, 1, ks.len(), kernel.GemmPanel, flip(t.BSigned))
+	}
+}
+
+// flip is what makes an int8 of an element: those of uint8 become 128 less.
+func flip(signed bool) byte {
+	if signed {
+		return 0
+	}
+	return 0x80
+}
+
+// offset takes off row i of the tile what the zero points have added:
+// (A-za)·(B-zb) = A·B - za·(sum of B's column) - zb·(sum of A's row less za).
+func (t *intTile) offset(row []int32, i int) {
+	if zero := t.zeros[i]; zero != 0 {
+		kernel.LessTimes(row, t.colSums, 0, zero)
+	}
+	lift := int32(0) // what int8 elements made of uint8 ones lack
+	if !t.signed() {
+		lift = 128
+	}
+	if len(t.BZero) > 1 {
+		kernel.LessTimes(row, t.BZero[t.cols.from:t.cols.to], lift, t.rowSums[i])
+	} else if zero := zeroAt(t.BZero, 0) - lift; zero != 0 {
+		kernel.Less(row, zero*t.rowSums[i])
+	}
+}
+
+// signed reports whether B is.
+func (t *intTile) signed() bool {
+	if t.Packed != nil {
+		return t.Packed.signed
+	}
+	return t.BSigned
+}

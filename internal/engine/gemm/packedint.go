@@ -1,0 +1,98 @@
+package gemm
+
+import (
+	"fmt"
+	"sync"
+
+	"github.com/mcompress/mcompress/internal/kernel"
+	"github.com/mcompress/mcompress/ir"
+)
+
+// A PackedInt is an 8-bit matrix on the right, K×N, laid out as the kernels read it: blocks of
+// intDepth rows, in them panels of 16 columns, and in those four rows of a column side by side. It is
+// not changed by multiplying.
+type PackedInt struct {
+	k, n   int
+	signed bool
+	data   []byte
+
+	mu   sync.Mutex
+	sums []int32 // of the columns, as int8
+}
+
+// NewPackedInt returns a matrix for Pack to fill.
+func NewPackedInt(k, n int, signed bool) *PackedInt {
+	codes := PackedIntBytes(k, n) - 4*int64(n)
+	return &PackedInt{k: k, n: n, signed: signed, data: ir.AlignedBytes(codes), sums: make([]int32, n)}
+}
+
+// PackedIntBytes is the memory that a packed k×n matrix holds on to: that of the matrix, with k
+// rounded up to a multiple of 4 and n to one of 16, and a sum of 4 bytes for each column.
+func PackedIntBytes(k, n int) int64 {
+	return int64(roundUp(k, kernel.GemmQuad))*int64(roundUp(n, kernel.GemmPanel)) + 4*int64(n)
+}
+
+// PackInt packs all of a k×n matrix.
+func PackInt(p Pool, b Matrix[byte], k, n int, signed bool) *PackedInt {
+	m := NewPackedInt(k, n, signed)
+	const cols = 8 * kernel.GemmPanel
+	p.For((n+cols-1)/cols, func(i int) {
+		m.Pack(0, i*cols, b.from(0, i*cols), k, min(cols, n-i*cols))
+	})
+	return m
+}
+
+// Bytes is the memory that m holds on to.
+func (m *PackedInt) Bytes() int64 { return PackedIntBytes(m.k, m.n) }
+
+// Pack takes the elements of m that start at (k0, n0), rows by cols of them, from b. k0 must be a
+// multiple of 4 and n0 one of 16; rows and cols too unless they reach the end. Every element is to be
+// packed once, since it is added to the sum of its column. Otherwise it is as PackedFloat.Pack.
+func (m *PackedInt) Pack(k0, n0 int, b Matrix[byte], rows, cols int) {
+	if !fits(k0, rows, m.k, kernel.GemmQuad) || !fits(n0, cols, m.n, kernel.GemmPanel) {
+		panic(fmt.Sprintf("gemm: %d by %d elements do not fit at (%d, %d) of a packed %d by %d matrix", rows, cols, k0, n0, m.k, m.n))
+	}
+	b.check("B", rows, cols)
+	for at := k0; at < k0+rows; {
+		ks := around(at, intDepth, m.k)
+		take := min(k0+rows, ks.to) - at
+		to, panel := m.block(ks, n0)
+		from := b.from(at-k0, 0)
+		to = to[(at-ks.from)*kernel.GemmPanel:]
+		kernel.PackQuads(to, panel, from.Data, from.Row, from.Col, take, cols, flip(m.signed))
+		m.count(span{n0, n0 + cols}, to, panel, roundUp(take, kernel.GemmQuad))
+		at += take
+	}
+}
+
+// count adds k rows of panels to the sums of their columns.
+func (m *PackedInt) count(cols span, panels []byte, panel, k int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	kernel.QuadSums(m.sums[cols.from:cols.to], panels, panel, k)
+}
+
+// fits reports whether a block of n elements may start at from: at a multiple of step, as it must end.
+func fits(from, n, all, step int) bool {
+	end := from + n
+	return from >= 0 && n >= 0 && end <= all && from%step == 0 && (end%step == 0 || end == all)
+}
+
+// around is the block of size elements that at lies in.
+func around(at, size, all int) span {
+	from := at / size * size
+	return span{from, min(from+size, all)}
+}
+
+// block is the panels of some rows, which are a block, from the panel on that starts at column n0,
+// and the bytes of a panel.
+func (m *PackedInt) block(ks span, n0 int) (b []byte, panel int) {
+	k := roundUp(ks.len(), kernel.GemmQuad)
+	return m.data[ks.from*roundUp(m.n, kernel.GemmPanel)+n0*k:], kernel.GemmPanel * k
+}
+
+func (m *PackedInt) check(s Shape) {
+	if m.k != s.K || m.n != s.N {
+		panic(fmt.Sprintf("gemm: packed B is %d by %d, want %d by %d", m.k, m.n, s.K, s.N))
+	}
+}

@@ -1,0 +1,289 @@
+package grad
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/mcompress/mcompress/internal/engine"
+	"github.com/mcompress/mcompress/internal/engine/op"
+	"github.com/mcompress/mcompress/ir"
+)
+
+// Options say what a step is made for.
+type Options struct {
+	Inputs map[string]ir.Spec // types of the model's inputs: a step is for one batch size
+
+	// Train chooses among the parameters that Trainable names; nil takes all.
+	Train func(name string) bool
+
+	// BatchStatistics makes BatchNormalization normalise by the statistics of the batch, and keep running ones, as in
+	// training from scratch. Without it the statistics stay as they are.
+	BatchStatistics bool
+
+	// Bare leaves the graph as it is, for running it only: there is no way back then, but it takes any batch that the
+	// model does.
+	Bare bool
+
+	// Change, where set, may put nodes into the copied graph, such as Dropout, before types are
+	// inferred and rules see it.
+	Change func(t *Tape) error
+}
+
+// New copies the main graph of m, with functions in the place of their calls, and makes inputs of
+// the parameters. m stays as it is, and in use: tensors are shared with it.
+func New(ctx context.Context, m *ir.Model, o Options) (*Tape, error) {
+	t := Empty()
+	t.batchStatistics = o.BatchStatistics
+	t.Model.Opsets = append(slices.Clone(m.Opsets), t.Model.Opsets...)
+	c := &copier{tape: t, from: m, values: map[*ir.Value]*ir.Value{}, params: Trainable(m, o.Train)}
+	if err := c.main(); err != nil {
+		return nil, err
+	}
+	if o.Change != nil {
+		if err := o.Change(t); err != nil {
+			return nil, err
+		}
+	}
+	if err := t.infer(ctx, o.Inputs); err != nil {
+		return nil, err
+	}
+	if o.Bare {
+		return t, nil
+	}
+	for t.canonical() {
+		if err := t.infer(ctx, o.Inputs); err != nil {
+			return nil, err
+		}
+	}
+	if err := t.prepare(); err != nil {
+		return nil, err
+	}
+	t.reach()
+	return t, nil
+}
+
+// A copier copies nodes into a tape.
+type copier struct {
+	tape   *Tape
+	from   *ir.Model
+	values map[*ir.Value]*ir.Value
+	params map[*ir.Value]bool
+	attrs  map[string]*ir.Attr // of the function call that is copied
+	depth  int
+}
+
+func (c *copier) main() error {
+	for _, v := range c.from.Graph.Inputs {
+		if v.Const == nil {
+			in := c.tape.Graph().AddValue(v.Name)
+			in.Type = v.Type
+			c.tape.Graph().Inputs = append(c.tape.Graph().Inputs, in)
+			c.values[v] = in
+		}
+	}
+	if err := c.nodes(c.from.Graph); err != nil {
+		return err
+	}
+	for _, v := range c.from.Graph.Outputs {
+		c.tape.Graph().AddOutput(c.value(v))
+	}
+	return nil
+}
+
+func (c *copier) nodes(g *ir.Graph) error {
+	nodes, err := g.Order()
+	if err != nil {
+		return err
+	}
+	for _, n := range nodes {
+		if err := c.node(n); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *copier) node(n *ir.Node) error {
+	if i := slices.IndexFunc(c.from.Functions, func(f *ir.Function) bool { return f.ID == n.Op }); i >= 0 {
+		return c.call(n, c.from.Functions[i])
+	}
+	for range n.Subgraphs() {
+		return fmt.Errorf("node %q (%s): models with control flow cannot be trained", n.Label(), n.Op)
+	}
+	g := c.tape.Graph()
+	made := g.NewNode(n.Op, c.all(n.Inputs()), c.resolve(n.Attrs)...)
+	made.Name = n.Name
+	outs := make([]*ir.Value, len(n.Outputs))
+	for i, v := range n.Outputs {
+		if v != nil {
+			outs[i] = g.NewValue(v.Name)
+			c.values[v] = outs[i]
+		}
+	}
+	made.SetOutputs(outs...)
+	g.Append(made)
+	return nil
+}
+
+// call copies the nodes of f in n's place.
+func (c *copier) call(n *ir.Node, f *ir.Function) error {
+	if c.depth > maxDepth {
+		return fmt.Errorf("node %q (%s): functions call each other more than %d deep", n.Label(), n.Op, maxDepth)
+	}
+	inner := &copier{tape: c.tape, from: c.from, values: map[*ir.Value]*ir.Value{}, params: c.params, attrs: map[string]*ir.Attr{}, depth: c.depth + 1}
+	for _, a := range c.resolve(n.Attrs) {
+		inner.attrs[a.Name] = a
+	}
+	for i, v := range f.Body.Inputs {
+		inner.values[v] = nil
+		if i < len(n.Inputs()) {
+			inner.values[v] = c.value(n.Input(i))
+		}
+	}
+	if err := inner.nodes(f.Body); err != nil {
+		return err
+	}
+	for i, v := range f.Body.Outputs {
+		if i < len(n.Outputs) && n.Outputs[i] != nil {
+			c.values[n.Outputs[i]] = inner.value(v)
+		}
+	}
+	return nil
+}
+
+const maxDepth = 64
+
+// resolve puts the call's attributes where the function's nodes refer to them.
+func (c *copier) resolve(attrs []*ir.Attr) []*ir.Attr {
+	var out []*ir.Attr
+	for _, a := range attrs {
+		if a.Ref == "" {
+			out = append(out, a)
+		} else if given := c.attrs[a.Ref]; given != nil {
+			named := *given
+			named.Name = a.Name
+			out = append(out, &named)
+		}
+	}
+	return out
+}
+
+func (c *copier) all(vs []*ir.Value) []*ir.Value {
+	out := make([]*ir.Value, len(vs))
+	for i, v := range vs {
+		out[i] = c.value(v)
+	}
+	return out
+}
+
+// value is what stands for v in the tape.
+func (c *copier) value(v *ir.Value) *ir.Value {
+	if v == nil {
+		return nil
+	}
+	if made, ok := c.values[v]; ok || v.Const == nil {
+		return made
+	}
+	g := c.tape.Graph()
+	if !c.params[v] {
+		c.values[v] = g.AddConst(v.Name, v.Const)
+		return c.values[v]
+	}
+	in := g.NewValue(v.Name)
+	in.Type = typeOf(v.Const.Spec)
+	g.Inputs = append(g.Inputs, in)
+	c.values[v] = in
+	c.tape.Params = append(c.tape.Params, &Param{Name: v.Name, Tensor: v.Const, Value: in})
+	return in
+}
+
+// fixed is the type that v declares, as far as it is one of fixed sizes.
+func fixed(v *ir.Value) ir.Spec {
+	if v.Type == nil {
+		return ir.Spec{}
+	}
+	s := ir.Spec{DType: v.Type.Elem}
+	for _, d := range v.Type.Shape {
+		s.Shape = append(s.Shape, d.N)
+	}
+	return s
+}
+
+func typeOf(s ir.Spec) *ir.Type {
+	t := &ir.Type{Elem: s.DType, Shape: make([]ir.Dim, len(s.Shape))}
+	for i, n := range s.Shape {
+		t.Shape[i] = ir.Dim{N: n}
+	}
+	return t
+}
+
+// infer finds the types of all values.
+func (t *Tape) infer(ctx context.Context, inputs map[string]ir.Spec) error {
+	specs := map[string]ir.Spec{}
+	for _, v := range t.Graph().Inputs {
+		if s, ok := inputs[v.Name]; ok {
+			v.Type = typeOf(s)
+		}
+		specs[v.Name] = fixed(v)
+	}
+	known, err := known(ctx, t.Model, specs)
+	if err != nil {
+		return err
+	}
+	t.types, t.known = map[*ir.Value]ir.Spec{}, map[*ir.Value]*ir.Array{}
+	for v := range t.Model.Values() {
+		if v.Const != nil {
+			t.types[v] = v.Const.Spec
+		} else if a := known[v.Name]; a != nil {
+			t.types[v] = ir.Spec{Name: v.Name, DType: a.DType, Shape: a.Shape}
+		}
+		if a := known[v.Name]; op.Known(a) {
+			t.known[v] = a
+		}
+	}
+	return nil
+}
+
+// known are the types of all values of m that follow from the inputs', with the elements of those that do.
+func known(ctx context.Context, m *ir.Model, inputs map[string]ir.Spec) (_ map[string]*ir.Array, err error) {
+	s, err := engine.Open(ctx, m, engine.Options{PlanOnly: true, KeepAll: true, Plain: true})
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	return s.Known(inputs)
+}
+
+// prepare lets rules put the forms that keep more in the place of nodes.
+func (t *Tape) prepare() error {
+	for n := range t.Graph().Nodes() {
+		if r := lookup(n.Op); r != nil && r.Forward != nil {
+			if err := r.Forward(t, n); err != nil {
+				return fmt.Errorf("node %q (%s): %w", n.Label(), n.Op, err)
+			}
+		}
+	}
+	return nil
+}
+
+// reach marks what depends on a parameter.
+func (t *Tape) reach() {
+	for _, p := range t.Params {
+		t.needs[p.Value] = true
+	}
+	for n := range t.Graph().Nodes() {
+		if r := lookup(n.Op); r != nil && r.Backward == nil {
+			continue
+		}
+		if !slices.ContainsFunc(n.Inputs(), t.Needs) {
+			continue
+		}
+		for _, v := range n.Outputs {
+			if v != nil && t.types[v].DType.IsFloat() {
+				t.needs[v] = true
+			}
+		}
+	}
+}

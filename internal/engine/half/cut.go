@@ -1,0 +1,201 @@
+package half
+
+import (
+	"errors"
+	"slices"
+
+	"github.com/mcompress/mcompress/internal/engine/op"
+	"github.com/mcompress/mcompress/ir"
+)
+
+const (
+	elementsAtOnce = 8 << 10 // of operators that work element by element
+	bytesAtOnce    = 1 << 20 // of images in float32
+)
+
+// A cut is one node in parts of its images, or of its elements.
+type cut struct {
+	*kind
+	op     *op.Op
+	node   *op.Node
+	in     []*ir.Array
+	out    []*ir.Array
+	inCut  []bool
+	outCut []bool
+	flat   bool
+	n, per int // images or elements, in all and in a part
+}
+
+// cut decides how a node is cut up. It goes by shapes and types alone, and so do its results.
+func (k *kind) cut(n *op.Node, in []*ir.Array) (*cut, error) {
+	o, node, err := k.inner(n)
+	if err != nil {
+		return nil, err
+	}
+	specs, err := k.shape(n, in)
+	if err != nil {
+		return nil, err
+	}
+	c := &cut{kind: k, op: o, node: node, in: in, flat: k.flat}
+	y := specs[0].Shape
+	for i, a := range in {
+		c.inCut = append(c.inCut, a != nil && slices.Contains(k.In, i) && k.Fits(a.Shape, y))
+		c.flat = c.flat && (!slices.Contains(k.In, i) || a != nil && slices.Equal(a.Shape, y))
+	}
+	for i, s := range specs {
+		c.out = append(c.out, &ir.Array{DType: s.DType, Shape: s.Shape})
+		c.outCut = append(c.outCut, slices.Contains(k.Out, i))
+	}
+	c.n = int(y[0])
+	if c.flat {
+		c.n, c.per = int(op.Product(y)), elementsAtOnce
+		return c, nil
+	}
+	c.per = max(c.n, 1)
+	if each := c.wide(1); each > 0 {
+		c.per = min(max(int(bytesAtOnce/each), 1), c.per)
+	}
+	return c, nil
+}
+
+// wide is the bytes in float32 of what a part of so many holds.
+func (c *cut) wide(n int) (bytes int64) {
+	for i, a := range c.in {
+		if c.inCut[i] && a.DType == ir.Float16 && c.reads(i) {
+			bytes += aligned(4 * c.elems(a, n))
+		}
+	}
+	for i, a := range c.out {
+		if c.outCut[i] && a.DType == ir.Float16 && c.node.Wants(i) {
+			bytes += aligned(4 * c.elems(a, n))
+		}
+	}
+	return bytes
+}
+
+// reads reports whether the elements of input i are.
+func (c *cut) reads(i int) bool {
+	return i >= len(c.with) || c.with[i] < 0 || c.node.Wants(c.with[i])
+}
+
+// elems are those of a that belong to n images or elements.
+func (c *cut) elems(a *ir.Array, n int) int64 { return a.Elems() / int64(max(c.n, 1)) * int64(n) }
+
+// piece are those from from to end-1, of Data as far as there is any.
+func (c *cut) piece(a *ir.Array, from, end int) *ir.Array {
+	p := &ir.Array{DType: a.DType, Shape: []int64{int64(end - from)}}
+	if !c.flat {
+		p.Shape = append(p.Shape, a.Shape[1:]...)
+	}
+	if a.Data != nil {
+		size := a.DType.Bits() / 8
+		p.Data = a.Data[c.elems(a, from)*size : c.elems(a, end)*size]
+	}
+	return p
+}
+
+func (c *cut) parts() int { return (c.n + c.per - 1) / c.per }
+
+// work is the scratch of a worker's part where parts are shared out, else that of the only one at a time.
+func (c *cut) work(workers int) int64 {
+	most := int64(0)
+	for _, n := range []int{min(c.per, c.n), c.n % c.per} {
+		size := c.wide(n)
+		if c.op.Work != nil {
+			size += aligned(c.op.Work(c.of(0), c.inputs(0, n, nil), workers))
+		}
+		most = max(most, size)
+	}
+	if c.flat {
+		return most * int64(workers)
+	}
+	return most
+}
+
+// inputs are those of a part, with wide for Float16 ones, or without data.
+func (c *cut) inputs(from, end int, wide func(*ir.Array) *ir.Array) []*ir.Array {
+	in := slices.Clone(c.in)
+	for i, a := range in {
+		if !c.inCut[i] {
+			continue
+		}
+		in[i] = c.piece(a, from, end)
+		if a.DType != ir.Float16 {
+			continue
+		}
+		if wide == nil || !c.reads(i) {
+			in[i] = &ir.Array{DType: ir.Float, Shape: in[i].Shape}
+		} else {
+			in[i] = wide(in[i])
+		}
+	}
+	return in
+}
+
+func (c *cut) run(call *op.Call) error {
+	c.in = call.In
+	errs := make([]error, c.parts())
+	if c.flat {
+		size := len(call.Work) / call.Pool.Workers()
+		call.Pool.Slots(len(errs), func(i, slot int) { errs[i] = c.part(call, i, call.Work[slot*size:][:size]) })
+		return errors.Join(errs...)
+	}
+	for i := range errs {
+		if err := c.part(call, i, call.Work); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// part computes part i.
+func (c *cut) part(call *op.Call, i int, work []byte) error {
+	from, end := i*c.per, min((i+1)*c.per, c.n)
+	take := func(shape []int64) *ir.Array {
+		a := &ir.Array{DType: ir.Float, Shape: shape}
+		size := a.Bytes()
+		a.Data, work = work[:size:size], work[aligned(size):]
+		return a
+	}
+	inner := *call
+	inner.Node = c.of(i)
+	inner.In = c.inputs(from, end, func(a *ir.Array) *ir.Array {
+		w := take(a.Shape)
+		Widen(call.Pool, ir.View[float32](w), ir.View[uint16](a))
+		return w
+	})
+	inner.Out = make([]*ir.Array, len(call.Out))
+	for o, a := range call.Out {
+		switch {
+		case a == nil:
+		case !c.outCut[o]:
+			inner.Out[o] = a
+		default:
+			inner.Out[o] = c.piece(a, from, end)
+			if a.DType == ir.Float16 {
+				inner.Out[o] = take(inner.Out[o].Shape)
+			}
+		}
+	}
+	inner.Work = work
+	if err := c.op.Run(&inner); err != nil {
+		return err
+	}
+	for o, a := range call.Out {
+		if a != nil && c.outCut[o] && a.DType == ir.Float16 {
+			Narrow(call.Pool, ir.View[uint16](c.piece(a, from, end)), ir.View[float32](inner.Out[o]), call.Bool("exceeds", false))
+		}
+	}
+	return nil
+}
+
+// of is the node for part i.
+func (c *cut) of(i int) *op.Node {
+	if !c.adds {
+		return c.node
+	}
+	return c.node.With(ir.IntAttr("accumulate", min(int64(i), 1)))
+}
+
+// aligned is size rounded up to what Call.Work is aligned to.
+func aligned(size int64) int64 { return (size + 63) &^ 63 }

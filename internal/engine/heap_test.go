@@ -1,0 +1,84 @@
+package engine_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/mcompress/mcompress/internal/engine"
+	"github.com/mcompress/mcompress/ir"
+)
+
+// zeros makes a tensor of the shape that an input says: only the run tells its size.
+func zeros(b *builder, name string) *ir.Value {
+	v := b.op("ConstantOfShape", b.input(name, ir.Int64, "1"))
+	v.Producer().Name = "zeros of " + name
+	return v
+}
+
+// Results whose sizes only the run tells stay within the memory limit: the error names the node, and comes before
+// memory is taken where their shape is known by then.
+func TestResultsOfUnknownSizeStayWithinTheLimit(t *testing.T) {
+	const limit, part = 1 << 20, 150_000 // of elements of four bytes; two of them are too much
+	for name, c := range map[string]struct {
+		build func(b *builder)
+		sizes map[string]int64
+		node  string // that is beyond the limit, "" for none
+	}{
+		"small":      {func(b *builder) { b.output(zeros(b, "n")) }, map[string]int64{"n": part}, ""},
+		"large":      {func(b *builder) { b.output(zeros(b, "n")) }, map[string]int64{"n": 1 << 45}, "zeros of n"},
+		"both alive": {func(b *builder) { b.output(b.op("Concat", zeros(b, "n"), zeros(b, "m"))) }, map[string]int64{"n": part, "m": part}, "zeros of m"},
+		"one after the other": {func(b *builder) {
+			b.output(b.op("ReduceMax", zeros(b, "n")))
+			b.output(b.op("ReduceMax", zeros(b, "m")))
+		}, map[string]int64{"n": part, "m": part}, ""},
+		"a sequence": {func(b *builder) { b.output(b.op("SequenceConstruct", zeros(b, "n"), b.floats([]int64{1}, 1))) }, map[string]int64{"n": part}, "the sequence"},
+		"a loop":     {func(b *builder) { b.output(collecting(b, b.input("n", ir.Int64, "1"))) }, map[string]int64{"n": 1 << 40}, "the loop"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := ir.NewModel()
+			m.Opsets = []ir.Opset{{Version: 17}}
+			c.build(&builder{m.Graph})
+			for n := range m.Graph.Nodes() {
+				switch {
+				case n.Op.Type == "SequenceConstruct":
+					n.Name = "the sequence"
+				case n.Op.Type == "Concat":
+					n.SetAttr(ir.IntAttr("axis", 0))
+				}
+			}
+			in := map[string]*ir.Array{}
+			for name, n := range c.sizes {
+				in[name] = ir.ArrayOf([]int64{n}, 1)
+			}
+			e, err := engine.Open(t.Context(), m, engine.Options{Workers: 1, MemoryLimit: limit})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer e.Close()
+			for range 2 { // a run leaves nothing behind that counts in the next
+				_, err = e.Run(t.Context(), in, nil)
+				if (err == nil) != (c.node == "") {
+					t.Fatalf("got %v", err)
+				}
+				if err != nil && (!strings.HasPrefix(err.Error(), `node "`+c.node+`" (`) || !strings.Contains(err.Error(), "memory limit") || strings.Contains(err.Error(), "\n")) {
+					t.Errorf("got %v", err)
+				}
+			}
+		})
+	}
+}
+
+// collecting is a loop that collects 4 KiB with each of n iterations.
+func collecting(b *builder, n *ir.Value) *ir.Value {
+	loop := b.NewNode(ir.OpID{Type: "Loop"}, []*ir.Value{n, nil})
+	loop.Name = "the loop"
+	body := &builder{ir.NewSubgraph(b.Graph, loop)}
+	body.input("iteration", ir.Int64)
+	going := body.input("going", ir.Bool)
+	body.output(body.op("Identity", going))
+	body.output(body.op("Expand", body.cast(going, ir.Float), body.ints(1<<10)))
+	loop.SetAttr(&ir.Attr{Name: "body", Type: ir.AttrGraph, Graph: body.Graph})
+	loop.SetOutputs(b.NewValue("collected"))
+	b.Append(loop)
+	return loop.Outputs[0]
+}

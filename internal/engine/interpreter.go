@@ -1,0 +1,389 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/mcompress/mcompress/internal/engine/op"
+	"github.com/mcompress/mcompress/ir"
+)
+
+// An Interpreter is the embedded backend.
+type Interpreter struct {
+	prog     *program
+	pool     *op.Pool
+	eval     *ir.Eval
+	opt      Options
+	inputs   []op.Port
+	outputs  []op.Port
+	weights  int64    // bytes of constants and of what operators made of them
+	streamed int64    // bytes of constants that are read for each run
+	commons  *commons // nil if no other session may have anything of this one
+}
+
+// Open makes m ready to run and reads its weights. m's files stay in use until Close. An
+// operator that the table does not hold is a *Missing, before any weight is read.
+func Open(ctx context.Context, m *ir.Model, o Options) (*Interpreter, error) {
+	e := &Interpreter{pool: op.NewPool(o.Workers), eval: ir.NewEval(""), opt: o, inputs: ports(given(m.Graph)), outputs: ports(m.Graph.Outputs)}
+	if err := e.load(ctx, m); err != nil {
+		return nil, errors.Join(err, e.Close())
+	}
+	return e, nil
+}
+
+func (e *Interpreter) load(ctx context.Context, m *ir.Model) (err error) {
+	defer func() {
+		if v := recover(); v != nil { // a graph that no rule expected
+			err = fmt.Errorf("a bug in the engine while it made the model ready: %v", v)
+		}
+	}()
+	c := &compiler{ctx: ctx, model: m, opt: e.opt, eval: e.eval, keep: map[string]bool{}, consts: map[*ir.Tensor]*constant{}}
+	for _, name := range e.opt.Keep {
+		c.keep[name] = true
+	}
+	if e.prog, err = c.main(); err != nil {
+		return err
+	}
+	l := &loader{ctx: ctx, eval: e.eval, pool: e.pool, planOnly: e.opt.PlanOnly, room: math.MaxInt64}
+	if e.opt.Beside != nil {
+		l.beside = e.opt.Beside.commons
+	}
+	if e.opt.MemoryLimit > 0 {
+		l.room = e.opt.MemoryLimit / 2
+	}
+	if err := e.prog.each(l.small); err != nil {
+		return err
+	}
+	if !e.opt.Plain {
+		if err := e.prog.each(fuse); err != nil {
+			return err
+		}
+	}
+	e.prog.writers()
+	if e.opt.Identity != nil {
+		e.share(c.consts)
+		l.commons = e.commons
+	}
+	if l.beside != nil && e.commons != nil {
+		e.cut(l.beside)
+	}
+	if err := e.prog.each((*program).count); err != nil {
+		return err
+	}
+	e.streamed = spill(c.consts, e.opt.MemoryLimit)
+	if err := e.prog.each(l.settle); err != nil {
+		return err
+	}
+	if e.opt.PlanOnly {
+		return nil
+	}
+	if err := e.prog.each(l.rest); err != nil {
+		return err
+	}
+	e.weights = l.prepared + e.prog.held()
+	if e.commons != nil {
+		e.offer()
+	}
+	return nil
+}
+
+// held is the bytes of constants that are in memory.
+func (p *program) held() int64 {
+	seen := map[*constant]bool{}
+	bytes := int64(0)
+	_ = p.each(func(p *program) error {
+		for _, s := range p.slots {
+			if s.konst != nil && !seen[s.konst] {
+				seen[s.konst] = true
+				bytes += int64(len(s.konst.array.Data))
+			}
+		}
+		return nil
+	})
+	return bytes
+}
+
+func ports(vs []*ir.Value) []op.Port {
+	var ps []op.Port
+	for _, v := range vs {
+		ps = append(ps, op.Port{Name: v.Name, Type: v.Type})
+	}
+	return ps
+}
+
+// given are g's inputs without those that have initializers.
+func given(g *ir.Graph) []*ir.Value {
+	return slices.DeleteFunc(slices.Clone(g.Inputs), func(v *ir.Value) bool { return v.Const != nil })
+}
+
+// Inputs are the model's inputs without those that have initializers.
+func (e *Interpreter) Inputs() []op.Port { return e.inputs }
+
+// Outputs are the model's outputs.
+func (e *Interpreter) Outputs() []op.Port { return e.outputs }
+
+// Weights is the bytes of weights in memory, and of those that are read for each run.
+func (e *Interpreter) Weights() (held, streamed int64) { return e.weights, e.streamed }
+
+// Free gives up the memory that earlier runs left for later ones.
+func (e *Interpreter) Free() {
+	e.prog.plans.mu.Lock()
+	defer e.prog.plans.mu.Unlock()
+	for _, p := range e.prog.plans.entries {
+		p.idle = nil
+	}
+}
+
+// Close ends the workers and removes temporary files.
+func (e *Interpreter) Close() error {
+	e.pool.Close()
+	return e.eval.Close()
+}
+
+// Run computes the values named by fetch, or all outputs.
+func (e *Interpreter) Run(ctx context.Context, in map[string]*ir.Array, fetch []string) (map[string]*ir.Array, error) {
+	if len(fetch) == 0 {
+		for _, o := range e.outputs {
+			fetch = append(fetch, o.Name)
+		}
+	}
+	got, err := e.compute(ctx, in, fetch, nil)
+	if err != nil {
+		return nil, err
+	}
+	out := map[string]*ir.Array{}
+	for _, name := range fetch {
+		a := got[e.prog.names[name]]
+		if a == nil {
+			return nil, fmt.Errorf("value %q was not computed", name)
+		}
+		out[name] = a
+	}
+	return out, nil
+}
+
+// Watch is Run that hands each of the values to visit at the moment it is made, in the order in which that
+// happens, and makes no copies: an array is valid until visit returns, and what that changes in it the run goes on with.
+func (e *Interpreter) Watch(ctx context.Context, in map[string]*ir.Array, fetch []string, visit func(name string, a *ir.Array) error) error {
+	names := map[int][]string{}
+	for _, name := range fetch {
+		if i, ok := e.prog.names[name]; ok {
+			names[i] = append(names[i], name)
+		}
+	}
+	_, err := e.compute(ctx, in, fetch, func(slot int, a *ir.Array) error {
+		for _, name := range names[slot] {
+			if err := visit(name, a); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return err
+}
+
+// compute runs the program. What it returns are copies of the slots behind the names, or those that watch has seen.
+func (e *Interpreter) compute(ctx context.Context, in map[string]*ir.Array, fetch []string, watch func(int, *ir.Array) error) (map[int]*ir.Array, error) {
+	if e.opt.PlanOnly {
+		return nil, errors.New("the model was opened to plan its memory: its weights are not there")
+	}
+	args, err := e.arguments(in)
+	if err != nil {
+		return nil, err
+	}
+	slots := map[int]bool{}
+	for _, name := range fetch {
+		i, ok := e.prog.names[name]
+		if !ok {
+			return nil, fmt.Errorf("value %q is not an output, nor one that was to be kept", name)
+		}
+		slots[i] = true
+	}
+	return e.prog.exec(&execution{ctx: ctx, pool: e.pool, eval: e.eval, profile: e.opt.Profile, limit: e.opt.MemoryLimit, watch: watch}, args, slots)
+}
+
+// arguments puts the inputs in order and checks them against what the model declares.
+func (e *Interpreter) arguments(in map[string]*ir.Array) ([]*ir.Array, error) {
+	for name := range in {
+		if !slices.ContainsFunc(e.inputs, func(p op.Port) bool { return p.Name == name }) {
+			return nil, fmt.Errorf("the model has no input %q; its inputs are %s", name, names(e.inputs))
+		}
+	}
+	args := make([]*ir.Array, len(e.inputs))
+	for i, p := range e.inputs {
+		a := in[p.Name]
+		if a == nil {
+			return nil, fmt.Errorf("input %q is missing", p.Name)
+		}
+		if err := fits(p, a); err != nil {
+			return nil, fmt.Errorf("input %q: %w", p.Name, err)
+		}
+		args[i] = a
+	}
+	return args, nil
+}
+
+func names(ps []op.Port) string {
+	var out []string
+	for _, p := range ps {
+		out = append(out, fmt.Sprintf("%q", p.Name))
+	}
+	return strings.Join(out, ", ")
+}
+
+// fits checks an input's data, and its type against the declaration.
+func fits(p op.Port, a *ir.Array) error {
+	if a.Kind != ir.Dense {
+		return nil
+	}
+	if err := a.Spec().Valid(); err != nil {
+		return err
+	}
+	if int64(len(a.Data)) != a.Bytes() || a.DType == ir.String && int64(len(a.Text)) != a.Elems() {
+		return fmt.Errorf("%d bytes for %s", len(a.Data), a)
+	}
+	return declared(p, a)
+}
+
+// declared checks an input's type against the declaration. A symbolic size is not held to be the same
+// everywhere: ONNX Runtime only warns of such models, and runs them.
+func declared(p op.Port, a *ir.Array) error {
+	if p.Type == nil {
+		return nil
+	}
+	if p.Type.Elem != ir.Undefined && p.Type.Elem != a.DType {
+		return fmt.Errorf("%s is given, the model declares %s", a.DType, p.Type.Elem)
+	}
+	if p.Type.Shape == nil {
+		return nil
+	}
+	if len(p.Type.Shape) != len(a.Shape) {
+		return fmt.Errorf("shape %v is given, the model declares rank %d", a.Shape, len(p.Type.Shape))
+	}
+	for k, d := range p.Type.Shape {
+		if d.Known() && d.N != a.Shape[k] {
+			return fmt.Errorf("axis %d has size %d, the model declares %d", k, a.Shape[k], d.N)
+		}
+	}
+	return nil
+}
+
+// An execution is what one call of Run shares among programs.
+type execution struct {
+	ctx     context.Context
+	pool    *op.Pool
+	eval    *ir.Eval
+	profile Profiler
+	limit   int64                             // bytes of results of one program outside of its arena; 0 for none
+	watch   func(slot int, a *ir.Array) error // is shown what is fetched instead of a copy being made; may be nil
+}
+
+// taken is what comes of a value that is fetched.
+func (r *execution) taken(slot int, a *ir.Array) (*ir.Array, error) {
+	if r.watch == nil {
+		return a.Clone(), nil
+	}
+	return a, r.watch(slot, a)
+}
+
+// keptPlans is how many plans a program keeps for later runs with the same types.
+const keptPlans = 4
+
+// A planCache holds the plans of one program, the latest first, and for each the
+// instance that its last run left behind.
+type planCache struct {
+	mu      sync.Mutex
+	entries []*planned
+}
+
+type planned struct {
+	types string
+	plan  *plan
+	idle  *instance
+}
+
+// exec runs p on memory of its own.
+func (p *program) exec(r *execution, args []*ir.Array, fetch map[int]bool) (map[int]*ir.Array, error) {
+	e, in, err := p.take(r, args)
+	if err != nil {
+		return nil, err
+	}
+	defer p.plans.give(e, in)
+	return in.run(r, args, fetch)
+}
+
+// take returns an instance for arguments of these types.
+func (p *program) take(r *execution, args []*ir.Array) (*planned, *instance, error) {
+	e, err := p.plans.get(p, args, r.pool)
+	if err != nil {
+		return nil, nil, err
+	}
+	p.plans.mu.Lock()
+	in := e.idle
+	e.idle = nil
+	p.plans.mu.Unlock()
+	if in == nil {
+		in = e.plan.bind(ir.AlignedBytes(e.plan.memory.Size), r.pool)
+	}
+	return e, in, nil
+}
+
+func (c *planCache) get(p *program, args []*ir.Array, pool *op.Pool) (*planned, error) {
+	types := typesOf(args)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for i, e := range c.entries {
+		if e.types == types {
+			copy(c.entries[1:i+1], c.entries[:i])
+			c.entries[0] = e
+			return e, nil
+		}
+	}
+	pl, err := p.newPlan(unknown(args), pool)
+	if err != nil {
+		return nil, err
+	}
+	e := &planned{types: types, plan: pl}
+	c.entries = append([]*planned{e}, c.entries...)
+	c.entries = c.entries[:min(len(c.entries), keptPlans)]
+	return e, nil
+}
+
+func (c *planCache) give(e *planned, in *instance) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	copy(in.values, in.fixed) // the caller's arrays are not held on to
+	e.idle = in
+}
+
+func typesOf(args []*ir.Array) string {
+	var b strings.Builder
+	for _, a := range args {
+		switch {
+		case a == nil:
+			b.WriteString("?;")
+		case a.Kind != ir.Dense:
+			fmt.Fprintf(&b, "kind %d;", a.Kind)
+		default:
+			b.WriteString(a.String())
+			b.WriteByte(';')
+		}
+	}
+	return b.String()
+}
+
+// unknown are the types of args without their data.
+func unknown(args []*ir.Array) []*ir.Array {
+	out := make([]*ir.Array, len(args))
+	for i, a := range args {
+		if a != nil && a.Kind == ir.Dense {
+			out[i] = &ir.Array{DType: a.DType, Shape: slices.Clone(a.Shape)}
+		}
+	}
+	return out
+}

@@ -1,0 +1,125 @@
+package attention
+
+import (
+	"math"
+
+	"github.com/mcompress/mcompress/internal/engine/gemm"
+	"github.com/mcompress/mcompress/internal/kernel"
+)
+
+// arithmetic is what attention does with numbers of type T.
+type arithmetic[T Float] struct {
+	// compare stores factor·q·kᵀ as rows of c, multiply a·b.
+	compare  func(work []byte, s gemm.Shape, q, k gemm.Matrix[T], c []T, stride int, factor T)
+	multiply func(work []byte, s gemm.Shape, a, b gemm.Matrix[T], c []T, stride int)
+	work     func(rows int, s Shape) int64 // bytes that both want
+	softmax  func(row []T)
+	cap      func(row []T, limit T) // limit·tanh(x/limit)
+	top      func(row []T) T        // the greatest element, NaN if one is
+}
+
+func arithmeticOf[T Float]() arithmetic[T] {
+	var zero T
+	if _, single := any(zero).(float32); single {
+		return any(singles()).(arithmetic[T])
+	}
+	return any(doubles()).(arithmetic[T])
+}
+
+// alone is the pool of one worker that a block is multiplied by.
+type alone struct{}
+
+func (alone) Workers() int { return 1 }
+
+func (alone) For(n int, f func(i int)) {
+	for i := range n {
+		f(i)
+	}
+}
+
+func singles() arithmetic[float32] {
+	return arithmetic[float32]{
+		compare: compareSingles,
+		multiply: func(work []byte, s gemm.Shape, a, b gemm.Matrix[float32], c []float32, stride int) {
+			gemm.Float(alone{}, s, work, gemm.FloatProduct{A: a, B: b, C: c, Stride: stride})
+		},
+		work: func(rows int, s Shape) int64 {
+			scores := gemm.FloatWork(gemm.Shape{M: rows, N: s.Keys, K: s.Size}, 1, 1, false)
+			return max(scores, gemm.FloatWork(gemm.Shape{M: rows, N: s.Value, K: s.Keys}, 1, 1, false))
+		},
+		softmax: func(row []float32) { kernel.Softmax(row, row) },
+		cap: func(row []float32, limit float32) {
+			kernel.DivScalar(row, row, limit)
+			kernel.Tanh(row, row)
+			kernel.MulScalar(row, row, limit)
+		},
+		top: kernel.ReduceMax,
+	}
+}
+
+// fewQueries are so few that packing all keys for them takes longer than to multiply them one by one.
+const fewQueries = 4
+
+func compareSingles(work []byte, s gemm.Shape, q, k gemm.Matrix[float32], c []float32, stride int, factor float32) {
+	if s.M <= fewQueries && q.Col == 1 && k.Col == 1 {
+		for j := range s.N {
+			for i := range s.M {
+				c[i*stride+j] = factor * float32(kernel.Dot(q.Data[i*q.Row:][:s.K], k.Data[j*k.Row:][:s.K]))
+			}
+		}
+		return
+	}
+	if factor == 0 { // package gemm takes it for 1
+		q = gemm.Matrix[float32]{Data: make([]float32, 1)}
+	}
+	gemm.Float(alone{}, s, work, gemm.FloatProduct{A: q, B: k.T(), C: c, Stride: stride, Epilogue: gemm.Epilogue{Alpha: factor}})
+}
+
+func doubles() arithmetic[float64] {
+	multiply := func(_ []byte, s gemm.Shape, a, b gemm.Matrix[float64], c []float64, stride int) {
+		gemm.Plain(alone{}, s, a, b, c, stride)
+	}
+	return arithmetic[float64]{
+		compare: func(work []byte, s gemm.Shape, q, k gemm.Matrix[float64], c []float64, stride int, factor float64) {
+			multiply(work, s, q, k.T(), c, stride)
+			for i := range s.M {
+				scale(c[i*stride:][:s.N], factor)
+			}
+		},
+		multiply: multiply,
+		work:     func(int, Shape) int64 { return 0 },
+		softmax:  Softmax64[float64],
+		cap: func(row []float64, limit float64) {
+			for i, x := range row {
+				row[i] = limit * math.Tanh(x/limit)
+			}
+		},
+		top: greatest[float64],
+	}
+}
+
+func scale(x []float64, factor float64) {
+	for i := range x {
+		x[i] *= factor
+	}
+}
+
+// greatest is the greatest element, NaN if one is.
+func greatest[T Float](row []T) T {
+	top := -inf[T]()
+	for _, x := range row {
+		top = max(top, x)
+	}
+	return top
+}
+
+// Softmax64 is softmax of one row in place, with exponentials and their sum in float64.
+func Softmax64[T Float](row []T) {
+	top, sum := float64(greatest(row)), 0.0
+	for _, x := range row {
+		sum += math.Exp(float64(x) - top)
+	}
+	for i, x := range row {
+		row[i] = T(math.Exp(float64(x)-top) / sum)
+	}
+}

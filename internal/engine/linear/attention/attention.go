@@ -1,0 +1,194 @@
+package attention
+
+import (
+	"math"
+
+	"github.com/mcompress/mcompress/internal/engine/gemm"
+	"github.com/mcompress/mcompress/internal/engine/op"
+)
+
+// A Float is a type that attention is computed in.
+type Float interface{ float32 | float64 }
+
+// A Shape is that of one head, and the same for all heads of a call.
+type Shape struct {
+	Queries, Keys int // tokens
+	Size, Value   int // elements of a query or key, and of a value
+}
+
+// A Head is one head of one batch.
+type Head[T Float] struct {
+	Q, K, V gemm.Matrix[T] // Queries×Size, Keys×Size, Keys×Value
+	Y       []T            // Queries×Value, the result
+	Stride  int            // elements between rows of Y
+
+	Mask  Mask[T] // nil for none
+	Reach Reach   // nil where all keys count
+	Sink  []T     // of one element: a score besides those of the keys, whose value is zero
+	Probe []T     // Queries×Keys, for what Options.Stage says; nil for nothing
+}
+
+// A Mask changes the scores of one query and the keys from key on, mostly by adding to them.
+// Several workers call it at once.
+type Mask[T Float] func(scores []T, query, key int)
+
+// Reach is the range of keys that a query may look at. The others have no part in the result.
+type Reach func(query int) (from, to int)
+
+// A Stage is a point at which scores are copied to Head.Probe.
+type Stage int
+
+// The stages in their order.
+const (
+	Raw     Stage = iota // the scaled product
+	Capped               // after the cap
+	Masked               // after mask and reach, where scores out of reach are -Inf
+	Weights              // after softmax
+)
+
+// Options are the same for all heads of a call.
+type Options[T Float] struct {
+	Scale   T
+	Cap     T // scores become Cap·tanh(score/Cap) before they are masked; 0 for no cap
+	Stage   Stage
+	Softmax func(row []T) // in place; nil for that of T
+	Zeros   bool          // a query whose keys are all masked by -Inf gives zeros; else NaN, as a plain softmax does
+}
+
+// Work is the number of bytes of scratch that Run wants.
+func Work[T Float](s Shape, heads, workers int) int64 {
+	p := partsOf[T](s)
+	return int64(min(workers, heads*p.blocks)) * p.slot()
+}
+
+// Run computes all heads, sharing blocks of their queries over p. work is scratch of the size that Work
+// gives; it need not be cleared. Outputs must not overlap one another or operands.
+func Run[T Float](p *op.Pool, s Shape, work []byte, o Options[T], heads []Head[T]) {
+	if s.Queries <= 0 || s.Value <= 0 || len(heads) == 0 {
+		return
+	}
+	a := arithmeticOf[T]()
+	if o.Softmax == nil {
+		o.Softmax = a.softmax
+	}
+	parts := partsOf[T](s)
+	p.Slots(len(heads)*parts.blocks, func(task, slot int) {
+		from := task % parts.blocks * parts.rows
+		b := block[T]{
+			Head: &heads[task/parts.blocks], Options: &o, arithmetic: a, shape: s, work: scratchOf[T](parts, work, slot),
+			from: from, to: min(from+parts.rows, s.Queries),
+		}
+		b.run()
+	})
+}
+
+// A block is some queries of a head while their result is made.
+type block[T Float] struct {
+	*Head[T]
+	*Options[T]
+	arithmetic[T]
+	shape    Shape
+	work     scratch[T]
+	from, to int // queries
+	first    int // the keys from first to last are those that any of the queries looks at
+	last     int
+}
+
+func (b *block[T]) run() {
+	b.first, b.last = b.keys()
+	m, keys, stride := b.to-b.from, b.last-b.first, b.shape.stride()
+	q, k, v := b.Q, b.K, b.V
+	q.Data, k.Data, v.Data = part(q.Data, b.from*q.Row), part(k.Data, b.first*k.Row), part(v.Data, b.first*v.Row)
+	b.compare(b.work.product, gemm.Shape{M: m, N: keys, K: b.shape.Size}, q, k, b.work.scores, stride, b.Scale)
+	for i := range m {
+		b.weigh(b.work.scores[i*stride:][:keys+1], b.from+i)
+	}
+	weights := gemm.Rows(b.work.scores, stride)
+	b.multiply(b.work.product, gemm.Shape{M: m, N: b.shape.Value, K: keys}, weights, v, b.Y[b.from*b.Stride:], b.Stride)
+}
+
+// part is x from i on; nothing if a matrix without rows ends before.
+func part[T any](x []T, i int) []T { return x[min(i, len(x)):] }
+
+// keys are those that some query of the block looks at. A probe sees all.
+func (b *block[T]) keys() (first, last int) {
+	if b.Reach == nil || b.Probe != nil {
+		return 0, b.shape.Keys
+	}
+	first = b.shape.Keys
+	for i := b.from; i < b.to; i++ {
+		if from, to := b.reach(i); from < to {
+			first, last = min(first, from), max(last, to)
+		}
+	}
+	return min(first, last), last
+}
+
+// reach is the keys of one query.
+func (b *block[T]) reach(query int) (from, to int) {
+	if b.Reach == nil {
+		return 0, b.shape.Keys
+	}
+	from, to = b.Reach(query)
+	return max(from, 0), min(to, b.shape.Keys)
+}
+
+// weigh turns the scores of one query into the weights of values. row has one element more
+// than there are keys.
+func (b *block[T]) weigh(row []T, query int) {
+	scores := row[:len(row)-1]
+	b.probe(Raw, scores, query)
+	if b.Cap != 0 {
+		b.cap(scores, b.Cap)
+	}
+	b.probe(Capped, scores, query)
+	if b.Mask != nil {
+		b.Mask(scores, query, b.first)
+	}
+	from, to := b.reach(query)
+	from, to = max(from-b.first, 0), min(to-b.first, len(scores))
+	if from >= to {
+		from, to = 0, 0
+	}
+	fill(scores[:from], -inf[T]())
+	fill(scores[to:], -inf[T]())
+	b.probe(Masked, scores, query)
+	b.softmax(row[from : to+1])
+	clear(scores[:from])
+	clear(scores[to:])
+	b.probe(Weights, scores, query)
+}
+
+// softmax is that of the scores and of the sink, which is the element behind them.
+func (b *block[T]) softmax(row []T) {
+	scores := row[:len(row)-1]
+	if b.Sink != nil {
+		row[len(scores)] = b.Sink[0]
+		scores = row
+	}
+	if b.Zeros && b.nothing(scores) {
+		clear(scores)
+		return
+	}
+	b.Softmax(scores)
+}
+
+// nothing reports whether all scores are -Inf.
+func (b *block[T]) nothing(scores []T) bool {
+	return b.arithmetic.top(scores) == -inf[T]()
+}
+
+// probe shows the scores of a stage to those who want them.
+func (b *block[T]) probe(s Stage, scores []T, query int) {
+	if b.Probe != nil && b.Stage == s {
+		copy(b.Probe[query*b.shape.Keys:], scores)
+	}
+}
+
+func fill[T Float](x []T, v T) {
+	for i := range x {
+		x[i] = v
+	}
+}
+
+func inf[T Float]() T { return T(math.Inf(1)) }

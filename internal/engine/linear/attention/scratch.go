@@ -1,0 +1,51 @@
+package attention
+
+import (
+	"unsafe"
+
+	"github.com/mcompress/mcompress/internal/kernel"
+)
+
+// Blocks of queries. A block is large enough that packing its keys and values costs little beside the
+// products, and its scores stay in the L2 cache unless there are very many keys.
+const (
+	fewRows, manyRows = 48, 240
+	cached            = 1 << 16 // scores
+	rowStep           = 12      // rows of a matrix that kernels take at once
+)
+
+// parts is how a head is cut into blocks, by its shape alone, and the bytes that a worker needs.
+type parts struct {
+	rows, blocks    int
+	scores, product int64
+}
+
+func partsOf[T Float](s Shape) parts {
+	rows := min(max(cached/s.stride()/rowStep*rowStep, fewRows), manyRows, max(s.Queries, 1))
+	var zero T
+	return parts{
+		rows:    rows,
+		blocks:  (max(s.Queries, 0) + rows - 1) / rows,
+		scores:  int64(rows) * int64(s.stride()) * int64(unsafe.Sizeof(zero)),
+		product: aligned(arithmeticOf[T]().work(rows, s)),
+	}
+}
+
+// stride is the elements between scores of two queries: those of the keys, and one for a sink.
+func (s Shape) stride() int { return (s.Keys + 16) / 16 * 16 }
+
+func aligned(n int64) int64 { return (n + 63) / 64 * 64 }
+
+// slot is the bytes of one worker.
+func (p parts) slot() int64 { return p.scores + p.product }
+
+// scratch is the memory of one worker.
+type scratch[T Float] struct {
+	scores  []T
+	product []byte
+}
+
+func scratchOf[T Float](p parts, work []byte, slot int) scratch[T] {
+	work = work[int64(slot)*p.slot():][:p.slot()]
+	return scratch[T]{kernel.Words[T](work[:p.scores]), work[p.scores:]}
+}

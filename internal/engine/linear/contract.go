@@ -1,0 +1,239 @@
+package linear
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/mcompress/mcompress/internal/engine/gemm"
+	"github.com/mcompress/mcompress/internal/engine/op"
+	"github.com/mcompress/mcompress/ir"
+)
+
+// A contraction is one run of an einsum. While it counts it has no pool.
+type contraction struct {
+	*einsum
+	*scratch
+	workers int
+	pool    *op.Pool
+}
+
+// A factor is a tensor whose axes have labels, each of which is there once.
+type factor[T computed] struct {
+	labels  []label
+	strides []int64 // 0 where it repeats
+	data    []T
+}
+
+func (f factor[T]) has(l label) bool { return slices.Contains(f.labels, l) }
+
+// stride is the distance along l, 0 if f has no such label.
+func (f factor[T]) stride(l label) int64 {
+	if i := slices.Index(f.labels, l); i >= 0 {
+		return f.strides[i]
+	}
+	return 0
+}
+
+func (f factor[T]) along(labels []label) []int64 {
+	out := make([]int64, len(labels))
+	for i, l := range labels {
+		out[i] = f.stride(l)
+	}
+	return out
+}
+
+func (c *contraction) run(in []*ir.Array, out *ir.Array) error {
+	switch {
+	case out.DType == ir.Double:
+		return contractAll[float64](c, in, out)
+	case isFloat(out.DType):
+		return contractAll[float32](c, in, out)
+	}
+	return contractAll[uint64](c, in, out)
+}
+
+// contractAll multiplies two factors at a time, those first whose product is smallest.
+func contractAll[T computed](c *contraction, in []*ir.Array, out *ir.Array) error {
+	var fs []factor[T]
+	for i, a := range in {
+		fs = append(fs, factorOf[T](c, a, c.terms[i]))
+	}
+	dst := space[T](c.scratch, out)
+	for len(fs) > 1 {
+		i, j := nearest(c, fs)
+		rest := slices.Delete(slices.Delete(slices.Clone(fs), j, j+1), i, i+1)
+		f, err := contract(c, fs[i], fs[j], kept(c, rest), dst, len(rest) == 0)
+		if err != nil {
+			return err
+		}
+		fs = append(rest, f)
+	}
+	if !slices.Equal(fs[0].labels, c.out) || len(in) == 1 {
+		gather(c, dst, fs[0], c.out)
+	}
+	if !c.counts {
+		store(out, dst)
+	}
+	return nil
+}
+
+// factorOf labels the axes of a. A label that is there twice steps along the diagonal.
+func factorOf[T computed](c *contraction, a *ir.Array, labels []label) factor[T] {
+	f := factor[T]{data: load[T](c.scratch, a)}
+	for i, stride := range op.Strides(a.Shape) {
+		if a.Shape[i] == 1 {
+			stride = 0
+		}
+		if at := slices.Index(f.labels, labels[i]); at >= 0 {
+			f.strides[at] += stride
+			continue
+		}
+		f.labels, f.strides = append(f.labels, labels[i]), append(f.strides, stride)
+	}
+	return f
+}
+
+// nearest are the two factors whose product is smallest; the first ones of several.
+func nearest[T computed](c *contraction, fs []factor[T]) (int, int) {
+	if len(fs) == 2 {
+		return 0, 1
+	}
+	best, bi, bj := -1.0, 0, 1
+	for j := range fs {
+		for i := range j {
+			rest := slices.Delete(slices.Delete(slices.Clone(fs), j, j+1), i, i+1)
+			size := 1.0
+			for _, l := range rolesOf(fs[i], fs[j], kept(c, rest)).all() {
+				size *= float64(c.sizes[l])
+			}
+			if best < 0 || size < best {
+				best, bi, bj = size, i, j
+			}
+		}
+	}
+	return bi, bj
+}
+
+// kept reports which labels the result or one of the other factors needs.
+func kept[T computed](c *contraction, rest []factor[T]) func(label) bool {
+	return func(l label) bool {
+		return slices.Contains(c.out, l) || slices.ContainsFunc(rest, func(f factor[T]) bool { return f.has(l) })
+	}
+}
+
+// roles are the labels of two factors by what becomes of them in their product: matrices of rows by inner times inner
+// by cols, for each of batch. Labels of one factor that nobody needs are in none.
+type roles struct{ batch, rows, cols, inner []label }
+
+func (r roles) all() []label { return slices.Concat(r.batch, r.rows, r.cols) }
+
+func rolesOf[T computed](a, b factor[T], needed func(label) bool) (r roles) {
+	for _, l := range a.labels {
+		switch {
+		case b.has(l) && needed(l):
+			r.batch = append(r.batch, l)
+		case b.has(l):
+			r.inner = append(r.inner, l)
+		case needed(l):
+			r.rows = append(r.rows, l)
+		}
+	}
+	for _, l := range b.labels {
+		if !a.has(l) && needed(l) {
+			r.cols = append(r.cols, l)
+		}
+	}
+	return r
+}
+
+// contract multiplies two factors. The last product goes to dst, if its labels are in the order of the result.
+func contract[T computed](c *contraction, a, b factor[T], needed func(label) bool, dst []T, last bool) (factor[T], error) {
+	r := rolesOf(a, b, needed)
+	if swapped := rolesOf(b, a, needed); last && slices.Equal(swapped.all(), c.out) {
+		a, b, r = b, a, swapped
+	}
+	shape := c.shape(r.all())
+	if err := (ir.Spec{DType: ir.Double, Shape: shape}).Valid(); err != nil {
+		return factor[T]{}, fmt.Errorf("between its operands: %w", err)
+	}
+	if !last || !slices.Equal(r.all(), c.out) {
+		dst = take[T](c.scratch, op.Product(shape))
+	}
+	used := c.used
+	p := pile[T]{
+		Shape: gemm.Shape{M: int(op.Product(c.shape(r.rows))), N: int(op.Product(c.shape(r.cols))), K: int(op.Product(c.shape(r.inner)))},
+		batch: c.shape(r.batch), c: dst,
+	}
+	p.a, p.aStrides = matrices(c, a, r.batch, r.rows, r.inner)
+	p.b, p.bStrides = matrices(c, b, r.batch, r.inner, r.cols)
+	p.multiply(c)
+	c.back(used)
+	return factor[T]{r.all(), op.Strides(shape), dst}, nil
+}
+
+// matrices is f as a stack of them: where it lies if one stride steps through all rows and another through all
+// columns, else a copy.
+func matrices[T computed](c *contraction, f factor[T], batch, rows, cols []label) (gemm.Matrix[T], []int64) {
+	all := slices.Concat(batch, rows, cols)
+	_, row, ok := merge(c.shape(rows), f.along(rows))
+	_, col, ok2 := merge(c.shape(cols), f.along(cols))
+	if !ok || !ok2 || len(all) < len(f.labels) {
+		shape := c.shape(all)
+		data := take[T](c.scratch, op.Product(shape))
+		gather(c, data, f, all)
+		f = factor[T]{all, op.Strides(shape), data}
+		_, row, _ = merge(c.shape(rows), f.along(rows))
+		_, col, _ = merge(c.shape(cols), f.along(cols))
+	}
+	return gemm.Matrix[T]{Data: f.data, Row: int(row), Col: int(col)}, f.along(batch)
+}
+
+// gather writes f with its axes in the given order to dst. Labels that are not in it are summed over.
+func gather[T computed](c *contraction, dst []T, f factor[T], order []label) {
+	if c.counts || len(dst) == 0 {
+		return
+	}
+	var lone []label
+	for _, l := range f.labels {
+		if !slices.Contains(order, l) {
+			lone = append(lone, l)
+		}
+	}
+	dims, strides := c.shape(lone), f.along(lone)
+	shape, steps := c.shape(order), f.along(order)
+	width, step := int64(1), int64(0)
+	if n := len(order) - 1; n >= 0 {
+		width, step = shape[n], steps[n]
+		shape, steps = shape[:n], steps[:n]
+	}
+	c.pool.Rows(len(dst)/int(width), max(1, (1<<13)/int(width)), func(from, to int) {
+		for i := from; i < to; i++ {
+			at := place(int64(i), shape, steps)
+			for j := range width {
+				dst[int64(i)*width+j] = total(f.data, at+j*step, dims, strides)
+			}
+		}
+	})
+}
+
+// place is where element i of a shape is in a tensor with these strides.
+func place(i int64, shape, strides []int64) int64 {
+	at := int64(0)
+	for axis := len(shape) - 1; axis >= 0; axis-- {
+		at += i % shape[axis] * strides[axis]
+		i /= shape[axis]
+	}
+	return at
+}
+
+// total is the sum of the elements along some axes, from at on.
+func total[T computed](data []T, at int64, dims, strides []int64) T {
+	if len(dims) == 0 {
+		return data[at]
+	}
+	sum := T(0)
+	for i := range dims[0] {
+		sum += total(data, at+i*strides[0], dims[1:], strides[1:])
+	}
+	return sum
+}

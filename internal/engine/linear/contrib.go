@@ -1,0 +1,78 @@
+package linear
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/mcompress/mcompress/internal/engine/linear/attention"
+	"github.com/mcompress/mcompress/internal/engine/op"
+	"github.com/mcompress/mcompress/ir"
+)
+
+// contribAttentions are com.microsoft's, as ONNX Runtime computes them on CPUs.
+func contribAttentions() []op.Op {
+	return []op.Op{
+		{Type: "Attention", Domain: microsoft, Since: 1, Shape: selfShape, Run: runSelf, Work: selfWork, Prepare: prepareSelf},
+		{Type: "MultiHeadAttention", Domain: microsoft, Since: 1, Shape: crossShape, Run: runCross, Work: crossWork},
+		{Type: "GroupQueryAttention", Domain: microsoft, Since: 1, Shape: groupShape, Run: runGroup, Work: groupWork},
+	}
+}
+
+// A contribAttention is what those operators have in common.
+type contribAttention struct {
+	multihead
+	past   int
+	filter float32
+	causal bool
+	index  *indexMask
+	bias   *mask
+}
+
+// masks reads the optional mask and the bias of the scores.
+func (p *contribAttention) masks(n *op.Node, index, bias *ir.Array) (err error) {
+	p.causal = n.Bool("unidirectional", false) && p.Queries > 1
+	if index != nil {
+		if p.index, err = indexMaskOf(index, p.batch, p.Queries, p.Keys); err != nil {
+			return err
+		}
+		p.index.filter, p.index.causal, p.index.past = n.Float("mask_filter_value", -10000), p.causal, p.past
+	}
+	if bias != nil {
+		if len(bias.Shape) != 4 || !isFloat(bias.DType) {
+			return fmt.Errorf("input attention_bias is %s, not of four axes of floats", bias)
+		}
+		p.bias, err = maskOf(bias, p.scores(), false)
+	}
+	return err
+}
+
+func (p *contribAttention) scores() [4]int64 {
+	return [4]int64{int64(p.batch), int64(p.heads), int64(p.Queries), int64(p.Keys)}
+}
+
+// mask is that of one head: where there are no flags, what lies ahead is out of reach instead.
+func (p *contribAttention) mask(index *ir.Array) func(batch, head int) attention.Mask[float32] {
+	if p.index != nil {
+		p.index.index = ir.View[int32](index)
+	} else if p.causal {
+		p.reach = func(int) attention.Reach { return within(p.Keys, p.past, -1, 0) }
+	}
+	if p.index == nil && p.bias == nil {
+		return nil
+	}
+	return func(batch, head int) attention.Mask[float32] {
+		var flags attention.Mask[float32]
+		if p.index != nil {
+			flags = p.index.of(batch)
+		}
+		return both(flags, maskFor[float32](p.bias, batch, head))
+	}
+}
+
+// scale is the attribute's, or one over the root of a head's size.
+func (p *contribAttention) scale(n *op.Node) float32 {
+	if s := n.Float("scale", 0); s != 0 {
+		return s
+	}
+	return float32(1 / math.Sqrt(float64(max(p.Size, 1))))
+}

@@ -1,0 +1,113 @@
+package linear
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/mcompress/mcompress/internal/engine/gemm"
+	"github.com/mcompress/mcompress/internal/engine/op"
+	"github.com/mcompress/mcompress/ir"
+)
+
+// gemms are Gemm and com.microsoft's FusedGemm, which has an activation.
+func gemms() []op.Op {
+	row := op.Op{Shape: gemmShape, Run: runGemm, Work: matMulWork, Prepare: prepareMatMul}
+	fused := row
+	row.Since, fused.Since = 7, 1
+	return append(under(row, []ir.OpID{{Type: "Gemm"}}), under(fused, []ir.OpID{{Domain: microsoft, Type: "FusedGemm"}})...)
+}
+
+// gemmShape is ONNX Gemm's: Y = alpha·A'·B' + beta·C, where C broadcasts to M×N.
+func gemmShape(n *op.Node, in []*ir.Array) ([]ir.Spec, error) {
+	if err := valid(in); err != nil {
+		return nil, err
+	}
+	p, err := productOf(n, in)
+	if err != nil {
+		return nil, err
+	}
+	a, b := in[0], in[1]
+	if len(a.Shape) != 2 || len(b.Shape) != 2 {
+		return nil, fmt.Errorf("inputs A %s and B %s are not both matrices", a, b)
+	}
+	if c := op.Opt(in, 2); c != nil {
+		if c.DType != a.DType {
+			return nil, fmt.Errorf("inputs A and C are %s and %s", a.DType, c.DType)
+		}
+		if s, err := op.BroadcastShapes(c.Shape, p.out); err != nil || !slices.Equal(s, p.out) {
+			return nil, fmt.Errorf("input C %s does not broadcast to %d×%d", c, p.M, p.N)
+		}
+	}
+	if n.Has("activation") && a.DType != ir.Float && !half(a.DType) {
+		return nil, fmt.Errorf("activations are for float, not for %s", a.DType)
+	}
+	_, err = activationOf(n)
+	return []ir.Spec{{DType: a.DType, Shape: p.out}}, err
+}
+
+func runGemm(c *op.Call) error {
+	p, err := productOf(c.Node, c.In)
+	if err != nil || c.Out[0].Elems() == 0 {
+		return err
+	}
+	switch c.In[0].DType {
+	case ir.Float, ir.Float16, ir.BFloat16:
+		return p.gemm(c)
+	case ir.Double:
+		plainGemm[float64](c, p)
+	case ir.Int32:
+		plainGemm[int32](c, p)
+	case ir.Int64:
+		plainGemm[int64](c, p)
+	case ir.Uint32:
+		plainGemm[uint32](c, p)
+	case ir.Uint64:
+		plainGemm[uint64](c, p)
+	}
+	return nil
+}
+
+func (p *product) gemm(c *op.Call) error {
+	act, err := activationOf(c.Node)
+	if err != nil {
+		return err
+	}
+	s := &scratch{mem: c.Work}
+	a, bias, out := p.layOut(s, c.In, c.Out[0])
+	beta := c.Float("beta", 1)
+	f := gemm.FloatProduct{A: matrix(p.a, a, 0), C: out, Stride: p.N, Epilogue: gemm.Epilogue{Beta: beta, Activate: act}}
+	p.right(c, &f, 0)
+	if bias != nil && beta != 0 {
+		f.Epilogue.Bias = spread(bias, c.In[2].Shape)
+	}
+	scaled(&f, c.Float("alpha", 1))
+	gemm.Float(c.Pool, p.Shape, s.rest(), f)
+	store(c.Out[0], out)
+	return nil
+}
+
+// spread is a tensor of rank 0 to 2 as an M×N matrix: axes of size 1 repeat.
+func spread[T any](data []T, shape []int64) gemm.Matrix[T] {
+	m := gemm.Matrix[T]{Data: data}
+	if r := len(shape); r >= 1 && shape[r-1] > 1 {
+		m.Col = 1
+	}
+	if len(shape) == 2 && shape[0] > 1 {
+		m.Row = int(shape[1])
+	}
+	return m
+}
+
+func plainGemm[T gemm.Number](c *op.Call, p *product) {
+	plain[T](c, p)
+	b, beta := c.Opt(2), T(c.Float("beta", 1))
+	if b == nil || beta == 0 {
+		return
+	}
+	out, bias := ir.View[T](c.Out[0]), spread(ir.View[T](b), b.Shape)
+	for i := range p.M {
+		for j := range p.N {
+			out[i*p.N+j] += T(beta * bias.Data[i*bias.Row+j*bias.Col])
+		}
+	}
+}

@@ -1,0 +1,320 @@
+package linear
+
+import (
+	"fmt"
+
+	"github.com/mcompress/mcompress/internal/engine/linear/attention"
+	"github.com/mcompress/mcompress/internal/engine/op"
+	"github.com/mcompress/mcompress/ir"
+)
+
+// A groupAttention is one node of com.microsoft's GroupQueryAttention: queries look back at their own position and
+// before, and several heads of them share one of keys and values.
+type groupAttention struct {
+	contribAttention
+	dt            ir.DType
+	kvHeads       int
+	cache         cache
+	first         bool  // the whole sequence is fresh
+	keys, values  stack // of the fresh ones
+	rotates       bool
+	pairs         int
+	window        int64
+	bidirectional bool
+	total         int // tokens of the longest sequence
+}
+
+// Inputs of com.microsoft's GroupQueryAttention.
+const (
+	groupQ = iota
+	groupK
+	groupV
+	groupPastKey
+	groupPastValue
+	groupLengths
+	groupTotal
+	groupCos
+	groupSin
+	groupPositions
+	groupScores
+	groupSink
+	groupFurther // scales of quantized caches, weights of norms
+)
+
+func groupOf(n *op.Node, in []*ir.Array) (*groupAttention, error) {
+	if err := valid(in); err != nil {
+		return nil, err
+	}
+	q, err := op.Arg(in, groupQ, "query")
+	if err != nil {
+		return nil, err
+	}
+	p := &groupAttention{dt: q.DType, window: n.Int("local_window_size", -1), bidirectional: !n.Bool("causal", true)}
+	if err := p.supported(n, in); err != nil {
+		return nil, err
+	}
+	if err := p.operands(n, in); err != nil {
+		return nil, err
+	}
+	if err := p.tokens(in); err != nil {
+		return nil, err
+	}
+	if b := op.Opt(in, groupScores); b != nil {
+		if len(b.Shape) != 4 {
+			return nil, fmt.Errorf("input attention_bias is %s, not of four axes", b)
+		}
+		if p.bias, err = maskOf(b, [4]int64{int64(p.batch), int64(p.heads), int64(p.Queries), int64(p.total)}, false); err != nil {
+			return nil, err
+		}
+	}
+	if s := op.Opt(in, groupSink); s != nil && s.Elems() != int64(p.heads) {
+		return nil, fmt.Errorf("input head_sink is %s for %d heads", s, p.heads)
+	}
+	return p, p.rotation(n, in)
+}
+
+// supported is an error for types that do not fit, and for what ONNX Runtime has for other devices.
+func (p *groupAttention) supported(n *op.Node, in []*ir.Array) error {
+	whole := map[int]ir.DType{groupLengths: ir.Int32, groupTotal: ir.Int32, groupPositions: ir.Int64}
+	for i, a := range in {
+		want, ok := whole[i]
+		if !ok {
+			want = p.dt
+		}
+		if a == nil {
+			continue
+		}
+		if i >= groupFurther || a.DType != want {
+			return fmt.Errorf("input %d is %s: caches of codes and weights of norms are not supported, and types must be alike", i, a)
+		}
+	}
+	if p.dt != ir.Float && !half(p.dt) || n.Bool("sliding_window_cache", false) || n.Wants(3) {
+		return fmt.Errorf("queries of %s, sliding_window_cache and output_qk are not supported", p.dt)
+	}
+	return nil
+}
+
+// operands reads the shapes of query, key and value, which may lie in one tensor.
+func (p *groupAttention) operands(n *op.Node, in []*ir.Array) error {
+	q, k, v := in[groupQ], op.Opt(in, groupK), op.Opt(in, groupV)
+	heads, kv := n.Int("num_heads", 0), n.Int("kv_num_heads", 0)
+	if heads <= 0 || kv <= 0 || heads%kv != 0 || heads > 1<<20 || len(q.Shape) != 3 {
+		return fmt.Errorf("input query is %s for %d heads that share %d", q, heads, kv)
+	}
+	p.heads, p.kvHeads, p.shared = int(heads), int(kv), int(heads/kv)
+	p.batch, p.Queries = int(q.Shape[0]), int(q.Shape[1])
+	all := heads
+	if k == nil && v == nil {
+		all += 2 * kv
+	}
+	if q.Shape[2]%all != 0 {
+		return fmt.Errorf("input query is %s for %d heads", q, all)
+	}
+	p.Size = int(q.Shape[2] / all)
+	p.Value = p.Size
+	p.y = packed(p.heads, p.Queries, p.Size)
+	if k == nil && v == nil {
+		p.q = stack{batch: p.Queries * int(q.Shape[2]), head: p.Size, token: int(q.Shape[2])}
+		p.keys, p.values = p.q, p.q
+		p.keys.from, p.values.from = p.heads*p.Size, (p.heads+p.kvHeads)*p.Size
+		return nil
+	}
+	want := ir.Spec{DType: p.dt, Shape: []int64{q.Shape[0], q.Shape[1], kv * int64(p.Size)}}
+	if k == nil || v == nil || k.String() != want.String() || v.String() != want.String() {
+		return fmt.Errorf("inputs key %v and value %v, want %s", k, v, want)
+	}
+	p.q, p.keys = p.y, packed(p.kvHeads, p.Queries, p.Size)
+	p.values = p.keys
+	return nil
+}
+
+// tokens reads how many the caches hold, and will hold.
+func (p *groupAttention) tokens(in []*ir.Array) error {
+	lengths, total := op.Opt(in, groupLengths), op.Opt(in, groupTotal)
+	if lengths == nil || total == nil || lengths.Elems() != int64(p.batch) || total.Elems() != 1 {
+		return fmt.Errorf("inputs seqlens_k %v and total_sequence_length %v are not of %d elements and of one", lengths, total, p.batch)
+	}
+	p.cache = cache{batch: p.batch, heads: p.kvHeads, size: p.Size, fresh: p.Queries}
+	key, value := op.Opt(in, groupPastKey), op.Opt(in, groupPastValue)
+	if (key == nil) != (value == nil) {
+		return fmt.Errorf("one of past_key and past_value is missing")
+	}
+	if key != nil {
+		if len(key.Shape) != 4 {
+			return fmt.Errorf("input past_key is %s, not of four axes", key)
+		}
+		p.cache.past, p.cache.tokens = int(key.Shape[2]), int(key.Shape[2])
+		if want := p.cache.spec(p.dt).String(); key.String() != want || value.String() != want {
+			return fmt.Errorf("inputs past_key %s and past_value %s, want %s", key, value, want)
+		}
+	}
+	n, err := op.Ints(total)
+	if err != nil {
+		return err
+	}
+	if n[0] < int64(p.Queries) || n[0] > 1<<31 {
+		return fmt.Errorf("total_sequence_length is %d for %d queries", n[0], p.Queries)
+	}
+	p.total, p.first = int(n[0]), n[0] == int64(p.Queries)
+	p.cache.tokens = max(p.cache.past, p.total)
+	p.Keys = p.cache.tokens
+	p.k, p.v = p.cache.stack(), p.cache.stack()
+	return nil
+}
+
+// rotation checks what positions need.
+func (p *groupAttention) rotation(n *op.Node, in []*ir.Array) error {
+	if p.rotates = n.Bool("do_rotary", false); !p.rotates {
+		return nil
+	}
+	cos, sin := op.Opt(in, groupCos), op.Opt(in, groupSin)
+	if cos == nil || sin == nil || cos.String() != sin.String() || len(cos.Shape) != 2 || 2*cos.Shape[1] > int64(p.Size) {
+		return fmt.Errorf("inputs cos_cache %v and sin_cache %v do not fit vectors of %d elements", cos, sin, p.Size)
+	}
+	if ids := op.Opt(in, groupPositions); ids != nil && ids.Elems() != int64(p.batch)*int64(p.Queries) {
+		return fmt.Errorf("input position_ids is %s for %d×%d tokens", ids, p.batch, p.Queries)
+	}
+	p.pairs = int(cos.Shape[1])
+	return nil
+}
+
+func (p *groupAttention) specs() []ir.Spec {
+	y := []int64{int64(p.batch), int64(p.Queries), int64(p.heads * p.Size)}
+	return []ir.Spec{{DType: p.dt, Shape: y}, p.cache.spec(p.dt), p.cache.spec(p.dt)}
+}
+
+func groupShape(n *op.Node, in []*ir.Array) ([]ir.Spec, error) {
+	p, err := groupOf(n, in)
+	if err != nil {
+		return nil, err
+	}
+	return append(p.specs(), ir.Spec{DType: p.dt, Shape: []int64{0}}), nil
+}
+
+// groupMemory is what a run works on.
+type groupMemory struct {
+	q, k, v, cos, sin, sink, turnedQ, turnedK []float32
+	pastKey, pastValue, key, value, y         []float32
+}
+
+func (p *groupAttention) layOut(s *scratch, in, out []*ir.Array) (m groupMemory) {
+	m.q = load[float32](s, in[groupQ])
+	m.k, m.v = m.q, m.q
+	if k := op.Opt(in, groupK); k != nil {
+		m.k, m.v = load[float32](s, k), load[float32](s, in[groupV])
+	}
+	if p.rotates {
+		m.cos, m.sin = load[float32](s, in[groupCos]), load[float32](s, in[groupSin])
+		tokens := int64(p.batch) * int64(p.Queries)
+		m.turnedQ, m.turnedK = take[float32](s, tokens*int64(p.heads*p.Size)), take[float32](s, tokens*int64(p.kvHeads*p.Size))
+	}
+	if past := op.Opt(in, groupPastKey); past != nil {
+		m.pastKey, m.pastValue = load[float32](s, past), load[float32](s, in[groupPastValue])
+	}
+	if a := op.Opt(in, groupSink); a != nil {
+		m.sink = load[float32](s, a)
+	}
+	m.y, m.key, m.value = space[float32](s, out[0]), space[float32](s, out[1]), space[float32](s, out[2])
+	return m
+}
+
+func groupWork(n *op.Node, in []*ir.Array, workers int) int64 {
+	p, err := groupOf(n, in)
+	if err != nil {
+		return 0
+	}
+	s := &scratch{counts: true}
+	p.layOut(s, in, s.outputs(p.specs(), wanted(n, p.specs())))
+	return s.used + workOf[float32](&p.multihead, workers)
+}
+
+func runGroup(c *op.Call) error {
+	p, err := groupOf(c.Node, c.In)
+	if err != nil {
+		return err
+	}
+	lengths := ir.View[int32](c.In[groupLengths])
+	before, err := p.before(lengths)
+	if err != nil {
+		return err
+	}
+	s := &scratch{mem: c.Work}
+	out := s.outputs(p.specs(), append(c.Out[:len(c.Out):len(c.Out)], nil, nil)[:3])
+	m := p.layOut(s, c.In, out)
+	if err := p.turn(c, &m, before); err != nil {
+		return err
+	}
+	past := func(batch int) int { return before[batch] }
+	p.cache.fill(c.Pool, m.key, m.pastKey, m.k, p.keys, past)
+	p.cache.fill(c.Pool, m.value, m.pastValue, m.v, p.values, past)
+	p.reach = func(batch int) attention.Reach { return p.visible(before[batch], int(lengths[batch])+1) }
+	x := tensors[float32]{q: m.q, k: m.key, v: m.value, y: m.y, mask: p.mask(nil)}
+	if m.sink != nil {
+		x.sink = func(head int) []float32 { return m.sink[head:] }
+	} else if c.Bool("smooth_softmax", false) {
+		x.sink = func(int) []float32 { return []float32{0} }
+	}
+	attend(c.Pool, &p.multihead, s.rest(), attention.Options[float32]{Scale: p.scale(c.Node), Cap: c.Float("softcap", 0), Zeros: true}, x)
+	store(out[0], m.y)
+	store(out[1], m.key)
+	store(out[2], m.value)
+	return nil
+}
+
+// before is the number of tokens before the fresh ones of each batch.
+func (p *groupAttention) before(lengths []int32) ([]int, error) {
+	out := make([]int, p.batch)
+	for b, l := range lengths {
+		if !p.first {
+			out[b] = int(l) + 1 - p.Queries
+		}
+		if l < 0 || int(l) >= p.cache.tokens || out[b] < 0 || out[b] > p.cache.past || out[b]+p.Queries > p.cache.tokens {
+			return nil, fmt.Errorf("seqlens_k[%d] is %d for %d queries and a cache of %d tokens", b, l, p.Queries, p.cache.past)
+		}
+	}
+	return out, nil
+}
+
+// visible are the keys that queries behind so many tokens look at. A sequence may be shorter than others of
+// the first call: what is behind its end is padding.
+func (p *groupAttention) visible(before, length int) attention.Reach {
+	if p.bidirectional {
+		return within(length, before, -1, -1)
+	}
+	left := int64(-1)
+	if p.window > 0 {
+		left = p.window - 1 // its own key is one of the window's
+	}
+	return within(length, before, left, 0)
+}
+
+// turn replaces queries and keys by rotated copies.
+func (p *groupAttention) turn(c *op.Call, m *groupMemory, before []int) error {
+	if !p.rotates {
+		return nil
+	}
+	positions := func(token int) int { return before[token/p.Queries] + token%p.Queries }
+	if ids := op.Opt(c.In, groupPositions); ids != nil {
+		given := ir.View[int64](ids)
+		positions = func(token int) int {
+			if p.first { // of the first call only the beginning counts
+				return int(given[0]) + token%p.Queries
+			}
+			return int(given[token])
+		}
+	}
+	rows := int(c.In[groupCos].Shape[0])
+	for t := range p.batch * p.Queries {
+		if at := positions(t); at < 0 || at >= rows {
+			return fmt.Errorf("token %d is at position %d, outside of %d rows of cos_cache", t, at, rows)
+		}
+	}
+	a := angles{cos: m.cos, sin: m.sin, pairs: p.pairs, row: positions}
+	r := rotation{batch: p.batch, tokens: p.Queries, heads: p.heads, size: p.Size, from: p.q, to: p.y, pairs: p.pairs, interleaved: c.Bool("rotary_interleaved", false)}
+	r.run(c.Pool, m.turnedQ, m.q, a)
+	m.q, p.q = m.turnedQ, r.to
+	r.heads, r.from, r.to = p.kvHeads, p.keys, packed(p.kvHeads, p.Queries, p.Size)
+	r.run(c.Pool, m.turnedK, m.k, a)
+	m.k, p.keys = m.turnedK, r.to
+	return nil
+}

@@ -1,0 +1,84 @@
+package linear
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/mcompress/mcompress/internal/engine/linear/attention"
+	"github.com/mcompress/mcompress/ir"
+)
+
+// An indexMask is com.microsoft's mask_index or key_padding_mask, of int32: a flag for each key, for each pair
+// of query and key, or where the keys of each batch end (and begin). To what is masked it adds filter.
+type indexMask struct {
+	index         []int32
+	rank          int
+	begins        bool // the ends are followed by the beginnings
+	batch         int
+	queries, keys int
+	filter        float32
+	causal        bool
+	past          int
+}
+
+// indexMaskOf checks the shape of a mask for so many batches, queries and keys.
+func indexMaskOf(a *ir.Array, batch, queries, keys int) (*indexMask, error) {
+	m := &indexMask{rank: len(a.Shape), batch: batch, queries: queries, keys: keys}
+	b, fits := int64(batch), false
+	switch len(a.Shape) {
+	case 1:
+		m.begins = a.Shape[0] == 2*b
+		fits = m.begins || a.Shape[0] == b || a.Shape[0] == 3*b+2
+	case 2:
+		fits = a.Shape[0] == b && a.Shape[1] == int64(keys)
+	case 3:
+		fits = a.Shape[0] == b && a.Shape[1] == int64(queries) && a.Shape[2] == int64(keys)
+	}
+	if !fits || a.DType != ir.Int32 {
+		return nil, fmt.Errorf("the mask is %s for %d batches of %d queries and %d keys", a, batch, queries, keys)
+	}
+	return m, nil
+}
+
+// of is the mask of one batch.
+func (m *indexMask) of(batch int) attention.Mask[float32] {
+	return func(scores []float32, query, key int) {
+		last := len(scores)
+		if m.causal {
+			last = min(max(m.past+query+1-key, 0), last)
+		}
+		for j := range scores[:last] {
+			if !m.open(batch, query, key+j) {
+				scores[j] += m.filter
+			}
+		}
+		for j := range scores[last:] {
+			scores[last+j] += -math.MaxFloat32
+		}
+	}
+}
+
+// open reports whether a query may look at a key.
+func (m *indexMask) open(batch, query, key int) bool {
+	switch m.rank {
+	case 1:
+		return key < int(m.index[batch]) && (!m.begins || key >= min(int(m.index[batch+m.batch]), m.keys))
+	case 2:
+		return m.index[batch*m.keys+key] > 0
+	}
+	return m.index[(batch*m.queries+query)*m.keys+key] > 0
+}
+
+// both is one mask after another; either may be nil.
+func both(a, b attention.Mask[float32]) attention.Mask[float32] {
+	switch {
+	case a == nil:
+		return b
+	case b == nil:
+		return a
+	}
+	return func(scores []float32, query, key int) {
+		a(scores, query, key)
+		b(scores, query, key)
+	}
+}

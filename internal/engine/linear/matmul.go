@@ -1,0 +1,253 @@
+package linear
+
+import (
+	"fmt"
+
+	"github.com/mcompress/mcompress/internal/engine/gemm"
+	"github.com/mcompress/mcompress/internal/engine/op"
+	"github.com/mcompress/mcompress/ir"
+)
+
+// matMuls are MatMul and its kin. Of com.microsoft: FusedMatMul has alpha, transA, transB, transBatchA and
+// transBatchB. mcompress's takes bias and residual as inputs 2 and 3, an activation, and orders of axes.
+func matMuls() []op.Op {
+	row := op.Op{Since: 1, Shape: matMulShape, Run: runMatMul, Work: matMulWork, Prepare: prepareMatMul}
+	return under(row, []ir.OpID{
+		{Type: "MatMul"}, {Domain: microsoft, Type: "FusedMatMul"}, {Domain: microsoft, Type: "TransposeMatMul"},
+		{Domain: microsoft, Type: "FusedMatMulActivation"}, {Domain: "mcompress", Type: "MatMul"},
+	})
+}
+
+// A product is how one MatMul goes about its operands: stacks of M×K times K×N, whose leading axes
+// broadcast to batch.
+type product struct {
+	gemm.Shape
+	a, b  operand
+	batch []int64
+	out   []int64 // the shape of the result
+}
+
+func productOf(n *op.Node, in []*ir.Array) (*product, error) {
+	a, err := op.Arg(in, 0, "A")
+	if err != nil {
+		return nil, err
+	}
+	b, err := op.Arg(in, 1, "B")
+	if err != nil {
+		return nil, err
+	}
+	if a.DType != b.DType || !multiplies(a.DType) {
+		return nil, fmt.Errorf("inputs A %s and B %s cannot be multiplied", a, b)
+	}
+	p := &product{}
+	if p.a, err = operandOf(n, "A", a); err != nil {
+		return nil, err
+	}
+	if p.b, err = operandOf(n, "B", b); err != nil {
+		return nil, err
+	}
+	if p.a.cols != p.b.rows {
+		return nil, fmt.Errorf("inputs A %s and B %s: inner sizes %d and %d differ", a, b, p.a.cols, p.b.rows)
+	}
+	if p.batch, err = op.BroadcastShapes(p.a.batch, p.b.batch); err != nil {
+		return nil, fmt.Errorf("inputs A and B: leading %w", err)
+	}
+	p.out = append(p.out, p.batch...)
+	if len(a.Shape) > 1 {
+		p.out = append(p.out, int64(p.a.rows))
+	}
+	if len(b.Shape) > 1 {
+		p.out = append(p.out, int64(p.b.cols))
+	}
+	p.join()
+	return p, nil
+}
+
+// join makes one product of a stack, if all its matrices are multiplied by the same.
+func (p *product) join() {
+	p.Shape = gemm.Shape{M: p.a.rows, N: p.b.cols, K: p.a.cols}
+	if p.b.count() != 1 || p.a.count() != op.Product(p.batch) {
+		return
+	}
+	if a, ok := p.a.merge(); ok {
+		p.a, p.M, p.batch, p.b.batch, p.b.strides = a, a.rows, nil, nil, nil
+	}
+}
+
+func matMulShape(n *op.Node, in []*ir.Array) ([]ir.Spec, error) {
+	if err := valid(in); err != nil {
+		return nil, err
+	}
+	p, err := productOf(n, in)
+	if err != nil {
+		return nil, err
+	}
+	out := ir.Spec{DType: in[0].DType, Shape: p.out}
+	if bias := op.Opt(in, 2); bias != nil && (bias.DType != ir.Float || bias.Elems() != int64(p.N)) {
+		return nil, fmt.Errorf("input bias is %s for %d columns", bias, p.N)
+	}
+	if r := op.Opt(in, 3); r != nil && r.String() != out.String() {
+		return nil, fmt.Errorf("input residual is %s for a result of %s", r, out)
+	}
+	if (len(in) > 2 || n.Has("activation")) && out.DType != ir.Float {
+		return nil, fmt.Errorf("bias, residual and activation are for float, not for %s", out.DType)
+	}
+	_, err = activationOf(n)
+	return []ir.Spec{out}, err
+}
+
+// valid is an error if an input's shape is none.
+func valid(in []*ir.Array) error {
+	for i, a := range in {
+		if a == nil {
+			continue
+		}
+		if err := a.Spec().Valid(); err != nil {
+			return fmt.Errorf("input %d: %w", i, err)
+		}
+	}
+	return nil
+}
+
+func multiplies(dt ir.DType) bool {
+	switch dt {
+	case ir.Float, ir.Float16, ir.BFloat16, ir.Double, ir.Int32, ir.Int64, ir.Uint32, ir.Uint64:
+		return true
+	}
+	return false
+}
+
+// packs reports whether a constant right operand is packed ahead.
+func packs(b *ir.Array) bool { return b.DType == ir.Float && len(b.Shape) >= 2 }
+
+// prepareMatMul packs a constant right operand.
+func prepareMatMul(n *op.Node, in []*ir.Array, pool *op.Pool) (*op.Prepared, error) {
+	b := op.Opt(in, 1)
+	if b == nil || !packs(b) {
+		return nil, nil
+	}
+	o, err := operandOf(n, "B", b)
+	if err != nil {
+		return nil, err
+	}
+	packed := make([]*gemm.PackedFloat, o.count())
+	bytes := int64(0)
+	for i, at := range places(o.batch, o.batch, o.strides) {
+		packed[i] = gemm.PackFloat(pool, matrix(o, ir.View[float32](b), at), o.rows, o.cols)
+		bytes += packed[i].Bytes()
+	}
+	return &op.Prepared{State: packed, Bytes: bytes, Drops: []int{1}}, nil
+}
+
+func matMulWork(n *op.Node, in []*ir.Array, workers int) int64 {
+	p, err := productOf(n, in)
+	if err != nil {
+		return 0
+	}
+	if in[0].DType != ir.Float && !half(in[0].DType) {
+		return 0
+	}
+	s := &scratch{counts: true}
+	p.layOut(s, in, &ir.Array{DType: in[0].DType, Shape: p.out})
+	return s.used + gemm.FloatWork(p.Shape, int(op.Product(p.batch)), workers, n.IsConst(1) && packs(in[1]))
+}
+
+// layOut gives A, bias and result as float32; B is widened while it is multiplied.
+func (p *product) layOut(s *scratch, in []*ir.Array, out *ir.Array) (a, bias, y []float32) {
+	if b := op.Opt(in, 2); b != nil {
+		bias = load[float32](s, b)
+	}
+	return load[float32](s, in[0]), bias, space[float32](s, out)
+}
+
+func runMatMul(c *op.Call) error {
+	p, err := productOf(c.Node, c.In)
+	if err != nil || c.Out[0].Elems() == 0 {
+		return err
+	}
+	switch c.In[0].DType {
+	case ir.Float, ir.Float16, ir.BFloat16:
+		return p.float(c)
+	case ir.Double:
+		plain[float64](c, p)
+	case ir.Int32:
+		plain[int32](c, p)
+	case ir.Int64:
+		plain[int64](c, p)
+	case ir.Uint32:
+		plain[uint32](c, p)
+	case ir.Uint64:
+		plain[uint64](c, p)
+	}
+	return nil
+}
+
+func (p *product) float(c *op.Call) error {
+	act, err := activationOf(c.Node)
+	if err != nil {
+		return err
+	}
+	s := &scratch{mem: c.Work}
+	a, bias, out := p.layOut(s, c.In, c.Out[0])
+	as, bs := places(p.batch, p.a.batch, p.a.strides), p.rightPlaces(c)
+	products := make([]gemm.FloatProduct, len(as))
+	for i := range products {
+		f := &products[i]
+		f.A = matrix(p.a, a, as[i])
+		p.right(c, f, bs[i])
+		f.C, f.Stride = out[i*p.M*p.N:][:p.M*p.N], p.N
+		f.Epilogue.Activate = act
+		scaled(f, c.Float("alpha", 1))
+		if bias != nil {
+			f.Epilogue.Bias = gemm.Matrix[float32]{Data: bias, Row: 0, Col: 1}
+		}
+		if r := c.Opt(3); r != nil {
+			f.Epilogue.Residual = gemm.Rows(ir.View[float32](r)[i*p.M*p.N:][:p.M*p.N], p.N)
+		}
+	}
+	gemm.Float(c.Pool, p.Shape, s.rest(), products...)
+	store(c.Out[0], out)
+	return nil
+}
+
+// rightPlaces gives for each product where its matrix B is, or its number among those that are packed.
+func (p *product) rightPlaces(c *op.Call) []int {
+	if c.State != nil {
+		return places(p.batch, p.b.batch, op.Strides(p.b.batch))
+	}
+	return places(p.batch, p.b.batch, p.b.strides)
+}
+
+// right sets B, which is at one of rightPlaces.
+func (p *product) right(c *op.Call, f *gemm.FloatProduct, at int) {
+	b := c.In[1]
+	if packed, _ := c.State.([]*gemm.PackedFloat); packed != nil {
+		f.Packed = packed[at]
+	} else if half(b.DType) {
+		f.Panels = p.b.panels(b, min(at, len(b.Data)/2))
+	} else {
+		f.B = matrix(p.b, ir.View[float32](b), at)
+	}
+}
+
+// scaled multiplies a product by alpha. Package gemm takes an Alpha of 0 for 1.
+func scaled(f *gemm.FloatProduct, alpha float32) {
+	f.Epilogue.Alpha = alpha
+	if alpha == 0 {
+		f.A = gemm.Matrix[float32]{Data: make([]float32, 1)}
+	}
+}
+
+// plain multiplies other types of numbers.
+func plain[T gemm.Number](c *op.Call, p *product) {
+	a, b, out := ir.View[T](c.In[0]), ir.View[T](c.In[1]), ir.View[T](c.Out[0])
+	bs := places(p.batch, p.b.batch, p.b.strides)
+	for i, at := range places(p.batch, p.a.batch, p.a.strides) {
+		gemm.Plain(c.Pool, p.Shape, matrix(p.a, a, at), matrix(p.b, b, bs[i]), out[i*p.M*p.N:][:p.M*p.N], p.N)
+	}
+	if alpha := T(c.Float("alpha", 1)); alpha != 1 {
+		for i := range out {
+			out[i] *= alpha
+		}
+	}
+}

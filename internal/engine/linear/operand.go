@@ -1,0 +1,122 @@
+package linear
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/mcompress/mcompress/internal/engine/gemm"
+	"github.com/mcompress/mcompress/internal/engine/op"
+	"github.com/mcompress/mcompress/ir"
+)
+
+// An operand is a stack of matrices where they lie in a tensor. Transposing it moves nothing.
+type operand struct {
+	rows, cols int
+	row, col   int // strides, in elements
+	batch      []int64
+	strides    []int64 // of the leading axes
+}
+
+// operandOf is input X of n, which is A or B, as a stack of matrices: its axes in the order of permX, with
+// the first one moved before the last if transBatchX, and then the last two swapped if transX.
+func operandOf(n *op.Node, name string, a *ir.Array) (operand, error) {
+	shape, strides := slices.Clone(a.Shape), op.Strides(a.Shape)
+	if perm := n.Ints("perm" + name); perm != nil {
+		if !isPerm(perm, len(shape)) {
+			return operand{}, fmt.Errorf("input %s %s: its axes cannot be in the order %v", name, a, perm)
+		}
+		for i, p := range perm {
+			shape[i], strides[i] = a.Shape[p], op.Product(a.Shape[p+1:])
+		}
+	}
+	switch len(shape) {
+	case 0:
+		return operand{}, fmt.Errorf("input %s is %s: a scalar is no matrix", name, a)
+	case 1:
+		return vector(name, shape[0]), nil
+	}
+	last := len(shape) - 1
+	if n.Bool("transBatch"+name, false) {
+		first(shape[:last])
+		first(strides[:last])
+	}
+	if n.Bool("trans"+name, false) {
+		slices.Reverse(shape[last-1:])
+		slices.Reverse(strides[last-1:])
+	}
+	return operand{int(shape[last-1]), int(shape[last]), int(strides[last-1]), int(strides[last]), shape[:last-1], strides[:last-1]}, nil
+}
+
+// vector is a tensor of rank 1: a row on the left, a column on the right.
+func vector(name string, n int64) operand {
+	if name == "A" {
+		return operand{rows: 1, cols: int(n), row: int(n), col: 1}
+	}
+	return operand{rows: int(n), cols: 1, row: 1, col: 1}
+}
+
+// first moves the first element to the end.
+func first(x []int64) {
+	head := x[0]
+	copy(x, x[1:])
+	x[len(x)-1] = head
+}
+
+func isPerm(perm []int64, rank int) bool {
+	seen := make([]bool, rank)
+	for _, p := range perm {
+		if p < 0 || p >= int64(rank) || seen[p] {
+			return false
+		}
+		seen[p] = true
+	}
+	return len(perm) == rank
+}
+
+// count is the number of matrices.
+func (o operand) count() int64 { return op.Product(o.batch) }
+
+// merge makes one matrix of the stack, with all rows in it, if their distances allow.
+func (o operand) merge() (operand, bool) {
+	rows, row, ok := merge(append(slices.Clone(o.batch), int64(o.rows)), append(slices.Clone(o.strides), int64(o.row)))
+	return operand{rows: int(rows), cols: o.cols, row: int(row), col: o.col}, ok
+}
+
+// merge makes one axis of several, if a single stride steps through all of them in order.
+func merge(dims, strides []int64) (n, stride int64, ok bool) {
+	n, stride = 1, 1
+	for i := len(dims) - 1; i >= 0; i-- {
+		switch {
+		case dims[i] == 1:
+		case n == 1:
+			n, stride = dims[i], strides[i]
+		case strides[i] == n*stride:
+			n *= dims[i]
+		default:
+			return 0, 0, false
+		}
+	}
+	return n, stride, true
+}
+
+// matrix is the one whose first element is at.
+func matrix[T any](o operand, data []T, at int) gemm.Matrix[T] {
+	return gemm.Matrix[T]{Data: data[min(at, len(data)):], Row: o.row, Col: o.col}
+}
+
+// places gives for each element of a broadcast shape where it is in a tensor with the axes own.
+func places(shape, own, strides []int64) []int {
+	out := make([]int, op.Product(shape))
+	ahead := len(shape) - len(own)
+	for i := range out {
+		rest, at := int64(i), int64(0)
+		for axis := len(shape) - 1; axis >= ahead; axis-- {
+			if own[axis-ahead] > 1 {
+				at += rest % shape[axis] * strides[axis-ahead]
+			}
+			rest /= shape[axis]
+		}
+		out[i] = int(at)
+	}
+	return out
+}

@@ -1,0 +1,148 @@
+package movement
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/mcompress/mcompress/internal/engine/op"
+	"github.com/mcompress/mcompress/ir"
+)
+
+// rowOf is the row that runs an operator at that opset.
+func rowOf(typ string, version int64) op.Op {
+	var found op.Op
+	for _, o := range Ops() {
+		if o.Type == typ && o.Since <= version && o.Since > found.Since {
+			found = o
+		}
+	}
+	return found
+}
+
+// run runs one node with that many outputs, as package engine would: on memory that is not clear.
+func run(typ string, version int64, outputs int, attrs []*ir.Attr, in ...*ir.Array) ([]*ir.Array, error) {
+	pool := op.NewPool(3)
+	defer pool.Close()
+	row := rowOf(typ, version)
+	n := op.NewNode(ir.OpID{Type: typ}, version, attrs, nil)
+	n.NumIn, n.Wanted = len(in), make([]bool, outputs)
+	c := &op.Call{Node: n, In: in, Out: make([]*ir.Array, outputs), Pool: pool}
+	if row.Shape != nil {
+		specs, err := row.Shape(n, in)
+		if err != nil {
+			return nil, err
+		}
+		for i, s := range specs {
+			c.Out[i] = ir.NewArray(s.DType, s.Shape...)
+			for k := range c.Out[i].Data {
+				c.Out[i].Data[k] = 0x5a
+			}
+		}
+	}
+	if row.View {
+		c.Out[0].Data, c.Out[0].Text = in[0].Data, in[0].Text
+		return c.Out, nil
+	}
+	if row.Work != nil {
+		c.Work = ir.AlignedBytes(row.Work(n, in, 3))
+	}
+	return c.Out, row.Run(c)
+}
+
+// same says how two values differ.
+func same(got, want *ir.Array) error {
+	if got == nil || got.Kind != want.Kind || len(got.Items) != len(want.Items) {
+		return fmt.Errorf("got %v, want %v", got, want)
+	}
+	for i := range want.Items {
+		if err := same(got.Items[i], want.Items[i]); err != nil {
+			return fmt.Errorf("item %d: %w", i, err)
+		}
+	}
+	if got.DType != want.DType || !slices.Equal(got.Shape, want.Shape) {
+		return fmt.Errorf("got %s, want %s", got, want)
+	}
+	if !slices.Equal(got.Text, want.Text) {
+		return fmt.Errorf("got %q, want %q", got.Text, want.Text)
+	}
+	if want.DType == ir.Int64 && !bytes.Equal(got.Data, want.Data) {
+		return fmt.Errorf("got %v, want %v", ir.View[int64](got), ir.View[int64](want))
+	}
+	if !bytes.Equal(got.Data, want.Data) {
+		return fmt.Errorf("got bytes %v, want %v", got.Data, want.Data)
+	}
+	return nil
+}
+
+// An example is one node with one output.
+type example struct {
+	typ     string
+	version int64
+	attrs   []*ir.Attr
+	in      []*ir.Array
+	want    *ir.Array // nil for an error
+}
+
+func check(t *testing.T, examples []example) {
+	t.Helper()
+	for _, e := range examples {
+		got, err := run(e.typ, e.version, 1, e.attrs, e.in...)
+		switch {
+		case e.want == nil && err == nil:
+			t.Errorf("%s %d of %v gives %v", e.typ, e.version, e.in, got[0])
+		case e.want != nil && err != nil:
+			t.Errorf("%s %d of %v: %v", e.typ, e.version, e.in, err)
+		case e.want != nil:
+			if err := same(got[0], e.want); err != nil {
+				t.Errorf("%s %d of %v: %v", e.typ, e.version, e.in, err)
+			}
+		}
+	}
+}
+
+func num(name string, i int64) *ir.Attr     { return &ir.Attr{Name: name, Type: ir.AttrInt, I: i} }
+func nums(name string, i ...int64) *ir.Attr { return &ir.Attr{Name: name, Type: ir.AttrInts, Ints: i} }
+func word(name, s string) *ir.Attr          { return &ir.Attr{Name: name, Type: ir.AttrString, S: s} }
+
+func attrs(a ...*ir.Attr) []*ir.Attr    { return a }
+func in(a ...*ir.Array) []*ir.Array     { return a }
+func vec(i ...int64) *ir.Array          { return ir.ArrayOf(i, int64(len(i))) }
+func scalarOf(i int64) *ir.Array        { return ir.ArrayOf([]int64{i}) }
+func text(s ...string) *ir.Array        { return ir.TextOf(s, int64(len(s))) }
+func sequence(a ...*ir.Array) *ir.Array { return sequenceOf(a) }
+
+// dims reads a shape, and elements behind it: of int64.
+func dims(shape ...int64) func(i ...int64) *ir.Array {
+	return func(i ...int64) *ir.Array { return ir.ArrayOf(i, shape...) }
+}
+
+// count is a tensor of 0, 1, 2, ….
+func count(shape ...int64) *ir.Array {
+	a := ir.NewArray(ir.Int64, shape...)
+	for i := range ir.View[int64](a) {
+		ir.View[int64](a)[i] = int64(i)
+	}
+	return a
+}
+
+// as is a with the elements' type and, if they are narrower, packed.
+func as(dt ir.DType, a *ir.Array) *ir.Array {
+	out := ir.NewArray(dt, a.Shape...)
+	codes := make([]uint8, a.Elems())
+	for i, x := range ir.View[int64](a) {
+		switch {
+		case dt == ir.String:
+			out.Text[i] = fmt.Sprint(x)
+		case dt.Bits() < 8:
+			codes[i] = uint8(x) & (1<<dt.Bits() - 1)
+		default:
+			out.Data[int64(i)*dt.Bits()/8] = byte(x)
+		}
+	}
+	if dt.Bits() < 8 && dt != ir.String {
+		pack(out, codes)
+	}
+	return out
+}

@@ -1,0 +1,276 @@
+package movement
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/mcompress/mcompress/internal/engine/op"
+	"github.com/mcompress/mcompress/ir"
+)
+
+// sequences take and make lists of tensors, which have no types of their own: only Run knows what comes out.
+// A tensor is copied when it becomes an item, since its own memory is soon another's; items do not change and are shared.
+func sequences() []op.Op {
+	return []op.Op{
+		{Type: "SequenceEmpty", Since: 11, Run: runSequenceEmpty},
+		{Type: "SequenceConstruct", Since: 11, Run: runSequenceConstruct},
+		{Type: "SequenceInsert", Since: 11, Run: runSequenceInsert},
+		{Type: "SequenceErase", Since: 11, Run: runSequenceErase},
+		{Type: "SequenceAt", Since: 11, Run: runSequenceAt},
+		{Type: "SequenceLength", Since: 11, Run: runSequenceLength},
+		{Type: "SplitToSequence", Since: 11, Run: runSplitToSequence},
+		{Type: "ConcatFromSequence", Since: 11, Run: runConcatFromSequence},
+	}
+}
+
+func sequenceOf(items []*ir.Array) *ir.Array { return &ir.Array{Kind: ir.Sequence, Items: items} }
+
+// items are those of input i, a sequence. They are not to be changed.
+func items(c *op.Call, i int) ([]*ir.Array, error) {
+	a, err := op.Arg(c.In, i, "input_sequence")
+	if err != nil {
+		return nil, err
+	}
+	if a.Kind != ir.Sequence {
+		return nil, fmt.Errorf("input %d is %s, not a sequence", i, a)
+	}
+	return a.Items, nil
+}
+
+// tensor is input i, a tensor.
+func tensor(c *op.Call, i int, name string) (*ir.Array, error) {
+	a, err := op.Arg(c.In, i, name)
+	if err == nil && a.Kind != ir.Dense {
+		err = fmt.Errorf("input %s is %s, not a tensor", name, a)
+	}
+	return a, err
+}
+
+// position is input i, counted from the front, which is to be below limit in a sequence of n; def without it.
+func position(c *op.Call, i, n, limit, def int) (int, error) {
+	if c.Opt(i) == nil {
+		return def, nil
+	}
+	a, err := tensor(c, i, "position")
+	if err != nil {
+		return 0, err
+	}
+	xs, err := op.Ints(a)
+	if err != nil {
+		return 0, err
+	}
+	if len(xs) != 1 {
+		return 0, fmt.Errorf("position is %s, not one number", a)
+	}
+	at := xs[0]
+	if at < 0 {
+		at += int64(n)
+	}
+	if at < 0 || at >= int64(limit) {
+		return 0, fmt.Errorf("position %d is outside of a sequence of %d", xs[0], n)
+	}
+	return int(at), nil
+}
+
+func runSequenceEmpty(c *op.Call) error {
+	c.Out[0] = sequenceOf(nil)
+	return nil
+}
+
+func runSequenceConstruct(c *op.Call) error {
+	if len(c.In) == 0 {
+		return errors.New("inputs are missing")
+	}
+	for i := range c.In {
+		a, err := tensor(c, i, fmt.Sprint(i))
+		if err != nil {
+			return err
+		}
+		if err := sameType(a, c.In[0]); err != nil {
+			return err
+		}
+	}
+	list := make([]*ir.Array, len(c.In))
+	for i, a := range c.In {
+		list[i] = a.Clone()
+	}
+	c.Out[0] = sequenceOf(list)
+	return nil
+}
+
+// sameType is an error where a cannot stand beside item in a sequence.
+func sameType(a, item *ir.Array) error {
+	if a.Kind != item.Kind || a.DType != item.DType {
+		return fmt.Errorf("%s cannot stand in a sequence beside %s", a, item)
+	}
+	return nil
+}
+
+func runSequenceInsert(c *op.Call) error {
+	old, err := items(c, 0)
+	if err != nil {
+		return err
+	}
+	a, err := tensor(c, 1, "tensor")
+	if err != nil {
+		return err
+	}
+	at, err := position(c, 2, len(old), len(old)+1, len(old))
+	if err != nil {
+		return err
+	}
+	if len(old) > 0 {
+		if err := sameType(a, old[0]); err != nil {
+			return err
+		}
+	}
+	c.Out[0] = sequenceOf(slices.Concat(old[:at], []*ir.Array{a.Clone()}, old[at:]))
+	return nil
+}
+
+func runSequenceErase(c *op.Call) error {
+	old, err := items(c, 0)
+	if err != nil {
+		return err
+	}
+	if len(old) == 0 {
+		return errors.New("the sequence is empty")
+	}
+	at, err := position(c, 1, len(old), len(old), len(old)-1)
+	if err != nil {
+		return err
+	}
+	c.Out[0] = sequenceOf(slices.Concat(old[:at], old[at+1:]))
+	return nil
+}
+
+func runSequenceAt(c *op.Call) error {
+	list, err := items(c, 0)
+	if err != nil {
+		return err
+	}
+	if _, err := op.Arg(c.In, 1, "position"); err != nil {
+		return err
+	}
+	at, err := position(c, 1, len(list), len(list), 0)
+	if err != nil {
+		return err
+	}
+	c.Out[0] = list[at]
+	return nil
+}
+
+func runSequenceLength(c *op.Call) error {
+	list, err := items(c, 0)
+	if err != nil {
+		return err
+	}
+	c.Out[0] = ir.ArrayOf([]int64{int64(len(list))})
+	return nil
+}
+
+func runSplitToSequence(c *op.Call) error {
+	a, err := tensor(c, 0, "input")
+	if err != nil {
+		return err
+	}
+	axis, err := op.Axis(c.Int("axis", 0), len(a.Shape))
+	if err != nil {
+		return err
+	}
+	sizes, err := partSizes(c, a.Shape[axis])
+	if err != nil {
+		return err
+	}
+	specs, err := partsOf(a, axis, sizes)
+	if err != nil {
+		return err
+	}
+	parts := make([]*ir.Array, len(specs))
+	for i, s := range specs {
+		parts[i] = ir.NewArray(s.DType, s.Shape...)
+	}
+	part(c.Pool, parts, a, axis, sizes)
+	if c.Opt(1) == nil && !c.Bool("keepdims", true) {
+		for _, p := range parts {
+			p.Shape = slices.Delete(p.Shape, axis, axis+1)
+		}
+	}
+	c.Out[0] = sequenceOf(parts)
+	return nil
+}
+
+// partSizes are what input split says: sizes, or one for all parts but perhaps the last; 1 if it is left out.
+func partSizes(c *op.Call, size int64) ([]int64, error) {
+	each := int64(1)
+	if c.Opt(1) != nil {
+		split, err := tensor(c, 1, "split")
+		if err != nil {
+			return nil, err
+		}
+		sizes, err := op.Ints(split)
+		if err != nil || len(split.Shape) > 0 {
+			return sizes, err
+		}
+		if each = sizes[0]; each < 1 {
+			return nil, fmt.Errorf("split %d is not positive", each)
+		}
+	}
+	if size/each > maxParts {
+		return nil, fmt.Errorf("%d parts: there may be up to %d", size/each, maxParts)
+	}
+	var sizes []int64
+	for ; size > 0; size -= each {
+		sizes = append(sizes, min(each, size))
+	}
+	return sizes, nil
+}
+
+func runConcatFromSequence(c *op.Call) error {
+	list, err := items(c, 0)
+	if err != nil {
+		return err
+	}
+	if len(list) == 0 {
+		return errors.New("the sequence is empty")
+	}
+	if !c.Has("axis") {
+		return errors.New("attribute axis is missing")
+	}
+	for _, a := range list {
+		if a.Kind != ir.Dense {
+			return fmt.Errorf("an item is %s, not a tensor", a)
+		}
+	}
+	if c.Bool("new_axis", false) {
+		if list, err = stacked(list, c.Int("axis", 0)); err != nil {
+			return err
+		}
+	}
+	spec, err := joined(list, c.Int("axis", 0))
+	if err != nil {
+		return err
+	}
+	axis, err := op.Axis(c.Int("axis", 0), len(spec.Shape))
+	if err != nil {
+		return err
+	}
+	join(c.Pool, c.Make(0, spec.DType, spec.Shape...), list, axis)
+	return nil
+}
+
+// stacked are views of the tensors with a new axis of size 1.
+func stacked(list []*ir.Array, axis int64) ([]*ir.Array, error) {
+	out := make([]*ir.Array, len(list))
+	for i, a := range list {
+		at, err := op.Axis(axis, len(a.Shape)+1)
+		if err != nil {
+			return nil, err
+		}
+		view := *a
+		view.Shape = slices.Insert(slices.Clone(a.Shape), at, 1)
+		out[i] = &view
+	}
+	return out, nil
+}

@@ -1,0 +1,69 @@
+package quant
+
+import (
+	"github.com/mcompress/mcompress/internal/engine/conv"
+	"github.com/mcompress/mcompress/internal/engine/op"
+	"github.com/mcompress/mcompress/internal/kernel"
+	"github.com/mcompress/mcompress/ir"
+)
+
+// A depthwise convolution of codes is one of float32: its sums are whole numbers that float32
+// holds exactly, as there are few products in each.
+type depthwise struct {
+	*conv.Depthwise
+	x, w         *ir.Array
+	xZero, wZero []int32
+}
+
+// depthwiseOf is nil where the convolution is none, or where a sum might not be exact.
+func depthwiseOf(g *conv.Geometry) *depthwise {
+	const largest = 255 * 255 // of a product
+	if g.Depth()*largest > 1<<24 {
+		return nil
+	}
+	if d := conv.DepthwiseOf(g); d != nil {
+		return &depthwise{Depthwise: d}
+	}
+	return nil
+}
+
+// slot is the bytes of one worker's scratch: a channel of x and of the result, as floats and as
+// sums, the weights, and what the convolution wants.
+func (d *depthwise) slot() int64 {
+	return aligned(4 * int64(d.Area()+2*d.Places()+d.Depth()+d.Scratch()))
+}
+
+func (d *depthwise) work(workers int) int64 { return int64(workers) * d.slot() }
+
+// run gives the sums of each channel to finish, as convolution.run does.
+func (d *depthwise) run(p *op.Pool, work []byte, finish channelFinisher) {
+	p.Slots(d.Products(), func(i, slot int) {
+		all := kernel.Words[float32](work[int64(slot)*d.slot():][:d.slot()])
+		take := func(n int) []float32 {
+			xs := all[:n:n]
+			all = all[n:]
+			return xs
+		}
+		x, y, w := take(d.Area()), take(d.Places()), take(d.Depth())
+		sums := kernel.Words[int32](kernel.Bytes(take(d.Places())))
+		values(x, conv.Input(d.Geometry, d.x.Data, i), d.x.DType, own(d.xZero, 0, 1))
+		for m := range d.OutC {
+			channel := i%d.Groups*d.OutC + m
+			values(w, part(d.w.Data, channel, d.Depth()), d.w.DType, own(d.wZero, channel, 1))
+			d.Channel(y, x, w, 0, all)
+			for j, v := range y {
+				sums[j] = int32(v)
+			}
+			finish(i, channel, 0, sums)
+		}
+	})
+}
+
+// values are codes less their zero point, if there is one.
+func values(dst []float32, codes []byte, dt ir.DType, zero []int32) {
+	z := int32(0)
+	if len(zero) > 0 {
+		z = zero[0]
+	}
+	kernel.Dequantize(dst, codes, dt == ir.Int8, 1, z)
+}

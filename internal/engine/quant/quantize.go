@@ -1,0 +1,232 @@
+package quant
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/mcompress/mcompress/internal/engine/elementwise/narrow"
+	"github.com/mcompress/mcompress/internal/engine/op"
+	"github.com/mcompress/mcompress/internal/kernel"
+	"github.com/mcompress/mcompress/ir"
+)
+
+// linears turn floats into codes and back. Later versions only took more types, scales for each
+// place of an axis (13) and for blocks (21), and attributes that say what their absence said before.
+func linears() []op.Op {
+	return []op.Op{
+		{Type: "QuantizeLinear", Since: 10, Shape: quantizeShape, Work: quantizeWork, Run: quantize},
+		{Type: "DequantizeLinear", Since: 10, Shape: dequantizeShape, Work: dequantizeWork, Run: dequantize},
+		{Type: "DynamicQuantizeLinear", Since: 11, Shape: dynamicShape, Run: dynamic},
+		{Domain: microsoft, Type: "QuantizeLinear", Since: 1, Shape: quantizeShape, Work: quantizeWork, Run: quantize},
+		{Domain: microsoft, Type: "DequantizeLinear", Since: 1, Shape: dequantizeShape, Work: dequantizeWork, Run: dequantize},
+	}
+}
+
+// microsoft is the domain of ONNX Runtime's own operators.
+const microsoft = "com.microsoft"
+
+func quantizeShape(n *op.Node, in []*ir.Array) ([]ir.Spec, error) {
+	x, err := op.Arg(in, 0, "x")
+	if err != nil {
+		return nil, err
+	}
+	if x.Kind != ir.Dense || !isScale(x.DType) {
+		return nil, fmt.Errorf("input x is %s, want float, a 16-bit float or int32", x)
+	}
+	dt, err := codeType(n, op.Opt(in, 2))
+	if err != nil {
+		return nil, err
+	}
+	if err := checkScale(n, in, "y_scale", "y_zero_point"); err != nil {
+		return nil, err
+	}
+	return []ir.Spec{{DType: dt, Shape: x.Shape}}, nil
+}
+
+// codeType is the type of the output of QuantizeLinear.
+func codeType(n *op.Node, zero *ir.Array) (ir.DType, error) {
+	dt := ir.Uint8
+	wanted := n.Int("output_dtype", 0)
+	if zero != nil {
+		dt = zero.DType
+	} else if wanted != 0 {
+		dt = ir.DType(wanted)
+	}
+	if wanted != 0 && wanted != int64(dt) {
+		return 0, fmt.Errorf("output_dtype is %d and y_zero_point is %s", wanted, zero)
+	}
+	if _, integer := ranges[dt]; !integer && (!narrow.IsFloat(dt) || dt == ir.Float8E8M0) {
+		return 0, fmt.Errorf("y_zero_point or output_dtype is %s, which is no type of codes", dt)
+	}
+	return dt, nil
+}
+
+// checkScale checks inputs 1 and 2, the scale and the zero point of input 0.
+func checkScale(n *op.Node, in []*ir.Array, scaleName, zeroName string) error {
+	scale, err := op.Arg(in, 1, scaleName)
+	if err != nil {
+		return err
+	}
+	if scale.Kind != ir.Dense || !isScale(scale.DType) {
+		return fmt.Errorf("input %s is %s, want floats", scaleName, scale)
+	}
+	if zero := op.Opt(in, 2); zero != nil && (zero.Kind != ir.Dense || zero.Elems() != scale.Elems()) {
+		return fmt.Errorf("input %s is %s, want as many as %s, %s", zeroName, zero, scaleName, scale)
+	}
+	if _, err := grainOf(n, in[0], scale); err != nil {
+		return fmt.Errorf("input %s: %w", scaleName, err)
+	}
+	return nil
+}
+
+// quantizeWork is room for codes of a byte each where they are packed after.
+func quantizeWork(n *op.Node, in []*ir.Array, _ int) int64 {
+	dt, err := codeType(n, op.Opt(in, 2))
+	if err != nil || dt.Bits() >= 8 {
+		return 0
+	}
+	size := int64(1)
+	if narrow.IsFloat(dt) {
+		size = 4
+	}
+	return size * in[0].Elems()
+}
+
+// A quantizer is one QuantizeLinear.
+type quantizer struct {
+	*grain
+	x, y      *ir.Array
+	scale     []float32
+	zero      []int32   // nil for zeros
+	shift     []float32 // the zero points of types that are floats
+	precision ir.DType  // of the quotient
+	saturate  bool
+}
+
+func quantize(c *op.Call) error {
+	q := &quantizer{x: c.In[0], y: c.Out[0], saturate: c.Bool("saturate", true)}
+	var err error
+	if q.grain, err = grainOf(c.Node, c.In[0], c.In[1]); err != nil {
+		return err
+	}
+	if q.scale, err = floats(c.In[1]); err != nil {
+		return err
+	}
+	if err := q.setZero(c.Opt(2)); err != nil {
+		return err
+	}
+	q.precision = ir.DType(c.Int("precision", 0))
+	if q.precision == ir.Undefined {
+		q.precision = c.In[1].DType
+	}
+	if q.precision != c.In[1].DType {
+		q.scale = slices.Clone(q.scale)
+		rounded(q.scale, q.precision)
+	}
+	q.fill(c)
+	return nil
+}
+
+func (q *quantizer) setZero(a *ir.Array) (err error) {
+	switch {
+	case a == nil:
+	case narrow.IsFloat(a.DType):
+		q.shift, err = floats(a)
+	default:
+		q.zero, err = integers(a)
+	}
+	return err
+}
+
+// fill writes the codes. Packed ones are written as bytes, or floats, first.
+func (q *quantizer) fill(c *op.Call) {
+	dt := q.y.DType
+	switch {
+	case narrow.IsFloat(dt) && dt.Bits() < 8:
+		all := kernel.Words[float32](c.Work)
+		q.each(c.Pool, func(r run) { q.quotients(all[r.at:][:r.n], r) })
+		narrow.EncodeFloats(q.y.Data, all, dt, narrow.Rounding{Saturate: true})
+	case narrow.IsFloat(dt):
+		q.each(c.Pool, func(r run) {
+			var buf [chunk]float32
+			q.quotients(buf[:r.n], r)
+			narrow.EncodeFloats(q.y.Data[r.at:], buf[:r.n], dt, narrow.Rounding{Saturate: q.saturate})
+		})
+	case dt.Bits() < 8:
+		q.each(c.Pool, func(r run) { q.bytes(c.Work[r.at:][:r.n], r) })
+		narrow.EncodeInts(q.y.Data, c.Work[:q.total], dt)
+	case dt.Bits() == 8:
+		q.each(c.Pool, func(r run) { q.bytes(q.y.Data[r.at:][:r.n], r) })
+	case dt == ir.Int16:
+		q.each(c.Pool, func(r run) { words(q, ir.View[int16](q.y)[r.at:][:r.n], r) })
+	default:
+		q.each(c.Pool, func(r run) { words(q, ir.View[uint16](q.y)[r.at:][:r.n], r) })
+	}
+}
+
+// bytes writes codes of at most 8 bits.
+func (q *quantizer) bytes(dst []byte, r run) {
+	codes := codesOf(q.y.DType)
+	if q.x.DType == ir.Float && q.precision != ir.Float16 && q.precision != ir.BFloat16 {
+		q.kernel(dst, ir.View[float32](q.x)[r.at:][:r.n], q.scale, r, codes)
+		return
+	}
+	var buf [chunk]float32
+	q.quotients(buf[:r.n], r)
+	ones := make([]float32, len(q.scale))
+	for i := range ones {
+		ones[i] = 1
+	}
+	q.kernel(dst, buf[:r.n], ones, r, codes)
+}
+
+// kernel quantizes float32 by float32.
+func (q *quantizer) kernel(dst []byte, x, scale []float32, r run, codes kernel.Codes) {
+	if r.step == 0 {
+		kernel.Quantize(dst, x, scale[r.scale], q.zeroAt(r.scale), codes)
+		return
+	}
+	var zero []int32
+	if q.zero != nil {
+		zero = q.zero[r.scale:][:r.n]
+	}
+	kernel.QuantizeCols(dst, x, scale[r.scale:][:r.n], zero, codes)
+}
+
+func (q *quantizer) zeroAt(i int) int32 {
+	if q.zero == nil {
+		return 0
+	}
+	return q.zero[i]
+}
+
+// quotients are x/scale in the precision wanted, plus a zero point that is a float.
+func (q *quantizer) quotients(dst []float32, r run) {
+	readFloats(dst, q.x, r.at)
+	rounded(dst, q.precision)
+	for i := range dst {
+		dst[i] /= q.scale[r.scale+i*r.step]
+	}
+	rounded(dst, q.precision)
+	if q.shift != nil {
+		for i := range dst {
+			dst[i] += q.shift[r.scale+i*r.step]
+		}
+	}
+}
+
+// words writes codes of 16 bits. A NaN gets the lowest one, as from the kernels.
+func words[T int16 | uint16](q *quantizer, dst []T, r run) {
+	var buf [chunk]float32
+	q.quotients(buf[:r.n], r)
+	limits := ranges[q.y.DType]
+	lo, hi := float64(limits.lo), float64(limits.hi)
+	for i := range dst {
+		v := math.RoundToEven(float64(buf[i])) + float64(q.zeroAt(r.scale+i*r.step))
+		if !(v > lo) {
+			v = lo
+		}
+		dst[i] = T(min(v, hi))
+	}
+}

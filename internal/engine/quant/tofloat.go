@@ -1,0 +1,107 @@
+package quant
+
+import (
+	"fmt"
+
+	"github.com/mcompress/mcompress/internal/engine/op"
+	"github.com/mcompress/mcompress/internal/kernel"
+	"github.com/mcompress/mcompress/ir"
+)
+
+func toFloatShape(_ *op.Node, in []*ir.Array, p *product) ([]ir.Spec, error) {
+	if err := need(in, input{2, "a_scale"}, input{3, "b_scale"}); err != nil {
+		return nil, err
+	}
+	if err := p.checkScales(in[2], in[3], nil); err != nil {
+		return nil, err
+	}
+	return p.floatSpecs(op.Opt(in, 6))
+}
+
+// floatSpecs is a float result, to which a bias may be added.
+func (p *product) floatSpecs(bias *ir.Array) ([]ir.Spec, error) {
+	if bias != nil && (bias.DType != ir.Float || bias.Elems() != int64(p.N)) {
+		return nil, fmt.Errorf("input bias is %s, want one float for each of %d columns", bias, p.N)
+	}
+	s := ir.Spec{DType: ir.Float, Shape: p.shape}
+	return []ir.Spec{s}, s.Valid()
+}
+
+func multiplyToFloat(c *op.Call, p *product) error {
+	s, err := p.scales(c.In[2], c.In[3], nil, 1)
+	if err != nil {
+		return err
+	}
+	return p.codes(c, nil, p.toFloat(c.Out[0], s, c.Opt(6)))
+}
+
+// toFloat writes float32(sum)·scale + bias, rounded after each step.
+func (p *product) toFloat(y *ir.Array, s *scales, bias *ir.Array) finisher {
+	to := ir.View[float32](y)
+	var add []float32
+	if bias != nil {
+		add = ir.View[float32](bias)
+	}
+	return func(i, row, col int, sums []int32) {
+		dst := to[(i*p.M+row)*p.N+col:][:len(sums)]
+		if add == nil {
+			kernel.DequantizeInt32Cols(dst, sums, s.row(row)[col:][:len(sums)], nil)
+		} else {
+			kernel.DequantizeInt32Cols(dst, sums, s.row(row)[col:][:len(sums)], add[col:][:len(sums)])
+		}
+	}
+}
+
+// dynamicMatMulRow is an operator of inputs A, floats, B, codes, B's scale and zero point, and a bias: A
+// becomes codes as DynamicQuantizeLinear makes them, and the product floats again.
+func dynamicMatMulRow(domain, name string) op.Op {
+	w := dynamicMatMul
+	return op.Op{
+		Domain: domain, Type: name, Since: 1, Prepare: w.prepare,
+		Shape: func(n *op.Node, in []*ir.Array) ([]ir.Spec, error) {
+			p, err := productOf(n, in, w)
+			if err != nil {
+				return nil, err
+			}
+			if in[0].DType != ir.Float {
+				return nil, fmt.Errorf("input A is %s, want float", in[0])
+			}
+			if _, err := op.Arg(in, 2, "b_scale"); err != nil {
+				return nil, err
+			}
+			if err := p.checkScales(nil, in[2], nil); err != nil {
+				return nil, err
+			}
+			return p.floatSpecs(op.Opt(in, 4))
+		},
+		Work: func(n *op.Node, in []*ir.Array, workers int) int64 {
+			p, err := productOf(n, in, w)
+			if err != nil {
+				return 0
+			}
+			return aligned(in[0].Elems()) + p.work(n, in, workers, true)
+		},
+		Run: func(c *op.Call) error {
+			p, err := productOf(c.Node, c.In, w)
+			if err != nil || c.Out[0].Elems() == 0 {
+				return err
+			}
+			return multiplyDynamic(c, p)
+		},
+	}
+}
+
+func multiplyDynamic(c *op.Call, p *product) error {
+	x := ir.View[float32](c.In[0])
+	codes, work := c.Work[:len(x)], c.Work[aligned(int64(len(x))):]
+	scale, zero := rangeOf(c.Pool, x)
+	quantizeAll(c.Pool, codes, x, scale, zero)
+	s, err := p.scales(ir.ArrayOf([]float32{scale}), c.In[2], nil, 1)
+	if err != nil {
+		return err
+	}
+	return p.run(c, codes, false, []int32{int32(zero)}, work, nil, p.toFloat(c.Out[0], s, c.Opt(4)))
+}
+
+// aligned is size rounded up to what Call.Work is aligned to.
+func aligned(size int64) int64 { return (size + 63) &^ 63 }

@@ -1,0 +1,21 @@
+package random_test
+
+import (
+	"fmt"
+
+	"github.com/mcompress/mcompress/internal/engine/op"
+	"github.com/mcompress/mcompress/internal/engine/random"
+	"github.com/mcompress/mcompress/ir"
+)
+
+// The rows are run by package engine; this is how it asks one for its output's type.
+func Example() {
+	like := ir.ArrayOf([]float32{1, 2, 3}, 3)
+	for _, row := range random.Ops() {
+		if row.Type == "RandomUniformLike" {
+			specs, err := row.Shape(op.NewNode(ir.OpID{Type: row.Type}, 22, nil, nil), []*ir.Array{like})
+			fmt.Println(specs[0], err)
+		}
+	}
+	// Output: float[3] <nil>
+}

@@ -1,0 +1,15 @@
+// Package recurrent holds RNN, GRU and LSTM: layers that go through sequences step by step.
+//
+// It must not know graphs or plans; matrices are multiplied by engine/gemm.
+package recurrent
+
+import "github.com/mcompress/mcompress/internal/engine/op"
+
+// Ops are the rows of this family.
+func Ops() []op.Op {
+	var rows []op.Op
+	for _, k := range []*kind{rnn, gru, lstm} {
+		rows = append(rows, op.Op{Type: k.name, Since: 7, Shape: k.shape, Run: k.run, Work: k.work, Prepare: k.prepare})
+	}
+	return rows
+}

@@ -1,0 +1,209 @@
+package recurrent
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/mcompress/mcompress/internal/engine/gemm"
+	"github.com/mcompress/mcompress/internal/engine/op"
+	"github.com/mcompress/mcompress/ir"
+)
+
+// A kind is what tells RNN, GRU and LSTM apart.
+type kind struct {
+	name        string
+	gates       int      // rows of W and R are gates·hidden
+	activations []string // the defaults, for each direction
+	cell        bool     // it has a state c besides h
+	step        func(s *sweep, n int, gates, h, c []float32)
+	// hidden is the number of gates whose part of R multiplies h before the step; those
+	// after it multiply what the step makes of h.
+	hidden func(n *op.Node) int
+}
+
+// Inputs of the operators; P and initial_c are LSTM's.
+const (
+	inX = iota
+	inW
+	inR
+	inB
+	inLens
+	inH
+	inC
+	inP
+)
+
+// A layer is the sizes of one node: T steps of N sequences of Input numbers, D directions.
+type layer struct {
+	*kind
+	T, N, Input, H, D int
+	batchFirst        bool // layout 1
+	reverse           []bool
+	lens              []int64 // of the sequences; nil for T each
+}
+
+// layerOf reads attributes and shapes (ONNX RNN, GRU, LSTM).
+func (k *kind) layerOf(n *op.Node, in []*ir.Array) (*layer, error) {
+	var got [3]*ir.Array
+	for i, name := range []string{"X", "W", "R"} {
+		a, err := op.Arg(in, i, name)
+		if err != nil {
+			return nil, err
+		}
+		if len(a.Shape) != 3 || a.DType != ir.Float {
+			return nil, fmt.Errorf("input %s is %s, not float of rank 3", name, a)
+		}
+		got[i] = a
+	}
+	x, w, r := got[0].Shape, got[1].Shape, got[2].Shape
+	l := &layer{kind: k, T: int(x[0]), N: int(x[1]), Input: int(x[2]), D: 1, batchFirst: n.Int("layout", 0) == 1}
+	if l.batchFirst {
+		l.T, l.N = l.N, l.T
+	}
+	switch d := n.Text("direction", "forward"); d {
+	case "forward":
+		l.reverse = []bool{false}
+	case "reverse":
+		l.reverse = []bool{true}
+	case "bidirectional":
+		l.D, l.reverse = 2, []bool{false, true}
+	default:
+		return nil, fmt.Errorf("direction %q is not known", d)
+	}
+	l.H = int(n.Int("hidden_size", r[2]))
+	g := int64(k.gates * l.H)
+	if l.H < 1 || !slices.Equal(w, []int64{int64(l.D), g, int64(l.Input)}) || !slices.Equal(r, []int64{int64(l.D), g, int64(l.H)}) {
+		return nil, fmt.Errorf("inputs W %s and R %s do not fit %d directions, hidden size %d and input size %d", got[1], got[2], l.D, l.H, l.Input)
+	}
+	return l, l.options(n, in)
+}
+
+// options checks the inputs that may be absent.
+func (l *layer) options(n *op.Node, in []*ir.Array) error {
+	state := []int64{int64(l.D), int64(l.N), int64(l.H)}
+	if l.batchFirst {
+		state[0], state[1] = state[1], state[0]
+	}
+	for _, o := range []struct {
+		at    int
+		name  string
+		dt    ir.DType
+		shape []int64
+	}{
+		{inB, "B", ir.Float, []int64{int64(l.D), int64(2 * l.gates * l.H)}},
+		{inLens, "sequence_lens", ir.Int32, []int64{int64(l.N)}},
+		{inH, "initial_h", ir.Float, state},
+		{inC, "initial_c", ir.Float, state},
+		{inP, "P", ir.Float, []int64{int64(l.D), int64(3 * l.H)}},
+	} {
+		a := op.Opt(in, o.at)
+		if a == nil || o.at > inH && !l.cell {
+			continue
+		}
+		if want := (ir.Spec{DType: o.dt, Shape: o.shape}); a.String() != want.String() {
+			return fmt.Errorf("input %s is %s, not %s", o.name, a, want)
+		}
+	}
+	_, err := l.functions(n, 0)
+	return err
+}
+
+func (k *kind) shape(n *op.Node, in []*ir.Array) ([]ir.Spec, error) {
+	l, err := k.layerOf(n, in)
+	if err != nil {
+		return nil, err
+	}
+	y := []int64{int64(l.T), int64(l.D), int64(l.N), int64(l.H)}
+	state := []int64{int64(l.D), int64(l.N), int64(l.H)}
+	if l.batchFirst {
+		y = []int64{int64(l.N), int64(l.T), int64(l.D), int64(l.H)}
+		state = []int64{int64(l.N), int64(l.D), int64(l.H)}
+	}
+	specs := []ir.Spec{{DType: ir.Float, Shape: y}, {DType: ir.Float, Shape: state}, {DType: ir.Float, Shape: state}}
+	return specs[:max(min(n.NumOut(), len(specs)), 0)], nil
+}
+
+// weights are W and R of each direction, packed. R is cut where kind.hidden says.
+type weights struct {
+	w, before, after []*gemm.PackedFloat
+}
+
+func (k *kind) prepare(n *op.Node, in []*ir.Array, pool *op.Pool) (*op.Prepared, error) {
+	w, r := op.Opt(in, inW), op.Opt(in, inR)
+	if w == nil || r == nil || w.DType != ir.Float || r.DType != ir.Float || len(w.Shape) != 3 || len(r.Shape) != 3 || int(r.Shape[1]) != k.gates*int(r.Shape[2]) {
+		return nil, nil
+	}
+	made := k.pack(n, w, r, pool)
+	p := &op.Prepared{State: made, Drops: []int{inW, inR}}
+	for _, list := range [][]*gemm.PackedFloat{made.w, made.before, made.after} {
+		for _, m := range list {
+			p.Bytes += m.Bytes()
+		}
+	}
+	return p, nil
+}
+
+func (k *kind) pack(n *op.Node, w, r *ir.Array, pool *op.Pool) *weights {
+	out := &weights{}
+	g, input, h := int(w.Shape[1]), int(w.Shape[2]), int(r.Shape[2])
+	cut := k.hidden(n) * h
+	for d := range int(w.Shape[0]) {
+		wd, rd := ir.View[float32](w)[d*g*input:][:g*input], ir.View[float32](r)[d*g*h:][:g*h]
+		out.w = append(out.w, gemm.PackFloat(pool, gemm.Rows(wd, input).T(), input, g))
+		out.before = append(out.before, gemm.PackFloat(pool, gemm.Rows(rd[:cut*h], h).T(), h, cut))
+		if cut < g {
+			out.after = append(out.after, gemm.PackFloat(pool, gemm.Rows(rd[cut*h:], h).T(), h, g-cut))
+		}
+	}
+	return out
+}
+
+// scratch is the floats that one direction needs, and the bytes of its products.
+func (l *layer) scratch(workers int) (inputs, gates, state int, products int64) {
+	g := l.gates * l.H
+	for _, s := range []gemm.Shape{{M: l.T * l.N, N: g, K: l.Input}, {M: l.N, N: g, K: l.H}} {
+		products = max(products, gemm.FloatWork(s, 1, workers, true))
+	}
+	return l.T * l.N * g, l.N * g, l.N * l.H, products
+}
+
+func (k *kind) work(n *op.Node, in []*ir.Array, workers int) int64 {
+	l, err := k.layerOf(n, in)
+	if err != nil {
+		return 0
+	}
+	inputs, gates, state, products := l.scratch(workers)
+	return 4*int64(aligned(inputs)+aligned(gates)+4*aligned(state)) + products
+}
+
+// aligned rounds up to whole cache lines of floats.
+func aligned(n int) int { return (n + 15) / 16 * 16 }
+
+func (k *kind) run(c *op.Call) error {
+	l, err := k.layerOf(c.Node, c.In)
+	if err != nil {
+		return err
+	}
+	if a := c.Opt(inLens); a != nil {
+		if l.lens, err = op.Ints(a); err != nil {
+			return err
+		}
+		for i, n := range l.lens {
+			if n < 0 || n > int64(l.T) {
+				return fmt.Errorf("sequence_lens[%d] is %d, the sequences have %d steps", i, n, l.T)
+			}
+		}
+	}
+	packed, _ := c.State.(*weights)
+	if packed == nil {
+		packed = k.pack(c.Node, c.In[inW], c.In[inR], c.Pool)
+	}
+	for d := range l.D {
+		s, err := l.sweep(c, packed, d)
+		if err != nil {
+			return err
+		}
+		s.run()
+	}
+	return nil
+}

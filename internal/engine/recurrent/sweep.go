@@ -1,0 +1,203 @@
+package recurrent
+
+import (
+	"github.com/mcompress/mcompress/internal/engine/gemm"
+	"github.com/mcompress/mcompress/internal/engine/op"
+	"github.com/mcompress/mcompress/internal/kernel"
+	"github.com/mcompress/mcompress/ir"
+)
+
+// A sweep is one direction of a layer on its way through the sequences.
+type sweep struct {
+	*layer
+	c       *op.Call
+	d       int
+	packed  *weights
+	f       []func(row []float32) // the activations
+	clip    float32
+	coupled bool // LSTM: the forget gate is what the input gate leaves
+	linear  bool // GRU: the reset gate works behind the product with R
+
+	inputs []float32 // X·Wᵀ + biases, [T·N, gates·H]
+	gates  []float32 // of one step, [N, gates·H]
+	h, c0  []float32 // states, [N, H]
+	reset  []float32 // what a GRU makes of h, [N, H]
+	more   []float32 // the product with it, [N, H]
+	bias   []float32 // [2, gates·H]; nil for none
+	peep   []float32 // LSTM's P, [3, H]; nil for none
+	work   []byte    // of the products
+}
+
+func (l *layer) sweep(c *op.Call, packed *weights, d int) (*sweep, error) {
+	s := &sweep{layer: l, c: c, d: d, packed: packed, clip: c.Float("clip", 0), coupled: c.Bool("input_forget", false), linear: c.Bool("linear_before_reset", false)}
+	var err error
+	if s.f, err = l.functions(c.Node, d); err != nil {
+		return nil, err
+	}
+	floats := kernel.Words[float32](c.Work)
+	cut := func(n int) []float32 {
+		x := floats[:n]
+		floats = floats[aligned(n):]
+		return x
+	}
+	inputs, gates, state, _ := l.scratch(c.Pool.Workers())
+	s.inputs, s.gates = cut(inputs), cut(gates)
+	s.h, s.c0, s.reset, s.more = cut(state), cut(state), cut(state), cut(state)
+	s.work = c.Work[4*(aligned(inputs)+aligned(gates)+4*aligned(state)):]
+	if b := c.Opt(inB); b != nil {
+		n := 2 * l.kind.gates * l.H
+		s.bias = ir.View[float32](b)[d*n:][:n]
+	}
+	if p := c.Opt(inP); p != nil && l.cell {
+		s.peep = ir.View[float32](p)[d*3*l.H:][:3*l.H]
+	}
+	s.begin(s.h, c.Opt(inH))
+	if l.cell {
+		s.begin(s.c0, c.Opt(inC))
+	}
+	return s, nil
+}
+
+// begin fills a state from its initial value, or with zeros.
+func (s *sweep) begin(state []float32, from *ir.Array) {
+	if from == nil {
+		clear(state)
+		return
+	}
+	x := ir.View[float32](from)
+	for n := range s.N {
+		copy(state[n*s.H:][:s.H], x[s.stateAt(n):])
+	}
+}
+
+// stateAt is the place of sequence n in Y_h, Y_c and the initial states.
+func (s *sweep) stateAt(n int) int {
+	if s.batchFirst {
+		return (n*s.D + s.d) * s.H
+	}
+	return (s.d*s.N + n) * s.H
+}
+
+// outputAt is the place of step t of sequence n in Y.
+func (s *sweep) outputAt(t, n int) int {
+	if s.batchFirst {
+		return ((n*s.T+t)*s.D + s.d) * s.H
+	}
+	return ((t*s.D+s.d)*s.N + n) * s.H
+}
+
+// inputAt is the row of step t of sequence n in X.
+func (s *sweep) inputAt(t, n int) int {
+	if s.batchFirst {
+		return n*s.T + t
+	}
+	return t*s.N + n
+}
+
+func (s *sweep) run() {
+	g := s.kind.gates * s.H
+	s.project(g)
+	if s.c.Wants(0) {
+		s.clearOutput()
+	}
+	cut := s.hidden(s.c.Node) * s.H
+	for i := range s.T {
+		for n := range s.N {
+			if t := s.time(i, n); t >= 0 {
+				copy(s.gates[n*g:][:g], s.inputs[s.inputAt(t, n)*g:])
+			}
+		}
+		gemm.Float(s.c.Pool, gemm.Shape{M: s.N, N: cut, K: s.H}, s.work,
+			gemm.FloatProduct{A: gemm.Rows(s.h, s.H), Packed: s.packed.before[s.d], C: s.gates, Stride: g, Accumulate: true})
+		s.advance(i, g)
+	}
+	s.finish()
+}
+
+// project multiplies all of X by W at once, and adds what biases do not depend on the step.
+func (s *sweep) project(g int) {
+	f := gemm.FloatProduct{A: gemm.Rows(ir.View[float32](s.c.In[inX]), s.Input), Packed: s.packed.w[s.d], C: s.inputs, Stride: g}
+	if s.bias != nil {
+		sum := make([]float32, g)
+		copy(sum, s.bias[:g])
+		inner := g
+		if s.linear {
+			inner = 2 * s.H // Rb of the hidden gate is added behind the product with R
+		}
+		kernel.Add(sum[:inner], sum[:inner], s.bias[g:][:inner])
+		f.Epilogue.Bias = gemm.Matrix[float32]{Data: sum, Col: 1}
+	}
+	gemm.Float(s.c.Pool, gemm.Shape{M: s.T * s.N, N: g, K: s.Input}, s.work, f)
+}
+
+// time is the step of sequence n that comes i-th, negative behind its end.
+func (s *sweep) time(i, n int) int {
+	length := s.T
+	if s.lens != nil {
+		length = int(s.lens[n])
+	}
+	if i >= length {
+		return -1
+	}
+	if s.reverse[s.d] {
+		return length - 1 - i
+	}
+	return i
+}
+
+// advance makes the new states of all sequences that have not ended.
+func (s *sweep) advance(i, g int) {
+	s.multiplyReset(g)
+	for n := range s.N {
+		t := s.time(i, n)
+		if t < 0 {
+			continue
+		}
+		h := s.h[n*s.H:][:s.H]
+		s.step(s, n, s.gates[n*g:][:g], h, s.c0[n*s.H:][:s.H])
+		if s.c.Wants(0) {
+			copy(ir.View[float32](s.c.Out[0])[s.outputAt(t, n):], h)
+		}
+	}
+}
+
+// multiplyReset makes the product of R's last part for kinds whose step needs it.
+func (s *sweep) multiplyReset(g int) {
+	if s.packed.after == nil {
+		return
+	}
+	for n := range s.N {
+		resetRow(s, s.gates[n*g:][:g], s.h[n*s.H:][:s.H], s.reset[n*s.H:][:s.H])
+	}
+	gemm.Float(s.c.Pool, gemm.Shape{M: s.N, N: s.H, K: s.H}, s.work,
+		gemm.FloatProduct{A: gemm.Rows(s.reset, s.H), Packed: s.packed.after[s.d], C: s.more, Stride: s.H})
+}
+
+func (s *sweep) clearOutput() {
+	y := ir.View[float32](s.c.Out[0])
+	for t := range s.T {
+		for n := range s.N {
+			clear(y[s.outputAt(t, n):][:s.H])
+		}
+	}
+}
+
+// finish writes the last states.
+func (s *sweep) finish() {
+	for k, state := range [][]float32{s.h, s.c0} {
+		if !s.c.Wants(k + 1) {
+			continue
+		}
+		y := ir.View[float32](s.c.Out[k+1])
+		for n := range s.N {
+			copy(y[s.stateAt(n):], state[n*s.H:][:s.H])
+		}
+	}
+}
+
+// limit clips the inputs of activations.
+func (s *sweep) limit(x []float32) {
+	if s.clip > 0 {
+		kernel.Clip(x, x, -s.clip, s.clip)
+	}
+}

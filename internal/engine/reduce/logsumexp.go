@@ -1,0 +1,43 @@
+package reduce
+
+import (
+	"math"
+
+	"github.com/mcompress/mcompress/internal/engine/elementwise/block"
+	"github.com/mcompress/mcompress/internal/kernel"
+)
+
+// A scaled is sum·e^top: a sum of exponentials that does not overflow.
+type scaled struct{ top, sum float64 }
+
+func logSumExp[T numeric]() fold[T, scaled] {
+	zero := scaled{top: math.Inf(-1)}
+	return each(zero, func(a scaled, v T) scaled { return a.plus(scaled{float64(v), 1}) }, scaled.plus, func(a scaled, _ int) T {
+		return T(a.top + math.Log(a.sum))
+	})
+}
+
+// plus rescales the smaller one. Where both have the top Inf or -Inf their difference
+// is none.
+func (a scaled) plus(b scaled) scaled {
+	switch {
+	case b.top != b.top || a.top == b.top:
+		return scaled{b.top, a.sum + b.sum}
+	case b.top > a.top:
+		a, b = b, a
+	}
+	return scaled{a.top, a.sum + b.sum*math.Exp(b.top-a.top)}
+}
+
+// plusRow takes in a block of elements.
+func (a scaled) plusRow(x []float32) scaled {
+	top := float64(kernel.ReduceMax(x))
+	if math.IsInf(top, 0) || top != top {
+		return a.plus(scaled{top, float64(len(x))}) // their number is of no account
+	}
+	var room [block.Len]float32
+	t := room[:len(x)]
+	kernel.SubScalar(t, x, float32(top))
+	kernel.Exp(t, t)
+	return a.plus(scaled{top, kernel.ReduceSum(t)})
+}

@@ -1,0 +1,147 @@
+package reduce
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/mcompress/mcompress/internal/engine/elementwise/block"
+	"github.com/mcompress/mcompress/internal/engine/op"
+	"github.com/mcompress/mcompress/ir"
+)
+
+// sums are the types of reductions, except for those by comparison.
+const sums = block.Floats | 1<<ir.Int32 | 1<<ir.Int64 | 1<<ir.Uint32 | 1<<ir.Uint64
+
+// reductions are the operators with attribute axes, and the version from which the axes are an input.
+var reductions = []struct {
+	name      string
+	types     block.Set
+	axesInput int64
+}{
+	{"ReduceL1", sums, 18},
+	{"ReduceL2", sums, 18},
+	{"ReduceLogSum", sums, 18},
+	{"ReduceLogSumExp", sums, 18},
+	{"ReduceMax", block.Numbers | block.Bool, 18},
+	{"ReduceMean", sums, 18},
+	{"ReduceMin", block.Numbers | block.Bool, 18},
+	{"ReduceProd", sums, 18},
+	{"ReduceSum", sums, 13},
+	{"ReduceSumSquare", sums, 18},
+}
+
+func reduceOps() []op.Op {
+	var ops []op.Op
+	for _, r := range reductions {
+		ops = append(ops, reduceOp(r.name, 1, r.types, false), reduceOp(r.name, r.axesInput, r.types, true))
+	}
+	// Logarithms of integers ended with opset 28.
+	ops = append(ops, reduceOp("ReduceLogSum", 28, block.Floats, true), reduceOp("ReduceLogSumExp", 28, block.Floats, true))
+	return ops
+}
+
+func reduceOp(name string, since int64, types block.Set, fromInput bool) op.Op {
+	layoutIn := func(n *op.Node, in []*ir.Array) (layout, error) {
+		reduced, err := reducedAxes(n, in, fromInput)
+		if err != nil {
+			return layout{}, err
+		}
+		return layoutOf(in[0].Shape, reduced), nil
+	}
+	return op.Op{
+		Type: name, Since: since,
+		Shape: func(n *op.Node, in []*ir.Array) ([]ir.Spec, error) {
+			x, err := types.Tensor(in, 0, "data")
+			if err != nil {
+				return nil, err
+			}
+			reduced, err := reducedAxes(n, in, fromInput)
+			if err != nil {
+				return nil, err
+			}
+			return []ir.Spec{{DType: x.DType, Shape: reducedShape(x.Shape, reduced, n.Bool("keepdims", true))}}, nil
+		},
+		Work: func(n *op.Node, in []*ir.Array, workers int) int64 {
+			l, err := layoutIn(n, in)
+			if err != nil {
+				return 0
+			}
+			return l.work(workers)
+		},
+		Run: func(c *op.Call) error {
+			l, err := layoutIn(c.Node, c.In)
+			if err != nil {
+				return err
+			}
+			return reduce(c, l)
+		},
+	}
+}
+
+func reduce(c *op.Call, l layout) error {
+	switch dt := c.In[0].DType; dt {
+	case ir.Float, ir.Float16, ir.BFloat16:
+		return reduceSingles(c, l)
+	case ir.Double:
+		return reduceReals[float64](c, l)
+	case ir.Int8:
+		return reduceInts[int8](c, l)
+	case ir.Int16:
+		return reduceInts[int16](c, l)
+	case ir.Int32:
+		return reduceInts[int32](c, l)
+	case ir.Int64:
+		return reduceInts[int64](c, l)
+	case ir.Uint8:
+		return reduceInts[uint8](c, l)
+	case ir.Uint16:
+		return reduceInts[uint16](c, l)
+	case ir.Uint32:
+		return reduceInts[uint32](c, l)
+	case ir.Uint64:
+		return reduceInts[uint64](c, l)
+	case ir.Bool:
+		return reduceBools(c, l)
+	default:
+		return unexpected(c, dt)
+	}
+}
+
+// unexpected is the error for a type that the Shape function let through.
+func unexpected(c *op.Call, dt ir.DType) error {
+	return fmt.Errorf("%s is not computed for %s", c.ID.Type, dt)
+}
+
+func reduceReals[T floating](c *op.Call, l layout) error {
+	switch c.ID.Type {
+	case "ReduceMax":
+		return run(c, l, c.In[0], extreme(T(math.Inf(-1)), func(a, b T) T { return max(a, b) }))
+	case "ReduceMin":
+		return run(c, l, c.In[0], extreme(T(math.Inf(1)), func(a, b T) T { return min(a, b) }))
+	case "ReduceLogSumExp":
+		return run(c, l, c.In[0], logSumExp[T]())
+	}
+	return run(c, l, c.In[0], realFold[T](c.ID.Type))
+}
+
+func reduceInts[T integer](c *op.Call, l layout) error {
+	switch c.ID.Type {
+	case "ReduceMax":
+		return run(c, l, c.In[0], extreme(least[T](), func(a, b T) T { return max(a, b) }))
+	case "ReduceMin":
+		return run(c, l, c.In[0], extreme(^least[T](), func(a, b T) T { return min(a, b) }))
+	case "ReduceLogSumExp":
+		return run(c, l, c.In[0], logSumExp[T]())
+	case "ReduceL2", "ReduceLogSum":
+		return run(c, l, c.In[0], realFold[T](c.ID.Type))
+	}
+	return run(c, l, c.In[0], intFold[T](c.ID.Type))
+}
+
+// reduceBools: false is below true.
+func reduceBools(c *op.Call, l layout) error {
+	if c.ID.Type == "ReduceMax" {
+		return run(c, l, c.In[0], extreme(false, func(a, b bool) bool { return a || b }))
+	}
+	return run(c, l, c.In[0], extreme(true, func(a, b bool) bool { return a && b }))
+}

@@ -1,0 +1,54 @@
+package engine_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/mcompress/mcompress/internal/engine"
+	"github.com/mcompress/mcompress/ir"
+)
+
+// filled is a model that multiplies its input by a constant of n elements, which it computes from eight
+// bytes.
+func filled(n int64) *ir.Model {
+	m := ir.NewModel()
+	m.IRVersion, m.Opsets = 8, []ir.Opset{{Version: 17}}
+	g := m.Graph
+	x := g.AddValue("x")
+	x.Type = &ir.Type{Elem: ir.Float, Shape: []ir.Dim{{N: 1}}}
+	g.Inputs = append(g.Inputs, x)
+	shape := g.AddConst("shape", &ir.Tensor{Spec: ir.Spec{DType: ir.Int64, Shape: []int64{1}}, Source: ir.Mem(ir.ArrayOf([]int64{n}, 1).Data)})
+	big := g.Insert(nil, "ConstantOfShape", []*ir.Value{shape})
+	y := g.Insert(nil, "Mul", []*ir.Value{x, big})
+	y.Name = "y"
+	g.AddOutput(y)
+	return m
+}
+
+// What is computed ahead stays within the limit; beyond it the plan says what a run would take, and no
+// memory is taken for that.
+func TestResultsThatAreComputedAheadStayWithinTheLimit(t *testing.T) {
+	const limit = 1 << 20
+	for _, c := range []struct {
+		n      int64
+		ahead  bool
+		planOf bool
+	}{{1000, true, true}, {limit / 4, false, true}, {1 << 40, false, true}, {limit / 4, false, false}} {
+		e, err := engine.Open(t.Context(), filled(c.n), engine.Options{Workers: 1, MemoryLimit: limit, PlanOnly: c.planOf})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer e.Close()
+		u, err := e.Usage(map[string]ir.Spec{"x": {DType: ir.Float, Shape: []int64{1}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ran := false
+		for _, s := range u.Steps {
+			ran = ran || strings.HasSuffix(s.Op, "ConstantOfShape")
+		}
+		if ran == c.ahead || !c.ahead && u.Plan.Size < 4*c.n {
+			t.Errorf("%d elements: computed ahead %v, want %v; the arena has %d bytes", c.n, !ran, c.ahead, u.Plan.Size)
+		}
+	}
+}

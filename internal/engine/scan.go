@@ -1,0 +1,292 @@
+package engine
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/mcompress/mcompress/internal/engine/op"
+	"github.com/mcompress/mcompress/ir"
+)
+
+// A scanning is how one Scan goes over its inputs: from opset 9 along any axis, in opset 8
+// along axis 1 of batches.
+type scanning struct {
+	states, scans int
+	inAxes        []int
+	inBack        []bool
+	outAxes       []int64
+	outBack       []bool
+	length        int64
+	batched       bool // opset 8
+}
+
+// scanOf reads the attributes and checks them against the inputs.
+func scanOf(s *step, in []*ir.Array) (*scanning, error) {
+	body := s.bodies["body"]
+	if body == nil {
+		return nil, fmt.Errorf("attribute body is missing")
+	}
+	z := &scanning{batched: s.Version < 9, scans: int(s.Int("num_scan_inputs", 0))}
+	if z.batched {
+		in = in[1:]
+	}
+	z.states = len(body.inputs) - z.scans
+	outs := len(body.outputs) - z.states
+	if z.scans < 1 || z.states < 0 || outs < 0 || len(in) < len(body.inputs) {
+		return nil, fmt.Errorf("num_scan_inputs %d does not fit a body of %d inputs and %d outputs", z.scans, len(body.inputs), len(body.outputs))
+	}
+	inDirections, outDirections := "scan_input_directions", "scan_output_directions"
+	if z.batched {
+		inDirections = "directions"
+	}
+	z.inBack, z.outBack = flags(s.Ints(inDirections), z.scans), flags(s.Ints(outDirections), outs)
+	z.outAxes = padded(s.Ints("scan_output_axes"), outs)
+	for k, axis := range padded(s.Ints("scan_input_axes"), z.scans) {
+		a := in[z.states+k]
+		if a == nil {
+			return nil, fmt.Errorf("scan input %d is missing", k)
+		}
+		if z.batched {
+			axis = 1
+		}
+		at, err := op.Axis(axis, len(a.Shape))
+		if err != nil {
+			return nil, fmt.Errorf("scan input %d: %w", k, err)
+		}
+		z.inAxes = append(z.inAxes, at)
+		if k > 0 && z.length != a.Shape[at] {
+			return nil, fmt.Errorf("scan inputs have lengths %d and %d", z.length, a.Shape[at])
+		}
+		z.length = a.Shape[at]
+	}
+	return z, nil
+}
+
+func padded(xs []int64, n int) []int64 {
+	out := make([]int64, n)
+	copy(out, xs)
+	return out
+}
+
+func flags(xs []int64, n int) []bool {
+	out := make([]bool, n)
+	for i, x := range xs {
+		if i < n {
+			out[i] = x == 1
+		}
+	}
+	return out
+}
+
+// planScan plans the body for one element of each scan input.
+func (pl *planner) planScan(i int, s *step, in []*ir.Array) ([]ir.Spec, error) {
+	z, err := scanOf(s, in[:s.NumIn])
+	if err != nil || z.batched {
+		return nil, op.ErrUnknown
+	}
+	var args []*ir.Array
+	var states []ir.Spec
+	for k, a := range in[:s.NumIn] {
+		if a == nil {
+			return nil, op.ErrUnknown
+		}
+		shape := a.Shape
+		if k >= z.states {
+			at := z.inAxes[k-z.states]
+			shape = slices.Delete(slices.Clone(shape), at, at+1)
+		} else {
+			states = append(states, a.Spec())
+		}
+		args = append(args, &ir.Array{DType: a.DType, Shape: shape})
+	}
+	_, specs, err := pl.body(i, s, "body", args, in)
+	if err != nil || !sameSpecs(specs[:z.states], states) {
+		return nil, op.ErrUnknown
+	}
+	for k := range specs[z.states:] {
+		o := &specs[z.states+k]
+		at, err := op.Axis(z.outAxes[k], len(o.Shape)+1)
+		if err != nil {
+			return nil, err
+		}
+		o.Shape = slices.Insert(slices.Clone(o.Shape), at, z.length)
+	}
+	return specs, nil
+}
+
+func (b *bodies) scan() ([]*ir.Array, error) {
+	in := b.c.In[:b.s.NumIn]
+	z, err := scanOf(b.s, in)
+	if err != nil {
+		return nil, err
+	}
+	if !z.batched {
+		return b.scanOne(z, in, z.length)
+	}
+	return b.scanBatch(z, in)
+}
+
+// scanOne goes over one sequence of the given length.
+func (b *bodies) scanOne(z *scanning, in []*ir.Array, length int64) ([]*ir.Array, error) {
+	state := append([]*ir.Array(nil), in[:z.states]...)
+	collected := make([][]*ir.Array, len(z.outAxes))
+	for t := range length {
+		args := slices.Clone(state)
+		for k, a := range in[z.states:] {
+			at := t
+			if z.inBack[k] {
+				at = length - 1 - t
+			}
+			item, err := element(a, z.inAxes[k], at)
+			if err != nil {
+				return nil, err
+			}
+			args = append(args, item)
+		}
+		out, err := b.run("body", args)
+		if err != nil {
+			return nil, err
+		}
+		state = out[:z.states]
+		for k := range collected {
+			collected[k] = append(collected[k], out[z.states+k])
+		}
+	}
+	return b.stacks(z, state, collected)
+}
+
+func (b *bodies) stacks(z *scanning, state []*ir.Array, collected [][]*ir.Array) ([]*ir.Array, error) {
+	out := make([]*ir.Array, 0, len(state)+len(collected))
+	for _, a := range state {
+		out = append(out, a.Clone())
+	}
+	for k, items := range collected {
+		if z.outBack[k] {
+			slices.Reverse(items)
+		}
+		if len(items) == 0 {
+			out = append(out, b.s.bodies["body"].emptyStack(z.states+k))
+			continue
+		}
+		axis, err := op.Axis(z.outAxes[k], len(items[0].Shape)+1)
+		if err != nil {
+			return nil, fmt.Errorf("scan output %d: %w", k, err)
+		}
+		a, err := stack(items, axis)
+		if err != nil {
+			return nil, fmt.Errorf("scan output %d: %w", k, err)
+		}
+		out = append(out, a)
+	}
+	return out, nil
+}
+
+// scanBatch is opset 8: axis 0 is a batch, whose sequences may end early.
+func (b *bodies) scanBatch(z *scanning, in []*ir.Array) ([]*ir.Array, error) {
+	var lengths []int64
+	if in[0] != nil {
+		var err error
+		if lengths, err = op.Ints(in[0]); err != nil {
+			return nil, err
+		}
+	}
+	in = in[1:]
+	batch := in[z.states].Shape[0]
+	one := *z
+	one.inAxes = make([]int, z.scans) // an element of the batch has its sequence in front
+	columns := make([][]*ir.Array, z.states+len(z.outAxes))
+	for n := range batch {
+		items := make([]*ir.Array, len(in))
+		for k, a := range in {
+			var err error
+			if a == nil {
+				return nil, fmt.Errorf("input %d is missing", k+1)
+			}
+			if items[k], err = element(a, 0, n); err != nil {
+				return nil, err
+			}
+		}
+		length := z.length
+		if n < int64(len(lengths)) {
+			length = min(max(lengths[n], 0), z.length)
+		}
+		out, err := b.scanOne(&one, items, length)
+		if err != nil {
+			return nil, err
+		}
+		for k, a := range out {
+			if k >= z.states {
+				a = lengthened(a, z.length)
+			}
+			columns[k] = append(columns[k], a)
+		}
+	}
+	var out []*ir.Array
+	for _, items := range columns {
+		a, err := stack(items, 0)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, a)
+	}
+	return out, nil
+}
+
+// lengthened fills a up with zeros to n elements along its first axis.
+func lengthened(a *ir.Array, n int64) *ir.Array {
+	if a.Shape[0] == n {
+		return a
+	}
+	shape := slices.Clone(a.Shape)
+	shape[0] = n
+	out := ir.NewArray(a.DType, shape...)
+	copy(out.Data, a.Data)
+	return out
+}
+
+// element is a copy of a at one index of an axis, which the copy does not have.
+func element(a *ir.Array, axis int, at int64) (*ir.Array, error) {
+	if axis >= len(a.Shape) || at < 0 || at >= a.Shape[axis] {
+		return nil, fmt.Errorf("index %d is outside of axis %d of %s", at, axis, a)
+	}
+	out := ir.NewArray(a.DType, slices.Delete(slices.Clone(a.Shape), axis, axis+1)...)
+	outer, inner := op.Product(a.Shape[:axis]), op.Product(a.Shape[axis+1:])
+	return out, move(outer, inner, func(o int64) (int64, int64) { return o, o*a.Shape[axis] + at }, out, a)
+}
+
+// stack puts arrays of one type side by side along a new axis.
+func stack(items []*ir.Array, axis int) (*ir.Array, error) {
+	if len(items) == 0 {
+		return nil, fmt.Errorf("there is nothing to stack")
+	}
+	first := items[0]
+	n := int64(len(items))
+	out := ir.NewArray(first.DType, slices.Insert(slices.Clone(first.Shape), axis, n)...)
+	outer, inner := op.Product(first.Shape[:axis]), op.Product(first.Shape[axis:])
+	for i, a := range items {
+		if a.String() != first.String() {
+			return nil, fmt.Errorf("%s and %s cannot be stacked", first, a)
+		}
+		if err := move(outer, inner, func(o int64) (int64, int64) { return o*n + int64(i), o }, out, a); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// move copies runs of inner elements: at gives for each run its place in to and in from.
+func move(outer, inner int64, at func(o int64) (to, from int64), to, from *ir.Array) error {
+	width := from.DType.Bits() / 8
+	if from.DType != ir.String && width == 0 {
+		return fmt.Errorf("elements of %s cannot be taken apart", from.DType)
+	}
+	for o := range outer {
+		t, f := at(o)
+		if from.DType == ir.String {
+			copy(to.Text[t*inner:(t+1)*inner], from.Text[f*inner:])
+			continue
+		}
+		copy(to.Data[t*inner*width:(t+1)*inner*width], from.Data[f*inner*width:])
+	}
+	return nil
+}

@@ -1,0 +1,82 @@
+package signal
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/mcompress/mcompress/internal/engine/number"
+	"github.com/mcompress/mcompress/internal/engine/op"
+	"github.com/mcompress/mcompress/ir"
+)
+
+// Ops are the rows of this family.
+func Ops() []op.Op {
+	return slices.Concat(windows(), transforms(), filters(), pictures())
+}
+
+// tensor is input i, a tensor of numbers.
+func tensor(in []*ir.Array, i int, name string) (*ir.Array, error) {
+	a, err := op.Arg(in, i, name)
+	if err != nil {
+		return nil, err
+	}
+	if a.Kind != ir.Dense {
+		return nil, fmt.Errorf("input %s is %s, not a tensor", name, a)
+	}
+	if err := number.Check(a.DType); err != nil {
+		return nil, fmt.Errorf("input %s: %w", name, err)
+	}
+	if err := a.Spec().Valid(); err != nil {
+		return nil, fmt.Errorf("input %s: %w", name, err)
+	}
+	return a, nil
+}
+
+// scalar is input i, one number.
+func scalar(in []*ir.Array, i int, name string) (float64, error) {
+	a, err := tensor(in, i, name)
+	if err != nil {
+		return 0, err
+	}
+	if a.Elems() != 1 {
+		return 0, fmt.Errorf("%s is %s, not one number", name, a)
+	}
+	if !op.Known(a) {
+		return 0, op.ErrUnknown
+	}
+	var x [1]float64
+	number.Read(x[:], a, 0)
+	return x[0], nil
+}
+
+// maxLength bounds what scalars may ask for: lengths that fit into float64 exactly, and whose
+// squares fit into int64.
+const maxLength = 1 << 31
+
+// length is input i, a whole number from 1 to maxLength.
+func length(in []*ir.Array, i int, name string) (int64, error) {
+	x, err := scalar(in, i, name)
+	if err != nil {
+		return 0, err
+	}
+	if !(x >= 1 && x <= maxLength) {
+		return 0, fmt.Errorf("%s %v is not from 1 to %d", name, x, int64(maxLength))
+	}
+	return int64(x), nil
+}
+
+// one is the type of an operator's only output, which must be one of numbers.
+func one(dt int64, shape ...int64) ([]ir.Spec, error) {
+	if dt < 0 || dt > 255 {
+		return nil, fmt.Errorf("element type %d is unknown", dt)
+	}
+	if err := number.Check(ir.DType(dt)); err != nil {
+		return nil, err
+	}
+	return []ir.Spec{{DType: ir.DType(dt), Shape: shape}}, nil
+}
+
+// floats is scratch memory as float64.
+func floats(b []byte) []float64 {
+	return ir.View[float64](&ir.Array{DType: ir.Double, Data: b})
+}

@@ -1,0 +1,68 @@
+package engine
+
+import (
+	"fmt"
+	"runtime/debug"
+
+	"github.com/mcompress/mcompress/internal/engine/op"
+	"github.com/mcompress/mcompress/ir"
+)
+
+// shape asks the operator for the types of its outputs.
+func (s *step) shape(in []*ir.Array) (specs []ir.Spec, err error) {
+	defer s.guard(&err)
+	specs, err = s.op.Shape(s.Node, in)
+	if err == op.ErrUnknown {
+		return nil, err
+	}
+	if err != nil {
+		return nil, s.wrap(err)
+	}
+	for i := range specs {
+		if i >= len(s.out) || s.out[i] == absent {
+			continue
+		}
+		if err := specs[i].Valid(); err != nil {
+			return nil, s.wrap(fmt.Errorf("output %d: %w", i, err))
+		}
+	}
+	return specs, nil
+}
+
+// scratch is the bytes of scratch that the operator needs.
+func (s *step) scratch(in []*ir.Array, workers int) (n int64, err error) {
+	defer s.guard(&err)
+	return s.op.Work(s.Node, in, workers), nil
+}
+
+func (s *step) run(c *op.Call) (err error) {
+	defer s.guard(&err)
+	if err := s.op.Run(c); err != nil {
+		return s.wrap(err)
+	}
+	return nil
+}
+
+func (s *step) wrap(err error) error {
+	return fmt.Errorf("node %q (%s): %w", s.Label, s.ID, err)
+}
+
+// guard turns a panic, which is a bug in an operator, into an error that names the node.
+func (s *step) guard(err *error) {
+	if v := recover(); v != nil {
+		*err = &Bug{Node: s.Label, Op: s.ID, Value: v, Stack: debug.Stack()}
+	}
+}
+
+// A Bug is a panic in an operator.
+type Bug struct {
+	Node  string
+	Op    ir.OpID
+	Value any
+	Stack []byte // for whoever mends it
+}
+
+// Error is one line without the stack.
+func (b *Bug) Error() string {
+	return fmt.Sprintf("node %q (%s): a bug in the engine: %v", b.Node, b.Op, b.Value)
+}

@@ -1,0 +1,69 @@
+package train
+
+import (
+	"testing"
+
+	"github.com/mcompress/mcompress/internal/engine/elementwise/optest"
+	"github.com/mcompress/mcompress/internal/engine/op"
+	"github.com/mcompress/mcompress/ir"
+)
+
+// bench runs an operator with one worker on inputs of n bytes.
+func bench(b *testing.B, typ string, bytes int64, in []*ir.Array, attrs ...*ir.Attr) {
+	b.Helper()
+	row := optest.Row(Ops(), optest.Case{Domain: domain, Type: typ, Version: 1})
+	n := op.NewNode(ir.OpID{Domain: domain, Type: typ}, 1, attrs, nil)
+	n.NumIn, n.Wanted = len(in), []bool{true, true}
+	specs, err := row.Shape(n, in)
+	if err != nil {
+		b.Fatal(err)
+	}
+	pool := op.NewPool(1)
+	defer pool.Close()
+	call := &op.Call{Node: n, In: in, Pool: pool}
+	for _, s := range specs {
+		call.Out = append(call.Out, ir.NewArray(s.DType, s.Shape...))
+	}
+	if row.Work != nil {
+		call.Work = ir.AlignedBytes(row.Work(n, in, 1))
+	}
+	b.SetBytes(bytes)
+	for b.Loop() {
+		if err := row.Run(call); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// Bytes are those that are read and written.
+func BenchmarkUpdates(b *testing.B) {
+	const n = 1 << 20
+	w, g := values[float32](1, n), values[float32](2, n)
+	zero := func() *ir.Array { return ir.NewArray(ir.Float, n) }
+	hyper := optest.Array[float32](1e-4, 1, 1, 0.01)
+	b.Run("SGD", func(b *testing.B) { bench(b, "SGDUpdate", 3*4*n, []*ir.Array{w, g, hyper}) })
+	b.Run("momentum", func(b *testing.B) {
+		bench(b, "SGDUpdate", 5*4*n, []*ir.Array{w, g, zero(), hyper}, optest.Float("momentum", 0.9))
+	})
+	b.Run("Adam", func(b *testing.B) { bench(b, "AdamUpdate", 7*4*n, []*ir.Array{w, g, zero(), zero(), hyper}) })
+	b.Run("AdamKeepZeros", func(b *testing.B) {
+		bench(b, "AdamUpdate", 7*4*n, []*ir.Array{w, g, zero(), zero(), hyper}, optest.Int("keep_zeros", 1))
+	})
+	b.Run("Adam8", func(b *testing.B) {
+		blocks := int64(n / codedBlock)
+		bench(b, "Adam8Update", 16*n, []*ir.Array{w, g, ir.NewArray(ir.Uint8, n), ir.NewArray(ir.Uint8, n), ir.NewArray(ir.Float, blocks), ir.NewArray(ir.Float, blocks), hyper})
+	})
+	b.Run("Accumulate", func(b *testing.B) { bench(b, "AccumulateGrad", 3*4*n, []*ir.Array{w, g}) })
+}
+
+func BenchmarkLosses(b *testing.B) {
+	const rows, classes = 128, 1000
+	x, y, scale := values[float32](1, rows, classes), values[float32](2, rows, classes), optest.Scalar[float32](1)
+	b.Run("CrossEntropy", func(b *testing.B) {
+		bench(b, "CrossEntropyLoss", 8*rows*classes, []*ir.Array{x, labels(classes, rows), scale})
+	})
+	b.Run("Distill", func(b *testing.B) {
+		bench(b, "DistillLoss", 12*rows*classes, []*ir.Array{x, y, scale}, optest.Float("temperature", 4))
+	})
+	b.Run("MeanSquared", func(b *testing.B) { bench(b, "MeanSquaredLoss", 12*rows*classes, []*ir.Array{x, y, scale}) })
+}

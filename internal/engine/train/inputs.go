@@ -1,0 +1,69 @@
+package train
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/mcompress/mcompress/internal/engine/op"
+	"github.com/mcompress/mcompress/ir"
+)
+
+// tensor is input i, a tensor of one of these types.
+func tensor(in []*ir.Array, i int, name string, types ...ir.DType) (*ir.Array, error) {
+	a, err := op.Arg(in, i, name)
+	if err != nil {
+		return nil, err
+	}
+	if a.Kind != ir.Dense || !slices.Contains(types, a.DType) {
+		return nil, fmt.Errorf("input %s is %s, want %s", name, a, types[0])
+	}
+	return a, nil
+}
+
+// like is input i, of the type and shape of a.
+func like(a *ir.Array, in []*ir.Array, i int, name string) error {
+	b, err := tensor(in, i, name, a.DType)
+	if err != nil {
+		return err
+	}
+	if !slices.Equal(a.Shape, b.Shape) {
+		return fmt.Errorf("input %s is %s, want %s", name, b, a)
+	}
+	return nil
+}
+
+// floats is input i, n numbers of type Float.
+func floats(in []*ir.Array, i int, name string, n int64) error {
+	a, err := tensor(in, i, name, ir.Float)
+	if err != nil {
+		return err
+	}
+	if a.Elems() != n {
+		return fmt.Errorf("input %s is %s, want %d elements", name, a, n)
+	}
+	return nil
+}
+
+// one is the type of a single number.
+func one(dt ir.DType) ir.Spec { return ir.Spec{DType: dt, Shape: []int64{1}} }
+
+// A number is an element that losses are computed of: float64 is for checks by differences.
+type number interface{ float32 | float64 }
+
+// byType runs the function for the type of input 0.
+func byType(single, double func(*op.Call) error) func(*op.Call) error {
+	return func(c *op.Call) error {
+		if c.In[0].DType == ir.Double {
+			return double(c)
+		}
+		return single(c)
+	}
+}
+
+// output is output i as elements, nil where nobody reads it.
+func output[T ir.Element](c *op.Call, i int) []T {
+	if i >= len(c.Out) || c.Out[i] == nil {
+		return nil
+	}
+	return ir.View[T](c.Out[i])
+}

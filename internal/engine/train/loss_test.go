@@ -1,0 +1,150 @@
+package train
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/mcompress/mcompress/internal/engine/elementwise/optest"
+	"github.com/mcompress/mcompress/ir"
+)
+
+type lossCase struct {
+	op    string
+	in    []*ir.Array
+	attrs []*ir.Attr
+}
+
+func lossCases() []lossCase {
+	x := func(seed uint64) *ir.Array { return values[float64](seed, 3, 4, 5) }
+	between := values[float64](9, 3, 1)
+	for i, v := range ir.View[float64](between) {
+		ir.View[float64](between)[i] = 1 / (1 + math.Exp(-v))
+	}
+	some := labels(4, 3, 5)
+	ir.View[int64](some)[2] = -100
+	scale := optest.Array[float32](1)
+	return []lossCase{
+		{"CrossEntropyLoss", []*ir.Array{values[float64](1, 3, 4), labels(4, 3), scale}, nil},
+		{"CrossEntropyLoss", []*ir.Array{x(1), some, scale}, []*ir.Attr{optest.Float("smoothing", 0.1), optest.Float("weight", 0.3)}},
+		{"CrossEntropyLoss", []*ir.Array{x(1), labels(5, 3, 4), scale}, []*ir.Attr{optest.Int("axis", -1)}},
+		{"DistillLoss", []*ir.Array{values[float64](1, 3, 4), values[float64](2, 3, 4), scale}, []*ir.Attr{optest.Float("temperature", 2.5)}},
+		{"DistillLoss", []*ir.Array{x(1), x(2), scale}, []*ir.Attr{optest.Int("axis", 1)}},
+		{"CosineLoss", []*ir.Array{x(1), x(2), scale}, []*ir.Attr{optest.Float("weight", 3)}},
+		{"CosineLoss", []*ir.Array{x(1), x(2), scale}, []*ir.Attr{optest.Int("axis", -1)}},
+		{"CosineLoss", []*ir.Array{x(1), x(2), scale}, []*ir.Attr{optest.Int("axis", 1)}},
+		{"MeanSquaredLoss", []*ir.Array{x(1), x(2), scale}, nil},
+		{"SigmoidCrossEntropyLoss", []*ir.Array{values[float64](1, 3, 1), between, scale}, nil},
+	}
+}
+
+func TestGradientsAreThoseOfDifferences(t *testing.T) {
+	for i, c := range lossCases() {
+		t.Run(fmt.Sprint(c.op, i), func(t *testing.T) {
+			x, got := ir.View[float64](c.in[0]), ir.View[float64](results(t, c.op, 1, c.in, c.attrs...)[1])
+			loss := func(k int, at float64) float64 {
+				was := x[k]
+				defer func() { x[k] = was }()
+				x[k] = at
+				return ir.View[float64](results(t, c.op, 1, c.in, c.attrs...)[0])[0]
+			}
+			for k := range x {
+				const h = 1e-5
+				want := (loss(k, x[k]+h) - loss(k, x[k]-h)) / (2 * h)
+				if !(math.Abs(got[k]-want) <= 1e-8*(1+math.Abs(want))) {
+					t.Fatalf("gradient %d is %.9g, differences give %.9g", k, got[k], want)
+				}
+			}
+		})
+	}
+}
+
+// Single precision gives what double does, to rounding; scale is in the gradient alone.
+func TestFloatLossesFollowDoubleOnes(t *testing.T) {
+	for i, c := range lossCases() {
+		want := results(t, c.op, 1, c.in, c.attrs...)
+		in := []*ir.Array{single(c.in[0]), single(c.in[1]), optest.Scalar[float32](64)}
+		got := results(t, c.op, 1, in, c.attrs...)
+		near(t, fmt.Sprint(c.op, i, " loss"), got[0], ir.View[float64](want[0]), 1, 1e-6)
+		near(t, fmt.Sprint(c.op, i, " gradient"), got[1], ir.View[float64](want[1]), 64, 1e-6)
+	}
+}
+
+// single is a with Double rounded to Float.
+func single(a *ir.Array) *ir.Array {
+	if a.DType != ir.Double {
+		return a
+	}
+	out := ir.NewArray(ir.Float, a.Shape...)
+	for i, v := range ir.View[float64](a) {
+		ir.View[float32](out)[i] = float32(v)
+	}
+	return out
+}
+
+func near(t *testing.T, what string, got *ir.Array, want []float64, scale, tolerance float64) {
+	t.Helper()
+	if int(got.Elems()) != len(want) {
+		t.Fatalf("%s: %s, want %d elements", what, got, len(want))
+	}
+	for i, v := range ir.View[float32](got) {
+		if w := want[i] * scale; !(math.Abs(float64(v)-w) <= tolerance*(scale+math.Abs(w))) {
+			t.Errorf("%s: element %d is %v, want %v", what, i, v, w)
+			return
+		}
+	}
+}
+
+func TestRowsThatAreIgnored(t *testing.T) {
+	scores, scale := values[float32](1, 2, 3), optest.Scalar[float32](1)
+	none := optest.Array[int64](7, 7)
+	out := results(t, "CrossEntropyLoss", 1, []*ir.Array{scores, none, scale}, optest.Int("ignore_index", 7))
+	near(t, "loss of no rows", out[0], []float64{0}, 1, 0)
+	near(t, "gradient of no rows", out[1], make([]float64, 6), 1, 0)
+
+	alone := results(t, "CrossEntropyLoss", 1, []*ir.Array{ir.ArrayOf(ir.View[float32](scores)[:3], 1, 3), optest.Array[int64](1), scale})
+	both := results(t, "CrossEntropyLoss", 1, []*ir.Array{scores, optest.Array[int64](1, -100), scale})
+	same(t, "one row of two", both[:1], alone[:1])
+}
+
+// Scores so far apart that exponentials overflow or vanish.
+func TestLossesOfLargeScores(t *testing.T) {
+	x, y, scale := optest.Array[float32](500, -500, 0), optest.Array[float32](-500, 500, 0), optest.Scalar[float32](1)
+	x.Shape, y.Shape = []int64{1, 3}, []int64{1, 3}
+	out := results(t, "CrossEntropyLoss", 1, []*ir.Array{x, optest.Array[int64](1), scale})
+	near(t, "cross entropy", out[0], []float64{1000}, 1, 1e-6)
+	out = results(t, "DistillLoss", 1, []*ir.Array{x, y, scale})
+	near(t, "distillation", out[0], []float64{1000}, 1, 1e-6)
+	near(t, "its gradient", out[1], []float64{1, -1, 0}, 1, 1e-6)
+	wrong := ir.ArrayOf([]float32{0, 1, 1}, 1, 3)
+	out = results(t, "SigmoidCrossEntropyLoss", 1, []*ir.Array{x, wrong, scale})
+	near(t, "sigmoid", out[0], []float64{(1000 + math.Ln2) / 3}, 1, 1e-6)
+	near(t, "its gradient", out[1], []float64{1. / 3, -1. / 3, -1. / 6}, 1, 1e-6)
+}
+
+func TestLossesSayWhatDoesNotFit(t *testing.T) {
+	x, scale := values[float32](1, 4, 10), optest.Scalar[float32](1)
+	for _, c := range []struct {
+		op, want string
+		in       []*ir.Array
+		attrs    []*ir.Attr
+	}{
+		{"CrossEntropyLoss", "label 12 of sample 3 is out of range: the model has 10 classes", []*ir.Array{x, optest.Array[int64](0, 1, 2, 12), scale}, nil},
+		{"CrossEntropyLoss", "label -1 of sample 0", []*ir.Array{x, optest.Array[int64](-1, 1, 2, 3), scale}, nil},
+		{"CrossEntropyLoss", "input labels has shape [3], want [4]", []*ir.Array{x, labels(3, 3), scale}, nil},
+		{"CrossEntropyLoss", "axis 1 is outside", []*ir.Array{values[float32](1, 4), labels(3, 3), scale}, nil},
+		{"CrossEntropyLoss", "there are no classes", []*ir.Array{values[float32](1, 4, 0), labels(3, 4), scale}, nil},
+		{"CrossEntropyLoss", "attribute smoothing is 1", []*ir.Array{x, labels(3, 4), scale}, []*ir.Attr{optest.Float("smoothing", 1)}},
+		{"CrossEntropyLoss", "input scale", []*ir.Array{x, labels(3, 4), x}, nil},
+		{"DistillLoss", "attribute temperature is 0", []*ir.Array{x, x, scale}, []*ir.Attr{optest.Float("temperature", 0)}},
+		{"DistillLoss", "input target is float[10,4]", []*ir.Array{x, values[float32](1, 10, 4), scale}, nil},
+		{"CosineLoss", "scalar", []*ir.Array{scale, scale, scale}, nil},
+		{"MeanSquaredLoss", "input target is missing", []*ir.Array{x}, nil},
+	} {
+		_, err := optest.Run(Ops(), optest.Case{Domain: domain, Type: c.op, Version: 1, In: c.in, Attrs: c.attrs, Outputs: 2})
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: error %v, want one with %q", c.op, err, c.want)
+		}
+	}
+}

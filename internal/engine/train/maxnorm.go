@@ -1,0 +1,62 @@
+package train
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/mcompress/mcompress/internal/engine/elementwise/block"
+	"github.com/mcompress/mcompress/internal/engine/op"
+	"github.com/mcompress/mcompress/internal/kernel"
+	"github.com/mcompress/mcompress/ir"
+)
+
+func checkNorm(n *op.Node, w *ir.Array) error {
+	limit := n.Float("max_norm", 0)
+	if !(limit >= 0) {
+		return fmt.Errorf("attribute max_norm is %v, want 0 or more", limit)
+	}
+	if limit == 0 {
+		return nil
+	}
+	_, err := op.Axis(n.Int("norm_axis", 0), len(w.Shape))
+	return err
+}
+
+// units are the lanes of which each index along norm_axis is one unit's weights.
+func units(n *op.Node, w *ir.Array) lanes {
+	axis, err := op.Axis(n.Int("norm_axis", 0), len(w.Shape))
+	if err != nil {
+		return lanes{}
+	}
+	return lanesOf(w.Shape, axis)
+}
+
+// unitBlock is how many units are one worker's: neighbours, whose weights share cache lines where the
+// axis is the last.
+const unitBlock = 64
+
+// limitNorms scales the weights of units that are longer than max_norm down to it.
+func limitNorms(c *op.Call) {
+	limit := float64(c.Float("max_norm", 0))
+	if limit == 0 {
+		return
+	}
+	w, l := ir.View[float32](c.In[0]), units(c.Node, c.In[0])
+	factors := block.Words[float64](c.Work, l.n)
+	c.Pool.Rows(l.n, unitBlock, func(from, to int) {
+		clear(factors[from:to])
+		l.runs(from, to, func(unit, from, to int) {
+			for _, v := range w[from:to] {
+				factors[unit] += float64(float64(v) * float64(v))
+			}
+		})
+		for unit := from; unit < to; unit++ {
+			factors[unit] = min(1, limit/math.Sqrt(factors[unit]))
+		}
+		l.runs(from, to, func(unit, from, to int) {
+			if f := factors[unit]; f < 1 {
+				kernel.MulScalar(w[from:to], w[from:to], float32(f))
+			}
+		})
+	})
+}

@@ -1,0 +1,204 @@
+package train
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/mcompress/mcompress/internal/engine/elementwise/block"
+	"github.com/mcompress/mcompress/internal/engine/op"
+	"github.com/mcompress/mcompress/ir"
+)
+
+// A rowLoss is the mean over rows of a tensor of what each row's loss is.
+//
+// Inputs are x, the target and scale; outputs are the loss, times attribute weight, and its gradient for x, times
+// weight and scale: scale is 1 over the number of batches whose gradients are added up, times the factor
+// that keeps gradients within the range of float16.
+type rowLoss struct {
+	name   string
+	labels bool // the target is a class for each row; else it has the type of x
+	check  func(n *op.Node) error
+	lanes  func(n *op.Node, x *ir.Array) (lanes, error)
+	single func(n *op.Node, r row[float32]) float64
+	double func(n *op.Node, r row[float64]) float64
+}
+
+// A row is what the loss of one row is computed from.
+type row[T number] struct {
+	x, target []T
+	label     int
+	dx        []T // where factor times the gradient goes; nil if nobody wants it
+	factor    float64
+	spare     [3][]T // of the length of x
+}
+
+func rowLosses() []op.Op {
+	var rows []op.Op
+	for _, l := range []rowLoss{
+		{"CrossEntropyLoss", true, checkSmoothing, classes, crossEntropy[float32], crossEntropy[float64]},
+		{"DistillLoss", false, checkTemperature, classes, distill[float32], distill[float64]},
+		{"CosineLoss", false, func(*op.Node) error { return nil }, samples, cosine[float32], cosine[float64]},
+	} {
+		rows = append(rows, op.Op{Type: l.name, Shape: l.shape, Work: l.work, Run: byType(
+			func(c *op.Call) error { return runRows(c, l, l.single) },
+			func(c *op.Call) error { return runRows(c, l, l.double) },
+		)})
+	}
+	return rows
+}
+
+// classes are the lanes along attribute axis, 1 if it is not there.
+func classes(n *op.Node, x *ir.Array) (lanes, error) {
+	axis, err := op.Axis(n.Int("axis", 1), len(x.Shape))
+	if err != nil {
+		return lanes{}, err
+	}
+	if x.Shape[axis] == 0 {
+		return lanes{}, errors.New("there are no classes")
+	}
+	return lanesOf(x.Shape, axis), nil
+}
+
+// samples are the lanes along attribute axis, or what the first axis counts.
+func samples(n *op.Node, x *ir.Array) (lanes, error) {
+	if n.Has("axis") {
+		return classes(n, x)
+	}
+	if len(x.Shape) == 0 {
+		return lanes{}, errors.New("input x is a scalar, not a batch of samples")
+	}
+	return lanes{int(x.Shape[0]), int(op.Product(x.Shape[1:])), 1}, nil
+}
+
+func (l rowLoss) shape(n *op.Node, in []*ir.Array) ([]ir.Spec, error) {
+	x, err := tensor(in, 0, "x", ir.Float, ir.Double)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := l.lanes(n, x)
+	if err != nil {
+		return nil, err
+	}
+	if err := l.target(n, x, in, rows); err != nil {
+		return nil, err
+	}
+	if err := floats(in, 2, "scale", 1); err != nil {
+		return nil, err
+	}
+	return []ir.Spec{one(x.DType), x.Spec()}, l.check(n)
+}
+
+func (l rowLoss) target(n *op.Node, x *ir.Array, in []*ir.Array, rows lanes) error {
+	if !l.labels {
+		return like(x, in, 1, "target")
+	}
+	labels, err := tensor(in, 1, "labels", ir.Int64)
+	if err != nil {
+		return err
+	}
+	axis, err := op.Axis(n.Int("axis", 1), len(x.Shape))
+	if err != nil {
+		return err
+	}
+	if want := slices.Delete(slices.Clone(x.Shape), axis, axis+1); !slices.Equal(labels.Shape, want) {
+		return fmt.Errorf("input labels has shape %v, want %v for scores of shape %v with %d classes", labels.Shape, want, x.Shape, rows.n)
+	}
+	return nil
+}
+
+// work is a number for each row, and the parts of a row for each worker.
+func (l rowLoss) work(n *op.Node, in []*ir.Array, workers int) int64 {
+	rows, err := l.lanes(n, in[0])
+	if err != nil {
+		return 0
+	}
+	return int64(workers)*rowBytes(rows) + block.Bytes[float64](rows.rows())
+}
+
+// rowParts is how many rows of scratch a row needs: x, target, gradient and spare ones.
+const rowParts = 6
+
+func rowBytes(l lanes) int64 { return rowParts * block.Bytes[float64](l.n) }
+
+// rowCost is about how many sums an element costs.
+const rowCost = 16
+
+func runRows[T number](c *op.Call, l rowLoss, loss func(*op.Node, row[T]) float64) error {
+	rows, err := l.lanes(c.Node, c.In[0])
+	if err != nil {
+		return err
+	}
+	e := eachRow[T]{lanes: rows, call: c, loss: loss, dx: output[T](c, 1)}
+	count := rows.rows()
+	if l.labels {
+		if e.labels, count, err = readLabels(c, rows); err != nil {
+			return err
+		}
+	}
+	weight := float64(c.Float("weight", 1)) / float64(max(count, 1))
+	e.factor = weight * float64(ir.View[float32](c.In[2])[0])
+	losses := block.Words[float64](c.Work[int64(c.Pool.Workers())*rowBytes(rows):], rows.rows())
+	block.Share(c, len(losses), piece/max(1, rows.n*rowCost), rowBytes(rows), func(s block.Scratch, from, to int) {
+		var buf [rowParts][]T
+		for k := range buf {
+			buf[k] = block.Take[T](&s, rows.n)
+		}
+		for i := from; i < to; i++ {
+			losses[i] = e.at(i, &buf)
+		}
+	})
+	if y := output[T](c, 0); y != nil {
+		y[0] = T(weight * total(losses))
+	}
+	return nil
+}
+
+// eachRow is a loss on the rows of a tensor.
+type eachRow[T number] struct {
+	lanes
+	call   *op.Call
+	loss   func(*op.Node, row[T]) float64
+	labels []int64 // nil where the target is like x
+	dx     []T
+	factor float64
+}
+
+// at is the loss of row i, whose gradient it writes.
+func (e *eachRow[T]) at(i int, buf *[rowParts][]T) float64 {
+	r := row[T]{factor: e.factor, spare: [3][]T(buf[3:])}
+	if e.dx != nil {
+		r.dx = room(e.lanes, e.dx, buf[2], i)
+		defer put(e.lanes, e.dx, r.dx, i)
+	}
+	switch {
+	case e.labels == nil:
+		r.target = part(e.lanes, ir.View[T](e.call.In[1]), buf[1], i)
+	case e.labels[i] == ignored(e.call.Node):
+		clear(r.dx)
+		return 0
+	default:
+		r.label = int(e.labels[i])
+	}
+	r.x = part(e.lanes, ir.View[T](e.call.In[0]), buf[0], i)
+	return e.loss(e.call.Node, r)
+}
+
+// ignored is the label of rows that do not count.
+func ignored(n *op.Node) int64 { return n.Int("ignore_index", -100) }
+
+// readLabels gives the labels and the number of rows that count.
+func readLabels(c *op.Call, rows lanes) (labels []int64, count int, err error) {
+	labels = ir.View[int64](c.In[1])
+	for i, label := range labels {
+		switch {
+		case label == ignored(c.Node):
+		case label < 0 || label >= int64(rows.n):
+			sample := i / (len(labels) / int(c.In[1].Shape[0]))
+			return nil, 0, fmt.Errorf("label %d of sample %d is out of range: the model has %d classes", label, sample, rows.n)
+		default:
+			count++
+		}
+	}
+	return labels, count, nil
+}

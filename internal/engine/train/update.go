@@ -1,0 +1,169 @@
+package train
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/mcompress/mcompress/internal/engine/elementwise/block"
+	"github.com/mcompress/mcompress/internal/engine/op"
+	"github.com/mcompress/mcompress/internal/kernel"
+	"github.com/mcompress/mcompress/ir"
+)
+
+// An update changes weights W by their gradient G and by what it keeps of earlier ones.
+//
+// Inputs are W, G, the states and hyper: the learning rate, the number of the step from 1 on, the factor that
+// gradients are multiplied by, and weight decay. A factor that is not finite leaves everything as it is: so a step
+// whose gradients overflowed is left out. The output is the sum of the squares of factor·G.
+//
+// With attribute keep_zeros a weight that is 0 stays so, with states of 0: pruned weights do. With attribute max_norm the weights of each
+// unit, one index of axis norm_axis, are scaled down to that length after the update (Srivastava et al. 2014, section 5.1).
+type update struct {
+	name   string
+	writes []int
+	check  func(n *op.Node, in []*ir.Array) error // of the states, at 2 up to the last but one, and of attributes
+	rule   func(n *op.Node, h hyper) func(b batch)
+	states func(c *op.Call) keeper
+}
+
+// hyper is what a step of training is done with.
+type hyper struct{ rate, step, factor, decay float64 }
+
+// A batch is a block of weights, of their gradients times the factor, which may be overwritten, and of their states.
+type batch struct {
+	w, g   []float32
+	states [2][]float32
+	spare  []float32 // room for the block
+}
+
+// A keeper holds the states of all weights.
+type keeper interface {
+	load(at int, states *[2][]float32) // room for a block is given and may be replaced
+	store(at int, states [2][]float32) // after they were changed
+}
+
+// updateBlock is how many weights are worked on at a time: all that is read of them stays in the first-level cache.
+const updateBlock = 1024
+
+func updates() []op.Op {
+	var rows []op.Op
+	for _, u := range []update{
+		{"SGDUpdate", []int{0, 2}, checkMomentum, sgd, plainStates},
+		{"AdamUpdate", []int{0, 2, 3}, checkAdam, adam, plainStates},
+		{"Adam8Update", []int{0, 2, 3, 4, 5}, checkAdam8, adam, codedStates},
+	} {
+		rows = append(rows, op.Op{Type: u.name, Shape: u.shape, Work: updateWork, Run: u.run, Writes: u.writes, Impure: true})
+	}
+	return rows
+}
+
+func (u update) shape(n *op.Node, in []*ir.Array) ([]ir.Spec, error) {
+	w, err := tensor(in, 0, "W", ir.Float)
+	if err != nil {
+		return nil, err
+	}
+	if err := like(w, in, 1, "G"); err != nil {
+		return nil, err
+	}
+	if err := u.check(n, in); err != nil {
+		return nil, err
+	}
+	if err := floats(in, len(in)-1, "hyper", 4); err != nil {
+		return nil, err
+	}
+	return []ir.Spec{one(ir.Float)}, checkNorm(n, w)
+}
+
+// inputs checks how many there are.
+func inputs(in []*ir.Array, least, most int) error {
+	if len(in) < least || len(in) > most {
+		return fmt.Errorf("there are %d inputs, not W, G, %d to %d states and hyper", len(in), least-3, most-3)
+	}
+	return nil
+}
+
+// updateWork is a sum for each piece of the weights, or for each unit.
+func updateWork(n *op.Node, in []*ir.Array, _ int) int64 {
+	size := pieces(int(in[0].Elems()))
+	if n.Float("max_norm", 0) > 0 {
+		size = max(size, units(n, in[0]).n)
+	}
+	return block.Bytes[float64](size)
+}
+
+func (u update) run(c *op.Call) error {
+	h := hyperOf(c.In[len(c.In)-1])
+	squares := 0.0
+	if math.IsInf(h.factor, 0) || math.IsNaN(h.factor) {
+		squares = sumOfSquares(c, c.In[1])
+	} else {
+		squares = u.step(c, h)
+		limitNorms(c)
+	}
+	if y := output[float32](c, 0); y != nil {
+		y[0] = float32(squares * h.factor * h.factor)
+	}
+	return nil
+}
+
+// step updates all weights and gives the sum of the squares of G.
+func (u update) step(c *op.Call, h hyper) float64 {
+	w, g := ir.View[float32](c.In[0]), ir.View[float32](c.In[1])
+	rule, states, keep := u.rule(c.Node, h), u.states(c), c.Bool("keep_zeros", false)
+	return sumPieces(c.Pool, len(w), partial(c, len(w)), func(from, to int) float64 {
+		var room [4][updateBlock]float32
+		for at := from; at < to; at += updateBlock {
+			n := min(to-at, updateBlock)
+			b := batch{w: w[at : at+n], g: room[0][:n], spare: room[1][:n], states: [2][]float32{room[2][:n], room[3][:n]}}
+			kernel.MulScalar(b.g, g[at:at+n], float32(h.factor))
+			states.load(at, &b.states)
+			if keep {
+				b.still()
+			}
+			rule(b)
+			states.store(at, b.states)
+		}
+		return kernel.ReduceSumSquare(g[from:to])
+	})
+}
+
+func hyperOf(a *ir.Array) hyper {
+	h := ir.View[float32](a)
+	return hyper{float64(h[0]), float64(h[1]), float64(h[2]), float64(h[3])}
+}
+
+// still takes gradient and states from weights that are 0: no rule moves them then.
+func (b batch) still() {
+	for i, w := range b.w {
+		if w != 0 {
+			continue
+		}
+		b.g[i] = 0
+		for _, s := range b.states {
+			s[i] = 0
+		}
+	}
+}
+
+// plain are states of the type and shape of the weights; nil for those that there are not.
+type plain [2][]float32
+
+func plainStates(c *op.Call) keeper {
+	var p plain
+	for i := 2; i < len(c.In)-1; i++ {
+		if c.In[i] != nil {
+			p[i-2] = ir.View[float32](c.In[i])
+		}
+	}
+	return p
+}
+
+func (p plain) load(at int, states *[2][]float32) {
+	for i, s := range p {
+		if s != nil {
+			states[i] = s[at : at+len(states[i])]
+		}
+	}
+}
+
+func (p plain) store(int, [2][]float32) {}

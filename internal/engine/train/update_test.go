@@ -1,0 +1,177 @@
+package train
+
+import (
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/mcompress/mcompress/internal/engine/elementwise/optest"
+	"github.com/mcompress/mcompress/ir"
+)
+
+// inputsOf are those of an update, with states of something.
+func inputsOf(typ string, hyper *ir.Array) []*ir.Array {
+	w, g := values[float32](1, 40, 30), values[float32](2, 40, 30)
+	m, v := values[float32](3, 40, 30), values[float32](4, 40, 30)
+	for i, x := range ir.View[float32](v) {
+		ir.View[float32](v)[i] = x * x
+	}
+	switch typ {
+	case "SGDUpdate":
+		return []*ir.Array{w, g, m, hyper}
+	case "AdamUpdate":
+		return []*ir.Array{w, g, m, v, hyper}
+	}
+	return []*ir.Array{w, g, codes(1200), codes(1200), scales(5), scales(5), hyper}
+}
+
+var updateNames = []string{"SGDUpdate", "AdamUpdate", "Adam8Update"}
+
+var momentum = optest.Float("momentum", 0.9)
+
+func TestFactorsThatAreNotFiniteChangeNothing(t *testing.T) {
+	for _, typ := range updateNames {
+		for _, factor := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
+			in := inputsOf(typ, optest.Array(0.1, 1, float32(factor), 0.1))
+			before := clones(in)
+			results(t, typ, 1, in, momentum, optest.Float("max_norm", 0.1))
+			same(t, typ, in, before)
+		}
+	}
+}
+
+// The factor stands for gradients that much smaller; a power of two changes no bit.
+func TestFactorMultipliesGradients(t *testing.T) {
+	for _, typ := range updateNames {
+		in := inputsOf(typ, optest.Array[float32](0.1, 1, 1, 0.1))
+		scaled := inputsOf(typ, optest.Array[float32](0.1, 1, 1./1024, 0.1))
+		for i, v := range ir.View[float32](scaled[1]) {
+			ir.View[float32](scaled[1])[i] = 1024 * v
+		}
+		want, got := results(t, typ, 1, in, momentum), results(t, typ, 1, scaled, momentum)
+		same(t, typ+", sum", got[:1], want[:1])
+		same(t, typ+", weights", scaled[:1], in[:1])
+		sum := 0.0
+		for _, v := range ir.View[float32](in[1]) {
+			sum += float64(v) * float64(v)
+		}
+		near(t, typ, got[0], []float64{sum}, 1, 1e-6)
+	}
+}
+
+func TestKeptZeros(t *testing.T) {
+	for _, typ := range updateNames {
+		in := inputsOf(typ, optest.Array[float32](0.1, 1, 1, 0.1))
+		w := ir.View[float32](in[0])
+		for i := range w {
+			if i%3 == 0 {
+				w[i] = 0
+			}
+		}
+		before := clones(in)
+		results(t, typ, 1, in, momentum, optest.Int("keep_zeros", 1))
+		states := statesOf(typ, in)
+		for i := range w {
+			if pruned := i%3 == 0; pruned != (w[i] == 0) {
+				t.Fatalf("%s: weight %d is %v, was %v", typ, i, w[i], ir.View[float32](before[0])[i])
+			} else if pruned && (states[0][i] != 0 || states[1][i] != 0) {
+				t.Fatalf("%s: weight %d has states %v and %v", typ, i, states[0][i], states[1][i])
+			}
+		}
+	}
+}
+
+func statesOf(typ string, in []*ir.Array) [2][]float32 {
+	n := int(in[0].Elems())
+	room := [2][]float32{make([]float32, n), make([]float32, n)}
+	var k keeper = coded{books: [2]*codebook{signedBook(), unsignedBook()}, codes: [2][]byte{in[2].Data, in[3].Data}}
+	if typ == "Adam8Update" {
+		k = coded{k.(coded).codes, [2][]float32{ir.View[float32](in[4]), ir.View[float32](in[5])}, k.(coded).books}
+	} else if k = (plain{ir.View[float32](in[2])}); typ == "AdamUpdate" {
+		k = plain{ir.View[float32](in[2]), ir.View[float32](in[3])}
+	}
+	k.load(0, &room)
+	return room
+}
+
+// After an update no unit is longer than the limit, and those that were shorter are as without one.
+func TestMaxNorm(t *testing.T) {
+	for axis, count := range []int{40, 30} {
+		limit := math.Sqrt(float64(1200 / count)) // the length that a normal distribution gives
+		hyper := optest.Array[float32](0.1, 1, 1, 0)
+		in, free := inputsOf("SGDUpdate", hyper), inputsOf("SGDUpdate", hyper)
+		results(t, "SGDUpdate", 2, in, optest.Float("max_norm", float32(limit)), optest.Int("norm_axis", int64(axis)-2))
+		results(t, "SGDUpdate", 2, free)
+		long := 0
+		for unit := range count {
+			got, want := length(in[0], axis, unit), length(free[0], axis, unit)
+			if want > limit {
+				long++
+				want = limit
+			}
+			if math.Abs(got-want) > 1e-6*want {
+				t.Errorf("axis %d: unit %d has length %v, want %v", axis, unit, got, want)
+			}
+		}
+		if long == 0 || long == count {
+			t.Errorf("axis %d: %d of %d units are long, which tries one case only", axis, long, count)
+		}
+	}
+}
+
+// length is that of a row or column of a matrix.
+func length(a *ir.Array, axis, index int) float64 {
+	sum := 0.0
+	for i, v := range ir.View[float32](a) {
+		if at := [2]int{i / int(a.Shape[1]), i % int(a.Shape[1])}; at[axis] == index {
+			sum += float64(v) * float64(v)
+		}
+	}
+	return math.Sqrt(sum)
+}
+
+func TestClippingStopsAtNumbersThatAreNotFinite(t *testing.T) {
+	hyper := optest.Array[float32](0.1, 3, 0.5, 0.2)
+	limit := optest.Float("max_norm", 1)
+	for _, bad := range []float64{math.NaN(), math.Inf(1)} {
+		out := ir.View[float32](results(t, "ClipFactor", 1, []*ir.Array{hyper, optest.Array(float32(bad)), optest.Array[float32](1)}, limit)[0])
+		if out[2] == out[2] {
+			t.Errorf("the factor is %v, want NaN", out[2])
+		}
+	}
+	small := results(t, "ClipFactor", 1, []*ir.Array{hyper, optest.Array[float32](3)}, limit)
+	same(t, "short gradients", small[:1], []*ir.Array{hyper})
+	long := results(t, "ClipFactor", 1, []*ir.Array{hyper, optest.Array[float32](10), optest.Array[float32](6)}, limit)[0]
+	near(t, "long gradients", long, []float64{0.1, 3, 0.25, 0.2}, 1, 1e-6)
+}
+
+func TestUpdatesSayWhatDoesNotFit(t *testing.T) {
+	w, hyper := values[float32](1, 2, 2), optest.Array[float32](1, 1, 1, 0)
+	u8, one := ir.NewArray(ir.Uint8, 4), ir.NewArray(ir.Float, 1)
+	for _, c := range []struct {
+		op, want string
+		in       []*ir.Array
+		attrs    []*ir.Attr
+	}{
+		{"SGDUpdate", "input G is missing", []*ir.Array{w}, nil},
+		{"SGDUpdate", "there are 2 inputs", []*ir.Array{w, w}, nil},
+		{"SGDUpdate", "input hyper is float[2,2,2]", []*ir.Array{w, w, ir.NewArray(ir.Float, 2, 2, 2)}, nil},
+		{"SGDUpdate", "needs the state M", []*ir.Array{w, w, hyper}, []*ir.Attr{momentum}},
+		{"SGDUpdate", "nesterov needs momentum", []*ir.Array{w, w, w, hyper}, []*ir.Attr{optest.Int("nesterov", 1)}},
+		{"SGDUpdate", "axis 2 is outside", []*ir.Array{w, w, hyper}, []*ir.Attr{optest.Float("max_norm", 1), optest.Int("norm_axis", 2)}},
+		{"SGDUpdate", "attribute max_norm is -1", []*ir.Array{w, w, hyper}, []*ir.Attr{optest.Float("max_norm", -1)}},
+		{"AdamUpdate", "there are 4 inputs", []*ir.Array{w, w, w, hyper}, nil},
+		{"AdamUpdate", "input V is float[3], want float[2,2]", []*ir.Array{w, w, w, values[float32](1, 3), hyper}, nil},
+		{"AdamUpdate", "attribute beta2 is 1", []*ir.Array{w, w, w, w, hyper}, []*ir.Attr{optest.Float("beta2", 1)}},
+		{"Adam8Update", "input M is float[2,2], want uint8", []*ir.Array{w, w, w, u8, one, one, hyper}, nil},
+		{"Adam8Update", "input SV is float[2,2], want 1 elements", []*ir.Array{w, w, u8, u8, one, w, hyper}, nil},
+		{"AccumulateGrad", "input G is float[4], want float[2,2]", []*ir.Array{w, hyper}, nil},
+		{"SumSquares", "there are no inputs", nil, nil},
+		{"ClipFactor", "attribute max_norm is 0", []*ir.Array{hyper, one}, nil},
+	} {
+		_, err := optest.Run(Ops(), optest.Case{Domain: domain, Type: c.op, Version: 1, In: c.in, Attrs: c.attrs})
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: error %v, want one with %q", c.op, err, c.want)
+		}
+	}
+}

@@ -1,0 +1,112 @@
+package engine
+
+import (
+	"fmt"
+
+	"github.com/mcompress/mcompress/internal/memory"
+	"github.com/mcompress/mcompress/ir"
+)
+
+// A Usage is the memory of one run, as planned: the run takes exactly this arena.
+type Usage struct {
+	Plan    *memory.Plan
+	Steps   []Step
+	Dynamic []string // nodes whose results the plan cannot know: they take memory of the heap
+}
+
+// A Step is one step of the plan, a node as it runs: several of the model may be fused.
+type Step struct {
+	Node, Op string
+	Out      []ir.Spec // of what it makes, as far as it is known
+}
+
+// Usage plans a run with inputs of these types. Names in Plan.Blocks are those of values, and
+// of nodes for scratch.
+func (e *Interpreter) Usage(in map[string]ir.Spec) (*Usage, error) {
+	pl, err := e.planFor(in)
+	if err != nil {
+		return nil, err
+	}
+	return pl.usage(), nil
+}
+
+// Types are the types of all values that Run may fetch, as far as they follow from inputs of
+// these types.
+func (e *Interpreter) Types(in map[string]ir.Spec) (map[string]ir.Spec, error) {
+	known, err := e.Known(in)
+	if err != nil {
+		return nil, err
+	}
+	types := map[string]ir.Spec{}
+	for name, a := range known {
+		types[name] = ir.Spec{Name: name, DType: a.DType, Shape: a.Shape}
+	}
+	return types, nil
+}
+
+// Known is Types with the elements of values that are few and follow from constants and shapes: axes, sizes, factors.
+func (e *Interpreter) Known(in map[string]ir.Spec) (map[string]*ir.Array, error) {
+	pl, err := e.planFor(in)
+	if err != nil {
+		return nil, err
+	}
+	known := map[string]*ir.Array{}
+	for name, slot := range e.prog.names {
+		if a := pl.values[slot]; a != nil && a.Kind == ir.Dense {
+			known[name] = a
+		}
+	}
+	return known, nil
+}
+
+// planFor plans a run with inputs of these types.
+func (e *Interpreter) planFor(in map[string]ir.Spec) (*plan, error) {
+	args := make([]*ir.Array, len(e.inputs))
+	for i, p := range e.inputs {
+		spec, ok := in[p.Name]
+		if !ok {
+			return nil, fmt.Errorf("input %q is missing", p.Name)
+		}
+		args[i] = &ir.Array{DType: spec.DType, Shape: spec.Shape}
+		if err := declared(p, args[i]); err != nil {
+			return nil, fmt.Errorf("input %q: %w", p.Name, err)
+		}
+	}
+	return e.prog.newPlan(args, e.pool)
+}
+
+// Constants are the constants that runs need, with those that follow from others in the
+// others' place. They hold this memory all the time, but for what operators make of them when
+// their weights are read: see Weights.
+func (e *Interpreter) Constants() []ir.Spec {
+	var specs []ir.Spec
+	seen := map[*constant]bool{}
+	_ = e.prog.each(func(p *program) error {
+		for _, s := range p.slots {
+			if s.konst != nil && s.konst.uses > 0 && !seen[s.konst] {
+				seen[s.konst] = true
+				specs = append(specs, ir.Spec{Name: s.name, DType: s.konst.array.DType, Shape: s.konst.array.Shape})
+			}
+		}
+		return nil
+	})
+	return specs
+}
+
+func (pl *plan) usage() *Usage {
+	u := &Usage{Plan: pl.memory}
+	for i, s := range pl.prog.steps {
+		st := Step{Node: s.Label, Op: s.ID.String()}
+		for _, o := range s.out {
+			if o != absent && pl.values[o] != nil {
+				a := pl.values[o]
+				st.Out = append(st.Out, ir.Spec{Name: pl.prog.slots[o].name, DType: a.DType, Shape: a.Shape})
+			}
+		}
+		u.Steps = append(u.Steps, st)
+		if pl.how[i] == dynamic {
+			u.Dynamic = append(u.Dynamic, s.Label)
+		}
+	}
+	return u
+}

@@ -1,0 +1,40 @@
+package memplan
+
+import "github.com/mcompress/mcompress/internal/memory"
+
+// A Budget is the largest batch whose run takes no more than so many bytes in all.
+type Budget struct {
+	Bytes int64 `json:"bytes"`
+	Batch int64 `json:"batch"`          // 0 if none fits
+	Total int64 `json:"total"`          // of that batch; of a batch of 1 if none fits
+	Next  int64 `json:"next,omitempty"` // of the next batch
+}
+
+// largest asks for plans of about twice as many batches as the answer has bits. Where the model
+// declares its batch there is one to ask for.
+func (p *planner) largest(budget int64) (*Budget, error) {
+	total := func(batch int) (int64, error) {
+		r, err := p.run(int64(batch))
+		if err != nil {
+			return 0, p.about(int64(batch), err)
+		}
+		return r.Total, nil
+	}
+	b := &Budget{Bytes: budget}
+	var err error
+	if p.fixed {
+		if b.Total, err = total(1); err == nil && b.Total <= budget {
+			b.Batch = 1
+		}
+		return b, err
+	}
+	batch, size, err := memory.LargestBatch(budget, total)
+	if err != nil {
+		return nil, err
+	}
+	b.Batch, b.Total = int64(batch), size
+	if batch > 0 {
+		b.Next, err = total(batch + 1)
+	}
+	return b, err
+}

@@ -1,0 +1,216 @@
+package memplan
+
+import (
+	"context"
+	"maps"
+	"slices"
+
+	"github.com/mcompress/mcompress/internal/engine"
+	"github.com/mcompress/mcompress/internal/memory/layout"
+	"github.com/mcompress/mcompress/ir"
+)
+
+// A Layout is what would change if the operators that compute on channels and pixels had
+// channels last (NHWC), counted in bytes read and written.
+type Layout struct {
+	Sensitive int     `json:"sensitive_nodes"` // that would be channels last
+	Nodes     int     `json:"nodes"`           // of the main graph
+	Unknown   int     `json:"unknown_values"`  // whose size only a run tells: they are not counted
+	Added     []Move  `json:"added_transposes"`
+	Kept      []Move  `json:"kept_transposes"`
+	Vanished  []Move  `json:"vanished_transposes"`
+	First     Patches `json:"patches_channels_first"`
+	Last      Patches `json:"patches_channels_last"`
+	Saved     int64   `json:"saved"` // bytes less that are moved; negative if it is more
+}
+
+// A Move is a Transpose of a value.
+type Move struct {
+	Value string `json:"value"`
+	Bytes int64  `json:"bytes"`
+}
+
+// Patches are what convolutions copy out of images before they multiply.
+type Patches struct {
+	Bytes int64 `json:"bytes"`
+	Runs  int64 `json:"runs"` // pieces that lie together in memory
+}
+
+// channelsLast counts for a run with these inputs. Nodes are as the model has them.
+func channelsLast(ctx context.Context, m *ir.Model, in map[string]ir.Spec) (*Layout, error) {
+	e, err := engine.Open(ctx, m, engine.Options{PlanOnly: true, Plain: true, KeepAll: true})
+	if err != nil {
+		return nil, err
+	}
+	defer e.Close()
+	types, err := e.Types(in)
+	if err != nil {
+		return nil, err
+	}
+	maps.Copy(types, in)
+	b := &imaging{types: types, index: map[*ir.Value]int{}, habits: habits()}
+	b.build(m.Graph)
+	effect, err := layout.ChannelsLast(&b.graph)
+	if err != nil {
+		return nil, err
+	}
+	return &Layout{
+		Sensitive: b.sensitive, Nodes: b.nodes, Unknown: b.unknown,
+		Added: moves(effect.Added), Kept: moves(effect.Kept), Vanished: moves(effect.Vanished),
+		First: Patches(effect.First), Last: Patches(effect.Last), Saved: effect.Saved(),
+	}, nil
+}
+
+func moves(list []layout.Move) []Move {
+	ms := []Move{}
+	for _, m := range list {
+		ms = append(ms, Move(m))
+	}
+	return ms
+}
+
+// An imaging makes the graph of a model's images: values of at least three axes that are not
+// constant.
+type imaging struct {
+	types  map[string]ir.Spec
+	habits map[string]habit
+	graph  layout.Graph
+	index  map[*ir.Value]int
+	values []*ir.Value // of the graph's values
+
+	nodes, sensitive, unknown int
+}
+
+func (b *imaging) build(g *ir.Graph) {
+	for _, v := range g.Inputs {
+		b.value(v)
+	}
+	for n := range g.Nodes() {
+		for _, v := range n.Outputs {
+			b.value(v)
+		}
+	}
+	for _, v := range g.Outputs {
+		if i, image := b.index[v]; image {
+			b.graph.Values[i].Output = true
+		}
+	}
+	for n := range g.Nodes() {
+		b.nodes++
+		b.node(n)
+	}
+	for i, v := range b.values {
+		if slices.ContainsFunc(v.Uses(), func(u ir.Use) bool { return within(u) != g }) {
+			b.graph.Nodes = append(b.graph.Nodes, layout.Node{Name: "a body that reads " + v.Name, Role: layout.Breaking, Inputs: []int{i}})
+		}
+	}
+}
+
+// within is the graph whose node or output reads a value.
+func within(u ir.Use) *ir.Graph {
+	if u.Node != nil {
+		return u.Node.Graph()
+	}
+	return u.Graph
+}
+
+// value takes v in, if it is an image. Whether its layouts are the same bytes is judged as if
+// channels were first.
+func (b *imaging) value(v *ir.Value) {
+	if v == nil || v.Const != nil {
+		return
+	}
+	spec, known := b.types[v.Name]
+	if !known {
+		b.unknown++
+		return
+	}
+	if len(spec.Shape) < 3 || spec.Bytes() == 0 {
+		return
+	}
+	b.index[v] = len(b.graph.Values)
+	b.values = append(b.values, v)
+	channels := spec.Shape[1]
+	b.graph.Values = append(b.graph.Values, layout.Value{
+		Name: v.Name, Bytes: spec.Bytes(), Same: channels == 1 || spec.Elems() == channels*spec.Shape[0],
+	})
+}
+
+// images are the positions of those of vs that are images.
+func (b *imaging) images(vs []*ir.Value) []int {
+	var is []int
+	for _, v := range vs {
+		if i, image := b.index[v]; image {
+			is = append(is, i)
+		}
+	}
+	return is
+}
+
+func (b *imaging) node(n *ir.Node) {
+	h := b.habits[n.Op.Type]
+	inputs := n.Inputs()
+	out := layout.Node{Name: n.Label(), Outputs: b.images(n.Outputs)}
+	rank := 0
+	if len(inputs) > 0 && inputs[0] != nil {
+		rank = len(b.types[inputs[0].Name].Shape)
+	}
+	if out.Role = h.of(n, rank); out.Role == layout.ToLast && rank == 3 && b.feedsSensitive(n) {
+		out.Role = layout.ToFirst
+	}
+	if h.one && out.Role != layout.Breaking {
+		inputs = inputs[:min(len(inputs), 1)]
+	}
+	out.Inputs = b.images(inputs)
+	if len(out.Inputs) == 0 && len(out.Outputs) == 0 {
+		return
+	}
+	if !b.fits(n, &out) {
+		out.Role, out.Inputs = layout.Breaking, b.images(n.Inputs())
+	}
+	if out.Role == layout.Sensitive {
+		b.sensitive++
+		out.Unfolds = b.window(n)
+	}
+	b.graph.Nodes = append(b.graph.Nodes, out)
+}
+
+// feedsSensitive reports whether a node that has channels first reads what n makes.
+func (b *imaging) feedsSensitive(n *ir.Node) bool {
+	return slices.ContainsFunc(n.Outputs[0].Uses(), func(u ir.Use) bool {
+		return u.Node != nil && b.habits[u.Node.Op.Type].role == layout.Sensitive
+	})
+}
+
+// fits reports whether all that n computes with are images of one rank, or have one element:
+// an operator that broadcasts other shapes counts axes from the end.
+func (b *imaging) fits(n *ir.Node, out *layout.Node) bool {
+	if out.Role == layout.ToLast || out.Role == layout.ToFirst {
+		return len(out.Inputs) == 1 && len(out.Outputs) == 1
+	}
+	if out.Role != layout.Agnostic {
+		return out.Role != layout.Sensitive || len(out.Inputs) > 0
+	}
+	rank := -1
+	read := n.Inputs()
+	if b.habits[n.Op.Type].one {
+		read = read[:1]
+	}
+	for _, v := range slices.Concat(read, n.Outputs) {
+		if v == nil || v.Const != nil {
+			continue
+		}
+		spec, known := b.types[v.Name]
+		if !known {
+			return false
+		}
+		if spec.Elems() == 1 && len(spec.Shape) < 3 {
+			continue
+		}
+		if rank >= 0 && len(spec.Shape) != rank {
+			return false
+		}
+		rank = len(spec.Shape)
+	}
+	return rank >= 3
+}

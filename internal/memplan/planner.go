@@ -1,0 +1,86 @@
+package memplan
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/mcompress/mcompress/internal/dataset"
+	"github.com/mcompress/mcompress/internal/engine"
+	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/onnx"
+)
+
+// A planner plans runs of one model.
+type planner struct {
+	engine *engine.Interpreter
+	inputs []dataset.Input
+	dims   map[string]int64
+	held   Weights
+	fixed  bool // the batch is no choice
+}
+
+// open makes a planner for m, whose weights stay in the file.
+func open(ctx context.Context, m *ir.Model, o Options) (*planner, error) {
+	p := &planner{inputs: dataset.Inputs(m.Graph), dims: o.Dims}
+	if err := p.typed(); err != nil {
+		return nil, err
+	}
+	one, err := p.types(1)
+	if err != nil {
+		return nil, err
+	}
+	two, err := p.types(2)
+	if err != nil {
+		return nil, err
+	}
+	p.fixed = slices.EqualFunc(one, two, func(a, b ir.Spec) bool { return slices.Equal(a.Shape, b.Shape) })
+	if p.engine, err = engine.Open(ctx, m, engine.Options{Workers: o.Workers, Plain: o.Plain, PlanOnly: true, KeepAll: o.keep}); err != nil {
+		return nil, err
+	}
+	p.held = weigh(p.engine.Constants())
+	return p, nil
+}
+
+func (p *planner) close() { _ = p.engine.Close() } // nothing was written that could be lost
+
+// An untypedError says that the model does not declare what planning begins with.
+type untypedError struct{ input, lacks string }
+
+func (e *untypedError) Error() string {
+	return fmt.Sprintf("input %q: %s, so that its memory cannot be planned", e.input, e.lacks)
+}
+
+// typed finds inputs whose memory nothing says.
+func (p *planner) typed() error {
+	for _, in := range p.inputs {
+		switch {
+		case in.Kind != onnx.TensorValue:
+			return &untypedError{in.Name, "it is no tensor"}
+		case in.Type == nil || !in.Type.Elem.Known():
+			return &untypedError{in.Name, "the model does not say its type"}
+		case in.Type.Shape == nil:
+			return &untypedError{in.Name, "the model does not say its rank"}
+		}
+	}
+	return nil
+}
+
+// types are those of the inputs of a run.
+func (p *planner) types(batch int64) ([]ir.Spec, error) {
+	specs, err := dataset.Specs(p.inputs, p.random(batch))
+	if err != nil {
+		return nil, err
+	}
+	for _, s := range specs {
+		if err := s.Valid(); err != nil {
+			return nil, fmt.Errorf("input %q: %w", s.Name, err)
+		}
+	}
+	return specs, nil
+}
+
+// random says how the inputs of a run are made up.
+func (p *planner) random(batch int64) dataset.Random {
+	return dataset.Random{Batch: batch, Dims: p.dims}
+}

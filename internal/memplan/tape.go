@@ -1,0 +1,207 @@
+package memplan
+
+import (
+	"slices"
+
+	"github.com/mcompress/mcompress/internal/memory"
+	"github.com/mcompress/mcompress/ir"
+)
+
+// A recorder writes down the forward pass of a training step of one graph.
+type recorder struct {
+	tape  memory.Tape
+	types map[string]ir.Spec
+	width int64 // bytes of a float32 between layers
+	rules map[string]saving
+	index map[*ir.Value]int
+	grads map[*ir.Value]bool // values that follow from parameters
+	wants map[*ir.Node]bool  // nodes between parameters and the outputs
+
+	params  []*ir.Value
+	ops     []string // of the tape's nodes
+	unknown int      // values whose size only a run tells
+}
+
+// record is the tape of g with values of these types.
+func record(g *ir.Graph, types map[string]ir.Spec, width int64) (*recorder, error) {
+	order, err := g.Order()
+	if err != nil {
+		return nil, err
+	}
+	r := &recorder{types: types, width: width, rules: savings(), index: map[*ir.Value]int{}, grads: map[*ir.Value]bool{}, wants: map[*ir.Node]bool{}}
+	r.params = parameters(g)
+	r.spread(g, order)
+	for _, v := range g.Inputs {
+		if v.Const == nil {
+			r.value(v)
+		}
+	}
+	for _, n := range order {
+		r.node(n)
+	}
+	for _, v := range g.Outputs {
+		if i, made := r.index[v]; made {
+			r.tape.Values[i].Output = true
+		}
+	}
+	return r, nil
+}
+
+// buffers are inputs that hold floats which training does not fit: running statistics, scales, bounds.
+func buffers() map[string][]int {
+	return map[string][]int{
+		"BatchNormalization": {3, 4}, "Resize": {1, 2}, "Upsample": {1}, "Pad": {2}, "Clip": {1, 2}, "Dropout": {1}, "ConstantOfShape": {0},
+		"QuantizeLinear": {1}, "DequantizeLinear": {1}, "Pow": {1}, "Range": {0, 1, 2}, "OneHot": {2},
+	}
+}
+
+// parameters are the constants of g that training fits, each once: floats of at least one axis that some
+// node computes with.
+func parameters(g *ir.Graph) []*ir.Value {
+	except := buffers()
+	var list []*ir.Value
+	for _, v := range g.Consts() {
+		fits := func(u ir.Use) bool { return u.Node != nil && !slices.Contains(except[u.Node.Op.Type], u.Index) }
+		if v.Const.DType.IsFloat() && len(v.Const.Shape) > 0 && slices.ContainsFunc(v.Uses(), fits) {
+			list = append(list, v)
+		}
+	}
+	return list
+}
+
+// holds reports whether n has parameters in its bodies, or calls a function that has.
+func holds(n *ir.Node) bool {
+	for g := range n.Subgraphs() {
+		if inside(g) {
+			return true
+		}
+	}
+	for _, f := range n.Graph().Model().Functions {
+		if f.ID == n.Op {
+			return inside(f.Body)
+		}
+	}
+	return false
+}
+
+func inside(g *ir.Graph) bool {
+	if len(parameters(g)) > 0 {
+		return true
+	}
+	for n := range g.Nodes() {
+		if holds(n) {
+			return true
+		}
+	}
+	return false
+}
+
+// spread finds what has a gradient: what follows from parameters, as floats, and leads to an output.
+func (r *recorder) spread(g *ir.Graph, order []*ir.Node) {
+	for _, v := range r.params {
+		r.grads[v] = true
+	}
+	for _, n := range order {
+		if !slices.ContainsFunc(n.Inputs(), r.has) && !holds(n) {
+			continue
+		}
+		for _, v := range n.Outputs {
+			if s, known := r.spec(v); known && s.DType.IsFloat() {
+				r.grads[v] = true
+			}
+		}
+	}
+	leads := map[*ir.Value]bool{}
+	for _, v := range g.Outputs {
+		leads[v] = r.grads[v]
+	}
+	for _, n := range slices.Backward(order) {
+		if r.wants[n] = slices.ContainsFunc(n.Outputs, func(v *ir.Value) bool { return v != nil && leads[v] }); !r.wants[n] {
+			continue
+		}
+		for _, v := range n.Inputs() {
+			leads[v] = leads[v] || r.has(v)
+		}
+	}
+}
+
+func (r *recorder) has(v *ir.Value) bool { return v != nil && r.grads[v] }
+
+// spec is the type of v.
+func (r *recorder) spec(v *ir.Value) (ir.Spec, bool) {
+	switch {
+	case v == nil:
+		return ir.Spec{}, false
+	case v.Const != nil:
+		return v.Const.Spec, true
+	}
+	s, known := r.types[v.Name]
+	return s, known
+}
+
+// value adds v to the tape.
+func (r *recorder) value(v *ir.Value) int {
+	spec, known := r.spec(v)
+	if !known {
+		r.unknown++
+	}
+	bytes := spec.Bytes()
+	if spec.DType == ir.Float {
+		bytes = spec.Elems() * r.width
+	}
+	r.index[v] = len(r.tape.Values)
+	r.tape.Values = append(r.tape.Values, memory.TapeValue{Name: v.Name, Bytes: bytes, Grad: r.grads[v]})
+	return r.index[v]
+}
+
+// node adds n to the tape.
+func (r *recorder) node(n *ir.Node) {
+	rule := saved(r.rules, n)
+	out := memory.TapeNode{Name: n.Label(), View: rule.view, Backward: r.wants[n]}
+	for i, v := range n.Inputs() {
+		at, known := r.index[v]
+		if !known {
+			continue
+		}
+		out.Reads = append(out.Reads, at)
+		if r.saves(rule, n, i) {
+			out.Saves = append(out.Saves, at)
+		} else if rule.over {
+			out.Over = append(out.Over, at)
+		}
+	}
+	for _, v := range n.Outputs {
+		if v != nil && (len(v.Uses()) > 0 || len(out.Makes) == 0) {
+			out.Makes = append(out.Makes, r.value(v))
+		}
+	}
+	if rule.output {
+		out.Saves = append(out.Saves, out.Makes...)
+	}
+	if rule.beside != nil {
+		x, _ := r.spec(n.Input(0))
+		y, _ := r.spec(n.Outputs[0])
+		out.Beside = rule.beside(n, x, y)
+	}
+	r.tape.Nodes, r.ops = append(r.tape.Nodes, out), append(r.ops, n.Op.String())
+}
+
+// saves reports whether the backward pass of n reads its input i.
+func (r *recorder) saves(rule saving, n *ir.Node, i int) bool {
+	spec, _ := r.spec(n.Input(i))
+	others := func() bool {
+		for j, v := range n.Inputs() {
+			if j != i && r.has(v) {
+				return true
+			}
+		}
+		return false
+	}
+	switch {
+	case !spec.DType.IsFloat():
+		return rule.extra
+	case rule.operands:
+		return others()
+	}
+	return rule.all || rule.input && i == 0
+}

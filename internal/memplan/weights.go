@@ -1,0 +1,42 @@
+package memplan
+
+import (
+	"slices"
+
+	"github.com/mcompress/mcompress/internal/inspect"
+	"github.com/mcompress/mcompress/ir"
+)
+
+// stored are the constants of all of m's graphs.
+func stored(m *ir.Model) Weights {
+	var specs []ir.Spec
+	for g := range m.Graphs() {
+		for _, v := range g.Consts() {
+			spec := v.Const.Spec
+			spec.Name = v.Name
+			specs = append(specs, spec)
+		}
+	}
+	return weigh(specs)
+}
+
+// weigh sums up by element type, in the order of ONNX's numbers.
+func weigh(specs []ir.Spec) Weights {
+	w := Weights{Tensors: len(specs), DTypes: []inspect.DType{}, specs: specs}
+	by := map[ir.DType]*inspect.DType{}
+	var order []ir.DType
+	for _, s := range specs {
+		if by[s.DType] == nil {
+			by[s.DType] = &inspect.DType{DType: s.DType.String()}
+			order = append(order, s.DType)
+		}
+		by[s.DType].Tensors++
+		by[s.DType].Bytes += s.Bytes()
+		w.Bytes += s.Bytes()
+	}
+	slices.Sort(order)
+	for _, d := range order {
+		w.DTypes = append(w.DTypes, *by[d])
+	}
+	return w
+}

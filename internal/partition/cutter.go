@@ -1,0 +1,98 @@
+package partition
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/mcompress/mcompress/ir"
+)
+
+// A cutter knows what cuts cost.
+type cutter struct {
+	*outline
+	types *types
+}
+
+func (c *cutter) line(by string) (*line, error) {
+	if c.types.sizes == nil && by != "weights" {
+		return nil, errors.New("the engine cannot plan a run of the model, so that stages can be balanced by weights alone")
+	}
+	n := len(c.nodes)
+	l := &line{own: make([]int64, n), needs: make([][]int, n), cross: make([]int64, n+1), makes: make([]int, n+1)}
+	switch by {
+	case "weights":
+		c.weights(l)
+	case "activations":
+		for i, node := range c.nodes {
+			for _, v := range node.Outputs {
+				l.own[i] += c.bytesOf(v)
+			}
+		}
+	case "flops":
+		for i, node := range c.nodes {
+			l.own[i] = c.types.flops(node)
+		}
+	default:
+		return nil, fmt.Errorf("stages are not balanced by %q", by)
+	}
+	c.crossings(l)
+	return l, nil
+}
+
+func (c *cutter) bytesOf(v *ir.Value) int64 {
+	if v == nil {
+		return 0
+	}
+	return c.types.bytes(v)
+}
+
+// weights makes constants the things that a stage's nodes share.
+func (c *cutter) weights(l *line) {
+	index := map[*ir.Value]int{}
+	for i, n := range c.nodes {
+		for _, v := range c.consts[n] {
+			at, known := index[v]
+			if !known {
+				at = len(l.things)
+				index[v] = at
+				l.things = append(l.things, v.Const.Bytes())
+			}
+			l.needs[i] = append(l.needs[i], at)
+		}
+	}
+}
+
+// crossings sums up what crosses each cut, and rules those cuts out that a value crosses which no file
+// can declare.
+func (c *cutter) crossings(l *line) {
+	bytes, barred := make([]int64, len(l.cross)+1), make([]int, len(l.cross)+1)
+	for _, h := range c.hops() {
+		bytes[h.first+1] += c.types.bytes(h.value)
+		bytes[h.last+1] -= c.types.bytes(h.value)
+		if h.value.Ambiguous || c.types.declaration(h.value) == nil {
+			barred[h.first+1]++
+			barred[h.last+1]--
+		}
+		for at := h.first + 1; at <= c.last[h.value]; at++ {
+			l.makes[at] = max(l.makes[at], h.first)
+		}
+	}
+	open, across := 0, int64(0)
+	for at := range l.cross {
+		open, across = open+barred[at], across+bytes[at]
+		if l.cross[at] = across; open > 0 {
+			l.cross[at] = -1
+		}
+	}
+}
+
+// cost is that of the stage from one node to in front of another.
+func (l *line) cost(first, end int) int64 {
+	var total int64
+	l.costs(first, unreached, func(at int, cost int64) {
+		if at == end {
+			total = cost
+		}
+	})
+	return total
+}

@@ -1,0 +1,136 @@
+package partition
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/mcompress/mcompress/ir"
+)
+
+// extract makes m, which is another reading of the model that p was made for, stage k alone: its nodes,
+// the constants and functions that they need, and what it is given and gives under the names that the
+// values have in the whole. All else of the model stays as it is.
+func (p *Plan) extract(m *ir.Model, types map[string]*ir.Type, k int) error {
+	o, err := newOutline(m.Graph)
+	if err != nil {
+		return err
+	}
+	if len(o.nodes) != p.starts[len(p.starts)-1] {
+		return errors.New("the file changed while it was being read")
+	}
+	part := o.part(p.starts, k)
+	for _, v := range slices.Concat(part.inputs, part.outputs) {
+		if err := declare(v, types); err != nil {
+			return err
+		}
+	}
+	g := m.Graph
+	g.SetOutputs(part.results(g)...)
+	g.Inputs = part.entries(g)
+	for _, n := range slices.Backward(o.order) {
+		if !part.nodes[n] && !part.aside[n] {
+			n.Remove()
+		}
+	}
+	dropConsts(g)
+	dropFunctions(m)
+	return inOrder(g)
+}
+
+// declare states the type of a value that goes from file to file.
+func declare(v *ir.Value, types map[string]*ir.Type) error {
+	if v.Type != nil && v.Type.Shape != nil && v.Type.Elem.Known() || v.IsInput() {
+		return nil
+	}
+	t := types[v.Name]
+	if t == nil && v.Producer() != nil && v.Type == nil {
+		return nil // an output of the model that is no tensor, declared as it came
+	}
+	if t == nil {
+		return fmt.Errorf("value %q: its type is not known", v.Name)
+	}
+	v.Type = t
+	return nil
+}
+
+// results are the part's outputs, those of the model first, in its order.
+func (p *part) results(g *ir.Graph) []*ir.Value {
+	return sorted(p.outputs, g.Outputs)
+}
+
+// sorted is list with what ranked has first, in its order.
+func sorted(list, ranked []*ir.Value) []*ir.Value {
+	var first []*ir.Value
+	for _, v := range ranked {
+		if slices.Contains(list, v) {
+			first = add(first, v)
+		}
+	}
+	return add(first, list...)
+}
+
+// entries are the part's inputs: those of the model first, in its order, then values that earlier
+// stages make, which become inputs. Constants among the model's inputs stay with who needs them.
+func (p *part) entries(g *ir.Graph) []*ir.Value {
+	var list []*ir.Value
+	for _, v := range g.Inputs {
+		if slices.Contains(p.inputs, v) || v.Const != nil && slices.Contains(p.consts, v) {
+			list = append(list, v)
+		}
+	}
+	for _, v := range p.inputs {
+		if v.Producer() == nil {
+			continue
+		}
+		in := g.AddValue(v.Name)
+		in.Type = v.Type
+		v.ReplaceUses(in)
+		list = append(list, in)
+	}
+	return list
+}
+
+// dropConsts removes what nobody reads.
+func dropConsts(g *ir.Graph) {
+	for _, v := range slices.Clone(g.Consts()) {
+		if len(v.Uses()) == 0 {
+			g.RemoveConst(v)
+		}
+	}
+}
+
+// dropFunctions removes the functions that nothing calls any more.
+func dropFunctions(m *ir.Model) {
+	called := map[ir.OpID]bool{}
+	var mark func(g *ir.Graph)
+	byID := map[ir.OpID]*ir.Function{}
+	for _, f := range m.Functions {
+		byID[f.ID] = f
+	}
+	mark = func(g *ir.Graph) {
+		for n := range g.Nodes() {
+			if f := byID[n.Op]; f != nil && !called[n.Op] {
+				called[n.Op] = true
+				mark(f.Body)
+			}
+			for sub := range n.Subgraphs() {
+				mark(sub)
+			}
+		}
+	}
+	mark(m.Graph)
+	m.Functions = slices.DeleteFunc(m.Functions, func(f *ir.Function) bool { return !called[f.ID] })
+}
+
+// inOrder sorts g if it is not: a stage is valid even where the whole is not.
+func inOrder(g *ir.Graph) error {
+	order, err := g.Order()
+	if err != nil {
+		return err
+	}
+	if slices.Equal(order, slices.Collect(g.Nodes())) {
+		return nil
+	}
+	return g.Sort()
+}

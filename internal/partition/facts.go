@@ -1,0 +1,136 @@
+package partition
+
+import (
+	"slices"
+
+	"github.com/mcompress/mcompress/internal/memory"
+	"github.com/mcompress/mcompress/ir"
+)
+
+// stage is the facts of stage k. It adds the types of what the stage gives.
+func (c *cutter) stage(starts []int, k int, declared map[string]*ir.Type) (*Stage, error) {
+	first, end := starts[k], starts[k+1]
+	s := &Stage{Nodes: end - first, First: c.nodes[first].Label(), Last: c.nodes[end-1].Label(), Inputs: []Port{}, Outputs: []Port{}, Crosses: []Port{}}
+	part := c.part(starts, k)
+	s.Nodes += len(part.aside)
+	for _, v := range part.consts {
+		s.Weights += v.Const.Bytes()
+	}
+	for _, v := range part.inputs {
+		s.Inputs = append(s.Inputs, c.port(v, starts))
+	}
+	for _, v := range part.outputs {
+		declared[v.Name] = c.types.declaration(v)
+		s.Outputs = append(s.Outputs, c.port(v, starts))
+	}
+	for _, h := range c.hops() {
+		if h.first < end && h.last >= end {
+			s.Crosses = append(s.Crosses, c.port(h.value, starts))
+			s.Handed += c.types.bytes(h.value)
+		}
+	}
+	var err error
+	s.Peak, err = c.peak(part, first, end)
+	return s, err
+}
+
+func (c *cutter) port(v *ir.Value, starts []int) Port {
+	p := Port{Name: v.Name}
+	if spec, known := c.types.spec(v); known {
+		p.Type, p.Bytes = spec.String(), spec.Bytes()
+	}
+	if at, cut := c.at[v.Producer()]; cut {
+		p.From = stageOf(starts, at) + 1
+	}
+	return p
+}
+
+// stageOf is the stage that has a node, from 0.
+func stageOf(starts []int, node int) int {
+	k, found := slices.BinarySearch(starts, node)
+	if !found {
+		k--
+	}
+	return k
+}
+
+// views are operators whose output is their input's bytes in another shape.
+func views() map[string]bool {
+	return map[string]bool{"Reshape": true, "Flatten": true, "Squeeze": true, "Unsqueeze": true, "Identity": true}
+}
+
+// peak is the most bytes of values alive at a node of the part: what is given from the start, or from
+// where an earlier node made it, to its last reader, and to the end where others need it. Nodes' scratch is
+// not counted.
+func (c *cutter) peak(p *part, first, end int) (int64, error) {
+	var blocks []memory.Block
+	index := map[*ir.Value]int{}
+	live := func(v *ir.Value, from, to int) {
+		index[v] = len(blocks)
+		blocks = append(blocks, memory.Block{Name: v.Name, Kind: memory.Activation, Bytes: c.types.bytes(v), First: from, Last: to})
+	}
+	for _, v := range p.inputs {
+		live(v, 0, 0)
+	}
+	view := views()
+	for i, n := range c.nodes[first:end] {
+		for v := range reads(n) {
+			if at, known := index[v]; known {
+				blocks[at].Last = max(blocks[at].Last, i)
+			}
+		}
+		if at, known := index[n.Input(0)]; known && view[n.Op.Type] && len(n.Outputs) == 1 {
+			index[n.Outputs[0]] = at
+			continue
+		}
+		for _, v := range n.Outputs {
+			if v != nil {
+				live(v, i, i)
+			}
+		}
+	}
+	for _, v := range p.outputs {
+		if at, known := index[v]; known {
+			blocks[at].Last = end - first - 1
+		}
+	}
+	line, err := memory.NewTimeline(blocks, end-first)
+	if err != nil {
+		return 0, err
+	}
+	return line.Peak, nil
+}
+
+// shared are the constants that several stages need, in the order of their first use.
+func (c *cutter) shared(starts []int) []Shared {
+	in := map[*ir.Value][]int{}
+	var order []*ir.Value
+	for i, n := range c.nodes {
+		for _, v := range c.consts[n] {
+			if in[v] == nil {
+				order = append(order, v)
+			}
+			in[v] = add(in[v], stageOf(starts, i)+1)
+		}
+	}
+	list := []Shared{}
+	for _, v := range order {
+		if len(in[v]) > 1 {
+			list = append(list, Shared{v.Name, v.Const.Bytes(), in[v]})
+		}
+	}
+	return list
+}
+
+// unknown counts the values that nodes make and that have no size.
+func (c *cutter) unknown() int {
+	count := 0
+	for i := range c.nodes {
+		for _, v := range c.made(i) {
+			if _, known := c.types.spec(v); !known {
+				count++
+			}
+		}
+	}
+	return count
+}

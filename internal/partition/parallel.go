@@ -1,0 +1,175 @@
+package partition
+
+import (
+	"slices"
+
+	"github.com/mcompress/mcompress/ir"
+)
+
+// A Pair is what tensor parallelism cuts: products whose weights each device holds some columns of, and
+// one behind them whose weight it holds the rows for these columns of. Between them no device needs what
+// the others computed; the partial sums behind the second are added up over all devices. A feed-forward
+// block has one weight, or a gate and a value, in front; attention has those of queries, keys and
+// values, whose heads are divided. (Shoeybi et al., Megatron-LM, 2019, arXiv:1909.08053, section 3.)
+type Pair struct {
+	Columns   []Cut `json:"column_parallel"`
+	Row       Cut   `json:"row_parallel"`
+	AllReduce Port  `json:"all_reduce"` // the value that is summed over devices
+}
+
+// A Cut is how the weight of one product is divided.
+type Cut struct {
+	Node      string `json:"node"`
+	Weight    string `json:"weight"`
+	Type      string `json:"type"`
+	Axis      int    `json:"axis"`
+	Bytes     int64  `json:"bytes"`
+	PerDevice int64  `json:"bytes_per_device"` // of the device that has most
+	Even      bool   `json:"even"`             // all devices have as much
+}
+
+// pairs looks for a product in front of each product. A product is in one pair.
+func (c *cutter) pairs(devices int64) []Pair {
+	list := []Pair{}
+	rows, columns := map[*ir.Node]bool{}, map[*ir.Node]bool{}
+	for _, n := range c.nodes {
+		if !c.product(n) {
+			continue
+		}
+		found, ok := c.behindProducts(n)
+		taken := func(f *ir.Node) bool { return rows[f] || columns[f] }
+		fits := func(f *ir.Node) bool { return length(f, outer) == length(n, inner) }
+		if !ok || !slices.ContainsFunc(found, fits) || slices.ContainsFunc(found, taken) {
+			continue
+		}
+		p := Pair{Row: c.slice(n, inner, devices), AllReduce: c.port(n.Outputs[0], []int{0, len(c.nodes)})}
+		for _, f := range found {
+			p.Columns = append(p.Columns, c.slice(f, outer, devices))
+			columns[f] = true
+		}
+		rows[n] = true
+		list = append(list, p)
+	}
+	return list
+}
+
+// product reports whether n multiplies what a run is given by a constant matrix.
+func (c *cutter) product(n *ir.Node) bool {
+	if !n.Op.Is("MatMul") && !n.Op.Is("Gemm") {
+		return false
+	}
+	x, w := n.Input(0), n.Input(1)
+	return x != nil && x.Const == nil && w != nil && w.Const != nil && len(w.Const.Shape) == 2
+}
+
+// The axis of a weight that sums run over, and the one of the product's columns.
+const (
+	inner = 0
+	outer = 1
+)
+
+// axisOf is where the weight of n has it.
+func axisOf(n *ir.Node, which int) int {
+	if n.Op.Is("Gemm") && n.Int("transB", 0) != 0 {
+		return 1 - which
+	}
+	return which
+}
+
+func length(n *ir.Node, which int) int64 { return n.Input(1).Const.Shape[axisOf(n, which)] }
+
+func (c *cutter) slice(n *ir.Node, which int, devices int64) Cut {
+	w := n.Input(1).Const
+	axis, long := axisOf(n, which), max(1, length(n, which))
+	each := (long + devices - 1) / devices
+	return Cut{
+		Node: n.Label(), Weight: n.Input(1).Name, Type: w.Spec.String(), Axis: axis, Bytes: w.Bytes(),
+		PerDevice: w.Bytes() / long * each, Even: long%devices == 0,
+	}
+}
+
+// behindProducts walks back from what n multiplies to the products that it follows from, through
+// operators that keep columns apart. ok is false if there is any other way back.
+func (c *cutter) behindProducts(n *ir.Node) (found []*ir.Node, ok bool) {
+	open := []*ir.Value{n.Input(0)}
+	seen := map[*ir.Value]bool{}
+	for len(open) > 0 {
+		v := open[len(open)-1]
+		open = open[:len(open)-1]
+		if seen[v] || v.Const != nil {
+			continue
+		}
+		seen[v] = true
+		from := v.Producer()
+		_, cut := c.at[from]
+		switch {
+		case from == nil:
+			return nil, false
+		case !cut: // a constant
+		case c.product(from):
+			found = add(found, from)
+		default:
+			through, apart := c.through(from)
+			if !apart {
+				return nil, false
+			}
+			open = append(open, through...)
+		}
+	}
+	slices.SortFunc(found, func(a, b *ir.Node) int { return c.at[a] - c.at[b] })
+	return found, true
+}
+
+// How the inputs of an operator that keeps columns apart are to be looked at.
+type passage int
+
+const (
+	firstOnly  passage = iota // the others are shapes and axes
+	firstThree                // queries, keys and values; the others are masks and lengths
+	eachFull                  // those that are no smaller than the result; others, such as masks, are the same on all devices
+	each                      // all of them
+)
+
+// passages are the operators that keep columns, or heads made of them, apart.
+func passages() map[string]passage {
+	all := map[string]passage{
+		"MatMul": each, "Concat": each, "Attention": firstThree, "MultiHeadAttention": firstThree, "GroupQueryAttention": firstThree,
+	}
+	for _, name := range []string{
+		"Reshape", "Transpose", "Squeeze", "Unsqueeze", "Flatten", "Expand", "Split", "Slice", "Cast", "Identity", "Dropout", "Softmax",
+		"Relu", "Gelu", "Sigmoid", "Tanh", "Erf", "Sqrt", "Neg", "LeakyRelu", "HardSwish", "Swish", "Mish", "Elu", "Clip", "Exp", "Softplus",
+	} {
+		all[name] = firstOnly
+	}
+	for _, name := range []string{"Add", "Sub", "Mul", "Div", "Pow", "Where", "Min", "Max"} {
+		all[name] = eachFull
+	}
+	return all
+}
+
+// through is what to look at in front of n; apart is false if n mixes columns.
+func (c *cutter) through(n *ir.Node) (vs []*ir.Value, apart bool) {
+	how, known := passages()[n.Op.Type]
+	if !known || n.Op.Type == "Softmax" && c.rank(n.Input(0)) < 3 {
+		return nil, false
+	}
+	inputs := n.Inputs()
+	switch how {
+	case firstOnly:
+		inputs = inputs[:min(1, len(inputs))]
+	case firstThree:
+		inputs = inputs[:min(3, len(inputs))]
+	}
+	made := c.types.elems(n.Outputs[0])
+	for _, v := range inputs {
+		if v != nil && (how != eachFull || c.types.elems(v) >= made) && v.Const == nil {
+			vs = append(vs, v)
+		}
+	}
+	return vs, true
+}
+
+func (c *cutter) rank(v *ir.Value) int {
+	s, _ := c.types.spec(v)
+	return len(s.Shape)
+}

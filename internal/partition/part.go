@@ -1,0 +1,75 @@
+package partition
+
+import (
+	"slices"
+
+	"github.com/mcompress/mcompress/ir"
+)
+
+// A part is what of a graph one stage has.
+type part struct {
+	nodes, aside    map[*ir.Node]bool // those that are cut, and those of constants
+	consts          []*ir.Value
+	inputs, outputs []*ir.Value
+}
+
+// part collects stage k. Outputs of the model that no node which is cut makes belong to the last
+// stage.
+func (o *outline) part(starts []int, k int) *part {
+	first, end := starts[k], starts[k+1]
+	p := &part{nodes: map[*ir.Node]bool{}, aside: map[*ir.Node]bool{}}
+	for i, n := range o.nodes[first:end] {
+		p.nodes[n] = true
+		p.needs(o, n)
+		for v := range reads(n) {
+			p.reads(o, v, first)
+		}
+		for _, v := range o.made(first + i) {
+			if o.last[v] >= end {
+				p.outputs = append(p.outputs, v)
+			}
+		}
+	}
+	if end == len(o.nodes) {
+		p.loose(o)
+	}
+	return p
+}
+
+// needs takes in the constants behind n.
+func (p *part) needs(o *outline, n *ir.Node) {
+	p.consts = add(p.consts, o.consts[n]...)
+	for _, a := range o.aside[n] {
+		p.aside[a] = true
+	}
+}
+
+// reads takes in v if an earlier stage or the caller gives it.
+func (p *part) reads(o *outline, v *ir.Value, first int) {
+	n := v.Producer()
+	if at, cut := o.at[n]; v.Const == nil && (n == nil || cut && at < first) {
+		p.inputs = add(p.inputs, v)
+	}
+}
+
+// loose takes in the outputs of the model that are inputs or follow from constants.
+func (p *part) loose(o *outline) {
+	for _, v := range o.graph.Outputs {
+		n := v.Producer()
+		_, cut := o.at[n]
+		switch {
+		case cut:
+			continue
+		case v.Const != nil:
+			p.consts = add(p.consts, v)
+		case n == nil:
+			p.inputs = add(p.inputs, v)
+		default:
+			p.aside[n] = true
+			p.needs(o, n)
+		}
+		if !slices.Contains(p.outputs, v) {
+			p.outputs = append(p.outputs, v)
+		}
+	}
+}

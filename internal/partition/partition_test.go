@@ -1,0 +1,107 @@
+package partition
+
+import (
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// lines draws short lines with shared things, and cuts that are ruled out.
+func lines(t *rapid.T) *line {
+	n := rapid.IntRange(1, 9).Draw(t, "nodes")
+	l := &line{cross: make([]int64, n+1), makes: make([]int, n+1)}
+	for range rapid.IntRange(0, 4).Draw(t, "things") {
+		l.things = append(l.things, rapid.Int64Range(0, 20).Draw(t, "thing"))
+	}
+	for i := range n {
+		l.own = append(l.own, rapid.Int64Range(0, 20).Draw(t, "own"))
+		var needs []int
+		for thing := range l.things {
+			if rapid.Bool().Draw(t, "needs") {
+				needs = append(needs, thing)
+			}
+		}
+		l.needs = append(l.needs, needs)
+		if i > 0 {
+			l.cross[i] = rapid.Int64Range(-1, 20).Draw(t, "cross")
+			l.makes[i] = rapid.IntRange(max(0, i-3), i-1).Draw(t, "makes")
+		}
+	}
+	l.makes[n] = n - 1
+	return l
+}
+
+// price is what a partition costs, counted plainly; ok is false if it is not allowed.
+func price(l *line, starts []int) (largest, cross int64, ok bool) {
+	for k, first := range starts[:len(starts)-1] {
+		end := starts[k+1]
+		cost, have := int64(0), map[int]bool{}
+		for i := first; i < end; i++ {
+			cost += l.own[i]
+			for _, thing := range l.needs[i] {
+				have[thing] = true
+			}
+		}
+		for thing := range have {
+			cost += l.things[thing]
+		}
+		largest = max(largest, cost)
+		cross += l.cross[end]
+		if l.cross[end] < 0 || l.makes[end] < first {
+			return 0, 0, false
+		}
+	}
+	return largest, cross, true
+}
+
+// all are the partitions of nodes into n stages.
+func all(nodes, n int) [][]int {
+	if n == 1 {
+		return [][]int{{0, nodes}}
+	}
+	var list [][]int
+	for last := n - 1; last < nodes; last++ {
+		for _, p := range all(last, n-1) {
+			list = append(list, append(p[:len(p):len(p)], nodes))
+		}
+	}
+	return list
+}
+
+func TestPartitionIsTheBestThereIs(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		l := lines(t)
+		n := rapid.IntRange(1, len(l.own)).Draw(t, "stages")
+		found := false
+		var largest, cross int64
+		for _, starts := range all(len(l.own), n) {
+			size, bytes, ok := price(l, starts)
+			if ok && (!found || size < largest || size == largest && bytes < cross) {
+				found, largest, cross = true, size, bytes
+			}
+		}
+		starts, err := l.partition(n)
+		if !found {
+			if err == nil {
+				t.Fatalf("got %v where nothing is possible", starts)
+			}
+			return
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		size, bytes, ok := price(l, starts)
+		if !ok || size != largest || bytes != cross || len(starts) != n+1 {
+			t.Fatalf("got %v: %d and %d across, want %d and %d", starts, size, bytes, largest, cross)
+		}
+	})
+}
+
+func TestMoreStagesThanCuts(t *testing.T) {
+	l := &line{own: []int64{1, 1, 1}, needs: make([][]int, 3), cross: []int64{0, -1, 5, 0}, makes: []int{0, 0, 1, 2}}
+	for n, want := range map[int]string{0: "0 stages: the graph can be cut into 1 to 2", 3: "3 stages: the graph can be cut into 1 to 2"} {
+		if _, err := l.partition(n); err == nil || err.Error() != want {
+			t.Errorf("got %v, want %s", err, want)
+		}
+	}
+}

@@ -1,0 +1,185 @@
+package partition_test
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/mcompress/mcompress/internal/dev/conform"
+	"github.com/mcompress/mcompress/internal/partition"
+	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/onnx"
+)
+
+func sameEntry(a, b ir.Entry) bool { return a.Key == b.Key && a.Value == b.Value }
+
+func open(t *testing.T, path string) *ir.Model {
+	t.Helper()
+	f, err := onnx.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = f.Close() })
+	return f.Model
+}
+
+func plan(t *testing.T, path string, o partition.Options) *partition.Plan {
+	t.Helper()
+	p, err := partition.New(t.Context(), open(t, path), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// Each stage counts all constants that its nodes read: those of the whole, and shared ones again.
+func TestWeightsAreInTheStagesThatNeedThem(t *testing.T) {
+	for _, path := range conform.Fixtures(t) {
+		whole := plan(t, path, partition.Options{Stages: 1, By: "weights"})
+		p, err := partition.New(t.Context(), open(t, path), partition.Options{Stages: 2, By: "weights"})
+		if err != nil {
+			continue // it has no place to cut
+		}
+		want := whole.Stages[0].Weights
+		for _, s := range p.Shared {
+			want += s.Bytes * int64(len(s.Stages)-1)
+		}
+		if got := p.Stages[0].Weights + p.Stages[1].Weights; got != want {
+			t.Errorf("%s: %d bytes of weights, want %d", label(path), got, want)
+		}
+	}
+}
+
+// What crosses a cut was made in front of it and is read behind it.
+func TestCrossingsAreWhatLaterStagesAreGiven(t *testing.T) {
+	for _, path := range conform.Fixtures(t) {
+		for _, by := range partition.Costs() {
+			p, err := partition.New(t.Context(), open(t, path), partition.Options{Stages: 3, By: by, Batch: 2})
+			if err != nil {
+				continue
+			}
+			for k, s := range p.Stages {
+				want, sum := map[string]bool{}, int64(0)
+				for _, later := range p.Stages[k+1:] {
+					for _, in := range later.Inputs {
+						if in.From > 0 && in.From <= k+1 && !want[in.Name] {
+							want[in.Name] = true
+							sum += in.Bytes
+						}
+					}
+				}
+				if len(s.Crosses) != len(want) || s.Handed != sum || slices.ContainsFunc(s.Crosses, func(c partition.Port) bool { return !want[c.Name] }) {
+					t.Errorf("%s by %s: stage %d hands on %+v of %d bytes, later ones are given %v of %d", label(path), by, k+1, s.Crosses, s.Handed, want, sum)
+				}
+			}
+		}
+	}
+}
+
+// The transformer's embedding and its head are one initializer, which both ends need.
+func TestTiedWeightsAreNamed(t *testing.T) {
+	p := plan(t, fixture("transformer"), partition.Options{Stages: 3, By: "weights"})
+	if i := slices.IndexFunc(p.Shared, func(s partition.Shared) bool { return slices.Equal(s.Stages, []int{1, 3}) }); i < 0 || p.Shared[i].Bytes < 64*64*4 {
+		t.Errorf("got %+v", p.Shared)
+	}
+}
+
+// Per block of a transformer: queries, keys and values by columns and the projection by rows, then the two
+// products of the feed-forward network.
+func TestTensorParallelCutsOfATransformer(t *testing.T) {
+	p := plan(t, fixture("transformer"), partition.Options{Stages: 2, By: "weights"})
+	if len(p.Parallel) != 4 {
+		t.Fatalf("%d pairs in two blocks: %+v", len(p.Parallel), p.Parallel)
+	}
+	for i, want := range []struct{ columns, row string }{
+		{"query key value", "output"}, {"up", "down"}, {"query key value", "output"}, {"up", "down"},
+	} {
+		pair := p.Parallel[i]
+		var columns []string
+		for _, c := range pair.Columns {
+			columns = append(columns, part(c.Weight))
+			if c.Axis != 1 || c.PerDevice*2 != c.Bytes || !c.Even {
+				t.Errorf("column-parallel: %+v", c)
+			}
+		}
+		if got := strings.Join(columns, " "); got != want.columns || part(pair.Row.Weight) != want.row || pair.Row.Axis != 0 {
+			t.Errorf("pair %d: %s then %+v", i, got, pair.Row)
+		}
+		if pair.AllReduce.Type != "float[1,16,64]" {
+			t.Errorf("pair %d: the sum is %+v", i, pair.AllReduce)
+		}
+	}
+}
+
+// part is the word of a weight's name in front of ".weight".
+func part(weight string) string {
+	words := strings.Split(weight, ".")
+	return words[len(words)-2]
+}
+
+// Cut as they say, products give the same sum: Gemm's transposed weights are cut along the other axis,
+// and a device may have more than another.
+func TestUnevenCuts(t *testing.T) {
+	p := plan(t, fixture("mlp"), partition.Options{Stages: 3, By: "weights"})
+	if len(p.Parallel) != 1 {
+		t.Fatalf("got %+v", p.Parallel)
+	}
+	c, r := p.Parallel[0].Columns[0], p.Parallel[0].Row
+	if c.Axis != 0 || r.Axis != 1 || c.Even || r.Even || c.PerDevice != 86*400*4 || r.PerDevice != 86*128*4 {
+		t.Errorf("256 columns over 3 devices, transposed: %+v, %+v", c, r)
+	}
+}
+
+// A value that is no tensor is not handed on: nobody can declare it by a shape.
+func TestCutsAreWhereTensorsCross(t *testing.T) {
+	m := ir.NewModel()
+	m.IRVersion, m.Opsets = 8, []ir.Opset{{Version: 17}}
+	x := m.Graph.AddValue("x")
+	x.Type = &ir.Type{Elem: ir.Float, Shape: []ir.Dim{{N: 4}}}
+	m.Graph.Inputs = []*ir.Value{x}
+	list := m.Graph.Insert(nil, "SequenceConstruct", []*ir.Value{x, x})
+	y := m.Graph.Insert(nil, "ConcatFromSequence", []*ir.Value{list}, ir.IntAttr("axis", 0))
+	y.Type = &ir.Type{Elem: ir.Float, Shape: []ir.Dim{{N: 8}}}
+	m.Graph.AddOutput(m.Graph.Insert(nil, "Relu", []*ir.Value{y}))
+	_, err := partition.New(t.Context(), m, partition.Options{Stages: 3, By: "weights"})
+	if err == nil || err.Error() != "3 stages: the graph can be cut into 1 to 2" {
+		t.Errorf("got %v", err)
+	}
+	p, err := partition.New(t.Context(), m, partition.Options{Stages: 2, By: "weights"})
+	if err != nil || p.Stages[0].Nodes != 2 {
+		t.Errorf("got %+v, %v", p, err)
+	}
+}
+
+func TestWhatCannotBeCut(t *testing.T) {
+	m := open(t, fixture("mlp"))
+	for n, want := range map[int]string{-1: "-1 stages: the graph can be cut into 1 to 6", 0: "0 stages: the graph can be cut into 1 to 6", 7: "7 stages: the graph can be cut into 1 to 6"} {
+		if _, err := partition.New(t.Context(), m, partition.Options{Stages: n, By: "weights"}); err == nil || err.Error() != want {
+			t.Errorf("got %v, want %s", err, want)
+		}
+	}
+	empty := ir.NewModel()
+	empty.Opsets = []ir.Opset{{Version: 17}}
+	for want, o := range map[string]partition.Options{
+		"no node depends on what a run is given: there is nothing to cut": {Stages: 1, By: "weights"},
+		`stages are not balanced by "size"`:                               {Stages: 1, By: "size"},
+		"dim time: the inputs have no axes with names":                    {Stages: 1, By: "weights", Dims: map[string]int64{"time": 3}},
+	} {
+		if _, err := partition.New(t.Context(), empty, o); err == nil || err.Error() != want {
+			t.Errorf("got %v, want %s", err, want)
+		}
+	}
+}
+
+func TestCostsThatNeedAPlan(t *testing.T) {
+	m := open(t, fixture("mlp"))
+	for n := range m.Graph.Nodes() {
+		n.Op.Domain = "elsewhere"
+	}
+	m.Opsets = append(m.Opsets, ir.Opset{Domain: "elsewhere", Version: 1})
+	_, err := partition.New(context.Background(), m, partition.Options{Stages: 2, By: "flops"})
+	if err == nil || !strings.Contains(err.Error(), "by weights alone") {
+		t.Errorf("got %v", err)
+	}
+}

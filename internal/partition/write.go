@@ -1,0 +1,220 @@
+package partition
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/onnx"
+)
+
+// A Manifest says what the files of a chain are, and which of them gives what to which.
+type Manifest struct {
+	Model   string    `json:"model"`
+	Stages  []Member  `json:"stages"`
+	Outputs []Arrival `json:"outputs"` // of the model
+}
+
+// A Member is one file of a chain.
+type Member struct {
+	File    string    `json:"file"`
+	Parts   []Part    `json:"parts"` // this file, and a data file if there is one
+	Inputs  []Arrival `json:"inputs"`
+	Outputs []string  `json:"outputs"`
+}
+
+// A Part is a file on the disk.
+type Part struct {
+	Name   string `json:"name"`
+	Size   int64  `json:"bytes"`
+	SHA256 string `json:"sha256,omitempty"`
+}
+
+// An Arrival is a value and the file that it comes from, none for an input of the model.
+type Arrival struct {
+	Name string `json:"name"`
+	From string `json:"from,omitempty"`
+}
+
+// A Written is what Write has done.
+type Written struct {
+	Plan     *Plan     `json:"plan"`
+	Manifest string    `json:"manifest"` // its path
+	Chain    *Manifest `json:"chain"`
+}
+
+// Write cuts the model at path and writes NAME.stage1.onnx and so on, and NAME.stages.json, into
+// dir. All of them get their names when all are whole. Weights are streamed: memory does not
+// depend on their size.
+func Write(ctx context.Context, path, dir string, o Options, s onnx.SaveOptions) (_ *Written, err error) {
+	f, err := onnx.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	plan, declared, err := cut(ctx, f.Model, o)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	w := &chain{plan: plan, types: declared, source: f, dir: dir, name: strings.TrimSuffix(filepath.Base(path), ".onnx"), save: s}
+	if w.temp, err = os.MkdirTemp(dir, "."+w.name+".*.part"); err != nil {
+		return nil, named(dir, err)
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(w.temp)) }()
+	if err := w.write(ctx); err != nil {
+		return nil, err
+	}
+	return &Written{plan, filepath.Join(dir, w.manifestName()), w.manifest}, w.publish()
+}
+
+// A chain is files in the making.
+type chain struct {
+	plan     *Plan
+	types    map[string]*ir.Type
+	source   *onnx.File
+	dir      string // where they go
+	temp     string // where they are until all are there
+	name     string
+	save     onnx.SaveOptions
+	manifest *Manifest
+	files    []string // names in temp
+	written  int64    // bytes of weights in finished stages
+}
+
+func (c *chain) manifestName() string { return c.name + ".stages.json" }
+
+func (c *chain) stageName(k int) string { return fmt.Sprintf("%s.stage%d.onnx", c.name, k+1) }
+
+func (c *chain) write(ctx context.Context) error {
+	c.manifest = &Manifest{Model: filepath.Base(c.source.Path), Outputs: []Arrival{}}
+	for k := range c.plan.Stages {
+		if err := c.stage(ctx, k); err != nil {
+			return err
+		}
+	}
+	for _, v := range c.source.Model.Graph.Outputs {
+		c.manifest.Outputs = append(c.manifest.Outputs, Arrival{v.Name, c.giver(v.Name)})
+	}
+	text, err := json.MarshalIndent(c.manifest, "", "  ")
+	if err != nil {
+		return err
+	}
+	c.files = append(c.files, c.manifestName())
+	return named(c.dir, os.WriteFile(filepath.Join(c.temp, c.manifestName()), append(text, '\n'), 0o644))
+}
+
+// stage writes stage k, from a reading of its own, and looks at it again.
+func (c *chain) stage(ctx context.Context, k int) (err error) {
+	f, err := onnx.Open(c.source.Path)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	if err := c.plan.extract(f.Model, c.types, k); err != nil {
+		return fmt.Errorf("%s: %w", f.Path, err)
+	}
+	s := c.save
+	s.External, s.Progress = f.External(), c.progress()
+	s.Check = func(_ context.Context, out *onnx.File) error { return out.Model.Verify() }
+	written, err := onnx.Save(ctx, f.Model, filepath.Join(c.temp, c.stageName(k)), s)
+	if err != nil {
+		return err
+	}
+	c.written += c.plan.Stages[k].Weights
+	m := Member{File: c.stageName(k), Inputs: []Arrival{}, Outputs: []string{}}
+	for _, w := range written {
+		m.Parts = append(m.Parts, Part(w))
+	}
+	for _, w := range slices.Backward(written) { // data before the model that points to it
+		c.files = append(c.files, w.Name)
+	}
+	for _, in := range c.plan.Stages[k].Inputs {
+		m.Inputs = append(m.Inputs, Arrival{in.Name, c.giver(in.Name)})
+	}
+	for _, out := range f.Model.Graph.Outputs {
+		m.Outputs = append(m.Outputs, out.Name)
+	}
+	c.manifest.Stages = append(c.manifest.Stages, m)
+	return nil
+}
+
+// progress is that of all stages together.
+func (c *chain) progress() func(done, total int64) {
+	if c.save.Progress == nil {
+		return nil
+	}
+	before, all := c.written, int64(0)
+	for _, s := range c.plan.Stages {
+		all += s.Weights
+	}
+	return func(done, _ int64) { c.save.Progress(min(all, before+done), all) }
+}
+
+// giver is the file among those written that has an output of this name.
+func (c *chain) giver(name string) string {
+	for _, m := range c.manifest.Stages {
+		for _, out := range m.Outputs {
+			if out == name {
+				return m.File
+			}
+		}
+	}
+	return ""
+}
+
+// publish gives all files their names, data before models and the manifest last. Should one of them
+// not get it, those that did are removed.
+func (c *chain) publish() error {
+	if err := c.guard(); err != nil {
+		return err
+	}
+	for i, name := range c.files {
+		err := os.Rename(filepath.Join(c.temp, name), filepath.Join(c.dir, name))
+		if err == nil {
+			continue
+		}
+		for _, done := range c.files[:i] {
+			err = errors.Join(err, os.Remove(filepath.Join(c.dir, done)))
+		}
+		return named(filepath.Join(c.dir, name), err)
+	}
+	return nil
+}
+
+// guard refuses to write over a file that the model needs.
+func (c *chain) guard() error {
+	for _, name := range c.files {
+		out, err := os.Stat(filepath.Join(c.dir, name))
+		if err != nil {
+			continue
+		}
+		for _, p := range c.source.Parts() {
+			in, err := os.Stat(filepath.Join(filepath.Dir(c.source.Path), filepath.FromSlash(p.Name)))
+			if err == nil && os.SameFile(in, out) {
+				return fmt.Errorf("%s would overwrite %s, which the model needs; name another folder with --output", name, p.Name)
+			}
+		}
+	}
+	return nil
+}
+
+// named is an error about path, without the name of the system call.
+func named(path string, err error) error {
+	var pe *os.PathError
+	var le *os.LinkError
+	switch {
+	case errors.As(err, &pe):
+		err = pe.Err
+	case errors.As(err, &le):
+		err = le.Err
+	case err == nil:
+		return nil
+	}
+	return fmt.Errorf("%s: %w", path, err)
+}

@@ -1,0 +1,57 @@
+package verify
+
+import (
+	"context"
+	"iter"
+	"sync"
+
+	"github.com/mcompress/mcompress/internal/dataset"
+)
+
+// InOrder goes through batches: start is called for one after the other and says what is to be run, up to n of which run at once, and add is
+// given what comes of them in the order of the batches. With n up to 1 a run has ended before the next batch is started.
+func InOrder[T any](ctx context.Context, n int, batches iter.Seq2[*dataset.Batch, error], start func(*dataset.Batch) (func(context.Context) (T, error), error), add func(*dataset.Batch, T) error) error {
+	type outcome struct {
+		batch *dataset.Batch
+		value T
+		err   error
+	}
+	var queue []chan outcome
+	next := func() error {
+		o := <-queue[0]
+		if queue = queue[1:]; o.err != nil {
+			return o.err
+		}
+		return add(o.batch, o.value)
+	}
+	var running sync.WaitGroup
+	defer running.Wait()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	for b, err := range batches {
+		if err != nil {
+			return err
+		}
+		if len(queue) >= max(1, n) {
+			if err := next(); err != nil {
+				return err
+			}
+		}
+		run, err := start(b)
+		if err != nil {
+			return err
+		}
+		done := make(chan outcome, 1)
+		queue = append(queue, done)
+		running.Go(func() {
+			value, err := run(ctx)
+			done <- outcome{b, value, err}
+		})
+	}
+	for len(queue) > 0 {
+		if err := next(); err != nil {
+			return err
+		}
+	}
+	return nil
+}

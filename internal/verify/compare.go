@@ -1,0 +1,279 @@
+package verify
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/mcompress/mcompress/internal/dataset"
+	"github.com/mcompress/mcompress/internal/engine"
+	"github.com/mcompress/mcompress/internal/engine/op"
+	"github.com/mcompress/mcompress/ir"
+)
+
+// Options say what is compared.
+type Options struct {
+	Batch  int          // samples in one run, where the model leaves that open; 0 for 1
+	Scores string       // the output with classes or scores; empty for the first that can be one
+	Layers *Shared      // values inside both graphs, compared on the first samples; the sessions must keep them
+	Digest bool         // of the samples, which reads them once more
+	Seen   map[int]bool // samples that b was fitted to: its Likelihood is that on others
+	AtOnce int          // runs of b at once; 0 for 1
+}
+
+// Compare runs a and b on the samples of set and measures b's outputs by a's. b may leave out
+// inputs of a, but must have its outputs. Errors of a model are *SideErrors.
+func Compare(ctx context.Context, a, b engine.Session, set *dataset.Set, o Options) (*Result, error) {
+	names, err := common(a, b)
+	if err != nil {
+		return nil, err
+	}
+	c, err := newComparison(names, set, o)
+	if err != nil {
+		return nil, err
+	}
+	start := func(batch *dataset.Batch) (func(context.Context) (pair, error), error) {
+		return c.start(ctx, a, b, batch)
+	}
+	err = InOrder(ctx, o.AtOnce, set.Batches(ctx, dataset.Order{Size: c.batch}), start, func(batch *dataset.Batch, p pair) error {
+		return c.runs(ctx, a, b, batch, p)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return c.result(ctx)
+}
+
+// Sides of a comparison.
+const (
+	First  = "A"
+	Second = "B"
+)
+
+// A SideError says which of the models could not be run.
+type SideError struct {
+	Side string
+	Err  error
+}
+
+// Error is the model's error: who called knows what A and B are.
+func (e *SideError) Error() string { return e.Err.Error() }
+
+// Unwrap is the model's error.
+func (e *SideError) Unwrap() error { return e.Err }
+
+// common are the names of a's outputs, which b must have.
+func common(a, b engine.Session) ([]string, error) {
+	names := portNames(a.Outputs())
+	for _, name := range names {
+		if !slices.Contains(portNames(b.Outputs()), name) {
+			return nil, &SideError{Second, fmt.Errorf("it has no output %q, as the first model does", name)}
+		}
+	}
+	return names, nil
+}
+
+func portNames(ports []op.Port) []string {
+	names := make([]string, len(ports))
+	for i, p := range ports {
+		names[i] = p.Name
+	}
+	return names
+}
+
+// both runs a and b on one batch.
+func both(ctx context.Context, a, b engine.Session, in map[string]*ir.Array, fetch []string) (want, got map[string]*ir.Array, err error) {
+	if want, err = a.Run(ctx, in, fetch); err != nil {
+		return nil, nil, &SideError{First, err}
+	}
+	if got, err = b.Run(ctx, InputsOf(b, in), fetch); err != nil {
+		return nil, nil, &SideError{Second, err}
+	}
+	return want, got, nil
+}
+
+// InputsOf are those of in that s takes: a compressed model may leave out some of its source's.
+func InputsOf(s engine.Session, in map[string]*ir.Array) map[string]*ir.Array {
+	mine := map[string]*ir.Array{}
+	for _, name := range portNames(s.Inputs()) {
+		if x := in[name]; x != nil {
+			mine[name] = x
+		}
+	}
+	return mine
+}
+
+// A comparison is a Result in the making.
+type comparison struct {
+	Options
+	set           *dataset.Set
+	names         []string // of the outputs
+	by            map[string]*differing
+	layers        map[string]*sums
+	batch         int
+	samples       int
+	before, after tally
+	differ        int64 // samples that one gets right and the other does not
+	fall          fall
+}
+
+// A differing is the comparison of one output in the making.
+type differing struct {
+	sums    sums
+	agree   tally
+	numeric bool
+}
+
+func newComparison(names []string, set *dataset.Set, o Options) (*comparison, error) {
+	switch {
+	case len(names) == 0:
+		return nil, errors.New("the model has no outputs")
+	case o.Scores != "" && !slices.Contains(names, o.Scores):
+		return nil, fmt.Errorf("no output is called %q; there are %s", o.Scores, strings.Join(names, ", "))
+	}
+	return &comparison{Options: o, set: set, names: names, by: map[string]*differing{}, layers: map[string]*sums{}, batch: set.Size(o.Batch)}, nil
+}
+
+// layerSamples are so many that layers are compared on: enough to tell them apart.
+const layerSamples = 8
+
+// A pair is the outputs of both.
+type pair struct{ want, got map[string]*ir.Array }
+
+// start runs a, and says how b is run.
+func (c *comparison) start(ctx context.Context, a, b engine.Session, batch *dataset.Batch) (func(context.Context) (pair, error), error) {
+	want, err := a.Run(ctx, batch.Inputs, c.names)
+	if err != nil {
+		return nil, &SideError{First, err}
+	}
+	return func(ctx context.Context) (pair, error) {
+		got, err := b.Run(ctx, InputsOf(b, batch.Inputs), c.names)
+		if err != nil {
+			return pair{}, &SideError{Second, err}
+		}
+		return pair{want, got}, nil
+	}, nil
+}
+
+// runs takes in what came of a batch.
+func (c *comparison) runs(ctx context.Context, a, b engine.Session, batch *dataset.Batch, p pair) error {
+	if batch.First < layerSamples && c.Layers != nil {
+		if err := c.Layers.compare(ctx, a, b, batch.Inputs, c.layers); err != nil {
+			return err
+		}
+	}
+	if err := c.add(batch, p.want, p.got); err != nil {
+		return &SideError{Second, err}
+	}
+	return nil
+}
+
+// add takes in the outputs of a batch. What there are none of in want is not compared.
+func (c *comparison) add(batch *dataset.Batch, want, got map[string]*ir.Array) error {
+	c.samples += batch.N
+	for _, name := range c.names {
+		if want[name] == nil {
+			continue
+		}
+		if err := c.output(name, want[name], got[name]); err != nil {
+			return fmt.Errorf("output %q: %w", name, err)
+		}
+	}
+	if labels := batch.Classes(); labels != nil {
+		before, after := predictions(want, c.scored(), batch.N), predictions(got, c.scored(), batch.N)
+		c.before.label(before, labels)
+		c.after.label(after, labels)
+		for i := range min(len(before), len(after)) {
+			if (before[i] == labels[i]) != (after[i] == labels[i]) {
+				c.differ++
+			}
+		}
+		c.fall.add(want, got, c.scored(), labels, func(i int) bool { return c.Seen[batch.First+i] })
+	}
+	return nil
+}
+
+// scored are the outputs that classes are looked for in.
+func (c *comparison) scored() []string {
+	if c.Scores != "" {
+		return []string{c.Scores}
+	}
+	return c.names
+}
+
+// label counts samples whose class is right.
+func (t *tally) label(classes, labels []int64) {
+	for i, class := range classes {
+		t.count(class == labels[i])
+	}
+}
+
+// output takes in one output of one run; sequences and maps item by item.
+func (c *comparison) output(name string, want, got *ir.Array) error {
+	if want.Kind != got.Kind || len(want.Items) != len(got.Items) {
+		return fmt.Errorf("%s, but %s in the source", got, want)
+	}
+	for i := range want.Items {
+		if err := c.output(name, want.Items[i], got.Items[i]); err != nil {
+			return err
+		}
+	}
+	if want.Kind == ir.Map {
+		return Tolerance{}.check(want.Keys, got.Keys)
+	}
+	if want.Kind != ir.Dense {
+		return nil
+	}
+	floats := want.DType.IsFloat() && got.DType.IsFloat()
+	if !slices.Equal(want.Shape, got.Shape) || want.DType != got.DType && !floats {
+		return fmt.Errorf("%s, but %s in the source", got, want)
+	}
+	d := c.by[name]
+	if d == nil {
+		d = &differing{}
+		c.by[name] = d
+	}
+	if floats && measurable(want, got) {
+		d.numeric = true
+		d.sums.add(want, got)
+	}
+	if c.Scores == "" || c.Scores == name {
+		d.agree.agree(want, got)
+	}
+	return nil
+}
+
+// result is what came of all batches.
+func (c *comparison) result(ctx context.Context) (*Result, error) {
+	r := &Result{Data: &Data{Samples: c.samples, Batch: c.batch}}
+	if c.samples == 0 {
+		return nil, errors.New("the data has no samples")
+	}
+	for _, name := range c.names {
+		if d := c.by[name]; d != nil {
+			r.Outputs = append(r.Outputs, d.output(name))
+		}
+	}
+	if after := c.after.share(); after != nil {
+		r.Accuracy = &Accuracy{Before: c.before.share(), After: *after, Differ: c.differ, Likelihood: c.fall.of()}
+	}
+	if c.Layers != nil {
+		r.Layers, r.Breaks = c.Layers.list(c.layers)
+	}
+	var err error
+	if c.Digest {
+		r.Data.Digest, err = c.set.Digest(ctx)
+	}
+	return r, err
+}
+
+func (d *differing) output(name string) Output {
+	o := Output{Name: name, Agreement: d.agree.share()}
+	if d.numeric {
+		e := d.sums.errors()
+		o.Errors = &e
+	}
+	return o
+}

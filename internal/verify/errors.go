@@ -1,0 +1,108 @@
+package verify
+
+import (
+	"math"
+
+	"github.com/mcompress/mcompress/internal/engine/number"
+	"github.com/mcompress/mcompress/ir"
+)
+
+// Errors say how far numbers are from those of the source, over all samples. As in the rest of
+// a report, what is infinite or undefined is absent: of equal numbers the SQNR, and all ratios
+// where an element is not finite that should be.
+type Errors struct {
+	Exact  bool     `json:"exact"`             // every element is equal
+	SQNR   *float64 `json:"sqnr_db,omitempty"` // 10·log₁₀(Σ source² / Σ (source-result)²)
+	Cosine *float64 `json:"cosine,omitempty"`  // of the angle between both as vectors
+	Max    *float64 `json:"max_abs,omitempty"` // largest |source-result|
+
+	Elements        int64 `json:"elements"`
+	NonFinite       int64 `json:"non_finite,omitempty"`        // that are NaN or infinite in one model and not the same in the other
+	SourceNonFinite int64 `json:"source_non_finite,omitempty"` // that are NaN or infinite in the source: no ratio can count them
+}
+
+// DB is the SQNR in decibels with its limits: +Inf where all is equal, -Inf where there is
+// nothing but noise, NaN where no element could be compared.
+func (e *Errors) DB() float64 {
+	switch {
+	case e.SQNR != nil:
+		return *e.SQNR
+	case e.NonFinite == 0 && e.Elements == e.SourceNonFinite:
+		return math.NaN()
+	case e.Exact:
+		return math.Inf(1)
+	}
+	return math.Inf(-1)
+}
+
+// sums accumulate Errors. The order of additions is that of the elements.
+type sums struct {
+	want2, got2, dot, noise, most        float64
+	nonFinite, sourceNonFinite, elements int64
+}
+
+// window is how many elements are looked at at once.
+const window = 4096
+
+// add takes in two tensors of the same shape, of types that number reads.
+func (s *sums) add(want, got *ir.Array) {
+	var w, g [window]float64
+	n := int(want.Elems())
+	for at := 0; at < n; at += window {
+		k := min(n-at, window)
+		number.Read(w[:k], want, at)
+		number.Read(g[:k], got, at)
+		for i := range k {
+			s.pair(w[i], g[i])
+		}
+	}
+}
+
+// pair takes in one element. The conversions around products forbid a fused multiply-add, so
+// that sums are the same on all CPUs.
+func (s *sums) pair(w, g float64) {
+	s.elements++
+	if !finite(w) || !finite(g) {
+		if !finite(w) {
+			s.sourceNonFinite++
+		}
+		if w != g && !(math.IsNaN(w) && math.IsNaN(g)) {
+			s.nonFinite++
+		}
+		return
+	}
+	d := w - g
+	s.want2 += float64(w * w)
+	s.got2 += float64(g * g)
+	s.dot += float64(w * g)
+	s.noise += float64(d * d)
+	s.most = max(s.most, math.Abs(d))
+}
+
+func finite(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }
+
+// errors rounds to more digits than matter and fewer than logarithms may differ in.
+func (s *sums) errors() Errors {
+	e := Errors{Exact: s.noise == 0 && s.nonFinite == 0, Elements: s.elements, NonFinite: s.nonFinite, SourceNonFinite: s.sourceNonFinite}
+	if s.elements > s.sourceNonFinite {
+		e.Max = rounded(s.most, 0)
+	}
+	if s.nonFinite > 0 {
+		return e
+	}
+	e.SQNR = rounded(10*math.Log10(s.want2/s.noise), 3)
+	e.Cosine = rounded(min(1, s.dot/(math.Sqrt(s.want2)*math.Sqrt(s.got2))), 9)
+	return e
+}
+
+// rounded keeps so many decimals, all of them for 0; nil is for what is not finite.
+func rounded(x float64, decimals int) *float64 {
+	if !finite(x) {
+		return nil
+	}
+	if decimals > 0 {
+		p := math.Pow10(decimals)
+		x = math.Round(x*p) / p
+	}
+	return &x
+}

@@ -1,0 +1,24 @@
+package verify_test
+
+import (
+	"fmt"
+
+	"github.com/mcompress/mcompress/internal/verify"
+)
+
+// Gates look at the worst output.
+func Example() {
+	number := func(x float64) *float64 { return &x }
+	r := &verify.Result{Outputs: []verify.Output{
+		{Name: "a", Errors: &verify.Errors{SQNR: number(40), Cosine: number(1), Elements: 10}},
+		{Name: "b", Errors: &verify.Errors{SQNR: number(23.5), Cosine: number(0.998), Elements: 10}},
+	}}
+	for _, rule := range verify.Rules() {
+		if v, why := rule.Value(r); why == "" {
+			fmt.Println(rule.Name, v)
+		}
+	}
+	// Output:
+	// min-sqnr 23.5
+	// min-cosine 0.998
+}

@@ -1,0 +1,198 @@
+package verify
+
+import (
+	"context"
+	"math"
+	"slices"
+
+	"github.com/mcompress/mcompress/internal/engine"
+	"github.com/mcompress/mcompress/internal/engine/number"
+	"github.com/mcompress/mcompress/ir"
+)
+
+// A Layer is a value that both graphs make under the same name, with its error.
+type Layer struct {
+	Value  string `json:"value"`
+	Node   string `json:"node"` // of the first model, which makes it
+	Op     string `json:"op"`
+	Errors Errors `json:"errors"`
+}
+
+// A Break is the layer that adds most to the error of what reaches it, in relation to the signal.
+type Break struct {
+	Value string   `json:"value"`
+	Node  string   `json:"node"`
+	Op    string   `json:"op"`
+	From  *float64 `json:"from_db,omitempty"` // the lowest SQNR that reaches it; absent where what does is exact
+	To    *float64 `json:"to_db,omitempty"`   // the SQNR that it leaves; absent where there is no number for it
+}
+
+// Shared is the values that nodes of two main graphs make under the same names.
+type Shared struct {
+	Names []string // in the order of the nodes of the first model
+
+	nodes []*ir.Node        // of the first model, in order
+	same  map[*ir.Node]bool // that compute the same from the same values in both models
+}
+
+// Share finds what a and b share. Outputs are part of it.
+func Share(ctx context.Context, a, b *ir.Model) (*Shared, error) {
+	makers := map[string]*ir.Node{}
+	for n := range b.Graph.Nodes() {
+		for _, v := range n.Outputs {
+			if v != nil && !v.Ambiguous {
+				makers[v.Name] = n
+			}
+		}
+	}
+	nodes, err := a.Graph.Order()
+	if err != nil {
+		return nil, err
+	}
+	eval := ir.NewEval("")
+	defer eval.Close()
+	s := &Shared{nodes: nodes, same: map[*ir.Node]bool{}}
+	for _, n := range nodes {
+		for _, v := range n.Outputs {
+			if v == nil || v.Ambiguous || makers[v.Name] == nil {
+				continue
+			}
+			s.Names = append(s.Names, v.Name)
+			s.same[n] = sameNode(ctx, eval, n, makers[v.Name])
+		}
+	}
+	return s, nil
+}
+
+// Values inside the graphs are fetched in runs of their own, each for as many as take so many bytes,
+// so that memory does not grow with the graph. Where a size is not known it counts as a part of that.
+const (
+	fetchBytes  = 32 << 20
+	unknownSize = fetchBytes / 16
+)
+
+// portions are the names in portions that a run may fetch.
+func (s *Shared) portions(a engine.Session, in map[string]*ir.Array) [][]string {
+	sizes := sizesOf(a, in)
+	var out [][]string
+	bytes := int64(0)
+	for _, name := range s.Names {
+		n, known := sizes[name]
+		if !known {
+			n = unknownSize
+		}
+		if len(out) == 0 || bytes+n > fetchBytes {
+			out, bytes = append(out, nil), 0
+		}
+		out[len(out)-1] = append(out[len(out)-1], name)
+		bytes += n
+	}
+	return out
+}
+
+// sizesOf are the bytes of values inside a's graph, as far as a tells.
+func sizesOf(a engine.Session, in map[string]*ir.Array) map[string]int64 {
+	specs := map[string]ir.Spec{}
+	for name, x := range in {
+		specs[name] = x.Spec()
+	}
+	teller, ok := a.(interface {
+		Types(map[string]ir.Spec) (map[string]ir.Spec, error)
+	})
+	if !ok {
+		return nil
+	}
+	types, err := teller.Types(specs)
+	if err != nil {
+		return nil
+	}
+	sizes := map[string]int64{}
+	for name, spec := range types {
+		sizes[name] = spec.Bytes()
+	}
+	return sizes
+}
+
+// compare adds to by the error of every shared value on one batch.
+func (s *Shared) compare(ctx context.Context, a, b engine.Session, in map[string]*ir.Array, by map[string]*sums) error {
+	for _, names := range s.portions(a, in) {
+		want, got, err := both(ctx, a, b, in, names)
+		if err != nil {
+			return err
+		}
+		for _, name := range names {
+			measure(by, name, want[name], got[name])
+		}
+	}
+	return nil
+}
+
+// measure leaves out what is no float, and what a method put something else under the name of.
+func measure(by map[string]*sums, name string, want, got *ir.Array) {
+	if want.Kind != ir.Dense || got.Kind != ir.Dense || !measurable(want, got) || !slices.Equal(want.Shape, got.Shape) {
+		return
+	}
+	if by[name] == nil {
+		by[name] = &sums{}
+	}
+	by[name].add(want, got)
+}
+
+// measurable reports whether errors of got mean something.
+func measurable(want, got *ir.Array) bool {
+	for _, a := range []*ir.Array{want, got} {
+		if !a.DType.IsFloat() || number.Check(a.DType) != nil {
+			return false
+		}
+	}
+	return true
+}
+
+// list is what was measured, in the order of the nodes, and the layer that adds most noise,
+// relative to its signal, to the noisiest of what it is made from. A node that computes the same in
+// both models adds none, whatever it makes of what reaches it; one whose outputs were not measured
+// passes that on.
+func (s *Shared) list(by map[string]*sums) ([]Layer, *Break) {
+	noise := map[*ir.Value]float64{}
+	var layers []Layer
+	var breaks *Break
+	most := 0.0
+	for _, n := range s.nodes {
+		reaches := 0.0
+		for _, v := range n.Inputs() {
+			if v != nil {
+				reaches = max(reaches, noise[v])
+			}
+		}
+		for _, v := range n.Outputs {
+			if v == nil {
+				continue
+			}
+			noise[v] = reaches
+			m := by[v.Name]
+			if m == nil {
+				continue
+			}
+			l := Layer{Value: v.Name, Node: n.Label(), Op: n.Op.String(), Errors: m.errors()}
+			layers = append(layers, l)
+			noise[v] = relative(l.Errors.DB())
+			if added := noise[v] - reaches; added > most && !s.same[n] {
+				most = added
+				breaks = &Break{Value: l.Value, Node: l.Node, Op: l.Op, From: rounded(-10*math.Log10(reaches), 3), To: l.Errors.SQNR}
+			}
+		}
+	}
+	return layers, breaks
+}
+
+// relative is the power of the noise by that of the signal; where nothing is known, there is none,
+// and noise without signal is as much as can be.
+func relative(db float64) float64 {
+	switch {
+	case math.IsNaN(db):
+		return 0
+	case math.IsInf(db, -1):
+		return math.MaxFloat64
+	}
+	return math.Pow(10, -db/10)
+}

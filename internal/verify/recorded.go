@@ -1,0 +1,116 @@
+package verify
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/mcompress/mcompress/internal/dataset"
+	"github.com/mcompress/mcompress/internal/engine"
+	"github.com/mcompress/mcompress/internal/engine/number"
+	"github.com/mcompress/mcompress/ir"
+)
+
+// A Tolerance is how far a number may be from the recorded one: Absolute + Relative·|recorded|.
+type Tolerance struct{ Relative, Absolute float64 }
+
+// Recorded runs a on the samples of set and compares its outputs with those that were
+// recorded. Result.Beyond names the first number that is further off than tol allows. Data that has
+// labels and no outputs gives the accuracy alone.
+func Recorded(ctx context.Context, a engine.Session, set *dataset.Set, tol Tolerance, o Options) (*Result, error) {
+	if len(set.Recorded()) == 0 && !set.Labelled() {
+		return nil, errors.New("the data has no recorded outputs and no labels; give a second model to compare with")
+	}
+	c, err := newComparison(portNames(a.Outputs()), set, o)
+	if err != nil {
+		return nil, err
+	}
+	beyond := ""
+	for batch, err := range set.Batches(ctx, dataset.Order{Size: c.batch}) {
+		if err != nil {
+			return nil, err
+		}
+		got, err := a.Run(ctx, batch.Inputs, c.names)
+		if err != nil {
+			return nil, &SideError{First, err}
+		}
+		for _, name := range c.names {
+			miss := tol.check(batch.Outputs[name], got[name])
+			if miss != nil && beyond == "" {
+				beyond = fmt.Sprintf("sample %d: output %q: %v", batch.First, name, miss)
+			}
+		}
+		// Outputs of another type or shape are beyond any tolerance, and no numbers come of them.
+		if err := c.add(batch, batch.Outputs, got); err != nil && beyond == "" {
+			return nil, err
+		}
+	}
+	r, err := c.result(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if r.Accuracy != nil {
+		r.Accuracy.Before = nil
+	}
+	r.Beyond = beyond
+	return r, nil
+}
+
+// check says how got is beyond the tolerance, or nil, as it does where nothing was recorded.
+func (tol Tolerance) check(want, got *ir.Array) error {
+	if want == nil {
+		return nil
+	}
+	if want.Kind != got.Kind || len(want.Items) != len(got.Items) {
+		return fmt.Errorf("%s, but %s was recorded", got, want)
+	}
+	for i := range want.Items {
+		if err := tol.check(want.Items[i], got.Items[i]); err != nil {
+			return fmt.Errorf("item %d: %w", i, err)
+		}
+	}
+	switch {
+	case want.Kind == ir.Map:
+		return Tolerance{}.check(want.Keys, got.Keys)
+	case want.Kind != ir.Dense:
+		return nil
+	case want.DType != got.DType || !slices.Equal(want.Shape, got.Shape):
+		return fmt.Errorf("%s, but %s was recorded", got, want)
+	case want.DType == ir.String:
+		return sameText(want.Text, got.Text)
+	case number.Check(want.DType) != nil:
+		if !bytes.Equal(want.Data, got.Data) {
+			return fmt.Errorf("the bytes of %s are not those that were recorded", got)
+		}
+		return nil
+	}
+	return tol.numbers(all(want), all(got))
+}
+
+func sameText(want, got []string) error {
+	for i := range want {
+		if want[i] != got[i] {
+			return fmt.Errorf("element %d is %q, but %q was recorded", i, got[i], want[i])
+		}
+	}
+	return nil
+}
+
+func (tol Tolerance) numbers(want, got []float64) error {
+	for i := range want {
+		if !tol.near(want[i], got[i]) {
+			return fmt.Errorf("element %d is %g, but %g was recorded", i, got[i], want[i])
+		}
+	}
+	return nil
+}
+
+func (tol Tolerance) near(want, got float64) bool {
+	if !finite(want) || !finite(got) {
+		return want == got || math.IsNaN(want) && math.IsNaN(got)
+	}
+	return math.Abs(want-got) <= tol.Absolute+tol.Relative*math.Abs(want)
+}

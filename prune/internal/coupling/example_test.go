@@ -1,0 +1,46 @@
+package coupling_test
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/pass"
+	"github.com/mcompress/mcompress/prune/internal/coupling"
+)
+
+// Two layers behind one another: what the first makes, the second reads.
+func Example() {
+	m := ir.NewModel()
+	m.Opsets = []ir.Opset{{Version: 17}}
+	g := m.Graph
+	weight := func(name string, shape ...int64) *ir.Value {
+		spec := ir.Spec{Name: name, DType: ir.Float, Shape: shape}
+		return g.AddConst(name, &ir.Tensor{Spec: spec, Source: make(ir.Mem, spec.Bytes())})
+	}
+	x := g.NewValue("x")
+	g.Inputs = append(g.Inputs, x)
+	hidden := g.Insert(nil, "Relu", []*ir.Value{g.Insert(nil, "MatMul", []*ir.Value{x, weight("first", 3, 4)})})
+	g.AddOutput(g.Insert(nil, "MatMul", []*ir.Value{hidden, weight("second", 4, 2)}))
+
+	eval := ir.NewEval("")
+	defer eval.Close()
+	c := &pass.Context{Context: context.Background(), Model: m, Eval: eval}
+	plan, err := coupling.Find(c, func(*ir.Value) string { return "" })
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, group := range plan.Groups() {
+		fmt.Printf("%d channels of %s: %q\n", len(group.Classes), group.Sources[0].Value.Name, group.Why)
+	}
+	channels := plan.Groups()[0].Classes
+	for _, kept := range plan.Cut(map[coupling.Unit]bool{channels[0]: true, channels[2]: true}) {
+		fmt.Println(kept.Value.Name, kept)
+	}
+	// Output:
+	// 4 channels of first: ""
+	// 2 channels of second: "its channels are those of the output \"t2\""
+	// first 2 of 4 on axis 1 stay
+	// second 2 of 4 on axis 0 stay
+}

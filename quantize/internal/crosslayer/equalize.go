@@ -1,0 +1,185 @@
+package crosslayer
+
+import (
+	"math"
+	"slices"
+
+	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/pass"
+	"github.com/mcompress/mcompress/quantize/internal/rescale"
+)
+
+const (
+	sweeps = 100
+	// converged is how far from 1 factors may be: 1 % is far below a quantization step.
+	converged = 0.01
+	// least is the part of the largest channel that a channel counts for at least: weaker ones
+	// are lost among the codes anyway, and would get factors that blow up their biases.
+	least = 1.0 / 256
+)
+
+// Equalize divides what layers make of a channel by a factor which the weights that read it
+// are multiplied by, so that the largest of both are the same (Nagel et al., section 4.1).
+// Sweeps over all pairs go on until no factor is far from 1. It adds rows of all layers.
+func Equalize(c *pass.Context) error {
+	e := rescale.New(c)
+	ps := pairs(e, c.Model)
+	for _, part := range parts(ps) {
+		if err := settle(part); err != nil {
+			return err
+		}
+	}
+	e.Report("its channels were equalized with those of the layers beside it", "")
+	for _, p := range ps {
+		c.Skip(p.from.layer.Weight, []*ir.Node{p.from.layer.Node}, p.stands())
+	}
+	return nil
+}
+
+// stands is the reason why a weight stays as it is.
+func (p *pair) stands() string {
+	if p.why != "" {
+		return p.why
+	}
+	return "its channels and those of its readers are alike"
+}
+
+// A side is a layer of a pair, its weight's peaks and the factors so far.
+type side struct {
+	layer   *rescale.Layer
+	peaks   *rescale.Peaks
+	in, out []float64
+}
+
+// A pair is a layer and those that read its channels, or the reason why it has none.
+type pair struct {
+	from *side
+	to   []*reader
+	why  string
+}
+
+// A reader is a layer that reads channels, each of them as so many inputs.
+type reader struct {
+	*side
+	each int64
+}
+
+// settle equalizes pairs that share layers.
+func settle(ps []*pair) error {
+	all := sidesOf(ps)
+	for _, s := range all {
+		var err error
+		if s.peaks, err = s.layer.Peaks(); err != nil {
+			return err
+		}
+		s.in, s.out = ones(s.layer.Inputs), ones(s.layer.Outputs)
+	}
+	for range sweeps {
+		farthest := 0.0
+		for _, p := range ps {
+			farthest = max(farthest, p.equalize())
+		}
+		if farthest < converged {
+			break
+		}
+	}
+	for _, s := range all {
+		s.peaks = nil
+		s.layer.ScaleInputs(s.in)
+		if err := s.layer.ScaleOutputs(s.out); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// equalize does one step and returns how far the farthest factor was from 1. A step whose
+// factors are all close to 1 is not taken, so that a second run changes nothing.
+func (p *pair) equalize() float64 {
+	made, read := p.from.peaks.Outputs(), make([]float64, p.from.layer.Outputs)
+	for _, r := range p.to {
+		for i, x := range r.peaks.Inputs() {
+			read[int64(i)/r.each] = max(read[int64(i)/r.each], x)
+		}
+	}
+	f, inverse, farthest := ones(int64(len(made))), ones(int64(len(made))), 0.0
+	raise(made)
+	raise(read)
+	for i := range f {
+		if !positive(made[i]) || !positive(read[i]) {
+			continue
+		}
+		f[i] = math.Sqrt(made[i] / read[i])
+		inverse[i] = 1 / f[i]
+		farthest = max(farthest, math.Abs(math.Log(f[i])))
+	}
+	if farthest < converged {
+		return farthest
+	}
+	p.from.peaks.ScaleOutputs(inverse)
+	multiply(p.from.out, inverse)
+	for _, r := range p.to {
+		spread := make([]float64, r.layer.Inputs)
+		for i := range spread {
+			spread[i] = f[int64(i)/r.each]
+		}
+		r.peaks.ScaleInputs(spread)
+		multiply(r.in, spread)
+	}
+	return farthest
+}
+
+// raise lifts the weakest.
+func raise(x []float64) {
+	floor := slices.Max(x) * least
+	for i := range x {
+		x[i] = max(x[i], floor)
+	}
+}
+
+// positive reports whether x is neither zero, infinite nor NaN.
+func positive(x float64) bool { return x > 0 && x <= math.MaxFloat64 }
+
+func ones(n int64) []float64 { return slices.Repeat([]float64{1}, int(n)) }
+
+func multiply(x, by []float64) {
+	for i := range x {
+		x[i] *= by[i]
+	}
+}
+
+// sidesOf are the layers of pairs, each once, in their order.
+func sidesOf(ps []*pair) []*side {
+	var all []*side
+	for _, p := range ps {
+		if !slices.Contains(all, p.from) {
+			all = append(all, p.from)
+		}
+		for _, r := range p.to {
+			if !slices.Contains(all, r.side) {
+				all = append(all, r.side)
+			}
+		}
+	}
+	return all
+}
+
+// parts are the pairs that hang together by shared layers: what is held at once.
+func parts(ps []*pair) [][]*pair {
+	var list [][]*pair
+	for _, p := range ps {
+		if p.why != "" {
+			continue
+		}
+		part := []*pair{p}
+		list = slices.DeleteFunc(list, func(other []*pair) bool {
+			touches := slices.ContainsFunc(sidesOf(other), func(s *side) bool { return slices.Contains(sidesOf(part), s) })
+			if touches {
+				part = append(other, part...)
+			}
+			return touches
+		})
+		list = append(list, part)
+	}
+	return list
+}

@@ -1,0 +1,52 @@
+package crosslayer_test
+
+import (
+	"context"
+	"flag"
+	"fmt"
+
+	"github.com/mcompress/mcompress/internal/kernel"
+	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/pass"
+	"github.com/mcompress/mcompress/quantize/internal/crosslayer"
+)
+
+// The first layer makes channels of very different sizes, which the second evens out. Both
+// have the same largest weights in the end.
+func Example() {
+	m := ir.NewModel()
+	m.Opsets = []ir.Opset{{Version: 17}}
+	g := m.Graph
+	weight := func(name string, x ...float32) *ir.Value {
+		return g.AddConst(name, &ir.Tensor{Spec: ir.Spec{Name: name, DType: ir.Float, Shape: []int64{2, 2}}, Source: ir.Floats(x...)})
+	}
+	x := g.NewValue("x")
+	g.Inputs = append(g.Inputs, x)
+	hidden := g.Insert(nil, "Relu", []*ir.Value{g.Insert(nil, "MatMul", []*ir.Value{x, weight("first", 16, -0.25, 8, 0.125)})})
+	g.AddOutput(g.Insert(nil, "MatMul", []*ir.Value{hidden, weight("second", 1, -0.5, 4, 2)}))
+
+	eval := ir.NewEval("")
+	defer eval.Close()
+	c := &pass.Context{Context: context.Background(), Model: m, Eval: eval}
+	equalize := &pass.Method{Name: "equalize", Bind: func(*flag.FlagSet) func(*pass.Context) error { return crosslayer.Equalize }}
+	step, err := pass.NewStep(equalize, func(*flag.FlagSet) error { return nil })
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	if _, err := pass.Run(c, []pass.Step{step}); err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, v := range g.Consts() {
+		b, err := eval.ReadAll(context.Background(), v.Const)
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		fmt.Println(v.Name, kernel.Words[float32](b))
+	}
+	// Output:
+	// first [4 -1 2 0.5]
+	// second [4 -2 1 0.5]
+}

@@ -1,0 +1,119 @@
+package crosslayer
+
+import (
+	"fmt"
+
+	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/ir/opset"
+	"github.com/mcompress/mcompress/quantize/internal/rescale"
+)
+
+// homogeneous are the operators f with f(s·x) = s·f(x) for s > 0, channel by channel.
+// Pools are so on channels that stand in front of positions.
+var (
+	homogeneous = map[string]bool{"Identity": true, "LeakyRelu": true, "PRelu": true, "Relu": true}
+	pools       = map[string]bool{"AveragePool": true, "GlobalAveragePool": true, "GlobalMaxPool": true, "MaxPool": true}
+)
+
+// pairs are the layers of m in their order, with those that read their channels.
+func pairs(e *rescale.Editor, m *ir.Model) []*pair {
+	var ps []*pair
+	sides := map[*ir.Value]*side{}
+	at := func(l *rescale.Layer) *side {
+		if sides[l.Weight] == nil {
+			sides[l.Weight] = &side{layer: l}
+		}
+		return sides[l.Weight]
+	}
+	for n := range m.Nodes() {
+		l, why := e.Layer(n)
+		if why != "" || l.Node != n {
+			continue
+		}
+		f := &finder{e: e, channels: l.Outputs, spatial: l.Spatial()}
+		p := &pair{from: at(l)}
+		if p.why = f.follow(l.Output(), 1); p.why == "" {
+			for i, r := range f.found {
+				p.to = append(p.to, &reader{at(r), f.each[i]})
+			}
+		}
+		ps = append(ps, p)
+	}
+	return ps
+}
+
+// A finder looks for the layers that read a value's channels.
+type finder struct {
+	e        *rescale.Editor
+	channels int64
+	spatial  bool // channels are axis 1 of more than two
+	found    []*rescale.Layer
+	each     []int64
+}
+
+// follow goes on behind v; the answer is the reason why not all readers are layers.
+func (f *finder) follow(v *ir.Value, each int64) string {
+	if len(v.Uses()) == 0 {
+		return "nothing reads what it makes"
+	}
+	for _, u := range v.Uses() {
+		if why := f.use(u, each); why != "" {
+			return why
+		}
+	}
+	return ""
+}
+
+func (f *finder) use(u ir.Use, each int64) string {
+	n := u.Node
+	switch {
+	case n == nil:
+		return "its channels are an output of the graph"
+	case u.Index != 0 || !ir.DefaultDomain(n.Op.Domain):
+		return n.Label() + " reads its channels"
+	case n.Op.Is("Flatten") && f.spatial && n.Int("axis", 1) == 1:
+		return f.flat(n)
+	case homogeneous[n.Op.Type] || f.spatial && pools[n.Op.Type]:
+		return f.through(n, each)
+	case n.Op.Is("Clip"):
+		return n.Label() + " clips its channels, and cannot clip each at another limit"
+	}
+	l, why := f.e.Layer(n)
+	switch {
+	case why != "":
+		return fmt.Sprintf("%s reads its channels: %s", n.Label(), why)
+	case l.Node != n || l.Spatial() != f.spatial || l.Inputs != f.channels*each:
+		return n.Label() + " reads its channels in another way"
+	}
+	f.found, f.each = append(f.found, l), append(f.each, each)
+	return ""
+}
+
+// through follows a homogeneous operator. MaxPool's places are no channels.
+func (f *finder) through(n *ir.Node, each int64) string {
+	for _, v := range n.Outputs[1:] {
+		if v != nil {
+			return n.Label() + " makes more than its channels"
+		}
+	}
+	return f.follow(n.Outputs[0], each)
+}
+
+// flat follows a Flatten: each channel becomes as many inputs as it has positions.
+func (f *finder) flat(n *ir.Node) string {
+	g := &finder{e: f.e, channels: f.channels}
+	shape, ok := opset.Shape(n.Input(0))
+	each := int64(1)
+	for i, d := range shape {
+		ok = ok && (i == 0 || d.N > 0)
+		if i > 1 {
+			each *= d.N
+		}
+	}
+	if !ok {
+		return "the shape that " + n.Label() + " flattens is not known"
+	}
+	why := g.follow(n.Outputs[0], each)
+	f.found, f.each = append(f.found, g.found...), append(f.each, g.each...)
+	return why
+}

@@ -1,0 +1,158 @@
+package rescale
+
+import (
+	"github.com/mcompress/mcompress/internal/kernel"
+	"github.com/mcompress/mcompress/ir"
+)
+
+// fits reports whether v is a constant of one number, or of one for each of n channels at p.
+func (e *Editor) fits(v *ir.Value, n int64, p Place) bool {
+	o := e.c.Trace(v)
+	if o == nil || o.Trouble != "" || o.Transposed || !o.Elem.IsFloat() || len(o.Shape) > p.Rank {
+		return false
+	}
+	at := len(o.Shape) - 1 - p.Behind
+	for i, d := range o.Shape {
+		if d != 1 && (i != at || d != n) {
+			return false
+		}
+	}
+	return true
+}
+
+// PerChannel reads v as one number for each of n channels at p; nil if it is none.
+func (e *Editor) PerChannel(v *ir.Value, n int64, p Place) ([]float64, error) {
+	if !e.fits(v, n, p) {
+		return nil, nil
+	}
+	x, err := e.numbers(v)
+	if err != nil {
+		return nil, err
+	}
+	for int64(len(x)) < n {
+		x = append(x, x[0])
+	}
+	return x, nil
+}
+
+// numbers are the elements of the constant behind v.
+func (e *Editor) numbers(v *ir.Value) ([]float64, error) {
+	t := e.c.Trace(v).Base.Const
+	x := make([]float64, 0, t.Elems())
+	err := e.c.Scan(t, func(b []float32, _ int64) error {
+		for _, f := range b {
+			x = append(x, float64(f))
+		}
+		return nil
+	})
+	return x, err
+}
+
+// biasInput is the node and the input that hold l's bias.
+func (l *Layer) biasInput() (*ir.Node, int) {
+	if l.add == nil {
+		return l.Node, 2
+	}
+	return l.add, 1 - l.Node.Outputs[0].Uses()[0].Index
+}
+
+func (l *Layer) biasValue() *ir.Value {
+	if l.Node.Op.Is("MatMul") && l.add == nil {
+		return nil
+	}
+	n, i := l.biasInput()
+	return n.Input(i)
+}
+
+// Bias is what l adds to each channel, nil if it adds nothing.
+func (l *Layer) Bias() ([]float64, error) {
+	v := l.biasValue()
+	if v == nil {
+		return nil, nil
+	}
+	b, err := l.e.PerChannel(v, l.Outputs, Place{Rank: l.place.Rank})
+	if beta := float64(l.Node.Float("beta", 1)); l.Node.Op.Is("Gemm") {
+		for i := range b {
+			b[i] *= beta
+		}
+	}
+	return b, err
+}
+
+// AddBias adds b to what l makes, one number a channel.
+func (l *Layer) AddBias(b []float64) error {
+	sum, err := l.Bias()
+	if err != nil {
+		return err
+	}
+	if sum == nil {
+		sum = make([]float64, l.Outputs)
+	}
+	some := false
+	for i, x := range b {
+		sum[i] += x
+		some = some || x != 0
+	}
+	if some {
+		l.setBias(sum)
+	}
+	return nil
+}
+
+// setBias makes b the bias. The constant keeps its name, unless others read it.
+func (l *Layer) setBias(b []float64) {
+	t := vector(l.Weight.Const.DType, []int64{l.Outputs}, b)
+	if l.Node.Op.Is("Gemm") {
+		l.Node.RemoveAttr("beta")
+	}
+	old := l.biasValue()
+	if old != nil && old.Const != nil && len(old.Uses()) == 1 && !old.Ambiguous {
+		l.e.replace(old, t)
+		return
+	}
+	if old == nil && l.Node.Op.Is("MatMul") {
+		l.add = addBehind(l.Node)
+	}
+	n, i := l.biasInput()
+	n.SetInput(i, l.Node.Graph().AddConst("b", t))
+	if old != nil {
+		old.Drop()
+	}
+}
+
+// vector is a tensor of x in a float type.
+func vector(dt ir.DType, shape []int64, x []float64) *ir.Tensor {
+	t := &ir.Tensor{Spec: ir.Spec{DType: dt, Shape: shape}}
+	single, half := make([]float32, len(x)), make([]uint16, len(x))
+	for i, v := range x {
+		single[i] = float32(v)
+	}
+	switch dt {
+	case ir.Float16:
+		kernel.F16FromF32(half, single)
+		t.Source = ir.Mem(kernel.Bytes(half))
+	case ir.BFloat16:
+		kernel.BF16FromF32(half, single)
+		t.Source = ir.Mem(kernel.Bytes(half))
+	default:
+		t.Source = ir.Mem(kernel.Bytes(single))
+	}
+	return t
+}
+
+// addBehind puts an Add behind n, which makes the value that n made; its second input is
+// set later.
+func addBehind(n *ir.Node) *ir.Node {
+	y := n.Outputs[0]
+	t := n.Graph().NewValue("t")
+	t.Type = y.Type
+	n.SetOutputs(t)
+	add := n.Graph().NewNode(ir.OpID{Type: "Add"}, []*ir.Value{t, nil})
+	add.SetOutputs(y)
+	if next := n.Next(); next != nil {
+		n.Graph().InsertBefore(next, add)
+	} else {
+		n.Graph().Append(add)
+	}
+	return add
+}

@@ -1,0 +1,82 @@
+package rescale
+
+import (
+	"io"
+	"math"
+
+	"github.com/mcompress/mcompress/internal/kernel"
+	"github.com/mcompress/mcompress/ir"
+)
+
+// InputSizes are the largest magnitudes of the weight and its sums of squares, by input channel.
+func (l *Layer) InputSizes() (largest, squares []float64, err error) {
+	largest, squares = make([]float64, l.Inputs), make([]float64, l.Inputs)
+	err = l.e.c.Scan(l.Weight.Const, func(w []float32, first int64) error {
+		for i, v := range w {
+			x, c := float64(v), l.in.channel(first+int64(i))
+			largest[c] = max(largest[c], math.Abs(x))
+			squares[c] += x * x
+		}
+		return nil
+	})
+	return largest, squares, err
+}
+
+// Rounded is the matrix with its inputs taken times f, rounded to 8 bits by output channel.
+func (l *Layer) Rounded(f []float64) (*ir.Tensor, error) {
+	peaks, err := l.OutputPeaks([][]float64{f})
+	if err != nil {
+		return nil, err
+	}
+	steps := peaks[0]
+	for i := range steps {
+		steps[i] /= 127
+	}
+	t := l.Weight.Const
+	v := view{scale: scale{l.in, l.in.spread(f)}, dt: t.DType, coarse: &scale{l.out, l.out.spread(steps)}}
+	r := &ir.Recipe{Name: "round", In: []*ir.Tensor{t}, Out: []ir.Spec{t.Spec}}
+	r.View = func(in []io.ReaderAt) io.ReaderAt {
+		v := v
+		v.in = in[0]
+		return &v
+	}
+	return r.Derive()[0], nil
+}
+
+// OutputPeaks are the largest magnitudes by output channel that a matrix would have with its
+// inputs taken times each of fs. The weight is read once.
+func (l *Layer) OutputPeaks(fs [][]float64) ([][]float64, error) {
+	by, bits := make([][]float32, len(fs)), make([][]uint32, len(fs))
+	for k, f := range fs {
+		by[k], bits[k] = l.in.spread(f), make([]uint32, l.Outputs)
+	}
+	byInput, width := l.in.inner == l.Outputs && l.out.inner == 1, l.Inputs // what a row is, and how long
+	if byInput {
+		width = l.Outputs
+	}
+	scaled := make([]float32, width)
+	err := l.e.c.Scan(l.Weight.Const, func(w []float32, first int64) error {
+		for len(w) > 0 {
+			row, col := first/width, first%width
+			n := min(int64(len(w)), width-col)
+			for k := range fs {
+				if byInput {
+					kernel.MulScalar(scaled[:n], w[:n], by[k][row])
+					kernel.ColAbsMaxBits(bits[k][col:][:n], scaled[:n])
+					continue
+				}
+				kernel.Mul(scaled[:n], w[:n], by[k][col:][:n])
+				bits[k][row] = max(bits[k][row], kernel.AbsMaxBits(scaled[:n]))
+			}
+			w, first = w[n:], first+n
+		}
+		return nil
+	})
+	peaks := make([][]float64, len(fs))
+	for k := range fs {
+		for _, b := range bits[k] {
+			peaks[k] = append(peaks[k], float64(math.Float32frombits(b)))
+		}
+	}
+	return peaks, err
+}

@@ -1,0 +1,54 @@
+package smoothing_test
+
+import (
+	"context"
+	"flag"
+	"fmt"
+
+	"github.com/mcompress/mcompress/internal/calibrate"
+	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/pass"
+	"github.com/mcompress/mcompress/quantize/internal/smoothing"
+)
+
+// What a product's input differs by is divided out of the normalization in front of it.
+func Example() {
+	m := ir.NewModel()
+	m.Opsets = []ir.Opset{{Version: 17}}
+	g := m.Graph
+	constant := func(name string, shape []int64, x ...float32) *ir.Value {
+		return g.AddConst(name, &ir.Tensor{Spec: ir.Spec{Name: name, DType: ir.Float, Shape: shape}, Source: ir.Floats(x...)})
+	}
+	x := g.NewValue("x")
+	x.Type = &ir.Type{Elem: ir.Float, Shape: []ir.Dim{{N: 3}, {N: 2}}}
+	g.Inputs = append(g.Inputs, x)
+	normal := g.Insert(nil, "LayerNormalization", []*ir.Value{x, constant("gain", []int64{2}, 1, 100)})
+	g.AddOutput(g.Insert(nil, "MatMul", []*ir.Value{normal, constant("w", []int64{2, 2}, 1, 2, 3, 4)}))
+
+	eval := ir.NewEval("")
+	defer eval.Close()
+	c := &pass.Context{Context: context.Background(), Model: m, Eval: eval, Workers: 1}
+	smooth := &pass.Method{Name: "smooth", Bind: func(*flag.FlagSet) func(*pass.Context) error {
+		return func(c *pass.Context) error {
+			return smoothing.Smooth(c, &calibrate.Data{}, smoothing.Options{Alpha: 0.5})
+		}
+	}}
+	step, err := pass.NewStep(smooth, func(*flag.FlagSet) error { return nil })
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	rows, err := pass.Run(c, []pass.Step{step})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, r := range rows {
+		if r.Status == pass.Changed {
+			fmt.Println(r.Tensor, "-", r.Reason)
+		}
+	}
+	// Output:
+	// gain - its channels take over what activations differ by
+	// w - its channels take over what activations differ by; alpha 0.5, folded into what makes them
+}

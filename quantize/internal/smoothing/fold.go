@@ -1,0 +1,109 @@
+package smoothing
+
+import (
+	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/quantize/internal/rescale"
+)
+
+// A folder finds constants that factors of a value's channels can go into.
+type folder struct {
+	*rescale.Editor
+	channels int64
+}
+
+// gains are the inputs of normalizations that multiply or shift their first output's channels.
+var gains = map[string][]int{
+	"LayerNormalization":                             {1, 2},
+	"RMSNormalization":                               {1},
+	"SimplifiedLayerNormalization":                   {1},
+	"com.microsoft.SimplifiedLayerNormalization":     {1},
+	"com.microsoft.SkipLayerNormalization":           {2, 3},
+	"com.microsoft.SkipSimplifiedLayerNormalization": {2},
+}
+
+// into returns what multiplies v's channels where v is made, nil if nothing there can.
+func (f *folder) into(v *ir.Value) func([]float64) error {
+	n := v.Producer()
+	if n == nil {
+		return nil
+	}
+	if l, why := f.Layer(n); why == "" && l.Last() == n && !l.Spatial() && l.Outputs == f.channels {
+		return l.ScaleOutputs
+	}
+	switch op := n.Op.String(); {
+	case gains[op] != nil && n.Outputs[0] == v:
+		return f.gain(n, gains[op])
+	case !ir.DefaultDomain(n.Op.Domain):
+		return nil
+	case n.Op.Is("Relu") || n.Op.Is("LeakyRelu"):
+		return f.alone(n.Input(0))
+	case n.Op.Is("Mul"):
+		return f.product(n)
+	case n.Op.Is("Add"):
+		return f.sum(n)
+	}
+	return nil
+}
+
+// alone is into for a value that one node reads.
+func (f *folder) alone(v *ir.Value) func([]float64) error {
+	if v == nil || len(v.Uses()) != 1 {
+		return nil
+	}
+	return f.into(v)
+}
+
+// gain multiplies the constants of a normalization of the last axis.
+func (f *folder) gain(n *ir.Node, inputs []int) func([]float64) error {
+	if axis := n.Int("axis", -1); axis != -1 {
+		return nil
+	}
+	for _, i := range inputs {
+		if n.Input(i) != nil && !f.Vector(n, i, f.channels) {
+			return nil
+		}
+	}
+	return func(by []float64) error {
+		for _, i := range inputs {
+			if n.Input(i) == nil {
+				continue
+			}
+			if err := f.ScaleVector(n, i, by); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
+
+// product multiplies one factor: a constant, or one that is a layer's own.
+func (f *folder) product(n *ir.Node) func([]float64) error {
+	for i := range 2 {
+		if f.Vector(n, i, f.channels) {
+			return func(by []float64) error { return f.ScaleVector(n, i, by) }
+		}
+	}
+	for i := range 2 {
+		if into := f.alone(n.Input(i)); into != nil {
+			return into
+		}
+	}
+	return nil
+}
+
+// sum multiplies both terms: a constant, and where the other one is made.
+func (f *folder) sum(n *ir.Node) func([]float64) error {
+	for i := range 2 {
+		into := f.alone(n.Input(1 - i))
+		if into == nil || !f.Vector(n, i, f.channels) {
+			continue
+		}
+		return func(by []float64) error {
+			if err := into(by); err != nil {
+				return err
+			}
+			return f.ScaleVector(n, i, by)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,44 @@
+package smoothing
+
+import (
+	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/pass"
+	"github.com/mcompress/mcompress/quantize/internal/rescale"
+)
+
+// Folded are the products of a model whose inputs take factors where they are made, for who has factors of its own.
+type Folded struct {
+	e        *rescale.Editor
+	Products []*Products
+}
+
+// Products are the layers that read one value and nothing else does.
+type Products struct {
+	X      *ir.Value
+	Layers []*rescale.Layer
+	e      *rescale.Editor
+	g      *group
+}
+
+// NewFolded finds them in the main graph.
+func NewFolded(c *pass.Context) *Folded {
+	f := &Folded{e: rescale.New(c)}
+	for _, g := range groups(f.e, c.Model.Graph) {
+		if g.fold != nil {
+			f.Products = append(f.Products, &Products{g.x, g.layers, f.e, g})
+		}
+	}
+	return f
+}
+
+// Scale divides the channels of X by factors, where they are made, and multiplies the weights by them. It is left to the caller to
+// say in the ledger what became of the weights.
+func (p *Products) Scale(by []float64) error {
+	for _, l := range p.Layers {
+		p.e.Forget(l.Weight)
+	}
+	return p.g.scale(by)
+}
+
+// Report adds rows of the constants that took the factors.
+func (f *Folded) Report(changed string) { f.e.Report(changed, "") }

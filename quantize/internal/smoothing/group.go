@@ -1,0 +1,95 @@
+package smoothing
+
+import (
+	"slices"
+
+	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/ir/opset"
+	"github.com/mcompress/mcompress/quantize/internal/rescale"
+)
+
+// A group is the products that read one value: its channels have one factor each.
+type group struct {
+	x      *ir.Value
+	layers []*rescale.Layer
+	fold   func(by []float64) error // multiplies the channels where they are made; nil if that cannot be
+	seen   statistics
+}
+
+// groups are those of the main graph, in the order of nodes: values elsewhere are not seen
+// when samples are run.
+func groups(e *rescale.Editor, g *ir.Graph) []*group {
+	var all []*group
+	by := map[*ir.Value]*group{}
+	for n := range g.Nodes() {
+		l, why := e.Layer(n)
+		if why != "" || l.Node != n || l.Spatial() {
+			continue
+		}
+		x := n.Input(0)
+		if x.Const != nil || opset.Elem(x) != ir.Float && l.Weight.Const.DType != ir.Float {
+			continue
+		}
+		if by[x] == nil {
+			by[x] = &group{x: x}
+			all = append(all, by[x])
+		}
+		by[x].layers = append(by[x].layers, l)
+	}
+	all = slices.DeleteFunc(all, func(g *group) bool {
+		return slices.ContainsFunc(g.layers, func(l *rescale.Layer) bool { return l.Inputs != g.channels() })
+	})
+	for _, g := range all {
+		if len(g.x.Uses()) == len(g.layers) {
+			g.fold = (&folder{e, g.channels()}).into(g.x)
+		}
+	}
+	return all
+}
+
+func (g *group) channels() int64 { return g.layers[0].Inputs }
+
+// names of the values that are to be seen.
+func names(gs []*group) []string {
+	list := make([]string, len(gs))
+	for i, g := range gs {
+		list[i] = g.x.Name
+	}
+	return list
+}
+
+// scale divides the channels by f and multiplies the weights by it. Where the division
+// cannot be folded into what makes the channels, a Mul does it.
+func (g *group) scale(f []float64) error {
+	inverse := make([]float64, len(f))
+	for i := range f {
+		f[i] = float64(float32(f[i]))
+		inverse[i] = 1 / f[i]
+	}
+	if g.fold != nil {
+		if err := g.fold(inverse); err != nil {
+			return err
+		}
+	} else {
+		g.insert(inverse)
+	}
+	for _, l := range g.layers {
+		l.ScaleInputs(f)
+	}
+	return nil
+}
+
+// insert puts a Mul in front of the products.
+func (g *group) insert(by []float64) {
+	single := make([]float32, len(by))
+	for i, v := range by {
+		single[i] = float32(v)
+	}
+	h := g.layers[0].Node.Graph()
+	factors := h.AddConst("m", &ir.Tensor{Spec: ir.Spec{DType: ir.Float, Shape: []int64{g.channels()}}, Source: ir.Floats(single...)})
+	y := h.Insert(g.layers[0].Node, "Mul", []*ir.Value{g.x, factors})
+	y.Type = g.x.Type
+	for _, l := range g.layers {
+		l.Node.SetInput(0, y)
+	}
+}

@@ -1,0 +1,69 @@
+package smoothing
+
+import (
+	"context"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/mcompress/mcompress/internal/calibrate"
+	"github.com/mcompress/mcompress/internal/kernel"
+	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/pass"
+	"github.com/mcompress/mcompress/quantize/internal/rescale"
+)
+
+// product is a model of one product, the rows of whose weight are of these sizes.
+func product(t *testing.T, sizes func(i int) float32) (c *pass.Context, w *ir.Value) {
+	const k, n = 32, 24
+	m := ir.NewModel()
+	m.Opsets = []ir.Opset{{Version: 17}}
+	r := rand.New(rand.NewPCG(1, 2))
+	weights := make([]float32, k*n)
+	for i := range weights {
+		weights[i] = float32(r.NormFloat64()) * sizes(i/n)
+	}
+	w = m.Graph.AddConst("w", &ir.Tensor{Spec: ir.Spec{Name: "w", DType: ir.Float, Shape: []int64{k, n}}, Source: ir.Mem(kernel.Bytes(weights))})
+	x := m.Graph.AddValue("x")
+	x.Type = &ir.Type{Elem: ir.Float, Shape: []ir.Dim{{N: 16}, {N: k}}}
+	m.Graph.Inputs = append(m.Graph.Inputs, x)
+	y := m.Graph.Insert(nil, "MatMul", []*ir.Value{x, w})
+	y.Type = &ir.Type{Elem: ir.Float, Shape: []ir.Dim{{N: 16}, {N: n}}}
+	m.Graph.AddOutput(y)
+	eval := ir.NewEval("")
+	t.Cleanup(func() { eval.Close() })
+	return &pass.Context{Context: context.Background(), Model: m, Eval: eval, Workers: 1}, w
+}
+
+// What is tried with one choice says nothing of the next, and leaves no trace in the model.
+func TestTrialsDoNotAddUp(t *testing.T) {
+	c, w := product(t, func(i int) float32 { return float32(1 + i%7*i%7) })
+	gs := groups(rescale.New(c), c.Model.Graph)
+	r, err := newRehearsal(c, &calibrate.Data{}, gs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	was := r.was[w]
+	f := make([]float64, gs[0].channels())
+	for i := range f {
+		f[i] = float64(1 + i%3)
+	}
+	none, err := r.decibels([]choice{{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, err := r.decibels([]choice{{factor: f}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := r.decibels([]choice{{}})
+	if err != nil || again != none || other == none || none < 30 {
+		t.Errorf("%g dB, with factors %g, again without %g: %v", none, other, again, err)
+	}
+	r.end()
+	if g := c.Model.Graph; w.Const != was || g.First() != g.Last() || g.First().Input(0) != g.Inputs[0] || len(g.Consts()) != 1 {
+		t.Errorf("weight changed: %v; first node %s", w.Const != was, g.First().Label())
+	}
+	if err := c.Model.Verify(); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,24 @@
+package solve_test
+
+import (
+	"fmt"
+	"log"
+
+	"github.com/mcompress/mcompress/internal/engine/op"
+	"github.com/mcompress/mcompress/quantize/internal/solve"
+)
+
+// Two inputs that are mostly alike: what rounding takes from the weight of one is given to that of the other.
+func Example() {
+	p := op.NewPool(1)
+	defer p.Close()
+	h := solve.NewHessian(p, 2)
+	h.Add([]float32{1, 1, 2, 2, -1, -1, 1, 0.9})
+	f, err := h.Factor(solve.FactorOptions{Damp: 0.01, Order: true, Block: 2})
+	if err != nil {
+		log.Fatal(err)
+	}
+	c := solve.GPTQ(p, []float32{0.4, 0.4}, 1, f, solve.Grid{Low: -1, High: 1, Symmetric: true, Block: 2})
+	fmt.Println(c.Weight(0, 0)+c.Weight(1, 0) > 0.7)
+	// Output: true
+}

@@ -1,0 +1,134 @@
+package solve
+
+import (
+	"slices"
+
+	"github.com/mcompress/mcompress/internal/engine/gemm"
+	"github.com/mcompress/mcompress/internal/kernel"
+)
+
+// GPTQ rounds w, K×N, row after row. The loss of a column is |R·(w-q)|², and R is upper triangular: its row i holds only
+// the errors of i and of the rows behind it. So, from the last place up, each row rounds
+//
+//	u[i] = w[i] + Σ (j > i) R[i,j]/R[i,i]·(w[j]-q[j])
+//
+// and adds R[i,i]²·(u[i]-q[i])² to the loss. This is GPTQ, from the last place to the first, without the inverse of H:
+// GPTQ has H⁻¹ = CᵀC with an upper C, which for the reversed order is R⁻¹, and its updates of the rows to come, by a row
+// of C each, are the columns of the back-substitution of which the sum above is a row.
+func GPTQ(p gemm.Pool, w []float32, n int, f *Factor, g Grid) *Codes {
+	c := newCodes(f.K, n, g)
+	p.For((n+wide-1)/wide, func(i int) {
+		s := &sweep{Codes: c, f: f, w: w, first: i * wide, cols: min(wide, n-i*wide)}
+		s.errors, s.u = make([]float32, f.K*wide), make([]float32, max(g.Block, lazy)*wide)
+		s.run()
+	})
+	return c
+}
+
+// A worker takes wide columns at a time, which do not depend on one another. In them lazy rows wait for the errors of the
+// rows before them to be made up for at once.
+const wide, lazy = 128, 32
+
+// A sweep rounds some columns.
+type sweep struct {
+	*Codes
+	f           *Factor
+	w           []float32
+	first, cols int
+	errors      []float32 // w-q by place, rows of wide
+	u           []float32 // of the block in work, likewise
+}
+
+func (s *sweep) run() {
+	for end := s.K; end > 0; {
+		from := s.start(end)
+		s.block(from, end)
+		end = from
+	}
+}
+
+// start is the first of the places up to end that share scales.
+func (s *sweep) start(end int) int {
+	from := end - 1
+	for from > 0 && s.f.order[from-1]/s.Grid.Block == s.f.order[end-1]/s.Grid.Block {
+		from--
+	}
+	return from
+}
+
+// block rounds the places from first to before end.
+func (s *sweep) block(first, end int) {
+	for i := first; i < end; i++ {
+		copy(s.u[(i-first)*wide:], s.row(i))
+	}
+	s.makeUp(s.u, first, end-first, end, s.K)
+	s.fit(s.f.order[end-1]/s.Grid.Block, s.u, s.f.loss[first:end])
+	for to := end; to > first; {
+		from := max(first, to-lazy)
+		u := s.u[(from-first)*wide:]
+		s.makeUp(u, from, to-from, to, end)
+		for i := to - 1; i >= from; i-- {
+			s.place(i, u[(i-from)*wide:][:wide], to)
+		}
+		to = from
+	}
+}
+
+// row is w's row at a place.
+func (s *sweep) row(i int) []float32 { return s.w[s.f.order[i]*s.N+s.first:][:s.cols] }
+
+// makeUp adds to rows of u what the errors of the places j0 to j1 ask of the places from i on.
+func (s *sweep) makeUp(u []float32, i, rows, j0, j1 int) {
+	if j0 == j1 {
+		return
+	}
+	a := kernel.GemmA{Data: s.f.unit[i*s.K+j0:], Strip: kernel.GemmRows() * s.K, Row: s.K, K: 1}
+	b := kernel.GemmB{Data: s.errors[j0*wide:], Panel: kernel.GemmPanel, K: wide}
+	kernel.GemmFloat(u, wide, a, b, rows, wide, j1-j0, true)
+}
+
+// place rounds one row, for which the errors from place to on are made up already.
+func (s *sweep) place(i int, u []float32, to int) {
+	kernel.GemvFloat(u, s.f.unit[i*s.K+i+1:], 1, s.errors[min(i+1, s.K-1)*wide:], wide, to-i-1)
+	row := s.f.order[i]
+	scale, zero := s.affine(row / s.Grid.Block)
+	codes, errors := s.Code[row*s.N+s.first:][:s.cols], s.errors[i*wide:]
+	for j, w := range s.row(i) {
+		code := s.Grid.round(u[j], 1/scale[j], zero[j])
+		codes[j] = byte(code + zero[j])
+		errors[j] = w - float32(code)*scale[j]
+	}
+}
+
+func (s *sweep) affine(block int) (scale []float32, zero []int32) {
+	at := block*s.N + s.first
+	return s.Scale[at:][:s.cols], s.Zero[at:][:s.cols]
+}
+
+// fit chooses the scales of a block for u, whose rows weigh as loss says.
+func (s *sweep) fit(block int, u []float32, loss []float64) {
+	f := search{Grid: s.Grid, weight: relative(loss)}
+	scale, zero := s.affine(block)
+	for j := 0; j < s.cols; j += lanes {
+		f.x = u[j:]
+		f.run()
+		for i, best := range f.scale {
+			f.scale[i] = s.Grid.stored(best)
+		}
+		copy(scale[j:], f.scale[:])
+		copy(zero[j:], f.best[:])
+	}
+}
+
+// relative is loss, such that the largest is 1.
+func relative(loss []float64) []float32 {
+	most := slices.Max(loss)
+	weights := make([]float32, len(loss))
+	for i, l := range loss {
+		weights[i] = 1
+		if most > 0 {
+			weights[i] = float32(l / most)
+		}
+	}
+	return weights
+}

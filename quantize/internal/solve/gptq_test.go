@@ -1,0 +1,347 @@
+package solve
+
+import (
+	"bytes"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/mcompress/mcompress/internal/engine/op"
+)
+
+// A layer is weights K×N and inputs T×K, some of which are almost sums of others.
+type layer struct {
+	k, n int
+	w, x []float32
+}
+
+func newLayer(r *rand.Rand, k, n, t int) *layer {
+	l := &layer{k: k, n: n}
+	for range k * n {
+		l.w = append(l.w, float32(r.NormFloat64()))
+	}
+	for range t {
+		last := 0.0
+		for i := range k {
+			last = 0.7*last + r.NormFloat64()
+			l.x = append(l.x, float32(last*(1+float64(i%5))))
+		}
+	}
+	return l
+}
+
+func pool(t testing.TB, workers int) *op.Pool {
+	p := op.NewPool(workers)
+	t.Cleanup(p.Close)
+	return p
+}
+
+func (l *layer) hessian(t testing.TB) *Hessian {
+	h := NewHessian(pool(t, 2), l.k)
+	h.Add(l.x)
+	return h
+}
+
+func (l *layer) factor(t testing.TB, o FactorOptions) *Factor {
+	t.Helper()
+	f, err := l.hessian(t).Factor(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+// damped is what a factor is of, by the definition.
+func (l *layer) damped(damp float64) *mat.SymDense {
+	h, mean := mat.NewSymDense(l.k, nil), 0.0
+	for i := range l.k {
+		for j := i; j < l.k; j++ {
+			sum := 0.0
+			for t := 0; t < len(l.x); t += l.k {
+				sum += float64(l.x[t+i]) * float64(l.x[t+j])
+			}
+			h.SetSym(i, j, sum)
+		}
+		mean += h.At(i, i) / float64(l.k)
+	}
+	for i := range l.k {
+		h.SetSym(i, i, h.At(i, i)+damp*mean)
+	}
+	return h
+}
+
+// loss is tr(Eᵀ·H·E) of what codes stand for.
+func (l *layer) loss(h mat.Symmetric, weight func(i, j int) float32) float64 {
+	sum := 0.0
+	for j := range l.n {
+		e := mat.NewVecDense(l.k, nil)
+		for i := range l.k {
+			e.SetVec(i, float64(l.w[i*l.n+j])-float64(weight(i, j)))
+		}
+		sum += mat.Inner(e, h, e)
+	}
+	return sum
+}
+
+var grids = []Grid{
+	{Low: -8, High: 7, Symmetric: true, Block: 8},
+	{Low: 0, High: 15, Block: 16},
+	{Low: -2, High: 1, Symmetric: true, Block: 32},
+	{Low: 0, High: 3, Block: 7},
+	{Low: -127, High: 127, Symmetric: true, Block: 1000},
+	{Low: 0, High: 255, Block: 40},
+}
+
+var orders = []FactorOptions{{Damp: 0.01}, {Damp: 0.1}, {Damp: 0.01, Order: true}}
+
+// roundPlainly is GPTQ as its authors write it: with the inverse of the Hessian, whose row and column of what is rounded
+// are removed step by step (Frantar et al. 2022, section 3.1, equations 1 to 3). Scales are given.
+func roundPlainly(l *layer, h *mat.SymDense, rows []int, c *Codes) []int32 {
+	codes := make([]int32, l.k*l.n)
+	w := make([]float64, len(l.w))
+	for i, v := range l.w {
+		w[i] = float64(v)
+	}
+	left := slices.Clone(rows)
+	for len(left) > 0 {
+		part := mat.NewDense(len(left), len(left), nil)
+		for a, i := range left {
+			for b, j := range left {
+				part.Set(a, b, h.At(i, j))
+			}
+		}
+		var inverse mat.Dense
+		if err := inverse.Inverse(part); err != nil {
+			panic(err)
+		}
+		i := left[0]
+		for j := range l.n {
+			at := i/c.Grid.Block*l.n + j
+			s, z := float64(c.Scale[at]), float64(c.Zero[at])
+			code := min(max(math.RoundToEven(w[i*l.n+j]/s)+z, float64(c.Grid.Low)), float64(c.Grid.High))
+			codes[i*l.n+j] = int32(code)
+			e := (w[i*l.n+j] - (code-z)*s) / inverse.At(0, 0)
+			for b, r := range left {
+				w[r*l.n+j] -= e * inverse.At(0, b)
+			}
+		}
+		left = left[1:]
+	}
+	return codes
+}
+
+// Codes are those of the algorithm with the explicit inverse, but where a weight lies so near the middle of two codes that
+// rounding errors decide.
+func TestGPTQIsTheAlgorithmWithTheInverse(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	for range 6 {
+		l := newLayer(r, 20+r.IntN(30), 1+r.IntN(9), 200)
+		for _, g := range grids {
+			for _, o := range orders {
+				o.Block = g.Block
+				f := l.factor(t, o)
+				rows := slices.Clone(f.order)
+				slices.Reverse(rows)
+				c := GPTQ(pool(t, 2), l.w, l.n, f, g)
+				different := 0
+				for i, want := range roundPlainly(l, l.damped(o.Damp), rows, c) {
+					if byte(want) != c.Code[i] {
+						different++
+					}
+				}
+				if different*50 > len(c.Code) {
+					t.Errorf("%+v, %+v: %d of %d codes are others", g, o, different, len(c.Code))
+				}
+			}
+		}
+	}
+}
+
+// nearest rounds without a Hessian, by scales for the same grid.
+func nearest(t testing.TB, l *layer, g Grid) *Codes {
+	return GPTQ(pool(t, 2), l.w, l.n, flat(l.k), g)
+}
+
+// flat is the factor of inputs that have nothing to do with each other.
+func flat(k int) *Factor {
+	f := &Factor{K: k, unit: make([]float32, k*k)}
+	for i := range k {
+		f.order, f.loss = append(f.order, k-1-i), append(f.loss, 1)
+	}
+	return f
+}
+
+// What a layer gives is nearer to what it gave than with weights rounded to the nearest code.
+func TestGPTQLosesLessThanNearest(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 4))
+	for range 5 {
+		l := newLayer(r, 64+r.IntN(64), 20+r.IntN(200), 400)
+		h := l.damped(0.01)
+		for _, g := range grids {
+			for _, o := range orders {
+				o.Block = g.Block
+				got, want := l.loss(h, GPTQ(pool(t, 2), l.w, l.n, l.factor(t, o), g).Weight), l.loss(h, nearest(t, l, g).Weight)
+				if got > want {
+					t.Errorf("%+v, %+v: loss %.4g, rounded to nearest %.4g", g, o, got, want)
+				}
+			}
+		}
+	}
+}
+
+// No codes of a tiny problem are much better than GPTQ's, and none that it reaches are better than the best.
+func TestGPTQBesideBruteForce(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 6))
+	got, best, rounded := 0.0, 0.0, 0.0
+	g := Grid{Low: -2, High: 1, Symmetric: true, Block: 5}
+	for range 30 {
+		l := newLayer(r, 5, 1, 50)
+		h := l.damped(0.01)
+		c := GPTQ(pool(t, 1), l.w, l.n, l.factor(t, FactorOptions{Damp: 0.01, Order: true, Block: g.Block}), g)
+		least := math.Inf(1)
+		for n := range 1 << (2 * l.k) {
+			least = min(least, l.loss(h, func(i, _ int) float32 { return float32(n>>(2*i)&3-2) * c.Scale[0] }))
+		}
+		loss := l.loss(h, c.Weight)
+		if loss < least*(1-1e-9) {
+			t.Fatalf("loss %v is below the least there is, %v", loss, least)
+		}
+		got, best, rounded = got+loss, best+least, rounded+l.loss(h, func(i, _ int) float32 {
+			return float32(g.round(l.w[i], 1/c.Scale[0], 0)) * c.Scale[0]
+		})
+	}
+	if got > (best+rounded)/2 {
+		t.Errorf("loss %v, least %v, rounded to nearest by the same scales %v", got, best, rounded)
+	}
+}
+
+// Inputs that have nothing to do with each other leave nothing to make up for: each weight is rounded to its nearest code.
+func TestWithoutCorrelationsNearestIsBest(t *testing.T) {
+	r := rand.New(rand.NewPCG(7, 8))
+	l := newLayer(r, 40, 30, 1)
+	for _, g := range grids {
+		c := nearest(t, l, g)
+		for i := range l.w {
+			at := i/l.n/g.Block*l.n + i%l.n
+			if want := g.round(l.w[i], 1/c.Scale[at], c.Zero[at]) + c.Zero[at]; byte(want) != c.Code[i] {
+				t.Fatalf("%+v: weight %v has code %d, nearest is %d", g, l.w[i], c.Code[i], want)
+			}
+		}
+	}
+}
+
+// All weights at once are those asked for one by one.
+func TestWeights(t *testing.T) {
+	l := newLayer(rand.New(rand.NewPCG(15, 16)), 37, 11, 1)
+	for _, g := range grids {
+		c, all := nearest(t, l, g), make([]float32, len(l.w))
+		c.Weights(pool(t, 2), all)
+		for i, w := range all {
+			if w != c.Weight(i/l.n, i%l.n) {
+				t.Fatalf("%+v: element %d is %v, want %v", g, i, w, c.Weight(i/l.n, i%l.n))
+			}
+		}
+	}
+}
+
+// Nothing depends on the number of workers, nor on how samples come.
+func TestWorkersChangeNothing(t *testing.T) {
+	r := rand.New(rand.NewPCG(9, 10))
+	l := newLayer(r, 300, 280, 600)
+	var first *Codes
+	for _, workers := range []int{1, 2, 5} {
+		h := NewHessian(pool(t, workers), l.k)
+		h.Add(l.x[:workers*l.k])
+		h.Add(l.x[workers*l.k:])
+		f, err := h.Factor(FactorOptions{Damp: 0.01, Order: true, Block: grids[0].Block})
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := GPTQ(pool(t, workers), l.w, l.n, f, grids[0])
+		if first == nil {
+			first = c
+		}
+		if !bytes.Equal(c.Code, first.Code) || !slices.Equal(c.Scale, first.Scale) {
+			t.Errorf("other codes with %d workers", workers)
+		}
+	}
+}
+
+// Inputs that are always zero, weights that are zero, fewer samples than inputs: all have codes near the weights.
+func TestDegenerate(t *testing.T) {
+	r := rand.New(rand.NewPCG(11, 12))
+	dead, few, none := newLayer(r, 24, 6, 100), newLayer(r, 24, 6, 3), newLayer(r, 24, 6, 100)
+	for t := 0; t < len(dead.x); t += dead.k {
+		dead.x[t+3] = 0
+	}
+	clear(none.x)
+	zero := newLayer(r, 24, 6, 100)
+	clear(zero.w)
+	for name, l := range map[string]*layer{"an input that is always zero": dead, "few samples": few, "no inputs but zero": none, "no weights but zero": zero} {
+		c := GPTQ(pool(t, 2), l.w, l.n, l.factor(t, FactorOptions{Damp: 0.01, Order: true, Block: 24}), Grid{Low: -127, High: 127, Symmetric: true, Block: 24})
+		for i, w := range l.w {
+			if got := c.Weight(i/l.n, i%l.n); math.Abs(float64(got-w)) > 0.5 || math.IsNaN(float64(got)) {
+				t.Errorf("%s: weight %v became %v", name, w, got)
+			}
+		}
+	}
+}
+
+func TestHessianThatHasNoFactor(t *testing.T) {
+	h := NewHessian(pool(t, 1), 2)
+	h.Add([]float32{1, float32(math.Inf(1))})
+	if _, err := h.Factor(FactorOptions{Damp: 0.01}); err == nil {
+		t.Error("infinite moments have a factor")
+	}
+}
+
+func BenchmarkGPTQ(b *testing.B) {
+	r := rand.New(rand.NewPCG(13, 14))
+	p := pool(b, 2)
+	for _, s := range []struct{ k, n int }{{768, 3072}, {3072, 768}} {
+		l := newLayer(r, s.k, s.n, 1024)
+		b.Run("", func(b *testing.B) {
+			for b.Loop() {
+				h := NewHessian(p, l.k)
+				h.Add(l.x)
+				f, err := h.Factor(FactorOptions{Damp: 0.01, Order: true, Block: 32})
+				if err != nil {
+					b.Fatal(err)
+				}
+				GPTQ(p, l.w, l.n, f, Grid{Low: -8, High: 7, Symmetric: true, Block: 32})
+			}
+		})
+	}
+}
+
+// Of rows that are drawn at random, few make a Hessian that is to be damped a lot, and many one that is not; alike ones, however few, are what they seem.
+func TestShrinkage(t *testing.T) {
+	const k = 32
+	p := op.NewPool(1)
+	defer p.Close()
+	r := rand.New(rand.NewPCG(3, 4))
+	of := func(n int, common bool) float64 {
+		x := make([]float32, n*k)
+		for i := range x {
+			scale := 1 + float64(i%k)/k
+			if common {
+				scale = float64(i%k) * 10
+				x[i] = float32(scale)
+			}
+			x[i] += float32(scale * r.NormFloat64() / 10)
+		}
+		h := NewHessian(p, k)
+		h.Add(x)
+		return h.Shrinkage()
+	}
+	few, many, alike := of(k, false), of(500*k, false), of(k, true)
+	if few < 0.5 || many > few/20 || alike > 0.01 {
+		t.Errorf("%g for few rows, %g for many, %g for rows that are alike", few, many, alike)
+	}
+	if h := NewHessian(p, k); h.Shrinkage() != 0 {
+		t.Errorf("%g for none", h.Shrinkage())
+	}
+}

@@ -1,0 +1,112 @@
+package solve
+
+import (
+	"fmt"
+
+	"github.com/mcompress/mcompress/internal/engine/gemm"
+)
+
+// A Hessian is XᵀX, the sum over rows of samples, of which the upper triangle is kept: products in float32 over
+// samplesAtOnce rows, summed in float64.
+type Hessian struct {
+	K int
+
+	pool gemm.Pool
+	sum  []float64 // K×K, upper triangle
+	rows []float32 // that are not in it yet
+	tile []float32
+	work []byte
+	unit []float32 // K×K, for Factor
+
+	n      int     // rows
+	fourth float64 // the sum of their squares' squares, for Shrinkage
+}
+
+const (
+	samplesAtOnce = 512
+	stripe        = 192 // rows of H made at a time
+)
+
+// NewHessian returns a sum of nothing, that shares its work over p.
+func NewHessian(p gemm.Pool, k int) *Hessian {
+	h := &Hessian{pool: p}
+	h.Reset(k)
+	return h
+}
+
+// Reset makes h a sum of nothing, for k inputs, in the memory that it has: 12·K² bytes with that of a Factor.
+func (h *Hessian) Reset(k int) {
+	h.K, h.rows = k, h.rows[:0]
+	h.n, h.fourth = 0, 0
+	h.tile = grown(h.tile, stripe*k)
+	h.sum = grown(h.sum, k*k)
+	clear(h.sum)
+}
+
+// grown is n elements, of x if it has as many.
+func grown[T any](x []T, n int) []T {
+	if cap(x) < n {
+		return make([]T, n)
+	}
+	return x[:n]
+}
+
+// Add adds rows of K elements. How they are spread over calls does not matter.
+func (h *Hessian) Add(x []float32) {
+	if h.K == 0 || len(x)%h.K != 0 {
+		panic(fmt.Sprintf("solve: %d elements are not whole rows of %d", len(x), h.K))
+	}
+	h.count(x)
+	for len(x) > 0 {
+		n := min(len(x), samplesAtOnce*h.K-len(h.rows))
+		h.rows = append(h.rows, x[:n]...)
+		if x = x[n:]; len(h.rows) == samplesAtOnce*h.K {
+			h.flush()
+		}
+	}
+}
+
+// count adds to what Shrinkage goes by.
+func (h *Hessian) count(x []float32) {
+	for ; len(x) > 0; x = x[h.K:] {
+		square := 0.0
+		for _, v := range x[:h.K] {
+			square += float64(v) * float64(v)
+		}
+		h.n, h.fourth = h.n+1, h.fourth+float64(square*square)
+	}
+}
+
+// flush goes from the diagonal to the right, some rows of H at a time.
+func (h *Hessian) flush() {
+	if len(h.rows) == 0 {
+		return
+	}
+	for i := 0; i < h.K; i += stripe {
+		s := gemm.Shape{M: min(stripe, h.K-i), N: h.K - i, K: len(h.rows) / h.K}
+		right := gemm.Rows(h.rows[i:], h.K)
+		gemm.Float(h.pool, s, h.scratch(s), gemm.FloatProduct{A: right.T(), B: right, C: h.tile, Stride: s.N})
+		h.pool.For(s.M, func(r int) {
+			to := h.sum[(i+r)*h.K+i+r : (i+r+1)*h.K]
+			for j, v := range h.tile[r*s.N+r : (r+1)*s.N] {
+				to[j] += float64(v)
+			}
+		})
+	}
+	h.rows = h.rows[:0]
+}
+
+// scratch is what a product works in.
+func (h *Hessian) scratch(s gemm.Shape) []byte {
+	h.work = grown(h.work, int(gemm.FloatWork(s, 1, h.pool.Workers(), false)))
+	return h.work
+}
+
+// At is element (i, j).
+func (h *Hessian) At(i, j int) float64 {
+	h.flush()
+	if i > j {
+		i, j = j, i
+	}
+	return h.sum[i*h.K+j]
+}

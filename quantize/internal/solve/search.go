@@ -1,0 +1,93 @@
+package solve
+
+import (
+	"math"
+
+	"github.com/mcompress/mcompress/internal/kernel"
+)
+
+const lanes = kernel.RoundLanes
+
+// A search looks for the scales, and zero points, of some columns for which the sum of weight·(x-q)² is least: over ranges from
+// all of x down to a part of it, and from each on to the best scale for the codes it gives.
+type search struct {
+	Grid
+	x      []float32 // rows of wide
+	weight []float32
+	grid   kernel.RoundGrid
+	zero   [lanes]int32
+
+	least, scale [lanes]float32
+	best         [lanes]int32
+}
+
+const (
+	tries    = 12
+	narrower = 0.04
+	refits   = 2
+)
+
+// tiny is where ranges are too small for a scale that is a normal float32.
+const tiny = 256 * 0x1p-126
+
+// run leaves scale and best.
+func (s *search) run() {
+	low, high := s.ranges()
+	for j := range lanes {
+		s.least[j] = float32(math.Inf(1))
+	}
+	var sums kernel.RoundSums
+	for t := range tries {
+		s.start(&low, &high, 1-narrower*float32(t))
+		for range refits {
+			kernel.RoundCost(&sums, s.x, wide, s.weight, &s.grid)
+			s.take(&sums)
+		}
+	}
+	for j := range lanes {
+		if max(high[j], -low[j]) < tiny {
+			s.scale[j], s.best[j] = 1, s.middle()
+		}
+	}
+}
+
+// ranges are those of the columns.
+func (s *search) ranges() (low, high [lanes]float32) {
+	for i := range s.weight {
+		for j, v := range s.x[i*wide:][:lanes] {
+			low[j], high[j] = min(low[j], v), max(high[j], v)
+		}
+	}
+	return low, high
+}
+
+// start sets the grids over a part of the ranges.
+func (s *search) start(low, high *[lanes]float32, part float32) {
+	for j := range lanes {
+		scale, zero := float32(1), s.middle()
+		if max(high[j], -low[j]) >= tiny {
+			scale, zero = s.over(low[j]*part, high[j]*part)
+		}
+		s.zero[j] = zero
+		s.grid.Scale[j], s.grid.Inverse[j] = scale, 1/scale
+		s.grid.Low[j], s.grid.High[j] = float32(s.Low-zero), float32(s.High-zero)
+	}
+}
+
+// take remembers the grids that are better than those before, and goes on to the best scales for their codes.
+func (s *search) take(sums *kernel.RoundSums) {
+	for j := range lanes {
+		if sums.Cost[j] < s.least[j] {
+			s.least[j], s.scale[j], s.best[j] = sums.Cost[j], s.grid.Scale[j], s.zero[j]
+		}
+		if better := sums.Moment[j] / sums.Square[j]; normal(better) {
+			s.grid.Scale[j], s.grid.Inverse[j] = better, 1/better
+		}
+	}
+}
+
+// normal reports whether a scale is neither 0, nor too small or large for arithmetic, nor no number.
+func normal(scale float32) bool {
+	m := math.Abs(float64(scale))
+	return m >= 0x1p-126 && m <= 0x1p126
+}
