@@ -79,7 +79,7 @@ func launch() (*process, error) {
 	if err != nil {
 		return nil, err
 	}
-	folder := filepath.Join(root, "internal", "conform")
+	folder := filepath.Join(root, "internal", "dev", "conform")
 	if err := touch(folder); err != nil {
 		return nil, err
 	}
