@@ -9,6 +9,7 @@ import (
 	"github.com/mcompress/mcompress/internal/engine"
 	"github.com/mcompress/mcompress/internal/engine/grad"
 	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/pass"
 )
 
 // An augment changes images before teacher and student see them.
@@ -55,7 +56,7 @@ func change(word string) (string, []*ir.Attr, error) {
 	case name == "shift" && err == nil && n > 0:
 		return "AugmentShift", []*ir.Attr{ir.IntAttr("shift", int64(n))}, nil
 	}
-	return "", nil, fmt.Errorf("--augment %s: there are shift=PIXELS and flip", word)
+	return "", nil, pass.OptionErrorf("--augment %s: there are shift=PIXELS and flip", word)
 }
 
 // sides are the attributes for images that lie in vectors: they are taken to be square.

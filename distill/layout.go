@@ -11,6 +11,7 @@ import (
 
 	"github.com/mcompress/mcompress/internal/engine/grad"
 	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/pass"
 )
 
 // A layout says how a step fits into memory.
@@ -48,13 +49,13 @@ func (p *layout) every() (int, error) {
 	case ok:
 		n, err := strconv.Atoi(text)
 		if err != nil || n < 1 {
-			return 0, fmt.Errorf("--checkpoint %s: it takes a positive number of layers", p.checkpoint)
+			return 0, pass.OptionErrorf("--checkpoint %s: it takes a positive number of layers", p.checkpoint)
 		}
 		return n, nil
 	case p.checkpoint == "none" || p.checkpoint == light || p.checkpoint == "sqrt" || p.checkpoint == "auto" || p.checkpoint == within:
 		return 0, nil
 	}
-	return 0, fmt.Errorf("--checkpoint %s: there are none, light, sqrt, every=N and auto", p.checkpoint)
+	return 0, pass.OptionErrorf("--checkpoint %s: there are none, light, sqrt, every=N and auto", p.checkpoint)
 }
 
 // Checkpoints that are not named by segments.

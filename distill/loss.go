@@ -1,13 +1,13 @@
 package distill
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/mcompress/mcompress/internal/engine/grad"
 	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/pass"
 )
 
 // A term is one summand of what goes down.
@@ -32,7 +32,7 @@ func (s *settings) terms(student, teacher *ir.Model, labelled bool) ([]term, err
 	var ts []term
 	if alpha > 0 {
 		if !labelled {
-			return nil, errors.New("cross-entropy needs labels: the data has none, name them by --labels")
+			return nil, pass.OptionErrorf("cross-entropy needs labels: the data has none, name them by --labels")
 		}
 		ts = append(ts, term{"cross-entropy", scores(student.Graph.Outputs[0]).Name, "", alpha})
 	}
@@ -40,7 +40,7 @@ func (s *settings) terms(student, teacher *ir.Model, labelled bool) ([]term, err
 		return ts, nil
 	}
 	if teacher == nil {
-		return nil, errors.New("there is nothing to learn from: the data has no labels, and no teacher is named")
+		return nil, pass.OptionErrorf("there is nothing to learn from: the data has no labels, and no teacher is named")
 	}
 	outputs, err := s.outputs(student, teacher, 1-alpha)
 	if err != nil {
@@ -102,10 +102,10 @@ func (s *settings) matched(student, teacher *ir.Model) ([]term, error) {
 	for _, pair := range words(s.match) {
 		x, y, ok := strings.Cut(pair, "=")
 		if !ok {
-			return nil, fmt.Errorf("--match %s: it takes teacher=student", pair)
+			return nil, pass.OptionErrorf("--match %s: it takes teacher=student", pair)
 		}
 		if find(teacher, x) == nil || find(student, y) == nil {
-			return nil, fmt.Errorf("--match %s: both must be values inside the graphs", pair)
+			return nil, pass.OptionErrorf("--match %s: both must be values inside the graphs", pair)
 		}
 		ts = append(ts, term{kind, y, x, 1})
 	}

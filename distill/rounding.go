@@ -41,11 +41,11 @@ func (s *settings) newRounding(c *pass.Context) (*rounding, error) {
 			continue
 		}
 		if slices.ContainsFunc(step.Options(), func(o pass.Option) bool { return o.Name == "algo" && (o.Value == "gptq" || o.Value == "awq") }) {
-			return nil, fmt.Errorf("--aware %s: gptq and awq look at samples for each rounding, which is too slow while weights change: give --algo rtn or hqq", s.aware)
+			return nil, pass.OptionErrorf("--aware %s: gptq and awq look at samples for each rounding, which is too slow while weights change: give --algo rtn or hqq", s.aware)
 		}
 		return &rounding{step: step, memory: c.Memory, dry: c.DryRun, weights: map[string]*rounded{}, codes: map[edge]*codes{}}, nil
 	}
-	return nil, fmt.Errorf("--aware %s: no step of that name quantizes behind this one: add it, with the options that it will have", s.aware)
+	return nil, pass.OptionErrorf("--aware %s: no step of that name quantizes behind this one: add it, with the options that it will have", s.aware)
 }
 
 // rehearse asks the step what it makes of the model as it is.

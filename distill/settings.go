@@ -1,14 +1,13 @@
 package distill
 
 import (
-	"errors"
 	"flag"
-	"fmt"
 	"math"
 	"slices"
 	"strings"
 
 	"github.com/mcompress/mcompress/internal/dataset"
+	"github.com/mcompress/mcompress/pass"
 )
 
 // settings are the options of both methods, as they are given.
@@ -123,7 +122,7 @@ func (s *settings) check() error {
 		{"on-oom", s.onOOM, []string{"fail", "halve"}},
 	} {
 		if !slices.Contains(w.known, w.value) {
-			return fmt.Errorf("--%s %s: there are %s", w.name, w.value, strings.Trim(strings.Join(w.known, ", "), ", "))
+			return pass.OptionErrorf("--%s %s: there are %s", w.name, w.value, strings.Trim(strings.Join(w.known, ", "), ", "))
 		}
 	}
 	for _, f := range []struct {
@@ -137,18 +136,18 @@ func (s *settings) check() error {
 		{"accumulate", float64(s.accumulate), 1, float64(s.batch)}, {"patience", float64(s.patience), 0, 1e6}, {"save-every", float64(s.every), 0, 1e9},
 	} {
 		if !(f.x >= f.lo && f.x <= f.hi) {
-			return fmt.Errorf("--%s %v: it goes from %v to %v", f.name, f.x, f.lo, f.hi)
+			return pass.OptionErrorf("--%s %v: it goes from %v to %v", f.name, f.x, f.lo, f.hi)
 		}
 	}
 	switch {
 	case s.data.Path == "":
-		return errors.New("samples to learn from are missing: give --data")
+		return pass.OptionErrorf("samples to learn from are missing: give --data")
 	case s.batch%s.accumulate != 0:
-		return fmt.Errorf("--batch %d is no multiple of --accumulate %d", s.batch, s.accumulate)
+		return pass.OptionErrorf("--batch %d is no multiple of --accumulate %d", s.batch, s.accumulate)
 	case s.resume && s.save == "":
-		return errors.New("--resume goes on from the state in --save: give its file")
+		return pass.OptionErrorf("--resume goes on from the state in --save: give its file")
 	case s.patience > 0 && s.validate == 0:
-		return errors.New("--patience goes by samples that are kept apart: give --validate")
+		return pass.OptionErrorf("--patience goes by samples that are kept apart: give --validate")
 	}
 	return nil
 }

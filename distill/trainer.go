@@ -11,6 +11,7 @@ import (
 	"github.com/mcompress/mcompress/internal/dataset"
 	"github.com/mcompress/mcompress/internal/engine/grad"
 	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/pass"
 )
 
 // A Trainer trains one model.
@@ -126,7 +127,7 @@ func (t *Trainer) opened(ctx context.Context) (err error) {
 	}
 	t.fixed = t.set.Size(1)
 	if t.batch%t.fixed != 0 {
-		return fmt.Errorf("the model takes batches of exactly %d samples: give --batch %d, or a multiple", t.fixed, t.fixed)
+		return pass.OptionErrorf("the model takes batches of exactly %d samples: give --batch %d, or a multiple", t.fixed, t.fixed)
 	}
 	t.settings.accumulate = t.batch / t.fixed
 	return t.samples(ctx)

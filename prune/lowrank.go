@@ -67,7 +67,7 @@ func (n *optionalCount) Set(s string) error { return (*count)(n).Set(s) }
 
 func (m *lowrank) run(c *pass.Context) error {
 	if m.rank > 0 && m.energy > 0 {
-		return errors.New("--rank and --energy exclude one another")
+		return pass.OptionErrorf("--rank and --energy exclude one another")
 	}
 	for _, w := range weights(c, true) {
 		f, why := findFactored(c, w)

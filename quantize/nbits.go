@@ -1,9 +1,7 @@
 package quantize
 
 import (
-	"errors"
 	"flag"
-	"fmt"
 
 	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/ir/opset"
@@ -35,11 +33,11 @@ func (o *blockOptions) check() error {
 	case o == nil:
 		return nil
 	case o.form.level < 0 || o.form.level > 4:
-		return fmt.Errorf("--accuracy-level %d: it takes 0 to 4", o.form.level)
+		return pass.OptionErrorf("--accuracy-level %d: it takes 0 to 4", o.form.level)
 	case o.form.name != bitsForm && o.form.level != 0:
-		return errors.New("--accuracy-level is about --form matmulnbits")
+		return pass.OptionErrorf("--accuracy-level is about --form matmulnbits")
 	case o.form.name == bitsForm && o.whole:
-		return errors.New("--form matmulnbits has blocks: leave out --per-channel")
+		return pass.OptionErrorf("--form matmulnbits has blocks: leave out --per-channel")
 	}
 	return nil
 }

@@ -26,7 +26,7 @@ var WeightInt8 = &pass.Method{
 		w.biases.bind(fs, &o.gptq.data)
 		return func(c *pass.Context) error {
 			if o.asked() && w.scheme.perTensor {
-				return errors.New("--per-tensor has no blocks: leave out --block, --search, --algo and --form")
+				return pass.OptionErrorf("--per-tensor has no blocks: leave out --block, --search, --algo and --form")
 			}
 			w.blocks = w.scheme.inBlocks(o)
 			return w.run(c)

@@ -117,7 +117,7 @@ func (d *Data) failed(b *dataset.Batch, err error) error {
 // set opens the samples, or makes some up.
 func (d *Data) set(c *pass.Context, m *ir.Model) (*dataset.Set, error) {
 	if d.most < 0 {
-		return nil, fmt.Errorf("--calibrate %d: it takes a number of samples, or 0 for all", d.most)
+		return nil, pass.OptionErrorf("--calibrate %d: it takes a number of samples, or 0 for all", d.most)
 	}
 	if d.Path == "" {
 		return d.MakeUp(m, madeUp, c.Workers)

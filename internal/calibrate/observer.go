@@ -2,7 +2,7 @@ package calibrate
 
 import (
 	"flag"
-	"fmt"
+	"github.com/mcompress/mcompress/pass"
 	"math"
 	"slices"
 	"strings"
@@ -67,10 +67,10 @@ func (o *Observer) Bind(fs *flag.FlagSet) {
 // Check reports options that make no sense.
 func (o *Observer) Check() error {
 	if !slices.Contains(ruleNames(), o.rule) {
-		return fmt.Errorf("--calibrator %s: there are %s", o.rule, strings.Join(ruleNames(), ", "))
+		return pass.OptionErrorf("--calibrator %s: there are %s", o.rule, strings.Join(ruleNames(), ", "))
 	}
 	if !(o.percentile >= 50 && o.percentile <= 100) {
-		return fmt.Errorf("--percentile %v: it goes from 50 to 100", o.percentile)
+		return pass.OptionErrorf("--percentile %v: it goes from 50 to 100", o.percentile)
 	}
 	return nil
 }

@@ -1,0 +1,15 @@
+package pass
+
+import "fmt"
+
+// An OptionError is an invalid option, or a combination of options that exclude each other: a mistake of the caller, which no
+// other model and no second attempt repairs.
+type OptionError struct{ Err error }
+
+func (e *OptionError) Error() string { return e.Err.Error() }
+func (e *OptionError) Unwrap() error { return e.Err }
+
+// OptionErrorf formats an *OptionError, as fmt.Errorf does.
+func OptionErrorf(format string, args ...any) error {
+	return &OptionError{fmt.Errorf(format, args...)}
+}
