@@ -48,7 +48,7 @@ bench-train: $(environment) $(torch)
 
 # What training wins back, on real data: about an hour; BENCH=-quick takes minutes and shows that it works.
 bench-distill: $(environment)
-	go run ./internal/dev/bench -only distill,lenet,finetune,aware $(BENCH)
+	go run ./internal/dev/bench -only distill,lenet,finetune,qat $(BENCH)
 
 # Quantizers beside ONNX Runtime's and NNCF's, most of an hour; BENCH=-quick leaves the larger of the real models out.
 bench-quality: .venv-quality/requirements.txt

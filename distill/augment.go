@@ -24,7 +24,7 @@ func newAugment(ctx context.Context, t *Trainer) (*augment, error) {
 		return nil, nil
 	}
 	if len(t.ports) != 1 {
-		return nil, fmt.Errorf("--augment is for models of one input, an image; this one has %d", len(t.ports))
+		return nil, fmt.Errorf("--augment requires a model with one input, an image; this one has %d inputs", len(t.ports))
 	}
 	spec := t.first[t.ports[0].Name]
 	tape := grad.Empty()
@@ -56,7 +56,7 @@ func change(word string) (string, []*ir.Attr, error) {
 	case name == "shift" && err == nil && n > 0:
 		return "AugmentShift", []*ir.Attr{ir.IntAttr("shift", int64(n))}, nil
 	}
-	return "", nil, pass.OptionErrorf("--augment %s: there are shift=PIXELS and flip", word)
+	return "", nil, pass.OptionErrorf("--augment %s: unknown augmentation; use shift=PIXELS or flip", word)
 }
 
 // sides are the attributes for images that lie in vectors: they are taken to be square.

@@ -160,11 +160,11 @@ func (t *Trainer) part(ctx context.Context, b *dataset.Batch, samples []int, par
 // broken is the error of a loss that is no number: the data's fault, or the model's, where nothing was learned yet.
 func (t *Trainer) broken(step int, what string, loss float64) error {
 	if step == 0 {
-		return fmt.Errorf("before the first step, %s is %v: look for such values in the data and in the model", what, loss)
+		return fmt.Errorf("%s is %v before the first step: check the data and the model for NaN and infinite values", what, loss)
 	}
-	hint := "try a smaller --lr, or --clip 1"
+	hint := "try a smaller --lr or --clip 1"
 	if t.save != "" {
-		hint += "; the last good state is in " + t.save
+		hint += "; the last checkpoint is in " + t.save
 	}
 	return fmt.Errorf("step %d: %s is %v: %s", step, what, loss, hint)
 }
@@ -183,7 +183,7 @@ func (t *Trainer) targets(ctx context.Context, st *step, b *dataset.Batch, in ma
 		}
 		classes := b.Classes()
 		if classes == nil {
-			return nil, errors.New("the labels are no classes: cross-entropy takes one whole number a sample")
+			return nil, errors.New("the labels are not classes; cross-entropy requires one integer per sample")
 		}
 		out[i] = ir.ArrayOf(classes, int64(len(classes)))
 	}
@@ -254,7 +254,7 @@ func (t *Trainer) closeEpoch(ctx context.Context) error {
 	debug.FreeOSMemory()
 	s := &t.state
 	if math.IsNaN(v.Loss) || math.IsInf(v.Loss, 0) {
-		return t.broken(s.Step, "the loss on the samples kept apart", v.Loss)
+		return t.broken(s.Step, "the validation loss", v.Loss)
 	}
 	if s.Step > 0 {
 		s.Course.Judged = append(s.Course.Judged, pass.Point{Step: s.Step, Y: v.Loss})

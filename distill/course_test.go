@@ -170,13 +170,13 @@ func TestBadInputIsOneLine(t *testing.T) {
 		want string
 		o    []string
 	}{
-		{"give --data", nil},
-		{"there are adam, adamw", []string{"data", data, "optimizer", "magic"}},
-		{"no multiple", []string{"data", data, "batch", "10", "accumulate", "3"}},
-		{"needs labels", []string{"data", data, "columns", "f0,f1,f2,f3,f4,f5,f6,f7", "loss", "cross-entropy"}},
-		{"give --batch", []string{"data", data, "labels", "label", "batch", "1000"}},
+		{"use --data", nil},
+		{"use one of adam, adamw", []string{"data", data, "optimizer", "magic"}},
+		{"not a multiple", []string{"data", data, "batch", "10", "accumulate", "3"}},
+		{"requires labels", []string{"data", data, "columns", "f0,f1,f2,f3,f4,f5,f6,f7", "loss", "cross-entropy"}},
+		{"smaller --batch", []string{"data", data, "labels", "label", "batch", "1000"}},
 		{"none, light, sqrt, every=N", []string{"data", data, "labels", "label", "checkpoint", "often"}},
-		{"the least that training takes", []string{"data", data, "labels", "label", "memory-budget", "1KiB"}},
+		{"training needs at least", []string{"data", data, "labels", "label", "memory-budget", "1KiB"}},
 		{"the loss is", []string{"data", data, "labels", "label", "lr", "100", "optimizer", "sgd", "weight-decay", "100", "epochs", "9"}},
 	} {
 		_, err := tune(t, network(1, features, 32, 16, classes), 2, c.o...)
@@ -195,7 +195,7 @@ func TestModelThatSaysNaNIsRefusedAtOnce(t *testing.T) {
 		}
 	}
 	_, err := tune(t, m, 2, "data", samples(t, 300), "labels", "label")
-	if err == nil || !strings.Contains(err.Error(), "before the first step, the loss on the samples kept apart is NaN") {
+	if err == nil || !strings.Contains(err.Error(), "the validation loss is NaN before the first step") {
 		t.Errorf("got %v", err)
 	}
 }

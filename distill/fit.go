@@ -148,17 +148,17 @@ func (t *Trainer) within(ctx context.Context, asked *layout) (*layout, error) {
 	if t.onOOM == "halve" && asked.batch > 1 {
 		half := *asked
 		half.batch, half.parts = asked.batch/2, 1
-		t.state.Course.Memory.Why = append(t.state.Course.Memory.Why, fmt.Sprintf("the batch is halved to %d", half.batch))
+		t.state.Course.Memory.Why = append(t.state.Course.Memory.Why, fmt.Sprintf("batch size halved to %d", half.batch))
 		return t.within(ctx, &half)
 	}
-	return nil, fmt.Errorf("--memory-budget %s: the least that training takes is %s; give --on-oom halve, a smaller --batch, --optimizer sgd, or more", humanize.IBytes(uint64(t.budget)), humanize.IBytes(uint64(least)))
+	return nil, fmt.Errorf("--memory-budget %s: training needs at least %s; use --on-oom halve, a smaller --batch, --optimizer sgd or a larger budget", humanize.IBytes(uint64(t.budget)), humanize.IBytes(uint64(least)))
 }
 
 func verdict(fits bool) string {
 	if fits {
-		return ", which fits"
+		return " fits"
 	}
-	return ", which is too much"
+	return " does not fit"
 }
 
 // candidates are the layouts that are tried, by the time that they cost. All but those in 16 bits give the same weights, up to

@@ -49,13 +49,13 @@ func (p *layout) every() (int, error) {
 	case ok:
 		n, err := strconv.Atoi(text)
 		if err != nil || n < 1 {
-			return 0, pass.OptionErrorf("--checkpoint %s: it takes a positive number of layers", p.checkpoint)
+			return 0, pass.OptionErrorf("--checkpoint %s: N must be a positive number of layers", p.checkpoint)
 		}
 		return n, nil
 	case p.checkpoint == "none" || p.checkpoint == light || p.checkpoint == "sqrt" || p.checkpoint == "auto" || p.checkpoint == within:
 		return 0, nil
 	}
-	return 0, pass.OptionErrorf("--checkpoint %s: there are none, light, sqrt, every=N and auto", p.checkpoint)
+	return 0, pass.OptionErrorf("--checkpoint %s: unknown value; use one of none, light, sqrt, every=N, auto", p.checkpoint)
 }
 
 // Checkpoints that are not named by segments.
@@ -135,14 +135,14 @@ func (p *layout) String() string {
 			words = append(words, fmt.Sprintf(format, args...))
 		}
 	}
-	add(p.checkpoint == within, "activations are computed again where %s do not hold them", humanize.IBytes(uint64(p.room)))
-	add(p.checkpoint != within && p.checkpoint != "none", "activations are computed again (%s)", p.checkpoint)
-	add(p.parts > 1, "a batch of %d in %d parts", p.batch, p.parts)
-	add(p.half, "activations and their gradients are kept in 16 bits")
-	add(p.disk, "activations are kept on disk")
-	add(p.away, "the optimizer's states are kept on disk")
+	add(p.checkpoint == within, "activations beyond %s are recomputed", humanize.IBytes(uint64(p.room)))
+	add(p.checkpoint != within && p.checkpoint != "none", "activation checkpointing (%s)", p.checkpoint)
+	add(p.parts > 1, "gradient accumulation (batch of %d in %d micro-batches)", p.batch, p.parts)
+	add(p.half, "activations and their gradients stored in float16")
+	add(p.disk, "activations offloaded to disk")
+	add(p.away, "optimizer state offloaded to disk")
 	if len(words) == 0 {
-		return "nothing is done to save memory"
+		return "no memory savings"
 	}
 	return strings.Join(words, "; ")
 }

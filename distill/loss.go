@@ -32,7 +32,7 @@ func (s *settings) terms(student, teacher *ir.Model, labelled bool) ([]term, err
 	var ts []term
 	if alpha > 0 {
 		if !labelled {
-			return nil, pass.OptionErrorf("cross-entropy needs labels: the data has none, name them by --labels")
+			return nil, pass.OptionErrorf("cross-entropy requires labels, and the data has none; use --labels")
 		}
 		ts = append(ts, term{"cross-entropy", scores(student.Graph.Outputs[0]).Name, "", alpha})
 	}
@@ -40,7 +40,7 @@ func (s *settings) terms(student, teacher *ir.Model, labelled bool) ([]term, err
 		return ts, nil
 	}
 	if teacher == nil {
-		return nil, pass.OptionErrorf("there is nothing to learn from: the data has no labels, and no teacher is named")
+		return nil, pass.OptionErrorf("no training target: the data has no labels, and there is no teacher")
 	}
 	outputs, err := s.outputs(student, teacher, 1-alpha)
 	if err != nil {
@@ -69,7 +69,7 @@ func (s *settings) share(teacher, labelled bool) float64 {
 func (s *settings) outputs(student, teacher *ir.Model, weight float64) ([]term, error) {
 	ys, xs := student.Graph.Outputs, teacher.Graph.Outputs
 	if len(xs) != len(ys) {
-		return nil, fmt.Errorf("the teacher has %d outputs, the student %d: match values by --match", len(xs), len(ys))
+		return nil, fmt.Errorf("the teacher has %d outputs, the student %d; match values with --match", len(xs), len(ys))
 	}
 	var ts []term
 	for i, y := range ys {
@@ -102,10 +102,10 @@ func (s *settings) matched(student, teacher *ir.Model) ([]term, error) {
 	for _, pair := range words(s.match) {
 		x, y, ok := strings.Cut(pair, "=")
 		if !ok {
-			return nil, pass.OptionErrorf("--match %s: it takes teacher=student", pair)
+			return nil, pass.OptionErrorf("--match %s: must be teacher=student", pair)
 		}
 		if find(teacher, x) == nil || find(student, y) == nil {
-			return nil, pass.OptionErrorf("--match %s: both must be values inside the graphs", pair)
+			return nil, pass.OptionErrorf("--match %s: both must be values in the main graphs", pair)
 		}
 		ts = append(ts, term{kind, y, x, 1})
 	}
@@ -186,7 +186,7 @@ func (s *settings) add(t *grad.Tape, terms []term, scale *ir.Value) (sum []*ir.V
 	for i, term := range terms {
 		x := t.Value(term.student)
 		if x == nil {
-			return nil, nil, nil, fmt.Errorf("value %q is not there when the model is trained: it is part of what is computed in one", term.student)
+			return nil, nil, nil, fmt.Errorf("value %q is not available in training: it is inside a fused operator", term.student)
 		}
 		in, err := s.target(t, i, term, x)
 		if err != nil {
@@ -219,13 +219,13 @@ func (s *settings) lossAttrs(t term) []*ir.Attr {
 func (s *settings) target(t *grad.Tape, i int, term term, x *ir.Value) (*ir.Value, error) {
 	shape := t.Shape(x)
 	if t.DType(x) != ir.Float {
-		return nil, fmt.Errorf("value %q is %s: training takes float32", x.Name, t.DType(x))
+		return nil, fmt.Errorf("value %q is %s; training supports float32", x.Name, t.DType(x))
 	}
 	if term.teacher != "" {
 		return t.Input(fmt.Sprintf("teacher.%d", i), ir.Float, shape...), nil
 	}
 	if len(shape) < 2 {
-		return nil, fmt.Errorf("value %q of shape %v holds no scores of classes: cross-entropy needs one for each sample and class", x.Name, shape)
+		return nil, fmt.Errorf("value %q of shape %v has no class scores; cross-entropy requires the shape [samples, classes]", x.Name, shape)
 	}
 	return t.Input("labels", ir.Int64, shape[0]), nil
 }

@@ -11,11 +11,11 @@ import (
 
 // FineTune trains the weights that a model has, from labels or from the model as it was before earlier steps. Weights
 // that were pruned stay zero.
-var FineTune = method(tuning, "train on, so that accuracy that was lost comes back")
+var FineTune = method(tuning, "fine-tune to recover accuracy after compression")
 
 // Distill trains a student to say what its teacher says (Hinton, Vinyals, Dean: Distilling the Knowledge in a Neural Network, 2015,
 // arXiv:1503.02531). The student is the model as earlier steps left it.
-var Distill = method(teaching, "train a student to say what its teacher says")
+var Distill = method(teaching, "train a student from a teacher (knowledge distillation)")
 
 // The kinds of training.
 var (
@@ -77,7 +77,7 @@ func (s *settings) teacherOf(c *pass.Context) (*ir.Model, error) {
 		return c.Source, nil
 	}
 	if c.Open == nil {
-		return nil, errors.New("--teacher: no model can be opened here")
+		return nil, errors.New("--teacher: cannot open models in this context")
 	}
 	return c.Open(s.teacher)
 }

@@ -30,7 +30,7 @@ func (s *size) String() string {
 func (s *size) Set(text string) error {
 	n, err := humanize.ParseBytes(text)
 	if err != nil || n == 0 || n > 1<<62 {
-		return fmt.Errorf("no size: see 1GiB (2^30 bytes), 500MB (5·10^8 bytes)")
+		return fmt.Errorf("invalid size; use e.g. 1GiB (2^30 bytes) or 500MB (5·10^8 bytes)")
 	}
 	*s = size(n)
 	return nil

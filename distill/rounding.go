@@ -33,19 +33,19 @@ type rounded struct {
 
 // newRounding is nil if training is to know of no rounding.
 func (s *settings) newRounding(c *pass.Context) (*rounding, error) {
-	if s.aware == "" {
+	if s.qat == "" {
 		return nil, nil
 	}
 	for _, step := range c.Later {
-		if step.Method.Name != s.aware || step.Method.Stage != pass.Quantize {
+		if step.Method.Name != s.qat || step.Method.Stage != pass.Quantize {
 			continue
 		}
 		if slices.ContainsFunc(step.Options(), func(o pass.Option) bool { return o.Name == "algo" && (o.Value == "gptq" || o.Value == "awq") }) {
-			return nil, pass.OptionErrorf("--aware %s: gptq and awq look at samples for each rounding, which is too slow while weights change: give --algo rtn or hqq", s.aware)
+			return nil, pass.OptionErrorf("--qat %s: gptq and awq are not supported, since they run the calibration data for every change of the weights; use --algo rtn or hqq", s.qat)
 		}
 		return &rounding{step: step, memory: c.Memory, dry: c.DryRun, weights: map[string]*rounded{}, codes: map[edge]*codes{}}, nil
 	}
-	return nil, pass.OptionErrorf("--aware %s: no step of that name quantizes behind this one: add it, with the options that it will have", s.aware)
+	return nil, pass.OptionErrorf("--qat %s: no quantization step of that name follows this step; add it, with its options", s.qat)
 }
 
 // rehearse asks the step what it makes of the model as it is.
@@ -58,7 +58,7 @@ func (t *Trainer) rehearse(ctx context.Context) error {
 		return err
 	}
 	if err := t.rounding.rehearse(ctx, t, m, now); err != nil {
-		return fmt.Errorf("--aware: %w", err)
+		return fmt.Errorf("--qat: %w", err)
 	}
 	return t.remember(t.rehearsedFile())
 }
@@ -131,7 +131,7 @@ func (r *rounding) rows(rows []pass.Row, now map[string]*variable) error {
 		of := restored(row)
 		// Equal weights share a payload: each has its own again once they differ, when the step is asked next.
 		if of == nil || row.SharedWith == "" && !follows(of, v) || !holds(row.Before, v) {
-			return fmt.Errorf("%s changes tensor %q in more ways than training can follow: leave out bias correction and smoothing, and run fold-batchnorm first", row.Method, row.Tensor)
+			return fmt.Errorf("%s changes tensor %q by more than quantization, which QAT does not support; disable bias correction and smoothing, and run fold-batchnorm first", row.Method, row.Tensor)
 		}
 		if r.weights[v.name] == nil {
 			r.weights[v.name] = &rounded{array: newLike(v.array), source: v}
@@ -191,7 +191,7 @@ func (w *rounded) round(ctx context.Context, e *ir.Eval) error {
 		err = ir.ReadFull(r, w.array.Data, 0)
 	}
 	if err != nil { // not wrapped: what is unfit now was not when training began
-		return fmt.Errorf("rounding weights: %v", err)
+		return fmt.Errorf("fake quantization of weights: %v", err)
 	}
 	return nil
 }

@@ -85,7 +85,7 @@ func trainer(t *testing.T, m *ir.Model, behind pass.Step, o ...string) *Trainer 
 	t.Helper()
 	e := ir.NewEval(t.TempDir())
 	t.Cleanup(func() { e.Close() })
-	s := parse(t, append(o, "aware", behind.Method.Name)...)
+	s := parse(t, append(o, "qat", behind.Method.Name)...)
 	tr := &Trainer{settings: *s, model: m, eval: e, workers: 2}
 	t.Cleanup(func() { tr.close() })
 	var err error
@@ -300,17 +300,17 @@ func TestStateOfOtherRoundingIsRefused(t *testing.T) {
 func TestBadRoundingIsOneLine(t *testing.T) {
 	data := samples(t, 60)
 	for _, c := range []struct {
-		want, aware string
-		m           *ir.Model
-		behind      []string
+		want, qat string
+		m         *ir.Model
+		behind    []string
 	}{
-		{"no step of that name quantizes behind this one", "weight-int4", varied(), nil},
-		{"no step of that name quantizes behind this one", "weight-int4", varied(), []string{"weight-int2"}},
-		{"gptq and awq look at samples", "weight-int4", varied(), []string{"weight-int4 algo=gptq"}},
-		{"in more ways than training can follow", "static-int8", varied(), []string{"static-int8 calibrate=8 data=" + data + " labels=label"}},
-		{"in more ways than training can follow", "static-int8", convolutional(), []string{"static-int8 no-bias-correction calibrate=8 data=" + data + " labels=label"}},
+		{"no quantization step of that name follows this step", "weight-int4", varied(), nil},
+		{"no quantization step of that name follows this step", "weight-int4", varied(), []string{"weight-int2"}},
+		{"gptq and awq are not supported", "weight-int4", varied(), []string{"weight-int4 algo=gptq"}},
+		{"by more than quantization", "static-int8", varied(), []string{"static-int8 calibrate=8 data=" + data + " labels=label"}},
+		{"by more than quantization", "static-int8", convolutional(), []string{"static-int8 no-bias-correction calibrate=8 data=" + data + " labels=label"}},
 	} {
-		steps := []pass.Step{finetune(t, "data", data, "labels", "label", "batch", "8", "aware", c.aware)}
+		steps := []pass.Step{finetune(t, "data", data, "labels", "label", "batch", "8", "qat", c.qat)}
 		for _, text := range c.behind {
 			steps = append(steps, quantizer(t, text))
 		}
@@ -318,7 +318,7 @@ func TestBadRoundingIsOneLine(t *testing.T) {
 		defer e.Close()
 		_, err := pass.Run(&pass.Context{Context: t.Context(), Model: c.m, Eval: e, Workers: 1}, steps)
 		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
-			t.Errorf("%s, then %v: got %v, want %q", c.aware, c.behind, err, c.want)
+			t.Errorf("%s, then %v: got %v, want %q", c.qat, c.behind, err, c.want)
 		}
 	}
 }

@@ -136,7 +136,7 @@ func (t *Trainer) read(ctx context.Context, z *zip.Reader) error {
 		return err
 	}
 	if h.Options != t.digest() {
-		return errors.New("this state is of another model, other data or other options")
+		return errors.New("checkpoint of another model, other data or other options")
 	}
 	memory := t.state.Course.Memory
 	t.state = h.State

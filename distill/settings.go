@@ -38,7 +38,7 @@ type settings struct {
 	augment          string
 	reinit           int64
 	statistics       bool
-	aware            string
+	qat              string
 
 	checkpoint, storage, offload, onOOM string
 	budget                              size
@@ -58,54 +58,54 @@ type kind struct {
 func (s *settings) bind(fs *flag.FlagSet, k kind) {
 	s.kind = k
 	s.data.Bind(fs)
-	fs.IntVar(&s.epochs, "epochs", 3, "`number` of times to go through the samples")
-	fs.IntVar(&s.steps, "steps", 0, "`number` of steps, instead of --epochs")
-	fs.IntVar(&s.batch, "batch", 32, "`number` of samples in a step")
-	fs.IntVar(&s.accumulate, "accumulate", 1, "`number` of parts that the samples of a step are computed in, one after another")
-	fs.Uint64Var(&s.seed, "seed", 1, "`number` that the order of samples, dropout and augmentation follow from")
-	fs.Float64Var(&s.validate, "validate", 0.1, "`share` of the samples that is kept apart to judge by")
-	fs.IntVar(&s.patience, "patience", 0, "stop after so many `epochs` that were not better (default: never)")
+	fs.IntVar(&s.epochs, "epochs", 3, "`number` of passes over the training samples")
+	fs.IntVar(&s.steps, "steps", 0, "`number` of training steps, instead of --epochs")
+	fs.IntVar(&s.batch, "batch", 32, "`number` of samples per step")
+	fs.IntVar(&s.accumulate, "accumulate", 1, "gradient accumulation: `number` of micro-batches per step")
+	fs.Uint64Var(&s.seed, "seed", 1, "random seed `number` for sample order, dropout and augmentation")
+	fs.Float64Var(&s.validate, "validate", 0.1, "`fraction` of the samples held out as the validation set")
+	fs.IntVar(&s.patience, "patience", 0, "early stopping: stop after this number of `epochs` without improvement on the validation set (default: never)")
 	s.course(fs, k)
 	s.losses(fs, k)
-	fs.Float64Var(&s.dropout, "dropout", 0, "`share` of the activations before Linear layers that is zeroed")
-	fs.Float64Var(&s.maxNorm, "max-norm", 0, "largest L2 `norm` of the weights of one unit (default: no bound)")
-	fs.StringVar(&s.augment, "augment", "", "`changes` of images, with commas: shift=2 (pixels), flip")
-	fs.Int64Var(&s.reinit, "reinit", -1, "start from random weights made from this `seed`, not from those of the model")
-	fs.BoolVar(&s.statistics, "batch-statistics", false, "normalise by the batch and learn the running statistics of BatchNormalization (default with --reinit)")
-	fs.StringVar(&s.aware, "aware", "", "`method` that follows, such as weight-int4 or static-int8: steps compute with what it would make of weights and activations; on the command line its options stand behind its name, as in \"weight-int4 block=64 symmetric\"")
+	fs.Float64Var(&s.dropout, "dropout", 0, "dropout `probability` of the activations before linear layers")
+	fs.Float64Var(&s.maxNorm, "max-norm", 0, "maximum L2 `norm` of the weights of one unit (default: no limit)")
+	fs.StringVar(&s.augment, "augment", "", "comma-separated image `augmentations`: shift=2 (pixels), flip")
+	fs.Int64Var(&s.reinit, "reinit", -1, "train from scratch: initialize weights randomly from this `seed`")
+	fs.BoolVar(&s.statistics, "batch-statistics", false, "normalize with batch statistics and update the running mean and variance of BatchNormalization (default with --reinit)")
+	fs.StringVar(&s.qat, "qat", "", "quantization-aware training (QAT) for the quantization `method` that follows, such as weight-int4 or static-int8: fake-quantizes weights and activations; on the command line with the options of the method, as in \"weight-int4 block=64 symmetric\"")
 	s.memory(fs)
-	fs.StringVar(&s.save, "save", "", "`file` to keep the state of training in")
-	fs.IntVar(&s.every, "save-every", 0, "`number` of steps between two states (default: once an epoch)")
-	fs.BoolVar(&s.resume, "resume", false, "go on from the state in --save, to the same bits as without a break")
+	fs.StringVar(&s.save, "save", "", "checkpoint `file` of the training: weights, optimizer state and history")
+	fs.IntVar(&s.every, "save-every", 0, "`number` of steps between checkpoints of the training (default: one epoch)")
+	fs.BoolVar(&s.resume, "resume", false, "resume from the checkpoint in --save; bit-identical to an uninterrupted run")
 }
 
 func (s *settings) course(fs *flag.FlagSet, k kind) {
 	fs.StringVar(&s.optimizer, "optimizer", "adam", "`name`: "+strings.Join(optimizerNames(), ", "))
-	fs.Float64Var(&s.rate, "lr", 0, "learning `rate` (default: 1e-3, of sgd and momentum 1e-2; a fifth of that for models that are trained already)")
-	fs.Float64Var(&s.momentum, "momentum", 0.9, "`share` of the last change that goes on, of sgd and momentum")
-	fs.Float64Var(&s.decay, "weight-decay", 0, "weight decay, of weights of rank 2 and more")
-	fs.Float64Var(&s.clip, "clip", 0, "largest L2 `norm` of all gradients (default: no bound)")
-	fs.StringVar(&s.schedule, "schedule", "cosine", "how the rate goes down: "+strings.Join(scheduleNames(), ", "))
-	fs.Float64Var(&s.warmup, "warmup", 0, "`share` of the steps in which the rate goes up first")
+	fs.Float64Var(&s.rate, "lr", 0, "learning `rate` (default: 1e-3, with sgd and momentum 1e-2; finetune without --reinit: a fifth of that)")
+	fs.Float64Var(&s.momentum, "momentum", 0.9, "momentum `factor` of --optimizer momentum")
+	fs.Float64Var(&s.decay, "weight-decay", 0, "weight decay `coefficient` for weights of rank 2 or more")
+	fs.Float64Var(&s.clip, "clip", 0, "gradient clipping: maximum L2 `norm` of all gradients (default: no clipping)")
+	fs.StringVar(&s.schedule, "schedule", "cosine", "learning rate `schedule`: "+strings.Join(scheduleNames(), ", "))
+	fs.Float64Var(&s.warmup, "warmup", 0, "`fraction` of the steps with linear learning rate warmup")
 }
 
 func (s *settings) losses(fs *flag.FlagSet, k kind) {
-	fs.StringVar(&s.loss, "loss", "auto", "what goes down: auto, cross-entropy (labels), kl, mse, cosine (teacher)")
-	fs.Float64Var(&s.alpha, "alpha", k.alpha, "`share` of the labels' cross-entropy beside the teacher, from 0 to 1; -1 takes 1 without a named teacher and 0.5 beside one")
-	fs.Float64Var(&s.temperature, "temperature", 4, "what scores are divided by for kl")
-	fs.Float64Var(&s.smoothing, "label-smoothing", 0, "`share` of a label that is spread over all classes")
-	fs.StringVar(&s.teacher, "teacher", "", "`path` of the teacher (default: the model as it was before any step)")
-	fs.StringVar(&s.match, "match", "", "`teacher=student` values inside the graphs to bring near each other by --loss mse or cosine, with commas")
-	fs.BoolVar(&s.layers, "layers", false, "match all values that both graphs have under one name and in one shape")
-	fs.BoolVar(&s.cache, "cache-teacher", false, "keep what the teacher says of each sample in a temporary file")
+	fs.StringVar(&s.loss, "loss", "auto", "loss `function`: auto, cross-entropy (labels), kl, mse, cosine (teacher)")
+	fs.Float64Var(&s.alpha, "alpha", k.alpha, "`weight` of the cross-entropy with labels against the distillation loss, from 0 to 1; -1 means 1 without --teacher and 0.5 with it")
+	fs.Float64Var(&s.temperature, "temperature", 4, "softmax `temperature` of the kl loss")
+	fs.Float64Var(&s.smoothing, "label-smoothing", 0, "label smoothing `factor`")
+	fs.StringVar(&s.teacher, "teacher", "", "`path` of the teacher model (default: the source model before all steps)")
+	fs.StringVar(&s.match, "match", "", "comma-separated pairs `teacher=student` of intermediate values for feature distillation with --loss mse or cosine")
+	fs.BoolVar(&s.layers, "layers", false, "feature distillation on all layer outputs with the same name and width in both graphs")
+	fs.BoolVar(&s.cache, "cache-teacher", false, "cache the teacher's outputs of each sample in a temporary file")
 }
 
 func (s *settings) memory(fs *flag.FlagSet) {
-	fs.Var(&s.budget, "memory-budget", "`size` that training is to take at most; picks what follows by itself")
-	fs.StringVar(&s.checkpoint, "checkpoint", "none", "compute activations again on the way back: none, light (what costs little), sqrt, every=N, auto (the least memory)")
-	fs.StringVar(&s.storage, "storage", "float32", "how activations are kept: float32, float16")
-	fs.StringVar(&s.offload, "offload", "none", "what is kept on disk: none, activations, optimizer, all")
-	fs.StringVar(&s.onOOM, "on-oom", "fail", "what to do if the budget would break: fail, halve (the batch)")
+	fs.Var(&s.budget, "memory-budget", "maximum memory `size` of training; chooses --checkpoint, --accumulate and --offload automatically")
+	fs.StringVar(&s.checkpoint, "checkpoint", "none", "activation checkpointing `mode`: recompute activations in the backward pass: none, light (cheap operators), sqrt, every=N, auto (minimum memory)")
+	fs.StringVar(&s.storage, "storage", "float32", "storage data `type` of activations between the forward and backward passes: float32, float16")
+	fs.StringVar(&s.offload, "offload", "none", "`state` offloaded to disk: none, activations, optimizer, all")
+	fs.StringVar(&s.onOOM, "on-oom", "fail", "`action` if no memory layout fits into --memory-budget: fail, halve (the batch size)")
 }
 
 // check finds options that make no sense.
@@ -122,7 +122,7 @@ func (s *settings) check() error {
 		{"on-oom", s.onOOM, []string{"fail", "halve"}},
 	} {
 		if !slices.Contains(w.known, w.value) {
-			return pass.OptionErrorf("--%s %s: there are %s", w.name, w.value, strings.Trim(strings.Join(w.known, ", "), ", "))
+			return pass.OptionErrorf("--%s %s: unknown value; use one of %s", w.name, w.value, strings.Trim(strings.Join(w.known, ", "), ", "))
 		}
 	}
 	for _, f := range []struct {
@@ -136,18 +136,18 @@ func (s *settings) check() error {
 		{"accumulate", float64(s.accumulate), 1, float64(s.batch)}, {"patience", float64(s.patience), 0, 1e6}, {"save-every", float64(s.every), 0, 1e9},
 	} {
 		if !(f.x >= f.lo && f.x <= f.hi) {
-			return pass.OptionErrorf("--%s %v: it goes from %v to %v", f.name, f.x, f.lo, f.hi)
+			return pass.OptionErrorf("--%s %v: must be between %v and %v", f.name, f.x, f.lo, f.hi)
 		}
 	}
 	switch {
 	case s.data.Path == "":
-		return pass.OptionErrorf("samples to learn from are missing: give --data")
+		return pass.OptionErrorf("training samples are missing; use --data")
 	case s.batch%s.accumulate != 0:
-		return pass.OptionErrorf("--batch %d is no multiple of --accumulate %d", s.batch, s.accumulate)
+		return pass.OptionErrorf("--batch %d is not a multiple of --accumulate %d", s.batch, s.accumulate)
 	case s.resume && s.save == "":
-		return pass.OptionErrorf("--resume goes on from the state in --save: give its file")
+		return pass.OptionErrorf("--resume requires --save with the checkpoint file")
 	case s.patience > 0 && s.validate == 0:
-		return pass.OptionErrorf("--patience goes by samples that are kept apart: give --validate")
+		return pass.OptionErrorf("--patience requires a validation set; use --validate")
 	}
 	return nil
 }

@@ -154,7 +154,7 @@ func usage(s *engine.Interpreter) (int64, error) {
 		return 0, err
 	}
 	if len(u.Dynamic) > 0 {
-		return 0, fmt.Errorf("node %q: what it makes depends on data: its memory cannot be planned", u.Dynamic[0])
+		return 0, fmt.Errorf("node %q: the output shape depends on data, so its memory cannot be planned", u.Dynamic[0])
 	}
 	return u.Plan.Size, nil
 }

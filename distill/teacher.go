@@ -59,7 +59,7 @@ func (t *Trainer) openTeacher(ctx context.Context, m *ir.Model, values []string)
 			spec, ok = t.specs(some)[t.ports[0].Name], true // other names, one input
 		}
 		if !ok {
-			return nil, fmt.Errorf("its input %q is none of the student's", in.Name)
+			return nil, fmt.Errorf("its input %q is not an input of the student", in.Name)
 		}
 		specs[in.Name] = spec
 	}
@@ -76,7 +76,7 @@ func (t *Trainer) openTeacher(ctx context.Context, m *ir.Model, values []string)
 	for _, name := range values {
 		v := tape.Value(name)
 		if v == nil {
-			return nil, fmt.Errorf("value %q is not there when it runs: it is part of what is computed in one", name)
+			return nil, fmt.Errorf("value %q is not available: it is inside a fused operator", name)
 		}
 		outputs = append(outputs, v)
 	}

@@ -127,7 +127,7 @@ func (t *Trainer) opened(ctx context.Context) (err error) {
 	}
 	t.fixed = t.set.Size(1)
 	if t.batch%t.fixed != 0 {
-		return pass.OptionErrorf("the model takes batches of exactly %d samples: give --batch %d, or a multiple", t.fixed, t.fixed)
+		return pass.OptionErrorf("the model requires batches of exactly %d samples; use --batch %d or a multiple", t.fixed, t.fixed)
 	}
 	t.settings.accumulate = t.batch / t.fixed
 	return t.samples(ctx)
@@ -152,7 +152,7 @@ func freed(inputs []dataset.Input) []dataset.Input {
 func (t *Trainer) samples(ctx context.Context) error {
 	t.split = newSplit(t.set.Len(), t.validate, t.seed)
 	if len(t.split.learn) < t.batch {
-		return fmt.Errorf("%d samples are there to learn from, and a batch takes %d: give --batch", len(t.split.learn), t.batch)
+		return fmt.Errorf("%d training samples are fewer than one batch of %d; use a smaller --batch", len(t.split.learn), t.batch)
 	}
 	for b, err := range t.set.Batches(ctx, dataset.Order{Size: 1, Index: t.split.learn[:max(1, t.fixed)]}) {
 		if err != nil {
@@ -194,7 +194,7 @@ func (t *Trainer) weights(ctx context.Context) error {
 	t.vars = map[string]*variable{}
 	for _, p := range tape.Params {
 		if p.Tensor.DType != ir.Float {
-			return fmt.Errorf("tensor %q is %s: training takes float32", p.Name, p.Tensor.DType)
+			return fmt.Errorf("tensor %q is %s; training supports float32", p.Name, p.Tensor.DType)
 		}
 		v, err := load(ctx, t.eval, p.Name, p.Tensor)
 		if err != nil {
@@ -204,7 +204,7 @@ func (t *Trainer) weights(ctx context.Context) error {
 		t.order = append(t.order, v)
 	}
 	if len(t.order) == 0 {
-		return errors.New("the model has no weights that can be trained")
+		return errors.New("the model has no trainable weights")
 	}
 	if t.reinit >= 0 {
 		reinit(tape, t.vars, uint64(t.reinit))

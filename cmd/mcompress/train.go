@@ -16,7 +16,7 @@ import (
 	"github.com/mcompress/mcompress/quantize"
 )
 
-// training is what commands that train have in common.
+// training is the flags of the commands that train.
 type training struct {
 	options *mcli.MethodOptions
 	w       *writing
@@ -27,15 +27,15 @@ func newTraining(m *pass.Method) *training {
 	return &training{options: &mcli.MethodOptions{Methods: []*pass.Method{m}}, w: newWriting()}
 }
 
-// flags are those of the method, of the command and of writing; own comes first.
+// flags returns the flags of the command (own), the method and the output, in this order.
 func (tr *training) flags(own []cli.Flag) []cli.Flag {
 	return distinct(own, methodFlags(tr.options, nil), testFlag(&tr.test), tr.w.flags())
 }
 
-// verifyOn lets the result be verified on the samples of --test, or on those that it learned from.
+// verifyOn sets the samples for verification: those of --test, else the first training samples.
 func (tr *training) verifyOn() error {
 	if !slices.ContainsFunc(tr.options.Given(), func(o pass.Option) bool { return o.Name == "data" }) {
-		return usagef("--data is missing: the samples to learn from")
+		return usagef("--data is missing: training samples")
 	}
 	s := &tr.w.proving.sampling
 	if err := s.adopt(tr.options.Given(), tr.test); err != nil {
@@ -48,18 +48,18 @@ func (tr *training) verifyOn() error {
 	return nil
 }
 
-// mostVerified is how many samples a result is verified on that it learned from.
+// mostVerified is the maximum number of training samples used for verification.
 const mostVerified = 512
 
 func (t *tool) finetuneCommand() *cli.Command {
 	tr := newTraining(distill.FineTune)
 	return &cli.Command{
 		Name:      "finetune",
-		Usage:     "train a model on, so that accuracy that was lost comes back",
+		Usage:     "fine-tune a model to recover accuracy after compression",
 		ArgsUsage: "MODEL...",
-		Description: `Learns from the labels of the data, or from --teacher where there are none. Weights that were pruned
-stay zero. With --aware "weight-int4 block=64" training computes with what that method would make of weights and
-activations, and the result is quantized by it, with the options behind its name.`,
+		Description: `Trains on the labels of the data, or on the outputs of --teacher if there are none. Pruned weights
+stay zero. --qat "weight-int4 block=64" does quantization-aware training (QAT) for that method and its options, and
+then quantizes the result with it.`,
 		Flags: tr.flags(nil),
 		Action: func(c *cli.Context) error {
 			models, err := arguments(c, 1, math.MaxInt)
@@ -82,15 +82,15 @@ func (t *tool) distillCommand() *cli.Command {
 	amount := "0.5"
 	own := group("flags", func(fs *flag.FlagSet) {
 		fs.StringVar(&student, "student", "", "`path` of the student (default: one is derived from the teacher)")
-		fs.Var(&derive, "derive", "`how` a student is made of the teacher: channel (narrower), lowrank (thinner), blocks (shallower)")
-		fs.StringVar(&amount, "amount", "0.5", "`share` of channels, of parameters, or of blocks that a derived student leaves out")
+		fs.Var(&derive, "derive", "`method` that derives a student from the teacher: channel (fewer channels), lowrank (low-rank factors), blocks (fewer layers)")
+		fs.StringVar(&amount, "amount", "0.5", "`fraction` of channels, parameters or blocks removed in a derived student")
 	})
 	return &cli.Command{
 		Name:      "distill",
-		Usage:     "train a small model to say what a large one says",
+		Usage:     "train a small student from a large teacher (knowledge distillation)",
 		ArgsUsage: "",
-		Description: `Writes the trained student. Labels are not needed; --alpha says how much they count where there are
-some. Without --student one is derived from the teacher and starts from its weights.`,
+		Description: `Writes the trained student. Labels are optional; --alpha is their weight against the teacher's outputs. Without
+--student, the student is derived from the teacher and starts from its weights.`,
 		Flags: tr.flags(own),
 		Action: func(c *cli.Context) error {
 			if _, err := arguments(c, 0, 0); err != nil {
@@ -102,7 +102,7 @@ some. Without --student one is derived from the teacher and starts from its weig
 			}
 			i := slices.IndexFunc(tr.options.Given(), func(o pass.Option) bool { return o.Name == "teacher" })
 			if i < 0 {
-				return usagef("--teacher is missing: the model to learn from")
+				return usagef("--teacher is missing: the teacher model")
 			}
 			if student != "" {
 				return t.train(c, tr, []string{student}, "distill", []pass.Step{step})
@@ -116,43 +116,43 @@ some. Without --student one is derived from the teacher and starts from its weig
 	}
 }
 
-// derivation is the step that makes a student of its teacher.
+// derivation returns the step that derives a student from its teacher.
 func derivation(method, amount string) (pass.Step, error) {
 	for _, m := range offered("prune") {
 		if m.Name == method {
 			return pass.NewStep(m, func(fs *flag.FlagSet) error { return fs.Set("amount", amount) })
 		}
 	}
-	return pass.Step{}, usagef("--derive %s: there is no such method", method)
+	return pass.Step{}, usagef("--derive %s: unknown method", method)
 }
 
-// train runs the steps, and the method that training was aware of behind them.
+// train runs the steps, then the quantization step of --qat.
 func (t *tool) train(c *cli.Context, tr *training, models []string, label string, steps []pass.Step) error {
 	if err := tr.verifyOn(); err != nil {
 		return err
 	}
-	ahead, behind, err := tr.rounding()
+	before, after, err := tr.quantization()
 	if err != nil {
 		return err
 	}
-	return t.compress(c, models, label, slices.Concat(ahead, steps, behind), tr.w)
+	return t.compress(c, models, label, slices.Concat(before, steps, after), tr.w)
 }
 
-// aware is what --aware says, a method and its options.
-func (tr *training) aware() (method string, options []string) {
+// qat returns the method of --qat and its options.
+func (tr *training) qat() (method string, options []string) {
 	for _, o := range tr.options.Given() {
-		if words := strings.Fields(o.Value); o.Name == "aware" && len(words) > 0 {
+		if words := strings.Fields(o.Value); o.Name == "qat" && len(words) > 0 {
 			method, options = words[0], words[1:]
 		}
 	}
 	return method, options
 }
 
-// step is the method that trains with the options that were given. The one that it is aware of is a step of its own.
+// step returns the training step with the given options. The method of --qat is a separate step.
 func (tr *training) step(m *pass.Method) (pass.Step, error) {
 	step, err := pass.NewStep(m, func(fs *flag.FlagSet) error {
-		method, _ := tr.aware()
-		return errors.Join(tr.options.Fill(fs, "aware"), fs.Set("aware", method))
+		method, _ := tr.qat()
+		return errors.Join(tr.options.Fill(fs, "qat"), fs.Set("qat", method))
 	})
 	if err != nil {
 		return step, &usageError{err}
@@ -160,37 +160,37 @@ func (tr *training) step(m *pass.Method) (pass.Step, error) {
 	return step, nil
 }
 
-// rounding is the step that training is aware of, and what must come before training for that.
-func (tr *training) rounding() (ahead, behind []pass.Step, err error) {
-	method, options := tr.aware()
+// quantization returns the quantization step of --qat, and the steps required before training.
+func (tr *training) quantization() (before, after []pass.Step, err error) {
+	method, options := tr.qat()
 	if method == "" {
 		return nil, nil, nil
 	}
 	known := slices.DeleteFunc(offered("quantize"), func(m *pass.Method) bool { return m.Stage != pass.Quantize })
 	i := slices.Index(names(known), method)
 	if i < 0 {
-		return nil, nil, usagef("--aware %s: it takes one of %s", method, mcli.And(names(known)))
+		return nil, nil, usagef("--qat %s: unknown method; use one of %s", method, mcli.And(names(known)))
 	}
 	step, err := pass.NewStep(known[i], func(fs *flag.FlagSet) error { return tr.fill(fs, options) })
 	if err != nil {
-		return nil, nil, usagef("--aware: %v", err)
+		return nil, nil, usagef("--qat: %v", err)
 	}
-	if known[i] == quantize.StaticInt8 { // it would fold, and training cannot follow that
+	if known[i] == quantize.StaticInt8 { // static-int8 folds BatchNormalization, which QAT does not support
 		fold, err := pass.NewStep(quantize.FoldBatchNorm, func(*flag.FlagSet) error { return nil })
 		if err != nil {
 			return nil, nil, err
 		}
-		ahead = []pass.Step{fold}
+		before = []pass.Step{fold}
 	}
-	return ahead, []pass.Step{step}, nil
+	return before, []pass.Step{step}, nil
 }
 
-// fill sets options of a method that rounds: samples are those that training learns from, and training makes up for what
-// biases would be corrected for.
+// fill sets the options of the quantization method of --qat: its calibration data is the training data, and bias correction is off because
+// QAT trains the biases.
 func (tr *training) fill(fs *flag.FlagSet, options []string) error {
 	set := func(name, value string) error {
 		if fs.Lookup(name) == nil {
-			return fmt.Errorf("it has no option %q", name)
+			return fmt.Errorf("no option %q", name)
 		}
 		if err := fs.Set(name, value); err != nil {
 			return fmt.Errorf("option %q: %w", name, err)

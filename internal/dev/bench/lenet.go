@@ -27,7 +27,7 @@ func (b *bench) lenet(ctx context.Context) (string, error) {
 	}
 	var t strings.Builder
 	t.WriteString("## LeNet-300-100, MNIST\n\n")
-	fmt.Fprintf(&t, "Trained by `finetune %s`, then pruned by `l1-global` in rounds, each followed by\n`finetune %s --teacher DENSE`; the last with `--aware dynamic-int8`, which quantizes; last `sparse`. Judged by %d images.\n\n",
+	fmt.Fprintf(&t, "Trained by `finetune %s`, then pruned by `l1-global` in rounds, each followed by\n`finetune %s --teacher DENSE`; the last with `--qat dynamic-int8`, which quantizes; last `sparse`. Judged by %d images.\n\n",
 		strings.Join(lenetFirst, " "), strings.Join(lenetAgain, " "), tested)
 	t.WriteString("| step | bytes of the file | dense ÷ this | accuracy, % | drop, points |\n|---|---:|---:|---:|---:|\n")
 	dense := b.trainFile("lenet.dense.onnx")
@@ -68,7 +68,7 @@ func (b *bench) pruneInRounds(ctx context.Context, c course, dense string, row f
 		}
 		args, name := append([]string{"finetune", pruned, "-o", trained, "--teacher", dense}, lenetAgain...), share+" of the weights pruned"
 		if i == len(rounds)-1 {
-			args, name = append(args, "--aware", "dynamic-int8"), name+", int8"
+			args, name = append(args, "--qat", "dynamic-int8"), name+", int8"
 		}
 		if _, err := b.learn(ctx, c.learn, args...); err != nil {
 			return "", err

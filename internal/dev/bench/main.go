@@ -66,7 +66,7 @@ var sections = []struct {
 	{"distill", (*bench).distill, true},
 	{"lenet", (*bench).lenet, true},
 	{"finetune", (*bench).finetune, true},
-	{"aware", (*bench).aware, true},
+	{"qat", (*bench).qat, true},
 	{"quality", (*bench).quality, true},
 	{"real-quality", (*bench).realQuality, true},
 	{"auto", (*bench).auto, true},
