@@ -79,7 +79,7 @@ func within(part float64, want, got *ir.Array) error {
 
 // Every value of a graph can be fetched, and fetching changes no output.
 func TestKeptValuesCanBeFetched(t *testing.T) {
-	f, e := open(t, filepath.Join("..", "fixtures", "cnn.onnx"), engine.Options{Workers: 2, KeepAll: true})
+	f, e := open(t, filepath.Join("..", "..", "fixtures", "cnn.onnx"), engine.Options{Workers: 2, KeepAll: true})
 	batch, err := sample(f.Model.Graph, f.Path)
 	if err != nil {
 		t.Fatal(err)
@@ -107,7 +107,7 @@ func TestKeptValuesCanBeFetched(t *testing.T) {
 // Who watches values sees what Run returns of them, each once, and may end the run.
 func TestWatchedValuesAreThoseThatAreFetched(t *testing.T) {
 	for _, name := range []string{"cnn.onnx", "transformer.onnx"} {
-		f, e := open(t, filepath.Join("..", "fixtures", name), engine.Options{Workers: 2, KeepAll: true})
+		f, e := open(t, filepath.Join("..", "..", "fixtures", name), engine.Options{Workers: 2, KeepAll: true})
 		batch, err := sample(f.Model.Graph, f.Path)
 		if err != nil {
 			t.Fatal(err)
@@ -168,7 +168,7 @@ func TestPlansDoNotOverlap(t *testing.T) {
 }
 
 func TestBadInputsAreErrorsOfOneLine(t *testing.T) {
-	_, e := open(t, filepath.Join("..", "fixtures", "mlp.onnx"), engine.Options{})
+	_, e := open(t, filepath.Join("..", "..", "fixtures", "mlp.onnx"), engine.Options{})
 	name := e.Inputs()[0].Name
 	for what, in := range map[string]map[string]*ir.Array{
 		"is missing":     {},
@@ -208,7 +208,7 @@ func TestMissingOperatorIsSaidBeforeAnythingRuns(t *testing.T) {
 }
 
 func TestCancelledRunEnds(t *testing.T) {
-	f, e := open(t, filepath.Join("..", "fixtures", "cnn.onnx"), engine.Options{})
+	f, e := open(t, filepath.Join("..", "..", "fixtures", "cnn.onnx"), engine.Options{})
 	batch, err := sample(f.Model.Graph, f.Path)
 	if err != nil {
 		t.Fatal(err)

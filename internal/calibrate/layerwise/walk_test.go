@@ -15,7 +15,7 @@ import (
 
 func open(t *testing.T, name string) *ir.Model {
 	t.Helper()
-	f, err := onnx.Open(filepath.Join("..", "..", "fixtures", name))
+	f, err := onnx.Open(filepath.Join("..", "..", "..", "fixtures", name))
 	if err != nil {
 		t.Fatal(err)
 	}
