@@ -19,6 +19,6 @@ func Example() {
 	if err != nil {
 		panic(err)
 	}
-	fmt.Println(step.Method.Name, step.Method.Stage)
+	fmt.Println(step.Method().Name, step.Method().Stage)
 	// Output: finetune train
 }

@@ -75,7 +75,7 @@ func random(r *rand.Rand, shape ...int64) *ir.Tensor {
 }
 
 // finetune is the method with these options.
-func finetune(t *testing.T, o ...string) pass.Step {
+func finetune(t *testing.T, o ...string) pass.Options {
 	t.Helper()
 	step, err := pass.NewStep(FineTune, func(fs *flag.FlagSet) error {
 		for i := 0; i < len(o); i += 2 {
@@ -97,7 +97,7 @@ func tune(t *testing.T, m *ir.Model, workers int, o ...string) (*pass.Context, e
 	e := ir.NewEval(t.TempDir())
 	defer e.Close()
 	c := &pass.Context{Context: t.Context(), Model: m, Eval: e, Workers: workers}
-	_, err := pass.Run(c, []pass.Step{finetune(t, o...)})
+	_, err := pass.Run(c, []pass.Options{finetune(t, o...)})
 	return c, err
 }
 

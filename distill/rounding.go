@@ -16,7 +16,7 @@ import (
 // weights and activations, and gradients pass straight through (Jacob et al. 2018, arXiv:1712.05877, section 3). The step itself says what
 // those numbers are, on a copy of the model, so that they are the ones that it stores in the end.
 type rounding struct {
-	step    pass.Step
+	step    pass.Options
 	memory  int64               // bytes that a run of the model may take; 0 for no bound
 	dry     bool                // nothing will be trained
 	weights map[string]*rounded // by the names of variables
@@ -37,10 +37,10 @@ func (s *settings) newRounding(c *pass.Context) (*rounding, error) {
 		return nil, nil
 	}
 	for _, step := range c.Later {
-		if step.Method.Name != s.qat || step.Method.Stage != pass.Quantize {
+		if step.Method().Name != s.qat || step.Method().Stage != pass.Quantize {
 			continue
 		}
-		if slices.ContainsFunc(step.Options(), func(o pass.Option) bool { return o.Name == "algo" && (o.Value == "gptq" || o.Value == "awq") }) {
+		if slices.ContainsFunc(pass.Values(step), func(o pass.Option) bool { return o.Name == "algo" && (o.Value == "gptq" || o.Value == "awq") }) {
 			return nil, pass.OptionErrorf("--qat %s: gptq and awq are not supported, since they run the calibration data for every change of the weights; use --algo rtn or hqq", s.qat)
 		}
 		return &rounding{step: step, memory: c.Memory, dry: c.DryRun, weights: map[string]*rounded{}, codes: map[edge]*codes{}}, nil
@@ -68,7 +68,7 @@ func (r *rounding) rehearse(ctx context.Context, t *Trainer, m *ir.Model, now ma
 	e := ir.NewEval(t.folder)
 	defer func() { err = errors.Join(err, e.Close()) }()
 	c := &pass.Context{Context: ctx, Model: m, Source: t.model, Eval: e, Workers: t.workers, Memory: r.memory, Precheck: true, DryRun: r.dry}
-	rows, err := pass.Run(c, []pass.Step{r.step})
+	rows, err := pass.Run(c, []pass.Options{r.step})
 	if err != nil {
 		return err
 	}
@@ -201,7 +201,7 @@ func (r *rounding) options() []pass.Option {
 	if r == nil {
 		return nil
 	}
-	return slices.DeleteFunc(r.step.Options(), func(o pass.Option) bool { return o.Name == "data" })
+	return slices.DeleteFunc(pass.Values(r.step), func(o pass.Option) bool { return o.Name == "data" })
 }
 
 // bytes is what the rounded weights take.

@@ -26,11 +26,11 @@ func TestVerdictIsThatOfTheQuantizedModel(t *testing.T) {
 	} {
 		t.Run(strings.Fields(text)[0], func(t *testing.T) {
 			step := quantizer(t, text)
-			o := []string{"data", data, "labels", "label", "batch", "16", "epochs", "2", "validate", "0.48", "qat", step.Method.Name}
+			o := []string{"data", data, "labels", "label", "batch", "16", "epochs", "2", "validate", "0.48", "qat", step.Method().Name}
 			m, e := network(1, features, 64, 32, classes), ir.NewEval(t.TempDir())
 			defer e.Close()
 			c := &pass.Context{Context: t.Context(), Model: m, Eval: e, Workers: 2}
-			if _, err := pass.Run(c, []pass.Step{finetune(t, o...), step}); err != nil {
+			if _, err := pass.Run(c, []pass.Options{finetune(t, o...), step}); err != nil {
 				t.Fatal(err)
 			}
 			path := filepath.Join(t.TempDir(), "quantized.onnx")

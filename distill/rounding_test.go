@@ -30,7 +30,7 @@ func quantizers() []string {
 }
 
 // quantizer is a step like one of quantizers.
-func quantizer(t *testing.T, text string) pass.Step {
+func quantizer(t *testing.T, text string) pass.Options {
 	t.Helper()
 	words := strings.Fields(text)
 	known := []*pass.Method{quantize.DynamicInt8, quantize.StaticInt8, quantize.WeightInt8, quantize.WeightInt4, quantize.WeightInt2, quantize.Float8}
@@ -81,15 +81,15 @@ func varied() *ir.Model {
 }
 
 // trainer is ready to train m for the step that follows.
-func trainer(t *testing.T, m *ir.Model, behind pass.Step, o ...string) *Trainer {
+func trainer(t *testing.T, m *ir.Model, behind pass.Options, o ...string) *Trainer {
 	t.Helper()
 	e := ir.NewEval(t.TempDir())
 	t.Cleanup(func() { e.Close() })
-	s := parse(t, append(o, "qat", behind.Method.Name)...)
+	s := parse(t, append(o, "qat", behind.Method().Name)...)
 	tr := &Trainer{settings: *s, model: m, eval: e, workers: 2}
 	t.Cleanup(func() { tr.close() })
 	var err error
-	if tr.rounding, err = s.newRounding(&pass.Context{Later: []pass.Step{behind}}); err != nil {
+	if tr.rounding, err = s.newRounding(&pass.Context{Later: []pass.Options{behind}}); err != nil {
 		t.Fatal(err)
 	}
 	if err := tr.prepare(t.Context(), nil); err != nil {
@@ -127,7 +127,7 @@ func TestStepsComputeWithWhatIsStored(t *testing.T) {
 }
 
 // stored are the numbers that stand for weights, as they are now, in the model that the step makes.
-func stored(t *testing.T, tr *Trainer, step pass.Step) map[string][]byte {
+func stored(t *testing.T, tr *Trainer, step pass.Options) map[string][]byte {
 	t.Helper()
 	m := varied()
 	for _, v := range m.Graph.Consts() {
@@ -137,7 +137,7 @@ func stored(t *testing.T, tr *Trainer, step pass.Step) map[string][]byte {
 	}
 	e := ir.NewEval(t.TempDir())
 	defer e.Close()
-	rows, err := pass.Run(&pass.Context{Context: t.Context(), Model: m, Eval: e, Workers: 1}, []pass.Step{step})
+	rows, err := pass.Run(&pass.Context{Context: t.Context(), Model: m, Eval: e, Workers: 1}, []pass.Options{step})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -310,7 +310,7 @@ func TestBadRoundingIsOneLine(t *testing.T) {
 		{"by more than quantization", "static-int8", varied(), []string{"static-int8 calibrate=8 data=" + data + " labels=label"}},
 		{"by more than quantization", "static-int8", convolutional(), []string{"static-int8 no-bias-correction calibrate=8 data=" + data + " labels=label"}},
 	} {
-		steps := []pass.Step{finetune(t, "data", data, "labels", "label", "batch", "8", "qat", c.qat)}
+		steps := []pass.Options{finetune(t, "data", data, "labels", "label", "batch", "8", "qat", c.qat)}
 		for _, text := range c.behind {
 			steps = append(steps, quantizer(t, text))
 		}

@@ -18,7 +18,7 @@ type Context struct {
 	Memory  int64 // bytes that a run of a model may take; 0 for no bound
 	Select  Selection
 	Method  string
-	Later   []Step // that follow the one that runs
+	Later   []Options // that follow the one that runs
 
 	// Precheck reads every weight before it is taken, so that NaN, infinities and
 	// vanishing scales are known without writing. Otherwise recipes find them while

@@ -55,7 +55,7 @@ func newContext(t *testing.T, m *ir.Model) *pass.Context {
 }
 
 // step binds a method that runs f.
-func step(t *testing.T, name string, stage pass.Stage, f func(*pass.Context) error, flags ...string) pass.Step {
+func step(t *testing.T, name string, stage pass.Stage, f func(*pass.Context) error, flags ...string) pass.Options {
 	t.Helper()
 	m := &pass.Method{Name: name, Stage: stage, Bind: func(*flag.FlagSet) func(*pass.Context) error { return f }}
 	s, err := pass.NewStep(m, func(fs *flag.FlagSet) error { return fs.Parse(flags) })

@@ -12,8 +12,10 @@ type Method struct {
 	Shrinks bool // its aim is a smaller file: a result that is not smaller is not written
 	Repeats bool // a second run takes its share of what the first one left
 
-	// Bind declares the method's options on fs and returns what runs it once they
-	// are set, so that one method can stand twice in a pipeline.
+	// New returns a pointer to the zero value of the method's option struct.
+	New func() Options
+
+	// Bind declares the options of a method without New on fs and returns the function that runs it once they are set.
 	Bind func(fs *flag.FlagSet) func(*Context) error
 }
 

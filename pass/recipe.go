@@ -4,53 +4,10 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"io"
 	"strings"
 
 	"github.com/goccy/go-yaml"
 )
-
-// A Step is a method with its options bound.
-type Step struct {
-	Method *Method
-	Select Selection
-
-	fs  *flag.FlagSet
-	run func(*Context) error
-}
-
-// NewStep binds m's options: set gives them their values.
-func NewStep(m *Method, set func(*flag.FlagSet) error) (Step, error) {
-	fs, sel, run := declare(m)
-	if err := set(fs); err != nil {
-		return Step{}, fmt.Errorf("%s: %w", m.Name, err)
-	}
-	return Step{Method: m, Select: *sel, fs: fs, run: run}, nil
-}
-
-// Flags declares m's options and the selection's, for help and for flags of commands.
-func Flags(m *Method) *flag.FlagSet {
-	fs, _, _ := declare(m)
-	return fs
-}
-
-func declare(m *Method) (*flag.FlagSet, *Selection, func(*Context) error) {
-	fs := flag.NewFlagSet(m.Name, flag.ContinueOnError)
-	fs.SetOutput(io.Discard)
-	sel := &Selection{}
-	sel.bind(fs)
-	return fs, sel, m.Bind(fs)
-}
-
-// Options are all options of s with the values in force, sorted by name.
-func (s Step) Options() []Option {
-	var os []Option
-	s.fs.VisitAll(func(f *flag.Flag) { os = append(os, Option{f.Name, f.Value.String()}) })
-	return os
-}
-
-// An Option is one option of a step as text.
-type Option struct{ Name, Value string }
 
 // ParseRecipe reads a pipeline from YAML:
 //
@@ -63,7 +20,7 @@ type Option struct{ Name, Value string }
 //
 // The name of a target may be left out; it is returned as it stands there. Unknown methods and options are errors, and so is an
 // order that goes back a stage.
-func ParseRecipe(known []*Method, text []byte) (steps []Step, target string, err error) {
+func ParseRecipe(known []*Method, text []byte) (steps []Options, target string, err error) {
 	var doc struct {
 		Steps  []yaml.MapSlice `yaml:"steps"`
 		Target string          `yaml:"target"`
@@ -84,10 +41,10 @@ func ParseRecipe(known []*Method, text []byte) (steps []Step, target string, err
 	return steps, doc.Target, CheckOrder(steps)
 }
 
-func parseStep(known []*Method, d yaml.MapSlice) (Step, error) {
+func parseStep(known []*Method, d yaml.MapSlice) (Options, error) {
 	m, err := method(known, d)
 	if err != nil {
-		return Step{}, err
+		return nil, err
 	}
 	return NewStep(m, func(fs *flag.FlagSet) error {
 		set := map[string]bool{}
@@ -146,9 +103,9 @@ func scalar(v any) string {
 }
 
 // CheckOrder reports a step whose stage lies before that of the step in front of it.
-func CheckOrder(steps []Step) error {
+func CheckOrder(steps []Options) error {
 	for i := 1; i < len(steps); i++ {
-		a, b := steps[i-1].Method, steps[i].Method
+		a, b := steps[i-1].Method(), steps[i].Method()
 		if b.Stage < a.Stage {
 			return fmt.Errorf("step %d: %s (%s) cannot follow %s (%s); move it up", i+1, b.Name, b.Stage, a.Name, a.Stage)
 		}
@@ -158,11 +115,11 @@ func CheckOrder(steps []Step) error {
 
 // RecipeText is the recipe of steps with every option in force: it reproduces a run
 // whatever later defaults are. Empty options are left out.
-func RecipeText(steps []Step) ([]byte, error) {
+func RecipeText(steps []Options) ([]byte, error) {
 	var list []yaml.MapSlice
 	for _, s := range steps {
-		m := yaml.MapSlice{{Key: "method", Value: s.Method.Name}}
-		for _, o := range s.Options() {
+		m := yaml.MapSlice{{Key: "method", Value: s.Method().Name}}
+		for _, o := range Values(s) {
 			if o.Value != "" {
 				m = append(m, yaml.MapItem{Key: o.Name, Value: o.Value})
 			}

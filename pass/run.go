@@ -9,7 +9,11 @@ import (
 
 // Run runs steps over c.Model in order, verifies the model before, between and after
 // them, and returns the ledger. A bug in a method becomes an error that names it.
-func Run(c *Context, steps []Step) ([]Row, error) {
+func Run(c *Context, steps []Options) ([]Row, error) {
+	steps, err := resolveAll(steps)
+	if err != nil {
+		return nil, err
+	}
 	if err := c.Model.Verify(); err != nil {
 		return nil, err
 	}
@@ -18,10 +22,10 @@ func Run(c *Context, steps []Step) ([]Row, error) {
 	for i, s := range steps {
 		c.Later = steps[i+1:]
 		if err := c.step(s); err != nil {
-			return nil, fmt.Errorf("%s: %w", s.Method.Name, err)
+			return nil, fmt.Errorf("%s: %w", s.Method().Name, err)
 		}
 		if err := c.Model.Verify(); err != nil {
-			return nil, fmt.Errorf("%s: left a broken model: %w", s.Method.Name, err)
+			return nil, fmt.Errorf("%s: left a broken model: %w", s.Method().Name, err)
 		}
 	}
 	c.finish(irVersion)
@@ -31,6 +35,18 @@ func Run(c *Context, steps []Step) ([]Row, error) {
 		}
 	}
 	return c.rows, nil
+}
+
+// resolveAll checks options before the first step runs.
+func resolveAll(steps []Options) ([]Options, error) {
+	all := make([]Options, len(steps))
+	for i, s := range steps {
+		var err error
+		if all[i], err = resolved(s); err != nil {
+			return nil, fmt.Errorf("step %d: %w", i+1, err)
+		}
+	}
+	return all, nil
 }
 
 // A Bug is a panic in a method. Its message is one line; Stack says where it happened.
@@ -44,8 +60,8 @@ func (b *Bug) Error() string {
 	return fmt.Sprintf("internal error: %v; please report it with the model", b.Value)
 }
 
-func (c *Context) step(s Step) (err error) {
-	c.Method, c.Select, c.seen = s.Method.Name, s.Select, map[*ir.Value]bool{}
+func (c *Context) step(s Options) (err error) {
+	c.Method, c.Select, c.seen = s.Method().Name, s.Selected(), map[*ir.Value]bool{}
 	before := c.Weights()
 	readers := make([][]*ir.Node, len(before))
 	for i, v := range before {
@@ -53,10 +69,10 @@ func (c *Context) step(s Step) (err error) {
 	}
 	defer func() {
 		if r := recover(); r != nil {
-			err = &Bug{Method: s.Method.Name, Value: r, Stack: debug.Stack()}
+			err = &Bug{Method: s.Method().Name, Value: r, Stack: debug.Stack()}
 		}
 	}()
-	if err := s.run(c); err != nil {
+	if err := s.Run(c); err != nil {
 		return err
 	}
 	// No silent skip: what the method did not speak of gets its row here.

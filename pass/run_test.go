@@ -23,7 +23,7 @@ func TestEveryWeightGetsARow(t *testing.T) {
 	m := product(floats([]int64{1, 1}, 1), floats([]int64{1, 1}, 2))
 	m.Graph.AddConst("unread", floats([]int64{3}, 1, 2, 3))
 	m.Graph.AddConst("scalar", floats(nil, 1))
-	rows, err := pass.Run(newContext(t, m), []pass.Step{step(t, "nothing", pass.Prune, nothing)})
+	rows, err := pass.Run(newContext(t, m), []pass.Options{step(t, "nothing", pass.Prune, nothing)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,7 +58,7 @@ func TestSelectionDecidesWhatCounts(t *testing.T) {
 		{[]string{"-only", "op:Mat*"}, 2},
 	} {
 		m := product(floats([]int64{1, 1}, 1), floats([]int64{1, 2}, 2, 3))
-		rows, err := pass.Run(newContext(t, m), []pass.Step{step(t, "nothing", pass.Prune, nothing, c.flags...)})
+		rows, err := pass.Run(newContext(t, m), []pass.Options{step(t, "nothing", pass.Prune, nothing, c.flags...)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -76,7 +76,7 @@ func TestSelectionDecidesWhatCounts(t *testing.T) {
 
 func TestAPanicIsAnErrorOfOneLine(t *testing.T) {
 	boom := step(t, "boom", pass.Prune, func(*pass.Context) error { panic("index out of range") })
-	_, err := pass.Run(newContext(t, product()), []pass.Step{boom})
+	_, err := pass.Run(newContext(t, product()), []pass.Options{boom})
 	var bug *pass.Bug
 	if !errors.As(err, &bug) || len(bug.Stack) == 0 {
 		t.Fatalf("got %v, want a Bug with its stack", err)
@@ -91,7 +91,7 @@ func TestABrokenModelNamesTheMethod(t *testing.T) {
 		c.Model.Graph.RemoveConst(c.Model.Graph.Consts()[0])
 		return nil
 	})
-	_, err := pass.Run(newContext(t, product(floats([]int64{1, 1}, 1))), []pass.Step{bad})
+	_, err := pass.Run(newContext(t, product(floats([]int64{1, 1}, 1))), []pass.Options{bad})
 	if err == nil || !strings.HasPrefix(err.Error(), "bad: left a broken model: ") {
 		t.Fatalf("got %v", err)
 	}
@@ -104,7 +104,7 @@ func TestWeightsLeaveTheInputsBelowIR4(t *testing.T) {
 		m.Graph.Inputs = append(m.Graph.Inputs, m.Graph.Consts()[0])
 		c := newContext(t, m)
 		c.KeepIR = keepIR
-		if _, err := pass.Run(c, []pass.Step{step(t, "keep", pass.Prune, keep)}); err != nil {
+		if _, err := pass.Run(c, []pass.Options{step(t, "keep", pass.Prune, keep)}); err != nil {
 			t.Fatal(err)
 		}
 		inputs, version := 1, int64(4)
@@ -129,7 +129,7 @@ func TestNodesComeOutInOrder(t *testing.T) {
 	g.InsertBefore(first, moved)
 	out.ReplaceUses(y)
 	last.Remove()
-	if _, err := pass.Run(newContext(t, m), []pass.Step{step(t, "keep", pass.Prune, keep)}); err != nil {
+	if _, err := pass.Run(newContext(t, m), []pass.Options{step(t, "keep", pass.Prune, keep)}); err != nil {
 		t.Fatal(err)
 	}
 	if g.First() != first || g.Last() != moved {

@@ -1,7 +1,6 @@
 package pass
 
 import (
-	"flag"
 	"fmt"
 	"slices"
 	"strings"
@@ -14,8 +13,9 @@ import (
 // A Selection says which weights a step may take: globs over tensor and node names,
 // or op:Type over operators, and the smallest size in elements.
 type Selection struct {
-	Only, Skip Globs
-	MinSize    int64
+	Only    Globs `flag:"only" usage:"take only tensors and nodes that match these 'globs' (op:MatMul for operators)"`
+	Skip    Globs `flag:"skip" usage:"leave tensors and nodes alone that match these 'globs'"`
+	MinSize int64 `flag:"min-size" usage:"leave tensors of fewer 'elements' alone"`
 }
 
 // Globs is a list of patterns; as a flag it may be given several times, or with commas.
@@ -54,11 +54,8 @@ func patterns(list string) []string {
 	return append(cut, list[from:])
 }
 
-func (s *Selection) bind(fs *flag.FlagSet) {
-	fs.Var(&s.Only, "only", "take only tensors and nodes that match these `globs` (op:MatMul for operators)")
-	fs.Var(&s.Skip, "skip", "leave tensors and nodes alone that match these `globs`")
-	fs.Int64Var(&s.MinSize, "min-size", 0, "leave tensors of fewer `elements` alone")
-}
+// Selected is s: option structs embed it.
+func (s Selection) Selected() Selection { return s }
 
 // Excludes gives the reason why v, read by the given nodes, is not selected, or "".
 func (s *Selection) Excludes(v *ir.Value, readers []*ir.Node) string {

@@ -24,14 +24,16 @@ type Choice struct {
 }
 
 // Aim gives steps the options that t wants, and returns those of its choices that are about one of them, as they came out.
-func (t Target) Aim(steps []Step) (*Target, error) {
+func (t Target) Aim(steps []Options) (*Target, error) {
 	aimed := &Target{Name: t.Name, CPU: t.CPU, Choices: []Choice{}}
-	for _, s := range steps {
+	for i := range steps {
+		s := settable(steps[i])
+		steps[i] = s
 		for _, c := range t.Choices {
-			if c.Method != s.Method.Name {
+			if c.Method != s.Method().Name {
 				continue
 			}
-			if err := s.prefer(&c); err != nil {
+			if err := prefer(s, &c); err != nil {
 				return nil, fmt.Errorf("target %s: %s: %w", t.Name, c.Method, err)
 			}
 			if !slices.ContainsFunc(aimed.Choices, c.same) {
@@ -42,18 +44,19 @@ func (t Target) Aim(steps []Step) (*Target, error) {
 	return aimed, nil
 }
 
-// prefer sets an option to what c wants, unless it is given, and leaves in c what is in force.
-func (s Step) prefer(c *Choice) error {
+// prefer sets an option of s to the value of c, unless it is given, and leaves in c the value in force.
+func prefer(s Options, c *Choice) error {
+	fs := flagsOf(s)
 	other := ""
-	s.fs.Visit(func(f *flag.Flag) {
-		if f.Name == c.Option && f.Value.String() != c.Value || slices.Contains(c.Unless, f.Name) {
+	fs.VisitAll(func(f *flag.Flag) {
+		if given(s, f.Name) && (f.Name == c.Option && f.Value.String() != c.Value || slices.Contains(c.Unless, f.Name)) {
 			other = f.Name
 		}
 	})
 	if other == "" {
-		return s.fs.Set(c.Option, c.Value)
+		return fs.Set(c.Option, c.Value)
 	}
-	c.Option, c.Value, c.Given = other, s.fs.Lookup(other).Value.String(), true
+	c.Option, c.Value, c.Given = other, fs.Lookup(other).Value.String(), true
 	return nil
 }
 

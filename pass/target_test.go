@@ -9,14 +9,14 @@ import (
 	"github.com/mcompress/mcompress/pass"
 )
 
-func aimedAt(t *testing.T, want pass.Choice, given ...string) (*pass.Target, pass.Step) {
+func aimedAt(t *testing.T, want pass.Choice, given ...string) (*pass.Target, pass.Options) {
 	t.Helper()
 	step, err := pass.NewStep(known()[1], func(fs *flag.FlagSet) error { return fs.Parse(given) })
 	if err != nil {
 		t.Fatal(err)
 	}
 	other := pass.Choice{Method: "prune", Option: "amount", Value: "1", Why: "never"}
-	aimed, err := pass.Target{Name: "here", Choices: []pass.Choice{other, want}}.Aim([]pass.Step{step})
+	aimed, err := pass.Target{Name: "here", Choices: []pass.Choice{other, want}}.Aim([]pass.Options{step})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,8 +45,8 @@ func TestAim(t *testing.T) {
 		if got := aimed.Choices[0]; got.Option != c.option || got.Value != c.value || got.Given != c.over || got.Why != want.Why {
 			t.Errorf("%v: %+v", c.given, got)
 		}
-		if !slices.Contains(step.Options(), pass.Option{Name: "amount", Value: c.amount}) {
-			t.Errorf("%v: options are %v", c.given, step.Options())
+		if !slices.Contains(pass.Values(step), pass.Option{Name: "amount", Value: c.amount}) {
+			t.Errorf("%v: options are %v", c.given, pass.Values(step))
 		}
 	}
 }
@@ -55,7 +55,7 @@ func TestAim(t *testing.T) {
 func TestAimingAgainChangesNothing(t *testing.T) {
 	want := pass.Choice{Method: "quantize", Option: "amount", Value: "0.25", Why: "it is so"}
 	first, step := aimedAt(t, want)
-	second, err := pass.Target{Name: "here", Choices: []pass.Choice{want}}.Aim([]pass.Step{step, step})
+	second, err := pass.Target{Name: "here", Choices: []pass.Choice{want}}.Aim([]pass.Options{step, step})
 	if err != nil || len(second.Choices) != 1 || second.Overruled() || second.Choices[0].Value != first.Choices[0].Value {
 		t.Errorf("%+v became %+v, %v", first, second, err)
 	}
@@ -66,7 +66,7 @@ func TestAimAtWhatIsNoValue(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = pass.Target{Name: "here", Choices: []pass.Choice{{Method: "quantize", Option: "amount", Value: "much"}}}.Aim([]pass.Step{step})
+	_, err = pass.Target{Name: "here", Choices: []pass.Choice{{Method: "quantize", Option: "amount", Value: "much"}}}.Aim([]pass.Options{step})
 	if err == nil || !strings.HasPrefix(err.Error(), "target here: quantize: ") {
 		t.Error(err)
 	}

@@ -35,7 +35,7 @@ func changed(t *testing.T, path string, m *pass.Method, options ...string) (*ir.
 		t.Fatal(err)
 	}
 	c := &pass.Context{Context: context.Background(), Model: f.Model, Eval: eval, Workers: 2, Precheck: true}
-	rows, err := pass.Run(c, []pass.Step{step})
+	rows, err := pass.Run(c, []pass.Options{step})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -85,7 +85,7 @@ func pruned(t *testing.T, path, out string, m *pass.Method, precheck bool) ([]pa
 	}
 	c := &pass.Context{Context: context.Background(), Model: f.Model, Eval: eval, Workers: 2, Precheck: precheck}
 	before := payloads(t, f.Model)
-	rows, err := pass.Run(c, []pass.Step{step})
+	rows, err := pass.Run(c, []pass.Options{step})
 	if err != nil {
 		return nil, err
 	}
@@ -201,7 +201,7 @@ func TestOutputIsTheSameForAnyWorkersAndMemory(t *testing.T) {
 		f := open(t, filepath.Join(root, "fixtures", "transformer.onnx"))
 		eval := ir.NewEval(t.TempDir())
 		defer eval.Close()
-		var steps []pass.Step
+		var steps []pass.Options
 		for _, m := range methods {
 			s, err := pass.NewStep(m, func(fs *flag.FlagSet) error { return fs.Set("embeddings", "true") })
 			if err != nil {

@@ -73,7 +73,7 @@ func (b *bench) try(m *pass.Method, options ...string) ([]pass.Row, error) {
 	if err != nil {
 		return nil, err
 	}
-	return pass.Run(b.c, []pass.Step{step})
+	return pass.Run(b.c, []pass.Options{step})
 }
 
 // bytes is v's payload.

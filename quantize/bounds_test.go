@@ -190,7 +190,7 @@ func written(t *testing.T, v variant, path string) (got map[string][]float32, fo
 	eval := ir.NewEval(t.TempDir())
 	defer eval.Close()
 	c := &pass.Context{Context: context.Background(), Model: opened(t, path).Model, Eval: eval, Workers: 2, Precheck: true}
-	rows, err := pass.Run(c, []pass.Step{v.step(t)})
+	rows, err := pass.Run(c, []pass.Options{v.step(t)})
 	if err != nil {
 		t.Fatal(err)
 	}

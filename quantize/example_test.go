@@ -37,7 +37,7 @@ func Example() {
 		return
 	}
 	c := &pass.Context{Context: context.Background(), Model: m, Eval: eval, Workers: 2}
-	rows, err := pass.Run(c, []pass.Step{step})
+	rows, err := pass.Run(c, []pass.Options{step})
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -27,7 +27,7 @@ func converted(t *testing.T, v variant, path string) string {
 		return ""
 	}
 	c := &pass.Context{Context: context.Background(), Model: f.Model, Eval: eval, Workers: 2, Precheck: true}
-	rows, err := pass.Run(c, []pass.Step{v.step(t)})
+	rows, err := pass.Run(c, []pass.Options{v.step(t)})
 	if err != nil {
 		t.Fatal(err)
 	}

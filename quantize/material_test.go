@@ -21,7 +21,7 @@ func (v variant) String() string {
 	return strings.Join(append([]string{v.method.Name}, v.options...), " ")
 }
 
-func (v variant) step(t testing.TB) pass.Step {
+func (v variant) step(t testing.TB) pass.Options {
 	t.Helper()
 	s, err := pass.NewStep(v.method, func(fs *flag.FlagSet) error {
 		for _, o := range v.options {
@@ -45,7 +45,7 @@ func (v variant) step(t testing.TB) pass.Step {
 func (v variant) apply(t testing.TB, path, out string, change ...func(*job.Options)) *job.Result {
 	t.Helper()
 	o := job.Options{
-		Input: path, Output: out, Steps: []pass.Step{v.step(t)},
+		Input: path, Output: out, Steps: []pass.Options{v.step(t)},
 		Version: "test", Workers: 2, Memory: 64 << 20,
 	}
 	for _, c := range change {

@@ -13,7 +13,7 @@ import (
 func TestTargetsChooseWhatThereIs(t *testing.T) {
 	methods := []*pass.Method{DynamicInt8, StaticInt8, WeightInt8, WeightInt4, WeightInt2}
 	for _, target := range Targets {
-		var steps []pass.Step
+		var steps []pass.Options
 		for _, m := range methods {
 			steps = append(steps, variant{method: m}.step(t))
 		}
@@ -41,10 +41,10 @@ func TestTargetsDecideTypes(t *testing.T) {
 		for _, method := range []*pass.Method{DynamicInt8, StaticInt8} {
 			var options []string
 			step := variant{method: method}.step(t)
-			if _, err := target.Aim([]pass.Step{step}); err != nil {
+			if _, err := target.Aim([]pass.Options{step}); err != nil {
 				t.Fatal(err)
 			}
-			for _, o := range step.Options() {
+			for _, o := range pass.Values(step) {
 				if flag := pass.Flags(method).Lookup(o.Name); flag.Value.String() != o.Value {
 					options = append(options, o.Name+"="+o.Value)
 				}

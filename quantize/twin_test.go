@@ -20,7 +20,7 @@ func twinned(t *testing.T, v variant, path, out, twin string) int {
 	t.Cleanup(func() { eval.Close() })
 	work, dense := opened(t, path).Model, opened(t, path).Model
 	c := &pass.Context{Context: context.Background(), Model: work, Eval: eval, Workers: 2, Precheck: true}
-	rows, err := pass.Run(c, []pass.Step{v.step(t)})
+	rows, err := pass.Run(c, []pass.Options{v.step(t)})
 	if err != nil {
 		t.Fatal(err)
 	}

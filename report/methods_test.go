@@ -217,7 +217,7 @@ func (j *job) input(t *testing.T) Input {
 	source := filepath.Join(dir, "net.onnx")
 	in.Source = save(t, j.model, source, eval)
 	work := open(t, source)
-	steps := make([]pass.Step, len(j.methods))
+	steps := make([]pass.Options, len(j.methods))
 	for i, m := range j.methods {
 		steps[i] = bound(t, m, j.set)
 	}
@@ -234,7 +234,7 @@ func (j *job) input(t *testing.T) Input {
 	return in
 }
 
-func bound(t *testing.T, m *pass.Method, set map[string]string) pass.Step {
+func bound(t *testing.T, m *pass.Method, set map[string]string) pass.Options {
 	t.Helper()
 	s, err := pass.NewStep(m, func(fs *flag.FlagSet) error {
 		for k, v := range set {

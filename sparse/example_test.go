@@ -39,7 +39,7 @@ func Example() {
 	e := ir.NewEval("")
 	defer e.Close()
 	c := &pass.Context{Context: context.Background(), Model: m, Eval: e, Workers: 2}
-	rows, err := pass.Run(c, []pass.Step{step})
+	rows, err := pass.Run(c, []pass.Options{step})
 	if err != nil {
 		fmt.Println(err)
 		return

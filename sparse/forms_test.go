@@ -60,7 +60,7 @@ func blocks(cols int64, p float64) func(int64) bool {
 }
 
 // folds runs step over m, all of whose weights it must take.
-func folds(t *testing.T, w *conform.Worker, m *ir.Model, step pass.Step, version int64) {
+func folds(t *testing.T, w *conform.Worker, m *ir.Model, step pass.Options, version int64) {
 	t.Helper()
 	before := save(t, m, ir.NewEval(""), "dense.onnx")
 	rows, e := apply(t, m, 2, step)

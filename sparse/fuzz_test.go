@@ -39,7 +39,7 @@ func FuzzDense(f *testing.F) {
 		e := ir.NewEval(t.TempDir())
 		defer e.Close()
 		c := &pass.Context{Context: context.Background(), Model: file.Model, Eval: e, Workers: 1}
-		rows, err := pass.Run(c, []pass.Step{stepOf(t, Dense, nil)})
+		rows, err := pass.Run(c, []pass.Options{stepOf(t, Dense, nil)})
 		if err != nil {
 			if strings.Contains(err.Error(), "internal error") {
 				t.Fatal(err)

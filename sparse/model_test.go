@@ -119,7 +119,7 @@ func outType(dt ir.DType) ir.DType {
 // options set a step's options.
 type options map[string]string
 
-func stepOf(t testing.TB, m *pass.Method, o options) pass.Step {
+func stepOf(t testing.TB, m *pass.Method, o options) pass.Options {
 	t.Helper()
 	fs := pass.Flags(m)
 	for k := range o {
@@ -142,7 +142,7 @@ func stepOf(t testing.TB, m *pass.Method, o options) pass.Step {
 }
 
 // apply runs methods over m and returns the ledger and what evaluates m's tensors.
-func apply(t testing.TB, m *ir.Model, workers int, steps ...pass.Step) ([]pass.Row, *ir.Eval) {
+func apply(t testing.TB, m *ir.Model, workers int, steps ...pass.Options) ([]pass.Row, *ir.Eval) {
 	t.Helper()
 	e := ir.NewEval(t.TempDir())
 	t.Cleanup(func() {

@@ -46,7 +46,7 @@ What quantize --auto finds is such a recipe, too: its report has it, and apply m
 }
 
 // readRecipe reads steps, and the target if none is given.
-func (a *aimed) readRecipe(path string) ([]pass.Step, error) {
+func (a *aimed) readRecipe(path string) ([]pass.Options, error) {
 	text, err := os.ReadFile(path)
 	var pe *os.PathError
 	if errors.As(err, &pe) {

@@ -115,8 +115,8 @@ func (a *automatic) among(o *mcli.MethodOptions, data bool, dir string) ([]tune.
 }
 
 // chooser finds the steps for each model.
-func (a *automatic) chooser(t *tool, dir string, o *mcli.MethodOptions, v job.Verification, gates []report.Limit) func(context.Context, string) ([]pass.Step, *pass.Search, error) {
-	return func(ctx context.Context, model string) ([]pass.Step, *pass.Search, error) {
+func (a *automatic) chooser(t *tool, dir string, o *mcli.MethodOptions, v job.Verification, gates []report.Limit) func(context.Context, string) ([]pass.Options, *pass.Search, error) {
+	return func(ctx context.Context, model string) ([]pass.Options, *pass.Search, error) {
 		s, err := a.search(t, model, dir, o, v, gates)
 		if err != nil {
 			return nil, nil, err

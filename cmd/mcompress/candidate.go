@@ -67,7 +67,7 @@ func (c candidate) usual(o *mcli.MethodOptions, data bool) candidate {
 
 // tuned is the candidate for a search: with those of the given options that it has, and its own.
 func (c candidate) tuned(given *mcli.MethodOptions, ranges string) tune.Candidate {
-	return tune.Candidate{Name: c.String(), Step: func(only pass.Globs, phase tune.Phase, calibrate int) (pass.Step, error) {
+	return tune.Candidate{Name: c.String(), Step: func(only pass.Globs, phase tune.Phase, calibrate int) (pass.Options, error) {
 		return pass.NewStep(c.method, func(fs *flag.FlagSet) error {
 			var but []string // options that who called did not say
 			for _, own := range c.options {

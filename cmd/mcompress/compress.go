@@ -31,7 +31,7 @@ type writing struct {
 	target aimed
 
 	// choose finds the steps for each model, and how; nil where they are given.
-	choose func(ctx context.Context, model string) ([]pass.Step, *pass.Search, error)
+	choose func(ctx context.Context, model string) ([]pass.Options, *pass.Search, error)
 
 	proving  *proving
 	verify   bool
@@ -85,7 +85,7 @@ func (w *writing) gate(fs *flag.FlagSet, name string, parse func(string) (float6
 }
 
 // compress does the same to each model and prints what came of it.
-func (t *tool) compress(c *cli.Context, models []string, label string, steps []pass.Step, w *writing) error {
+func (t *tool) compress(c *cli.Context, models []string, label string, steps []pass.Options, w *writing) error {
 	outs, err := mcli.Outputs(models, label, w.output)
 	if err != nil {
 		return &usageError{err}
@@ -163,7 +163,7 @@ func (t *tool) notRun(command, model, why string) {
 	say(t.stderr, fmt.Errorf("%s: warning: %s was not run: %s", command, model, why))
 }
 
-func (t *tool) one(ctx context.Context, model, out, label string, steps []pass.Step, w *writing, proof *job.Verification) (*job.Result, error) {
+func (t *tool) one(ctx context.Context, model, out, label string, steps []pass.Options, w *writing, proof *job.Verification) (*job.Result, error) {
 	o := job.Options{
 		Input: model, Output: out, Label: label, Steps: steps,
 		Version: version(), Workers: t.workers, Memory: recipeBudget(int64(t.memory)),

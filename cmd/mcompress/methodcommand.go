@@ -66,7 +66,7 @@ func (m methodCommand) build(t *tool) *cli.Command {
 			if err != nil {
 				return &usageError{err}
 			}
-			var steps []pass.Step
+			var steps []pass.Options
 			if m.prepare != nil {
 				if steps, err = m.prepare.steps(chosen.Value, options); err != nil {
 					return err

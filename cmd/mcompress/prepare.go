@@ -30,7 +30,7 @@ type preparation struct {
 }
 
 // steps are those in front of the method called name, with what was given that they have, too.
-func (p *preparing) steps(name string, o *mcli.MethodOptions) ([]pass.Step, error) {
+func (p *preparing) steps(name string, o *mcli.MethodOptions) ([]pass.Options, error) {
 	var wanted []preparation
 	if p.equalize {
 		wanted = append(wanted, preparation{method: quantize.FoldBatchNorm}, preparation{method: quantize.Equalize})
@@ -41,7 +41,7 @@ func (p *preparing) steps(name string, o *mcli.MethodOptions) ([]pass.Step, erro
 	if p.smooth != "" {
 		wanted = append(wanted, preparation{quantize.Smooth, "alpha", p.smooth})
 	}
-	var steps []pass.Step
+	var steps []pass.Options
 	for _, w := range wanted {
 		step, err := pass.NewStep(w.method, func(fs *flag.FlagSet) error { return w.set(fs, name, o) })
 		if err != nil {

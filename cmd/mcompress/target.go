@@ -29,7 +29,7 @@ func (a *aimed) flags() []cli.Flag {
 }
 
 // aim gives steps the options of the target, and returns what the report says of it; nil if there is none.
-func (a *aimed) aim(steps []pass.Step) (*pass.Target, error) {
+func (a *aimed) aim(steps []pass.Options) (*pass.Target, error) {
 	for _, t := range quantize.Targets {
 		if t.Name == a.name.Value {
 			return t.Aim(steps)
@@ -41,10 +41,10 @@ func (a *aimed) aim(steps []pass.Step) (*pass.Target, error) {
 // candidates lets steps that are tried have the options of the target, too.
 func (a *aimed) candidates(cs []tune.Candidate) {
 	for i, c := range cs {
-		cs[i].Step = func(only pass.Globs, phase tune.Phase, calibrate int) (pass.Step, error) {
+		cs[i].Step = func(only pass.Globs, phase tune.Phase, calibrate int) (pass.Options, error) {
 			step, err := c.Step(only, phase, calibrate)
 			if err == nil {
-				_, err = a.aim([]pass.Step{step})
+				_, err = a.aim([]pass.Options{step})
 			}
 			return step, err
 		}

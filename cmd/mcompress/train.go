@@ -70,7 +70,7 @@ then quantizes the result with it.`,
 			if err != nil {
 				return err
 			}
-			return t.train(c, tr, models, "finetune", []pass.Step{step})
+			return t.train(c, tr, models, "finetune", []pass.Options{step})
 		},
 	}
 }
@@ -105,29 +105,29 @@ func (t *tool) distillCommand() *cli.Command {
 				return usagef("--teacher is missing: the teacher model")
 			}
 			if student != "" {
-				return t.train(c, tr, []string{student}, "distill", []pass.Step{step})
+				return t.train(c, tr, []string{student}, "distill", []pass.Options{step})
 			}
 			derived, err := derivation(derive.Value, amount)
 			if err != nil {
 				return &usageError{err}
 			}
-			return t.train(c, tr, []string{tr.options.Given()[i].Value}, "distill", []pass.Step{derived, step})
+			return t.train(c, tr, []string{tr.options.Given()[i].Value}, "distill", []pass.Options{derived, step})
 		},
 	}
 }
 
 // derivation returns the step that derives a student from its teacher.
-func derivation(method, amount string) (pass.Step, error) {
+func derivation(method, amount string) (pass.Options, error) {
 	for _, m := range offered("prune") {
 		if m.Name == method {
 			return pass.NewStep(m, func(fs *flag.FlagSet) error { return fs.Set("amount", amount) })
 		}
 	}
-	return pass.Step{}, usagef("--derive %s: unknown method", method)
+	return nil, usagef("--derive %s: unknown method", method)
 }
 
 // train runs the steps, then the quantization step of --qat.
-func (t *tool) train(c *cli.Context, tr *training, models []string, label string, steps []pass.Step) error {
+func (t *tool) train(c *cli.Context, tr *training, models []string, label string, steps []pass.Options) error {
 	if err := tr.verifyOn(); err != nil {
 		return err
 	}
@@ -149,7 +149,7 @@ func (tr *training) qat() (method string, options []string) {
 }
 
 // step returns the training step with the given options. The method of --qat is a separate step.
-func (tr *training) step(m *pass.Method) (pass.Step, error) {
+func (tr *training) step(m *pass.Method) (pass.Options, error) {
 	step, err := pass.NewStep(m, func(fs *flag.FlagSet) error {
 		method, _ := tr.qat()
 		return errors.Join(tr.options.Fill(fs, "qat"), fs.Set("qat", method))
@@ -161,7 +161,7 @@ func (tr *training) step(m *pass.Method) (pass.Step, error) {
 }
 
 // quantization returns the quantization step of --qat, and the steps required before training.
-func (tr *training) quantization() (before, after []pass.Step, err error) {
+func (tr *training) quantization() (before, after []pass.Options, err error) {
 	method, options := tr.qat()
 	if method == "" {
 		return nil, nil, nil
@@ -180,9 +180,9 @@ func (tr *training) quantization() (before, after []pass.Step, err error) {
 		if err != nil {
 			return nil, nil, err
 		}
-		before = []pass.Step{fold}
+		before = []pass.Options{fold}
 	}
-	return before, []pass.Step{step}, nil
+	return before, []pass.Options{step}, nil
 }
 
 // fill sets the options of the quantization method of --qat: its calibration data is the training data, and bias correction is off because

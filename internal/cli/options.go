@@ -62,13 +62,13 @@ func (o *MethodOptions) taker(f *flag.Flag) *flag.Flag {
 func (o *MethodOptions) Given() []pass.Option { return o.given }
 
 // Step is the named method with the options that were given. Errors are the user's.
-func (o *MethodOptions) Step(method string) (pass.Step, error) {
+func (o *MethodOptions) Step(method string) (pass.Options, error) {
 	for _, m := range o.Methods {
 		if m.Name == method {
 			return pass.NewStep(m, o.set)
 		}
 	}
-	return pass.Step{}, fmt.Errorf("unknown method %q; there are %s", method, And(o.names()))
+	return nil, fmt.Errorf("unknown method %q; there are %s", method, And(o.names()))
 }
 
 func (o *MethodOptions) shared(option string) bool { return o.Shared != nil && o.Shared(option) }

@@ -65,7 +65,7 @@ func TestStepTakesWhatWasGiven(t *testing.T) {
 	if got := value(s, "two"); got != "5" {
 		t.Errorf("two is %s, want 5", got)
 	}
-	if got := s.Select.Only; !slices.Equal(got, pass.Globs{"a", "b", "c"}) {
+	if got := s.Selected().Only; !slices.Equal(got, pass.Globs{"a", "b", "c"}) {
 		t.Errorf("only is %v", got)
 	}
 }

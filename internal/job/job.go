@@ -18,7 +18,7 @@ type Options struct {
 	Input  string
 	Output string // empty for Name.Label.onnx beside the input
 	Label  string // the method's or recipe's name, part of default file names
-	Steps  []pass.Step
+	Steps  []pass.Options
 
 	Version string // of this program, for provenance and report
 	Workers int
@@ -188,7 +188,7 @@ func (r *run) layout() *onnx.Plan {
 // shrinks reports whether some step is there to make the file smaller.
 func (r *run) shrinks() bool {
 	for _, s := range r.Steps {
-		if s.Method.Shrinks {
+		if s.Method().Shrinks {
 			return true
 		}
 	}

@@ -40,7 +40,7 @@ func take(t *testing.T, names ...string) string {
 	return filepath.Join(dir, names[0])
 }
 
-func step(t *testing.T, m *pass.Method, flags ...string) pass.Step {
+func step(t *testing.T, m *pass.Method, flags ...string) pass.Options {
 	t.Helper()
 	s, err := pass.NewStep(m, func(fs *flag.FlagSet) error { return fs.Parse(flags) })
 	if err != nil {
@@ -49,7 +49,7 @@ func step(t *testing.T, m *pass.Method, flags ...string) pass.Step {
 	return s
 }
 
-func options(input string, steps ...pass.Step) job.Options {
+func options(input string, steps ...pass.Options) job.Options {
 	return job.Options{Input: input, Label: "small", Steps: steps, Version: "test", Workers: 2, Memory: 64 << 20, Digest: true}
 }
 
@@ -121,7 +121,7 @@ func TestOutputReportAndProvenanceMatch(t *testing.T) {
 
 func TestRecipeInTheReportReproducesTheBytes(t *testing.T) {
 	in := take(t, "cnn.onnx")
-	steps := []pass.Step{
+	steps := []pass.Options{
 		step(t, prune.L1, "-amount", "0.8"),
 		step(t, quantize.DynamicInt8, "-skip", "op:Conv"),
 		step(t, sparse.Auto),
@@ -247,7 +247,7 @@ func Example() {
 	}
 	r, err := job.Run(context.Background(), job.Options{
 		Input: filepath.Join(fixtures, "mlp.onnx"), Output: filepath.Join(dir, "mlp.int8.onnx"),
-		Steps: []pass.Step{s}, Version: "example", Workers: 2, Memory: 64 << 20,
+		Steps: []pass.Options{s}, Version: "example", Workers: 2, Memory: 64 << 20,
 	})
 	if err != nil {
 		panic(err)

@@ -25,7 +25,7 @@ import (
 // verified are the options of a run that runs its result.
 func verified(t *testing.T, input string, methods ...*pass.Method) job.Options {
 	t.Helper()
-	var steps []pass.Step
+	var steps []pass.Options
 	for _, m := range methods {
 		steps = append(steps, step(t, m))
 	}

@@ -44,7 +44,7 @@ func alone(t *testing.T, tu *tuner, l *layer, v variant) *damage {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := tu.build(t.Context(), []pass.Step{step})
+	b, err := tu.build(t.Context(), []pass.Options{step})
 	if err != nil {
 		t.Fatal(err)
 	}

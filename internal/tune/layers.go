@@ -142,7 +142,7 @@ func (t *tuner) takes(ctx context.Context, found *finder, i int, c Candidate) er
 	defer b.close()
 	t.opset = max(t.opset, b.Model.Opset(""))
 	for _, row := range b.rows {
-		if row.Status == pass.Changed && row.Method == step.Method.Name && row.Scope == "" && row.Tensor != "" {
+		if row.Status == pass.Changed && row.Method == step.Method().Name && row.Scope == "" && row.Tensor != "" {
 			found.add(row, i)
 		}
 	}

@@ -63,7 +63,7 @@ func one(t *testing.T, o Options, weights []string, method string) string {
 			t.Fatal(err)
 		}
 		defer tu.source.Close()
-		b, err := tu.build(t.Context(), []pass.Step{step})
+		b, err := tu.build(t.Context(), []pass.Options{step})
 		if err != nil {
 			t.Fatal(err)
 		}

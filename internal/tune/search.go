@@ -22,7 +22,7 @@ const none = -1
 type choice []int
 
 // choose looks along the front of choices. Damages are taken to add up for the order; whether a choice holds is measured on the whole of it.
-func (t *tuner) choose(ctx context.Context) ([]pass.Step, error) {
+func (t *tuner) choose(ctx context.Context) ([]pass.Options, error) {
 	layers, err := t.layers(ctx, true)
 	if err != nil {
 		return nil, err
@@ -182,7 +182,7 @@ func (l *layer) as(candidate int) variant {
 }
 
 // steps are those that store the layers as c says.
-func (t *tuner) steps(layers []*layer, c choice, phase Phase) ([]pass.Step, error) {
+func (t *tuner) steps(layers []*layer, c choice, phase Phase) ([]pass.Options, error) {
 	steps := slices.Clone(t.Prefix)
 	for k, candidate := range t.Candidates {
 		var names []string

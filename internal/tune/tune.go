@@ -20,7 +20,7 @@ import (
 type Options struct {
 	Input      string
 	Candidates []Candidate // in the order in which their steps may stand in a recipe
-	Prefix     []pass.Step // that come first whatever is chosen
+	Prefix     []pass.Options // that come first whatever is chosen
 
 	Data   job.Data
 	Scores string         // the output with classes or scores; empty for the first that can be one
@@ -38,7 +38,7 @@ type Candidate struct {
 	Name string
 	// Step takes the weights that only names. What a first step finds out about the whole model later ones may go by, as long as they are tried.
 	// While they are tried, they look at calibrate samples of the data; 0 is for as many as they want.
-	Step func(only pass.Globs, phase Phase, calibrate int) (pass.Step, error)
+	Step func(only pass.Globs, phase Phase, calibrate int) (pass.Options, error)
 }
 
 // A Phase is when a step runs.
@@ -85,7 +85,7 @@ func Sensitivity(ctx context.Context, o Options) (*pass.Search, error) {
 
 // Choose finds the steps that make the smallest file which holds the gates, or with Bytes the least damaged one of that size. The same input gives
 // the same steps, at any number of workers.
-func Choose(ctx context.Context, o Options) ([]pass.Step, *pass.Search, error) {
+func Choose(ctx context.Context, o Options) ([]pass.Options, *pass.Search, error) {
 	t, err := open(ctx, o)
 	if err != nil {
 		return nil, nil, err
@@ -192,7 +192,7 @@ type built struct {
 }
 
 // build runs steps over the source.
-func (t *tuner) build(ctx context.Context, steps []pass.Step) (_ *built, err error) {
+func (t *tuner) build(ctx context.Context, steps []pass.Options) (_ *built, err error) {
 	b := &built{eval: ir.NewEval(t.Dir)}
 	if b.File, err = onnx.Open(t.Input); err != nil {
 		return nil, err

@@ -24,7 +24,7 @@ var methods = []*pass.Method{quantize.DynamicInt8, quantize.WeightInt4, quantize
 
 // candidate is a method with its defaults.
 func candidate(m *pass.Method) Candidate {
-	return Candidate{m.Name, func(only pass.Globs, _ Phase, _ int) (pass.Step, error) {
+	return Candidate{m.Name, func(only pass.Globs, _ Phase, _ int) (pass.Options, error) {
 		return pass.NewStep(m, func(fs *flag.FlagSet) error {
 			for _, g := range only {
 				if err := fs.Set("only", g); err != nil {
@@ -50,7 +50,7 @@ func options(t *testing.T, workers int) Options {
 }
 
 // written is the size of the file that steps make, and what running it says.
-func written(t *testing.T, o Options, steps []pass.Step) (int64, *verify.Result) {
+func written(t *testing.T, o Options, steps []pass.Options) (int64, *verify.Result) {
 	t.Helper()
 	out := filepath.Join(t.TempDir(), "out.onnx")
 	_, err := job.Run(context.Background(), job.Options{
@@ -92,7 +92,7 @@ func TestChosenHoldsAndIsSmallest(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if alone, r := written(t, o, []pass.Step{step}); holds(t, r, gate) && alone < size {
+			if alone, r := written(t, o, []pass.Options{step}); holds(t, r, gate) && alone < size {
 				t.Errorf("%v: %s alone takes %d bytes, what was chosen %d", gate, m.Name, alone, size)
 			}
 		}
@@ -189,7 +189,7 @@ func TestSensitivityIsWhatAMethodDoes(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			_, r := written(t, o, []pass.Step{step})
+			_, r := written(t, o, []pass.Options{step})
 			got, want := report.Harm("noise", v.Damage), fmt.Sprintf("%.1f dB", r.Worst().Errors.DB())
 			if got != want {
 				t.Errorf("%s of %v: %s, verify says %s", v.Method, layer.Tensors, got, want)

@@ -127,7 +127,7 @@ func (b *bench) steps(ctx context.Context, tr training, workers, steps int, more
 	var took []float64
 	var last time.Time
 	_, err = job.Run(ctx, job.Options{
-		Input: in, Output: filepath.Join(b.dir, "train", "out.onnx"), Label: "finetune", Steps: []pass.Step{step}, Workers: workers, Memory: 1 << 30,
+		Input: in, Output: filepath.Join(b.dir, "train", "out.onnx"), Label: "finetune", Steps: []pass.Options{step}, Workers: workers, Memory: 1 << 30,
 		Trained: func(step, _ int, _ float64) {
 			if step > 1 {
 				took = append(took, time.Since(last).Seconds())

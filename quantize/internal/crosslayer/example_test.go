@@ -34,7 +34,7 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	if _, err := pass.Run(c, []pass.Step{step}); err != nil {
+	if _, err := pass.Run(c, []pass.Options{step}); err != nil {
 		fmt.Println(err)
 		return
 	}

@@ -38,7 +38,7 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	rows, err := pass.Run(c, []pass.Step{step})
+	rows, err := pass.Run(c, []pass.Options{step})
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -1,0 +1,226 @@
+package pass
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"reflect"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// A field is a field of an option struct as a flag.Value.
+type field struct {
+	v     reflect.Value
+	name  string
+	usage string
+	def   string
+	enum  []string
+	not   bool // the option is the negation of the field
+}
+
+// fieldsOf are the options of a struct, those of embedded structs included.
+func fieldsOf(v reflect.Value) []*field {
+	var list []*field
+	for i := range v.NumField() {
+		sf := v.Type().Field(i)
+		switch tag, ok := sf.Tag.Lookup("flag"); {
+		case ok:
+			list = append(list, newField(v.Field(i), sf, tag))
+		case sf.Anonymous && sf.Type.Kind() == reflect.Struct:
+			group := fieldsOf(v.Field(i))
+			redefine(group, sf.Tag.Get("defaults"))
+			list = append(list, group...)
+		}
+	}
+	return list
+}
+
+// newField panics on a declaration that makes no sense, which is a bug.
+func newField(v reflect.Value, sf reflect.StructField, tag string) *field {
+	name, not := strings.CutSuffix(tag, ",not")
+	f := &field{v: v, name: name, not: not, usage: placeholder(sf.Tag.Get("usage")), def: sf.Tag.Get("default")}
+	if e := sf.Tag.Get("enum"); e != "" {
+		f.enum = strings.Split(e, ",")
+	}
+	switch {
+	case !sf.IsExported():
+		panic("option " + name + " is an unexported field")
+	case f.value() == nil && !basic(f.kind()):
+		panic(fmt.Sprintf("option %s has type %s", name, sf.Type))
+	case f.enum != nil && f.kind() != reflect.String, not && sf.Type.Kind() != reflect.Bool:
+		panic(fmt.Sprintf("option %s of type %s cannot have that tag", name, sf.Type))
+	case sf.Type.Kind() == reflect.Bool && f.def != "":
+		panic("option " + name + ": a boolean that is on by default is the negation of its field")
+	}
+	return f
+}
+
+func basic(k reflect.Kind) bool {
+	switch k {
+	case reflect.Bool, reflect.Int, reflect.Int64, reflect.Uint64, reflect.Float64, reflect.String:
+		return true
+	}
+	return false
+}
+
+// redefine replaces defaults of a group's options.
+func redefine(group []*field, tag string) {
+	if tag == "" {
+		return
+	}
+	for pair := range strings.SplitSeq(tag, ",") {
+		name, value, _ := strings.Cut(pair, "=")
+		i := slices.IndexFunc(group, func(f *field) bool { return f.name == name })
+		if i < 0 {
+			panic("no embedded option " + name)
+		}
+		group[i].def = value
+	}
+}
+
+var quoted = regexp.MustCompile(`(^|[ (])'([^']+)'`)
+
+// placeholder marks the word in single quotes as package flag wants it, as tags cannot hold backquotes.
+func placeholder(usage string) string { return quoted.ReplaceAllString(usage, "$1`$2`") }
+
+// kind is that of the field, or of what it points to.
+func (f *field) kind() reflect.Kind {
+	if f.v.Kind() == reflect.Pointer {
+		return f.v.Type().Elem().Kind()
+	}
+	return f.v.Kind()
+}
+
+// value is the field's own implementation of flag.Value, nil if it has none. That of a nil pointer is one of a new zero value.
+func (f *field) value() flag.Value {
+	p := f.v
+	switch {
+	case p.Kind() != reflect.Pointer:
+		p = p.Addr()
+	case p.IsNil():
+		p = reflect.New(p.Type().Elem())
+	}
+	v, _ := p.Interface().(flag.Value)
+	return v
+}
+
+// given reports whether the field has a value of its own.
+func (f *field) given() bool { return !f.v.IsZero() }
+
+// fallback is the text of the value that a zero field stands for.
+func (f *field) fallback() string {
+	switch {
+	case f.def != "":
+		return f.def
+	case f.v.Kind() == reflect.Pointer:
+		return ""
+	}
+	zero := *f
+	zero.v = reflect.New(f.v.Type()).Elem()
+	return zero.text()
+}
+
+// String is the value in force.
+func (f *field) String() string {
+	switch {
+	case f.v.Kind() == reflect.Invalid: // package flag calls it on a zero field
+		return ""
+	case !f.given():
+		return f.fallback()
+	}
+	return f.text()
+}
+
+func (f *field) text() string {
+	if v := f.value(); v != nil {
+		return v.String()
+	}
+	switch x := reflect.Indirect(f.v); x.Kind() {
+	case reflect.Bool:
+		return strconv.FormatBool(x.Bool() != f.not)
+	case reflect.Float64:
+		return strconv.FormatFloat(x.Float(), 'g', -1, 64)
+	default:
+		return fmt.Sprint(x)
+	}
+}
+
+// IsBoolFlag reports whether the option can be given without a value.
+func (f *field) IsBoolFlag() bool {
+	if b, ok := f.value().(interface{ IsBoolFlag() bool }); ok {
+		return b.IsBoolFlag()
+	}
+	return f.kind() == reflect.Bool && f.value() == nil
+}
+
+// Set parses text. A zero that would stand for a default of another value is an error.
+func (f *field) Set(text string) error {
+	if err := f.parse(text); err != nil {
+		return err
+	}
+	if !f.given() && f.def != "" && text != f.def && text != "" {
+		return fmt.Errorf("%q is not supported", text)
+	}
+	return nil
+}
+
+func (f *field) parse(text string) error {
+	if f.v.Kind() == reflect.Pointer && f.v.IsNil() {
+		p := reflect.New(f.v.Type().Elem())
+		to := *f
+		to.v = p.Elem()
+		if err := to.parse(text); err != nil {
+			return err
+		}
+		f.v.Set(p)
+		return nil
+	}
+	if v := f.value(); v != nil {
+		return v.Set(text)
+	}
+	return f.parseBasic(reflect.Indirect(f.v), text)
+}
+
+func (f *field) parseBasic(x reflect.Value, text string) error {
+	switch x.Kind() {
+	case reflect.Bool:
+		b, err := strconv.ParseBool(text)
+		x.SetBool(b != f.not)
+		return numeric(err)
+	case reflect.Int, reflect.Int64:
+		i, err := strconv.ParseInt(text, 0, x.Type().Bits())
+		x.SetInt(i)
+		return numeric(err)
+	case reflect.Uint64:
+		u, err := strconv.ParseUint(text, 0, 64)
+		x.SetUint(u)
+		return numeric(err)
+	case reflect.Float64:
+		d, err := strconv.ParseFloat(text, 64)
+		x.SetFloat(d)
+		return numeric(err)
+	}
+	if f.enum != nil && !slices.Contains(f.enum, text) {
+		return f.unknown(text)
+	}
+	x.SetString(text)
+	return nil
+}
+
+// numeric is an error of package strconv without its function and text, which the caller names.
+func numeric(err error) error {
+	switch {
+	case errors.Is(err, strconv.ErrRange):
+		return errors.New("value out of range")
+	case err != nil:
+		return errors.New("parse error")
+	}
+	return nil
+}
+
+func (f *field) unknown(text string) error {
+	return fmt.Errorf("%q is not one of %s", text, strings.Join(f.enum, ", "))
+}

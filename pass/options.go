@@ -1,0 +1,182 @@
+package pass
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"reflect"
+	"slices"
+)
+
+// Options is the option struct of a method, such as quantize.DynamicInt8, and a step of a pipeline. Its zero value is the method
+// with its defaults.
+//
+// An option is an exported field with a tag `flag:"name" usage:"text"`. The word in single quotes in the text is the placeholder of
+// the value. Further tags are default:"value", which replaces the zero value, and enum:"a,b" for strings. `flag:"name,not"` is a
+// boolean option that is on by default, and the field turns it off. A field is a bool, an integer, a float64, a string, a type
+// whose pointer implements flag.Value, or a pointer to one of them where zero differs from the default. Embedded structs hold
+// options that methods have in common; defaults:"name=value,..." on an embedded field replaces defaults of its options.
+type Options interface {
+	Method() *Method
+	// Run runs the method. The pipeline calls it on a copy with the defaults in place.
+	Run(*Context) error
+	// Selected is the selection of weights; embedding Selection implements it.
+	Selected() Selection
+}
+
+// A Checker is an option struct that reports values which make no sense before anything runs. Defaults are in place.
+type Checker interface{ Check() error }
+
+// NewStep makes m's option struct; set, which may be nil, gives options their values.
+func NewStep(m *Method, set func(*flag.FlagSet) error) (Options, error) {
+	o := m.options()
+	if set != nil {
+		if err := set(flagsOf(o)); err != nil {
+			return nil, fmt.Errorf("%s: %w", m.Name, err)
+		}
+	}
+	if _, err := resolved(o); err != nil {
+		return nil, fmt.Errorf("%s: %w", m.Name, err)
+	}
+	return o, nil
+}
+
+// Flags are m's options with their defaults, for help and for flags of commands.
+func Flags(m *Method) *flag.FlagSet { return flagsOf(m.options()) }
+
+// Declare declares the options of a struct, to which group points, on fs.
+func Declare(fs *flag.FlagSet, group any) {
+	for _, f := range fieldsOf(reflect.ValueOf(group).Elem()) {
+		fs.Var(f, f.name, f.usage)
+		fs.Lookup(f.name).DefValue = f.fallback()
+	}
+}
+
+// Words are the values that an option may have; nil if there is no list of them.
+func Words(f *flag.Flag) []string {
+	if f, ok := f.Value.(*field); ok {
+		return f.enum
+	}
+	return nil
+}
+
+// Values are all options of o with the values in force, sorted by name.
+func Values(o Options) []Option {
+	var list []Option
+	flagsOf(o).VisitAll(func(f *flag.Flag) { list = append(list, Option{f.Name, f.Value.String()}) })
+	return list
+}
+
+// An Option is one option of a step as text.
+type Option struct{ Name, Value string }
+
+func (m *Method) options() Options {
+	if m.New == nil {
+		return bind(m)
+	}
+	return m.New()
+}
+
+// flagsOf are the options of o as flags, which set o if it is a pointer.
+func flagsOf(o Options) *flag.FlagSet {
+	if b, ok := o.(*bound); ok {
+		return b.fs
+	}
+	fs := newFlagSet(o.Method())
+	Declare(fs, settable(o))
+	return fs
+}
+
+func newFlagSet(m *Method) *flag.FlagSet {
+	fs := flag.NewFlagSet(m.Name, flag.ContinueOnError)
+	fs.SetOutput(io.Discard)
+	return fs
+}
+
+// settable is o if it is a pointer, and a pointer to a copy of it otherwise.
+func settable(o Options) Options {
+	v := reflect.ValueOf(o)
+	if v.Kind() == reflect.Pointer {
+		return o
+	}
+	p := reflect.New(v.Type())
+	p.Elem().Set(v)
+	return p.Interface().(Options)
+}
+
+// given reports whether option name of o has a value of its own.
+func given(o Options, name string) bool {
+	if b, ok := o.(*bound); ok {
+		set := false
+		b.fs.Visit(func(f *flag.Flag) { set = set || f.Name == name })
+		return set
+	}
+	f := flagsOf(o).Lookup(name)
+	return f != nil && f.Value.(*field).given()
+}
+
+// resolved is a copy of o with the defaults in place of zero values.
+func resolved(o Options) (Options, error) {
+	if o == nil {
+		return nil, errors.New("a step without options")
+	}
+	if b, ok := o.(*bound); ok {
+		return b, nil
+	}
+	v := reflect.ValueOf(o)
+	if v.Kind() == reflect.Pointer {
+		if v.IsNil() {
+			return nil, errors.New("a step without options")
+		}
+		v = v.Elem()
+	}
+	p := reflect.New(v.Type())
+	p.Elem().Set(v)
+	if err := fill(p.Elem()); err != nil {
+		return nil, err
+	}
+	if c, ok := p.Interface().(Checker); ok {
+		if err := c.Check(); err != nil {
+			return nil, err
+		}
+	}
+	return p.Interface().(Options), nil
+}
+
+// fill puts defaults in place of zero values, and reports words that are not in the list of their option.
+func fill(v reflect.Value) error {
+	for _, f := range fieldsOf(v) {
+		if f.given() {
+			if text := f.String(); f.enum != nil && !slices.Contains(f.enum, text) {
+				return fmt.Errorf("--%s: %w", f.name, f.unknown(text))
+			}
+			continue
+		}
+		if f.def == "" {
+			continue
+		}
+		if err := f.Set(f.def); err != nil {
+			panic(fmt.Sprintf("default of --%s: %v", f.name, err))
+		}
+	}
+	return nil
+}
+
+// bound is a step of a method that declares its options by Bind.
+type bound struct {
+	Selection
+	method *Method
+	fs     *flag.FlagSet
+	run    func(*Context) error
+}
+
+func bind(m *Method) *bound {
+	b := &bound{method: m, fs: newFlagSet(m)}
+	Declare(b.fs, &b.Selection)
+	b.run = m.Bind(b.fs)
+	return b
+}
+
+func (b *bound) Method() *Method      { return b.method }
+func (b *bound) Run(c *Context) error { return b.run(c) }
