@@ -19,7 +19,7 @@ import (
 // Options say what is wanted.
 type Options struct {
 	Input      string
-	Candidates []Candidate // in the order in which their steps may stand in a recipe
+	Candidates []Candidate    // in the order in which their steps may stand in a recipe
 	Prefix     []pass.Options // that come first whatever is chosen
 
 	Data   job.Data
