@@ -152,8 +152,8 @@ func (t *tool) sensitivities(c *cli.Context, a *automatic, dir string, o *mcli.M
 }
 
 // automatic chooses methods for each model and compresses it, or prints what there is to choose from.
-func (t *tool) automatic(c *cli.Context, a *automatic, o *mcli.MethodOptions, models []string, w *writing, test string) error {
-	if err := w.proving.adopt(o.Given(), ""); err != nil {
+func (t *tool) automatic(c *cli.Context, a *automatic, o *mcli.MethodOptions, models []string, w *writing, test testSet) error {
+	if err := w.proving.adopt(o.Given(), testSet{}); err != nil {
 		return err
 	}
 	v, err := w.proving.of(t)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"flag"
+	"os"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -53,7 +54,7 @@ func (s *sampling) declare(fs *flag.FlagSet) {
 	fs.Var(&s.std, "std", "`numbers` to divide values by, one or one a channel")
 	fs.Var(&s.reshape, "reshape", "`sizes` of the axes of one sample, with commas")
 	fs.Var(&s.fill, "fill", "`name=number` for every element of an input that the data does not hold; may be given again")
-	fs.IntVar(&s.limit, "limit", 0, "`number` of samples to read at most")
+	fs.IntVar(&s.limit, "limit", 0, "maximum `number` of samples to read from --data")
 	fs.IntVar(&s.size, "batch", 0, "`number` of samples in a run, if the model leaves that open (default: 1)")
 	fs.IntVar(&s.samples, "samples", 0, "`number` of samples to make up (default: 1 to 8, by the size of the model)")
 	s.making.declare(fs)
@@ -95,10 +96,14 @@ func (s *sampling) shares(option string) bool {
 	return option != "batch" && option != "seed" && s.fs.Lookup(option) != nil
 }
 
-// adopt runs models on the samples that a method was given, or else on those of test.
-func (s *sampling) adopt(given []pass.Option, test string) error {
+// adopt sets the samples for verification: those of test, or the calibration or training data of the method if there is
+// no test set. --limit applies to the data of the method only, and label files belong to one data set.
+func (s *sampling) adopt(given []pass.Option, test testSet) error {
+	if err := test.check(); err != nil {
+		return err
+	}
 	for _, o := range given {
-		if !s.shares(o.Name) || o.Name == "limit" && test != "" {
+		if !s.shares(o.Name) {
 			continue
 		}
 		values := []string{o.Value}
@@ -111,15 +116,38 @@ func (s *sampling) adopt(given []pass.Option, test string) error {
 			}
 		}
 	}
-	if test != "" {
-		s.data = test
+	if test.path == "" {
+		return nil
+	}
+	s.data, s.limit = test.path, test.limit
+	if st, err := os.Stat(s.labels); err == nil && st.Mode().IsRegular() || test.labels != "" {
+		s.labels = test.labels
 	}
 	return nil
 }
 
-// testFlag declares the samples that a result is verified on, where its method looks at some.
-func testFlag(test *string) []cli.Flag {
+// A testSet is the samples of --test, for methods that have calibration or training data of their own.
+type testSet struct {
+	path, labels string
+	limit        int
+}
+
+func (t *testSet) flags() []cli.Flag {
 	return group("data", func(fs *flag.FlagSet) {
-		fs.StringVar(test, "test", "", "`path` of samples, with labels as in --data, that the result is verified on (default: those of --data)")
+		fs.StringVar(&t.path, "test", "", "`path` of the test samples for verification, in any format of --data (default: the samples of --data)")
+		fs.StringVar(&t.labels, "test-labels", "", "`name` of the array or column of labels in --test, or path of a file of them (default: the name in --labels)")
+		fs.IntVar(&t.limit, "test-limit", 0, "maximum `number` of test samples")
 	})
+}
+
+func (t *testSet) check() error {
+	switch {
+	case t.limit < 0:
+		return usagef("--test-limit %d: must be a positive number", t.limit)
+	case t.path == "" && t.labels != "":
+		return usagef("--test-labels requires --test")
+	case t.path == "" && t.limit != 0:
+		return usagef("--test-limit requires --test")
+	}
+	return nil
 }

@@ -28,7 +28,7 @@ func (m methodCommand) build(t *tool) *cli.Command {
 	options := &mcli.MethodOptions{Methods: offered(m.command), Shared: samples.shares}
 	chosen := &mcli.Enum{Value: m.method, Words: names(options.Methods)}
 	common := w.flags() // declares those that methods share
-	var test string
+	var test testSet
 	own := group("flags", func(fs *flag.FlagSet) {
 		fs.Var(chosen, m.choose, "`name` from the list above")
 		if m.more != nil {
@@ -80,11 +80,11 @@ func (m methodCommand) build(t *tool) *cli.Command {
 	}
 }
 
-// testFlags are there if a method looks at samples itself.
-func (m methodCommand) testFlags(o *mcli.MethodOptions, test *string) []cli.Flag {
+// testFlags returns the flags of the test set, if a method has calibration data.
+func (m methodCommand) testFlags(o *mcli.MethodOptions, test *testSet) []cli.Flag {
 	for _, offer := range o.Offers() {
 		if offer.Name == "data" {
-			return testFlag(test)
+			return test.flags()
 		}
 	}
 	return nil

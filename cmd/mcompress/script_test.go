@@ -1,9 +1,11 @@
 package main
 
 import (
+	"encoding/binary"
 	"flag"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -14,6 +16,24 @@ var update = flag.Bool("update", false, "write what the tests compare with anew"
 
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"mcompress": main})
+}
+
+// writeIDX writes an IDX file of bytes, the element i being i modulo N: idx FILE N SIZE...
+func writeIDX(ts *testscript.TestScript, _ bool, args []string) {
+	modulo, err := strconv.Atoi(args[1])
+	ts.Check(err)
+	data := []byte{0, 0, 8, byte(len(args) - 2)}
+	elems := 1
+	for _, arg := range args[2:] {
+		size, err := strconv.Atoi(arg)
+		ts.Check(err)
+		data = binary.BigEndian.AppendUint32(data, uint32(size))
+		elems *= size
+	}
+	for i := range elems {
+		data = append(data, byte(i%modulo))
+	}
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), data, 0o644))
 }
 
 // params gives scripts the fixtures: $FIXTURES, and "fixture NAME..." that copies some.
@@ -37,6 +57,7 @@ func params(t *testing.T) testscript.Params {
 				}
 			},
 			"exits": exits,
+			"idx":   writeIDX,
 		},
 	}
 }

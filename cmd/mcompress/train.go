@@ -20,7 +20,7 @@ import (
 type training struct {
 	options *mcli.MethodOptions
 	w       *writing
-	test    string
+	test    testSet
 }
 
 func newTraining(m *pass.Method) *training {
@@ -29,7 +29,7 @@ func newTraining(m *pass.Method) *training {
 
 // flags returns the flags of the command (own), the method and the output, in this order.
 func (tr *training) flags(own []cli.Flag) []cli.Flag {
-	return distinct(own, methodFlags(tr.options, nil), testFlag(&tr.test), tr.w.flags())
+	return distinct(own, methodFlags(tr.options, nil), tr.test.flags(), tr.w.flags())
 }
 
 // verifyOn sets the samples for verification: those of --test, else the first training samples.
@@ -41,7 +41,7 @@ func (tr *training) verifyOn() error {
 	if err := s.adopt(tr.options.Given(), tr.test); err != nil {
 		return err
 	}
-	if tr.test == "" && s.limit == 0 {
+	if tr.test.path == "" && s.limit == 0 {
 		s.limit = mostVerified
 	}
 	s.size = 16

@@ -30,7 +30,7 @@ func (s *Source) Bind(fs *flag.FlagSet) {
 	fs.StringVar(&s.reshape, "reshape", "", "`sizes` of the axes of one sample, with commas")
 	fs.Var(&s.fill, "fill", "`name=number`, with commas, for every element of inputs that the data does not hold")
 	fs.Var(&s.dim, "dim", "`name=size`, with commas, of open axes of the inputs")
-	fs.IntVar(&s.Limit, "limit", 0, "`number` of samples to read at most")
+	fs.IntVar(&s.Limit, "limit", 0, "maximum `number` of training or calibration samples to read from --data")
 }
 
 // Open opens the data for inputs of m.
