@@ -10,7 +10,7 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// A compiler makes programs of graphs.
+// A compiler turns graphs into programs.
 type compiler struct {
 	ctx    context.Context
 	model  *ir.Model
@@ -18,21 +18,20 @@ type compiler struct {
 	eval   *ir.Eval
 	keep   map[string]bool
 	consts map[*ir.Tensor]*constant
-	depth  int // of function calls, to find those that call themselves
+	depth  int // active function calls, to detect recursion
 }
 
-// maxDepth is how deep functions may call each other and graphs may be nested.
+// maxDepth bounds the nesting of function calls and graphs.
 const maxDepth = 64
 
-// A scope finds the slots of the values that nodes read: those of one graph, or of one
-// call of a function.
+// A scope maps the values of one graph, or of one function call, to slots.
 type scope struct {
 	prog  *program
 	slots map[*ir.Value]int
-	outer *scope // around a subgraph
+	outer *scope // enclosing graph of a subgraph
 	attrs map[string]*ir.Attr
-	label string // of the function call, before the names of its nodes
-	top   bool   // of the main graph
+	label string // of the function call: prefix of its node names
+	top   bool   // main graph
 }
 
 func (c *compiler) main() (*program, error) {
@@ -103,7 +102,7 @@ func (c *compiler) node(s *scope, n *ir.Node) error {
 	}
 	row := lookup(id, version)
 	if row == nil {
-		return &Missing{Node: s.label + n.Label(), Op: n.Op, Version: version}
+		return &Unsupported{Node: s.label + n.Label(), Op: n.Op, Version: version}
 	}
 	attrs := s.resolve(n.Attrs)
 	arrays, err := c.arrays(attrs)
@@ -120,7 +119,7 @@ func (c *compiler) node(s *scope, n *ir.Node) error {
 		return err
 	}
 	if row.Run == nil && !row.View && st.bodies == nil {
-		return fmt.Errorf("node %q (%s): it has no graph to run", st.Label, n.Op)
+		return fmt.Errorf("node %q (%s): no subgraph", st.Label, n.Op)
 	}
 	for _, v := range n.Outputs {
 		st.out = append(st.out, s.define(c, v))
@@ -130,11 +129,10 @@ func (c *compiler) node(s *scope, n *ir.Node) error {
 	return nil
 }
 
-// bodies compiles the graphs among the attributes. What they read from around them
-// becomes further inputs of the step.
+// bodies compiles the graphs among the attributes. Outer values that they read become further inputs of the step.
 func (c *compiler) bodies(s *scope, st *step, attrs []*ir.Attr) error {
 	if c.depth++; c.depth > maxDepth {
-		return fmt.Errorf("node %q (%s): graphs are nested more than %d deep", st.Label, st.ID, maxDepth)
+		return fmt.Errorf("node %q (%s): subgraphs are nested more than %d levels deep", st.Label, st.ID, maxDepth)
 	}
 	defer func() { c.depth-- }()
 	for _, a := range attrs {
@@ -160,10 +158,10 @@ func (c *compiler) bodies(s *scope, st *step, attrs []*ir.Attr) error {
 	return nil
 }
 
-// call compiles the nodes of f in n's place.
+// call inlines function f at node n.
 func (c *compiler) call(s *scope, n *ir.Node, f *ir.Function) error {
 	if c.depth++; c.depth > maxDepth {
-		return fmt.Errorf("node %q (%s): functions call each other more than %d deep", s.label+n.Label(), n.Op, maxDepth)
+		return fmt.Errorf("node %q (%s): function calls are nested more than %d levels deep", s.label+n.Label(), n.Op, maxDepth)
 	}
 	defer func() { c.depth-- }()
 	inner := &scope{prog: s.prog, slots: map[*ir.Value]int{}, attrs: map[string]*ir.Attr{}, label: s.label + n.Label() + "/"}
@@ -197,7 +195,7 @@ func (c *compiler) call(s *scope, n *ir.Node, f *ir.Function) error {
 	return nil
 }
 
-// function is the model's own definition of id, nil if it has none.
+// function is the model's local function id, nil if there is none.
 func (c *compiler) function(id ir.OpID) *ir.Function {
 	for _, f := range c.model.Functions {
 		if f.ID == id {
@@ -207,8 +205,7 @@ func (c *compiler) function(id ir.OpID) *ir.Function {
 	return nil
 }
 
-// resolve puts the call's attributes where the function's nodes refer to them. Those that
-// the call does not give are left out.
+// resolve replaces attribute references of the function's nodes by the attributes of the call. References without a value are dropped.
 func (s *scope) resolve(attrs []*ir.Attr) []*ir.Attr {
 	out := make([]*ir.Attr, 0, len(attrs))
 	for _, a := range attrs {
@@ -225,7 +222,7 @@ func (s *scope) resolve(attrs []*ir.Attr) []*ir.Attr {
 	return out
 }
 
-// typeProto is the first AttrType for types of values, which no operator needs to run.
+// typeProto is the first AttrType of type values, which no operator reads at run time.
 const typeProto = 13
 
 // arrays reads the tensors among the attributes.
@@ -233,7 +230,7 @@ func (c *compiler) arrays(attrs []*ir.Attr) (map[string]*ir.Array, error) {
 	var out map[string]*ir.Array
 	for _, a := range attrs {
 		if a.Elided && a.Type < typeProto {
-			return nil, fmt.Errorf("attribute %q: its value is of a size or type that cannot be run", a.Name)
+			return nil, fmt.Errorf("attribute %q: unsupported size or data type", a.Name)
 		}
 		if a.Tensor == nil {
 			continue
@@ -265,7 +262,7 @@ func (c *compiler) readAll(s *scope, vs []*ir.Value) ([]int, error) {
 	return slots, nil
 }
 
-// read is the slot of v as a node in s sees it.
+// read is the slot of v in scope s.
 func (c *compiler) read(s *scope, v *ir.Value) (int, error) {
 	if i, ok := s.slots[v]; ok {
 		return i, nil
@@ -274,21 +271,21 @@ func (c *compiler) read(s *scope, v *ir.Value) (int, error) {
 		return s.slot(c, v), nil
 	}
 	if s.outer == nil {
-		return 0, fmt.Errorf("value %q is made by nothing", v.Name)
+		return 0, fmt.Errorf("value %q has no producer", v.Name)
 	}
 	outer, err := c.read(s.outer, v)
 	if err != nil || outer == absent {
 		return outer, err
 	}
-	inner := s.prog.add(slot{name: v.Name, konst: s.outer.prog.slots[outer].konst})
-	if s.prog.slots[inner].konst == nil {
+	inner := s.prog.add(slot{name: v.Name, constant: s.outer.prog.slots[outer].constant})
+	if s.prog.slots[inner].constant == nil {
 		s.prog.captures = append(s.prog.captures, capture{outer, inner})
 	}
 	s.slots[v] = inner
 	return inner, nil
 }
 
-// define makes a slot for what a node writes.
+// define creates the slot of a node output.
 func (s *scope) define(c *compiler, v *ir.Value) int {
 	if v == nil {
 		return absent
@@ -299,14 +296,14 @@ func (s *scope) define(c *compiler, v *ir.Value) int {
 func (s *scope) slot(c *compiler, v *ir.Value) int {
 	i := s.prog.add(slot{name: v.Name})
 	if v.Const != nil {
-		s.prog.slots[i].konst = c.constant(v.Const)
+		s.prog.slots[i].constant = c.constant(v.Const)
 	}
 	s.slots[v] = i
 	c.named(s, i, v)
 	return i
 }
 
-// named marks slot i as v's, which Run may be asked for.
+// named makes slot i fetchable under the name of v.
 func (c *compiler) named(s *scope, i int, v *ir.Value) {
 	if !s.top || !c.opt.KeepAll && !c.keep[v.Name] {
 		return
@@ -324,7 +321,7 @@ func (c *compiler) constant(t *ir.Tensor) *constant {
 	return k
 }
 
-// prune removes steps whose results nobody reads, and notes which outputs are wanted.
+// prune removes steps whose outputs have no consumer (dead code), and records which outputs are needed.
 func (p *program) prune() {
 	wanted := make([]bool, len(p.slots))
 	for i, s := range p.slots {
@@ -353,14 +350,14 @@ func (p *program) prune() {
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
-// Missing says that a model has an operator which the table does not hold.
-type Missing struct {
+// Unsupported is the error of a model with an operator that the engine does not implement.
+type Unsupported struct {
 	Node    string
 	Op      ir.OpID
 	Version int64
 }
 
-// Error names node and operator.
-func (m *Missing) Error() string {
-	return fmt.Sprintf("node %q: operator %s of opset %d is not one that the engine runs", m.Node, m.Op, m.Version)
+// Error names the node and its operator.
+func (m *Unsupported) Error() string {
+	return fmt.Sprintf("node %q: operator %s of opset %d is not supported by the engine", m.Node, m.Op, m.Version)
 }

@@ -7,8 +7,7 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// control is the operators that run graphs. The engine runs them itself, so these rows have
-// neither shapes nor a function.
+// control is the list of control-flow operators. The engine itself runs them, so these rows have neither Shape nor Run.
 func control() []op.Op {
 	return []op.Op{
 		{Type: "If", Since: 1},
@@ -18,8 +17,8 @@ func control() []op.Op {
 	}
 }
 
-// control plans a step with bodies. Where a body's types follow from the step's inputs its
-// arena is scratch of the step; else the run plans it.
+// control plans a step with subgraphs. If the types inside a subgraph follow from the step's inputs, its arena is scratch memory of the
+// step; else it is planned at run time.
 func (pl *planner) control(i int, s *step, in []*ir.Array) error {
 	var specs []ir.Spec
 	var err error
@@ -33,14 +32,14 @@ func (pl *planner) control(i int, s *step, in []*ir.Array) error {
 	default:
 		err = op.ErrUnknown
 	}
-	if err != nil { // a branch that does not fit may never be taken: the run will tell
-		pl.work[i], pl.bodies[i] = 0, nil
+	if err != nil { // an invalid branch may never run: report it at run time
+		pl.scratch[i], pl.bodies[i] = 0, nil
 		return nil
 	}
 	return pl.declare(i, s, specs)
 }
 
-// control runs a step with bodies.
+// control runs a step with subgraphs.
 func (in *instance) control(r *execution, i int, s *step, c *op.Call) error {
 	var out []*ir.Array
 	var err error
@@ -65,20 +64,20 @@ func (in *instance) control(r *execution, i int, s *step, c *op.Call) error {
 			continue
 		}
 		if k >= len(out) || out[k] == nil {
-			return s.wrap(fmt.Errorf("output %d was not made", k))
+			return s.wrap(fmt.Errorf("output %d was not computed", k))
 		}
-		if in.plan.how[i] != placed {
-			if err := in.keep(s, o, out[k]); err != nil {
+		if in.plan.modes[i] != placed {
+			if err := in.store(s, o, out[k]); err != nil {
 				return err
 			}
 		} else if copy(in.values[o].Data, out[k].Data) != len(out[k].Data) || len(out[k].Data) != len(in.values[o].Data) {
-			return s.wrap(fmt.Errorf("output %d is %s, but %s was planned", k, out[k], in.values[o]))
+			return s.wrap(fmt.Errorf("output %d is %s, planned as %s", k, out[k], in.values[o]))
 		}
 	}
 	return nil
 }
 
-// bodies is one execution of a step with bodies.
+// bodies is one execution of a step with subgraphs.
 type bodies struct {
 	in *instance
 	r  *execution
@@ -87,14 +86,14 @@ type bodies struct {
 	c  *op.Call
 }
 
-// run runs a body and gives its outputs, which are the caller's. args are its inputs without captures.
+// run runs a subgraph and returns its outputs, which the caller owns. args are its inputs without captures.
 func (b *bodies) run(name string, args []*ir.Array) ([]*ir.Array, error) {
 	p := b.s.bodies[name]
 	if p == nil {
 		return nil, fmt.Errorf("attribute %s is missing", name)
 	}
 	if len(args) != len(p.inputs) {
-		return nil, fmt.Errorf("%s has %d inputs, but %d are given", name, len(p.inputs), len(args))
+		return nil, fmt.Errorf("%s has %d inputs, got %d", name, len(p.inputs), len(args))
 	}
 	for _, cp := range p.captures {
 		args = append(args, b.c.In[cp.outer])
@@ -106,14 +105,14 @@ func (b *bodies) run(name string, args []*ir.Array) ([]*ir.Array, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer p.plans.give(e, inner)
+	defer p.plans.put(e, inner)
 	if _, err := inner.run(b.r, args, nil); err != nil {
 		return nil, err
 	}
 	return inner.results(), nil
 }
 
-// planned runs a body on the step's scratch.
+// planned runs a subgraph in the step's scratch memory.
 func (b *bodies) planned(name string, pl *plan, args []*ir.Array) ([]*ir.Array, error) {
 	inner := b.in.bodies[b.i][name]
 	if inner == nil {
@@ -123,14 +122,14 @@ func (b *bodies) planned(name string, pl *plan, args []*ir.Array) ([]*ir.Array, 
 		inner = pl.bind(b.c.Work[:pl.memory.Size], b.r.pool)
 		b.in.bodies[b.i][name] = inner
 	}
-	defer copy(inner.values, inner.fixed)
+	defer copy(inner.values, inner.template)
 	if _, err := inner.run(b.r, args, nil); err != nil {
 		return nil, err
 	}
 	return inner.results(), nil
 }
 
-// results are copies of the outputs, as the next run of the body overwrites them.
+// results returns copies of the outputs, because the next run of the subgraph overwrites them.
 func (in *instance) results() []*ir.Array {
 	out := make([]*ir.Array, len(in.plan.prog.outputs))
 	for k, o := range in.plan.prog.outputs {
@@ -142,7 +141,7 @@ func (in *instance) results() []*ir.Array {
 	return out
 }
 
-// body plans a body for inputs of these types, and notes it under its name.
+// body plans a subgraph for inputs of these types, and stores the plan under its attribute name.
 func (pl *planner) body(i int, s *step, name string, args, in []*ir.Array) (*plan, []ir.Spec, error) {
 	p := s.bodies[name]
 	if p == nil || len(args) != len(p.inputs) {
@@ -166,7 +165,7 @@ func (pl *planner) body(i int, s *step, name string, args, in []*ir.Array) (*pla
 		pl.bodies[i] = map[string]*plan{}
 	}
 	pl.bodies[i][name] = b
-	pl.work[i] = max(pl.work[i], b.memory.Size)
+	pl.scratch[i] = max(pl.scratch[i], b.memory.Size)
 	return b, specs, nil
 }
 
@@ -182,7 +181,7 @@ func sameSpecs(a, b []ir.Spec) bool {
 	return true
 }
 
-// planIf plans the branch that is taken, or both if only the run will tell.
+// planIf plans the taken branch, or both if the condition is known at run time only.
 func (pl *planner) planIf(i int, s *step, in []*ir.Array) ([]ir.Spec, error) {
 	names := []string{"then_branch", "else_branch"}
 	if op.Known(in[0]) {
@@ -221,16 +220,16 @@ func (b *bodies) branch() ([]*ir.Array, error) {
 	return b.run(branchOf(taken), nil)
 }
 
-// condition is the truth of a tensor of one bool.
+// condition is the value of a tensor of one bool.
 func condition(a *ir.Array) (bool, error) {
 	if a == nil || a.DType != ir.Bool || len(a.Data) != 1 {
-		return false, fmt.Errorf("the condition is %s, not one bool", a)
+		return false, fmt.Errorf("the condition is %s, want one bool", a)
 	}
 	return a.Data[0] != 0, nil
 }
 
-// planLoop plans a body whose values keep their types. How often it runs, and so the size of
-// what it collects, only the run tells.
+// planLoop plans a body whose loop-carried values keep their types. The number of iterations, and so the size of scan outputs, is known at
+// run time only.
 func (pl *planner) planLoop(i int, s *step, in []*ir.Array) ([]ir.Spec, error) {
 	body := s.bodies["body"]
 	if body == nil || len(body.inputs) < 2 || s.NumIn < len(body.inputs) || len(body.outputs) != len(body.inputs)-1 {
@@ -255,7 +254,7 @@ func (pl *planner) planLoop(i int, s *step, in []*ir.Array) ([]ir.Spec, error) {
 func (b *bodies) loop() ([]*ir.Array, error) {
 	body := b.s.bodies["body"]
 	if body == nil || len(body.inputs) < 2 || b.s.NumIn < len(body.inputs) {
-		return nil, fmt.Errorf("the body does not fit the %d inputs", b.s.NumIn)
+		return nil, fmt.Errorf("the body does not accept %d inputs", b.s.NumIn)
 	}
 	n := len(body.inputs) - 2
 	if len(body.outputs) < 1+n {
@@ -281,20 +280,20 @@ func (b *bodies) loop() ([]*ir.Array, error) {
 			collected[k] = append(collected[k], out[1+n+k])
 			bytes += heapBytes(out[1+n+k])
 		}
-		if err := b.in.heap.fits(bytes); err != nil {
+		if err := b.in.dynamicMem.check(bytes); err != nil {
 			return nil, err
 		}
 	}
 	return b.finish(carried, collected, 1+n)
 }
 
-// bounds are the most iterations, negative for no bound, and whether to begin at all.
+// bounds are the maximum trip count, negative if unbounded, and the initial condition.
 func (b *bodies) bounds() (trips int64, going bool, err error) {
 	trips, going = -1, true
 	if m := b.c.Opt(0); m != nil {
 		is, err := op.Ints(m)
 		if err != nil || len(is) != 1 {
-			return 0, false, fmt.Errorf("the trip count is %s, not one int64", m)
+			return 0, false, fmt.Errorf("the trip count is %s, want one int64", m)
 		}
 		trips = max(is[0], 0)
 	}
@@ -304,8 +303,7 @@ func (b *bodies) bounds() (trips int64, going bool, err error) {
 	return trips, going, err
 }
 
-// finish gives the carried values and stacks of the collected ones. first is the body's output
-// that is collected first.
+// finish returns the loop-carried values and the stacked scan outputs. first is the index of the first scan output of the body.
 func (b *bodies) finish(carried []*ir.Array, collected [][]*ir.Array, first int) ([]*ir.Array, error) {
 	out := make([]*ir.Array, 0, len(carried)+len(collected))
 	for _, a := range carried {
@@ -327,7 +325,7 @@ func (b *bodies) finish(carried []*ir.Array, collected [][]*ir.Array, first int)
 	return out, nil
 }
 
-// emptyStack is what a loop without iterations collects of output k, as far as the model says.
+// emptyStack is scan output k of a loop without iterations, of the declared type.
 func (p *program) emptyStack(k int) *ir.Array {
 	t := p.types[k]
 	if t == nil || t.Elem == ir.Undefined {
@@ -340,11 +338,11 @@ func (p *program) emptyStack(k int) *ir.Array {
 	return ir.NewArray(t.Elem, shape...)
 }
 
-// sequenceMap runs its body on the items of sequences that lie at the same position.
+// sequenceMap runs its body on the items of sequences at the same position.
 func (b *bodies) sequenceMap() ([]*ir.Array, error) {
 	seq := b.c.In[0]
 	if seq == nil || seq.Kind != ir.Sequence {
-		return nil, fmt.Errorf("input 0 is %s, not a sequence", seq)
+		return nil, fmt.Errorf("input 0 is %s, want a sequence", seq)
 	}
 	out := make([]*ir.Array, len(b.s.out))
 	for k := range out {

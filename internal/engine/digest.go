@@ -11,16 +11,16 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// A digest stands for a value: where those of two sessions are equal, both compute it alike from the same inputs. The zero digest stands
-// for what is not known to be alike anywhere.
+// A digest identifies a value: if the digests of two sessions are equal, both compute it from the same inputs with the same operators and
+// constants. The zero digest means unknown.
 type digest [sha256.Size]byte
 
-// digests are those of p's slots, and of its steps without what they read.
+// digests returns the digests of p's slots, and of its steps without their inputs.
 func (p *program) digests(identity func(*ir.Tensor) string) []digest {
 	d := make([]digest, len(p.slots))
 	for i, s := range p.slots {
-		if s.konst != nil {
-			d[i] = s.konst.digest(identity)
+		if s.constant != nil {
+			d[i] = s.constant.digest(identity)
 		}
 	}
 	for _, i := range p.inputs {
@@ -37,7 +37,7 @@ func (p *program) digests(identity func(*ir.Tensor) string) []digest {
 	return d
 }
 
-// digest is that of a constant: by who it is, or by its data if they were read.
+// digest is that of a constant: of its identity, or of its data if they were read.
 func (k *constant) digest(identity func(*ir.Tensor) string) digest {
 	if k.tensor != nil {
 		if name := identity(k.tensor); name != "" {
@@ -47,7 +47,7 @@ func (k *constant) digest(identity func(*ir.Tensor) string) digest {
 	return summed(func(h hash.Hash) bool { return array(h, k.array) })
 }
 
-// digest is that of what s makes of inputs with the digests that of gives out; zero where that says too little.
+// digest is that of the output of s for inputs with the digests that of returns; zero if one is unknown.
 func (s *step) digest(of func(slot int) digest) digest {
 	if s.op.Impure || s.bodies != nil || len(s.op.Writes) > 0 {
 		return digest{}
@@ -71,7 +71,7 @@ func (s *step) digest(of func(slot int) digest) digest {
 	})
 }
 
-// summed is the digest of what write writes; zero if it says so.
+// summed is the digest of the bytes that write writes; zero if write reports false.
 func summed(write func(hash.Hash) bool) (d digest) {
 	h := sha256.New()
 	if write(h) {
@@ -100,7 +100,7 @@ func array(h hash.Hash, a *ir.Array) bool {
 	return words(h, a.Text...)
 }
 
-// attribute adds a, whose tensor is t. Attributes that hold graphs are not told apart.
+// attribute adds a, whose tensor is t. Attributes that hold graphs are not distinguished.
 func attribute(h hash.Hash, a *ir.Attr, t *ir.Array) bool {
 	if a.Graph != nil || a.Graphs != nil || a.Tensors != nil || a.Sparse != nil || a.Elided {
 		return false

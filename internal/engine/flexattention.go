@@ -8,12 +8,11 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// flexAttention runs ai.onnx.preview FlexAttention with the graphs that change its scores and
-// probabilities, as the function that defines it does:
+// flexAttention runs ai.onnx.preview FlexAttention, whose subgraphs modify scores and probabilities, as the function that defines it:
 //
-//	Y = prob_mod(Softmax(score_mod(scale·Q·Kᵀ)))·V
+// Y = prob_mod(Softmax(score_mod(scale·Q·Kᵀ)))·V
 //
-// The scores are there as a whole, since the graphs may look at all of them.
+// The scores are materialized, since the subgraphs may read all of them.
 func (b *bodies) flexAttention() ([]*ir.Array, error) {
 	q, k, v := b.c.In[0], b.c.In[1], b.c.In[2]
 	specs, err := b.s.op.Shape(b.s.Node, []*ir.Array{q, k, v})
@@ -21,7 +20,7 @@ func (b *bodies) flexAttention() ([]*ir.Array, error) {
 		return nil, err
 	}
 	scale := b.c.Float("scale", float32(1/math.Sqrt(float64(max(q.Shape[3], 1)))))
-	// Heads of queries that share one of keys lie next to each other: together they are one matrix.
+	// The query heads that share a key head are adjacent: together they are one matrix.
 	grouped := []int64{q.Shape[0], k.Shape[1], 0, q.Shape[3]}
 	if k.Shape[1] > 0 {
 		grouped[2] = q.Shape[1] / k.Shape[1] * q.Shape[2]
@@ -54,7 +53,7 @@ func (b *bodies) flexAttention() ([]*ir.Array, error) {
 	return []*ir.Array{y}, err
 }
 
-// precision is the type that the graphs see.
+// precision is the data type inside the subgraphs.
 func (b *bodies) precision(dt ir.DType) ir.DType {
 	if dt != ir.Double {
 		dt = ir.Float
@@ -62,7 +61,7 @@ func (b *bodies) precision(dt ir.DType) ir.DType {
 	return ir.DType(b.c.Int("softmax_precision", int64(dt)))
 }
 
-// modified is what the named graph makes of x; x if there is none.
+// modified is the output of the named subgraph for x; x if there is none.
 func (b *bodies) modified(name string, x *ir.Array) (*ir.Array, error) {
 	if b.s.bodies[name] == nil {
 		return x, nil
@@ -72,7 +71,7 @@ func (b *bodies) modified(name string, x *ir.Array) (*ir.Array, error) {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	if len(out) != 1 || out[0].String() != x.String() {
-		return nil, fmt.Errorf("%s makes %v of %s", name, out, x)
+		return nil, fmt.Errorf("%s returns %v for %s", name, out, x)
 	}
 	return out[0], nil
 }
@@ -84,12 +83,12 @@ func (b *bodies) cast(x *ir.Array, to ir.DType) (*ir.Array, error) {
 	return b.single(ir.OpID{Type: "Cast"}, []*ir.Array{x}, intAttr("to", int64(to)))
 }
 
-// single runs another operator of one output in the place of the step.
+// single runs another operator with one output in place of the step.
 func (b *bodies) single(id ir.OpID, in []*ir.Array, attrs ...*ir.Attr) (*ir.Array, error) {
 	const newest = 1 << 20
 	s := fused(id, newest, b.s, make([]int, len(in)), []int{0}, attrs...)
 	if s == nil {
-		return nil, fmt.Errorf("operator %s is not one that the engine runs", id)
+		return nil, fmt.Errorf("operator %s is not supported by the engine", id)
 	}
 	out, err := runAlone(s, op.Call{Ctx: b.c.Ctx, In: in, Pool: b.c.Pool})
 	if err != nil {
@@ -98,7 +97,7 @@ func (b *bodies) single(id ir.OpID, in []*ir.Array, attrs ...*ir.Attr) (*ir.Arra
 	return out[0], nil
 }
 
-// shaped is a with another shape, over the same memory.
+// shaped is a with another shape, over the same data.
 func shaped(a *ir.Array, shape ...int64) *ir.Array {
 	return &ir.Array{DType: a.DType, Shape: shape, Data: a.Data}
 }

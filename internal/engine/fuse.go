@@ -8,47 +8,46 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// A rule looks for a pattern that ends, or begins, with step i, and replaces it if it is there.
-// It reports whether it did.
+// A rule replaces a pattern that starts or ends at step i. It reports whether it found one.
 type rule struct {
 	name  string
 	apply func(f *fusion, i int) bool
 }
 
-// rules is the list of fusions, in the order in which they are tried: patterns that make one operator of
-// several come before those that merge operators with their neighbours.
+// rules lists the fusions in the order in which they are tried: patterns of several nodes that form one operator come before those that
+// merge an operator with its neighbours.
 func rules() []rule {
 	return []rule{
 		{"gelu", fuseGelu},
 		{"layer normalization", fuseLayerNorm},
 		{"attention", fuseAttention},
 		{"batch normalization", foldBatchNorm},
-		{"dynamic int8", fuseQuantized},
+		{"dynamic int8", fuseDynamicMatMul},
 		{"transposed weight", fuseTransposedWeight},
 		{"bias", fuseBias},
 		{"residual", fuseResidual},
 		{"activation", fuseActivation},
 		{"transposed operand", fuseTranspose},
-		{"convolution of codes", fuseCodes},
+		{"quantized convolution", fuseQDQConv},
 	}
 }
 
-// A fusion is the work on one program. Steps that a pattern used up are nil until it ends.
+// A fusion is the work on one program. Fused steps are nil until it ends.
 type fusion struct {
-	p     *program
-	users [][]int // by slot: the steps that read it, once for each time
-	by    []int   // by slot: the step that makes it
+	p         *program
+	consumers [][]int // by slot: consuming steps, once per input
+	producers []int   // by slot: producing step
 }
 
-// fuse replaces patterns of steps of p by faster ones. Values that are kept stay.
+// fuse replaces patterns of steps of p by faster ones. Kept values are not fused away.
 func fuse(p *program) error {
 	for _, r := range rules() {
-		f := &fusion{p: p, by: p.producers()}
-		f.users = make([][]int, len(p.slots))
+		f := &fusion{p: p, producers: p.producers()}
+		f.consumers = make([][]int, len(p.slots))
 		for i, s := range p.steps {
 			for _, o := range s.in {
 				if o != absent {
-					f.users[o] = append(f.users[o], i)
+					f.consumers[o] = append(f.consumers[o], i)
 				}
 			}
 		}
@@ -63,17 +62,17 @@ func fuse(p *program) error {
 	return nil
 }
 
-// is reports whether step s is ONNX's operator of one of these names, and whole.
+// is reports whether step s is a complete ONNX operator of one of these names.
 func (s *step) is(types ...string) bool {
-	return s != nil && ir.DefaultDomain(s.ID.Domain) && slices.Contains(types, s.ID.Type) && s.whole()
+	return s != nil && ir.DefaultDomain(s.ID.Domain) && slices.Contains(types, s.ID.Type) && s.complete()
 }
 
-// isOf is the same of another domain's operator.
-func (s *step) isOf(id ir.OpID) bool { return s != nil && s.ID == id && s.whole() }
+// isOf is the same for an operator of another domain.
+func (s *step) isOf(id ir.OpID) bool { return s != nil && s.ID == id && s.complete() }
 
-// whole reports whether s has the inputs that its operator cannot do without, and its first output: rules need not
-// look. Where a model leaves some out, the operator says so when it runs.
-func (s *step) whole() bool {
+// complete reports whether s has its required inputs and its first output, so that rules need not check. The operator itself reports
+// missing ones at run time.
+func (s *step) complete() bool {
 	n := 1
 	switch s.ID.Type {
 	case "Add", "Sub", "Mul", "Div", "Pow", "QuantizeLinear", "DequantizeLinear", "MatMul", "FusedMatMul", "MatMulInteger", "Gemm", "Conv", "FusedConv":
@@ -84,29 +83,29 @@ func (s *step) whole() bool {
 	return len(s.in) >= n && !slices.Contains(s.in[:n], absent) && s.out[0] != absent
 }
 
-// maker is the step that makes slot o, nil for inputs and constants.
-func (f *fusion) maker(o int) (*step, int) {
-	if o == absent || f.by[o] == absent {
+// producer is the step that writes slot o, nil for inputs and constants.
+func (f *fusion) producer(o int) (*step, int) {
+	if o == absent || f.producers[o] == absent {
 		return nil, absent
 	}
-	return f.p.steps[f.by[o]], f.by[o]
+	return f.p.steps[f.producers[o]], f.producers[o]
 }
 
-// user is the one step that reads slot o, nil if there are more, or if o is to be kept.
-func (f *fusion) user(o int) (*step, int) {
-	if o == absent || f.p.slots[o].keep || len(f.users[o]) != 1 {
+// onlyConsumer is the one step that reads slot o, nil if there are several or o is to be kept.
+func (f *fusion) onlyConsumer(o int) (*step, int) {
+	if o == absent || f.p.slots[o].keep || len(f.consumers[o]) != 1 {
 		return nil, absent
 	}
-	i := f.users[o][0]
+	i := f.consumers[o][0]
 	return f.p.steps[i], i
 }
 
-// inside reports whether nobody but the given steps reads slot o.
-func (f *fusion) inside(o int, steps ...int) bool {
+// consumedBy reports whether only the given steps read slot o.
+func (f *fusion) consumedBy(o int, steps ...int) bool {
 	if f.p.slots[o].keep {
 		return false
 	}
-	for _, u := range f.users[o] {
+	for _, u := range f.consumers[o] {
 		if !slices.Contains(steps, u) {
 			return false
 		}
@@ -116,27 +115,27 @@ func (f *fusion) inside(o int, steps ...int) bool {
 
 // array is the constant in slot o if its data were read, nil otherwise.
 func (f *fusion) array(o int) *ir.Array {
-	if o == absent || f.p.slots[o].konst == nil {
+	if o == absent || f.p.slots[o].constant == nil {
 		return nil
 	}
-	if a := f.p.slots[o].konst.array; op.Known(a) {
+	if a := f.p.slots[o].constant.array; op.Known(a) {
 		return a
 	}
 	return nil
 }
 
-// constant is the type of the constant in slot o, nil if it is none.
+// constant is the type of the constant in slot o, nil if it is not constant.
 func (f *fusion) constant(o int) *ir.Array {
-	if o == absent || f.p.slots[o].konst == nil {
+	if o == absent || f.p.slots[o].constant == nil {
 		return nil
 	}
-	return f.p.slots[o].konst.array
+	return f.p.slots[o].constant.array
 }
 
-// weight is the type of the constant in slot o, or of what a Mul by a constant, or DequantizeLinear with one, makes
-// of it: both are one once the program is loaded.
+// weight is the type of the constant in slot o, or of its product with a constant (Mul, DequantizeLinear): both are constant-folded on
+// load.
 func (f *fusion) weight(o int) *ir.Array {
-	s, _ := f.maker(o)
+	s, _ := f.producer(o)
 	switch {
 	case s.is("Mul") && f.constant(s.in[1]) != nil:
 		return f.constant(s.in[0])
@@ -157,8 +156,8 @@ func (f *fusion) scalar(o int) (float32, bool) {
 	return ir.View[float32](a)[0], true
 }
 
-// other is the input of a binary step that is not o, and o's position; absent if both or neither are.
-func (s *step) other(o int) (int, int) {
+// otherInput is the input of a binary step that is not o, with its position; absent if both or neither are o.
+func (s *step) otherInput(o int) (int, int) {
 	if len(s.in) != 2 || s.in[0] == s.in[1] {
 		return absent, absent
 	}
@@ -171,9 +170,9 @@ func (s *step) other(o int) (int, int) {
 	return absent, absent
 }
 
-// replace puts a new step at i that makes what step last makes, and takes out the given steps.
+// replace puts a new step at i with the outputs of step last, and removes the given steps.
 func (f *fusion) replace(at int, s *step, gone ...int) {
-	for _, g := range slices.Compact(slices.Sorted(slices.Values(gone))) { // a pattern may meet one step from two sides
+	for _, g := range slices.Compact(slices.Sorted(slices.Values(gone))) { // a pattern may match one step twice
 		for _, o := range f.p.steps[g].in {
 			f.unread(o, g)
 		}
@@ -182,12 +181,12 @@ func (f *fusion) replace(at int, s *step, gone ...int) {
 	f.p.steps[at] = s
 	for _, o := range s.in {
 		if o != absent {
-			f.users[o] = append(f.users[o], at)
+			f.consumers[o] = append(f.consumers[o], at)
 		}
 	}
 	for _, o := range s.out {
 		if o != absent {
-			f.by[o] = at
+			f.producers[o] = at
 		}
 	}
 }
@@ -196,13 +195,12 @@ func (f *fusion) unread(o, step int) {
 	if o == absent {
 		return
 	}
-	if i := slices.Index(f.users[o], step); i >= 0 {
-		f.users[o] = slices.Delete(slices.Clone(f.users[o]), i, i+1)
+	if i := slices.Index(f.consumers[o], step); i >= 0 {
+		f.consumers[o] = slices.Delete(slices.Clone(f.consumers[o]), i, i+1)
 	}
 }
 
-// fused is a step of another operator in the place of like, whose label it keeps: nil if
-// the table does not hold it.
+// fused is a step of another operator in place of like, whose label it keeps: nil if the engine does not implement the operator.
 func fused(id ir.OpID, version int64, like *step, in, out []int, attrs ...*ir.Attr) *step {
 	row := lookup(id, version)
 	if row == nil {
@@ -217,7 +215,7 @@ func fused(id ir.OpID, version int64, like *step, in, out []int, attrs ...*ir.At
 	return s
 }
 
-// with is a copy of s under another operator, with further attributes and inputs.
+// with is a copy of s with another operator, and further inputs and attributes.
 func (s *step) with(id ir.OpID, in, out []int, attrs ...*ir.Attr) *step {
 	all := slices.Collect(maps.Values(s.Attrs()))
 	return fused(id, 1, s, in, out, append(all, attrs...)...)

@@ -7,9 +7,8 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// fuseAttention makes one operator of MatMul(Softmax(scale·MatMul(Q, K) + mask), V), which does
-// not hold all scores at once. Transpositions of what goes in and comes out become orders of axes.
-// i is the Softmax.
+// fuseAttention fuses MatMul(Softmax(scale·MatMul(Q, K) + mask), V) into one operator that does not hold all scores at once. Transposes of
+// its inputs and output become permutations of axes. i is the Softmax.
 func fuseAttention(f *fusion, i int) bool {
 	softmax := f.p.steps[i]
 	if !softmax.is("Softmax") {
@@ -36,7 +35,7 @@ func fuseAttention(f *fusion, i int) bool {
 	return true
 }
 
-// attention is what was found of the pattern.
+// attention is the matched pattern.
 type attention struct {
 	f       *fusion
 	q, k, v side
@@ -44,28 +43,27 @@ type attention struct {
 	scale   float64
 	permY   []int64
 	widened bool  // scores are converted to float32, and the weights back
-	last    int   // the step whose place the new one takes
-	gone    []int // the steps that it stands for
+	last    int   // step that the fused one replaces
+	gone    []int // fused steps
 }
 
-// A side is a value that is multiplied: a slot and the order of its axes, nil for their own.
+// A side is an operand of a product: a slot and its permutation of axes, nil for the identity.
 type side struct {
 	slot int
 	perm []int64
 	rank rank
 }
 
-// A rank is a number of axes, or if it is not exact the least that there can be.
+// A rank is a number of axes; a lower bound if it is not exact.
 type rank struct {
 	axes  int
 	exact bool
 }
 
-// scores goes back from the scores o, which only step user may read: a sum with a mask, or none, of a
-// product times constants.
+// scores matches backwards from the scores o, which only step user may read: an optional sum with a mask, of a product times constants.
 func (a *attention) scores(o, user int) bool {
-	s, i := a.f.maker(o)
-	if !a.f.inside(o, user) {
+	s, i := a.f.producer(o)
+	if !a.f.consumedBy(o, user) {
 		return false
 	}
 	if !s.is("Add") {
@@ -83,15 +81,15 @@ func (a *attention) scores(o, user int) bool {
 	return false
 }
 
-// matMul goes back from o to the product of queries and keys.
+// matMul matches backwards from o to the product of queries and keys.
 func (a *attention) matMul(o, user int) bool {
 	o, user = a.unscale(o, user)
-	if s, i := a.f.maker(o); s.is("Cast") && s.Int("to", 0) == int64(ir.Float) && a.f.inside(o, user) {
+	if s, i := a.f.producer(o); s.is("Cast") && s.Int("to", 0) == int64(ir.Float) && a.f.consumedBy(o, user) {
 		a.widened, a.gone = true, append(a.gone, i)
 		o, user = a.unscale(s.in[0], i)
 	}
-	s, i := a.f.maker(o)
-	if !a.f.inside(o, user) || !isProduct(s) || s.Bool("transA", false) {
+	s, i := a.f.producer(o)
+	if !a.f.consumedBy(o, user) || !isProduct(s) || s.Bool("transA", false) {
 		return false
 	}
 	a.scale *= float64(s.Float("alpha", 1))
@@ -110,8 +108,7 @@ func (a *attention) matMul(o, user int) bool {
 	return a.q.rank.axes >= 2 && a.k.rank.axes >= 2
 }
 
-// isProduct reports whether s multiplies matrices and does nothing else to its operands than
-// to transpose them.
+// isProduct reports whether s is a matrix product with at most transposed operands.
 func isProduct(s *step) bool {
 	if s.is("MatMul") {
 		return true
@@ -119,14 +116,14 @@ func isProduct(s *step) bool {
 	return s.isOf(fusedMatMulID) && !s.Bool("transBatchA", false) && !s.Bool("transBatchB", false)
 }
 
-// product goes on from the weights o to their product with values, and to what transposes that.
+// product matches forwards from the weights o to their product with the values, and to its Transpose.
 func (a *attention) product(o int) bool {
-	s, i := a.f.user(o)
-	for a.f.changesNothing(s) {
+	s, i := a.f.onlyConsumer(o)
+	for a.f.isRounding(s) {
 		a.widened = a.widened && !s.is("Cast")
 		a.gone = append(a.gone, i)
 		o = s.out[0]
-		s, i = a.f.user(o)
+		s, i = a.f.onlyConsumer(o)
 	}
 	if a.widened || !isProduct(s) || s.in[0] != o || s.in[1] == o || s.Float("alpha", 1) != 1 || s.Bool("transA", false) || s.Bool("transB", false) {
 		return false
@@ -137,16 +134,15 @@ func (a *attention) product(o int) bool {
 		return false
 	}
 	a.last, a.gone = i, append(a.gone, i)
-	t, j := a.f.user(s.out[0])
+	t, j := a.f.onlyConsumer(s.out[0])
 	if perm := a.f.permOf(t); len(perm) > 0 && int(perm[len(perm)-1]) == len(perm)-1 {
 		a.permY, a.last, a.gone = perm, j, append(a.gone, j)
 	}
 	return true
 }
 
-// changesNothing reports whether s does nothing to weights but to round them: a Dropout that drops none, or a
-// Cast to another float.
-func (f *fusion) changesNothing(s *step) bool {
+// isRounding reports whether s at most rounds the weights: an inactive Dropout, or a Cast to another float type.
+func (f *fusion) isRounding(s *step) bool {
 	switch {
 	case s.is("Cast"):
 		return slices.Contains([]ir.DType{ir.Float, ir.Float16, ir.BFloat16, ir.Double}, ir.DType(s.Int("to", 0)))
@@ -170,14 +166,14 @@ func (a *attention) overLast(s *step) bool {
 	return axis == -1 || a.q.rank.exact && a.k.rank.exact && axis == int64(max(a.q.rank.axes, a.k.rank.axes))-1
 }
 
-// side goes back from o, which step user reads, through constant factors and transpositions.
+// side matches backwards from o, which step user reads, through constant factors and Transposes.
 func (a *attention) side(o, user int) side {
 	var perm []int64
 	for {
 		o, user = a.unscale(o, user)
-		s, i := a.f.maker(o)
+		s, i := a.f.producer(o)
 		before := a.f.permOf(s)
-		if before == nil || perm != nil && len(perm) != len(before) || !a.f.inside(o, user) {
+		if before == nil || perm != nil && len(perm) != len(before) || !a.f.consumedBy(o, user) {
 			break
 		}
 		if perm == nil {
@@ -193,24 +189,24 @@ func (a *attention) side(o, user int) side {
 	return side{o, perm, rank{len(perm), true}}
 }
 
-// composed is the order of axes that first and then second make.
+// composed is the permutation of first followed by second.
 func composed(first, second []int64) []int64 {
 	out := make([]int64, len(second))
 	for i, p := range second {
 		if p < 0 || p >= int64(len(first)) {
-			return second // it is no order of axes: the operator will say so
+			return second // not a permutation: the operator reports it
 		}
 		out[i] = first[p]
 	}
 	return out
 }
 
-// unscale goes back from o, which step user reads, through products with constants.
+// unscale matches backwards from o, which step user reads, through products with constants.
 func (a *attention) unscale(o, user int) (int, int) {
 	for {
-		s, i := a.f.maker(o)
+		s, i := a.f.producer(o)
 		x, factor := a.f.scaled(s)
-		if x == absent || !a.f.inside(o, user) {
+		if x == absent || !a.f.consumedBy(o, user) {
 			return o, user
 		}
 		a.scale *= factor
@@ -234,7 +230,7 @@ func (f *fusion) scaled(s *step) (x int, c float64) {
 	return absent, 0
 }
 
-// one is the constant in slot o, if it is a single float that raises no matrix's rank.
+// one is the constant in slot o, if it is a single float that does not raise the rank of a matrix.
 func (f *fusion) one(o int) (float64, bool) {
 	a := f.array(o)
 	if a == nil || a.Elems() != 1 || len(a.Shape) > 2 || number.Check(a.DType) != nil {
@@ -245,7 +241,7 @@ func (f *fusion) one(o int) (float64, bool) {
 	return x[0], true
 }
 
-// permOf is the order of axes that s makes, nil if it is no Transpose or if its rank is not known.
+// permOf is the permutation of s, nil if it is not a Transpose or its rank is unknown.
 func (f *fusion) permOf(s *step) []int64 {
 	if !s.is("Transpose") {
 		return nil
@@ -266,10 +262,10 @@ func identity(rank int) []int64 {
 	return perm
 }
 
-// maxRankSteps is how far back the rank of a value is looked for.
+// maxRankSteps bounds the backward search for the rank of a value.
 const maxRankSteps = 8
 
-// rankOf is the rank of slot o, as far as the steps before it tell.
+// rankOf is the rank of slot o, as far as it follows from the preceding steps.
 func (f *fusion) rankOf(o, steps int) rank {
 	if a := f.constant(o); a != nil {
 		return rank{len(a.Shape), true}
@@ -277,7 +273,7 @@ func (f *fusion) rankOf(o, steps int) rank {
 	if n := f.p.slots[o].rank; n > 0 {
 		return rank{n, true}
 	}
-	s, _ := f.maker(o)
+	s, _ := f.producer(o)
 	if s == nil || steps == 0 {
 		return rank{}
 	}

@@ -10,13 +10,12 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// A pattern of attention as some exporter writes it. Q, K and V are the graph's inputs, of shape
-// [batch, tokens, heads·size].
+// A pattern is attention as an exporter writes it. Q, K and V are the graph's inputs, of shape [batch, tokens, heads·size].
 type pattern struct {
 	name  string
 	scale func(b *builder, x *ir.Value) *ir.Value // of the scores
 	early func(b *builder, x *ir.Value) *ir.Value // of Q and K
-	keys  [][]int64                               // orders of axes that K is brought into
+	keys  [][]int64                               // permutations of K
 	mask  bool
 	after func(b *builder, x *ir.Value) *ir.Value // of the masked scores
 	late  func(b *builder, x *ir.Value) *ir.Value // of the weights
@@ -24,7 +23,7 @@ type pattern struct {
 	fused bool
 }
 
-// A builder makes a graph node by node.
+// A builder builds a graph node by node.
 type builder struct{ *ir.Graph }
 
 func (b *builder) op(name string, in ...*ir.Value) *ir.Value { return b.Insert(nil, name, in) }
@@ -112,7 +111,7 @@ func patterns() []pattern {
 		{name: "divided, masked", keys: once, scale: times("Div", 3), mask: true, fused: true},
 		{name: "multiplied", keys: twice, scale: times("Mul", 0.3, 1, 1), fused: true},
 		{name: "scaled early", keys: once, early: times("Mul", 0.6), mask: true, fused: true},
-		{name: "scaled by what is computed", keys: once, fused: true, early: func(b *builder, x *ir.Value) *ir.Value {
+		{name: "scaled by a computed value", keys: once, fused: true, early: func(b *builder, x *ir.Value) *ir.Value {
 			size := b.cast(b.op("Slice", b.op("Shape", x), b.ints(1), b.ints(2)), ir.Float)
 			return b.op("Div", x, b.op("Sqrt", size))
 		}},
@@ -136,7 +135,7 @@ func patterns() []pattern {
 	}
 }
 
-// inputs fills the inputs of a pattern with numbers that vary.
+// inputs fills the inputs of a pattern with varied numbers.
 func (p pattern) inputs(batch, queries, keys int64) map[string]*ir.Array {
 	in := map[string]*ir.Array{
 		"q": ir.NewArray(ir.Float, batch, queries, testHeads*testSize),
@@ -154,15 +153,15 @@ func (p pattern) inputs(batch, queries, keys int64) map[string]*ir.Array {
 	return in
 }
 
-func TestAttentionIsFusedAndAgreesWithPlainNodes(t *testing.T) {
+func TestAttentionFusion(t *testing.T) {
 	for _, p := range patterns() {
 		t.Run(p.name, func(t *testing.T) {
 			in := p.inputs(2, 5, 7)
-			want, _ := runModel(t, p.model(), in, engine.Options{Plain: true})
+			want, _ := runModel(t, p.model(), in, engine.Options{NoFusion: true})
 			got, steps := runModel(t, p.model(), in, engine.Options{Workers: 2})
 			tol := tolerance{Relative: 1e-5, Absolute: 1e-6}
 			if p.half {
-				tol = tolerance{Relative: 1e-2, Absolute: 1e-3} // plain nodes round scores and weights too
+				tol = tolerance{Relative: 1e-2, Absolute: 1e-3} // unfused nodes round scores and weights too
 			}
 			for name, w := range want {
 				if err := tol.differ(w, got[name]); err != nil {
@@ -170,18 +169,17 @@ func TestAttentionIsFusedAndAgreesWithPlainNodes(t *testing.T) {
 				}
 			}
 			if slices.Contains(steps, "mcompress.Attention") != p.fused {
-				t.Errorf("steps are %v", steps)
+				t.Errorf("steps: %v", steps)
 			}
 			if p.fused && slices.Contains(steps, "Transpose") && !slices.Contains(steps, "Sqrt") {
-				t.Errorf("a transposition is left: %v", steps)
+				t.Errorf("a Transpose was not fused: %v", steps)
 			}
 		})
 	}
 }
 
-// The memory of attention grows as the number of tokens does: scores alone would take 64 times
-// as much at 8 times the tokens.
-func TestMemoryOfAttentionIsLinear(t *testing.T) {
+// The memory of attention is linear in the number of tokens: scores alone would need 64 times as much for 8 times the tokens.
+func TestAttentionMemoryIsLinear(t *testing.T) {
 	p := pattern{keys: [][]int64{{0, 2, 3, 1}}, scale: times("Div", 3), mask: true}
 	e, err := engine.Open(t.Context(), p.model(), engine.Options{Workers: 2})
 	if err != nil {
@@ -200,11 +198,11 @@ func TestMemoryOfAttentionIsLinear(t *testing.T) {
 		return u.Plan.Size
 	}
 	if a, b := arena(1<<12), arena(1<<15); b > 8*a {
-		t.Errorf("8 times the tokens take %d bytes instead of %d", b, a)
+		t.Errorf("8 times the tokens use %d bytes, %d before", b, a)
 	}
 }
 
-// runModel gives the outputs, and the operators that ran.
+// runModel returns the outputs, and the operators that ran.
 func runModel(t *testing.T, m *ir.Model, in map[string]*ir.Array, o engine.Options) (map[string]*ir.Array, []string) {
 	t.Helper()
 	e, err := engine.Open(t.Context(), m, o)

@@ -8,14 +8,14 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// foldBatchNorm multiplies the scale of a BatchNormalization into the constant weight of the Conv
-// before it, and its shift into the bias. i is the Conv.
+// foldBatchNorm folds the scale of a BatchNormalization into the constant weight of the preceding Conv, and its shift into the bias. i is
+// the Conv.
 func foldBatchNorm(f *fusion, i int) bool {
 	conv := f.p.steps[i]
 	if !conv.is("Conv") || !f.isFloat(conv) {
 		return false
 	}
-	norm, iNorm := f.user(conv.out[0])
+	norm, iNorm := f.onlyConsumer(conv.out[0])
 	if !norm.is("BatchNormalization") || norm.Bool("training_mode", false) || len(norm.in) != 5 || slices.Contains(norm.Wanted[1:], true) {
 		return false
 	}
@@ -36,7 +36,7 @@ func foldBatchNorm(f *fusion, i int) bool {
 	factors := f.p.addConst(ir.ArrayOf(scale, columnOf(len(scale), len(w.Shape))...))
 	bias := f.p.addConst(ir.ArrayOf(shift, int64(len(shift))))
 	scaled := f.p.add(slot{name: conv.Label + " weight"})
-	f.by, f.users = append(f.by, absent, absent, absent), append(f.users, nil, nil, nil)
+	f.producers, f.consumers = append(f.producers, absent, absent, absent), append(f.consumers, nil, nil, nil)
 	mul := fused(ir.OpID{Type: "Mul"}, 14, norm, []int{conv.in[1], factors}, []int{scaled})
 	made := fused(conv.ID, conv.Version, conv, []int{conv.in[0], scaled, bias}, norm.out[:1], slices.Collect(maps.Values(conv.Attrs()))...)
 	if mul == nil || made == nil {
@@ -47,7 +47,7 @@ func foldBatchNorm(f *fusion, i int) bool {
 	return true
 }
 
-// affine is what norm does to each channel, x·scale + shift, if its parameters are constants.
+// affine is scale and shift of norm per channel, x·scale + shift, if its parameters are constants.
 func (f *fusion) affine(norm *step) (scale, shift []float32) {
 	var p [4][]float32 // scale, B, mean, variance
 	for k := range p {

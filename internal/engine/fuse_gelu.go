@@ -6,23 +6,22 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// fuseGelu makes com.microsoft's Gelu of x·½·(1 + erf(x/√2)), in whichever order exporters
-// multiply. i is the Erf.
+// fuseGelu fuses x·½·(1 + erf(x/√2)) into com.microsoft Gelu, for each order of the factors that exporters use. i is the Erf.
 func fuseGelu(f *fusion, i int) bool {
 	erf := f.p.steps[i]
 	if !erf.is("Erf") {
 		return false
 	}
-	scaled, iScaled := f.maker(erf.in[0])
+	scaled, iScaled := f.producer(erf.in[0])
 	x := f.scaledBy(scaled, math.Sqrt2)
-	if x == absent || !f.inside(erf.in[0], i) {
+	if x == absent || !f.consumedBy(erf.in[0], i) {
 		return false
 	}
-	add, iAdd := f.user(erf.out[0])
+	add, iAdd := f.onlyConsumer(erf.out[0])
 	if !add.is("Add") {
 		return false
 	}
-	one, _ := add.other(erf.out[0])
+	one, _ := add.otherInput(erf.out[0])
 	if v, ok := f.scalar(one); !ok || v != 1 {
 		return false
 	}
@@ -59,24 +58,23 @@ func (f *fusion) scaledBy(s *step, d float64) int {
 	return absent
 }
 
-// product finds the Mul steps that multiply y by x and by ½: (y·x)·½, (y·½)·x or y·(x·½). It
-// gives the last one and all of them.
+// product finds the Mul steps that multiply y by x and by ½: (y·x)·½, (y·½)·x or y·(x·½). It returns the last one and all of them.
 func (f *fusion) product(y, x int) (int, []int) {
-	first, i := f.user(y)
+	first, i := f.onlyConsumer(y)
 	if !first.is("Mul") {
 		return absent, nil
 	}
-	o, _ := first.other(y)
-	if s, j := f.maker(o); s.is("Mul") && o != x { // y·(x·½)
-		if f.halves(s, x) && f.inside(o, i) {
+	o, _ := first.otherInput(y)
+	if s, j := f.producer(o); s.is("Mul") && o != x { // y·(x·½)
+		if f.halves(s, x) && f.consumedBy(o, i) {
 			return i, []int{j, i}
 		}
 	}
-	last, j := f.user(first.out[0])
+	last, j := f.onlyConsumer(first.out[0])
 	if !last.is("Mul") {
 		return absent, nil
 	}
-	p, _ := last.other(first.out[0])
+	p, _ := last.otherInput(first.out[0])
 	if o == x && f.isHalf(p) || f.isHalf(o) && p == x {
 		return j, []int{i, j}
 	}
@@ -90,6 +88,6 @@ func (f *fusion) isHalf(o int) bool {
 
 // halves reports whether s is x·½.
 func (f *fusion) halves(s *step, x int) bool {
-	o, _ := s.other(x)
+	o, _ := s.otherInput(x)
 	return o != absent && f.isHalf(o)
 }

@@ -5,19 +5,19 @@ import (
 	"slices"
 )
 
-// fuseResidual adds another value where a Conv's result is made, if that value certainly has the
-// result's shape: one that broadcasts could not be added there. i is the Conv.
+// fuseResidual fuses the addition of another value into a Conv, if that value is known to have the shape of the result: broadcasting is not
+// possible there. i is the Conv.
 func fuseResidual(f *fusion, i int) bool {
 	conv := f.p.steps[i]
 	if !conv.is("Conv") || !f.isFloat(conv) {
 		return false
 	}
-	add, iAdd := f.user(conv.out[0])
+	add, iAdd := f.onlyConsumer(conv.out[0])
 	if !add.is("Add") {
 		return false
 	}
-	z, _ := add.other(conv.out[0])
-	if z == absent || f.by[z] > iAdd || !f.sameImage(z, conv.out[0]) {
+	z, _ := add.otherInput(conv.out[0])
+	if z == absent || f.producers[z] > iAdd || !f.sameImage(z, conv.out[0]) {
 		return false
 	}
 	in := append(slices.Clone(conv.in), absent)[:3]
@@ -29,11 +29,11 @@ func fuseResidual(f *fusion, i int) bool {
 	return true
 }
 
-// An image is how a value's shape follows from another one's: before a run no sizes are known,
-// but equal ways from the same place lead to equal sizes.
+// An image describes how the shape of a value follows from another one's: sizes are unknown before a run, but equal chains of operators
+// from the same value give equal sizes.
 type image struct {
-	channels int64  // 0 where no Conv tells
-	way      string // the slot it begins with, and what changes heights and widths from there on
+	channels int64  // 0 if no Conv determines it
+	way      string // the slot that the chain starts from, and the operators that change heights and widths
 }
 
 func (f *fusion) sameImage(a, b int) bool {
@@ -42,14 +42,14 @@ func (f *fusion) sameImage(a, b int) bool {
 	return x.channels > 0 && x == y
 }
 
-// image follows o back through convolutions, pools and elementwise operators.
+// image follows o backwards through convolutions, pools and elementwise operators.
 func (f *fusion) image(o int, seen map[int]image) image {
 	if im, ok := seen[o]; ok {
 		return im
 	}
 	im := image{way: fmt.Sprint(o)}
 	seen[o] = im
-	s, _ := f.maker(o)
+	s, _ := f.producer(o)
 	switch {
 	case s == nil:
 	case s.is("Relu", "LeakyRelu", "Clip", "Sigmoid", "HardSwish", "BatchNormalization"):
@@ -72,7 +72,7 @@ func (f *fusion) image(o int, seen map[int]image) image {
 	return im
 }
 
-// sizing is what a window does to the sizes it slides over, as text: nothing where it keeps them.
+// sizing is the text form of how a window changes the spatial sizes: empty if it keeps them.
 func sizing(s *step, kernel []int64) string {
 	if auto := s.Text("auto_pad", "NOTSET"); auto != "NOTSET" || s.Int("ceil_mode", 0) != 0 {
 		return fmt.Sprint(" ", auto, s.Int("ceil_mode", 0), kernel, s.Ints("strides"), s.Ints("dilations"))

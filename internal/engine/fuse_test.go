@@ -12,9 +12,8 @@ import (
 	"github.com/mcompress/mcompress/onnx"
 )
 
-// Rules expect no graph in particular: with inputs that are missing or others', with weights of another rank and with
-// attributes that make no sense there may be errors, but no panic.
-func TestRulesTakeAnyGraph(t *testing.T) {
+// Rules accept any graph: missing or swapped inputs, weights of another rank and invalid attributes may cause errors, but no panic.
+func TestFusionAcceptsAnyGraph(t *testing.T) {
 	for _, p := range patterns() {
 		t.Run(p.name, func(t *testing.T) { disturb(t, 100, func() *ir.Model { return p.model() }) })
 	}
@@ -32,7 +31,7 @@ func TestRulesTakeAnyGraph(t *testing.T) {
 	}
 }
 
-func TestMalformedModelsAreNoBugs(t *testing.T) {
+func TestMalformedModelsDoNotPanic(t *testing.T) {
 	for _, path := range conform.ModelsBelow(t, filepath.Join(conform.Shared(t), "fixtures", "malformed")) {
 		f, err := onnx.Open(path)
 		if err != nil {
@@ -43,7 +42,7 @@ func TestMalformedModelsAreNoBugs(t *testing.T) {
 	}
 }
 
-// disturb opens models that differ from those that build makes in one to three places.
+// disturb opens the models that build makes, each with one to three random changes.
 func disturb(t *testing.T, seeds uint64, build func() *ir.Model) {
 	t.Helper()
 	for seed := range seeds {
@@ -56,7 +55,7 @@ func disturb(t *testing.T, seeds uint64, build func() *ir.Model) {
 	}
 }
 
-// change changes one node of g, or what it reads.
+// change changes one node of g, or one of its inputs.
 func change(rng *rand.Rand, g *ir.Graph) {
 	var nodes []*ir.Node
 	for n := range g.Nodes() {
@@ -83,7 +82,7 @@ func change(rng *rand.Rand, g *ir.Graph) {
 	}
 }
 
-// noBug opens m and plans a run.
+// checkPlan opens m and plans a run.
 func noBug(t *testing.T, what any, m *ir.Model) {
 	t.Helper()
 	e, err := engine.Open(t.Context(), m, engine.Options{Workers: 1})

@@ -6,15 +6,15 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// fuseTransposedWeight lets a MatMul multiply by a constant weight as it lies, where a Transpose of its two axes stands
-// between, so that the weight is packed from there. i is the MatMul.
+// fuseTransposedWeight removes a Transpose of the two axes of a constant weight before a MatMul: the weight is packed in transposed order.
+// i is the MatMul.
 func fuseTransposedWeight(f *fusion, i int) bool {
 	mm := f.p.steps[i]
 	if !mm.is("MatMul") || len(mm.in) != 2 {
 		return false
 	}
-	t, iT := f.maker(mm.in[1])
-	if !slices.Equal(f.permOf(t), []int64{1, 0}) || f.constant(t.in[0]) == nil || !f.inside(t.out[0], i) {
+	t, iT := f.producer(mm.in[1])
+	if !slices.Equal(f.permOf(t), []int64{1, 0}) || f.constant(t.in[0]) == nil || !f.consumedBy(t.out[0], i) {
 		return false
 	}
 	s := mm.with(fusedMatMulID, []int{mm.in[0], t.in[0]}, mm.out, intAttr("transB", 1))
@@ -25,8 +25,8 @@ func fuseTransposedWeight(f *fusion, i int) bool {
 	return true
 }
 
-// fuseTranspose takes a Transpose before a MatMul as the order of its operand's axes, where the last axis stays
-// in the matrices. i is the MatMul.
+// fuseTranspose turns a Transpose before a MatMul into a permutation of its operand's axes, if the last axis stays in the matrices. i is
+// the MatMul.
 func fuseTranspose(f *fusion, i int) bool {
 	done := false
 	for k, name := range []string{"A", "B"} {
@@ -40,10 +40,10 @@ func transposed(f *fusion, i, k int, name string) bool {
 	if !isProduct(mm) && !mm.isOf(linearID) || mm.Has("perm"+name) {
 		return false
 	}
-	t, iT := f.maker(mm.in[k])
+	t, iT := f.producer(mm.in[k])
 	perm := f.permOf(t)
 	n := len(perm)
-	if n < 2 || !slices.Contains(perm[n-2:], int64(n-1)) || !f.inside(t.out[0], i) || mm.in[0] == mm.in[1] {
+	if n < 2 || !slices.Contains(perm[n-2:], int64(n-1)) || !f.consumedBy(t.out[0], i) || mm.in[0] == mm.in[1] {
 		return false
 	}
 	in := slices.Clone(mm.in)

@@ -8,8 +8,8 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// Transpositions in front of a MatMul cost no copy, unless somebody else reads them too.
-func TestTransposedOperandsAreMultipliedWhereTheyLie(t *testing.T) {
+// Transposes before a MatMul need no copy, unless they have other consumers.
+func TestTransposesBeforeMatMulAreFused(t *testing.T) {
 	weight := make([]float32, 24*5)
 	for i := range weight {
 		weight[i] = float32(i%7) - 3
@@ -27,7 +27,7 @@ func TestTransposedOperandsAreMultipliedWhereTheyLie(t *testing.T) {
 		"reversed": {build: func(b *builder, x *ir.Value) *ir.Value {
 			return b.op("MatMul", b.op("Relu", b.op("Reshape", x, b.ints(-1, 24))), b.op("Transpose", b.op("Reshape", x, b.ints(-1, 24))))
 		}},
-		"reversed, of a rank that nobody knows": {left: true, build: func(b *builder, x *ir.Value) *ir.Value {
+		"reversed, of unknown rank": {left: true, build: func(b *builder, x *ir.Value) *ir.Value {
 			x = b.Insert(nil, "ReduceMean", []*ir.Value{x}, ir.IntsAttr("axes", 0), ir.IntAttr("keepdims", 0))
 			return b.op("MatMul", b.op("Transpose", x), b.floats([]int64{6, 1}, 1, 2, 3, 4, 5, 6))
 		}},
@@ -57,7 +57,7 @@ func TestTransposedOperandsAreMultipliedWhereTheyLie(t *testing.T) {
 				return m
 			}
 			in := map[string]*ir.Array{"q": pattern{}.inputs(2, 6, 6)["q"]}
-			want, _ := runModel(t, model(), in, engine.Options{Plain: true})
+			want, _ := runModel(t, model(), in, engine.Options{NoFusion: true})
 			got, steps := runModel(t, model(), in, engine.Options{Workers: 2})
 			for name, w := range want {
 				if err := (tolerance{Relative: 1e-5, Absolute: 1e-5}).differ(w, got[name]); err != nil {
@@ -65,7 +65,7 @@ func TestTransposedOperandsAreMultipliedWhereTheyLie(t *testing.T) {
 				}
 			}
 			if slices.Contains(steps, "Transpose") != c.left {
-				t.Errorf("steps are %v", steps)
+				t.Errorf("steps: %v", steps)
 			}
 		})
 	}

@@ -11,60 +11,59 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// An instance is a plan on memory: one run at a time uses it.
+// An instance is a plan with its memory, for one run at a time.
 type instance struct {
-	plan   *plan
-	arena  []byte
-	values []*ir.Array // by slot
-	fixed  []*ir.Array // what values are when no run goes on
-	calls  []op.Call   // by step
-	bodies []map[string]*instance
-	frees  [][]int // by step: slots on the heap that die with it
-	heap   heap    // of the run that goes on
+	plan       *plan
+	arena      []byte
+	values     []*ir.Array // by slot
+	template   []*ir.Array // values between runs
+	calls      []op.Call   // by step
+	bodies     []map[string]*instance
+	deadAfter  [][]int       // by step: dynamically sized slots whose lifetime ends with it
+	dynamicMem dynamicMemory // of the current run
 }
 
-// bind puts a plan on an arena of the size that it says.
+// bind gives a plan an arena of the planned size.
 func (pl *plan) bind(arena []byte, pool *op.Pool) *instance {
 	in := &instance{plan: pl, arena: arena, calls: make([]op.Call, len(pl.prog.steps)), bodies: make([]map[string]*instance, len(pl.prog.steps))}
-	in.fixed = make([]*ir.Array, len(pl.values))
+	in.template = make([]*ir.Array, len(pl.values))
 	for o, v := range pl.values {
 		switch r := pl.place[o]; {
 		case v == nil:
 		case r.bytes > 0:
-			in.fixed[o] = &ir.Array{DType: v.DType, Shape: v.Shape, Data: arena[r.off : r.off+r.bytes : r.off+r.bytes]}
-		case op.Known(v), pl.prog.slots[o].konst != nil:
-			in.fixed[o] = v
+			in.template[o] = &ir.Array{DType: v.DType, Shape: v.Shape, Data: arena[r.off : r.off+r.bytes : r.off+r.bytes]}
+		case op.Known(v), pl.prog.slots[o].constant != nil:
+			in.template[o] = v
 		default:
-			in.fixed[o] = &ir.Array{DType: v.DType, Shape: v.Shape} // a view of what comes with the run
+			in.template[o] = &ir.Array{DType: v.DType, Shape: v.Shape} // a view of an input of the run
 		}
 	}
-	in.values = append([]*ir.Array(nil), in.fixed...)
+	in.values = append([]*ir.Array(nil), in.template...)
 	for i, s := range pl.prog.steps {
-		r := pl.work[i]
+		r := pl.scratch[i]
 		in.calls[i] = op.Call{Node: s.Node, In: make([]*ir.Array, len(s.in)), Out: make([]*ir.Array, len(s.out)), Work: arena[r.off : r.off+r.bytes : r.off+r.bytes], Pool: pool}
 	}
-	in.frees = pl.frees()
+	in.deadAfter = pl.lastUses()
 	return in
 }
 
-// frees lists for each step the slots of the heap that nobody reads after it.
-func (pl *plan) frees() [][]int {
+// lastUses lists for each step the dynamically sized slots without later consumers.
+func (pl *plan) lastUses() [][]int {
 	out := make([][]int, len(pl.prog.steps))
 	for o, i := range pl.prog.lastReads() {
-		if i != absent && pl.place[o].bytes == 0 && pl.prog.slots[o].konst == nil {
+		if i != absent && pl.place[o].bytes == 0 && pl.prog.slots[o].constant == nil {
 			out[i] = append(out[i], o)
 		}
 	}
 	return out
 }
 
-// run computes the program for inputs, and captures after them, of the plan's types. What
-// it returns of the slots in fetch is copied the moment it is made, so that fetching keeps
-// nothing alive. The values of outputs stay valid until the next run.
+// run computes the program for inputs, followed by captures, of the plan's types. Values of the slots in fetch are copied when they are
+// computed, so that fetching does not extend lifetimes. The values of outputs are valid until the next run.
 func (in *instance) run(r *execution, args []*ir.Array, fetch map[int]bool) (map[int]*ir.Array, error) {
 	prog := in.plan.prog
-	copy(in.values, in.fixed)
-	in.heap = heap{limit: r.limit}
+	copy(in.values, in.template)
+	in.dynamicMem = dynamicMemory{limit: r.limit}
 	for i, slot := range prog.fed() {
 		in.values[slot] = args[i]
 	}
@@ -72,27 +71,27 @@ func (in *instance) run(r *execution, args []*ir.Array, fetch map[int]bool) (map
 	var refused error
 	take := func(o int) {
 		if o != absent && fetch[o] && got[o] == nil && in.values[o] != nil && refused == nil {
-			got[o], refused = r.taken(o, in.values[o])
+			got[o], refused = r.fetched(o, in.values[o])
 		}
 	}
 	for _, o := range slices.Sorted(maps.Keys(fetch)) {
-		if prog.slots[o].konst != nil || in.plan.values[o] != nil && op.Known(in.plan.values[o]) {
+		if prog.slots[o].constant != nil || in.plan.values[o] != nil && op.Known(in.plan.values[o]) {
 			take(o)
 		}
 	}
 	for _, slot := range prog.fed() {
 		take(slot)
 	}
-	load := r.streams(in)
+	load := r.prefetch(in)
 	defer func() { _ = load.done() }() // after an error too: the memory will be another run's
 	for i, s := range prog.steps {
 		if err := r.ctx.Err(); err != nil {
 			return nil, err
 		}
-		if err := load.before(i); err != nil {
+		if err := load.wait(i); err != nil {
 			return nil, err
 		}
-		if in.plan.how[i] == ahead {
+		if in.plan.modes[i] == precomputed {
 			continue
 		}
 		if err := in.step(r, i, s); err != nil {
@@ -104,10 +103,10 @@ func (in *instance) run(r *execution, args []*ir.Array, fetch map[int]bool) (map
 		if refused != nil {
 			return nil, refused
 		}
-		for _, o := range in.frees[i] {
+		for _, o := range in.deadAfter[i] {
 			if !prog.isOutput(o) {
-				in.values[o] = in.fixed[o]
-				in.heap.free(o)
+				in.values[o] = in.template[o]
+				in.dynamicMem.release(o)
 			}
 		}
 	}
@@ -153,7 +152,7 @@ func (in *instance) compute(r *execution, i int, s *step, c *op.Call) error {
 	if s.bodies != nil {
 		return in.control(r, i, s, c)
 	}
-	if in.plan.how[i] != placed {
+	if in.plan.modes[i] != placed {
 		return in.dynamic(s, c)
 	}
 	for k, o := range s.out {
@@ -169,9 +168,9 @@ func (in *instance) compute(r *execution, i int, s *step, c *op.Call) error {
 	return s.run(c)
 }
 
-// dynamic runs a step on memory of the heap.
+// dynamic runs a step with outputs outside the arena.
 func (in *instance) dynamic(s *step, c *op.Call) error {
-	if err := in.heap.foresee(s, c); err != nil {
+	if err := in.dynamicMem.checkStep(s, c); err != nil {
 		return err
 	}
 	out, err := runAlone(s, op.Call{Ctx: c.Ctx, In: c.In, Pool: c.Pool, Rows: c.Rows})
@@ -183,28 +182,27 @@ func (in *instance) dynamic(s *step, c *op.Call) error {
 			continue
 		}
 		if out[k] == nil {
-			return s.wrap(fmt.Errorf("output %d was not made", k))
+			return s.wrap(fmt.Errorf("output %d was not computed", k))
 		}
-		if err := in.keep(s, o, out[k]); err != nil {
+		if err := in.store(s, o, out[k]); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// keep makes a the value of slot o, on the heap.
-func (in *instance) keep(s *step, o int, a *ir.Array) error {
+// store makes a the value of slot o, outside the arena.
+func (in *instance) store(s *step, o int, a *ir.Array) error {
 	in.values[o] = in.detach(a)
 	if s.op.View {
-		return nil // it is its input's memory
+		return nil // it shares its input's memory
 	}
-	return in.heap.take(s, o, heapBytes(in.values[o]))
+	return in.dynamicMem.reserve(s, o, heapBytes(in.values[o]))
 }
 
-// detach returns a, or a copy where it, or something in it, lies in the arena, whose bytes
-// will soon be something else's.
+// detach returns a, or a copy if it, or an item of it, is in the arena, whose bytes will be reused.
 func (in *instance) detach(a *ir.Array) *ir.Array {
-	if in.holds(a.Data) {
+	if in.inArena(a.Data) {
 		return a.Clone()
 	}
 	for i, item := range a.Items {
@@ -213,7 +211,7 @@ func (in *instance) detach(a *ir.Array) *ir.Array {
 	return a
 }
 
-func (in *instance) holds(b []byte) bool {
+func (in *instance) inArena(b []byte) bool {
 	if len(b) == 0 || len(in.arena) == 0 {
 		return false
 	}
@@ -221,7 +219,7 @@ func (in *instance) holds(b []byte) bool {
 	return at >= start && at < start+uintptr(len(in.arena))
 }
 
-// turnover is the bytes of blocks that begin and end with step i.
+// turnover is the number of bytes whose lifetime starts, and ends, with step i.
 func (pl *plan) turnover(i int) (alloc, freed int64) {
 	for _, b := range pl.memory.Blocks {
 		if b.First == i {

@@ -21,13 +21,13 @@ type Interpreter struct {
 	opt      Options
 	inputs   []op.Port
 	outputs  []op.Port
-	weights  int64    // bytes of constants and of what operators made of them
-	streamed int64    // bytes of constants that are read for each run
-	commons  *commons // nil if no other session may have anything of this one
+	weights  int64        // bytes of constants and of operators' prepacked weights
+	streamed int64        // bytes of constants that are read for each run
+	shared   *sharedState // nil if no other session shares values with this one
 }
 
-// Open makes m ready to run and reads its weights. m's files stay in use until Close. An
-// operator that the table does not hold is a *Missing, before any weight is read.
+// Open prepares m for runs and reads its weights. The files of m stay in use until Close. An operator that the engine does not implement is
+// an *Unsupported error, returned before any weight is read.
 func Open(ctx context.Context, m *ir.Model, o Options) (*Interpreter, error) {
 	e := &Interpreter{pool: op.NewPool(o.Workers), eval: ir.NewEval(""), opt: o, inputs: ports(given(m.Graph)), outputs: ports(m.Graph.Outputs)}
 	if err := e.load(ctx, m); err != nil {
@@ -39,7 +39,7 @@ func Open(ctx context.Context, m *ir.Model, o Options) (*Interpreter, error) {
 func (e *Interpreter) load(ctx context.Context, m *ir.Model) (err error) {
 	defer func() {
 		if v := recover(); v != nil { // a graph that no rule expected
-			err = fmt.Errorf("a bug in the engine while it made the model ready: %v", v)
+			err = fmt.Errorf("internal error while loading the model: %v", v)
 		}
 	}()
 	c := &compiler{ctx: ctx, model: m, opt: e.opt, eval: e.eval, keep: map[string]bool{}, consts: map[*ir.Tensor]*constant{}}
@@ -49,58 +49,58 @@ func (e *Interpreter) load(ctx context.Context, m *ir.Model) (err error) {
 	if e.prog, err = c.main(); err != nil {
 		return err
 	}
-	l := &loader{ctx: ctx, eval: e.eval, pool: e.pool, planOnly: e.opt.PlanOnly, room: math.MaxInt64}
-	if e.opt.Beside != nil {
-		l.beside = e.opt.Beside.commons
+	l := &loader{ctx: ctx, eval: e.eval, pool: e.pool, planOnly: e.opt.PlanOnly, budget: math.MaxInt64}
+	if e.opt.Baseline != nil {
+		l.baseline = e.opt.Baseline.shared
 	}
 	if e.opt.MemoryLimit > 0 {
-		l.room = e.opt.MemoryLimit / 2
+		l.budget = e.opt.MemoryLimit / 2
 	}
-	if err := e.prog.each(l.small); err != nil {
+	if err := e.prog.each(l.foldSmall); err != nil {
 		return err
 	}
-	if !e.opt.Plain {
+	if !e.opt.NoFusion {
 		if err := e.prog.each(fuse); err != nil {
 			return err
 		}
 	}
-	e.prog.writers()
+	e.prog.scheduleWrites()
 	if e.opt.Identity != nil {
-		e.share(c.consts)
-		l.commons = e.commons
+		e.recordShared(c.consts)
+		l.shared = e.shared
 	}
-	if l.beside != nil && e.commons != nil {
-		e.cut(l.beside)
+	if l.baseline != nil && e.shared != nil {
+		e.reuseValues(l.baseline)
 	}
 	if err := e.prog.each((*program).count); err != nil {
 		return err
 	}
-	e.streamed = spill(c.consts, e.opt.MemoryLimit)
-	if err := e.prog.each(l.settle); err != nil {
+	e.streamed = chooseStreamed(c.consts, e.opt.MemoryLimit)
+	if err := e.prog.each(l.foldAndPrepare); err != nil {
 		return err
 	}
 	if e.opt.PlanOnly {
 		return nil
 	}
-	if err := e.prog.each(l.rest); err != nil {
+	if err := e.prog.each(l.readRest); err != nil {
 		return err
 	}
 	e.weights = l.prepared + e.prog.held()
-	if e.commons != nil {
-		e.offer()
+	if e.shared != nil {
+		e.exportShared()
 	}
 	return nil
 }
 
-// held is the bytes of constants that are in memory.
+// held is the number of bytes of constants in memory.
 func (p *program) held() int64 {
 	seen := map[*constant]bool{}
 	bytes := int64(0)
 	_ = p.each(func(p *program) error {
 		for _, s := range p.slots {
-			if s.konst != nil && !seen[s.konst] {
-				seen[s.konst] = true
-				bytes += int64(len(s.konst.array.Data))
+			if s.constant != nil && !seen[s.constant] {
+				seen[s.constant] = true
+				bytes += int64(len(s.constant.array.Data))
 			}
 		}
 		return nil
@@ -116,7 +116,7 @@ func ports(vs []*ir.Value) []op.Port {
 	return ps
 }
 
-// given are g's inputs without those that have initializers.
+// given lists g's inputs without those that have initializers.
 func given(g *ir.Graph) []*ir.Value {
 	return slices.DeleteFunc(slices.Clone(g.Inputs), func(v *ir.Value) bool { return v.Const != nil })
 }
@@ -127,10 +127,10 @@ func (e *Interpreter) Inputs() []op.Port { return e.inputs }
 // Outputs are the model's outputs.
 func (e *Interpreter) Outputs() []op.Port { return e.outputs }
 
-// Weights is the bytes of weights in memory, and of those that are read for each run.
+// Weights is the number of bytes of weights in memory, and of those that are read for each run.
 func (e *Interpreter) Weights() (held, streamed int64) { return e.weights, e.streamed }
 
-// Free gives up the memory that earlier runs left for later ones.
+// Free releases the memory that earlier runs left for later ones.
 func (e *Interpreter) Free() {
 	e.prog.plans.mu.Lock()
 	defer e.prog.plans.mu.Unlock()
@@ -139,7 +139,7 @@ func (e *Interpreter) Free() {
 	}
 }
 
-// Close ends the workers and removes temporary files.
+// Close stops the worker threads and removes temporary files.
 func (e *Interpreter) Close() error {
 	e.pool.Close()
 	return e.eval.Close()
@@ -167,8 +167,8 @@ func (e *Interpreter) Run(ctx context.Context, in map[string]*ir.Array, fetch []
 	return out, nil
 }
 
-// Watch is Run that hands each of the values to visit at the moment it is made, in the order in which that
-// happens, and makes no copies: an array is valid until visit returns, and what that changes in it the run goes on with.
+// Watch is Run without copies: it passes each value to visit when it is computed, in that order. An array is valid until visit returns; the
+// run continues with changes that visit makes to it.
 func (e *Interpreter) Watch(ctx context.Context, in map[string]*ir.Array, fetch []string, visit func(name string, a *ir.Array) error) error {
 	names := map[int][]string{}
 	for _, name := range fetch {
@@ -187,10 +187,10 @@ func (e *Interpreter) Watch(ctx context.Context, in map[string]*ir.Array, fetch 
 	return err
 }
 
-// compute runs the program. What it returns are copies of the slots behind the names, or those that watch has seen.
+// compute runs the program. It returns copies of the named slots, or the slots that watch was called for.
 func (e *Interpreter) compute(ctx context.Context, in map[string]*ir.Array, fetch []string, watch func(int, *ir.Array) error) (map[int]*ir.Array, error) {
 	if e.opt.PlanOnly {
-		return nil, errors.New("the model was opened to plan its memory: its weights are not there")
+		return nil, errors.New("the model was opened with PlanOnly: its weights are not loaded")
 	}
 	args, err := e.arguments(in)
 	if err != nil {
@@ -200,18 +200,18 @@ func (e *Interpreter) compute(ctx context.Context, in map[string]*ir.Array, fetc
 	for _, name := range fetch {
 		i, ok := e.prog.names[name]
 		if !ok {
-			return nil, fmt.Errorf("value %q is not an output, nor one that was to be kept", name)
+			return nil, fmt.Errorf("value %q is neither an output nor a kept value", name)
 		}
 		slots[i] = true
 	}
 	return e.prog.exec(&execution{ctx: ctx, pool: e.pool, eval: e.eval, profile: e.opt.Profile, limit: e.opt.MemoryLimit, watch: watch}, args, slots)
 }
 
-// arguments puts the inputs in order and checks them against what the model declares.
+// arguments orders the inputs and checks them against the model's declaration.
 func (e *Interpreter) arguments(in map[string]*ir.Array) ([]*ir.Array, error) {
 	for name := range in {
 		if !slices.ContainsFunc(e.inputs, func(p op.Port) bool { return p.Name == name }) {
-			return nil, fmt.Errorf("the model has no input %q; its inputs are %s", name, names(e.inputs))
+			return nil, fmt.Errorf("unknown input %q; the model's inputs are %s", name, names(e.inputs))
 		}
 	}
 	args := make([]*ir.Array, len(e.inputs))
@@ -250,20 +250,20 @@ func fits(p op.Port, a *ir.Array) error {
 	return declared(p, a)
 }
 
-// declared checks an input's type against the declaration. A symbolic size is not held to be the same
-// everywhere: ONNX Runtime only warns of such models, and runs them.
+// declared checks an input's type against the declaration. A symbolic dimension may have different sizes in different inputs: ONNX Runtime
+// only warns of such models, and runs them.
 func declared(p op.Port, a *ir.Array) error {
 	if p.Type == nil {
 		return nil
 	}
 	if p.Type.Elem != ir.Undefined && p.Type.Elem != a.DType {
-		return fmt.Errorf("%s is given, the model declares %s", a.DType, p.Type.Elem)
+		return fmt.Errorf("type is %s, the model declares %s", a.DType, p.Type.Elem)
 	}
 	if p.Type.Shape == nil {
 		return nil
 	}
 	if len(p.Type.Shape) != len(a.Shape) {
-		return fmt.Errorf("shape %v is given, the model declares rank %d", a.Shape, len(p.Type.Shape))
+		return fmt.Errorf("shape is %v, the model declares rank %d", a.Shape, len(p.Type.Shape))
 	}
 	for k, d := range p.Type.Shape {
 		if d.Known() && d.N != a.Shape[k] {
@@ -273,29 +273,28 @@ func declared(p op.Port, a *ir.Array) error {
 	return nil
 }
 
-// An execution is what one call of Run shares among programs.
+// An execution is the state that one call of Run shares among programs.
 type execution struct {
 	ctx     context.Context
 	pool    *op.Pool
 	eval    *ir.Eval
 	profile Profiler
-	limit   int64                             // bytes of results of one program outside of its arena; 0 for none
-	watch   func(slot int, a *ir.Array) error // is shown what is fetched instead of a copy being made; may be nil
+	limit   int64                             // maximum bytes of dynamically sized results of one program; 0 for no limit
+	watch   func(slot int, a *ir.Array) error // called with fetched values instead of copying them; may be nil
 }
 
-// taken is what comes of a value that is fetched.
-func (r *execution) taken(slot int, a *ir.Array) (*ir.Array, error) {
+// fetched handles a fetched value: it copies the value, or calls watch.
+func (r *execution) fetched(slot int, a *ir.Array) (*ir.Array, error) {
 	if r.watch == nil {
 		return a.Clone(), nil
 	}
 	return a, r.watch(slot, a)
 }
 
-// keptPlans is how many plans a program keeps for later runs with the same types.
+// keptPlans is the number of plans that a program keeps for later runs with the same types.
 const keptPlans = 4
 
-// A planCache holds the plans of one program, the latest first, and for each the
-// instance that its last run left behind.
+// A planCache holds the plans of one program, the latest first, each with the instance of its last run.
 type planCache struct {
 	mu      sync.Mutex
 	entries []*planned
@@ -313,7 +312,7 @@ func (p *program) exec(r *execution, args []*ir.Array, fetch map[int]bool) (map[
 	if err != nil {
 		return nil, err
 	}
-	defer p.plans.give(e, in)
+	defer p.plans.put(e, in)
 	return in.run(r, args, fetch)
 }
 
@@ -354,10 +353,10 @@ func (c *planCache) get(p *program, args []*ir.Array, pool *op.Pool) (*planned, 
 	return e, nil
 }
 
-func (c *planCache) give(e *planned, in *instance) {
+func (c *planCache) put(e *planned, in *instance) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	copy(in.values, in.fixed) // the caller's arrays are not held on to
+	copy(in.values, in.template) // the caller's arrays are not retained
 	e.idle = in
 }
 

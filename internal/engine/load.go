@@ -8,8 +8,8 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// smallConstant is the size up to which constants are read before patterns are looked for,
-// and up to which results are computed ahead: shapes, axes, factors.
+// smallConstant is the maximum size of constants that are read before fusion, and of results that are constant-folded there: shapes, axes,
+// factors.
 const smallConstant = 64 << 10
 
 // readTensor reads a whole tensor into memory.
@@ -43,50 +43,50 @@ func readTensor(ctx context.Context, e *ir.Eval, t *ir.Tensor) (*ir.Array, error
 	return a, nil
 }
 
-// A loader reads constants, computes what follows from them, and prepares operators.
+// A loader reads constants, folds operators on them, and prepares operators.
 type loader struct {
 	ctx  context.Context
 	eval *ir.Eval
 	pool *op.Pool
 
 	planOnly bool
-	prepared int64 // bytes that operators hold on to
-	room     int64 // bytes that results computed ahead may still take: what takes more is left to the runs
+	prepared int64 // bytes held by operators
+	budget   int64 // bytes still available for folded results; larger ones are computed in each run
 
-	commons *commons // of the session that is made, nil if no other will have any of it
-	beside  *commons // of the session that this one is made beside; may be nil
+	shared   *sharedState // of the new session, nil if no other session will use it
+	baseline *sharedState // of the baseline session; may be nil
 }
 
-// takes claims room for the results of s, false if there is none.
-func (l *loader) takes(s *step, in []*ir.Array) bool {
+// reserve takes the size of the results of s from the budget, and reports whether it suffices.
+func (l *loader) reserve(s *step, in []*ir.Array) bool {
 	if s.op.Shape == nil || s.op.View {
 		return true
 	}
 	specs, err := s.shape(in)
 	if err != nil {
-		return true // it will be said when s runs
+		return true // reported when s runs
 	}
 	bytes := int64(0)
 	for i, spec := range specs {
 		if i < len(s.out) && s.out[i] != absent {
-			if bytes += spec.Bytes(); bytes > l.room {
+			if bytes += spec.Bytes(); bytes > l.budget {
 				return false
 			}
 		}
 	}
-	l.room -= bytes
+	l.budget -= bytes
 	return true
 }
 
-// read makes sure that k's data are there.
+// read makes sure that k's data are in memory.
 func (l *loader) read(k *constant) error {
 	if op.Known(k.array) {
 		return nil
 	}
 	if k.tensor == nil {
-		return fmt.Errorf("a constant of type %s was given up too early", k.array)
+		return fmt.Errorf("constant of type %s was released too early", k.array)
 	}
-	if t := l.twin(k); t != nil {
+	if t := l.sharedConstant(k); t != nil {
 		k.array.Data, k.array.Text = t.array.Data, t.array.Text
 		return nil
 	}
@@ -97,18 +97,18 @@ func (l *loader) read(k *constant) error {
 	return err
 }
 
-// release gives up one use of k; the last one frees its memory.
+// release drops one use of k; the last one frees its memory.
 func (k *constant) release() {
 	if k.uses--; k.uses == 0 {
 		k.array.Data, k.array.Text = nil, nil
 	}
 }
 
-// small reads the small constants of p and computes what follows from them alone.
-func (l *loader) small(p *program) error {
+// foldSmall reads the small constants of p and folds operators on them.
+func (l *loader) foldSmall(p *program) error {
 	for _, s := range p.slots {
-		if s.konst != nil && s.konst.tensor != nil && s.konst.tensor.Bytes() <= smallConstant {
-			if err := l.read(s.konst); err != nil {
+		if s.constant != nil && s.constant.tensor != nil && s.constant.tensor.Bytes() <= smallConstant {
+			if err := l.read(s.constant); err != nil {
 				return err
 			}
 		}
@@ -123,20 +123,20 @@ func (l *loader) small(p *program) error {
 	return l.ctx.Err()
 }
 
-// sizes is the bytes of the step's inputs.
+// sizes is the number of bytes of the step's inputs.
 func (l *loader) sizes(p *program, s *step) (n int64) {
 	for _, i := range s.in {
 		if i != absent {
-			n += p.slots[i].konst.array.Bytes()
+			n += p.slots[i].constant.array.Bytes()
 		}
 	}
 	return n
 }
 
-// count notes how often each constant is needed.
+// count counts the uses of each constant.
 func (p *program) count() error {
-	for i, n := range p.readers() {
-		k := p.slots[i].konst
+	for i, n := range p.consumers() {
+		k := p.slots[i].constant
 		if k == nil {
 			continue
 		}
@@ -154,22 +154,21 @@ func (p *program) count() error {
 	return nil
 }
 
-// settle goes through the steps in order. What follows from constants alone is computed, and operators
-// turn theirs into what they would rather have. Each large constant is read just before that
-// and given up right after it, so that few are held twice.
-func (l *loader) settle(p *program) error {
+// foldAndPrepare processes the steps in order: it folds constants, and operators prepack their weights. Each large constant is read just
+// before and released right after, so that few are held twice.
+func (l *loader) foldAndPrepare(p *program) error {
 	kept := p.steps[:0:0]
 	fixed := map[int]bool{}
 	for _, s := range p.steps {
 		if err := l.ctx.Err(); err != nil {
 			return err
 		}
-		if p.foldable(s) && l.ahead(p, s) {
-			p.adopt(s)
+		if p.foldable(s) && l.foldStep(p, s) {
+			p.moveUses(s)
 			continue
 		}
 		kept = append(kept, s)
-		s.Fixed = p.fixed(s, fixed)
+		s.Fixed = p.invariant(s, fixed)
 		if s.op.Prepare == nil {
 			continue
 		}
@@ -184,25 +183,25 @@ func (l *loader) settle(p *program) error {
 	return nil
 }
 
-// constants says which inputs of s are constants in memory.
+// constants marks the inputs of s that are constants in memory.
 func (p *program) constants(s *step) []bool {
 	out := make([]bool, len(s.in))
 	for i, j := range s.in {
-		out[i] = j != absent && p.slots[j].konst != nil && !p.slots[j].konst.stream
+		out[i] = j != absent && p.slots[j].constant != nil && !p.slots[j].constant.stream
 	}
 	return out
 }
 
-// fixed says which inputs of s are the same in every run without being in memory: constants that are read for
-// each one, and what follows from them, which late holds. It adds what s makes of such.
-func (p *program) fixed(s *step, late map[int]bool) []bool {
+// invariant marks the inputs of s that are equal in every run without being in memory: streamed constants, and values computed from them,
+// which late holds. It adds the outputs of s to late if they are invariant.
+func (p *program) invariant(s *step, late map[int]bool) []bool {
 	out := make([]bool, len(s.in))
 	all := !s.op.Impure && s.bodies == nil
 	for i, j := range s.in {
 		if j == absent {
 			continue
 		}
-		k := p.slots[j].konst
+		k := p.slots[j].constant
 		out[i] = late[j] || k != nil && k.stream
 		all = all && (out[i] || k != nil)
 	}
@@ -212,57 +211,56 @@ func (p *program) fixed(s *step, late map[int]bool) []bool {
 	return out
 }
 
-// ahead makes constants of s's outputs; where only memory is planned, without data if their
-// types follow without.
-func (l *loader) ahead(p *program, s *step) bool {
+// foldStep turns the outputs of s into constants; if only memory is planned, without data where their types are known without.
+func (l *loader) foldStep(p *program, s *step) bool {
 	if !l.planOnly || s.op.Shape == nil {
 		return l.compute(p, s)
 	}
 	in := make([]*ir.Array, len(s.in))
 	for i, j := range s.in {
 		if j != absent {
-			in[i] = p.slots[j].konst.array
+			in[i] = p.slots[j].constant.array
 		}
 	}
 	specs, err := s.shape(in)
 	if err != nil {
 		return l.compute(p, s)
 	}
-	if !l.takes(s, in) {
+	if !l.reserve(s, in) {
 		return false
 	}
 	for i, o := range s.out {
 		if o != absent {
-			p.slots[o].konst = &constant{array: &ir.Array{DType: specs[i].DType, Shape: specs[i].Shape}}
+			p.slots[o].constant = &constant{array: &ir.Array{DType: specs[i].DType, Shape: specs[i].Shape}}
 		}
 	}
 	return true
 }
 
-// adopt moves the uses of s's inputs on to its outputs, which are constants now.
-func (p *program) adopt(s *step) {
-	n := p.readers()
+// moveUses moves the uses of s's inputs to its outputs, which are constants now.
+func (p *program) moveUses(s *step) {
+	n := p.consumers()
 	for _, o := range s.out {
-		if o == absent || p.slots[o].konst == nil {
+		if o == absent || p.slots[o].constant == nil {
 			continue
 		}
-		p.slots[o].konst.uses = n[o]
+		p.slots[o].constant.uses = n[o]
 		if p.slots[o].keep {
-			p.slots[o].konst.uses++
+			p.slots[o].constant.uses++
 		}
 	}
 	for _, i := range s.in {
 		if i != absent {
-			p.slots[i].konst.release()
+			p.slots[i].constant.release()
 		}
 	}
 }
 
-// rest reads the constants that steps still need as they are.
-func (l *loader) rest(p *program) error {
+// readRest reads the remaining constants, those that steps use unprepared.
+func (l *loader) readRest(p *program) error {
 	for _, s := range p.slots {
-		if s.konst != nil && s.konst.uses > 0 && !s.konst.stream {
-			if err := l.read(s.konst); err != nil {
+		if s.constant != nil && s.constant.uses > 0 && !s.constant.stream {
+			if err := l.read(s.constant); err != nil {
 				return err
 			}
 		}
@@ -275,30 +273,29 @@ func (p *program) foldable(s *step) bool {
 		return false
 	}
 	for _, i := range s.in {
-		if i != absent && (p.slots[i].konst == nil || p.slots[i].konst.stream) {
+		if i != absent && (p.slots[i].constant == nil || p.slots[i].constant.stream) {
 			return false
 		}
 	}
 	return true
 }
 
-// compute runs one step on constants and makes constants of its outputs. A step that
-// fails stays, so that the error comes when it runs, if it ever does: it may stand in a
-// branch that is not taken.
+// compute runs one step on constants and makes constants of its outputs. A step that fails is kept, so that the error is reported if it
+// runs: it may be part of a branch that is not taken.
 func (l *loader) compute(p *program, s *step) bool {
 	in := make([]*ir.Array, len(s.in))
 	for i, j := range s.in {
 		if j == absent {
 			continue
 		}
-		if in[i] = p.slots[j].konst.array; s.op.OfShape {
-			continue // who asks for the shape of a weight does not want it read
+		if in[i] = p.slots[j].constant.array; s.op.OfShape {
+			continue // the shape of a weight does not require its data
 		}
-		if err := l.read(p.slots[j].konst); err != nil {
+		if err := l.read(p.slots[j].constant); err != nil {
 			return false
 		}
 	}
-	if !l.takes(s, in) {
+	if !l.reserve(s, in) {
 		return false
 	}
 	out, err := runAlone(s, op.Call{Ctx: l.ctx, In: in, Pool: l.pool})
@@ -307,13 +304,13 @@ func (l *loader) compute(p *program, s *step) bool {
 	}
 	for i, o := range s.out {
 		if o != absent && out[i] != nil {
-			p.slots[o].konst = &constant{array: out[i]}
+			p.slots[o].constant = &constant{array: out[i]}
 		}
 	}
 	return true
 }
 
-// runAlone runs a step with memory of its own for its outputs. c says with what.
+// runAlone runs step s for call c, with newly allocated outputs.
 func runAlone(s *step, c op.Call) ([]*ir.Array, error) {
 	in := c.In
 	c.Node, c.Out = s.Node, make([]*ir.Array, len(s.out))
@@ -337,7 +334,7 @@ func runAlone(s *step, c op.Call) ([]*ir.Array, error) {
 	return c.Out, s.run(&c)
 }
 
-// allocate gives c's outputs the types that Shape says and memory of their own.
+// allocate gives the outputs of c the types that Shape returns, and memory.
 func (s *step) allocate(c *op.Call) error {
 	if s.op.Shape == nil {
 		return nil
@@ -358,24 +355,24 @@ func (s *step) allocate(c *op.Call) error {
 	return nil
 }
 
-// prepare lets the step's operator turn its constant inputs into what it would rather have.
+// prepare lets the step's operator prepack its constant inputs.
 func (l *loader) prepare(p *program, s *step) error {
-	basis := l.basis(p, s)
-	if l.reuse(p, s, basis) {
+	basis := l.preparedDigest(p, s)
+	if l.reusePrepared(p, s, basis) {
 		return nil
 	}
 	if basis != (digest{}) {
-		l.commons.states[basis] = s
+		l.shared.prepared[basis] = s
 	}
 	in := make([]*ir.Array, len(s.in))
 	for i, j := range s.in {
-		if j == absent || p.slots[j].konst == nil || p.slots[j].konst.stream {
+		if j == absent || p.slots[j].constant == nil || p.slots[j].constant.stream {
 			continue
 		}
-		if err := l.read(p.slots[j].konst); err != nil {
+		if err := l.read(p.slots[j].constant); err != nil {
 			return err
 		}
-		in[i] = p.slots[j].konst.array
+		in[i] = p.slots[j].constant.array
 	}
 	made, err := s.op.Prepare(s.Node, in, l.pool)
 	if err != nil || made == nil {
@@ -385,7 +382,7 @@ func (l *loader) prepare(p *program, s *step) error {
 	s.State = made.State
 	for _, i := range made.Drops {
 		s.dropped = append(s.dropped, i)
-		p.slots[s.in[i]].konst.release()
+		p.slots[s.in[i]].constant.release()
 	}
 	return nil
 }

@@ -11,31 +11,30 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// A Measurement is the memory that a run took, seen from the addresses that its steps were
-// given and from the bytes that they left behind. It shares nothing with the plan.
+// A Measurement is the memory used by a run, measured from the addresses that its steps received and from the bytes that they changed. It
+// is independent of the plan.
 type Measurement struct {
-	Arena   int64 // bytes of the arena that steps were given: up to where the last one ends
-	Written int64 // bytes of it that steps wrote
-	Peak    int64 // the most bytes of it at one step that steps were given and that were still to be read
-	At      int   // the first step with so many, as in Usage.Steps
-	Heap    int64 // the most bytes of results outside the arena at one step
-	Inputs  int64 // bytes of what Run is given
-	Outputs int64 // bytes of what Run returns, which are copies
+	Arena   int64 // bytes of the arena up to the end of the last access
+	Written int64 // bytes of the arena that steps wrote
+	Peak    int64 // maximum of live bytes of the arena over the steps
+	At      int   // the first step with this maximum, as in Usage.Steps
+	Heap    int64 // maximum of bytes outside the arena over the steps
+	Inputs  int64 // bytes of the inputs
+	Outputs int64 // bytes of the outputs, which are copies
 }
 
-// guardBytes lie before and behind the arena. No step may write there.
+// guardBytes is the size of the guard areas before and after the arena, which no step may write.
 const guardBytes = 4 << 10
 
-// Measure runs the model on an arena full of one pattern, and again with another one: what
-// differs from one of them was written. That steps read what nobody wrote, or write outside of
-// the arena, is an error.
+// Measure runs the model twice, on an arena filled with two different patterns: bytes that differ from one of them were written. Reads of
+// unwritten bytes and writes outside the arena are errors.
 func (e *Interpreter) Measure(ctx context.Context, in map[string]*ir.Array) (*Measurement, error) {
 	args, err := e.arguments(in)
 	if err != nil {
 		return nil, err
 	}
 	if e.opt.PlanOnly || e.streamed > 0 {
-		return nil, errors.New("memory is measured on a model that was opened with all of its weights in memory")
+		return nil, errors.New("memory can be measured only for a model that was opened with all of its weights in memory")
 	}
 	pl, err := e.prog.newPlan(unknown(args), e.pool)
 	if err != nil {
@@ -54,7 +53,7 @@ func (e *Interpreter) Measure(ctx context.Context, in map[string]*ir.Array) (*Me
 	if err := p.same(first, second); err != nil {
 		return nil, err
 	}
-	m := &Measurement{Heap: p.meter.heap}
+	m := &Measurement{Heap: p.recorder.heap}
 	m.Written = pl.memory.Size
 	for _, marks := range p.untouched(untouched, 0xaa) {
 		m.Written -= int64(bits.OnesCount64(marks))
@@ -65,50 +64,49 @@ func (e *Interpreter) Measure(ctx context.Context, in map[string]*ir.Array) (*Me
 	for _, a := range second {
 		m.Outputs += heapBytes(a)
 	}
-	m.Arena, m.Peak, m.At = p.meter.sum()
+	m.Arena, m.Peak, m.At = p.recorder.liveness()
 	return m, nil
 }
 
-// A probe is a plan that runs on memory which it then looks at.
+// A probe is a plan that runs on instrumented memory.
 type probe struct {
-	e     *Interpreter
-	plan  *plan
-	args  []*ir.Array
-	all   []byte // the arena between its guards
-	meter *meter // of the last run
+	e        *Interpreter
+	plan     *plan
+	args     []*ir.Array
+	all      []byte          // the arena between its guards
+	recorder *accessRecorder // of the last run
 }
 
 func (p *probe) arena() []byte {
 	return p.all[guardBytes : len(p.all)-guardBytes : len(p.all)-guardBytes]
 }
 
-// run fills memory with a pattern and runs the plan on it.
+// run fills the memory with a pattern and runs the plan on it.
 func (p *probe) run(ctx context.Context, pattern byte) (map[int]*ir.Array, error) {
 	for i := range p.all {
 		p.all[i] = pattern
 	}
 	in := p.plan.bind(p.arena(), p.e.pool)
-	p.meter = &meter{in: in, bytes: map[int]int64{}}
+	p.recorder = &accessRecorder{in: in, bytes: map[int]int64{}}
 	outputs := map[int]bool{}
 	for _, o := range p.e.prog.outputs {
 		if o != absent {
 			outputs[o] = true
 		}
 	}
-	got, err := in.run(&execution{ctx: ctx, pool: p.e.pool, eval: p.e.eval, profile: p.meter}, p.args, outputs)
+	got, err := in.run(&execution{ctx: ctx, pool: p.e.pool, eval: p.e.eval, profile: p.recorder}, p.args, outputs)
 	if err != nil {
 		return nil, err
 	}
 	for i, b := range p.all {
 		if b != pattern && (i < guardBytes || i >= len(p.all)-guardBytes) {
-			return nil, fmt.Errorf("a bug in the engine: a step wrote %d bytes behind the start of an arena of %d", i-guardBytes, p.plan.memory.Size)
+			return nil, fmt.Errorf("internal error: a step wrote %d bytes after the start of an arena of %d bytes", i-guardBytes, p.plan.memory.Size)
 		}
 	}
 	return got, nil
 }
 
-// untouched marks the bytes of the arena that still are the pattern, of those that were
-// marked before.
+// untouched marks the bytes of the arena that still have the pattern, among those marked before.
 func (p *probe) untouched(before []uint64, pattern byte) []uint64 {
 	arena := p.arena()
 	marks := make([]uint64, (len(arena)+63)/64)
@@ -127,7 +125,7 @@ func (p *probe) same(first, second map[int]*ir.Array) error {
 	}
 	for o, a := range first {
 		if b := second[o]; b == nil || !bytes.Equal(a.Data, b.Data) {
-			return fmt.Errorf("a bug in the engine: output %q depends on what was in the arena before the run", p.e.prog.slots[o].name)
+			return fmt.Errorf("internal error: output %q depends on the contents of the arena before the run", p.e.prog.slots[o].name)
 		}
 	}
 	return nil

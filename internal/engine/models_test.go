@@ -16,8 +16,8 @@ import (
 	"github.com/mcompress/mcompress/onnx"
 )
 
-// Trained models give, to within 1e-4 of an output's largest number, what ONNX Runtime gives, on the inputs that come with them or else on
-// random ones. What ONNX Runtime does not run need not run here.
+// Trained models agree with ONNX Runtime to within 1e-4 of an output's largest magnitude, on their recorded inputs or on random ones.
+// Models that ONNX Runtime does not run need not run here.
 func TestRealModelsAgreeWithONNXRuntime(t *testing.T) {
 	if testing.Short() {
 		agree(t, realModels(t))
@@ -48,7 +48,7 @@ func agree(t *testing.T, paths []string) {
 	}
 }
 
-// errNotRun says that ONNX Runtime itself does not run a model.
+// errNotRun means that ONNX Runtime itself does not run a model.
 var errNotRun = errors.New("ONNX Runtime does not run it")
 
 func compare(lib *ort.Library, path string) error {
@@ -91,9 +91,9 @@ func compare(lib *ort.Library, path string) error {
 	return nil
 }
 
-// judgements are ONNX Runtime's outputs; for models with codes, also those without its optimisations. Optimised, it
-// merges QuantizeLinear and DequantizeLinear with what stands between them and rounds elsewhere than the
-// specification says; not optimised, its 8-bit products saturate in 16 bits on CPUs without VNNI.
+// references are ONNX Runtime's outputs; for quantized models, also those without its optimizations. Optimized, it merges QuantizeLinear
+// and DequantizeLinear with the operators between them and rounds at other places than the specification; unoptimized, its 8-bit products
+// saturate in 16 bits on CPUs without VNNI.
 func judgements(lib *ort.Library, m *ir.Model, path string, in map[string]*ir.Array) ([]map[string]*ir.Array, error) {
 	levels := []string{"all"}
 	if codes(m) {
@@ -116,7 +116,7 @@ func judgements(lib *ort.Library, m *ir.Model, path string, in map[string]*ir.Ar
 	return out, nil
 }
 
-// codes reports whether m computes with codes of real numbers.
+// quantized reports whether m has quantized values.
 func codes(m *ir.Model) bool {
 	for n := range m.Nodes() {
 		if n.Op.Is("QuantizeLinear") || n.Op.Is("DequantizeLinear") {
@@ -144,20 +144,20 @@ func sample(g *ir.Graph, path string) (*dataset.Batch, error) {
 	return nil, fmt.Errorf("no sample")
 }
 
-// closeness is the part of an output's largest number that results may differ by.
+// closeness is the tolerance relative to an output's largest magnitude.
 func closeness(m *ir.Model, path string) float64 {
 	switch {
 	case codes(m):
-		// A number that lies between two codes falls to either by the rounding of its last bit, and in a deep model that
-		// moves others: ONNX Runtime differs by 8 % from itself on mobilenetv2_qdq, optimised or not.
+		// A value halfway between two quantized values is rounded either way by its last bit, and a deep model amplifies that: ONNX Runtime
+		// differs by 8 % from itself on mobilenetv2_qdq, optimized or not.
 		return 2e-2
 	case modelName(path) == "magika_v3_3":
-		// It takes variances as E[x²] - E[x]² of sums of 512 numbers. ONNX Runtime adds those up in float32 one
-		// after another, with a hundred times the error of ours (1e-3 and 1e-5 of 358).
+		// It computes variances as E[x²] - E[x]² of sums of 512 numbers. ONNX Runtime adds those up sequentially in float32, with a hundred
+		// times the error of ours (1e-3 and 1e-5 of 358).
 		return 1e-3
 	case modelName(path) == "style_candy":
-		// It normalizes planes of 640,000 numbers, whose mean and variance ONNX Runtime sums up in float32: off by
-		// 3e-3 of 27 behind the first of 16 such layers, ours by 2e-6.
+		// It normalizes planes of 640,000 numbers, whose mean and variance ONNX Runtime sums up in float32: wrong by 3e-3 of 27 after the
+		// first of 16 such layers, ours by 2e-6.
 		return 3e-3
 	}
 	return 1e-4

@@ -8,59 +8,59 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// aheadBytes is the size up to which a step is computed while planning, where its inputs are known
-// by then: shapes, and what is computed from them.
-const aheadBytes = 4 << 10
+// aheadBytes is the maximum size of steps that are computed while planning, if their inputs are known by then: shapes, and values computed
+// from them.
+const maxPrecomputed = 4 << 10
 
-// A plan says for inputs of certain types what each step makes and where that lies.
+// A plan holds for inputs of certain types what each step computes and where its outputs are stored.
 type plan struct {
-	prog   *program
-	values []*ir.Array // types by slot, and data where they are known; nil where only the run will tell
-	how    []mode      // of each step
-	bodies []map[string]*plan
-	place  []region // by slot; Bytes 0 for what is not in the arena
-	work   []region // scratch by step
-	memory *memory.Plan
-	blocks []block // what each of memory's blocks is for
+	prog    *program
+	values  []*ir.Array // types by slot, and data if known; nil if known at run time only
+	modes   []mode      // by step
+	bodies  []map[string]*plan
+	place   []region // by slot; Bytes is 0 outside the arena
+	scratch []region // scratch memory by step
+	memory  *memory.Plan
+	blocks  []block // the purpose of each of memory's blocks
 }
 
-// A mode says what a run does for a step.
+// A mode is the way in which a run executes a step.
 type mode uint8
 
 const (
-	dynamic mode = iota // asks for shapes, and takes memory from the heap
-	placed              // runs on memory of the arena
-	ahead               // nothing: it was computed while planning
+	dynamic     mode = iota // shapes are inferred at run time, memory is allocated outside the arena
+	placed                  // runs on memory of the arena
+	precomputed             // already computed while planning
 )
 
-// A region is a part of the arena.
+// A region is a range of the arena.
 type region struct{ off, bytes int64 }
 
-// A block is for a slot, or for the scratch of a step if slot is absent.
+// A block is the memory of a slot, or the scratch memory of a step if slot is absent.
 type block struct{ slot, step int }
 
 // A planner makes one plan.
 type planner struct {
 	*plan
-	pool *op.Pool
-	home []int // by slot: the slot whose memory it has; absent for what is not in the arena
-	last []int // by slot: the last step that reads it
-	born []int // by home: the step that makes it
-	dies []int // by home: the last step that reads any slot in it
-	work []int64
+	pool      *op.Pool
+	buffer    []int // by slot: the slot whose memory it uses; absent outside the arena
+	lastRead  []int // by slot: the last step that reads it
+	firstStep []int // by buffer: the first step of its lifetime
+	lastStep  []int // by buffer: the last step that reads any slot in it
+	scratch   []int64
 }
 
-// newPlan plans p for inputs, and captures after them, of these types.
+// newPlan plans p for inputs, followed by captures, of these types.
 func (p *program) newPlan(in []*ir.Array, pool *op.Pool) (*plan, error) {
 	n := len(p.slots)
 	pl := &planner{
-		plan: &plan{prog: p, values: make([]*ir.Array, n), how: make([]mode, len(p.steps)), bodies: make([]map[string]*plan, len(p.steps))},
-		pool: pool, home: make([]int, n), last: p.lastReads(), born: make([]int, n), dies: make([]int, n), work: make([]int64, len(p.steps)),
+		plan: &plan{prog: p, values: make([]*ir.Array, n), modes: make([]mode, len(p.steps)), bodies: make([]map[string]*plan, len(p.steps))},
+		pool: pool, buffer: make([]int, n), lastRead: p.lastReads(), firstStep: make([]int, n), lastStep: make([]int, n), scratch: make([]int64, len(p.steps)),
 	}
 	for i, s := range p.slots {
-		pl.home[i] = absent
-		if s.konst != nil {
-			pl.values[i] = s.konst.array
+		pl.buffer[i] = absent
+		if s.constant != nil {
+			pl.values[i] = s.constant.array
 		}
 	}
 	for i, slot := range p.fed() {
@@ -72,10 +72,10 @@ func (p *program) newPlan(in []*ir.Array, pool *op.Pool) (*plan, error) {
 			return nil, err
 		}
 	}
-	return pl.plan, pl.put()
+	return pl.plan, pl.layout()
 }
 
-// fed are the slots that whoever runs p fills: inputs, then captures.
+// fed are the slots that the caller fills: inputs, then captures.
 func (p *program) fed() []int {
 	slots := append([]int(nil), p.inputs...)
 	for _, c := range p.captures {
@@ -84,8 +84,8 @@ func (p *program) fed() []int {
 	return slots
 }
 
-// lastReads is the last step that reads each slot. Outputs of a body are read when it has
-// ended, those of a main graph are copied the moment they are made.
+// lastReads is the last step that reads each slot. Outputs of a subgraph are read after its last step, those of a main graph are copied
+// when they are computed.
 func (p *program) lastReads() []int {
 	last := make([]int, len(p.slots))
 	for i := range last {
@@ -109,23 +109,23 @@ func (p *program) lastReads() []int {
 	return last
 }
 
-// stream gives memory to constants that are read for each run: from the step before the
-// first that needs them, so that reading and computing overlap, to the last.
+// stream assigns memory to streamed constants: their lifetime starts one step before the first that needs them, so that reading and
+// computing overlap, and ends with the last.
 func (pl *planner) stream() {
 	for i, s := range pl.prog.steps {
 		for _, j := range pl.prog.whole(s) {
-			if j == absent || pl.prog.slots[j].konst == nil || !pl.prog.slots[j].konst.stream {
+			if j == absent || pl.prog.slots[j].constant == nil || !pl.prog.slots[j].constant.stream {
 				continue
 			}
-			if pl.home[j] != j {
-				pl.home[j], pl.born[j] = j, max(i-1, 0)
+			if pl.buffer[j] != j {
+				pl.buffer[j], pl.firstStep[j] = j, max(i-1, 0)
 			}
-			pl.dies[j] = i
+			pl.lastStep[j] = i
 		}
 	}
 }
 
-// step decides what the run does for step i.
+// step selects the mode of step i.
 func (pl *planner) step(i int, s *step) error {
 	in, ok := pl.inputs(s)
 	if !ok {
@@ -134,7 +134,7 @@ func (pl *planner) step(i int, s *step) error {
 	if s.bodies != nil {
 		return pl.control(i, s, in)
 	}
-	if done, err := pl.ahead(i, s, in); done || err != nil {
+	if done, err := pl.precompute(i, s, in); done || err != nil {
 		return err
 	}
 	if s.op.Shape == nil {
@@ -148,14 +148,14 @@ func (pl *planner) step(i int, s *step) error {
 		return err
 	}
 	if s.op.Work != nil {
-		if pl.work[i], err = s.scratch(in, pl.pool.Workers()); err != nil {
+		if pl.scratch[i], err = s.scratch(in, pl.pool.Workers()); err != nil {
 			return err
 		}
 	}
 	return pl.declare(i, s, specs)
 }
 
-// inputs are the types of what s reads, false if one is not known yet.
+// inputs are the types of the inputs of s, false if one is still unknown.
 func (pl *planner) inputs(s *step) ([]*ir.Array, bool) {
 	in := make([]*ir.Array, len(s.in))
 	for k, j := range s.in {
@@ -169,8 +169,8 @@ func (pl *planner) inputs(s *step) ([]*ir.Array, bool) {
 	return in, true
 }
 
-// ahead runs s now if all that it needs is known and little.
-func (pl *planner) ahead(i int, s *step, in []*ir.Array) (bool, error) {
+// precompute runs s now if its inputs are known and small.
+func (pl *planner) precompute(i int, s *step, in []*ir.Array) (bool, error) {
 	if s.op.Impure || len(in) == 0 && s.op.Shape == nil {
 		return false, nil
 	}
@@ -179,17 +179,17 @@ func (pl *planner) ahead(i int, s *step, in []*ir.Array) (bool, error) {
 		if a == nil || s.op.OfShape {
 			continue
 		}
-		if bytes += a.Bytes(); !op.Known(a) || bytes > aheadBytes {
+		if bytes += a.Bytes(); !op.Known(a) || bytes > maxPrecomputed {
 			return false, nil
 		}
 	}
 	if s.op.Shape != nil {
 		specs, err := s.shape(in)
 		if err != nil {
-			return false, nil // it will be said in its place
+			return false, nil // reported when it runs
 		}
 		for _, spec := range specs {
-			if spec.Bytes() > aheadBytes {
+			if spec.Bytes() > maxPrecomputed {
 				return false, nil
 			}
 		}
@@ -203,34 +203,34 @@ func (pl *planner) ahead(i int, s *step, in []*ir.Array) (bool, error) {
 			pl.values[o] = out[k]
 		}
 	}
-	pl.how[i] = ahead
+	pl.modes[i] = precomputed
 	return true, nil
 }
 
-// declare notes the types of the outputs of step i and whose memory they have.
+// declare records the types of the outputs of step i and their buffers.
 func (pl *planner) declare(i int, s *step, specs []ir.Spec) error {
 	if len(specs) < len(s.out) {
-		return s.wrap(fmt.Errorf("it has %d outputs, but the operator gives %d", len(s.out), len(specs)))
+		return s.wrap(fmt.Errorf("%d outputs, but the operator returns %d", len(s.out), len(specs)))
 	}
-	pl.how[i] = placed
+	pl.modes[i] = placed
 	for k, o := range s.out {
 		if o == absent || !s.Wanted[k] {
 			continue
 		}
 		pl.values[o] = &ir.Array{DType: specs[k].DType, Shape: specs[k].Shape}
 		if specs[k].DType == ir.String && !s.op.View {
-			pl.how[i] = dynamic // strings live on the heap
+			pl.modes[i] = dynamic // strings are stored outside the arena
 		}
-		pl.settle(i, s, k, o)
+		pl.assign(i, s, k, o)
 	}
 	return nil
 }
 
-// settle finds the memory for output k of step i: another value's, or its own.
-func (pl *planner) settle(i int, s *step, k, o int) {
+// assign selects the buffer of output k of step i: that of another value (view or in-place), or a new one.
+func (pl *planner) assign(i int, s *step, k, o int) {
 	h := o
 	if k == 0 && s.op.View {
-		h = pl.home[s.in[0]]
+		h = pl.buffer[s.in[0]]
 	} else if k == 0 {
 		if j := pl.inPlace(i, s, o); j != absent {
 			h = j
@@ -240,54 +240,54 @@ func (pl *planner) settle(i int, s *step, k, o int) {
 		return
 	}
 	if h == o {
-		pl.born[o], pl.dies[o] = i, i
+		pl.firstStep[o], pl.lastStep[o] = i, i
 	}
-	pl.home[o] = h
-	pl.dies[h] = max(pl.dies[h], pl.last[o], i)
+	pl.buffer[o] = h
+	pl.lastStep[h] = max(pl.lastStep[h], pl.lastRead[o], i)
 }
 
-// inPlace is the home that output 0 of step i can take over, or absent.
+// inPlace is the buffer that output 0 of step i can reuse, or absent.
 func (pl *planner) inPlace(i int, s *step, o int) int {
 	for _, k := range s.op.InPlace {
 		if k >= len(s.in) || s.in[k] == absent {
 			continue
 		}
-		h := pl.home[s.in[k]]
-		if h == absent || pl.dies[h] > i || pl.prog.slots[h].konst != nil {
+		h := pl.buffer[s.in[k]]
+		if h == absent || pl.lastStep[h] > i || pl.prog.slots[h].constant != nil {
 			continue
 		}
-		if pl.values[s.in[k]].Bytes() == pl.values[o].Bytes() && pl.alone(s, k, h) {
+		if pl.values[s.in[k]].Bytes() == pl.values[o].Bytes() && pl.exclusive(s, k, h) {
 			return h
 		}
 	}
 	return absent
 }
 
-// alone reports whether no other input of s lies in home h, unless it is the same value.
-func (pl *planner) alone(s *step, k, h int) bool {
+// exclusive reports whether no other input of s shares buffer h, unless it is the same value.
+func (pl *planner) exclusive(s *step, k, h int) bool {
 	for _, j := range s.in {
-		if j != absent && j != s.in[k] && pl.home[j] == h {
+		if j != absent && j != s.in[k] && pl.buffer[j] == h {
 			return false
 		}
 	}
 	return true
 }
 
-// put gives every home and all scratch a place in the arena.
-func (pl *planner) put() (err error) {
+// layout places all buffers and scratch memory in the arena.
+func (pl *planner) layout() (err error) {
 	var blocks []memory.Block
 	for o := range pl.prog.slots {
-		if pl.home[o] != o {
+		if pl.buffer[o] != o {
 			continue
 		}
 		kind := memory.Activation
-		if pl.prog.slots[o].konst != nil {
+		if pl.prog.slots[o].constant != nil {
 			kind = memory.Weight
 		}
-		blocks = append(blocks, memory.Block{Name: pl.prog.slots[o].name, Kind: kind, Bytes: pl.values[o].Bytes(), First: pl.born[o], Last: pl.dies[o]})
-		pl.blocks = append(pl.blocks, block{o, pl.born[o]})
+		blocks = append(blocks, memory.Block{Name: pl.prog.slots[o].name, Kind: kind, Bytes: pl.values[o].Bytes(), First: pl.firstStep[o], Last: pl.lastStep[o]})
+		pl.blocks = append(pl.blocks, block{o, pl.firstStep[o]})
 	}
-	for i, n := range pl.work {
+	for i, n := range pl.scratch {
 		if n > 0 {
 			blocks = append(blocks, memory.Block{Name: pl.prog.steps[i].Label, Kind: memory.Scratch, Bytes: n, First: i, Last: i})
 			pl.blocks = append(pl.blocks, block{absent, i})
@@ -296,23 +296,23 @@ func (pl *planner) put() (err error) {
 	if pl.memory, err = memory.Place(blocks); err != nil {
 		return err
 	}
-	pl.spread()
+	pl.regions()
 	return nil
 }
 
-// spread notes for each slot and step where its memory is.
-func (pl *planner) spread() {
+// regions records the range of the arena of each slot and step.
+func (pl *planner) regions() {
 	pl.place = make([]region, len(pl.prog.slots))
-	pl.plan.work = make([]region, len(pl.prog.steps))
+	pl.plan.scratch = make([]region, len(pl.prog.steps))
 	for b, what := range pl.blocks {
 		r := region{pl.memory.Offsets[b], pl.memory.Blocks[b].Bytes}
 		if what.slot == absent {
-			pl.plan.work[what.step] = r
+			pl.plan.scratch[what.step] = r
 		} else {
 			pl.place[what.slot] = r
 		}
 	}
-	for o, h := range pl.home {
+	for o, h := range pl.buffer {
 		if h != absent {
 			pl.place[o] = region{pl.place[h].off, pl.values[o].Bytes()}
 		}

@@ -5,30 +5,29 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// A program is a graph ready to run: steps in order over numbered slots, one slot a value.
-// Bodies of If, Loop and Scan are programs of their own, functions are inlined.
+// A program is a compiled graph: ordered steps over numbered slots, one slot per value. Subgraphs of If, Loop and Scan are programs of
+// their own, functions are inlined.
 type program struct {
 	slots   []slot
 	steps   []*step
 	inputs  []int      // slots of the graph's inputs
 	outputs []int      // slots of its outputs; absent for an optional one
-	types   []*ir.Type // of the outputs, as far as the model says
-	// Values of the graph around a body that the body reads; empty for a main graph. Their
-	// arrays follow the inputs when the body runs.
+	types   []*ir.Type // of the outputs, as far as the model declares them
+	// Outer values that a subgraph reads; empty for a main graph. Their arrays follow the inputs when the subgraph runs.
 	captures []capture
-	names    map[string]int // of a main graph: what Run may be asked for
+	names    map[string]int // of a main graph: fetchable values
 
 	plans planCache
 }
 
-// A capture is an outer slot that a body reads, and the body's own slot for it.
+// A capture is an outer slot that a subgraph reads, and the subgraph's own slot for it.
 type capture struct{ outer, inner int }
 
 type slot struct {
-	name  string
-	konst *constant // nil for what is computed or given
-	keep  bool      // outputs, and what Run may fetch
-	rank  int       // of what Run is given, as the model declares it; 0 for others, and where it does not
+	name     string
+	constant *constant // nil for computed values and inputs
+	keep     bool      // outputs, and values that Run may fetch
+	rank     int       // of an input, as declared; 0 if unknown
 }
 
 // A step runs one node.
@@ -37,20 +36,19 @@ type step struct {
 	op      *op.Op
 	in, out []int // slots, absent ones are -1
 	bodies  map[string]*program
-	dropped []int // inputs that Prepare made superfluous
+	dropped []int // inputs that Prepare replaced
 }
 
 const absent = -1
 
-// A constant is a tensor that does not change between runs. Bodies share those of the
-// graph around them.
+// A constant is a tensor that does not change between runs. Subgraphs share those of the enclosing graph.
 type constant struct {
-	tensor *ir.Tensor // where it is read from; nil for what was computed
-	array  *ir.Array  // its data are nil while they are not read, and when nobody needs them any more
+	tensor *ir.Tensor // its source; nil for computed constants
+	array  *ir.Array  // its data are nil before they are read and after their last use
 	uses   int        // inputs of steps, and outputs, that still need the data
-	rows   int        // how many of the uses read only rows
-	kept   bool       // Run may be asked for it
-	stream bool       // read from the file for each run
+	rows   int        // uses that read only rows
+	kept   bool       // Run may fetch it
+	stream bool       // read from the file in each run
 }
 
 // table is the constant that s reads only rows of, nil if there is none.
@@ -58,14 +56,14 @@ func (p *program) table(s *step) *constant {
 	if s.op.Rows == nil || len(s.in) == 0 || s.in[0] == absent {
 		return nil
 	}
-	k := p.slots[s.in[0]].konst
+	k := p.slots[s.in[0]].constant
 	if k == nil || !s.op.Rows(s.Node, k.array) {
 		return nil
 	}
 	return k
 }
 
-// whole are the slots that s reads, without a table of which it reads rows from the file.
+// whole lists the slots that s reads, without a table whose rows are read from the file.
 func (p *program) whole(s *step) []int {
 	if k := p.table(s); k != nil && k.stream {
 		return s.in[1:]
@@ -73,8 +71,8 @@ func (p *program) whole(s *step) []int {
 	return s.in
 }
 
-// readers counts for each slot the steps that read it and the program's outputs.
-func (p *program) readers() []int {
+// consumers counts for each slot the steps that read it and the program's outputs.
+func (p *program) consumers() []int {
 	n := make([]int, len(p.slots))
 	for _, s := range p.steps {
 		for _, i := range s.in {
@@ -91,7 +89,7 @@ func (p *program) readers() []int {
 	return n
 }
 
-// producers gives for each slot the index of the step that makes it, absent for others.
+// producers returns for each slot the index of the step that writes it, absent for others.
 func (p *program) producers() []int {
 	by := make([]int, len(p.slots))
 	for i := range by {
@@ -107,14 +105,14 @@ func (p *program) producers() []int {
 	return by
 }
 
-// add makes a slot.
+// add adds a slot.
 func (p *program) add(s slot) int {
 	p.slots = append(p.slots, s)
 	return len(p.slots) - 1
 }
 
-// addConst makes a slot for a constant that no file holds.
-func (p *program) addConst(a *ir.Array) int { return p.add(slot{konst: &constant{array: a}}) }
+// addConst adds a slot for a computed constant.
+func (p *program) addConst(a *ir.Array) int { return p.add(slot{constant: &constant{array: a}}) }
 
 // each calls f for p and for every program inside it.
 func (p *program) each(f func(*program) error) error {

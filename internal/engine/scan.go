@@ -8,8 +8,7 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// A scanning is how one Scan goes over its inputs: from opset 9 along any axis, in opset 8
-// along axis 1 of batches.
+// A scanning holds the attributes of one Scan: from opset 9 along any axis, in opset 8 along axis 1 of batches.
 type scanning struct {
 	states, scans int
 	inAxes        []int
@@ -126,7 +125,7 @@ func (b *bodies) scan() ([]*ir.Array, error) {
 	return b.scanBatch(z, in)
 }
 
-// scanOne goes over one sequence of the given length.
+// scanOne scans one sequence of the given length.
 func (b *bodies) scanOne(z *scanning, in []*ir.Array, length int64) ([]*ir.Array, error) {
 	state := append([]*ir.Array(nil), in[:z.states]...)
 	collected := make([][]*ir.Array, len(z.outAxes))
@@ -181,7 +180,7 @@ func (b *bodies) stacks(z *scanning, state []*ir.Array, collected [][]*ir.Array)
 	return out, nil
 }
 
-// scanBatch is opset 8: axis 0 is a batch, whose sequences may end early.
+// scanBatch is opset 8: axis 0 is a batch, whose sequences may have different lengths.
 func (b *bodies) scanBatch(z *scanning, in []*ir.Array) ([]*ir.Array, error) {
 	var lengths []int64
 	if in[0] != nil {
@@ -193,7 +192,7 @@ func (b *bodies) scanBatch(z *scanning, in []*ir.Array) ([]*ir.Array, error) {
 	in = in[1:]
 	batch := in[z.states].Shape[0]
 	one := *z
-	one.inAxes = make([]int, z.scans) // an element of the batch has its sequence in front
+	one.inAxes = make([]int, z.scans) // an element of the batch has its sequence axis first
 	columns := make([][]*ir.Array, z.states+len(z.outAxes))
 	for n := range batch {
 		items := make([]*ir.Array, len(in))
@@ -232,7 +231,7 @@ func (b *bodies) scanBatch(z *scanning, in []*ir.Array) ([]*ir.Array, error) {
 	return out, nil
 }
 
-// lengthened fills a up with zeros to n elements along its first axis.
+// lengthened pads a with zeros to n elements along its first axis.
 func lengthened(a *ir.Array, n int64) *ir.Array {
 	if a.Shape[0] == n {
 		return a
@@ -244,20 +243,20 @@ func lengthened(a *ir.Array, n int64) *ir.Array {
 	return out
 }
 
-// element is a copy of a at one index of an axis, which the copy does not have.
+// element is a copy of a at one index of an axis, without that axis.
 func element(a *ir.Array, axis int, at int64) (*ir.Array, error) {
 	if axis >= len(a.Shape) || at < 0 || at >= a.Shape[axis] {
-		return nil, fmt.Errorf("index %d is outside of axis %d of %s", at, axis, a)
+		return nil, fmt.Errorf("index %d is out of range for axis %d of %s", at, axis, a)
 	}
 	out := ir.NewArray(a.DType, slices.Delete(slices.Clone(a.Shape), axis, axis+1)...)
 	outer, inner := op.Product(a.Shape[:axis]), op.Product(a.Shape[axis+1:])
 	return out, move(outer, inner, func(o int64) (int64, int64) { return o, o*a.Shape[axis] + at }, out, a)
 }
 
-// stack puts arrays of one type side by side along a new axis.
+// stack stacks arrays of one type along a new axis.
 func stack(items []*ir.Array, axis int) (*ir.Array, error) {
 	if len(items) == 0 {
-		return nil, fmt.Errorf("there is nothing to stack")
+		return nil, fmt.Errorf("no arrays to stack")
 	}
 	first := items[0]
 	n := int64(len(items))
@@ -274,11 +273,11 @@ func stack(items []*ir.Array, axis int) (*ir.Array, error) {
 	return out, nil
 }
 
-// move copies runs of inner elements: at gives for each run its place in to and in from.
+// move copies runs of inner elements: at returns for each run its position in to and in from.
 func move(outer, inner int64, at func(o int64) (to, from int64), to, from *ir.Array) error {
 	width := from.DType.Bits() / 8
 	if from.DType != ir.String && width == 0 {
-		return fmt.Errorf("elements of %s cannot be taken apart", from.DType)
+		return fmt.Errorf("elements of %s cannot be copied", from.DType)
 	}
 	for o := range outer {
 		t, f := at(o)

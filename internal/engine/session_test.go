@@ -15,9 +15,8 @@ import (
 	"github.com/mcompress/mcompress/onnx"
 )
 
-// The same bits come out at any number of workers, from weights in memory or read for each run, and in
-// a second run on the same memory.
-func TestResultsDoNotDependOnHowTheyAreComputed(t *testing.T) {
+// Outputs are bit-identical for any number of workers, with weights in memory or streamed, and in a second run on the same memory.
+func TestOutputsAreDeterministic(t *testing.T) {
 	for _, path := range everyModel(t) {
 		t.Run(modelName(path), func(t *testing.T) {
 			want, ok := outputs(t, path, engine.Options{Workers: 1})
@@ -39,11 +38,11 @@ func TestResultsDoNotDependOnHowTheyAreComputed(t *testing.T) {
 	}
 }
 
-// Fusions keep what single nodes compute, up to rounding.
-func TestFusionsAgreeWithPlainNodes(t *testing.T) {
+// Fused and unfused programs agree up to rounding.
+func TestFusedAgreesWithUnfused(t *testing.T) {
 	for _, path := range everyModel(t) {
 		t.Run(modelName(path), func(t *testing.T) {
-			want, ok := outputs(t, path, engine.Options{Workers: 2, Plain: true})
+			want, ok := outputs(t, path, engine.Options{Workers: 2, NoFusion: true})
 			if !ok {
 				return
 			}
@@ -57,8 +56,8 @@ func TestFusionsAgreeWithPlainNodes(t *testing.T) {
 	}
 }
 
-// within compares with a part of the largest magnitude; 16-bit floats may round to their neighbour.
-// Below 3e-7 lies what ONNX Runtime's own sigmoid is off by.
+// within compares relative to the largest magnitude; 16-bit floats may differ by one unit in the last place. 3e-7 is the error of ONNX
+// Runtime's own sigmoid.
 func within(part float64, want, got *ir.Array) error {
 	switch want.DType {
 	case ir.Float16:
@@ -104,8 +103,8 @@ func TestKeptValuesCanBeFetched(t *testing.T) {
 	}
 }
 
-// Who watches values sees what Run returns of them, each once, and may end the run.
-func TestWatchedValuesAreThoseThatAreFetched(t *testing.T) {
+// Watch passes the values that Run returns, each once, and can end the run.
+func TestWatchPassesFetchedValues(t *testing.T) {
 	for _, name := range []string{"cnn.onnx", "transformer.onnx"} {
 		f, e := open(t, filepath.Join("..", "..", "fixtures", name), engine.Options{Workers: 2, KeepAll: true})
 		batch, err := sample(f.Model.Graph, f.Path)
@@ -140,7 +139,7 @@ func TestWatchedValuesAreThoseThatAreFetched(t *testing.T) {
 	}
 }
 
-// Plans are sound: nothing that is alive at the same time overlaps.
+// Live buffers never overlap.
 func TestPlansDoNotOverlap(t *testing.T) {
 	for _, path := range everyModel(t) {
 		t.Run(modelName(path), func(t *testing.T) {
@@ -172,7 +171,7 @@ func TestBadInputsAreErrorsOfOneLine(t *testing.T) {
 	name := e.Inputs()[0].Name
 	for what, in := range map[string]map[string]*ir.Array{
 		"is missing":     {},
-		"has no input":   {name: ir.NewArray(ir.Float, 1, 1, 20, 20), "other": ir.NewArray(ir.Float, 1)},
+		"unknown input":  {name: ir.NewArray(ir.Float, 1, 1, 20, 20), "other": ir.NewArray(ir.Float, 1)},
 		"declares float": {name: ir.NewArray(ir.Double, 1, 1, 20, 20)},
 		"declares rank":  {name: ir.NewArray(ir.Float, 16)},
 		"axis 1":         {name: ir.NewArray(ir.Float, 1, 5, 20, 20)},
@@ -184,11 +183,11 @@ func TestBadInputsAreErrorsOfOneLine(t *testing.T) {
 		}
 	}
 	if _, err := e.Run(context.Background(), map[string]*ir.Array{name: ir.NewArray(ir.Float, 1, 1, 20, 20)}, []string{"nowhere"}); err == nil {
-		t.Error("a value that there is not can be fetched")
+		t.Error("an unknown value was fetched")
 	}
 }
 
-func TestMissingOperatorIsSaidBeforeAnythingRuns(t *testing.T) {
+func TestUnsupportedOperatorIsReportedOnOpen(t *testing.T) {
 	m := ir.NewModel()
 	m.Opsets = []ir.Opset{{Version: 17}}
 	x := m.Graph.AddValue("x")
@@ -201,7 +200,7 @@ func TestMissingOperatorIsSaidBeforeAnythingRuns(t *testing.T) {
 	m.Graph.Append(n)
 	m.Graph.AddOutput(y)
 	_, err := engine.Open(context.Background(), m, engine.Options{})
-	var missing *engine.Missing
+	var missing *engine.Unsupported
 	if !errors.As(err, &missing) || missing.Node != "here" || missing.Op.Type != "NoSuchThing" {
 		t.Errorf("got %v", err)
 	}
@@ -220,7 +219,7 @@ func TestCancelledRunEnds(t *testing.T) {
 	}
 }
 
-// outputs runs the model on its sample; false if the engine does not run it.
+// outputs runs the model on its sample; false if the engine does not support it.
 func outputs(t *testing.T, path string, o engine.Options) (map[string]*ir.Array, bool) {
 	t.Helper()
 	f, e := tryOpen(t, path, o)
@@ -233,7 +232,7 @@ func outputs(t *testing.T, path string, o engine.Options) (map[string]*ir.Array,
 	}
 	out, err := e.Run(context.Background(), batch.Inputs, nil)
 	if err != nil {
-		t.Log(err) // TestRealModelsAgreeWithONNXRuntime says whether it should run
+		t.Log(err) // TestRealModelsAgreeWithONNXRuntime checks whether it should run
 		return nil, false
 	}
 	again, err := e.Run(context.Background(), batch.Inputs, nil)
@@ -252,12 +251,12 @@ func open(t *testing.T, path string, o engine.Options) (*onnx.File, *engine.Inte
 	t.Helper()
 	f, e := tryOpen(t, path, o)
 	if e == nil {
-		t.Fatal("it has an operator that is missing")
+		t.Fatal("it has an unsupported operator")
 	}
 	return f, e
 }
 
-// tryOpen gives no session for a model with operators that the engine does not run.
+// tryOpen returns no session for a model with unsupported operators.
 func tryOpen(t *testing.T, path string, o engine.Options) (*onnx.File, *engine.Interpreter) {
 	t.Helper()
 	f, err := onnx.Open(path)
@@ -266,7 +265,7 @@ func tryOpen(t *testing.T, path string, o engine.Options) (*onnx.File, *engine.I
 	}
 	t.Cleanup(func() { f.Close() })
 	e, err := engine.Open(context.Background(), f.Model, o)
-	var missing *engine.Missing
+	var missing *engine.Unsupported
 	if errors.As(err, &missing) {
 		t.Log(err)
 		return f, nil
@@ -278,11 +277,10 @@ func tryOpen(t *testing.T, path string, o engine.Options) (*onnx.File, *engine.I
 	return f, e
 }
 
-// slow is a model whose images take as long as all others do. Only the test beside ONNX Runtime runs it.
+// slow is a model whose images take as long as all others together. Only the comparison with ONNX Runtime runs it.
 const slow = "style_candy"
 
-// everyModel is the repository's own models and the real ones; with -short, which the slow plain Go kernels are
-// tested with, the former only.
+// everyModel lists the repository's own models and the real ones; with -short, as for the slow kernels in plain Go, only the former.
 func everyModel(t *testing.T) []string {
 	if testing.Short() {
 		return conform.Fixtures(t)

@@ -8,7 +8,7 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// shape asks the operator for the types of its outputs.
+// shape infers the types of the operator's outputs.
 func (s *step) shape(in []*ir.Array) (specs []ir.Spec, err error) {
 	defer s.guard(&err)
 	specs, err = s.op.Shape(s.Node, in)
@@ -29,7 +29,7 @@ func (s *step) shape(in []*ir.Array) (specs []ir.Spec, err error) {
 	return specs, nil
 }
 
-// scratch is the bytes of scratch that the operator needs.
+// scratch is the size in bytes of the operator's scratch memory.
 func (s *step) scratch(in []*ir.Array, workers int) (n int64, err error) {
 	defer s.guard(&err)
 	return s.op.Work(s.Node, in, workers), nil
@@ -59,10 +59,10 @@ type Bug struct {
 	Node  string
 	Op    ir.OpID
 	Value any
-	Stack []byte // for whoever mends it
+	Stack []byte // for debugging
 }
 
 // Error is one line without the stack.
 func (b *Bug) Error() string {
-	return fmt.Sprintf("node %q (%s): a bug in the engine: %v", b.Node, b.Op, b.Value)
+	return fmt.Sprintf("node %q (%s): internal error: %v", b.Node, b.Op, b.Value)
 }

@@ -7,11 +7,10 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// spill marks the constants that are not held in memory but read for each run, so that the
-// rest takes at most half of limit: the other half is for activations and for what is
-// being read. Tables of which steps read only rows come first, as they cost next to nothing
-// then, and the others by their size. It returns the bytes of those it marked.
-func spill(consts map[*ir.Tensor]*constant, limit int64) int64 {
+// chooseStreamed marks the constants that are streamed, that is read in each run, so that the others use at most half of limit: the other
+// half is for activations and read buffers. Tables of which steps read only rows come first, as streaming them is cheap, then the others by
+// size. It returns the number of streamed bytes.
+func chooseStreamed(consts map[*ir.Tensor]*constant, limit int64) int64 {
 	if limit <= 0 {
 		return 0
 	}
@@ -41,25 +40,24 @@ func spill(consts map[*ir.Tensor]*constant, limit int64) int64 {
 	return streamed
 }
 
-// A feed reads the streamed constants of one run ahead of the steps that need them.
-type feed struct {
+// A prefetcher reads the streamed constants of one run ahead of the steps that need them.
+type prefetcher struct {
 	r    *execution
 	in   *instance
-	next [][]int // by step: slots whose memory becomes theirs with the step
+	next [][]int // by step: slots whose lifetime starts with the step
 	busy chan error
 }
 
-// streams starts the feed for a run.
-func (r *execution) streams(in *instance) *feed {
-	return &feed{r: r, in: in, next: in.plan.arrivals()}
+// prefetch starts the prefetcher of a run.
+func (r *execution) prefetch(in *instance) *prefetcher {
+	return &prefetcher{r: r, in: in, next: in.plan.arrivals()}
 }
 
-// arrivals lists for each step the streamed slots whose memory is theirs from then on; nil
-// where nothing is streamed.
+// arrivals lists for each step the streamed slots whose lifetime starts with it; nil if nothing is streamed.
 func (pl *plan) arrivals() [][]int {
 	var out [][]int
 	for b, what := range pl.blocks {
-		if what.slot == absent || pl.prog.slots[what.slot].konst == nil {
+		if what.slot == absent || pl.prog.slots[what.slot].constant == nil {
 			continue
 		}
 		if out == nil {
@@ -71,15 +69,15 @@ func (pl *plan) arrivals() [][]int {
 	return out
 }
 
-// before waits for what step i needs, and starts to read what the next one does.
-func (f *feed) before(i int) error {
+// wait waits for the constants of step i, and starts to read those of the next one.
+func (f *prefetcher) wait(i int) error {
 	if f.next == nil {
 		return nil
 	}
 	if err := f.done(); err != nil {
 		return err
 	}
-	if i == 0 { // nobody has read for the first step
+	if i == 0 { // the first step has no read-ahead
 		if err := f.read(f.needs(0)); err != nil {
 			return err
 		}
@@ -93,8 +91,8 @@ func (f *feed) before(i int) error {
 	return nil
 }
 
-// needs are the streamed slots among the inputs of step i.
-func (f *feed) needs(i int) []int {
+// needs lists the streamed slots among the inputs of step i.
+func (f *prefetcher) needs(i int) []int {
 	var out []int
 	for _, o := range f.in.plan.prog.steps[i].in {
 		if o != absent && slices.Contains(f.next[0], o) {
@@ -104,8 +102,8 @@ func (f *feed) needs(i int) []int {
 	return out
 }
 
-// done waits for the reading that goes on.
-func (f *feed) done() error {
+// done waits for pending reads.
+func (f *prefetcher) done() error {
 	if f.busy == nil {
 		return nil
 	}
@@ -114,9 +112,9 @@ func (f *feed) done() error {
 	return err
 }
 
-func (f *feed) read(slots []int) error {
+func (f *prefetcher) read(slots []int) error {
 	for _, o := range slots {
-		t := f.in.plan.prog.slots[o].konst.tensor
+		t := f.in.plan.prog.slots[o].constant.tensor
 		r, err := f.r.eval.Open(f.r.ctx, t)
 		if err == nil {
 			err = ir.ReadFull(r, f.in.values[o].Data, 0)

@@ -11,7 +11,7 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// A counter counts what is read of a payload, and the reads that go on.
+// A counter counts the bytes read of a payload, and pending reads.
 type counter struct {
 	io.ReaderAt
 	wait         time.Duration
@@ -28,7 +28,7 @@ func (c *counter) ReadAt(b []byte, off int64) (int, error) {
 
 const tableRows, tableWidth = 4096, 64
 
-// lookup is a model that looks words up in a table of that type, along an axis. More may use table and words.
+// lookup is a model with an embedding table of that type, indexed along an axis. more may add consumers of the table and the indices.
 func lookup(dt ir.DType, axis int64, more func(b *builder, table, words *ir.Value)) (*ir.Model, *counter) {
 	m := ir.NewModel()
 	m.Opsets = []ir.Opset{{Version: 21}}
@@ -49,8 +49,8 @@ func lookup(dt ir.DType, axis int64, more func(b *builder, table, words *ir.Valu
 	return m, r
 }
 
-// Of a table that is not held in memory a run reads the rows that it needs, and no memory is taken for the rest.
-func TestRowsOfATableAreReadFromTheFile(t *testing.T) {
+// A run reads only the rows that it needs of a streamed table, and allocates no memory for the others.
+func TestStreamedTableReadsOnlyNeededRows(t *testing.T) {
 	tied := func(b *builder, table, words *ir.Value) {
 		b.output(b.op("MatMul", words, b.transpose(table, 1, 0)))
 	}
@@ -58,13 +58,13 @@ func TestRowsOfATableAreReadFromTheFile(t *testing.T) {
 		dt   ir.DType
 		axis int64
 		more func(b *builder, table, words *ir.Value)
-		rows int64 // that are read
+		rows int64 // rows that are read
 	}{
-		"float":              {dt: ir.Float, rows: 5},
-		"half":               {dt: ir.Float16, rows: 5},
-		"two to a byte":      {dt: ir.Int4, rows: 5},
-		"columns":            {dt: ir.Float, axis: 1, rows: tableRows},
-		"a product needs it": {dt: ir.Float, more: tied, rows: tableRows + 5},
+		"float":                 {dt: ir.Float, rows: 5},
+		"half":                  {dt: ir.Float16, rows: 5},
+		"two to a byte":         {dt: ir.Int4, rows: 5},
+		"columns":               {dt: ir.Float, axis: 1, rows: tableRows},
+		"consumed by a product": {dt: ir.Float, more: tied, rows: tableRows + 5},
 	} {
 		t.Run(name, func(t *testing.T) {
 			in := map[string]*ir.Array{"ids": ir.ArrayOf([]int64{3, -1, 7, 8, 3}, 5)}
@@ -95,13 +95,13 @@ func TestRowsOfATableAreReadFromTheFile(t *testing.T) {
 				t.Errorf("the arena has %d bytes for a table of %d: %v", u.Plan.Size, whole, err)
 			}
 			if _, err := e.Run(t.Context(), map[string]*ir.Array{"ids": ir.ArrayOf([]int64{tableRows}, 1)}, nil); err == nil {
-				t.Error("a row that there is not was found")
+				t.Error("an index out of range was accepted")
 			}
 		})
 	}
 }
 
-// Tables of which only rows are read are the first that are not held, even where others are larger.
+// Tables of which only rows are read are streamed first, even if other constants are larger.
 func TestTablesAreStreamedFirst(t *testing.T) {
 	const wide = 4 * tableWidth
 	m, read := lookup(ir.Float, 0, func(b *builder, _, words *ir.Value) {
@@ -118,8 +118,8 @@ func TestTablesAreStreamedFirst(t *testing.T) {
 	}
 }
 
-// Nothing is read any more when a run has ended with an error: its memory is the next one's.
-func TestAFailedRunReadsNoMore(t *testing.T) {
+// No read is pending after a run ended with an error: its memory is reused by the next one.
+func TestFailedRunStopsReading(t *testing.T) {
 	m := ir.NewModel()
 	m.Opsets = []ir.Opset{{Version: 21}}
 	b := &builder{m.Graph}
@@ -133,9 +133,9 @@ func TestAFailedRunReadsNoMore(t *testing.T) {
 	}
 	defer e.Close()
 	if _, err := e.Run(t.Context(), map[string]*ir.Array{"ids": ir.ArrayOf([]int64{2}, 1)}, nil); err == nil {
-		t.Fatal("a row that there is not was found")
+		t.Fatal("an index out of range was accepted")
 	}
 	if n := slow.going.Load(); n > 0 || slow.bytes.Load() == 0 {
-		t.Errorf("%d reads go on; %d bytes were read", n, slow.bytes.Load())
+		t.Errorf("%d reads are pending; %d bytes were read", n, slow.bytes.Load())
 	}
 }

@@ -22,7 +22,7 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// families is the list of operators: one line a family.
+// families lists the operators: one line per family.
 var families = []func() []op.Op{
 	control,
 	backward.Ops,
@@ -64,7 +64,7 @@ func (rows rowsOf) add(ops []op.Op) {
 	}
 }
 
-// lookup is the row that computes id at that version of its domain, or nil.
+// lookup is the row that implements id at that version of its domain, or nil.
 func lookup(id ir.OpID, version int64) *op.Op { return table().lookup(id, version) }
 
 func (rows rowsOf) lookup(id ir.OpID, version int64) *op.Op {

@@ -11,10 +11,10 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// A tolerance is how far a number may be from what is wanted: Absolute + Relative·|want|.
+// A tolerance is the accepted deviation of a number: Absolute + Relative·|want|.
 type tolerance struct{ Relative, Absolute float64 }
 
-// differ says how got is not what is wanted, or nil.
+// differ describes the first difference between got and want, or is nil.
 func (tol tolerance) differ(want, got *ir.Array) error {
 	if got == nil || want.Kind != got.Kind {
 		return fmt.Errorf("got %v, want %v", got, want)

@@ -7,21 +7,20 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// A Usage is the memory of one run, as planned: the run takes exactly this arena.
+// A Usage is the planned memory of one run: the run uses exactly this arena.
 type Usage struct {
 	Plan    *memory.Plan
 	Steps   []Step
-	Dynamic []string // nodes whose results the plan cannot know: they take memory of the heap
+	Dynamic []string // nodes with results of unknown size: they are stored outside the arena
 }
 
-// A Step is one step of the plan, a node as it runs: several of the model may be fused.
+// A Step is one step of the plan, an executed node: several nodes of the model may be fused.
 type Step struct {
 	Node, Op string
-	Out      []ir.Spec // of what it makes, as far as it is known
+	Out      []ir.Spec // types of its outputs, if known
 }
 
-// Usage plans a run with inputs of these types. Names in Plan.Blocks are those of values, and
-// of nodes for scratch.
+// Usage plans a run with inputs of these types. Names in Plan.Blocks are those of values, and of nodes for scratch memory.
 func (e *Interpreter) Usage(in map[string]ir.Spec) (*Usage, error) {
 	pl, err := e.planFor(in)
 	if err != nil {
@@ -30,8 +29,7 @@ func (e *Interpreter) Usage(in map[string]ir.Spec) (*Usage, error) {
 	return pl.usage(), nil
 }
 
-// Types are the types of all values that Run may fetch, as far as they follow from inputs of
-// these types.
+// Types are the types of all values that Run may fetch, as far as they follow from inputs of these types.
 func (e *Interpreter) Types(in map[string]ir.Spec) (map[string]ir.Spec, error) {
 	known, err := e.Known(in)
 	if err != nil {
@@ -44,7 +42,7 @@ func (e *Interpreter) Types(in map[string]ir.Spec) (map[string]ir.Spec, error) {
 	return types, nil
 }
 
-// Known is Types with the elements of values that are few and follow from constants and shapes: axes, sizes, factors.
+// Known is Types with the elements of small values that follow from constants and shapes: axes, sizes, factors.
 func (e *Interpreter) Known(in map[string]ir.Spec) (map[string]*ir.Array, error) {
 	pl, err := e.planFor(in)
 	if err != nil {
@@ -75,17 +73,16 @@ func (e *Interpreter) planFor(in map[string]ir.Spec) (*plan, error) {
 	return e.prog.newPlan(args, e.pool)
 }
 
-// Constants are the constants that runs need, with those that follow from others in the
-// others' place. They hold this memory all the time, but for what operators make of them when
-// their weights are read: see Weights.
+// Constants are the constants that runs read, after constant folding. They occupy this memory all the time, except those that operators
+// prepacked: see Weights.
 func (e *Interpreter) Constants() []ir.Spec {
 	var specs []ir.Spec
 	seen := map[*constant]bool{}
 	_ = e.prog.each(func(p *program) error {
 		for _, s := range p.slots {
-			if s.konst != nil && s.konst.uses > 0 && !seen[s.konst] {
-				seen[s.konst] = true
-				specs = append(specs, ir.Spec{Name: s.name, DType: s.konst.array.DType, Shape: s.konst.array.Shape})
+			if s.constant != nil && s.constant.uses > 0 && !seen[s.constant] {
+				seen[s.constant] = true
+				specs = append(specs, ir.Spec{Name: s.name, DType: s.constant.array.DType, Shape: s.constant.array.Shape})
 			}
 		}
 		return nil
@@ -104,7 +101,7 @@ func (pl *plan) usage() *Usage {
 			}
 		}
 		u.Steps = append(u.Steps, st)
-		if pl.how[i] == dynamic {
+		if pl.modes[i] == dynamic {
 			u.Dynamic = append(u.Dynamic, s.Label)
 		}
 	}

@@ -34,7 +34,7 @@ func (r *run) check(ctx context.Context, p *onnx.Plan, out *onnx.File) error {
 // source that does not run on what was made up for it; what the source does and the output does not is.
 func verdict(ctx context.Context, v *verify.Result, err error) (*verify.Result, error) {
 	var side *verify.SideError
-	var missing *engine.Missing
+	var missing *engine.Unsupported
 	var refused *refusal
 	switch {
 	case err == nil || ctx.Err() != nil:

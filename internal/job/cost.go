@@ -33,7 +33,7 @@ func (v Verification) cost(ctx context.Context, a, b *onnx.File) (cost, error) {
 	}
 	before, errBefore := v.plan(ctx, a.Model, specs)
 	after, errAfter := v.plan(ctx, b.Model, specs)
-	var missing *engine.Missing
+	var missing *engine.Unsupported
 	switch {
 	case errors.As(errBefore, &missing):
 		return c, &verify.SideError{Side: verify.First, Err: errBefore}

@@ -68,7 +68,7 @@ func placed(a, b string, err error) error {
 
 // skip turns an operator that is missing into a result.
 func skip(r *verify.Result, err error) (*verify.Result, error) {
-	var missing *engine.Missing
+	var missing *engine.Unsupported
 	if errors.As(err, &missing) {
 		return &verify.Result{Skipped: err.Error()}, nil
 	}

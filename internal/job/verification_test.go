@@ -161,7 +161,7 @@ func custom(t *testing.T) string {
 func TestWhatTheEngineCannotRunIsWrittenAndSaid(t *testing.T) {
 	in := custom(t)
 	r := run(t, verified(t, in, quantize.DynamicInt8))
-	if !strings.Contains(r.NotRun, "operator my.domain.MyRelu of opset 1 is not one that the engine runs") || r.Report.Verification.Skipped != r.NotRun || r.Rejected {
+	if !strings.Contains(r.NotRun, "operator my.domain.MyRelu of opset 1 is not supported by the engine") || r.Report.Verification.Skipped != r.NotRun || r.Rejected {
 		t.Errorf("got %q, rejected %v", r.NotRun, r.Rejected)
 	}
 	o := verified(t, in, quantize.DynamicInt8)

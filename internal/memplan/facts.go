@@ -53,7 +53,7 @@ type Weights struct {
 func Model(ctx context.Context, f *onnx.File, o Options) (*Facts, error) {
 	facts := &Facts{Weights: stored(f.Model), Workers: max(o.Workers, 1), Runs: []*Run{}}
 	p, err := open(ctx, f.Model, o)
-	var missing *engine.Missing
+	var missing *engine.Unsupported
 	var untyped *untypedError
 	if errors.As(err, &missing) || errors.As(err, &untyped) {
 		facts.Unplanned = err.Error()

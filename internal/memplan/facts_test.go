@@ -143,7 +143,7 @@ func TestModelsThatCannotBePlanned(t *testing.T) {
 		b   *builder
 		why string
 	}{
-		{unknown, `node "Frobnicate_y": operator Frobnicate of opset 17 is not one that the engine runs`},
+		{unknown, `node "Frobnicate_y": operator Frobnicate of opset 17 is not supported by the engine`},
 		{unranked, `input "x": the model does not say its rank, so that its memory cannot be planned`},
 		{untyped, `input "x": the model does not say its type, so that its memory cannot be planned`},
 	} {

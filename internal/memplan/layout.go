@@ -38,7 +38,7 @@ type Patches struct {
 
 // channelsLast counts for a run with these inputs. Nodes are as the model has them.
 func channelsLast(ctx context.Context, m *ir.Model, in map[string]ir.Spec) (*Layout, error) {
-	e, err := engine.Open(ctx, m, engine.Options{PlanOnly: true, Plain: true, KeepAll: true})
+	e, err := engine.Open(ctx, m, engine.Options{PlanOnly: true, NoFusion: true, KeepAll: true})
 	if err != nil {
 		return nil, err
 	}

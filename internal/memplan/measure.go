@@ -30,7 +30,7 @@ func (p *planner) measure(ctx context.Context, m *ir.Model, o Options, r *Run) (
 	if err != nil {
 		return nil, err
 	}
-	e, err := engine.Open(ctx, m, engine.Options{Workers: o.Workers, Plain: o.Plain})
+	e, err := engine.Open(ctx, m, engine.Options{Workers: o.Workers, NoFusion: o.Plain})
 	if err != nil {
 		return nil, err
 	}

@@ -93,7 +93,7 @@ func Train(ctx context.Context, f *onnx.File, o TrainOptions) (*Training, error)
 	}
 	t.Checkpoint = o.Checkpoint
 	p, err := open(ctx, f.Model, Options{Workers: 1, Plain: true, Dims: o.Dims, keep: true})
-	var missing *engine.Missing
+	var missing *engine.Unsupported
 	var untyped *untypedError
 	if errors.As(err, &missing) || errors.As(err, &untyped) {
 		t.Unplanned = err.Error()

@@ -51,7 +51,7 @@ func embedded(ctx context.Context, path string, in map[string]*ir.Array) (map[st
 		return nil, err
 	}
 	defer f.Close()
-	e, err := engine.Open(ctx, f.Model, engine.Options{Plain: true})
+	e, err := engine.Open(ctx, f.Model, engine.Options{NoFusion: true})
 	if err != nil {
 		return nil, err
 	}

@@ -31,7 +31,7 @@ func typesOf(ctx context.Context, m *ir.Model, r dataset.Random) (*types, error)
 	if err != nil {
 		return nil, err
 	}
-	e, err := engine.Open(ctx, m, engine.Options{PlanOnly: true, Plain: true, KeepAll: true})
+	e, err := engine.Open(ctx, m, engine.Options{PlanOnly: true, NoFusion: true, KeepAll: true})
 	if err != nil {
 		return t, nil // the weights are known all the same
 	}

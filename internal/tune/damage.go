@@ -52,7 +52,7 @@ func (t *tuner) measure(ctx context.Context, s *engine.Interpreter, k *kin) (*da
 	d := &damage{noise: map[string]float64{}, signal: map[string]float64{}}
 	first := t.fewAnswers.rewind()
 	type pair struct{ want, got map[string]*ir.Array }
-	run, given := 0, s.Given()
+	run, given := 0, s.BaselineInputs()
 	start := func(b *dataset.Batch) (func(context.Context) (pair, error), error) {
 		want, err := first.Run(ctx, b.Inputs, nil)
 		if err != nil {

@@ -62,7 +62,7 @@ func (k *kin) raise(ctx context.Context, b *built) error {
 // beside opens b, with what it has in common with k.
 func (t *tuner) beside(ctx context.Context, b *built, k *kin) (*engine.Interpreter, error) {
 	return engine.Open(ctx, b.Model, engine.Options{
-		Workers: t.Workers / t.atOnce, MemoryLimit: t.Memory, Beside: k.session, Identity: func(t *ir.Tensor) string { return b.tensors[t] },
+		Workers: t.Workers / t.atOnce, MemoryLimit: t.Memory, Baseline: k.session, Identity: func(t *ir.Tensor) string { return b.tensors[t] },
 	})
 }
 

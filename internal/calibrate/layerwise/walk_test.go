@@ -42,7 +42,7 @@ func inputs(t *testing.T, m *ir.Model) []map[string]*ir.Array {
 }
 
 // plain runs nodes as they stand: fusions round otherwise, and differ between a part and the whole.
-var plain = engine.Options{Workers: 2, Plain: true}
+var plain = engine.Options{Workers: 2, NoFusion: true}
 
 func walk(t *testing.T, m *ir.Model, samples []map[string]*ir.Array) *Walk {
 	t.Helper()

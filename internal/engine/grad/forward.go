@@ -248,7 +248,7 @@ func (t *Tape) infer(ctx context.Context, inputs map[string]ir.Spec) error {
 
 // known are the types of all values of m that follow from the inputs', with the elements of those that do.
 func known(ctx context.Context, m *ir.Model, inputs map[string]ir.Spec) (_ map[string]*ir.Array, err error) {
-	s, err := engine.Open(ctx, m, engine.Options{PlanOnly: true, KeepAll: true, Plain: true})
+	s, err := engine.Open(ctx, m, engine.Options{PlanOnly: true, KeepAll: true, NoFusion: true})
 	if err != nil {
 		return nil, err
 	}

@@ -7,38 +7,37 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// A meter notes what each step of a main graph is given. Steps of bodies are part of the step
-// that runs them.
-type meter struct {
+// accessRecorder records the memory that each step of a main graph receives. Steps of subgraphs count for the step that runs them.
+type accessRecorder struct {
 	in     *instance
 	next   int // step
 	inside bool
 	reads  []access
 	writes []access
-	bytes  map[int]int64 // on the heap, by slot
-	alive  int64
+	bytes  map[int]int64 // outside the arena, by slot
+	live   int64
 	heap   int64
 }
 
-// An access is a part of the arena, from an offset up to another, that a step was given.
+// An access is a range of the arena that a step received.
 type access struct {
 	step     int
 	from, to int64
 }
 
 // Step is called for each step in order.
-func (m *meter) Step(_ Event, run func() error) error {
+func (m *accessRecorder) Step(_ Event, run func() error) error {
 	if m.inside {
 		return run()
 	}
-	for m.in.plan.how[m.next] == ahead {
+	for m.in.plan.modes[m.next] == precomputed {
 		m.next++
 	}
 	i := m.next
 	m.next++
 	c := &m.in.calls[i]
 	for _, a := range c.In {
-		m.note(&m.reads, i, a)
+		m.record(&m.reads, i, a)
 	}
 	m.inside = true
 	err := run()
@@ -46,29 +45,29 @@ func (m *meter) Step(_ Event, run func() error) error {
 	m.writes = m.in.append(m.writes, i, c.Work)
 	s := m.in.plan.prog.steps[i]
 	for k, o := range s.out {
-		if o != absent && s.Wanted[k] && !m.note(&m.writes, i, m.in.values[o]) && !s.op.View {
+		if o != absent && s.Wanted[k] && !m.record(&m.writes, i, m.in.values[o]) && !s.op.View {
 			m.bytes[o] = heapBytes(m.in.values[o])
-			m.alive += m.bytes[o]
+			m.live += m.bytes[o]
 		}
 	}
-	m.heap = max(m.heap, m.alive)
-	for _, o := range m.in.frees[i] {
-		m.alive -= m.bytes[o]
+	m.heap = max(m.heap, m.live)
+	for _, o := range m.in.deadAfter[i] {
+		m.live -= m.bytes[o]
 		delete(m.bytes, o)
 	}
 	return err
 }
 
-// note adds where a lies to list, and reports whether that is in the arena.
-func (m *meter) note(list *[]access, i int, a *ir.Array) bool {
-	if a == nil || a.Kind != ir.Dense || !m.in.holds(a.Data) {
+// record adds the range of a to list, and reports whether it is in the arena.
+func (m *accessRecorder) record(list *[]access, i int, a *ir.Array) bool {
+	if a == nil || a.Kind != ir.Dense || !m.in.inArena(a.Data) {
 		return false
 	}
 	*list = m.in.append(*list, i, a.Data)
 	return true
 }
 
-// append adds the place of b in the arena.
+// append adds the range of b in the arena.
 func (in *instance) append(list []access, i int, b []byte) []access {
 	if len(b) == 0 {
 		return list
@@ -77,9 +76,9 @@ func (in *instance) append(list []access, i int, b []byte) []access {
 	return append(list, access{i, from, from + int64(len(b))})
 }
 
-// sum goes back through the run: what a step reads must have been kept since it was written.
-// Memory is cut into cells where some access begins or ends.
-func (m *meter) sum() (arena, peak int64, at int) {
+// liveness walks backwards through the run: bytes that a step reads are live since they were written. The arena is cut into cells at the
+// bounds of all accesses.
+func (m *accessRecorder) liveness() (arena, peak int64, at int) {
 	var cuts []int64
 	for _, a := range slices.Concat(m.reads, m.writes) {
 		cuts = append(cuts, a.from, a.to)
@@ -87,7 +86,7 @@ func (m *meter) sum() (arena, peak int64, at int) {
 	}
 	slices.Sort(cuts)
 	cuts = slices.Compact(cuts)
-	live := make([]bool, len(cuts)) // cells whose bytes a later step reads
+	live := make([]bool, len(cuts)) // cells that a later step reads
 	mark := func(list []access, step int, cells []bool, as bool) {
 		first, _ := slices.BinarySearchFunc(list, step, func(a access, step int) int { return a.step - step })
 		for _, a := range list[first:] {
@@ -118,7 +117,7 @@ func (m *meter) sum() (arena, peak int64, at int) {
 	return arena, peak, at
 }
 
-// heapBytes is the memory of a with all that is in it.
+// heapBytes is the memory of a including its items.
 func heapBytes(a *ir.Array) int64 {
 	if a == nil {
 		return 0

@@ -8,21 +8,21 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// zeros makes a tensor of the shape that an input says: only the run tells its size.
+// zeros creates a tensor whose shape is the value of an input: its size is known at run time only.
 func zeros(b *builder, name string) *ir.Value {
 	v := b.op("ConstantOfShape", b.input(name, ir.Int64, "1"))
 	v.Producer().Name = "zeros of " + name
 	return v
 }
 
-// Results whose sizes only the run tells stay within the memory limit: the error names the node, and comes before
-// memory is taken where their shape is known by then.
-func TestResultsOfUnknownSizeStayWithinTheLimit(t *testing.T) {
-	const limit, part = 1 << 20, 150_000 // of elements of four bytes; two of them are too much
+// Dynamically sized results stay within the memory limit: the error names the node, and is returned before allocation where the shape is
+// known by then.
+func TestDynamicallySizedResultsRespectMemoryLimit(t *testing.T) {
+	const limit, part = 1 << 20, 150_000 // elements of four bytes; two such tensors exceed the limit
 	for name, c := range map[string]struct {
 		build func(b *builder)
 		sizes map[string]int64
-		node  string // that is beyond the limit, "" for none
+		node  string // the node that exceeds the limit, "" for none
 	}{
 		"small":      {func(b *builder) { b.output(zeros(b, "n")) }, map[string]int64{"n": part}, ""},
 		"large":      {func(b *builder) { b.output(zeros(b, "n")) }, map[string]int64{"n": 1 << 45}, "zeros of n"},
@@ -68,7 +68,7 @@ func TestResultsOfUnknownSizeStayWithinTheLimit(t *testing.T) {
 	}
 }
 
-// collecting is a loop that collects 4 KiB with each of n iterations.
+// collecting is a loop whose scan output takes 4 KiB for each of n iterations.
 func collecting(b *builder, n *ir.Value) *ir.Value {
 	loop := b.NewNode(ir.OpID{Type: "Loop"}, []*ir.Value{n, nil})
 	loop.Name = "the loop"

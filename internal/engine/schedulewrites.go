@@ -2,10 +2,9 @@ package engine
 
 import "slices"
 
-// writers moves the steps that change inputs to the first place where all that they read is
-// there and nobody else reads what they change: a gradient that is used up at once
-// takes memory for a moment only. Fusions may have moved readers behind them.
-func (p *program) writers() {
+// scheduleWrites moves the steps that modify their inputs to the first position where all their inputs are computed and no other step reads
+// the modified ones afterwards: a gradient is then live for a short time only. Fusion may have moved consumers after them.
+func (p *program) scheduleWrites() {
 	var moved []*step
 	rest := slices.DeleteFunc(slices.Clone(p.steps), func(s *step) bool {
 		if len(s.op.Writes) > 0 {
@@ -44,8 +43,7 @@ func (p *program) writers() {
 	}
 }
 
-// positions gives for each slot how many of the steps must have run until it is made, and until it
-// was read for the last time.
+// positions returns for each slot the number of steps that must have run until it is computed, and until it was read for the last time.
 func positions(steps []*step) (made, read map[int]int) {
 	made, read = map[int]int{}, map[int]int{}
 	for i, s := range steps {

@@ -12,8 +12,8 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// Whatever an operator is given, it answers with an error and does not panic. Each row of the
-// table gets inputs and attributes that fit together more or less.
+// Operators return errors and do not panic on any input. Each row of the table gets random inputs and attributes that fit together to some
+// degree.
 func TestOperatorsDoNotPanic(t *testing.T) {
 	pool := op.NewPool(2)
 	defer pool.Close()
@@ -50,7 +50,7 @@ func FuzzOperators(f *testing.F) {
 	})
 }
 
-// hostile runs a row once on made-up inputs; only a panic is an error.
+// runRandom runs a row once on random inputs; only a panic is an error.
 func hostile(row *op.Op, rng *rand.Rand, pool *op.Pool) (err error) {
 	s := &step{op: row}
 	var in []*ir.Array
@@ -94,7 +94,7 @@ func hostile(row *op.Op, rng *rand.Rand, pool *op.Pool) (err error) {
 	return nil
 }
 
-// small asks for shapes without data first, as a plan does, and refuses what is too large to run.
+// small computes shapes without data first, as a plan does, and rejects what is too large to run.
 func small(s *step, in []*ir.Array) error {
 	if _, err := s.op.Shape(s.Node, unknown(in)); err != nil && err != op.ErrUnknown {
 		return err
@@ -119,7 +119,7 @@ func describe(s *step, in []*ir.Array) string {
 	return fmt.Sprintf("%v%s, %d outputs", in, text, len(s.out))
 }
 
-// inputs are up to six arrays. Their shapes are often related, as those of real nodes are.
+// inputs are up to six arrays. Their shapes are often related, like those of real nodes.
 func inputs(rng *rand.Rand) []*ir.Array {
 	base := dims(rng)
 	types := []ir.DType{ir.Float, ir.Float, ir.Float, ir.Int64, ir.Int32, ir.Uint8, ir.Int8, ir.Bool, ir.Double, ir.Float16, ir.BFloat16, ir.String, ir.Int4, ir.Uint16}
@@ -192,7 +192,7 @@ func filled(rng *rand.Rand, dt ir.DType, shape []int64) *ir.Array {
 	return a
 }
 
-// attributes are some of those that operators look at, with values that may or may not make sense.
+// attributes are some of the attributes that operators read, with valid and invalid values.
 func attributes(rng *rand.Rand) ([]*ir.Attr, map[string]*ir.Array) {
 	var attrs []*ir.Attr
 	for _, name := range []string{

@@ -10,27 +10,27 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// A layer is a convolution whose input and output are codes.
+// A layer is a convolution with quantized input and output.
 type layer struct {
 	x, w  []int64
 	attrs []*ir.Attr
 	act   string
-	dt    ir.DType // of the codes
-	whole bool     // the output of DequantizeLinear, or of Conv, is read by others too
+	dt    ir.DType // of the quantized values
+	whole bool     // the output of DequantizeLinear, or of Conv, has other consumers
 }
 
-func codeLayers() map[string]layer {
+func quantizedConvs() map[string]layer {
 	ints := func(name string, v ...int64) *ir.Attr { return ir.IntsAttr(name, v...) }
 	same := &ir.Attr{Name: "auto_pad", Type: ir.AttrString, S: "SAME_UPPER"}
 	return map[string]layer{
-		"pointwise":      {x: []int64{2, 32, 61, 67}, w: []int64{96, 32, 1, 1}, act: "Relu"},
-		"winograd":       {x: []int64{1, 64, 61, 53}, w: []int64{64, 64, 3, 3}, attrs: []*ir.Attr{ints("pads", 1, 1, 1, 1)}, act: "Relu"},
-		"depthwise":      {x: []int64{1, 96, 71, 62}, w: []int64{96, 1, 3, 3}, attrs: []*ir.Attr{ints("pads", 1, 1, 1, 1), ints("strides", 2, 2), ir.IntAttr("group", 96)}, dt: ir.Int8},
-		"groups":         {x: []int64{3, 24, 50, 80}, w: []int64{48, 6, 3, 3}, attrs: []*ir.Attr{ints("pads", 2, 0, 1, 2), ints("dilations", 2, 1), ir.IntAttr("group", 4)}, act: "LeakyRelu"},
-		"large kernel":   {x: []int64{1, 3, 101, 90}, w: []int64{64, 3, 7, 7}, attrs: []*ir.Attr{ints("strides", 3, 2), same}, act: "Relu"},
-		"padding alone":  {x: []int64{1, 32, 40, 60}, w: []int64{64, 32, 1, 3}, attrs: []*ir.Attr{ints("pads", 6, 1, 6, 1)}},
-		"gaps":           {x: []int64{1, 32, 90, 60}, w: []int64{64, 32, 1, 1}, attrs: []*ir.Attr{ints("strides", 3, 2), same}},
-		"read by others": {x: []int64{1, 4, 8, 8}, w: []int64{4, 4, 1, 1}, whole: true},
+		"pointwise":         {x: []int64{2, 32, 61, 67}, w: []int64{96, 32, 1, 1}, act: "Relu"},
+		"winograd":          {x: []int64{1, 64, 61, 53}, w: []int64{64, 64, 3, 3}, attrs: []*ir.Attr{ints("pads", 1, 1, 1, 1)}, act: "Relu"},
+		"depthwise":         {x: []int64{1, 96, 71, 62}, w: []int64{96, 1, 3, 3}, attrs: []*ir.Attr{ints("pads", 1, 1, 1, 1), ints("strides", 2, 2), ir.IntAttr("group", 96)}, dt: ir.Int8},
+		"groups":            {x: []int64{3, 24, 50, 80}, w: []int64{48, 6, 3, 3}, attrs: []*ir.Attr{ints("pads", 2, 0, 1, 2), ints("dilations", 2, 1), ir.IntAttr("group", 4)}, act: "LeakyRelu"},
+		"large kernel":      {x: []int64{1, 3, 101, 90}, w: []int64{64, 3, 7, 7}, attrs: []*ir.Attr{ints("strides", 3, 2), same}, act: "Relu"},
+		"padding only":      {x: []int64{1, 32, 40, 60}, w: []int64{64, 32, 1, 3}, attrs: []*ir.Attr{ints("pads", 6, 1, 6, 1)}},
+		"gaps":              {x: []int64{1, 32, 90, 60}, w: []int64{64, 32, 1, 1}, attrs: []*ir.Attr{ints("strides", 3, 2), same}},
+		"several consumers": {x: []int64{1, 4, 8, 8}, w: []int64{4, 4, 1, 1}, whole: true},
 	}
 }
 
@@ -70,17 +70,17 @@ func (l layer) codes() ir.DType {
 	return l.dt
 }
 
-// A convolution of codes by bands has the bits of the three operators that it stands for, from weights in memory or
-// not, and floats of its images are never there at once.
-func TestConvolutionsOfCodesHaveTheBitsOfSingleNodes(t *testing.T) {
-	for name, l := range codeLayers() {
+// A quantized convolution by bands is bit-identical to the three operators that it replaces, with weights in memory and streamed, and never
+// holds the float images as a whole.
+func TestQDQConvIsBitIdenticalToUnfusedNodes(t *testing.T) {
+	for name, l := range quantizedConvs() {
 		t.Run(name, func(t *testing.T) {
 			x := ir.NewArray(l.codes(), l.x...)
 			for i := range x.Data {
 				x.Data[i] = byte(128 + 90*math.Sin(float64(i)*0.37+float64(i%11)))
 			}
 			in := map[string]*ir.Array{"x": x}
-			want, _ := runModel(t, l.model(), in, engine.Options{Plain: true})
+			want, _ := runModel(t, l.model(), in, engine.Options{NoFusion: true})
 			for _, o := range []engine.Options{{Workers: 1}, {Workers: 3}, {Workers: 2, MemoryLimit: 1}} {
 				got, steps := runModel(t, l.model(), in, o)
 				for k, w := range want {
@@ -89,17 +89,17 @@ func TestConvolutionsOfCodesHaveTheBitsOfSingleNodes(t *testing.T) {
 					}
 				}
 				if slices.Contains(steps, "mcompress.QuantizedConv") == l.whole {
-					t.Errorf("steps are %v", steps)
+					t.Errorf("steps: %v", steps)
 				}
 			}
 			if n := distinct(want); n < 30 {
-				t.Errorf("the output has %d codes: that says little", n)
+				t.Errorf("the output has only %d distinct quantized values", n)
 			}
 		})
 	}
 }
 
-// distinct is how many bytes occur in the arrays.
+// distinct is the number of distinct bytes in the arrays.
 func distinct(all map[string]*ir.Array) int {
 	seen := map[byte]bool{}
 	for _, a := range all {
@@ -110,9 +110,9 @@ func distinct(all map[string]*ir.Array) int {
 	return len(seen)
 }
 
-// The memory of a convolution of codes is that of the codes and of a few bands.
-func TestConvolutionsOfCodesTakeAByteAValue(t *testing.T) {
-	l := codeLayers()["pointwise"]
+// The memory of a quantized convolution is that of its quantized input and output, and of a few bands.
+func TestQDQConvMemory(t *testing.T) {
+	l := quantizedConvs()["pointwise"]
 	e, err := engine.Open(t.Context(), l.model(), engine.Options{Workers: 1})
 	if err != nil {
 		t.Fatal(err)

@@ -2,20 +2,19 @@ package engine
 
 import "github.com/mcompress/mcompress/ir"
 
-// fuseCodes lets a convolution of images between DequantizeLinear and QuantizeLinear take codes and give codes, so
-// that what lies between two of them takes a byte a value. Its numbers are those of the single operators, bit for
-// bit. i is the Conv.
-func fuseCodes(f *fusion, i int) bool {
+// fuseQDQConv fuses DequantizeLinear → Conv → QuantizeLinear into a convolution with quantized input and output, so that activations
+// between two of them take one byte per element. Its results are bit-identical to those of the unfused operators. i is the Conv.
+func fuseQDQConv(f *fusion, i int) bool {
 	conv := f.p.steps[i]
 	if !conv.is("Conv") && !conv.isOf(convID) || len(conv.in) > 3 || !f.isFloat(conv) || len(f.weight(conv.in[1]).Shape) != 4 {
 		return false
 	}
-	from, iFrom := f.maker(conv.in[0])
-	to, iTo := f.user(conv.out[0])
-	if !from.is("DequantizeLinear") || !f.ofBytes(from) || !f.inside(conv.in[0], i) {
+	from, iFrom := f.producer(conv.in[0])
+	to, iTo := f.onlyConsumer(conv.out[0])
+	if !from.is("DequantizeLinear") || !f.isPerTensor8(from) || !f.consumedBy(conv.in[0], i) {
 		return false
 	}
-	if !to.is("QuantizeLinear") || !f.ofBytes(to) || to.in[0] != conv.out[0] {
+	if !to.is("QuantizeLinear") || !f.isPerTensor8(to) || to.in[0] != conv.out[0] {
 		return false
 	}
 	bias := absent
@@ -31,9 +30,9 @@ func fuseCodes(f *fusion, i int) bool {
 	return true
 }
 
-// ofBytes reports whether s, a QuantizeLinear or DequantizeLinear, is between float32 and codes of 8 bits by a
-// constant scale and zero point for all of them.
-func (f *fusion) ofBytes(s *step) bool {
+// isPerTensor8 reports whether s, a QuantizeLinear or DequantizeLinear, converts between float32 and an 8-bit type with a constant
+// per-tensor scale and zero point.
+func (f *fusion) isPerTensor8(s *step) bool {
 	if len(s.in) != 3 || s.Has("precision") || s.Has("output_dtype") {
 		return false
 	}

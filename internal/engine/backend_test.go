@@ -19,9 +19,8 @@ import (
 	"github.com/mcompress/mcompress/onnx"
 )
 
-// TestNodeTests runs the ONNX backend node tests that the onnx package holds. Those in
-// testdata/exceptions.txt must still fail, so that the list cannot outlive its reasons.
-// MCOMPRESS_NODE_TESTS names a folder that holds them already.
+// TestNodeTests runs the backend node tests of the onnx package. Those in testdata/exceptions.txt must still fail, so that the list stays
+// current. MCOMPRESS_NODE_TESTS names a folder of already extracted tests.
 func TestNodeTests(t *testing.T) {
 	folder := os.Getenv("MCOMPRESS_NODE_TESTS")
 	if folder == "" {
@@ -33,8 +32,8 @@ func TestNodeTests(t *testing.T) {
 	runAll(t, folder)
 }
 
-// TestBackendArchives runs the tests of the shared material, among them models that
-// PyTorch has made. None that ONNX Runtime passes may be an exception.
+// TestBackendArchives runs the tests of the shared material, including models exported by PyTorch. A test that ONNX Runtime passes must not
+// be an exception.
 func TestBackendArchives(t *testing.T) {
 	shared := filepath.Join(conform.Shared(t), "fixtures", "conformance")
 	for _, name := range []string{"onnx_node_tests", "onnx_backend_other"} {
@@ -174,7 +173,7 @@ func values(set, stem string, of []*ir.Value) (map[string]*ir.Array, error) {
 }
 
 func toleranceOf(folder string) tolerance {
-	tol := tolerance{Relative: 1e-3, Absolute: 1e-7} // what the ONNX backend runner allows
+	tol := tolerance{Relative: 1e-3, Absolute: 1e-7} // tolerance of the ONNX backend test runner
 	if b, err := os.ReadFile(filepath.Join(folder, "tolerance.json")); err == nil {
 		if err := json.Unmarshal(b, &tol); err != nil {
 			panic(err)

@@ -8,8 +8,7 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// filled is a model that multiplies its input by a constant of n elements, which it computes from eight
-// bytes.
+// filled is a model that multiplies its input by a constant of n elements, which it computes from eight bytes.
 func filled(n int64) *ir.Model {
 	m := ir.NewModel()
 	m.IRVersion, m.Opsets = 8, []ir.Opset{{Version: 17}}
@@ -25,9 +24,8 @@ func filled(n int64) *ir.Model {
 	return m
 }
 
-// What is computed ahead stays within the limit; beyond it the plan says what a run would take, and no
-// memory is taken for that.
-func TestResultsThatAreComputedAheadStayWithinTheLimit(t *testing.T) {
+// Constant folding stays within the memory limit; beyond it the plan reports the memory of a run, and nothing is allocated.
+func TestFoldedConstantsRespectMemoryLimit(t *testing.T) {
 	const limit = 1 << 20
 	for _, c := range []struct {
 		n      int64
@@ -48,7 +46,7 @@ func TestResultsThatAreComputedAheadStayWithinTheLimit(t *testing.T) {
 			ran = ran || strings.HasSuffix(s.Op, "ConstantOfShape")
 		}
 		if ran == c.ahead || !c.ahead && u.Plan.Size < 4*c.n {
-			t.Errorf("%d elements: computed ahead %v, want %v; the arena has %d bytes", c.n, !ran, c.ahead, u.Plan.Size)
+			t.Errorf("%d elements: folded %v, want %v; the arena has %d bytes", c.n, !ran, c.ahead, u.Plan.Size)
 		}
 	}
 }

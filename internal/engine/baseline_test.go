@@ -14,8 +14,8 @@ import (
 	"github.com/mcompress/mcompress/onnx"
 )
 
-// A model in which one weight is another one gives the same bits beside the model that it comes from as by itself, whichever weight it is.
-func TestSessionsBesideOthersComputeTheSame(t *testing.T) {
+// A model with one changed weight gives bit-identical outputs with and without a baseline session, whichever weight changes.
+func TestBaselineSessionsAreBitIdentical(t *testing.T) {
 	cut := 0
 	for _, path := range everyModel(t) {
 		if info, err := os.Stat(path); err != nil || info.Size() > 1<<18 {
@@ -36,32 +36,32 @@ func TestSessionsBesideOthersComputeTheSame(t *testing.T) {
 			weights := floats(f.Model)
 			for _, at := range slices.Compact([]int{0, len(weights) / 2, len(weights) - 1}) {
 				if at >= 0 && at < len(weights) {
-					cut += besideItself(t, path, at, batch.Inputs)
+					cut += againstBaseline(t, path, at, batch.Inputs)
 				}
 			}
 		})
 	}
 	if cut == 0 {
-		t.Error("nothing was taken over from any session")
+		t.Error("no value was reused from any baseline")
 	}
 }
 
-// floats are the weights of m that can be multiplied.
+// floats lists the float weights of m.
 func floats(m *ir.Model) []*ir.Value {
 	return slices.DeleteFunc(m.Graph.Consts(), func(v *ir.Value) bool { return v.Const.DType != ir.Float || v.Const.Elems() < 2 })
 }
 
-// besideItself halves weight number at, compares outputs and returns how many values came from the other session.
-func besideItself(t *testing.T, path string, at int, in map[string]*ir.Array) int {
+// againstBaseline halves weight number at, compares the outputs and returns the number of values that the baseline computed.
+func againstBaseline(t *testing.T, path string, at int, in map[string]*ir.Array) int {
 	t.Helper()
 	base, changed := identified(t, path, nil, nil), func(m *ir.Model) { halve(t, floats(m)[at]) }
 	own, err := identified(t, path, changed, nil).Run(t.Context(), in, nil)
 	if err != nil {
-		return 0 // not every weight can be any number
+		return 0 // some weights allow few values only
 	}
 	s := identified(t, path, changed, base)
 	all := maps.Clone(in)
-	err = base.Watch(t.Context(), in, s.Given(), func(name string, a *ir.Array) error {
+	err = base.Watch(t.Context(), in, s.BaselineInputs(), func(name string, a *ir.Array) error {
 		all[name] = a.Clone()
 		return nil
 	})
@@ -77,10 +77,10 @@ func besideItself(t *testing.T, path string, at int, in map[string]*ir.Array) in
 			t.Errorf("weight %d: output %q: %v", at, name, err)
 		}
 	}
-	return len(s.Given())
+	return len(s.BaselineInputs())
 }
 
-// identified opens a model, changed, whose constants go by their order in the file.
+// identified opens a changed model whose constants are identified by their order in the file.
 func identified(t *testing.T, path string, change func(*ir.Model), beside *engine.Interpreter) *engine.Interpreter {
 	t.Helper()
 	f, err := onnx.Open(path)
@@ -97,7 +97,7 @@ func identified(t *testing.T, path string, change func(*ir.Model), beside *engin
 	if change != nil {
 		change(f.Model)
 	}
-	e, err := engine.Open(t.Context(), f.Model, engine.Options{Workers: 2, Beside: beside, Identity: func(t *ir.Tensor) string { return names[t] }})
+	e, err := engine.Open(t.Context(), f.Model, engine.Options{Workers: 2, Baseline: beside, Identity: func(t *ir.Tensor) string { return names[t] }})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,16 +7,15 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// fuseLayerNorm makes LayerNormalization of
-// (x - mean(x)) / sqrt(mean((x - mean(x))²) + ε) · γ + β along the last axis. i is the
-// first ReduceMean.
+// fuseLayerNorm fuses (x - mean(x)) / sqrt(mean((x - mean(x))²) + ε) · γ + β along the last axis into LayerNormalization. i is the first
+// ReduceMean.
 func fuseLayerNorm(f *fusion, i int) bool {
 	mean := f.p.steps[i]
 	if !f.isMean(mean) {
 		return false
 	}
 	x := mean.in[0]
-	sub, iSub := f.user(mean.out[0])
+	sub, iSub := f.onlyConsumer(mean.out[0])
 	if !sub.is("Sub") || sub.in[0] != x {
 		return false
 	}
@@ -26,38 +25,38 @@ func fuseLayerNorm(f *fusion, i int) bool {
 	if square == nil {
 		return false
 	}
-	variance, iVariance := f.user(square.out[0])
+	variance, iVariance := f.onlyConsumer(square.out[0])
 	if !f.isMean(variance) {
 		return false
 	}
-	add, iAdd := f.user(variance.out[0])
+	add, iAdd := f.onlyConsumer(variance.out[0])
 	if !add.is("Add") {
 		return false
 	}
-	o, _ := add.other(variance.out[0])
+	o, _ := add.otherInput(variance.out[0])
 	eps, ok := f.scalar(o)
 	if !ok {
 		return false
 	}
-	root, iRoot := f.user(add.out[0])
+	root, iRoot := f.onlyConsumer(add.out[0])
 	if !root.is("Sqrt") {
 		return false
 	}
-	div, iDiv := f.user(root.out[0])
-	if !div.is("Div") || div.in[0] != d || !f.inside(d, iSquare, iDiv) {
+	div, iDiv := f.onlyConsumer(root.out[0])
+	if !div.is("Div") || div.in[0] != d || !f.consumedBy(d, iSquare, iDiv) {
 		return false
 	}
 	gone = append(gone, iSquare, iVariance, iAdd, iRoot, iDiv)
-	scale, iScale := f.user(div.out[0])
+	scale, iScale := f.onlyConsumer(div.out[0])
 	if !scale.is("Mul") {
 		return false
 	}
-	gamma, _ := scale.other(div.out[0])
-	shift, iShift := f.user(scale.out[0])
+	gamma, _ := scale.otherInput(div.out[0])
+	shift, iShift := f.onlyConsumer(scale.out[0])
 	if !shift.is("Add") || !f.isRow(gamma) {
 		return false
 	}
-	beta, _ := shift.other(scale.out[0])
+	beta, _ := shift.otherInput(scale.out[0])
 	if !f.isRow(beta) || f.constant(beta).Elems() != f.constant(gamma).Elems() {
 		return false
 	}
@@ -69,7 +68,7 @@ func fuseLayerNorm(f *fusion, i int) bool {
 	return true
 }
 
-// isMean reports whether s is the mean along the last axis, which stays.
+// isMean reports whether s is the mean along the last axis, with keepdims.
 func (f *fusion) isMean(s *step) bool {
 	if !s.is("ReduceMean") || !s.Bool("keepdims", true) {
 		return false
@@ -87,7 +86,7 @@ func (f *fusion) isMean(s *step) bool {
 
 // squareOf is the step that squares d: d·d or d².
 func (f *fusion) squareOf(d int) (*step, int) {
-	for _, u := range f.users[d] {
+	for _, u := range f.consumers[d] {
 		s := f.p.steps[u]
 		if s.is("Mul") && s.in[0] == d && s.in[1] == d {
 			return s, u

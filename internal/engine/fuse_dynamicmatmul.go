@@ -2,28 +2,27 @@ package engine
 
 import "github.com/mcompress/mcompress/ir"
 
-// fuseQuantized makes one operator of the dynamic int8 form: DynamicQuantizeLinear →
-// MatMulInteger → Cast → Mul by the product of both scales (→ Add of a bias). Its numbers are
-// those of the single operators, bit for bit. i is the MatMulInteger.
-func fuseQuantized(f *fusion, i int) bool {
+// fuseDynamicMatMul fuses the dynamic int8 pattern DynamicQuantizeLinear → MatMulInteger → Cast → Mul by the product of both scales (→ Add
+// of a bias). Its results are bit-identical to those of the unfused operators. i is the MatMulInteger.
+func fuseDynamicMatMul(f *fusion, i int) bool {
 	mm := f.p.steps[i]
 	if !mm.is("MatMulInteger") || len(mm.in) < 3 {
 		return false
 	}
-	dql, _ := f.maker(mm.in[0])
+	dql, _ := f.producer(mm.in[0])
 	w := f.constant(mm.in[1])
 	if !dql.is("DynamicQuantizeLinear") || len(dql.out) != 3 || mm.in[2] == absent || mm.in[0] != dql.out[0] || mm.in[2] != dql.out[2] || w == nil || len(w.Shape) != 2 {
 		return false
 	}
-	cast, iCast := f.user(mm.out[0])
+	cast, iCast := f.onlyConsumer(mm.out[0])
 	if !cast.is("Cast") || cast.Int("to", 0) != int64(ir.Float) {
 		return false
 	}
-	mul, iMul := f.user(cast.out[0])
+	mul, iMul := f.onlyConsumer(cast.out[0])
 	if !mul.is("Mul") {
 		return false
 	}
-	both, _ := mul.other(cast.out[0])
+	both, _ := mul.otherInput(cast.out[0])
 	scale := f.scaleOf(both, dql.out[1])
 	if scale == absent {
 		return false
@@ -34,8 +33,8 @@ func fuseQuantized(f *fusion, i int) bool {
 	}
 	last, iLast, bias := mul, iMul, absent
 	gone := []int{i, iCast, iMul}
-	if add, iAdd := f.user(mul.out[0]); add.is("Add") {
-		if b, _ := add.other(mul.out[0]); f.isRow(b) && f.constant(b).Elems() == w.Shape[1] {
+	if add, iAdd := f.onlyConsumer(mul.out[0]); add.is("Add") {
+		if b, _ := add.otherInput(mul.out[0]); f.isRow(b) && f.constant(b).Elems() == w.Shape[1] {
 			last, iLast, bias = add, iAdd, b
 			gone = append(gone, iAdd)
 		}
@@ -48,13 +47,13 @@ func fuseQuantized(f *fusion, i int) bool {
 	return true
 }
 
-// scaleOf is the constant that o is the product of with xs, the activation's scale.
+// scaleOf is the constant factor of o besides xs, the activation's scale.
 func (f *fusion) scaleOf(o, xs int) int {
-	s, _ := f.maker(o)
+	s, _ := f.producer(o)
 	if !s.is("Mul") {
 		return absent
 	}
-	w, _ := s.other(xs)
+	w, _ := s.otherInput(xs)
 	if f.constant(w) == nil {
 		return absent
 	}

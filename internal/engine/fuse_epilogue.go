@@ -7,8 +7,8 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// Operators that take what follows them into their own loop over the result: bias, then
-// residual as inputs 2 and 3, then activation. Conv and Gemm have a bias by themselves.
+// Operators that apply the following operators as an epilogue: first bias, then residual as inputs 2 and 3, then activation. Conv and Gemm
+// have a bias input of their own.
 var (
 	linearID = ir.OpID{Domain: "mcompress", Type: "MatMul"}
 	convID   = ir.OpID{Domain: "mcompress", Type: "FusedConv"}
@@ -16,17 +16,17 @@ var (
 	fusedMatMulID = ir.OpID{Domain: "com.microsoft", Type: "FusedMatMul"}
 )
 
-// fuseBias adds a constant of rank 1 where a MatMul's result is made. i is the MatMul.
+// fuseBias fuses the addition of a constant of rank 1 into a MatMul. i is the MatMul.
 func fuseBias(f *fusion, i int) bool {
 	mm := f.p.steps[i]
 	if !mm.is("MatMul") && !mm.isOf(fusedMatMulID) || len(mm.in) != 2 {
 		return false
 	}
-	add, iAdd := f.user(mm.out[0])
+	add, iAdd := f.onlyConsumer(mm.out[0])
 	if !add.is("Add") {
 		return false
 	}
-	bias, _ := add.other(mm.out[0])
+	bias, _ := add.otherInput(mm.out[0])
 	w := f.constant(mm.in[1])
 	if !f.isRow(bias) || w == nil || len(w.Shape) != 2 || w.DType != ir.Float {
 		return false
@@ -46,18 +46,18 @@ func fuseBias(f *fusion, i int) bool {
 	return true
 }
 
-// takesMore reports whether s takes an activation besides Gemm and MatMul.
+// takesMore reports whether s accepts a fused activation, as Gemm and MatMul do.
 func takesMore(s *step) bool {
 	return s.is("Conv") || s.isOf(linearID) || s.isOf(convID)
 }
 
-// fuseActivation applies an elementwise operator where a result is made. i is the MatMul, Gemm or Conv.
+// fuseActivation fuses an elementwise operator into the preceding product. i is the MatMul, Gemm or Conv.
 func fuseActivation(f *fusion, i int) bool {
 	s := f.p.steps[i]
 	if !takesMore(s) && !s.is("MatMul", "Gemm") || s.Has("activation") {
 		return false
 	}
-	act, iAct := f.user(s.out[0])
+	act, iAct := f.onlyConsumer(s.out[0])
 	name, params := f.activation(act)
 	if name == "" || !f.isFloat(s) {
 		return false
@@ -81,13 +81,13 @@ func fuseActivation(f *fusion, i int) bool {
 	return true
 }
 
-// isFloat reports whether s multiplies by a constant of float32, as fused operators do.
+// isFloat reports whether s multiplies by a float32 constant, as fused operators do.
 func (f *fusion) isFloat(s *step) bool {
 	w := f.weight(s.in[1])
 	return w != nil && w.DType == ir.Float
 }
 
-// activation is the name and the numbers of an elementwise step, "" if it is none that can be applied to a row.
+// activation is the name and the parameters of an elementwise step, "" if it cannot be fused.
 func (f *fusion) activation(s *step) (string, []float32) {
 	if s == nil || len(s.out) != 1 {
 		return "", nil

@@ -1,0 +1,165 @@
+package engine
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/mcompress/mcompress/internal/engine/op"
+	"github.com/mcompress/mcompress/ir"
+)
+
+// sharedState is what a session offers to sessions of models that differ from its own in a few weights. Options.Identity enables it.
+type sharedState struct {
+	identity  func(*ir.Tensor) string
+	digests   []digest             // by slot of the main program
+	values    map[digest]int       // slots of computed values, by digest
+	prepared  map[digest]*step     // steps with prepared weights, by digest of their operator and constants
+	constants map[string]*constant // constants by identity
+}
+
+// recordShared fills e.shared. It is called before constants are released.
+func (e *Interpreter) recordShared(consts map[*ir.Tensor]*constant) {
+	c := &sharedState{identity: e.opt.Identity, values: map[digest]int{}, prepared: map[digest]*step{}, constants: map[string]*constant{}}
+	c.digests = e.prog.digests(c.identity)
+	for t, k := range consts {
+		if name := c.identity(t); name != "" {
+			c.constants[name] = k
+		}
+	}
+	e.shared = c
+}
+
+// exportShared makes computed values fetchable under the names that sessions with this baseline use.
+func (e *Interpreter) exportShared() {
+	for _, s := range e.prog.steps {
+		for k, o := range s.out {
+			if o != absent && s.Wanted[k] && e.shared.digests[o] != (digest{}) {
+				e.shared.values[e.shared.digests[o]] = o
+				e.prog.names[sharedName(o)] = o
+			}
+		}
+	}
+}
+
+// sharedName is the name of slot o for sessions with this baseline.
+func sharedName(o int) string { return sharedPrefix + strconv.Itoa(o) }
+
+const sharedPrefix = "beside:"
+
+// reuseValues replaces the values of e's main program that the baseline computes from the same inputs by inputs. Values that follow from
+// shapes are kept, as plans depend on them.
+func (e *Interpreter) reuseValues(other *sharedState) {
+	p, d := e.prog, e.shared.digests
+	shapes, needed := p.shapeDerived(), make([]bool, len(p.slots))
+	for o, s := range p.slots {
+		needed[o] = s.keep
+	}
+	var kept []*step
+	for _, s := range slices.Backward(p.steps) {
+		stays := len(s.op.Writes) > 0
+		for _, o := range s.out {
+			if o == absent || !needed[o] {
+				continue
+			}
+			if from, ok := other.values[d[o]]; ok && !shapes[o] {
+				p.inputs, e.inputs = append(p.inputs, o), append(e.inputs, op.Port{Name: sharedName(from)})
+			} else {
+				stays = true
+			}
+		}
+		if !stays {
+			continue
+		}
+		kept = append(kept, s)
+		for _, o := range s.in {
+			if o != absent {
+				needed[o] = true
+			}
+		}
+	}
+	slices.Reverse(kept)
+	p.steps = kept
+	e.dropInputs(needed)
+}
+
+// dropInputs removes inputs without consumers.
+func (e *Interpreter) dropInputs(needed []bool) {
+	var ports []op.Port
+	var slots []int
+	for i, o := range e.prog.inputs {
+		if needed[o] {
+			ports, slots = append(ports, e.inputs[i]), append(slots, o)
+		}
+	}
+	e.inputs, e.prog.inputs = ports, slots
+}
+
+// shapeDerived marks the slots that depend only on the shapes of other values.
+func (p *program) shapeDerived() []bool {
+	so := make([]bool, len(p.slots))
+	for _, s := range p.steps {
+		from := s.op.OfShape
+		if !from {
+			from = slices.ContainsFunc(s.in, func(i int) bool { return i != absent && so[i] }) &&
+				!slices.ContainsFunc(s.in, func(i int) bool { return i != absent && !so[i] && p.slots[i].constant == nil })
+		}
+		for _, o := range s.out {
+			if o != absent {
+				so[o] = from
+			}
+		}
+	}
+	return so
+}
+
+// BaselineInputs lists the inputs of a session that its baseline computes; the baseline's Watch accepts these names.
+func (e *Interpreter) BaselineInputs() []string {
+	var list []string
+	for _, p := range e.inputs {
+		if strings.HasPrefix(p.Name, sharedPrefix) && !slices.Contains(list, p.Name) { // two values of one model may have the same digest
+			list = append(list, p.Name)
+		}
+	}
+	return list
+}
+
+// preparedDigest is the digest of the operator of s and of its constants in memory; zero if unknown.
+func (l *loader) preparedDigest(p *program, s *step) digest {
+	if l.shared == nil || p.names == nil {
+		return digest{}
+	}
+	var variable digest
+	copy(variable[:], "not a constant in memory")
+	return s.digest(func(i int) digest {
+		if k := p.slots[i].constant; k == nil || k.stream {
+			return variable
+		}
+		return l.shared.digests[i]
+	})
+}
+
+// reusePrepared gives s the prepared weights of an identical step of the baseline, and reports whether there is one.
+func (l *loader) reusePrepared(p *program, s *step, d digest) bool {
+	if l.baseline == nil || d == (digest{}) || l.baseline.prepared[d] == nil {
+		return false
+	}
+	twin := l.baseline.prepared[d]
+	s.State, s.dropped = twin.State, twin.dropped
+	for _, i := range s.dropped {
+		p.slots[s.in[i]].constant.release()
+	}
+	return true
+}
+
+// sharedConstant is the baseline's constant with the same data as k, nil if it is not in memory.
+func (l *loader) sharedConstant(k *constant) *constant {
+	if l.baseline == nil || k.tensor == nil {
+		return nil
+	}
+	name := l.baseline.identity(k.tensor)
+	if t := l.baseline.constants[name]; name != "" && t != nil && op.Known(t.array) {
+		return t
+	}
+	return nil
+}
