@@ -2,18 +2,18 @@ package calibrate
 
 import "math"
 
-// within keeps r in what was seen.
+// within clips r to the observed values.
 func (h *histogram) within(r Range) Range {
 	return Range{min(0, max(r.Min, float64(h.low))), max(0, min(r.Max, float64(h.top)))}
 }
 
-// share is the range that so much of the numbers lies in; what lies outside is half below and half above.
-func (h *histogram) share(p float64) Range {
+// percentile is the range that holds a fraction p of the observed values; the rest is cut off in equal numbers at both ends.
+func (h *histogram) percentile(p float64) Range {
 	cut := int64(float64(h.total()) * (1 - p) / 2)
 	return h.within(Range{h.edge(outside(h.counts, cut, 0, 1)), h.edge(outside(h.counts, cut, 2*half-1, -1) + 1)})
 }
 
-// outside is the first bin from an end on whose numbers are not all among the cut ones.
+// outside is the first bin, counted from an end, of which not all values are cut off.
 func outside(counts []int64, cut int64, from, step int) int {
 	for i := from; ; i += step {
 		if cut -= counts[i]; cut < 0 || i+step < 0 || i+step == len(counts) {
@@ -22,10 +22,10 @@ func outside(counts []int64, cut int64, from, step int) int {
 	}
 }
 
-// leastError is the range with the least mean square error: of rounding inside, as of numbers that are spread evenly
-// over each step, and of what is cut off. It goes from the largest range inwards on one side after the other.
+// leastError is the clipping range of minimum mean squared error: the rounding error inside, of values that are uniform
+// over each quantization step, plus the clipping error outside. It shrinks the full range at one end after the other.
 func (h *histogram) leastError(steps int) Range {
-	m := newMoments(h)
+	m := newPowerSums(h)
 	r := h.within(Range{math.Inf(-1), math.Inf(1)})
 	for range 2 {
 		r.Max = h.search(r.Max, func(x float64) float64 { return m.error(Range{r.Min, x}, steps) })
@@ -34,10 +34,10 @@ func (h *histogram) leastError(steps int) Range {
 	return r
 }
 
-// candidates is how many ends of a range are tried.
+// candidates is the number of clipping limits tried at each end.
 const candidates = 128
 
-// search is the end between zero and end that costs least; of equal ones the largest.
+// search returns the limit between zero and end of minimum cost; of equal ones the largest.
 func (h *histogram) search(end float64, cost func(float64) float64) float64 {
 	best, least := end, cost(end)
 	for i := candidates - 1; i > candidates/16; i-- {
@@ -49,15 +49,16 @@ func (h *histogram) search(end float64, cost func(float64) float64) float64 {
 	return best
 }
 
-// moments are sums of powers of numbers up to each bin, which stand at their bins' middles.
-type moments struct {
+// powerSums are prefix sums over bins of the number of values and of their first and second powers; a value counts as
+// the middle of its bin.
+type powerSums struct {
 	h      *histogram
-	n      []float64 // numbers in bins before i
-	x1, x2 []float64 // sums of them and of their squares
+	n      []float64 // number of values in bins before i
+	x1, x2 []float64 // sums of the values and of their squares
 }
 
-func newMoments(h *histogram) *moments {
-	m := &moments{h: h, n: make([]float64, 2*half+1), x1: make([]float64, 2*half+1), x2: make([]float64, 2*half+1)}
+func newPowerSums(h *histogram) *powerSums {
+	m := &powerSums{h: h, n: make([]float64, 2*half+1), x1: make([]float64, 2*half+1), x2: make([]float64, 2*half+1)}
 	for i, c := range h.counts {
 		x := h.edge(i) + h.width/2
 		m.n[i+1] = m.n[i] + float64(c)
@@ -67,14 +68,14 @@ func newMoments(h *histogram) *moments {
 	return m
 }
 
-// bin is the first bin that begins at x or behind it.
-func (m *moments) bin(x float64) int {
+// bin is the first bin that begins at or after x.
+func (m *powerSums) bin(x float64) int {
 	return min(max(int(math.Ceil(x/m.h.width))+half, 0), 2*half)
 }
 
-// error is the sum of the squared errors of codes for r. Zeros, which have a code, have none: they are most of what
-// lies in the bins beside zero where there are many.
-func (m *moments) error(r Range, steps int) float64 {
+// error is the sum of squared quantization errors for the range r. The two bins next to zero count as exact zeros, which
+// quantize without error: after a Relu they hold most of the values.
+func (m *powerSums) error(r Range, steps int) float64 {
 	lo, hi, end := m.bin(r.Min), m.bin(r.Max), 2*half
 	step := (r.Max - r.Min) / float64(steps)
 	rounded := m.n[hi] - m.n[lo] - float64(m.h.counts[half]+m.h.counts[half-1])

@@ -16,36 +16,36 @@ import (
 	"github.com/mcompress/mcompress/pass"
 )
 
-// Data is the options of a method that looks at values inside the graph: which samples it runs the model on.
+// Data is the options of a method that needs activations: the calibration samples on which the model runs.
 type Data struct {
 	dataset.Source
-	Lenient bool // NaN inside the graph is shown too, and no error
+	Lenient bool // NaN in activations is passed on instead of reported as an error
 	most    int
 }
 
-// Bind declares the options; most is how many samples are taken if nothing else is said.
+// Bind declares the options; most is the default number of calibration samples.
 func (d *Data) Bind(fs *flag.FlagSet, most int) {
 	d.Source.Bind(fs)
-	fs.IntVar(&d.most, "calibrate", most, "`number` of samples that are looked at, spread over all there are; 0 for all")
+	fs.IntVar(&d.most, "calibrate", most, "`number` of calibration samples, spread evenly over the data; 0 for all")
 }
 
-// madeUp is how many samples are made up where there is no data.
-const madeUp = 8
+// randomSamples is the number of random samples where there is no data.
+const randomSamples = 8
 
-// A Visit looks at a value of one run. The array is valid until it returns; what it changes in it, the run goes on with.
+// A Visit observes a value of one run. The array is valid until Visit returns; the run continues with what Visit writes to it.
 type Visit func(name string, a *ir.Array) error
 
-// Each runs m, mostly c.Model or c.Source, over the samples one batch after another, and hands visit each of the named
-// values of the main graph at the moment it is made: inputs, outputs or what lies between. Order and bits of what it sees
-// do not depend on the number of workers. Without data the samples are made up, which a row of the ledger says. It holds m's
-// weights, up to a part of c.Memory, and what one run takes. What is no number in the samples is an error, as is NaN in one of the values.
+// Each runs m, usually c.Model or c.Source, on the calibration samples batch by batch and calls visit for each of the named
+// values of the main graph as soon as it is computed: inputs, activations or outputs. Order and bits of the values are
+// deterministic for any number of workers. Without data the samples are random, which a ledger note states. Memory: the
+// weights of m, up to a part of c.Memory, and one run. NaN and infinities in a sample are errors, as is NaN in a named value.
 func (d *Data) Each(c *pass.Context, m *ir.Model, names []string, visit Visit) error {
 	set, err := d.set(c, m)
 	if err != nil {
 		return err
 	}
 	defer set.Close()
-	d.noteMadeUp(c)
+	d.noteRandom(c)
 	s, err := engine.Open(c, m, engine.Options{Workers: c.Workers, MemoryLimit: c.Memory, Keep: names})
 	if err != nil {
 		return fmt.Errorf("calibration: %w", err)
@@ -62,13 +62,13 @@ func (d *Data) Each(c *pass.Context, m *ir.Model, names []string, visit Visit) e
 	return nil
 }
 
-func (d *Data) noteMadeUp(c *pass.Context) {
+func (d *Data) noteRandom(c *pass.Context) {
 	if d.Path == "" {
-		c.Note("", "calibrated on made-up inputs: give --data for those of the model's purpose")
+		c.Note("", "calibrated on random inputs; use --data for real ones")
 	}
 }
 
-// finite is an error where an input of a run has elements that are no numbers.
+// finite reports inputs that hold NaN or infinities.
 func finite(inputs map[string]*ir.Array) error {
 	for _, name := range slices.Sorted(maps.Keys(inputs)) {
 		if bits := largest(inputs[name]); bits >= infinity {
@@ -76,29 +76,29 @@ func finite(inputs map[string]*ir.Array) error {
 			if bits > infinity {
 				what = "NaN"
 			}
-			return fmt.Errorf("input %q holds %s: mend the sample, or leave it out", name, what)
+			return fmt.Errorf("input %q holds %s: correct or remove the sample", name, what)
 		}
 	}
 	return nil
 }
 
-// run is one run.
+// run runs one batch.
 func (d *Data) run(ctx context.Context, s *engine.Interpreter, b *dataset.Batch, names []string, visit Visit) error {
 	if err := finite(b.Inputs); err != nil {
 		return err
 	}
 	return s.Watch(ctx, b.Inputs, names, func(name string, a *ir.Array) error {
 		if !d.Lenient && largest(a) > infinity {
-			return fmt.Errorf("value %q: the model makes NaN of it", name)
+			return fmt.Errorf("value %q: the model computes NaN", name)
 		}
 		return visit(name, a)
 	})
 }
 
-// infinity is the bits of a float32.
+// infinity is the bit pattern of the float32 infinity.
 const infinity = 0x7f800000
 
-// largest is the bits of the largest magnitude of floats, more than infinity for NaN; 0 for all else.
+// largest is the bit pattern of the maximum magnitude of a float32 array, above infinity for NaN; 0 for other types.
 func largest(a *ir.Array) uint32 {
 	if a.Kind != ir.Dense || a.DType != ir.Float {
 		return 0
@@ -106,33 +106,33 @@ func largest(a *ir.Array) uint32 {
 	return kernel.AbsMaxBits(ir.View[float32](a))
 }
 
-// failed is what is wrong with a run, with its data and the number of its sample.
+// failed adds the data's path and the number of the sample to an error of a run.
 func (d *Data) failed(b *dataset.Batch, err error) error {
 	if d.Path == "" {
-		return fmt.Errorf("calibration: made-up sample %d: %w", b.First, err)
+		return fmt.Errorf("calibration: random sample %d: %w", b.First, err)
 	}
 	return fmt.Errorf("calibration: %s: sample %d: %w", d.Path, b.First, err)
 }
 
-// set opens the samples, or makes some up.
+// set opens the samples, or generates random ones.
 func (d *Data) set(c *pass.Context, m *ir.Model) (*dataset.Set, error) {
 	if d.most < 0 {
-		return nil, pass.OptionErrorf("--calibrate %d: it takes a number of samples, or 0 for all", d.most)
+		return nil, pass.OptionErrorf("--calibrate %d: must be a number of samples, or 0 for all", d.most)
 	}
 	if d.Path == "" {
-		return d.MakeUp(m, madeUp, c.Workers)
+		return d.MakeUp(m, randomSamples, c.Workers)
 	}
 	set, err := d.Open(m, dataset.Inputs(m.Graph), c.Workers)
 	if err != nil {
 		return nil, err
 	}
 	if set.Len() == 0 {
-		return nil, errors.Join(fmt.Errorf("%s: it holds no sample that the model can run on", d.Path), set.Close())
+		return nil, errors.Join(fmt.Errorf("%s: no sample that the model can run on", d.Path), set.Close())
 	}
 	return set, nil
 }
 
-// batches are those of order, without what fills them up, each with the number of its first sample in the data.
+// batches yields the batches of order without padding, each with the index of its first sample in the data.
 func (d *Data) batches(ctx context.Context, m *ir.Model, set *dataset.Set) iter.Seq2[*dataset.Batch, error] {
 	return func(yield func(*dataset.Batch, error) bool) {
 		order := d.order(set)
@@ -150,7 +150,7 @@ func (d *Data) batches(ctx context.Context, m *ir.Model, set *dataset.Set) iter.
 	}
 }
 
-// order takes up to d.most samples, in whole batches of the size that the model wants, as far apart as can be.
+// order selects up to d.most samples, in whole batches of the model's batch size, evenly spaced over the data.
 func (d *Data) order(set *dataset.Set) dataset.Order {
 	size := set.Size(1)
 	all, most := set.Len()/size, d.most/size

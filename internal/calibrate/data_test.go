@@ -22,8 +22,8 @@ import (
 
 func fixture(name string) string { return filepath.Join("..", "..", "fixtures", name) }
 
-// looked runs the model over what the arguments say and returns what the visits saw.
-func looked(t *testing.T, c *pass.Context, model string, args ...string) ([]string, error) {
+// observe runs the model on the samples of the arguments and returns the observed values.
+func observe(t *testing.T, c *pass.Context, model string, args ...string) ([]string, error) {
 	t.Helper()
 	f, err := onnx.Open(fixture(model))
 	if err != nil {
@@ -50,10 +50,10 @@ func looked(t *testing.T, c *pass.Context, model string, args ...string) ([]stri
 
 func background() *pass.Context { return &pass.Context{Context: context.Background(), Workers: 2} }
 
-// Every value comes once a run, and the same at any number of workers and within any memory.
-func TestWhatIsSeenDoesNotDependOnWorkers(t *testing.T) {
+// Every value is observed once per run, bit-identically for any number of workers and memory limit.
+func TestObservedValuesDoNotDependOnWorkers(t *testing.T) {
 	for _, model := range []string{"cnn.onnx", "transformer.onnx", "recurrent.onnx", "unsorted.onnx", "subgraph_if.onnx"} {
-		want, err := looked(t, &pass.Context{Context: context.Background(), Workers: 1}, model)
+		want, err := observe(t, &pass.Context{Context: context.Background(), Workers: 1}, model)
 		if err != nil {
 			t.Fatalf("%s: %v", model, err)
 		}
@@ -61,21 +61,21 @@ func TestWhatIsSeenDoesNotDependOnWorkers(t *testing.T) {
 			t.Errorf("%s: %d visits in 8 runs", model, len(want))
 		}
 		for _, c := range []*pass.Context{{Context: context.Background(), Workers: 3}, {Context: context.Background(), Workers: 2, Memory: 128 << 10}} {
-			got, err := looked(t, c, model)
+			got, err := observe(t, c, model)
 			if err != nil || !slices.Equal(got, want) {
-				t.Errorf("%s: something else is seen with %d workers in %d bytes: %v", model, c.Workers, c.Memory, err)
+				t.Errorf("%s: values differ with %d workers in %d bytes: %v", model, c.Workers, c.Memory, err)
 			}
 		}
 	}
 }
 
-// Samples are taken from all of the data, not from its start.
+// Samples are spread over the data, not taken from its start.
 func TestSamplesAreSpread(t *testing.T) {
-	all, err := looked(t, background(), "cnn.onnx", "--data", fixture("digits_test.npz"), "--calibrate", "0", "--limit", "40")
+	all, err := observe(t, background(), "cnn.onnx", "--data", fixture("digits_test.npz"), "--calibrate", "0", "--limit", "40")
 	if err != nil {
 		t.Fatal(err)
 	}
-	some, err := looked(t, background(), "cnn.onnx", "--data", fixture("digits_test.npz"), "--calibrate", "4", "--limit", "40")
+	some, err := observe(t, background(), "cnn.onnx", "--data", fixture("digits_test.npz"), "--calibrate", "4", "--limit", "40")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -85,12 +85,12 @@ func TestSamplesAreSpread(t *testing.T) {
 	}
 	for i := range 4 {
 		if !slices.Equal(some[i*nodes:(i+1)*nodes], all[i*10*nodes:(i*10+1)*nodes]) {
-			t.Errorf("sample %d is not number %d of all", i, i*10)
+			t.Errorf("sample %d is not sample %d of the data", i, i*10)
 		}
 	}
 }
 
-// What is wrong with data is said in one line.
+// Bad data is an error of one line.
 func TestBadDataIsAnError(t *testing.T) {
 	nan := filepath.Join(t.TempDir(), "nan.npy")
 	npy(t, nan, []int64{2, 1, 20, 20}, func(x []float32) { x[700] = math.Float32frombits(0x7fc00000) })
@@ -101,27 +101,27 @@ func TestBadDataIsAnError(t *testing.T) {
 	inf := filepath.Join(t.TempDir(), "inf.npy")
 	npy(t, inf, []int64{2, 1, 20, 20}, func(x []float32) { x[3] = float32(math.Inf(-1)) })
 	for path, want := range map[string]string{nan: "nan.npy: sample 1: input \"input\" holds NaN", inf: "inf.npy: sample 0: input \"input\" holds infinities", none: "0 samples", wrong: "wrong.npy", filepath.Join(t.TempDir(), "gone.npy"): "gone.npy"} {
-		_, err := looked(t, background(), "cnn.onnx", "--data", path)
+		_, err := observe(t, background(), "cnn.onnx", "--data", path)
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: error %v, want one line with %q", filepath.Base(path), err, want)
 		}
 	}
-	if _, err := looked(t, background(), "cnn.onnx", "--data", nan, "--calibrate", "-1"); err == nil || !strings.Contains(err.Error(), "--calibrate -1") {
+	if _, err := observe(t, background(), "cnn.onnx", "--data", nan, "--calibrate", "-1"); err == nil || !strings.Contains(err.Error(), "--calibrate -1") {
 		t.Errorf("a negative number of samples: %v", err)
 	}
 	last := filepath.Join(t.TempDir(), "last.npy")
 	npy(t, last, []int64{40, 1, 20, 20}, func(x []float32) { x[30*400] = float32(math.Inf(1)) })
-	if _, err := looked(t, background(), "cnn.onnx", "--data", last, "--calibrate", "4"); err == nil || !strings.Contains(err.Error(), "sample 30") {
-		t.Errorf("number 30 of 40 samples, of which four are taken: %v", err)
+	if _, err := observe(t, background(), "cnn.onnx", "--data", last, "--calibrate", "4"); err == nil || !strings.Contains(err.Error(), "sample 30") {
+		t.Errorf("sample 30 of 40, of which four are used: %v", err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if _, err := looked(t, &pass.Context{Context: ctx, Workers: 2}, "cnn.onnx"); !errors.Is(err, context.Canceled) {
+	if _, err := observe(t, &pass.Context{Context: ctx, Workers: 2}, "cnn.onnx"); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %v", err)
 	}
 }
 
-// npy writes an array of zeros that change has seen.
+// npy writes an array of zeros modified by change.
 func npy(t *testing.T, path string, shape []int64, change func([]float32)) {
 	t.Helper()
 	head := fmt.Sprintf("{'descr': '<f4', 'fortran_order': False, 'shape': (%s,), }", strings.Trim(strings.Join(strings.Fields(fmt.Sprint(shape)), ","), "[]"))

@@ -1,5 +1,6 @@
-// Package calibrate runs a model over samples and shows who asks the values inside its graph: what ranges,
-// sums of squares and the like are taken from. What is held at a time grows with one run, not with the samples.
+// Package calibrate runs a model on calibration data and observes its activations: histograms and ranges (Observer),
+// means and variances by channel (Channels), or any other statistic (Data.Each). Memory grows with one run, not with the
+// number of samples.
 //
-// It must not know what the values are for.
+// It must not know what the statistics are for.
 package calibrate

@@ -2,9 +2,9 @@ package calibrate
 
 import "math"
 
-// leastDivergence is the range whose codes say most about the distribution of the numbers: the one whose Kullback-Leibler
-// divergence from it is least (Migacz: 8-bit Inference with TensorRT, GTC 2017). Numbers of both signs are taken
-// by their magnitude, in half as many steps.
+// leastDivergence is the clipping range of minimum Kullback-Leibler divergence between the distribution of the values and
+// that of the quantized values (Migacz: 8-bit Inference with TensorRT, GTC 2017). Values of both signs are counted
+// by magnitude, in half as many levels.
 func (h *histogram) leastDivergence(steps int) Range {
 	levels := (steps + 1) / 2
 	if h.low == 0 || h.top == 0 {
@@ -15,7 +15,7 @@ func (h *histogram) leastDivergence(steps int) Range {
 	for i := range p {
 		p[i] = float64(h.counts[half+i] + h.counts[half-1-i])
 	}
-	p[0] = p[1] // zeros have a code of their own whatever the range
+	p[0] = p[1] // zero is a quantization level for any range
 	last := half
 	for last > levels && p[last-1] == 0 {
 		last--
@@ -31,8 +31,8 @@ func (h *histogram) leastDivergence(steps int) Range {
 	return h.within(Range{-end, end})
 }
 
-// divergence is that of p, whose tail behind len(q) is put into the last bin, from p in so many levels, each of which
-// is spread over those of its bins that are not empty. q is room for the latter.
+// divergence is the Kullback-Leibler divergence of p, with its tail after len(q) clipped into the last bin, from p quantized
+// to the given number of levels, each of which is spread over its non-empty bins. q is scratch memory for the quantized p.
 func divergence(p, q []float64, levels int) float64 {
 	n := len(q)
 	tail, total := 0.0, 0.0
@@ -55,12 +55,12 @@ func divergence(p, q []float64, levels int) float64 {
 		if c == 0 {
 			continue
 		}
-		d += float64(c / total * math.Log(c/total*kept/max(q[i], 1))) // the tail may stand where nothing else does
+		d += float64(c / total * math.Log(c/total*kept/max(q[i], 1))) // the tail may be in an otherwise empty bin
 	}
 	return d
 }
 
-// spread gives each number of p that is not zero the mean of those.
+// spread replaces each non-zero count of p by the mean of the non-zero counts.
 func spread(p, q []float64) {
 	sum, some := 0.0, 0.0
 	for _, c := range p {

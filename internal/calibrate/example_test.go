@@ -12,7 +12,7 @@ import (
 	"github.com/mcompress/mcompress/pass"
 )
 
-// The values of a graph are looked at, sample by sample.
+// Observes the values of a graph sample by sample.
 func Example() {
 	f, err := onnx.Open("../../fixtures/cnn.onnx")
 	if err != nil {

@@ -12,24 +12,24 @@ import (
 	"github.com/mcompress/mcompress/pass"
 )
 
-// A Summary is what a method keeps of a value.
+// A Summary is the calibration result of one value.
 type Summary struct {
 	Range
-	Variance float64   `json:"variance,omitempty"` // around the means of channels
-	Means    []float64 `json:"means,omitempty"`    // by channel, of what layers with biases read
+	Variance float64   `json:"variance,omitempty"` // around the channel means
+	Means    []float64 `json:"means,omitempty"`    // by channel, for inputs of layers with a bias
 }
 
-// A File is summaries by the names of values, as JSON.
+// A File holds summaries by value name, as JSON.
 type File struct {
 	Version int                `json:"version"`
-	Clarity float64            `json:"clarity"` // in decibels: values with less have no codes
+	Clarity float64            `json:"clarity"` // minimum SQNR in dB of a quantized value; values below it stay in float
 	Values  map[string]Summary `json:"values"`
 }
 
-// version is that of the files.
+// version is the version of the file format.
 const version = 1
 
-// Load reads a file.
+// Load reads a file of activation ranges.
 func Load(path string) (*File, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -40,17 +40,17 @@ func Load(path string) (*File, error) {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	if f.Version != version {
-		return nil, fmt.Errorf("%s: its version is %d; version %d is read", path, f.Version, version)
+		return nil, fmt.Errorf("%s: format version %d; supported: %d", path, f.Version, version)
 	}
 	for name, s := range f.Values {
 		if s.Min > 0 || s.Max < 0 {
-			return nil, fmt.Errorf("%s: value %q: zero does not lie between %v and %v", path, name, s.Min, s.Max)
+			return nil, fmt.Errorf("%s: value %q: the range %v to %v does not contain zero", path, name, s.Min, s.Max)
 		}
 	}
 	return &f, nil
 }
 
-// Save writes summaries to a file: a line a value, in the order of their names.
+// Save writes summaries to a file, one line per value, sorted by name.
 func Save(c *pass.Context, path string, clarity float64, values map[string]Summary) error {
 	if c.DryRun {
 		return nil

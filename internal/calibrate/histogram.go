@@ -6,18 +6,18 @@ import (
 	"github.com/mcompress/mcompress/internal/kernel"
 )
 
-// half is the number of bins on each side of zero.
+// half is the number of bins on either side of zero.
 const half = 2048
 
-// A histogram counts numbers in bins of one width, a power of two, that lie evenly around zero. It widens as larger
-// numbers come, so that what it holds follows from the numbers alone and not from their order.
+// A histogram counts values in bins of equal width, a power of two, symmetric around zero. The width doubles when larger
+// values arrive, so the counts depend on the values alone and not on their order.
 type histogram struct {
-	width    float64 // 0 as long as there were only zeros
-	counts   []int64 // bin half+i from i·width to (i+1)·width; those below zero mirror them
+	width    float64 // 0 while all values are zero
+	counts   []int64 // bin half+i is from i·width to (i+1)·width; bins below zero are its mirror
 	low, top float32
 }
 
-// add counts the numbers of x, which are finite.
+// add counts the values of x, which must be finite.
 func (h *histogram) add(x []float32) {
 	lo, hi := kernel.MinMax(x)
 	h.low, h.top = min(h.low, lo), max(h.top, hi)
@@ -32,7 +32,7 @@ func (h *histogram) add(x []float32) {
 	count(h.counts, x, inverse)
 }
 
-// count adds each of x to its bin. The product with a power of two is exact, and its integer part the distance
+// count adds each value of x to its bin. The product with a power of two is exact, and its integer part is the distance
 // from zero in bins.
 func count(counts []int64, x []float32, inverse float32) {
 	counts = counts[:2*half]
@@ -43,7 +43,7 @@ func count(counts []int64, x []float32, inverse float32) {
 	}
 }
 
-// widen makes room for magnitudes up to most.
+// widen doubles the bin width until magnitudes up to most fit.
 func (h *histogram) widen(most float64) {
 	if most == 0 {
 		return
@@ -59,7 +59,7 @@ func (h *histogram) widen(most float64) {
 	}
 }
 
-// merge adds up pairs of neighbours on one side, from zero outwards.
+// merge adds pairs of adjacent bins on one side, from zero outwards.
 func merge(at func(i int) *int64) {
 	for i := range half {
 		sum := int64(0)
@@ -70,7 +70,7 @@ func merge(at func(i int) *int64) {
 	}
 }
 
-// total is how many numbers were counted.
+// total is the number of values counted.
 func (h *histogram) total() int64 {
 	n := int64(0)
 	for _, c := range h.counts {
@@ -79,5 +79,5 @@ func (h *histogram) total() int64 {
 	return n
 }
 
-// edge is where bin i begins; the last one ends at edge(2·half).
+// edge is the lower edge of bin i; the last bin ends at edge(2·half).
 func (h *histogram) edge(i int) float64 { return float64(i-half) * h.width }

@@ -5,17 +5,17 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// Channels are the means and variances of values by channel, the second axis. It holds two numbers a channel.
+// Channels accumulates means and variances of values by channel (axis 1), in two numbers per channel.
 type Channels struct {
 	seen map[string]*channels
 }
 
 type channels struct {
 	sums, squares []float64
-	count         int64 // of numbers a channel
+	count         int64 // of values per channel
 }
 
-// Visit takes in what one run made of a value.
+// Visit adds a value of one run.
 func (c *Channels) Visit(name string, a *ir.Array) {
 	if a.Kind != ir.Dense || a.DType != ir.Float || len(a.Shape) < 2 || a.Elems() == 0 {
 		return
@@ -29,7 +29,7 @@ func (c *Channels) Visit(name string, a *ir.Array) {
 		s = &channels{sums: make([]float64, n), squares: make([]float64, n)}
 		c.seen[name] = s
 	}
-	if len(s.sums) == n { // else it has other channels in each run
+	if len(s.sums) == n { // otherwise the number of channels differs between runs
 		s.add(ir.View[float32](a), int(a.Shape[0]))
 	}
 }
@@ -44,7 +44,7 @@ func (s *channels) add(x []float32, batch int) {
 	s.count += int64(size * batch)
 }
 
-// Means are those of a value, nil if there are none.
+// Means are the channel means of a value, nil if unknown.
 func (c *Channels) Means(name string) []float64 {
 	s := c.seen[name]
 	if s == nil {
@@ -57,7 +57,7 @@ func (c *Channels) Means(name string) []float64 {
 	return means
 }
 
-// Variance is the mean of the variances of a value's channels, 0 if there are none.
+// Variance is the mean channel variance of a value, 0 if unknown.
 func (c *Channels) Variance(name string) float64 {
 	total, means := 0.0, c.Means(name)
 	for i, mean := range means {

@@ -11,42 +11,42 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// A Range is what values of a tensor lie in, as far as codes are to stand for them. Zero always lies in it.
+// A Range is the clipping range of a tensor's values for quantization. It always contains zero.
 type Range struct {
 	Min float64 `json:"min"`
 	Max float64 `json:"max"`
 }
 
-// An Observer finds the ranges of values by one of several rules. It holds a histogram a value at most.
+// An Observer computes activation ranges by one of several rules. It holds at most one histogram per value.
 type Observer struct {
 	rule       string
 	percentile float64
-	seen       map[string]*seen
+	seen       map[string]*statistics
 }
 
-// seen is what is known of one value.
-type seen struct {
+// statistics are those of one value.
+type statistics struct {
 	histogram
-	spoilt string // why it has no range
-	mean   Range  // of the ranges of single runs
-	runs   int
+	invalid string // why there is no range
+	mean    Range  // moving average of the ranges of single runs
+	runs    int
 }
 
-// A rule makes a range of what was seen, for codes of so many steps.
+// A rule computes a range from the observed statistics, for a number of quantization steps.
 type rule struct {
 	name   string
-	counts bool // it needs the histogram
-	fit    func(o *Observer, s *seen, steps int) Range
+	counts bool // it needs a histogram
+	fit    func(o *Observer, s *statistics, steps int) Range
 }
 
-// rules are those of --calibrator.
+// rules are the values of --calibrator.
 func rules() []rule {
 	return []rule{
-		{"mse", true, func(_ *Observer, s *seen, steps int) Range { return s.leastError(steps) }},
-		{"minmax", false, func(_ *Observer, s *seen, _ int) Range { return s.all() }},
-		{"moving-average", false, func(_ *Observer, s *seen, _ int) Range { return s.mean }},
-		{"percentile", true, func(o *Observer, s *seen, _ int) Range { return s.share(o.percentile / 100) }},
-		{"entropy", true, func(_ *Observer, s *seen, steps int) Range { return s.leastDivergence(steps) }},
+		{"mse", true, func(_ *Observer, s *statistics, steps int) Range { return s.leastError(steps) }},
+		{"minmax", false, func(_ *Observer, s *statistics, _ int) Range { return s.all() }},
+		{"moving-average", false, func(_ *Observer, s *statistics, _ int) Range { return s.mean }},
+		{"percentile", true, func(o *Observer, s *statistics, _ int) Range { return s.percentile(o.percentile / 100) }},
+		{"entropy", true, func(_ *Observer, s *statistics, steps int) Range { return s.leastDivergence(steps) }},
 	}
 }
 
@@ -60,17 +60,17 @@ func ruleNames() []string {
 
 // Bind declares the options.
 func (o *Observer) Bind(fs *flag.FlagSet) {
-	fs.StringVar(&o.rule, "calibrator", "mse", "`rule` that ranges follow from: "+strings.Join(ruleNames(), ", "))
-	fs.Float64Var(&o.percentile, "percentile", 99.99, "`percent` of the numbers that lie in a range, of percentile")
+	fs.StringVar(&o.rule, "calibrator", "mse", "`rule` for activation ranges: "+strings.Join(ruleNames(), ", "))
+	fs.Float64Var(&o.percentile, "percentile", 99.99, "`percent` of the values inside the range, for the rule percentile")
 }
 
-// Check reports options that make no sense.
+// Check reports invalid options.
 func (o *Observer) Check() error {
 	if !slices.Contains(ruleNames(), o.rule) {
-		return pass.OptionErrorf("--calibrator %s: there are %s", o.rule, strings.Join(ruleNames(), ", "))
+		return pass.OptionErrorf("--calibrator %s: must be one of %s", o.rule, strings.Join(ruleNames(), ", "))
 	}
 	if !(o.percentile >= 50 && o.percentile <= 100) {
-		return pass.OptionErrorf("--percentile %v: it goes from 50 to 100", o.percentile)
+		return pass.OptionErrorf("--percentile %v: must be from 50 to 100", o.percentile)
 	}
 	return nil
 }
@@ -80,31 +80,31 @@ func (o *Observer) chosen() rule {
 	return rules()[i]
 }
 
-// Visit takes in what one run made of a value.
+// Visit adds a value of one run.
 func (o *Observer) Visit(name string, a *ir.Array) error {
 	s := o.seen[name]
 	if s == nil {
 		if o.seen == nil {
-			o.seen = map[string]*seen{}
+			o.seen = map[string]*statistics{}
 		}
-		s = &seen{}
+		s = &statistics{}
 		o.seen[name] = s
 	}
 	s.add(a, o.chosen().counts)
 	return nil
 }
 
-func (s *seen) add(a *ir.Array, counts bool) {
+func (s *statistics) add(a *ir.Array, counts bool) {
 	switch {
 	case a.Kind != ir.Dense || a.DType != ir.Float:
-		s.spoilt = "it is no tensor of float32"
+		s.invalid = "not a float32 tensor"
 		return
 	case a.Elems() == 0:
 		return
 	}
 	x := ir.View[float32](a)
 	if kernel.AbsMaxBits(x) >= math.Float32bits(float32(math.Inf(1))) {
-		s.spoilt = "it holds NaN or infinities"
+		s.invalid = "holds NaN or infinities"
 		return
 	}
 	lo, hi := kernel.MinMax(x)
@@ -116,10 +116,10 @@ func (s *seen) add(a *ir.Array, counts bool) {
 	s.low, s.top = min(s.low, lo), max(s.top, hi)
 }
 
-// weight is that of one more run in the moving average: ONNX Runtime's averaging constant.
+// weight is the weight of a new run in the moving average: ONNX Runtime's averaging constant.
 const weight = 0.01
 
-func (s *seen) average(r Range) {
+func (s *statistics) average(r Range) {
 	s.runs++
 	if s.runs == 1 {
 		s.mean = r
@@ -129,17 +129,17 @@ func (s *seen) average(r Range) {
 	s.mean.Max += float64(weight * (r.Max - s.mean.Max))
 }
 
-// all is the range of everything that was seen.
-func (s *seen) all() Range { return Range{float64(s.low), float64(s.top)} }
+// all is the range of all observed values.
+func (s *statistics) all() Range { return Range{float64(s.low), float64(s.top)} }
 
-// Range is that of a value, for codes of so many steps, or why there is none.
+// Range is the clipping range of a value for a number of quantization steps, or the reason why there is none.
 func (o *Observer) Range(name string, steps int) (r Range, why string) {
 	s := o.seen[name]
 	switch {
-	case s == nil || s.runs == 0 && s.spoilt == "":
-		return r, "no run made it"
-	case s.spoilt != "":
-		return r, s.spoilt
+	case s == nil || s.runs == 0 && s.invalid == "":
+		return r, "not computed in any run"
+	case s.invalid != "":
+		return r, s.invalid
 	case s.low == 0 && s.top == 0:
 		return r, ""
 	}

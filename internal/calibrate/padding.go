@@ -7,9 +7,9 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// unpadded is in without what fills samples up at the end of an axis: the places where an input called a mask, [batch, places], is zero
-// for all of the batch. What stands there is no data, but would count in means, ranges and second moments; of short texts in long
-// rows it is most of what there is. Inputs are cut that share the axis by its name, if there are any besides the mask.
+// unpadded is in without padding at the end of the sequence axis: the positions where an input called a mask, [batch, positions],
+// is zero for the whole batch. Padding is not data, but would count in means, ranges and Hessians; for short texts in long
+// rows it is the larger part. It cuts the inputs that share the axis by its name, if there are any besides the mask.
 func unpadded(g *ir.Graph, in map[string]*ir.Array) map[string]*ir.Array {
 	for _, mask := range g.Inputs {
 		a := in[mask.Name]
@@ -17,7 +17,7 @@ func unpadded(g *ir.Graph, in map[string]*ir.Array) map[string]*ir.Array {
 			continue
 		}
 		name, size := axisName(mask, 1), a.Shape[1]
-		to := lastPlace(a)
+		to := lastPosition(a)
 		if name == "" || to == 0 || to == size {
 			continue
 		}
@@ -28,7 +28,7 @@ func unpadded(g *ir.Graph, in map[string]*ir.Array) map[string]*ir.Array {
 	return in
 }
 
-// axisName is the name of an open axis of v, "" where it has none.
+// axisName is the name of a dynamic axis of v, "" if it has none.
 func axisName(v *ir.Value, axis int) string {
 	if v.Type == nil || axis >= len(v.Type.Shape) {
 		return ""
@@ -36,8 +36,8 @@ func axisName(v *ir.Value, axis int) string {
 	return v.Type.Shape[axis].Param
 }
 
-// lastPlace is the number of columns of a up to the last one that is not zero.
-func lastPlace(a *ir.Array) int64 {
+// lastPosition is the number of columns of a up to the last non-zero one.
+func lastPosition(a *ir.Array) int64 {
 	size := int64(len(a.Data)) / max(1, a.Elems())
 	last := int64(0)
 	for i, b := range a.Data {
@@ -48,7 +48,7 @@ func lastPlace(a *ir.Array) int64 {
 	return last
 }
 
-// shorter cuts the named axis of all inputs, if there are two that have it, of that size.
+// shorter truncates the named axis of all inputs if at least two inputs have it with that size.
 func shorter(g *ir.Graph, in map[string]*ir.Array, name string, size, to int64) (map[string]*ir.Array, bool) {
 	out, n := map[string]*ir.Array{}, 0
 	for _, v := range g.Inputs {
@@ -71,7 +71,7 @@ func shorter(g *ir.Graph, in map[string]*ir.Array, name string, size, to int64) 
 	return out, n > 1
 }
 
-// head is a without what stands behind the first places of an axis.
+// head is the first positions of a along an axis.
 func head(a *ir.Array, axis int, to int64) *ir.Array {
 	shape := slices.Clone(a.Shape)
 	shape[axis] = to

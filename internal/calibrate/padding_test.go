@@ -7,7 +7,7 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// texts are inputs of two rows that are filled up, and where their values are not zero the numbers of their places.
+// texts are inputs of two padded rows; values before the padding are the numbers of their positions.
 func texts(dt ir.DType, mask ...int64) (*ir.Graph, map[string]*ir.Array) {
 	g := ir.NewModel().Graph
 	axes := func(names ...string) *ir.Type {
@@ -30,8 +30,8 @@ func texts(dt ir.DType, mask ...int64) (*ir.Graph, map[string]*ir.Array) {
 		"states": ir.ArrayOf([]float32{0, 1, 2, 3, 10, 11, 12, 13, 20, 21, 22, 23, 30, 31, 32, 33}, 2, 2, 4), "more": ir.ArrayOf([]float32{1, 2}, 2, 1)}
 }
 
-// What a mask leaves out at the end of all rows is cut off everything that has its axis.
-func TestWhatFillsUpIsCutOff(t *testing.T) {
+// Positions that the mask excludes at the end of all rows are cut off every input with the mask's axis.
+func TestPaddingIsCutOff(t *testing.T) {
 	for _, dt := range []ir.DType{ir.Int64, ir.Int32, ir.Bool, ir.Float} {
 		g, in := texts(dt, 1, 0, 0, 0, 1, 1, 0, 0)
 		out := unpadded(g, in)
@@ -47,12 +47,12 @@ func TestWhatFillsUpIsCutOff(t *testing.T) {
 	}
 }
 
-// Full rows, masks of nothing, axes of other sizes, and masks that nothing shares an axis with stay as they are.
-func TestWhatIsNoPaddingStays(t *testing.T) {
+// Full rows, empty masks, axes of other sizes, and masks that share no axis are unchanged.
+func TestInputsWithoutPaddingAreUnchanged(t *testing.T) {
 	for name, change := range map[string]func(*ir.Graph, map[string]*ir.Array){
-		"full":    func(_ *ir.Graph, in map[string]*ir.Array) { in["attention_mask"].Data[7*8] = 1 },
-		"nothing": func(_ *ir.Graph, in map[string]*ir.Array) { clear(in["attention_mask"].Data) },
-		"sizes":   func(_ *ir.Graph, in map[string]*ir.Array) { in["states"] = ir.ArrayOf(make([]float32, 12), 2, 2, 3) },
+		"full":  func(_ *ir.Graph, in map[string]*ir.Array) { in["attention_mask"].Data[7*8] = 1 },
+		"empty": func(_ *ir.Graph, in map[string]*ir.Array) { clear(in["attention_mask"].Data) },
+		"sizes": func(_ *ir.Graph, in map[string]*ir.Array) { in["states"] = ir.ArrayOf(make([]float32, 12), 2, 2, 3) },
 		"alone": func(g *ir.Graph, _ map[string]*ir.Array) {
 			for _, v := range g.Inputs {
 				if v.Name == "attention_mask" {

@@ -12,7 +12,7 @@ import (
 	"github.com/mcompress/mcompress/pass"
 )
 
-// observed is an observer of a rule that has seen the parts one after another.
+// observed is an observer with the given rule after the parts were added one by one.
 func observed(t *testing.T, rule string, parts ...[]float32) *Observer {
 	t.Helper()
 	o := &Observer{}
@@ -43,7 +43,7 @@ func numbers(n int, make func(*rand.Rand) float32) []float32 {
 
 func gauss(rng *rand.Rand) float32 { return float32(rng.NormFloat64()) }
 
-// outliers are normal numbers, and rarely one that is far larger.
+// outliers are normally distributed with rare large values.
 func outliers(rng *rand.Rand) float32 {
 	if rng.IntN(5000) == 0 {
 		return 60
@@ -51,9 +51,8 @@ func outliers(rng *rand.Rand) float32 {
 	return float32(rng.NormFloat64())
 }
 
-// A histogram counts each number in its bin, and follows from the numbers alone: not from their order, nor from how they
-// come in parts.
-func TestHistogramsFollowFromTheNumbers(t *testing.T) {
+// A histogram counts each value in its bin, independent of the order of values and of their division into parts.
+func TestHistogramsDependOnValuesOnly(t *testing.T) {
 	x := numbers(40000, func(rng *rand.Rand) float32 {
 		return float32(rng.NormFloat64() * math.Exp(4*rng.NormFloat64()))
 	})
@@ -75,7 +74,7 @@ func TestHistogramsFollowFromTheNumbers(t *testing.T) {
 		x = x[n:]
 	}
 	if parts.width != all.width {
-		t.Fatalf("width %g in parts, %g at once", parts.width, all.width)
+		t.Fatalf("width %g in parts, %g as a whole", parts.width, all.width)
 	}
 	for i, c := range all.counts {
 		if c != 0 {
@@ -91,7 +90,7 @@ func TestHistogramsFollowFromTheNumbers(t *testing.T) {
 	}
 }
 
-// cost is the mean square error of codes of 255 steps for r.
+// cost is the mean squared error of quantization to 255 steps over r.
 func cost(x []float32, r Range) float64 {
 	step := (r.Max - r.Min) / 255
 	sum := 0.0
@@ -102,8 +101,8 @@ func cost(x []float32, r Range) float64 {
 	return sum / float64(len(x))
 }
 
-// The range of least error has no more error than those of the other rules, counted number by number, nor than ranges beside it.
-func TestLeastErrorIsLeast(t *testing.T) {
+// The MSE-optimal range has no larger error than the other rules' ranges, measured value by value, nor than neighboring ranges.
+func TestLeastErrorIsMinimum(t *testing.T) {
 	for name, x := range map[string][]float32{
 		"normal": numbers(50000, gauss), "outliers": numbers(50000, outliers),
 		"one side": numbers(50000, func(rng *rand.Rand) float32 { return max(0, gauss(rng)) }),
@@ -128,8 +127,8 @@ func TestLeastErrorIsLeast(t *testing.T) {
 	}
 }
 
-// Each rule's range is what its definition says.
-func TestRulesGiveTheirRanges(t *testing.T) {
+// Each rule's range equals its definition.
+func TestRangesEqualTheirDefinition(t *testing.T) {
 	x := numbers(100000, gauss)
 	sorted := slices.Sorted(slices.Values(x))
 	for _, c := range []struct {
@@ -160,7 +159,7 @@ func TestRulesGiveTheirRanges(t *testing.T) {
 	}
 }
 
-// What has no range says why; zeros have one.
+// A value without range has a reason; zeros have a range.
 func TestValuesWithoutARange(t *testing.T) {
 	for _, rule := range ruleNames() {
 		if _, why := observed(t, rule).Range("x", 255); why == "" {
@@ -173,13 +172,13 @@ func TestValuesWithoutARange(t *testing.T) {
 			t.Errorf("%s: zeros have the range %v: %s", rule, r, why)
 		}
 		if r, why := observed(t, rule, []float32{3, 4}).Range("x", 255); why != "" || r.Min != 0 || r.Max > 4 {
-			t.Errorf("%s: zero lies outside of %v: %s", rule, r, why)
+			t.Errorf("%s: zero is outside of %v: %s", rule, r, why)
 		}
 	}
 }
 
-// Means and variances are those of each channel.
-func TestChannelsHaveTheirMeans(t *testing.T) {
+// Means and variances are per channel.
+func TestChannelMeansAndVariances(t *testing.T) {
 	var c Channels
 	c.Visit("x", ir.ArrayOf([]float32{1, 3, 10, 10, 5, 7, 20, 20}, 2, 2, 2))
 	c.Visit("x", ir.ArrayOf([]float32{4, 4, 15, 15}, 1, 2, 2))
@@ -191,8 +190,8 @@ func TestChannelsHaveTheirMeans(t *testing.T) {
 	}
 }
 
-// What is saved is loaded again, and the same values give the same bytes.
-func TestFilesKeepWhatTheyAreGiven(t *testing.T) {
+// Saved files load unchanged, and equal values give equal bytes.
+func TestRangeFilesRoundTrip(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "r.json")
 	values := map[string]Summary{"b": {Range: Range{-1.5, 2}, Variance: 3, Means: []float64{1, 2}}, "a\"": {Range: Range{0, 1e-9}}}
 	if err := Save(&pass.Context{}, path, 30, values); err != nil {
@@ -203,6 +202,6 @@ func TestFilesKeepWhatTheyAreGiven(t *testing.T) {
 		t.Errorf("%+v: %v", f, err)
 	}
 	if _, err := Load(filepath.Join(t.TempDir(), "none.json")); err == nil {
-		t.Error("a file that is not there is read")
+		t.Error("a missing file is read")
 	}
 }

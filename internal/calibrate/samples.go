@@ -5,15 +5,15 @@ import (
 	"github.com/mcompress/mcompress/pass"
 )
 
-// Samples hands take the inputs of the runs that Each would make, for who goes through a model in parts. They are take's to
-// keep. What is no number in them is an error.
+// Samples calls take with the inputs of each run that Each would make, for layer-by-layer calibration. take owns the arrays.
+// NaN and infinities are errors.
 func (d *Data) Samples(c *pass.Context, m *ir.Model, take func(inputs map[string]*ir.Array) error) error {
 	set, err := d.set(c, m)
 	if err != nil {
 		return err
 	}
 	defer set.Close()
-	d.noteMadeUp(c)
+	d.noteRandom(c)
 	for b, err := range d.batches(c, m, set) {
 		if err != nil {
 			return err

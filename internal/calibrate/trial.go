@@ -10,7 +10,7 @@ import (
 	"github.com/mcompress/mcompress/pass"
 )
 
-// A Trial is a model that is run on the same few samples again and again, to see what changing values inside does.
+// A Trial runs a model repeatedly on the same few samples, to measure the effect of changing activations.
 type Trial struct {
 	c       *pass.Context
 	data    *Data
@@ -19,7 +19,7 @@ type Trial struct {
 	batches []*dataset.Batch
 }
 
-// Try makes m ready to run on up to so many of the samples. Visits may see the named values.
+// Try prepares m to run on up to the given number of samples. Visits observe the named values.
 func (d *Data) Try(c *pass.Context, m *ir.Model, names []string, samples int) (_ *Trial, err error) {
 	t := &Trial{c: c, data: d, names: names}
 	defer func() {
@@ -46,12 +46,12 @@ func (d *Data) Try(c *pass.Context, m *ir.Model, names []string, samples int) (_
 	return t, err
 }
 
-// Run runs all samples and hands visit the named values as they are made.
+// Run runs all samples and calls visit for the named values as they are computed.
 func (t *Trial) Run(visit Visit) error {
 	for _, b := range t.batches {
 		own := &dataset.Batch{Inputs: maps.Clone(b.Inputs)}
 		for name, a := range own.Inputs {
-			own.Inputs[name] = a.Clone() // visits may change it
+			own.Inputs[name] = a.Clone() // visit may change it
 		}
 		if err := t.data.run(t.c, t.session, own, t.names, visit); err != nil {
 			return err

@@ -1,7 +1,7 @@
-// Package layerwise runs a model over samples in parts, one after another, and lets weights be replaced in
-// between: who rounds a layer's weights sees its inputs as the layers before it, already rounded, give them. Each node
-// runs once for each sample. In memory are the weights of one part, what one sample takes, and of the values that later parts read
-// a fixed number of bytes; the rest of them is in a temporary file.
+// Package layerwise runs a model on calibration samples layer by layer and lets weights be replaced in between: a method
+// that quantizes or prunes a layer observes its inputs as computed by the already compressed layers before it. Each node
+// runs once per sample. Memory: the weights of one part, one sample, and a fixed number of bytes for the activations that
+// later parts read; the other activations are in a temporary file.
 //
-// It must not know why anybody stops, nor what weights become.
+// It must not know what is observed, nor how weights are compressed.
 package layerwise

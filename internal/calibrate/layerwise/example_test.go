@@ -10,7 +10,7 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// The model is (x + 1)·2; what is added becomes 3 once the sum has been seen.
+// The model is (x + 1)·2; the factor 2 is replaced by 3 after the sum has been observed.
 func Example() {
 	m := ir.NewModel()
 	m.Opsets = []ir.Opset{{Version: 17}}

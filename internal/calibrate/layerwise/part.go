@@ -9,19 +9,19 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// A part is a model of some nodes of another. Its values are called by numbers, as the other's names need not be unique.
+// A part is a model of consecutive nodes of another model. Its values are named by numbers, as the names of the original need not be unique.
 type part struct {
 	*ir.Model
-	graphs  map[*ir.Graph]*ir.Graph
-	copies  map[*ir.Value]*ir.Value
-	entries []*ir.Value // what it is given
-	exits   []*ir.Value // what it gives
-	stand   map[*ir.Value]*ir.Tensor
+	graphs   map[*ir.Graph]*ir.Graph
+	copies   map[*ir.Value]*ir.Value
+	entries  []*ir.Value // inputs of the part
+	exits    []*ir.Value // outputs of the part
+	replaced map[*ir.Value]*ir.Tensor
 }
 
-// part copies the nodes from w.next to before end, such that they give what nodes from there on read, and v.
+// part copies the nodes [w.next, end); its outputs are the values that later nodes read, and v.
 func (w *Walk) part(end int, v *ir.Value) *part {
-	p := &part{Model: ir.NewModel(), copies: map[*ir.Value]*ir.Value{}, stand: w.stand}
+	p := &part{Model: ir.NewModel(), copies: map[*ir.Value]*ir.Value{}, replaced: w.replaced}
 	p.graphs = map[*ir.Graph]*ir.Graph{w.model.Graph: p.Graph}
 	p.IRVersion, p.Opsets, p.Functions = w.model.IRVersion, w.model.Opsets, w.model.Functions
 	for _, n := range w.order[w.next:end] {
@@ -36,7 +36,7 @@ func (w *Walk) part(end int, v *ir.Value) *part {
 	return p
 }
 
-// node copies n, and the graphs inside it, to the end of the copy of its graph.
+// node appends a copy of n, subgraphs included, to the copy of its graph.
 func (p *part) node(n *ir.Node) {
 	g := p.graphs[n.Graph()]
 	made := g.NewNode(n.Op, p.values(n.Inputs(), true))
@@ -48,7 +48,7 @@ func (p *part) node(n *ir.Node) {
 	g.Append(made)
 }
 
-// attr is a with copies of the graphs in it.
+// attr is a with copies of its subgraphs.
 func (p *part) attr(owner *ir.Node, a *ir.Attr) *ir.Attr {
 	if a.Graph == nil && a.Graphs == nil {
 		return a
@@ -75,7 +75,7 @@ func (p *part) graph(owner *ir.Node, g *ir.Graph) *ir.Graph {
 	return c
 }
 
-// values are the copies of values that are read, or made.
+// values are the copies of values that are read, or computed.
 func (p *part) values(vs []*ir.Value, read bool) []*ir.Value {
 	out := make([]*ir.Value, len(vs))
 	for i, v := range vs {
@@ -86,7 +86,7 @@ func (p *part) values(vs []*ir.Value, read bool) []*ir.Value {
 	return out
 }
 
-// value is the copy of v. What is read from the main graph and was not made yet, by a copy, comes from an earlier part.
+// value is the copy of v. A value of the main graph that is read before the part computes it is an input of the part.
 func (p *part) value(v *ir.Value, read bool) *ir.Value {
 	if c := p.copies[v]; c != nil {
 		return c
@@ -95,8 +95,8 @@ func (p *part) value(v *ir.Value, read bool) *ir.Value {
 	c := g.AddValue(strconv.Itoa(len(p.copies)))
 	p.copies[v] = c
 	switch {
-	case v.Const != nil && p.stand[v] != nil:
-		c.SetConst(p.stand[v])
+	case v.Const != nil && p.replaced[v] != nil:
+		c.SetConst(p.replaced[v])
 	case v.Const != nil:
 		c.SetConst(v.Const)
 	case g == p.Graph && read:
@@ -108,8 +108,8 @@ func (p *part) value(v *ir.Value, read bool) *ir.Value {
 	return c
 }
 
-// run runs p on each sample, from the values that are held to those that p gives.
-func (p *part) run(ctx context.Context, samples []map[*ir.Value]held, store *store, o engine.Options) error {
+// run runs p on each sample: stored activations in, stored activations out.
+func (p *part) run(ctx context.Context, samples []map[*ir.Value]stored, store *store, o engine.Options) error {
 	if len(samples) == 0 || len(p.exits) == 0 {
 		return nil
 	}
@@ -127,8 +127,8 @@ func (p *part) run(ctx context.Context, samples []map[*ir.Value]held, store *sto
 	return nil
 }
 
-// declare states what is known of the inputs: their element types and ranks. Sizes may differ between samples.
-func (p *part) declare(s map[*ir.Value]held) {
+// declare sets element types and ranks of the inputs. Sizes may differ between samples.
+func (p *part) declare(s map[*ir.Value]stored) {
 	for _, v := range p.entries {
 		if a := s[v].Array; a != nil && a.Kind == ir.Dense {
 			p.copies[v].Type = &ir.Type{Elem: a.DType, Shape: make([]ir.Dim, len(a.Shape))}
@@ -139,7 +139,7 @@ func (p *part) declare(s map[*ir.Value]held) {
 	}
 }
 
-func (p *part) sample(ctx context.Context, e *engine.Interpreter, s map[*ir.Value]held, store *store) error {
+func (p *part) sample(ctx context.Context, e *engine.Interpreter, s map[*ir.Value]stored, store *store) error {
 	in := map[string]*ir.Array{}
 	for _, v := range p.entries {
 		a, err := store.get(s[v])

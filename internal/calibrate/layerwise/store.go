@@ -7,58 +7,58 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// inMemory is how many bytes of values stay in memory between parts.
+// inMemory is the number of bytes of activations that stay in memory between parts.
 const inMemory = 64 << 20
 
-// A store holds values between parts. What is beyond its room in memory waits in a temporary file, so that memory
+// A store holds activations between parts. Beyond its memory budget they are in a temporary file, so that memory
 // does not grow with the number of samples.
 type store struct {
-	eval *ir.Eval // makes the file
-	room int64    // bytes that may still be in memory
+	eval *ir.Eval // creates the file
+	free int64    // bytes left of the memory budget
 	file *os.File
-	end  int64             // of what was ever in the file
-	gaps map[int64][]int64 // offsets in it that can be used again, by size
+	end  int64             // of the file
+	gaps map[int64][]int64 // reusable offsets in the file, by size
 }
 
-// A held is a value of one sample in a store.
-type held struct {
-	*ir.Array       // without its data if that is in the file
-	at        int64 // in the file, -1 for what is not
+// A stored value is an activation of one sample in a store.
+type stored struct {
+	*ir.Array       // without data if that is in the file
+	at        int64 // offset in the file, -1 if in memory
 }
 
 func newStore(eval *ir.Eval, memory int64) *store {
-	s := &store{eval: eval, room: inMemory, gaps: map[int64][]int64{}}
+	s := &store{eval: eval, free: inMemory, gaps: map[int64][]int64{}}
 	if memory > 0 {
-		s.room = min(s.room, memory/8)
+		s.free = min(s.free, memory/8)
 	}
 	return s
 }
 
-// put takes a, which nobody else changes from now on.
-func (s *store) put(a *ir.Array) (held, error) {
+// put stores a, which must not be changed afterwards.
+func (s *store) put(a *ir.Array) (stored, error) {
 	n := int64(len(a.Data))
-	if a.Kind == ir.Dense && n > s.room {
+	if a.Kind == ir.Dense && n > s.free {
 		return s.spill(a, n)
 	}
-	s.room -= n
-	return held{Array: a, at: -1}, nil
+	s.free -= n
+	return stored{Array: a, at: -1}, nil
 }
 
-func (s *store) spill(a *ir.Array, n int64) (held, error) {
+func (s *store) spill(a *ir.Array, n int64) (stored, error) {
 	var err error
 	if s.file == nil {
 		if s.file, err = s.eval.Temp(); err != nil {
-			return held{}, err
+			return stored{}, err
 		}
 	}
 	at := s.place(n)
 	if _, err := s.file.WriteAt(a.Data, at); err != nil {
-		return held{}, fmt.Errorf("values between layers: %w", err)
+		return stored{}, fmt.Errorf("activations between layers: %w", err)
 	}
-	return held{Array: &ir.Array{DType: a.DType, Shape: a.Shape}, at: at}, nil
+	return stored{Array: &ir.Array{DType: a.DType, Shape: a.Shape}, at: at}, nil
 }
 
-// place is where n bytes go.
+// place allocates n bytes of the file.
 func (s *store) place(n int64) int64 {
 	if g := s.gaps[n]; len(g) > 0 {
 		s.gaps[n] = g[:len(g)-1]
@@ -68,8 +68,8 @@ func (s *store) place(n int64) int64 {
 	return s.end - n
 }
 
-// get is a value with its data.
-func (s *store) get(h held) (*ir.Array, error) {
+// get returns a value with its data.
+func (s *store) get(h stored) (*ir.Array, error) {
 	if h.at < 0 {
 		return h.Array, nil
 	}
@@ -77,10 +77,10 @@ func (s *store) get(h held) (*ir.Array, error) {
 	return a, ir.ReadFull(s.file, a.Data, h.at)
 }
 
-// drop gives a value up.
-func (s *store) drop(h held) {
+// drop frees a value.
+func (s *store) drop(h stored) {
 	if h.at < 0 {
-		s.room += int64(len(h.Data))
+		s.free += int64(len(h.Data))
 		return
 	}
 	s.gaps[h.Bytes()] = append(s.gaps[h.Bytes()], h.at)

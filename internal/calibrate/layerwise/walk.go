@@ -8,21 +8,21 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// A Walk goes through the nodes of a model's main graph once. The model stays as it is.
+// A Walk runs the nodes of a model's main graph once, in order. It does not change the model.
 type Walk struct {
-	model   *ir.Model
-	options engine.Options
-	order   []*ir.Node
-	made    map[*ir.Value]int // the node that makes a value
-	read    map[*ir.Value]int // the last node that reads it; len(order) for outputs of the model
-	place   map[*ir.Node]int  // in order
-	next    int               // the first node that has not run
-	samples []map[*ir.Value]held
-	store   *store
-	stand   map[*ir.Value]*ir.Tensor
+	model    *ir.Model
+	options  engine.Options
+	order    []*ir.Node
+	made     map[*ir.Value]int // index of the producer
+	read     map[*ir.Value]int // index of the last consumer; len(order) for outputs of the model
+	index    map[*ir.Node]int  // in order
+	next     int               // index of the first node that has not run
+	samples  []map[*ir.Value]stored
+	store    *store
+	replaced map[*ir.Value]*ir.Tensor
 }
 
-// New starts in front of the first node of m. Values that do not fit into memory are put into temporary files of eval.
+// New starts before the first node of m. Activations beyond the memory budget are in temporary files of eval.
 func New(m *ir.Model, eval *ir.Eval, o engine.Options) (*Walk, error) {
 	order, err := m.Graph.Order()
 	if err != nil {
@@ -30,15 +30,15 @@ func New(m *ir.Model, eval *ir.Eval, o engine.Options) (*Walk, error) {
 	}
 	w := &Walk{
 		model: m, options: o, order: order, store: newStore(eval, o.MemoryLimit),
-		made: map[*ir.Value]int{}, read: map[*ir.Value]int{}, place: map[*ir.Node]int{}, stand: map[*ir.Value]*ir.Tensor{},
+		made: map[*ir.Value]int{}, read: map[*ir.Value]int{}, index: map[*ir.Node]int{}, replaced: map[*ir.Value]*ir.Tensor{},
 	}
 	w.uses()
 	return w, nil
 }
 
-// Add adds a sample: inputs by their names, which it holds on to. All are added before the first node runs.
+// Add adds a sample: inputs by name, which it keeps. All samples are added before the first node runs.
 func (w *Walk) Add(inputs map[string]*ir.Array) error {
-	live := map[*ir.Value]held{}
+	live := map[*ir.Value]stored{}
 	for _, v := range w.model.Graph.Inputs {
 		if v.Const != nil {
 			continue
@@ -56,10 +56,10 @@ func (w *Walk) Add(inputs map[string]*ir.Array) error {
 	return nil
 }
 
-// uses finds when values are made and last read.
+// uses finds the producer and the last consumer of each value.
 func (w *Walk) uses() {
 	for i, n := range w.order {
-		w.place[n] = i
+		w.index[n] = i
 	}
 	for _, v := range w.model.Graph.Inputs {
 		w.made[v] = -1
@@ -75,17 +75,17 @@ func (w *Walk) uses() {
 	}
 }
 
-// last is the last node of the main graph that v is read in; 0 if there is none.
+// last is the index of the last node of the main graph that reads v, 0 if none does.
 func (w *Walk) last(v *ir.Value) int {
 	at := 0
 	for _, u := range v.Uses() {
-		at = max(at, w.reader(u))
+		at = max(at, w.consumer(u))
 	}
 	return at
 }
 
-// reader is the place of the node of the main graph that u is in.
-func (w *Walk) reader(u ir.Use) int {
+// consumer is the index of the node of the main graph that contains u.
+func (w *Walk) consumer(u ir.Use) int {
 	g := u.Graph
 	if u.Node != nil {
 		g = u.Node.Graph()
@@ -97,23 +97,23 @@ func (w *Walk) reader(u ir.Use) int {
 	if n == nil {
 		return len(w.order)
 	}
-	return w.place[n]
+	return w.index[n]
 }
 
-// Has reports whether the main graph makes v, or is given it.
+// Has reports whether v is computed by the main graph or is one of its inputs.
 func (w *Walk) Has(v *ir.Value) bool {
 	_, ok := w.made[v]
 	return ok && v.Const == nil
 }
 
-// Compare orders values by when they are made.
+// Compare orders values by the order of their producers.
 func (w *Walk) Compare(a, b *ir.Value) int { return w.made[a] - w.made[b] }
 
-// Replace makes t the constant v of the main graph for the nodes that have not run yet, and holds on to it until they have.
-func (w *Walk) Replace(v *ir.Value, t *ir.Tensor) { w.stand[v], w.read[v] = t, w.last(v) }
+// Replace makes t the constant v of the main graph for the nodes that have not run yet, and keeps it until they have.
+func (w *Walk) Replace(v *ir.Value, t *ir.Tensor) { w.replaced[v], w.read[v] = t, w.last(v) }
 
-// To runs the nodes up to the one that makes v, for all samples, and shows what v is in each, in order. It must not be made
-// before what an earlier call asked for. An array is valid until visit returns, and is not to be changed.
+// To runs the nodes up to the producer of v on all samples and calls visit with v of each sample, in order. Calls must follow
+// the order of producers. An array is valid until visit returns and must not be changed.
 func (w *Walk) To(ctx context.Context, v *ir.Value, visit func(*ir.Array) error) error {
 	if err := w.run(ctx, w.made[v]+1, v); err != nil {
 		return err
@@ -121,7 +121,7 @@ func (w *Walk) To(ctx context.Context, v *ir.Value, visit func(*ir.Array) error)
 	for _, s := range w.samples {
 		h, ok := s[v]
 		if !ok {
-			return fmt.Errorf("value %q: it was passed already", v.Name)
+			return fmt.Errorf("value %q: computed and freed already", v.Name)
 		}
 		a, err := w.store.get(h)
 		if err != nil {
@@ -134,7 +134,7 @@ func (w *Walk) To(ctx context.Context, v *ir.Value, visit func(*ir.Array) error)
 	return nil
 }
 
-// Finish runs all nodes that are left, and shows the model's outputs for each sample.
+// Finish runs all remaining nodes and calls visit with the model's outputs of each sample.
 func (w *Walk) Finish(ctx context.Context, visit func(outputs map[string]*ir.Array) error) error {
 	if err := w.run(ctx, len(w.order), nil); err != nil {
 		return err
@@ -159,9 +159,9 @@ func (w *Walk) Finish(ctx context.Context, visit func(outputs map[string]*ir.Arr
 	return nil
 }
 
-// run runs the nodes up to before end, keeping what later ones read, and v.
+// run runs the nodes [next, end) and keeps the values that later nodes read, and v.
 func (w *Walk) run(ctx context.Context, end int, v *ir.Value) error {
-	w.forget(v)
+	w.release(v)
 	if end <= w.next {
 		return nil
 	}
@@ -170,11 +170,11 @@ func (w *Walk) run(ctx context.Context, end int, v *ir.Value) error {
 	return p.run(ctx, w.samples, w.store, w.options)
 }
 
-// forget gives up what no node will read.
-func (w *Walk) forget(keep *ir.Value) {
-	for v := range w.stand {
+// release frees values and replaced weights that no later node reads, except keep.
+func (w *Walk) release(keep *ir.Value) {
+	for v := range w.replaced {
 		if w.read[v] < w.next {
-			delete(w.stand, v)
+			delete(w.replaced, v)
 		}
 	}
 	for _, s := range w.samples {

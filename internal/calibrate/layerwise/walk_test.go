@@ -23,7 +23,7 @@ func open(t *testing.T, name string) *ir.Model {
 	return f.Model
 }
 
-// inputs are a few made-up samples for m.
+// inputs are a few random samples for m.
 func inputs(t *testing.T, m *ir.Model) []map[string]*ir.Array {
 	t.Helper()
 	set, err := dataset.Generate(dataset.Inputs(m.Graph), dataset.Random{Samples: 3, Ranges: dataset.Ranges(m)})
@@ -41,7 +41,7 @@ func inputs(t *testing.T, m *ir.Model) []map[string]*ir.Array {
 	return samples
 }
 
-// plain runs nodes as they stand: fusions round otherwise, and differ between a part and the whole.
+// plain runs nodes without fusions: fusions round differently, and differ between a part and the whole model.
 var plain = engine.Options{Workers: 2, NoFusion: true}
 
 func walk(t *testing.T, m *ir.Model, samples []map[string]*ir.Array) *Walk {
@@ -65,7 +65,7 @@ func add(t *testing.T, w *Walk, samples []map[string]*ir.Array) {
 	}
 }
 
-// to are copies of v in all samples.
+// to returns copies of v of all samples.
 func (w *Walk) to(v *ir.Value) (got []*ir.Array, err error) {
 	return got, w.To(context.Background(), v, func(a *ir.Array) error {
 		got = append(got, a.Clone())
@@ -73,7 +73,7 @@ func (w *Walk) to(v *ir.Value) (got []*ir.Array, err error) {
 	})
 }
 
-// whole runs m at once and returns all values of each sample.
+// whole runs the whole model and returns all values of each sample.
 func whole(t *testing.T, m *ir.Model, samples []map[string]*ir.Array, names []string) []map[string]*ir.Array {
 	t.Helper()
 	o := plain
@@ -98,8 +98,8 @@ func same(a, b *ir.Array) bool {
 	return a != nil && b != nil && a.DType == b.DType && slices.Equal(a.Shape, b.Shape) && bytes.Equal(a.Data, b.Data)
 }
 
-// Going from value to value gives what running the model at once gives, bit for bit, wherever values wait.
-func TestPartsAreTheWhole(t *testing.T) {
+// Running layer by layer is bit-identical to running the whole model, with activations in memory or on disk.
+func TestLayerByLayerEqualsWholeModel(t *testing.T) {
 	for _, name := range []string{"mlp.onnx", "cnn.onnx", "transformer.onnx", "recurrent.onnx", "function.onnx", "shared.onnx", "unsorted.onnx", "duplicated.onnx",
 		"subgraph_if_outer.onnx", "subgraph_loop_outer.onnx", "subgraph_scan_outer.onnx", "subgraph_nested.onnx", "sparse_constant.onnx", "overridable.onnx"} {
 		t.Run(name, func(t *testing.T) {
@@ -113,9 +113,9 @@ func TestPartsAreTheWhole(t *testing.T) {
 				}
 			}
 			want := whole(t, m, samples, names)
-			for _, room := range []int64{0, 2 << 10, inMemory} {
+			for _, free := range []int64{0, 2 << 10, inMemory} {
 				w := walk(t, m, nil)
-				w.store.room = room
+				w.store.free = free
 				add(t, w, samples)
 				slices.SortFunc(stops, w.Compare)
 				for _, v := range stops {
@@ -125,7 +125,7 @@ func TestPartsAreTheWhole(t *testing.T) {
 					}
 					for i, a := range got {
 						if !same(a, want[i][v.Name]) {
-							t.Errorf("%s of sample %d is another", v.Name, i)
+							t.Errorf("%s of sample %d differs", v.Name, i)
 						}
 					}
 				}
@@ -135,14 +135,14 @@ func TestPartsAreTheWhole(t *testing.T) {
 	}
 }
 
-// finish holds the outputs to those of m run at once.
+// finish compares the outputs with those of the whole model.
 func finish(t *testing.T, w *Walk, m *ir.Model, samples []map[string]*ir.Array) {
 	t.Helper()
 	want, i := whole(t, m, samples, nil), 0
 	err := w.Finish(context.Background(), func(got map[string]*ir.Array) error {
 		for name, a := range want[i] {
 			if !same(got[name], a) {
-				t.Errorf("output %s of sample %d is another", name, i)
+				t.Errorf("output %s of sample %d differs", name, i)
 			}
 		}
 		i++
@@ -153,7 +153,7 @@ func finish(t *testing.T, w *Walk, m *ir.Model, samples []map[string]*ir.Array) 
 	}
 }
 
-// A weight that is replaced on the way is what the nodes behind it read.
+// Nodes after a replaced weight read the replacement.
 func TestReplace(t *testing.T) {
 	m := open(t, "transformer.onnx")
 	samples := inputs(t, m)
@@ -175,11 +175,11 @@ func TestReplace(t *testing.T) {
 	finish(t, w, m, samples)
 }
 
-// The file holds no more than the values that wait at a time, each once.
-func TestPlacesAreUsedAgain(t *testing.T) {
+// The file does not grow beyond the activations that are alive at a time.
+func TestFileOffsetsAreReused(t *testing.T) {
 	m := open(t, "transformer.onnx")
 	w := walk(t, m, nil)
-	w.store.room = 0
+	w.store.free = 0
 	add(t, w, inputs(t, m))
 	most := int64(0)
 	for n := range m.Graph.Nodes() {
@@ -195,14 +195,14 @@ func TestPlacesAreUsedAgain(t *testing.T) {
 		most = max(most, now)
 	}
 	if w.store.file == nil || w.store.end > 2*most {
-		t.Errorf("the file has %d bytes for at most %d at a time", w.store.end, most)
+		t.Errorf("the file has %d bytes for at most %d alive at a time", w.store.end, most)
 	}
 }
 
-func TestWhatCannotBe(t *testing.T) {
+func TestInvalidCalls(t *testing.T) {
 	m := open(t, "mlp.onnx")
 	if err := walk(t, m, nil).Add(map[string]*ir.Array{}); err == nil {
-		t.Error("a sample without inputs is taken")
+		t.Error("a sample without inputs is accepted")
 	}
 	w := walk(t, m, inputs(t, m))
 	first := m.Graph.First().Outputs[0]
@@ -210,6 +210,6 @@ func TestWhatCannotBe(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := w.to(first); err == nil {
-		t.Error("a value that was passed is given")
+		t.Error("a freed value is returned")
 	}
 }
