@@ -43,11 +43,16 @@ func (f field) len() int64 { return f.end - f.off }
 
 // fail returns a FormatError at off with what is being read now.
 func (c *cursor) fail(off int64, msg string) error {
+	return c.failBy(off, errors.New(msg))
+}
+
+// failBy returns a FormatError with the message and the cause of err.
+func (c *cursor) failBy(off int64, err error) error {
 	what := ""
 	if len(c.what) > 0 {
 		what = c.what[len(c.what)-1]
 	}
-	return &FormatError{File: c.src.path, Off: off, What: what, Msg: msg}
+	return &FormatError{File: c.src.path, Off: off, What: what, Msg: err.Error(), Err: errors.Unwrap(err)}
 }
 
 // in names what is being read for errors until the returned function is called.

@@ -168,7 +168,7 @@ func (d *decoder) outside(t *ir.Tensor, o *tensorOrigin, p *payload, off int64) 
 	}
 	span, err := d.folder.span(*p.external, t.Spec)
 	if err != nil {
-		return d.fail(off, err.Error())
+		return d.failBy(off, err)
 	}
 	o.form, o.file = formExternal, span.R.(*source)
 	t.Source = span

@@ -67,11 +67,11 @@ func (d *folder) openIn(location string) (*source, error) {
 		return nil, fmt.Errorf("external data %q is not a regular file", location)
 	}
 	if err != nil {
-		return nil, locationError(location, err)
+		return nil, unopened(location, err)
 	}
 	f, err := d.root.Open(filepath.FromSlash(location))
 	if err != nil {
-		return nil, locationError(location, err)
+		return nil, unopened(location, err)
 	}
 	s := &source{ReaderAt: f, path: filepath.Join(d.path, location), size: st.Size()}
 	if d.open == nil {
@@ -82,15 +82,16 @@ func (d *folder) openIn(location string) (*source, error) {
 	return s, nil
 }
 
-func locationError(location string, err error) error {
-	if errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("external data %q is missing; put the file beside the model", location)
-	}
+func unopened(location string, err error) error {
 	var pe *fs.PathError
 	if errors.As(err, &pe) {
 		err = pe.Err
 	}
-	return fmt.Errorf("external data %q: %w", location, err)
+	msg := fmt.Sprintf("external data %q: %v", location, err)
+	if errors.Is(err, fs.ErrNotExist) {
+		msg = fmt.Sprintf("external data %q is missing; put the file beside the model", location)
+	}
+	return &locationError{msg, err}
 }
 
 // span checks e against the file and the tensor it is for.

@@ -33,8 +33,7 @@ func (t *tool) app() *cli.App {
 	app := &cli.App{
 		Name:                  "mcompress",
 		HelpName:              "mcompress",
-		Usage:                 "make ONNX models smaller, and say what every byte became",
-		Version:               version(),
+		Usage:                 "Compresses ONNX models, accounts for every byte, and measures the accuracy cost by running both models.",
 		HideVersion:           true,
 		Flags:                 t.globalFlags(),
 		CustomAppHelpTemplate: appHelp,
@@ -99,11 +98,23 @@ func onUsageError(c *cli.Context, err error, isCommand bool) error {
 		text = "unknown flag --" + name + didYouMean("--"+name, flagNames(flags))
 	}
 	text = strings.Replace(text, "flag needs an argument: -", "flag needs a value: --", 1)
-	text = strings.Replace(text, " for flag -", " for --", 1)
+	text = shortOrLong(text, " for flag -")
 	if isCommand {
 		text = c.Command.Name + ": " + text
 	}
 	return usagef("%s", text)
+}
+
+// shortOrLong writes the flag after mark as -o or --output.
+func shortOrLong(text, mark string) string {
+	before, after, found := strings.Cut(text, mark)
+	switch name, _, _ := strings.Cut(after, ":"); {
+	case !found:
+		return text
+	case len(name) == 1:
+		return before + " for -" + after
+	}
+	return before + " for --" + after
 }
 
 func didYouMean(word string, words []string) string {

@@ -47,8 +47,10 @@ func (r *running) of(t *tool) (job.Backend, error) {
 	}
 	path, err := ort.Find(r.library)
 	if err != nil {
-		return b, err
+		return b, &libraryError{err}
 	}
-	b.Library, err = ort.Load(path)
-	return b, err
+	if b.Library, err = ort.Load(path); err != nil {
+		return b, &libraryError{err}
+	}
+	return b, nil
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -83,7 +82,7 @@ func (b *timing) flags(fs *flag.FlagSet) {
 	fs.Var(&b.budget, "budget", "`size` of memory that the run must fit")
 	fs.Var(&b.onOOM, "on-oom", "`what` to do where it does not: fail, halve (the batch)")
 	fs.BoolVar(&b.profile, "profile", false, "say where the time goes, by operator and by node")
-	fs.StringVar(&b.trace, "trace", "", "`file` for the profile as a trace, which Chrome's and Perfetto's viewers open")
+	outPathVar(fs, &b.trace, "trace", "`file` for the profile as a trace, which Chrome's and Perfetto's viewers open")
 }
 
 // check refuses what does not go together.
@@ -159,7 +158,7 @@ func (t *tool) backends(b *timing) ([]string, error) {
 	path, err := ort.Find(b.library)
 	if err != nil {
 		if b.backend.Value == latency.ORT || b.library != "" {
-			return nil, err
+			return nil, &libraryError{err}
 		}
 		if !t.quiet {
 			say(t.stderr, fmt.Errorf("bench: without ONNX Runtime: %w", err))
@@ -185,7 +184,7 @@ func measure(ctx context.Context, j latency.Job, halve bool) (*latency.Measure, 
 			return m, nil
 		}
 		if !halve || j.Batch == 1 {
-			return nil, fmt.Errorf("a batch of %d takes %s bytes, the budget is %s%s", j.Batch, humanize.Comma(m.Needs), humanize.Comma(j.Budget), advice(j, halve))
+			return nil, &gateError{fmt.Errorf("a batch of %d takes %s bytes, the budget is %s%s", j.Batch, humanize.Comma(m.Needs), humanize.Comma(j.Budget), advice(j, halve))}
 		}
 		halved = append(halved, j.Batch)
 		j.Batch /= 2
@@ -214,7 +213,7 @@ func measureOnce(ctx context.Context, j latency.Job) (*latency.Measure, error) {
 	if err := c.Run(); err != nil {
 		if text := strings.TrimSpace(complaint.String()); text != "" {
 			_, last, _ := cutLast(text, "\n")
-			return nil, errors.New(strings.TrimPrefix(last, "mcompress: "))
+			return nil, &childError{strings.TrimPrefix(last, "mcompress: "), max(exitIO, c.ProcessState.ExitCode())} // -1 after a signal
 		}
 		return nil, fmt.Errorf("the measuring process: %w", err)
 	}

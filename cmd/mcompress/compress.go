@@ -51,7 +51,7 @@ func newWriting() *writing {
 
 func (w *writing) flags() []cli.Flag {
 	return slices.Concat(group("output", func(fs *flag.FlagSet) {
-		fs.StringVar(&w.output, "output", "", "`path` of the result, or of a folder for it, which several models need (default: NAME.METHOD.onnx beside the model)")
+		outPathVar(fs, &w.output, "output", "`path` of the result, or of a folder for it, which several models need (default: NAME.METHOD.onnx beside the model)")
 		fs.BoolVar(&w.dryRun, "dry-run", false, "show sizes and what would become of every tensor, write nothing")
 		fs.BoolVar(&w.noSync, "no-sync", false, "do not wait until the disk has the result")
 		fs.BoolVar(&w.keepIR, "keep-ir", false, "keep the model's IR version, if need be with weights among the graph inputs")
@@ -64,7 +64,7 @@ func (w *writing) flags() []cli.Flag {
 func (w *writing) reportFlags() []cli.Flag {
 	return group("report", func(fs *flag.FlagSet) {
 		fs.Var(&w.formats, "report", "`formats` to write, with commas, or none")
-		fs.StringVar(&w.reportDir, "report-dir", "", "`folder` for reports (default: that of the result)")
+		outPathVar(fs, &w.reportDir, "report-dir", "`folder` for reports (default: that of the result)")
 		fs.Var(&w.digest, "digest", "`digest` of files: sha256, none")
 	})
 }
@@ -149,11 +149,16 @@ func (t *tool) conclude(batch mcli.Batch, w *writing) error {
 	if err := print(t.stdout, t.style(), w.dryRun); err != nil {
 		return err
 	}
-	switch {
-	case batch.Failed():
-		return exit{exitFailed}
-	case batch.Rejected():
-		return exit{exitGate}
+	var codes []int
+	for _, o := range batch {
+		code := exitCode(o.Err)
+		if o.Err == nil && o.Result.Rejected {
+			code = exitGate
+		}
+		codes = append(codes, code)
+	}
+	if code := first(codes); code != exitDone {
+		return exit{code}
 	}
 	return nil
 }
@@ -166,7 +171,7 @@ func (t *tool) notRun(command, model, why string) {
 func (t *tool) one(ctx context.Context, model, out, label string, steps []pass.Options, w *writing, proof *job.Verification) (*job.Result, error) {
 	o := job.Options{
 		Input: model, Output: out, Label: label, Steps: steps,
-		Version: version(), Workers: t.workers, Memory: recipeBudget(int64(t.memory)),
+		Version: job.Version(), Workers: t.workers, Memory: recipeBudget(int64(t.memory)),
 		Digest: w.digest.Value != "none", Sync: !w.noSync, DryRun: w.dryRun, KeepIR: w.keepIR, Verify: proof, Holds: t.holds,
 		Gates: w.gates, Reports: w.formats.Chosen, ReportDir: w.reportDir, ExportDir: w.exportDir,
 	}

@@ -5,22 +5,30 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"os/exec"
 	"strings"
+	"syscall"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/mcompress/mcompress/internal/tune"
+	"github.com/mcompress/mcompress/pass"
 )
 
-// The exit codes.
+// The exit codes. Scripts and CI systems branch on them, so they are documented in --help and docs/guide.
 const (
-	exitDone   = 0
-	exitFailed = 1 // bad input, I/O
-	exitUsage  = 2
-	exitGate   = 3 // a gate did not hold
+	exitDone  = 0
+	exitIO    = 1 // reading or writing failed, or the run was interrupted: a retry may help
+	exitUsage = 2
+	exitGate  = 3
+	exitInput = 4 // the input is malformed or unsupported: a retry does not help
 )
 
-// A usageError is a command line that says nothing sensible.
+// precedence orders the exit codes of several models: the first one that some model has is the program's.
+var precedence = []int{exitIO, exitUsage, exitInput, exitGate, exitDone}
+
+// A usageError is an invalid command line.
 type usageError struct{ err error }
 
 func (e *usageError) Error() string { return e.err.Error() }
@@ -30,33 +38,81 @@ func usagef(format string, args ...any) error {
 	return &usageError{fmt.Errorf(format, args...)}
 }
 
-// An exit ends the program with a code when all there is to say has been said.
+// An exit ends the program with a code after everything has been printed.
 type exit struct{ code int }
 
 func (e exit) Error() string { return fmt.Sprintf("exit %d", e.code) }
 
-// finish prints err in one line and gives the exit code.
+// A childError is the error of a process of this program, with its exit code.
+type childError struct {
+	text string
+	code int
+}
+
+func (e *childError) Error() string { return e.text }
+
+// A libraryError is ONNX Runtime's library missing or not usable.
+type libraryError struct{ err error }
+
+func (e *libraryError) Error() string { return e.err.Error() }
+func (e *libraryError) Unwrap() error { return e.err }
+
+// A gateError is a gate that did not hold before there was a result.
+type gateError struct{ err error }
+
+func (e *gateError) Error() string { return e.err.Error() }
+func (e *gateError) Unwrap() error { return e.err }
+
+// finish prints err in one line and returns the exit code.
 func finish(ctx context.Context, stderr io.Writer, err error) int {
-	var done exit
-	var usage *usageError
-	var topic cli.ExitCoder // cli's own, for help on what there is not
-	var beyond *tune.Unreachable
+	var printed exit
 	switch {
 	case err == nil:
 		return exitDone
-	case errors.As(err, &done):
-		return done.code
-	case errors.As(err, &usage), errors.As(err, &topic):
-		say(stderr, err)
-		return exitUsage
-	case errors.As(err, &beyond):
-		say(stderr, err)
-		return exitGate
+	case errors.As(err, &printed):
+		return printed.code
 	case ctx.Err() != nil:
-		err = errors.New("interrupted")
+		say(stderr, errors.New("interrupted"))
+		return exitIO
 	}
 	say(stderr, err)
-	return exitFailed
+	return exitCode(err)
+}
+
+// exitCode classifies err by its cause. An error without a cause outside of the program follows from the input alone.
+func exitCode(err error) int {
+	var child *childError
+	switch {
+	case err == nil:
+		return exitDone
+	case errors.As(err, &child):
+		return child.code
+	case isA[*usageError](err), isA[*pass.OptionError](err), isA[cli.ExitCoder](err): // cli's own: help on an unknown topic
+		return exitUsage
+	case isA[*gateError](err), isA[*tune.Unreachable](err):
+		return exitGate
+	case isA[syscall.Errno](err), isA[*fs.PathError](err), isA[*exec.Error](err), isA[*exec.ExitError](err), isA[*libraryError](err),
+		errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return exitIO
+	}
+	return exitInput
+}
+
+func isA[E error](err error) bool {
+	var e E
+	return errors.As(err, &e)
+}
+
+// first returns the exit code of precedence among codes.
+func first(codes []int) int {
+	for _, code := range precedence {
+		for _, c := range codes {
+			if c == code {
+				return c
+			}
+		}
+	}
+	return exitDone
 }
 
 func say(stderr io.Writer, err error) {

@@ -14,7 +14,13 @@ flags, before or behind the command:{{range .VisibleFlags}}{{if .GetCategory}}
   {{.}}{{end}}{{end}}
   --help, -h{{"\t"}}the same
 
-exit codes: 0 done, 1 failed, 2 usage, 3 a gate did not hold
+exit codes:
+  0{{"\t"}}done
+  1{{"\t"}}reading or writing failed (missing file, full disk, interruption): a retry may help
+  2{{"\t"}}invalid command line or option
+  3{{"\t"}}a gate did not hold: the result is NAME.rejected.onnx
+  4{{"\t"}}the input is malformed or unsupported: a retry does not help
+With several models the first of 1, 2, 4, 3 that occurs is the exit code.
 `
 
 const commandHelp = `{{.HelpName}}: {{.Usage}}

@@ -121,7 +121,7 @@ func (s *seeing) flags(fs *flag.FlagSet) {
 	fs.BoolVar(&s.measure, "measure", false, "run the model once on made-up inputs, and compare with the plan")
 	fs.BoolVar(&s.plain, "plain", false, "no fusions: each node runs as it stands")
 	fs.IntVar(&s.top, "top", s.top, "`number` of values at the peak to list, of layers in training (there 100), or of pairs of weights")
-	fs.StringVar(&s.html, "html", "", "`path` of a page with plots of memory over time")
+	outPathVar(fs, &s.html, "html", "`path` of a page with plots of memory over time")
 }
 
 func (s *seeing) splitFlags(fs *flag.FlagSet) {

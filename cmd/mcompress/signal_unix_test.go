@@ -52,7 +52,7 @@ func TestSignalStopsTheRun(t *testing.T) {
 		if err == nil {
 			return // it was done before the signal came: longer delays say no more
 		}
-		if c.ProcessState.ExitCode() != exitFailed {
+		if c.ProcessState.ExitCode() != exitIO {
 			if c.ProcessState.ExitCode() < 0 {
 				continue // killed before the program had asked for signals
 			}

@@ -18,7 +18,7 @@ func (t *tool) sparseCommand() *cli.Command {
 			fs.BoolFunc("dense", "undo sparse forms: short for --format dense", func(string) error {
 				return chosen.Set("dense")
 			})
-			fs.StringVar(&w.exportDir, "export", "", "`folder` for the sparse weights as .npz files that scipy reads")
+			outPathVar(fs, &w.exportDir, "export", "`folder` for the sparse weights as .npz files that scipy reads")
 		},
 	}.build(t)
 }

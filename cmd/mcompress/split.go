@@ -51,7 +51,7 @@ would come of it with mcompress memory --split N MODEL.`,
 
 func (s *cutting) flags(fs *flag.FlagSet) {
 	fs.IntVar(&s.stages, "stages", s.stages, "`number` of stages")
-	fs.StringVar(&s.output, "output", "", "`folder` for the stages (default: beside the model)")
+	outPathVar(fs, &s.output, "output", "`folder` for the stages (default: beside the model)")
 	fs.Var(&s.by, "by", "`what` stages are balanced by: weights, activations, flops")
 	fs.Var(&s.digest, "digest", "`digest` of files: sha256, none")
 	fs.BoolVar(&s.noSync, "no-sync", false, "do not wait until the files are on the disk")

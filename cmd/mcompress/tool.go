@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"flag"
 	"io"
 	"os"
@@ -21,6 +22,7 @@ type tool struct {
 	workers int
 	memory  mcli.Size
 	limited bool // memory was given
+	version bool
 	color   mcli.Enum
 }
 
@@ -34,15 +36,16 @@ func newTool(stdout, stderr io.Writer) *tool {
 
 func (t *tool) globalFlags() []cli.Flag {
 	return group("flags", func(fs *flag.FlagSet) {
-		fs.BoolVar(&t.json, "json", false, "write facts to stdout as JSON")
-		fs.BoolVar(&t.quiet, "quiet", false, "no progress, no hints")
-		fs.IntVar(&t.workers, "workers", 0, "`number` of goroutines that compute (default: one for each CPU)")
-		fs.Var(&t.memory, "memory-limit", "`size` that memory in use is kept below")
-		fs.Var(&t.color, "color", "`when` to colour: auto, always, never")
+		fs.BoolVar(&t.json, "json", false, "print results as JSON")
+		fs.BoolVar(&t.quiet, "quiet", false, "no progress bar, no hints")
+		fs.IntVar(&t.workers, "workers", 0, "`number` of worker threads (default: one per CPU)")
+		fs.Var(&t.memory, "memory-limit", "memory limit, a `size` such as 1GiB")
+		fs.Var(&t.color, "color", "`when` to colour output: auto, always, never")
+		fs.BoolVar(&t.version, "version", false, "print the version, as the command version does")
 	})
 }
 
-// begin settles what the global flags leave open.
+// begin applies the global flags.
 func (t *tool) begin(c *cli.Context) error {
 	if t.workers < 0 {
 		return usagef("--workers %d: it takes a positive number", t.workers)
@@ -52,6 +55,9 @@ func (t *tool) begin(c *cli.Context) error {
 	}
 	t.limited = c.IsSet("memory-limit")
 	limitMemory(int64(t.memory))
+	if t.version {
+		return errors.Join(t.printVersion(), exit{exitDone})
+	}
 	return nil
 }
 

@@ -22,16 +22,6 @@ type Outcome struct {
 // A Batch is the outcomes of one call, in the order of its arguments.
 type Batch []Outcome
 
-// Failed reports whether some model has no result.
-func (b Batch) Failed() bool {
-	return slices.ContainsFunc(b, func(o Outcome) bool { return o.Err != nil })
-}
-
-// Rejected reports whether some gate did not hold.
-func (b Batch) Rejected() bool {
-	return slices.ContainsFunc(b, func(o Outcome) bool { return o.Err == nil && o.Result.Rejected })
-}
-
 // Changed reports whether some weight is stored in another way now.
 func (b Batch) Changed() bool {
 	return slices.ContainsFunc(b, func(o Outcome) bool { return o.Err == nil && o.Result.Report.Coverage.ChangedBytes > 0 })

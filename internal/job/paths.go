@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/mcompress/mcompress/onnx"
+	"github.com/mcompress/mcompress/pass"
 )
 
 // paths settles where the output goes: never onto the input.
@@ -17,7 +18,7 @@ func (o *Options) paths() error {
 		o.Output = stem(o.Input) + "." + o.Label + ".onnx"
 	}
 	if same(o.Input, o.Output) {
-		return fmt.Errorf("%s: the output is the input; name another file with --output", o.Output)
+		return pass.OptionErrorf("%s: the output is the input; name another file with --output", o.Output)
 	}
 	return nil
 }
@@ -49,7 +50,7 @@ func guard(src *onnx.File, p *onnx.Plan, path string) error {
 	for _, out := range p.Paths(path) {
 		for _, part := range src.Parts() {
 			if same(out, filepath.Join(filepath.Dir(src.Path), filepath.FromSlash(part.Name))) {
-				return fmt.Errorf("%s: the output would overwrite %s, which the input needs; name another file with --output", out, part.Name)
+				return pass.OptionErrorf("%s: the output would overwrite %s, which the input needs; name another file with --output", out, part.Name)
 			}
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/mcompress/mcompress/internal/verify"
 	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/onnx"
+	"github.com/mcompress/mcompress/pass"
 )
 
 // A Verification says how a model is run beside its source, or alone.
@@ -160,7 +161,7 @@ func (v Verification) run(ctx context.Context, a, b *onnx.File, set *dataset.Set
 // recorded runs a alone.
 func (v Verification) recorded(ctx context.Context, a *onnx.File) (*verify.Result, error) {
 	if v.Data.Generated() {
-		return nil, errors.New("one model is held against recorded outputs or labels: give them with --data, or a second model")
+		return nil, pass.OptionErrorf("one model is compared with recorded outputs or labels: name them with --data, or name a second model")
 	}
 	set, err := v.Data.Open(a.Model, 0)
 	if err != nil {

@@ -1,0 +1,29 @@
+package main
+
+import (
+	"errors"
+	"flag"
+)
+
+// An outPath is the path of a file or folder to write. A result is one file or several, written atomically, which standard output
+// cannot be.
+type outPath struct{ path *string }
+
+func outPathVar(fs *flag.FlagSet, to *string, name, usage string) { fs.Var(outPath{to}, name, usage) }
+
+// String is the path; empty for one that is not given.
+func (o outPath) String() string {
+	if o.path == nil {
+		return ""
+	}
+	return *o.path
+}
+
+// Set refuses "-".
+func (o outPath) Set(path string) error {
+	if path == "-" {
+		return errors.New("writing to standard output is not supported; name a file or folder")
+	}
+	*o.path = path
+	return nil
+}
