@@ -12,29 +12,29 @@ import (
 	"github.com/mcompress/mcompress/internal/engine/op"
 )
 
-// A Pool runs pieces of work at the same time; engine/op has one.
+// A Pool runs tasks concurrently; engine/op has one.
 type Pool interface {
 	For(n int, f func(i int))
 	Workers() int
 }
 
-// An Implementation is gonum's with faster products.
+// An Implementation is gonum's with faster matrix products.
 type Implementation struct {
 	gonum.Implementation
 	pool    Pool
-	small   int // multiplications that are left to gonum
+	small   int // products of at most this many multiplications are left to gonum
 	scratch *sync.Pool
 }
 
-// New returns an implementation that shares its work over p.
+// New returns an implementation that uses the workers of p.
 func New(p Pool) Implementation {
 	return Implementation{pool: p, small: 1 << 15, scratch: &sync.Pool{New: func() any { return new(scratch) }}}
 }
 
 var register = sync.OnceFunc(func() { blas64.Use(New(op.NewPool(runtime.GOMAXPROCS(0)))) })
 
-// Register makes package blas64, and so gonum's LAPACK and its package mat, use an Implementation with a worker
-// for each processor from now on. gonum has one for the whole process; calls after the first do nothing.
+// Register makes package blas64, and with it gonum's LAPACK and package mat, use an Implementation with one worker per
+// processor. gonum's implementation is global to the process; calls after the first do nothing.
 func Register() { register() }
 
 // Dgemm computes C = alpha·A·B + beta·C, of which A and B may be transposed.
@@ -43,12 +43,12 @@ func (impl Implementation) Dgemm(tA, tB blas.Transpose, m, n, k int, alpha float
 		impl.Implementation.Dgemm(tA, tB, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc)
 		return
 	}
-	impl.Implementation.Dgemm(tA, tB, m, n, k, 0, a, lda, b, ldb, 1, c, ldc) // checks that all is there
+	impl.Implementation.Dgemm(tA, tB, m, n, k, 0, a, lda, b, ldb, 1, c, ldc) // checks the arguments
 	scale(beta, c, ldc, m, n)
 	impl.add(&product{c, ldc, matrixOf(a, lda, tA), matrixOf(b, ldb, tB), m, n, k, alpha, blas.All})
 }
 
-// scale multiplies rows of c; by 0 also what is no number.
+// scale multiplies rows of c by beta; beta 0 also clears NaN.
 func scale(beta float64, c []float64, ldc, m, n int) {
 	if beta == 1 {
 		return
@@ -75,11 +75,11 @@ func (impl Implementation) Dsyrk(ul blas.Uplo, t blas.Transpose, n, k int, alpha
 	impl.add(&product{c, ldc, left, left.t(), n, n, k, alpha, ul})
 }
 
-// block is the order up to which gonum factors by itself: it reads a matrix once for every 64 rows.
+// block is the maximum order that is left to gonum, which reads the matrix once per 64 rows.
 const block = 256
 
 // Cholesky stores the upper triangular factor of a symmetric positive definite matrix, A = UᵀU, in its upper triangle, and
-// reports whether there is one: that of one half of the matrix, then what it takes off the other.
+// reports whether A is positive definite. It factors one half, updates the other half (Schur complement), and recurses.
 func Cholesky(n int, a []float64, lda int) bool {
 	Register()
 	if n <= block {

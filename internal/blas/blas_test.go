@@ -14,7 +14,7 @@ import (
 	"github.com/mcompress/mcompress/internal/engine/op"
 )
 
-// with is an implementation that leaves nothing to gonum, and has so many workers.
+// with is an implementation with the given number of workers that leaves no product to gonum.
 func with(t testing.TB, workers int) Implementation {
 	p := op.NewPool(workers)
 	t.Cleanup(p.Close)
@@ -23,7 +23,7 @@ func with(t testing.TB, workers int) Implementation {
 	return impl
 }
 
-// gonum's own tests of these functions: all flags, strides and factors, and what must panic.
+// gonum's own tests of these functions: all flags, strides and factors, and panics.
 func TestGonumsTests(t *testing.T) {
 	impl := New(op.NewPool(1))
 	testblas.TestDgemm(t, impl)
@@ -39,7 +39,7 @@ func random(r *rand.Rand, n int) []float64 {
 	return x
 }
 
-// A call is one function with its flags, on operands that it is given.
+// A call is one function with its flags.
 type call struct {
 	name string
 	run  func(blas.Float64Level3, []float64, []float64, []float64)
@@ -47,7 +47,7 @@ type call struct {
 
 const lda, ldb, ldc = 107, 113, 109
 
-// calls are all flags of all functions, at one shape.
+// calls are all functions with all combinations of flags, for one shape.
 func calls(m, n, k int) []call {
 	var cs []call
 	transposes, triangles := []blas.Transpose{blas.NoTrans, blas.Trans}, []blas.Uplo{blas.Upper, blas.Lower}
@@ -73,7 +73,7 @@ func calls(m, n, k int) []call {
 	return cs
 }
 
-// operands are matrices of up to 100×100, the first with a diagonal that makes its triangles easy to solve.
+// operands are matrices of up to 100×100, the first with a dominant diagonal for well-conditioned triangular solves.
 func operands(r *rand.Rand) (x, y, z []float64) {
 	x, y, z = random(r, 100*lda), random(r, 100*ldb), random(r, 100*ldc)
 	for i := range x {
@@ -85,7 +85,7 @@ func operands(r *rand.Rand) (x, y, z []float64) {
 	return x, y, z
 }
 
-// Everything is what gonum makes of it, to rounding, and elements beside the results stay.
+// Results equal gonum's up to rounding, and elements outside of the results are unchanged.
 func TestEqualsGonum(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	impl := with(t, 2)
@@ -104,7 +104,7 @@ func TestEqualsGonum(t *testing.T) {
 	}
 }
 
-// Results have the same bits at any number of workers.
+// Results are bit-identical for any number of workers.
 func TestWorkersChangeNothing(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	few, many := with(t, 1), with(t, 7)
@@ -121,7 +121,7 @@ func TestWorkersChangeNothing(t *testing.T) {
 	}
 }
 
-// Factors multiply back to what was factored, whether gonum's blocks or halves were used.
+// UᵀU equals the factored matrix, for gonum's blocked and for the recursive factorization.
 func TestCholesky(t *testing.T) {
 	Register()
 	for _, n := range []int{1, 200, 520} {
@@ -158,7 +158,7 @@ func distance(u, h []float64, n int) (most float64) {
 	return most
 }
 
-func TestCholeskyOfWhatHasNone(t *testing.T) {
+func TestCholeskyOfIndefiniteMatrix(t *testing.T) {
 	const n = 300
 	h := make([]float64, n*n)
 	for i := range n {

@@ -1,7 +1,7 @@
-// Package blas is gonum's BLAS in float64 with the products of matrices that factorisations spend
-// their time in made by package kernel: Dgemm, Dsyrk and Dtrsm. The rest, and what is small, is
-// gonum's own. Register makes gonum's LAPACK run on it; Cholesky factors large matrices with it.
+// Package blas is gonum's BLAS in float64 with faster Dgemm, Dsyrk and Dtrsm by package kernel: most of the time of
+// factorizations is spent in them. Other functions and small operands are gonum's own. Register makes gonum's LAPACK use it;
+// Cholesky factors large matrices with it.
 //
-// Results are the same at any number of workers: how a product is cut changes no sum. Package blas
-// must not know what matrices stand for.
+// Results are deterministic for any number of workers: tiling changes no sum. Package blas must not know the meaning of
+// matrices.
 package blas

@@ -9,7 +9,7 @@ import (
 )
 
 func Example() {
-	blas.Register() // gonum's factorisations are fast from here on
+	blas.Register() // gonum's factorizations use it from now on
 	var c mat.Cholesky
 	ok := c.Factorize(mat.NewSymDense(2, []float64{4, 2, 2, 10}))
 	u := c.RawU()

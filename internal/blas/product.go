@@ -25,7 +25,7 @@ func (m matrix) t() matrix { return matrix{m.data, m.col, m.row} }
 
 func (m matrix) from(i, j int) []float64 { return m.data[i*m.row+j*m.col:] }
 
-// A product adds alpha·A·B to C, of which part is all or a triangle of a square one.
+// A product adds alpha·A·B to C, or to one triangle of a square C.
 type product struct {
 	c       []float64
 	ldc     int
@@ -35,26 +35,26 @@ type product struct {
 	part    blas.Uplo
 }
 
-// Blocks. depth is part of what the result is: sums of depth products are rounded on their own before they are
-// added up. A panel of B of so many steps stays in the L1 cache, a block of A of height rows in the L2 cache.
+// Block sizes. depth determines the rounding: partial sums of depth products are rounded before they are
+// added. A panel of B of depth steps fits in the L1 cache, a block of A of height rows in the L2 cache.
 const (
 	depth  = 256
 	height = 96
 )
 
-// A tile is what one worker makes at a time: at most tallest by widest elements of C, in multiples of the kernel's.
+// A tile is the unit of work: at most tallest by widest elements of C, in multiples of the kernel's tile.
 const (
 	tallest, widest = 768, 512
 	least           = 48
 	tilesPerWorker  = 4
 )
 
-// scratch is where a worker packs operands, and sums tiles that a triangle ends in.
+// scratch is a worker's memory for packed operands, and for tiles on the diagonal of a triangle.
 type scratch struct {
 	a, b, c []float64
 }
 
-// add cuts C into tiles and shares them. How it is cut changes no element.
+// add distributes the tiles of C over workers. Tiling changes no element.
 func (impl Implementation) add(p *product) {
 	rows, cols := p.cut(tilesPerWorker * impl.pool.Workers())
 	var tiles []tile
@@ -75,7 +75,7 @@ func (impl Implementation) add(p *product) {
 	})
 }
 
-// cut is the size of tiles such that there are enough, the longer side first.
+// cut is the tile size that gives at least want tiles; the longer side is halved first.
 func (p *product) cut(want int) (rows, cols int) {
 	rows, cols = min(p.m, tallest), min(p.n, widest)
 	for (p.m+rows-1)/rows*((p.n+cols-1)/cols) < want && max(rows, cols) > least {
@@ -90,13 +90,13 @@ func (p *product) cut(want int) (rows, cols int) {
 
 func roundUp(n, step int) int { return (n + step - 1) / step * step }
 
-// A tile is the elements from (i, j) to before (down, end).
+// A tile is the elements of rows [i, down) and columns [j, end).
 type tile struct {
 	*product
 	i, down, j, end int
 }
 
-// outside reports whether nothing of it is wanted.
+// outside reports whether no element is in the triangle.
 func (t *tile) outside() bool {
 	switch t.part {
 	case blas.Upper:
@@ -107,7 +107,7 @@ func (t *tile) outside() bool {
 	return false
 }
 
-// whole reports whether all of it is wanted.
+// whole reports whether all elements are in the triangle.
 func (t *tile) whole() bool {
 	switch t.part {
 	case blas.Upper:
@@ -140,7 +140,7 @@ func (t *tile) run(s *scratch) {
 	}
 }
 
-// sum adds block after block of k to c, whose first element is the tile's.
+// sum adds the product to c, block by block of k; c starts at the first element of the tile.
 func (t *tile) sum(s *scratch, c []float64, ldc int) {
 	wide := t.end - t.j
 	for k := 0; k < t.k; k += depth {
@@ -156,7 +156,7 @@ func (t *tile) sum(s *scratch, c []float64, ldc int) {
 	}
 }
 
-// grow is n elements of buffer, whatever they hold.
+// grow is a slice of n elements of buffer, not cleared.
 func grow(buffer *[]float64, n int) []float64 {
 	if cap(*buffer) < n {
 		*buffer = make([]float64, n)

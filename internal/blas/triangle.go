@@ -2,8 +2,8 @@ package blas
 
 import "gonum.org/v1/gonum/blas"
 
-// A triangle solves for unknowns of which there are as many as it has rows: rows of B if A is on the left, else
-// columns. What lies beside each other in B are others.
+// A triangle is a triangular system. Its unknowns are the rows of B if A is on the left, else the columns; the other axis of B
+// is the independent right-hand sides.
 type triangle struct {
 	Implementation
 	side blas.Side
@@ -16,7 +16,7 @@ type triangle struct {
 	ldb  int
 }
 
-// Triangles up to the order leaf are gonum's, some others at a time.
+// Triangles up to the order leaf are solved by gonum, for piece right-hand sides at a time.
 const leaf, piece = 32, 128
 
 // Dtrsm solves A·X = alpha·B, or X·A = alpha·B if A is on the right, for a triangular A that may be transposed, and
@@ -35,8 +35,8 @@ func (impl Implementation) Dtrsm(s blas.Side, ul blas.Uplo, tA blas.Transpose, d
 	t.solve(0, order, others)
 }
 
-// solve finds the unknowns from first to before end: one half, then what it takes off the other, which is a product,
-// and the other half.
+// solve computes the unknowns [first, end) by recursion: one half, the update of the other half by a matrix product, the other
+// half.
 func (t *triangle) solve(first, end, others int) {
 	if end-first <= leaf {
 		t.leaf(first, end, others)
@@ -54,13 +54,13 @@ func (t *triangle) solve(first, end, others int) {
 	t.solve(first, middle, others)
 }
 
-// forward reports whether the first unknown stands alone in its equation.
+// forward reports forward substitution: the first equation has one unknown.
 func (t *triangle) forward() bool {
 	lower := (t.ul == blas.Lower) == (t.t == blas.NoTrans)
 	return lower == (t.side == blas.Left)
 }
 
-// take subtracts what the unknowns from x0 to x1 are in the equations y0 to y1.
+// take subtracts the contribution of the unknowns [x0, x1) from the equations [y0, y1).
 func (t *triangle) take(x0, x1, y0, y1, others int) {
 	a, b := matrixOf(t.a, t.lda, t.t), matrixOf(t.b, t.ldb, blas.NoTrans)
 	if t.side == blas.Left {

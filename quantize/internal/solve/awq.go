@@ -12,12 +12,12 @@ type Matrix struct {
 	N int
 }
 
-// powers is how many exponents AWQ tries, from 0, which changes nothing, to below 1.
+// powers is the number of exponents that AWQ tries, from 0 (no scaling) to below 1.
 const powers = 20
 
-// AWQ returns what to multiply the rows of all ws by, and to divide their common inputs by, before they are rounded to the
-// nearest codes: powers of the inputs' mean magnitudes, of which the one is taken for which products with x, rows of K
-// inputs, change least (Lin et al. 2023, arXiv:2306.00978, equations 4 and 5). That is no more than without.
+// AWQ returns K factors for the rows of all ws, whose common inputs are divided by them, before weights are rounded to
+// nearest: a power of the inputs' mean magnitudes, with the exponent of minimum output error on x, rows of K inputs (Lin et
+// al. 2023, arXiv:2306.00978, equations 4 and 5). Exponent 0 is among those tried: the error is never larger than without.
 func AWQ(p gemm.Pool, x []float32, k int, ws []Matrix, g Grid) []float64 {
 	mean := magnitudes(x, k)
 	best, least := make([]float64, k), math.Inf(1)
@@ -34,7 +34,7 @@ func AWQ(p gemm.Pool, x []float32, k int, ws []Matrix, g Grid) []float64 {
 	return best
 }
 
-// magnitudes are the means of |x| by column; what is never there counts as the smallest that is.
+// magnitudes are the means of |x| by column; columns of zeros count as the smallest non-zero mean.
 func magnitudes(x []float32, k int) []float64 {
 	mean, least := make([]float64, k), math.Inf(1)
 	for i, v := range x {
@@ -56,7 +56,7 @@ func magnitudes(x []float32, k int) []float64 {
 	return mean
 }
 
-// tempered are powers of means, around 1.
+// tempered are the means to a power, normalized around 1.
 func tempered(mean []float64, power float64) []float64 {
 	f := make([]float64, len(mean))
 	low, high := math.Inf(1), 0.0
@@ -71,7 +71,7 @@ func tempered(mean []float64, power float64) []float64 {
 	return f
 }
 
-// scaledLoss is |x·(w-q)|², where q is w rounded with its rows multiplied by f.
+// scaledLoss is |x·(w-q)|², where q is w rounded to nearest with its rows scaled by f.
 func (m Matrix) scaledLoss(p gemm.Pool, x []float32, f []float64, g Grid) float64 {
 	k := len(f)
 	scaled, errors := make([]float32, len(m.W)), make([]float32, len(m.W))

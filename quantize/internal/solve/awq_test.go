@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// loud are inputs of which some are much larger than others.
-func loud(r *rand.Rand, k, rows int) []float32 {
+// outliers are inputs with some channels much larger than the others.
+func outliers(r *rand.Rand, k, rows int) []float32 {
 	var x []float32
 	for range rows {
 		for i := range k {
@@ -17,12 +17,12 @@ func loud(r *rand.Rand, k, rows int) []float32 {
 	return x
 }
 
-// Products change no more than without factors, and much less where some inputs are large.
+// The output error is no larger than without factors, and much smaller with outlier channels.
 func TestAWQ(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	const k, n, rows = 64, 40, 100
 	p := pool(t, 2)
-	for name, x := range map[string][]float32{"loud": loud(r, k, rows), "even": newLayer(r, k, n, rows).x, "silent": make([]float32, k*rows)} {
+	for name, x := range map[string][]float32{"outliers": outliers(r, k, rows), "even": newLayer(r, k, n, rows).x, "zero": make([]float32, k*rows)} {
 		for _, g := range grids[:4] {
 			ws := []Matrix{{newLayer(r, k, n, 1).w, n}, {newLayer(r, k, 3, 1).w, 3}}
 			f := AWQ(p, x, k, ws, g)
@@ -43,10 +43,10 @@ func TestAWQ(t *testing.T) {
 	}
 }
 
-// Inputs that never come get a factor, too.
-func TestAWQOfInputsThatAreAlwaysZero(t *testing.T) {
+// Channels of zeros get a finite factor.
+func TestAWQOfZeroInputs(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
-	x := loud(r, 8, 20)
+	x := outliers(r, 8, 20)
 	for i := 0; i < len(x); i += 8 {
 		x[i] = 0
 	}

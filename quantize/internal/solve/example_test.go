@@ -8,7 +8,7 @@ import (
 	"github.com/mcompress/mcompress/quantize/internal/solve"
 )
 
-// Two inputs that are mostly alike: what rounding takes from the weight of one is given to that of the other.
+// Two correlated inputs: the rounding error of one weight is compensated by the other.
 func Example() {
 	p := op.NewPool(1)
 	defer p.Close()

@@ -9,31 +9,31 @@ import (
 	"github.com/mcompress/mcompress/internal/blas"
 )
 
-// A Factor is what GPTQ needs of a Hessian: its upper Cholesky factor R in the order in which weights are rounded, last
-// row first.
+// A Factor is the upper Cholesky factor R of a damped Hessian, permuted to the order in which GPTQ quantizes rows: the last
+// row of R first.
 type Factor struct {
 	K     int
-	order []int     // the row of W at each place
-	unit  []float32 // K×K: R with each row divided by its diagonal; below that nothing is looked at
-	loss  []float64 // the diagonal of R, squared, by place
+	order []int     // the row of W at each position
+	unit  []float32 // K×K: R with each row divided by its diagonal; the lower triangle is unused
+	loss  []float64 // the squared diagonal of R, by position
 }
 
-// FactorOptions say how a Hessian is made definite, and in which order weights are rounded.
+// FactorOptions are the dampening of a Hessian and the order of quantization.
 type FactorOptions struct {
-	// Damp is added to the diagonal, as a part of its mean.
+	// Damp is the dampening: it is added to the diagonal, as a fraction of the diagonal's mean.
 	Damp float64
-	// Block is how many rows share scales: they stay together.
+	// Block is the block size: the rows of a block stay together.
 	Block int
-	// Order rounds blocks, and in them rows, with large diagonals first, while their errors can still be made up for; otherwise
-	// rows come in their own order.
+	// Order is the activation order (desc_act): blocks, and rows within a block, with large diagonals are quantized first, while
+	// later rows can still compensate their errors. Otherwise rows keep their order.
 	Order bool
 }
 
-// errSingular says that there is no factor.
-var errSingular = errors.New("the second moments of its inputs have no Cholesky factor: they hold infinities or NaN, or --damp is too small")
+// errSingular reports a Hessian without Cholesky factor.
+var errSingular = errors.New("the Hessian has no Cholesky factor: it holds infinities or NaN, or --damp is too small")
 
-// Factor factors h, where it stands: H + damp·mean(diagonal)·I = RᵀR. Nothing but Reset is for h afterwards; the Factor is valid
-// until then.
+// Factor factors h in place: H + damp·mean(diagonal)·I = RᵀR. Afterwards only Reset may be called on h, which invalidates the
+// Factor.
 func (h *Hessian) Factor(o FactorOptions) (*Factor, error) {
 	f := &Factor{K: h.K, order: h.order(o)}
 	mean := h.mean()
@@ -41,7 +41,7 @@ func (h *Hessian) Factor(o FactorOptions) (*Factor, error) {
 	for i := range h.K {
 		r[i*h.K+i] += o.Damp * mean
 		if mean == 0 {
-			r[i*h.K+i] = 1 // nothing ever comes in: any rounding will do
+			r[i*h.K+i] = 1 // the input is always zero: any rounding is exact
 		}
 	}
 	ok := blas.Cholesky(h.K, r, h.K)
@@ -53,7 +53,7 @@ func (h *Hessian) Factor(o FactorOptions) (*Factor, error) {
 	return f, nil
 }
 
-// mean is that of the diagonal.
+// mean is the mean of the diagonal.
 func (h *Hessian) mean() (mean float64) {
 	for i := range h.K {
 		mean += h.At(i, i) / float64(h.K)
@@ -61,7 +61,7 @@ func (h *Hessian) mean() (mean float64) {
 	return mean
 }
 
-// order is the row at each place: what comes last is rounded first.
+// order is the row of W at each position: the last position is quantized first.
 func (h *Hessian) order(o FactorOptions) []int {
 	rows := make([]int, h.K)
 	for i := range rows {
@@ -85,7 +85,7 @@ func (h *Hessian) order(o FactorOptions) []int {
 	return rows
 }
 
-// permute brings rows and columns of H into order, by way of the lower triangle, which is free.
+// permute applies order to rows and columns of H, using the free lower triangle as scratch memory.
 func (h *Hessian) permute(order []int) []float64 {
 	r, diagonal := h.sum, make([]float64, h.K)
 	for i, a := range order {
@@ -103,7 +103,7 @@ func (h *Hessian) permute(order []int) []float64 {
 	return r
 }
 
-// divide takes from R what GPTQ reads.
+// divide extracts from R the unit rows and the squared diagonal.
 func (f *Factor) divide(r []float64, unit []float32) {
 	f.loss, f.unit = make([]float64, f.K), unit
 	for i := range f.K {

@@ -7,14 +7,14 @@ import (
 	"github.com/mcompress/mcompress/internal/kernel"
 )
 
-// GPTQ rounds w, K×N, row after row. The loss of a column is |R·(w-q)|², and R is upper triangular: its row i holds only
-// the errors of i and of the rows behind it. So, from the last place up, each row rounds
+// GPTQ quantizes w, K×N, row by row with error feedback. The output error of a column is |R·(w-q)|², and R is upper
+// triangular: its row i depends only on the errors of rows j ≥ i. From the last position up, each row is rounded to nearest at
 //
 //	u[i] = w[i] + Σ (j > i) R[i,j]/R[i,i]·(w[j]-q[j])
 //
-// and adds R[i,i]²·(u[i]-q[i])² to the loss. This is GPTQ, from the last place to the first, without the inverse of H:
-// GPTQ has H⁻¹ = CᵀC with an upper C, which for the reversed order is R⁻¹, and its updates of the rows to come, by a row
-// of C each, are the columns of the back-substitution of which the sum above is a row.
+// and adds R[i,i]²·(u[i]-q[i])² to the output error. This equals GPTQ in reversed order, without the inverse of H: GPTQ
+// factors H⁻¹ = CᵀC with an upper triangular C, which for the reversed order is R⁻¹, and its updates of the remaining rows
+// by the rows of C are the column form of the back-substitution above.
 func GPTQ(p gemm.Pool, w []float32, n int, f *Factor, g Grid) *Codes {
 	c := newCodes(f.K, n, g)
 	p.For((n+wide-1)/wide, func(i int) {
@@ -25,18 +25,18 @@ func GPTQ(p gemm.Pool, w []float32, n int, f *Factor, g Grid) *Codes {
 	return c
 }
 
-// A worker takes wide columns at a time, which do not depend on one another. In them lazy rows wait for the errors of the
-// rows before them to be made up for at once.
+// A worker quantizes wide independent columns at a time. The error feedback of earlier rows is applied to lazy rows at once,
+// as one matrix product.
 const wide, lazy = 128, 32
 
-// A sweep rounds some columns.
+// A sweep quantizes a range of columns.
 type sweep struct {
 	*Codes
 	f           *Factor
 	w           []float32
 	first, cols int
-	errors      []float32 // w-q by place, rows of wide
-	u           []float32 // of the block in work, likewise
+	errors      []float32 // w-q by position, rows of wide
+	u           []float32 // of the current block, rows of wide
 }
 
 func (s *sweep) run() {
@@ -47,7 +47,7 @@ func (s *sweep) run() {
 	}
 }
 
-// start is the first of the places up to end that share scales.
+// start is the first position of the block that ends at end.
 func (s *sweep) start(end int) int {
 	from := end - 1
 	for from > 0 && s.f.order[from-1]/s.Grid.Block == s.f.order[end-1]/s.Grid.Block {
@@ -56,17 +56,17 @@ func (s *sweep) start(end int) int {
 	return from
 }
 
-// block rounds the places from first to before end.
+// block quantizes the positions [first, end).
 func (s *sweep) block(first, end int) {
 	for i := first; i < end; i++ {
 		copy(s.u[(i-first)*wide:], s.row(i))
 	}
-	s.makeUp(s.u, first, end-first, end, s.K)
+	s.feedBack(s.u, first, end-first, end, s.K)
 	s.fit(s.f.order[end-1]/s.Grid.Block, s.u, s.f.loss[first:end])
 	for to := end; to > first; {
 		from := max(first, to-lazy)
 		u := s.u[(from-first)*wide:]
-		s.makeUp(u, from, to-from, to, end)
+		s.feedBack(u, from, to-from, to, end)
 		for i := to - 1; i >= from; i-- {
 			s.place(i, u[(i-from)*wide:][:wide], to)
 		}
@@ -74,11 +74,11 @@ func (s *sweep) block(first, end int) {
 	}
 }
 
-// row is w's row at a place.
+// row is the row of w at a position.
 func (s *sweep) row(i int) []float32 { return s.w[s.f.order[i]*s.N+s.first:][:s.cols] }
 
-// makeUp adds to rows of u what the errors of the places j0 to j1 ask of the places from i on.
-func (s *sweep) makeUp(u []float32, i, rows, j0, j1 int) {
+// feedBack adds to rows of u, the positions from i on, the compensation of the errors at positions [j0, j1).
+func (s *sweep) feedBack(u []float32, i, rows, j0, j1 int) {
 	if j0 == j1 {
 		return
 	}
@@ -87,7 +87,7 @@ func (s *sweep) makeUp(u []float32, i, rows, j0, j1 int) {
 	kernel.GemmFloat(u, wide, a, b, rows, wide, j1-j0, true)
 }
 
-// place rounds one row, for which the errors from place to on are made up already.
+// place quantizes one row; the feedback of errors from position to on is included in u already.
 func (s *sweep) place(i int, u []float32, to int) {
 	kernel.GemvFloat(u, s.f.unit[i*s.K+i+1:], 1, s.errors[min(i+1, s.K-1)*wide:], wide, to-i-1)
 	row := s.f.order[i]
@@ -105,7 +105,7 @@ func (s *sweep) affine(block int) (scale []float32, zero []int32) {
 	return s.Scale[at:][:s.cols], s.Zero[at:][:s.cols]
 }
 
-// fit chooses the scales of a block for u, whose rows weigh as loss says.
+// fit chooses the scales of a block for u, with rows weighted by loss.
 func (s *sweep) fit(block int, u []float32, loss []float64) {
 	f := search{Grid: s.Grid, weight: relative(loss)}
 	scale, zero := s.affine(block)
@@ -120,7 +120,7 @@ func (s *sweep) fit(block int, u []float32, loss []float64) {
 	}
 }
 
-// relative is loss, such that the largest is 1.
+// relative is loss divided by its maximum.
 func relative(loss []float64) []float32 {
 	most := slices.Max(loss)
 	weights := make([]float32, len(loss))

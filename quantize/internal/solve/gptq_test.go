@@ -12,7 +12,7 @@ import (
 	"github.com/mcompress/mcompress/internal/engine/op"
 )
 
-// A layer is weights K×N and inputs T×K, some of which are almost sums of others.
+// A layer is weights K×N and inputs T×K with strongly correlated channels.
 type layer struct {
 	k, n int
 	w, x []float32
@@ -54,7 +54,7 @@ func (l *layer) factor(t testing.TB, o FactorOptions) *Factor {
 	return f
 }
 
-// damped is what a factor is of, by the definition.
+// damped is the damped Hessian by its definition.
 func (l *layer) damped(damp float64) *mat.SymDense {
 	h, mean := mat.NewSymDense(l.k, nil), 0.0
 	for i := range l.k {
@@ -73,7 +73,7 @@ func (l *layer) damped(damp float64) *mat.SymDense {
 	return h
 }
 
-// loss is tr(Eᵀ·H·E) of what codes stand for.
+// loss is tr(Eᵀ·H·E) of the dequantized weights.
 func (l *layer) loss(h mat.Symmetric, weight func(i, j int) float32) float64 {
 	sum := 0.0
 	for j := range l.n {
@@ -97,9 +97,9 @@ var grids = []Grid{
 
 var orders = []FactorOptions{{Damp: 0.01}, {Damp: 0.1}, {Damp: 0.01, Order: true}}
 
-// roundPlainly is GPTQ as its authors write it: with the inverse of the Hessian, whose row and column of what is rounded
-// are removed step by step (Frantar et al. 2022, section 3.1, equations 1 to 3). Scales are given.
-func roundPlainly(l *layer, h *mat.SymDense, rows []int, c *Codes) []int32 {
+// roundByInverse is GPTQ as published: with the inverse of the Hessian, from which the row and column of each quantized
+// weight are eliminated (Frantar et al. 2022, section 3.1, equations 1 to 3). Scales are given.
+func roundByInverse(l *layer, h *mat.SymDense, rows []int, c *Codes) []int32 {
 	codes := make([]int32, l.k*l.n)
 	w := make([]float64, len(l.w))
 	for i, v := range l.w {
@@ -133,8 +133,8 @@ func roundPlainly(l *layer, h *mat.SymDense, rows []int, c *Codes) []int32 {
 	return codes
 }
 
-// Codes are those of the algorithm with the explicit inverse, but where a weight lies so near the middle of two codes that
-// rounding errors decide.
+// Quantized values equal those of the algorithm with the explicit inverse, except for weights so near the midpoint of two
+// levels that floating-point errors decide.
 func TestGPTQIsTheAlgorithmWithTheInverse(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 6 {
@@ -147,25 +147,25 @@ func TestGPTQIsTheAlgorithmWithTheInverse(t *testing.T) {
 				slices.Reverse(rows)
 				c := GPTQ(pool(t, 2), l.w, l.n, f, g)
 				different := 0
-				for i, want := range roundPlainly(l, l.damped(o.Damp), rows, c) {
+				for i, want := range roundByInverse(l, l.damped(o.Damp), rows, c) {
 					if byte(want) != c.Code[i] {
 						different++
 					}
 				}
 				if different*50 > len(c.Code) {
-					t.Errorf("%+v, %+v: %d of %d codes are others", g, o, different, len(c.Code))
+					t.Errorf("%+v, %+v: %d of %d quantized values differ", g, o, different, len(c.Code))
 				}
 			}
 		}
 	}
 }
 
-// nearest rounds without a Hessian, by scales for the same grid.
+// nearest rounds to nearest without a Hessian, with scales of the same granularity.
 func nearest(t testing.TB, l *layer, g Grid) *Codes {
 	return GPTQ(pool(t, 2), l.w, l.n, flat(l.k), g)
 }
 
-// flat is the factor of inputs that have nothing to do with each other.
+// flat is the factor of uncorrelated inputs.
 func flat(k int) *Factor {
 	f := &Factor{K: k, unit: make([]float32, k*k)}
 	for i := range k {
@@ -174,7 +174,7 @@ func flat(k int) *Factor {
 	return f
 }
 
-// What a layer gives is nearer to what it gave than with weights rounded to the nearest code.
+// The output error is smaller than with round to nearest.
 func TestGPTQLosesLessThanNearest(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	for range 5 {
@@ -192,7 +192,7 @@ func TestGPTQLosesLessThanNearest(t *testing.T) {
 	}
 }
 
-// No codes of a tiny problem are much better than GPTQ's, and none that it reaches are better than the best.
+// On a tiny problem GPTQ is near the optimum by brute force, and never below it.
 func TestGPTQBesideBruteForce(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	got, best, rounded := 0.0, 0.0, 0.0
@@ -207,18 +207,18 @@ func TestGPTQBesideBruteForce(t *testing.T) {
 		}
 		loss := l.loss(h, c.Weight)
 		if loss < least*(1-1e-9) {
-			t.Fatalf("loss %v is below the least there is, %v", loss, least)
+			t.Fatalf("loss %v is below the minimum, %v", loss, least)
 		}
 		got, best, rounded = got+loss, best+least, rounded+l.loss(h, func(i, _ int) float32 {
 			return float32(g.round(l.w[i], 1/c.Scale[0], 0)) * c.Scale[0]
 		})
 	}
 	if got > (best+rounded)/2 {
-		t.Errorf("loss %v, least %v, rounded to nearest by the same scales %v", got, best, rounded)
+		t.Errorf("loss %v, minimum %v, rounded to nearest with the same scales %v", got, best, rounded)
 	}
 }
 
-// Inputs that have nothing to do with each other leave nothing to make up for: each weight is rounded to its nearest code.
+// With uncorrelated inputs there is no error feedback: each weight is rounded to nearest.
 func TestWithoutCorrelationsNearestIsBest(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 8))
 	l := newLayer(r, 40, 30, 1)
@@ -227,13 +227,13 @@ func TestWithoutCorrelationsNearestIsBest(t *testing.T) {
 		for i := range l.w {
 			at := i/l.n/g.Block*l.n + i%l.n
 			if want := g.round(l.w[i], 1/c.Scale[at], c.Zero[at]) + c.Zero[at]; byte(want) != c.Code[i] {
-				t.Fatalf("%+v: weight %v has code %d, nearest is %d", g, l.w[i], c.Code[i], want)
+				t.Fatalf("%+v: weight %v is quantized to %d, nearest is %d", g, l.w[i], c.Code[i], want)
 			}
 		}
 	}
 }
 
-// All weights at once are those asked for one by one.
+// Weights equals Weight element by element.
 func TestWeights(t *testing.T) {
 	l := newLayer(rand.New(rand.NewPCG(15, 16)), 37, 11, 1)
 	for _, g := range grids {
@@ -247,7 +247,7 @@ func TestWeights(t *testing.T) {
 	}
 }
 
-// Nothing depends on the number of workers, nor on how samples come.
+// Results are deterministic for any number of workers and any division of the samples into calls.
 func TestWorkersChangeNothing(t *testing.T) {
 	r := rand.New(rand.NewPCG(9, 10))
 	l := newLayer(r, 300, 280, 600)
@@ -265,12 +265,12 @@ func TestWorkersChangeNothing(t *testing.T) {
 			first = c
 		}
 		if !bytes.Equal(c.Code, first.Code) || !slices.Equal(c.Scale, first.Scale) {
-			t.Errorf("other codes with %d workers", workers)
+			t.Errorf("quantized values differ with %d workers", workers)
 		}
 	}
 }
 
-// Inputs that are always zero, weights that are zero, fewer samples than inputs: all have codes near the weights.
+// Inputs that are always zero, zero weights, fewer samples than inputs: dequantized weights stay near the weights.
 func TestDegenerate(t *testing.T) {
 	r := rand.New(rand.NewPCG(11, 12))
 	dead, few, none := newLayer(r, 24, 6, 100), newLayer(r, 24, 6, 3), newLayer(r, 24, 6, 100)
@@ -294,7 +294,7 @@ func TestHessianThatHasNoFactor(t *testing.T) {
 	h := NewHessian(pool(t, 1), 2)
 	h.Add([]float32{1, float32(math.Inf(1))})
 	if _, err := h.Factor(FactorOptions{Damp: 0.01}); err == nil {
-		t.Error("infinite moments have a factor")
+		t.Error("an infinite Hessian has a factor")
 	}
 }
 
@@ -317,7 +317,7 @@ func BenchmarkGPTQ(b *testing.B) {
 	}
 }
 
-// Of rows that are drawn at random, few make a Hessian that is to be damped a lot, and many one that is not; alike ones, however few, are what they seem.
+// Few random rows need strong shrinkage, many none; equal rows need none however few they are.
 func TestShrinkage(t *testing.T) {
 	const k = 32
 	p := op.NewPool(1)
@@ -339,7 +339,7 @@ func TestShrinkage(t *testing.T) {
 	}
 	few, many, alike := of(k, false), of(500*k, false), of(k, true)
 	if few < 0.5 || many > few/20 || alike > 0.01 {
-		t.Errorf("%g for few rows, %g for many, %g for rows that are alike", few, many, alike)
+		t.Errorf("%g for few rows, %g for many, %g for equal rows", few, many, alike)
 	}
 	if h := NewHessian(p, k); h.Shrinkage() != 0 {
 		t.Errorf("%g for none", h.Shrinkage())

@@ -7,23 +7,23 @@ import (
 	"github.com/mcompress/mcompress/internal/kernel"
 )
 
-// A Grid is what weights are rounded to: (code - zero)·scale, with one scale, and unless it is symmetric one zero point,
-// for each Block rows of a column. Codes are from Low to High.
+// A Grid is a blockwise quantization: real = (q - zero point)·scale, with one scale and, unless symmetric, one zero point per
+// block of Block rows of a column. Quantized values q are from Low to High.
 type Grid struct {
 	Low, High int32
 	Symmetric bool
 	Block     int
-	Half      bool // scales, and real zero points, are float16 numbers
+	Half      bool // scales, and real zero points, are stored as float16
 }
 
-// Codes are rounded weights: Code is K×N, a byte for each, and Scale and Zero are blocks×N.
+// Codes are quantized weights: Code is K×N, one byte per value; Scale and Zero are blocks×N.
 type Codes struct {
 	K, N  int
 	Grid  Grid
 	Code  []byte
 	Scale []float32
 	Zero  []int32
-	Point []float32 // instead of Zero, where zero points may be any numbers; else nil
+	Point []float32 // real zero points, instead of Zero; else nil
 }
 
 func newCodes(k, n int, g Grid) *Codes {
@@ -31,7 +31,7 @@ func newCodes(k, n int, g Grid) *Codes {
 	return &Codes{K: k, N: n, Grid: g, Code: make([]byte, k*n), Scale: make([]float32, blocks*n), Zero: make([]int32, blocks*n)}
 }
 
-// Weight is the number that stands for element (i, j).
+// Weight is the dequantized element (i, j).
 func (c *Codes) Weight(i, j int) float32 {
 	code := int32(c.Code[i*c.N+j])
 	if c.Grid.Low < 0 {
@@ -41,7 +41,7 @@ func (c *Codes) Weight(i, j int) float32 {
 	return float32(code-c.Zero[at]) * c.Scale[at]
 }
 
-// Weights stores the numbers that stand for all elements, row by row.
+// Weights stores all dequantized elements in dst, row-major.
 func (c *Codes) Weights(p gemm.Pool, dst []float32) {
 	p.For(c.K, func(i int) {
 		at := i / c.Grid.Block * c.N
@@ -57,20 +57,20 @@ func (c *Codes) Weights(p gemm.Pool, dst []float32) {
 	})
 }
 
-// round is the code nearest to x, less the zero point.
+// round is x rounded to nearest, minus the zero point.
 func (g Grid) round(x, inverse float32, zero int32) int32 {
 	v := math.RoundToEven(float64(x * inverse))
 	return int32(min(max(v, float64(g.Low-zero)), float64(g.High-zero)))
 }
 
-// codes is what codes are from and to.
+// codes is the range of quantized values.
 func (g Grid) codes() kernel.Codes { return kernel.Codes{Lo: g.Low, Hi: g.High} }
 
-// middle is the zero point of symmetric grids, and of weights that are all zero.
+// middle is the zero point of symmetric weights, and of blocks of zeros.
 func (g Grid) middle() int32 { return (g.Low + g.High + 1) / 2 }
 
-// over is the grid over a range, which is made to hold 0. Of a symmetric one that goes further down than up, the end that
-// is further out is the lowest code, by a negative scale if need be.
+// over is the scale and zero point that cover a range, extended to 0. For symmetric weights the end of larger magnitude maps to
+// the lowest quantized value, with a negative scale if necessary.
 func (g Grid) over(low, high float32) (scale float32, zero int32) {
 	low, high = min(low, 0), max(high, 0)
 	if !g.Symmetric {

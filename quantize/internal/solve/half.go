@@ -6,11 +6,11 @@ import (
 	"github.com/mcompress/mcompress/internal/kernel"
 )
 
-// stored is a scale as it is kept: of Half, the float16 that is no nearer to 0, so that codes which are found for it reach at least as
-// far as they would. It is more by a part of 2⁻¹⁰ at most or, below 2⁻¹⁴, where those numbers lie evenly, by 2⁻²⁴, which is also how
-// far float16 weights are apart there. What is above all of them is left for others to find.
+// stored is a scale as it is stored: with Half, rounded away from 0 to float16, so that the quantization range does not shrink.
+// The relative increase is at most 2⁻¹⁰; below 2⁻¹⁴ (subnormal numbers) the increase is at most 2⁻²⁴, which is also the spacing of
+// float16 weights there. Scales above the float16 range are left to the caller to reject.
 func (g Grid) stored(scale float32) float32 {
-	const dropped = 1<<13 - 1 // the bits of a float32's fraction that float16 does not have
+	const dropped = 1<<13 - 1 // the bits of a float32 fraction beyond those of float16
 	switch m := math.Abs(float64(scale)); {
 	case !g.Half:
 		return scale
@@ -20,14 +20,14 @@ func (g Grid) stored(scale float32) float32 {
 	return math.Float32frombits((math.Float32bits(scale) + dropped) &^ dropped)
 }
 
-// narrow makes scales what is stored, before codes are found for them.
+// narrow rounds scales to their stored type before weights are quantized with them.
 func (t *tile) narrow() {
 	for j, s := range t.scale {
 		t.scale[j] = t.Grid.stored(s)
 	}
 }
 
-// narrowPoints rounds real zero points to what is stored.
+// narrowPoints rounds real zero points to their stored type.
 func (t *tile) narrowPoints(point *columns) {
 	if !t.Grid.Half {
 		return

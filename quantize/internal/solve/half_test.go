@@ -8,7 +8,7 @@ import (
 	"github.com/mcompress/mcompress/internal/kernel"
 )
 
-// narrowed is the float16 number nearest to x, and whether that is x.
+// narrowed is the float16 number nearest to x, and whether it equals x.
 func narrowed(x float32) (float32, bool) {
 	half, back := []uint16{0}, []float32{0}
 	kernel.F16FromF32(half, []float32{x})
@@ -16,7 +16,7 @@ func narrowed(x float32) (float32, bool) {
 	return back[0], back[0] == x
 }
 
-// Stored scales are float16 numbers, the next that are no nearer to 0; float16 numbers stay as they are.
+// Stored scales are the next float16 numbers away from 0; float16 numbers are unchanged.
 func TestStoredIsTheNextHalf(t *testing.T) {
 	g, r := Grid{Half: true}, rand.New(rand.NewPCG(7, 8))
 	for range 1 << 16 {
@@ -26,7 +26,7 @@ func TestStoredIsTheNextHalf(t *testing.T) {
 			t.Fatalf("%g is stored as %g", x, got)
 		}
 		if between, _ := narrowed(x); math.Abs(float64(between)) >= math.Abs(float64(x)) && between != got {
-			t.Fatalf("%g is stored as %g, though there is %g", x, got, between)
+			t.Fatalf("%g is stored as %g, but %g is nearer", x, got, between)
 		}
 		if most := max(math.Abs(float64(x))*0x1p-10, 0x1p-24); math.Abs(float64(got-x)) > most {
 			t.Fatalf("%g is stored as %g, more than %g away", x, got, most)
@@ -44,9 +44,9 @@ func TestStoredIsTheNextHalf(t *testing.T) {
 	}
 }
 
-// Codes are the nearest for scales as they are stored, however small weights are, and no value is far beyond codes that span them, as
-// scales were made no smaller.
-func TestCodesAreForStoredScales(t *testing.T) {
+// Values are rounded to nearest for the stored scales, however small weights are, and no value is far outside the quantization
+// range, as stored scales are never smaller.
+func TestValuesAreRoundedForStoredScales(t *testing.T) {
 	const k, n = 75, 21
 	for _, size := range []float32{1, 1e-4, 3e-6, 1e-7} {
 		w := weightsOf(k, n)
@@ -70,10 +70,10 @@ func TestCodesAreForStoredScales(t *testing.T) {
 				h.wantNearest(t, w[i], i/n, i%n, 0.75)
 				most := 0.5
 				if g.Symmetric {
-					most = 1 // at the end that has a code less
+					most = 1 // at the end with one level less
 				}
 				if got, s := c.Weight(i/n, i%n), c.Scale[i/n/g.Block*n+i%n]; math.Abs(float64(got-w[i])) > (most+1e-4)*math.Abs(float64(s)) {
-					t.Fatalf("%+v: %g stands for %g, with steps of %g", g, got, w[i], s)
+					t.Fatalf("%+v: %g is the dequantized value of %g, scale %g", g, got, w[i], s)
 				}
 			}
 		}

@@ -6,35 +6,35 @@ import (
 	"github.com/mcompress/mcompress/internal/engine/gemm"
 )
 
-// A Hessian is XᵀX, the sum over rows of samples, of which the upper triangle is kept: products in float32 over
-// samplesAtOnce rows, summed in float64.
+// A Hessian is XᵀX over the rows X of all samples (the GPTQ Hessian up to a factor); only the upper triangle is kept.
+// Products are float32 over samplesAtOnce rows, their sums float64.
 type Hessian struct {
 	K int
 
 	pool gemm.Pool
 	sum  []float64 // K×K, upper triangle
-	rows []float32 // that are not in it yet
+	rows []float32 // not added yet
 	tile []float32
 	work []byte
 	unit []float32 // K×K, for Factor
 
-	n      int     // rows
-	fourth float64 // the sum of their squares' squares, for Shrinkage
+	n      int     // number of rows
+	fourth float64 // sum of the rows' squared squared norms, for Shrinkage
 }
 
 const (
 	samplesAtOnce = 512
-	stripe        = 192 // rows of H made at a time
+	stripe        = 192 // rows of H computed at a time
 )
 
-// NewHessian returns a sum of nothing, that shares its work over p.
+// NewHessian returns a zero Hessian of k inputs that uses the workers of p.
 func NewHessian(p gemm.Pool, k int) *Hessian {
 	h := &Hessian{pool: p}
 	h.Reset(k)
 	return h
 }
 
-// Reset makes h a sum of nothing, for k inputs, in the memory that it has: 12·K² bytes with that of a Factor.
+// Reset sets h to zero for k inputs and reuses its memory: 12·K² bytes, a Factor included.
 func (h *Hessian) Reset(k int) {
 	h.K, h.rows = k, h.rows[:0]
 	h.n, h.fourth = 0, 0
@@ -43,7 +43,7 @@ func (h *Hessian) Reset(k int) {
 	clear(h.sum)
 }
 
-// grown is n elements, of x if it has as many.
+// grown is a slice of n elements, of x if its capacity suffices.
 func grown[T any](x []T, n int) []T {
 	if cap(x) < n {
 		return make([]T, n)
@@ -51,7 +51,7 @@ func grown[T any](x []T, n int) []T {
 	return x[:n]
 }
 
-// Add adds rows of K elements. How they are spread over calls does not matter.
+// Add adds rows of K elements. The division of rows into calls does not change the result.
 func (h *Hessian) Add(x []float32) {
 	if h.K == 0 || len(x)%h.K != 0 {
 		panic(fmt.Sprintf("solve: %d elements are not whole rows of %d", len(x), h.K))
@@ -66,7 +66,7 @@ func (h *Hessian) Add(x []float32) {
 	}
 }
 
-// count adds to what Shrinkage goes by.
+// count updates the statistics for Shrinkage.
 func (h *Hessian) count(x []float32) {
 	for ; len(x) > 0; x = x[h.K:] {
 		square := 0.0
@@ -77,7 +77,7 @@ func (h *Hessian) count(x []float32) {
 	}
 }
 
-// flush goes from the diagonal to the right, some rows of H at a time.
+// flush adds the pending rows, a stripe of rows of H at a time, from the diagonal to the right.
 func (h *Hessian) flush() {
 	if len(h.rows) == 0 {
 		return
@@ -96,7 +96,7 @@ func (h *Hessian) flush() {
 	h.rows = h.rows[:0]
 }
 
-// scratch is what a product works in.
+// scratch is scratch memory of a product.
 func (h *Hessian) scratch(s gemm.Shape) []byte {
 	h.work = grown(h.work, int(gemm.FloatWork(s, 1, h.pool.Workers(), false)))
 	return h.work

@@ -6,9 +6,8 @@ import (
 	"github.com/mcompress/mcompress/internal/kernel"
 )
 
-// Half-quadratic steps as Badri and Shaji have them (Half-Quadratic Quantization of Large Machine Learning Models, 2023):
-// how many there are at most, the penalty of the first and what it grows by. They stop when no zero point moves by more
-// than still.
+// Parameters of the half-quadratic iterations (Badri and Shaji: Half-Quadratic Quantization of Large Machine Learning Models,
+// 2023): maximum number, initial penalty and its growth. Iterations stop when no zero point moves by more than still.
 const (
 	hqqSteps   = 20
 	hqqPenalty = 10
@@ -16,10 +15,10 @@ const (
 	hqqStill   = 1. / 64
 )
 
-// HQQ rounds w, c.K rows by c.N columns, with zero points by half-quadratic quantization, which needs no data. They are
-// real numbers there and whole ones here, so each is rounded, and stands where it leaves less squared error than what Balanced
-// would take. Symmetric grids, whose zero points are given, are left to Balanced. Where c.Point has room for them, zero points
-// stay real: see free.
+// HQQ quantizes w, c.K rows by c.N columns, with zero points by half-quadratic quantization, which needs no data. HQQ's zero
+// points are real numbers; here each is rounded to an integer, and kept where its squared error is below that of
+// Balanced. Symmetric weights have fixed zero points and are left to Balanced. If c.Point is allocated, zero points stay
+// real: see free.
 func HQQ(c *Codes, w []float32) {
 	if c.Grid.Symmetric {
 		Balanced(c, w)
@@ -36,10 +35,10 @@ func HQQ(c *Codes, w []float32) {
 	})
 }
 
-// try finds the scales for the codes of steps and zero points, and keeps those that score better than best.
+// try searches scales for the given scales and zero points, and keeps those with a lower error than best.
 func (t *tile) try(x []float32, base, zero columns, best *columns) {
 	var mid columns
-	for j, z := range zero { // where SearchBlock finds the zero points again
+	for j, z := range zero { // such that SearchBlock returns the same zero points
 		mid[j] = (t.grid.Center - z) * base[j]
 	}
 	grid := t.grid
@@ -47,7 +46,7 @@ func (t *tile) try(x []float32, base, zero columns, best *columns) {
 	kernel.SearchBlock(&t.scale, &t.zero, best, x, &base, &mid, grid)
 }
 
-// halfQuadratic looks for better zero points than those of the search, for its steps.
+// halfQuadratic improves the zero points of the search, for its scales.
 func (t *tile) halfQuadratic() {
 	zero := t.zero
 	var inverse columns
@@ -60,7 +59,7 @@ func (t *tile) halfQuadratic() {
 	t.shifts()
 }
 
-// settle repeats steps until zero points stand still.
+// settle iterates until the zero points converge.
 func (t *tile) settle(zero, inverse *columns) {
 	lambda := float32(1. / hqqPenalty)
 	for range hqqSteps {

@@ -6,14 +6,14 @@ import (
 	"github.com/mcompress/mcompress/internal/kernel"
 )
 
-// How often free finds scales again, and how many steps it moves zero points by between: more gain less than 0.02 dB.
+// The number of scale updates of free, and of zero-point updates between two of them: more gain less than 0.02 dB.
 const (
 	freeRounds = 2
 	freeSteps  = 2
 )
 
-// free rounds with zero points that are any numbers: by turns those for which errors have a mean of 0, and the scales for them. No
-// error counts as an outlier: what halfQuadratic leaves out of the mean would stay in the sums of a product.
+// free quantizes with real zero points: alternately the zero points of zero mean error, and the scales for them. No error is
+// treated as an outlier: an error that halfQuadratic excludes from the mean would remain in the output.
 func (t *tile) free() {
 	point := t.zero
 	for range freeRounds {
@@ -29,7 +29,7 @@ func (t *tile) free() {
 	copy(t.Point[at:][:t.cols], point[:])
 }
 
-// center moves zero points to where errors have a mean of 0.
+// center sets zero points such that errors have a mean of 0.
 func (t *tile) center(point *columns) {
 	var inverse columns
 	for j, s := range t.scale {
@@ -40,7 +40,7 @@ func (t *tile) center(point *columns) {
 	}
 }
 
-// move adds to all numbers what makes zero points whole, and leaves those in shift: (x + part·scale)/scale is x/scale + part.
+// move shifts all values such that zero points become integers, stored in shift: (x + part·scale)/scale is x/scale + part.
 func (t *tile) move(point *columns) {
 	var by columns
 	for j, p := range point {
@@ -59,7 +59,7 @@ func (t *tile) move(point *columns) {
 	}
 }
 
-// rescale takes the scales that suit the codes of moved numbers.
+// rescale computes the optimal scales for the quantized values of the shifted values.
 func (t *tile) rescale() {
 	var zero, score columns
 	for j, z := range t.shift {

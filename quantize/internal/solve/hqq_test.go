@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// matrix is k×n numbers around a mean that differs from column to column, some far out.
+// matrix is k×n values with outliers, around a mean that differs between columns.
 func matrix(k, n int) []float32 {
 	r := rand.New(rand.NewPCG(3, 9))
 	w := make([]float32, k*n)
@@ -18,13 +18,13 @@ func matrix(k, n int) []float32 {
 	return w
 }
 
-// real is the number that code i, in column j of a block, stands for.
+// real is the dequantized value i, in column j.
 func (c *Codes) real(i, j int) float32 {
 	at := i/c.Grid.Block*c.N + j
 	return (float32(c.Code[i*c.N+j]) - c.Point[at]) * c.Scale[at]
 }
 
-// Zero points that are any numbers leave less error than whole ones, none on the average of a block, and codes are no more than a quarter of a step from the nearest.
+// Real zero points have a smaller error than integer ones, zero mean error per block, and values are at most a quarter of a step from round to nearest.
 func TestHQQOfRealZeroPoints(t *testing.T) {
 	for _, size := range []struct {
 		k, n, block int
@@ -45,12 +45,12 @@ func TestHQQOfRealZeroPoints(t *testing.T) {
 				errWhole, errReal = errWhole+d*d, errReal+e*e
 				means[at] += e / float64(min(size.block, size.k-i/size.block*size.block)) / float64(c.Scale[at])
 				if code := c.Code[i*size.n+j]; code > 15 || (e > 0.751*float64(c.Scale[at]) && code > 0) || (e < -0.751*float64(c.Scale[at]) && code < 15) {
-					t.Fatalf("%v: %g became %g by code %d and step %g", size, v, c.real(i, j), code, c.Scale[at])
+					t.Fatalf("%v: %g is dequantized to %g (quantized value %d, scale %g)", size, v, c.real(i, j), code, c.Scale[at])
 				}
 			}
 		}
 		if errReal > 0.98*errWhole {
-			t.Errorf("%v: squared error %.4g, %.4g with whole zero points", size, errReal, errWhole)
+			t.Errorf("%v: squared error %.4g, %.4g with integer zero points", size, errReal, errWhole)
 		}
 		for i, p := range c.Point {
 			if _, ok := narrowed(p); size.half && !ok {
@@ -64,12 +64,12 @@ func TestHQQOfRealZeroPoints(t *testing.T) {
 			}
 		}
 		if far > len(means)/20 {
-			t.Errorf("%v: the errors of %d of %d blocks do not have a mean of 0", size, far, len(means))
+			t.Errorf("%v: the errors of %d of %d blocks have a non-zero mean", size, far, len(means))
 		}
 	}
 }
 
-// Blocks of zeros, and of one number, are exact.
+// Blocks of zeros, and constant blocks, are exact.
 func TestHQQOfConstants(t *testing.T) {
 	g := Grid{High: 15, Block: 16}
 	for _, v := range []float32{0, 3, -0.25} {
@@ -82,7 +82,7 @@ func TestHQQOfConstants(t *testing.T) {
 		HQQ(c, w)
 		for i := range 256 {
 			if got := c.real(i/16, i%16); got < v-1e-6 || got > v+1e-6 {
-				t.Fatalf("%g became %g", v, got)
+				t.Fatalf("%g is dequantized to %g", v, got)
 			}
 		}
 	}

@@ -2,18 +2,18 @@ package solve
 
 import "github.com/mcompress/mcompress/internal/kernel"
 
-// NewCodes returns room for the codes of a matrix of k rows and n columns.
+// NewCodes allocates the quantized values of a matrix of k rows and n columns.
 func NewCodes(k, n int, g Grid) *Codes { return newCodes(k, n, g) }
 
-// factors are the parts of a block's range that its search tries as steps times the number of codes; those of symmetric
-// grids, over the largest magnitude, stand either way round, as one of the codes' ends is further out.
+// factors are the clipping ranges that the scale search tries, as fractions of a block's range. Those of symmetric weights, as
+// fractions of the maximum magnitude, have either sign, as one end of the levels is further out.
 var factors = map[bool][]float32{
 	false: {1, 0.9, 0.8, 0.7},
 	true:  {1, 0.92, 0.85, 0.77, 0.7, 1.08, -1, -0.92, -0.85, -0.77, -0.7, -1.08},
 }
 
-// tried are those that are worth their time: of 16 codes or more, steps below 0.8 were the best of no block, neither of BERT's shape nor
-// of the real models that it was tried on.
+// tried are the factors of the search: with 16 levels or more, fractions below 0.8 were optimal for no block, neither of BERT's
+// shape nor of the real models measured.
 func (g Grid) tried() []float32 {
 	f := factors[g.Symmetric]
 	if !g.Symmetric && g.High-g.Low >= 15 {
@@ -22,8 +22,8 @@ func (g Grid) tried() []float32 {
 	return f
 }
 
-// Nearest rounds w, c.K rows by c.N columns, to the nearest codes. The scales and zero points of a block are those that span its
-// values and 0. Values must be finite.
+// Nearest quantizes w, c.K rows by c.N columns, by round to nearest (RTN). The scale and zero point of a block cover the range of
+// its values and 0. Values must be finite.
 func Nearest(c *Codes, w []float32) {
 	newTile(c).each(w, func(t *tile) {
 		t.span()
@@ -31,8 +31,8 @@ func Nearest(c *Codes, w []float32) {
 	})
 }
 
-// Balanced rounds w as Nearest does, but with the scales and zero points of least squared error, and so that errors of a column
-// sum to about 0: what inputs have in common would multiply their sum.
+// Balanced quantizes w with MSE-optimal scales and zero points, and with error feedback along each column, so that the errors of a
+// column sum to about 0: the common mean of the inputs multiplies that sum.
 func Balanced(c *Codes, w []float32) {
 	newTile(c).each(w, func(t *tile) {
 		t.search()
@@ -40,26 +40,26 @@ func Balanced(c *Codes, w []float32) {
 	})
 }
 
-// A tile is some columns of a block, rows of kernel.BlockCols; columns that the matrix does not have are zeros.
+// A tile is kernel.BlockCols columns of a block; columns beyond the matrix are zeros.
 type tile struct {
 	*Codes
-	grid             kernel.BlockGrid // zero points left out, where it is symmetric
+	grid             kernel.BlockGrid // without zero points if symmetric
 	row, col         int
 	rows, cols       int
 	x                []float32
-	moved            []float32 // x with zero points made whole: see free
+	moved            []float32 // x shifted to integer zero points: see free
 	code             []byte
 	lo, hi, base     columns
 	mid, scale, zero columns
-	best             columns // scores of the scales
+	best             columns // errors of the scales
 	shift            [kernel.BlockCols]int32
-	carry            []columns // for all tiles of a row, sums of errors
+	carry            []columns // sums of errors, for all tiles of a row
 }
 
-// balanced is the most rows that are moved alike.
+// balanced is the maximum number of rows with one correction.
 const balanced = 32
 
-// columns is a number for each column.
+// columns is one number per column.
 type columns = [kernel.BlockCols]float32
 
 func newTile(c *Codes) *tile {
@@ -74,7 +74,7 @@ func newTile(c *Codes) *tile {
 	return t
 }
 
-// each goes through the tiles of w, row by row.
+// each loops over the tiles of w, row by row.
 func (t *tile) each(w []float32, round func(*tile)) {
 	for row := 0; row < t.K; row += t.Grid.Block {
 		for col := 0; col < t.N; col += kernel.BlockCols {
@@ -85,7 +85,7 @@ func (t *tile) each(w []float32, round func(*tile)) {
 	}
 }
 
-// load takes the columns from (row, col) on, and their ranges, made to hold 0.
+// load reads the columns from (row, col) on, and their ranges, extended to 0.
 func (t *tile) load(w []float32, row, col int) {
 	t.row, t.col = row, col
 	t.rows, t.cols = min(t.Grid.Block, t.K-row), min(kernel.BlockCols, t.N-col)
@@ -102,10 +102,10 @@ func (t *tile) load(w []float32, row, col int) {
 	kernel.LoadBlock(t.x, &t.lo, &t.hi, from, stride)
 }
 
-// full reports whether the matrix has all of the tile's columns.
+// full reports whether all columns of the tile are in the matrix.
 func (t *tile) full() bool { return t.cols == kernel.BlockCols }
 
-// span takes the scales that span the columns' values.
+// span sets the scales that cover the ranges of the columns.
 func (t *tile) span() {
 	for j := range t.lo {
 		t.scale[j], t.shift[j] = 1, t.Grid.middle()
@@ -116,7 +116,7 @@ func (t *tile) span() {
 	t.narrow()
 }
 
-// search takes the scales of least error.
+// search sets the scales of minimum squared error.
 func (t *tile) search() {
 	steps, middle := 1/(t.grid.Hi-t.grid.Lo), float32(t.Grid.middle())
 	for j := range t.lo {
@@ -134,7 +134,7 @@ func (t *tile) search() {
 	t.shifts()
 }
 
-// shifts makes zero points of what the search left.
+// shifts computes the zero points of the search's result.
 func (t *tile) shifts() {
 	for j, z := range t.zero {
 		t.shift[j] = int32(z)
@@ -144,15 +144,15 @@ func (t *tile) shifts() {
 	}
 }
 
-// round codes x, the columns or others in their place.
+// round rounds x, the columns or values in place of them, to nearest.
 func (t *tile) round(x []float32) {
 	dst, stride := t.codes()
 	kernel.RoundBlock(dst, stride, x, &t.scale, &t.shift, t.Grid.codes())
 	t.keep()
 }
 
-// balance codes x, as round does, so that what rows above are too large by is made up for. The last rows are coded again, with what
-// they leave themselves in mind.
+// balance rounds x with error feedback: the accumulated error of the rows above is compensated. The last rows are rounded again,
+// with their own error included.
 func (t *tile) balance(x []float32) {
 	if t.carry == nil {
 		t.carry = make([]columns, (t.N+kernel.BlockCols-1)/kernel.BlockCols)
@@ -172,7 +172,7 @@ func (t *tile) balance(x []float32) {
 	t.keep()
 }
 
-// codes is where rows of codes go, and how far they are apart: not to the matrix itself, if it does not have all of the columns.
+// codes is the destination of quantized rows and its stride: scratch memory if the tile is not full.
 func (t *tile) codes() (dst []byte, stride int) {
 	if t.full() {
 		return t.Code[t.row*t.N+t.col:], t.N
@@ -180,14 +180,14 @@ func (t *tile) codes() (dst []byte, stride int) {
 	return t.code, kernel.BlockCols
 }
 
-// keep moves codes to the matrix that are not there.
+// keep copies quantized values of a tile that is not full to the matrix.
 func (t *tile) keep() {
 	for i := 0; i < t.rows && !t.full(); i++ {
 		copy(t.Code[(t.row+i)*t.N+t.col:][:t.cols], t.code[i*kernel.BlockCols:])
 	}
 }
 
-// store gives out scales and zero points.
+// store stores scales and zero points.
 func (t *tile) store() {
 	at := t.row/t.Grid.Block*t.N + t.col
 	copy(t.Scale[at:][:t.cols], t.scale[:])

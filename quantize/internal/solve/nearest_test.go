@@ -28,13 +28,13 @@ func weightsOf(k, n int) []float32 {
 			w[i] = 0
 		}
 		if i%n == 4 {
-			w[i] = float32(math.Abs(float64(w[i]))) + 2 // a range that 0 is not in
+			w[i] = float32(math.Abs(float64(w[i]))) + 2 // a range without 0
 		}
 	}
 	return w
 }
 
-// Every code is the nearest: the error is at most half a step, unless the value is beyond the codes; a quarter more where sums are balanced.
+// Every value is rounded to nearest: the error is at most half a step unless the value is clipped; a quarter more with error feedback.
 func TestNearestIsNearest(t *testing.T) {
 	const k, n = 75, 21
 	w := weightsOf(k, n)
@@ -51,7 +51,7 @@ func TestNearestIsNearest(t *testing.T) {
 	}
 }
 
-// Errors of a column sum to less than a quarter of what those of codes that are nearest do.
+// With error feedback the errors of a column sum to less than a quarter of those of round to nearest.
 func TestBalancedSumsToZero(t *testing.T) {
 	const k, n = 768, 64
 	w := weightsOf(k, n)
@@ -71,7 +71,7 @@ func TestBalancedSumsToZero(t *testing.T) {
 				balanced, plain = balanced+math.Abs(moved), plain+math.Abs(kept)
 			}
 			if balanced > plain/4 {
-				t.Errorf("sums of errors come to %g, and to %g of codes that are nearest", balanced, plain)
+				t.Errorf("sums of errors are %g, with round to nearest %g", balanced, plain)
 			}
 		})
 	}
@@ -87,11 +87,11 @@ func (c *Codes) wantNearest(t *testing.T, w float32, i, j int, most float64) {
 	x, y := float64(w)/scale, float64(c.Weight(i, j))/scale
 	x = min(max(x, float64(c.Grid.Low-zero)), float64(c.Grid.High-zero))
 	if d := math.Abs(x - y); d > most+1e-4 {
-		t.Fatalf("%+v: %g stands for %g, %g steps away", c.Grid, c.Weight(i, j), w, d)
+		t.Fatalf("%+v: %g is the dequantized value of %g, %g steps away", c.Grid, c.Weight(i, j), w, d)
 	}
 }
 
-// A search leaves no more squared error than the scale that spans the values, but for the little that balancing sums takes.
+// The scale search has no larger squared error than the full range, except for the small cost of error feedback.
 func TestSearchIsNoWorseThanSpan(t *testing.T) {
 	const k, n = 96, 40
 	w := weightsOf(k, n)

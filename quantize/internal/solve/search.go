@@ -8,8 +8,8 @@ import (
 
 const lanes = kernel.RoundLanes
 
-// A search looks for the scales, and zero points, of some columns for which the sum of weight·(x-q)² is least: over ranges from
-// all of x down to a part of it, and from each on to the best scale for the codes it gives.
+// A search finds the scales, and zero points, of some columns with minimum weighted squared error, the sum of weight·(x-q)²: over
+// clipping ranges from the full range of x down, each followed by the optimal scale for its quantized values.
 type search struct {
 	Grid
 	x      []float32 // rows of wide
@@ -27,10 +27,10 @@ const (
 	refits   = 2
 )
 
-// tiny is where ranges are too small for a scale that is a normal float32.
+// tiny is the range below which a scale is not a normal float32.
 const tiny = 256 * 0x1p-126
 
-// run leaves scale and best.
+// run computes scale and best.
 func (s *search) run() {
 	low, high := s.ranges()
 	for j := range lanes {
@@ -61,7 +61,7 @@ func (s *search) ranges() (low, high [lanes]float32) {
 	return low, high
 }
 
-// start sets the grids over a part of the ranges.
+// start sets scales and zero points for a fraction of the ranges.
 func (s *search) start(low, high *[lanes]float32, part float32) {
 	for j := range lanes {
 		scale, zero := float32(1), s.middle()
@@ -74,7 +74,7 @@ func (s *search) start(low, high *[lanes]float32, part float32) {
 	}
 }
 
-// take remembers the grids that are better than those before, and goes on to the best scales for their codes.
+// take keeps the scales that are better than those before, and continues with the optimal scales for their quantized values.
 func (s *search) take(sums *kernel.RoundSums) {
 	for j := range lanes {
 		if sums.Cost[j] < s.least[j] {
@@ -86,7 +86,7 @@ func (s *search) take(sums *kernel.RoundSums) {
 	}
 }
 
-// normal reports whether a scale is neither 0, nor too small or large for arithmetic, nor no number.
+// normal reports whether a scale is a normal, finite, non-zero float32.
 func normal(scale float32) bool {
 	m := math.Abs(float64(scale))
 	return m >= 0x1p-126 && m <= 0x1p126
