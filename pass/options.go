@@ -149,7 +149,7 @@ func fill(v reflect.Value) error {
 	for _, f := range fieldsOf(v) {
 		if f.given() {
 			if text := f.String(); f.enum != nil && !slices.Contains(f.enum, text) {
-				return fmt.Errorf("--%s: %w", f.name, f.unknown(text))
+				return OptionErrorf("--%s: %w", f.name, f.unknown(text))
 			}
 			continue
 		}

@@ -31,9 +31,8 @@ func (a *amount) Set(s string) error {
 // of is how many of n elements fall: rounded half to even, as torch.nn.utils.prune does.
 func (a amount) of(n int64) int64 { return int64(math.RoundToEven(float64(a) * float64(n))) }
 
-// amounts are amounts by pattern. Of several patterns that match, the last one counts, so
-// that exceptions follow the rule.
-type amounts []patternAmount
+// Amounts are fractions by pattern. Of several patterns that match, the last one counts, so that exceptions follow the rule.
+type Amounts []patternAmount
 
 type patternAmount struct {
 	glob   string
@@ -41,7 +40,7 @@ type patternAmount struct {
 }
 
 // String joins the pairs as Set takes them.
-func (as *amounts) String() string {
+func (as *Amounts) String() string {
 	parts := make([]string, len(*as))
 	for i, p := range *as {
 		parts[i] = p.glob + "=" + p.amount.String()
@@ -50,7 +49,7 @@ func (as *amounts) String() string {
 }
 
 // Set adds comma-separated pairs pattern=amount.
-func (as *amounts) Set(s string) error {
+func (as *Amounts) Set(s string) error {
 	for pair := range strings.SplitSeq(s, ",") {
 		i := strings.LastIndexByte(pair, '=')
 		if i < 1 {
@@ -68,26 +67,44 @@ func (as *amounts) Set(s string) error {
 	return nil
 }
 
+// Fraction is the options for the fraction of a weight that is pruned.
+type Fraction struct {
+	Amount  *float64 `flag:"amount" default:"0.5" usage:"'fraction' of the elements that is pruned, from 0 to 1"`
+	Amounts Amounts  `flag:"amounts" usage:"other fractions by glob over tensor and node names, as 'pattern=fraction',...; the last match counts"`
+}
+
+// Check reports an amount that is not a fraction.
+func (f Fraction) Check() error {
+	if !(*f.Amount >= 0 && *f.Amount <= 1) {
+		return pass.OptionErrorf("--amount %v is not a fraction from 0 to 1: 0.4 prunes 40 %%", *f.Amount)
+	}
+	return nil
+}
+
+// of is the amount in force for v, whose consumers are the given nodes.
+func (f Fraction) of(v *ir.Value, consumers []*ir.Node) amount {
+	for i := len(f.Amounts) - 1; i >= 0; i-- {
+		one := pass.Selection{Only: pass.Globs{f.Amounts[i].glob}}
+		if one.Excludes(v, consumers) == "" {
+			return f.Amounts[i].amount
+		}
+	}
+	return amount(*f.Amount)
+}
+
 // A share is the two options that say how much of a weight falls.
 type share struct {
 	all   amount
-	named amounts
+	named Amounts
 }
 
 func bindShare(fs *flag.FlagSet) *share {
 	s := &share{all: 0.5}
-	fs.Var(&s.all, "amount", "`share` of elements that fall, from 0 to 1")
-	fs.Var(&s.named, "amounts", "other shares by glob over tensor and node names, as `pattern=share`,...; the last match counts")
+	fs.Var(&s.all, "amount", "`fraction` of the elements that is pruned, from 0 to 1")
+	fs.Var(&s.named, "amounts", "other fractions by glob over tensor and node names, as `pattern=fraction`,...; the last match counts")
 	return s
 }
 
-// of is the amount in force for v, read by the given nodes.
 func (s *share) of(v *ir.Value, readers []*ir.Node) amount {
-	for i := len(s.named) - 1; i >= 0; i-- {
-		one := pass.Selection{Only: pass.Globs{s.named[i].glob}}
-		if one.Excludes(v, readers) == "" {
-			return s.named[i].amount
-		}
-	}
-	return s.all
+	return Fraction{Amount: new(float64(s.all)), Amounts: s.named}.of(v, readers)
 }

@@ -134,7 +134,7 @@ func TestOptionsThatMakeNoSense(t *testing.T) {
 		{L1, "amount", "40"}, {L1, "amount", "-0.1"}, {L1, "amount", "NaN"}, {L1Global, "amount", "x"},
 		{L1, "amounts", "0.5"}, {L1, "amounts", "=0.5"}, {L1, "amounts", "a=2"}, {L1, "amounts", "[=0.5"},
 		{NM, "pattern", "4:2"}, {NM, "pattern", "0:4"}, {NM, "pattern", "4:4"}, {NM, "pattern", "2"}, {NM, "pattern", "2:1000"},
-		{Random, "seed", "-1"},
+		{randomMethod, "seed", "-1"},
 	} {
 		_, err := newBench(t).try(c.m, c.name, c.value)
 		if err == nil || strings.Contains(err.Error(), "\n") {
@@ -144,7 +144,7 @@ func TestOptionsThatMakeNoSense(t *testing.T) {
 }
 
 func TestRecipeTextReproducesOptions(t *testing.T) {
-	known := []*pass.Method{L1, L1Global, L2, Random, NM}
+	known := []*pass.Method{L1, L1Global, L2, randomMethod, NM}
 	given := "steps:\n- method: l1\n  amounts: [\"enc.*=0.75\", \"b=0\"]\n- method: nm\n  pattern: \"1:4\"\n- method: random\n  seed: 7\n  amount: 0.1\n"
 	steps, _, err := pass.ParseRecipe(known, []byte(given))
 	if err != nil {

@@ -1,7 +1,6 @@
 package prune
 
 import (
-	"flag"
 	"fmt"
 	"io"
 
@@ -9,39 +8,39 @@ import (
 	"github.com/mcompress/mcompress/pass"
 )
 
-// Random zeroes elements drawn by lot, exactly the share asked for: the baseline that other
-// methods must beat. The lots depend on the seed, the tensor's name and the element's index
-// only; they are computed where they are needed, and no list of them is held.
-var Random = &pass.Method{
+// Random zeroes randomly drawn elements, the baseline of other methods. The draw depends on the seed, the tensor's name and the
+// element's index only; it is computed where it is needed, and no list of it is held.
+type Random struct {
+	pass.Selection
+	Fraction
+	Embeddings bool   `flag:"embeddings" usage:"prune tables that Gather looks up, too"`
+	Seed       uint64 `flag:"seed" usage:"'number' that the draw starts from"`
+}
+
+var randomMethod = &pass.Method{
 	Name:    "random",
 	Command: "prune",
-	Doc:     "zero elements drawn by lot",
+	Doc:     "zero randomly drawn elements",
 	Stage:   pass.Prune,
-	Bind: func(fs *flag.FlagSet) func(*pass.Context) error {
-		m := &random{share: bindShare(fs), embeddings: bindEmbeddings(fs)}
-		fs.Uint64Var(&m.seed, "seed", 0, "`number` that the draw starts from")
-		return m.run
-	},
+	New:     func() pass.Options { return &Random{} },
 }
 
-type random struct {
-	share      *share
-	embeddings *bool
-	seed       uint64
-}
+// Method describes the method.
+func (Random) Method() *pass.Method { return randomMethod }
 
-func (m *random) run(c *pass.Context) error {
-	for _, w := range weights(c, *m.embeddings) {
-		if err := m.prune(c, w); err != nil {
+// Run implements pass.Options.
+func (o Random) Run(c *pass.Context) error {
+	for _, w := range weights(c, o.Embeddings) {
+		if err := o.prune(c, w); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (m *random) prune(c *pass.Context, w *weight) error {
+func (o Random) prune(c *pass.Context, w *weight) error {
 	n := w.before.Elems()
-	k := m.share.of(w.v, w.readers).of(n)
+	k := o.Fraction.of(w.v, w.readers).of(n)
 	if k == 0 {
 		w.skip(c, none)
 		return nil
@@ -49,7 +48,7 @@ func (m *random) prune(c *pass.Context, w *weight) error {
 	if fit, err := w.precheck(c); !fit || err != nil {
 		return err
 	}
-	l := newLots(m.seed, pass.Scope(w.v.Graph()), w.v.Name)
+	l := newLots(o.Seed, pass.Scope(w.v.Graph()), w.v.Name)
 	last, err := l.smallest(c, k, n)
 	if err != nil {
 		return err

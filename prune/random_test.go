@@ -16,7 +16,7 @@ func draw(t *testing.T, name string, dt ir.DType, n int, workers int, options ..
 	b.c.Workers = workers
 	w := b.weight(name, dt, []int64{int64(n), 1}, slices.Repeat([]float64{1}, n)...)
 	b.node("MatMul", []*ir.Value{nil, w})
-	b.run(Random, options...)
+	b.run(randomMethod, options...)
 	return b.values(w)
 }
 
@@ -105,7 +105,7 @@ func TestRandomKeepsTheBitsOfWhatStays(t *testing.T) {
 	w := b.weight("w", ir.Float, []int64{8, 1}, values...)
 	b.node("MatMul", []*ir.Value{nil, w})
 	before := b.bytes(w)
-	b.run(Random)
+	b.run(randomMethod)
 	after := b.bytes(w)
 	fallen := 0
 	for i := 0; i < len(before); i += 4 {

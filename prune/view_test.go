@@ -11,7 +11,7 @@ import (
 	"github.com/mcompress/mcompress/pass"
 )
 
-var methods = []*pass.Method{L1, L1Global, L2, Random, NM}
+var methods = []*pass.Method{L1, L1Global, L2, randomMethod, NM}
 
 // Recipes are read at any offset, also inside an element, by buffers at any address.
 func TestViewsReadTheSameAnywhere(t *testing.T) {

@@ -145,7 +145,7 @@ func TestNaNAndInfinitiesAreSkipped(t *testing.T) {
 
 // Methods that read no weight beforehand find out when the writer reads.
 func TestViewsReportNaN(t *testing.T) {
-	for _, m := range []*pass.Method{Random, NM} {
+	for _, m := range []*pass.Method{randomMethod, NM} {
 		b := newBench(t)
 		w := b.weight("w", ir.Float16, []int64{4, 1}, 1, 2, math.NaN(), 3)
 		b.node("MatMul", []*ir.Value{nil, w})

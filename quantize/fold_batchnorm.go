@@ -1,7 +1,6 @@
 package quantize
 
 import (
-	"flag"
 	"slices"
 
 	"github.com/mcompress/mcompress/ir"
@@ -10,24 +9,29 @@ import (
 	"github.com/mcompress/mcompress/quantize/internal/rescale"
 )
 
-// FoldBatchNorm folds BatchNormalization into the layer beside it, so that a quantized layer
-// writes what the next one reads.
-var FoldBatchNorm = &pass.Method{
+// FoldBatchNorm folds BatchNormalization into the adjacent layer, so that the output of a quantized layer is the input of the next one.
+type FoldBatchNorm struct{ pass.Selection }
+
+var foldBatchNormMethod = &pass.Method{
 	Name:    "fold-batchnorm",
 	Command: "quantize",
 	Doc:     "BatchNormalization, and Mul and Add by channel, folded into Conv, ConvTranspose, Gemm or MatMul; still floats",
 	Stage:   pass.Prepare,
-	Bind: func(*flag.FlagSet) func(*pass.Context) error {
-		return func(c *pass.Context) error {
-			left, err := FoldBatchNorms(c)
-			for _, l := range left {
-				for _, v := range l.Constants {
-					c.Skip(v, pass.Readers(v), l.Why)
-				}
-			}
-			return err
+	New:     func() pass.Options { return &FoldBatchNorm{} },
+}
+
+// Method describes the method.
+func (FoldBatchNorm) Method() *pass.Method { return foldBatchNormMethod }
+
+// Run implements pass.Options.
+func (FoldBatchNorm) Run(c *pass.Context) error {
+	left, err := FoldBatchNorms(c)
+	for _, l := range left {
+		for _, v := range l.Constants {
+			c.Skip(v, pass.Readers(v), l.Why)
 		}
-	},
+	}
+	return err
 }
 
 // A NotFolded is a BatchNormalization that stays: its constants, and why.

@@ -14,7 +14,7 @@ import (
 	"github.com/mcompress/mcompress/pass"
 )
 
-var folded = variant{FoldBatchNorm, nil}
+var folded = variant{foldBatchNormMethod, nil}
 
 // unmoved runs a method that only moves factors about, and wants the outputs to be the same but
 // for rounding, in ONNX Runtime and in the embedded engine. It returns nil if nothing was

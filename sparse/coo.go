@@ -9,7 +9,22 @@ import (
 )
 
 // COO stores values and their linear positions in a Constant node's sparse_value.
-var COO = method("coo", "values and 64-bit positions: ONNX's own sparse tensor", newCOO)
+type COO struct{ pass.Selection }
+
+var cooMethod = &pass.Method{
+	Name:    "coo",
+	Command: "sparse",
+	Doc:     "values and 64-bit positions: ONNX's own sparse tensor",
+	Stage:   pass.Sparsify,
+	Shrinks: true,
+	New:     func() pass.Options { return &COO{} },
+}
+
+// Method describes the method.
+func (COO) Method() *pass.Method { return cooMethod }
+
+// Run implements pass.Options.
+func (COO) Run(c *pass.Context) error { return (&sparsifier{forms: []sizer{newCOO}}).run(c) }
 
 type coo struct{ tensor }
 

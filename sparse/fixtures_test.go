@@ -53,7 +53,7 @@ func pruned(t testing.TB, path string) string {
 func TestEveryFixture(t *testing.T) {
 	w := conform.Start(t)
 	for _, path := range conform.Fixtures(t) {
-		for _, m := range []*pass.Method{Auto, Bitmask, COO} {
+		for _, m := range []*pass.Method{Auto, Bitmask, cooMethod} {
 			name := filepath.Base(path)
 			t.Run(name+"/"+m.Name, func(t *testing.T) {
 				quantized := name == "int4.onnx" || name == "qdq.onnx" // with little left in floats

@@ -22,7 +22,7 @@ func TestFormsInONNXRuntime(t *testing.T) {
 		half    int64 // the first opset for bfloat16
 		options options
 	}{
-		{COO, 11, 13, nil},
+		{cooMethod, 11, 13, nil},
 		{CSR, 16, 20, nil},
 		{BSR, 11, 20, options{"block": "4"}},
 		{Bitmask, 11, 13, nil},
@@ -142,7 +142,7 @@ func TestOddWeightsInONNXRuntime(t *testing.T) {
 	for _, m := range []struct {
 		*pass.Method
 		options options
-	}{{COO, nil}, {CSR, nil}, {BSR, options{"block": "1"}}, {Bitmask, nil}, {Delta, nil}} {
+	}{{cooMethod, nil}, {CSR, nil}, {BSR, options{"block": "1"}}, {Bitmask, nil}, {Delta, nil}} {
 		for _, version := range []int64{16, 21} {
 			t.Run(fmt.Sprint(m.Name, version), func(t *testing.T) {
 				folds(t, w, modelOf(version, odd,

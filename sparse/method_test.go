@@ -55,7 +55,7 @@ func TestAutoOfNinetyPercentZeros(t *testing.T) {
 
 // Sizes in rows are upper bounds of what the file gains, and close ones.
 func TestArithmeticIsThatOfTheFile(t *testing.T) {
-	for _, method := range []*pass.Method{COO, CSR, BSR, Bitmask, Delta} {
+	for _, method := range []*pass.Method{cooMethod, CSR, BSR, Bitmask, Delta} {
 		m := modelOf(21, random("w", ir.Float, []int64{256, 320}, blocks(320, .03)))
 		before := fileSize(t, save(t, m, ir.NewEval(""), "dense.onnx"))
 		d := &decider{c: &pass.Context{}, forms: formsOf(method)}
@@ -139,7 +139,7 @@ func TestCodesWithAZeroPoint(t *testing.T) {
 		sameOutputs(t, w, before, after, conform.Options{})
 		undone(t, before, after)
 	}
-	rows, _ := apply(t, modelOf(16, weight{"w", ir.Spec{DType: ir.Uint8, Shape: []int64{4096}}, bytes.Repeat([]byte{128}, 4096)}), 1, stepOf(t, COO, nil))
+	rows, _ := apply(t, modelOf(16, weight{"w", ir.Spec{DType: ir.Uint8, Shape: []int64{4096}}, bytes.Repeat([]byte{128}, 4096)}), 1, stepOf(t, cooMethod, nil))
 	if r := rowOf(t, rows, "w"); r.Status != pass.Skipped || !strings.Contains(r.Reason, "coo leaves out zeros only") {
 		t.Errorf("coo: %s: %s", r.Status, r.Reason)
 	}
@@ -147,7 +147,7 @@ func TestCodesWithAZeroPoint(t *testing.T) {
 
 // TestRestore makes the weights from what was stored, as reports do.
 func TestRestore(t *testing.T) {
-	for _, method := range []*pass.Method{COO, CSR, BSR, Bitmask, Delta} {
+	for _, method := range []*pass.Method{cooMethod, CSR, BSR, Bitmask, Delta} {
 		x := random("w", ir.Float, []int64{96, 80}, blocks(80, .03))
 		rows, e := apply(t, modelOf(21, x), 2, stepOf(t, method, nil))
 		r := rowOf(t, rows, "w")
@@ -156,7 +156,7 @@ func TestRestore(t *testing.T) {
 		for _, p := range r.After {
 			parts = append(parts, p.Tensor)
 			roles += string(p.Role) + " "
-			if (p.Value == nil) != (method == COO) {
+			if (p.Value == nil) != (method == cooMethod) {
 				t.Errorf("%s: part %s: value %v", method.Name, p.Role, p.Value)
 			}
 		}
@@ -179,7 +179,7 @@ func TestRaisesTheOpset(t *testing.T) {
 		dt       ir.DType
 	}{
 		{Delta, 9, 11, ir.Float}, {Auto, 10, 11, ir.Float}, {CSR, 13, 16, ir.Float}, {Bitmask, 13, 13, ir.Float},
-		{Delta, 13, 20, ir.BFloat16}, {Auto, 13, 13, ir.Float}, {COO, 9, 11, ir.Float},
+		{Delta, 13, 20, ir.BFloat16}, {Auto, 13, 13, ir.Float}, {cooMethod, 9, 11, ir.Float},
 	} {
 		m := modelOf(c.from, random("w", c.dt, []int64{64, 64}, share(.03)))
 		before := save(t, m, ir.NewEval(""), "dense.onnx")
@@ -294,7 +294,7 @@ func signs(f *ir.Tensor) *ir.Tensor {
 
 func TestExportIsWhatSciPyReads(t *testing.T) {
 	w := conform.Start(t)
-	for _, method := range []*pass.Method{COO, CSR, BSR, Bitmask, Delta} {
+	for _, method := range []*pass.Method{cooMethod, CSR, BSR, Bitmask, Delta} {
 		for _, dt := range []ir.DType{ir.Int8, ir.Uint8, ir.Float16, ir.BFloat16, ir.Float, ir.Double} {
 			x := random("a/../w:0", dt, []int64{64, 12, 16}, blocks(192, .01))
 			rows, e := apply(t, modelOf(20, x), 2, stepOf(t, method, options{"min-size": "8"}))

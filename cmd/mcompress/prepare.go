@@ -33,7 +33,7 @@ type preparation struct {
 func (p *preparing) steps(name string, o *mcli.MethodOptions) ([]pass.Options, error) {
 	var wanted []preparation
 	if p.equalize {
-		wanted = append(wanted, preparation{method: quantize.FoldBatchNorm}, preparation{method: quantize.Equalize})
+		wanted = append(wanted, preparation{method: quantize.FoldBatchNorm{}.Method()}, preparation{method: quantize.Equalize})
 	}
 	if p.smooth != "" && name != quantize.DynamicInt8.Name && name != quantize.StaticInt8.Name {
 		return nil, usagef("--smooth is about activations in 8 bits, which %s leaves alone", name)

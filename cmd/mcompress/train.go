@@ -176,11 +176,7 @@ func (tr *training) quantization() (before, after []pass.Options, err error) {
 		return nil, nil, usagef("--qat: %v", err)
 	}
 	if known[i] == quantize.StaticInt8 { // static-int8 folds BatchNormalization, which QAT does not support
-		fold, err := pass.NewStep(quantize.FoldBatchNorm, func(*flag.FlagSet) error { return nil })
-		if err != nil {
-			return nil, nil, err
-		}
-		before = []pass.Options{fold}
+		before = []pass.Options{quantize.FoldBatchNorm{}}
 	}
 	return before, []pass.Options{step}, nil
 }

@@ -1,0 +1,6 @@
+package distill
+
+import "github.com/mcompress/mcompress/pass"
+
+// Methods are the methods of this package, in the order of help and documentation.
+func Methods() []*pass.Method { return []*pass.Method{Distill, FineTune} }

@@ -1,0 +1,8 @@
+package sparse
+
+import "github.com/mcompress/mcompress/pass"
+
+// Methods are the methods of this package, in the order of help and documentation.
+func Methods() []*pass.Method {
+	return []*pass.Method{Auto, COO{}.Method(), CSR, BSR, Bitmask, Delta, Dense}
+}
