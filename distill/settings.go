@@ -57,7 +57,7 @@ type kind struct {
 
 func (s *settings) bind(fs *flag.FlagSet, k kind) {
 	s.kind = k
-	s.data.Bind(fs)
+	pass.Declare(fs, &s.data)
 	fs.IntVar(&s.epochs, "epochs", 3, "`number` of passes over the training samples")
 	fs.IntVar(&s.steps, "steps", 0, "`number` of training steps, instead of --epochs")
 	fs.IntVar(&s.batch, "batch", 32, "`number` of samples per step")

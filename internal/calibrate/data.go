@@ -25,7 +25,7 @@ type Data struct {
 
 // Bind declares the options; most is the default number of calibration samples.
 func (d *Data) Bind(fs *flag.FlagSet, most int) {
-	d.Source.Bind(fs)
+	pass.Declare(fs, &d.Source)
 	fs.IntVar(&d.most, "calibrate", most, "`number` of calibration samples, spread evenly over the data; 0 for all")
 }
 
@@ -120,7 +120,7 @@ func (d *Data) set(c *pass.Context, m *ir.Model) (*dataset.Set, error) {
 		return nil, pass.OptionErrorf("--calibrate %d: must be a number of samples, or 0 for all", d.most)
 	}
 	if d.Path == "" {
-		return d.MakeUp(m, randomSamples, c.Workers)
+		return d.Random(m, randomSamples, c.Workers)
 	}
 	set, err := d.Open(m, dataset.Inputs(m.Graph), c.Workers)
 	if err != nil {
