@@ -1,0 +1,63 @@
+package lint
+
+import (
+	"fmt"
+	"go/ast"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// maxMethods is the number of methods above which a type has several duties.
+const maxMethods = 40
+
+// manyMethods are types with more methods than that, until they are split.
+func manyMethods() []string {
+	return []string{
+		"cmd/mcompress.tool",
+		"distill.Trainer",
+		"internal/dev/bench.bench",
+		"internal/engine/grad.Tape",
+		"prune/internal/coupling.Plan",
+	}
+}
+
+func largeTypes(t *Tree) []Problem {
+	counts, files := map[string]int{}, map[string]*File{}
+	for _, f := range t.goFiles(built) {
+		for _, d := range f.Go.Decls {
+			if fn, ok := d.(*ast.FuncDecl); ok && fn.Recv != nil {
+				name := f.Dir() + "." + receiver(fn.Recv.List[0].Type)
+				counts[name]++
+				files[name] = f
+			}
+		}
+	}
+	var found []Problem
+	for _, name := range slices.Sorted(maps.Keys(counts)) {
+		if n := counts[name]; n > maxMethods && !slices.Contains(manyMethods(), name) {
+			found = append(found, Problem{files[name].Dir(), 0, fmt.Sprintf("type %s has %d methods: split it by duties, %d are the limit", name[strings.LastIndex(name, ".")+1:], n, maxMethods)})
+		}
+	}
+	for _, name := range manyMethods() {
+		if n, ok := counts[name]; ok && n <= maxMethods {
+			found = append(found, Problem{files[name].Dir(), 0, name + " is split: remove it from manyMethods"})
+		}
+	}
+	return found
+}
+
+// receiver is the name of a receiver's type, without pointer and type parameters.
+func receiver(e ast.Expr) string {
+	switch e := e.(type) {
+	case *ast.StarExpr:
+		return receiver(e.X)
+	case *ast.IndexExpr:
+		return receiver(e.X)
+	case *ast.IndexListExpr:
+		return receiver(e.X)
+	case *ast.Ident:
+		return e.Name
+	}
+	return ""
+}
