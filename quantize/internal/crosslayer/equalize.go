@@ -11,16 +11,16 @@ import (
 
 const (
 	sweeps = 100
-	// converged is how far from 1 factors may be: 1 % is far below a quantization step.
+	// converged is the maximum distance of factors from 1: 1 % is far below a quantization step.
 	converged = 0.01
-	// least is the part of the largest channel that a channel counts for at least: weaker ones
-	// are lost among the codes anyway, and would get factors that blow up their biases.
+	// least is the minimum size of a channel relative to the largest: smaller channels vanish in
+	// quantization anyway, and would get factors that inflate their biases.
 	least = 1.0 / 256
 )
 
-// Equalize divides what layers make of a channel by a factor which the weights that read it
-// are multiplied by, so that the largest of both are the same (Nagel et al., section 4.1).
-// Sweeps over all pairs go on until no factor is far from 1. It adds rows of all layers.
+// Equalize divides each output channel of a layer by a factor and multiplies the consuming weights by it, such that the
+// maximum magnitudes of both are equal (Nagel et al., section 4.1). It iterates over all pairs until no factor is far
+// from 1, and adds ledger rows of all layers.
 func Equalize(c *pass.Context) error {
 	e := rescale.New(c)
 	ps := pairs(e, c.Model)
@@ -31,40 +31,40 @@ func Equalize(c *pass.Context) error {
 	}
 	e.Report("its channels were equalized with those of the layers beside it", "")
 	for _, p := range ps {
-		c.Skip(p.from.layer.Weight, []*ir.Node{p.from.layer.Node}, p.stands())
+		c.Skip(p.from.layer.Weight, []*ir.Node{p.from.layer.Node}, p.unchanged())
 	}
 	return nil
 }
 
-// stands is the reason why a weight stays as it is.
-func (p *pair) stands() string {
+// unchanged is the reason why a weight is unchanged.
+func (p *pair) unchanged() string {
 	if p.why != "" {
 		return p.why
 	}
 	return "its channels and those of its readers are alike"
 }
 
-// A side is a layer of a pair, its weight's peaks and the factors so far.
+// A side is a layer of a pair, the peaks of its weight and its accumulated factors.
 type side struct {
 	layer   *rescale.Layer
 	peaks   *rescale.Peaks
 	in, out []float64
 }
 
-// A pair is a layer and those that read its channels, or the reason why it has none.
+// A pair is a layer and the layers that consume its channels, or the reason why there is none.
 type pair struct {
 	from *side
-	to   []*reader
+	to   []*consumer
 	why  string
 }
 
-// A reader is a layer that reads channels, each of them as so many inputs.
-type reader struct {
+// A consumer is a layer that reads channels; each channel is a number of its inputs.
+type consumer struct {
 	*side
 	each int64
 }
 
-// settle equalizes pairs that share layers.
+// settle equalizes a set of pairs connected by shared layers.
 func settle(ps []*pair) error {
 	all := sidesOf(ps)
 	for _, s := range all {
@@ -93,8 +93,8 @@ func settle(ps []*pair) error {
 	return nil
 }
 
-// equalize does one step and returns how far the farthest factor was from 1. A step whose
-// factors are all close to 1 is not taken, so that a second run changes nothing.
+// equalize does one step and returns the maximum distance of a factor from 1. A step with all
+// factors close to 1 is skipped, so that a second run changes nothing.
 func (p *pair) equalize() float64 {
 	made, read := p.from.peaks.Outputs(), make([]float64, p.from.layer.Outputs)
 	for _, r := range p.to {
@@ -129,7 +129,7 @@ func (p *pair) equalize() float64 {
 	return farthest
 }
 
-// raise lifts the weakest.
+// raise increases values below the minimum.
 func raise(x []float64) {
 	floor := slices.Max(x) * least
 	for i := range x {
@@ -148,7 +148,7 @@ func multiply(x, by []float64) {
 	}
 }
 
-// sidesOf are the layers of pairs, each once, in their order.
+// sidesOf are the layers of pairs, without duplicates, in order.
 func sidesOf(ps []*pair) []*side {
 	var all []*side
 	for _, p := range ps {
@@ -164,7 +164,7 @@ func sidesOf(ps []*pair) []*side {
 	return all
 }
 
-// parts are the pairs that hang together by shared layers: what is held at once.
+// parts are the sets of pairs connected by shared layers; one set is in memory at a time.
 func parts(ps []*pair) [][]*pair {
 	var list [][]*pair
 	for _, p := range ps {

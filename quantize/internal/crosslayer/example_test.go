@@ -11,8 +11,8 @@ import (
 	"github.com/mcompress/mcompress/quantize/internal/crosslayer"
 )
 
-// The first layer makes channels of very different sizes, which the second evens out. Both
-// have the same largest weights in the end.
+// The channels of the first layer differ widely in size, which the second layer compensates. Afterwards both
+// have equal maximum weights.
 func Example() {
 	m := ir.NewModel()
 	m.Opsets = []ir.Opset{{Version: 17}}

@@ -8,14 +8,14 @@ import (
 	"github.com/mcompress/mcompress/quantize/internal/rescale"
 )
 
-// homogeneous are the operators f with f(s·x) = s·f(x) for s > 0, channel by channel.
-// Pools are so on channels that stand in front of positions.
+// homogeneous are the operators f with f(s·x) = s·f(x) for s > 0, per channel.
+// Pooling is homogeneous for channels on axis 1 of a spatial value.
 var (
 	homogeneous = map[string]bool{"Identity": true, "LeakyRelu": true, "PRelu": true, "Relu": true}
 	pools       = map[string]bool{"AveragePool": true, "GlobalAveragePool": true, "GlobalMaxPool": true, "MaxPool": true}
 )
 
-// pairs are the layers of m in their order, with those that read their channels.
+// pairs are the layers of m in order, with the layers that consume their channels.
 func pairs(e *rescale.Editor, m *ir.Model) []*pair {
 	var ps []*pair
 	sides := map[*ir.Value]*side{}
@@ -34,7 +34,7 @@ func pairs(e *rescale.Editor, m *ir.Model) []*pair {
 		p := &pair{from: at(l)}
 		if p.why = f.follow(l.Output(), 1); p.why == "" {
 			for i, r := range f.found {
-				p.to = append(p.to, &reader{at(r), f.each[i]})
+				p.to = append(p.to, &consumer{at(r), f.each[i]})
 			}
 		}
 		ps = append(ps, p)
@@ -42,7 +42,7 @@ func pairs(e *rescale.Editor, m *ir.Model) []*pair {
 	return ps
 }
 
-// A finder looks for the layers that read a value's channels.
+// A finder finds the layers that consume a value's channels.
 type finder struct {
 	e        *rescale.Editor
 	channels int64
@@ -51,7 +51,7 @@ type finder struct {
 	each     []int64
 }
 
-// follow goes on behind v; the answer is the reason why not all readers are layers.
+// follow visits the consumers of v; it returns the reason if not all are layers.
 func (f *finder) follow(v *ir.Value, each int64) string {
 	if len(v.Uses()) == 0 {
 		return "nothing reads what it makes"
@@ -89,7 +89,7 @@ func (f *finder) use(u ir.Use, each int64) string {
 	return ""
 }
 
-// through follows a homogeneous operator. MaxPool's places are no channels.
+// through follows a homogeneous operator. MaxPool's Indices are not channels.
 func (f *finder) through(n *ir.Node, each int64) string {
 	for _, v := range n.Outputs[1:] {
 		if v != nil {
@@ -99,7 +99,7 @@ func (f *finder) through(n *ir.Node, each int64) string {
 	return f.follow(n.Outputs[0], each)
 }
 
-// flat follows a Flatten: each channel becomes as many inputs as it has positions.
+// flat follows a Flatten: each channel becomes one input per position.
 func (f *finder) flat(n *ir.Node) string {
 	g := &finder{e: f.e, channels: f.channels}
 	shape, ok := opset.Shape(n.Input(0))

@@ -7,7 +7,7 @@ import (
 	"github.com/mcompress/mcompress/quantize/internal/precision"
 )
 
-// Between a product and the next all is narrow; callers see float32.
+// Values between two products are narrow; inputs and outputs of the model stay float32.
 func Example() {
 	m := ir.NewModel()
 	m.Opsets = []ir.Opset{{Version: 17}}

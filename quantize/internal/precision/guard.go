@@ -1,6 +1,6 @@
 package precision
 
-// guarded are the operators that stay float32, and why. Many others have no float16 in their signature, or
+// guarded are the operators that stay float32, with the reason. Many others have no float16 in their signature, or
 // only for some inputs: Resize's scales, NonMaxSuppression, DynamicQuantizeLinear.
 var guarded = func() map[string]string {
 	all := map[string]string{}
@@ -22,17 +22,17 @@ var guarded = func() map[string]string {
 	return all
 }()
 
-// coded are the operators that make codes or numbers of codes.
+// coded are the operators that quantize or dequantize.
 var coded = map[string]bool{"QuantizeLinear": true, "DequantizeLinear": true, "QLinearConv": true, "QLinearMatMul": true}
 
 const isCoded = "it is quantized already"
 
-// heavy are the operators that compute in the narrow type whatever their inputs are; the rest goes along.
+// heavy are the operators that compute in the narrow type for any input types; all others follow their inputs.
 var heavy = map[string]bool{
 	"Attention": true, "CausalConvWithState": true, "Conv": true, "ConvTranspose": true, "DeformConv": true, "Einsum": true, "FlexAttention": true,
 	"Gemm": true, "LinearAttention": true, "MatMul": true,
 }
 
-// smallFactor is how many elements a constant has whose product with positions or sizes, exact numbers,
-// stays float32, as the frequencies of rotary embeddings.
+// smallFactor is the maximum number of elements of a constant whose product with exact integers, such as positions or sizes,
+// stays float32: frequencies of rotary embeddings.
 const smallFactor = 1024

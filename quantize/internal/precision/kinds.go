@@ -5,7 +5,7 @@ import (
 	"github.com/mcompress/mcompress/ir/opset"
 )
 
-// A kind is what matters of a value's type.
+// A kind is the class of a value's type.
 type kind uint8
 
 const (
@@ -24,7 +24,7 @@ func kindOf(dt ir.DType) kind {
 	return other
 }
 
-// kinds finds the kinds of values: as the model states them, else from the operators' signatures.
+// kinds infers the kinds of values: from the model's type information, else from the operators' signatures.
 type kinds struct {
 	calls map[*ir.Function][]*ir.Node
 	known map[*ir.Value]kind
@@ -46,7 +46,7 @@ func (k *kinds) of(v *ir.Value) kind {
 	if found, ok := k.known[v]; ok {
 		return found
 	}
-	k.known[v] = unknown // ends circles
+	k.known[v] = unknown // terminates cycles
 	k.known[v] = k.derive(v)
 	return k.known[v]
 }
@@ -74,7 +74,7 @@ func (k *kinds) derive(v *ir.Value) kind {
 	return k.variable(n, in, p)
 }
 
-// variable is the kind of p, by another input of its variable, or by the types that it may have.
+// variable is the kind of p, from another input of the same type variable, or from its allowed types.
 func (k *kinds) variable(n *ir.Node, in opset.Params, p opset.Param) kind {
 	if !p.Takes(ir.Float) {
 		return other
@@ -92,7 +92,7 @@ func (k *kinds) variable(n *ir.Node, in opset.Params, p opset.Param) kind {
 	return unknown
 }
 
-// argument is the kind of an input of a subgraph or function: that of what is handed over.
+// argument is the kind of an input of a subgraph or function: that of the argument.
 func (k *kinds) argument(v *ir.Value) kind {
 	g := v.Graph()
 	i := index(g.Inputs, v)
@@ -120,7 +120,7 @@ func (k *kinds) at(vs []*ir.Value, i int) kind {
 	return k.of(vs[i])
 }
 
-// stated is the type of n's first output where an attribute says it.
+// stated is the type of n's first output if an attribute sets it.
 func stated(n *ir.Node) (ir.DType, bool) {
 	name, ok := map[string]string{
 		"Cast": "to", "ConstantOfShape": "value", "DequantizeLinear": "output_dtype", "EyeLike": "dtype", "RandomNormal": "dtype",
@@ -134,7 +134,7 @@ func stated(n *ir.Node) (ir.DType, bool) {
 	case a == nil && n.Op.Type == "DequantizeLinear":
 		return scaleType(n), true
 	case a == nil && len(n.Inputs()) > 0 && n.Op.Type != "ConstantOfShape" && n.Op.Type != "EyeLike" && name == "dtype":
-		return ir.Undefined, false // that of the input
+		return ir.Undefined, false // the input's type
 	case a == nil:
 		return ir.Float, true
 	case a.Ref != "":
@@ -147,7 +147,7 @@ func stated(n *ir.Node) (ir.DType, bool) {
 	return ir.Undefined, true
 }
 
-// scaleType is what DequantizeLinear makes if nothing else is said.
+// scaleType is the default output type of DequantizeLinear.
 func scaleType(n *ir.Node) ir.DType {
 	if s := n.Input(1); s != nil && s.Const != nil {
 		return s.Const.DType
@@ -155,7 +155,7 @@ func scaleType(n *ir.Node) ir.DType {
 	return opset.Elem(n.Input(1))
 }
 
-// signature is that of n if it is an operator of the default domain.
+// signature is the signature of n if it is an operator of the default domain.
 func signature(n *ir.Node) (in, out opset.Params, ok bool) {
 	if !ir.DefaultDomain(n.Op.Domain) || called(n) != nil {
 		return nil, nil, false

@@ -8,32 +8,32 @@ import (
 	"github.com/mcompress/mcompress/ir/opset"
 )
 
-// Options say what becomes narrow.
+// Options select the values that become narrow.
 type Options struct {
 	To     ir.DType // Float16 or BFloat16
 	KeepIO bool     // inputs and outputs of the model stay float32
 
-	// Stays gives the reason why a node stays float32, beside those of this package, or "".
+	// Stays returns an additional reason why a node stays float32, or "".
 	Stays func(n *ir.Node) string
-	// Far gives the reason why a value stays float32, and with it the nodes that read or make it, or ""; may be nil.
+	// Far returns the reason why a value, its producer and its consumers stay float32, or ""; may be nil.
 	Far func(v *ir.Value) string
 }
 
-// A Plan says which values are narrow and which nodes read them so.
+// A Plan is the set of narrow values and of nodes that compute in the narrow type.
 type Plan struct {
 	Options
-	// Reasons are why nodes stay float32 that are guarded, by themselves or by Options.Stays.
+	// Reasons maps nodes that stay float32 to the reason, from this package or Options.Stays.
 	Reasons map[*ir.Node]string
 
 	kinds  *kinds
 	narrow map[*ir.Node]bool  // nodes that compute in the narrow type
-	low    map[*ir.Value]bool // values that are narrow, constants apart
-	exact  map[*ir.Value]bool // numbers that come from integers alone
-	coded  map[*ir.Value]bool // what was dequantized
+	low    map[*ir.Value]bool // narrow values, except constants
+	exact  map[*ir.Value]bool // values computed from integers only
+	coded  map[*ir.Value]bool // dequantized values
 	whole  map[*ir.Function]bool
 }
 
-// New decides for every node of m, and changes nothing.
+// New decides for every node of m. It does not change m.
 func New(m *ir.Model, o Options) *Plan {
 	if o.Far == nil {
 		o.Far = func(*ir.Value) string { return "" }
@@ -61,13 +61,13 @@ func New(m *ir.Model, o Options) *Plan {
 // is reports whether v is a float32 tensor.
 func (p *Plan) is(v *ir.Value) bool { return p.kinds.of(v) == single }
 
-// Floats reports whether n reads or makes float32.
+// Floats reports whether n has float32 inputs or outputs.
 func (p *Plan) Floats(n *ir.Node) bool {
 	return slices.ContainsFunc(n.Inputs(), p.is) || slices.ContainsFunc(n.Outputs, p.is)
 }
 
-// graph decides for g's nodes in order, subgraphs in front of the node that holds them. A graph whose nodes form
-// a circle stays as it is.
+// graph decides for g's nodes in topological order, subgraphs before the node that owns them. A cyclic graph
+// is unchanged.
 func (p *Plan) graph(g *ir.Graph) {
 	nodes, err := g.Order()
 	if err != nil {
@@ -82,7 +82,7 @@ func (p *Plan) graph(g *ir.Graph) {
 	}
 }
 
-// enter makes the inputs of n's subgraphs what the values are that it hands over.
+// enter gives the inputs of n's subgraphs the state of the arguments.
 func (p *Plan) enter(n *ir.Node) {
 	for g := range n.Subgraphs() {
 		for i, v := range g.Inputs {
@@ -116,7 +116,7 @@ func (p *Plan) node(n *ir.Node) {
 	p.settle(n)
 }
 
-// stays is why n computes in float32 whatever its inputs are, or "".
+// stays is the reason why n computes in float32 for any inputs, or "".
 func (p *Plan) stays(n *ir.Node) string {
 	f := called(n)
 	_, _, known := signature(n)
@@ -148,7 +148,7 @@ func (p *Plan) stays(n *ir.Node) string {
 	return ""
 }
 
-// far is the reason of a value that n, or a node that n is inside of, reads or makes.
+// far is the reason of an input or output of n, or of a node that contains n.
 func (p *Plan) far(n *ir.Node) string {
 	for ; n != nil; n = n.Graph().Owner {
 		for _, v := range slices.Concat(n.Inputs(), n.Outputs) {
@@ -160,8 +160,8 @@ func (p *Plan) far(n *ir.Node) string {
 	return ""
 }
 
-// typed reports whether each type variable of n that is float32 somewhere is float32 everywhere and may be
-// narrow.
+// typed reports whether each type variable of n with a float32 argument has only float32 arguments and allows the
+// narrow type.
 func (p *Plan) typed(n *ir.Node) bool {
 	if called(n) != nil {
 		return true
@@ -178,7 +178,7 @@ func (p *Plan) typed(n *ir.Node) bool {
 	return fits
 }
 
-// learn takes v, of which nothing is known, for float32, as another argument of its variable is.
+// learn sets the unknown kind of v to float32, the kind of another argument of its type variable.
 func (p *Plan) learn(v *ir.Value) bool {
 	if v.Ambiguous {
 		return false
@@ -187,7 +187,7 @@ func (p *Plan) learn(v *ir.Value) bool {
 	return true
 }
 
-// each calls do for the arguments and results of n that have a parameter.
+// each calls do for the inputs and outputs of n that have a formal parameter.
 func each(n *ir.Node, in, out opset.Params, do func(*ir.Value, opset.Param)) {
 	for i, v := range n.Inputs() {
 		if q, ok := in.At(i); ok && v != nil {
@@ -201,7 +201,7 @@ func each(n *ir.Node, in, out opset.Params, do func(*ir.Value, opset.Param)) {
 	}
 }
 
-// goes reports whether n, which may be narrow, is: if it is a product, or one of its inputs is, or they are all
+// goes reports whether n, which may be narrow, is narrow: it is a product, one of its inputs is narrow, or all inputs are
 // constants.
 func (p *Plan) goes(n *ir.Node) bool {
 	if called(n) != nil {
@@ -230,7 +230,7 @@ func (p *Plan) goes(n *ir.Node) bool {
 	return floats == 0 && constants > 0
 }
 
-// settle gives n's results their types.
+// settle sets the types of n's outputs.
 func (p *Plan) settle(n *ir.Node) {
 	in, out, _ := signature(n)
 	for i, v := range n.Outputs {
@@ -244,7 +244,7 @@ func (p *Plan) settle(n *ir.Node) {
 	}
 }
 
-// follows reports whether a result of type q has the type of a narrow input.
+// follows reports whether an output of type q has the type variable of a narrow input.
 func (p *Plan) follows(n *ir.Node, in opset.Params, q opset.Param) bool {
 	for i, v := range n.Inputs() {
 		if r, ok := in.At(i); ok && v != nil && r.Var == q.Var && p.is(v) {
@@ -254,7 +254,7 @@ func (p *Plan) follows(n *ir.Node, in opset.Params, q opset.Param) bool {
 	return false
 }
 
-// moves are operators that hand on what was dequantized.
+// moves are view operators, which pass on dequantized values.
 var moves = map[string]bool{"Flatten": true, "Identity": true, "Reshape": true, "Squeeze": true, "Transpose": true, "Unsqueeze": true}
 
 func (p *Plan) exactInputs(n *ir.Node) bool {
@@ -271,7 +271,7 @@ func (p *Plan) exactInputs(n *ir.Node) bool {
 	return found
 }
 
-// results makes all of n's float32 results narrow, or none.
+// results makes all or none of n's float32 outputs narrow.
 func (p *Plan) results(n *ir.Node, low bool) {
 	for _, v := range n.Outputs {
 		if v != nil && p.is(v) {
@@ -280,7 +280,7 @@ func (p *Plan) results(n *ir.Node, low bool) {
 	}
 }
 
-// cast decides what a Cast to float32 makes: float32 of integers, else what it reads.
+// cast decides the output type of a Cast to float32: float32 for integers, else the type of its input.
 func (p *Plan) cast(n *ir.Node, stays bool) {
 	x, y := n.Input(0), n.Outputs[0]
 	if !p.is(y) {
@@ -297,8 +297,8 @@ func (p *Plan) cast(n *ir.Node, stays bool) {
 	}
 }
 
-// leave gives the results of If, Loop and Scan the types of what goes around and comes out. Both
-// branches of an If make one type: narrow if either does.
+// leave sets the output types of If, Loop and Scan to those of loop-carried values and subgraph outputs. Both
+// branches of an If have one type: narrow if either is.
 func (p *Plan) leave(n *ir.Node) {
 	for i, v := range n.Outputs {
 		if v == nil || !p.is(v) {
@@ -319,8 +319,8 @@ func (p *Plan) leave(n *ir.Node) {
 	}
 }
 
-// functions finds the calls of m's functions and those that can be narrow as a whole: every call
-// stands in the main graph or such a function, is not guarded, and has the same arguments.
+// functions finds the calls of m's functions and the functions that can be narrow as a whole: every call
+// is in the main graph or in such a function, is not guarded, and has equal argument types.
 func (p *Plan) functions(m *ir.Model) {
 	for n := range m.Nodes() {
 		if f := called(n); f != nil {
@@ -354,7 +354,7 @@ func (p *Plan) agree(f *ir.Function) bool {
 	return len(p.kinds.calls[f]) > 0
 }
 
-// inFunction is why n, in the body of a function that stays as it is, does too.
+// inFunction is the reason for n in the body of a function that stays float32.
 func (p *Plan) inFunction(n *ir.Node) string {
 	if f := n.Graph().Function(); f != nil && !p.whole[f] {
 		return fmt.Sprintf("function %s stays as it is", f.ID)

@@ -7,9 +7,9 @@ import (
 	"github.com/mcompress/mcompress/ir/opset"
 )
 
-// Apply gives the values of m their types and puts Cast nodes where a use reads another one: one for all
-// readers of a value. Constants are left to the caller, but for those in attributes. narrowed makes the
-// narrow tensor of such a one.
+// Apply sets the types of the values of m and inserts Cast nodes where a use needs the other type: one Cast for all
+// such uses of a value. Constants are left to the caller, except those in attributes, which narrowed
+// converts.
 func (p *Plan) Apply(m *ir.Model, narrowed func(*ir.Tensor) *ir.Tensor) {
 	for g := range m.Graphs() {
 		for n := range g.Nodes() {
@@ -29,8 +29,8 @@ func (p *Plan) Apply(m *ir.Model, narrowed func(*ir.Tensor) *ir.Tensor) {
 	p.idle(m)
 }
 
-// retarget makes a Cast or ConstantOfShape give the narrow type if that is what it was planned to, or if all
-// its readers want it.
+// retarget makes a Cast or ConstantOfShape output the narrow type if the plan says so, or if all
+// its consumers need it.
 func (p *Plan) retarget(n *ir.Node, narrowed func(*ir.Tensor) *ir.Tensor) {
 	if !n.Op.Is("Cast") && !n.Op.Is("ConstantOfShape") {
 		return
@@ -60,7 +60,7 @@ func (p *Plan) allNarrow(v *ir.Value) bool {
 	return len(v.Uses()) > 0
 }
 
-// border retypes v, and hands the other type to the uses that want it, by a Cast in front of at.
+// border sets v's type, and inserts a Cast before at for the uses that need the other type.
 func (p *Plan) border(v *ir.Value, at *ir.Node) {
 	if v == nil || v.Const != nil || !p.is(v) {
 		return
@@ -96,7 +96,7 @@ func retyped(t *ir.Type, dt ir.DType) *ir.Type {
 	return &ir.Type{Elem: dt, Shape: t.Shape}
 }
 
-// move makes u, a use of v, read w. An output of a graph keeps its name.
+// move makes u, a use of v, read w. A graph output keeps its name.
 func move(u ir.Use, v, w *ir.Value) {
 	if u.Node != nil {
 		u.Node.SetInput(u.Index, w)
@@ -108,7 +108,7 @@ func move(u ir.Use, v, w *ir.Value) {
 	v.Name, w.Name = w.Name, v.Name
 }
 
-// idle takes out the Casts that read what they make.
+// idle removes Casts whose input has the output type already.
 func (p *Plan) idle(m *ir.Model) {
 	for n := range m.Nodes() {
 		if !n.Op.Is("Cast") || n.Int("to", 0) != int64(p.To) || !p.narrowed(n.Input(0)) || feeds(n.Outputs[0]) {
@@ -119,12 +119,12 @@ func (p *Plan) idle(m *ir.Model) {
 	}
 }
 
-// narrowed reports whether v has the narrow type, by plan or from the start.
+// narrowed reports whether v has the narrow type, by plan or originally.
 func (p *Plan) narrowed(v *ir.Value) bool {
 	return p.low[v] || v.Const == nil && opset.Elem(v) == p.To
 }
 
-// feeds reports whether v is an output of a graph, which must keep its name.
+// feeds reports whether v is a graph output, which must keep its name.
 func feeds(v *ir.Value) bool {
 	return slices.ContainsFunc(v.Uses(), func(u ir.Use) bool { return u.Node == nil })
 }

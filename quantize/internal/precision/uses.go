@@ -2,7 +2,7 @@ package precision
 
 import "github.com/mcompress/mcompress/ir"
 
-// A want is the type in which a use reads its value.
+// A want is the type that a use needs.
 type want uint8
 
 const (
@@ -18,7 +18,7 @@ func wants(low bool) want {
 	return wide
 }
 
-// Narrow reports whether u reads its float32 value in the narrow type.
+// Narrow reports whether u needs its float32 value in the narrow type.
 func (p *Plan) Narrow(u ir.Use) bool { return p.want(u) == narrow }
 
 func (p *Plan) want(u ir.Use) want {
@@ -38,7 +38,7 @@ func (p *Plan) want(u ir.Use) want {
 	return wants(ok && p.narrow[n] && q.Takes(p.To))
 }
 
-// handed is what n, an If, Loop or Scan, makes of its input i.
+// handed is the type that n, an If, Loop or Scan, needs for its input i.
 func (p *Plan) handed(n *ir.Node, i int) want {
 	for g := range n.Subgraphs() {
 		if i < len(g.Inputs) && ownerInput(n, i) >= 0 {
@@ -48,7 +48,7 @@ func (p *Plan) handed(n *ir.Node, i int) want {
 	return whatever
 }
 
-// output is what becomes of an output of a graph.
+// output is the type that a graph output needs.
 func (p *Plan) output(u ir.Use) want {
 	g := u.Graph
 	switch {

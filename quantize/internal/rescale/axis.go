@@ -7,7 +7,7 @@ import (
 	"github.com/mcompress/mcompress/pass"
 )
 
-// An axis says which channel each element of a weight belongs to: element i to
+// An axis maps each element of a weight to its channel: element i to
 // of((i / inner) % n).
 type axis struct {
 	n, inner int64
@@ -23,7 +23,7 @@ func (a axis) channel(i int64) int64 {
 	return a.of(j)
 }
 
-// spread is one factor for each index of the axis, from one for each channel.
+// spread expands one factor per channel to one per index of the axis.
 func (a axis) spread(f []float64) []float32 {
 	to := make([]float32, a.n)
 	for i := range to {
@@ -32,13 +32,13 @@ func (a axis) spread(f []float64) []float32 {
 	return to
 }
 
-// A layout says where the channels of a layer's weight lie.
+// A layout is the position of the channels in a layer's weight.
 type layout struct {
 	in, out         axis
 	inputs, outputs int64 // channels
 }
 
-// layouts are the operators that are layers.
+// layouts are the supported layer operators.
 var layouts = map[string]func(n *ir.Node, o *pass.Operand) (layout, string){
 	"Conv":          conv,
 	"ConvTranspose": convTranspose,
@@ -80,7 +80,7 @@ func filters(n *ir.Node, o *pass.Operand) (first, each, kernel, group int64, why
 	return o.Shape[0], o.Shape[1], (ir.Spec{Shape: o.Shape[2:]}).Elems(), group, ""
 }
 
-// matrix is K × N, or N × K where it is read transposed.
+// matrix is K × N, or N × K if transposed.
 func matrix(o *pass.Operand, transposed bool) (layout, string) {
 	if len(o.Shape) != 2 || o.Shape[0] == 0 || o.Shape[1] == 0 {
 		return layout{}, fmt.Sprintf("a weight of shape %v is no matrix", o.Shape)

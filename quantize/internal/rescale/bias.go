@@ -5,13 +5,13 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// fits reports whether v is a constant of one number, or of one for each of n channels at p.
+// fits reports whether v is a scalar constant, or one value per channel at p.
 func (e *Editor) fits(v *ir.Value, n int64, p Place) bool {
 	o := e.c.Trace(v)
 	if o == nil || o.Trouble != "" || o.Transposed || !o.Elem.IsFloat() || len(o.Shape) > p.Rank {
 		return false
 	}
-	at := len(o.Shape) - 1 - p.Behind
+	at := len(o.Shape) - 1 - p.After
 	for i, d := range o.Shape {
 		if d != 1 && (i != at || d != n) {
 			return false
@@ -20,7 +20,7 @@ func (e *Editor) fits(v *ir.Value, n int64, p Place) bool {
 	return true
 }
 
-// PerChannel reads v as one number for each of n channels at p; nil if it is none.
+// PerChannel reads v as one value for each of n channels at p; nil if v is not that.
 func (e *Editor) PerChannel(v *ir.Value, n int64, p Place) ([]float64, error) {
 	if !e.fits(v, n, p) {
 		return nil, nil
@@ -35,7 +35,7 @@ func (e *Editor) PerChannel(v *ir.Value, n int64, p Place) ([]float64, error) {
 	return x, nil
 }
 
-// numbers are the elements of the constant behind v.
+// numbers are the elements of the constant that v traces to.
 func (e *Editor) numbers(v *ir.Value) ([]float64, error) {
 	t := e.c.Trace(v).Base.Const
 	x := make([]float64, 0, t.Elems())
@@ -48,7 +48,7 @@ func (e *Editor) numbers(v *ir.Value) ([]float64, error) {
 	return x, err
 }
 
-// biasInput is the node and the input that hold l's bias.
+// biasInput is the node and the input index of l's bias.
 func (l *Layer) biasInput() (*ir.Node, int) {
 	if l.add == nil {
 		return l.Node, 2
@@ -64,7 +64,7 @@ func (l *Layer) biasValue() *ir.Value {
 	return n.Input(i)
 }
 
-// Bias is what l adds to each channel, nil if it adds nothing.
+// Bias is l's bias per channel, nil if it has none.
 func (l *Layer) Bias() ([]float64, error) {
 	v := l.biasValue()
 	if v == nil {
@@ -79,7 +79,7 @@ func (l *Layer) Bias() ([]float64, error) {
 	return b, err
 }
 
-// AddBias adds b to what l makes, one number a channel.
+// AddBias adds b, one value per channel, to l's output.
 func (l *Layer) AddBias(b []float64) error {
 	sum, err := l.Bias()
 	if err != nil {
@@ -99,7 +99,7 @@ func (l *Layer) AddBias(b []float64) error {
 	return nil
 }
 
-// setBias makes b the bias. The constant keeps its name, unless others read it.
+// setBias makes b the bias. The constant keeps its name unless it has other consumers.
 func (l *Layer) setBias(b []float64) {
 	t := vector(l.Weight.Const.DType, []int64{l.Outputs}, b)
 	if l.Node.Op.Is("Gemm") {
@@ -111,7 +111,7 @@ func (l *Layer) setBias(b []float64) {
 		return
 	}
 	if old == nil && l.Node.Op.Is("MatMul") {
-		l.add = addBehind(l.Node)
+		l.add = addAfter(l.Node)
 	}
 	n, i := l.biasInput()
 	n.SetInput(i, l.Node.Graph().AddConst("b", t))
@@ -120,7 +120,7 @@ func (l *Layer) setBias(b []float64) {
 	}
 }
 
-// vector is a tensor of x in a float type.
+// vector is x as a tensor of a float type.
 func vector(dt ir.DType, shape []int64, x []float64) *ir.Tensor {
 	t := &ir.Tensor{Spec: ir.Spec{DType: dt, Shape: shape}}
 	single, half := make([]float32, len(x)), make([]uint16, len(x))
@@ -140,9 +140,9 @@ func vector(dt ir.DType, shape []int64, x []float64) *ir.Tensor {
 	return t
 }
 
-// addBehind puts an Add behind n, which makes the value that n made; its second input is
+// addAfter inserts an Add after n that produces n's former output; its second input is
 // set later.
-func addBehind(n *ir.Node) *ir.Node {
+func addAfter(n *ir.Node) *ir.Node {
 	y := n.Outputs[0]
 	t := n.Graph().NewValue("t")
 	t.Type = y.Type

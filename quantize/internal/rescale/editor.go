@@ -7,16 +7,15 @@ import (
 	"github.com/mcompress/mcompress/pass"
 )
 
-// An Editor changes layers of one model, and then says in the ledger what became of their
-// constants.
+// An Editor changes layers of one model, and then adds the ledger rows of their constants.
 type Editor struct {
 	c       *pass.Context
-	weights []*weight // of the model as it was
+	weights []*weight // of the original model
 	scales  map[*ir.Value][]scale
 	notes   map[*ir.Value]string
 }
 
-// A weight is a constant as it was.
+// A weight is an original constant.
 type weight struct {
 	v       *ir.Value
 	before  *ir.Tensor
@@ -24,7 +23,7 @@ type weight struct {
 	labels  []string
 }
 
-// New returns an Editor of c's model. It reads no payloads.
+// New returns an Editor of the model of c. It does not read payloads.
 func New(c *pass.Context) *Editor {
 	e := &Editor{c: c, scales: map[*ir.Value][]scale{}, notes: map[*ir.Value]string{}}
 	for _, v := range c.Weights() {
@@ -46,7 +45,7 @@ func (e *Editor) scale(v *ir.Value, a axis, f []float64) {
 
 func isOne(f []float64) bool { return !slices.ContainsFunc(f, func(x float64) bool { return x != 1 }) }
 
-// replace swaps v's payload; callers cannot replace it any more.
+// replace sets v's tensor; v is no longer a graph input.
 func (e *Editor) replace(v *ir.Value, t *ir.Tensor) {
 	if v.IsInput() {
 		v.Graph().RemoveInput(v)
@@ -57,15 +56,15 @@ func (e *Editor) replace(v *ir.Value, t *ir.Tensor) {
 	v.Type = typeOf(t)
 }
 
-// Say adds to what the ledger will say of v.
+// Say appends a note to v's ledger row.
 func (e *Editor) Say(v *ir.Value, text string) { e.notes[v] += "; " + text }
 
-// Forget leaves it to others to say in the ledger what became of v.
+// Forget drops v's ledger row, which the caller adds.
 func (e *Editor) Forget(v *ir.Value) {
 	e.weights = slices.DeleteFunc(e.weights, func(w *weight) bool { return w.v == v })
 }
 
-// Report adds rows of the constants that were changed, and of those that are gone.
+// Report adds ledger rows of changed and removed constants.
 func (e *Editor) Report(changed, gone string) {
 	for _, w := range e.weights {
 		r := pass.Row{Consumers: w.labels}
@@ -83,7 +82,7 @@ func (e *Editor) Report(changed, gone string) {
 	}
 }
 
-// undo divides a weight by what it was multiplied by; nil where that cannot be done.
+// undo divides a weight by its factors; nil if that is not possible.
 func (e *Editor) undo(v *ir.Value) func([]*ir.Tensor) *ir.Tensor {
 	var back []scale
 	for _, s := range slices.Backward(e.scales[v]) {

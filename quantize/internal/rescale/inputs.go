@@ -8,7 +8,7 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// InputSizes are the largest magnitudes of the weight and its sums of squares, by input channel.
+// InputSizes are the maximum magnitudes of the weight and its sums of squares, by input channel.
 func (l *Layer) InputSizes() (largest, squares []float64, err error) {
 	largest, squares = make([]float64, l.Inputs), make([]float64, l.Inputs)
 	err = l.e.c.Scan(l.Weight.Const, func(w []float32, first int64) error {
@@ -22,7 +22,7 @@ func (l *Layer) InputSizes() (largest, squares []float64, err error) {
 	return largest, squares, err
 }
 
-// Rounded is the matrix with its inputs taken times f, rounded to 8 bits by output channel.
+// Rounded is the matrix with inputs scaled by f, fake-quantized to 8 bits per output channel.
 func (l *Layer) Rounded(f []float64) (*ir.Tensor, error) {
 	peaks, err := l.OutputPeaks([][]float64{f})
 	if err != nil {
@@ -43,14 +43,14 @@ func (l *Layer) Rounded(f []float64) (*ir.Tensor, error) {
 	return r.Derive()[0], nil
 }
 
-// OutputPeaks are the largest magnitudes by output channel that a matrix would have with its
-// inputs taken times each of fs. The weight is read once.
+// OutputPeaks are the maximum magnitudes by output channel of the matrix with inputs scaled
+// by each of fs. The weight is read once.
 func (l *Layer) OutputPeaks(fs [][]float64) ([][]float64, error) {
 	by, bits := make([][]float32, len(fs)), make([][]uint32, len(fs))
 	for k, f := range fs {
 		by[k], bits[k] = l.in.spread(f), make([]uint32, l.Outputs)
 	}
-	byInput, width := l.in.inner == l.Outputs && l.out.inner == 1, l.Inputs // what a row is, and how long
+	byInput, width := l.in.inner == l.Outputs && l.out.inner == 1, l.Inputs // whether a row is an input channel, and its length
 	if byInput {
 		width = l.Outputs
 	}

@@ -8,10 +8,10 @@ import (
 	"github.com/mcompress/mcompress/pass"
 )
 
-// A Layer is a product with a constant weight that nothing else reads, and its bias.
+// A Layer is a matrix product or convolution with a constant weight without other consumers, and its bias.
 type Layer struct {
 	Node            *ir.Node  // Conv, ConvTranspose, Gemm or MatMul
-	Weight          *ir.Value // the constant as it is stored
+	Weight          *ir.Value // the stored constant
 	Inputs, Outputs int64     // channels
 
 	e       *Editor
@@ -20,16 +20,16 @@ type Layer struct {
 	add     *ir.Node // the Add that is a MatMul's bias, nil if there is none
 }
 
-// A Place says which axis of a value is that of its channels.
+// A Place is the channel axis of a value.
 type Place struct {
-	Rank   int // of the value; 1 stands for unknown where channels are the last axis
-	Behind int // axes behind it
+	Rank  int // of the value; 1 means unknown if channels are the last axis
+	After int // number of axes after it
 }
 
-// broadcastOpset is the first one whose arithmetic broadcasts as it does today.
+// broadcastOpset is the first opset with NumPy-style broadcasting.
 const broadcastOpset = 7
 
-// Layer is the one that n is the product, or the bias, of. Without one it gives the reason.
+// Layer is the layer of which n is the product or the bias, or the reason why there is none.
 func (e *Editor) Layer(n *ir.Node) (*Layer, string) {
 	if p := e.biased(n); p != nil {
 		n = p
@@ -43,7 +43,7 @@ func (e *Editor) Layer(n *ir.Node) (*Layer, string) {
 		return nil, why
 	}
 	l := &Layer{Node: n, Weight: o.Base, Inputs: at.inputs, Outputs: at.outputs, e: e, in: at.in, out: at.out}
-	l.place = Place{Rank: len(o.Shape), Behind: len(o.Shape) - 2}
+	l.place = Place{Rank: len(o.Shape), After: len(o.Shape) - 2}
 	if !l.Spatial() {
 		rank, _ := opset.Rank(n.Outputs[0])
 		l.place = Place{Rank: max(1, rank)}
@@ -57,7 +57,7 @@ func (e *Editor) Layer(n *ir.Node) (*Layer, string) {
 	return l, ""
 }
 
-// weight is the constant weight of n, or the reason why there is none to change.
+// weight is the constant weight of n, or the reason why it cannot be changed.
 func (e *Editor) weight(n *ir.Node) (*pass.Operand, string) {
 	label := n.Label()
 	if !ir.DefaultDomain(n.Op.Domain) || layouts[n.Op.Type] == nil || len(n.Inputs()) < 2 {
@@ -88,7 +88,7 @@ func (e *Editor) weight(n *ir.Node) (*pass.Operand, string) {
 	return o, e.c.Select.Excludes(o.Base, []*ir.Node{n})
 }
 
-// storedSmaller reports a payload that is expanded from fewer bytes when it is read.
+// storedSmaller reports whether the payload is expanded from fewer bytes when read.
 func storedSmaller(t *ir.Tensor) bool {
 	o, ok := t.Source.(ir.Output)
 	if !ok {
@@ -103,7 +103,7 @@ func storedSmaller(t *ir.Tensor) bool {
 
 func taken(dt ir.DType) bool { return dt == ir.Float || dt == ir.Float16 || dt == ir.BFloat16 }
 
-// biased is the MatMul that the Add n is the bias of, or nil.
+// biased is the MatMul whose bias is the Add n, or nil.
 func (e *Editor) biased(n *ir.Node) *ir.Node {
 	if !n.Op.Is("Add") {
 		return nil
@@ -116,7 +116,7 @@ func (e *Editor) biased(n *ir.Node) *ir.Node {
 	return nil
 }
 
-// bias is the Add behind a MatMul, if it adds one number a channel.
+// bias is the Add after a MatMul if it adds one value per channel.
 func (e *Editor) bias(l *Layer) *ir.Node {
 	y := l.Node.Outputs[0]
 	if len(y.Uses()) != 1 || y.Uses()[0].Node == nil {
@@ -132,10 +132,10 @@ func (e *Editor) bias(l *Layer) *ir.Node {
 // Spatial reports whether l is a convolution: its channels are axis 1, and not the last one.
 func (l *Layer) Spatial() bool { return l.Node.Op.Is("Conv") || l.Node.Op.Is("ConvTranspose") }
 
-// Place is where the channels of l's output are.
+// Place is the channel axis of l's output.
 func (l *Layer) Place() Place { return l.place }
 
-// Last is the node that makes l's output.
+// Last is the producer of l's output.
 func (l *Layer) Last() *ir.Node {
 	if l.add != nil {
 		return l.add
@@ -143,13 +143,13 @@ func (l *Layer) Last() *ir.Node {
 	return l.Node
 }
 
-// Output is what l makes, its bias included.
+// Output is l's output, bias included.
 func (l *Layer) Output() *ir.Value { return l.Last().Outputs[0] }
 
-// ScaleInputs multiplies the weight so that inputs are taken times f, one number a channel.
+// ScaleInputs multiplies the weight by f along its input channels.
 func (l *Layer) ScaleInputs(f []float64) { l.e.scale(l.Weight, l.in, f) }
 
-// ScaleOutputs multiplies what l makes by f, one number a channel.
+// ScaleOutputs multiplies weight and bias by f along the output channels.
 func (l *Layer) ScaleOutputs(f []float64) error {
 	if isOne(f) {
 		return nil
@@ -166,8 +166,8 @@ func (l *Layer) ScaleOutputs(f []float64) error {
 	return nil
 }
 
-// Response is what weight w, of the form of l's own, makes of an input that is x everywhere, one
-// number a channel.
+// Response is the output per channel of weight w, with the layout of l's weight, for an input of
+// constant value x per channel.
 func (l *Layer) Response(w *ir.Tensor, x []float64) ([]float64, error) {
 	y := make([]float64, l.Outputs)
 	err := l.e.c.Scan(w, func(w []float32, first int64) error {

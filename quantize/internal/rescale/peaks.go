@@ -2,16 +2,16 @@ package rescale
 
 import "math"
 
-// Peaks are the largest magnitudes of a layer's weight, one for each of its kernels: of
-// the pairs of an input and an output channel that it joins.
+// Peaks are the maximum magnitudes of a layer's weight, one per kernel: per pair of
+// connected input and output channels.
 type Peaks struct {
 	of     *Layer
 	kernel int64
 	max    []float32
 }
 
-// Peaks reads the weight. It holds one number for each kernel: for matrices that is the
-// weight's size.
+// Peaks reads the weight. It holds one value per kernel: for matrices that is the
+// size of the weight.
 func (l *Layer) Peaks() (*Peaks, error) {
 	kernel := min(l.in.inner, l.out.inner)
 	p := &Peaks{l, kernel, make([]float32, l.Weight.Const.Elems()/kernel)}
@@ -25,10 +25,10 @@ func (l *Layer) Peaks() (*Peaks, error) {
 	return p, err
 }
 
-// Inputs are the largest by input channel.
+// Inputs are the maxima by input channel.
 func (p *Peaks) Inputs() []float64 { return p.by(p.of.in, p.of.Inputs) }
 
-// Outputs are the largest by output channel.
+// Outputs are the maxima by output channel.
 func (p *Peaks) Outputs() []float64 { return p.by(p.of.out, p.of.Outputs) }
 
 func (p *Peaks) by(a axis, n int64) []float64 {
@@ -40,10 +40,10 @@ func (p *Peaks) by(a axis, n int64) []float64 {
 	return top
 }
 
-// ScaleInputs multiplies peaks as Layer.ScaleInputs would the weight.
+// ScaleInputs multiplies peaks as Layer.ScaleInputs multiplies the weight.
 func (p *Peaks) ScaleInputs(f []float64) { p.scale(p.of.in, f) }
 
-// ScaleOutputs multiplies peaks as Layer.ScaleOutputs would the weight.
+// ScaleOutputs multiplies peaks as Layer.ScaleOutputs multiplies the weight.
 func (p *Peaks) ScaleOutputs(f []float64) { p.scale(p.of.out, f) }
 
 func (p *Peaks) scale(a axis, f []float64) {

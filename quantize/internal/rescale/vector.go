@@ -2,7 +2,7 @@ package rescale
 
 import "github.com/mcompress/mcompress/ir"
 
-// Vector reports whether input i of n is a constant of one number for each of n channels
+// Vector reports whether input i of n is a constant of one value per channel
 // along the last axis, which ScaleVector can multiply.
 func (e *Editor) Vector(n *ir.Node, i int, channels int64) bool {
 	v := n.Input(i)
@@ -13,8 +13,8 @@ func (e *Editor) Vector(n *ir.Node, i int, channels int64) bool {
 	return (ir.Spec{Shape: o.Shape}).Elems() == channels && taken(o.Elem) && o.Elem == o.Base.Const.DType && !o.Base.Ambiguous
 }
 
-// ScaleVector multiplies the constant that is input i of n by f. A constant that others
-// read, too, stays as it is for them.
+// ScaleVector multiplies the constant that is input i of n by f. Other consumers of the
+// constant keep the original.
 func (e *Editor) ScaleVector(n *ir.Node, i int, f []float64) error {
 	v := n.Input(i)
 	if v.Const != nil && len(v.Uses()) == 1 {

@@ -12,17 +12,17 @@ import (
 // A scale multiplies a weight along an axis.
 type scale struct {
 	axis
-	by []float32 // one for each index of the axis
+	by []float32 // one per index of the axis
 }
 
-// of is t multiplied, as a view.
+// of is a view of t multiplied by s.
 func (s scale) of(t *ir.Tensor) *ir.Tensor {
 	r := &ir.Recipe{Name: "rescale", In: []*ir.Tensor{t}, Out: []ir.Spec{t.Spec}}
 	r.View = func(in []io.ReaderAt) io.ReaderAt { return &view{scale: s, in: in[0], dt: t.DType} }
 	return r.Derive()[0]
 }
 
-// inverse divides by what s multiplies by; ok is false where that is zero.
+// inverse is the division by s; ok is false if a factor is zero.
 func (s scale) inverse() (inv scale, ok bool) {
 	inv = scale{s.axis, make([]float32, len(s.by))}
 	for i, f := range s.by {
@@ -34,16 +34,16 @@ func (s scale) inverse() (inv scale, ok bool) {
 	return inv, true
 }
 
-// A view is a payload that is multiplied as it is read, anywhere and by several
-// goroutines at once.
+// A view is a payload that is multiplied when read, at any offset and by several
+// goroutines concurrently.
 type view struct {
 	scale
 	in     io.ReaderAt
 	dt     ir.DType
-	coarse *scale // steps that elements are then rounded to; may be nil
+	coarse *scale // quantization steps for fake quantization; may be nil
 }
 
-// ReadAt reads whole elements in place; a reader that asks for less gets it from a copy.
+// ReadAt reads whole elements in place; partial elements go through a copy.
 func (v *view) ReadAt(p []byte, off int64) (int, error) {
 	size := v.dt.Bits() / 8
 	end := off + int64(len(p))
@@ -79,7 +79,7 @@ func (v *view) read(b []byte, first int64) (int, error) {
 	return len(b), nil
 }
 
-// change scales elements from index first on, and rounds them.
+// change scales and rounds elements from index first on.
 func (v *view) change(x []float32, first int64) {
 	v.multiply(x, first)
 	if v.coarse == nil {

@@ -10,8 +10,8 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// A view gives the same bytes wherever and in whatever portions it is read, and they are the
-// elements times their channels' factors.
+// A view returns the same bytes for any offset and length: the elements times their channels'
+// factors.
 func TestViewsCanBeReadAnywhere(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for _, a := range []axis{{n: 7, inner: 1}, {n: 5, inner: 3}, {n: 2, inner: 64}, {n: 12, inner: 2, of: func(i int64) int64 { return i % 4 }}} {

@@ -1,6 +1,6 @@
-// Package smoothing moves the differences in size of activations' channels into the weights
-// that read them (Xiao et al., SmoothQuant, ICML 2023): a channel is divided by a factor where
-// it is made, and the weights that read it are multiplied by that.
+// Package smoothing migrates outlier channels of activations into the consuming weights
+// (Xiao et al., SmoothQuant, ICML 2023): a channel is divided by a factor at its producer,
+// and the consuming weights are multiplied by it.
 //
-// It does not know how weights will be stored.
+// It must not know how weights will be stored.
 package smoothing

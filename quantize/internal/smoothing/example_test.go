@@ -11,7 +11,7 @@ import (
 	"github.com/mcompress/mcompress/quantize/internal/smoothing"
 )
 
-// What a product's input differs by is divided out of the normalization in front of it.
+// The channel scales of a product's input are folded into the normalization before it.
 func Example() {
 	m := ir.NewModel()
 	m.Opsets = []ir.Opset{{Version: 17}}

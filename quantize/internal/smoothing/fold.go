@@ -5,13 +5,13 @@ import (
 	"github.com/mcompress/mcompress/quantize/internal/rescale"
 )
 
-// A folder finds constants that factors of a value's channels can go into.
+// A folder finds constants that can absorb factors of a value's channels.
 type folder struct {
 	*rescale.Editor
 	channels int64
 }
 
-// gains are the inputs of normalizations that multiply or shift their first output's channels.
+// gains are the scale and bias inputs of normalizations, which apply per channel of the first output.
 var gains = map[string][]int{
 	"LayerNormalization":                             {1, 2},
 	"RMSNormalization":                               {1},
@@ -21,7 +21,7 @@ var gains = map[string][]int{
 	"com.microsoft.SkipSimplifiedLayerNormalization": {2},
 }
 
-// into returns what multiplies v's channels where v is made, nil if nothing there can.
+// into returns a function that multiplies v's channels at v's producer, nil if that is not possible.
 func (f *folder) into(v *ir.Value) func([]float64) error {
 	n := v.Producer()
 	if n == nil {
@@ -45,7 +45,7 @@ func (f *folder) into(v *ir.Value) func([]float64) error {
 	return nil
 }
 
-// alone is into for a value that one node reads.
+// alone is into for a value with one consumer.
 func (f *folder) alone(v *ir.Value) func([]float64) error {
 	if v == nil || len(v.Uses()) != 1 {
 		return nil
@@ -76,7 +76,7 @@ func (f *folder) gain(n *ir.Node, inputs []int) func([]float64) error {
 	}
 }
 
-// product multiplies one factor: a constant, or one that is a layer's own.
+// product multiplies one factor: a constant, or the output of a layer.
 func (f *folder) product(n *ir.Node) func([]float64) error {
 	for i := range 2 {
 		if f.Vector(n, i, f.channels) {
@@ -91,7 +91,7 @@ func (f *folder) product(n *ir.Node) func([]float64) error {
 	return nil
 }
 
-// sum multiplies both terms: a constant, and where the other one is made.
+// sum multiplies both terms: a constant, and the other at its producer.
 func (f *folder) sum(n *ir.Node) func([]float64) error {
 	for i := range 2 {
 		into := f.alone(n.Input(1 - i))

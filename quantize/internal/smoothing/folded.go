@@ -6,13 +6,13 @@ import (
 	"github.com/mcompress/mcompress/quantize/internal/rescale"
 )
 
-// Folded are the products of a model whose inputs take factors where they are made, for who has factors of its own.
+// Folded are the products of a model whose inputs can be scaled at their producers, for methods with factors of their own (AWQ).
 type Folded struct {
 	e        *rescale.Editor
 	Products []*Products
 }
 
-// Products are the layers that read one value and nothing else does.
+// Products are the layers that are the only consumers of one value.
 type Products struct {
 	X      *ir.Value
 	Layers []*rescale.Layer
@@ -31,8 +31,8 @@ func NewFolded(c *pass.Context) *Folded {
 	return f
 }
 
-// Scale divides the channels of X by factors, where they are made, and multiplies the weights by them. It is left to the caller to
-// say in the ledger what became of the weights.
+// Scale divides the channels of X by factors at the producer, and multiplies the weights by them. The caller adds the ledger rows
+// of the weights.
 func (p *Products) Scale(by []float64) error {
 	for _, l := range p.Layers {
 		p.e.Forget(l.Weight)
@@ -40,5 +40,5 @@ func (p *Products) Scale(by []float64) error {
 	return p.g.scale(by)
 }
 
-// Report adds rows of the constants that took the factors.
+// Report adds ledger rows of the constants that absorbed factors.
 func (f *Folded) Report(changed string) { f.e.Report(changed, "") }

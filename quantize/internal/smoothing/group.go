@@ -8,16 +8,16 @@ import (
 	"github.com/mcompress/mcompress/quantize/internal/rescale"
 )
 
-// A group is the products that read one value: its channels have one factor each.
+// A group is the products that consume one value: its channels have one factor each.
 type group struct {
 	x      *ir.Value
 	layers []*rescale.Layer
-	fold   func(by []float64) error // multiplies the channels where they are made; nil if that cannot be
+	fold   func(by []float64) error // multiplies the channels at the producer; nil if not possible
 	seen   statistics
 }
 
-// groups are those of the main graph, in the order of nodes: values elsewhere are not seen
-// when samples are run.
+// groups are those of the main graph, in node order: values of subgraphs are not observed
+// during calibration.
 func groups(e *rescale.Editor, g *ir.Graph) []*group {
 	var all []*group
 	by := map[*ir.Value]*group{}
@@ -49,7 +49,7 @@ func groups(e *rescale.Editor, g *ir.Graph) []*group {
 
 func (g *group) channels() int64 { return g.layers[0].Inputs }
 
-// names of the values that are to be seen.
+// names of the values to observe.
 func names(gs []*group) []string {
 	list := make([]string, len(gs))
 	for i, g := range gs {
@@ -58,8 +58,8 @@ func names(gs []*group) []string {
 	return list
 }
 
-// scale divides the channels by f and multiplies the weights by it. Where the division
-// cannot be folded into what makes the channels, a Mul does it.
+// scale divides the channels by f and multiplies the weights by it. If the division
+// cannot be folded into the producer, it inserts a Mul.
 func (g *group) scale(f []float64) error {
 	inverse := make([]float64, len(f))
 	for i := range f {
@@ -79,7 +79,7 @@ func (g *group) scale(f []float64) error {
 	return nil
 }
 
-// insert puts a Mul in front of the products.
+// insert inserts a Mul before the products.
 func (g *group) insert(by []float64) {
 	single := make([]float32, len(by))
 	for i, v := range by {

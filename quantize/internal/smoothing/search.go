@@ -5,27 +5,27 @@ import (
 	"slices"
 )
 
-// alphas are what the search tries, beside leaving a group alone: how much of the difficulty
-// is moved from activations to weights.
+// alphas are the migration strengths that the search tries, besides no smoothing: the fraction of the
+// quantization difficulty that moves from activations to weights.
 var alphas = []float64{0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9}
 
-// What a search has to win over leaving a group alone: more if that takes a Mul in every run.
+// The minimum gain over no smoothing: larger if it needs a Mul at run time.
 const (
 	worthFolding = 0.99
 	worthMul     = 0.9
 )
 
-// balanced is how far from 1 factors may be that are not worth the change: 1 %.
+// balanced is the distance from 1 below which factors are not worth the change: 1 %.
 const balanced = 0.01
 
-// A choice is the factors of a group, or why it is left alone.
+// A choice is the factors of a group, or the reason why it is unchanged.
 type choice struct {
 	alpha  float64
 	factor []float64
 	why    string
 }
 
-// search finds the alpha of least error, see errors.
+// search finds the alpha of minimum error, see errors.
 func (g *group) search() (choice, error) {
 	weights, err := g.weights()
 	if err != nil {
@@ -55,7 +55,7 @@ func (g *group) search() (choice, error) {
 	return choose(alphas[best-1], fs[best]), nil
 }
 
-// choose takes the factors f, if they are numbers and change anything.
+// choose accepts the factors f if they are finite and not all near 1.
 func choose(alpha float64, f []float64) choice {
 	farthest := 0.0
 	for _, x := range f {
@@ -70,7 +70,7 @@ func choose(alpha float64, f []float64) choice {
 	return choice{alpha: alpha, factor: f}
 }
 
-// at is the choice of one alpha.
+// at is the choice for one alpha.
 func (g *group) at(alpha float64) (choice, error) {
 	weights, err := g.weights()
 	if err != nil {
@@ -79,7 +79,7 @@ func (g *group) at(alpha float64) (choice, error) {
 	return choose(alpha, g.seen.factors(weights.largest, alpha)), nil
 }
 
-// sizes are what all weights of a group are by input channel.
+// sizes are the maximum magnitudes and sums of squares of a group's weights, by input channel.
 type sizes struct{ largest, squares []float64 }
 
 func (g *group) weights() (sizes, error) {
@@ -97,9 +97,9 @@ func (g *group) weights() (sizes, error) {
 	return s, nil
 }
 
-// errors are the expected square errors of the group's outputs, relative to its rows, times 12, if
-// its value is rounded to 8 bits in each run and its weights to 8 bits by output channel: that
-// of uniform noise in both factors of the product,
+// errors are the expected squared errors of the group's outputs, relative to its rows, times 12, with
+// dynamic 8-bit quantization of its value and 8-bit weights per output channel, assuming uniform
+// noise in both factors of the product,
 //
 //	Σ step(x)² · Σ W² + Σ x² · Σ step(W)².
 func (g *group) errors(fs [][]float64, w sizes) ([]float64, error) {
@@ -127,8 +127,8 @@ func (g *group) errors(fs [][]float64, w sizes) ([]float64, error) {
 	return errs, nil
 }
 
-// factors are max|x|^alpha / max|W|^(1-alpha) by channel (SmoothQuant, equation 4), with a geometric mean of 1. Channels that are far
-// below the others count as if they were not: what n rows did not show, one of the next n may.
+// factors are max|x|^alpha / max|W|^(1-alpha) by channel (SmoothQuant, equation 4), with a geometric mean of 1. Channels far below
+// the others are raised to a minimum: values absent from n rows may occur in the next n.
 func (s *statistics) factors(w []float64, alpha float64) []float64 {
 	const least = 1e-4
 	x := s.largest

@@ -12,7 +12,7 @@ import (
 	"github.com/mcompress/mcompress/quantize/internal/rescale"
 )
 
-// drawn is a product whose channels differ in size, stored K × N or N × K, and runs of its input.
+// drawn is a random product with channels of different sizes, stored K × N or N × K, and runs of its input.
 func drawn(t *testing.T, seed uint64, transposed bool) (g *group, w []float64, xs [][]float64) {
 	const k, n, rows = 40, 24, 16
 	r := rand.New(rand.NewPCG(seed, 1))
@@ -58,7 +58,7 @@ func drawn(t *testing.T, seed uint64, transposed bool) (g *group, w []float64, x
 	return g, w, xs
 }
 
-// measured is the square error, relative to the rows, of the product with both factors rounded to 8 bits.
+// measured is the squared error, relative to the rows, of the product with both factors quantized to 8 bits.
 func measured(f, w []float64, xs [][]float64) float64 {
 	k := len(f)
 	n := len(w) / k
@@ -97,8 +97,8 @@ func measured(f, w []float64, xs [][]float64) float64 {
 	return sum
 }
 
-// What the search expects is what rounding does, and what it chooses is close to the best.
-func TestExpectedErrorsAreThoseOfRounding(t *testing.T) {
+// The expected errors match measured ones, and the chosen alpha is close to the optimum.
+func TestExpectedErrorsMatchMeasuredErrors(t *testing.T) {
 	for seed := range uint64(6) {
 		g, w, xs := drawn(t, seed, seed%2 == 1)
 		s, err := g.weights()
@@ -118,7 +118,7 @@ func TestExpectedErrorsAreThoseOfRounding(t *testing.T) {
 		}
 		for i, f := range fs {
 			if got := errs[i] / 12 / measured(f, w, xs); got < 0.7 || got > 1.4 {
-				t.Errorf("seed %d, alpha %g: expected %.2f times what is measured", seed, alphas[i], got)
+				t.Errorf("seed %d, alpha %g: expected error is %.2f times the measured one", seed, alphas[i], got)
 			}
 		}
 		ch, err := g.search()
@@ -126,7 +126,7 @@ func TestExpectedErrorsAreThoseOfRounding(t *testing.T) {
 			t.Fatal(err)
 		}
 		if ch.factor == nil || measured(ch.factor, w, xs) > 1.2*best {
-			t.Errorf("seed %d: alpha %g is not close to the best", seed, ch.alpha)
+			t.Errorf("seed %d: alpha %g is not close to the optimum", seed, ch.alpha)
 		}
 	}
 }

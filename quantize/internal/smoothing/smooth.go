@@ -10,15 +10,15 @@ import (
 	"github.com/mcompress/mcompress/quantize/internal/rescale"
 )
 
-// Options say how much is moved.
+// Options are the migration strength and where factors are applied.
 type Options struct {
-	Alpha  float64 // from 0, nothing of the activations' differences, to 1, all
-	Search bool    // finds what is best for the model's outputs at 8 bits instead: one alpha, one for each group, or nothing
-	Insert bool    // puts a Mul in front of products where factors cannot be folded
+	Alpha  float64 // migration strength, from 0 (activations unchanged) to 1
+	Search bool    // search for the maximum output SQNR at 8 bits instead: one alpha, one per group, or no smoothing
+	Insert bool    // insert a Mul before products where factors cannot be folded
 }
 
-// Smooth does it for all products of the main graph, and adds rows of all weights that could
-// take part. Samples are run once.
+// Smooth smooths all products of the main graph, and adds ledger rows of all eligible weights.
+// It runs the samples once.
 func Smooth(c *pass.Context, d *calibrate.Data, o Options) error {
 	e := rescale.New(c)
 	gs := groups(e, c.Model.Graph)
@@ -41,7 +41,7 @@ func Smooth(c *pass.Context, d *calibrate.Data, o Options) error {
 	}
 	list, err := choices(c, gs, o)
 	if err == nil && o.Search {
-		list, err = proven(c, d, gs, list, o)
+		list, err = selectBest(c, d, gs, list, o)
 	}
 	if err != nil {
 		return err
@@ -55,7 +55,7 @@ func Smooth(c *pass.Context, d *calibrate.Data, o Options) error {
 	return nil
 }
 
-// choices are those of all groups, in their order.
+// choices are the choices of all groups, in order.
 func choices(c *pass.Context, gs []*group, o Options) ([]choice, error) {
 	list := make([]choice, len(gs))
 	return list, c.Parallel(len(gs), func(_ context.Context, i int) (err error) {
@@ -74,7 +74,7 @@ func choices(c *pass.Context, gs []*group, o Options) ([]choice, error) {
 	})
 }
 
-// apply scales g, or says why it is left alone.
+// apply scales g, or adds the reason why it is unchanged.
 func apply(c *pass.Context, e *rescale.Editor, g *group, ch choice) error {
 	if ch.factor == nil {
 		for _, l := range g.layers {

@@ -7,28 +7,28 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// statistics are what samples say of the channels of one value.
+// statistics are the calibration statistics of one value's channels.
 type statistics struct {
 	largest, squares []float64 // by channel, over all runs
-	runs             []extent  // some of them: each of a number that is a multiple of every
+	runs             []extent  // a sample of the runs: every every-th
 	seen, every      int
-	weight           float64 // of the rows of all runs
+	weight           float64 // sum of the importance of all rows
 	rows             int64
 }
 
-// mostRuns is how many extents are kept at most: memory does not grow with samples.
+// mostRuns is the maximum number of extents kept: memory does not grow with the number of samples.
 const mostRuns = 128
 
-// An extent is the range of each channel in one run, and how much its rows count.
+// An extent is the range of each channel in one run, and the importance of its rows.
 type extent struct {
 	rows   float64
 	lo, hi []float32
 }
 
-// add takes a value of one run, whose last axis is that of n channels.
+// add adds a value of one run; its last axis is n channels.
 func (s *statistics) add(a *ir.Array, n int64) error {
 	if a.Kind != ir.Dense || a.DType != ir.Float || len(a.Shape) == 0 || a.Shape[len(a.Shape)-1] != n {
-		return fmt.Errorf("it is %s, and not floats of %d channels", a, n)
+		return fmt.Errorf("%s is not a float tensor of %d channels", a, n)
 	}
 	if s.largest == nil {
 		s.largest, s.squares = make([]float64, n), make([]float64, n)
@@ -55,7 +55,7 @@ func (s *statistics) add(a *ir.Array, n int64) error {
 	return nil
 }
 
-// keep takes in every so manieth extent.
+// keep stores every every-th extent.
 func (s *statistics) keep(r extent) {
 	s.weight += r.rows
 	s.every = max(s.every, 1)
@@ -74,8 +74,8 @@ func (s *statistics) keep(r extent) {
 	s.runs = s.runs[:(len(s.runs)+1)/2]
 }
 
-// importance is how much a row counts: its errors are meant relative to its size, or a few
-// large rows would be all that matters.
+// importance is the weight of a row: errors are relative to the row's size, otherwise a few
+// large rows would dominate.
 func importance(x []float32) float64 {
 	sum := 0.0
 	for _, v := range x {
@@ -87,8 +87,8 @@ func importance(x []float32) float64 {
 	return 1 / sum
 }
 
-// noise is the mean square error of all elements of all runs together, times 12, if channels
-// are divided by f and each run is rounded to 256 steps.
+// noise is the mean squared error over all elements of all runs, times 12, with channels
+// divided by f and each run quantized to 256 levels.
 func (s *statistics) noise(f []float64) float64 {
 	sum, kept := 0.0, 0.0
 	for _, r := range s.runs {

@@ -7,7 +7,7 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// Of many runs only some extents are kept, and they say of the noise what all of them would.
+// Of many runs only some extents are kept, and the noise estimate equals that of all extents.
 func TestExtentsOfManyRuns(t *testing.T) {
 	const n, runs = 8, 1000
 	r, all := rand.New(rand.NewPCG(3, 4)), 0.

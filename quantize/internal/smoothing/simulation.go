@@ -10,16 +10,16 @@ import (
 	"github.com/mcompress/mcompress/pass"
 )
 
-// everywhere are alphas that are tried for all groups alike.
-var everywhere = []float64{0.5, 0.65, 0.8}
+// globalAlphas are tried with one value for all groups.
+var globalAlphas = []float64{0.5, 0.65, 0.8}
 
-// worthSmoothing is how many decibels the outputs have to gain.
+// worthSmoothing is the minimum gain of the output SQNR in dB.
 const worthSmoothing = 1
 
-// proven are the choices that serve the outputs best, on the samples: those of the search by group, one alpha for all groups, or
-// none. What products lose says too little of it: networks amplify some errors and forget others.
-func proven(c *pass.Context, d *calibrate.Data, gs []*group, searched []choice, o Options) ([]choice, error) {
-	r, err := newRehearsal(c, d, gs)
+// selectBest returns the choices of maximum output SQNR on the samples: the search per group, one alpha for all groups, or
+// no smoothing. The errors of single products are a poor predictor: networks amplify some errors and suppress others.
+func selectBest(c *pass.Context, d *calibrate.Data, gs []*group, searched []choice, o Options) ([]choice, error) {
+	r, err := newSimulation(c, d, gs)
 	if err != nil || len(r.want) == 0 {
 		return searched, err
 	}
@@ -40,7 +40,7 @@ func proven(c *pass.Context, d *calibrate.Data, gs []*group, searched []choice, 
 	if err := try(searched, 0); err != nil {
 		return nil, err
 	}
-	for _, alpha := range everywhere {
+	for _, alpha := range globalAlphas {
 		list, err := choices(c, gs, Options{Alpha: alpha, Insert: o.Insert})
 		if err == nil {
 			err = try(list, 0)
@@ -50,26 +50,26 @@ func proven(c *pass.Context, d *calibrate.Data, gs []*group, searched []choice, 
 		}
 	}
 	for i := range none {
-		none[i].why = "the outputs gain nothing by any alpha"
+		none[i].why = "no alpha improves the output SQNR"
 	}
 	return best, nil
 }
 
-// A rehearsal is the model with products as they would be in 8 bits, activations by the range of each run. It puts a Mul in front
-// of each group, and is to be ended before anything else is done to the model.
-type rehearsal struct {
+// A simulation is the model with fake quantization of the products to 8 bits, activations by the range of each run (dynamic
+// quantization). It inserts a Mul before each group, and must be ended before the model is used otherwise.
+type simulation struct {
 	c       *pass.Context
 	d       *calibrate.Data
 	gs      []*group
-	divided []*ir.Value // what the products read, by group
+	divided []*ir.Value // inputs of the products, by group
 	was     map[*ir.Value]*ir.Tensor
 	outputs []string
 	want    map[string][][]float32 // by output and run
 }
 
-// newRehearsal runs the model as it is.
-func newRehearsal(c *pass.Context, d *calibrate.Data, gs []*group) (*rehearsal, error) {
-	r := &rehearsal{c: c, d: d, gs: gs, was: map[*ir.Value]*ir.Tensor{}, want: map[string][][]float32{}}
+// newSimulation runs the unchanged model.
+func newSimulation(c *pass.Context, d *calibrate.Data, gs []*group) (*simulation, error) {
+	r := &simulation{c: c, d: d, gs: gs, was: map[*ir.Value]*ir.Tensor{}, want: map[string][][]float32{}}
 	for _, v := range c.Model.Graph.Outputs {
 		r.outputs = append(r.outputs, v.Name)
 	}
@@ -92,8 +92,8 @@ func newRehearsal(c *pass.Context, d *calibrate.Data, gs []*group) (*rehearsal, 
 	return r, nil
 }
 
-// run shows values of all samples.
-func (r *rehearsal) run(names []string, visit calibrate.Visit) (err error) {
+// run visits values of all samples.
+func (r *simulation) run(names []string, visit calibrate.Visit) (err error) {
 	t, err := r.d.Try(r.c, r.c.Model, names, trialSamples)
 	if err != nil {
 		return err
@@ -102,12 +102,12 @@ func (r *rehearsal) run(names []string, visit calibrate.Visit) (err error) {
 	return t.Run(visit)
 }
 
-// trialSamples are enough to tell decibels. Spread over all there are, they are mostly others than those that factors follow from,
-// which would praise themselves.
+// trialSamples suffice to compare output SQNRs. Spread over the data, they mostly differ from the calibration samples of the
+// factors, on which the result would be biased.
 const trialSamples = 13
 
-// decibels is the lowest SQNR of an output.
-func (r *rehearsal) decibels(list []choice) (float64, error) {
+// decibels is the minimum output SQNR in dB.
+func (r *simulation) decibels(list []choice) (float64, error) {
 	names := slices.Clone(r.outputs)
 	for i, g := range r.gs {
 		names = append(names, r.divided[i].Name)
@@ -141,8 +141,8 @@ func (r *rehearsal) decibels(list []choice) (float64, error) {
 	return lowest, err
 }
 
-// set gives g the factors f, or none.
-func (r *rehearsal) set(g *group, by *ir.Value, f []float64) error {
+// set sets the factors of g to f, or removes them.
+func (r *simulation) set(g *group, by *ir.Value, f []float64) error {
 	if f == nil {
 		f = slices.Repeat([]float64{1}, int(g.channels()))
 	}
@@ -164,8 +164,8 @@ func (r *rehearsal) set(g *group, by *ir.Value, f []float64) error {
 	return nil
 }
 
-// end makes the model what it was.
-func (r *rehearsal) end() {
+// end restores the model.
+func (r *simulation) end() {
 	for v, t := range r.was {
 		v.SetConst(t)
 	}
@@ -177,7 +177,7 @@ func (r *rehearsal) end() {
 	}
 }
 
-// roundRun rounds x to 256 steps over its range, made to hold zero, as DynamicQuantizeLinear does.
+// roundRun fake-quantizes x to 256 levels over its range, extended to zero, as DynamicQuantizeLinear does.
 func roundRun(x []float32) {
 	lo, hi := float32(0), float32(0)
 	for _, v := range x {

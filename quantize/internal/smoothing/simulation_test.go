@@ -12,7 +12,7 @@ import (
 	"github.com/mcompress/mcompress/quantize/internal/rescale"
 )
 
-// product is a model of one product, the rows of whose weight are of these sizes.
+// product is a model of one MatMul, with weight rows of the given sizes.
 func product(t *testing.T, sizes func(i int) float32) (c *pass.Context, w *ir.Value) {
 	const k, n = 32, 24
 	m := ir.NewModel()
@@ -34,11 +34,11 @@ func product(t *testing.T, sizes func(i int) float32) (c *pass.Context, w *ir.Va
 	return &pass.Context{Context: context.Background(), Model: m, Eval: eval, Workers: 1}, w
 }
 
-// What is tried with one choice says nothing of the next, and leaves no trace in the model.
+// Trials are independent of each other and leave the model unchanged.
 func TestTrialsDoNotAddUp(t *testing.T) {
 	c, w := product(t, func(i int) float32 { return float32(1 + i%7*i%7) })
 	gs := groups(rescale.New(c), c.Model.Graph)
-	r, err := newRehearsal(c, &calibrate.Data{}, gs)
+	r, err := newSimulation(c, &calibrate.Data{}, gs)
 	if err != nil {
 		t.Fatal(err)
 	}
