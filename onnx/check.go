@@ -16,7 +16,7 @@ func (o SaveOptions) check(ctx context.Context, files []*output) (err error) {
 	var sources []*source
 	defer func() {
 		for _, s := range sources {
-			err = errors.Join(err, s.ReaderAt.(*os.File).Close())
+			err = errors.Join(err, s.close())
 		}
 	}()
 	for _, out := range files {
@@ -24,7 +24,7 @@ func (o SaveOptions) check(ctx context.Context, files []*output) (err error) {
 		if err != nil {
 			return out.fail(err)
 		}
-		sources = append(sources, &source{ReaderAt: r, path: out.path, size: out.size})
+		sources = append(sources, &source{ReaderAt: r, Closer: r, path: out.path, size: out.size})
 	}
 	f := &File{Path: files[0].tmp.Name(), main: sources[0], folder: &folder{path: filepath.Dir(files[0].path), open: map[string]*source{}}}
 	for _, s := range sources[1:] {

@@ -10,8 +10,16 @@ import (
 // A source is an open file and its size.
 type source struct {
 	io.ReaderAt
-	path string
-	size int64
+	io.Closer // nil for a reader of the caller
+	path      string
+	size      int64
+}
+
+func (s *source) close() error {
+	if s.Closer == nil {
+		return nil
+	}
+	return s.Close()
 }
 
 // window is what a cursor reads at a time: nodes and names of most models fit,

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"strconv"
 
@@ -38,7 +39,8 @@ func (e *external) set(key, value string) error {
 // the model's folder: os.Root refuses ../, absolute paths and symlinks that leave it.
 type folder struct {
 	path string
-	root *os.Root
+	fsys fs.FS    // nil for a folder on disk
+	root *os.Root // of a folder on disk
 	open map[string]*source
 	seen []*source // in order of first use
 }
@@ -50,6 +52,26 @@ func (d *folder) file(location string) (*source, error) {
 	if location == "" || !filepath.IsLocal(filepath.FromSlash(location)) {
 		return nil, fmt.Errorf("external data location %q is not a path inside the model's folder", location)
 	}
+	s, err := d.source(location)
+	if err != nil {
+		return nil, err
+	}
+	if d.open == nil {
+		d.open = map[string]*source{}
+	}
+	d.open[location] = s
+	d.seen = append(d.seen, s)
+	return s, nil
+}
+
+func (d *folder) source(location string) (*source, error) {
+	if d.fsys != nil {
+		s, err := openIn(d.fsys, path.Join(filepath.ToSlash(d.path), location))
+		if err != nil {
+			return nil, unopened(location, err)
+		}
+		return s, nil
+	}
 	if d.root == nil {
 		root, err := os.OpenRoot(d.path)
 		if err != nil {
@@ -57,10 +79,6 @@ func (d *folder) file(location string) (*source, error) {
 		}
 		d.root = root
 	}
-	return d.openIn(location)
-}
-
-func (d *folder) openIn(location string) (*source, error) {
 	// Stat first: opening a pipe or a device could block.
 	st, err := d.root.Stat(filepath.FromSlash(location))
 	if err == nil && !st.Mode().IsRegular() {
@@ -73,13 +91,7 @@ func (d *folder) openIn(location string) (*source, error) {
 	if err != nil {
 		return nil, unopened(location, err)
 	}
-	s := &source{ReaderAt: f, path: filepath.Join(d.path, location), size: st.Size()}
-	if d.open == nil {
-		d.open = map[string]*source{}
-	}
-	d.open[location] = s
-	d.seen = append(d.seen, s)
-	return s, nil
+	return &source{ReaderAt: f, Closer: f, path: filepath.Join(d.path, location), size: st.Size()}, nil
 }
 
 func unopened(location string, err error) error {
@@ -116,7 +128,7 @@ func (d *folder) span(e external, s ir.Spec) (ir.Span, error) {
 func (d *folder) close() error {
 	var errs []error
 	for _, s := range d.seen {
-		errs = append(errs, s.ReaderAt.(*os.File).Close())
+		errs = append(errs, s.close())
 	}
 	if d.root != nil {
 		errs = append(errs, d.root.Close())

@@ -38,12 +38,13 @@ func Open(path string) (*File, error) {
 	if err != nil {
 		return nil, err
 	}
-	file := &File{
-		Path:   path,
-		main:   &source{ReaderAt: f, path: path, size: st.Size()},
-		folder: &folder{path: filepath.Dir(path)},
-	}
-	d := &decoder{cursor: cursor{src: file.main}, folder: file.folder}
+	return open(path, &source{ReaderAt: f, Closer: f, path: path, size: st.Size()}, &folder{path: filepath.Dir(path)})
+}
+
+// open decodes main, and closes it on an error.
+func open(path string, main *source, data *folder) (_ *File, err error) {
+	file := &File{Path: path, main: main, folder: data}
+	d := &decoder{cursor: cursor{src: main}, folder: data}
 	if file.Model, err = d.decode(); err != nil {
 		return nil, errors.Join(err, file.Close())
 	}
@@ -102,5 +103,5 @@ func (f *File) External() bool { return len(f.folder.seen) > 0 }
 
 // Close closes the model's files.
 func (f *File) Close() error {
-	return errors.Join(f.main.ReaderAt.(*os.File).Close(), f.folder.close())
+	return errors.Join(f.main.close(), f.folder.close())
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 
 	"github.com/mcompress/mcompress/ir"
 )
@@ -14,21 +15,38 @@ import (
 // saved with external data.
 const inlineLimit = 1<<31 - 1
 
-// SaveOptions say how a model is written. The zero value is not usable: Workers and
-// Memory must be positive.
+// SaveOptions are the options of writing a model.
 type SaveOptions struct {
-	Workers  int   // recipes that run at the same time
-	Memory   int64 // bytes that running recipes may hold together; one larger job runs alone
+	Workers  int   // recipes that run at the same time; 0 for one per CPU
+	Memory   int64 // bytes that running recipes may hold together, one larger job runs alone; 0 for 128 MiB
 	External bool  // payloads go into a data file beside the model, whatever its size
 	Digest   bool  // compute SHA-256 of the written files
 	Sync     bool  // flush the files to the disk before they get their names
 
-	Eval     *ir.Eval                // computes intermediate results
+	Eval     *ir.Eval                // computes intermediate results; nil for one of its own
 	Progress func(done, total int64) // payload bytes; called from several goroutines; may be nil
 
 	// Check sees the model when its files are whole and flushed, but under temporary names.
 	// Its error keeps them from getting their own. May be nil, which costs nothing.
 	Check func(ctx context.Context, f *File) error
+}
+
+// defaultMemory is the budget of running recipes where none is given.
+const defaultMemory = 128 << 20
+
+// defaults fills in zero values; done releases what it made.
+func (o SaveOptions) defaults(dir string) (_ SaveOptions, done func() error) {
+	if o.Workers <= 0 {
+		o.Workers = runtime.GOMAXPROCS(0)
+	}
+	if o.Memory <= 0 {
+		o.Memory = defaultMemory
+	}
+	if o.Eval != nil {
+		return o, func() error { return nil }
+	}
+	o.Eval = ir.NewEval(dir)
+	return o, o.Eval.Close
 }
 
 // A Plan is a model laid out: every size and offset is known, no payload was read.
@@ -83,6 +101,8 @@ func (p *Plan) Write(ctx context.Context, path string, o SaveOptions) (_ []Writt
 	if p.skel.n > inlineLimit {
 		return nil, fmt.Errorf("%s: %d bytes cannot go into a data file, and a protobuf message holds %d", path, p.skel.n, inlineLimit)
 	}
+	o, done := o.defaults(filepath.Dir(path))
+	defer func() { err = errors.Join(err, done()) }()
 	var files []*output
 	defer func() {
 		for _, f := range files {
