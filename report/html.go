@@ -57,7 +57,7 @@ func (r *Report) HTML(w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	depth, err := byDepth(r.Verification)
+	depth, err := sqnrByLayer(r.Verification)
 	if err != nil {
 		return err
 	}

@@ -89,7 +89,7 @@ func (m *Memory) SVG(w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	head := fmt.Sprintf(`<svg xmlns="http://www.w3.org/2000/svg" font-family="Liberation Sans, Arial, Helvetica, sans-serif" style="background: var(--card)" width="%d" height="%d" `, chartWidth, overHeight)
+	head := fmt.Sprintf(`<svg xmlns="http://www.w3.org/2000/svg" font-family="Liberation Sans, Arial, Helvetica, sans-serif" style="background: var(--card)" width="%d" height="%d" `, chartWidth, timelineHeight)
 	svg := strings.Replace(string(over), "<svg ", head, 1)
 	_, err = io.WriteString(w, strings.Replace(svg, ">", "><style>"+colors+"</style>", 1))
 	return err
@@ -153,7 +153,7 @@ func (m *Memory) tiles(line *memory.Timeline) []tile {
 // kindsOf are the kinds that have bytes at some step, in the order of the stack.
 func kindsOf(line *memory.Timeline) []memory.Kind {
 	var ks []memory.Kind
-	for k := range byKind {
+	for k := range kindColors {
 		for _, u := range line.Alive {
 			if u[k] > 0 {
 				ks = append(ks, memory.Kind(k))
@@ -170,7 +170,7 @@ func (m *Memory) alive(line *memory.Timeline) []aliveRow {
 	if len(line.Peaks) == 0 {
 		return nil
 	}
-	var sums, blocks [len(byKind)]int64
+	var sums, blocks [len(kindColors)]int64
 	var rows []aliveRow
 	row := func(name string, k memory.Kind, bytes int64) aliveRow {
 		return aliveRow{Name: name, Kind: k.String(), Bytes: bytes, Share: percent(float64(bytes) / float64(line.Peak))}

@@ -50,7 +50,7 @@ func TestMemoryPageNeedsNothingFromOutside(t *testing.T) {
 		}
 	}
 	for _, svg := range regexp.MustCompile(`(?s)<svg.*?</svg>`).FindAllString(page, -1) {
-		if regexp.MustCompile(`fill:#|stroke:#`).MatchString(svg) {
+		if regexp.MustCompile(`(fill|stroke)[:=]"?#`).MatchString(svg) {
 			t.Error("a chart has colours of its own")
 		}
 	}
@@ -62,7 +62,7 @@ func TestMemoryPageSaysWhatIsAliveAtThePeak(t *testing.T) {
 		"2.0 MiB",                              // 1 MiB of weights, 1 MiB and 2 KiB in the arena
 		"at node5, step 6 of 12",               // the peak
 		"peak 2.0 MiB at node5</text>",         // in the plot
-		"held and arena 2.0 MiB</text>",        // so too
+		"persistent and arena 2.0 MiB</text>",  // so too
 		">node11</text>",                       // the axis names nodes
 		"2 blocks, together",                   // the weights
 		"patches<small>node5</small>",          // scratch lives for one node
@@ -98,13 +98,13 @@ func TestColumnsKeepThePeak(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := newSteps(line)
+		s := newStack(line)
 		var most int64
 		for _, u := range s.usage {
 			most = max(most, u.Total())
 		}
-		if most != line.Peak || len(s.usage) != columns || s.edges[columns] != 5000 {
-			t.Errorf("peak at %d: got %d bytes in %d columns up to %g, want %d", peak, most, len(s.usage), s.edges[columns], line.Peak)
+		if most != line.Peak || len(s.usage) != maxColumns || s.edges[maxColumns] != 5000 {
+			t.Errorf("peak at %d: got %d bytes in %d maxColumns up to %g, want %d", peak, most, len(s.usage), s.edges[maxColumns], line.Peak)
 		}
 	}
 }

@@ -150,12 +150,3 @@ func html(t *testing.T, r *Report) string {
 	}
 	return b.String()
 }
-
-func TestMarksAreFew(t *testing.T) {
-	for _, most := range []float64{0.3, 1, 7, 64, 1000, 1023, 1025, 5e5, 1.3e6, 4e9, 27e9} {
-		ts := byteTicks{}.Ticks(0, most)
-		if len(ts) < 1 || len(ts) > 7 || ts[len(ts)-1].Value > most {
-			t.Errorf("up to %g: %v", most, ts)
-		}
-	}
-}

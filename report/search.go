@@ -6,18 +6,14 @@ import (
 	"math"
 	"slices"
 
-	"gonum.org/v1/plot"
-	"gonum.org/v1/plot/plotter"
-	"gonum.org/v1/plot/vg/draw"
-
 	"github.com/mcompress/mcompress/pass"
 )
 
 // A searched is what pages show of a search.
 type searched struct {
 	pass.Search
-	Told  string
-	Front figure
+	Summary string
+	Front   figure
 }
 
 // searched draws the trials of the search; nil if there was none.
@@ -25,7 +21,7 @@ func (r *Report) searched() (*searched, error) {
 	if r.Search == nil {
 		return nil, nil
 	}
-	f, err := front(r.Search)
+	f, err := paretoChart(r.Search)
 	return &searched{*r.Search, found(r.Search), f}, err
 }
 
@@ -46,83 +42,66 @@ func found(s *pass.Search) string {
 	return text + "."
 }
 
-// damageOf is what a trial costs, in the unit of the plot: points of accuracy where they are known, else decibels of error below the signal.
-func damageOf(t pass.Trial) (float64, bool) {
+// quality is the accuracy of a trial in the unit of the plot: change of accuracy in percentage points where it
+// is known, else the output SQNR in decibels.
+func quality(t pass.Trial) (float64, bool) {
 	switch {
 	case t.Drop != nil:
-		return 100 * *t.Drop, true
+		return 0 - 100**t.Drop, true
 	case t.SQNR != nil:
-		return -*t.SQNR, true
+		return *t.SQNR, true
 	}
 	return 0, false
 }
 
-// front draws size against error of all trials, and the line of those that no other beats in both.
-func front(s *pass.Search) (figure, error) {
-	f := figure{Title: "Size against error", Note: "Each dot is a combination that was run; on the line none is both smaller and nearer to the source."}
-	var all plotter.XYs
+// paretoChart draws file size and accuracy of all trials, and their Pareto front.
+func paretoChart(s *pass.Search) (figure, error) {
+	f := figure{Title: "File size and accuracy", Note: "Each dot is a combination of methods that was measured. The line is the Pareto front: no other combination is both smaller and more accurate."}
+	var all []point
 	for _, t := range s.Trials {
-		if y, ok := damageOf(t); ok {
-			all = append(all, plotter.XY{X: float64(t.Bytes), Y: y})
+		if y, ok := quality(t); ok {
+			all = append(all, point{float64(t.Bytes), y})
 		}
 	}
 	if len(all) < 2 {
 		return f, nil
 	}
-	p := framed()
-	if err := addDots(p, all, false); err != nil {
-		return f, err
-	}
-	if err := addLine(p, pareto(all), false); err != nil {
-		return f, err
-	}
+	p := plot{title: f.Title, height: curveHeight, x: axis{name: "file size"}, y: axis{name: "output SQNR"}}
 	lo, hi := all[0].Y, all[0].Y
-	most := 0.0
 	for _, q := range all {
-		lo, hi, most = math.Min(lo, q.Y), math.Max(hi, q.Y), math.Max(most, q.X)
+		lo, hi, p.x.max = min(lo, q.Y), max(hi, q.Y), max(p.x.max, 1.08*q.X)
 	}
-	room := math.Max(0.08*(hi-lo), 0.1)
-	p.X.Min, p.X.Max, p.Y.Min, p.Y.Max = 0, 1.08*most, lo-room, hi+room
-	p.X.Tick.Marker = plot.ConstantTicks(marks(1.08*most, 1024, func(v float64) string { return size(int64(v)) }))
-	unit := func(v float64) string { return fmt.Sprintf("%.2g points", v) }
-	if s.Trials[0].Drop == nil {
-		unit = func(v float64) string { return fmt.Sprintf("%.0f dB", -v) }
+	margin := max(0.08*(hi-lo), 0.1)
+	p.y.min, p.y.max = lo-margin, hi+margin
+	p.x.ticks, p.y.ticks = byteTicks(0, p.x.max), ticks(p.y.min, p.y.max, 1, 0, func(v float64) string { return fmt.Sprintf("%.4g dB", v) })
+	if s.Trials[0].Drop != nil {
+		p.y.name = "change of accuracy in percentage points"
+		p.y.ticks = ticks(p.y.min, p.y.max, 1, 0, func(v float64) string { return fmt.Sprintf("%+.4g", v) })
 	}
-	var ticks []plot.Tick
-	for i := range 5 {
-		v := lo + (hi-lo)*float64(i)/4
-		ticks = append(ticks, plot.Tick{Value: v, Label: unit(v)})
-	}
-	p.Y.Tick.Marker = plot.ConstantTicks(ticks)
-	if err := markTaken(p, s.Trials[s.Chosen]); err != nil {
-		return f, err
-	}
+	front := pareto(all)
+	p.dots(all, muted, 2.5)
+	p.line(front, after)
+	p.dots(front, after, 3)
+	chosen := s.Trials[s.Chosen]
+	x := float64(chosen.Bytes)
+	p.mark(point{x, p.y.max}, point{x, p.y.min}, note{label: tick{label: "chosen: " + size(chosen.Bytes)}, downward: true, leftward: x > p.x.max/2})
 	var err error
-	f.SVG, err = drawn(p, f.Title, curveHeight)
+	f.SVG, err = p.svg()
 	return f, err
 }
 
-// markTaken draws a line at the size of the trial that was taken.
-func markTaken(p *plot.Plot, t pass.Trial) error {
-	x := float64(t.Bytes)
-	n := note{"taken: " + size(t.Bytes), plotter.XY{X: x, Y: p.Y.Max}, draw.XLeft, draw.YTop}
-	if x > p.X.Max/2 {
-		n.x = draw.XRight
-	}
-	return mark(p, plotter.XYs{{X: x, Y: p.Y.Min}, {X: x, Y: p.Y.Max}}, n)
-}
-
-// pareto are the points that no other is below in both.
-func pareto(all plotter.XYs) plotter.XYs {
+// pareto are the points to which no other is better in one coordinate and not worse in the other, by X ascending. Less X and
+// more Y are better.
+func pareto(all []point) []point {
 	sorted := slices.Clone(all)
-	slices.SortFunc(sorted, func(a, b plotter.XY) int { return cmp.Or(cmp.Compare(a.X, b.X), cmp.Compare(a.Y, b.Y)) })
-	var line plotter.XYs
+	slices.SortFunc(sorted, func(a, b point) int { return cmp.Or(cmp.Compare(a.X, b.X), cmp.Compare(b.Y, a.Y)) })
+	var front []point
 	for _, q := range sorted {
-		if len(line) == 0 || q.Y < line[len(line)-1].Y {
-			line = append(line, q)
+		if len(front) == 0 || q.Y > front[len(front)-1].Y {
+			front = append(front, q)
 		}
 	}
-	return line
+	return front
 }
 
 // Harm is a damage in the unit of its measure.

@@ -5,8 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"gonum.org/v1/plot/plotter"
-
 	"github.com/mcompress/mcompress/pass"
 )
 
@@ -35,7 +33,7 @@ func TestSearchIsShown(t *testing.T) {
 			t.Errorf("%q is not said", want)
 		}
 	}
-	for _, want := range []string{"Size against error", "4 points"} {
+	for _, want := range []string{"File size and accuracy", "chosen: 900 B", "-4<"} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page does not say %q", want)
 		}
@@ -51,13 +49,13 @@ func TestSearchWithoutTrials(t *testing.T) {
 	s.Trials = nil
 	r := (&job{model: network(odd()), methods: []*pass.Method{rounding}, in: Input{Search: s}}).build(t)
 	valid(t, r)
-	if page := html(t, r); strings.Contains(page, "Size against error") {
+	if page := html(t, r); strings.Contains(page, "File size and accuracy") {
 		t.Error("there is nothing to draw")
 	}
 }
 
 func TestParetoIsBeatenByNone(t *testing.T) {
-	all := plotter.XYs{{X: 3, Y: 1}, {X: 1, Y: 5}, {X: 2, Y: 5}, {X: 2, Y: 3}, {X: 4, Y: 2}, {X: 5, Y: 0}}
+	all := []point{{3, -1}, {1, -5}, {2, -5}, {2, -3}, {4, -2}, {5, 0}}
 	line := pareto(all)
 	for _, p := range all {
 		on := false
@@ -66,7 +64,7 @@ func TestParetoIsBeatenByNone(t *testing.T) {
 		}
 		beaten := false
 		for _, q := range all {
-			beaten = beaten || q != p && q.X <= p.X && q.Y <= p.Y
+			beaten = beaten || q != p && q.X <= p.X && q.Y >= p.Y
 		}
 		if on == beaten {
 			t.Errorf("%v is on the line: %v, beaten: %v", p, on, beaten)

@@ -4,27 +4,23 @@ import (
 	"fmt"
 	"slices"
 
-	"gonum.org/v1/plot"
-	"gonum.org/v1/plot/plotter"
-	"gonum.org/v1/plot/vg/draw"
-
 	"github.com/mcompress/mcompress/pass"
 )
 
 const curveHeight = 300
 
-// A trained is what pages show of a training.
+// A trained is a training as pages show it.
 type trained struct {
 	pass.Training
-	Told   string
-	Curves figure
+	Summary string
+	Curve   figure
 }
 
 // trainings draws the curves of all trainings.
 func (r *Report) trainings() ([]trained, error) {
 	var out []trained
 	for _, t := range r.Training {
-		c, err := curves(t)
+		c, err := lossCurve(t)
 		if err != nil {
 			return nil, err
 		}
@@ -55,57 +51,32 @@ func told(t pass.Training) string {
 	return s + fmt.Sprintf(". It took %s: %s.", size(total), t.Layout)
 }
 
-// curves draws the loss over the steps, and that on samples kept apart.
-func curves(t pass.Training) (figure, error) {
-	f := figure{Title: "Loss by step", Note: "The line is what training saw, dots are samples that it did not learn from."}
+// lossCurve draws the loss over the steps, of training and on the validation set.
+func lossCurve(t pass.Training) (figure, error) {
+	f := figure{Title: "Loss by step", Note: "Blue line: training loss. Dark line with dots: loss on the validation set."}
 	if len(t.Loss) < 2 {
 		return f, nil
 	}
-	p := framed()
-	top := 0.0
+	p := plot{title: f.Title, height: curveHeight}
+	p.x = axis{max: float64(t.Steps), ticks: ticks(0, float64(t.Steps), 1, 1, func(v float64) string { return "step " + count(int64(v)) })[1:]}
 	for _, q := range slices.Concat(t.Loss, t.Judged) {
-		top = max(top, q.Y*1.08)
+		p.y.max = max(p.y.max, q.Y*1.08)
 	}
-	if err := addLine(p, places(t.Loss), false); err != nil {
-		return f, err
+	p.y.name, p.y.ticks = "loss", numberTicks(0, p.y.max)
+	p.line(stepsOf(t.Loss), after)
+	if held := stepsOf(t.Judged); len(held) > 0 {
+		p.line(held, strong)
+		p.dots(held, strong, 2.5)
 	}
-	if err := addDots(p, places(t.Judged), true); err != nil {
-		return f, err
-	}
-	p.X.Min, p.X.Max, p.Y.Min, p.Y.Max = 0, float64(t.Steps), 0, top
-	p.X.Tick.Marker = plot.ConstantTicks(marks(float64(t.Steps), 1, func(v float64) string { return fmt.Sprintf("step %g", v) })[1:])
-	thousandths := marks(top*1000, 1, func(v float64) string { return fmt.Sprintf("%.3g", v/1000) })
-	for i := range thousandths {
-		thousandths[i].Value /= 1000
-	}
-	p.Y.Tick.Marker = plot.ConstantTicks(thousandths)
 	var err error
-	f.SVG, err = drawn(p, f.Title, curveHeight)
+	f.SVG, err = p.svg()
 	return f, err
 }
 
-// addDots draws points, and a line between them if they are joined, apart from other lines.
-func addDots(p *plot.Plot, points plotter.XYs, joined bool) error {
-	if len(points) == 0 {
-		return nil
-	}
-	l, s, err := plotter.NewLinePoints(points)
-	if err != nil {
-		return fmt.Errorf("report: training: %w", err)
-	}
-	l.LineStyle = draw.LineStyle{Color: strong, Width: 1.2}
-	s.GlyphStyle = draw.GlyphStyle{Color: strong, Radius: 2.5, Shape: draw.CircleGlyph{}}
-	if joined {
-		p.Add(l)
-	}
-	p.Add(s)
-	return nil
-}
-
-func places(ps []pass.Point) plotter.XYs {
-	var out plotter.XYs
+func stepsOf(ps []pass.Point) []point {
+	var out []point
 	for _, p := range ps {
-		out = append(out, plotter.XY{X: float64(p.Step), Y: p.Y})
+		out = append(out, point{float64(p.Step), p.Y})
 	}
 	return out
 }

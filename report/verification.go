@@ -41,7 +41,7 @@ func view(v *verify.Result) *verification {
 func worstLayers(ls []verify.Layer) []verify.Layer {
 	ls = slices.DeleteFunc(slices.Clone(ls), func(l verify.Layer) bool { return l.Errors.Exact })
 	slices.SortStableFunc(ls, func(a, b verify.Layer) int { return cmp.Compare(a.Errors.DB(), b.Errors.DB()) })
-	return ls[:min(len(ls), longest)]
+	return ls[:min(len(ls), maxBars)]
 }
 
 func closeness(e *verify.Errors) string {

@@ -139,7 +139,7 @@ func TestVerificationInHTML(t *testing.T) {
 	for _, want := range []string{
 		"8 samples made up from seed 3, run by the embedded engine.", "Accuracy 99.00 % → 98.50 % (-0.50 points).",
 		"<code>node2</code>, made by MatMul <code>node node2</code>: 58.0 dB → 12.5 dB.",
-		">2 of 10 differ<", "<h2>Error by layer</h2>", ">node4</text>", "<h2>Activations at most</h2>", "1.0 KiB",
+		">2 of 10 differ<", "<h2>SQNR by layer</h2>", ">node4</text>", "<h2>Activations at most</h2>", "1.0 KiB",
 		"<h2>Worst output error</h2>\n    <p class=\"big\">not finite</p>",
 		`<li class="broken"><b>✗</b> <code>min-sqnr</code> output &#34;mask&#34;`,
 	} {
@@ -148,7 +148,7 @@ func TestVerificationInHTML(t *testing.T) {
 		}
 	}
 	skipped := htmlOf(t, verified(t, &verify.Result{Skipped: "<of> the weather"}))
-	if !strings.Contains(skipped, "The models were not run: &lt;of&gt; the weather.") || strings.Contains(skipped, "Error by layer") {
+	if !strings.Contains(skipped, "The models were not run: &lt;of&gt; the weather.") || strings.Contains(skipped, "SQNR by layer") {
 		t.Error("the page does not say why nothing was run, or shows layers")
 	}
 	if page := htmlOf(t, verified(t, nil)); strings.Contains(page, "Verification") {
@@ -158,20 +158,20 @@ func TestVerificationInHTML(t *testing.T) {
 
 // Names come from models: what they hold is shown and not obeyed, in pages of any length.
 func TestLayersWithHostileNames(t *testing.T) {
-	for _, n := range []int{1, 2, mostNamed + 1, mostDots + 1} {
+	for _, n := range []int{1, 2, maxNamed + 1, maxDots + 1} {
 		page := htmlOf(t, verified(t, layered(n, func(int) string { return hostile })))
 		for _, bad := range []string{"<script", "ZgotmplZ", "\u202e"} {
 			if strings.Contains(page, bad) {
 				t.Errorf("%d layers: the page contains %q", n, bad)
 			}
 		}
-		if regexp.MustCompile(`(?s)<svg[^>]*>.*?(fill:#|stroke:#).*?</svg>`).MatchString(page) {
+		if regexp.MustCompile(`(?s)<svg[^>]*>.*?(fill|stroke)[:=]"?#.*?</svg>`).MatchString(page) {
 			t.Errorf("%d layers: a chart has colours of its own", n)
 		}
 	}
 }
 
-func TestStretchesEndAtExactLayers(t *testing.T) {
+func TestSQNRLineHasGapsAtExactLayers(t *testing.T) {
 	var ls []verify.Layer
 	for _, db := range []float64{20, 30, math.Inf(1), 40, math.Inf(-1), math.NaN(), math.Inf(1)} {
 		e := verify.Errors{Elements: 1}
@@ -185,7 +185,7 @@ func TestStretchesEndAtExactLayers(t *testing.T) {
 		}
 		ls = append(ls, verify.Layer{Errors: e})
 	}
-	got := stretches(ls)
+	got := inexact(ls)
 	if len(got) != 2 || len(got[0]) != 2 || len(got[1]) != 2 || got[1][1].Y != 0 || got[1][0].X != 3.5 {
 		t.Errorf("got %v", got)
 	}
