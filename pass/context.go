@@ -42,7 +42,9 @@ type Context struct {
 	Trainings []Training // what was trained, in order
 
 	rows   []Row
-	seen   map[*ir.Value]bool
+	first  int                // row of this step
+	seen   map[*ir.Value]bool // that have a row of this step
+	params map[*ir.Value]bool // scales and the like, which the row of their quantized weight is for
 	consts map[constKey]*ir.Value
 }
 
@@ -78,7 +80,13 @@ func (c *Context) add(v *ir.Value, before *ir.Tensor, readers []*ir.Node, r Row)
 	if r.Consumers == nil {
 		r.Consumers = Labels(readers)
 	}
-	r.Counted = IsWeight(before) && (r.Status == Changed || c.Select.Excludes(v, readers) == "")
+	r.Counted = IsWeight(before) && !c.params[v] && (r.Status == Changed || c.Select.Excludes(v, readers) == "")
+	for i := c.first; i < len(c.rows); i++ {
+		if old := c.rows[i]; r.Status == Changed && old.Tensor == r.Tensor && old.Scope == r.Scope && old.leftAs(before) {
+			c.rows[i] = c.rows[i].then(r)
+			return
+		}
+	}
 	c.rows = append(c.rows, r)
 }
 

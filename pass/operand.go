@@ -7,8 +7,8 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// An Operand is a constant as an operator sees it: through the Identity, Cast,
-// Transpose, Reshape, Squeeze and Unsqueeze nodes between them.
+// An Operand is a constant as an operator reads it: after Cast, Transpose and the views (Flatten, Identity, Reshape,
+// Squeeze, Unsqueeze) between them.
 type Operand struct {
 	Base       *ir.Value
 	Shape      []int64  // after the chain
@@ -61,6 +61,7 @@ func FromCaller(n *ir.Node) string {
 var chain = map[string]func(*Context, *Operand, *ir.Node){
 	"Identity":  func(*Context, *Operand, *ir.Node) {},
 	"Cast":      (*Context).cast,
+	"Flatten":   (*Context).flatten,
 	"Transpose": (*Context).transpose,
 	"Reshape":   (*Context).reshape,
 	"Squeeze":   (*Context).squeeze,
@@ -134,6 +135,18 @@ func (c *Context) reshape(o *Operand, n *ir.Node) {
 		want[infer] = (ir.Spec{Shape: o.Shape}).Elems() / known
 	}
 	o.setShape(n, want)
+}
+
+func (c *Context) flatten(o *Operand, n *ir.Node) {
+	axis, rank := int(n.Int("axis", 1)), len(o.Shape)
+	if axis < 0 {
+		axis += rank
+	}
+	if axis < 0 || axis > rank {
+		o.trouble(n, "has an axis that does not fit")
+		return
+	}
+	o.setShape(n, []int64{ir.Spec{Shape: o.Shape[:axis]}.Elems(), ir.Spec{Shape: o.Shape[axis:]}.Elems()})
 }
 
 func (c *Context) axes(n *ir.Node) ([]int64, bool) {

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/ir/operator"
 	"github.com/mcompress/mcompress/pass"
 )
 
@@ -85,5 +86,29 @@ func TestReadersLookThroughChains(t *testing.T) {
 	}
 	if !slices.Equal(ops, []string{"MatMul", "Add"}) {
 		t.Errorf("got %v", ops)
+	}
+}
+
+// Views of a constant are the constant: none of the table's is left out.
+func TestTraceFollowsEveryView(t *testing.T) {
+	for _, op := range []string{"Flatten", "Identity", "Reshape", "Squeeze", "Unsqueeze", "Relu"} {
+		if view := operator.Lookup(ir.OpID{Type: op}).Move == operator.View; view != (op != "Relu") {
+			t.Fatalf("%s is a view: %v", op, view)
+		}
+		m := ir.NewModel()
+		m.Opsets = []ir.Opset{{Version: 11}}
+		w := m.Graph.AddConst("w", &ir.Tensor{Spec: ir.Spec{DType: ir.Float, Shape: []int64{1, 2, 3}}, Source: ir.Mem(make([]byte, 24))})
+		in := []*ir.Value{w}
+		if op == "Reshape" {
+			in = append(in, m.Graph.AddConst("s", ints(1, 6)))
+		}
+		var attrs []*ir.Attr
+		if op == "Squeeze" || op == "Unsqueeze" {
+			attrs = append(attrs, ir.IntsAttr("axes", 0))
+		}
+		c := &pass.Context{Context: t.Context(), Model: m, Eval: ir.NewEval("")}
+		if o := c.Trace(m.Graph.Insert(nil, op, in, attrs...)); (o != nil && o.Trouble == "") != (op != "Relu") {
+			t.Errorf("%s: %+v", op, o)
+		}
 	}
 }

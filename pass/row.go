@@ -1,6 +1,10 @@
 package pass
 
-import "github.com/mcompress/mcompress/ir"
+import (
+	"cmp"
+
+	"github.com/mcompress/mcompress/ir"
+)
 
 // A Status says what became of a weight.
 type Status uint8
@@ -53,4 +57,27 @@ type Row struct {
 	// Restore makes the dense tensor, of Before's type and shape, from the parts
 	// in the order of After. It is nil where nothing can be compared.
 	Restore func(parts []*ir.Tensor) *ir.Tensor
+}
+
+// leftAs reports whether r is the change that made t of a weight, and nothing else.
+func (r Row) leftAs(t *ir.Tensor) bool {
+	return r.Status == Changed && len(r.After) == 1 && r.After[0].Tensor == t
+}
+
+// then is one row for the change r and the change next of the same step, which found what r made: a layer that a
+// normalization is folded into before it is quantized.
+func (r Row) then(next Row) Row {
+	next.Before, next.Counted = r.Before, r.Counted
+	next.SharedWith = cmp.Or(next.SharedWith, r.SharedWith)
+	if r.Reason != "" && next.Reason != "" {
+		next.Reason = r.Reason + "; " + next.Reason
+	} else {
+		next.Reason = cmp.Or(r.Reason, next.Reason)
+	}
+	first, second := r.Restore, next.Restore
+	next.Restore = nil
+	if first != nil && second != nil {
+		next.Restore = func(parts []*ir.Tensor) *ir.Tensor { return first([]*ir.Tensor{second(parts)}) }
+	}
+	return next
 }

@@ -61,11 +61,13 @@ func (b *Bug) Error() string {
 }
 
 func (c *Context) step(s Options) (err error) {
-	c.Method, c.Select, c.seen = s.Method().Name, s.Selected(), map[*ir.Value]bool{}
-	before := c.Weights()
+	c.Method, c.Select, c.seen, c.params = s.Method().Name, s.Selected(), map[*ir.Value]bool{}, map[*ir.Value]bool{}
+	c.first = len(c.rows)
+	before := c.constants()
 	readers := make([][]*ir.Node, len(before))
 	for i, v := range before {
 		readers[i] = Readers(v)
+		c.params[v] = IsQuantizationParam(v)
 	}
 	defer func() {
 		if r := recover(); r != nil {
@@ -75,16 +77,36 @@ func (c *Context) step(s Options) (err error) {
 	if err := s.Run(c); err != nil {
 		return err
 	}
-	// No silent skip: what the method did not speak of gets its row here.
+	// No silent skip: constants without a row get it here.
 	for i, v := range before {
-		if !c.seen[v] && v.Const != nil {
-			c.Skip(v, readers[i], c.unspoken(v, readers[i]))
+		if !c.seen[v] && !c.params[v] && v.Const != nil {
+			c.Skip(v, readers[i], c.unsupported(v, readers[i]))
 		}
 	}
 	return nil
 }
 
-func (c *Context) unspoken(v *ir.Value, readers []*ir.Node) string {
+// constants are the model's constants of rank 1 or more, in file order.
+func (c *Context) constants() []*ir.Value {
+	var vs []*ir.Value
+	for g := range c.Model.Graphs() {
+		for _, v := range g.Consts() {
+			if len(v.Const.Shape) > 0 {
+				vs = append(vs, v)
+			}
+		}
+	}
+	return vs
+}
+
+// unsupported is the reason for the row of a constant that the method added none for.
+func (c *Context) unsupported(v *ir.Value, readers []*ir.Node) string {
+	if !v.Const.DType.IsFloat() && isQuantized(v) {
+		return fmt.Sprintf("already quantized to %s", v.Const.DType)
+	}
+	if !v.Const.DType.IsFloat() {
+		return fmt.Sprintf("not a weight: %s", v.Const.DType)
+	}
 	if r := c.Select.Excludes(v, readers); r != "" {
 		return r
 	}

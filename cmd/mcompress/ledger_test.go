@@ -1,0 +1,97 @@
+package main
+
+import (
+	"encoding/json"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/mcompress/mcompress/internal/dev/conform"
+	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/onnx"
+	"github.com/mcompress/mcompress/pass"
+	"github.com/mcompress/mcompress/report"
+)
+
+// sampledModels is how many of the shared models TestLedger takes for each method for each method, other ones for each.
+const sampledModels = 3
+
+// TestLedger is the test of all methods that no constant is left out of the ledger: each one of rank 1 or more, in
+// every scope, has exactly one row. Scales and zero points may share the row of their quantized weight.
+func TestLedger(t *testing.T) {
+	fixtures := conform.Fixtures(t)
+	fixtures = append(fixtures, quantizedFixtures(t)...)
+	shared := conform.RealModels(t)
+	for i, m := range methods {
+		if m.Stage == pass.Train {
+			continue // requires samples
+		}
+		t.Run(m.Name, func(t *testing.T) {
+			models := slices.Clone(fixtures)
+			for k := range min(sampledModels, len(shared)) {
+				models = append(models, shared[(i*sampledModels+k)%len(shared)])
+			}
+			for _, model := range models {
+				checkLedger(t, m, model)
+			}
+		})
+	}
+}
+
+// quantizedFixtures are fixtures in forms that other methods have to account for.
+func quantizedFixtures(t *testing.T) []string {
+	mlp := slices.DeleteFunc(conform.Fixtures(t), func(p string) bool { return filepath.Base(p) != "mlp.onnx" })
+	var list []string
+	for _, args := range [][]string{
+		{"quantize", "--method", "weight-int4", "--form", "matmulnbits"},
+		{"quantize", "--method", "weight-int4"},
+		{"quantize", "--method", "dynamic-int8"},
+		{"quantize", "--method", "static-int8"},
+	} {
+		list = append(list, compressed(t, prepared(t, args[2]+args[len(args)-1]), args, mlp)...)
+	}
+	return list
+}
+
+func checkLedger(t *testing.T, m *pass.Method, model string) {
+	t.Helper()
+	choose := "--method"
+	if m.Command == "sparse" {
+		choose = "--format"
+	}
+	code, stdout, stderr := call(m.Command, choose, m.Name, "--dry-run", "--json", "--no-verify", model)
+	if code != exitDone {
+		t.Errorf("%s: exit code %d\n%s", model, code, stderr)
+		return
+	}
+	var r report.Report
+	if err := json.Unmarshal([]byte(stdout), &r); err != nil {
+		t.Fatal(err)
+	}
+	rows := map[[2]string]int{}
+	for _, row := range r.Ledger {
+		if row.Status != pass.Noted.String() {
+			rows[[2]string{row.Scope, row.Tensor}]++
+		}
+	}
+	f, err := onnx.Open(model)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	count := func(v *ir.Value) int { return rows[[2]string{pass.Scope(v.Graph()), v.Name}] }
+	for g := range f.Model.Graphs() {
+		for _, v := range g.Consts() {
+			if len(v.Const.Shape) == 0 || v.Ambiguous {
+				continue
+			}
+			n := count(v)
+			if n == 0 && pass.IsQuantizationParam(v) {
+				continue // the row of the weight is checked like any other
+			}
+			if n != 1 {
+				t.Errorf("%s: %d rows for %s %q in %q", model, n, v.Const.Spec, v.Name, pass.Scope(g))
+			}
+		}
+	}
+}

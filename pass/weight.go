@@ -1,0 +1,90 @@
+package pass
+
+import (
+	"slices"
+
+	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/ir/operator"
+)
+
+// A Weight is a constant that operators read as their weight, with those operators.
+type Weight struct {
+	Value     *ir.Value
+	Consumers []Consumer
+}
+
+// A Consumer is an operator's input that holds a weight.
+type Consumer struct {
+	ir.Use
+	Input   operator.Input
+	Operand *Operand // the constant as the operator reads it
+}
+
+// Axes are the axes of the operand; ok is false where they, or the operand's shape, are not known.
+func (u Consumer) Axes() (axes operator.Axes, ok bool) {
+	if u.Operand.Trouble != "" {
+		return operator.Axes{}, false
+	}
+	return u.Input.Axes(u.Node, len(u.Operand.Shape))
+}
+
+// Nodes are the operators that read w as their weight, each once, in the order of the model.
+func (w *Weight) Nodes() []*ir.Node {
+	var ns []*ir.Node
+	for _, u := range w.Consumers {
+		if !slices.Contains(ns, u.Node) {
+			ns = append(ns, u.Node)
+		}
+	}
+	return ns
+}
+
+// UsedWeights are the constants that operators read as weights, in the order of the nodes that read them first. Use
+// filters by operator and input, such as those that a method supports.
+func (c *Context) UsedWeights(use func(*ir.Node, operator.Input) bool) []*Weight {
+	var list []*Weight
+	by := map[*ir.Value]*Weight{}
+	for n := range c.Model.Nodes() {
+		for _, in := range operator.Of(n).Weights() {
+			if !use(n, in) {
+				continue
+			}
+			o := c.Trace(n.Input(in.Index))
+			if o == nil {
+				continue
+			}
+			w := by[o.Base]
+			if w == nil {
+				w = &Weight{Value: o.Base}
+				by[o.Base] = w
+				list = append(list, w)
+			}
+			w.Consumers = append(w.Consumers, Consumer{ir.Use{Node: n, Index: in.Index}, in, o})
+		}
+	}
+	return list
+}
+
+// isQuantized reports whether v holds quantized values for some operator.
+func isQuantized(v *ir.Value) bool {
+	return !v.Const.DType.IsFloat() && slices.ContainsFunc(Leaves(v), func(u ir.Use) bool {
+		return u.Node != nil && operator.Of(u.Node).Input(u.Index).Quantized
+	})
+}
+
+// IsQuantizationParam reports whether v is nothing but scales, zero points and the like of quantized constants, which
+// have the ledger's row for both.
+func IsQuantizationParam(v *ir.Value) bool {
+	uses := Leaves(v)
+	return len(uses) > 0 && !slices.ContainsFunc(uses, func(u ir.Use) bool {
+		if u.Node == nil {
+			return true
+		}
+		in, ok := operator.Of(u.Node).QuantizedBy(u.Index)
+		if !ok {
+			return true
+		}
+		w := u.Node.Input(in.Index)
+		return w == nil || w.Const == nil || len(w.Const.Shape) == 0
+	})
+}
