@@ -20,13 +20,13 @@ import (
 type Data struct {
 	dataset.Source
 	Lenient bool // NaN in activations is passed on instead of reported as an error
-	most    int
+	Most    int  // samples to run on, spread over all of them; 0 for all
 }
 
 // Bind declares the options; most is the default number of calibration samples.
 func (d *Data) Bind(fs *flag.FlagSet, most int) {
-	pass.Declare(fs, &d.Source)
-	fs.IntVar(&d.most, "calibrate", most, "`number` of calibration samples, spread evenly over the data; 0 for all")
+	pass.Declare(fs, &d.Source.Samples)
+	fs.IntVar(&d.Most, "calibrate", most, "`number` of calibration samples, spread evenly over the data; 0 for all")
 }
 
 // randomSamples is the number of random samples where there is no data.
@@ -116,8 +116,8 @@ func (d *Data) failed(b *dataset.Batch, err error) error {
 
 // set opens the samples, or generates random ones.
 func (d *Data) set(c *pass.Context, m *ir.Model) (*dataset.Set, error) {
-	if d.most < 0 {
-		return nil, pass.OptionErrorf("--calibrate %d: must be a number of samples, or 0 for all", d.most)
+	if d.Most < 0 {
+		return nil, pass.OptionErrorf("--calibrate %d: must be a number of samples, or 0 for all", d.Most)
 	}
 	if d.Path == "" {
 		return d.Random(m, randomSamples, c.Workers)
@@ -150,11 +150,11 @@ func (d *Data) batches(ctx context.Context, m *ir.Model, set *dataset.Set) iter.
 	}
 }
 
-// order selects up to d.most samples, in whole batches of the model's batch size, evenly spaced over the data.
+// order selects up to d.Most samples, in whole batches of the model's batch size, evenly spaced over the data.
 func (d *Data) order(set *dataset.Set) dataset.Order {
 	size := set.Size(1)
-	all, most := set.Len()/size, d.most/size
-	if d.most <= 0 || all <= max(1, most) {
+	all, most := set.Len()/size, d.Most/size
+	if d.Most <= 0 || all <= max(1, most) {
 		return dataset.Order{}
 	}
 	var index []int

@@ -19,8 +19,8 @@ type Range struct {
 
 // An Observer computes activation ranges by one of several rules. It holds at most one histogram per value.
 type Observer struct {
-	rule       string
-	percentile float64
+	Rule       string  // of the ranges
+	Percentile float64 // of the numbers in a range, for the rule of that name
 	seen       map[string]*statistics
 }
 
@@ -45,7 +45,7 @@ func rules() []rule {
 		{"mse", true, func(_ *Observer, s *statistics, steps int) Range { return s.leastError(steps) }},
 		{"minmax", false, func(_ *Observer, s *statistics, _ int) Range { return s.all() }},
 		{"moving-average", false, func(_ *Observer, s *statistics, _ int) Range { return s.mean }},
-		{"percentile", true, func(o *Observer, s *statistics, _ int) Range { return s.percentile(o.percentile / 100) }},
+		{"percentile", true, func(o *Observer, s *statistics, _ int) Range { return s.percentile(o.Percentile / 100) }},
 		{"entropy", true, func(_ *Observer, s *statistics, steps int) Range { return s.leastDivergence(steps) }},
 	}
 }
@@ -60,23 +60,23 @@ func ruleNames() []string {
 
 // Bind declares the options.
 func (o *Observer) Bind(fs *flag.FlagSet) {
-	fs.StringVar(&o.rule, "calibrator", "mse", "`rule` for activation ranges: "+strings.Join(ruleNames(), ", "))
-	fs.Float64Var(&o.percentile, "percentile", 99.99, "`percent` of the values inside the range, for the rule percentile")
+	fs.StringVar(&o.Rule, "calibrator", "mse", "`rule` for activation ranges: "+strings.Join(ruleNames(), ", "))
+	fs.Float64Var(&o.Percentile, "percentile", 99.99, "`percent` of the values inside the range, for the rule percentile")
 }
 
 // Check reports invalid options.
 func (o *Observer) Check() error {
-	if !slices.Contains(ruleNames(), o.rule) {
-		return pass.OptionErrorf("--calibrator %s: must be one of %s", o.rule, strings.Join(ruleNames(), ", "))
+	if !slices.Contains(ruleNames(), o.Rule) {
+		return pass.OptionErrorf("--calibrator %s: must be one of %s", o.Rule, strings.Join(ruleNames(), ", "))
 	}
-	if !(o.percentile >= 50 && o.percentile <= 100) {
-		return pass.OptionErrorf("--percentile %v: must be from 50 to 100", o.percentile)
+	if !(o.Percentile >= 50 && o.Percentile <= 100) {
+		return pass.OptionErrorf("--percentile %v: must be from 50 to 100", o.Percentile)
 	}
 	return nil
 }
 
 func (o *Observer) chosen() rule {
-	i := slices.IndexFunc(rules(), func(r rule) bool { return r.name == o.rule })
+	i := slices.IndexFunc(rules(), func(r rule) bool { return r.name == o.Rule })
 	return rules()[i]
 }
 

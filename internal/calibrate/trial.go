@@ -28,7 +28,7 @@ func (d *Data) Try(c *pass.Context, m *ir.Model, names []string, samples int) (_
 		}
 	}()
 	few := *d
-	few.most = samples
+	few.Most = samples
 	set, err := few.set(c, m)
 	if err != nil {
 		return nil, err

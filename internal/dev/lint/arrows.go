@@ -22,7 +22,7 @@ func arrows() map[string][]string {
 		"pass":               {"ir", "internal/kernel"},
 		"onnx":               {"ir"},
 		"internal/engine":    {"ir", "internal/kernel", "internal/memory"},
-		"internal/dataset":   {"ir", "onnx", "internal/kernel"},
+		"internal/dataset":   {"ir", "onnx", "pass", "internal/kernel"},
 		"internal/verify":    {"internal/engine", "internal/dataset", "ir"},
 		"internal/calibrate": {"pass", "ir", "internal/kernel", "internal/engine", "internal/dataset"},
 		// report measures weights with the kernel that defines the order of its sums.
