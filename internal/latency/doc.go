@@ -1,6 +1,5 @@
-// Package stopwatch measures how long a model takes to run and what memory that needs: in
-// this process, of which a caller starts one for each measurement, and with a table and a trace of
-// every node.
+// Package latency measures latency, throughput and peak memory of a model in this process, and
+// profiles it by node, as a table and as a trace. Callers start one process per measurement.
 //
 // It must not know flags, terminals or how the processes are started.
 package latency

@@ -15,33 +15,33 @@ import (
 	"github.com/mcompress/mcompress/report"
 )
 
-// Backends, as --backend names them.
+// The values of --backend.
 const (
 	Embedded = "embedded"
 	ORT      = "ort"
 )
 
-// A Job is one measurement: one model on one backend at one batch size.
+// A Job is one measurement: a model, a backend and a batch size.
 type Job struct {
 	Model   string
 	Backend string
-	Library string // of ONNX Runtime
-	Level   string // of its optimisation; all if empty
+	Library string // path of ONNX Runtime's library
+	Level   string // graph optimization level; all if empty
 
 	Batch int64
 	Dims  map[string]int64
 	Seed  uint64
 
 	Workers int
-	Memory  int64 // bytes that the engine may hold; 0 for no limit
-	Budget  int64 // bytes above which the run counts as out of memory; 0 for no budget
+	Memory  int64 // memory limit of the engine in bytes; 0 for no limit
+	Budget  int64 // memory budget of the process in bytes; 0 for no budget
 
 	Warmup int
-	Runs   int           // at least
-	Time   time.Duration // at least
+	Runs   int           // minimum
+	Time   time.Duration // minimum
 }
 
-// A Measure is what came of a Job. Seconds are of one run; bytes are resident memory of the
+// A Measure is the result of a Job. Seconds are per run; bytes are resident memory of the
 // process.
 type Measure struct {
 	Model    string  `json:"model"`
@@ -57,16 +57,16 @@ type Measure struct {
 	Baseline int64   `json:"baseline_bytes"` // before the model was loaded
 	Peak     int64   `json:"peak_bytes"`
 	Arena    int64   `json:"arena_bytes,omitempty"`   // of the engine
-	Weights  int64   `json:"weights_bytes,omitempty"` // that the engine holds
-	Needs    int64   `json:"needs_bytes,omitempty"`   // more than the budget: nothing was measured
-	Halved   []int64 `json:"halved,omitempty"`        // batches that did not fit the budget
+	Weights  int64   `json:"weights_bytes,omitempty"` // in the engine's memory
+	Needs    int64   `json:"needs_bytes,omitempty"`   // required memory, above the budget: not measured
+	Halved   []int64 `json:"halved,omitempty"`        // batch sizes above the budget
 }
 
-// Over reports whether the run would not fit its budget.
+// Over reports whether the run exceeds its budget.
 func (m *Measure) Over() bool { return m.Needs > 0 }
 
-// Run measures j in this process. Where the run would not fit the budget it is not made, or
-// ends after the first time.
+// Run measures j in this process. A run that would exceed the budget is not started, or
+// ends after the first run.
 func (j *Job) Run(ctx context.Context) (*Measure, error) {
 	m := &Measure{Model: j.Model, Backend: j.Backend, Batch: j.Batch, Workers: j.Workers, Baseline: resident()}
 	f, err := onnx.Open(j.Model)
@@ -97,10 +97,10 @@ func (j *Job) Run(ctx context.Context) (*Measure, error) {
 	return m, nil
 }
 
-// resident is the most memory that the process has held so far.
+// resident is the peak resident memory of the process so far.
 func resident() int64 { return report.Observe(0)().PeakResident }
 
-// planned notes what the engine will hold, and compares it with the budget.
+// planned records the planned memory of the engine, and compares it with the budget.
 func (m *Measure) planned(e *engine.Interpreter, in map[string]*ir.Array, budget int64) error {
 	specs := map[string]ir.Spec{}
 	for name, a := range in {
@@ -118,7 +118,7 @@ func (m *Measure) planned(e *engine.Interpreter, in map[string]*ir.Array, budget
 	return nil
 }
 
-// time runs s until it ran often and long enough.
+// time runs s until the minimum number of runs and the minimum time are reached.
 func (m *Measure) time(ctx context.Context, j *Job, s engine.Session, in map[string]*ir.Array) error {
 	for range max(j.Warmup, 1) {
 		if _, err := s.Run(ctx, in, nil); err != nil {
@@ -144,7 +144,7 @@ func (m *Measure) time(ctx context.Context, j *Job, s engine.Session, in map[str
 	return nil
 }
 
-// quantile is the time below which the share q of a sorted list lies, between two of them where it falls there.
+// quantile is the q-quantile of a sorted list, with linear interpolation.
 func quantile(sorted []time.Duration, q float64) float64 {
 	at := q * float64(len(sorted)-1)
 	low := int(at)
@@ -152,7 +152,7 @@ func quantile(sorted []time.Duration, q float64) float64 {
 	return sorted[low].Seconds() + (at-float64(low))*(sorted[high]-sorted[low]).Seconds()
 }
 
-// inputs are one batch, made up from the seed.
+// inputs are one batch of random inputs.
 func (j *Job) inputs(ctx context.Context, m *ir.Model) (map[string]*ir.Array, error) {
 	set, err := dataset.Generate(dataset.Inputs(m.Graph), dataset.Random{Seed: j.Seed, Batch: j.Batch, Dims: j.Dims, Ranges: dataset.Ranges(m)})
 	if err != nil {
@@ -180,5 +180,5 @@ func (j *Job) open(ctx context.Context, m *ir.Model, p engine.Profiler) (engine.
 		}
 		return ort.Open(lib, j.Model, ort.Options{Threads: j.Workers, Level: j.Level})
 	}
-	return nil, fmt.Errorf("backend %q is not known", j.Backend)
+	return nil, fmt.Errorf("unknown backend %q", j.Backend)
 }

@@ -13,19 +13,19 @@ import (
 	"github.com/mcompress/mcompress/onnx"
 )
 
-// A Profile is where the time of some runs went.
+// A Profile is the time of a number of runs by operator and node.
 type Profile struct {
 	Model     string       `json:"model"`
 	Batch     int64        `json:"batch"`
 	Runs      int          `json:"runs"`
-	Seconds   float64      `json:"seconds"` // of one run, in the mean
+	Seconds   float64      `json:"seconds"` // mean per run
 	Operators []ProfileRow `json:"operators"`
 	Nodes     []ProfileRow `json:"nodes"`
 
 	steps []traced
 }
 
-// A ProfileRow is an operator or a node, in one run. Bytes are of the arena.
+// A ProfileRow is an operator or a node, per run. Bytes are in the arena.
 type ProfileRow struct {
 	Name    string  `json:"name"`
 	Op      string  `json:"op,omitempty"` // of a node
@@ -42,13 +42,13 @@ type traced struct {
 	at, took time.Duration
 }
 
-// A recorder takes the time of every step. Runs are one after another.
+// A recorder records the time of every step. Runs are sequential.
 type recorder struct {
 	start time.Time
 	steps []traced
 }
 
-// Step runs a step and notes when and how long. A node with bodies counts them in.
+// Step runs a step and records its start and duration, subgraphs included.
 func (r *recorder) Step(e engine.Event, run func() error) error {
 	begin := time.Now()
 	err := run()
@@ -56,7 +56,7 @@ func (r *recorder) Step(e engine.Event, run func() error) error {
 	return err
 }
 
-// Profile runs j's model on the embedded backend and says where the time goes.
+// Profile runs the model of j on the embedded backend and returns the time by operator and node.
 func (j *Job) Profile(ctx context.Context) (*Profile, error) {
 	if j.Backend != Embedded {
 		return nil, errors.New("only the embedded backend can be profiled")
@@ -132,8 +132,8 @@ func (p *Profile) rows(by map[string]*ProfileRow) []ProfileRow {
 	return out
 }
 
-// Trace writes the steps as Chrome's and Perfetto's viewers open them: complete events of the Trace Event
-// format, times in microseconds.
+// Trace writes the steps in the Trace Event format of Chrome and Perfetto: complete events, times in
+// microseconds.
 func (p *Profile) Trace(w io.Writer) error {
 	type event struct {
 		Name  string         `json:"name"`

@@ -26,7 +26,7 @@ func save() onnx.SaveOptions {
 	return onnx.SaveOptions{Workers: 1, Memory: 8 << 20, Eval: ir.NewEval("")}
 }
 
-// split writes as many stages as the model has, up to n, and returns where they are.
+// split writes up to n stages and returns their folder.
 func split(t *testing.T, path string, n int) (dir string, w *partition.Written) {
 	t.Helper()
 	dir = t.TempDir()
@@ -59,7 +59,7 @@ func embedded(ctx context.Context, path string, in map[string]*ir.Array) (map[st
 	return e.Run(ctx, in, nil)
 }
 
-// unoptimised has ONNX Runtime compute each node as it stands.
+// unoptimised runs ONNX Runtime without graph optimizations.
 func unoptimised(lib *ort.Library) runner {
 	return func(ctx context.Context, path string, in map[string]*ir.Array) (_ map[string]*ir.Array, err error) {
 		s, err := ort.Open(lib, path, ort.Options{Threads: 1, Level: "none"})
@@ -71,7 +71,7 @@ func unoptimised(lib *ort.Library) runner {
 	}
 }
 
-// follow runs a chain as its manifest says.
+// follow runs a chain by its manifest.
 func follow(ctx context.Context, dir string, m *partition.Manifest, in map[string]*ir.Array, run runner) (map[string]*ir.Array, error) {
 	made := map[string]map[string]*ir.Array{"": in}
 	pick := func(list []partition.Arrival) map[string]*ir.Array {
@@ -91,7 +91,7 @@ func follow(ctx context.Context, dir string, m *partition.Manifest, in map[strin
 	return pick(m.Outputs), nil
 }
 
-// same holds results to the bit. ONNX Runtime computes halves in float, and rounds where a file ends.
+// same compares results bit by bit. ONNX Runtime computes float16 in float32, and rounds at file borders.
 func same(got, want map[string]*ir.Array) error {
 	if len(got) != len(want) {
 		return fmt.Errorf("%d outputs, want %d", len(got), len(want))
@@ -108,7 +108,7 @@ func same(got, want map[string]*ir.Array) error {
 	return nil
 }
 
-// near reports whether halves differ by no more than four units in the last place of the largest.
+// near reports whether float16 values differ by at most four units in the last place of the largest.
 func near(got, want []byte) bool {
 	var most, off float64
 	for i := 0; i < len(want); i += 2 {
@@ -142,8 +142,8 @@ func label(path string) string {
 	return filepath.Base(filepath.Dir(path))
 }
 
-// A chain computes what the whole computes, to the bit, in both engines; what onnx.checker says of
-// the whole it says of each stage.
+// A chain is bit-identical to the whole model in both engines; onnx.checker accepts each stage if it
+// accepts the model.
 func chains(t *testing.T, paths []string, n int) (several int) {
 	w := conform.Start(t)
 	lib, err := ort.Load(conform.ORTLibrary(t))
@@ -195,7 +195,7 @@ func TestFixturesInStages(t *testing.T) {
 
 func TestRealModelsInStages(t *testing.T) {
 	paths := slices.DeleteFunc(conform.RealModels(t), func(p string) bool {
-		return label(p) == "style_candy" // it alone takes as long as all others
+		return label(p) == "style_candy" // takes as long as all others together
 	})
 	if n := chains(t, paths, 4); n < 35 {
 		t.Errorf("%d models were cut", n)

@@ -7,7 +7,7 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// A cutter knows what cuts cost.
+// A cutter computes the costs of cuts.
 type cutter struct {
 	*outline
 	types *types
@@ -15,7 +15,7 @@ type cutter struct {
 
 func (c *cutter) line(by string) (*line, error) {
 	if c.types.sizes == nil && by != "weights" {
-		return nil, errors.New("the engine cannot plan a run of the model, so that stages can be balanced by weights alone")
+		return nil, errors.New("the engine cannot plan a run of the model: stages can only be balanced by weights")
 	}
 	n := len(c.nodes)
 	l := &line{own: make([]int64, n), needs: make([][]int, n), cross: make([]int64, n+1), makes: make([]int, n+1)}
@@ -33,7 +33,7 @@ func (c *cutter) line(by string) (*line, error) {
 			l.own[i] = c.types.flops(node)
 		}
 	default:
-		return nil, fmt.Errorf("stages are not balanced by %q", by)
+		return nil, fmt.Errorf("unknown balance criterion %q", by)
 	}
 	c.crossings(l)
 	return l, nil
@@ -46,7 +46,7 @@ func (c *cutter) bytesOf(v *ir.Value) int64 {
 	return c.types.bytes(v)
 }
 
-// weights makes constants the things that a stage's nodes share.
+// weights makes constants the resources that nodes of a stage share.
 func (c *cutter) weights(l *line) {
 	index := map[*ir.Value]int{}
 	for i, n := range c.nodes {
@@ -62,8 +62,8 @@ func (c *cutter) weights(l *line) {
 	}
 }
 
-// crossings sums up what crosses each cut, and rules those cuts out that a value crosses which no file
-// can declare.
+// crossings sums the bytes that cross each cut, and excludes cuts crossed by a value whose type cannot be
+// declared in a file.
 func (c *cutter) crossings(l *line) {
 	bytes, barred := make([]int64, len(l.cross)+1), make([]int, len(l.cross)+1)
 	for _, h := range c.hops() {
@@ -86,7 +86,7 @@ func (c *cutter) crossings(l *line) {
 	}
 }
 
-// cost is that of the stage from one node to in front of another.
+// cost is the cost of the stage [first, end).
 func (l *line) cost(first, end int) int64 {
 	var total int64
 	l.costs(first, unreached, func(at int, cost int64) {

@@ -1,6 +1,5 @@
-// Package stages cuts a model into stages for several devices: a pipeline of models, each of which is
-// given values by name from those before it, and the weights that tensor parallelism would cut
-// within a stage.
+// Package partition partitions a model for several devices: pipeline parallelism as a chain of stage models connected
+// by named values, and the weights that tensor parallelism would split within a stage.
 //
 // It must not know flags, terminals or methods of compression.
 package partition

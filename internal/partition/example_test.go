@@ -9,7 +9,7 @@ import (
 	"github.com/mcompress/mcompress/onnx"
 )
 
-// A classifier of digits on two devices.
+// A digit classifier on two devices.
 func Example() {
 	f, err := onnx.Open("../../fixtures/mlp.onnx")
 	if err != nil {
@@ -21,9 +21,9 @@ func Example() {
 		log.Fatal(err)
 	}
 	for i, s := range p.Stages {
-		fmt.Println("stage", i+1, "has", s.Nodes, "nodes and hands on", s.Handed, "bytes")
+		fmt.Println("stage", i+1, "has", s.Nodes, "nodes and sends", s.Handed, "bytes")
 	}
 	// Output:
-	// stage 1 has 2 nodes and hands on 1024 bytes
-	// stage 2 has 4 nodes and hands on 0 bytes
+	// stage 1 has 2 nodes and sends 1024 bytes
+	// stage 2 has 4 nodes and sends 0 bytes
 }

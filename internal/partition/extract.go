@@ -8,9 +8,9 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// extract makes m, which is another reading of the model that p was made for, stage k alone: its nodes,
-// the constants and functions that they need, and what it is given and gives under the names that the
-// values have in the whole. All else of the model stays as it is.
+// extract reduces m, another reading of the planned model, to stage k: its nodes, the constants and functions
+// that they need, and its inputs and outputs, with the names of the values in the whole model. All other
+// properties of the model are unchanged.
 func (p *Plan) extract(m *ir.Model, types map[string]*ir.Type, k int) error {
 	o, err := newOutline(m.Graph)
 	if err != nil {
@@ -38,28 +38,28 @@ func (p *Plan) extract(m *ir.Model, types map[string]*ir.Type, k int) error {
 	return inOrder(g)
 }
 
-// declare states the type of a value that goes from file to file.
+// declare sets the type of a value that is passed between files.
 func declare(v *ir.Value, types map[string]*ir.Type) error {
 	if v.Type != nil && v.Type.Shape != nil && v.Type.Elem.Known() || v.IsInput() {
 		return nil
 	}
 	t := types[v.Name]
 	if t == nil && v.Producer() != nil && v.Type == nil {
-		return nil // an output of the model that is no tensor, declared as it came
+		return nil // a model output that is not a tensor keeps its declaration
 	}
 	if t == nil {
-		return fmt.Errorf("value %q: its type is not known", v.Name)
+		return fmt.Errorf("value %q: unknown type", v.Name)
 	}
 	v.Type = t
 	return nil
 }
 
-// results are the part's outputs, those of the model first, in its order.
+// results are the part's outputs: model outputs first, in model order.
 func (p *part) results(g *ir.Graph) []*ir.Value {
 	return sorted(p.outputs, g.Outputs)
 }
 
-// sorted is list with what ranked has first, in its order.
+// sorted is list with the elements of ranked first, in its order.
 func sorted(list, ranked []*ir.Value) []*ir.Value {
 	var first []*ir.Value
 	for _, v := range ranked {
@@ -70,8 +70,8 @@ func sorted(list, ranked []*ir.Value) []*ir.Value {
 	return add(first, list...)
 }
 
-// entries are the part's inputs: those of the model first, in its order, then values that earlier
-// stages make, which become inputs. Constants among the model's inputs stay with who needs them.
+// entries are the part's inputs: model inputs first, in model order, then outputs of earlier stages.
+// Constants among the model's inputs stay with the stages that need them.
 func (p *part) entries(g *ir.Graph) []*ir.Value {
 	var list []*ir.Value
 	for _, v := range g.Inputs {
@@ -91,7 +91,7 @@ func (p *part) entries(g *ir.Graph) []*ir.Value {
 	return list
 }
 
-// dropConsts removes what nobody reads.
+// dropConsts removes unused constants.
 func dropConsts(g *ir.Graph) {
 	for _, v := range slices.Clone(g.Consts()) {
 		if len(v.Uses()) == 0 {
@@ -100,7 +100,7 @@ func dropConsts(g *ir.Graph) {
 	}
 }
 
-// dropFunctions removes the functions that nothing calls any more.
+// dropFunctions removes functions without calls.
 func dropFunctions(m *ir.Model) {
 	called := map[ir.OpID]bool{}
 	var mark func(g *ir.Graph)
@@ -123,7 +123,7 @@ func dropFunctions(m *ir.Model) {
 	m.Functions = slices.DeleteFunc(m.Functions, func(f *ir.Function) bool { return !called[f.ID] })
 }
 
-// inOrder sorts g if it is not: a stage is valid even where the whole is not.
+// inOrder sorts g topologically if necessary: a stage is valid even if the model is not.
 func inOrder(g *ir.Graph) error {
 	order, err := g.Order()
 	if err != nil {

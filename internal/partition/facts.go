@@ -7,7 +7,7 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// stage is the facts of stage k. It adds the types of what the stage gives.
+// stage is the description of stage k. It adds the types of the stage's outputs.
 func (c *cutter) stage(starts []int, k int, declared map[string]*ir.Type) (*Stage, error) {
 	first, end := starts[k], starts[k+1]
 	s := &Stage{Nodes: end - first, First: c.nodes[first].Label(), Last: c.nodes[end-1].Label(), Inputs: []Port{}, Outputs: []Port{}, Crosses: []Port{}}
@@ -45,7 +45,7 @@ func (c *cutter) port(v *ir.Value, starts []int) Port {
 	return p
 }
 
-// stageOf is the stage that has a node, from 0.
+// stageOf is the index of the stage of a node, from 0.
 func stageOf(starts []int, node int) int {
 	k, found := slices.BinarySearch(starts, node)
 	if !found {
@@ -59,9 +59,9 @@ func views() map[string]bool {
 	return map[string]bool{"Reshape": true, "Flatten": true, "Squeeze": true, "Unsqueeze": true, "Identity": true}
 }
 
-// peak is the most bytes of values alive at a node of the part: what is given from the start, or from
-// where an earlier node made it, to its last reader, and to the end where others need it. Nodes' scratch is
-// not counted.
+// peak is the maximum number of bytes of values alive at a node of the part. A value is alive from its producer, or
+// from the start for inputs, to its last consumer, or to the end for outputs. Scratch memory of nodes is not
+// counted.
 func (c *cutter) peak(p *part, first, end int) (int64, error) {
 	var blocks []memory.Block
 	index := map[*ir.Value]int{}
@@ -122,7 +122,7 @@ func (c *cutter) shared(starts []int) []Shared {
 	return list
 }
 
-// unknown counts the values that nodes make and that have no size.
+// unknown is the number of node outputs of unknown size.
 func (c *cutter) unknown() int {
 	count := 0
 	for i := range c.nodes {

@@ -2,8 +2,8 @@ package partition
 
 import "github.com/mcompress/mcompress/ir"
 
-// flops is about the operations of n in the run: two for each product that is added up, and one for
-// each element of what other operators make.
+// flops estimates the operations of n in a run: two per multiply-add of products, one per output element of
+// other operators.
 func (t *types) flops(n *ir.Node) int64 {
 	made := int64(0)
 	for _, v := range n.Outputs {
@@ -21,7 +21,7 @@ func (t *types) flops(n *ir.Node) int64 {
 	return 2 * made * depth(t, n)
 }
 
-// depths are how many products go into an element of what an operator makes.
+// depths are the number of multiply-adds per output element of an operator.
 func depths() map[string]func(*types, *ir.Node) int64 {
 	return map[string]func(*types, *ir.Node) int64{
 		"MatMul": lastAxis, "MatMulInteger": lastAxis, "QLinearMatMul": lastAxis, "MatMulNBits": lastAxis,
@@ -48,7 +48,7 @@ func window(weights int) func(*types, *ir.Node) int64 {
 	return func(t *types, n *ir.Node) int64 { return perFilter(t, n.Input(weights)) }
 }
 
-// perFilter is the elements behind the first axis of a kernel.
+// perFilter is the number of elements per index of the first axis of a kernel.
 func perFilter(t *types, w *ir.Value) int64 { return t.elems(w) / t.axis(w, 0) }
 
 func gates(t *types, n *ir.Node) int64 {
@@ -67,8 +67,7 @@ func (t *types) elems(v *ir.Value) int64 {
 	return s.Elems()
 }
 
-// axis is the length of an axis, counted from the end if it is negative, and 1 where it is not
-// known.
+// axis is the size of an axis, counted from the end if negative; 1 if unknown.
 func (t *types) axis(v *ir.Value, i int) int64 {
 	if v == nil {
 		return 1

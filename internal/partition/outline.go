@@ -6,20 +6,20 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// An outline is the main graph of a model as cuts see it: nodes that compute with what a run is
-// given, in topological order. Nodes that compute with constants alone go wherever their
-// results are needed, as the constants do.
+// An outline is the main graph of a model for partitioning: the nodes that depend on inputs,
+// in topological order. Nodes that depend on constants only are duplicated into every stage that
+// needs their results, like constants.
 type outline struct {
 	graph  *ir.Graph
 	order  []*ir.Node               // all nodes
-	nodes  []*ir.Node               // those that are cut
+	nodes  []*ir.Node               // those that are partitioned
 	at     map[*ir.Node]int         // their positions
-	consts map[*ir.Node][]*ir.Value // what each of them needs, in order of use
-	aside  map[*ir.Node][]*ir.Node  // the nodes of constants behind that, in order
-	last   map[*ir.Value]int        // the last of them that reads a value; their number for the model's outputs
+	consts map[*ir.Node][]*ir.Value // constants that each node needs, in order of use
+	aside  map[*ir.Node][]*ir.Node  // constant-only nodes that each node needs, in order
+	last   map[*ir.Value]int        // index of the last consumer of a value; number of nodes for model outputs
 }
 
-// newOutline fails on a graph that goes in circles.
+// newOutline returns an error for cyclic graphs.
 func newOutline(g *ir.Graph) (*outline, error) {
 	order, err := g.Order()
 	if err != nil {
@@ -43,7 +43,7 @@ func newOutline(g *ir.Graph) (*outline, error) {
 	return o, nil
 }
 
-// behind notes which constants n needs, and reports whether it needs nothing else.
+// behind records the constants that n needs, and reports whether n needs only constants.
 func (o *outline) behind(n *ir.Node) bool {
 	constant := foldable(n)
 	for v := range reads(n) {
@@ -61,7 +61,7 @@ func (o *outline) behind(n *ir.Node) bool {
 	return constant
 }
 
-// isAside reports whether n, which was looked at, computes with constants alone.
+// isAside reports whether n, visited before, depends on constants only.
 func (o *outline) isAside(n *ir.Node) bool {
 	_, cut := o.at[n]
 	return !cut
@@ -76,8 +76,8 @@ func add[T comparable](list []T, more ...T) []T {
 	return list
 }
 
-// foldable reports whether n gives the same wherever it stands: an operator of ONNX's own that
-// draws no numbers and has no body.
+// foldable reports whether n is deterministic and can be duplicated: a standard ONNX operator
+// without random numbers and subgraphs.
 func foldable(n *ir.Node) bool {
 	switch n.Op.Type {
 	case "RandomNormal", "RandomUniform", "RandomNormalLike", "RandomUniformLike", "Bernoulli", "Multinomial", "Dropout":
@@ -89,8 +89,8 @@ func foldable(n *ir.Node) bool {
 	return ir.DefaultDomain(n.Op.Domain) && len(n.Inputs()) > 0
 }
 
-// reads ranges over the values of n's graph that n reads, in its subgraphs too. One may come
-// several times.
+// reads ranges over the values of n's graph that n reads, subgraphs included. Values may
+// repeat.
 func reads(n *ir.Node) func(yield func(*ir.Value) bool) {
 	return func(yield func(*ir.Value) bool) { within(n, n.Graph(), yield) }
 }
@@ -120,7 +120,7 @@ func within(n *ir.Node, g *ir.Graph, yield func(*ir.Value) bool) bool {
 	return true
 }
 
-// made are the values that node i makes and somebody reads behind it.
+// made are the outputs of node i with later consumers.
 func (o *outline) made(i int) []*ir.Value {
 	var vs []*ir.Value
 	for _, v := range o.nodes[i].Outputs {
@@ -131,26 +131,26 @@ func (o *outline) made(i int) []*ir.Value {
 	return vs
 }
 
-// A hop is a value that one stage makes and a later one reads.
+// A hop is a value that one stage produces and a later one consumes.
 type hop struct {
 	value       *ir.Value
-	first, last int // the node that makes it, and the last that reads it
+	first, last int // producer and last consumer
 }
 
-// hops are the values that nodes make for others or for the caller, in order of making. A cut in front of
-// a node is crossed by those that were made before it and end there or behind it.
+// hops are the node outputs with consumers, model outputs included, in order of their producers. A hop crosses
+// a cut before a node if it is produced before the node and last consumed at or after it.
 func (o *outline) hops() []hop {
 	var hs []hop
 	for i := range o.nodes {
 		for _, v := range o.made(i) {
-			hs = append(hs, hop{v, i, o.lastReader(v)})
+			hs = append(hs, hop{v, i, o.lastConsumer(v)})
 		}
 	}
 	return hs
 }
 
-// lastReader is the last node that reads v, the one that makes it if there is none.
-func (o *outline) lastReader(v *ir.Value) int {
+// lastConsumer is the last consumer of v, its producer if there is none.
+func (o *outline) lastConsumer(v *ir.Value) int {
 	last := o.at[v.Producer()]
 	for _, u := range v.Uses() {
 		if n := o.root(u); n != nil {
@@ -160,7 +160,7 @@ func (o *outline) lastReader(v *ir.Value) int {
 	return last
 }
 
-// root is the node of the main graph that u belongs to, nil for an output of the model.
+// root is the node of the main graph that contains u, nil for a model output.
 func (o *outline) root(u ir.Use) *ir.Node {
 	g := u.Graph
 	if u.Node != nil {

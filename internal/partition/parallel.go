@@ -6,29 +6,28 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// A Pair is what tensor parallelism cuts: products whose weights each device holds some columns of, and
-// one behind them whose weight it holds the rows for these columns of. Between them no device needs what
-// the others computed; the partial sums behind the second are added up over all devices. A feed-forward
-// block has one weight, or a gate and a value, in front; attention has those of queries, keys and
-// values, whose heads are divided. (Shoeybi et al., Megatron-LM, 2019, arXiv:1909.08053, section 3.)
+// A Pair is the unit of tensor parallelism (Shoeybi et al., Megatron-LM, 2019, arXiv:1909.08053, section 3): products with
+// column-parallel weights, followed by a product with a row-parallel weight. Between them devices do not communicate;
+// the partial sums of the second are all-reduced. A feed-forward block has one column-parallel weight, or a gate and an up
+// projection; attention has the query, key and value projections, split by heads.
 type Pair struct {
 	Columns   []Cut `json:"column_parallel"`
 	Row       Cut   `json:"row_parallel"`
 	AllReduce Port  `json:"all_reduce"` // the value that is summed over devices
 }
 
-// A Cut is how the weight of one product is divided.
+// A Cut is the division of one product's weight.
 type Cut struct {
 	Node      string `json:"node"`
 	Weight    string `json:"weight"`
 	Type      string `json:"type"`
 	Axis      int    `json:"axis"`
 	Bytes     int64  `json:"bytes"`
-	PerDevice int64  `json:"bytes_per_device"` // of the device that has most
-	Even      bool   `json:"even"`             // all devices have as much
+	PerDevice int64  `json:"bytes_per_device"` // maximum over devices
+	Even      bool   `json:"even"`             // equal on all devices
 }
 
-// pairs looks for a product in front of each product. A product is in one pair.
+// pairs finds for each product the products before it. A product is in at most one pair.
 func (c *cutter) pairs(devices int64) []Pair {
 	list := []Pair{}
 	rows, columns := map[*ir.Node]bool{}, map[*ir.Node]bool{}
@@ -36,7 +35,7 @@ func (c *cutter) pairs(devices int64) []Pair {
 		if !c.product(n) {
 			continue
 		}
-		found, ok := c.behindProducts(n)
+		found, ok := c.precedingProducts(n)
 		taken := func(f *ir.Node) bool { return rows[f] || columns[f] }
 		fits := func(f *ir.Node) bool { return length(f, outer) == length(n, inner) }
 		if !ok || !slices.ContainsFunc(found, fits) || slices.ContainsFunc(found, taken) {
@@ -53,7 +52,7 @@ func (c *cutter) pairs(devices int64) []Pair {
 	return list
 }
 
-// product reports whether n multiplies what a run is given by a constant matrix.
+// product reports whether n multiplies an activation by a constant matrix.
 func (c *cutter) product(n *ir.Node) bool {
 	if !n.Op.Is("MatMul") && !n.Op.Is("Gemm") {
 		return false
@@ -62,13 +61,13 @@ func (c *cutter) product(n *ir.Node) bool {
 	return x != nil && x.Const == nil && w != nil && w.Const != nil && len(w.Const.Shape) == 2
 }
 
-// The axis of a weight that sums run over, and the one of the product's columns.
+// The reduction axis of a weight, and the axis of its output columns.
 const (
 	inner = 0
 	outer = 1
 )
 
-// axisOf is where the weight of n has it.
+// axisOf is the index of the axis in the weight of n.
 func axisOf(n *ir.Node, which int) int {
 	if n.Op.Is("Gemm") && n.Int("transB", 0) != 0 {
 		return 1 - which
@@ -88,9 +87,9 @@ func (c *cutter) slice(n *ir.Node, which int, devices int64) Cut {
 	}
 }
 
-// behindProducts walks back from what n multiplies to the products that it follows from, through
-// operators that keep columns apart. ok is false if there is any other way back.
-func (c *cutter) behindProducts(n *ir.Node) (found []*ir.Node, ok bool) {
+// precedingProducts walks back from the activation input of n to the products before it, through
+// operators that keep columns separate. ok is false if any path ends elsewhere.
+func (c *cutter) precedingProducts(n *ir.Node) (found []*ir.Node, ok bool) {
 	open := []*ir.Value{n.Input(0)}
 	seen := map[*ir.Value]bool{}
 	for len(open) > 0 {
@@ -120,17 +119,17 @@ func (c *cutter) behindProducts(n *ir.Node) (found []*ir.Node, ok bool) {
 	return found, true
 }
 
-// How the inputs of an operator that keeps columns apart are to be looked at.
+// The inputs of an operator that carry separate columns.
 type passage int
 
 const (
 	firstOnly  passage = iota // the others are shapes and axes
 	firstThree                // queries, keys and values; the others are masks and lengths
-	eachFull                  // those that are no smaller than the result; others, such as masks, are the same on all devices
+	eachFull                  // those of the output's size; others, such as masks, are equal on all devices
 	each                      // all of them
 )
 
-// passages are the operators that keep columns, or heads made of them, apart.
+// passages are the operators that keep columns, or heads, separate.
 func passages() map[string]passage {
 	all := map[string]passage{
 		"MatMul": each, "Concat": each, "Attention": firstThree, "MultiHeadAttention": firstThree, "GroupQueryAttention": firstThree,
@@ -147,7 +146,7 @@ func passages() map[string]passage {
 	return all
 }
 
-// through is what to look at in front of n; apart is false if n mixes columns.
+// through is the inputs of n to follow; apart is false if n mixes columns.
 func (c *cutter) through(n *ir.Node) (vs []*ir.Value, apart bool) {
 	how, known := passages()[n.Op.Type]
 	if !known || n.Op.Type == "Softmax" && c.rank(n.Input(0)) < 3 {

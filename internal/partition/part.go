@@ -6,14 +6,14 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// A part is what of a graph one stage has.
+// A part is the nodes and values of one stage.
 type part struct {
-	nodes, aside    map[*ir.Node]bool // those that are cut, and those of constants
+	nodes, aside    map[*ir.Node]bool // partitioned nodes, and constant-only nodes
 	consts          []*ir.Value
 	inputs, outputs []*ir.Value
 }
 
-// part collects stage k. Outputs of the model that no node which is cut makes belong to the last
+// part collects stage k. Model outputs that no partitioned node produces belong to the last
 // stage.
 func (o *outline) part(starts []int, k int) *part {
 	first, end := starts[k], starts[k+1]
@@ -36,7 +36,7 @@ func (o *outline) part(starts []int, k int) *part {
 	return p
 }
 
-// needs takes in the constants behind n.
+// needs adds the constants of n.
 func (p *part) needs(o *outline, n *ir.Node) {
 	p.consts = add(p.consts, o.consts[n]...)
 	for _, a := range o.aside[n] {
@@ -44,7 +44,7 @@ func (p *part) needs(o *outline, n *ir.Node) {
 	}
 }
 
-// reads takes in v if an earlier stage or the caller gives it.
+// reads adds v if it comes from an earlier stage or is a model input.
 func (p *part) reads(o *outline, v *ir.Value, first int) {
 	n := v.Producer()
 	if at, cut := o.at[n]; v.Const == nil && (n == nil || cut && at < first) {
@@ -52,7 +52,7 @@ func (p *part) reads(o *outline, v *ir.Value, first int) {
 	}
 }
 
-// loose takes in the outputs of the model that are inputs or follow from constants.
+// loose adds the model outputs that are inputs or depend on constants only.
 func (p *part) loose(o *outline) {
 	for _, v := range o.graph.Outputs {
 		n := v.Producer()

@@ -7,47 +7,46 @@ import (
 	"slices"
 )
 
-// A line is nodes one behind another, as costs. Between any two of them it may be cut, unless
-// that is ruled out.
+// A line is a sequence of nodes as costs. It may be cut between any two nodes, except at
+// excluded cuts.
 type line struct {
 	own    []int64 // the cost of each node
-	needs  [][]int // things that nodes share within a stage; each node's, without repetition
-	things []int64 // the cost of each such thing, once in each stage that needs it
-	cross  []int64 // the bytes that cross the cut in front of each node and behind the last; negative where there must be none
-	makes  []int   // the last node in front of each cut whose results are needed behind it, or by the caller
-	before [][]int // for each of needs, the node in front that needs it too; -1 for none
+	needs  [][]int // resources that nodes of a stage share; per node, without repetition
+	things []int64 // cost of each resource, counted once per stage that needs it
+	cross  []int64 // bytes that cross the cut before each node and after the last; negative for excluded cuts
+	makes  []int   // last node before each cut whose outputs are needed after it, or are model outputs
+	before [][]int // for each of needs, the previous node that needs it; -1 for none
 }
 
-// partition cuts the line into n stages and returns where they begin, with the end of the line
-// behind them. The largest stage is as small as it can be; of all such partitions it is one
-// with the fewest bytes across its cuts, a value that crosses several of them counting at each. Every
-// stage makes something that is needed behind it.
+// partition cuts the line into n stages and returns their first nodes, followed by the length of the
+// line. It minimizes the cost of the largest stage, then the bytes across cuts; a value that crosses
+// several cuts counts at each. Every stage produces something that is needed after it.
 //
-// The fewest bytes are sought by dynamic programming over where a stage ends, in steps that grow as
-// the nodes times those of a stage: a stage's cost is no sum, as nodes share weights.
+// The bytes are minimized by dynamic programming over the ends of stages, in time proportional to the
+// number of nodes times the nodes per stage: the cost of a stage is not a sum, as nodes share weights.
 func (l *line) partition(n int) ([]int, error) {
 	l.relate()
 	if len(l.own) == 0 {
-		return nil, errors.New("no node depends on what a run is given: there is nothing to cut")
+		return nil, errors.New("no node depends on the inputs: the model cannot be partitioned")
 	}
 	if most := l.most(); n < 1 || n > most {
-		return nil, fmt.Errorf("%d stages: the graph can be cut into 1 to %d", n, most)
+		return nil, fmt.Errorf("%d stages: the graph can be partitioned into 1 to %d", n, most)
 	}
 	across := func(soFar, _, cross int64) int64 { return soFar + cross }
 	if total, starts := l.search(n, l.least(n), across); total != unreached {
 		return starts, nil
 	}
-	// Stages that make nothing are in the way.
+	// Stages without needed outputs prevent a partition.
 	largest, _ := l.search(n, unreached, func(soFar, stage, _ int64) int64 { return max(soFar, stage) })
 	if largest == unreached {
-		return nil, fmt.Errorf("%d stages: some would make nothing that is needed behind them; ask for fewer", n)
+		return nil, fmt.Errorf("%d stages: some would have no outputs that later stages need; use fewer", n)
 	}
 	_, starts := l.search(n, largest, across)
 	return starts, nil
 }
 
-// least is the lowest limit on the cost of a stage with which no more than n are needed, each as long as
-// it can be. No n stages have a lower one.
+// least is the minimum limit on the cost of a stage for which n stages suffice, filled greedily. It is a
+// lower bound for any n stages.
 func (l *line) least(n int) int64 {
 	high := int64(0)
 	for _, cost := range slices.Concat(l.own, l.things) {
@@ -64,7 +63,7 @@ func (l *line) least(n int) int64 {
 	return high
 }
 
-// needed is the number of stages that no limit is exceeded with; more than n if there are none, or too
+// needed is the number of stages within the limit; more than n if there is no partition or it needs too
 // many.
 func (l *line) needed(limit int64, n int) int {
 	count := 0
@@ -83,7 +82,7 @@ func (l *line) needed(limit int64, n int) int {
 	return count
 }
 
-// most is the number of stages that there are cuts for.
+// most is the maximum number of stages.
 func (l *line) most() int {
 	n := 1
 	for c := 1; c < len(l.own); c++ {
@@ -96,8 +95,8 @@ func (l *line) most() int {
 
 const unreached = math.MaxInt64
 
-// search finds n stages, none of a cost beyond limit, of the least total; more is the total with
-// one more stage and what crosses the cut behind it.
+// search finds n stages within the cost limit of minimum total bytes; more is the total with
+// one more stage and the bytes across the cut after it.
 func (l *line) search(n int, limit int64, more func(soFar, stage, cross int64) int64) (int64, []int) {
 	nodes := len(l.own)
 	best, from := newTable(nodes+1, n+1, int64(unreached)), newTable(nodes+1, n+1, 0)
@@ -136,7 +135,7 @@ func newTable[T any](rows, columns int, value T) [][]T {
 	return t
 }
 
-// costs visits the ends of all stages that begin with node first and cost no more than limit.
+// costs visits the ends of all stages that begin with node first within the cost limit.
 func (l *line) costs(first int, limit int64, visit func(end int, cost int64)) {
 	cost := int64(0)
 	for i := first; i < len(l.own); i++ {
@@ -153,7 +152,7 @@ func (l *line) costs(first int, limit int64, visit func(end int, cost int64)) {
 	}
 }
 
-// relate notes for each node and thing which node needed it last.
+// relate records for each node and resource the previous node that needs it.
 func (l *line) relate() {
 	last := slices.Repeat([]int{-1}, len(l.things))
 	l.before = make([][]int, len(l.needs))

@@ -6,7 +6,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// lines draws short lines with shared things, and cuts that are ruled out.
+// lines draws short lines with shared resources and excluded cuts.
 func lines(t *rapid.T) *line {
 	n := rapid.IntRange(1, 9).Draw(t, "nodes")
 	l := &line{cross: make([]int64, n+1), makes: make([]int, n+1)}
@@ -31,7 +31,7 @@ func lines(t *rapid.T) *line {
 	return l
 }
 
-// price is what a partition costs, counted plainly; ok is false if it is not allowed.
+// price is the cost of a partition by its definition; ok is false if it is not allowed.
 func price(l *line, starts []int) (largest, cross int64, ok bool) {
 	for k, first := range starts[:len(starts)-1] {
 		end := starts[k+1]
@@ -83,7 +83,7 @@ func TestPartitionIsTheBestThereIs(t *testing.T) {
 		starts, err := l.partition(n)
 		if !found {
 			if err == nil {
-				t.Fatalf("got %v where nothing is possible", starts)
+				t.Fatalf("got %v where no partition exists", starts)
 			}
 			return
 		}
@@ -99,7 +99,7 @@ func TestPartitionIsTheBestThereIs(t *testing.T) {
 
 func TestMoreStagesThanCuts(t *testing.T) {
 	l := &line{own: []int64{1, 1, 1}, needs: make([][]int, 3), cross: []int64{0, -1, 5, 0}, makes: []int{0, 0, 1, 2}}
-	for n, want := range map[int]string{0: "0 stages: the graph can be cut into 1 to 2", 3: "3 stages: the graph can be cut into 1 to 2"} {
+	for n, want := range map[int]string{0: "0 stages: the graph can be partitioned into 1 to 2", 3: "3 stages: the graph can be partitioned into 1 to 2"} {
 		if _, err := l.partition(n); err == nil || err.Error() != want {
 			t.Errorf("got %v, want %s", err, want)
 		}

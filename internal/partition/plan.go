@@ -7,42 +7,42 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// Options say how a model is cut.
+// Options are the parameters of a partition.
 type Options struct {
 	Stages int
-	By     string           // what makes a stage large: one of Costs
-	Batch  int64            // size of open batch axes that values are measured with; 0 for 1
-	Dims   map[string]int64 // sizes of other open axes by their names
+	By     string           // balance criterion: one of Costs
+	Batch  int64            // size of dynamic batch axes; 0 means 1
+	Dims   map[string]int64 // sizes of other dynamic axes by name
 }
 
-// Costs are what stages can be balanced by.
+// Costs are the balance criteria.
 func Costs() []string { return []string{"weights", "activations", "flops"} }
 
-// A Plan is a model cut into stages. All sizes are bytes.
+// A Plan is a model partitioned into stages. Sizes are in bytes.
 type Plan struct {
 	By       string   `json:"by"`
 	Stages   []*Stage `json:"stages"`
 	Shared   []Shared `json:"shared_weights"`
-	Parallel []Pair   `json:"tensor_parallel"` // weights to cut within a stage, over as many devices as there are stages
-	Unknown  int      `json:"unknown_values"`  // whose size only a run tells: they are not counted
+	Parallel []Pair   `json:"tensor_parallel"` // weights to split within a stage, over one device per stage
+	Unknown  int      `json:"unknown_values"`  // values of unknown size, which are not counted
 	starts   []int
 }
 
-// A Stage is nodes that run on one device.
+// A Stage is the nodes of one device.
 type Stage struct {
-	Nodes   int    `json:"nodes"` // with those that compute with constants alone
+	Nodes   int    `json:"nodes"` // including constant-only nodes
 	First   string `json:"first_node"`
 	Last    string `json:"last_node"`
-	Cost    int64  `json:"cost"`    // what stages are balanced by
+	Cost    int64  `json:"cost"`    // by the balance criterion
 	Weights int64  `json:"weights"` // of constants, each once
-	Peak    int64  `json:"peak"`    // the most bytes of values alive at one node, what the stage is given among them
+	Peak    int64  `json:"peak"`    // maximum bytes of values alive at a node, stage inputs included
 	Inputs  []Port `json:"inputs"`
 	Outputs []Port `json:"outputs"`
-	Handed  int64  `json:"handed_on"` // across the cut behind the stage
-	Crosses []Port `json:"crosses"`   // these values: some may come from earlier stages, and skip the next one
+	Handed  int64  `json:"handed_on"` // bytes across the cut after the stage
+	Crosses []Port `json:"crosses"`   // the values across the cut: some may come from earlier stages, and skip the next one
 }
 
-// A Port is a value that goes from one stage to another.
+// A Port is a value passed between stages.
 type Port struct {
 	Name  string `json:"name"`
 	Type  string `json:"type"`
@@ -50,21 +50,21 @@ type Port struct {
 	From  int    `json:"from_stage"` // 0 for inputs of the model
 }
 
-// A Shared weight is one that several stages hold.
+// A Shared weight is in several stages.
 type Shared struct {
 	Name   string `json:"name"`
 	Bytes  int64  `json:"bytes"`
 	Stages []int  `json:"stages"` // from 1
 }
 
-// New cuts m: the largest stage is as small as it can be, then as few bytes as can be cross the
-// cuts. It reads no weights and leaves m as it is.
+// New partitions m: it minimizes the largest stage, then the bytes across
+// cuts. It reads no weights and does not change m.
 func New(ctx context.Context, m *ir.Model, o Options) (*Plan, error) {
 	p, _, err := cut(ctx, m, o)
 	return p, err
 }
 
-// cut is New, with the types to declare of the values that go from stage to stage.
+// cut is New, and returns the types of the values passed between stages.
 func cut(ctx context.Context, m *ir.Model, o Options) (*Plan, map[string]*ir.Type, error) {
 	out, err := newOutline(m.Graph)
 	if err != nil {

@@ -33,13 +33,13 @@ func plan(t *testing.T, path string, o partition.Options) *partition.Plan {
 	return p
 }
 
-// Each stage counts all constants that its nodes read: those of the whole, and shared ones again.
+// Each stage counts all constants that its nodes read; shared ones count in each stage.
 func TestWeightsAreInTheStagesThatNeedThem(t *testing.T) {
 	for _, path := range conform.Fixtures(t) {
 		whole := plan(t, path, partition.Options{Stages: 1, By: "weights"})
 		p, err := partition.New(t.Context(), open(t, path), partition.Options{Stages: 2, By: "weights"})
 		if err != nil {
-			continue // it has no place to cut
+			continue // it has no cut
 		}
 		want := whole.Stages[0].Weights
 		for _, s := range p.Shared {
@@ -51,7 +51,7 @@ func TestWeightsAreInTheStagesThatNeedThem(t *testing.T) {
 	}
 }
 
-// What crosses a cut was made in front of it and is read behind it.
+// A value that crosses a cut is produced before it and consumed after it.
 func TestCrossingsAreWhatLaterStagesAreGiven(t *testing.T) {
 	for _, path := range conform.Fixtures(t) {
 		for _, by := range partition.Costs() {
@@ -85,7 +85,7 @@ func TestTiedWeightsAreNamed(t *testing.T) {
 	}
 }
 
-// Per block of a transformer: queries, keys and values by columns and the projection by rows, then the two
+// Per transformer block: query, key and value column-parallel and the output projection row-parallel, then the two
 // products of the feed-forward network.
 func TestTensorParallelCutsOfATransformer(t *testing.T) {
 	p := plan(t, fixture("transformer"), partition.Options{Stages: 2, By: "weights"})
@@ -112,14 +112,14 @@ func TestTensorParallelCutsOfATransformer(t *testing.T) {
 	}
 }
 
-// part is the word of a weight's name in front of ".weight".
+// part is the last part of a weight's name before ".weight".
 func part(weight string) string {
 	words := strings.Split(weight, ".")
 	return words[len(words)-2]
 }
 
-// Cut as they say, products give the same sum: Gemm's transposed weights are cut along the other axis,
-// and a device may have more than another.
+// Products split as planned have the same sum: Gemm's transposed weights are split along the other axis,
+// and devices may have different sizes.
 func TestUnevenCuts(t *testing.T) {
 	p := plan(t, fixture("mlp"), partition.Options{Stages: 3, By: "weights"})
 	if len(p.Parallel) != 1 {
@@ -131,7 +131,7 @@ func TestUnevenCuts(t *testing.T) {
 	}
 }
 
-// A value that is no tensor is not handed on: nobody can declare it by a shape.
+// A value that is not a tensor does not cross a cut: its type has no shape to declare.
 func TestCutsAreWhereTensorsCross(t *testing.T) {
 	m := ir.NewModel()
 	m.IRVersion, m.Opsets = 8, []ir.Opset{{Version: 17}}
@@ -143,7 +143,7 @@ func TestCutsAreWhereTensorsCross(t *testing.T) {
 	y.Type = &ir.Type{Elem: ir.Float, Shape: []ir.Dim{{N: 8}}}
 	m.Graph.AddOutput(m.Graph.Insert(nil, "Relu", []*ir.Value{y}))
 	_, err := partition.New(t.Context(), m, partition.Options{Stages: 3, By: "weights"})
-	if err == nil || err.Error() != "3 stages: the graph can be cut into 1 to 2" {
+	if err == nil || err.Error() != "3 stages: the graph can be partitioned into 1 to 2" {
 		t.Errorf("got %v", err)
 	}
 	p, err := partition.New(t.Context(), m, partition.Options{Stages: 2, By: "weights"})
@@ -154,7 +154,7 @@ func TestCutsAreWhereTensorsCross(t *testing.T) {
 
 func TestWhatCannotBeCut(t *testing.T) {
 	m := open(t, fixture("mlp"))
-	for n, want := range map[int]string{-1: "-1 stages: the graph can be cut into 1 to 6", 0: "0 stages: the graph can be cut into 1 to 6", 7: "7 stages: the graph can be cut into 1 to 6"} {
+	for n, want := range map[int]string{-1: "-1 stages: the graph can be partitioned into 1 to 6", 0: "0 stages: the graph can be partitioned into 1 to 6", 7: "7 stages: the graph can be partitioned into 1 to 6"} {
 		if _, err := partition.New(t.Context(), m, partition.Options{Stages: n, By: "weights"}); err == nil || err.Error() != want {
 			t.Errorf("got %v, want %s", err, want)
 		}
@@ -162,9 +162,9 @@ func TestWhatCannotBeCut(t *testing.T) {
 	empty := ir.NewModel()
 	empty.Opsets = []ir.Opset{{Version: 17}}
 	for want, o := range map[string]partition.Options{
-		"no node depends on what a run is given: there is nothing to cut": {Stages: 1, By: "weights"},
-		`stages are not balanced by "size"`:                               {Stages: 1, By: "size"},
-		"dim time: the inputs have no axes with names":                    {Stages: 1, By: "weights", Dims: map[string]int64{"time": 3}},
+		"no node depends on the inputs: the model cannot be partitioned": {Stages: 1, By: "weights"},
+		`unknown balance criterion "size"`:                               {Stages: 1, By: "size"},
+		"dim time: the inputs have no axes with names":                   {Stages: 1, By: "weights", Dims: map[string]int64{"time": 3}},
 	} {
 		if _, err := partition.New(t.Context(), empty, o); err == nil || err.Error() != want {
 			t.Errorf("got %v, want %s", err, want)
@@ -179,7 +179,7 @@ func TestCostsThatNeedAPlan(t *testing.T) {
 	}
 	m.Opsets = append(m.Opsets, ir.Opset{Domain: "elsewhere", Version: 1})
 	_, err := partition.New(context.Background(), m, partition.Options{Stages: 2, By: "flops"})
-	if err == nil || !strings.Contains(err.Error(), "by weights alone") {
+	if err == nil || !strings.Contains(err.Error(), "only be balanced by weights") {
 		t.Errorf("got %v", err)
 	}
 }

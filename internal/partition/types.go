@@ -11,14 +11,14 @@ import (
 	"github.com/mcompress/mcompress/onnx"
 )
 
-// types are those of a model's values. No weight is read for them.
+// types are the types of a model's values. No weights are read.
 type types struct {
-	sizes map[string]ir.Spec // of a run; nil if the engine cannot plan the model
-	wider map[string]ir.Spec // of a run whose open axes are twice as long; nil if there is none
+	sizes map[string]ir.Spec // in a run; nil if the engine cannot plan the model
+	wider map[string]ir.Spec // in a run with dynamic axes of twice the size; nil if there is none
 }
 
-// typesOf plans runs of m with the given sizes of open axes, which are errors if there are no such
-// axes. What cannot be planned leaves values without sizes.
+// typesOf plans runs of m with the given sizes of dynamic axes; unknown axis names are errors. If a run cannot
+// be planned, values have no sizes.
 func typesOf(ctx context.Context, m *ir.Model, r dataset.Random) (*types, error) {
 	t := &types{}
 	inputs := dataset.Inputs(m.Graph)
@@ -33,7 +33,7 @@ func typesOf(ctx context.Context, m *ir.Model, r dataset.Random) (*types, error)
 	}
 	e, err := engine.Open(ctx, m, engine.Options{PlanOnly: true, NoFusion: true, KeepAll: true})
 	if err != nil {
-		return t, nil // the weights are known all the same
+		return t, nil // the weights are known anyway
 	}
 	defer e.Close()
 	given, twice := map[string]ir.Spec{}, map[string]ir.Spec{}
@@ -44,7 +44,7 @@ func typesOf(ctx context.Context, m *ir.Model, r dataset.Random) (*types, error)
 	return t, nil
 }
 
-// planned are the types in a run with these inputs, nil if there is no such run.
+// planned are the types in a run with these inputs, nil if it cannot be planned.
 func planned(e *engine.Interpreter, in map[string]ir.Spec) map[string]ir.Spec {
 	all, err := e.Types(in)
 	if err != nil {
@@ -54,7 +54,7 @@ func planned(e *engine.Interpreter, in map[string]ir.Spec) map[string]ir.Spec {
 	return all
 }
 
-// longer is s with open axes of twice the length: what strides divide stays divisible.
+// longer is s with dynamic axes of twice the size: divisibility by strides is preserved.
 func longer(s ir.Spec, declared *ir.Type) ir.Spec {
 	shape := make([]int64, len(s.Shape))
 	for i, n := range s.Shape {
@@ -67,7 +67,7 @@ func longer(s ir.Spec, declared *ir.Type) ir.Spec {
 	return s
 }
 
-// bytes are those of v in the run, 0 where only a run tells.
+// bytes is the size of v in the run, 0 if unknown.
 func (t *types) bytes(v *ir.Value) int64 {
 	s, known := t.spec(v)
 	if !known {
@@ -88,9 +88,9 @@ func (t *types) spec(v *ir.Value) (ir.Spec, bool) {
 	return s, known && s.Valid() == nil
 }
 
-// declaration is the type under which v can be handed from one file to another: what the model
-// states, or what follows from nodes and plans, with axes left open that follow from open axes.
-// It is nil if the element type or the rank are not known, or if v is no tensor.
+// declaration is the declared type of v when passed between files: from the model, or inferred
+// from nodes and plans, with axes dynamic that depend on dynamic axes.
+// It is nil if the element type or the rank is unknown, or if v is not a tensor.
 func (t *types) declaration(v *ir.Value) *ir.Type {
 	if stated := v.Type; stated != nil && stated.Elem.Known() && stated.Shape != nil {
 		return stated
@@ -105,7 +105,7 @@ func (t *types) declaration(v *ir.Value) *ir.Type {
 	return nil
 }
 
-// open is the shape of v whose axes are fixed if both runs agree on them.
+// open is the shape of v; axes that differ between the two runs are dynamic.
 func (t *types) open(v *ir.Value, s ir.Spec) []ir.Dim {
 	other := t.wider[v.Name]
 	dims := make([]ir.Dim, len(s.Shape))

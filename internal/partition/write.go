@@ -14,43 +14,43 @@ import (
 	"github.com/mcompress/mcompress/onnx"
 )
 
-// A Manifest says what the files of a chain are, and which of them gives what to which.
+// A Manifest describes the files of a chain and the values passed between them.
 type Manifest struct {
 	Model   string    `json:"model"`
 	Stages  []Member  `json:"stages"`
-	Outputs []Arrival `json:"outputs"` // of the model
+	Outputs []Arrival `json:"outputs"` // of the whole model
 }
 
 // A Member is one file of a chain.
 type Member struct {
 	File    string    `json:"file"`
-	Parts   []Part    `json:"parts"` // this file, and a data file if there is one
+	Parts   []Part    `json:"parts"` // this file, and its external data file if any
 	Inputs  []Arrival `json:"inputs"`
 	Outputs []string  `json:"outputs"`
 }
 
-// A Part is a file on the disk.
+// A Part is a file on disk.
 type Part struct {
 	Name   string `json:"name"`
 	Size   int64  `json:"bytes"`
 	SHA256 string `json:"sha256,omitempty"`
 }
 
-// An Arrival is a value and the file that it comes from, none for an input of the model.
+// An Arrival is a value and the file that produces it, none for a model input.
 type Arrival struct {
 	Name string `json:"name"`
 	From string `json:"from,omitempty"`
 }
 
-// A Written is what Write has done.
+// A Written is the result of Write.
 type Written struct {
 	Plan     *Plan     `json:"plan"`
-	Manifest string    `json:"manifest"` // its path
+	Manifest string    `json:"manifest"` // path of the manifest
 	Chain    *Manifest `json:"chain"`
 }
 
-// Write cuts the model at path and writes NAME.stage1.onnx and so on, and NAME.stages.json, into
-// dir. All of them get their names when all are whole. Weights are streamed: memory does not
+// Write partitions the model at path and writes NAME.stage1.onnx etc. and NAME.stages.json into
+// dir, atomically: all files appear together when all are complete. Weights are streamed: memory does not
 // depend on their size.
 func Write(ctx context.Context, path, dir string, o Options, s onnx.SaveOptions) (_ *Written, err error) {
 	f, err := onnx.Open(path)
@@ -73,13 +73,13 @@ func Write(ctx context.Context, path, dir string, o Options, s onnx.SaveOptions)
 	return &Written{plan, filepath.Join(dir, w.manifestName()), w.manifest}, w.publish()
 }
 
-// A chain is files in the making.
+// A chain is a set of files being written.
 type chain struct {
 	plan     *Plan
 	types    map[string]*ir.Type
 	source   *onnx.File
-	dir      string // where they go
-	temp     string // where they are until all are there
+	dir      string // final folder
+	temp     string // temporary folder until all are complete
 	name     string
 	save     onnx.SaveOptions
 	manifest *Manifest
@@ -99,7 +99,7 @@ func (c *chain) write(ctx context.Context) error {
 		}
 	}
 	for _, v := range c.source.Model.Graph.Outputs {
-		c.manifest.Outputs = append(c.manifest.Outputs, Arrival{v.Name, c.giver(v.Name)})
+		c.manifest.Outputs = append(c.manifest.Outputs, Arrival{v.Name, c.producer(v.Name)})
 	}
 	text, err := json.MarshalIndent(c.manifest, "", "  ")
 	if err != nil {
@@ -109,7 +109,7 @@ func (c *chain) write(ctx context.Context) error {
 	return named(c.dir, os.WriteFile(filepath.Join(c.temp, c.manifestName()), append(text, '\n'), 0o644))
 }
 
-// stage writes stage k, from a reading of its own, and looks at it again.
+// stage writes stage k, from its own reading of the model, and verifies it.
 func (c *chain) stage(ctx context.Context, k int) (err error) {
 	f, err := onnx.Open(c.source.Path)
 	if err != nil {
@@ -135,7 +135,7 @@ func (c *chain) stage(ctx context.Context, k int) (err error) {
 		c.files = append(c.files, w.Name)
 	}
 	for _, in := range c.plan.Stages[k].Inputs {
-		m.Inputs = append(m.Inputs, Arrival{in.Name, c.giver(in.Name)})
+		m.Inputs = append(m.Inputs, Arrival{in.Name, c.producer(in.Name)})
 	}
 	for _, out := range f.Model.Graph.Outputs {
 		m.Outputs = append(m.Outputs, out.Name)
@@ -144,7 +144,7 @@ func (c *chain) stage(ctx context.Context, k int) (err error) {
 	return nil
 }
 
-// progress is that of all stages together.
+// progress is the total progress of all stages.
 func (c *chain) progress() func(done, total int64) {
 	if c.save.Progress == nil {
 		return nil
@@ -156,8 +156,8 @@ func (c *chain) progress() func(done, total int64) {
 	return func(done, _ int64) { c.save.Progress(min(all, before+done), all) }
 }
 
-// giver is the file among those written that has an output of this name.
-func (c *chain) giver(name string) string {
+// producer is the written file that has an output of this name.
+func (c *chain) producer(name string) string {
 	for _, m := range c.manifest.Stages {
 		for _, out := range m.Outputs {
 			if out == name {
@@ -168,8 +168,8 @@ func (c *chain) giver(name string) string {
 	return ""
 }
 
-// publish gives all files their names, data before models and the manifest last. Should one of them
-// not get it, those that did are removed.
+// publish renames all files to their final names, data before models and the manifest last. If a rename
+// fails, files renamed before are removed.
 func (c *chain) publish() error {
 	if err := c.guard(); err != nil {
 		return err
@@ -187,7 +187,7 @@ func (c *chain) publish() error {
 	return nil
 }
 
-// guard refuses to write over a file that the model needs.
+// guard refuses to overwrite a file that the model needs.
 func (c *chain) guard() error {
 	for _, name := range c.files {
 		out, err := os.Stat(filepath.Join(c.dir, name))
@@ -204,7 +204,7 @@ func (c *chain) guard() error {
 	return nil
 }
 
-// named is an error about path, without the name of the system call.
+// named is an error with path, without the name of the system call.
 func named(path string, err error) error {
 	var pe *os.PathError
 	var le *os.LinkError

@@ -14,8 +14,8 @@ import (
 
 func fixture(name string) string { return filepath.Join("..", "..", "fixtures", name+".onnx") }
 
-// One stage is the model itself: metadata, functions, sparse initializers, opsets and all that no
-// stage looks at survive.
+// A single stage is the model itself: metadata, functions, sparse initializers, opsets and all other
+// properties are preserved.
 func TestOneStageIsTheWhole(t *testing.T) {
 	w := conform.Start(t)
 	for _, path := range conform.Fixtures(t) {
@@ -29,7 +29,7 @@ func TestOneStageIsTheWhole(t *testing.T) {
 	}
 }
 
-// What belongs to the model as a whole is in every stage; functions are with those that call them.
+// Properties of the model are in every stage; functions are in the stages that call them.
 func TestStagesKeepWhatTheModelSays(t *testing.T) {
 	for _, name := range []string{"transformer", "function_argument", "gemm"} {
 		whole, err := onnx.Open(fixture(name))
@@ -46,7 +46,7 @@ func TestStagesKeepWhatTheModelSays(t *testing.T) {
 			}
 			defer f.Close()
 			if f.Model.IRVersion != whole.Model.IRVersion || !slices.EqualFunc(f.Model.Meta, whole.Model.Meta, sameEntry) || f.Model.Opset("") != whole.Model.Opset("") {
-				t.Errorf("%s: %s says something else of the model", name, s.File)
+				t.Errorf("%s: %s has other model properties", name, s.File)
 			}
 			functions = max(functions, len(f.Model.Functions))
 		}
@@ -56,7 +56,7 @@ func TestStagesKeepWhatTheModelSays(t *testing.T) {
 	}
 }
 
-// External data stays external, under the name of the stage.
+// External data stays external, in a file named after the stage.
 func TestExternalData(t *testing.T) {
 	dir, w := split(t, fixture("external"), 3)
 	total := int64(0)
@@ -93,7 +93,7 @@ func entries(t *testing.T, dir string) []string {
 	return names
 }
 
-// All files appear or none: here the manifest cannot get its name.
+// All files appear or none: here the manifest cannot be renamed.
 func TestAllOrNothing(t *testing.T) {
 	dir := t.TempDir()
 	blocked := filepath.Join(dir, "mlp.stages.json")
