@@ -8,20 +8,42 @@ import (
 	"testing"
 )
 
-// outputs are the names of what the tool writes beside a fixture: they have two dots.
+// outputs are the names of files that the tool writes next to a fixture: they have two dots.
 var outputs = regexp.MustCompile(`[^/\\]*\.[^/\\]*\.[^/\\]*$`)
 
-// blocks are the README's fenced blocks that a reader may paste: sh are commands, console
-// are commands behind a $ with what they print.
+// blocks are the fenced blocks that a reader may paste: sh has commands, console has commands after a $ with their output.
 var blocks = regexp.MustCompile("(?ms)^```(sh|console)\n(.*?)^```\n")
 
-// TestREADMEIsWhatItsCommandsPrint runs the blocks from top to bottom, as a new user would
-// on a fresh checkout, and holds the output that it shows against the real one.
+// TestREADMEIsWhatItsCommandsPrint runs the blocks of README.md in order, on a fresh checkout, and compares their output.
 func TestREADMEIsWhatItsCommandsPrint(t *testing.T) {
-	path := filepath.Join(root(t), "README.md")
-	was := read(t, path)
+	t.Parallel()
+	runPage(t, "README.md")
+}
+
+// TestGuideIsWhatItsCommandsPrint does the same for each page of the guide.
+func TestGuideIsWhatItsCommandsPrint(t *testing.T) {
+	pages, err := filepath.Glob(filepath.Join(root(t), "docs", "guide", "*.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(pages) < 8 {
+		t.Errorf("%d pages in docs/guide, want 8", len(pages))
+	}
+	for _, p := range pages {
+		name := filepath.Base(p)
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			runPage(t, "docs/guide/"+name)
+		})
+	}
+}
+
+func runPage(t *testing.T, page string) {
+	t.Helper()
+	path := filepath.Join(root(t), filepath.FromSlash(page))
+	written := read(t, path)
 	sh := newShell(t, checkout(t))
-	is := blocks.ReplaceAllStringFunc(was, func(block string) string {
+	actual := blocks.ReplaceAllStringFunc(written, func(block string) string {
 		m := blocks.FindStringSubmatch(block)
 		if m[1] == "sh" {
 			runs(t, sh, m[2])
@@ -29,13 +51,10 @@ func TestREADMEIsWhatItsCommandsPrint(t *testing.T) {
 		}
 		return "```console\n" + transcript(t, sh, m[2]) + "```\n"
 	})
-	if strings.Count(is, "\n$ mcompress ") < 3 {
-		t.Error("README.md shows no output")
-	}
-	settle(t, path, was, is)
+	settle(t, path, written, actual)
 }
 
-// runs wants each command of an sh block to end well.
+// runs requires exit code 0 of each command of an sh block.
 func runs(t *testing.T, sh *shell, block string) {
 	t.Helper()
 	for line := range strings.Lines(block) {
@@ -52,7 +71,7 @@ func runs(t *testing.T, sh *shell, block string) {
 	}
 }
 
-// transcript is a console block with what its commands print now.
+// transcript is a console block with the present output of its commands.
 func transcript(t *testing.T, sh *shell, block string) string {
 	t.Helper()
 	var b strings.Builder
@@ -69,29 +88,29 @@ func transcript(t *testing.T, sh *shell, block string) string {
 }
 
 // tails are the digits of a cosine that depend on the instruction set, as sums of float32 do.
-var tails = regexp.MustCompile(`(cosine 0\.\d{4})\d+`)
+var tails = regexp.MustCompile(`(cosine (?:similarity )?0\.\d{4})\d+`)
 
-// settle fails if a page is not what it should be, or writes it.
-func settle(t *testing.T, path, was, is string) {
+// settle compares a page with its actual text, and writes it with -update.
+func settle(t *testing.T, path, written, actual string) {
 	t.Helper()
-	if tails.ReplaceAllString(was, "$1") == tails.ReplaceAllString(is, "$1") || t.Failed() {
+	if tails.ReplaceAllString(written, "$1") == tails.ReplaceAllString(actual, "$1") || t.Failed() {
 		return
 	}
 	if !*update {
-		t.Errorf("%s is not what its commands say now (go test ./internal/dev/doctest -update):\n%s", filepath.Base(path), firstDifference(was, is))
+		t.Errorf("%s is outdated (go test ./internal/dev/doctest -update):\n%s", filepath.Base(path), firstDifference(written, actual))
 		return
 	}
-	if err := os.WriteFile(path, []byte(is), 0o644); err != nil {
+	if err := os.WriteFile(path, []byte(actual), 0o644); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func firstDifference(was, is string) string {
-	a, b := strings.Split(was, "\n"), strings.Split(is, "\n")
+func firstDifference(written, actual string) string {
+	a, b := strings.Split(written, "\n"), strings.Split(actual, "\n")
 	for i := range a {
 		if i >= len(b) || a[i] != b[i] {
-			return "page:    " + a[i] + "\ncommand: " + strings.Join(b[min(i, len(b)):min(i+1, len(b))], "")
+			return "page:   " + a[i] + "\nactual: " + strings.Join(b[min(i, len(b)):min(i+1, len(b))], "")
 		}
 	}
-	return "command: " + b[len(a)]
+	return "actual: " + b[len(a)]
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/mcompress/mcompress/internal/dev/conform"
 )
 
-var update = flag.Bool("update", false, "write into README.md what its commands print now")
+var update = flag.Bool("update", false, "write the present output of the commands into README.md and docs")
 
 func root(t *testing.T) string {
 	t.Helper()
@@ -30,6 +30,15 @@ func read(t *testing.T, path ...string) string {
 	text, err := os.ReadFile(filepath.Join(path...))
 	if err != nil {
 		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// readIfThere is the text of a file that -update may have to make.
+func readIfThere(path string) string {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return ""
 	}
 	return string(text)
 }
@@ -142,11 +151,11 @@ var install = sync.OnceValues(func() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	bin, err := os.MkdirTemp("", "mcompress-house-*")
+	bin, err := os.MkdirTemp("", "mcompress-doctest-*")
 	if err != nil {
 		return "", err
 	}
-	c := exec.Command("go", "install", "./cmd/mcompress")
+	c := exec.Command("go", "install", "-ldflags=-s -w", "./cmd/mcompress")
 	c.Dir, c.Env, c.Stderr = from, append(plain(), "GOBIN="+bin), os.Stderr
 	return bin, c.Run()
 })
