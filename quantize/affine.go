@@ -11,60 +11,60 @@ import (
 
 // A coding is a weight as it will be stored: codes, scales and, for asymmetric
 // schemes, zero points.
-type coding struct {
-	t         *ir.Tensor // the float weight
-	shape     []int64    // how its readers see it, before any transposition
-	g         grid       // over t
-	s         scheme
-	transpose bool      // it is a matrix, and the codes are stored as its transpose
-	axis      int       // of shape, that has a scale for each index; -1 for one scale
-	scales    []int64   // shape of the scales
-	buffers   *buffers  // shared by the codings of a run; may be nil
-	b         *blocking // where blocks share scales, instead of g and s; may be nil
+type Encoding struct {
+	Weight     *ir.Tensor  // the float weight
+	Shape      []int64     // how its readers see it, before any transposition
+	Layout     ScaleLayout // over t
+	Spec       QuantSpec
+	Transpose  bool         // it is a matrix, and the codes are stored as its transpose
+	Axis       int          // of shape, that has a scale for each index; -1 for one scale
+	ScaleShape []int64      // shape of the scales
+	Buffers    *BufferPool  // shared by the codings of a run; may be nil
+	Blocks     *BlockLayout // where blocks share scales, instead of g and s; may be nil
 }
 
 // The outputs of a coding's recipe, in order.
 const (
-	outCodes = iota
+	outQuantized = iota
 	outScales
-	outZeros
+	outZeroPoints
 )
 
 // recipe describes how codes and scales are computed; each weight is read once where
 // its runs have their scale at hand, else twice.
-func (c *coding) recipe() *ir.Recipe {
-	if c.b != nil {
+func (c *Encoding) Recipe() *ir.Recipe {
+	if c.Blocks != nil {
 		return c.blockRecipe()
 	}
-	shape := c.shape
-	if c.transpose {
+	shape := c.Shape
+	if c.Transpose {
 		shape = []int64{shape[1], shape[0]}
 	}
 	r := &ir.Recipe{
 		Name: "quantize",
-		In:   []*ir.Tensor{c.t},
+		In:   []*ir.Tensor{c.Weight},
 		Out: []ir.Spec{
-			{Name: c.t.Name, DType: c.s.dtype(), Shape: shape},
-			{Name: c.t.Name, DType: ir.Float, Shape: c.scales},
+			{Name: c.Weight.Name, DType: c.Spec.DType(), Shape: shape},
+			{Name: c.Weight.Name, DType: ir.Float, Shape: c.ScaleShape},
 		},
 		Work: c.work(),
 		Run:  c.run,
 	}
-	if !c.s.symmetric {
-		r.Out = append(r.Out, ir.Spec{Name: c.t.Name, DType: c.s.dtype(), Shape: c.scales})
+	if !c.Spec.Symmetric {
+		r.Out = append(r.Out, ir.Spec{Name: c.Weight.Name, DType: c.Spec.DType(), Shape: c.ScaleShape})
 	}
 	return r
 }
 
-func (c *coding) work() int64 {
-	held := c.g.window()
-	if c.g.rows > 1 || c.g.inner > pass.Block {
-		held = max(held, min(c.g.elems(), holdElems))
+func (c *Encoding) work() int64 {
+	held := c.Layout.bufferElems()
+	if c.Layout.rows > 1 || c.Layout.inner > pass.Block {
+		held = max(held, min(c.Layout.Elems(), maxHeldElems))
 	}
-	if c.transpose {
-		held = max(held, c.panel()*c.shape[0]+c.panel()*c.shape[0]/2)
+	if c.Transpose {
+		held = max(held, c.panelCols()*c.Shape[0]+c.panelCols()*c.Shape[0]/2)
 	}
-	return held*(4+1) + held*(c.t.DType.Bits()/8)*b2i(c.t.DType != ir.Float) + c.g.scales()*16
+	return held*(4+1) + held*(c.Weight.DType.Bits()/8)*b2i(c.Weight.DType != ir.Float) + c.Layout.NumScales()*16
 }
 
 func b2i(b bool) int64 {
@@ -74,32 +74,32 @@ func b2i(b bool) int64 {
 	return 0
 }
 
-func (c *coding) run(ctx context.Context, in []io.ReaderAt, out []io.Writer) error {
-	var a *affine
+func (c *Encoding) run(ctx context.Context, in []io.ReaderAt, out []io.Writer) error {
+	var a *QParams
 	var err error
 	switch {
-	case c.transpose:
-		a, err = c.transposed(ctx, in[0], out[outCodes])
-	case c.g.rows == 1 && c.g.inner <= pass.Block:
-		a, err = c.fused(ctx, in[0], out[outCodes])
+	case c.Transpose:
+		a, err = c.quantizeTransposed(ctx, in[0], out[outQuantized])
+	case c.Layout.rows == 1 && c.Layout.inner <= pass.Block:
+		a, err = c.onePass(ctx, in[0], out[outQuantized])
 	default:
-		a, err = c.twice(ctx, in[0], out[outCodes])
+		a, err = c.twoPass(ctx, in[0], out[outQuantized])
 	}
 	if err != nil {
 		return err
 	}
-	if _, err := out[outScales].Write(kernel.Bytes(a.scale)); err != nil {
+	if _, err := out[outScales].Write(kernel.Bytes(a.Scale)); err != nil {
 		return err
 	}
-	if a.zero == nil {
+	if a.ZeroPoint == nil {
 		return nil
 	}
-	_, err = out[outZeros].Write(codeBytes(a.zero))
+	_, err = out[outZeroPoints].Write(zeroPointBytes(a.ZeroPoint))
 	return err
 }
 
 // codeBytes are zero points as codes: the low byte of each.
-func codeBytes(zero []int32) []byte {
+func zeroPointBytes(zero []int32) []byte {
 	b := make([]byte, len(zero))
 	for i, z := range zero {
 		b[i] = byte(z)
@@ -108,63 +108,63 @@ func codeBytes(zero []int32) []byte {
 }
 
 // twice goes through the weight for its scales and then for its codes.
-func (c *coding) twice(ctx context.Context, in io.ReaderAt, out io.Writer) (*affine, error) {
-	r := newReader(c.buffers, in, c.t.DType, c.g, 2)
+func (c *Encoding) twoPass(ctx context.Context, in io.ReaderAt, out io.Writer) (*QParams, error) {
+	r := newSegmentReader(c.Buffers, in, c.Weight.DType, c.Layout, 2)
 	defer r.close()
-	a, err := r.measure(ctx, c.t, c.g, c.s)
+	a, err := r.observe(ctx, c.Weight, c.Layout, c.Spec)
 	if err != nil {
 		return nil, err
 	}
-	return a, c.write(ctx, r, out, a)
+	return a, c.quantizeWith(ctx, r, out, a)
 }
 
 // fused measures and quantizes each run while it is in the cache.
-func (c *coding) fused(ctx context.Context, in io.ReaderAt, out io.Writer) (*affine, error) {
-	m, a := newRanges(c.g.scales(), c.s), newAffine(c.g.scales(), c.s)
-	r := newReader(c.buffers, in, c.t.DType, c.g, 1)
+func (c *Encoding) onePass(ctx context.Context, in io.ReaderAt, out io.Writer) (*QParams, error) {
+	m, a := newMinMaxObserver(c.Layout.NumScales(), c.Spec), newQParams(c.Layout.NumScales(), c.Spec)
+	r := newSegmentReader(c.Buffers, in, c.Weight.DType, c.Layout, 1)
 	defer r.close()
-	return a, c.quantize(ctx, r, out, func(q run, x []float32, dst []byte) error {
-		m.add(c.g, q, x)
-		scale, zero, err := m.fit(c.s, q.first, c.t.Name)
+	return a, c.quantizeSegments(ctx, r, out, func(q segment, x []float32, dst []byte) error {
+		m.observe(c.Layout, q, x)
+		scale, zero, err := m.qparams(c.Spec, q.first, c.Weight.Name)
 		if err != nil {
 			return err
 		}
 		a.set(int(q.first), scale, zero)
-		kernel.Quantize(dst, x, scale, zero, c.s.codes())
+		kernel.Quantize(dst, x, scale, zero, c.Spec.Levels())
 		return nil
 	})
 }
 
 // write quantizes by scales that are known.
-func (c *coding) write(ctx context.Context, r *reader, out io.Writer, a *affine) error {
-	fixed := a.zero
-	if fixed == nil && c.s.zero() != 0 && c.g.cols() {
-		fixed = make([]int32, c.g.scales())
+func (c *Encoding) quantizeWith(ctx context.Context, r *segmentReader, out io.Writer, a *QParams) error {
+	fixed := a.ZeroPoint
+	if fixed == nil && c.Spec.ZeroPoint() != 0 && c.Layout.columnwise() {
+		fixed = make([]int32, c.Layout.NumScales())
 		for i := range fixed {
-			fixed[i] = c.s.zero()
+			fixed[i] = c.Spec.ZeroPoint()
 		}
 	}
-	return c.quantize(ctx, r, out, func(q run, x []float32, dst []byte) error {
-		if !c.g.cols() {
-			kernel.Quantize(dst, x, a.scale[q.first], a.zeroOf(c.s, q.first), c.s.codes())
+	return c.quantizeSegments(ctx, r, out, func(q segment, x []float32, dst []byte) error {
+		if !c.Layout.columnwise() {
+			kernel.Quantize(dst, x, a.Scale[q.first], a.zeroPointOf(c.Spec, q.first), c.Spec.Levels())
 			return nil
 		}
 		var zero []int32
 		if fixed != nil {
-			zero = fixed[q.first:][:c.g.chans]
+			zero = fixed[q.first:][:c.Layout.channels]
 		}
-		kernel.QuantizeCols(dst, x, a.scale[q.first:][:c.g.chans], zero, c.s.codes())
+		kernel.QuantizeCols(dst, x, a.Scale[q.first:][:c.Layout.channels], zero, c.Spec.Levels())
 		return nil
 	})
 }
 
 // quantize hands each run and its place among the codes to do, and writes the codes
 // in blocks.
-func (c *coding) quantize(ctx context.Context, r *reader, out io.Writer, do func(q run, x []float32, dst []byte) error) error {
-	buf, free := c.buffers.takeBytes(c.g.window())
+func (c *Encoding) quantizeSegments(ctx context.Context, r *segmentReader, out io.Writer, do func(q segment, x []float32, dst []byte) error) error {
+	buf, free := c.Buffers.takeBytes(c.Layout.bufferElems())
 	defer free()
-	buf = buf[:0:c.g.window()]
-	err := c.g.runs(func(q run) error {
+	buf = buf[:0:c.Layout.bufferElems()]
+	err := c.Layout.segments(func(q segment) error {
 		x, err := r.next(q)
 		if err != nil {
 			return err

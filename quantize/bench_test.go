@@ -14,35 +14,39 @@ import (
 // A layer of the BERT-base shape, read from memory: 3072 × 768 float32.
 const benchRows, benchCols = 3072, 768
 
-func BenchmarkQuantizeRows(b *testing.B) { benchmark(b, matrix(benchRows, benchCols, 0, false)) }
+func BenchmarkQuantizeRows(b *testing.B) {
+	benchmark(b, matrixEncoding(benchRows, benchCols, 0, false))
+}
 
-func BenchmarkQuantizeCols(b *testing.B) { benchmark(b, matrix(benchRows, benchCols, 1, false)) }
+func BenchmarkQuantizeCols(b *testing.B) {
+	benchmark(b, matrixEncoding(benchRows, benchCols, 1, false))
+}
 
 func BenchmarkQuantizeTransposed(b *testing.B) {
-	benchmark(b, matrix(benchRows, benchCols, 0, true))
+	benchmark(b, matrixEncoding(benchRows, benchCols, 0, true))
 }
 
 func BenchmarkFloat16(b *testing.B) {
-	t, payload := benchWeight(matrix(benchRows, benchCols, -1, false))
-	w := &narrowing{narrowType: &binary16}
+	t, payload := benchWeight(matrixEncoding(benchRows, benchCols, -1, false))
+	w := &Converter{HalfType: &Binary16}
 	runRecipe(b, w.recipe(t, false, false), payload)
 }
 
-func benchmark(b *testing.B, c coding) {
+func benchmark(b *testing.B, c Encoding) {
 	var payload []byte
-	c.t, payload = benchWeight(c)
-	c.s = scheme{symmetric: true}
-	c.scales = []int64{c.g.scales()}
-	runRecipe(b, c.recipe(), payload)
+	c.Weight, payload = benchWeight(c)
+	c.Spec = QuantSpec{Symmetric: true}
+	c.ScaleShape = []int64{c.Layout.NumScales()}
+	runRecipe(b, c.Recipe(), payload)
 }
 
-func benchWeight(c coding) (*ir.Tensor, []byte) {
+func benchWeight(c Encoding) (*ir.Tensor, []byte) {
 	r := rand.New(rand.NewPCG(7, 8))
-	x := make([]float32, c.g.elems())
+	x := make([]float32, c.Layout.Elems())
 	for i := range x {
 		x[i] = float32(r.NormFloat64())
 	}
-	return tensorOf(ir.Float, c.shape, x), kernel.Bytes(x)
+	return tensorOf(ir.Float, c.Shape, x), kernel.Bytes(x)
 }
 
 func runRecipe(b *testing.B, r *ir.Recipe, payload []byte) {

@@ -16,19 +16,19 @@ var BFloat16 = &pass.Method{
 	Doc:     "bfloat16 storage of float32 weights, float32 arithmetic unless asked otherwise; needs no data",
 	Stage:   pass.Quantize,
 	Shrinks: true,
-	Bind:    func(fs *flag.FlagSet) func(*pass.Context) error { return bindNarrow(fs, &brain16) },
+	Bind:    func(fs *flag.FlagSet) func(*pass.Context) error { return bindNarrow(fs, &BFloat16Type) },
 }
 
-var brain16 = narrowType{
-	dt:        ir.BFloat16,
-	opset:     13, // whose Cast knows it
-	computing: 22, // whose Conv does
-	stored:    pass.CastBFloat16,
-	computed:  pass.BFloat16,
-	looked:    pass.BFloat16,
-	largest:   0x1.fep127,
-	overflow:  0x7f7f8000, // halfway to 2^128
-	normal:    0x00800000, // float32's own
-	write:     kernel.BF16FromF32,
-	note:      pass.Runtime + " has no CPU kernel for products of bfloat16: the embedded engine runs the model",
+var BFloat16Type = HalfType{
+	DType:        ir.BFloat16,
+	opset:        13, // whose Cast knows it
+	computeOpset: 22, // whose Conv does
+	stored:       pass.CastBFloat16,
+	computed:     pass.BFloat16,
+	lookup:       pass.BFloat16,
+	largest:      0x1.fep127,
+	overflow:     0x7f7f8000, // halfway to 2^128
+	minNormal:    0x00800000, // float32's own
+	write:        kernel.BF16FromF32,
+	note:         pass.Runtime + " has no CPU kernel for products of bfloat16: the embedded engine runs the model",
 }

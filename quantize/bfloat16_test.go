@@ -90,8 +90,8 @@ func TestBFloat16RunsInTheEngine(t *testing.T) {
 			res := brain.apply(t, r.path, r.out, func(o *job.Options) { o.Verify = &job.Verification{Force: true} })
 			r.sameInterface(t, opened(t, r.path).Model, opened(t, r.out).Model)
 			r.valid(t, w)
-			if !slices.ContainsFunc(res.Report.Ledger, func(row report.Row) bool { return row.Reason == brain16.note }) {
-				t.Errorf("the ledger does not say %q", brain16.note)
+			if !slices.ContainsFunc(res.Report.Ledger, func(row report.Row) bool { return row.Reason == BFloat16Type.note }) {
+				t.Errorf("the ledger does not say %q", BFloat16Type.note)
 			}
 			p := res.Report.Verification
 			if p == nil || p.Skipped != "" {

@@ -2,7 +2,6 @@ package quantize
 
 import (
 	"context"
-	"flag"
 	"fmt"
 
 	"github.com/mcompress/mcompress/internal/calibrate"
@@ -12,32 +11,26 @@ import (
 )
 
 // biasCorrection is the option of methods that correct biases.
-type biasCorrection struct {
-	wanted bool
-	data   *calibrate.Data
-}
-
-// bind declares it; d is the samples of the method.
-func (b *biasCorrection) bind(fs *flag.FlagSet, d *calibrate.Data) {
-	b.data = d
-	fs.BoolVar(&b.wanted, "bias-correction", false, "take the mean of what rounding weights adds to outputs out of biases, by samples")
+type Correction struct {
+	Enabled bool
+	Data    *calibrate.Data
 }
 
 // of corrects biases where that is wanted, with what will stand for each weight.
-func (b *biasCorrection) of(c *pass.Context, codings map[*ir.Value]*coding) error {
-	if !b.wanted {
+func (b *Correction) Apply(c *pass.Context, codings map[*ir.Value]*Encoding) error {
+	if !b.Enabled {
 		return nil
 	}
 	restored := map[*ir.Value]*ir.Tensor{}
 	for v, cd := range codings {
-		restored[v] = cd.restore(cd.recipe().Derive())
+		restored[v] = cd.Restore(cd.Recipe().Derive())
 	}
-	return correctBiases(c, b.data, restored)
+	return correct(c, b.Data, restored)
 }
 
 // A correction is a weight of a layer, what will stand for it, and what samples say of the
 // layer's input.
-type correction struct {
+type layer struct {
 	*rescale.Layer
 	restored *ir.Tensor
 	sums     []float64 // of each input channel
@@ -49,17 +42,17 @@ type correction struct {
 // the weight's error times the input's mean (Nagel et al., Data-Free Quantization Through
 // Weight Equalization and Bias Correction, ICCV 2019, section 4.2), which is measured on
 // samples. It is called while the model is still float, with what will stand for each weight.
-func correctBiases(c *pass.Context, d *calibrate.Data, restored map[*ir.Value]*ir.Tensor) error {
+func correct(c *pass.Context, d *calibrate.Data, restored map[*ir.Value]*ir.Tensor) error {
 	e := rescale.New(c)
-	by := map[string][]*correction{}
-	var all []*correction
+	by := map[string][]*layer{}
+	var all []*layer
 	var names []string
 	for n := range c.Model.Graph.Nodes() {
 		l, why := e.Layer(n)
 		if why != "" || l.Node != n || restored[l.Weight] == nil || n.Input(0).Const != nil || l.Weight.Const.DType != ir.Float {
 			continue
 		}
-		k := &correction{Layer: l, restored: restored[l.Weight], sums: make([]float64, l.Inputs)}
+		k := &layer{Layer: l, restored: restored[l.Weight], sums: make([]float64, l.Inputs)}
 		name := n.Input(0).Name
 		if by[name] == nil {
 			names = append(names, name)
@@ -93,7 +86,7 @@ func correctBiases(c *pass.Context, d *calibrate.Data, restored map[*ir.Value]*i
 }
 
 // add takes one run's input of the layer.
-func (k *correction) add(a *ir.Array) error {
+func (k *layer) add(a *ir.Array) error {
 	axis := len(a.Shape) - 1
 	if k.Spatial() {
 		axis = 1
@@ -115,7 +108,7 @@ func (k *correction) add(a *ir.Array) error {
 }
 
 // measure sets the shift that is to be added to the bias.
-func (k *correction) measure() error {
+func (k *layer) measure() error {
 	k.shift = make([]float64, k.Outputs)
 	if k.seen == 0 {
 		return nil

@@ -1,8 +1,6 @@
 package quantize
 
 import (
-	"flag"
-	"fmt"
 	"strings"
 
 	"github.com/mcompress/mcompress/ir"
@@ -10,15 +8,15 @@ import (
 )
 
 // blockOptions say how weights are rounded in blocks.
-type blockOptions struct {
-	bits         int
-	block        blockSize // 0 for whole columns
-	whole        bool      // columns, whatever the block
-	weightType   string
-	symmetric    bool
-	search, algo string // empty where they were not given
-	form         productForm
-	gptq         gptq
+type BlockOptions struct {
+	Bits         int
+	Block        int  // 0 for whole columns
+	PerChannel   bool // columns, whatever the block
+	WeightType   string
+	Symmetric    bool
+	Search, Algo string // empty where they were not given
+	Form         Form
+	GPTQ         GPTQ
 }
 
 // The codes by width: signed and unsigned, and the first opset whose DequantizeLinear has blocks of them.
@@ -34,53 +32,32 @@ var blockTypes = map[int]struct {
 // defaultBlock is how many rows share a scale unless it is said.
 const defaultBlock = 32
 
-// bind declares the options of methods that are about blocks alone.
-func (o *blockOptions) bind(fs *flag.FlagSet) {
-	signed, unsigned := blockTypes[o.bits].signed.String(), blockTypes[o.bits].unsigned.String()
-	o.block, o.search, o.algo, o.weightType = defaultBlock, "mse", "rtn", unsigned
-	o.form.name = standardForm
-	o.bindShared(fs)
-	fs.Var(choice{&o.symmetric, true}, "symmetric", "zero is in the middle of the codes")
-	fs.Var(choice{&o.symmetric, false}, "asymmetric", "codes span each block's own range")
-	fs.Var(word{&o.weightType, []string{signed, unsigned}}, "weight-type", fmt.Sprintf("`type` of the codes: %s or %s", signed, unsigned))
-	fs.Var(choice{&o.whole, true}, "per-channel", "one scale for each output channel instead of blocks")
-}
-
-// bindShared declares the options that methods have which round whole channels, unless one of them is given.
-func (o *blockOptions) bindShared(fs *flag.FlagSet) {
-	fs.Var(&o.block, "block", "`rows` of a channel that share a scale: a power of two from 16 to 256")
-	fs.Var(word{&o.search, []string{"mse", "span"}}, "search", "how scales are found, by `rule`: mse (least squared error, rounded so that errors of a channel do not add up) or span (the values' range, rounded to the nearest)")
-	fs.Var(word{&o.algo, []string{"rtn", "hqq", "gptq", "awq"}}, "algo", "how codes are found, by `algorithm`: rtn (the nearest), hqq (half-quadratic zero points), or by samples: gptq (errors made up for), awq (inputs that are large count more)")
-	o.form.bind(fs)
-	o.gptq.bind(fs)
-}
-
 // asked reports whether one of the shared options was given.
-func (o *blockOptions) asked() bool {
-	return o.block > 0 || o.search != "" || o.algo != "" || o.form.name != ""
+func (o *BlockOptions) Given() bool {
+	return o.Block > 0 || o.Search != "" || o.Algo != "" || o.Form.Name != ""
 }
 
 // unsigned reports whether codes are.
-func (o *blockOptions) unsigned() bool { return strings.HasPrefix(o.weightType, "u") }
+func (o *BlockOptions) unsigned() bool { return strings.HasPrefix(o.WeightType, "u") }
 
 // size is the rows of a block, 0 for whole columns.
-func (o *blockOptions) size() int {
-	if o.whole {
+func (o *BlockOptions) size() int {
+	if o.PerChannel {
 		return 0
 	}
-	return int(o.block)
+	return int(o.Block)
 }
 
 // rounder is what the options ask for.
-func (o *blockOptions) rounder() rounder {
+func (o *BlockOptions) rounder() Rounder {
 	by := solve.Balanced
 	switch {
-	case o.algo == "hqq":
+	case o.Algo == "hqq":
 		by = solve.HQQ
-	case o.search == "span":
+	case o.Search == "span":
 		by = solve.Nearest
 	}
-	return rounder{round: func(c *solve.Codes, w []float32) error {
+	return Rounder{Round: func(c *solve.Codes, w []float32) error {
 		by(c, w)
 		return nil
 	}}
@@ -88,28 +65,28 @@ func (o *blockOptions) rounder() rounder {
 
 // blocking cuts a matrix into blocks of size rows, or whole columns. Codes that the file's types do not have are packed by
 // hand, and unsigned.
-func (o *blockOptions) blocking(rows, cols, size int64, packed bool) *blocking {
+func (o *BlockOptions) layout(rows, cols, size int64, packed bool) *BlockLayout {
 	if size == 0 || size > rows {
 		size = max(1, rows)
 	}
-	b := &blocking{rows: rows, cols: cols, bits: o.bits, by: o.rounder()}
-	b.grid = solve.Grid{High: 1<<o.bits - 1, Symmetric: o.symmetric, Block: int(size)}
-	b.dtype = blockTypes[o.bits].unsigned
-	switch half := int32(1) << (o.bits - 1); {
-	case packed && o.bits < 8:
-		b.dtype = ir.Uint8
+	b := &BlockLayout{Rows: rows, Cols: cols, Bits: o.Bits, Rounder: o.rounder()}
+	b.Spec = solve.Grid{High: 1<<o.Bits - 1, Symmetric: o.Symmetric, Block: int(size)}
+	b.DType = blockTypes[o.Bits].unsigned
+	switch half := int32(1) << (o.Bits - 1); {
+	case packed && o.Bits < 8:
+		b.DType = ir.Uint8
 	case !o.unsigned():
-		b.grid.Low, b.grid.High, b.dtype = -half, half-1, blockTypes[o.bits].signed
+		b.Spec.Low, b.Spec.High, b.DType = -half, half-1, blockTypes[o.Bits].signed
 	}
 	return b
 }
 
 // inBlocks is o, where one of it was given, with what s says beside it.
-func (s scheme) inBlocks(o *blockOptions) *blockOptions {
-	if !o.asked() {
+func (s QuantSpec) inBlocks(o *BlockOptions) *BlockOptions {
+	if !o.Given() {
 		return nil
 	}
 	b := *o
-	b.weightType, b.symmetric = s.dtype().String(), s.symmetric
+	b.WeightType, b.Symmetric = s.DType().String(), s.Symmetric
 	return &b
 }

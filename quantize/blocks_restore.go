@@ -10,83 +10,83 @@ import (
 )
 
 // restoreBlocks writes the float weight from codes, scales and zero points.
-func (c *coding) restoreBlocks(ctx context.Context, in []io.ReaderAt, out io.Writer) error {
-	r := &blockRestore{coding: c, codes: in[outCodes], scale: make([]float32, c.b.blocks()*c.b.cols)}
-	if err := pass.NewFloats(in[outScales], c.b.scaleType()).Read(r.scale, 0); err != nil {
+func (c *Encoding) restoreBlocks(ctx context.Context, in []io.ReaderAt, out io.Writer) error {
+	r := &blockDequantizer{Encoding: c, quantized: in[outQuantized], scale: make([]float32, c.Blocks.NumBlocks()*c.Blocks.Cols)}
+	if err := pass.NewFloats(in[outScales], c.Blocks.scaleDType()).Read(r.scale, 0); err != nil {
 		return err
 	}
-	w := &floatWriter{w: out, dt: c.t.DType}
-	if c.b.padded {
-		return c.restoreBits(ctx, r, in[outZeros:], w)
+	w := &FloatWriter{w: out, dt: c.Weight.DType}
+	if c.Blocks.ForNBits {
+		return c.restoreNBits(ctx, r, in[outZeroPoints:], w)
 	}
-	r.zero = make([]int32, len(r.scale))
-	if c.b.hasZeros() {
-		if err := r.readZeros(in[outZeros]); err != nil {
+	r.zeroPoint = make([]int32, len(r.scale))
+	if c.Blocks.HasZeroPoints() {
+		if err := r.readZeroPoints(in[outZeroPoints]); err != nil {
 			return err
 		}
 	}
-	if c.b.turn {
-		return r.turned(ctx, w)
+	if c.Blocks.Transposed {
+		return r.otherOrder(ctx, w)
 	}
-	return r.straight(ctx, w)
+	return r.sameOrder(ctx, w)
 }
 
 // A blockRestore makes floats of one weight's codes.
-type blockRestore struct {
-	*coding
-	codes       io.ReaderAt
-	scale       []float32
-	zero        []int32
-	raw, single []byte
+type blockDequantizer struct {
+	*Encoding
+	quantized     io.ReaderAt
+	scale         []float32
+	zeroPoint     []int32
+	raw, unpacked []byte
 }
 
-func (r *blockRestore) signed() bool { return r.b.grid.Low < 0 }
+func (r *blockDequantizer) signed() bool { return r.Blocks.Spec.Low < 0 }
 
-func (r *blockRestore) readZeros(in io.ReaderAt) error {
-	bits := int(r.b.dtype.Bits())
-	raw, z := make([]byte, kernel.Packed(len(r.zero), bits)), make([]byte, len(r.zero))
+func (r *blockDequantizer) readZeroPoints(in io.ReaderAt) error {
+	bits := int(r.Blocks.DType.Bits())
+	raw, z := make([]byte, kernel.Packed(len(r.zeroPoint), bits)), make([]byte, len(r.zeroPoint))
 	if err := ir.ReadFull(in, raw, 0); err != nil {
 		return err
 	}
 	kernel.Unpack(z, raw, bits, r.signed())
 	for i, b := range z {
-		r.zero[i] = int32(b)
+		r.zeroPoint[i] = int32(b)
 		if r.signed() {
-			r.zero[i] = int32(int8(b))
+			r.zeroPoint[i] = int32(int8(b))
 		}
 	}
 	return nil
 }
 
 // load returns n codes from element at on, which must be the first in a byte.
-func (r *blockRestore) load(n, at int64) ([]byte, error) {
-	if int64(cap(r.single)) < n {
-		r.single, r.raw = make([]byte, n), make([]byte, n)
+func (r *blockDequantizer) load(n, at int64) ([]byte, error) {
+	if int64(cap(r.unpacked)) < n {
+		r.unpacked, r.raw = make([]byte, n), make([]byte, n)
 	}
-	q, raw := r.single[:n], r.raw[:kernel.Packed(int(n), r.b.bits)]
-	if err := ir.ReadFull(r.codes, raw, at*int64(r.b.bits)/8); err != nil {
+	q, raw := r.unpacked[:n], r.raw[:kernel.Packed(int(n), r.Blocks.Bits)]
+	if err := ir.ReadFull(r.quantized, raw, at*int64(r.Blocks.Bits)/8); err != nil {
 		return nil, err
 	}
-	kernel.Unpack(q, raw, r.b.bits, r.signed())
+	kernel.Unpack(q, raw, r.Blocks.Bits, r.signed())
 	return q, nil
 }
 
 // straight restores codes that are stored as they lie in the weight, a chunk after the other.
-func (r *blockRestore) straight(ctx context.Context, w *floatWriter) error {
+func (r *blockDequantizer) sameOrder(ctx context.Context, w *FloatWriter) error {
 	buf := make([]float32, r.chunk())
-	total := r.b.rows * r.b.cols
+	total := r.Blocks.Rows * r.Blocks.Cols
 	for at := int64(0); at < total; at += r.chunk() {
 		x := buf[:min(r.chunk(), total-at)]
 		q, err := r.load(int64(len(x)), at)
 		if err != nil {
 			return err
 		}
-		if r.b.standing() {
-			r.rows(x, q, at/r.b.cols, 0, r.b.cols)
+		if r.Blocks.rowMajor() {
+			r.rows(x, q, at/r.Blocks.Cols, 0, r.Blocks.Cols)
 		} else {
-			r.columns(x, q, at/r.b.rows)
+			r.columns(x, q, at/r.Blocks.Rows)
 		}
-		if err := w.flush(ctx, &x); err != nil {
+		if err := w.Flush(ctx, &x); err != nil {
 			return err
 		}
 	}
@@ -94,27 +94,27 @@ func (r *blockRestore) straight(ctx context.Context, w *floatWriter) error {
 }
 
 // rows restores whole rows of some columns, from a row that starts a block on.
-func (r *blockRestore) rows(x []float32, q []byte, row, col, cols int64) {
-	block := int64(r.b.grid.Block)
-	for at := row / block * r.b.cols; len(x) > 0; at += r.b.cols {
+func (r *blockDequantizer) rows(x []float32, q []byte, row, col, cols int64) {
+	block := int64(r.Blocks.Spec.Block)
+	for at := row / block * r.Blocks.Cols; len(x) > 0; at += r.Blocks.Cols {
 		n := min(int64(len(x)), block*cols)
-		kernel.DequantizeCols(x[:n], q[:n], r.signed(), r.scale[at+col:][:cols], r.zero[at+col:][:cols])
+		kernel.DequantizeCols(x[:n], q[:n], r.signed(), r.scale[at+col:][:cols], r.zeroPoint[at+col:][:cols])
 		x, q = x[n:], q[n:]
 	}
 }
 
 // columns restores whole columns that lie, from col on.
-func (r *blockRestore) columns(x []float32, q []byte, col int64) {
-	for at := col * r.b.blocks(); len(x) > 0; at++ {
-		n := min(int64(r.b.grid.Block), r.b.rows-at%r.b.blocks()*int64(r.b.grid.Block))
-		kernel.Dequantize(x[:n], q[:n], r.signed(), r.scale[at], r.zero[at])
+func (r *blockDequantizer) columns(x []float32, q []byte, col int64) {
+	for at := col * r.Blocks.NumBlocks(); len(x) > 0; at++ {
+		n := min(int64(r.Blocks.Spec.Block), r.Blocks.Rows-at%r.Blocks.NumBlocks()*int64(r.Blocks.Spec.Block))
+		kernel.Dequantize(x[:n], q[:n], r.signed(), r.scale[at], r.zeroPoint[at])
 		x, q = x[n:], q[n:]
 	}
 }
 
 // turned restores columns that lie in the weight but whose codes stand; those are held as a whole.
-func (r *blockRestore) turned(ctx context.Context, w *floatWriter) error {
-	rows, cols := r.b.rows, r.b.cols
+func (r *blockDequantizer) otherOrder(ctx context.Context, w *FloatWriter) error {
+	rows, cols := r.Blocks.Rows, r.Blocks.Cols
 	q, err := r.load(rows*cols, 0)
 	if err != nil {
 		return err
@@ -129,7 +129,7 @@ func (r *blockRestore) turned(ctx context.Context, w *floatWriter) error {
 		r.rows(x[:rows*n], part[:rows*n], 0, col, n)
 		out := turned[:rows*n]
 		kernel.Transpose(out, x[:rows*n], int(rows), int(n))
-		if err := w.flush(ctx, &out); err != nil {
+		if err := w.Flush(ctx, &out); err != nil {
 			return err
 		}
 	}

@@ -97,13 +97,13 @@ func BenchmarkBlocks(b *testing.B) {
 		lying, turn bool
 	}{{"standing", false, false}, {"turned", true, true}, {"lying", true, false}} {
 		b.Run(c.name, func(b *testing.B) {
-			o := &blockOptions{bits: 4, block: 32, weightType: "uint4"}
-			k := o.blocking(benchRows, benchCols, 32, false)
-			k.lying, k.turn = c.lying, c.turn
-			cd := coding{shape: []int64{benchRows, benchCols}, b: k, g: whole(benchRows * benchCols)}
+			o := &BlockOptions{Bits: 4, Block: 32, WeightType: "uint4"}
+			k := o.layout(benchRows, benchCols, 32, false)
+			k.ColumnMajor, k.Transposed = c.lying, c.turn
+			cd := Encoding{Shape: []int64{benchRows, benchCols}, Blocks: k, Layout: PerTensorLayout(benchRows * benchCols)}
 			var payload []byte
-			cd.t, payload = benchWeight(cd)
-			runRecipe(b, cd.recipe(), payload)
+			cd.Weight, payload = benchWeight(cd)
+			runRecipe(b, cd.Recipe(), payload)
 		})
 	}
 }

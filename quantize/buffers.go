@@ -10,18 +10,18 @@ import (
 // clear, and fault in, as much as the model has. It never holds more than was in use at
 // one time, which sync.Pool does not promise: a collection empties that, and the old
 // and the new memory then stand side by side. A nil buffers makes memory anew.
-type buffers struct {
+type BufferPool struct {
 	mu     sync.Mutex
 	floats map[int64][][]float32 // by size in blocks
 	bytes  map[int64][][]byte
 }
 
-func newBuffers() *buffers {
-	return &buffers{floats: map[int64][][]float32{}, bytes: map[int64][][]byte{}}
+func NewBufferPool() *BufferPool {
+	return &BufferPool{floats: map[int64][][]float32{}, bytes: map[int64][][]byte{}}
 }
 
 // takeFloats returns n floats of any value, and what gives them back.
-func (b *buffers) takeFloats(n int64) ([]float32, func()) {
+func (b *BufferPool) takeFloats(n int64) ([]float32, func()) {
 	if b == nil {
 		return make([]float32, n), func() {}
 	}
@@ -29,7 +29,7 @@ func (b *buffers) takeFloats(n int64) ([]float32, func()) {
 }
 
 // takeBytes returns n bytes of any value, and what gives them back.
-func (b *buffers) takeBytes(n int64) ([]byte, func()) {
+func (b *BufferPool) takeBytes(n int64) ([]byte, func()) {
 	if b == nil {
 		return make([]byte, n), func() {}
 	}

@@ -24,41 +24,41 @@ import (
 type layout struct {
 	name string
 	kept []int
-	coding
+	Encoding
 }
 
-func matrix(rows, cols int64, axis int, transpose bool) coding {
+func matrixEncoding(rows, cols int64, axis int, transpose bool) Encoding {
 	shape := []int64{rows, cols}
-	g := whole(rows * cols)
+	g := PerTensorLayout(rows * cols)
 	if axis >= 0 {
-		g = onAxis(shape, axis)
+		g = PerAxisLayout(shape, axis)
 	}
-	return coding{shape: shape, g: g, axis: axis, transpose: transpose}
+	return Encoding{Shape: shape, Layout: g, Axis: axis, Transpose: transpose}
 }
 
-func kept(shape []int64, axes ...int) coding {
-	g, _ := keptAxes(shape, axes)
-	return coding{shape: shape, g: g}
+func kept(shape []int64, axes ...int) Encoding {
+	g, _ := LayoutOfAxes(shape, axes)
+	return Encoding{Shape: shape, Layout: g}
 }
 
 func layouts() []layout {
 	long := int64(pass.Block + 77)
 	return []layout{
-		{"rows", []int{0}, matrix(13, 37, 0, false)},
-		{"columns", []int{1}, matrix(13, 37, 1, false)},
-		{"whole", nil, matrix(13, 37, -1, false)},
-		{"vector", nil, coding{shape: []int64{301}, g: whole(301)}},
-		{"one column", []int{1}, matrix(300, 1, 1, false)},
-		{"one row", []int{1}, matrix(1, 300, 1, false)},
-		{"rows of one", []int{0}, matrix(300, 1, 0, false)},
-		{"long rows", []int{0}, matrix(2, long, 0, false)},
-		{"long columns", []int{1}, matrix(3, long, 1, false)},
-		{"long whole", nil, matrix(3, long, -1, false)},
-		{"more than is held", []int{1}, matrix(1600, 2048, 1, false)},
-		{"turned", []int{0}, matrix(45, 70, 0, true)},
-		{"turned, one scale", nil, matrix(45, 70, -1, true)},
-		{"turned in panels", []int{0}, matrix(1030, 2500, 0, true)},
-		{"turned in panels, one scale", nil, matrix(1030, 2500, -1, true)},
+		{"rows", []int{0}, matrixEncoding(13, 37, 0, false)},
+		{"columns", []int{1}, matrixEncoding(13, 37, 1, false)},
+		{"whole", nil, matrixEncoding(13, 37, -1, false)},
+		{"vector", nil, Encoding{Shape: []int64{301}, Layout: PerTensorLayout(301)}},
+		{"one column", []int{1}, matrixEncoding(300, 1, 1, false)},
+		{"one row", []int{1}, matrixEncoding(1, 300, 1, false)},
+		{"rows of one", []int{0}, matrixEncoding(300, 1, 0, false)},
+		{"long rows", []int{0}, matrixEncoding(2, long, 0, false)},
+		{"long columns", []int{1}, matrixEncoding(3, long, 1, false)},
+		{"long whole", nil, matrixEncoding(3, long, -1, false)},
+		{"more than is held", []int{1}, matrixEncoding(1600, 2048, 1, false)},
+		{"turned", []int{0}, matrixEncoding(45, 70, 0, true)},
+		{"turned, one scale", nil, matrixEncoding(45, 70, -1, true)},
+		{"turned in panels", []int{0}, matrixEncoding(1030, 2500, 0, true)},
+		{"turned in panels, one scale", nil, matrixEncoding(1030, 2500, -1, true)},
 		{"batched columns", []int{0, 2}, kept([]int64{3, 5, 7}, 0, 2)},
 		{"batched rows", []int{0, 1}, kept([]int64{3, 5, 7}, 0, 1)},
 		{"batches of batches", []int{0, 1, 3}, kept([]int64{2, 3, 5, 7}, 0, 1, 3)},
@@ -70,13 +70,13 @@ func layouts() []layout {
 
 // group is the scale that the element at index i of shape belongs to.
 func (l *layout) group(i int64) int64 {
-	at := make([]int64, len(l.shape))
-	for d := len(l.shape) - 1; d >= 0; d-- {
-		at[d], i = i%l.shape[d], i/l.shape[d]
+	at := make([]int64, len(l.Shape))
+	for d := len(l.Shape) - 1; d >= 0; d-- {
+		at[d], i = i%l.Shape[d], i/l.Shape[d]
 	}
 	n := int64(0)
 	for _, d := range l.kept {
-		n = n*l.shape[d] + at[d]
+		n = n*l.Shape[d] + at[d]
 	}
 	return n
 }
@@ -91,35 +91,35 @@ type definition struct {
 func (l *layout) define(x []float32) definition {
 	groups := int64(1)
 	for _, d := range l.kept {
-		groups *= l.shape[d]
+		groups *= l.Shape[d]
 	}
 	lo, hi := make([]float32, groups), make([]float32, groups)
 	for i, v := range x {
 		g := l.group(int64(i))
 		lo[g], hi[g] = min(lo[g], v), max(hi[g], v)
 	}
-	d := definition{scale: make([]float32, groups), zero: make([]int32, groups), codes: l.s.codes()}
+	d := definition{scale: make([]float32, groups), zero: make([]int32, groups), codes: l.Spec.Levels()}
 	for g := range groups {
-		d.scale[g], d.zero[g] = l.s.define(lo[g], hi[g])
+		d.scale[g], d.zero[g] = l.Spec.define(lo[g], hi[g])
 	}
 	return d
 }
 
 // define is the table of the documentation: absmax / 127, or the range over all codes.
-func (s scheme) define(lo, hi float32) (float32, int32) {
+func (s QuantSpec) define(lo, hi float32) (float32, int32) {
 	bottom, top, half, middle := float32(-128), float32(127), float32(127), int32(0)
 	switch {
-	case s.unsigned && s.reduced:
+	case s.Unsigned && s.ReduceRange:
 		bottom, top, half, middle = 0, 127, 64, 64
-	case s.unsigned:
+	case s.Unsigned:
 		bottom, top, middle = 0, 255, 128
-	case s.reduced:
+	case s.ReduceRange:
 		bottom, top, half = -64, 64, 64
 	}
 	switch {
-	case s.symmetric && lo == 0 && hi == 0:
+	case s.Symmetric && lo == 0 && hi == 0:
 		return 1, middle
-	case s.symmetric:
+	case s.Symmetric:
 		return max(-lo, hi) / half, middle
 	case lo == 0 && hi == 0:
 		return 1, 0
@@ -138,7 +138,7 @@ func (d definition) code(x float32, g int64) byte {
 // values are random weights with ties, zeros of both signs and, in some groups, nothing
 // but zeros.
 func values(l *layout, r *rand.Rand) []float32 {
-	n := (ir.Spec{Shape: l.shape}).Elems()
+	n := (ir.Spec{Shape: l.Shape}).Elems()
 	x := make([]float32, n)
 	for i := range x {
 		g := l.group(int64(i))
@@ -156,20 +156,20 @@ func values(l *layout, r *rand.Rand) []float32 {
 	return x
 }
 
-func schemes() []scheme {
-	var ss []scheme
+func schemes() []QuantSpec {
+	var ss []QuantSpec
 	for i := range 8 {
-		ss = append(ss, scheme{unsigned: i&1 > 0, symmetric: i&2 > 0, reduced: i&4 > 0})
+		ss = append(ss, QuantSpec{Unsigned: i&1 > 0, Symmetric: i&2 > 0, ReduceRange: i&4 > 0})
 	}
 	return ss
 }
 
 // outputs runs c's recipe.
-func (c *coding) outputs(t testing.TB) ([][]byte, error) {
+func (c *Encoding) outputs(t testing.TB) ([][]byte, error) {
 	t.Helper()
 	e := ir.NewEval(t.TempDir())
 	defer e.Close()
-	r := c.recipe()
+	r := c.Recipe()
 	out := make([]bytes.Buffer, len(r.Out))
 	ws := make([]io.Writer, len(out))
 	for i := range out {
@@ -218,11 +218,11 @@ func TestCodesAndScalesAreTheDefinitions(t *testing.T) {
 	for _, l := range layouts() {
 		x := values(&l, r)
 		for _, s := range schemes() {
-			if len(x) > 1e6 && (s.reduced || s.unsigned) {
+			if len(x) > 1e6 && (s.ReduceRange || s.Unsigned) {
 				continue // block edges are the same for all
 			}
 			t.Run(fmt.Sprintf("%s %+v", l.name, s), func(t *testing.T) {
-				l.s, l.t = s, tensorOf(ir.Float, l.shape, x)
+				l.Spec, l.Weight = s, tensorOf(ir.Float, l.Shape, x)
 				l.holds(t, x)
 			})
 		}
@@ -238,7 +238,7 @@ func TestCodesOfHalves(t *testing.T) {
 				x[i] = wide(dt, narrow(dt, v))
 			}
 			t.Run(fmt.Sprintf("%s %s", dt, l.name), func(t *testing.T) {
-				l.s, l.t = scheme{}, tensorOf(dt, l.shape, x)
+				l.Spec, l.Weight = QuantSpec{}, tensorOf(dt, l.Shape, x)
 				l.holds(t, x)
 			})
 		}
@@ -250,7 +250,7 @@ func TestCodesOfHalves(t *testing.T) {
 func (l *layout) holds(t *testing.T, x []float32) {
 	t.Helper()
 	want := l.define(x)
-	l.scales = []int64{int64(len(want.scale))}
+	l.ScaleShape = []int64{int64(len(want.scale))}
 	out, err := l.outputs(t)
 	if err != nil {
 		t.Fatal(err)
@@ -258,21 +258,21 @@ func (l *layout) holds(t *testing.T, x []float32) {
 	if !bytes.Equal(out[outScales], kernel.Bytes(want.scale)) {
 		t.Fatal("the scales differ")
 	}
-	if !l.s.symmetric && !bytes.Equal(out[outZeros], codeBytes(want.zero)) {
+	if !l.Spec.Symmetric && !bytes.Equal(out[outZeroPoints], zeroPointBytes(want.zero)) {
 		t.Fatal("the zero points differ")
 	}
 	dense := l.restored(t, out)
 	for i, v := range x {
 		g := l.group(int64(i))
 		code := want.code(v, g)
-		if got := out[outCodes][l.place(int64(i))]; got != code {
+		if got := out[outQuantized][l.place(int64(i))]; got != code {
 			t.Fatalf("element %d, %g by %g: code %d, want %d", i, v, want.scale[g], got, code)
 		}
 		q := int32(code)
-		if !l.s.unsigned {
+		if !l.Spec.Unsigned {
 			q = int32(int8(code))
 		}
-		if got, exact := dense[i], float32(q-want.zero[g])*want.scale[g]; !same(l.t.DType, got, exact) {
+		if got, exact := dense[i], float32(q-want.zero[g])*want.scale[g]; !same(l.Weight.DType, got, exact) {
 			t.Fatalf("element %d comes back as %g, want %g", i, got, exact)
 		}
 	}
@@ -287,28 +287,28 @@ func same(dt ir.DType, got, exact float32) bool {
 
 // place is where the code of element i lies.
 func (l *layout) place(i int64) int64 {
-	if !l.transpose {
+	if !l.Transpose {
 		return i
 	}
-	rows, cols := l.shape[0], l.shape[1]
+	rows, cols := l.Shape[0], l.Shape[1]
 	return i%cols*rows + i/cols
 }
 
 func (l *layout) restored(t *testing.T, out [][]byte) []float32 {
 	t.Helper()
-	r := l.recipe()
+	r := l.Recipe()
 	parts := make([]*ir.Tensor, len(out))
 	for i, b := range out {
 		parts[i] = &ir.Tensor{Spec: r.Out[i], Source: ir.Mem(b)}
 	}
 	e := ir.NewEval(t.TempDir())
 	defer e.Close()
-	b, err := e.ReadAll(context.Background(), l.coding.restore(parts))
+	b, err := e.ReadAll(context.Background(), l.Encoding.Restore(parts))
 	if err != nil {
 		t.Fatal(err)
 	}
-	x := make([]float32, l.t.Elems())
-	if err := pass.NewFloats(bytes.NewReader(b), l.t.DType).Read(x, 0); err != nil {
+	x := make([]float32, l.Weight.Elems())
+	if err := pass.NewFloats(bytes.NewReader(b), l.Weight.DType).Read(x, 0); err != nil {
 		t.Fatal(err)
 	}
 	return x
@@ -324,14 +324,14 @@ func TestUnfitValuesAreNamed(t *testing.T) {
 		{float32(math.NaN()), "NaN"}, {inf, "infinities"}, {-inf, "infinities"}, {tiny, "no scale"},
 	} {
 		for _, l := range layouts()[:13] {
-			if l.g.elems() > 1e6 {
+			if l.Layout.Elems() > 1e6 {
 				continue
 			}
 			for _, s := range schemes()[:4] {
-				x := make([]float32, l.g.elems())
+				x := make([]float32, l.Layout.Elems())
 				x[len(x)-1] = c.value
-				l.s, l.t = s, tensorOf(ir.Float, l.shape, x)
-				l.scales = []int64{l.g.scales()}
+				l.Spec, l.Weight = s, tensorOf(ir.Float, l.Shape, x)
+				l.ScaleShape = []int64{l.Layout.NumScales()}
 				_, err := l.outputs(t)
 				var unfit *pass.Unfit
 				if !errors.As(err, &unfit) || unfit.Tensor != "w" || !strings.Contains(unfit.Reason, c.reason) {
@@ -345,16 +345,16 @@ func TestUnfitValuesAreNamed(t *testing.T) {
 // The ranges of codes never leave their type, and zero always has a code.
 func TestRangesOfCodes(t *testing.T) {
 	for _, s := range schemes() {
-		c := s.codes()
+		c := s.Levels()
 		lo, hi := int32(-128), int32(127)
-		if s.unsigned {
+		if s.Unsigned {
 			lo, hi = 0, 255
 		}
-		if c.Lo < lo || c.Hi > hi || s.symmetric && (s.zero() < c.Lo || s.zero() > c.Hi) {
-			t.Errorf("%+v: codes %d to %d around %d", s, c.Lo, c.Hi, s.zero())
+		if c.Lo < lo || c.Hi > hi || s.Symmetric && (s.ZeroPoint() < c.Lo || s.ZeroPoint() > c.Hi) {
+			t.Errorf("%+v: codes %d to %d around %d", s, c.Lo, c.Hi, s.ZeroPoint())
 		}
-		if s.symmetric && c.Hi-s.zero() != s.zero()-c.Lo {
-			t.Errorf("%+v: codes %d to %d are not even around %d", s, c.Lo, c.Hi, s.zero())
+		if s.Symmetric && c.Hi-s.ZeroPoint() != s.ZeroPoint()-c.Lo {
+			t.Errorf("%+v: codes %d to %d are not even around %d", s, c.Lo, c.Hi, s.ZeroPoint())
 		}
 	}
 }

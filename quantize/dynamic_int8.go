@@ -22,39 +22,39 @@ var DynamicInt8 = &pass.Method{
 	Stage:   pass.Quantize,
 	Shrinks: true,
 	Bind: func(fs *flag.FlagSet) func(*pass.Context) error {
-		d := &dynamic{scheme: scheme{symmetric: true}}
-		d.scheme.bind(fs)
-		fs.BoolVar(&d.embeddings, "embeddings", false, "take tables that Gather reads, too")
-		d.data.Bind(fs, 128)
-		d.biases.bind(fs, &d.data)
-		return d.run
+		d := &Quantizer2{Spec: QuantSpec{Symmetric: true}}
+		bindScheme(fs, &d.Spec)
+		fs.BoolVar(&d.Embeddings, "embeddings", false, "take tables that Gather reads, too")
+		d.Data.Bind(fs, 128)
+		bindBiasCorrection(fs, &d.Bias, &d.Data)
+		return d.Run
 	},
 }
 
 // dynamicOpset is the first one that has DynamicQuantizeLinear.
 const dynamicOpset = 11
 
-type dynamic struct {
-	scheme     scheme
-	buffers    *buffers
-	embeddings bool
-	biases     biasCorrection
-	data       calibrate.Data
+type Quantizer2 struct {
+	Spec       QuantSpec
+	buffers    *BufferPool
+	Embeddings bool
+	Bias       Correction
+	Data       calibrate.Data
 }
 
-func (d *dynamic) run(c *pass.Context) error {
-	d.buffers = newBuffers()
-	noteQuantized(c)
+func (d *Quantizer2) Run(c *pass.Context) error {
+	d.buffers = NewBufferPool()
+	SkipQuantized(c)
 	taken, err := d.choose(c)
 	if err != nil || len(taken) == 0 {
 		return err
 	}
-	if below(c.Model, dynamicOpset) {
+	if OpsetBelow(c.Model, dynamicOpset) {
 		var no *opset.Unsupported
-		err := raise(c, dynamicOpset)
+		err := RaiseOpset(c, dynamicOpset)
 		if errors.As(err, &no) {
 			for _, w := range taken {
-				c.Skip(w.base, w.nodes(), "it needs opset 11: "+no.Error())
+				c.Skip(w.Base, w.Nodes(), "it needs opset 11: "+no.Error())
 			}
 			return nil
 		}
@@ -71,47 +71,47 @@ func (d *dynamic) run(c *pass.Context) error {
 
 // rewrite stores the weights and replaces their sites in the order of nodes, so that
 // what products share stands in front of the first.
-func (d *dynamic) rewrite(c *pass.Context, ws []*weight) error {
-	groups, err := d.merge(c, ws)
+func (d *Quantizer2) rewrite(c *pass.Context, ws []*Weight) error {
+	groups, err := d.mergeEqual(c, ws)
 	if err != nil {
 		return err
 	}
-	if err := d.biases.of(c, d.codings(groups)); err != nil {
+	if err := d.Bias.Apply(c, d.encodings(groups)); err != nil {
 		return err
 	}
-	at := map[*ir.Node]*stored{}
-	by := map[*ir.Node]*site{}
+	at := map[*ir.Node]*Stored{}
+	by := map[*ir.Node]*Consumer{}
 	for _, w := range groups {
-		cd, _ := d.coding(w.weight)
-		st := store(w.base.Graph(), w.base, cd)
-		for _, s := range w.sites {
-			at[s.node], by[s.node] = st, s
+		cd, _ := d.encoding(w.Weight)
+		st := Store(w.Base.Graph(), w.Base, cd)
+		for _, s := range w.Consumers {
+			at[s.Node], by[s.Node] = st, s
 		}
 		for _, m := range w.members {
-			c.Changed(m.base, m.base.Const, m.nodes(), d.row(w, m, st))
+			c.Changed(m.Base, m.Base.Const, m.Nodes(), d.row(w, m, st))
 		}
 	}
-	r := newRewriter(c)
+	r := New(c)
 	for _, n := range slices.Collect(c.Model.Nodes()) {
 		s, st := by[n], at[n]
 		switch {
 		case s == nil:
-		case s.side == gather:
-			r.gatherRows(s, st)
+		case s.Side == Lookup:
+			r.Gather(s, st)
 		default:
-			r.product(s, st)
+			r.MatMulInteger(s, st)
 		}
 	}
 	return nil
 }
 
 // codings are those of all weights.
-func (d *dynamic) codings(gs []*group) map[*ir.Value]*coding {
-	all := map[*ir.Value]*coding{}
+func (d *Quantizer2) encodings(gs []*group) map[*ir.Value]*Encoding {
+	all := map[*ir.Value]*Encoding{}
 	for _, g := range gs {
-		cd, _ := d.coding(g.weight)
+		cd, _ := d.encoding(g.Weight)
 		for _, m := range g.members {
-			all[m.base] = cd
+			all[m.Base] = cd
 		}
 	}
 	return all
@@ -119,14 +119,14 @@ func (d *dynamic) codings(gs []*group) map[*ir.Value]*coding {
 
 // A group is weights of equal content: they are stored once.
 type group struct {
-	*weight
-	members []*weight
+	*Weight
+	members []*Weight
 }
 
-func (d *dynamic) merge(c *pass.Context, ws []*weight) ([]*group, error) {
+func (d *Quantizer2) mergeEqual(c *pass.Context, ws []*Weight) ([]*group, error) {
 	bases := make([]*ir.Value, len(ws))
 	for i, w := range ws {
-		bases[i] = w.base
+		bases[i] = w.Base
 	}
 	first, err := c.Duplicates(bases)
 	if err != nil {
@@ -135,16 +135,16 @@ func (d *dynamic) merge(c *pass.Context, ws []*weight) ([]*group, error) {
 	var groups []*group
 	by := map[*ir.Value]*group{}
 	for _, w := range ws {
-		if g := by[first[w.base]]; g != nil {
-			both := &weight{base: g.base, sites: slices.Concat(g.sites, w.sites)}
-			if _, reason := d.coding(both); reason == "" {
-				g.weight, g.members = both, append(g.members, w)
+		if g := by[first[w.Base]]; g != nil {
+			both := &Weight{Base: g.Base, Consumers: slices.Concat(g.Consumers, w.Consumers)}
+			if _, reason := d.encoding(both); reason == "" {
+				g.Weight, g.members = both, append(g.members, w)
 				continue
 			}
 		}
-		g := &group{weight: w, members: []*weight{w}}
-		if by[w.base] == nil {
-			by[w.base] = g
+		g := &group{Weight: w, members: []*Weight{w}}
+		if by[w.Base] == nil {
+			by[w.Base] = g
 		}
 		groups = append(groups, g)
 	}
@@ -152,22 +152,22 @@ func (d *dynamic) merge(c *pass.Context, ws []*weight) ([]*group, error) {
 }
 
 // row is the ledger's line for m, one of the weights that st stands for.
-func (d *dynamic) row(g *group, m *weight, st *stored) pass.Row {
-	r := pass.Row{Form: pass.MatMulInteger, After: st.parts(), Restore: st.restore}
-	if m.sites[0].side == gather {
+func (d *Quantizer2) row(g *group, m *Weight, st *Stored) pass.Row {
+	r := pass.Row{Form: pass.MatMulInteger, After: st.Parts(), Restore: st.Restore}
+	if m.Consumers[0].Side == Lookup {
 		r.Form = pass.GatherCodes
 	}
-	if m.base != g.base {
-		r.SharedWith = g.base.Name
+	if m.Base != g.Base {
+		r.SharedWith = g.Base.Name
 	}
 	var notes []string
-	if st.s.symmetric != d.scheme.symmetric {
+	if st.Spec.Symmetric != d.Spec.Symmetric {
 		notes = append(notes, "symmetric, as zero points have no place in one of its products")
 	}
-	if st.s.unsigned != d.scheme.unsigned {
+	if st.Spec.Unsigned != d.Spec.Unsigned {
 		notes = append(notes, "uint8, as it stands on the left of a product, or several products read it")
 	}
-	if why := noInput(m.base); why != "" {
+	if why := RemoveFromInputs(m.Base); why != "" {
 		notes = append(notes, why)
 	}
 	r.Reason = strings.Join(notes, "; ")
@@ -176,7 +176,7 @@ func (d *dynamic) row(g *group, m *weight, st *stored) pass.Row {
 
 // below reports whether m, or a function of it that uses the default domain, imports an
 // opset lower than v.
-func below(m *ir.Model, v int64) bool {
+func OpsetBelow(m *ir.Model, v int64) bool {
 	if m.Opset("") < v {
 		return true
 	}
@@ -189,7 +189,7 @@ func below(m *ir.Model, v int64) bool {
 }
 
 // raise brings the model to an opset that a form needs, and says so.
-func raise(c *pass.Context, to int64) error {
+func RaiseOpset(c *pass.Context, to int64) error {
 	from := c.Model.Opset("")
 	if err := opset.Raise(c, c.Eval, c.Model, to); err != nil {
 		return err
@@ -199,62 +199,62 @@ func raise(c *pass.Context, to int64) error {
 }
 
 // choose decides which weights are taken; the others get their rows.
-func (d *dynamic) choose(c *pass.Context) ([]*weight, error) {
-	var taken []*weight
-	all := sites(c, d.embeddings)
-	noteOthers(c, all)
+func (d *Quantizer2) choose(c *pass.Context) ([]*Weight, error) {
+	var taken []*Weight
+	all := Find(c, d.Embeddings)
+	skipOthers(c, all)
 	for _, w := range all {
 		d.mirror(w)
 		if reason := d.refuse(c, w); reason != "" {
-			c.Skip(w.base, w.nodes(), reason)
+			c.Skip(w.Base, w.Nodes(), reason)
 			continue
 		}
 		taken = append(taken, w)
 	}
-	return precheck(c, taken, func(w *weight) (*ir.Value, *coding) {
-		cd, _ := d.coding(w)
-		return w.base, cd
+	return Precheck(c, taken, func(w *Weight) (*ir.Value, *Encoding) {
+		cd, _ := d.encoding(w)
+		return w.Base, cd
 	})
 }
 
 // mirror turns left-hand sites around where the weight is asymmetric, and where the
 // other factor is a vector: ONNX Runtime fuses a bias as if it ran along B's columns.
-func (d *dynamic) mirror(w *weight) {
-	for _, s := range w.sites {
-		if s.side != left || len(s.shape) != 2 {
+func (d *Quantizer2) mirror(w *Weight) {
+	for _, s := range w.Consumers {
+		if s.Side != Left || len(s.Shape) != 2 {
 			continue
 		}
-		rank, ok := opset.Rank(s.act())
-		if ok && rank == 1 || !d.scheme.symmetric && !d.scheme.perTensor {
-			s.mirror()
+		rank, ok := opset.Rank(s.Activation())
+		if ok && rank == 1 || !d.Spec.Symmetric && !d.Spec.PerTensor {
+			s.Mirror()
 		}
 	}
 }
 
 // refuse gives the reason why w is left alone, or "".
-func (d *dynamic) refuse(c *pass.Context, w *weight) string {
-	if r := c.Select.Excludes(w.base, w.nodes()); r != "" {
+func (d *Quantizer2) refuse(c *pass.Context, w *Weight) string {
+	if r := c.Select.Excludes(w.Base, w.Nodes()); r != "" {
 		return r
 	}
-	if w.base.Ambiguous {
+	if w.Base.Ambiguous {
 		return "its name is produced twice"
 	}
-	if w.other != "" {
-		return fmt.Sprintf("%s reads it too: the float weight would have to stay", w.other)
+	if w.OtherConsumer != "" {
+		return fmt.Sprintf("%s reads it too: the float weight would have to stay", w.OtherConsumer)
 	}
-	if t := w.trouble(); t != "" {
+	if t := w.Unsupported(); t != "" {
 		return t
 	}
-	for _, s := range w.sites {
-		if r := s.unknownRank(); r != "" {
+	for _, s := range w.Consumers {
+		if r := s.ResolveActivationRank(); r != "" {
 			return r
 		}
 	}
-	cd, reason := d.coding(w)
+	cd, reason := d.encoding(w)
 	if reason != "" {
 		return reason
 	}
-	if before, after := w.base.Const.Bytes(), cd.bytes()+graphBytes(productBytes, len(w.sites), w.base); after >= before {
+	if before, after := w.Base.Const.Bytes(), cd.Bytes()+GraphBytes(IntegerProductBytes, len(w.Consumers), w.Base); after >= before {
 		return fmt.Sprintf("it would grow: %d bytes now, %d with codes, scales and nodes", before, after)
 	}
 	return ""
@@ -262,46 +262,50 @@ func (d *dynamic) refuse(c *pass.Context, w *weight) string {
 
 // unknownRank refuses products whose scales can only be placed if the activation's
 // rank is known.
-func (s *site) unknownRank() string {
-	if s.side == gather || s.side == right && len(s.shape) <= 2 && !s.mirrored {
+func (s *Consumer) ResolveActivationRank() string {
+	if s.Side == Lookup || s.Side == Right && len(s.Shape) <= 2 && !s.Mirrored {
 		return ""
 	}
-	if s.node.Op.Is("Gemm") {
-		s.rank = 2
+	if s.Node.Op.Is("Gemm") {
+		s.ActivationRank = 2
 		return ""
 	}
-	rank, ok := opset.Rank(s.act())
-	s.rank = rank
+	rank, ok := opset.Rank(s.Activation())
+	s.ActivationRank = rank
 	switch {
 	case !ok:
-		return fmt.Sprintf("the rank of %s's other input is not known", s.node.Label())
-	case rank < 2 && len(s.shape) > 2:
-		return fmt.Sprintf("%s's other input is a vector", s.node.Label())
+		return fmt.Sprintf("the rank of %s's other input is not known", s.Node.Label())
+	case rank < 2 && len(s.Shape) > 2:
+		return fmt.Sprintf("%s's other input is a vector", s.Node.Label())
 	}
 	return ""
 }
 
-// coding says how w is stored so that all its sites can read it, or why it cannot be.
-func (d *dynamic) coding(w *weight) (*coding, string) {
-	first := w.sites[0]
-	cd := &coding{buffers: d.buffers, t: w.base.Const, shape: first.view(), s: d.scheme, transpose: true}
-	axis := first.channelAxis()
-	for _, s := range w.sites {
-		if !slices.Equal(s.view(), cd.shape) {
+func (d *Quantizer2) encoding(w *Weight) (*Encoding, string) {
+	return PerChannelEncoding(w, d.Spec, d.buffers)
+}
+
+// channelCoding says how w is stored so that all its sites can read it, or why it cannot be.
+func PerChannelEncoding(w *Weight, spec QuantSpec, b *BufferPool) (*Encoding, string) {
+	first := w.Consumers[0]
+	cd := &Encoding{Buffers: b, Weight: w.Base.Const, Shape: first.BaseShape(), Spec: spec, Transpose: true}
+	axis := first.ChannelAxis()
+	for _, s := range w.Consumers {
+		if !slices.Equal(s.BaseShape(), cd.Shape) {
 			return nil, "its readers see it in different shapes"
 		}
-		if len(s.shape) > 2 && s.side != first.side {
+		if len(s.Shape) > 2 && s.Side != first.Side {
 			return nil, "batched matrices on both sides of products cannot share scales"
 		}
-		cd.transpose = cd.transpose && s.transposed && s.side == right
-		cd.s.unsigned = cd.s.unsigned || s.wantsUint8(w)
+		cd.Transpose = cd.Transpose && s.Transposed && s.Side == Right
+		cd.Spec.Unsigned = cd.Spec.Unsigned || s.RequiresUint8(w)
 		// Zero points along a sum, or for each row on the left, have no place.
-		if !d.scheme.perTensor && (s.channelAxis() != axis || s.side == left) {
-			cd.s.symmetric = true
+		if !spec.PerTensor && (s.ChannelAxis() != axis || s.Side == Left) {
+			cd.Spec.Symmetric = true
 		}
 	}
-	cd.axis = axis
-	cd.place(d.scheme.perTensor, w)
+	cd.Axis = axis
+	placeScales(cd, spec.PerTensor, w)
 	return cd, ""
 }
 
@@ -309,39 +313,39 @@ func (d *dynamic) coding(w *weight) (*coding, string) {
 // fused node has no kernel for them; and codes that several products read, or one in
 // another scope, cannot be converted for CPUs without VNNI, so that products saturate
 // or the model does not load.
-func (s *site) wantsUint8(w *weight) bool {
-	if s.side == gather {
+func (s *Consumer) RequiresUint8(w *Weight) bool {
+	if s.Side == Lookup {
 		return false
 	}
 	products := 0
-	for _, o := range w.sites {
-		if o.side != gather {
+	for _, o := range w.Consumers {
+		if o.Side != Lookup {
 			products++
 		}
 	}
-	return s.side == left || products > 1 || s.node.Graph() != w.base.Graph()
+	return s.Side == Left || products > 1 || s.Node.Graph() != w.Base.Graph()
 }
 
-// place sets the grid and the shape of the scales, which lets them multiply what the
+// placeScales sets the grid and the shape of the scales, which lets them multiply what the
 // first site's product keeps.
-func (c *coding) place(perTensor bool, w *weight) {
-	rank := len(c.shape)
-	n := (ir.Spec{Shape: c.shape}).Elems()
+func placeScales(c *Encoding, perTensor bool, w *Weight) {
+	rank := len(c.Shape)
+	n := (ir.Spec{Shape: c.Shape}).Elems()
 	switch {
-	case perTensor || c.axis < 0:
-		c.g, c.axis = whole(n), -1
-	case rank > 2 && c.axis == rank-1: // a column of each matrix
-		c.g = alongCols(n/(c.shape[rank-2]*c.shape[rank-1]), c.shape[rank-2], c.shape[rank-1])
-		c.scales = append(slices.Clone(c.shape[:rank-2]), 1, c.shape[rank-1])
-	case rank > 2 && c.axis == rank-2: // a row of each matrix
-		c.g = alongRows(n/c.shape[rank-1], c.shape[rank-1])
-		c.scales = append(slices.Clone(c.shape[:rank-1]), 1)
+	case perTensor || c.Axis < 0:
+		c.Layout, c.Axis = PerTensorLayout(n), -1
+	case rank > 2 && c.Axis == rank-1: // a column of each matrix
+		c.Layout = PerColumnLayout(n/(c.Shape[rank-2]*c.Shape[rank-1]), c.Shape[rank-2], c.Shape[rank-1])
+		c.ScaleShape = append(slices.Clone(c.Shape[:rank-2]), 1, c.Shape[rank-1])
+	case rank > 2 && c.Axis == rank-2: // a row of each matrix
+		c.Layout = PerRowLayout(n/c.Shape[rank-1], c.Shape[rank-1])
+		c.ScaleShape = append(slices.Clone(c.Shape[:rank-1]), 1)
 	default:
-		c.g = onAxis(c.shape, c.axis)
-		c.scales = []int64{c.shape[c.axis]}
-		if c.axis == 0 && slices.ContainsFunc(w.sites, func(s *site) bool { return s.side != right }) {
+		c.Layout = PerAxisLayout(c.Shape, c.Axis)
+		c.ScaleShape = []int64{c.Shape[c.Axis]}
+		if c.Axis == 0 && slices.ContainsFunc(w.Consumers, func(s *Consumer) bool { return s.Side != Right }) {
 			for range rank - 1 {
-				c.scales = append(c.scales, 1)
+				c.ScaleShape = append(c.ScaleShape, 1)
 			}
 		}
 	}

@@ -10,57 +10,57 @@ import (
 )
 
 // emit stores the weight that g's plans share and gives its readers what they need.
-func (w *weightOnly) emit(c *pass.Context, g []*plan) *stored {
-	st := store(g[0].scope(), g[0].base, g[0].cd)
-	r := newRewriter(c)
+func (w *Quantizer) emit(c *pass.Context, g []*plan) *Stored {
+	st := Store(g[0].scope(), g[0].Base, g[0].encoding)
+	r := New(c)
 	var dense *ir.Value
 	for _, p := range g {
-		p.note(noInput(p.base))
+		p.note(RemoveFromInputs(p.Base))
 		switch p.form.Name {
 		case pass.NBits.Name:
-			for _, s := range p.sites {
-				r.bits(s, st, w.blocks.form.level)
+			for _, s := range p.Consumers {
+				r.MatMulNBits(s, st, w.Blocks.Form.AccuracyLevel)
 			}
 			continue
 		case pass.CastMul.Name:
 		default:
-			r.sites(p, st)
+			rewriteConsumers(r, p, st)
 			continue
 		}
 		if dense == nil {
-			dense = r.castMul(st)
+			dense = r.CastMul(st)
 		}
-		p.base.ReplaceUses(dense)
-		p.base.Drop()
+		p.Base.ReplaceUses(dense)
+		p.Base.Drop()
 	}
 	return st
 }
 
 // castMul is (codes - zero) · scale in nodes that runtimes fold.
-func (r *rewriter) castMul(st *stored) *ir.Value {
-	if st.b != nil {
-		return r.castBlocks(st)
+func (r *Rewriter) CastMul(st *Stored) *ir.Value {
+	if st.Blocks != nil {
+		return r.castMulBlocks(st)
 	}
-	g, at := st.home, st.home.First()
-	x := r.cast(g, at, st.codes, ir.Float)
-	if z := r.zero(st); z != nil {
-		x = g.Insert(at, "Sub", []*ir.Value{x, r.cast(g, at, z, ir.Float)})
+	g, at := st.Graph, st.Graph.First()
+	x := r.Cast(g, at, st.Quantized, ir.Float)
+	if z := r.zeroPoint(st); z != nil {
+		x = g.Insert(at, "Sub", []*ir.Value{x, r.Cast(g, at, z, ir.Float)})
 	}
-	x = g.Insert(at, "Mul", []*ir.Value{x, st.scale})
-	if st.t.DType != ir.Float {
-		x = r.cast(g, at, x, st.t.DType)
+	x = g.Insert(at, "Mul", []*ir.Value{x, st.ScaleValue})
+	if st.Weight.DType != ir.Float {
+		x = r.Cast(g, at, x, st.Weight.DType)
 	}
 	return x
 }
 
-// sites rewrites lookups, and the product if there is one.
-func (r *rewriter) sites(p *plan, st *stored) {
-	for _, s := range p.sites {
-		if s.side == gather {
-			r.gatherRows(s, st)
+// rewriteSites rewrites lookups, and the product if there is one.
+func rewriteConsumers(r *Rewriter, p *plan, st *Stored) {
+	for _, s := range p.Consumers {
+		if s.Side == Lookup {
+			r.Gather(s, st)
 			continue
 		}
-		r.linear(s, st)
+		r.DequantizeLinear(s, st)
 	}
 }
 
@@ -68,24 +68,24 @@ func (r *rewriter) sites(p *plan, st *stored) {
 // MatMulNBits of the pair, unless it has made Gemm and an activation, or MatMul, Add and
 // an activation, one node before; it would dequantize in every run then. So Gemm becomes
 // MatMul and Sum, and an Add that follows becomes Sum.
-func (r *rewriter) linear(s *site, st *stored) {
-	g, at, x := s.node.Graph(), s.node, s.act()
-	w := r.dequantized(st, s.transposed)
+func (r *Rewriter) DequantizeLinear(s *Consumer, st *Stored) {
+	g, at, x := s.Node.Graph(), s.Node, s.Activation()
+	w := r.dequantize(st, s.Transposed)
 	if !at.Op.Is("Gemm") {
-		old := at.Input(s.use.Index)
-		at.SetInput(s.use.Index, w)
+		old := at.Input(s.Use.Index)
+		at.SetInput(s.Use.Index, w)
 		old.Drop()
 		sumAfter(at)
 		return
 	}
-	if s.flipped() {
+	if s.TransposesActivation() {
 		x = g.Insert(at, "Transpose", []*ir.Value{x}, ir.IntsAttr("perm", 1, 0))
 	}
 	y := g.Insert(at, "MatMul", []*ir.Value{x, w})
 	if alpha := at.Float("alpha", 1); alpha != 1 {
-		y = g.Insert(at, "Mul", []*ir.Value{y, r.number(s, alpha)})
+		y = g.Insert(at, "Mul", []*ir.Value{y, r.Scalar(s, alpha)})
 	}
-	r.replace(s, r.bias(s, y, "Sum"))
+	r.Replace(s, r.AddBias(s, y, "Sum"))
 }
 
 // sumAfter makes a Sum of the Add that reads a product of matrices.
@@ -99,27 +99,27 @@ func sumAfter(n *ir.Node) {
 
 // dequantized is the float weight in one orientation, made at the head of the graph that
 // holds the codes.
-func (r *rewriter) dequantized(st *stored, transposed bool) *ir.Value {
-	if st.b != nil {
-		return r.dequantizedBlocks(st)
+func (r *Rewriter) dequantize(st *Stored, transposed bool) *ir.Value {
+	if st.Blocks != nil {
+		return r.dequantizeBlocks(st)
 	}
-	in := []*ir.Value{r.oriented(st, transposed), r.placed(st, st.scale, false), r.zeros(st)}
+	in := []*ir.Value{r.orient(st, transposed), r.reshape(st, st.ScaleValue, false), r.zeroPoints(st)}
 	if in[2] == nil {
 		in = in[:2]
 	}
 	var attrs []*ir.Attr
-	if st.axis >= 0 {
-		axis := int64(st.axis)
+	if st.Axis >= 0 {
+		axis := int64(st.Axis)
 		if transposed {
 			axis = 1 - axis
 		}
 		attrs = append(attrs, ir.IntAttr("axis", axis))
 	}
-	return st.home.Insert(behind(st.home, in), "DequantizeLinear", in, attrs...)
+	return st.Graph.Insert(firstAfter(st.Graph, in), "DequantizeLinear", in, attrs...)
 }
 
 // behind is the first node of g that has everything in vs made in front of it.
-func behind(g *ir.Graph, vs []*ir.Value) *ir.Node {
+func firstAfter(g *ir.Graph, vs []*ir.Value) *ir.Node {
 	makers := map[*ir.Node]bool{}
 	for _, v := range vs {
 		if n := v.Producer(); n != nil && n.Graph() == g {
@@ -139,21 +139,21 @@ func behind(g *ir.Graph, vs []*ir.Value) *ir.Node {
 // They are stated, and not shared with other weights, although zeros could be left out:
 // where ONNX Runtime turns int8 weights into uint8 (session.x64quantprecision, for CPUs
 // without VNNI) it takes no others, and fails when two weights share them.
-func (r *rewriter) zeros(st *stored) *ir.Value {
-	if st.zero != nil || st.axis < 0 {
-		return r.flat(st, r.zero(st))
+func (r *Rewriter) zeroPoints(st *Stored) *ir.Value {
+	if st.ZeroPointValue != nil || st.Axis < 0 {
+		return r.flatZeroPoint(st, r.zeroPoint(st))
 	}
-	n := st.g.scales()
-	codes := ir.Spec{DType: st.s.dtype(), Shape: []int64{n}}
-	st.stated = st.home.AddConst("z", &ir.Tensor{Spec: codes, Source: ir.Mem(bytes.Repeat([]byte{byte(st.s.zero())}, int(n)))})
-	return st.stated
+	n := st.Layout.NumScales()
+	codes := ir.Spec{DType: st.Spec.DType(), Shape: []int64{n}}
+	st.ExplicitZeroPoint = st.Graph.AddConst("z", &ir.Tensor{Spec: codes, Source: ir.Mem(bytes.Repeat([]byte{byte(st.Spec.ZeroPoint())}, int(n)))})
+	return st.ExplicitZeroPoint
 }
 
 // row is the ledger's line for p, whose weight first's codes stand for.
-func (w *weightOnly) row(first, p *plan, st *stored) pass.Row {
-	r := pass.Row{Form: p.form, After: st.parts(), Restore: st.restore, Reason: strings.Join(p.notes, "; "), Consumers: pass.Labels(p.readers)}
+func (w *Quantizer) row(first, p *plan, st *Stored) pass.Row {
+	r := pass.Row{Form: p.form, After: st.Parts(), Restore: st.Restore, Reason: strings.Join(p.notes, "; "), Consumers: pass.Labels(p.consumers)}
 	if p != first {
-		r.SharedWith = first.base.Name
+		r.SharedWith = first.Base.Name
 	}
 	return r
 }

@@ -19,20 +19,20 @@ var Float16 = &pass.Method{
 	Doc:     "half-precision storage of float32 weights, float32 arithmetic unless asked otherwise; needs no data",
 	Stage:   pass.Quantize,
 	Shrinks: true,
-	Bind:    func(fs *flag.FlagSet) func(*pass.Context) error { return bindNarrow(fs, &binary16) },
+	Bind:    func(fs *flag.FlagSet) func(*pass.Context) error { return bindNarrow(fs, &Binary16) },
 }
 
-var binary16 = narrowType{
-	dt:        ir.Float16,
-	opset:     castByNumber,
-	computing: 7,
-	stored:    pass.CastFloat16,
-	computed:  pass.Float16,
-	looked:    pass.GatherFloat16,
-	largest:   65504,
-	overflow:  0x477ff000, // 65520, halfway to 2^16
-	normal:    0x38800000, // 2^-14
-	write:     kernel.F16FromF32,
+var Binary16 = HalfType{
+	DType:        ir.Float16,
+	opset:        castByNumber,
+	computeOpset: 7,
+	stored:       pass.CastFloat16,
+	computed:     pass.Float16,
+	lookup:       pass.GatherFloat16,
+	largest:      largestFloat16,
+	overflow:     0x477ff000, // 65520, halfway to 2^16
+	minNormal:    0x38800000, // 2^-14
+	write:        kernel.F16FromF32,
 }
 
 // castByNumber is the first opset whose Cast names its type by number.

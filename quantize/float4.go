@@ -23,30 +23,32 @@ var Float4 = &pass.Method{
 	Bind: func(fs *flag.FlagSet) func(*pass.Context) error {
 		size := blockSize(defaultBlock)
 		fs.Var(&size, "block", "`number` of weights that share a scale: a power of two from 16 to 256")
-		w := &small{form: pass.BlockedFloat4, note: "ONNX Runtime has no CPU kernel for it: the embedded engine runs the model"}
+		w := &SmallFloatQuantizer{Form: pass.BlockedFloat4, Note: "ONNX Runtime has no CPU kernel for it: the embedded engine runs the model"}
 		// DequantizeLinear knows the type and output_dtype from opset 23 on.
-		w.smallType = smallType{dt: ir.Float4E2M1, format: kernel.E2M1, opset: 23}
-		w.weight = func(t smallType, v *ir.Value, axes []int) smallWeight { return newBlocked(t, v, axes, int64(size)) }
-		return w.run
+		w.SmallFloat = SmallFloat{dt: ir.Float4E2M1, format: kernel.E2M1, opset: 23}
+		w.Encode = func(t SmallFloat, v *ir.Value, axes []int) SmallFloatEncoding {
+			return NewFloat4(t, v, axes, int64(size))
+		}
+		return w.Run
 	},
 }
 
 // A blocked is a weight as outer × along × inner elements, whose blocks of size elements along the middle share a scale.
-type blocked struct {
-	smallType
-	t                         *ir.Tensor
-	axis                      int
-	size, outer, along, inner int64
+type Float4Encoding struct {
+	SmallFloat
+	Weight                     *ir.Tensor
+	axis                       int
+	block, outer, along, inner int64
 }
 
 // newBlocked cuts v along the first axis that its readers sum over.
-func newBlocked(t smallType, v *ir.Value, kept []int, size int64) smallWeight {
+func NewFloat4(t SmallFloat, v *ir.Value, kept []int, size int64) SmallFloatEncoding {
 	shape := v.Const.Shape
 	for axis, d := range shape {
 		if slices.Contains(kept, axis) || d < size || len(shape) < 2 {
 			continue
 		}
-		b := &blocked{smallType: t, t: v.Const, axis: axis, size: size, outer: 1, along: d, inner: 1}
+		b := &Float4Encoding{SmallFloat: t, Weight: v.Const, axis: axis, block: size, outer: 1, along: d, inner: 1}
 		for i, d := range shape {
 			switch {
 			case i < axis:
@@ -60,34 +62,36 @@ func newBlocked(t smallType, v *ir.Value, kept []int, size int64) smallWeight {
 	return nil
 }
 
-func (b *blocked) scales() []int64 {
-	s := slices.Clone(b.t.Shape)
-	s[b.axis] = ceil(b.along, b.size)
+func (b *Float4Encoding) scales() []int64 {
+	s := slices.Clone(b.Weight.Shape)
+	s[b.axis] = CeilDiv(b.along, b.block)
 	return s
 }
 
-func (b *blocked) bytes() int64 {
-	return (b.t.Elems()+1)/2 + 2*(ir.Spec{Shape: b.scales()}).Elems()
+func (b *Float4Encoding) Bytes() int64 {
+	return (b.Weight.Elems()+1)/2 + 2*(ir.Spec{Shape: b.scales()}).Elems()
 }
 
-func (b *blocked) recipe() *ir.Recipe {
+func (b *Float4Encoding) Recipe() *ir.Recipe {
 	return &ir.Recipe{
 		Name: "float4",
-		In:   []*ir.Tensor{b.t},
-		Out:  []ir.Spec{{Name: b.t.Name, DType: b.dt, Shape: b.t.Shape}, {Name: b.t.Name, DType: ir.Float16, Shape: b.scales()}},
-		Work: b.window()*6 + 2*(ir.Spec{Shape: b.scales()}).Elems(),
+		In:   []*ir.Tensor{b.Weight},
+		Out:  []ir.Spec{{Name: b.Weight.Name, DType: b.dt, Shape: b.Weight.Shape}, {Name: b.Weight.Name, DType: ir.Float16, Shape: b.scales()}},
+		Work: b.bufferElems()*6 + 2*(ir.Spec{Shape: b.scales()}).Elems(),
 		Run:  b.run,
 	}
 }
 
 // window is how many elements are read at a time, at least one row of blocks.
-func (b *blocked) window() int64 { return min(b.t.Elems(), max(pass.Block, b.size*b.inner)) }
+func (b *Float4Encoding) bufferElems() int64 {
+	return min(b.Weight.Elems(), max(pass.Block, b.block*b.inner))
+}
 
 // rows calls do for each stretch of elements that is a row of blocks: n elements along the middle axis.
-func (b *blocked) rows(do func(at, n int64) error) error {
+func (b *Float4Encoding) rows(do func(at, n int64) error) error {
 	for o := range b.outer {
-		for i := int64(0); i < b.along; i += b.size {
-			if err := do((o*b.along+i)*b.inner, min(b.size, b.along-i)); err != nil {
+		for i := int64(0); i < b.along; i += b.block {
+			if err := do((o*b.along+i)*b.inner, min(b.block, b.along-i)); err != nil {
 				return err
 			}
 		}
@@ -95,30 +99,30 @@ func (b *blocked) rows(do func(at, n int64) error) error {
 	return nil
 }
 
-func (b *blocked) run(ctx context.Context, in []io.ReaderAt, out []io.Writer) error {
-	f, held := pass.NewFloats(in[0], b.t.DType), make([]float32, b.window())
-	k, codes, scales := newBlockCoder(b.format, b.size, b.inner), &nibbles{w: out[outCodes]}, []uint16(nil)
+func (b *Float4Encoding) run(ctx context.Context, in []io.ReaderAt, out []io.Writer) error {
+	f, held := pass.NewFloats(in[0], b.Weight.DType), make([]float32, b.bufferElems())
+	k, codes, scales := newFloat4Quantizer(b.format, b.block, b.inner), &nibbleWriter{w: out[outQuantized]}, []uint16(nil)
 	var from, done, have int64 // of what is held: where it begins, how much of it has codes, and how much there is
 	finish := func() error {
 		if err := k.finish(); err != nil {
-			return &pass.Unfit{Tensor: b.t.Name, Reason: err.Error()}
+			return &pass.Unfit{Tensor: b.Weight.Name, Reason: err.Error()}
 		}
 		scales = append(scales, k.scales...)
-		return codes.write(k.codes[:done])
+		return codes.write(k.quantized[:done])
 	}
 	err := b.rows(func(at, n int64) error {
 		if at+n*b.inner > from+have {
 			if err := errors.Join(finish(), ctx.Err()); err != nil {
 				return err
 			}
-			from, done, have = at, 0, min(int64(len(held)), b.t.Elems()-at)
+			from, done, have = at, 0, min(int64(len(held)), b.Weight.Elems()-at)
 			if err := f.Read(held[:have], at); err != nil {
 				return err
 			}
 			k.begin(held[:have])
 		}
 		if err := k.row(int(at-from), int(n)); err != nil {
-			return &pass.Unfit{Tensor: b.t.Name, Reason: err.Error()}
+			return &pass.Unfit{Tensor: b.Weight.Name, Reason: err.Error()}
 		}
 		done += n * b.inner
 		return nil
@@ -137,23 +141,23 @@ func (b *blocked) run(ctx context.Context, in []io.ReaderAt, out []io.Writer) er
 }
 
 // emit is DequantizeLinear in blocks.
-func (b *blocked) emit(g *ir.Graph, at *ir.Node, codes, scales *ir.Value) *ir.Value {
+func (b *Float4Encoding) EmitDequantize(g *ir.Graph, at *ir.Node, codes, scales *ir.Value) *ir.Value {
 	return g.Insert(at, "DequantizeLinear", []*ir.Value{codes, scales}, ir.IntAttr("axis", int64(b.axis)),
-		ir.IntAttr("block_size", b.size), ir.IntAttr("output_dtype", int64(ir.Float)))
+		ir.IntAttr("block_size", b.block), ir.IntAttr("output_dtype", int64(ir.Float)))
 }
 
 // restore makes the float weight from codes and scales.
-func (b *blocked) restore(parts []*ir.Tensor) *ir.Tensor {
-	r := &ir.Recipe{Name: "restore", In: parts, Out: []ir.Spec{b.t.Spec}, Work: 16 * b.size * b.inner}
+func (b *Float4Encoding) Restore(parts []*ir.Tensor) *ir.Tensor {
+	r := &ir.Recipe{Name: "restore", In: parts, Out: []ir.Spec{b.Weight.Spec}, Work: 16 * b.block * b.inner}
 	r.Run = func(ctx context.Context, in []io.ReaderAt, out []io.Writer) error {
-		w := &floatWriter{w: out[0], dt: b.t.DType}
-		packed, codes := make([]byte, b.size*b.inner/2+2), make([]byte, b.size*b.inner+1)
+		w := &FloatWriter{w: out[0], dt: b.Weight.DType}
+		packed, codes := make([]byte, b.block*b.inner/2+2), make([]byte, b.block*b.inner+1)
 		raw, x := make([]uint16, b.inner), make([]float32, 2*b.inner)
-		block, y := int64(0), make([]float32, b.size*b.inner)
+		block, y := int64(0), make([]float32, b.block*b.inner)
 		return b.rows(func(at, n int64) error {
 			n *= b.inner
 			bytes := packed[:(at%2+n+1)/2]
-			if err := ir.ReadFull(in[outCodes], bytes, at/2); err != nil {
+			if err := ir.ReadFull(in[outQuantized], bytes, at/2); err != nil {
 				return err
 			}
 			kernel.Unpack(codes[:at%2+n], bytes, 4, false)
@@ -168,20 +172,20 @@ func (b *blocked) restore(parts []*ir.Tensor) *ir.Tensor {
 				y[i] *= scale[int64(i)%b.inner]
 			}
 			done := y[:n]
-			return w.flush(ctx, &done)
+			return w.Flush(ctx, &done)
 		})
 	}
 	return r.Derive()[0]
 }
 
 // nibbles packs codes of 4 bits, two in a byte over the whole tensor.
-type nibbles struct {
+type nibbleWriter struct {
 	w    io.Writer
 	buf  []byte
 	held bool // the last byte has its lower half
 }
 
-func (p *nibbles) write(codes []byte) error {
+func (p *nibbleWriter) write(codes []byte) error {
 	if len(codes) == 0 {
 		return nil
 	}
@@ -202,7 +206,7 @@ func (p *nibbles) write(codes []byte) error {
 	return err
 }
 
-func (p *nibbles) flush() error {
+func (p *nibbleWriter) flush() error {
 	_, err := p.w.Write(p.buf)
 	p.buf, p.held = nil, false
 	return err

@@ -10,44 +10,44 @@ import (
 
 // peaks are the numbers of the format, or beyond it, that a block's largest magnitude may be brought to: the numbers between are spread
 // unevenly, and what fits best is tried.
-var peaks = []float32{6, 7, 5.5, 5, 4.5, 4}
+var float4Peaks = []float32{6, 7, 5.5, 5, 4.5, 4}
 
 // tileCols is how many blocks are coded together.
 const tileCols = kernel.BlockCols
 
 // A blockCoder finds the codes and scales of blocks. Whichever lie beside one another are the columns of a tile.
-type blockCoder struct {
+type float4Quantizer struct {
 	format kernel.SmallFloat
 	peaks  []float32
 	stride int // between the elements of a block
 
-	x      []float32 // where blocks are taken from
-	codes  []byte    // and their codes put
-	scales []uint16  // of the blocks since begin, as float16
+	x         []float32 // where blocks are taken from
+	quantized []byte    // and their codes put
+	scales    []uint16  // of the blocks since begin, as float16
 
-	blocks [tileCols]block // that wait
-	n      int
-	tile   []float32
-	coded  []byte
+	blocks        [tileCols]block // that wait
+	n             int
+	tile          []float32
+	tileQuantized []byte
 }
 
 // A block is where its first element is, and how many it has.
 type block struct{ at, rows int }
 
-func newBlockCoder(f kernel.SmallFloat, size, stride int64) *blockCoder {
-	return &blockCoder{format: f, peaks: peaks, stride: int(stride), tile: make([]float32, size*tileCols), coded: make([]byte, size*tileCols)}
+func newFloat4Quantizer(f kernel.SmallFloat, size, stride int64) *float4Quantizer {
+	return &float4Quantizer{format: f, peaks: float4Peaks, stride: int(stride), tile: make([]float32, size*tileCols), tileQuantized: make([]byte, size*tileCols)}
 }
 
 // begin makes x what blocks are taken from.
-func (k *blockCoder) begin(x []float32) {
-	if cap(k.codes) < len(x) {
-		k.codes = make([]byte, len(x))
+func (k *float4Quantizer) begin(x []float32) {
+	if cap(k.quantized) < len(x) {
+		k.quantized = make([]byte, len(x))
 	}
-	k.x, k.codes, k.scales = x, k.codes[:len(x)], k.scales[:0]
+	k.x, k.quantized, k.scales = x, k.quantized[:len(x)], k.scales[:0]
 }
 
 // row codes the blocks that begin side by side at an element.
-func (k *blockCoder) row(at, rows int) error {
+func (k *float4Quantizer) row(at, rows int) error {
 	for j := range k.stride {
 		k.blocks[k.n] = block{at + j, rows}
 		if k.n++; k.n < tileCols {
@@ -61,7 +61,7 @@ func (k *blockCoder) row(at, rows int) error {
 }
 
 // finish codes the blocks that wait.
-func (k *blockCoder) finish() error {
+func (k *float4Quantizer) finish() error {
 	if k.n == 0 {
 		return nil
 	}
@@ -71,11 +71,11 @@ func (k *blockCoder) finish() error {
 	if err != nil {
 		return err
 	}
-	coded := k.coded[:len(tile)]
+	coded := k.tileQuantized[:len(tile)]
 	k.format.CodesCols(coded, tile, scale[:])
-	if k.abreast() {
+	if k.adjacent() {
 		for i := range rows {
-			copy(k.codes[k.blocks[0].at+i*k.stride:][:tileCols], coded[i*tileCols:])
+			copy(k.quantized[k.blocks[0].at+i*k.stride:][:tileCols], coded[i*tileCols:])
 		}
 	} else {
 		k.scatter(coded)
@@ -86,17 +86,17 @@ func (k *blockCoder) finish() error {
 }
 
 // abreast reports whether the rows of the tile lie together in the weight.
-func (k *blockCoder) abreast() bool {
+func (k *float4Quantizer) adjacent() bool {
 	first, last := k.blocks[0], k.blocks[tileCols-1]
 	return k.n == tileCols && k.stride >= tileCols && last.at-first.at == tileCols-1 && last.rows == first.rows
 }
 
 // gather makes the blocks columns, with zeros behind those that are shorter than others, and where there are none.
-func (k *blockCoder) gather() (rows int) {
+func (k *float4Quantizer) gather() (rows int) {
 	for _, b := range k.blocks[:k.n] {
 		rows = max(rows, b.rows)
 	}
-	if k.abreast() {
+	if k.adjacent() {
 		for i := range rows {
 			copy(k.tile[i*tileCols:][:tileCols], k.x[k.blocks[0].at+i*k.stride:])
 		}
@@ -112,21 +112,21 @@ func (k *blockCoder) gather() (rows int) {
 }
 
 // scatter puts the codes of a tile where its blocks came from.
-func (k *blockCoder) scatter(coded []byte) {
+func (k *float4Quantizer) scatter(coded []byte) {
 	for j, b := range k.blocks[:k.n] {
 		for i := range b.rows {
-			k.codes[b.at+i*k.stride] = coded[i*tileCols+j]
+			k.quantized[b.at+i*k.stride] = coded[i*tileCols+j]
 		}
 	}
 }
 
 // search finds for each column the scale of least squared error.
-func (k *blockCoder) search(tile []float32) (half [tileCols]uint16, scale [tileCols]float32, err error) {
+func (k *float4Quantizer) search(tile []float32) (half [tileCols]uint16, scale [tileCols]float32, err error) {
 	var bits [tileCols]uint32
 	var peak, least [tileCols]float32
 	kernel.ColAbsMaxBits(bits[:], tile)
 	for j, b := range bits {
-		if why := noScale(b, 1); why != "" {
+		if why := noScaleReason(b, 1); why != "" {
 			return half, scale, errors.New(why)
 		}
 		peak[j], least[j], half[j], scale[j] = math.Float32frombits(b), float32(math.Inf(1)), oneHalf, 1

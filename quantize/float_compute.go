@@ -13,74 +13,74 @@ import (
 )
 
 // smallConst is the size, in elements, up to which constants are read beforehand: masks, scales, small biases.
-const smallConst = 1024
+const maxSmallConst = 1024
 
 // A conversion makes a whole graph compute in the narrow type.
-type conversion struct {
-	*narrowing
-	c     *pass.Context
-	plan  *precision.Plan
-	stays map[*ir.Node]string  // nodes that a constant keeps in float32
-	fills map[*ir.Value]bool   // constants that stand for infinity
-	reach *reach               // of values between nodes; nil if nobody looked
-	notes map[*ir.Value]string // what is worth knowing of a constant
+type graphConversion struct {
+	*Converter
+	c           *pass.Context
+	plan        *precision.Plan
+	keptFloat   map[*ir.Node]string  // nodes that a constant keeps in float32
+	fills       map[*ir.Value]bool   // constants that stand for infinity
+	activations *activationRange     // of values between nodes; nil if nobody looked
+	notes       map[*ir.Value]string // what is worth knowing of a constant
 }
 
 // convert makes the graph compute in the narrow type. Weights whose readers stay float32 are stored behind a Cast.
-func (w *narrowing) convert(c *pass.Context) error {
+func (w *Converter) convert(c *pass.Context) error {
 	x := newConversion(w, c)
-	if err := x.look(); err != nil {
+	if err := x.findFloatConstants(); err != nil {
 		return err
 	}
-	if err := x.measure(); err != nil {
+	if err := x.measureActivations(); err != nil {
 		return err
 	}
 	return x.rewrite()
 }
 
-func newConversion(w *narrowing, c *pass.Context) *conversion {
-	return &conversion{narrowing: w, c: c, stays: map[*ir.Node]string{}, fills: map[*ir.Value]bool{}, notes: map[*ir.Value]string{}}
+func newConversion(w *Converter, c *pass.Context) *graphConversion {
+	return &graphConversion{Converter: w, c: c, keptFloat: map[*ir.Node]string{}, fills: map[*ir.Value]bool{}, notes: map[*ir.Value]string{}}
 }
 
 // rewrite changes the graph by what is known now.
-func (x *conversion) rewrite() error {
-	w, c := x.narrowing, x.c
-	x.plan = precision.New(c.Model, precision.Options{To: w.dt, KeepIO: w.keepIO, Stays: x.staysFloat, Far: x.reach.far})
-	taken, rest := x.sort()
+func (x *graphConversion) rewrite() error {
+	w, c := x.Converter, x.c
+	x.plan = precision.New(c.Model, precision.Options{To: w.DType, KeepIO: w.KeepIO, Stays: x.staysFloat, Far: x.activations.outOfRange})
+	taken, rest := x.splitConstants()
 	if len(taken) == 0 {
 		return w.store(c, rest)
 	}
 	if w.note != "" {
 		c.Note("", w.note)
 	}
-	x.noteGuarded()
+	x.noteFloatNodes()
 	first, err := c.Duplicates(taken)
 	if err != nil {
 		return err
 	}
-	halves := map[*ir.Value]*half{}
+	halves := map[*ir.Value]*storedHalf{}
 	for _, v := range taken {
 		if why := x.c.Select.Excludes(v, pass.Readers(v)); why != "" && pass.IsWeight(v.Const) {
-			x.castDown(v, why)
+			x.castUnselected(v, why)
 			continue
 		}
 		if halves[first[v]] == nil {
 			halves[first[v]] = x.constant(v)
 		}
-		x.stand(v, halves[first[v]])
+		x.replaceConstant(v, halves[first[v]])
 	}
-	x.plan.Apply(c.Model, x.narrowed)
+	x.plan.Apply(c.Model, x.attributeConstant)
 	return w.store(c, rest)
 }
 
 // look finds the constants that keep their readers in float32.
-func (x *conversion) look() error {
+func (x *graphConversion) findFloatConstants() error {
 	for g := range x.c.Model.Graphs() {
 		for _, v := range g.Consts() {
 			if v.Const.DType != ir.Float {
 				continue
 			}
-			why, err := x.wide(v)
+			why, err := x.keepsFloat(v)
 			if err != nil {
 				return err
 			}
@@ -88,8 +88,8 @@ func (x *conversion) look() error {
 				continue
 			}
 			for _, u := range slices.Concat(v.Uses(), pass.Leaves(v)) {
-				if u.Node != nil && x.stays[u.Node] == "" {
-					x.stays[u.Node] = why
+				if u.Node != nil && x.keptFloat[u.Node] == "" {
+					x.keptFloat[u.Node] = why
 				}
 			}
 		}
@@ -98,13 +98,13 @@ func (x *conversion) look() error {
 }
 
 // wide is why v stays float32 with what reads it, or "".
-func (x *conversion) wide(v *ir.Value) (string, error) {
+func (x *graphConversion) keepsFloat(v *ir.Value) (string, error) {
 	sel := x.c.Select
 	sel.MinSize = 0
 	if r := sel.Excludes(v, pass.Readers(v)); r != "" && pass.IsWeight(v.Const) {
 		return r, nil
 	}
-	if v.Const.Elems() > smallConst && !x.c.Precheck && !x.clamp {
+	if v.Const.Elems() > maxSmallConst && !x.c.Precheck && !x.Clamp {
 		return "", nil
 	}
 	s, err := x.scan(x.c, v.Const)
@@ -113,11 +113,11 @@ func (x *conversion) wide(v *ir.Value) (string, error) {
 	}
 	x.notes[v] = x.clamped(s)
 	switch {
-	case s.bits >= asInfinity && s.bits <= infBits && x.isFill(v):
+	case s.maxBits >= maskBits && s.maxBits <= infBits && x.isFill(v):
 		x.fills[v] = true
 		return "", nil
-	case v.Const.Elems() <= smallConst || x.c.Precheck || x.clamp:
-		if why := x.trouble(s); why != "" {
+	case v.Const.Elems() <= maxSmallConst || x.c.Precheck || x.Clamp:
+		if why := x.unfitReason(s); why != "" {
 			return fmt.Sprintf("%s: %s", v.Name, why), nil
 		}
 	}
@@ -126,28 +126,28 @@ func (x *conversion) wide(v *ir.Value) (string, error) {
 
 // asInfinity is the bits of 1e8: constants from there on, in masks, bounds and sums, stand for infinity, and the largest number does
 // as well.
-const asInfinity = 0x4cbebc20
+const maskBits = 0x4cbebc20
 
-var takesFill = map[string]bool{"Add": true, "Clip": true, "Expand": true, "Max": true, "Min": true, "Mul": true, "Pad": true, "ScatterElements": true, "ScatterND": true, "Sub": true, "Where": true}
+var maskOps = map[string]bool{"Add": true, "Clip": true, "Expand": true, "Max": true, "Min": true, "Mul": true, "Pad": true, "ScatterElements": true, "ScatterND": true, "Sub": true, "Where": true}
 
-func (x *conversion) isFill(v *ir.Value) bool {
+func (x *graphConversion) isFill(v *ir.Value) bool {
 	for _, l := range pass.Leaves(v) {
-		if l.Node == nil || !takesFill[l.Node.Op.Type] || !ir.DefaultDomain(l.Node.Op.Domain) {
+		if l.Node == nil || !maskOps[l.Node.Op.Type] || !ir.DefaultDomain(l.Node.Op.Domain) {
 			return false
 		}
 	}
-	return v.Const.Elems() <= smallConst
+	return v.Const.Elems() <= maxSmallConst
 }
 
-func (x *conversion) staysFloat(n *ir.Node) string {
-	if x.narrowing.wide.Node(n) {
+func (x *graphConversion) staysFloat(n *ir.Node) string {
+	if x.Converter.KeepFloat32.Node(n) {
 		return "selected by --keep-float32"
 	}
-	return x.stays[n]
+	return x.keptFloat[n]
 }
 
 // sort splits the constants into those that some node reads in the narrow type, and the other weights.
-func (x *conversion) sort() (taken, rest []*ir.Value) {
+func (x *graphConversion) splitConstants() (taken, rest []*ir.Value) {
 	for g := range x.c.Model.Graphs() {
 		for _, v := range g.Consts() {
 			switch {
@@ -162,7 +162,7 @@ func (x *conversion) sort() (taken, rest []*ir.Value) {
 }
 
 // noteGuarded says which nodes stay float32.
-func (x *conversion) noteGuarded() {
+func (x *graphConversion) noteFloatNodes() {
 	var order []string
 	labels := map[string][]string{}
 	for n := range x.c.Model.Nodes() {
@@ -185,25 +185,25 @@ func (x *conversion) noteGuarded() {
 }
 
 // constant stores v in the narrow type.
-func (x *conversion) constant(v *ir.Value) *half {
-	t := x.recipe(v.Const, x.clamp || x.fills[v], v.Const.Elems() <= smallConst).Derive()[0]
-	return &half{of: v.Name, form: x.form(v), stored: v.Graph().AddConst(v.Name+"_h", t)}
+func (x *graphConversion) constant(v *ir.Value) *storedHalf {
+	t := x.recipe(v.Const, x.Clamp || x.fills[v], v.Const.Elems() <= maxSmallConst).Derive()[0]
+	return &storedHalf{of: v.Name, form: x.form(v), stored: v.Graph().AddConst(v.Name+"_h", t)}
 }
 
 // form tells tables from other weights.
-func (x *conversion) form(v *ir.Value) pass.Form {
+func (x *graphConversion) form(v *ir.Value) pass.Form {
 	for _, u := range v.Uses() {
 		if u.Node == nil || !u.Node.Op.Is("Gather") || u.Index > 0 {
 			return x.computed
 		}
 	}
-	return x.looked
+	return x.lookup
 }
 
 // stand gives the readers of v the narrow constant; others keep v if it is small, or read the narrow one through a Cast.
-func (x *conversion) stand(v *ir.Value, h *half) {
+func (x *graphConversion) replaceConstant(v *ir.Value, h *storedHalf) {
 	before, readers := v.Const, pass.Readers(v)
-	keeps := v.Const.Elems() <= smallConst
+	keeps := v.Const.Elems() <= maxSmallConst
 	for _, u := range slices.Clone(v.Uses()) {
 		switch {
 		case x.plan.Narrow(u) && u.Node != nil:
@@ -223,17 +223,17 @@ func (x *conversion) stand(v *ir.Value, h *half) {
 	if pass.IsWeight(before) {
 		x.c.Changed(v, before, readers, h.row(v, x.notes[v]))
 	} else {
-		noInput(v)
+		RemoveFromInputs(v)
 	}
 	if x.fills[v] && len(v.Uses()) > 0 {
-		v.SetConst(x.bounded(v.Const))
+		v.SetConst(x.clampedConstant(v.Const))
 		return
 	}
 	v.Drop()
 }
 
 // castDown leaves v, which is too small to be selected, as it is, with a Cast behind it.
-func (x *conversion) castDown(v *ir.Value, why string) {
+func (x *graphConversion) castUnselected(v *ir.Value, why string) {
 	g := v.Graph()
 	var y *ir.Value
 	for _, u := range slices.Clone(v.Uses()) {
@@ -241,7 +241,7 @@ func (x *conversion) castDown(v *ir.Value, why string) {
 			continue
 		}
 		if y == nil {
-			y = g.Insert(g.First(), "Cast", []*ir.Value{v}, ir.IntAttr("to", int64(x.dt)))
+			y = g.Insert(g.First(), "Cast", []*ir.Value{v}, ir.IntAttr("to", int64(x.DType)))
 		}
 		u.Node.SetInput(u.Index, y)
 	}
@@ -255,7 +255,7 @@ func replaceOutput(u ir.Use, w *ir.Value) {
 }
 
 // bounded is a float32 constant within the narrow type's range, so that what is computed from it is not beyond.
-func (x *conversion) bounded(t *ir.Tensor) *ir.Tensor {
+func (x *graphConversion) clampedConstant(t *ir.Tensor) *ir.Tensor {
 	r := &ir.Recipe{Name: "bound", In: []*ir.Tensor{t}, Out: []ir.Spec{t.Spec}, Work: ir.CopyBuffer}
 	r.Run = func(_ context.Context, in []io.ReaderAt, out []io.Writer) error {
 		v := make([]float32, t.Elems())
@@ -270,6 +270,6 @@ func (x *conversion) bounded(t *ir.Tensor) *ir.Tensor {
 }
 
 // narrowed is the narrow tensor of one that stands in an attribute.
-func (x *conversion) narrowed(t *ir.Tensor) *ir.Tensor {
+func (x *graphConversion) attributeConstant(t *ir.Tensor) *ir.Tensor {
 	return x.recipe(t, true, true).Derive()[0]
 }

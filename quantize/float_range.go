@@ -12,23 +12,23 @@ import (
 )
 
 // A census counts what of a weight the narrow type does not hold.
-type census struct {
-	bits          uint32 // of the largest magnitude
-	beyond, below int64  // elements that would become infinite, or zero though they are not
+type rangeCount struct {
+	maxBits               uint32 // of the largest magnitude
+	overflows, underflows int64  // elements that would become infinite, or zero though they are not
 }
 
 // trouble is why a weight with these values stays float32, or "".
-func (w *narrowing) trouble(s census) string {
-	size := math.Float32frombits(s.bits)
+func (w *Converter) unfitReason(s rangeCount) string {
+	size := math.Float32frombits(s.maxBits)
 	switch {
-	case s.bits > infBits:
+	case s.maxBits > infBits:
 		return "it holds NaN"
-	case s.bits == infBits:
+	case s.maxBits == infBits:
 		return "it holds infinities"
-	case s.bits >= w.overflow && !w.clamp:
-		return fmt.Sprintf("its largest magnitude, %g, is beyond %s's range%s", size, w.dt, of(s.beyond, "are"))
-	case s.bits > 0 && s.bits < w.normal:
-		return fmt.Sprintf("its largest magnitude, %g, is below %s's smallest normal number%s", size, w.dt, of(s.below, "would become zero"))
+	case s.maxBits >= w.overflow && !w.Clamp:
+		return fmt.Sprintf("its largest magnitude, %g, is beyond %s's range%s", size, w.DType, of(s.overflows, "are"))
+	case s.maxBits > 0 && s.maxBits < w.minNormal:
+		return fmt.Sprintf("its largest magnitude, %g, is below %s's smallest normal number%s", size, w.DType, of(s.underflows, "would become zero"))
 	}
 	return ""
 }
@@ -41,32 +41,32 @@ func of(n int64, what string) string {
 }
 
 // count adds x to s.
-func (w *narrowing) count(s *census, x []float32) {
+func (w *Converter) count(s *rangeCount, x []float32) {
 	bits := kernel.AbsMaxBits(x)
-	s.bits = max(s.bits, bits)
-	if bits < w.overflow && bits >= w.normal {
+	s.maxBits = max(s.maxBits, bits)
+	if bits < w.overflow && bits >= w.minNormal {
 		return
 	}
 	for _, v := range x {
 		switch b := math.Float32bits(v) &^ (1 << 31); {
 		case b >= w.overflow:
-			s.beyond++
-		case b != 0 && w.vanishes(v):
-			s.below++
+			s.overflows++
+		case b != 0 && w.underflows(v):
+			s.underflows++
 		}
 	}
 }
 
 // vanishes reports whether x rounds to zero.
-func (w *narrowing) vanishes(x float32) bool {
+func (w *Converter) underflows(x float32) bool {
 	var h [1]uint16
 	w.write(h[:], []float32{x})
 	return h[0]&0x7fff == 0
 }
 
 // scan reads t and counts.
-func (w *narrowing) scan(c *pass.Context, t *ir.Tensor) (census, error) {
-	var s census
+func (w *Converter) scan(c *pass.Context, t *ir.Tensor) (rangeCount, error) {
+	var s rangeCount
 	err := c.Scan(t, func(x []float32, _ int64) error {
 		w.count(&s, x)
 		return nil
@@ -75,11 +75,11 @@ func (w *narrowing) scan(c *pass.Context, t *ir.Tensor) (census, error) {
 }
 
 // recipe makes the narrow tensor of t; finite values beyond the range become the largest where clamp says so.
-func (w *narrowing) recipe(t *ir.Tensor, clamp, infinite bool) *ir.Recipe {
+func (w *Converter) recipe(t *ir.Tensor, clamp, infinite bool) *ir.Recipe {
 	return &ir.Recipe{
-		Name: w.dt.String(),
+		Name: w.DType.String(),
 		In:   []*ir.Tensor{t},
-		Out:  []ir.Spec{{Name: t.Name, DType: w.dt, Shape: t.Shape}},
+		Out:  []ir.Spec{{Name: t.Name, DType: w.DType, Shape: t.Shape}},
 		Work: ir.CopyBuffer * 3 / 2,
 		Run: func(ctx context.Context, in []io.ReaderAt, out []io.Writer) error {
 			x := make([]float32, min(t.Elems(), pass.Block))
@@ -97,7 +97,7 @@ func (w *narrowing) recipe(t *ir.Tensor, clamp, infinite bool) *ir.Recipe {
 				now := kernel.AbsMaxBits(x[:n])
 				bits = max(bits, now)
 				if now >= w.overflow && !(infinite && now == infBits) {
-					return &pass.Unfit{Tensor: t.Name, Reason: w.trouble(census{bits: now})}
+					return &pass.Unfit{Tensor: t.Name, Reason: w.unfitReason(rangeCount{maxBits: now})}
 				}
 				w.write(half[:n], x[:n])
 				if _, err := out[0].Write(kernel.Bytes(half[:n])); err != nil {
@@ -107,7 +107,7 @@ func (w *narrowing) recipe(t *ir.Tensor, clamp, infinite bool) *ir.Recipe {
 					return err
 				}
 			}
-			if why := w.trouble(census{bits: bits}); why != "" && bits < w.normal {
+			if why := w.unfitReason(rangeCount{maxBits: bits}); why != "" && bits < w.minNormal {
 				return &pass.Unfit{Tensor: t.Name, Reason: why}
 			}
 			return nil
@@ -116,7 +116,7 @@ func (w *narrowing) recipe(t *ir.Tensor, clamp, infinite bool) *ir.Recipe {
 }
 
 // clampTo brings finite values into the range.
-func (w *narrowing) clampTo(x []float32) {
+func (w *Converter) clampTo(x []float32) {
 	if kernel.AbsMaxBits(x) < w.overflow {
 		return
 	}

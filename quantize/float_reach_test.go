@@ -100,14 +100,14 @@ func pretending(name string) *pass.Method {
 	m := *Float16
 	m.Bind = func(*flag.FlagSet) func(*pass.Context) error {
 		return func(c *pass.Context) error {
-			x := newConversion(&narrowing{narrowType: &binary16, compute: true}, c)
-			if err := x.look(); err != nil {
+			x := newConversion(&Converter{HalfType: &Binary16, Compute: true}, c)
+			if err := x.findFloatConstants(); err != nil {
 				return err
 			}
-			x.reach = &reach{t: &binary16, most: map[*ir.Value]uint32{}}
+			x.activations = &activationRange{t: &Binary16, maxBits: map[*ir.Value]uint32{}}
 			for v := range c.Model.Values() {
 				if v.Name == name {
-					x.reach.most[v] = infBits
+					x.activations.maxBits[v] = infBits
 				}
 			}
 			return x.rewrite()

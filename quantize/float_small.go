@@ -14,37 +14,37 @@ import (
 )
 
 // A smallType is a float of at most 8 bits, and the first opset whose operators take it.
-type smallType struct {
+type SmallFloat struct {
 	dt     ir.DType
 	format kernel.SmallFloat
 	opset  int64
 }
 
 // A smallWeight is a weight as codes and scales.
-type smallWeight interface {
-	recipe() *ir.Recipe
-	restore(parts []*ir.Tensor) *ir.Tensor
-	bytes() int64
+type SmallFloatEncoding interface {
+	Recipe() *ir.Recipe
+	Restore(parts []*ir.Tensor) *ir.Tensor
+	Bytes() int64
 	// emit inserts the nodes that make floats of codes and scales in front of at.
-	emit(g *ir.Graph, at *ir.Node, codes, scales *ir.Value) *ir.Value
+	EmitDequantize(g *ir.Graph, at *ir.Node, codes, scales *ir.Value) *ir.Value
 }
 
 // small stores weights in a small float.
-type small struct {
-	smallType
-	form      pass.Form
-	perTensor bool
-	weight    func(t smallType, v *ir.Value, axes []int) smallWeight // nil where none can be
-	note      string                                                 // of each weight
+type SmallFloatQuantizer struct {
+	SmallFloat
+	Form      pass.Form
+	PerTensor bool
+	Encode    func(t SmallFloat, v *ir.Value, axes []int) SmallFloatEncoding // nil where none can be
+	Note      string                                                         // of each weight
 }
 
-func (w *small) run(c *pass.Context) error {
-	noteQuantized(c)
+func (w *SmallFloatQuantizer) Run(c *pass.Context) error {
+	SkipQuantized(c)
 	if err := w.raise(c); err != nil {
 		return err
 	}
 	var vs []*ir.Value
-	planned := map[*ir.Value]smallWeight{}
+	planned := map[*ir.Value]SmallFloatEncoding{}
 	for _, v := range c.Weights() {
 		p, reason := w.plan(c, v)
 		if reason == "" && c.Precheck {
@@ -63,42 +63,42 @@ func (w *small) run(c *pass.Context) error {
 	if err != nil {
 		return err
 	}
-	stored := map[*ir.Value]*smallStored{}
+	stored := map[*ir.Value]*storedSmallFloat{}
 	for _, v := range vs {
 		if stored[first[v]] == nil {
-			stored[first[v]] = store8(v, planned[v])
+			stored[first[v]] = storeSmallFloat(v, planned[v])
 		}
-		w.stand(c, v, stored[first[v]])
+		w.replace(c, v, stored[first[v]])
 	}
 	return nil
 }
 
 // raise brings the model to the opset of the type if some weight would be stored in it.
-func (w *small) raise(c *pass.Context) error {
+func (w *SmallFloatQuantizer) raise(c *pass.Context) error {
 	wants := func(v *ir.Value) bool {
-		_, reason := w.fits(c, v)
+		_, reason := w.planAnyOpset(c, v)
 		return reason == ""
 	}
-	if !below(c.Model, w.opset) || !slices.ContainsFunc(c.Weights(), wants) {
+	if !OpsetBelow(c.Model, w.opset) || !slices.ContainsFunc(c.Weights(), wants) {
 		return nil
 	}
 	var no *opset.Unsupported
-	if err := raise(c, w.opset); !errors.As(err, &no) {
+	if err := RaiseOpset(c, w.opset); !errors.As(err, &no) {
 		return err
 	}
 	c.Note("", "weights stay as they are: "+no.Error())
 	return nil
 }
 
-func (w *small) plan(c *pass.Context, v *ir.Value) (smallWeight, string) {
+func (w *SmallFloatQuantizer) plan(c *pass.Context, v *ir.Value) (SmallFloatEncoding, string) {
 	if have := v.Graph().Opset(""); have < w.opset && c.Select.Excludes(v, pass.Readers(v)) == "" {
 		return nil, fmt.Sprintf("opset %d is below %d", have, w.opset)
 	}
-	return w.fits(c, v)
+	return w.planAnyOpset(c, v)
 }
 
 // fits is v in the type, whatever the opset is, or the reason why it is left alone.
-func (w *small) fits(c *pass.Context, v *ir.Value) (smallWeight, string) {
+func (w *SmallFloatQuantizer) planAnyOpset(c *pass.Context, v *ir.Value) (SmallFloatEncoding, string) {
 	if r := c.Select.Excludes(v, pass.Readers(v)); r != "" {
 		return nil, r
 	}
@@ -108,27 +108,27 @@ func (w *small) fits(c *pass.Context, v *ir.Value) (smallWeight, string) {
 	case v.Const.DType == ir.Double:
 		return nil, "float64 is not taken: scales are float32"
 	}
-	us, reason := uses(c, v)
+	us, reason := Uses(c, v)
 	if reason != "" {
 		return nil, reason
 	}
-	axes := us[0].axes
-	if w.perTensor {
+	axes := us[0].ScaleAxes
+	if w.PerTensor {
 		axes = nil
 	}
-	p := w.weight(w.smallType, v, axes)
+	p := w.Encode(w.SmallFloat, v, axes)
 	if p == nil {
 		return nil, "it has no axis along which blocks can share a scale"
 	}
-	if before, after := v.Const.Bytes(), p.bytes()+graphBytes(floatBytes, 1, v); after >= before {
+	if before, after := v.Const.Bytes(), p.Bytes()+GraphBytes(DequantizeBytes, 1, v); after >= before {
 		return nil, fmt.Sprintf("it would grow: %d bytes now, %d with codes, scales and nodes", before, after)
 	}
 	return p, ""
 }
 
 // unfit reads the weight and says what rules it out.
-func (w *small) unfit(c *pass.Context, p smallWeight) (string, error) {
-	r := p.recipe()
+func (w *SmallFloatQuantizer) unfit(c *pass.Context, p SmallFloatEncoding) (string, error) {
+	r := p.Recipe()
 	in, err := c.Eval.Open(c, r.In[0])
 	if err != nil {
 		return "", err
@@ -141,31 +141,31 @@ func (w *small) unfit(c *pass.Context, p smallWeight) (string, error) {
 }
 
 // noScale is why a channel with that largest magnitude has no scale, or "".
-func noScale(bits uint32, largest float32) string {
+func noScaleReason(bits uint32, largest float32) string {
 	switch peak := math.Float32frombits(bits); {
 	case bits > infBits:
 		return "it holds NaN"
 	case bits == infBits:
 		return "it holds infinities"
-	case bits > 0 && !normal(peak/largest):
+	case bits > 0 && !IsNormal(peak/largest):
 		return fmt.Sprintf("its largest magnitude, %g, gives no scale of normal float32 size", peak)
 	}
 	return ""
 }
 
 // A smallStored is a weight whose codes and scales are constants of the model.
-type smallStored struct {
-	smallWeight
+type storedSmallFloat struct {
+	SmallFloatEncoding
 	of            string
 	codes, scales *ir.Value
 	dense         *ir.Value // what its readers take
 }
 
-func store8(v *ir.Value, p smallWeight) *smallStored {
-	g, ts := v.Graph(), p.recipe().Derive()
-	s := &smallStored{smallWeight: p, of: v.Name, codes: g.AddConst(v.Name+"_q", ts[outCodes]), scales: g.AddConst(v.Name+"_s", ts[outScales])}
+func storeSmallFloat(v *ir.Value, p SmallFloatEncoding) *storedSmallFloat {
+	g, ts := v.Graph(), p.Recipe().Derive()
+	s := &storedSmallFloat{SmallFloatEncoding: p, of: v.Name, codes: g.AddConst(v.Name+"_q", ts[outQuantized]), scales: g.AddConst(v.Name+"_s", ts[outScales])}
 	at := g.First()
-	s.dense = p.emit(g, at, s.codes, s.scales)
+	s.dense = p.EmitDequantize(g, at, s.codes, s.scales)
 	if v.Const.DType != ir.Float {
 		s.dense = g.Insert(at, "Cast", []*ir.Value{s.dense}, ir.IntAttr("to", int64(v.Const.DType)))
 	}
@@ -173,12 +173,12 @@ func store8(v *ir.Value, p smallWeight) *smallStored {
 }
 
 // stand puts s in the place of v, which has equal values.
-func (w *small) stand(c *pass.Context, v *ir.Value, s *smallStored) {
+func (w *SmallFloatQuantizer) replace(c *pass.Context, v *ir.Value, s *storedSmallFloat) {
 	before, readers := v.Const, pass.Readers(v)
 	r := pass.Row{
-		Form:    w.form,
-		Reason:  joined(noInput(v), w.note),
-		Restore: s.restore,
+		Form:    w.Form,
+		Reason:  JoinNotes(RemoveFromInputs(v), w.Note),
+		Restore: s.Restore,
 		After: []pass.Part{
 			{Role: pass.Payload, Value: s.codes, Tensor: s.codes.Const},
 			{Role: pass.Scales, Value: s.scales, Tensor: s.scales.Const},

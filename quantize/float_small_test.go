@@ -107,17 +107,17 @@ func TestSmallFloatsAreWithinTheirBounds(t *testing.T) {
 // The search over scales serves each block, and most of them better than the plain scale.
 func TestFloat4SearchesItsScales(t *testing.T) {
 	s := newSketch(t, 17)
-	k, plain := newBlockCoder(kernel.E2M1, 32, 1), newBlockCoder(kernel.E2M1, 32, 1)
-	plain.peaks = peaks[:1]
+	k, plain := newFloat4Quantizer(kernel.E2M1, 32, 1), newFloat4Quantizer(kernel.E2M1, 32, 1)
+	plain.peaks = float4Peaks[:1]
 	x, y, better := make([]float32, 32), make([]float32, 32), 0
-	errorOf := func(k *blockCoder) float64 {
+	errorOf := func(k *float4Quantizer) float64 {
 		k.begin(x)
 		if err := errors.Join(k.row(0, len(x)), k.finish()); err != nil {
 			t.Fatal(err)
 		}
 		var scale [1]float32
 		kernel.F32FromF16(scale[:], k.scales)
-		kernel.E2M1.Values(y, k.codes, scale[0])
+		kernel.E2M1.Values(y, k.quantized, scale[0])
 		sum := 0.
 		for i, v := range x {
 			sum += float64(v-y[i]) * float64(v-y[i])

@@ -13,7 +13,7 @@ import (
 const castBytes = 80
 
 // store keeps vs in the narrow type behind a Cast.
-func (w *narrowing) store(c *pass.Context, vs []*ir.Value) error {
+func (w *Converter) store(c *pass.Context, vs []*ir.Value) error {
 	var fit []*ir.Value
 	notes := map[*ir.Value]string{}
 	for _, v := range vs {
@@ -34,33 +34,33 @@ func (w *narrowing) store(c *pass.Context, vs []*ir.Value) error {
 	if err != nil {
 		return err
 	}
-	halves := map[*ir.Value]*half{}
+	halves := map[*ir.Value]*storedHalf{}
 	for _, v := range fit {
 		if halves[first[v]] == nil {
 			halves[first[v]] = w.half(v)
 		}
-		halves[first[v]].stand(c, v, notes[v])
+		halves[first[v]].replace(c, v, notes[v])
 	}
 	return nil
 }
 
 // examine reads t where its values have to be known beforehand, and says what is worth knowing, or why it stays.
-func (w *narrowing) examine(c *pass.Context, t *ir.Tensor) (note, reason string, err error) {
-	if !c.Precheck && !w.clamp {
+func (w *Converter) examine(c *pass.Context, t *ir.Tensor) (note, reason string, err error) {
+	if !c.Precheck && !w.Clamp {
 		return "", "", nil
 	}
 	s, err := w.scan(c, t)
-	return w.clamped(s), w.trouble(s), err
+	return w.clamped(s), w.unfitReason(s), err
 }
 
-func (w *narrowing) clamped(s census) string {
-	if !w.clamp || s.beyond == 0 {
+func (w *Converter) clamped(s rangeCount) string {
+	if !w.Clamp || s.overflows == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%d elements beyond %s's range became ±%g", s.beyond, w.dt, w.largest)
+	return fmt.Sprintf("%d elements beyond %s's range became ±%g", s.overflows, w.DType, w.largest)
 }
 
-func (w *narrowing) refuse(c *pass.Context, v *ir.Value) string {
+func (w *Converter) refuse(c *pass.Context, v *ir.Value) string {
 	readers := pass.Readers(v)
 	if r := c.Select.Excludes(v, readers); r != "" {
 		return r
@@ -84,7 +84,7 @@ func (w *narrowing) refuse(c *pass.Context, v *ir.Value) string {
 		}
 	}
 	for _, n := range readers {
-		if !ir.DefaultDomain(n.Op.Domain) && !calls(c.Model, n) || takesCodes[n.Op.Type] {
+		if !ir.DefaultDomain(n.Op.Domain) && !CallsFunction(c.Model, n) || ReadsQuantized[n.Op.Type] {
 			return fmt.Sprintf("%s may want a constant of its exact type", pass.Labels([]*ir.Node{n})[0])
 		}
 	}
@@ -92,22 +92,22 @@ func (w *narrowing) refuse(c *pass.Context, v *ir.Value) string {
 }
 
 // A half is a weight stored in a narrow type, with the Cast that makes it float again.
-type half struct {
+type storedHalf struct {
 	of     string
 	form   pass.Form
 	stored *ir.Value
 	cast   *ir.Value
 }
 
-func (w *narrowing) half(v *ir.Value) *half {
+func (w *Converter) half(v *ir.Value) *storedHalf {
 	g := v.Graph()
-	h := &half{of: v.Name, form: w.stored, stored: g.AddConst(v.Name+"_h", w.recipe(v.Const, w.clamp, false).Derive()[0])}
+	h := &storedHalf{of: v.Name, form: w.stored, stored: g.AddConst(v.Name+"_h", w.recipe(v.Const, w.Clamp, false).Derive()[0])}
 	h.cast = g.Insert(g.First(), "Cast", []*ir.Value{h.stored}, ir.IntAttr("to", int64(ir.Float)))
 	return h
 }
 
 // stand puts h in the place of v, which has equal values.
-func (h *half) stand(c *pass.Context, v *ir.Value, note string) {
+func (h *storedHalf) replace(c *pass.Context, v *ir.Value, note string) {
 	before, readers := v.Const, pass.Readers(v)
 	r := h.row(v, note)
 	v.ReplaceUses(h.cast)
@@ -116,11 +116,11 @@ func (h *half) stand(c *pass.Context, v *ir.Value, note string) {
 }
 
 // row is the ledger's line for v, which h stands for from now on.
-func (h *half) row(v *ir.Value, note string) pass.Row {
+func (h *storedHalf) row(v *ir.Value, note string) pass.Row {
 	before := v.Const
 	r := pass.Row{
 		Form:    h.form,
-		Reason:  joined(noInput(v), note),
+		Reason:  JoinNotes(RemoveFromInputs(v), note),
 		After:   []pass.Part{{Role: pass.Payload, Value: h.stored, Tensor: h.stored.Const}},
 		Restore: func(parts []*ir.Tensor) *ir.Tensor { return widen(before.Spec, parts[0]) },
 	}
@@ -130,7 +130,7 @@ func (h *half) row(v *ir.Value, note string) pass.Row {
 	return r
 }
 
-func joined(a, b string) string {
+func JoinNotes(a, b string) string {
 	if a != "" && b != "" {
 		return a + "; " + b
 	}
@@ -143,13 +143,13 @@ func widen(s ir.Spec, half *ir.Tensor) *ir.Tensor {
 	r.Run = func(ctx context.Context, in []io.ReaderAt, out []io.Writer) error {
 		f := pass.NewFloats(in[0], half.DType)
 		buf := make([]float32, 0, min(s.Elems(), pass.Block))
-		w := &floatWriter{w: out[0], dt: s.DType}
+		w := &FloatWriter{w: out[0], dt: s.DType}
 		for i := int64(0); i < s.Elems(); i += int64(cap(buf)) {
 			buf = buf[:min(int64(cap(buf)), s.Elems()-i)]
 			if err := f.Read(buf, i); err != nil {
 				return err
 			}
-			if err := w.flush(ctx, &buf); err != nil {
+			if err := w.Flush(ctx, &buf); err != nil {
 				return err
 			}
 		}

@@ -25,7 +25,7 @@ func (FoldBatchNorm) Method() *pass.Method { return foldBatchNormMethod }
 
 // Run implements pass.Options.
 func (FoldBatchNorm) Run(c *pass.Context) error {
-	left, err := FoldBatchNorms(c)
+	left, err := Fold(c)
 	for _, l := range left {
 		for _, v := range l.Constants {
 			c.Skip(v, pass.Readers(v), l.Why)
@@ -35,34 +35,34 @@ func (FoldBatchNorm) Run(c *pass.Context) error {
 }
 
 // A NotFolded is a BatchNormalization that stays: its constants, and why.
-type NotFolded struct {
+type Unfolded struct {
 	Constants []*ir.Value
 	Why       string
 }
 
 // FoldBatchNorms does what the method does for any method that wants it first: it adds rows
 // of what it changed and returns what it left.
-func FoldBatchNorms(c *pass.Context) ([]NotFolded, error) {
-	f := &folding{c: c, Editor: rescale.New(c)}
+func Fold(c *pass.Context) ([]Unfolded, error) {
+	f := &folder{c: c, Editor: rescale.New(c)}
 	for _, n := range slices.Collect(c.Model.Nodes()) {
 		if err := f.node(n); err != nil {
 			return nil, err
 		}
 	}
 	f.Report("multiplied by what was folded into its layer", "folded into the layer beside it")
-	return f.left, nil
+	return f.unfolded, nil
 }
 
-type folding struct {
+type folder struct {
 	*rescale.Editor
-	c    *pass.Context
-	left []NotFolded
+	c        *pass.Context
+	unfolded []Unfolded
 }
 
 // node folds n if it multiplies and shifts channels.
-func (f *folding) node(n *ir.Node) error {
+func (f *folder) node(n *ir.Node) error {
 	if !n.Op.Is("BatchNormalization") {
-		return f.arithmetic(n)
+		return f.channelArithmetic(n)
 	}
 	a, why, err := f.normalization(n)
 	if err != nil {
@@ -73,32 +73,32 @@ func (f *folding) node(n *ir.Node) error {
 			return err
 		}
 	}
-	f.leave(n, why)
+	f.keep(n, why)
 	return nil
 }
 
 // normalize folds a BatchNormalization into the layer in front of it, else into the one
 // behind it, or gives the reason why it cannot.
-func (f *folding) normalize(n *ir.Node, a byChannel) (why string, err error) {
-	l, why := f.before(n, n.Input(0))
+func (f *folder) normalize(n *ir.Node, a channelAffine) (why string, err error) {
+	l, why := f.layerBefore(n, n.Input(0))
 	if why == "" {
 		if rank, ok := opset.Rank(n.Input(0)); !l.Spatial() && (!ok || rank != 2) {
 			return "its channels are not known to be those of " + l.Node.Label(), nil
 		}
-		return f.behind(n, l, a)
+		return f.foldIntoPrevious(n, l, a)
 	}
-	next, whyNot := f.after(n)
+	next, whyNot := f.layerAfter(n)
 	if next == nil {
 		return why, nil
 	}
 	if whyNot != "" {
 		return whyNot, nil
 	}
-	return f.inFront(n, next, a)
+	return f.foldIntoNext(n, next, a)
 }
 
 // before is the layer that makes v, for n alone.
-func (f *folding) before(n *ir.Node, v *ir.Value) (*rescale.Layer, string) {
+func (f *folder) layerBefore(n *ir.Node, v *ir.Value) (*rescale.Layer, string) {
 	if v == nil || v.Producer() == nil {
 		return nil, "no layer makes its input"
 	}
@@ -116,7 +116,7 @@ func (f *folding) before(n *ir.Node, v *ir.Value) (*rescale.Layer, string) {
 }
 
 // after is the layer that alone reads what n makes; nil if there is none.
-func (f *folding) after(n *ir.Node) (*rescale.Layer, string) {
+func (f *folder) layerAfter(n *ir.Node) (*rescale.Layer, string) {
 	uses := n.Outputs[0].Uses()
 	if len(uses) != 1 || uses[0].Node == nil || uses[0].Index != 0 || uses[0].Node.Graph() != n.Graph() {
 		return nil, ""
@@ -132,8 +132,8 @@ func (f *folding) after(n *ir.Node) (*rescale.Layer, string) {
 }
 
 // behind folds n into the layer l in front of it.
-func (f *folding) behind(n *ir.Node, l *rescale.Layer, a byChannel) (string, error) {
-	if why := a.trouble(l.Outputs); why != "" {
+func (f *folder) foldIntoPrevious(n *ir.Node, l *rescale.Layer, a channelAffine) (string, error) {
+	if why := a.mismatch(l.Outputs); why != "" {
 		return why, nil
 	}
 	if err := l.ScaleOutputs(a.scale); err != nil {
@@ -148,8 +148,8 @@ func (f *folding) behind(n *ir.Node, l *rescale.Layer, a byChannel) (string, err
 
 // inFront folds n into the layer l behind it. Padding is zeros: they stand for what n would
 // have shifted.
-func (f *folding) inFront(n *ir.Node, l *rescale.Layer, a byChannel) (string, error) {
-	why := a.trouble(l.Inputs)
+func (f *folder) foldIntoNext(n *ir.Node, l *rescale.Layer, a channelAffine) (string, error) {
+	why := a.mismatch(l.Inputs)
 	if why == "" && pads(l.Node) && slices.ContainsFunc(a.shift, func(x float64) bool { return x != 0 }) {
 		why = l.Node.Label() + " pads with zeros, which it would have to shift"
 	}
@@ -186,7 +186,7 @@ func pads(n *ir.Node) bool {
 }
 
 // replace puts v in the place of what n makes.
-func (f *folding) replace(n *ir.Node, v *ir.Value) {
+func (f *folder) replace(n *ir.Node, v *ir.Value) {
 	inputs := slices.Clone(n.Inputs())
 	n.Become(v)
 	drop(inputs)
@@ -206,12 +206,12 @@ func drop(vs []*ir.Value) {
 }
 
 // leave says why a BatchNormalization stays.
-func (f *folding) leave(n *ir.Node, why string) {
-	l := NotFolded{Why: why}
+func (f *folder) keep(n *ir.Node, why string) {
+	l := Unfolded{Why: why}
 	for _, v := range n.Inputs() {
 		if o := f.c.Trace(v); o != nil {
 			l.Constants = append(l.Constants, o.Base)
 		}
 	}
-	f.left = append(f.left, l)
+	f.unfolded = append(f.unfolded, l)
 }

@@ -10,10 +10,10 @@ import (
 )
 
 // A byChannel is x·scale + shift, one of each a channel.
-type byChannel struct{ scale, shift []float64 }
+type channelAffine struct{ scale, shift []float64 }
 
 // trouble is the reason why n channels cannot take a, or "".
-func (a byChannel) trouble(n int64) string {
+func (a channelAffine) mismatch(n int64) string {
 	if int64(len(a.scale)) != n {
 		return fmt.Sprintf("it has %d channels, its layer %d", len(a.scale), n)
 	}
@@ -29,7 +29,7 @@ func finite(x float64) bool { return math.Abs(x) <= math.MaxFloat32 }
 
 // normalization is what a BatchNormalization does to channels, or the reason why that is not
 // known.
-func (f *folding) normalization(n *ir.Node) (a byChannel, why string, err error) {
+func (f *folder) normalization(n *ir.Node) (a channelAffine, why string, err error) {
 	if why := notInference(n); why != "" {
 		return a, why, nil
 	}
@@ -47,7 +47,7 @@ func (f *folding) normalization(n *ir.Node) (a byChannel, why string, err error)
 		}
 	}
 	eps := float64(n.Float("epsilon", 1e-5))
-	a = byChannel{make([]float64, len(p[0])), make([]float64, len(p[0]))}
+	a = channelAffine{make([]float64, len(p[0])), make([]float64, len(p[0]))}
 	for i := range a.scale {
 		a.scale[i] = p[0][i] / math.Sqrt(p[3][i]+eps)
 		a.shift[i] = p[1][i] - p[2][i]*a.scale[i]
@@ -78,7 +78,7 @@ func notInference(n *ir.Node) string {
 }
 
 // steps are what operators with a constant k do to their other factor.
-var steps = map[string]func(k float64) (scale, shift float64){
+var channelOps = map[string]func(k float64) (scale, shift float64){
 	"Mul": func(k float64) (float64, float64) { return k, 0 },
 	"Div": func(k float64) (float64, float64) { return 1 / k, 0 },
 	"Add": func(k float64) (float64, float64) { return 1, k },
@@ -86,15 +86,15 @@ var steps = map[string]func(k float64) (scale, shift float64){
 }
 
 // arithmetic folds Mul, Add and the like by one constant a channel into the layer in front.
-func (f *folding) arithmetic(n *ir.Node) error {
-	if steps[n.Op.Type] == nil || !ir.DefaultDomain(n.Op.Domain) || len(n.Inputs()) != 2 || n.Graph().Opset("") < castOpset {
+func (f *folder) channelArithmetic(n *ir.Node) error {
+	if channelOps[n.Op.Type] == nil || !ir.DefaultDomain(n.Op.Domain) || len(n.Inputs()) != 2 || n.Graph().Opset("") < castOpset {
 		return nil
 	}
 	for i := range 2 {
 		if i == 1 && (n.Op.Is("Div") || n.Op.Is("Sub")) {
 			continue // the constant is what is divided or taken from
 		}
-		l, why := f.before(n, n.Input(i))
+		l, why := f.layerBefore(n, n.Input(i))
 		if why != "" {
 			continue
 		}
@@ -102,11 +102,11 @@ func (f *folding) arithmetic(n *ir.Node) error {
 		if err != nil || k == nil {
 			return err
 		}
-		a := byChannel{make([]float64, len(k)), make([]float64, len(k))}
+		a := channelAffine{make([]float64, len(k)), make([]float64, len(k))}
 		for j, x := range k {
-			a.scale[j], a.shift[j] = steps[n.Op.Type](x)
+			a.scale[j], a.shift[j] = channelOps[n.Op.Type](x)
 		}
-		_, err = f.behind(n, l, a)
+		_, err = f.foldIntoPrevious(n, l, a)
 		return err
 	}
 	return nil

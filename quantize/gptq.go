@@ -3,12 +3,9 @@ package quantize
 import (
 	"cmp"
 	"context"
-	"flag"
 	"fmt"
 	"io"
-	"math"
 	"slices"
-	"strconv"
 
 	"github.com/mcompress/mcompress/internal/calibrate"
 	"github.com/mcompress/mcompress/internal/calibrate/layerwise"
@@ -22,50 +19,27 @@ import (
 
 // gptq rounds weights of linear layers by what the layers are given while the model runs over samples, those in front of
 // them rounded already.
-type gptq struct {
-	data  calibrate.Data
-	order bool
-	damp  share
-}
-
-func (g *gptq) bind(fs *flag.FlagSet) {
-	g.damp = 0.01
-	g.data.Bind(fs, 128)
-	fs.BoolVar(&g.order, "act-order", true, "gptq rounds the blocks, and in them the rows, with the largest inputs first")
-	fs.Var(&g.damp, "damp", "`part` of the mean square of a layer's inputs that gptq adds to each at least; more where samples are few")
-}
-
-// A share is an option: a number that is not negative.
-type share float64
-
-// String is the number.
-func (s *share) String() string { return strconv.FormatFloat(float64(*s), 'g', -1, 64) }
-
-// Set takes a number.
-func (s *share) Set(text string) error {
-	x, err := strconv.ParseFloat(text, 64)
-	if err != nil || !(x >= 0 && x <= math.MaxFloat32) {
-		return fmt.Errorf("%q is not a number from 0 on", text)
-	}
-	*s = share(x)
-	return nil
+type GPTQ struct {
+	Data     calibrate.Data
+	ActOrder bool
+	Damp     float64
 }
 
 // A linear is a matrix on the right of a product.
-type linear struct {
-	weight *ir.Value
-	node   *ir.Node
-	k, n   int
-	lying  bool // the constant is the transpose
-	grid   solve.Grid
-	codes  []*ir.Tensor // what round leaves: codes K×N a byte each, scales, zero points
+type matrix struct {
+	weight     *ir.Value
+	node       *ir.Node
+	k, n       int
+	transposed bool // the constant is the transpose
+	grid       solve.Grid
+	quantized  []*ir.Tensor // what round leaves: codes K×N a byte each, scales, zero points
 }
 
 // input is what the matrix is multiplied by.
-func (l *linear) input() *ir.Value { return l.node.Input(0) }
+func (l *matrix) input() *ir.Value { return l.node.Input(0) }
 
 // trouble is why the inputs of l cannot be looked at.
-func (l *linear) trouble(w *layerwise.Walk) string {
+func (l *matrix) unsupported(w *layerwise.Walk) string {
 	switch x := l.input(); {
 	case !w.Has(x):
 		return "it stands in a subgraph or a function"
@@ -76,27 +50,27 @@ func (l *linear) trouble(w *layerwise.Walk) string {
 }
 
 // solve rounds what it can of ls, in the order in which the model runs, and says of the others why they are left.
-func (g *gptq) solve(c *pass.Context, ls []*linear) (left map[*linear]string, err error) {
+func (g *GPTQ) solve(c *pass.Context, ls []*matrix) (left map[*matrix]string, err error) {
 	w, err := layerwise.New(c.Model, c.Eval, engine.Options{Workers: c.Workers, MemoryLimit: c.Memory})
 	if err != nil {
 		return nil, err
 	}
-	if err := g.data.Samples(c, c.Model, w.Add); err != nil {
+	if err := g.Data.Samples(c, c.Model, w.Add); err != nil {
 		return nil, err
 	}
-	s := &solving{gptq: g, c: c, walk: w, pool: op.NewPool(c.Workers)}
+	s := &gptqRun{GPTQ: g, c: c, walk: w, pool: op.NewPool(c.Workers)}
 	defer s.pool.Close()
-	left = map[*linear]string{}
-	inputs := map[*ir.Value][]*linear{}
+	left = map[*matrix]string{}
+	inputs := map[*ir.Value][]*matrix{}
 	for _, l := range ls {
-		if why := l.trouble(w); why != "" {
+		if why := l.unsupported(w); why != "" {
 			left[l] = why
 			continue
 		}
 		inputs[l.input()] = append(inputs[l.input()], l)
 	}
 	for _, x := range inOrder(w, inputs) {
-		if err := s.layers(x, inputs[x], left); err != nil {
+		if err := s.matricesOf(x, inputs[x], left); err != nil {
 			return nil, fmt.Errorf("%s: %w", inputs[x][0].node.Label(), err)
 		}
 	}
@@ -104,7 +78,7 @@ func (g *gptq) solve(c *pass.Context, ls []*linear) (left map[*linear]string, er
 }
 
 // inOrder are the values in the order in which they are made.
-func inOrder(w *layerwise.Walk, inputs map[*ir.Value][]*linear) []*ir.Value {
+func inOrder(w *layerwise.Walk, inputs map[*ir.Value][]*matrix) []*ir.Value {
 	var xs []*ir.Value
 	for x := range inputs {
 		xs = append(xs, x)
@@ -114,21 +88,21 @@ func inOrder(w *layerwise.Walk, inputs map[*ir.Value][]*linear) []*ir.Value {
 }
 
 // solving is one way through a model.
-type solving struct {
-	*gptq
+type gptqRun struct {
+	*GPTQ
 	c       *pass.Context
 	walk    *layerwise.Walk
 	pool    *op.Pool
-	moments *solve.Hessian // of the inputs that are looked at
+	hessian *solve.Hessian // of the inputs that are looked at
 }
 
 // layers rounds the matrices that x is multiplied by. They share its second moments.
-func (s *solving) layers(x *ir.Value, ls []*linear, left map[*linear]string) error {
+func (s *gptqRun) matricesOf(x *ir.Value, ls []*matrix, left map[*matrix]string) error {
 	k := ls[0].k
-	if s.moments == nil {
-		s.moments = solve.NewHessian(s.pool, k)
+	if s.hessian == nil {
+		s.hessian = solve.NewHessian(s.pool, k)
 	}
-	h, other := s.moments, ""
+	h, other := s.hessian, ""
 	h.Reset(k)
 	err := s.walk.To(s.c, x, func(a *ir.Array) error {
 		x, ok := rowsOf(a, k)
@@ -148,12 +122,12 @@ func (s *solving) layers(x *ir.Value, ls []*linear, left map[*linear]string) err
 		}
 		return nil
 	}
-	f, err := h.Factor(solve.FactorOptions{Damp: max(float64(s.damp), h.Shrinkage()), Order: s.order, Block: ls[0].grid.Block})
+	f, err := h.Factor(solve.FactorOptions{Damp: max(float64(s.Damp), h.Shrinkage()), Order: s.ActOrder, Block: ls[0].grid.Block})
 	if err != nil {
 		return err
 	}
 	for _, l := range ls {
-		if err := s.layer(l, f); err != nil {
+		if err := s.matrix(l, f); err != nil {
 			return err
 		}
 	}
@@ -178,13 +152,13 @@ func rowsOf(a *ir.Array, k int) ([]float32, bool) {
 }
 
 // layer rounds one matrix, and puts what it is then into the model that runs.
-func (s *solving) layer(l *linear, f *solve.Factor) error {
+func (s *gptqRun) matrix(l *matrix, f *solve.Factor) error {
 	w, err := s.read(l)
 	if err != nil {
 		return err
 	}
 	codes := solve.GPTQ(s.pool, w, l.n, f, l.grid)
-	if l.codes, err = spooled(s.c, l.weight.Name, codes); err != nil {
+	if l.quantized, err = spool(s.c, l.weight.Name, codes); err != nil {
 		return err
 	}
 	codes.Weights(s.pool, w)
@@ -193,14 +167,14 @@ func (s *solving) layer(l *linear, f *solve.Factor) error {
 }
 
 // read is the matrix K×N.
-func (s *solving) read(l *linear) ([]float32, error) {
+func (s *gptqRun) read(l *matrix) ([]float32, error) {
 	t := l.weight.Const
 	w := make([]float32, t.Elems())
 	err := s.c.Scan(t, func(x []float32, first int64) error {
 		copy(w[first:], x)
 		return nil
 	})
-	if err != nil || !l.lying {
+	if err != nil || !l.transposed {
 		return w, err
 	}
 	turned := make([]float32, len(w))
@@ -209,8 +183,8 @@ func (s *solving) read(l *linear) ([]float32, error) {
 }
 
 // tensor is the constant whose matrix is w.
-func (l *linear) tensor(w []float32) *ir.Tensor {
-	if l.lying {
+func (l *matrix) tensor(w []float32) *ir.Tensor {
+	if l.transposed {
 		turned := make([]float32, len(w))
 		kernel.Transpose(turned, w, l.k, l.n)
 		w = turned
@@ -225,7 +199,7 @@ func (l *linear) tensor(w []float32) *ir.Tensor {
 }
 
 // spooled puts codes where c keeps results until the model is written: larger ones in temporary files.
-func spooled(c *pass.Context, name string, codes *solve.Codes) ([]*ir.Tensor, error) {
+func spool(c *pass.Context, name string, codes *solve.Codes) ([]*ir.Tensor, error) {
 	zeros := make([]byte, len(codes.Zero))
 	for i, z := range codes.Zero {
 		zeros[i] = byte(z)
@@ -255,11 +229,11 @@ func spooled(c *pass.Context, name string, codes *solve.Codes) ([]*ir.Tensor, er
 }
 
 // load is what solve left.
-func (l *linear) load() (*solve.Codes, error) {
+func (l *matrix) load() (*solve.Codes, error) {
 	codes := solve.NewCodes(l.k, l.n, l.grid)
 	zeros := make([]byte, len(codes.Zero))
 	for i, b := range [][]byte{codes.Code, kernel.Bytes(codes.Scale), zeros} {
-		if err := ir.ReadFull(l.codes[i].Source.(ir.Span).R, b, 0); err != nil {
+		if err := ir.ReadFull(l.quantized[i].Source.(ir.Span).R, b, 0); err != nil {
 			return nil, err
 		}
 	}

@@ -6,14 +6,14 @@ import (
 )
 
 // solve rounds those of plans that are matrices on the right of products, where the options ask for samples to be looked at.
-func (o *blockOptions) solve(c *pass.Context, plans []*plan) error {
-	if o == nil || o.algo != "gptq" || c.DryRun { // sizes do not depend on codes
+func (o *BlockOptions) applyGPTQ(c *pass.Context, plans []*plan) error {
+	if o == nil || o.Algo != "gptq" || c.DryRun { // sizes do not depend on codes
 		return nil
 	}
-	var ls []*linear
-	of := map[*linear]*plan{}
+	var ls []*matrix
+	of := map[*matrix]*plan{}
 	for _, p := range plans {
-		l, why := p.linear()
+		l, why := p.matrix()
 		if why != "" {
 			p.note("rounded to the nearest codes: " + why)
 			continue
@@ -23,7 +23,7 @@ func (o *blockOptions) solve(c *pass.Context, plans []*plan) error {
 	if len(ls) == 0 {
 		return nil
 	}
-	left, err := o.gptq.solve(c, ls)
+	left, err := o.GPTQ.solve(c, ls)
 	if err != nil {
 		return err
 	}
@@ -32,36 +32,36 @@ func (o *blockOptions) solve(c *pass.Context, plans []*plan) error {
 			of[l].note("rounded to the nearest codes: " + why)
 			continue
 		}
-		of[l].cd.b.by = l.rounder()
+		of[l].encoding.Blocks.Rounder = l.rounder()
 	}
 	return nil
 }
 
 // linear is the matrix that p stores, or the reason why it is none that samples say something about.
-func (p *plan) linear() (*linear, string) {
-	var product *site
-	for _, s := range p.sites {
+func (p *plan) matrix() (*matrix, string) {
+	var product *Consumer
+	for _, s := range p.Consumers {
 		switch {
-		case s.side == gather:
+		case s.Side == Lookup:
 		case product != nil:
 			return nil, "several products read it"
 		default:
 			product = s
 		}
 	}
-	switch b := p.cd.b; {
+	switch b := p.encoding.Blocks; {
 	case product == nil || p.form.Name != pass.Dequantize.Name && p.form.Name != pass.NBits.Name:
 		return nil, "it is not the matrix of one product"
-	case !b.standing() && !b.padded:
+	case !b.rowMajor() && !b.ForNBits:
 		return nil, "its codes are stored for lookups"
 	default:
-		return &linear{weight: p.base, node: product.node, k: int(b.rows), n: int(b.cols), lying: b.lying, grid: b.grid}, ""
+		return &matrix{weight: p.Base, node: product.Node, k: int(b.Rows), n: int(b.Cols), transposed: b.ColumnMajor, grid: b.Spec}, ""
 	}
 }
 
 // rounder gives out what solve left.
-func (l *linear) rounder() rounder {
-	return rounder{whole: true, round: func(c *solve.Codes, _ []float32) error {
+func (l *matrix) rounder() Rounder {
+	return Rounder{WholeColumns: true, Round: func(c *solve.Codes, _ []float32) error {
 		codes, err := l.load()
 		if err == nil {
 			*c = *codes

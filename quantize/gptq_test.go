@@ -19,15 +19,15 @@ import (
 const tokens = "../fixtures/transformer_tokens.npz"
 
 // linears are all matrices of products of the model at path, in blocks of 16 rows, with a context to round them in.
-func linears(t *testing.T, path string) (*pass.Context, []*linear) {
+func linears(t *testing.T, path string) (*pass.Context, []*matrix) {
 	t.Helper()
 	c := &pass.Context{Context: context.Background(), Model: opened(t, path).Model, Eval: ir.NewEval(t.TempDir()), Workers: 2}
 	t.Cleanup(func() { c.Eval.Close() })
-	var ls []*linear
-	for _, w := range sites(c, false) {
-		for _, s := range w.sites {
-			if s.side == right && len(s.shape) == 2 && len(w.sites) == 1 {
-				ls = append(ls, &linear{weight: w.base, node: s.node, k: int(s.shape[0]), n: int(s.shape[1]), lying: s.transposed, grid: solve.Grid{Low: -8, High: 7, Symmetric: true, Block: 16, Half: w.base.Const.DType == ir.Float16}})
+	var ls []*matrix
+	for _, w := range Find(c, false) {
+		for _, s := range w.Consumers {
+			if s.Side == Right && len(s.Shape) == 2 && len(w.Consumers) == 1 {
+				ls = append(ls, &matrix{weight: w.Base, node: s.Node, k: int(s.Shape[0]), n: int(s.Shape[1]), transposed: s.Transposed, grid: solve.Grid{Low: -8, High: 7, Symmetric: true, Block: 16, Half: w.Base.Const.DType == ir.Float16}})
 			}
 		}
 	}
@@ -35,10 +35,10 @@ func linears(t *testing.T, path string) (*pass.Context, []*linear) {
 }
 
 // gptqOf is the algorithm with options as on the command line.
-func gptqOf(t *testing.T, args ...string) *gptq {
+func gptqOf(t *testing.T, args ...string) *GPTQ {
 	t.Helper()
-	g, fs := &gptq{}, flag.NewFlagSet("", flag.ContinueOnError)
-	g.bind(fs)
+	g, fs := &GPTQ{}, flag.NewFlagSet("", flag.ContinueOnError)
+	bindGPTQ(fs, g)
 	if err := fs.Parse(args); err != nil {
 		t.Fatal(err)
 	}
@@ -46,7 +46,7 @@ func gptqOf(t *testing.T, args ...string) *gptq {
 }
 
 // after is the SQNR of the model's outputs, on samples that nothing was rounded by, with the weights that codes stand for.
-func after(t *testing.T, c *pass.Context, ls []*linear, codes func(l *linear) *solve.Codes) float64 {
+func after(t *testing.T, c *pass.Context, ls []*matrix, codes func(l *matrix) *solve.Codes) float64 {
 	t.Helper()
 	before, pool := outputsOf(t, c.Model), op.NewPool(2)
 	defer pool.Close()
@@ -110,16 +110,16 @@ func keepsMore(t *testing.T, path string) {
 	if err != nil || len(left) > 0 {
 		t.Fatalf("left %v: %v", left, err)
 	}
-	got := after(t, c, ls, func(l *linear) *solve.Codes {
+	got := after(t, c, ls, func(l *matrix) *solve.Codes {
 		codes, err := l.load()
 		if err != nil {
 			t.Fatal(err)
 		}
 		return codes
 	})
-	want := after(t, c, ls, func(l *linear) *solve.Codes {
+	want := after(t, c, ls, func(l *matrix) *solve.Codes {
 		codes := solve.NewCodes(l.k, l.n, l.grid)
-		w, err := (&solving{c: c}).read(l)
+		w, err := (&gptqRun{c: c}).read(l)
 		if err != nil {
 			t.Fatal(err)
 		}

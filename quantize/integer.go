@@ -9,75 +9,75 @@ import (
 
 // A rewriter puts integer products in the place of float ones. Activations are
 // quantized once for all products that read them.
-type rewriter struct {
-	c      *pass.Context
-	quant  map[key][]*ir.Value // DynamicQuantizeLinear's outputs by activation
-	wide   map[key]*ir.Value   // 16-bit activations cast to float32
-	shaped map[key]*ir.Value   // scales and zero points in their other shape
+type Rewriter struct {
+	c                    *pass.Context
+	quantizedActivations map[scopedValue][]*ir.Value // DynamicQuantizeLinear's outputs by activation
+	casts                map[scopedValue]*ir.Value   // 16-bit activations cast to float32
+	reshaped             map[scopedValue]*ir.Value   // scales and zero points in their other shape
 }
 
-func newRewriter(c *pass.Context) *rewriter {
-	return &rewriter{c: c, quant: map[key][]*ir.Value{}, wide: map[key]*ir.Value{}, shaped: map[key]*ir.Value{}}
+func New(c *pass.Context) *Rewriter {
+	return &Rewriter{c: c, quantizedActivations: map[scopedValue][]*ir.Value{}, casts: map[scopedValue]*ir.Value{}, reshaped: map[scopedValue]*ir.Value{}}
 }
 
 // A key is a value as a graph reads it: what one graph computes others cannot see.
-type key struct {
+type scopedValue struct {
 	g *ir.Graph
 	v *ir.Value
 }
 
 // gatherRows replaces a lookup in a float table by one in codes and scales: a
 // DequantizeLinear in front of it would expand the whole table in every run.
-func (r *rewriter) gatherRows(s *site, st *stored) {
-	if st.b != nil {
+func (r *Rewriter) Gather(s *Consumer, st *Stored) {
+	if st.Blocks != nil {
 		r.gatherBlocks(s, st)
 		return
 	}
-	g, at := s.node.Graph(), s.node
+	g, at := s.Node.Graph(), s.Node
 	rows := func(v *ir.Value) *ir.Value {
-		if st.axis != 0 || v.Const != nil && len(v.Const.Shape) == 0 {
+		if st.Axis != 0 || v.Const != nil && len(v.Const.Shape) == 0 {
 			return v // one for all rows, or one for each column
 		}
-		return g.Insert(at, "Gather", []*ir.Value{v, s.act()})
+		return g.Insert(at, "Gather", []*ir.Value{v, s.Activation()})
 	}
-	x := r.cast(g, at, g.Insert(at, "Gather", []*ir.Value{r.oriented(st, false), s.act()}), ir.Float)
-	if z := r.zero(st); z != nil {
-		x = g.Insert(at, "Sub", []*ir.Value{x, r.cast(g, at, rows(z), ir.Float)})
+	x := r.Cast(g, at, g.Insert(at, "Gather", []*ir.Value{r.orient(st, false), s.Activation()}), ir.Float)
+	if z := r.zeroPoint(st); z != nil {
+		x = g.Insert(at, "Sub", []*ir.Value{x, r.Cast(g, at, rows(z), ir.Float)})
 	}
-	x = g.Insert(at, "Mul", []*ir.Value{x, rows(st.scale)})
-	if s.elem != ir.Float {
-		x = r.cast(g, at, x, s.elem)
+	x = g.Insert(at, "Mul", []*ir.Value{x, rows(st.ScaleValue)})
+	if s.Elem != ir.Float {
+		x = r.Cast(g, at, x, s.Elem)
 	}
-	r.replace(s, x)
+	r.Replace(s, x)
 }
 
 // product replaces a float product by an integer one. Mul(y, Mul(xs, ws)) is the
 // order that ONNX Runtime fuses.
-func (r *rewriter) product(s *site, st *stored) {
-	g, at := s.node.Graph(), s.node
-	q := r.quantized(g, at, r.activation(s, st))
-	codes, zero := r.oriented(st, s.transposed), r.flat(st, r.zero(st))
+func (r *Rewriter) MatMulInteger(s *Consumer, st *Stored) {
+	g, at := s.Node.Graph(), s.Node
+	q := r.quantized(g, at, r.float32Activation(s, st))
+	codes, zero := r.orient(st, s.Transposed), r.flatZeroPoint(st, r.zeroPoint(st))
 	in := []*ir.Value{q[0], codes, q[2], zero}
-	if s.side == left {
+	if s.Side == Left {
 		in = []*ir.Value{codes, q[0], zero, q[2]}
 	}
 	if in[3] == nil {
 		in = in[:3]
 	}
-	y := r.cast(g, at, g.Insert(at, "MatMulInteger", in), ir.Float)
-	y = g.Insert(at, "Mul", []*ir.Value{y, g.Insert(at, "Mul", []*ir.Value{q[1], r.outer(s, st)})})
-	if s.mirrored && s.rank > 1 {
-		y = r.swap(g, at, y, s.rank)
+	y := r.Cast(g, at, g.Insert(at, "MatMulInteger", in), ir.Float)
+	y = g.Insert(at, "Mul", []*ir.Value{y, g.Insert(at, "Mul", []*ir.Value{q[1], r.outputScale(s, st)})})
+	if s.Mirrored && s.ActivationRank > 1 {
+		y = r.swapLastAxes(g, at, y, s.ActivationRank)
 	}
-	if s.elem != ir.Float {
-		y = r.cast(g, at, y, s.elem)
+	if s.Elem != ir.Float {
+		y = r.Cast(g, at, y, s.Elem)
 	}
-	r.replace(s, r.bias(s, y, "Add"))
+	r.Replace(s, r.AddBias(s, y, "Add"))
 }
 
-func (r *rewriter) replace(s *site, y *ir.Value) {
-	inputs := slices.Clone(s.node.Inputs())
-	s.node.Become(y)
+func (r *Rewriter) Replace(s *Consumer, y *ir.Value) {
+	inputs := slices.Clone(s.Node.Inputs())
+	s.Node.Become(y)
 	for _, v := range inputs {
 		if v != nil {
 			v.Drop()
@@ -87,55 +87,57 @@ func (r *rewriter) replace(s *site, y *ir.Value) {
 
 // activation is the float32 factor that is quantized at run time. Scales that lie
 // along the sum multiply it, as they cannot be taken out of the product.
-func (r *rewriter) activation(s *site, st *stored) *ir.Value {
-	g, at, x := s.node.Graph(), s.node, s.act()
-	if s.elem != ir.Float {
-		x = r.widened(g, at, x)
+func (r *Rewriter) float32Activation(s *Consumer, st *Stored) *ir.Value {
+	g, at, x := s.Node.Graph(), s.Node, s.Activation()
+	if s.Elem != ir.Float {
+		x = r.castToFloat32(g, at, x)
 	}
-	if s.flipped() {
+	if s.TransposesActivation() {
 		x = g.Insert(at, "Transpose", []*ir.Value{x}, ir.IntsAttr("perm", 1, 0))
 	}
-	if s.mirrored && s.rank > 1 {
-		x = r.swap(g, at, x, s.rank)
+	if s.Mirrored && s.ActivationRank > 1 {
+		x = r.swapLastAxes(g, at, x, s.ActivationRank)
 	}
-	if s.alongSum(st) {
-		x = g.Insert(at, "Mul", []*ir.Value{x, r.placed(st, st.scale, s.side == left)})
+	if st.scalesAlongReduction(s) {
+		x = g.Insert(at, "Mul", []*ir.Value{x, r.reshape(st, st.ScaleValue, s.Side == Left)})
 	}
 	return x
 }
 
 // flipped reports whether Gemm transposes the activation.
-func (s *site) flipped() bool {
-	return s.node.Op.Is("Gemm") && s.node.Int([]string{"transA", "transB"}[1-s.use.Index], 0) != 0
+func (s *Consumer) TransposesActivation() bool {
+	return s.Node.Op.Is("Gemm") && s.Node.Int([]string{"transA", "transB"}[1-s.Use.Index], 0) != 0
 }
 
 // alongSum reports whether st's scales lie along the axis that s sums over.
-func (s *site) alongSum(st *stored) bool { return st.axis >= 0 && s.channelAxis() != st.axis }
+func (st *Stored) scalesAlongReduction(s *Consumer) bool {
+	return st.Axis >= 0 && s.ChannelAxis() != st.Axis
+}
 
 // quantized inserts DynamicQuantizeLinear in front of the first product that needs it.
-func (r *rewriter) quantized(g *ir.Graph, at *ir.Node, x *ir.Value) []*ir.Value {
-	k := key{g, x}
-	if r.quant[k] == nil {
-		r.quant[k] = g.InsertN(at, "DynamicQuantizeLinear", 3, []*ir.Value{x})
+func (r *Rewriter) quantized(g *ir.Graph, at *ir.Node, x *ir.Value) []*ir.Value {
+	k := scopedValue{g, x}
+	if r.quantizedActivations[k] == nil {
+		r.quantizedActivations[k] = g.InsertN(at, "DynamicQuantizeLinear", 3, []*ir.Value{x})
 	}
-	return r.quant[k]
+	return r.quantizedActivations[k]
 }
 
 // widened casts a 16-bit activation to float32, once for all products.
-func (r *rewriter) widened(g *ir.Graph, at *ir.Node, x *ir.Value) *ir.Value {
-	k := key{g, x}
-	if r.wide[k] == nil {
-		r.wide[k] = r.cast(g, at, x, ir.Float)
+func (r *Rewriter) castToFloat32(g *ir.Graph, at *ir.Node, x *ir.Value) *ir.Value {
+	k := scopedValue{g, x}
+	if r.casts[k] == nil {
+		r.casts[k] = r.Cast(g, at, x, ir.Float)
 	}
-	return r.wide[k]
+	return r.casts[k]
 }
 
-func (r *rewriter) cast(g *ir.Graph, at *ir.Node, x *ir.Value, to ir.DType) *ir.Value {
+func (r *Rewriter) Cast(g *ir.Graph, at *ir.Node, x *ir.Value, to ir.DType) *ir.Value {
 	return g.Insert(at, "Cast", []*ir.Value{x}, ir.IntAttr("to", int64(to)))
 }
 
 // swap exchanges the last two axes of x.
-func (r *rewriter) swap(g *ir.Graph, at *ir.Node, x *ir.Value, rank int) *ir.Value {
+func (r *Rewriter) swapLastAxes(g *ir.Graph, at *ir.Node, x *ir.Value, rank int) *ir.Value {
 	perm := make([]int64, rank)
 	for i := range perm {
 		perm[i] = int64(i)
@@ -146,93 +148,93 @@ func (r *rewriter) swap(g *ir.Graph, at *ir.Node, x *ir.Value, rank int) *ir.Val
 
 // oriented is the codes as a reader sees them. Turning them is a node, once for all
 // that need it; runtimes fold it.
-func (r *rewriter) oriented(st *stored, transposed bool) *ir.Value {
-	if transposed == st.transpose {
-		return st.codes
+func (r *Rewriter) orient(st *Stored, transposed bool) *ir.Value {
+	if transposed == st.Transpose {
+		return st.Quantized
 	}
-	if st.turned == nil {
-		g := st.home
-		st.turned = g.Insert(g.First(), "Transpose", []*ir.Value{st.codes}, ir.IntsAttr("perm", 1, 0))
+	if st.transposed == nil {
+		g := st.Graph
+		st.transposed = g.Insert(g.First(), "Transpose", []*ir.Value{st.Quantized}, ir.IntsAttr("perm", 1, 0))
 	}
-	return st.turned
+	return st.transposed
 }
 
 // zero is the codes' zero point, nil where it is the code 0 that operators assume.
-func (r *rewriter) zero(st *stored) *ir.Value {
+func (r *Rewriter) zeroPoint(st *Stored) *ir.Value {
 	switch {
-	case st.zero != nil:
-		return st.zero
-	case st.s.zero() != 0:
-		return r.c.Const(st.home, st.s.dtype(), nil, []byte{byte(st.s.zero())})
+	case st.ZeroPointValue != nil:
+		return st.ZeroPointValue
+	case st.Spec.ZeroPoint() != 0:
+		return r.c.Const(st.Graph, st.Spec.DType(), nil, []byte{byte(st.Spec.ZeroPoint())})
 	}
 	return nil
 }
 
 // outer is the scale that multiplies the product: the weight's, where it lies along an
 // axis that is kept, times Gemm's alpha.
-func (r *rewriter) outer(s *site, st *stored) *ir.Value {
-	g := s.node.Graph()
-	alpha := s.node.Float("alpha", 1)
-	if !s.node.Op.Is("Gemm") {
+func (r *Rewriter) outputScale(s *Consumer, st *Stored) *ir.Value {
+	g := s.Node.Graph()
+	alpha := s.Node.Float("alpha", 1)
+	if !s.Node.Op.Is("Gemm") {
 		alpha = 1
 	}
-	if s.alongSum(st) {
+	if st.scalesAlongReduction(s) {
 		// A scalar 1 would be taken out by ONNX Runtime, and nothing fused then.
 		return r.c.Const(g, ir.Float, []int64{1}, ir.Floats(alpha))
 	}
-	w := r.placed(st, st.scale, s.side == left)
+	w := r.reshape(st, st.ScaleValue, s.Side == Left)
 	if alpha == 1 {
 		return w
 	}
-	return g.Insert(s.node, "Mul", []*ir.Value{w, r.c.Const(g, ir.Float, nil, ir.Floats(alpha))})
+	return g.Insert(s.Node, "Mul", []*ir.Value{w, r.c.Const(g, ir.Float, nil, ir.Floats(alpha))})
 }
 
 // flat is zero points as MatMulInteger takes them: a vector for a matrix.
-func (r *rewriter) flat(st *stored, v *ir.Value) *ir.Value {
+func (r *Rewriter) flatZeroPoint(st *Stored, v *ir.Value) *ir.Value {
 	if v == nil || v.Const != nil && len(v.Const.Shape) == 0 {
 		return v
 	}
-	return r.placed(st, v, false)
+	return r.reshape(st, v, false)
 }
 
 // placed is a matrix's scales or zero points as a column or as a vector; those of
 // batches and single ones fit as they are.
-func (r *rewriter) placed(st *stored, v *ir.Value, column bool) *ir.Value {
-	shape := []int64{st.g.scales()}
+func (r *Rewriter) reshape(st *Stored, v *ir.Value, column bool) *ir.Value {
+	shape := []int64{st.Layout.NumScales()}
 	if column {
 		shape = append(shape, 1)
 	}
-	if st.axis < 0 || len(st.shape) > 2 || len(shape) == len(st.scales) {
+	if st.Axis < 0 || len(st.Shape) > 2 || len(shape) == len(st.ScaleShape) {
 		return v
 	}
-	k := key{st.home, v}
-	if r.shaped[k] == nil {
+	k := scopedValue{st.Graph, v}
+	if r.reshaped[k] == nil {
 		g := k.g
 		to := r.c.Const(g, ir.Int64, []int64{int64(len(shape))}, ir.Ints(shape...))
-		r.shaped[k] = g.Insert(g.First(), "Reshape", []*ir.Value{v, to})
+		r.reshaped[k] = g.Insert(g.First(), "Reshape", []*ir.Value{v, to})
 	}
-	return r.shaped[k]
+	return r.reshaped[k]
 }
 
 // bias adds Gemm's C, times beta, by Add or Sum.
-func (r *rewriter) bias(s *site, y *ir.Value, add string) *ir.Value {
-	b, beta := s.node.Input(2), s.node.Float("beta", 1)
-	if !s.node.Op.Is("Gemm") || b == nil || beta == 0 {
+func (r *Rewriter) AddBias(s *Consumer, y *ir.Value, add string) *ir.Value {
+	b, beta := s.Node.Input(2), s.Node.Float("beta", 1)
+	if !s.Node.Op.Is("Gemm") || b == nil || beta == 0 {
 		return y
 	}
-	g, at := s.node.Graph(), s.node
+	g, at := s.Node.Graph(), s.Node
 	if beta != 1 {
-		b = g.Insert(at, "Mul", []*ir.Value{b, r.number(s, beta)})
+		b = g.Insert(at, "Mul", []*ir.Value{b, r.Scalar(s, beta)})
 	}
 	return g.Insert(at, add, []*ir.Value{y, b})
 }
 
 // number is a constant of the type that s has; runtimes fold the Cast.
-func (r *rewriter) number(s *site, f float32) *ir.Value {
-	g := s.node.Graph()
+func (r *Rewriter) Scalar(s *Consumer, f float32) *ir.Value {
+	g := s.Node.Graph()
 	v := r.c.Const(g, ir.Float, nil, ir.Floats(f))
-	if s.elem != ir.Float {
-		v = r.cast(g, s.node, v, s.elem)
+	if s.Elem != ir.Float {
+		v = r.Cast(g, s.Node, v, s.Elem)
 	}
 	return v
 }

@@ -9,24 +9,24 @@ import (
 
 // noteOthers gives the weights that no product takes rows with a reason of their own,
 // where there is more to say than that the method does not take them.
-func noteOthers(c *pass.Context, taken []*weight) {
+func skipOthers(c *pass.Context, taken []*Weight) {
 	sited := map[*ir.Value]bool{}
 	for _, w := range taken {
-		sited[w.base] = true
+		sited[w.Base] = true
 	}
 	for _, v := range c.Weights() {
 		readers := pass.Readers(v)
 		if sited[v] || c.Select.Excludes(v, readers) != "" {
 			continue
 		}
-		if why := standing(c, v); why != "" {
+		if why := otherReason(c, v); why != "" {
 			c.Skip(v, readers, why)
 		}
 	}
 }
 
 // standing says what v is to its first reader, or "".
-func standing(c *pass.Context, v *ir.Value) string {
+func otherReason(c *pass.Context, v *ir.Value) string {
 	leaves := pass.Leaves(v)
 	if len(leaves) == 0 || leaves[0].Node == nil {
 		return ""
@@ -38,14 +38,14 @@ func standing(c *pass.Context, v *ir.Value) string {
 		return fmt.Sprintf("it is the bias of %s, which stays float", label)
 	case product:
 		return fmt.Sprintf("%s multiplies two constants", label)
-	case calls(c.Model, n):
+	case CallsFunction(c.Model, n):
 		return fmt.Sprintf("it is an argument of %s, a function of the model: inside it is no constant", label)
 	}
 	return ""
 }
 
 // calls reports whether n calls one of m's own functions.
-func calls(m *ir.Model, n *ir.Node) bool {
+func CallsFunction(m *ir.Model, n *ir.Node) bool {
 	for _, f := range m.Functions {
 		if f.ID == n.Op || ir.DefaultDomain(f.ID.Domain) && f.ID.Overload == n.Op.Overload && n.Op.Is(f.ID.Type) {
 			return true

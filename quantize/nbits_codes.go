@@ -11,111 +11,111 @@ import (
 
 // packColumns packs columns of rows codes, each filled up to a number of codes that unit divides and that takes whole bytes.
 // It may write over q.
-func (b *blocking) packColumns(q []byte, rows, unit int64) []byte {
-	wide := ceil(rows, unit) * unit
+func (b *BlockLayout) packColumns(q []byte, rows, unit int64) []byte {
+	wide := CeilDiv(rows, unit) * unit
 	if wide == rows {
-		return b.pack(q, q, b.bits)
+		return b.pack(q, q, b.Bits)
 	}
-	column, n := make([]byte, wide), int64(kernel.Packed(int(wide), b.bits))
+	column, n := make([]byte, wide), int64(kernel.Packed(int(wide), b.Bits))
 	out := make([]byte, int64(len(q))/rows*n)
 	for at := out; len(q) > 0; q, at = q[rows:], at[n:] {
 		copy(column, q[:rows])
-		kernel.Pack(at[:n], column, b.bits)
+		kernel.Pack(at[:n], column, b.Bits)
 	}
 	return out
 }
 
 // unpackColumns is its inverse.
-func (b *blocking) unpackColumns(packed []byte, rows, unit int64) []byte {
-	wide := ceil(rows, unit) * unit
-	n := int64(kernel.Packed(int(wide), b.bits))
-	column, q := make([]byte, wide), make([]byte, 0, b.cols*rows)
+func (b *BlockLayout) unpackColumns(packed []byte, rows, unit int64) []byte {
+	wide := CeilDiv(rows, unit) * unit
+	n := int64(kernel.Packed(int(wide), b.Bits))
+	column, q := make([]byte, wide), make([]byte, 0, b.Cols*rows)
 	for ; len(packed) > 0; packed = packed[n:] {
-		kernel.Unpack(column, packed[:n], b.bits, false)
+		kernel.Unpack(column, packed[:n], b.Bits, false)
 		q = append(q, column[:rows]...)
 	}
 	return q
 }
 
 // restoreBits restores the weight whose codes r holds as MatMulNBits reads them. Codes are held as a whole, a byte each.
-func (c *coding) restoreBits(ctx context.Context, r *blockRestore, zeros []io.ReaderAt, w *floatWriter) error {
-	b := c.b
-	packed := make([]byte, ir.Spec{DType: b.dtype, Shape: b.codeShape(c.shape)}.Bytes())
-	if err := ir.ReadFull(r.codes, packed, 0); err != nil {
+func (c *Encoding) restoreNBits(ctx context.Context, r *blockDequantizer, zeros []io.ReaderAt, w *FloatWriter) error {
+	b := c.Blocks
+	packed := make([]byte, ir.Spec{DType: b.DType, Shape: b.quantizedShape(c.Shape)}.Bytes())
+	if err := ir.ReadFull(r.quantized, packed, 0); err != nil {
 		return err
 	}
-	v := &bitValues{blocking: b, codes: b.unpackColumns(packed, b.rows, int64(b.grid.Block)), scale: r.scale}
-	if err := v.readZeros(zeros); err != nil {
+	v := &nbitsDequantizer{BlockLayout: b, quantized: b.unpackColumns(packed, b.Rows, int64(b.Spec.Block)), scale: r.scale}
+	if err := v.readZeroPoints(zeros); err != nil {
 		return err
 	}
-	if b.lying {
+	if b.ColumnMajor {
 		return v.columns(ctx, w)
 	}
-	return v.rowsOf(ctx, w)
+	return v.rows(ctx, w)
 }
 
 // bitValues are the codes of a matrix column by column, and what they stand for.
-type bitValues struct {
-	*blocking
-	codes       []byte
-	scale, zero []float32
+type nbitsDequantizer struct {
+	*BlockLayout
+	quantized        []byte
+	scale, zeroPoint []float32
 }
 
 // readZeros reads zero points as numbers; those that are not stored are the middle of the codes.
-func (v *bitValues) readZeros(in []io.ReaderAt) error {
-	v.zero = make([]float32, len(v.scale))
-	if !v.hasZeros() {
-		for i := range v.zero {
-			v.zero[i] = float32(int(1) << (v.bits - 1))
+func (v *nbitsDequantizer) readZeroPoints(in []io.ReaderAt) error {
+	v.zeroPoint = make([]float32, len(v.scale))
+	if !v.HasZeroPoints() {
+		for i := range v.zeroPoint {
+			v.zeroPoint[i] = float32(int(1) << (v.Bits - 1))
 		}
 		return nil
 	}
-	if v.real {
-		return pass.NewFloats(in[0], v.scaleType()).Read(v.zero, 0)
+	if v.FloatZeroPoints {
+		return pass.NewFloats(in[0], v.scaleDType()).Read(v.zeroPoint, 0)
 	}
-	dt, shape := v.zeros()
+	dt, shape := v.zeroPointSpec()
 	packed := make([]byte, ir.Spec{DType: dt, Shape: shape}.Bytes())
 	if err := ir.ReadFull(in[0], packed, 0); err != nil {
 		return err
 	}
-	for i, z := range v.unpackColumns(packed, v.blocks(), int64(8/v.bits)) {
-		v.zero[i] = float32(z)
+	for i, z := range v.unpackColumns(packed, v.NumBlocks(), int64(8/v.Bits)) {
+		v.zeroPoint[i] = float32(z)
 	}
 	return nil
 }
 
 // part is rows of one column, from row on.
-func (v *bitValues) part(x []float32, row, col int64) {
-	block := int64(v.grid.Block)
-	for i, q := range v.codes[col*v.rows+row:][:len(x)] {
-		at := col*v.blocks() + (row+int64(i))/block
-		x[i] = (float32(q) - v.zero[at]) * v.scale[at]
+func (v *nbitsDequantizer) dequantize(x []float32, row, col int64) {
+	block := int64(v.Spec.Block)
+	for i, q := range v.quantized[col*v.Rows+row:][:len(x)] {
+		at := col*v.NumBlocks() + (row+int64(i))/block
+		x[i] = (float32(q) - v.zeroPoint[at]) * v.scale[at]
 	}
 }
 
-func (v *bitValues) columns(ctx context.Context, w *floatWriter) error {
-	x := make([]float32, v.rows)
-	for col := range v.cols {
-		v.part(x, 0, col)
-		if err := w.flush(ctx, &x); err != nil {
+func (v *nbitsDequantizer) columns(ctx context.Context, w *FloatWriter) error {
+	x := make([]float32, v.Rows)
+	for col := range v.Cols {
+		v.dequantize(x, 0, col)
+		if err := w.Flush(ctx, &x); err != nil {
 			return err
 		}
-		x = x[:v.rows]
+		x = x[:v.Rows]
 	}
 	return nil
 }
 
-func (v *bitValues) rowsOf(ctx context.Context, w *floatWriter) error {
-	tall := min(v.rows, max(1, pass.Block/v.cols))
-	x, turned := make([]float32, tall*v.cols), make([]float32, tall*v.cols)
-	for row := int64(0); row < v.rows; row += tall {
-		n := min(tall, v.rows-row)
-		for col := range v.cols {
-			v.part(x[col*n:][:n], row, col)
+func (v *nbitsDequantizer) rows(ctx context.Context, w *FloatWriter) error {
+	tall := min(v.Rows, max(1, pass.Block/v.Cols))
+	x, turned := make([]float32, tall*v.Cols), make([]float32, tall*v.Cols)
+	for row := int64(0); row < v.Rows; row += tall {
+		n := min(tall, v.Rows-row)
+		for col := range v.Cols {
+			v.dequantize(x[col*n:][:n], row, col)
 		}
-		out := turned[:n*v.cols]
-		kernel.Transpose(out, x[:n*v.cols], int(v.cols), int(n))
-		if err := w.flush(ctx, &out); err != nil {
+		out := turned[:n*v.Cols]
+		kernel.Transpose(out, x[:n*v.Cols], int(v.Cols), int(n))
+		if err := w.Flush(ctx, &out); err != nil {
 			return err
 		}
 	}

@@ -54,7 +54,7 @@ func TestMatMulNBitsHolds(t *testing.T) {
 func bitProducts(t *testing.T, path string) (n int) {
 	t.Helper()
 	for m := range opened(t, path).Model.Nodes() {
-		if m.Op.Domain == microsoft && m.Op.Type == "MatMulNBits" {
+		if m.Op.Domain == microsoftDomain && m.Op.Type == "MatMulNBits" {
 			n++
 		}
 	}

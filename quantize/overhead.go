@@ -8,33 +8,33 @@ import (
 // What the nodes of one product or lookup take in the file, more than those that they
 // replace. A test holds the estimates against files: they are not below what it takes.
 const (
-	productBytes = 180 // integer product
-	floatBytes   = 110 // DequantizeLinear, lookup, or Cast and Mul
-	zeroBytes    = 140 // zero points subtracted in a lookup, or in front of Mul
-	tensorBytes  = 20  // the frames of codes, scales and zero points
-	blockBytes   = 400 // blocks looked up, or Cast and Mul of blocks
-	halfBytes    = 70  // float16 scales cast to float32, and what comes of them cast back
-	packedBytes  = 300 // bytes taken apart, for each code but one
+	IntegerProductBytes = 180 // integer product
+	DequantizeBytes     = 110 // DequantizeLinear, lookup, or Cast and Mul
+	ZeroPointBytes      = 140 // zero points subtracted in a lookup, or in front of Mul
+	tensorBytes         = 20  // the frames of codes, scales and zero points
+	BlockwiseBytes      = 400 // blocks looked up, or Cast and Mul of blocks
+	Float16ScaleBytes   = 70  // float16 scales cast to float32, and what comes of them cast back
+	UnpackBytes         = 300 // bytes taken apart, for each code but one
 )
 
 // graphBytes estimates what storing v in another way adds to the file, payloads apart.
 // Its name stands in three tensors' names and in the nodes that read them.
-func graphBytes(perSite int64, sites int, v *ir.Value) int64 {
+func GraphBytes(perSite int64, sites int, v *ir.Value) int64 {
 	return perSite*int64(sites) + 4*int64(len(v.Name)) + tensorBytes
 }
 
 // blockOverhead is likewise for blocks.
 func (p *plan) blockOverhead() int64 {
-	per := int64(floatBytes)
+	per := int64(DequantizeBytes)
 	if p.form.Name != pass.Dequantize.Name && p.form.Name != pass.NBits.Name {
-		per = blockBytes
-		if p.cd.b.grid.Half {
-			per += halfBytes
+		per = BlockwiseBytes
+		if p.encoding.Blocks.Spec.Half {
+			per += Float16ScaleBytes
 		}
 	}
-	n := graphBytes(per, max(1, len(p.sites)), p.base)
-	if p.cd.b.packed() && !p.cd.b.padded {
-		n += int64(8/p.cd.b.bits-1) * packedBytes
+	n := GraphBytes(per, max(1, len(p.Consumers)), p.Base)
+	if p.encoding.Blocks.BytePacked() && !p.encoding.Blocks.ForNBits {
+		n += int64(8/p.encoding.Blocks.Bits-1) * UnpackBytes
 	}
 	return n
 }

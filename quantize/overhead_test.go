@@ -29,10 +29,10 @@ func TestOverheadIsWhatNodesTake(t *testing.T) {
 		perSite int64
 		zeros   int64
 	}{
-		{DynamicInt8, product, productBytes, 0},
-		{WeightInt8, product, floatBytes, 0},
-		{WeightInt8, conv, floatBytes, zeroBytes},
-		{WeightInt8, table, floatBytes, zeroBytes},
+		{DynamicInt8, product, IntegerProductBytes, 0},
+		{WeightInt8, product, DequantizeBytes, 0},
+		{WeightInt8, conv, DequantizeBytes, ZeroPointBytes},
+		{WeightInt8, table, DequantizeBytes, ZeroPointBytes},
 	} {
 		for _, v := range []variant{{c.method, nil}, {c.method, []string{"asymmetric"}}} {
 			s := newSketch(t, 13)
@@ -47,7 +47,7 @@ func TestOverheadIsWhatNodesTake(t *testing.T) {
 				t.Fatal("not every weight was taken")
 			}
 			took := (opened(t, out).Size()-opened(t, in).Size())/n + 4*size*size - size*size - 4*size
-			estimate := graphBytes(c.perSite, 1, s.Consts()[n-1]) + size // zero points
+			estimate := GraphBytes(c.perSite, 1, s.Consts()[n-1]) + size // zero points
 			if len(v.options) > 0 {
 				estimate += c.zeros
 			}
@@ -65,13 +65,13 @@ func TestOverheadOfBlocksIsWhatNodesTake(t *testing.T) {
 		perSite, casts int64
 		layer          func(s *sketch, x *ir.Value) *ir.Value
 	}{
-		{floatBytes, 0, func(s *sketch, x *ir.Value) *ir.Value {
+		{DequantizeBytes, 0, func(s *sketch, x *ir.Value) *ir.Value {
 			return s.node("MatMul", []*ir.Value{x, s.weight("layer.weight", size, size)})
 		}},
-		{blockBytes, halfBytes, func(s *sketch, x *ir.Value) *ir.Value {
+		{BlockwiseBytes, Float16ScaleBytes, func(s *sketch, x *ir.Value) *ir.Value {
 			return s.node("Conv", []*ir.Value{x, s.weight("layer.weight", size, size, 1)})
 		}},
-		{blockBytes, halfBytes, func(s *sketch, x *ir.Value) *ir.Value {
+		{BlockwiseBytes, Float16ScaleBytes, func(s *sketch, x *ir.Value) *ir.Value {
 			ids := s.node("Cast", []*ir.Value{x}, ir.IntAttr("to", int64(ir.Int64)))
 			return s.node("Gather", []*ir.Value{s.weight("layer.weight", size, size), ids})
 		}},
@@ -91,7 +91,7 @@ func TestOverheadOfBlocksIsWhatNodesTake(t *testing.T) {
 				took += row.Before.Bytes - row.After.Bytes
 			}
 			took = (took + opened(t, out).Size()) / n
-			estimate := graphBytes(c.perSite, 1, s.Consts()[n-1])
+			estimate := GraphBytes(c.perSite, 1, s.Consts()[n-1])
 			if elem == ir.Float16 {
 				estimate += c.casts
 			}

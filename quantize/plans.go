@@ -8,10 +8,10 @@ import (
 )
 
 // samePlans groups plans of equal weights that are stored in the same way.
-func samePlans(c *pass.Context, plans []*plan) ([][]*plan, error) {
+func groupPlans(c *pass.Context, plans []*plan) ([][]*plan, error) {
 	bases := make([]*ir.Value, len(plans))
 	for i, p := range plans {
-		bases[i] = p.base
+		bases[i] = p.Base
 	}
 	first, err := c.Duplicates(bases)
 	if err != nil {
@@ -20,13 +20,13 @@ func samePlans(c *pass.Context, plans []*plan) ([][]*plan, error) {
 	var groups [][]*plan
 	by := map[*ir.Value]int{} // the group of a first value's plan
 	for _, p := range plans {
-		i, ok := by[first[p.base]]
-		if ok && groups[i][0].likes(p) {
+		i, ok := by[first[p.Base]]
+		if ok && groups[i][0].sameEncoding(p) {
 			groups[i] = append(groups[i], p)
 			continue
 		}
 		if !ok {
-			by[first[p.base]] = len(groups)
+			by[first[p.Base]] = len(groups)
 		}
 		groups = append(groups, []*plan{p})
 	}
@@ -36,13 +36,13 @@ func samePlans(c *pass.Context, plans []*plan) ([][]*plan, error) {
 // scope is the graph that holds p's codes: for products the one they stand in.
 func (p *plan) scope() *ir.Graph {
 	if p.form.Name == pass.Dequantize.Name || p.form.Name == pass.NBits.Name {
-		return p.sites[0].node.Graph()
+		return p.Consumers[0].Node.Graph()
 	}
-	return p.base.Graph()
+	return p.Base.Graph()
 }
 
 // likes reports whether q's readers can read what p stores.
-func (p *plan) likes(q *plan) bool {
-	return p.form == q.form && p.scope() == q.scope() && p.cd.g == q.cd.g && p.cd.s == q.cd.s && p.cd.transpose == q.cd.transpose &&
-		slices.Equal(p.cd.scales, q.cd.scales) && p.cd.b.like(q.cd.b) && slices.Equal(p.cd.shape, q.cd.shape)
+func (p *plan) sameEncoding(q *plan) bool {
+	return p.form == q.form && p.scope() == q.scope() && p.encoding.Layout == q.encoding.Layout && p.encoding.Spec == q.encoding.Spec && p.encoding.Transpose == q.encoding.Transpose &&
+		slices.Equal(p.encoding.ScaleShape, q.encoding.ScaleShape) && p.encoding.Blocks.Same(q.encoding.Blocks) && slices.Equal(p.encoding.Shape, q.encoding.Shape)
 }

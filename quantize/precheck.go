@@ -11,18 +11,18 @@ import (
 
 // precheck, where the pipeline asks for it, reads ws and leaves out, with their rows,
 // those whose values no scale can stand for.
-func precheck[W any](c *pass.Context, ws []W, of func(W) (*ir.Value, *coding)) ([]W, error) {
+func Precheck[W any](c *pass.Context, ws []W, of func(W) (*ir.Value, *Encoding)) ([]W, error) {
 	if !c.Precheck {
 		return ws, nil
 	}
 	unfit := make([]*pass.Unfit, len(ws))
 	err := c.Parallel(len(ws), func(ctx context.Context, i int) error {
 		_, cd := of(ws[i])
-		in, err := c.Eval.Open(ctx, cd.t)
+		in, err := c.Eval.Open(ctx, cd.Weight)
 		if err != nil {
 			return err
 		}
-		err = cd.check(ctx, in)
+		err = cd.Check(ctx, in)
 		if errors.As(err, &unfit[i]) {
 			return nil
 		}
@@ -44,10 +44,10 @@ func precheck[W any](c *pass.Context, ws []W, of func(W) (*ir.Value, *coding)) (
 }
 
 // check reads the weight and returns an *pass.Unfit if no scales can stand for its values.
-func (c *coding) check(ctx context.Context, in io.ReaderAt) error {
-	if c.b != nil {
+func (c *Encoding) Check(ctx context.Context, in io.ReaderAt) error {
+	if c.Blocks != nil {
 		return c.runBlocks(ctx, []io.ReaderAt{in}, []io.Writer{io.Discard, io.Discard, io.Discard})
 	}
-	_, err := measure(ctx, in, c.t, c.g, c.s)
+	_, err := ObserveQParams(ctx, in, c.Weight, c.Layout, c.Spec)
 	return err
 }

@@ -14,24 +14,24 @@ import (
 )
 
 // A bias is that of one layer as it will be stored.
-type bias struct {
-	cd         *coding // of the layer's weight
-	weight     *stored
-	b          *ir.Tensor
-	group      int64
-	activation float32   // scale of what the layer reads
-	means      []float64 // of what it reads, by channel; nil to leave the bias as it is
-	float      bool
+type biasEncoding struct {
+	encoding        *Encoding // of the layer's weight
+	weight          *Stored
+	bias            *ir.Tensor
+	group           int64
+	activationScale float32   // scale of what the layer reads
+	means           []float64 // of what it reads, by channel; nil to leave the bias as it is
+	float           bool
 }
 
 // bias stores l's bias: as int32 codes that are added to the sums of products, whose scale is the product of the
 // activation's and the weight's, or as floats.
-func (e *emitter) bias(l *layer, k *bias) {
-	readers, reason := pass.Readers(l.bias), noInput(l.bias)
+func (e *emitter) bias(l *quantizedLayer, k *biasEncoding) {
+	readers, reason := pass.Readers(l.bias), RemoveFromInputs(l.bias)
 	ts := k.recipe().Derive()
 	now := e.g.AddConst(l.bias.Name+"_q", ts[0])
 	parts := []pass.Part{{Role: pass.Payload, Value: now, Tensor: ts[0]}}
-	form := qdq
+	form := Form2
 	if k.float {
 		l.node.SetInput(2, now)
 		form = pass.InPlace
@@ -39,36 +39,36 @@ func (e *emitter) bias(l *layer, k *bias) {
 		scales := e.g.AddConst(l.bias.Name+"_s", ts[1])
 		parts = append(parts, pass.Part{Role: pass.Scales, Value: scales, Tensor: ts[1]})
 		var attrs []*ir.Attr
-		if k.cd.axis >= 0 {
-			attrs = append(attrs, ir.IntAttr("axis", int64(len(k.b.Shape)-1)))
+		if k.encoding.Axis >= 0 {
+			attrs = append(attrs, ir.IntAttr("axis", int64(len(k.bias.Shape)-1)))
 		}
 		l.node.SetInput(2, e.g.Insert(l.node, "DequantizeLinear", []*ir.Value{now, scales}, attrs...))
 	}
 	l.bias.Drop()
 	if !e.biases[l.bias] {
 		e.biases[l.bias] = true
-		e.c.Changed(l.bias, k.b, readers, pass.Row{Form: form, Reason: reason, After: parts, Restore: k.restore()})
+		e.c.Changed(l.bias, k.bias, readers, pass.Row{Form: form, Reason: reason, After: parts, Restore: k.restore()})
 	}
 }
 
 // recipe makes codes and scales, or floats.
-func (k *bias) recipe() *ir.Recipe {
-	r := &ir.Recipe{Name: "quantize-bias", In: []*ir.Tensor{k.b, k.weight.scale.Const}, Work: 12 * k.b.Elems()}
+func (k *biasEncoding) recipe() *ir.Recipe {
+	r := &ir.Recipe{Name: "quantize-bias", In: []*ir.Tensor{k.bias, k.weight.ScaleValue.Const}, Work: 12 * k.bias.Elems()}
 	if k.means != nil {
-		r.In, r.Work = append(r.In, k.cd.t), r.Work+9*k.cd.t.Elems()
-		if k.weight.zero != nil {
-			r.In = append(r.In, k.weight.zero.Const)
+		r.In, r.Work = append(r.In, k.encoding.Weight), r.Work+9*k.encoding.Weight.Elems()
+		if k.weight.ZeroPointValue != nil {
+			r.In = append(r.In, k.weight.ZeroPointValue.Const)
 		}
 	}
-	if r.Out = []ir.Spec{{Name: k.b.Name, DType: ir.Int32, Shape: k.b.Shape}, {Name: k.b.Name, DType: ir.Float, Shape: k.cd.scales}}; k.float {
-		r.Out = []ir.Spec{k.b.Spec}
+	if r.Out = []ir.Spec{{Name: k.bias.Name, DType: ir.Int32, Shape: k.bias.Shape}, {Name: k.bias.Name, DType: ir.Float, Shape: k.encoding.ScaleShape}}; k.float {
+		r.Out = []ir.Spec{k.bias.Spec}
 	}
 	r.Run = k.run
 	return r
 }
 
-func (k *bias) run(ctx context.Context, in []io.ReaderAt, out []io.Writer) error {
-	x, scales := make([]float32, k.b.Elems()), make([]float32, k.cd.g.scales())
+func (k *biasEncoding) run(ctx context.Context, in []io.ReaderAt, out []io.Writer) error {
+	x, scales := make([]float32, k.bias.Elems()), make([]float32, k.encoding.Layout.NumScales())
 	if err := errors.Join(ir.ReadFull(in[0], kernel.Bytes(x), 0), ir.ReadFull(in[1], kernel.Bytes(scales), 0)); err != nil {
 		return err
 	}
@@ -81,7 +81,7 @@ func (k *bias) run(ctx context.Context, in []io.ReaderAt, out []io.Writer) error
 		_, err := out[0].Write(kernel.Bytes(x))
 		return err
 	}
-	codes, err := biasCodes(k.b.Name, x, scales, k.activation)
+	codes, err := quantizeBias(k.bias.Name, x, scales, k.activationScale)
 	if err != nil {
 		return err
 	}
@@ -93,7 +93,7 @@ func (k *bias) run(ctx context.Context, in []io.ReaderAt, out []io.Writer) error
 }
 
 // biasCodes turns the scales of weights into those of the bias, and rounds it.
-func biasCodes(name string, x, scales []float32, activation float32) ([]int32, error) {
+func quantizeBias(name string, x, scales []float32, activation float32) ([]int32, error) {
 	for i := range scales {
 		scales[i] *= activation
 	}
@@ -110,14 +110,14 @@ func biasCodes(name string, x, scales []float32, activation float32) ([]int32, e
 }
 
 // restore makes the float bias of its parts, unless it was changed on purpose.
-func (k *bias) restore() func([]*ir.Tensor) *ir.Tensor {
+func (k *biasEncoding) restore() func([]*ir.Tensor) *ir.Tensor {
 	if k.means != nil {
 		return nil
 	}
 	return func(parts []*ir.Tensor) *ir.Tensor {
-		r := &ir.Recipe{Name: "dequantize-bias", In: parts, Out: []ir.Spec{k.b.Spec}, Work: 12 * k.b.Elems()}
+		r := &ir.Recipe{Name: "dequantize-bias", In: parts, Out: []ir.Spec{k.bias.Spec}, Work: 12 * k.bias.Elems()}
 		r.Run = func(_ context.Context, in []io.ReaderAt, out []io.Writer) error {
-			codes, scales := make([]int32, k.b.Elems()), make([]float32, k.cd.g.scales())
+			codes, scales := make([]int32, k.bias.Elems()), make([]float32, k.encoding.Layout.NumScales())
 			if err := errors.Join(ir.ReadFull(in[0], kernel.Bytes(codes), 0), ir.ReadFull(in[1], kernel.Bytes(scales), 0)); err != nil {
 				return err
 			}
@@ -134,7 +134,7 @@ func (k *bias) restore() func([]*ir.Tensor) *ir.Tensor {
 
 // precheck, where the pipeline asks for it, reads weights and biases and takes the layers out whose values no codes can
 // stand for. It reports whether there are any.
-func (s *static) precheck(c *pass.Context, f *flow, known map[string]calibrate.Summary) (some bool, err error) {
+func (s *Quantizer3) precheck(c *pass.Context, f *quantizedGraph, known map[string]calibrate.Summary) (some bool, err error) {
 	if !c.Precheck {
 		return false, nil
 	}
@@ -143,11 +143,11 @@ func (s *static) precheck(c *pass.Context, f *flow, known map[string]calibrate.S
 		if l == nil || l.float {
 			continue
 		}
-		scale, _, _ := s.codes.fit(known[f.root(n.Input(0)).Name].Range)
+		scale, _, _ := s.Activations.qparams(known[f.scaleSource(n.Input(0)).Name].Range)
 		err := s.check(c, l, scale)
 		var unfit *pass.Unfit
 		if errors.As(err, &unfit) {
-			s.left[n], some = true, true
+			s.floatNodes[n], some = true, true
 			c.Note(unfit.Tensor, fmt.Sprintf("%s computes in float: %s", n.Label(), unfit.Reason))
 		} else if err != nil {
 			return false, err
@@ -157,19 +157,19 @@ func (s *static) precheck(c *pass.Context, f *flow, known map[string]calibrate.S
 }
 
 // check is the error of l's recipes.
-func (s *static) check(c *pass.Context, l *layer, activation float32) error {
-	in, err := c.Eval.Open(c, l.cd.t)
+func (s *Quantizer3) check(c *pass.Context, l *quantizedLayer, activation float32) error {
+	in, err := c.Eval.Open(c, l.encoding.Weight)
 	if err != nil {
 		return err
 	}
-	a, err := measure(c, in, l.cd.t, l.cd.g, l.cd.s)
-	if err != nil || l.bias == nil || s.floatBias {
+	a, err := ObserveQParams(c, in, l.encoding.Weight, l.encoding.Layout, l.encoding.Spec)
+	if err != nil || l.bias == nil || s.FloatBias {
 		return err
 	}
 	b, err := c.Eval.ReadAll(c, l.bias.Const)
 	if err != nil {
 		return err
 	}
-	_, err = biasCodes(l.bias.Name, ir.View[float32](&ir.Array{DType: ir.Float, Data: b}), a.scale, activation)
+	_, err = quantizeBias(l.bias.Name, ir.View[float32](&ir.Array{DType: ir.Float, Data: b}), a.Scale, activation)
 	return err
 }

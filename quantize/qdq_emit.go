@@ -12,28 +12,28 @@ import (
 
 // An emitter puts QuantizeLinear and DequantizeLinear around what computes on codes.
 type emitter struct {
-	*static
-	*flow
-	g       *ir.Graph
-	known   map[string]calibrate.Summary
-	roots   map[*ir.Value]string    // names of values whose ranges stand for others', before anything changes
-	weights map[*ir.Value]*ir.Value // dequantized, by weight
-	stored  map[*ir.Value]*stored   // by weight
-	biases  map[*ir.Value]bool      // that have their rows
+	*Quantizer3
+	*quantizedGraph
+	g            *ir.Graph
+	known        map[string]calibrate.Summary
+	scaleSources map[*ir.Value]string    // names of values whose ranges stand for others', before anything changes
+	weights      map[*ir.Value]*ir.Value // dequantized, by weight
+	stored       map[*ir.Value]*Stored   // by weight
+	biases       map[*ir.Value]bool      // that have their rows
 }
 
 // emit rewrites the graph.
-func (s *static) emit(c *pass.Context, f *flow, known map[string]calibrate.Summary) error {
-	e := &emitter{static: s, flow: f, g: c.Model.Graph, known: known, roots: map[*ir.Value]string{}, weights: map[*ir.Value]*ir.Value{}, stored: map[*ir.Value]*stored{}, biases: map[*ir.Value]bool{}}
-	values := f.values()
+func (s *Quantizer3) emit(c *pass.Context, f *quantizedGraph, known map[string]calibrate.Summary) error {
+	e := &emitter{Quantizer3: s, quantizedGraph: f, g: c.Model.Graph, known: known, scaleSources: map[*ir.Value]string{}, weights: map[*ir.Value]*ir.Value{}, stored: map[*ir.Value]*Stored{}, biases: map[*ir.Value]bool{}}
+	values := f.quantizedValues()
 	for _, v := range values {
-		e.roots[v] = f.root(v).Name
+		e.scaleSources[v] = f.scaleSource(v).Name
 	}
 	var changes []func()
 	for _, v := range values {
 		changes = append(changes, e.value(v))
 	}
-	var layers []*layer
+	var layers []*quantizedLayer
 	for n := range e.g.Nodes() {
 		if l := f.layers[n]; l != nil {
 			layers = append(layers, l)
@@ -50,23 +50,23 @@ func (s *static) emit(c *pass.Context, f *flow, known map[string]calibrate.Summa
 
 // scaleOf is that of v's codes.
 func (e *emitter) scaleOf(v *ir.Value) float32 {
-	scale, _, _ := e.codes.fit(e.known[e.roots[v]].Range)
+	scale, _, _ := e.Activations.qparams(e.known[e.scaleSources[v]].Range)
 	return scale
 }
 
 // value looks at what reads and makes v, and returns what puts its codes in between.
 func (e *emitter) value(v *ir.Value) func() {
-	scale, zero, _ := e.codes.fit(e.known[e.roots[v]].Range)
-	in := []*ir.Value{e.c.Const(e.g, ir.Float, nil, ir.Floats(scale)), e.c.Const(e.g, e.codes.dtype, nil, e.codes.payload(zero))}
-	maker, exact := e.maker(v), e.exact(v)
+	scale, zero, _ := e.Activations.qparams(e.known[e.scaleSources[v]].Range)
+	in := []*ir.Value{e.c.Const(e.g, ir.Float, nil, ir.Floats(scale)), e.c.Const(e.g, e.Activations.DType, nil, e.Activations.constant(zero))}
+	maker, exact := e.quantizedProducer(v), e.keepsFloat(v)
 	var readers []ir.Use
 	for _, u := range v.Uses() {
-		if e.coded(u) {
+		if e.readsQuantized(u) {
 			readers = append(readers, u)
 		}
 	}
 	if maker != nil && v.Producer() != maker {
-		return func() { e.instead(v.Producer(), in) }
+		return func() { e.replaceActivation(v.Producer(), in) }
 	}
 	return func() {
 		d, q := e.pair(v, in)
@@ -83,7 +83,7 @@ func (e *emitter) value(v *ir.Value) func() {
 }
 
 // instead puts codes in the place of the activation a, whose work their ends do.
-func (e *emitter) instead(a *ir.Node, scale []*ir.Value) {
+func (e *emitter) replaceActivation(a *ir.Node, scale []*ir.Value) {
 	pre := a.Input(0)
 	d, q := e.pair(pre, scale)
 	bounds := slices.Clone(a.Inputs()[1:])
@@ -108,15 +108,15 @@ func (e *emitter) pair(v *ir.Value, scale []*ir.Value) (d, q *ir.Node) {
 }
 
 // payload is a code as the bytes of a constant.
-func (r *codeRange) payload(code int64) []byte {
-	if r.wide() {
+func (r *ActivationType) constant(code int64) []byte {
+	if r.is16Bit() {
 		return kernel.Bytes([]uint16{uint16(code)})
 	}
 	return []byte{byte(code)}
 }
 
 // layer gives l its weight and bias as codes; its activation comes in codes of that scale.
-func (e *emitter) layer(l *layer, scale float32, means []float64) {
+func (e *emitter) layer(l *quantizedLayer, scale float32, means []float64) {
 	n, old := l.node, l.node.Input(1)
 	n.SetInput(1, e.weight(l))
 	old.Drop()
@@ -127,8 +127,8 @@ func (e *emitter) layer(l *layer, scale float32, means []float64) {
 		return
 	}
 	// ONNX Runtime quantizes float biases of Conv itself, of Gemm only in front of QuantizeLinear.
-	b := &bias{cd: l.cd, b: l.bias.Const, weight: e.stored[l.weight], group: max(1, n.Int("group", 1)), activation: scale, float: l.float || e.floatBias && l.site == nil}
-	if !e.uncorrected {
+	b := &biasEncoding{encoding: l.encoding, bias: l.bias.Const, weight: e.stored[l.weight], group: max(1, n.Int("group", 1)), activationScale: scale, float: l.float || e.FloatBias && l.consumer == nil}
+	if !e.NoBiasCorrection {
 		b.means = means
 	}
 	if !b.float || b.means != nil {
@@ -137,30 +137,30 @@ func (e *emitter) layer(l *layer, scale float32, means []float64) {
 }
 
 // weight is l's weight behind DequantizeLinear, in front of the first layer that reads it.
-func (e *emitter) weight(l *layer) *ir.Value {
+func (e *emitter) weight(l *quantizedLayer) *ir.Value {
 	if d := e.weights[l.weight]; d != nil {
 		return d
 	}
 	before, readers := l.weight.Const, pass.Readers(l.weight)
-	st := store(e.g, l.weight, l.cd)
+	st := Store(e.g, l.weight, l.encoding)
 	if l.float {
-		e.weights[l.weight], e.stored[l.weight] = newRewriter(e.c).castMul(st), st
+		e.weights[l.weight], e.stored[l.weight] = New(e.c).CastMul(st), st
 		e.c.Changed(l.weight, before, readers, e.row(l, st))
 		return e.weights[l.weight]
 	}
-	in := []*ir.Value{st.codes, st.scale}
+	in := []*ir.Value{st.Quantized, st.ScaleValue}
 	// Without zero points ONNX Runtime runs Gemm in float, and fails to turn codes of MatMul into uint8.
-	if st.zero != nil {
-		in = append(in, st.zero)
-	} else if st.s.zero() != 0 || l.site != nil {
-		n := int(st.g.scales())
-		st.stated = e.g.AddConst("z", &ir.Tensor{Spec: ir.Spec{DType: st.s.dtype(), Shape: st.scales}, Source: ir.Mem(bytes.Repeat([]byte{byte(st.s.zero())}, n))})
-		in = append(in, st.stated)
+	if st.ZeroPointValue != nil {
+		in = append(in, st.ZeroPointValue)
+	} else if st.Spec.ZeroPoint() != 0 || l.consumer != nil {
+		n := int(st.Layout.NumScales())
+		st.ExplicitZeroPoint = e.g.AddConst("z", &ir.Tensor{Spec: ir.Spec{DType: st.Spec.DType(), Shape: st.ScaleShape}, Source: ir.Mem(bytes.Repeat([]byte{byte(st.Spec.ZeroPoint())}, n))})
+		in = append(in, st.ExplicitZeroPoint)
 	}
 	var attrs []*ir.Attr
-	if st.axis >= 0 {
+	if st.Axis >= 0 {
 		axis := int64(0)
-		if l.site != nil {
+		if l.consumer != nil {
 			axis = 1 // codes of products are stored as they multiply
 		}
 		attrs = append(attrs, ir.IntAttr("axis", axis))

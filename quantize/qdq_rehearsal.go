@@ -13,43 +13,43 @@ import (
 
 // clarities are tried in turn, in decibels between what varies in a value and the rounding of its codes. How far a value is
 // from constant says more about what rounding it does to outputs than how large it is: networks amplify the former.
-var clarities = []float64{0, 24, 27, 30, 33, 36, 40, 50}
+var sqnrThresholds = []float64{0, 24, 27, 30, 33, 36, 40, 50}
 
 // trialSamples are enough to tell decibels.
-const trialSamples = 2
+const referenceSamples = 2
 
 // good reports whether rounding activations leaves the outputs as they should be. Otherwise it asks for more clarity,
 // as long as there is more to ask for.
-func (s *static) good(c *pass.Context, f *flow, known map[string]calibrate.Summary) (_ bool, err error) {
-	i := slices.Index(clarities, s.clarity)
-	if s.target <= 0 || s.load != "" || c.DryRun || len(f.integer) == 0 || i < 0 || i+1 == len(clarities) {
+func (s *Quantizer3) sensitivityHolds(c *pass.Context, f *quantizedGraph, known map[string]calibrate.Summary) (_ bool, err error) {
+	i := slices.Index(sqnrThresholds, s.minSQNR)
+	if s.ActivationSQNR <= 0 || s.LoadRanges != "" || c.DryRun || len(f.integer) == 0 || i < 0 || i+1 == len(sqnrThresholds) {
 		return true, nil
 	}
-	if s.rehearsal == nil {
-		if s.rehearsal, err = s.reference(c, f); err != nil {
+	if s.reference == nil {
+		if s.reference, err = s.newReference(c, f); err != nil {
 			return false, err
 		}
 	}
-	db, err := s.rehearsal.rounded(s, f, known)
-	if err != nil || db >= s.target {
+	db, err := s.reference.lowestSQNR(s, f, known)
+	if err != nil || db >= s.ActivationSQNR {
 		return err == nil, err
 	}
-	s.clarity = clarities[i+1]
+	s.minSQNR = sqnrThresholds[i+1]
 	return false, nil
 }
 
 // A rehearsal is the model's outputs on a few samples.
-type rehearsal struct {
+type reference struct {
 	*calibrate.Trial
-	outputs []string
-	want    map[string][][]float32 // by output and sample
+	outputs      []string
+	outputsFloat map[string][][]float32 // by output and sample
 }
 
 // reference runs the model as it is.
-func (s *static) reference(c *pass.Context, f *flow) (*rehearsal, error) {
-	t := &rehearsal{want: map[string][][]float32{}}
+func (s *Quantizer3) newReference(c *pass.Context, f *quantizedGraph) (*reference, error) {
+	t := &reference{outputsFloat: map[string][][]float32{}}
 	names := map[string]bool{}
-	for _, v := range f.values() {
+	for _, v := range f.quantizedValues() {
 		names[v.Name] = true
 	}
 	for _, v := range c.Model.Graph.Outputs {
@@ -57,12 +57,12 @@ func (s *static) reference(c *pass.Context, f *flow) (*rehearsal, error) {
 		names[v.Name] = true
 	}
 	var err error
-	if t.Trial, err = s.data.Try(c, c.Model, slices.Sorted(maps.Keys(names)), trialSamples); err != nil {
+	if t.Trial, err = s.Data.Try(c, c.Model, slices.Sorted(maps.Keys(names)), referenceSamples); err != nil {
 		return nil, err
 	}
 	err = t.Run(func(name string, a *ir.Array) error {
 		if slices.Contains(t.outputs, name) && a.Kind == ir.Dense && a.DType == ir.Float {
-			t.want[name] = append(t.want[name], slices.Clone(ir.View[float32](a)))
+			t.outputsFloat[name] = append(t.outputsFloat[name], slices.Clone(ir.View[float32](a)))
 		}
 		return nil
 	})
@@ -73,10 +73,10 @@ func (s *static) reference(c *pass.Context, f *flow) (*rehearsal, error) {
 }
 
 // rounded is the lowest SQNR of an output when values take what their codes stand for.
-func (t *rehearsal) rounded(s *static, f *flow, known map[string]calibrate.Summary) (float64, error) {
+func (t *reference) lowestSQNR(s *Quantizer3, f *quantizedGraph, known map[string]calibrate.Summary) (float64, error) {
 	coded := map[string]calibrate.Range{}
-	for _, v := range f.values() {
-		if f.root(v) == v {
+	for _, v := range f.quantizedValues() {
+		if f.scaleSource(v) == v {
 			coded[v.Name] = known[v.Name].Range
 		}
 	}
@@ -87,9 +87,9 @@ func (t *rehearsal) rounded(s *static, f *flow, known map[string]calibrate.Summa
 		}
 		x := ir.View[float32](a)
 		if r, ok := coded[name]; ok {
-			s.codes.round(x, r)
+			s.Activations.fakeQuantize(x, r)
 		}
-		if want := t.want[name]; runs[name] < len(want) && len(want[runs[name]]) == len(x) {
+		if want := t.outputsFloat[name]; runs[name] < len(want) && len(want[runs[name]]) == len(x) {
 			for i, w := range want[runs[name]] {
 				d := float64(w) - float64(x[i])
 				signal[name] += float64(w) * float64(w)
@@ -109,9 +109,9 @@ func (t *rehearsal) rounded(s *static, f *flow, known map[string]calibrate.Summa
 }
 
 // round gives each of x the value of its code.
-func (r *codeRange) round(x []float32, within calibrate.Range) {
-	scale, zero, _ := r.fit(within)
-	low, top := float32(r.low-zero), float32(r.top-zero)
+func (r *ActivationType) fakeQuantize(x []float32, within calibrate.Range) {
+	scale, zero, _ := r.qparams(within)
+	low, top := float32(r.min-zero), float32(r.max-zero)
 	for i, v := range x {
 		x[i] = min(max(float32(math.RoundToEven(float64(v/scale))), low), top) * scale
 	}

@@ -7,17 +7,17 @@ import (
 )
 
 // A glueRule says how an operator without weights computes on codes in ONNX Runtime.
-type glueRule struct {
-	all  bool                // all inputs are activations; else the first one is
-	same bool                // codes are only moved or compared: the output has the scale of the input
-	fits func(*ir.Node) bool // nil where every such node does
+type activationRule struct {
+	all       bool                // all inputs are activations; else the first one is
+	sameScale bool                // codes are only moved or compared: the output has the scale of the input
+	fits      func(*ir.Node) bool // nil where every such node does
 }
 
 // glueRules are the operators between layers that ONNX Runtime runs in integers, by the graph that it makes of them.
 // Left out as they stay float there: Sub, Div, Max, Min, Tanh, HardSigmoid, HardSwish, Elu, Pad, GlobalMaxPool,
 // SpaceToDepth, ReduceMean, the normalizations and ConvTranspose; Softmax, whose 8-bit outputs are too coarse; Relu and
 // Clip, which the ends of a range stand for.
-var glueRules = map[string]glueRule{
+var activationRules = map[string]activationRule{
 	"Add":               {all: true},
 	"Mul":               {all: true},
 	"Concat":            {all: true},
@@ -26,32 +26,32 @@ var glueRules = map[string]glueRule{
 	"LeakyRelu":         {},
 	"Sigmoid":           {},
 
-	"MaxPool":      {same: true, fits: func(n *ir.Node) bool { return len(n.Outputs) == 1 }},
-	"Resize":       {same: true, fits: staysBetween},
-	"Reshape":      {same: true},
-	"Transpose":    {same: true},
-	"Flatten":      {same: true},
-	"Squeeze":      {same: true},
-	"Unsqueeze":    {same: true},
-	"Slice":        {same: true},
-	"Split":        {same: true},
-	"Gather":       {same: true},
-	"DepthToSpace": {same: true},
-	"Expand":       {same: true},
-	"Tile":         {same: true},
-	"ReduceMax":    {same: true},
-	"ReduceMin":    {same: true},
+	"MaxPool":      {sameScale: true, fits: func(n *ir.Node) bool { return len(n.Outputs) == 1 }},
+	"Resize":       {sameScale: true, fits: interpolates},
+	"Reshape":      {sameScale: true},
+	"Transpose":    {sameScale: true},
+	"Flatten":      {sameScale: true},
+	"Squeeze":      {sameScale: true},
+	"Unsqueeze":    {sameScale: true},
+	"Slice":        {sameScale: true},
+	"Split":        {sameScale: true},
+	"Gather":       {sameScale: true},
+	"DepthToSpace": {sameScale: true},
+	"Expand":       {sameScale: true},
+	"Tile":         {sameScale: true},
+	"ReduceMax":    {sameScale: true},
+	"ReduceMin":    {sameScale: true},
 }
 
 // staysBetween reports whether a Resize makes nothing larger than what it reads, which the cubic one may.
-func staysBetween(n *ir.Node) bool {
+func interpolates(n *ir.Node) bool {
 	a := n.Attr("mode")
 	return a == nil || a.S == "nearest" || a.S == "linear"
 }
 
 // glueOf is the rule for n, and its activations, nil if there is none.
-func glueOf(n *ir.Node) (rule glueRule, activations []*ir.Value) {
-	rule, ok := glueRules[n.Op.Type]
+func activationRuleOf(n *ir.Node) (rule activationRule, activations []*ir.Value) {
+	rule, ok := activationRules[n.Op.Type]
 	if !ok || !ir.DefaultDomain(n.Op.Domain) || rule.fits != nil && !rule.fits(n) || len(n.Inputs()) == 0 {
 		return rule, nil
 	}

@@ -7,7 +7,7 @@ import (
 
 // takesCodes are the operators whose integer constants are weights that somebody
 // quantized before.
-var takesCodes = map[string]bool{
+var ReadsQuantized = map[string]bool{
 	"DequantizeLinear": true,
 	"MatMulInteger":    true,
 	"ConvInteger":      true,
@@ -18,14 +18,14 @@ var takesCodes = map[string]bool{
 }
 
 // noteQuantized gives weights that are quantized already their rows.
-func noteQuantized(c *pass.Context) {
+func SkipQuantized(c *pass.Context) {
 	for g := range c.Model.Graphs() {
 		for _, v := range g.Consts() {
 			readers := pass.Readers(v)
 			if v.Const.DType.IsFloat() || len(v.Const.Shape) == 0 || len(readers) == 0 {
 				continue
 			}
-			if takesCodes[readers[0].Op.Type] && v.Const.DType != ir.Int32 && len(v.Const.Shape) > 1 {
+			if ReadsQuantized[readers[0].Op.Type] && v.Const.DType != ir.Int32 && len(v.Const.Shape) > 1 {
 				c.Skip(v, readers, "it is quantized already")
 			}
 		}

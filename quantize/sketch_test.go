@@ -165,22 +165,22 @@ func TestTheDefinitionIsQuantizeLinear(t *testing.T) {
 	w := conform.Start(t)
 	for _, s := range schemes()[:4] {
 		for _, l := range layouts() {
-			if l.g.elems() > 1e6 || len(l.kept) > 1 {
+			if l.Layout.Elems() > 1e6 || len(l.kept) > 1 {
 				continue // QuantizeLinear knows one axis
 			}
 			k := newSketch(t, 13)
 			x := values(&l, k.random)
-			l.s = s
+			l.Spec = s
 			d := l.define(x)
 			axis, shape := ir.IntAttr("axis", 0), []int64{}
 			if len(l.kept) == 1 {
 				axis, shape = ir.IntAttr("axis", int64(l.kept[0])), []int64{int64(len(d.scale))}
 			}
 			scale := k.AddConst("s", tensorOf(ir.Float, shape, d.scale))
-			zero := k.AddConst("z", &ir.Tensor{Spec: ir.Spec{DType: s.dtype(), Shape: shape}, Source: ir.Mem(codeBytes(d.zero))})
-			y := k.node("QuantizeLinear", []*ir.Value{k.AddConst("x", tensorOf(ir.Float, l.shape, x)), scale, zero}, axis)
+			zero := k.AddConst("z", &ir.Tensor{Spec: ir.Spec{DType: s.DType(), Shape: shape}, Source: ir.Mem(zeroPointBytes(d.zero))})
+			y := k.node("QuantizeLinear", []*ir.Value{k.AddConst("x", tensorOf(ir.Float, l.Shape, x)), scale, zero}, axis)
 			k.output("y", y)
-			y.Type = &ir.Type{Elem: s.dtype(), Shape: dims(l.shape)}
+			y.Type = &ir.Type{Elem: s.DType(), Shape: dims(l.Shape)}
 			got, err := w.Run(k.save(), conform.Options{})
 			if err != nil {
 				t.Fatal(err)

@@ -22,16 +22,16 @@ import (
 // The codes of activations stand for what lies in a range to half a step, zero exactly, and for its ends beyond.
 func TestActivationCodesAreHalfAStepOff(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		c := codesOf(rapid.SampledFrom([]string{"uint8", "int8", "uint16", "int16"}).Draw(t, "type"))
-		c.symmetric = rapid.Bool().Draw(t, "symmetric")
+		c := ActivationTypeOf(rapid.SampledFrom([]string{"uint8", "int8", "uint16", "int16"}).Draw(t, "type"))
+		c.Symmetric = rapid.Bool().Draw(t, "symmetric")
 		r := calibrate.Range{Min: -rapid.Float64Range(0, 1e6).Draw(t, "below"), Max: rapid.Float64Range(1e-6, 1e6).Draw(t, "above")}
-		scale, zero, ok := c.fit(r)
-		if !ok || zero < c.low || zero > c.top {
+		scale, zero, ok := c.qparams(r)
+		if !ok || zero < c.min || zero > c.max {
 			t.Fatalf("scale %g, zero point %d", scale, zero)
 		}
 		x := []float32{0, float32(r.Min), float32(r.Max), float32(rapid.Float64Range(r.Min, r.Max).Draw(t, "x")), float32(2 * r.Max), float32(2 * r.Min)}
 		y := slices.Clone(x)
-		c.round(y, r)
+		c.fakeQuantize(y, r)
 		if y[0] != 0 {
 			t.Fatalf("zero became %g", y[0])
 		}
@@ -50,7 +50,7 @@ func TestBiasCodesAreHalfAStepOff(t *testing.T) {
 		x := []float32{float32(rapid.Float64Range(-100, 100).Draw(t, "b")), 0}
 		w := []float32{float32(rapid.Float64Range(1e-4, 1).Draw(t, "w")), 1}
 		scales := slices.Clone(w)
-		codes, err := biasCodes("b", x, scales, 0.02)
+		codes, err := quantizeBias("b", x, scales, 0.02)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -58,7 +58,7 @@ func TestBiasCodesAreHalfAStepOff(t *testing.T) {
 			t.Fatalf("%g is %d at a step of %g", x[0], codes[0], scales[0])
 		}
 	})
-	if _, err := biasCodes("b", []float32{1}, []float32{1e-12}, 1e-6); err == nil {
+	if _, err := quantizeBias("b", []float32{1}, []float32{1e-12}, 1e-6); err == nil {
 		t.Error("a bias beyond 32 bits is stored")
 	}
 }

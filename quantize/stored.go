@@ -1,6 +1,7 @@
 package quantize
 
 import (
+	"bytes"
 	"context"
 	"io"
 
@@ -10,96 +11,96 @@ import (
 )
 
 // A stored is a coding whose tensors are constants of the model.
-type stored struct {
-	*coding
-	home               *ir.Graph // the graph that holds them
-	codes, scale, zero *ir.Value // zero is nil for symmetric schemes
-	turned             *ir.Value // the codes transposed, made on demand
-	stated             *ir.Value // the symmetric zero points, where they are written out
+type Stored struct {
+	*Encoding
+	Graph                                 *ir.Graph // the graph that holds them
+	Quantized, ScaleValue, ZeroPointValue *ir.Value // zero is nil for symmetric schemes
+	transposed                            *ir.Value // the codes transposed, made on demand
+	ExplicitZeroPoint                     *ir.Value // the symmetric zero points, where they are written out
 }
 
 // store adds c's tensors to g as base's name and a short suffix.
-func store(g *ir.Graph, base *ir.Value, c *coding) *stored {
-	ts := c.recipe().Derive()
-	st := &stored{coding: c, home: g}
-	st.codes = g.AddConst(base.Name+"_q", ts[outCodes])
-	st.scale = g.AddConst(base.Name+"_s", ts[outScales])
-	if len(ts) > outZeros {
-		st.zero = g.AddConst(base.Name+"_z", ts[outZeros])
+func Store(g *ir.Graph, base *ir.Value, c *Encoding) *Stored {
+	ts := c.Recipe().Derive()
+	st := &Stored{Encoding: c, Graph: g}
+	st.Quantized = g.AddConst(base.Name+"_q", ts[outQuantized])
+	st.ScaleValue = g.AddConst(base.Name+"_s", ts[outScales])
+	if len(ts) > outZeroPoints {
+		st.ZeroPointValue = g.AddConst(base.Name+"_z", ts[outZeroPoints])
 	}
 	return st
 }
 
 // parts are the ledger's account of st.
-func (st *stored) parts() []pass.Part {
+func (st *Stored) Parts() []pass.Part {
 	ps := []pass.Part{
-		{Role: pass.Payload, Value: st.codes, Tensor: st.codes.Const},
-		{Role: pass.Scales, Value: st.scale, Tensor: st.scale.Const},
+		{Role: pass.Payload, Value: st.Quantized, Tensor: st.Quantized.Const},
+		{Role: pass.Scales, Value: st.ScaleValue, Tensor: st.ScaleValue.Const},
 	}
-	if st.zero != nil {
-		ps = append(ps, pass.Part{Role: pass.Scales, Value: st.zero, Tensor: st.zero.Const})
+	if st.ZeroPointValue != nil {
+		ps = append(ps, pass.Part{Role: pass.Scales, Value: st.ZeroPointValue, Tensor: st.ZeroPointValue.Const})
 	}
-	if st.stated != nil {
-		ps = append(ps, pass.Part{Role: pass.Scales, Value: st.stated, Tensor: st.stated.Const})
+	if st.ExplicitZeroPoint != nil {
+		ps = append(ps, pass.Part{Role: pass.Scales, Value: st.ExplicitZeroPoint, Tensor: st.ExplicitZeroPoint.Const})
 	}
 	return ps
 }
 
 // bytes is what the parts take.
-func (c *coding) bytes() int64 {
-	if c.b != nil {
-		return c.b.bytes(c.shape)
+func (c *Encoding) Bytes() int64 {
+	if c.Blocks != nil {
+		return c.Blocks.bytes(c.Shape)
 	}
 	per := int64(4)
-	if !c.s.symmetric {
+	if !c.Spec.Symmetric {
 		per = 5
 	}
-	return c.t.Elems() + per*c.g.scales()
+	return c.Weight.Elems() + per*c.Layout.NumScales()
 }
 
 // restore makes the float weight from its parts, in the type and shape it had.
-func (c *coding) restore(parts []*ir.Tensor) *ir.Tensor {
-	r := &ir.Recipe{Name: "dequantize", In: parts, Out: []ir.Spec{c.t.Spec}, Work: 3 * ir.CopyBuffer}
+func (c *Encoding) Restore(parts []*ir.Tensor) *ir.Tensor {
+	r := &ir.Recipe{Name: "dequantize", In: parts, Out: []ir.Spec{c.Weight.Spec}, Work: 3 * ir.CopyBuffer}
 	r.Run = func(ctx context.Context, in []io.ReaderAt, out []io.Writer) error {
-		if c.b != nil {
+		if c.Blocks != nil {
 			return c.restoreBlocks(ctx, in, out[0])
 		}
-		a, err := c.readAffine(in)
+		a, err := c.readQParams(in)
 		if err != nil {
 			return err
 		}
-		return c.dequantize(ctx, in[outCodes], out[0], a)
+		return c.dequantize(ctx, in[outQuantized], out[0], a)
 	}
 	return r.Derive()[0]
 }
 
-func (c *coding) readAffine(in []io.ReaderAt) (*affine, error) {
-	a := newAffine(c.g.scales(), c.s)
-	if err := ir.ReadFull(in[outScales], kernel.Bytes(a.scale), 0); err != nil || c.s.symmetric {
+func (c *Encoding) readQParams(in []io.ReaderAt) (*QParams, error) {
+	a := newQParams(c.Layout.NumScales(), c.Spec)
+	if err := ir.ReadFull(in[outScales], kernel.Bytes(a.Scale), 0); err != nil || c.Spec.Symmetric {
 		return a, err
 	}
-	z := make([]byte, len(a.zero))
-	if err := ir.ReadFull(in[outZeros], z, 0); err != nil {
+	z := make([]byte, len(a.ZeroPoint))
+	if err := ir.ReadFull(in[outZeroPoints], z, 0); err != nil {
 		return nil, err
 	}
 	for i, b := range z {
-		a.zero[i] = int32(int8(b))
-		if c.s.unsigned {
-			a.zero[i] = int32(b)
+		a.ZeroPoint[i] = int32(int8(b))
+		if c.Spec.Unsigned {
+			a.ZeroPoint[i] = int32(b)
 		}
 	}
 	return a, nil
 }
 
 // dequantize writes the float weight run by run.
-func (c *coding) dequantize(ctx context.Context, codes io.ReaderAt, out io.Writer, a *affine) error {
-	buf := make([]float32, 0, c.g.window())
-	q := make([]byte, c.g.window())
-	w := &floatWriter{w: out, dt: c.t.DType}
-	codes = c.inOrder(codes)
-	err := c.g.runs(func(r run) error {
+func (c *Encoding) dequantize(ctx context.Context, codes io.ReaderAt, out io.Writer, a *QParams) error {
+	buf := make([]float32, 0, c.Layout.bufferElems())
+	q := make([]byte, c.Layout.bufferElems())
+	w := &FloatWriter{w: out, dt: c.Weight.DType}
+	codes = c.rowMajor(codes)
+	err := c.Layout.segments(func(r segment) error {
 		if len(buf)+int(r.n) > cap(buf) {
-			if err := w.flush(ctx, &buf); err != nil {
+			if err := w.Flush(ctx, &buf); err != nil {
 				return err
 			}
 		}
@@ -107,45 +108,45 @@ func (c *coding) dequantize(ctx context.Context, codes io.ReaderAt, out io.Write
 			return err
 		}
 		buf = buf[:len(buf)+int(r.n)]
-		c.dequantizeRun(buf[len(buf)-int(r.n):], q[:r.n], r, a)
+		c.dequantizeSegment(buf[len(buf)-int(r.n):], q[:r.n], r, a)
 		return nil
 	})
 	if err != nil {
 		return err
 	}
-	return w.flush(ctx, &buf)
+	return w.Flush(ctx, &buf)
 }
 
-func (c *coding) dequantizeRun(dst []float32, q []byte, r run, a *affine) {
-	if !c.g.cols() {
-		kernel.Dequantize(dst, q, !c.s.unsigned, a.scale[r.first], a.zeroOf(c.s, r.first))
+func (c *Encoding) dequantizeSegment(dst []float32, q []byte, r segment, a *QParams) {
+	if !c.Layout.columnwise() {
+		kernel.Dequantize(dst, q, !c.Spec.Unsigned, a.Scale[r.first], a.zeroPointOf(c.Spec, r.first))
 		return
 	}
-	zero := make([]int32, c.g.chans)
+	zero := make([]int32, c.Layout.channels)
 	for i := range zero {
-		zero[i] = a.zeroOf(c.s, r.first+int64(i))
+		zero[i] = a.zeroPointOf(c.Spec, r.first+int64(i))
 	}
-	kernel.DequantizeCols(dst, q, !c.s.unsigned, a.scale[r.first:][:c.g.chans], zero)
+	kernel.DequantizeCols(dst, q, !c.Spec.Unsigned, a.Scale[r.first:][:c.Layout.channels], zero)
 }
 
 // untransposed is the codes in the float weight's order. Turned codes are read a
 // panel of rows at a time.
-type untransposed struct {
+type transposedReader struct {
 	r          io.ReaderAt
 	rows, cols int64 // of the float weight
 	at, n      int64 // the panel that is held, in rows
 	panel, raw []byte
 }
 
-func (c *coding) inOrder(r io.ReaderAt) io.ReaderAt {
-	if !c.transpose {
+func (c *Encoding) rowMajor(r io.ReaderAt) io.ReaderAt {
+	if !c.Transpose {
 		return r
 	}
-	return &untransposed{r: r, rows: c.shape[0], cols: c.shape[1]}
+	return &transposedReader{r: r, rows: c.Shape[0], cols: c.Shape[1]}
 }
 
 // ReadAt serves one run at a time, as dequantize asks: it never fails halfway.
-func (u *untransposed) ReadAt(q []byte, off int64) (int, error) {
+func (u *transposedReader) ReadAt(q []byte, off int64) (int, error) {
 	done := 0
 	for done < len(q) {
 		at := off + int64(done)
@@ -160,7 +161,7 @@ func (u *untransposed) ReadAt(q []byte, off int64) (int, error) {
 }
 
 // load turns as many rows from row on as fit into a block.
-func (u *untransposed) load(row int64) error {
+func (u *transposedReader) load(row int64) error {
 	n := min(u.rows-row, max(1, pass.Block/max(1, u.cols)))
 	if u.panel == nil {
 		u.panel, u.raw = make([]byte, n*u.cols), make([]byte, n*u.cols)
@@ -176,13 +177,13 @@ func (u *untransposed) load(row int64) error {
 }
 
 // A floatWriter writes float32 values as a float type.
-type floatWriter struct {
+type FloatWriter struct {
 	w    io.Writer
 	dt   ir.DType
 	half []uint16
 }
 
-func (w *floatWriter) flush(ctx context.Context, buf *[]float32) error {
+func (w *FloatWriter) Flush(ctx context.Context, buf *[]float32) error {
 	x := *buf
 	*buf = x[:0]
 	if err := ctx.Err(); err != nil {
@@ -203,4 +204,26 @@ func (w *floatWriter) flush(ctx context.Context, buf *[]float32) error {
 	}
 	_, err := w.w.Write(kernel.Bytes(h))
 	return err
+}
+
+// fakeQuantized is the float weight, and what its quantized values stand for with the given scales and zero points, in the order of
+// the weight; zeros is nil for symmetric schemes.
+func (c *Encoding) FakeQuantize(ctx context.Context, weight, scales, zeros io.ReaderAt) (was, now []float32, err error) {
+	cd := *c
+	cd.Transpose = false
+	a, err := cd.readQParams([]io.ReaderAt{nil, scales, zeros})
+	if err != nil {
+		return nil, nil, err
+	}
+	r := newSegmentReader(cd.Buffers, weight, cd.Weight.DType, cd.Layout, 1)
+	defer r.close()
+	var codes, floats bytes.Buffer
+	if err := cd.quantizeWith(ctx, r, &codes, a); err != nil {
+		return nil, nil, err
+	}
+	if err := cd.dequantize(ctx, bytes.NewReader(codes.Bytes()), &floats, a); err != nil {
+		return nil, nil, err
+	}
+	raw := make([]float32, cd.Weight.Elems())
+	return raw, kernel.Words[float32](floats.Bytes()), ir.ReadFull(weight, kernel.Bytes(raw), 0)
 }

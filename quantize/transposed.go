@@ -12,26 +12,26 @@ import (
 const panelElems = 2 << 20
 
 // panel is how many columns of t are turned at a time.
-func (c *coding) panel() int64 {
-	rows, cols := c.shape[0], c.shape[1]
+func (c *Encoding) panelCols() int64 {
+	rows, cols := c.Shape[0], c.Shape[1]
 	return min(cols, max(16, panelElems/max(1, rows)))
 }
 
 // transposed quantizes the matrix t row by row and writes the codes column by column.
 // A matrix that fits into one panel is read once.
-func (c *coding) transposed(ctx context.Context, in io.ReaderAt, out io.Writer) (*affine, error) {
-	rows, cols, width := c.shape[0], c.shape[1], c.panel()
-	f := pass.NewFloats(in, c.t.DType)
-	x, freeX := c.buffers.takeFloats(rows * width)
+func (c *Encoding) quantizeTransposed(ctx context.Context, in io.ReaderAt, out io.Writer) (*QParams, error) {
+	rows, cols, width := c.Shape[0], c.Shape[1], c.panelCols()
+	f := pass.NewFloats(in, c.Weight.DType)
+	x, freeX := c.Buffers.takeFloats(rows * width)
 	defer freeX()
-	codes, freeCodes := c.buffers.takeBytes(rows * width)
+	codes, freeCodes := c.Buffers.takeBytes(rows * width)
 	defer freeCodes()
-	turned, freeTurned := c.buffers.takeBytes(rows * width)
+	turned, freeTurned := c.Buffers.takeBytes(rows * width)
 	defer freeTurned()
-	var a *affine
+	var a *QParams
 	var err error
 	if width < cols {
-		if a, err = measure(ctx, in, c.t, c.g, c.s); err != nil {
+		if a, err = ObserveQParams(ctx, in, c.Weight, c.Layout, c.Spec); err != nil {
 			return nil, err
 		}
 	}
@@ -41,13 +41,13 @@ func (c *coding) transposed(ctx context.Context, in io.ReaderAt, out io.Writer) 
 			return nil, err
 		}
 		if a == nil {
-			if a, err = c.rowScales(x); err != nil {
+			if a, err = c.observePanel(x); err != nil {
 				return nil, err
 			}
 		}
 		for r := range rows {
-			i := r % c.g.scales() // one scale, or one for each row
-			kernel.Quantize(codes[r*n:][:n], x[r*n:][:n], a.scale[i], a.zeroOf(c.s, i), c.s.codes())
+			i := r % c.Layout.NumScales() // one scale, or one for each row
+			kernel.Quantize(codes[r*n:][:n], x[r*n:][:n], a.Scale[i], a.zeroPointOf(c.Spec, i), c.Spec.Levels())
 		}
 		kernel.TransposeBytes(turned[:rows*n], codes[:rows*n], int(rows), int(n))
 		if _, err := out.Write(turned[:rows*n]); err != nil {
@@ -58,16 +58,16 @@ func (c *coding) transposed(ctx context.Context, in io.ReaderAt, out io.Writer) 
 }
 
 // rowScales measures a matrix that is held as a whole.
-func (c *coding) rowScales(x []float32) (*affine, error) {
-	m := newRanges(c.g.scales(), c.s)
-	err := c.g.runs(func(q run) error {
-		m.add(c.g, q, x[q.at:][:q.n])
+func (c *Encoding) observePanel(x []float32) (*QParams, error) {
+	m := newMinMaxObserver(c.Layout.NumScales(), c.Spec)
+	err := c.Layout.segments(func(q segment) error {
+		m.observe(c.Layout, q, x[q.at:][:q.n])
 		return nil
 	})
 	if err != nil {
 		return nil, err
 	}
-	return m.affine(c.s, c.t.Name)
+	return m.all(c.Spec, c.Weight.Name)
 }
 
 // readPanel reads columns [at, at+n) of a matrix into x, rows close together.

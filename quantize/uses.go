@@ -8,14 +8,14 @@ import (
 )
 
 // A weightUse is one reader of a weight and the axes of the weight that it keeps.
-type weightUse struct {
-	site *site // for products and lookups
-	axes []int // of the constant as it is stored
+type Use struct {
+	Consumer  *Consumer // for products and lookups
+	ScaleAxes []int     // of the constant as it is stored
 }
 
 // layers are the operators beside products whose inputs are weights: which inputs,
 // and which axes have a scale for each index.
-var layers = map[string]struct {
+var weightInputs = map[string]struct {
 	inputs []int
 	axes   []int
 }{
@@ -30,8 +30,8 @@ var layers = map[string]struct {
 }
 
 // uses describes every reader of v, or gives the reason why one of them rules v out.
-func uses(c *pass.Context, v *ir.Value) ([]*weightUse, string) {
-	var us []*weightUse
+func Uses(c *pass.Context, v *ir.Value) ([]*Use, string) {
+	var us []*Use
 	for _, l := range pass.Leaves(v) {
 		if l.Node == nil {
 			return nil, "a graph output reads it"
@@ -48,23 +48,23 @@ func uses(c *pass.Context, v *ir.Value) ([]*weightUse, string) {
 	return us, ""
 }
 
-func useOf(c *pass.Context, v *ir.Value, l ir.Use) *weightUse {
-	for _, s := range nodeSites(c, l.Node, true) {
-		if s.use.Index == l.Index {
-			return &weightUse{site: s, axes: s.storedAxes(v)}
+func useOf(c *pass.Context, v *ir.Value, l ir.Use) *Use {
+	for _, s := range ConsumersAt(c, l.Node, true) {
+		if s.Use.Index == l.Index {
+			return &Use{Consumer: s, ScaleAxes: s.baseAxes(v)}
 		}
 	}
 	name := l.Node.Op.String()
 	if ir.DefaultDomain(l.Node.Op.Domain) {
 		name = l.Node.Op.Type
 	}
-	layer, ok := layers[name]
+	layer, ok := weightInputs[name]
 	if !ok {
 		return nil
 	}
 	for _, i := range layer.inputs {
 		if o := c.Trace(l.Node.Input(i)); i == l.Index && o != nil {
-			return &weightUse{axes: axesOf(o, layer.axes)}
+			return &Use{ScaleAxes: axesOf(o, layer.axes)}
 		}
 	}
 	return nil
@@ -81,21 +81,21 @@ func axesOf(o *pass.Operand, axes []int) []int {
 
 // storedAxes are the axes of the constant that the product keeps, none if it is seen
 // in another shape.
-func (s *site) storedAxes(v *ir.Value) []int {
+func (s *Consumer) baseAxes(v *ir.Value) []int {
 	rank := len(v.Const.Shape)
-	if s.trouble != "" || len(s.shape) != rank || rank < 2 {
+	if s.Unsupported != "" || len(s.Shape) != rank || rank < 2 {
 		return nil
 	}
 	axes := []int{}
 	for i := range rank - 2 {
 		axes = append(axes, i)
 	}
-	return append(axes, s.channelAxis())
+	return append(axes, s.ChannelAxis())
 }
 
 // noInput takes v out of its graph's inputs, as codes cannot be replaced by callers, and
 // says so.
-func noInput(v *ir.Value) string {
+func RemoveFromInputs(v *ir.Value) string {
 	if !v.IsInput() {
 		return ""
 	}

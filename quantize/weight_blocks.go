@@ -10,59 +10,59 @@ import (
 // chooseBlocks picks the form of a weight that is stored in blocks: behind DequantizeLinear for one product, in codes for
 // lookups, for both if they agree, else one that runtimes fold. Both need codes that are turned, and columns of zero points
 // made vectors: ONNX Runtime has no Transpose of 2 bits and no Reshape of 4.
-func (w *weightOnly) chooseBlocks(v *ir.Value, us []*weightUse) *plan {
+func (w *Quantizer) chooseBlocks(v *ir.Value, us []*Use) *plan {
 	if p := w.chooseBits(v, us); p != nil {
 		return p
 	}
-	p := &plan{weight: &weight{base: v}, form: pass.Dequantize}
-	var product, table *site
+	p := &plan{Weight: &Weight{Base: v}, form: pass.Dequantize}
+	var product, table *Consumer
 	for _, u := range us {
-		if u.site == nil || !u.site.linear(v, ir.Float, ir.Float16) || u.site.side != gather && product != nil || w.dense != "" || w.misread(u.site) {
+		if u.Consumer == nil || !u.Consumer.StaysQuantized(v, ir.Float, ir.Float16) || u.Consumer.Side != Lookup && product != nil || w.denseReason != "" || w.misread(u.Consumer) {
 			return w.foldBlocks(v, us)
 		}
-		if u.site.side == gather {
-			table = u.site
+		if u.Consumer.Side == Lookup {
+			table = u.Consumer
 		} else {
-			product = u.site
+			product = u.Consumer
 		}
-		p.sites = append(p.sites, u.site)
+		p.Consumers = append(p.Consumers, u.Consumer)
 	}
-	var b *blocking
-	switch size := int64(w.blocks.size()); {
-	case !oneScope(v, p.sites) || table != nil && len(table.shape) != 2:
+	var b *BlockLayout
+	switch size := int64(w.Blocks.size()); {
+	case !SameScope(v, p.Consumers) || table != nil && len(table.Shape) != 2:
 		return w.foldBlocks(v, us)
 	case product == nil:
-		if p.form = pass.GatherBlocks; w.blocks.bits == 8 {
+		if p.form = pass.GatherBlocks; w.Blocks.Bits == 8 {
 			p.form = pass.GatherCodes
 		}
-		b = w.lying(table.shape[0], table.shape[1])
+		b = w.columnMajor(table.Shape[0], table.Shape[1])
 	case table == nil:
-		b = w.blocks.blocking(product.shape[0], product.shape[1], size, false)
-		b.lying, b.turn = product.transposed, product.transposed
-	case !product.transposed || size > 0 && product.shape[0]%min(size, product.shape[0]) != 0 || w.blocks.bits == 2:
+		b = w.Blocks.layout(product.Shape[0], product.Shape[1], size, false)
+		b.ColumnMajor, b.Transposed = product.Transposed, product.Transposed
+	case !product.Transposed || size > 0 && product.Shape[0]%min(size, product.Shape[0]) != 0 || w.Blocks.Bits == 2:
 		return w.foldBlocks(v, us)
 	default:
-		b = w.blocks.blocking(product.shape[0], product.shape[1], size, false)
-		b.lying = true
-		if b.blocks() == 1 && b.hasZeros() && b.bits < 8 {
+		b = w.Blocks.layout(product.Shape[0], product.Shape[1], size, false)
+		b.ColumnMajor = true
+		if b.NumBlocks() == 1 && b.HasZeroPoints() && b.Bits < 8 {
 			return w.foldBlocks(v, us)
 		}
 		p.note("held twice at run time, as the lookup wants a byte for each code")
 	}
-	p.cd = w.blockCoding(v, p.sites[0].view(), b)
+	p.encoding = w.blockCoding(v, p.Consumers[0].BaseShape(), b)
 	return p
 }
 
-func (w *weightOnly) blockCoding(v *ir.Value, shape []int64, b *blocking) *coding {
-	b.grid.Half = v.Const.DType == ir.Float16
-	zeros := scheme{unsigned: b.grid.Low >= 0, symmetric: !b.hasZeros()}
-	return &coding{buffers: w.buffers, t: v.Const, shape: shape, b: b, s: zeros, axis: -1}
+func (w *Quantizer) blockCoding(v *ir.Value, shape []int64, b *BlockLayout) *Encoding {
+	b.Spec.Half = v.Const.DType == ir.Float16
+	zeros := QuantSpec{Unsigned: b.Spec.Low >= 0, Symmetric: !b.HasZeroPoints()}
+	return &Encoding{Buffers: w.buffers, Weight: v.Const, Shape: shape, Blocks: b, Spec: zeros, Axis: -1}
 }
 
 // lying cuts n columns, the elements of each of which lie together, into blocks of equal size.
-func (w *weightOnly) lying(n, rows int64) *blocking {
-	b := w.blocks.blocking(rows, n, divisor(rows, int64(w.blocks.size())), w.dense != "")
-	b.lying = true
+func (w *Quantizer) columnMajor(n, rows int64) *BlockLayout {
+	b := w.Blocks.layout(rows, n, divisor(rows, int64(w.Blocks.size())), w.denseReason != "")
+	b.ColumnMajor = true
 	return b
 }
 
@@ -77,25 +77,25 @@ func divisor(n, size int64) int64 {
 }
 
 // foldBlocks stores v in blocks along its last axes, as few of them as hold a block.
-func (w *weightOnly) foldBlocks(v *ir.Value, us []*weightUse) *plan {
-	p := &plan{weight: &weight{base: v}, form: pass.CastMul}
+func (w *Quantizer) foldBlocks(v *ir.Value, us []*Use) *plan {
+	p := &plan{Weight: &Weight{Base: v}, form: pass.CastMul}
 	shape := v.Const.Shape
 	rows, axis := int64(1), len(shape)
-	for axis > 0 && (rows < int64(w.blocks.size()) || w.blocks.size() == 0 && axis > 1) {
+	for axis > 0 && (rows < int64(w.Blocks.size()) || w.Blocks.size() == 0 && axis > 1) {
 		axis--
 		rows *= shape[axis]
 	}
-	p.cd = w.blockCoding(v, shape, w.lying(v.Const.Elems()/max(1, rows), rows))
-	if w.dense != "" {
-		p.note("packed by hand, dense at run time: " + w.dense)
+	p.encoding = w.blockCoding(v, shape, w.columnMajor(v.Const.Elems()/max(1, rows), rows))
+	if w.denseReason != "" {
+		p.note("packed by hand, dense at run time: " + w.denseReason)
 	}
 	return p
 }
 
 // refuseBlocks is the reason why codes that are packed by hand cannot stand for v, or "".
-func (p *plan) refuseBlocks() string {
-	if b := p.cd.b; b != nil && b.packed() && !b.padded && b.rows*b.cols*int64(b.bits)%8 != 0 {
-		return fmt.Sprintf("its %d codes of %d bits do not fill whole bytes, and this opset has no such type", b.rows*b.cols, b.bits)
+func (p *plan) refusesBytePacking() string {
+	if b := p.encoding.Blocks; b != nil && b.BytePacked() && !b.ForNBits && b.Rows*b.Cols*int64(b.Bits)%8 != 0 {
+		return fmt.Sprintf("its %d codes of %d bits do not fill whole bytes, and this opset has no such type", b.Rows*b.Cols, b.Bits)
 	}
 	return ""
 }

@@ -14,9 +14,9 @@ var WeightInt2 = &pass.Method{
 	Stage:   pass.Quantize,
 	Shrinks: true,
 	Bind: func(fs *flag.FlagSet) func(*pass.Context) error {
-		w := &weightOnly{blocks: &blockOptions{bits: 2}}
-		w.blocks.bind(fs)
-		w.biases.bind(fs, &w.blocks.gptq.data)
-		return w.run
+		w := &Quantizer{Blocks: &BlockOptions{Bits: 2}}
+		bindBlocks(fs, w.Blocks)
+		bindBiasCorrection(fs, &w.Bias, &w.Blocks.GPTQ.Data)
+		return w.Run
 	},
 }

@@ -19,17 +19,17 @@ var WeightInt8 = &pass.Method{
 	Stage:   pass.Quantize,
 	Shrinks: true,
 	Bind: func(fs *flag.FlagSet) func(*pass.Context) error {
-		w := &weightOnly{scheme: scheme{symmetric: true}}
-		w.scheme.bind(fs)
-		o := &blockOptions{bits: 8}
-		o.bindShared(fs)
-		w.biases.bind(fs, &o.gptq.data)
+		w := &Quantizer{Spec: QuantSpec{Symmetric: true}}
+		bindScheme(fs, &w.Spec)
+		o := &BlockOptions{Bits: 8}
+		bindShared(fs, o)
+		bindBiasCorrection(fs, &w.Bias, &o.GPTQ.Data)
 		return func(c *pass.Context) error {
-			if o.asked() && w.scheme.perTensor {
+			if o.Given() && w.Spec.PerTensor {
 				return pass.OptionErrorf("--per-tensor has no blocks: leave out --block, --search, --algo and --form")
 			}
-			w.blocks = w.scheme.inBlocks(o)
-			return w.run(c)
+			w.Blocks = w.Spec.inBlocks(o)
+			return w.Run(c)
 		}
 	},
 }
@@ -41,35 +41,35 @@ const (
 	castOpset = 7
 )
 
-type weightOnly struct {
-	scheme  scheme
-	blocks  *blockOptions // instead of scheme; may be nil
-	buffers *buffers
-	biases  biasCorrection
+type Quantizer struct {
+	Spec    QuantSpec
+	Blocks  *BlockOptions // instead of scheme; may be nil
+	buffers *BufferPool
+	Bias    Correction
 	// dense is why DequantizeLinear is out of reach: an operator that cannot be raised.
-	dense string
+	denseReason string
 }
 
-func (w *weightOnly) run(c *pass.Context) error {
-	noteQuantized(c)
-	return w.store(c, c.Weights())
+func (w *Quantizer) Run(c *pass.Context) error {
+	SkipQuantized(c)
+	return w.Store(c, c.Weights())
 }
 
 // store stores vs.
-func (w *weightOnly) store(c *pass.Context, vs []*ir.Value) error {
-	w.dense, w.buffers = "", newBuffers()
-	if err := w.blocks.check(); err != nil {
+func (w *Quantizer) Store(c *pass.Context, vs []*ir.Value) error {
+	w.denseReason, w.buffers = "", NewBufferPool()
+	if err := w.Blocks.check(); err != nil {
 		return err
 	}
-	if err := w.blocks.scaled(c); err != nil {
+	if err := w.Blocks.applyAWQ(c); err != nil {
 		return err
 	}
-	if to := w.opset(); below(c.Model, to) && w.blocks.bitsFormed() {
-		w.dense = fmt.Sprintf("--form %s leaves the opset at %d", bitsForm, c.Model.Opset(""))
-	} else if below(c.Model, to) && w.wants(c, vs) {
+	if to := w.opset(); OpsetBelow(c.Model, to) && w.Blocks.usesNBits() {
+		w.denseReason = fmt.Sprintf("--form %s leaves the opset at %d", NBitsForm, c.Model.Opset(""))
+	} else if OpsetBelow(c.Model, to) && w.raisesOpset(c, vs) {
 		var no *opset.Unsupported
-		if err := raise(c, to); errors.As(err, &no) {
-			w.dense = no.Error()
+		if err := RaiseOpset(c, to); errors.As(err, &no) {
+			w.denseReason = no.Error()
 		} else if err != nil {
 			return err
 		}
@@ -83,35 +83,35 @@ func (w *weightOnly) store(c *pass.Context, vs []*ir.Value) error {
 		}
 		plans = append(plans, p)
 	}
-	plans, err := precheck(c, plans, func(p *plan) (*ir.Value, *coding) { return p.base, p.cd })
+	plans, err := Precheck(c, plans, func(p *plan) (*ir.Value, *Encoding) { return p.Base, p.encoding })
 	if err != nil {
 		return err
 	}
-	if err := w.blocks.solve(c, plans); err != nil {
+	if err := w.Blocks.applyGPTQ(c, plans); err != nil {
 		return err
 	}
-	codings := map[*ir.Value]*coding{}
+	codings := map[*ir.Value]*Encoding{}
 	for _, p := range plans {
-		codings[p.base] = p.cd
+		codings[p.Base] = p.encoding
 	}
-	if err := w.biases.of(c, codings); err != nil {
+	if err := w.Bias.Apply(c, codings); err != nil {
 		return err
 	}
 	return w.rewrite(c, plans)
 }
 
 // opset is the first one that has the form of products, or the type of codes.
-func (w *weightOnly) opset() int64 {
-	if w.blocks != nil {
-		return blockTypes[w.blocks.bits].opset
+func (w *Quantizer) opset() int64 {
+	if w.Blocks != nil {
+		return blockTypes[w.Blocks.Bits].opset
 	}
 	return dequantizeOpset
 }
 
 // wants reports whether some weight would be stored behind DequantizeLinear, or in a type that is new.
-func (w *weightOnly) wants(c *pass.Context, vs []*ir.Value) bool {
+func (w *Quantizer) raisesOpset(c *pass.Context, vs []*ir.Value) bool {
 	for _, v := range vs {
-		if p, reason := w.fits(c, v); reason == "" && (p.form.Name == pass.Dequantize.Name || w.blocks != nil && w.blocks.bits < 8) {
+		if p, reason := w.planAnyOpset(c, v); reason == "" && (p.form.Name == pass.Dequantize.Name || w.Blocks != nil && w.Blocks.Bits < 8) {
 			return true
 		}
 	}
@@ -120,12 +120,12 @@ func (w *weightOnly) wants(c *pass.Context, vs []*ir.Value) bool {
 
 // A plan says how one weight will be stored.
 type plan struct {
-	*weight
-	readers []*ir.Node
-	uses    []*weightUse
-	cd      *coding
-	form    pass.Form
-	notes   []string
+	*Weight
+	consumers []*ir.Node
+	uses      []*Use
+	encoding  *Encoding
+	form      pass.Form
+	notes     []string
 }
 
 func (p *plan) note(s string) {
@@ -135,8 +135,8 @@ func (p *plan) note(s string) {
 }
 
 // plan chooses the form for v, or gives the reason why it is left alone.
-func (w *weightOnly) plan(c *pass.Context, v *ir.Value) (*plan, string) {
-	p, reason := w.fits(c, v)
+func (w *Quantizer) plan(c *pass.Context, v *ir.Value) (*plan, string) {
+	p, reason := w.planAnyOpset(c, v)
 	if have := v.Graph().Opset(""); reason == "" && have < castOpset {
 		return nil, fmt.Sprintf("opset %d is below %d", have, castOpset)
 	}
@@ -144,7 +144,7 @@ func (w *weightOnly) plan(c *pass.Context, v *ir.Value) (*plan, string) {
 }
 
 // fits is plan whatever the opset is.
-func (w *weightOnly) fits(c *pass.Context, v *ir.Value) (*plan, string) {
+func (w *Quantizer) planAnyOpset(c *pass.Context, v *ir.Value) (*plan, string) {
 	readers := pass.Readers(v)
 	if r := c.Select.Excludes(v, readers); r != "" {
 		return nil, r
@@ -155,16 +155,16 @@ func (w *weightOnly) fits(c *pass.Context, v *ir.Value) (*plan, string) {
 	if v.Const.DType == ir.Double {
 		return nil, "float64 is not taken: scales are float32"
 	}
-	us, reason := uses(c, v)
+	us, reason := Uses(c, v)
 	if reason != "" {
 		return nil, reason
 	}
 	p := w.choose(v, us)
-	p.readers, p.uses = readers, us
-	if reason := p.refuseBlocks(); reason != "" {
+	p.consumers, p.uses = readers, us
+	if reason := p.refusesBytePacking(); reason != "" {
 		return nil, reason
 	}
-	if before, after := v.Const.Bytes(), p.cd.bytes()+p.overhead(); after >= before {
+	if before, after := v.Const.Bytes(), p.encoding.Bytes()+p.overhead(); after >= before {
 		return nil, fmt.Sprintf("it would grow: %d bytes now, %d with codes, scales and nodes", before, after)
 	}
 	return p, ""
@@ -172,67 +172,67 @@ func (w *weightOnly) fits(c *pass.Context, v *ir.Value) (*plan, string) {
 
 // overhead is the bytes of nodes and names, and of zero points that are written out.
 func (p *plan) overhead() int64 {
-	if p.cd.b != nil {
+	if p.encoding.Blocks != nil {
 		return p.blockOverhead()
 	}
 	if p.form.Name == pass.Dequantize.Name {
-		return graphBytes(floatBytes, len(p.sites), p.base) + p.cd.g.scales()
+		return GraphBytes(DequantizeBytes, len(p.Consumers), p.Base) + p.encoding.Layout.NumScales()
 	}
-	per := int64(floatBytes)
-	if p.cd.s.zero() != 0 || !p.cd.s.symmetric {
-		per += zeroBytes
+	per := int64(DequantizeBytes)
+	if p.encoding.Spec.ZeroPoint() != 0 || !p.encoding.Spec.Symmetric {
+		per += ZeroPointBytes
 	}
-	return graphBytes(per, max(1, len(p.sites)), p.base)
+	return GraphBytes(per, max(1, len(p.Consumers)), p.Base)
 }
 
 // choose picks integers at run time where every reader allows it, else a form that
 // runtimes fold.
-func (w *weightOnly) choose(v *ir.Value, us []*weightUse) *plan {
-	if w.blocks != nil {
+func (w *Quantizer) choose(v *ir.Value, us []*Use) *plan {
+	if w.Blocks != nil {
 		return w.chooseBlocks(v, us)
 	}
-	p := &plan{weight: &weight{base: v}, form: pass.Dequantize}
+	p := &plan{Weight: &Weight{Base: v}, form: pass.Dequantize}
 	gathers := 0
 	for _, u := range us {
-		if u.site == nil || !u.site.linear(v, ir.Float) || w.dense != "" && u.site.side != gather {
-			return w.folded(v, us)
+		if u.Consumer == nil || !u.Consumer.StaysQuantized(v, ir.Float) || w.denseReason != "" && u.Consumer.Side != Lookup {
+			return w.foldedPlan(v, us)
 		}
-		if u.site.side == gather {
+		if u.Consumer.Side == Lookup {
 			gathers++
 		}
-		p.sites = append(p.sites, u.site)
+		p.Consumers = append(p.Consumers, u.Consumer)
 	}
-	cd, reason := (&dynamic{scheme: w.scheme, buffers: w.buffers}).coding(p.weight)
-	if reason != "" || slices.ContainsFunc(p.sites, func(s *site) bool { return cd.axis >= 0 && s.channelAxis() != cd.axis }) || !oneScope(v, p.sites) {
-		return w.folded(v, us)
+	cd, reason := PerChannelEncoding(p.Weight, w.Spec, w.buffers)
+	if reason != "" || slices.ContainsFunc(p.Consumers, func(s *Consumer) bool { return cd.Axis >= 0 && s.ChannelAxis() != cd.Axis }) || !SameScope(v, p.Consumers) {
+		return w.foldedPlan(v, us)
 	}
-	switch products := len(p.sites) - gathers; {
+	switch products := len(p.Consumers) - gathers; {
 	case products == 0:
 		p.form = pass.GatherCodes
-	case products > 1 || gathers > 0 && cd.axis < 0:
-		return w.folded(v, us) // see share
+	case products > 1 || gathers > 0 && cd.Axis < 0:
+		return w.foldedPlan(v, us) // see share
 	}
-	p.cd = cd
+	p.encoding = cd
 	return p
 }
 
 // linear reports whether s can stay integer at run time: a table, or a matrix on the right
 // of one of types, which its product has too.
-func (s *site) linear(v *ir.Value, types ...ir.DType) bool {
-	if s.side == gather {
-		return s.trouble == ""
+func (s *Consumer) StaysQuantized(v *ir.Value, types ...ir.DType) bool {
+	if s.Side == Lookup {
+		return s.Unsupported == ""
 	}
-	return s.trouble == "" && s.side == right && len(s.shape) == 2 && s.elem == v.Const.DType && slices.Contains(types, s.elem)
+	return s.Unsupported == "" && s.Side == Right && len(s.Shape) == 2 && s.Elem == v.Const.DType && slices.Contains(types, s.Elem)
 }
 
 // oneScope reports whether all products stand in one graph that can hold the codes:
 // ONNX Runtime does not load those of DequantizeLinear from an outer scope.
-func oneScope(v *ir.Value, ss []*site) bool {
+func SameScope(v *ir.Value, ss []*Consumer) bool {
 	for _, s := range ss {
-		if s.node.Graph() != ss[0].node.Graph() {
+		if s.Node.Graph() != ss[0].Node.Graph() {
 			return false
 		}
-		if s.side == gather && v.Graph() != s.node.Graph() {
+		if s.Side == Lookup && v.Graph() != s.Node.Graph() {
 			return false
 		}
 	}
@@ -240,30 +240,30 @@ func oneScope(v *ir.Value, ss []*site) bool {
 }
 
 // folded stores v behind Cast and Mul, which any reader can stand.
-func (w *weightOnly) folded(v *ir.Value, us []*weightUse) *plan {
-	if w.blocks != nil {
+func (w *Quantizer) foldedPlan(v *ir.Value, us []*Use) *plan {
+	if w.Blocks != nil {
 		return w.foldBlocks(v, us)
 	}
-	p := &plan{weight: &weight{base: v}, form: pass.CastMul}
+	p := &plan{Weight: &Weight{Base: v}, form: pass.CastMul}
 	shape := v.Const.Shape
-	axes := us[0].axes
-	if w.scheme.perTensor {
+	axes := us[0].ScaleAxes
+	if w.Spec.PerTensor {
 		axes = nil
 	}
-	p.cd = &coding{buffers: w.buffers, t: v.Const, shape: shape, s: w.scheme, axis: -1}
-	p.cd.g, p.cd.scales = keptAxes(shape, axes)
-	if w.dense != "" && us[0].site != nil {
-		p.note("dense at run time: " + w.dense)
+	p.encoding = &Encoding{Buffers: w.buffers, Weight: v.Const, Shape: shape, Spec: w.Spec, Axis: -1}
+	p.encoding.Layout, p.encoding.ScaleShape = LayoutOfAxes(shape, axes)
+	if w.denseReason != "" && us[0].Consumer != nil {
+		p.note("dense at run time: " + w.denseReason)
 	}
 	return p
 }
 
 // keptAxes is the grid of one scale for each index of some axes, and the shape of the
 // scales: they must be one axis, a leading run of axes, or leading ones and the last.
-func keptAxes(shape []int64, axes []int) (grid, []int64) {
+func LayoutOfAxes(shape []int64, axes []int) (ScaleLayout, []int64) {
 	n := (ir.Spec{Shape: shape}).Elems()
 	if len(axes) == 0 {
-		return whole(n), nil
+		return PerTensorLayout(n), nil
 	}
 	scales := make([]int64, len(shape))
 	kept := int64(1)
@@ -277,25 +277,25 @@ func keptAxes(shape []int64, axes []int) (grid, []int64) {
 	last := axes[len(axes)-1]
 	switch {
 	case len(axes) == 1:
-		return onAxis(shape, last), scales
+		return PerAxisLayout(shape, last), scales
 	case last == len(axes)-1:
-		return alongRows(kept, n/max(1, kept)), scales
+		return PerRowLayout(kept, n/max(1, kept)), scales
 	default: // batched columns
 		rows := shape[len(shape)-2]
-		return alongCols(n/max(1, rows*shape[last]), rows, shape[last]), scales
+		return PerColumnLayout(n/max(1, rows*shape[last]), rows, shape[last]), scales
 	}
 }
 
-func (w *weightOnly) rewrite(c *pass.Context, plans []*plan) error {
-	groups, err := samePlans(c, plans)
+func (w *Quantizer) rewrite(c *pass.Context, plans []*plan) error {
+	groups, err := groupPlans(c, plans)
 	if err != nil {
 		return err
 	}
 	for _, g := range groups {
-		w.share(g)
+		w.foldShared(g)
 		st := w.emit(c, g)
 		for _, p := range g {
-			c.Changed(p.base, p.base.Const, p.readers, w.row(g[0], p, st))
+			c.Changed(p.Base, p.Base.Const, p.consumers, w.row(g[0], p, st))
 		}
 	}
 	return nil
@@ -304,13 +304,13 @@ func (w *weightOnly) rewrite(c *pass.Context, plans []*plan) error {
 // share folds a group of plans that would have several DequantizeLinear read the same
 // codes or scales: ONNX Runtime makes MatMulNBits of none of them, but would dequantize
 // in every run. Folded, they are one dense weight.
-func (w *weightOnly) share(g []*plan) {
+func (w *Quantizer) foldShared(g []*plan) {
 	if len(g) == 1 || g[0].form.Name != pass.Dequantize.Name {
 		return
 	}
 	for i, p := range g {
-		readers, us := p.readers, p.uses
-		g[i] = w.folded(p.base, us)
-		g[i].readers, g[i].uses = readers, us
+		readers, us := p.consumers, p.uses
+		g[i] = w.foldedPlan(p.Base, us)
+		g[i].consumers, g[i].uses = readers, us
 	}
 }
