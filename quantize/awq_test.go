@@ -68,7 +68,7 @@ func changes(r *job.Result, part string) bool {
 func TestAWQKeepsMoreOfTheOutputs(t *testing.T) {
 	path := loud(t)
 	dir := t.TempDir()
-	before := outputsOf(t, opened(t, path).Model)
+	before := outputsOf(t, tokens, opened(t, path).Model)
 	sqnr := func(v variant) float64 {
 		out := filepath.Join(dir, strings.Join(v.options, "")[:8]+".onnx")
 		r := v.apply(t, path, out)
@@ -76,7 +76,7 @@ func TestAWQKeepsMoreOfTheOutputs(t *testing.T) {
 			t.Errorf("%s: gains changed: %v", v, gains)
 		}
 		var signal, noise float64
-		for i, y := range outputsOf(t, opened(t, out).Model) {
+		for i, y := range outputsOf(t, tokens, opened(t, out).Model) {
 			signal += float64(before[i]) * float64(before[i])
 			noise += float64(before[i]-y) * float64(before[i]-y)
 		}

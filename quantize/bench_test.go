@@ -26,12 +26,6 @@ func BenchmarkQuantizeTransposed(b *testing.B) {
 	benchmark(b, matrixEncoding(benchRows, benchCols, 0, true))
 }
 
-func BenchmarkFloat16(b *testing.B) {
-	t, payload := benchWeight(matrixEncoding(benchRows, benchCols, -1, false))
-	w := &Converter{HalfType: &Binary16}
-	runRecipe(b, w.recipe(t, false, false), payload)
-}
-
 func benchmark(b *testing.B, c Encoding) {
 	var payload []byte
 	c.Weight, payload = benchWeight(c)

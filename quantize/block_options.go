@@ -81,8 +81,8 @@ func (o *BlockOptions) layout(rows, cols, size int64, packed bool) *BlockLayout 
 	return b
 }
 
-// inBlocks is o, where one of it was given, with what s says beside it.
-func (s QuantSpec) inBlocks(o *BlockOptions) *BlockOptions {
+// blockOptionsOf is o, where one of it was given, with what s says beside it.
+func blockOptionsOf(s QuantSpec, o *BlockOptions) *BlockOptions {
 	if !o.Given() {
 		return nil
 	}

@@ -91,23 +91,6 @@ func TestBlocksFuse(t *testing.T) {
 	}
 }
 
-func BenchmarkBlocks(b *testing.B) {
-	for _, c := range []struct {
-		name        string
-		lying, turn bool
-	}{{"standing", false, false}, {"turned", true, true}, {"lying", true, false}} {
-		b.Run(c.name, func(b *testing.B) {
-			o := &BlockOptions{Bits: 4, Block: 32, WeightType: "uint4"}
-			k := o.layout(benchRows, benchCols, 32, false)
-			k.ColumnMajor, k.Transposed = c.lying, c.turn
-			cd := Encoding{Shape: []int64{benchRows, benchCols}, Blocks: k, Layout: PerTensorLayout(benchRows * benchCols)}
-			var payload []byte
-			cd.Weight, payload = benchWeight(cd)
-			runRecipe(b, cd.Recipe(), payload)
-		})
-	}
-}
-
 // Where the opset has no type for the codes and cannot be raised, bytes hold several of them, which any runtime takes apart.
 func TestPackedByHand(t *testing.T) {
 	for _, v := range []variant{int4, inTwo, {WeightInt4, []string{"symmetric", "block=16"}}} {

@@ -286,9 +286,9 @@ func (d *Quantizer2) encoding(w *Weight) (*Encoding, string) {
 }
 
 // channelCoding says how w is stored so that all its sites can read it, or why it cannot be.
-func PerChannelEncoding(w *Weight, spec QuantSpec, b *BufferPool) (*Encoding, string) {
+func PerChannelEncoding(w *Weight, qs QuantSpec, b *BufferPool) (*Encoding, string) {
 	first := w.Consumers[0]
-	cd := &Encoding{Buffers: b, Weight: w.Base.Const, Shape: first.BaseShape(), Spec: spec, Transpose: true}
+	cd := &Encoding{Buffers: b, Weight: w.Base.Const, Shape: first.BaseShape(), Spec: qs, Transpose: true}
 	axis := first.ChannelAxis()
 	for _, s := range w.Consumers {
 		if !slices.Equal(s.BaseShape(), cd.Shape) {
@@ -300,12 +300,12 @@ func PerChannelEncoding(w *Weight, spec QuantSpec, b *BufferPool) (*Encoding, st
 		cd.Transpose = cd.Transpose && s.Transposed && s.Side == Right
 		cd.Spec.Unsigned = cd.Spec.Unsigned || s.RequiresUint8(w)
 		// Zero points along a sum, or for each row on the left, have no place.
-		if !spec.PerTensor && (s.ChannelAxis() != axis || s.Side == Left) {
+		if !qs.PerTensor && (s.ChannelAxis() != axis || s.Side == Left) {
 			cd.Spec.Symmetric = true
 		}
 	}
 	cd.Axis = axis
-	placeScales(cd, spec.PerTensor, w)
+	placeScales(cd, qs.PerTensor, w)
 	return cd, ""
 }
 

@@ -1,7 +1,6 @@
 package quantize
 
 import (
-	"flag"
 	"fmt"
 	"math"
 	"os"
@@ -12,7 +11,6 @@ import (
 	"github.com/mcompress/mcompress/internal/dev/conform"
 	"github.com/mcompress/mcompress/internal/kernel"
 	"github.com/mcompress/mcompress/ir"
-	"github.com/mcompress/mcompress/pass"
 )
 
 // floatsFile is a .npy of random numbers.
@@ -93,48 +91,4 @@ func TestMasksAreNotFar(t *testing.T) {
 	s.output("y", s.node("MatMul", []*ir.Value{s.node("Softmax", []*ir.Value{scores}), s.weight("v", 96, 32)}), 4, 32)
 	r := s.apply(variant{Float16, []string{"compute=float16", "data=" + s.floatsFile(8, 64)}}, 40)
 	r.kinds(map[string]ir.DType{"scores": ir.Float16})
-}
-
-// pretending is half precision of a model whose value of that name goes too far.
-func pretending(name string) *pass.Method {
-	m := *Float16
-	m.Bind = func(*flag.FlagSet) func(*pass.Context) error {
-		return func(c *pass.Context) error {
-			x := newConversion(&Converter{HalfType: &Binary16, Compute: true}, c)
-			if err := x.findFloatConstants(); err != nil {
-				return err
-			}
-			x.activations = &activationRange{t: &Binary16, maxBits: map[*ir.Value]uint32{}}
-			for v := range c.Model.Values() {
-				if v.Name == name {
-					x.activations.maxBits[v] = infBits
-				}
-			}
-			return x.rewrite()
-		}
-	}
-	return &m
-}
-
-// Whichever value goes too far, also one that comes out of a subgraph or goes around in it: it is float32, and the model valid.
-func TestFarValuesAroundSubgraphs(t *testing.T) {
-	many(t)
-	w := conform.Start(t)
-	for _, name := range []string{"subgraph_if", "subgraph_if_outer", "subgraph_loop_outer", "subgraph_scan_outer", "subgraph_nested", "function"} {
-		for v := range opened(t, fixture(name)).Model.Graph.Nodes() {
-			y := v.Outputs[0].Name
-			t.Run(name+" "+y, func(t *testing.T) {
-				far := variant{pretending(y), nil}
-				r := &trial{variant: far, path: fixture(name), out: converted(t, far, fixture(name))}
-				if r.out == "" {
-					return
-				}
-				result{nil, r, t}.kinds(map[string]ir.DType{y: ir.Float})
-				r.valid(t, w)
-				if _, err := w.Run(r.out, conform.Options{}); err != nil {
-					t.Error(err)
-				}
-			})
-		}
-	}
 }

@@ -3,6 +3,7 @@ package quantize
 import (
 	"errors"
 	"math"
+	"math/rand/v2"
 	"path/filepath"
 	"testing"
 
@@ -106,7 +107,7 @@ func TestSmallFloatsAreWithinTheirBounds(t *testing.T) {
 
 // The search over scales serves each block, and most of them better than the plain scale.
 func TestFloat4SearchesItsScales(t *testing.T) {
-	s := newSketch(t, 17)
+	random := rand.New(rand.NewPCG(5, 6))
 	k, plain := newFloat4Quantizer(kernel.E2M1, 32, 1), newFloat4Quantizer(kernel.E2M1, 32, 1)
 	plain.peaks = float4Peaks[:1]
 	x, y, better := make([]float32, 32), make([]float32, 32), 0
@@ -126,7 +127,7 @@ func TestFloat4SearchesItsScales(t *testing.T) {
 	}
 	for range 100 {
 		for i := range x {
-			x[i] = float32(s.random.NormFloat64())
+			x[i] = float32(random.NormFloat64())
 		}
 		found, least := errorOf(k), errorOf(plain)
 		if found > least {

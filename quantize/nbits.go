@@ -9,9 +9,8 @@ import (
 // The forms of products with weights in blocks: DequantizeLinear in front of them, or an operator of ONNX Runtime's own, for which
 // every opset does, and which takes real zero points.
 const (
-	StandardForm    = "dequantizelinear"
-	NBitsForm       = "matmulnbits"
-	microsoftDomain = "com.microsoft"
+	StandardForm = "dequantizelinear"
+	NBitsForm    = "matmulnbits"
 )
 
 // A productForm is the form of products.
@@ -140,3 +139,5 @@ func importDomain(g *ir.Graph, domain string) {
 	}
 	*list = append(*list, ir.Opset{Domain: domain, Version: 1})
 }
+
+const microsoftDomain = "com.microsoft"

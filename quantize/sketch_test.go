@@ -159,37 +159,3 @@ func (r result) codes(n int64) int {
 	}
 	return count
 }
-
-// The definition that codes are held against is ONNX Runtime's QuantizeLinear.
-func TestTheDefinitionIsQuantizeLinear(t *testing.T) {
-	w := conform.Start(t)
-	for _, s := range schemes()[:4] {
-		for _, l := range layouts() {
-			if l.Layout.Elems() > 1e6 || len(l.kept) > 1 {
-				continue // QuantizeLinear knows one axis
-			}
-			k := newSketch(t, 13)
-			x := values(&l, k.random)
-			l.Spec = s
-			d := l.define(x)
-			axis, shape := ir.IntAttr("axis", 0), []int64{}
-			if len(l.kept) == 1 {
-				axis, shape = ir.IntAttr("axis", int64(l.kept[0])), []int64{int64(len(d.scale))}
-			}
-			scale := k.AddConst("s", tensorOf(ir.Float, shape, d.scale))
-			zero := k.AddConst("z", &ir.Tensor{Spec: ir.Spec{DType: s.DType(), Shape: shape}, Source: ir.Mem(zeroPointBytes(d.zero))})
-			y := k.node("QuantizeLinear", []*ir.Value{k.AddConst("x", tensorOf(ir.Float, l.Shape, x)), scale, zero}, axis)
-			k.output("y", y)
-			y.Type = &ir.Type{Elem: s.DType(), Shape: dims(l.Shape)}
-			got, err := w.Run(k.save(), conform.Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			for i, b := range got[0].Data {
-				if want := d.code(x[i], l.group(int64(i))); b != want {
-					t.Fatalf("%s %+v: element %d: %d, the definition says %d", l.name, s, i, b, want)
-				}
-			}
-		}
-	}
-}

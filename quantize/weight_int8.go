@@ -28,7 +28,7 @@ var WeightInt8 = &pass.Method{
 			if o.Given() && w.Spec.PerTensor {
 				return pass.OptionErrorf("--per-tensor has no blocks: leave out --block, --search, --algo and --form")
 			}
-			w.Blocks = w.Spec.inBlocks(o)
+			w.Blocks = blockOptionsOf(w.Spec, o)
 			return w.Run(c)
 		}
 	},
