@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/mcompress/mcompress/internal/dev/conform"
+	"github.com/mcompress/mcompress/internal/dev/quanttest"
 	"github.com/mcompress/mcompress/internal/job"
 	"github.com/mcompress/mcompress/internal/kernel"
 	"github.com/mcompress/mcompress/ir"
@@ -68,7 +69,7 @@ func changes(r *job.Result, part string) bool {
 func TestAWQKeepsMoreOfTheOutputs(t *testing.T) {
 	path := loud(t)
 	dir := t.TempDir()
-	before := outputsOf(t, tokens, opened(t, path).Model)
+	before := quanttest.OutputsOf(t, tokens, opened(t, path).Model)
 	sqnr := func(v variant) float64 {
 		out := filepath.Join(dir, strings.Join(v.options, "")[:8]+".onnx")
 		r := v.apply(t, path, out)
@@ -76,7 +77,7 @@ func TestAWQKeepsMoreOfTheOutputs(t *testing.T) {
 			t.Errorf("%s: gains changed: %v", v, gains)
 		}
 		var signal, noise float64
-		for i, y := range outputsOf(t, tokens, opened(t, out).Model) {
+		for i, y := range quanttest.OutputsOf(t, tokens, opened(t, out).Model) {
 			signal += float64(before[i]) * float64(before[i])
 			noise += float64(before[i]-y) * float64(before[i]-y)
 		}

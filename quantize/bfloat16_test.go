@@ -10,6 +10,7 @@ import (
 	"github.com/mcompress/mcompress/internal/engine"
 	"github.com/mcompress/mcompress/internal/job"
 	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/quantize/internal/float"
 	"github.com/mcompress/mcompress/report"
 )
 
@@ -90,8 +91,8 @@ func TestBFloat16RunsInTheEngine(t *testing.T) {
 			res := brain.apply(t, r.path, r.out, func(o *job.Options) { o.Verify = &job.Verification{Force: true} })
 			r.sameInterface(t, opened(t, r.path).Model, opened(t, r.out).Model)
 			r.valid(t, w)
-			if !slices.ContainsFunc(res.Report.Ledger, func(row report.Row) bool { return row.Reason == BFloat16Type.note }) {
-				t.Errorf("the ledger does not say %q", BFloat16Type.note)
+			if !slices.ContainsFunc(res.Report.Ledger, func(row report.Row) bool { return row.Reason == float.BFloat16Type.Note }) {
+				t.Errorf("the ledger does not say %q", float.BFloat16Type.Note)
 			}
 			p := res.Report.Verification
 			if p == nil || p.Skipped != "" {

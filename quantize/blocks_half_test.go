@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/mcompress/mcompress/internal/dev/conform"
+	"github.com/mcompress/mcompress/internal/dev/quanttest"
 	"github.com/mcompress/mcompress/internal/engine"
 	"github.com/mcompress/mcompress/internal/kernel"
 	"github.com/mcompress/mcompress/ir"
@@ -14,7 +15,7 @@ import (
 
 // given is a float16 value of standard normal numbers, the same in any run: what goes in is multiplied by 0.
 func (s *sketch) given(shape ...int64) *ir.Value {
-	nothing := s.node("Mul", []*ir.Value{s.input("x", shape...), s.AddConst("nothing", tensorOf(ir.Float16, nil, []float32{0}))})
+	nothing := s.node("Mul", []*ir.Value{s.input("x", shape...), s.AddConst("nothing", quanttest.TensorOf(ir.Float16, nil, []float32{0}))})
 	return s.node("Add", []*ir.Value{nothing, s.weight("given", shape...)})
 }
 
@@ -128,7 +129,7 @@ func TestHalvesAtTheEnds(t *testing.T) {
 			for i := range w {
 				w[i] = values[i%len(values)]
 			}
-			s.output("y_"+name, s.node("MatMul", []*ir.Value{x, s.AddConst(name, tensorOf(ir.Float16, []int64{64, 96}, w))}), 4, 96)
+			s.output("y_"+name, s.node("MatMul", []*ir.Value{x, s.AddConst(name, quanttest.TensorOf(ir.Float16, []int64{64, 96}, w))}), 4, 96)
 		}
 		out, twin := filepath.Join(t.TempDir(), "out.onnx"), filepath.Join(t.TempDir(), "twin.onnx")
 		path := s.save()

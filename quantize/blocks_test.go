@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/mcompress/mcompress/internal/dev/conform"
+	"github.com/mcompress/mcompress/internal/dev/quanttest"
 	"github.com/mcompress/mcompress/ir"
 )
 
@@ -99,7 +100,7 @@ func TestPackedByHand(t *testing.T) {
 			s.elem = elem
 			x := s.input("x", 3, 48)
 			y := s.node("MatMul", []*ir.Value{x, s.weight("w", 48, 64)})
-			y = s.node("Resize", []*ir.Value{y, s.AddConst("scales", tensorOf(ir.Float, []int64{2}, []float32{2, 0.5}))})
+			y = s.node("Resize", []*ir.Value{y, s.AddConst("scales", quanttest.TensorOf(ir.Float, []int64{2}, []float32{2, 0.5}))})
 			s.output("y", y, 6, 32)
 			r := s.apply(v, 4)
 			r.wants(map[string]string{"w": "changed cast-mul packed by hand, dense at run time: opset 10 to "})

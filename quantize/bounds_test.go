@@ -12,9 +12,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcompress/mcompress/internal/dev/quanttest"
 	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/onnx"
 	"github.com/mcompress/mcompress/pass"
+	"github.com/mcompress/mcompress/quantize/internal/weightonly"
 )
 
 // A bounded is a variant and what rounding may change, in the words of docs/bounds.md. A shared is the weights that share a scale.
@@ -157,7 +159,7 @@ func halved(spread string, v float64) float32 {
 	if f := fitting[spread]; f != 0 {
 		v *= f
 	}
-	return widened(binary.LittleEndian.AppendUint16(nil, narrow(ir.Float16, float32(min(max(v, -65504), 65504)))))[0]
+	return widened(binary.LittleEndian.AppendUint16(nil, quanttest.Narrow(ir.Float16, float32(min(max(v, -65504), 65504)))))[0]
 }
 
 // matrices is a model of a product for each spread in some shapes.
@@ -177,7 +179,7 @@ func matrices(t *testing.T, elem ir.DType) (path string, weights map[string][]fl
 			}
 			name := fmt.Sprint(p.name, shape)
 			weights[name], shapes[name] = x, shape
-			s.output("y"+name, s.node("MatMul", []*ir.Value{in, s.AddConst(name, tensorOf(elem, shape, x))}), 2, shape[1])
+			s.output("y"+name, s.node("MatMul", []*ir.Value{in, s.AddConst(name, quanttest.TensorOf(elem, shape, x))}), 2, shape[1])
 		}
 	}
 	return s.save(), weights, shapes
@@ -249,7 +251,7 @@ func (b *held) along(k, n int) *held {
 	if n < b.rows {
 		n *= k
 	}
-	c.rows = int(divisor(int64(n), int64(b.rows)))
+	c.rows = int(weightonly.Divisor(int64(n), int64(b.rows)))
 	return &c
 }
 

@@ -1,6 +1,6 @@
-// Package quantize stores weights in fewer bits. Each method is one file; the
-// arithmetic they share is a scheme (which codes), a grid (which elements share a
-// scale) and the recipes that stream a weight through both.
+// Package quantize holds the option structs of the quantization methods, one per file, and of the methods that prepare a model for
+// them. The implementations are in quantize/internal: weightonly, dynamic, qdq and float find the weights, plan how each is stored, and
+// emit nodes; they share spec (quantized values, scales and zero points), weights (consumers) and rewrite (nodes).
 //
-// It knows no file format and no report.
+// It does not depend on file formats or reports.
 package quantize

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/mcompress/mcompress/internal/dev/conform"
+	"github.com/mcompress/mcompress/internal/dev/quanttest"
 	"github.com/mcompress/mcompress/internal/kernel"
 	"github.com/mcompress/mcompress/ir"
 )
@@ -41,7 +42,7 @@ func (s *sketch) uneven(name string, axis int, shape ...int64) *ir.Value {
 	for i := range x {
 		x[i] = float32(s.random.NormFloat64() * sizes[int64(i)/inner%shape[axis]])
 	}
-	return s.AddConst(name, tensorOf(ir.Float, shape, x))
+	return s.AddConst(name, quanttest.TensorOf(ir.Float, shape, x))
 }
 
 // peaks are the largest magnitudes of a weight in the output by the indices of one axis.
@@ -115,7 +116,7 @@ func TestEqualizedWeightsHaveEqualRanges(t *testing.T) {
 func TestNotEqualizedSaysWhy(t *testing.T) {
 	for want, between := range map[string]func(s *sketch, x *ir.Value) *ir.Value{
 		"clips its channels, and cannot clip each at another limit": func(s *sketch, x *ir.Value) *ir.Value {
-			zero, six := s.AddConst("zero", tensorOf(ir.Float, nil, []float32{0})), s.AddConst("six", tensorOf(ir.Float, nil, []float32{6}))
+			zero, six := s.AddConst("zero", quanttest.TensorOf(ir.Float, nil, []float32{0})), s.AddConst("six", quanttest.TensorOf(ir.Float, nil, []float32{6}))
 			return s.node("Clip", []*ir.Value{x, zero, six})
 		},
 		"is no layer": func(s *sketch, x *ir.Value) *ir.Value { return s.node("Sigmoid", []*ir.Value{x}) },

@@ -11,10 +11,15 @@ import (
 	"github.com/mcompress/mcompress/internal/calibrate"
 	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/pass"
+	"github.com/mcompress/mcompress/quantize/internal/biascorrection"
+	"github.com/mcompress/mcompress/quantize/internal/float"
+	"github.com/mcompress/mcompress/quantize/internal/qdq"
+	"github.com/mcompress/mcompress/quantize/internal/spec"
+	"github.com/mcompress/mcompress/quantize/internal/weightonly"
 )
 
 // bindScheme declares the options that every 8-bit method has.
-func bindScheme(fs *flag.FlagSet, s *QuantSpec) {
+func bindScheme(fs *flag.FlagSet, s *spec.QuantSpec) {
 	fs.Var(choice{&s.PerTensor, false}, "per-channel", "one scale for each output channel (default)")
 	fs.Var(choice{&s.PerTensor, true}, "per-tensor", "one scale for the whole tensor")
 	fs.Var(choice{&s.Symmetric, true}, "symmetric", "zero is code 0 (default)")
@@ -69,10 +74,10 @@ func (w *weightType) Set(v string) error {
 }
 
 // bindBlocks declares the options of methods that are about blocks alone.
-func bindBlocks(fs *flag.FlagSet, o *BlockOptions) {
-	signed, unsigned := blockTypes[o.Bits].signed.String(), blockTypes[o.Bits].unsigned.String()
-	o.Block, o.Search, o.Algo, o.WeightType = defaultBlock, "mse", "rtn", unsigned
-	o.Form.Name = StandardForm
+func bindBlocks(fs *flag.FlagSet, o *weightonly.BlockOptions) {
+	signed, unsigned := weightonly.BlockTypes[o.Bits].Signed.String(), weightonly.BlockTypes[o.Bits].Unsigned.String()
+	o.Block, o.Search, o.Algo, o.WeightType = weightonly.DefaultBlock, "mse", "rtn", unsigned
+	o.Form.Name = weightonly.StandardForm
 	bindShared(fs, o)
 	fs.Var(choice{&o.Symmetric, true}, "symmetric", "zero is in the middle of the codes")
 	fs.Var(choice{&o.Symmetric, false}, "asymmetric", "codes span each block's own range")
@@ -81,7 +86,7 @@ func bindBlocks(fs *flag.FlagSet, o *BlockOptions) {
 }
 
 // bindShared declares the options that methods have which round whole channels, unless one of them is given.
-func bindShared(fs *flag.FlagSet, o *BlockOptions) {
+func bindShared(fs *flag.FlagSet, o *weightonly.BlockOptions) {
 	fs.Var((*blockSize)(&o.Block), "block", "`rows` of a channel that share a scale: a power of two from 16 to 256")
 	fs.Var(word{&o.Search, []string{"mse", "span"}}, "search", "how scales are found, by `rule`: mse (least squared error, rounded so that errors of a channel do not add up) or span (the values' range, rounded to the nearest)")
 	fs.Var(word{&o.Algo, []string{"rtn", "hqq", "gptq", "awq"}}, "algo", "how codes are found, by `algorithm`: rtn (the nearest), hqq (half-quadratic zero points), or by samples: gptq (errors made up for), awq (inputs that are large count more)")
@@ -90,13 +95,13 @@ func bindShared(fs *flag.FlagSet, o *BlockOptions) {
 }
 
 // bindForm declares the form of products.
-func bindForm(fs *flag.FlagSet, f *Form) {
-	fs.Var(word{&f.Name, []string{StandardForm, NBitsForm}}, "form", "`form` of products: dequantizelinear (standard) or matmulnbits (an operator of ONNX Runtime's, at any opset)")
+func bindForm(fs *flag.FlagSet, f *weightonly.Form) {
+	fs.Var(word{&f.Name, []string{weightonly.StandardForm, weightonly.NBitsForm}}, "form", "`form` of products: dequantizelinear (standard) or matmulnbits (an operator of ONNX Runtime's, at any opset)")
 	fs.Int64Var(&f.AccuracyLevel, "accuracy-level", 0, "`level` that matmulnbits may compute at: 0 (float32), or 4 (activations in 8 bits: faster, less exact)")
 }
 
 // bindGPTQ declares the options of gptq.
-func bindGPTQ(fs *flag.FlagSet, g *GPTQ) {
+func bindGPTQ(fs *flag.FlagSet, g *weightonly.GPTQ) {
 	g.Damp = 0.01
 	g.Data.Bind(fs, 128)
 	fs.BoolVar(&g.ActOrder, "act-order", true, "gptq rounds the blocks, and in them the rows, with the largest inputs first")
@@ -120,18 +125,18 @@ func (s *share) Set(text string) error {
 }
 
 // bindBiasCorrection declares it; d is the samples of the method.
-func bindBiasCorrection(fs *flag.FlagSet, b *Correction, d *calibrate.Data) {
+func bindBiasCorrection(fs *flag.FlagSet, b *biascorrection.Correction, d *calibrate.Data) {
 	b.Data = d
 	fs.BoolVar(&b.Enabled, "bias-correction", false, "take the mean of what rounding weights adds to outputs out of biases, by samples")
 }
 
-func bindNarrow(fs *flag.FlagSet, t *HalfType) func(*pass.Context) error {
-	w := &Converter{HalfType: t, KeepIO: true}
+func bindNarrow(fs *flag.FlagSet, t *float.HalfType) func(*pass.Context) error {
+	w := &float.Converter{HalfType: t, KeepIO: true}
 	fs.Var(&arithmetic{&w.Compute, t.DType}, "compute", "`type` of the arithmetic: float32, or the method's own, which makes the values between nodes narrow too")
 	fs.BoolVar(&w.KeepIO, "keep-io", true, "with --compute: inputs and outputs of the model stay float32, as callers expect")
 	fs.Var(&w.KeepFloat32, "keep-float32", "with --compute: nodes that stay float32, by `globs` over their names (op:Softmax for operators)")
 	fs.BoolVar(&w.Clamp, "clamp", false, "weights beyond the type's range become its largest number; they stay float32 otherwise")
-	if t.overflow < BFloat16Type.overflow {
+	if t.Overflow < float.BFloat16Type.Overflow {
 		w.Data = &calibrate.Data{Lenient: true}
 		w.Data.Bind(fs, 32)
 	}
@@ -204,14 +209,14 @@ func (b *blockSize) Set(v string) error {
 }
 
 // activationType is the option of that name.
-type activationTypeFlag ActivationType
+type activationTypeFlag qdq.ActivationType
 
 // String is the name of the type.
 func (r *activationTypeFlag) String() string { return r.DType.String() }
 
 // Set takes the name of a type.
 func (r *activationTypeFlag) Set(name string) error {
-	c := ActivationTypeOf(name)
+	c := qdq.ActivationTypeOf(name)
 	if c.DType == ir.Undefined {
 		return fmt.Errorf("%q is none of uint8, int8, uint16 and int16", name)
 	}

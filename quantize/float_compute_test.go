@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/mcompress/mcompress/internal/dev/conform"
+	"github.com/mcompress/mcompress/internal/dev/quanttest"
 	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/ir/opset"
 )
@@ -83,9 +84,9 @@ func TestNumericsStayFloat(t *testing.T) {
 	s := newSketch(t, 17)
 	x := s.input("x", 4, 64)
 	h := s.node("MatMul", []*ir.Value{x, s.weight("w", 64, 96)})
-	square := s.node("Pow", []*ir.Value{h, s.AddConst("two", tensorOf(ir.Float, nil, []float32{2}))})
+	square := s.node("Pow", []*ir.Value{h, s.AddConst("two", quanttest.TensorOf(ir.Float, nil, []float32{2}))})
 	mean := s.node("ReduceMean", []*ir.Value{square}, ir.IntsAttr("axes", -1))
-	sum := s.node("Add", []*ir.Value{mean, s.AddConst("eps", tensorOf(ir.Float, nil, []float32{1e-12}))})
+	sum := s.node("Add", []*ir.Value{mean, s.AddConst("eps", quanttest.TensorOf(ir.Float, nil, []float32{1e-12}))})
 	norm := s.node("Sqrt", []*ir.Value{sum})
 	y := s.node("Div", []*ir.Value{h, norm})
 	for name, v := range map[string]*ir.Value{"h": h, "square": square, "mean": mean, "sum": sum, "norm": norm, "ratio": y} {
@@ -118,10 +119,10 @@ func TestPositionsAndMasksStayExact(t *testing.T) {
 	s := newSketch(t, 17)
 	x := s.input("x", 8, 64)
 	ones := s.AddConst("ones", &ir.Tensor{Spec: ir.Spec{DType: ir.Int64, Shape: []int64{8}}, Source: ir.Ints(0, 1, 2, 3, 4000, 5001, 6002, 7003)})
-	pos := s.node("Cast", []*ir.Value{s.node("Add", []*ir.Value{ones, s.node("Cast", []*ir.Value{s.node("Greater", []*ir.Value{s.node("ReduceSum", []*ir.Value{x, s.ints(1)}, ir.IntAttr("keepdims", 0)), s.AddConst("far", tensorOf(ir.Float, nil, []float32{1e4}))})}, ir.IntAttr("to", int64(ir.Int64)))})}, ir.IntAttr("to", int64(ir.Float)))
-	angle := s.node("MatMul", []*ir.Value{s.node("Unsqueeze", []*ir.Value{pos, s.ints(1)}), s.AddConst("frequencies", tensorOf(ir.Float, []int64{1, 4}, []float32{1, .1, .01, .001}))})
+	pos := s.node("Cast", []*ir.Value{s.node("Add", []*ir.Value{ones, s.node("Cast", []*ir.Value{s.node("Greater", []*ir.Value{s.node("ReduceSum", []*ir.Value{x, s.ints(1)}, ir.IntAttr("keepdims", 0)), s.AddConst("far", quanttest.TensorOf(ir.Float, nil, []float32{1e4}))})}, ir.IntAttr("to", int64(ir.Int64)))})}, ir.IntAttr("to", int64(ir.Float)))
+	angle := s.node("MatMul", []*ir.Value{s.node("Unsqueeze", []*ir.Value{pos, s.ints(1)}), s.AddConst("frequencies", quanttest.TensorOf(ir.Float, []int64{1, 4}, []float32{1, .1, .01, .001}))})
 	sin := s.node("Sin", []*ir.Value{angle})
-	mask := s.node("Mul", []*ir.Value{pos, s.AddConst("lowest", tensorOf(ir.Float, nil, []float32{-math.MaxFloat32 / 1e4}))})
+	mask := s.node("Mul", []*ir.Value{pos, s.AddConst("lowest", quanttest.TensorOf(ir.Float, nil, []float32{-math.MaxFloat32 / 1e4}))})
 	angle.Name, sin.Name, mask.Name = "angle", "sin", "mask"
 	h := s.node("MatMul", []*ir.Value{x, s.weight("w", 64, 4)})
 	scores := s.node("Add", []*ir.Value{s.node("Mul", []*ir.Value{h, sin}), s.node("Unsqueeze", []*ir.Value{mask, s.ints(1)})})
@@ -169,7 +170,7 @@ func TestWeightsBelowTheRange(t *testing.T) {
 	for i, v := range floats32(tiny.Const.Source.(ir.Mem)) {
 		copy(tiny.Const.Source.(ir.Mem)[4*i:], ir.Floats(v*1e-6))
 	}
-	s.output("y", s.node("Mul", []*ir.Value{s.node("MatMul", []*ir.Value{x, tiny}), s.AddConst("c", tensorOf(ir.Float, nil, []float32{1e6}))}), 4, 96)
+	s.output("y", s.node("Mul", []*ir.Value{s.node("MatMul", []*ir.Value{x, tiny}), s.AddConst("c", quanttest.TensorOf(ir.Float, nil, []float32{1e6}))}), 4, 96)
 	s.output("z", s.node("MatMul", []*ir.Value{x, s.weight("v", 64, 96)}), 4, 96)
 	for _, v := range []variant{{Float16, nil}, computing} {
 		r := s.apply(v, 50)
@@ -182,7 +183,7 @@ func TestAttributesAreNarrow(t *testing.T) {
 	s := newSketch(t, 17)
 	x := s.input("x", 4, 64)
 	h := s.node("MatMul", []*ir.Value{x, s.weight("w", 64, 96)})
-	filled := s.node("ConstantOfShape", []*ir.Value{s.node("Shape", []*ir.Value{x})}, ir.TensorAttr("value", tensorOf(ir.Float, []int64{1}, []float32{1.5})))
+	filled := s.node("ConstantOfShape", []*ir.Value{s.node("Shape", []*ir.Value{x})}, ir.TensorAttr("value", quanttest.TensorOf(ir.Float, []int64{1}, []float32{1.5})))
 	y := s.node("Add", []*ir.Value{h, s.node("ReduceMax", []*ir.Value{s.node("MatMul", []*ir.Value{filled, s.weight("u", 64, 96)})}, ir.IntAttr("keepdims", 1))})
 	filled.Name = "filled"
 	half := s.node("Cast", []*ir.Value{y}, ir.IntAttr("to", int64(ir.Float16)))

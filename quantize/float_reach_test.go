@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/mcompress/mcompress/internal/dev/conform"
+	"github.com/mcompress/mcompress/internal/dev/quanttest"
 	"github.com/mcompress/mcompress/internal/kernel"
 	"github.com/mcompress/mcompress/ir"
 )
@@ -34,8 +35,8 @@ func (s *sketch) floatsFile(shape ...int64) string {
 func stretched(t *testing.T, factor float32) *sketch {
 	s := newSketch(t, 17)
 	h := s.node("MatMul", []*ir.Value{s.input("x", 4, 64), s.weight("w", 64, 96)})
-	big := s.node("Mul", []*ir.Value{h, s.AddConst("f", tensorOf(ir.Float, nil, []float32{factor}))})
-	back := s.node("Mul", []*ir.Value{s.node("Relu", []*ir.Value{big}), s.AddConst("g", tensorOf(ir.Float, nil, []float32{1 / factor}))})
+	big := s.node("Mul", []*ir.Value{h, s.AddConst("f", quanttest.TensorOf(ir.Float, nil, []float32{factor}))})
+	back := s.node("Mul", []*ir.Value{s.node("Relu", []*ir.Value{big}), s.AddConst("g", quanttest.TensorOf(ir.Float, nil, []float32{1 / factor}))})
 	h.Name, big.Name, back.Name = "h", "big", "back"
 	s.output("y", s.node("MatMul", []*ir.Value{back, s.weight("v", 96, 32)}), 4, 32)
 	return s
@@ -72,7 +73,7 @@ func TestValuesWithinTheRangeAreNarrow(t *testing.T) {
 func TestFarInputsAndOutputsStayFloat(t *testing.T) {
 	s := newSketch(t, 17)
 	x := s.input("x", 4, 64)
-	s.output("y", s.node("Mul", []*ir.Value{s.node("MatMul", []*ir.Value{x, s.weight("w", 64, 96)}), s.AddConst("f", tensorOf(ir.Float, nil, []float32{1e5}))}), 4, 96)
+	s.output("y", s.node("Mul", []*ir.Value{s.node("MatMul", []*ir.Value{x, s.weight("w", 64, 96)}), s.AddConst("f", quanttest.TensorOf(ir.Float, nil, []float32{1e5}))}), 4, 96)
 	s.output("z", s.node("MatMul", []*ir.Value{x, s.weight("v", 64, 32)}), 4, 32)
 	path, out := s.save(), filepath.Join(t.TempDir(), "out.onnx")
 	v := variant{Float16, []string{"compute=float16", "keep-io=false", "data=" + s.floatsFile(4, 64)}}
@@ -85,8 +86,8 @@ func TestFarInputsAndOutputsStayFloat(t *testing.T) {
 func TestMasksAreNotFar(t *testing.T) {
 	s := newSketch(t, 17)
 	h := s.node("MatMul", []*ir.Value{s.input("x", 4, 64), s.weight("w", 64, 96)})
-	drop := s.node("Less", []*ir.Value{h, s.AddConst("zero", tensorOf(ir.Float, nil, []float32{0}))})
-	scores := s.node("Where", []*ir.Value{drop, s.AddConst("lowest", tensorOf(ir.Float, nil, []float32{-math.MaxFloat32})), h})
+	drop := s.node("Less", []*ir.Value{h, s.AddConst("zero", quanttest.TensorOf(ir.Float, nil, []float32{0}))})
+	scores := s.node("Where", []*ir.Value{drop, s.AddConst("lowest", quanttest.TensorOf(ir.Float, nil, []float32{-math.MaxFloat32})), h})
 	scores.Name = "scores"
 	s.output("y", s.node("MatMul", []*ir.Value{s.node("Softmax", []*ir.Value{scores}), s.weight("v", 96, 32)}), 4, 32)
 	r := s.apply(variant{Float16, []string{"compute=float16", "data=" + s.floatsFile(8, 64)}}, 40)

@@ -1,15 +1,13 @@
 package quantize
 
 import (
-	"errors"
 	"math"
-	"math/rand/v2"
 	"path/filepath"
 	"testing"
 
 	"github.com/mcompress/mcompress/internal/dev/conform"
+	"github.com/mcompress/mcompress/internal/dev/quanttest"
 	"github.com/mcompress/mcompress/internal/job"
-	"github.com/mcompress/mcompress/internal/kernel"
 	"github.com/mcompress/mcompress/ir"
 )
 
@@ -38,7 +36,7 @@ func restored(t *testing.T, v variant, x []float32) []float32 {
 	t.Helper()
 	s := newSketch(t, 17)
 	in := s.input("x", 4, 70)
-	s.output("y", s.node("MatMul", []*ir.Value{in, s.AddConst("w", tensorOf(ir.Float, []int64{70, 48}, x))}), 4, 48)
+	s.output("y", s.node("MatMul", []*ir.Value{in, s.AddConst("w", quanttest.TensorOf(ir.Float, []int64{70, 48}, x))}), 4, 48)
 	dir := t.TempDir()
 	if n := twinned(t, v, s.save(), filepath.Join(dir, "out.onnx"), filepath.Join(dir, "twin.onnx")); n != 1 {
 		t.Fatalf("%s: %d weights were changed, want 1", v, n)
@@ -102,43 +100,6 @@ func TestSmallFloatsAreWithinTheirBounds(t *testing.T) {
 				t.Fatalf("%s: element %d: %g became %g, an error of %g; the bound is %g", c.variant, i, v, got[i], d, most)
 			}
 		}
-	}
-}
-
-// The search over scales serves each block, and most of them better than the plain scale.
-func TestFloat4SearchesItsScales(t *testing.T) {
-	random := rand.New(rand.NewPCG(5, 6))
-	k, plain := newFloat4Quantizer(kernel.E2M1, 32, 1), newFloat4Quantizer(kernel.E2M1, 32, 1)
-	plain.peaks = float4Peaks[:1]
-	x, y, better := make([]float32, 32), make([]float32, 32), 0
-	errorOf := func(k *float4Quantizer) float64 {
-		k.begin(x)
-		if err := errors.Join(k.row(0, len(x)), k.finish()); err != nil {
-			t.Fatal(err)
-		}
-		var scale [1]float32
-		kernel.F32FromF16(scale[:], k.scales)
-		kernel.E2M1.Values(y, k.quantized, scale[0])
-		sum := 0.
-		for i, v := range x {
-			sum += float64(v-y[i]) * float64(v-y[i])
-		}
-		return sum
-	}
-	for range 100 {
-		for i := range x {
-			x[i] = float32(random.NormFloat64())
-		}
-		found, least := errorOf(k), errorOf(plain)
-		if found > least {
-			t.Errorf("squared error %g, %g without search", found, least)
-		}
-		if found < least {
-			better++
-		}
-	}
-	if better < 50 {
-		t.Errorf("only %d of 100 blocks are better than without search", better)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/mcompress/mcompress/internal/dev/conform"
+	"github.com/mcompress/mcompress/internal/dev/quanttest"
 	"github.com/mcompress/mcompress/internal/job"
 	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/pass"
@@ -79,7 +80,7 @@ func (s *sketch) norm(x *ir.Value, n int64) *ir.Value {
 		variance[i] = float32(0.3 + s.random.Float64())
 	}
 	return s.node("BatchNormalization", []*ir.Value{x, s.weight("scale", n), s.weight("B", n), s.weight("mean", n),
-		s.AddConst("var", tensorOf(ir.Float, []int64{n}, variance))}, ir.FloatAttr("epsilon", 1e-3))
+		s.AddConst("var", quanttest.TensorOf(ir.Float, []int64{n}, variance))}, ir.FloatAttr("epsilon", 1e-3))
 }
 
 // counts is how many nodes of each operator the output has.
@@ -229,7 +230,7 @@ func TestFoldBatchNormRefuses(t *testing.T) {
 	for name, spoil := range map[string]func(n *ir.Node){
 		"training": func(n *ir.Node) { n.SetAttr(ir.IntAttr("training_mode", 1)) },
 		"infinite": func(n *ir.Node) {
-			n.Input(1).SetConst(tensorOf(ir.Float, []int64{4}, []float32{1, float32(math.Inf(1)), 1, 1}))
+			n.Input(1).SetConst(quanttest.TensorOf(ir.Float, []int64{4}, []float32{1, float32(math.Inf(1)), 1, 1}))
 		},
 	} {
 		s := newSketch(t, 15)

@@ -8,6 +8,7 @@ import (
 	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/ir/opset"
 	"github.com/mcompress/mcompress/pass"
+	"github.com/mcompress/mcompress/quantize/internal/dynamic"
 )
 
 // onFixture runs v on a fixture.
@@ -110,7 +111,7 @@ func TestFunctionBodies(t *testing.T) {
 		r := s.apply(v, 25)
 		r.wants(map[string]string{"w": "changed"})
 		m := opened(t, r.out).Model
-		if body, main := m.Functions[0].Body.Opset(""), m.Opset(""); body != main || body < dynamicOpset {
+		if body, main := m.Functions[0].Body.Opset(""), m.Opset(""); body != main || body < dynamic.DynamicOpset {
 			t.Errorf("%s: opset %d in the function, %d outside", v, body, main)
 		}
 		if m.IRVersion < opset.IRVersion(m.Opset("")) {

@@ -1,6 +1,8 @@
 package quantize
 
-import "github.com/mcompress/mcompress/pass"
+import (
+	"github.com/mcompress/mcompress/pass"
+)
 
 // Methods are the methods of this package, in the order of help and documentation.
 func Methods() []*pass.Method {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/mcompress/mcompress/internal/dev/conform"
 	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/quantize/internal/rewrite"
 )
 
 // bitsVariants are the ways to write MatMulNBits.
@@ -54,7 +55,7 @@ func TestMatMulNBitsHolds(t *testing.T) {
 func bitProducts(t *testing.T, path string) (n int) {
 	t.Helper()
 	for m := range opened(t, path).Model.Nodes() {
-		if m.Op.Domain == microsoftDomain && m.Op.Type == "MatMulNBits" {
+		if m.Op.Domain == rewrite.MicrosoftDomain && m.Op.Type == "MatMulNBits" {
 			n++
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/mcompress/mcompress/internal/dev/conform"
+	"github.com/mcompress/mcompress/internal/dev/quanttest"
 	"github.com/mcompress/mcompress/internal/job"
 	"github.com/mcompress/mcompress/ir"
 )
@@ -199,7 +200,7 @@ func TestOpsetsThatCannotBeRaised(t *testing.T) {
 	s := newSketch(t, 10)
 	x := s.input("x", 3, 48)
 	y := s.node("MatMul", []*ir.Value{x, s.weight("w", 48, 48)})
-	y = s.node("Resize", []*ir.Value{y, s.AddConst("scales", tensorOf(ir.Float, []int64{2}, []float32{2, 0.5}))})
+	y = s.node("Resize", []*ir.Value{y, s.AddConst("scales", quanttest.TensorOf(ir.Float, []int64{2}, []float32{2, 0.5}))})
 	s.output("y", y, 6, 24)
 	r := s.apply(weights, 25)
 	r.wants(map[string]string{"w": "changed cast-mul dense at run time: opset 10 to 13"})

@@ -6,6 +6,7 @@ import (
 
 	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/pass"
+	"github.com/mcompress/mcompress/quantize/internal/rewrite"
 )
 
 // The decision whether a weight would grow counts nodes and names. The estimate must not
@@ -29,10 +30,10 @@ func TestOverheadIsWhatNodesTake(t *testing.T) {
 		perSite int64
 		zeros   int64
 	}{
-		{DynamicInt8, product, IntegerProductBytes, 0},
-		{WeightInt8, product, DequantizeBytes, 0},
-		{WeightInt8, conv, DequantizeBytes, ZeroPointBytes},
-		{WeightInt8, table, DequantizeBytes, ZeroPointBytes},
+		{DynamicInt8, product, rewrite.IntegerProductBytes, 0},
+		{WeightInt8, product, rewrite.DequantizeBytes, 0},
+		{WeightInt8, conv, rewrite.DequantizeBytes, rewrite.ZeroPointBytes},
+		{WeightInt8, table, rewrite.DequantizeBytes, rewrite.ZeroPointBytes},
 	} {
 		for _, v := range []variant{{c.method, nil}, {c.method, []string{"asymmetric"}}} {
 			s := newSketch(t, 13)
@@ -47,7 +48,7 @@ func TestOverheadIsWhatNodesTake(t *testing.T) {
 				t.Fatal("not every weight was taken")
 			}
 			took := (opened(t, out).Size()-opened(t, in).Size())/n + 4*size*size - size*size - 4*size
-			estimate := GraphBytes(c.perSite, 1, s.Consts()[n-1]) + size // zero points
+			estimate := rewrite.GraphBytes(c.perSite, 1, s.Consts()[n-1]) + size // zero points
 			if len(v.options) > 0 {
 				estimate += c.zeros
 			}
@@ -65,13 +66,13 @@ func TestOverheadOfBlocksIsWhatNodesTake(t *testing.T) {
 		perSite, casts int64
 		layer          func(s *sketch, x *ir.Value) *ir.Value
 	}{
-		{DequantizeBytes, 0, func(s *sketch, x *ir.Value) *ir.Value {
+		{rewrite.DequantizeBytes, 0, func(s *sketch, x *ir.Value) *ir.Value {
 			return s.node("MatMul", []*ir.Value{x, s.weight("layer.weight", size, size)})
 		}},
-		{BlockwiseBytes, Float16ScaleBytes, func(s *sketch, x *ir.Value) *ir.Value {
+		{rewrite.BlockwiseBytes, rewrite.Float16ScaleBytes, func(s *sketch, x *ir.Value) *ir.Value {
 			return s.node("Conv", []*ir.Value{x, s.weight("layer.weight", size, size, 1)})
 		}},
-		{BlockwiseBytes, Float16ScaleBytes, func(s *sketch, x *ir.Value) *ir.Value {
+		{rewrite.BlockwiseBytes, rewrite.Float16ScaleBytes, func(s *sketch, x *ir.Value) *ir.Value {
 			ids := s.node("Cast", []*ir.Value{x}, ir.IntAttr("to", int64(ir.Int64)))
 			return s.node("Gather", []*ir.Value{s.weight("layer.weight", size, size), ids})
 		}},
@@ -91,7 +92,7 @@ func TestOverheadOfBlocksIsWhatNodesTake(t *testing.T) {
 				took += row.Before.Bytes - row.After.Bytes
 			}
 			took = (took + opened(t, out).Size()) / n
-			estimate := GraphBytes(c.perSite, 1, s.Consts()[n-1])
+			estimate := rewrite.GraphBytes(c.perSite, 1, s.Consts()[n-1])
 			if elem == ir.Float16 {
 				estimate += c.casts
 			}

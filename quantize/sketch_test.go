@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/mcompress/mcompress/internal/dev/conform"
+	"github.com/mcompress/mcompress/internal/dev/quanttest"
 	"github.com/mcompress/mcompress/internal/job"
 	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/ir/opset"
@@ -63,7 +64,7 @@ func (s *sketch) weight(name string, shape ...int64) *ir.Value {
 	for i := range x {
 		x[i] = float32(s.random.NormFloat64())
 	}
-	return s.AddConst(name, tensorOf(s.elem, shape, x))
+	return s.AddConst(name, quanttest.TensorOf(s.elem, shape, x))
 }
 
 func (s *sketch) ints(is ...int64) *ir.Value {

@@ -1,6 +1,8 @@
 package quantize
 
-import "github.com/mcompress/mcompress/pass"
+import (
+	"github.com/mcompress/mcompress/pass"
+)
 
 // Why a target wants something: of the kernels of ONNX Runtime. docs/decisions/targets.md has the sources and the measurements.
 const (

@@ -4,6 +4,7 @@ import (
 	"flag"
 
 	"github.com/mcompress/mcompress/pass"
+	"github.com/mcompress/mcompress/quantize/internal/weightonly"
 )
 
 // WeightInt4 stores weights of any operator as 4-bit codes, blocks of which share a scale, and computes in float.
@@ -14,7 +15,7 @@ var WeightInt4 = &pass.Method{
 	Stage:   pass.Quantize,
 	Shrinks: true,
 	Bind: func(fs *flag.FlagSet) func(*pass.Context) error {
-		w := &Quantizer{Blocks: &BlockOptions{Bits: 4}}
+		w := &weightonly.Quantizer{Blocks: &weightonly.BlockOptions{Bits: 4}}
 		bindBlocks(fs, w.Blocks)
 		bindBiasCorrection(fs, &w.Bias, &w.Blocks.GPTQ.Data)
 		return w.Run

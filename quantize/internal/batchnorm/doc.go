@@ -1,0 +1,2 @@
+// Package batchnorm folds BatchNormalization, and Mul and Add by channel, into adjacent layers.
+package batchnorm

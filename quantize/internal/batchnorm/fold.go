@@ -1,0 +1,192 @@
+package batchnorm
+
+import (
+	"slices"
+
+	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/ir/opset"
+	"github.com/mcompress/mcompress/pass"
+	"github.com/mcompress/mcompress/quantize/internal/rescale"
+)
+
+// A NotFolded is a BatchNormalization that stays: its constants, and why.
+type Unfolded struct {
+	Constants []*ir.Value
+	Why       string
+}
+
+// FoldBatchNorms does what the method does for any method that wants it first: it adds rows
+// of what it changed and returns what it left.
+func Fold(c *pass.Context) ([]Unfolded, error) {
+	f := &folder{c: c, Editor: rescale.New(c)}
+	for _, n := range slices.Collect(c.Model.Nodes()) {
+		if err := f.node(n); err != nil {
+			return nil, err
+		}
+	}
+	f.Report("multiplied by what was folded into its layer", "folded into the layer beside it")
+	return f.unfolded, nil
+}
+
+type folder struct {
+	*rescale.Editor
+	c        *pass.Context
+	unfolded []Unfolded
+}
+
+// node folds n if it multiplies and shifts channels.
+func (f *folder) node(n *ir.Node) error {
+	if !n.Op.Is("BatchNormalization") {
+		return f.channelArithmetic(n)
+	}
+	a, why, err := f.normalization(n)
+	if err != nil {
+		return err
+	}
+	if why == "" {
+		if why, err = f.normalize(n, a); err != nil || why == "" {
+			return err
+		}
+	}
+	f.keep(n, why)
+	return nil
+}
+
+// normalize folds a BatchNormalization into the layer in front of it, else into the one
+// behind it, or gives the reason why it cannot.
+func (f *folder) normalize(n *ir.Node, a channelAffine) (why string, err error) {
+	l, why := f.layerBefore(n, n.Input(0))
+	if why == "" {
+		if rank, ok := opset.Rank(n.Input(0)); !l.Spatial() && (!ok || rank != 2) {
+			return "its channels are not known to be those of " + l.Node.Label(), nil
+		}
+		return f.foldIntoPrevious(n, l, a)
+	}
+	next, whyNot := f.layerAfter(n)
+	if next == nil {
+		return why, nil
+	}
+	if whyNot != "" {
+		return whyNot, nil
+	}
+	return f.foldIntoNext(n, next, a)
+}
+
+// before is the layer that makes v, for n alone.
+func (f *folder) layerBefore(n *ir.Node, v *ir.Value) (*rescale.Layer, string) {
+	if v == nil || v.Producer() == nil {
+		return nil, "no layer makes its input"
+	}
+	p := v.Producer()
+	l, why := f.Layer(p)
+	switch {
+	case why != "":
+		return nil, why
+	case l.Last() != p:
+		return nil, p.Label() + " is no layer"
+	case len(v.Uses()) != 1 || v.Graph() != n.Graph():
+		return nil, "what " + p.Label() + " makes is read elsewhere, too"
+	}
+	return l, ""
+}
+
+// after is the layer that alone reads what n makes; nil if there is none.
+func (f *folder) layerAfter(n *ir.Node) (*rescale.Layer, string) {
+	uses := n.Outputs[0].Uses()
+	if len(uses) != 1 || uses[0].Node == nil || uses[0].Index != 0 || uses[0].Node.Graph() != n.Graph() {
+		return nil, ""
+	}
+	l, why := f.Layer(uses[0].Node)
+	if why != "" || l.Node != uses[0].Node {
+		return nil, ""
+	}
+	if rank, ok := opset.Rank(n.Input(0)); !l.Spatial() && (!ok || rank != 2) {
+		return l, "its channels are not known to be those that " + l.Node.Label() + " reads"
+	}
+	return l, ""
+}
+
+// behind folds n into the layer l in front of it.
+func (f *folder) foldIntoPrevious(n *ir.Node, l *rescale.Layer, a channelAffine) (string, error) {
+	if why := a.mismatch(l.Outputs); why != "" {
+		return why, nil
+	}
+	if err := l.ScaleOutputs(a.scale); err != nil {
+		return "", err
+	}
+	if err := l.AddBias(a.shift); err != nil {
+		return "", err
+	}
+	f.replace(n, l.Output())
+	return "", nil
+}
+
+// inFront folds n into the layer l behind it. Padding is zeros: they stand for what n would
+// have shifted.
+func (f *folder) foldIntoNext(n *ir.Node, l *rescale.Layer, a channelAffine) (string, error) {
+	why := a.mismatch(l.Inputs)
+	if why == "" && pads(l.Node) && slices.ContainsFunc(a.shift, func(x float64) bool { return x != 0 }) {
+		why = l.Node.Label() + " pads with zeros, which it would have to shift"
+	}
+	if why != "" {
+		return why, nil
+	}
+	shift, err := l.Response(l.Weight.Const, a.shift)
+	if err != nil {
+		return "", err
+	}
+	l.ScaleInputs(a.scale)
+	if err := l.AddBias(shift); err != nil {
+		return "", err
+	}
+	inputs := slices.Clone(n.Inputs())
+	n.Outputs[0].ReplaceUses(n.Input(0))
+	n.Remove()
+	drop(inputs[1:])
+	return "", nil
+}
+
+// pads reports whether a convolution reads, or may read, beyond its input. ConvTranspose
+// has no whole windows at its borders either.
+func pads(n *ir.Node) bool {
+	auto := n.Attr("auto_pad")
+	switch {
+	case n.Op.Is("ConvTranspose"):
+		return true
+	case auto != nil && auto.S != "NOTSET":
+		return auto.S != "VALID"
+	}
+	p := n.Attr("pads")
+	return p != nil && slices.ContainsFunc(p.Ints, func(i int64) bool { return i != 0 })
+}
+
+// replace puts v in the place of what n makes.
+func (f *folder) replace(n *ir.Node, v *ir.Value) {
+	inputs := slices.Clone(n.Inputs())
+	n.Become(v)
+	drop(inputs)
+}
+
+// drop removes what nobody reads any more; IR 3 has such constants among the inputs, too.
+func drop(vs []*ir.Value) {
+	for _, v := range vs {
+		if v == nil || v.Removed() || len(v.Uses()) > 0 {
+			continue
+		}
+		if v.Const != nil {
+			v.Graph().RemoveInput(v)
+		}
+		v.Drop()
+	}
+}
+
+// leave says why a BatchNormalization stays.
+func (f *folder) keep(n *ir.Node, why string) {
+	l := Unfolded{Why: why}
+	for _, v := range n.Inputs() {
+		if o := f.c.Trace(v); o != nil {
+			l.Constants = append(l.Constants, o.Base)
+		}
+	}
+	f.unfolded = append(f.unfolded, l)
+}

@@ -1,0 +1,133 @@
+package biascorrection
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/mcompress/mcompress/internal/calibrate"
+	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/pass"
+	"github.com/mcompress/mcompress/quantize/internal/rescale"
+	"github.com/mcompress/mcompress/quantize/internal/spec"
+)
+
+// biasCorrection is the option of methods that correct biases.
+type Correction struct {
+	Enabled bool
+	Data    *calibrate.Data
+}
+
+// of corrects biases where that is wanted, with what will stand for each weight.
+func (b *Correction) Apply(c *pass.Context, codings map[*ir.Value]*spec.Encoding) error {
+	if !b.Enabled {
+		return nil
+	}
+	restored := map[*ir.Value]*ir.Tensor{}
+	for v, cd := range codings {
+		restored[v] = cd.Restore(cd.Recipe().Derive())
+	}
+	return correct(c, b.Data, restored)
+}
+
+// A correction is a weight of a layer, what will stand for it, and what samples say of the
+// layer's input.
+type layer struct {
+	*rescale.Layer
+	restored *ir.Tensor
+	sums     []float64 // of each input channel
+	seen     float64   // how many numbers each is the sum of
+	shift    []float64 // that rounding the weight adds to the mean of each output channel
+}
+
+// correctBiases takes out of biases what rounding weights adds to the means of layers' outputs:
+// the weight's error times the input's mean (Nagel et al., Data-Free Quantization Through
+// Weight Equalization and Bias Correction, ICCV 2019, section 4.2), which is measured on
+// samples. It is called while the model is still float, with what will stand for each weight.
+func correct(c *pass.Context, d *calibrate.Data, restored map[*ir.Value]*ir.Tensor) error {
+	e := rescale.New(c)
+	by := map[string][]*layer{}
+	var all []*layer
+	var names []string
+	for n := range c.Model.Graph.Nodes() {
+		l, why := e.Layer(n)
+		if why != "" || l.Node != n || restored[l.Weight] == nil || n.Input(0).Const != nil || l.Weight.Const.DType != ir.Float {
+			continue
+		}
+		k := &layer{Layer: l, restored: restored[l.Weight], sums: make([]float64, l.Inputs)}
+		name := n.Input(0).Name
+		if by[name] == nil {
+			names = append(names, name)
+		}
+		by[name], all = append(by[name], k), append(all, k)
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	err := d.Each(c, c.Model, names, func(name string, a *ir.Array) error {
+		for _, k := range by[name] {
+			if err := k.add(a); err != nil {
+				return fmt.Errorf("value %q: %w", name, err)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	if err := c.Parallel(len(all), func(_ context.Context, i int) error { return all[i].measure() }); err != nil {
+		return err
+	}
+	for _, k := range all {
+		if err := k.AddBias(k.shift); err != nil {
+			return err
+		}
+	}
+	e.Report("the mean of what rounding the weight adds is taken out", "")
+	return nil
+}
+
+// add takes one run's input of the layer.
+func (k *layer) add(a *ir.Array) error {
+	axis := len(a.Shape) - 1
+	if k.Spatial() {
+		axis = 1
+	}
+	if a.Kind != ir.Dense || a.DType != ir.Float || axis < 0 || axis >= len(a.Shape) || a.Shape[axis] != k.Inputs {
+		return fmt.Errorf("it is %s, and not floats of %d channels", a, k.Inputs)
+	}
+	inner := int((ir.Spec{Shape: a.Shape[axis+1:]}).Elems())
+	x := ir.View[float32](a)
+	for i := 0; inner > 0 && i < len(x); i += inner {
+		sum := 0.0
+		for _, v := range x[i : i+inner] {
+			sum += float64(v)
+		}
+		k.sums[i/inner%len(k.sums)] += sum
+	}
+	k.seen += float64(len(x) / len(k.sums))
+	return nil
+}
+
+// measure sets the shift that is to be added to the bias.
+func (k *layer) measure() error {
+	k.shift = make([]float64, k.Outputs)
+	if k.seen == 0 {
+		return nil
+	}
+	means := make([]float64, len(k.sums))
+	for i, s := range k.sums {
+		means[i] = s / k.seen
+	}
+	was, err := k.Response(k.Weight.Const, means)
+	if err != nil {
+		return err
+	}
+	is, err := k.Response(k.restored, means)
+	if err != nil {
+		return err
+	}
+	for i := range k.shift {
+		k.shift[i] = was[i] - is[i]
+	}
+	return nil
+}

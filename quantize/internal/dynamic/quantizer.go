@@ -1,0 +1,226 @@
+package dynamic
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/mcompress/mcompress/internal/calibrate"
+	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/ir/opset"
+	"github.com/mcompress/mcompress/pass"
+	"github.com/mcompress/mcompress/quantize/internal/biascorrection"
+	"github.com/mcompress/mcompress/quantize/internal/rewrite"
+	"github.com/mcompress/mcompress/quantize/internal/spec"
+	"github.com/mcompress/mcompress/quantize/internal/weights"
+)
+
+// dynamicOpset is the first one that has DynamicQuantizeLinear.
+const DynamicOpset = 11
+
+type Quantizer struct {
+	Spec       spec.QuantSpec
+	buffers    *spec.BufferPool
+	Embeddings bool
+	Bias       biascorrection.Correction
+	Data       calibrate.Data
+}
+
+func (d *Quantizer) Run(c *pass.Context) error {
+	d.buffers = spec.NewBufferPool()
+	weights.SkipQuantized(c)
+	taken, err := d.choose(c)
+	if err != nil || len(taken) == 0 {
+		return err
+	}
+	if weights.OpsetBelow(c.Model, DynamicOpset) {
+		var no *opset.Unsupported
+		err := weights.RaiseOpset(c, DynamicOpset)
+		if errors.As(err, &no) {
+			for _, w := range taken {
+				c.Skip(w.Base, w.Nodes(), "it needs opset 11: "+no.Error())
+			}
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		// Raising may have replaced nodes that the sites point to.
+		if taken, err = d.choose(c); err != nil {
+			return err
+		}
+	}
+	return d.rewrite(c, taken)
+}
+
+// rewrite stores the weights and replaces their sites in the order of nodes, so that
+// what products share stands in front of the first.
+func (d *Quantizer) rewrite(c *pass.Context, ws []*weights.Weight) error {
+	groups, err := d.mergeEqual(c, ws)
+	if err != nil {
+		return err
+	}
+	if err := d.Bias.Apply(c, d.encodings(groups)); err != nil {
+		return err
+	}
+	at := map[*ir.Node]*rewrite.Stored{}
+	by := map[*ir.Node]*weights.Consumer{}
+	for _, w := range groups {
+		cd, _ := d.encoding(w.Weight)
+		st := rewrite.Store(w.Base.Graph(), w.Base, cd)
+		for _, s := range w.Consumers {
+			at[s.Node], by[s.Node] = st, s
+		}
+		for _, m := range w.members {
+			c.Changed(m.Base, m.Base.Const, m.Nodes(), d.row(w, m, st))
+		}
+	}
+	r := rewrite.New(c)
+	for _, n := range slices.Collect(c.Model.Nodes()) {
+		s, st := by[n], at[n]
+		switch {
+		case s == nil:
+		case s.Side == weights.Lookup:
+			r.Gather(s, st)
+		default:
+			r.MatMulInteger(s, st)
+		}
+	}
+	return nil
+}
+
+// codings are those of all weights.
+func (d *Quantizer) encodings(gs []*group) map[*ir.Value]*spec.Encoding {
+	all := map[*ir.Value]*spec.Encoding{}
+	for _, g := range gs {
+		cd, _ := d.encoding(g.Weight)
+		for _, m := range g.members {
+			all[m.Base] = cd
+		}
+	}
+	return all
+}
+
+// A group is weights of equal content: they are stored once.
+type group struct {
+	*weights.Weight
+	members []*weights.Weight
+}
+
+func (d *Quantizer) mergeEqual(c *pass.Context, ws []*weights.Weight) ([]*group, error) {
+	bases := make([]*ir.Value, len(ws))
+	for i, w := range ws {
+		bases[i] = w.Base
+	}
+	first, err := c.Duplicates(bases)
+	if err != nil {
+		return nil, err
+	}
+	var groups []*group
+	by := map[*ir.Value]*group{}
+	for _, w := range ws {
+		if g := by[first[w.Base]]; g != nil {
+			both := &weights.Weight{Base: g.Base, Consumers: slices.Concat(g.Consumers, w.Consumers)}
+			if _, reason := d.encoding(both); reason == "" {
+				g.Weight, g.members = both, append(g.members, w)
+				continue
+			}
+		}
+		g := &group{Weight: w, members: []*weights.Weight{w}}
+		if by[w.Base] == nil {
+			by[w.Base] = g
+		}
+		groups = append(groups, g)
+	}
+	return groups, nil
+}
+
+// row is the ledger's line for m, one of the weights that st stands for.
+func (d *Quantizer) row(g *group, m *weights.Weight, st *rewrite.Stored) pass.Row {
+	r := pass.Row{Form: pass.MatMulInteger, After: st.Parts(), Restore: st.Restore}
+	if m.Consumers[0].Side == weights.Lookup {
+		r.Form = pass.GatherCodes
+	}
+	if m.Base != g.Base {
+		r.SharedWith = g.Base.Name
+	}
+	var notes []string
+	if st.Spec.Symmetric != d.Spec.Symmetric {
+		notes = append(notes, "symmetric, as zero points have no place in one of its products")
+	}
+	if st.Spec.Unsigned != d.Spec.Unsigned {
+		notes = append(notes, "uint8, as it stands on the left of a product, or several products read it")
+	}
+	if why := weights.RemoveFromInputs(m.Base); why != "" {
+		notes = append(notes, why)
+	}
+	r.Reason = strings.Join(notes, "; ")
+	return r
+}
+
+// choose decides which weights are taken; the others get their rows.
+func (d *Quantizer) choose(c *pass.Context) ([]*weights.Weight, error) {
+	var taken []*weights.Weight
+	all := weights.Find(c, d.Embeddings)
+	skipOthers(c, all)
+	for _, w := range all {
+		d.mirror(w)
+		if reason := d.refuse(c, w); reason != "" {
+			c.Skip(w.Base, w.Nodes(), reason)
+			continue
+		}
+		taken = append(taken, w)
+	}
+	return spec.Precheck(c, taken, func(w *weights.Weight) (*ir.Value, *spec.Encoding) {
+		cd, _ := d.encoding(w)
+		return w.Base, cd
+	})
+}
+
+// mirror turns left-hand sites around where the weight is asymmetric, and where the
+// other factor is a vector: ONNX Runtime fuses a bias as if it ran along B's columns.
+func (d *Quantizer) mirror(w *weights.Weight) {
+	for _, s := range w.Consumers {
+		if s.Side != weights.Left || len(s.Shape) != 2 {
+			continue
+		}
+		rank, ok := opset.Rank(s.Activation())
+		if ok && rank == 1 || !d.Spec.Symmetric && !d.Spec.PerTensor {
+			s.Mirror()
+		}
+	}
+}
+
+// refuse gives the reason why w is left alone, or "".
+func (d *Quantizer) refuse(c *pass.Context, w *weights.Weight) string {
+	if r := c.Select.Excludes(w.Base, w.Nodes()); r != "" {
+		return r
+	}
+	if w.Base.Ambiguous {
+		return "its name is produced twice"
+	}
+	if w.OtherConsumer != "" {
+		return fmt.Sprintf("%s reads it too: the float weight would have to stay", w.OtherConsumer)
+	}
+	if t := w.Unsupported(); t != "" {
+		return t
+	}
+	for _, s := range w.Consumers {
+		if r := s.ResolveActivationRank(); r != "" {
+			return r
+		}
+	}
+	cd, reason := d.encoding(w)
+	if reason != "" {
+		return reason
+	}
+	if before, after := w.Base.Const.Bytes(), cd.Bytes()+rewrite.GraphBytes(rewrite.IntegerProductBytes, len(w.Consumers), w.Base); after >= before {
+		return fmt.Sprintf("it would grow: %d bytes now, %d with codes, scales and nodes", before, after)
+	}
+	return ""
+}
+
+func (d *Quantizer) encoding(w *weights.Weight) (*spec.Encoding, string) {
+	return rewrite.PerChannelEncoding(w, d.Spec, d.buffers)
+}

@@ -1,0 +1,139 @@
+package float
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/mcompress/mcompress/internal/calibrate"
+	"github.com/mcompress/mcompress/internal/kernel"
+	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/pass"
+	"github.com/mcompress/mcompress/quantize/internal/spec"
+)
+
+// A reach is how far values between nodes go while the model runs over samples.
+type activationRange struct {
+	t       *HalfType
+	values  []*ir.Value          // of the main graph
+	maxBits map[*ir.Value]uint32 // bits of the largest magnitude
+	masked  map[*ir.Value]bool   // may hold what stands for infinity
+}
+
+// nearEnd is the part of the range that samples may reach: others go somewhat further.
+const rangeMargin = 0.5
+
+// measure finds the values that come near the end of the type's range or go beyond it. They stay float32, and so do the
+// nodes around them.
+func (x *graphConversion) measureActivations() error {
+	switch {
+	case x.Data == nil: // the range is that of float32
+		return nil
+	case x.Data.Path == "":
+		x.c.Note("", fmt.Sprintf("only weights were held against %s's range, ±%g: give --data for the values between nodes", x.DType, x.largest))
+		return nil
+	case x.c.DryRun:
+		return nil
+	}
+	r := &activationRange{t: x.HalfType, maxBits: map[*ir.Value]uint32{}, masked: x.maskedValues()}
+	if err := r.observe(x.c, x.Data); err != nil {
+		return err
+	}
+	x.activations = r
+	r.report(x.c)
+	return nil
+}
+
+// run looks at all values of the main graph.
+func (r *activationRange) observe(c *pass.Context, d *calibrate.Data) error {
+	named := map[string]*ir.Value{}
+	var names []string
+	for v := range c.Model.Values() {
+		if v.Graph() == c.Model.Graph && v.Const == nil && !v.Ambiguous && v.Name != "" && named[v.Name] == nil {
+			named[v.Name] = v
+			names, r.values = append(names, v.Name), append(r.values, v)
+		}
+	}
+	return d.Each(c, c.Model, names, func(name string, a *ir.Array) error {
+		if a.Kind == ir.Dense && a.DType == ir.Float {
+			v := named[name]
+			r.maxBits[v] = max(r.maxBits[v], r.maxFiniteBits(v, ir.View[float32](a)))
+		}
+		return nil
+	})
+}
+
+// largest is the bits of the largest finite magnitude, in masks of what does not stand for infinity.
+func (r *activationRange) maxFiniteBits(v *ir.Value, x []float32) uint32 {
+	end := uint32(spec.InfBits)
+	if r.masked[v] {
+		end = maskBits
+	}
+	most := kernel.AbsMaxBits(x)
+	if most < end {
+		return most
+	}
+	most = 0
+	for _, e := range x {
+		if b := math.Float32bits(e) &^ (1 << 31); b < end {
+			most = max(most, b)
+		}
+	}
+	return most
+}
+
+// far is why v stays float32, or "".
+func (r *activationRange) outOfRange(v *ir.Value) string {
+	if r == nil || math.Float32frombits(r.maxBits[v]) < rangeMargin*r.t.largest {
+		return ""
+	}
+	return fmt.Sprintf("values that they read or make come near the end of %s's range, or go beyond it", r.t.DType)
+}
+
+// report says which values go too far, or else which goes furthest.
+func (r *activationRange) report(c *pass.Context) {
+	var furthest *ir.Value
+	for _, v := range r.values {
+		if r.outOfRange(v) != "" {
+			c.Note(v.Name, r.of(v)+": it stays float32")
+		}
+		if furthest == nil || r.maxBits[v] > r.maxBits[furthest] {
+			furthest = v
+		}
+	}
+	if furthest != nil && r.outOfRange(furthest) == "" {
+		c.Note(furthest.Name, r.of(furthest)+": no value between nodes goes further")
+	}
+}
+
+func (r *activationRange) of(v *ir.Value) string {
+	return fmt.Sprintf("it reaches %g on the samples, and %s ends at %g", math.Float32frombits(r.maxBits[v]), r.t.DType, r.t.largest)
+}
+
+// hands are the operators that hand elements on, whatever they do with others.
+var moveOps = map[string]bool{
+	"Cast": true, "Concat": true, "Flatten": true, "Gather": true, "Identity": true, "Neg": true, "Reshape": true, "Slice": true, "Split": true,
+	"Squeeze": true, "Tile": true, "Transpose": true, "Trilu": true, "Unsqueeze": true,
+}
+
+// masked are the values that constants which stand for infinity go into, up to the next operator that takes them as such.
+func (x *graphConversion) maskedValues() map[*ir.Value]bool {
+	masked := map[*ir.Value]bool{}
+	var follow func(v *ir.Value)
+	follow = func(v *ir.Value) {
+		for _, u := range v.Uses() {
+			if u.Node == nil || !ir.DefaultDomain(u.Node.Op.Domain) || !maskOps[u.Node.Op.Type] && !moveOps[u.Node.Op.Type] {
+				continue
+			}
+			for _, y := range u.Node.Outputs {
+				if y != nil && !masked[y] {
+					masked[y] = true
+					follow(y)
+				}
+			}
+		}
+	}
+	for v := range x.fills {
+		follow(v)
+	}
+	return masked
+}

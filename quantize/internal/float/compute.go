@@ -1,0 +1,277 @@
+package float
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/mcompress/mcompress/internal/kernel"
+	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/pass"
+	"github.com/mcompress/mcompress/quantize/internal/precision"
+	"github.com/mcompress/mcompress/quantize/internal/spec"
+	"github.com/mcompress/mcompress/quantize/internal/weights"
+)
+
+// smallConst is the size, in elements, up to which constants are read beforehand: masks, scales, small biases.
+const maxSmallConst = 1024
+
+// A conversion makes a whole graph compute in the narrow type.
+type graphConversion struct {
+	*Converter
+	c           *pass.Context
+	plan        *precision.Plan
+	keptFloat   map[*ir.Node]string  // nodes that a constant keeps in float32
+	fills       map[*ir.Value]bool   // constants that stand for infinity
+	activations *activationRange     // of values between nodes; nil if nobody looked
+	notes       map[*ir.Value]string // what is worth knowing of a constant
+}
+
+// convert makes the graph compute in the narrow type. Weights whose readers stay float32 are stored behind a Cast.
+func (w *Converter) convert(c *pass.Context) error {
+	x := newConversion(w, c)
+	if err := x.findFloatConstants(); err != nil {
+		return err
+	}
+	if err := x.measureActivations(); err != nil {
+		return err
+	}
+	return x.rewrite()
+}
+
+func newConversion(w *Converter, c *pass.Context) *graphConversion {
+	return &graphConversion{Converter: w, c: c, keptFloat: map[*ir.Node]string{}, fills: map[*ir.Value]bool{}, notes: map[*ir.Value]string{}}
+}
+
+// rewrite changes the graph by what is known now.
+func (x *graphConversion) rewrite() error {
+	w, c := x.Converter, x.c
+	x.plan = precision.New(c.Model, precision.Options{To: w.DType, KeepIO: w.KeepIO, Stays: x.staysFloat, Far: x.activations.outOfRange})
+	taken, rest := x.splitConstants()
+	if len(taken) == 0 {
+		return w.store(c, rest)
+	}
+	if w.Note != "" {
+		c.Note("", w.Note)
+	}
+	x.noteFloatNodes()
+	first, err := c.Duplicates(taken)
+	if err != nil {
+		return err
+	}
+	halves := map[*ir.Value]*storedHalf{}
+	for _, v := range taken {
+		if why := x.c.Select.Excludes(v, pass.Readers(v)); why != "" && pass.IsWeight(v.Const) {
+			x.castUnselected(v, why)
+			continue
+		}
+		if halves[first[v]] == nil {
+			halves[first[v]] = x.constant(v)
+		}
+		x.replaceConstant(v, halves[first[v]])
+	}
+	x.plan.Apply(c.Model, x.attributeConstant)
+	return w.store(c, rest)
+}
+
+// look finds the constants that keep their readers in float32.
+func (x *graphConversion) findFloatConstants() error {
+	for g := range x.c.Model.Graphs() {
+		for _, v := range g.Consts() {
+			if v.Const.DType != ir.Float {
+				continue
+			}
+			why, err := x.keepsFloat(v)
+			if err != nil {
+				return err
+			}
+			if why == "" {
+				continue
+			}
+			for _, u := range slices.Concat(v.Uses(), pass.Leaves(v)) {
+				if u.Node != nil && x.keptFloat[u.Node] == "" {
+					x.keptFloat[u.Node] = why
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// wide is why v stays float32 with what reads it, or "".
+func (x *graphConversion) keepsFloat(v *ir.Value) (string, error) {
+	sel := x.c.Select
+	sel.MinSize = 0
+	if r := sel.Excludes(v, pass.Readers(v)); r != "" && pass.IsWeight(v.Const) {
+		return r, nil
+	}
+	if v.Const.Elems() > maxSmallConst && !x.c.Precheck && !x.Clamp {
+		return "", nil
+	}
+	s, err := x.scan(x.c, v.Const)
+	if err != nil {
+		return "", err
+	}
+	x.notes[v] = x.clamped(s)
+	switch {
+	case s.maxBits >= maskBits && s.maxBits <= spec.InfBits && x.isFill(v):
+		x.fills[v] = true
+		return "", nil
+	case v.Const.Elems() <= maxSmallConst || x.c.Precheck || x.Clamp:
+		if why := x.unfitReason(s); why != "" {
+			return fmt.Sprintf("%s: %s", v.Name, why), nil
+		}
+	}
+	return "", nil
+}
+
+// asInfinity is the bits of 1e8: constants from there on, in masks, bounds and sums, stand for infinity, and the largest number does
+// as well.
+const maskBits = 0x4cbebc20
+
+var maskOps = map[string]bool{"Add": true, "Clip": true, "Expand": true, "Max": true, "Min": true, "Mul": true, "Pad": true, "ScatterElements": true, "ScatterND": true, "Sub": true, "Where": true}
+
+func (x *graphConversion) isFill(v *ir.Value) bool {
+	for _, l := range pass.Leaves(v) {
+		if l.Node == nil || !maskOps[l.Node.Op.Type] || !ir.DefaultDomain(l.Node.Op.Domain) {
+			return false
+		}
+	}
+	return v.Const.Elems() <= maxSmallConst
+}
+
+func (x *graphConversion) staysFloat(n *ir.Node) string {
+	if x.Converter.KeepFloat32.Node(n) {
+		return "selected by --keep-float32"
+	}
+	return x.keptFloat[n]
+}
+
+// sort splits the constants into those that some node reads in the narrow type, and the other weights.
+func (x *graphConversion) splitConstants() (taken, rest []*ir.Value) {
+	for g := range x.c.Model.Graphs() {
+		for _, v := range g.Consts() {
+			switch {
+			case v.Const.DType == ir.Float && !v.Ambiguous && slices.ContainsFunc(v.Uses(), x.plan.Narrow):
+				taken = append(taken, v)
+			case pass.IsWeight(v.Const):
+				rest = append(rest, v)
+			}
+		}
+	}
+	return taken, rest
+}
+
+// noteGuarded says which nodes stay float32.
+func (x *graphConversion) noteFloatNodes() {
+	var order []string
+	labels := map[string][]string{}
+	for n := range x.c.Model.Nodes() {
+		why := x.plan.Reasons[n]
+		if why == "" || !x.plan.Floats(n) {
+			continue
+		}
+		if labels[why] == nil {
+			order = append(order, why)
+		}
+		labels[why] = append(labels[why], pass.Labels([]*ir.Node{n})...)
+	}
+	for _, why := range order {
+		names, more := labels[why], ""
+		if len(names) > 3 {
+			names, more = names[:3], fmt.Sprintf(" and %d more", len(names)-3)
+		}
+		x.c.Note("", fmt.Sprintf("%v%s stay float32: %s", names, more, why))
+	}
+}
+
+// constant stores v in the narrow type.
+func (x *graphConversion) constant(v *ir.Value) *storedHalf {
+	t := x.recipe(v.Const, x.Clamp || x.fills[v], v.Const.Elems() <= maxSmallConst).Derive()[0]
+	return &storedHalf{of: v.Name, form: x.form(v), stored: v.Graph().AddConst(v.Name+"_h", t)}
+}
+
+// form tells tables from other weights.
+func (x *graphConversion) form(v *ir.Value) pass.Form {
+	for _, u := range v.Uses() {
+		if u.Node == nil || !u.Node.Op.Is("Gather") || u.Index > 0 {
+			return x.computed
+		}
+	}
+	return x.lookup
+}
+
+// stand gives the readers of v the narrow constant; others keep v if it is small, or read the narrow one through a Cast.
+func (x *graphConversion) replaceConstant(v *ir.Value, h *storedHalf) {
+	before, readers := v.Const, pass.Readers(v)
+	keeps := v.Const.Elems() <= maxSmallConst
+	for _, u := range slices.Clone(v.Uses()) {
+		switch {
+		case x.plan.Narrow(u) && u.Node != nil:
+			u.Node.SetInput(u.Index, h.stored)
+		case u.Node == nil && u.Graph.Owner == nil:
+			keeps = true // its name is part of the interface
+		case x.plan.Narrow(u):
+			replaceOutput(u, h.stored)
+		case !keeps:
+			if h.cast == nil {
+				g := v.Graph()
+				h.cast = g.Insert(g.First(), "Cast", []*ir.Value{h.stored}, ir.IntAttr("to", int64(ir.Float)))
+			}
+			u.Node.SetInput(u.Index, h.cast)
+		}
+	}
+	if pass.IsWeight(before) {
+		x.c.Changed(v, before, readers, h.row(v, x.notes[v]))
+	} else {
+		weights.RemoveFromInputs(v)
+	}
+	if x.fills[v] && len(v.Uses()) > 0 {
+		v.SetConst(x.clampedConstant(v.Const))
+		return
+	}
+	v.Drop()
+}
+
+// castDown leaves v, which is too small to be selected, as it is, with a Cast behind it.
+func (x *graphConversion) castUnselected(v *ir.Value, why string) {
+	g := v.Graph()
+	var y *ir.Value
+	for _, u := range slices.Clone(v.Uses()) {
+		if !x.plan.Narrow(u) || u.Node == nil {
+			continue
+		}
+		if y == nil {
+			y = g.Insert(g.First(), "Cast", []*ir.Value{v}, ir.IntAttr("to", int64(x.DType)))
+		}
+		u.Node.SetInput(u.Index, y)
+	}
+	x.c.Skip(v, pass.Readers(v), why)
+}
+
+func replaceOutput(u ir.Use, w *ir.Value) {
+	outputs := slices.Clone(u.Graph.Outputs)
+	outputs[u.Index] = w
+	u.Graph.SetOutputs(outputs...)
+}
+
+// bounded is a float32 constant within the narrow type's range, so that what is computed from it is not beyond.
+func (x *graphConversion) clampedConstant(t *ir.Tensor) *ir.Tensor {
+	r := &ir.Recipe{Name: "bound", In: []*ir.Tensor{t}, Out: []ir.Spec{t.Spec}, Work: ir.CopyBuffer}
+	r.Run = func(_ context.Context, in []io.ReaderAt, out []io.Writer) error {
+		v := make([]float32, t.Elems())
+		if err := pass.NewFloats(in[0], t.DType).Read(v, 0); err != nil {
+			return err
+		}
+		x.clampTo(v)
+		_, err := out[0].Write(kernel.Bytes(v))
+		return err
+	}
+	return r.Derive()[0]
+}
+
+// narrowed is the narrow tensor of one that stands in an attribute.
+func (x *graphConversion) attributeConstant(t *ir.Tensor) *ir.Tensor {
+	return x.recipe(t, true, true).Derive()[0]
+}

@@ -1,0 +1,53 @@
+package float
+
+import (
+	"errors"
+
+	"github.com/mcompress/mcompress/internal/calibrate"
+	"github.com/mcompress/mcompress/ir/opset"
+	"github.com/mcompress/mcompress/pass"
+	"github.com/mcompress/mcompress/quantize/internal/weights"
+)
+
+// A narrowing is one run of float16 or bfloat16.
+type Converter struct {
+	*HalfType
+	Compute     bool       // the graph computes in the narrow type too
+	KeepIO      bool       // callers see float32
+	KeepFloat32 pass.Globs // nodes that stay float32
+	Clamp       bool       // weights beyond the range become the largest number
+	Data        *calibrate.Data
+}
+
+func (w *Converter) Run(c *pass.Context) error {
+	need := w.opset
+	if w.Compute {
+		need = w.computeOpset
+	}
+	if err := raiseIfBelow(c, need, w.opset); err != nil {
+		return err
+	}
+	if w.Compute {
+		return w.convert(c)
+	}
+	return w.store(c, c.Weights())
+}
+
+// raiseIfBelow raises the opset to what is wanted, or at least what is needed, where that can be. Weights of models that
+// stay below are left alone, one by one.
+func raiseIfBelow(c *pass.Context, want, need int64) error {
+	var no *opset.Unsupported
+	for _, to := range []int64{want, need} {
+		if !weights.OpsetBelow(c.Model, to) {
+			continue
+		}
+		err := weights.RaiseOpset(c, to)
+		if err == nil {
+			return nil
+		}
+		if !errors.As(err, &no) {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,51 @@
+package float
+
+import (
+	"github.com/mcompress/mcompress/internal/kernel"
+	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/pass"
+	"github.com/mcompress/mcompress/quantize/internal/spec"
+)
+
+var BFloat16Type = HalfType{
+	DType:        ir.BFloat16,
+	opset:        13, // whose Cast knows it
+	computeOpset: 22, // whose Conv does
+	stored:       pass.CastBFloat16,
+	computed:     pass.BFloat16,
+	lookup:       pass.BFloat16,
+	largest:      0x1.fep127,
+	Overflow:     0x7f7f8000, // halfway to 2^128
+	minNormal:    0x00800000, // float32's own
+	write:        kernel.BF16FromF32,
+	Note:         pass.Runtime + " has no CPU kernel for products of bfloat16: the embedded engine runs the model",
+}
+
+var Binary16 = HalfType{
+	DType:        ir.Float16,
+	opset:        castByNumber,
+	computeOpset: 7,
+	stored:       pass.CastFloat16,
+	computed:     pass.Float16,
+	lookup:       pass.GatherFloat16,
+	largest:      spec.LargestFloat16,
+	Overflow:     0x477ff000, // 65520, halfway to 2^16
+	minNormal:    0x38800000, // 2^-14
+	write:        kernel.F16FromF32,
+}
+
+// castByNumber is the first opset whose Cast names its type by number.
+const castByNumber = 6
+
+// A narrowType is a float of 16 bits: its range, and how a model holds it.
+type HalfType struct {
+	DType               ir.DType
+	opset, computeOpset int64     // the first ones that can store it and compute in it
+	stored              pass.Form // behind a Cast
+	computed, lookup    pass.Form // as it is, and as a table
+	largest             float32
+	Overflow            uint32 // bits of the smallest float32 that rounds to infinity
+	minNormal           uint32 // bits of the smallest normal number
+	write               func(dst []uint16, x []float32)
+	Note                string // of a model that computes in it
+}

@@ -1,0 +1,129 @@
+package float
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"math"
+
+	"github.com/mcompress/mcompress/internal/kernel"
+	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/pass"
+	"github.com/mcompress/mcompress/quantize/internal/spec"
+)
+
+// A census counts what of a weight the narrow type does not hold.
+type rangeCount struct {
+	maxBits               uint32 // of the largest magnitude
+	overflows, underflows int64  // elements that would become infinite, or zero though they are not
+}
+
+// trouble is why a weight with these values stays float32, or "".
+func (w *Converter) unfitReason(s rangeCount) string {
+	size := math.Float32frombits(s.maxBits)
+	switch {
+	case s.maxBits > spec.InfBits:
+		return "it holds NaN"
+	case s.maxBits == spec.InfBits:
+		return "it holds infinities"
+	case s.maxBits >= w.Overflow && !w.Clamp:
+		return fmt.Sprintf("its largest magnitude, %g, is beyond %s's range%s", size, w.DType, of(s.overflows, "are"))
+	case s.maxBits > 0 && s.maxBits < w.minNormal:
+		return fmt.Sprintf("its largest magnitude, %g, is below %s's smallest normal number%s", size, w.DType, of(s.underflows, "would become zero"))
+	}
+	return ""
+}
+
+func of(n int64, what string) string {
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf("; %d elements %s", n, what)
+}
+
+// count adds x to s.
+func (w *Converter) count(s *rangeCount, x []float32) {
+	bits := kernel.AbsMaxBits(x)
+	s.maxBits = max(s.maxBits, bits)
+	if bits < w.Overflow && bits >= w.minNormal {
+		return
+	}
+	for _, v := range x {
+		switch b := math.Float32bits(v) &^ (1 << 31); {
+		case b >= w.Overflow:
+			s.overflows++
+		case b != 0 && w.underflows(v):
+			s.underflows++
+		}
+	}
+}
+
+// vanishes reports whether x rounds to zero.
+func (w *Converter) underflows(x float32) bool {
+	var h [1]uint16
+	w.write(h[:], []float32{x})
+	return h[0]&0x7fff == 0
+}
+
+// scan reads t and counts.
+func (w *Converter) scan(c *pass.Context, t *ir.Tensor) (rangeCount, error) {
+	var s rangeCount
+	err := c.Scan(t, func(x []float32, _ int64) error {
+		w.count(&s, x)
+		return nil
+	})
+	return s, err
+}
+
+// recipe makes the narrow tensor of t; finite values beyond the range become the largest where clamp says so.
+func (w *Converter) recipe(t *ir.Tensor, clamp, infinite bool) *ir.Recipe {
+	return &ir.Recipe{
+		Name: w.DType.String(),
+		In:   []*ir.Tensor{t},
+		Out:  []ir.Spec{{Name: t.Name, DType: w.DType, Shape: t.Shape}},
+		Work: ir.CopyBuffer * 3 / 2,
+		Run: func(ctx context.Context, in []io.ReaderAt, out []io.Writer) error {
+			x := make([]float32, min(t.Elems(), pass.Block))
+			half := make([]uint16, len(x))
+			f := pass.NewFloats(in[0], t.DType)
+			var bits uint32
+			for i := int64(0); i < t.Elems(); i += pass.Block {
+				n := min(pass.Block, t.Elems()-i)
+				if err := f.Read(x[:n], i); err != nil {
+					return err
+				}
+				if clamp {
+					w.clampTo(x[:n])
+				}
+				now := kernel.AbsMaxBits(x[:n])
+				bits = max(bits, now)
+				if now >= w.Overflow && !(infinite && now == spec.InfBits) {
+					return &pass.Unfit{Tensor: t.Name, Reason: w.unfitReason(rangeCount{maxBits: now})}
+				}
+				w.write(half[:n], x[:n])
+				if _, err := out[0].Write(kernel.Bytes(half[:n])); err != nil {
+					return err
+				}
+				if err := ctx.Err(); err != nil {
+					return err
+				}
+			}
+			if why := w.unfitReason(rangeCount{maxBits: bits}); why != "" && bits < w.minNormal {
+				return &pass.Unfit{Tensor: t.Name, Reason: why}
+			}
+			return nil
+		},
+	}
+}
+
+// clampTo brings finite values into the range.
+func (w *Converter) clampTo(x []float32) {
+	if kernel.AbsMaxBits(x) < w.Overflow {
+		return
+	}
+	for i, v := range x {
+		if b := math.Float32bits(v) &^ (1 << 31); b >= w.Overflow && b < spec.InfBits {
+			x[i] = float32(math.Copysign(float64(w.largest), float64(v)))
+		}
+	}
+}

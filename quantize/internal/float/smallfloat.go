@@ -1,0 +1,165 @@
+package float
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/ir/opset"
+	"github.com/mcompress/mcompress/pass"
+	"github.com/mcompress/mcompress/quantize/internal/rewrite"
+	"github.com/mcompress/mcompress/quantize/internal/spec"
+	"github.com/mcompress/mcompress/quantize/internal/weights"
+)
+
+// small stores weights in a small float.
+type SmallFloatQuantizer struct {
+	spec.SmallFloat
+	Form      pass.Form
+	PerTensor bool
+	Encode    func(t spec.SmallFloat, v *ir.Value, axes []int) spec.SmallFloatEncoding // nil where none can be
+	Note      string                                                                   // of each weight
+}
+
+func (w *SmallFloatQuantizer) Run(c *pass.Context) error {
+	weights.SkipQuantized(c)
+	if err := w.raise(c); err != nil {
+		return err
+	}
+	var vs []*ir.Value
+	planned := map[*ir.Value]spec.SmallFloatEncoding{}
+	for _, v := range c.Weights() {
+		p, reason := w.plan(c, v)
+		if reason == "" && c.Precheck {
+			var err error
+			if reason, err = w.unfit(c, p); err != nil {
+				return err
+			}
+		}
+		if reason != "" {
+			c.Skip(v, pass.Readers(v), reason)
+			continue
+		}
+		vs, planned[v] = append(vs, v), p
+	}
+	first, err := c.Duplicates(vs)
+	if err != nil {
+		return err
+	}
+	stored := map[*ir.Value]*storedSmallFloat{}
+	for _, v := range vs {
+		if stored[first[v]] == nil {
+			stored[first[v]] = storeSmallFloat(v, planned[v])
+		}
+		w.replace(c, v, stored[first[v]])
+	}
+	return nil
+}
+
+// raise brings the model to the opset of the type if some weight would be stored in it.
+func (w *SmallFloatQuantizer) raise(c *pass.Context) error {
+	wants := func(v *ir.Value) bool {
+		_, reason := w.planAnyOpset(c, v)
+		return reason == ""
+	}
+	if !weights.OpsetBelow(c.Model, w.Opset) || !slices.ContainsFunc(c.Weights(), wants) {
+		return nil
+	}
+	var no *opset.Unsupported
+	if err := weights.RaiseOpset(c, w.Opset); !errors.As(err, &no) {
+		return err
+	}
+	c.Note("", "weights stay as they are: "+no.Error())
+	return nil
+}
+
+func (w *SmallFloatQuantizer) plan(c *pass.Context, v *ir.Value) (spec.SmallFloatEncoding, string) {
+	if have := v.Graph().Opset(""); have < w.Opset && c.Select.Excludes(v, pass.Readers(v)) == "" {
+		return nil, fmt.Sprintf("opset %d is below %d", have, w.Opset)
+	}
+	return w.planAnyOpset(c, v)
+}
+
+// fits is v in the type, whatever the opset is, or the reason why it is left alone.
+func (w *SmallFloatQuantizer) planAnyOpset(c *pass.Context, v *ir.Value) (spec.SmallFloatEncoding, string) {
+	if r := c.Select.Excludes(v, pass.Readers(v)); r != "" {
+		return nil, r
+	}
+	switch {
+	case v.Ambiguous:
+		return nil, "its name is produced twice"
+	case v.Const.DType == ir.Double:
+		return nil, "float64 is not taken: scales are float32"
+	}
+	us, reason := weights.Uses(c, v)
+	if reason != "" {
+		return nil, reason
+	}
+	axes := us[0].ScaleAxes
+	if w.PerTensor {
+		axes = nil
+	}
+	p := w.Encode(w.SmallFloat, v, axes)
+	if p == nil {
+		return nil, "it has no axis along which blocks can share a scale"
+	}
+	if before, after := v.Const.Bytes(), p.Bytes()+rewrite.GraphBytes(rewrite.DequantizeBytes, 1, v); after >= before {
+		return nil, fmt.Sprintf("it would grow: %d bytes now, %d with codes, scales and nodes", before, after)
+	}
+	return p, ""
+}
+
+// unfit reads the weight and says what rules it out.
+func (w *SmallFloatQuantizer) unfit(c *pass.Context, p spec.SmallFloatEncoding) (string, error) {
+	r := p.Recipe()
+	in, err := c.Eval.Open(c, r.In[0])
+	if err != nil {
+		return "", err
+	}
+	err = r.Run(c, []io.ReaderAt{in}, []io.Writer{io.Discard, io.Discard})
+	if no := (*pass.Unfit)(nil); errors.As(err, &no) {
+		return no.Reason, nil
+	}
+	return "", err
+}
+
+// A smallStored is a weight whose codes and scales are constants of the model.
+type storedSmallFloat struct {
+	spec.SmallFloatEncoding
+	of            string
+	codes, scales *ir.Value
+	dense         *ir.Value // what its readers take
+}
+
+func storeSmallFloat(v *ir.Value, p spec.SmallFloatEncoding) *storedSmallFloat {
+	g, ts := v.Graph(), p.Recipe().Derive()
+	s := &storedSmallFloat{SmallFloatEncoding: p, of: v.Name, codes: g.AddConst(v.Name+"_q", ts[spec.OutQuantized]), scales: g.AddConst(v.Name+"_s", ts[spec.OutScales])}
+	at := g.First()
+	s.dense = p.EmitDequantize(g, at, s.codes, s.scales)
+	if v.Const.DType != ir.Float {
+		s.dense = g.Insert(at, "Cast", []*ir.Value{s.dense}, ir.IntAttr("to", int64(v.Const.DType)))
+	}
+	return s
+}
+
+// stand puts s in the place of v, which has equal values.
+func (w *SmallFloatQuantizer) replace(c *pass.Context, v *ir.Value, s *storedSmallFloat) {
+	before, readers := v.Const, pass.Readers(v)
+	r := pass.Row{
+		Form:    w.Form,
+		Reason:  weights.JoinNotes(weights.RemoveFromInputs(v), w.Note),
+		Restore: s.Restore,
+		After: []pass.Part{
+			{Role: pass.Payload, Value: s.codes, Tensor: s.codes.Const},
+			{Role: pass.Scales, Value: s.scales, Tensor: s.scales.Const},
+		},
+	}
+	if v.Name != s.of {
+		r.SharedWith = s.of
+	}
+	v.ReplaceUses(s.dense)
+	c.Changed(v, before, readers, r)
+	v.Drop()
+}

@@ -1,0 +1,154 @@
+package float
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/pass"
+	"github.com/mcompress/mcompress/quantize/internal/spec"
+	"github.com/mcompress/mcompress/quantize/internal/weights"
+)
+
+// castBytes is what a Cast node and the longer names take.
+const castBytes = 80
+
+// store keeps vs in the narrow type behind a Cast.
+func (w *Converter) store(c *pass.Context, vs []*ir.Value) error {
+	var fit []*ir.Value
+	notes := map[*ir.Value]string{}
+	for _, v := range vs {
+		reason := w.refuse(c, v)
+		if reason == "" {
+			var err error
+			if notes[v], reason, err = w.examine(c, v.Const); err != nil {
+				return err
+			}
+		}
+		if reason != "" {
+			c.Skip(v, pass.Readers(v), reason)
+			continue
+		}
+		fit = append(fit, v)
+	}
+	first, err := c.Duplicates(fit)
+	if err != nil {
+		return err
+	}
+	halves := map[*ir.Value]*storedHalf{}
+	for _, v := range fit {
+		if halves[first[v]] == nil {
+			halves[first[v]] = w.half(v)
+		}
+		halves[first[v]].replace(c, v, notes[v])
+	}
+	return nil
+}
+
+// examine reads t where its values have to be known beforehand, and says what is worth knowing, or why it stays.
+func (w *Converter) examine(c *pass.Context, t *ir.Tensor) (note, reason string, err error) {
+	if !c.Precheck && !w.Clamp {
+		return "", "", nil
+	}
+	s, err := w.scan(c, t)
+	return w.clamped(s), w.unfitReason(s), err
+}
+
+func (w *Converter) clamped(s rangeCount) string {
+	if !w.Clamp || s.overflows == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d elements beyond %s's range became ±%g", s.overflows, w.DType, w.largest)
+}
+
+func (w *Converter) refuse(c *pass.Context, v *ir.Value) string {
+	readers := pass.Readers(v)
+	if r := c.Select.Excludes(v, readers); r != "" {
+		return r
+	}
+	t := v.Const
+	switch {
+	case t.DType != ir.Float:
+		return fmt.Sprintf("it is %s, not float", t.DType)
+	case v.Ambiguous:
+		return "its name is produced twice"
+	case len(v.Uses()) == 0:
+		return "no node reads it"
+	case v.Graph().Opset("") < w.opset:
+		return fmt.Sprintf("opset %d is below %d", v.Graph().Opset(""), w.opset)
+	case t.Bytes()/2 <= castBytes:
+		return fmt.Sprintf("it would grow: %d bytes now, %d with a Cast", t.Bytes(), t.Bytes()/2+castBytes)
+	}
+	for _, u := range v.Uses() {
+		if u.Node == nil {
+			return "a graph output reads it"
+		}
+	}
+	for _, n := range readers {
+		if !ir.DefaultDomain(n.Op.Domain) && !weights.CallsFunction(c.Model, n) || weights.ReadsQuantized[n.Op.Type] {
+			return fmt.Sprintf("%s may want a constant of its exact type", pass.Labels([]*ir.Node{n})[0])
+		}
+	}
+	return ""
+}
+
+// A half is a weight stored in a narrow type, with the Cast that makes it float again.
+type storedHalf struct {
+	of     string
+	form   pass.Form
+	stored *ir.Value
+	cast   *ir.Value
+}
+
+func (w *Converter) half(v *ir.Value) *storedHalf {
+	g := v.Graph()
+	h := &storedHalf{of: v.Name, form: w.stored, stored: g.AddConst(v.Name+"_h", w.recipe(v.Const, w.Clamp, false).Derive()[0])}
+	h.cast = g.Insert(g.First(), "Cast", []*ir.Value{h.stored}, ir.IntAttr("to", int64(ir.Float)))
+	return h
+}
+
+// stand puts h in the place of v, which has equal values.
+func (h *storedHalf) replace(c *pass.Context, v *ir.Value, note string) {
+	before, readers := v.Const, pass.Readers(v)
+	r := h.row(v, note)
+	v.ReplaceUses(h.cast)
+	c.Changed(v, before, readers, r)
+	v.Drop()
+}
+
+// row is the ledger's line for v, which h stands for from now on.
+func (h *storedHalf) row(v *ir.Value, note string) pass.Row {
+	before := v.Const
+	r := pass.Row{
+		Form:    h.form,
+		Reason:  weights.JoinNotes(weights.RemoveFromInputs(v), note),
+		After:   []pass.Part{{Role: pass.Payload, Value: h.stored, Tensor: h.stored.Const}},
+		Restore: func(parts []*ir.Tensor) *ir.Tensor { return widen(before.Spec, parts[0]) },
+	}
+	if v.Name != h.of {
+		r.SharedWith = h.of
+	}
+	return r
+}
+
+// widen is a view of half-precision values as a float type.
+func widen(s ir.Spec, half *ir.Tensor) *ir.Tensor {
+	r := &ir.Recipe{Name: "widen", In: []*ir.Tensor{half}, Out: []ir.Spec{s}, Work: ir.CopyBuffer * 3 / 2}
+	r.Run = func(ctx context.Context, in []io.ReaderAt, out []io.Writer) error {
+		f := pass.NewFloats(in[0], half.DType)
+		buf := make([]float32, 0, min(s.Elems(), pass.Block))
+		w := &spec.FloatWriter{W: out[0], Dt: s.DType}
+		for i := int64(0); i < s.Elems(); i += int64(cap(buf)) {
+			buf = buf[:min(int64(cap(buf)), s.Elems()-i)]
+			if err := f.Read(buf, i); err != nil {
+				return err
+			}
+			if err := w.Flush(ctx, &buf); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	return r.Derive()[0]
+}

@@ -1,0 +1,178 @@
+package qdq
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+
+	"github.com/mcompress/mcompress/internal/calibrate"
+	"github.com/mcompress/mcompress/internal/kernel"
+	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/pass"
+	"github.com/mcompress/mcompress/quantize/internal/rewrite"
+	"github.com/mcompress/mcompress/quantize/internal/spec"
+	"github.com/mcompress/mcompress/quantize/internal/weights"
+)
+
+// A bias is that of one layer as it will be stored.
+type biasEncoding struct {
+	encoding        *spec.Encoding // of the layer's weight
+	weight          *rewrite.Stored
+	bias            *ir.Tensor
+	group           int64
+	activationScale float32   // scale of what the layer reads
+	means           []float64 // of what it reads, by channel; nil to leave the bias as it is
+	float           bool
+}
+
+// bias stores l's bias: as int32 codes that are added to the sums of products, whose scale is the product of the
+// activation's and the weight's, or as floats.
+func (e *emitter) bias(l *quantizedLayer, k *biasEncoding) {
+	readers, reason := pass.Readers(l.bias), weights.RemoveFromInputs(l.bias)
+	ts := k.recipe().Derive()
+	now := e.g.AddConst(l.bias.Name+"_q", ts[0])
+	parts := []pass.Part{{Role: pass.Payload, Value: now, Tensor: ts[0]}}
+	form := qdqForm
+	if k.float {
+		l.node.SetInput(2, now)
+		form = pass.InPlace
+	} else {
+		scales := e.g.AddConst(l.bias.Name+"_s", ts[1])
+		parts = append(parts, pass.Part{Role: pass.Scales, Value: scales, Tensor: ts[1]})
+		var attrs []*ir.Attr
+		if k.encoding.Axis >= 0 {
+			attrs = append(attrs, ir.IntAttr("axis", int64(len(k.bias.Shape)-1)))
+		}
+		l.node.SetInput(2, e.g.Insert(l.node, "DequantizeLinear", []*ir.Value{now, scales}, attrs...))
+	}
+	l.bias.Drop()
+	if !e.biases[l.bias] {
+		e.biases[l.bias] = true
+		e.c.Changed(l.bias, k.bias, readers, pass.Row{Form: form, Reason: reason, After: parts, Restore: k.restore()})
+	}
+}
+
+// recipe makes codes and scales, or floats.
+func (k *biasEncoding) recipe() *ir.Recipe {
+	r := &ir.Recipe{Name: "quantize-bias", In: []*ir.Tensor{k.bias, k.weight.ScaleValue.Const}, Work: 12 * k.bias.Elems()}
+	if k.means != nil {
+		r.In, r.Work = append(r.In, k.encoding.Weight), r.Work+9*k.encoding.Weight.Elems()
+		if k.weight.ZeroPointValue != nil {
+			r.In = append(r.In, k.weight.ZeroPointValue.Const)
+		}
+	}
+	if r.Out = []ir.Spec{{Name: k.bias.Name, DType: ir.Int32, Shape: k.bias.Shape}, {Name: k.bias.Name, DType: ir.Float, Shape: k.encoding.ScaleShape}}; k.float {
+		r.Out = []ir.Spec{k.bias.Spec}
+	}
+	r.Run = k.run
+	return r
+}
+
+func (k *biasEncoding) run(ctx context.Context, in []io.ReaderAt, out []io.Writer) error {
+	x, scales := make([]float32, k.bias.Elems()), make([]float32, k.encoding.Layout.NumScales())
+	if err := errors.Join(ir.ReadFull(in[0], kernel.Bytes(x), 0), ir.ReadFull(in[1], kernel.Bytes(scales), 0)); err != nil {
+		return err
+	}
+	if k.means != nil {
+		if err := k.correct(ctx, x, in[1:]); err != nil {
+			return err
+		}
+	}
+	if k.float {
+		_, err := out[0].Write(kernel.Bytes(x))
+		return err
+	}
+	codes, err := quantizeBias(k.bias.Name, x, scales, k.activationScale)
+	if err != nil {
+		return err
+	}
+	if _, err := out[0].Write(kernel.Bytes(codes)); err != nil {
+		return err
+	}
+	_, err = out[1].Write(kernel.Bytes(scales))
+	return err
+}
+
+// biasCodes turns the scales of weights into those of the bias, and rounds it.
+func quantizeBias(name string, x, scales []float32, activation float32) ([]int32, error) {
+	for i := range scales {
+		scales[i] *= activation
+	}
+	codes := make([]int32, len(x))
+	for i := range x {
+		s := scales[i%len(scales)]
+		q := math.RoundToEven(float64(x[i]) / float64(s))
+		if !(math.Abs(q) < math.MaxInt32/2) { // sums of products need room too
+			return nil, &pass.Unfit{Tensor: name, Reason: fmt.Sprintf("%g is out of reach of 32-bit codes at the scale %g of its layer", x[i], s)}
+		}
+		codes[i] = int32(q)
+	}
+	return codes, nil
+}
+
+// restore makes the float bias of its parts, unless it was changed on purpose.
+func (k *biasEncoding) restore() func([]*ir.Tensor) *ir.Tensor {
+	if k.means != nil {
+		return nil
+	}
+	return func(parts []*ir.Tensor) *ir.Tensor {
+		r := &ir.Recipe{Name: "dequantize-bias", In: parts, Out: []ir.Spec{k.bias.Spec}, Work: 12 * k.bias.Elems()}
+		r.Run = func(_ context.Context, in []io.ReaderAt, out []io.Writer) error {
+			codes, scales := make([]int32, k.bias.Elems()), make([]float32, k.encoding.Layout.NumScales())
+			if err := errors.Join(ir.ReadFull(in[0], kernel.Bytes(codes), 0), ir.ReadFull(in[1], kernel.Bytes(scales), 0)); err != nil {
+				return err
+			}
+			x := make([]float32, len(codes))
+			for i, q := range codes {
+				x[i] = float32(q) * scales[i%len(scales)]
+			}
+			_, err := out[0].Write(kernel.Bytes(x))
+			return err
+		}
+		return r.Derive()[0]
+	}
+}
+
+// precheck, where the pipeline asks for it, reads weights and biases and takes the layers out whose values no codes can
+// stand for. It reports whether there are any.
+func (s *Quantizer) precheck(c *pass.Context, f *quantizedGraph, known map[string]calibrate.Summary) (some bool, err error) {
+	if !c.Precheck {
+		return false, nil
+	}
+	for n := range c.Model.Graph.Nodes() {
+		l := f.layers[n]
+		if l == nil || l.float {
+			continue
+		}
+		scale, _, _ := s.Activations.qparams(known[f.scaleSource(n.Input(0)).Name].Range)
+		err := s.check(c, l, scale)
+		var unfit *pass.Unfit
+		if errors.As(err, &unfit) {
+			s.floatNodes[n], some = true, true
+			c.Note(unfit.Tensor, fmt.Sprintf("%s computes in float: %s", n.Label(), unfit.Reason))
+		} else if err != nil {
+			return false, err
+		}
+	}
+	return some, nil
+}
+
+// check is the error of l's recipes.
+func (s *Quantizer) check(c *pass.Context, l *quantizedLayer, activation float32) error {
+	in, err := c.Eval.Open(c, l.encoding.Weight)
+	if err != nil {
+		return err
+	}
+	a, err := spec.ObserveQParams(c, in, l.encoding.Weight, l.encoding.Layout, l.encoding.Spec)
+	if err != nil || l.bias == nil || s.FloatBias {
+		return err
+	}
+	b, err := c.Eval.ReadAll(c, l.bias.Const)
+	if err != nil {
+		return err
+	}
+	_, err = quantizeBias(l.bias.Name, ir.View[float32](&ir.Array{DType: ir.Float, Data: b}), a.Scale, activation)
+	return err
+}

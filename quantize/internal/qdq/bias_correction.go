@@ -1,0 +1,56 @@
+package qdq
+
+import (
+	"context"
+	"io"
+)
+
+// correct takes the mean of what rounding the weight adds to the layer's outputs out of the bias b: the sum over inputs of
+// the weight's error times the input's mean (Nagel et al.: Data-Free Quantization Through Weight Equalization and Bias
+// Correction, 2019, arXiv:1906.04721, section 4.2; the means are measured here). in are scales, weight and zero points.
+func (k *biasEncoding) correct(ctx context.Context, b []float32, in []io.ReaderAt) error {
+	var zeros io.ReaderAt
+	if len(in) > 2 {
+		zeros = in[2]
+	}
+	was, now, err := k.encoding.FakeQuantize(ctx, in[1], in[0], zeros)
+	if err != nil {
+		return err
+	}
+	outs, ins, taps, turned := k.dims()
+	if outs*ins*taps != len(was) || int64(ins)*k.group != int64(len(k.means)) {
+		return nil // its input has not the channels that it says
+	}
+	each := outs / int(k.group)
+	for o := range outs {
+		means := k.means[o/each*ins:][:ins]
+		sum := 0.0
+		for i, mean := range means {
+			at := (o*ins + i) * taps
+			if turned {
+				at = i*outs + o
+			}
+			for t := range taps {
+				sum += float64((float64(now[at+t]) - float64(was[at+t])) * mean)
+			}
+		}
+		b[o] -= float32(sum)
+	}
+	return nil
+}
+
+// extents are outputs, inputs of one of them, and elements for each pair; turned says that inputs come first.
+func (k *biasEncoding) dims() (outs, ins, taps int, turned bool) {
+	shape := k.encoding.Shape
+	if len(shape) > 2 {
+		taps = 1
+		for _, d := range shape[2:] {
+			taps *= int(d)
+		}
+		return int(shape[0]), int(shape[1]), taps, false
+	}
+	if k.encoding.Transpose { // the weight is stored with outputs first
+		return int(shape[0]), int(shape[1]), 1, false
+	}
+	return int(shape[1]), int(shape[0]), 1, true
+}

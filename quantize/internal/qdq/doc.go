@@ -1,0 +1,2 @@
+// Package qdq quantizes weights and activations with static ranges: it inserts QuantizeLinear and DequantizeLinear around layers.
+package qdq

@@ -1,0 +1,164 @@
+package qdq
+
+import (
+	"bytes"
+	"slices"
+
+	"github.com/mcompress/mcompress/internal/calibrate"
+	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/pass"
+	"github.com/mcompress/mcompress/quantize/internal/rewrite"
+)
+
+// An emitter puts QuantizeLinear and DequantizeLinear around what computes on codes.
+type emitter struct {
+	*Quantizer
+	*quantizedGraph
+	g            *ir.Graph
+	known        map[string]calibrate.Summary
+	scaleSources map[*ir.Value]string          // names of values whose ranges stand for others', before anything changes
+	weights      map[*ir.Value]*ir.Value       // dequantized, by weight
+	stored       map[*ir.Value]*rewrite.Stored // by weight
+	biases       map[*ir.Value]bool            // that have their rows
+}
+
+// emit rewrites the graph.
+func (s *Quantizer) emit(c *pass.Context, f *quantizedGraph, known map[string]calibrate.Summary) error {
+	e := &emitter{Quantizer: s, quantizedGraph: f, g: c.Model.Graph, known: known, scaleSources: map[*ir.Value]string{}, weights: map[*ir.Value]*ir.Value{}, stored: map[*ir.Value]*rewrite.Stored{}, biases: map[*ir.Value]bool{}}
+	values := f.quantizedValues()
+	for _, v := range values {
+		e.scaleSources[v] = f.scaleSource(v).Name
+	}
+	var changes []func()
+	for _, v := range values {
+		changes = append(changes, e.value(v))
+	}
+	var layers []*quantizedLayer
+	for n := range e.g.Nodes() {
+		if l := f.layers[n]; l != nil {
+			layers = append(layers, l)
+		}
+	}
+	for _, l := range layers {
+		e.layer(l, e.scaleOf(l.node.Input(0)), e.known[l.node.Input(0).Name].Means)
+	}
+	for _, change := range changes {
+		change()
+	}
+	return nil
+}
+
+// scaleOf is that of v's codes.
+func (e *emitter) scaleOf(v *ir.Value) float32 {
+	scale, _, _ := e.Activations.qparams(e.known[e.scaleSources[v]].Range)
+	return scale
+}
+
+// value looks at what reads and makes v, and returns what puts its codes in between.
+func (e *emitter) value(v *ir.Value) func() {
+	scale, zero, _ := e.Activations.qparams(e.known[e.scaleSources[v]].Range)
+	in := []*ir.Value{e.c.Const(e.g, ir.Float, nil, ir.Floats(scale)), e.c.Const(e.g, e.Activations.DType, nil, e.Activations.constant(zero))}
+	maker, exact := e.quantizedProducer(v), e.keepsFloat(v)
+	var readers []ir.Use
+	for _, u := range v.Uses() {
+		if e.readsQuantized(u) {
+			readers = append(readers, u)
+		}
+	}
+	if maker != nil && v.Producer() != maker {
+		return func() { e.replaceActivation(v.Producer(), in) }
+	}
+	return func() {
+		d, q := e.pair(v, in)
+		if exact {
+			for _, u := range readers {
+				u.Node.SetInput(u.Index, d.Outputs[0])
+			}
+			q.SetInput(0, v)
+			return
+		}
+		v.ReplaceUses(d.Outputs[0])
+		q.SetInput(0, v)
+	}
+}
+
+// instead puts codes in the place of the activation a, whose work their ends do.
+func (e *emitter) replaceActivation(a *ir.Node, scale []*ir.Value) {
+	pre := a.Input(0)
+	d, q := e.pair(pre, scale)
+	bounds := slices.Clone(a.Inputs()[1:])
+	a.Become(d.Outputs[0])
+	q.SetInput(0, pre)
+	for _, b := range bounds {
+		if b != nil {
+			b.Drop()
+		}
+	}
+}
+
+// pair inserts both nodes behind what makes v; the first one does not read it yet.
+func (e *emitter) pair(v *ir.Value, scale []*ir.Value) (d, q *ir.Node) {
+	at := e.g.First()
+	if n := v.Producer(); n != nil {
+		at = n.Next()
+	}
+	codes := e.g.Insert(at, "QuantizeLinear", append([]*ir.Value{nil}, scale...))
+	out := e.g.Insert(at, "DequantizeLinear", append([]*ir.Value{codes}, scale...))
+	return out.Producer(), codes.Producer()
+}
+
+// layer gives l its weight and bias as codes; its activation comes in codes of that scale.
+func (e *emitter) layer(l *quantizedLayer, scale float32, means []float64) {
+	n, old := l.node, l.node.Input(1)
+	n.SetInput(1, e.weight(l))
+	old.Drop()
+	if n.Op.Is("Gemm") {
+		n.RemoveAttr("transB")
+	}
+	if l.bias == nil {
+		return
+	}
+	// ONNX Runtime quantizes float biases of Conv itself, of Gemm only in front of QuantizeLinear.
+	b := &biasEncoding{encoding: l.encoding, bias: l.bias.Const, weight: e.stored[l.weight], group: max(1, n.Int("group", 1)), activationScale: scale, float: l.float || e.FloatBias && l.consumer == nil}
+	if !e.NoBiasCorrection {
+		b.means = means
+	}
+	if !b.float || b.means != nil {
+		e.bias(l, b)
+	}
+}
+
+// weight is l's weight behind DequantizeLinear, in front of the first layer that reads it.
+func (e *emitter) weight(l *quantizedLayer) *ir.Value {
+	if d := e.weights[l.weight]; d != nil {
+		return d
+	}
+	before, readers := l.weight.Const, pass.Readers(l.weight)
+	st := rewrite.Store(e.g, l.weight, l.encoding)
+	if l.float {
+		e.weights[l.weight], e.stored[l.weight] = rewrite.New(e.c).CastMul(st), st
+		e.c.Changed(l.weight, before, readers, e.row(l, st))
+		return e.weights[l.weight]
+	}
+	in := []*ir.Value{st.Quantized, st.ScaleValue}
+	// Without zero points ONNX Runtime runs Gemm in float, and fails to turn codes of MatMul into uint8.
+	if st.ZeroPointValue != nil {
+		in = append(in, st.ZeroPointValue)
+	} else if st.Spec.ZeroPoint() != 0 || l.consumer != nil {
+		n := int(st.Layout.NumScales())
+		st.ExplicitZeroPoint = e.g.AddConst("z", &ir.Tensor{Spec: ir.Spec{DType: st.Spec.DType(), Shape: st.ScaleShape}, Source: ir.Mem(bytes.Repeat([]byte{byte(st.Spec.ZeroPoint())}, n))})
+		in = append(in, st.ExplicitZeroPoint)
+	}
+	var attrs []*ir.Attr
+	if st.Axis >= 0 {
+		axis := int64(0)
+		if l.consumer != nil {
+			axis = 1 // codes of products are stored as they multiply
+		}
+		attrs = append(attrs, ir.IntAttr("axis", axis))
+	}
+	d := e.g.Insert(l.node, "DequantizeLinear", in, attrs...)
+	e.weights[l.weight], e.stored[l.weight] = d, st
+	e.c.Changed(l.weight, before, readers, e.row(l, st))
+	return d
+}

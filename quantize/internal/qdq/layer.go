@@ -1,0 +1,146 @@
+package qdq
+
+import (
+	"slices"
+
+	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/pass"
+	"github.com/mcompress/mcompress/quantize/internal/rewrite"
+	"github.com/mcompress/mcompress/quantize/internal/spec"
+	"github.com/mcompress/mcompress/quantize/internal/weights"
+)
+
+// A layer is a Conv, MatMul or Gemm that multiplies an activation by a constant.
+type quantizedLayer struct {
+	node     *ir.Node
+	weight   *ir.Value
+	consumer *weights.Consumer // nil for Conv
+	bias     *ir.Value         // nil where there is none
+	encoding *spec.Encoding
+	float    bool // its activations stay float
+}
+
+// layersOf finds the layers of the main graph that can compute on codes, by node. Weights that
+// cannot be stored for that are left to others.
+func (s *Quantizer) layersOf(c *pass.Context) map[*ir.Node]*quantizedLayer {
+	found := map[*ir.Node]*quantizedLayer{}
+	for n := range c.Model.Graph.Nodes() {
+		if l := s.layer(c, n); l != nil {
+			found[n] = l
+		}
+	}
+	var refused []*ir.Node
+	for n, l := range found {
+		if s.refuses(c, l, found) {
+			refused = append(refused, n)
+		}
+	}
+	for _, n := range refused {
+		delete(found, n)
+	}
+	return found
+}
+
+// layer describes n, nil if it is none.
+func (s *Quantizer) layer(c *pass.Context, n *ir.Node) *quantizedLayer {
+	switch {
+	case pass.FromCaller(n) != "":
+		return nil
+	case n.Op.Is("Conv"):
+		return s.convolution(c, n)
+	}
+	for _, st := range weights.ConsumersAt(c, n, false) {
+		if s.floatNodes[n] || st.Side != weights.Right || len(st.Shape) != 2 || st.Unsupported != "" || st.Elem != ir.Float {
+			return nil
+		}
+		return s.matrixLayer(c, st)
+	}
+	return nil
+}
+
+func (s *Quantizer) convolution(c *pass.Context, n *ir.Node) *quantizedLayer {
+	o := c.Trace(n.Input(1))
+	if o == nil || o.Trouble != "" || o.Transposed || o.Elem != ir.Float || len(o.Shape) < 3 || n.Input(0) == nil || n.Input(0).Const != nil {
+		return nil
+	}
+	l := &quantizedLayer{node: n, weight: o.Base, bias: n.Input(2), float: s.floatNodes[n]}
+	l.encoding = &spec.Encoding{Buffers: s.buffers, Weight: o.Base.Const, Shape: o.Shape, Spec: s.weightSpec(), Axis: 0}
+	return s.withScales(l)
+}
+
+func (s *Quantizer) matrixLayer(c *pass.Context, st *weights.Consumer) *quantizedLayer {
+	n := st.Node
+	l := &quantizedLayer{node: n, weight: c.Trace(n.Input(st.Use.Index)).Base, consumer: st}
+	if n.Op.Is("Gemm") {
+		l.bias = n.Input(2)
+		if n.Int("transA", 0) != 0 || n.Float("alpha", 1) != 1 || n.Float("beta", 1) != 1 {
+			return nil
+		}
+	}
+	l.encoding = &spec.Encoding{Buffers: s.buffers, Weight: l.weight.Const, Shape: st.BaseShape(), Spec: s.weightSpec(), Axis: st.ChannelAxis(), Transpose: st.Transposed}
+	return s.withScales(l)
+}
+
+// scaled sets the grid of l's scales. It returns nil if l's bias is not one number a channel.
+func (s *Quantizer) withScales(l *quantizedLayer) *quantizedLayer {
+	channels := l.encoding.Shape[l.encoding.Axis]
+	if b := l.bias; b != nil && (b.Const == nil || b.Const.DType != ir.Float || b.Const.Elems() != channels || b.Const.Shape[len(b.Const.Shape)-1] != channels) {
+		return nil
+	}
+	if s.Spec.PerTensor {
+		l.encoding.Layout, l.encoding.Axis = spec.PerTensorLayout(l.encoding.Weight.Elems()), -1
+		return l
+	}
+	l.encoding.Layout, l.encoding.ScaleShape = spec.PerAxisLayout(l.encoding.Shape, l.encoding.Axis), []int64{channels}
+	for range l.encoding.Shape[1:] {
+		if l.float { // they multiply the weight
+			l.encoding.ScaleShape = append(l.encoding.ScaleShape, 1)
+		}
+	}
+	return l
+}
+
+// weights is the scheme of weights: zero points of channels have no place in QLinearConv.
+func (s *Quantizer) weightSpec() spec.QuantSpec {
+	w := s.Spec
+	w.Symmetric = w.Symmetric || !w.PerTensor
+	return w
+}
+
+// refuses reports whether l's weight is not selected, cannot be replaced, or is better left as it is.
+func (s *Quantizer) refuses(c *pass.Context, l *quantizedLayer, all map[*ir.Node]*quantizedLayer) bool {
+	w := l.weight
+	if w.Ambiguous || w.Graph() != c.Model.Graph || w.Const.DType != ir.Float || c.Select.Excludes(w, pass.Readers(w)) != "" {
+		return true
+	}
+	leaves := pass.Leaves(w)
+	// For CPUs without VNNI ONNX Runtime turns int8 codes into uint8, and fails where several read them.
+	l.encoding.Spec.Unsigned = l.encoding.Spec.Unsigned || len(leaves) > 1
+	for _, u := range leaves {
+		o := all[u.Node]
+		if o == nil || o.weight != w || u.Index != 1 || !o.sameEncoding(l) {
+			return true
+		}
+	}
+	return w.Const.Bytes() <= l.encoding.Bytes()+rewrite.GraphBytes(rewrite.DequantizeBytes, 1, w)
+}
+
+// like reports whether both can read the same codes.
+func (l *quantizedLayer) sameEncoding(o *quantizedLayer) bool {
+	return l.float == o.float && l.encoding.Axis == o.encoding.Axis && l.encoding.Transpose == o.encoding.Transpose && slices.Equal(l.encoding.Shape, o.encoding.Shape)
+}
+
+// row is the ledger's line for l's weight.
+func (s *Quantizer) row(l *quantizedLayer, st *rewrite.Stored) pass.Row {
+	r := pass.Row{Form: qdqForm, After: st.Parts(), Restore: st.Restore}
+	if l.float {
+		r.Form = pass.CastMul
+	}
+	if !s.Spec.Symmetric && l.encoding.Spec.Symmetric {
+		r.Reason = "symmetric, as zero points of channels have no place in integer convolutions"
+	}
+	if why := weights.RemoveFromInputs(l.weight); why != "" {
+		r.Reason = weights.JoinNotes(r.Reason, why)
+	}
+	return r
+}

@@ -1,0 +1,220 @@
+package qdq
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/mcompress/mcompress/internal/calibrate"
+	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/ir/opset"
+	"github.com/mcompress/mcompress/pass"
+	"github.com/mcompress/mcompress/quantize/internal/batchnorm"
+	"github.com/mcompress/mcompress/quantize/internal/spec"
+	"github.com/mcompress/mcompress/quantize/internal/weightonly"
+	"github.com/mcompress/mcompress/quantize/internal/weights"
+)
+
+// qdq holds codes that integer kernels read, as what they are multiplied by comes as codes too.
+var qdqForm = pass.Form{Name: "qdq"}
+
+// wideOpset is the first one whose QuantizeLinear has 16-bit codes.
+const int16Opset = 21
+
+type Quantizer struct {
+	Spec                   spec.QuantSpec // of weights
+	Activations            ActivationType
+	FloatBias              bool
+	NoBiasCorrection       bool
+	ActivationSQNR         float64 // in decibels, at outputs
+	LoadRanges, SaveRanges string
+	Observer               calibrate.Observer
+	Data                   calibrate.Data
+
+	buffers    *spec.BufferPool
+	floatNodes map[*ir.Node]bool // nodes that turned out to stay float
+	minSQNR    float64           // in decibels: values with less have no codes
+	reference  *reference
+}
+
+func (s *Quantizer) Run(c *pass.Context) error {
+	if err := s.Observer.Check(); err != nil {
+		return err
+	}
+	s.buffers, s.floatNodes, s.minSQNR = spec.NewBufferPool(), map[*ir.Node]bool{}, 0
+	weights.SkipQuantized(c)
+	unfolded, err := batchnorm.Fold(c)
+	if err != nil {
+		return err
+	}
+	for _, u := range unfolded {
+		for _, v := range u.Constants {
+			c.Skip(v, pass.Readers(v), u.Why)
+		}
+	}
+	rest := c.Weights()
+	if err := s.quantizeNodes(c); err != nil {
+		return err
+	}
+	rest = slices.DeleteFunc(rest, func(v *ir.Value) bool { return v.Removed() || v.Const == nil })
+	return (&weightonly.Quantizer{Spec: s.Spec}).Store(c, rest)
+}
+
+// integers lets what can compute on codes do so.
+func (s *Quantizer) quantizeNodes(c *pass.Context) error {
+	if len(s.layersOf(c)) == 0 {
+		return nil
+	}
+	var no *opset.Unsupported
+	if err := s.raiseOpset(c); errors.As(err, &no) {
+		c.Note("", "layers compute in float: "+no.Error())
+		return nil
+	} else if err != nil {
+		return err
+	}
+	f, known, err := s.calibrate(c)
+	if s.reference != nil {
+		err = errors.Join(err, s.reference.Close())
+		s.reference = nil
+	}
+	if err != nil || len(f.layers) == 0 {
+		return err
+	}
+	if s.SaveRanges != "" {
+		if err := calibrate.Save(c, s.SaveRanges, s.minSQNR, known); err != nil {
+			return err
+		}
+	}
+	if s.Activations.is16Bit() {
+		c.Note("", fmt.Sprintf("%s has no integer kernels for %s activations: it computes in float", pass.Runtime, s.Activations.DType))
+	}
+	return s.emit(c, f, known)
+}
+
+func (s *Quantizer) raiseOpset(c *pass.Context) error {
+	to := int64(weights.DequantizeOpset)
+	if s.Activations.is16Bit() {
+		to = int16Opset
+	}
+	if !weights.OpsetBelow(c.Model, to) {
+		return nil
+	}
+	return weights.RaiseOpset(c, to)
+}
+
+// calibrated chooses the nodes and finds what is to be known of their values. What turns out to have no range stays float.
+func (s *Quantizer) calibrate(c *pass.Context) (*quantizedGraph, map[string]calibrate.Summary, error) {
+	known := map[string]calibrate.Summary{}
+	for {
+		f := newQuantizedGraph(c, s.layersOf(c), s.floatNodes, !s.Activations.Symmetric)
+		var missing []string
+		for _, v := range f.observed() {
+			if _, ok := known[v.Name]; !ok {
+				missing = append(missing, v.Name)
+			}
+		}
+		slices.Sort(missing)
+		why, err := s.measureRanges(c, slices.Compact(missing), known)
+		if err != nil {
+			return nil, nil, err
+		}
+		s.findCoarse(f, known, why)
+		if s.keepFloat(c, f, why) {
+			continue
+		}
+		if again, err := s.precheck(c, f, known); err != nil {
+			return nil, nil, err
+		} else if again {
+			continue
+		}
+		if good, err := s.sensitivityHolds(c, f, known); good || err != nil {
+			return f, known, err
+		}
+	}
+}
+
+// measure adds what is to be known of the named values, and returns why some have no range.
+func (s *Quantizer) measureRanges(c *pass.Context, names []string, known map[string]calibrate.Summary) (map[string]string, error) {
+	why := map[string]string{}
+	switch {
+	case len(names) == 0:
+		return why, nil
+	case s.LoadRanges != "":
+		return why, s.loadRanges(names, known)
+	case c.DryRun: // sizes hardly depend on ranges
+		for _, name := range names {
+			known[name] = calibrate.Summary{Range: calibrate.Range{Min: -1, Max: 1}}
+		}
+		return why, nil
+	}
+	o, channels := s.Observer, calibrate.Channels{}
+	err := s.Data.Each(c, c.Model, names, func(name string, a *ir.Array) error {
+		channels.Visit(name, a)
+		return o.Visit(name, a)
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range names {
+		r, reason := o.Range(name, int(s.Activations.max-s.Activations.min))
+		if reason != "" {
+			why[name] = reason
+			continue
+		}
+		known[name] = calibrate.Summary{Range: r, Means: channels.Means(name), Variance: channels.Variance(name)}
+	}
+	return why, nil
+}
+
+// coarse adds why the codes of values would not do.
+func (s *Quantizer) findCoarse(f *quantizedGraph, known map[string]calibrate.Summary, why map[string]string) {
+	for _, v := range f.quantizedValues() {
+		name := f.scaleSource(v).Name
+		k, ok := known[name]
+		if !ok {
+			continue
+		}
+		scale, _, normal := s.Activations.qparams(k.Range)
+		db := 10 * math.Log10(k.Variance/(float64(scale)*float64(scale)/12))
+		switch {
+		case !normal:
+			why[name] = fmt.Sprintf("its range from %g to %g gives no scale of normal float32 size", k.Min, k.Max)
+		case k.Variance > 0 && db < s.minSQNR:
+			why[name] = fmt.Sprintf("codes would be coarse, %.1f dB to what varies in it", db)
+		}
+	}
+}
+
+func (s *Quantizer) loadRanges(names []string, known map[string]calibrate.Summary) error {
+	file, err := calibrate.Load(s.LoadRanges)
+	if err != nil {
+		return err
+	}
+	s.minSQNR = file.Clarity
+	for _, name := range names {
+		v, ok := file.Values[name]
+		if !ok {
+			return fmt.Errorf("%s: it has no range for value %q: ranges are of one model; --save-ranges writes them", s.LoadRanges, name)
+		}
+		known[name] = v
+	}
+	return nil
+}
+
+// leave takes the nodes out that make or read values without a range. It reports whether there are any.
+func (s *Quantizer) keepFloat(c *pass.Context, f *quantizedGraph, why map[string]string) bool {
+	some := false
+	for n := range c.Model.Graph.Nodes() {
+		if !f.integer[n] {
+			continue
+		}
+		for _, v := range slices.Concat(f.reads(n), f.makes(n)) {
+			if reason := why[f.scaleSource(v).Name]; reason != "" && !s.floatNodes[n] {
+				s.floatNodes[n], some = true, true
+				c.Note(v.Name, fmt.Sprintf("%s computes in float: value %q: %s", n.Label(), f.scaleSource(v).Name, reason))
+			}
+		}
+	}
+	return some
+}

@@ -1,0 +1,109 @@
+package qdq
+
+import (
+	"errors"
+	"maps"
+	"math"
+	"slices"
+
+	"github.com/mcompress/mcompress/internal/calibrate"
+	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/pass"
+)
+
+// clarities are tried in turn, in decibels between what varies in a value and the rounding of its codes. How far a value is
+// from constant says more about what rounding it does to outputs than how large it is: networks amplify the former.
+var sqnrThresholds = []float64{0, 24, 27, 30, 33, 36, 40, 50}
+
+// trialSamples are enough to tell decibels.
+const referenceSamples = 2
+
+// good reports whether rounding activations leaves the outputs as they should be. Otherwise it asks for more clarity,
+// as long as there is more to ask for.
+func (s *Quantizer) sensitivityHolds(c *pass.Context, f *quantizedGraph, known map[string]calibrate.Summary) (_ bool, err error) {
+	i := slices.Index(sqnrThresholds, s.minSQNR)
+	if s.ActivationSQNR <= 0 || s.LoadRanges != "" || c.DryRun || len(f.integer) == 0 || i < 0 || i+1 == len(sqnrThresholds) {
+		return true, nil
+	}
+	if s.reference == nil {
+		if s.reference, err = s.newReference(c, f); err != nil {
+			return false, err
+		}
+	}
+	db, err := s.reference.lowestSQNR(s, f, known)
+	if err != nil || db >= s.ActivationSQNR {
+		return err == nil, err
+	}
+	s.minSQNR = sqnrThresholds[i+1]
+	return false, nil
+}
+
+// A rehearsal is the model's outputs on a few samples.
+type reference struct {
+	*calibrate.Trial
+	outputs      []string
+	outputsFloat map[string][][]float32 // by output and sample
+}
+
+// reference runs the model as it is.
+func (s *Quantizer) newReference(c *pass.Context, f *quantizedGraph) (*reference, error) {
+	t := &reference{outputsFloat: map[string][][]float32{}}
+	names := map[string]bool{}
+	for _, v := range f.quantizedValues() {
+		names[v.Name] = true
+	}
+	for _, v := range c.Model.Graph.Outputs {
+		t.outputs = append(t.outputs, v.Name)
+		names[v.Name] = true
+	}
+	var err error
+	if t.Trial, err = s.Data.Try(c, c.Model, slices.Sorted(maps.Keys(names)), referenceSamples); err != nil {
+		return nil, err
+	}
+	err = t.Run(func(name string, a *ir.Array) error {
+		if slices.Contains(t.outputs, name) && a.Kind == ir.Dense && a.DType == ir.Float {
+			t.outputsFloat[name] = append(t.outputsFloat[name], slices.Clone(ir.View[float32](a)))
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, errors.Join(err, t.Close())
+	}
+	return t, nil
+}
+
+// rounded is the lowest SQNR of an output when values take what their codes stand for.
+func (t *reference) lowestSQNR(s *Quantizer, f *quantizedGraph, known map[string]calibrate.Summary) (float64, error) {
+	coded := map[string]calibrate.Range{}
+	for _, v := range f.quantizedValues() {
+		if f.scaleSource(v) == v {
+			coded[v.Name] = known[v.Name].Range
+		}
+	}
+	signal, noise, runs := map[string]float64{}, map[string]float64{}, map[string]int{}
+	err := t.Run(func(name string, a *ir.Array) error {
+		if a.Kind != ir.Dense || a.DType != ir.Float {
+			return nil
+		}
+		x := ir.View[float32](a)
+		if r, ok := coded[name]; ok {
+			s.Activations.fakeQuantize(x, r)
+		}
+		if want := t.outputsFloat[name]; runs[name] < len(want) && len(want[runs[name]]) == len(x) {
+			for i, w := range want[runs[name]] {
+				d := float64(w) - float64(x[i])
+				signal[name] += float64(w) * float64(w)
+				noise[name] += float64(d * d)
+			}
+		}
+		runs[name]++
+		return nil
+	})
+	lowest := math.Inf(1)
+	for _, name := range t.outputs {
+		if noise[name] > 0 {
+			lowest = min(lowest, 10*math.Log10(signal[name]/noise[name]))
+		}
+	}
+	return lowest, err
+}

@@ -1,0 +1,116 @@
+package rewrite
+
+import (
+	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/quantize/internal/weights"
+)
+
+// dequantizedBlocks is the float matrix of K×N, made at the head of the graph that holds the codes. ONNX Runtime folds the
+// Transposes of codes that lie the other way round.
+func (r *Rewriter) dequantizeBlocks(st *Stored) *ir.Value {
+	in := []*ir.Value{st.Quantized, st.ScaleValue}
+	if st.ZeroPointValue != nil {
+		in = append(in, st.ZeroPointValue)
+	}
+	if !st.Blocks.RowMajor() {
+		for i, v := range in {
+			in[i] = r.asRowMajor(st, v)
+		}
+	}
+	attrs := []*ir.Attr{ir.IntAttr("axis", 1)}
+	if st.Blocks.NumBlocks() > 1 {
+		attrs = []*ir.Attr{ir.IntAttr("axis", 0), ir.IntAttr("block_size", int64(st.Blocks.Spec.Block))}
+	}
+	return st.Graph.Insert(firstAfter(st.Graph, in), "DequantizeLinear", in, attrs...)
+}
+
+// stood is a constant whose columns lie, as DequantizeLinear wants it: turned, or for one block a column a vector.
+func (r *Rewriter) asRowMajor(st *Stored, v *ir.Value) *ir.Value {
+	g := st.Graph
+	if v.Const.Shape[1] == 1 {
+		to := r.c.Const(g, ir.Int64, []int64{1}, ir.Ints(st.Blocks.Cols))
+		return g.Insert(g.First(), "Reshape", []*ir.Value{v, to})
+	}
+	return g.Insert(g.First(), "Transpose", []*ir.Value{v}, ir.IntsAttr("perm", 1, 0))
+}
+
+// gatherBlocks looks up rows of codes and of their scales. Gather takes no type below a byte: runtimes fold the Cast.
+func (r *Rewriter) gatherBlocks(s *weights.Consumer, st *Stored) {
+	g, at := s.Node.Graph(), s.Node
+	rows := func(v *ir.Value) *ir.Value { return g.Insert(at, "Gather", []*ir.Value{v, s.Activation()}) }
+	codes := rows(r.castToBytes(st, st.Quantized))
+	var zero *ir.Value
+	if st.ZeroPointValue != nil {
+		zero = rows(r.castToBytes(st, st.ZeroPointValue))
+	}
+	shape := g.Insert(at, "Shape", []*ir.Value{codes})
+	x := g.Insert(at, "Reshape", []*ir.Value{r.dequantizeColumns(g, at, st, codes, zero, rows(st.ScaleValue)), shape})
+	if s.Elem != ir.Float {
+		x = r.Cast(g, at, x, s.Elem)
+	}
+	r.Replace(s, x)
+}
+
+// bytes is codes, or zero points, a byte each.
+func (r *Rewriter) castToBytes(st *Stored, v *ir.Value) *ir.Value {
+	if st.Blocks.Bits == 8 {
+		return v
+	}
+	k := scopedValue{st.Graph, v}
+	if r.casts[k] == nil {
+		to := ir.Uint8
+		if st.Blocks.Spec.Low < 0 {
+			to = ir.Int8
+		}
+		r.casts[k] = r.Cast(st.Graph, st.Graph.First(), v, to)
+	}
+	return r.casts[k]
+}
+
+// steps is (codes - zero)·scale for some columns, blocks × rows of a block.
+func (r *Rewriter) dequantizeColumns(g *ir.Graph, at *ir.Node, st *Stored, codes, zero, scale *ir.Value) *ir.Value {
+	n, block := st.Blocks.NumBlocks(), int64(st.Blocks.Spec.Block)
+	blocks := func(v *ir.Value, size int64) *ir.Value {
+		to := r.c.Const(g, ir.Int64, []int64{3}, ir.Ints(-1, n, size))
+		return g.Insert(at, "Reshape", []*ir.Value{v, to})
+	}
+	x := blocks(r.Cast(g, at, codes, ir.Float), block)
+	if zero != nil {
+		x = g.Insert(at, "Sub", []*ir.Value{x, blocks(r.Cast(g, at, zero, ir.Float), 1)})
+	}
+	if st.Blocks.Spec.Half {
+		scale = r.Cast(g, at, scale, ir.Float)
+	}
+	return g.Insert(at, "Mul", []*ir.Value{x, blocks(scale, 1)})
+}
+
+// castBlocks is the whole weight in nodes that runtimes fold.
+func (r *Rewriter) castMulBlocks(st *Stored) *ir.Value {
+	g, at := st.Graph, st.Graph.First()
+	codes := st.Quantized
+	if st.Blocks.BytePacked() {
+		codes = r.unpack(g, at, st)
+	}
+	shape := r.c.Const(g, ir.Int64, []int64{int64(len(st.Weight.Shape))}, ir.Ints(st.Weight.Shape...))
+	x := g.Insert(at, "Reshape", []*ir.Value{r.dequantizeColumns(g, at, st, codes, st.ZeroPointValue, st.ScaleValue), shape})
+	if st.Weight.DType != ir.Float {
+		x = r.Cast(g, at, x, st.Weight.DType)
+	}
+	return x
+}
+
+// unpacked takes bytes apart by arithmetic that every opset has: floats hold bytes exactly.
+func (r *Rewriter) unpack(g *ir.Graph, at *ir.Node, st *Stored) *ir.Value {
+	number := func(f float32) *ir.Value { return r.c.Const(g, ir.Float, nil, ir.Floats(f)) }
+	column := r.c.Const(g, ir.Int64, []int64{2}, ir.Ints(-1, 1))
+	rest := g.Insert(at, "Reshape", []*ir.Value{r.Cast(g, at, st.Quantized, ir.Float), column})
+	per := 8 / st.Blocks.Bits
+	codes := make([]*ir.Value, per)
+	for i := per - 1; i > 0; i-- {
+		unit := float32(int(1) << (i * st.Blocks.Bits))
+		codes[i] = g.Insert(at, "Floor", []*ir.Value{g.Insert(at, "Mul", []*ir.Value{rest, number(1 / unit)})})
+		rest = g.Insert(at, "Sub", []*ir.Value{rest, g.Insert(at, "Mul", []*ir.Value{codes[i], number(unit)})})
+	}
+	codes[0] = rest
+	return g.Insert(at, "Concat", codes, ir.IntAttr("axis", 1))
+}

@@ -1,0 +1,111 @@
+package rewrite
+
+import (
+	"bytes"
+
+	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/ir/opset"
+	"github.com/mcompress/mcompress/quantize/internal/weights"
+)
+
+// castMul is (codes - zero) · scale in nodes that runtimes fold.
+func (r *Rewriter) CastMul(st *Stored) *ir.Value {
+	if st.Blocks != nil {
+		return r.castMulBlocks(st)
+	}
+	g, at := st.Graph, st.Graph.First()
+	x := r.Cast(g, at, st.Quantized, ir.Float)
+	if z := r.zeroPoint(st); z != nil {
+		x = g.Insert(at, "Sub", []*ir.Value{x, r.Cast(g, at, z, ir.Float)})
+	}
+	x = g.Insert(at, "Mul", []*ir.Value{x, st.ScaleValue})
+	if st.Weight.DType != ir.Float {
+		x = r.Cast(g, at, x, st.Weight.DType)
+	}
+	return x
+}
+
+// linear gives a product the weight behind DequantizeLinear. ONNX Runtime makes
+// MatMulNBits of the pair, unless it has made Gemm and an activation, or MatMul, Add and
+// an activation, one node before; it would dequantize in every run then. So Gemm becomes
+// MatMul and Sum, and an Add that follows becomes Sum.
+func (r *Rewriter) DequantizeLinear(s *weights.Consumer, st *Stored) {
+	g, at, x := s.Node.Graph(), s.Node, s.Activation()
+	w := r.dequantize(st, s.Transposed)
+	if !at.Op.Is("Gemm") {
+		old := at.Input(s.Use.Index)
+		at.SetInput(s.Use.Index, w)
+		old.Drop()
+		sumAfter(at)
+		return
+	}
+	if s.TransposesActivation() {
+		x = g.Insert(at, "Transpose", []*ir.Value{x}, ir.IntsAttr("perm", 1, 0))
+	}
+	y := g.Insert(at, "MatMul", []*ir.Value{x, w})
+	if alpha := at.Float("alpha", 1); alpha != 1 {
+		y = g.Insert(at, "Mul", []*ir.Value{y, r.Scalar(s, alpha)})
+	}
+	r.Replace(s, r.AddBias(s, y, "Sum"))
+}
+
+// sumAfter makes a Sum of the Add that reads a product of matrices.
+func sumAfter(n *ir.Node) {
+	rank, ok := opset.Rank(n.Input(0))
+	uses := n.Outputs[0].Uses()
+	if ok && rank == 2 && len(uses) == 1 && uses[0].Node != nil && uses[0].Node.Op.Is("Add") {
+		uses[0].Node.Op.Type = "Sum"
+	}
+}
+
+// dequantized is the float weight in one orientation, made at the head of the graph that
+// holds the codes.
+func (r *Rewriter) dequantize(st *Stored, transposed bool) *ir.Value {
+	if st.Blocks != nil {
+		return r.dequantizeBlocks(st)
+	}
+	in := []*ir.Value{r.orient(st, transposed), r.reshape(st, st.ScaleValue, false), r.zeroPoints(st)}
+	if in[2] == nil {
+		in = in[:2]
+	}
+	var attrs []*ir.Attr
+	if st.Axis >= 0 {
+		axis := int64(st.Axis)
+		if transposed {
+			axis = 1 - axis
+		}
+		attrs = append(attrs, ir.IntAttr("axis", axis))
+	}
+	return st.Graph.Insert(firstAfter(st.Graph, in), "DequantizeLinear", in, attrs...)
+}
+
+// behind is the first node of g that has everything in vs made in front of it.
+func firstAfter(g *ir.Graph, vs []*ir.Value) *ir.Node {
+	makers := map[*ir.Node]bool{}
+	for _, v := range vs {
+		if n := v.Producer(); n != nil && n.Graph() == g {
+			makers[n] = true
+		}
+	}
+	for n := range g.Nodes() {
+		if len(makers) == 0 {
+			return n
+		}
+		delete(makers, n)
+	}
+	return nil
+}
+
+// zeros is the zero points in the shape that DequantizeLinear wants, that of the scales.
+// They are stated, and not shared with other weights, although zeros could be left out:
+// where ONNX Runtime turns int8 weights into uint8 (session.x64quantprecision, for CPUs
+// without VNNI) it takes no others, and fails when two weights share them.
+func (r *Rewriter) zeroPoints(st *Stored) *ir.Value {
+	if st.ZeroPointValue != nil || st.Axis < 0 {
+		return r.flatZeroPoint(st, r.zeroPoint(st))
+	}
+	n := st.Layout.NumScales()
+	codes := ir.Spec{DType: st.Spec.DType(), Shape: []int64{n}}
+	st.ExplicitZeroPoint = st.Graph.AddConst("z", &ir.Tensor{Spec: codes, Source: ir.Mem(bytes.Repeat([]byte{byte(st.Spec.ZeroPoint())}, int(n)))})
+	return st.ExplicitZeroPoint
+}

@@ -1,0 +1,58 @@
+package rewrite
+
+import (
+	"slices"
+
+	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/quantize/internal/spec"
+	"github.com/mcompress/mcompress/quantize/internal/weights"
+)
+
+// channelCoding says how w is stored so that all its sites can read it, or why it cannot be.
+func PerChannelEncoding(w *weights.Weight, qs spec.QuantSpec, b *spec.BufferPool) (*spec.Encoding, string) {
+	first := w.Consumers[0]
+	cd := &spec.Encoding{Buffers: b, Weight: w.Base.Const, Shape: first.BaseShape(), Spec: qs, Transpose: true}
+	axis := first.ChannelAxis()
+	for _, s := range w.Consumers {
+		if !slices.Equal(s.BaseShape(), cd.Shape) {
+			return nil, "its readers see it in different shapes"
+		}
+		if len(s.Shape) > 2 && s.Side != first.Side {
+			return nil, "batched matrices on both sides of products cannot share scales"
+		}
+		cd.Transpose = cd.Transpose && s.Transposed && s.Side == weights.Right
+		cd.Spec.Unsigned = cd.Spec.Unsigned || s.RequiresUint8(w)
+		// Zero points along a sum, or for each row on the left, have no place.
+		if !qs.PerTensor && (s.ChannelAxis() != axis || s.Side == weights.Left) {
+			cd.Spec.Symmetric = true
+		}
+	}
+	cd.Axis = axis
+	placeScales(cd, qs.PerTensor, w)
+	return cd, ""
+}
+
+// placeScales sets the grid and the shape of the scales, which lets them multiply what the
+// first site's product keeps.
+func placeScales(c *spec.Encoding, perTensor bool, w *weights.Weight) {
+	rank := len(c.Shape)
+	n := (ir.Spec{Shape: c.Shape}).Elems()
+	switch {
+	case perTensor || c.Axis < 0:
+		c.Layout, c.Axis = spec.PerTensorLayout(n), -1
+	case rank > 2 && c.Axis == rank-1: // a column of each matrix
+		c.Layout = spec.PerColumnLayout(n/(c.Shape[rank-2]*c.Shape[rank-1]), c.Shape[rank-2], c.Shape[rank-1])
+		c.ScaleShape = append(slices.Clone(c.Shape[:rank-2]), 1, c.Shape[rank-1])
+	case rank > 2 && c.Axis == rank-2: // a row of each matrix
+		c.Layout = spec.PerRowLayout(n/c.Shape[rank-1], c.Shape[rank-1])
+		c.ScaleShape = append(slices.Clone(c.Shape[:rank-1]), 1)
+	default:
+		c.Layout = spec.PerAxisLayout(c.Shape, c.Axis)
+		c.ScaleShape = []int64{c.Shape[c.Axis]}
+		if c.Axis == 0 && slices.ContainsFunc(w.Consumers, func(s *weights.Consumer) bool { return s.Side != weights.Right }) {
+			for range rank - 1 {
+				c.ScaleShape = append(c.ScaleShape, 1)
+			}
+		}
+	}
+}

@@ -1,0 +1,172 @@
+package rewrite
+
+import (
+	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/quantize/internal/weights"
+)
+
+// gatherRows replaces a lookup in a float table by one in codes and scales: a
+// DequantizeLinear in front of it would expand the whole table in every run.
+func (r *Rewriter) Gather(s *weights.Consumer, st *Stored) {
+	if st.Blocks != nil {
+		r.gatherBlocks(s, st)
+		return
+	}
+	g, at := s.Node.Graph(), s.Node
+	rows := func(v *ir.Value) *ir.Value {
+		if st.Axis != 0 || v.Const != nil && len(v.Const.Shape) == 0 {
+			return v // one for all rows, or one for each column
+		}
+		return g.Insert(at, "Gather", []*ir.Value{v, s.Activation()})
+	}
+	x := r.Cast(g, at, g.Insert(at, "Gather", []*ir.Value{r.orient(st, false), s.Activation()}), ir.Float)
+	if z := r.zeroPoint(st); z != nil {
+		x = g.Insert(at, "Sub", []*ir.Value{x, r.Cast(g, at, rows(z), ir.Float)})
+	}
+	x = g.Insert(at, "Mul", []*ir.Value{x, rows(st.ScaleValue)})
+	if s.Elem != ir.Float {
+		x = r.Cast(g, at, x, s.Elem)
+	}
+	r.Replace(s, x)
+}
+
+// product replaces a float product by an integer one. Mul(y, Mul(xs, ws)) is the
+// order that ONNX Runtime fuses.
+func (r *Rewriter) MatMulInteger(s *weights.Consumer, st *Stored) {
+	g, at := s.Node.Graph(), s.Node
+	q := r.quantized(g, at, r.float32Activation(s, st))
+	codes, zero := r.orient(st, s.Transposed), r.flatZeroPoint(st, r.zeroPoint(st))
+	in := []*ir.Value{q[0], codes, q[2], zero}
+	if s.Side == weights.Left {
+		in = []*ir.Value{codes, q[0], zero, q[2]}
+	}
+	if in[3] == nil {
+		in = in[:3]
+	}
+	y := r.Cast(g, at, g.Insert(at, "MatMulInteger", in), ir.Float)
+	y = g.Insert(at, "Mul", []*ir.Value{y, g.Insert(at, "Mul", []*ir.Value{q[1], r.outputScale(s, st)})})
+	if s.Mirrored && s.ActivationRank > 1 {
+		y = r.swapLastAxes(g, at, y, s.ActivationRank)
+	}
+	if s.Elem != ir.Float {
+		y = r.Cast(g, at, y, s.Elem)
+	}
+	r.Replace(s, r.AddBias(s, y, "Add"))
+}
+
+// activation is the float32 factor that is quantized at run time. Scales that lie
+// along the sum multiply it, as they cannot be taken out of the product.
+func (r *Rewriter) float32Activation(s *weights.Consumer, st *Stored) *ir.Value {
+	g, at, x := s.Node.Graph(), s.Node, s.Activation()
+	if s.Elem != ir.Float {
+		x = r.castToFloat32(g, at, x)
+	}
+	if s.TransposesActivation() {
+		x = g.Insert(at, "Transpose", []*ir.Value{x}, ir.IntsAttr("perm", 1, 0))
+	}
+	if s.Mirrored && s.ActivationRank > 1 {
+		x = r.swapLastAxes(g, at, x, s.ActivationRank)
+	}
+	if st.scalesAlongReduction(s) {
+		x = g.Insert(at, "Mul", []*ir.Value{x, r.reshape(st, st.ScaleValue, s.Side == weights.Left)})
+	}
+	return x
+}
+
+// quantized inserts DynamicQuantizeLinear in front of the first product that needs it.
+func (r *Rewriter) quantized(g *ir.Graph, at *ir.Node, x *ir.Value) []*ir.Value {
+	k := scopedValue{g, x}
+	if r.quantizedActivations[k] == nil {
+		r.quantizedActivations[k] = g.InsertN(at, "DynamicQuantizeLinear", 3, []*ir.Value{x})
+	}
+	return r.quantizedActivations[k]
+}
+
+// widened casts a 16-bit activation to float32, once for all products.
+func (r *Rewriter) castToFloat32(g *ir.Graph, at *ir.Node, x *ir.Value) *ir.Value {
+	k := scopedValue{g, x}
+	if r.casts[k] == nil {
+		r.casts[k] = r.Cast(g, at, x, ir.Float)
+	}
+	return r.casts[k]
+}
+
+// swap exchanges the last two axes of x.
+func (r *Rewriter) swapLastAxes(g *ir.Graph, at *ir.Node, x *ir.Value, rank int) *ir.Value {
+	perm := make([]int64, rank)
+	for i := range perm {
+		perm[i] = int64(i)
+	}
+	perm[rank-1], perm[rank-2] = perm[rank-2], perm[rank-1]
+	return g.Insert(at, "Transpose", []*ir.Value{x}, ir.IntsAttr("perm", perm...))
+}
+
+// oriented is the codes as a reader sees them. Turning them is a node, once for all
+// that need it; runtimes fold it.
+func (r *Rewriter) orient(st *Stored, transposed bool) *ir.Value {
+	if transposed == st.Transpose {
+		return st.Quantized
+	}
+	if st.transposed == nil {
+		g := st.Graph
+		st.transposed = g.Insert(g.First(), "Transpose", []*ir.Value{st.Quantized}, ir.IntsAttr("perm", 1, 0))
+	}
+	return st.transposed
+}
+
+// zero is the codes' zero point, nil where it is the code 0 that operators assume.
+func (r *Rewriter) zeroPoint(st *Stored) *ir.Value {
+	switch {
+	case st.ZeroPointValue != nil:
+		return st.ZeroPointValue
+	case st.Spec.ZeroPoint() != 0:
+		return r.c.Const(st.Graph, st.Spec.DType(), nil, []byte{byte(st.Spec.ZeroPoint())})
+	}
+	return nil
+}
+
+// outer is the scale that multiplies the product: the weight's, where it lies along an
+// axis that is kept, times Gemm's alpha.
+func (r *Rewriter) outputScale(s *weights.Consumer, st *Stored) *ir.Value {
+	g := s.Node.Graph()
+	alpha := s.Node.Float("alpha", 1)
+	if !s.Node.Op.Is("Gemm") {
+		alpha = 1
+	}
+	if st.scalesAlongReduction(s) {
+		// A scalar 1 would be taken out by ONNX Runtime, and nothing fused then.
+		return r.c.Const(g, ir.Float, []int64{1}, ir.Floats(alpha))
+	}
+	w := r.reshape(st, st.ScaleValue, s.Side == weights.Left)
+	if alpha == 1 {
+		return w
+	}
+	return g.Insert(s.Node, "Mul", []*ir.Value{w, r.c.Const(g, ir.Float, nil, ir.Floats(alpha))})
+}
+
+// flat is zero points as MatMulInteger takes them: a vector for a matrix.
+func (r *Rewriter) flatZeroPoint(st *Stored, v *ir.Value) *ir.Value {
+	if v == nil || v.Const != nil && len(v.Const.Shape) == 0 {
+		return v
+	}
+	return r.reshape(st, v, false)
+}
+
+// placed is a matrix's scales or zero points as a column or as a vector; those of
+// batches and single ones fit as they are.
+func (r *Rewriter) reshape(st *Stored, v *ir.Value, column bool) *ir.Value {
+	shape := []int64{st.Layout.NumScales()}
+	if column {
+		shape = append(shape, 1)
+	}
+	if st.Axis < 0 || len(st.Shape) > 2 || len(shape) == len(st.ScaleShape) {
+		return v
+	}
+	k := scopedValue{st.Graph, v}
+	if r.reshaped[k] == nil {
+		g := k.g
+		to := r.c.Const(g, ir.Int64, []int64{int64(len(shape))}, ir.Ints(shape...))
+		r.reshaped[k] = g.Insert(g.First(), "Reshape", []*ir.Value{v, to})
+	}
+	return r.reshaped[k]
+}

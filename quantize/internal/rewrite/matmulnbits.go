@@ -1,0 +1,52 @@
+package rewrite
+
+import (
+	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/quantize/internal/weights"
+)
+
+// bits replaces a product by MatMulNBits.
+func (r *Rewriter) MatMulNBits(s *weights.Consumer, st *Stored, level int64) {
+	g, at, x := s.Node.Graph(), s.Node, s.Activation()
+	importDomain(g, MicrosoftDomain)
+	if s.TransposesActivation() {
+		x = g.Insert(at, "Transpose", []*ir.Value{x}, ir.IntsAttr("perm", 1, 0))
+	}
+	b := st.Blocks
+	attrs := []*ir.Attr{ir.IntAttr("K", b.Rows), ir.IntAttr("N", b.Cols), ir.IntAttr("bits", int64(b.Bits)), ir.IntAttr("block_size", int64(b.Spec.Block))}
+	if level > 0 {
+		attrs = append(attrs, ir.IntAttr("accuracy_level", level))
+	}
+	in := []*ir.Value{x, st.Quantized, st.ScaleValue}
+	if st.ZeroPointValue != nil {
+		in = append(in, st.ZeroPointValue)
+	}
+	bias := s.ColumnBias(b.Cols)
+	if bias != nil {
+		in = append(in, make([]*ir.Value, 5-len(in))...)
+		in = append(in, bias)
+	}
+	y := g.Insert(at, "MatMulNBits", in, attrs...)
+	y.Producer().Op.Domain = MicrosoftDomain
+	if alpha := at.Float("alpha", 1); at.Op.Is("Gemm") && alpha != 1 {
+		y = g.Insert(at, "Mul", []*ir.Value{y, r.Scalar(s, alpha)})
+	}
+	if bias == nil {
+		y = r.AddBias(s, y, "Add")
+	}
+	r.Replace(s, y)
+}
+
+// imports makes the domain known where g stands.
+func importDomain(g *ir.Graph, domain string) {
+	if g.Opset(domain) > 0 {
+		return
+	}
+	list := &g.Model().Opsets
+	if f := g.Function(); f != nil {
+		list = &f.Opsets
+	}
+	*list = append(*list, ir.Opset{Domain: domain, Version: 1})
+}
+
+const MicrosoftDomain = "com.microsoft"

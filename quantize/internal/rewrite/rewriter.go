@@ -1,0 +1,65 @@
+package rewrite
+
+import (
+	"slices"
+
+	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/pass"
+	"github.com/mcompress/mcompress/quantize/internal/weights"
+)
+
+// A rewriter puts integer products in the place of float ones. Activations are
+// quantized once for all products that read them.
+type Rewriter struct {
+	c                    *pass.Context
+	quantizedActivations map[scopedValue][]*ir.Value // DynamicQuantizeLinear's outputs by activation
+	casts                map[scopedValue]*ir.Value   // 16-bit activations cast to float32
+	reshaped             map[scopedValue]*ir.Value   // scales and zero points in their other shape
+}
+
+func New(c *pass.Context) *Rewriter {
+	return &Rewriter{c: c, quantizedActivations: map[scopedValue][]*ir.Value{}, casts: map[scopedValue]*ir.Value{}, reshaped: map[scopedValue]*ir.Value{}}
+}
+
+// A key is a value as a graph reads it: what one graph computes others cannot see.
+type scopedValue struct {
+	g *ir.Graph
+	v *ir.Value
+}
+
+func (r *Rewriter) Replace(s *weights.Consumer, y *ir.Value) {
+	inputs := slices.Clone(s.Node.Inputs())
+	s.Node.Become(y)
+	for _, v := range inputs {
+		if v != nil {
+			v.Drop()
+		}
+	}
+}
+
+func (r *Rewriter) Cast(g *ir.Graph, at *ir.Node, x *ir.Value, to ir.DType) *ir.Value {
+	return g.Insert(at, "Cast", []*ir.Value{x}, ir.IntAttr("to", int64(to)))
+}
+
+// bias adds Gemm's C, times beta, by Add or Sum.
+func (r *Rewriter) AddBias(s *weights.Consumer, y *ir.Value, add string) *ir.Value {
+	b, beta := s.Node.Input(2), s.Node.Float("beta", 1)
+	if !s.Node.Op.Is("Gemm") || b == nil || beta == 0 {
+		return y
+	}
+	g, at := s.Node.Graph(), s.Node
+	if beta != 1 {
+		b = g.Insert(at, "Mul", []*ir.Value{b, r.Scalar(s, beta)})
+	}
+	return g.Insert(at, add, []*ir.Value{y, b})
+}
+
+// number is a constant of the type that s has; runtimes fold the Cast.
+func (r *Rewriter) Scalar(s *weights.Consumer, f float32) *ir.Value {
+	g := s.Node.Graph()
+	v := r.c.Const(g, ir.Float, nil, ir.Floats(f))
+	if s.Elem != ir.Float {
+		v = r.Cast(g, s.Node, v, s.Elem)
+	}
+	return v
+}

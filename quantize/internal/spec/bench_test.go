@@ -1,0 +1,63 @@
+package spec
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"github.com/mcompress/mcompress/internal/dev/quanttest"
+	"github.com/mcompress/mcompress/internal/kernel"
+	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/quantize/internal/solve"
+)
+
+// A layer of the BERT-base shape, read from memory: 3072 × 768 float32.
+const benchRows, benchCols = 3072, 768
+
+func BenchmarkQuantizeRows(b *testing.B) {
+	benchmark(b, matrixEncoding(benchRows, benchCols, 0, false))
+}
+
+func BenchmarkQuantizeCols(b *testing.B) {
+	benchmark(b, matrixEncoding(benchRows, benchCols, 1, false))
+}
+
+func BenchmarkQuantizeTransposed(b *testing.B) {
+	benchmark(b, matrixEncoding(benchRows, benchCols, 0, true))
+}
+
+func benchmark(b *testing.B, c Encoding) {
+	var payload []byte
+	c.Weight, payload = benchWeight(c)
+	c.Spec = QuantSpec{Symmetric: true}
+	c.ScaleShape = []int64{c.Layout.NumScales()}
+	quanttest.RunRecipe(b, c.Recipe(), payload)
+}
+
+func benchWeight(c Encoding) (*ir.Tensor, []byte) {
+	r := rand.New(rand.NewPCG(7, 8))
+	x := make([]float32, c.Layout.Elems())
+	for i := range x {
+		x[i] = float32(r.NormFloat64())
+	}
+	return quanttest.TensorOf(ir.Float, c.Shape, x), kernel.Bytes(x)
+}
+
+func BenchmarkBlockwise(b *testing.B) {
+	for _, c := range []struct {
+		name                    string
+		columnMajor, transposed bool
+	}{{"row-major", false, false}, {"transposed", true, true}, {"column-major", true, false}} {
+		b.Run(c.name, func(b *testing.B) {
+			k := &BlockLayout{Rows: benchRows, Cols: benchCols, Bits: 4, DType: ir.Uint4, Spec: solve.Grid{High: 15, Block: 32}}
+			k.ColumnMajor, k.Transposed = c.columnMajor, c.transposed
+			k.Rounder = Rounder{Round: func(q *solve.Codes, w []float32) error {
+				solve.Balanced(q, w)
+				return nil
+			}}
+			e := Encoding{Shape: []int64{benchRows, benchCols}, Blocks: k, Layout: PerTensorLayout(benchRows * benchCols)}
+			var payload []byte
+			e.Weight, payload = benchWeight(e)
+			quanttest.RunRecipe(b, e.Recipe(), payload)
+		})
+	}
+}

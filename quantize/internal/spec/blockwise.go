@@ -1,0 +1,263 @@
+package spec
+
+import (
+	"context"
+	"io"
+
+	"github.com/mcompress/mcompress/internal/kernel"
+	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/pass"
+	"github.com/mcompress/mcompress/quantize/internal/solve"
+)
+
+// A rounder fills in the codes, scales and zero points of c for w, c.K rows by c.N columns: whole blocks, or all rows if
+// it says so.
+type Rounder struct {
+	Round        func(c *solve.Codes, w []float32) error
+	WholeColumns bool // it wants all rows of a column at once
+}
+
+// A blocking says how a weight, seen as a matrix of rows × cols, is cut into blocks: stretches of rows in one column,
+// that share a scale.
+type BlockLayout struct {
+	Rows, Cols      int64
+	ColumnMajor     bool // a column's elements lie together in the weight
+	Transposed      bool // the codes are stored the other way round than the weight
+	Spec            solve.Grid
+	Bits            int
+	DType           ir.DType // of the codes; Uint8 where they are packed by hand
+	ForNBits        bool     // each column takes whole blocks, and whole bytes of zero points, as MatMulNBits wants it
+	FloatZeroPoints bool     // zero points are any numbers
+	Rounder         Rounder
+}
+
+// blocks is the number of scales of a column.
+func (b *BlockLayout) NumBlocks() int64 { return CeilDiv(b.Rows, int64(b.Spec.Block)) }
+
+func CeilDiv(n, by int64) int64 { return (n + by - 1) / by }
+
+// packed reports whether the file's types do not have the codes: bytes hold several.
+func (b *BlockLayout) BytePacked() bool { return b.DType.Bits() != int64(b.Bits) }
+
+// standing reports whether the codes are stored row by row, rows of cols.
+func (b *BlockLayout) RowMajor() bool { return b.ColumnMajor == b.Transposed }
+
+// hasZeros reports whether zero points are stored: all but those that codes have anyway. ONNX Runtime, told to be precise without VNNI
+// (session.x64quantprecision), makes int8 weights uint8, and then reads per channel or block only those with zero points.
+func (b *BlockLayout) HasZeroPoints() bool {
+	return !b.Spec.Symmetric || !b.ForNBits && (b.Spec.Low >= 0 || b.Bits == 8)
+}
+
+func (b *BlockLayout) quantizedShape(shape []int64) []int64 {
+	switch {
+	case b.ForNBits:
+		return []int64{b.Cols, b.NumBlocks(), int64(b.Spec.Block*b.Bits) / 8}
+	case b.BytePacked():
+		return []int64{CeilDiv(b.Rows*b.Cols, int64(8/b.Bits))}
+	case b.Transposed:
+		return []int64{shape[1], shape[0]}
+	}
+	return shape
+}
+
+// specs are codes, scales and zero points of a weight of some shape, as they are stored.
+func (b *BlockLayout) specs(name string, shape []int64) []ir.Spec {
+	out := []ir.Spec{
+		{Name: name, DType: b.DType, Shape: b.quantizedShape(shape)},
+		{Name: name, DType: b.scaleDType(), Shape: b.scaleShape()},
+	}
+	if b.HasZeroPoints() {
+		dt, shape := b.zeroPointSpec()
+		out = append(out, ir.Spec{Name: name, DType: dt, Shape: shape})
+	}
+	return out
+}
+
+func (b *BlockLayout) bytes(shape []int64) (n int64) {
+	for _, s := range b.specs("", shape) {
+		n += s.Bytes()
+	}
+	return n
+}
+
+// blockRecipe describes how codes and scales of blocks are computed. Each weight is read once.
+func (c *Encoding) blockRecipe() *ir.Recipe {
+	return &ir.Recipe{
+		Name: "quantize",
+		In:   []*ir.Tensor{c.Weight},
+		Out:  c.Blocks.specs(c.Weight.Name, c.Shape),
+		Work: c.chunk()*10 + c.Blocks.NumBlocks()*c.Blocks.Cols*15,
+		Run:  c.runBlocks,
+	}
+}
+
+// chunk is the most elements that are rounded at a time: what is stored together, in whole blocks.
+func (c *Encoding) chunk() int64 { return c.chunkRows() * c.chunkCols() }
+
+func (c *Encoding) chunkRows() int64 {
+	b := c.Blocks
+	if !b.RowMajor() || b.Rounder.WholeColumns {
+		return b.Rows
+	}
+	block := int64(b.Spec.Block)
+	return min(b.Rows, max(1, pass.Block/max(1, b.Cols)/block)*block)
+}
+
+// chunkCols is a number of columns whose codes, if they lie together, are whole bytes.
+func (c *Encoding) chunkCols() int64 {
+	b, most := c.Blocks, int64(pass.Block)
+	switch {
+	case b.RowMajor() || b.Rounder.WholeColumns:
+		return b.Cols
+	case !b.ColumnMajor:
+		most = panelElems // rows are read in pieces
+	}
+	return min(b.Cols, max(kernel.BlockCols, most/max(1, b.Rows)/kernel.BlockCols*kernel.BlockCols))
+}
+
+func (c *Encoding) runBlocks(ctx context.Context, in []io.ReaderAt, out []io.Writer) error {
+	r := &blockQuantizer{Encoding: c, ctx: ctx, floats: pass.NewFloats(in[0], c.Weight.DType), out: out[OutQuantized]}
+	n := c.Blocks.NumBlocks() * c.Blocks.Cols
+	r.scale = make([]float32, n)
+	if c.Blocks.FloatZeroPoints {
+		r.floatZeroPoint = make([]float32, n)
+	} else {
+		r.zeroPoint = make([]byte, n)
+	}
+	free := r.allocate()
+	defer free()
+	for row := int64(0); row < c.Blocks.Rows; row += c.chunkRows() {
+		for col := int64(0); col < c.Blocks.Cols; col += c.chunkCols() {
+			if err := r.quantizeChunk(row, min(c.chunkRows(), c.Blocks.Rows-row), col, min(c.chunkCols(), c.Blocks.Cols-col)); err != nil {
+				return err
+			}
+		}
+	}
+	if err := r.writeFloats(out[OutScales], r.scale); err != nil || !c.Blocks.HasZeroPoints() {
+		return err
+	}
+	if c.Blocks.FloatZeroPoints {
+		return r.writeFloats(out[OutZeroPoints], r.floatZeroPoint)
+	}
+	_, err := out[OutZeroPoints].Write(r.packedZeroPoints())
+	return err
+}
+
+// pack packs codes into to, which may be codes.
+func (b *BlockLayout) pack(to, codes []byte, bits int) []byte {
+	to = to[:kernel.Packed(len(codes), bits)]
+	kernel.Pack(to, codes, bits)
+	return to
+}
+
+// A blockRun rounds one weight, a chunk after the other.
+type blockQuantizer struct {
+	*Encoding
+	ctx                  context.Context
+	floats               *pass.Floats
+	out                  io.Writer
+	scale                []float32 // of the whole weight, as stored
+	zeroPoint            []byte    // likewise
+	floatZeroPoint       []float32 // likewise, where zero points are real numbers
+	x, transposed        []float32
+	quantized, reordered []byte
+}
+
+// take gets the buffers of a chunk, and returns what gives them back.
+func (r *blockQuantizer) allocate() func() {
+	n := r.chunk()
+	var free [4]func()
+	r.x, free[0] = r.Buffers.takeFloats(n)
+	r.quantized, free[1] = r.Buffers.takeBytes(n)
+	free[2], free[3] = func() {}, func() {}
+	if r.Blocks.ColumnMajor {
+		r.transposed, free[2] = r.Buffers.takeFloats(n)
+	}
+	if r.Blocks.ColumnMajor || !r.Blocks.RowMajor() {
+		r.reordered, free[3] = r.Buffers.takeBytes(n)
+	}
+	return func() {
+		for _, f := range free {
+			f()
+		}
+	}
+}
+
+// part rounds rows × cols elements from (row, col) on.
+func (r *blockQuantizer) quantizeChunk(row, rows, col, cols int64) error {
+	w, err := r.read(row, rows, col, cols)
+	if err != nil {
+		return err
+	}
+	if reason := nonFiniteReason(kernel.AbsMaxBits(w)); reason != "" {
+		return &pass.Unfit{Tensor: r.Weight.Name, Reason: reason}
+	}
+	codes := &solve.Codes{K: int(rows), N: int(cols), Grid: r.Blocks.Spec, Code: r.quantized[:rows*cols]}
+	n := CeilDiv(rows, int64(r.Blocks.Spec.Block)) * cols
+	codes.Scale, codes.Zero = make([]float32, n), make([]int32, n)
+	if r.Blocks.FloatZeroPoints {
+		codes.Point = make([]float32, n)
+	}
+	if err := r.Blocks.Rounder.Round(codes, w); err != nil {
+		return err
+	}
+	if err := r.storeQParams(codes, row/int64(r.Blocks.Spec.Block), col); err != nil {
+		return err
+	}
+	q := codes.Code
+	if !r.Blocks.RowMajor() {
+		kernel.TransposeBytes(r.reordered[:len(q)], q, int(rows), int(cols))
+		q = r.reordered[:len(q)]
+	}
+	if r.Blocks.ForNBits {
+		q = r.Blocks.packColumns(q, rows, int64(r.Blocks.Spec.Block))
+	} else {
+		q = r.Blocks.pack(q, q, r.Blocks.Bits)
+	}
+	if _, err := r.out.Write(q); err != nil {
+		return err
+	}
+	return r.ctx.Err()
+}
+
+// read returns a part as rows of cols.
+func (r *blockQuantizer) read(row, rows, col, cols int64) ([]float32, error) {
+	x := r.x[:rows*cols]
+	if !r.Blocks.ColumnMajor {
+		return x, r.readRows(x, row, rows, col, cols)
+	}
+	for j := int64(0); j < cols; j++ {
+		if rows == r.Blocks.Rows {
+			if err := r.floats.Read(x, col*rows); err != nil {
+				return nil, err
+			}
+			break
+		}
+		if err := r.floats.Read(x[j*rows:][:rows], (col+j)*r.Blocks.Rows+row); err != nil {
+			return nil, err
+		}
+	}
+	kernel.Transpose(r.transposed[:len(x)], x, int(cols), int(rows))
+	return r.transposed[:len(x)], nil
+}
+
+// pieces reads rows, or a part of each, that lie in the weight as they are wanted.
+func (r *blockQuantizer) readRows(x []float32, row, rows, col, cols int64) error {
+	if cols == r.Blocks.Cols {
+		return r.floats.Read(x, row*cols)
+	}
+	for i := range rows {
+		if err := r.floats.Read(x[i*cols:][:cols], (row+i)*r.Blocks.Cols+col); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// like reports whether b and o store equal weights as equal codes.
+func (b *BlockLayout) Same(o *BlockLayout) bool {
+	if b == nil || o == nil {
+		return b == o
+	}
+	return b.Rows == o.Rows && b.Cols == o.Cols && b.ColumnMajor == o.ColumnMajor && b.Transposed == o.Transposed && b.ForNBits == o.ForNBits && b.FloatZeroPoints == o.FloatZeroPoints && b.Spec == o.Spec && b.DType == o.DType
+}

@@ -1,0 +1,106 @@
+package spec
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/pass"
+	"github.com/mcompress/mcompress/quantize/internal/solve"
+)
+
+// scaleShape is a matrix that lies as the codes do, or a vector for one block a column of those that stand.
+func (b *BlockLayout) scaleShape() []int64 {
+	switch n := b.NumBlocks(); {
+	case !b.RowMajor():
+		return []int64{b.Cols, n}
+	case n == 1:
+		return []int64{b.Cols}
+	default:
+		return []int64{n, b.Cols}
+	}
+}
+
+// scaleType is the type of scales, and of zero points that are real numbers.
+func (b *BlockLayout) scaleDType() ir.DType {
+	if b.Spec.Half {
+		return ir.Float16
+	}
+	return ir.Float
+}
+
+// zeros is the type and shape of zero points.
+func (b *BlockLayout) zeroPointSpec() (ir.DType, []int64) {
+	switch {
+	case b.FloatZeroPoints:
+		return b.scaleDType(), b.scaleShape()
+	case b.ForNBits:
+		return ir.Uint8, []int64{b.Cols, CeilDiv(b.NumBlocks()*int64(b.Bits), 8)}
+	}
+	return b.DType, b.scaleShape()
+}
+
+// place puts scales and zero points of a part, from a block and a column on, where they are stored.
+func (r *blockQuantizer) storeQParams(c *solve.Codes, block, col int64) error {
+	across, down := int64(1), r.Blocks.Cols // from column to column, from block to block
+	if !r.Blocks.RowMajor() {
+		across, down = r.Blocks.NumBlocks(), 1
+	}
+	for i := 0; i < len(c.Scale); i += c.N {
+		at := col*across + (block+int64(i/c.N))*down
+		for j, s := range c.Scale[i:][:c.N] {
+			if why := r.Blocks.unrepresentable(max(s, -s), c.Zero[i+j]); why != "" {
+				return &pass.Unfit{Tensor: r.Weight.Name, Reason: why}
+			}
+			r.scale[at] = s
+			if r.floatZeroPoint != nil {
+				r.floatZeroPoint[at] = c.Point[i+j]
+			} else {
+				r.zeroPoint[at] = byte(c.Zero[i+j])
+			}
+			at += across
+		}
+	}
+	return nil
+}
+
+// unfit says why codes cannot stand for weights with a scale of this magnitude and a zero point, or nothing. Float16 weights are made of
+// them in float16 at run time, where the largest must not become infinities.
+func (b *BlockLayout) unrepresentable(scale float32, zero int32) string {
+	switch most := scale * float32(max(b.Spec.High-zero, zero-b.Spec.Low)); {
+	case !IsNormal(scale):
+		return "its values are too small or too large for a scale of normal float32 size"
+	case b.Spec.Half && most > LargestFloat16:
+		return fmt.Sprintf("its codes would reach up to %g, which float16 does not hold", most)
+	}
+	return ""
+}
+
+// nonFinite says why a largest magnitude, as bits, cannot be stood for.
+func nonFiniteReason(bits uint32) string {
+	switch {
+	case bits > InfBits:
+		return "it holds NaN"
+	case bits == InfBits:
+		return "it holds infinities"
+	}
+	return ""
+}
+
+// write writes scales, or real zero points, in their type.
+func (r *blockQuantizer) writeFloats(out io.Writer, x []float32) error {
+	w := &FloatWriter{W: out, Dt: r.Blocks.scaleDType()}
+	return w.Flush(r.ctx, &x)
+}
+
+// zeros are whole zero points as they are stored.
+func (r *blockQuantizer) packedZeroPoints() []byte {
+	b := r.Blocks
+	if b.ForNBits {
+		return b.packColumns(r.zeroPoint, b.NumBlocks(), 8/int64(b.Bits))
+	}
+	return b.pack(r.zeroPoint, r.zeroPoint, int(b.DType.Bits()))
+}
+
+// largestFloat16 is the largest finite float16.
+const LargestFloat16 = 65504

@@ -1,0 +1,167 @@
+package spec
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/mcompress/mcompress/internal/kernel"
+)
+
+// peaks are the numbers of the format, or beyond it, that a block's largest magnitude may be brought to: the numbers between are spread
+// unevenly, and what fits best is tried.
+var float4Peaks = []float32{6, 7, 5.5, 5, 4.5, 4}
+
+// tileCols is how many blocks are coded together.
+const tileCols = kernel.BlockCols
+
+// A blockCoder finds the codes and scales of blocks. Whichever lie beside one another are the columns of a tile.
+type float4Quantizer struct {
+	format kernel.SmallFloat
+	peaks  []float32
+	stride int // between the elements of a block
+
+	x         []float32 // where blocks are taken from
+	quantized []byte    // and their codes put
+	scales    []uint16  // of the blocks since begin, as float16
+
+	blocks        [tileCols]block // that wait
+	n             int
+	tile          []float32
+	tileQuantized []byte
+}
+
+// A block is where its first element is, and how many it has.
+type block struct{ at, rows int }
+
+func newFloat4Quantizer(f kernel.SmallFloat, size, stride int64) *float4Quantizer {
+	return &float4Quantizer{format: f, peaks: float4Peaks, stride: int(stride), tile: make([]float32, size*tileCols), tileQuantized: make([]byte, size*tileCols)}
+}
+
+// begin makes x what blocks are taken from.
+func (k *float4Quantizer) begin(x []float32) {
+	if cap(k.quantized) < len(x) {
+		k.quantized = make([]byte, len(x))
+	}
+	k.x, k.quantized, k.scales = x, k.quantized[:len(x)], k.scales[:0]
+}
+
+// row codes the blocks that begin side by side at an element.
+func (k *float4Quantizer) row(at, rows int) error {
+	for j := range k.stride {
+		k.blocks[k.n] = block{at + j, rows}
+		if k.n++; k.n < tileCols {
+			continue
+		}
+		if err := k.finish(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// finish codes the blocks that wait.
+func (k *float4Quantizer) finish() error {
+	if k.n == 0 {
+		return nil
+	}
+	rows := k.gather()
+	tile := k.tile[:rows*tileCols]
+	half, scale, err := k.search(tile)
+	if err != nil {
+		return err
+	}
+	coded := k.tileQuantized[:len(tile)]
+	k.format.CodesCols(coded, tile, scale[:])
+	if k.adjacent() {
+		for i := range rows {
+			copy(k.quantized[k.blocks[0].at+i*k.stride:][:tileCols], coded[i*tileCols:])
+		}
+	} else {
+		k.scatter(coded)
+	}
+	k.scales = append(k.scales, half[:k.n]...)
+	k.n = 0
+	return nil
+}
+
+// abreast reports whether the rows of the tile lie together in the weight.
+func (k *float4Quantizer) adjacent() bool {
+	first, last := k.blocks[0], k.blocks[tileCols-1]
+	return k.n == tileCols && k.stride >= tileCols && last.at-first.at == tileCols-1 && last.rows == first.rows
+}
+
+// gather makes the blocks columns, with zeros behind those that are shorter than others, and where there are none.
+func (k *float4Quantizer) gather() (rows int) {
+	for _, b := range k.blocks[:k.n] {
+		rows = max(rows, b.rows)
+	}
+	if k.adjacent() {
+		for i := range rows {
+			copy(k.tile[i*tileCols:][:tileCols], k.x[k.blocks[0].at+i*k.stride:])
+		}
+		return rows
+	}
+	clear(k.tile[:rows*tileCols])
+	for j, b := range k.blocks[:k.n] {
+		for i := range b.rows {
+			k.tile[i*tileCols+j] = k.x[b.at+i*k.stride]
+		}
+	}
+	return rows
+}
+
+// scatter puts the codes of a tile where its blocks came from.
+func (k *float4Quantizer) scatter(coded []byte) {
+	for j, b := range k.blocks[:k.n] {
+		for i := range b.rows {
+			k.quantized[b.at+i*k.stride] = coded[i*tileCols+j]
+		}
+	}
+}
+
+// search finds for each column the scale of least squared error.
+func (k *float4Quantizer) search(tile []float32) (half [tileCols]uint16, scale [tileCols]float32, err error) {
+	var bits [tileCols]uint32
+	var peak, least [tileCols]float32
+	kernel.ColAbsMaxBits(bits[:], tile)
+	for j, b := range bits {
+		if why := noScaleReason(b, 1); why != "" {
+			return half, scale, errors.New(why)
+		}
+		peak[j], least[j], half[j], scale[j] = math.Float32frombits(b), float32(math.Inf(1)), oneHalf, 1
+	}
+	for _, p := range k.peaks {
+		h, s := rounded(peak, p)
+		sums := k.format.BlockErrors(tile, &s)
+		for j, e := range sums {
+			if e < least[j] && h[j] != 0 && h[j] < halfInf {
+				half[j], scale[j], least[j] = h[j], s[j], e
+			}
+		}
+	}
+	for j, e := range least {
+		if peak[j] > 0 && math.IsInf(float64(e), 1) {
+			return half, scale, fmt.Errorf("a block's largest magnitude, %g, gives no float16 scale", peak[j])
+		}
+	}
+	return half, scale, nil
+}
+
+// oneHalf is 1 as float16, halfInf infinity.
+const oneHalf, halfInf = 0x3c00, 0x7c00
+
+// rounded are the scales that bring peaks to p, as float16 and what that is; 1 where it is 0 or infinite.
+func rounded(peak [tileCols]float32, p float32) (half [tileCols]uint16, scale [tileCols]float32) {
+	for j, v := range peak {
+		scale[j] = v / p
+	}
+	kernel.F16FromF32(half[:], scale[:])
+	kernel.F32FromF16(scale[:], half[:])
+	for j, h := range half {
+		if h == 0 || h >= halfInf {
+			scale[j] = 1
+		}
+	}
+	return half, scale
+}

@@ -1,0 +1,46 @@
+package spec
+
+import (
+	"errors"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/mcompress/mcompress/internal/kernel"
+)
+
+// The search over scales serves each block, and most of them better than the plain scale.
+func TestFloat4SearchesItsScales(t *testing.T) {
+	random := rand.New(rand.NewPCG(5, 6))
+	k, plain := newFloat4Quantizer(kernel.E2M1, 32, 1), newFloat4Quantizer(kernel.E2M1, 32, 1)
+	plain.peaks = float4Peaks[:1]
+	x, y, better := make([]float32, 32), make([]float32, 32), 0
+	errorOf := func(k *float4Quantizer) float64 {
+		k.begin(x)
+		if err := errors.Join(k.row(0, len(x)), k.finish()); err != nil {
+			t.Fatal(err)
+		}
+		var scale [1]float32
+		kernel.F32FromF16(scale[:], k.scales)
+		kernel.E2M1.Values(y, k.quantized, scale[0])
+		sum := 0.
+		for i, v := range x {
+			sum += float64(v-y[i]) * float64(v-y[i])
+		}
+		return sum
+	}
+	for range 100 {
+		for i := range x {
+			x[i] = float32(random.NormFloat64())
+		}
+		found, least := errorOf(k), errorOf(plain)
+		if found > least {
+			t.Errorf("squared error %g, %g without search", found, least)
+		}
+		if found < least {
+			better++
+		}
+	}
+	if better < 50 {
+		t.Errorf("only %d of 100 blocks are better than without search", better)
+	}
+}

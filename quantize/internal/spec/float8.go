@@ -1,0 +1,146 @@
+package spec
+
+import (
+	"context"
+	"io"
+	"math"
+
+	"github.com/mcompress/mcompress/internal/kernel"
+	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/pass"
+)
+
+// Cast knows both from opset 19 on.
+var Float8Types = map[string]SmallFloat{
+	"e4m3fn": {Dt: ir.Float8E4M3FN, Format: kernel.E4M3FN, Opset: 19},
+	"e5m2":   {Dt: ir.Float8E5M2, Format: kernel.E5M2, Opset: 19},
+}
+
+// A scaled is a weight in 8-bit floats with the scale of each channel.
+type Float8Encoding struct {
+	SmallFloat
+	Weight     *ir.Tensor
+	Layout     ScaleLayout
+	ScaleShape []int64 // of the scales
+}
+
+func NewFloat8(t SmallFloat, v *ir.Value, axes []int) SmallFloatEncoding {
+	s := &Float8Encoding{SmallFloat: t, Weight: v.Const}
+	s.Layout, s.ScaleShape = LayoutOfAxes(v.Const.Shape, axes)
+	return s
+}
+
+func (s *Float8Encoding) Bytes() int64 { return s.Weight.Elems() + 4*s.Layout.NumScales() }
+
+func (s *Float8Encoding) Recipe() *ir.Recipe {
+	return &ir.Recipe{
+		Name: "float8",
+		In:   []*ir.Tensor{s.Weight},
+		Out:  []ir.Spec{{Name: s.Weight.Name, DType: s.Dt, Shape: s.Weight.Shape}, {Name: s.Weight.Name, DType: ir.Float, Shape: s.ScaleShape}},
+		Work: 2*s.Layout.bufferElems()*5 + min(s.Layout.Elems(), maxHeldElems)*4 + 8*s.Layout.NumScales(),
+		Run:  s.run,
+	}
+}
+
+// run goes through the weight for its scales and then for its codes.
+func (s *Float8Encoding) run(ctx context.Context, in []io.ReaderAt, out []io.Writer) error {
+	r := newSegmentReader(nil, in[0], s.Weight.DType, s.Layout, 2)
+	defer r.close()
+	scale, err := s.observe(ctx, r)
+	if err != nil {
+		return err
+	}
+	buf := make([]byte, s.Layout.bufferElems())
+	err = s.Layout.segments(func(q segment) error {
+		x, err := r.next(q)
+		if err != nil {
+			return err
+		}
+		s.quantize(buf[:q.n], x, q, scale)
+		if _, err := out[OutQuantized].Write(buf[:q.n]); err != nil {
+			return err
+		}
+		return ctx.Err()
+	})
+	if err != nil {
+		return err
+	}
+	_, err = out[OutScales].Write(kernel.Bytes(scale))
+	return err
+}
+
+// measure is the scale of each channel, which brings its largest magnitude to that of the format.
+func (s *Float8Encoding) observe(ctx context.Context, r *segmentReader) ([]float32, error) {
+	m := newMinMaxObserver(s.Layout.NumScales(), QuantSpec{Symmetric: true})
+	err := s.Layout.segments(func(q segment) error {
+		x, err := r.next(q)
+		if err != nil {
+			return err
+		}
+		m.observe(s.Layout, q, x)
+		return ctx.Err()
+	})
+	if err != nil {
+		return nil, err
+	}
+	scale := make([]float32, len(m.bits))
+	for i, bits := range m.bits {
+		if why := noScaleReason(bits, s.Format.Largest()); why != "" {
+			return nil, &pass.Unfit{Tensor: s.Weight.Name, Reason: why}
+		}
+		scale[i] = math.Float32frombits(bits) / s.Format.Largest()
+		if bits == 0 {
+			scale[i] = 1
+		}
+	}
+	return scale, nil
+}
+
+// codes writes the codes of one run.
+func (s *Float8Encoding) quantize(dst []byte, x []float32, q segment, scale []float32) {
+	if !s.Layout.columnwise() {
+		s.Format.Codes(dst, x, scale[q.first])
+		return
+	}
+	s.Format.CodesCols(dst, x, scale[q.first:][:s.Layout.channels])
+}
+
+// emitScaled is Cast and Mul.
+func (s *Float8Encoding) EmitDequantize(g *ir.Graph, at *ir.Node, codes, scales *ir.Value) *ir.Value {
+	x := g.Insert(at, "Cast", []*ir.Value{codes}, ir.IntAttr("to", int64(ir.Float)))
+	return g.Insert(at, "Mul", []*ir.Value{x, scales})
+}
+
+// restore makes the float weight from codes and scales.
+func (s *Float8Encoding) Restore(parts []*ir.Tensor) *ir.Tensor {
+	r := &ir.Recipe{Name: "restore", In: parts, Out: []ir.Spec{s.Weight.Spec}, Work: 2 * s.Layout.bufferElems() * 5}
+	r.Run = func(ctx context.Context, in []io.ReaderAt, out []io.Writer) error {
+		scale := make([]float32, s.Layout.NumScales())
+		if err := ir.ReadFull(in[OutScales], kernel.Bytes(scale), 0); err != nil {
+			return err
+		}
+		codes, x := make([]byte, s.Layout.bufferElems()), make([]float32, s.Layout.bufferElems())
+		w := &FloatWriter{W: out[0], Dt: s.Weight.DType}
+		return s.Layout.segments(func(q segment) error {
+			if err := ir.ReadFull(in[OutQuantized], codes[:q.n], q.at); err != nil {
+				return err
+			}
+			y := x[:q.n]
+			s.dequantize(y, codes[:q.n], q, scale)
+			return w.Flush(ctx, &y)
+		})
+	}
+	return r.Derive()[0]
+}
+
+func (s *Float8Encoding) dequantize(dst []float32, codes []byte, q segment, scale []float32) {
+	if !s.Layout.columnwise() {
+		s.Format.Values(dst, codes, scale[q.first])
+		return
+	}
+	s.Format.Values(dst, codes, 1)
+	cols := scale[q.first:][:s.Layout.channels]
+	for i := range dst {
+		dst[i] *= cols[i%len(cols)]
+	}
+}

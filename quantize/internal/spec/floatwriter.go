@@ -1,0 +1,39 @@
+package spec
+
+import (
+	"context"
+	"io"
+
+	"github.com/mcompress/mcompress/internal/kernel"
+	"github.com/mcompress/mcompress/ir"
+)
+
+// A floatWriter writes float32 values as a float type.
+type FloatWriter struct {
+	W    io.Writer
+	Dt   ir.DType
+	half []uint16
+}
+
+func (w *FloatWriter) Flush(ctx context.Context, buf *[]float32) error {
+	x := *buf
+	*buf = x[:0]
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if w.Dt == ir.Float {
+		_, err := w.W.Write(kernel.Bytes(x))
+		return err
+	}
+	if cap(w.half) < len(x) {
+		w.half = make([]uint16, len(x))
+	}
+	h := w.half[:len(x)]
+	if w.Dt == ir.BFloat16 {
+		kernel.BF16FromF32(h, x)
+	} else {
+		kernel.F16FromF32(h, x)
+	}
+	_, err := w.W.Write(kernel.Bytes(h))
+	return err
+}

@@ -1,0 +1,193 @@
+package spec
+
+import (
+	"context"
+	"io"
+
+	"github.com/mcompress/mcompress/internal/kernel"
+	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/pass"
+)
+
+// A coding is a weight as it will be stored: codes, scales and, for asymmetric
+// schemes, zero points.
+type Encoding struct {
+	Weight     *ir.Tensor  // the float weight
+	Shape      []int64     // how its readers see it, before any transposition
+	Layout     ScaleLayout // over t
+	Spec       QuantSpec
+	Transpose  bool         // it is a matrix, and the codes are stored as its transpose
+	Axis       int          // of shape, that has a scale for each index; -1 for one scale
+	ScaleShape []int64      // shape of the scales
+	Buffers    *BufferPool  // shared by the codings of a run; may be nil
+	Blocks     *BlockLayout // where blocks share scales, instead of g and s; may be nil
+}
+
+// The outputs of a coding's recipe, in order.
+const (
+	OutQuantized = iota
+	OutScales
+	OutZeroPoints
+)
+
+// recipe describes how codes and scales are computed; each weight is read once where
+// its runs have their scale at hand, else twice.
+func (c *Encoding) Recipe() *ir.Recipe {
+	if c.Blocks != nil {
+		return c.blockRecipe()
+	}
+	shape := c.Shape
+	if c.Transpose {
+		shape = []int64{shape[1], shape[0]}
+	}
+	r := &ir.Recipe{
+		Name: "quantize",
+		In:   []*ir.Tensor{c.Weight},
+		Out: []ir.Spec{
+			{Name: c.Weight.Name, DType: c.Spec.DType(), Shape: shape},
+			{Name: c.Weight.Name, DType: ir.Float, Shape: c.ScaleShape},
+		},
+		Work: c.work(),
+		Run:  c.run,
+	}
+	if !c.Spec.Symmetric {
+		r.Out = append(r.Out, ir.Spec{Name: c.Weight.Name, DType: c.Spec.DType(), Shape: c.ScaleShape})
+	}
+	return r
+}
+
+func (c *Encoding) work() int64 {
+	held := c.Layout.bufferElems()
+	if c.Layout.rows > 1 || c.Layout.inner > pass.Block {
+		held = max(held, min(c.Layout.Elems(), maxHeldElems))
+	}
+	if c.Transpose {
+		held = max(held, c.panelCols()*c.Shape[0]+c.panelCols()*c.Shape[0]/2)
+	}
+	return held*(4+1) + held*(c.Weight.DType.Bits()/8)*b2i(c.Weight.DType != ir.Float) + c.Layout.NumScales()*16
+}
+
+func b2i(b bool) int64 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+func (c *Encoding) run(ctx context.Context, in []io.ReaderAt, out []io.Writer) error {
+	var a *QParams
+	var err error
+	switch {
+	case c.Transpose:
+		a, err = c.quantizeTransposed(ctx, in[0], out[OutQuantized])
+	case c.Layout.rows == 1 && c.Layout.inner <= pass.Block:
+		a, err = c.onePass(ctx, in[0], out[OutQuantized])
+	default:
+		a, err = c.twoPass(ctx, in[0], out[OutQuantized])
+	}
+	if err != nil {
+		return err
+	}
+	if _, err := out[OutScales].Write(kernel.Bytes(a.Scale)); err != nil {
+		return err
+	}
+	if a.ZeroPoint == nil {
+		return nil
+	}
+	_, err = out[OutZeroPoints].Write(zeroPointBytes(a.ZeroPoint))
+	return err
+}
+
+// codeBytes are zero points as codes: the low byte of each.
+func zeroPointBytes(zero []int32) []byte {
+	b := make([]byte, len(zero))
+	for i, z := range zero {
+		b[i] = byte(z)
+	}
+	return b
+}
+
+// twice goes through the weight for its scales and then for its codes.
+func (c *Encoding) twoPass(ctx context.Context, in io.ReaderAt, out io.Writer) (*QParams, error) {
+	r := newSegmentReader(c.Buffers, in, c.Weight.DType, c.Layout, 2)
+	defer r.close()
+	a, err := r.observe(ctx, c.Weight, c.Layout, c.Spec)
+	if err != nil {
+		return nil, err
+	}
+	return a, c.quantizeWith(ctx, r, out, a)
+}
+
+// fused measures and quantizes each run while it is in the cache.
+func (c *Encoding) onePass(ctx context.Context, in io.ReaderAt, out io.Writer) (*QParams, error) {
+	m, a := newMinMaxObserver(c.Layout.NumScales(), c.Spec), newQParams(c.Layout.NumScales(), c.Spec)
+	r := newSegmentReader(c.Buffers, in, c.Weight.DType, c.Layout, 1)
+	defer r.close()
+	return a, c.quantizeSegments(ctx, r, out, func(q segment, x []float32, dst []byte) error {
+		m.observe(c.Layout, q, x)
+		scale, zero, err := m.qparams(c.Spec, q.first, c.Weight.Name)
+		if err != nil {
+			return err
+		}
+		a.set(int(q.first), scale, zero)
+		kernel.Quantize(dst, x, scale, zero, c.Spec.Levels())
+		return nil
+	})
+}
+
+// write quantizes by scales that are known.
+func (c *Encoding) quantizeWith(ctx context.Context, r *segmentReader, out io.Writer, a *QParams) error {
+	fixed := a.ZeroPoint
+	if fixed == nil && c.Spec.ZeroPoint() != 0 && c.Layout.columnwise() {
+		fixed = make([]int32, c.Layout.NumScales())
+		for i := range fixed {
+			fixed[i] = c.Spec.ZeroPoint()
+		}
+	}
+	return c.quantizeSegments(ctx, r, out, func(q segment, x []float32, dst []byte) error {
+		if !c.Layout.columnwise() {
+			kernel.Quantize(dst, x, a.Scale[q.first], a.zeroPointOf(c.Spec, q.first), c.Spec.Levels())
+			return nil
+		}
+		var zero []int32
+		if fixed != nil {
+			zero = fixed[q.first:][:c.Layout.channels]
+		}
+		kernel.QuantizeCols(dst, x, a.Scale[q.first:][:c.Layout.channels], zero, c.Spec.Levels())
+		return nil
+	})
+}
+
+// quantize hands each run and its place among the codes to do, and writes the codes
+// in blocks.
+func (c *Encoding) quantizeSegments(ctx context.Context, r *segmentReader, out io.Writer, do func(q segment, x []float32, dst []byte) error) error {
+	buf, free := c.Buffers.takeBytes(c.Layout.bufferElems())
+	defer free()
+	buf = buf[:0:c.Layout.bufferElems()]
+	err := c.Layout.segments(func(q segment) error {
+		x, err := r.next(q)
+		if err != nil {
+			return err
+		}
+		if len(buf)+len(x) > cap(buf) {
+			if err := flush(ctx, out, &buf); err != nil {
+				return err
+			}
+		}
+		buf = buf[:len(buf)+len(x)]
+		return do(q, x, buf[len(buf)-len(x):])
+	})
+	if err != nil {
+		return err
+	}
+	return flush(ctx, out, &buf)
+}
+
+func flush(ctx context.Context, out io.Writer, buf *[]byte) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	_, err := out.Write(*buf)
+	*buf = (*buf)[:0]
+	return err
+}

@@ -1,0 +1,129 @@
+package spec
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"math"
+
+	"github.com/mcompress/mcompress/internal/kernel"
+	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/pass"
+)
+
+// ranges is what is known of each scale's elements: the largest magnitude's bits, and
+// for asymmetric schemes the extremes.
+type minMaxObserver struct {
+	bits   []uint32
+	lo, hi []float32
+}
+
+func newMinMaxObserver(n int64, s QuantSpec) *minMaxObserver {
+	m := &minMaxObserver{bits: make([]uint32, n)}
+	if !s.Symmetric {
+		m.lo, m.hi = make([]float32, n), make([]float32, n) // zero always has a code
+	}
+	return m
+}
+
+func (m *minMaxObserver) observe(g ScaleLayout, q segment, x []float32) {
+	if g.columnwise() {
+		cols := m.bits[q.first:][:g.channels]
+		kernel.ColAbsMaxBits(cols, x)
+		if m.lo != nil {
+			kernel.ColMinMax(m.lo[q.first:][:g.channels], m.hi[q.first:][:g.channels], x)
+		}
+		return
+	}
+	m.bits[q.first] = max(m.bits[q.first], kernel.AbsMaxBits(x))
+	if m.lo != nil {
+		lo, hi := kernel.MinMax(x)
+		m.lo[q.first], m.hi[q.first] = min(m.lo[q.first], lo), max(m.hi[q.first], hi)
+	}
+}
+
+const InfBits = 0x7f800000
+
+// fit turns the range of scale i into the scale and zero point.
+func (m *minMaxObserver) qparams(s QuantSpec, i int64, tensor string) (scale float32, zero int32, err error) {
+	switch b := m.bits[i]; {
+	case b > InfBits:
+		return 0, 0, &pass.Unfit{Tensor: tensor, Reason: "it holds NaN"}
+	case b == InfBits:
+		return 0, 0, &pass.Unfit{Tensor: tensor, Reason: "it holds infinities"}
+	}
+	hi := math.Float32frombits(m.bits[i])
+	lo := -hi
+	if m.lo != nil {
+		lo, hi = m.lo[i], m.hi[i]
+	}
+	scale, zero, ok := s.QParams(lo, hi)
+	if !ok {
+		return 0, 0, &pass.Unfit{Tensor: tensor, Reason: fmt.Sprintf("its largest magnitude, %g, gives no scale of normal float32 size", max(-lo, hi))}
+	}
+	return scale, zero, nil
+}
+
+// An affine is every scale and zero point of a tensor.
+type QParams struct {
+	Scale     []float32
+	ZeroPoint []int32 // nil where all are the scheme's
+}
+
+// measure reads the whole tensor for its scales.
+func ObserveQParams(ctx context.Context, in io.ReaderAt, t *ir.Tensor, g ScaleLayout, s QuantSpec) (*QParams, error) {
+	r := newSegmentReader(nil, in, t.DType, g, 1)
+	defer r.close()
+	return r.observe(ctx, t, g, s)
+}
+
+func (r *segmentReader) observe(ctx context.Context, t *ir.Tensor, g ScaleLayout, s QuantSpec) (*QParams, error) {
+	m := newMinMaxObserver(g.NumScales(), s)
+	err := g.segments(func(q segment) error {
+		x, err := r.next(q)
+		if err != nil {
+			return err
+		}
+		m.observe(g, q, x)
+		return ctx.Err()
+	})
+	if err != nil {
+		return nil, err
+	}
+	return m.all(s, t.Name)
+}
+
+func (m *minMaxObserver) all(s QuantSpec, tensor string) (*QParams, error) {
+	a := newQParams(int64(len(m.bits)), s)
+	for i := range m.bits {
+		scale, zero, err := m.qparams(s, int64(i), tensor)
+		if err != nil {
+			return nil, err
+		}
+		a.set(i, scale, zero)
+	}
+	return a, nil
+}
+
+func newQParams(n int64, s QuantSpec) *QParams {
+	a := &QParams{Scale: make([]float32, n)}
+	if !s.Symmetric {
+		a.ZeroPoint = make([]int32, n)
+	}
+	return a
+}
+
+func (a *QParams) set(i int, scale float32, zero int32) {
+	a.Scale[i] = scale
+	if a.ZeroPoint != nil {
+		a.ZeroPoint[i] = zero
+	}
+}
+
+// zeroOf is the zero point of scale i.
+func (a *QParams) zeroPointOf(s QuantSpec, i int64) int32 {
+	if a.ZeroPoint == nil {
+		return s.ZeroPoint()
+	}
+	return a.ZeroPoint[i]
+}

@@ -1,0 +1,89 @@
+package spec
+
+import (
+	"math"
+
+	"github.com/mcompress/mcompress/internal/kernel"
+	"github.com/mcompress/mcompress/ir"
+)
+
+// A scheme says which 8-bit codes stand for real values: real = (code - zero) · scale.
+type QuantSpec struct {
+	Unsigned    bool
+	Symmetric   bool
+	ReduceRange bool // 7 bits, so that U8S8 products do not saturate without VNNI
+	PerTensor   bool
+}
+
+func (s QuantSpec) DType() ir.DType {
+	if s.Unsigned {
+		return ir.Uint8
+	}
+	return ir.Int8
+}
+
+// codes is the range of codes in use. Symmetric ranges lie evenly around zero; the
+// reduced int8 range is ±64, as ONNX Runtime's.
+func (s QuantSpec) Levels() kernel.Codes {
+	switch z := s.ZeroPoint(); {
+	case s.Symmetric:
+		return kernel.Codes{Lo: z - s.maxMagnitude(), Hi: z + s.maxMagnitude()}
+	case s.Unsigned && s.ReduceRange:
+		return kernel.Codes{Lo: 0, Hi: 127}
+	case s.Unsigned:
+		return kernel.Codes{Lo: 0, Hi: 255}
+	case s.ReduceRange:
+		return kernel.Codes{Lo: -64, Hi: 64}
+	}
+	return kernel.Codes{Lo: -128, Hi: 127}
+}
+
+// zero is the zero point of the symmetric scheme.
+func (s QuantSpec) ZeroPoint() int32 {
+	switch {
+	case s.Unsigned && s.ReduceRange:
+		return 64
+	case s.Unsigned:
+		return 128
+	}
+	return 0
+}
+
+// half is the symmetric scheme's largest distance from zero. It does not depend on the
+// type, so that uint8 codes are int8 codes moved up.
+func (s QuantSpec) maxMagnitude() int32 {
+	if s.ReduceRange {
+		return 64
+	}
+	return 127
+}
+
+// fit gives scale and zero point for values in [lo, hi]. A channel of zeros has
+// scale 1. It reports false for a scale that float32 holds with less than full
+// precision: codes would not stand for the values any more.
+func (s QuantSpec) QParams(lo, hi float32) (scale float32, zero int32, ok bool) {
+	if lo == 0 && hi == 0 {
+		if s.Symmetric {
+			return 1, s.ZeroPoint(), true
+		}
+		return 1, min(max(0, s.Levels().Lo), s.Levels().Hi), true
+	}
+	if s.Symmetric {
+		scale = max(-lo, hi) / float32(s.maxMagnitude())
+		return scale, s.ZeroPoint(), IsNormal(scale)
+	}
+	c := s.Levels()
+	lo, hi = min(lo, 0), max(hi, 0)
+	scale = (hi - lo) / float32(c.Hi-c.Lo)
+	if !IsNormal(scale) {
+		return scale, 0, false
+	}
+	z := float32(c.Lo) - lo/scale
+	zero = int32(math.RoundToEven(float64(z)))
+	return scale, min(max(zero, c.Lo), c.Hi), true
+}
+
+// normal reports whether x is neither infinite nor below the smallest normal float32.
+func IsNormal(x float32) bool {
+	return x >= 0x1p-126 && x <= math.MaxFloat32
+}

@@ -1,0 +1,111 @@
+package spec
+
+import (
+	"io"
+
+	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/pass"
+)
+
+// A run is a stretch of elements that lie together. Where the grid's inner size is 1
+// it is whole rows, and first is the scale of its first column; else all of it
+// belongs to scale first.
+type segment struct {
+	at, n int64
+	first int64
+}
+
+// runs calls do for consecutive runs of at most pass.Block elements, or of one row
+// where a row is longer.
+func (g ScaleLayout) segments(do func(segment) error) error {
+	if g.inner == 1 && g.rows > 1 {
+		return g.rowSegments(do)
+	}
+	chunks := g.batch * g.rows * g.channels
+	for k := range chunks {
+		scale := k/(g.rows*g.channels)*g.channels + k%g.channels
+		for i := int64(0); i < g.inner; i += pass.Block {
+			if err := do(segment{k*g.inner + i, min(pass.Block, g.inner-i), scale}); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (g ScaleLayout) rowSegments(do func(segment) error) error {
+	rows := max(1, pass.Block/max(1, g.channels))
+	for b := range g.batch {
+		for r := int64(0); r < g.rows; r += rows {
+			n := min(rows, g.rows-r)
+			if err := do(segment{(b*g.rows + r) * g.channels, n * g.channels, b * g.channels}); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// cols reports whether a run is whole rows of columns with a scale each.
+func (g ScaleLayout) columnwise() bool { return g.inner == 1 && g.rows > 1 }
+
+// window is the most elements that a reader of g's runs holds.
+func (g ScaleLayout) bufferElems() int64 {
+	w := min(g.Elems(), pass.Block)
+	if g.columnwise() {
+		w = max(w, g.channels)
+	}
+	return w
+}
+
+// A reader hands out runs of a float tensor from blocks that it reads ahead, so that
+// short runs do not cost a system call each. Close gives its buffer back.
+type segmentReader struct {
+	f         *pass.Floats
+	buf       []float32
+	at, total int64 // the block's first element; the tensor's elements
+	held      int64
+	whole     bool // buf takes the tensor as a whole, block by block as it is asked for
+	close     func()
+}
+
+// holdElems is the size up to which a weight that is gone through twice is held in
+// between: 12 MiB of float32. Reading larger ones again costs less than the memory.
+const maxHeldElems = 3 << 20
+
+// newReader returns a reader for one pass over g's runs, or for two.
+func newSegmentReader(b *BufferPool, r io.ReaderAt, dt ir.DType, g ScaleLayout, passes int) *segmentReader {
+	d := &segmentReader{f: pass.NewFloats(r, dt), total: g.Elems()}
+	n := g.bufferElems()
+	if d.whole = passes > 1 && d.total <= maxHeldElems; d.whole {
+		n = d.total
+	}
+	d.buf, d.close = b.takeFloats(n)
+	return d
+}
+
+// next returns the elements of q, valid until the next call.
+func (r *segmentReader) next(q segment) ([]float32, error) {
+	if r.whole {
+		return r.readWhole(q)
+	}
+	if q.at < r.at || q.at+q.n > r.at+r.held {
+		r.at, r.held = q.at, min(int64(len(r.buf)), r.total-q.at)
+		if err := r.f.Read(r.buf[:r.held], r.at); err != nil {
+			return nil, err
+		}
+	}
+	return r.buf[q.at-r.at:][:q.n], nil
+}
+
+// hold reads on up to the end of q, a block at a time, and keeps everything.
+func (r *segmentReader) readWhole(q segment) ([]float32, error) {
+	for r.held < q.at+q.n {
+		n := min(pass.Block, r.total-r.held)
+		if err := r.f.Read(r.buf[r.held:r.held+n], r.held); err != nil {
+			return nil, err
+		}
+		r.held += n
+	}
+	return r.buf[q.at:][:q.n], nil
+}

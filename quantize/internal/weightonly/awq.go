@@ -1,0 +1,87 @@
+package weightonly
+
+import (
+	"slices"
+
+	"github.com/mcompress/mcompress/internal/engine/op"
+	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/pass"
+	"github.com/mcompress/mcompress/quantize/internal/smoothing"
+	"github.com/mcompress/mcompress/quantize/internal/solve"
+	"github.com/mcompress/mcompress/quantize/internal/weights"
+)
+
+// scaled multiplies weights such that those of large inputs lose less when they are rounded, where the options ask for it (Lin et
+// al. 2023, arXiv:2306.00978). The inputs are divided by the same factors where they are made; a Mul for them alone would cost
+// more in every run than it is worth.
+func (o *BlockOptions) applyAWQ(c *pass.Context) error {
+	if o == nil || o.Algo != "awq" || c.DryRun { // sizes do not depend on factors
+		return nil
+	}
+	f := smoothing.NewFolded(c)
+	if len(f.Products) == 0 {
+		c.Note("", "awq left the model as it is: no inputs of products take factors where they are made")
+		return nil
+	}
+	seen, err := o.activations(c, f)
+	if err != nil {
+		return err
+	}
+	s := &gptqRun{GPTQ: &o.GPTQ, c: c, pool: op.NewPool(c.Workers)}
+	defer s.pool.Close()
+	for _, p := range f.Products {
+		if err := s.scaleInputs(p, seen[p.X.Name], o); err != nil {
+			return err
+		}
+	}
+	f.Report("it divides the inputs of products by what awq multiplied their weights by")
+	return nil
+}
+
+// awqRows is how many rows of a value are looked at, and awqEach of those how many in one run.
+const awqRows, awqEach = 256, 32
+
+// seen are rows of the values that the products read, spread over the samples.
+func (o *BlockOptions) activations(c *pass.Context, f *smoothing.Folded) (map[string][]float32, error) {
+	width, seen := map[string]int{}, map[string][]float32{}
+	var names []string
+	for _, p := range f.Products {
+		width[p.X.Name] = int(p.Layers[0].Inputs)
+		names = append(names, p.X.Name)
+	}
+	return seen, o.GPTQ.Data.Each(c, c.Model, names, func(name string, a *ir.Array) error {
+		k := width[name]
+		if a.DType != ir.Float || len(a.Shape) == 0 || a.Shape[len(a.Shape)-1] != int64(k) {
+			return nil
+		}
+		x := ir.View[float32](a)
+		rows := len(x) / k
+		for i := range min(rows, awqEach, awqRows-len(seen[name])/k) {
+			at := i * rows / min(rows, awqEach) * k
+			seen[name] = append(seen[name], x[at:][:k]...)
+		}
+		return nil
+	})
+}
+
+// scale finds the factors of one value from rows of it, and puts them into the model.
+func (s *gptqRun) scaleInputs(p *smoothing.Products, x []float32, o *BlockOptions) error {
+	k := p.Layers[0].Inputs
+	var ws []solve.Matrix
+	for _, l := range p.Layers {
+		site := weights.ConsumersAt(s.c, l.Node, false)
+		if len(x) == 0 || len(site) != 1 || site[0].Unsupported != "" {
+			return nil
+		}
+		w, err := s.read(&matrix{weight: l.Weight, k: int(k), n: int(l.Outputs), transposed: site[0].Transposed})
+		if err != nil {
+			return err
+		}
+		ws = append(ws, solve.Matrix{W: w, N: int(l.Outputs)})
+	}
+	by := solve.AWQ(s.pool, x, int(k), ws, o.layout(k, 1, int64(o.size()), false).Spec)
+	if !slices.ContainsFunc(by, func(f float64) bool { return f != 1 }) {
+		return nil
+	}
+	return p.Scale(by)
+}

@@ -1,0 +1,86 @@
+package weightonly
+
+import (
+	"strings"
+
+	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/pass"
+	"github.com/mcompress/mcompress/quantize/internal/rewrite"
+	"github.com/mcompress/mcompress/quantize/internal/weights"
+)
+
+// emit stores the weight that g's plans share and gives its readers what they need.
+func (w *Quantizer) emit(c *pass.Context, g []*plan) *rewrite.Stored {
+	st := rewrite.Store(g[0].scope(), g[0].Base, g[0].encoding)
+	r := rewrite.New(c)
+	var dense *ir.Value
+	for _, p := range g {
+		p.note(weights.RemoveFromInputs(p.Base))
+		switch p.form.Name {
+		case pass.NBits.Name:
+			for _, s := range p.Consumers {
+				r.MatMulNBits(s, st, w.Blocks.Form.AccuracyLevel)
+			}
+			continue
+		case pass.CastMul.Name:
+		default:
+			rewriteConsumers(r, p, st)
+			continue
+		}
+		if dense == nil {
+			dense = r.CastMul(st)
+		}
+		p.Base.ReplaceUses(dense)
+		p.Base.Drop()
+	}
+	return st
+}
+
+// rewriteSites rewrites lookups, and the product if there is one.
+func rewriteConsumers(r *rewrite.Rewriter, p *plan, st *rewrite.Stored) {
+	for _, s := range p.Consumers {
+		if s.Side == weights.Lookup {
+			r.Gather(s, st)
+			continue
+		}
+		r.DequantizeLinear(s, st)
+	}
+}
+
+// row is the ledger's line for p, whose weight first's codes stand for.
+func (w *Quantizer) row(first, p *plan, st *rewrite.Stored) pass.Row {
+	r := pass.Row{Form: p.form, After: st.Parts(), Restore: st.Restore, Reason: strings.Join(p.notes, "; "), Consumers: pass.Labels(p.consumers)}
+	if p != first {
+		r.SharedWith = first.Base.Name
+	}
+	return r
+}
+
+func (w *Quantizer) rewrite(c *pass.Context, plans []*plan) error {
+	groups, err := groupPlans(c, plans)
+	if err != nil {
+		return err
+	}
+	for _, g := range groups {
+		w.foldShared(g)
+		st := w.emit(c, g)
+		for _, p := range g {
+			c.Changed(p.Base, p.Base.Const, p.consumers, w.row(g[0], p, st))
+		}
+	}
+	return nil
+}
+
+// share folds a group of plans that would have several DequantizeLinear read the same
+// codes or scales: ONNX Runtime makes MatMulNBits of none of them, but would dequantize
+// in every run. Folded, they are one dense weight.
+func (w *Quantizer) foldShared(g []*plan) {
+	if len(g) == 1 || g[0].form.Name != pass.Dequantize.Name {
+		return
+	}
+	for i, p := range g {
+		readers, us := p.consumers, p.uses
+		g[i] = w.foldedPlan(p.Base, us)
+		g[i].consumers, g[i].uses = readers, us
+	}
+}

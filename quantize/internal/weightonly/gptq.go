@@ -1,0 +1,247 @@
+package weightonly
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/mcompress/mcompress/internal/calibrate"
+	"github.com/mcompress/mcompress/internal/calibrate/layerwise"
+	"github.com/mcompress/mcompress/internal/engine"
+	"github.com/mcompress/mcompress/internal/engine/op"
+	"github.com/mcompress/mcompress/internal/kernel"
+	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/pass"
+	"github.com/mcompress/mcompress/quantize/internal/solve"
+)
+
+// gptq rounds weights of linear layers by what the layers are given while the model runs over samples, those in front of
+// them rounded already.
+type GPTQ struct {
+	Data     calibrate.Data
+	ActOrder bool
+	Damp     float64
+}
+
+// A linear is a matrix on the right of a product.
+type matrix struct {
+	weight     *ir.Value
+	node       *ir.Node
+	k, n       int
+	transposed bool // the constant is the transpose
+	grid       solve.Grid
+	quantized  []*ir.Tensor // what round leaves: codes K×N a byte each, scales, zero points
+}
+
+// input is what the matrix is multiplied by.
+func (l *matrix) input() *ir.Value { return l.node.Input(0) }
+
+// trouble is why the inputs of l cannot be looked at.
+func (l *matrix) unsupported(w *layerwise.Walk) string {
+	switch x := l.input(); {
+	case !w.Has(x):
+		return "it stands in a subgraph or a function"
+	case l.node.Op.Is("Gemm") && l.node.Int("transA", 0) != 0:
+		return "its inputs are transposed"
+	}
+	return ""
+}
+
+// solve rounds what it can of ls, in the order in which the model runs, and says of the others why they are left.
+func (g *GPTQ) solve(c *pass.Context, ls []*matrix) (left map[*matrix]string, err error) {
+	w, err := layerwise.New(c.Model, c.Eval, engine.Options{Workers: c.Workers, MemoryLimit: c.Memory})
+	if err != nil {
+		return nil, err
+	}
+	if err := g.Data.Samples(c, c.Model, w.Add); err != nil {
+		return nil, err
+	}
+	s := &gptqRun{GPTQ: g, c: c, walk: w, pool: op.NewPool(c.Workers)}
+	defer s.pool.Close()
+	left = map[*matrix]string{}
+	inputs := map[*ir.Value][]*matrix{}
+	for _, l := range ls {
+		if why := l.unsupported(w); why != "" {
+			left[l] = why
+			continue
+		}
+		inputs[l.input()] = append(inputs[l.input()], l)
+	}
+	for _, x := range inOrder(w, inputs) {
+		if err := s.matricesOf(x, inputs[x], left); err != nil {
+			return nil, fmt.Errorf("%s: %w", inputs[x][0].node.Label(), err)
+		}
+	}
+	return left, nil
+}
+
+// inOrder are the values in the order in which they are made.
+func inOrder(w *layerwise.Walk, inputs map[*ir.Value][]*matrix) []*ir.Value {
+	var xs []*ir.Value
+	for x := range inputs {
+		xs = append(xs, x)
+	}
+	slices.SortFunc(xs, func(a, b *ir.Value) int { return cmp.Or(w.Compare(a, b), cmp.Compare(a.Name, b.Name)) })
+	return xs
+}
+
+// solving is one way through a model.
+type gptqRun struct {
+	*GPTQ
+	c       *pass.Context
+	walk    *layerwise.Walk
+	pool    *op.Pool
+	hessian *solve.Hessian // of the inputs that are looked at
+}
+
+// layers rounds the matrices that x is multiplied by. They share its second moments.
+func (s *gptqRun) matricesOf(x *ir.Value, ls []*matrix, left map[*matrix]string) error {
+	k := ls[0].k
+	if s.hessian == nil {
+		s.hessian = solve.NewHessian(s.pool, k)
+	}
+	h, other := s.hessian, ""
+	h.Reset(k)
+	err := s.walk.To(s.c, x, func(a *ir.Array) error {
+		x, ok := rowsOf(a, k)
+		if !ok {
+			other = fmt.Sprintf("its inputs are %s", a)
+			return nil
+		}
+		h.Add(x)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	if other != "" {
+		for _, l := range ls {
+			left[l] = other
+		}
+		return nil
+	}
+	f, err := h.Factor(solve.FactorOptions{Damp: max(float64(s.Damp), h.Shrinkage()), Order: s.ActOrder, Block: ls[0].grid.Block})
+	if err != nil {
+		return err
+	}
+	for _, l := range ls {
+		if err := s.matrix(l, f); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// rowsOf are the numbers of a, if it is rows of k of them.
+func rowsOf(a *ir.Array, k int) ([]float32, bool) {
+	n := len(a.Shape)
+	if a.Kind != ir.Dense || n == 0 || a.Shape[n-1] != int64(k) {
+		return nil, false
+	}
+	switch a.DType {
+	case ir.Float:
+		return ir.View[float32](a), true
+	case ir.Float16:
+		x := make([]float32, a.Elems())
+		kernel.F32FromF16(x, ir.View[uint16](a))
+		return x, true
+	}
+	return nil, false
+}
+
+// layer rounds one matrix, and puts what it is then into the model that runs.
+func (s *gptqRun) matrix(l *matrix, f *solve.Factor) error {
+	w, err := s.read(l)
+	if err != nil {
+		return err
+	}
+	codes := solve.GPTQ(s.pool, w, l.n, f, l.grid)
+	if l.quantized, err = spool(s.c, l.weight.Name, codes); err != nil {
+		return err
+	}
+	codes.Weights(s.pool, w)
+	s.walk.Replace(l.weight, l.tensor(w))
+	return nil
+}
+
+// read is the matrix K×N.
+func (s *gptqRun) read(l *matrix) ([]float32, error) {
+	t := l.weight.Const
+	w := make([]float32, t.Elems())
+	err := s.c.Scan(t, func(x []float32, first int64) error {
+		copy(w[first:], x)
+		return nil
+	})
+	if err != nil || !l.transposed {
+		return w, err
+	}
+	turned := make([]float32, len(w))
+	kernel.Transpose(turned, w, l.n, l.k)
+	return turned, nil
+}
+
+// tensor is the constant whose matrix is w.
+func (l *matrix) tensor(w []float32) *ir.Tensor {
+	if l.transposed {
+		turned := make([]float32, len(w))
+		kernel.Transpose(turned, w, l.k, l.n)
+		w = turned
+	}
+	data := kernel.Bytes(w)
+	if l.weight.Const.DType == ir.Float16 {
+		half := make([]uint16, len(w))
+		kernel.F16FromF32(half, w)
+		data = kernel.Bytes(half)
+	}
+	return &ir.Tensor{Spec: l.weight.Const.Spec, Source: ir.Mem(data)}
+}
+
+// spooled puts codes where c keeps results until the model is written: larger ones in temporary files.
+func spool(c *pass.Context, name string, codes *solve.Codes) ([]*ir.Tensor, error) {
+	zeros := make([]byte, len(codes.Zero))
+	for i, z := range codes.Zero {
+		zeros[i] = byte(z)
+	}
+	data := [][]byte{codes.Code, kernel.Bytes(codes.Scale), zeros}
+	r := &ir.Recipe{Name: "gptq", Run: func(_ context.Context, _ []io.ReaderAt, out []io.Writer) error {
+		for i, b := range data {
+			if _, err := out[i].Write(b); err != nil {
+				return err
+			}
+		}
+		return nil
+	}}
+	for _, b := range data {
+		r.Out = append(r.Out, ir.Spec{Name: name, DType: ir.Uint8, Shape: []int64{int64(len(b))}})
+	}
+	ts := r.Derive()
+	for i, t := range ts {
+		at, err := c.Eval.Open(c, t)
+		if err != nil {
+			return nil, err
+		}
+		ts[i] = &ir.Tensor{Spec: t.Spec, Source: ir.Span{R: at}}
+	}
+	data = nil
+	return ts, nil
+}
+
+// load is what solve left.
+func (l *matrix) load() (*solve.Codes, error) {
+	codes := solve.NewCodes(l.k, l.n, l.grid)
+	zeros := make([]byte, len(codes.Zero))
+	for i, b := range [][]byte{codes.Code, kernel.Bytes(codes.Scale), zeros} {
+		if err := ir.ReadFull(l.quantized[i].Source.(ir.Span).R, b, 0); err != nil {
+			return nil, err
+		}
+	}
+	for i, z := range zeros {
+		codes.Zero[i] = int32(z)
+		if l.grid.Low < 0 {
+			codes.Zero[i] = int32(int8(z))
+		}
+	}
+	return codes, nil
+}

@@ -1,0 +1,73 @@
+package weightonly
+
+import (
+	"github.com/mcompress/mcompress/pass"
+	"github.com/mcompress/mcompress/quantize/internal/solve"
+	"github.com/mcompress/mcompress/quantize/internal/spec"
+	"github.com/mcompress/mcompress/quantize/internal/weights"
+)
+
+// solve rounds those of plans that are matrices on the right of products, where the options ask for samples to be looked at.
+func (o *BlockOptions) applyGPTQ(c *pass.Context, plans []*plan) error {
+	if o == nil || o.Algo != "gptq" || c.DryRun { // sizes do not depend on codes
+		return nil
+	}
+	var ls []*matrix
+	of := map[*matrix]*plan{}
+	for _, p := range plans {
+		l, why := p.matrix()
+		if why != "" {
+			p.note("rounded to the nearest codes: " + why)
+			continue
+		}
+		ls, of[l] = append(ls, l), p
+	}
+	if len(ls) == 0 {
+		return nil
+	}
+	left, err := o.GPTQ.solve(c, ls)
+	if err != nil {
+		return err
+	}
+	for _, l := range ls {
+		if why := left[l]; why != "" {
+			of[l].note("rounded to the nearest codes: " + why)
+			continue
+		}
+		of[l].encoding.Blocks.Rounder = l.rounder()
+	}
+	return nil
+}
+
+// linear is the matrix that p stores, or the reason why it is none that samples say something about.
+func (p *plan) matrix() (*matrix, string) {
+	var product *weights.Consumer
+	for _, s := range p.Consumers {
+		switch {
+		case s.Side == weights.Lookup:
+		case product != nil:
+			return nil, "several products read it"
+		default:
+			product = s
+		}
+	}
+	switch b := p.encoding.Blocks; {
+	case product == nil || p.form.Name != pass.Dequantize.Name && p.form.Name != pass.NBits.Name:
+		return nil, "it is not the matrix of one product"
+	case !b.RowMajor() && !b.ForNBits:
+		return nil, "its codes are stored for lookups"
+	default:
+		return &matrix{weight: p.Base, node: product.Node, k: int(b.Rows), n: int(b.Cols), transposed: b.ColumnMajor, grid: b.Spec}, ""
+	}
+}
+
+// rounder gives out what solve left.
+func (l *matrix) rounder() spec.Rounder {
+	return spec.Rounder{WholeColumns: true, Round: func(c *solve.Codes, _ []float32) error {
+		codes, err := l.load()
+		if err == nil {
+			*c = *codes
+		}
+		return err
+	}}
+}

@@ -1,0 +1,48 @@
+package weightonly
+
+import (
+	"slices"
+
+	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/pass"
+)
+
+// samePlans groups plans of equal weights that are stored in the same way.
+func groupPlans(c *pass.Context, plans []*plan) ([][]*plan, error) {
+	bases := make([]*ir.Value, len(plans))
+	for i, p := range plans {
+		bases[i] = p.Base
+	}
+	first, err := c.Duplicates(bases)
+	if err != nil {
+		return nil, err
+	}
+	var groups [][]*plan
+	by := map[*ir.Value]int{} // the group of a first value's plan
+	for _, p := range plans {
+		i, ok := by[first[p.Base]]
+		if ok && groups[i][0].sameEncoding(p) {
+			groups[i] = append(groups[i], p)
+			continue
+		}
+		if !ok {
+			by[first[p.Base]] = len(groups)
+		}
+		groups = append(groups, []*plan{p})
+	}
+	return groups, nil
+}
+
+// scope is the graph that holds p's codes: for products the one they stand in.
+func (p *plan) scope() *ir.Graph {
+	if p.form.Name == pass.Dequantize.Name || p.form.Name == pass.NBits.Name {
+		return p.Consumers[0].Node.Graph()
+	}
+	return p.Base.Graph()
+}
+
+// likes reports whether q's readers can read what p stores.
+func (p *plan) sameEncoding(q *plan) bool {
+	return p.form == q.form && p.scope() == q.scope() && p.encoding.Layout == q.encoding.Layout && p.encoding.Spec == q.encoding.Spec && p.encoding.Transpose == q.encoding.Transpose &&
+		slices.Equal(p.encoding.ScaleShape, q.encoding.ScaleShape) && p.encoding.Blocks.Same(q.encoding.Blocks) && slices.Equal(p.encoding.Shape, q.encoding.Shape)
+}

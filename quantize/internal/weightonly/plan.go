@@ -1,0 +1,114 @@
+package weightonly
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/pass"
+	"github.com/mcompress/mcompress/quantize/internal/rewrite"
+	"github.com/mcompress/mcompress/quantize/internal/spec"
+	"github.com/mcompress/mcompress/quantize/internal/weights"
+)
+
+// A plan says how one weight will be stored.
+type plan struct {
+	*weights.Weight
+	consumers []*ir.Node
+	uses      []*weights.Use
+	encoding  *spec.Encoding
+	form      pass.Form
+	notes     []string
+}
+
+func (p *plan) note(s string) {
+	if s != "" {
+		p.notes = append(p.notes, s)
+	}
+}
+
+// plan chooses the form for v, or gives the reason why it is left alone.
+func (w *Quantizer) plan(c *pass.Context, v *ir.Value) (*plan, string) {
+	p, reason := w.planAnyOpset(c, v)
+	if have := v.Graph().Opset(""); reason == "" && have < weights.CastOpset {
+		return nil, fmt.Sprintf("opset %d is below %d", have, weights.CastOpset)
+	}
+	return p, reason
+}
+
+// fits is plan whatever the opset is.
+func (w *Quantizer) planAnyOpset(c *pass.Context, v *ir.Value) (*plan, string) {
+	readers := pass.Readers(v)
+	if r := c.Select.Excludes(v, readers); r != "" {
+		return nil, r
+	}
+	if v.Ambiguous {
+		return nil, "its name is produced twice"
+	}
+	if v.Const.DType == ir.Double {
+		return nil, "float64 is not taken: scales are float32"
+	}
+	us, reason := weights.Uses(c, v)
+	if reason != "" {
+		return nil, reason
+	}
+	p := w.choose(v, us)
+	p.consumers, p.uses = readers, us
+	if reason := p.refusesBytePacking(); reason != "" {
+		return nil, reason
+	}
+	if before, after := v.Const.Bytes(), p.encoding.Bytes()+p.overhead(); after >= before {
+		return nil, fmt.Sprintf("it would grow: %d bytes now, %d with codes, scales and nodes", before, after)
+	}
+	return p, ""
+}
+
+// choose picks integers at run time where every reader allows it, else a form that
+// runtimes fold.
+func (w *Quantizer) choose(v *ir.Value, us []*weights.Use) *plan {
+	if w.Blocks != nil {
+		return w.chooseBlocks(v, us)
+	}
+	p := &plan{Weight: &weights.Weight{Base: v}, form: pass.Dequantize}
+	gathers := 0
+	for _, u := range us {
+		if u.Consumer == nil || !u.Consumer.StaysQuantized(v, ir.Float) || w.denseReason != "" && u.Consumer.Side != weights.Lookup {
+			return w.foldedPlan(v, us)
+		}
+		if u.Consumer.Side == weights.Lookup {
+			gathers++
+		}
+		p.Consumers = append(p.Consumers, u.Consumer)
+	}
+	cd, reason := rewrite.PerChannelEncoding(p.Weight, w.Spec, w.buffers)
+	if reason != "" || slices.ContainsFunc(p.Consumers, func(s *weights.Consumer) bool { return cd.Axis >= 0 && s.ChannelAxis() != cd.Axis }) || !weights.SameScope(v, p.Consumers) {
+		return w.foldedPlan(v, us)
+	}
+	switch products := len(p.Consumers) - gathers; {
+	case products == 0:
+		p.form = pass.GatherCodes
+	case products > 1 || gathers > 0 && cd.Axis < 0:
+		return w.foldedPlan(v, us) // see share
+	}
+	p.encoding = cd
+	return p
+}
+
+// folded stores v behind Cast and Mul, which any reader can stand.
+func (w *Quantizer) foldedPlan(v *ir.Value, us []*weights.Use) *plan {
+	if w.Blocks != nil {
+		return w.foldBlocks(v, us)
+	}
+	p := &plan{Weight: &weights.Weight{Base: v}, form: pass.CastMul}
+	shape := v.Const.Shape
+	axes := us[0].ScaleAxes
+	if w.Spec.PerTensor {
+		axes = nil
+	}
+	p.encoding = &spec.Encoding{Buffers: w.buffers, Weight: v.Const, Shape: shape, Spec: w.Spec, Axis: -1}
+	p.encoding.Layout, p.encoding.ScaleShape = spec.LayoutOfAxes(shape, axes)
+	if w.denseReason != "" && us[0].Consumer != nil {
+		p.note("dense at run time: " + w.denseReason)
+	}
+	return p
+}

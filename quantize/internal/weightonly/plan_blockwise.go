@@ -1,0 +1,103 @@
+package weightonly
+
+import (
+	"fmt"
+
+	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/pass"
+	"github.com/mcompress/mcompress/quantize/internal/spec"
+	"github.com/mcompress/mcompress/quantize/internal/weights"
+)
+
+// chooseBlocks picks the form of a weight that is stored in blocks: behind DequantizeLinear for one product, in codes for
+// lookups, for both if they agree, else one that runtimes fold. Both need codes that are turned, and columns of zero points
+// made vectors: ONNX Runtime has no Transpose of 2 bits and no Reshape of 4.
+func (w *Quantizer) chooseBlocks(v *ir.Value, us []*weights.Use) *plan {
+	if p := w.chooseBits(v, us); p != nil {
+		return p
+	}
+	p := &plan{Weight: &weights.Weight{Base: v}, form: pass.Dequantize}
+	var product, table *weights.Consumer
+	for _, u := range us {
+		if u.Consumer == nil || !u.Consumer.StaysQuantized(v, ir.Float, ir.Float16) || u.Consumer.Side != weights.Lookup && product != nil || w.denseReason != "" || w.misread(u.Consumer) {
+			return w.foldBlocks(v, us)
+		}
+		if u.Consumer.Side == weights.Lookup {
+			table = u.Consumer
+		} else {
+			product = u.Consumer
+		}
+		p.Consumers = append(p.Consumers, u.Consumer)
+	}
+	var b *spec.BlockLayout
+	switch size := int64(w.Blocks.size()); {
+	case !weights.SameScope(v, p.Consumers) || table != nil && len(table.Shape) != 2:
+		return w.foldBlocks(v, us)
+	case product == nil:
+		if p.form = pass.GatherBlocks; w.Blocks.Bits == 8 {
+			p.form = pass.GatherCodes
+		}
+		b = w.columnMajor(table.Shape[0], table.Shape[1])
+	case table == nil:
+		b = w.Blocks.layout(product.Shape[0], product.Shape[1], size, false)
+		b.ColumnMajor, b.Transposed = product.Transposed, product.Transposed
+	case !product.Transposed || size > 0 && product.Shape[0]%min(size, product.Shape[0]) != 0 || w.Blocks.Bits == 2:
+		return w.foldBlocks(v, us)
+	default:
+		b = w.Blocks.layout(product.Shape[0], product.Shape[1], size, false)
+		b.ColumnMajor = true
+		if b.NumBlocks() == 1 && b.HasZeroPoints() && b.Bits < 8 {
+			return w.foldBlocks(v, us)
+		}
+		p.note("held twice at run time, as the lookup wants a byte for each code")
+	}
+	p.encoding = w.blockCoding(v, p.Consumers[0].BaseShape(), b)
+	return p
+}
+
+func (w *Quantizer) blockCoding(v *ir.Value, shape []int64, b *spec.BlockLayout) *spec.Encoding {
+	b.Spec.Half = v.Const.DType == ir.Float16
+	zeros := spec.QuantSpec{Unsigned: b.Spec.Low >= 0, Symmetric: !b.HasZeroPoints()}
+	return &spec.Encoding{Buffers: w.buffers, Weight: v.Const, Shape: shape, Blocks: b, Spec: zeros, Axis: -1}
+}
+
+// lying cuts n columns, the elements of each of which lie together, into blocks of equal size.
+func (w *Quantizer) columnMajor(n, rows int64) *spec.BlockLayout {
+	b := w.Blocks.layout(rows, n, Divisor(rows, int64(w.Blocks.size())), w.denseReason != "")
+	b.ColumnMajor = true
+	return b
+}
+
+// divisor is the largest divisor of n up to size, or n if that is far below size, or size is 0.
+func Divisor(n, size int64) int64 {
+	for d := min(size, n); d > size/4; d-- {
+		if n%d == 0 {
+			return d
+		}
+	}
+	return n
+}
+
+// foldBlocks stores v in blocks along its last axes, as few of them as hold a block.
+func (w *Quantizer) foldBlocks(v *ir.Value, us []*weights.Use) *plan {
+	p := &plan{Weight: &weights.Weight{Base: v}, form: pass.CastMul}
+	shape := v.Const.Shape
+	rows, axis := int64(1), len(shape)
+	for axis > 0 && (rows < int64(w.Blocks.size()) || w.Blocks.size() == 0 && axis > 1) {
+		axis--
+		rows *= shape[axis]
+	}
+	p.encoding = w.blockCoding(v, shape, w.columnMajor(v.Const.Elems()/max(1, rows), rows))
+	if w.denseReason != "" {
+		p.note("packed by hand, dense at run time: " + w.denseReason)
+	}
+	return p
+}
+
+// refuseBlocks is the reason why codes that are packed by hand cannot stand for v, or "".
+func (p *plan) refusesBytePacking() string {
+	if b := p.encoding.Blocks; b != nil && b.BytePacked() && !b.ForNBits && b.Rows*b.Cols*int64(b.Bits)%8 != 0 {
+		return fmt.Sprintf("its %d codes of %d bits do not fill whole bytes, and this opset has no such type", b.Rows*b.Cols, b.Bits)
+	}
+	return ""
+}

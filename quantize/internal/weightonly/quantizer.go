@@ -1,0 +1,90 @@
+package weightonly
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/ir/opset"
+	"github.com/mcompress/mcompress/pass"
+	"github.com/mcompress/mcompress/quantize/internal/biascorrection"
+	"github.com/mcompress/mcompress/quantize/internal/spec"
+	"github.com/mcompress/mcompress/quantize/internal/weights"
+)
+
+type Quantizer struct {
+	Spec    spec.QuantSpec
+	Blocks  *BlockOptions // instead of scheme; may be nil
+	buffers *spec.BufferPool
+	Bias    biascorrection.Correction
+	// dense is why DequantizeLinear is out of reach: an operator that cannot be raised.
+	denseReason string
+}
+
+func (w *Quantizer) Run(c *pass.Context) error {
+	weights.SkipQuantized(c)
+	return w.Store(c, c.Weights())
+}
+
+// store stores vs.
+func (w *Quantizer) Store(c *pass.Context, vs []*ir.Value) error {
+	w.denseReason, w.buffers = "", spec.NewBufferPool()
+	if err := w.Blocks.check(); err != nil {
+		return err
+	}
+	if err := w.Blocks.applyAWQ(c); err != nil {
+		return err
+	}
+	if to := w.opset(); weights.OpsetBelow(c.Model, to) && w.Blocks.usesNBits() {
+		w.denseReason = fmt.Sprintf("--form %s leaves the opset at %d", NBitsForm, c.Model.Opset(""))
+	} else if weights.OpsetBelow(c.Model, to) && w.raisesOpset(c, vs) {
+		var no *opset.Unsupported
+		if err := weights.RaiseOpset(c, to); errors.As(err, &no) {
+			w.denseReason = no.Error()
+		} else if err != nil {
+			return err
+		}
+	}
+	var plans []*plan
+	for _, v := range vs {
+		p, reason := w.plan(c, v)
+		if reason != "" {
+			c.Skip(v, pass.Readers(v), reason)
+			continue
+		}
+		plans = append(plans, p)
+	}
+	plans, err := spec.Precheck(c, plans, func(p *plan) (*ir.Value, *spec.Encoding) { return p.Base, p.encoding })
+	if err != nil {
+		return err
+	}
+	if err := w.Blocks.applyGPTQ(c, plans); err != nil {
+		return err
+	}
+	codings := map[*ir.Value]*spec.Encoding{}
+	for _, p := range plans {
+		codings[p.Base] = p.encoding
+	}
+	if err := w.Bias.Apply(c, codings); err != nil {
+		return err
+	}
+	return w.rewrite(c, plans)
+}
+
+// opset is the first one that has the form of products, or the type of codes.
+func (w *Quantizer) opset() int64 {
+	if w.Blocks != nil {
+		return BlockTypes[w.Blocks.Bits].opset
+	}
+	return weights.DequantizeOpset
+}
+
+// wants reports whether some weight would be stored behind DequantizeLinear, or in a type that is new.
+func (w *Quantizer) raisesOpset(c *pass.Context, vs []*ir.Value) bool {
+	for _, v := range vs {
+		if p, reason := w.planAnyOpset(c, v); reason == "" && (p.form.Name == pass.Dequantize.Name || w.Blocks != nil && w.Blocks.Bits < 8) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,217 @@
+package weights
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/ir/opset"
+	"github.com/mcompress/mcompress/pass"
+)
+
+// unknownRank refuses products whose scales can only be placed if the activation's
+// rank is known.
+func (s *Consumer) ResolveActivationRank() string {
+	if s.Side == Lookup || s.Side == Right && len(s.Shape) <= 2 && !s.Mirrored {
+		return ""
+	}
+	if s.Node.Op.Is("Gemm") {
+		s.ActivationRank = 2
+		return ""
+	}
+	rank, ok := opset.Rank(s.Activation())
+	s.ActivationRank = rank
+	switch {
+	case !ok:
+		return fmt.Sprintf("the rank of %s's other input is not known", s.Node.Label())
+	case rank < 2 && len(s.Shape) > 2:
+		return fmt.Sprintf("%s's other input is a vector", s.Node.Label())
+	}
+	return ""
+}
+
+// wantsUint8 reports whether int8 codes would fail s in ONNX Runtime: on the left its
+// fused node has no kernel for them; and codes that several products read, or one in
+// another scope, cannot be converted for CPUs without VNNI, so that products saturate
+// or the model does not load.
+func (s *Consumer) RequiresUint8(w *Weight) bool {
+	if s.Side == Lookup {
+		return false
+	}
+	products := 0
+	for _, o := range w.Consumers {
+		if o.Side != Lookup {
+			products++
+		}
+	}
+	return s.Side == Left || products > 1 || s.Node.Graph() != w.Base.Graph()
+}
+
+// flipped reports whether Gemm transposes the activation.
+func (s *Consumer) TransposesActivation() bool {
+	return s.Node.Op.Is("Gemm") && s.Node.Int([]string{"transA", "transB"}[1-s.Use.Index], 0) != 0
+}
+
+// ofVector reports whether the other factor is, or may be, a vector.
+func (s *Consumer) VectorActivation() bool {
+	rank, ok := opset.Rank(s.Activation())
+	return !s.Node.Op.Is("Gemm") && ok && rank < 2
+}
+
+// columnBias is Gemm's C if it is one number for each of n columns, added as it is.
+func (s *Consumer) ColumnBias(n int64) *ir.Value {
+	c := s.Node.Input(2)
+	if !s.Node.Op.Is("Gemm") || c == nil || c.Const == nil || len(c.Const.Shape) != 1 || c.Const.Shape[0] != n {
+		return nil
+	}
+	if s.Node.Float("alpha", 1) != 1 || s.Node.Float("beta", 1) != 1 {
+		return nil
+	}
+	return c
+}
+
+// A side says on which side of a product the constant stands.
+type Side uint8
+
+const (
+	Right Side = iota
+	Left
+	Lookup // rows are looked up, nothing is multiplied
+)
+
+// A site is one use of a constant by an operator whose integer form is known.
+type Consumer struct {
+	Node           *ir.Node
+	Side           Side
+	Shape          []int64 // of the operand, after Gemm's transposition
+	Transposed     bool    // the operand is the transpose of the base, Gemm's attribute included
+	Elem           ir.DType
+	Use            ir.Use // where the operand enters
+	Unsupported    string
+	ActivationRank int  // of act(), where it is needed and known
+	Mirrored       bool // written as the transpose of a product with the constant on the right
+}
+
+func ConsumersAt(c *pass.Context, n *ir.Node, embeddings bool) []*Consumer {
+	switch {
+	case n.Op.Is("MatMul") && len(n.Inputs()) == 2:
+		return matMulConsumer(c, n, false, false)
+	case n.Op.Is("Gemm") && len(n.Inputs()) >= 2:
+		return matMulConsumer(c, n, n.Int("transA", 0) != 0, n.Int("transB", 0) != 0)
+	case n.Op.Is("Gather") && len(n.Inputs()) == 2 && embeddings:
+		return gatherConsumer(c, n)
+	}
+	return nil
+}
+
+func matMulConsumer(c *pass.Context, n *ir.Node, transA, transB bool) []*Consumer {
+	a, b := c.Trace(n.Input(0)), c.Trace(n.Input(1))
+	switch {
+	case b != nil && a == nil:
+		return newConsumer(n, Right, 1, b, transB)
+	case a != nil && b == nil:
+		return newConsumer(n, Left, 0, a, transA)
+	}
+	return nil // two activations, or a product of constants
+}
+
+func gatherConsumer(c *pass.Context, n *ir.Node) []*Consumer {
+	o := c.Trace(n.Input(0))
+	if o == nil || c.Trace(n.Input(1)) != nil {
+		return nil
+	}
+	ss := newConsumer(n, Lookup, 0, o, false)
+	for _, s := range ss {
+		switch axis := n.Int("axis", 0); {
+		case s.Unsupported != "":
+		case axis != 0:
+			s.Unsupported = fmt.Sprintf("%s gathers along axis %d; only rows have a scale of their own", n.Label(), axis)
+		case s.Transposed || !slices.Equal(o.Shape, o.Base.Const.Shape):
+			s.Unsupported = fmt.Sprintf("%s gathers from a transposed or reshaped table", n.Label())
+		case len(s.Shape) < 2:
+			s.Unsupported = fmt.Sprintf("%s gathers single numbers", n.Label())
+		}
+	}
+	return ss
+}
+
+func newConsumer(n *ir.Node, sd Side, index int, o *pass.Operand, transpose bool) []*Consumer {
+	if !o.Base.Const.DType.IsFloat() {
+		return nil
+	}
+	s := &Consumer{Node: n, Side: sd, Elem: o.Elem, Shape: o.Shape, Transposed: o.Transposed, Use: ir.Use{Node: n, Index: index}, Unsupported: o.Trouble}
+	if transpose && len(s.Shape) == 2 {
+		s.Shape, s.Transposed = []int64{s.Shape[1], s.Shape[0]}, !s.Transposed
+	}
+	switch name := pass.FromCaller(n); {
+	case s.Unsupported != "":
+	case name != "":
+		s.Unsupported = fmt.Sprintf("%s gets its attribute %s from the function's caller", n.Label(), name)
+	case o.Elem == ir.Double || o.Base.Const.DType == ir.Double:
+		s.Unsupported = "integer kernels work beside float32 and 16-bit floats, not float64"
+	case len(s.Shape) == 0:
+		s.Unsupported = "it is a scalar"
+	}
+	return []*Consumer{s}
+}
+
+// act is the other factor, or Gather's indices. Rewriting the node that makes it
+// replaces it, so it is not kept.
+func (s *Consumer) Activation() *ir.Value { return s.Node.Input(1 - s.Use.Index) }
+
+// view is the shape of the base as s sees it: its operand, turned back.
+func (s *Consumer) BaseShape() []int64 {
+	if s.Transposed {
+		return []int64{s.Shape[1], s.Shape[0]}
+	}
+	return s.Shape
+}
+
+// channelAxis is the axis of the view that the product keeps: each of its indices
+// gets a scale. It is -1 for vectors, which have one scale.
+func (s *Consumer) ChannelAxis() int {
+	rank := len(s.Shape)
+	axis := rank - 1 // right: columns
+	switch {
+	case rank == 1:
+		return -1
+	case s.Side == Lookup:
+		return 0
+	case s.Side == Left:
+		axis = rank - 2
+	}
+	if s.Transposed {
+		return 1 - axis
+	}
+	return axis
+}
+
+// mirror turns W·X into the transpose of Xᵀ·Wᵀ. It needs the rank of X; a vector is
+// its own transpose.
+func (s *Consumer) Mirror() {
+	s.Side, s.Mirrored, s.Transposed = Right, true, !s.Transposed
+	s.Shape = []int64{s.Shape[1], s.Shape[0]}
+}
+
+// linear reports whether s can stay integer at run time: a table, or a matrix on the right
+// of one of types, which its product has too.
+func (s *Consumer) StaysQuantized(v *ir.Value, types ...ir.DType) bool {
+	if s.Side == Lookup {
+		return s.Unsupported == ""
+	}
+	return s.Unsupported == "" && s.Side == Right && len(s.Shape) == 2 && s.Elem == v.Const.DType && slices.Contains(types, s.Elem)
+}
+
+// oneScope reports whether all products stand in one graph that can hold the codes:
+// ONNX Runtime does not load those of DequantizeLinear from an outer scope.
+func SameScope(v *ir.Value, ss []*Consumer) bool {
+	for _, s := range ss {
+		if s.Node.Graph() != ss[0].Node.Graph() {
+			return false
+		}
+		if s.Side == Lookup && v.Graph() != s.Node.Graph() {
+			return false
+		}
+	}
+	return true
+}

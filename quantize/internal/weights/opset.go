@@ -1,0 +1,40 @@
+package weights
+
+import (
+	"fmt"
+
+	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/ir/opset"
+	"github.com/mcompress/mcompress/pass"
+)
+
+// below reports whether m, or a function of it that uses the default domain, imports an
+// opset lower than v.
+func OpsetBelow(m *ir.Model, v int64) bool {
+	if m.Opset("") < v {
+		return true
+	}
+	for _, f := range m.Functions {
+		if o := f.Body.Opset(""); o > 0 && o < v {
+			return true
+		}
+	}
+	return false
+}
+
+// raise brings the model to an opset that a form needs, and says so.
+func RaiseOpset(c *pass.Context, to int64) error {
+	from := c.Model.Opset("")
+	if err := opset.Raise(c, c.Eval, c.Model, to); err != nil {
+		return err
+	}
+	c.Note("", fmt.Sprintf("opset raised from %d to %d", from, to))
+	return nil
+}
+
+const (
+	// dequantizeOpset is the first one whose DequantizeLinear has an axis.
+	DequantizeOpset = 13
+	// castOpset is the first one whose Mul broadcasts as it does today.
+	CastOpset = 7
+)

@@ -1,0 +1,94 @@
+package weights
+
+import (
+	"fmt"
+
+	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/pass"
+)
+
+// A weightUse is one reader of a weight and the axes of the weight that it keeps.
+type Use struct {
+	Consumer  *Consumer // for products and lookups
+	ScaleAxes []int     // of the constant as it is stored
+}
+
+// layers are the operators beside products whose inputs are weights: which inputs,
+// and which axes have a scale for each index.
+var weightInputs = map[string]struct {
+	inputs []int
+	axes   []int
+}{
+	"Conv":          {[]int{1}, []int{0}},
+	"ConvTranspose": {[]int{1}, []int{1}}, // C × M/group × kernel
+	"LSTM":          {[]int{1, 2}, []int{0, 1}},
+	"GRU":           {[]int{1, 2}, []int{0, 1}},
+	"RNN":           {[]int{1, 2}, []int{0, 1}},
+
+	"com.microsoft.Attention":               {[]int{1}, []int{1}}, // of queries, keys and values, beside one another
+	"com.microsoft.EmbedLayerNormalization": {[]int{2, 3, 4}, []int{0}},
+}
+
+// uses describes every reader of v, or gives the reason why one of them rules v out.
+func Uses(c *pass.Context, v *ir.Value) ([]*Use, string) {
+	var us []*Use
+	for _, l := range pass.Leaves(v) {
+		if l.Node == nil {
+			return nil, "a graph output reads it"
+		}
+		u := useOf(c, v, l)
+		if u == nil {
+			return nil, fmt.Sprintf("%s reads it, which is no layer that this method takes", pass.Labels([]*ir.Node{l.Node})[0])
+		}
+		us = append(us, u)
+	}
+	if len(us) == 0 {
+		return nil, "no node reads it"
+	}
+	return us, ""
+}
+
+func useOf(c *pass.Context, v *ir.Value, l ir.Use) *Use {
+	for _, s := range ConsumersAt(c, l.Node, true) {
+		if s.Use.Index == l.Index {
+			return &Use{Consumer: s, ScaleAxes: s.baseAxes(v)}
+		}
+	}
+	name := l.Node.Op.String()
+	if ir.DefaultDomain(l.Node.Op.Domain) {
+		name = l.Node.Op.Type
+	}
+	layer, ok := weightInputs[name]
+	if !ok {
+		return nil
+	}
+	for _, i := range layer.inputs {
+		if o := c.Trace(l.Node.Input(i)); i == l.Index && o != nil {
+			return &Use{ScaleAxes: axesOf(o, layer.axes)}
+		}
+	}
+	return nil
+}
+
+// axesOf are the axes where the reader sees the constant as it is stored; else one
+// scale has to do.
+func axesOf(o *pass.Operand, axes []int) []int {
+	if o.Trouble != "" || o.Transposed || len(o.Shape) != len(o.Base.Const.Shape) {
+		return nil
+	}
+	return axes
+}
+
+// storedAxes are the axes of the constant that the product keeps, none if it is seen
+// in another shape.
+func (s *Consumer) baseAxes(v *ir.Value) []int {
+	rank := len(v.Const.Shape)
+	if s.Unsupported != "" || len(s.Shape) != rank || rank < 2 {
+		return nil
+	}
+	axes := []int{}
+	for i := range rank - 2 {
+		axes = append(axes, i)
+	}
+	return append(axes, s.ChannelAxis())
+}
