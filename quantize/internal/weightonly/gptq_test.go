@@ -83,7 +83,7 @@ func TestGPTQBeatsRoundToNearest(t *testing.T) {
 
 func beatsRoundToNearest(t *testing.T, path string) {
 	c, ls := matrices(t, path)
-	g := &GPTQ{Data: calibrate.Data{Source: dataset.Source{Path: fixtures + "transformer_tokens.npz", Limit: 16}}, ActOrder: true, Damp: 0.01}
+	g := &GPTQ{Data: calibrate.Data{Source: dataset.Source{Samples: pass.Samples{Path: fixtures + "transformer_tokens.npz", Limit: 16}}}, ActOrder: true, Damp: 0.01}
 	unsupported, err := g.solve(c, ls)
 	if err != nil || len(unsupported) > 0 {
 		t.Fatalf("unsupported %v: %v", unsupported, err)
