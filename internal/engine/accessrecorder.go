@@ -45,7 +45,7 @@ func (m *accessRecorder) Step(_ Event, run func() error) error {
 	m.writes = m.in.append(m.writes, i, c.Work)
 	s := m.in.plan.prog.steps[i]
 	for k, o := range s.out {
-		if o != absent && s.Wanted[k] && !m.record(&m.writes, i, m.in.values[o]) && !s.op.View {
+		if o != absent && s.Consumed[k] && !m.record(&m.writes, i, m.in.values[o]) && !s.op.View {
 			m.bytes[o] = heapBytes(m.in.values[o])
 			m.live += m.bytes[o]
 		}

@@ -34,7 +34,7 @@ func (e *Interpreter) recordShared(consts map[*ir.Tensor]*constant) {
 func (e *Interpreter) exportShared() {
 	for _, s := range e.prog.steps {
 		for k, o := range s.out {
-			if o != absent && s.Wanted[k] && e.shared.digests[o] != (digest{}) {
+			if o != absent && s.Consumed[k] && e.shared.digests[o] != (digest{}) {
 				e.shared.values[e.shared.digests[o]] = o
 				e.prog.names[sharedName(o)] = o
 			}

@@ -123,7 +123,7 @@ func (c *compiler) node(s *scope, n *ir.Node) error {
 	}
 	for _, v := range n.Outputs {
 		st.out = append(st.out, s.define(c, v))
-		st.Wanted = append(st.Wanted, v != nil)
+		st.Consumed = append(st.Consumed, v != nil)
 	}
 	s.prog.steps = append(s.prog.steps, st)
 	return nil
@@ -331,8 +331,8 @@ func (p *program) prune() {
 	for _, s := range slices.Backward(p.steps) {
 		needed := len(s.op.Writes) > 0
 		for i, o := range s.out {
-			s.Wanted[i] = o != absent && wanted[o]
-			needed = needed || s.Wanted[i]
+			s.Consumed[i] = o != absent && wanted[o]
+			needed = needed || s.Consumed[i]
 		}
 		if !needed {
 			continue

@@ -60,7 +60,7 @@ func (in *instance) control(r *execution, i int, s *step, c *op.Call) error {
 		return s.wrap(err)
 	}
 	for k, o := range s.out {
-		if o == absent || !s.Wanted[k] {
+		if o == absent || !s.Consumed[k] {
 			continue
 		}
 		if k >= len(out) || out[k] == nil {

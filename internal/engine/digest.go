@@ -53,7 +53,7 @@ func (s *step) digest(of func(slot int) digest) digest {
 		return digest{}
 	}
 	return summed(func(h hash.Hash) bool {
-		words(h, s.ID.String(), fmt.Sprint(s.op.Since, s.Version, s.NumIn, s.Wanted, s.Seed))
+		words(h, s.ID.String(), fmt.Sprint(s.op.Since, s.Version, s.NumIn, s.Consumed, s.Seed))
 		for _, i := range s.in {
 			switch {
 			case i == absent:

@@ -10,7 +10,7 @@ import (
 
 // flexAttention runs ai.onnx.preview FlexAttention, whose subgraphs modify scores and probabilities, as the function that defines it:
 //
-// Y = prob_mod(Softmax(score_mod(scale·Q·Kᵀ)))·V
+//	Y = prob_mod(Softmax(score_mod(scale·Q·Kᵀ)))·V
 //
 // The scores are materialized, since the subgraphs may read all of them.
 func (b *bodies) flexAttention() ([]*ir.Array, error) {

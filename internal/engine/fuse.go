@@ -208,9 +208,9 @@ func fused(id ir.OpID, version int64, like *step, in, out []int, attrs ...*ir.At
 	}
 	s := &step{Node: op.NewNode(id, version, attrs, nil), op: row, in: in, out: out}
 	s.Label, s.Seed, s.NumIn = like.Label, like.Seed, len(in)
-	s.Wanted = make([]bool, len(out))
+	s.Consumed = make([]bool, len(out))
 	for i, o := range out {
-		s.Wanted[i] = o != absent
+		s.Consumed[i] = o != absent
 	}
 	return s
 }

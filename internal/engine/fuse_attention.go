@@ -146,7 +146,7 @@ func (f *fusion) isRounding(s *step) bool {
 	switch {
 	case s.is("Cast"):
 		return slices.Contains([]ir.DType{ir.Float, ir.Float16, ir.BFloat16, ir.Double}, ir.DType(s.Int("to", 0)))
-	case s.is("Dropout") && (len(s.out) < 2 || !s.Wants(1)):
+	case s.is("Dropout") && (len(s.out) < 2 || !s.HasConsumer(1)):
 		if s.Version < 12 || len(s.in) < 3 || s.in[2] == absent {
 			return true
 		}

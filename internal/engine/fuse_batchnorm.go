@@ -16,7 +16,7 @@ func foldBatchNorm(f *fusion, i int) bool {
 		return false
 	}
 	norm, iNorm := f.onlyConsumer(conv.out[0])
-	if !norm.is("BatchNormalization") || norm.Bool("training_mode", false) || len(norm.in) != 5 || slices.Contains(norm.Wanted[1:], true) {
+	if !norm.is("BatchNormalization") || norm.Bool("training_mode", false) || len(norm.in) != 5 || slices.Contains(norm.Consumed[1:], true) {
 		return false
 	}
 	scale, shift := f.affine(norm)

@@ -38,7 +38,7 @@ func TestMalformedModelsDoNotPanic(t *testing.T) {
 			continue
 		}
 		defer f.Close()
-		noBug(t, modelName(path), f.Model)
+		checkPlan(t, modelName(path), f.Model)
 	}
 }
 
@@ -51,7 +51,7 @@ func disturb(t *testing.T, seeds uint64, build func() *ir.Model) {
 		for range 1 + rng.IntN(3) {
 			change(rng, m.Graph)
 		}
-		noBug(t, seed, m)
+		checkPlan(t, seed, m)
 	}
 }
 
@@ -83,7 +83,7 @@ func change(rng *rand.Rand, g *ir.Graph) {
 }
 
 // checkPlan opens m and plans a run.
-func noBug(t *testing.T, what any, m *ir.Model) {
+func checkPlan(t *testing.T, what any, m *ir.Model) {
 	t.Helper()
 	e, err := engine.Open(t.Context(), m, engine.Options{Workers: 1})
 	if err == nil {

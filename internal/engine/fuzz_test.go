@@ -25,7 +25,7 @@ func TestOperatorsDoNotPanic(t *testing.T) {
 		t.Run(key.domain+"."+key.typ, func(t *testing.T) {
 			for _, row := range rows {
 				for seed := range seeds {
-					if err := hostile(row, rand.New(rand.NewPCG(seed, uint64(row.Since))), pool); err != nil {
+					if err := runRandom(row, rand.New(rand.NewPCG(seed, uint64(row.Since))), pool); err != nil {
 						t.Fatalf("since %d, seed %d: %v", row.Since, seed, err)
 					}
 				}
@@ -44,14 +44,14 @@ func FuzzOperators(f *testing.F) {
 		sortKeys(keys)
 		rows := table()[keys[int(which)%len(keys)]]
 		row := rows[int(seed%uint64(len(rows)))]
-		if err := hostile(row, rand.New(rand.NewPCG(seed, 1)), pool); err != nil {
+		if err := runRandom(row, rand.New(rand.NewPCG(seed, 1)), pool); err != nil {
 			t.Fatalf("%s.%s since %d: %v", row.Domain, row.Type, row.Since, err)
 		}
 	})
 }
 
 // runRandom runs a row once on random inputs; only a panic is an error.
-func hostile(row *op.Op, rng *rand.Rand, pool *op.Pool) (err error) {
+func runRandom(row *op.Op, rng *rand.Rand, pool *op.Pool) (err error) {
 	s := &step{op: row}
 	var in []*ir.Array
 	defer func() {
@@ -69,7 +69,7 @@ func hostile(row *op.Op, rng *rand.Rand, pool *op.Pool) (err error) {
 	s.NumIn = len(in)
 	for k := range 1 + rng.IntN(4) {
 		s.out = append(s.out, k)
-		s.Wanted = append(s.Wanted, true)
+		s.Consumed = append(s.Consumed, true)
 	}
 	if row.Shape != nil {
 		if err := small(s, in); err != nil {

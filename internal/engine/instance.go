@@ -157,7 +157,7 @@ func (in *instance) compute(r *execution, i int, s *step, c *op.Call) error {
 	}
 	for k, o := range s.out {
 		c.Out[k] = nil
-		if o != absent && s.Wanted[k] {
+		if o != absent && s.Consumed[k] {
 			c.Out[k] = in.values[o]
 		}
 	}
@@ -178,7 +178,7 @@ func (in *instance) dynamic(s *step, c *op.Call) error {
 		return err
 	}
 	for k, o := range s.out {
-		if o == absent || !s.Wanted[k] {
+		if o == absent || !s.Consumed[k] {
 			continue
 		}
 		if out[k] == nil {

@@ -61,7 +61,7 @@ func compare(lib *ort.Library, path string) error {
 	if err != nil {
 		return err
 	}
-	judged, err := judgements(lib, f.Model, path, batch.Inputs)
+	judged, err := references(lib, f.Model, path, batch.Inputs)
 	if err != nil {
 		return fmt.Errorf("%w: %v", errNotRun, err)
 	}
@@ -94,9 +94,9 @@ func compare(lib *ort.Library, path string) error {
 // references are ONNX Runtime's outputs; for quantized models, also those without its optimizations. Optimized, it merges QuantizeLinear
 // and DequantizeLinear with the operators between them and rounds at other places than the specification; unoptimized, its 8-bit products
 // saturate in 16 bits on CPUs without VNNI.
-func judgements(lib *ort.Library, m *ir.Model, path string, in map[string]*ir.Array) ([]map[string]*ir.Array, error) {
+func references(lib *ort.Library, m *ir.Model, path string, in map[string]*ir.Array) ([]map[string]*ir.Array, error) {
 	levels := []string{"all"}
-	if codes(m) {
+	if quantized(m) {
 		levels = append(levels, "none")
 	}
 	var out []map[string]*ir.Array
@@ -117,7 +117,7 @@ func judgements(lib *ort.Library, m *ir.Model, path string, in map[string]*ir.Ar
 }
 
 // quantized reports whether m has quantized values.
-func codes(m *ir.Model) bool {
+func quantized(m *ir.Model) bool {
 	for n := range m.Nodes() {
 		if n.Op.Is("QuantizeLinear") || n.Op.Is("DequantizeLinear") {
 			return true
@@ -147,7 +147,7 @@ func sample(g *ir.Graph, path string) (*dataset.Batch, error) {
 // closeness is the tolerance relative to an output's largest magnitude.
 func closeness(m *ir.Model, path string) float64 {
 	switch {
-	case codes(m):
+	case quantized(m):
 		// A value halfway between two quantized values is rounded either way by its last bit, and a deep model amplifies that: ONNX Runtime
 		// differs by 8 % from itself on mobilenetv2_qdq, optimized or not.
 		return 2e-2

@@ -8,7 +8,7 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// aheadBytes is the maximum size of steps that are computed while planning, if their inputs are known by then: shapes, and values computed
+// maxPrecomputed is the maximum size of steps that are computed while planning, if their inputs are known by then: shapes, and values computed
 // from them.
 const maxPrecomputed = 4 << 10
 
@@ -214,7 +214,7 @@ func (pl *planner) declare(i int, s *step, specs []ir.Spec) error {
 	}
 	pl.modes[i] = placed
 	for k, o := range s.out {
-		if o == absent || !s.Wanted[k] {
+		if o == absent || !s.Consumed[k] {
 			continue
 		}
 		pl.values[o] = &ir.Array{DType: specs[k].DType, Shape: specs[k].Shape}

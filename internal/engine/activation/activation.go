@@ -1,5 +1,4 @@
-// Package activation names the elementwise functions that fused operators apply while a
-// result is still in the cache.
+// Package activation provides the elementwise functions that fused operators apply while a result is in the cache.
 //
 // It must not know operators, nodes or graphs.
 package activation
@@ -10,8 +9,8 @@ import (
 	"github.com/mcompress/mcompress/internal/kernel"
 )
 
-// Of is the function of that name, an ONNX operator's, on a row in place; nil for an empty name. params
-// are the operator's numbers: LeakyRelu and HardSigmoid [alpha, beta], Clip [min, max].
+// Of is the function of that name, an ONNX operator's, on a row in place; nil for an empty name. params are the operator's attributes:
+// LeakyRelu and HardSigmoid [alpha, beta], Clip [min, max].
 func Of(name string, params []float32) (func(row []float32), error) {
 	a, b := at(params, 0), at(params, 1)
 	switch name {
@@ -38,7 +37,7 @@ func Of(name string, params []float32) (func(row []float32), error) {
 	case "HardSwish":
 		return func(x []float32) { kernel.HardSwish(x, x) }, nil
 	}
-	return nil, fmt.Errorf("activation %q is not known", name)
+	return nil, fmt.Errorf("unknown activation %q", name)
 }
 
 func at(params []float32, i int) float32 {

@@ -56,7 +56,7 @@ func batchTrainShape(n *op.Node, in []*ir.Array) ([]ir.Spec, error) { return nor
 // normalized are the outputs of BatchNormTrain. The node's outputs from number running on are the running statistics.
 func normalized(n *op.Node, in []*ir.Array, running int) ([]ir.Spec, error) {
 	names := []string{"X", "scale", "B", "mean", "var"}
-	if !n.Wants(running) && !n.Wants(running+1) {
+	if !n.HasConsumer(running) && !n.HasConsumer(running+1) {
 		names = names[:3]
 	}
 	channels, err := channelsOf(in, names...)
@@ -111,7 +111,7 @@ func set[T number](c *op.Call, i, k int, v float64) {
 
 // follow writes number k of a running statistic, which is input in before and output out behind the step.
 func follow[T number](c *op.Call, in, out, k int, now, momentum float64) {
-	if c.Wants(out) {
+	if c.HasConsumer(out) {
 		set[T](c, out, k, float64(ir.View[T](c.In[in])[k])*momentum+now*(1-momentum))
 	}
 }

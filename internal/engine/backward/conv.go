@@ -102,13 +102,13 @@ func (g convGradient) work(n *op.Node, in []*ir.Array, workers int) int64 {
 	}
 	size := int64(0)
 	switch {
-	case !n.Wants(0):
+	case !n.HasConsumer(0):
 	case g.transposed:
 		size = geometry.ConvolveWork(workers)
 	default:
-		size = geometry.InputGradientWork(workers, n.Wants(1) && !n.Has("accumulate"))
+		size = geometry.InputGradientWork(workers, n.HasConsumer(1) && !n.Has("accumulate"))
 	}
-	if n.Wants(1) {
+	if n.HasConsumer(1) {
 		size = max(size, geometry.WeightGradientWork(workers))
 	}
 	return size

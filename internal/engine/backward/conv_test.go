@@ -96,7 +96,7 @@ func (c trial) run(workers int) ([]*ir.Array, error) {
 	n := op.NewNode(ir.OpID{Domain: domain, Type: c.typ}, 1, c.attrs, nil)
 	n.NumIn = len(c.in)
 	for range c.outputs {
-		n.Wanted = append(n.Wanted, true)
+		n.Consumed = append(n.Consumed, true)
 	}
 	specs, err := row.Shape(n, c.in)
 	if err != nil {
@@ -233,7 +233,7 @@ func (c trial) panics() (text string) {
 	}()
 	i := slices.IndexFunc(Ops(), func(o op.Op) bool { return o.Type == c.typ })
 	n := op.NewNode(ir.OpID{Domain: domain, Type: c.typ}, 1, c.attrs, nil)
-	n.Wanted = make([]bool, c.outputs)
+	n.Consumed = make([]bool, c.outputs)
 	specs, err := Ops()[i].Shape(n, c.in)
 	if err != nil {
 		return ""

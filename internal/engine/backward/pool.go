@@ -46,7 +46,7 @@ func keepShape(n *op.Node, in []*ir.Array) ([]ir.Spec, error) {
 	}
 	shape := slices.Concat(in[0].Shape[:2], w.Lengths())
 	y := ir.Spec{DType: in[0].DType, Shape: shape}
-	return []ir.Spec{y, {DType: PlaceType(w.Taken()), Shape: shape}}, y.Valid()
+	return []ir.Spec{y, {DType: PlaceType(w.KernelSize()), Shape: shape}}, y.Valid()
 }
 
 func maxPoolKeep[T number](c *op.Call) error {
@@ -58,7 +58,7 @@ func maxPoolKeep[T number](c *op.Call) error {
 	if y == nil { // the places alone are read
 		y = ir.NewArray(c.In[0].DType, c.Out[1].Shape...)
 	}
-	switch PlaceType(w.Taken()) {
+	switch PlaceType(w.KernelSize()) {
 	case ir.Uint8:
 		keep[T, uint8](w, c, y)
 	case ir.Uint16:
@@ -69,12 +69,12 @@ func maxPoolKeep[T number](c *op.Call) error {
 	return nil
 }
 
-func keep[T number, P conv.Place](w conv.Windows, c *op.Call, y *ir.Array) {
+func keep[T number, P conv.Argmax](w conv.Windows, c *op.Call, y *ir.Array) {
 	var places []P
 	if len(c.Out) > 1 && c.Out[1] != nil {
 		places = ir.View[P](c.Out[1])
 	}
-	conv.MaxPlaces(w, c.Pool, ir.View[T](y), places, ir.View[T](c.In[0]))
+	conv.MaxPoolArgmax(w, c.Pool, ir.View[T](y), places, ir.View[T](c.In[0]))
 }
 
 // inputShape is attribute shape, and the windows over it, whose outputs dY has.
@@ -116,7 +116,7 @@ func maxGradShape(n *op.Node, in []*ir.Array) ([]ir.Spec, error) {
 	if err != nil {
 		return nil, err
 	}
-	if want := PlaceType(w.Taken()); places.Kind != ir.Dense || places.DType != want || !slices.Equal(places.Shape, in[0].Shape) {
+	if want := PlaceType(w.KernelSize()); places.Kind != ir.Dense || places.DType != want || !slices.Equal(places.Shape, in[0].Shape) {
 		return nil, fmt.Errorf("input I is %s, want %s of the shape of dY, %s", places, want, in[0])
 	}
 	return []ir.Spec{{DType: in[0].DType, Shape: shape}}, nil

@@ -63,7 +63,7 @@ func maxPool(t *testing.T, attrs []*ir.Attr, x *ir.Array) (y, indices *ir.Array)
 	t.Helper()
 	i := slices.IndexFunc(conv.Ops(), func(o op.Op) bool { return o.Type == "MaxPool" })
 	n := op.NewNode(ir.OpID{Type: "MaxPool"}, 22, attrs, nil)
-	n.Wanted = []bool{true, true}
+	n.Consumed = []bool{true, true}
 	specs, err := conv.Ops()[i].Shape(n, []*ir.Array{x})
 	if err != nil {
 		t.Fatal(err)

@@ -21,7 +21,7 @@ func affineShape(_ *op.Node, in []*ir.Array) ([]ir.Spec, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := affineTypes().takes(theta); err != nil {
+	if err := affineTypes().check(theta); err != nil {
 		return nil, err
 	}
 	size, err := op.Arg(in, 1, "size")
@@ -44,8 +44,7 @@ func affineShape(_ *op.Node, in []*ir.Array) ([]ir.Spec, error) {
 	return like(theta, append(shape, int64(axes))...)
 }
 
-// affineGrid gives each place, as coordinates from -1 to 1 of which the last axis is the first,
-// where its image's matrix takes it.
+// affineGrid maps each output position, with coordinates from -1 to 1 and the last axis first, by the matrix of its image.
 func affineGrid[T float](c *op.Call) error {
 	theta, y := ir.View[T](c.In[0]), ir.View[T](c.Out[0])
 	shape := c.Out[0].Shape
@@ -75,8 +74,7 @@ func affineGrid[T float](c *op.Call) error {
 	return nil
 }
 
-// spot is the coordinate of place i of n: from the centre of the first to that of the last if
-// corners says so, else from edge to edge.
+// spot is the coordinate of position i of n: between the centres of the first and last one if corners is set, else between the edges.
 func spot[T float](i, n int, corners bool) T {
 	switch {
 	case !corners:

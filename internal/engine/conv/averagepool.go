@@ -8,8 +8,8 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// averagePools are the pools that sum. What came with later versions (ceil_mode, dilations,
-// count_include_pad) was the same as its absence before.
+// averagePools are the pools that sum. The defaults of later attributes (ceil_mode, dilations, count_include_pad) equal the earlier
+// semantics.
 func averagePools() []op.Op {
 	return wide(
 		op.Op{Type: "AveragePool", Since: 7, Shape: averageTypes().shape, Run: averageTypes().run},
@@ -32,8 +32,7 @@ func lpShape(n *op.Node, in []*ir.Array) ([]ir.Spec, error) {
 	return lpTypes().shape(n, in)
 }
 
-// A sum is a pool that adds up what lift makes of each element, and finish turns row o of the
-// sums into the result.
+// A sum is a pool that sums the elements after lift, and converts row o of the sums into the result with finish.
 type sum[T float] struct {
 	lift   func(to, x []T)
 	finish func(row []T, o int)
@@ -56,7 +55,7 @@ func averagePool[T float](c *op.Call) error {
 	})
 }
 
-// countedRows is how many rows are counted for row o of the output.
+// countedRows is the number of rows that count for row o of the output.
 func (w *window) countedRows(o int, padding bool) int {
 	n := 1
 	for i := w.last() - 1; i >= 0; i-- {
@@ -120,7 +119,7 @@ func root[T float](sums []T, p float64) {
 	}
 }
 
-// sumPool pools each channel: down the rows of a window first, and then along what came of that.
+// sumPool pools each channel: first along the rows of a window, then along the last axis.
 func sumPool[T float](c *op.Call, of func(*window) sum[T]) error {
 	x, y := ir.View[T](c.In[0]), ir.View[T](c.Out[0])
 	w, err := poolWindow(c.Node, c.In[0].Shape[2:])
@@ -135,7 +134,7 @@ func sumPool[T float](c *op.Call, of func(*window) sum[T]) error {
 }
 
 func sumOver[T float](w *window, a arithmetic[T], s sum[T], y, x []T) {
-	var rows []covered
+	var rows []coveredRow
 	last := w.last()
 	line, apart := make([]T, w.in[last]), make([]T, w.out[last])
 	for o := range len(y) / w.out[last] {

@@ -9,8 +9,7 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// Layers as image classifiers have them, by one worker: with weights that are there when the model
-// is loaded, and without.
+// Layers of image classifiers on one worker, with constant and with computed weights.
 func BenchmarkConv(b *testing.B) {
 	for _, l := range []layer{
 		{[]int64{1, 3, 224, 224}, []int64{64, 3, 7, 7}, attrs{"strides": []int{2, 2}, "pads": []int{3, 3, 3, 3}}},
@@ -52,5 +51,5 @@ func bench(b *testing.B, l layer, constant []int) {
 		}
 		best = min(best, time.Since(start))
 	}
-	b.ReportMetric(products/best.Seconds()/1e9, "Gmac/s") // of the best run, as others may disturb
+	b.ReportMetric(products/best.Seconds()/1e9, "Gmac/s") // of the fastest run, to reduce noise
 }

@@ -10,12 +10,11 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// convolutions are Conv, which never changed but for types, and the form with what may follow it:
+// convolutions are Conv, whose versions differ in types only, and its fused form:
 //
 //	FusedConv(X, W, B, Z) = activation(Conv(X, W, B) + Z)
 //
-// Z, of the output's shape, and B may be absent. Attributes activation and activation_params are
-// what package activation knows.
+// Z, of the output's shape, and B are optional. Attributes activation and activation_params are those of package activation.
 func convolutions() []op.Op {
 	row := op.Op{
 		Type: "Conv", Since: 1, Shape: convShape,
@@ -25,7 +24,7 @@ func convolutions() []op.Op {
 	fused.Domain, fused.Type = "mcompress", "FusedConv"
 	fused.Shape, fused.Run = fusedShape, byType{ir.Float: convolve}.run
 	fused.InPlace = []int{3}
-	runtimes := fused // ONNX Runtime's own, as its optimised models have it
+	runtimes := fused // ONNX Runtime's own, as in its optimized models
 	runtimes.Domain = "com.microsoft"
 	return wide(row, fused, runtimes)
 }
@@ -64,7 +63,7 @@ func fusedShape(n *op.Node, in []*ir.Array) ([]ir.Spec, error) {
 		return nil, err
 	}
 	if in[0].DType == ir.Double {
-		return nil, fmt.Errorf("input X is %s: the fused form is for float and 16-bit floats", in[0])
+		return nil, fmt.Errorf("input X is %s, the fused operator supports float and 16-bit floats", in[0])
 	}
 	if z := op.Opt(in, 3); z != nil && !slices.Equal(z.Shape, specs[0].Shape) {
 		return nil, fmt.Errorf("input Z is %s, want the output's shape %v", z, specs[0].Shape)
@@ -82,7 +81,7 @@ func geometry(n *op.Node, in []*ir.Array) (*Geometry, error) {
 	return GeometryOf(n, in[0].Shape, w.Shape)
 }
 
-// sameType reports inputs that are not of the type of the first.
+// sameType reports inputs whose type differs from that of the first.
 func sameType(in []*ir.Array, names ...string) error {
 	for i, name := range names {
 		if a := op.Opt(in, i); a != nil && (a.Kind != ir.Dense || a.DType != in[0].DType) {
@@ -100,7 +99,7 @@ func convWork(n *op.Node, in []*ir.Array, workers int) int64 {
 	return g.work(n, in[1], workers)
 }
 
-// work is the scratch of convolve, for weights of w's type.
+// work is the size of convolve's scratch memory, for weights of w's type.
 func (g *Geometry) work(n *op.Node, w *ir.Array, workers int) int64 {
 	switch {
 	case n.IsConst(1) && winogradFits(n, w):
@@ -108,15 +107,14 @@ func (g *Geometry) work(n *op.Node, w *ir.Array, workers int) int64 {
 	case n.IsFixed(1) && winogradFits(n, w):
 		return g.transformedWork(workers)
 	}
-	return g.freshWork(workers)
+	return g.computedWork(workers)
 }
 
-// A job is what a run computes: y = activate(convolution of x with w + bias), and what y holds already
-// if add is set.
+// A job is the arguments of a convolution: y = activate(convolution of x with w + bias), plus the previous contents of y if add is set.
 type job struct {
 	x, w, bias, y []float32
 	add           bool
-	activate      func(row []float32) // nil for nothing
+	activate      func(row []float32) // nil for none
 }
 
 // convolve is Conv and FusedConv of float32.
@@ -133,23 +131,23 @@ func convolve(c *op.Call) error {
 		j.bias = ir.View[float32](b)
 	}
 	if z := c.Opt(3); z != nil {
-		copy(j.y, ir.View[float32](z)) // nothing happens where the plan has put both into one place
+		copy(j.y, ir.View[float32](z)) // does nothing if they share memory
 		j.add = true
 	}
 	g.convolve(c, c.Work, j)
 	return nil
 }
 
-// convolve does j with the weights of c, which is about images of any size.
+// convolve runs j with the weights of call c; g may be that of a part of the images.
 func (g *Geometry) convolve(c *op.Call, work []byte, j job) {
 	weights, prepared := c.State.(winogradWeights)
 	switch {
 	case prepared:
 		winogradOf(g, weights).run(c.Pool, work, j)
-	case c.IsFixed(1) && winogradFits(c.Node, c.In[1]): // the bits are those of weights in memory
+	case c.IsFixed(1) && winogradFits(c.Node, c.In[1]): // bit-identical to constant weights
 		g.transformed(c.Pool, work, j)
 	default:
-		g.fresh(c.Pool, work, j)
+		g.convolveComputed(c.Pool, work, j)
 	}
 }
 
@@ -159,11 +157,11 @@ func (g *Geometry) multiply(p *op.Pool, work []byte, j job) {
 	products := make([]gemm.FloatProduct, g.Products())
 	for i := range products {
 		q := gemm.FloatProduct{
-			A: gemm.Rows(Weights(g, j.w, i), g.Depth()), C: Output(g, j.y, i), Stride: g.Places(),
+			A: gemm.Rows(Weights(g, j.w, i), g.Depth()), C: Output(g, j.y, i), Stride: g.OutArea(),
 			Accumulate: j.add, Epilogue: gemm.Epilogue{Activate: j.activate},
 		}
 		if g.Pointwise() {
-			q.B = gemm.Rows(Input(g, j.x, i), g.Places())
+			q.B = gemm.Rows(Input(g, j.x, i), g.OutArea())
 		} else {
 			q.Panels = patches.Of(Input(g, j.x, i))
 		}

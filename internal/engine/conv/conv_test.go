@@ -39,7 +39,7 @@ func layers() []layer {
 	}
 }
 
-func TestConvIsItsDefinition(t *testing.T) {
+func TestConvEqualsTheDefinition(t *testing.T) {
 	for i, l := range layers() {
 		for dt, tolerance := range map[ir.DType]float64{ir.Float: 1e-5, ir.Double: 1e-6, ir.Float16: 2e-3, ir.BFloat16: 2e-2} {
 			x, w, b := as(dt, random(1, l.x...)), as(dt, random(2, l.w...)), as(dt, random(3, l.w[0]))
@@ -52,21 +52,21 @@ func TestConvIsItsDefinition(t *testing.T) {
 	}
 }
 
-// definition sums over all places of the kernel, in float64.
+// definition sums over all kernel taps, in float64.
 func definition(t *testing.T, l layer, xa, wa, ba *ir.Array) []float64 {
 	t.Helper()
 	g := layerGeometry(t, l)
 	x, w, b := wideOf(xa), wideOf(wa), wideOf(ba)
 	channels := g.Groups * g.OutC
-	y := make([]float64, g.Batch*channels*g.Places())
+	y := make([]float64, g.Batch*channels*g.OutArea())
 	for i := range y {
-		o, m, image := i%g.Places(), i/g.Places()%channels, i/g.Places()/channels
+		o, m, image := i%g.OutArea(), i/g.OutArea()%channels, i/g.OutArea()/channels
 		y[i] = b[m]
 		for c := range g.InC {
-			plane := part(x, (image*g.Groups+m/g.OutC)*g.InC+c, g.Area())
-			for k := range g.taken() {
+			plane := part(x, (image*g.Groups+m/g.OutC)*g.InC+c, g.InArea())
+			for k := range g.kernelSize() {
 				if at := g.under(o, k); at >= 0 {
-					y[i] += w[(m*g.InC+c)*g.taken()+k] * plane[at]
+					y[i] += w[(m*g.InC+c)*g.kernelSize()+k] * plane[at]
 				}
 			}
 		}
@@ -74,7 +74,7 @@ func definition(t *testing.T, l layer, xa, wa, ba *ir.Array) []float64 {
 	return y
 }
 
-// under is the element of a channel that place k of the kernel meets for output o, or -1.
+// under is the element of a channel at tap k for output o, or -1.
 func (g *Geometry) under(o, k int) int {
 	at, step := 0, 1
 	for i := len(g.in) - 1; i >= 0; i-- {
@@ -119,14 +119,14 @@ func TestFusedConvAddsAndActivates(t *testing.T) {
 	}
 }
 
-func TestFusedConvGivesTheSameBitsInPlace(t *testing.T) {
+func TestFusedConvInPlaceIsBitIdentical(t *testing.T) {
 	l := layers()[1]
 	x, w := random(1, l.x...), random(2, l.w...)
 	z := random(4, layerGeometry(t, l).OutShape()...)
 	want := must(t, "FusedConv", 1, l.a, x, w, nil, z)
 	got := z.Clone()
 	if err := runInto(rowOf("FusedConv", 1), l.a, []*ir.Array{x, w, nil, got}, got); err != nil || !bytes.Equal(got.Data, want.Data) {
-		t.Errorf("other bits in place, %v", err)
+		t.Errorf("not bit-identical in place, %v", err)
 	}
 }
 
@@ -154,7 +154,7 @@ func TestConvTransposeIsTheAdjointOfConv(t *testing.T) {
 	}
 }
 
-// rest is what the last window leaves of each axis, which a transposed convolution must be told.
+// rest is the number of elements after the last window of each axis: the output_padding of a transposed convolution.
 func (g *Geometry) rest() []int {
 	rest := make([]int, len(g.in))
 	for i := range rest {
@@ -188,15 +188,15 @@ func TestConvTransposeOutputShape(t *testing.T) {
 	}
 }
 
-// With whole offsets of 0 a deformable convolution is a convolution.
-func TestDeformConvWithoutOffsetsIsConv(t *testing.T) {
+// With offsets of 0 a deformable convolution equals a convolution.
+func TestDeformConvWithoutOffsetsEqualsConv(t *testing.T) {
 	for i, l := range layers() {
 		if l.a["auto_pad"] != nil {
 			continue
 		}
 		g := layerGeometry(t, l)
 		shape := g.OutShape()
-		shape[1] = int64(g.taken() * len(g.in))
+		shape[1] = int64(g.kernelSize() * len(g.in))
 		for _, dt := range []ir.DType{ir.Float, ir.Double} {
 			x, w, b := as(dt, random(1, l.x...)), as(dt, random(2, l.w...)), as(dt, random(3, l.w[0]))
 			got := must(t, "DeformConv", 22, l.a, x, w, ir.NewArray(dt, shape...), b)

@@ -10,9 +10,8 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// deformable is DeformConv: a convolution whose patches are sampled beside their places, as a tensor
-// of offsets says (Dai et al., "Deformable Convolutional Networks", 2017), and weighted by a mask
-// (Zhu et al., "Deformable ConvNets v2", 2018).
+// deformable is DeformConv: a convolution whose sampling positions are shifted by a tensor of offsets (Dai et al., "Deformable
+// Convolutional Networks", 2017), and weighted by a mask (Zhu et al., "Deformable ConvNets v2", 2018).
 func deformable() []op.Op {
 	return wide(op.Op{
 		Type: "DeformConv", Since: 19, Shape: deformShape,
@@ -53,7 +52,7 @@ func deformShape(n *op.Node, in []*ir.Array) ([]ir.Spec, error) {
 func (g *Geometry) checkOffsets(n *op.Node, in []*ir.Array) error {
 	groups := n.Int("offset_group", 1)
 	if groups < 1 || in[0].Shape[1]%groups != 0 {
-		return fmt.Errorf("offset_group is %d and X has %d channels, want a divisor of them", groups, in[0].Shape[1])
+		return fmt.Errorf("offset_group is %d, want a divisor of the %d channels of X", groups, in[0].Shape[1])
 	}
 	offset, err := op.Arg(in, 2, "offset")
 	if err != nil {
@@ -65,7 +64,7 @@ func (g *Geometry) checkOffsets(n *op.Node, in []*ir.Array) error {
 		each int
 	}{{"offset", offset, len(g.in)}, {"mask", op.Opt(in, 4), 1}} {
 		want := g.OutShape()
-		want[1] = groups * int64(g.taken()*a.each)
+		want[1] = groups * int64(g.kernelSize()*a.each)
 		if a.Array != nil && !slices.Equal(a.Shape, want) {
 			return fmt.Errorf("input %s is %s, want shape %v", a.name, a.Array, want)
 		}
@@ -79,7 +78,7 @@ func deformWork(n *op.Node, in []*ir.Array, workers int) int64 {
 		return 0
 	}
 	if in[0].DType == ir.Double {
-		return aligned(8 * int64(g.Depth()) * int64(g.Places()))
+		return aligned(8 * int64(g.Depth()) * int64(g.OutArea()))
 	}
 	return gemm.FloatWork(g.Product(), g.Products(), workers, false)
 }
@@ -94,7 +93,7 @@ func deformFloat(c *op.Call) error {
 	for i := range products {
 		p := &products[i]
 		p.A, p.Panels = gemm.Rows(Weights(g, w, i), g.Depth()), deformedPatches[float32](c, g, i)
-		p.C, p.Stride = Output(g, y, i), g.Places()
+		p.C, p.Stride = Output(g, y, i), g.OutArea()
 		if b := c.Opt(3); b != nil {
 			p.Epilogue.Bias = gemm.Matrix[float32]{Data: part(ir.View[float32](b), i%g.Groups, g.OutC), Row: 1}
 		}
@@ -103,7 +102,7 @@ func deformFloat(c *op.Call) error {
 	return nil
 }
 
-// deformDouble makes all patches of a product at once.
+// deformDouble computes all patches of a product at once.
 func deformDouble(c *op.Call) error {
 	g, err := geometry(c.Node, c.In)
 	if err != nil || c.Out[0].Elems() == 0 {
@@ -111,23 +110,23 @@ func deformDouble(c *op.Call) error {
 	}
 	w, y := ir.View[float64](c.In[1]), ir.View[float64](c.Out[0])
 	room := scratch[float64](c.Work)
-	patches := room.take(g.Depth() * g.Places())
+	patches := room.take(g.Depth() * g.OutArea())
 	for i := range g.Products() {
 		fillPatches := deformedPatches[float64](c, g, i)
-		c.Pool.For(ceilDiv(g.Places(), panel), func(j int) {
+		c.Pool.For(ceilDiv(g.OutArea(), panel), func(j int) {
 			n0 := j * panel
-			n1 := min(n0+panel, g.Places())
+			n1 := min(n0+panel, g.OutArea())
 			block := make([]float64, g.Depth()*panel)
 			fillPatches(block, 0, g.Depth(), n0, n1)
 			for k := range g.Depth() {
-				copy(patches[k*g.Places()+n0:], part(block, k, panel)[:n1-n0])
+				copy(patches[k*g.OutArea()+n0:], part(block, k, panel)[:n1-n0])
 			}
 		})
 		to := Output(g, y, i)
-		gemm.Plain(c.Pool, g.Product(), gemm.Rows(Weights(g, w, i), g.Depth()), gemm.Rows(patches, g.Places()), to, g.Places())
+		gemm.Plain(c.Pool, g.Product(), gemm.Rows(Weights(g, w, i), g.Depth()), gemm.Rows(patches, g.OutArea()), to, g.OutArea())
 		if b := c.Opt(3); b != nil {
 			for m, v := range part(ir.View[float64](b), i%g.Groups, g.OutC) {
-				addTo(part(to, m, g.Places()), v)
+				addTo(part(to, m, g.OutArea()), v)
 			}
 		}
 	}
@@ -164,7 +163,7 @@ type deformed[T float] struct {
 
 func (d *deformed[T]) fill(dst []T, k0, k1, n0, n1 int) {
 	var s sampler[T]
-	taken := d.taken()
+	taken := d.kernelSize()
 	for t := range taken {
 		c0, c1 := max(ceilDiv(k0-t, taken), 0), ceilDiv(k1-t, taken)
 		for n := n0; n < n1; n++ {
@@ -180,12 +179,11 @@ func (d *deformed[T]) fill(dst []T, k0, k1, n0, n1 int) {
 	}
 }
 
-// locate finds what lies at place t of the kernel for output n, and its weight in the mask. at is the
-// place's number in offset and mask, which have all places of one group of channels and then those
-// of the next.
+// locate sets the sampling position of kernel tap t for output n, and its weight from the mask. at is the tap's index in offset and mask,
+// which hold all taps of one group of channels before those of the next.
 func (d *deformed[T]) locate(s *sampler[T], at, t, n int) T {
 	s.reset()
-	places, axes := d.Places(), len(d.in)
+	places, axes := d.OutArea(), len(d.in)
 	var spot, tap [maxAxes]int
 	for i, rest, k := axes-1, n, t; i >= 0; i-- {
 		spot[i], rest = rest%d.out[i], rest/d.out[i]
@@ -194,7 +192,7 @@ func (d *deformed[T]) locate(s *sampler[T], at, t, n int) T {
 	for i := range axes {
 		p := T(spot[i]*d.stride[i]-d.begin[i]+tap[i]*d.dilation[i]) + d.offset[(at*axes+i)*places+n]
 		if !(p > -most && p < most) {
-			p = -most // no number, or far outside
+			p = -most // NaN, or far outside
 		}
 		low := math.Floor(float64(p))
 		up := p - T(low)
@@ -207,7 +205,7 @@ func (d *deformed[T]) locate(s *sampler[T], at, t, n int) T {
 	return d.mask[at*places+n]
 }
 
-// within is p, or -1 if it lies outside of an axis.
+// within is p, or -1 if it is outside of the axis.
 func within(p, length int) int {
 	if p < 0 || p >= length {
 		return -1

@@ -7,29 +7,28 @@ import (
 	"github.com/mcompress/mcompress/internal/kernel"
 )
 
-// A Depthwise convolution has one input channel in each group: a product would have next to
-// nothing to share, so each row of the output is summed from rows of the input.
+// A Depthwise convolution has one input channel per group: a matrix product would have little to share, so each row of the output is summed
+// from rows of the input.
 //
-// A band of the image is copied first, with its padding, so that no row needs its ends looked at;
-// where windows move by more than one, the columns that one place of the kernel meets are put
-// side by side.
+// A band of the image is copied first, with padding, so that rows need no boundary checks; for strides above 1, the columns of each kernel
+// tap are made contiguous.
 type Depthwise struct {
 	*Geometry
-	rows   int     // of the output in a band
-	length int     // elements of a row that are computed: no less than a vector
+	rows   int     // output rows of a band
+	length int     // computed elements of a row: at least a vector
 	width  int     // of a row of the band, for each phase of the stride
-	at     []int64 // in the band, where each place of the kernel begins
-	phases []tap   // of the columns: those of a row of the band that lie inside of the input
+	at     []int64 // offset of each kernel tap in the band
+	phases []tap   // columns of a row of the band that are inside the input
 }
 
 const (
-	bandSize    = 1 << 14 // elements that stay near the core
+	bandSize    = 1 << 14 // elements that stay in the cache
 	leastLength = 8
 )
 
-// DepthwiseOf is nil where the convolution is none, or has too many axes.
+// DepthwiseOf is nil if the convolution is not depthwise, or has too many axes.
 func DepthwiseOf(g *Geometry) *Depthwise {
-	const few = 8 // outputs of a channel from which a product has more to share
+	const few = 8 // outputs per channel from which a matrix product is faster
 	if g.InC != 1 || g.OutC >= few || len(g.in) > 2 {
 		return nil
 	}
@@ -54,7 +53,7 @@ func DepthwiseOf(g *Geometry) *Depthwise {
 	return d
 }
 
-// asImage is a window over one axis as one over an image of one row.
+// asImage turns a window over one axis into one over an image of one row.
 func (w *window) asImage() *window {
 	front := func(v int, list []int) []int { return slices.Insert(slices.Clone(list), 0, v) }
 	return &window{
@@ -64,19 +63,18 @@ func (w *window) asImage() *window {
 	}
 }
 
-// lines are the rows of a band.
+// lines is the number of rows of a band.
 func (d *Depthwise) lines() int { return (d.rows-1)*d.stride[0] + d.span(0) }
 
-// band is its elements.
+// band is its number of elements.
 func (d *Depthwise) band() int { return d.lines() * d.stride[1] * d.width }
 
-// Scratch is the elements that Channel wants: the band, and rows of the output.
+// Scratch is the number of elements of Channel's scratch memory: the band, and rows of the output.
 func (d *Depthwise) Scratch() int { return d.band() + d.rows*d.length }
 
 func (d *Depthwise) work(workers int) int64 { return int64(workers) * aligned(4*int64(d.Scratch())) }
 
-// Channel writes to y a channel of the output: x, a channel of the input, under weights w, plus
-// first.
+// Channel writes to y a channel of the output: x, a channel of the input, convolved with weights w, plus first.
 func (d *Depthwise) Channel(y, x, w []float32, first float32, scratch []float32) {
 	band, spare := scratch[:d.band()], scratch[d.band():]
 	for o := 0; o < d.out[0]; o += d.rows {
@@ -85,7 +83,7 @@ func (d *Depthwise) Channel(y, x, w []float32, first float32, scratch []float32)
 	}
 }
 
-// rowsFrom are the rows of a channel of the output that are made of the band for row o.
+// rowsFrom are the rows of a channel of the output that the band of row o computes.
 func (d *Depthwise) rowsFrom(y []float32, o int) []float32 {
 	return y[o*d.out[1] : min(o+d.rows, d.out[0])*d.out[1]]
 }
@@ -104,8 +102,8 @@ func (d *Depthwise) run(p *op.Pool, work []byte, j job) {
 			if j.bias != nil {
 				first = j.bias[channel]
 			}
-			to := d.rowsFrom(part(Output(d.Geometry, j.y, i), m, d.Places()), o)
-			d.sum(to, spare, band, part(j.w, channel, d.taken()), first, j.add)
+			to := d.rowsFrom(part(Output(d.Geometry, j.y, i), m, d.OutArea()), o)
+			d.sum(to, spare, band, part(j.w, channel, d.kernelSize()), first, j.add)
 			if j.activate != nil {
 				j.activate(to)
 			}
@@ -113,7 +111,7 @@ func (d *Depthwise) run(p *op.Pool, work []byte, j job) {
 	})
 }
 
-// phaseOf are those of n columns that begin at from and lie step apart which are inside of a row.
+// phaseOf is the range of those of n columns, from from on and step apart, that are inside a row.
 func phaseOf(from, step, wide, n int) tap {
 	t := tap{}
 	if from < 0 {
@@ -127,7 +125,7 @@ func phaseOf(from, step, wide, n int) tap {
 	return t
 }
 
-// fill copies the rows that the outputs from row o on need.
+// fill copies the input rows for the output rows from o on.
 func (d *Depthwise) fill(band, x []float32, o int) {
 	step, wide := d.stride[1], d.in[1]
 	line := step * d.width
@@ -145,7 +143,7 @@ func (d *Depthwise) fill(band, x []float32, o int) {
 	}
 }
 
-// copy takes the columns of a row, and 0 for those that it has not, which are few.
+// copy copies the columns of a row, and zeros for the few outside.
 func (t tap) copy(to, row []float32, step int) {
 	for i := range to[:t.lo] {
 		to[i] = 0
@@ -155,14 +153,14 @@ func (t tap) copy(to, row []float32, step int) {
 	case step == 1:
 		copy(to[t.lo:t.hi], row[t.from:])
 	default:
-		everyFloat(to[t.lo:t.hi], row[t.from:], step)
+		stridedCopyFloat(to[t.lo:t.hi], row[t.from:], step)
 	}
 	for i := t.hi; i < len(to); i++ {
 		to[i] = 0
 	}
 }
 
-// sum writes rows of the output, by way of spare where they are too short, or are added.
+// sum writes rows of the output, through spare if they are too short, or are accumulated.
 func (d *Depthwise) sum(y, spare, band, w []float32, first float32, add bool) {
 	wide := d.out[1]
 	rows, line := len(y)/wide, d.stride[0]*d.stride[1]*d.width

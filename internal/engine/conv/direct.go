@@ -5,8 +5,7 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// direct convolves without any product of matrices, row by row. It is for types and windows that nothing
-// faster knows.
+// direct convolves without matrix products, row by row. It is the fallback for types and windows without a faster method.
 func direct[T float](c *op.Call, g *Geometry, axpy func(y []T, a T, x []T)) {
 	x, w, y := ir.View[T](c.In[0]), ir.View[T](c.In[1]), ir.View[T](c.Out[0])
 	var bias []T
@@ -17,7 +16,7 @@ func direct[T float](c *op.Call, g *Geometry, axpy func(y []T, a T, x []T)) {
 	c.Pool.For(g.Batch*channels, func(i int) {
 		image, m := i/channels, i%channels
 		group := m / g.OutC
-		out := part(y, i, g.Places())
+		out := part(y, i, g.OutArea())
 		clear(out)
 		if bias != nil {
 			fill(out, bias[m])
@@ -28,13 +27,13 @@ func direct[T float](c *op.Call, g *Geometry, axpy func(y []T, a T, x []T)) {
 
 // addWindows adds one channel of the output.
 func addWindows[T float](g *Geometry, y, x, w []T, axpy func(y []T, a T, x []T)) {
-	var rows []covered
+	var rows []coveredRow
 	last := g.last()
 	for o := range len(y) / g.out[last] {
 		rows = g.rows(rows, o)
 		row := part(y, o, g.out[last])
 		for c := range g.InC {
-			in, weights := part(x, c, g.inLen()), part(w, c, g.taken())
+			in, weights := part(x, c, g.inLen()), part(w, c, g.kernelSize())
 			for _, r := range rows {
 				for k := range g.kernel[last] {
 					lo, hi, from := g.taps(last, k)

@@ -1,12 +1,10 @@
-// Package conv is the family of operators that slide a window over images or sample them:
-// convolutions, pools, resizing and grids, in any number of spatial axes.
+// Package conv is the family of operators that slide a window over images or sample them: convolutions, pools, resizing and grids, in any
+// number of spatial axes.
 //
-// A convolution becomes a product of packed panels where that is faster, and package gemm
-// computes it; the patches are packed tile by tile as the product asks for them and never all
-// exist at once. Everything else is loops over whole rows.
+// A convolution becomes a matrix product of package gemm where that is faster; the patches (im2col) are packed tile by tile on demand and
+// never all exist at once. Everything else is loops over whole rows.
 //
-// It must not know graphs, plans, files or which operators stand around a node. What a node
-// and its neighbours may be fused into has a row of its own (FusedConv).
+// It must not know graphs, plans, files or the neighbours of a node. Fused operators have rows of their own (FusedConv).
 package conv
 
 import (
@@ -18,7 +16,7 @@ import (
 // Ops are the rows of this family.
 func Ops() []op.Op {
 	return slices.Concat(
-		maxPools(), averagePools(), globalPools(), unpools(), resizes(), convolutions(), codeConvolutions(), transposed(), deformable(),
+		maxPools(), averagePools(), globalPools(), unpools(), resizes(), convolutions(), quantizedConvs(), transposed(), deformable(),
 		gridSamples(), affineGrids(), regions(), scalers(),
 	)
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// A row of the table, asked for its output's shape and then run: the largest of each two neighbours.
+// A row of the table: shape inference and run of a MaxPool over pairs.
 func Example() {
 	pool := op.NewPool(2)
 	defer pool.Close()

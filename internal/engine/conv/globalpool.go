@@ -5,7 +5,7 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// globalPools pool all of a channel into one number.
+// globalPools pool each channel into one number.
 func globalPools() []op.Op {
 	return wide(
 		op.Op{Type: "GlobalAveragePool", Since: 1, Shape: globalAverage().global, Run: globalAverage().run},
@@ -75,7 +75,7 @@ func lpAll[T float](c *op.Call) error {
 	})
 }
 
-// total adds in eight lanes, which is faster and nearer to the truth than one.
+// total sums in eight lanes, which is faster and more accurate than one.
 func total[T float](x []T) T {
 	var lane [8]T
 	for ; len(x) >= 8; x = x[8:] {

@@ -5,11 +5,11 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// The gradients of a convolution, y = x ⋆ w. Float has the fast forms, Double plain loops, for checks by
-// differences. Scratch is of the size that the functions ending in Work give; it need not be cleared.
+// The gradients of a convolution, y = x ⋆ w. Float has fast forms, Double plain loops, for checks by finite differences. The functions
+// ending in Work return the sizes of scratch memory, which need not be cleared.
 
-// TransposedGeometryOf is that of the convolution which ConvTranspose is the transpose of, from the shapes of its
-// inputs X and W: its output is X, and its input Y.
+// TransposedGeometryOf is that of the convolution that a ConvTranspose transposes, from the shapes of its inputs X and W: X is the
+// convolution's output, Y its input.
 func TransposedGeometryOf(n *op.Node, x, w *ir.Array) (*Geometry, error) {
 	return transposedGeometry(n, []*ir.Array{x, w})
 }
@@ -23,8 +23,8 @@ func (g *Geometry) InShape() []int64 {
 	return shape
 }
 
-// ConvolveWork is the scratch of Convolve.
-func (g *Geometry) ConvolveWork(workers int) int64 { return g.freshWork(workers) }
+// ConvolveWork is the size of Convolve's scratch memory.
+func (g *Geometry) ConvolveWork(workers int) int64 { return g.computedWork(workers) }
 
 // Convolve writes y.
 func Convolve[T float](g *Geometry, p *op.Pool, work []byte, y, x, w []T) {
@@ -32,24 +32,24 @@ func Convolve[T float](g *Geometry, p *op.Pool, work []byte, y, x, w []T) {
 		return
 	}
 	if y, ok := any(y).([]float32); ok {
-		g.fresh(p, work, job{x: any(x).([]float32), w: any(w).([]float32), y: y})
+		g.convolveComputed(p, work, job{x: any(x).([]float32), w: any(w).([]float32), y: y})
 		return
 	}
 	p.For(g.Products(), func(i int) {
 		for m := range g.OutC {
-			row := part(Output(g, y, i), m, g.Places())
+			row := part(Output(g, y, i), m, g.OutArea())
 			clear(row)
 			addWindows(g, row, Input(g, x, i), part(Weights(g, w, i), m, g.Depth()), axpy[T])
 		}
 	})
 }
 
-// InputGradientWork is the scratch of InputGradient; turned says that it is given memory for weights.
+// InputGradientWork is the size of InputGradient's scratch memory; turned means that memory for transposed weights is passed separately.
 func (g *Geometry) InputGradientWork(workers int, turned bool) int64 {
 	return adjointOf(g).work(workers, turned)
 }
 
-// InputGradient writes dx, the transpose of the convolution applied to dy. turned is memory of w's size that it may use, or nil.
+// InputGradient writes dx, the transpose of the convolution applied to dy. turned is memory of w's size, or nil.
 func InputGradient[T float](g *Geometry, p *op.Pool, work []byte, dx, dy, w, turned []T) {
 	if len(dx) == 0 {
 		return
@@ -63,16 +63,16 @@ func InputGradient[T float](g *Geometry, p *op.Pool, work []byte, dx, dy, w, tur
 		return
 	}
 	p.For(g.Batch*g.Groups*g.InC, func(i int) {
-		plainInputGradient(g, part(dx, i, g.inLen()), Output(g, dy, i/g.InC), Weights(g, w, i/g.InC)[i%g.InC*g.taken():])
+		plainInputGradient(g, part(dx, i, g.inLen()), Output(g, dy, i/g.InC), Weights(g, w, i/g.InC)[i%g.InC*g.kernelSize():])
 	})
 }
 
-// plainInputGradient makes one channel.
+// plainInputGradient computes one channel.
 func plainInputGradient[T float](g *Geometry, dx, dy, w []T) {
 	clear(dx)
 	g.eachTap(func(tap, out, in, n, stride int) {
 		for m := range g.OutC {
-			v, row := w[m*g.Depth()+tap], part(dy, m, g.Places())[out:]
+			v, row := w[m*g.Depth()+tap], part(dy, m, g.OutArea())[out:]
 			for i := range n {
 				dx[in+i*stride] += T(v * row[i])
 			}
@@ -80,12 +80,12 @@ func plainInputGradient[T float](g *Geometry, dx, dy, w []T) {
 	})
 }
 
-// eachTap calls f for each place of the kernel and each row of the output: n elements from out on meet those of a
-// channel of the input from in on that lie stride apart.
+// eachTap calls f for each kernel tap and each row of the output: n elements from out on correspond to those of a channel of the input from
+// in on, stride apart.
 func (g *Geometry) eachTap(f func(tap, out, in, n, stride int)) {
-	var rows []covered
+	var rows []coveredRow
 	last := g.last()
-	for o := range g.Places() / max(g.out[last], 1) {
+	for o := range g.OutArea() / max(g.out[last], 1) {
 		rows = g.rows(rows, o)
 		for _, r := range rows {
 			for k := range g.kernel[last] {
@@ -97,18 +97,18 @@ func (g *Geometry) eachTap(f func(tap, out, in, n, stride int)) {
 	}
 }
 
-// WeightGradientWork is the scratch of WeightGradient.
+// WeightGradientWork is the size of WeightGradient's scratch memory.
 func (g *Geometry) WeightGradientWork(workers int) int64 {
-	if d := depthCorrelationOf(g); d != nil {
+	if d := depthwiseGradientOf(g); d != nil {
 		return d.work(workers)
 	}
-	if c := correlationOf(g); c != nil {
+	if c := weightGradientOf(g); c != nil {
 		return c.work(workers)
 	}
 	return 0
 }
 
-// WeightGradient writes dw, or adds to it, summed over images and places in an order that depends on the geometry alone.
+// WeightGradient writes dw, or adds to it, summed over images and positions in an order that depends on the geometry alone.
 func WeightGradient[T float](g *Geometry, p *op.Pool, work []byte, dw, x, dy []T, add bool) {
 	if !add {
 		clear(dw)
@@ -118,10 +118,10 @@ func WeightGradient[T float](g *Geometry, p *op.Pool, work []byte, dw, x, dy []T
 	}
 	if dw, ok := any(dw).([]float32); ok && len(g.in) <= 2 {
 		x, dy := any(x).([]float32), any(dy).([]float32)
-		if d := depthCorrelationOf(g); d != nil {
+		if d := depthwiseGradientOf(g); d != nil {
 			d.run(p, work, dw, x, dy)
 		} else {
-			correlationOf(g).run(p, work, dw, x, dy, add)
+			weightGradientOf(g).run(p, work, dw, x, dy, add)
 		}
 		return
 	}
@@ -132,9 +132,9 @@ func WeightGradient[T float](g *Geometry, p *op.Pool, work []byte, dw, x, dy []T
 func plainWeightGradient[T float](g *Geometry, dw []T, m int, x, dy []T) {
 	for image := range g.Batch {
 		in := Input(g, x, image*g.Groups+m/g.OutC)
-		out := part(dy, image*g.Groups*g.OutC+m, g.Places())
+		out := part(dy, image*g.Groups*g.OutC+m, g.OutArea())
 		for c := range g.InC {
-			to, from := part(dw, c, g.taken()), part(in, c, g.inLen())
+			to, from := part(dw, c, g.kernelSize()), part(in, c, g.inLen())
 			g.eachTap(func(tap, o, i, n, stride int) {
 				sum := T(0)
 				for k, v := range out[o:][:n] {

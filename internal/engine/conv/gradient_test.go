@@ -9,7 +9,7 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// deep are layers whose gradients take all of the forms, beside those of the forward operators.
+// deep are layers that exercise all gradient methods, in addition to those of the forward operators.
 func deep() []layer {
 	return append(layers(),
 		layer{[]int64{3, 16, 40, 44}, []int64{18, 16, 3, 3}, attrs{"pads": []int{1, 1, 1, 1}}},
@@ -25,7 +25,7 @@ func deep() []layer {
 	)
 }
 
-func TestGradientsAreTheirDefinition(t *testing.T) {
+func TestGradientsEqualTheDefinition(t *testing.T) {
 	for i, l := range deep() {
 		g := layerGeometry(t, l)
 		x, w, dy := random(1, l.x...), random(2, l.w...), random(3, g.OutShape()...)
@@ -39,18 +39,18 @@ func TestGradientsAreTheirDefinition(t *testing.T) {
 	}
 }
 
-// gradientDefinition goes through all places of the kernel for each element of the output.
+// gradientDefinition loops over all kernel taps for each element of the output.
 func gradientDefinition(g *Geometry, x, w, dy []float64) (dx, dw []float64) {
 	dx, dw = make([]float64, len(x)), make([]float64, len(w))
 	channels := g.Groups * g.OutC
 	for i, v := range dy {
-		o, m, image := i%g.Places(), i/g.Places()%channels, i/g.Places()/channels
+		o, m, image := i%g.OutArea(), i/g.OutArea()%channels, i/g.OutArea()/channels
 		for c := range g.InC {
-			plane := ((image*g.Groups+m/g.OutC)*g.InC + c) * g.Area()
-			for k := range g.taken() {
+			plane := ((image*g.Groups+m/g.OutC)*g.InC + c) * g.InArea()
+			for k := range g.kernelSize() {
 				if at := g.under(o, k); at >= 0 {
-					dx[plane+at] += v * w[(m*g.InC+c)*g.taken()+k]
-					dw[(m*g.InC+c)*g.taken()+k] += v * x[plane+at]
+					dx[plane+at] += v * w[(m*g.InC+c)*g.kernelSize()+k]
+					dw[(m*g.InC+c)*g.kernelSize()+k] += v * x[plane+at]
 				}
 			}
 		}
@@ -58,30 +58,30 @@ func gradientDefinition(g *Geometry, x, w, dy []float64) (dx, dw []float64) {
 	return dx, dw
 }
 
-// gradients computes both with one, two and three workers, which must give the same bits, on memory that is not clear, and
-// with room for turned weights and without.
+// gradients computes both with one, two and three workers, which must be bit-identical, on memory that is not cleared, with and without
+// memory for transposed weights.
 func gradients[T float](t *testing.T, g *Geometry, x, w, dy *ir.Array) (dx, dw *ir.Array) {
 	t.Helper()
 	for _, workers := range []int{1, 2, 3} {
 		pool := op.NewPool(workers)
-		a, b := filthy(x.Spec()), filthy(w.Spec())
+		a, b := garbageArray(x.Spec()), garbageArray(w.Spec())
 		var turned []T
 		if workers > 1 {
-			turned = ir.View[T](filthy(w.Spec()))
+			turned = ir.View[T](garbageArray(w.Spec()))
 		}
-		InputGradient(g, pool, filth(g.InputGradientWork(workers, workers > 1)), ir.View[T](a), ir.View[T](dy), ir.View[T](w), turned)
-		WeightGradient(g, pool, filth(g.WeightGradientWork(workers)), ir.View[T](b), ir.View[T](x), ir.View[T](dy), false)
+		InputGradient(g, pool, garbage(g.InputGradientWork(workers, workers > 1)), ir.View[T](a), ir.View[T](dy), ir.View[T](w), turned)
+		WeightGradient(g, pool, garbage(g.WeightGradientWork(workers)), ir.View[T](b), ir.View[T](x), ir.View[T](dy), false)
 		pool.Close()
 		if dx != nil && (!bytes.Equal(a.Data, dx.Data) || !bytes.Equal(b.Data, dw.Data)) {
-			t.Fatalf("other bits with %d workers", workers)
+			t.Fatalf("not bit-identical with %d workers", workers)
 		}
 		dx, dw = a, b
 	}
 	return dx, dw
 }
 
-// filth is scratch that is not clear: of numbers that are none.
-func filth(n int64) []byte {
+// garbage is scratch memory filled with NaN.
+func garbage(n int64) []byte {
 	b := ir.AlignedBytes(n)
 	for i := range b {
 		b[i] = 0xff
@@ -89,8 +89,8 @@ func filth(n int64) []byte {
 	return b
 }
 
-// Scratch does not grow with the batch, and holds less than the patches of one image.
-func TestScratchOfGradients(t *testing.T) {
+// Scratch memory does not grow with the batch, and is smaller than the patches of one image.
+func TestGradientScratchMemory(t *testing.T) {
 	for _, a := range []attrs{
 		{"pads": []int{1, 1, 1, 1}},
 		{"pads": []int{1, 1, 1, 1}, "strides": []int{2, 2}},
@@ -102,7 +102,7 @@ func TestScratchOfGradients(t *testing.T) {
 		}
 		work := func(batch int64) (dx, dw, patches int64) {
 			g := layerGeometry(t, layer{[]int64{batch, 64, 56, 56}, []int64{64, channels, 3, 3}, a})
-			return g.InputGradientWork(2, false), g.WeightGradientWork(2), 4 * int64(g.Groups*g.Depth()*g.Places())
+			return g.InputGradientWork(2, false), g.WeightGradientWork(2), 4 * int64(g.Groups*g.Depth()*g.OutArea())
 		}
 		dx, dw, patches := work(8)
 		if moreX, moreW, _ := work(64); moreX > dx || moreW > dw {

@@ -58,14 +58,14 @@ func benchGradients(b *testing.B, l layer, workers int) {
 				f.run(work)
 				best = min(best, time.Since(start))
 			}
-			b.ReportMetric(best.Seconds()*1e3, "ms") // of the best run, as others may disturb
+			b.ReportMetric(best.Seconds()*1e3, "ms") // of the fastest run, to reduce noise
 		})
 	}
 }
 
 func singles(seed uint64, shape []int64) []float32 { return ir.View[float32](random(seed, shape...)) }
 
-// MaxPool beside the one that keeps places, and its gradient.
+// MaxPool, the one that also returns the argmax, and its gradient.
 func BenchmarkMaxPools(b *testing.B) {
 	for _, a := range []attrs{
 		{"kernel_shape": []int{2, 2}, "strides": []int{2, 2}},
@@ -80,8 +80,8 @@ func BenchmarkMaxPools(b *testing.B) {
 		x, y := singles(1, []int64{32, 32, 32}), make([]float32, 32*w.Out())
 		places := make([]uint8, len(y))
 		for name, f := range map[string]func(){
-			"MaxPool":     func() { MaxPlaces[float32, uint8](w, pool, y, nil, x) },
-			"MaxPoolKeep": func() { MaxPlaces(w, pool, y, places, x) },
+			"MaxPool":     func() { MaxPoolArgmax[float32, uint8](w, pool, y, nil, x) },
+			"MaxPoolKeep": func() { MaxPoolArgmax(w, pool, y, places, x) },
 			"MaxPoolGrad": func() { MaxGradient(w, pool, x, y, places) },
 		} {
 			b.Run(fmt.Sprint(name, a["kernel_shape"]), func(b *testing.B) {
@@ -91,7 +91,7 @@ func BenchmarkMaxPools(b *testing.B) {
 					f()
 					best = min(best, time.Since(start))
 				}
-				b.ReportMetric(float64(best.Nanoseconds())/float64(len(y)), "ns/output") // of the best run, as others may disturb
+				b.ReportMetric(float64(best.Nanoseconds())/float64(len(y)), "ns/output") // of the fastest run, to reduce noise
 			})
 		}
 	}

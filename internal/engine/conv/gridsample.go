@@ -9,7 +9,7 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// gridSamples are GridSample; with 20 the modes got other names and X any number of axes.
+// gridSamples are GridSample; version 20 renamed the modes and allows any number of axes.
 func gridSamples() []op.Op {
 	row := func(since int64, modes map[string]int) op.Op {
 		return op.Op{
@@ -36,7 +36,7 @@ func gridSamples() []op.Op {
 	)
 }
 
-// A grid is how GridSample samples.
+// A grid is the attributes of GridSample.
 type grid struct {
 	taps    int // along each axis: 1 nearest, 2 linear, 4 cubic
 	padding string
@@ -46,10 +46,10 @@ type grid struct {
 func gridOf(n *op.Node, modes map[string]int) (*grid, error) {
 	g := &grid{modes[n.Text("mode", "")], n.Text("padding_mode", "zeros"), n.Bool("align_corners", false)}
 	if g.taps == 0 {
-		return nil, fmt.Errorf("mode %q is not known", n.Text("mode", ""))
+		return nil, fmt.Errorf("unknown mode %q", n.Text("mode", ""))
 	}
 	if g.padding != "zeros" && g.padding != "border" && g.padding != "reflection" {
-		return nil, fmt.Errorf("padding_mode %q is none of zeros, border, reflection", g.padding)
+		return nil, fmt.Errorf("padding_mode is %q, want zeros, border or reflection", g.padding)
 	}
 	return g, nil
 }
@@ -67,7 +67,7 @@ func gridShape(_ *op.Node, in []*ir.Array) ([]ir.Spec, error) {
 		return nil, fmt.Errorf("input X: %w", err)
 	}
 	if !grid.DType.IsFloat() {
-		return nil, fmt.Errorf("input grid is %s, want floats", grid)
+		return nil, fmt.Errorf("input grid is %s, want a float type", grid)
 	}
 	rank := len(x.Shape)
 	if rank < 3 || len(grid.Shape) != rank || grid.Shape[rank-1] != int64(rank-2) || grid.Shape[0] != x.Shape[0] {
@@ -76,13 +76,13 @@ func gridShape(_ *op.Node, in []*ir.Array) ([]ir.Spec, error) {
 	shape := append([]int64{x.Shape[0], x.Shape[1]}, grid.Shape[1:rank-1]...)
 	for i, d := range x.Shape[2:] {
 		if d == 0 && op.Product(shape) > 0 {
-			return nil, fmt.Errorf("input X is %s and has nothing to sample along axis %d", x, i+2)
+			return nil, fmt.Errorf("input X is %s, axis %d is empty", x, i+2)
 		}
 	}
 	return like(x, shape...)
 }
 
-// gridWork is room for X and Y as float64 where they are whole numbers.
+// gridWork is the memory of X and Y as float64 for integer types.
 func gridWork(n *op.Node, in []*ir.Array, _ int) int64 {
 	if in[0].DType.IsFloat() {
 		return 0
@@ -112,8 +112,7 @@ func (g *grid) run(c *op.Call) error {
 	return nil
 }
 
-// sampleGrid finds for each place of the grid which elements of a channel it needs and their
-// weights, and adds them up for all channels.
+// sampleGrid computes for each grid point the elements of a channel that it samples and their weights, and sums them up for all channels.
 func sampleGrid[F float](g *grid, c *op.Call, x, y []F) {
 	dims := c.In[0].Shape[2:]
 	channels, size := int(c.In[0].Shape[1]), int(op.Product(dims))
@@ -135,9 +134,9 @@ func sampleGrid[F float](g *grid, c *op.Call, x, y []F) {
 	})
 }
 
-const sampleGrain = 1 << 10 // samples to make a piece of work of
+const sampleGrain = 1 << 10 // minimum number of samples per task
 
-// locate adds an axis to what is sampled, for a coordinate from -1 to 1.
+// locate adds an axis to the sample, for a coordinate from -1 to 1.
 func locate[F float](g *grid, s *sampler[F], at F, length int) {
 	lo, hi := F(-0.5), F(length)-0.5
 	p := ((at+1)*F(length) - 1) / 2
@@ -156,7 +155,7 @@ func locate[F float](g *grid, s *sampler[F], at F, length int) {
 			p = reflect(p, lo, hi)
 		}
 	}
-	if !(p > -most && p < most) { // no number, or far outside of anything
+	if !(p > -most && p < most) { // NaN, or far outside
 		p = -most
 	}
 	base := F(math.Floor(float64(p)))
@@ -169,7 +168,7 @@ func locate[F float](g *grid, s *sampler[F], at F, length int) {
 	s.axis(length, places[:g.taps], weights[:g.taps])
 }
 
-// inside is place p by the padding mode, -1 for what counts as 0.
+// inside is position p after applying the padding mode, -1 for zero padding.
 func (g *grid) inside(p, length int, lo, hi float64) int {
 	switch {
 	case p >= 0 && p < length:
@@ -182,7 +181,7 @@ func (g *grid) inside(p, length int, lo, hi float64) int {
 	return -1
 }
 
-// weight is the curve at a distance.
+// weight is the interpolation kernel at a distance.
 func (g *grid) weight(distance float64) float64 {
 	switch g.taps {
 	case 1:
@@ -193,7 +192,7 @@ func (g *grid) weight(distance float64) float64 {
 	return keys(distance, -0.75)
 }
 
-// reflect mirrors p at lo and hi until it lies between them.
+// reflect mirrors p at lo and hi until it is between them.
 func reflect[F float](p, lo, hi F) F {
 	if hi <= lo {
 		return lo
@@ -205,7 +204,7 @@ func reflect[F float](p, lo, hi F) F {
 	if over <= 0 {
 		return p
 	}
-	n := F(math.Trunc(float64(over / (hi - lo)))) // whole widths beyond the border
+	n := F(math.Trunc(float64(over / (hi - lo)))) // whole periods beyond the border
 	rest := over - n*(hi-lo)
 	if math.Mod(float64(n), 2) != 0 {
 		from = back

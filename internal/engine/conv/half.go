@@ -8,8 +8,7 @@ import (
 
 func isHalf(dt ir.DType) bool { return dt == ir.Float16 || dt == ir.BFloat16 }
 
-// wide lets operators that compute in float32 take the 16-bit floats too: inputs are widened,
-// which is exact, and outputs are rounded once.
+// wide adds 16-bit floats to operators that compute in float32: inputs are widened, which is exact, and outputs are rounded once.
 func wide(ops ...op.Op) []op.Op {
 	for i := range ops {
 		ops[i] = widened(ops[i])
@@ -34,7 +33,7 @@ func widened(o op.Op) op.Op {
 	return w
 }
 
-// wideWork is what o needs for float32, and room for the arrays themselves.
+// wideWork is the scratch memory of o for float32, plus the arrays themselves.
 func wideWork(o *op.Op, n *op.Node, in []*ir.Array, workers int) int64 {
 	wide := floats(in, nil)
 	work := int64(0)
@@ -83,7 +82,7 @@ func runWide(o *op.Op, c *op.Call) error {
 	return nil
 }
 
-// floats are in with 16-bit floats as float32, in memory from take; without take or data only their specs.
+// floats are in with 16-bit floats as float32, in memory from take; only their specs if they have no data or take is nil.
 func floats(in []*ir.Array, take func(size int64) []byte) []*ir.Array {
 	out := make([]*ir.Array, len(in))
 	for i, a := range in {
@@ -116,5 +115,5 @@ func narrow(a *ir.Array, from []float32) {
 	}
 }
 
-// aligned is size rounded up to what Call.Work is aligned to.
+// aligned is size rounded up to the alignment of Call.Work.
 func aligned(size int64) int64 { return (size + 63) &^ 63 }

@@ -10,17 +10,16 @@ import (
 
 // A pass resizes one axis: from outer × in × inner elements to outer × out × inner.
 type pass struct {
-	line
+	resizedAxis
 	outer, inner int
 }
 
-// passes are the axes that change, the last one first: it is the slow one, and the others may make
-// more rows for it.
+// passes are the axes that change, the last one first: it is the slow one, and the others may add rows.
 func (r *resizing) passes(shape []int64) []pass {
 	dims := append([]int64(nil), shape...)
 	var list []pass
 	for i := len(dims) - 1; i >= 0; i-- {
-		l := r.line(i, dims[i])
+		l := r.axis(i, dims[i])
 		if l.same() {
 			continue
 		}
@@ -30,8 +29,7 @@ func (r *resizing) passes(shape []int64) []pass {
 	return list
 }
 
-// work is the bytes of scratch for what lies between passes, and for x and the result as floats if
-// they are something else.
+// work is the size in bytes of the values between passes, and of x and the result as floats if they have another type.
 func (r *resizing) work(x *ir.Array) int64 {
 	if r.mode == "nearest" {
 		return 0
@@ -56,7 +54,7 @@ func computesInFloat32(dt ir.DType) bool { return dt == ir.Float || isHalf(dt) }
 // interpolate resizes with weights.
 func (r *resizing) interpolate(c *op.Call) error {
 	if c.In[0].Elems() == 0 {
-		return fmt.Errorf("input X, %s, is empty: there is nothing to resize", c.In[0])
+		return fmt.Errorf("input X, %s, is empty", c.In[0])
 	}
 	if computesInFloat32(c.In[0].DType) {
 		interpolateAs(r, c, kernel.Axpy)
@@ -83,7 +81,7 @@ func interpolateAs[F float](r *resizing, c *op.Call, axpy func(y []F, a F, x []F
 		if i < len(list)-1 {
 			to = room.take(p.outer * p.out * p.inner)
 		}
-		f := r.filter(p.line)
+		f := r.filter(p.resizedAxis)
 		if p.inner == 1 {
 			along(c.Pool, p, f, to, x, F(r.beyond))
 		} else {
@@ -93,7 +91,7 @@ func interpolateAs[F float](r *resizing, c *op.Call, axpy func(y []F, a F, x []F
 	}
 }
 
-// along resizes the axis whose elements lie side by side.
+// along resizes the axis whose elements are contiguous.
 func along[F float](p *op.Pool, s pass, f *filter, y, x []F, beyond F) {
 	weight := make([]F, len(f.weight))
 	for i, v := range f.weight {
@@ -106,7 +104,7 @@ func along[F float](p *op.Pool, s pass, f *filter, y, x []F, beyond F) {
 	})
 }
 
-const resizeGrain = 1 << 14 // weights to make a piece of work of
+const resizeGrain = 1 << 14 // minimum number of weights per task
 
 func mix[F float](f *filter, weight, y, x []F, beyond F) {
 	for o := range y {

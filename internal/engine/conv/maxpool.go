@@ -7,8 +7,7 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// maxPools are MaxPool of all versions: Indices came with 8, dilations and ceil_mode with 10, integers
-// with 12, and each is what its absence was before.
+// maxPools are MaxPool of all versions: 8 added Indices, 10 dilations and ceil_mode, 12 integers; the defaults equal the earlier semantics.
 func maxPools() []op.Op {
 	return wide(op.Op{Type: "MaxPool", Since: 1, Shape: maxPoolShape, Run: maxPoolTypes().run})
 }
@@ -30,7 +29,7 @@ func maxPoolShape(n *op.Node, in []*ir.Array) ([]ir.Spec, error) {
 	return append(specs, ir.Spec{DType: ir.Int64, Shape: specs[0].Shape}), nil
 }
 
-// shape is the shape of an operator whose window is all attributes.
+// shape is the shape of an operator whose window follows from attributes alone.
 func (t byType) shape(n *op.Node, in []*ir.Array) ([]ir.Spec, error) {
 	x, err := t.image(in)
 	if err != nil {
@@ -44,9 +43,9 @@ func (t byType) shape(n *op.Node, in []*ir.Array) ([]ir.Spec, error) {
 }
 
 func poolWindow(n *op.Node, lengths []int64) (*window, error) {
-	places := floorPlaces
+	places := floorExtent
 	if n.Bool("ceil_mode", false) {
-		places = ceilPlaces
+		places = ceilExtent
 	}
 	return windowOf(n, lengths, nil, places)
 }
@@ -58,7 +57,7 @@ func maxPool[T pooled](c *op.Call) error {
 		return err
 	}
 	if len(c.Out) > 1 && c.Out[1] != nil {
-		maxPlaces(c, w, x, y, ir.View[int64](c.Out[1]))
+		maxPoolIndices(c, w, x, y, ir.View[int64](c.Out[1]))
 		return nil
 	}
 	a, rows := arithmeticOf[T](), w.allRows()
@@ -68,19 +67,19 @@ func maxPool[T pooled](c *op.Call) error {
 	return nil
 }
 
-// eachChannel shares n channels out.
+// eachChannel distributes n channels.
 func (w *window) eachChannel(p *op.Pool, n int, f func(ch int)) {
-	const enough = 1 << 14 // taps to make a piece of work of
-	p.Rows(n, enough/(w.outLen()*min(w.taken(), enough)+1), func(from, to int) {
+	const enough = 1 << 14 // minimum number of taps per task
+	p.Rows(n, enough/(w.outLen()*min(w.kernelSize(), enough)+1), func(from, to int) {
 		for ch := from; ch < to; ch++ {
 			f(ch)
 		}
 	})
 }
 
-// maxOver pools one channel: first down the rows of a window, which lie side by side, and then along
-// what came of that. A window that lies in the padding gets the lowest number, a NaN stays one.
-func maxOver[T pooled](w *window, a arithmetic[T], all [][]covered, y, x []T) {
+// maxOver pools one channel: first along the rows of a window, which are contiguous, and then along the last axis. A window that covers
+// only padding gets the lowest number, NaN propagates.
+func maxOver[T pooled](w *window, a arithmetic[T], all [][]coveredRow, y, x []T) {
 	last := w.last()
 	line, apart := make([]T, w.in[last]), make([]T, w.out[last])
 	for o, rows := range all {
@@ -97,8 +96,8 @@ func maxOver[T pooled](w *window, a arithmetic[T], all [][]covered, y, x []T) {
 	}
 }
 
-// alongLast calls f for each place of the kernel along the last axis: the outputs for which it lies
-// inside of the input, and the place of the first of them.
+// alongLast calls f for each kernel tap along the last axis: the outputs for which it is inside the input, and the position of the first of
+// them.
 func (w *window) alongLast(f func(lo, hi, from int)) {
 	for k := range w.kernel[w.last()] {
 		if lo, hi, from := w.taps(w.last(), k); lo < hi {
@@ -107,13 +106,13 @@ func (w *window) alongLast(f func(lo, hi, from int)) {
 	}
 }
 
-// into applies f to elements of x that lie stride apart. room is for as many as y has.
+// into applies f to elements of x that are stride apart. room is a buffer as large as y.
 func (a arithmetic[T]) into(f func(y, x []T), y, x, room []T, stride int) {
 	if stride == 1 {
 		f(y, x[:len(y)])
 		return
 	}
-	a.every(room[:len(y)], x, stride)
+	a.stridedCopy(room[:len(y)], x, stride)
 	f(y, room[:len(y)])
 }
 
@@ -130,13 +129,12 @@ func lowest[T pooled]() T {
 	return T(v)
 }
 
-// maxPlaces pools and tells where in X the largest elements are: the first ones, counted over the
-// whole tensor, in column-major order within a channel if storage_order says so. A window that
-// lies in the padding has none, -1.
-func maxPlaces[T pooled](c *op.Call, w *window, x, y []T, places []int64) {
+// maxPoolIndices pools and computes the indices of the maxima in X: of the first ones, counted over the whole tensor, in column-major order
+// within a channel if storage_order is set. The index of a window that covers only padding is -1.
+func maxPoolIndices[T pooled](c *op.Call, w *window, x, y []T, places []int64) {
 	columns := c.Int("storage_order", 0) != 0
 	w.eachChannel(c.Pool, len(y)/w.outLen(), func(ch int) {
-		var rows []covered
+		var rows []coveredRow
 		for o := range w.outLen() {
 			i := ch*w.outLen() + o
 			rows = w.rows(rows, o/w.out[w.last()])
@@ -152,8 +150,8 @@ func maxPlaces[T pooled](c *op.Call, w *window, x, y []T, places []int64) {
 	})
 }
 
-// firstMax is the largest element of the window at o of these rows, and its place.
-func firstMax[T pooled](w *window, x []T, rows []covered, o int) (T, int) {
+// firstMax is the maximum of the window at o of these rows, and its position.
+func firstMax[T pooled](w *window, x []T, rows []coveredRow, o int) (T, int) {
 	last := w.last()
 	lo, hi := w.inside(last, o)
 	first := o*w.stride[last] - w.begin[last]
@@ -161,7 +159,7 @@ func firstMax[T pooled](w *window, x []T, rows []covered, o int) (T, int) {
 	for _, r := range rows {
 		for k := lo; k < hi; k++ {
 			i := r.off + first + k*w.dilation[last]
-			// A NaN is taken and then stays.
+			// NaN propagates
 			if v := x[i]; at < 0 || v > top || v != v && top == top {
 				top, at = v, i
 			}
@@ -170,7 +168,7 @@ func firstMax[T pooled](w *window, x []T, rows []covered, o int) (T, int) {
 	return top, at
 }
 
-// columnMajor is the place of element i of a channel if its first axis were the one that lies together.
+// columnMajor is the column-major index of element i of a channel.
 func (w *window) columnMajor(i int) int {
 	step, at := volume(w.in), 0
 	for a := w.last(); a >= 0; a-- {

@@ -8,31 +8,30 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// panel is the columns that a product asks for at once.
+// panel is the number of columns that a product requests at once.
 const panel = 16
 
-// Patches are the patches under the windows of a convolution as rows of the right operand of a
-// product: row k is place k%taken of the kernel in channel k/taken, column n place n of the output.
+// Patches are the patches under the windows of a convolution as rows of the right operand of a product (im2col): row k is kernel tap
+// k%kernelSize of channel k/kernelSize, column n output position n.
 type Patches struct {
 	*Geometry
-	depth, taken, inLen int
-	stride              int   // along the last axis
-	along               []tap // of the last axis
-	lo, hi              int   // places along the last axis for which all taps lie inside of the input
-	at                  []int32
+	depth, kernelSize, inLen int
+	stride                   int   // along the last axis
+	along                    []tap // of the last axis
+	lo, hi                   int   // output range along the last axis for which all taps are inside the input
+	at                       []int32
 }
 
-// A tap is for one place of the kernel along an axis: the outputs lo to hi-1 for which it lies inside of
-// the input, the first of them at from.
+// A tap is one kernel tap along an axis: it is inside the input for the outputs lo to hi-1, the first of them at from.
 type tap struct{ lo, hi, from int }
 
-// TableSize is the bytes of memory that PatchesOf wants.
+// TableSize is the size in bytes of PatchesOf's memory.
 func (g *Geometry) TableSize() int64 { return aligned(4 * int64(g.Depth())) }
 
 // PatchesOf prepares for all images and groups. table is memory of TableSize, aligned to 4 bytes.
 func PatchesOf(g *Geometry, table []byte) *Patches {
 	last := g.last()
-	p := &Patches{Geometry: g, depth: g.Depth(), taken: g.taken(), inLen: g.inLen(), stride: g.stride[last]}
+	p := &Patches{Geometry: g, depth: g.Depth(), kernelSize: g.kernelSize(), inLen: g.inLen(), stride: g.stride[last]}
 	p.along = make([]tap, g.kernel[last])
 	p.hi = math.MaxInt
 	for k := range p.along {
@@ -46,10 +45,10 @@ func PatchesOf(g *Geometry, table []byte) *Patches {
 	return p
 }
 
-// tabulate notes where each row of the operand begins, counted from where the first one does.
+// tabulate records the offset of each row of the operand, relative to the first one.
 func (p *Patches) tabulate(at []int32) {
 	p.at = at[:p.depth]
-	for t := range p.taken {
+	for t := range p.kernelSize {
 		off, step, k := 0, 1, t
 		for i := p.last(); i >= 0; i-- {
 			off += k % p.kernel[i] * p.dilation[i] * step
@@ -57,17 +56,17 @@ func (p *Patches) tabulate(at []int32) {
 			k /= p.kernel[i]
 		}
 		for c := range p.InC {
-			p.at[c*p.taken+t] = int32(c*p.inLen + off)
+			p.at[c*p.kernelSize+t] = int32(c*p.inLen + off)
 		}
 	}
 }
 
-// Of gives the patches of one image and group, a part at a time. What lies in the padding is 0.
+// Of returns the patches of one image and group, a part at a time. Padding is 0.
 func (p *Patches) Of(x []float32) gemm.Panels[float32] {
 	return (&patches[float32]{p, x, kernel.PackLanes, kernel.PackLanesAt}).fill
 }
 
-// OfBytes is Of for bytes, with the zero point in the padding.
+// OfBytes is Of for bytes, with the zero point as padding.
 func (p *Patches) OfBytes(x []byte, zero byte) gemm.Panels[byte] {
 	pack := func(dst, x []byte, rows, to, from, lane, n, stride int, keep bool) {
 		for r := range rows {
@@ -76,7 +75,7 @@ func (p *Patches) OfBytes(x []byte, zero byte) gemm.Panels[byte] {
 				fill(row, zero)
 			}
 			if n > 0 {
-				every(row[lane:lane+n], x[r*from:], stride)
+				stridedCopy(row[lane:lane+n], x[r*from:], stride)
 			}
 		}
 	}
@@ -102,12 +101,12 @@ type patches[T any] struct {
 	packAt func(dst, x []T, at []int32, reach, lane, n, stride int, keep bool) // as kernel.PackLanesAt
 }
 
-// A segment is columns of a panel that lie in one row of the output.
+// A segment is columns of a panel that are in one row of the output.
 type segment struct {
 	lane, n int // columns of the panel
 	row     int // of the output, over all axes but the last
-	from    int // place of the first along the last axis
-	off     int // of the input's row that lies under the kernel's, -1 for padding
+	from    int // position of the first along the last axis
+	off     int // offset of the input row at the kernel's row, -1 for padding
 }
 
 // fill writes rows k0 to k1-1 of columns n0 to n1-1.
@@ -119,15 +118,15 @@ func (p *patches[T]) fill(dst []T, k0, k1, n0, n1 int) {
 		return
 	}
 	width := len(p.along)
-	for t := range p.taken {
+	for t := range p.kernelSize {
 		if t%width == 0 {
 			for i := range segments {
 				segments[i].off = p.under(segments[i].row, t/width)
 			}
 		}
-		c := max(ceilDiv(k0-t, p.taken), 0)
-		if rows := ceilDiv(k1-t, p.taken) - c; rows > 0 {
-			p.place(dst[(c*p.taken+t-k0)*panel:], p.x[c*p.inLen:], rows, segments, p.along[t%width])
+		c := max(ceilDiv(k0-t, p.kernelSize), 0)
+		if rows := ceilDiv(k1-t, p.kernelSize) - c; rows > 0 {
+			p.place(dst[(c*p.kernelSize+t-k0)*panel:], p.x[c*p.inLen:], rows, segments, p.along[t%width])
 		}
 	}
 }
@@ -143,10 +142,9 @@ func (p *Patches) cut(to []segment, n0, n1 int) []segment {
 	return to
 }
 
-// inside reports whether no place of the kernel lies in the padding for any of these columns, and
-// notes the rows of the input that lie under the first one.
+// inside reports whether no kernel tap is in the padding for any of these columns, and sets the offsets of the input rows at the first tap.
 func (p *Patches) inside(segments []segment) bool {
-	rows := p.taken / len(p.along)
+	rows := p.kernelSize / len(p.along)
 	for i := range segments {
 		s := &segments[i]
 		if s.from < p.lo || s.from+s.n > p.hi || p.under(s.row, rows-1) < 0 {
@@ -159,7 +157,7 @@ func (p *Patches) inside(segments []segment) bool {
 	return true
 }
 
-// fillInside writes whole columns, as they lie in the table.
+// fillInside writes whole columns, at the offsets of the table.
 func (p *patches[T]) fillInside(dst []T, k0, k1 int, segments []segment) {
 	first := p.along[0]
 	for i, s := range segments {
@@ -168,8 +166,7 @@ func (p *patches[T]) fillInside(dst []T, k0, k1 int, segments []segment) {
 	}
 }
 
-// under is the offset of the row of the input that row t of the kernel lies on for row o of the
-// output, or -1.
+// under is the offset of the input row at row t of the kernel for row o of the output, or -1.
 func (p *Patches) under(o, t int) int {
 	off, step := 0, p.in[p.last()]
 	for i := p.last() - 1; i >= 0; i-- {
@@ -185,10 +182,9 @@ func (p *Patches) under(o, t int) int {
 	return off
 }
 
-// place goes through one place of the kernel: it writes rows of the panel, one for each channel,
-// which come from the same place of each.
+// place writes one kernel tap: rows of the panel, one per channel, from the same position of each.
 func (p *patches[T]) place(dst, x []T, rows int, segments []segment, t tap) {
-	step := p.taken * panel
+	step := p.kernelSize * panel
 	keep := false
 	for _, s := range segments {
 		a, b := max(s.from, t.lo), min(s.from+s.n, t.hi)

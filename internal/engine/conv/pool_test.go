@@ -20,8 +20,8 @@ func pools() []layer {
 	}
 }
 
-// eachWindow calls f for every window with the elements of its channel that it covers, and how
-// many places it has within the input and its padding.
+// eachWindow calls f for every window with the elements of its channel that it covers, and the number of its positions within the input and
+// its padding.
 func eachWindow(t *testing.T, l layer, f func(i int, channel int, elements []int, padded int)) {
 	t.Helper()
 	w, err := poolWindow(nodeOf("MaxPool", l.a), l.x[2:])
@@ -29,22 +29,22 @@ func eachWindow(t *testing.T, l layer, f func(i int, channel int, elements []int
 		t.Fatal(err)
 	}
 	g := &Geometry{window: w}
-	for i := range int(l.x[0]*l.x[1]) * g.Places() {
+	for i := range int(l.x[0]*l.x[1]) * g.OutArea() {
 		var covered []int
 		padded := 0
-		for k := range g.taken() {
-			if at := g.under(i%g.Places(), k); at >= 0 {
+		for k := range g.kernelSize() {
+			if at := g.under(i%g.OutArea(), k); at >= 0 {
 				covered = append(covered, at)
 			}
-			if g.padded(i%g.Places(), k) {
+			if g.padded(i%g.OutArea(), k) {
 				padded++
 			}
 		}
-		f(i, i/g.Places(), covered, padded)
+		f(i, i/g.OutArea(), covered, padded)
 	}
 }
 
-// padded reports whether place k of the kernel lies within the padding for output o.
+// padded reports whether kernel tap k is in the padding for output o.
 func (g *Geometry) padded(o, k int) bool {
 	for i := len(g.in) - 1; i >= 0; i-- {
 		if p := o%g.out[i]*g.stride[i] - g.begin[i] + k%g.kernel[i]*g.dilation[i]; p >= g.in[i]+g.end[i] {
@@ -56,7 +56,7 @@ func (g *Geometry) padded(o, k int) bool {
 	return true
 }
 
-func TestPoolsAreTheirDefinitions(t *testing.T) {
+func TestPoolsEqualTheirDefinitions(t *testing.T) {
 	for n, l := range pools() {
 		x := random(1, l.x...)
 		area := int(x.Elems() / (l.x[0] * l.x[1]))
@@ -89,7 +89,7 @@ func (l layer) with(name string, v any) attrs {
 	return a
 }
 
-func TestMaxPoolTellsWhere(t *testing.T) {
+func TestMaxPoolIndices(t *testing.T) {
 	for _, columns := range []int{0, 1} {
 		for n, l := range pools() {
 			x := random(1, l.x...)
@@ -109,7 +109,7 @@ func TestMaxPoolTellsWhere(t *testing.T) {
 	}
 }
 
-// fromColumns makes a row-major index of one that counts the first spatial axis as the innermost.
+// fromColumns converts an index that counts the first spatial axis as the innermost to a row-major one.
 func fromColumns(at int64, shape []int64) int64 {
 	area := int64(1)
 	for _, d := range shape[2:] {
@@ -138,7 +138,7 @@ func TestMaxPoolOfBytesAndNaN(t *testing.T) {
 	}
 }
 
-func TestMaxUnpoolPutsBackWhatMaxPoolTook(t *testing.T) {
+func TestMaxUnpoolInvertsMaxPool(t *testing.T) {
 	a := attrs{"kernel_shape": []int{2, 2}, "strides": []int{2, 2}}
 	x := random(1, 2, 3, 6, 8)
 	out, err := run(rowOf("MaxPool", 22), 22, a, 1, 2, []*ir.Array{x})
@@ -147,7 +147,7 @@ func TestMaxUnpoolPutsBackWhatMaxPoolTook(t *testing.T) {
 	}
 	y := must(t, "MaxUnpool", 22, a, out[0], out[1])
 	again := must(t, "MaxPool", 22, a, y)
-	// The other elements of y are 0, which is more than a pool of negative ones.
+	// The other elements of y are 0, which exceeds the maximum of negative ones.
 	for i, v := range ir.View[float32](out[0]) {
 		if got := ir.View[float32](again)[i]; got != max(v, 0) {
 			t.Fatalf("element %d is %v, want %v", i, got, v)
@@ -155,7 +155,7 @@ func TestMaxUnpoolPutsBackWhatMaxPoolTook(t *testing.T) {
 	}
 	ir.View[int64](out[1])[3] = x.Elems()
 	if _, err := run(rowOf("MaxUnpool", 22), 22, a, 1, 1, out); err == nil {
-		t.Error("an index beyond the output is accepted")
+		t.Error("an index out of range is accepted")
 	}
 }
 

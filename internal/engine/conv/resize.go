@@ -9,8 +9,7 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// resizes are Resize and what it was called before. Attributes that came after version 11 mean
-// what their absence did.
+// resizes are Resize and its predecessor Upsample. The defaults of attributes added after version 11 equal the earlier semantics.
 func resizes() []op.Op {
 	return []op.Op{
 		resizeRow("Upsample", 7, upsampleByAttribute),
@@ -20,17 +19,17 @@ func resizes() []op.Op {
 	}
 }
 
-// A resizing is one node's plan for input X.
+// A resizing is one node's attributes and sizes for input X.
 type resizing struct {
 	mode      string // nearest, linear or cubic
 	nearest   string
 	transform string
-	a         float32 // of the cubic curve
+	a         float32 // of the cubic kernel
 	antialias bool
-	exclude   bool // the weights of places outside are given to the others
+	exclude   bool // weights outside are excluded, and the others renormalized
 	beyond    float32
 	out       []int64
-	scale     []float32 // by axis, 1 for those that stay
+	scale     []float32 // by axis, 1 for unchanged axes
 	roi       []float32 // starts and then ends by axis; nil for all of X
 }
 
@@ -60,7 +59,7 @@ func resizeRow(name string, since int64, read func(n *op.Node, in []*ir.Array) (
 				return err
 			}
 			if r.mode == "nearest" {
-				return r.pick(c)
+				return r.copyNearest(c)
 			}
 			return r.interpolate(c)
 		},
@@ -87,15 +86,15 @@ func upsample(n *op.Node, in []*ir.Array) (*resizing, error) {
 	return simpleResizing(n, x, scales)
 }
 
-// simpleResizing is what there was before version 11. Its nearest place was never written
-// down: it is rounded down where the tensor grows and up where it shrinks, as the test of Resize 10 wants.
+// simpleResizing is the operator before version 11. Its nearest-neighbour rounding was not specified: it rounds down for upsampling and up
+// for downsampling, as the test of Resize 10 requires.
 func simpleResizing(n *op.Node, x *ir.Array, scales []float32) (*resizing, error) {
 	r := &resizing{mode: n.Text("mode", "nearest"), nearest: "simple", transform: "asymmetric"}
 	if r.mode == "bilinear" {
 		r.mode = "linear"
 	}
 	if r.mode != "nearest" && r.mode != "linear" {
-		return nil, fmt.Errorf("mode %q is neither nearest nor linear", r.mode)
+		return nil, fmt.Errorf("mode is %q, want nearest or linear", r.mode)
 	}
 	return r, r.byScales(x, scales, everyAxis(x))
 }
@@ -129,21 +128,21 @@ func readResize(n *op.Node, in []*ir.Array) (*resizing, error) {
 
 func (r *resizing) check() error {
 	if r.mode != "nearest" && r.mode != "linear" && r.mode != "cubic" {
-		return fmt.Errorf("mode %q is none of nearest, linear, cubic", r.mode)
+		return fmt.Errorf("mode is %q, want nearest, linear or cubic", r.mode)
 	}
 	if r.mode == "nearest" && nearestModes[r.nearest] == nil {
-		return fmt.Errorf("nearest_mode %q is not known", r.nearest)
+		return fmt.Errorf("unknown nearest_mode %q", r.nearest)
 	}
 	if transforms[r.transform] == nil {
-		return fmt.Errorf("coordinate_transformation_mode %q is not known", r.transform)
+		return fmt.Errorf("unknown coordinate_transformation_mode %q", r.transform)
 	}
 	if r.mode == "nearest" && r.antialias {
-		return fmt.Errorf("antialias is for linear and cubic, mode is nearest")
+		return fmt.Errorf("antialias requires mode linear or cubic, mode is nearest")
 	}
 	return nil
 }
 
-// size finds the output's lengths from scales or sizes, of which one is given.
+// size computes the output's lengths from scales or sizes, exactly one of which is given.
 func (r *resizing) size(n *op.Node, in []*ir.Array, axes []int) error {
 	scales, sizes := given(op.Opt(in, 2)), given(op.Opt(in, 3))
 	switch {
@@ -165,7 +164,7 @@ func (r *resizing) size(n *op.Node, in []*ir.Array, axes []int) error {
 	return fmt.Errorf("inputs scales and sizes are both missing, want one")
 }
 
-// given is a, or nil if it is an empty tensor, which says absent in models of version 11.
+// given is a, or nil if it is an empty tensor, which means absent in models of version 11.
 func given(a *ir.Array) *ir.Array {
 	if a != nil && a.Elems() == 0 {
 		return nil
@@ -206,7 +205,7 @@ func floatList(a *ir.Array, name string) ([]float32, error) {
 		}
 		return list, nil
 	}
-	return nil, fmt.Errorf("input %s is %s, want floats", name, a)
+	return nil, fmt.Errorf("input %s is %s, want a float type", name, a)
 }
 
 func everyAxis(x *ir.Array) []int {
@@ -229,7 +228,7 @@ func resizedAxes(n *op.Node, x *ir.Array) ([]int, error) {
 			return nil, err
 		}
 		if seen[axis] {
-			return nil, fmt.Errorf("axes %v names axis %d twice", given, axis)
+			return nil, fmt.Errorf("axes %v repeats axis %d", given, axis)
 		}
 		axes[i], seen[axis] = axis, true
 	}
@@ -248,7 +247,7 @@ func (r *resizing) byScales(x *ir.Array, scales []float32, axes []int) error {
 		}
 		length := float32(x.Shape[axis]) * s
 		if length > most {
-			return fmt.Errorf("axis %d would have %v places, more than %d", axis, length, most)
+			return fmt.Errorf("axis %d would have size %v, more than %d", axis, length, most)
 		}
 		r.out[axis], r.scale[axis] = int64(length), s
 	}
@@ -262,7 +261,7 @@ func (r *resizing) bySizes(x *ir.Array, sizes []int64, axes []int, policy string
 	r.keep(x)
 	for i, axis := range axes {
 		if sizes[i] < 0 || sizes[i] > most {
-			return fmt.Errorf("sizes has %d at %d, outside of 0 to %d", sizes[i], i, most)
+			return fmt.Errorf("sizes has %d at %d, out of range 0 to %d", sizes[i], i, most)
 		}
 		r.out[axis] = sizes[i]
 		r.scale[axis] = float32(sizes[i]) / float32(x.Shape[axis])
@@ -273,7 +272,7 @@ func (r *resizing) bySizes(x *ir.Array, sizes []int64, axes []int, policy string
 	return r.keepAspect(x, axes, policy)
 }
 
-// keepAspect gives all axes one scale.
+// keepAspect uses one scale for all axes.
 func (r *resizing) keepAspect(x *ir.Array, axes []int, policy string) error {
 	ratio := func(axis int) float64 { return float64(r.out[axis]) / float64(x.Shape[axis]) }
 	scale := ratio(axes[0])
@@ -284,27 +283,27 @@ func (r *resizing) keepAspect(x *ir.Array, axes []int, policy string) error {
 		case "not_smaller":
 			scale = max(scale, ratio(axis))
 		default:
-			return fmt.Errorf("keep_aspect_ratio_policy %q is none of stretch, not_larger, not_smaller", policy)
+			return fmt.Errorf("keep_aspect_ratio_policy is %q, want stretch, not_larger or not_smaller", policy)
 		}
 	}
 	for _, axis := range axes {
 		length := math.Floor(scale*float64(x.Shape[axis]) + 0.5)
 		if !(length <= most) {
-			return fmt.Errorf("axis %d would have %v places, more than %d", axis, length, most)
+			return fmt.Errorf("axis %d would have size %v, more than %d", axis, length, most)
 		}
 		r.out[axis], r.scale[axis] = int64(length), float32(scale)
 	}
 	return nil
 }
 
-// keep starts with an output like x.
+// keep initializes the output shape with x's.
 func (r *resizing) keep(x *ir.Array) {
 	r.out = append([]int64(nil), x.Shape...)
 	r.scale = make([]float32, len(x.Shape))
 	fill(r.scale, 1)
 }
 
-// readRoi reads the region that tf_crop_and_resize takes the output from.
+// readRoi reads the region of tf_crop_and_resize.
 func (r *resizing) readRoi(a *ir.Array, axes []int) error {
 	if r.transform != "tf_crop_and_resize" {
 		return nil

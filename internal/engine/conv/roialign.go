@@ -30,7 +30,7 @@ type roiAlign struct {
 	max           bool
 	half          bool // coordinates count from the centre of the first element, not from its edge
 	height, width int
-	samples       int // along each axis of a part; 0 for about one in each place
+	samples       int // along each axis of a part; 0 for about one per element
 	scale         float32
 }
 
@@ -39,9 +39,9 @@ func roiAlignOf(n *op.Node, transform string) (*roiAlign, error) {
 	mode := n.Text("mode", "avg")
 	switch {
 	case transform != "half_pixel" && transform != "output_half_pixel":
-		return nil, fmt.Errorf("coordinate_transformation_mode %q is neither half_pixel nor output_half_pixel", transform)
+		return nil, fmt.Errorf("coordinate_transformation_mode is %q, want half_pixel or output_half_pixel", transform)
 	case mode != "avg" && mode != "max":
-		return nil, fmt.Errorf("mode %q is neither avg nor max", mode)
+		return nil, fmt.Errorf("mode is %q, want avg or max", mode)
 	}
 	out, err := sizes("output_height, output_width", []int64{n.Int("output_height", 1), n.Int("output_width", 1)}, 2, 1, 1)
 	if err != nil {
@@ -49,7 +49,7 @@ func roiAlignOf(n *op.Node, transform string) (*roiAlign, error) {
 	}
 	samples := n.Int("sampling_ratio", 0)
 	if max(int64(out[0]), int64(out[1])) > mostSamples || samples < 0 || samples > mostSamples {
-		return nil, fmt.Errorf("output of %d by %d places with sampling_ratio %d: each is 0 to %d", out[0], out[1], samples, mostSamples)
+		return nil, fmt.Errorf("output of %d by %d with sampling_ratio %d: want 0 to %d", out[0], out[1], samples, mostSamples)
 	}
 	return &roiAlign{mode == "max", transform == "half_pixel", out[0], out[1], int(samples), n.Float("spatial_scale", 1)}, nil
 }
@@ -69,7 +69,7 @@ func (a *roiAlign) shape(in []*ir.Array, types byType) ([]ir.Spec, error) {
 	return like(x, rois.Shape[0], x.Shape[1], int64(a.height), int64(a.width))
 }
 
-// alignRegions pools what lies at the samples of each part of each region.
+// alignRegions pools the samples of each part of each region.
 func alignRegions[T float](c *op.Call, transform string) error {
 	a, err := roiAlignOf(c.Node, transform)
 	if err != nil || c.Out[0].Elems() == 0 {
@@ -81,7 +81,7 @@ func alignRegions[T float](c *op.Call, transform string) error {
 	scale := T(a.scale)
 	for i, image := range ir.View[int64](c.In[2]) {
 		if image < 0 || image >= shape[0] {
-			return fmt.Errorf("input batch_indices has %d at %d, outside of 0 to %d", image, i, shape[0]-1)
+			return fmt.Errorf("input batch_indices has %d at %d, out of range 0 to %d", image, i, shape[0]-1)
 		}
 		roi := part(rois, i, 4)
 		rows, err := samplesOf(a, roi[1]*scale, roi[3]*scale, a.height, h)
@@ -103,10 +103,10 @@ func alignRegions[T float](c *op.Call, transform string) error {
 	return nil
 }
 
-// An aligned sample lies between two places of an axis.
+// An alignedSample is between two positions of an axis.
 type alignedSample[T float] struct {
 	low, high   int
-	toLow, toUp T // weights; 0 for both outside of the input
+	toLow, toUp T // weights; 0 for both outside the input
 }
 
 // mostSamples bounds the samples of one region along an axis.
@@ -119,7 +119,7 @@ func samplesOf[T float](a *roiAlign, start, end T, n, length int) ([][]alignedSa
 	}
 	size := end - start
 	if !a.half {
-		size = max(size, 1) // what has no size is made one place large
+		size = max(size, 1) // an empty region gets size one
 	}
 	size /= T(n)
 	wanted := float64(a.samples)
@@ -127,7 +127,7 @@ func samplesOf[T float](a *roiAlign, start, end T, n, length int) ([][]alignedSa
 		wanted = max(math.Ceil(float64(size)), 0)
 	}
 	if !(wanted*float64(n) <= mostSamples) {
-		return nil, fmt.Errorf("%v samples in each of %d parts are more than %d", wanted, n, mostSamples)
+		return nil, fmt.Errorf("%v samples in each of %d parts, maximum is %d", wanted, n, mostSamples)
 	}
 	count := int(wanted)
 	parts := make([][]alignedSample[T], n)
@@ -153,8 +153,8 @@ func align[T float](at T, length int) alignedSample[T] {
 	return alignedSample[T]{low, low + 1, 1 - up, up}
 }
 
-// poolSamples takes the average of the samples of one part, or the largest of all products of their
-// neighbours with their weights, which is what the reference implementation takes for the maximum.
+// poolSamples is the average of the samples of one part, or the maximum of all products of their neighbours with their weights, which the
+// reference implementation defines as the maximum.
 func poolSamples[T float](a *roiAlign, plane []T, width int, rows, cols []alignedSample[T]) T {
 	sum, top := T(0), T(0)
 	for i, r := range rows {

@@ -54,15 +54,14 @@ func rowOf(name string, version int64) *op.Op {
 	return best
 }
 
-// run computes a node with that many workers, as an engine would. The inputs in constant are given
-// to Prepare.
+// run runs a node with that many workers, like an engine. The inputs in constant are passed to Prepare.
 func run(row *op.Op, version int64, a attrs, workers, outputs int, in []*ir.Array, constant ...int) ([]*ir.Array, error) {
 	pool := op.NewPool(workers)
 	defer pool.Close()
 	n := op.NewNode(ir.OpID{Domain: row.Domain, Type: row.Type}, version, a.list(), nil)
-	n.NumIn, n.Wanted = len(in), make([]bool, outputs)
-	for i := range n.Wanted {
-		n.Wanted[i] = true
+	n.NumIn, n.Consumed = len(in), make([]bool, outputs)
+	for i := range n.Consumed {
+		n.Consumed[i] = true
 	}
 	in, err := prepare(row, n, in, pool, constant)
 	if err != nil {
@@ -74,7 +73,7 @@ func run(row *op.Op, version int64, a attrs, workers, outputs int, in []*ir.Arra
 	}
 	c := &op.Call{Node: n, Ctx: context.Background(), In: in, Pool: pool}
 	for _, s := range specs[:outputs] {
-		c.Out = append(c.Out, filthy(s))
+		c.Out = append(c.Out, garbageArray(s))
 	}
 	if row.Work != nil {
 		c.Work = ir.AlignedBytes(row.Work(n, in, workers))
@@ -82,7 +81,7 @@ func run(row *op.Op, version int64, a attrs, workers, outputs int, in []*ir.Arra
 	return c.Out, row.Run(c)
 }
 
-// prepare takes the data of prepared inputs away, as an engine does.
+// prepare removes the data of prepared inputs, like an engine.
 func prepare(row *op.Op, n *op.Node, in []*ir.Array, pool *op.Pool, constant []int) ([]*ir.Array, error) {
 	in = append([]*ir.Array(nil), in...)
 	if row.Prepare == nil || len(constant) == 0 {
@@ -115,15 +114,15 @@ func prepared(t *testing.T, name string, version int64, a attrs, in ...*ir.Array
 			t.Fatalf("%s %v of %v: %v", name, a, in, err)
 		}
 		if first != nil && !bytes.Equal(out[0].Data, first.Data) {
-			t.Fatalf("%s %v of %v: other bits with %d workers", name, a, in, workers)
+			t.Fatalf("%s %v of %v: not bit-identical with %d workers", name, a, in, workers)
 		}
 		first = out[0]
 	}
 	return first
 }
 
-// filthy is an array whose memory is not clear.
-func filthy(s ir.Spec) *ir.Array {
+// garbageArray is an array whose memory is not cleared.
+func garbageArray(s ir.Spec) *ir.Array {
 	a := ir.NewArray(s.DType, s.Shape...)
 	for i := range a.Data {
 		a.Data[i] = 0xa5
@@ -131,7 +130,7 @@ func filthy(s ir.Spec) *ir.Array {
 	return a
 }
 
-// must runs a node with one worker and with three, which must give the same bits.
+// must runs a node with one worker and with three, which must be bit-identical.
 func must(t *testing.T, name string, version int64, a attrs, in ...*ir.Array) *ir.Array {
 	t.Helper()
 	row := rowOf(name, version)
@@ -141,7 +140,7 @@ func must(t *testing.T, name string, version int64, a attrs, in ...*ir.Array) *i
 	}
 	three, err := run(row, version, a, 3, 1, in)
 	if err != nil || !bytes.Equal(one[0].Data, three[0].Data) {
-		t.Fatalf("%s %v of %v: other bits with three workers, %v", name, a, in, err)
+		t.Fatalf("%s %v of %v: not bit-identical with three workers, %v", name, a, in, err)
 	}
 	return one[0]
 }
@@ -155,7 +154,7 @@ func random(seed uint64, shape ...int64) *ir.Array {
 	return a
 }
 
-// as is a in another type of floats.
+// as is a converted to another float type.
 func as(dt ir.DType, a *ir.Array) *ir.Array {
 	x := ir.View[float32](a)
 	to := ir.NewArray(dt, a.Shape...)
@@ -214,7 +213,7 @@ func nodeOf(name string, a attrs) *op.Node {
 	return op.NewNode(ir.OpID{Type: name}, 22, a.list(), nil)
 }
 
-// runInto runs a node on memory that holds its output already.
+// runInto runs a node on memory that already holds its output.
 func runInto(row *op.Op, a attrs, in []*ir.Array, out *ir.Array) error {
 	pool := op.NewPool(2)
 	defer pool.Close()

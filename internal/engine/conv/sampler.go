@@ -1,7 +1,6 @@
 package conv
 
-// A sampler adds up elements of a channel around one place, with weights that are the products of
-// those along each axis.
+// A sampler sums elements of a channel around one point, with weights that are the products of those along each axis.
 type sampler[F float] struct {
 	at     []int // offsets of the elements
 	weight []F
@@ -10,11 +9,10 @@ type sampler[F float] struct {
 	nextWeight []F
 }
 
-// reset starts with nothing along no axis.
+// reset starts with no axes.
 func (s *sampler[F]) reset() { s.at, s.weight = append(s.at[:0], 0), append(s.weight[:0], 1) }
 
-// axis adds the next axis, of some length: places along it and their weights. Places that are
-// negative lie outside and count as 0.
+// axis adds the next axis: positions along it and their weights. Negative positions are outside and count as 0.
 func (s *sampler[F]) axis(length int, places []int, weights []F) {
 	at, weight := s.nextAt[:0], s.nextWeight[:0]
 	for i := range s.at {

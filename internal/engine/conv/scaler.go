@@ -8,8 +8,8 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// scalers are experimental operators on images NCHW that ONNX dropped and old models still have:
-// ImageScaler is x·scale + bias[c], Affine is alpha·x + beta, Crop takes borders away.
+// scalers are experimental operators on NCHW images that ONNX dropped and old models still use: ImageScaler is x·scale + bias[c], Affine is
+// alpha·x + beta, Crop removes borders.
 func scalers() []op.Op {
 	return []op.Op{
 		{Type: "ImageScaler", Since: 1, Shape: scalerShape, Run: runScaler, InPlace: []int{0}},
@@ -24,7 +24,7 @@ func scalerShape(n *op.Node, in []*ir.Array) ([]ir.Spec, error) {
 		return nil, err
 	}
 	if len(x.Shape) != 4 || x.DType != ir.Float {
-		return nil, fmt.Errorf("input is %s, not float of rank 4", x)
+		return nil, fmt.Errorf("input is %s, want float of rank 4", x)
 	}
 	if bias := n.Floats("bias"); bias != nil && int64(len(bias)) != x.Shape[1] {
 		return nil, fmt.Errorf("bias has %d numbers for %d channels", len(bias), x.Shape[1])
@@ -52,7 +52,7 @@ func shiftShape(_ *op.Node, in []*ir.Array) ([]ir.Spec, error) {
 		return nil, err
 	}
 	if x.DType != ir.Float {
-		return nil, fmt.Errorf("input X is %s, not float", x)
+		return nil, fmt.Errorf("input X is %s, want float", x)
 	}
 	return []ir.Spec{x.Spec()}, nil
 }
@@ -64,12 +64,12 @@ func runShift(c *op.Call) error {
 	return nil
 }
 
-// cropped is where the part begins that Crop keeps, and its size: border is left, top, right, bottom;
-// scale, where it is given, is the height and width that stay.
+// cropped is the start and the size of the result of Crop: border is left, top, right, bottom; scale, if given, is the remaining height and
+// width.
 func cropped(n *op.Node, x *ir.Array) (top, left, height, width int64, err error) {
 	border, scale := n.Ints("border"), n.Ints("scale")
 	if x == nil || len(x.Shape) != 4 || x.DType != ir.Float || len(border) != 4 {
-		return 0, 0, 0, 0, fmt.Errorf("input is %s with border %v: float of rank 4 and 4 numbers are needed", x, border)
+		return 0, 0, 0, 0, fmt.Errorf("input is %s with border %v, want float of rank 4 and 4 numbers", x, border)
 	}
 	left, top = border[0], border[1]
 	height, width = x.Shape[2]-top-border[3], x.Shape[3]-left-border[2]
@@ -77,7 +77,7 @@ func cropped(n *op.Node, x *ir.Array) (top, left, height, width int64, err error
 		height, width = scale[0], scale[1]
 	}
 	if left < 0 || top < 0 || height < 0 || width < 0 || top > x.Shape[2]-height || left > x.Shape[3]-width {
-		return 0, 0, 0, 0, fmt.Errorf("border %v and scale %v do not fit %s", border, scale, x)
+		return 0, 0, 0, 0, fmt.Errorf("border %v and scale %v do not match %s", border, scale, x)
 	}
 	return top, left, height, width, nil
 }

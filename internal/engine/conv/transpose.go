@@ -8,7 +8,7 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// transposed is ConvTranspose, whose meaning never changed.
+// transposed is ConvTranspose, whose semantics never changed.
 func transposed() []op.Op {
 	return wide(op.Op{
 		Type: "ConvTranspose", Since: 1, Shape: transposedShape,
@@ -31,8 +31,7 @@ func transposedTypes() byType {
 	}
 }
 
-// transposedGeometry is that of the convolution which ConvTranspose is the transpose of: its output
-// is X, and its input Y.
+// transposedGeometry is that of the convolution that ConvTranspose transposes: X is its output, Y its input.
 func transposedGeometry(n *op.Node, in []*ir.Array) (*Geometry, error) {
 	x := in[0]
 	w, err := op.Arg(in, 1, "W")
@@ -44,7 +43,7 @@ func transposedGeometry(n *op.Node, in []*ir.Array) (*Geometry, error) {
 	case len(w.Shape) != len(x.Shape):
 		return nil, fmt.Errorf("X has rank %d and W rank %d, want the same", len(x.Shape), len(w.Shape))
 	case groups < 1 || x.Shape[1]%groups != 0 || w.Shape[0] != x.Shape[1]:
-		return nil, fmt.Errorf("X has %d channels, W takes %d and group is %d", x.Shape[1], w.Shape[0], groups)
+		return nil, fmt.Errorf("X has %d channels, W has %d and group is %d", x.Shape[1], w.Shape[0], groups)
 	}
 	win, err := transposedWindow(n, x.Shape[2:], w.Shape[2:])
 	if err != nil {
@@ -64,7 +63,7 @@ func transposedWindow(n *op.Node, x, kernel []int64) (*window, error) {
 		return nil, err
 	}
 	given := n.Ints("output_shape")
-	if len(given) == rank+2 { // with batch and channels, as older exporters wrote it
+	if len(given) == rank+2 { // with batch and channels, as older exporters write it
 		given = given[2:]
 	}
 	want, err := sizes("output_shape", given, rank, unsaid, unsaid)
@@ -82,7 +81,7 @@ func transposedWindow(n *op.Node, x, kernel []int64) (*window, error) {
 
 const unsaid = -1
 
-// unfold finds the length of the output along axis i, and what is taken off its ends.
+// unfold computes the length of the output along axis i, and its padding.
 func (w *window) unfold(i, extra, want int, auto string) error {
 	all := (w.out[i]-1)*w.stride[i] + extra + w.span(i)
 	switch auto {
@@ -94,7 +93,7 @@ func (w *window) unfold(i, extra, want int, auto string) error {
 			want = w.out[i] * w.stride[i]
 		}
 	default:
-		return fmt.Errorf("auto_pad %q is none of %s, %s, %s, %s", auto, notSet, valid, sameUpper, sameLower)
+		return fmt.Errorf("auto_pad is %q, want %s, %s, %s or %s", auto, notSet, valid, sameUpper, sameLower)
 	}
 	if want != unsaid {
 		total := max(all-want, 0)
@@ -107,7 +106,7 @@ func (w *window) unfold(i, extra, want int, auto string) error {
 		want = all - w.begin[i] - w.end[i]
 	}
 	if want < 0 || want > most {
-		return fmt.Errorf("axis %d of the output has %d places, outside of 0 to %d", i+2, want, most)
+		return fmt.Errorf("axis %d of the output has size %d, out of range 0 to %d", i+2, want, most)
 	}
 	w.in[i] = want
 	return nil
@@ -134,17 +133,16 @@ func transposedShape(n *op.Node, in []*ir.Array) ([]ir.Spec, error) {
 	return like(x, shape...)
 }
 
-// A part of the channels is made at a time, so that what the product gives before it is added up
-// stays small.
+// A chunk of the channels is computed at a time, to bound the memory of the product.
 const unfoldAtOnce = 1 << 20 // elements
 
-// chunk is how many channels of the output are made at a time.
+// chunk is the number of output channels computed at a time.
 func (g *Geometry) chunk() int {
-	return min(max(unfoldAtOnce/max(g.taken()*g.Places(), 1), 1), g.InC)
+	return min(max(unfoldAtOnce/max(g.kernelSize()*g.OutArea(), 1), 1), g.InC)
 }
 
 func (g *Geometry) unfolding(channels int) gemm.Shape {
-	return gemm.Shape{M: channels * g.taken(), N: g.Places(), K: g.OutC}
+	return gemm.Shape{M: channels * g.kernelSize(), N: g.OutArea(), K: g.OutC}
 }
 
 func transposedWork(n *op.Node, in []*ir.Array, workers int) int64 {
@@ -158,8 +156,8 @@ func transposedWork(n *op.Node, in []*ir.Array, workers int) int64 {
 	return size + max(gemm.FloatWork(s, 1, workers, false), gemm.FloatWork(last, 1, workers, false))
 }
 
-// transpose multiplies the weights with X, which gives for each place of X what it adds to the
-// places of Y under the window, and adds that up.
+// transpose multiplies the weights with X, which gives the contribution of each position of X to the positions of Y under the window, and
+// sums the contributions.
 func transpose[T float](c *op.Call, multiply func(s gemm.Shape, a, b gemm.Matrix[T], to []T, work []byte)) error {
 	g, err := transposedGeometry(c.Node, c.In)
 	if err != nil || c.Out[0].Elems() == 0 {
@@ -180,40 +178,40 @@ func transpose[T float](c *op.Call, multiply func(s gemm.Shape, a, b gemm.Matrix
 	most := g.unfolding(g.chunk())
 	sums := room.take(most.M * most.N)
 	for i := range g.Products() {
-		b := gemm.Rows(Output(g, x, i), g.Places())
+		b := gemm.Rows(Output(g, x, i), g.OutArea())
 		weights := Weights(g, w, i)
 		for m := 0; m < g.InC; m += g.chunk() {
 			n := min(g.chunk(), g.InC-m)
 			s := g.unfolding(n)
-			a := gemm.Matrix[T]{Data: weights[m*g.taken():], Row: 1, Col: g.Depth()}
+			a := gemm.Matrix[T]{Data: weights[m*g.kernelSize():], Row: 1, Col: g.Depth()}
 			multiply(s, a, b, sums[:s.M*s.N], room)
 			c.Pool.For(n, func(j int) {
-				addUnfolded(g, part(Input(g, y, i), m+j, g.inLen()), part(sums, j, g.taken()*g.Places()))
+				addUnfolded(g, part(Input(g, y, i), m+j, g.inLen()), part(sums, j, g.kernelSize()*g.OutArea()))
 			})
 		}
 	}
 	return nil
 }
 
-// addUnfolded adds to a channel of Y what each place of the kernel gives for each place of X.
+// addUnfolded adds to a channel of Y the contributions of each kernel tap.
 func addUnfolded[T float](g *Geometry, y, sums []T) {
-	var rows []covered
+	var rows []coveredRow
 	last := g.last()
 	width := g.out[last]
-	for o := range g.Places() / width {
+	for o := range g.OutArea() / width {
 		rows = g.rows(rows, o)
 		for _, r := range rows {
 			to := y[r.off:][:g.in[last]]
 			for k := range g.kernel[last] {
 				lo, hi, from := g.taps(last, k)
-				row := part(part(sums, r.tap*g.kernel[last]+k, g.Places()), o, width)
+				row := part(part(sums, r.tap*g.kernel[last]+k, g.OutArea()), o, width)
 				spreadOver(to, row[lo:hi], from, g.stride[last])
 			}
 		}
 	}
 }
 
-// spreadOver adds x to places of y that lie stride apart.
+// spreadOver adds x to elements of y that are stride apart.
 func spreadOver[T float](y, x []T, from, stride int) {
 	if len(x) == 0 {
 		return

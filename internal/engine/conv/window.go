@@ -7,28 +7,28 @@ import (
 	"github.com/mcompress/mcompress/internal/engine/op"
 )
 
-// A window is how a kernel slides over the spatial axes of its input; one entry an axis.
+// A window is the geometry of a kernel that slides over the spatial axes of its input; one entry per axis.
 type window struct {
 	in, out                  []int // lengths
 	kernel, stride, dilation []int
 	begin, end               []int // padding
 }
 
-// An extent says how many places a window has along an axis of length in, begin and end padding
-// included in padded, and the kernel's reach being span.
+// An extent is a function for the number of windows along an axis of length in, where padded includes the padding begin and end, and span
+// is the dilated size of the kernel.
 type extent func(in, begin, padded, span, stride int) int
 
-// windowOf reads the attributes that convolutions and pools share. kernel is used where
-// there is no attribute kernel_shape, and must agree with it; it may be nil.
+// windowOf reads the common attributes of convolutions and pools. kernel is used if there is no attribute kernel_shape, and must agree with
+// it; it may be nil.
 func windowOf(n *op.Node, spatial, kernel []int64, places extent) (*window, error) {
 	w, err := readWindow(n, spatial, kernel)
 	if err != nil {
 		return nil, err
 	}
-	return w, w.place(n.Text("auto_pad", notSet), places)
+	return w, w.resolve(n.Text("auto_pad", notSet), places)
 }
 
-// readWindow reads the attributes and leaves the output's lengths open.
+// readWindow reads the attributes, without the output's lengths.
 func readWindow(n *op.Node, spatial, kernel []int64) (*window, error) {
 	rank := len(spatial)
 	if rank == 0 {
@@ -73,13 +73,13 @@ func kernelShape(n *op.Node, rank int, kernel []int64) ([]int, error) {
 	}
 	for i, d := range given {
 		if i >= rank || d != kernel[i] {
-			return nil, fmt.Errorf("kernel_shape %v is not that of W, %v", given, kernel)
+			return nil, fmt.Errorf("kernel_shape %v does not match W, %v", given, kernel)
 		}
 	}
 	return k, nil
 }
 
-// most bounds what an attribute may say, so that sums and products of two fit.
+// most bounds attributes, so that sums and products of two do not overflow.
 const most = 1 << 30
 
 // sizes checks a list of n numbers; an absent one is n times def.
@@ -94,7 +94,7 @@ func sizes(name string, given []int64, n int, def, lo int64) ([]int, error) {
 			v = given[i]
 		}
 		if v < lo || v > most {
-			return nil, fmt.Errorf("%s has %d, outside of %d to %d", name, v, lo, most)
+			return nil, fmt.Errorf("%s has %d, out of range %d to %d", name, v, lo, most)
 		}
 		out[i] = int(v)
 	}
@@ -109,8 +109,8 @@ const (
 	sameLower = "SAME_LOWER"
 )
 
-// place finds the padding and the output's lengths.
-func (w *window) place(auto string, places extent) error {
+// resolve computes the padding and the output's lengths.
+func (w *window) resolve(auto string, places extent) error {
 	for i, in := range w.in {
 		switch auto {
 		case notSet, "":
@@ -121,20 +121,19 @@ func (w *window) place(auto string, places extent) error {
 			w.same(i, auto == sameLower)
 			continue
 		default:
-			return fmt.Errorf("auto_pad %q is none of %s, %s, %s, %s", auto, notSet, valid, sameUpper, sameLower)
+			return fmt.Errorf("auto_pad is %q, want %s, %s, %s or %s", auto, notSet, valid, sameUpper, sameLower)
 		}
 		padded := in + w.begin[i] + w.end[i]
 		if padded <= w.span(i)-w.stride[i] && in > 0 {
-			return fmt.Errorf("kernel reaches over %d places, and axis %d of X has %d with padding", w.span(i), i+2, padded)
+			return fmt.Errorf("the dilated kernel has size %d, axis %d of X has %d with padding", w.span(i), i+2, padded)
 		}
 		w.out[i] = max(places(in, w.begin[i], padded, w.span(i), w.stride[i]), 0)
 	}
 	return nil
 }
 
-// same pads axis i so that its windows lie evenly over it; where the padding is odd, one side has more.
-// Where windows leave gaps the padding is negative: places at the ends are not covered, as the
-// specification's formula and ONNX Runtime have it.
+// same pads axis i for SAME_UPPER or SAME_LOWER; odd padding is larger on one side. If windows leave gaps the padding is negative: elements
+// at the ends are not covered, by the specification's formula and in ONNX Runtime.
 func (w *window) same(i int, lower bool) {
 	total := (w.out[i]-1)*w.stride[i] + w.span(i) - w.in[i]
 	w.begin[i] = total / 2
@@ -144,21 +143,20 @@ func (w *window) same(i int, lower bool) {
 	w.end[i] = total - w.begin[i]
 }
 
-// span is the reach of the kernel along axis i.
+// span is the dilated size of the kernel along axis i.
 func (w *window) span(i int) int { return (w.kernel[i]-1)*w.dilation[i] + 1 }
 
-// floorPlaces counts the windows that lie inside. An input that is shorter than the kernel, by less than a
-// stride, has one that reaches beyond it: ONNX Runtime divides so, and models rely on it.
-func floorPlaces(in, begin, padded, span, stride int) int {
+// floorExtent counts the windows inside the input. An input that is shorter than the kernel, by less than a stride, has one window that
+// exceeds it: this is how ONNX Runtime divides, and models rely on it.
+func floorExtent(in, begin, padded, span, stride int) int {
 	if padded <= span-stride {
 		return 0
 	}
 	return (padded-span)/stride + 1
 }
 
-// ceilPlaces counts a last window that reaches beyond the padding too, unless it would start
-// behind the input.
-func ceilPlaces(in, begin, padded, span, stride int) int {
+// ceilExtent also counts a last window that exceeds the padding, unless it would start after the input.
+func ceilExtent(in, begin, padded, span, stride int) int {
 	if padded < span {
 		return 0
 	}
@@ -171,10 +169,9 @@ func ceilPlaces(in, begin, padded, span, stride int) int {
 
 func ceilDiv(a, b int) int { return (a + b - 1) / b }
 
-// taps are the outputs lo to hi-1 along axis i for which tap k of the kernel lies inside of the input, and the
-// place of the first of them.
+// taps are the outputs lo to hi-1 along axis i for which tap k of the kernel is inside the input, and the position of the first of them.
 func (w *window) taps(i, k int) (lo, hi, from int) {
-	shift := k*w.dilation[i] - w.begin[i] // place of output 0's tap
+	shift := k*w.dilation[i] - w.begin[i] // position of output 0's tap
 	if shift < 0 {
 		lo = ceilDiv(-shift, w.stride[i])
 	}
@@ -185,7 +182,7 @@ func (w *window) taps(i, k int) (lo, hi, from int) {
 	return lo, max(hi, lo), lo*w.stride[i] + shift
 }
 
-// inside are the taps lo to hi-1 of output o along axis i that lie inside of the input.
+// inside are the taps lo to hi-1 of output o along axis i that are inside the input.
 func (w *window) inside(i, o int) (lo, hi int) {
 	first, d := o*w.stride[i]-w.begin[i], w.dilation[i]
 	if first < 0 {
@@ -197,7 +194,7 @@ func (w *window) inside(i, o int) (lo, hi int) {
 	return lo, max(hi, lo)
 }
 
-// counted is how many taps of output o along axis i lie inside of the input, or of the padding too.
+// counted is the number of taps of output o along axis i inside the input, or also the padding.
 func (w *window) counted(i, o int, padding bool) int {
 	if !padding {
 		lo, hi := w.inside(i, o)
@@ -207,13 +204,13 @@ func (w *window) counted(i, o int, padding bool) int {
 	return min(max(ceilDiv(room, w.dilation[i]), 0), w.kernel[i])
 }
 
-// last is the axis whose elements lie side by side.
+// last is the axis whose elements are contiguous.
 func (w *window) last() int { return len(w.in) - 1 }
 
-// inLen, outLen and taken are the elements of one channel and of the kernel.
-func (w *window) inLen() int  { return volume(w.in) }
-func (w *window) outLen() int { return volume(w.out) }
-func (w *window) taken() int  { return volume(w.kernel) }
+// inLen, outLen and kernelSize are the numbers of elements of one channel and of the kernel.
+func (w *window) inLen() int      { return volume(w.in) }
+func (w *window) outLen() int     { return volume(w.out) }
+func (w *window) kernelSize() int { return volume(w.kernel) }
 
 func volume(dims []int) int {
 	n := 1
@@ -223,16 +220,15 @@ func volume(dims []int) int {
 	return n
 }
 
-// A covered is a row of one channel of the input that a window covers: what lies along the last axis.
-type covered struct {
+// A coveredRow is a row of one channel of the input that a window covers, along the last axis.
+type coveredRow struct {
 	off int // of its first element
-	tap int // which row of the kernel lies on it
+	tap int // row of the kernel
 }
 
-// rows are the rows that the window at row o of the channel's output covers, in order. It takes the
-// memory of to.
-func (w *window) rows(to []covered, o int) []covered {
-	to = append(to[:0], covered{})
+// rows are the rows that the window at row o of the channel's output covers, in order. It uses the memory of to.
+func (w *window) rows(to []coveredRow, o int) []coveredRow {
+	to = append(to[:0], coveredRow{})
 	last := w.last()
 	inner := volume(w.out[:last])
 	for i := range last {
@@ -246,16 +242,16 @@ func (w *window) rows(to []covered, o int) []covered {
 }
 
 // allRows are those of all rows of a channel's output.
-func (w *window) allRows() [][]covered {
-	all := make([][]covered, w.outLen()/max(w.out[w.last()], 1))
+func (w *window) allRows() [][]coveredRow {
+	all := make([][]coveredRow, w.outLen()/max(w.out[w.last()], 1))
 	for o := range all {
 		all[o] = w.rows(nil, o)
 	}
 	return all
 }
 
-// multiply puts the places along axis i that the window at o covers behind each place in to.
-func (w *window) multiply(to []covered, i, o int) []covered {
+// multiply appends the positions along axis i that the window at o covers to each position in to.
+func (w *window) multiply(to []coveredRow, i, o int) []coveredRow {
 	lo, hi := w.inside(i, o)
 	n, m := len(to), hi-lo
 	to = slices.Grow(to[:0], n*m)[:n*m]
@@ -266,7 +262,7 @@ func (w *window) multiply(to []covered, i, o int) []covered {
 	for j := n - 1; j >= 0; j-- {
 		before := to[j]
 		for k := m - 1; k >= 0; k-- {
-			to[j*m+k] = covered{before.off*w.in[i] + first + k*w.dilation[i], before.tap*w.kernel[i] + lo + k}
+			to[j*m+k] = coveredRow{before.off*w.in[i] + first + k*w.dilation[i], before.tap*w.kernel[i] + lo + k}
 		}
 	}
 	return to

@@ -6,30 +6,28 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// Winograd's F(2×2, 3×3) takes 16 multiplications for what a convolution of 3×3 that moves by
-// one takes 36. Weights are transformed once, when the model is loaded: they take 16/9 of their
-// memory. Errors are those of a plain product, whose sums are nine times as long, up to 64 channels or
-// so, and less than twice of them beyond (measured); an infinite element makes NaN of its sums.
+// Winograd's F(2×2, 3×3) needs 16 multiplications where a 3×3 convolution of stride 1 needs 36. Weights are transformed once, when the
+// model is loaded: this takes 16/9 of their memory. Errors are those of a plain product, whose sums are nine times as long, up to about 64
+// channels, and less than twice as large beyond (measured); an infinite element makes NaN of its sums.
 //
-// A block of tiles is transformed, multiplied with the weights and transformed back in scratch
-// that stays near the core. Where there are blocks enough each is one worker's, else all share
-// each. Every element is summed in the same order either way.
+// A block of tiles is transformed, multiplied with the weights and transformed back in scratch memory that stays in the cache. With enough
+// blocks each one is computed by one worker, else all workers share each. Every element is summed in the same order either way.
 type winograd struct {
 	*Geometry
-	weights winogradWeights // by group, number of the tile, and output and input channel
+	weights winogradWeights // by group, index in the tile, and output and input channel
 	wide    int             // groups of tiles in a row of them
 	segment int             // of those in a block
 	units   int             // segments of pairs of rows of tiles in a block
 	mask    []int32
-	nothing []float32 // stands for rows outside of the input
+	nothing []float32 // stands for rows outside the input
 }
 
-// winogradWeights is what Prepare makes of W.
+// winogradWeights is the result of Prepare for W.
 type winogradWeights []float32
 
 const (
-	fewChannels   = 16      // of a group, below which transforming costs more than it saves
-	manyKernels   = 1 << 17 // beyond which reading them costs more than it saves
+	fewChannels   = 16      // of a group, below which the transform does not pay off
+	manyKernels   = 1 << 17 // above which reading the weights costs more than it saves
 	winogradDepth = 256     // products summed at once
 	winogradTask  = 16      // channels transformed at once
 )
@@ -69,7 +67,7 @@ func winogradBytes(g *Geometry) int64 {
 	return 4 * int64(g.Groups*g.OutC*g.InC*kernel.WinogradTile)
 }
 
-// transformWeights writes to u what winogradWeights holds.
+// transformWeights writes the contents of winogradWeights to u.
 func transformWeights(p *op.Pool, u, w []float32, groups, outC, inC int) {
 	kernels := outC * inC
 	p.Rows(groups*outC, 1, func(first, end int) {
@@ -86,8 +84,7 @@ func transformWeights(p *op.Pool, u, w []float32, groups, outC, inC int) {
 func winogradOf(g *Geometry, weights winogradWeights) *winograd {
 	w := &winograd{Geometry: g, weights: weights, nothing: make([]float32, g.in[1]+1)}
 	w.wide = ceilDiv(ceilDiv(g.out[1], 2), 4)
-	// Groups of tiles in a block: so many that it stays near the core, but enough for the weights
-	// not to be read too often.
+	// Groups of tiles in a block: few enough to stay in the cache, but enough to amortize reading the weights.
 	across := min(max(1024/(g.InC+g.OutC), 4), 8)
 	w.segment = min(w.wide, across)
 	w.units = across / w.segment
@@ -102,25 +99,25 @@ func (w *winograd) segments() int { return ceilDiv(w.wide, w.segment) }
 // blocks of one group of channels.
 func (w *winograd) blocks() int { return ceilDiv(w.Batch*w.pairs()*w.segments(), w.units) }
 
-// step is the elements of one number of all tiles of a block, a multiple of a panel. One panel more
-// keeps the rows apart in the cache.
+// step is the number of elements of one index of all tiles of a block, a multiple of a panel. One additional panel avoids cache conflicts
+// of the rows.
 func (w *winograd) step() int {
 	return ceilDiv(w.units*w.segment*kernel.WinogradGroup, panel)*panel + panel
 }
 
-// slot is the elements of scratch of a block, and line those of four rows of the output.
+// slot is the number of scratch elements of a block, and line those of four rows of the output.
 func (w *winograd) slot() int {
 	return kernel.WinogradTile * (w.InC + w.OutC) * w.step()
 }
 
 func (w *winograd) line() int { return 4 * w.segment * kernel.WinogradGroup }
 
-// apart reports whether blocks are one worker's each.
-func (w *winograd) apart(workers int) bool { return w.Groups*w.blocks() >= 2*workers }
+// perWorker reports whether each block is computed by one worker.
+func (w *winograd) perWorker(workers int) bool { return w.Groups*w.blocks() >= 2*workers }
 
 func (w *winograd) work(workers int) int64 {
 	slots := 1
-	if w.apart(workers) {
+	if w.perWorker(workers) {
 		slots = workers
 	}
 	return int64(slots)*aligned(4*int64(w.slot())) + int64(workers)*aligned(4*int64(w.line()))
@@ -131,10 +128,10 @@ type winogradBlock struct {
 	*winograd
 	group       int
 	first, last int       // units, of all images
-	v, m        []float32 // by number: input channels and sums of output channels, of every tile
+	v, m        []float32 // by index: input channels and sums of output channels, of every tile
 }
 
-// A sharing runs f for each of n tasks, with room for a line: by all workers, or by the one that calls.
+// A sharing runs f for each of n tasks, with memory for a line: on all workers, or on the calling one.
 type sharing func(n int, f func(i int, line []float32))
 
 func (w *winograd) run(p *op.Pool, work []byte, j job) {
@@ -143,7 +140,7 @@ func (w *winograd) run(p *op.Pool, work []byte, j job) {
 		lines[i] = room.take(w.line())
 	}
 	blocks := w.blocks()
-	if !w.apart(p.Workers()) {
+	if !w.perWorker(p.Workers()) {
 		slot := room.take(w.slot())
 		for i := range w.Groups * blocks {
 			w.block(i/blocks, i%blocks, slot).run(j, func(n int, f func(i int, line []float32)) {
@@ -180,7 +177,7 @@ func (b *winogradBlock) run(j job, share sharing) {
 			b.transform(j.x, c)
 		}
 	})
-	const high = 120 // rows of a product, a multiple of what a kernel takes
+	const high = 120 // rows of a product, a multiple of the kernel's
 	parts := ceilDiv(b.OutC, high)
 	share(kernel.WinogradTile*parts, func(i int, _ []float32) {
 		b.multiply(i/parts, i%parts*high, min(b.OutC, (i%parts+1)*high))
@@ -210,11 +207,11 @@ func (b *winogradBlock) each(f func(u unit)) {
 	}
 }
 
-// transform takes one channel of the input.
+// transform transforms one channel of the input.
 func (b *winogradBlock) transform(x []float32, c int) {
 	v, step := b.v[c*b.step():], b.InC*b.step()
 	b.each(func(u unit) {
-		plane := part(Input(b.Geometry, x, u.image*b.Groups+b.group), c, b.Area())
+		plane := part(Input(b.Geometry, x, u.image*b.Groups+b.group), c, b.InArea())
 		columns := u.from * kernel.WinogradGroup
 		left, skip := max(b.begin[1]-columns, 0), max(columns-b.begin[1], 0)
 		var rows [8][]float32
@@ -229,7 +226,7 @@ func (b *winogradBlock) transform(x []float32, c int) {
 	})
 }
 
-// multiply sums over the input channels for one number of the tiles, and output channels from m to end.
+// multiply sums over the input channels for one index of the tiles, and output channels from m to end.
 func (b *winogradBlock) multiply(number, m, end int) {
 	u := part(part(b.weights, b.group, kernel.WinogradTile*b.OutC*b.InC), number, b.OutC*b.InC)
 	v, sums := part(b.v, number, b.InC*b.step()), part(b.m, number, b.OutC*b.step())
@@ -242,7 +239,7 @@ func (b *winogradBlock) multiply(number, m, end int) {
 	}
 }
 
-// output makes one channel of the output.
+// output computes one channel of the output.
 func (b *winogradBlock) output(j job, m int, line []float32) {
 	first := float32(0)
 	if j.bias != nil {
@@ -254,7 +251,7 @@ func (b *winogradBlock) output(j job, m int, line []float32) {
 	}
 	b.each(func(u unit) {
 		kernel.WinogradOutput(&rows, b.m[m*b.step()+u.at:], b.OutC*b.step(), u.to-u.from, first)
-		plane := part(Output(b.Geometry, j.y, u.image*b.Groups+b.group), m, b.Places())
+		plane := part(Output(b.Geometry, j.y, u.image*b.Groups+b.group), m, b.OutArea())
 		from, to := u.from*kernel.WinogradGroup, min(u.to*kernel.WinogradGroup, b.out[1])
 		for r := 0; r < 4 && u.row+r < b.out[0]; r++ {
 			row := part(plane, u.row+r, b.out[1])[from:to]

@@ -11,7 +11,7 @@ import (
 // A column added to a row.
 func Example() {
 	node := op.NewNode(ir.OpID{Type: "Add"}, 14, nil, nil)
-	node.Wanted = []bool{true}
+	node.Consumed = []bool{true}
 	in := []*ir.Array{ir.ArrayOf([]int32{10, 20}, 2, 1), ir.ArrayOf([]int32{1, 2, 3}, 3)}
 	pool := op.NewPool(1)
 	defer pool.Close()

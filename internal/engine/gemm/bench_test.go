@@ -54,7 +54,7 @@ func BenchmarkInt(b *testing.B) {
 	}
 }
 
-// report gives multiplications and additions per second.
+// report reports multiplications and additions per second.
 func report(b *testing.B, s Shape) {
 	ops := 2 * float64(s.M) * float64(s.N) * float64(s.K) * float64(b.N)
 	b.ReportMetric(ops/b.Elapsed().Seconds()/1e9, "GFLOP/s")

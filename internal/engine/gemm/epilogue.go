@@ -2,20 +2,20 @@ package gemm
 
 import "github.com/mcompress/mcompress/internal/kernel"
 
-// An Epilogue is what happens to a product while it is in the cache:
+// An Epilogue is applied to a product while it is in the cache:
 //
 //	C = Activate(Alpha·product + Beta·Bias + Residual)
 //
-// Bias and Residual are absent where their Data is nil. A stride of 0 broadcasts: Col 0 for a
-// value of each row, Row 0 for a value of each column, both for one value.
+// Bias and Residual are absent if their Data is nil. A stride of 0 broadcasts: Col 0 for a value per row, Row 0 for a value per column,
+// both for a scalar.
 type Epilogue struct {
-	Alpha    float32 // 0 stands for 1
-	Beta     float32 // 0 stands for 1
+	Alpha    float32 // 0 means 1
+	Beta     float32 // 0 means 1
 	Bias     Matrix[float32]
 	Residual Matrix[float32]
 
-	// Activate changes a part of a row in place, element by element: the parts are not the same at
-	// every number of workers. Several workers call it at once.
+	// Activate modifies a part of a row in place, element by element: the parts depend on the number of workers. Several workers call it
+	// concurrently.
 	Activate func(row []float32)
 }
 
@@ -37,7 +37,7 @@ func (e *Epilogue) check(s Shape) {
 	}
 }
 
-// apply changes the rows and columns of C that start at c.
+// apply is applied to the given rows and columns of C, starting at c.
 func (e *Epilogue) apply(c []float32, stride int, rows, cols span) {
 	for i := rows.from; i < rows.to; i++ {
 		row := c[(i-rows.from)*stride:][:cols.len()]
@@ -52,7 +52,7 @@ func (e *Epilogue) apply(c []float32, stride int, rows, cols span) {
 	}
 }
 
-// addRow adds a part of row i of m, times beta. The conversion forbids a fused multiply-add.
+// addRow adds a part of row i of m, times beta. The conversion prevents a fused multiply-add.
 func addRow(row []float32, m Matrix[float32], i, from int, beta float32) {
 	if m.Data == nil {
 		return

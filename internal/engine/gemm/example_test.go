@@ -7,7 +7,7 @@ import (
 	"github.com/mcompress/mcompress/internal/engine/op"
 )
 
-// A fully connected layer: a constant weight, packed once, and a bias for each column.
+// A fully connected layer: a constant weight, packed once, and a bias per column.
 func ExampleFloat() {
 	pool := op.NewPool(2)
 	defer pool.Close()
@@ -24,8 +24,8 @@ func ExampleFloat() {
 	// Output: [11 22 33 15 27 39]
 }
 
-// A convolution of a signal with two kernels of three taps. Column n of B is the part of the signal
-// that output n sees, and is made when it is wanted: im2col without its memory.
+// A convolution of a signal with two kernels of size three. Column n of B is the window of output n, and is written on demand: im2col
+// without its memory.
 func ExamplePanels() {
 	pool := op.NewPool(2)
 	defer pool.Close()
@@ -46,7 +46,7 @@ func ExamplePanels() {
 	// Output: [7 14 28 -3 -6 -12]
 }
 
-// DynamicQuantizeLinear → MatMulInteger → Cast → Mul in one: sums become floats where they are made.
+// DynamicQuantizeLinear → MatMulInteger → Cast → Mul fused: sums are converted to floats as they are computed.
 func ExampleInt() {
 	pool := op.NewPool(2)
 	defer pool.Close()

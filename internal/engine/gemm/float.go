@@ -6,15 +6,14 @@ import (
 	"github.com/mcompress/mcompress/internal/kernel"
 )
 
-// Blocks of float32. depth is part of what the result is: sums of depth products are rounded on
-// their own before they are added up, on every CPU. height bounds a block of A by the L2 cache.
+// Block sizes of float32. depth affects results: sums of depth products are rounded separately before they are added up, on every CPU.
+// height bounds a block of A by the size of the L2 cache.
 const (
 	depth  = 256
 	height = 180
 )
 
-// A FloatProduct is C = A·B, or with Accumulate C += A·B, followed by the epilogue. Exactly one of
-// B, Packed and Panels is set.
+// A FloatProduct is C = A·B, or with Accumulate C += A·B, followed by the epilogue. Exactly one of B, Packed and Panels is set.
 type FloatProduct struct {
 	A      Matrix[float32]
 	B      Matrix[float32]
@@ -23,18 +22,17 @@ type FloatProduct struct {
 
 	C          []float32 // row-major
 	Stride     int       // elements between rows of C
-	Accumulate bool      // needs Alpha 1
+	Accumulate bool      // requires Alpha 1
 	Epilogue   Epilogue
 }
 
-// Panels writes the elements (k, n) of B with k0 <= k < k1 and n0 <= n < n1 to
-// dst[(k-k0)*16+n-n0]. There are at most 16 columns, and n0 is a multiple of 16; what dst holds
-// between n1-n0 and 16 is not looked at again. It is called by several workers at once, and for the
-// same part several times where the product has many rows.
+// Panels writes the elements (k, n) of B with k0 <= k < k1 and n0 <= n < n1 to dst[(k-k0)*16+n-n0]. There are at most 16 columns, and n0 is
+// a multiple of 16; elements of dst from column n1-n0 to 16 are ignored. It is called by several workers concurrently, and for the same
+// part several times if the product has many rows.
 type Panels[T any] func(dst []T, k0, k1, n0, n1 int)
 
-// FloatWork is the number of bytes of scratch that Float wants for so many products of this
-// shape. packed says that B is; otherwise there is room for a block of it.
+// FloatWork is the scratch memory in bytes of Float for this number of products of this shape. packed means that B is prepacked; otherwise
+// a block of it is packed into the scratch memory.
 func FloatWork(s Shape, batch, workers int, packed bool) int64 {
 	g := newFloatGrid(s, batch, workers)
 	return 4 * int64(min(workers, batch*g.tiles())) * int64(g.floatSlot(packed))
@@ -44,7 +42,7 @@ func newFloatGrid(s Shape, batch, workers int) grid {
 	return newGrid(s, max(s.M, 1), batch, workers)
 }
 
-// floatSlot is the number of elements of scratch for one tile.
+// floatSlot is the number of elements of scratch memory per tile.
 func (g grid) floatSlot(packed bool) int {
 	k := min(g.K, depth)
 	n := roundUp(min(g.rows, height), rowStep) * k
@@ -54,9 +52,8 @@ func (g grid) floatSlot(packed bool) int {
 	return roundUp(n, 16)
 }
 
-// Float computes products of one shape, sharing their tiles over p. work is scratch of the size
-// that FloatWork gives for them; it need not be cleared. Outputs must not overlap one another
-// or the operands.
+// Float computes products of one shape, sharing their tiles over p. work is scratch memory of the size that FloatWork returns for them; it
+// need not be cleared. Outputs must not overlap one another or the operands.
 func Float(p Pool, s Shape, work []byte, products ...FloatProduct) {
 	if s.M <= 0 || s.N <= 0 || len(products) == 0 {
 		return
@@ -77,10 +74,10 @@ func Float(p Pool, s Shape, work []byte, products ...FloatProduct) {
 	})
 }
 
-// check panics unless everything is there.
+// check panics unless all operands are valid.
 func (p *FloatProduct) check(s Shape, packed bool) {
 	if packed != (p.Packed != nil) {
-		panic("gemm: products of one call are packed, or none is")
+		panic("gemm: products of one call must all be packed, or none")
 	}
 	if p.Accumulate && p.Epilogue.alpha() != 1 {
 		panic("gemm: a product with a factor cannot be accumulated")

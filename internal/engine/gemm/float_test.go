@@ -9,7 +9,7 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// sample is a product with everything that one can have.
+// sample is a product with all features.
 type sample struct {
 	Shape
 	FloatProduct
@@ -32,7 +32,7 @@ func matrix(r *rand.Rand, rows, cols int) Matrix[float32] {
 	return Rows(gaussian(r, cols*(rows+gap)), rows+gap).T()
 }
 
-// spread is a matrix that broadcasts, or none.
+// spread is a broadcast matrix, or none.
 func spread(r *rand.Rand, rows, cols int) Matrix[float32] {
 	m := matrix(r, rows, cols)
 	if r.IntN(2) == 0 {
@@ -68,7 +68,7 @@ func negate(row []float32) {
 	}
 }
 
-// forms are the ways to give B.
+// forms are the kinds of operand B.
 var forms = []struct {
 	name  string
 	apply func(s *sample)
@@ -87,7 +87,7 @@ var forms = []struct {
 	}},
 }
 
-// run returns what becomes of C.
+// run returns the resulting C.
 func (s sample) run(p Pool, form int) []float32 {
 	forms[form].apply(&s)
 	s.C = append([]float32(nil), s.C...)
@@ -95,7 +95,7 @@ func (s sample) run(p Pool, form int) []float32 {
 	return s.C
 }
 
-// exact is the definition in float64, and a bound for the error of float32 in any order.
+// exact is the definition in float64, and an error bound for float32 in any order.
 func (s *sample) exact(i, j int) (want, bound float64) {
 	at := func(m Matrix[float32]) float64 {
 		if m.Data == nil {
@@ -126,7 +126,7 @@ func (s *sample) check(t *testing.T, got []float32) {
 		i, j := at/s.Stride, at%s.Stride
 		if j >= s.N {
 			if g != s.C[at] {
-				t.Fatalf("wrote behind row %d", i)
+				t.Fatalf("row %d was written beyond its end", i)
 			}
 			continue
 		}
@@ -136,7 +136,7 @@ func (s *sample) check(t *testing.T, got []float32) {
 	}
 }
 
-func TestFloatIsTheProductWithTheSameBitsHoweverItIsAsked(t *testing.T) {
+func TestFloatIsBitIdenticalInAllForms(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	shapes := []Shape{{1, 1, 0}, {1, 784, 512}, {300, 40, 300}, {13, 1100, 257}, {256, 256, 512}, {1, 100, 600}, {1, 1037, 300}}
 	for range 60 {
@@ -150,7 +150,7 @@ func TestFloatIsTheProductWithTheSameBitsHoweverItIsAsked(t *testing.T) {
 			for form := range forms {
 				for _, w := range []workers{1, 2, 8} {
 					if got := s.run(w, form); !equalBits(got, want) {
-						t.Errorf("%s, %d workers: other bits", forms[form].name, w)
+						t.Errorf("%s, %d workers: not bit-identical", forms[form].name, w)
 					}
 				}
 			}
@@ -189,12 +189,12 @@ func TestFloatBatch(t *testing.T) {
 	Float(workers(3), shape, ir.AlignedBytes(FloatWork(shape, len(products), 3, false)), products...)
 	for i, p := range products {
 		if !equalBits(p.C, want[i]) {
-			t.Errorf("product %d: other bits than alone", i)
+			t.Errorf("product %d: not bit-identical to a single product", i)
 		}
 	}
 }
 
-// A weight may come in any pieces, stored in either order.
+// A weight may be packed in any pieces, stored in either order.
 func TestPackInPieces(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	const k, n = 600, 83
@@ -207,12 +207,12 @@ func TestPackInPieces(t *testing.T) {
 			byCols.Pack(0, at, b.from(0, at), k, min(32, n-at))
 		}
 		if !equalBits(byRows.data, want.data) || !equalBits(byCols.data, want.data) {
-			t.Error("pieces do not make the whole")
+			t.Error("packed pieces differ from the packed whole")
 		}
 	}
 }
 
-func TestFloatPanicsOnWhatDoesNotFit(t *testing.T) {
+func TestFloatPanicsOnInvalidOperands(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 8))
 	shape := Shape{8, 40, 9}
 	for name, spoil := range map[string]func(p *FloatProduct){
@@ -226,7 +226,7 @@ func TestFloatPanicsOnWhatDoesNotFit(t *testing.T) {
 		s := newSample(r, shape.M, shape.N, shape.K)
 		spoil(&s.FloatProduct)
 		if !panics(func() { Float(workers(1), shape, make([]byte, 1<<20), s.FloatProduct) }) {
-			t.Errorf("%s: taken", name)
+			t.Errorf("%s: accepted", name)
 		}
 	}
 }

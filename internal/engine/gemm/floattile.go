@@ -2,7 +2,7 @@ package gemm
 
 import "github.com/mcompress/mcompress/internal/kernel"
 
-// floatTile is one tile of a product while it is made.
+// floatTile is one tile of a product during its computation.
 type floatTile struct {
 	*FloatProduct
 	shape      Shape
@@ -10,8 +10,7 @@ type floatTile struct {
 	work       []float32
 }
 
-// run makes blocks of depth, and within them of height: a block of B is used by all rows, then the
-// next one is packed.
+// run computes blocks of depth, and within them of height: a block of B is used by all rows before the next one is packed.
 func (t *floatTile) run() {
 	if t.isRow() {
 		t.row()
@@ -30,12 +29,12 @@ func (t *floatTile) run() {
 	}
 }
 
-// isRow reports whether this is a single row times a matrix that would only be packed for it.
+// isRow reports whether this is a single row times a matrix that would be packed for it only.
 func (t *floatTile) isRow() bool {
 	return t.shape.M == 1 && t.shape.K > 0 && t.Packed == nil && t.Panels == nil && t.B.Col == 1
 }
 
-// row makes the sums of a block in the scratch, where packed B would be.
+// row computes the sums of a block in the scratch memory, in place of packed B.
 func (t *floatTile) row() {
 	c, sums := t.C[t.cols.from:t.cols.to], t.work[:t.cols.len()]
 	for ks := range (span{0, t.shape.K}).blocks(depth) {
@@ -55,7 +54,7 @@ func (t *floatTile) multiply(c []float32, a kernel.GemmA, b kernel.GemmB, m int,
 	kernel.GemmFloat(c, t.Stride, a, b, m, t.cols.len(), ks.len(), add)
 }
 
-// left is a block of A, packed into strips at the start of the scratch if that pays.
+// left is a block of A, packed into strips at the start of the scratch memory if that pays off.
 func (t *floatTile) left(rows, ks span) kernel.GemmA {
 	a, high := t.A.from(rows.from, ks.from), kernel.GemmRows()
 	if !t.packsLeft() {
@@ -65,14 +64,14 @@ func (t *floatTile) left(rows, ks span) kernel.GemmA {
 	return kernel.GemmA{Data: t.work, Strip: high * ks.len(), Row: 1, K: high}
 }
 
-// packsLeft reports whether several panels read a block of A whose elements lie badly: not side by
-// side in a row, or in rows that fall on the same lines of the L1 cache.
+// packsLeft reports whether several panels read a block of A with an unfavorable layout: elements not contiguous in a row, or rows that map
+// to the same lines of the L1 cache.
 func (t *floatTile) packsLeft() bool {
 	const panels, alias = 3, 1024
 	return t.cols.len() >= panels*kernel.GemmPanel && (t.A.Col != 1 || t.A.Row%alias == 0)
 }
 
-// right is a block of B in panels, at the end of the scratch if they had to be made.
+// right is a block of B in panels, at the end of the scratch memory unless prepacked.
 func (t *floatTile) right(ks span) kernel.GemmB {
 	if t.Packed != nil {
 		return t.Packed.block(ks, t.cols.from)
@@ -88,8 +87,7 @@ func (t *floatTile) right(ks span) kernel.GemmB {
 	return kernel.GemmB{Data: dst, Panel: size, K: kernel.GemmPanel}
 }
 
-// fill asks for the panels. The missing columns of the last one are cleared, since what lies there
-// is multiplied in vain and NaN or denormals would be slow.
+// fill calls Panels. The missing columns of the last panel are cleared, since they are multiplied too, and NaN or denormals would be slow.
 func (t *floatTile) fill(dst []float32, ks span) {
 	for cols := range t.cols.blocks(kernel.GemmPanel) {
 		panel := dst[:kernel.GemmPanel*ks.len()]

@@ -3,15 +3,14 @@ package gemm
 // A Shape is that of one product: A is M×K, B is K×N, C is M×N.
 type Shape struct{ M, N, K int }
 
-// A grid cuts the result into the tiles that workers take. How it is cut changes no bit of the
-// result: a tile is summed over all of K by one worker.
+// A grid divides the result into tiles for the workers. It does not affect the result: a tile is summed over all of K by one worker.
 type grid struct {
 	Shape
 	rows, cols int // of a tile
 }
 
-// Tiles are multiples of what the kernels of all CPUs take at once, and do at least grain
-// multiplications, some microseconds; more than tilesPerWorker would only pack more often.
+// Tiles are multiples of the kernel tiles of all CPUs, and take at least grain multiplications, some microseconds; more than tilesPerWorker
+// would only pack more often.
 const (
 	rowStep, colStep = 12, 32
 	maxCols          = 1024 // so that a block of B stays in the L2 or L3 cache
@@ -19,8 +18,7 @@ const (
 	tilesPerWorker   = 4
 )
 
-// newGrid cuts until there are enough tiles for the workers, the longer side first. A tile has at
-// most maxRows rows.
+// newGrid divides until there are enough tiles for the workers, the longer side first. A tile has at most maxRows rows.
 func newGrid(s Shape, maxRows, batch, workers int) grid {
 	g := grid{s, min(max(s.M, 1), maxRows), min(max(s.N, 1), maxCols)}
 	for workers > 1 && batch*g.tiles() < tilesPerWorker*workers && g.rows*g.cols*max(s.K, 1) >= 2*grain {
@@ -47,14 +45,13 @@ type span struct{ from, to int }
 
 func (s span) len() int { return s.to - s.from }
 
-// tile is the rows and columns of tile i. Tiles of the same columns follow each other: they read the
-// same part of B.
+// tile is the rows and columns of tile i. Tiles of the same columns are consecutive: they read the same part of B.
 func (g grid) tile(i int) (rows, cols span) {
 	r, c := i%g.down()*g.rows, i/g.down()*g.cols
 	return span{r, min(r+g.rows, g.M)}, span{c, min(c+g.cols, g.N)}
 }
 
-// blocks ranges over s in steps of size; over an empty one once, as a sum of nothing is a sum too.
+// blocks ranges over s in steps of size; once if s is empty, as an empty sum is a sum too.
 func (s span) blocks(size int) func(yield func(span) bool) {
 	return func(yield func(span) bool) {
 		for at := s.from; ; at += size {

@@ -6,44 +6,42 @@ import (
 	"github.com/mcompress/mcompress/internal/kernel"
 )
 
-// Blocks of 8-bit integers: a block of A, which may be widened to int16, fits the L2 cache.
+// Block sizes of 8-bit integers: a block of A, which may be widened to int16, fits the L2 cache.
 const (
 	intDepth  = 1024
 	intHeight = 120
 )
 
-// An IntProduct is C = (A - AZero)·(B - BZero), exact modulo 2^32. Elements are bytes, uint8 or
-// int8 as ASigned and BSigned say. Exactly one of B, Packed and Panels is set; a Packed matrix knows
-// itself whether it is signed.
+// An IntProduct is C = (A - AZero)·(B - BZero), exact modulo 2^32. Elements are bytes, uint8 or int8 according to ASigned and BSigned.
+// Exactly one of B, Packed and Panels is set; a Packed matrix has its own signedness.
 type IntProduct struct {
 	A       Matrix[byte]
 	ASigned bool
-	AZero   []int32 // none, one, or one for each row; elements of A's type
+	AZero   []int32 // none, one, or one per row; elements of A's type
 
 	B       Matrix[byte]
 	Packed  *PackedInt
 	Panels  Panels[byte]
 	BSigned bool
-	BZero   []int32 // none, one, or one for each column; elements of B's type
+	BZero   []int32 // none, one, or one per column; elements of B's type
 
 	C      []int32 // row-major; not used if Finish is set
 	Stride int     // elements between rows of C
 
-	// Finish takes a part of a row of C, from col on, instead of C: what follows the product, such as
-	// requantization, happens while the sums are in the cache. They are not kept. Several workers
-	// call it at once.
+	// Finish replaces C: it receives a part of a row of sums, from column col on, while they are in the cache, for example to requantize
+	// them. The sums are not kept. Several workers call it concurrently.
 	Finish func(row, col int, sums []int32)
 }
 
-// IntWork is the number of bytes of scratch that Int wants for so many products of this shape.
-// packed says that B is, finish that Finish is set.
+// IntWork is the scratch memory in bytes of Int for this number of products of this shape. packed means that B is prepacked, finish that
+// Finish is set.
 func IntWork(s Shape, batch, workers int, packed, finish bool) int64 {
 	g := newGrid(s, intHeight, batch, workers)
 	return int64(min(workers, batch*g.tiles())) * int64(g.intSlot(packed, finish).total())
 }
 
-// intSlot is the scratch for one tile, in bytes: A as the kernel reads it, the sums and zero
-// points of its rows, B packed, the sums of its columns, C.
+// intSlot is the scratch memory of one tile, in bytes: A in the kernel's layout, sums and zero points of its rows, packed B, sums of its
+// columns, C.
 type intSlot struct{ left, rows, right, cols, result int }
 
 func (s intSlot) total() int { return s.left + s.rows + s.right + s.cols + s.result }
@@ -60,18 +58,18 @@ func (g grid) intSlot(packed, finish bool) intSlot {
 	return s
 }
 
-// intRow is how many bytes a row of k elements of A takes: an odd number of lines, as rows that lie a
-// power of two apart would fall on the same lines of the L1 cache.
+// intRow is the size in bytes of a row of k elements of A: an odd number of cache lines, as rows at distances of a power of two would map
+// to the same lines of the L1 cache.
 func intRow(k int) int {
 	lines := roundUp(k*kernel.GemmIntWidth(), line) / line
 	return (lines | 1) * line
 }
 
-// line is that of a cache, in bytes: parts of the scratch are aligned to it.
+// line is the size of a cache line in bytes: parts of the scratch memory are aligned to it.
 const line = 64
 
-// Int computes products of one shape, sharing their tiles over p. work is scratch of the size that
-// IntWork gives for them, aligned to 4 bytes; it need not be cleared.
+// Int computes products of one shape, sharing their tiles over p. work is scratch memory of the size that IntWork returns for them, aligned
+// to 4 bytes; it need not be cleared.
 func Int(p Pool, s Shape, work []byte, products ...IntProduct) {
 	if s.M <= 0 || s.N <= 0 || len(products) == 0 {
 		return
@@ -93,10 +91,10 @@ func Int(p Pool, s Shape, work []byte, products ...IntProduct) {
 	})
 }
 
-// check panics unless everything is there.
+// check panics unless all operands are valid.
 func (p *IntProduct) check(s Shape, packed, finish bool) {
 	if packed != (p.Packed != nil) || finish != (p.Finish != nil) {
-		panic("gemm: products of one call are all packed or finished, or none is")
+		panic("gemm: products of one call must all be packed or finished, or none")
 	}
 	checkZeros("A", p.AZero, s.M)
 	checkZeros("B", p.BZero, s.N)

@@ -10,7 +10,7 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// intSample is a product of bytes with everything that one can have.
+// intSample is a product of bytes with all features.
 type intSample struct {
 	Shape
 	IntProduct
@@ -29,7 +29,7 @@ func newIntSample(r *rand.Rand, m, n, k int) *intSample {
 	return s
 }
 
-// byteMatrix has many extremes: sums of products of those do not fit 16 bits.
+// byteMatrix has many extreme values: sums of their products exceed 16 bits.
 func byteMatrix(r *rand.Rand, rows, cols int) Matrix[byte] {
 	m := matrix(r, rows, cols)
 	b := make([]byte, len(m.Data))
@@ -96,20 +96,20 @@ var intForms = []struct {
 	}},
 }
 
-// run returns what becomes of C.
+// run returns the resulting C.
 func (s intSample) run(p Pool, form int) []int32 {
 	s.C = slices.Clone(s.C)
 	c := s.C
 	intForms[form].apply(&s)
 	work := ir.AlignedBytes(IntWork(s.Shape, 1, p.Workers(), s.Packed != nil, s.Finish != nil))
 	for i := range work {
-		work[i] = 0x55 // what was there before must not matter
+		work[i] = 0x55 // earlier contents must not matter
 	}
 	Int(p, s.Shape, work, s.IntProduct)
 	return c
 }
 
-func TestIntIsExactHoweverItIsAsked(t *testing.T) {
+func TestIntIsExactInAllForms(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	shapes := []Shape{{1, 1, 0}, {3, 20, 0}, {1, 784, 512}, {130, 40, 30}, {5, 1100, 17}, {7, 30, 2100}}
 	for range 60 {
@@ -122,7 +122,7 @@ func TestIntIsExactHoweverItIsAsked(t *testing.T) {
 			for form := range intForms {
 				for _, w := range []workers{1, 3} {
 					if got := s.run(w, form); !slices.Equal(got, want) {
-						t.Errorf("%s, %d workers: not the product", intForms[form].name, w)
+						t.Errorf("%s, %d workers: wrong product", intForms[form].name, w)
 					}
 				}
 			}
@@ -136,7 +136,7 @@ func FuzzInt(f *testing.F) {
 	f.Fuzz(func(t *testing.T, seed uint64, m, n, k uint16, form uint8) {
 		s := newIntSample(rand.New(rand.NewPCG(seed, 0)), 1+int(m%200), 1+int(n%300), int(k%1500))
 		if !slices.Equal(s.run(workers(1+seed%4), int(form)%len(intForms)), s.want()) {
-			t.Error("not the product")
+			t.Error("wrong product")
 		}
 	})
 }
@@ -156,7 +156,7 @@ func TestFinishCoversTheResult(t *testing.T) {
 	}
 	Int(workers(3), s.Shape, ir.AlignedBytes(IntWork(s.Shape, 1, 3, false, true)), s.IntProduct)
 	if i := slices.IndexFunc(times, func(n int) bool { return n != 1 }); i >= 0 {
-		t.Errorf("element %d is finished %d times", i, times[i])
+		t.Errorf("element %d was finished %d times", i, times[i])
 	}
 }
 
@@ -172,11 +172,11 @@ func TestPackIntInPieces(t *testing.T) {
 		byCols.Pack(0, at, b.from(0, at), k, min(32, n-at))
 	}
 	if !slices.Equal(byRows.data, want.data) || !slices.Equal(byCols.data, want.data) {
-		t.Error("pieces do not make the whole")
+		t.Error("packed pieces differ from the packed whole")
 	}
 }
 
-func TestIntPanicsOnWhatDoesNotFit(t *testing.T) {
+func TestIntPanicsOnInvalidOperands(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 8))
 	shape := Shape{8, 40, 9}
 	for name, spoil := range map[string]func(p *IntProduct){
@@ -189,7 +189,7 @@ func TestIntPanicsOnWhatDoesNotFit(t *testing.T) {
 		s := newIntSample(r, shape.M, shape.N, shape.K)
 		spoil(&s.IntProduct)
 		if !panics(func() { Int(workers(1), shape, make([]byte, 1<<20), s.IntProduct) }) {
-			t.Errorf("%s: taken", name)
+			t.Errorf("%s: accepted", name)
 		}
 	}
 }

@@ -2,23 +2,23 @@ package gemm
 
 import "github.com/mcompress/mcompress/internal/kernel"
 
-// intTile is one tile of a product while it is made. What the zero points add to the sums is taken
-// off afterwards, by the sums of A's rows and B's columns, unless the kernel wants A without its own.
+// intTile is one tile of a product during its computation. The contribution of the zero points is subtracted afterwards, using the sums of
+// A's rows and B's columns, unless the kernel subtracts A's zero points itself.
 type intTile struct {
 	*IntProduct
 	depth      int
 	rows, cols span
 
-	left    []byte  // A as the kernel reads it
-	rowSums []int32 // of A less its zero points
+	left    []byte  // A in the kernel's layout
+	rowSums []int32 // of A minus its zero points
 	zeros   []int32 // of A's rows, in left
 	right   []byte  // B, packed
 	colSums []int32 // of B, as int8
-	result  []int32 // C from the tile's first element on
+	result  []int32 // C, starting at the tile's first element
 	stride  int
 }
 
-// cut divides the scratch.
+// cut divides the scratch memory.
 func (t *intTile) cut(work []byte, s intSlot) {
 	take := func(n int) []byte {
 		part := work[:n]
@@ -59,7 +59,7 @@ func (t *intTile) run() {
 	}
 }
 
-// rowsOfA makes the block of A, rows of k elements with zeros behind the last.
+// rowsOfA prepares the block of A: rows of k elements, padded with zeros.
 func (t *intTile) rowsOfA(ks span, k int) {
 	used, all := ks.len()*kernel.GemmIntWidth(), k*kernel.GemmIntWidth()
 	for i := range t.rowSums {
@@ -72,7 +72,7 @@ func (t *intTile) rowsOfA(ks span, k int) {
 	}
 }
 
-// rowOfA takes n elements of the first row of a; if that is not contiguous, by way of a buffer.
+// rowOfA converts n elements of the first row of a; through a buffer if they are not contiguous.
 func (t *intTile) rowOfA(dst []byte, a Matrix[byte], n int, zero int32) (sum, left int32) {
 	if a.Col == 1 {
 		return kernel.GemmIntRow(dst, a.Data[:n], t.ASigned, zero)
@@ -90,7 +90,7 @@ func (t *intTile) rowOfA(dst []byte, a Matrix[byte], n int, zero int32) (sum, le
 	return sum, left
 }
 
-// panels is the block of B, and the bytes of a panel.
+// panels is the block of B, and the size of a panel in bytes.
 func (t *intTile) panels(ks span, k int) (b []byte, panel int) {
 	if t.Packed != nil {
 		return t.Packed.block(ks, t.cols.from)
@@ -108,7 +108,7 @@ func (t *intTile) panels(ks span, k int) (b []byte, panel int) {
 	return t.right, panel
 }
 
-// fill asks for the panels, and packs each where it is.
+// fill calls Panels, and packs each panel in place.
 func (t *intTile) fill(ks span, k int) {
 	panel := kernel.GemmPanel * k
 	for cols := range t.cols.blocks(kernel.GemmPanel) {
@@ -118,7 +118,7 @@ func (t *intTile) fill(ks span, k int) {
 	}
 }
 
-// flip is what makes an int8 of an element: those of uint8 become 128 less.
+// flip converts elements to int8: those of uint8 minus 128.
 func flip(signed bool) byte {
 	if signed {
 		return 0
@@ -126,13 +126,13 @@ func flip(signed bool) byte {
 	return 0x80
 }
 
-// offset takes off row i of the tile what the zero points have added:
-// (A-za)·(B-zb) = A·B - za·(sum of B's column) - zb·(sum of A's row less za).
+// offset subtracts the contribution of the zero points from row i of the tile: (A-za)·(B-zb) = A·B - za·(sum of B's column) - zb·(sum of
+// A's row minus za).
 func (t *intTile) offset(row []int32, i int) {
 	if zero := t.zeros[i]; zero != 0 {
 		kernel.LessTimes(row, t.colSums, 0, zero)
 	}
-	lift := int32(0) // what int8 elements made of uint8 ones lack
+	lift := int32(0) // offset of uint8 elements converted to int8
 	if !t.signed() {
 		lift = 128
 	}

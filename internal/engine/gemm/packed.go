@@ -7,8 +7,8 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// A PackedFloat is a float32 matrix on the right, K×N, laid out as the kernels read it: blocks of
-// depth rows, and in them panels of 16 columns. It is not changed by multiplying.
+// A PackedFloat is a float32 right operand, K×N, in the kernels' layout: blocks of depth rows, and in them panels of 16 columns. Products
+// do not modify it.
 type PackedFloat struct {
 	k, n int
 	data []float32
@@ -19,8 +19,7 @@ func NewPackedFloat(k, n int) *PackedFloat {
 	return &PackedFloat{k, n, kernel.Words[float32](ir.AlignedBytes(PackedFloatBytes(k, n)))}
 }
 
-// PackedFloatBytes is the memory that a packed k×n matrix holds on to: that of the matrix, with n
-// rounded up to a multiple of 16.
+// PackedFloatBytes is the size in bytes of a packed k×n matrix: that of the matrix, with n rounded up to a multiple of 16.
 func PackedFloatBytes(k, n int) int64 {
 	return 4 * int64(k) * int64(roundUp(n, kernel.GemmPanel))
 }
@@ -35,13 +34,12 @@ func PackFloat(p Pool, b Matrix[float32], k, n int) *PackedFloat {
 	return m
 }
 
-// Bytes is the memory that m holds on to.
+// Bytes is the size of m in memory.
 func (m *PackedFloat) Bytes() int64 { return PackedFloatBytes(m.k, m.n) }
 
-// Pack takes the elements of m that start at (k0, n0), rows by cols of them, from b. n0 must be a
-// multiple of 16, and cols too unless they reach the last column. A weight that is stored K×N
-// comes in blocks of its rows, one that is stored N×K in blocks of 16 rows or a multiple, as b.T();
-// neither need ever be in memory whole. Blocks may be packed in any order, and at the same time.
+// Pack copies the elements of m that start at (k0, n0), rows by cols of them, from b. n0 must be a multiple of 16, and cols too unless they
+// reach the last column. A weight stored K×N is packed by blocks of its rows, one stored N×K by blocks of 16 rows or a multiple, as b.T();
+// neither needs to be in memory as a whole. Blocks may be packed in any order, and concurrently.
 func (m *PackedFloat) Pack(k0, n0 int, b Matrix[float32], rows, cols int) {
 	if !fits(k0, rows, m.k, 1) || !fits(n0, cols, m.n, kernel.GemmPanel) {
 		panic(fmt.Sprintf("gemm: %d by %d elements do not fit at (%d, %d) of a packed %d by %d matrix", rows, cols, k0, n0, m.k, m.n))
@@ -56,7 +54,7 @@ func (m *PackedFloat) Pack(k0, n0 int, b Matrix[float32], rows, cols int) {
 	}
 }
 
-// block is the panels of some rows, which are a block, from the panel on that starts at column n0.
+// block is the panels of one block of rows, starting with the panel of column n0.
 func (m *PackedFloat) block(ks span, n0 int) kernel.GemmB {
 	data := m.data[ks.from*roundUp(m.n, kernel.GemmPanel)+n0*ks.len():]
 	return kernel.GemmB{Data: data, Panel: kernel.GemmPanel * ks.len(), K: kernel.GemmPanel}

@@ -8,9 +8,8 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// A PackedInt is an 8-bit matrix on the right, K×N, laid out as the kernels read it: blocks of
-// intDepth rows, in them panels of 16 columns, and in those four rows of a column side by side. It is
-// not changed by multiplying.
+// A PackedInt is an 8-bit right operand, K×N, in the kernels' layout: blocks of intDepth rows, in them panels of 16 columns, and in those
+// four rows of a column next to each other. Products do not modify it.
 type PackedInt struct {
 	k, n   int
 	signed bool
@@ -26,8 +25,8 @@ func NewPackedInt(k, n int, signed bool) *PackedInt {
 	return &PackedInt{k: k, n: n, signed: signed, data: ir.AlignedBytes(codes), sums: make([]int32, n)}
 }
 
-// PackedIntBytes is the memory that a packed k×n matrix holds on to: that of the matrix, with k
-// rounded up to a multiple of 4 and n to one of 16, and a sum of 4 bytes for each column.
+// PackedIntBytes is the size in bytes of a packed k×n matrix: that of the matrix, with k rounded up to a multiple of 4 and n to one of 16,
+// and 4 bytes for the sum of each column.
 func PackedIntBytes(k, n int) int64 {
 	return int64(roundUp(k, kernel.GemmQuad))*int64(roundUp(n, kernel.GemmPanel)) + 4*int64(n)
 }
@@ -42,12 +41,12 @@ func PackInt(p Pool, b Matrix[byte], k, n int, signed bool) *PackedInt {
 	return m
 }
 
-// Bytes is the memory that m holds on to.
+// Bytes is the size of m in memory.
 func (m *PackedInt) Bytes() int64 { return PackedIntBytes(m.k, m.n) }
 
-// Pack takes the elements of m that start at (k0, n0), rows by cols of them, from b. k0 must be a
-// multiple of 4 and n0 one of 16; rows and cols too unless they reach the end. Every element is to be
-// packed once, since it is added to the sum of its column. Otherwise it is as PackedFloat.Pack.
+// Pack copies the elements of m that start at (k0, n0), rows by cols of them, from b. k0 must be a multiple of 4 and n0 one of 16; rows and
+// cols too unless they reach the end. Every element must be packed exactly once, since it is added to the sum of its column. Otherwise it
+// is like PackedFloat.Pack.
 func (m *PackedInt) Pack(k0, n0 int, b Matrix[byte], rows, cols int) {
 	if !fits(k0, rows, m.k, kernel.GemmQuad) || !fits(n0, cols, m.n, kernel.GemmPanel) {
 		panic(fmt.Sprintf("gemm: %d by %d elements do not fit at (%d, %d) of a packed %d by %d matrix", rows, cols, k0, n0, m.k, m.n))
@@ -72,20 +71,19 @@ func (m *PackedInt) count(cols span, panels []byte, panel, k int) {
 	kernel.QuadSums(m.sums[cols.from:cols.to], panels, panel, k)
 }
 
-// fits reports whether a block of n elements may start at from: at a multiple of step, as it must end.
+// fits reports whether a block of n elements may start at from: start and end must be multiples of step.
 func fits(from, n, all, step int) bool {
 	end := from + n
 	return from >= 0 && n >= 0 && end <= all && from%step == 0 && (end%step == 0 || end == all)
 }
 
-// around is the block of size elements that at lies in.
+// around is the block of size elements that contains index at.
 func around(at, size, all int) span {
 	from := at / size * size
 	return span{from, min(from+size, all)}
 }
 
-// block is the panels of some rows, which are a block, from the panel on that starts at column n0,
-// and the bytes of a panel.
+// block is the panels of one block of rows, starting with the panel of column n0, and the size of a panel in bytes.
 func (m *PackedInt) block(ks span, n0 int) (b []byte, panel int) {
 	k := roundUp(ks.len(), kernel.GemmQuad)
 	return m.data[ks.from*roundUp(m.n, kernel.GemmPanel)+n0*k:], kernel.GemmPanel * k

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestPlainIsTheProduct(t *testing.T) {
+func TestPlain(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 50 {
 		s := Shape{1 + r.IntN(150), 1 + r.IntN(100), r.IntN(80)}

@@ -2,15 +2,15 @@ package gemm
 
 import "sync/atomic"
 
-// A Pool runs pieces of work at the same time: For runs f(0) to f(n-1) and returns when all are done;
-// Workers is how many run at once. engine/op has the engine's.
+// A Pool runs tasks concurrently: For runs f(0) to f(n-1) and returns when all are done; Workers is the maximum number of concurrent tasks.
+// engine/op has the engine's.
 type Pool interface {
 	For(n int, f func(i int))
 	Workers() int
 }
 
-// share runs f for each of the tasks, at most one at a time with the same slot, of which there are
-// min(workers, tasks). Slots are what scratch is divided by.
+// share runs f for each of the tasks, at most one at a time with the same slot; there are min(workers, tasks) slots. Scratch memory is
+// divided by slots.
 func share(p Pool, tasks int, f func(task, slot int)) {
 	var next atomic.Int64
 	p.For(min(p.Workers(), tasks), func(slot int) {

@@ -2,7 +2,7 @@ package gemm
 
 import "sync"
 
-// workers is a pool for tests: as many goroutines as it is large.
+// workers is a pool for tests with that number of goroutines.
 type workers int
 
 func (w workers) Workers() int { return int(w) }

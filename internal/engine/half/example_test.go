@@ -7,7 +7,7 @@ import (
 	"github.com/mcompress/mcompress/internal/kernel"
 )
 
-// Numbers that are too large for Float16: of an activation, and of a gradient.
+// Values beyond the range of Float16: of an activation, and of a gradient.
 func Example() {
 	for _, exceeds := range []bool{false, true} {
 		bits, back := make([]uint16, 3), make([]float32, 3)

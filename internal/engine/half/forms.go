@@ -6,20 +6,20 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// Domain is that of the forms of operators which are cut up. Types are those of the operators themselves.
+// Domain is the domain of chunked forms of operators. Their types are those of the operators themselves.
 const Domain = "mcompress.half"
 
-// A Form says which inputs and outputs of an operator may be Float16.
+// A Form tells which inputs and outputs of an operator may be Float16.
 type Form struct {
 	In, Out []int
-	Itself  bool // the operator takes Float16 as it is, under the same attributes
+	Itself  bool // the operator itself accepts Float16, with the same attributes
 
-	adds bool  // attribute accumulate makes it add to the outputs that are not cut up
-	with []int // by input, the output that it is read for; -1 for all
-	flat bool  // computed element by element where all of In and Out have one shape
+	adds bool  // attribute accumulate makes it add to the outputs that are not chunked
+	with []int // by input, the output that needs it; -1 for all
+	flat bool  // computed element by element if all of In and Out have one shape
 }
 
-// Of is the form of the operator of this type, which ONNX or the engine define.
+// Of is the form of the operator of this type, of ONNX or of the engine.
 func Of(typ string) (Form, bool) {
 	f, ok := forms[typ]
 	return f, ok
@@ -60,13 +60,13 @@ var forms = func() map[string]Form {
 	return all
 }()
 
-// Fits reports whether an input or output of this shape is cut up with an output 0 of shape y.
+// Fits reports whether an input or output of this shape is chunked together with an output 0 of shape y.
 func (f Form) Fits(shape, y []int64) bool {
 	return len(y) > 1 && len(shape) == len(y) && shape[0] == y[0]
 }
 
-// Attributes are those of a node whose outputs of these numbers are Float16. exceeds says what becomes of numbers that are too large: infinite,
-// as gradients should, rather than the largest there is.
+// Attributes are those of a node whose outputs with these numbers are Float16. With exceeds, values beyond the range become infinite, as
+// gradients should, otherwise the largest finite value.
 func Attributes(outputs []int64, exceeds bool) []*ir.Attr {
 	slices.Sort(outputs)
 	attrs := []*ir.Attr{ir.IntsAttr("halves", outputs...)}

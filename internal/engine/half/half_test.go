@@ -18,7 +18,7 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// rows are the operators that are cut up here.
+// rows are the operators that are chunked here.
 var rows = slices.Concat(backward.Ops(), conv.Ops(), elementwise.Ops(), reduce.Ops())
 
 func find(id ir.OpID, version int64) (best *op.Op) {
@@ -30,7 +30,7 @@ func find(id ir.OpID, version int64) (best *op.Op) {
 	return best
 }
 
-// halved finds rows of the forms too, and those that take halves themselves.
+// halved finds rows of the forms too, and operators that accept Float16 themselves.
 func halved(id ir.OpID) *op.Op {
 	for _, o := range half.Ops(find) {
 		if f, _ := half.Of(id.Type); !f.Itself && o.Type == id.Type {
@@ -47,7 +47,7 @@ type trial struct {
 	domain, typ string
 	attrs       []*ir.Attr
 	in          shapes
-	loose       bool // other chunks take other ways to the same sums
+	loose       bool // sums may be in another order in other chunks
 }
 
 func ints(name string, is ...int64) *ir.Attr { return ir.IntsAttr(name, is...) }
@@ -75,8 +75,8 @@ var trials = []trial{
 	{own, "BatchNormGrad", []*ir.Attr{ir.IntAttr("frozen", 1)}, shapes{{5, 3, 66, 70}, {3}, {3}, {3}, {5, 3, 66, 70}}, false},
 }
 
-// What comes out is the operator's result of the same numbers in float32, rounded once.
-func TestCutsAreTheOperator(t *testing.T) {
+// The output is the operator's float32 result for the same values, rounded once.
+func TestChunksEqualTheOperator(t *testing.T) {
 	for i, c := range trials {
 		t.Run(fmt.Sprintf("%s_%d", c.typ, i), c.check)
 	}
@@ -109,7 +109,7 @@ func (c trial) check(t *testing.T) {
 		got := run(t, halved(id), id, attrs, narrow, workers)
 		for o, a := range got {
 			if before != nil && !bytes.Equal(a.Data, before[o].Data) {
-				t.Fatalf("output %d has other bits with %d workers", o, workers)
+				t.Fatalf("output %d is not bit-identical with %d workers", o, workers)
 			}
 		}
 		before = got
@@ -119,7 +119,7 @@ func (c trial) check(t *testing.T) {
 	}
 }
 
-// compare allows for what sums in another order are off by, a place of Float16 where they were rounded.
+// compare tolerates another order of sums, and one unit in the last place of Float16 for rounded ones.
 func (c trial) compare(t *testing.T, o int, got, want *ir.Array) {
 	t.Helper()
 	exact := want
@@ -128,7 +128,7 @@ func (c trial) compare(t *testing.T, o int, got, want *ir.Array) {
 	}
 	if !c.loose {
 		if !bytes.Equal(got.Data, exact.Data) {
-			t.Errorf("output %d is not that of float32, rounded", o)
+			t.Errorf("output %d is not the rounded float32 result", o)
 		}
 		return
 	}
@@ -151,20 +151,20 @@ func (c trial) compare(t *testing.T, o int, got, want *ir.Array) {
 	}
 }
 
-// run computes a node on scratch and outputs that are not clear.
+// run computes a node on scratch memory and outputs that are not cleared.
 func run(t *testing.T, o *op.Op, id ir.OpID, attrs []*ir.Attr, in []*ir.Array, workers int) []*ir.Array {
 	t.Helper()
 	pool := op.NewPool(workers)
 	defer pool.Close()
 	n := op.NewNode(id, 28, attrs, nil)
-	n.NumIn, n.Wanted = len(in), []bool{true, true, true, false, false}
+	n.NumIn, n.Consumed = len(in), []bool{true, true, true, false, false}
 	specs, err := o.Shape(n, in)
 	if err != nil {
 		t.Fatal(err)
 	}
-	n.Wanted = n.Wanted[:min(3, len(specs))]
+	n.Consumed = n.Consumed[:min(3, len(specs))]
 	c := &op.Call{Node: n, Ctx: t.Context(), In: in, Pool: pool}
-	for _, s := range specs[:len(n.Wanted)] {
+	for _, s := range specs[:len(n.Consumed)] {
 		a := ir.NewArray(s.DType, s.Shape...)
 		for i := range a.Data {
 			a.Data[i] = 0xff
@@ -183,7 +183,7 @@ func run(t *testing.T, o *op.Op, id ir.OpID, attrs []*ir.Attr, in []*ir.Array, w
 	return c.Out
 }
 
-// numbers are of a seeded distribution, positive so that they may be variances too.
+// numbers are from a seeded distribution, positive so that they may be variances too.
 func numbers(seed uint64, shape []int64) *ir.Array {
 	a := ir.NewArray(ir.Float, shape...)
 	r := rand.New(rand.NewPCG(seed, 9))
@@ -202,8 +202,8 @@ func rounded(a *ir.Array) *ir.Array {
 	return h
 }
 
-// What does not fit is said, not run.
-func TestHostileNodes(t *testing.T) {
+// Unsupported types and shapes are errors.
+func TestInvalidNodesAreErrors(t *testing.T) {
 	x, w := ir.NewArray(ir.Float16, 2, 3, 4, 4), ir.NewArray(ir.Float16, 3, 3, 1, 1)
 	wide := ir.NewArray(ir.Float, 3, 3, 1, 1)
 	version := []*ir.Attr{ir.StringAttr("domain", ""), ir.IntAttr("version", 22)}
@@ -219,9 +219,9 @@ func TestHostileNodes(t *testing.T) {
 		{[]*ir.Array{x, wide}, []*ir.Attr{ir.StringAttr("domain", "nobody")}},
 	} {
 		n := op.NewNode(ir.OpID{Domain: half.Domain, Type: "Conv"}, 1, c.attrs, nil)
-		n.NumIn, n.Wanted = len(c.in), []bool{true}
+		n.NumIn, n.Consumed = len(c.in), []bool{true}
 		if specs, err := halved(n.ID).Shape(n, c.in); err == nil {
-			t.Errorf("%v %v: it gives %v", c.in, c.attrs, specs)
+			t.Errorf("%v %v: no error but %v", c.in, c.attrs, specs)
 		}
 	}
 }

@@ -12,8 +12,8 @@ import (
 // A Lookup finds the row of an operator at a version of its domain, nil if there is none.
 type Lookup func(id ir.OpID, version int64) *op.Op
 
-// Ops are rows for all forms. A node's attributes are those of the operator, those of Attributes, and domain and
-// version, of the operator.
+// Ops are the rows of all forms. A node's attributes are those of the operator, those of Attributes, and domain and version of the
+// operator.
 func Ops(find Lookup) []op.Op {
 	var ops []op.Op
 	for _, typ := range slices.Sorted(maps.Keys(forms)) {
@@ -38,20 +38,20 @@ type kind struct {
 	find Lookup
 }
 
-// inner is the operator, and the node as it sees it.
+// inner is the operator, and its node.
 func (k *kind) inner(n *op.Node) (*op.Op, *op.Node, error) {
 	id := ir.OpID{Domain: n.Text("domain", ""), Type: k.typ}
 	o := k.find(id, n.Int("version", 1))
 	if o == nil || o.Shape == nil {
-		return nil, nil, fmt.Errorf("attributes domain and version: there is no %s of version %d", id, n.Int("version", 1))
+		return nil, nil, fmt.Errorf("attributes domain and version: no operator %s of version %d", id, n.Int("version", 1))
 	}
 	node := *n
 	node.ID, node.Version = id, n.Int("version", 1)
-	node.Const, node.Fixed = nil, nil // nobody has prepared them
+	node.Const, node.Fixed = nil, nil // they are not prepared
 	return o, &node, nil
 }
 
-// floats are the specs of in for the operator.
+// floats are the float32 specs of in for the operator.
 func floats(in []*ir.Array) []*ir.Array {
 	out := slices.Clone(in)
 	for i, a := range in {
@@ -83,12 +83,12 @@ func (k *kind) shape(n *op.Node, in []*ir.Array) ([]ir.Spec, error) {
 	return specs, nil
 }
 
-// check reports what cannot be cut up.
+// check reports inputs and outputs that cannot be chunked.
 func (k *kind) check(in []*ir.Array, out []ir.Spec) error {
 	y := out[0]
 	for i, s := range out {
 		if slices.Contains(k.Out, i) && !k.Fits(s.Shape, y.Shape) || i == 0 && s.DType != ir.Float {
-			return fmt.Errorf("output %d is %s, which is not cut up", i, s)
+			return fmt.Errorf("output %d is %s, which cannot be chunked", i, s)
 		}
 	}
 	for i, a := range in {
@@ -96,14 +96,14 @@ func (k *kind) check(in []*ir.Array, out []ir.Spec) error {
 		case a == nil:
 		case slices.Contains(k.In, i) && (a.Kind != ir.Dense || a.DType == ir.String || a.DType.Bits()%8 != 0),
 			a.DType == ir.Float16 && !(slices.Contains(k.In, i) && k.Fits(a.Shape, y.Shape)):
-			return fmt.Errorf("input %d is %s, which is not cut up with an output of shape %v", i, a, y.Shape)
+			return fmt.Errorf("input %d is %s, which cannot be chunked with an output of shape %v", i, a, y.Shape)
 		}
 	}
 	return nil
 }
 
 func (k *kind) work(n *op.Node, in []*ir.Array, workers int) int64 {
-	c, err := k.cut(n, in)
+	c, err := k.chunks(n, in)
 	if err != nil {
 		return 0
 	}
@@ -111,7 +111,7 @@ func (k *kind) work(n *op.Node, in []*ir.Array, workers int) int64 {
 }
 
 func (k *kind) run(call *op.Call) error {
-	c, err := k.cut(call.Node, call.In)
+	c, err := k.chunks(call.Node, call.In)
 	if err != nil {
 		return err
 	}

@@ -14,7 +14,7 @@ func attentions() []op.Op {
 	return []op.Op{{Type: "Attention", Since: 23, Shape: attentionShape, Run: runAttention, Work: attentionWork}}
 }
 
-// An onnxAttention is one node of ONNX's Attention and its inputs' shapes.
+// An onnxAttention is one ONNX Attention node with the shapes of its inputs.
 type onnxAttention struct {
 	multihead
 	past int64
@@ -49,13 +49,13 @@ func attentionOf(n *op.Node, in []*ir.Array) (*onnxAttention, error) {
 	}
 	q, k, v := x[0], x[1], x[2]
 	if q[0] != k[0] || q[0] != v[0] || k[1] != v[1] || k[2] != v[2] || q[3] != k[3] {
-		return nil, fmt.Errorf("inputs Q %s, K %s and V %s do not fit together", in[0], in[1], in[2])
+		return nil, fmt.Errorf("shapes of inputs Q %s, K %s and V %s do not match", in[0], in[1], in[2])
 	}
 	if k[1] == 0 || q[1]%k[1] != 0 {
-		return nil, fmt.Errorf("%d heads of queries are no multiple of %d heads of keys", q[1], k[1])
+		return nil, fmt.Errorf("%d query heads are not a multiple of %d key heads", q[1], k[1])
 	}
 	if in[0].DType != in[1].DType {
-		return nil, fmt.Errorf("inputs Q and K are %s and %s", in[0].DType, in[1].DType)
+		return nil, fmt.Errorf("inputs Q and K have different types %s and %s", in[0].DType, in[1].DType)
 	}
 	p := &onnxAttention{}
 	var err error
@@ -75,10 +75,10 @@ func attentionOf(n *op.Node, in []*ir.Array) (*onnxAttention, error) {
 	}
 	p.multihead = multihead{
 		Shape: attention.Shape{Queries: int(q[2]), Keys: int(total), Size: int(q[3]), Value: int(v[3])},
-		batch: int(q[0]), heads: int(q[1]), shared: int(q[1] / k[1]),
+		batch: int(q[0]), heads: int(q[1]), queriesPerKey: int(q[1] / k[1]),
 	}
-	p.q, p.k, p.v = stackOf(in[0], q), stackOf(in[1], k), stackOf(in[2], v)
-	p.y = stackOf(in[0], [4]int64{q[0], q[1], q[2], v[3]})
+	p.q, p.k, p.v = layoutOf(in[0], q), layoutOf(in[1], k), layoutOf(in[2], v)
+	p.y = layoutOf(in[0], [4]int64{q[0], q[1], q[2], v[3]})
 	if a := op.Opt(in, inMask); a != nil {
 		if p.mask, err = maskOf(a, [4]int64{q[0], q[1], q[2], total}, true); err != nil {
 			return nil, err
@@ -86,7 +86,7 @@ func attentionOf(n *op.Node, in []*ir.Array) (*onnxAttention, error) {
 	}
 	if a := op.Opt(in, inLengths); a != nil {
 		if p.past > 0 || a.DType != ir.Int64 || len(a.Shape) != 1 || a.Shape[0] != q[0] {
-			return nil, fmt.Errorf("input nonpad_kv_seqlen is %s for %d batches, or stands beside past_key", a, q[0])
+			return nil, fmt.Errorf("input nonpad_kv_seqlen is %s for %d batches, or combined with past_key", a, q[0])
 		}
 	}
 	return p, nil
@@ -95,7 +95,7 @@ func attentionOf(n *op.Node, in []*ir.Array) (*onnxAttention, error) {
 // headsOf is the shape of input Q, K or V as [batch, heads, tokens, size].
 func headsOf(n *op.Node, name string, a, q *ir.Array) (s [4]int64, err error) {
 	if !isFloat(a.DType) {
-		return s, fmt.Errorf("input %s is %s, not of floats", name, a)
+		return s, fmt.Errorf("input %s is %s, want a float type", name, a)
 	}
 	if len(a.Shape) != len(q.Shape) {
 		return s, fmt.Errorf("inputs Q %s and %s %s have different ranks", q, name, a)
@@ -104,7 +104,7 @@ func headsOf(n *op.Node, name string, a, q *ir.Array) (s [4]int64, err error) {
 		return [4]int64(a.Shape), nil
 	}
 	if len(a.Shape) != 3 {
-		return s, fmt.Errorf("input %s is %s: it needs 3 or 4 axes", name, a)
+		return s, fmt.Errorf("input %s is %s, want 3 or 4 axes", name, a)
 	}
 	attr := "kv_num_heads"
 	if name == "Q" {
@@ -112,13 +112,13 @@ func headsOf(n *op.Node, name string, a, q *ir.Array) (s [4]int64, err error) {
 	}
 	heads := n.Int(attr, 0)
 	if heads <= 0 || a.Shape[2]%heads != 0 {
-		return s, fmt.Errorf("input %s %s is not of %s = %d heads", name, a, attr, heads)
+		return s, fmt.Errorf("input %s %s does not match %s = %d heads", name, a, attr, heads)
 	}
 	return [4]int64{a.Shape[0], heads, a.Shape[1], a.Shape[2] / heads}, nil
 }
 
-// stackOf is where the heads of a, which are of shape s, lie.
-func stackOf(a *ir.Array, s [4]int64) stack {
+// layoutOf is the layout of the heads of a, which have shape s.
+func layoutOf(a *ir.Array, s [4]int64) headLayout {
 	if len(a.Shape) == 3 {
 		return packed(int(s[1]), int(s[2]), int(s[3]))
 	}
@@ -138,7 +138,7 @@ func pastOf(in []*ir.Array, k, v [4]int64) (int64, error) {
 		return a.DType == like.DType && len(a.Shape) == 4 && a.Shape[0] == s[0] && a.Shape[1] == s[1] && a.Shape[3] == s[3]
 	}
 	if !fits(key, in[1], k) || !fits(value, in[2], v) || key.Shape[2] != value.Shape[2] {
-		return 0, fmt.Errorf("past_key %s and past_value %s do not fit K %s and V %s", key, value, in[1], in[2])
+		return 0, fmt.Errorf("past_key %s and past_value %s do not match K %s and V %s", key, value, in[1], in[2])
 	}
 	return key.Shape[2], nil
 }
@@ -149,10 +149,10 @@ func attentionShape(n *op.Node, in []*ir.Array) ([]ir.Spec, error) {
 		return nil, err
 	}
 	if stage := n.Int("qk_matmul_output_mode", 0); stage < 0 || stage > 3 {
-		return nil, fmt.Errorf("qk_matmul_output_mode is %d, not 0 to 3", stage)
+		return nil, fmt.Errorf("qk_matmul_output_mode is %d, want 0 to 3", stage)
 	}
 	if left, right := windowOf(n); left < -1 || right < -1 {
-		return nil, fmt.Errorf("the window is of %d keys to the left and %d to the right; -1 is for no bound", left, right)
+		return nil, fmt.Errorf("left window size is %d and right window size is %d; -1 means unbounded", left, right)
 	}
 	return p.out, precision(n)
 }
@@ -165,7 +165,7 @@ func attentionWork(n *op.Node, in []*ir.Array, workers int) int64 {
 	return p.work(in, wanted(n, p.out), workers)
 }
 
-// work is the bytes of scratch that run wants.
+// work is the size of run's scratch memory in bytes.
 func (p *onnxAttention) work(in, out []*ir.Array, workers int) int64 {
 	s := &scratch{counts: true}
 	out = append(out, nil, nil, nil)[:4]
@@ -177,7 +177,7 @@ func (p *onnxAttention) work(in, out []*ir.Array, workers int) int64 {
 	return s.used + workOf[float32](&p.multihead, workers)
 }
 
-// double reports whether all is computed in float64.
+// double reports whether everything is computed in float64.
 func (p *onnxAttention) double(in []*ir.Array) bool {
 	return in[inQ].DType == ir.Double || in[inV].DType == ir.Double
 }
@@ -187,7 +187,7 @@ func runAttention(c *op.Call) error {
 	if err != nil {
 		return err
 	}
-	if p.reach, err = p.window(c.Node, op.Opt(c.In, inLengths)); err != nil {
+	if p.keyRange, err = p.window(c.Node, op.Opt(c.In, inLengths)); err != nil {
 		return err
 	}
 	p.run(c)
@@ -224,7 +224,7 @@ func compute[T attention.Float](p *onnxAttention, c *op.Call, out []*ir.Array) {
 	}
 }
 
-// layOut gathers keys and values with those of the past, and finds memory for what is not of type T.
+// layOut concatenates past and new keys and values, and assigns memory to values that are not of type T.
 func layOut[T attention.Float](p *onnxAttention, s *scratch, in, out []*ir.Array) tensors[T] {
 	k, v := in[inK], in[inV]
 	if p.past > 0 || out[1] != nil {
@@ -241,8 +241,8 @@ func layOut[T attention.Float](p *onnxAttention, s *scratch, in, out []*ir.Array
 	return x
 }
 
-// present joins past and new keys, or values: in out, or in scratch where nobody reads that.
-func present(s *scratch, out *ir.Array, spec ir.Spec, past, a *ir.Array, at stack) (*ir.Array, stack) {
+// present concatenates past and new keys, or values: in out, or in scratch memory if the output has no consumer.
+func present(s *scratch, out *ir.Array, spec ir.Spec, past, a *ir.Array, at headLayout) (*ir.Array, headLayout) {
 	if out == nil {
 		out = s.array(spec)
 	}
@@ -253,9 +253,9 @@ func present(s *scratch, out *ir.Array, spec ir.Spec, past, a *ir.Array, at stac
 	return out, split(int(d[1]), int(d[2]), int(d[3]))
 }
 
-// joinHeads writes past, if there is one, and a, whose heads lie as at says, to out. All are of
-// shape [batch, heads, tokens, size] but for the order of axes.
-func joinHeads(out, past, a *ir.Array, at stack) {
+// joinHeads writes past, if any, and a, whose heads have the layout at, to out. All have the shape [batch, heads, tokens, size], up to the
+// order of axes.
+func joinHeads(out, past, a *ir.Array, at headLayout) {
 	width := int(out.DType.Bits() / 8)
 	heads, tokens, row := int(out.Shape[1]), int(out.Shape[2]), int(out.Shape[3])*width
 	before := 0
@@ -274,14 +274,14 @@ func joinHeads(out, past, a *ir.Array, at stack) {
 	}
 }
 
-// windowOf is how many keys to the left and right of its own position a query may look at; -1 for all.
+// windowOf is the number of keys to the left and right of its own position that a query attends to; -1 for all.
 func windowOf(n *op.Node) (left, right int64) {
 	return n.Int("left_window_size", -1), n.Int("right_window_size", -1)
 }
 
-// window is what the attributes and the lengths let queries look at. The position of a query is counted
-// from the first key: behind those of the past, or the last ones of the given length.
-func (p *onnxAttention) window(n *op.Node, lengths *ir.Array) (func(batch int) attention.Reach, error) {
+// window is the range of keys that each query attends to, by attributes and lengths. The position of a query is counted from the first key:
+// it follows the past ones, or is among the last ones of the given length.
+func (p *onnxAttention) window(n *op.Node, lengths *ir.Array) (func(batch int) attention.KeyRange, error) {
 	left, right := windowOf(n)
 	if n.Bool("is_causal", false) {
 		right = 0
@@ -298,7 +298,7 @@ func (p *onnxAttention) window(n *op.Node, lengths *ir.Array) (func(batch int) a
 			return nil, fmt.Errorf("nonpad_kv_seqlen[%d] is %d of %d keys", b, l, p.Keys)
 		}
 	}
-	return func(batch int) attention.Reach {
+	return func(batch int) attention.KeyRange {
 		keys, offset := p.Keys, int(p.past)
 		if valid != nil {
 			keys, offset = int(valid[batch]), int(valid[batch])-p.Queries
@@ -307,9 +307,8 @@ func (p *onnxAttention) window(n *op.Node, lengths *ir.Array) (func(batch int) a
 	}, nil
 }
 
-// within is the keys around each query's position, which is offset plus its index; a negative left or right
-// is no bound.
-func within(keys, offset int, left, right int64) attention.Reach {
+// within is the range of keys around each query's position, which is offset plus its index; a negative left or right is unbounded.
+func within(keys, offset int, left, right int64) attention.KeyRange {
 	return func(query int) (from, to int) {
 		at := offset + query
 		to = keys

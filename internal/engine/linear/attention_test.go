@@ -9,7 +9,7 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// waves is a tensor of numbers that do not repeat soon.
+// waves is a tensor of numbers with a long period.
 func waves(dt ir.DType, phase float64, shape ...int64) *ir.Array {
 	a := ir.NewArray(dt, shape...)
 	x := make([]float64, a.Elems())
@@ -30,7 +30,7 @@ func heads(a *ir.Array, n int64) *ir.Array {
 	return numbers(a.DType, []int64{b, n, t, size}, y...)
 }
 
-// result is the numbers of output i.
+// result is the elements of output i.
 func result(t *testing.T, c call, i int) []float64 {
 	t.Helper()
 	c.outputs = max(c.outputs, i+1)
@@ -44,7 +44,7 @@ func result(t *testing.T, c call, i int) []float64 {
 func near(t *testing.T, name string, got, want []float64, within float64) {
 	t.Helper()
 	if len(got) != len(want) {
-		t.Fatalf("%s: got %d numbers, want %d", name, len(got), len(want))
+		t.Fatalf("%s: got %d elements, want %d", name, len(got), len(want))
 	}
 	for i := range want {
 		if !(math.Abs(got[i]-want[i]) <= within) {
@@ -74,8 +74,8 @@ func TestAttentionOfPackedHeads(t *testing.T) {
 	near(t, "Y", values(heads(numbers(ir.Float, []int64{2, 5, 16}, packed...), 4)), result(t, split, 0), 0)
 }
 
-// A past is the first part of keys and values.
-func TestAttentionJoinsThePast(t *testing.T) {
+// Past keys and values precede the new ones.
+func TestAttentionWithPast(t *testing.T) {
 	k, v := waves(ir.Float16, 2, 2, 3, 6, 4), waves(ir.Float16, 3, 2, 3, 6, 5)
 	q := waves(ir.Float16, 1, 2, 3, 2, 4)
 	whole := call{op: "Attention", in: []*ir.Array{q, k, v}}
@@ -85,7 +85,7 @@ func TestAttentionJoinsThePast(t *testing.T) {
 	near(t, "present_value", result(t, parted, 2), values(v), 0)
 }
 
-// tokens is a part of a tensor [batch, heads, tokens, size].
+// tokens is a range of tokens of a tensor [batch, heads, tokens, size].
 func tokens(a *ir.Array, from, to int64) *ir.Array {
 	s := a.Shape
 	var x []float64
@@ -95,7 +95,7 @@ func tokens(a *ir.Array, from, to int64) *ir.Array {
 	return numbers(a.DType, []int64{s[0], s[1], to - from, s[3]}, x...)
 }
 
-// A mask of flags is one of zeros and infinities, and a shorter one hides what lies behind it.
+// A boolean mask equals an additive one of zeros and infinities, and a shorter mask masks the remaining keys.
 func TestAttentionMasks(t *testing.T) {
 	q, k, v := waves(ir.Float, 1, 1, 2, 3, 4), waves(ir.Float, 2, 1, 2, 4, 4), waves(ir.Float, 3, 1, 2, 4, 4)
 	inf := math.Inf(-1)
@@ -105,7 +105,7 @@ func TestAttentionMasks(t *testing.T) {
 	}
 	want := by(long)
 	if !slices.Equal(want[8:12], make([]float64, 4)) {
-		t.Errorf("a query without keys gives %v, not zeros", want[8:12])
+		t.Errorf("a query with all keys masked gives %v, want zeros", want[8:12])
 	}
 	flags := numbers(ir.Bool, []int64{1, 1, 3, 4}, 1, 0, 1, 0, 1, 1, 0, 0, 0, 0, 0, 0)
 	short := numbers(ir.Float, []int64{3, 3}, 0, inf, 0, 0, 0, inf, inf, inf, inf)
@@ -115,7 +115,7 @@ func TestAttentionMasks(t *testing.T) {
 	near(t, "of another type", by(double), want, 0)
 }
 
-func TestAttentionCausalIsALowerTriangle(t *testing.T) {
+func TestAttentionCausalEqualsTriangularMask(t *testing.T) {
 	in := []*ir.Array{waves(ir.Float, 1, 1, 1, 3, 4), waves(ir.Float, 2, 1, 1, 3, 4), waves(ir.Float, 3, 1, 1, 3, 4)}
 	causal := result(t, call{op: "Attention", in: in, attrs: []*ir.Attr{ir.IntAttr("is_causal", 1)}}, 0)
 	window := result(t, call{op: "Attention", in: in, attrs: []*ir.Attr{ir.IntAttr("right_window_size", 0)}}, 0)
@@ -125,7 +125,7 @@ func TestAttentionCausalIsALowerTriangle(t *testing.T) {
 	near(t, "right_window_size", window, masked, 1e-7)
 }
 
-func TestAttentionsThatDoNotFitAreErrors(t *testing.T) {
+func TestInvalidAttentionsAreErrors(t *testing.T) {
 	q, v := waves(ir.Float, 1, 1, 2, 3, 4), waves(ir.Float, 3, 1, 2, 5, 6)
 	lengths := ir.ArrayOf([]int64{6}, 1)
 	for name, c := range map[string]call{
@@ -135,7 +135,7 @@ func TestAttentionsThatDoNotFitAreErrors(t *testing.T) {
 		"no number of heads": {op: "Attention", in: []*ir.Array{waves(ir.Float, 1, 1, 3, 4), waves(ir.Float, 1, 1, 3, 4), waves(ir.Float, 1, 1, 3, 4)}},
 		"types":              {op: "Attention", in: []*ir.Array{waves(ir.Double, 1, 1, 2, 3, 6), v, v}},
 		"mask":               {op: "Attention", in: []*ir.Array{v, v, v, waves(ir.Float, 1, 3, 5)}},
-		"half a past":        {op: "Attention", in: []*ir.Array{v, v, v, nil, v}},
+		"past_key only":      {op: "Attention", in: []*ir.Array{v, v, v, nil, v}},
 		"stage":              {op: "Attention", attrs: []*ir.Attr{ir.IntAttr("qk_matmul_output_mode", 4)}, in: []*ir.Array{v, v, v}},
 		"precision":          {op: "Attention", attrs: []*ir.Attr{ir.IntAttr("softmax_precision", 7)}, in: []*ir.Array{v, v, v}},
 		"window":             {op: "Attention", attrs: []*ir.Attr{ir.IntAttr("left_window_size", -2)}, in: []*ir.Array{v, v, v}},
@@ -166,14 +166,14 @@ func TestAttentionPrecisionAndStages(t *testing.T) {
 }
 
 // FlexAttention without graphs is Attention.
-func TestFlexAttentionIsAttention(t *testing.T) {
+func TestFlexAttentionEqualsAttention(t *testing.T) {
 	in := []*ir.Array{waves(ir.Double, 1, 1, 4, 3, 4), waves(ir.Double, 2, 1, 2, 5, 4), waves(ir.Double, 3, 1, 2, 5, 4)}
 	flex := call{domain: "ai.onnx.preview", op: "FlexAttention", in: in}
 	near(t, "Y", result(t, flex, 0), result(t, call{op: "Attention", in: in}, 0), 0)
 }
 
 // mcompress's Attention takes operands in other orders of axes, and broadcasts as MatMul and Add do.
-func TestFusedAttentionTakesAxesInAnyOrder(t *testing.T) {
+func TestFusedAttentionPermutesAxes(t *testing.T) {
 	q, k, v := waves(ir.Float, 1, 2, 5, 12), waves(ir.Float, 2, 2, 7, 12), waves(ir.Float, 3, 2, 7, 16)
 	scale := ir.FloatAttr("scale", float32(1/math.Sqrt(3)))
 	want := result(t, call{op: "Attention", attrs: headAttrs(4, 4), in: []*ir.Array{q, k, v}}, 0)

@@ -9,16 +9,15 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// causalConvs multiply each channel by a kernel of its own that looks back only; the last elements are the state
-// that the next call begins with.
+// causalConvs are causal depthwise convolutions; the last elements of the input are the state of the next call.
 func causalConvs() []op.Op {
 	return stateful(op.Op{Shape: causalConvShape, Run: runCausalConv, Work: causalConvWork}, "CausalConvWithState")
 }
 
-// A causalConv is one node and its inputs' shapes.
+// A causalConv is one node with the shapes of its inputs.
 type causalConv struct {
 	batch, channels, length int
-	back                    int // elements before the current one that a kernel looks at
+	back                    int // number of preceding elements in a kernel's window
 	silu                    bool
 }
 
@@ -35,7 +34,7 @@ func causalConvOf(n *op.Node, in []*ir.Array) (*causalConv, error) {
 		return nil, err
 	}
 	if x.DType != ir.Float && !half(x.DType) || len(x.Shape) != 3 {
-		return nil, fmt.Errorf("input %s is not of three axes of floats", x)
+		return nil, fmt.Errorf("input %s is not a float tensor of three axes", x)
 	}
 	if len(w.Shape) != 3 || w.Shape[0] != x.Shape[1] || w.Shape[1] != 1 || w.Shape[2] < 1 {
 		return nil, fmt.Errorf("input weight is %s for %d channels", w, x.Shape[1])
@@ -52,7 +51,7 @@ func causalConvOf(n *op.Node, in []*ir.Array) (*causalConv, error) {
 	case "silu", "swish":
 		p.silu = true
 	default:
-		return nil, fmt.Errorf("activation is %q, none of none, silu and swish", act)
+		return nil, fmt.Errorf("activation is %q, want none, silu or swish", act)
 	}
 	return p, nil
 }
@@ -73,7 +72,7 @@ func (p *causalConv) specs(in []*ir.Array) []ir.Spec {
 	return []ir.Spec{in[0].Spec(), {DType: in[0].DType, Shape: p.state()}}
 }
 
-// channelRows is the memory of one run, all of float32. Rows are those of channels.
+// channelRows is the memory of one run, all of float32. Rows are channels.
 type channelRows struct {
 	*causalConv
 	x, weight, bias, past, y, state []float32
@@ -120,7 +119,7 @@ func runCausalConv(c *op.Call) error {
 	return nil
 }
 
-// convolve computes row i. Before the first element come those of the past, or zeros.
+// convolve computes row i. The first element is preceded by those of the past, or by zeros.
 func (r *channelRows) convolve(i int) {
 	ch := i % r.channels
 	x, y, w := r.x[i*r.length:][:r.length], r.y[i*r.length:][:r.length], r.weight[ch*(r.back+1):][:r.back+1]
@@ -129,7 +128,7 @@ func (r *channelRows) convolve(i int) {
 		kernel.AddScalar(y, y, r.bias[ch])
 	}
 	for j, a := range w {
-		behind := r.back - j // y[t] looks at x[t-behind]
+		behind := r.back - j // y[t] depends on x[t-behind]
 		before := min(behind, r.length)
 		if r.past != nil {
 			kernel.Axpy(y[:before], a, r.past[i*r.back+j:][:before])

@@ -9,7 +9,7 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// A contraction is one run of an einsum. While it counts it has no pool.
+// A contraction is one run of an einsum. While it counts scratch memory, it has no pool.
 type contraction struct {
 	*einsum
 	*scratch
@@ -17,7 +17,7 @@ type contraction struct {
 	pool    *op.Pool
 }
 
-// A factor is a tensor whose axes have labels, each of which is there once.
+// A factor is a tensor with labelled axes; each label occurs once.
 type factor[T computed] struct {
 	labels  []label
 	strides []int64 // 0 where it repeats
@@ -26,7 +26,7 @@ type factor[T computed] struct {
 
 func (f factor[T]) has(l label) bool { return slices.Contains(f.labels, l) }
 
-// stride is the distance along l, 0 if f has no such label.
+// stride is the stride along l, 0 if f has no such label.
 func (f factor[T]) stride(l label) int64 {
 	if i := slices.Index(f.labels, l); i >= 0 {
 		return f.strides[i]
@@ -52,7 +52,7 @@ func (c *contraction) run(in []*ir.Array, out *ir.Array) error {
 	return contractAll[uint64](c, in, out)
 }
 
-// contractAll multiplies two factors at a time, those first whose product is smallest.
+// contractAll multiplies two factors at a time, those with the smallest product first.
 func contractAll[T computed](c *contraction, in []*ir.Array, out *ir.Array) error {
 	var fs []factor[T]
 	for i, a := range in {
@@ -77,7 +77,7 @@ func contractAll[T computed](c *contraction, in []*ir.Array, out *ir.Array) erro
 	return nil
 }
 
-// factorOf labels the axes of a. A label that is there twice steps along the diagonal.
+// factorOf labels the axes of a. A label that occurs twice selects the diagonal.
 func factorOf[T computed](c *contraction, a *ir.Array, labels []label) factor[T] {
 	f := factor[T]{data: load[T](c.scratch, a)}
 	for i, stride := range op.Strides(a.Shape) {
@@ -93,7 +93,7 @@ func factorOf[T computed](c *contraction, a *ir.Array, labels []label) factor[T]
 	return f
 }
 
-// nearest are the two factors whose product is smallest; the first ones of several.
+// nearest is the pair of factors with the smallest product; the first such pair.
 func nearest[T computed](c *contraction, fs []factor[T]) (int, int) {
 	if len(fs) == 2 {
 		return 0, 1
@@ -121,8 +121,8 @@ func kept[T computed](c *contraction, rest []factor[T]) func(label) bool {
 	}
 }
 
-// roles are the labels of two factors by what becomes of them in their product: matrices of rows by inner times inner
-// by cols, for each of batch. Labels of one factor that nobody needs are in none.
+// roles classifies the labels of two factors by their role in the product: for each of batch, a matrix of rows by inner times one of inner
+// by cols. Labels of one factor that are not needed later are in none.
 type roles struct{ batch, rows, cols, inner []label }
 
 func (r roles) all() []label { return slices.Concat(r.batch, r.rows, r.cols) }
@@ -146,7 +146,7 @@ func rolesOf[T computed](a, b factor[T], needed func(label) bool) (r roles) {
 	return r
 }
 
-// contract multiplies two factors. The last product goes to dst, if its labels are in the order of the result.
+// contract multiplies two factors. The last product is written to dst, if its labels are in the order of the result.
 func contract[T computed](c *contraction, a, b factor[T], needed func(label) bool, dst []T, last bool) (factor[T], error) {
 	r := rolesOf(a, b, needed)
 	if swapped := rolesOf(b, a, needed); last && slices.Equal(swapped.all(), c.out) {
@@ -154,25 +154,24 @@ func contract[T computed](c *contraction, a, b factor[T], needed func(label) boo
 	}
 	shape := c.shape(r.all())
 	if err := (ir.Spec{DType: ir.Double, Shape: shape}).Valid(); err != nil {
-		return factor[T]{}, fmt.Errorf("between its operands: %w", err)
+		return factor[T]{}, fmt.Errorf("intermediate product: %w", err)
 	}
 	if !last || !slices.Equal(r.all(), c.out) {
 		dst = take[T](c.scratch, op.Product(shape))
 	}
 	used := c.used
-	p := pile[T]{
+	p := batchProduct[T]{
 		Shape: gemm.Shape{M: int(op.Product(c.shape(r.rows))), N: int(op.Product(c.shape(r.cols))), K: int(op.Product(c.shape(r.inner)))},
 		batch: c.shape(r.batch), c: dst,
 	}
 	p.a, p.aStrides = matrices(c, a, r.batch, r.rows, r.inner)
 	p.b, p.bStrides = matrices(c, b, r.batch, r.inner, r.cols)
 	p.multiply(c)
-	c.back(used)
+	c.release(used)
 	return factor[T]{r.all(), op.Strides(shape), dst}, nil
 }
 
-// matrices is f as a stack of them: where it lies if one stride steps through all rows and another through all
-// columns, else a copy.
+// matrices is f as stacked matrices: in place if one stride covers all rows and another one all columns, else a copy.
 func matrices[T computed](c *contraction, f factor[T], batch, rows, cols []label) (gemm.Matrix[T], []int64) {
 	all := slices.Concat(batch, rows, cols)
 	_, row, ok := merge(c.shape(rows), f.along(rows))
@@ -188,7 +187,7 @@ func matrices[T computed](c *contraction, f factor[T], batch, rows, cols []label
 	return gemm.Matrix[T]{Data: f.data, Row: int(row), Col: int(col)}, f.along(batch)
 }
 
-// gather writes f with its axes in the given order to dst. Labels that are not in it are summed over.
+// gather writes f to dst, with its axes in the given order. Labels that are not in it are summed over.
 func gather[T computed](c *contraction, dst []T, f factor[T], order []label) {
 	if c.counts || len(dst) == 0 {
 		return
@@ -216,7 +215,7 @@ func gather[T computed](c *contraction, dst []T, f factor[T], order []label) {
 	})
 }
 
-// place is where element i of a shape is in a tensor with these strides.
+// place is the offset of element i of a shape in a tensor with these strides.
 func place(i int64, shape, strides []int64) int64 {
 	at := int64(0)
 	for axis := len(shape) - 1; axis >= 0; axis-- {
@@ -226,7 +225,7 @@ func place(i int64, shape, strides []int64) int64 {
 	return at
 }
 
-// total is the sum of the elements along some axes, from at on.
+// total is the sum of the elements along some axes, starting at offset at.
 func total[T computed](data []T, at int64, dims, strides []int64) T {
 	if len(dims) == 0 {
 		return data[at]

@@ -9,13 +9,13 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// A crossAttention is one node of com.microsoft's MultiHeadAttention.
+// A crossAttention is one com.microsoft MultiHeadAttention node.
 type crossAttention struct {
 	contribAttention
 	dt           ir.DType
-	keys, values cache
-	joined       bool // there is a past, or the present is wanted
-	split        bool // keys and values come as [batch, heads, tokens, size], without bias
+	keys, values kvCache
+	joined       bool // there is a past, or the present has consumers
+	split        bool // keys and values are [batch, heads, tokens, size], without bias
 }
 
 // Inputs of com.microsoft's MultiHeadAttention.
@@ -41,11 +41,11 @@ func crossOf(n *op.Node, in []*ir.Array) (*crossAttention, error) {
 	}
 	heads := n.Int("num_heads", 0)
 	if heads <= 0 || q.DType != ir.Float && !half(q.DType) || op.Opt(in, crossPastLength) != nil {
-		return nil, fmt.Errorf("input query is %s with %d heads, or the past shares memory with the present", q, heads)
+		return nil, fmt.Errorf("input query is %s with %d heads, or past and present share a buffer", q, heads)
 	}
 	for i, a := range in {
 		if a != nil && i != crossMask && a.DType != q.DType {
-			return nil, fmt.Errorf("input %d is %s beside query %s", i, a, q)
+			return nil, fmt.Errorf("input %d is %s, query is %s", i, a, q)
 		}
 	}
 	p := &crossAttention{dt: q.DType}
@@ -56,10 +56,10 @@ func crossOf(n *op.Node, in []*ir.Array) (*crossAttention, error) {
 	if p.past, err = p.pastOf(in, tokens); err != nil {
 		return nil, err
 	}
-	p.joined = p.past > 0 || n.Wants(1) || n.Wants(2)
-	p.Keys, p.shared = p.past+tokens, 1
-	p.keys = cache{p.batch, p.heads, p.Keys, p.Size, p.past, tokens}
-	p.values = cache{p.batch, p.heads, p.Keys, p.Value, p.past, tokens}
+	p.joined = p.past > 0 || n.HasConsumer(1) || n.HasConsumer(2)
+	p.Keys, p.queriesPerKey = p.past+tokens, 1
+	p.keys = kvCache{p.batch, p.heads, p.Keys, p.Size, p.past, tokens}
+	p.values = kvCache{p.batch, p.heads, p.Keys, p.Value, p.past, tokens}
 	p.y = packed(p.heads, p.Queries, p.Value)
 	if b := op.Opt(in, crossBias); b != nil && b.Elems() != int64(p.heads*(2*p.Size+p.Value)) {
 		return nil, fmt.Errorf("input bias is %s for %d heads of %d, %d and %d elements", b, p.heads, p.Size, p.Size, p.Value)
@@ -67,11 +67,11 @@ func crossOf(n *op.Node, in []*ir.Array) (*crossAttention, error) {
 	return p, p.masks(n, op.Opt(in, crossMask), op.Opt(in, crossScores))
 }
 
-// operands reads the shapes of query, key and value, of which some may lie in one tensor, and gives the number of
-// keys without those of the past.
+// operands reads the shapes of query, key and value, some of which may be packed into one tensor, and returns the number of keys without
+// past ones.
 func (p *crossAttention) operands(in []*ir.Array, heads int) (tokens int, err error) {
 	q, k, v := in[crossQ], op.Opt(in, crossK), op.Opt(in, crossV)
-	bad := fmt.Errorf("inputs query %v, key %v and value %v do not fit %d heads", q, k, v, heads)
+	bad := fmt.Errorf("inputs query %v, key %v and value %v do not match %d heads", q, k, v, heads)
 	h := int64(heads)
 	p.heads = heads
 	if len(q.Shape) == 5 { // [batch, tokens, heads, 3, size]
@@ -109,8 +109,8 @@ func (p *crossAttention) operands(in []*ir.Array, heads int) (tokens int, err er
 }
 
 // interleaved is part i of a tensor [batch, tokens, heads, of, size].
-func (p *crossAttention) interleaved(tokens, of, i int) stack {
-	return stack{from: i * p.Size, batch: tokens * p.heads * of * p.Size, head: of * p.Size, token: p.heads * of * p.Size}
+func (p *crossAttention) interleaved(tokens, of, i int) headLayout {
+	return headLayout{from: i * p.Size, batch: tokens * p.heads * of * p.Size, head: of * p.Size, token: p.heads * of * p.Size}
 }
 
 // pastOf is the number of tokens in past_key and past_value.
@@ -120,11 +120,11 @@ func (p *crossAttention) pastOf(in []*ir.Array, fresh int) (int, error) {
 		return 0, nil
 	}
 	if key == nil || value == nil || len(key.Shape) != 4 || len(value.Shape) != 4 {
-		return 0, fmt.Errorf("inputs past_key %v and past_value %v do not both have four axes", key, value)
+		return 0, fmt.Errorf("inputs past_key %v and past_value %v must both have four axes", key, value)
 	}
 	past := int(key.Shape[2])
-	k := cache{p.batch, p.heads, past, p.Size, past, fresh}.spec(p.dt)
-	v := cache{p.batch, p.heads, past, p.Value, past, fresh}.spec(p.dt)
+	k := kvCache{p.batch, p.heads, past, p.Size, past, fresh}.spec(p.dt)
+	v := kvCache{p.batch, p.heads, past, p.Value, past, fresh}.spec(p.dt)
 	if key.String() != k.String() || value.String() != v.String() {
 		return 0, fmt.Errorf("inputs past_key %s and past_value %s, want %s and %s", key, value, k, v)
 	}
@@ -145,10 +145,10 @@ func crossShape(n *op.Node, in []*ir.Array) ([]ir.Spec, error) {
 	return p.specs(), nil
 }
 
-// crossMemory is what a run works on.
+// crossMemory is the memory of a run.
 type crossMemory struct {
 	q, k, v, bias, pastKey, pastValue, presentKey, presentValue, y, probe []float32
-	biased                                                                [3][]float32 // room for q, k and v with bias
+	biased                                                                [3][]float32 // q, k and v with bias
 }
 
 func (p *crossAttention) layOut(s *scratch, in, out []*ir.Array) (m crossMemory) {
@@ -163,7 +163,7 @@ func (p *crossAttention) layOut(s *scratch, in, out []*ir.Array) (m crossMemory)
 	}
 	if b := op.Opt(in, crossBias); b != nil {
 		m.bias = load[float32](s, b)
-		for i, n := range []int{p.Queries * p.Size, p.keys.fresh * p.Size, p.keys.fresh * p.Value} {
+		for i, n := range []int{p.Queries * p.Size, p.keys.new * p.Size, p.keys.new * p.Value} {
 			if i == 0 || !p.split {
 				m.biased[i] = take[float32](s, int64(p.batch)*int64(p.heads)*int64(n))
 			}
@@ -182,7 +182,7 @@ func (p *crossAttention) layOut(s *scratch, in, out []*ir.Array) (m crossMemory)
 	return m
 }
 
-// outputs are out, with memory for a present that nobody reads.
+// outputs are out, with memory for a present without consumers.
 func (p *crossAttention) outputs(s *scratch, out []*ir.Array) []*ir.Array {
 	all := make([]*ir.Array, 4)
 	copy(all, out)
@@ -217,7 +217,7 @@ func runCross(c *op.Call) error {
 	if p.joined {
 		p.keys.fill(c.Pool, m.presentKey, m.pastKey, m.k, p.k, p.keys.all)
 		p.values.fill(c.Pool, m.presentValue, m.pastValue, m.v, p.v, p.values.all)
-		x.k, x.v, p.k, p.v = m.presentKey, m.presentValue, p.keys.stack(), p.values.stack()
+		x.k, x.v, p.k, p.v = m.presentKey, m.presentValue, p.keys.layout(), p.values.layout()
 	}
 	attend(c.Pool, &p.multihead, s.rest(), attention.Options[float32]{Scale: p.scale(c.Node), Stage: attention.Masked}, x)
 	for i, x := range [][]float32{m.y, m.presentKey, m.presentValue, m.probe} {
@@ -236,9 +236,9 @@ func (p *crossAttention) addBias(pool *op.Pool, m *crossMemory) {
 	bias := m.bias
 	for i, part := range []struct {
 		x            *[]float32
-		at           *stack
+		at           *headLayout
 		tokens, size int
-	}{{&m.q, &p.q, p.Queries, p.Size}, {&m.k, &p.k, p.keys.fresh, p.Size}, {&m.v, &p.v, p.keys.fresh, p.Value}} {
+	}{{&m.q, &p.q, p.Queries, p.Size}, {&m.k, &p.k, p.keys.new, p.Size}, {&m.v, &p.v, p.keys.new, p.Value}} {
 		own := bias[:p.heads*part.size]
 		bias = bias[len(own):]
 		if m.biased[i] == nil {

@@ -1,8 +1,6 @@
-// Package linear holds the operators that multiply matrices: MatMul, Gemm and what is built
-// on them.
+// Package linear holds the operators that multiply matrices: MatMul, Gemm, Einsum and attention.
 //
-// It must not know graphs or plans; the multiplication itself is engine/gemm's, and attention is computed
-// by the package below.
+// It must not know graphs or plans; matrix products are in engine/gemm, and attention of heads in the package below.
 package linear
 
 import (

@@ -22,7 +22,7 @@ func einsumOf(n *op.Node, in []*ir.Array) (*einsum, error) {
 		return nil, err
 	}
 	if len(in) == 0 {
-		return nil, fmt.Errorf("there are no inputs")
+		return nil, fmt.Errorf("no inputs")
 	}
 	ranks := make([]int, len(in))
 	for i := range in {
@@ -30,8 +30,8 @@ func einsumOf(n *op.Node, in []*ir.Array) (*einsum, error) {
 		if err != nil {
 			return nil, err
 		}
-		if a.DType != in[0].DType || !isFloat(a.DType) && !isWhole(a.DType) {
-			return nil, fmt.Errorf("input %d is %s beside %s", i, a, in[0])
+		if a.DType != in[0].DType || !isFloat(a.DType) && !isInteger(a.DType) {
+			return nil, fmt.Errorf("input %d is %s, input 0 is %s", i, a, in[0])
 		}
 		ranks[i] = len(a.Shape)
 	}
@@ -47,7 +47,7 @@ func einsumOf(n *op.Node, in []*ir.Array) (*einsum, error) {
 			case !ok || have == 1:
 				e.sizes[l] = d
 			case d != have && d != 1:
-				return nil, fmt.Errorf("input %d %s: axis %d has size %d, another one of its label has %d", i, in[i], axis, d, have)
+				return nil, fmt.Errorf("input %d %s: axis %d has size %d, another axis with its label has %d", i, in[i], axis, d, have)
 			}
 		}
 	}
@@ -89,7 +89,7 @@ func einsumWork(n *op.Node, in []*ir.Array, workers int) int64 {
 	return bytes
 }
 
-// count goes through all steps without data. It is an error if what stands between them is too large.
+// count runs all steps without data to count scratch memory. It is an error if an intermediate product is too large.
 func (e *einsum) count(in []*ir.Array, workers int) (int64, error) {
 	c := &contraction{einsum: e, scratch: &scratch{counts: true}, workers: workers}
 	err := c.run(in, &ir.Array{DType: in[0].DType, Shape: e.shape(e.out)})

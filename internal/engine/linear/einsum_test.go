@@ -10,7 +10,7 @@ import (
 
 func equationAttr(s string) []*ir.Attr { return []*ir.Attr{ir.StringAttr("equation", s)} }
 
-// The numbers are numpy.einsum's, of tensors n%7-3.
+// The expected values are numpy.einsum's, for tensors n%7-3.
 func TestEinsum(t *testing.T) {
 	for _, c := range []struct {
 		equation string
@@ -45,7 +45,7 @@ func TestEinsum(t *testing.T) {
 	}
 }
 
-func TestEinsumOfWholeNumbersWraps(t *testing.T) {
+func TestEinsumOfIntegersWraps(t *testing.T) {
 	x := ir.ArrayOf([]uint8{200, 100}, 2)
 	want(t, call{op: "Einsum", attrs: equationAttr("i->"), in: []*ir.Array{x}}, nil, []float64{44}, 0)
 }
@@ -89,8 +89,8 @@ func byDefinition(e *equation, sizes map[label]int64, in []*ir.Array) []float64 
 	return out
 }
 
-// Larger ones go through package gemm, in copies where no single stride steps through an operand.
-func TestEinsumIsTheSumOfProducts(t *testing.T) {
+// Larger ones use package gemm, with copies of operands that have no single stride.
+func TestEinsumEqualsTheDefinition(t *testing.T) {
 	sizes := map[rune]int64{'a': 3, 'b': 4, 'i': 20, 'j': 30, 'k': 7, 'x': 5, 'y': 2}
 	for _, text := range []string{
 		"bij,bjk->bik", "bij,bjk->kbi", "bijx,bxjk->bik", "ixjy,jykx->ki", "aij,bji->ab", "ij,jk,kb->bi", "ij,j->i", "iij,jk->ik", "ij,xk->jk", "ax,by,xy->ab",
@@ -126,19 +126,19 @@ func TestEinsumIsTheSumOfProducts(t *testing.T) {
 	}
 }
 
-func TestEquationsThatAreNone(t *testing.T) {
+func TestInvalidEquations(t *testing.T) {
 	for _, text := range []string{"ij", "ij,jk,kl", "i?,jk", "ij,jk->ii", "ij,jk->x", "ij,jk->i.k", "i,jk", "...,jkl", "ij,kj[->ik", "i..j,jk"} {
 		if e, err := parseEquation(text, []int{2, 2}); err == nil {
-			t.Errorf("%q is read as %v", text, e)
+			t.Errorf("%q is accepted as %v", text, e)
 		}
 	}
 	in := []*ir.Array{steps(ir.Float, 2, 3), steps(ir.Float, 4, 2)}
 	if _, err := (call{op: "Einsum", attrs: equationAttr("ij,jk"), in: in}).run(); err == nil {
-		t.Error("sizes 3 and 4 are one label")
+		t.Error("sizes 3 and 4 are accepted for one label")
 	}
 	large := []*ir.Array{{DType: ir.Float, Shape: []int64{1 << 40}}, {DType: ir.Float, Shape: []int64{1 << 40}}}
 	if _, err := (call{op: "Einsum", attrs: equationAttr("i,j"), in: large}).run(); err == nil {
-		t.Error("a result of 2^80 elements")
+		t.Error("a result of 2^80 elements is accepted")
 	}
 }
 

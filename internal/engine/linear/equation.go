@@ -6,24 +6,23 @@ import (
 	"strings"
 )
 
-// A label is an axis of an equation: a letter, or one of the axes that ellipses stand for, which are
-// numbered from ellipsis on.
+// A label is an axis of an equation: a letter, or one of the axes of an ellipsis, which are numbered from ellipsis on.
 type label int
 
 const ellipsis label = 1 << 16
 
-// An equation is Einsum's, with its ellipses spelled out.
+// An equation is Einsum's, with expanded ellipses.
 type equation struct {
 	terms [][]label // of each operand
 	out   []label
 }
 
-// parseEquation reads text for operands of these ranks (ONNX Einsum).
+// parseEquation parses text for operands of these ranks (ONNX Einsum).
 func parseEquation(text string, ranks []int) (*equation, error) {
 	left, right, explicit := strings.Cut(strings.ReplaceAll(text, " ", ""), "->")
 	words := strings.Split(left, ",")
 	if len(words) != len(ranks) {
-		return nil, fmt.Errorf("equation %q is of %d operands, there are %d", text, len(words), len(ranks))
+		return nil, fmt.Errorf("equation %q has %d operands, got %d inputs", text, len(words), len(ranks))
 	}
 	terms, widest := make([]term, len(words)), 0
 	for i, w := range words {
@@ -33,7 +32,7 @@ func parseEquation(text string, ranks []int) (*equation, error) {
 		}
 		width := ranks[i] - len(terms[i].head) - len(terms[i].tail)
 		if width < 0 || width > 0 && !terms[i].dots {
-			return nil, fmt.Errorf("equation %q: term %q is not of rank %d", text, w, ranks[i])
+			return nil, fmt.Errorf("equation %q: term %q does not have rank %d", text, w, ranks[i])
 		}
 		terms[i].width, widest = width, max(widest, width)
 	}
@@ -54,17 +53,17 @@ func parseEquation(text string, ranks []int) (*equation, error) {
 	return e, e.check(text)
 }
 
-// check is an error unless each label of the result is there once, and in an operand.
+// check is an error unless each label of the result occurs once there, and in an operand.
 func (e *equation) check(text string) error {
 	for i, l := range e.out {
 		if slices.Contains(e.out[:i], l) || e.count(l) == 0 {
-			return fmt.Errorf("equation %q: %q is in the result twice, or in no operand", text, rune(l))
+			return fmt.Errorf("equation %q: label %q is repeated in the result, or in no operand", text, rune(l))
 		}
 	}
 	return nil
 }
 
-// count is how often l is in the operands.
+// count is the number of occurrences of l in the operands.
 func (e *equation) count(l label) int {
 	n := 0
 	for _, t := range e.terms {
@@ -77,8 +76,7 @@ func (e *equation) count(l label) int {
 	return n
 }
 
-// implicit is the result of an equation that does not say it: the ellipsis, then the letters that are there
-// once, in the order of ASCII.
+// implicit is the result of an equation without an explicit one: the ellipsis, then the letters that occur once, in ASCII order.
 func (e *equation) implicit(widest int) []label {
 	out := term{dots: true, width: widest}.labels(widest)
 	for l := label('A'); l <= 'z'; l++ {
@@ -89,7 +87,7 @@ func (e *equation) implicit(widest int) []label {
 	return out
 }
 
-// A term is the letters before and behind an ellipsis, which stands for so many axes.
+// A term is the letters before and after an ellipsis, which stands for width axes.
 type term struct {
 	head, tail []label
 	dots       bool
@@ -109,14 +107,14 @@ func letters(s string) ([]label, error) {
 	var out []label
 	for _, r := range s {
 		if r < 'A' || r > 'z' || r > 'Z' && r < 'a' {
-			return nil, fmt.Errorf("%q is no letter", r)
+			return nil, fmt.Errorf("%q is not a letter", r)
 		}
 		out = append(out, label(r))
 	}
 	return out, nil
 }
 
-// labels are the term's; the axes of its ellipsis are the last of the widest one.
+// labels are the term's; the axes of its ellipsis are the last ones of the widest.
 func (t term) labels(widest int) []label {
 	out := slices.Clone(t.head)
 	if t.dots {

@@ -7,8 +7,7 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// flexAttentions is FlexAttention without graphs among its attributes; package engine runs one with them, step by
-// step.
+// flexAttentions is FlexAttention without subgraphs; package engine runs one with subgraphs, step by step.
 func flexAttentions() []op.Op {
 	return []op.Op{{Domain: "ai.onnx.preview", Type: "FlexAttention", Since: 1, Shape: flexShape, Run: runFlex, Work: flexWork}}
 }
@@ -16,15 +15,15 @@ func flexAttentions() []op.Op {
 func flexOf(n *op.Node, in []*ir.Array) (*onnxAttention, error) {
 	for i := range min(len(in), 3) {
 		if in[i] != nil && len(in[i].Shape) != 4 {
-			return nil, fmt.Errorf("input %d is %s: it needs 4 axes", i, in[i])
+			return nil, fmt.Errorf("input %d is %s, want 4 axes", i, in[i])
 		}
 	}
 	if len(in) > 3 {
-		return nil, fmt.Errorf("%d inputs instead of Q, K and V", len(in))
+		return nil, fmt.Errorf("%d inputs, want Q, K and V", len(in))
 	}
 	p, err := attentionOf(n, in)
 	if err == nil && in[inV].DType != in[inQ].DType {
-		return nil, fmt.Errorf("inputs Q and V are %s and %s", in[inQ].DType, in[inV].DType)
+		return nil, fmt.Errorf("inputs Q and V have different types %s and %s", in[inQ].DType, in[inV].DType)
 	}
 	return p, err
 }
@@ -37,10 +36,10 @@ func flexShape(n *op.Node, in []*ir.Array) ([]ir.Spec, error) {
 	return p.out[:1], precision(n)
 }
 
-// precision is an error unless softmax_precision is a type of floats.
+// precision is an error unless softmax_precision is a float type.
 func precision(n *op.Node) error {
 	if p := ir.DType(n.Int("softmax_precision", int64(ir.Float))); !isFloat(p) {
-		return fmt.Errorf("softmax_precision is %s, no type of floats", p)
+		return fmt.Errorf("softmax_precision is %s, want a float type", p)
 	}
 	return nil
 }

@@ -9,17 +9,17 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// fusedAttentions are what package engine makes of the operators that exporters write for attention:
+// fusedAttentions is the operator that package engine fuses attention into:
 //
 //	Y = MatMul(Softmax(scale·MatMul(Q, K) + mask), V)
 //
-// where Q, K, V and Y have their axes in the orders permQ, permK, permV and permY, and broadcast as
-// those operators do. K comes transposed, as the right operand. Types may differ: Y has that of V.
+// where Q, K, V and Y have their axes in the orders permQ, permK, permV and permY, and broadcast like the fused operators. K is transposed,
+// as the right operand. Types may differ: Y has the type of V.
 func fusedAttentions() []op.Op {
 	return []op.Op{{Domain: "mcompress", Type: "Attention", Since: 1, Shape: fusedShape, Run: runFused, Work: fusedWork}}
 }
 
-// A fusedAttention is one node and its inputs' shapes.
+// A fusedAttention is one node with the shapes of its inputs.
 type fusedAttention struct {
 	attention.Shape
 	batch   []int64
@@ -42,7 +42,7 @@ func fusedOf(n *op.Node, in []*ir.Array) (*fusedAttention, error) {
 			return nil, err
 		}
 		if !isFloat(a.DType) || len(a.Shape) < 2 {
-			return nil, fmt.Errorf("input %s is %s, not matrices of floats", name, a)
+			return nil, fmt.Errorf("input %s is %s, want float matrices", name, a)
 		}
 		if *o, err = operandOf(n, name, a); err != nil {
 			return nil, err
@@ -60,7 +60,7 @@ func fusedOf(n *op.Node, in []*ir.Array) (*fusedAttention, error) {
 	}
 	lead, rows, keys := scores[:len(scores)-2], scores[len(scores)-2], scores[len(scores)-1]
 	if keys != int64(p.v.rows) {
-		return nil, fmt.Errorf("input V %s: there are weights for %d values", in[2], keys)
+		return nil, fmt.Errorf("input V %s has the wrong number of rows for %d keys", in[2], keys)
 	}
 	if p.batch, err = op.BroadcastShapes(lead, p.v.batch); err != nil {
 		return nil, fmt.Errorf("scores and input V: leading %w", err)
@@ -70,13 +70,13 @@ func fusedOf(n *op.Node, in []*ir.Array) (*fusedAttention, error) {
 	return p, p.result(n, in[2].DType)
 }
 
-// masked is the shape of scores with the mask added.
+// masked is the shape of the masked scores.
 func (p *fusedAttention) masked(a *ir.Array, scores []int64) ([]int64, error) {
 	if a == nil {
 		return scores, nil
 	}
 	if !isFloat(a.DType) {
-		return nil, fmt.Errorf("input mask is %s, not of floats", a)
+		return nil, fmt.Errorf("input mask is %s, want a float type", a)
 	}
 	shape, err := op.BroadcastShapes(scores, a.Shape)
 	if err != nil {
@@ -89,7 +89,7 @@ func (p *fusedAttention) masked(a *ir.Array, scores []int64) ([]int64, error) {
 	return shape, nil
 }
 
-// repeat gives what broadcasts along queries or keys a stride of 0.
+// repeat sets the stride of axes that broadcast along queries or keys to 0.
 func (p *fusedAttention) repeat() {
 	for _, m := range []struct {
 		rows, cols int
@@ -107,7 +107,7 @@ func (p *fusedAttention) repeat() {
 	}
 }
 
-// result is the transposed shape, and how it lies in memory.
+// result is the transposed shape, and its strides.
 func (p *fusedAttention) result(n *op.Node, dt ir.DType) error {
 	shape := append(slices.Clone(p.batch), int64(p.Queries), int64(p.Value))
 	perm := n.Ints("permY")
@@ -116,7 +116,7 @@ func (p *fusedAttention) result(n *op.Node, dt ir.DType) error {
 		return p.out.Valid()
 	}
 	if !isPerm(perm, len(shape)) || int(perm[len(perm)-1]) != len(perm)-1 {
-		return fmt.Errorf("the axes of a result %v cannot be in the order %v", shape, perm)
+		return fmt.Errorf("invalid permutation of the result %v: %v", shape, perm)
 	}
 	p.out = ir.Spec{DType: dt, Shape: make([]int64, len(shape))}
 	for i, from := range perm {
@@ -151,12 +151,12 @@ func fusedWork(n *op.Node, in []*ir.Array, workers int) int64 {
 	return s.used + attention.Work[float32](p.Shape, count, workers)
 }
 
-// double reports whether all is computed in float64.
+// double reports whether everything is computed in float64.
 func (p *fusedAttention) double(in []*ir.Array) bool {
 	return in[0].DType == ir.Double || in[2].DType == ir.Double
 }
 
-// tensorsOf finds memory for what is not of type T.
+// tensorsOf assigns memory to values that are not of type T.
 func tensorsOf[T attention.Float](s *scratch, in []*ir.Array, out *ir.Array) tensors[T] {
 	return tensors[T]{q: load[T](s, in[0]), k: load[T](s, in[1]), v: load[T](s, in[2]), y: space[T](s, out)}
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// sound is a call of each operator that fits.
+// sound is a valid call of each operator.
 func sound() []call {
 	f := func(shape ...int64) *ir.Array { return waves(ir.Float, 1, shape...) }
 	i32 := func(shape ...int64) *ir.Array {
@@ -42,7 +42,7 @@ func sound() []call {
 	}
 }
 
-func TestSoundCallsRun(t *testing.T) {
+func TestValidCallsRun(t *testing.T) {
 	for _, c := range sound() {
 		if _, err := c.run(); err != nil {
 			t.Errorf("%s.%s: %v", c.domain, c.op, err)
@@ -50,7 +50,7 @@ func TestSoundCallsRun(t *testing.T) {
 	}
 }
 
-// FuzzCalls changes some things about calls that fit, and runs what still does: nothing may panic.
+// FuzzCalls makes random changes to valid calls, and runs those that are still valid: nothing may panic.
 func FuzzCalls(f *testing.F) {
 	for seed := range uint64(100) {
 		f.Add(seed)
@@ -78,7 +78,7 @@ func FuzzCalls(f *testing.F) {
 
 func pick[T any](r *rand.Rand, xs ...T) T { return xs[r.IntN(len(xs))] }
 
-// disturb changes an input's type, shape or data, leaves it out, or changes an attribute.
+// disturb changes an input's type, shape or data, removes it, or changes an attribute.
 func disturb(r *rand.Rand, c *call) {
 	i := r.IntN(len(c.in))
 	a := &ir.Array{DType: ir.Float, Shape: []int64{2}}
@@ -97,7 +97,7 @@ func disturb(r *rand.Rand, c *call) {
 			equationAttr(pick(r, "bij,bjk,kj", "...,...,...", "bij,bjk->b", "ab"))[0]))
 		return
 	case 2:
-		for k := range c.in { // all at once, so that they still fit
+		for k := range c.in { // all at once, so that they still match
 			if c.in[k] != nil && c.in[k].DType == ir.Float && op.Known(c.in[k]) {
 				c.in[k] = numbers(ir.Float16, c.in[k].Shape, values(c.in[k])...)
 			}
@@ -125,11 +125,10 @@ func disturb(r *rand.Rand, c *call) {
 	c.in[i] = a
 }
 
-// runs reports whether a call is sound, there are data for all inputs, and not too much is to be done. Shapes, and
-// scratch if they fit, are asked for anyway.
+// runs reports whether a call is valid, has data for all inputs, and is small. Shape, and Work for a valid one, are called anyway.
 func runs(c call) bool {
 	n := op.NewNode(ir.OpID{Domain: c.domain, Type: c.op}, 1000, c.attrs, nil)
-	n.NumIn, n.Wanted, n.Const = len(c.in), slices.Repeat([]bool{true}, max(c.outputs, 1)), make([]bool, len(c.in))
+	n.NumIn, n.Consumed, n.Const = len(c.in), slices.Repeat([]bool{true}, max(c.outputs, 1)), make([]bool, len(c.in))
 	i := slices.IndexFunc(Ops(), func(o op.Op) bool { return o.Domain == c.domain && o.Type == c.op })
 	specs, err := Ops()[i].Shape(n, c.in)
 	if err != nil {

@@ -8,15 +8,14 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// A groupAttention is one node of com.microsoft's GroupQueryAttention: queries look back at their own position and
-// before, and several heads of them share one of keys and values.
+// A groupAttention is one com.microsoft GroupQueryAttention node: causal attention in which several query heads share a key head.
 type groupAttention struct {
 	contribAttention
 	dt            ir.DType
 	kvHeads       int
-	cache         cache
-	first         bool  // the whole sequence is fresh
-	keys, values  stack // of the fresh ones
+	cache         kvCache
+	firstCall     bool       // all tokens are new
+	keys, values  headLayout // of the new tokens
 	rotates       bool
 	pairs         int
 	window        int64
@@ -61,7 +60,7 @@ func groupOf(n *op.Node, in []*ir.Array) (*groupAttention, error) {
 	}
 	if b := op.Opt(in, groupScores); b != nil {
 		if len(b.Shape) != 4 {
-			return nil, fmt.Errorf("input attention_bias is %s, not of four axes", b)
+			return nil, fmt.Errorf("input attention_bias is %s, want four axes", b)
 		}
 		if p.bias, err = maskOf(b, [4]int64{int64(p.batch), int64(p.heads), int64(p.Queries), int64(p.total)}, false); err != nil {
 			return nil, err
@@ -73,7 +72,7 @@ func groupOf(n *op.Node, in []*ir.Array) (*groupAttention, error) {
 	return p, p.rotation(n, in)
 }
 
-// supported is an error for types that do not fit, and for what ONNX Runtime has for other devices.
+// supported is an error for types that do not match, and for features that ONNX Runtime has on other devices only.
 func (p *groupAttention) supported(n *op.Node, in []*ir.Array) error {
 	whole := map[int]ir.DType{groupLengths: ir.Int32, groupTotal: ir.Int32, groupPositions: ir.Int64}
 	for i, a := range in {
@@ -85,23 +84,23 @@ func (p *groupAttention) supported(n *op.Node, in []*ir.Array) error {
 			continue
 		}
 		if i >= groupFurther || a.DType != want {
-			return fmt.Errorf("input %d is %s: caches of codes and weights of norms are not supported, and types must be alike", i, a)
+			return fmt.Errorf("input %d is %s: quantized caches and weights of norms are not supported, and types must be equal", i, a)
 		}
 	}
-	if p.dt != ir.Float && !half(p.dt) || n.Bool("sliding_window_cache", false) || n.Wants(3) {
-		return fmt.Errorf("queries of %s, sliding_window_cache and output_qk are not supported", p.dt)
+	if p.dt != ir.Float && !half(p.dt) || n.Bool("sliding_window_cache", false) || n.HasConsumer(3) {
+		return fmt.Errorf("not supported: queries of %s, sliding_window_cache or output_qk", p.dt)
 	}
 	return nil
 }
 
-// operands reads the shapes of query, key and value, which may lie in one tensor.
+// operands reads the shapes of query, key and value, which may be packed into one tensor.
 func (p *groupAttention) operands(n *op.Node, in []*ir.Array) error {
 	q, k, v := in[groupQ], op.Opt(in, groupK), op.Opt(in, groupV)
 	heads, kv := n.Int("num_heads", 0), n.Int("kv_num_heads", 0)
 	if heads <= 0 || kv <= 0 || heads%kv != 0 || heads > 1<<20 || len(q.Shape) != 3 {
-		return fmt.Errorf("input query is %s for %d heads that share %d", q, heads, kv)
+		return fmt.Errorf("input query is %s, with num_heads = %d and kv_num_heads = %d", q, heads, kv)
 	}
-	p.heads, p.kvHeads, p.shared = int(heads), int(kv), int(heads/kv)
+	p.heads, p.kvHeads, p.queriesPerKey = int(heads), int(kv), int(heads/kv)
 	p.batch, p.Queries = int(q.Shape[0]), int(q.Shape[1])
 	all := heads
 	if k == nil && v == nil {
@@ -114,7 +113,7 @@ func (p *groupAttention) operands(n *op.Node, in []*ir.Array) error {
 	p.Value = p.Size
 	p.y = packed(p.heads, p.Queries, p.Size)
 	if k == nil && v == nil {
-		p.q = stack{batch: p.Queries * int(q.Shape[2]), head: p.Size, token: int(q.Shape[2])}
+		p.q = headLayout{batch: p.Queries * int(q.Shape[2]), head: p.Size, token: int(q.Shape[2])}
 		p.keys, p.values = p.q, p.q
 		p.keys.from, p.values.from = p.heads*p.Size, (p.heads+p.kvHeads)*p.Size
 		return nil
@@ -128,20 +127,20 @@ func (p *groupAttention) operands(n *op.Node, in []*ir.Array) error {
 	return nil
 }
 
-// tokens reads how many the caches hold, and will hold.
+// tokens reads the number of past tokens in the caches, and of all tokens.
 func (p *groupAttention) tokens(in []*ir.Array) error {
 	lengths, total := op.Opt(in, groupLengths), op.Opt(in, groupTotal)
 	if lengths == nil || total == nil || lengths.Elems() != int64(p.batch) || total.Elems() != 1 {
-		return fmt.Errorf("inputs seqlens_k %v and total_sequence_length %v are not of %d elements and of one", lengths, total, p.batch)
+		return fmt.Errorf("inputs seqlens_k %v and total_sequence_length %v must have %d elements and 1", lengths, total, p.batch)
 	}
-	p.cache = cache{batch: p.batch, heads: p.kvHeads, size: p.Size, fresh: p.Queries}
+	p.cache = kvCache{batch: p.batch, heads: p.kvHeads, size: p.Size, new: p.Queries}
 	key, value := op.Opt(in, groupPastKey), op.Opt(in, groupPastValue)
 	if (key == nil) != (value == nil) {
 		return fmt.Errorf("one of past_key and past_value is missing")
 	}
 	if key != nil {
 		if len(key.Shape) != 4 {
-			return fmt.Errorf("input past_key is %s, not of four axes", key)
+			return fmt.Errorf("input past_key is %s, want four axes", key)
 		}
 		p.cache.past, p.cache.tokens = int(key.Shape[2]), int(key.Shape[2])
 		if want := p.cache.spec(p.dt).String(); key.String() != want || value.String() != want {
@@ -155,21 +154,21 @@ func (p *groupAttention) tokens(in []*ir.Array) error {
 	if n[0] < int64(p.Queries) || n[0] > 1<<31 {
 		return fmt.Errorf("total_sequence_length is %d for %d queries", n[0], p.Queries)
 	}
-	p.total, p.first = int(n[0]), n[0] == int64(p.Queries)
+	p.total, p.firstCall = int(n[0]), n[0] == int64(p.Queries)
 	p.cache.tokens = max(p.cache.past, p.total)
 	p.Keys = p.cache.tokens
-	p.k, p.v = p.cache.stack(), p.cache.stack()
+	p.k, p.v = p.cache.layout(), p.cache.layout()
 	return nil
 }
 
-// rotation checks what positions need.
+// rotation checks the inputs of the rotary embedding.
 func (p *groupAttention) rotation(n *op.Node, in []*ir.Array) error {
 	if p.rotates = n.Bool("do_rotary", false); !p.rotates {
 		return nil
 	}
 	cos, sin := op.Opt(in, groupCos), op.Opt(in, groupSin)
 	if cos == nil || sin == nil || cos.String() != sin.String() || len(cos.Shape) != 2 || 2*cos.Shape[1] > int64(p.Size) {
-		return fmt.Errorf("inputs cos_cache %v and sin_cache %v do not fit vectors of %d elements", cos, sin, p.Size)
+		return fmt.Errorf("inputs cos_cache %v and sin_cache %v do not match heads of %d elements", cos, sin, p.Size)
 	}
 	if ids := op.Opt(in, groupPositions); ids != nil && ids.Elems() != int64(p.batch)*int64(p.Queries) {
 		return fmt.Errorf("input position_ids is %s for %d×%d tokens", ids, p.batch, p.Queries)
@@ -191,7 +190,7 @@ func groupShape(n *op.Node, in []*ir.Array) ([]ir.Spec, error) {
 	return append(p.specs(), ir.Spec{DType: p.dt, Shape: []int64{0}}), nil
 }
 
-// groupMemory is what a run works on.
+// groupMemory is the memory of a run.
 type groupMemory struct {
 	q, k, v, cos, sin, sink, turnedQ, turnedK []float32
 	pastKey, pastValue, key, value, y         []float32
@@ -234,20 +233,20 @@ func runGroup(c *op.Call) error {
 		return err
 	}
 	lengths := ir.View[int32](c.In[groupLengths])
-	before, err := p.before(lengths)
+	before, err := p.pastLengths(lengths)
 	if err != nil {
 		return err
 	}
 	s := &scratch{mem: c.Work}
 	out := s.outputs(p.specs(), append(c.Out[:len(c.Out):len(c.Out)], nil, nil)[:3])
 	m := p.layOut(s, c.In, out)
-	if err := p.turn(c, &m, before); err != nil {
+	if err := p.rotate(c, &m, before); err != nil {
 		return err
 	}
 	past := func(batch int) int { return before[batch] }
 	p.cache.fill(c.Pool, m.key, m.pastKey, m.k, p.keys, past)
 	p.cache.fill(c.Pool, m.value, m.pastValue, m.v, p.values, past)
-	p.reach = func(batch int) attention.Reach { return p.visible(before[batch], int(lengths[batch])+1) }
+	p.keyRange = func(batch int) attention.KeyRange { return p.visibleKeys(before[batch], int(lengths[batch])+1) }
 	x := tensors[float32]{q: m.q, k: m.key, v: m.value, y: m.y, mask: p.mask(nil)}
 	if m.sink != nil {
 		x.sink = func(head int) []float32 { return m.sink[head:] }
@@ -261,11 +260,11 @@ func runGroup(c *op.Call) error {
 	return nil
 }
 
-// before is the number of tokens before the fresh ones of each batch.
-func (p *groupAttention) before(lengths []int32) ([]int, error) {
+// pastLengths is the number of past tokens of each batch.
+func (p *groupAttention) pastLengths(lengths []int32) ([]int, error) {
 	out := make([]int, p.batch)
 	for b, l := range lengths {
-		if !p.first {
+		if !p.firstCall {
 			out[b] = int(l) + 1 - p.Queries
 		}
 		if l < 0 || int(l) >= p.cache.tokens || out[b] < 0 || out[b] > p.cache.past || out[b]+p.Queries > p.cache.tokens {
@@ -275,21 +274,21 @@ func (p *groupAttention) before(lengths []int32) ([]int, error) {
 	return out, nil
 }
 
-// visible are the keys that queries behind so many tokens look at. A sequence may be shorter than others of
-// the first call: what is behind its end is padding.
-func (p *groupAttention) visible(before, length int) attention.Reach {
+// visibleKeys is the range of keys that each query attends to, after that number of past tokens. In the first call a sequence may be shorter
+// than others: the rest is padding.
+func (p *groupAttention) visibleKeys(before, length int) attention.KeyRange {
 	if p.bidirectional {
 		return within(length, before, -1, -1)
 	}
 	left := int64(-1)
 	if p.window > 0 {
-		left = p.window - 1 // its own key is one of the window's
+		left = p.window - 1 // its own key is part of the window
 	}
 	return within(length, before, left, 0)
 }
 
-// turn replaces queries and keys by rotated copies.
-func (p *groupAttention) turn(c *op.Call, m *groupMemory, before []int) error {
+// rotate replaces queries and keys by rotated copies.
+func (p *groupAttention) rotate(c *op.Call, m *groupMemory, before []int) error {
 	if !p.rotates {
 		return nil
 	}
@@ -297,7 +296,7 @@ func (p *groupAttention) turn(c *op.Call, m *groupMemory, before []int) error {
 	if ids := op.Opt(c.In, groupPositions); ids != nil {
 		given := ir.View[int64](ids)
 		positions = func(token int) int {
-			if p.first { // of the first call only the beginning counts
+			if p.firstCall { // only the first one of a first call is used
 				return int(given[0]) + token%p.Queries
 			}
 			return int(given[token])
@@ -306,7 +305,7 @@ func (p *groupAttention) turn(c *op.Call, m *groupMemory, before []int) error {
 	rows := int(c.In[groupCos].Shape[0])
 	for t := range p.batch * p.Queries {
 		if at := positions(t); at < 0 || at >= rows {
-			return fmt.Errorf("token %d is at position %d, outside of %d rows of cos_cache", t, at, rows)
+			return fmt.Errorf("token %d has position %d, cos_cache has %d rows", t, at, rows)
 		}
 	}
 	a := angles{cos: m.cos, sin: m.sin, pairs: p.pairs, row: positions}

@@ -12,7 +12,7 @@ func floatBytes(a *ir.Array) int64 { return padded(4 * a.Elems()) }
 
 func padded(n int64) int64 { return (n + 63) / 64 * 64 }
 
-// panels widens the parts of b's matrix at, which is of 16-bit floats, that package gemm asks for.
+// panels widens the parts of b's matrix at, of 16-bit floats, that package gemm requests.
 func (o operand) panels(b *ir.Array, at int) gemm.Panels[float32] {
 	bits, to32 := ir.View[uint16](b)[at:], widener(b.DType)
 	if o.col == 1 {
@@ -29,7 +29,7 @@ func (o operand) panels(b *ir.Array, at int) gemm.Panels[float32] {
 	}
 }
 
-// column writes so many elements of a column of bits to every 16th of dst.
+// column writes count elements of a column of bits to every 16th element of dst.
 func (o operand) column(dst []float32, bits []uint16, count int, to32 func([]float32, []uint16)) {
 	var halves [256]uint16
 	var wide [256]float32

@@ -8,12 +8,12 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// An indexMask is com.microsoft's mask_index or key_padding_mask, of int32: a flag for each key, for each pair
-// of query and key, or where the keys of each batch end (and begin). To what is masked it adds filter.
+// An indexMask is com.microsoft's mask_index or key_padding_mask, of int32: a flag for each key, for each pair of query and key, or the end
+// (and the start) of the keys of each batch. It adds filter to masked scores.
 type indexMask struct {
 	index         []int32
 	rank          int
-	begins        bool // the ends are followed by the beginnings
+	hasStarts     bool // the ends are followed by the starts
 	batch         int
 	queries, keys int
 	filter        float32
@@ -21,14 +21,14 @@ type indexMask struct {
 	past          int
 }
 
-// indexMaskOf checks the shape of a mask for so many batches, queries and keys.
+// indexMaskOf checks the shape of a mask for this number of batches, queries and keys.
 func indexMaskOf(a *ir.Array, batch, queries, keys int) (*indexMask, error) {
 	m := &indexMask{rank: len(a.Shape), batch: batch, queries: queries, keys: keys}
 	b, fits := int64(batch), false
 	switch len(a.Shape) {
 	case 1:
-		m.begins = a.Shape[0] == 2*b
-		fits = m.begins || a.Shape[0] == b || a.Shape[0] == 3*b+2
+		m.hasStarts = a.Shape[0] == 2*b
+		fits = m.hasStarts || a.Shape[0] == b || a.Shape[0] == 3*b+2
 	case 2:
 		fits = a.Shape[0] == b && a.Shape[1] == int64(keys)
 	case 3:
@@ -48,7 +48,7 @@ func (m *indexMask) of(batch int) attention.Mask[float32] {
 			last = min(max(m.past+query+1-key, 0), last)
 		}
 		for j := range scores[:last] {
-			if !m.open(batch, query, key+j) {
+			if !m.allows(batch, query, key+j) {
 				scores[j] += m.filter
 			}
 		}
@@ -58,18 +58,18 @@ func (m *indexMask) of(batch int) attention.Mask[float32] {
 	}
 }
 
-// open reports whether a query may look at a key.
-func (m *indexMask) open(batch, query, key int) bool {
+// allows reports whether a query may attend to a key.
+func (m *indexMask) allows(batch, query, key int) bool {
 	switch m.rank {
 	case 1:
-		return key < int(m.index[batch]) && (!m.begins || key >= min(int(m.index[batch+m.batch]), m.keys))
+		return key < int(m.index[batch]) && (!m.hasStarts || key >= min(int(m.index[batch+m.batch]), m.keys))
 	case 2:
 		return m.index[batch*m.keys+key] > 0
 	}
 	return m.index[(batch*m.queries+query)*m.keys+key] > 0
 }
 
-// both is one mask after another; either may be nil.
+// both applies two masks in order; either may be nil.
 func both(a, b attention.Mask[float32]) attention.Mask[float32] {
 	switch {
 	case a == nil:

@@ -10,21 +10,21 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// linearAttentions are ONNX's and com.microsoft's. They keep a matrix of each head as state, which every token changes and reads (Katharopoulos et
+// linearAttentions are ONNX's and com.microsoft's. Their state is a matrix per head, which every token updates and reads (Katharopoulos et
 // al., "Transformers are RNNs", 2020; Yang et al., "Gated Delta Networks", 2024).
 func linearAttentions() []op.Op {
 	row := op.Op{Shape: linearAttentionShape, Run: runLinearAttention, Work: linearAttentionWork}
 	return stateful(row, "LinearAttention")
 }
 
-// stateful is an operator that com.microsoft had before ONNX 27, with attributes that ONNX left out.
+// stateful is an operator that com.microsoft had before ONNX 27, with attributes that ONNX dropped.
 func stateful(row op.Op, name string) []op.Op {
 	old := row
 	row.Since, old.Since = 27, 1
-	return append(under(row, []ir.OpID{{Type: name}}), under(old, []ir.OpID{{Domain: microsoft, Type: name}})...)
+	return append(sameRow(row, []ir.OpID{{Type: name}}), sameRow(old, []ir.OpID{{Domain: microsoft, Type: name}})...)
 }
 
-// plainState is an error if an attribute that only com.microsoft's operator has asks for more.
+// plainState is an error if an attribute that only com.microsoft's operator has is not at its default.
 func plainState(n *op.Node) error {
 	for _, a := range []struct {
 		name  string
@@ -37,12 +37,12 @@ func plainState(n *op.Node) error {
 	return nil
 }
 
-// A linearAttention is one node and its inputs' shapes.
+// A linearAttention is one node with the shapes of its inputs.
 type linearAttention struct {
-	batch, tokens, heads int // heads of keys and values
-	shared               int // so many heads of queries read the state of one
+	batch, tokens, heads int // number of key and value heads
+	shared               int // number of query heads per key head
 	key, value           int // elements
-	decays, betas        int // of a token of one head or of all; 0 for none
+	decays, betas        int // per token: of one head, or one per head; 0 for none
 	state                ir.DType
 }
 
@@ -56,7 +56,7 @@ const (
 	inBeta
 )
 
-// updateRule says which inputs the rule of node n needs.
+// updateRule returns the inputs that the rule of node n requires.
 func updateRule(n *op.Node) (decay, beta bool, err error) {
 	switch rule := n.Text("update_rule", "gated_delta"); rule {
 	case "linear":
@@ -68,7 +68,7 @@ func updateRule(n *op.Node) (decay, beta bool, err error) {
 	case "gated_delta":
 		return true, true, nil
 	default:
-		return false, false, fmt.Errorf("update_rule is %q, none of linear, gated, delta and gated_delta", rule)
+		return false, false, fmt.Errorf("update_rule is %q, want linear, gated, delta or gated_delta", rule)
 	}
 }
 
@@ -82,7 +82,7 @@ func linearAttentionOf(n *op.Node, in []*ir.Array) (*linearAttention, error) {
 	}
 	heads, all := n.Int("kv_num_heads", 0), n.Int("q_num_heads", 0)
 	if heads <= 0 || all <= 0 || all%heads != 0 {
-		return nil, fmt.Errorf("q_num_heads = %d is no multiple of kv_num_heads = %d", all, heads)
+		return nil, fmt.Errorf("q_num_heads = %d is not a multiple of kv_num_heads = %d", all, heads)
 	}
 	var size [3]int64
 	for i, name := range []string{"query", "key", "value"} {
@@ -95,12 +95,12 @@ func linearAttentionOf(n *op.Node, in []*ir.Array) (*linearAttention, error) {
 			h = all
 		}
 		if len(a.Shape) != 3 || a.DType != in[0].DType || a.DType != ir.Float && !half(a.DType) || a.Shape[0] != in[0].Shape[0] || a.Shape[1] != in[0].Shape[1] || a.Shape[2]%h != 0 {
-			return nil, fmt.Errorf("input %s is %s, which does not fit %d heads or query %s", name, a, h, in[0])
+			return nil, fmt.Errorf("input %s is %s, which does not match %d heads or query %s", name, a, h, in[0])
 		}
 		size[i] = a.Shape[2] / h
 	}
 	if size[0] != size[1] {
-		return nil, fmt.Errorf("queries have %d elements, keys %d", size[0], size[1])
+		return nil, fmt.Errorf("queries have %d elements, keys have %d", size[0], size[1])
 	}
 	p := &linearAttention{batch: int(in[0].Shape[0]), tokens: int(in[0].Shape[1]), heads: int(heads), shared: int(all / heads), key: int(size[1]), value: int(size[2]), state: in[0].DType}
 	if s := op.Opt(in, inState); s != nil {
@@ -120,11 +120,11 @@ func (p *linearAttention) stateShape() []int64 {
 	return []int64{int64(p.batch), int64(p.heads), int64(p.key), int64(p.value)}
 }
 
-// gate is the number of elements that decay or beta has for a token: one of two.
+// gate is the number of elements of decay or beta per token: one of two.
 func (p *linearAttention) gate(in []*ir.Array, i int, name string, needed bool, sizes ...int64) (int, error) {
 	a := op.Opt(in, i)
 	if needed != (a != nil) {
-		return 0, fmt.Errorf("input %s is there: %v, the update_rule needs it: %v", name, a != nil, needed)
+		return 0, fmt.Errorf("input %s is present: %v, required by update_rule: %v", name, a != nil, needed)
 	}
 	if a == nil {
 		return 0, nil
@@ -148,11 +148,11 @@ func (p *linearAttention) specs(in []*ir.Array) []ir.Spec {
 	return []ir.Spec{{DType: in[0].DType, Shape: y}, {DType: p.state, Shape: p.stateShape()}}
 }
 
-// recurrence is the memory of one run. All are of float32.
+// recurrence is the memory of one run. All values are float32.
 type recurrence struct {
 	*linearAttention
 	q, k, v, decay, beta, y, state []float32
-	row                            []float32 // for each head of each batch: what the state holds for a key
+	row                            []float32 // for each head of each batch: the state read at a key
 	scale                          float32
 }
 
@@ -190,7 +190,7 @@ func runLinearAttention(c *op.Call) error {
 	if r.scale = c.Float("scale", 0); r.scale == 0 {
 		r.scale = float32(1 / math.Sqrt(float64(max(p.key, 1))))
 	}
-	r.begin(op.Opt(c.In, inState))
+	r.init(op.Opt(c.In, inState))
 	c.Pool.For(p.batch*p.heads, func(i int) {
 		for t := range p.tokens {
 			r.step(i/p.heads, i%p.heads, t)
@@ -201,8 +201,8 @@ func runLinearAttention(c *op.Call) error {
 	return nil
 }
 
-// begin sets the state to that of the past, or to zeros.
-func (r *recurrence) begin(past *ir.Array) {
+// init initializes the state from the past, or to zeros.
+func (r *recurrence) init(past *ir.Array) {
 	switch {
 	case past == nil:
 		clear(r.state)
@@ -213,7 +213,7 @@ func (r *recurrence) begin(past *ir.Array) {
 	}
 }
 
-// step lets token t of a head change the state, and its queries read it:
+// step updates the state of a head with token t, and reads it with its queries:
 //
 //	S = exp(decay)·S;  S = S + key ⊗ beta·(value - Sᵀ·key);  y = scale·Sᵀ·query
 func (r *recurrence) step(batch, head, t int) {
@@ -221,7 +221,7 @@ func (r *recurrence) step(batch, head, t int) {
 	state, row := r.state[i*r.key*r.value:][:r.key*r.value], r.row[i*r.value:][:r.value]
 	token := batch*r.tokens + t
 	k, v := r.k[(token*r.heads+head)*r.key:][:r.key], r.v[(token*r.heads+head)*r.value:][:r.value]
-	r.forget(state, token, head)
+	r.decayState(state, token, head)
 	if r.betas > 0 {
 		beta := r.beta[token*r.betas+head%r.betas]
 		r.read(row, state, k)
@@ -240,8 +240,8 @@ func (r *recurrence) step(batch, head, t int) {
 	}
 }
 
-// forget makes the state smaller: all of it, or the rows of each element of keys.
-func (r *recurrence) forget(state []float32, token, head int) {
+// decayState multiplies the state by the decay: all of it, or each row.
+func (r *recurrence) decayState(state []float32, token, head int) {
 	switch r.decays {
 	case 0:
 	case r.heads:

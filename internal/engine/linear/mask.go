@@ -11,16 +11,15 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// A mask is a tensor that broadcasts to [batch, heads, queries, keys]: of bool, where true lets a key
-// take part, or of numbers that are added to scores.
+// A mask is a tensor that broadcasts to [batch, heads, queries, keys]: of bool, where false masks a key, or of numbers that are added to
+// scores.
 type mask struct {
 	*ir.Array
-	batch, head, query, key int // strides, 0 where it repeats
-	keys                    int // from there on keys take no part
+	batch, head, query, key int // strides, 0 where it broadcasts
+	keys                    int // keys from there on are masked
 }
 
-// maskOf checks that a broadcasts to shape. shorter says that its last axis may be shorter than shape's, and
-// does not repeat if it is 1.
+// maskOf checks that a broadcasts to shape. shorter allows its last axis to be shorter than shape's, without broadcasting if it is 1.
 func maskOf(a *ir.Array, shape [4]int64, shorter bool) (*mask, error) {
 	m := &mask{Array: a, keys: int(shape[3])}
 	ahead := len(shape) - len(a.Shape)
@@ -53,7 +52,7 @@ func maskFor[T attention.Float](m *mask, batch, head int) attention.Mask[T] {
 	return maskAt[T](m, batch*m.batch+head*m.head)
 }
 
-// maskAt is the matrix of m that begins at base.
+// maskAt is the matrix of m that starts at base.
 func maskAt[T attention.Float](m *mask, base int) attention.Mask[T] {
 	apply := maskRow[T](m)
 	return func(scores []T, query, key int) {
@@ -71,7 +70,7 @@ func hide[T attention.Float](scores []T) {
 	}
 }
 
-// maskRow masks scores with the elements of m from at on.
+// maskRow masks scores with the elements of m, starting at offset at.
 func maskRow[T attention.Float](m *mask) func(scores []T, at int) {
 	switch m.DType {
 	case ir.Bool:
@@ -92,7 +91,7 @@ func maskRow[T attention.Float](m *mask) func(scores []T, at int) {
 	return func(scores []T, at int) { addNumbers(scores, m, at) }
 }
 
-// addRow adds x, whose elements lie stride apart, 0 or 1.
+// addRow adds x, whose elements have a stride of 0 or 1.
 func addRow(scores, x []float32, stride int) {
 	if stride == 0 {
 		kernel.AddScalar(scores, scores, x[0])

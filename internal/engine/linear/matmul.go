@@ -8,23 +8,22 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// matMuls are MatMul and its kin. Of com.microsoft: FusedMatMul has alpha, transA, transB, transBatchA and
-// transBatchB. mcompress's takes bias and residual as inputs 2 and 3, an activation, and orders of axes.
+// matMuls are MatMul and its variants. com.microsoft's FusedMatMul has alpha, transA, transB, transBatchA and transBatchB. mcompress's has
+// bias and residual as inputs 2 and 3, an activation, and permutations of axes.
 func matMuls() []op.Op {
 	row := op.Op{Since: 1, Shape: matMulShape, Run: runMatMul, Work: matMulWork, Prepare: prepareMatMul}
-	return under(row, []ir.OpID{
+	return sameRow(row, []ir.OpID{
 		{Type: "MatMul"}, {Domain: microsoft, Type: "FusedMatMul"}, {Domain: microsoft, Type: "TransposeMatMul"},
 		{Domain: microsoft, Type: "FusedMatMulActivation"}, {Domain: "mcompress", Type: "MatMul"},
 	})
 }
 
-// A product is how one MatMul goes about its operands: stacks of M×K times K×N, whose leading axes
-// broadcast to batch.
+// A product is one MatMul: stacks of M×K times K×N matrices, whose leading axes broadcast to batch.
 type product struct {
 	gemm.Shape
 	a, b  operand
 	batch []int64
-	out   []int64 // the shape of the result
+	out   []int64 // shape of the result
 }
 
 func productOf(n *op.Node, in []*ir.Array) (*product, error) {
@@ -59,12 +58,12 @@ func productOf(n *op.Node, in []*ir.Array) (*product, error) {
 	if len(b.Shape) > 1 {
 		p.out = append(p.out, int64(p.b.cols))
 	}
-	p.join()
+	p.mergeBatch()
 	return p, nil
 }
 
-// join makes one product of a stack, if all its matrices are multiplied by the same.
-func (p *product) join() {
+// mergeBatch turns a stack of products with a common right matrix into one product.
+func (p *product) mergeBatch() {
 	p.Shape = gemm.Shape{M: p.a.rows, N: p.b.cols, K: p.a.cols}
 	if p.b.count() != 1 || p.a.count() != op.Product(p.batch) {
 		return
@@ -90,13 +89,13 @@ func matMulShape(n *op.Node, in []*ir.Array) ([]ir.Spec, error) {
 		return nil, fmt.Errorf("input residual is %s for a result of %s", r, out)
 	}
 	if (len(in) > 2 || n.Has("activation")) && out.DType != ir.Float {
-		return nil, fmt.Errorf("bias, residual and activation are for float, not for %s", out.DType)
+		return nil, fmt.Errorf("fused bias, residual and activation support float only, got %s", out.DType)
 	}
 	_, err = activationOf(n)
 	return []ir.Spec{out}, err
 }
 
-// valid is an error if an input's shape is none.
+// valid is an error if an input's shape is invalid.
 func valid(in []*ir.Array) error {
 	for i, a := range in {
 		if a == nil {
@@ -117,10 +116,10 @@ func multiplies(dt ir.DType) bool {
 	return false
 }
 
-// packs reports whether a constant right operand is packed ahead.
+// packs reports whether a constant right operand is prepacked.
 func packs(b *ir.Array) bool { return b.DType == ir.Float && len(b.Shape) >= 2 }
 
-// prepareMatMul packs a constant right operand.
+// prepareMatMul prepacks a constant right operand.
 func prepareMatMul(n *op.Node, in []*ir.Array, pool *op.Pool) (*op.Prepared, error) {
 	b := op.Opt(in, 1)
 	if b == nil || !packs(b) {
@@ -152,7 +151,7 @@ func matMulWork(n *op.Node, in []*ir.Array, workers int) int64 {
 	return s.used + gemm.FloatWork(p.Shape, int(op.Product(p.batch)), workers, n.IsConst(1) && packs(in[1]))
 }
 
-// layOut gives A, bias and result as float32; B is widened while it is multiplied.
+// layOut provides A, bias and result as float32; B is widened during the product.
 func (p *product) layOut(s *scratch, in []*ir.Array, out *ir.Array) (a, bias, y []float32) {
 	if b := op.Opt(in, 2); b != nil {
 		bias = load[float32](s, b)
@@ -210,7 +209,7 @@ func (p *product) float(c *op.Call) error {
 	return nil
 }
 
-// rightPlaces gives for each product where its matrix B is, or its number among those that are packed.
+// rightPlaces returns for each product the offset of its matrix B, or its index among the prepacked ones.
 func (p *product) rightPlaces(c *op.Call) []int {
 	if c.State != nil {
 		return places(p.batch, p.b.batch, op.Strides(p.b.batch))
@@ -218,7 +217,7 @@ func (p *product) rightPlaces(c *op.Call) []int {
 	return places(p.batch, p.b.batch, p.b.strides)
 }
 
-// right sets B, which is at one of rightPlaces.
+// right sets B, at one of the offsets of rightPlaces.
 func (p *product) right(c *op.Call, f *gemm.FloatProduct, at int) {
 	b := c.In[1]
 	if packed, _ := c.State.([]*gemm.PackedFloat); packed != nil {
@@ -230,7 +229,7 @@ func (p *product) right(c *op.Call, f *gemm.FloatProduct, at int) {
 	}
 }
 
-// scaled multiplies a product by alpha. Package gemm takes an Alpha of 0 for 1.
+// scaled multiplies a product by alpha. In package gemm an Alpha of 0 means 1.
 func scaled(f *gemm.FloatProduct, alpha float32) {
 	f.Epilogue.Alpha = alpha
 	if alpha == 0 {
@@ -238,7 +237,7 @@ func scaled(f *gemm.FloatProduct, alpha float32) {
 	}
 }
 
-// plain multiplies other types of numbers.
+// plain multiplies other numeric types.
 func plain[T gemm.Number](c *op.Call, p *product) {
 	a, b, out := ir.View[T](c.In[0]), ir.View[T](c.In[1]), ir.View[T](c.Out[0])
 	bs := places(p.batch, p.b.batch, p.b.strides)

@@ -7,7 +7,7 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// The numbers are numpy.matmul's, of tensors n%7-3.
+// The expected values are numpy.matmul's, for tensors n%7-3.
 func TestMatMulBroadcastsAsNumPy(t *testing.T) {
 	for _, c := range []struct {
 		a, b, shape []int64
@@ -32,8 +32,8 @@ func TestMatMulBroadcastsAsNumPy(t *testing.T) {
 	}
 }
 
-// Whole numbers wrap around, as in NumPy.
-func TestMatMulOfWholeNumbersWraps(t *testing.T) {
+// Integers wrap around, as in NumPy.
+func TestMatMulOfIntegersWraps(t *testing.T) {
 	a, b := ir.ArrayOf([]int32{1 << 30, 3}, 1, 2), ir.ArrayOf([]int32{4, 5}, 2, 1)
 	want(t, call{op: "MatMul", in: []*ir.Array{a, b}}, []int64{1, 1}, []float64{15}, 0)
 	c, d := ir.ArrayOf([]uint64{1 << 63, 1}, 1, 2), ir.ArrayOf([]uint64{2, 7}, 2, 1)
@@ -76,7 +76,7 @@ func TestFusedMatMulTransposesBatches(t *testing.T) {
 	want(t, got, []int64{3, 2, 5}, values(plain[0]), 0)
 }
 
-// 16-bit floats are multiplied as float32, wherever the elements of B lie.
+// 16-bit floats are multiplied as float32, for any strides of B.
 func TestHalvesAreWidened(t *testing.T) {
 	for name, c := range map[string]struct {
 		attrs []*ir.Attr
@@ -109,7 +109,7 @@ func TestGemm(t *testing.T) {
 	}
 }
 
-func TestGemmWithoutPartsOfIt(t *testing.T) {
+func TestGemmWithoutOptionalInputs(t *testing.T) {
 	five := numbers(ir.Float, []int64{1}, 5)
 	for name, c := range map[string]struct {
 		terms int64
@@ -132,7 +132,7 @@ func TestFusedGemmActivates(t *testing.T) {
 	want(t, call{domain: microsoft, op: "FusedGemm", attrs: attrs, in: in}, []int64{2, 2}, []float64{7, 1, -0.5, 2}, 0)
 }
 
-func TestProductsThatDoNotFitAreErrors(t *testing.T) {
+func TestInvalidProductsAreErrors(t *testing.T) {
 	x := steps(ir.Float, 2, 3)
 	for name, c := range map[string]call{
 		"inner sizes":  {op: "MatMul", in: []*ir.Array{x, x}},

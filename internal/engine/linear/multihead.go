@@ -6,37 +6,37 @@ import (
 	"github.com/mcompress/mcompress/internal/engine/op"
 )
 
-// A stack says where the vectors of a tensor are: that of token t of head h of batch b begins
-// at from + b·batch + h·head + t·token. Their elements lie next to each other.
-type stack struct{ from, batch, head, token int }
+// A headLayout is the layout of the heads of a tensor: the vector of token t of head h of batch b starts at from + b·batch + h·head + t·token.
+// Its elements are contiguous.
+type headLayout struct{ from, batch, head, token int }
 
 // split is a tensor [batch, heads, tokens, size].
-func split(heads, tokens, size int) stack {
-	return stack{batch: heads * tokens * size, head: tokens * size, token: size}
+func split(heads, tokens, size int) headLayout {
+	return headLayout{batch: heads * tokens * size, head: tokens * size, token: size}
 }
 
 // packed is a tensor [batch, tokens, heads·size].
-func packed(heads, tokens, size int) stack {
-	return stack{batch: tokens * heads * size, head: size, token: heads * size}
+func packed(heads, tokens, size int) headLayout {
+	return headLayout{batch: tokens * heads * size, head: size, token: heads * size}
 }
 
-func (s stack) at(batch, head int) int { return s.from + batch*s.batch + head*s.head }
+func (s headLayout) at(batch, head int) int { return s.from + batch*s.batch + head*s.head }
 
 // head is the matrix of all tokens of one head.
-func head[T any](s stack, data []T, batch, head int) gemm.Matrix[T] {
+func head[T any](s headLayout, data []T, batch, head int) gemm.Matrix[T] {
 	return gemm.Rows(data[min(s.at(batch, head), len(data)):], s.token)
 }
 
-// A multihead is attention over the heads of all batches: where their vectors are.
+// A multihead is attention over the heads of all batches, with the layouts of its operands.
 type multihead struct {
 	attention.Shape
-	batch, heads int
-	shared       int // so many heads of queries share one of keys and values
-	q, k, v, y   stack
-	reach        func(batch int) attention.Reach // nil where all keys count
+	batch, heads  int
+	queriesPerKey int // number of query heads per key head
+	q, k, v, y    headLayout
+	keyRange      func(batch int) attention.KeyRange // nil for all keys
 }
 
-// tensors is the memory that a multihead works on.
+// tensors is the memory of the operands of a multihead.
 type tensors[T attention.Float] struct {
 	q, k, v, y []T
 	probe      []T                                     // [batch, heads, queries, keys], nil for none
@@ -55,14 +55,14 @@ func attend[T attention.Float](p *op.Pool, m *multihead, work []byte, o attentio
 	for i := range heads {
 		b, h := i/m.heads, i%m.heads
 		heads[i] = attention.Head[T]{
-			Q: head(m.q, x.q, b, h), K: head(m.k, x.k, b, h/m.shared), V: head(m.v, x.v, b, h/m.shared),
+			Q: head(m.q, x.q, b, h), K: head(m.k, x.k, b, h/m.queriesPerKey), V: head(m.v, x.v, b, h/m.queriesPerKey),
 			Y: x.y[min(m.y.at(b, h), len(x.y)):], Stride: m.y.token,
 		}
 		if x.mask != nil {
 			heads[i].Mask = x.mask(b, h)
 		}
-		if m.reach != nil {
-			heads[i].Reach = m.reach(b)
+		if m.keyRange != nil {
+			heads[i].KeyRange = m.keyRange(b)
 		}
 		if x.sink != nil {
 			heads[i].Sink = x.sink(h)

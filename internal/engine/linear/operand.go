@@ -9,7 +9,7 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// An operand is a stack of matrices where they lie in a tensor. Transposing it moves nothing.
+// An operand is a stack of matrices in a tensor. Transposing it copies nothing.
 type operand struct {
 	rows, cols int
 	row, col   int // strides, in elements
@@ -17,13 +17,13 @@ type operand struct {
 	strides    []int64 // of the leading axes
 }
 
-// operandOf is input X of n, which is A or B, as a stack of matrices: its axes in the order of permX, with
-// the first one moved before the last if transBatchX, and then the last two swapped if transX.
+// operandOf is input X of n, which is A or B, as stacked matrices: its axes in the order of permX, with the first one moved before the last
+// if transBatchX, and then the last two swapped if transX.
 func operandOf(n *op.Node, name string, a *ir.Array) (operand, error) {
 	shape, strides := slices.Clone(a.Shape), op.Strides(a.Shape)
 	if perm := n.Ints("perm" + name); perm != nil {
 		if !isPerm(perm, len(shape)) {
-			return operand{}, fmt.Errorf("input %s %s: its axes cannot be in the order %v", name, a, perm)
+			return operand{}, fmt.Errorf("input %s %s: invalid permutation %v", name, a, perm)
 		}
 		for i, p := range perm {
 			shape[i], strides[i] = a.Shape[p], op.Product(a.Shape[p+1:])
@@ -31,7 +31,7 @@ func operandOf(n *op.Node, name string, a *ir.Array) (operand, error) {
 	}
 	switch len(shape) {
 	case 0:
-		return operand{}, fmt.Errorf("input %s is %s: a scalar is no matrix", name, a)
+		return operand{}, fmt.Errorf("input %s is %s, want a vector or matrices", name, a)
 	case 1:
 		return vector(name, shape[0]), nil
 	}
@@ -47,7 +47,7 @@ func operandOf(n *op.Node, name string, a *ir.Array) (operand, error) {
 	return operand{int(shape[last-1]), int(shape[last]), int(strides[last-1]), int(strides[last]), shape[:last-1], strides[:last-1]}, nil
 }
 
-// vector is a tensor of rank 1: a row on the left, a column on the right.
+// vector is a tensor of rank 1: a row as left operand, a column as right one.
 func vector(name string, n int64) operand {
 	if name == "A" {
 		return operand{rows: 1, cols: int(n), row: int(n), col: 1}
@@ -76,13 +76,13 @@ func isPerm(perm []int64, rank int) bool {
 // count is the number of matrices.
 func (o operand) count() int64 { return op.Product(o.batch) }
 
-// merge makes one matrix of the stack, with all rows in it, if their distances allow.
+// merge merges the stack into one matrix with all rows, if their strides allow.
 func (o operand) merge() (operand, bool) {
 	rows, row, ok := merge(append(slices.Clone(o.batch), int64(o.rows)), append(slices.Clone(o.strides), int64(o.row)))
 	return operand{rows: int(rows), cols: o.cols, row: int(row), col: o.col}, ok
 }
 
-// merge makes one axis of several, if a single stride steps through all of them in order.
+// merge merges several axes into one, if a single stride covers all of them in order.
 func merge(dims, strides []int64) (n, stride int64, ok bool) {
 	n, stride = 1, 1
 	for i := len(dims) - 1; i >= 0; i-- {
@@ -99,12 +99,12 @@ func merge(dims, strides []int64) (n, stride int64, ok bool) {
 	return n, stride, true
 }
 
-// matrix is the one whose first element is at.
+// matrix is the one whose first element is at offset at.
 func matrix[T any](o operand, data []T, at int) gemm.Matrix[T] {
 	return gemm.Matrix[T]{Data: data[min(at, len(data)):], Row: o.row, Col: o.col}
 }
 
-// places gives for each element of a broadcast shape where it is in a tensor with the axes own.
+// places returns for each element of a broadcast shape its offset in a tensor with the axes own.
 func places(shape, own, strides []int64) []int {
 	out := make([]int, op.Product(shape))
 	ahead := len(shape) - len(own)

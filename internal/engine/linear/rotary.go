@@ -7,8 +7,8 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// rotaries are ONNX's RotaryEmbedding and com.microsoft's, whose position_ids come second and may be
-// one number, where the sequence begins.
+// rotaries are ONNX's RotaryEmbedding and com.microsoft's, whose position_ids are the second input, and may be one number, the start of the
+// sequence.
 func rotaries() []op.Op {
 	row := func(id ir.OpID, since int64, ports rotaryPorts) op.Op {
 		return op.Op{
@@ -22,22 +22,22 @@ func rotaries() []op.Op {
 	}
 }
 
-// rotaryPorts says which inputs are what.
+// rotaryPorts holds the indices of the inputs.
 type rotaryPorts struct {
 	cos, sin, positions int
 	microsoft           bool
 }
 
-// A rotation turns pairs of elements of each vector by angles that depend on its position (Su et al., "RoFormer:
-// Enhanced Transformer with Rotary Position Embedding", 2021).
+// A rotation rotates pairs of elements of each vector by angles that depend on its position (Su et al., "RoFormer: Enhanced Transformer
+// with Rotary Position Embedding", 2021).
 type rotation struct {
 	batch, tokens, heads, size int
-	from, to                   stack
-	pairs                      int  // of each vector; the elements behind them stay
-	interleaved                bool // pairs are neighbours, not the elements of two halves
+	from, to                   headLayout
+	pairs                      int  // of each vector; the remaining elements are unchanged
+	interleaved                bool // pairs are adjacent elements, not those of two halves
 }
 
-// rotationOf reads the shapes of the vectors x and of cosines, which have a row for each position.
+// rotationOf reads the shapes of the vectors x and of cosines, which have a row per position.
 func rotationOf(x *ir.Array, heads, dim int64, cos *ir.Array, interleaved bool) (*rotation, error) {
 	r := &rotation{batch: int(x.Shape[0]), interleaved: interleaved}
 	var size int64
@@ -47,7 +47,7 @@ func rotationOf(x *ir.Array, heads, dim int64, cos *ir.Array, interleaved bool) 
 		r.from = split(int(heads), r.tokens, int(size))
 	} else {
 		if heads <= 0 || x.Shape[2]%heads != 0 {
-			return nil, fmt.Errorf("input X %s is not of num_heads = %d heads", x, heads)
+			return nil, fmt.Errorf("input X %s does not have num_heads = %d heads", x, heads)
 		}
 		size, r.tokens = x.Shape[2]/heads, int(x.Shape[1])
 		r.from = packed(int(heads), r.tokens, int(size))
@@ -59,13 +59,13 @@ func rotationOf(x *ir.Array, heads, dim int64, cos *ir.Array, interleaved bool) 
 		return nil, fmt.Errorf("rotary_embedding_dim is %d for vectors of %d elements", dim, size)
 	}
 	if cos.Shape[len(cos.Shape)-1] != dim/2 {
-		return nil, fmt.Errorf("input cos_cache is %s for %d pairs", cos, dim/2)
+		return nil, fmt.Errorf("input cos_cache %s does not match %d pairs", cos, dim/2)
 	}
 	r.to, r.heads, r.size, r.pairs = r.from, int(heads), int(size), int(dim/2)
 	return r, nil
 }
 
-// of is the rotation that node n makes of in.
+// of is the rotation of node n for inputs in.
 func (p rotaryPorts) of(n *op.Node, in []*ir.Array) (*rotation, error) {
 	if err := valid(in); err != nil {
 		return nil, err
@@ -83,11 +83,11 @@ func (p rotaryPorts) of(n *op.Node, in []*ir.Array) (*rotation, error) {
 		return nil, err
 	}
 	if x.DType != ir.Float && !half(x.DType) || x.DType != cos.DType || cos.String() != sin.String() {
-		return nil, fmt.Errorf("inputs X %s, cos_cache %s and sin_cache %s do not fit together", x, cos, sin)
+		return nil, fmt.Errorf("inputs X %s, cos_cache %s and sin_cache %s do not match", x, cos, sin)
 	}
 	ids := op.Opt(in, p.positions)
 	if rank := len(x.Shape); rank != 3 && rank != 4 || len(cos.Shape) != 2 && (ids != nil || len(cos.Shape) != 3) {
-		return nil, fmt.Errorf("inputs X %s and cos_cache %s: the number of axes does not fit", x, cos)
+		return nil, fmt.Errorf("inputs X %s and cos_cache %s have an unsupported number of axes", x, cos)
 	}
 	heads, dim := n.Int("num_heads", 0), n.Int("rotary_embedding_dim", 0)
 	if p.microsoft && heads == 0 && len(x.Shape) == 3 && cos.Shape[1] > 0 {
@@ -104,12 +104,12 @@ func (p rotaryPorts) of(n *op.Node, in []*ir.Array) (*rotation, error) {
 func (p rotaryPorts) check(r *rotation, ids, cos *ir.Array) error {
 	if ids == nil {
 		if p.microsoft || len(cos.Shape) != 3 || cos.Shape[0] != int64(r.batch) || cos.Shape[1] != int64(r.tokens) {
-			return fmt.Errorf("input cos_cache %s has no row for each of %d×%d tokens, and position_ids is missing", cos, r.batch, r.tokens)
+			return fmt.Errorf("input cos_cache %s does not have a row for each of %d×%d tokens, and position_ids is missing", cos, r.batch, r.tokens)
 		}
 		return nil
 	}
 	if ids.DType != ir.Int64 {
-		return fmt.Errorf("input position_ids is %s, not of int64", ids)
+		return fmt.Errorf("input position_ids is %s, want int64", ids)
 	}
 	if p.microsoft && len(ids.Shape) == 1 && ids.Shape[0] == 1 {
 		return nil
@@ -127,7 +127,7 @@ func (p rotaryPorts) shape(n *op.Node, in []*ir.Array) ([]ir.Spec, error) {
 	return []ir.Spec{in[0].Spec()}, nil
 }
 
-// work is room for vectors and caches of 16-bit floats.
+// work is the memory of float32 copies of 16-bit vectors and caches.
 func (p rotaryPorts) work(n *op.Node, in []*ir.Array, _ int) int64 {
 	if !half(in[0].DType) {
 		return 0
@@ -164,13 +164,13 @@ func rowsOf(r *rotation, ids, cos *ir.Array) (func(token int) int, error) {
 	if len(ids.Shape) == 1 {
 		from := positions[0]
 		if r.tokens > 0 && (from < 0 || from > rows-int64(r.tokens)) {
-			return nil, fmt.Errorf("%d tokens from position %d on are outside of %d rows of cos_cache", r.tokens, from, rows)
+			return nil, fmt.Errorf("%d tokens from position %d on exceed the %d rows of cos_cache", r.tokens, from, rows)
 		}
 		return func(token int) int { return int(from) + token%r.tokens }, nil
 	}
 	for i, p := range positions {
 		if p < 0 || p >= rows {
-			return nil, fmt.Errorf("position_ids[%d] is %d, outside of %d rows of cos_cache", i, p, rows)
+			return nil, fmt.Errorf("position_ids[%d] is %d, cos_cache has %d rows", i, p, rows)
 		}
 	}
 	return func(token int) int { return int(positions[token]) }, nil
@@ -188,11 +188,11 @@ func (a angles) of(token int) (cos, sin []float32) {
 	return a.cos[at:][:a.pairs], a.sin[at:][:a.pairs]
 }
 
-// run turns all vectors of x, which y may be if they lie alike.
+// run rotates all vectors of x; y may be x if their layouts are equal.
 func (r *rotation) run(p *op.Pool, y, x []float32, a angles) {
-	turn := turnHalves
+	turn := rotateHalves
 	if r.interleaved {
-		turn = turnNeighbours
+		turn = rotateAdjacent
 	}
 	grain := max(1, (1<<13)/max(r.heads*r.size, 1))
 	p.Rows(r.batch*r.tokens, grain, func(from, to int) {
@@ -208,7 +208,7 @@ func (r *rotation) run(p *op.Pool, y, x []float32, a angles) {
 	})
 }
 
-func turnHalves(y, x, cos, sin []float32) {
+func rotateHalves(y, x, cos, sin []float32) {
 	n := len(cos)
 	x1, x2, y1, y2, sin := x[:n], x[n:2*n], y[:n], y[n:2*n], sin[:n]
 	for i, c := range cos {
@@ -218,7 +218,7 @@ func turnHalves(y, x, cos, sin []float32) {
 	}
 }
 
-func turnNeighbours(y, x, cos, sin []float32) {
+func rotateAdjacent(y, x, cos, sin []float32) {
 	for i, c := range cos {
 		a, b, s := x[2*i], x[2*i+1], sin[i]
 		y[2*i] = float32(c*a) - float32(s*b)

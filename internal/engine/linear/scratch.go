@@ -9,21 +9,19 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// computed are the types that operators compute in. Whole numbers are computed modulo 2^64, of which those of every
-// type are a part.
+// computed are the types that operators compute in. Integers are computed modulo 2^64, which is exact modulo the width of every type.
 type computed interface{ float32 | float64 | uint64 }
 
-// A scratch hands out parts of a call's Work. One that counts has no memory, so that Work and Run
-// of an operator go through the same steps.
+// A scratch allocates parts of a call's Work. A counting one has no memory, so that Work and Run of an operator share the same steps.
 type scratch struct {
 	mem    []byte
 	counts bool
 	used   int64
-	most   int64 // that was used at once
+	most   int64 // maximum number of bytes in use
 }
 
-// back gives back all that was handed out since so much was used.
-func (s *scratch) back(used int64) { s.used = used }
+// release frees everything that was allocated since used bytes were in use.
+func (s *scratch) release(used int64) { s.used = used }
 
 func (s *scratch) bytes(n int64) []byte {
 	from := s.used
@@ -39,12 +37,12 @@ func take[T computed](s *scratch, n int64) []T {
 	return kernel.Words[T](s.bytes(n * int64(unsafe.Sizeof(T(0)))))
 }
 
-// array is a tensor in scratch; without data if that only counts.
+// array is a tensor in scratch memory; without data in a counting scratch.
 func (s *scratch) array(spec ir.Spec) *ir.Array {
 	return &ir.Array{DType: spec.DType, Shape: spec.Shape, Data: s.bytes(spec.Bytes())}
 }
 
-// rest is what was not handed out.
+// rest is the unused memory.
 func (s *scratch) rest() []byte {
 	if s.counts {
 		return nil
@@ -52,18 +50,18 @@ func (s *scratch) rest() []byte {
 	return s.mem[s.used:]
 }
 
-// wanted are outputs of n without data; nil where nobody reads them.
+// wanted are outputs of n without data; nil for those without consumers.
 func wanted(n *op.Node, specs []ir.Spec) []*ir.Array {
 	out := make([]*ir.Array, len(specs))
 	for i, spec := range specs {
-		if n.Wants(i) {
+		if n.HasConsumer(i) {
 			out[i] = &ir.Array{DType: spec.DType, Shape: spec.Shape}
 		}
 	}
 	return out
 }
 
-// outputs are out, and arrays in scratch for those that nobody reads.
+// outputs are out, with arrays in scratch memory for those without consumers.
 func (s *scratch) outputs(specs []ir.Spec, out []*ir.Array) []*ir.Array {
 	all := make([]*ir.Array, len(specs))
 	copy(all, out)
@@ -75,7 +73,7 @@ func (s *scratch) outputs(specs []ir.Spec, out []*ir.Array) []*ir.Array {
 	return all
 }
 
-// load is a as elements of type T: its own memory if they are, else a copy in s.
+// load is a as elements of type T: its own memory if it has this type, else a copy in s.
 func load[T computed](s *scratch, a *ir.Array) []T {
 	if isNative[T](a.DType) {
 		return ir.View[T](a)
@@ -90,12 +88,12 @@ func load[T computed](s *scratch, a *ir.Array) []T {
 	case []float64:
 		number.Read(x, a, 0)
 	case []uint64:
-		widenWhole(x, a)
+		widenInteger(x, a)
 	}
 	return x
 }
 
-// space is memory for the elements of a as type T: its own, or some of s that store rounds from.
+// space is memory for the elements of a as type T: its own, or memory of s that store rounds from.
 func space[T computed](s *scratch, a *ir.Array) []T {
 	if isNative[T](a.DType) {
 		return ir.View[T](a)
@@ -114,7 +112,7 @@ func store[T computed](a *ir.Array, x []T) {
 	case []float64:
 		number.Write(a, 0, x)
 	case []uint64:
-		narrowWhole(a, x)
+		narrowInteger(a, x)
 	}
 }
 

@@ -9,14 +9,13 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// A selfAttention is one node of com.microsoft's Attention, which multiplies its input by the weights of Q, K and
-// V first.
+// A selfAttention is one com.microsoft Attention node, which first multiplies its input by the weights of Q, K and V.
 type selfAttention struct {
 	contribAttention
 	input, width int // elements of a token, and of its query, key and value together
-	keys, values cache
+	keys, values kvCache
 	dt           ir.DType
-	joined       bool // there is a past, or the present is wanted
+	joined       bool // there is a past, or the present has consumers
 }
 
 // Inputs of com.microsoft's Attention.
@@ -43,17 +42,17 @@ func selfOf(n *op.Node, in []*ir.Array) (*selfAttention, error) {
 		return nil, err
 	}
 	if len(x.Shape) != 3 || len(w.Shape) != 2 || x.Shape[2] != w.Shape[0] || x.DType != w.DType || x.DType != ir.Float && !half(x.DType) {
-		return nil, fmt.Errorf("inputs %s and weights %s do not fit together", x, w)
+		return nil, fmt.Errorf("inputs %s and weights %s do not match", x, w)
 	}
 	if n.Bool("do_rotary", false) || n.Bool("past_present_share_buffer", false) || op.Opt(in, selfPastLength) != nil {
-		return nil, fmt.Errorf("do_rotary and past_present_share_buffer are not for CPUs")
+		return nil, fmt.Errorf("do_rotary and past_present_share_buffer are not supported")
 	}
 	heads, sizes := n.Int("num_heads", 0), n.Ints("qkv_hidden_sizes")
 	if sizes == nil {
 		sizes = []int64{w.Shape[1] / 3, w.Shape[1] / 3, w.Shape[1] / 3}
 	}
 	if heads <= 0 || len(sizes) != 3 || !divides(heads, sizes) || sizes[0] != sizes[1] || sizes[0]+sizes[1]+sizes[2] != w.Shape[1] {
-		return nil, fmt.Errorf("input weights %s are not those of Q, K and V of %d heads with sizes %v", w, heads, sizes)
+		return nil, fmt.Errorf("input weights %s does not match Q, K and V of %d heads with sizes %v", w, heads, sizes)
 	}
 	if b := op.Opt(in, selfBias); b != nil && (b.DType != x.DType || len(b.Shape) != 1 || b.Shape[0] != w.Shape[1]) {
 		return nil, fmt.Errorf("input bias is %s for weights %s", b, w)
@@ -66,16 +65,16 @@ func selfOf(n *op.Node, in []*ir.Array) (*selfAttention, error) {
 	}
 	p.multihead = multihead{
 		Shape: attention.Shape{Queries: tokens, Keys: p.past + tokens, Size: size, Value: value},
-		batch: batch, heads: h, shared: 1, y: packed(h, tokens, value),
+		batch: batch, heads: h, queriesPerKey: 1, y: packed(h, tokens, value),
 	}
-	p.q = stack{batch: tokens * p.width, head: size, token: p.width}
+	p.q = headLayout{batch: tokens * p.width, head: size, token: p.width}
 	p.k, p.v = p.q, p.q
 	p.k.from, p.v.from, p.v.head = int(sizes[0]), int(2*sizes[0]), value
-	p.keys = cache{batch, h, p.Keys, size, p.past, tokens}
-	p.values = cache{batch, h, p.Keys, value, p.past, tokens}
-	p.joined = p.past > 0 || n.Wants(1)
+	p.keys = kvCache{batch, h, p.Keys, size, p.past, tokens}
+	p.values = kvCache{batch, h, p.Keys, value, p.past, tokens}
+	p.joined = p.past > 0 || n.HasConsumer(1)
 	if p.joined && size != value {
-		return nil, fmt.Errorf("keys of %d elements and values of %d cannot be kept in one tensor", size, value)
+		return nil, fmt.Errorf("keys of %d elements and values of %d cannot be stored in one tensor", size, value)
 	}
 	return p, p.masks(n, p.flags(in), op.Opt(in, selfScores))
 }
@@ -90,7 +89,7 @@ func divides(heads int64, sizes []int64) bool {
 	return true
 }
 
-// pastOf reads how many tokens the past has.
+// pastOf reads the number of past tokens.
 func (p *selfAttention) pastOf(in []*ir.Array, batch, heads, size, value int) error {
 	past := op.Opt(in, selfPast)
 	if past == nil {
@@ -104,7 +103,7 @@ func (p *selfAttention) pastOf(in []*ir.Array, batch, heads, size, value int) er
 	return nil
 }
 
-// flags is the mask, nil for one of a single key, which masks nothing.
+// flags is the mask, nil for a mask of size 1, which masks nothing.
 func (p *selfAttention) flags(in []*ir.Array) *ir.Array {
 	m := op.Opt(in, selfMask)
 	if m != nil && len(m.Shape) == 2 && m.Shape[1] == 1 && p.Keys != 1 {
@@ -126,7 +125,7 @@ func (p *selfAttention) specs() []ir.Spec {
 	return []ir.Spec{{DType: p.dt, Shape: y}, {DType: p.dt, Shape: append([]int64{2}, p.keys.spec(p.dt).Shape...)}}
 }
 
-// prepareSelf packs the weights.
+// prepareSelf prepacks the weights.
 func prepareSelf(n *op.Node, in []*ir.Array, pool *op.Pool) (*op.Prepared, error) {
 	w := op.Opt(in, selfWeights)
 	if w == nil || !packs(w) {
@@ -140,10 +139,10 @@ func (p *selfAttention) projection() gemm.Shape {
 	return gemm.Shape{M: p.batch * p.Queries, N: p.width, K: p.input}
 }
 
-// selfMemory is what a run works on.
+// selfMemory is the memory of a run.
 type selfMemory struct {
 	x, weights, bias, past, projected, present, y []float32
-	work                                          []byte // for the projection, and then for the heads
+	work                                          []byte // of the projection, and then of the heads
 }
 
 func (p *selfAttention) layOut(s *scratch, in, out []*ir.Array, packed bool, workers int) selfMemory {
@@ -175,7 +174,7 @@ func selfWork(n *op.Node, in []*ir.Array, workers int) int64 {
 	return s.used
 }
 
-// outputs are out, with memory for a present that nobody reads.
+// outputs are out, with memory for a present without consumers.
 func (p *selfAttention) outputs(s *scratch, out []*ir.Array) []*ir.Array {
 	if p.joined {
 		return s.outputs(p.specs(), out)
@@ -198,7 +197,7 @@ func runSelf(c *op.Call) error {
 		n := len(m.present) / 2
 		p.keys.fill(c.Pool, m.present[:n], m.past[:len(m.past)/2], m.projected, p.k, p.keys.all)
 		p.values.fill(c.Pool, m.present[n:], m.past[len(m.past)/2:], m.projected, p.v, p.values.all)
-		x.k, x.v, p.k, p.v = m.present[:n], m.present[n:], p.keys.stack(), p.values.stack()
+		x.k, x.v, p.k, p.v = m.present[:n], m.present[n:], p.keys.layout(), p.values.layout()
 		store(out[1], m.present)
 	}
 	attend(c.Pool, &p.multihead, m.work, attention.Options[float32]{Scale: p.scale(c.Node)}, x)

@@ -8,8 +8,8 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// An angle of 90° makes (-b, a) of a pair (a, b); what is behind the rotated part stays.
-func TestRotaryEmbeddingTurnsPairs(t *testing.T) {
+// A rotation by 90° turns the pair (a, b) into (-b, a); elements after the rotated part are unchanged.
+func TestRotaryEmbeddingRotatesPairs(t *testing.T) {
 	for _, dt := range []ir.DType{ir.Float, ir.Float16, ir.BFloat16} {
 		x := numbers(dt, []int64{1, 1, 6}, 1, 2, 3, 4, 5, 6)
 		cos, sin := numbers(dt, []int64{2, 2}, 1, 1, 0, 0), numbers(dt, []int64{2, 2}, 0, 0, 1, 1)
@@ -26,8 +26,8 @@ func TestRotaryEmbeddingTurnsPairs(t *testing.T) {
 	}
 }
 
-// Rows for each token, positions, and where a sequence begins say the same.
-func TestRotaryEmbeddingFindsAngles(t *testing.T) {
+// Rows per token, positions, and the start of the sequence are equivalent.
+func TestRotaryEmbeddingPositions(t *testing.T) {
 	x, cos, sin := waves(ir.Float, 1, 1, 2, 3, 4), waves(ir.Float, 2, 3, 2), waves(ir.Float, 3, 3, 2)
 	ids := ir.ArrayOf([]int64{0, 1, 2}, 1, 3)
 	want := result(t, call{op: "RotaryEmbedding", in: []*ir.Array{x, cos, sin, ids}}, 0)
@@ -73,8 +73,8 @@ func TestLinearAttentionRules(t *testing.T) {
 	}
 }
 
-// A sequence in two parts gives what it gives as a whole.
-func TestStatesCarryOver(t *testing.T) {
+// A sequence in two parts gives the same result as the whole.
+func TestStatesAreCarriedOver(t *testing.T) {
 	cut := func(a *ir.Array, axis int, from, to int64) *ir.Array {
 		outer, inner := int64(1), int64(1)
 		for i, d := range a.Shape {
@@ -132,7 +132,7 @@ func TestStatesCarryOver(t *testing.T) {
 }
 
 // y[t] = 10 + 3·x[t-2] + 2·x[t-1] + x[t], with zeros before the first.
-func TestCausalConvLooksBack(t *testing.T) {
+func TestCausalConv(t *testing.T) {
 	for _, dt := range []ir.DType{ir.Float, ir.Float16, ir.BFloat16} {
 		in := []*ir.Array{numbers(dt, []int64{1, 1, 4}, 1, 2, 3, 4), numbers(dt, []int64{1, 1, 3}, 3, 2, 1), numbers(dt, []int64{1}, 10)}
 		c := call{op: "CausalConvWithState", in: in, outputs: 2}
@@ -151,6 +151,6 @@ func TestSwiGLU(t *testing.T) {
 		want(t, call{op: "SwiGLU", attrs: []*ir.Attr{ir.FloatAttr("alpha", 1.5)}, in: []*ir.Array{a, b}, workers: 2}, []int64{1000}, x, within)
 	}
 	if _, err := (call{op: "SwiGLU", in: []*ir.Array{waves(ir.Float, 1, 2), waves(ir.Float, 1, 1)}}).run(); err == nil {
-		t.Error("shapes that differ: no error")
+		t.Error("no error for shapes that differ")
 	}
 }

@@ -24,10 +24,10 @@ func swiGLUShape(_ *op.Node, in []*ir.Array) ([]ir.Spec, error) {
 		return nil, err
 	}
 	if a.String() != b.String() {
-		return nil, fmt.Errorf("inputs A %s and B %s are not alike", a, b)
+		return nil, fmt.Errorf("inputs A %s and B %s have different types or shapes", a, b)
 	}
 	if a.DType != ir.Float && a.DType != ir.Double && !half(a.DType) {
-		return nil, fmt.Errorf("input A is %s, not of floats", a)
+		return nil, fmt.Errorf("input A is %s, want a float type", a)
 	}
 	return []ir.Spec{a.Spec()}, nil
 }
@@ -51,7 +51,7 @@ func runSwiGLU(c *op.Call) error {
 	return nil
 }
 
-// swishBlock is how many elements are computed at once.
+// swishBlock is the number of elements computed at once.
 const swishBlock = 256
 
 func blocksOf(n int) func(yield func(at int) bool) {

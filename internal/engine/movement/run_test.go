@@ -27,7 +27,7 @@ func run(typ string, version int64, outputs int, attrs []*ir.Attr, in ...*ir.Arr
 	defer pool.Close()
 	row := rowOf(typ, version)
 	n := op.NewNode(ir.OpID{Type: typ}, version, attrs, nil)
-	n.NumIn, n.Wanted = len(in), make([]bool, outputs)
+	n.NumIn, n.Consumed = len(in), make([]bool, outputs)
 	c := &op.Call{Node: n, In: in, Out: make([]*ir.Array, outputs), Pool: pool}
 	if row.Shape != nil {
 		specs, err := row.Shape(n, in)

@@ -1,5 +1,4 @@
-// Package number reads and writes tensors of any type of numbers as float64, for operators that are computed so
-// rarely that a loop for each type is not worth having.
+// Package number reads and writes tensors of any numeric type as float64, for rare operators that do not justify a loop per type.
 //
-// It must not know operators. Where speed counts, a family has loops of its own.
+// It must not know operators. If speed matters, a family has loops of its own.
 package number

@@ -7,17 +7,17 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// Check is an error unless dt is a type that Read and Write know.
+// Check is an error unless Read and Write support dt.
 func Check(dt ir.DType) error {
 	switch dt {
 	case ir.Float, ir.Double, ir.Float16, ir.BFloat16, ir.Bool,
 		ir.Int8, ir.Int16, ir.Int32, ir.Int64, ir.Uint8, ir.Uint16, ir.Uint32, ir.Uint64:
 		return nil
 	}
-	return fmt.Errorf("%s is not a type of numbers that can be used here", dt)
+	return fmt.Errorf("%s is not a supported numeric type", dt)
 }
 
-// Read gives dst the elements of a from from on. What float64 cannot tell apart, above 2^53, is rounded.
+// Read converts the elements of a, starting at from, to dst. Integers above 2^53 are rounded.
 func Read(dst []float64, a *ir.Array, from int) {
 	switch a.DType {
 	case ir.Float:
@@ -47,8 +47,7 @@ func Read(dst []float64, a *ir.Array, from int) {
 	}
 }
 
-// Write gives the elements of a from from on the values of src, as Go converts them: whole numbers
-// lose what is behind the point.
+// Write converts src to the elements of a, starting at from, as Go converts them: integers are truncated.
 func Write(a *ir.Array, from int, src []float64) {
 	switch a.DType {
 	case ir.Float:
@@ -99,7 +98,7 @@ func write[T real](dst []T, from int, src []float64) {
 	}
 }
 
-// block is how many halves are converted at once.
+// block is the number of halves converted at once.
 const block = 256
 
 func readHalves(dst []float64, src []uint16, from int, widen func([]float32, []uint16)) {

@@ -12,7 +12,7 @@ var numbers = []ir.DType{
 	ir.Uint8, ir.Uint16, ir.Uint32, ir.Uint64, ir.Bool,
 }
 
-func TestWhatIsWrittenIsRead(t *testing.T) {
+func TestWriteReadRoundTrip(t *testing.T) {
 	for _, dt := range numbers {
 		if err := Check(dt); err != nil {
 			t.Error(err)
@@ -33,7 +33,7 @@ func TestWhatIsWrittenIsRead(t *testing.T) {
 	}
 }
 
-func TestWholeNumbersLoseTheirFraction(t *testing.T) {
+func TestIntegersAreTruncated(t *testing.T) {
 	a := ir.NewArray(ir.Int8, 2)
 	Write(a, 0, []float64{1.9, -1.9})
 	if got := ir.View[int8](a); got[0] != 1 || got[1] != -1 {
@@ -51,10 +51,10 @@ func TestHalvesAreRounded(t *testing.T) {
 	}
 }
 
-func TestCheckRefusesOthers(t *testing.T) {
+func TestCheckRejectsOtherTypes(t *testing.T) {
 	for _, dt := range []ir.DType{ir.String, ir.Complex64, ir.Int4, ir.Undefined} {
 		if Check(dt) == nil {
-			t.Errorf("%s is taken for a number", dt)
+			t.Errorf("%s is accepted as a numeric type", dt)
 		}
 	}
 }

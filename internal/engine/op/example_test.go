@@ -7,7 +7,7 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// A row of the table: x + 1, in place if it can be.
+// A row of the table: x + 1, in place if possible.
 func Example() {
 	increment := op.Op{
 		Domain: "example", Type: "Increment", Since: 1,

@@ -10,21 +10,20 @@ import (
 // A Port is an input or output of a model.
 type Port struct {
 	Name string
-	Type *ir.Type // nil where the model does not say, or where it is no tensor
+	Type *ir.Type // nil if the model does not declare it, or if it is not a tensor
 }
 
-// A Node is what an operator knows of its place in the graph and what does not change
-// between runs.
+// A Node is the static part of a node: its attributes and what else does not change between runs.
 type Node struct {
-	ID      ir.OpID
-	Label   string // names the node in messages
-	Version int64  // of the operator's domain
-	NumIn   int    // inputs, absent ones included
-	Wanted  []bool // which outputs are read
-	Const   []bool // which inputs are constants that are in memory, and were given to Prepare
-	Fixed   []bool // which inputs are the same in every run too, but not in memory: they were not given to Prepare
-	State   any    // what Prepare made
-	Seed    uint64 // of the session, for operators that draw random numbers
+	ID       ir.OpID
+	Label    string // names the node in errors
+	Version  int64  // of the operator's domain
+	NumIn    int    // number of inputs, absent ones included
+	Consumed []bool // outputs with consumers
+	Const    []bool // inputs that are constants in memory, passed to Prepare
+	Fixed    []bool // inputs that are the same in every run, but not in memory: they were not passed to Prepare
+	State    any    // result of Prepare
+	Seed     uint64 // of the session, for random operators
 
 	attrs  map[string]*ir.Attr
 	arrays map[string]*ir.Array
@@ -39,21 +38,21 @@ func NewNode(id ir.OpID, version int64, attrs []*ir.Attr, arrays map[string]*ir.
 	return n
 }
 
-// NumOut is the number of outputs, those that nobody reads included.
-func (n *Node) NumOut() int { return len(n.Wanted) }
+// NumOut is the number of outputs, including those without consumers.
+func (n *Node) NumOut() int { return len(n.Consumed) }
 
-// IsConst reports whether input i is a constant that was, or will be, given to Prepare. Work
-// must go by this and not by State, which is not there while memory is only planned.
+// IsConst reports whether input i is a constant that was, or will be, passed to Prepare. Work must depend on this and not on State, which
+// is nil while memory is only planned.
 func (n *Node) IsConst(i int) bool { return i < len(n.Const) && n.Const[i] }
 
-// IsFixed reports whether input i is the same in every run, but read or computed for each one. Results must have
-// the bits that a constant in memory leads to.
+// IsFixed reports whether input i is the same in every run, but read or computed in each one. Results must be bit-identical to those for a
+// constant in memory.
 func (n *Node) IsFixed(i int) bool { return i < len(n.Fixed) && n.Fixed[i] }
 
-// Wants reports whether output i is read.
-func (n *Node) Wants(i int) bool { return i < len(n.Wanted) && n.Wanted[i] }
+// HasConsumer reports whether output i has a consumer.
+func (n *Node) HasConsumer(i int) bool { return i < len(n.Consumed) && n.Consumed[i] }
 
-// With is a copy of n with one attribute more, or another one of that name.
+// With is a copy of n with one attribute added or replaced.
 func (n *Node) With(a *ir.Attr) *Node {
 	c := *n
 	c.attrs = maps.Clone(n.attrs)
@@ -61,7 +60,7 @@ func (n *Node) With(a *ir.Attr) *Node {
 	return &c
 }
 
-// Has reports whether the attribute is there.
+// Has reports whether the attribute is present.
 func (n *Node) Has(name string) bool { return n.attrs[name] != nil }
 
 // Int is the integer attribute, or def.
@@ -72,7 +71,7 @@ func (n *Node) Int(name string, def int64) int64 {
 	return def
 }
 
-// Bool is the integer attribute as a flag, or def.
+// Bool is the integer attribute as a bool, or def.
 func (n *Node) Bool(name string, def bool) bool {
 	if a := n.attrs[name]; a != nil {
 		return a.I != 0
@@ -96,7 +95,7 @@ func (n *Node) Text(name, def string) string {
 	return def
 }
 
-// Ints is the list attribute, nil where it is absent.
+// Ints is the list attribute, nil if absent.
 func (n *Node) Ints(name string) []int64 {
 	if a := n.attrs[name]; a != nil {
 		return a.Ints
@@ -104,7 +103,7 @@ func (n *Node) Ints(name string) []int64 {
 	return nil
 }
 
-// Floats is the list attribute, nil where it is absent.
+// Floats is the list attribute, nil if absent.
 func (n *Node) Floats(name string) []float32 {
 	if a := n.attrs[name]; a != nil {
 		return a.Floats
@@ -112,7 +111,7 @@ func (n *Node) Floats(name string) []float32 {
 	return nil
 }
 
-// Texts is the list attribute, nil where it is absent.
+// Texts is the list attribute, nil if absent.
 func (n *Node) Texts(name string) []string {
 	if a := n.attrs[name]; a != nil {
 		return a.Strings
@@ -120,13 +119,13 @@ func (n *Node) Texts(name string) []string {
 	return nil
 }
 
-// Attrs are the attributes by name. They are only read.
+// Attrs are the attributes by name, for reading only.
 func (n *Node) Attrs() map[string]*ir.Attr { return n.attrs }
 
-// Array is the tensor attribute, nil where it is absent.
+// Array is the tensor attribute, nil if absent.
 func (n *Node) Array(name string) *ir.Array { return n.arrays[name] }
 
-// Arg is input i of in, or an error that says it is missing.
+// Arg is input i of in, or an error that it is missing.
 func Arg(in []*ir.Array, i int, name string) (*ir.Array, error) {
 	if i >= len(in) || in[i] == nil {
 		return nil, fmt.Errorf("input %s is missing", name)
@@ -134,7 +133,7 @@ func Arg(in []*ir.Array, i int, name string) (*ir.Array, error) {
 	return in[i], nil
 }
 
-// Opt is input i of in, nil where it is absent.
+// Opt is input i of in, nil if absent.
 func Opt(in []*ir.Array, i int) *ir.Array {
 	if i >= len(in) {
 		return nil

@@ -6,63 +6,59 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// An Op is one row of the table: how an operator is computed from an opset version on.
-// An operator whose meaning changed has a row for each meaning.
+// An Op is one row of the table: the implementation of an operator from an opset version on. An operator whose semantics changed has a row
+// for each version.
 type Op struct {
-	Domain string // empty for ONNX's own
+	Domain string // empty for ai.onnx
 	Type   string
-	Since  int64 // the first opset version that this row is for
+	Since  int64 // the first opset version of this row
 
-	// Shape gives the type of each of the node's outputs, in order, from its inputs'.
-	// It is called before any data exists: an input's Data is nil then unless it is a
-	// constant or follows from shapes. Where the result depends on data that are not there
-	// it returns ErrUnknown, and is asked again when they are. A nil Shape says that only
-	// Run can tell, which then makes its outputs by Call.Make or sets them in Call.Out.
+	// Shape returns the types of the node's outputs, in order, for the types of its inputs. Data of inputs is nil, except for constants and
+	// values that follow from shapes. If the result depends on unknown data it returns ErrUnknown, and is called again when they are known.
+	// If Shape is nil, the types are known after Run only, which creates its outputs with Call.Make or sets them in Call.Out.
 	//
-	// It must not panic on any input: it is the place where shapes, types and
-	// attributes that do not fit are found, and its errors name the input.
+	// It must not panic on any input: it validates shapes, types and attributes, and its errors name the input.
 	Shape func(n *Node, in []*ir.Array) ([]ir.Spec, error)
 
 	// Run computes the outputs that Shape declared. Their memory is not cleared.
 	Run func(c *Call) error
 
-	// Work, where set, is the number of bytes of Call.Work that Run needs.
+	// Work, if set, is the number of bytes of Call.Work that Run needs.
 	Work func(n *Node, in []*ir.Array, workers int) int64
 
-	// Prepare, where set, turns constant inputs into what Run would rather have, once, when the model is
-	// loaded. in holds nil for absent inputs and for those that are not constant.
-	// A nil result says that there is nothing to prepare.
+	// Prepare, if set, prepacks constant inputs for Run, once, when the model is loaded. in holds nil for absent and non-constant inputs. A
+	// nil result means that there is nothing to prepare.
 	Prepare func(n *Node, in []*ir.Array, p *Pool) (*Prepared, error)
 
-	// Rows, where set, reports whether Run reads no more of a constant input 0 of this type than some rows. It
-	// finds them in Call.Rows then, where the constant is not held in memory.
+	// Rows, if set, reports whether Run reads only some rows of a constant input 0 of this type. If the constant is streamed, Run reads
+	// them through Call.Rows.
 	Rows func(n *Node, table *ir.Array) bool
 
-	InPlace []int // inputs whose memory output 0 may take, if it has their size and they die here
-	View    bool  // output 0 is input 0's memory with another shape or type; Run is not called for it
+	InPlace []int // inputs whose memory output 0 may reuse (in-place), if sizes are equal and their lifetime ends here
+	View    bool  // output 0 shares input 0's memory, with another shape or type; Run is not called for it
 	OfShape bool  // the result depends on the inputs' types only, not on their data
-	Impure  bool  // two runs may differ: it is never computed ahead
+	Impure  bool  // two runs may differ: never constant-folded
 
-	// Writes are inputs that Run changes, which must be inputs of the model. It runs as soon as its inputs are
-	// there and everybody else who reads those has run, whether its outputs are read or not.
+	// Writes are inputs that Run modifies, which must be inputs of the model. It runs as soon as its inputs are computed and their other
+	// consumers have run, even if its outputs have no consumers.
 	Writes []int
 }
 
 // Prepared is the result of Op.Prepare.
 type Prepared struct {
-	State any   // given to Run as Node.State
-	Bytes int64 // of memory that State holds on to
-	Drops []int // inputs that Run does not read any more
+	State any   // available to Run as Node.State
+	Bytes int64 // size of the memory that State references
+	Drops []int // inputs that Run no longer reads
 }
 
-// ErrUnknown says that an output's shape depends on data that are not there yet.
+// ErrUnknown means that an output's shape depends on data that are not known yet.
 var ErrUnknown = errors.New("the shape depends on data")
 
-// Known reports whether a's data are there.
+// Known reports whether a's data are available.
 func Known(a *ir.Array) bool {
 	return a != nil && (a.Kind != ir.Dense || a.Data != nil || a.Text != nil || a.Elems() == 0)
 }
 
-// Newest is a domain whose operators are ONNX's own, as of the version of this domain that the
-// model imports: nodes added to a graph need not follow what the graph was written for.
+// Newest is a domain with the operators of ai.onnx, in the latest version: nodes that are added to a graph are independent of the graph's
+// opset.
 const Newest = "mcompress.onnx"

@@ -8,7 +8,7 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-func TestForRunsEachIndexOnceAlsoNested(t *testing.T) {
+func TestForRunsEachIndexOnce(t *testing.T) {
 	p := NewPool(3)
 	defer p.Close()
 	var hits [40]atomic.Int32
@@ -53,7 +53,7 @@ func TestSlotsAreUsedByOneTaskAtATime(t *testing.T) {
 	}
 }
 
-func TestRowsCoverEverythingOnce(t *testing.T) {
+func TestRowsCoverEachRowOnce(t *testing.T) {
 	p := NewPool(2)
 	defer p.Close()
 	for _, n := range []int{0, 1, 7, 1000, 100001} {

@@ -6,8 +6,8 @@ import (
 	"sync/atomic"
 )
 
-// A Pool is a fixed number of workers that operators share work over. Results must not
-// depend on their number: work is cut into pieces by its shape alone.
+// A Pool is a fixed number of worker threads that operators share work over. Results must not depend on their number: work is split by its
+// shape alone.
 type Pool struct {
 	workers int
 	tasks   chan *task
@@ -22,7 +22,7 @@ type task struct {
 	failed atomic.Pointer[any] // the first panic
 }
 
-// NewPool returns a pool of n workers, the caller of For among them. Close ends it.
+// NewPool returns a pool of n workers, including the caller of For. Close ends it.
 func NewPool(n int) *Pool {
 	p := &Pool{workers: max(n, 1)}
 	p.tasks = make(chan *task, 4*p.workers)
@@ -44,12 +44,12 @@ func (p *Pool) work() {
 	}
 }
 
-// patience is how often a worker looks whether there is more to do before it sleeps: some 50 µs. Steps follow one another
-// faster than a processor wakes up, above all a virtual one.
+// patience is the number of polls for more work before a worker sleeps: some 50 µs. Steps follow one another faster than a processor wakes
+// up, especially a virtual one.
 const patience = 20000
 
-// watch returns when it is so, or when it has taken too long. Where there are more workers than processors, those who
-// watch would be in the way of those who work.
+// watch polls until so returns true, or gives up. If there are more workers than processors it does not poll, as that would slow down the
+// busy workers.
 func (p *Pool) watch(so func() bool) {
 	if p.workers > runtime.GOMAXPROCS(0) {
 		return
@@ -64,11 +64,10 @@ func (p *Pool) watch(so func() bool) {
 // Close ends the workers. No For may be running.
 func (p *Pool) Close() { close(p.tasks) }
 
-// Workers is the number of pieces that can be worked on at once.
+// Workers is the maximum number of concurrent tasks.
 func (p *Pool) Workers() int { return p.workers }
 
-// For runs f(0) to f(n-1), some of them at the same time, and returns when all are done. It may be
-// called from within f.
+// For runs f(0) to f(n-1) concurrently, and returns when all are done. f may call it.
 func (p *Pool) For(n int, f func(i int)) {
 	if n <= 1 || p.workers == 1 {
 		for i := range n {
@@ -87,7 +86,7 @@ func (p *Pool) For(n int, f func(i int)) {
 	}
 }
 
-// offer asks up to k workers for help. Where the queue is full they are all busy.
+// offer queues the task for up to k workers. If the queue is full they are all busy.
 func (p *Pool) offer(t *task, k int) {
 	for range k {
 		select {
@@ -98,15 +97,14 @@ func (p *Pool) offer(t *task, k int) {
 	}
 }
 
-// Rows cuts n rows into pieces of at least grain and runs f on each; the pieces
-// depend on n and grain only.
+// Rows splits n rows into pieces of at least grain and runs f on each; the pieces depend on n and grain only.
 func (p *Pool) Rows(n, grain int, f func(from, to int)) {
 	grain = max(grain, (n+maxPieces-1)/maxPieces, 1)
 	p.For((n+grain-1)/grain, func(i int) { f(i*grain, min(n, (i+1)*grain)) })
 }
 
-// Slots runs f for each of n tasks, at most one at a time with the same slot, of which there are
-// as many as workers. Slots are what scratch is divided by; they must not change results.
+// Slots runs f for each of n tasks, at most one at a time with the same slot; there are as many slots as workers. Scratch memory is divided
+// by slots; results must not depend on them.
 func (p *Pool) Slots(n int, f func(task, slot int)) {
 	var next atomic.Int64
 	p.For(min(p.workers, n), func(slot int) {
@@ -116,7 +114,7 @@ func (p *Pool) Slots(n int, f func(task, slot int)) {
 	})
 }
 
-// maxPieces bounds the cost of handing out pieces, and is enough for the largest machines to share.
+// maxPieces bounds the scheduling overhead, and is enough for the largest machines.
 const maxPieces = 256
 
 func (t *task) run() {

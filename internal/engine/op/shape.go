@@ -21,8 +21,7 @@ func Same(i int) func(*Node, []*ir.Array) ([]ir.Spec, error) {
 	}
 }
 
-// BroadcastShapes is the shape that NumPy's rules give to an elementwise result (ONNX, "Multidirectional
-// Broadcasting").
+// BroadcastShapes is the broadcast shape by NumPy's rules (ONNX, "Multidirectional Broadcasting").
 func BroadcastShapes(shapes ...[]int64) ([]int64, error) {
 	rank := 0
 	for _, s := range shapes {
@@ -48,10 +47,10 @@ func BroadcastShapes(shapes ...[]int64) ([]int64, error) {
 	return out, nil
 }
 
-// Axis is axis counted from the front, or an error if a tensor of that rank has no such axis.
+// Axis is axis counted from the first, or an error if a tensor of that rank has no such axis.
 func Axis(axis int64, rank int) (int, error) {
 	if axis < -int64(rank) || axis >= int64(rank) {
-		return 0, fmt.Errorf("axis %d is outside of a tensor of rank %d", axis, rank)
+		return 0, fmt.Errorf("axis %d is out of range for rank %d", axis, rank)
 	}
 	if axis < 0 {
 		axis += int64(rank)
@@ -59,8 +58,7 @@ func Axis(axis int64, rank int) (int, error) {
 	return int(axis), nil
 }
 
-// Ints are the elements of a tensor of whole numbers, as shapes, axes and pads come.
-// It returns ErrUnknown if they are not there yet.
+// Ints are the elements of an integer tensor, such as shapes, axes and pads. It returns ErrUnknown if they are not known yet.
 func Ints(a *ir.Array) ([]int64, error) {
 	if !Known(a) {
 		return nil, ErrUnknown
@@ -83,7 +81,7 @@ func Ints(a *ir.Array) ([]int64, error) {
 	case ir.Uint64:
 		return widen(ir.View[uint64](a)), nil
 	}
-	return nil, fmt.Errorf("%s where whole numbers are needed", a)
+	return nil, fmt.Errorf("data type is %s, want an integer type", a)
 }
 
 func widen[T int32 | int16 | int8 | uint8 | uint16 | uint32 | uint64](xs []T) []int64 {
@@ -103,7 +101,7 @@ func Product(dims []int64) int64 {
 	return n
 }
 
-// Strides are the distances between neighbours along each axis of a row-major shape, in elements.
+// Strides are the strides of a row-major shape, in elements.
 func Strides(shape []int64) []int64 {
 	s := make([]int64, len(shape))
 	n := int64(1)

@@ -93,7 +93,7 @@ func (v convolution) run(c *op.Call, g *conv.Geometry, finish channelFinisher) e
 			BSigned: x.DType == ir.Int8, BZero: xZero,
 		}
 		if image := conv.Input(g, x.Data, i); g.Pointwise() {
-			p.B = gemm.Rows(image, g.Places())
+			p.B = gemm.Rows(image, g.OutArea())
 		} else {
 			p.Panels = patches.OfBytes(image, padding)
 		}
@@ -128,7 +128,7 @@ func convolveIntegers(c *op.Call) error {
 	}
 	to := ir.View[int32](c.Out[0])
 	return convInteger.run(c, g, func(i, channel, place int, sums []int32) {
-		copy(part(conv.Output(g, to, i), channel%g.OutC, g.Places())[place:], sums)
+		copy(part(conv.Output(g, to, i), channel%g.OutC, g.OutArea())[place:], sums)
 	})
 }
 
@@ -184,7 +184,7 @@ func convolveCodes(c *op.Call) error {
 				sums[j] += bias[channel]
 			}
 		}
-		row := conv.Output(g, y, i)[channel%g.OutC*g.Places()+place:][:len(sums)]
+		row := conv.Output(g, y, i)[channel%g.OutC*g.OutArea()+place:][:len(sums)]
 		requantizeRow(row, sums, scale[channel%len(scale)], zero[0], codes)
 	})
 }

@@ -30,7 +30,7 @@ func depthwiseOf(g *conv.Geometry) *depthwise {
 // slot is the bytes of one worker's scratch: a channel of x and of the result, as floats and as
 // sums, the weights, and what the convolution wants.
 func (d *depthwise) slot() int64 {
-	return aligned(4 * int64(d.Area()+2*d.Places()+d.Depth()+d.Scratch()))
+	return aligned(4 * int64(d.InArea()+2*d.OutArea()+d.Depth()+d.Scratch()))
 }
 
 func (d *depthwise) work(workers int) int64 { return int64(workers) * d.slot() }
@@ -44,8 +44,8 @@ func (d *depthwise) run(p *op.Pool, work []byte, finish channelFinisher) {
 			all = all[n:]
 			return xs
 		}
-		x, y, w := take(d.Area()), take(d.Places()), take(d.Depth())
-		sums := kernel.Words[int32](kernel.Bytes(take(d.Places())))
+		x, y, w := take(d.InArea()), take(d.OutArea()), take(d.Depth())
+		sums := kernel.Words[int32](kernel.Bytes(take(d.OutArea())))
 		values(x, conv.Input(d.Geometry, d.x.Data, i), d.x.DType, own(d.xZero, 0, 1))
 		for m := range d.OutC {
 			channel := i%d.Groups*d.OutC + m

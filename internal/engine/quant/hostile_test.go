@@ -49,7 +49,7 @@ func samples() []sample {
 }
 
 // Nodes that almost work give an error, or a result.
-func TestBrokenNodesDoNotPanic(t *testing.T) {
+func TestMalformedNodesDoNotPanic(t *testing.T) {
 	for i, s := range samples() {
 		for seed := range uint64(400) {
 			broken := s.breakIt(rand.New(rand.NewPCG(seed, uint64(i))))

@@ -45,9 +45,9 @@ func rowOf(name string) *op.Op {
 
 func nodeOf(row *op.Op, a attrs, inputs, outputs int) *op.Node {
 	n := op.NewNode(ir.OpID{Domain: row.Domain, Type: row.Type}, 25, a.list(), nil)
-	n.NumIn, n.Wanted = inputs, make([]bool, outputs)
-	for i := range n.Wanted {
-		n.Wanted[i] = true
+	n.NumIn, n.Consumed = inputs, make([]bool, outputs)
+	for i := range n.Consumed {
+		n.Consumed[i] = true
 	}
 	return n
 }

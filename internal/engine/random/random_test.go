@@ -19,7 +19,7 @@ func run(t *testing.T, typ string, workers, runs int, attrs []*ir.Attr, in ...*i
 			continue
 		}
 		n := op.NewNode(ir.OpID{Type: typ}, 22, attrs, nil)
-		n.Wanted, n.Seed = []bool{true}, 7
+		n.Consumed, n.Seed = []bool{true}, 7
 		prepared, err := row.Prepare(n, in, pool)
 		if err != nil {
 			t.Fatal(err)

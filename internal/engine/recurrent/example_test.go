@@ -15,7 +15,7 @@ func Example() {
 		{Name: "hidden_size", Type: ir.AttrInt, I: 1},
 		{Name: "activations", Type: ir.AttrStrings, Strings: []string{"Relu"}},
 	}, nil)
-	node.Wanted = []bool{true}
+	node.Consumed = []bool{true}
 	one := ir.ArrayOf([]float32{1}, 1, 1, 1)
 	c := &op.Call{Node: node, In: []*ir.Array{ir.ArrayOf([]float32{1, 2, 3}, 3, 1, 1), one, one}, Pool: op.NewPool(1)}
 	specs, err := rnn.Shape(node, c.In)

@@ -97,7 +97,7 @@ func (s *sweep) inputAt(t, n int) int {
 func (s *sweep) run() {
 	g := s.kind.gates * s.H
 	s.project(g)
-	if s.c.Wants(0) {
+	if s.c.HasConsumer(0) {
 		s.clearOutput()
 	}
 	cut := s.hidden(s.c.Node) * s.H
@@ -155,7 +155,7 @@ func (s *sweep) advance(i, g int) {
 		}
 		h := s.h[n*s.H:][:s.H]
 		s.step(s, n, s.gates[n*g:][:g], h, s.c0[n*s.H:][:s.H])
-		if s.c.Wants(0) {
+		if s.c.HasConsumer(0) {
 			copy(ir.View[float32](s.c.Out[0])[s.outputAt(t, n):], h)
 		}
 	}
@@ -185,7 +185,7 @@ func (s *sweep) clearOutput() {
 // finish writes the last states.
 func (s *sweep) finish() {
 	for k, state := range [][]float32{s.h, s.c0} {
-		if !s.c.Wants(k + 1) {
+		if !s.c.HasConsumer(k + 1) {
 			continue
 		}
 		y := ir.View[float32](s.c.Out[k+1])

@@ -31,7 +31,7 @@ func batchLanes(n *op.Node, x *ir.Array) lanes {
 
 func training(n *op.Node) bool {
 	if n.Version < 14 {
-		return n.Wants(1) || n.Wants(2) || n.Wants(3) || n.Wants(4)
+		return n.HasConsumer(1) || n.HasConsumer(2) || n.HasConsumer(3) || n.HasConsumer(4)
 	}
 	return n.Bool("training_mode", false)
 }

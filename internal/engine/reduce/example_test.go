@@ -12,7 +12,7 @@ import (
 func Example() {
 	axes := ir.ArrayOf([]int64{1}, 1)
 	node := op.NewNode(ir.OpID{Type: "ReduceSum"}, 13, nil, nil)
-	node.Wanted = []bool{true}
+	node.Consumed = []bool{true}
 	in := []*ir.Array{ir.ArrayOf([]float32{1, 2, 3, 4, 5, 6}, 2, 3), axes}
 	pool := op.NewPool(1)
 	defer pool.Close()

@@ -135,13 +135,13 @@ func compare[T numeric](a, b T) int {
 // the sizes of the groups.
 func writeUnique(c *op.Call, y, x *ir.Array, l lanes, groups [][]int) {
 	var indices, inverse, counts []int64
-	if c.Wants(1) {
+	if c.HasConsumer(1) {
 		indices = ir.View[int64](c.Make(1, ir.Int64, int64(len(groups))))
 	}
-	if c.Wants(2) {
+	if c.HasConsumer(2) {
 		inverse = ir.View[int64](c.Make(2, ir.Int64, int64(l.n)))
 	}
-	if c.Wants(3) {
+	if c.HasConsumer(3) {
 		counts = ir.View[int64](c.Make(3, ir.Int64, int64(len(groups))))
 	}
 	size := int(x.DType.Bits()/8) * l.inner

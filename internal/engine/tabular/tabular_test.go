@@ -20,7 +20,7 @@ func run(typ string, version int64, attrs []*ir.Attr, arrays map[string]*ir.Arra
 		}
 	}
 	n := op.NewNode(ir.OpID{Domain: "ai.onnx.ml", Type: typ}, version, attrs, arrays)
-	n.Wanted = []bool{true, true}
+	n.Consumed = []bool{true, true}
 	c := &op.Call{Node: n, In: in, Out: make([]*ir.Array, 2), Pool: pool}
 	if row.Shape != nil {
 		specs, err := row.Shape(n, in)

@@ -15,7 +15,7 @@ func run(typ string, attrs []*ir.Attr, in ...*ir.Array) ([]*ir.Array, error) {
 	rows := Ops()
 	row := rows[slices.IndexFunc(rows, func(o op.Op) bool { return o.Type == typ })]
 	n := op.NewNode(ir.OpID{Type: typ}, 20, attrs, nil)
-	n.Wanted = []bool{true, true}
+	n.Consumed = []bool{true, true}
 	c := &op.Call{Node: n, In: in, Out: make([]*ir.Array, 2), Pool: pool}
 	if row.Shape != nil {
 		specs, err := row.Shape(n, in)

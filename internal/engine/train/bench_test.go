@@ -13,7 +13,7 @@ func bench(b *testing.B, typ string, bytes int64, in []*ir.Array, attrs ...*ir.A
 	b.Helper()
 	row := optest.Row(Ops(), optest.Case{Domain: domain, Type: typ, Version: 1})
 	n := op.NewNode(ir.OpID{Domain: domain, Type: typ}, 1, attrs, nil)
-	n.NumIn, n.Wanted = len(in), []bool{true, true}
+	n.NumIn, n.Consumed = len(in), []bool{true, true}
 	specs, err := row.Shape(n, in)
 	if err != nil {
 		b.Fatal(err)

@@ -28,7 +28,7 @@ func Run(ops []op.Op, c Case) ([]*ir.Array, error) {
 	n := op.NewNode(ir.OpID{Domain: c.Domain, Type: c.Type}, c.Version, c.Attrs, nil)
 	n.Label, n.NumIn = c.Type, len(c.In)
 	for range max(c.Outputs, 1) {
-		n.Wanted = append(n.Wanted, true)
+		n.Consumed = append(n.Consumed, true)
 	}
 	pool := op.NewPool(max(c.Workers, 1))
 	defer pool.Close()

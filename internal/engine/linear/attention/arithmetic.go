@@ -7,15 +7,15 @@ import (
 	"github.com/mcompress/mcompress/internal/kernel"
 )
 
-// arithmetic is what attention does with numbers of type T.
+// arithmetic is the set of functions that attention uses for numbers of type T.
 type arithmetic[T Float] struct {
 	// compare stores factor·q·kᵀ as rows of c, multiply a·b.
 	compare  func(work []byte, s gemm.Shape, q, k gemm.Matrix[T], c []T, stride int, factor T)
 	multiply func(work []byte, s gemm.Shape, a, b gemm.Matrix[T], c []T, stride int)
-	work     func(rows int, s Shape) int64 // bytes that both want
+	work     func(rows int, s Shape) int64 // scratch memory of both in bytes
 	softmax  func(row []T)
 	cap      func(row []T, limit T) // limit·tanh(x/limit)
-	top      func(row []T) T        // the greatest element, NaN if one is
+	maximum  func(row []T) T        // the maximum, NaN if any element is
 }
 
 func arithmeticOf[T Float]() arithmetic[T] {
@@ -26,12 +26,12 @@ func arithmeticOf[T Float]() arithmetic[T] {
 	return any(doubles()).(arithmetic[T])
 }
 
-// alone is the pool of one worker that a block is multiplied by.
-type alone struct{}
+// serial is the single-threaded pool for the product of a block.
+type serial struct{}
 
-func (alone) Workers() int { return 1 }
+func (serial) Workers() int { return 1 }
 
-func (alone) For(n int, f func(i int)) {
+func (serial) For(n int, f func(i int)) {
 	for i := range n {
 		f(i)
 	}
@@ -41,7 +41,7 @@ func singles() arithmetic[float32] {
 	return arithmetic[float32]{
 		compare: compareSingles,
 		multiply: func(work []byte, s gemm.Shape, a, b gemm.Matrix[float32], c []float32, stride int) {
-			gemm.Float(alone{}, s, work, gemm.FloatProduct{A: a, B: b, C: c, Stride: stride})
+			gemm.Float(serial{}, s, work, gemm.FloatProduct{A: a, B: b, C: c, Stride: stride})
 		},
 		work: func(rows int, s Shape) int64 {
 			scores := gemm.FloatWork(gemm.Shape{M: rows, N: s.Keys, K: s.Size}, 1, 1, false)
@@ -53,11 +53,11 @@ func singles() arithmetic[float32] {
 			kernel.Tanh(row, row)
 			kernel.MulScalar(row, row, limit)
 		},
-		top: kernel.ReduceMax,
+		maximum: kernel.ReduceMax,
 	}
 }
 
-// fewQueries are so few that packing all keys for them takes longer than to multiply them one by one.
+// fewQueries is the number of queries up to which packing all keys takes longer than multiplying them one by one.
 const fewQueries = 4
 
 func compareSingles(work []byte, s gemm.Shape, q, k gemm.Matrix[float32], c []float32, stride int, factor float32) {
@@ -69,15 +69,15 @@ func compareSingles(work []byte, s gemm.Shape, q, k gemm.Matrix[float32], c []fl
 		}
 		return
 	}
-	if factor == 0 { // package gemm takes it for 1
+	if factor == 0 { // an Alpha of 0 means 1 in package gemm
 		q = gemm.Matrix[float32]{Data: make([]float32, 1)}
 	}
-	gemm.Float(alone{}, s, work, gemm.FloatProduct{A: q, B: k.T(), C: c, Stride: stride, Epilogue: gemm.Epilogue{Alpha: factor}})
+	gemm.Float(serial{}, s, work, gemm.FloatProduct{A: q, B: k.T(), C: c, Stride: stride, Epilogue: gemm.Epilogue{Alpha: factor}})
 }
 
 func doubles() arithmetic[float64] {
 	multiply := func(_ []byte, s gemm.Shape, a, b gemm.Matrix[float64], c []float64, stride int) {
-		gemm.Plain(alone{}, s, a, b, c, stride)
+		gemm.Plain(serial{}, s, a, b, c, stride)
 	}
 	return arithmetic[float64]{
 		compare: func(work []byte, s gemm.Shape, q, k gemm.Matrix[float64], c []float64, stride int, factor float64) {
@@ -94,7 +94,7 @@ func doubles() arithmetic[float64] {
 				row[i] = limit * math.Tanh(x/limit)
 			}
 		},
-		top: greatest[float64],
+		maximum: maximum[float64],
 	}
 }
 
@@ -104,8 +104,8 @@ func scale(x []float64, factor float64) {
 	}
 }
 
-// greatest is the greatest element, NaN if one is.
-func greatest[T Float](row []T) T {
+// maximum is the maximum, NaN if any element is.
+func maximum[T Float](row []T) T {
 	top := -inf[T]()
 	for _, x := range row {
 		top = max(top, x)
@@ -115,7 +115,7 @@ func greatest[T Float](row []T) T {
 
 // Softmax64 is softmax of one row in place, with exponentials and their sum in float64.
 func Softmax64[T Float](row []T) {
-	top, sum := float64(greatest(row)), 0.0
+	top, sum := float64(maximum(row)), 0.0
 	for _, x := range row {
 		sum += math.Exp(float64(x) - top)
 	}

@@ -12,7 +12,7 @@ type Float interface{ float32 | float64 }
 
 // A Shape is that of one head, and the same for all heads of a call.
 type Shape struct {
-	Queries, Keys int // tokens
+	Queries, Keys int // numbers of tokens
 	Size, Value   int // elements of a query or key, and of a value
 }
 
@@ -22,27 +22,26 @@ type Head[T Float] struct {
 	Y       []T            // Queries×Value, the result
 	Stride  int            // elements between rows of Y
 
-	Mask  Mask[T] // nil for none
-	Reach Reach   // nil where all keys count
-	Sink  []T     // of one element: a score besides those of the keys, whose value is zero
-	Probe []T     // Queries×Keys, for what Options.Stage says; nil for nothing
+	Mask     Mask[T]  // nil for none
+	KeyRange KeyRange // nil for all keys
+	Sink     []T      // of one element: a score besides those of the keys, whose value is zero
+	Probe    []T      // Queries×Keys, scores at Options.Stage; nil for none
 }
 
-// A Mask changes the scores of one query and the keys from key on, mostly by adding to them.
-// Several workers call it at once.
+// A Mask modifies the scores of one query for the keys from key on, mostly by adding to them. Several workers call it concurrently.
 type Mask[T Float] func(scores []T, query, key int)
 
-// Reach is the range of keys that a query may look at. The others have no part in the result.
-type Reach func(query int) (from, to int)
+// KeyRange is the range of keys that a query attends to. The other keys do not affect the result.
+type KeyRange func(query int) (from, to int)
 
 // A Stage is a point at which scores are copied to Head.Probe.
 type Stage int
 
 // The stages in their order.
 const (
-	Raw     Stage = iota // the scaled product
+	Raw     Stage = iota // scaled product
 	Capped               // after the cap
-	Masked               // after mask and reach, where scores out of reach are -Inf
+	Masked               // after mask and key range; excluded scores are -Inf
 	Weights              // after softmax
 )
 
@@ -51,18 +50,18 @@ type Options[T Float] struct {
 	Scale   T
 	Cap     T // scores become Cap·tanh(score/Cap) before they are masked; 0 for no cap
 	Stage   Stage
-	Softmax func(row []T) // in place; nil for that of T
-	Zeros   bool          // a query whose keys are all masked by -Inf gives zeros; else NaN, as a plain softmax does
+	Softmax func(row []T) // in place; nil for the default of T
+	Zeros   bool          // a query whose scores are all -Inf gives zeros; else NaN, like a plain softmax
 }
 
-// Work is the number of bytes of scratch that Run wants.
+// Work is the size of Run's scratch memory in bytes.
 func Work[T Float](s Shape, heads, workers int) int64 {
 	p := partsOf[T](s)
 	return int64(min(workers, heads*p.blocks)) * p.slot()
 }
 
-// Run computes all heads, sharing blocks of their queries over p. work is scratch of the size that Work
-// gives; it need not be cleared. Outputs must not overlap one another or operands.
+// Run computes all heads, sharing blocks of their queries over p. work is scratch memory of the size that Work returns; it need not be
+// cleared. Outputs must not overlap one another or operands.
 func Run[T Float](p *op.Pool, s Shape, work []byte, o Options[T], heads []Head[T]) {
 	if s.Queries <= 0 || s.Value <= 0 || len(heads) == 0 {
 		return
@@ -82,7 +81,7 @@ func Run[T Float](p *op.Pool, s Shape, work []byte, o Options[T], heads []Head[T
 	})
 }
 
-// A block is some queries of a head while their result is made.
+// A block is some queries of a head during the computation of their result.
 type block[T Float] struct {
 	*Head[T]
 	*Options[T]
@@ -90,7 +89,7 @@ type block[T Float] struct {
 	shape    Shape
 	work     scratch[T]
 	from, to int // queries
-	first    int // the keys from first to last are those that any of the queries looks at
+	first    int // the keys from first to last: those that any of the queries attends to
 	last     int
 }
 
@@ -107,34 +106,33 @@ func (b *block[T]) run() {
 	b.multiply(b.work.product, gemm.Shape{M: m, N: b.shape.Value, K: keys}, weights, v, b.Y[b.from*b.Stride:], b.Stride)
 }
 
-// part is x from i on; nothing if a matrix without rows ends before.
+// part is x from i on; empty if a matrix without rows ends before.
 func part[T any](x []T, i int) []T { return x[min(i, len(x)):] }
 
-// keys are those that some query of the block looks at. A probe sees all.
+// keys is the range of keys that any query of the block attends to. With a probe it is all keys.
 func (b *block[T]) keys() (first, last int) {
-	if b.Reach == nil || b.Probe != nil {
+	if b.KeyRange == nil || b.Probe != nil {
 		return 0, b.shape.Keys
 	}
 	first = b.shape.Keys
 	for i := b.from; i < b.to; i++ {
-		if from, to := b.reach(i); from < to {
+		if from, to := b.keyRange(i); from < to {
 			first, last = min(first, from), max(last, to)
 		}
 	}
 	return min(first, last), last
 }
 
-// reach is the keys of one query.
-func (b *block[T]) reach(query int) (from, to int) {
-	if b.Reach == nil {
+// keyRange is the range of keys of one query.
+func (b *block[T]) keyRange(query int) (from, to int) {
+	if b.KeyRange == nil {
 		return 0, b.shape.Keys
 	}
-	from, to = b.Reach(query)
+	from, to = b.KeyRange(query)
 	return max(from, 0), min(to, b.shape.Keys)
 }
 
-// weigh turns the scores of one query into the weights of values. row has one element more
-// than there are keys.
+// weigh turns the scores of one query into the weights of values. row has one element more than there are keys.
 func (b *block[T]) weigh(row []T, query int) {
 	scores := row[:len(row)-1]
 	b.probe(Raw, scores, query)
@@ -145,7 +143,7 @@ func (b *block[T]) weigh(row []T, query int) {
 	if b.Mask != nil {
 		b.Mask(scores, query, b.first)
 	}
-	from, to := b.reach(query)
+	from, to := b.keyRange(query)
 	from, to = max(from-b.first, 0), min(to-b.first, len(scores))
 	if from >= to {
 		from, to = 0, 0
@@ -159,26 +157,26 @@ func (b *block[T]) weigh(row []T, query int) {
 	b.probe(Weights, scores, query)
 }
 
-// softmax is that of the scores and of the sink, which is the element behind them.
+// softmax is that of the scores and of the sink, which is the element after them.
 func (b *block[T]) softmax(row []T) {
 	scores := row[:len(row)-1]
 	if b.Sink != nil {
 		row[len(scores)] = b.Sink[0]
 		scores = row
 	}
-	if b.Zeros && b.nothing(scores) {
+	if b.Zeros && b.allMasked(scores) {
 		clear(scores)
 		return
 	}
 	b.Softmax(scores)
 }
 
-// nothing reports whether all scores are -Inf.
-func (b *block[T]) nothing(scores []T) bool {
-	return b.arithmetic.top(scores) == -inf[T]()
+// allMasked reports whether all scores are -Inf.
+func (b *block[T]) allMasked(scores []T) bool {
+	return b.arithmetic.maximum(scores) == -inf[T]()
 }
 
-// probe shows the scores of a stage to those who want them.
+// probe copies the scores of a stage to Head.Probe.
 func (b *block[T]) probe(s Stage, scores []T, query int) {
 	if b.Probe != nil && b.Stage == s {
 		copy(b.Probe[query*b.shape.Keys:], scores)

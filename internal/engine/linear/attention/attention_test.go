@@ -11,7 +11,7 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// plain is attention of one head as its definition has it, in float64. bias is added to scores.
+// plain is attention of one head by its definition, in float64. bias is added to scores.
 func plain(s Shape, q, k, v []float64, scale float64, bias func(i, j int) float64) []float64 {
 	y := make([]float64, s.Queries*s.Value)
 	for i := range s.Queries {
@@ -65,7 +65,7 @@ func run[T Float](workers int, s Shape, o Options[T], heads ...Head[T]) {
 	defer p.Close()
 	work := ir.AlignedBytes(Work[T](s, len(heads), workers))
 	for i := range work {
-		work[i] = 0xFF // NaN: nothing may depend on what was there
+		work[i] = 0xFF // NaN: earlier contents must not matter
 	}
 	Run(p, s, work, o, heads)
 }
@@ -96,7 +96,7 @@ func TestEqualsTheDefinition(t *testing.T) {
 	}
 }
 
-func TestNumberOfWorkersChangesNothing(t *testing.T) {
+func TestWorkersAreBitIdentical(t *testing.T) {
 	s := Shape{500, 300, 16, 8}
 	var first []float32
 	for _, workers := range []int{1, 2, 5} {
@@ -111,12 +111,12 @@ func TestNumberOfWorkersChangesNothing(t *testing.T) {
 			first = all
 		}
 		if !slices.Equal(all, first) {
-			t.Errorf("%d workers give other bits than 1", workers)
+			t.Errorf("%d workers are not bit-identical to 1", workers)
 		}
 	}
 }
 
-func TestReachIsAMaskOfMinusInfinity(t *testing.T) {
+func TestKeyRangeEqualsMask(t *testing.T) {
 	s := Shape{300, 400, 8, 4}
 	r := rand.New(rand.NewPCG(5, 6))
 	q, k, v := random(r, s.Queries*s.Size), random(r, s.Keys*s.Size), random(r, s.Keys*s.Value)
@@ -128,12 +128,12 @@ func TestReachIsAMaskOfMinusInfinity(t *testing.T) {
 		return 0
 	})
 	h := head[float32](s, q, k, v)
-	h.Reach = window
+	h.KeyRange = window
 	run(2, s, Options[float32]{Scale: 1}, h)
 	wantNear(t, h.Y, want, 1e-5)
 }
 
-func TestMaskSeesTheRightScores(t *testing.T) {
+func TestMaskReceivesItsScores(t *testing.T) {
 	s := Shape{100, 70, 4, 4}
 	r := rand.New(rand.NewPCG(7, 8))
 	q, k, v := random(r, s.Queries*s.Size), random(r, s.Keys*s.Size), random(r, s.Keys*s.Value)
@@ -145,7 +145,7 @@ func TestMaskSeesTheRightScores(t *testing.T) {
 		return bias(i, j)
 	})
 	h := head[float32](s, q, k, v)
-	h.Reach = func(i int) (int, int) { return 0, 10 + i }
+	h.KeyRange = func(i int) (int, int) { return 0, 10 + i }
 	h.Mask = func(scores []float32, query, key int) {
 		for j := range scores {
 			scores[j] += float32(bias(query, key+j))
@@ -180,7 +180,7 @@ func TestProbeShowsEachStage(t *testing.T) {
 		Raw: {2, 6}, Capped: {2 * math.Tanh(1), 2 * math.Tanh(3)}, Masked: {2 * math.Tanh(1), inf}, Weights: {1, 0},
 	} {
 		h := head[float64](s, []float64{1}, []float64{1, 3}, []float64{5, 7})
-		h.Reach = func(int) (int, int) { return 0, 1 }
+		h.KeyRange = func(int) (int, int) { return 0, 1 }
 		h.Probe = make([]float64, 2)
 		run(1, s, Options[float64]{Scale: 2, Cap: 2, Stage: stage}, h)
 		for j := range want {
@@ -192,7 +192,7 @@ func TestProbeShowsEachStage(t *testing.T) {
 }
 
 // A sink is a key whose value is zero: with scores 0, 0 and sink 0 each weight is a third.
-func TestSinkTakesItsShare(t *testing.T) {
+func TestSink(t *testing.T) {
 	s := Shape{1, 2, 1, 1}
 	h := head[float32](s, []float64{0}, []float64{1, 1}, []float64{3, 6})
 	h.Sink = []float32{0}
@@ -207,10 +207,10 @@ func TestScaleOfZeroIsZero(t *testing.T) {
 	wantNear(t, h.Y, []float64{4.5}, 1e-6)
 }
 
-// Memory grows as the number of tokens does.
+// Memory is linear in the number of tokens.
 func TestWorkIsLinear(t *testing.T) {
 	at := func(tokens int) int64 { return Work[float32](Shape{tokens, tokens, 64, 64}, 12, 2) }
 	if a, b := at(1<<14), at(1<<17); b > 8*a {
-		t.Errorf("8 times the tokens want %d bytes instead of %d", b, a)
+		t.Errorf("8 times the tokens use %d bytes, %d before", b, a)
 	}
 }

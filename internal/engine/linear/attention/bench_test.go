@@ -9,7 +9,7 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// BERT's heads at two lengths, a long sequence, and one new token behind many.
+// BERT's heads at two lengths, a long sequence, and one new token after many.
 func BenchmarkRun(b *testing.B) {
 	for _, s := range []Shape{{128, 128, 64, 64}, {512, 512, 64, 64}, {4096, 4096, 64, 64}, {1, 128, 64, 64}, {1, 2048, 128, 128}} {
 		b.Run(fmt.Sprintf("%dx%dx%d", s.Queries, s.Keys, s.Size), func(b *testing.B) {

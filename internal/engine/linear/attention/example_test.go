@@ -8,7 +8,7 @@ import (
 	"github.com/mcompress/mcompress/internal/engine/op"
 )
 
-// One query that is as near to one key as to the other.
+// One query that is equally similar to both keys.
 func Example() {
 	s := attention.Shape{Queries: 1, Keys: 2, Size: 2, Value: 1}
 	pool := op.NewPool(1)

@@ -6,15 +6,15 @@ import (
 	"github.com/mcompress/mcompress/internal/kernel"
 )
 
-// Blocks of queries. A block is large enough that packing its keys and values costs little beside the
-// products, and its scores stay in the L2 cache unless there are very many keys.
+// Block sizes of queries. A block is large enough that packing its keys and values is cheap compared to the products, and its scores stay
+// in the L2 cache unless there are very many keys.
 const (
 	fewRows, manyRows = 48, 240
 	cached            = 1 << 16 // scores
-	rowStep           = 12      // rows of a matrix that kernels take at once
+	rowStep           = 12      // rows of a kernel tile
 )
 
-// parts is how a head is cut into blocks, by its shape alone, and the bytes that a worker needs.
+// parts is the division of a head into blocks, by its shape alone, and a worker's scratch memory in bytes.
 type parts struct {
 	rows, blocks    int
 	scores, product int64
@@ -31,15 +31,15 @@ func partsOf[T Float](s Shape) parts {
 	}
 }
 
-// stride is the elements between scores of two queries: those of the keys, and one for a sink.
+// stride is the number of elements between the scores of two queries: one per key, and one for a sink.
 func (s Shape) stride() int { return (s.Keys + 16) / 16 * 16 }
 
 func aligned(n int64) int64 { return (n + 63) / 64 * 64 }
 
-// slot is the bytes of one worker.
+// slot is the scratch memory of one worker in bytes.
 func (p parts) slot() int64 { return p.scores + p.product }
 
-// scratch is the memory of one worker.
+// scratch is the scratch memory of one worker.
 type scratch[T Float] struct {
 	scores  []T
 	product []byte

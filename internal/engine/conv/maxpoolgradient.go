@@ -6,19 +6,19 @@ import (
 	"github.com/mcompress/mcompress/internal/engine/op"
 )
 
-// A Place is a place of the kernel that holds the largest element of a window.
-type Place interface{ uint8 | uint16 | int32 }
+// An Argmax is the kernel tap with the maximum of a window.
+type Argmax interface{ uint8 | uint16 | int32 }
 
-// Taken is how many places the kernel has.
-func (v Windows) Taken() int { return v.w.taken() }
+// KernelSize is the number of kernel taps.
+func (v Windows) KernelSize() int { return v.w.kernelSize() }
 
-// MaxPlaces pools as MaxPool does and writes for each window which place of the kernel holds the first of its largest
-// elements. Of a window that lies in the padding it is place 0.
-func MaxPlaces[T float, P Place](v Windows, p *op.Pool, y []T, places []P, x []T) {
+// MaxPoolArgmax pools like MaxPool and writes the argmax of each window: the kernel tap of its first maximum, 0 for a window that covers only
+// padding.
+func MaxPoolArgmax[T float, P Argmax](v Windows, p *op.Pool, y []T, places []P, x []T) {
 	if len(y) == 0 {
 		return
 	}
-	w, pool := v.w, MaxPlane[T, P](v)
+	w, pool := v.w, ArgmaxChannel[T, P](v)
 	w.eachChannel(p, len(y)/w.outLen(), func(ch int) {
 		to := places
 		if to != nil {
@@ -28,11 +28,11 @@ func MaxPlaces[T float, P Place](v Windows, p *op.Pool, y []T, places []P, x []T
 	})
 }
 
-// MaxPlane returns what MaxPlaces does to one channel, for any number of callers at once.
-func MaxPlane[T float, P Place](v Windows) func(y []T, places []P, x []T) {
+// ArgmaxChannel returns MaxPoolArgmax for one channel, for concurrent callers.
+func ArgmaxChannel[T float, P Argmax](v Windows) func(y []T, places []P, x []T) {
 	w, a := v.w, arithmeticOf[T]()
 	rows := w.allRows()
-	f := finder{window: w, rows: rows, taps: make([][]candidate, len(rows)), half: w.halves()}
+	f := finder{window: w, rows: rows, taps: make([][]candidate, len(rows)), half: w.isHalving()}
 	f.lo, f.hi = w.interior()
 	for o := range rows {
 		f.taps[o] = w.candidates(rows[o])
@@ -40,27 +40,27 @@ func MaxPlane[T float, P Place](v Windows) func(y []T, places []P, x []T) {
 	return func(y []T, places []P, x []T) {
 		if places == nil {
 			maxOver(w, a, rows, y, x)
-		} else if !inOrderOver(&f, places, y, x) {
+		} else if !maxArgmax(&f, places, y, x) {
 			maxOver(w, a, rows, y, x)
-			findPlaces(&f, places, y, x)
+			findArgmax(&f, places, y, x)
 		}
 	}
 }
 
-// A finder knows where the windows lie.
+// A finder holds the positions of the windows.
 type finder struct {
 	*window
-	rows   [][]covered   // by row of the output
-	taps   [][]candidate // by row of the output
-	lo, hi int           // outputs along the last axis whose windows lie inside of the input
+	rows   [][]coveredRow // by row of the output
+	taps   [][]candidate  // by row of the output
+	lo, hi int            // outputs along the last axis whose windows are inside the input
 	half   bool
 }
 
-// A candidate is a place of the kernel, and how far it is from where output 0 of the row begins.
+// A candidate is a kernel tap, and its offset from the start of output 0 of the row.
 type candidate struct{ off, tap int }
 
-// findPlaces finds those of one channel. Numbers that are none equal no other, and the lowest may stand for lower ones.
-func findPlaces[T float, P Place](f *finder, places []P, y, x []T) {
+// findArgmax finds those of one channel. NaN equals no other number, and -Inf may stand for padding.
+func findArgmax[T float, P Argmax](f *finder, places []P, y, x []T) {
 	last := f.last()
 	for o, rows := range f.rows {
 		row, to := part(y, o, f.out[last]), part(places, o, f.out[last])
@@ -69,15 +69,15 @@ func findPlaces[T float, P Place](f *finder, places []P, y, x []T) {
 		}
 		for i, v := range row {
 			if i < f.lo || i >= f.hi || v != v || v == lowest[T]() {
-				_, at := firstPlace(f.window, x, rows, i)
+				_, at := firstTap(f.window, x, rows, i)
 				to[i] = P(at)
 			}
 		}
 	}
 }
 
-// findRow finds the first place that holds each of y, for windows that lie stride apart. It has no branches to guess.
-func findRow[T float, P Place](places []P, y, x []T, taps []candidate, from, stride int) {
+// findRow finds the first tap that holds each of y, for windows that are stride apart, without branches.
+func findRow[T float, P Argmax](places []P, y, x []T, taps []candidate, from, stride int) {
 	places = places[:len(y)]
 	for i, v := range y {
 		at := 0
@@ -91,7 +91,7 @@ func findRow[T float, P Place](places []P, y, x []T, taps []candidate, from, str
 	}
 }
 
-// interior are the outputs along the last axis for which all places of the kernel lie inside of the input.
+// interior are the outputs along the last axis for which all kernel taps are inside the input.
 func (w *window) interior() (lo, hi int) {
 	lo, hi = 0, w.out[w.last()]
 	for k := range w.kernel[w.last()] {
@@ -101,8 +101,8 @@ func (w *window) interior() (lo, hi int) {
 	return lo, hi
 }
 
-// candidates are all places on these rows, the last one first.
-func (w *window) candidates(rows []covered) []candidate {
+// candidates are all taps on these rows, the last one first.
+func (w *window) candidates(rows []coveredRow) []candidate {
 	var to []candidate
 	last := w.last()
 	for _, r := range slices.Backward(rows) {
@@ -113,8 +113,8 @@ func (w *window) candidates(rows []covered) []candidate {
 	return to
 }
 
-// firstPlace is the largest element of the window at o of these rows, and the place of the first such. A NaN is larger.
-func firstPlace[T float](w *window, x []T, rows []covered, o int) (T, int) {
+// firstTap is the maximum of the window at o of these rows, and the tap of the first one. NaN counts as the maximum.
+func firstTap[T float](w *window, x []T, rows []coveredRow, o int) (T, int) {
 	last := w.last()
 	lo, hi := w.inside(last, o)
 	first := o*w.stride[last] - w.begin[last]
@@ -129,38 +129,38 @@ func firstPlace[T float](w *window, x []T, rows []covered, o int) (T, int) {
 	return top, max(at, 0)
 }
 
-// MaxGradient writes to dx, for each element, the gradients of the windows whose place it is.
-func MaxGradient[T float, P Place](v Windows, p *op.Pool, dx, dy []T, places []P) {
+// MaxGradient writes to dx, for each element, the sum of the gradients of the windows whose argmax it is.
+func MaxGradient[T float, P Argmax](v Windows, p *op.Pool, dx, dy []T, places []P) {
 	if len(dx) == 0 {
 		return
 	}
-	w, gradient := v.w, MaxPlaneGradient[T, P](v)
+	w, gradient := v.w, MaxGradientChannel[T, P](v)
 	w.eachChannel(p, len(dx)/w.inLen(), func(ch int) {
 		gradient(part(dx, ch, w.inLen()), part(dy, ch, w.outLen()), part(places, ch, w.outLen()))
 	})
 }
 
-// MaxPlaneGradient returns what MaxGradient does to one channel, for any number of callers at once.
-func MaxPlaneGradient[T float, P Place](v Windows) func(dx, dy []T, places []P) {
+// MaxGradientChannel returns MaxGradient for one channel, for concurrent callers.
+func MaxGradientChannel[T float, P Argmax](v Windows) func(dx, dy []T, places []P) {
 	w := v.w
-	g := giver{w, w.allRows(), w.offsets(), w.met()}
+	g := scatterer{w, w.allRows(), w.offsets(), w.overlapping()}
 	return func(dx, dy []T, places []P) {
 		clear(dx)
-		give(&g, dx, dy, places)
+		scatter(&g, dx, dy, places)
 	}
 }
 
-// A giver knows where the windows lie.
-type giver struct {
+// A scatterer holds the positions of the windows.
+type scatterer struct {
 	*window
-	rows  [][]covered // by row of the output
-	off   []int       // how far each place of the kernel is from the first
-	spans []tap       // outputs along the last axis
+	rows  [][]coveredRow // by row of the output
+	off   []int          // offset of each kernel tap from the first
+	spans []tap          // outputs along the last axis
 }
 
-// offsets are how far each place of the kernel is from the first.
+// offsets are those of the kernel taps from the first.
 func (w *window) offsets() []int {
-	off := make([]int, w.taken())
+	off := make([]int, w.kernelSize())
 	for t := range off {
 		step, k := 1, t
 		for i := w.last(); i >= 0; i-- {
@@ -172,9 +172,8 @@ func (w *window) offsets() []int {
 	return off
 }
 
-// give adds one channel's gradients. A window that lies in the padding has none to give, nor has one whose place is
-// none of the kernel.
-func give[T float, P Place](g *giver, dx, dy []T, places []P) {
+// scatter adds one channel's gradients. Windows that cover only padding, and invalid argmaxes, are ignored.
+func scatter[T float, P Argmax](g *scatterer, dx, dy []T, places []P) {
 	last := g.last()
 	for o, rows := range g.rows {
 		if len(rows) == 0 {
@@ -183,13 +182,13 @@ func give[T float, P Place](g *giver, dx, dy []T, places []P) {
 		first := rows[0].off - g.off[rows[0].tap*g.kernel[last]] - g.begin[last]
 		from, at := part(dy, o, g.out[last]), part(places, o, g.out[last])
 		for _, s := range g.spans {
-			giveRow(dx, from[s.lo:s.hi], at[s.lo:s.hi], g.off, first+s.lo*g.stride[last], g.stride[last])
+			scatterRow(dx, from[s.lo:s.hi], at[s.lo:s.hi], g.off, first+s.lo*g.stride[last], g.stride[last])
 		}
 	}
 }
 
-// giveRow adds the gradients of windows that lie stride apart.
-func giveRow[T float, P Place](dx, dy []T, places []P, off []int, first, stride int) {
+// scatterRow adds the gradients of windows that are stride apart.
+func scatterRow[T float, P Argmax](dx, dy []T, places []P, off []int, first, stride int) {
 	places = places[:len(dy)]
 	for i, v := range dy {
 		if t := int(places[i]); t >= 0 && t < len(off) {
@@ -201,8 +200,8 @@ func giveRow[T float, P Place](dx, dy []T, places []P, off []int, first, stride 
 	}
 }
 
-// met are the outputs along the last axis whose windows meet the input.
-func (w *window) met() []tap {
+// overlapping are the outputs along the last axis whose windows overlap the input.
+func (w *window) overlapping() []tap {
 	var spans []tap
 	for o := range w.out[w.last()] {
 		if lo, hi := w.inside(w.last(), o); lo >= hi {
@@ -217,7 +216,7 @@ func (w *window) met() []tap {
 	return spans
 }
 
-// AverageGradient writes to dx the gradient of AveragePool. padding says that places in the padding were counted.
+// AverageGradient writes to dx the gradient of AveragePool. padding is count_include_pad.
 func AverageGradient[T float](v Windows, p *op.Pool, dx, dy []T, padding bool) {
 	if len(dx) == 0 {
 		return
@@ -237,7 +236,7 @@ func AverageGradient[T float](v Windows, p *op.Pool, dx, dy []T, padding bool) {
 	})
 }
 
-// spreadRow divides a row of the output's gradient by what was counted, and adds it up along the last axis.
+// spreadRow divides a row of the output's gradient by the number of counted elements, and adds it up along the last axis.
 func spreadRow[T float](w *window, line, dy []T, rows int, padding bool) {
 	clear(line)
 	last := w.last()

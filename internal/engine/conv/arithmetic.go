@@ -2,13 +2,13 @@ package conv
 
 import "github.com/mcompress/mcompress/internal/kernel"
 
-// arithmetic are loops over rows of one type: kernels for float32, plain Go for others.
+// arithmetic is the set of loops over rows of one type: kernels for float32, plain Go for others.
 type arithmetic[T any] struct {
-	max, add func(y, x []T)             // into y
-	every    func(y, x []T, stride int) // y[i] = x[i*stride]
+	max, add    func(y, x []T)             // into y
+	stridedCopy func(y, x []T, stride int) // y[i] = x[i*stride]
 }
 
-// pooled are the element types that pools compute in.
+// pooled are the element types of pools.
 type pooled interface {
 	float32 | float64 | int8 | uint8
 }
@@ -17,16 +17,16 @@ func arithmeticOf[T pooled]() arithmetic[T] {
 	a, ok := any(arithmetic[float32]{
 		func(y, x []float32) { kernel.Max(y, y, x) },
 		func(y, x []float32) { kernel.Add(y, y, x) },
-		everyFloat,
+		stridedCopyFloat,
 	}).(arithmetic[T])
 	if !ok {
-		a = arithmetic[T]{raise[T], add[T], every[T]}
+		a = arithmetic[T]{maxInto[T], add[T], stridedCopy[T]}
 	}
 	return a
 }
 
-// raise makes each y the larger one of itself and x; a NaN stays one.
-func raise[T pooled](y, x []T) {
+// maxInto sets each y to the maximum of y and x; NaN propagates.
+func maxInto[T pooled](y, x []T) {
 	x = x[:len(y)]
 	for i, v := range x {
 		y[i] = max(y[i], v)
@@ -40,7 +40,7 @@ func add[T pooled](y, x []T) {
 	}
 }
 
-func every[T any](y, x []T, stride int) {
+func stridedCopy[T any](y, x []T, stride int) {
 	if stride == 1 {
 		copy(y, x)
 		return
@@ -50,13 +50,13 @@ func every[T any](y, x []T, stride int) {
 	}
 }
 
-// everyFloat takes whole panels by kernel.
-func everyFloat(y, x []float32, stride int) {
+// stridedCopyFloat processes whole panels with a kernel.
+func stridedCopyFloat(y, x []float32, stride int) {
 	if n := len(y) / panel; stride > 1 && n > 0 {
 		kernel.PackLanes(y, x, n, panel, panel*stride, 0, panel, stride, false)
 		y, x = y[n*panel:], x[min(n*panel*stride, len(x)):]
 	}
-	every(y, x, stride)
+	stridedCopy(y, x, stride)
 }
 
 func fill[T any](xs []T, v T) {

@@ -5,9 +5,8 @@ import (
 	"github.com/mcompress/mcompress/internal/engine/op"
 )
 
-// A pile is products of stacked matrices: those of a and b are as far apart as the strides of batch say, those of c follow
-// each other.
-type pile[T computed] struct {
+// A batchProduct is products of stacked matrices: the strides of batch apply to those of a and b, those of c are contiguous.
+type batchProduct[T computed] struct {
 	gemm.Shape
 	batch              []int64
 	a, b               gemm.Matrix[T]
@@ -15,13 +14,13 @@ type pile[T computed] struct {
 	c                  []T
 }
 
-// few is the number of multiplications below which blocks of a matrix cost more than they save.
+// few is the number of multiplications below which blocking costs more than it saves.
 const few = 1 << 12
 
-func (p *pile[T]) small() bool { return p.M*p.N*p.K < few }
+func (p *batchProduct[T]) small() bool { return p.M*p.N*p.K < few }
 
-// multiply computes c, or counts the scratch that it takes.
-func (p *pile[T]) multiply(c *contraction) {
+// multiply computes c, or counts its scratch memory.
+func (p *batchProduct[T]) multiply(c *contraction) {
 	count := op.Product(p.batch)
 	var work []byte
 	if _, single := any(p.c).([]float32); single && !p.small() {
@@ -41,13 +40,13 @@ func (p *pile[T]) multiply(c *contraction) {
 }
 
 // of is operand m's matrix of product i.
-func (p *pile[T]) of(m gemm.Matrix[T], i int, strides []int64) gemm.Matrix[T] {
+func (p *batchProduct[T]) of(m gemm.Matrix[T], i int, strides []int64) gemm.Matrix[T] {
 	m.Data = m.Data[min(place(int64(i), p.batch, strides), int64(len(m.Data))):]
 	return m
 }
 
-// product is a single one, element by element.
-func (p *pile[T]) product(i int) {
+// product computes a single one, element by element.
+func (p *batchProduct[T]) product(i int) {
 	a, b, c := p.of(p.a, i, p.aStrides), p.of(p.b, i, p.bStrides), p.c[i*p.M*p.N:]
 	for m := range p.M {
 		for n := range p.N {
@@ -60,8 +59,8 @@ func (p *pile[T]) product(i int) {
 	}
 }
 
-// blocks are the products by package gemm.
-func (p *pile[T]) blocks(pool *op.Pool, count int, work []byte) {
+// blocks computes the products with package gemm.
+func (p *batchProduct[T]) blocks(pool *op.Pool, count int, work []byte) {
 	var floats []gemm.FloatProduct
 	for i := range count {
 		a, b, c := p.of(p.a, i, p.aStrides), p.of(p.b, i, p.bStrides), p.c[i*p.M*p.N:][:p.M*p.N]

@@ -6,68 +6,68 @@ import (
 	"github.com/mcompress/mcompress/internal/kernel"
 )
 
-// A correlation is the gradient of a convolution's weights, over two axes: for each group, the product of the
-// output's gradient, OutC by places, with the patches, places by Depth, summed over the images.
+// A weightGradient is the gradient of a convolution's weights, over two axes: for each group, the product of the output's gradient, OutC by
+// positions, with the patches, positions by Depth, summed over the images.
 //
-// The patches' channels would lie far apart, so a chunk of the input is first laid down with its channels side by side, and
-// with its padding: a row of a patch is then a few runs of neighbours. So the weights' gradient comes out with its channels
-// last, and each row is turned in the end. Chunks follow one another; workers share each.
-type correlation struct {
+// The channels of a patch are far apart in memory, so a chunk of the input is first copied in channels-last order, with padding: a row of a
+// patch is then a few contiguous runs. The weights' gradient is computed with channels last too, and each row is transposed at the end.
+// Chunks are processed in order; workers share each.
+type weightGradient struct {
 	*Geometry
-	images, rows int // of the output in a chunk; several images only if whole
-	width        int // places of a row of the input, padding included
+	images, rows int // output rows of a chunk; several images only if whole
+	width        int // input columns, padding included
 }
 
-// correlatedAtOnce is the places of the output in a chunk. It is part of what the result is.
-const correlatedAtOnce = 1024
+// chunkPositions is the number of output positions of a chunk. It affects the result.
+const chunkPositions = 1024
 
-// correlationOf is nil where there are more than two axes.
-func correlationOf(g *Geometry) *correlation {
+// weightGradientOf is nil for more than two axes.
+func weightGradientOf(g *Geometry) *weightGradient {
 	if len(g.in) > 2 {
 		return nil
 	}
 	if len(g.in) == 1 {
 		g = &Geometry{g.asImage(), g.Batch, g.Groups, g.InC, g.OutC}
 	}
-	c := &correlation{Geometry: g, width: (g.out[1]-1)*g.stride[1] + g.span(1)}
-	c.images = min(max(correlatedAtOnce/max(g.Places(), 1), 1), g.Batch)
+	c := &weightGradient{Geometry: g, width: (g.out[1]-1)*g.stride[1] + g.span(1)}
+	c.images = min(max(chunkPositions/max(g.OutArea(), 1), 1), g.Batch)
 	c.rows = g.out[0]
-	if parts := g.Places() / correlatedAtOnce; parts > 1 {
+	if parts := g.OutArea() / chunkPositions; parts > 1 {
 		c.rows = ceilDiv(g.out[0], parts)
 	}
 	return c
 }
 
-// lines are the rows of the input that so many rows of the output need.
-func (c *correlation) lines(rows int) int { return (rows-1)*c.stride[0] + c.span(0) }
+// lines is the number of input rows that this number of output rows depends on.
+func (c *weightGradient) lines(rows int) int { return (rows-1)*c.stride[0] + c.span(0) }
 
 // product is that of a chunk.
-func (c *correlation) product(images, rows int) gemm.Shape {
+func (c *weightGradient) product(images, rows int) gemm.Shape {
 	return gemm.Shape{M: c.OutC, N: c.Depth(), K: images * rows * c.out[1]}
 }
 
-// direct reports whether the patches are the input itself, of one image: the product packs it as well.
-func (c *correlation) direct() bool { return c.Pointwise() && c.images == 1 }
+// direct reports whether the patches are the input itself, of one image: the product packs it anyway.
+func (c *weightGradient) direct() bool { return c.Pointwise() && c.images == 1 }
 
-// turned reports whether the result has to be turned: its channels come last.
-func (c *correlation) turned() bool { return c.InC > 1 && c.taken() > 1 }
+// channelsLast reports whether the result has its channels last and must be transposed.
+func (c *weightGradient) channelsLast() bool { return c.InC > 1 && c.kernelSize() > 1 }
 
-// sizes of the scratch: the input, and the output's gradient of several images.
-func (c *correlation) sizes() (input, output int) {
+// sizes are those of the scratch memory: the input, and the output's gradient of several images.
+func (c *weightGradient) sizes() (input, output int) {
 	if !c.direct() {
 		input = c.images * c.Groups * c.InC * c.lines(c.rows) * c.width
 	}
 	if c.images > 1 {
-		output = c.images * c.Groups * c.OutC * c.Places()
+		output = c.images * c.Groups * c.OutC * c.OutArea()
 	}
 	return input, output
 }
 
-func (c *correlation) work(workers int) int64 {
+func (c *weightGradient) work(workers int) int64 {
 	input, output := c.sizes()
 	size := aligned(4*int64(input)) + aligned(4*int64(output))
 	product := int64(0)
-	if c.turned() {
+	if c.channelsLast() {
 		product = int64(workers) * c.row()
 	}
 	for _, images := range []int{c.images, c.Batch % max(c.images, 1)} {
@@ -78,30 +78,30 @@ func (c *correlation) work(workers int) int64 {
 	return size + product
 }
 
-// run writes dw, or adds to it, which is turned back for that first.
-func (c *correlation) run(p *op.Pool, work []byte, dw, x, dy []float32, add bool) {
+// run writes dw, or adds to it; it is transposed to channels-last order first.
+func (c *weightGradient) run(p *op.Pool, work []byte, dw, x, dy []float32, add bool) {
 	input, output := c.sizes()
 	room := scratch[float32](work)
-	k := &chunk{correlation: c, pool: p, x: x, dy: dy, input: room.take(input), output: room.take(output), sums: dw, add: add}
+	k := &chunk{weightGradient: c, pool: p, x: x, dy: dy, input: room.take(input), output: room.take(output), sums: dw, add: add}
 	k.work = room
-	if add && c.turned() {
-		c.turn(p, room, dw, c.InC, c.taken())
+	if add && c.channelsLast() {
+		c.transposeRows(p, room, dw, c.InC, c.kernelSize())
 	}
 	for k.image = 0; k.image < c.Batch; k.image += c.images {
 		for k.row = 0; k.row < c.out[0]; k.row += c.rows {
 			k.run()
 		}
 	}
-	if c.turned() {
-		c.turn(p, room, dw, c.taken(), c.InC)
+	if c.channelsLast() {
+		c.transposeRows(p, room, dw, c.kernelSize(), c.InC)
 	}
 }
 
-// row is the bytes of a row of the result.
-func (c *correlation) row() int64 { return aligned(4 * int64(c.Depth())) }
+// row is the size in bytes of a row of the result.
+func (c *weightGradient) row() int64 { return aligned(4 * int64(c.Depth())) }
 
-// turn transposes each row of the result, a matrix of that size.
-func (c *correlation) turn(p *op.Pool, work []byte, dw []float32, rows, cols int) {
+// transposeRows transposes each row of the result, a matrix of that size.
+func (c *weightGradient) transposeRows(p *op.Pool, work []byte, dw []float32, rows, cols int) {
 	p.Slots(c.Groups*c.OutC, func(m, slot int) {
 		row := kernel.Words[float32](work[int64(slot)*c.row():][:c.row()])[:c.Depth()]
 		copy(row, part(dw, m, c.Depth()))
@@ -109,27 +109,27 @@ func (c *correlation) turn(p *op.Pool, work []byte, dw []float32, rows, cols int
 	})
 }
 
-// A chunk is some places of the output while they are summed.
+// A chunk is some output positions whose contributions are summed.
 type chunk struct {
-	*correlation
+	*weightGradient
 	pool          *op.Pool
 	x, dy         []float32
-	input         []float32 // by group, image, row and column: the channels
-	output        []float32 // by output channel: places of all images of the chunk
+	input         []float32 // channels, by group, image, row and column
+	output        []float32 // by output channel: positions of all images of the chunk
 	sums          []float32
-	add           bool // to what sums are
+	add           bool // destination of the sums
 	work          []byte
 	image, row    int // the first ones
-	images, rows  int // how many
+	images, rows  int // numbers of them
 	lines, inside int // rows of the input, and elements of one group
 }
 
 func (k *chunk) run() {
-	k.images, k.rows = min(k.correlation.images, k.Batch-k.image), min(k.correlation.rows, k.out[0]-k.row)
-	k.lines = k.correlation.lines(k.rows)
+	k.images, k.rows = min(k.weightGradient.images, k.Batch-k.image), min(k.weightGradient.rows, k.out[0]-k.row)
+	k.lines = k.weightGradient.lines(k.rows)
 	k.inside = k.images * k.lines * k.width * k.InC
 	if !k.direct() {
-		k.lay()
+		k.copyIn()
 	}
 	s := k.product(k.images, k.rows)
 	products := make([]gemm.FloatProduct, k.Groups)
@@ -139,7 +139,7 @@ func (k *chunk) run() {
 		}
 		if k.direct() {
 			x := Input(k.Geometry, k.x, k.image*k.Groups+i)[k.row*k.out[1]:]
-			products[i].B = gemm.Matrix[float32]{Data: x, Row: 1, Col: k.Area()}
+			products[i].B = gemm.Matrix[float32]{Data: x, Row: 1, Col: k.InArea()}
 		} else {
 			products[i].Panels = channelPatchesOf(k, i).fill
 		}
@@ -147,18 +147,18 @@ func (k *chunk) run() {
 	gemm.Float(k.pool, s, k.work, products...)
 }
 
-// lay copies the input, and the output's gradient if there are several images.
-func (k *chunk) lay() {
+// copyIn copies the input, and the output's gradient if there are several images.
+func (k *chunk) copyIn() {
 	n := k.images * k.Groups
 	k.pool.Rows(n*k.lines, 1<<12/(k.width*k.InC)+1, func(from, to int) {
 		for i := from; i < to; i++ {
 			k.line(i/(k.images*k.lines), i/k.lines%k.images, i%k.lines)
 		}
 	})
-	if k.correlation.images == 1 {
+	if k.weightGradient.images == 1 {
 		return
 	}
-	places := k.Places()
+	places := k.OutArea()
 	k.pool.Rows(k.Groups*k.OutC, 1<<14/(k.images*places)+1, func(from, to int) {
 		for m := from; m < to; m++ {
 			row := part(k.output, m, k.images*places)
@@ -169,7 +169,7 @@ func (k *chunk) lay() {
 	})
 }
 
-// line lays down one row of the input.
+// line copies one row of the input.
 func (k *chunk) line(group, image, line int) {
 	to := part(k.input, (group*k.images+image)*k.lines+line, k.width*k.InC)
 	at := k.row*k.stride[0] - k.begin[0] + line
@@ -181,16 +181,16 @@ func (k *chunk) line(group, image, line int) {
 	clear(to[:lo*k.InC])
 	clear(to[hi*k.InC:])
 	channels := Input(k.Geometry, k.x, (k.image+image)*k.Groups+group)
-	kernel.TransposeInto(to[lo*k.InC:], k.InC, channels[at*k.in[1]+lo-k.begin[1]:], k.Area(), k.InC, hi-lo)
+	kernel.TransposeInto(to[lo*k.InC:], k.InC, channels[at*k.in[1]+lo-k.begin[1]:], k.InArea(), k.InC, hi-lo)
 }
 
 // left is the output's gradient for one group.
 func (k *chunk) left(group int) gemm.Matrix[float32] {
-	if k.correlation.images > 1 {
-		n := k.images * k.Places()
+	if k.weightGradient.images > 1 {
+		n := k.images * k.OutArea()
 		return gemm.Rows(part(k.output, group, k.OutC*n), n)
 	}
-	return gemm.Rows(Output(k.Geometry, k.dy, k.image*k.Groups+group)[k.row*k.out[1]:], k.Places())
+	return gemm.Rows(Output(k.Geometry, k.dy, k.image*k.Groups+group)[k.row*k.out[1]:], k.OutArea())
 }
 
 // channelPatches are the patches of one group of a chunk.
@@ -203,7 +203,7 @@ func channelPatchesOf(k *chunk, group int) channelPatches {
 	return channelPatches{k, part(k.input, group, k.inside)}
 }
 
-// fill is a gemm.Panels: rows are places of the output, columns the kernel's, channels last.
+// fill is a gemm.Panels: rows are output positions, columns kernel taps with channels last.
 func (p channelPatches) fill(dst []float32, k0, k1, n0, n1 int) {
 	for n := n0; n < n1; {
 		off, run := p.column(n)
@@ -213,7 +213,7 @@ func (p channelPatches) fill(dst []float32, k0, k1, n0, n1 int) {
 	}
 }
 
-// column is where column n lies for the first place, and how many lie side by side from there.
+// column is the offset of column n for the first position, and the number of contiguous columns from there.
 func (p channelPatches) column(n int) (off, run int) {
 	tap, channel := n/p.InC, n%p.InC
 	i, j := tap/p.kernel[1], tap%p.kernel[1]

@@ -26,7 +26,7 @@ func unpoolShape(n *op.Node, in []*ir.Array) ([]ir.Spec, error) {
 		return nil, err
 	}
 	if places.DType != ir.Int64 || places.Elems() != x.Elems() {
-		return nil, fmt.Errorf("input I is %s, want int64 as many as X, %s, has elements", places, x)
+		return nil, fmt.Errorf("input I is %s, want int64 with as many elements as X, %s", places, x)
 	}
 	small, err := unpooled(n, x)
 	if err != nil || op.Opt(in, 2) == nil {
@@ -39,7 +39,7 @@ func unpoolShape(n *op.Node, in []*ir.Array) ([]ir.Spec, error) {
 	return largerShape(x, small[0].Shape, given)
 }
 
-// unpooled is the shape that MaxPool would have made x from, at least.
+// unpooled is the minimum shape that MaxPool would have computed x from.
 func unpooled(n *op.Node, x *ir.Array) ([]ir.Spec, error) {
 	rank := len(x.Shape) - 2
 	kernel, err := kernelShape(n, rank, nil)
@@ -57,14 +57,14 @@ func unpooled(n *op.Node, x *ir.Array) ([]ir.Spec, error) {
 	out := make([]int, rank)
 	for i := range out {
 		if x.Shape[i+2] > most {
-			return nil, fmt.Errorf("axis %d of X has %d places, more than %d", i+2, x.Shape[i+2], most)
+			return nil, fmt.Errorf("axis %d of X has size %d, maximum is %d", i+2, x.Shape[i+2], most)
 		}
 		out[i] = (int(x.Shape[i+2])-1)*stride[i] - pads[i] - pads[rank+i] + kernel[i]
 	}
 	return like(x, spatial(x, out)...)
 }
 
-// largerShape is the shape that output_shape gives, which must hold what was pooled.
+// largerShape is the shape given by output_shape, which must contain the minimum one.
 func largerShape(x *ir.Array, small, given []int64) ([]ir.Spec, error) {
 	if len(given) != len(small) {
 		return nil, fmt.Errorf("output_shape %v has %d entries, want %d", given, len(given), len(small))
@@ -77,8 +77,8 @@ func largerShape(x *ir.Array, small, given []int64) ([]ir.Spec, error) {
 	return like(x, given...)
 }
 
-// unpool puts each element back to its place. Places count elements of the smallest shape; in a
-// larger one they keep their coordinates, as the reference implementation has it.
+// unpool copies each element to its index. Indices refer to the minimum shape; in a larger one the coordinates are kept, as in the
+// reference implementation.
 func unpool[T float](c *op.Call) error {
 	x, y, places := ir.View[T](c.In[0]), ir.View[T](c.Out[0]), ir.View[int64](c.In[1])
 	specs, err := unpooled(c.Node, c.In[0])
@@ -90,7 +90,7 @@ func unpool[T float](c *op.Call) error {
 	clear(y)
 	for i, p := range places {
 		if p < 0 || p >= n {
-			return fmt.Errorf("input I has index %d at %d, outside of %v", p, i, small)
+			return fmt.Errorf("input I has index %d at %d, out of range for %v", p, i, small)
 		}
 		at := int64(0)
 		for a := len(small) - 1; a >= 0; a-- {

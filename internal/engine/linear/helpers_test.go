@@ -21,7 +21,7 @@ type call struct {
 	workers    int
 }
 
-// run computes a call by the newest row of its operator, on scratch and outputs that hold NaN.
+// run runs the newest version of a call's operator, with scratch memory and outputs that hold NaN.
 func (c call) run() ([]*ir.Array, error) {
 	i := slices.IndexFunc(Ops(), func(o op.Op) bool { return o.Domain == c.domain && o.Type == c.op })
 	if i < 0 {
@@ -29,7 +29,7 @@ func (c call) run() ([]*ir.Array, error) {
 	}
 	row := Ops()[i]
 	n := op.NewNode(ir.OpID{Domain: c.domain, Type: c.op}, 1000, c.attrs, nil)
-	n.NumIn, n.Wanted, n.Const = len(c.in), slices.Repeat([]bool{true}, max(c.outputs, 1)), make([]bool, len(c.in))
+	n.NumIn, n.Consumed, n.Const = len(c.in), slices.Repeat([]bool{true}, max(c.outputs, 1)), make([]bool, len(c.in))
 	pool := op.NewPool(max(c.workers, 1))
 	defer pool.Close()
 	specs, err := row.Shape(n, c.in)
@@ -52,7 +52,7 @@ func (c call) run() ([]*ir.Array, error) {
 		}
 		if made != nil {
 			n.State = made.State
-			for _, i := range made.Drops { // nobody may look at them any more
+			for _, i := range made.Drops { // must not be read any more
 				call.In[i] = &ir.Array{DType: c.in[i].DType, Shape: c.in[i].Shape}
 			}
 		}
@@ -70,7 +70,7 @@ func spoil(b []byte) {
 	}
 }
 
-// numbers is a tensor of any type of numbers.
+// numbers is a tensor of any numeric type.
 func numbers(dt ir.DType, shape []int64, x ...float64) *ir.Array {
 	a := ir.NewArray(dt, shape...)
 	number.Write(a, 0, x)

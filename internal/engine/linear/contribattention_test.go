@@ -8,9 +8,9 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// What com.microsoft's operators compute, ONNX's Attention computes of the same heads.
+// com.microsoft's operators agree with ONNX's Attention on the same heads.
 
-func TestMultiHeadAttentionIsAttention(t *testing.T) {
+func TestMultiHeadAttentionEqualsAttention(t *testing.T) {
 	q, k, v := waves(ir.Float, 1, 2, 5, 12), waves(ir.Float, 2, 2, 7, 12), waves(ir.Float, 3, 2, 7, 20)
 	want := result(t, call{op: "Attention", attrs: headAttrs(4, 4), in: []*ir.Array{q, k, v}}, 0)
 	attrs := []*ir.Attr{ir.IntAttr("num_heads", 4)}
@@ -20,7 +20,7 @@ func TestMultiHeadAttentionIsAttention(t *testing.T) {
 	near(t, "split", result(t, split, 0), want, 0)
 }
 
-func TestMultiHeadAttentionOfOneTensor(t *testing.T) {
+func TestMultiHeadAttentionPacked(t *testing.T) {
 	x := waves(ir.Float, 1, 2, 5, 3, 3, 4) // [batch, tokens, heads, Q and K and V, size]
 	var parts [3][]float64
 	for i, v := range values(x) {
@@ -64,7 +64,7 @@ func TestMultiHeadAttentionWithBiasAndPast(t *testing.T) {
 	}
 }
 
-// The four forms of a mask that say the same.
+// The four equivalent forms of a mask.
 func TestFormsOfMasks(t *testing.T) {
 	q, k, v := waves(ir.Float, 1, 2, 3, 8), waves(ir.Float, 2, 2, 4, 8), waves(ir.Float, 3, 2, 4, 8)
 	by := func(shape []int64, x ...float64) []float64 {
@@ -72,9 +72,9 @@ func TestFormsOfMasks(t *testing.T) {
 		return result(t, call{domain: microsoft, op: "MultiHeadAttention", attrs: []*ir.Attr{ir.IntAttr("num_heads", 2)}, in: in}, 0)
 	}
 	ends := by([]int64{2}, 3, 2)
-	near(t, "flags of keys", by([]int64{2, 4}, 1, 1, 1, 0, 1, 1, 0, 0), ends, 0)
+	near(t, "flags per key", by([]int64{2, 4}, 1, 1, 1, 0, 1, 1, 0, 0), ends, 0)
 	rows := slices.Concat(slices.Repeat([]float64{1, 1, 1, 0}, 3), slices.Repeat([]float64{1, 1, 0, 0}, 3))
-	near(t, "flags of pairs", by([]int64{2, 3, 4}, rows...), ends, 0)
+	near(t, "flags per query and key", by([]int64{2, 3, 4}, rows...), ends, 0)
 	near(t, "ends and beginnings", by([]int64{4}, 3, 2, 0, 0), ends, 0)
 	inf := math.Inf(-1)
 	bias := numbers(ir.Float, []int64{2, 1, 1, 4}, 0, 0, 0, inf, 0, 0, inf, inf)
@@ -82,7 +82,7 @@ func TestFormsOfMasks(t *testing.T) {
 	near(t, "Attention", ends, want, 1e-6)
 }
 
-// com.microsoft's Attention multiplies by the weights of queries, keys and values first.
+// com.microsoft's Attention first multiplies by the weights of queries, keys and values.
 func TestSelfAttentionProjects(t *testing.T) {
 	x, w, bias := waves(ir.Float, 1, 2, 5, 6), waves(ir.Float, 2, 6, 24), waves(ir.Float, 3, 24)
 	all := result(t, call{op: "Gemm", in: []*ir.Array{numbers(ir.Float, []int64{10, 6}, values(x)...), w, bias}}, 0)
@@ -99,7 +99,7 @@ func TestSelfAttentionProjects(t *testing.T) {
 	got := call{domain: microsoft, op: "Attention", attrs: attrs, in: []*ir.Array{x, w, bias}, workers: 2}
 	near(t, "output", result(t, got, 0), result(t, want, 0), 1e-6)
 	got.consts = []int{1}
-	near(t, "with packed weights", result(t, got, 0), result(t, want, 0), 1e-6)
+	near(t, "with prepacked weights", result(t, got, 0), result(t, want, 0), 1e-6)
 	near(t, "present", result(t, got, 1), slices.Concat(result(t, want, 1), result(t, want, 2)), 1e-6)
 }
 
@@ -108,7 +108,7 @@ func groupCall(more []*ir.Attr, in ...*ir.Array) call {
 	return call{domain: microsoft, op: "GroupQueryAttention", attrs: attrs, in: in, outputs: 3}
 }
 
-func TestGroupQueryAttentionLooksBack(t *testing.T) {
+func TestGroupQueryAttentionIsCausal(t *testing.T) {
 	q, k, v := waves(ir.Float, 1, 1, 5, 16), waves(ir.Float, 2, 1, 5, 8), waves(ir.Float, 3, 1, 5, 8)
 	length, total := ir.ArrayOf([]int32{4}, 1), ir.ArrayOf([]int32{5}, 1)
 	want := call{op: "Attention", attrs: headAttrs(4, 2, ir.IntAttr("is_causal", 1)), in: []*ir.Array{q, k, v}}
@@ -125,7 +125,7 @@ func TestGroupQueryAttentionLooksBack(t *testing.T) {
 	near(t, "present_value", result(t, step, 2), values(vals), 0)
 }
 
-// Rotated keys and queries of a prompt are those that RotaryEmbedding makes.
+// The rotated keys and queries of a prompt equal those of RotaryEmbedding.
 func TestGroupQueryAttentionRotates(t *testing.T) {
 	q, k, v := waves(ir.Float, 1, 1, 3, 16), waves(ir.Float, 2, 1, 3, 8), waves(ir.Float, 3, 1, 3, 8)
 	cos, sin := waves(ir.Float, 4, 6, 2), waves(ir.Float, 5, 6, 2)

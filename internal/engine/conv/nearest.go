@@ -8,15 +8,14 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// pick resizes by taking the nearest element. It moves elements and does not look at them, but for
-// the value of places outside.
-func (r *resizing) pick(c *op.Call) error {
+// copyNearest resizes with nearest-neighbour interpolation. It moves elements of any type; outside is the extrapolation value.
+func (r *resizing) copyNearest(c *op.Call) error {
 	x, y := c.In[0], c.Out[0]
 	if x.Elems() == 0 {
-		return fmt.Errorf("input X, %s, is empty: there is nothing to resize", x)
+		return fmt.Errorf("input X, %s, is empty", x)
 	}
 	if x.DType == ir.String {
-		pickAs(r, c, x.Text, y.Text, "")
+		nearestAs(r, c, x.Text, y.Text, "")
 		return nil
 	}
 	beyond := ir.NewArray(x.DType, 1)
@@ -27,44 +26,44 @@ func (r *resizing) pick(c *op.Call) error {
 	}
 	switch x.DType.Bits() {
 	case 8:
-		pickBits[uint8](r, c, beyond)
+		nearestBits[uint8](r, c, beyond)
 	case 16:
-		pickBits[uint16](r, c, beyond)
+		nearestBits[uint16](r, c, beyond)
 	case 32:
-		pickBits[uint32](r, c, beyond)
+		nearestBits[uint32](r, c, beyond)
 	case 64:
-		pickBits[uint64](r, c, beyond)
+		nearestBits[uint64](r, c, beyond)
 	case 128:
-		pickBits[complex128](r, c, beyond)
+		nearestBits[complex128](r, c, beyond)
 	default:
-		return fmt.Errorf("input X is %s, which is packed", x)
+		return fmt.Errorf("packed type not supported: input X is %s", x)
 	}
 	return nil
 }
 
-func pickBits[T ir.Element](r *resizing, c *op.Call, beyond *ir.Array) {
-	pickAs(r, c, ir.View[T](c.In[0]), ir.View[T](c.Out[0]), ir.View[T](beyond)[0])
+func nearestBits[T ir.Element](r *resizing, c *op.Call, beyond *ir.Array) {
+	nearestAs(r, c, ir.View[T](c.In[0]), ir.View[T](c.Out[0]), ir.View[T](beyond)[0])
 }
 
-// pickAs takes blocks of inner elements, which are what lies behind the last axis that changes.
-func pickAs[T any](r *resizing, c *op.Call, x, y []T, beyond T) {
+// nearestAs copies blocks of inner elements: those of the axes after the last one that changes.
+func nearestAs[T any](r *resizing, c *op.Call, x, y []T, beyond T) {
 	rank := len(r.out)
 	last := rank - 1
-	for last > 0 && r.line(last, c.In[0].Shape[last]).same() {
+	for last > 0 && r.axis(last, c.In[0].Shape[last]).same() {
 		last--
 	}
 	if rank == 0 {
 		copy(y, x)
 		return
 	}
-	g := picker[T]{x: x, beyond: beyond, inner: int(op.Product(r.out[last+1:]))}
+	g := nearestPicker[T]{x: x, beyond: beyond, inner: int(op.Product(r.out[last+1:]))}
 	for i := range last + 1 {
-		g.places = append(g.places, r.nearestPlaces(r.line(i, c.In[0].Shape[i])))
+		g.places = append(g.places, r.nearestPositions(r.axis(i, c.In[0].Shape[i])))
 		g.in = append(g.in, int(c.In[0].Shape[i]))
 	}
 	width := len(g.places[last]) * g.inner
 	c.Pool.Rows(len(y)/width, 1+resizeGrain/width, func(from, to int) {
-		before := -1 // the row of x that the last row of y was made from
+		before := -1 // source row of the last row of y
 		for i := from; i < to; i++ {
 			row := part(y, i, width)
 			from := g.row(i)
@@ -78,7 +77,7 @@ func pickAs[T any](r *resizing, c *op.Call, x, y []T, beyond T) {
 	})
 }
 
-type picker[T any] struct {
+type nearestPicker[T any] struct {
 	x      []T
 	beyond T
 	inner  int
@@ -86,8 +85,8 @@ type picker[T any] struct {
 	places [][]int32 // by axis
 }
 
-// row is the row of x that row i of y comes from, -1 for none.
-func (g *picker[T]) row(i int) int {
+// row is the row of x that row i of y is copied from, -1 for none.
+func (g *nearestPicker[T]) row(i int) int {
 	at, step := 0, 1
 	for a := len(g.in) - 2; a >= 0; a-- {
 		p := int(g.places[a][i%len(g.places[a])])
@@ -101,7 +100,7 @@ func (g *picker[T]) row(i int) int {
 	return at
 }
 
-func (g *picker[T]) fill(y []T, row int) {
+func (g *nearestPicker[T]) fill(y []T, row int) {
 	if row < 0 {
 		fill(y, g.beyond)
 		return

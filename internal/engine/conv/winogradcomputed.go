@@ -5,13 +5,13 @@ import (
 	"github.com/mcompress/mcompress/internal/engine/op"
 )
 
-// freshTiles is how many elements of each channel of the output, over all images, pay for transforming weights
-// that serve one run alone (measured).
-const freshTiles = 2048
+// minTransformArea is the number of output elements per channel, over all images, from which transforming the weights for a single run pays off
+// (measured).
+const minTransformArea = 2048
 
-// freshWinograd reports whether weights that were computed in this run are transformed.
-func (g *Geometry) freshWinograd() bool {
-	if len(g.in) != 2 || g.Batch*g.Places() < freshTiles {
+// transformsComputed reports whether weights that were computed in this run are transformed.
+func (g *Geometry) transformsComputed() bool {
+	if len(g.in) != 2 || g.Batch*g.OutArea() < minTransformArea {
 		return false
 	}
 	for i := range g.in {
@@ -22,31 +22,31 @@ func (g *Geometry) freshWinograd() bool {
 	return g.OutC >= fewChannels && g.InC >= fewChannels && g.Groups*g.OutC*g.InC <= manyKernels
 }
 
-// freshWork is the scratch that fresh wants.
-func (g *Geometry) freshWork(workers int) int64 {
+// computedWork is the size of convolveComputed's scratch memory.
+func (g *Geometry) computedWork(workers int) int64 {
 	if d := DepthwiseOf(g); d != nil {
 		return d.work(workers)
 	}
-	if g.freshWinograd() {
+	if g.transformsComputed() {
 		return g.transformedWork(workers)
 	}
 	return g.TableSize() + gemm.FloatWork(g.Product(), g.Products(), workers, false)
 }
 
-// fresh convolves with weights that nobody has prepared.
-func (g *Geometry) fresh(p *op.Pool, work []byte, j job) {
+// convolveComputed convolves with weights that are not prepacked.
+func (g *Geometry) convolveComputed(p *op.Pool, work []byte, j job) {
 	if d := DepthwiseOf(g); d != nil {
 		d.run(p, work, j)
 		return
 	}
-	if !g.freshWinograd() {
+	if !g.transformsComputed() {
 		g.multiply(p, work, j)
 		return
 	}
 	g.transformed(p, work, j)
 }
 
-// transformedWork is the scratch that transformed wants.
+// transformedWork is the size of transformed's scratch memory.
 func (g *Geometry) transformedWork(workers int) int64 {
 	return aligned(winogradBytes(g)) + winogradOf(g, nil).work(workers)
 }

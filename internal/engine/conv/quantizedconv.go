@@ -10,23 +10,23 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// codeConvolutions are the convolution of codes of 8 bits that engine's fusions make:
+// quantizedConvs is the convolution with 8-bit input and output that the engine's fusions create:
 //
 //	QuantizedConv(X, W, B, xs, xz, ys, yz) = QuantizeLinear(FusedConv(DequantizeLinear(X, xs, xz), W, B), ys, yz)
 //
-// with scalar scales and zero points. Its bits are those of the three. Floats are there for a band of rows at a
-// time, so that an image takes a byte a value.
-func codeConvolutions() []op.Op {
+// with scalar scales and zero points. It is bit-identical to the three operators. Floats exist for a band of rows at a time, so that an
+// image takes one byte per element.
+func quantizedConvs() []op.Op {
 	return []op.Op{{
 		Domain: "mcompress", Type: "QuantizedConv", Since: 1,
-		Shape: codesShape, Prepare: prepareConv, Work: codesWork, Run: convolveCodes,
+		Shape: quantizedConvShape, Prepare: prepareConv, Work: quantizedConvWork, Run: runQuantizedConv,
 	}}
 }
 
-// bandBytes is how much a band's floats take at most, if that is enough for four rows: they stay near the core.
+// bandBytes is the maximum size of a band's floats, if four rows fit: they stay in the cache.
 const bandBytes = 512 << 10
 
-func codesShape(n *op.Node, in []*ir.Array) ([]ir.Spec, error) {
+func quantizedConvShape(n *op.Node, in []*ir.Array) ([]ir.Spec, error) {
 	for i, name := range []string{"X", "W", "", "x_scale", "x_zero_point", "y_scale", "y_zero_point"} {
 		a := op.Opt(in, i)
 		switch {
@@ -37,8 +37,8 @@ func codesShape(n *op.Node, in []*ir.Array) ([]ir.Spec, error) {
 			return nil, fmt.Errorf("input %s is %s, want a scalar", name, a)
 		}
 	}
-	if x, y := in[0].DType, in[6].DType; x != in[4].DType || !isCode(x) || !isCode(y) || in[3].DType != ir.Float || in[5].DType != ir.Float {
-		return nil, fmt.Errorf("inputs X %s, x_scale %s, x_zero_point %s, y_scale %s and y_zero_point %s are no codes of 8 bits with their scales", in[0], in[3], in[4], in[5], in[6])
+	if x, y := in[0].DType, in[6].DType; x != in[4].DType || !isByteType(x) || !isByteType(y) || in[3].DType != ir.Float || in[5].DType != ir.Float {
+		return nil, fmt.Errorf("inputs X %s, x_scale %s, x_zero_point %s, y_scale %s and y_zero_point %s are not 8-bit values with scales and zero points", in[0], in[3], in[4], in[5], in[6])
 	}
 	values := slices.Clone(in[:3])
 	values[0] = &ir.Array{DType: ir.Float, Shape: in[0].Shape}
@@ -54,20 +54,20 @@ func codesShape(n *op.Node, in []*ir.Array) ([]ir.Spec, error) {
 	return specs, err
 }
 
-func isCode(dt ir.DType) bool { return dt == ir.Int8 || dt == ir.Uint8 }
+func isByteType(dt ir.DType) bool { return dt == ir.Int8 || dt == ir.Uint8 }
 
-// A band is some rows of the output of one image, and the rows of the input that they are made of.
+// A band is some rows of the output of one image, and the input rows that they depend on.
 type band struct {
 	*Geometry      // of these rows alone
 	first, row int // of the input, and of the output
 }
 
-// bands cut an image so that all its floats need little memory. Rows come in fours, as Winograd's tiles do.
+// bands splits an image so that its floats need little memory. Bands start at multiples of four rows, like Winograd's tiles.
 func (g *Geometry) bands() []band {
 	rows := max(bandBytes/(4*max(g.Groups*(g.InC*g.stride[0]*g.in[1]+g.OutC*g.out[1]), 1)), 1)
 	rows = (rows + 3) &^ 3
 	if g.begin[0] >= g.span(0) || g.end[0] >= g.span(0) {
-		rows = max(g.out[0], 1) // some rows would be made of padding alone
+		rows = max(g.out[0], 1) // some rows would depend on padding only
 	}
 	var all []band
 	for row := 0; row < g.out[0]; row += rows {
@@ -86,12 +86,12 @@ func (g *Geometry) band(from, to int) band {
 	return band{&Geometry{&w, 1, g.Groups, g.InC, g.OutC}, top, from}
 }
 
-// floats is the elements of the band's input and output.
+// floats is the number of elements of the band's input and output.
 func (b band) floats() (x, y int) {
-	return b.Groups * b.InC * b.inLen(), b.Groups * b.OutC * b.Places()
+	return b.Groups * b.InC * b.inLen(), b.Groups * b.OutC * b.OutArea()
 }
 
-func codesWork(n *op.Node, in []*ir.Array, workers int) int64 {
+func quantizedConvWork(n *op.Node, in []*ir.Array, workers int) int64 {
 	g, err := geometry(n, in)
 	if err != nil {
 		return 0
@@ -104,23 +104,23 @@ func codesWork(n *op.Node, in []*ir.Array, workers int) int64 {
 	return most
 }
 
-// A codec makes floats of codes and codes of floats.
+// A codec dequantizes and quantizes.
 type codec struct {
 	signed bool
 	scale  float32
 	zero   int32
-	codes  kernel.Codes
+	typ    kernel.Codes
 }
 
 func codecOf(scale, zero *ir.Array) codec {
-	c := codec{signed: zero.DType == ir.Int8, scale: ir.View[float32](scale)[0], zero: int32(zero.Data[0]), codes: kernel.Codes{Lo: 0, Hi: 255}}
+	c := codec{signed: zero.DType == ir.Int8, scale: ir.View[float32](scale)[0], zero: int32(zero.Data[0]), typ: kernel.Codes{Lo: 0, Hi: 255}}
 	if c.signed {
-		c.zero, c.codes = int32(int8(zero.Data[0])), kernel.Codes{Lo: -128, Hi: 127}
+		c.zero, c.typ = int32(int8(zero.Data[0])), kernel.Codes{Lo: -128, Hi: 127}
 	}
 	return c
 }
 
-func convolveCodes(c *op.Call) error {
+func runQuantizedConv(c *op.Call) error {
 	g, err := geometry(c.Node, c.In)
 	if err != nil || c.Out[0].Elems() == 0 {
 		return err
@@ -134,7 +134,7 @@ func convolveCodes(c *op.Call) error {
 	}
 	from, to := codecOf(c.In[3], c.In[4]), codecOf(c.In[5], c.In[6])
 	for image := range g.Batch {
-		x, y := part(c.In[0].Data, image, g.Groups*g.InC*g.Area()), part(c.Out[0].Data, image, g.Groups*g.OutC*g.Places())
+		x, y := part(c.In[0].Data, image, g.Groups*g.InC*g.InArea()), part(c.Out[0].Data, image, g.Groups*g.OutC*g.OutArea())
 		for _, b := range g.bands() {
 			b.run(c, j, x, y, from, to)
 		}
@@ -142,25 +142,25 @@ func convolveCodes(c *op.Call) error {
 	return nil
 }
 
-// run makes the band's rows of an image's codes y from those of x.
+// run computes the band's rows of an image's quantized output y from quantized input x.
 func (b band) run(c *op.Call, j job, x, y []byte, from, to codec) {
 	room := scratch[float32](c.Work)
 	nx, ny := b.floats()
 	j.x, j.y = room.take(nx), room.take(ny)
 	in, area := b.inLen(), len(x)/(b.Groups*b.InC)
-	c.Pool.Rows(b.Groups*b.InC, 1+codesGrain/max(in, 1), func(lo, hi int) {
+	c.Pool.Rows(b.Groups*b.InC, 1+quantizeGrain/max(in, 1), func(lo, hi int) {
 		for ch := lo; ch < hi; ch++ {
 			kernel.Dequantize(part(j.x, ch, in), part(x, ch, area)[b.first*b.in[1]:][:in], from.signed, from.scale, from.zero)
 		}
 	})
 	b.convolve(c, room, j)
-	out, places := b.Places(), len(y)/(b.Groups*b.OutC)
-	c.Pool.Rows(b.Groups*b.OutC, 1+codesGrain/max(out, 1), func(lo, hi int) {
+	out, places := b.OutArea(), len(y)/(b.Groups*b.OutC)
+	c.Pool.Rows(b.Groups*b.OutC, 1+quantizeGrain/max(out, 1), func(lo, hi int) {
 		for ch := lo; ch < hi; ch++ {
-			kernel.Quantize(part(y, ch, places)[b.row*b.out[1]:][:out], part(j.y, ch, out), to.scale, to.zero, to.codes)
+			kernel.Quantize(part(y, ch, places)[b.row*b.out[1]:][:out], part(j.y, ch, out), to.scale, to.zero, to.typ)
 		}
 	})
 }
 
-// codesGrain is how many codes are work enough for one piece.
-const codesGrain = 1 << 14
+// quantizeGrain is the minimum number of values per task.
+const quantizeGrain = 1 << 14

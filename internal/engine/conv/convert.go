@@ -10,7 +10,7 @@ import (
 
 type float interface{ float32 | float64 }
 
-// A scratch hands out parts of Call.Work.
+// A scratch allocates parts of Call.Work.
 type scratch[F float] []byte
 
 func (s *scratch[F]) take(n int) []F {
@@ -40,7 +40,7 @@ func elements[F float](a *ir.Array) []F {
 	return nil
 }
 
-// load writes a's elements as floats: 16-bit floats as float32, other numbers as float64.
+// load converts a's elements to floats: 16-bit floats to float32, other types to float64.
 func load[F float](to []F, a *ir.Array) {
 	if wide, ok := any(to).([]float64); ok {
 		number.Read(wide, a, 0)
@@ -49,8 +49,7 @@ func load[F float](to []F, a *ir.Array) {
 	}
 }
 
-// store is load's reverse. Whole numbers lose their fraction and are saturated: cubic weights
-// reach beyond the elements.
+// store is the inverse of load. Integers are truncated and saturated: cubic weights can exceed the range of the input.
 func store[F float](a *ir.Array, x []F) {
 	wide, ok := any(x).([]float64)
 	if !ok {
@@ -65,7 +64,7 @@ func store[F float](a *ir.Array, x []F) {
 	number.Write(a, 0, wide)
 }
 
-// bounds are the least and largest float64 that a type of whole numbers holds.
+// bounds are the minimum and maximum float64 of an integer type.
 func bounds(dt ir.DType) (lo, hi float64, bounded bool) {
 	switch dt {
 	case ir.Int8, ir.Int16, ir.Int32, ir.Int64:
@@ -77,5 +76,5 @@ func bounds(dt ir.DType) (lo, hi float64, bounded bool) {
 	return 0, 0, false
 }
 
-// below is the largest whole number below a power of two.
+// below is the largest integer below a power of two.
 func below(power float64) float64 { return min(power-1, math.Nextafter(power, 0)) }

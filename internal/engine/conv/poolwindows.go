@@ -4,7 +4,7 @@ import (
 	"github.com/mcompress/mcompress/internal/engine/op"
 )
 
-// Windows are where the windows of a pool lie, for pools of types that this package does not know.
+// Windows are the windows of a pool, for pools of types that this package does not support.
 type Windows struct{ w *window }
 
 // WindowsOf reads a pool's attributes for an input of these spatial lengths.
@@ -13,10 +13,10 @@ func WindowsOf(n *op.Node, lengths []int64) (Windows, error) {
 	return Windows{w}, err
 }
 
-// In is how many elements a channel of the input has.
+// In is the number of elements of an input channel.
 func (v Windows) In() int { return v.w.inLen() }
 
-// Out is how many windows there are.
+// Out is the number of windows.
 func (v Windows) Out() int { return v.w.outLen() }
 
 // Lengths are the spatial lengths of the output.
@@ -28,7 +28,7 @@ func (v Windows) Lengths() []int64 {
 	return out
 }
 
-// Elements appends to list the elements of a channel that lie under window o, in order.
+// Elements appends to list the elements of a channel that window o covers, in order.
 func (v Windows) Elements(list []int, o int) []int {
 	last := v.w.last()
 	lo, hi := v.w.inside(last, o%v.w.out[last])
@@ -41,7 +41,7 @@ func (v Windows) Elements(list []int, o int) []int {
 	return list
 }
 
-// Counted is what an average over window o divides by, the padding included if so wanted.
+// Counted is the divisor of an average over window o; padding is count_include_pad.
 func (v Windows) Counted(o int, padding bool) int {
 	last := v.w.last()
 	return v.w.counted(last, o%v.w.out[last], padding) * v.w.countedRows(o/v.w.out[last], padding)

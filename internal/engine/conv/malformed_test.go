@@ -9,7 +9,7 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// A sample is a node that works.
+// A sample is a valid node.
 type sample struct {
 	name    string
 	version int64
@@ -48,8 +48,8 @@ func samples() []sample {
 	)
 }
 
-// Nodes that almost work give an error, or a result.
-func TestBrokenNodesDoNotPanic(t *testing.T) {
+// Nodes with random defects return an error, or a result.
+func TestMalformedNodesDoNotPanic(t *testing.T) {
 	seeds := uint64(300)
 	if testing.Short() {
 		seeds = 30
@@ -120,7 +120,7 @@ func breakArray(r *rand.Rand, a *ir.Array) *ir.Array {
 	return b
 }
 
-// panics runs the node, without its data first, and says what went wrong beyond an error.
+// panics runs the node, first without data, and describes a panic or an invalid result.
 func (s sample) panics() (text string) {
 	defer func() {
 		if v := recover(); v != nil {

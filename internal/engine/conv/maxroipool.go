@@ -8,7 +8,7 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// regions are the pools over regions of interest. RoiAlign 16 moved its coordinates by half a place unless told otherwise.
+// regions are the pools over regions of interest. RoiAlign 16 changed the default coordinates by half an element.
 func regions() []op.Op {
 	return wide(
 		op.Op{Type: "MaxRoiPool", Since: 1, Shape: maxRoiShape, Run: maxRoiTypes().run},
@@ -48,19 +48,18 @@ func roiInputs(t byType, in []*ir.Array, columns int64) (x, rois *ir.Array, err 
 		return nil, nil, fmt.Errorf("input rois is %s, want (number, %d)", rois, columns)
 	}
 	if x.Shape[2]*x.Shape[3] == 0 && rois.Shape[0] > 0 {
-		return nil, nil, fmt.Errorf("input X is %s and has nothing to pool", x)
+		return nil, nil, fmt.Errorf("input X is %s, want no empty axes", x)
 	}
 	return x, rois, sameType(in, "X", "rois")
 }
 
-// maxRoi takes the largest element of each part of a region whose corners are rounded to places, both
-// included (Girshick, "Fast R-CNN", 2015).
+// maxRoi computes the maximum of each part of a region whose corners are rounded to integers, both included (Girshick, "Fast R-CNN", 2015).
 func maxRoi[T float](c *op.Call) error {
 	x, rois, y := ir.View[T](c.In[0]), ir.View[T](c.In[1]), ir.View[T](c.Out[0])
 	shape, out := c.In[0].Shape, c.Out[0].Shape
 	for i := range int(out[0]) {
 		if image := rois[i*5]; !(image >= 0 && image < T(shape[0])) {
-			return fmt.Errorf("input rois has image %v at %d, outside of 0 to %d", image, i, shape[0]-1)
+			return fmt.Errorf("input rois has image %v at %d, out of range 0 to %d", image, i, shape[0]-1)
 		}
 	}
 	scale := float64(c.Float("spatial_scale", 1))
@@ -79,7 +78,7 @@ func maxRoi[T float](c *op.Call) error {
 	return nil
 }
 
-// cutRegion cuts the places from start to end into n parts, which may overlap by one, and keeps them inside.
+// cutRegion divides the positions from start to end into n parts, which may overlap by one, clamped to the input.
 func cutRegion(start, end float64, n, length int) [][2]int {
 	first, last := nearWhole(start), nearWhole(end)
 	size := max(last-first+1, 1) / float64(n)
@@ -91,7 +90,7 @@ func cutRegion(start, end float64, n, length int) [][2]int {
 	return parts
 }
 
-// nearWhole rounds; what is no number is as far outside as most.
+// nearWhole rounds; NaN becomes the lowest coordinate.
 func nearWhole(p float64) float64 {
 	if !(math.Abs(p) < most) {
 		return -most
@@ -99,7 +98,7 @@ func nearWhole(p float64) float64 {
 	return math.Round(p)
 }
 
-// maxOf is the largest element of a rectangle, 0 for an empty one.
+// maxOf is the maximum of a rectangle, 0 for an empty one.
 func maxOf[T float](plane []T, width int, rows, cols [2]int) T {
 	if rows[0] >= rows[1] || cols[0] >= cols[1] {
 		return 0

@@ -9,7 +9,7 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// contribAttentions are com.microsoft's, as ONNX Runtime computes them on CPUs.
+// contribAttentions are com.microsoft's attention operators, as ONNX Runtime computes them on CPUs.
 func contribAttentions() []op.Op {
 	return []op.Op{
 		{Type: "Attention", Domain: microsoft, Since: 1, Shape: selfShape, Run: runSelf, Work: selfWork, Prepare: prepareSelf},
@@ -18,7 +18,7 @@ func contribAttentions() []op.Op {
 	}
 }
 
-// A contribAttention is what those operators have in common.
+// A contribAttention is the common part of those operators.
 type contribAttention struct {
 	multihead
 	past   int
@@ -39,7 +39,7 @@ func (p *contribAttention) masks(n *op.Node, index, bias *ir.Array) (err error) 
 	}
 	if bias != nil {
 		if len(bias.Shape) != 4 || !isFloat(bias.DType) {
-			return fmt.Errorf("input attention_bias is %s, not of four axes of floats", bias)
+			return fmt.Errorf("input attention_bias is %s, want four axes of floats", bias)
 		}
 		p.bias, err = maskOf(bias, p.scores(), false)
 	}
@@ -50,12 +50,12 @@ func (p *contribAttention) scores() [4]int64 {
 	return [4]int64{int64(p.batch), int64(p.heads), int64(p.Queries), int64(p.Keys)}
 }
 
-// mask is that of one head: where there are no flags, what lies ahead is out of reach instead.
+// mask is the mask of one head. Without a mask input, causal attention limits the key range instead.
 func (p *contribAttention) mask(index *ir.Array) func(batch, head int) attention.Mask[float32] {
 	if p.index != nil {
 		p.index.index = ir.View[int32](index)
 	} else if p.causal {
-		p.reach = func(int) attention.Reach { return within(p.Keys, p.past, -1, 0) }
+		p.keyRange = func(int) attention.KeyRange { return within(p.Keys, p.past, -1, 0) }
 	}
 	if p.index == nil && p.bias == nil {
 		return nil

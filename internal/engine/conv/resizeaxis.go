@@ -2,36 +2,36 @@ package conv
 
 import "math"
 
-// A line is how one axis is resized.
-type line struct {
+// A resizedAxis is the resizing of one axis.
+type resizedAxis struct {
 	in, out    int
 	scale      float32
-	start, end float32 // of the region, in parts of the axis
+	start, end float32 // of the region, as fractions of the axis
 }
 
-// transforms give the place in the input of place o of the output, by coordinate_transformation_mode, in
-// float32 as ONNX Runtime computes it. wanted is the output's length before it was rounded down.
-var transforms = map[string]func(l line, o, wanted float32) float32{
-	"half_pixel":           func(l line, o, _ float32) float32 { return (o+0.5)/l.scale - 0.5 },
-	"asymmetric":           func(l line, o, _ float32) float32 { return o / l.scale },
-	"tf_half_pixel_for_nn": func(l line, o, _ float32) float32 { return (o + 0.5) / l.scale },
-	"pytorch_half_pixel": func(l line, o, _ float32) float32 {
+// transforms map output position o to an input coordinate, by coordinate_transformation_mode, in float32 like ONNX Runtime. wanted is the
+// output's length before it was rounded down.
+var transforms = map[string]func(l resizedAxis, o, wanted float32) float32{
+	"half_pixel":           func(l resizedAxis, o, _ float32) float32 { return (o+0.5)/l.scale - 0.5 },
+	"asymmetric":           func(l resizedAxis, o, _ float32) float32 { return o / l.scale },
+	"tf_half_pixel_for_nn": func(l resizedAxis, o, _ float32) float32 { return (o + 0.5) / l.scale },
+	"pytorch_half_pixel": func(l resizedAxis, o, _ float32) float32 {
 		if l.out <= 1 {
 			return 0
 		}
 		return (o+0.5)/l.scale - 0.5
 	},
-	"half_pixel_symmetric": func(l line, o, wanted float32) float32 {
+	"half_pixel_symmetric": func(l resizedAxis, o, wanted float32) float32 {
 		offset := float32(l.in) / 2 * (1 - float32(l.out)/wanted)
 		return offset + (o+0.5)/l.scale - 0.5
 	},
-	"align_corners": func(l line, o, wanted float32) float32 {
+	"align_corners": func(l resizedAxis, o, wanted float32) float32 {
 		if l.out <= 1 {
 			return 0
 		}
 		return o * float32(l.in-1) / (wanted - 1)
 	},
-	"tf_crop_and_resize": func(l line, o, wanted float32) float32 {
+	"tf_crop_and_resize": func(l resizedAxis, o, wanted float32) float32 {
 		top := float32(l.in - 1)
 		if l.out <= 1 {
 			return 0.5 * (l.start + l.end) * top
@@ -40,31 +40,31 @@ var transforms = map[string]func(l line, o, wanted float32) float32{
 	},
 }
 
-// place is where output o comes from.
-func (r *resizing) place(l line, o int) float32 {
+// coordinate is the input coordinate of output o.
+func (r *resizing) coordinate(l resizedAxis, o int) float32 {
 	return transforms[r.transform](l, float32(o), l.scale*float32(l.in))
 }
 
-// outside reports whether tf_crop_and_resize takes extrapolation_value instead of what lies at p.
-func (r *resizing) outside(l line, p float32) bool {
+// outside reports whether tf_crop_and_resize uses extrapolation_value at p.
+func (r *resizing) outside(l resizedAxis, p float32) bool {
 	return r.roi != nil && (p < 0 || p > float32(l.in-1))
 }
 
-// line is how axis i is resized.
-func (r *resizing) line(i int, in int64) line {
-	l := line{in: int(in), out: int(r.out[i]), scale: r.scale[i], end: 1}
+// axis is the resizing of axis i.
+func (r *resizing) axis(i int, in int64) resizedAxis {
+	l := resizedAxis{in: int(in), out: int(r.out[i]), scale: r.scale[i], end: 1}
 	if r.roi != nil {
 		l.start, l.end = r.roi[i], r.roi[len(r.out)+i]
 	}
 	return l
 }
 
-// same reports whether the axis stays as it is.
-func (l line) same() bool {
+// same reports whether the axis is unchanged.
+func (l resizedAxis) same() bool {
 	return l.in == l.out && l.scale == 1 && l.start == 0 && l.end == 1
 }
 
-// nearestModes round a place in the input to a whole one.
+// nearestModes round an input coordinate to an integer.
 var nearestModes = map[string]func(p float64, shrinks bool) float64{
 	"round_prefer_floor": func(p float64, _ bool) float64 { return math.Ceil(p - 0.5) },
 	"round_prefer_ceil":  func(p float64, _ bool) float64 { return math.Floor(p + 0.5) },
@@ -78,12 +78,12 @@ var nearestModes = map[string]func(p float64, shrinks bool) float64{
 	},
 }
 
-// nearestPlaces are the input's places for each of the output's, -1 for those outside of the region.
-func (r *resizing) nearestPlaces(l line) []int32 {
+// nearestPositions are the input positions of the outputs, -1 outside of the region.
+func (r *resizing) nearestPositions(l resizedAxis) []int32 {
 	round := nearestModes[r.nearest]
 	places := make([]int32, l.out)
 	for o := range places {
-		p := r.place(l, o)
+		p := r.coordinate(l, o)
 		if r.outside(l, p) {
 			places[o] = -1
 			continue
@@ -93,18 +93,17 @@ func (r *resizing) nearestPlaces(l line) []int32 {
 	return places
 }
 
-// A filter is the weights that each place of the output takes its neighbours with: n places
-// of the input for each, held inside of it.
+// A filter is the interpolation weights of each output position: n input positions each, clamped to the input.
 type filter struct {
-	line
+	resizedAxis
 	n       int
 	at      []int32
 	weight  []float64
 	outside []bool // nil if none is
 }
 
-// filter makes the weights of an axis.
-func (r *resizing) filter(l line) *filter {
+// filter computes the weights of an axis.
+func (r *resizing) filter(l resizedAxis) *filter {
 	curve, reach := triangle, float64(1)
 	if r.mode == "cubic" {
 		a := float64(r.a)
@@ -115,10 +114,10 @@ func (r *resizing) filter(l line) *filter {
 		squeeze = min(float64(l.scale), 1)
 	}
 	first := int(math.Floor(-reach/squeeze)) + 1
-	f := &filter{line: l, n: 2 - 2*first}
+	f := &filter{resizedAxis: l, n: 2 - 2*first}
 	f.at, f.weight = make([]int32, l.out*f.n), make([]float64, l.out*f.n)
 	for o := range l.out {
-		p := r.place(l, o)
+		p := r.coordinate(l, o)
 		if r.outside(l, p) {
 			if f.outside == nil {
 				f.outside = make([]bool, l.out)
@@ -130,12 +129,12 @@ func (r *resizing) filter(l line) *filter {
 	return f
 }
 
-// weigh sets the weights of output o, whose centre is p. Where they were squeezed, or where those outside are left out,
-// they are made to sum to 1.
+// weigh sets the weights of output o, whose centre is p. They are normalized to sum 1 if they were stretched for antialiasing, or if
+// outside positions are excluded.
 func (f *filter) weigh(o int, p float32, first int, squeeze float64, curve func(float64) float64, exclude bool) {
 	base := math.Floor(float64(p))
 	if !(math.Abs(base) < most) {
-		base = 0 // scales that are no numbers
+		base = 0 // NaN scales
 	}
 	ratio := float64(p) - base
 	weights := make([]float64, f.n)
@@ -158,11 +157,10 @@ func (f *filter) weigh(o int, p float32, first int, squeeze float64, curve func(
 	}
 }
 
-// triangle is linear interpolation's curve.
+// triangle is linear interpolation's kernel.
 func triangle(x float64) float64 { return max(1-math.Abs(x), 0) }
 
-// keys is the curve of cubic convolution (Keys, "Cubic Convolution Interpolation for Digital Image Processing",
-// 1981, equation 4).
+// keys is the kernel of cubic convolution (Keys, "Cubic Convolution Interpolation for Digital Image Processing", 1981, equation 4).
 func keys(x, a float64) float64 {
 	x = math.Abs(x)
 	switch {

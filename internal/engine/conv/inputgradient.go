@@ -4,17 +4,17 @@ import (
 	"github.com/mcompress/mcompress/internal/engine/op"
 )
 
-// A phase is a part of the transpose of a convolution. Elements of the input that lie a stride apart meet
-// the same places of the kernel, so their gradient is a convolution of the output's gradient which moves by one, with
-// those places in reverse order. All elements are the phases of each axis with each of the others.
+// A phase is a part of the transpose of a convolution with strides. Input elements that are a stride apart are covered by the same kernel
+// taps, so their gradient is a convolution of the output's gradient with stride 1, with those taps in reverse order. The phases of all axes
+// are combined.
 type phase struct {
 	*Geometry
 	from  *Geometry
-	first []int   // by axis: where the phase's elements begin in the input
-	taps  [][]int // by axis: places of the kernel
+	first []int   // by axis: first input element of the phase
+	taps  [][]int // by axis: kernel taps
 }
 
-// phases are those that a place of the kernel meets; where there is none the gradient is 0.
+// phases lists those with at least one kernel tap; elsewhere the gradient is 0.
 func (g *Geometry) phases() []phase {
 	all := []phase{{Geometry: &Geometry{&window{}, g.Batch, g.Groups, g.OutC, g.InC}, from: g}}
 	for i := range g.in {
@@ -45,7 +45,7 @@ func (ph phase) along(i, r int) (phase, bool) {
 		return ph, false
 	}
 	w := *ph.window
-	apart := 1 // steps of the output between neighbouring taps
+	apart := 1 // distance of adjacent taps in the output
 	if len(taps) > 1 {
 		apart = (taps[0] - taps[1]) * dilation / stride
 	}
@@ -61,13 +61,13 @@ func (ph phase) along(i, r int) (phase, bool) {
 	return next, true
 }
 
-// with is a new list: list and v.
+// with is a new list: list followed by v.
 func with(list []int, v int) []int { return append(list[:len(list):len(list)], v) }
 
-// weights writes those of the phase: by group, input and output channel, and tap.
+// weights writes the weights of the phase: by group, input and output channel, and tap.
 func (ph phase) weights(p *op.Pool, to, w []float32) {
 	g := ph.from
-	places := make([]int, ph.taken())
+	places := make([]int, ph.kernelSize())
 	for t := range places {
 		at, step := 0, 1
 		for i, k := ph.last(), t; i >= 0; i-- {
@@ -82,7 +82,7 @@ func (ph phase) weights(p *op.Pool, to, w []float32) {
 			group, c := part(w, i/g.InC, g.OutC*g.Depth()), i%g.InC
 			row := part(to, i, ph.Depth())
 			for m := range g.OutC {
-				kernel := part(part(group, m, g.Depth()), c, g.taken())
+				kernel := part(part(group, m, g.Depth()), c, g.kernelSize())
 				for t, at := range places {
 					row[m*len(places)+t] = kernel[at]
 				}
@@ -98,15 +98,15 @@ func (ph phase) of(n int) *Geometry {
 	return &g
 }
 
-// elements are those of the phase for n images.
-func (ph phase) elements(n int) int { return n * ph.Groups * ph.OutC * ph.Places() }
+// elements is the number of elements of the phase for n images.
+func (ph phase) elements(n int) int { return n * ph.Groups * ph.OutC * ph.OutArea() }
 
-// An adjoint is the transpose of a convolution. Where it is one phase it is computed in its place, else phases
-// are computed for some images and then put where they belong.
+// An adjoint is the transpose of a convolution. A single phase is computed in place, several phases are computed for some images at a time
+// and then interleaved.
 type adjoint struct {
 	*Geometry
 	phases []phase
-	images int // at once
+	images int // maximum number of elements computed at a time
 }
 
 const adjointAtOnce = 1 << 18 // elements of the input
@@ -114,14 +114,14 @@ const adjointAtOnce = 1 << 18 // elements of the input
 func adjointOf(g *Geometry) *adjoint {
 	a := &adjoint{g, g.phases(), g.Batch}
 	if !a.whole() {
-		a.images = min(max(adjointAtOnce/max(g.Groups*g.InC*g.Area(), 1), 1), g.Batch)
+		a.images = min(max(adjointAtOnce/max(g.Groups*g.InC*g.InArea(), 1), 1), g.Batch)
 	}
 	return a
 }
 
-func (a *adjoint) whole() bool { return len(a.phases) == 1 && a.phases[0].Places() == a.Area() }
+func (a *adjoint) whole() bool { return len(a.phases) == 1 && a.phases[0].OutArea() == a.InArea() }
 
-// work is the scratch; the turned weights are part of it unless they have memory of their own.
+// work is the size of the scratch memory; it includes the transposed weights unless own memory is given for them.
 func (a *adjoint) work(workers int, own bool) int64 {
 	kept, spare := int64(0), int64(0)
 	if !own {
@@ -131,12 +131,12 @@ func (a *adjoint) work(workers int, own bool) int64 {
 		if !a.whole() {
 			kept += aligned(4 * int64(ph.elements(a.images)))
 		}
-		spare = max(spare, ph.of(a.images).freshWork(workers), ph.of(a.Batch%max(a.images, 1)).freshWork(workers))
+		spare = max(spare, ph.of(a.images).computedWork(workers), ph.of(a.Batch%max(a.images, 1)).computedWork(workers))
 	}
 	return kept + spare
 }
 
-// run takes turned for the phases' weights, which are as many as w has at most.
+// run uses turned for the phases' weights, which are at most as many as those of w.
 func (a *adjoint) run(p *op.Pool, work []byte, dx, dy, w, turned []float32) {
 	room := scratch[float32](work)
 	if turned == nil {
@@ -149,7 +149,7 @@ func (a *adjoint) run(p *op.Pool, work []byte, dx, dy, w, turned []float32) {
 		ph.weights(p, weights[i], w)
 	}
 	if a.whole() {
-		a.phases[0].fresh(p, room, job{x: dy, w: weights[0], y: dx})
+		a.phases[0].convolveComputed(p, room, job{x: dy, w: weights[0], y: dx})
 		return
 	}
 	for i, ph := range a.phases {
@@ -158,20 +158,20 @@ func (a *adjoint) run(p *op.Pool, work []byte, dx, dy, w, turned []float32) {
 	for image := 0; image < a.Batch; image += a.images {
 		n := min(a.images, a.Batch-image)
 		for i, ph := range a.phases {
-			in := dy[image*a.Groups*a.OutC*a.Places():]
-			ph.of(n).fresh(p, room, job{x: in, w: weights[i], y: sums[i][:ph.elements(n)]})
+			in := dy[image*a.Groups*a.OutC*a.OutArea():]
+			ph.of(n).convolveComputed(p, room, job{x: in, w: weights[i], y: sums[i][:ph.elements(n)]})
 		}
-		channels := dx[image*a.Groups*a.InC*a.Area():]
-		p.Rows(n*a.Groups*a.InC, 1<<13/a.Area()+1, func(from, to int) {
+		channels := dx[image*a.Groups*a.InC*a.InArea():]
+		p.Rows(n*a.Groups*a.InC, 1<<13/a.InArea()+1, func(from, to int) {
 			for c := from; c < to; c++ {
-				a.join(part(channels, c, a.Area()), sums, c)
+				a.interleave(part(channels, c, a.InArea()), sums, c)
 			}
 		})
 	}
 }
 
-// join makes a channel of its phases.
-func (a *adjoint) join(dx []float32, sums [][]float32, c int) {
+// interleave interleaves the phases of a channel.
+func (a *adjoint) interleave(dx []float32, sums [][]float32, c int) {
 	every := 1
 	for i, n := range a.in {
 		every *= min(a.stride[i], n)
@@ -180,12 +180,12 @@ func (a *adjoint) join(dx []float32, sums [][]float32, c int) {
 		clear(dx)
 	}
 	for i, ph := range a.phases {
-		ph.place(dx, part(sums[i], c, ph.Places()))
+		ph.scatter(dx, part(sums[i], c, ph.OutArea()))
 	}
 }
 
-// place puts a channel's elements where they belong.
-func (ph phase) place(dx, sums []float32) {
+// scatter copies the elements of the phase to their positions in a channel.
+func (ph phase) scatter(dx, sums []float32) {
 	last := ph.last()
 	for o := range len(sums) / ph.out[last] {
 		at, step, rest := ph.first[last], ph.from.in[last], o
@@ -198,7 +198,7 @@ func (ph phase) place(dx, sums []float32) {
 	}
 }
 
-// spread writes x to places that lie stride apart.
+// spread writes x to positions that are stride apart.
 func spread(to, x []float32, stride int) {
 	at := 0
 	for _, v := range x {

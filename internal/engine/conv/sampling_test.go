@@ -9,8 +9,7 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// Places and weights of resizing a line of 4 elements, derived by hand from the formulas of the
-// specification.
+// Positions and weights of resizing a line of 4 elements, derived by hand from the formulas of the specification.
 func TestResizeOfALine(t *testing.T) {
 	x := ir.ArrayOf([]float32{10, 20, 30, 40}, 4)
 	for _, c := range []struct {
@@ -64,7 +63,7 @@ func TestResizeOfOtherTypes(t *testing.T) {
 	}
 	codes := ir.ArrayOf([]uint8{0, 255, 255, 0}, 1, 4)
 	got := must(t, "Resize", 19, attrs{"mode": "cubic"}, codes, nil, nil, ir.ArrayOf([]int64{1, 8}, 2)).Data
-	// The curve overshoots in the middle and undershoots at the ends: both are saturated.
+	// The cubic kernel overshoots in the middle and undershoots at the ends: both are saturated.
 	if got[3] != 255 || got[4] != 255 || got[0] != 0 || !slices.IsSorted(got[:4]) {
 		t.Errorf("got %v", got)
 	}
@@ -87,7 +86,7 @@ func TestResizeOfARegion(t *testing.T) {
 	near(t, "region", got, []float64{10, 20, 30, 40, -1}, 1e-6)
 }
 
-// Sampling at the places of the identity gives X itself, however the grid counts.
+// Sampling at the identity grid gives X itself, for each convention of coordinates.
 func TestIdentityGrid(t *testing.T) {
 	for _, corners := range []int{0, 1} {
 		for _, shape := range [][]int64{{2, 3, 4, 5}, {1, 2, 3, 4, 5}} {
@@ -111,9 +110,9 @@ func identity(n int64, axes int) *ir.Array {
 	return a
 }
 
-func TestGridSampleOutside(t *testing.T) {
+func TestGridSamplePadding(t *testing.T) {
 	x := ir.ArrayOf([]float32{1, 2, 3, 4}, 1, 1, 1, 4)
-	// Coordinates -1.5 and 2 are places -1 and 4.5 of the last axis where -1 and 1 are its centres' ends.
+	// Coordinates -1.5 and 2 are positions -1 and 4.5 of the last axis if -1 and 1 are the edges.
 	grid := ir.ArrayOf([]float32{-1.5, 0, 2, 0, 0, 0}, 1, 1, 3, 2)
 	for padding, want := range map[string][]float64{"zeros": {0.25, 0, 2.5}, "border": {1, 4, 2.5}, "reflection": {1.75, 2.5, 2.5}} {
 		a := attrs{"padding_mode": padding, "align_corners": 1}
@@ -121,23 +120,23 @@ func TestGridSampleOutside(t *testing.T) {
 	}
 	whole := ir.ArrayOf([]int32{1, 2, 3, 4}, 1, 1, 1, 4)
 	if got := ir.View[int32](must(t, "GridSample", 16, attrs{"align_corners": 1}, whole, grid)); got[2] != 2 {
-		t.Errorf("int32: got %v, want 2.5 without its fraction last", got)
+		t.Errorf("int32: got %v, want 2.5 truncated last", got)
 	}
 }
 
 func TestRoiAlign(t *testing.T) {
-	x := ir.NewArray(ir.Float, 2, 1, 8, 8) // image 1 rises by 1 with each column
+	x := ir.NewArray(ir.Float, 2, 1, 8, 8) // image 1 increases by 1 per column
 	for i := range 64 {
 		ir.View[float32](x)[64+i] = float32(i % 8)
 	}
 	rois := ir.ArrayOf([]float32{2, 2, 6, 6}, 1, 4)
 	a := attrs{"output_height": 1, "output_width": 2, "sampling_ratio": 2}
-	// Parts of 2 columns from 2 on: their samples lie at 2.5, 3.5, 4.5 and 5.5, or half a place before.
+	// Parts of 2 columns from 2 on: their samples are at 2.5, 3.5, 4.5 and 5.5, or half an element before.
 	for version, want := range map[int64][]float64{10: {3, 5}, 16: {2.5, 4.5}} {
 		near(t, fmt.Sprint(version), must(t, "RoiAlign", version, a, x, rois, ir.ArrayOf([]int64{1}, 1)), want, 1e-6)
 	}
 	if _, err := run(rowOf("RoiAlign", 16), 16, a, 1, 1, []*ir.Array{x, rois, ir.ArrayOf([]int64{2}, 1)}); err == nil {
-		t.Error("an image that is not there is accepted")
+		t.Error("an image index out of range is accepted")
 	}
 }
 

@@ -2,8 +2,8 @@ package linear
 
 import "github.com/mcompress/mcompress/ir"
 
-// isWhole reports whether dt is a type of whole numbers of 8 bits or more.
-func isWhole(dt ir.DType) bool {
+// isInteger reports whether dt is an integer type of 8 bits or more.
+func isInteger(dt ir.DType) bool {
 	switch dt {
 	case ir.Int8, ir.Int16, ir.Int32, ir.Int64, ir.Uint8, ir.Uint16, ir.Uint32, ir.Uint64:
 		return true
@@ -11,7 +11,7 @@ func isWhole(dt ir.DType) bool {
 	return false
 }
 
-func widenWhole(dst []uint64, a *ir.Array) {
+func widenInteger(dst []uint64, a *ir.Array) {
 	switch a.DType {
 	case ir.Int8:
 		convert(dst, ir.View[int8](a))
@@ -28,7 +28,7 @@ func widenWhole(dst []uint64, a *ir.Array) {
 	}
 }
 
-func narrowWhole(a *ir.Array, x []uint64) {
+func narrowInteger(a *ir.Array, x []uint64) {
 	switch a.DType {
 	case ir.Int8:
 		convert(ir.View[int8](a), x)
@@ -45,12 +45,12 @@ func narrowWhole(a *ir.Array, x []uint64) {
 	}
 }
 
-type whole interface {
+type integer interface {
 	int8 | int16 | int32 | uint8 | uint16 | uint32 | uint64
 }
 
 // convert keeps signs, and the low bits.
-func convert[D, S whole](dst []D, src []S) {
+func convert[D, S integer](dst []D, src []S) {
 	for i, x := range src {
 		dst[i] = D(x)
 	}

@@ -9,25 +9,25 @@ import (
 )
 
 const (
-	elementsAtOnce = 8 << 10 // of operators that work element by element
+	elementsAtOnce = 8 << 10 // of elementwise operators
 	bytesAtOnce    = 1 << 20 // of images in float32
 )
 
-// A cut is one node in parts of its images, or of its elements.
-type cut struct {
+// chunks is one node, split into chunks of its images, or of its elements.
+type chunks struct {
 	*kind
-	op     *op.Op
-	node   *op.Node
-	in     []*ir.Array
-	out    []*ir.Array
-	inCut  []bool
-	outCut []bool
-	flat   bool
-	n, per int // images or elements, in all and in a part
+	op          *op.Op
+	node        *op.Node
+	in          []*ir.Array
+	out         []*ir.Array
+	chunkedIn   []bool
+	chunkedOut  []bool
+	flat        bool
+	n, perChunk int // images or elements, in all and per chunk
 }
 
-// cut decides how a node is cut up. It goes by shapes and types alone, and so do its results.
-func (k *kind) cut(n *op.Node, in []*ir.Array) (*cut, error) {
+// chunks splits a node. The result depends on shapes and types alone, and so do the node's outputs.
+func (k *kind) chunks(n *op.Node, in []*ir.Array) (*chunks, error) {
 	o, node, err := k.inner(n)
 	if err != nil {
 		return nil, err
@@ -36,53 +36,53 @@ func (k *kind) cut(n *op.Node, in []*ir.Array) (*cut, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &cut{kind: k, op: o, node: node, in: in, flat: k.flat}
+	c := &chunks{kind: k, op: o, node: node, in: in, flat: k.flat}
 	y := specs[0].Shape
 	for i, a := range in {
-		c.inCut = append(c.inCut, a != nil && slices.Contains(k.In, i) && k.Fits(a.Shape, y))
+		c.chunkedIn = append(c.chunkedIn, a != nil && slices.Contains(k.In, i) && k.Fits(a.Shape, y))
 		c.flat = c.flat && (!slices.Contains(k.In, i) || a != nil && slices.Equal(a.Shape, y))
 	}
 	for i, s := range specs {
 		c.out = append(c.out, &ir.Array{DType: s.DType, Shape: s.Shape})
-		c.outCut = append(c.outCut, slices.Contains(k.Out, i))
+		c.chunkedOut = append(c.chunkedOut, slices.Contains(k.Out, i))
 	}
 	c.n = int(y[0])
 	if c.flat {
-		c.n, c.per = int(op.Product(y)), elementsAtOnce
+		c.n, c.perChunk = int(op.Product(y)), elementsAtOnce
 		return c, nil
 	}
-	c.per = max(c.n, 1)
+	c.perChunk = max(c.n, 1)
 	if each := c.wide(1); each > 0 {
-		c.per = min(max(int(bytesAtOnce/each), 1), c.per)
+		c.perChunk = min(max(int(bytesAtOnce/each), 1), c.perChunk)
 	}
 	return c, nil
 }
 
-// wide is the bytes in float32 of what a part of so many holds.
-func (c *cut) wide(n int) (bytes int64) {
+// wide is the size in bytes of the float32 values of a chunk of n.
+func (c *chunks) wide(n int) (bytes int64) {
 	for i, a := range c.in {
-		if c.inCut[i] && a.DType == ir.Float16 && c.reads(i) {
+		if c.chunkedIn[i] && a.DType == ir.Float16 && c.reads(i) {
 			bytes += aligned(4 * c.elems(a, n))
 		}
 	}
 	for i, a := range c.out {
-		if c.outCut[i] && a.DType == ir.Float16 && c.node.Wants(i) {
+		if c.chunkedOut[i] && a.DType == ir.Float16 && c.node.HasConsumer(i) {
 			bytes += aligned(4 * c.elems(a, n))
 		}
 	}
 	return bytes
 }
 
-// reads reports whether the elements of input i are.
-func (c *cut) reads(i int) bool {
-	return i >= len(c.with) || c.with[i] < 0 || c.node.Wants(c.with[i])
+// reads reports whether the elements of input i are read.
+func (c *chunks) reads(i int) bool {
+	return i >= len(c.with) || c.with[i] < 0 || c.node.HasConsumer(c.with[i])
 }
 
-// elems are those of a that belong to n images or elements.
-func (c *cut) elems(a *ir.Array, n int) int64 { return a.Elems() / int64(max(c.n, 1)) * int64(n) }
+// elems is the number of elements of a in n images or elements.
+func (c *chunks) elems(a *ir.Array, n int) int64 { return a.Elems() / int64(max(c.n, 1)) * int64(n) }
 
-// piece are those from from to end-1, of Data as far as there is any.
-func (c *cut) piece(a *ir.Array, from, end int) *ir.Array {
+// piece is the view of images or elements from to end-1 of a, with as much of Data as there is.
+func (c *chunks) piece(a *ir.Array, from, end int) *ir.Array {
 	p := &ir.Array{DType: a.DType, Shape: []int64{int64(end - from)}}
 	if !c.flat {
 		p.Shape = append(p.Shape, a.Shape[1:]...)
@@ -94,12 +94,12 @@ func (c *cut) piece(a *ir.Array, from, end int) *ir.Array {
 	return p
 }
 
-func (c *cut) parts() int { return (c.n + c.per - 1) / c.per }
+func (c *chunks) parts() int { return (c.n + c.perChunk - 1) / c.perChunk }
 
-// work is the scratch of a worker's part where parts are shared out, else that of the only one at a time.
-func (c *cut) work(workers int) int64 {
+// work is the scratch memory of a worker's chunk if chunks are shared out, else that of the whole node.
+func (c *chunks) work(workers int) int64 {
 	most := int64(0)
-	for _, n := range []int{min(c.per, c.n), c.n % c.per} {
+	for _, n := range []int{min(c.perChunk, c.n), c.n % c.perChunk} {
 		size := c.wide(n)
 		if c.op.Work != nil {
 			size += aligned(c.op.Work(c.of(0), c.inputs(0, n, nil), workers))
@@ -112,11 +112,11 @@ func (c *cut) work(workers int) int64 {
 	return most
 }
 
-// inputs are those of a part, with wide for Float16 ones, or without data.
-func (c *cut) inputs(from, end int, wide func(*ir.Array) *ir.Array) []*ir.Array {
+// inputs are those of a chunk, with wide as memory for Float16 ones, or without data.
+func (c *chunks) inputs(from, end int, wide func(*ir.Array) *ir.Array) []*ir.Array {
 	in := slices.Clone(c.in)
 	for i, a := range in {
-		if !c.inCut[i] {
+		if !c.chunkedIn[i] {
 			continue
 		}
 		in[i] = c.piece(a, from, end)
@@ -132,7 +132,7 @@ func (c *cut) inputs(from, end int, wide func(*ir.Array) *ir.Array) []*ir.Array 
 	return in
 }
 
-func (c *cut) run(call *op.Call) error {
+func (c *chunks) run(call *op.Call) error {
 	c.in = call.In
 	errs := make([]error, c.parts())
 	if c.flat {
@@ -148,9 +148,9 @@ func (c *cut) run(call *op.Call) error {
 	return nil
 }
 
-// part computes part i.
-func (c *cut) part(call *op.Call, i int, work []byte) error {
-	from, end := i*c.per, min((i+1)*c.per, c.n)
+// part computes chunk i.
+func (c *chunks) part(call *op.Call, i int, work []byte) error {
+	from, end := i*c.perChunk, min((i+1)*c.perChunk, c.n)
 	take := func(shape []int64) *ir.Array {
 		a := &ir.Array{DType: ir.Float, Shape: shape}
 		size := a.Bytes()
@@ -168,7 +168,7 @@ func (c *cut) part(call *op.Call, i int, work []byte) error {
 	for o, a := range call.Out {
 		switch {
 		case a == nil:
-		case !c.outCut[o]:
+		case !c.chunkedOut[o]:
 			inner.Out[o] = a
 		default:
 			inner.Out[o] = c.piece(a, from, end)
@@ -182,20 +182,20 @@ func (c *cut) part(call *op.Call, i int, work []byte) error {
 		return err
 	}
 	for o, a := range call.Out {
-		if a != nil && c.outCut[o] && a.DType == ir.Float16 {
+		if a != nil && c.chunkedOut[o] && a.DType == ir.Float16 {
 			Narrow(call.Pool, ir.View[uint16](c.piece(a, from, end)), ir.View[float32](inner.Out[o]), call.Bool("exceeds", false))
 		}
 	}
 	return nil
 }
 
-// of is the node for part i.
-func (c *cut) of(i int) *op.Node {
+// of is the node for chunk i.
+func (c *chunks) of(i int) *op.Node {
 	if !c.adds {
 		return c.node
 	}
 	return c.node.With(ir.IntAttr("accumulate", min(int64(i), 1)))
 }
 
-// aligned is size rounded up to what Call.Work is aligned to.
+// aligned is size rounded up to the alignment of Call.Work.
 func aligned(size int64) int64 { return (size + 63) &^ 63 }

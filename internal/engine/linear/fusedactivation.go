@@ -8,8 +8,8 @@ import (
 
 const microsoft = "com.microsoft"
 
-// under is row for each of several operators.
-func under(row op.Op, ids []ir.OpID) []op.Op {
+// sameRow repeats row for several operators.
+func sameRow(row op.Op, ids []ir.OpID) []op.Op {
 	rows := make([]op.Op, len(ids))
 	for i, id := range ids {
 		row.Domain, row.Type = id.Domain, id.Type
@@ -18,8 +18,8 @@ func under(row op.Op, ids []ir.OpID) []op.Op {
 	return rows
 }
 
-// activationOf is what a fused operator applies to its result, nil for nothing. Its numbers are a list in
-// operators of mcompress, and activation_alpha and activation_beta in those of com.microsoft.
+// activationOf is the fused activation of a node, nil for none. Its parameters are a list in operators of mcompress, and activation_alpha
+// and activation_beta in those of com.microsoft.
 func activationOf(n *op.Node) (func(row []float32), error) {
 	name, params := n.Text("activation", ""), n.Floats("activation_params")
 	if params == nil {
