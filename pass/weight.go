@@ -39,18 +39,16 @@ func (w *Weight) Nodes() []*ir.Node {
 	return ns
 }
 
-// UsedWeights are the constants that operators read as weights, in the order of the nodes that read them first. Use
-// filters by operator and input, such as those that a method supports.
-func (c *Context) UsedWeights(use func(*ir.Node, operator.Input) bool) []*Weight {
+// UsedWeights are the constants that operators read as weights, in the order of the nodes that read them first. Supported
+// filters the uses.
+func (c *Context) UsedWeights(supported func(Consumer) bool) []*Weight {
 	var list []*Weight
 	by := map[*ir.Value]*Weight{}
 	for n := range c.Model.Nodes() {
 		for _, in := range operator.Of(n).Weights() {
-			if !use(n, in) {
-				continue
-			}
 			o := c.Trace(n.Input(in.Index))
-			if o == nil {
+			u := Consumer{ir.Use{Node: n, Index: in.Index}, in, o}
+			if o == nil || !supported(u) {
 				continue
 			}
 			w := by[o.Base]
@@ -59,7 +57,7 @@ func (c *Context) UsedWeights(use func(*ir.Node, operator.Input) bool) []*Weight
 				by[o.Base] = w
 				list = append(list, w)
 			}
-			w.Consumers = append(w.Consumers, Consumer{ir.Use{Node: n, Index: in.Index}, in, o})
+			w.Consumers = append(w.Consumers, u)
 		}
 	}
 	return list

@@ -1,7 +1,6 @@
 package prune
 
 import (
-	"flag"
 	"fmt"
 	"math"
 	"strconv"
@@ -11,8 +10,7 @@ import (
 	"github.com/mcompress/mcompress/pass"
 )
 
-// An amount is the share of elements that fall, from 0 to 1. It is never a count: 1 means
-// all, not one.
+// An amount is the fraction of elements that is pruned, from 0 to 1. It is never a number of elements: 1 means all, not one.
 type amount float64
 
 // String is the amount as Set takes it.
@@ -22,13 +20,13 @@ func (a *amount) String() string { return strconv.FormatFloat(float64(*a), 'g', 
 func (a *amount) Set(s string) error {
 	f, err := strconv.ParseFloat(s, 64)
 	if err != nil || !(f >= 0 && f <= 1) {
-		return fmt.Errorf("%q is no share from 0 to 1: 0.4 prunes 40 %%", s)
+		return fmt.Errorf("%q is not a fraction from 0 to 1: 0.4 prunes 40 %%", s)
 	}
 	*a = amount(f)
 	return nil
 }
 
-// of is how many of n elements fall: rounded half to even, as torch.nn.utils.prune does.
+// of is the number of elements of n that is pruned: rounded half to even, as torch.nn.utils.prune does.
 func (a amount) of(n int64) int64 { return int64(math.RoundToEven(float64(a) * float64(n))) }
 
 // Amounts are fractions by pattern. Of several patterns that match, the last one counts, so that exceptions follow the rule.
@@ -48,12 +46,12 @@ func (as *Amounts) String() string {
 	return strings.Join(parts, ",")
 }
 
-// Set adds comma-separated pairs pattern=amount.
+// Set adds comma-separated pairs pattern=fraction.
 func (as *Amounts) Set(s string) error {
 	for pair := range strings.SplitSeq(s, ",") {
 		i := strings.LastIndexByte(pair, '=')
 		if i < 1 {
-			return fmt.Errorf("%q is no pair pattern=amount", pair)
+			return fmt.Errorf("%q is not a pair pattern=fraction", pair)
 		}
 		p := patternAmount{glob: pair[:i]}
 		if err := new(pass.Globs).Set(p.glob); err != nil {
@@ -74,9 +72,11 @@ type Fraction struct {
 }
 
 // Check reports an amount that is not a fraction.
-func (f Fraction) Check() error {
-	if !(*f.Amount >= 0 && *f.Amount <= 1) {
-		return pass.OptionErrorf("--amount %v is not a fraction from 0 to 1: 0.4 prunes 40 %%", *f.Amount)
+func (f Fraction) Check() error { return checkAmount(*f.Amount) }
+
+func checkAmount(a float64) error {
+	if !(a >= 0 && a <= 1) {
+		return pass.OptionErrorf("--amount %v is not a fraction from 0 to 1: 0.4 prunes 40 %%", a)
 	}
 	return nil
 }
@@ -90,21 +90,4 @@ func (f Fraction) of(v *ir.Value, consumers []*ir.Node) amount {
 		}
 	}
 	return amount(*f.Amount)
-}
-
-// A share is the two options that say how much of a weight falls.
-type share struct {
-	all   amount
-	named Amounts
-}
-
-func bindShare(fs *flag.FlagSet) *share {
-	s := &share{all: 0.5}
-	fs.Var(&s.all, "amount", "`fraction` of the elements that is pruned, from 0 to 1")
-	fs.Var(&s.named, "amounts", "other fractions by glob over tensor and node names, as `pattern=fraction`,...; the last match counts")
-	return s
-}
-
-func (s *share) of(v *ir.Value, readers []*ir.Node) amount {
-	return Fraction{Amount: new(float64(s.all)), Amounts: s.named}.of(v, readers)
 }

@@ -155,14 +155,14 @@ func TestNMIsItsDefinition(t *testing.T) {
 	checkSights(t, func(r *rapid.T, s sight, values []float64) ([]int, *pass.Method, []string) {
 		m := rapid.IntRange(2, 5).Draw(r, "m")
 		n := rapid.IntRange(1, m-1).Draw(r, "n")
-		return s.nmFall(values, n, m), NM, []string{"pattern", fmt.Sprintf("%d:%d", n, m)}
+		return s.nmFall(values, n, m), nmMethod, []string{"pattern", fmt.Sprintf("%d:%d", n, m)}
 	})
 }
 
 func TestL2IsItsDefinition(t *testing.T) {
 	checkSights(t, func(r *rapid.T, s sight, values []float64) ([]int, *pass.Method, []string) {
 		a := drawAmount(r)
-		return s.l2Fall(values, a), L2, []string{"amount", text(a)}
+		return s.l2Fall(values, a), l2Method, []string{"amount", text(a)}
 	})
 }
 
@@ -196,7 +196,7 @@ func TestNMOfVeryWideMatrices(t *testing.T) {
 	w := b.weight("w", ir.Float, []int64{k, n}, values...)
 	b.node("MatMul", []*ir.Value{nil, w})
 	before := b.bytes(w)
-	b.run(NM)
+	b.run(nmMethod)
 	if w.Const.Source.(ir.Output).Of.View != nil {
 		t.Fatal("it is a view")
 	}
@@ -214,7 +214,7 @@ func TestNMReasonCountsWhatFalls(t *testing.T) {
 		b := newBench(t)
 		w := b.weight("w", ir.Float, []int64{c.k, 1}, []float64{1, 2, 3, 4, 5, 6, 7, 8}[:c.k]...)
 		b.node("MatMul", []*ir.Value{nil, w})
-		if r := rowOf(t, b.run(NM), "w"); r.Reason != c.want {
+		if r := rowOf(t, b.run(nmMethod), "w"); r.Reason != c.want {
 			t.Errorf("got %q, want %q", r.Reason, c.want)
 		}
 		zeros := 0

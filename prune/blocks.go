@@ -1,7 +1,6 @@
 package prune
 
 import (
-	"flag"
 	"fmt"
 	"math"
 
@@ -12,23 +11,29 @@ import (
 // Blocks leaves whole blocks out of a model that repeats one: layers of a transformer, residual blocks of a stage. Those
 // that stay are spread evenly, as DistilBERT takes its layers (Sanh et al. 2019, arXiv:1910.01108, section 3). The model
 // needs training then.
-var Blocks = &pass.Method{
+type Blocks struct {
+	pass.Selection
+	Amount *float64 `flag:"amount" default:"0.5" usage:"'fraction' of the blocks of each kind that is removed, from 0 to 1; one always stays"`
+}
+
+var blocksMethod = &pass.Method{
 	Name:    "blocks",
 	Command: "prune",
 	Doc:     "leave out some of the blocks that a model repeats, such as layers of a transformer",
 	Stage:   pass.Prune,
 	Shrinks: true,
 	Repeats: true,
-	Bind: func(fs *flag.FlagSet) func(*pass.Context) error {
-		m := &blocks{amount: 0.5}
-		fs.Var(&m.amount, "amount", "`share` of the blocks of each kind that are left out, from 0 to 1; one always stays")
-		return m.run
-	},
+	New:     func() pass.Options { return &Blocks{} },
 }
 
-type blocks struct{ amount amount }
+// Method describes the method.
+func (Blocks) Method() *pass.Method { return blocksMethod }
 
-func (m *blocks) run(c *pass.Context) error {
+// Check reports an amount that is not a fraction.
+func (o Blocks) Check() error { return checkAmount(*o.Amount) }
+
+// Run implements pass.Options.
+func (o Blocks) Run(c *pass.Context) error {
 	nodes, err := c.Model.Graph.Order()
 	if err != nil {
 		return err
@@ -44,7 +49,7 @@ func (m *blocks) run(c *pass.Context) error {
 	weights, told := c.Weights(), map[*ir.Value]bool{}
 	runs := repeats(nodes)
 	for _, r := range runs {
-		stay := m.leaveOut(r)
+		stay := o.leaveOut(r)
 		for _, w := range weights {
 			if w.Removed() && !told[w] {
 				told[w] = true
@@ -61,9 +66,9 @@ func (m *blocks) run(c *pass.Context) error {
 }
 
 // leaveOut takes blocks out of a run, so that what enters one enters the next that stays, and returns how many stay.
-func (m *blocks) leaveOut(r run) int {
+func (o Blocks) leaveOut(r run) int {
 	n := len(r) - 1
-	stay := max(1, n-int(m.amount.of(int64(n))))
+	stay := max(1, n-int(amount(*o.Amount).of(int64(n))))
 	kept := map[int]bool{}
 	for i := range stay {
 		kept[evenly(i, stay, n)] = true

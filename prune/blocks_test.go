@@ -57,7 +57,7 @@ func TestBlocksThatStayAreSpreadEvenly(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, r := range repeats(nodes) {
-			(&blocks{c.amount}).leaveOut(r)
+			Blocks{Amount: new(float64(c.amount))}.leaveOut(r)
 		}
 		if err := m.Verify(); err != nil {
 			t.Fatal(err)

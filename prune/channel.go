@@ -2,10 +2,8 @@ package prune
 
 import (
 	"cmp"
-	"flag"
 	"fmt"
 	"slices"
-	"strconv"
 
 	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/pass"
@@ -20,44 +18,35 @@ import (
 // first, and one channel always stays.
 //
 // A second run takes its share of what is left.
-var Channel = &pass.Method{
+type Channel struct {
+	pass.Selection
+	Fraction
+	Round int `flag:"round" default:"1" usage:"keep a multiple of this 'number' of channels"`
+}
+
+var channelMethod = &pass.Method{
 	Name:    "channel",
 	Command: "prune",
 	Doc:     "remove whole channels of smallest L1 norm: filters, neurons and what reads them",
 	Stage:   pass.Prune,
 	Shrinks: true,
 	Repeats: true,
-	Bind: func(fs *flag.FlagSet) func(*pass.Context) error {
-		m := &channel{share: share{all: 0.5}, round: 1}
-		fs.Var(&m.share.all, "amount", "`share` of the channels of each group of layers that fall, from 0 to 1")
-		fs.Var(&m.share.named, "amounts", "other shares by glob over tensor and node names, as `pattern=share`,...; the last match counts")
-		fs.Var(&m.round, "round", "leave a multiple of so many `channels`")
-		return m.run
-	},
+	New:     func() pass.Options { return &Channel{} },
 }
 
-type channel struct {
-	share share
-	round count
-}
+// Method describes the method.
+func (Channel) Method() *pass.Method { return channelMethod }
 
-// A count is a positive number.
-type count int
-
-// String is the number as Set takes it.
-func (n *count) String() string { return strconv.Itoa(int(*n)) }
-
-// Set parses a number of 1 or more.
-func (n *count) Set(s string) error {
-	i, err := strconv.Atoi(s)
-	if err != nil || i < 1 {
-		return fmt.Errorf("%q is no number of 1 or more", s)
+// Check reports options that are out of range.
+func (o Channel) Check() error {
+	if o.Round < 1 {
+		return pass.OptionErrorf("--round %d is not a number of 1 or more", o.Round)
 	}
-	*n = count(i)
-	return nil
+	return o.Fraction.Check()
 }
 
-func (m *channel) run(c *pass.Context) error {
+// Run implements pass.Options.
+func (o Channel) Run(c *pass.Context) error {
 	plan, err := coupling.Find(c, func(v *ir.Value) string {
 		if storedSmaller(v.Const) {
 			return "stored sparse, and what is left of it would be stored dense"
@@ -74,7 +63,7 @@ func (m *channel) run(c *pass.Context) error {
 	}
 	falls := map[coupling.Unit]bool{}
 	for i, g := range groups {
-		if why := m.choose(c, g, worth, falls); why != "" {
+		if why := o.choose(c, g, worth, falls); why != "" {
 			plan.Keep(groups[i].Classes, why)
 		}
 	}
@@ -88,7 +77,7 @@ func (m *channel) run(c *pass.Context) error {
 }
 
 // choose marks the classes of g that fall, or gives the reason why none does.
-func (m *channel) choose(c *pass.Context, g *coupling.Group, worth map[*ir.Value]*norms, falls map[coupling.Unit]bool) string {
+func (o Channel) choose(c *pass.Context, g *coupling.Group, worth map[*ir.Value]*norms, falls map[coupling.Unit]bool) string {
 	if g.Why != "" {
 		return g.Why
 	}
@@ -101,10 +90,10 @@ func (m *channel) choose(c *pass.Context, g *coupling.Group, worth map[*ir.Value
 		if worth[s.Value].trouble != "" {
 			return fmt.Sprintf("its channels are those of %q: %s", s.Value.Name, worth[s.Value].trouble)
 		}
-		amount = min(amount, m.share.of(s.Value, readers))
+		amount = min(amount, o.Fraction.of(s.Value, readers))
 	}
 	n := len(g.Classes)
-	k := n - m.stay(n, g.Each, amount)
+	k := n - o.stay(n, g.Each, amount)
 	if k == 0 {
 		return fmt.Sprintf("the amount comes to none of its %d channels", n*g.Each)
 	}
@@ -118,9 +107,9 @@ func (m *channel) choose(c *pass.Context, g *coupling.Group, worth map[*ir.Value
 
 // stay is how many of n classes of channels do: at least one, and so many that the number of
 // channels is a multiple as asked for.
-func (m *channel) stay(n, each int, a amount) int {
+func (o Channel) stay(n, each int, a amount) int {
 	left := max(n-int(a.of(int64(n))), 1)
-	for left < n && left*each%int(m.round) != 0 {
+	for left < n && left*each%o.Round != 0 {
 		left++
 	}
 	return left

@@ -142,7 +142,7 @@ func TestChannelsThatFellWereNotRead(t *testing.T) {
 	for i, path := range paths {
 		t.Run(filepath.Base(filepath.Dir(path))+"/"+filepath.Base(path), func(t *testing.T) {
 			options := [][]string{nil, {"amount", "0.3", "round", "2"}}[i%2]
-			m, rows, eval := changed(t, path, prune.Channel, options...)
+			m, rows, eval := changed(t, path, prune.Channel{}.Method(), options...)
 			if changedRows(rows) == 0 {
 				return
 			}

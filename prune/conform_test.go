@@ -20,7 +20,7 @@ import (
 // Real models go through open, prune and save. What comes out is valid where the input is,
 // runs where it runs, is not larger, and holds each element as it was or as +0.
 
-var methods = []*pass.Method{prune.L1, prune.L1Global, prune.L2, prune.Random{}.Method(), prune.NM}
+var methods = []*pass.Method{prune.L1{}.Method(), prune.L1Global{}.Method(), prune.L2{}.Method(), prune.Random{}.Method(), prune.NM{}.Method()}
 
 func TestFixturesThroughEveryMethod(t *testing.T) {
 	paths := conform.Fixtures(t)
@@ -177,7 +177,7 @@ func TestSmallWeightsMatterLess(t *testing.T) {
 	}
 	w := conform.Start(t)
 	accuracy := map[*pass.Method]float64{}
-	for _, m := range []*pass.Method{prune.L1, prune.L1Global, prune.Random{}.Method()} {
+	for _, m := range []*pass.Method{prune.L1{}.Method(), prune.L1Global{}.Method(), prune.Random{}.Method()} {
 		out := filepath.Join(t.TempDir(), "mlp.onnx")
 		if _, err := pruned(t, filepath.Join(root, "fixtures", "mlp.onnx"), out, m, false); err != nil {
 			t.Fatal(err)
@@ -186,8 +186,8 @@ func TestSmallWeightsMatterLess(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if accuracy[prune.L1] < 0.95 || accuracy[prune.L1Global] < 0.95 || accuracy[prune.Random{}.Method()] > accuracy[prune.L1] {
-		t.Errorf("accuracies with half of the weights: l1 %v, l1-global %v, random %v", accuracy[prune.L1], accuracy[prune.L1Global], accuracy[prune.Random{}.Method()])
+	if accuracy[prune.L1{}.Method()] < 0.95 || accuracy[prune.L1Global{}.Method()] < 0.95 || accuracy[prune.Random{}.Method()] > accuracy[prune.L1{}.Method()] {
+		t.Errorf("accuracies with half of the weights: l1 %v, l1-global %v, random %v", accuracy[prune.L1{}.Method()], accuracy[prune.L1Global{}.Method()], accuracy[prune.Random{}.Method()])
 	}
 }
 

@@ -30,7 +30,7 @@ func Example() {
 
 	eval := ir.NewEval("")
 	defer eval.Close()
-	step, err := pass.NewStep(prune.L1, func(fs *flag.FlagSet) error { return fs.Set("amount", "0.5") })
+	step, err := pass.NewStep(prune.L1{}.Method(), func(fs *flag.FlagSet) error { return fs.Set("amount", "0.5") })
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -1,7 +1,6 @@
 package prune
 
 import (
-	"flag"
 	"fmt"
 	"io"
 
@@ -11,39 +10,37 @@ import (
 // L1 zeroes the smallest elements of every weight, as torch.nn.utils.prune.l1_unstructured
 // does: exactly the share asked for, rounded half to even; of equal magnitudes the lower
 // index falls first, and zeros that are there already count as the smallest.
-var L1 = &pass.Method{
+type L1 struct {
+	pass.Selection
+	Fraction
+	Embeddings bool `flag:"embeddings" usage:"prune tables that Gather looks up, too"`
+}
+
+var l1Method = &pass.Method{
 	Name:    "l1",
 	Command: "prune",
 	Doc:     "zero the smallest elements of each weight",
 	Stage:   pass.Prune,
-	Bind: func(fs *flag.FlagSet) func(*pass.Context) error {
-		m := &l1{share: bindShare(fs), embeddings: bindEmbeddings(fs)}
-		return m.run
-	},
+	New:     func() pass.Options { return &L1{} },
 }
 
-type l1 struct {
-	share      *share
-	embeddings *bool
-}
+// Method describes the method.
+func (L1) Method() *pass.Method { return l1Method }
 
-func bindEmbeddings(fs *flag.FlagSet) *bool {
-	return fs.Bool("embeddings", false, "take the tables that Gather looks up in, too")
-}
-
-func (m *l1) run(c *pass.Context) error {
+// Run implements pass.Options.
+func (o L1) Run(c *pass.Context) error {
 	s := &scratch{}
-	for _, w := range weights(c, *m.embeddings) {
-		if err := m.prune(c, s, w); err != nil {
+	for _, w := range weights(c, o.Embeddings) {
+		if err := o.prune(c, s, w); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (m *l1) prune(c *pass.Context, s *scratch, w *weight) error {
+func (o L1) prune(c *pass.Context, s *scratch, w *weight) error {
 	n := w.before.Elems()
-	k := m.share.of(w.v, w.readers).of(n)
+	k := o.Fraction.of(w.v, w.consumers).of(n)
 	if k == 0 {
 		w.skip(c, none)
 		return nil

@@ -1,7 +1,6 @@
 package prune
 
 import (
-	"flag"
 	"fmt"
 
 	"github.com/mcompress/mcompress/ir"
@@ -11,26 +10,30 @@ import (
 // L1Global zeroes the smallest elements of all weights together, by one threshold: layers of
 // small weights lose more. Equal magnitudes fall in the order of the file, then by index.
 // Weights are read block by block, so memory does not grow with the model.
-var L1Global = &pass.Method{
+type L1Global struct {
+	pass.Selection
+	Amount     *float64 `flag:"amount" default:"0.5" usage:"'fraction' of all elements that is pruned, from 0 to 1"`
+	Embeddings bool     `flag:"embeddings" usage:"prune tables that Gather looks up, too"`
+}
+
+var l1GlobalMethod = &pass.Method{
 	Name:    "l1-global",
 	Command: "prune",
 	Doc:     "zero the smallest elements of all weights together",
 	Stage:   pass.Prune,
-	Bind: func(fs *flag.FlagSet) func(*pass.Context) error {
-		m := &l1Global{amount: 0.5, embeddings: bindEmbeddings(fs)}
-		fs.Var(&m.amount, "amount", "`share` of all elements that fall, from 0 to 1")
-		return m.run
-	},
+	New:     func() pass.Options { return &L1Global{} },
 }
 
-type l1Global struct {
-	amount     amount
-	embeddings *bool
-}
+// Method describes the method.
+func (L1Global) Method() *pass.Method { return l1GlobalMethod }
 
-func (m *l1Global) run(c *pass.Context) error {
-	for ws := weights(c, *m.embeddings); len(ws) > 0; {
-		rest, err := m.prune(c, ws)
+// Check reports an amount that is not a fraction.
+func (o L1Global) Check() error { return checkAmount(*o.Amount) }
+
+// Run implements pass.Options.
+func (o L1Global) Run(c *pass.Context) error {
+	for ws := weights(c, o.Embeddings); len(ws) > 0; {
+		rest, err := o.prune(c, ws)
 		if err != nil || len(rest) == len(ws) {
 			return err
 		}
@@ -40,12 +43,12 @@ func (m *l1Global) run(c *pass.Context) error {
 }
 
 // prune cuts ws, or none of them if some hold NaN or infinities; it returns the sound ones.
-func (m *l1Global) prune(c *pass.Context, ws []*weight) ([]*weight, error) {
+func (o L1Global) prune(c *pass.Context, ws []*weight) ([]*weight, error) {
 	p, err := newPool(c, &scratch{}, tensors(ws)...)
 	if err != nil {
 		return nil, err
 	}
-	k := m.amount.of(p.total())
+	k := amount(*o.Amount).of(p.total())
 	if k == 0 {
 		skipAll(c, ws, none)
 		return ws, nil

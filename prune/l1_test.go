@@ -72,7 +72,7 @@ func TestL1IsItsDefinition(t *testing.T) {
 		w := b.weight("w", dt, []int64{int64(n), 1}, values...)
 		b.node("MatMul", []*ir.Value{nil, w})
 		want := smallestFall([]ir.DType{dt}, [][]byte{b.bytes(w)}, amount)[0]
-		b.run(L1, "amount", text(amount))
+		b.run(l1Method, "amount", text(amount))
 		if got := b.bytes(w); !bytes.Equal(got, want) {
 			r.Errorf("got %v, want %v", decode(dt, got), decode(dt, want))
 		}
@@ -94,7 +94,7 @@ func TestL1GlobalIsItsDefinition(t *testing.T) {
 			dts, ws, before = append(dts, dt), append(ws, w), append(before, b.bytes(w))
 		}
 		want := smallestFall(dts, before, amount)
-		b.run(L1Global, "amount", text(amount))
+		b.run(l1GlobalMethod, "amount", text(amount))
 		for i, w := range ws {
 			if got := b.bytes(w); !bytes.Equal(got, want[i]) {
 				r.Errorf("tensor %d: got %v, want %v", i, decode(dts[i], got), decode(dts[i], want[i]))
@@ -112,7 +112,7 @@ func TestAmountsByPatternLastMatchCounts(t *testing.T) {
 		b.node("MatMul", []*ir.Value{nil, w})
 		ws = append(ws, w)
 	}
-	rows := b.run(L1, "amount", "0.25", "amounts", "encoder.*=0.75,*.1.w=0")
+	rows := b.run(l1Method, "amount", "0.25", "amounts", "encoder.*=0.75,*.1.w=0")
 	for i, want := range [][]float64{{0, 0, 0, 4}, {1, 2, 3, 4}, {0, 2, 3, 4}} {
 		if got := b.values(ws[i]); !slices.Equal(got, want) {
 			t.Errorf("%s: got %v, want %v", names[i], got, want)
@@ -131,9 +131,9 @@ func TestOptionsThatMakeNoSense(t *testing.T) {
 		m           *pass.Method
 		name, value string
 	}{
-		{L1, "amount", "40"}, {L1, "amount", "-0.1"}, {L1, "amount", "NaN"}, {L1Global, "amount", "x"},
-		{L1, "amounts", "0.5"}, {L1, "amounts", "=0.5"}, {L1, "amounts", "a=2"}, {L1, "amounts", "[=0.5"},
-		{NM, "pattern", "4:2"}, {NM, "pattern", "0:4"}, {NM, "pattern", "4:4"}, {NM, "pattern", "2"}, {NM, "pattern", "2:1000"},
+		{l1Method, "amount", "40"}, {l1Method, "amount", "-0.1"}, {l1Method, "amount", "NaN"}, {l1GlobalMethod, "amount", "x"},
+		{l1Method, "amounts", "0.5"}, {l1Method, "amounts", "=0.5"}, {l1Method, "amounts", "a=2"}, {l1Method, "amounts", "[=0.5"},
+		{nmMethod, "pattern", "4:2"}, {nmMethod, "pattern", "0:4"}, {nmMethod, "pattern", "4:4"}, {nmMethod, "pattern", "2"}, {nmMethod, "pattern", "2:1000"},
 		{randomMethod, "seed", "-1"},
 	} {
 		_, err := newBench(t).try(c.m, c.name, c.value)
@@ -144,7 +144,7 @@ func TestOptionsThatMakeNoSense(t *testing.T) {
 }
 
 func TestRecipeTextReproducesOptions(t *testing.T) {
-	known := []*pass.Method{L1, L1Global, L2, randomMethod, NM}
+	known := []*pass.Method{l1Method, l1GlobalMethod, l2Method, randomMethod, nmMethod}
 	given := "steps:\n- method: l1\n  amounts: [\"enc.*=0.75\", \"b=0\"]\n- method: nm\n  pattern: \"1:4\"\n- method: random\n  seed: 7\n  amount: 0.1\n"
 	steps, _, err := pass.ParseRecipe(known, []byte(given))
 	if err != nil {

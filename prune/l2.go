@@ -2,7 +2,6 @@ package prune
 
 import (
 	"context"
-	"flag"
 	"fmt"
 	"io"
 	"slices"
@@ -18,28 +17,29 @@ import (
 // embedding. Shapes stay. Of equal norms the lower channel falls first.
 //
 // Norms are sums of squares in float64, added in the order of the payload.
-var L2 = &pass.Method{
+type L2 struct {
+	pass.Selection
+	Fraction
+	Embeddings bool `flag:"embeddings" usage:"prune tables that Gather looks up, too"`
+}
+
+var l2Method = &pass.Method{
 	Name:    "l2",
 	Command: "prune",
 	Doc:     "zero the output channels of smallest L2 norm in each weight",
 	Stage:   pass.Prune,
-	Bind: func(fs *flag.FlagSet) func(*pass.Context) error {
-		m := &l2{share: bindShare(fs), embeddings: bindEmbeddings(fs)}
-		return m.run
-	},
+	New:     func() pass.Options { return &L2{} },
 }
 
-type l2 struct {
-	share      *share
-	embeddings *bool
-}
+// Method describes the method.
+func (L2) Method() *pass.Method { return l2Method }
 
-// run measures the weights in parallel, each by one worker so that its sums have one order.
-func (m *l2) run(c *pass.Context) error {
-	ws := weights(c, *m.embeddings)
+// Run computes the norms of the weights in parallel, each by one worker so that its sums have one order.
+func (o L2) Run(c *pass.Context) error {
+	ws := weights(c, o.Embeddings)
 	s, fallen := &scratch{}, make([]*channels, len(ws))
 	err := c.Parallel(len(ws), func(ctx context.Context, i int) (err error) {
-		fallen[i], err = m.choose(ctx, c, s, ws[i])
+		fallen[i], err = o.choose(ctx, c, s, ws[i])
 		return err
 	})
 	if err != nil {
@@ -67,19 +67,19 @@ type channels struct {
 	trouble string // why none falls
 }
 
-func (m *l2) choose(ctx context.Context, c *pass.Context, s *scratch, w *weight) (*channels, error) {
+func (o L2) choose(ctx context.Context, c *pass.Context, s *scratch, w *weight) (*channels, error) {
 	type grid struct {
 		axis    span
 		batches int64
 	}
-	g, why := agreed(w, func(l layout) grid { return grid{l.along(out), l.batches()} })
+	g, why := common(w, func(l layout) grid { return grid{l.along(out), l.batches()} })
 	if why != "" {
 		return &channels{trouble: why}, nil
 	}
 	g.axis.outer /= g.batches
 	n := g.batches * g.axis.n
 	ch := &channels{axis: g.axis, batch: w.before.Elems() / g.batches}
-	ch.count = m.share.of(w.v, w.readers).of(n)
+	ch.count = o.Fraction.of(w.v, w.consumers).of(n)
 	if ch.count == 0 {
 		ch.trouble = fmt.Sprintf("the amount comes to none of its %d output channels", n)
 		return ch, nil

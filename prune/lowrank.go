@@ -2,7 +2,6 @@ package prune
 
 import (
 	"errors"
-	"flag"
 	"fmt"
 
 	"github.com/mcompress/mcompress/ir"
@@ -16,64 +15,45 @@ import (
 //
 // A matrix of 768 rows takes one to two seconds of one core; time grows with the third power
 // of the smaller side. One matrix is held in float64 at a time.
-var LowRank = &pass.Method{
+type LowRank struct {
+	pass.Selection
+	Amount *float64 `flag:"amount" default:"0.5" usage:"'fraction' of each weight's elements that factors save, from 0 to 1"`
+	Energy float64  `flag:"energy" usage:"'fraction' of the squares of singular values to keep, from 0 to 1, whatever rank that takes; 0: by --amount"`
+	Rank   int      `flag:"rank" usage:"'rank' of all factors; 0: by --amount"`
+}
+
+var lowRankMethod = &pass.Method{
 	Name:    "lowrank",
 	Command: "prune",
 	Doc:     "replace matrices by two factors of lower rank, where that is smaller",
 	Stage:   pass.Prune,
 	Shrinks: true,
-	Bind: func(fs *flag.FlagSet) func(*pass.Context) error {
-		m := &lowrank{amount: 0.5}
-		fs.Var(&m.amount, "amount", "`share` of each weight's elements that factors save, from 0 to 1")
-		fs.Var(&m.energy, "energy", "`share` of the squares of singular values to keep, from 0 to 1, whatever rank that takes")
-		fs.Var(&m.rank, "rank", "`rank` of all factors")
-		return m.run
-	},
+	New:     func() pass.Options { return &LowRank{} },
 }
 
-type lowrank struct {
-	amount amount
-	energy optionalShare // instead of amount
-	rank   optionalCount // likewise
-}
+// Method describes the method.
+func (LowRank) Method() *pass.Method { return lowRankMethod }
 
-// An optionalShare is an amount, or 0 where it is not given.
-type optionalShare amount
-
-// String is the number as Set takes it, empty where there is none.
-func (a *optionalShare) String() string {
-	if *a == 0 {
-		return ""
-	}
-	return (*amount)(a).String()
-}
-
-// Set parses a number from 0 to 1.
-func (a *optionalShare) Set(s string) error { return (*amount)(a).Set(s) }
-
-// An optionalCount is a count, or 0 where it is not given.
-type optionalCount int
-
-// String is the number as Set takes it, empty where there is none.
-func (n *optionalCount) String() string {
-	if *n == 0 {
-		return ""
-	}
-	return (*count)(n).String()
-}
-
-// Set parses a number of 1 or more.
-func (n *optionalCount) Set(s string) error { return (*count)(n).Set(s) }
-
-func (m *lowrank) run(c *pass.Context) error {
-	if m.rank > 0 && m.energy > 0 {
+// Check reports options that are out of range or exclude one another.
+func (o LowRank) Check() error {
+	switch {
+	case !(o.Energy >= 0 && o.Energy <= 1):
+		return pass.OptionErrorf("--energy %v is not a fraction from 0 to 1", o.Energy)
+	case o.Rank < 0:
+		return pass.OptionErrorf("--rank %d is negative", o.Rank)
+	case o.Rank > 0 && o.Energy > 0:
 		return pass.OptionErrorf("--rank and --energy exclude one another")
 	}
+	return checkAmount(*o.Amount)
+}
+
+// Run implements pass.Options.
+func (o LowRank) Run(c *pass.Context) error {
 	for _, w := range weights(c, true) {
 		f, why := findFactored(c, w)
 		if why == "" {
 			var err error
-			if why, err = m.factor(c, f); err != nil {
+			if why, err = o.factor(c, f); err != nil {
 				return err
 			}
 		}
@@ -85,7 +65,7 @@ func (m *lowrank) run(c *pass.Context) error {
 }
 
 // factor replaces f's weight, or gives the reason why it stays.
-func (m *lowrank) factor(c *pass.Context, f *factored) (why string, err error) {
+func (o LowRank) factor(c *pass.Context, f *factored) (why string, err error) {
 	most := f.most()
 	if most < 1 {
 		return fmt.Sprintf("two factors of a matrix of %d×%d are larger at any rank", f.rows, f.cols), nil
@@ -97,7 +77,7 @@ func (m *lowrank) factor(c *pass.Context, f *factored) (why string, err error) {
 	if err != nil {
 		return "", err
 	}
-	r := m.choose(f, s)
+	r := o.choose(f, s)
 	if r > most {
 		return fmt.Sprintf("rank %d of %d would be larger: %d×%d is smaller as two factors up to rank %d", r, min(f.rows, f.cols), f.rows, f.cols, most), nil
 	}
@@ -108,17 +88,17 @@ func (m *lowrank) factor(c *pass.Context, f *factored) (why string, err error) {
 }
 
 // choose is the rank that the options ask for.
-func (m *lowrank) choose(f *factored, s *spectrum) int64 {
+func (o LowRank) choose(f *factored, s *spectrum) int64 {
 	all := min(f.rows, f.cols)
-	if m.rank > 0 {
-		return min(int64(m.rank), all)
+	if o.Rank > 0 {
+		return min(int64(o.Rank), all)
 	}
-	if m.energy == 0 {
-		left := (1 - float64(m.amount)) * float64(f.rows) * float64(f.cols)
+	if o.Energy == 0 {
+		left := (1 - *o.Amount) * float64(f.rows) * float64(f.cols)
 		return max(int64(left)/(f.rows+f.cols), 1)
 	}
 	r := int64(1)
-	for r < all && s.share(r) < float64(m.energy) {
+	for r < all && s.share(r) < o.Energy {
 		r++
 	}
 	return r
@@ -146,7 +126,7 @@ func (f *factored) rewrite(c *pass.Context, a, b *ir.Tensor, reason string) {
 		old.Drop()
 	}
 	parts := []pass.Part{{Role: pass.Payload, Value: f.a, Tensor: f.a.Const}, {Role: pass.Payload, Value: f.b, Tensor: f.b.Const}}
-	c.Changed(v, f.w.before, f.w.readers, pass.Row{
+	c.Changed(v, f.w.before, f.w.consumers, pass.Row{
 		Form:    pass.Factors,
 		Reason:  reason,
 		After:   parts,

@@ -23,7 +23,7 @@ func TestFactorsComputeTheirProduct(t *testing.T) {
 			continue // there are more models than time
 		}
 		t.Run(filepath.Base(filepath.Dir(path))+"/"+filepath.Base(path), func(t *testing.T) {
-			m, rows, eval := changed(t, path, prune.LowRank, "amount", "0.6")
+			m, rows, eval := changed(t, path, prune.LowRank{}.Method(), "amount", "0.6")
 			enough := digits(rows)
 			if enough == 0 {
 				return

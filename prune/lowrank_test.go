@@ -69,7 +69,7 @@ func TestFactorsMissWhatWasDropped(t *testing.T) {
 		t.Run(u.name, func(t *testing.T) {
 			b, w := factoredModel(t, u.op, u.left, u.dt, u.shape, u.attrs...)
 			before := b.values(w)
-			row := rowOf(t, b.run(LowRank, "rank", "5"), "w")
+			row := rowOf(t, b.run(lowRankMethod, "rank", "5"), "w")
 			if row.Status != pass.Changed {
 				t.Fatal(row.Reason)
 			}
@@ -130,7 +130,7 @@ func TestRankFollowsFromOptions(t *testing.T) {
 		b := newBench(t)
 		w := b.weight("w", ir.Float, []int64{40, 40}, values...)
 		b.g.AddOutput(b.node("MatMul", []*ir.Value{nil, w}))
-		if row := rowOf(t, b.run(LowRank, c.options...), "w"); row.Status != pass.Changed || !strings.HasPrefix(row.Reason, c.rank) {
+		if row := rowOf(t, b.run(lowRankMethod, c.options...), "w"); row.Status != pass.Changed || !strings.HasPrefix(row.Reason, c.rank) {
 			t.Errorf("%v: %v %s, want %s", c.options, row.Status, row.Reason, c.rank)
 		}
 	}
@@ -164,7 +164,7 @@ func TestWhatIsNotFactoredSaysWhy(t *testing.T) {
 	} {
 		b := newBench(t)
 		b.g.AddOutput(c.model(b))
-		if row := rowOf(t, b.run(LowRank, c.options...), "w"); row.Status != pass.Skipped || row.Reason != c.reason {
+		if row := rowOf(t, b.run(lowRankMethod, c.options...), "w"); row.Status != pass.Skipped || row.Reason != c.reason {
 			t.Errorf("%v %q, want %q", row.Status, row.Reason, c.reason)
 		}
 	}
@@ -174,8 +174,8 @@ func TestWhatIsNotFactoredSaysWhy(t *testing.T) {
 func TestFactorsStay(t *testing.T) {
 	for _, u := range factoredUses {
 		b, _ := factoredModel(t, u.op, u.left, u.dt, u.shape, u.attrs...)
-		first := b.run(LowRank, "rank", "8")
-		for _, row := range b.run(LowRank, "rank", "2")[len(first):] {
+		first := b.run(lowRankMethod, "rank", "8")
+		for _, row := range b.run(lowRankMethod, "rank", "2")[len(first):] {
 			if row.Status != pass.Skipped || !strings.Contains(row.Reason, "rank 8 already") {
 				t.Errorf("%s: %s: %v %s", u.name, row.Tensor, row.Status, row.Reason)
 			}
@@ -184,7 +184,7 @@ func TestFactorsStay(t *testing.T) {
 }
 
 func TestRankAndEnergyExcludeOneAnother(t *testing.T) {
-	if _, err := newBench(t).try(LowRank, "rank", "3", "energy", "0.5"); err == nil {
+	if _, err := newBench(t).try(lowRankMethod, "rank", "3", "energy", "0.5"); err == nil {
 		t.Error("both were taken")
 	}
 }

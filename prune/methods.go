@@ -4,5 +4,5 @@ import "github.com/mcompress/mcompress/pass"
 
 // Methods are the methods of this package, in the order of help and documentation.
 func Methods() []*pass.Method {
-	return []*pass.Method{L1, L1Global, L2, Random{}.Method(), NM, Channel, LowRank, Blocks}
+	return []*pass.Method{l1Method, l1GlobalMethod, l2Method, randomMethod, nmMethod, channelMethod, lowRankMethod, blocksMethod}
 }

@@ -2,7 +2,6 @@ package prune
 
 import (
 	"context"
-	"flag"
 	"fmt"
 	"io"
 	"strconv"
@@ -16,57 +15,58 @@ import (
 // pattern of sparse tensor cores: K of a matrix, the input channels of a convolution, the
 // input or hidden size of a recurrent layer. Of equal magnitudes the lower index falls
 // first. Where m does not divide the axis, the last group is shorter and keeps n too.
-var NM = &pass.Method{
+type NM struct {
+	pass.Selection
+	Pattern    Pattern `flag:"pattern" default:"2:4" usage:"'n:m' to keep n of every m"`
+	Embeddings bool    `flag:"embeddings" usage:"prune tables that Gather looks up, too"`
+}
+
+var nmMethod = &pass.Method{
 	Name:    "nm",
 	Command: "prune",
 	Doc:     "keep the n largest of every m elements along the reduction axis",
 	Stage:   pass.Prune,
-	Bind: func(fs *flag.FlagSet) func(*pass.Context) error {
-		m := &nm{pattern: pattern{2, 4}, embeddings: bindEmbeddings(fs)}
-		fs.Var(&m.pattern, "pattern", "`n:m` to keep n of every m")
-		return m.run
-	},
+	New:     func() pass.Options { return &NM{} },
 }
 
-// A pattern keeps n of every m elements.
-type pattern struct{ n, m int }
+// Method describes the method.
+func (NM) Method() *pass.Method { return nmMethod }
+
+// A Pattern keeps N of every M elements.
+type Pattern struct{ N, M int }
 
 // maxGroup bounds m: the work for a group grows with its square.
 const maxGroup = 256
 
 // String is the pattern as Set takes it.
-func (p *pattern) String() string { return fmt.Sprintf("%d:%d", p.n, p.m) }
+func (p *Pattern) String() string { return fmt.Sprintf("%d:%d", p.N, p.M) }
 
 // Set parses n:m with 0 < n < m.
-func (p *pattern) Set(s string) error {
+func (p *Pattern) Set(s string) error {
 	a, b, _ := strings.Cut(s, ":")
 	n, err := strconv.Atoi(a)
 	m, err2 := strconv.Atoi(b)
 	if err != nil || err2 != nil || n < 1 || n >= m || m > maxGroup {
-		return fmt.Errorf("%q is no pattern n:m with 0 < n < m ≤ %d, such as 2:4", s, maxGroup)
+		return fmt.Errorf("%q is not a pattern n:m with 0 < n < m ≤ %d, such as 2:4", s, maxGroup)
 	}
-	*p = pattern{n, m}
+	*p = Pattern{n, m}
 	return nil
 }
 
-type nm struct {
-	pattern    pattern
-	embeddings *bool
-}
-
-func (m *nm) run(c *pass.Context) error {
-	for _, w := range weights(c, *m.embeddings) {
-		if err := m.prune(c, w); err != nil {
+// Run implements pass.Options.
+func (o NM) Run(c *pass.Context) error {
+	for _, w := range weights(c, o.Embeddings) {
+		if err := o.prune(c, w); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (m *nm) prune(c *pass.Context, w *weight) error {
-	axis, why := agreed(w, func(l layout) span { return l.along(reduce) })
-	if why == "" && axis.n <= int64(m.pattern.n) {
-		why = fmt.Sprintf("its reduction axis has %d elements, %s keeps them all", axis.n, &m.pattern)
+func (o NM) prune(c *pass.Context, w *weight) error {
+	axis, why := common(w, func(l layout) span { return l.along(reduce) })
+	if why == "" && axis.n <= int64(o.Pattern.N) {
+		why = fmt.Sprintf("its reduction axis has %d elements, %s keeps them all", axis.n, &o.Pattern)
 	}
 	if why != "" {
 		w.skip(c, why)
@@ -75,7 +75,7 @@ func (m *nm) prune(c *pass.Context, w *weight) error {
 	if fit, err := w.precheck(c); !fit || err != nil {
 		return err
 	}
-	s := &slabs{pattern: m.pattern, axis: axis, t: w.before}
+	s := &slabs{Pattern: o.Pattern, axis: axis, t: w.before}
 	w.swap(c, s.reason(), s.recipe())
 	return nil
 }
@@ -83,27 +83,27 @@ func (m *nm) prune(c *pass.Context, w *weight) error {
 // slabs are the units that a weight is pruned in: all groups between one multiple of m along
 // the axis and the next, at one place of the outer axes.
 type slabs struct {
-	pattern
+	Pattern
 	axis span
 	t    *ir.Tensor
 }
 
 func (s *slabs) reason() string {
-	groups := (s.axis.n + int64(s.m) - 1) / int64(s.m)
-	last := s.axis.n - (groups-1)*int64(s.m)
-	fall := s.axis.n - (groups-1)*int64(s.n) - min(last, int64(s.n))
+	groups := (s.axis.n + int64(s.M) - 1) / int64(s.M)
+	last := s.axis.n - (groups-1)*int64(s.M)
+	fall := s.axis.n - (groups-1)*int64(s.N) - min(last, int64(s.N))
 	around := s.axis.outer * s.axis.inner
-	return fmt.Sprintf("%d of %d elements pruned, %s along the axis of %d", fall*around, s.t.Elems(), &s.pattern, s.axis.n)
+	return fmt.Sprintf("%d of %d elements pruned, %s along the axis of %d", fall*around, s.t.Elems(), &s.Pattern, s.axis.n)
 }
 
 // recipe is a view, if what a read touches beside its own elements stays within a block;
 // else slabs are pruned one after the other.
 func (s *slabs) recipe() *ir.Recipe {
-	if int64(s.m)*s.axis.inner <= pass.Block {
+	if int64(s.M)*s.axis.inner <= pass.Block {
 		return &ir.Recipe{View: func(in []io.ReaderAt) io.ReaderAt { return &slabView{s, in[0]} }}
 	}
 	return &ir.Recipe{
-		Work: 2 * int64(s.m) * s.axis.inner * s.size(),
+		Work: 2 * int64(s.M) * s.axis.inner * s.size(),
 		Run:  func(ctx context.Context, in []io.ReaderAt, out []io.Writer) error { return s.write(ctx, in[0], out[0]) },
 	}
 }
@@ -132,14 +132,14 @@ func (s *slabs) write(ctx context.Context, in io.ReaderAt, out io.Writer) error 
 func (s *slabs) floor(i int64) int64 {
 	plane := s.axis.n * s.axis.inner
 	within := i % plane
-	return i - within%(int64(s.m)*s.axis.inner)
+	return i - within%(int64(s.M)*s.axis.inner)
 }
 
 // ceil is the end of the slab that element i-1 lies in.
 func (s *slabs) ceil(i int64) int64 {
 	plane := s.axis.n * s.axis.inner
 	start := s.floor(i - 1)
-	return min(start+int64(s.m)*s.axis.inner, start-start%plane+plane)
+	return min(start+int64(s.M)*s.axis.inner, start-start%plane+plane)
 }
 
 // read reads and prunes the whole slabs from element from up to element to.
@@ -158,7 +158,7 @@ func (s *slabs) read(in io.ReaderAt, from, to int64) ([]byte, error) {
 // prune prunes whole slabs. They follow each other like rows of one matrix where m divides
 // the axis; else the groups begin anew at each place of the outer axes.
 func (s *slabs) prune(b []byte, from int64) {
-	if s.axis.n%int64(s.m) == 0 {
+	if s.axis.n%int64(s.M) == 0 {
 		s.groups(b)
 		return
 	}

@@ -40,7 +40,7 @@ func (o Random) Run(c *pass.Context) error {
 
 func (o Random) prune(c *pass.Context, w *weight) error {
 	n := w.before.Elems()
-	k := o.Fraction.of(w.v, w.readers).of(n)
+	k := o.Fraction.of(w.v, w.consumers).of(n)
 	if k == 0 {
 		w.skip(c, none)
 		return nil

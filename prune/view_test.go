@@ -11,7 +11,7 @@ import (
 	"github.com/mcompress/mcompress/pass"
 )
 
-var methods = []*pass.Method{L1, L1Global, L2, randomMethod, NM}
+var methods = []*pass.Method{l1Method, l1GlobalMethod, l2Method, randomMethod, nmMethod}
 
 // Recipes are read at any offset, also inside an element, by buffers at any address.
 func TestViewsReadTheSameAnywhere(t *testing.T) {
@@ -86,8 +86,8 @@ func TestMethodsChain(t *testing.T) {
 	b := newBench(t)
 	w := b.weight("w", ir.Float, []int64{8, 1}, 1, 2, 3, 4, 5, 6, 7, 8)
 	b.node("MatMul", []*ir.Value{nil, w})
-	b.run(NM, "pattern", "1:2")
-	rows := b.run(L1, "amount", "0.75")
+	b.run(nmMethod, "pattern", "1:2")
+	rows := b.run(l1Method, "amount", "0.75")
 	if got, want := fmt.Sprint(b.values(w)), "[0 0 0 0 0 6 0 8]"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}

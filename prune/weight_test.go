@@ -34,19 +34,19 @@ func TestWhatIsLeftAloneHasItsReason(t *testing.T) {
 	sparse.SetConst(expanded(sparse.Const))
 	b.node("MatMul", []*ir.Value{nil, sparse})
 
-	rows := b.run(L1, "skip", "skip*")
+	rows := b.run(l1Method, "skip", "skip*")
 	for name, want := range map[string]string{
 		"taken":    "2 of 4 elements pruned, the largest of them 2",
-		"bias":     "no weight of Gemm but its bias or another input beside it",
-		"table":    "an embedding: --embeddings takes it",
-		"tied":     "also the embedding of Gather(t2): --embeddings takes it",
-		"lookup":   "no weight of Gather but its bias or another input beside it",
+		"bias":     "bias of Gemm",
+		"table":    "embedding: pruned with --embeddings",
+		"tied":     "also the embedding of Gather(t2): pruned with --embeddings",
+		"lookup":   "not a weight of Gather",
 		"skipped":  "selected by --skip",
-		"none":     "it has no elements",
+		"none":     "no elements",
 		"unread":   "no node reads it",
-		"codes":    "quantized already, to int8: prune before quantizing",
-		"integers": "quantized already, to int8: prune before quantizing",
-		"sparse":   "stored sparse: a pruned copy would be stored dense, which is larger",
+		"codes":    "already quantized to int8",
+		"integers": "already quantized to int8",
+		"sparse":   "stored sparse: a pruned copy would be dense and larger",
 	} {
 		r := rowOf(t, rows, name)
 		if r.Reason != want || (r.Status == pass.Changed) != (name == "taken") {
@@ -65,7 +65,9 @@ func TestWhatIsLeftAloneHasItsReason(t *testing.T) {
 func expanded(t *ir.Tensor) *ir.Tensor {
 	stored := &ir.Tensor{Spec: ir.Spec{Name: t.Name, DType: ir.Float, Shape: []int64{2}}, Source: ir.Mem(make([]byte, 8))}
 	r := &ir.Recipe{Name: "dense", In: []*ir.Tensor{stored}, Out: []ir.Spec{t.Spec}}
-	r.Run = func(context.Context, []io.ReaderAt, []io.Writer) error { return errors.New("nobody should read it") }
+	r.Run = func(context.Context, []io.ReaderAt, []io.Writer) error {
+		return errors.New("the dense payload is not to be read")
+	}
 	return r.Derive()[0]
 }
 
@@ -74,7 +76,7 @@ func TestEmbeddingsOnRequest(t *testing.T) {
 	w := b.weight("w", ir.Float, []int64{4, 2}, 8, 7, 1, 1, 6, 5, 2, 2)
 	b.node("Gather", []*ir.Value{w, nil})
 	b.node("MatMul", []*ir.Value{nil, b.node("Transpose", []*ir.Value{w})})
-	rows := b.run(L2, "embeddings", "true")
+	rows := b.run(l2Method, "embeddings", "true")
 	if got, want := b.values(w), []float64{8, 7, 0, 0, 6, 5, 0, 0}; !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
@@ -84,15 +86,15 @@ func TestEmbeddingsOnRequest(t *testing.T) {
 }
 
 func TestSharedInTwoOrientations(t *testing.T) {
-	for _, m := range []*pass.Method{NM, L2} {
+	for _, m := range []*pass.Method{nmMethod, l2Method} {
 		b := newBench(t)
 		w := b.weight("w", ir.Float, []int64{3, 3}, 1, 2, 3, 4, 5, 6, 7, 8, 9)
 		b.node("MatMul", []*ir.Value{nil, w})
 		b.node("Gemm", []*ir.Value{nil, w}, ir.IntAttr("transB", 1))
-		if r := rowOf(t, b.run(m), "w"); r.Reason != "its readers see its axes in different ways" {
+		if r := rowOf(t, b.run(m), "w"); r.Reason != "its consumers use its axes in different ways" {
 			t.Errorf("%s: %q", m.Name, r.Reason)
 		}
-		rows := b.run(L1)
+		rows := b.run(l1Method)
 		if got := b.values(w); !slices.Equal(got, []float64{0, 0, 0, 0, 5, 6, 7, 8, 9}) || rows[len(rows)-1].Status != pass.Changed {
 			t.Errorf("l1 is not applied once: %v", got)
 		}
@@ -107,7 +109,7 @@ func TestAxesThatCannotBeKnown(t *testing.T) {
 	b.node("Gemm", []*ir.Value{nil, v}, &ir.Attr{Name: "transB", Type: ir.AttrInt, Ref: "t"})
 	short := b.weight("short", ir.Float, []int64{2, 4}, 1, 2, 3, 4, 5, 6, 7, 8)
 	b.node("MatMul", []*ir.Value{nil, short})
-	rows := b.run(NM)
+	rows := b.run(nmMethod)
 	for name, want := range map[string]string{
 		"w":     "it comes through Transpose(t), which permutes more than two axes",
 		"v":     "the caller of its function sets transB of Gemm(t2)",
@@ -131,7 +133,7 @@ func TestNaNAndInfinitiesAreSkipped(t *testing.T) {
 				b.node("MatMul", []*ir.Value{nil, bad})
 				b.node("MatMul", []*ir.Value{nil, good})
 				before := bad.Const
-				rows := b.run(m, map[bool][]string{true: nil, false: {"amount", "1"}}[m == NM]...)
+				rows := b.run(m, map[bool][]string{true: nil, false: {"amount", "1"}}[m == nmMethod]...)
 				if r := rowOf(t, rows, "bad"); r.Reason != unfit || r.Status != pass.Skipped || bad.Const != before {
 					t.Errorf("%s of %s with %v: %v, %q", m.Name, dt, odd, r.Status, r.Reason)
 				}
@@ -145,7 +147,7 @@ func TestNaNAndInfinitiesAreSkipped(t *testing.T) {
 
 // Methods that read no weight beforehand find out when the writer reads.
 func TestViewsReportNaN(t *testing.T) {
-	for _, m := range []*pass.Method{randomMethod, NM} {
+	for _, m := range []*pass.Method{randomMethod, nmMethod} {
 		b := newBench(t)
 		w := b.weight("w", ir.Float16, []int64{4, 1}, 1, 2, math.NaN(), 3)
 		b.node("MatMul", []*ir.Value{nil, w})
@@ -159,7 +161,7 @@ func TestViewsReportNaN(t *testing.T) {
 }
 
 func TestShortPayloadsAreErrors(t *testing.T) {
-	for _, m := range []*pass.Method{L1, L1Global, L2} {
+	for _, m := range []*pass.Method{l1Method, l1GlobalMethod, l2Method} {
 		b := newBench(t)
 		w := b.weight("w", ir.Float, []int64{4, 4}, 1, 2, 3)
 		b.node("MatMul", []*ir.Value{nil, w})

@@ -122,12 +122,12 @@ func TestOutputReportAndProvenanceMatch(t *testing.T) {
 func TestRecipeInTheReportReproducesTheBytes(t *testing.T) {
 	in := take(t, "cnn.onnx")
 	steps := []pass.Options{
-		step(t, prune.L1, "-amount", "0.8"),
+		step(t, prune.L1{}.Method(), "-amount", "0.8"),
 		step(t, quantize.DynamicInt8, "-skip", "op:Conv"),
 		step(t, sparse.Auto),
 	}
 	first := run(t, options(in, steps...))
-	known := []*pass.Method{prune.L1, quantize.DynamicInt8, sparse.Auto}
+	known := []*pass.Method{prune.L1{}.Method(), quantize.DynamicInt8, sparse.Auto}
 	again, _, err := pass.ParseRecipe(known, []byte(first.Report.Recipe.Text))
 	if err != nil {
 		t.Fatal(err)
@@ -143,7 +143,7 @@ func TestRecipeInTheReportReproducesTheBytes(t *testing.T) {
 
 func TestWeightsThatCannotBeTakenAreSkipped(t *testing.T) {
 	in := take(t, "nonfinite.onnx")
-	for _, m := range []*pass.Method{quantize.DynamicInt8, quantize.WeightInt8, quantize.Float16, prune.L1, prune.Random{}.Method()} {
+	for _, m := range []*pass.Method{quantize.DynamicInt8, quantize.WeightInt8, quantize.Float16, prune.L1{}.Method(), prune.Random{}.Method()} {
 		t.Run(m.Name, func(t *testing.T) {
 			o := options(in, step(t, m))
 			o.Label = m.Name

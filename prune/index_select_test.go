@@ -100,7 +100,7 @@ func twoLayers(t *testing.T, norms ...float64) (b *bench, first *ir.Value) {
 
 func TestChannelsOfLeastNormFall(t *testing.T) {
 	b, first := twoLayers(t, 3, -1, 2, 1, -4, 1)
-	b.run(Channel, "amount", "0.34") // 2 of 6: of equal norms the first ones
+	b.run(channelMethod, "amount", "0.34") // 2 of 6: of equal norms the first ones
 	if got := b.values(first); !slices.Equal(got, []float64{3, 2, -4, 1}) {
 		t.Errorf("%v stay", got)
 	}
@@ -113,7 +113,7 @@ func TestNormsOfAGroupAreAdded(t *testing.T) {
 	y := b.weight("y", ir.Float, []int64{3, 1, 1, 1}, 3, 1.5, 1)
 	sum := b.node("Add", []*ir.Value{b.node("Conv", []*ir.Value{nil, x}), b.node("Conv", []*ir.Value{nil, y})})
 	b.g.AddOutput(b.node("Conv", []*ir.Value{sum, b.weight("z", ir.Float, []int64{1, 3, 1, 1}, 1, 1, 1)}))
-	b.run(Channel, "amount", "0.4")
+	b.run(channelMethod, "amount", "0.4")
 	if !slices.Equal(b.values(x), []float64{1, 3}) || !slices.Equal(b.values(y), []float64{3, 1}) {
 		t.Errorf("%v and %v stay", b.values(x), b.values(y))
 	}
@@ -133,7 +133,7 @@ func TestHowManyChannelsStay(t *testing.T) {
 			norms[i] = float64(i + 1)
 		}
 		b, first := twoLayers(t, norms...)
-		b.run(Channel, "amount", c.amount, "round", c.round)
+		b.run(channelMethod, "amount", c.amount, "round", c.round)
 		if got := first.Const.Shape[0]; got != c.want {
 			t.Errorf("%d channels, amount %s, round %s: %d stay, want %d", c.n, c.amount, c.round, got, c.want)
 		}
@@ -144,7 +144,7 @@ func TestHowManyChannelsStay(t *testing.T) {
 func TestLayersThatAreNotSelectedStay(t *testing.T) {
 	for _, options := range [][]string{{"skip", "first"}, {"only", "second"}, {"min-size", "100"}, {"amounts", "first=0"}} {
 		b, first := twoLayers(t, 1, 2, 3, 4)
-		rows := b.run(Channel, options...)
+		rows := b.run(channelMethod, options...)
 		if rowOf(t, rows, "first").Status != pass.Skipped || rowOf(t, rows, "second").Status != pass.Skipped || len(b.values(first)) != 4 {
 			t.Errorf("%v: %d channels stay", options, len(b.values(first)))
 		}

@@ -35,7 +35,7 @@ func (s *slabs) groups(b []byte) {
 	case ir.Float:
 		s.narrow(kernel.Words[float32](b))
 	case ir.Double:
-		kernel.NMColsDouble(kernel.Words[float64](b), int(s.axis.inner), s.n, s.m)
+		kernel.NMColsDouble(kernel.Words[float64](b), int(s.axis.inner), s.N, s.M)
 	default:
 		s.halves(kernel.Words[uint16](b))
 	}
@@ -43,10 +43,10 @@ func (s *slabs) groups(b []byte) {
 
 func (s *slabs) narrow(x []float32) {
 	if s.axis.inner == 1 {
-		kernel.NMRows(x, s.n, s.m)
+		kernel.NMRows(x, s.N, s.M)
 		return
 	}
-	kernel.NMCols(x, int(s.axis.inner), s.n, s.m)
+	kernel.NMCols(x, int(s.axis.inner), s.N, s.M)
 }
 
 // halves prunes float16 or bfloat16 by way of float32, which orders them in the same way.
