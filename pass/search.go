@@ -1,31 +1,31 @@
 package pass
 
-// A Search is how the method of each weight was chosen by running the model.
+// A Search is the mixed-precision search of --auto.
 type Search struct {
-	Measure string        `json:"measure"` // of damage: "noise" or "divergence"
-	Samples int           `json:"samples"` // that damage was measured on
-	Layers  []Sensitivity `json:"layers"`  // the most sensitive ones first
-	Trials  []Trial       `json:"trials"`  // combinations that were tried, in order
-	Chosen  int           `json:"chosen"`  // the trial that was taken
+	Measure string        `json:"measure"` // of sensitivity: "noise" or "divergence"
+	Samples int           `json:"samples"` // that sensitivity was measured on
+	Layers  []Sensitivity `json:"layers"`  // most sensitive first
+	Trials  []Trial       `json:"trials"`  // combinations tried, in order
+	Chosen  int           `json:"chosen"`  // index of the chosen trial
 }
 
-// A Sensitivity is what each way to store a weight does to the outputs, all others being as they were.
+// A Sensitivity is the sensitivity of the outputs to each candidate for one weight, with all others unchanged.
 type Sensitivity struct {
-	Tensors   []string  `json:"tensors"` // several where one payload stands for all of them
+	Tensors   []string  `json:"tensors"` // several if they share a payload
 	Consumers []string  `json:"consumers"`
-	Bytes     int64     `json:"bytes"` // in the source
+	Bytes     int64     `json:"bytes"` // in the source model
 	Variants  []Variant `json:"variants"`
-	Method    string    `json:"method,omitempty"` // that was chosen; empty for none
+	Method    string    `json:"method,omitempty"` // the chosen one; empty for none
 }
 
-// A Variant is one way to store a weight. Damage is noise by signal of the outputs' mean, or the mean Kullback-Leibler divergence of scores.
+// A Variant is one candidate for a weight. Sensitivity is the mean noise-to-signal ratio of the outputs, or the mean Kullback-Leibler divergence of scores.
 type Variant struct {
-	Method string  `json:"method"`
-	Bytes  int64   `json:"bytes"`
-	Damage float64 `json:"damage"`
+	Method      string  `json:"method"`
+	Bytes       int64   `json:"bytes"`
+	Sensitivity float64 `json:"damage"`
 }
 
-// A Trial is a combination that was run. What the model does not tell is absent.
+// A Trial is a combination that was run. Metrics that the model does not have are absent.
 type Trial struct {
 	What     string   `json:"what"`
 	Bytes    int64    `json:"bytes"` // of the file

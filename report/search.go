@@ -105,13 +105,13 @@ func pareto(all []point) []point {
 }
 
 // Harm is a damage in the unit of its measure.
-func (s searched) Harm(v pass.Variant) string { return Harm(s.Measure, v.Damage) }
+func (s searched) Harm(v pass.Variant) string { return SensitivityText(s.Measure, v.Sensitivity) }
 
 // Taken is what became of a layer.
 func (s searched) Taken(l pass.Sensitivity) string { return cmp.Or(l.Method, "as it was") }
 
 // Harm is a damage as text: decibels for noise, nats for divergences.
-func Harm(measure string, damage float64) string {
+func SensitivityText(measure string, damage float64) string {
 	switch {
 	case damage == 0:
 		return "none"
@@ -135,7 +135,7 @@ func (m *markdown) search(s *pass.Search) {
 			if v.Method == l.Method {
 				taken = "taken"
 			}
-			rows = append(rows, []string{prose(l.Tensors[0]), prose(v.Method), count(v.Bytes), Harm(s.Measure, v.Damage), taken})
+			rows = append(rows, []string{prose(l.Tensors[0]), prose(v.Method), count(v.Bytes), SensitivityText(s.Measure, v.Sensitivity), taken})
 		}
 	}
 	m.table([]string{"weight", "method", "bytes:", s.Measure + ":", ""}, rows)

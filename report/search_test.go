@@ -14,7 +14,7 @@ func chosen() *pass.Search {
 	return &pass.Search{
 		Measure: "noise", Samples: 8, Chosen: 1,
 		Layers: []pass.Sensitivity{{Tensors: []string{hostile}, Consumers: []string{"MatMul m"}, Bytes: 400, Method: "weight-int8", Variants: []pass.Variant{
-			{Method: "weight-int4", Bytes: 50, Damage: 0.1}, {Method: "weight-int8", Bytes: 100, Damage: 0.001},
+			{Method: "weight-int4", Bytes: 50, Sensitivity: 0.1}, {Method: "weight-int8", Bytes: 100, Sensitivity: 0.001},
 		}}},
 		Trials: []pass.Trial{{What: "a", Bytes: 500, SQNR: &far, Drop: &some}, {What: "b", Bytes: 900, SQNR: &near, Drop: &none, Accepted: true}},
 	}

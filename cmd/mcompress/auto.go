@@ -122,7 +122,7 @@ func (a *automatic) chooser(t *tool, dir string, o *mcli.MethodOptions, v job.Ve
 			return nil, nil, err
 		}
 		if p := t.newProgress(model); p != nil {
-			s.Tell = p.searched
+			s.Progress = p.searched
 			defer p.stop()
 		}
 		return tune.Choose(ctx, s)

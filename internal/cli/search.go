@@ -16,7 +16,7 @@ func Sensitivity(w io.Writer, s Style, model string, found *pass.Search) error {
 	for _, l := range found.Layers {
 		name := abridged(l.Tensors[0])
 		for _, v := range l.Variants {
-			t.Add(name, v.Method, size(v.Bytes), report.Harm(found.Measure, v.Damage))
+			t.Add(name, v.Method, size(v.Bytes), report.SensitivityText(found.Measure, v.Sensitivity))
 			name = ""
 		}
 	}

@@ -1,5 +1,5 @@
-// Package tune chooses for each weight how it is stored, by what that does to the model's outputs: one weight after another is stored in
-// each of several ways and the model run, and of all combinations the smallest is looked for that holds the gates.
+// Package tune is the mixed-precision search of --auto: it measures the sensitivity of the outputs to each candidate method for each
+// weight, and searches the Pareto front of file size and sensitivity for the smallest model that holds the gates.
 //
 // It must not know particular methods, flags or terminals.
 package tune

@@ -11,51 +11,51 @@ import (
 	"github.com/mcompress/mcompress/pass"
 )
 
-// A layer is a weight, or several that one payload stands for, with the ways to store it.
+// A layer is a weight, or several that share a payload, with its candidate methods.
 type layer struct {
-	names     []string
-	consumers []string
-	bytes     int64
-	variants  []variant        // as it was is not among them
-	riders    map[int][]string // by candidate, weights that it takes along and that do not become smaller: biases as codes
-	small     bool             // too small for runs of its own
+	names      []string
+	consumers  []string
+	bytes      int64
+	variants   []variant        // without the unchanged weight
+	companions map[int][]string // by candidate, weights that it also changes and that do not become smaller: quantized biases
+	small      bool             // too small to be measured on its own
 }
 
-// taken are the weights that candidate i is to take.
-func (l *layer) taken(i int) []string { return slices.Concat(l.names, l.riders[i]) }
+// weights are the weights that candidate i changes.
+func (l *layer) weights(i int) []string { return slices.Concat(l.names, l.companions[i]) }
 
-// A variant is a candidate, by its number, and what the layer comes to with it. Nodes and names count among the bytes.
+// A variant is a candidate, by index, with the layer's bytes and sensitivity. Bytes include nodes and names.
 type variant struct {
-	candidate int
-	bytes     int64
-	damage    float64
+	candidate   int
+	bytes       int64
+	sensitivity float64
 }
 
-// layers finds what candidates take, and measures each. What is negligible is measured together, unless each is to be told.
+// layers finds the weights that candidates change, and measures each. Negligible layers are measured together if together is set.
 func (t *tuner) layers(ctx context.Context, together bool) ([]*layer, error) {
 	found := &finder{of: map[string]*layer{}}
 	for i, c := range t.Candidates {
-		if err := t.takes(ctx, found, i, c); err != nil {
+		if err := t.collect(ctx, found, i, c); err != nil {
 			return nil, err
 		}
 	}
-	found.seat()
+	found.assignCompanions()
 	if len(found.list) == 0 {
-		return nil, &Unreachable{"no candidate takes any of the weights"}
+		return nil, &Unreachable{"no candidate supports any of the weights"}
 	}
 	list := found.list
 	if together {
-		list = lump(list)
+		list = mergeSmall(list)
 	}
 	if err := t.measured(ctx, list); err != nil {
 		return nil, err
 	}
-	t.search.Measure, t.search.Samples = measures[t.byScores()], len(t.few)*t.batch()
-	t.search.Layers = t.told(list)
+	t.search.Measure, t.search.Samples = measures[t.byScores()], len(t.sensitivityRuns)*t.batch()
+	t.search.Layers = t.sensitivities(list)
 	return list, nil
 }
 
-// measured runs each variant of each layer.
+// measured measures each variant of each layer.
 func (t *tuner) measured(ctx context.Context, layers []*layer) error {
 	plain, err := t.build(ctx, t.Prefix)
 	if err != nil {
@@ -65,16 +65,16 @@ func (t *tuner) measured(ctx context.Context, layers []*layer) error {
 	if err := plain.close(); err != nil {
 		return err
 	}
-	t.few = t.spread(t.samples(layers))
+	t.sensitivityRuns = t.spread(t.samples(layers))
 	for _, l := range layers {
 		t.all += len(l.variants)
 	}
-	k, err := t.related(ctx)
+	k, err := t.baseline(ctx)
 	if err != nil {
 		return err
 	}
 	for _, l := range layers {
-		k.forget(t.Memory / valuesOfKin)
+		k.reset(t.Memory / baselineFraction)
 		for i := range l.variants {
 			if err := t.variant(ctx, k, l, &l.variants[i], bytes); err != nil {
 				return errors.Join(err, k.close())
@@ -86,7 +86,7 @@ func (t *tuner) measured(ctx context.Context, layers []*layer) error {
 
 var measures = map[bool]string{false: "noise", true: "divergence"}
 
-// byScores reports whether gates are about classes alone.
+// byScores reports whether all gates are about classes.
 func (t *tuner) byScores() bool {
 	for _, g := range t.Gates {
 		if g.Name == "min-sqnr" || g.Name == "min-cosine" {
@@ -96,22 +96,22 @@ func (t *tuner) byScores() bool {
 	return len(t.Gates) > 0
 }
 
-// Damage is measured on few samples where there is much to measure: so many bytes are read and made in all, of which those that are
-// made count more.
+// Sensitivity is measured on few samples if there are many variants: the total number of bytes read and computed is bounded, with
+// computed bytes weighted higher.
 const (
 	fewest, most = 2, 128
 	measurable   = 128 << 30
-	madeCost     = 8 // what computing a value takes, by what reading a weight does
+	computeCost  = 8 // cost of a computed byte relative to a byte of weights
 )
 
-// samples are those that damage is measured on.
+// samples is the number of sensitivity samples.
 func (t *tuner) samples(layers []*layer) int {
 	weights, runs := int64(0), 0
 	for _, l := range layers {
 		weights += l.bytes
 		runs += len(l.variants)
 	}
-	n := int64(measurable) / max(1, (weights+madeCost*t.perRun)*int64(max(1, runs)))
+	n := int64(measurable) / max(1, (weights+computeCost*t.perRun)*int64(max(1, runs)))
 	return int(min(most, max(fewest, n)))
 }
 
@@ -119,18 +119,18 @@ func (t *tuner) samples(layers []*layer) int {
 type finder struct {
 	list   []*layer
 	of     map[string]*layer
-	riders []rider
+	riders []companion
 }
 
-// A rider is a weight that a candidate takes along without making it smaller.
-type rider struct {
+// A companion is a weight that a candidate changes without making it smaller.
+type companion struct {
 	name      string
 	consumers []string
 	candidate int
 }
 
-// takes adds what candidate number i takes of the whole model.
-func (t *tuner) takes(ctx context.Context, found *finder, i int, c Candidate) error {
+// collect adds the weights that candidate i changes in the whole model.
+func (t *tuner) collect(ctx context.Context, found *finder, i int, c Candidate) error {
 	step, err := c.Step(nil, First, t.calibrate)
 	if err != nil {
 		return err
@@ -149,14 +149,14 @@ func (t *tuner) takes(ctx context.Context, found *finder, i int, c Candidate) er
 	return nil
 }
 
-// add takes note of a row of candidate i. Weights of one payload are one layer for all candidates.
+// add adds a ledger row of candidate i. Weights that share a payload are one layer for all candidates.
 func (f *finder) add(row pass.Row, i int) {
 	bytes := int64(0)
 	for _, p := range row.After {
 		bytes += p.Bytes()
 	}
 	if bytes >= row.Before.Bytes() {
-		f.riders = append(f.riders, rider{row.Tensor, row.Consumers, i})
+		f.riders = append(f.riders, companion{row.Tensor, row.Consumers, i})
 		return
 	}
 	l := f.of[row.Tensor]
@@ -166,32 +166,32 @@ func (f *finder) add(row pass.Row, i int) {
 		f.list = append(f.list, l)
 	}
 	if with := f.of[row.SharedWith]; row.SharedWith != "" && with != nil && with != l {
-		f.join(with, l)
+		f.merge(with, l)
 		l = with
 	}
 	if k := slices.IndexFunc(l.variants, func(v variant) bool { return v.candidate == i }); k >= 0 {
-		return // its payload was counted
+		return // payload already counted
 	}
 	l.variants = append(l.variants, variant{candidate: i, bytes: bytes})
 }
 
-// seat lets riders go with the first layer that they have a consumer in common with.
-func (f *finder) seat() {
+// assignCompanions adds companions to the first layer that shares a consumer with them.
+func (f *finder) assignCompanions() {
 	for _, r := range f.riders {
 		for _, l := range f.list {
 			if f.of[r.name] == nil && slices.ContainsFunc(r.consumers, func(c string) bool { return slices.Contains(l.consumers, c) }) {
-				if l.riders == nil {
-					l.riders = map[int][]string{}
+				if l.companions == nil {
+					l.companions = map[int][]string{}
 				}
-				l.riders[r.candidate] = append(l.riders[r.candidate], r.name)
+				l.companions[r.candidate] = append(l.companions[r.candidate], r.name)
 				break
 			}
 		}
 	}
 }
 
-// join makes one layer of two.
-func (f *finder) join(to, from *layer) {
+// merge merges two layers.
+func (f *finder) merge(to, from *layer) {
 	to.names = append(to.names, from.names...)
 	to.consumers = append(to.consumers, from.consumers...)
 	for _, v := range from.variants {
@@ -205,10 +205,10 @@ func (f *finder) join(to, from *layer) {
 	f.list = slices.DeleteFunc(f.list, func(l *layer) bool { return l == from })
 }
 
-// variant stores one layer in one way, and measures what that does to a file of so many bytes.
-func (t *tuner) variant(ctx context.Context, k *kin, l *layer, v *variant, bytes int64) error {
+// variant applies one candidate to one layer, and measures file size and sensitivity.
+func (t *tuner) variant(ctx context.Context, k *baseline, l *layer, v *variant, bytes int64) error {
 	c := t.Candidates[v.candidate]
-	step, err := c.Step(only(l.taken(v.candidate)), Measuring, t.calibrate)
+	step, err := c.Step(only(l.weights(v.candidate)), Measuring, t.calibrate)
 	if err != nil {
 		return err
 	}
@@ -218,16 +218,16 @@ func (t *tuner) variant(ctx context.Context, k *kin, l *layer, v *variant, bytes
 	}
 	defer b.close()
 	v.bytes = l.bytes + b.size() - bytes
-	d, err := t.damaged(ctx, b, k)
+	d, err := t.outputErrorOf(ctx, b, k)
 	if err != nil {
 		return fmt.Errorf("%s of %s: %w", c.Name, strings.Join(l.names, ", "), err)
 	}
-	v.damage = d.worth(t.byScores())
-	t.tell(c.Name + " of " + l.names[0])
+	v.sensitivity = d.sensitivity(t.byScores())
+	t.progress(c.Name + " of " + l.names[0])
 	return nil
 }
 
-// only are globs that match these names and no others, but that a comma matches any character.
+// only are globs that match exactly these names, except that a comma matches any character.
 func only(names []string) pass.Globs {
 	escape := strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`, `]`, `\]`, `{`, `\{`, `}`, `\}`, `,`, `?`)
 	var gs pass.Globs
@@ -241,13 +241,13 @@ func only(names []string) pass.Globs {
 	return gs
 }
 
-// told are the layers for the report, those first whose least damage is the largest.
-func (t *tuner) told(layers []*layer) []pass.Sensitivity {
+// sensitivities are the layers for the report, sorted by decreasing minimum sensitivity.
+func (t *tuner) sensitivities(layers []*layer) []pass.Sensitivity {
 	var list []pass.Sensitivity
 	for _, l := range layers {
 		s := pass.Sensitivity{Tensors: l.names, Consumers: l.consumers, Bytes: l.bytes}
 		for _, v := range l.variants {
-			s.Variants = append(s.Variants, pass.Variant{Method: t.Candidates[v.candidate].Name, Bytes: v.bytes, Damage: v.damage})
+			s.Variants = append(s.Variants, pass.Variant{Method: t.Candidates[v.candidate].Name, Bytes: v.bytes, Sensitivity: v.sensitivity})
 		}
 		list = append(list, s)
 	}
@@ -258,7 +258,7 @@ func (t *tuner) told(layers []*layer) []pass.Sensitivity {
 func worst(s pass.Sensitivity) float64 {
 	w := 0.0
 	for _, v := range s.Variants {
-		w = max(w, v.Damage)
+		w = max(w, v.Sensitivity)
 	}
 	return w
 }

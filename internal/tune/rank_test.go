@@ -18,8 +18,8 @@ import (
 	"github.com/mcompress/mcompress/report"
 )
 
-// What is measured on a few samples ranks weights and methods as the divergence on all of them does.
-func TestRankingIsThatOfDivergence(t *testing.T) {
+// Sensitivities on a few samples rank weights and methods like the divergence on all samples.
+func TestRankingMatchesDivergence(t *testing.T) {
 	if testing.Short() {
 		t.Skip("some hundred runs of a real model")
 	}
@@ -38,16 +38,16 @@ func TestRankingIsThatOfDivergence(t *testing.T) {
 	var measured, so []float64
 	for _, l := range search.Layers {
 		for _, v := range l.Variants {
-			measured = append(measured, v.Damage)
+			measured = append(measured, v.Sensitivity)
 			so = append(so, diverged(want, scores(t, o, one(t, o, l.Tensors, v.Method))))
 		}
 	}
 	if r := stat.Correlation(ranks(measured), ranks(so), nil); len(so) < 10 || r < 0.95 {
-		t.Errorf("Spearman's coefficient of %d ways is %.3f", len(so), r)
+		t.Errorf("Spearman's rank correlation of %d variants is %.3f", len(so), r)
 	}
 }
 
-// one is the file of the model with weights stored by a method.
+// one is the file of the model with the given weights changed by a method.
 func one(t *testing.T, o Options, weights []string, method string) string {
 	t.Helper()
 	for _, c := range o.Candidates {
@@ -78,7 +78,7 @@ func one(t *testing.T, o Options, weights []string, method string) string {
 	return ""
 }
 
-// scores are the logits of a model, one sample after the other.
+// scores are the logits of a model, sample by sample.
 func scores(t *testing.T, o Options, path string) [][]float32 {
 	t.Helper()
 	f, err := onnx.Open(path)
@@ -112,7 +112,7 @@ func scores(t *testing.T, o Options, path string) [][]float32 {
 	return rows
 }
 
-// diverged is the mean of Kullback and Leibler's divergence, from logits.
+// diverged is the mean Kullback-Leibler divergence, from logits.
 func diverged(want, got [][]float32) float64 {
 	sum := 0.0
 	for i := range want {
@@ -125,7 +125,7 @@ func diverged(want, got [][]float32) float64 {
 	return sum / float64(len(want))
 }
 
-// total is the logarithm of the sum of exponentials.
+// total is the log-sum-exp.
 func total(x []float32) float64 {
 	sum := 0.0
 	for _, v := range x {
@@ -134,7 +134,7 @@ func total(x []float32) float64 {
 	return math.Log(sum)
 }
 
-// ranks are the places of numbers in their order.
+// ranks are the ranks of values in sorted order.
 func ranks(x []float64) []float64 {
 	at := make([]int, len(x))
 	for i := range at {

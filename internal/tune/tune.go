@@ -16,64 +16,64 @@ import (
 	"github.com/mcompress/mcompress/report"
 )
 
-// Options say what is wanted.
+// Options are the parameters of a search.
 type Options struct {
 	Input      string
-	Candidates []Candidate    // in the order in which their steps may stand in a recipe
-	Prefix     []pass.Options // that come first whatever is chosen
+	Candidates []Candidate    // in the order of their steps in a recipe
+	Prefix     []pass.Options // first steps, independent of the choice
 
 	Data   job.Data
-	Scores string         // the output with classes or scores; empty for the first that can be one
-	Gates  []report.Limit // on what running the model says; at least one, or Bytes
-	Bytes  int64          // the file is to take at most; 0 for the smallest that holds the gates
+	Scores string         // output of classes or scores; empty for the first suitable one
+	Gates  []report.Limit // on verification results; at least one, or Bytes
+	Bytes  int64          // maximum file size; 0 for the smallest model that holds the gates
 
-	Dir     string // for temporary files
-	Workers int
-	Memory  int64                            // bytes for a model's weights
-	Tell    func(done, all int, what string) // of runs; may be nil
+	Dir      string // folder of temporary files
+	Workers  int
+	Memory   int64                            // memory limit for weights in bytes
+	Progress func(done, all int, what string) // of runs; may be nil
 }
 
-// A Candidate is a way to store weights.
+// A Candidate is a method with its options.
 type Candidate struct {
 	Name string
-	// Step takes the weights that only names. What a first step finds out about the whole model later ones may go by, as long as they are tried.
-	// While they are tried, they look at calibrate samples of the data; 0 is for as many as they want.
+	// Step is the step for the weights that only matches. During the search it may reuse what its First phase found on the whole model,
+	// and uses calibrate calibration samples; 0 for the method's default.
 	Step func(only pass.Globs, phase Phase, calibrate int) (pass.Options, error)
 }
 
-// A Phase is when a step runs.
+// A Phase is the phase of the search in which a step runs.
 type Phase uint8
 
 // The phases of a search.
 const (
-	First     Phase = iota // on the whole model, before all others
-	Measuring              // on one weight
-	Trying                 // on many
-	Final                  // the step goes into the recipe
+	First     Phase = iota // on the whole model, before the other phases
+	Measuring              // on one weight, for its sensitivity
+	Trying                 // on a combination
+	Final                  // in the final recipe
 )
 
-// A tuner holds the source while it is compared with what becomes of it.
+// A tuner is a search with the open source model.
 type tuner struct {
 	Options
-	source     *onnx.File
-	answers    *remembered  // of the source, to all samples
-	perRun     int64        // bytes, by a run of the source
-	atOnce     int          // runs that go on at once, of one worker each; or 1, of all of them
-	few        []int        // runs that damage is measured on
-	calibrate  int          // samples that candidates look at while they are tried; 0 for as many as they want
-	seen       map[int]bool // those samples
-	fewAnswers *remembered
-	set        *dataset.Set
-	runs       int // done
-	all        int // planned
-	search     pass.Search
-	missed     []report.Gate // of the last trial that did not hold them
-	opset      int64         // the highest that a candidate needs
-	best       choice        // nil before one held the gates
-	failed     []choice
+	source          *onnx.File
+	answers         *cachedSession // outputs of the source for all samples
+	perRun          int64          // bytes per run of the source
+	concurrent      int            // concurrent runs of one worker each; or 1 run with all workers
+	sensitivityRuns []int          // runs for sensitivities
+	calibrate       int            // calibration samples of candidates during the search; 0 for their default
+	calibration     map[int]bool   // indices of the calibration samples
+	fewAnswers      *cachedSession
+	set             *dataset.Set
+	runs            int // number done
+	all             int // number planned
+	search          pass.Search
+	missed          []report.Gate // gates missed by the last failed trial
+	opset           int64         // highest opset that a candidate needs
+	best            choice        // nil until one holds the gates
+	failed          []choice
 }
 
-// Sensitivity measures what each candidate does to each weight, and chooses nothing.
+// Sensitivity measures the sensitivity to each candidate for each weight, without a choice.
 func Sensitivity(ctx context.Context, o Options) (*pass.Search, error) {
 	t, err := open(ctx, o)
 	if err != nil {
@@ -83,8 +83,8 @@ func Sensitivity(ctx context.Context, o Options) (*pass.Search, error) {
 	return &t.search, errors.Join(err, t.close())
 }
 
-// Choose finds the steps that make the smallest file which holds the gates, or with Bytes the least damaged one of that size. The same input gives
-// the same steps, at any number of workers.
+// Choose returns the steps of the smallest model that holds the gates, or with Bytes of the least sensitive one within that size. The result
+// is deterministic for any number of workers.
 func Choose(ctx context.Context, o Options) ([]pass.Options, *pass.Search, error) {
 	t, err := open(ctx, o)
 	if err != nil {
@@ -99,41 +99,41 @@ func open(ctx context.Context, o Options) (*tuner, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &tuner{Options: o, source: source, atOnce: 1}
+	t := &tuner{Options: o, source: source, concurrent: 1}
 	if err := t.prepare(ctx); err != nil {
 		return nil, errors.Join(err, t.close())
 	}
 	return t, nil
 }
 
-// prepare opens the data, and the source to run it.
+// prepare opens the data and the source.
 func (t *tuner) prepare(ctx context.Context) (err error) {
-	if t.set, err = t.Data.Open(t.source.Model, madeUp); err != nil {
+	if t.set, err = t.Data.Open(t.source.Model, randomSamples); err != nil {
 		return err
 	}
 	if !t.set.Labelled() && slices.ContainsFunc(t.Gates, func(g report.Limit) bool { return g.Name == accuracyGate }) {
-		return errors.New("--max-accuracy-drop needs labels, and the data has none: name them by --labels")
+		return errors.New("--max-accuracy-drop requires labels; name them with --labels")
 	}
 	s, err := t.session(ctx, t.source.Model)
 	if err != nil {
 		return err
 	}
-	room := max(t.Memory, leastRemembered)
-	t.answers, t.fewAnswers = &remembered{Session: s, room: room}, &remembered{Session: s, room: room}
-	t.calibrate, t.seen = shown(t.set, t.Data)
+	room := max(t.Memory, minCache)
+	t.answers, t.fewAnswers = &cachedSession{Session: s, room: room}, &cachedSession{Session: s, room: room}
+	t.calibrate, t.calibration = calibrationSamples(t.set, t.Data)
 	arena := int64(0)
-	t.perRun, arena, err = t.makes(ctx, s)
+	t.perRun, arena, err = t.activationBytes(ctx, s)
 	if workers := int64(t.Workers); t.perRun > 0 && arena*workers <= t.Memory/arenas {
-		t.atOnce = max(1, t.Workers)
+		t.concurrent = max(1, t.Workers)
 	}
 	return err
 }
 
-// arenas is the part of the memory that what runs at once works on may take.
+// arenas is the divisor of the memory limit for the arenas of concurrent runs.
 const arenas = 4
 
-// madeUp is how many samples are made up where there are no data.
-const madeUp = 8
+// randomSamples is the number of random samples where there is no data.
+const randomSamples = 8
 
 func (t *tuner) close() error {
 	var errs []error
@@ -146,8 +146,8 @@ func (t *tuner) close() error {
 	return errors.Join(append(errs, t.source.Close())...)
 }
 
-// makes are the bytes that a run of s makes, and those that it works on at a time; 0 where that follows from values.
-func (t *tuner) makes(ctx context.Context, s *engine.Interpreter) (made, arena int64, err error) {
+// activationBytes are the bytes that a run of s computes, and the size of its arena; 0 if they depend on values.
+func (t *tuner) activationBytes(ctx context.Context, s *engine.Interpreter) (made, arena int64, err error) {
 	for b, err := range t.set.Batches(ctx, dataset.Order{Size: t.batch()}) {
 		if err != nil {
 			return 0, 0, err
@@ -161,7 +161,7 @@ func (t *tuner) makes(ctx context.Context, s *engine.Interpreter) (made, arena i
 		}
 		u, err := s.Usage(in)
 		if err != nil {
-			return 0, 0, nil // what cannot be planned is found out by running
+			return 0, 0, nil // sizes that cannot be planned are unknown before a run
 		}
 		for _, step := range u.Steps {
 			for _, out := range step.Out {
@@ -174,24 +174,24 @@ func (t *tuner) makes(ctx context.Context, s *engine.Interpreter) (made, arena i
 }
 
 func (t *tuner) session(ctx context.Context, m *ir.Model) (*engine.Interpreter, error) {
-	return engine.Open(ctx, m, engine.Options{Workers: t.Workers / t.atOnce, MemoryLimit: t.Memory})
+	return engine.Open(ctx, m, engine.Options{Workers: t.Workers / t.concurrent, MemoryLimit: t.Memory})
 }
 
-func (t *tuner) tell(what string) {
-	if t.runs++; t.Tell != nil {
-		t.Tell(t.runs, max(t.all, t.runs), what)
+func (t *tuner) progress(what string) {
+	if t.runs++; t.Progress != nil {
+		t.Progress(t.runs, max(t.all, t.runs), what)
 	}
 }
 
-// A built is the model after some steps, in memory: payloads are computed when they are read.
+// A built is the model after some steps, in memory: payloads are computed when read.
 type built struct {
 	*onnx.File
 	rows    []pass.Row
 	eval    *ir.Eval
-	tensors map[*ir.Tensor]string // of the source
+	tensors map[*ir.Tensor]string // identity of the source's tensors
 }
 
-// build runs steps over the source.
+// build runs steps on the source.
 func (t *tuner) build(ctx context.Context, steps []pass.Options) (_ *built, err error) {
 	b := &built{eval: ir.NewEval(t.Dir)}
 	if b.File, err = onnx.Open(t.Input); err != nil {
@@ -201,7 +201,7 @@ func (t *tuner) build(ctx context.Context, steps []pass.Options) (_ *built, err 
 	c := &pass.Context{
 		Context: ctx, Model: b.Model, Eval: b.eval, Workers: t.Workers, Memory: t.Memory, Precheck: true, Source: t.source.Model,
 		Open: func(path string) (*ir.Model, error) {
-			return nil, fmt.Errorf("%s: a search opens no other models", path)
+			return nil, fmt.Errorf("%s: other models are not supported in a search", path)
 		},
 	}
 	if b.rows, err = pass.Run(c, steps); err != nil {
@@ -212,5 +212,5 @@ func (t *tuner) build(ctx context.Context, steps []pass.Options) (_ *built, err 
 
 func (b *built) close() error { return errors.Join(b.File.Close(), b.eval.Close()) }
 
-// size is the bytes of the files that b would be written to.
+// size is the size of the written files in bytes.
 func (b *built) size() int64 { return onnx.Layout(b.Model, "model.onnx", b.External()).Size() }

@@ -36,7 +36,7 @@ func candidate(m *pass.Method) Candidate {
 	}}
 }
 
-// options are those of a search on the classifier of digits in fixtures.
+// options are those of a search on the digit classifier in fixtures.
 func options(t *testing.T, workers int) Options {
 	t.Helper()
 	o := Options{
@@ -49,7 +49,7 @@ func options(t *testing.T, workers int) Options {
 	return o
 }
 
-// written is the size of the file that steps make, and what running it says.
+// written is the file size after steps, and the result of verification.
 func written(t *testing.T, o Options, steps []pass.Options) (int64, *verify.Result) {
 	t.Helper()
 	out := filepath.Join(t.TempDir(), "out.onnx")
@@ -71,8 +71,8 @@ func written(t *testing.T, o Options, steps []pass.Options) (int64, *verify.Resu
 	return info.Size(), r
 }
 
-// What is chosen holds the gate when it is written and run, and is smaller than what any method alone makes that holds it.
-func TestChosenHoldsAndIsSmallest(t *testing.T) {
+// The chosen model holds the gate when written and run, and is smaller than any single method that holds it.
+func TestChosenModelHoldsGatesAndIsSmallest(t *testing.T) {
 	for _, gate := range []report.Limit{{Name: "min-sqnr", Bound: 30}, {Name: "min-sqnr", Bound: 45}, {Name: "max-accuracy-drop", Bound: 0.01}} {
 		o := options(t, 2)
 		o.Gates = []report.Limit{gate}
@@ -85,7 +85,7 @@ func TestChosenHoldsAndIsSmallest(t *testing.T) {
 			t.Errorf("%v does not hold", gate)
 		}
 		if want := search.Trials[search.Chosen]; !want.Accepted || size < want.Bytes || size > want.Bytes+1<<10 {
-			t.Errorf("%v: the file takes %d bytes, the trial %d; held: %v", gate, size, want.Bytes, want.Accepted)
+			t.Errorf("%v: the file is %d bytes, the trial %d; held: %v", gate, size, want.Bytes, want.Accepted)
 		}
 		for _, m := range methods {
 			step, err := candidate(m).Step(nil, Final, 0)
@@ -93,7 +93,7 @@ func TestChosenHoldsAndIsSmallest(t *testing.T) {
 				t.Fatal(err)
 			}
 			if alone, r := written(t, o, []pass.Options{step}); holds(t, r, gate) && alone < size {
-				t.Errorf("%v: %s alone takes %d bytes, what was chosen %d", gate, m.Name, alone, size)
+				t.Errorf("%v: %s alone is %d bytes, the chosen model %d", gate, m.Name, alone, size)
 			}
 		}
 	}
@@ -108,7 +108,7 @@ func holds(t *testing.T, r *verify.Result, gate report.Limit) bool {
 	return report.Passed(gates)
 }
 
-// The file takes no more than the target, and more room never means more damage to start with.
+// The file size is at most the target, and a larger target never has a lower SQNR.
 func TestTargetSize(t *testing.T) {
 	before := -1000.0
 	for _, bytes := range []int64{45 << 10, 70 << 10, 120 << 10} {
@@ -130,7 +130,7 @@ func TestTargetSize(t *testing.T) {
 	}
 	o := options(t, 2)
 	o.Bytes = 100
-	if _, _, err := Choose(t.Context(), o); err == nil || !strings.Contains(err.Error(), "100 are asked for") {
+	if _, _, err := Choose(t.Context(), o); err == nil || !strings.Contains(err.Error(), "the target is 100") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -170,8 +170,8 @@ func TestChoiceDoesNotDependOnWorkers(t *testing.T) {
 	}
 }
 
-// The damage of one weight is what quantizing it alone does.
-func TestSensitivityIsWhatAMethodDoes(t *testing.T) {
+// The sensitivity of one weight equals the verified error of quantizing it alone.
+func TestSensitivityEqualsVerify(t *testing.T) {
 	o := options(t, 2)
 	o.Data.Options.Limit = 32
 	o.Gates = []report.Limit{{Name: "min-sqnr", Bound: 1}}
@@ -190,7 +190,7 @@ func TestSensitivityIsWhatAMethodDoes(t *testing.T) {
 				t.Fatal(err)
 			}
 			_, r := written(t, o, []pass.Options{step})
-			got, want := report.Harm("noise", v.Damage), fmt.Sprintf("%.1f dB", r.Worst().Errors.DB())
+			got, want := report.SensitivityText("noise", v.Sensitivity), fmt.Sprintf("%.1f dB", r.Worst().Errors.DB())
 			if got != want {
 				t.Errorf("%s of %v: %s, verify says %s", v.Method, layer.Tensors, got, want)
 			}

@@ -5,23 +5,23 @@ import (
 	"strings"
 )
 
-// Unreachable is the error of a search for what no combination reaches. It is nothing against the model.
+// Unreachable is the error of a search whose goal no combination reaches. The model itself is valid.
 type Unreachable struct{ Why string }
 
-// Error says what was nearest.
+// Error describes the nearest result.
 func (u *Unreachable) Error() string { return u.Why }
 
-// nearest says what the last trial that did not hold came to: of those it does the least damage.
+// nearest describes the last failed trial, the one of minimum sensitivity.
 func (t *tuner) nearest() string {
 	var missed []string
 	for _, g := range t.missed {
 		if !g.Held {
 			value, relation, bound := g.Shown()
-			missed = append(missed, fmt.Sprintf("%s %s %s: it comes to %s", g.Name, relation, bound, value))
+			missed = append(missed, fmt.Sprintf("%s %s %s: measured %s", g.Name, relation, bound, value))
 		}
 	}
 	if missed == nil {
-		missed = []string{accuracyGate + " with two standard errors to spare"}
+		missed = []string{accuracyGate + " with a margin of two standard errors"}
 	}
-	return "no smaller file holds the gates; that of least damage misses " + strings.Join(missed, "; ")
+	return "no smaller file holds the gates; the one of minimum sensitivity misses " + strings.Join(missed, "; ")
 }

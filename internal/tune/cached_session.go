@@ -7,25 +7,25 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// leastRemembered is the room for answers where little memory is to be used.
-const leastRemembered = 64 << 20
+// minCache is the minimum size of the output cache under a small memory limit.
+const minCache = 64 << 20
 
-// remembered answers as its session did when the same samples came by first: they come in one order each time.
-type remembered struct {
+// cachedSession caches the outputs of a session: the samples come in the same order each time.
+type cachedSession struct {
 	engine.Session
 	room    int64
-	answers []map[string]*ir.Array // nil where there was no room
+	answers []map[string]*ir.Array // nil if not cached
 	at      int
 }
 
-// rewind goes back to the first sample.
-func (r *remembered) rewind() *remembered {
+// rewind restarts at the first sample.
+func (r *cachedSession) rewind() *cachedSession {
 	r.at = 0
 	return r
 }
 
-// Run is the session's answer to the next samples.
-func (r *remembered) Run(ctx context.Context, in map[string]*ir.Array, fetch []string) (map[string]*ir.Array, error) {
+// Run returns the outputs for the next samples.
+func (r *cachedSession) Run(ctx context.Context, in map[string]*ir.Array, fetch []string) (map[string]*ir.Array, error) {
 	at := r.at
 	r.at++
 	if at < len(r.answers) && r.answers[at] != nil {

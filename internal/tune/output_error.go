@@ -13,14 +13,14 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// A damage is how far outputs are from those of the source.
-type damage struct {
+// An outputError is the difference between the outputs and those of the source.
+type outputError struct {
 	noise, signal map[string]float64
-	divergence    float64 // of scores, summed over rows
+	divergence    float64 // Kullback-Leibler divergence of scores, summed over rows
 	rows          int
 }
 
-// spread are the runs of so many samples, from all over the data: files are often sorted by class.
+// spread are the runs of the given number of samples, spread over the data: files are often sorted by class.
 func (t *tuner) spread(samples int) []int {
 	size := t.batch()
 	all := max(1, t.set.Len()/size)
@@ -32,14 +32,14 @@ func (t *tuner) spread(samples int) []int {
 	return few
 }
 
-// damaged runs b on few samples, from where it computes other values than the source.
-func (t *tuner) damaged(ctx context.Context, b *built, k *kin) (*damage, error) {
+// outputErrorOf runs b on the sensitivity samples, from the first value that differs from the baseline.
+func (t *tuner) outputErrorOf(ctx context.Context, b *built, k *baseline) (*outputError, error) {
 	if k.session != nil {
 		if err := k.raise(ctx, b); err != nil {
 			return nil, err
 		}
 	}
-	s, err := t.beside(ctx, b, k)
+	s, err := t.open(ctx, b, k)
 	if err != nil {
 		return nil, err
 	}
@@ -47,9 +47,9 @@ func (t *tuner) damaged(ctx context.Context, b *built, k *kin) (*damage, error) 
 	return t.measure(ctx, s, k)
 }
 
-// measure runs s, which has inputs from k, on few samples.
-func (t *tuner) measure(ctx context.Context, s *engine.Interpreter, k *kin) (*damage, error) {
-	d := &damage{noise: map[string]float64{}, signal: map[string]float64{}}
+// measure runs s, with activations of k as inputs, on the sensitivity samples.
+func (t *tuner) measure(ctx context.Context, s *engine.Interpreter, k *baseline) (*outputError, error) {
+	d := &outputError{noise: map[string]float64{}, signal: map[string]float64{}}
 	first := t.fewAnswers.rewind()
 	type pair struct{ want, got map[string]*ir.Array }
 	run, given := 0, s.BaselineInputs()
@@ -58,7 +58,7 @@ func (t *tuner) measure(ctx context.Context, s *engine.Interpreter, k *kin) (*da
 		if err != nil {
 			return nil, err
 		}
-		in, err := k.with(ctx, run, b.Inputs, given)
+		in, err := k.inputs(ctx, run, b.Inputs, given)
 		if err != nil {
 			return nil, err
 		}
@@ -68,17 +68,17 @@ func (t *tuner) measure(ctx context.Context, s *engine.Interpreter, k *kin) (*da
 			return pair{want, got}, err
 		}, nil
 	}
-	err := verify.InOrder(ctx, t.atOnce, t.set.Batches(ctx, t.order()), start, func(_ *dataset.Batch, p pair) error {
+	err := verify.InOrder(ctx, t.concurrent, t.set.Batches(ctx, t.order()), start, func(_ *dataset.Batch, p pair) error {
 		d.add(p.want, p.got)
 		return nil
 	})
 	return d, err
 }
 
-// order are the few samples.
+// order is the sensitivity samples.
 func (t *tuner) order() dataset.Order {
 	o := dataset.Order{Size: t.batch()}
-	for _, run := range t.few {
+	for _, run := range t.sensitivityRuns {
 		for k := range min(o.Size, t.set.Len()) {
 			o.Index = append(o.Index, run*o.Size+k)
 		}
@@ -86,10 +86,10 @@ func (t *tuner) order() dataset.Order {
 	return o
 }
 
-// batch is the number of samples in a run.
+// batch is the number of samples per run.
 func (t *tuner) batch() int { return t.set.Size(t.Data.Batch) }
 
-func (d *damage) add(want, got map[string]*ir.Array) {
+func (d *outputError) add(want, got map[string]*ir.Array) {
 	for name, w := range want {
 		g := got[name]
 		if g == nil || w.Kind != ir.Dense || !w.DType.IsFloat() || number.Check(w.DType) != nil || number.Check(g.DType) != nil || w.Elems() != g.Elems() {
@@ -116,7 +116,7 @@ func floats(a *ir.Array) []float64 {
 	return x
 }
 
-// columns are the classes of an output of scores, 0 if it is none: a row for each sample.
+// columns is the number of classes of an output of scores, 0 if it is not one: one row per sample.
 func columns(a *ir.Array) int {
 	if len(a.Shape) != 2 || a.Shape[1] < 2 {
 		return 0
@@ -124,7 +124,7 @@ func columns(a *ir.Array) int {
 	return int(a.Shape[1])
 }
 
-// divergence is that of Kullback and Leibler, of the probabilities that y says from those of x.
+// divergence is the Kullback-Leibler divergence of the softmax of y from that of x.
 func divergence(x, y []float64) float64 {
 	p, q := verify.Probabilities(x), verify.Probabilities(y)
 	sum := 0.0
@@ -136,17 +136,17 @@ func divergence(x, y []float64) float64 {
 	return math.Max(sum, 0)
 }
 
-// leastProbability stands for zero where the source says that something may be.
+// leastProbability replaces a probability of zero where the source has a positive one.
 const leastProbability = 1e-9
 
-// beside is what noise by signal counts where there are scores: it tells ways apart that change none of them.
-const beside = 1e-6
+// noiseWeight is the weight of the noise-to-signal ratio where there are scores: a tie-breaker between variants that change none.
+const noiseWeight = 1e-6
 
-// beyond is the damage of outputs that are no numbers any more.
-const beyond = 1e9
+// maxSensitivity is the sensitivity for outputs with NaN.
+const maxSensitivity = 1e9
 
-// worth is one number: the divergence where there are scores and they count, else the mean of noise by signal.
-func (d *damage) worth(scores bool) float64 {
+// sensitivity is the mean divergence if there are scores and they count, else the mean noise-to-signal ratio of the outputs.
+func (d *outputError) sensitivity(scores bool) float64 {
 	worth, n := 0.0, 0
 	for _, name := range slices.Sorted(maps.Keys(d.signal)) {
 		if signal := d.signal[name]; signal > 0 {
@@ -156,10 +156,10 @@ func (d *damage) worth(scores bool) float64 {
 	}
 	worth /= float64(max(1, n))
 	if scores && d.rows > 0 {
-		worth = d.divergence/float64(d.rows) + beside*worth
+		worth = d.divergence/float64(d.rows) + noiseWeight*worth
 	}
-	if !(worth < beyond) {
-		return beyond
+	if !(worth < maxSensitivity) {
+		return maxSensitivity
 	}
 	return worth
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/mcompress/mcompress/report"
 )
 
-// What a model has in common with the source is taken from it, and the damage is that of running all of it, to the last bit.
-func TestKinChangesNoDamage(t *testing.T) {
+// The sensitivity with shared activations is bit-identical to that of running the whole model.
+func TestBaselineChangesNoSensitivity(t *testing.T) {
 	for _, model := range []string{"cnn.onnx", "mlp.onnx", "opset7.onnx"} {
 		o := options(t, 2)
 		o.Input, o.Data = filepath.Join("..", "..", "fixtures", model), job.Data{Options: dataset.Options{}}
@@ -26,8 +26,8 @@ func TestKinChangesNoDamage(t *testing.T) {
 		}
 		for _, l := range layers {
 			for _, v := range l.variants {
-				if got := alone(t, tu, l, v).worth(false); got != v.damage {
-					t.Errorf("%s: %s of %v: %v by itself, %v beside the source", model, o.Candidates[v.candidate].Name, l.names, got, v.damage)
+				if got := alone(t, tu, l, v).sensitivity(false); got != v.sensitivity {
+					t.Errorf("%s: %s of %v: %v alone, %v with the baseline", model, o.Candidates[v.candidate].Name, l.names, got, v.sensitivity)
 				}
 			}
 		}
@@ -37,10 +37,10 @@ func TestKinChangesNoDamage(t *testing.T) {
 	}
 }
 
-// alone is the damage of a variant when nothing is taken from the source.
-func alone(t *testing.T, tu *tuner, l *layer, v variant) *damage {
+// alone is the output error of a variant without a baseline.
+func alone(t *testing.T, tu *tuner, l *layer, v variant) *outputError {
 	t.Helper()
-	step, err := tu.Candidates[v.candidate].Step(only(l.taken(v.candidate)), Measuring, 0)
+	step, err := tu.Candidates[v.candidate].Step(only(l.weights(v.candidate)), Measuring, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,7 +49,7 @@ func alone(t *testing.T, tu *tuner, l *layer, v variant) *damage {
 		t.Fatal(err)
 	}
 	defer b.close()
-	d, err := tu.damaged(t.Context(), b, &kin{})
+	d, err := tu.outputErrorOf(t.Context(), b, &baseline{})
 	if err != nil {
 		t.Fatal(err)
 	}

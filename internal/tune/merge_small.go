@@ -2,11 +2,11 @@ package tune
 
 import "slices"
 
-// negligible is the part of all bytes that a layer has which is not worth runs of its own.
+// negligible is the divisor of the total bytes below which a layer is not measured on its own.
 const negligible = 2000
 
-// lump makes one layer of all negligible ones that the same candidates take: norms and biases, of which there are many.
-func lump(layers []*layer) []*layer {
+// mergeSmall merges negligible layers with equal candidates into one: normalizations and biases, of which there are many.
+func mergeSmall(layers []*layer) []*layer {
 	all := int64(0)
 	for _, l := range layers {
 		all += l.bytes
@@ -17,7 +17,7 @@ func lump(layers []*layer) []*layer {
 		if l.small = l.bytes*negligible < all; !l.small {
 			kept = append(kept, l)
 		} else if i := slices.IndexFunc(kept, same); i >= 0 {
-			kept[i].take(l)
+			kept[i].merge(l)
 		} else {
 			kept = append(kept, l)
 		}
@@ -33,17 +33,17 @@ func (l *layer) candidates() []int {
 	return list
 }
 
-// take adds another layer with the same candidates.
-func (l *layer) take(o *layer) {
+// merge adds another layer with the same candidates.
+func (l *layer) merge(o *layer) {
 	l.names, l.consumers = append(l.names, o.names...), append(l.consumers, o.consumers...)
 	l.bytes += o.bytes
 	for i := range l.variants {
 		l.variants[i].bytes += o.variants[i].bytes
 	}
-	for k, names := range o.riders {
-		if l.riders == nil {
-			l.riders = map[int][]string{}
+	for k, names := range o.companions {
+		if l.companions == nil {
+			l.companions = map[int][]string{}
 		}
-		l.riders[k] = append(l.riders[k], names...)
+		l.companions[k] = append(l.companions[k], names...)
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/mcompress/mcompress/internal/verify"
 )
 
-// The standard error is that of the mean of the differences between the models, sample by sample.
+// The standard error equals that of the mean per-sample difference between the models.
 func TestStandardErrorIsThatOfDifferences(t *testing.T) {
 	for _, c := range []struct{ lost, won, same int }{{0, 0, 50}, {3, 1, 96}, {1, 5, 94}, {40, 2, 958}} {
 		n := c.lost + c.won + c.same

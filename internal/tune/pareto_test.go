@@ -6,14 +6,14 @@ import (
 	"testing"
 )
 
-// sums are what a choice takes and does if both add up.
-func sums(layers []*layer, c choice) (bytes int64, damage float64) {
+// sums are bytes and sensitivity of a choice, added over layers.
+func sums(layers []*layer, c choice) (bytes int64, sensitivity float64) {
 	for i, l := range layers {
 		v := l.as(c[i])
 		bytes += v.bytes
-		damage += v.damage
+		sensitivity += v.sensitivity
 	}
-	return bytes, damage
+	return bytes, sensitivity
 }
 
 // every calls f with each choice for layers.
@@ -27,8 +27,8 @@ func every(layers []*layer, c choice, f func(choice)) {
 	}
 }
 
-// No choice beats one of the front in both, each that none beats is there, and it ends with what does no damage.
-func TestFrontIsWhatNoChoiceBeats(t *testing.T) {
+// No choice dominates a point of the front, each non-dominated choice is on it, and it ends with sensitivity zero.
+func TestParetoFrontIsNonDominated(t *testing.T) {
 	for seed := range uint64(20) {
 		r := rand.New(rand.NewPCG(seed, 0))
 		var layers []*layer
@@ -41,60 +41,60 @@ func TestFrontIsWhatNoChoiceBeats(t *testing.T) {
 		}
 		got := map[int64]float64{}
 		last := 0.0
-		for _, c := range front(layers) {
-			bytes, damage := sums(layers, c)
-			got[bytes], last = damage, damage
+		for _, c := range paretoFront(layers) {
+			bytes, sensitivity := sums(layers, c)
+			got[bytes], last = sensitivity, sensitivity
 		}
 		least := map[int64]float64{} // by bytes
 		every(layers, nil, func(c choice) {
-			bytes, damage := sums(layers, c)
-			if d, ok := least[bytes]; !ok || damage < d {
-				least[bytes] = damage
+			bytes, sensitivity := sums(layers, c)
+			if d, ok := least[bytes]; !ok || sensitivity < d {
+				least[bytes] = sensitivity
 			}
 		})
-		for bytes, damage := range least {
+		for bytes, sensitivity := range least {
 			beaten := false
 			for b, d := range least {
-				beaten = beaten || b < bytes && d <= damage
+				beaten = beaten || b < bytes && d <= sensitivity
 			}
-			if d, ok := got[bytes]; ok == beaten || ok && d != damage {
-				t.Errorf("seed %d: %d bytes of damage %v: beaten %v, on the front %v with %v", seed, bytes, damage, beaten, ok, d)
+			if d, ok := got[bytes]; ok == beaten || ok && d != sensitivity {
+				t.Errorf("seed %d: %d bytes, sensitivity %v: dominated %v, on the front %v with %v", seed, bytes, sensitivity, beaten, ok, d)
 			}
 		}
 		if last != 0 {
-			t.Errorf("seed %d: the front ends with damage %v", seed, last)
+			t.Errorf("seed %d: the front ends with sensitivity %v", seed, last)
 		}
 	}
 }
 
-// A front that is too long keeps its ends.
-func TestFrontIsThinned(t *testing.T) {
+// Thinning keeps both ends of a front.
+func TestLongParetoFrontIsThinned(t *testing.T) {
 	var points []*point
-	for i := range 10 * mostPoints {
+	for i := range 10 * maxPoints {
 		points = append(points, &point{bytes: int64(i)})
 	}
 	kept := thinned(points)
-	if len(kept) != mostPoints || kept[0] != points[0] || kept[len(kept)-1] != points[len(points)-1] {
+	if len(kept) != maxPoints || kept[0] != points[0] || kept[len(kept)-1] != points[len(points)-1] {
 		t.Errorf("%d points from %v to %v", len(kept), kept[0], kept[len(kept)-1])
 	}
 }
 
-// What is negligible is measured together, and adds up.
-func TestLumpAddsUp(t *testing.T) {
+// Small layers are measured together; their bytes add up.
+func TestMergedSmallLayersAddUp(t *testing.T) {
 	layers := []*layer{
 		{names: []string{"large"}, bytes: 1e6, variants: []variant{{0, 5e5, 0}, {1, 2e5, 0}}},
-		{names: []string{"a"}, bytes: 10, variants: []variant{{0, 5, 0}}, riders: map[int][]string{0: {"bias"}}},
+		{names: []string{"a"}, bytes: 10, variants: []variant{{0, 5, 0}}, companions: map[int][]string{0: {"bias"}}},
 		{names: []string{"b"}, bytes: 20, variants: []variant{{0, 9, 0}}},
 		{names: []string{"c"}, bytes: 20, variants: []variant{{1, 9, 0}}},
 	}
-	got := lump(layers)
-	if len(got) != 3 || !slices.Equal(got[1].taken(0), []string{"a", "b", "bias"}) || got[1].bytes != 30 || got[1].variants[0].bytes != 14 {
+	got := mergeSmall(layers)
+	if len(got) != 3 || !slices.Equal(got[1].weights(0), []string{"a", "b", "bias"}) || got[1].bytes != 30 || got[1].variants[0].bytes != 14 {
 		t.Errorf("%d layers, %+v", len(got), got[1])
 	}
 }
 
-// A choice that failed is not tried again under another name.
-func TestRepeats(t *testing.T) {
+// A choice equal to a failed one is not tried again.
+func TestFailedChoicesAreNotRepeated(t *testing.T) {
 	layers := []*layer{
 		{variants: []variant{{0, 10, 1}, {1, 10, 1}, {2, 5, 1}}},
 		{variants: []variant{{0, 10, 1}, {1, 10, 2}}},
