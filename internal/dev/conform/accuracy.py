@@ -6,7 +6,7 @@ import run
 
 
 def accuracy(path, npz, labels, options):
-    """The share of samples whose largest score is at the label.
+    """The fraction of samples whose largest score is at the label.
 
     npz holds arrays named after the model's inputs (or one array, for a model of one input), samples along the first
     axis, and the class numbers under labels. Scores are the output named by options["Output"], else the first.

@@ -1,7 +1,7 @@
-// Package conform asks for a second opinion on models: onnx.checker, ONNX Runtime,
-// NumPy and SciPy, through one long-lived Python worker per test binary.
+// Package conform is the test oracle for models: onnx.checker, ONNX Runtime, NumPy
+// and SciPy, through one long-lived Python worker per test binary.
 //
-// It is for tests. It knows files only: nothing of ir, onnx or the methods, so that
-// what judges them shares no code with them. Every method takes a relative path as
+// It is for tests and works on files only. It imports neither ir, onnx nor the methods,
+// so that the reference implementation shares no code with them. Relative paths are
 // relative to the folder of the test.
 package conform

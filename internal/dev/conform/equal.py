@@ -11,7 +11,7 @@ import models
 def equal(a, b, payloads):
     """The first difference between the models, or None.
 
-    payloads says what counts as the value of a tensor:
+    payloads selects the value of a tensor:
       "loaded"      external data is read into raw_data, then messages must be equal;
       "referenced"  nothing is read, the references must be equal;
       "values"      as loaded, and typed fields count as the raw_data that they mean.

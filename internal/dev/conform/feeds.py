@@ -1,4 +1,4 @@
-"""Inputs for a model: from files, from the test data beside it, or seeded random ones by its declared shapes."""
+"""Inputs for a model: from files, from the test data next to it, or seeded random ones by its declared shapes."""
 import glob
 import os
 import re
@@ -21,7 +21,7 @@ LADDER = [(4, 2), (16, 2), (64, 2), (224, 2), (4, 1), (16, 1), (4, 10), (16, 100
 
 def candidates(path, inputs, options):
     """Yields feeds for the model at path in the order in which they should be tried."""
-    files = options.get("Inputs") or ([] if options.get("Random") else beside(path))
+    files = options.get("Inputs") or ([] if options.get("Random") else test_data(path))
     if files:
         yield from_files(inputs, files)
         return
@@ -29,7 +29,7 @@ def candidates(path, inputs, options):
         yield {i.name: random(i, size, bound, options) for i in inputs}
 
 
-def beside(path):
+def test_data(path):
     """The input_N.pb of test_data_set_0 next to the model, in order."""
     found = glob.glob(os.path.join(glob.escape(os.path.dirname(path)), "test_data_set_0", "input_*.pb"))
     return sorted(found, key=lambda f: int(re.search(r"(\d+)\.pb$", f)[1]))
@@ -71,8 +71,8 @@ def _shape(declared, size, options):
     dims, declared = options.get("Dims") or {}, declared or []
     open_axes = [i for i, d in enumerate(declared) if not (isinstance(d, int) and d > 0)]
     sizes = {i: dims.get(declared[i], size) for i in open_axes}
-    # The first open axis is the batch, also behind fixed ones, as in the [layers, batch, features] of recurrent states;
-    # not behind a fixed 1, which is the batch already.
+    # The first open axis is the batch, also after fixed ones, as in the [layers, batch, features] of recurrent states;
+    # not after a fixed 1, which is the batch already.
     if open_axes and (open_axes[0] == 0 or declared[0] != 1):
         sizes[open_axes[0]] = dims.get(declared[open_axes[0]], options.get("Batch") or 1)
     return [sizes.get(i, d) for i, d in enumerate(declared)]

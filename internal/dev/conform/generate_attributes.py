@@ -108,7 +108,7 @@ def _constants():
 
 
 def _constant_text():
-    """What a Constant node says besides its value: all of it must stand in its place again."""
+    """The fields of a Constant node besides its value: all of them must be written back."""
     nodes = [helper.make_node("Relu", ["x"], ["before"])]
     constant = helper.make_node("Constant", [], ["c"], name="n\u00f6de", doc_string="node doc", value=_tensor("tensor name"))
     constant.attribute[0].doc_string = "attribute doc"
@@ -116,7 +116,7 @@ def _constant_text():
     constant.metadata_props.add(key="k", value="v")
     explicit = helper.make_node("Constant", [], ["d"], domain="ai.onnx", value=_raw("d"))
     empty = onnx.NodeProto(op_type="Constant", output=["e"], domain="", name="", doc_string="", attribute=constant.attribute)
-    unused = helper.make_node("Constant", [], ["nobody"], value_int=1)
+    unused = helper.make_node("Constant", [], ["unused"], value_int=1)
     nodes += [constant, explicit, empty, unused, helper.make_node("Use", ["c", "d", "e"], ["y"], domain=DOMAIN)]
     return _model(nodes)
 

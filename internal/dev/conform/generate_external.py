@@ -1,4 +1,4 @@
-"""External data: one file and several, with and without offset and length, wherever a tensor can stand."""
+"""External data: one file and several, with and without offset and length, wherever a tensor can be."""
 import onnx
 from onnx import TensorProto, helper
 
@@ -69,7 +69,7 @@ def _types():
 
 
 def _attributes():
-    """Constants whose value lies outside, in the graph, in a branch and in a function."""
+    """Constants whose value is in external data, in the graph, in a branch and in a function."""
     def constant(name, offset):
         value = _tensor(f"{name}_value", "external_attributes.bin", 2, offset=offset, length=8)
         return helper.make_node("Constant", [], [name], value=value)

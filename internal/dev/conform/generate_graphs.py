@@ -100,7 +100,7 @@ def _names():
 
 
 def _explicit_empty():
-    """Strings that are there and empty, which proto2 keeps apart from absent ones."""
+    """Empty strings, which proto2 distinguishes from absent ones."""
     node = onnx.NodeProto(op_type="Relu", domain="", name="", doc_string="", overload="", input=["x"], output=["y"])
     graph = helper.make_graph([node], "g", [_info("x")], [_info("y")])
     graph.doc_string = ""

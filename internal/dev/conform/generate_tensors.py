@@ -75,7 +75,7 @@ def _raw(name):
         payload &= 1
     tensor = TensorProto(name=f"raw_{name}", data_type=TensorProto.DataType.Value(name), dims=SHAPE)
     if BITS[name] == 6:
-        payload[-1] &= 3  # the checker wants the padding of these types to be zero
+        payload[-1] &= 3  # the checker requires zero padding of these types
     tensor.raw_data = payload.tobytes()
     return tensor
 
@@ -125,7 +125,7 @@ def _presence():
 
 
 def _text():
-    """Everything that a tensor says about itself besides its elements."""
+    """All fields of a tensor besides its elements."""
     tensor = helper.make_tensor("w\u00eb\u0131ght/\u91cd\u307f:0", TensorProto.FLOAT, [1], [1.0])
     tensor.doc_string = "line one\nline two \u2014 \U0001f9ee"
     tensor.metadata_props.add(key="k", value="")

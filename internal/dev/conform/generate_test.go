@@ -27,7 +27,7 @@ func TestGeneratedSetParsesAndIsValidWhereItClaimsToBe(t *testing.T) {
 		}
 		err := w.Check(path, true)
 		if want := slices.Contains(rejected, base); want != (err != nil) {
-			t.Errorf("%s: rejected should be %v, the checker says: %v", filepath.Base(path), want, err)
+			t.Errorf("%s: rejected should be %v, the checker reports: %v", filepath.Base(path), want, err)
 		}
 	}
 }

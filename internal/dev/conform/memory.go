@@ -1,18 +1,18 @@
 package conform
 
-// A Memory is the bytes that ONNX Runtime takes for one model, on one thread.
+// A Memory is the memory use of ONNX Runtime for one model, on one thread, in bytes.
 type Memory struct {
-	Held     int64 // what its allocator has given when the model is loaded: weights and what was made of them
-	First    int64 // the most that a first run has beside that at one time: values, outputs and scratch, but no inputs
-	Later    int64 // the most that a later one has, for which it plans one block from what the first one took
-	Resident int64 // by how much the resident memory of a process of its own grows in a first run; 0 where nobody asked or the system does not say
+	Held     int64 // allocated after loading: weights and prepacked weights
+	First    int64 // peak of the first run in addition to Held: values, outputs and scratch, without inputs
+	Later    int64 // peak of a later run, which uses one block planned from the first run
+	Resident int64 // growth of the resident memory of a separate process in the first run; 0 if not requested or not available
 }
 
-// Memory runs the model on these inputs, as its users would, and counts: all of the first
-// three are bytes that were asked for, neither rounded nor what an arena keeps. To see a process
-// grow takes a second.
+// Memory runs the model on these inputs and measures. The first three figures are
+// requested bytes, without rounding and without memory retained by an arena. Resident
+// costs a second.
 func (w *Worker) Memory(path string, inputs []Array, resident bool) (Memory, error) {
 	var m Memory
-	err := w.ask("memory", map[string]any{"path": path, "inputs": inputs, "resident": resident}, &m)
+	err := w.call("memory", map[string]any{"path": path, "inputs": inputs, "resident": resident}, &m)
 	return m, err
 }

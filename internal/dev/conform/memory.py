@@ -32,7 +32,7 @@ INFO = ctypes.CFUNCTYPE(POINTER, POINTER)
 
 
 def memory(path, inputs, resident):
-    """Bytes held after loading; at most beside these in a first run, and in later ones, whose memory pattern is known; growth."""
+    """Bytes allocated after loading; peak in addition of the first run, and of later ones, whose memory pattern is known; growth."""
     feed = {i["Name"]: _array(i) for i in inputs}
     counter = _counter()
     before = counter.live
@@ -64,7 +64,7 @@ class Allocator(ctypes.Structure):
 
 
 class Counter:
-    """ONNX Runtime with an allocator that counts what was asked for and not yet given back."""
+    """ONNX Runtime with an allocator that counts requested bytes that are not freed yet."""
 
     def __init__(self):
         self.live = self.most = 0
@@ -114,7 +114,7 @@ class Counter:
         return self.create("CreateSession", (POINTER, self.env), (TEXT, os.fsencode(path)), (POINTER, options))
 
     def run(self, session, feed, outputs):
-        """The most bytes beside those that were live before, outputs included."""
+        """Peak bytes in addition to those that were live before, outputs included."""
         values = []
         got = (POINTER * len(outputs))()
         try:

@@ -7,19 +7,19 @@ import (
 )
 
 // Parses reports why the file is not a protobuf that ONNX parses. External data is
-// not looked at.
+// not read.
 func (w *Worker) Parses(path string) error {
-	return w.ask("parses", map[string]any{"path": path}, nil)
+	return w.call("parses", map[string]any{"path": path}, nil)
 }
 
 // Check runs onnx.checker on the file, external data included; full adds strict
 // shape inference.
 func (w *Worker) Check(path string, full bool) error {
-	return w.ask("check", map[string]any{"path": path, "full": full}, nil)
+	return w.call("check", map[string]any{"path": path, "full": full}, nil)
 }
 
 // Equal reports the first difference between two models as protobuf messages, field
-// presence and unknown fields included. External data counts as if it stood in
+// presence and unknown fields included. External data counts as if it were in
 // raw_data.
 func (w *Worker) Equal(a, b string) error { return w.equal(a, b, "loaded") }
 
@@ -34,7 +34,7 @@ func (w *Worker) EqualValues(a, b string) error { return w.equal(a, b, "values")
 func (w *Worker) equal(a, b, payloads string) error {
 	var difference string
 	args := map[string]any{"a": a, "b": b, "payloads": payloads}
-	if err := w.ask("equal", args, &difference); err != nil {
+	if err := w.call("equal", args, &difference); err != nil {
 		return err
 	}
 	if difference != "" {
@@ -45,7 +45,7 @@ func (w *Worker) equal(a, b, payloads string) error {
 
 // GenerateSet writes into dir a set of models that together use every type, field and
 // encoding of the format, and returns their paths, sorted. All parse; some are not
-// valid, which Check says. Names with three parts, NAME.STYLE.onnx, hold the model
+// valid, which Check reports. Names with three parts, NAME.STYLE.onnx, hold the model
 // NAME.onnx in another encoding.
 func (w *Worker) GenerateSet(dir string) ([]string, error) {
 	dir, err := filepath.Abs(dir)
@@ -53,7 +53,7 @@ func (w *Worker) GenerateSet(dir string) ([]string, error) {
 		return nil, err
 	}
 	var paths []string
-	if err := w.ask("generate", map[string]any{"folder": dir}, &paths); err != nil {
+	if err := w.call("generate", map[string]any{"folder": dir}, &paths); err != nil {
 		return nil, err
 	}
 	if len(paths) == 0 {
@@ -65,6 +65,6 @@ func (w *Worker) GenerateSet(dir string) ([]string, error) {
 // Versions returns the versions of the worker's packages, by name.
 func (w *Worker) Versions() (map[string]string, error) {
 	var versions map[string]string
-	err := w.ask("versions", map[string]any{}, &versions)
+	err := w.call("versions", map[string]any{}, &versions)
 	return versions, err
 }

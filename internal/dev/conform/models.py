@@ -7,7 +7,7 @@ from onnx.external_data_helper import load_external_data_for_tensor
 
 
 def versions():
-    """The versions of the packages that requirements.txt asks for."""
+    """The versions of the packages that requirements.txt pins."""
     return {name: version(name) for name in ("onnx", "onnxruntime", "numpy", "scipy", "ml_dtypes")}
 
 

@@ -5,6 +5,6 @@ package conform
 // returns how many there are.
 func (w *Worker) NodeTests(folder string) (int, error) {
 	var n int
-	err := w.ask("node_tests", map[string]any{"folder": folder}, &n)
+	err := w.call("node_tests", map[string]any{"folder": folder}, &n)
 	return n, err
 }

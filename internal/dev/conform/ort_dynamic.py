@@ -1,4 +1,4 @@
-"""ONNX Runtime's own dynamic quantization: what ours is held against."""
+"""ONNX Runtime's own dynamic quantization, the reference for ours."""
 from onnxruntime.quantization import QuantType, quantize_dynamic
 
 TYPES = {"": QuantType.QInt8, "int8": QuantType.QInt8, "uint8": QuantType.QUInt8}

@@ -6,7 +6,7 @@ import (
 )
 
 // Options say how a model is run. The zero value runs it on the data in
-// test_data_set_0 beside it, else on random inputs of seed 0, on one thread, fully
+// test_data_set_0 next to it, else on random inputs of seed 0, on one thread, fully
 // optimised.
 type Options struct {
 	Seed uint64 // of random inputs; each input's values depend on seed, name, shape and type only
@@ -35,7 +35,7 @@ type Array struct {
 	Data  []byte // little-endian, row-major; strings are separated by a zero byte
 }
 
-// An Output says how far one output of a model is from another model's.
+// An Output is the difference between an output of two models.
 type Output struct {
 	Name   string
 	Equal  bool  // bit for bit
@@ -61,16 +61,16 @@ func (f *Float) UnmarshalJSON(text []byte) error {
 // Run returns the outputs of the model in ONNX Runtime.
 func (w *Worker) Run(path string, o Options) ([]Array, error) {
 	var arrays []Array
-	err := w.ask("run", map[string]any{"path": path, "options": o}, &arrays)
+	err := w.call("run", map[string]any{"path": path, "options": o}, &arrays)
 	return arrays, err
 }
 
-// Compare runs both models on the same inputs, those on which a runs, and says for
-// each output how far b's is from a's. Outputs of other names, types or shapes are an
+// Compare runs both models on the same inputs, those on which a runs, and returns
+// the difference of each output. Outputs of other names, types or shapes are an
 // error.
 func (w *Worker) Compare(a, b string, o Options) ([]Output, error) {
 	var outputs []Output
-	err := w.ask("compare", map[string]any{"a": a, "b": b, "options": o}, &outputs)
+	err := w.call("compare", map[string]any{"a": a, "b": b, "options": o}, &outputs)
 	return outputs, err
 }
 
@@ -83,12 +83,12 @@ func LowestSQNR(outputs []Output) float64 {
 	return low
 }
 
-// Accuracy returns the share of samples whose largest score is at their label. npz
+// Accuracy returns the fraction of samples whose largest score is at their label. npz
 // holds samples along the first axis, in arrays named after the inputs (or one array
 // of any name, for one input), and the class numbers under labels.
 func (w *Worker) Accuracy(path, npz, labels string, o Options) (float64, error) {
-	var share float64
+	var accuracy float64
 	args := map[string]any{"path": path, "npz": npz, "labels": labels, "options": o}
-	err := w.ask("accuracy", args, &share)
-	return share, err
+	err := w.call("accuracy", args, &accuracy)
+	return accuracy, err
 }

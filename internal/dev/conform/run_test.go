@@ -78,7 +78,7 @@ func TestRandomInputsAreTriedUntilTheModelRuns(t *testing.T) {
 		t.Errorf("shape %v, want the first size that runs, 16", got)
 	}
 	if _, err := w.Run(at("halving.onnx"), Options{Size: 5}); err == nil {
-		t.Error("a size that was asked for was not the one tried")
+		t.Error("the requested size was not used")
 	}
 }
 
@@ -132,7 +132,7 @@ func TestCompareRejectsOtherOutputs(t *testing.T) {
 	}
 }
 
-func TestAccuracyIsTheShareOfRightLabels(t *testing.T) {
+func TestAccuracyIsTheFractionOfCorrectLabels(t *testing.T) {
 	w, at := Start(t), material(t)
 	for _, batch := range []int{0, 1, 3} {
 		got, err := w.Accuracy(at("argmax.onnx"), at("labelled.npz"), "y", Options{Batch: batch})

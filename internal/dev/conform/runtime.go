@@ -8,7 +8,7 @@ func (w *Worker) OptimizedOps(path string, o Options) (map[string]int, error) {
 	return r.Ops, err
 }
 
-// OptimizedBytes is the size of that graph as a file: what the model holds at run time.
+// OptimizedBytes is the size of that graph as a file: the runtime memory of the model.
 func (w *Worker) OptimizedBytes(path string, o Options) (int64, error) {
 	r, err := w.optimized(path, o)
 	return r.Bytes, err
@@ -21,7 +21,7 @@ type optimized struct {
 
 func (w *Worker) optimized(path string, o Options) (optimized, error) {
 	var r optimized
-	err := w.ask("optimized", map[string]any{"path": path, "options": o}, &r)
+	err := w.call("optimized", map[string]any{"path": path, "options": o}, &r)
 	return r, err
 }
 
@@ -31,15 +31,15 @@ type DynamicOptions struct {
 	ReduceRange bool
 	Asymmetric  bool     // of the weights
 	WeightType  string   // int8 or uint8; int8 if empty
-	Ops         []string // operators to quantize; all it knows if nil
+	Ops         []string // operators to quantize; all supported ones if nil
 	Exclude     []string // nodes to leave alone
 	External    bool     // write external data
 }
 
-// ORTDynamic quantizes in to out by ONNX Runtime's own quantize_dynamic, the peer that
-// outputs are held against.
+// ORTDynamic quantizes in to out by ONNX Runtime's quantize_dynamic, the reference
+// for outputs.
 func (w *Worker) ORTDynamic(in, out string, o DynamicOptions) error {
-	return w.ask("ort_dynamic", map[string]any{"source": in, "target": out, "options": o}, nil)
+	return w.call("ort_dynamic", map[string]any{"source": in, "target": out, "options": o}, nil)
 }
 
 // A SparseMatrix is a file of scipy.sparse.
@@ -52,6 +52,6 @@ type SparseMatrix struct {
 // Sparse reads path by scipy.sparse.load_npz.
 func (w *Worker) Sparse(path string) (SparseMatrix, error) {
 	var m SparseMatrix
-	err := w.ask("sparse", map[string]any{"path": path}, &m)
+	err := w.call("sparse", map[string]any{"path": path}, &m)
 	return m, err
 }

@@ -12,7 +12,7 @@ VARINT, FIXED64, LENGTH, START_GROUP, END_GROUP, FIXED32 = range(6)
 class Style:
     """How to write. The defaults are what protobuf libraries do."""
 
-    packed: bool | None = None  # repeated numbers in one field, or a field each; None: as the schema says
+    packed: bool | None = None  # repeated numbers in one field, or a field each; None: as in the schema
     chunks: int = 1  # a packed field in so many pieces, which readers must join
     reverse: bool = False  # fields by falling number
     overlong: bool = False  # keys and lengths padded to more varint bytes than they need

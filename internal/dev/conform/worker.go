@@ -13,26 +13,26 @@ import (
 	"time"
 )
 
-// ErrDied says that the worker ended while it answered, as ONNX Runtime does on some
-// broken models. The next question starts a new one.
+// ErrDied is returned if the worker ends during a request, as ONNX Runtime crashes on
+// some broken models. The next request starts a new one.
 var ErrDied = errors.New("the worker died")
 
-// patience is how long one answer may take: below the ten minutes after which
+// timeout is the limit for one request: below the ten minutes after which
 // `go test` kills the whole binary without naming the model.
-const patience = 4 * time.Minute
+const timeout = 4 * time.Minute
 
-// A Worker answers questions about models, one at a time. It is safe for parallel tests.
+// A Worker serves requests about models, one at a time. It is safe for parallel tests.
 type Worker struct {
 	mu      sync.Mutex
-	process *process // nil until asked, and again after it died
+	process *process // nil before the first request and after a crash
 }
 
-// shared gives all tests of a binary one worker, as loading the libraries takes longer
-// than most answers. It ends with the binary, whose end closes its input.
+// shared is the worker of all tests of a binary, as loading the libraries takes longer
+// than most requests. It ends with the binary, whose end closes its input.
 var shared = sync.OnceValue(func() *Worker { return new(Worker) })
 
-// ask sends one question and decodes the answer into result, unless that is nil.
-func (w *Worker) ask(op string, args map[string]any, result any) error {
+// call sends a request and decodes the answer into result, unless that is nil.
+func (w *Worker) call(op string, args map[string]any, result any) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.process == nil {
@@ -42,7 +42,7 @@ func (w *Worker) ask(op string, args map[string]any, result any) error {
 		}
 		w.process = p
 	}
-	answer, err := w.process.ask(op, args)
+	answer, err := w.process.call(op, args)
 	if err != nil {
 		why := w.process.end()
 		w.process = nil
@@ -97,7 +97,7 @@ func launch() (*process, error) {
 	return p, p.cmd.Start()
 }
 
-// touch looks at the worker's sources, so that `go test` runs tests again after one
+// touch reads the metadata of the worker's sources, so that `go test` runs tests again after one
 // of them changed instead of showing a cached result.
 func touch(folder string) error {
 	for _, pattern := range []string{"*.py", "requirements.txt"} {
@@ -114,14 +114,14 @@ func touch(folder string) error {
 	return nil
 }
 
-func (p *process) ask(op string, args map[string]any) (answer, error) {
-	timer := time.AfterFunc(patience, func() { p.cmd.Process.Kill() })
+func (p *process) call(op string, args map[string]any) (answer, error) {
+	timer := time.AfterFunc(timeout, func() { p.cmd.Process.Kill() })
 	defer timer.Stop()
-	question, err := json.Marshal(map[string]any{"op": op, "args": args})
+	request, err := json.Marshal(map[string]any{"op": op, "args": args})
 	if err != nil {
 		return answer{}, err
 	}
-	if _, err := p.in.Write(append(question, '\n')); err != nil {
+	if _, err := p.in.Write(append(request, '\n')); err != nil {
 		return answer{}, ErrDied
 	}
 	line, err := p.answers.ReadBytes('\n')
@@ -135,7 +135,7 @@ func (p *process) ask(op string, args map[string]any) (answer, error) {
 	return a, nil
 }
 
-// end stops the process and says how it ended and what it wrote last.
+// end stops the process and returns its exit status and the end of its stderr.
 func (p *process) end() string {
 	p.in.Close()
 	p.cmd.Process.Kill()
@@ -143,7 +143,7 @@ func (p *process) end() string {
 	return fmt.Sprintf("%v: %s", err, p.stderr)
 }
 
-// tail keeps the end of what is written to it.
+// tail keeps the last bytes written to it.
 type tail struct {
 	mu   sync.Mutex
 	text []byte

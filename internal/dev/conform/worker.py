@@ -1,4 +1,4 @@
-"""Answers questions about models: a JSON request a line on stdin, a JSON answer a line on stdout, until stdin ends.
+"""Serves requests about models: a JSON request a line on stdin, a JSON answer a line on stdout, until stdin ends.
 
 A request is {"op": name, "args": {...}}, an answer {"result": ...} or {"error": "one line"}.
 Libraries that print are sent to stderr, as stdout carries answers only.
@@ -8,7 +8,7 @@ import json
 import os
 import sys
 
-# Operation → module of the function with that name; a module is imported when it is first asked.
+# Operation → module of the function with that name; a module is imported at its first request.
 OPERATIONS = {
     "versions": "models",
     "parses": "models",

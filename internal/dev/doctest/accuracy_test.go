@@ -20,10 +20,10 @@ import (
 // trial matches a row of the README's table: model, command, file, accuracy.
 var trial = regexp.MustCompile("(?m)^\\| `(\\w+\\.onnx)` \\| `(mcompress [^`]+)` \\|([^|]*)\\|([^|]*)\\|$")
 
-// tolerance is how far accuracy may be from what is written: CPUs round differently.
+// tolerance is the allowed difference of accuracies: CPUs round differently.
 const tolerance = 0.011
 
-// TestAccuraciesAreMeasured holds the table of sizes and accuracies against ONNX Runtime.
+// TestAccuraciesAreMeasured compares the table of sizes and accuracies with ONNX Runtime.
 func TestAccuraciesAreMeasured(t *testing.T) {
 	w := conform.Start(t)
 	path := filepath.Join(root(t), "README.md")
@@ -44,7 +44,7 @@ func TestAccuraciesAreMeasured(t *testing.T) {
 	settle(t, path, was, is)
 }
 
-// try compresses a model and gives what changes, as the table writes it.
+// try compresses a model and returns file sizes and accuracies in the format of the table.
 func try(t *testing.T, w *conform.Worker, sh *shell, command, model string) (file, accuracy string) {
 	t.Helper()
 	out, code := sh.run(t, command+" --quiet --json --report none -o out.onnx "+model)

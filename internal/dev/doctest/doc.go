@@ -1,4 +1,4 @@
-// Package house holds what the repository says of itself against what is so: the README's
-// commands and their output, the pipeline snippet, links between pages, and the list of
-// dependencies. It is made of tests; they build the program and run it as users do.
+// Package doctest tests the documentation: the commands of README.md and docs/guide with their
+// output, the pipeline snippet, tables, links between pages, and the list of dependencies.
+// It consists of tests; they build the program and run it as users do.
 package doctest

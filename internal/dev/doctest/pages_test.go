@@ -14,8 +14,8 @@ import (
 // link matches the target of a Markdown link.
 var link = regexp.MustCompile(`\]\(([^)\s]+)\)`)
 
-// TestLinksLeadSomewhere follows the links between files of the repository.
-func TestLinksLeadSomewhere(t *testing.T) {
+// TestLinksHaveTargets checks the links between files of the repository.
+func TestLinksHaveTargets(t *testing.T) {
 	top := root(t)
 	for _, page := range pages(t, top) {
 		for _, m := range link.FindAllStringSubmatch(read(t, top, page), -1) {
@@ -28,7 +28,7 @@ func TestLinksLeadSomewhere(t *testing.T) {
 				file = page
 			}
 			if _, err := os.Stat(filepath.Join(top, file)); err != nil {
-				t.Errorf("%s: the link %s leads nowhere", page, m[1])
+				t.Errorf("%s: the link %s has no target", page, m[1])
 				continue
 			}
 			if anchor != "" && !slices.Contains(anchors(read(t, top, file)), anchor) {
@@ -38,7 +38,7 @@ func TestLinksLeadSomewhere(t *testing.T) {
 	}
 }
 
-// pages are the Markdown files that people wrote, tests' material apart.
+// pages are the hand-written Markdown files, without test data.
 func pages(t *testing.T, top string) []string {
 	t.Helper()
 	var list []string
@@ -76,7 +76,7 @@ func anchors(page string) []string {
 	return list
 }
 
-// TestDecisionsAreListed holds the index of decisions against the folder.
+// TestDecisionsAreListed compares the index of decisions with the folder.
 func TestDecisionsAreListed(t *testing.T) {
 	folder := filepath.Join(root(t), "docs", "decisions")
 	files, err := filepath.Glob(filepath.Join(folder, "*.md"))
@@ -97,26 +97,26 @@ var (
 	module   = regexp.MustCompile("(?m)^\\| `([^`]+)` \\|")
 )
 
-// TestModulesAreListed wants a line for each module that go.mod asks for, and no other.
+// TestModulesAreListed requires a line for each module in go.mod, and no other.
 func TestModulesAreListed(t *testing.T) {
 	listed := map[string]bool{}
 	for _, m := range module.FindAllStringSubmatch(read(t, root(t), "docs", "decisions", "dependencies.md"), -1) {
 		listed[m[1]] = true
 	}
-	asked := map[string]bool{}
+	needed := map[string]bool{}
 	for _, file := range []string{"go.mod", "internal/kernel/gen/go.mod"} {
 		for _, m := range required.FindAllStringSubmatch(read(t, root(t), file), -1) {
-			asked[m[1]] = true
+			needed[m[1]] = true
 		}
 	}
-	for name := range asked {
+	for name := range needed {
 		if !listed[name] {
 			t.Errorf("docs/decisions/dependencies.md has no line for %s", name)
 		}
 	}
 	for name := range listed {
-		if !asked[name] {
-			t.Errorf("docs/decisions/dependencies.md has a line for %s, which no go.mod asks for", name)
+		if !needed[name] {
+			t.Errorf("docs/decisions/dependencies.md has a line for %s, which no go.mod requires", name)
 		}
 	}
 }

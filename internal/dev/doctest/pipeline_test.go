@@ -9,8 +9,8 @@ import (
 	"github.com/goccy/go-yaml"
 )
 
-// A workflow is what the snippet says, as far as a runner without GitHub can follow it.
-// Whatever it does not know is an error of the test.
+// A workflow is the snippet, as far as a runner without GitHub can run it.
+// An unsupported field is an error of the test.
 type workflow struct {
 	Name string
 	On   map[string]any
@@ -130,7 +130,7 @@ func (r *runner) step(t *testing.T, s step) {
 	}
 }
 
-// checkout needs nothing for the repository that the workflow lies in.
+// checkout does nothing for the repository of the workflow itself.
 func (r *runner) checkout(t *testing.T, s step) {
 	t.Helper()
 	repository, other := s.With["repository"].(string)

@@ -43,8 +43,8 @@ func readIfThere(path string) string {
 	return string(text)
 }
 
-// checkout returns a folder that looks like a fresh one of the repository: what a command
-// writes beside the fixtures stays there.
+// checkout returns a folder that looks like a fresh checkout of the repository, so that outputs
+// next to the fixtures are written there.
 func checkout(t *testing.T) string {
 	t.Helper()
 	from, to := root(t), t.TempDir()
@@ -64,7 +64,7 @@ func checkout(t *testing.T) string {
 	return to
 }
 
-// copyFixtures leaves out what the tool wrote beside them.
+// copyFixtures leaves out outputs of the tool.
 func copyFixtures(t *testing.T, from, to string) {
 	t.Helper()
 	for _, pattern := range []string{"fixtures/*", "fixtures/recipes/*"} {
@@ -96,7 +96,7 @@ func copyFixture(t *testing.T, from, file, to string) {
 	}
 }
 
-// A shell runs commands in a folder. What they install goes to a folder on their PATH.
+// A shell runs commands in a folder. They install programs into a folder on their PATH.
 type shell struct {
 	dir string
 	env []string
@@ -109,14 +109,14 @@ func newShell(t *testing.T, dir string) *shell {
 }
 
 // plain is an environment in which a build is called (devel), whatever commit it is of: the
-// version stands in outputs, and sizes would depend on its length.
+// version is written into outputs, and sizes would depend on its length.
 func plain() []string {
 	return append(os.Environ(), "NO_COLOR=1", "GOFLAGS="+flags())
 }
 
 func flags() string { return strings.TrimSpace(os.Getenv("GOFLAGS") + " -buildvcs=false") }
 
-// atHome is the shell for Go's own commands: they run in the repository, whose packages its cache knows, and start programs in
+// atHome is the shell for Go's own commands: they run in the repository, whose packages are in its cache, and start programs in
 // the folder.
 func (s *shell) atHome(t *testing.T) *shell {
 	t.Helper()

@@ -26,8 +26,8 @@ func importBans() []ban {
 		{"github.com/stretchr/testify", nil, "compare got and want in the test", true},
 		{"github.com/owulveryck/onnx-go", []string{"internal/dev/interop"}, "it is an interop check, for the tests of internal/dev/interop", true},
 		{"gorgonia.org", []string{"internal/dev/interop"}, "it comes with onnx-go, for the tests of internal/dev/interop", true},
-		{"github.com/ebitengine/purego", []string{"internal/engine/ort"}, "only internal/engine/ort calls C: ask it", true},
-		{"google.golang.org/protobuf", []string{"onnx"}, "only onnx knows protobuf: ask it", false},
+		{"github.com/ebitengine/purego", []string{"internal/engine/ort"}, "only internal/engine/ort calls C: use its API", true},
+		{"google.golang.org/protobuf", []string{"onnx"}, "only onnx handles protobuf: use its API", false},
 		{"github.com/urfave/cli", []string{"cmd"}, "flags belong to cmd: take options", false},
 		{"github.com/vbauerster/mpb", []string{"cmd"}, "progress belongs to cmd: take a callback", false},
 		{"log", []string{"cmd"}, "return an error, or a row of the ledger", false},
@@ -43,7 +43,7 @@ func callBans() []ban {
 		{"time.Since", clock, "outputs depend on input and options only: take the time in cmd or report/environment.go", false},
 		{"syscall.Mmap", nil, "read payloads with ReadAt: a truncated file is then an error, not a SIGBUS", true},
 		{"golang.org/x/sys/unix.Mmap", nil, "read payloads with ReadAt: a truncated file is then an error, not a SIGBUS", true},
-		{"os.Exit", []string{"cmd", "fixtures", "internal"}, "return an error: cmd knows the exit codes", false},
+		{"os.Exit", []string{"cmd", "fixtures", "internal"}, "return an error: cmd maps it to an exit code", false},
 		{"fmt.Print", output, "write to an io.Writer that the caller gives", false},
 		{"fmt.Printf", output, "write to an io.Writer that the caller gives", false},
 		{"fmt.Println", output, "write to an io.Writer that the caller gives", false},
@@ -66,7 +66,7 @@ func bannedImports(t *Tree) []Problem {
 	return found
 }
 
-// versioned reports whether longer paths that start with this one are other packages:
+// versioned reports whether longer paths with this prefix are other packages:
 // math/rand/v2 is what to use instead of math/rand, log/slog has a row of its own.
 func versioned(what string) bool { return what == "math/rand" || what == "log" }
 
@@ -94,7 +94,7 @@ func (b ban) holds(f *File) bool {
 	return (b.tests || !f.IsTest()) && !f.within(b.except...)
 }
 
-// importNames maps the name under which a file knows a package to its path.
+// importNames maps the local name of an imported package to its path.
 func importNames(file *ast.File) map[string]string {
 	names := map[string]string{}
 	for _, spec := range file.Imports {
@@ -126,14 +126,14 @@ func initFunctions(t *Tree) []Problem {
 	for _, f := range t.goFiles() {
 		for _, d := range f.Go.Decls {
 			if fn, ok := d.(*ast.FuncDecl); ok && fn.Recv == nil && fn.Name.Name == "init" && !f.IsGenerated() {
-				found = append(found, t.problem(f, fn.Pos(), "init runs unasked: call a function where its result is used"))
+				found = append(found, t.problem(f, fn.Pos(), "init runs implicitly: call a function where its result is used"))
 			}
 		}
 	}
 	return found
 }
 
-// errorTexts finds errors that say that something failed, which being an error says.
+// errorTexts finds errors whose text is redundant or more than one line.
 func errorTexts(t *Tree) []Problem {
 	var found []Problem
 	for _, f := range t.goFiles(built) {
@@ -141,7 +141,7 @@ func errorTexts(t *Tree) []Problem {
 		ast.Inspect(f.Go, func(n ast.Node) bool {
 			text, at := errorText(n, imports)
 			if strings.Contains(text, "failed to") || strings.HasSuffix(text, ".") || strings.Contains(text, "\n") {
-				found = append(found, t.problem(f, at, "error %q: say what is wrong, in one line, without \"failed to\" and full stop", text))
+				found = append(found, t.problem(f, at, "error %q: state the cause, in one line, without \"failed to\" and full stop", text))
 			}
 			return true
 		})

@@ -1,7 +1,6 @@
-// Package lint holds what this repository agreed on and a compiler does not check:
+// Package lint holds the rules of this repository that a compiler does not check:
 // which package may import which, which calls have a better replacement, how files
 // look. `go test ./internal/dev/lint` runs it over the whole tree.
 //
-// It reads sources as text and syntax only: it builds nothing and imports nothing of
-// what it judges.
+// It reads sources as text and syntax only: it neither builds nor imports them.
 package lint

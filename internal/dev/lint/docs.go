@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// A folder is the Go package of one folder, tests apart.
+// A folder is the Go package of one folder, without and with its tests.
 type folder struct {
 	built, tests []*File
 }
@@ -37,11 +37,11 @@ func undocumentedPackages(t *Tree) []Problem {
 		if len(d.built) == 0 || slices.ContainsFunc(d.built, documented) {
 			return ""
 		}
-		return "package without a comment: say in doc.go what it does and what it must not know"
+		return "package without a comment: describe in doc.go its purpose and what it must not depend on"
 	})
 }
 
-// missingExamples wants one example of each package that others can import.
+// missingExamples requires an example of each package that others can import.
 func missingExamples(t *Tree) []Problem {
 	return t.eachFolder(func(d *folder) string {
 		if !isPublic(d) || slices.ContainsFunc(d.tests, hasExample) {
@@ -87,7 +87,7 @@ func hasExample(f *File) bool {
 	})
 }
 
-// eachFolder asks for the problem of every package of the root module, in order.
+// eachFolder collects the problems of all packages of the root module, in order.
 func (t *Tree) eachFolder(why func(*folder) string) []Problem {
 	var found []Problem
 	folders := t.folders()

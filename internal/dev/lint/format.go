@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// maxLines is where a file holds more than one idea. Generated files and tables of
+// maxLines is the length from which a file holds more than one idea. Generated files and tables of
 // tests may be longer than they should, hand-written ones may not.
 const maxLines = 500
 

@@ -1,12 +1,12 @@
 package lint
 
-// A Rule is something that holds for the whole tree.
+// A Rule is a check of the whole tree.
 type Rule struct {
 	Name  string
 	Check func(*Tree) []Problem
 }
 
-// Rules are all of them. A new rule is a row here and a row in the tests, which want a
+// Rules are all of them. A new rule is a row here and a row in the tests, which require a
 // bad sample of each.
 func Rules() []Rule {
 	return []Rule{

@@ -27,7 +27,7 @@ type File struct {
 	Go   *ast.File // nil for other languages
 }
 
-// A Problem is one place that breaks a rule; its message names the replacement.
+// A Problem is a violation of a rule; its message names the replacement.
 type Problem struct {
 	Path string
 	Line int // 0 for a whole file or folder
@@ -106,7 +106,7 @@ func (f *File) IsGenerated() bool {
 	return strings.Contains(f.Text, "// Code generated ") && strings.Contains(f.Text, " DO NOT EDIT.")
 }
 
-// within reports whether the file lies in one of the folders, or is one of the files.
+// within reports whether the file is in one of the folders, or is one of the files.
 func (f *File) within(places ...string) bool {
 	for _, p := range places {
 		if f.Path == p || strings.HasPrefix(f.Path, p+"/") {

@@ -86,7 +86,7 @@ def mixed():
 
 
 def recorded():
-    """A model with a test data set beside it."""
+    """A model with a test data set next to it."""
     os.makedirs("recorded/test_data_set_0")
     save("recorded/model.onnx", argmax())
     with open("recorded/test_data_set_0/input_0.pb", "wb") as f:

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// Fixtures are the repository's own models, without those that the tool wrote beside
-// them: their names have more than one dot.
+// Fixtures are the repository's own models, without outputs of
+// the tool, whose names have more than one dot.
 func Fixtures(t testing.TB) []string {
 	t.Helper()
 	root, err := Root()
@@ -23,7 +23,7 @@ func Fixtures(t testing.TB) []string {
 	return slices.DeleteFunc(paths, func(p string) bool { return strings.Count(filepath.Base(p), ".") > 1 })
 }
 
-// RealModels are those of the shared material that others have made, most of them trained.
+// RealModels are the third-party models of the shared material, most of them trained.
 func RealModels(t testing.TB) []string {
 	t.Helper()
 	return ModelsBelow(t, filepath.Join(Shared(t), "fixtures", "models"))
