@@ -3,7 +3,6 @@ package prune_test
 import (
 	"context"
 	"encoding/binary"
-	"flag"
 	"fmt"
 	"math"
 
@@ -30,13 +29,9 @@ func Example() {
 
 	eval := ir.NewEval("")
 	defer eval.Close()
-	step, err := pass.NewStep(prune.L1{}.Method(), func(fs *flag.FlagSet) error { return fs.Set("amount", "0.5") })
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	half := 0.5
 	c := &pass.Context{Context: context.Background(), Model: m, Eval: eval, Workers: 2}
-	rows, err := pass.Run(c, []pass.Options{step})
+	rows, err := pass.Run(c, []pass.Options{prune.L1{Fraction: prune.Fraction{Amount: &half}}})
 	if err != nil {
 		fmt.Println(err)
 		return

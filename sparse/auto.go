@@ -1,5 +1,19 @@
 package sparse
 
-// Auto gives each weight the form that is smallest in the file, and leaves dense what
-// would grow.
-var Auto = withBlocks("auto", "the smallest form for each weight", newDelta, newBitmask, newCSR, newBSR, newCOO)
+import "github.com/mcompress/mcompress/pass"
+
+// Auto stores each weight in the form that is smallest in the file. Weights that no form makes smaller stay dense.
+type Auto struct {
+	pass.Selection
+	Block Block `flag:"block" default:"16" usage:"side of a block in block CSR, or 'ROWSxCOLS'"`
+}
+
+var autoMethod = method("auto", "the smallest form for each weight", func() pass.Options { return &Auto{} })
+
+// Method describes the method.
+func (Auto) Method() *pass.Method { return autoMethod }
+
+// Run implements pass.Options.
+func (o Auto) Run(c *pass.Context) error {
+	return (&sparsifier{forms: []sizer{newDelta, newBitmask, newCSR, newBSR, newCOO}, block: o.Block}).run(c)
+}

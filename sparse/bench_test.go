@@ -16,7 +16,7 @@ func benchmarkWeight() *ir.Tensor {
 
 func BenchmarkMeasure(b *testing.B) {
 	w, e := benchmarkWeight(), ir.NewEval("")
-	for _, block := range []blockSize{{}, {16, 16}} {
+	for _, block := range []Block{{}, {16, 16}} {
 		b.Run(block.String(), func(b *testing.B) {
 			b.SetBytes(w.Bytes())
 			for b.Loop() {
@@ -30,7 +30,7 @@ func BenchmarkMeasure(b *testing.B) {
 
 func BenchmarkForms(b *testing.B) {
 	w, e := benchmarkWeight(), ir.NewEval("")
-	m, err := measure(context.Background(), e, w, blockSize{16, 16})
+	m, err := measure(context.Background(), e, w, Block{16, 16})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -66,7 +66,7 @@ func kept(b *testing.B, e *ir.Eval, ts []*ir.Tensor) []*ir.Tensor {
 // BenchmarkCost is what deciding takes for one weight, beside reading it.
 func BenchmarkCost(b *testing.B) {
 	w := benchmarkWeight()
-	m, err := measure(context.Background(), ir.NewEval(""), w, blockSize{16, 16})
+	m, err := measure(context.Background(), ir.NewEval(""), w, Block{16, 16})
 	if err != nil {
 		b.Fatal(err)
 	}

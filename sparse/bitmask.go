@@ -10,7 +10,17 @@ import (
 )
 
 // Bitmask stores one bit for every element, and the values.
-var Bitmask = method("bitmask", "values and one bit for every element: best around one half zeros", newBitmask)
+type Bitmask struct {
+	pass.Selection
+}
+
+var bitmaskMethod = method("bitmask", "values and one bit for every element: best around one half zeros", func() pass.Options { return &Bitmask{} })
+
+// Method describes the method.
+func (Bitmask) Method() *pass.Method { return bitmaskMethod }
+
+// Run implements pass.Options.
+func (Bitmask) Run(c *pass.Context) error { return (&sparsifier{forms: []sizer{newBitmask}}).run(c) }
 
 // A bitmask's payload starts with the element that is not stored: positions without a
 // value gather that one, so that no type needs a Where.

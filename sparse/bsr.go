@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"strconv"
@@ -16,22 +15,37 @@ import (
 )
 
 // BSR stores the blocks of a matrix that hold any value.
-var BSR = withBlocks("bsr", "blocks that hold any value, of the matrix [first dimension, rest]", newBSR)
+type BSR struct {
+	pass.Selection
+	Block Block `flag:"block" default:"16" usage:"side of a block in block CSR, or 'ROWSxCOLS'"`
+}
 
-// A blockSize is the rows and columns of a block; as a flag 16 or 16x8.
-type blockSize struct{ rows, cols int64 }
+var bsrMethod = method("bsr", "blocks that hold any value, of the matrix [first dimension, rest]", func() pass.Options { return &BSR{} })
+
+// Method describes the method.
+func (BSR) Method() *pass.Method { return bsrMethod }
+
+// Run implements pass.Options.
+func (o BSR) Run(c *pass.Context) error {
+	return (&sparsifier{forms: []sizer{newBSR}, block: o.Block}).run(c)
+}
+
+// A Block is the rows and columns of a block; as a flag 16 or 16x8.
+type Block struct{ Rows, Cols int64 }
 
 // maxBlock is the longest side of a block: one is held in memory.
 const maxBlock = 256
 
-func (b *blockSize) String() string {
-	if b.rows == b.cols {
-		return strconv.FormatInt(b.rows, 10)
+// String is the size as Set takes it.
+func (b *Block) String() string {
+	if b.Rows == b.Cols {
+		return strconv.FormatInt(b.Rows, 10)
 	}
-	return fmt.Sprintf("%dx%d", b.rows, b.cols)
+	return fmt.Sprintf("%dx%d", b.Rows, b.Cols)
 }
 
-func (b *blockSize) Set(s string) error {
+// Set parses a side or ROWSxCOLS.
+func (b *Block) Set(s string) error {
 	r, c, both := strings.Cut(s, "x")
 	if !both {
 		c = r
@@ -39,67 +53,62 @@ func (b *blockSize) Set(s string) error {
 	rows, err := strconv.ParseInt(r, 10, 64)
 	cols, err2 := strconv.ParseInt(c, 10, 64)
 	if err != nil || err2 != nil || min(rows, cols) < 1 || max(rows, cols) > maxBlock {
-		return fmt.Errorf("%q is no block: give a side, or ROWSxCOLS, up to %d", s, maxBlock)
+		return fmt.Errorf("%q is not a block size: give a side, or ROWSxCOLS, up to %d", s, maxBlock)
 	}
-	*b = blockSize{rows, cols}
+	*b = Block{rows, cols}
 	return nil
-}
-
-func (b *blockSize) bind(fs *flag.FlagSet) {
-	*b = blockSize{16, 16}
-	fs.Var(b, "block", "side of a block in block CSR, or `ROWSxCOLS`")
 }
 
 type bsr struct {
 	tensor
 	rows, cols int64
-	block      blockSize
+	block      Block
 	blocks     int64 // stored ones
 }
 
 func newBSR(m measured, _ int64) (layout, string) {
 	if m.blocks < 0 {
 		rows, cols := matrix(m.Shape)
-		return nil, fmt.Sprintf("bsr: blocks of %dx%d do not divide %dx%d", m.block.rows, m.block.cols, rows, cols)
+		return nil, fmt.Sprintf("bsr: blocks of %dx%d do not divide %dx%d", m.block.Rows, m.block.Cols, rows, cols)
 	}
 	return bsrOf(m.tensor, m.block, m.blocks), ""
 }
 
-func bsrOf(t tensor, block blockSize, blocks int64) bsr {
+func bsrOf(t tensor, block Block, blocks int64) bsr {
 	rows, cols := matrix(t.Shape)
 	return bsr{t, rows, cols, block, blocks}
 }
 
 // divides reports whether blocks cover the tensor's matrix without an edge.
-func (b blockSize) divides(shape []int64) bool {
+func (b Block) divides(shape []int64) bool {
 	rows, cols := matrix(shape)
-	return rows%b.rows == 0 && cols%b.cols == 0
+	return rows%b.Rows == 0 && cols%b.Cols == 0
 }
 
 func (bsr) form() pass.Form { return pass.BSR }
-func (l bsr) label() string { return fmt.Sprintf("bsr%dx%d", l.block.rows, l.block.cols) }
+func (l bsr) label() string { return fmt.Sprintf("bsr%dx%d", l.block.Rows, l.block.Cols) }
 func (l bsr) opset() int64  { return l.since(11, 20) }
 
 // work is a stripe, its blocks' indices and what waits to be written.
 func (l bsr) work() int64 {
 	_, across := l.grid()
-	return l.stripe()*l.block.rows*l.size() + 8*across + 4*ir.CopyBuffer
+	return l.stripe()*l.block.Rows*l.size() + 8*across + 4*ir.CopyBuffer
 }
 
 // grid is the number of blocks down and across.
-func (l bsr) grid() (down, across int64) { return l.rows / l.block.rows, l.cols / l.block.cols }
+func (l bsr) grid() (down, across int64) { return l.rows / l.block.Rows, l.cols / l.block.Cols }
 
 func (l bsr) parts() []part {
 	down, across := l.grid()
 	return []part{
-		{pass.Payload, ir.Spec{DType: l.DType, Shape: []int64{l.blocks, l.block.rows, l.block.cols}}},
+		{pass.Payload, ir.Spec{DType: l.DType, Shape: []int64{l.blocks, l.block.Rows, l.block.Cols}}},
 		{pass.Indices, ir.Spec{DType: narrowest(down * across), Shape: []int64{l.blocks, 1}}},
 	}
 }
 
 func (l bsr) build(b *builder, parts []*ir.Tensor) *ir.Value {
 	down, across := l.grid()
-	r, c := l.block.rows, l.block.cols
+	r, c := l.block.Rows, l.block.Cols
 	empty := b.filled(l.DType, l.element(), down*across, r, c)
 	at := b.cast(b.part(parts[1]), ir.Int64) // ScatterND takes no other
 	v := b.op("ScatterND", []*ir.Value{empty, at, b.part(parts[0])})
@@ -113,34 +122,34 @@ const stripeBytes = 1 << 20
 
 // stripe is how many columns of a row of blocks are handled at a time.
 func (l bsr) stripe() int64 {
-	one := l.block.rows * l.block.cols * l.size()
-	return min(l.cols, max(1, stripeBytes/one)*l.block.cols)
+	one := l.block.Rows * l.block.Cols * l.size()
+	return min(l.cols, max(1, stripeBytes/one)*l.block.Cols)
 }
 
 // eachBlock reads the dense tensor and hands over the blocks with any value, in order
 // of their index. block has the element that is not stored turned into zero.
 func (l bsr) eachBlock(ctx context.Context, in io.ReaderAt, do func(index int64, block []byte) error) error {
 	down, across := l.grid()
-	wide, size := l.block.cols*l.size(), l.size()
-	buf := make([]byte, l.stripe()*l.block.rows*size)
-	block, empty := make([]byte, l.block.rows*wide), make([]byte, l.block.rows*wide)
+	wide, size := l.block.Cols*l.size(), l.size()
+	buf := make([]byte, l.stripe()*l.block.Rows*size)
+	block, empty := make([]byte, l.block.Rows*wide), make([]byte, l.block.Rows*wide)
 	for y := range down {
 		for x := int64(0); x < l.cols; x += l.stripe() {
 			if err := ctx.Err(); err != nil {
 				return err
 			}
 			row := min(l.stripe(), l.cols-x) * size
-			if err := l.readStripe(in, buf[:l.block.rows*row], y, x); err != nil {
+			if err := l.readStripe(in, buf[:l.block.Rows*row], y, x); err != nil {
 				return err
 			}
 			for k := range row / wide {
-				for r := range l.block.rows {
+				for r := range l.block.Rows {
 					copy(block[r*wide:][:wide], buf[r*row+k*wide:])
 				}
 				if bytes.Equal(block, empty) {
 					continue
 				}
-				if err := do(y*across+x/l.block.cols+k, block); err != nil {
+				if err := do(y*across+x/l.block.Cols+k, block); err != nil {
 					return err
 				}
 			}
@@ -151,8 +160,8 @@ func (l bsr) eachBlock(ctx context.Context, in io.ReaderAt, do func(index int64,
 
 // readStripe fills buf with the rows of blocks y from column x on.
 func (l bsr) readStripe(in io.ReaderAt, buf []byte, y, x int64) error {
-	row, step := int64(len(buf))/l.block.rows, l.cols*l.size()
-	off := y*l.block.rows*step + x*l.size()
+	row, step := int64(len(buf))/l.block.Rows, l.cols*l.size()
+	off := y*l.block.Rows*step + x*l.size()
 	if row == step {
 		row = int64(len(buf)) // the rows are one piece
 	}
@@ -187,7 +196,7 @@ func (l bsr) encode(ctx context.Context, in io.ReaderAt, out []io.Writer) error 
 // once for each of its rows if it is wider.
 func (l bsr) decode(ctx context.Context, in []io.ReaderAt, out io.Writer) error {
 	d := &blockDecoder{bsr: l, in: in, index: newNumbers(in[1], l.parts()[1].Spec)}
-	d.buf = make([]byte, l.stripe()*l.block.rows*l.size())
+	d.buf = make([]byte, l.stripe()*l.block.Rows*l.size())
 	down, _ := l.grid()
 	for y := range down {
 		if err := ctx.Err(); err != nil {
@@ -221,7 +230,7 @@ func (d *blockDecoder) rowOfBlocks(y int64, out io.Writer) error {
 		return err
 	}
 	whole := d.stripe() == d.cols
-	for r := range d.block.rows {
+	for r := range d.block.Rows {
 		for x := int64(0); x < d.cols; x += d.stripe() {
 			row := min(d.stripe(), d.cols-x) * d.size()
 			if !whole || r == 0 {
@@ -264,14 +273,14 @@ func (d *blockDecoder) take(y int64) error {
 // place fills buf with the stripe from column x on, of row bytes a row.
 func (d *blockDecoder) place(y, x, row int64) error {
 	_, across := d.grid()
-	wide := d.block.cols * d.size()
-	block := make([]byte, d.block.rows*wide)
-	buf := d.buf[:row*d.block.rows]
+	wide := d.block.Cols * d.size()
+	block := make([]byte, d.block.Rows*wide)
+	buf := d.buf[:row*d.block.Rows]
 	for i := range buf {
 		buf[i] = d.fill
 	}
 	for i, index := range d.at {
-		k := index - y*across - x/d.block.cols
+		k := index - y*across - x/d.block.Cols
 		if k < 0 || k*wide >= row {
 			continue
 		}
@@ -279,7 +288,7 @@ func (d *blockDecoder) place(y, x, row int64) error {
 		if err := ir.ReadFull(d.in[0], block, nth*int64(len(block))); err != nil {
 			return err
 		}
-		for r := range d.block.rows {
+		for r := range d.block.Rows {
 			copy(buf[r*row+k*wide:][:wide], block[r*wide:])
 		}
 	}
@@ -294,8 +303,8 @@ func findBSR(f *finder, v *ir.Value) (layout, []*ir.Tensor) {
 	if payload == nil || at == nil || len(payload.Shape) != 3 {
 		return nil, nil
 	}
-	b := blockSize{payload.Shape[1], payload.Shape[2]}
-	if min(b.rows, b.cols) < 1 || max(b.rows, b.cols) > maxBlock || !b.divides(shape) {
+	b := Block{payload.Shape[1], payload.Shape[2]}
+	if min(b.Rows, b.Cols) < 1 || max(b.Rows, b.Cols) > maxBlock || !b.divides(shape) {
 		return nil, nil
 	}
 	t := tensor{Spec: ir.Spec{DType: payload.DType, Shape: shape}}

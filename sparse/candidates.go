@@ -96,7 +96,7 @@ func overridable(v *ir.Value) bool {
 }
 
 // measureAll measures the first of every set of equal tensors, on all workers.
-func measureAll(c *pass.Context, vs []*ir.Value, first map[*ir.Value]*ir.Value, block blockSize) (map[*ir.Value]measured, error) {
+func measureAll(c *pass.Context, vs []*ir.Value, first map[*ir.Value]*ir.Value, block Block) (map[*ir.Value]measured, error) {
 	ms := map[*ir.Value]measured{}
 	var mu sync.Mutex
 	err := c.Parallel(len(vs), func(ctx context.Context, i int) error {

@@ -11,14 +11,7 @@ import (
 // COO stores values and their linear positions in a Constant node's sparse_value.
 type COO struct{ pass.Selection }
 
-var cooMethod = &pass.Method{
-	Name:    "coo",
-	Command: "sparse",
-	Doc:     "values and 64-bit positions: ONNX's own sparse tensor",
-	Stage:   pass.Sparsify,
-	Shrinks: true,
-	New:     func() pass.Options { return &COO{} },
-}
+var cooMethod = method("coo", "values and 64-bit positions: ONNX's own sparse tensor", func() pass.Options { return &COO{} })
 
 // Method describes the method.
 func (COO) Method() *pass.Method { return cooMethod }

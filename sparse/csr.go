@@ -10,7 +10,17 @@ import (
 )
 
 // CSR stores values, their columns, and where each row ends.
-var CSR = method("csr", "values, columns and row pointers of the matrix [first dimension, rest]", newCSR)
+type CSR struct {
+	pass.Selection
+}
+
+var csrMethod = method("csr", "values, columns and row pointers of the matrix [first dimension, rest]", func() pass.Options { return &CSR{} })
+
+// Method describes the method.
+func (CSR) Method() *pass.Method { return csrMethod }
+
+// Run implements pass.Options.
+func (CSR) Run(c *pass.Context) error { return (&sparsifier{forms: []sizer{newCSR}}).run(c) }
 
 type csr struct {
 	tensor

@@ -11,7 +11,17 @@ import (
 )
 
 // Delta stores the distance from each value to the next in 4, 8 or 16 bits.
-var Delta = method("delta", "values and the gaps between them, in 4, 8 or 16 bits", newDelta)
+type Delta struct {
+	pass.Selection
+}
+
+var deltaMethod = method("delta", "values and the gaps between them, in 4, 8 or 16 bits", func() pass.Options { return &Delta{} })
+
+// Method describes the method.
+func (Delta) Method() *pass.Method { return deltaMethod }
+
+// Run implements pass.Options.
+func (Delta) Run(c *pass.Context) error { return (&sparsifier{forms: []sizer{newDelta}}).run(c) }
 
 // gapWidths are the widths a gap may be stored in, in bits.
 var gapWidths = [...]int64{4, 8, 16}

@@ -1,23 +1,27 @@
 package sparse
 
 import (
-	"flag"
-
 	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/pass"
 )
 
 // Dense turns the forms of this package, and tensors stored as coordinates by any
 // program, into plain weights again, bit for bit.
-var Dense = &pass.Method{
+type Dense struct{ pass.Selection }
+
+var denseMethod = &pass.Method{
 	Name:    "dense",
 	Command: "sparse",
 	Doc:     "undo sparse forms: plain weights, bit for bit",
 	Stage:   pass.Prepare,
-	Bind:    func(*flag.FlagSet) func(*pass.Context) error { return densify },
+	New:     func() pass.Options { return &Dense{} },
 }
 
-func densify(c *pass.Context) error {
+// Method describes the method.
+func (Dense) Method() *pass.Method { return denseMethod }
+
+// Run implements pass.Options.
+func (Dense) Run(c *pass.Context) error {
 	f := newFinder(c)
 	fs := f.all()
 	own := partsOf(fs)

@@ -2,7 +2,6 @@ package sparse_test
 
 import (
 	"context"
-	"flag"
 	"fmt"
 
 	"github.com/mcompress/mcompress/internal/kernel"
@@ -11,8 +10,7 @@ import (
 	"github.com/mcompress/mcompress/sparse"
 )
 
-// A weight of which one in ten elements is not zero gets the form that is smallest in
-// the file.
+// A weight in which one element of ten is not zero is stored in the form that is smallest in the file.
 func Example() {
 	weight := make([]float32, 100*100)
 	for i := range weight {
@@ -31,15 +29,10 @@ func Example() {
 	g.Inputs = append(g.Inputs, x)
 	g.AddOutput(g.Insert(nil, "MatMul", []*ir.Value{x, w}))
 
-	step, err := pass.NewStep(sparse.Auto, func(*flag.FlagSet) error { return nil })
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
 	e := ir.NewEval("")
 	defer e.Close()
 	c := &pass.Context{Context: context.Background(), Model: m, Eval: e, Workers: 2}
-	rows, err := pass.Run(c, []pass.Options{step})
+	rows, err := pass.Run(c, []pass.Options{sparse.Auto{}})
 	if err != nil {
 		fmt.Println(err)
 		return

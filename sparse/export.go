@@ -116,7 +116,7 @@ func exported(ctx context.Context, in io.ReaderAt, r pass.Row) (*matrixFile, err
 	t := tensor{Spec: r.Before.Spec}
 	if r.Form == pass.BSR {
 		stored := r.After[0].Shape
-		return blockFile(ctx, in, t, blockSize{stored[1], stored[2]})
+		return blockFile(ctx, in, t, Block{stored[1], stored[2]})
 	}
 	err := t.eachBlock(ctx, in, func(_, mask []byte, _ int64) error {
 		for range ones(mask) {
@@ -154,7 +154,7 @@ func coordinateFile(t tensor) *matrixFile {
 	return &matrixFile{"coo", rows, cols, []array{{"data", t.DType, n, nil}, {"row", ir.Int32, n, nil}, {"col", ir.Int32, n, nil}}, encode}
 }
 
-func blockFile(ctx context.Context, in io.ReaderAt, t tensor, b blockSize) (*matrixFile, error) {
+func blockFile(ctx context.Context, in io.ReaderAt, t tensor, b Block) (*matrixFile, error) {
 	l := bsrOf(t, b, 0)
 	down, across := l.grid()
 	err := l.eachBlock(ctx, in, func(int64, []byte) error {
@@ -179,7 +179,7 @@ func blockFile(ctx context.Context, in io.ReaderAt, t tensor, b blockSize) (*mat
 		return errors.Join(err, endRows(down))
 	}
 	return &matrixFile{"bsr", l.rows, l.cols, []array{
-		{"data", t.DType, []int64{l.blocks, b.rows, b.cols}, nil},
+		{"data", t.DType, []int64{l.blocks, b.Rows, b.Cols}, nil},
 		{"indices", ir.Int32, []int64{l.blocks}, nil},
 		{"indptr", ir.Int32, []int64{down + 1}, bytesOf(ir.Int32, []int64{0})},
 	}, encode}, err

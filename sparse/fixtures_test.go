@@ -53,7 +53,7 @@ func pruned(t testing.TB, path string) string {
 func TestEveryFixture(t *testing.T) {
 	w := conform.Start(t)
 	for _, path := range conform.Fixtures(t) {
-		for _, m := range []*pass.Method{Auto, Bitmask, cooMethod} {
+		for _, m := range []*pass.Method{autoMethod, bitmaskMethod, cooMethod} {
 			name := filepath.Base(path)
 			t.Run(name+"/"+m.Name, func(t *testing.T) {
 				quantized := name == "int4.onnx" || name == "qdq.onnx" // with little left in floats
@@ -73,7 +73,7 @@ func TestRealModels(t *testing.T) {
 		if fileSize(t, path) > 4<<20 {
 			continue
 		}
-		t.Run(filepath.Base(filepath.Dir(path)), func(t *testing.T) { changed += sparsified(t, w, path, Auto) })
+		t.Run(filepath.Base(filepath.Dir(path)), func(t *testing.T) { changed += sparsified(t, w, path, autoMethod) })
 	}
 	if changed < 200 {
 		t.Errorf("%d weights changed", changed)
@@ -150,7 +150,7 @@ func rebuilt(rows []pass.Row) bool {
 func same(t *testing.T, before, after string, rows []pass.Row) {
 	t.Helper()
 	m := open(t, after)
-	_, e := apply(t, m, 2, stepOf(t, Dense, nil))
+	_, e := apply(t, m, 2, stepOf(t, denseMethod, nil))
 	back := open(t, save(t, m, e, "back.onnx"))
 	have := map[string]*ir.Tensor{}
 	for g := range back.Graphs() {
@@ -186,7 +186,7 @@ func TestDenseOfForeignCoordinates(t *testing.T) {
 	for _, name := range []string{"sparse_constant.onnx", "sparse_initializer.onnx"} {
 		path := fixture(t, name)
 		m := open(t, path)
-		rows, e := apply(t, m, 2, stepOf(t, Dense, nil))
+		rows, e := apply(t, m, 2, stepOf(t, denseMethod, nil))
 		plain := 0
 		for _, r := range rows {
 			if r.Status == pass.Changed {
@@ -201,7 +201,7 @@ func TestDenseOfForeignCoordinates(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 		sameOutputs(t, w, path, out, conform.Options{})
-		again, _ := apply(t, open(t, path), 2, stepOf(t, Auto, nil))
+		again, _ := apply(t, open(t, path), 2, stepOf(t, autoMethod, nil))
 		for _, r := range again {
 			if r.Status == pass.Changed {
 				t.Errorf("%s: %s is sparse already, but became %s", name, r.Tensor, r.Form.Name)
@@ -216,7 +216,7 @@ func TestSameBytesAndNothingLeftToDo(t *testing.T) {
 	var first string
 	for _, workers := range []int{1, 2, 8} {
 		m := open(t, path)
-		rows, e := apply(t, m, workers, stepOf(t, Auto, nil))
+		rows, e := apply(t, m, workers, stepOf(t, autoMethod, nil))
 		out := save(t, m, e, "sparse.onnx")
 		b, err := os.ReadFile(out)
 		if err != nil {
@@ -229,7 +229,7 @@ func TestSameBytesAndNothingLeftToDo(t *testing.T) {
 		if text != first {
 			t.Errorf("other bytes at %d workers", workers)
 		}
-		again, _ := apply(t, open(t, out), workers, stepOf(t, Auto, nil))
+		again, _ := apply(t, open(t, out), workers, stepOf(t, autoMethod, nil))
 		for _, r := range again {
 			if r.Status == pass.Changed {
 				t.Errorf("%s: changed again: %s", r.Tensor, r.Reason)

@@ -23,11 +23,11 @@ func TestFormsInONNXRuntime(t *testing.T) {
 		options options
 	}{
 		{cooMethod, 11, 13, nil},
-		{CSR, 16, 20, nil},
-		{BSR, 11, 20, options{"block": "4"}},
-		{Bitmask, 11, 13, nil},
-		{Delta, 11, 20, nil},
-		{Delta, 21, 21, nil},
+		{csrMethod, 16, 20, nil},
+		{bsrMethod, 11, 20, options{"block": "4"}},
+		{bitmaskMethod, 11, 13, nil},
+		{deltaMethod, 11, 20, nil},
+		{deltaMethod, 21, 21, nil},
 	} {
 		for _, dt := range []ir.DType{ir.Int8, ir.Uint8, ir.Float16, ir.BFloat16, ir.Float, ir.Double} {
 			version := f.opset
@@ -114,7 +114,7 @@ func fileSize(t *testing.T, path string) int64 {
 func undone(t *testing.T, before, after string) {
 	t.Helper()
 	want, got := open(t, before), open(t, after)
-	_, e := apply(t, got, 2, stepOf(t, Dense, nil))
+	_, e := apply(t, got, 2, stepOf(t, denseMethod, nil))
 	back := open(t, save(t, got, e, "back.onnx"))
 	for n := range back.Nodes() {
 		if n.Op.Is("Reshape") || n.Op.Is("ConstantOfShape") {
@@ -142,7 +142,7 @@ func TestOddWeightsInONNXRuntime(t *testing.T) {
 	for _, m := range []struct {
 		*pass.Method
 		options options
-	}{{cooMethod, nil}, {CSR, nil}, {BSR, options{"block": "1"}}, {Bitmask, nil}, {Delta, nil}} {
+	}{{cooMethod, nil}, {csrMethod, nil}, {bsrMethod, options{"block": "1"}}, {bitmaskMethod, nil}, {deltaMethod, nil}} {
 		for _, version := range []int64{16, 21} {
 			t.Run(fmt.Sprint(m.Name, version), func(t *testing.T) {
 				folds(t, w, modelOf(version, odd,

@@ -15,7 +15,7 @@ import (
 // FuzzDense undoes forms of models that are not what they seem: errors are fine, panics
 // and wrong lengths are not.
 func FuzzDense(f *testing.F) {
-	for _, m := range []*pass.Method{cooMethod, CSR, BSR, Bitmask, Delta} {
+	for _, m := range []*pass.Method{cooMethod, csrMethod, bsrMethod, bitmaskMethod, deltaMethod} {
 		for _, version := range []int64{16, 21} {
 			model := modelOf(version, random("w", ir.Float, []int64{32, 48}, blocks(48, .05)))
 			_, e := apply(f, model, 1, stepOf(f, m, nil))
@@ -39,7 +39,7 @@ func FuzzDense(f *testing.F) {
 		e := ir.NewEval(t.TempDir())
 		defer e.Close()
 		c := &pass.Context{Context: context.Background(), Model: file.Model, Eval: e, Workers: 1}
-		rows, err := pass.Run(c, []pass.Options{stepOf(t, Dense, nil)})
+		rows, err := pass.Run(c, []pass.Options{stepOf(t, denseMethod, nil)})
 		if err != nil {
 			if strings.Contains(err.Error(), "internal error") {
 				t.Fatal(err)

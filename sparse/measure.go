@@ -12,12 +12,12 @@ import (
 type measured struct {
 	tensor
 	escapes [len(gapWidths)]int64 // that gaps of each width need
-	block   blockSize
+	block   Block
 	blocks  int64 // of that size with any value; -1 where they do not divide the matrix
 }
 
 // measure reads t. block is zero where no form wants blocks.
-func measure(ctx context.Context, e *ir.Eval, t *ir.Tensor, block blockSize) (measured, error) {
+func measure(ctx context.Context, e *ir.Eval, t *ir.Tensor, block Block) (measured, error) {
 	m := measured{tensor: tensor{Spec: t.Spec}, block: block, blocks: -1}
 	r, err := e.Open(ctx, t)
 	if err != nil {
@@ -36,7 +36,7 @@ func measure(ctx context.Context, e *ir.Eval, t *ir.Tensor, block blockSize) (me
 		}
 		return nil
 	})
-	if err != nil || block == (blockSize{}) || !block.divides(t.Shape) {
+	if err != nil || block == (Block{}) || !block.divides(t.Shape) {
 		return m, err
 	}
 	m.blocks = 0

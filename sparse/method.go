@@ -2,7 +2,6 @@ package sparse
 
 import (
 	"errors"
-	"flag"
 	"fmt"
 	"strings"
 
@@ -11,34 +10,15 @@ import (
 	"github.com/mcompress/mcompress/pass"
 )
 
-// method is the one that takes the smallest of the given forms.
-func method(name, doc string, forms ...sizer) *pass.Method {
-	return &pass.Method{
-		Name:    name,
-		Command: "sparse",
-		Doc:     doc,
-		Stage:   pass.Sparsify,
-		Shrinks: true,
-		Bind: func(fs *flag.FlagSet) func(*pass.Context) error {
-			return (&sparsifier{forms: forms}).run
-		},
-	}
+// method describes a method of this package.
+func method(name, doc string, options func() pass.Options) *pass.Method {
+	return &pass.Method{Name: name, Command: "sparse", Doc: doc, Stage: pass.Sparsify, Shrinks: true, New: options}
 }
 
-// withBlocks is method with the option that block CSR has.
-func withBlocks(name, doc string, forms ...sizer) *pass.Method {
-	m := method(name, doc, forms...)
-	m.Bind = func(fs *flag.FlagSet) func(*pass.Context) error {
-		s := &sparsifier{forms: forms}
-		s.block.bind(fs)
-		return s.run
-	}
-	return m
-}
-
+// A sparsifier stores weights in the smallest of its forms.
 type sparsifier struct {
 	forms []sizer
-	block blockSize // zero where no form wants it
+	block Block // zero where no form has blocks
 }
 
 func (s *sparsifier) run(c *pass.Context) error {

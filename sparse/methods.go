@@ -4,5 +4,5 @@ import "github.com/mcompress/mcompress/pass"
 
 // Methods are the methods of this package, in the order of help and documentation.
 func Methods() []*pass.Method {
-	return []*pass.Method{Auto, COO{}.Method(), CSR, BSR, Bitmask, Delta, Dense}
+	return []*pass.Method{autoMethod, cooMethod, csrMethod, bsrMethod, bitmaskMethod, deltaMethod, denseMethod}
 }

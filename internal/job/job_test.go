@@ -124,10 +124,10 @@ func TestRecipeInTheReportReproducesTheBytes(t *testing.T) {
 	steps := []pass.Options{
 		step(t, prune.L1{}.Method(), "-amount", "0.8"),
 		step(t, quantize.DynamicInt8, "-skip", "op:Conv"),
-		step(t, sparse.Auto),
+		step(t, sparse.Auto{}.Method()),
 	}
 	first := run(t, options(in, steps...))
-	known := []*pass.Method{prune.L1{}.Method(), quantize.DynamicInt8, sparse.Auto}
+	known := []*pass.Method{prune.L1{}.Method(), quantize.DynamicInt8, sparse.Auto{}.Method()}
 	again, _, err := pass.ParseRecipe(known, []byte(first.Report.Recipe.Text))
 	if err != nil {
 		t.Fatal(err)
