@@ -2,5 +2,5 @@
 // means and variances by channel (Channels), or any other statistic (Data.Each). Memory grows with one run, not with the
 // number of samples.
 //
-// It must not know what the statistics are for.
+// It must not know the use of the statistics.
 package calibrate

@@ -22,7 +22,7 @@ type Summary struct {
 // A File holds summaries by value name, as JSON.
 type File struct {
 	Version int                `json:"version"`
-	Clarity float64            `json:"clarity"` // minimum SQNR in dB of a quantized value; values below it stay in float
+	SQNR    float64            `json:"activation_sqnr"` // minimum SQNR in dB of a quantized value; values below it stay in float
 	Values  map[string]Summary `json:"values"`
 }
 
@@ -51,12 +51,12 @@ func Load(path string) (*File, error) {
 }
 
 // Save writes summaries to a file, one line per value, sorted by name.
-func Save(c *pass.Context, path string, clarity float64, values map[string]Summary) error {
+func Save(c *pass.Context, path string, minSQNR float64, values map[string]Summary) error {
 	if c.DryRun {
 		return nil
 	}
 	var b bytes.Buffer
-	fmt.Fprintf(&b, "{\"version\": %d, \"clarity\": %v, \"values\": {", version, clarity)
+	fmt.Fprintf(&b, "{\"version\": %d, \"activation_sqnr\": %v, \"values\": {", version, minSQNR)
 	separator := "\n"
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		key, err := json.Marshal(name)

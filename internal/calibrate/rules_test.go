@@ -198,7 +198,7 @@ func TestRangeFilesRoundTrip(t *testing.T) {
 		t.Fatal(err)
 	}
 	f, err := Load(path)
-	if err != nil || f.Clarity != 30 || len(f.Values) != 2 || f.Values["b"].Range != values["b"].Range || !slices.Equal(f.Values["b"].Means, values["b"].Means) {
+	if err != nil || f.SQNR != 30 || len(f.Values) != 2 || f.Values["b"].Range != values["b"].Range || !slices.Equal(f.Values["b"].Means, values["b"].Means) {
 		t.Errorf("%+v: %v", f, err)
 	}
 	if _, err := Load(filepath.Join(t.TempDir(), "none.json")); err == nil {

@@ -105,7 +105,7 @@ func profileTable(what string, rows []latency.ProfileRow) *Table {
 	t := &Table{Right: "lrrrrr"}
 	t.Add(what, "calls", "time", "share", "bytes allocated", "bytes freed")
 	for _, r := range rows {
-		t.Add(abridged(r.Name), fmt.Sprintf("%.4g", r.Calls), seconds(r.Seconds), fmt.Sprintf("%.1f %%", 100*r.Share), humanize.Comma(r.Alloc), humanize.Comma(r.Freed))
+		t.Add(abridged(r.Name), fmt.Sprintf("%.4g", r.Calls), seconds(r.Seconds), fmt.Sprintf("%.1f %%", 100*r.Fraction), humanize.Comma(r.Alloc), humanize.Comma(r.Freed))
 	}
 	return t
 }

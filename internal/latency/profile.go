@@ -27,13 +27,13 @@ type Profile struct {
 
 // A ProfileRow is an operator or a node, per run. Bytes are in the arena.
 type ProfileRow struct {
-	Name    string  `json:"name"`
-	Op      string  `json:"op,omitempty"` // of a node
-	Calls   float64 `json:"calls"`
-	Seconds float64 `json:"seconds"`
-	Share   float64 `json:"share"`
-	Alloc   int64   `json:"allocated_bytes"`
-	Freed   int64   `json:"freed_bytes"`
+	Name     string  `json:"name"`
+	Op       string  `json:"op,omitempty"` // of a node
+	Calls    float64 `json:"calls"`
+	Seconds  float64 `json:"seconds"`
+	Fraction float64 `json:"share"`
+	Alloc    int64   `json:"allocated_bytes"`
+	Freed    int64   `json:"freed_bytes"`
 }
 
 // A traced is one execution of a node.
@@ -122,7 +122,7 @@ func (p *Profile) rows(by map[string]*ProfileRow) []ProfileRow {
 	for _, r := range by {
 		n := float64(p.Runs)
 		out = append(out, ProfileRow{
-			Name: r.Name, Op: r.Op, Calls: r.Calls / n, Seconds: r.Seconds / n, Share: r.Seconds / n / p.Seconds,
+			Name: r.Name, Op: r.Op, Calls: r.Calls / n, Seconds: r.Seconds / n, Fraction: r.Seconds / n / p.Seconds,
 			Alloc: r.Alloc / int64(p.Runs), Freed: r.Freed / int64(p.Runs),
 		})
 	}

@@ -46,7 +46,7 @@ func (c *cutter) bytesOf(v *ir.Value) int64 {
 	return c.types.bytes(v)
 }
 
-// weights makes constants the resources that nodes of a stage share.
+// weights makes constants the resources common to nodes of a stage.
 func (c *cutter) weights(l *line) {
 	index := map[*ir.Value]int{}
 	for i, n := range c.nodes {

@@ -59,7 +59,7 @@ func views() map[string]bool {
 	return map[string]bool{"Reshape": true, "Flatten": true, "Squeeze": true, "Unsqueeze": true, "Identity": true}
 }
 
-// peak is the maximum number of bytes of values alive at a node of the part. A value is alive from its producer, or
+// peak is the maximum number of bytes of values live at a node of the part. A value is live from its producer, or
 // from the start for inputs, to its last consumer, or to the end for outputs. Scratch memory of nodes is not
 // counted.
 func (c *cutter) peak(p *part, first, end int) (int64, error) {

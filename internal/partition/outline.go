@@ -28,7 +28,7 @@ func newOutline(g *ir.Graph) (*outline, error) {
 	o := &outline{graph: g, order: order, at: map[*ir.Node]int{}, last: map[*ir.Value]int{}}
 	o.consts, o.aside = map[*ir.Node][]*ir.Value{}, map[*ir.Node][]*ir.Node{}
 	for _, n := range order {
-		if constant := o.behind(n); constant {
+		if constant := o.constants(n); constant {
 			continue
 		}
 		o.at[n] = len(o.nodes)
@@ -43,8 +43,8 @@ func newOutline(g *ir.Graph) (*outline, error) {
 	return o, nil
 }
 
-// behind records the constants that n needs, and reports whether n needs only constants.
-func (o *outline) behind(n *ir.Node) bool {
+// constants records the constants that n needs, and reports whether n needs only constants.
+func (o *outline) constants(n *ir.Node) bool {
 	constant := foldable(n)
 	for v := range reads(n) {
 		from := v.Producer()

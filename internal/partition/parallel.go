@@ -108,8 +108,8 @@ func (c *cutter) precedingProducts(n *ir.Node) (found []*ir.Node, ok bool) {
 		case c.product(from):
 			found = add(found, from)
 		default:
-			through, apart := c.through(from)
-			if !apart {
+			through, separate := c.through(from)
+			if !separate {
 				return nil, false
 			}
 			open = append(open, through...)
@@ -146,8 +146,8 @@ func passages() map[string]passage {
 	return all
 }
 
-// through is the inputs of n to follow; apart is false if n mixes columns.
-func (c *cutter) through(n *ir.Node) (vs []*ir.Value, apart bool) {
+// through is the inputs of n to follow; separate is false if n mixes columns.
+func (c *cutter) through(n *ir.Node) (vs []*ir.Value, separate bool) {
 	how, known := passages()[n.Op.Type]
 	if !known || n.Op.Type == "Softmax" && c.rank(n.Input(0)) < 3 {
 		return nil, false

@@ -11,7 +11,7 @@ import (
 // excluded cuts.
 type line struct {
 	own    []int64 // the cost of each node
-	needs  [][]int // resources that nodes of a stage share; per node, without repetition
+	needs  [][]int // resources common to nodes of a stage; per node, without repetition
 	things []int64 // cost of each resource, counted once per stage that needs it
 	cross  []int64 // bytes that cross the cut before each node and after the last; negative for excluded cuts
 	makes  []int   // last node before each cut whose outputs are needed after it, or are model outputs

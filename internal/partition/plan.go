@@ -35,7 +35,7 @@ type Stage struct {
 	Last    string `json:"last_node"`
 	Cost    int64  `json:"cost"`    // by the balance criterion
 	Weights int64  `json:"weights"` // of constants, each once
-	Peak    int64  `json:"peak"`    // maximum bytes of values alive at a node, stage inputs included
+	Peak    int64  `json:"peak"`    // maximum bytes of values live at a node, stage inputs included
 	Inputs  []Port `json:"inputs"`
 	Outputs []Port `json:"outputs"`
 	Handed  int64  `json:"handed_on"` // bytes across the cut after the stage

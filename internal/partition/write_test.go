@@ -30,7 +30,7 @@ func TestOneStageIsTheWhole(t *testing.T) {
 }
 
 // Properties of the model are in every stage; functions are in the stages that call them.
-func TestStagesKeepWhatTheModelSays(t *testing.T) {
+func TestStagesKeepModelProperties(t *testing.T) {
 	for _, name := range []string{"transformer", "function_argument", "gemm"} {
 		whole, err := onnx.Open(fixture(name))
 		if err != nil {

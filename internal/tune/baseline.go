@@ -67,7 +67,7 @@ func (t *tuner) open(ctx context.Context, b *built, k *baseline) (*engine.Interp
 }
 
 // reset drops cached activations: other layers need others.
-func (k *baseline) reset(room int64) { k.values, k.free = nil, room }
+func (k *baseline) reset(free int64) { k.values, k.free = nil, free }
 
 func (k *baseline) close() error {
 	if k.session != nil {

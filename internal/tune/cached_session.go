@@ -13,8 +13,8 @@ const minCache = 64 << 20
 // cachedSession caches the outputs of a session: the samples come in the same order each time.
 type cachedSession struct {
 	engine.Session
-	room    int64
-	answers []map[string]*ir.Array // nil if not cached
+	free    int64
+	outputs []map[string]*ir.Array // nil if not cached
 	at      int
 }
 
@@ -28,21 +28,21 @@ func (r *cachedSession) rewind() *cachedSession {
 func (r *cachedSession) Run(ctx context.Context, in map[string]*ir.Array, fetch []string) (map[string]*ir.Array, error) {
 	at := r.at
 	r.at++
-	if at < len(r.answers) && r.answers[at] != nil {
-		return r.answers[at], nil
+	if at < len(r.outputs) && r.outputs[at] != nil {
+		return r.outputs[at], nil
 	}
 	out, err := r.Session.Run(ctx, in, fetch)
-	if err != nil || at < len(r.answers) {
+	if err != nil || at < len(r.outputs) {
 		return out, err
 	}
 	bytes := int64(0)
 	for _, a := range out {
 		bytes += a.Bytes()
 	}
-	if r.room -= bytes; r.room < 0 {
-		r.answers = append(r.answers, nil)
+	if r.free -= bytes; r.free < 0 {
+		r.outputs = append(r.outputs, nil)
 		return out, nil
 	}
-	r.answers = append(r.answers, out)
+	r.outputs = append(r.outputs, out)
 	return out, nil
 }

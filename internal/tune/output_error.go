@@ -50,7 +50,7 @@ func (t *tuner) outputErrorOf(ctx context.Context, b *built, k *baseline) (*outp
 // measure runs s, with activations of k as inputs, on the sensitivity samples.
 func (t *tuner) measure(ctx context.Context, s *engine.Interpreter, k *baseline) (*outputError, error) {
 	d := &outputError{noise: map[string]float64{}, signal: map[string]float64{}}
-	first := t.fewAnswers.rewind()
+	first := t.sensitivityOutputs.rewind()
 	type pair struct{ want, got map[string]*ir.Array }
 	run, given := 0, s.BaselineInputs()
 	start := func(b *dataset.Batch) (func(context.Context) (pair, error), error) {

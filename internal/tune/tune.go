@@ -55,22 +55,22 @@ const (
 // A tuner is a search with the open source model.
 type tuner struct {
 	Options
-	source          *onnx.File
-	answers         *cachedSession // outputs of the source for all samples
-	perRun          int64          // bytes per run of the source
-	concurrent      int            // concurrent runs of one worker each; or 1 run with all workers
-	sensitivityRuns []int          // runs for sensitivities
-	calibrate       int            // calibration samples of candidates during the search; 0 for their default
-	calibration     map[int]bool   // indices of the calibration samples
-	fewAnswers      *cachedSession
-	set             *dataset.Set
-	runs            int // number done
-	all             int // number planned
-	search          pass.Search
-	missed          []report.Gate // gates missed by the last failed trial
-	opset           int64         // highest opset that a candidate needs
-	best            choice        // nil until one holds the gates
-	failed          []choice
+	source             *onnx.File
+	outputs            *cachedSession // outputs of the source for all samples
+	perRun             int64          // bytes per run of the source
+	concurrent         int            // concurrent runs of one worker each; or 1 run with all workers
+	sensitivityRuns    []int          // runs for sensitivities
+	calibrate          int            // calibration samples of candidates during the search; 0 for their default
+	calibration        map[int]bool   // indices of the calibration samples
+	sensitivityOutputs *cachedSession
+	set                *dataset.Set
+	runs               int // number done
+	all                int // number planned
+	search             pass.Search
+	missed             []report.Gate // gates missed by the last failed trial
+	opset              int64         // highest opset that a candidate needs
+	best               choice        // nil until one holds the gates
+	failed             []choice
 }
 
 // Sensitivity measures the sensitivity to each candidate for each weight, without a choice.
@@ -118,8 +118,8 @@ func (t *tuner) prepare(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	room := max(t.Memory, minCache)
-	t.answers, t.fewAnswers = &cachedSession{Session: s, room: room}, &cachedSession{Session: s, room: room}
+	size := max(t.Memory, minCache)
+	t.outputs, t.sensitivityOutputs = &cachedSession{Session: s, free: size}, &cachedSession{Session: s, free: size}
 	t.calibrate, t.calibration = calibrationSamples(t.set, t.Data)
 	arena := int64(0)
 	t.perRun, arena, err = t.activationBytes(ctx, s)
@@ -137,8 +137,8 @@ const randomSamples = 8
 
 func (t *tuner) close() error {
 	var errs []error
-	if t.answers != nil {
-		errs = append(errs, t.answers.Close())
+	if t.outputs != nil {
+		errs = append(errs, t.outputs.Close())
 	}
 	if t.set != nil {
 		errs = append(errs, t.set.Close())

@@ -192,7 +192,7 @@ func TestSensitivityEqualsVerify(t *testing.T) {
 			_, r := written(t, o, []pass.Options{step})
 			got, want := report.SensitivityText("noise", v.Sensitivity), fmt.Sprintf("%.1f dB", r.Worst().Errors.DB())
 			if got != want {
-				t.Errorf("%s of %v: %s, verify says %s", v.Method, layer.Tensors, got, want)
+				t.Errorf("%s of %v: %s, verify reports %s", v.Method, layer.Tensors, got, want)
 			}
 		}
 	}

@@ -175,7 +175,7 @@ func TestReplace(t *testing.T) {
 	finish(t, w, m, samples)
 }
 
-// The file does not grow beyond the activations that are alive at a time.
+// The file does not grow beyond the activations that are live at a time.
 func TestFileOffsetsAreReused(t *testing.T) {
 	m := open(t, "transformer.onnx")
 	w := walk(t, m, nil)
@@ -195,7 +195,7 @@ func TestFileOffsetsAreReused(t *testing.T) {
 		most = max(most, now)
 	}
 	if w.store.file == nil || w.store.end > 2*most {
-		t.Errorf("the file has %d bytes for at most %d alive at a time", w.store.end, most)
+		t.Errorf("the file has %d bytes for at most %d live at a time", w.store.end, most)
 	}
 }
 

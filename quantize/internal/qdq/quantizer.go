@@ -191,7 +191,7 @@ func (s *Quantizer) loadRanges(names []string, known map[string]calibrate.Summar
 	if err != nil {
 		return err
 	}
-	s.minSQNR = file.Clarity
+	s.minSQNR = file.SQNR
 	for _, name := range names {
 		v, ok := file.Values[name]
 		if !ok {
