@@ -12,55 +12,55 @@ import (
 	"github.com/mcompress/mcompress/pass"
 )
 
-// An augment changes images before teacher and student see them.
-type augment struct {
+// An augmenter changes training images randomly, for teacher and student alike.
+type augmenter struct {
 	session *engine.Interpreter
 	input   string // of the model
 }
 
-// newAugment opens the graph that --augment asks for; nil without.
-func newAugment(ctx context.Context, t *Trainer) (*augment, error) {
-	if t.settings.augment == "" {
+// newAugmenter opens the graph of --augment; nil without.
+func newAugmenter(ctx context.Context, l *loader) (*augmenter, error) {
+	if l.settings.Augment == "" {
 		return nil, nil
 	}
-	if len(t.ports) != 1 {
-		return nil, fmt.Errorf("--augment requires a model with one input, an image; this one has %d inputs", len(t.ports))
+	if len(l.inputs) != 1 {
+		return nil, fmt.Errorf("--augment requires a model with one input, an image; this one has %d inputs", len(l.inputs))
 	}
-	spec := t.first[t.ports[0].Name]
+	spec := l.sample[l.inputs[0].Name]
 	tape := grad.Empty()
 	x, counter := tape.Input("x", spec.DType, spec.Shape...), tape.Input("step", ir.Int64, 1)
 	x.Type.Shape[0] = ir.Dim{N: -1}
-	for i, word := range words(t.settings.augment) {
-		typ, attrs, err := change(word)
+	for i, item := range items(l.settings.Augment) {
+		typ, attrs, err := augmentation(item)
 		if err != nil {
 			return nil, err
 		}
-		attrs = append(attrs, ir.IntAttr("seed", int64(t.seed)+int64(i)))
-		x = tape.Own(typ, 1, []*ir.Value{x, counter}, append(attrs, sides(spec.Shape)...)...)[0]
+		attrs = append(attrs, ir.IntAttr("seed", int64(*l.settings.Seed)+int64(i)))
+		x = tape.Own(typ, 1, []*ir.Value{x, counter}, append(attrs, imageSize(spec.Shape)...)...)[0]
 	}
 	tape.Graph().AddOutput(x)
-	s, err := engine.Open(ctx, tape.Model, engine.Options{Workers: t.workers})
+	s, err := engine.Open(ctx, tape.Model, engine.Options{Workers: l.workers})
 	if err != nil {
 		return nil, err
 	}
-	return &augment{s, t.ports[0].Name}, nil
+	return &augmenter{s, l.inputs[0].Name}, nil
 }
 
-// change is the operator for one word of --augment.
-func change(word string) (string, []*ir.Attr, error) {
-	name, text, _ := strings.Cut(word, "=")
+// augmentation returns the operator of one item of --augment.
+func augmentation(item string) (string, []*ir.Attr, error) {
+	name, text, _ := strings.Cut(item, "=")
 	n, err := strconv.Atoi(text)
 	switch {
-	case word == "flip":
+	case item == "flip":
 		return "AugmentFlip", nil, nil
 	case name == "shift" && err == nil && n > 0:
 		return "AugmentShift", []*ir.Attr{ir.IntAttr("shift", int64(n))}, nil
 	}
-	return "", nil, pass.OptionErrorf("--augment %s: unknown augmentation; use shift=PIXELS or flip", word)
+	return "", nil, pass.OptionErrorf("--augment %s: unknown augmentation; use shift=PIXELS or flip", item)
 }
 
-// sides are the attributes for images that lie in vectors: they are taken to be square.
-func sides(shape []int64) []*ir.Attr {
+// imageSize returns the attributes for flattened images, which are assumed to be square.
+func imageSize(shape []int64) []*ir.Attr {
 	if len(shape) != 2 {
 		return nil
 	}
@@ -71,8 +71,8 @@ func sides(shape []int64) []*ir.Attr {
 	return []*ir.Attr{ir.IntAttr("height", side), ir.IntAttr("width", shape[1]/side)}
 }
 
-// apply changes the images of a batch.
-func (a *augment) apply(ctx context.Context, in map[string]*ir.Array, step int) (map[string]*ir.Array, error) {
+// apply augments the images of a batch. a may be nil.
+func (a *augmenter) apply(ctx context.Context, in map[string]*ir.Array, step int) (map[string]*ir.Array, error) {
 	if a == nil {
 		return in, nil
 	}
@@ -86,7 +86,7 @@ func (a *augment) apply(ctx context.Context, in map[string]*ir.Array, step int) 
 	return in, nil
 }
 
-func (a *augment) close() error {
+func (a *augmenter) close() error {
 	if a == nil {
 		return nil
 	}

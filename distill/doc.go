@@ -1,7 +1,6 @@
-// Package distill trains models: the methods finetune, which wins back what compression lost, and distill, which teaches
-// a student what its teacher knows. A step is a graph that package grad makes and the engine runs; this package
-// says what it is for: losses, updates, data, the course of training, and how it fits into a budget of
-// memory.
+// Package distill trains models: FineTune recovers accuracy after compression, and Distill trains a student from a teacher (knowledge
+// distillation). A training step is a graph that package grad builds and the engine runs; this package adds losses, optimizers, data, the
+// training loop, checkpoints, quantization-aware training and memory planning.
 //
-// It must not know files of models, reports or the command line.
+// It must not know model files, reports or the command line.
 package distill

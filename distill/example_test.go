@@ -1,24 +1,50 @@
 package distill_test
 
 import (
-	"flag"
+	"context"
 	"fmt"
+	"os"
 
 	"github.com/mcompress/mcompress/distill"
+	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/onnx"
 	"github.com/mcompress/mcompress/pass"
 )
 
-// A step of a pipeline that trains for two epochs.
-func Example() {
-	step, err := pass.NewStep(distill.FineTune, func(fs *flag.FlagSet) error {
-		if err := fs.Set("data", "digits.npz"); err != nil {
-			return err
-		}
-		return fs.Set("epochs", "2")
+// Fine-tune a model for 4 steps on labels.
+func ExampleFineTune() {
+	c := runSteps("../fixtures/mlp.onnx", distill.FineTune{
+		Data: distill.Data{Path: "../fixtures/digits_test.npz"}, Steps: 4,
 	})
+	fmt.Println(c.Trainings[0].Steps, "steps on", c.Trainings[0].Samples, "samples")
+	// Output: 4 steps on 128 samples
+}
+
+// Train a student on the outputs of the teacher fixtures/cnn.onnx.
+func ExampleDistill() {
+	c := runSteps("../fixtures/mlp.onnx", distill.Distill{
+		Data: distill.Data{Path: "../fixtures/digits_test.npz"}, Teacher: "../fixtures/cnn.onnx", Steps: 4, Temperature: 2,
+	})
+	fmt.Println(c.Trainings[0].Method)
+	// Output: distill
+}
+
+// runSteps runs a pipeline on a model file.
+func runSteps(path string, steps ...pass.Options) *pass.Context {
+	e := ir.NewEval(os.TempDir())
+	defer e.Close()
+	c := &pass.Context{Context: context.Background(), Model: open(path), Eval: e, Workers: 1}
+	c.Open = func(path string) (*ir.Model, error) { return open(path), nil }
+	if _, err := pass.Run(c, steps); err != nil {
+		panic(err)
+	}
+	return c
+}
+
+func open(path string) *ir.Model {
+	f, err := onnx.Open(path)
 	if err != nil {
 		panic(err)
 	}
-	fmt.Println(step.Method().Name, step.Method().Stage)
-	// Output: finetune train
+	return f.Model
 }

@@ -14,35 +14,35 @@ import (
 	"github.com/mcompress/mcompress/pass"
 )
 
-// A layout says how a step fits into memory.
+// A layout is how a training step uses memory.
 type layout struct {
-	batch      int // samples of a step
-	parts      int // that a batch is computed in
-	checkpoint string
-	room       int64          // for what checkpoint "within" keeps
-	cuts       []grad.Segment // of checkpoint "auto", once they were chosen
-	light      bool           // what costs little is computed again
-	half       bool           // activations and their gradients are kept in 16 bits
-	disk       bool           // activations are kept on disk
-	away       bool           // the optimiser's states are kept on disk
+	batch              int            // samples per step
+	microBatches       int            // per step: gradient accumulation
+	checkpoint         string         // activation checkpointing
+	storedBytes        int64          // of activations that checkpoint "within" stores
+	segments           []grad.Segment // of checkpoint "auto", once chosen
+	recomputeCheap     bool           // cheap operators are recomputed
+	float16            bool           // activations and their gradients are stored in float16
+	offloadActivations bool           // activations are stored on disk
+	offloadOptimizer   bool           // optimizer states are stored on disk
 }
 
-// part is the number of samples that are computed at once.
-func (p *layout) part() int { return p.batch / p.parts }
+// microBatch is the number of samples per run of the step's graph.
+func (p *layout) microBatch() int { return p.batch / p.microBatches }
 
-// apart reports whether weights are changed by a graph of its own.
-func (p *layout) apart() bool { return p.parts > 1 || p.away }
+// accumulates reports whether steps accumulate gradients, and weights are updated by separate graphs.
+func (p *layout) accumulates() bool { return p.microBatches > 1 || p.offloadOptimizer }
 
-// layout is what the settings ask for.
+// layout returns the layout of the options.
 func (s *settings) layout() (*layout, error) {
-	p := &layout{batch: s.batch, parts: s.accumulate, checkpoint: s.checkpoint, half: s.storage == "float16"}
-	p.disk = s.offload == "activations" || s.offload == "all"
-	p.away = s.offload == "optimizer" || s.offload == "all"
+	p := &layout{batch: s.Batch, microBatches: s.Accumulate, checkpoint: s.Checkpoint, float16: s.Storage == "float16"}
+	p.offloadActivations = s.Offload == "activations" || s.Offload == "all"
+	p.offloadOptimizer = s.Offload == "optimizer" || s.Offload == "all"
 	_, err := p.every()
 	return p, err
 }
 
-// every is N of checkpoint every=N, 0 for another one.
+// every returns N of checkpoint every=N, 0 for other modes.
 func (p *layout) every() (int, error) {
 	text, ok := strings.CutPrefix(p.checkpoint, "every=")
 	switch {
@@ -58,14 +58,14 @@ func (p *layout) every() (int, error) {
 	return 0, pass.OptionErrorf("--checkpoint %s: unknown value; use one of none, light, sqrt, every=N, auto", p.checkpoint)
 }
 
-// Checkpoints that are not named by segments.
+// Activation checkpointing modes without fixed segments.
 const (
-	within = "within" // keeps as much as there is room for
-	light  = "light"  // computes again what costs little
+	within = "within" // stores as many activations as fit into the budget; not an option of users
+	light  = "light"  // recomputes cheap operators
 )
 
-// segments are the parts of the forward graph that are computed again.
-func (p *layout) segments(t *grad.Tape) []grad.Segment {
+// recomputed returns the segments of the forward graph that are recomputed.
+func (p *layout) recomputed(t *grad.Tape) []grad.Segment {
 	profile := t.Profile()
 	n, _ := p.every()
 	switch {
@@ -74,75 +74,76 @@ func (p *layout) segments(t *grad.Tape) []grad.Segment {
 	case p.checkpoint == "sqrt":
 		return profile.Sqrt()
 	case p.checkpoint == "auto":
-		return p.cuts
+		return p.segments
 	case p.checkpoint == within:
-		return profile.Within(p.room)
+		return profile.Within(p.storedBytes)
 	}
 	return nil
 }
 
-// mostWhole is the size up to which an activation is kept as it is: another form of it would save nothing
-// worth its time.
-const mostWhole = 4 << 10
+// smallActivation is the size in bytes up to which activations are stored unchanged: another form would not save enough to be worth
+// its time.
+const smallActivation = 4 << 10
 
-// apply changes how activations are kept.
+// apply changes how t stores activations.
 func (p *layout) apply(ctx context.Context, t *grad.Tape, folder string) error {
-	t.Recompute(p.segments(t))
-	if p.light || p.checkpoint == light {
+	t.Recompute(p.recomputed(t))
+	if p.recomputeCheap || p.checkpoint == light {
 		t.Renew()
 	}
-	if !p.half && !p.disk {
+	if !p.float16 && !p.offloadActivations {
 		return nil
 	}
-	if p.half {
-		if err := t.Halve(ctx, mostWhole); err != nil {
+	if p.float16 {
+		if err := t.Halve(ctx, smallActivation); err != nil {
 			return err
 		}
 	}
 	for i, v := range t.Kept() {
-		if t.Bytes(v) <= mostWhole || t.DType(v) != ir.Float && t.DType(v) != ir.Float16 {
+		if t.Bytes(v) <= smallActivation || t.DType(v) != ir.Float && t.DType(v) != ir.Float16 {
 			continue
 		}
-		if p.disk {
-			p.offload(t, v, filepath.Join(folder, fmt.Sprintf("activation.%d", i)))
+		if p.offloadActivations {
+			offload(t, v, filepath.Join(folder, fmt.Sprintf("activation.%d", i)))
 		} else if t.DType(v) == ir.Float {
-			t.Stash(v, half(t, "StoreHalf"), half(t, "LoadHalf"))
+			t.Stash(v, unary(t, "StoreHalf"), unary(t, "LoadHalf"))
 		}
 	}
 	return nil
 }
 
-func half(t *grad.Tape, typ string) func(*ir.Value) *ir.Node {
+// unary returns a constructor of nodes of an operator with one input.
+func unary(t *grad.Tape, typ string) func(*ir.Value) *ir.Node {
 	return func(v *ir.Value) *ir.Node { return t.New(ir.OpID{Domain: "mcompress", Type: typ}, []*ir.Value{v}) }
 }
 
-// offload keeps v in a file, in 16 bits if that is asked for.
-func (p *layout) offload(t *grad.Tape, v *ir.Value, path string) {
-	at := ir.StringAttr("path", path)
+// offload stores v in a file until the backward pass.
+func offload(t *grad.Tape, v *ir.Value, path string) {
+	file := ir.StringAttr("path", path)
 	t.Stash(v, func(v *ir.Value) *ir.Node {
-		return t.New(ir.OpID{Domain: "mcompress", Type: "Offload"}, []*ir.Value{v}, at)
+		return t.New(ir.OpID{Domain: "mcompress", Type: "Offload"}, []*ir.Value{v}, file)
 	}, func(token *ir.Value) *ir.Node {
-		return t.New(ir.OpID{Domain: "mcompress", Type: "Restore"}, []*ir.Value{token}, at,
+		return t.New(ir.OpID{Domain: "mcompress", Type: "Restore"}, []*ir.Value{token}, file,
 			ir.IntAttr("dtype", int64(t.DType(v))), ir.IntsAttr("shape", t.Shape(v)...))
 	})
 }
 
-// String says what is done to save memory.
+// String lists the memory savings.
 func (p *layout) String() string {
-	var words []string
-	add := func(is bool, format string, args ...any) {
-		if is {
-			words = append(words, fmt.Sprintf(format, args...))
+	var list []string
+	add := func(applies bool, format string, args ...any) {
+		if applies {
+			list = append(list, fmt.Sprintf(format, args...))
 		}
 	}
-	add(p.checkpoint == within, "activations beyond %s are recomputed", humanize.IBytes(uint64(p.room)))
+	add(p.checkpoint == within, "activation checkpointing (%s of activations stored)", humanize.IBytes(uint64(p.storedBytes)))
 	add(p.checkpoint != within && p.checkpoint != "none", "activation checkpointing (%s)", p.checkpoint)
-	add(p.parts > 1, "gradient accumulation (batch of %d in %d micro-batches)", p.batch, p.parts)
-	add(p.half, "activations and their gradients stored in float16")
-	add(p.disk, "activations offloaded to disk")
-	add(p.away, "optimizer state offloaded to disk")
-	if len(words) == 0 {
+	add(p.microBatches > 1, "gradient accumulation (batch of %d in %d micro-batches)", p.batch, p.microBatches)
+	add(p.float16, "activations and their gradients stored in float16")
+	add(p.offloadActivations, "activations offloaded to disk")
+	add(p.offloadOptimizer, "optimizer state offloaded to disk")
+	if len(list) == 0 {
 		return "no memory savings"
 	}
-	return strings.Join(words, "; ")
+	return strings.Join(list, "; ")
 }

@@ -10,15 +10,15 @@ import (
 	"github.com/mcompress/mcompress/pass"
 )
 
-// A term is one summand of what goes down.
+// A term is one summand of the loss.
 type term struct {
-	kind    string // of losses
-	student string // the value that is judged
-	teacher string // the value that it is to be like; empty for labels
+	kind    string // key of losses
+	student string // value of the student
+	teacher string // value of the teacher that it is compared with; empty for labels
 	weight  float64
 }
 
-// losses are the operators of terms.
+// losses are the operators of loss functions.
 var losses = map[string]string{
 	"cross-entropy": "CrossEntropyLoss",
 	"kl":            "DistillLoss",
@@ -26,9 +26,9 @@ var losses = map[string]string{
 	"cosine":        "CosineLoss",
 }
 
-// terms says what goes down. teacher is nil where there is none.
+// terms returns the terms of the loss. teacher may be nil.
 func (s *settings) terms(student, teacher *ir.Model, labelled bool) ([]term, error) {
-	alpha := s.share(teacher != nil, labelled)
+	alpha := s.labelWeight(labelled)
 	var ts []term
 	if alpha > 0 {
 		if !labelled {
@@ -36,37 +36,37 @@ func (s *settings) terms(student, teacher *ir.Model, labelled bool) ([]term, err
 		}
 		ts = append(ts, term{"cross-entropy", scores(student.Graph.Outputs[0]).Name, "", alpha})
 	}
-	if alpha == 1 && s.match == "" && !s.layers {
+	if alpha == 1 && s.Match == "" && !s.Layers {
 		return ts, nil
 	}
 	if teacher == nil {
 		return nil, pass.OptionErrorf("no training target: the data has no labels, and there is no teacher")
 	}
-	outputs, err := s.outputs(student, teacher, 1-alpha)
+	outputs, err := s.outputTerms(student, teacher, 1-alpha)
 	if err != nil {
 		return nil, err
 	}
-	matched, err := s.matched(student, teacher)
+	matched, err := s.featureTerms(student, teacher)
 	return slices.Concat(ts, outputs, matched), err
 }
 
-// share is that of labels beside a teacher.
-func (s *settings) share(teacher, labelled bool) float64 {
+// labelWeight returns the weight of the cross-entropy with labels.
+func (s *settings) labelWeight(labelled bool) float64 {
 	switch {
-	case s.loss == "cross-entropy":
+	case s.Loss == "cross-entropy":
 		return 1
-	case s.loss != "auto" || !labelled:
+	case s.Loss != "auto" || !labelled:
 		return max(s.alpha, 0)
 	case s.alpha >= 0:
 		return s.alpha
-	case s.teacher != "":
+	case s.Teacher != "":
 		return 0.5
 	}
 	return 1
 }
 
-// outputs are terms that bring the student's outputs near the teacher's, by their order.
-func (s *settings) outputs(student, teacher *ir.Model, weight float64) ([]term, error) {
+// outputTerms returns the terms that compare the outputs of student and teacher, in their order.
+func (s *settings) outputTerms(student, teacher *ir.Model, weight float64) ([]term, error) {
 	ys, xs := student.Graph.Outputs, teacher.Graph.Outputs
 	if len(xs) != len(ys) {
 		return nil, fmt.Errorf("the teacher has %d outputs, the student %d; match values with --match", len(xs), len(ys))
@@ -76,7 +76,7 @@ func (s *settings) outputs(student, teacher *ir.Model, weight float64) ([]term, 
 		if y.Type != nil && y.Type.Elem != ir.Undefined && !y.Type.Elem.IsFloat() || weight == 0 {
 			continue
 		}
-		kind := s.loss
+		kind := s.Loss
 		y, x := y, xs[i]
 		if kind == "auto" {
 			kind = "mse"
@@ -92,14 +92,14 @@ func (s *settings) outputs(student, teacher *ir.Model, weight float64) ([]term, 
 	return ts, nil
 }
 
-// matched are the terms of --match and --layers.
-func (s *settings) matched(student, teacher *ir.Model) ([]term, error) {
+// featureTerms returns the terms of --match and --layers.
+func (s *settings) featureTerms(student, teacher *ir.Model) ([]term, error) {
 	kind := "mse"
-	if s.loss == "cosine" {
+	if s.Loss == "cosine" {
 		kind = "cosine"
 	}
 	var ts []term
-	for _, pair := range words(s.match) {
+	for _, pair := range items(s.Match) {
 		x, y, ok := strings.Cut(pair, "=")
 		if !ok {
 			return nil, pass.OptionErrorf("--match %s: must be teacher=student", pair)
@@ -109,12 +109,12 @@ func (s *settings) matched(student, teacher *ir.Model) ([]term, error) {
 		}
 		ts = append(ts, term{kind, y, x, 1})
 	}
-	if !s.layers {
+	if !s.Layers {
 		return ts, nil
 	}
 	for n := range student.Graph.Nodes() {
 		for _, v := range n.Outputs {
-			if v == nil || !weighty(n) {
+			if v == nil || !isLayer(n) {
 				continue
 			}
 			if x := find(teacher, v.Name); x != nil && width(x.Producer()) == width(n) {
@@ -125,12 +125,12 @@ func (s *settings) matched(student, teacher *ir.Model) ([]term, error) {
 	return ts, nil
 }
 
-// weighty reports whether n is a layer: an operator with weights.
-func weighty(n *ir.Node) bool {
+// isLayer reports whether n is a linear or convolutional layer.
+func isLayer(n *ir.Node) bool {
 	return slices.Contains([]string{"Conv", "ConvTranspose", "Gemm", "MatMul"}, n.Op.Type)
 }
 
-// width is the number of channels that a layer makes, 0 where its weight is none.
+// width returns the number of output channels of a layer, 0 if its weight is not constant.
 func width(n *ir.Node) int64 {
 	w := n.Input(1)
 	if w == nil || w.Const == nil || len(w.Const.Shape) < 2 {
@@ -157,7 +157,7 @@ func find(m *ir.Model, name string) *ir.Value {
 	return nil
 }
 
-// scores is what Softmax makes probabilities of, or v itself.
+// scores returns the input of the Softmax that computes v, or v itself.
 func scores(v *ir.Value) *ir.Value {
 	if n := v.Producer(); n != nil && (n.Op.Is("Softmax") || n.Op.Is("LogSoftmax")) {
 		return n.Input(0)
@@ -165,7 +165,7 @@ func scores(v *ir.Value) *ir.Value {
 	return v
 }
 
-// isScores reports whether v tells classes apart: it goes through Softmax, or is a matrix of several columns.
+// isScores reports whether v holds class scores: the output of Softmax, or a matrix of several columns.
 func isScores(v *ir.Value) bool {
 	if scores(v) != v {
 		return true
@@ -173,15 +173,14 @@ func isScores(v *ir.Value) bool {
 	return v.Type != nil && len(v.Type.Shape) == 2 && v.Type.Shape[1].N != 1
 }
 
-// A target is an input of the step that a term compares with.
+// A target is the input of a step for the labels or the teacher's values of a term.
 type target struct {
 	term
 	input *ir.Value
 }
 
-// add puts the terms' losses behind the forward graph. It returns the losses, what the gradients start from, and the
-// inputs for targets.
-func (s *settings) add(t *grad.Tape, terms []term, scale *ir.Value) (sum []*ir.Value, seeds map[*ir.Value]*ir.Value, targets []target, err error) {
+// addLosses adds the losses to the forward graph. It returns them, the gradients that start the backward pass, and the targets.
+func (s *settings) addLosses(t *grad.Tape, terms []term, scale *ir.Value) (sum []*ir.Value, seeds map[*ir.Value]*ir.Value, targets []target, err error) {
 	seeds = map[*ir.Value]*ir.Value{}
 	for i, term := range terms {
 		x := t.Value(term.student)
@@ -208,14 +207,14 @@ func (s *settings) lossAttrs(t term) []*ir.Attr {
 	attrs := []*ir.Attr{ir.FloatAttr("weight", float32(t.weight))}
 	switch t.kind {
 	case "kl":
-		attrs = append(attrs, ir.FloatAttr("temperature", float32(s.temperature)), ir.IntAttr("axis", -1))
+		attrs = append(attrs, ir.FloatAttr("temperature", float32(s.Temperature)), ir.IntAttr("axis", -1))
 	case "cross-entropy":
-		attrs = append(attrs, ir.FloatAttr("smoothing", float32(s.smoothing)))
+		attrs = append(attrs, ir.FloatAttr("smoothing", float32(s.LabelSmoothing)))
 	}
 	return attrs
 }
 
-// target is the input that term i compares x with.
+// target adds the input for the target of term i, whose student value is x.
 func (s *settings) target(t *grad.Tape, i int, term term, x *ir.Value) (*ir.Value, error) {
 	shape := t.Shape(x)
 	if t.DType(x) != ir.Float {

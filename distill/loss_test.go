@@ -7,15 +7,14 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// TestShareOfLabelsMixesSteps: a step of gradient descent by labels and teacher is the mean of a step by each, weighted by
-// the share.
-func TestShareOfLabelsMixesSteps(t *testing.T) {
+// TestAlpha: a step of gradient descent with labels and teacher is the mean of the steps with each, weighted by alpha.
+func TestAlpha(t *testing.T) {
 	data := samples(t, 300)
 	step := func(alpha string) []float32 {
 		e := ir.NewEval(t.TempDir())
 		defer e.Close()
 		o := parse(t, "data", data, "labels", "label", "validate", "0", "steps", "1", "optimizer", "sgd", "momentum", "0", "alpha", alpha)
-		tr := &Trainer{settings: *o, model: network(1, features, 32, classes), eval: e, workers: 2}
+		tr := newTrainer(network(1, features, 32, classes), e, 2, o)
 		defer tr.close()
 		if err := tr.prepare(t.Context(), network(2, features, 16, classes)); err != nil {
 			t.Fatal(err)
@@ -23,7 +22,7 @@ func TestShareOfLabelsMixesSteps(t *testing.T) {
 		if err := tr.train(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		return ir.View[float32](tr.order[0].array)
+		return ir.View[float32](tr.params.weights[0].array)
 	}
 	labels, teacher, both := step("1"), step("0"), step("0.25")
 	changed := 0.0
@@ -35,16 +34,16 @@ func TestShareOfLabelsMixesSteps(t *testing.T) {
 		changed = max(changed, math.Abs(float64(labels[i]-teacher[i])))
 	}
 	if changed < 1e-4 {
-		t.Error("labels and teacher pull the same way: nothing was shown")
+		t.Error("labels and teacher have the same gradient")
 	}
 }
 
-// TestLayersOfOtherWidthsAreNotMatched: --layers takes the layers that both have in one shape, and leaves the others alone.
-func TestLayersOfOtherWidthsAreNotMatched(t *testing.T) {
+// TestLayers: --layers matches the layers of the same width only.
+func TestLayers(t *testing.T) {
 	o := parse(t, "data", "none", "layers", "true", "loss", "mse")
 	for _, c := range []struct {
 		units []int64
-		want  int // outputs are a term beside layers
+		want  int // terms: of layers and of the output
 	}{
 		{[]int64{features, 32, 16, classes}, 4}, {[]int64{features, 32, 8, classes}, 3}, {[]int64{features, 8, 8, classes}, 2},
 	} {

@@ -6,50 +6,42 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// An optimizer is a way to change weights by their gradients.
+// An optimizer updates weights by their gradients.
 type optimizer struct {
 	name   string
-	op     string
-	rate   float64 // by default
+	op     string  // of the engine
+	rate   float64 // default learning rate
 	attrs  []*ir.Attr
-	states func(w ir.Spec) []ir.Spec // what it keeps of earlier gradients
+	states func(w ir.Spec) []ir.Spec // for a weight
 }
 
-// optimizers is the list of optimisers.
+// optimizers is the list of optimizers.
 var optimizers = []optimizer{
-	{"adam", "AdamUpdate", 1e-3, nil, twice},
-	{"adamw", "AdamUpdate", 1e-3, []*ir.Attr{ir.IntAttr("decoupled", 1)}, twice},
-	{"adam8", "Adam8Update", 1e-3, nil, narrow},
+	{"adam", "AdamUpdate", 1e-3, nil, twoMoments},
+	{"adamw", "AdamUpdate", 1e-3, []*ir.Attr{ir.IntAttr("decoupled", 1)}, twoMoments},
+	{"adam8", "Adam8Update", 1e-3, nil, quantizedMoments},
 	{"momentum", "SGDUpdate", 1e-2, nil, func(w ir.Spec) []ir.Spec { return []ir.Spec{w} }},
 	{"sgd", "SGDUpdate", 1e-2, nil, func(ir.Spec) []ir.Spec { return nil }},
 }
 
-func twice(w ir.Spec) []ir.Spec { return []ir.Spec{w, w} }
+func twoMoments(w ir.Spec) []ir.Spec { return []ir.Spec{w, w} }
 
-// block8 is how many 8-bit states share a scale.
-const block8 = 256
+// adam8Block is the block size of 8-bit moments.
+const adam8Block = 256
 
-// narrow are the states of 8-bit Adam: codes and the scales of their blocks.
-func narrow(w ir.Spec) []ir.Spec {
-	codes := ir.Spec{DType: ir.Uint8, Shape: w.Shape}
-	scales := ir.Spec{DType: ir.Float, Shape: []int64{(w.Elems() + block8 - 1) / block8}}
-	return []ir.Spec{codes, codes, scales, scales}
+// quantizedMoments returns the states of 8-bit Adam: quantized moments and the scales of their blocks.
+func quantizedMoments(w ir.Spec) []ir.Spec {
+	moment := ir.Spec{DType: ir.Uint8, Shape: w.Shape}
+	scales := ir.Spec{DType: ir.Float, Shape: []int64{(w.Elems() + adam8Block - 1) / adam8Block}}
+	return []ir.Spec{moment, moment, scales, scales}
 }
 
-func optimizerNames() []string {
-	var names []string
+// chosenOptimizer returns the optimizer of the options.
+func (s *settings) chosenOptimizer() optimizer {
 	for _, o := range optimizers {
-		names = append(names, o.name)
-	}
-	return names
-}
-
-// chosen is the optimizer of the settings.
-func (s *settings) chosen() optimizer {
-	for _, o := range optimizers {
-		if o.name == s.optimizer {
+		if o.name == s.Optimizer {
 			if o.name == "momentum" {
-				o.attrs = append(o.attrs, ir.FloatAttr("momentum", float32(s.momentum)))
+				o.attrs = append(o.attrs, ir.FloatAttr("momentum", float32(*s.Momentum)))
 			}
 			return o
 		}
@@ -57,7 +49,7 @@ func (s *settings) chosen() optimizer {
 	return optimizers[0]
 }
 
-// schedules say what share of the rate is left when a share of the course is over.
+// schedules return the learning rate as a fraction of the initial one, by the fraction of steps that are done.
 var schedules = []struct {
 	name string
 	at   func(done float64) float64
@@ -68,26 +60,18 @@ var schedules = []struct {
 	{"constant", func(float64) float64 { return 1 }},
 }
 
-func scheduleNames() []string {
-	var names []string
-	for _, s := range schedules {
-		names = append(names, s.name)
-	}
-	return names
-}
-
-// rateAt is the learning rate of a step, counted from 0.
+// rateAt returns the learning rate of a step, counted from 0.
 func (s *settings) rateAt(step, steps int) float64 {
-	rate := s.rate
+	rate := s.LR
 	if rate == 0 {
-		rate = s.chosen().rate * s.kind.rate
+		rate = s.chosenOptimizer().rate * s.rateFactor
 	}
-	warm := int(s.warmup * float64(steps))
+	warm := int(s.Warmup * float64(steps))
 	if step < warm {
 		return rate * float64(step+1) / float64(warm)
 	}
 	for _, c := range schedules {
-		if c.name == s.schedule {
+		if c.name == s.Schedule {
 			return rate * c.at(float64(step-warm)/float64(max(1, steps-warm)))
 		}
 	}

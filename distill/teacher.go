@@ -2,8 +2,8 @@ package distill
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"os"
 	"slices"
 
 	"github.com/mcompress/mcompress/internal/dataset"
@@ -12,17 +12,17 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// A teacher says what a student is to be like.
+// A teacher computes the soft targets of distillation losses.
 type teacher struct {
 	session *engine.Interpreter
-	values  []string // of its graph, that terms ask for
-	cache   *cache   // nil if what it says is not kept
+	values  []string      // values of its graph that losses use
+	cache   *teacherCache // nil without caching
 }
 
-// newTeacher opens the teacher for the terms of t; nil if none asks for one.
-func newTeacher(ctx context.Context, m *ir.Model, t *Trainer) (*teacher, error) {
+// newTeacher opens the teacher model for these losses; nil if none of them needs it.
+func newTeacher(ctx context.Context, m *ir.Model, terms []term, l *loader) (*teacher, error) {
 	var values []string
-	for _, term := range t.terms {
+	for _, term := range terms {
 		if term.teacher != "" && !slices.Contains(values, term.teacher) {
 			values = append(values, term.teacher)
 		}
@@ -30,45 +30,45 @@ func newTeacher(ctx context.Context, m *ir.Model, t *Trainer) (*teacher, error) 
 	if len(values) == 0 {
 		return nil, nil
 	}
-	open, err := t.openTeacher(ctx, m, values)
+	model, err := teacherGraph(ctx, m, values, l)
 	if err != nil {
 		return nil, err
 	}
-	s, err := engine.Open(ctx, open, engine.Options{Workers: t.workers})
+	s, err := engine.Open(ctx, model, engine.Options{Workers: l.workers})
 	if err != nil {
 		return nil, err
 	}
-	out := &teacher{session: s, values: values}
-	if t.settings.cache && t.settings.augment == "" {
-		out.cache = &cache{folder: t.folder, known: map[int]bool{}}
+	t := &teacher{session: s, values: values}
+	if l.settings.CacheTeacher && l.settings.Augment == "" {
+		t.cache = &teacherCache{folder: l.folder, known: map[int]bool{}}
 	}
-	return out, nil
+	return t, nil
 }
 
-// openTeacher is m with these values as its outputs, for any number of samples where the student takes any.
-func (t *Trainer) openTeacher(ctx context.Context, m *ir.Model, values []string) (*ir.Model, error) {
+// teacherGraph returns m with these values as its outputs, for any batch size if the student supports any.
+func teacherGraph(ctx context.Context, m *ir.Model, values []string, l *loader) (*ir.Model, error) {
 	specs := map[string]ir.Spec{}
 	inputs := dataset.Inputs(m.Graph)
-	some := 2 // samples
-	if t.fixed > 0 {
-		some = t.fixed
+	batch := 2
+	if l.fixedBatch > 0 {
+		batch = l.fixedBatch
 	}
 	for _, in := range inputs {
-		spec, ok := t.specs(some)[in.Name]
-		if !ok && len(inputs) == 1 && len(t.ports) == 1 {
-			spec, ok = t.specs(some)[t.ports[0].Name], true // other names, one input
+		spec, ok := l.specs(batch)[in.Name]
+		if !ok && len(inputs) == 1 && len(l.inputs) == 1 {
+			spec, ok = l.specs(batch)[l.inputs[0].Name], true // the only inputs may differ in name
 		}
 		if !ok {
 			return nil, fmt.Errorf("its input %q is not an input of the student", in.Name)
 		}
 		specs[in.Name] = spec
 	}
-	tape, err := grad.New(ctx, m, grad.Options{Inputs: specs, Train: none, Change: t.opening(ctx), Bare: true})
+	tape, err := grad.New(ctx, m, grad.Options{Inputs: specs, Train: none, Change: l.rewrite(ctx), Bare: true})
 	if err != nil {
 		return nil, err
 	}
 	for _, v := range tape.Graph().Inputs {
-		if t.fixed == 0 && len(v.Type.Shape) > 0 {
+		if l.fixedBatch == 0 && len(v.Type.Shape) > 0 {
 			v.Type.Shape[0] = ir.Dim{N: -1}
 		}
 	}
@@ -84,15 +84,29 @@ func (t *Trainer) openTeacher(ctx context.Context, m *ir.Model, values []string)
 	return tape.Model, nil
 }
 
-func (t *teacher) close() error {
-	if t == nil {
-		return nil
+// targets returns the targets of a batch. t may be nil.
+func (t *teacher) targets(ctx context.Context, targets []target, b *dataset.Batch, in map[string]*ir.Array, samples []int) ([]*ir.Array, error) {
+	outputs, err := t.outputs(ctx, in, samples)
+	if err != nil {
+		return nil, err
 	}
-	return t.session.Close()
+	out := make([]*ir.Array, len(targets))
+	for i, target := range targets {
+		if target.teacher != "" {
+			out[i] = outputs[target.teacher]
+			continue
+		}
+		classes := b.Classes()
+		if classes == nil {
+			return nil, errors.New("the labels are not classes; cross-entropy requires one integer per sample")
+		}
+		out[i] = ir.ArrayOf(classes, int64(len(classes)))
+	}
+	return out, nil
 }
 
-// says is what the teacher makes of samples, by the names of its values.
-func (t *teacher) says(ctx context.Context, in map[string]*ir.Array, samples []int) (map[string]*ir.Array, error) {
+// outputs returns the teacher's values for samples, by name. t may be nil.
+func (t *teacher) outputs(ctx context.Context, in map[string]*ir.Array, samples []int) (map[string]*ir.Array, error) {
 	if t == nil {
 		return nil, nil
 	}
@@ -109,7 +123,7 @@ func (t *teacher) says(ctx context.Context, in map[string]*ir.Array, samples []i
 	return out, err
 }
 
-// inputs are those that the teacher takes.
+// inputs returns the teacher's inputs.
 func (t *teacher) inputs(in map[string]*ir.Array) map[string]*ir.Array {
 	out := map[string]*ir.Array{}
 	for _, p := range t.session.Inputs() {
@@ -117,7 +131,7 @@ func (t *teacher) inputs(in map[string]*ir.Array) map[string]*ir.Array {
 			out[p.Name] = in[p.Name]
 		}
 	}
-	if len(out) == 0 && len(in) == 1 && len(t.session.Inputs()) == 1 { // other names, one input
+	if len(out) == 0 && len(in) == 1 && len(t.session.Inputs()) == 1 { // the only inputs may differ in name
 		for _, a := range in {
 			out[t.session.Inputs()[0].Name] = a
 		}
@@ -125,57 +139,19 @@ func (t *teacher) inputs(in map[string]*ir.Array) map[string]*ir.Array {
 	return out
 }
 
-// A cache keeps what the teacher said of each sample in files, one for each value.
-type cache struct {
-	folder string
-	files  []*os.File
-	shapes [][]int64 // of one sample's value
-	known  map[int]bool
+// bytes returns the memory of weights and arena for inputs of these types; the arena counts 0 if it cannot be planned.
+func (t *teacher) bytes(specs map[string]ir.Spec) int64 {
+	held, _ := t.session.Weights()
+	u, err := t.session.Usage(specs)
+	if err != nil {
+		return held
+	}
+	return held + u.Plan.Size
 }
 
-func (c *cache) has(samples []int) bool {
-	return !slices.ContainsFunc(samples, func(i int) bool { return !c.known[i] })
-}
-
-// write keeps the rows of values. Values whose first axis is not the samples' are not kept.
-func (c *cache) write(values []string, out map[string]*ir.Array, samples []int) error {
-	for _, name := range values {
-		if a := out[name]; len(a.Shape) == 0 || a.Shape[0] != int64(len(samples)) || a.DType != ir.Float {
-			return nil
-		}
+func (t *teacher) close() error {
+	if t == nil {
+		return nil
 	}
-	for k, name := range values {
-		if k == len(c.files) {
-			f, err := os.CreateTemp(c.folder, "teacher-")
-			if err != nil {
-				return err
-			}
-			c.files, c.shapes = append(c.files, f), append(c.shapes, out[name].Shape[1:])
-		}
-		row := int64(len(out[name].Data) / len(samples))
-		for i, s := range samples {
-			if _, err := c.files[k].WriteAt(out[name].Data[int64(i)*row:][:row], int64(s)*row); err != nil {
-				return err
-			}
-		}
-	}
-	for _, s := range samples {
-		c.known[s] = true
-	}
-	return nil
-}
-
-func (c *cache) read(values []string, samples []int) (map[string]*ir.Array, error) {
-	out := map[string]*ir.Array{}
-	for k, name := range values {
-		a := ir.NewArray(ir.Float, append([]int64{int64(len(samples))}, c.shapes[k]...)...)
-		row := int64(len(a.Data) / len(samples))
-		for i, s := range samples {
-			if _, err := c.files[k].ReadAt(a.Data[int64(i)*row:][:row], int64(s)*row); err != nil {
-				return nil, err
-			}
-		}
-		out[name] = a
-	}
-	return out, nil
+	return errors.Join(t.session.Close(), t.cache.close())
 }

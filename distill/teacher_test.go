@@ -6,8 +6,8 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// one is a network whose shape says that it takes one sample at a time.
-func one(seed uint64) *ir.Model {
+// singleSample returns a network with a fixed batch size of 1.
+func singleSample(seed uint64) *ir.Model {
 	m := network(seed, features, 32, classes)
 	g := m.Graph
 	x := g.Inputs[0]
@@ -19,14 +19,14 @@ func one(seed uint64) *ir.Model {
 	return m
 }
 
-// TestTeacherOfOneSample: a model that takes one sample at a time learns what a model that takes many learns, from a teacher of
-// either kind.
-func TestTeacherOfOneSample(t *testing.T) {
+// TestFixedBatchSize: a student with a fixed batch size of 1 learns the same as one with a dynamic batch size, from a teacher of either
+// kind.
+func TestFixedBatchSize(t *testing.T) {
 	data := samples(t, 300)
 	weight := func(student, teacher *ir.Model) []float32 {
 		e := ir.NewEval(t.TempDir())
 		defer e.Close()
-		tr := &Trainer{settings: *parse(t, "data", data, "labels", "label", "epochs", "1", "alpha", "0.5"), model: student, eval: e, workers: 2}
+		tr := newTrainer(student, e, 2, parse(t, "data", data, "labels", "label", "epochs", "1", "alpha", "0.5"))
 		defer tr.close()
 		if err := tr.prepare(t.Context(), teacher); err != nil {
 			t.Fatal(err)
@@ -34,11 +34,11 @@ func TestTeacherOfOneSample(t *testing.T) {
 		if err := tr.train(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		return ir.View[float32](tr.order[0].array)
+		return ir.View[float32](tr.params.weights[0].array)
 	}
 	want := weight(network(1, features, 32, classes), network(2, features, 32, classes))
-	for _, teacher := range []*ir.Model{one(2), network(2, features, 32, classes)} {
-		got := weight(one(1), teacher)
+	for _, teacher := range []*ir.Model{singleSample(2), network(2, features, 32, classes)} {
+		got := weight(singleSample(1), teacher)
 		for i := range want {
 			if d := got[i] - want[i]; d > 1e-4 || d < -1e-4 {
 				t.Fatalf("weight %d is %g, want %g", i, got[i], want[i])

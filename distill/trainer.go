@@ -4,239 +4,144 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"os"
-	"slices"
+	"path/filepath"
 
-	"github.com/mcompress/mcompress/internal/dataset"
 	"github.com/mcompress/mcompress/internal/engine/grad"
 	"github.com/mcompress/mcompress/ir"
-	"github.com/mcompress/mcompress/pass"
 )
 
-// A Trainer trains one model.
-type Trainer struct {
-	settings
-	model   *ir.Model
-	eval    *ir.Eval
-	workers int
-	chosen  map[string]bool                     // names of the weights that may change
-	tell    func(step, steps int, loss float64) // after each step; may be nil
-	holds   func(bytes int64)                   // may be nil
+// A trainer trains one model. It composes the parts of a training run: loader, graphs, teacher, evaluator, checkpoint.
+type trainer struct {
+	*environment
+	settings   *settings
+	params     *parameters
+	loader     *loader
+	fakeQuant  *fakeQuant // nil without QAT
+	teacher    *teacher   // nil without distillation losses
+	augmenter  *augmenter // nil without --augment
+	graphs     *graphBuilder
+	progress   func(step, steps int, loss float64) // called after each step; may be nil
+	memoryHint func(bytes int64)                   // called with the planned memory; may be nil
 
-	set      *dataset.Set
-	fixed    int  // samples in a run of the model, 0 if it takes any number
-	unfixed  bool // shapes inside say how many samples there are, and are opened
-	split    split
-	ports    []dataset.Input
-	first    map[string]ir.Spec // types of the model's inputs for one sample, as the data has them
-	terms    []term
-	teacher  *teacher
-	augment  *augment
-	rounding *rounding // nil where nothing is rounded
-	vars     map[string]*variable
-	order    []*variable // in the order of the graph
-	moments  []*moment
-
-	folder string // for temporary files
-	layout *layout
-	step   *step
-	update *update
-	judge  *judge
-
-	course Course
-	state  state
+	layout    *layout
+	memory    memoryUsage
+	step      *step
+	update    *accumulatedUpdate // nil if steps update weights
+	evaluator *evaluator         // nil without validation set
+	state     state
 }
 
-// A split says which samples are learned from.
-type split struct{ learn, judge []int }
-
-// newSplit keeps a share of n samples apart.
-func newSplit(n int, share float64, seed uint64) split {
-	all := dataset.Shuffled(n, seed^splitStream)
-	k := int(math.Round(share * float64(n)))
-	if k == 0 && share > 0 && n > 1 {
-		k = 1
+func newTrainer(m *ir.Model, e *ir.Eval, workers int, s *settings) *trainer {
+	env := &environment{model: m, eval: e, workers: workers}
+	params := &parameters{}
+	return &trainer{
+		environment: env, settings: s, params: params,
+		loader: &loader{environment: env, settings: s, params: params},
 	}
-	s := split{learn: slices.Clone(all[k:]), judge: slices.Clone(all[:k])}
-	slices.Sort(s.learn)
-	slices.Sort(s.judge)
-	return s
 }
 
-// splitStream keeps the choice of samples apart from their order.
-const splitStream = 0x73706c6974
-
-// close ends what the trainer holds.
-func (t *Trainer) close() error {
-	errs := []error{t.step.close(), t.update.close(), t.judge.close(), t.teacher.close(), t.augment.close()}
-	if t.set != nil {
-		errs = append(errs, t.set.Close())
-	}
+// close releases sessions, data and temporary files.
+func (t *trainer) close() error {
+	errs := []error{t.step.close(), t.update.close(), t.evaluator.close(), t.teacher.close(), t.augmenter.close(), t.loader.close()}
 	if t.folder != "" {
 		errs = append(errs, os.RemoveAll(t.folder))
 	}
 	return errors.Join(errs...)
 }
 
-// prepare opens the data, reads the weights, and finds a layout for the steps.
-func (t *Trainer) prepare(ctx context.Context, teacher *ir.Model) (err error) {
+// prepare opens data and teacher, reads the weights, and opens the graphs of a layout. teacher may be nil.
+func (t *trainer) prepare(ctx context.Context, teacher *ir.Model) (err error) {
 	if t.folder, err = os.MkdirTemp("", "mcompress-train-"); err != nil {
 		return err
 	}
-	if err := t.opened(ctx); err != nil {
+	if err := t.loader.open(ctx); err != nil {
 		return err
 	}
-	if t.terms, err = t.settings.terms(t.model, teacher, t.set.Labelled()); err != nil {
-		return err
-	}
-	if t.teacher, err = newTeacher(ctx, teacher, t); err != nil {
-		return fmt.Errorf("teacher: %w", err)
-	}
-	if t.augment, err = newAugment(ctx, t); err != nil {
-		return err
-	}
-	if err := t.weights(ctx); err != nil {
-		return err
-	}
-	if err := t.rehearse(ctx); err != nil {
-		return err
-	}
-	return t.fit(ctx)
-}
-
-// opened opens the data. Models that were exported for batches of one size mostly run on others too: where they do not, a batch is
-// computed in parts of that size.
-func (t *Trainer) opened(ctx context.Context) (err error) {
-	t.ports = freed(dataset.Inputs(t.model.Graph))
-	if t.set, err = t.data.Open(t.model, t.ports, t.workers); err != nil {
-		return err
-	}
-	if err := t.samples(ctx); err != nil {
-		return err
-	}
-	if free, err := t.free(ctx); free || err != nil {
-		return err
-	}
-	t.ports = dataset.Inputs(t.model.Graph)
-	if err := t.set.Close(); err != nil {
-		return err
-	}
-	if t.set, err = t.data.Open(t.model, t.ports, t.workers); err != nil {
-		return err
-	}
-	t.fixed = t.set.Size(1)
-	if t.batch%t.fixed != 0 {
-		return pass.OptionErrorf("the model requires batches of exactly %d samples; use --batch %d or a multiple", t.fixed, t.fixed)
-	}
-	t.settings.accumulate = t.batch / t.fixed
-	return t.samples(ctx)
-}
-
-// freed are inputs whose first axis may have any size.
-func freed(inputs []dataset.Input) []dataset.Input {
-	out := slices.Clone(inputs)
-	for i, in := range out {
-		if in.Type == nil || len(in.Type.Shape) == 0 {
-			continue
-		}
-		typ := *in.Type
-		typ.Shape = slices.Clone(typ.Shape)
-		typ.Shape[0] = ir.Dim{N: -1}
-		out[i].Type = &typ
-	}
-	return out
-}
-
-// samples splits the data and looks at the first one.
-func (t *Trainer) samples(ctx context.Context) error {
-	t.split = newSplit(t.set.Len(), t.validate, t.seed)
-	if len(t.split.learn) < t.batch {
-		return fmt.Errorf("%d training samples are fewer than one batch of %d; use a smaller --batch", len(t.split.learn), t.batch)
-	}
-	for b, err := range t.set.Batches(ctx, dataset.Order{Size: 1, Index: t.split.learn[:max(1, t.fixed)]}) {
-		if err != nil {
-			return err
-		}
-		t.first = map[string]ir.Spec{}
-		for name, a := range b.Inputs {
-			t.first[name] = a.Spec()
-		}
-	}
-	return nil
-}
-
-// specs are the types of the model's inputs for n samples.
-func (t *Trainer) specs(n int) map[string]ir.Spec {
-	out := map[string]ir.Spec{}
-	for name, s := range t.first {
-		s.Shape = slices.Clone(s.Shape)
-		if len(s.Shape) > 0 {
-			s.Shape[0] = s.Shape[0] * int64(n) / int64(max(1, t.fixed))
-		}
-		out[name] = s
-	}
-	return out
-}
-
-// trained reports whether a weight may change.
-func (t *Trainer) trained(name string) bool { return t.chosen == nil || t.chosen[name] }
-
-// weights reads those that training changes.
-func (t *Trainer) weights(ctx context.Context) error {
-	tape, err := grad.New(ctx, t.model, grad.Options{Inputs: t.specs(max(1, t.fixed)), Train: t.trained, Change: t.opening(ctx), BatchStatistics: t.statistics})
+	terms, err := t.settings.terms(t.model, teacher, t.loader.set.Labelled())
 	if err != nil {
 		return err
 	}
-	if t.moments, err = readMoments(ctx, t.eval, tape); err != nil {
+	if t.teacher, err = newTeacher(ctx, teacher, terms, t.loader); err != nil {
+		return fmt.Errorf("teacher: %w", err)
+	}
+	if t.augmenter, err = newAugmenter(ctx, t.loader); err != nil {
 		return err
 	}
-	t.vars = map[string]*variable{}
-	for _, p := range tape.Params {
-		if p.Tensor.DType != ir.Float {
-			return fmt.Errorf("tensor %q is %s; training supports float32", p.Name, p.Tensor.DType)
-		}
-		v, err := load(ctx, t.eval, p.Name, p.Tensor)
-		if err != nil {
-			return err
-		}
-		t.vars[p.Name] = v
-		t.order = append(t.order, v)
+	if err := t.loadParameters(ctx); err != nil {
+		return err
 	}
-	if len(t.order) == 0 {
-		return errors.New("the model has no trainable weights")
+	t.graphs = &graphBuilder{environment: t.environment, settings: t.settings, loader: t.loader, params: t.params, fakeQuant: t.fakeQuant, terms: terms}
+	if err := t.observeQuantization(ctx); err != nil {
+		return err
 	}
-	if t.reinit >= 0 {
-		reinit(tape, t.vars, uint64(t.reinit))
-		for _, m := range t.moments {
-			m.reinit()
-		}
+	return t.openGraphs(ctx)
+}
+
+// loadParameters reads or initializes the weights.
+func (t *trainer) loadParameters(ctx context.Context) error {
+	tape, err := grad.New(ctx, t.model, grad.Options{
+		Inputs: t.loader.smallest(), Train: t.params.trainable, Change: t.loader.rewrite(ctx), BatchStatistics: t.settings.BatchStatistics,
+	})
+	if err != nil {
+		return err
+	}
+	if err := t.params.load(ctx, t.eval, tape); err != nil {
+		return err
+	}
+	if t.settings.Reinit != nil {
+		t.params.reinit(tape, uint64(*t.settings.Reinit))
 	}
 	return nil
 }
 
-// change puts what is random or rounded in training into a copied graph.
-func (t *Trainer) change(ctx context.Context, st *step) func(*grad.Tape) error {
-	return func(tape *grad.Tape) error {
-		if t.dropout > 0 {
-			st.names.counter = t.drop(tape)
-		}
-		return t.changed(ctx, st.feeds)(tape)
+// openGraphs chooses a layout and opens the graphs of step, update and evaluator.
+func (t *trainer) openGraphs(ctx context.Context) (err error) {
+	pl := &planner{graphBuilder: t.graphs, teacher: t.teacher}
+	if t.layout, err = pl.choose(ctx); err != nil {
+		return err
 	}
+	if t.step, err = t.graphs.step(ctx, t.layout); err != nil {
+		return err
+	}
+	if err = t.step.open(ctx, t.workers, *t.settings.Seed); err != nil {
+		return err
+	}
+	if t.update, err = t.graphs.accumulatedUpdate(ctx, t.layout); err != nil {
+		return err
+	}
+	if t.evaluator, err = t.graphs.evaluator(ctx, t.layout.microBatch()); err != nil {
+		return err
+	}
+	t.memory = pl.usage(t.layout, maxArena(t.step, t.update, t.evaluator))
+	if t.memoryHint != nil {
+		t.memoryHint(t.memory.Total())
+	}
+	return nil
 }
 
-// changed puts in what is not random, and opens shapes. It adds the arrays that what it puts in is fed with.
-func (t *Trainer) changed(ctx context.Context, feeds map[string]*ir.Array) func(*grad.Tape) error {
-	return func(tape *grad.Tape) error {
-		t.rounding.put(tape, feeds)
-		return t.opening(ctx)(tape)
+// observeQuantization updates how QAT quantizes weights and activations. A snapshot of the weights lets resumed training repeat it.
+func (t *trainer) observeQuantization(ctx context.Context) error {
+	if t.fakeQuant == nil {
+		return nil
 	}
+	if err := t.graphs.observeQuantization(ctx); err != nil {
+		return fmt.Errorf("--qat: %w", err)
+	}
+	return t.params.writeTo(t.observedFile())
 }
 
-// opening opens shapes, if this model needs that.
-func (t *Trainer) opening(ctx context.Context) func(*grad.Tape) error {
-	if !t.unfixed {
-		return func(*grad.Tape) error { return nil }
+// observeAgain repeats the last observation before training was interrupted.
+func (t *trainer) observeAgain(ctx context.Context) error {
+	if t.fakeQuant == nil {
+		return nil
 	}
-	return t.reshapes(ctx)
+	if err := t.params.readFrom(t.observedFile()); err != nil {
+		return err
+	}
+	return t.observeQuantization(ctx)
 }
+
+// Files with snapshots of the weights: the best ones, and those of the last observation for QAT.
+func (t *trainer) bestFile() string     { return filepath.Join(t.folder, "best") }
+func (t *trainer) observedFile() string { return filepath.Join(t.folder, "observed") }

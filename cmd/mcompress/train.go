@@ -52,7 +52,7 @@ func (tr *training) verifyOn() error {
 const mostVerified = 512
 
 func (t *tool) finetuneCommand() *cli.Command {
-	tr := newTraining(distill.FineTune)
+	tr := newTraining(distill.FineTune{}.Method())
 	return &cli.Command{
 		Name:      "finetune",
 		Usage:     "fine-tune a model to recover accuracy after compression",
@@ -66,7 +66,7 @@ then quantizes the result with it.`,
 			if err != nil {
 				return err
 			}
-			step, err := tr.step(distill.FineTune)
+			step, err := tr.step(distill.FineTune{}.Method())
 			if err != nil {
 				return err
 			}
@@ -76,7 +76,7 @@ then quantizes the result with it.`,
 }
 
 func (t *tool) distillCommand() *cli.Command {
-	tr := newTraining(distill.Distill)
+	tr := newTraining(distill.Distill{}.Method())
 	var student string
 	derive := mcli.Enum{Value: "channel", Words: []string{"channel", "lowrank", "blocks"}}
 	amount := "0.5"
@@ -96,7 +96,7 @@ func (t *tool) distillCommand() *cli.Command {
 			if _, err := arguments(c, 0, 0); err != nil {
 				return err
 			}
-			step, err := tr.step(distill.Distill)
+			step, err := tr.step(distill.Distill{}.Method())
 			if err != nil {
 				return err
 			}

@@ -111,7 +111,7 @@ func (b *bench) steps(ctx context.Context, tr training, workers, steps int, more
 		return nil, err
 	}
 	options := map[string]string{"data": data, "batch": strconv.Itoa(tr.batch), "validate": "0", "steps": strconv.Itoa(steps + 1)}
-	step, err := pass.NewStep(distill.FineTune, func(fs *flag.FlagSet) error {
+	step, err := pass.NewStep(distill.FineTune{}.Method(), func(fs *flag.FlagSet) error {
 		for _, set := range []map[string]string{options, tr.set, more} {
 			for name, value := range set {
 				if err := fs.Set(name, value); err != nil {

@@ -18,7 +18,7 @@ import (
 	"github.com/mcompress/mcompress/quantize"
 )
 
-// quantizers are the steps that tests train for, as they are given on the command line.
+// quantizers returns the quantization steps to test, as command line options.
 func quantizers() []string {
 	list := []string{"dynamic-int8", "dynamic-int8 per-tensor", "weight-int8", "weight-int8 asymmetric", "float8", "weight-int4 algo=hqq", "weight-int4 search=span"}
 	for _, method := range []string{"weight-int8", "weight-int4", "weight-int2"} {
@@ -29,7 +29,7 @@ func quantizers() []string {
 	return append(list, "weight-int4 per-channel", "weight-int2 per-channel symmetric", "weight-int4 weight-type=int4", "weight-int2 weight-type=int2")
 }
 
-// quantizer is a step like one of quantizers.
+// quantizer returns a step by its text in quantizers.
 func quantizer(t *testing.T, text string) pass.Options {
 	t.Helper()
 	words := strings.Fields(text)
@@ -53,8 +53,7 @@ func quantizer(t *testing.T, text string) pass.Options {
 	return step
 }
 
-// varied has weights that methods look at in several ways: of products, turned and not, of convolutions, of lookups too, and of blocks that
-// are not full.
+// varied returns a model with weights of MatMul and Gemm, transposed and not, Conv and Gather, some with incomplete blocks.
 func varied() *ir.Model {
 	r := rand.New(rand.NewPCG(4, 9))
 	m := ir.NewModel()
@@ -80,16 +79,16 @@ func varied() *ir.Model {
 	return m
 }
 
-// trainer is ready to train m for the step that follows.
-func trainer(t *testing.T, m *ir.Model, behind pass.Options, o ...string) *Trainer {
+// qatTrainer returns a trainer that is prepared for QAT with this quantization step.
+func qatTrainer(t *testing.T, m *ir.Model, quantization pass.Options, o ...string) *trainer {
 	t.Helper()
 	e := ir.NewEval(t.TempDir())
 	t.Cleanup(func() { e.Close() })
-	s := parse(t, append(o, "qat", behind.Method().Name)...)
-	tr := &Trainer{settings: *s, model: m, eval: e, workers: 2}
+	s := parse(t, append(o, "qat", quantization.Method().Name)...)
+	tr := newTrainer(m, e, 2, s)
 	t.Cleanup(func() { tr.close() })
 	var err error
-	if tr.rounding, err = s.newRounding(&pass.Context{Later: []pass.Options{behind}}); err != nil {
+	if tr.fakeQuant, err = newFakeQuant(&pass.Context{Later: []pass.Options{quantization}}, s.QAT); err != nil {
 		t.Fatal(err)
 	}
 	if err := tr.prepare(t.Context(), nil); err != nil {
@@ -98,40 +97,40 @@ func trainer(t *testing.T, m *ir.Model, behind pass.Options, o ...string) *Train
 	return tr
 }
 
-// What steps compute with is what the method stores of the weights as they are then, not as they were when training began.
-func TestStepsComputeWithWhatIsStored(t *testing.T) {
+// The fake-quantized weights are the dequantized weights of the quantized model with the current weights.
+func TestFakeQuantizedWeights(t *testing.T) {
 	data := samples(t, 60)
 	for _, text := range quantizers() {
 		t.Run(text, func(t *testing.T) {
-			tr := trainer(t, varied(), quantizer(t, text), "data", data, "labels", "label", "batch", "8")
+			tr := qatTrainer(t, varied(), quantizer(t, text), "data", data, "labels", "label", "batch", "8")
 			r := rand.New(rand.NewPCG(1, 2))
-			for _, v := range tr.order {
+			for _, v := range tr.params.weights {
 				for i := range ir.View[float32](v.array) {
 					ir.View[float32](v.array)[i] += float32(r.NormFloat64())
 				}
 			}
-			if err := tr.round(t.Context()); err != nil {
+			if err := tr.fakeQuant.quantizeWeights(t.Context(), tr.environment, tr.params.weights); err != nil {
 				t.Fatal(err)
 			}
 			want := stored(t, tr, quantizer(t, text))
-			if len(want) < 3 || len(want) != len(tr.rounding.weights) {
-				t.Fatalf("the method stores %d weights, %d are rounded", len(want), len(tr.rounding.weights))
+			if len(want) < 3 || len(want) != len(tr.fakeQuant.weights) {
+				t.Fatalf("the method quantizes %d weights, %d are fake-quantized", len(want), len(tr.fakeQuant.weights))
 			}
 			for name, b := range want {
-				if w := tr.rounding.weights[name]; w == nil || !slices.Equal(w.array.Data, b) {
-					t.Errorf("weight %s is not what is stored", name)
+				if w := tr.fakeQuant.weights[name]; w == nil || !slices.Equal(w.array.Data, b) {
+					t.Errorf("fake-quantized weight %s differs from the stored one", name)
 				}
 			}
 		})
 	}
 }
 
-// stored are the numbers that stand for weights, as they are now, in the model that the step makes.
-func stored(t *testing.T, tr *Trainer, step pass.Options) map[string][]byte {
+// stored returns the dequantized values of the current weights in the quantized model.
+func stored(t *testing.T, tr *trainer, step pass.Options) map[string][]byte {
 	t.Helper()
 	m := varied()
 	for _, v := range m.Graph.Consts() {
-		if w := tr.vars[v.Name]; w != nil {
+		if w := tr.params.byName[v.Name]; w != nil {
 			v.SetConst(&ir.Tensor{Spec: v.Const.Spec, Source: ir.Mem(slices.Clone(w.array.Data))})
 		}
 	}
@@ -146,47 +145,47 @@ func stored(t *testing.T, tr *Trainer, step pass.Options) map[string][]byte {
 		if row.Status != pass.Changed || row.Restore == nil {
 			continue
 		}
-		if out[row.Tensor], err = e.ReadAll(t.Context(), restored(row)); err != nil {
+		if out[row.Tensor], err = e.ReadAll(t.Context(), dequantized(row)); err != nil {
 			t.Fatal(err)
 		}
 	}
 	return out
 }
 
-// The straight-through estimator: a weight changes by the gradient that its rounded one has.
-func TestWeightsChangeByTheGradientOfRoundedOnes(t *testing.T) {
+// A weight changes by the gradient of its fake-quantized value (straight-through estimator).
+func TestStraightThroughEstimator(t *testing.T) {
 	data := samples(t, 60)
 	o := []string{"data", data, "labels", "label", "batch", "16", "steps", "1", "optimizer", "sgd", "schedule", "constant", "lr", "0.5", "validate", "0", "dropout", "0"}
-	tr := trainer(t, varied(), quantizer(t, "weight-int2"), o...)
-	if err := tr.round(t.Context()); err != nil {
+	tr := qatTrainer(t, varied(), quantizer(t, "weight-int2"), o...)
+	if err := tr.fakeQuant.quantizeWeights(t.Context(), tr.environment, tr.params.weights); err != nil {
 		t.Fatal(err)
 	}
 	before := weights(t, varied())
-	twin := trainer(t, varied(), quantizer(t, "weight-int2"), o...)
-	if err := errors.Join(twin.step.close(), twin.round(t.Context())); err != nil {
+	plain := qatTrainer(t, varied(), quantizer(t, "weight-int2"), o...)
+	if err := errors.Join(plain.step.close(), plain.fakeQuant.quantizeWeights(t.Context(), plain.environment, plain.params.weights)); err != nil {
 		t.Fatal(err)
 	}
-	for name, w := range twin.rounding.weights {
-		copy(twin.vars[name].array.Data, w.array.Data)
+	for name, w := range plain.fakeQuant.weights {
+		copy(plain.params.byName[name].array.Data, w.array.Data)
 	}
-	twin.rounding = nil
-	if err := twin.fit(t.Context()); err != nil {
+	plain.fakeQuant, plain.graphs.fakeQuant = nil, nil
+	if err := plain.openGraphs(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	beforeFloat := map[string][]byte{}
-	for name, v := range twin.vars {
+	for name, v := range plain.params.byName {
 		beforeFloat[name] = slices.Clone(v.array.Data)
 	}
-	if err := errors.Join(tr.train(t.Context()), twin.train(t.Context())); err != nil {
+	if err := errors.Join(tr.train(t.Context()), plain.train(t.Context())); err != nil {
 		t.Fatal(err)
 	}
 	largest := 0.0
-	for name, v := range tr.vars {
-		a, b := difference(v.array.Data, before[name]), difference(twin.vars[name].array.Data, beforeFloat[name])
+	for name, v := range tr.params.byName {
+		a, b := difference(v.array.Data, before[name]), difference(plain.params.byName[name].array.Data, beforeFloat[name])
 		for i := range a {
 			largest = max(largest, math.Abs(b[i]))
 			if math.Abs(a[i]-b[i]) > 1e-5 {
-				t.Fatalf("weight %s[%d] changes by %g, its rounded one by %g", name, i, a[i], b[i])
+				t.Fatalf("weight %s[%d] changes by %g, its fake-quantized value by %g", name, i, a[i], b[i])
 			}
 		}
 	}
@@ -204,8 +203,8 @@ func difference(a, b []byte) []float64 {
 	return d
 }
 
-// Activations take what their codes stand for; beyond the range of codes gradients are 0.
-func TestGradientsOfCodesEndAtTheirRange(t *testing.T) {
+// Activations are quantized and dequantized; outside the clipping range gradients are 0.
+func TestFakeQuantizedActivations(t *testing.T) {
 	m := ir.NewModel()
 	m.Opsets = []ir.Opset{{Version: 21}}
 	spec := ir.Spec{DType: ir.Float, Shape: []int64{6}}
@@ -213,11 +212,11 @@ func TestGradientsOfCodesEndAtTheirRange(t *testing.T) {
 	x.Type = &ir.Type{Elem: ir.Float, Shape: []ir.Dim{{N: 6}}}
 	m.Graph.Inputs = []*ir.Value{x}
 	m.Graph.AddOutput(m.Graph.Insert(nil, "Mul", []*ir.Value{x, m.Graph.AddConst("two", &ir.Tensor{Spec: ir.Spec{DType: ir.Float}, Source: ir.Floats(2)})}))
-	r := &rounding{codes: map[edge]*codes{}}
-	r.take(edge{m.Graph.Outputs[0].Name, 0}, ir.Uint8, ir.Floats(0.5), []byte{10}) // from -5 to 122.5
+	f := &fakeQuant{activations: map[edge]*fakeQuantActivation{}}
+	f.setActivation(edge{m.Graph.Outputs[0].Name, 0}, ir.Uint8, ir.Floats(0.5), []byte{10}) // from -5 to 122.5
 	feeds := map[string]*ir.Array{"x": ir.ArrayOf([]float32{-7, -4.9, -0.3, 0.2, 122.4, 130}, 6)}
 	tape, err := grad.New(t.Context(), m, grad.Options{Inputs: map[string]ir.Spec{"x": spec}, Change: func(tape *grad.Tape) error {
-		r.put(tape, feeds)
+		f.insert(tape, feeds)
 		return nil
 	}})
 	if err != nil {
@@ -242,22 +241,22 @@ func TestGradientsOfCodesEndAtTheirRange(t *testing.T) {
 		t.Fatal(err)
 	}
 	if y := ir.View[float32](got[out.Name]); !slices.Equal(y, []float32{-10, -10, -1, 0, 245, 245}) {
-		t.Errorf("codes stand for %v", y)
+		t.Errorf("outputs are %v", y)
 	}
 	if dx := ir.View[float32](got[tape.Graph().Outputs[1].Name]); !slices.Equal(dx, []float32{0, 4, 6, 8, 10, 0}) {
 		t.Errorf("gradients are %v", dx)
 	}
 }
 
-// Neither workers nor a break change a bit.
-func TestRoundedTrainingIsReproducible(t *testing.T) {
+// QAT is deterministic for any number of workers, and resumes bit-identically.
+func TestQATIsDeterministic(t *testing.T) {
 	data := samples(t, 240)
 	for _, text := range []string{"weight-int4 block=16", "static-int8 no-bias-correction calibrate=16 data=" + data + " labels=label"} {
 		o := []string{"data", data, "labels", "label", "epochs", "2", "batch", "16"}
-		learned := func(workers int, stop int, o ...string) *Trainer {
-			tr := trainer(t, network(1, features, 32, 16, classes), quantizer(t, text), o...)
+		learned := func(workers int, stop int, o ...string) *trainer {
+			tr := qatTrainer(t, network(1, features, 32, 16, classes), quantizer(t, text), o...)
 			tr.workers = workers
-			if err := tr.goOn(t.Context()); err != nil {
+			if err := tr.resume(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 			ctx, cancel := stopper(t, tr, stop)
@@ -268,12 +267,12 @@ func TestRoundedTrainingIsReproducible(t *testing.T) {
 			return tr
 		}
 		want := learned(2, 0, o...)
-		state := filepath.Join(t.TempDir(), "state.zip")
-		saved := append(slices.Clone(o), "save", state, "save-every", "3", "resume", "true")
+		checkpoint := filepath.Join(t.TempDir(), "checkpoint.zip")
+		saved := append(slices.Clone(o), "save", checkpoint, "save-every", "3", "resume", "true")
 		learned(2, 20, saved...)
-		for what, got := range map[string]*Trainer{"3 workers": learned(3, 0, o...), "a break": learned(1, 0, saved...)} {
-			for name, v := range want.vars {
-				if !slices.Equal(v.array.Data, got.vars[name].array.Data) {
+		for what, got := range map[string]*trainer{"3 workers": learned(3, 0, o...), "resumed": learned(1, 0, saved...)} {
+			for name, v := range want.params.byName {
+				if !slices.Equal(v.array.Data, got.params.byName[name].array.Data) {
 					t.Errorf("%s, %s: weight %s differs", text, what, name)
 				}
 			}
@@ -281,28 +280,28 @@ func TestRoundedTrainingIsReproducible(t *testing.T) {
 	}
 }
 
-// A state goes on with the options that the step behind training had.
-func TestStateOfOtherRoundingIsRefused(t *testing.T) {
-	data, state := samples(t, 60), filepath.Join(t.TempDir(), "state.zip")
-	o := []string{"data", data, "labels", "label", "batch", "8", "steps", "2", "save", state, "resume", "true"}
-	if err := trainer(t, varied(), quantizer(t, "weight-int4 block=16"), o...).train(t.Context()); err != nil {
+// A checkpoint belongs to the options of the quantization step.
+func TestCheckpointOfOtherQuantization(t *testing.T) {
+	data, checkpoint := samples(t, 60), filepath.Join(t.TempDir(), "checkpoint.zip")
+	o := []string{"data", data, "labels", "label", "batch", "8", "steps", "2", "save", checkpoint, "resume", "true"}
+	if err := qatTrainer(t, varied(), quantizer(t, "weight-int4 block=16"), o...).train(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if err := trainer(t, varied(), quantizer(t, "weight-int4 block=16"), o...).goOn(t.Context()); err != nil {
+	if err := qatTrainer(t, varied(), quantizer(t, "weight-int4 block=16"), o...).resume(t.Context()); err != nil {
 		t.Error(err)
 	}
-	err := trainer(t, varied(), quantizer(t, "weight-int4 block=64"), o...).goOn(t.Context())
+	err := qatTrainer(t, varied(), quantizer(t, "weight-int4 block=64"), o...).resume(t.Context())
 	if err == nil || !strings.Contains(err.Error(), "other options") {
 		t.Errorf("got %v", err)
 	}
 }
 
-func TestBadRoundingIsOneLine(t *testing.T) {
+func TestInvalidQAT(t *testing.T) {
 	data := samples(t, 60)
 	for _, c := range []struct {
 		want, qat string
 		m         *ir.Model
-		behind    []string
+		steps     []string
 	}{
 		{"no quantization step of that name follows this step", "weight-int4", varied(), nil},
 		{"no quantization step of that name follows this step", "weight-int4", varied(), []string{"weight-int2"}},
@@ -311,14 +310,14 @@ func TestBadRoundingIsOneLine(t *testing.T) {
 		{"by more than quantization", "static-int8", convolutional(), []string{"static-int8 no-bias-correction calibrate=8 data=" + data + " labels=label"}},
 	} {
 		steps := []pass.Options{finetune(t, "data", data, "labels", "label", "batch", "8", "qat", c.qat)}
-		for _, text := range c.behind {
+		for _, text := range c.steps {
 			steps = append(steps, quantizer(t, text))
 		}
 		e := ir.NewEval(t.TempDir())
 		defer e.Close()
 		_, err := pass.Run(&pass.Context{Context: t.Context(), Model: c.m, Eval: e, Workers: 1}, steps)
 		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
-			t.Errorf("%s, then %v: got %v, want %q", c.qat, c.behind, err, c.want)
+			t.Errorf("%s, then %v: got %v, want %q", c.qat, c.steps, err, c.want)
 		}
 	}
 }

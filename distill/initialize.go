@@ -8,16 +8,16 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// reinit gives weights random values: uniform ones within sqrt(6 / fan-in) for weights of rank 2 and more, whose inputs are
-// rectified (He et al., Delving Deep into Rectifiers, 2015, section 2.2), ones for the scales of normalizations, zeros for biases.
-func reinit(tape *grad.Tape, vars map[string]*variable, seed uint64) {
+// reinit initializes all parameters randomly: weights of rank 2 and more uniformly within sqrt(6 / fan-in), for rectified activations (He et al.,
+// Delving Deep into Rectifiers, 2015, section 2.2), scales of normalizations with 1, biases with 0.
+func (ps *parameters) reinit(tape *grad.Tape, seed uint64) {
 	r := rand.New(rand.NewPCG(seed, 0x696e6974))
 	for _, p := range tape.Params {
-		w := ir.View[float32](vars[p.Name].array)
-		vars[p.Name].pruned = false
+		w := ir.View[float32](ps.byName[p.Name].array)
+		ps.byName[p.Name].pruned = false
 		if len(p.Tensor.Shape) < 2 {
 			for i := range w {
-				w[i] = start(p)
+				w[i] = initialValue(p)
 			}
 			continue
 		}
@@ -26,10 +26,13 @@ func reinit(tape *grad.Tape, vars map[string]*variable, seed uint64) {
 			w[i] = float32((2*r.Float64() - 1) * bound)
 		}
 	}
+	for _, s := range ps.stats {
+		s.reinit()
+	}
 }
 
-// start is what a vector begins with: scales with 1.
-func start(p *grad.Param) float32 {
+// initialValue returns the initial value of the elements of a vector parameter.
+func initialValue(p *grad.Param) float32 {
 	for _, u := range p.Value.Uses() {
 		if u.Node == nil {
 			continue
@@ -48,7 +51,7 @@ func start(p *grad.Param) float32 {
 	return 0
 }
 
-// fanIn is the number of inputs that one output of a layer is a sum of.
+// fanIn returns the number of inputs per output of a layer.
 func fanIn(p *grad.Param) int64 {
 	elems, s := p.Tensor.Elems(), p.Tensor.Shape
 	for _, u := range p.Value.Uses() {
@@ -64,6 +67,3 @@ func fanIn(p *grad.Param) int64 {
 	}
 	return max(1, elems/s[len(s)-1])
 }
-
-// newLike is an array of zeros of a's type.
-func newLike(a *ir.Array) *ir.Array { return ir.NewArray(a.DType, a.Shape...) }

@@ -9,7 +9,7 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// convolutional is a model of images that are made of the samples' features.
+// convolutional returns a convolutional model with BatchNormalization of the test data.
 func convolutional() *ir.Model {
 	r := rand.New(rand.NewPCG(3, 8))
 	m := ir.NewModel()
@@ -46,8 +46,8 @@ func convolutional() *ir.Model {
 	return m
 }
 
-// A convolutional network learns in 16 bits what it learns in 32, and the same bits whoever computes it.
-func TestHalvesLearnTheSame(t *testing.T) {
+// Training with float16 activations has the same loss as with float32, and is deterministic.
+func TestFloat16Storage(t *testing.T) {
 	base := []string{"data", samples(t, 240), "labels", "label", "batch", "32", "epochs", "3", "validate", "0", "batch-statistics", "true", "optimizer", "momentum"}
 	learn := func(workers int, o ...string) (learned map[string][]byte, loss float64) {
 		m := convolutional()
@@ -63,12 +63,12 @@ func TestHalvesLearnTheSame(t *testing.T) {
 	whole, want := learn(2)
 	half, got := learn(2, "storage", "float16")
 	if fmt.Sprint(whole) == fmt.Sprint(half) {
-		t.Error("nothing was rounded")
+		t.Error("float16 storage changed no weight")
 	}
 	_, again := learn(2, "storage", "float16", "checkpoint", "auto")
 	for _, loss := range []float64{got, again} {
 		if off := math.Abs(loss/want - 1); !(off < 0.01) {
-			t.Errorf("the loss is %.4f on average, %.4f in float32", loss, want)
+			t.Errorf("mean loss %.4f, %.4f with float32", loss, want)
 		}
 	}
 	for _, workers := range []int{1, 3} {
@@ -77,15 +77,15 @@ func TestHalvesLearnTheSame(t *testing.T) {
 	}
 }
 
-// Activations and gradients of images take about half of the memory, with and without those that are computed again.
-func TestHalvesSaveMemory(t *testing.T) {
+// Float16 storage halves the arena nearly, with and without activation checkpointing.
+func TestFloat16StorageArena(t *testing.T) {
 	base := []string{"data", samples(t, 600), "labels", "label", "batch", "512", "validate", "0", "batch-statistics", "true"}
-	for checkpoint, part := range map[string]float64{"none": 0.6, "auto": 0.7} {
+	for checkpoint, ratio := range map[string]float64{"none": 0.6, "auto": 0.7} {
 		arena := func(storage string) float64 {
 			return float64(ready(t, convolutional(), append(base, "checkpoint", checkpoint, "storage", storage)...).step.arena)
 		}
-		if whole, half := arena("float32"), arena("float16"); half > part*whole {
-			t.Errorf("checkpoint %s: %.0f bytes are planned, %.0f in float32", checkpoint, half, whole)
+		if whole, half := arena("float32"), arena("float16"); half > ratio*whole {
+			t.Errorf("checkpoint %s: arena of %.0f bytes, %.0f with float32", checkpoint, half, whole)
 		}
 	}
 }

@@ -17,8 +17,8 @@ import (
 	"github.com/mcompress/mcompress/pass"
 )
 
-// What training says of the weights that it keeps is what ONNX Runtime finds of the quantized model.
-func TestVerdictIsThatOfTheQuantizedModel(t *testing.T) {
+// The agreement of the evaluator is the accuracy of the quantized model in ONNX Runtime.
+func TestQATAccuracy(t *testing.T) {
 	w, data := conform.Start(t), samples(t, 300)
 	static := fmt.Sprintf("static-int8 no-bias-correction calibrate=32 labels=label data=%s", data)
 	for _, text := range []string{
@@ -37,34 +37,34 @@ func TestVerdictIsThatOfTheQuantizedModel(t *testing.T) {
 			if _, err := onnx.Save(t.Context(), m, path, onnx.SaveOptions{Workers: 1, Eval: e}); err != nil {
 				t.Fatal(err)
 			}
-			got, err := w.Accuracy(path, judged(t, o...), "labels", conform.Options{})
+			got, err := w.Accuracy(path, validationSet(t, o...), "labels", conform.Options{})
 			if err != nil {
 				t.Fatal(err)
 			}
 			training := c.Trainings[0]
 			i := slices.IndexFunc(training.Agree, func(p pass.Point) bool { return p.Step == training.Kept })
 			if i < 0 {
-				t.Fatalf("step %d is kept, where nothing was learned", training.Kept)
+				t.Fatalf("no evaluation of the kept step %d", training.Kept)
 			}
-			// Scores that are nearly equal may change places in other arithmetic: no more than one sample.
+			// Nearly equal scores may differ in order in other arithmetic: at most one sample.
 			if want := training.Agree[i].Y; math.Abs(got-want) > 1.01/144 {
-				t.Errorf("training says %.4f, ONNX Runtime %.4f", want, got)
+				t.Errorf("evaluator: %.4f, ONNX Runtime %.4f", want, got)
 			}
 		})
 	}
 }
 
-// judged writes the samples that training with these options keeps apart.
-func judged(t *testing.T, o ...string) string {
+// validationSet writes the validation set of training with these options.
+func validationSet(t *testing.T, o ...string) string {
 	t.Helper()
 	s, m := parse(t, o...), network(1, features, classes)
-	set, err := s.data.Open(m, freed(dataset.Inputs(m.Graph)), 1)
+	set, err := s.Data.Open(m, withDynamicBatch(dataset.Inputs(m.Graph)), 1)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer set.Close()
-	index := newSplit(set.Len(), s.validate, s.seed).judge
-	path := filepath.Join(t.TempDir(), "judged.npz")
+	_, index := splitSamples(set.Len(), *s.Validate, *s.Seed)
+	path := filepath.Join(t.TempDir(), "validation.npz")
 	f, err := os.Create(path)
 	if err != nil {
 		t.Fatal(err)
@@ -84,7 +84,7 @@ func judged(t *testing.T, o ...string) string {
 	return path
 }
 
-// npy adds an array as NumPy writes it.
+// npy adds an array in NumPy's format.
 func npy(t *testing.T, z *zip.Writer, name, descr string, a *ir.Array) {
 	t.Helper()
 	w, err := z.Create(name + ".npy")

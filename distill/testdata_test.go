@@ -13,10 +13,10 @@ import (
 	"github.com/mcompress/mcompress/pass"
 )
 
-// features and classes are those of the samples that tests learn from.
+// features and classes are the sizes of the test data.
 const features, classes = 8, 3
 
-// samples writes n samples of three classes as a CSV: each class lies around a point of its own.
+// samples writes n samples of three classes as a CSV: normally distributed around one point per class.
 func samples(t *testing.T, n int) string {
 	t.Helper()
 	r := rand.New(rand.NewPCG(5, 6))
@@ -39,7 +39,7 @@ func samples(t *testing.T, n int) string {
 	return path
 }
 
-// network is a model of Gemm and Relu with so many units in each layer.
+// network returns a model of Gemm and Relu with these numbers of units.
 func network(seed uint64, units ...int64) *ir.Model {
 	r := rand.New(rand.NewPCG(seed, 7))
 	m := ir.NewModel()
@@ -74,34 +74,42 @@ func random(r *rand.Rand, shape ...int64) *ir.Tensor {
 	return t
 }
 
-// finetune is the method with these options.
-func finetune(t *testing.T, o ...string) pass.Options {
-	t.Helper()
-	step, err := pass.NewStep(FineTune, func(fs *flag.FlagSet) error {
+// set returns a function that sets options, which are names and values in turn.
+func set(o []string) func(*flag.FlagSet) error {
+	return func(fs *flag.FlagSet) error {
 		for i := 0; i < len(o); i += 2 {
 			if err := fs.Set(o[i], o[i+1]); err != nil {
-				return err
+				return fmt.Errorf("--%s: %w", o[i], err)
 			}
 		}
 		return nil
-	})
+	}
+}
+
+// finetune returns the step with these options.
+func finetune(t *testing.T, o ...string) pass.Options {
+	t.Helper()
+	step, err := pass.NewStep(fineTuning, set(o))
 	if err != nil {
 		t.Fatal(err)
 	}
 	return step
 }
 
-// tune trains m as a step of a pipeline.
+// tune fine-tunes m as a step of a pipeline.
 func tune(t *testing.T, m *ir.Model, workers int, o ...string) (*pass.Context, error) {
 	t.Helper()
 	e := ir.NewEval(t.TempDir())
 	defer e.Close()
 	c := &pass.Context{Context: t.Context(), Model: m, Eval: e, Workers: workers}
-	_, err := pass.Run(c, []pass.Options{finetune(t, o...)})
+	step, err := pass.NewStep(fineTuning, set(o))
+	if err == nil {
+		_, err = pass.Run(c, []pass.Options{step})
+	}
 	return c, err
 }
 
-// weights are the bytes of all constants of m, by name.
+// weights returns the bytes of all constants of m, by name.
 func weights(t *testing.T, m *ir.Model) map[string][]byte {
 	t.Helper()
 	e := ir.NewEval(t.TempDir())
@@ -117,7 +125,7 @@ func weights(t *testing.T, m *ir.Model) map[string][]byte {
 	return out
 }
 
-// trained are the weights of a network that was trained with these options.
+// trained returns the weights of a network trained with these options.
 func trained(t *testing.T, workers int, o ...string) (map[string][]byte, pass.Training) {
 	t.Helper()
 	m := network(1, features, 32, 16, classes)
@@ -137,8 +145,8 @@ func equal(t *testing.T, got, want map[string][]byte, what string) {
 	}
 }
 
-// apart is the largest difference of two sets of weights.
-func apart(a, b map[string][]byte) (most float64) {
+// maxDifference returns the largest difference between two sets of weights.
+func maxDifference(a, b map[string][]byte) (most float64) {
 	for name := range a {
 		x, y := ir.View[float32](array(a[name])), ir.View[float32](array(b[name]))
 		for i := range x {

@@ -12,18 +12,18 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-func TestLossGoesDownAndClassesAreLearned(t *testing.T) {
+func TestOptimizersLearnClasses(t *testing.T) {
 	data := samples(t, 600)
-	for _, name := range optimizerNames() {
+	for _, name := range []string{"adam", "adamw", "adam8", "momentum", "sgd"} {
 		_, c := trained(t, 2, "data", data, "labels", "label", "epochs", "4", "optimizer", name, "lr", "0.01")
 		first, last := c.Loss[0].Y, c.Loss[len(c.Loss)-1].Y
 		if agree := c.Agree[len(c.Agree)-1].Y; !(last < first/2) || agree < 0.9 {
-			t.Errorf("%s: loss %.3f → %.3f, %.3f right", name, first, last, agree)
+			t.Errorf("%s: loss %.3f → %.3f, agreement %.3f", name, first, last, agree)
 		}
 	}
 }
 
-func TestBitsDoNotDependOnWorkers(t *testing.T) {
+func TestTrainingIsDeterministic(t *testing.T) {
 	data := samples(t, 300)
 	o := []string{"data", data, "labels", "label", "epochs", "2", "dropout", "0.1", "weight-decay", "0.01", "clip", "1"}
 	want, _ := trained(t, 1, o...)
@@ -33,8 +33,8 @@ func TestBitsDoNotDependOnWorkers(t *testing.T) {
 	}
 }
 
-// TestLayoutsGiveTheSameWeights: what saves memory changes no bit, parts of a batch and 16 bits change the rounding.
-func TestLayoutsGiveTheSameWeights(t *testing.T) {
+// TestLayoutsTrainEqually: layouts train bit-identically, but for the rounding errors of gradient accumulation and float16.
+func TestLayoutsTrainEqually(t *testing.T) {
 	data := samples(t, 300)
 	base := []string{"data", data, "labels", "label", "epochs", "2", "clip", "5"}
 	want, plain := trained(t, 2, base...)
@@ -47,20 +47,20 @@ func TestLayoutsGiveTheSameWeights(t *testing.T) {
 	}
 	for _, o := range [][]string{{"accumulate", "4"}, {"offload", "optimizer"}, {"offload", "all", "checkpoint", "auto"}} {
 		got, _ := trained(t, 2, append(base, o...)...)
-		if d := apart(got, want); d > 1e-3 {
+		if d := maxDifference(got, want); d > 1e-3 {
 			t.Errorf("%v: weights differ by %g", o, d)
 		}
 	}
 	half, c := trained(t, 2, append(base, "storage", "float16")...)
-	if d := apart(half, want); d > 0.05 {
-		t.Errorf("16 bits: weights differ by %g", d)
+	if d := maxDifference(half, want); d > 0.05 {
+		t.Errorf("float16: weights differ by %g", d)
 	}
 	if math.Abs(c.Judged[len(c.Judged)-1].Y-plain.Judged[len(plain.Judged)-1].Y) > 0.01 {
-		t.Errorf("16 bits: loss %v, without %v", c.Judged, plain.Judged)
+		t.Errorf("float16: loss %v, without %v", c.Judged, plain.Judged)
 	}
 }
 
-func TestPrunedWeightsStayZero(t *testing.T) {
+func TestPrunedWeightsRemainZero(t *testing.T) {
 	m := network(1, features, 32, classes)
 	w := m.Graph.Consts()[0]
 	a := array(w.Const.Source.(ir.Mem))
@@ -85,18 +85,18 @@ func TestPrunedWeightsStayZero(t *testing.T) {
 		}
 	}
 	if changed == 0 {
-		t.Error("nothing was trained")
+		t.Error("no weight changed")
 	}
 }
 
-// TestResumeGivesTheSameBits stops training in the middle, twice, and goes on.
-func TestResumeGivesTheSameBits(t *testing.T) {
+// TestResume interrupts training twice and resumes it.
+func TestResume(t *testing.T) {
 	data := samples(t, 300)
 	base := []string{"data", data, "labels", "label", "epochs", "3", "patience", "3", "dropout", "0.1"}
 	want, plain := trained(t, 2, base...)
 	for _, layout := range [][]string{{}, {"offload", "optimizer"}} {
-		state := filepath.Join(t.TempDir(), "state.zip")
-		o := append(append(base, "save", state, "save-every", "2", "resume", "true"), layout...)
+		checkpoint := filepath.Join(t.TempDir(), "checkpoint.zip")
+		o := append(append(base, "save", checkpoint, "save-every", "2", "resume", "true"), layout...)
 		for _, stop := range []int{5, 13} {
 			stopAfter(t, stop, o...)
 		}
@@ -107,40 +107,40 @@ func TestResumeGivesTheSameBits(t *testing.T) {
 		}
 		if len(layout) == 0 {
 			equal(t, weights(t, m), want, "resumed")
-		} else if d := apart(weights(t, m), want); d > 1e-3 {
+		} else if d := maxDifference(weights(t, m), want); d > 1e-3 {
 			t.Errorf("%v: weights differ by %g", layout, d)
 		}
 		if got := c.Trainings[0]; got.Steps != plain.Steps || len(got.Judged) != len(plain.Judged) {
-			t.Errorf("course of %d steps and %d verdicts, want %d and %d", got.Steps, len(got.Judged), plain.Steps, len(plain.Judged))
+			t.Errorf("%d steps and %d evaluations, want %d and %d", got.Steps, len(got.Judged), plain.Steps, len(plain.Judged))
 		}
 	}
 }
 
-// stopAfter trains until a step, and is stopped there.
+// stopAfter trains until a step is done.
 func stopAfter(t *testing.T, step int, o ...string) {
 	t.Helper()
 	s := parse(t, o...)
 	e := ir.NewEval(t.TempDir())
 	defer e.Close()
-	tr := &Trainer{settings: *s, model: network(1, features, 32, 16, classes), eval: e, workers: 2}
+	tr := newTrainer(network(1, features, 32, 16, classes), e, 2, s)
 	ctx, cancel := stopper(t, tr, step)
 	defer cancel()
 	defer tr.close()
 	if err := tr.prepare(ctx, nil); err != nil {
 		t.Fatal(err)
 	}
-	if err := tr.goOn(t.Context()); err != nil {
+	if err := tr.resume(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if err := tr.train(ctx); err == nil {
-		t.Fatal("it was not stopped")
+		t.Fatal("training was not interrupted")
 	}
 }
 
-// stopper stops a training at a step.
-func stopper(t *testing.T, tr *Trainer, step int) (context.Context, context.CancelFunc) {
+// stopper returns a context that is cancelled after a step.
+func stopper(t *testing.T, tr *trainer, step int) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(t.Context())
-	tr.tell = func(done, _ int, _ float64) {
+	tr.progress = func(done, _ int, _ float64) {
 		if done == step {
 			cancel()
 		}
@@ -148,15 +148,15 @@ func stopper(t *testing.T, tr *Trainer, step int) (context.Context, context.Canc
 	return ctx, cancel
 }
 
-func TestStateOfOtherOptionsIsRefused(t *testing.T) {
-	data, state := samples(t, 300), filepath.Join(t.TempDir(), "state.zip")
-	o := []string{"data", data, "labels", "label", "epochs", "1", "save", state, "resume", "true"}
+func TestCheckpointOfOtherOptions(t *testing.T) {
+	data, checkpoint := samples(t, 300), filepath.Join(t.TempDir(), "checkpoint.zip")
+	o := []string{"data", data, "labels", "label", "epochs", "1", "save", checkpoint, "resume", "true"}
 	trained(t, 2, o...)
 	m := network(1, features, 32, 16, classes)
 	if _, err := tune(t, m, 2, append(o, "lr", "0.5")...); err == nil || !strings.Contains(err.Error(), "other options") {
 		t.Errorf("got %v", err)
 	}
-	if err := os.WriteFile(state, []byte("no archive"), 0o644); err != nil {
+	if err := os.WriteFile(checkpoint, []byte("not an archive"), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := tune(t, network(1, features, 32, 16, classes), 2, o...); err == nil || !strings.Contains(err.Error(), "--resume") {
@@ -164,14 +164,14 @@ func TestStateOfOtherOptionsIsRefused(t *testing.T) {
 	}
 }
 
-func TestBadInputIsOneLine(t *testing.T) {
+func TestInvalidOptions(t *testing.T) {
 	data := samples(t, 300)
 	for _, c := range []struct {
 		want string
 		o    []string
 	}{
 		{"use --data", nil},
-		{"use one of adam, adamw", []string{"data", data, "optimizer", "magic"}},
+		{"is not one of adam, adamw", []string{"data", data, "optimizer", "magic"}},
 		{"not a multiple", []string{"data", data, "batch", "10", "accumulate", "3"}},
 		{"requires labels", []string{"data", data, "columns", "f0,f1,f2,f3,f4,f5,f6,f7", "loss", "cross-entropy"}},
 		{"smaller --batch", []string{"data", data, "labels", "label", "batch", "1000"}},
@@ -186,7 +186,7 @@ func TestBadInputIsOneLine(t *testing.T) {
 	}
 }
 
-func TestModelThatSaysNaNIsRefusedAtOnce(t *testing.T) {
+func TestNaNBeforeTraining(t *testing.T) {
 	m := network(1, features, 16, classes)
 	for _, v := range m.Graph.Consts() {
 		if len(v.Const.Shape) == 1 {

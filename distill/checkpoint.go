@@ -1,0 +1,217 @@
+package distill
+
+import (
+	"archive/zip"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/pass"
+)
+
+// A checkpoint of training is a zip archive of stored entries: state.json, the bytes of each weight, running statistic and optimizer state, and
+// snapshots of the weights.
+type checkpoint struct {
+	digest    string // of everything that training depends on
+	params    *parameters
+	update    *accumulatedUpdate // nil if steps update weights
+	snapshots []string           // files; their base names are those of the entries
+}
+
+const stateEntry = "state.json"
+
+// header is the content of state.json.
+type header struct {
+	Options string // digest
+	State   state
+}
+
+func (t *trainer) checkpoint() *checkpoint {
+	return &checkpoint{digest: t.digest(), params: t.params, update: t.update, snapshots: []string{t.bestFile(), t.observedFile()}}
+}
+
+// save writes a checkpoint to --save, atomically.
+func (t *trainer) save() (err error) {
+	path := t.settings.Save
+	if path == "" {
+		return nil
+	}
+	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*")
+	if err != nil {
+		return fmt.Errorf("--save: %w", err)
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(fmt.Errorf("--save %s: %w", path, err), os.Remove(f.Name()))
+		}
+	}()
+	if err = errors.Join(t.checkpoint().write(f, t.state), f.Sync(), f.Close()); err != nil {
+		return err
+	}
+	return os.Rename(f.Name(), path)
+}
+
+// resume restores the checkpoint in --save, with --resume and if the file exists.
+func (t *trainer) resume(ctx context.Context) (err error) {
+	if !t.settings.Resume {
+		return nil
+	}
+	path := t.settings.Save
+	z, err := zip.OpenReader(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("--resume %s: %w", path, err)
+	}
+	defer func() { err = errors.Join(err, z.Close()) }()
+	c := t.checkpoint()
+	if t.state, err = c.readState(&z.Reader); err != nil {
+		return fmt.Errorf("--resume %s: %w", path, err)
+	}
+	if err = c.readSnapshots(&z.Reader); err == nil {
+		err = t.observeAgain(ctx) // overwrites the weights by a snapshot
+	}
+	if err == nil {
+		err = c.readArrays(&z.Reader)
+	}
+	if err != nil {
+		return fmt.Errorf("--resume %s: %w", path, err)
+	}
+	return nil
+}
+
+// digest returns the digest of everything that training depends on: options but those of data and checkpoints, names and shapes of
+// weights, numbers of samples.
+func (t *trainer) digest() string {
+	h := sha256.New()
+	excluded := flag.NewFlagSet("", flag.ContinueOnError)
+	pass.Declare(excluded, &Data{})
+	for _, name := range []string{"save", "save-every", "resume"} {
+		excluded.String(name, "", "")
+	}
+	fmt.Fprintln(h, t.settings.method)
+	for _, o := range pass.Values(t.settings.FineTune) {
+		if excluded.Lookup(o.Name) == nil {
+			fmt.Fprintln(h, o.Name, o.Value)
+		}
+	}
+	fmt.Fprintf(h, "%v %d %d\n", t.fakeQuant.options(), len(t.loader.training), len(t.loader.validation))
+	for _, p := range t.params.weights {
+		fmt.Fprintf(h, "%s %s\n", p.name, p.array)
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+func (c *checkpoint) write(w io.Writer, s state) error {
+	z := zip.NewWriter(w)
+	text, err := json.Marshal(header{c.digest, s})
+	if err != nil {
+		return err
+	}
+	if err := writeEntry(z, stateEntry, text); err != nil {
+		return err
+	}
+	for _, path := range c.snapshots {
+		if b, err := os.ReadFile(path); err == nil {
+			if err := writeEntry(z, filepath.Base(path), b); err != nil {
+				return err
+			}
+		}
+	}
+	if err := c.each(func(name string, a *ir.Array) error { return writeEntry(z, name, a.Data) }); err != nil {
+		return err
+	}
+	return z.Close()
+}
+
+func writeEntry(z *zip.Writer, name string, data []byte) error {
+	w, err := z.CreateHeader(&zip.FileHeader{Name: name, Method: zip.Store})
+	if err == nil {
+		_, err = w.Write(data)
+	}
+	return err
+}
+
+// each calls f for all weights, running statistics and optimizer states.
+func (c *checkpoint) each(f func(name string, a *ir.Array) error) error {
+	for _, p := range c.params.weights {
+		if err := f("weight/"+p.name, p.array); err != nil {
+			return err
+		}
+	}
+	for _, s := range c.params.stats {
+		if err := f("batchnorm/"+s.name, s.array); err != nil {
+			return err
+		}
+	}
+	states := func(p *parameter) error {
+		for i, s := range p.states {
+			if err := f(fmt.Sprintf("optimizer.%d/%s", i, p.name), s); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	if c.update != nil {
+		return c.update.eachParameter(states)
+	}
+	for _, p := range c.params.weights {
+		if err := states(p); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// readState reads the state, and checks that the checkpoint belongs to this training.
+func (c *checkpoint) readState(z *zip.Reader) (state, error) {
+	var h header
+	text, err := readEntry(z, stateEntry)
+	if err == nil {
+		err = json.Unmarshal(text, &h)
+	}
+	if err == nil && h.Options != c.digest {
+		err = errors.New("checkpoint of another model, other data or other options")
+	}
+	return h.State, err
+}
+
+func (c *checkpoint) readSnapshots(z *zip.Reader) error {
+	for _, path := range c.snapshots {
+		if b, err := readEntry(z, filepath.Base(path)); err == nil {
+			if err := os.WriteFile(path, b, 0o600); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (c *checkpoint) readArrays(z *zip.Reader) error {
+	return c.each(func(name string, a *ir.Array) error {
+		b, err := readEntry(z, name)
+		if err == nil && len(b) != len(a.Data) {
+			err = fmt.Errorf("%s has %d bytes, want %d", name, len(b), len(a.Data))
+		}
+		copy(a.Data, b)
+		return err
+	})
+}
+
+func readEntry(z *zip.Reader, name string) ([]byte, error) {
+	f, err := z.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(f)
+}

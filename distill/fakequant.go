@@ -1,0 +1,161 @@
+package distill
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/pass"
+)
+
+// A fakeQuant is the fake quantization of QAT: training computes with the dequantized values of weights and activations, and gradients use the
+// straight-through estimator (Jacob et al. 2018, arXiv:1712.05877, section 3). The quantization step that follows computes these values on a
+// copy of the model, so that they are the ones that it finally stores.
+type fakeQuant struct {
+	step        pass.Options
+	memory      int64                         // bytes that a run of the model may take; 0 for no limit
+	dryRun      bool                          // nothing will be trained
+	weights     map[string]*fakeQuantWeight   // by the names of parameters
+	activations map[edge]*fakeQuantActivation // with static scales
+	dynamic     bool                          // activations are quantized by their range in each run
+}
+
+// A fakeQuantWeight is the dequantized values of a weight.
+type fakeQuantWeight struct {
+	tensor *ir.Tensor // lazy tensor of the dequantized values
+	array  *ir.Array  // its values
+	source *parameter
+}
+
+// newFakeQuant returns the fake quantization for the method of --qat, nil without QAT.
+func newFakeQuant(c *pass.Context, method string) (*fakeQuant, error) {
+	if method == "" {
+		return nil, nil
+	}
+	for _, step := range c.Later {
+		if step.Method().Name != method || step.Method().Stage != pass.Quantize {
+			continue
+		}
+		if slices.ContainsFunc(pass.Values(step), func(o pass.Option) bool { return o.Name == "algo" && (o.Value == "gptq" || o.Value == "awq") }) {
+			return nil, pass.OptionErrorf("--qat %s: gptq and awq are not supported, since they run the calibration data for every change of the weights; use --algo rtn or hqq", method)
+		}
+		return &fakeQuant{
+			step: step, memory: c.Memory, dryRun: c.DryRun,
+			weights: map[string]*fakeQuantWeight{}, activations: map[edge]*fakeQuantActivation{},
+		}, nil
+	}
+	return nil, pass.OptionErrorf("--qat %s: no quantization step of that name follows this step; add it, with its options", method)
+}
+
+// observe runs the quantization step on m, a copy of the trained model, and records how it quantizes weights and activations. params are
+// the parameters by their names in m.
+func (f *fakeQuant) observe(ctx context.Context, env *environment, m *ir.Model, params map[string]*parameter) (err error) {
+	e := ir.NewEval(env.folder)
+	defer func() { err = errors.Join(err, e.Close()) }()
+	c := &pass.Context{Context: ctx, Model: m, Source: env.model, Eval: e, Workers: env.workers, Memory: f.memory, Precheck: true, DryRun: f.dryRun}
+	rows, err := pass.Run(c, []pass.Options{f.step})
+	if err != nil {
+		return err
+	}
+	if err := f.observeWeights(rows, params); err != nil {
+		return err
+	}
+	return f.observeActivations(c)
+}
+
+// observeWeights records the lazy tensors of dequantized weights. A weight that was quantized before and no longer is, stays float.
+func (f *fakeQuant) observeWeights(rows []pass.Row, params map[string]*parameter) error {
+	for _, w := range f.weights {
+		w.tensor = nil
+	}
+	for _, row := range rows {
+		p := params[row.Tensor]
+		if p == nil || row.Scope != "" || row.Status != pass.Changed {
+			continue
+		}
+		tensor := dequantized(row)
+		// Equal weights share a payload: the next observation separates them once they differ.
+		if tensor == nil || row.SharedWith == "" && !dependsOn(tensor, p) || !isPayload(row.Before, p) {
+			return fmt.Errorf("%s changes tensor %q by more than quantization, which QAT does not support; disable bias correction and smoothing, and run fold-batchnorm first", row.Method, row.Tensor)
+		}
+		if f.weights[p.name] == nil {
+			f.weights[p.name] = &fakeQuantWeight{array: zerosLike(p.array), source: p}
+		}
+		f.weights[p.name].tensor = tensor
+	}
+	return nil
+}
+
+// dequantized returns the dequantized tensor of a row, nil if the row has none.
+func dequantized(row pass.Row) *ir.Tensor {
+	if row.Restore == nil {
+		return nil
+	}
+	var parts []*ir.Tensor
+	for _, p := range row.After {
+		parts = append(parts, p.Tensor)
+	}
+	return row.Restore(parts)
+}
+
+// isPayload reports whether the payload of t is p's array.
+func isPayload(t *ir.Tensor, p *parameter) bool {
+	data, ok := t.Source.(ir.Mem)
+	return ok && len(data) > 0 && &data[0] == &p.array.Data[0]
+}
+
+// dependsOn reports whether t is computed from p's array.
+func dependsOn(t *ir.Tensor, p *parameter) bool {
+	lazy, ok := t.Source.(ir.Output)
+	return isPayload(t, p) || ok && slices.ContainsFunc(lazy.Of.In, func(in *ir.Tensor) bool { return dependsOn(in, p) })
+}
+
+// quantizeWeights computes the dequantized values of the current weights. f may be nil.
+func (f *fakeQuant) quantizeWeights(ctx context.Context, env *environment, params []*parameter) (err error) {
+	if f == nil {
+		return nil
+	}
+	e := ir.NewEval(env.folder)
+	defer func() { err = errors.Join(err, e.Close()) }()
+	var list []*fakeQuantWeight
+	for _, p := range params {
+		if w := f.weights[p.name]; w != nil {
+			list = append(list, w)
+		}
+	}
+	c := &pass.Context{Context: ctx, Workers: env.workers}
+	return c.Parallel(len(list), func(ctx context.Context, i int) error { return list[i].quantize(ctx, e) })
+}
+
+func (w *fakeQuantWeight) quantize(ctx context.Context, e *ir.Eval) error {
+	if w.tensor == nil {
+		copy(w.array.Data, w.source.array.Data)
+		return nil
+	}
+	if err := readTensor(ctx, e, w.tensor, w.array); err != nil {
+		// Not wrapped: *pass.Unfit would restart the pipeline, but the weight was valid when training began.
+		return fmt.Errorf("fake quantization of weights: %v", err)
+	}
+	return nil
+}
+
+// options are those of the quantization step that the quantized values depend on. f may be nil.
+func (f *fakeQuant) options() []pass.Option {
+	if f == nil {
+		return nil
+	}
+	return slices.DeleteFunc(pass.Values(f.step), func(o pass.Option) bool { return o.Name == "data" })
+}
+
+// bytes is the memory of the dequantized weights. f may be nil.
+func (f *fakeQuant) bytes() (n int64) {
+	if f == nil {
+		return 0
+	}
+	for _, w := range f.weights {
+		n += w.array.Bytes()
+	}
+	return n
+}

@@ -1,0 +1,159 @@
+package distill
+
+import (
+	"context"
+	"slices"
+
+	"github.com/mcompress/mcompress/internal/engine/grad"
+	"github.com/mcompress/mcompress/ir"
+)
+
+// A graphBuilder builds the graphs of training: steps, updates and the evaluator's.
+type graphBuilder struct {
+	*environment
+	settings  *settings
+	loader    *loader
+	params    *parameters
+	fakeQuant *fakeQuant // nil without QAT
+	terms     []term
+}
+
+// step builds the graph of a step, without opening it.
+func (b *graphBuilder) step(ctx context.Context, p *layout) (*step, error) {
+	st := &step{feeds: map[string]*ir.Array{}, stats: map[string]*batchNormStat{}, inputs: b.loader.inputNames()}
+	tape, err := grad.New(ctx, b.model, grad.Options{
+		Inputs: b.loader.specs(p.microBatch()), Train: b.params.trainable, Change: b.trainingChange(ctx, st), BatchStatistics: b.settings.BatchStatistics,
+	})
+	if err != nil {
+		return nil, err
+	}
+	st.tape = tape
+	st.bindStats(b.params)
+	tape.Close()
+	outputs, err := b.backward(st)
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range tape.Running {
+		outputs = append(outputs, r.New)
+	}
+	st.profile = tape.Profile()
+	if err := p.apply(ctx, tape, b.folder); err != nil {
+		return nil, err
+	}
+	outputs = append(outputs, b.weightUpdate(st, p)...)
+	tape.Graph().SetOutputs(outputs...)
+	return st, nil
+}
+
+// backward adds losses and the backward pass. It returns the losses.
+func (b *graphBuilder) backward(st *step) ([]*ir.Value, error) {
+	scale := st.tape.Input("scale", ir.Float)
+	st.names.scale = scale.Name
+	losses, seeds, targets, err := b.settings.addLosses(st.tape, b.terms, scale)
+	if err != nil {
+		return nil, err
+	}
+	st.setLosses(losses, targets)
+	return losses, st.tape.Backward(seeds)
+}
+
+// weightUpdate adds the optimizer's update of the weights, or the accumulation of gradients.
+func (b *graphBuilder) weightUpdate(st *step, p *layout) []*ir.Value {
+	for _, w := range st.tape.Params {
+		st.feeds[w.Value.Name] = b.params.byName[w.Name].array
+	}
+	if p.accumulates() {
+		b.accumulateGradients(st)
+		return nil
+	}
+	u := newOptimizerGraph(b.settings, st.tape)
+	st.names.hyper, st.names.hyperNoDecay = u.hyper.Name, u.hyperNoDecay.Name
+	if b.settings.Clip > 0 {
+		var gradients []*ir.Value
+		for _, w := range st.tape.Params {
+			if w.Grad != nil {
+				gradients = append(gradients, w.Grad)
+			}
+		}
+		u.clip(gradients)
+	}
+	for _, w := range st.tape.Params {
+		if w.Grad != nil {
+			u.update(b.params.byName[w.Name], w.Value, w.Grad)
+		}
+	}
+	for name, a := range u.feeds {
+		st.feeds[name] = a
+	}
+	total := u.squareSum()
+	st.names.squareSum = total.Name
+	return []*ir.Value{total}
+}
+
+func (b *graphBuilder) accumulateGradients(st *step) {
+	for _, w := range st.tape.Params {
+		if w.Grad == nil {
+			continue
+		}
+		p := b.params.byName[w.Name]
+		sum := st.tape.Input(w.Name+".sum", ir.Float, p.array.Shape...)
+		st.feeds[sum.Name] = p.gradSum
+		st.tape.Own("AccumulateGrad", 1, []*ir.Value{sum, w.Grad})
+	}
+}
+
+// trainingChange returns the changes of the forward graph for training: dropout, and those for evaluation.
+func (b *graphBuilder) trainingChange(ctx context.Context, st *step) func(*grad.Tape) error {
+	return func(tape *grad.Tape) error {
+		if b.settings.Dropout > 0 {
+			st.names.counter = addDropout(tape, b.settings.Dropout, *b.settings.Seed)
+		}
+		return b.evaluationChange(ctx, st.feeds)(tape)
+	}
+}
+
+// evaluationChange returns the deterministic changes of the forward graph: fake quantization and rewritten batch sizes. It adds the
+// arrays of new inputs to feeds.
+func (b *graphBuilder) evaluationChange(ctx context.Context, feeds map[string]*ir.Array) func(*grad.Tape) error {
+	return func(tape *grad.Tape) error {
+		b.fakeQuant.insert(tape, feeds)
+		return b.loader.rewrite(ctx)(tape)
+	}
+}
+
+// observeQuantization runs the quantization step of QAT on the model with its current weights.
+func (b *graphBuilder) observeQuantization(ctx context.Context) error {
+	m, params, err := b.modelCopy(ctx)
+	if err != nil {
+		return err
+	}
+	return b.fakeQuant.observe(ctx, b.environment, m, params)
+}
+
+// modelCopy returns the main graph of the model with the current weights, and the parameters by their names in it.
+func (b *graphBuilder) modelCopy(ctx context.Context) (*ir.Model, map[string]*parameter, error) {
+	tape, err := grad.New(ctx, b.model, grad.Options{Inputs: b.loader.smallest(), Train: none, Bare: true})
+	if err != nil {
+		return nil, nil, err
+	}
+	m := tape.Model
+	m.Opsets, m.IRVersion = slices.Clone(b.model.Opsets), b.model.IRVersion
+	types := map[string]*ir.Type{}
+	for v := range b.model.Values() {
+		types[v.Name] = v.Type
+	}
+	for v := range m.Values() {
+		v.Type = types[v.Name]
+	}
+	params := map[string]*parameter{}
+	for _, v := range m.Graph.Consts() {
+		if i := slices.IndexFunc(b.params.weights, func(p *parameter) bool { return p.tensor == v.Const }); i >= 0 {
+			params[v.Name] = b.params.weights[i]
+			v.SetConst(&ir.Tensor{Spec: v.Const.Spec, Source: ir.Mem(b.params.weights[i].array.Data)})
+		} else if s := b.params.stat(v.Const); s != nil {
+			v.SetConst(&ir.Tensor{Spec: v.Const.Spec, Source: ir.Mem(s.array.Data)})
+		}
+	}
+	return m, params, nil
+}

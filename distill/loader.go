@@ -1,0 +1,153 @@
+package distill
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"math"
+	"slices"
+
+	"github.com/mcompress/mcompress/internal/dataset"
+	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/pass"
+)
+
+// An environment is the model and the resources that all parts of a training run share.
+type environment struct {
+	model   *ir.Model
+	eval    *ir.Eval
+	workers int
+	folder  string // for temporary files
+}
+
+// A loader provides the training and validation samples, and the shapes of the model's inputs.
+type loader struct {
+	*environment
+	settings *settings
+	params   *parameters
+
+	set        *dataset.Set
+	inputs     []dataset.Input
+	sample     map[string]ir.Spec // types of the model's inputs for one sample
+	training   []int              // samples
+	validation []int
+	fixedBatch int  // batch size that the model requires; 0 for any
+	rewrites   bool // constant batch sizes in Reshape are rewritten
+}
+
+// open opens the data. Most models exported with a fixed batch size run with others, too; for those that do not, a batch is computed in
+// micro-batches of the fixed size.
+func (l *loader) open(ctx context.Context) error {
+	if err := l.openWith(withDynamicBatch(dataset.Inputs(l.model.Graph))); err != nil {
+		return err
+	}
+	if err := l.split(ctx); err != nil {
+		return err
+	}
+	if dynamic, err := l.supportsDynamicBatch(ctx); dynamic || err != nil {
+		return err
+	}
+	if err := l.set.Close(); err != nil {
+		return err
+	}
+	if err := l.openWith(dataset.Inputs(l.model.Graph)); err != nil {
+		return err
+	}
+	l.fixedBatch = l.set.Size(1)
+	if l.settings.Batch%l.fixedBatch != 0 {
+		return pass.OptionErrorf("the model requires batches of exactly %d samples; use --batch %d or a multiple", l.fixedBatch, l.fixedBatch)
+	}
+	l.settings.Accumulate = l.settings.Batch / l.fixedBatch
+	return l.split(ctx)
+}
+
+func (l *loader) openWith(inputs []dataset.Input) (err error) {
+	l.inputs = inputs
+	l.set, err = l.settings.Data.Open(l.model, inputs, l.workers)
+	return err
+}
+
+// withDynamicBatch returns inputs with a dynamic first axis.
+func withDynamicBatch(inputs []dataset.Input) []dataset.Input {
+	out := slices.Clone(inputs)
+	for i, in := range out {
+		if in.Type == nil || len(in.Type.Shape) == 0 {
+			continue
+		}
+		typ := *in.Type
+		typ.Shape = slices.Clone(typ.Shape)
+		typ.Shape[0] = ir.Dim{N: -1}
+		out[i].Type = &typ
+	}
+	return out
+}
+
+// split holds out the validation set and reads the types of the inputs from the first training sample.
+func (l *loader) split(ctx context.Context) error {
+	l.training, l.validation = splitSamples(l.set.Len(), *l.settings.Validate, *l.settings.Seed)
+	if len(l.training) < l.settings.Batch {
+		return fmt.Errorf("%d training samples are fewer than one batch of %d; use a smaller --batch", len(l.training), l.settings.Batch)
+	}
+	for b, err := range l.set.Batches(ctx, dataset.Order{Size: 1, Index: l.training[:max(1, l.fixedBatch)]}) {
+		if err != nil {
+			return err
+		}
+		l.sample = map[string]ir.Spec{}
+		for name, a := range b.Inputs {
+			l.sample[name] = a.Spec()
+		}
+	}
+	return nil
+}
+
+// splitSamples chooses a random fraction of n samples for validation.
+func splitSamples(n int, fraction float64, seed uint64) (training, validation []int) {
+	all := dataset.Shuffled(n, seed^splitStream)
+	k := int(math.Round(fraction * float64(n)))
+	if k == 0 && fraction > 0 && n > 1 {
+		k = 1
+	}
+	training, validation = slices.Clone(all[k:]), slices.Clone(all[:k])
+	slices.Sort(training)
+	slices.Sort(validation)
+	return training, validation
+}
+
+// splitStream makes the random stream of the split differ from that of the sample order.
+const splitStream = 0x73706c6974
+
+// batches iterates over batches of the given samples.
+func (l *loader) batches(ctx context.Context, samples []int, size int) iter.Seq2[*dataset.Batch, error] {
+	return l.set.Batches(ctx, dataset.Order{Size: size, Index: samples})
+}
+
+// specs returns the types of the model's inputs for n samples.
+func (l *loader) specs(n int) map[string]ir.Spec {
+	out := map[string]ir.Spec{}
+	for name, s := range l.sample {
+		s.Shape = slices.Clone(s.Shape)
+		if len(s.Shape) > 0 {
+			s.Shape[0] = s.Shape[0] * int64(n) / int64(max(1, l.fixedBatch))
+		}
+		out[name] = s
+	}
+	return out
+}
+
+// smallest returns the types of the inputs for the smallest batch.
+func (l *loader) smallest() map[string]ir.Spec { return l.specs(max(1, l.fixedBatch)) }
+
+func (l *loader) inputNames() []string {
+	var names []string
+	for _, in := range l.inputs {
+		names = append(names, in.Name)
+	}
+	return names
+}
+
+func (l *loader) close() error {
+	if l.set == nil {
+		return nil
+	}
+	return l.set.Close()
+}

@@ -1,0 +1,79 @@
+package distill
+
+import (
+	"fmt"
+
+	"github.com/mcompress/mcompress/internal/engine/grad"
+	"github.com/mcompress/mcompress/ir"
+)
+
+// An optimizerGraph adds the nodes of an optimizer to a graph.
+type optimizerGraph struct {
+	settings     *settings
+	tape         *grad.Tape
+	feeds        map[string]*ir.Array // arrays of parameters by the names of inputs
+	hyper        *ir.Value
+	hyperNoDecay *ir.Value   // hyper without weight decay
+	squareSums   []*ir.Value // of each gradient
+}
+
+func newOptimizerGraph(s *settings, t *grad.Tape) *optimizerGraph {
+	return &optimizerGraph{
+		settings: s, tape: t, feeds: map[string]*ir.Array{},
+		hyper: t.Input("hyper", ir.Float, 4), hyperNoDecay: t.Input("hyper", ir.Float, 4),
+	}
+}
+
+// clip limits the norm of all gradients together.
+func (u *optimizerGraph) clip(gradients []*ir.Value) {
+	squares := u.tape.Own("SumSquares", 1, gradients)
+	limit := ir.FloatAttr("max_norm", float32(u.settings.Clip))
+	u.hyper = u.tape.Own("ClipFactor", 1, []*ir.Value{u.hyper, squares[0]}, limit)[0]
+	u.hyperNoDecay = u.tape.Own("ClipFactor", 1, []*ir.Value{u.hyperNoDecay, squares[0]}, limit)[0]
+}
+
+// weight adds the input for p's weight.
+func (u *optimizerGraph) weight(p *parameter) *ir.Value {
+	in := u.tape.Input(p.name, p.array.DType, p.array.Shape...)
+	u.feeds[in.Name] = p.array
+	return in
+}
+
+// update adds the update of p's weight w by its gradient g.
+func (u *optimizerGraph) update(p *parameter, w, g *ir.Value) {
+	o := u.settings.chosenOptimizer()
+	in := []*ir.Value{w, g}
+	for i, s := range p.states {
+		state := u.tape.Input(fmt.Sprintf("%s.%d", p.name, i), s.DType, s.Shape...)
+		u.feeds[state.Name] = s
+		in = append(in, state)
+	}
+	hyper := u.hyperNoDecay
+	if p.decays {
+		hyper = u.hyper
+	}
+	attrs := o.attrs
+	if p.pruned {
+		attrs = append(attrs[:len(attrs):len(attrs)], ir.IntAttr("keep_zeros", 1))
+	}
+	if u.settings.MaxNorm > 0 && len(p.array.Shape) > 1 {
+		attrs = append(attrs[:len(attrs):len(attrs)], ir.FloatAttr("max_norm", float32(u.settings.MaxNorm)), ir.IntAttr("norm_axis", unitAxis(p)))
+	}
+	u.squareSums = append(u.squareSums, u.tape.Own(o.op, 1, append(in, hyper), attrs...)[0])
+}
+
+// unitAxis returns the axis of the units of a weight: columns of a MatMul's right operand, filters of a convolution.
+func unitAxis(p *parameter) int64 {
+	if len(p.array.Shape) == 2 {
+		return 1
+	}
+	return 0
+}
+
+// squareSum returns the sum of the squares of all gradients.
+func (u *optimizerGraph) squareSum() *ir.Value {
+	if len(u.squareSums) == 1 {
+		return u.squareSums[0]
+	}
+	return u.tape.Op("Sum", u.squareSums)
+}

@@ -1,0 +1,135 @@
+package distill
+
+import (
+	"math"
+	"strings"
+
+	"github.com/mcompress/mcompress/internal/dataset"
+	"github.com/mcompress/mcompress/pass"
+)
+
+// Data is the options of the training data.
+type Data = dataset.Source
+
+// FineTune trains the weights of a model, on labels or on the outputs of a teacher. Without a teacher of its own the teacher is the source
+// model before all steps, if an earlier step changed it. Pruned weights stay zero.
+type FineTune struct {
+	pass.Selection
+	Data
+
+	Epochs     int      `flag:"epochs" default:"3" usage:"'number' of passes over the training samples"`
+	Steps      int      `flag:"steps" usage:"'number' of training steps, instead of --epochs"`
+	Batch      int      `flag:"batch" default:"32" usage:"'number' of samples per step"`
+	Accumulate int      `flag:"accumulate" default:"1" usage:"gradient accumulation: 'number' of micro-batches per step"`
+	Seed       *uint64  `flag:"seed" default:"1" usage:"random seed 'number' for sample order, dropout and augmentation"`
+	Validate   *float64 `flag:"validate" default:"0.1" usage:"'fraction' of the samples held out as the validation set"`
+	Patience   int      `flag:"patience" usage:"early stopping: stop after this number of 'epochs' without improvement on the validation set (default: never)"`
+
+	Optimizer   string   `flag:"optimizer" default:"adam" enum:"adam,adamw,adam8,momentum,sgd" usage:"'name': adam, adamw, adam8, momentum, sgd"`
+	LR          float64  `flag:"lr" usage:"learning 'rate' (default: 1e-3, with sgd and momentum 1e-2; finetune without --reinit: a fifth of that)"`
+	Momentum    *float64 `flag:"momentum" default:"0.9" usage:"momentum 'factor' of --optimizer momentum"`
+	WeightDecay float64  `flag:"weight-decay" usage:"weight decay 'coefficient' for weights of rank 2 or more"`
+	Clip        float64  `flag:"clip" usage:"gradient clipping: maximum L2 'norm' of all gradients (default: no clipping)"`
+	Schedule    string   `flag:"schedule" default:"cosine" enum:"cosine,linear,step,constant" usage:"learning rate 'schedule': cosine, linear, step, constant"`
+	Warmup      float64  `flag:"warmup" usage:"'fraction' of the steps with linear learning rate warmup"`
+
+	Loss           string   `flag:"loss" default:"auto" enum:"auto,cross-entropy,kl,mse,cosine" usage:"loss 'function': auto, cross-entropy (labels), kl, mse, cosine (teacher)"`
+	Alpha          *float64 `flag:"alpha" usage:"'weight' of the cross-entropy with labels against the distillation loss, from 0 to 1 (default: distill 0; finetune 1, with --teacher 0.5)"`
+	Temperature    float64  `flag:"temperature" default:"4" usage:"softmax 'temperature' of the kl loss"`
+	LabelSmoothing float64  `flag:"label-smoothing" usage:"label smoothing 'factor'"`
+	Teacher        string   `flag:"teacher" usage:"'path' of the teacher model (default: the source model before all steps)"`
+	Match          string   `flag:"match" usage:"comma-separated pairs 'teacher=student' of intermediate values for feature distillation with --loss mse or cosine"`
+	Layers         bool     `flag:"layers" usage:"feature distillation on all layer outputs with the same name and width in both graphs"`
+	CacheTeacher   bool     `flag:"cache-teacher" usage:"cache the teacher's outputs of each sample in a temporary file"`
+
+	Dropout         float64 `flag:"dropout" usage:"dropout 'probability' of the activations before linear layers"`
+	MaxNorm         float64 `flag:"max-norm" usage:"maximum L2 'norm' of the weights of one unit (default: no limit)"`
+	Augment         string  `flag:"augment" usage:"comma-separated image 'augmentations': shift=2 (pixels), flip"`
+	Reinit          *int64  `flag:"reinit" usage:"train from scratch: initialize weights randomly from this 'seed'"`
+	BatchStatistics bool    `flag:"batch-statistics" usage:"normalize with batch statistics and update the running mean and variance of BatchNormalization (default with --reinit)"`
+	QAT             string  `flag:"qat" usage:"quantization-aware training (QAT) for the quantization 'method' that follows, such as weight-int4 or static-int8: fake-quantizes weights and activations; on the command line with the options of the method, as in \"weight-int4 block=64 symmetric\""`
+
+	MemoryBudget Size   `flag:"memory-budget" usage:"maximum memory 'size' of training; chooses --checkpoint, --accumulate and --offload automatically"`
+	Checkpoint   string `flag:"checkpoint" default:"none" usage:"activation checkpointing 'mode': recompute activations in the backward pass: none, light (cheap operators), sqrt, every=N, auto (minimum memory)"`
+	Storage      string `flag:"storage" default:"float32" enum:"float32,float16" usage:"storage data 'type' of activations between the forward and backward passes: float32, float16"`
+	Offload      string `flag:"offload" default:"none" enum:"none,activations,optimizer,all" usage:"'state' offloaded to disk: none, activations, optimizer, all"`
+	OnOOM        string `flag:"on-oom" default:"fail" enum:"fail,halve" usage:"'action' if no memory layout fits into --memory-budget: fail, halve (the batch size)"`
+
+	Save      string `flag:"save" usage:"checkpoint 'file' of the training: weights, optimizer state and history"`
+	SaveEvery int    `flag:"save-every" usage:"'number' of steps between checkpoints of the training (default: one epoch)"`
+	Resume    bool   `flag:"resume" usage:"resume from the checkpoint in --save; bit-identical to an uninterrupted run"`
+}
+
+// Distill trains a student to reproduce the outputs of a teacher (Hinton, Vinyals, Dean: Distilling the Knowledge in a Neural Network,
+// 2015, arXiv:1503.02531). The student is the model as earlier steps left it. Its options are those of FineTune.
+type Distill FineTune
+
+// Check reports invalid values and combinations.
+func (o *FineTune) Check() error {
+	if err := o.checkRanges(); err != nil {
+		return err
+	}
+	switch {
+	case o.Batch%o.Accumulate != 0:
+		return pass.OptionErrorf("--batch %d is not a multiple of --accumulate %d", o.Batch, o.Accumulate)
+	case o.Resume && o.Save == "":
+		return pass.OptionErrorf("--resume requires --save with the checkpoint file")
+	case o.Patience > 0 && *o.Validate == 0:
+		return pass.OptionErrorf("--patience requires a validation set; use --validate")
+	}
+	return nil
+}
+
+// Check reports invalid values and combinations.
+func (o *Distill) Check() error { return (*FineTune)(o).Check() }
+
+func (o *FineTune) checkRanges() error {
+	for _, f := range []struct {
+		name            string
+		x, least, limit float64
+	}{
+		{"validate", *o.Validate, 0, 0.9}, {"label-smoothing", o.LabelSmoothing, 0, 0.99}, {"dropout", o.Dropout, 0, 0.95},
+		{"warmup", o.Warmup, 0, 1}, {"momentum", *o.Momentum, 0, 0.9999}, {"lr", o.LR, 0, 100}, {"weight-decay", o.WeightDecay, 0, 100},
+		{"clip", o.Clip, 0, math.MaxFloat32}, {"max-norm", o.MaxNorm, 0, math.MaxFloat32}, {"temperature", o.Temperature, 0.01, 1000},
+		{"epochs", float64(o.Epochs), 0, 1e6}, {"steps", float64(o.Steps), 0, 1e9}, {"batch", float64(o.Batch), 1, 1e6},
+		{"accumulate", float64(o.Accumulate), 1, float64(o.Batch)}, {"patience", float64(o.Patience), 0, 1e6}, {"save-every", float64(o.SaveEvery), 0, 1e9},
+		{"alpha", valueOr(o.Alpha, 0), 0, 1}, {"reinit", float64(valueOr(o.Reinit, 0)), 0, math.MaxInt64},
+	} {
+		if !(f.x >= f.least && f.x <= f.limit) {
+			return pass.OptionErrorf("--%s %v: must be between %v and %v", f.name, f.x, f.least, f.limit)
+		}
+	}
+	return nil
+}
+
+// valueOr returns *p, or the default if p is nil.
+func valueOr[T any](p *T, otherwise T) T {
+	if p == nil {
+		return otherwise
+	}
+	return *p
+}
+
+// settings are the options of a training run, with the defaults of its method.
+type settings struct {
+	FineTune
+	method     string
+	rateFactor float64 // of the optimizer's default learning rate
+	alpha      float64 // --alpha; negative for automatic
+}
+
+func newSettings(o FineTune, method string, rateFactor, alpha float64) *settings {
+	s := &settings{FineTune: o, method: method, rateFactor: rateFactor, alpha: valueOr(o.Alpha, alpha)}
+	if s.Reinit != nil {
+		s.BatchStatistics, s.rateFactor = true, 1
+	}
+	return s
+}
+
+// items splits a comma-separated list.
+func items(text string) []string {
+	if text == "" {
+		return nil
+	}
+	return strings.Split(text, ",")
+}

@@ -1,0 +1,186 @@
+package distill
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/dustin/go-humanize"
+)
+
+// A memoryUsage is the planned memory of training in bytes.
+type memoryUsage struct {
+	Weights, States, Sums int64 // weights with their dequantized values, optimizer states, accumulated gradients
+	Arena                 int64 // activations, gradients and scratch memory of a step
+	Teacher, Batches      int64
+	Layout                string
+	Why                   []string // the layouts that a memory budget was compared with
+}
+
+// Total is the sum of all parts.
+func (m memoryUsage) Total() int64 {
+	return m.Weights + m.States + m.Sums + m.Arena + m.Teacher + m.Batches
+}
+
+// A planner chooses the layout of training steps.
+type planner struct {
+	*graphBuilder
+	teacher *teacher
+	why     []string
+}
+
+// choose returns the layout of the options, or the fastest one within the memory budget.
+func (pl *planner) choose(ctx context.Context) (*layout, error) {
+	p, err := pl.settings.layout()
+	if err == nil && pl.settings.MemoryBudget > 0 {
+		p, err = pl.withinBudget(ctx, p)
+	}
+	if err != nil {
+		return nil, err
+	}
+	pl.allocate(p)
+	return p, pl.chooseSegments(ctx, p)
+}
+
+// allocate creates the arrays that a layout needs.
+func (pl *planner) allocate(p *layout) {
+	pl.params.allocate(pl.settings.chosenOptimizer(), p.accumulates())
+}
+
+// maxArena is the arena of the graphs of training: the evaluator's graph runs after the step has released its memory.
+func maxArena(st *step, u *accumulatedUpdate, e *evaluator) int64 {
+	n := st.arena
+	if u != nil {
+		n += u.arena
+	}
+	if e != nil {
+		n = max(n, e.arena)
+	}
+	return n
+}
+
+// usage returns the memory of a layout whose graphs have an arena of this size.
+func (pl *planner) usage(p *layout, arena int64) memoryUsage {
+	m := memoryUsage{Weights: pl.fakeQuant.bytes(), Arena: arena, Layout: p.String(), Why: pl.why}
+	largest := int64(0)
+	for _, w := range pl.params.weights {
+		m.Weights += w.array.Bytes()
+		if p.accumulates() {
+			m.Sums += w.array.Bytes()
+		}
+		states := int64(0)
+		for _, s := range pl.settings.chosenOptimizer().states(w.array.Spec()) {
+			states += s.Bytes()
+		}
+		m.States += states
+		largest = max(largest, states)
+	}
+	if p.offloadOptimizer {
+		m.States = largest
+	}
+	m.Batches = pl.loader.set.Held(p.microBatch())
+	if pl.teacher != nil {
+		m.Teacher = pl.teacher.bytes(pl.loader.specs(p.microBatch()))
+	}
+	return m
+}
+
+// withinBudget returns the first candidate that fits into the memory budget.
+func (pl *planner) withinBudget(ctx context.Context, given *layout) (*layout, error) {
+	budget, smallest := int64(pl.settings.MemoryBudget), int64(0)
+	for _, p := range pl.candidates(given) {
+		m, err := pl.try(ctx, p)
+		if err != nil {
+			return nil, err
+		}
+		result := "does not fit"
+		if m.Total() <= budget {
+			result = "fits"
+		}
+		pl.why = append(pl.why, fmt.Sprintf("%s: %s %s", p, humanize.IBytes(uint64(m.Total())), result))
+		if m.Total() <= budget {
+			return p, nil
+		}
+		if smallest == 0 || m.Total() < smallest {
+			smallest = m.Total()
+		}
+	}
+	if pl.settings.OnOOM == "halve" && given.batch > 1 {
+		half := *given
+		half.batch, half.microBatches = given.batch/2, 1
+		pl.why = append(pl.why, fmt.Sprintf("batch size halved to %d", half.batch))
+		return pl.withinBudget(ctx, &half)
+	}
+	return nil, fmt.Errorf("--memory-budget %s: training needs at least %s; use --on-oom halve, a smaller --batch, --optimizer sgd or a larger budget", humanize.IBytes(uint64(budget)), humanize.IBytes(uint64(smallest)))
+}
+
+// candidates returns the layouts to try, fastest first. None of them changes the result of training but for the order of sums.
+func (pl *planner) candidates(given *layout) []*layout {
+	var out []*layout
+	add := func(change func(p *layout)) {
+		p := *given
+		change(&p)
+		out = append(out, &p)
+	}
+	add(func(*layout) {})
+	add(func(p *layout) { p.checkpoint = light })
+	add(func(p *layout) { p.checkpoint = within })
+	add(func(p *layout) { p.checkpoint = "auto" })
+	for n := 2; n <= given.batch && n <= 16; n *= 2 {
+		if given.batch%n == 0 && pl.loader.fixedBatch == 0 {
+			add(func(p *layout) { p.checkpoint, p.microBatches = "auto", max(p.microBatches, n) })
+		}
+	}
+	most := out[len(out)-1].microBatches
+	add(func(p *layout) { p.checkpoint, p.microBatches, p.offloadOptimizer = "auto", most, true })
+	add(func(p *layout) {
+		p.checkpoint, p.microBatches, p.offloadOptimizer, p.offloadActivations = "auto", most, true, true
+	})
+	return out
+}
+
+// try plans a layout. The size of the activations that checkpoint "within" stores is found by repeated planning.
+func (pl *planner) try(ctx context.Context, p *layout) (memoryUsage, error) {
+	if p.checkpoint != within {
+		return pl.plan(ctx, p)
+	}
+	p.storedBytes = 1
+	m, err := pl.plan(ctx, p)
+	if err != nil {
+		return m, err
+	}
+	budget := int64(pl.settings.MemoryBudget)
+	stored := max(budget-(m.Total()-m.Arena), 1)
+	for range 6 {
+		p.storedBytes = stored
+		if m, err = pl.plan(ctx, p); err != nil || m.Total() <= budget {
+			return m, err
+		}
+		stored -= max((m.Total()-budget)*5/4, stored/32)
+		if stored <= 0 {
+			return m, nil
+		}
+	}
+	return m, nil
+}
+
+// plan returns the memory of a layout.
+func (pl *planner) plan(ctx context.Context, p *layout) (memoryUsage, error) {
+	pl.allocate(p)
+	if err := pl.chooseSegments(ctx, p); err != nil {
+		return memoryUsage{}, err
+	}
+	st, err := pl.planStep(ctx, p)
+	if err != nil {
+		return memoryUsage{}, err
+	}
+	u, err := pl.accumulatedUpdate(ctx, p)
+	if err != nil {
+		return memoryUsage{}, err
+	}
+	e, err := pl.evaluator(ctx, p.microBatch())
+	if err != nil {
+		return memoryUsage{}, err
+	}
+	return pl.usage(p, maxArena(st, u, e)), errors.Join(u.close(), e.close())
+}

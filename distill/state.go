@@ -1,0 +1,88 @@
+package distill
+
+import (
+	"math"
+
+	"github.com/mcompress/mcompress/pass"
+)
+
+// A history is the curves of a training.
+type history struct {
+	Loss       []pass.Point // mean of the steps since the last point
+	Validation []pass.Point // loss on the validation set
+	Agreement  []pass.Point
+	Kept       int // step whose weights were kept
+}
+
+// A state is the progress of training. Its exported fields are stored in checkpoints.
+type state struct {
+	Step      int // steps done
+	Bad       int // epochs in a row without improvement
+	Best      float64
+	BestAt    int
+	LossScale float64
+	Good      int     // steps in a row without overflow
+	Sum       float64 // of losses since the last point
+	Count     int
+	History   history
+	stopped   bool // early
+}
+
+// initialLossScale is that of training with float16 activations.
+const initialLossScale = 1 << 10
+
+// init prepares a state that was not restored from a checkpoint.
+func (s *state) init(float16 bool) {
+	if s.LossScale != 0 {
+		return
+	}
+	s.LossScale, s.Best = 1, math.MaxFloat64
+	if float16 {
+		s.LossScale = initialLossScale
+	}
+}
+
+// maxPoints is the maximum number of points of the loss curve.
+const maxPoints = 120
+
+// record counts a step.
+func (s *state) record(loss float64, total int) {
+	s.Step++
+	s.Sum, s.Count = s.Sum+loss, s.Count+1
+	if s.Count >= max(1, total/maxPoints) || s.Step == total {
+		s.History.Loss = append(s.History.Loss, pass.Point{Step: s.Step, Y: s.Sum / float64(s.Count)})
+		s.Sum, s.Count = 0, 0
+	}
+}
+
+// adjustLossScale halves the loss scale after an overflow of the gradients, which left the weights unchanged, and doubles it after 1000 steps
+// without. squares is the sum of the gradients' squares.
+func (s *state) adjustLossScale(squares float64, float16 bool) {
+	if s.LossScale == 1 && !float16 {
+		return
+	}
+	if math.IsNaN(squares) || math.IsInf(squares, 0) {
+		s.LossScale, s.Good = max(1, s.LossScale/2), 0
+		return
+	}
+	if s.Good++; s.Good >= 1000 {
+		s.LossScale, s.Good = min(s.LossScale*2, 1<<24), 0
+	}
+}
+
+// evaluated records an evaluation. It reports whether it is the best one, and stops training after patience epochs without improvement.
+func (s *state) evaluated(v evaluation, patience int) (best bool) {
+	if s.Step > 0 {
+		s.History.Validation = append(s.History.Validation, pass.Point{Step: s.Step, Y: v.loss})
+		if !math.IsNaN(v.agreement) {
+			s.History.Agreement = append(s.History.Agreement, pass.Point{Step: s.Step, Y: v.agreement})
+		}
+	}
+	if score := v.score(); score < s.Best {
+		s.Best, s.BestAt, s.Bad = score, s.Step, 0
+		return true
+	}
+	s.Bad++
+	s.stopped = patience > 0 && s.Bad >= patience
+	return false
+}
