@@ -94,7 +94,7 @@ func (t *trainer) resume(ctx context.Context) (err error) {
 func (t *trainer) digest() string {
 	h := sha256.New()
 	excluded := flag.NewFlagSet("", flag.ContinueOnError)
-	pass.Declare(excluded, &Data{})
+	pass.Declare(excluded, &pass.Samples{})
 	for _, name := range []string{"save", "save-every", "resume"} {
 		excluded.String(name, "", "")
 	}

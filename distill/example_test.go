@@ -14,7 +14,7 @@ import (
 // Fine-tune a model for 4 steps on labels.
 func ExampleFineTune() {
 	c := runSteps("../fixtures/mlp.onnx", distill.FineTune{
-		Data: distill.Data{Path: "../fixtures/digits_test.npz"}, Steps: 4,
+		Samples: pass.Samples{Path: "../fixtures/digits_test.npz"}, Steps: 4,
 	})
 	fmt.Println(c.Trainings[0].Steps, "steps on", c.Trainings[0].Samples, "samples")
 	// Output: 4 steps on 128 samples
@@ -23,7 +23,7 @@ func ExampleFineTune() {
 // Train a student on the outputs of the teacher fixtures/cnn.onnx.
 func ExampleDistill() {
 	c := runSteps("../fixtures/mlp.onnx", distill.Distill{
-		Data: distill.Data{Path: "../fixtures/digits_test.npz"}, Teacher: "../fixtures/cnn.onnx", Steps: 4, Temperature: 2,
+		Samples: pass.Samples{Path: "../fixtures/digits_test.npz"}, Teacher: "../fixtures/cnn.onnx", Steps: 4, Temperature: 2,
 	})
 	fmt.Println(c.Trainings[0].Method)
 	// Output: distill

@@ -58,7 +58,8 @@ func TestQATAccuracy(t *testing.T) {
 func validationSet(t *testing.T, o ...string) string {
 	t.Helper()
 	s, m := parse(t, o...), network(1, features, classes)
-	set, err := s.Data.Open(m, withDynamicBatch(dataset.Inputs(m.Graph)), 1)
+	source := dataset.Source{Samples: s.Samples}
+	set, err := source.Open(m, withDynamicBatch(dataset.Inputs(m.Graph)), 1)
 	if err != nil {
 		t.Fatal(err)
 	}

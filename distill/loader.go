@@ -63,7 +63,8 @@ func (l *loader) open(ctx context.Context) error {
 
 func (l *loader) openWith(inputs []dataset.Input) (err error) {
 	l.inputs = inputs
-	l.set, err = l.settings.Data.Open(l.model, inputs, l.workers)
+	source := dataset.Source{Samples: l.settings.Samples}
+	l.set, err = source.Open(l.model, inputs, l.workers)
 	return err
 }
 

@@ -4,18 +4,14 @@ import (
 	"math"
 	"strings"
 
-	"github.com/mcompress/mcompress/internal/dataset"
 	"github.com/mcompress/mcompress/pass"
 )
-
-// Data is the options of the training data.
-type Data = dataset.Source
 
 // FineTune trains the weights of a model, on labels or on the outputs of a teacher. Without a teacher of its own the teacher is the source
 // model before all steps, if an earlier step changed it. Pruned weights stay zero.
 type FineTune struct {
 	pass.Selection
-	Data
+	pass.Samples // the training data
 
 	Epochs     int      `flag:"epochs" default:"3" usage:"'number' of passes over the training samples"`
 	Steps      int      `flag:"steps" usage:"'number' of training steps, instead of --epochs"`
