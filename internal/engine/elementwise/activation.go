@@ -79,7 +79,7 @@ func elu(n *op.Node) func(float64) float64 {
 
 func fastElu(n *op.Node) func(dst, x []float32) { return exponentialBelow(n.Float("alpha", 1), 1, 1) }
 
-// What Selu's attributes are by default.
+// Defaults of Selu's attributes.
 const (
 	seluAlpha = 1.67326319217681884765625
 	seluGamma = 1.05070102214813232421875
@@ -135,7 +135,7 @@ func thresholdedRelu(n *op.Node) func(float64) float64 {
 	}
 }
 
-// swish is x·sigmoid(alpha·x), with def for alpha.
+// swish is x·sigmoid(alpha·x), with def as the default of alpha.
 func swish(def float32) func(n *op.Node) func(float64) float64 {
 	return func(n *op.Node) func(float64) float64 {
 		alpha := attribute(n, "alpha", def)
@@ -154,7 +154,7 @@ func fastSwish(def float32) func(n *op.Node) func(dst, x []float32) {
 
 func geluShape(n *op.Node, in []*ir.Array) ([]ir.Spec, error) {
 	if a := n.Text("approximate", "none"); a != "none" && a != "tanh" {
-		return nil, fmt.Errorf("attribute approximate is %q, not none or tanh", a)
+		return nil, fmt.Errorf("attribute approximate is %q, want none or tanh", a)
 	}
 	return unaryShape(block.Floats, ir.Undefined)(n, in)
 }
@@ -173,7 +173,7 @@ func fastGelu(n *op.Node) func(dst, x []float32) {
 	return kernel.Gelu
 }
 
-// geluErf is x/2·(1+erf(x/√2)), by erfc, which keeps its digits where x is negative.
+// geluErf is x/2·(1+erf(x/√2)), by erfc, which is accurate for negative x.
 func geluErf(x float64) float64 {
 	if math.IsInf(x, -1) {
 		return math.Copysign(0, -1)
@@ -181,8 +181,7 @@ func geluErf(x float64) float64 {
 	return x / 2 * math.Erfc(-x/math.Sqrt2)
 }
 
-// geluTanh is x/2·(1+tanh(y)) with y = √(2/π)·(x+0.044715·x³), by the logistic function of 2y,
-// which keeps its digits where x is negative.
+// geluTanh is x/2·(1+tanh(y)) with y = √(2/π)·(x+0.044715·x³), by the logistic function of 2y, which is accurate for negative x.
 func geluTanh(x float64) float64 {
 	return x * sigmoid(2*math.Sqrt(2/math.Pi)*(x+0.044715*x*x*x))
 }

@@ -16,7 +16,7 @@ type real interface{ float32 | float64 }
 
 type number interface{ integer | real }
 
-// runArithmetic computes the operators whose operands and result are numbers of one type.
+// runArithmetic computes the operators whose operands and result have one numeric type.
 func runArithmetic(c *op.Call) error {
 	switch dt := c.In[0].DType; dt {
 	case ir.Float, ir.Float16, ir.BFloat16:
@@ -44,33 +44,33 @@ func runArithmetic(c *op.Call) error {
 	}
 }
 
-// unexpected is the error for a type that the Shape function let through.
+// unexpected is the error for a type that the Shape function accepted.
 func unexpected(c *op.Call, dt ir.DType) error {
-	return fmt.Errorf("%s is not computed for %s", c.ID.Type, dt)
+	return fmt.Errorf("%s is not implemented for %s", c.ID.Type, dt)
 }
 
-// arithmetic are the loops of an operator by its name.
-func arithmetic[T number](n *op.Node) rows[T, T] {
-	if f, ok := any(singles[n.ID.Type]).(rows[T, T]); ok && f.vv != nil {
+// arithmetic returns the loops of an operator by its name.
+func arithmetic[T number](n *op.Node) binaryLoops[T, T] {
+	if f, ok := any(kernels[n.ID.Type]).(binaryLoops[T, T]); ok && f.vv != nil {
 		return f
 	}
 	switch n.ID.Type {
 	case "Add":
-		return rows[T, T]{vv: add[T]}
+		return binaryLoops[T, T]{vv: add[T]}
 	case "Sub":
-		return rows[T, T]{vv: sub[T]}
+		return binaryLoops[T, T]{vv: sub[T]}
 	case "Mul":
-		return rows[T, T]{vv: mul[T]}
+		return binaryLoops[T, T]{vv: mul[T]}
 	case "Div":
-		return rows[T, T]{vv: each(quotient[T]())}
+		return binaryLoops[T, T]{vv: each(quotient[T]())}
 	case "Max":
-		return rows[T, T]{vv: each(func(a, b T) T { return max(a, b) })}
+		return binaryLoops[T, T]{vv: each(func(a, b T) T { return max(a, b) })}
 	case "Min":
-		return rows[T, T]{vv: each(func(a, b T) T { return min(a, b) })}
+		return binaryLoops[T, T]{vv: each(func(a, b T) T { return min(a, b) })}
 	case "PRelu":
-		return rows[T, T]{vv: prelu[T]}
+		return binaryLoops[T, T]{vv: prelu[T]}
 	}
-	return rows[T, T]{vv: each(remainder[T](n.Bool("fmod", false)))}
+	return binaryLoops[T, T]{vv: each(remainder[T](n.Bool("fmod", false)))}
 }
 
 // each is a loop of f.
@@ -114,12 +114,12 @@ func prelu[T number](dst, x, slope []T) {
 	}
 }
 
-// whole reports whether T has no fractions.
-func whole[T number]() bool { return T(1)/T(2) == 0 }
+// isInteger reports whether T is an integer type.
+func isInteger[T number]() bool { return T(1)/T(2) == 0 }
 
 // quotient truncates integers.
 func quotient[T number]() func(a, b T) T {
-	if !whole[T]() {
+	if !isInteger[T]() {
 		return func(a, b T) T { return a / b }
 	}
 	return func(a, b T) T {
@@ -130,8 +130,7 @@ func quotient[T number]() func(a, b T) T {
 	}
 }
 
-// remainder is of the quotient rounded down, so that it has the sign of b, or truncated: that of
-// a. Both are exact.
+// remainder is of the quotient rounded down, so that it has the sign of b, or truncated, with the sign of a. Both are exact.
 func remainder[T number](truncated bool) func(a, b T) T {
 	mod := modulo[T]()
 	if truncated {
@@ -150,7 +149,7 @@ func remainder[T number](truncated bool) func(a, b T) T {
 }
 
 func modulo[T number]() func(a, b T) T {
-	if !whole[T]() {
+	if !isInteger[T]() {
 		return func(a, b T) T { return T(math.Mod(float64(a), float64(b))) }
 	}
 	return func(a, b T) T {
@@ -161,9 +160,9 @@ func modulo[T number]() func(a, b T) T {
 	}
 }
 
-// zeroLike is a zero with the sign of b where T has signed zeros.
+// zeroLike is a zero with the sign of b if T has signed zeros.
 func zeroLike[T number](zero, b T) T {
-	if whole[T]() {
+	if isInteger[T]() {
 		return zero
 	}
 	return T(math.Copysign(0, float64(b)))

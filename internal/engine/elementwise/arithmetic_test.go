@@ -43,7 +43,7 @@ func check(t *testing.T, what string, got *ir.Array, want ...float64) {
 	}
 }
 
-// Every type and layout of operands against the rule, element by element.
+// Every type and broadcast pattern against the definition, element by element.
 func TestAddBroadcasts(t *testing.T) {
 	shapes := []struct{ a, b, out []int64 }{
 		{[]int64{}, []int64{}, []int64{}},
@@ -77,7 +77,7 @@ func TestAddBroadcasts(t *testing.T) {
 	}
 }
 
-// counting holds small whole numbers, which all types have.
+// counting holds small integers, which all types can represent.
 func counting(t *testing.T, dt ir.DType, shape []int64) *ir.Array {
 	a := ir.NewArray(ir.Int8, shape...)
 	for i := range a.Data {
@@ -117,20 +117,20 @@ func TestModOfFloats(t *testing.T) {
 	floor := run(t, "Mod", 28, arrays(x, y))
 	check(t, "floor", floor, 0, zero, nan, nan, 5, inf, -inf, nan, 0.5)
 	if s := ir.View[float64](floor); math.Signbit(s[0]) || !math.Signbit(s[1]) {
-		t.Errorf("zeros %v and %v have not the sign of the divisor", s[0], s[1])
+		t.Errorf("zeros %v and %v do not have the sign of the divisor", s[0], s[1])
 	}
 	check(t, "truncated", run(t, "Mod", 28, arrays(x, y), optest.Int("fmod", 1)), zero, 0, nan, nan, 5, -5, 5, nan, -2.5)
 }
 
-func TestNaNGoesThroughMaxAndMin(t *testing.T) {
+func TestMaxAndMinPropagateNaN(t *testing.T) {
 	nan := float32(math.NaN())
 	x, y := optest.Array(nan, 1, 2), optest.Array(1, nan, 3)
 	check(t, "Max", run(t, "Max", 13, arrays(x, y)), math.NaN(), math.NaN(), 3)
 	check(t, "Min", run(t, "Min", 13, arrays(x, y)), math.NaN(), math.NaN(), 2)
 }
 
-// The output may take the memory of x, which is among the inputs twice.
-func TestVariadicInPlaceOfAnInputThatComesTwice(t *testing.T) {
+// The output may reuse the memory of x, which occurs twice among the inputs.
+func TestVariadicInPlaceWithRepeatedInput(t *testing.T) {
 	x, y := optest.Array[float32](1, 2), optest.Array[float32](10, 20)
 	out, err := optest.Run(Ops(), optest.Case{Type: "Sum", Version: 13, In: arrays(x, y, x), InPlace: 1})
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// A binary operator takes two inputs of one type.
+// A binary operator has two inputs of one type.
 type binary struct {
 	name   string
 	since  int64
@@ -85,7 +85,7 @@ func broadcast(dt ir.DType, in ...*ir.Array) ([]ir.Spec, error) {
 	return []ir.Spec{{DType: dt, Shape: shape}}, nil
 }
 
-// checkMod: only from opset 28 on the remainder of floats may have the sign of the divisor.
+// checkMod: the remainder of floats may have the sign of the divisor from opset 28 on.
 func checkMod(n *op.Node, a, _ *ir.Array) error {
 	if block.Floats.Has(a.DType) && !n.Bool("fmod", false) && n.Version < 28 {
 		return fmt.Errorf("attribute fmod must be 1 for %s below opset 28", a.DType)
@@ -106,7 +106,7 @@ func checkPRelu(_ *op.Node, x, slope *ir.Array) error {
 
 func checkShift(n *op.Node, a, _ *ir.Array) error {
 	if d := n.Text("direction", ""); d != "LEFT" && d != "RIGHT" {
-		return fmt.Errorf("attribute direction is %q, not LEFT or RIGHT", d)
+		return fmt.Errorf("attribute direction is %q, want LEFT or RIGHT", d)
 	}
 	return nil
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// castable are the types that Cast knows. The 6-bit ones begin with opset 28.
+// castable are the types that Cast supports. The 6-bit ones were added in opset 28.
 const castable = block.Any &^ block.Complex
 
 func castOps() []op.Op {
@@ -51,17 +51,17 @@ func bitTarget(n *op.Node, in []*ir.Array) (ir.DType, error) {
 		return 0, err
 	}
 	if to.Bits() != in[0].DType.Bits() {
-		return 0, fmt.Errorf("attribute to is %s, which has not the width of %s", to, in[0].DType)
+		return 0, fmt.Errorf("attribute to is %s, want a type of the width of %s", to, in[0].DType)
 	}
 	return to, nil
 }
 
 func target(to int64, types block.Set, in []*ir.Array) (ir.DType, error) {
 	if to <= 0 || to > 255 || !types.Has(ir.DType(to)) {
-		return 0, fmt.Errorf("attribute to is %d, which is not a type to cast to", to)
+		return 0, fmt.Errorf("attribute to is %d, which is not a supported type", to)
 	}
 	if !types.Has(in[0].DType) {
-		return 0, fmt.Errorf("input is %s, which the operator does not take", in[0])
+		return 0, fmt.Errorf("input is %s, which is not supported", in[0])
 	}
 	return ir.DType(to), nil
 }
@@ -82,7 +82,7 @@ func runCast(c *op.Call) error {
 	return nil
 }
 
-// rounding is what the attributes of Cast and CastLike say.
+// rounding returns the attributes of Cast and CastLike.
 func rounding(n *op.Node) narrow.Rounding {
 	return narrow.Rounding{
 		Saturate: n.Bool("saturate", true),
@@ -111,5 +111,5 @@ func convert(c *op.Call, dst, src *ir.Array) {
 	})
 }
 
-// packed is a's payload from element at on, which begins a byte.
+// packed is a's payload from element at on, which starts at a byte boundary.
 func packed(a *ir.Array, at int) []byte { return a.Data[int64(at)*a.DType.Bits()/8:] }

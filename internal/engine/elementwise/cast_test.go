@@ -9,8 +9,8 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// Small whole numbers survive each pair of types that has them.
-func TestCastOfEveryPair(t *testing.T) {
+// Small integers are preserved by each pair of types that can represent them.
+func TestCastOfEachPairOfTypes(t *testing.T) {
 	types := []ir.DType{
 		ir.Float, ir.Double, ir.Float16, ir.BFloat16, ir.Int8, ir.Int16, ir.Int32, ir.Int64, ir.Uint8, ir.Uint16, ir.Uint32, ir.Uint64,
 		ir.Int4, ir.Uint4, ir.Uint2, ir.Float8E4M3FN, ir.Float8E4M3FNUZ, ir.Float8E5M2, ir.Float8E5M2FNUZ, ir.Float6E2M3, ir.Float6E3M2, ir.Float4E2M1,
@@ -31,7 +31,7 @@ func TestCastOfEveryPair(t *testing.T) {
 	}
 }
 
-func TestCastOfWhatDoesNotFit(t *testing.T) {
+func TestCastOutOfRange(t *testing.T) {
 	inf, nan := math.Inf(1), math.NaN()
 	for _, c := range []struct {
 		x    *ir.Array
@@ -54,8 +54,7 @@ func TestCastOfWhatDoesNotFit(t *testing.T) {
 	}
 }
 
-// 1 + 2⁻¹¹ + 2⁻⁴⁰ is above the middle of two float16, but its nearest float32 is the middle, which
-// would be rounded down to even.
+// 1 + 2⁻¹¹ + 2⁻⁴⁰ is above the middle of two float16, but its nearest float32 is the middle, which would be rounded down to even.
 func TestDoubleIsRoundedOnce(t *testing.T) {
 	x := optest.Array(1+0x1p-11+0x1p-40, -1-0x1p-11-0x1p-40, 1+0x1p-11)
 	check(t, "float16", cast(t, x, ir.Float16), 1+0x1p-10, -1-0x1p-10, 1)
@@ -78,7 +77,7 @@ func TestCastOfStrings(t *testing.T) {
 		t.Errorf("to int64: %v", got)
 	}
 	if _, err := optest.Run(Ops(), optest.Case{Type: "Cast", Version: 13, In: arrays(ir.TextOf([]string{"1", "Hello World!"}, 2)), Attrs: []*ir.Attr{optest.Int("to", 1)}}); err == nil {
-		t.Error("what is no number is accepted")
+		t.Error("a string that is not a number is accepted")
 	}
 }
 

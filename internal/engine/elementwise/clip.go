@@ -29,7 +29,7 @@ func clipShape(n *op.Node, in []*ir.Array) ([]ir.Spec, error) {
 			return nil, err
 		}
 		if bound != nil && bound.Elems() != 1 {
-			return nil, fmt.Errorf("input %s is %s, not a scalar", name, bound)
+			return nil, fmt.Errorf("input %s is %s, want a scalar", name, bound)
 		}
 	}
 	return []ir.Spec{x.Spec()}, nil
@@ -47,13 +47,12 @@ func clipSingle(c *op.Call, lo, hi float32) error {
 	return transform(c, c.In[0], block.Grain, func(dst, x []float32) { kernel.Clip(dst, x, lo, hi) })
 }
 
-// clipping bounds by lo, then by hi: where lo > hi that is hi. NaN stays.
+// clipping bounds by lo, then by hi: if lo > hi the result is hi. NaN propagates.
 func clipping[T number](lo, hi T) func(dst, x []T) {
 	return mapped(func(v T) T { return min(max(v, lo), hi) })
 }
 
-// runClip: a bound that is absent is the largest or smallest finite number, as the
-// specification has it, so that Inf is bounded too.
+// runClip: the default of a bound is the largest or smallest finite number, by the specification, so that Inf is bounded too.
 func runClip(c *op.Call) error {
 	switch dt := c.In[0].DType; dt {
 	case ir.Float, ir.Float16, ir.BFloat16:

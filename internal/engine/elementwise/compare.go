@@ -32,7 +32,7 @@ func runComparison(c *op.Call) error {
 	case ir.Uint64:
 		return zip(c, c.In[0], c.In[1], comparison[uint64](c.Node))
 	case ir.Bool:
-		return zip(c, c.In[0], c.In[1], rows[bool, bool]{vv: each(func(a, b bool) bool { return a == b })})
+		return zip(c, c.In[0], c.In[1], binaryLoops[bool, bool]{vv: each(func(a, b bool) bool { return a == b })})
 	case ir.String:
 		return equalText(c)
 	default:
@@ -40,18 +40,18 @@ func runComparison(c *op.Call) error {
 	}
 }
 
-func comparison[T number](n *op.Node) rows[T, bool] {
+func comparison[T number](n *op.Node) binaryLoops[T, bool] {
 	switch n.ID.Type {
 	case "Equal":
-		return rows[T, bool]{vv: equal[T]}
+		return binaryLoops[T, bool]{vv: equal[T]}
 	case "Greater":
-		return rows[T, bool]{vv: func(dst []bool, a, b []T) { less(dst, b, a) }}
+		return binaryLoops[T, bool]{vv: func(dst []bool, a, b []T) { less(dst, b, a) }}
 	case "GreaterOrEqual":
-		return rows[T, bool]{vv: func(dst []bool, a, b []T) { atMost(dst, b, a) }}
+		return binaryLoops[T, bool]{vv: func(dst []bool, a, b []T) { atMost(dst, b, a) }}
 	case "Less":
-		return rows[T, bool]{vv: less[T]}
+		return binaryLoops[T, bool]{vv: less[T]}
 	}
-	return rows[T, bool]{vv: atMost[T]}
+	return binaryLoops[T, bool]{vv: atMost[T]}
 }
 
 func equal[T comparable](dst []bool, a, b []T) {

@@ -11,8 +11,7 @@ import (
 
 const microsoft = "com.microsoft"
 
-// contribOps are ONNX Runtime's operators of this family, which its optimizer and
-// exporters put into models.
+// contribOps are ONNX Runtime's operators of this family, which its optimizer and exporters use.
 func contribOps() []op.Op {
 	ops := []op.Op{
 		unary(microsoft, "Gelu", 1, block.Floats, func(c *op.Call) error { return activate(c, c.In[0], gelu, fastGelu) }),
@@ -46,7 +45,7 @@ func biasShape(needed bool) func(*op.Node, []*ir.Array) ([]ir.Spec, error) {
 		case bias == nil && needed:
 			return nil, fmt.Errorf("input B is missing")
 		case bias != nil && (len(bias.Shape) != 1 || len(x.Shape) == 0 || bias.Shape[0] != x.Shape[len(x.Shape)-1]):
-			return nil, fmt.Errorf("input B is %s, not of the length of the last axis of %s", bias, x)
+			return nil, fmt.Errorf("input B is %s, want the length of the last axis of %s", bias, x)
 		}
 		return []ir.Spec{x.Spec()}, nil
 	}
@@ -61,9 +60,9 @@ func biased(c *op.Call, exact func(float64) float64, fast func(dst, x []float32)
 	case bias == nil:
 		return transform(c, x, block.Grain/heavier, fast)
 	case x.DType == ir.Double:
-		return zip(c, x, bias, rows[float64, float64]{vv: each(func(a, b float64) float64 { return exact(a + b) })})
+		return zip(c, x, bias, binaryLoops[float64, float64]{vv: each(func(a, b float64) float64 { return exact(a + b) })})
 	}
-	return zip(c, x, bias, rows[float32, float32]{vv: func(dst, a, b []float32) {
+	return zip(c, x, bias, binaryLoops[float32, float32]{vv: func(dst, a, b []float32) {
 		kernel.Add(dst, a, b)
 		fast(dst, dst)
 	}})

@@ -9,13 +9,11 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// A stage turns the first n elements of src into n of dst. They may be the same memory if
-// the elements have one width.
+// A stage converts the first n elements of src into n of dst. They may share memory if the elements have one width.
 type stage func(dst, src []byte, n int)
 
-// conversion returns the stages from one numeric type to another, each through memory of
-// elements of at most 8 bytes: reading a type that Go does not have, converting, writing
-// one.
+// conversion returns the stages from one numeric type to another, through elements of at most 8 bytes: decoding a type that Go does not
+// have, converting, encoding one.
 func conversion(from, to ir.DType, r narrow.Rounding) []stage {
 	if from == to {
 		return []stage{copying(from)}
@@ -36,7 +34,7 @@ func copying(dt ir.DType) stage {
 	return func(dst, src []byte, n int) { copy(dst, src[:(n*bits+7)/8]) }
 }
 
-// decoding is the stage that reads dt as a type that Go has, nil where it is one.
+// decoding is the stage that decodes dt to a type that Go has, nil if Go has dt.
 func decoding(dt ir.DType) (ir.DType, stage) {
 	switch {
 	case dt == ir.Float16:
@@ -55,7 +53,7 @@ func decoding(dt ir.DType) (ir.DType, stage) {
 	return dt, nil
 }
 
-// encoding is the reverse of decoding.
+// encoding is the inverse of decoding.
 func encoding(dt ir.DType, r narrow.Rounding) (ir.DType, stage) {
 	switch {
 	case dt == ir.Float16:
@@ -74,7 +72,7 @@ func encoding(dt ir.DType, r narrow.Rounding) (ir.DType, stage) {
 	return dt, nil
 }
 
-// container is the type of 8 bits that has the values of a packed one.
+// container is the 8-bit type that represents the values of a packed one.
 func container(dt ir.DType) ir.DType {
 	if dt == ir.Int4 || dt == ir.Int2 {
 		return ir.Int8
@@ -82,8 +80,7 @@ func container(dt ir.DType) ir.DType {
 	return ir.Uint8
 }
 
-// between converts between types that Go has, nil where they are the same. before says that the
-// result is going to be rounded again.
+// between converts between types that Go has, nil if they are the same. before means that the result will be rounded again.
 func between(from, to ir.DType, before bool) stage {
 	switch from {
 	case to:
@@ -157,11 +154,10 @@ func plain[S, D number]() stage {
 	}
 }
 
-// truncated converts to integers. Go leaves it to the CPU what becomes of floats that they
-// do not hold: it is fixed to what x86-64 and so NumPy and ONNX Runtime do there, the least
-// integer of 32 bits, or of 64 for types that 32 do not hold.
+// truncated converts to integers. Go leaves out-of-range conversions to the CPU: they are defined here like on x86-64, and so in NumPy and
+// ONNX Runtime: the minimum of int32, or of int64 for types that exceed 32 bits.
 func truncated[S number, D integer]() stage {
-	if whole[S]() {
+	if isInteger[S]() {
 		return plain[S, D]()
 	}
 	switch any(D(0)).(type) {
@@ -208,9 +204,8 @@ func truncateUnsigned(v float64) uint64 {
 	return uint64(truncate64(v))
 }
 
-// toOdd rounds to a float32 such that rounding it once more, to fewer bits, is rounding v:
-// inexact results get an odd last bit (Boldo and Melquiond, "Emulation of FMA and correctly rounded
-// sums", 2008).
+// toOdd rounds to a float32 such that rounding it once more, to fewer bits, equals rounding v: inexact results get an odd last bit (Boldo
+// and Melquiond, "Emulation of FMA and correctly rounded sums", 2008).
 func toOdd(v float64) float32 {
 	f := float32(v)
 	exact := float64(f)

@@ -9,8 +9,7 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// dropoutOps: below opset 12 nothing can ask for training; the mask has the data's type below 10,
-// then bool.
+// dropoutOps: training is possible from opset 12 on; the mask has the data's type below 10, then bool.
 func dropoutOps() []op.Op {
 	var ops []op.Op
 	for _, o := range []op.Op{
@@ -60,12 +59,12 @@ func scalarIn(types block.Set, in []*ir.Array, i int, name string) error {
 		return err
 	}
 	if a.Elems() != 1 {
-		return fmt.Errorf("input %s is %s, not a scalar", name, a)
+		return fmt.Errorf("input %s is %s, want a scalar", name, a)
 	}
 	return nil
 }
 
-// runDropout passes the data through.
+// runDropout copies the data.
 func runDropout(c *op.Call) error {
 	if y := c.Out[0]; y != nil {
 		copy(y.Data, c.In[0].Data)
@@ -93,8 +92,7 @@ func fillOnes(c *op.Call, mask *ir.Array) error {
 	return nil
 }
 
-// runTraining drops elements if training_mode says so, and scales the others so that the
-// expected sum stays.
+// runTraining drops elements if training_mode is set, and scales the others so that the expected sum is unchanged.
 func runTraining(c *op.Call) error {
 	ratio, scale, err := dropoutRatio(c)
 	if err != nil {
@@ -115,8 +113,8 @@ func runTraining(c *op.Call) error {
 	return nil
 }
 
-// dropoutRatio is the share of elements to drop, and what the others are scaled by, which
-// is computed in the ratio's type as onnx.reference does.
+// dropoutRatio is the fraction of elements to drop, and the scale of the others, which is computed in the ratio's type as in
+// onnx.reference.
 func dropoutRatio(c *op.Call) (ratio, scale float64, err error) {
 	single := float32(0.5)
 	if a := c.Opt(1); a != nil {
@@ -134,7 +132,7 @@ func dropoutRatio(c *op.Call) (ratio, scale float64, err error) {
 
 func checkRatio(ratio float64) error {
 	if !(ratio >= 0 && ratio < 1) {
-		return fmt.Errorf("input ratio is %v, which is not in [0, 1)", ratio)
+		return fmt.Errorf("input ratio is %v, want a value in [0, 1)", ratio)
 	}
 	return nil
 }
@@ -154,7 +152,7 @@ func drop[T real](c *op.Call, ratio, scale float64) {
 	}
 }
 
-// optional writes elements of an output that may be unwanted.
+// optional writes elements of an optional output.
 func optional[T ir.Element](outs []*ir.Array, i int) func(at int, v T) {
 	if i >= len(outs) || outs[i] == nil {
 		return func(int, T) {}
@@ -162,7 +160,7 @@ func optional[T ir.Element](outs []*ir.Array, i int) func(at int, v T) {
 	return block.Write[T](outs[i]).Set
 }
 
-// dropoutSeed is the attribute seed, or one of the session's that differs from node to node.
+// dropoutSeed is the attribute seed, or one derived from the session's that differs between nodes.
 func dropoutSeed(n *op.Node) uint32 {
 	if n.Has("seed") {
 		return uint32(n.Int("seed", 0))

@@ -9,7 +9,7 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// samples are numbers of many sizes, in order, with both infinities, NaN and zeros.
+// samples are numbers of many magnitudes, in order, with both infinities, NaN and zeros.
 func samples() []float64 {
 	x := []float64{math.Inf(1), math.Inf(-1), math.NaN(), 0, math.Copysign(0, -1), 1, -1}
 	for i := range 3000 {
@@ -18,11 +18,11 @@ func samples() []float64 {
 	return x
 }
 
-// All functions of float32, float16 and bfloat16 are near the function of float64, which math has.
+// All functions in float32, float16 and bfloat16 are close to the float64 functions of package math.
 func TestFunctionsOfEachFloat(t *testing.T) {
 	for _, dt := range []struct {
 		ir.DType
-		epsilon, least float64 // the distance of 1 to its neighbour, and the least number above 0
+		epsilon, least float64 // the distance from 1 to its neighbour, and the smallest number above 0
 	}{{ir.Float, 0x1p-23, 0x1p-126}, {ir.Float16, 0x1p-10, 0x1p-24}, {ir.BFloat16, 0x1p-7, 0x1p-126}} {
 		x := cast(t, optest.Array(samples()...), dt.DType)
 		wide := cast(t, x, ir.Double)
@@ -41,13 +41,13 @@ func TestFunctionsOfEachFloat(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			limit := cast(t, cast(t, want[0], dt.DType), ir.Double) // with what the type has not become Inf
+			limit := cast(t, cast(t, want[0], dt.DType), ir.Double) // with the numbers that the type does not round to Inf
 			near(t, o.Type+" of "+dt.String(), wide, got[0], limit, dt.epsilon, dt.least)
 		}
 	}
 }
 
-// near allows for two roundings of the argument, which weigh more where the result is much smaller.
+// near allows for two roundings of the argument, which weigh more if the result is much smaller.
 func near(t *testing.T, what string, x, got, want *ir.Array, epsilon, least float64) {
 	t.Helper()
 	arg, g, w := floats(t, x), floats(t, got), floats(t, want)
@@ -57,7 +57,7 @@ func near(t *testing.T, what string, x, got, want *ir.Array, epsilon, least floa
 			continue
 		}
 		if math.IsInf(arg[i], -1) && g[i] == 0 && w[i] != w[i] {
-			continue // x times a function that is 0 at -Inf: the limit, or NaN as the formula has it
+			continue // x times a function that is 0 at -Inf: the limit, or NaN by the formula
 		}
 		t.Errorf("%s at %v: %v, want %v", what, arg[i], g[i], w[i])
 		return
@@ -75,7 +75,7 @@ func TestFunctionsOfIntegers(t *testing.T) {
 	check(t, "Not", run(t, "Not", 1, arrays(ir.ArrayOf([]bool{true, false}, 2))), 0, 1)
 }
 
-func TestWhatIsNaNAndInf(t *testing.T) {
+func TestIsNaNAndIsInf(t *testing.T) {
 	x := optest.Array(math.NaN(), math.Inf(1), math.Inf(-1), 1)
 	for _, dt := range []ir.DType{ir.Double, ir.Float, ir.Float16, ir.BFloat16, ir.Float8E5M2} {
 		raw := run(t, "Cast", 25, arrays(x), optest.Int("to", int64(dt)), optest.Int("saturate", 0))
@@ -85,7 +85,7 @@ func TestWhatIsNaNAndInf(t *testing.T) {
 	}
 }
 
-func TestEluKeepsTheDigitsOfSmallNumbers(t *testing.T) {
+func TestEluIsAccurateForSmallNumbers(t *testing.T) {
 	got := floats(t, run(t, "Elu", 6, arrays(optest.Array[float32](-1e-6))))[0]
 	if want := math.Expm1(float64(float32(-1e-6))); math.Abs(got/want-1) > 0x1p-22 {
 		t.Errorf("got %v, want %v", got, want)
@@ -97,14 +97,14 @@ func TestClip(t *testing.T) {
 	nan := math.NaN()
 	check(t, "attributes", run(t, "Clip", 10, arrays(x), optest.Float("min", -1), optest.Float("max", 2)), -1, 0, 2, nan)
 	check(t, "inputs", run(t, "Clip", 11, arrays(x, lo, hi)), -1, 0, 2, nan)
-	check(t, "no least", run(t, "Clip", 13, arrays(x, nil, hi)), -5, 0, 2, nan)
+	check(t, "no minimum", run(t, "Clip", 13, arrays(x, nil, hi)), -5, 0, 2, nan)
 	check(t, "crossed", run(t, "Clip", 13, arrays(x, hi, lo)), -1, -1, -1, nan)
-	check(t, "attributes are nothing to opset 11", run(t, "Clip", 11, arrays(x), optest.Float("min", -1)), -5, 0, 5, nan)
+	check(t, "attributes are ignored from opset 11 on", run(t, "Clip", 11, arrays(x), optest.Float("min", -1)), -5, 0, 5, nan)
 	check(t, "uint8", run(t, "Clip", 13, arrays(optest.Array[uint8](0, 9, 200), optest.Scalar[uint8](5))), 5, 9, 200)
 	check(t, "Inf", run(t, "Clip", 13, arrays(cast(t, optest.Array(math.Inf(1)), ir.Float16))), 65504)
 }
 
-func TestDropoutPassesOn(t *testing.T) {
+func TestDropoutInference(t *testing.T) {
 	for _, c := range []struct {
 		version int64
 		mask    ir.DType
@@ -136,7 +136,7 @@ func TestDropoutInTraining(t *testing.T) {
 	}
 }
 
-func TestTwisterIsNumPys(t *testing.T) {
+func TestTwisterEqualsNumPy(t *testing.T) {
 	r := newTwister(42)
 	got := []float64{r.uniform(), r.uniform(), r.uniform()}
 	if want := []float64{0.3745401188473625, 0.9507143064099162, 0.7319939418114051}; !slices.Equal(got, want) {

@@ -6,7 +6,7 @@ import (
 )
 
 func runLogic(c *op.Call) error {
-	f := rows[bool, bool]{vv: func(dst, a, b []bool) {
+	f := binaryLoops[bool, bool]{vv: func(dst, a, b []bool) {
 		a, b = a[:len(dst)], b[:len(dst)]
 		for i := range dst {
 			dst[i] = a[i] && b[i]
@@ -21,7 +21,7 @@ func runLogic(c *op.Call) error {
 	return zip(c, c.In[0], c.In[1], f)
 }
 
-// runBits computes the operators on the bits of integers.
+// runBits computes the bitwise operators of integers.
 func runBits(c *op.Call) error {
 	switch dt := c.In[0].DType; dt {
 	case ir.Int8:
@@ -45,7 +45,7 @@ func runBits(c *op.Call) error {
 	}
 }
 
-func bitwise[T integer](n *op.Node) rows[T, T] {
+func bitwise[T integer](n *op.Node) binaryLoops[T, T] {
 	f := func(a, b T) T { return a & b }
 	switch {
 	case n.ID.Type == "BitwiseOr":
@@ -55,8 +55,8 @@ func bitwise[T integer](n *op.Node) rows[T, T] {
 	case n.ID.Type == "BitShift" && n.Text("direction", "") == "LEFT":
 		f = func(a, b T) T { return a << uint64(b) }
 	case n.ID.Type == "BitShift":
-		// A negative shift is a large one of uint64, which leaves only copies of the sign, as it should.
+		// A negative shift is a large one of uint64, which leaves only copies of the sign, as required.
 		f = func(a, b T) T { return a >> uint64(b) }
 	}
-	return rows[T, T]{vv: each(f)}
+	return binaryLoops[T, T]{vv: each(f)}
 }

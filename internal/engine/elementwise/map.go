@@ -6,7 +6,7 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// transform computes output 0 from x alone. f is given blocks; dst may be x.
+// transform computes output 0 from x alone. f is called on blocks; dst may be x.
 func transform[T, D ir.Element](c *op.Call, x *ir.Array, grain int, f func(dst []D, x []T)) error {
 	in, out := block.Read[T](x), block.Write[D](c.Out[0])
 	block.Share(c, int(x.Elems()), grain, mapBytes, func(s block.Scratch, from, to int) {
@@ -21,7 +21,7 @@ func transform[T, D ir.Element](c *op.Call, x *ir.Array, grain int, f func(dst [
 	return nil
 }
 
-// mapBytes is the scratch of a worker with two blocks of the widest elements.
+// mapBytes is the scratch memory of a worker with two blocks of the widest elements.
 const mapBytes = 2 * 8 * block.Len
 
 func mapWork(_ *op.Node, _ []*ir.Array, workers int) int64 { return int64(workers) * mapBytes }

@@ -13,7 +13,7 @@ func powOps() []op.Op {
 	return []op.Op{{Type: "Pow", Since: 7, Shape: powShape, Run: runPow, Work: powWork, InPlace: []int{0}}}
 }
 
-// powShape: base and exponent may be of different types; the result has the base's.
+// powShape: base and exponent may have different types; the result has the base's.
 func powShape(_ *op.Node, in []*ir.Array) ([]ir.Spec, error) {
 	x, err := (block.Floats | block.Of(ir.Int32, ir.Int64)).Tensor(in, 0, "X")
 	if err != nil {
@@ -26,8 +26,7 @@ func powShape(_ *op.Node, in []*ir.Array) ([]ir.Spec, error) {
 	return broadcast(x.DType, x, y)
 }
 
-// powTypes are the types that base and exponent are brought to, unless they are read as
-// them anyway.
+// powTypes are the types that base and exponent are converted to, unless they are read as them anyway.
 func powTypes(x, y ir.DType) (base, exponent ir.DType) {
 	switch {
 	case !block.Floats.Has(x) && block.Floats.Has(y):
@@ -59,20 +58,20 @@ func runPow(c *op.Call) error {
 	y, _ := converted(c, c.In[1], exponent, spare)
 	switch to := c.Out[0].DType; {
 	case to == ir.Int32 && base == ir.Int32:
-		return zip(c, x, y, rows[int32, int32]{vv: each(intPow[int32])})
+		return zip(c, x, y, binaryLoops[int32, int32]{vv: each(intPow[int32])})
 	case to == ir.Int64 && base == ir.Int64:
-		return zip(c, x, y, rows[int64, int64]{vv: each(intPow[int64])})
+		return zip(c, x, y, binaryLoops[int64, int64]{vv: each(intPow[int64])})
 	case to == ir.Int32:
-		return zip(c, x, y, rows[float64, int32]{vv: each(func(a, b float64) int32 { return truncate32(math.Pow(a, b)) })})
+		return zip(c, x, y, binaryLoops[float64, int32]{vv: each(func(a, b float64) int32 { return truncate32(math.Pow(a, b)) })})
 	case to == ir.Int64:
-		return zip(c, x, y, rows[float64, int64]{vv: each(func(a, b float64) int64 { return truncate64(math.Pow(a, b)) })})
+		return zip(c, x, y, binaryLoops[float64, int64]{vv: each(func(a, b float64) int64 { return truncate64(math.Pow(a, b)) })})
 	case to == ir.Double:
-		return zip(c, x, y, rows[float64, float64]{vv: each(math.Pow), vs: power(math.Pow)})
+		return zip(c, x, y, binaryLoops[float64, float64]{vv: each(math.Pow), vs: power(math.Pow)})
 	}
-	return zip(c, x, y, rows[float32, float32]{vv: each(singlePow), vs: power(singlePow)})
+	return zip(c, x, y, binaryLoops[float32, float32]{vv: each(singlePow), vs: power(singlePow)})
 }
 
-// converted is a as elements of that type, in memory taken from spare if it has others.
+// converted is a as elements of that type, in memory of spare if a has another type.
 func converted(c *op.Call, a *ir.Array, dt ir.DType, spare []byte) (*ir.Array, []byte) {
 	if a.DType == dt {
 		return a, spare
@@ -83,8 +82,8 @@ func converted(c *op.Call, a *ir.Array, dt ir.DType, spare []byte) (*ir.Array, [
 	return wide, spare[block.Bytes[float64](int(a.Elems())):]
 }
 
-// singlePow is math.Pow rounded, in a fifth of its time for what needs no care: within the
-// range of float32 the product has an error below 2^-46.
+// singlePow is math.Pow rounded, in a fifth of its time for ordinary arguments: within the range of float32 the product has an error below
+// 2^-46.
 func singlePow(a, b float32) float32 {
 	if a > 0 && a <= math.MaxFloat32 && a != 1 {
 		return float32(math.Exp(float64(b) * math.Log(float64(a))))
@@ -114,8 +113,8 @@ func power[T real](pow func(a, b T) T) func(dst, x []T, exponent T) {
 	}
 }
 
-// intPow wraps around as the product does; a fraction is truncated, and 0 to a negative power, which is
-// infinite, is the least integer, as truncating Inf gives.
+// intPow wraps around like the product; a fraction is truncated, and 0 to a negative power, which is infinite, is the minimum integer, the
+// result of truncating Inf.
 func intPow[T int32 | int64](a, b T) T {
 	if b < 0 {
 		switch a {

@@ -9,7 +9,7 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-func TestShapesThatDoNotFit(t *testing.T) {
+func TestInvalidShapes(t *testing.T) {
 	f, i := ir.NewArray(ir.Float, 2, 3), ir.NewArray(ir.Int32, 2, 3)
 	for _, c := range []struct {
 		op      string
@@ -18,17 +18,17 @@ func TestShapesThatDoNotFit(t *testing.T) {
 		attrs   []*ir.Attr
 		want    string
 	}{
-		{"Add", 14, arrays(f, i), nil, "input B is int32[2,3] where float is needed"},
+		{"Add", 14, arrays(f, i), nil, "input B is int32[2,3], want float"},
 		{"Add", 14, arrays(f, ir.NewArray(ir.Float, 2)), nil, "do not broadcast"},
 		{"Add", 14, arrays(f), nil, "input B is missing"},
-		{"Add", 14, arrays(ir.NewArray(ir.String, 2), ir.NewArray(ir.String, 2)), nil, "does not take"},
-		{"And", 7, arrays(f, f), nil, "does not take"},
+		{"Add", 14, arrays(ir.NewArray(ir.String, 2), ir.NewArray(ir.String, 2)), nil, "not supported"},
+		{"And", 7, arrays(f, f), nil, "not supported"},
 		{"Mod", 13, arrays(f, f), nil, "fmod must be 1"},
 		{"BitShift", 11, arrays(i, i), nil, "attribute direction"},
 		{"PRelu", 9, arrays(ir.NewArray(ir.Float, 3), f), nil, "does not broadcast"},
 		{"Gelu", 20, arrays(f), []*ir.Attr{optest.Text("approximate", "sine")}, "attribute approximate"},
 		{"Where", 9, arrays(f, f, f), nil, "input condition"},
-		{"Clip", 13, arrays(f, f), nil, "input min is float[2,3], not a scalar"},
+		{"Clip", 13, arrays(f, f), nil, "input min is float[2,3], want a scalar"},
 		{"Cast", 13, arrays(f), nil, "attribute to is 0"},
 		{"Cast", 13, arrays(f), []*ir.Attr{optest.Int("to", 257)}, "attribute to is 257"},
 		{"BitCast", 26, arrays(f), []*ir.Attr{optest.Int("to", int64(ir.Double))}, "width"},
@@ -42,8 +42,8 @@ func TestShapesThatDoNotFit(t *testing.T) {
 	}
 }
 
-// Results do not depend on who computes them, nor on where they go.
-func TestSameBitsAtAnyNumberOfWorkersAndInPlace(t *testing.T) {
+// Results depend neither on the number of workers nor on in-place computation.
+func TestWorkersAndInPlaceAreBitIdentical(t *testing.T) {
 	x := cast(t, optest.Array(append(samples(), make([]float64, 60000)...)...), ir.Float)
 	x.Shape = []int64{x.Shape[0] / 3, 3}
 	x.Data = x.Data[:x.Bytes()]

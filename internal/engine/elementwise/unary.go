@@ -13,9 +13,9 @@ import (
 type function struct {
 	name  string
 	since int64
-	exact func(float64) float64  // for double, and for float where fast is missing
+	exact func(float64) float64  // for double, and for float if fast is missing
 	fast  func(dst, x []float32) // may be missing
-	heavy bool                   // it takes many times as long as a sum
+	heavy bool                   // many times slower than an addition
 }
 
 var functions = []function{
@@ -62,7 +62,7 @@ func unary(domain, name string, since int64, types block.Set, run func(*op.Call)
 	}
 }
 
-// unaryShape gives the input's type, or result where that is defined.
+// unaryShape returns the input's type, or result if defined.
 func unaryShape(types block.Set, result ir.DType) func(*op.Node, []*ir.Array) ([]ir.Spec, error) {
 	return func(_ *op.Node, in []*ir.Array) ([]ir.Spec, error) {
 		x, err := types.Tensor(in, 0, "X")
@@ -90,7 +90,7 @@ func (f function) run(c *op.Call) error {
 	return transform(c, c.In[0], grain, mapped(single(f.exact)))
 }
 
-// heavier is by how much pieces of work are smaller for functions that take long.
+// heavier is the factor by which tasks are smaller for slow functions.
 const heavier = 4
 
 // single is f on float32.

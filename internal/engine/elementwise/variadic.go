@@ -8,7 +8,7 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// variadicOps take any number of inputs of one type.
+// variadicOps have any number of inputs of one type.
 func variadicOps() []op.Op {
 	var ops []op.Op
 	for _, v := range []struct {
@@ -71,8 +71,7 @@ func runVariadic(c *op.Call) error {
 	}
 }
 
-// fold brings all inputs together block by block: the output may take the memory of
-// one that is among the inputs twice.
+// fold combines all inputs block by block: the output may reuse the memory of one that occurs twice among the inputs.
 func fold[T number](c *op.Call) error {
 	dst := c.Out[0]
 	w := block.Together(dst, c.In...)
@@ -100,8 +99,8 @@ func fold[T number](c *op.Call) error {
 	return nil
 }
 
-// folding is what joins two operands, and what is done to the whole in the end.
-func folding[T number](n *op.Node, count int) (f rows[T, T], finish func([]T)) {
+// folding returns the function that combines two operands, and the one applied to the result.
+func folding[T number](n *op.Node, count int) (f binaryLoops[T, T], finish func([]T)) {
 	switch n.ID.Type {
 	case "Max", "Min":
 		return arithmetic[T](n), func([]T) {}
@@ -115,9 +114,9 @@ func folding[T number](n *op.Node, count int) (f rows[T, T], finish func([]T)) {
 	}
 }
 
-func sums[T number]() rows[T, T] {
-	if f, ok := any(singles["Add"]).(rows[T, T]); ok {
+func sums[T number]() binaryLoops[T, T] {
+	if f, ok := any(kernels["Add"]).(binaryLoops[T, T]); ok {
 		return f
 	}
-	return rows[T, T]{vv: add[T]}
+	return binaryLoops[T, T]{vv: add[T]}
 }

@@ -67,7 +67,7 @@ func selectWords[T word](c *op.Call) {
 	})
 }
 
-// words is a with elements of type T of the same width.
+// words is a as elements of type T of the same width.
 func words[T ir.Element](a *ir.Array) *ir.Array {
 	w := ir.ArrayOf[T](nil, 0)
 	return &ir.Array{DType: w.DType, Shape: a.Shape, Data: a.Data}
@@ -99,7 +99,7 @@ func spread[T any](dst, x []T) {
 	copy(dst, x)
 }
 
-// selectOne moves elements one by one.
+// selectOne selects elements one by one.
 func selectOne[T any](c *op.Call, x, y, dst []T) {
 	cond := ir.View[bool](c.In[0])
 	w := block.Broadcast(c.Out[0].Shape, c.In[0].Shape, c.In[1].Shape, c.In[2].Shape)

@@ -6,16 +6,15 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// rows are the loops of a binary operator. Those with a single number may be
-// missing. dst may be a or b.
-type rows[T, D ir.Element] struct {
+// binaryLoops are the loops of a binary operator. Those with a scalar operand may be missing. dst may be a or b.
+type binaryLoops[T, D ir.Element] struct {
 	vv func(dst []D, a, b []T)
 	vs func(dst []D, a []T, b T)
 	sv func(dst []D, a T, b []T)
 }
 
-// do computes a block. A single element of an operand is put into its buffer if need be.
-func (f rows[T, D]) do(dst []D, a, b, bufA, bufB []T) {
+// do computes a block. A scalar operand is repeated in its buffer if needed.
+func (f binaryLoops[T, D]) do(dst []D, a, b, bufA, bufB []T) {
 	n := len(dst)
 	switch {
 	case f.vs != nil && len(a) == n && len(b) == 1:
@@ -28,7 +27,7 @@ func (f rows[T, D]) do(dst []D, a, b, bufA, bufB []T) {
 }
 
 // zip computes output 0 from x and y.
-func zip[T, D ir.Element](c *op.Call, x, y *ir.Array, f rows[T, D]) error {
+func zip[T, D ir.Element](c *op.Call, x, y *ir.Array, f binaryLoops[T, D]) error {
 	dst := c.Out[0]
 	w := block.Together(dst, x, y)
 	a, b := block.OperandOf[T](w, 0, dst, x), block.OperandOf[T](w, 1, dst, y)
@@ -44,7 +43,7 @@ func zip[T, D ir.Element](c *op.Call, x, y *ir.Array, f rows[T, D]) error {
 	return nil
 }
 
-// zipBytes is the scratch of a worker with three blocks of the widest elements.
+// zipBytes is the scratch memory of a worker with three blocks of the widest elements.
 const zipBytes = 3 * 8 * block.Len
 
 func zipWork(_ *op.Node, _ []*ir.Array, workers int) int64 { return int64(workers) * zipBytes }

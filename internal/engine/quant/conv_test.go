@@ -8,7 +8,7 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// layers are shapes of x and w, and attributes, of which there is a plain definition: two spatial axes.
+// layers are shapes of x and w, and attributes, that the plain definition supports: two spatial axes.
 func layers() []struct {
 	x, w []int64
 	a    attrs
@@ -25,7 +25,7 @@ func layers() []struct {
 	}
 }
 
-func TestConvIntegerIsItsDefinition(t *testing.T) {
+func TestConvIntegerEqualsTheDefinition(t *testing.T) {
 	for i, l := range layers() {
 		for _, types := range [][2]ir.DType{{ir.Uint8, ir.Int8}, {ir.Int8, ir.Uint8}} {
 			x, w := codes(1, types[0], l.x...), codes(2, types[1], l.w...)
@@ -68,7 +68,7 @@ func windows(t *testing.T, a attrs, shape []int64, xa, wa, xz, wz *ir.Array) []i
 	return y
 }
 
-func TestQLinearConvRequantizesConvInteger(t *testing.T) {
+func TestQLinearConvEqualsRequantizedConvInteger(t *testing.T) {
 	for i, l := range layers() {
 		for _, dt := range []ir.DType{ir.Uint8, ir.Int8} {
 			x, w := codes(1, ir.Uint8, l.x...), codes(2, ir.Int8, l.w...)

@@ -7,15 +7,15 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// A depthwise convolution of codes is one of float32: its sums are whole numbers that float32
-// holds exactly, as there are few products in each.
+// A quantized depthwise convolution is computed in float32: its sums are integers that float32 represents exactly, as each has few
+// products.
 type depthwise struct {
 	*conv.Depthwise
 	x, w         *ir.Array
 	xZero, wZero []int32
 }
 
-// depthwiseOf is nil where the convolution is none, or where a sum might not be exact.
+// depthwiseOf is nil if the convolution is not depthwise, or if a sum might not be exact.
 func depthwiseOf(g *conv.Geometry) *depthwise {
 	const largest = 255 * 255 // of a product
 	if g.Depth()*largest > 1<<24 {
@@ -27,15 +27,15 @@ func depthwiseOf(g *conv.Geometry) *depthwise {
 	return nil
 }
 
-// slot is the bytes of one worker's scratch: a channel of x and of the result, as floats and as
-// sums, the weights, and what the convolution wants.
+// slot is the scratch memory of one worker in bytes: a channel of x and of the result, as floats and as sums, the weights, and the scratch
+// memory of the float convolution.
 func (d *depthwise) slot() int64 {
 	return aligned(4 * int64(d.InArea()+2*d.OutArea()+d.Depth()+d.Scratch()))
 }
 
 func (d *depthwise) work(workers int) int64 { return int64(workers) * d.slot() }
 
-// run gives the sums of each channel to finish, as convolution.run does.
+// run passes the sums of each channel to finish, like convolution.run.
 func (d *depthwise) run(p *op.Pool, work []byte, finish channelFinisher) {
 	p.Slots(d.Products(), func(i, slot int) {
 		all := kernel.Words[float32](work[int64(slot)*d.slot():][:d.slot()])
@@ -59,7 +59,7 @@ func (d *depthwise) run(p *op.Pool, work []byte, finish channelFinisher) {
 	})
 }
 
-// values are codes less their zero point, if there is one.
+// values are quantized values minus their zero point, if there is one.
 func values(dst []float32, codes []byte, dt ir.DType, zero []int32) {
 	z := int32(0)
 	if len(zero) > 0 {

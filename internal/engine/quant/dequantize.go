@@ -16,7 +16,7 @@ func dequantizeShape(n *op.Node, in []*ir.Array) ([]ir.Spec, error) {
 	}
 	_, integer := ranges[x.DType]
 	if x.Kind != ir.Dense || !integer && x.DType != ir.Int32 && (!narrow.IsFloat(x.DType) || x.DType == ir.Float8E8M0) {
-		return nil, fmt.Errorf("input x is %s, which is no type of codes", x)
+		return nil, fmt.Errorf("input x is %s, want a quantized type", x)
 	}
 	if err := checkScale(n, in, "x_scale", "x_zero_point"); err != nil {
 		return nil, err
@@ -34,7 +34,7 @@ func dequantizeShape(n *op.Node, in []*ir.Array) ([]ir.Spec, error) {
 	return []ir.Spec{{DType: dt, Shape: x.Shape}}, nil
 }
 
-// dequantizeWork is room for a byte, or a float, of each packed code.
+// dequantizeWork is the memory of a byte, or a float, per packed value.
 func dequantizeWork(_ *op.Node, in []*ir.Array, _ int) int64 {
 	switch dt := in[0].DType; {
 	case dt.Bits() >= 8:
@@ -47,24 +47,24 @@ func dequantizeWork(_ *op.Node, in []*ir.Array, _ int) int64 {
 
 // A dequantizer is one DequantizeLinear.
 type dequantizer struct {
-	*grain
+	*granularity
 	x, y   *ir.Array
 	scale  []float32
 	zero   []int32   // nil for zeros
-	bytes  []byte    // the codes if they are integers of at most 8 bits
-	values []float32 // the codes if they are packed floats
+	bytes  []byte    // quantized values of integer types of at most 8 bits
+	values []float32 // quantized values of packed float types
 }
 
 func dequantize(c *op.Call) error {
 	d := &dequantizer{x: c.In[0], y: c.Out[0]}
 	var err error
-	if d.grain, err = grainOf(c.Node, c.In[0], c.In[1]); err != nil {
+	if d.granularity, err = granularityOf(c.Node, c.In[0], c.In[1]); err != nil {
 		return err
 	}
 	if d.scale, err = floats(c.In[1]); err != nil {
 		return err
 	}
-	// Zero points of codes that are floats are zero.
+	// Zero points of float types are zero.
 	if zero := c.Opt(2); zero != nil && !narrow.IsFloat(zero.DType) {
 		if d.zero, err = integers(zero); err != nil {
 			return err
@@ -75,7 +75,7 @@ func dequantize(c *op.Call) error {
 	return nil
 }
 
-// unpack makes codes below 8 bits of equal width with Go's types.
+// unpack unpacks types below 8 bits.
 func (d *dequantizer) unpack(work []byte) {
 	switch dt := d.x.DType; {
 	case isByte(dt):
@@ -89,7 +89,7 @@ func (d *dequantizer) unpack(work []byte) {
 	}
 }
 
-// run writes the values of one run. float16 and bfloat16 are rounded once, from float32.
+// run dequantizes one run. float16 and bfloat16 are rounded once, from float32.
 func (d *dequantizer) run(r run) {
 	if d.y.DType == ir.Float {
 		d.floats(ir.View[float32](d.y)[r.at:][:r.n], r)
@@ -133,7 +133,7 @@ func (d *dequantizer) floats(dst []float32, r run) {
 	}
 }
 
-// signed says how bytes hold codes.
+// signed is the sign type of unpacked bytes.
 func (d *dequantizer) signed() bool { return ranges[d.x.DType].lo < 0 }
 
 func (d *dequantizer) zeroAt(i int) int32 {
@@ -143,7 +143,7 @@ func (d *dequantizer) zeroAt(i int) int32 {
 	return d.zero[i]
 }
 
-// differences are the codes less their zero points.
+// differences are the quantized values minus their zero points.
 func differences[T int16 | uint16 | int32](dst []float32, x []T, d *dequantizer, r run) {
 	for i, v := range x {
 		dst[i] = float32(int64(v) - int64(d.zeroAt(r.scale+i*r.step)))

@@ -1,9 +1,8 @@
-// Package quant is the family of operators on quantized numbers: from floats to codes and back,
-// products and convolutions of 8-bit codes, ONNX Runtime's operators on codes, and products with
-// weights of a few bits.
+// Package quant is the family of operators on quantized numbers: QuantizeLinear and DequantizeLinear, 8-bit matrix products and
+// convolutions, ONNX Runtime's QLinear operators, and products with weights of a few bits (MatMulNBits).
 //
-// Results are those of the specification bit for bit: divisions by a scale are divisions, halves
-// are rounded to even, and float32 is rounded after each step. Integer products are exact.
+// Results are bit-identical to the specification: divisions by a scale are divisions, halves are rounded to even, and float32 is rounded
+// after each step. Integer products are exact.
 //
 // It must not know graphs, plans, files or how a model was quantized.
 package quant
@@ -17,6 +16,6 @@ import (
 // Ops are the rows of this family.
 func Ops() []op.Op {
 	return slices.Concat(
-		linears(), integerProducts(), integerConvolutions(), bitProducts(), codeOperators(),
+		quantizeOps(), integerProducts(), integerConvolutions(), matMulNBitsOps(), qLinearOps(),
 	)
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// Floats as codes with scale 0.5 and zero point 128: halves go to the even code.
+// Floats quantized with scale 0.5 and zero point 128: halves are rounded to even.
 func Example() {
 	pool := op.NewPool(2)
 	defer pool.Close()

@@ -29,7 +29,7 @@ func granularities() []struct {
 	}
 }
 
-// scaleOf is which scale element i of 3×8×10 has.
+// scaleOf is the index of the scale of element i of 3×8×10.
 func scaleOf(a attrs, i int) int {
 	sizes := []int{3, 8, 10}
 	place := []int{i / 80, i / 10 % 8, i % 10}
@@ -100,7 +100,7 @@ func TestQuantizeLinearSaturates(t *testing.T) {
 	}
 }
 
-func TestFloatCodes(t *testing.T) {
+func TestQuantizeToFloat8AndFloat4(t *testing.T) {
 	x := ir.ArrayOf([]float32{0, 1, -3, 1000, 0.25}, 5)
 	for dt, want := range map[ir.DType][]float32{
 		ir.Float8E4M3FN:   {0, 0.5, -1.5, 448, 0.125},
@@ -124,7 +124,7 @@ func TestFloatCodes(t *testing.T) {
 	}
 }
 
-// The type of the scale is that of the quotient, unless precision says otherwise.
+// The quotient has the type of the scale, unless precision is set.
 func TestPrecisionOfTheQuotient(t *testing.T) {
 	// 2049 is halfway between two float16 and becomes 2048, and 2049/2 is 1024.5.
 	x, s := ir.ArrayOf([]float32{2049}, 1), one(2)
@@ -181,12 +181,12 @@ func TestDynamicQuantizeLinear(t *testing.T) {
 			t.Errorf("%v: scale %v, zero point %d, want %v, %d", c.x, s, z, c.scale, c.zero)
 		}
 		if want := must(t, "QuantizeLinear", nil, x, out[1], out[2]); !bytes.Equal(out[0].Data, want.Data) {
-			t.Errorf("%v: codes %v, want %v", c.x, out[0].Data, want.Data)
+			t.Errorf("%v: got %v, want %v", c.x, out[0].Data, want.Data)
 		}
 	}
 }
 
-// Runs of more elements than are worked on at once.
+// Runs longer than a chunk.
 func TestLongRuns(t *testing.T) {
 	x := random(1, 3, 5000)
 	for _, g := range []struct {

@@ -8,31 +8,30 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// Where the operators have the operands of their products.
+// The input indices of the operands.
 var (
-	matMulInteger = wiring{a: 0, b: 1, aZero: 2, bZero: 3}
-	qLinearMatMul = wiring{a: 0, b: 3, aZero: 2, bZero: 5}
-	integerFloat  = wiring{a: 0, b: 1, aZero: 4, bZero: 5}
-	dynamicMatMul = wiring{a: 0, b: 1, aZero: -1, bZero: 3}
-	qGemm         = wiring{a: 0, b: 3, aZero: 2, bZero: 5}
+	matMulInteger = operandInputs{a: 0, b: 1, aZero: 2, bZero: 3}
+	qLinearMatMul = operandInputs{a: 0, b: 3, aZero: 2, bZero: 5}
+	integerFloat  = operandInputs{a: 0, b: 1, aZero: 4, bZero: 5}
+	dynamicMatMul = operandInputs{a: 0, b: 1, aZero: -1, bZero: 3}
+	qGemm         = operandInputs{a: 0, b: 3, aZero: 2, bZero: 5}
 )
 
-// integerProducts are the products of matrices of codes.
+// integerProducts are the quantized matrix products.
 func integerProducts() []op.Op {
 	return []op.Op{
 		matMulInteger.row("", "MatMulInteger", 10, false, integerShape, multiply),
-		qLinearMatMul.row("", "QLinearMatMul", 10, true, qLinearShape, multiplyCodes),
+		qLinearMatMul.row("", "QLinearMatMul", 10, true, qLinearShape, runQLinearMatMul),
 		integerFloat.row(microsoft, "MatMulIntegerToFloat", 1, true, toFloatShape, multiplyToFloat),
 		qGemm.row(microsoft, "QGemm", 1, true, qGemmShape, multiplyGemm),
 		dynamicMatMulRow(microsoft, "DynamicQuantizeMatMul"),
-		// The same, made of DynamicQuantizeLinear, MatMulInteger, Cast and Mul by the product of
-		// both scales, and Add of the bias.
+		// The fused form of DynamicQuantizeLinear, MatMulInteger, Cast, Mul by the product of both scales, and Add of the bias.
 		dynamicMatMulRow("mcompress", "QuantizedMatMul"),
 	}
 }
 
-// row is an operator that multiplies. finish says that its sums become something else.
-func (w wiring) row(domain, name string, since int64, finish bool, shape shapeOf, run func(c *op.Call, p *product) error) op.Op {
+// row is an operator that multiplies. finish means that its sums are post-processed.
+func (w operandInputs) row(domain, name string, since int64, finish bool, shape shapeOf, run func(c *op.Call, p *product) error) op.Op {
 	return op.Op{
 		Domain: domain, Type: name, Since: since, Prepare: w.prepare,
 		Shape: func(n *op.Node, in []*ir.Array) ([]ir.Spec, error) {
@@ -69,8 +68,8 @@ func integerShape(_ *op.Node, _ []*ir.Array, p *product) ([]ir.Spec, error) {
 	return []ir.Spec{s}, s.Valid()
 }
 
-// codes multiplies A's codes as they are.
-func (p *product) codes(c *op.Call, to []int32, finish finisher) error {
+// multiplyStored multiplies A without conversion.
+func (p *product) multiplyStored(c *op.Call, to []int32, finish finisher) error {
 	aZero, err := zeros(optional(c.In, p.aZero))
 	if err != nil {
 		return err
@@ -80,7 +79,7 @@ func (p *product) codes(c *op.Call, to []int32, finish finisher) error {
 }
 
 func multiply(c *op.Call, p *product) error {
-	return p.codes(c, ir.View[int32](c.Out[0]), nil)
+	return p.multiplyStored(c, ir.View[int32](c.Out[0]), nil)
 }
 
 func qLinearShape(_ *op.Node, in []*ir.Array, p *product) ([]ir.Spec, error) {
@@ -97,8 +96,7 @@ func qLinearShape(_ *op.Node, in []*ir.Array, p *product) ([]ir.Spec, error) {
 	return []ir.Spec{s}, s.Valid()
 }
 
-// checkScales checks scales of A, which may be one for each row, of B, one for each column, and of
-// the result.
+// checkScales checks the scales of A, per-tensor or per row, of B, per-tensor or per column, and of the result.
 func (p *product) checkScales(a, b, y *ir.Array) error {
 	for _, s := range []struct {
 		name string
@@ -115,7 +113,7 @@ func (p *product) checkScales(a, b, y *ir.Array) error {
 	return nil
 }
 
-func multiplyCodes(c *op.Call, p *product) error {
+func runQLinearMatMul(c *op.Call, p *product) error {
 	s, err := p.scales(c.In[1], c.In[4], c.In[6], 1)
 	if err != nil {
 		return err
@@ -124,16 +122,15 @@ func multiplyCodes(c *op.Call, p *product) error {
 	if err != nil {
 		return err
 	}
-	return p.codes(c, nil, p.toCodes(c.Out[0], s, zero[0]))
+	return p.multiplyStored(c, nil, p.quantizeTo(c.Out[0], s, zero[0]))
 }
 
-// scales are what the sums of a row are multiplied by, for each column: alpha·a·b/y, rounded after
-// each step.
+// scales are the factors of the sums of a row, per column: alpha·a·b/y, rounded after each step.
 type scales struct {
 	alpha, y float32
 	a, b     []float32
 	n        int       // columns
-	shared   []float32 // by all rows, nil if A has a scale for each
+	shared   []float32 // common to all rows, nil if A has a scale per row
 }
 
 func (p *product) scales(a, b, y *ir.Array, alpha float32) (s *scales, err error) {
@@ -172,8 +169,7 @@ func (s *scales) of(a float32) []float32 {
 	return out
 }
 
-// requantize writes the codes of sums·scale, a scale for each: rounded half to even, plus zero,
-// saturated.
+// requantize writes sums·scale, with a scale per element: rounded half to even, plus zero, saturated.
 func requantize(dst []byte, sums []int32, scale []float32, zero int32, codes kernel.Codes) {
 	requantizeBlocks(dst, sums, zero, codes, func(x []float32, q []int32, at int) {
 		kernel.DequantizeInt32Cols(x, q, scale[at:][:len(q)], nil)

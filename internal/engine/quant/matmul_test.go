@@ -9,10 +9,10 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// at is element i of values that are one, or one for each.
+// at is element i of values, which has one element or one per i.
 func at[T any](v []T, i int) T { return v[i%len(v)] }
 
-func TestMatMulIntegerIsItsDefinition(t *testing.T) {
+func TestMatMulIntegerEqualsTheDefinition(t *testing.T) {
 	for _, types := range [][2]ir.DType{{ir.Uint8, ir.Int8}, {ir.Uint8, ir.Uint8}, {ir.Int8, ir.Int8}, {ir.Int8, ir.Uint8}} {
 		for _, n := range []int64{1, 20, 33} {
 			a, b := codes(1, types[0], 2, 5, 37), codes(2, types[1], 37, n)
@@ -28,7 +28,7 @@ func TestMatMulIntegerIsItsDefinition(t *testing.T) {
 	}
 }
 
-// sums are those of m×k times k×n; rows of a have zero points in turns of rows.
+// sums are those of m×k times k×n; the zero points of a are repeated over its rows.
 func sums(t *testing.T, a, b, za, zb *ir.Array, m, k, n, rows int) []int32 {
 	t.Helper()
 	x, y, zx, zy := wholes(t, a), wholes(t, b), wholes(t, za), wholes(t, zb)
@@ -53,7 +53,7 @@ func TestMatMulIntegerBroadcasts(t *testing.T) {
 		right := &ir.Array{DType: ir.Int8, Shape: []int64{6, 5}, Data: part(b.Data, i%2, 30)}
 		want := sums(t, left, right, zero, ir.NewArray(ir.Int8, 1), 4, 6, 5, 1)
 		if !slices.Equal(part(ir.View[int32](got), i, 20), want) {
-			t.Errorf("matrix %d is not the product of those it broadcasts from", i)
+			t.Errorf("matrix %d does not equal the unbroadcast product", i)
 		}
 	}
 	vector := must(t, "MatMulInteger", nil, codes(1, ir.Uint8, 6), b)
@@ -116,7 +116,7 @@ func TestQGemmTransposes(t *testing.T) {
 	}
 }
 
-// turned is a matrix of bytes transposed.
+// turned is a transposed matrix of bytes.
 func turned(a *ir.Array) *ir.Array {
 	rows, cols := a.Shape[0], a.Shape[1]
 	to := ir.NewArray(a.DType, cols, rows)
@@ -126,8 +126,8 @@ func turned(a *ir.Array) *ir.Array {
 	return to
 }
 
-// The fused form has the bits of the nodes that it stands for.
-func TestQuantizedMatMulIsTheNodesItStandsFor(t *testing.T) {
+// The fused operator is bit-identical to the nodes that it replaces.
+func TestQuantizedMatMulEqualsUnfusedNodes(t *testing.T) {
 	for _, shape := range [][]int64{{1, 48}, {33, 48}, {2, 3, 48}, {48}} {
 		for _, columns := range []int64{1, 50} {
 			x, w := random(1, shape...), codes(2, ir.Int8, 48, 50)
@@ -153,7 +153,7 @@ func TestQuantizedMatMulIsTheNodesItStandsFor(t *testing.T) {
 	}
 }
 
-func TestMatMulNBitsIsItsDefinition(t *testing.T) {
+func TestMatMulNBitsEqualsTheDefinition(t *testing.T) {
 	for _, bits := range []int{2, 4, 8} {
 		for _, zeros := range []string{"none", "packed", "floats"} {
 			const m, k, n, block = 3, 100, 37, 32
@@ -167,7 +167,7 @@ func TestMatMulNBitsIsItsDefinition(t *testing.T) {
 			case "packed":
 				row := (blocks*bits + 7) / 8
 				z = codes(5, ir.Uint8, n, int64(row))
-				zero = func(col, blk int) float32 { return float32(codeAt(z.Data[col*row:], blk, bits)) }
+				zero = func(col, blk int) float32 { return float32(elementAt(z.Data[col*row:], blk, bits)) }
 			case "floats":
 				z = random(5, n, blocks)
 				zero = func(col, blk int) float32 { return ir.View[float32](z)[col*blocks+blk] }
@@ -177,7 +177,7 @@ func TestMatMulNBitsIsItsDefinition(t *testing.T) {
 				want, size := float64(ir.View[float32](bias)[i%n]), 1.0
 				for l := range k {
 					col, blk := i%n, l/block
-					code := codeAt(part(b.Data, col, blocks*block*bits/8), l, bits)
+					code := elementAt(part(b.Data, col, blocks*block*bits/8), l, bits)
 					v := float64(ir.View[float32](a)[i/n*k+l]) * float64((float32(code)-zero(col, blk))*ir.View[float32](s)[col*blocks+blk])
 					want, size = want+v, size+math.Abs(v)
 				}
@@ -199,7 +199,7 @@ func TestMatMulNBitsOfHalves(t *testing.T) {
 	}
 }
 
-// A vector has no axes to swap, whatever the attributes of kin say.
+// A vector has no axes to swap, whatever transA and transB are.
 func TestVectorsAreNotTransposed(t *testing.T) {
 	row, matrix, column := codes(1, ir.Uint8, 6), codes(2, ir.Int8, 6, 5), codes(3, ir.Int8, 6)
 	for _, b := range []*ir.Array{matrix, column} {

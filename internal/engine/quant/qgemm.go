@@ -7,8 +7,8 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// qGemmShape is QGemm's: inputs A, a_scale, a_zero_point, B, b_scale, b_zero_point, C, y_scale, y_zero_point.
-// Without y_scale the result is float.
+// qGemmShape is QGemm's: inputs A, a_scale, a_zero_point, B, b_scale, b_zero_point, C, y_scale, y_zero_point. Without y_scale the result is
+// float.
 func qGemmShape(_ *op.Node, in []*ir.Array, p *product) ([]ir.Spec, error) {
 	if len(in[0].Shape) != 2 || len(in[3].Shape) != 2 {
 		return nil, fmt.Errorf("inputs A and B are %s and %s, want matrices", in[0], in[3])
@@ -48,13 +48,13 @@ func multiplyGemm(c *op.Call, p *product) error {
 		return err
 	}
 	if c.Opt(7) == nil {
-		return p.codes(c, nil, p.plus(c.Opt(6), p.toFloat(c.Out[0], s, nil)))
+		return p.multiplyStored(c, nil, p.plus(c.Opt(6), p.toFloat(c.Out[0], s, nil)))
 	}
 	zero, err := integers(c.In[8])
 	if err != nil {
 		return err
 	}
-	return p.codes(c, nil, p.plus(c.Opt(6), p.toCodes(c.Out[0], s, zero[0])))
+	return p.multiplyStored(c, nil, p.plus(c.Opt(6), p.quantizeTo(c.Out[0], s, zero[0])))
 }
 
 // plus adds C to the sums first.
@@ -63,7 +63,7 @@ func (p *product) plus(bias *ir.Array, finish finisher) finisher {
 		return finish
 	}
 	add := ir.View[int32](bias)
-	row, col := 0, 0 // steps, 0 where an axis of length 1 repeats
+	row, col := 0, 0 // strides, 0 for axes of length 1
 	if r := len(bias.Shape); r > 0 && bias.Shape[r-1] > 1 {
 		col = 1
 	}
@@ -78,9 +78,9 @@ func (p *product) plus(bias *ir.Array, finish finisher) finisher {
 	}
 }
 
-// toCodes writes codes of sums·scale.
-func (p *product) toCodes(y *ir.Array, s *scales, zero int32) finisher {
-	codes := codesOf(y.DType)
+// quantizeTo writes sums·scale, quantized.
+func (p *product) quantizeTo(y *ir.Array, s *scales, zero int32) finisher {
+	codes := rangeOfType(y.DType)
 	return func(i, row, col int, sums []int32) {
 		requantize(y.Data[(i*p.M+row)*p.N+col:][:len(sums)], sums, s.row(row)[col:], zero, codes)
 	}

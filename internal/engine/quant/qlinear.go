@@ -10,9 +10,8 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// codeOperators are ONNX Runtime's operators from codes to codes. Where roundings fall is as it
-// has them.
-func codeOperators() []op.Op {
+// qLinearOps are ONNX Runtime's operators with quantized inputs and outputs. Rounding is as in ONNX Runtime.
+func qLinearOps() []op.Op {
 	return []op.Op{
 		pairRow("QLinearAdd", func(a, b, c params) func(x, y float32) float32 {
 			ra, rb := a.scale/c.scale, b.scale/c.scale
@@ -31,20 +30,20 @@ func codeOperators() []op.Op {
 		mapRow("QLinearSigmoid", func(*op.Node) func(x []float32) {
 			return func(x []float32) { kernel.Sigmoid(x, x) }
 		}),
-		{Domain: microsoft, Type: "QLinearConcat", Since: 1, Shape: concatShape, Run: concatCodes},
-		{Domain: microsoft, Type: "QLinearGlobalAveragePool", Since: 1, Shape: averageAllShape, Run: averageAllCodes},
-		{Domain: microsoft, Type: "QLinearAveragePool", Since: 1, Shape: averageShape, Run: averageCodes},
+		{Domain: microsoft, Type: "QLinearConcat", Since: 1, Shape: concatShape, Run: runQLinearConcat},
+		{Domain: microsoft, Type: "QLinearGlobalAveragePool", Since: 1, Shape: averageAllShape, Run: globalAveragePool},
+		{Domain: microsoft, Type: "QLinearAveragePool", Since: 1, Shape: averageShape, Run: averagePool},
 	}
 }
 
-// params are what codes mean: (code - zero)·scale.
+// params are the quantization parameters of a tensor: x = (q - zero)·scale.
 type params struct {
 	scale float32
 	zero  int32
 	dt    ir.DType
 }
 
-// triple are an operand of codes, its scale and its zero point: inputs at, at+1 and at+2.
+// triple is a quantized operand, its scale and its zero point: inputs at, at+1 and at+2.
 func triple(in []*ir.Array, at int, name string) (*ir.Array, error) {
 	a, err := op.Arg(in, at, name)
 	if err != nil {
@@ -56,7 +55,7 @@ func triple(in []*ir.Array, at int, name string) (*ir.Array, error) {
 	return a, checkParams(in, at+1, name, a.DType)
 }
 
-// checkParams checks the scale and zero point at at and at+1, of codes of type dt.
+// checkParams checks the scale and zero point at inputs at and at+1, for quantized type dt.
 func checkParams(in []*ir.Array, at int, name string, dt ir.DType) error {
 	scale, err := op.Arg(in, at, name+"_scale")
 	if err != nil {
@@ -71,7 +70,7 @@ func checkParams(in []*ir.Array, at int, name string, dt ir.DType) error {
 	return nil
 }
 
-// paramsAt reads a scale and a zero point of codes of type dt.
+// paramsAt reads a scale and a zero point for quantized type dt.
 func paramsAt(in []*ir.Array, at int, dt ir.DType) (params, error) {
 	scale, err := floats(in[at])
 	if err != nil {
@@ -88,7 +87,7 @@ func paramsAt(in []*ir.Array, at int, dt ir.DType) (params, error) {
 	return p, nil
 }
 
-// value are the numbers that the codes 0 to 255 of a byte stand for.
+// values are the dequantized values of the bytes 0 to 255.
 func (p params) values() *[256]float32 {
 	var codes [256]byte
 	for i := range codes {
@@ -99,20 +98,19 @@ func (p params) values() *[256]float32 {
 	return values
 }
 
-// code writes numbers as codes.
-func (p params) codes(dst []byte, x []float32) {
-	kernel.Quantize(dst, x, p.scale, p.zero, codesOf(p.dt))
+// quantize quantizes numbers.
+func (p params) quantize(dst []byte, x []float32) {
+	kernel.Quantize(dst, x, p.scale, p.zero, rangeOfType(p.dt))
 }
 
-// code is one code of what already has the zero point in it: rounded half to even, saturated.
-func (p params) code(v float32) byte {
+// saturate is one quantized value of v, which includes the zero point: rounded half to even, saturated.
+func (p params) saturate(v float32) byte {
 	r := ranges[p.dt]
 	w := math.RoundToEven(float64(v))
 	return byte(int32(min(max(w, float64(r.lo)), float64(r.hi))))
 }
 
-// pairRow is an operator of two operands: inputs A, its scale and zero point, B likewise, C's scale
-// and zero point.
+// pairRow is an operator with two operands: inputs A, its scale and zero point, B likewise, C's scale and zero point.
 func pairRow(name string, of func(a, b, c params) func(x, y float32) float32) op.Op {
 	return op.Op{
 		Domain: microsoft, Type: name, Since: 1, Shape: pairShape,
@@ -162,15 +160,14 @@ func mapPairs(c *op.Call, a, b *ir.Array, p params, f func(x, y float32) float32
 		walk.Runs(from, to, func(at, n int, off []int) {
 			i, j := off[0], off[1]
 			for k := range n {
-				y[at+k] = p.code(f(raw[a.Data[i]], raw[b.Data[j]]))
+				y[at+k] = p.saturate(f(raw[a.Data[i]], raw[b.Data[j]]))
 				i, j = i+walk.Step(0), j+walk.Step(1)
 			}
 		})
 	})
 }
 
-// mapRow is an operator of one operand: inputs X, its scale and zero point, Y's scale and zero
-// point. It is a table of the 256 codes.
+// mapRow is an operator with one operand: inputs X, its scale and zero point, Y's scale and zero point. It uses a table of 256 values.
 func mapRow(name string, of func(n *op.Node) func(x []float32)) op.Op {
 	return op.Op{
 		Domain: microsoft, Type: name, Since: 1, InPlace: []int{0},
@@ -198,10 +195,10 @@ func mapRow(name string, of func(n *op.Node) func(x []float32)) op.Op {
 	}
 }
 
-// table are the codes of 256 numbers.
+// table are the 256 quantized results.
 func (p params) table(values *[256]float32) *[256]byte {
 	table := new([256]byte)
-	p.codes(table[:], values[:])
+	p.quantize(table[:], values[:])
 	return table
 }
 

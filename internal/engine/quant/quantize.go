@@ -11,9 +11,9 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// linears turn floats into codes and back. Later versions only took more types, scales for each
-// place of an axis (13) and for blocks (21), and attributes that say what their absence said before.
-func linears() []op.Op {
+// quantizeOps are QuantizeLinear and DequantizeLinear. Later versions only added types, per-axis (13) and blockwise (21) scales, and attributes
+// whose defaults equal the earlier semantics.
+func quantizeOps() []op.Op {
 	return []op.Op{
 		{Type: "QuantizeLinear", Since: 10, Shape: quantizeShape, Work: quantizeWork, Run: quantize},
 		{Type: "DequantizeLinear", Since: 10, Shape: dequantizeShape, Work: dequantizeWork, Run: dequantize},
@@ -34,7 +34,7 @@ func quantizeShape(n *op.Node, in []*ir.Array) ([]ir.Spec, error) {
 	if x.Kind != ir.Dense || !isScale(x.DType) {
 		return nil, fmt.Errorf("input x is %s, want float, a 16-bit float or int32", x)
 	}
-	dt, err := codeType(n, op.Opt(in, 2))
+	dt, err := quantizedType(n, op.Opt(in, 2))
 	if err != nil {
 		return nil, err
 	}
@@ -44,8 +44,8 @@ func quantizeShape(n *op.Node, in []*ir.Array) ([]ir.Spec, error) {
 	return []ir.Spec{{DType: dt, Shape: x.Shape}}, nil
 }
 
-// codeType is the type of the output of QuantizeLinear.
-func codeType(n *op.Node, zero *ir.Array) (ir.DType, error) {
+// quantizedType is the type of the output of QuantizeLinear.
+func quantizedType(n *op.Node, zero *ir.Array) (ir.DType, error) {
 	dt := ir.Uint8
 	wanted := n.Int("output_dtype", 0)
 	if zero != nil {
@@ -57,7 +57,7 @@ func codeType(n *op.Node, zero *ir.Array) (ir.DType, error) {
 		return 0, fmt.Errorf("output_dtype is %d and y_zero_point is %s", wanted, zero)
 	}
 	if _, integer := ranges[dt]; !integer && (!narrow.IsFloat(dt) || dt == ir.Float8E8M0) {
-		return 0, fmt.Errorf("y_zero_point or output_dtype is %s, which is no type of codes", dt)
+		return 0, fmt.Errorf("y_zero_point or output_dtype is %s, want a quantized type", dt)
 	}
 	return dt, nil
 }
@@ -72,17 +72,17 @@ func checkScale(n *op.Node, in []*ir.Array, scaleName, zeroName string) error {
 		return fmt.Errorf("input %s is %s, want floats", scaleName, scale)
 	}
 	if zero := op.Opt(in, 2); zero != nil && (zero.Kind != ir.Dense || zero.Elems() != scale.Elems()) {
-		return fmt.Errorf("input %s is %s, want as many as %s, %s", zeroName, zero, scaleName, scale)
+		return fmt.Errorf("input %s is %s, want the shape of %s, %s", zeroName, zero, scaleName, scale)
 	}
-	if _, err := grainOf(n, in[0], scale); err != nil {
+	if _, err := granularityOf(n, in[0], scale); err != nil {
 		return fmt.Errorf("input %s: %w", scaleName, err)
 	}
 	return nil
 }
 
-// quantizeWork is room for codes of a byte each where they are packed after.
+// quantizeWork is the memory of one byte per value that is packed afterwards.
 func quantizeWork(n *op.Node, in []*ir.Array, _ int) int64 {
-	dt, err := codeType(n, op.Opt(in, 2))
+	dt, err := quantizedType(n, op.Opt(in, 2))
 	if err != nil || dt.Bits() >= 8 {
 		return 0
 	}
@@ -95,11 +95,11 @@ func quantizeWork(n *op.Node, in []*ir.Array, _ int) int64 {
 
 // A quantizer is one QuantizeLinear.
 type quantizer struct {
-	*grain
+	*granularity
 	x, y      *ir.Array
 	scale     []float32
 	zero      []int32   // nil for zeros
-	shift     []float32 // the zero points of types that are floats
+	shift     []float32 // the zero points of float types
 	precision ir.DType  // of the quotient
 	saturate  bool
 }
@@ -107,7 +107,7 @@ type quantizer struct {
 func quantize(c *op.Call) error {
 	q := &quantizer{x: c.In[0], y: c.Out[0], saturate: c.Bool("saturate", true)}
 	var err error
-	if q.grain, err = grainOf(c.Node, c.In[0], c.In[1]); err != nil {
+	if q.granularity, err = granularityOf(c.Node, c.In[0], c.In[1]); err != nil {
 		return err
 	}
 	if q.scale, err = floats(c.In[1]); err != nil {
@@ -139,7 +139,7 @@ func (q *quantizer) setZero(a *ir.Array) (err error) {
 	return err
 }
 
-// fill writes the codes. Packed ones are written as bytes, or floats, first.
+// fill writes the quantized values. Packed ones are written as bytes, or floats, first.
 func (q *quantizer) fill(c *op.Call) {
 	dt := q.y.DType
 	switch {
@@ -165,9 +165,9 @@ func (q *quantizer) fill(c *op.Call) {
 	}
 }
 
-// bytes writes codes of at most 8 bits.
+// bytes writes quantized values of at most 8 bits.
 func (q *quantizer) bytes(dst []byte, r run) {
-	codes := codesOf(q.y.DType)
+	codes := rangeOfType(q.y.DType)
 	if q.x.DType == ir.Float && q.precision != ir.Float16 && q.precision != ir.BFloat16 {
 		q.kernel(dst, ir.View[float32](q.x)[r.at:][:r.n], q.scale, r, codes)
 		return
@@ -181,7 +181,7 @@ func (q *quantizer) bytes(dst []byte, r run) {
 	q.kernel(dst, buf[:r.n], ones, r, codes)
 }
 
-// kernel quantizes float32 by float32.
+// kernel quantizes float32 with float32 scales.
 func (q *quantizer) kernel(dst []byte, x, scale []float32, r run, codes kernel.Codes) {
 	if r.step == 0 {
 		kernel.Quantize(dst, x, scale[r.scale], q.zeroAt(r.scale), codes)
@@ -201,7 +201,7 @@ func (q *quantizer) zeroAt(i int) int32 {
 	return q.zero[i]
 }
 
-// quotients are x/scale in the precision wanted, plus a zero point that is a float.
+// quotients are x/scale in the given precision, plus a float zero point.
 func (q *quantizer) quotients(dst []float32, r run) {
 	readFloats(dst, q.x, r.at)
 	rounded(dst, q.precision)
@@ -216,7 +216,7 @@ func (q *quantizer) quotients(dst []float32, r run) {
 	}
 }
 
-// words writes codes of 16 bits. A NaN gets the lowest one, as from the kernels.
+// words writes quantized values of 16 bits. NaN becomes the lowest one, as in the kernels.
 func words[T int16 | uint16](q *quantizer, dst []T, r run) {
 	var buf [chunk]float32
 	q.quotients(buf[:r.n], r)

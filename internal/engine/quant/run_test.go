@@ -52,7 +52,7 @@ func nodeOf(row *op.Op, a attrs, inputs, outputs int) *op.Node {
 	return n
 }
 
-// compute runs a node with that many workers, as an engine would. The inputs in constant are given to Prepare.
+// compute runs a node with that many workers, like an engine. The inputs in constant are passed to Prepare.
 func compute(row *op.Op, a attrs, workers, outputs int, in []*ir.Array, constant ...int) ([]*ir.Array, error) {
 	pool := op.NewPool(workers)
 	defer pool.Close()
@@ -81,7 +81,7 @@ func compute(row *op.Op, a attrs, workers, outputs int, in []*ir.Array, constant
 	return c.Out, row.Run(c)
 }
 
-// prepare takes the data of prepared inputs away, as an engine does.
+// prepare removes the data of prepared inputs, like an engine.
 func prepare(row *op.Op, n *op.Node, in []*ir.Array, pool *op.Pool, constant []int) error {
 	given := make([]*ir.Array, len(in))
 	n.Const = make([]bool, len(in))
@@ -99,8 +99,7 @@ func prepare(row *op.Op, n *op.Node, in []*ir.Array, pool *op.Pool, constant []i
 	return nil
 }
 
-// must runs a node with one worker and with three, and with B prepared if that can be, which must
-// give the same bits.
+// must runs a node with one worker and with three, and with B prepacked if possible, which must be bit-identical.
 func must(t *testing.T, name string, a attrs, in ...*ir.Array) *ir.Array {
 	t.Helper()
 	row := rowOf(name)
@@ -110,7 +109,7 @@ func must(t *testing.T, name string, a attrs, in ...*ir.Array) *ir.Array {
 	}
 	three, err := compute(row, a, 3, 1, in)
 	if err != nil || !bytes.Equal(one[0].Data, three[0].Data) {
-		t.Fatalf("%s %v of %v: other bits with three workers, %v", name, a, in, err)
+		t.Fatalf("%s %v of %v: not bit-identical with three workers, %v", name, a, in, err)
 	}
 	if row.Prepare != nil {
 		var all []int
@@ -119,13 +118,13 @@ func must(t *testing.T, name string, a attrs, in ...*ir.Array) *ir.Array {
 		}
 		prepared, err := compute(row, a, 2, 1, in, all...)
 		if err != nil || !bytes.Equal(one[0].Data, prepared[0].Data) {
-			t.Fatalf("%s %v of %v: other bits when prepared, %v", name, a, in, err)
+			t.Fatalf("%s %v of %v: not bit-identical when prepacked, %v", name, a, in, err)
 		}
 	}
 	return one[0]
 }
 
-// codes are random ones of a type.
+// codes are random quantized values of a type.
 func codes(seed uint64, dt ir.DType, shape ...int64) *ir.Array {
 	r := rand.New(rand.NewPCG(seed, 0))
 	a := ir.NewArray(dt, shape...)
@@ -155,7 +154,7 @@ func scale(seed uint64, shape ...int64) *ir.Array {
 
 func one(v float32) *ir.Array { return ir.ArrayOf([]float32{v}) }
 
-// wholes are the elements of codes.
+// wholes are the elements of a quantized tensor.
 func wholes(t *testing.T, a *ir.Array) []int32 {
 	t.Helper()
 	x, err := integers(a)

@@ -1,4 +1,4 @@
-// Package recurrent holds RNN, GRU and LSTM: layers that go through sequences step by step.
+// Package recurrent holds RNN, GRU and LSTM: layers that process sequences step by step.
 //
 // It must not know graphs or plans; matrices are multiplied by engine/gemm.
 package recurrent

@@ -9,15 +9,15 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// A kind is what tells RNN, GRU and LSTM apart.
+// A kind is the differences between RNN, GRU and LSTM.
 type kind struct {
 	name        string
 	gates       int      // rows of W and R are gates·hidden
 	activations []string // the defaults, for each direction
 	cell        bool     // it has a state c besides h
-	step        func(s *sweep, n int, gates, h, c []float32)
-	// hidden is the number of gates whose part of R multiplies h before the step; those
-	// after it multiply what the step makes of h.
+	step        func(s *direction, n int, gates, h, c []float32)
+	// hidden is the number of gates whose part of R multiplies h before the step; those after it multiply a value that the step computes
+	// from h.
 	hidden func(n *op.Node) int
 }
 
@@ -39,7 +39,7 @@ type layer struct {
 	T, N, Input, H, D int
 	batchFirst        bool // layout 1
 	reverse           []bool
-	lens              []int64 // of the sequences; nil for T each
+	lens              []int64 // of the sequences; nil if all have length T
 }
 
 // layerOf reads attributes and shapes (ONNX RNN, GRU, LSTM).
@@ -51,7 +51,7 @@ func (k *kind) layerOf(n *op.Node, in []*ir.Array) (*layer, error) {
 			return nil, err
 		}
 		if len(a.Shape) != 3 || a.DType != ir.Float {
-			return nil, fmt.Errorf("input %s is %s, not float of rank 3", name, a)
+			return nil, fmt.Errorf("input %s is %s, want float of rank 3", name, a)
 		}
 		got[i] = a
 	}
@@ -68,17 +68,17 @@ func (k *kind) layerOf(n *op.Node, in []*ir.Array) (*layer, error) {
 	case "bidirectional":
 		l.D, l.reverse = 2, []bool{false, true}
 	default:
-		return nil, fmt.Errorf("direction %q is not known", d)
+		return nil, fmt.Errorf("unknown direction %q", d)
 	}
 	l.H = int(n.Int("hidden_size", r[2]))
 	g := int64(k.gates * l.H)
 	if l.H < 1 || !slices.Equal(w, []int64{int64(l.D), g, int64(l.Input)}) || !slices.Equal(r, []int64{int64(l.D), g, int64(l.H)}) {
-		return nil, fmt.Errorf("inputs W %s and R %s do not fit %d directions, hidden size %d and input size %d", got[1], got[2], l.D, l.H, l.Input)
+		return nil, fmt.Errorf("inputs W %s and R %s do not match %d directions, hidden size %d and input size %d", got[1], got[2], l.D, l.H, l.Input)
 	}
 	return l, l.options(n, in)
 }
 
-// options checks the inputs that may be absent.
+// options checks the optional inputs.
 func (l *layer) options(n *op.Node, in []*ir.Array) error {
 	state := []int64{int64(l.D), int64(l.N), int64(l.H)}
 	if l.batchFirst {
@@ -101,7 +101,7 @@ func (l *layer) options(n *op.Node, in []*ir.Array) error {
 			continue
 		}
 		if want := (ir.Spec{DType: o.dt, Shape: o.shape}); a.String() != want.String() {
-			return fmt.Errorf("input %s is %s, not %s", o.name, a, want)
+			return fmt.Errorf("input %s is %s, want %s", o.name, a, want)
 		}
 	}
 	_, err := l.functions(n, 0)
@@ -123,7 +123,7 @@ func (k *kind) shape(n *op.Node, in []*ir.Array) ([]ir.Spec, error) {
 	return specs[:max(min(n.NumOut(), len(specs)), 0)], nil
 }
 
-// weights are W and R of each direction, packed. R is cut where kind.hidden says.
+// weights are W and R of each direction, prepacked. R is split at kind.hidden.
 type weights struct {
 	w, before, after []*gemm.PackedFloat
 }
@@ -158,7 +158,7 @@ func (k *kind) pack(n *op.Node, w, r *ir.Array, pool *op.Pool) *weights {
 	return out
 }
 
-// scratch is the floats that one direction needs, and the bytes of its products.
+// scratch is the number of floats of one direction, and the bytes of its products.
 func (l *layer) scratch(workers int) (inputs, gates, state int, products int64) {
 	g := l.gates * l.H
 	for _, s := range []gemm.Shape{{M: l.T * l.N, N: g, K: l.Input}, {M: l.N, N: g, K: l.H}} {
@@ -199,7 +199,7 @@ func (k *kind) run(c *op.Call) error {
 		packed = k.pack(c.Node, c.In[inW], c.In[inR], c.Pool)
 	}
 	for d := range l.D {
-		s, err := l.sweep(c, packed, d)
+		s, err := l.direction(c, packed, d)
 		if err != nil {
 			return err
 		}

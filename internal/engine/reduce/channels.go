@@ -78,7 +78,7 @@ func channelInput(in []*ir.Array, i int, name string, want int64) error {
 	return nil
 }
 
-// groupWork is blocks of input and output.
+// groupBytes is blocks of input and output.
 const groupBytes = 2 * 8 * block.Len
 
 func groupWork(_ *op.Node, _ []*ir.Array, workers int) int64 { return int64(workers) * groupBytes }

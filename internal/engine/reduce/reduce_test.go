@@ -243,7 +243,7 @@ func TestLogSumExpOfLargeNumbers(t *testing.T) {
 }
 
 // Results do not depend on who computes them, nor on where they go.
-func TestSameBitsAtAnyNumberOfWorkersAndInPlace(t *testing.T) {
+func TestWorkersAndInPlaceAreBitIdentical(t *testing.T) {
 	x, row := smooth(90, 7, 300), smooth(300)
 	for _, c := range []optest.Case{
 		{Type: "ReduceSum", Version: 13, In: arrays(x)},

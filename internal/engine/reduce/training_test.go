@@ -76,7 +76,7 @@ func TestOptimizers(t *testing.T) {
 	}
 }
 
-func TestShapesThatDoNotFit(t *testing.T) {
+func TestInvalidShapes(t *testing.T) {
 	f := smooth(2, 3)
 	for _, c := range []struct {
 		domain, op string

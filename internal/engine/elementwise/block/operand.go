@@ -7,18 +7,16 @@ type Operand[T ir.Element] struct {
 	Reader[T]
 	whole  bool // it has all of the output's elements
 	single bool // it has one element
-	i      int  // in the walk that all operands take
+	i      int  // index in the walk of all operands
 	step   int  // along that walk's runs: 0 or 1
-	own    Walk // its elements alone, where it is neither whole nor single
+	own    Walk // the walk over its elements alone, if it is neither whole nor single
 }
 
-// shortRun is the length of runs below which operands are first brought into the output's
-// order, block by block, so that loops are long.
+// shortRun is the length of runs below which operands are first copied to the output's order, block by block, so that loops are long.
 const shortRun = 32
 
-// Together returns the walk of inputs that broadcast to out, for Blocks alone. Graphs have many
-// small tensors, for which to find runs would take longer than the work: where out is one
-// block there are none, and each operand is put in order by itself.
+// Together returns the walk of inputs that broadcast to out, for Blocks alone. Graphs have many small tensors, for which finding runs takes
+// longer than the work: if out is one block there are none, and each operand is ordered by itself.
 func Together(out *ir.Array, in ...*ir.Array) Walk {
 	if n := out.Elems(); n <= Len {
 		return Walk{dims: []int{int(n)}}
@@ -47,8 +45,7 @@ func OperandOf[T ir.Element](w Walk, i int, out, a *ir.Array) Operand[T] {
 	return o
 }
 
-// Blocks calls f for stretches of at most Len positions, for which Operand.At gives each operand's
-// part; off is handed on to it.
+// Blocks calls f for ranges of at most Len positions; Operand.At returns each operand's part, given off.
 func (w Walk) Blocks(from, to int, f func(at, n int, off []int)) {
 	if w.steps == nil || w.Inner() < shortRun && w.Size() > w.Inner() {
 		for at := from; at < to; at += Len {
@@ -67,8 +64,7 @@ func (w Walk) Blocks(from, to int, f func(at, n int, off []int)) {
 	})
 }
 
-// At is the operand's part in a stretch that Blocks gives: n elements, or one where that is all. buf
-// is room for n.
+// At is the operand's part of a range of Blocks: n elements, or one for a scalar. buf has space for n.
 func (o *Operand[T]) At(at, n int, off []int, buf []T) []T {
 	switch {
 	case o.single:
@@ -81,7 +77,7 @@ func (o *Operand[T]) At(at, n int, off []int, buf []T) []T {
 	return o.Block(buf, off[o.i], n)
 }
 
-// Ordered is the operand's elements at n positions from at on. buf is room for them.
+// Ordered is the operand's elements at n positions from at on. buf has space for them.
 func (o *Operand[T]) Ordered(from, n int, buf []T) []T {
 	switch {
 	case o.whole:
@@ -109,7 +105,7 @@ func (o *Operand[T]) Ordered(from, n int, buf []T) []T {
 	return buf[:n]
 }
 
-// tile is Ordered for elements that are repeated as a whole, in few large copies.
+// tile is Ordered for an operand that is repeated as a whole, in few large copies.
 func (o *Operand[T]) tile(dst []T, from int) {
 	period := o.own.dims[1]
 	done := 0
@@ -123,7 +119,7 @@ func (o *Operand[T]) tile(dst []T, from int) {
 	}
 }
 
-// stretch is Ordered for elements of which each is repeated.
+// stretch is Ordered for an operand of which each element is repeated.
 func (o *Operand[T]) stretch(dst []T, from int) {
 	times := o.own.dims[1]
 	v, left := o.One(from/times), times-from%times
@@ -136,7 +132,7 @@ func (o *Operand[T]) stretch(dst []T, from int) {
 	}
 }
 
-// Repeated is x as n elements: x itself if it has them, else its only one in buf.
+// Repeated is x as n elements: x itself if it has them, else its only one repeated in buf.
 func Repeated[T any](x, buf []T, n int) []T {
 	if len(x) == n {
 		return x

@@ -10,7 +10,7 @@ import (
 // A Set is a set of element types.
 type Set uint64
 
-// The sets that ONNX's type constraints are made of.
+// The sets of ONNX's type constraints.
 const (
 	Float    Set = 1 << ir.Float
 	Halves   Set = 1<<ir.Float16 | 1<<ir.BFloat16
@@ -38,15 +38,14 @@ func Of(types ...ir.DType) Set {
 // Has reports whether d is in s.
 func (s Set) Has(d ir.DType) bool { return s>>d&1 == 1 }
 
-// Tensor is input i, called name in the specification, or an error if it is missing, no
-// tensor, or not of a type in s.
+// Tensor is input i, called name in the specification, or an error if it is missing, not a tensor, or not of a type in s.
 func (s Set) Tensor(in []*ir.Array, i int, name string) (*ir.Array, error) {
 	a, err := op.Arg(in, i, name)
 	if err != nil {
 		return nil, err
 	}
 	if a.Kind != ir.Dense || !s.Has(a.DType) {
-		return nil, fmt.Errorf("input %s is %s, which the operator does not take", name, a)
+		return nil, fmt.Errorf("input %s is %s, which is not supported", name, a)
 	}
 	return a, nil
 }
@@ -58,12 +57,12 @@ func Like(a *ir.Array, in []*ir.Array, i int, name string) (*ir.Array, error) {
 		return nil, err
 	}
 	if b.DType != a.DType {
-		return nil, fmt.Errorf("input %s is %s where %s is needed, as for the first input", name, b, a.DType)
+		return nil, fmt.Errorf("input %s is %s, want %s like the first input", name, b, a.DType)
 	}
 	return b, nil
 }
 
-// OptLike is Like for an input that may be absent, which gives nil.
+// OptLike is Like for an optional input, nil if absent.
 func OptLike(a *ir.Array, in []*ir.Array, i int, name string) (*ir.Array, error) {
 	if op.Opt(in, i) == nil {
 		return nil, nil

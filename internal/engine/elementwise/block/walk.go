@@ -2,12 +2,11 @@ package block
 
 import "slices"
 
-// A Walk is the order in which operands are read that are broadcast, or strided, to one shape: the
-// result is row-major, and each operand has a distance between neighbours along each of its axes.
-// Axes that all operands run through alike are merged.
+// A Walk is the order in which operands are read that are broadcast, or strided, to one shape: the result is row-major, and each operand
+// has a stride along each of its axes. Axes that are contiguous in all operands are merged.
 type Walk struct {
 	dims  []int
-	steps [][]int // [operand][axis]; 0 where an operand is repeated
+	steps [][]int // [operand][axis]; 0 where an operand broadcasts
 }
 
 // Broadcast returns the walk of operands with these shapes, which broadcast to out.
@@ -30,7 +29,7 @@ func Broadcast(out []int64, in ...[]int64) Walk {
 	return Strided(dims, steps...)
 }
 
-// Strided returns the walk of operands with these distances along the axes of dims.
+// Strided returns the walk of operands with these strides along the axes of dims.
 func Strided(dims []int, steps ...[]int) Walk {
 	w := Walk{steps: make([][]int, len(steps))}
 	for axis, d := range dims {
@@ -54,8 +53,7 @@ func Strided(dims []int, steps ...[]int) Walk {
 	return w
 }
 
-// merges reports whether every operand goes on from the last axis of the merged ones to this
-// one without a jump.
+// merges reports whether the axis continues the last one of the merged axes in every operand.
 func merges(steps, merged [][]int, axis, d int) bool {
 	for i := range steps {
 		if m := merged[i]; m[len(m)-1] != steps[i][axis]*d {
@@ -82,7 +80,7 @@ func (w Walk) Inner() int {
 	return w.dims[len(w.dims)-1]
 }
 
-// Step is the distance between neighbours of an operand along a run.
+// Step is the stride of an operand along a run.
 func (w Walk) Step(operand int) int {
 	if len(w.dims) == 0 {
 		return 1
@@ -100,8 +98,8 @@ func (w Walk) Offset(operand, at int) int {
 	return off
 }
 
-// Runs calls f for each stretch of the positions from..to along which every operand has one step:
-// n positions from at on, operand i beginning at element off[i]. f must not keep or change off.
+// Runs calls f for each range of the positions from..to along which every operand has one stride: n positions from at on, operand i
+// starting at element off[i]. f must not keep or change off.
 func (w Walk) Runs(from, to int, f func(at, n int, off []int)) {
 	if from >= to {
 		return
@@ -122,7 +120,7 @@ func (w Walk) Runs(from, to int, f func(at, n int, off []int)) {
 	}
 }
 
-// seek returns the index of a position along each axis, and where the operands are there.
+// seek returns the index of a position along each axis, and the operands' offsets there.
 func (w Walk) seek(at int) (index, off []int) {
 	index, off = make([]int, len(w.dims)), make([]int, len(w.steps))
 	for axis, d := range slices.Backward(w.dims) {
@@ -135,8 +133,7 @@ func (w Walk) seek(at int) (index, off []int) {
 	return index, off
 }
 
-// next moves index and off from within a run to the beginning of the one behind it,
-// n positions on.
+// next moves index and off from within a run to the start of the following one, n positions on.
 func (w Walk) next(index, off []int, n int) {
 	axis := len(w.dims) - 1
 	index[axis] += n

@@ -9,7 +9,7 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// at is the element of an operand at a position of out, from NumPy's rule alone.
+// at is the element of an operand at a position of out, by NumPy's rule alone.
 func at(position int, out, shape []int64) int {
 	element, step := 0, 1
 	for axis := len(out) - 1; axis >= 0; axis-- {
@@ -36,7 +36,7 @@ var broadcasts = []struct{ out, a, b []int64 }{
 	{[]int64{40, 2, 3}, []int64{40, 1, 3}, []int64{40, 2, 1}},
 }
 
-func TestRunsVisitEveryPositionInOrder(t *testing.T) {
+func TestRunsVisitPositionsInOrder(t *testing.T) {
 	for _, c := range broadcasts {
 		w := Broadcast(c.out, c.a, c.b)
 		for _, part := range [][2]int{{0, w.Size()}, {w.Size() / 3, w.Size() * 2 / 3}} {
@@ -61,7 +61,7 @@ func TestRunsVisitEveryPositionInOrder(t *testing.T) {
 	}
 }
 
-func TestAxesThatGoOnAreOneRun(t *testing.T) {
+func TestContiguousAxesAreMerged(t *testing.T) {
 	for _, c := range []struct {
 		out, a, b []int64
 		inner     int
@@ -96,7 +96,7 @@ func count(shape []int64) *ir.Array {
 	return ir.ArrayOf(x, shape...)
 }
 
-func TestOperandsComeInTheOutputsOrder(t *testing.T) {
+func TestOperandsAreInOutputOrder(t *testing.T) {
 	for _, c := range broadcasts {
 		out, in := &ir.Array{DType: ir.Float, Shape: c.out}, []*ir.Array{count(c.a), count(c.b)}
 		w := Together(out, in...)
@@ -127,13 +127,13 @@ func TestHalvesAreWidenedAndNarrowed(t *testing.T) {
 	}
 }
 
-func TestAnUnwantedOutputTakesAnything(t *testing.T) {
+func TestNilWriterDiscards(t *testing.T) {
 	w := Write[float64](nil)
 	w.Set(7, 1)
 	w.Done(100, w.Block(make([]float64, 4), 100, 4))
 }
 
-func TestShareGivesEveryPieceScratchOfItsOwn(t *testing.T) {
+func TestShareGivesExclusiveScratch(t *testing.T) {
 	pool := op.NewPool(3)
 	defer pool.Close()
 	c := &op.Call{Pool: pool, Work: make([]byte, 3*64)}
@@ -150,7 +150,7 @@ func TestShareGivesEveryPieceScratchOfItsOwn(t *testing.T) {
 	}
 }
 
-func TestTensorNamesWhatDoesNotFit(t *testing.T) {
+func TestTensorErrors(t *testing.T) {
 	in := []*ir.Array{nil, {DType: ir.String}, {Kind: ir.Sequence, DType: ir.Float}}
 	for i := range 4 {
 		if _, err := Numbers.Tensor(in, i, "X"); err == nil {

@@ -7,7 +7,7 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// Numbers as 4-bit floats, two in a byte.
+// Numbers as 4-bit floats, two per byte.
 func Example() {
 	packed := make([]byte, 2)
 	narrow.EncodeFloats(packed, []float32{0.5, -3, 100}, ir.Float4E2M1, narrow.Rounding{})

@@ -6,19 +6,18 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// A format is a float of one sign bit, exp bits of exponent and man of fraction, with
-// subnormals (ONNX, "Float stored in 8 bits"; OCP Microscaling Formats 1.0).
+// A format is a float with one sign bit, exp exponent bits and man fraction bits, with subnormals (ONNX, "Float stored in 8 bits"; OCP
+// Microscaling Formats 1.0).
 type format struct {
 	exp, man int
 	bias     int
-	largest  uint8 // code of the largest number
-	inf      uint8 // code of what is beyond it where that does not saturate
-	nan      uint8 // code of NaN, without the sign
-	unsigned bool  // neither zero nor NaN has a sign: that code is NaN
+	largest  uint8 // encoding of the largest number
+	inf      uint8 // encoding of larger numbers without saturation
+	nan      uint8 // encoding of NaN, without the sign
+	unsigned bool  // neither zero nor NaN has a sign: that encoding is NaN
 }
 
-// formats holds the types that are signed floats. Those of 6 and 4 bits have neither
-// Inf nor NaN: NaN becomes -0, as in ml_dtypes.
+// formats holds the signed float types. Those of 6 and 4 bits have neither Inf nor NaN: NaN becomes -0, as in ml_dtypes.
 var formats = map[ir.DType]format{
 	ir.Float8E4M3FN:   {exp: 4, man: 3, bias: 7, largest: 0x7e, inf: 0x7f, nan: 0x7f},
 	ir.Float8E4M3FNUZ: {exp: 4, man: 3, bias: 8, largest: 0x7f, inf: 0x80, nan: 0x80, unsigned: true},
@@ -29,21 +28,20 @@ var formats = map[ir.DType]format{
 	ir.Float4E2M1:     {exp: 2, man: 1, bias: 1, largest: 0x7, inf: 0x7, nan: 0x8},
 }
 
-// IsFloat reports whether DecodeFloats and EncodeFloats know dt.
+// IsFloat reports whether DecodeFloats and EncodeFloats support dt.
 func IsFloat(dt ir.DType) bool {
 	_, ok := formats[dt]
 	return ok || dt == ir.Float8E8M0
 }
 
-// A Rounding says how numbers that a type does not have are written.
+// A Rounding defines how unrepresentable numbers are encoded.
 type Rounding struct {
-	Saturate bool   // what is too large becomes the largest number, not Inf or NaN
+	Saturate bool   // larger numbers become the largest finite one, not Inf or NaN
 	InfIsNaN bool   // for the FNUZ types, even if Saturate is set: ONNX Cast below opset 24
 	Mode     string // of float8e8m0: up (the default), down or nearest
 }
 
-// DecodeFloats writes the value of each of len(dst) elements of type dt, which is exact. x holds them
-// packed.
+// DecodeFloats writes the value of each of len(dst) elements of type dt, exactly. x holds them packed.
 func DecodeFloats(dst []float32, x []byte, dt ir.DType) {
 	table := make([]float32, 1<<dt.Bits())
 	for code := range table {
@@ -58,7 +56,7 @@ func DecodeFloats(dst []float32, x []byte, dt ir.DType) {
 	unpack(dst, x, int(dt.Bits()), func(code uint8) float32 { return table[code] })
 }
 
-// EncodeFloats writes x as elements of type dt, packed: rounded to nearest, half to even, unless r says otherwise.
+// EncodeFloats writes x as elements of type dt, packed: rounded to nearest, half to even, unless r specifies otherwise.
 func EncodeFloats(dst []byte, x []float32, dt ir.DType, r Rounding) {
 	if dt == ir.Float8E8M0 {
 		for i, v := range x {
@@ -126,7 +124,7 @@ func (f format) encode(v float32, r Rounding) uint8 {
 	}
 }
 
-// round writes the finite a. A carry out of the fraction runs into the exponent, as it should.
+// round encodes the finite a. A carry out of the fraction correctly increments the exponent.
 func (f format) round(a float64, sign uint8, saturate bool) uint8 {
 	e := max(int(math.Float64bits(a)>>52)-1023, 1-f.bias)
 	units := math.RoundToEven(a * powerOfTwo(f.man-e))
@@ -150,14 +148,14 @@ func (f format) beyond(sign uint8, saturate bool) uint8 {
 	return f.inf | sign
 }
 
-// float8e8m0 is a power of two, as scales are.
+// float8e8m0 is a power of two, used for scales.
 const (
 	scaleBias    = 127
 	scaleNaN     = 0xff
 	scaleLargest = 0xfe
 )
 
-// encodeScale looks at the magnitude of v: what becomes of its sign is not specified.
+// encodeScale encodes the magnitude of v: the handling of its sign is unspecified.
 func encodeScale(v float32, r Rounding) uint8 {
 	if v != v {
 		return scaleNaN

@@ -2,13 +2,12 @@ package narrow
 
 import "github.com/mcompress/mcompress/ir"
 
-// IsInt reports whether DecodeInts and EncodeInts know dt.
+// IsInt reports whether DecodeInts and EncodeInts support dt.
 func IsInt(dt ir.DType) bool {
 	return dt == ir.Int4 || dt == ir.Uint4 || dt == ir.Int2 || dt == ir.Uint2
 }
 
-// DecodeInts writes len(dst) elements of type dt, as the byte that holds an int8 or uint8 of
-// the same value. x holds them packed.
+// DecodeInts writes len(dst) elements of type dt, as int8 or uint8 of the same value. x holds them packed.
 func DecodeInts(dst []byte, x []byte, dt ir.DType) {
 	spare := 8 - dt.Bits()
 	if dt == ir.Int4 || dt == ir.Int2 {
@@ -18,15 +17,15 @@ func DecodeInts(dst []byte, x []byte, dt ir.DType) {
 	unpack(dst, x, int(dt.Bits()), func(code uint8) byte { return code })
 }
 
-// EncodeInts packs x, of which the lowest bits are taken.
+// EncodeInts packs the lowest bits of x.
 func EncodeInts(dst []byte, x []byte, dt ir.DType) {
 	pack(dst, x, int(dt.Bits()), func(v byte) uint8 { return v })
 }
 
-// group is how many elements fill whole bytes, whatever their width.
+// group is a number of elements that fill whole bytes, whatever their width.
 const group = 4
 
-// unpack reads len(dst) codes of that many bits.
+// unpack reads len(dst) elements of that many bits.
 func unpack[T any](dst []T, x []byte, bits int, value func(code uint8) T) {
 	size := group * bits / 8
 	for i := 0; i < len(dst); i += group {
@@ -41,7 +40,7 @@ func unpack[T any](dst []T, x []byte, bits int, value func(code uint8) T) {
 	}
 }
 
-// pack writes the code of every element of x. Bits behind the last one are zero.
+// pack writes the bits of every element of x. Bits after the last one are zero.
 func pack[T any](dst []byte, x []T, bits int, code func(T) uint8) {
 	size := group * bits / 8
 	for i := 0; i < len(x); i += group {

@@ -22,18 +22,18 @@ func encoded(dt ir.DType, v float32, r Rounding) uint8 {
 	return b[0]
 }
 
-func TestCodesSurvive(t *testing.T) {
+func TestEncodingRoundTrip(t *testing.T) {
 	for _, dt := range floats {
 		for code := range 1 << dt.Bits() {
 			v := value(dt, code)
 			if got := encoded(dt, v, Rounding{Saturate: true}); v == v && !math.IsInf(float64(v), 0) && got != uint8(code) {
-				t.Errorf("%s: code %#x is %v, whose code is %#x", dt, code, v, got)
+				t.Errorf("%s: %#x is %v, which is encoded as %#x", dt, code, v, got)
 			}
 		}
 	}
 }
 
-// The largest numbers are those of the specification.
+// The largest numbers by the specification.
 func TestLargest(t *testing.T) {
 	for dt, want := range map[ir.DType]float32{
 		ir.Float8E4M3FN: 448, ir.Float8E4M3FNUZ: 240, ir.Float8E5M2: 57344, ir.Float8E5M2FNUZ: 57344,
@@ -53,7 +53,7 @@ func TestRoundingIsToNearestHalfToEven(t *testing.T) {
 		}
 		for range 3000 {
 			v := float32(rng.NormFloat64() * math.Exp(rng.NormFloat64()*4))
-			if rng.IntN(2) == 0 { // half way between two neighbours
+			if rng.IntN(2) == 0 { // halfway between two neighbours
 				code := rng.IntN(int(formats[dt].largest))
 				v = (value(dt, code) + value(dt, code+1)) / 2
 			}
@@ -118,7 +118,7 @@ func TestPackingIsLowestBitsFirst(t *testing.T) {
 	}
 }
 
-// Four 6-bit codes fill three bytes.
+// Four 6-bit elements fill three bytes.
 func TestSixBits(t *testing.T) {
 	x := []float32{0.125, -7.5, 1, 2, 0.25}
 	packed, back := make([]byte, 4), make([]float32, 5)

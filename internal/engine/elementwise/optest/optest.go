@@ -16,10 +16,10 @@ type Case struct {
 	Attrs        []*ir.Attr
 	Outputs      int // 1 if it is 0
 	Workers      int // 1 if it is 0
-	InPlace      int // 1 + the input whose memory output 0 takes; 0 for memory of its own
+	InPlace      int // 1 + the input whose memory output 0 reuses; 0 for memory of its own
 }
 
-// Run computes the case by the row of ops that is in force at its version.
+// Run runs the case with the row of ops for its version.
 func Run(ops []op.Op, c Case) ([]*ir.Array, error) {
 	row := Row(ops, c)
 	if row == nil {
@@ -57,14 +57,14 @@ func Run(ops []op.Op, c Case) ([]*ir.Array, error) {
 	return call.Out, row.Run(call)
 }
 
-// spoil fills memory that nobody may expect to be zero.
+// spoil fills memory with garbage.
 func spoil(b []byte) {
 	for i := range b {
 		b[i] = 0xa5
 	}
 }
 
-// Row is the row of ops that is in force at the case's version, nil if there is none.
+// Row is the row of ops for the case's version, nil if there is none.
 func Row(ops []op.Op, c Case) *op.Op {
 	var best *op.Op
 	for i, o := range ops {

@@ -18,7 +18,7 @@ func toFloatShape(_ *op.Node, in []*ir.Array, p *product) ([]ir.Spec, error) {
 	return p.floatSpecs(op.Opt(in, 6))
 }
 
-// floatSpecs is a float result, to which a bias may be added.
+// floatSpecs is a float result with an optional bias.
 func (p *product) floatSpecs(bias *ir.Array) ([]ir.Spec, error) {
 	if bias != nil && (bias.DType != ir.Float || bias.Elems() != int64(p.N)) {
 		return nil, fmt.Errorf("input bias is %s, want one float for each of %d columns", bias, p.N)
@@ -32,7 +32,7 @@ func multiplyToFloat(c *op.Call, p *product) error {
 	if err != nil {
 		return err
 	}
-	return p.codes(c, nil, p.toFloat(c.Out[0], s, c.Opt(6)))
+	return p.multiplyStored(c, nil, p.toFloat(c.Out[0], s, c.Opt(6)))
 }
 
 // toFloat writes float32(sum)·scale + bias, rounded after each step.
@@ -52,8 +52,8 @@ func (p *product) toFloat(y *ir.Array, s *scales, bias *ir.Array) finisher {
 	}
 }
 
-// dynamicMatMulRow is an operator of inputs A, floats, B, codes, B's scale and zero point, and a bias: A
-// becomes codes as DynamicQuantizeLinear makes them, and the product floats again.
+// dynamicMatMulRow is an operator with inputs A (float), B (quantized), B's scale and zero point, and a bias: A is quantized like in
+// DynamicQuantizeLinear, and the product is float.
 func dynamicMatMulRow(domain, name string) op.Op {
 	w := dynamicMatMul
 	return op.Op{
@@ -103,5 +103,5 @@ func multiplyDynamic(c *op.Call, p *product) error {
 	return p.run(c, codes, false, []int32{int32(zero)}, work, nil, p.toFloat(c.Out[0], s, c.Opt(4)))
 }
 
-// aligned is size rounded up to what Call.Work is aligned to.
+// aligned is size rounded up to the alignment of Call.Work.
 func aligned(size int64) int64 { return (size + 63) &^ 63 }

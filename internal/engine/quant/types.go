@@ -9,7 +9,7 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// ranges are the codes of the integer types that are quantized to.
+// ranges are the ranges of the quantized integer types.
 var ranges = map[ir.DType]struct{ lo, hi int32 }{
 	ir.Int8: {-128, 127}, ir.Uint8: {0, 255},
 	ir.Int16: {-32768, 32767}, ir.Uint16: {0, 65535},
@@ -17,16 +17,16 @@ var ranges = map[ir.DType]struct{ lo, hi int32 }{
 	ir.Int2: {-2, 1}, ir.Uint2: {0, 3},
 }
 
-// isByte reports whether dt is one of the types of integer products.
+// isByte reports whether dt is a type of integer products.
 func isByte(dt ir.DType) bool { return dt == ir.Int8 || dt == ir.Uint8 }
 
-// codesOf is the range of an 8-bit or smaller type for package kernel.
-func codesOf(dt ir.DType) kernel.Codes {
+// rangeOfType is the range of an integer type of at most 8 bits, for package kernel.
+func rangeOfType(dt ir.DType) kernel.Codes {
 	r := ranges[dt]
 	return kernel.Codes{Lo: r.lo, Hi: r.hi}
 }
 
-// integers are the elements of a tensor of codes or of int32.
+// integers are the elements of a quantized or int32 tensor.
 func integers(a *ir.Array) ([]int32, error) {
 	if !op.Known(a) {
 		return nil, op.ErrUnknown
@@ -54,7 +54,7 @@ func integers(a *ir.Array) ([]int32, error) {
 		narrow.DecodeInts(b, a.Data, a.DType)
 		convert(to, b)
 	default:
-		return nil, fmt.Errorf("%s where codes are wanted", a)
+		return nil, fmt.Errorf("data type is %s, want a quantized type or int32", a)
 	}
 	return to, nil
 }
@@ -65,7 +65,7 @@ func convert[T int8 | uint8 | int16 | uint16 | int32](to []int32, x []T) {
 	}
 }
 
-// isScale reports whether dt is a type that floats and readFloats know.
+// isScale reports whether floats and readFloats support dt.
 func isScale(dt ir.DType) bool {
 	return dt == ir.Float || dt == ir.Float16 || dt == ir.BFloat16 || dt == ir.Int32 || narrow.IsFloat(dt)
 }
@@ -83,7 +83,7 @@ func floats(a *ir.Array) ([]float32, error) {
 	return to, nil
 }
 
-// readFloats gives dst the elements of a from from on, which are exact for all types but int32.
+// readFloats writes the elements of a, starting at from, to dst; exact for all types but int32.
 func readFloats(dst []float32, a *ir.Array, from int) {
 	to := from + len(dst)
 	switch a.DType {
@@ -102,7 +102,7 @@ func readFloats(dst []float32, a *ir.Array, from int) {
 	}
 }
 
-// rounded rounds each element to a type of floats.
+// rounded rounds each element to a float type.
 func rounded(x []float32, dt ir.DType) {
 	if dt != ir.Float16 && dt != ir.BFloat16 {
 		return

@@ -8,19 +8,17 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// A grain says which elements of a tensor share a scale: all of them, those at one place of an axis,
-// or blocks along an axis.
-type grain struct {
+// A granularity is per-tensor, per-axis, or blockwise along an axis.
+type granularity struct {
 	total             int // elements
-	outer, dim, inner int // the axes before, the axis, those behind it
-	block             int // along the axis; 0 for a scale each place
+	outer, dim, inner int // the axes before, the axis, those after it
+	block             int // block size along the axis; 0 for per-axis
 	single            bool
 }
 
-// grainOf reads the shapes of a tensor and its scale (ONNX QuantizeLinear, "supported
-// quantization granularities").
-func grainOf(n *op.Node, x, scale *ir.Array) (*grain, error) {
-	g := &grain{total: int(x.Elems()), single: scale.Elems() == 1}
+// granularityOf reads the shapes of a tensor and its scale (ONNX QuantizeLinear, "supported quantization granularities").
+func granularityOf(n *op.Node, x, scale *ir.Array) (*granularity, error) {
+	g := &granularity{total: int(x.Elems()), single: scale.Elems() == 1}
 	if g.single {
 		return g, nil
 	}
@@ -36,7 +34,7 @@ func grainOf(n *op.Node, x, scale *ir.Array) (*grain, error) {
 	size := n.Int("block_size", 0)
 	if size == 0 {
 		if len(scale.Shape) != 1 || scale.Shape[0] != x.Shape[at] {
-			return nil, fmt.Errorf("scale is %s, want a scalar or one for each of %d places of axis %d", scale, x.Shape[at], at)
+			return nil, fmt.Errorf("scale is %s, want a scalar or %d elements, one per index of axis %d", scale, x.Shape[at], at)
 		}
 		return g, nil
 	}
@@ -52,14 +50,14 @@ func grainOf(n *op.Node, x, scale *ir.Array) (*grain, error) {
 	return g, nil
 }
 
-// A run is elements side by side whose scales are one, if step is 0, or side by side too.
+// A run is contiguous elements that share a scale, if step is 0, or have contiguous scales.
 type run struct{ at, n, scale, step int }
 
-// chunk is how many elements are worked on at once.
+// chunk is the number of elements processed at once.
 const chunk = 2048
 
-// runs is their number.
-func (g *grain) runs() int {
+// runs is the number of runs.
+func (g *granularity) runs() int {
 	switch {
 	case g.single:
 		return (g.total + chunk - 1) / chunk
@@ -71,9 +69,9 @@ func (g *grain) runs() int {
 	return g.outer * g.blocks()
 }
 
-func (g *grain) blocks() int { return (g.dim + g.block - 1) / g.block }
+func (g *granularity) blocks() int { return (g.dim + g.block - 1) / g.block }
 
-func (g *grain) run(i int) run {
+func (g *granularity) run(i int) run {
 	switch {
 	case g.single:
 		return run{at: i * chunk, n: min(chunk, g.total-i*chunk)}
@@ -89,13 +87,13 @@ func (g *grain) run(i int) run {
 	return run{at: i/g.blocks()*g.dim + from, n: min(g.block, g.dim-from), scale: i}
 }
 
-// each shares runs over p, cut into pieces of at most chunk elements.
-func (g *grain) each(p *op.Pool, f func(r run)) {
+// each distributes the runs over p, cut into pieces of at most chunk elements.
+func (g *granularity) each(p *op.Pool, f func(r run)) {
 	if g.total == 0 {
 		return
 	}
 	n := g.runs()
-	const enough = 1 << 14 // elements to make a piece of work of
+	const enough = 1 << 14 // minimum number of elements per task
 	p.Rows(n, enough*n/g.total+1, func(from, to int) {
 		for i := from; i < to; i++ {
 			r := g.run(i)

@@ -9,7 +9,7 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// A convolution says which inputs of an operator are the image, the weights and their zero points.
+// A convolution holds the indices of the image, the weights and their zero points among an operator's inputs.
 type convolution struct{ x, w, xZero, wZero int }
 
 var (
@@ -17,7 +17,7 @@ var (
 	qLinearConv = convolution{x: 0, w: 3, xZero: 2, wZero: 5}
 )
 
-// integerConvolutions are the convolutions of codes.
+// integerConvolutions are the quantized convolutions.
 func integerConvolutions() []op.Op {
 	return []op.Op{
 		{
@@ -26,7 +26,7 @@ func integerConvolutions() []op.Op {
 		},
 		{
 			Type: "QLinearConv", Since: 10, Shape: qLinearConvShape,
-			Work: qLinearConv.work, Run: convolveCodes,
+			Work: qLinearConv.work, Run: runQLinearConv,
 		},
 	}
 }
@@ -65,10 +65,10 @@ func (v convolution) work(n *op.Node, in []*ir.Array, workers int) int64 {
 	return g.TableSize() + gemm.IntWork(g.Product(), g.Products(), workers, false, true)
 }
 
-// A channelFinisher takes a part of a channel of the output, from place on, which product i makes.
+// A channelFinisher receives a part of an output channel of product i, starting at a position.
 type channelFinisher func(i, channel, place int, sums []int32)
 
-// run multiplies the weights with the patches. The sums go to finish.
+// run multiplies the weights with the patches. The sums are passed to finish.
 func (v convolution) run(c *op.Call, g *conv.Geometry, finish channelFinisher) error {
 	xZero, err := zeros(optional(c.In, v.xZero))
 	if err != nil {
@@ -104,7 +104,7 @@ func (v convolution) run(c *op.Call, g *conv.Geometry, finish channelFinisher) e
 	return nil
 }
 
-// zeroOr0 is a zero point of one element, 0 where there is none.
+// zeroOr0 is a zero point of one element, 0 if absent.
 func zeroOr0(zero []int32) int32 {
 	if zero == nil {
 		return 0
@@ -132,8 +132,7 @@ func convolveIntegers(c *op.Call) error {
 	})
 }
 
-// qLinearConvShape is QLinearConv's: inputs x, x_scale, x_zero_point, w, w_scale, w_zero_point, y_scale,
-// y_zero_point, B.
+// qLinearConvShape is QLinearConv's: inputs x, x_scale, x_zero_point, w, w_scale, w_zero_point, y_scale, y_zero_point, B.
 func qLinearConvShape(n *op.Node, in []*ir.Array) ([]ir.Spec, error) {
 	g, err := qLinearConv.geometry(n, in)
 	if err != nil {
@@ -146,7 +145,7 @@ func qLinearConvShape(n *op.Node, in []*ir.Array) ([]ir.Spec, error) {
 	for _, i := range []input{{1, "x_scale"}, {4, "w_scale"}, {6, "y_scale"}} {
 		s := in[i.at]
 		if s.Kind != ir.Dense || !isScale(s.DType) || s.Elems() != 1 && (i.at != 4 || s.Elems() != channels) {
-			return nil, fmt.Errorf("input %s is %s, want one float, of w one for each of %d channels", i.name, s, channels)
+			return nil, fmt.Errorf("input %s is %s, want one float, or one for each of %d channels for w", i.name, s, channels)
 		}
 	}
 	zero := in[7]
@@ -160,7 +159,7 @@ func qLinearConvShape(n *op.Node, in []*ir.Array) ([]ir.Spec, error) {
 	return []ir.Spec{s}, s.Valid()
 }
 
-func convolveCodes(c *op.Call) error {
+func runQLinearConv(c *op.Call) error {
 	g, err := qLinearConv.geometry(c.Node, c.In)
 	if err != nil || c.Out[0].Elems() == 0 {
 		return err
@@ -177,7 +176,7 @@ func convolveCodes(c *op.Call) error {
 	if b := c.Opt(8); b != nil {
 		bias = ir.View[int32](b)
 	}
-	y, codes := c.Out[0].Data, codesOf(c.Out[0].DType)
+	y, codes := c.Out[0].Data, rangeOfType(c.Out[0].DType)
 	return qLinearConv.run(c, g, func(i, channel, place int, sums []int32) {
 		if bias != nil {
 			for j := range sums {

@@ -9,8 +9,7 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// An image is how the codes of a pool lie: of each image, channels one after the other, or side by
-// side if channels_last says so.
+// An image is the layout of a pool's input: channels first, or last if channels_last is set.
 type image struct {
 	batch, channels int
 	spatial         []int64
@@ -42,7 +41,7 @@ func (m *image) shape(lengths []int64) []int64 {
 	return slices.Insert(shape, 1, int64(m.channels))
 }
 
-// at is where channel i of all images starts, and how far its elements lie apart, if it has n.
+// at is the offset of channel i, counted over all images, and the stride of its n elements.
 func (m *image) at(i, n int) (start, step int) {
 	if m.last {
 		return i/m.channels*m.channels*n + i%m.channels, m.channels
@@ -68,8 +67,8 @@ func averageAllShape(n *op.Node, in []*ir.Array) ([]ir.Spec, error) {
 	return []ir.Spec{s}, s.Valid()
 }
 
-// averageAllCodes sums whole numbers and multiplies the sum once.
-func averageAllCodes(c *op.Call) error {
+// globalAveragePool sums integers and multiplies the sum once.
+func globalAveragePool(c *op.Call) error {
 	m, err := imageOf(c.Node, c.In)
 	if err != nil || c.Out[0].Elems() == 0 {
 		return err
@@ -88,7 +87,7 @@ func averageAllCodes(c *op.Call) error {
 			for k := range n {
 				sum += int(whole(c.In[0].Data[start+k*step], signed))
 			}
-			requantizeRow(c.Out[0].Data[i:i+1], []int32{int32(sum)}, scale, y.zero, codesOf(y.dt))
+			requantizeRow(c.Out[0].Data[i:i+1], []int32{int32(sum)}, scale, y.zero, rangeOfType(y.dt))
 		}
 	})
 	return nil
@@ -114,9 +113,8 @@ func averageShape(n *op.Node, in []*ir.Array) ([]ir.Spec, error) {
 	return []ir.Spec{s}, s.Valid()
 }
 
-// averageCodes adds up the numbers that codes stand for, in the order of the window. The zero point
-// is added before the average is rounded.
-func averageCodes(c *op.Call) error {
+// averagePool sums dequantized values, in the order of the window. The zero point is added before the average is rounded.
+func averagePool(c *op.Call) error {
 	m, err := imageOf(c.Node, c.In)
 	if err != nil || c.Out[0].Elems() == 0 {
 		return err
@@ -141,7 +139,7 @@ func averageCodes(c *op.Call) error {
 				sum += values[c.In[0].Data[start+at*step]]
 			}
 			average := sum / float32(w.Counted(o, padding))
-			c.Out[0].Data[to+o*toStep] = y.code(float32(average/y.scale) + float32(y.zero))
+			c.Out[0].Data[to+o*toStep] = y.saturate(float32(average/y.scale) + float32(y.zero))
 		}
 	})
 	return nil

@@ -6,12 +6,11 @@ import (
 	"github.com/mcompress/mcompress/internal/engine/op"
 )
 
-// Grain is the number of elements below which it is not worth to wake another worker,
-// for the cheapest operations.
+// Grain is the number of elements below which waking another worker does not pay off, for the cheapest operations.
 const Grain = 16 << 10
 
-// Share cuts n into pieces of grain and runs f on each of them, with scratch of size bytes that
-// nobody else uses at that time. Work must hold it for every worker.
+// Share splits n into pieces of grain and runs f on each of them, with exclusive scratch memory of size bytes. Work must include it for
+// every worker.
 func Share(c *op.Call, n, grain int, size int64, f func(s Scratch, from, to int)) {
 	grain = max(grain, 1)
 	pieces := (n + grain - 1) / grain

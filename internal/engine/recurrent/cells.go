@@ -9,7 +9,7 @@ import (
 var rnn = &kind{
 	name: "RNN", gates: 1, activations: []string{"Tanh"},
 	hidden: func(*op.Node) int { return 1 },
-	step: func(s *sweep, _ int, gates, h, _ []float32) {
+	step: func(s *direction, _ int, gates, h, _ []float32) {
 		s.limit(gates)
 		s.f[0](gates)
 		copy(h, gates)
@@ -25,7 +25,7 @@ var rnn = &kind{
 var gru = &kind{
 	name: "GRU", gates: 3, activations: []string{"Sigmoid", "Tanh"},
 	hidden: func(*op.Node) int { return 2 },
-	step: func(s *sweep, n int, gates, h, _ []float32) {
+	step: func(s *direction, n int, gates, h, _ []float32) {
 		z, r, hidden := gates[:s.H], gates[s.H:2*s.H], gates[2*s.H:]
 		more := s.more[n*s.H:][:s.H]
 		if s.linear {
@@ -43,9 +43,8 @@ var gru = &kind{
 	},
 }
 
-// resetRow computes the gates z and r of a GRU, and what is multiplied by the hidden gate's R:
-// r∘h, or h itself with linear_before_reset.
-func resetRow(s *sweep, gates, h, reset []float32) {
+// resetRow computes the gates z and r of a GRU, and the operand of the hidden gate's R: r∘h, or h itself with linear_before_reset.
+func resetRow(s *direction, gates, h, reset []float32) {
 	zr := gates[:2*s.H]
 	s.limit(zr)
 	s.f[0](zr)
@@ -65,10 +64,10 @@ func resetRow(s *sweep, gates, h, reset []float32) {
 var lstm = &kind{
 	name: "LSTM", gates: 4, activations: []string{"Sigmoid", "Tanh", "Tanh"}, cell: true,
 	hidden: func(*op.Node) int { return 4 },
-	step: func(s *sweep, _ int, gates, h, c []float32) {
+	step: func(s *direction, _ int, gates, h, c []float32) {
 		i, o, f, g := gates[:s.H], gates[s.H:2*s.H], gates[2*s.H:3*s.H], gates[3*s.H:]
-		s.peek(i, c, 0)
-		s.peek(f, c, 2)
+		s.peephole(i, c, 0)
+		s.peephole(f, c, 2)
 		s.limit(i)
 		s.f[0](i)
 		if s.coupled {
@@ -82,7 +81,7 @@ var lstm = &kind{
 		kernel.Mul(f, f, c)
 		kernel.Mul(g, g, i)
 		kernel.Add(c, f, g)
-		s.peek(o, c, 1)
+		s.peephole(o, c, 1)
 		s.limit(o)
 		s.f[0](o)
 		copy(h, c)
@@ -91,8 +90,8 @@ var lstm = &kind{
 	},
 }
 
-// peek adds what a gate sees of the cell; part is its place in P.
-func (s *sweep) peek(gate, c []float32, part int) {
+// peephole adds the peephole term of a gate; part is its index in P.
+func (s *direction) peephole(gate, c []float32, part int) {
 	if s.peep == nil {
 		return
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// numberOps are the unary operators on integers too, and those on bool.
+// numberOps are the unary operators on integers and floats, and those on bool.
 func numberOps() []op.Op {
 	signed := block.Floats | block.Signed
 	ops := []op.Op{
@@ -92,9 +92,9 @@ func numberFunction[T number](n *op.Node) func(T) T {
 	return shrink[T](float64(n.Float("lambd", 0.5)), float64(n.Float("bias", 0)))
 }
 
-// absolute: that of -0 is 0, and that of the least integer itself.
+// absolute: that of -0 is 0, and that of the minimum integer itself.
 func absolute[T number]() func(T) T {
-	if !whole[T]() {
+	if !isInteger[T]() {
 		return func(v T) T { return T(math.Abs(float64(v))) }
 	}
 	return func(v T) T {
@@ -105,7 +105,7 @@ func absolute[T number]() func(T) T {
 	}
 }
 
-// sign gives zeros and NaN back.
+// sign preserves zeros and NaN.
 func sign[T number](v T) T {
 	switch {
 	case v > 0:

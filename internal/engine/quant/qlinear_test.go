@@ -8,7 +8,7 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// number is what a code stands for.
+// number is a dequantized value.
 func number(code, zero int32, scale float32) float32 { return float32(code-zero) * scale }
 
 func TestQLinearAddAndMulBroadcast(t *testing.T) {
@@ -58,7 +58,7 @@ func TestQLinearFunctions(t *testing.T) {
 	}
 }
 
-func TestQLinearConcatMapsCodes(t *testing.T) {
+func TestQLinearConcatRequantizes(t *testing.T) {
 	a, b := codes(1, ir.Int8, 2, 3), codes(2, ir.Int8, 2, 2)
 	zero, other := ir.ArrayOf([]int8{5}), ir.ArrayOf([]int8{-20})
 	got := must(t, "QLinearConcat", attrs{"axis": -1}, one(0.5), zero, a, one(0.5), zero, b, one(0.25), other)
@@ -113,7 +113,7 @@ func TestQLinearPools(t *testing.T) {
 			}
 			image, own := channel/3, channel%3
 			if other := second[(image*c.size*c.size+place)*3+own]; other != got {
-				t.Errorf("%s: element %d is %d with the channels last, and %d with them first", c.name, i, other, got)
+				t.Errorf("%s: element %d is %d channels-last, and %d channels-first", c.name, i, other, got)
 			}
 		}
 	}

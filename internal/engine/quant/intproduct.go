@@ -9,24 +9,22 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// A wiring says which inputs of an operator are the operands of its product and their zero points;
-// -1 for what it does not have.
-type wiring struct{ a, b, aZero, bZero int }
+// operandInputs holds the indices of the product's operands and their zero points among an operator's inputs; -1 if it has none.
+type operandInputs struct{ a, b, aZero, bZero int }
 
-// A product is how an operator multiplies codes: matrices M×K and K×N whose leading axes broadcast, as
-// those of MatMul.
+// A product is a quantized matrix product: matrices M×K and K×N whose leading axes broadcast, like those of MatMul.
 type product struct {
-	wiring
+	operandInputs
 	gemm.Shape
-	rows           int // of one matrix A, which M is too unless all rows are taken at once
+	rows           int // of one matrix A, equal to M unless all rows are multiplied at once
 	transA, transB bool
 	batch          []int64 // leading axes of the result
 	aBatch, bBatch []int64
 	shape          []int64 // of the result
 }
 
-// productOf reads the shapes of the operands; A may be floats that become codes.
-func productOf(n *op.Node, in []*ir.Array, w wiring) (*product, error) {
+// productOf reads the shapes of the operands; A may be floats that are quantized dynamically.
+func productOf(n *op.Node, in []*ir.Array, w operandInputs) (*product, error) {
 	a, err := op.Arg(in, w.a, "A")
 	if err != nil {
 		return nil, err
@@ -39,9 +37,9 @@ func productOf(n *op.Node, in []*ir.Array, w wiring) (*product, error) {
 		return nil, fmt.Errorf("inputs A and B are %s and %s, want int8 or uint8", a, b)
 	}
 	if len(a.Shape) == 0 || len(b.Shape) == 0 {
-		return nil, fmt.Errorf("inputs A and B are %s and %s: a scalar is no matrix", a, b)
+		return nil, fmt.Errorf("inputs A and B are %s and %s, want vectors or matrices", a, b)
 	}
-	p := &product{wiring: w, transA: transposes(n, "transA", a), transB: transposes(n, "transB", b)}
+	p := &product{operandInputs: w, transA: transposes(n, "transA", a), transB: transposes(n, "transB", b)}
 	as, bs := asMatrix(a.Shape, true), asMatrix(b.Shape, false)
 	m, k := tail(as, p.transA)
 	k2, width := tail(bs, p.transB)
@@ -71,7 +69,7 @@ func productOf(n *op.Node, in []*ir.Array, w wiring) (*product, error) {
 	return p, checkZero("B", optional(in, w.bZero), b, p.N, int(op.Product(bs[:len(bs)-2]))*p.N)
 }
 
-// transposes reports whether the attribute is set, and a a matrix: a vector has nothing to swap.
+// transposes reports whether the attribute is set and a is a matrix: a vector is not transposed.
 func transposes(n *op.Node, attr string, a *ir.Array) bool {
 	return n.Bool(attr, false) && len(a.Shape) > 1
 }
@@ -95,8 +93,7 @@ func tail(s []int64, transposed bool) (rows, cols int64) {
 	return rows, cols
 }
 
-// checkZero checks that a zero point has the operand's type, and is one, or one for each row of A or
-// column of B, in one matrix or in all.
+// checkZero checks that a zero point has the operand's type, and is per-tensor, or per row of A or column of B, of one matrix or of all.
 func checkZero(name string, zero, operand *ir.Array, each, all int) error {
 	if zero == nil || zero.Kind == ir.Dense && zero.DType == operand.DType && slices.Contains([]int{1, each, all}, int(zero.Elems())) {
 		return nil
@@ -104,7 +101,7 @@ func checkZero(name string, zero, operand *ir.Array, each, all int) error {
 	return fmt.Errorf("the zero point of %s is %s, want one or %d of its type, %s", name, zero, each, operand.DType)
 }
 
-// An input is one that an operator cannot do without.
+// An input is a required input.
 type input struct {
 	at   int
 	name string
@@ -119,7 +116,7 @@ func need(in []*ir.Array, list ...input) error {
 	return nil
 }
 
-// optional is input i, nil for one that the operator does not have.
+// optional is input i, nil if the operator does not have it.
 func optional(in []*ir.Array, i int) *ir.Array {
 	if i < 0 {
 		return nil
@@ -127,10 +124,10 @@ func optional(in []*ir.Array, i int) *ir.Array {
 	return op.Opt(in, i)
 }
 
-// count is how many products there are.
+// count is the number of products.
 func (p *product) count() int { return int(op.Product(p.batch)) }
 
-// at is which A and which B product i multiplies.
+// at returns the matrices A and B of product i.
 func (p *product) at(i int) (a, b int) {
 	stepA, stepB := 1, 1
 	for x := len(p.batch) - 1; x >= 0; x-- {
@@ -142,7 +139,7 @@ func (p *product) at(i int) (a, b int) {
 	return a, b
 }
 
-// place adds place at of an axis, counted from the end, to an offset. Axes of length 1 repeat.
+// place adds index at of an axis, counted from the last, to an offset. Axes of length 1 broadcast.
 func place(off, step, at int, batch []int64, axis int) (int, int) {
 	axis += len(batch)
 	if axis < 0 || batch[axis] == 1 {
@@ -151,8 +148,8 @@ func place(off, step, at int, batch []int64, axis int) (int, int) {
 	return off + at*step, step * int(batch[axis])
 }
 
-// prepare packs a constant B.
-func (w wiring) prepare(n *op.Node, in []*ir.Array, pool *op.Pool) (*op.Prepared, error) {
+// prepare prepacks a constant B.
+func (w operandInputs) prepare(n *op.Node, in []*ir.Array, pool *op.Pool) (*op.Prepared, error) {
 	b := optional(in, w.b)
 	if b == nil || len(b.Shape) < 2 || !isByte(b.DType) {
 		return nil, nil
@@ -176,17 +173,16 @@ func matrix[T any](data []T, rows, cols int, transposed bool) gemm.Matrix[T] {
 	return gemm.Rows(data, cols)
 }
 
-// work is the scratch of the product. finish says that it has a Finish.
+// work is the size of the scratch memory. finish means that there is a finisher.
 func (p *product) work(n *op.Node, in []*ir.Array, workers int, finish bool) int64 {
 	packed := n.IsConst(p.b) && len(in[p.b].Shape) >= 2
 	return gemm.IntWork(p.Shape, p.count(), workers, packed, finish)
 }
 
-// A finisher takes a part of a row of product i, from column col on.
+// A finisher receives a part of a row of product i, from column col on.
 type finisher func(i, row, col int, sums []int32)
 
-// run multiplies codes a, which are A or stand for it, of type signed or not. What comes out goes to
-// finish, or to c if that is nil.
+// run multiplies a, the quantized A, signed or not. Sums are passed to finish, or written to c if that is nil.
 func (p *product) run(c *op.Call, a []byte, signed bool, aZero []int32, work []byte, to []int32, finish finisher) error {
 	bZero, err := zeros(optional(c.In, p.bZero))
 	if err != nil {
@@ -218,7 +214,7 @@ func (p *product) run(c *op.Call, a []byte, signed bool, aZero []int32, work []b
 	return nil
 }
 
-// zeros are the elements of a zero point, none for an absent one.
+// zeros are the elements of a zero point, none if absent.
 func zeros(a *ir.Array) ([]int32, error) {
 	if a == nil {
 		return nil, nil
@@ -226,7 +222,7 @@ func zeros(a *ir.Array) ([]int32, error) {
 	return integers(a)
 }
 
-// own is what matrix i has of values for each of n rows or columns.
+// own is the part of values, one per row or column, that belongs to matrix i of n rows or columns.
 func own[T any](all []T, i, n int) []T {
 	if len(all) <= n || n == 0 {
 		return all

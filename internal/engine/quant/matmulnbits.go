@@ -9,18 +9,18 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// bitProducts is MatMulNBits of ONNX Runtime: A times weights of 2, 4 or 8 bits, which have a scale and a
-// zero point for each block of rows in a column. Inputs A, B, scales, zero_points, g_idx, bias.
-func bitProducts() []op.Op {
+// matMulNBitsOps is ONNX Runtime's MatMulNBits: A times weights of 2, 4 or 8 bits, with a scale and a zero point per block of rows in a
+// column. Inputs A, B, scales, zero_points, g_idx, bias.
+func matMulNBitsOps() []op.Op {
 	return []op.Op{{
 		Domain: microsoft, Type: "MatMulNBits", Since: 1,
 		Shape: bitShape, Prepare: prepareBits, Work: bitWork, Run: multiplyBits,
 	}}
 }
 
-// A bitMatrix is weights K×N of a few bits. Columns lie side by side in panels of 16, as a
-// product wants them; each row of a panel is 16 codes, lowest bits first.
-type bitMatrix struct {
+// An nbitsMatrix is a K×N weight of a few bits. Columns are stored in panels of 16, in the layout of package gemm; each row of a panel is 16
+// values, lowest bits first.
+type nbitsMatrix struct {
 	k, n, bits, block int
 	codes             []byte
 	scale             []float32 // by panel, block of rows and column of the panel
@@ -30,8 +30,8 @@ type bitMatrix struct {
 const panel = kernel.GemmPanel
 
 // bitsOf reads the attributes.
-func bitsOf(n *op.Node) (*bitMatrix, error) {
-	b := &bitMatrix{k: int(n.Int("K", 0)), n: int(n.Int("N", 0)), bits: int(n.Int("bits", 4)), block: int(n.Int("block_size", 0))}
+func bitsOf(n *op.Node) (*nbitsMatrix, error) {
+	b := &nbitsMatrix{k: int(n.Int("K", 0)), n: int(n.Int("N", 0)), bits: int(n.Int("bits", 4)), block: int(n.Int("block_size", 0))}
 	const most = 1 << 31
 	switch {
 	case b.k < 1 || b.n < 1 || b.k > most || b.n > most:
@@ -44,20 +44,20 @@ func bitsOf(n *op.Node) (*bitMatrix, error) {
 	return b, nil
 }
 
-func (b *bitMatrix) blocks() int { return (b.k + b.block - 1) / b.block }
+func (b *nbitsMatrix) blocks() int { return (b.k + b.block - 1) / b.block }
 
-func (b *bitMatrix) panels() int { return (b.n + panel - 1) / panel }
+func (b *nbitsMatrix) panels() int { return (b.n + panel - 1) / panel }
 
-// blob is the bytes of a block of one column, zeroBytes those of a column's zero points.
-func (b *bitMatrix) blob() int { return b.block * b.bits / 8 }
+// blob is the size in bytes of a block of one column, zeroBytes that of a column's zero points.
+func (b *nbitsMatrix) blob() int { return b.block * b.bits / 8 }
 
-func (b *bitMatrix) zeroBytes() int { return (b.blocks()*b.bits + 7) / 8 }
+func (b *nbitsMatrix) zeroBytes() int { return (b.blocks()*b.bits + 7) / 8 }
 
-// rowBytes is the bytes of a row of a panel.
-func (b *bitMatrix) rowBytes() int { return panel * b.bits / 8 }
+// rowBytes is the size in bytes of a row of a panel.
+func (b *nbitsMatrix) rowBytes() int { return panel * b.bits / 8 }
 
-// size is the memory of the matrix in panels: of codes, and of scales and of zero points.
-func (b *bitMatrix) size() (codes, each int64) {
+// size is the memory of the packed matrix, of its scales and of its zero points.
+func (b *nbitsMatrix) size() (codes, each int64) {
 	return int64(b.panels()) * int64(b.k) * int64(b.rowBytes()), 4 * int64(b.panels()) * int64(b.blocks()) * panel
 }
 
@@ -71,7 +71,7 @@ func bitShape(n *op.Node, in []*ir.Array) ([]ir.Spec, error) {
 	}
 	a := in[0]
 	if a.Kind != ir.Dense || !a.DType.IsFloat() || a.DType == ir.Double || len(a.Shape) == 0 || a.Shape[len(a.Shape)-1] != int64(b.k) {
-		return nil, fmt.Errorf("input A is %s, want floats in rows of %d", a, b.k)
+		return nil, fmt.Errorf("input A is %s, want floats with rows of %d", a, b.k)
 	}
 	if err := b.check(in); err != nil {
 		return nil, err
@@ -82,7 +82,7 @@ func bitShape(n *op.Node, in []*ir.Array) ([]ir.Spec, error) {
 }
 
 // check compares the constant inputs with the attributes.
-func (b *bitMatrix) check(in []*ir.Array) error {
+func (b *nbitsMatrix) check(in []*ir.Array) error {
 	if codes := in[1]; codes.DType != ir.Uint8 || codes.Elems() != int64(b.n)*int64(b.blocks())*int64(b.blob()) {
 		return fmt.Errorf("input B is %s, want uint8[%d,%d,%d]", codes, b.n, b.blocks(), b.blob())
 	}
@@ -105,7 +105,7 @@ func (b *bitMatrix) check(in []*ir.Array) error {
 	return nil
 }
 
-// prepareBits puts constant inputs into panels. What is not constant is put there by every run.
+// prepareBits prepacks constant inputs. Other inputs are packed in every run.
 func prepareBits(n *op.Node, in []*ir.Array, pool *op.Pool) (*op.Prepared, error) {
 	b, err := bitsOf(n)
 	if err != nil {
@@ -130,12 +130,12 @@ func prepareBits(n *op.Node, in []*ir.Array, pool *op.Pool) (*op.Prepared, error
 	return p, nil
 }
 
-// fill puts input i into panels, in this memory.
-func (b *bitMatrix) fill(pool *op.Pool, i int, a *ir.Array, memory []byte) {
+// fill packs input i into panels, in this memory.
+func (b *nbitsMatrix) fill(pool *op.Pool, i int, a *ir.Array, memory []byte) {
 	switch i {
 	case 1:
 		b.codes = memory
-		pool.For(b.panels(), func(j int) { b.fillCodes(a.Data, j) })
+		pool.For(b.panels(), func(j int) { b.packColumn(a.Data, j) })
 	case 2:
 		b.scale = kernel.Words[float32](memory)
 		all := make([]float32, a.Elems())
@@ -145,7 +145,7 @@ func (b *bitMatrix) fill(pool *op.Pool, i int, a *ir.Array, memory []byte) {
 		b.zero = kernel.Words[float32](memory)
 		if a.DType == ir.Uint8 {
 			b.spread(b.zero, func(col, block int) float32 {
-				return float32(codeAt(a.Data[col*b.zeroBytes():], block, b.bits))
+				return float32(elementAt(a.Data[col*b.zeroBytes():], block, b.bits))
 			})
 			return
 		}
@@ -155,26 +155,26 @@ func (b *bitMatrix) fill(pool *op.Pool, i int, a *ir.Array, memory []byte) {
 	}
 }
 
-// codeAt is code i of packed ones.
-func codeAt(codes []byte, i, bits int) byte {
+// elementAt is element i of packed values.
+func elementAt(codes []byte, i, bits int) byte {
 	at := i * bits
 	return codes[at/8] >> (at % 8) & (1<<bits - 1)
 }
 
-func (b *bitMatrix) fillCodes(data []byte, j int) {
+func (b *nbitsMatrix) packColumn(data []byte, j int) {
 	to := part(b.codes, j, b.k*b.rowBytes())
 	clear(to)
 	for col := range min(panel, b.n-j*panel) {
 		column := part(data, j*panel+col, b.blocks()*b.blob())
 		at := col * b.bits
 		for k := range b.k {
-			to[k*b.rowBytes()+at/8] |= codeAt(column, k, b.bits) << (at % 8)
+			to[k*b.rowBytes()+at/8] |= elementAt(column, k, b.bits) << (at % 8)
 		}
 	}
 }
 
-// spread writes what each block of a column has.
-func (b *bitMatrix) spread(to []float32, of func(col, block int) float32) {
+// spread writes a value per block of a column.
+func (b *nbitsMatrix) spread(to []float32, of func(col, block int) float32) {
 	for j := range b.panels() {
 		for block := range b.blocks() {
 			row := part(to, j*b.blocks()+block, panel)
@@ -186,7 +186,7 @@ func (b *bitMatrix) spread(to []float32, of func(col, block int) float32) {
 	}
 }
 
-// bitWork is the scratch of the product, what is not prepared, and float32 for 16-bit floats.
+// bitWork is the scratch memory of the product, of inputs that are not prepacked, and of float32 copies of 16-bit floats.
 func bitWork(n *op.Node, in []*ir.Array, workers int) int64 {
 	b, err := bitsOf(n)
 	if err != nil {
@@ -210,7 +210,7 @@ func bitWork(n *op.Node, in []*ir.Array, workers int) int64 {
 	return work
 }
 
-func (b *bitMatrix) shape(a *ir.Array) gemm.Shape {
+func (b *nbitsMatrix) shape(a *ir.Array) gemm.Shape {
 	return gemm.Shape{M: int(op.Product(a.Shape[:len(a.Shape)-1])), N: b.n, K: b.k}
 }
 
@@ -222,7 +222,7 @@ func multiplyBits(c *op.Call) error {
 	if err != nil {
 		return err
 	}
-	if prepared, ok := c.State.(*bitMatrix); ok {
+	if prepared, ok := c.State.(*nbitsMatrix); ok {
 		*b = *prepared
 	}
 	work := c.Work
@@ -258,7 +258,7 @@ func multiplyBits(c *op.Call) error {
 }
 
 // operands are A, the result and the bias as float32.
-func (b *bitMatrix) operands(c *op.Call, take func(size int64) []byte) (a, y, bias []float32) {
+func (b *nbitsMatrix) operands(c *op.Call, take func(size int64) []byte) (a, y, bias []float32) {
 	if c.In[0].DType == ir.Float {
 		if add := c.Opt(5); add != nil {
 			bias = ir.View[float32](add)
@@ -275,8 +275,8 @@ func (b *bitMatrix) operands(c *op.Call, take func(size int64) []byte) (a, y, bi
 	return a, y, bias
 }
 
-// values writes a part of the matrix as (code - zero point)·scale: see gemm.Panels.
-func (b *bitMatrix) values(dst []float32, k0, k1, n0, _ int) {
+// values writes a part of the matrix as (quantized value - zero point)·scale: see gemm.Panels.
+func (b *nbitsMatrix) values(dst []float32, k0, k1, n0, _ int) {
 	j := n0 / panel
 	codes := part(b.codes, j, b.k*b.rowBytes())
 	var middle [panel]float32

@@ -7,19 +7,17 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// Len is the number of elements that are worked on at once where they have to be
-// brought into another form: blocks of all operands stay in the first-level cache.
+// Len is the number of elements that are converted at once: blocks of all operands stay in the first-level cache.
 const Len = 2048
 
-// A Reader gives blocks of a tensor.
+// A Reader reads blocks of a tensor.
 type Reader[T ir.Element] struct {
 	data  []T
 	half  []uint16
 	widen func(dst []float32, x []uint16)
 }
 
-// Read returns a reader of a, whose elements must be stored as T; float16 and bfloat16
-// are read as float32.
+// Read returns a reader of a, whose elements must be stored as T; float16 and bfloat16 are read as float32.
 func Read[T ir.Element](a *ir.Array) Reader[T] {
 	switch a.DType {
 	case ir.Float16:
@@ -30,8 +28,7 @@ func Read[T ir.Element](a *ir.Array) Reader[T] {
 	return Reader[T]{data: ir.View[T](a)}
 }
 
-// Block is the n elements from at on: the tensor's own memory, or buf, which
-// has that many at least.
+// Block is the n elements from at on: the tensor's own memory, or buf, which has at least that size.
 func (r Reader[T]) Block(buf []T, at, n int) []T {
 	if r.widen == nil {
 		return r.data[at : at+n]
@@ -49,18 +46,18 @@ func (r Reader[T]) One(at int) T {
 	return r.Block(one[:], at, 1)[0]
 }
 
-// Direct is the whole payload, nil where it is not stored as T.
+// Direct is the whole payload, nil if it is not stored as T.
 func (r Reader[T]) Direct() []T { return r.data }
 
-// A Writer takes blocks of a tensor.
+// A Writer writes blocks of a tensor.
 type Writer[T ir.Element] struct {
 	data   []T
 	half   []uint16
 	narrow func(dst []uint16, x []float32)
 }
 
-// Write returns a writer of a, whose elements must be stored as T; float16 and bfloat16
-// are written from float32. A nil a is an output that nobody wants: what is written is lost.
+// Write returns a writer of a, whose elements must be stored as T; float16 and bfloat16 are written from float32. A nil a is an output
+// without consumers: writes are discarded.
 func Write[T ir.Element](a *ir.Array) Writer[T] {
 	switch {
 	case a == nil:
@@ -73,8 +70,7 @@ func Write[T ir.Element](a *ir.Array) Writer[T] {
 	return Writer[T]{data: ir.View[T](a)}
 }
 
-// Block is where the n elements from at on are to be put before Done is called: the
-// tensor's own memory, or buf.
+// Block is the destination of the n elements from at on, to be filled before Done is called: the tensor's own memory, or buf.
 func (w Writer[T]) Block(buf []T, at, n int) []T {
 	if w.data != nil {
 		return w.data[at : at+n]
@@ -82,14 +78,14 @@ func (w Writer[T]) Block(buf []T, at, n int) []T {
 	return buf[:n]
 }
 
-// Done stores what Block gave for at.
+// Done stores x, which Block returned for at.
 func (w Writer[T]) Done(at int, x []T) {
 	if w.narrow != nil {
 		w.narrow(w.half[at:at+len(x)], any(x).([]float32))
 	}
 }
 
-// Direct is the whole payload, nil where it is not stored as T.
+// Direct is the whole payload, nil if it is not stored as T.
 func (w Writer[T]) Direct() []T { return w.data }
 
 // Set stores one element.
@@ -102,7 +98,7 @@ func (w Writer[T]) Set(at int, x T) {
 	}
 }
 
-// A Scratch is memory of one worker, handed out in slices of types without pointers.
+// A Scratch is memory of one worker, allocated in slices of types without pointers.
 type Scratch struct{ Free []byte }
 
 // Take returns the next n elements of s, not cleared.
@@ -113,7 +109,7 @@ func Take[T any](s *Scratch, n int) []T {
 	return taken
 }
 
-// Bytes is what Take takes for n elements of T: elements stay aligned.
+// Bytes is the size of Take's result for n elements of T, rounded up for alignment.
 func Bytes[T any](n int) int64 {
 	var zero T
 	return (int64(n)*int64(unsafe.Sizeof(zero)) + 63) &^ 63

@@ -8,9 +8,8 @@ import (
 	"github.com/mcompress/mcompress/internal/kernel"
 )
 
-// functions are the activations of direction d, on rows in place. The attribute activations lists
-// those of all directions; activation_alpha and activation_beta hold the numbers of those that
-// have any, in order.
+// functions are the activations of direction d, on rows in place. The attribute activations lists those of all directions; activation_alpha
+// and activation_beta hold the parameters of those that have any, in order.
 func (l *layer) functions(n *op.Node, d int) ([]func([]float32), error) {
 	names := n.Texts("activations")
 	if len(names) == 0 {
@@ -27,7 +26,7 @@ func (l *layer) functions(n *op.Node, d int) ([]func([]float32), error) {
 	for i, name := range names {
 		fn, ok := activations[name]
 		if !ok {
-			return nil, fmt.Errorf("activation %q is not known", name)
+			return nil, fmt.Errorf("unknown activation %q", name)
 		}
 		a, b := fn.alpha, fn.beta
 		if fn.numbers > 0 && len(alphas) > 0 {
@@ -43,8 +42,7 @@ func (l *layer) functions(n *op.Node, d int) ([]func([]float32), error) {
 	return out, nil
 }
 
-// activations are the functions that ONNX names for recurrent operators, with the defaults of
-// their numbers.
+// activations are the functions that ONNX defines for recurrent operators, with the defaults of their parameters.
 var activations = map[string]struct {
 	numbers     int
 	alpha, beta float32

@@ -12,8 +12,7 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// parse casts strings to numbers, by way of float64, or of integers where they are
-// whole, whose last digits a float64 may not hold.
+// parse casts strings to numbers, through float64, or through integers for integer types, whose last digits a float64 may not represent.
 func parse(c *op.Call, dst, src *ir.Array) error {
 	via := ir.NewArray(ir.Double, src.Shape...)
 	if block.Ints.Has(dst.DType) {
@@ -51,8 +50,7 @@ func parseOne(dst *ir.Array, i int, s string) error {
 	return nil
 }
 
-// format casts numbers to strings: the shortest decimal that reads back as the same
-// number, with an exponent only where the number is very large or small.
+// format casts numbers to strings: the shortest decimal that parses to the same number, with an exponent only for very large or small ones.
 func format(c *op.Call, dst, src *ir.Array) {
 	switch dt := src.DType; {
 	case dt == ir.Uint64:
@@ -78,7 +76,7 @@ func format(c *op.Call, dst, src *ir.Array) {
 	}
 }
 
-// decimal writes Inf and NaN with the words that the specification reserves.
+// decimal writes Inf and NaN with the words of the specification.
 func decimal(v float64, bits int) string {
 	switch a := math.Abs(v); {
 	case v != v:

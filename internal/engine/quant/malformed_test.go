@@ -9,7 +9,7 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// A sample is a node that works.
+// A sample is a valid node.
 type sample struct {
 	name string
 	a    attrs
@@ -48,7 +48,7 @@ func samples() []sample {
 	return list
 }
 
-// Nodes that almost work give an error, or a result.
+// Nodes with random defects return an error, or a result.
 func TestMalformedNodesDoNotPanic(t *testing.T) {
 	for i, s := range samples() {
 		for seed := range uint64(400) {
@@ -107,8 +107,7 @@ func breakArray(r *rand.Rand, a *ir.Array) *ir.Array {
 	return b
 }
 
-// panics runs the node, without its data first, and says what went wrong beyond an error. All but the first
-// input may be constants.
+// panics runs the node, first without data, and describes a panic or an invalid result. All inputs but the first may be constants.
 func (s sample) panics(prepared bool) (text string) {
 	defer func() {
 		if v := recover(); v != nil {

@@ -20,7 +20,7 @@ func dynamicShape(_ *op.Node, in []*ir.Array) ([]ir.Spec, error) {
 	return []ir.Spec{{DType: ir.Uint8, Shape: x.Shape}, {DType: ir.Float}, {DType: ir.Uint8}}, nil
 }
 
-// dynamic takes scale and zero point from the range of all elements.
+// dynamic computes scale and zero point from the range of all elements.
 func dynamic(c *op.Call) error {
 	x := ir.View[float32](c.In[0])
 	scale, zero := rangeOf(c.Pool, x)
@@ -36,10 +36,10 @@ func dynamic(c *op.Call) error {
 	return nil
 }
 
-// piece is how many elements are one worker's at a time.
+// piece is the number of elements per task.
 const piece = 1 << 14
 
-// rangeOf finds the scale and zero point of DynamicQuantizeLinear.
+// rangeOf computes the scale and zero point of DynamicQuantizeLinear.
 func rangeOf(p *op.Pool, x []float32) (scale float32, zero uint8) {
 	if len(x) == 0 {
 		return kernel.DynamicScale(0, 0)

@@ -7,8 +7,8 @@ import (
 	"github.com/mcompress/mcompress/internal/kernel"
 )
 
-// singles are the loops of package kernel for float32.
-var singles = map[string]rows[float32, float32]{
+// kernels are the loops of package kernel for float32.
+var kernels = map[string]binaryLoops[float32, float32]{
 	"Add":   {kernel.Add, kernel.AddScalar, swapped(kernel.AddScalar)},
 	"Sub":   {kernel.Sub, kernel.SubScalar, kernel.ScalarSub},
 	"Mul":   {kernel.Mul, kernel.MulScalar, swapped(kernel.MulScalar)},
@@ -38,8 +38,7 @@ func scaledSilu(alpha float32) func(dst, x []float32) {
 	}
 }
 
-// exponentialBelow gives negative elements scale·(e^(x/width)-1) and the others slope·x, of a
-// block.
+// exponentialBelow maps negative x to scale·(e^(x/width)-1) and others to slope·x, of a block.
 func exponentialBelow(scale, width, slope float32) func(dst, x []float32) {
 	return func(dst, x []float32) {
 		var room [block.Len]float32
@@ -48,7 +47,7 @@ func exponentialBelow(scale, width, slope float32) func(dst, x []float32) {
 		kernel.DivScalar(t, t, 2*width)
 		kernel.Tanh(t, t)
 		kernel.Relu(dst, x)
-		// e^v-1 is 2t/(1-t) for the t of v/2, which keeps its digits where v is small.
+		// e^v-1 is 2t/(1-t) for the t of v/2, which is accurate for small v
 		for i, t := range t {
 			dst[i] = slope*dst[i] + scale*(2*t/(1-t))
 		}
@@ -73,7 +72,7 @@ func round(dst, x []float32) {
 	}
 }
 
-// swapped takes the single number first, for operators that do not mind the order.
+// swapped has the scalar as first operand, for commutative operators.
 func swapped(f func(dst, x []float32, s float32)) func(dst []float32, s float32, x []float32) {
 	return func(dst []float32, s float32, x []float32) { f(dst, x, s) }
 }

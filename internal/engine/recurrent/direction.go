@@ -7,29 +7,29 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// A sweep is one direction of a layer on its way through the sequences.
-type sweep struct {
+// A direction is one direction of a layer during a run.
+type direction struct {
 	*layer
 	c       *op.Call
 	d       int
 	packed  *weights
 	f       []func(row []float32) // the activations
 	clip    float32
-	coupled bool // LSTM: the forget gate is what the input gate leaves
-	linear  bool // GRU: the reset gate works behind the product with R
+	coupled bool // LSTM: the forget gate is 1 minus the input gate
+	linear  bool // GRU: the reset gate applies after the product with R
 
 	inputs []float32 // X·Wᵀ + biases, [T·N, gates·H]
 	gates  []float32 // of one step, [N, gates·H]
 	h, c0  []float32 // states, [N, H]
-	reset  []float32 // what a GRU makes of h, [N, H]
-	more   []float32 // the product with it, [N, H]
+	reset  []float32 // the GRU's operand of its hidden gate's R, [N, H]
+	more   []float32 // product with it, [N, H]
 	bias   []float32 // [2, gates·H]; nil for none
 	peep   []float32 // LSTM's P, [3, H]; nil for none
 	work   []byte    // of the products
 }
 
-func (l *layer) sweep(c *op.Call, packed *weights, d int) (*sweep, error) {
-	s := &sweep{layer: l, c: c, d: d, packed: packed, clip: c.Float("clip", 0), coupled: c.Bool("input_forget", false), linear: c.Bool("linear_before_reset", false)}
+func (l *layer) direction(c *op.Call, packed *weights, d int) (*direction, error) {
+	s := &direction{layer: l, c: c, d: d, packed: packed, clip: c.Float("clip", 0), coupled: c.Bool("input_forget", false), linear: c.Bool("linear_before_reset", false)}
 	var err error
 	if s.f, err = l.functions(c.Node, d); err != nil {
 		return nil, err
@@ -51,15 +51,15 @@ func (l *layer) sweep(c *op.Call, packed *weights, d int) (*sweep, error) {
 	if p := c.Opt(inP); p != nil && l.cell {
 		s.peep = ir.View[float32](p)[d*3*l.H:][:3*l.H]
 	}
-	s.begin(s.h, c.Opt(inH))
+	s.initState(s.h, c.Opt(inH))
 	if l.cell {
-		s.begin(s.c0, c.Opt(inC))
+		s.initState(s.c0, c.Opt(inC))
 	}
 	return s, nil
 }
 
-// begin fills a state from its initial value, or with zeros.
-func (s *sweep) begin(state []float32, from *ir.Array) {
+// initState fills a state from its initial value, or with zeros.
+func (s *direction) initState(state []float32, from *ir.Array) {
 	if from == nil {
 		clear(state)
 		return
@@ -70,16 +70,16 @@ func (s *sweep) begin(state []float32, from *ir.Array) {
 	}
 }
 
-// stateAt is the place of sequence n in Y_h, Y_c and the initial states.
-func (s *sweep) stateAt(n int) int {
+// stateAt is the offset of sequence n in Y_h, Y_c and the initial states.
+func (s *direction) stateAt(n int) int {
 	if s.batchFirst {
 		return (n*s.D + s.d) * s.H
 	}
 	return (s.d*s.N + n) * s.H
 }
 
-// outputAt is the place of step t of sequence n in Y.
-func (s *sweep) outputAt(t, n int) int {
+// outputAt is the offset of step t of sequence n in Y.
+func (s *direction) outputAt(t, n int) int {
 	if s.batchFirst {
 		return ((n*s.T+t)*s.D + s.d) * s.H
 	}
@@ -87,14 +87,14 @@ func (s *sweep) outputAt(t, n int) int {
 }
 
 // inputAt is the row of step t of sequence n in X.
-func (s *sweep) inputAt(t, n int) int {
+func (s *direction) inputAt(t, n int) int {
 	if s.batchFirst {
 		return n*s.T + t
 	}
 	return t*s.N + n
 }
 
-func (s *sweep) run() {
+func (s *direction) run() {
 	g := s.kind.gates * s.H
 	s.project(g)
 	if s.c.HasConsumer(0) {
@@ -103,7 +103,7 @@ func (s *sweep) run() {
 	cut := s.hidden(s.c.Node) * s.H
 	for i := range s.T {
 		for n := range s.N {
-			if t := s.time(i, n); t >= 0 {
+			if t := s.stepOf(i, n); t >= 0 {
 				copy(s.gates[n*g:][:g], s.inputs[s.inputAt(t, n)*g:])
 			}
 		}
@@ -114,15 +114,15 @@ func (s *sweep) run() {
 	s.finish()
 }
 
-// project multiplies all of X by W at once, and adds what biases do not depend on the step.
-func (s *sweep) project(g int) {
+// project multiplies all of X by W at once, and adds the biases that do not depend on the step.
+func (s *direction) project(g int) {
 	f := gemm.FloatProduct{A: gemm.Rows(ir.View[float32](s.c.In[inX]), s.Input), Packed: s.packed.w[s.d], C: s.inputs, Stride: g}
 	if s.bias != nil {
 		sum := make([]float32, g)
 		copy(sum, s.bias[:g])
 		inner := g
 		if s.linear {
-			inner = 2 * s.H // Rb of the hidden gate is added behind the product with R
+			inner = 2 * s.H // Rb of the hidden gate is added after the product with R
 		}
 		kernel.Add(sum[:inner], sum[:inner], s.bias[g:][:inner])
 		f.Epilogue.Bias = gemm.Matrix[float32]{Data: sum, Col: 1}
@@ -130,8 +130,8 @@ func (s *sweep) project(g int) {
 	gemm.Float(s.c.Pool, gemm.Shape{M: s.T * s.N, N: g, K: s.Input}, s.work, f)
 }
 
-// time is the step of sequence n that comes i-th, negative behind its end.
-func (s *sweep) time(i, n int) int {
+// stepOf is the i-th step of sequence n, negative after its end.
+func (s *direction) stepOf(i, n int) int {
 	length := s.T
 	if s.lens != nil {
 		length = int(s.lens[n])
@@ -145,11 +145,11 @@ func (s *sweep) time(i, n int) int {
 	return i
 }
 
-// advance makes the new states of all sequences that have not ended.
-func (s *sweep) advance(i, g int) {
+// advance computes the new states of all sequences that have not ended.
+func (s *direction) advance(i, g int) {
 	s.multiplyReset(g)
 	for n := range s.N {
-		t := s.time(i, n)
+		t := s.stepOf(i, n)
 		if t < 0 {
 			continue
 		}
@@ -161,8 +161,8 @@ func (s *sweep) advance(i, g int) {
 	}
 }
 
-// multiplyReset makes the product of R's last part for kinds whose step needs it.
-func (s *sweep) multiplyReset(g int) {
+// multiplyReset computes the product with the last part of R for kinds whose step needs it.
+func (s *direction) multiplyReset(g int) {
 	if s.packed.after == nil {
 		return
 	}
@@ -173,7 +173,7 @@ func (s *sweep) multiplyReset(g int) {
 		gemm.FloatProduct{A: gemm.Rows(s.reset, s.H), Packed: s.packed.after[s.d], C: s.more, Stride: s.H})
 }
 
-func (s *sweep) clearOutput() {
+func (s *direction) clearOutput() {
 	y := ir.View[float32](s.c.Out[0])
 	for t := range s.T {
 		for n := range s.N {
@@ -183,7 +183,7 @@ func (s *sweep) clearOutput() {
 }
 
 // finish writes the last states.
-func (s *sweep) finish() {
+func (s *direction) finish() {
 	for k, state := range [][]float32{s.h, s.c0} {
 		if !s.c.HasConsumer(k + 1) {
 			continue
@@ -196,7 +196,7 @@ func (s *sweep) finish() {
 }
 
 // limit clips the inputs of activations.
-func (s *sweep) limit(x []float32) {
+func (s *direction) limit(x []float32) {
 	if s.clip > 0 {
 		kernel.Clip(x, x, -s.clip, s.clip)
 	}

@@ -7,11 +7,10 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// concatShape is QLinearConcat's: inputs Y's scale and zero point, and then each operand with its scale
-// and zero point.
+// concatShape is QLinearConcat's: inputs Y's scale and zero point, and then each operand with its scale and zero point.
 func concatShape(n *op.Node, in []*ir.Array) ([]ir.Spec, error) {
 	if len(in) < 5 || len(in)%3 != 2 {
-		return nil, fmt.Errorf("there are %d inputs, want Y's scale and zero point and three for each operand", len(in))
+		return nil, fmt.Errorf("%d inputs, want Y's scale and zero point and three for each operand", len(in))
 	}
 	zero, err := op.Arg(in, 1, "Y_zero_point")
 	if err != nil {
@@ -38,14 +37,14 @@ func concatShape(n *op.Node, in []*ir.Array) ([]ir.Spec, error) {
 			continue
 		}
 		if !joins(x, out, axis) {
-			return nil, fmt.Errorf("input X%d is %s and does not fit behind %s along axis %d", i/3, x, out, axis)
+			return nil, fmt.Errorf("input X%d is %s, which cannot be concatenated with %s along axis %d", i/3, x, out, axis)
 		}
 		out.Shape[axis] += x.Shape[axis]
 	}
 	return []ir.Spec{out}, out.Valid()
 }
 
-// joins reports whether x is like a spec but along one axis.
+// joins reports whether x equals a spec up to one axis.
 func joins(x *ir.Array, s ir.Spec, axis int) bool {
 	if x.DType != s.DType || len(x.Shape) != len(s.Shape) {
 		return false
@@ -58,8 +57,8 @@ func joins(x *ir.Array, s ir.Spec, axis int) bool {
 	return true
 }
 
-// concatCodes copies operands one after the other, in the codes of the result.
-func concatCodes(c *op.Call) error {
+// runQLinearConcat concatenates the operands, requantized to the scale of the result.
+func runQLinearConcat(c *op.Call) error {
 	y, err := paramsAt(c.In, 0, c.Out[0].DType)
 	if err != nil {
 		return err
