@@ -48,7 +48,7 @@ func channelsLast(ctx context.Context, m *ir.Model, in map[string]ir.Spec) (*Lay
 		return nil, err
 	}
 	maps.Copy(types, in)
-	b := &imaging{types: types, index: map[*ir.Value]int{}, habits: habits()}
+	b := &imaging{types: types, index: map[*ir.Value]int{}}
 	b.build(m.Graph)
 	effect, err := layout.ChannelsLast(&b.graph)
 	if err != nil {
@@ -73,7 +73,6 @@ func moves(list []layout.Move) []Move {
 // constant.
 type imaging struct {
 	types  map[string]ir.Spec
-	habits map[string]habit
 	graph  layout.Graph
 	index  map[*ir.Value]int
 	values []*ir.Value // of the graph's values
@@ -148,7 +147,7 @@ func (b *imaging) images(vs []*ir.Value) []int {
 }
 
 func (b *imaging) node(n *ir.Node) {
-	h := b.habits[n.Op.Type]
+	h := ruleOf(n)
 	inputs := n.Inputs()
 	out := layout.Node{Name: n.Label(), Outputs: b.images(n.Outputs)}
 	rank := 0
@@ -178,7 +177,7 @@ func (b *imaging) node(n *ir.Node) {
 // feedsSensitive reports whether a node that has channels first reads what n makes.
 func (b *imaging) feedsSensitive(n *ir.Node) bool {
 	return slices.ContainsFunc(n.Outputs[0].Uses(), func(u ir.Use) bool {
-		return u.Node != nil && b.habits[u.Node.Op.Type].role == layout.Sensitive
+		return u.Node != nil && ruleOf(u.Node).role == layout.Sensitive
 	})
 }
 
@@ -193,7 +192,7 @@ func (b *imaging) fits(n *ir.Node, out *layout.Node) bool {
 	}
 	rank := -1
 	read := n.Inputs()
-	if b.habits[n.Op.Type].one {
+	if ruleOf(n).one {
 		read = read[:1]
 	}
 	for _, v := range slices.Concat(read, n.Outputs) {

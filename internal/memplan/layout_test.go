@@ -101,7 +101,7 @@ func TestPatches(t *testing.T) {
 	}
 }
 
-func TestHabitsDependOnTheNode(t *testing.T) {
+func TestLayoutRulesDependOnTheNode(t *testing.T) {
 	b := build("x", 1, 8, 6, 6)
 	other := b.typed("other", 1)
 	node := func(op, domain string, more []*ir.Value, attrs ...*ir.Attr) *ir.Node {
@@ -128,7 +128,7 @@ func TestHabitsDependOnTheNode(t *testing.T) {
 		{node("Transpose", "", nil, ir.IntsAttr("perm", 0, 3, 1, 2)), 17, layout.ToFirst},
 	} {
 		b.Opsets = []ir.Opset{{Version: c.opset}}
-		if got := habits()[c.n.Op.Type].of(c.n, 4); got != c.want {
+		if got := ruleOf(c.n).of(c.n, 4); got != c.want {
 			t.Errorf("%s of opset %d: role %d, want %d", c.n.Op, c.opset, got, c.want)
 		}
 	}

@@ -5,67 +5,62 @@ import (
 
 	"github.com/mcompress/mcompress/internal/memory/layout"
 	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/ir/operator"
 )
 
-// A habit says what an operator of ONNX's own domain, or of com.microsoft, thinks of layouts.
-// Operators without one read axes where they stand.
-type habit struct {
+// A layoutRule is the effect of a change of layout on an operator. The zero value is an operator that uses the axes in
+// the order in which they are stored.
+type layoutRule struct {
 	role   layout.Role
-	since  int64 // the opset from which on it is so
-	one    bool  // only its first input is an image
-	consts bool  // if its other inputs, which name axes or count along them, are constants
-	keeps  bool  // if it keeps the axes that it reduces
+	since  int64 // first opset of the rule
+	one    bool  // only the first input is an image
+	consts bool  // the other inputs name axes, or have an element for each axis: they have to be constant
+	keeps  bool  // the reduced axes have to be kept
 }
 
-// habits are by operator. Elementwise operators, and those along an axis that an attribute or
-// a constant names, do the same in either layout.
-func habits() map[string]habit {
-	all := map[string]habit{
-		"Concat": {role: layout.Agnostic}, "Where": {role: layout.Agnostic},
-		"Softmax": {role: layout.Agnostic, since: 13}, "LogSoftmax": {role: layout.Agnostic, since: 13}, "Hardmax": {role: layout.Agnostic, since: 13},
-	}
-	for _, name := range []string{
-		"Conv", "ConvInteger", "QLinearConv", "ConvTranspose", "DeformConv", "FusedConv", "BatchNormalization", "InstanceNormalization",
-		"GroupNormalization", "LRN", "MaxPool", "AveragePool", "LpPool", "GlobalMaxPool", "GlobalAveragePool", "GlobalLpPool",
-		"QLinearAveragePool", "QLinearGlobalAveragePool", "Resize", "Upsample", "DepthToSpace", "SpaceToDepth", "GridSample", "AffineGrid",
-		"MaxRoiPool", "RoiAlign",
-	} {
-		all[name] = habit{role: layout.Sensitive, one: true}
-	}
-	for _, name := range []string{
-		"Abs", "Acos", "Acosh", "Asin", "Asinh", "Atan", "Atanh", "BitwiseNot", "Cast", "CastLike", "Ceil", "Celu", "Clip", "Cos", "Cosh",
-		"DequantizeLinear", "Dropout", "DynamicQuantizeLinear", "Elu", "Erf", "Exp", "Floor", "Gelu", "HardSigmoid", "HardSwish", "Identity", "IsInf",
-		"IsNaN", "LeakyRelu", "Log", "Mish", "Neg", "Not", "PRelu", "QLinearLeakyRelu", "QLinearSigmoid", "QuantizeLinear", "Reciprocal", "Relu", "Round", "Selu",
-		"Shrink", "Sigmoid", "Sign", "Sin", "Sinh", "Softplus", "Softsign", "Sqrt", "Swish", "Tan", "Tanh", "ThresholdedRelu",
-	} {
-		all[name] = habit{role: layout.Agnostic, one: true}
-	}
-	for _, name := range []string{
-		"Add", "And", "BitShift", "BitwiseAnd", "BitwiseOr", "BitwiseXor", "Div", "Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual",
-		"Max", "Mean", "Min", "Mod", "Mul", "Or", "Pow", "Sub", "Sum", "Xor",
-	} {
-		all[name] = habit{role: layout.Agnostic}
-	}
-	for _, name := range []string{"Pad", "Slice", "Split", "Tile"} {
-		all[name] = habit{role: layout.Agnostic, one: true, consts: true}
-	}
-	for _, name := range []string{
-		"ArgMax", "ArgMin", "ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceMax", "ReduceMean", "ReduceMin", "ReduceProd",
-		"ReduceSum", "ReduceSumSquare",
-	} {
-		all[name] = habit{role: layout.Agnostic, one: true, consts: true, keeps: true}
-	}
-	return all
+// named are the operators along an axis that an attribute or a constant names. They compute the same in either layout.
+var named = map[string]layoutRule{
+	"AffineGrid": {role: layout.Sensitive, one: true},
+	"ArgMax":     {role: layout.Agnostic, one: true, consts: true, keeps: true},
+	"ArgMin":     {role: layout.Agnostic, one: true, consts: true, keeps: true},
+	"Concat":     {role: layout.Agnostic},
+	"Hardmax":    {role: layout.Agnostic, since: 13},
+	"LogSoftmax": {role: layout.Agnostic, since: 13},
+	"Pad":        {role: layout.Agnostic, one: true, consts: true},
+	"Slice":      {role: layout.Agnostic, one: true, consts: true},
+	"Softmax":    {role: layout.Agnostic, since: 13},
+	"Split":      {role: layout.Agnostic, one: true, consts: true},
+	"Tile":       {role: layout.Agnostic, one: true, consts: true},
+
+	"DequantizeLinear":      {role: layout.Agnostic, one: true},
+	"DynamicQuantizeLinear": {role: layout.Agnostic, one: true},
+	"QuantizeLinear":        {role: layout.Agnostic, one: true},
 }
 
-// of is the role of n, whose first input has so many axes.
-func (h habit) of(n *ir.Node, rank int) layout.Role {
-	if n.Op.Type == "Transpose" {
+// ruleOf is the rule of n's operator, of ONNX's own domain or of com.microsoft.
+func ruleOf(n *ir.Node) layoutRule {
+	f := operator.Of(n)
+	switch {
+	case f.Spatial:
+		return layoutRule{role: layout.Sensitive, one: true}
+	case f.Reduction:
+		return layoutRule{role: layout.Agnostic, one: true, consts: true, keeps: true}
+	case f.Elementwise == operator.Unary:
+		return layoutRule{role: layout.Agnostic, one: true}
+	case f.Elementwise == operator.Broadcasts:
+		return layoutRule{role: layout.Agnostic}
+	case ir.DefaultDomain(n.Op.Domain):
+		return named[n.Op.Type]
+	}
+	return layoutRule{}
+}
+
+// of is the role of n, whose first input has the given rank.
+func (h layoutRule) of(n *ir.Node, rank int) layout.Role {
+	if n.Op.Is("Transpose") {
 		return move(n.Attr("perm"), rank)
 	}
 	switch {
-	case !ir.DefaultDomain(n.Op.Domain) && n.Op.Domain != "com.microsoft":
-		return layout.Breaking
 	case n.Graph().Opset("") < h.since:
 		return layout.Breaking
 	case h.keeps && n.Int("keepdims", 1) == 0:
@@ -76,8 +71,7 @@ func (h habit) of(n *ir.Node, rank int) layout.Role {
 	return h.role
 }
 
-// move is the role of a Transpose. Of three axes, 0, 2, 1 goes either way; here it goes to channels
-// last.
+// move is the role of a Transpose. Of three axes, the permutation 0, 2, 1 is either direction; here it is to channels last.
 func move(perm *ir.Attr, rank int) layout.Role {
 	if perm == nil || rank < 3 || len(perm.Ints) != rank {
 		return layout.Breaking

@@ -2,6 +2,7 @@ package memplan
 
 import (
 	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/ir/operator"
 )
 
 // A saving is what the backward pass of an operator needs of the forward pass.
@@ -65,7 +66,6 @@ func families() map[family][]string {
 			"ReduceSumSquare", "ReduceLogSumExp", "ReduceProd", "ReduceL1", "ReduceLogSum", "LpNormalization", "MeanVarianceNormalization",
 		},
 		"over": {"Add", "Sub", "Neg"},
-		"view": {"Reshape", "Flatten", "Squeeze", "Unsqueeze", "Identity"},
 		"nothing": {
 			"Concat", "Split", "Slice", "Transpose", "Pad", "Expand", "Tile", "Cast", "CastLike", "ReduceSum", "ReduceMean", "AveragePool",
 			"GlobalAveragePool", "Resize", "Upsample", "DepthToSpace", "SpaceToDepth", "Sum", "Mean", "Trilu", "CumSum", "Floor", "Ceil", "Round",
@@ -76,12 +76,15 @@ func families() map[family][]string {
 
 func (f family) saving() saving {
 	return map[family]saving{
-		"product": {operands: true}, "output": {output: true}, "input": {input: true}, "over": {over: true}, "view": {view: true}, "nothing": {},
+		"product": {operands: true}, "output": {output: true}, "input": {input: true}, "over": {over: true}, "nothing": {},
 	}[f]
 }
 
 // saved is the rule for n. Domains but ONNX's own and com.microsoft have none.
 func saved(rules map[string]saving, n *ir.Node) saving {
+	if operator.Of(n).Move == operator.View {
+		return saving{view: true}
+	}
 	rule, known := rules[n.Op.Type]
 	if !known || !ir.DefaultDomain(n.Op.Domain) && n.Op.Domain != "com.microsoft" {
 		return saving{all: true, output: true}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/mcompress/mcompress/internal/memory"
 	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/ir/operator"
 )
 
 // A recorder writes down the forward pass of a training step of one graph.
@@ -47,26 +48,28 @@ func record(g *ir.Graph, types map[string]ir.Spec, width int64) (*recorder, erro
 	return r, nil
 }
 
-// buffers are inputs that hold floats which training does not fit: running statistics, scales, bounds.
-func buffers() map[string][]int {
-	return map[string][]int{
-		"BatchNormalization": {3, 4}, "Resize": {1, 2}, "Upsample": {1}, "Pad": {2}, "Clip": {1, 2}, "Dropout": {1}, "ConstantOfShape": {0},
-		"QuantizeLinear": {1}, "DequantizeLinear": {1}, "Pow": {1}, "Range": {0, 1, 2}, "OneHot": {2},
-	}
-}
-
-// parameters are the constants of g that training fits, each once: floats of at least one axis that some
-// node computes with.
+// parameters are the constants of g that training updates, each once: floats of at least one axis with a use that is
+// neither a running statistic, nor a bound or factor, nor a scale of quantized data.
 func parameters(g *ir.Graph) []*ir.Value {
-	except := buffers()
 	var list []*ir.Value
 	for _, v := range g.Consts() {
-		fits := func(u ir.Use) bool { return u.Node != nil && !slices.Contains(except[u.Node.Op.Type], u.Index) }
-		if v.Const.DType.IsFloat() && len(v.Const.Shape) > 0 && slices.ContainsFunc(v.Uses(), fits) {
+		if v.Const.DType.IsFloat() && len(v.Const.Shape) > 0 && slices.ContainsFunc(v.Uses(), isUpdated) {
 			list = append(list, v)
 		}
 	}
 	return list
+}
+
+func isUpdated(u ir.Use) bool {
+	if u.Node == nil {
+		return false
+	}
+	f := operator.Of(u.Node)
+	if _, scale := f.QuantizedBy(u.Index); scale {
+		return false
+	}
+	r := f.Input(u.Index).Role
+	return r != operator.Statistic && r != operator.Setting
 }
 
 // holds reports whether n has parameters in its bodies, or calls a function that has.

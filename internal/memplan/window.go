@@ -1,23 +1,22 @@
 package memplan
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/mcompress/mcompress/internal/memory/layout"
 	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/ir/operator"
 )
 
 // window is what decides which patches convolution n copies, nil where n is none, its shapes are not
 // known, or each of its groups is one channel: nobody needs patches for that.
 func (b *imaging) window(n *ir.Node) *layout.Window {
-	weights := 1
-	switch n.Op.Type {
-	case "Conv", "ConvInteger", "FusedConv":
-	case "QLinearConv":
-		weights = 3
-	default:
+	filters := slices.IndexFunc(operator.Of(n).Inputs, func(in operator.Input) bool { return in.Role == operator.Filter })
+	if filters < 0 || n.Op.Is("ConvTranspose") || n.Op.Is("DeformConv") {
 		return nil
 	}
+	weights := operator.Of(n).Inputs[filters].Index
 	x, w, y := b.shape(n.Input(0)), b.shape(n.Input(weights)), b.shape(n.Outputs[0])
 	if len(x) < 3 || len(w) != len(x) || len(y) != len(x) {
 		return nil

@@ -5,6 +5,7 @@ import (
 
 	"github.com/mcompress/mcompress/internal/memory"
 	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/ir/operator"
 )
 
 // stage is the description of stage k. It adds the types of the stage's outputs.
@@ -54,11 +55,6 @@ func stageOf(starts []int, node int) int {
 	return k
 }
 
-// views are operators whose output is their input's bytes in another shape.
-func views() map[string]bool {
-	return map[string]bool{"Reshape": true, "Flatten": true, "Squeeze": true, "Unsqueeze": true, "Identity": true}
-}
-
 // peak is the maximum number of bytes of values live at a node of the part. A value is live from its producer, or
 // from the start for inputs, to its last consumer, or to the end for outputs. Scratch memory of nodes is not
 // counted.
@@ -72,14 +68,13 @@ func (c *cutter) peak(p *part, first, end int) (int64, error) {
 	for _, v := range p.inputs {
 		live(v, 0, 0)
 	}
-	view := views()
 	for i, n := range c.nodes[first:end] {
 		for v := range reads(n) {
 			if at, known := index[v]; known {
 				blocks[at].Last = max(blocks[at].Last, i)
 			}
 		}
-		if at, known := index[n.Input(0)]; known && view[n.Op.Type] && len(n.Outputs) == 1 {
+		if at, known := index[n.Input(0)]; known && operator.Of(n).Move == operator.View && len(n.Outputs) == 1 {
 			index[n.Outputs[0]] = at
 			continue
 		}

@@ -1,6 +1,9 @@
 package partition
 
-import "github.com/mcompress/mcompress/ir"
+import (
+	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/ir/operator"
+)
 
 // flops estimates the operations of n in a run: two per multiply-add of products, one per output element of
 // other operators.
@@ -14,43 +17,46 @@ func (t *types) flops(n *ir.Node) int64 {
 			made += s.Elems()
 		}
 	}
-	depth, known := depths()[n.Op.Type]
-	if !known {
-		return made
+	return made * t.work(n)
+}
+
+// work is the number of operations per output element.
+func (t *types) work(n *ir.Node) int64 {
+	for _, in := range operator.Of(n).Inputs {
+		switch in.Role {
+		case operator.Matrix:
+			return 2 * t.summed(n)
+		case operator.Filter:
+			return 2 * t.window(n, in)
+		case operator.Gates:
+			return 2 * gates(t, n)
+		}
 	}
-	return 2 * made * depth(t, n)
+	return 1
 }
 
-// depths are the number of multiply-adds per output element of an operator.
-func depths() map[string]func(*types, *ir.Node) int64 {
-	return map[string]func(*types, *ir.Node) int64{
-		"MatMul": lastAxis, "MatMulInteger": lastAxis, "QLinearMatMul": lastAxis, "MatMulNBits": lastAxis,
-		"Gemm": func(t *types, n *ir.Node) int64 {
-			if n.Int("transA", 0) != 0 {
-				return t.axis(n.Input(0), 0)
-			}
-			return lastAxis(t, n)
-		},
-		"Conv": window(1), "ConvInteger": window(1), "QLinearConv": window(3),
-		// An element of the input is multiplied into a window of outputs: products by input.
-		"ConvTranspose": func(t *types, n *ir.Node) int64 {
-			in, out := t.elems(n.Input(0)), t.elems(n.Outputs[0])
-			return in * perFilter(t, n.Input(1)) / max(1, out)
-		},
-		// W and R of the gates of a direction for each step's hidden state.
-		"LSTM": gates, "GRU": gates, "RNN": gates,
+// summed is the length of the reduction axis of a product, by its first input.
+func (t *types) summed(n *ir.Node) int64 {
+	s, _ := t.spec(n.Input(0))
+	if axes, ok := operator.Of(n).Input(0).Axes(n, len(s.Shape)); ok && len(axes.Reduction) == 1 {
+		return t.axis(n.Input(0), axes.Reduction[0])
 	}
+	return t.axis(n.Input(0), -1)
 }
 
-func lastAxis(t *types, n *ir.Node) int64 { return t.axis(n.Input(0), -1) }
-
-func window(weights int) func(*types, *ir.Node) int64 {
-	return func(t *types, n *ir.Node) int64 { return perFilter(t, n.Input(weights)) }
+// window is the number of multiply-adds per output element of a convolution. A transposed one multiplies each input
+// element by a filter.
+func (t *types) window(n *ir.Node, filter operator.Input) int64 {
+	w := n.Input(filter.Index)
+	perFilter := t.elems(w) / t.axis(w, 0)
+	s, _ := t.spec(w)
+	if axes, ok := filter.Axes(n, len(s.Shape)); ok && axes.Output[0] != 0 {
+		return t.elems(n.Input(0)) * perFilter / max(1, t.elems(n.Outputs[0]))
+	}
+	return perFilter
 }
 
-// perFilter is the number of elements per index of the first axis of a kernel.
-func perFilter(t *types, w *ir.Value) int64 { return t.elems(w) / t.axis(w, 0) }
-
+// gates is W and R of the gates of a direction for each step's hidden state.
 func gates(t *types, n *ir.Node) int64 {
 	hidden := t.axis(n.Input(2), -1)
 	return (t.elems(n.Input(1)) + t.elems(n.Input(2))) / (hidden * t.axis(n.Input(2), 0))

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/ir/operator"
 )
 
 // A Pair is the unit of tensor parallelism (Shoeybi et al., Megatron-LM, 2019, arXiv:1909.08053, section 3): products with
@@ -54,7 +55,7 @@ func (c *cutter) pairs(devices int64) []Pair {
 
 // product reports whether n multiplies an activation by a constant matrix.
 func (c *cutter) product(n *ir.Node) bool {
-	if !n.Op.Is("MatMul") && !n.Op.Is("Gemm") {
+	if !ir.DefaultDomain(n.Op.Domain) || operator.Of(n).Input(1).Role != operator.Matrix || operator.Of(n).HoldsQuantized() {
 		return false
 	}
 	x, w := n.Input(0), n.Input(1)
@@ -69,10 +70,11 @@ const (
 
 // axisOf is the index of the axis in the weight of n.
 func axisOf(n *ir.Node, which int) int {
-	if n.Op.Is("Gemm") && n.Int("transB", 0) != 0 {
-		return 1 - which
+	axes, _ := operator.Of(n).Input(1).Axes(n, 2)
+	if which == outer {
+		return axes.Output[0]
 	}
-	return which
+	return axes.Reduction[0]
 }
 
 func length(n *ir.Node, which int) int64 { return n.Input(1).Const.Shape[axisOf(n, which)] }
@@ -129,26 +131,26 @@ const (
 	each                      // all of them
 )
 
-// passages are the operators that keep columns, or heads, separate.
-func passages() map[string]passage {
-	all := map[string]passage{
-		"MatMul": each, "Concat": each, "Attention": firstThree, "MultiHeadAttention": firstThree, "GroupQueryAttention": firstThree,
+// passages are operators that keep columns, or heads, separate. Views, Transpose and elementwise operators do, too.
+var passages = map[string]passage{
+	"Attention": firstThree, "Concat": each, "Expand": firstOnly, "GroupQueryAttention": firstThree, "MatMul": each,
+	"MultiHeadAttention": firstThree, "Slice": firstOnly, "Softmax": firstOnly, "Split": firstOnly,
+}
+
+func passageOf(n *ir.Node) (how passage, known bool) {
+	switch f := operator.Of(n); {
+	case f.Elementwise == operator.Broadcasts:
+		return eachFull, true
+	case f.Elementwise == operator.Unary, f.Move == operator.View, n.Op.Is("Transpose"):
+		return firstOnly, true
 	}
-	for _, name := range []string{
-		"Reshape", "Transpose", "Squeeze", "Unsqueeze", "Flatten", "Expand", "Split", "Slice", "Cast", "Identity", "Dropout", "Softmax",
-		"Relu", "Gelu", "Sigmoid", "Tanh", "Erf", "Sqrt", "Neg", "LeakyRelu", "HardSwish", "Swish", "Mish", "Elu", "Clip", "Exp", "Softplus",
-	} {
-		all[name] = firstOnly
-	}
-	for _, name := range []string{"Add", "Sub", "Mul", "Div", "Pow", "Where", "Min", "Max"} {
-		all[name] = eachFull
-	}
-	return all
+	how, known = passages[n.Op.Type]
+	return how, known
 }
 
 // through is the inputs of n to follow; separate is false if n mixes columns.
 func (c *cutter) through(n *ir.Node) (vs []*ir.Value, separate bool) {
-	how, known := passages()[n.Op.Type]
+	how, known := passageOf(n)
 	if !known || n.Op.Type == "Softmax" && c.rank(n.Input(0)) < 3 {
 		return nil, false
 	}
