@@ -107,7 +107,7 @@ func CheckOrder(steps []Options) error {
 	for i := 1; i < len(steps); i++ {
 		a, b := steps[i-1].Method(), steps[i].Method()
 		if b.Stage < a.Stage {
-			return fmt.Errorf("step %d: %s (%s) cannot follow %s (%s); move it up", i+1, b.Name, b.Stage, a.Name, a.Stage)
+			return OptionErrorf("step %d: %s (%s) cannot follow %s (%s); move it up", i+1, b.Name, b.Stage, a.Name, a.Stage)
 		}
 	}
 	return nil

@@ -171,9 +171,9 @@ func (t *tool) notRun(command, model, why string) {
 func (t *tool) one(ctx context.Context, model, out, label string, steps []pass.Options, w *writing, proof *job.Verification) (*job.Result, error) {
 	o := job.Options{
 		Input: model, Output: out, Label: label, Steps: steps,
-		Version: job.Version(), Workers: t.workers, Memory: recipeBudget(int64(t.memory)),
+		Workers: t.workers, Memory: recipeBudget(int64(t.memory)),
 		Digest: w.digest.Value != "none", Sync: !w.noSync, DryRun: w.dryRun, KeepIR: w.keepIR, Verify: proof, Holds: t.holds,
-		Gates: w.gates, Reports: w.formats.Chosen, ReportDir: w.reportDir, ExportDir: w.exportDir,
+		Gates: w.gates, Errors: len(w.formats.Chosen) > 0, Reports: w.formats.Chosen, ReportDir: w.reportDir, ExportDir: w.exportDir,
 	}
 	if w.choose != nil {
 		var err error

@@ -23,7 +23,7 @@ func (t *tool) reportCommand() *cli.Command {
 				return err
 			}
 			res, err := job.Compare(c.Context, job.Options{
-				Input: args[0], Output: args[1], Version: job.Version(), Workers: t.workers,
+				Input: args[0], Output: args[1], Workers: t.workers,
 				Digest: w.digest.Value != "none", Gates: w.gates,
 				Reports: w.formats.Chosen, ReportDir: w.reportDir,
 			})

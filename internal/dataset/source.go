@@ -14,7 +14,7 @@ type Source struct{ pass.Samples }
 
 // Open opens the data for inputs of m.
 func (s *Source) Open(m *ir.Model, inputs []Input, workers int) (*Set, error) {
-	o, err := s.options(workers)
+	o, err := s.Options(workers)
 	if err != nil {
 		return nil, err
 	}
@@ -23,14 +23,15 @@ func (s *Source) Open(m *ir.Model, inputs []Input, workers int) (*Set, error) {
 
 // Random generates random samples from seed 0. Integers are valid indices of the tables that they are used with.
 func (s *Source) Random(m *ir.Model, samples, workers int) (*Set, error) {
-	o, err := s.options(workers)
+	o, err := s.Options(workers)
 	if err != nil {
 		return nil, err
 	}
 	return Generate(Inputs(m.Graph), Random{Samples: samples, Dims: o.Dims, Fill: o.Fill, Ranges: Ranges(m), Workers: workers})
 }
 
-func (s *Source) options(workers int) (Options, error) {
+// Options returns the parsed options.
+func (s *Source) Options(workers int) (Options, error) {
 	o := Options{Labels: s.Labels, Scale: s.Scale, Limit: s.Limit, Workers: workers, Columns: items(s.Columns)}
 	var err error
 	take := func(name string, e error) {

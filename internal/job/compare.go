@@ -14,6 +14,7 @@ import (
 // Compare reports on two models that are there already: o.Input and what became of it,
 // o.Output. Nothing is known of the way from one to the other; tensors are matched.
 func Compare(ctx context.Context, o Options) (_ *Result, err error) {
+	o.defaults()
 	r := &run{Options: &o, observe: report.Observe(o.Workers), eval: ir.NewEval(""), path: compared(o.Input, o.Output)}
 	defer func() { err = errors.Join(err, r.close()) }()
 	if r.source, err = onnx.Open(o.Input); err != nil {

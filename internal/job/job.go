@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"runtime"
 
 	"github.com/mcompress/mcompress/internal/verify"
 	"github.com/mcompress/mcompress/ir"
@@ -13,17 +14,17 @@ import (
 	"github.com/mcompress/mcompress/report"
 )
 
-// Options say what is done to one model.
+// Options are the options of compressing one model. The zero value with an Input copies the model.
 type Options struct {
-	Input  string
-	Output string // empty for Name.Label.onnx beside the input
-	Label  string // the method's or recipe's name, part of default file names
+	Input  string                     // path of the model; its name in messages if Source is set
+	Source func() (*onnx.File, error) // opens a model that is not a file on disk; may be nil, and is called several times
+	Output string                     // empty for Name.Label.onnx beside the input
+	Label  string                     // the method's or recipe's name, part of default file names
 	Steps  []pass.Options
 
-	Version string // of this program, for provenance and report
-	Workers int
-	Memory  int64
-	Digest  bool // SHA-256 of inputs and outputs
+	Workers int   // 0 for one per CPU
+	Memory  int64 // bytes for running recipes; 0 for 128 MiB
+	Digest  bool  // SHA-256 of inputs and outputs
 	Sync    bool
 	DryRun  bool
 	KeepIR  bool
@@ -33,6 +34,7 @@ type Options struct {
 	Target *pass.Target  // what their options were chosen for; may be nil
 
 	Gates     []report.Limit
+	Errors    bool     // measure the error of each weight for the report
 	Reports   []string // formats to write: json, md, html
 	ReportDir string   // empty for the output's folder
 	ExportDir string   // sparse weights as .npz; empty for none
@@ -55,7 +57,11 @@ type Result struct {
 // Run does what o says. An error leaves no output behind; a gate that does not hold is
 // no error, but moves the output to NAME.rejected.onnx.
 func Run(ctx context.Context, o Options) (*Result, error) {
+	o.defaults()
 	if err := o.paths(); err != nil {
+		return nil, err
+	}
+	if err := checkSteps(o.Steps); err != nil {
 		return nil, err
 	}
 	res, err := o.attempt(ctx, o.DryRun)
@@ -69,6 +75,26 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 		return nil, located(o.Input, err)
 	}
 	return res, nil
+}
+
+// defaults fills in zero values.
+func (o *Options) defaults() {
+	if o.Workers <= 0 {
+		o.Workers = runtime.GOMAXPROCS(0)
+	}
+	if o.Memory <= 0 {
+		o.Memory = 128 << 20
+	}
+}
+
+// checkSteps reports invalid steps before a model is opened.
+func checkSteps(steps []pass.Options) error {
+	for i, s := range steps {
+		if err := pass.CheckStep(s); err != nil {
+			return fmt.Errorf("step %d: %w", i+1, err)
+		}
+	}
+	return pass.CheckOrder(steps)
 }
 
 // A run is one attempt at a job.
@@ -125,10 +151,14 @@ func (o *Options) attempt(ctx context.Context, precheck bool) (_ *Result, err er
 
 // open opens the source twice: one stays as it is for the report.
 func (r *run) open() (err error) {
-	if r.source, err = onnx.Open(r.Input); err != nil {
+	open := r.Source
+	if open == nil {
+		open = func() (*onnx.File, error) { return onnx.Open(r.Input) }
+	}
+	if r.source, err = open(); err != nil {
 		return err
 	}
-	r.work, err = onnx.Open(r.Input)
+	r.work, err = open()
 	return err
 }
 

@@ -50,7 +50,7 @@ func step(t *testing.T, m *pass.Method, flags ...string) pass.Options {
 }
 
 func options(input string, steps ...pass.Options) job.Options {
-	return job.Options{Input: input, Label: "small", Steps: steps, Version: "test", Workers: 2, Memory: 64 << 20, Digest: true}
+	return job.Options{Input: input, Label: "small", Steps: steps, Workers: 2, Memory: 64 << 20, Digest: true}
 }
 
 func run(t *testing.T, o job.Options) *job.Result {
@@ -106,7 +106,7 @@ func TestOutputReportAndProvenanceMatch(t *testing.T) {
 	}
 	recipe := sha256.Sum256([]byte(r.Report.Recipe.Text))
 	for key, want := range map[string]string{
-		"mcompress.version":       "test",
+		"mcompress.version": job.Version(),
 		"mcompress.recipe_sha256": hex.EncodeToString(recipe[:]),
 		"mcompress.source_sha256": digest(t, in),
 	} {
@@ -247,7 +247,7 @@ func Example() {
 	}
 	r, err := job.Run(context.Background(), job.Options{
 		Input: filepath.Join(fixtures, "mlp.onnx"), Output: filepath.Join(dir, "mlp.int8.onnx"),
-		Steps: []pass.Options{s}, Version: "example", Workers: 2, Memory: 64 << 20,
+		Steps: []pass.Options{s}, Workers: 2, Memory: 64 << 20,
 	})
 	if err != nil {
 		panic(err)

@@ -17,7 +17,7 @@ func (o *Options) paths() error {
 	if o.Output == "" {
 		o.Output = stem(o.Input) + "." + o.Label + ".onnx"
 	}
-	if same(o.Input, o.Output) {
+	if o.Source == nil && same(o.Input, o.Output) {
 		return pass.OptionErrorf("%s: the output is the input; name another file with --output", o.Output)
 	}
 	return nil

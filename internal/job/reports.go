@@ -16,8 +16,10 @@ import (
 // sizes and coverage, which are known before a payload is read, and once the output has been run
 // those about that.
 func (r *run) judge(ctx context.Context, p *onnx.Plan) (*report.Report, error) {
-	if err := guard(r.source, p, r.path); err != nil {
-		return nil, err
+	if r.Source == nil {
+		if err := guard(r.source, p, r.path); err != nil {
+			return nil, err
+		}
 	}
 	in := r.input()
 	in.Source.Files = files(r.source, nil)
@@ -48,7 +50,7 @@ func (r *run) finish(ctx context.Context, written []onnx.Written) (*Result, erro
 	for _, w := range written {
 		in.Result.Files = append(in.Result.Files, report.File{Name: w.Name, Bytes: w.Size, SHA256: w.SHA256})
 	}
-	in.Errors = len(r.Reports) > 0
+	in.Errors = r.Errors
 	in.Environment = r.observe()
 	if r.ExportDir != "" {
 		if err := sparse.Export(ctx, r.eval, r.rows, r.ExportDir); err != nil {
@@ -68,7 +70,7 @@ func (r *run) finish(ctx context.Context, written []onnx.Written) (*Result, erro
 
 func (r *run) input() report.Input {
 	return report.Input{
-		Tool: "mcompress", Version: r.Version, Recipe: r.recipe,
+		Tool: "mcompress", Version: Version(), Recipe: r.recipe,
 		Source: report.Model{Path: r.Input, IR: r.source.Model},
 		Rows:   r.rows, Gates: r.Gates, Verification: r.verified, Training: r.trained, Search: r.Search, Target: r.Target, Eval: r.eval, Workers: r.Workers,
 	}

@@ -50,9 +50,14 @@ func Verify(ctx context.Context, a, b string, v Verification) (*verify.Result, e
 		return nil, located(b, err)
 	}
 	defer second.Close()
+	return v.Compare(ctx, first, second)
+}
+
+// Compare runs b against a on the same samples, whatever their size.
+func (v Verification) Compare(ctx context.Context, a, b *onnx.File) (*verify.Result, error) {
 	v.Force = true
-	r, err := v.compare(ctx, first, second)
-	return skip(r, placed(a, b, err))
+	r, err := v.compare(ctx, a, b)
+	return skip(r, placed(a.Path, b.Path, err))
 }
 
 // placed puts the path of the model that an error is about in front of it.

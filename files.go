@@ -1,0 +1,71 @@
+package mcompress
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/mcompress/mcompress/pass"
+)
+
+// Files receives the files of a result, such as entries of an archive or objects of a store. Create is called once for each file, after
+// the file before has been closed.
+type Files interface {
+	Create(name string) (io.WriteCloser, error)
+}
+
+// CompressTo is Compress with the model called name, its data file and reports written to files. The result is complete and verified
+// before the first file is created; until then it is in a temporary folder.
+func (m *Model) CompressTo(ctx context.Context, files Files, name string, steps ...Step) (_ *Result, err error) {
+	if name == "" || name != filepath.Base(name) {
+		return nil, pass.OptionErrorf("%q is not the name of a file", name)
+	}
+	s, methods, err := split(steps)
+	if err != nil {
+		return nil, err
+	}
+	dir, err := os.MkdirTemp("", "mcompress-*")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	res, err := m.compress(ctx, filepath.Join(dir, name), s, methods)
+	if err != nil || res.Output == "" {
+		return res, err
+	}
+	return res, res.moveTo(files, dir)
+}
+
+// moveTo copies the files of dir, and leaves names in place of paths.
+func (r *Result) moveTo(files Files, dir string) error {
+	var paths []string
+	for _, f := range r.Report.Result.Files {
+		paths = append(paths, filepath.Join(dir, f.Name))
+	}
+	for _, path := range append(paths, r.Reports...) {
+		if err := copyTo(files, path); err != nil {
+			return err
+		}
+	}
+	r.Output = filepath.Base(r.Output)
+	for i, path := range r.Reports {
+		r.Reports[i] = filepath.Base(path)
+	}
+	return nil
+}
+
+func copyTo(files Files, path string) error {
+	in, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	out, err := files.Create(filepath.Base(path))
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(out, in)
+	return errors.Join(err, out.Close())
+}

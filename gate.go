@@ -1,0 +1,37 @@
+package mcompress
+
+import (
+	"slices"
+
+	"github.com/mcompress/mcompress/internal/verify"
+	"github.com/mcompress/mcompress/report"
+)
+
+// A Gate is a limit that a result must keep.
+type Gate report.Limit
+
+// MinRatio is the minimum compression ratio of the files.
+func MinRatio(factor float64) Gate { return Gate{Name: "min-ratio", Bound: factor} }
+
+// MaxSize is the maximum size of the files in bytes.
+func MaxSize(bytes int64) Gate { return Gate{Name: "max-size", Bound: float64(bytes)} }
+
+// MinCoverage is the minimum fraction of the bytes of float weights that are compressed.
+func MinCoverage(fraction float64) Gate { return Gate{Name: "require-coverage", Bound: fraction} }
+
+// MinSQNR is the minimum SQNR of every float output in dB.
+func MinSQNR(decibels float64) Gate { return Gate{Name: "min-sqnr", Bound: decibels} }
+
+// MinCosine is the minimum cosine similarity of every float output.
+func MinCosine(similarity float64) Gate { return Gate{Name: "min-cosine", Bound: similarity} }
+
+// MinAgreement is the minimum fraction of samples whose top-1 class is that of the source.
+func MinAgreement(fraction float64) Gate { return Gate{Name: "min-agreement", Bound: fraction} }
+
+// MaxAccuracyDrop is the maximum drop of accuracy, a fraction of the samples. It requires data with labels.
+func MaxAccuracyDrop(fraction float64) Gate { return Gate{Name: "max-accuracy-drop", Bound: fraction} }
+
+// measured reports whether the gate is on outputs.
+func (g Gate) measured() bool {
+	return slices.ContainsFunc(verify.Rules(), func(r verify.Rule) bool { return r.Name == g.Name })
+}

@@ -1,0 +1,179 @@
+package mcompress
+
+import (
+	"runtime"
+	"slices"
+
+	"github.com/mcompress/mcompress/internal/dataset"
+	"github.com/mcompress/mcompress/internal/job"
+	"github.com/mcompress/mcompress/pass"
+	"github.com/mcompress/mcompress/quantize"
+	"github.com/mcompress/mcompress/report"
+)
+
+// An Option is a setting of a run, made by one of the With functions. It is a Step, so that steps and options are one list.
+type Option func(*settings)
+
+// Method returns nil: an option is not a method.
+func (Option) Method() *pass.Method { return nil }
+
+// Data names samples and how they become the inputs of a model. Only Path is required. The formats are .npz, .npy, IDX, CSV, CIFAR-10,
+// folders of .npy files, of images, and of ONNX test data.
+type Data = dataset.Source
+
+// A Progress is how much of a run is done.
+type Progress struct {
+	Stage       string  // "write", with bytes in Done and Total, or "train", with steps
+	Done, Total int64   //
+	Loss        float64 // of the last step of training
+}
+
+// WithData names the samples for calibration, training and verification, unless a method has data of its own.
+func WithData(path string) Option { return WithDataset(Data{Path: path}) }
+
+// WithDataset is WithData with options of the data.
+func WithDataset(d Data) Option { return func(s *settings) { s.data = d } }
+
+// WithTestData names the samples for verification, separate from those for calibration and training.
+func WithTestData(d Data) Option { return func(s *settings) { s.test = d } }
+
+// WithVerify verifies the result against its source whatever the size of the model, or, if on is false, never. Without the option,
+// models with up to 512 MiB of weights are verified; without data the inputs are random, which is no evidence of accuracy.
+func WithVerify(on bool) Option { return func(s *settings) { s.verify = &on } }
+
+// WithGates sets limits that the result must keep. Gates on outputs verify the result.
+func WithGates(gates ...Gate) Option {
+	return func(s *settings) { s.gates = append(s.gates, gates...) }
+}
+
+// WithMemoryLimit bounds the memory for weights that are processed and models that are run, in bytes. The default is 256 MiB. It does
+// not set the soft limit of the Go runtime: see debug.SetMemoryLimit.
+func WithMemoryLimit(bytes int64) Option { return func(s *settings) { s.memory = bytes } }
+
+// WithWorkers sets the number of worker threads; the default is one per CPU. Results do not depend on it.
+func WithWorkers(n int) Option { return func(s *settings) { s.workers = n } }
+
+// WithProgress calls f while weights are written and after each step of training, from several goroutines.
+func WithProgress(f func(Progress)) Option { return func(s *settings) { s.progress = f } }
+
+// WithReports writes the report in these formats, "json", "md" or "html", beside the result.
+func WithReports(formats ...string) Option { return func(s *settings) { s.reports = formats } }
+
+// WithTarget chooses options of quantization, as far as they are not given, for a CPU that ONNX Runtime will run the result on:
+// "cpu-avx2", "cpu-vnni", "arm64" or "any".
+func WithTarget(name string) Option { return func(s *settings) { s.target = name } }
+
+// WithDryRun computes sizes and the report, and writes nothing.
+func WithDryRun() Option { return func(s *settings) { s.dryRun = true } }
+
+// settings are the values of options.
+type settings struct {
+	data, test Data
+	verify     *bool
+	gates      []Gate
+	memory     int64
+	workers    int
+	progress   func(Progress)
+	reports    []string
+	target     string
+	dryRun     bool
+}
+
+const defaultMemory = 256 << 20
+
+// half of the memory limit is for recipes, or for each of two models.
+func (s *settings) half() int64 {
+	limit := s.memory
+	if limit <= 0 {
+		limit = defaultMemory
+	}
+	return max(1, limit/2)
+}
+
+func (s *settings) threads() int {
+	if s.workers > 0 {
+		return s.workers
+	}
+	return runtime.GOMAXPROCS(0)
+}
+
+// steps returns the methods with the data and the target.
+func (s *settings) steps(methods []pass.Options) ([]pass.Options, *pass.Target, error) {
+	steps := make([]pass.Options, len(methods))
+	for i, m := range methods {
+		var err error
+		if steps[i], err = pass.Preset(m, pass.Group(&s.data)); err != nil {
+			return nil, nil, err
+		}
+	}
+	if s.target == "" {
+		return steps, nil, nil
+	}
+	i := slices.IndexFunc(quantize.Targets, func(t pass.Target) bool { return t.Name == s.target })
+	if i < 0 {
+		return nil, nil, pass.OptionErrorf("unknown target %q", s.target)
+	}
+	target, err := quantize.Targets[i].Aim(steps)
+	return steps, target, err
+}
+
+// apply sets the options of a job.
+func (s *settings) apply(o *job.Options) error {
+	o.Workers, o.Memory = s.threads(), s.half()
+	o.Digest, o.Sync, o.Errors, o.DryRun = true, true, true, s.dryRun
+	for _, format := range s.reports {
+		if job.Formats()[format] == nil {
+			return pass.OptionErrorf("unknown report format %q", format)
+		}
+	}
+	o.Reports = s.reports
+	for _, g := range s.gates {
+		o.Gates = append(o.Gates, report.Limit(g))
+	}
+	if f := s.progress; f != nil {
+		o.Progress = func(done, total int64) { f(Progress{Stage: "write", Done: done, Total: total}) }
+		o.Trained = func(step, steps int, loss float64) {
+			f(Progress{Stage: "train", Done: int64(step), Total: int64(steps), Loss: loss})
+		}
+	}
+	if s.verify != nil && !*s.verify {
+		if s.measured() {
+			return pass.OptionErrorf("a gate on outputs requires verification")
+		}
+		return nil
+	}
+	v, err := s.verification()
+	o.Verify = &v
+	return err
+}
+
+// measured reports whether some gate is on outputs.
+func (s *settings) measured() bool {
+	return slices.ContainsFunc(s.gates, Gate.measured)
+}
+
+// verification is on the test data, else on the data.
+func (s *settings) verification() (job.Verification, error) {
+	d := s.test
+	if d.Path == "" {
+		d = s.data
+	}
+	options, err := d.Options(s.threads())
+	if err != nil {
+		return job.Verification{}, &pass.OptionError{Err: err}
+	}
+	always := s.verify != nil && *s.verify
+	return job.Verification{
+		Data:    job.Data{Path: d.Path, Options: options, Batch: batch(d)},
+		Backend: job.Backend{Workers: s.threads(), Memory: s.half()},
+		Layers:  true, Digest: true, Force: always || d.Path != "" || s.measured(),
+	}, nil
+}
+
+// batch is the number of samples that are run at once.
+func batch(d Data) int {
+	if d.Path == "" {
+		return 1
+	}
+	return 16
+}

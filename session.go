@@ -1,0 +1,65 @@
+package mcompress
+
+import (
+	"context"
+	"errors"
+
+	"github.com/mcompress/mcompress/internal/engine"
+	"github.com/mcompress/mcompress/internal/engine/op"
+	"github.com/mcompress/mcompress/ir"
+)
+
+// A Session runs one model with the embedded engine. Several goroutines may use it.
+type Session struct {
+	session engine.Session
+	model   *Model // that the session closes; nil for one of the caller
+}
+
+// A Port is an input or output of a session.
+type Port = op.Port
+
+// NewSession opens the model at path to run it. Of the options it uses WithMemoryLimit, beyond which weights are read from the file in
+// each run, and WithWorkers.
+func NewSession(ctx context.Context, path string, options ...Option) (*Session, error) {
+	m, err := Open(path)
+	if err != nil {
+		return nil, err
+	}
+	s, err := m.NewSession(ctx, options...)
+	if err != nil {
+		m.Close()
+		return nil, err
+	}
+	s.model = m
+	return s, nil
+}
+
+// NewSession is the function NewSession for an open model, which must stay open as long as the session.
+func (m *Model) NewSession(ctx context.Context, options ...Option) (*Session, error) {
+	s := settingsOf(options)
+	e, err := engine.Open(ctx, m.file.Model, engine.Options{Workers: s.threads(), MemoryLimit: s.memory})
+	if err != nil {
+		return nil, err
+	}
+	return &Session{session: e}, nil
+}
+
+// Run computes the outputs for the inputs, both by name. ir.ArrayOf makes arrays of slices.
+func (s *Session) Run(ctx context.Context, inputs map[string]*ir.Array) (map[string]*ir.Array, error) {
+	return s.session.Run(ctx, inputs, nil)
+}
+
+// Inputs are the inputs of the model, without constants.
+func (s *Session) Inputs() []Port { return s.session.Inputs() }
+
+// Outputs are the outputs of the model.
+func (s *Session) Outputs() []Port { return s.session.Outputs() }
+
+// Close releases the memory of the session.
+func (s *Session) Close() error {
+	err := s.session.Close()
+	if s.model != nil {
+		err = errors.Join(err, s.model.Close())
+	}
+	return err
+}

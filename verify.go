@@ -1,0 +1,46 @@
+package mcompress
+
+import (
+	"context"
+
+	"github.com/mcompress/mcompress/internal/verify"
+)
+
+// A Verification is the difference between two models that were run on the same samples: SQNR, cosine similarity, maximum absolute
+// error and top-1 agreement of each output, and the accuracy of both if the samples have labels.
+type Verification = verify.Result
+
+// Verify runs the models at paths a and b on the same samples and compares their outputs. Of the options it uses WithData,
+// WithTestData, WithMemoryLimit and WithWorkers. A model that cannot be run is no error: Skipped is the reason.
+func Verify(ctx context.Context, a, b string, options ...Option) (*Verification, error) {
+	first, err := Open(a)
+	if err != nil {
+		return nil, err
+	}
+	defer first.Close()
+	second, err := Open(b)
+	if err != nil {
+		return nil, err
+	}
+	defer second.Close()
+	return first.Verify(ctx, second, options...)
+}
+
+// Verify is the function Verify for open models: other is compared with m.
+func (m *Model) Verify(ctx context.Context, other *Model, options ...Option) (*Verification, error) {
+	v, err := settingsOf(options).verification()
+	if err != nil {
+		return nil, err
+	}
+	return v.Compare(ctx, m.file, other.file)
+}
+
+func settingsOf(options []Option) *settings {
+	s := &settings{}
+	for _, o := range options {
+		if o != nil {
+			o(s)
+		}
+	}
+	return s
+}
