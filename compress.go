@@ -25,7 +25,7 @@ type Result struct {
 	Report   *report.Report // sizes, the form and error of each weight, verification, gates
 }
 
-// Compress compresses the model at path in and writes it to path out, atomically and with a data file beside it where the model
+// Compress compresses the model at path in and writes it to path out, atomically and with a data file next to it where the model
 // needs one. Without steps it copies the model. An error leaves no output; a gate that does not hold is no error. Errors about the
 // content of the model are *onnx.FormatError, those about steps and options *pass.OptionError.
 func Compress(ctx context.Context, in, out string, steps ...Step) (*Result, error) {

@@ -18,8 +18,8 @@ type Option func(*settings)
 func (Option) Method() *pass.Method { return nil }
 
 // Data names samples and how they become the inputs of a model. Only Path is required. The formats are .npz, .npy, IDX, CSV, CIFAR-10,
-// folders of .npy files, of images, and of ONNX test data.
-type Data = dataset.Source
+// folders of .npy files, of images, and of ONNX test data. Option structs that need data embed it.
+type Data = pass.Samples
 
 // A Progress is how much of a run is done.
 type Progress struct {
@@ -56,7 +56,7 @@ func WithWorkers(n int) Option { return func(s *settings) { s.workers = n } }
 // WithProgress calls f while weights are written and after each step of training, from several goroutines.
 func WithProgress(f func(Progress)) Option { return func(s *settings) { s.progress = f } }
 
-// WithReports writes the report in these formats, "json", "md" or "html", beside the result.
+// WithReports writes the report in these formats, "json", "md" or "html", next to the result.
 func WithReports(formats ...string) Option { return func(s *settings) { s.reports = formats } }
 
 // WithTarget chooses options of quantization, as far as they are not given, for a CPU that ONNX Runtime will run the result on:
@@ -158,7 +158,7 @@ func (s *settings) verification() (job.Verification, error) {
 	if d.Path == "" {
 		d = s.data
 	}
-	options, err := d.Options(s.threads())
+	options, err := (&dataset.Source{Samples: d}).Options(s.threads())
 	if err != nil {
 		return job.Verification{}, &pass.OptionError{Err: err}
 	}

@@ -106,7 +106,7 @@ func TestOutputReportAndProvenanceMatch(t *testing.T) {
 	}
 	recipe := sha256.Sum256([]byte(r.Report.Recipe.Text))
 	for key, want := range map[string]string{
-		"mcompress.version": job.Version(),
+		"mcompress.version":       job.Version(),
 		"mcompress.recipe_sha256": hex.EncodeToString(recipe[:]),
 		"mcompress.source_sha256": digest(t, in),
 	} {

@@ -1,0 +1,174 @@
+package mcompress_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"log"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/mcompress/mcompress"
+	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/prune"
+	"github.com/mcompress/mcompress/sparse"
+)
+
+// folder is a temporary folder for the outputs of an example.
+func folder() (path string, remove func()) {
+	dir, err := os.MkdirTemp("", "mcompress-example-*")
+	if err != nil {
+		log.Fatal(err)
+	}
+	return dir, func() { os.RemoveAll(dir) }
+}
+
+func ExampleCompress() {
+	dir, remove := folder()
+	defer remove()
+	res, err := mcompress.Compress(context.Background(), "fixtures/mlp.onnx", filepath.Join(dir, "mlp.sparse.onnx"),
+		prune.Random{Fraction: prune.Fraction{Amount: new(0.9)}}, sparse.COO{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(res.Report.Coverage.ChangedBytes > 0, res.Report.Totals.FileBytes.After < res.Report.Totals.FileBytes.Before)
+	// Output: true true
+}
+
+func ExampleCompress_gates() {
+	dir, remove := folder()
+	defer remove()
+	res, err := mcompress.Compress(context.Background(), "fixtures/cnn.onnx", filepath.Join(dir, "cnn.onnx"), prune.Random{},
+		mcompress.WithData("fixtures/digits_test.npz"), mcompress.WithGates(mcompress.MaxAccuracyDrop(0.01)))
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(res.Rejected, filepath.Base(res.Output))
+	// Output: true cnn.rejected.onnx
+}
+
+func ExampleOpenFS() {
+	m, err := mcompress.OpenFS(os.DirFS("fixtures"), "external.onnx")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer m.Close()
+	fmt.Println(len(m.IR().Graph.Consts()), "constants")
+	// Output: 3 constants
+}
+
+// memory keeps files in memory.
+type memory map[string]*bytes.Buffer
+
+func (m memory) Create(name string) (io.WriteCloser, error) {
+	m[name] = &bytes.Buffer{}
+	return file{m[name]}, nil
+}
+
+type file struct{ *bytes.Buffer }
+
+func (file) Close() error { return nil }
+
+func ExampleModel_CompressTo() {
+	content, err := os.ReadFile("fixtures/mlp.onnx")
+	if err != nil {
+		log.Fatal(err)
+	}
+	m, err := mcompress.Read(bytes.NewReader(content), int64(len(content)), "mlp.onnx")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer m.Close()
+	files := memory{}
+	if _, err := m.CompressTo(context.Background(), files, "mlp.onnx", prune.Random{}, mcompress.WithReports("md")); err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(files["mlp.onnx"].Len() > 0, files["mlp.report.md"].Len() > 0)
+	// Output: true true
+}
+
+func ExampleInspect() {
+	facts, err := mcompress.Inspect(context.Background(), "fixtures/mlp.onnx")
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, o := range facts.Operators {
+		fmt.Println(o.Op, o.Nodes)
+	}
+	// Output:
+	// Gemm 3
+	// Relu 2
+	// Flatten 1
+}
+
+func ExampleVerify() {
+	v, err := mcompress.Verify(context.Background(), "fixtures/cnn.onnx", "fixtures/cnn.onnx", mcompress.WithData("fixtures/digits_test.npz"))
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(v.Accuracy.After == *v.Accuracy.Before, *v.Worst().Agreement)
+	// Output: true 1
+}
+
+func ExampleNewSession() {
+	ctx := context.Background()
+	s, err := mcompress.NewSession(ctx, "fixtures/mlp.onnx")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer s.Close()
+	in, out := s.Inputs()[0], s.Outputs()[0]
+	images := ir.NewArray(ir.Float, 2, 1, 20, 20)
+	results, err := s.Run(ctx, map[string]*ir.Array{in.Name: images})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(results[out.Name].Shape)
+	// Output: [2 10]
+}
+
+func ExamplePlanMemory() {
+	plan, err := mcompress.PlanMemory(context.Background(), "fixtures/cnn.onnx", mcompress.MemoryOptions{Batches: []int64{1, 8}})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(len(plan.Runs), "runs,", plan.Weights.Tensors, "weights")
+	// Output: 2 runs, 10 weights
+}
+
+func ExampleFineTune() {
+	dir, remove := folder()
+	defer remove()
+	res, err := mcompress.FineTune(context.Background(), "fixtures/cnn.onnx", filepath.Join(dir, "cnn.onnx"), prune.Random{Fraction: prune.Fraction{Amount: new(0.3)}},
+		mcompress.WithDataset(mcompress.Data{Path: "fixtures/digits_test.npz", Limit: 256}))
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(res.Report.Training[0].Method)
+	// Output: finetune
+}
+
+func ExampleDistill() {
+	dir, remove := folder()
+	defer remove()
+	res, err := mcompress.Distill(context.Background(), "fixtures/cnn.onnx", "fixtures/cnn.onnx", filepath.Join(dir, "student.onnx"),
+		mcompress.WithDataset(mcompress.Data{Path: "fixtures/digits_test.npz", Limit: 64}))
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(res.Report.Training[0].Method)
+	// Output: distill
+}
+
+func ExampleMethods() {
+	var names []string
+	for _, m := range mcompress.Methods() {
+		if m.Command == "prune" {
+			names = append(names, m.Name)
+		}
+	}
+	fmt.Println(strings.Join(names, " "))
+	// Output: l1 l1-global l2 random nm channel lowrank blocks
+}
