@@ -22,9 +22,10 @@ type Options struct {
 	Label  string                     // the method's or recipe's name, part of default file names
 	Steps  []pass.Options
 
-	Workers int   // 0 for one per CPU
-	Memory  int64 // bytes for running recipes; 0 for 128 MiB
-	Digest  bool  // SHA-256 of inputs and outputs
+	Version string // in reports and in the metadata of the output; empty for that of this module
+	Workers int    // 0 for one per CPU
+	Memory  int64  // bytes for running recipes; 0 for 128 MiB
+	Digest  bool   // SHA-256 of inputs and outputs
 	Sync    bool
 	DryRun  bool
 	KeepIR  bool
@@ -79,6 +80,9 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 
 // defaults fills in zero values.
 func (o *Options) defaults() {
+	if o.Version == "" {
+		o.Version = Version()
+	}
 	if o.Workers <= 0 {
 		o.Workers = runtime.GOMAXPROCS(0)
 	}

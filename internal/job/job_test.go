@@ -50,7 +50,7 @@ func step(t *testing.T, m *pass.Method, flags ...string) pass.Options {
 }
 
 func options(input string, steps ...pass.Options) job.Options {
-	return job.Options{Input: input, Label: "small", Steps: steps, Workers: 2, Memory: 64 << 20, Digest: true}
+	return job.Options{Input: input, Label: "small", Steps: steps, Version: "test", Workers: 2, Memory: 64 << 20, Digest: true}
 }
 
 func run(t *testing.T, o job.Options) *job.Result {
@@ -106,7 +106,7 @@ func TestOutputReportAndProvenanceMatch(t *testing.T) {
 	}
 	recipe := sha256.Sum256([]byte(r.Report.Recipe.Text))
 	for key, want := range map[string]string{
-		"mcompress.version":       job.Version(),
+		"mcompress.version":       "test",
 		"mcompress.recipe_sha256": hex.EncodeToString(recipe[:]),
 		"mcompress.source_sha256": digest(t, in),
 	} {

@@ -54,7 +54,7 @@ func (s *sums) wait() ([]string, error) {
 // only when the file has been read, so its place is filled at the end.
 func (r *run) provenance() {
 	sum := sha256.Sum256(r.recipe)
-	r.setMeta(ir.Entry{Key: keyVersion, Value: Version()})
+	r.setMeta(ir.Entry{Key: keyVersion, Value: r.Version})
 	r.setMeta(ir.Entry{Key: keyRecipe, Value: hex.EncodeToString(sum[:])})
 	if !r.Digest {
 		r.work.Model.Meta = slices.DeleteFunc(r.work.Model.Meta, func(e ir.Entry) bool { return e.Key == keySource })

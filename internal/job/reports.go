@@ -70,7 +70,7 @@ func (r *run) finish(ctx context.Context, written []onnx.Written) (*Result, erro
 
 func (r *run) input() report.Input {
 	return report.Input{
-		Tool: "mcompress", Version: Version(), Recipe: r.recipe,
+		Tool: "mcompress", Version: r.Version, Recipe: r.recipe,
 		Source: report.Model{Path: r.Input, IR: r.source.Model},
 		Rows:   r.rows, Gates: r.Gates, Verification: r.verified, Training: r.trained, Search: r.Search, Target: r.Target, Eval: r.eval, Workers: r.Workers,
 	}
