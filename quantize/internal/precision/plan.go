@@ -107,7 +107,7 @@ func (p *Plan) node(n *ir.Node) {
 		p.cast(n, why != "")
 		return
 	case why == "" && p.typed(n):
-		p.narrow[n] = p.goes(n)
+		p.narrow[n] = p.narrows(n)
 	}
 	if f := called(n); f != nil {
 		p.results(n, p.whole[f])
@@ -201,9 +201,9 @@ func each(n *ir.Node, in, out opset.Params, do func(*ir.Value, opset.Param)) {
 	}
 }
 
-// goes reports whether n, which may be narrow, is narrow: it is a product, one of its inputs is narrow, or all inputs are
+// narrows reports whether n, which may be narrow, is narrow: it is a product, one of its inputs is narrow, or all inputs are
 // constants.
-func (p *Plan) goes(n *ir.Node) bool {
+func (p *Plan) narrows(n *ir.Node) bool {
 	if called(n) != nil {
 		return true
 	}

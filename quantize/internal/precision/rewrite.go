@@ -29,7 +29,7 @@ func (p *Plan) Apply(m *ir.Model, narrowed func(*ir.Tensor) *ir.Tensor) {
 	p.idle(m)
 }
 
-// retarget makes a Cast or ConstantOfShape output the narrow type if the plan says so, or if all
+// retarget makes a Cast or ConstantOfShape output the narrow type if planned, or if all
 // its consumers need it.
 func (p *Plan) retarget(n *ir.Node, narrowed func(*ir.Tensor) *ir.Tensor) {
 	if !n.Op.Is("Cast") && !n.Op.Is("ConstantOfShape") {

@@ -11,7 +11,7 @@ const (
 	narrow
 )
 
-func wants(low bool) want {
+func typeOf(low bool) want {
 	if low {
 		return narrow
 	}
@@ -31,18 +31,18 @@ func (p *Plan) want(u ir.Use) want {
 	case controls(n):
 		return p.handed(n, u.Index)
 	case called(n) != nil:
-		return wants(p.narrow[n])
+		return typeOf(p.narrow[n])
 	}
 	in, _, _ := signature(n)
 	q, ok := in.At(u.Index)
-	return wants(ok && p.narrow[n] && q.Takes(p.To))
+	return typeOf(ok && p.narrow[n] && q.Takes(p.To))
 }
 
 // handed is the type that n, an If, Loop or Scan, needs for its input i.
 func (p *Plan) handed(n *ir.Node, i int) want {
 	for g := range n.Subgraphs() {
 		if i < len(g.Inputs) && ownerInput(n, i) >= 0 {
-			return wants(p.low[g.Inputs[i]])
+			return typeOf(p.low[g.Inputs[i]])
 		}
 	}
 	return whatever
@@ -53,9 +53,9 @@ func (p *Plan) output(u ir.Use) want {
 	g := u.Graph
 	switch {
 	case g.Owner == nil && g.Function() != nil:
-		return wants(p.whole[g.Function()])
+		return typeOf(p.whole[g.Function()])
 	case g.Owner == nil:
-		return wants(!p.KeepIO && p.Far(g.Outputs[u.Index]) == "")
+		return typeOf(!p.KeepIO && p.Far(g.Outputs[u.Index]) == "")
 	case !controls(g.Owner):
 		return wide
 	}
@@ -64,10 +64,10 @@ func (p *Plan) output(u ir.Use) want {
 		i--
 	}
 	if !n.Op.Is("If") && i >= 0 && i < carried(n, g) {
-		return wants(p.low[g.Inputs[len(g.Inputs)-carried(n, g)+i]])
+		return typeOf(p.low[g.Inputs[len(g.Inputs)-carried(n, g)+i]])
 	}
 	if i < 0 || i >= len(n.Outputs) || n.Outputs[i] == nil {
 		return whatever
 	}
-	return wants(p.low[n.Outputs[i]])
+	return typeOf(p.low[n.Outputs[i]])
 }
