@@ -8,7 +8,7 @@ var guarded = func() map[string]string {
 		"powers and sums leave float16's range":                {"Pow", "ReduceSum", "ReduceL1", "ReduceL2", "ReduceSumSquare", "ReduceProd", "CumProd", "LpNormalization", "LpPool", "GlobalLpPool", "MeanVarianceNormalization", "LRN", "Det"},
 		"exponentials leave float16's range":                   {"Exp", "ReduceLogSum", "ReduceLogSumExp", "Sinh", "Cosh"},
 		"running sums lose what is added":                      {"CumSum"},
-		"its state accumulates rounding errors":           {"LSTM", "GRU", "RNN"},
+		"its state accumulates rounding errors":                {"LSTM", "GRU", "RNN"},
 		"angles need more than eleven bits":                    {"Sin", "Cos", "Tan"},
 		"coordinates need more than eleven bits":               {"RoiAlign", "MaxRoiPool", "GridSample", "AffineGrid", "Range", "DeformConv", "ImageDecoder"},
 		"spectra span more than float16's range":               {"DFT", "STFT", "MelWeightMatrix", "BlackmanWindow", "HammingWindow", "HannWindow"},
