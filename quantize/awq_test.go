@@ -16,13 +16,13 @@ import (
 )
 
 // awq is the algorithm as a user asks for it.
-var awq = variant{WeightInt4, []string{"algo=awq", "data=" + tokens, "limit=16"}}
+var awq = variant{WeightInt4{}.Method(), []string{"algo=awq", "data=" + tokens, "limit=16"}}
 
 // Every output is valid, smaller, of the same interface, and runs where the original does.
 func TestAWQHolds(t *testing.T) {
 	w := conform.Start(t)
 	for _, name := range []string{"mlp", "cnn", "gemm", "chains", "function", "shared", "subgraph_if", "recurrent"} {
-		t.Run(name, func(t *testing.T) { try(t, w, variant{WeightInt4, []string{"algo=awq"}}, fixture(name)) })
+		t.Run(name, func(t *testing.T) { try(t, w, variant{WeightInt4{}.Method(), []string{"algo=awq"}}, fixture(name)) })
 	}
 	t.Run("transformer", func(t *testing.T) { try(t, w, awq, fixture("transformer")) })
 }
@@ -83,7 +83,7 @@ func TestAWQKeepsMoreOfTheOutputs(t *testing.T) {
 		}
 		return 10 * math.Log10(signal/noise)
 	}
-	if got, want := sqnr(awq), sqnr(variant{WeightInt4, []string{"algo=rtn"}}); got < want+0.5 {
+	if got, want := sqnr(awq), sqnr(variant{WeightInt4{}.Method(), []string{"algo=rtn"}}); got < want+0.5 {
 		t.Errorf("SQNR %.2f dB, rounded to nearest %.2f dB", got, want)
 	}
 }

@@ -1,19 +1,32 @@
 package quantize
 
 import (
-	"flag"
-
 	"github.com/mcompress/mcompress/pass"
 	"github.com/mcompress/mcompress/quantize/internal/float"
 )
 
 // BFloat16 stores float32 weights in bfloat16: float32's range, and eight bits of precision. ONNX Runtime has no CPU kernel
-// for products of bfloat16, so that a graph that computes in it runs in the embedded engine alone.
-var BFloat16 = &pass.Method{
+// for products of bfloat16, so that only the embedded engine runs a graph that computes in it.
+type BFloat16 struct {
+	pass.Selection
+	// Compute is the type of the arithmetic: float32 or bfloat16.
+	Compute string `flag:"compute" default:"float32" enum:"float32,bfloat16" usage:"'type' of the arithmetic: float32, or bfloat16 for activations in bfloat16, too"`
+	HalfCompute
+}
+
+var bfloat16Method = &pass.Method{
 	Name:    "bfloat16",
 	Command: "quantize",
-	Doc:     "bfloat16 storage of float32 weights, float32 arithmetic unless asked otherwise; needs no data",
+	Doc:     "bfloat16 storage of float32 weights, float32 arithmetic by default; needs no data",
 	Stage:   pass.Quantize,
 	Shrinks: true,
-	Bind:    func(fs *flag.FlagSet) func(*pass.Context) error { return bindNarrow(fs, &float.BFloat16Type) },
+	New:     func() pass.Options { return &BFloat16{} },
+}
+
+// Method describes the method.
+func (BFloat16) Method() *pass.Method { return bfloat16Method }
+
+// Run implements pass.Options.
+func (o BFloat16) Run(c *pass.Context) error {
+	return o.converter(&float.BFloat16Type, o.Compute).Run(c)
 }

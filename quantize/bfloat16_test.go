@@ -14,7 +14,7 @@ import (
 	"github.com/mcompress/mcompress/report"
 )
 
-var brain = variant{BFloat16, []string{"compute=bfloat16"}}
+var brain = variant{BFloat16{}.Method(), []string{"compute=bfloat16"}}
 
 // ran is the first output of the model at path for x.
 func ran(t *testing.T, path string, x []float32, shape ...int64) []float32 {

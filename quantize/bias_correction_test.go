@@ -60,8 +60,8 @@ func TestBiasCorrectionMovesMeansBack(t *testing.T) {
 			path, dir := s.save(), t.TempDir()
 			plain, corrected := filepath.Join(dir, "plain.onnx"), filepath.Join(dir, "corrected.onnx")
 			options := []string{"per-tensor", "reduce-range"} // so that rounding is coarse
-			variant{DynamicInt8, options}.apply(t, path, plain)
-			r := variant{DynamicInt8, append(options, "bias-correction")}.apply(t, path, corrected)
+			variant{DynamicInt8{}.Method(), options}.apply(t, path, plain)
+			r := variant{DynamicInt8{}.Method(), append(options, "bias-correction")}.apply(t, path, corrected)
 			want := means(t, w, path, 3)
 			before, after := distance(means(t, w, plain, 3), want), distance(means(t, w, corrected, 3), want)
 			if after > before/2 {

@@ -76,7 +76,7 @@ func TestBlocksOfHalves(t *testing.T) {
 // from being turned.
 func fusedHalves(v variant) int {
 	whole := slices.Contains(v.options, "per-channel") || slices.Contains(v.options, "block=64") && !slices.Contains(v.options, "symmetric")
-	if v.method == WeightInt2 || whole {
+	if v.method == (WeightInt2{}).Method() || whole {
 		return 3
 	}
 	return 4
@@ -121,7 +121,7 @@ func widened(b []byte) []float32 {
 // Weights near either end of float16: those that would become infinities stay, and those that are smaller than any step that it has are
 // kept as they are.
 func TestHalvesAtTheEnds(t *testing.T) {
-	for _, v := range []variant{int4, {WeightInt4, []string{"form=matmulnbits"}}, {WeightInt8, []string{"block=32", "asymmetric"}}} {
+	for _, v := range []variant{int4, {WeightInt4{}.Method(), []string{"form=matmulnbits"}}, {WeightInt8{}.Method(), []string{"block=32", "asymmetric"}}} {
 		s := ofHalves(t, 21)
 		x := s.input("x", 4, 64)
 		for name, values := range map[string][]float32{"large": {65504}, "tiny": {-3 * 0x1p-24, 0x1p-24, 0, 2 * 0x1p-24}, "none": {0}} {

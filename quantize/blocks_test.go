@@ -11,8 +11,8 @@ import (
 )
 
 var (
-	int4  = variant{WeightInt4, nil}
-	inTwo = variant{WeightInt2, nil}
+	int4  = variant{WeightInt4{}.Method(), nil}
+	inTwo = variant{WeightInt2{}.Method(), nil}
 )
 
 // inBlocks are the options that change what is stored in blocks, and how.
@@ -20,15 +20,15 @@ func inBlocks() []variant {
 	return []variant{
 		int4,
 		inTwo,
-		{WeightInt4, []string{"symmetric", "weight-type=int4"}},
-		{WeightInt4, []string{"symmetric", "block=16"}},
-		{WeightInt4, []string{"weight-type=int4", "block=64", "search=span"}},
-		{WeightInt4, []string{"per-channel"}},
-		{WeightInt4, []string{"algo=hqq"}},
-		{WeightInt2, []string{"symmetric", "weight-type=int2", "block=16"}},
-		{WeightInt8, []string{"block=32"}},
-		{WeightInt8, []string{"block=128", "asymmetric", "weight-type=uint8"}},
-		{WeightInt8, []string{"search=mse", "asymmetric"}},
+		{WeightInt4{}.Method(), []string{"symmetric", "weight-type=int4"}},
+		{WeightInt4{}.Method(), []string{"symmetric", "block=16"}},
+		{WeightInt4{}.Method(), []string{"weight-type=int4", "block=64", "search=minmax"}},
+		{WeightInt4{}.Method(), []string{"per-channel"}},
+		{WeightInt4{}.Method(), []string{"algo=hqq"}},
+		{WeightInt2{}.Method(), []string{"symmetric", "weight-type=int2", "block=16"}},
+		{WeightInt8{}.Method(), []string{"block=32"}},
+		{WeightInt8{}.Method(), []string{"block=128", "asymmetric", "weight-type=uint8"}},
+		{WeightInt8{}.Method(), []string{"search=mse", "asymmetric"}},
 	}
 }
 
@@ -78,10 +78,10 @@ func TestBlocksFuse(t *testing.T) {
 	w := conform.Start(t)
 	for _, v := range inBlocks() {
 		for name, want := range map[string]int{"mlp": 3, "cnn": 2, "gemm": 13, "function": 1, "subgraph_if": 2, "subgraph_loop_outer": 1, "transformer": 13} {
-			if name == "transformer" && (v.method == WeightInt2 || slices.Contains(v.options, "per-channel") || slices.Contains(v.options, "block=64")) {
+			if name == "transformer" && (v.method == (WeightInt2{}).Method() || slices.Contains(v.options, "per-channel") || slices.Contains(v.options, "block=64")) {
 				want = 12 // the head is tied to the embeddings: dense
 			}
-			if v.method == WeightInt2 && (name == "mlp" || name == "cnn") {
+			if v.method == (WeightInt2{}).Method() && (name == "mlp" || name == "cnn") {
 				want-- // the head, of ten columns, would be misread: dense
 			}
 			ops := optimizedOps(t, w, v, name)
@@ -94,7 +94,7 @@ func TestBlocksFuse(t *testing.T) {
 
 // Where the opset has no type for the codes and cannot be raised, bytes hold several of them, which any runtime takes apart.
 func TestPackedByHand(t *testing.T) {
-	for _, v := range []variant{int4, inTwo, {WeightInt4, []string{"symmetric", "block=16"}}} {
+	for _, v := range []variant{int4, inTwo, {WeightInt4{}.Method(), []string{"symmetric", "block=16"}}} {
 		for _, elem := range []ir.DType{ir.Float, ir.Float16} {
 			s := newSketch(t, 10)
 			s.elem = elem
@@ -133,7 +133,7 @@ func TestTablesOfBlocksAreWideAtRunTime(t *testing.T) {
 
 func TestSizesOfBlocks(t *testing.T) {
 	for _, bad := range []string{"8", "48", "512", "x"} {
-		if err := new(blockSize).Set(bad); err == nil {
+		if err := new(BlockSize).Set(bad); err == nil {
 			t.Errorf("a block of %s rows is taken", bad)
 		}
 	}

@@ -102,27 +102,27 @@ const (
 func boundedVariants() []bounded {
 	int4, int4even, int2 := plain(15, false), plain(15, true), plain(3, false)
 	return []bounded{
-		{variant{DynamicInt8, nil}, 0, even(127), nil, halfColumn},
-		{variant{DynamicInt8, []string{"asymmetric"}}, 0, across(255), nil, halfRange},
-		{variant{DynamicInt8, []string{"reduce-range"}}, 0, even(64), nil, "half a scale: a column's largest magnitude / 128"},
-		{variant{DynamicInt8, []string{"per-tensor"}}, -1, even(127), nil, "half a scale: the tensor's largest magnitude / 254"},
-		{variant{StaticInt8, []string{"activation-sqnr=0"}}, 0, even(127), nil, halfColumn},
-		{variant{WeightInt8, nil}, 0, even(127), nil, halfColumn},
-		{variant{WeightInt8, []string{"asymmetric"}}, 0, across(255), nil, halfRange},
-		{variant{WeightInt8, []string{"block=32", "search=span", "asymmetric"}}, 32, across(255), nil, "half a scale: a block's range, 0 in it, / 510"},
-		{variant{WeightInt4, nil}, 32, nil, int4, noMore},
-		{variant{WeightInt4, []string{"block=16", "symmetric"}}, 16, nil, int4even, noMore},
-		{variant{WeightInt4, []string{"per-channel"}}, 0, nil, int4, noMore},
-		{variant{WeightInt4, []string{"search=span"}}, 32, across(15), nil, "half a scale: a block's range, 0 in it, / 30"},
-		{variant{WeightInt4, []string{"search=span", "symmetric"}}, 32, even(4), nil, "a scale, at the end that has a code less; half of it elsewhere: a block's largest magnitude / 8, or / 16"},
-		{variant{WeightInt4, []string{"algo=hqq"}}, 32, nil, nil, balanced},
-		{variant{WeightInt2, nil}, 32, nil, int2, noMore},
-		{variant{WeightInt2, []string{"search=span"}}, 32, across(3), nil, "half a scale: a block's range, 0 in it, / 6"},
-		{variant{Float16, nil}, -1, floating(10, -24, 0), nil, "2⁻¹¹ of a weight; 2⁻²⁵ below 2⁻¹⁴"},
-		{variant{BFloat16, nil}, -1, floating(7, -133, 0), nil, "2⁻⁸ of a weight"},
-		{variant{Float8, nil}, 0, floating(3, -9, 448), nil, "2⁻⁴ of a weight; near 0, 2⁻¹⁰ of a column's largest magnitude / 448"},
-		{variant{Float8, []string{"type=e5m2"}}, 0, floating(2, -16, 57344), nil, "2⁻³ of a weight; near 0, 2⁻¹⁷ of a column's largest magnitude / 57344"},
-		{variant{Float4, []string{"block=16"}}, 16, func(g shared, v float64) float64 { return max(math.Abs(v)/4, g.peak/7) }, nil, "a quarter of a weight, or 1/7 of its block's largest magnitude"},
+		{variant{DynamicInt8{}.Method(), nil}, 0, even(127), nil, halfColumn},
+		{variant{DynamicInt8{}.Method(), []string{"asymmetric"}}, 0, across(255), nil, halfRange},
+		{variant{DynamicInt8{}.Method(), []string{"reduce-range"}}, 0, even(64), nil, "half a scale: a column's largest magnitude / 128"},
+		{variant{DynamicInt8{}.Method(), []string{"per-tensor"}}, -1, even(127), nil, "half a scale: the tensor's largest magnitude / 254"},
+		{variant{StaticInt8{}.Method(), []string{"activation-sqnr=0"}}, 0, even(127), nil, halfColumn},
+		{variant{WeightInt8{}.Method(), nil}, 0, even(127), nil, halfColumn},
+		{variant{WeightInt8{}.Method(), []string{"asymmetric"}}, 0, across(255), nil, halfRange},
+		{variant{WeightInt8{}.Method(), []string{"block=32", "search=minmax", "asymmetric"}}, 32, across(255), nil, "half a scale: a block's range, 0 in it, / 510"},
+		{variant{WeightInt4{}.Method(), nil}, 32, nil, int4, noMore},
+		{variant{WeightInt4{}.Method(), []string{"block=16", "symmetric"}}, 16, nil, int4even, noMore},
+		{variant{WeightInt4{}.Method(), []string{"per-channel"}}, 0, nil, int4, noMore},
+		{variant{WeightInt4{}.Method(), []string{"search=minmax"}}, 32, across(15), nil, "half a scale: a block's range, 0 in it, / 30"},
+		{variant{WeightInt4{}.Method(), []string{"search=minmax", "symmetric"}}, 32, even(4), nil, "a scale, at the end that has a code less; half of it elsewhere: a block's largest magnitude / 8, or / 16"},
+		{variant{WeightInt4{}.Method(), []string{"algo=hqq"}}, 32, nil, nil, balanced},
+		{variant{WeightInt2{}.Method(), nil}, 32, nil, int2, noMore},
+		{variant{WeightInt2{}.Method(), []string{"search=minmax"}}, 32, across(3), nil, "half a scale: a block's range, 0 in it, / 6"},
+		{variant{Float16{}.Method(), nil}, -1, floating(10, -24, 0), nil, "2⁻¹¹ of a weight; 2⁻²⁵ below 2⁻¹⁴"},
+		{variant{BFloat16{}.Method(), nil}, -1, floating(7, -133, 0), nil, "2⁻⁸ of a weight"},
+		{variant{Float8{}.Method(), nil}, 0, floating(3, -9, 448), nil, "2⁻⁴ of a weight; near 0, 2⁻¹⁰ of a column's largest magnitude / 448"},
+		{variant{Float8{}.Method(), []string{"type=e5m2"}}, 0, floating(2, -16, 57344), nil, "2⁻³ of a weight; near 0, 2⁻¹⁷ of a column's largest magnitude / 57344"},
+		{variant{Float4{}.Method(), []string{"block=16"}}, 16, func(g shared, v float64) float64 { return max(math.Abs(v)/4, g.peak/7) }, nil, "a quarter of a weight, or 1/7 of its block's largest magnitude"},
 	}
 }
 
@@ -355,7 +355,7 @@ func TestWeightsAreWithinTheirBounds(t *testing.T) {
 
 // inBlocks reports whether the scales are those of blocks.
 func (b *bounded) inBlocks() bool {
-	return b.method == WeightInt4 || b.method == WeightInt2 || b.method == WeightInt8 && b.rows > 0
+	return b.method == WeightInt4{}.Method() || b.method == WeightInt2{}.Method() || b.method == WeightInt8{}.Method() && b.rows > 0
 }
 
 // The page is written from the table.

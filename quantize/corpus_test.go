@@ -31,7 +31,7 @@ func TestOddModelsStayWhatTheyWere(t *testing.T) {
 		if !sound {
 			continue // Open's own tests are about those
 		}
-		for _, v := range []variant{{DynamicInt8, []string{"embeddings"}}, {WeightInt8, nil}, int4, inTwo, {Float16, nil}} {
+		for _, v := range []variant{{DynamicInt8{}.Method(), []string{"embeddings"}}, {WeightInt8{}.Method(), nil}, int4, inTwo, {Float16{}.Method(), nil}} {
 			t.Run(v.String()+" "+filepath.Base(path), func(t *testing.T) {
 				if try(t, w, v, path) != nil {
 					taken++

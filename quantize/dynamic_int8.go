@@ -1,27 +1,37 @@
 package quantize
 
 import (
-	"flag"
-
 	"github.com/mcompress/mcompress/pass"
+	"github.com/mcompress/mcompress/quantize/internal/biascorrection"
 	"github.com/mcompress/mcompress/quantize/internal/dynamic"
-	"github.com/mcompress/mcompress/quantize/internal/spec"
 )
 
-// DynamicInt8 stores the constant factors of MatMul and Gemm as 8-bit codes and
-// multiplies in integers; activations are quantized as they come.
-var DynamicInt8 = &pass.Method{
+// DynamicInt8 stores constant matrices of MatMul and Gemm as 8-bit integers and multiplies integers (MatMulInteger); activations are
+// quantized at run time (DynamicQuantizeLinear).
+type DynamicInt8 struct {
+	pass.Selection
+	Int8
+	// Embeddings quantizes the tables of Gather, too.
+	Embeddings bool `flag:"embeddings" usage:"quantize embedding tables (Gather), too"`
+	BiasCorrection
+	Calibration
+}
+
+var dynamicInt8Method = &pass.Method{
 	Name:    "dynamic-int8",
 	Command: "quantize",
 	Doc:     "8-bit weights of MatMul and Gemm, activations quantized at run time; needs no data",
 	Stage:   pass.Quantize,
 	Shrinks: true,
-	Bind: func(fs *flag.FlagSet) func(*pass.Context) error {
-		d := &dynamic.Quantizer{Spec: spec.QuantSpec{Symmetric: true}}
-		bindScheme(fs, &d.Spec)
-		fs.BoolVar(&d.Embeddings, "embeddings", false, "take tables that Gather reads, too")
-		d.Data.Bind(fs, 128)
-		bindBiasCorrection(fs, &d.Bias, &d.Data)
-		return d.Run
-	},
+	New:     func() pass.Options { return &DynamicInt8{} },
+}
+
+// Method describes the method.
+func (DynamicInt8) Method() *pass.Method { return dynamicInt8Method }
+
+// Run implements pass.Options.
+func (o DynamicInt8) Run(c *pass.Context) error {
+	q := &dynamic.Quantizer{Spec: o.spec(), Embeddings: o.Embeddings, Data: o.data(false)}
+	q.Bias = biascorrection.Correction{Enabled: o.BiasCorrection.BiasCorrection, Data: &q.Data}
+	return q.Run(c)
 }

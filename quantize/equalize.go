@@ -1,18 +1,24 @@
 package quantize
 
 import (
-	"flag"
-
 	"github.com/mcompress/mcompress/pass"
 	"github.com/mcompress/mcompress/quantize/internal/crosslayer"
 )
 
-// Equalize gives the channels between two layers ranges that are alike on both sides (Nagel
-// et al., Data-Free Quantization Through Weight Equalization and Bias Correction, ICCV 2019).
-var Equalize = &pass.Method{
+// Equalize is cross-layer equalization: it rescales the channels between two layers such that the weights on both sides have equal
+// ranges (Nagel et al., Data-Free Quantization Through Weight Equalization and Bias Correction, ICCV 2019).
+type Equalize struct{ pass.Selection }
+
+var equalizeMethod = &pass.Method{
 	Name:    "equalize",
 	Command: "quantize",
-	Doc:     "channels between layers scaled so that weights on both sides have equal ranges, for one scale a tensor; still floats",
+	Doc:     "cross-layer equalization: channels between layers rescaled to equal weight ranges, for per-tensor scales; weights stay float",
 	Stage:   pass.Prepare,
-	Bind:    func(*flag.FlagSet) func(*pass.Context) error { return crosslayer.Equalize },
+	New:     func() pass.Options { return &Equalize{} },
 }
+
+// Method describes the method.
+func (Equalize) Method() *pass.Method { return equalizeMethod }
+
+// Run implements pass.Options.
+func (Equalize) Run(c *pass.Context) error { return crosslayer.Equalize(c) }

@@ -15,7 +15,7 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-var equalized = variant{Equalize, nil}
+var equalized = variant{Equalize{}.Method(), nil}
 
 func TestEqualizedModelsComputeTheSame(t *testing.T) {
 	many(t)

@@ -31,7 +31,7 @@ func Example() {
 
 	eval := ir.NewEval("")
 	defer eval.Close()
-	step, err := pass.NewStep(quantize.DynamicInt8, func(fs *flag.FlagSet) error { return fs.Set("per-tensor", "true") })
+	step, err := pass.NewStep(quantize.DynamicInt8{}.Method(), func(fs *flag.FlagSet) error { return fs.Set("per-tensor", "true") })
 	if err != nil {
 		fmt.Println(err)
 		return

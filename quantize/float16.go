@@ -1,22 +1,39 @@
 package quantize
 
 import (
-	"flag"
-
 	"github.com/mcompress/mcompress/pass"
 	"github.com/mcompress/mcompress/quantize/internal/float"
 )
 
-// Float16 stores float32 weights in half precision. A Cast in front of their readers keeps the
-// arithmetic in float32, or, on request, the graph computes in half precision too.
+// Float16 stores float32 weights in half precision. A Cast before their consumers keeps the arithmetic in float32; with Compute the
+// graph computes in half precision, too.
 //
-// Storage alone is the default: it cannot overflow between weights, loads wherever Cast does, and is as fast as the
-// float32 model, where runtimes without kernels for half precision put a Cast around every node of a converted graph.
-var Float16 = &pass.Method{
+// Storage alone is the default: activations cannot overflow, it loads wherever Cast does, and is as fast as the float32 model;
+// runtimes without kernels for half precision insert a Cast around every node of a converted graph.
+type Float16 struct {
+	pass.Selection
+	// Compute is the type of the arithmetic: float32 or float16.
+	Compute string `flag:"compute" default:"float32" enum:"float32,float16" usage:"'type' of the arithmetic: float32, or float16 for activations in half precision, too"`
+	HalfCompute
+	Calibration `defaults:"calibrate=32"`
+}
+
+var float16Method = &pass.Method{
 	Name:    "float16",
 	Command: "quantize",
-	Doc:     "half-precision storage of float32 weights, float32 arithmetic unless asked otherwise; needs no data",
+	Doc:     "half-precision storage of float32 weights, float32 arithmetic by default; needs no data",
 	Stage:   pass.Quantize,
 	Shrinks: true,
-	Bind:    func(fs *flag.FlagSet) func(*pass.Context) error { return bindNarrow(fs, &float.Binary16) },
+	New:     func() pass.Options { return &Float16{} },
+}
+
+// Method describes the method.
+func (Float16) Method() *pass.Method { return float16Method }
+
+// Run implements pass.Options.
+func (o Float16) Run(c *pass.Context) error {
+	w := o.converter(&float.Binary16, o.Compute)
+	d := o.data(true)
+	w.Data = &d
+	return w.Run(c)
 }

@@ -1,28 +1,34 @@
 package quantize
 
 import (
-	"flag"
-
 	"github.com/mcompress/mcompress/pass"
 	"github.com/mcompress/mcompress/quantize/internal/float"
 	"github.com/mcompress/mcompress/quantize/internal/spec"
 )
 
-// Float8 stores weights as floats of 8 bits, each channel scaled to their range, behind Cast and Mul, which runtimes fold.
-var Float8 = &pass.Method{
+// Float8 stores weights as 8-bit floats, each channel scaled to their range. Cast and Mul restore them, which runtimes fold.
+type Float8 struct {
+	pass.Selection
+	// Type is the data type: e4m3fn or e5m2.
+	Type string `flag:"type" default:"e4m3fn" enum:"e4m3fn,e5m2" usage:"data 'type': e4m3fn, or e5m2 for weights of a wider range"`
+	// PerTensor is one scale for the whole tensor instead of one for each output channel.
+	PerTensor bool `flag:"per-tensor" usage:"one scale for the whole tensor; without it one for each output channel"`
+}
+
+var float8Method = &pass.Method{
 	Name:    "float8",
 	Command: "quantize",
 	Doc:     "8-bit floats for weights of MatMul, Gemm, Conv, ConvTranspose, LSTM, GRU, RNN and embeddings, float32 arithmetic; needs no data",
 	Stage:   pass.Quantize,
 	Shrinks: true,
-	Bind: func(fs *flag.FlagSet) func(*pass.Context) error {
-		w := &float.SmallFloatQuantizer{Form: pass.CastMul, Encode: spec.NewFloat8}
-		typ := "e4m3fn"
-		fs.Var(word{&typ, []string{"e4m3fn", "e5m2"}}, "type", "`type` of the codes: e4m3fn, or e5m2 for weights of a wider range")
-		fs.Var(choice{&w.PerTensor, true}, "per-tensor", "one scale for the whole tensor")
-		return func(c *pass.Context) error {
-			w.SmallFloat = spec.Float8Types[typ]
-			return w.Run(c)
-		}
-	},
+	New:     func() pass.Options { return &Float8{} },
+}
+
+// Method describes the method.
+func (Float8) Method() *pass.Method { return float8Method }
+
+// Run implements pass.Options.
+func (o Float8) Run(c *pass.Context) error {
+	q := &float.SmallFloatQuantizer{SmallFloat: spec.Float8Types[o.Type], Form: pass.CastMul, PerTensor: o.PerTensor, Encode: spec.NewFloat8}
+	return q.Run(c)
 }

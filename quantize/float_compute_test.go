@@ -12,7 +12,7 @@ import (
 	"github.com/mcompress/mcompress/ir/opset"
 )
 
-var computing = variant{Float16, []string{"compute=float16"}}
+var computing = variant{Float16{}.Method(), []string{"compute=float16"}}
 
 // kind is the graph's type of the value of that name in the output.
 func (r result) kind(name string) ir.DType {
@@ -67,7 +67,7 @@ func TestCallersMayHandOverHalves(t *testing.T) {
 	x := s.input("x", 4, 64)
 	s.output("y", s.node("MatMul", []*ir.Value{x, s.weight("w", 64, 96)}), 4, 96)
 	path, out := s.save(), filepath.Join(t.TempDir(), "out.onnx")
-	v := variant{Float16, []string{"compute=float16", "keep-io=false"}}
+	v := variant{Float16{}.Method(), []string{"compute=float16", "keep-io=false"}}
 	r := result{v.apply(t, path, out), &trial{variant: v, path: path, out: out}, t}
 	r.kinds(map[string]ir.DType{"x": ir.Float16, "y": ir.Float16})
 	w := conform.Start(t)
@@ -106,10 +106,10 @@ func TestChosenNodesStayFloat(t *testing.T) {
 	h := s.node("Softmax", []*ir.Value{s.node("MatMul", []*ir.Value{x, s.weight("w", 64, 96)})})
 	h.Name = "shares"
 	s.output("y", s.node("MatMul", []*ir.Value{h, s.weight("v", 96, 32)}), 4, 32)
-	r := s.apply(variant{Float16, []string{"compute=float16", "keep-float32=op:Softmax"}}, 50)
+	r := s.apply(variant{Float16{}.Method(), []string{"compute=float16", "keep-float32=op:Softmax"}}, 50)
 	r.kinds(map[string]ir.DType{"shares": ir.Float})
 	r.wants(map[string]string{"": "noted [Softmax] stay float32: selected by --keep-float32"})
-	r = s.apply(variant{Float16, []string{"compute=float16", "skip=w"}}, 50)
+	r = s.apply(variant{Float16{}.Method(), []string{"compute=float16", "skip=w"}}, 50)
 	r.wants(map[string]string{"w": "skipped selected by --skip", "v": "changed float16"})
 }
 
@@ -157,7 +157,7 @@ func TestWeightsBeyondTheRange(t *testing.T) {
 		copy(b, ir.Floats(1e6, -7e4))
 		h := s.node("MatMul", []*ir.Value{x, huge})
 		s.output("y", s.node("MatMul", []*ir.Value{s.node("Tanh", []*ir.Value{h}), s.weight("v", 96, 32)}), 4, 32)
-		r := s.apply(variant{Float16, append([]string{"compute=float16"}, c.options...)}, 20)
+		r := s.apply(variant{Float16{}.Method(), append([]string{"compute=float16"}, c.options...)}, 20)
 		r.wants(map[string]string{"huge": c.want, "v": "changed float16"})
 	}
 }
@@ -172,7 +172,7 @@ func TestWeightsBelowTheRange(t *testing.T) {
 	}
 	s.output("y", s.node("Mul", []*ir.Value{s.node("MatMul", []*ir.Value{x, tiny}), s.AddConst("c", quanttest.TensorOf(ir.Float, nil, []float32{1e6}))}), 4, 96)
 	s.output("z", s.node("MatMul", []*ir.Value{x, s.weight("v", 64, 96)}), 4, 96)
-	for _, v := range []variant{{Float16, nil}, computing} {
+	for _, v := range []variant{{Float16{}.Method(), nil}, computing} {
 		r := s.apply(v, 50)
 		r.wants(map[string]string{"tiny": "skipped its largest magnitude", "v": "changed"})
 	}

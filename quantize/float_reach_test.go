@@ -46,13 +46,13 @@ func stretched(t *testing.T, factor float32) *sketch {
 // samples the outputs are no numbers, and the ledger says that nobody looked.
 func TestValuesBeyondTheRangeStayFloat(t *testing.T) {
 	s := stretched(t, 1e4)
-	r := s.apply(variant{Float16, []string{"compute=float16", "data=" + s.floatsFile(8, 64)}}, 50)
+	r := s.apply(variant{Float16{}.Method(), []string{"compute=float16", "data=" + s.floatsFile(8, 64)}}, 50)
 	r.kinds(map[string]ir.DType{"h": ir.Float16, "big": ir.Float, "back": ir.Float, "y": ir.Float})
 	r.wants(map[string]string{"big": "noted it reaches ", "w": "changed float16", "v": "changed float16"})
 	if got := r.row("big"); !strings.HasSuffix(got, "on the samples, and float16 ends at 65504: it stays float32") {
 		t.Error(got)
 	}
-	v := variant{Float16, []string{"compute=float16"}}
+	v := variant{Float16{}.Method(), []string{"compute=float16"}}
 	res := v.apply(t, s.save(), filepath.Join(t.TempDir(), "out.onnx"))
 	if got := (result{res, nil, t}).row(""); got != "noted only weights were held against float16's range, ±65504: give --data for the values between nodes" {
 		t.Error(got)
@@ -62,7 +62,7 @@ func TestValuesBeyondTheRangeStayFloat(t *testing.T) {
 // Values within the range are left to half precision, and the furthest is named.
 func TestValuesWithinTheRangeAreNarrow(t *testing.T) {
 	s := stretched(t, 100)
-	r := s.apply(variant{Float16, []string{"compute=float16", "data=" + s.floatsFile(8, 64)}}, 50)
+	r := s.apply(variant{Float16{}.Method(), []string{"compute=float16", "data=" + s.floatsFile(8, 64)}}, 50)
 	r.kinds(map[string]ir.DType{"h": ir.Float16, "big": ir.Float16, "back": ir.Float16})
 	if got := r.row("big"); !strings.HasSuffix(got, "no value between nodes goes further") {
 		t.Error(got)
@@ -76,7 +76,7 @@ func TestFarInputsAndOutputsStayFloat(t *testing.T) {
 	s.output("y", s.node("Mul", []*ir.Value{s.node("MatMul", []*ir.Value{x, s.weight("w", 64, 96)}), s.AddConst("f", quanttest.TensorOf(ir.Float, nil, []float32{1e5}))}), 4, 96)
 	s.output("z", s.node("MatMul", []*ir.Value{x, s.weight("v", 64, 32)}), 4, 32)
 	path, out := s.save(), filepath.Join(t.TempDir(), "out.onnx")
-	v := variant{Float16, []string{"compute=float16", "keep-io=false", "data=" + s.floatsFile(4, 64)}}
+	v := variant{Float16{}.Method(), []string{"compute=float16", "keep-io=false", "data=" + s.floatsFile(4, 64)}}
 	r := result{v.apply(t, path, out), &trial{variant: v, path: path, out: out}, t}
 	r.kinds(map[string]ir.DType{"x": ir.Float16, "y": ir.Float, "z": ir.Float16})
 	r.valid(t, conform.Start(t))
@@ -90,6 +90,6 @@ func TestMasksAreNotFar(t *testing.T) {
 	scores := s.node("Where", []*ir.Value{drop, s.AddConst("lowest", quanttest.TensorOf(ir.Float, nil, []float32{-math.MaxFloat32})), h})
 	scores.Name = "scores"
 	s.output("y", s.node("MatMul", []*ir.Value{s.node("Softmax", []*ir.Value{scores}), s.weight("v", 96, 32)}), 4, 32)
-	r := s.apply(variant{Float16, []string{"compute=float16", "data=" + s.floatsFile(8, 64)}}, 40)
+	r := s.apply(variant{Float16{}.Method(), []string{"compute=float16", "data=" + s.floatsFile(8, 64)}}, 40)
 	r.kinds(map[string]ir.DType{"scores": ir.Float16})
 }

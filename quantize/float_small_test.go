@@ -15,13 +15,13 @@ import (
 func TestSmallFloatsHold(t *testing.T) {
 	many(t)
 	w := conform.Start(t)
-	for _, v := range []variant{{Float8, nil}, {Float8, []string{"type=e5m2"}}, {Float8, []string{"per-tensor"}}, {BFloat16, nil}} {
+	for _, v := range []variant{{Float8{}.Method(), nil}, {Float8{}.Method(), []string{"type=e5m2"}}, {Float8{}.Method(), []string{"per-tensor"}}, {BFloat16{}.Method(), nil}} {
 		for _, path := range conform.Fixtures(t) {
 			t.Run(v.String()+" "+label(path), func(t *testing.T) { unmoved(t, w, v, path, 10) })
 		}
 	}
 	for _, path := range conform.RealModels(t) {
-		t.Run(label(path), func(t *testing.T) { try(t, w, variant{Float8, nil}, path) })
+		t.Run(label(path), func(t *testing.T) { try(t, w, variant{Float8{}.Method(), nil}, path) })
 	}
 }
 
@@ -74,10 +74,10 @@ func TestSmallFloatsAreWithinTheirBounds(t *testing.T) {
 		largest            float64
 		block              int
 	}{
-		{variant{Float8, nil}, 3, -9, 448, 70},
-		{variant{Float8, []string{"type=e5m2"}}, 2, -16, 57344, 70},
-		{variant{Float4, nil}, 1, -1, 4, 32}, // where a block's peak is brought to 4, its scale is largest
-		{variant{Float4, []string{"block=16"}}, 1, -1, 4, 16},
+		{variant{Float8{}.Method(), nil}, 3, -9, 448, 70},
+		{variant{Float8{}.Method(), []string{"type=e5m2"}}, 2, -16, 57344, 70},
+		{variant{Float4{}.Method(), nil}, 1, -1, 4, 32}, // where a block's peak is brought to 4, its scale is largest
+		{variant{Float4{}.Method(), []string{"block=16"}}, 1, -1, 4, 16},
 	} {
 		s := newSketch(t, 17)
 		x := make([]float32, 70*48)
@@ -93,7 +93,7 @@ func TestSmallFloatsAreWithinTheirBounds(t *testing.T) {
 				peak = max(peak, math.Abs(float64(x[r*48+col])))
 			}
 			most := max(relative*math.Abs(float64(v)), absolute*peak/c.largest) * 1.01
-			if c.method == Float4 {
+			if c.method == (Float4{}).Method() {
 				most = max(most, peak/7) // the largest of a block may be cut off where that serves the others
 			}
 			if d := math.Abs(float64(v) - float64(got[i])); d > most {
@@ -108,7 +108,7 @@ func TestFloat4RunsInTheEngine(t *testing.T) {
 	w := conform.Start(t)
 	for _, name := range []string{"mlp", "cnn", "transformer", "recurrent", "gemm"} {
 		path, out := fixture(name), filepath.Join(t.TempDir(), "out.onnx")
-		v := variant{Float4, nil}
+		v := variant{Float4{}.Method(), nil}
 		r := v.apply(t, path, out, func(o *job.Options) { o.Verify = &job.Verification{Force: true} })
 		if changed(r) == 0 {
 			t.Errorf("%s: nothing was changed", name)

@@ -22,33 +22,33 @@ var fused = []struct {
 	fixture string
 	want    map[string]int
 }{
-	{variant{DynamicInt8, nil}, "mlp", map[string]int{dynamicMatMul: 3}},
-	{variant{DynamicInt8, []string{"asymmetric"}}, "mlp", map[string]int{dynamicMatMul: 3}},
-	{variant{DynamicInt8, []string{"per-tensor"}}, "mlp", map[string]int{dynamicMatMul: 3}},
-	{variant{DynamicInt8, []string{"weight-type=uint8"}}, "mlp", map[string]int{dynamicMatMul: 3}},
-	{variant{DynamicInt8, []string{"reduce-range"}}, "mlp", map[string]int{dynamicMatMul: 3}},
-	{variant{DynamicInt8, nil}, "left", map[string]int{integerToFloat: 2}},
-	{variant{DynamicInt8, []string{"asymmetric"}}, "left", map[string]int{dynamicMatMul: 2, "Transpose": 2}},
-	{variant{DynamicInt8, nil}, "batched", map[string]int{dynamicMatMul: 3}},
-	{variant{DynamicInt8, []string{"asymmetric"}}, "batched", map[string]int{dynamicMatMul: 3}},
-	{variant{DynamicInt8, nil}, "vector", map[string]int{dynamicMatMul: 2, integerToFloat: 1}},
-	{variant{DynamicInt8, nil}, "gemm", map[string]int{integerToFloat: 14}},
-	{variant{DynamicInt8, nil}, "shared", map[string]int{dynamicMatMul: 3}},
-	{variant{DynamicInt8, nil}, "duplicated", map[string]int{integerToFloat: 2, "DynamicQuantizeLinear": 1}}, // equal products are one
-	{variant{DynamicInt8, nil}, "function", map[string]int{dynamicMatMul: 1}},
-	{variant{DynamicInt8, nil}, "subgraph_if", map[string]int{dynamicMatMul: 2}},
-	{variant{DynamicInt8, nil}, "subgraph_if_outer", map[string]int{dynamicMatMul: 2}},
-	{variant{DynamicInt8, nil}, "subgraph_loop_outer", map[string]int{dynamicMatMul: 1}},
-	{variant{DynamicInt8, nil}, "opset7", map[string]int{dynamicMatMul: 2}},
-	{variant{WeightInt8, nil}, "mlp", map[string]int{nBits: 3}},
-	{variant{WeightInt8, []string{"asymmetric"}}, "mlp", map[string]int{nBits: 3}},
-	{variant{WeightInt8, []string{"per-tensor", "weight-type=uint8"}}, "mlp", map[string]int{nBits: 3}},
-	{variant{WeightInt8, nil}, "cnn", map[string]int{nBits: 2, blockedConv: 3}},
-	{variant{WeightInt8, nil}, "gemm", map[string]int{nBits: 13}},
-	{variant{WeightInt8, nil}, "duplicated", map[string]int{nBits: 1}},
-	{variant{WeightInt8, nil}, "function", map[string]int{nBits: 1}},
-	{variant{WeightInt8, nil}, "subgraph_if", map[string]int{nBits: 2}},
-	{variant{WeightInt8, nil}, "subgraph_loop_outer", map[string]int{nBits: 1}},
+	{variant{DynamicInt8{}.Method(), nil}, "mlp", map[string]int{dynamicMatMul: 3}},
+	{variant{DynamicInt8{}.Method(), []string{"asymmetric"}}, "mlp", map[string]int{dynamicMatMul: 3}},
+	{variant{DynamicInt8{}.Method(), []string{"per-tensor"}}, "mlp", map[string]int{dynamicMatMul: 3}},
+	{variant{DynamicInt8{}.Method(), []string{"weight-type=uint8"}}, "mlp", map[string]int{dynamicMatMul: 3}},
+	{variant{DynamicInt8{}.Method(), []string{"reduce-range"}}, "mlp", map[string]int{dynamicMatMul: 3}},
+	{variant{DynamicInt8{}.Method(), nil}, "left", map[string]int{integerToFloat: 2}},
+	{variant{DynamicInt8{}.Method(), []string{"asymmetric"}}, "left", map[string]int{dynamicMatMul: 2, "Transpose": 2}},
+	{variant{DynamicInt8{}.Method(), nil}, "batched", map[string]int{dynamicMatMul: 3}},
+	{variant{DynamicInt8{}.Method(), []string{"asymmetric"}}, "batched", map[string]int{dynamicMatMul: 3}},
+	{variant{DynamicInt8{}.Method(), nil}, "vector", map[string]int{dynamicMatMul: 2, integerToFloat: 1}},
+	{variant{DynamicInt8{}.Method(), nil}, "gemm", map[string]int{integerToFloat: 14}},
+	{variant{DynamicInt8{}.Method(), nil}, "shared", map[string]int{dynamicMatMul: 3}},
+	{variant{DynamicInt8{}.Method(), nil}, "duplicated", map[string]int{integerToFloat: 2, "DynamicQuantizeLinear": 1}}, // equal products are one
+	{variant{DynamicInt8{}.Method(), nil}, "function", map[string]int{dynamicMatMul: 1}},
+	{variant{DynamicInt8{}.Method(), nil}, "subgraph_if", map[string]int{dynamicMatMul: 2}},
+	{variant{DynamicInt8{}.Method(), nil}, "subgraph_if_outer", map[string]int{dynamicMatMul: 2}},
+	{variant{DynamicInt8{}.Method(), nil}, "subgraph_loop_outer", map[string]int{dynamicMatMul: 1}},
+	{variant{DynamicInt8{}.Method(), nil}, "opset7", map[string]int{dynamicMatMul: 2}},
+	{variant{WeightInt8{}.Method(), nil}, "mlp", map[string]int{nBits: 3}},
+	{variant{WeightInt8{}.Method(), []string{"asymmetric"}}, "mlp", map[string]int{nBits: 3}},
+	{variant{WeightInt8{}.Method(), []string{"per-tensor", "weight-type=uint8"}}, "mlp", map[string]int{nBits: 3}},
+	{variant{WeightInt8{}.Method(), nil}, "cnn", map[string]int{nBits: 2, blockedConv: 3}},
+	{variant{WeightInt8{}.Method(), nil}, "gemm", map[string]int{nBits: 13}},
+	{variant{WeightInt8{}.Method(), nil}, "duplicated", map[string]int{nBits: 1}},
+	{variant{WeightInt8{}.Method(), nil}, "function", map[string]int{nBits: 1}},
+	{variant{WeightInt8{}.Method(), nil}, "subgraph_if", map[string]int{nBits: 2}},
+	{variant{WeightInt8{}.Method(), nil}, "subgraph_loop_outer", map[string]int{nBits: 1}},
 }
 
 func TestIntegerFormsFuse(t *testing.T) {
@@ -74,10 +74,10 @@ func TestIntegerFormsFuse(t *testing.T) {
 func TestEmbeddingsAreLookedUpInCodes(t *testing.T) {
 	w := conform.Start(t)
 	for _, v := range []variant{
-		{DynamicInt8, []string{"embeddings"}},
-		{DynamicInt8, []string{"embeddings", "weight-type=uint8"}},
-		{WeightInt8, nil},
-		{WeightInt8, []string{"weight-type=uint8"}},
+		{DynamicInt8{}.Method(), []string{"embeddings"}},
+		{DynamicInt8{}.Method(), []string{"embeddings", "weight-type=uint8"}},
+		{WeightInt8{}.Method(), nil},
+		{WeightInt8{}.Method(), []string{"weight-type=uint8"}},
 	} {
 		ops := optimizedOps(t, w, v, "transformer")
 		if n := ops[dynamicMatMul] + ops[integerToFloat] + ops[nBits]; n != 13 || ops["Gather"] != 2 || ops["DequantizeLinear"] != 0 {
@@ -94,18 +94,18 @@ func TestFoldedFormsLeaveNoTrace(t *testing.T) {
 		method  variant
 		fixture string
 	}{
-		{variant{WeightInt8, nil}, "convtranspose"},
-		{variant{WeightInt8, []string{"asymmetric"}}, "convtranspose"},
-		{variant{WeightInt8, []string{"weight-type=uint8", "per-tensor"}}, "recurrent"},
-		{variant{WeightInt8, nil}, "recurrent"},
-		{variant{WeightInt8, nil}, "batched"},
-		{variant{WeightInt8, nil}, "left"},
-		{variant{WeightInt8, nil}, "shared"},
-		{variant{Float16, nil}, "mlp"},
-		{variant{Float16, nil}, "cnn"},
-		{variant{Float16, nil}, "recurrent"},
-		{variant{Float16, nil}, "transformer"},
-		{variant{Float16, nil}, "subgraph_nested"},
+		{variant{WeightInt8{}.Method(), nil}, "convtranspose"},
+		{variant{WeightInt8{}.Method(), []string{"asymmetric"}}, "convtranspose"},
+		{variant{WeightInt8{}.Method(), []string{"weight-type=uint8", "per-tensor"}}, "recurrent"},
+		{variant{WeightInt8{}.Method(), nil}, "recurrent"},
+		{variant{WeightInt8{}.Method(), nil}, "batched"},
+		{variant{WeightInt8{}.Method(), nil}, "left"},
+		{variant{WeightInt8{}.Method(), nil}, "shared"},
+		{variant{Float16{}.Method(), nil}, "mlp"},
+		{variant{Float16{}.Method(), nil}, "cnn"},
+		{variant{Float16{}.Method(), nil}, "recurrent"},
+		{variant{Float16{}.Method(), nil}, "transformer"},
+		{variant{Float16{}.Method(), nil}, "subgraph_nested"},
 	} {
 		want, err := w.OptimizedOps(fixture(c.fixture), conform.Options{})
 		if err != nil {

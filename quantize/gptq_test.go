@@ -11,7 +11,7 @@ const tokens = "../fixtures/transformer_tokens.npz"
 
 // solved is the algorithm as a user asks for it.
 func solved(options ...string) variant {
-	return variant{WeightInt4, append([]string{"algo=gptq"}, options...)}
+	return variant{WeightInt4{}.Method(), append([]string{"algo=gptq"}, options...)}
 }
 
 // Every output is valid, smaller, of the same interface, and runs where the original does.
@@ -20,7 +20,7 @@ func TestGPTQHolds(t *testing.T) {
 	for _, path := range conform.Fixtures(t) {
 		t.Run(label(path), func(t *testing.T) { try(t, w, solved(), path) })
 	}
-	for _, v := range []variant{solved("symmetric", "act-order=false"), solved("per-channel"), solved("weight-type=int4", "block=16"), {WeightInt2, []string{"algo=gptq"}}, {WeightInt8, []string{"algo=gptq", "block=64"}}} {
+	for _, v := range []variant{solved("symmetric", "act-order=false"), solved("per-channel"), solved("weight-type=int4", "block=16"), {WeightInt2{}.Method(), []string{"algo=gptq"}}, {WeightInt8{}.Method(), []string{"algo=gptq", "block=64"}}} {
 		t.Run(v.String(), func(t *testing.T) { try(t, w, v, fixture("transformer")) })
 	}
 }

@@ -7,17 +7,17 @@ import (
 // Methods are the methods of this package, in the order of help and documentation.
 func Methods() []*pass.Method {
 	return []*pass.Method{
-		DynamicInt8,
-		StaticInt8,
-		WeightInt8,
-		WeightInt4,
-		WeightInt2,
-		Float16,
-		BFloat16,
-		Float8,
-		Float4,
+		DynamicInt8{}.Method(),
+		StaticInt8{}.Method(),
+		WeightInt8{}.Method(),
+		WeightInt4{}.Method(),
+		WeightInt2{}.Method(),
+		Float16{}.Method(),
+		BFloat16{}.Method(),
+		Float8{}.Method(),
+		Float4{}.Method(),
 		FoldBatchNorm{}.Method(),
-		Equalize,
-		Smooth,
+		Equalize{}.Method(),
+		Smooth{}.Method(),
 	}
 }

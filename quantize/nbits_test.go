@@ -12,12 +12,12 @@ import (
 // bitsVariants are the ways to write MatMulNBits.
 func bitsVariants() []variant {
 	return []variant{
-		{WeightInt4, []string{"form=matmulnbits"}},
-		{WeightInt4, []string{"form=matmulnbits", "symmetric", "block=64", "weight-type=int4"}},
-		{WeightInt4, []string{"form=matmulnbits", "algo=hqq", "block=16"}},
-		{WeightInt2, []string{"form=matmulnbits", "block=16"}},
-		{WeightInt8, []string{"form=matmulnbits"}},
-		{WeightInt8, []string{"form=matmulnbits", "asymmetric", "block=128"}},
+		{WeightInt4{}.Method(), []string{"form=matmulnbits"}},
+		{WeightInt4{}.Method(), []string{"form=matmulnbits", "symmetric", "block=64", "weight-type=int4"}},
+		{WeightInt4{}.Method(), []string{"form=matmulnbits", "algo=hqq", "block=16"}},
+		{WeightInt2{}.Method(), []string{"form=matmulnbits", "block=16"}},
+		{WeightInt8{}.Method(), []string{"form=matmulnbits"}},
+		{WeightInt8{}.Method(), []string{"form=matmulnbits", "asymmetric", "block=128"}},
 	}
 }
 
@@ -68,8 +68,8 @@ func TestMatMulNBitsHoldsTheSameWeights(t *testing.T) {
 	for _, more := range [][]string{nil, {"symmetric"}, {"block=128"}} {
 		dir := t.TempDir()
 		a, b := filepath.Join(dir, "a.onnx"), filepath.Join(dir, "b.onnx")
-		variant{WeightInt4, more}.apply(t, fixture("mlp"), a)
-		variant{WeightInt4, append([]string{"form=matmulnbits"}, more...)}.apply(t, fixture("mlp"), b)
+		variant{WeightInt4{}.Method(), more}.apply(t, fixture("mlp"), a)
+		variant{WeightInt4{}.Method(), append([]string{"form=matmulnbits"}, more...)}.apply(t, fixture("mlp"), b)
 		outputs, err := w.Compare(a, b, conform.Options{Level: "basic"})
 		if err != nil || conform.LowestSQNR(outputs) < 100 {
 			t.Errorf("%v: %v, %.1f dB", more, err, conform.LowestSQNR(outputs))

@@ -10,10 +10,10 @@ import (
 )
 
 var (
-	dyn       = variant{DynamicInt8, nil}
-	dynTables = variant{DynamicInt8, []string{"embeddings"}}
-	weights   = variant{WeightInt8, nil}
-	all       = []variant{dyn, {DynamicInt8, []string{"asymmetric"}}, weights, {Float16, nil}}
+	dyn       = variant{DynamicInt8{}.Method(), nil}
+	dynTables = variant{DynamicInt8{}.Method(), []string{"embeddings"}}
+	weights   = variant{WeightInt8{}.Method(), nil}
+	all       = []variant{dyn, {DynamicInt8{}.Method(), []string{"asymmetric"}}, weights, {Float16{}.Method(), nil}}
 )
 
 // A tied embedding is one table: the head reads its codes turned.
@@ -42,7 +42,7 @@ func TestTiedEmbeddingIsStoredOnce(t *testing.T) {
 }
 
 func TestTiedEmbeddingStaysFloatWithoutItsLookup(t *testing.T) {
-	r := variant{DynamicInt8, nil}.apply(t, tied(t).save(), t.TempDir()+"/out.onnx")
+	r := variant{DynamicInt8{}.Method(), nil}.apply(t, tied(t).save(), t.TempDir()+"/out.onnx")
 	if changed(r) != 0 || r.Report.Ledger[0].Reason != "Gather reads it too: the float weight would have to stay" {
 		t.Errorf("%+v", r.Report.Ledger)
 	}
@@ -208,7 +208,7 @@ func TestOpsetsThatCannotBeRaised(t *testing.T) {
 	if d := dyn.apply(t, s.save(), out); changed(d) != 0 || opened(t, out).Model.Opset("") != 10 {
 		t.Errorf("%+v", d.Report.Ledger)
 	}
-	s.apply(variant{Float16, nil}, 60).wants(map[string]string{"w": "changed cast-float16"})
+	s.apply(variant{Float16{}.Method(), nil}, 60).wants(map[string]string{"w": "changed cast-float16"})
 }
 
 // Batched weights on either side, against activations of fewer, as many and more axes.
@@ -231,7 +231,7 @@ func TestBatchedWeights(t *testing.T) {
 			in = []*ir.Value{w, x}
 		}
 		s.output("y", s.node("MatMul", in), c.out...)
-		for _, v := range append(all, variant{DynamicInt8, []string{"per-tensor", "weight-type=uint8"}}) {
+		for _, v := range append(all, variant{DynamicInt8{}.Method(), []string{"per-tensor", "weight-type=uint8"}}) {
 			s.apply(v, 22).wants(map[string]string{"w": "changed"})
 		}
 	}

@@ -147,16 +147,16 @@ func TestOutputsHold(t *testing.T) {
 		floor float64 // dB, on models that are not unsteady
 		paths []string
 	}{
-		{variant{DynamicInt8, nil}, 22, append(conform.Fixtures(t), conform.RealModels(t)...)},
-		{variant{WeightInt8, nil}, 20, append(conform.Fixtures(t), conform.RealModels(t)...)},
-		{variant{Float16, nil}, 40, append(conform.Fixtures(t), conform.RealModels(t)...)},
-		{variant{DynamicInt8, []string{"asymmetric", "embeddings"}}, 22, conform.Fixtures(t)},
-		{variant{DynamicInt8, []string{"weight-type=uint8", "reduce-range", "embeddings"}}, 20, conform.Fixtures(t)},
-		{variant{DynamicInt8, []string{"asymmetric", "reduce-range", "weight-type=uint8"}}, 20, conform.Fixtures(t)},
-		{variant{DynamicInt8, []string{"asymmetric", "per-tensor"}}, 12, conform.Fixtures(t)},
-		{variant{WeightInt8, []string{"asymmetric", "reduce-range"}}, 20, conform.Fixtures(t)},
-		{variant{WeightInt8, []string{"weight-type=uint8"}}, 22, conform.Fixtures(t)},
-		{variant{WeightInt8, []string{"asymmetric", "weight-type=uint8", "per-tensor"}}, 12, conform.Fixtures(t)},
+		{variant{DynamicInt8{}.Method(), nil}, 22, append(conform.Fixtures(t), conform.RealModels(t)...)},
+		{variant{WeightInt8{}.Method(), nil}, 20, append(conform.Fixtures(t), conform.RealModels(t)...)},
+		{variant{Float16{}.Method(), nil}, 40, append(conform.Fixtures(t), conform.RealModels(t)...)},
+		{variant{DynamicInt8{}.Method(), []string{"asymmetric", "embeddings"}}, 22, conform.Fixtures(t)},
+		{variant{DynamicInt8{}.Method(), []string{"weight-type=uint8", "reduce-range", "embeddings"}}, 20, conform.Fixtures(t)},
+		{variant{DynamicInt8{}.Method(), []string{"asymmetric", "reduce-range", "weight-type=uint8"}}, 20, conform.Fixtures(t)},
+		{variant{DynamicInt8{}.Method(), []string{"asymmetric", "per-tensor"}}, 12, conform.Fixtures(t)},
+		{variant{WeightInt8{}.Method(), []string{"asymmetric", "reduce-range"}}, 20, conform.Fixtures(t)},
+		{variant{WeightInt8{}.Method(), []string{"weight-type=uint8"}}, 22, conform.Fixtures(t)},
+		{variant{WeightInt8{}.Method(), []string{"asymmetric", "weight-type=uint8", "per-tensor"}}, 12, conform.Fixtures(t)},
 	} {
 		t.Run(c.String(), func(t *testing.T) {
 			for _, path := range c.paths {

@@ -30,10 +30,10 @@ func TestOverheadIsWhatNodesTake(t *testing.T) {
 		perSite int64
 		zeros   int64
 	}{
-		{DynamicInt8, product, rewrite.IntegerProductBytes, 0},
-		{WeightInt8, product, rewrite.DequantizeBytes, 0},
-		{WeightInt8, conv, rewrite.DequantizeBytes, rewrite.ZeroPointBytes},
-		{WeightInt8, table, rewrite.DequantizeBytes, rewrite.ZeroPointBytes},
+		{DynamicInt8{}.Method(), product, rewrite.IntegerProductBytes, 0},
+		{WeightInt8{}.Method(), product, rewrite.DequantizeBytes, 0},
+		{WeightInt8{}.Method(), conv, rewrite.DequantizeBytes, rewrite.ZeroPointBytes},
+		{WeightInt8{}.Method(), table, rewrite.DequantizeBytes, rewrite.ZeroPointBytes},
 	} {
 		for _, v := range []variant{{c.method, nil}, {c.method, []string{"asymmetric"}}} {
 			s := newSketch(t, 13)

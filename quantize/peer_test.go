@@ -35,10 +35,10 @@ func TestOutputsAreAsCloseAsThePeers(t *testing.T) {
 	compared := 0
 	for _, p := range peers {
 		for _, path := range p.paths(t) {
-			t.Run(variant{DynamicInt8, p.options}.String()+" "+label(path), func(t *testing.T) {
+			t.Run(variant{DynamicInt8{}.Method(), p.options}.String()+" "+label(path), func(t *testing.T) {
 				dir := t.TempDir()
 				ours, theirs := filepath.Join(dir, "ours.onnx"), filepath.Join(dir, "theirs.onnx")
-				variant{DynamicInt8, p.options}.apply(t, path, ours)
+				variant{DynamicInt8{}.Method(), p.options}.apply(t, path, ours)
 				o := p.theirs
 				if o.Ops == nil {
 					o.Ops = []string{"MatMul", "Gemm"}

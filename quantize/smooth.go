@@ -1,54 +1,64 @@
 package quantize
 
 import (
-	"flag"
 	"fmt"
 	"strconv"
 
-	"github.com/mcompress/mcompress/internal/calibrate"
 	"github.com/mcompress/mcompress/pass"
 	"github.com/mcompress/mcompress/quantize/internal/smoothing"
 )
 
-// Smooth divides activations' channels by factors that weights are multiplied by, so that both
-// can be rounded to 8 bits (Xiao et al., SmoothQuant: Accurate and Efficient Post-Training
-// Quantization for Large Language Models, ICML 2023).
-var Smooth = &pass.Method{
+// Smooth divides channels of activations by factors and multiplies weights by them, so that both quantize well to 8 bits (Xiao et
+// al., SmoothQuant: Accurate and Efficient Post-Training Quantization for Large Language Models, ICML 2023).
+type Smooth struct {
+	pass.Selection
+	// Alpha is the migration strength from 0 to 1, or auto.
+	Alpha MigrationStrength `flag:"alpha" default:"0.5" usage:"migration 'strength' from 0 to 1, or auto: the one, for all products or for each group of them, with the highest output SQNR at 8 bits, if smoothing helps at all"`
+	// NoInsertMul leaves products unsmoothed where no normalization, product or Mul before them can absorb the factors.
+	NoInsertMul bool `flag:"insert-mul,not" usage:"insert a Mul where no normalization, product or Mul before can absorb the factors"`
+	Calibration `defaults:"calibrate=8"`
+}
+
+var smoothMethod = &pass.Method{
 	Name:    "smooth",
 	Command: "quantize",
-	Doc:     "SmoothQuant: differences between channels moved from activations into the weights of MatMul and Gemm, by samples; still floats",
+	Doc:     "SmoothQuant: differences between channels migrate from activations into weights of MatMul and Gemm, with calibration samples; weights stay float",
 	Stage:   pass.Prepare,
-	Repeats: true, // a layer's weights change with the factors of the values on both of its sides
-	Bind: func(fs *flag.FlagSet) func(*pass.Context) error {
-		o, d := smoothing.Options{Alpha: 0.5}, calibrate.Data{}
-		fs.Var((*alpha)(&o), "alpha", "`share` of the differences that moves, from 0 to 1, or auto: the one, or one for each group of products, that is best for the outputs at 8 bits, if any is")
-		fs.BoolVar(&o.Insert, "insert-mul", true, "divide by a Mul where no normalization, product or Mul in front takes the factors")
-		d.Bind(fs, 8)
-		return func(c *pass.Context) error { return smoothing.Smooth(c, &d, o) }
-	},
+	Repeats: true, // a layer's weights change with the factors of its inputs and of its outputs
+	New:     func() pass.Options { return &Smooth{} },
 }
 
-// alpha is the option of that name.
-type alpha smoothing.Options
+// Method describes the method.
+func (Smooth) Method() *pass.Method { return smoothMethod }
 
-// String is the option as Set takes it.
-func (a *alpha) String() string {
-	if a.Search {
-		return "auto"
+// Check implements pass.Checker.
+func (o Smooth) Check() error {
+	if err := new(MigrationStrength).Set(string(o.Alpha)); err != nil {
+		return pass.OptionErrorf("--alpha: %v", err)
 	}
-	return strconv.FormatFloat(a.Alpha, 'g', -1, 64)
+	return nil
 }
 
-// Set parses a share or auto.
-func (a *alpha) Set(s string) error {
-	if s == "auto" {
-		a.Search = true
-		return nil
+// Run implements pass.Options.
+func (o Smooth) Run(c *pass.Context) error {
+	s, d := smoothing.Options{Alpha: 0.5, Search: o.Alpha == "auto", Insert: !o.NoInsertMul}, o.data(false)
+	if !s.Search {
+		s.Alpha, _ = strconv.ParseFloat(string(o.Alpha), 64) // Check has parsed it
 	}
-	x, err := strconv.ParseFloat(s, 64)
-	if err != nil || !(x >= 0 && x <= 1) {
-		return fmt.Errorf("%q is neither a share from 0 to 1 nor auto", s)
+	return smoothing.Smooth(c, &d, s)
+}
+
+// A MigrationStrength is a number from 0 to 1, or auto.
+type MigrationStrength string
+
+// String is the strength as Set parses it.
+func (m *MigrationStrength) String() string { return string(*m) }
+
+// Set parses a number from 0 to 1 or auto.
+func (m *MigrationStrength) Set(s string) error {
+	if x, err := strconv.ParseFloat(s, 64); s != "auto" && (err != nil || !(x >= 0 && x <= 1)) {
+		return fmt.Errorf("%q is neither a number from 0 to 1 nor auto", s)
 	}
-	a.Alpha, a.Search = x, false
+	*m = MigrationStrength(s)
 	return nil
 }

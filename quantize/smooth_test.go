@@ -11,8 +11,8 @@ import (
 )
 
 var (
-	smooth = variant{Smooth, nil}
-	auto   = variant{Smooth, []string{"alpha=auto"}}
+	smooth = variant{Smooth{}.Method(), nil}
+	auto   = variant{Smooth{}.Method(), []string{"alpha=auto"}}
 )
 
 func TestSmoothModelsComputeTheSame(t *testing.T) {

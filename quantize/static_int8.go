@@ -1,34 +1,67 @@
 package quantize
 
 import (
-	"flag"
-
 	"github.com/mcompress/mcompress/internal/calibrate"
 	"github.com/mcompress/mcompress/pass"
 	"github.com/mcompress/mcompress/quantize/internal/qdq"
-	"github.com/mcompress/mcompress/quantize/internal/spec"
 )
 
-// StaticInt8 stores weights as 8-bit codes and lets layers, and what lies between them, compute on codes whose scales
-// follow from samples. Weights that have no place in that are stored as weight-int8 does.
-var StaticInt8 = &pass.Method{
+// StaticInt8 quantizes weights and activations of layers, and the activations between them, to 8 bits (QuantizeLinear and
+// DequantizeLinear). Activation ranges come from calibration samples. Other weights are stored as by WeightInt8.
+type StaticInt8 struct {
+	pass.Selection
+	Int8
+	// ActivationType is the quantized data type of activations: uint8, int8, uint16 or int16. ONNX Runtime has no integer kernels for
+	// 16 bits.
+	ActivationType string `flag:"activation-type" default:"uint8" enum:"uint8,int8,uint16,int16" usage:"quantized data 'type' of activations: uint8, int8, uint16 or int16; ONNX Runtime has no integer kernels for 16 bits"`
+	// ActivationSymmetric quantizes activations symmetrically: the zero point is the middle of the levels.
+	ActivationSymmetric bool `flag:"activation-symmetric" usage:"symmetric activations: the zero point is the middle of the levels"`
+	// NoBiasCorrection leaves the mean quantization error of outputs in place, which is otherwise subtracted from biases.
+	NoBiasCorrection bool `flag:"no-bias-correction" usage:"do not subtract the mean quantization error of outputs from biases"`
+	// ActivationSQNR is the minimum SQNR of each output in decibels, with quantized activations and float weights, on some of the
+	// samples: the most sensitive activations stay float until it is reached. 0 quantizes all.
+	ActivationSQNR *float64 `flag:"activation-sqnr" default:"20" usage:"minimum SQNR of outputs in 'decibels' with quantized activations, on some samples: the most sensitive activations stay float until it is reached; 0 quantizes all"`
+	// FloatBias keeps biases in float. Runtimes quantize them on load, and files are smaller.
+	FloatBias bool `flag:"float-bias" usage:"keep biases in float, which runtimes quantize on load: files are smaller"`
+	// Ranges is a file of activation ranges, used instead of calibration samples.
+	Ranges string `flag:"ranges" usage:"'file' of activation ranges to use instead of calibration samples"`
+	// SaveRanges is the file that activation ranges are written to.
+	SaveRanges string `flag:"save-ranges" usage:"'file' to write the activation ranges to"`
+	// Calibrator is the rule for activation ranges: mse, minmax, moving-average, percentile or entropy.
+	Calibrator string `flag:"calibrator" default:"mse" enum:"mse,minmax,moving-average,percentile,entropy" usage:"'rule' for activation ranges: mse, minmax, moving-average, percentile or entropy"`
+	// Percentile is the percentage of values inside the range, for the rule percentile.
+	Percentile float64 `flag:"percentile" default:"99.99" usage:"'percent' of the values inside the range, for the rule percentile"`
+	Calibration
+}
+
+var staticInt8Method = &pass.Method{
 	Name:    "static-int8",
 	Command: "quantize",
-	Doc:     "8-bit weights and activations of Conv, MatMul, Gemm and what lies between, by ranges taken from samples; other weights as weight-int8",
+	Doc:     "8-bit weights and activations of Conv, MatMul, Gemm and the operators between them, with calibrated ranges; other weights as weight-int8",
 	Stage:   pass.Quantize,
 	Shrinks: true,
-	Bind: func(fs *flag.FlagSet) func(*pass.Context) error {
-		s := &qdq.Quantizer{Spec: spec.QuantSpec{Symmetric: true}, Activations: qdq.ActivationTypeOf("uint8"), Data: calibrate.Data{Lenient: true}}
-		bindScheme(fs, &s.Spec)
-		fs.Var((*activationTypeFlag)(&s.Activations), "activation-type", "`type` of the codes of activations: uint8, int8, uint16 or int16; ONNX Runtime has no integer kernels for 16 bits")
-		fs.BoolVar(&s.Activations.Symmetric, "activation-symmetric", false, "the codes of activations lie evenly around zero")
-		fs.BoolVar(&s.NoBiasCorrection, "no-bias-correction", false, "leave in the mean of what rounding weights adds to outputs, which biases otherwise take out")
-		fs.Float64Var(&s.ActivationSQNR, "activation-sqnr", 20, "least `decibels` that rounding activations leaves at each output, on some of the samples: what has the coarsest codes stays float until that holds; 0 for all in integers")
-		fs.BoolVar(&s.FloatBias, "float-bias", false, "leave biases float, which runtimes quantize as they load: files are smaller")
-		fs.StringVar(&s.LoadRanges, "ranges", "", "`file` of ranges to take instead of those of samples")
-		fs.StringVar(&s.SaveRanges, "save-ranges", "", "`file` to write the ranges to")
-		s.Observer.Bind(fs)
-		s.Data.Bind(fs, 128)
-		return s.Run
-	},
+	New:     func() pass.Options { return &StaticInt8{} },
+}
+
+// Method describes the method.
+func (StaticInt8) Method() *pass.Method { return staticInt8Method }
+
+// Check implements pass.Checker.
+func (o StaticInt8) Check() error { return o.observer().Check() }
+
+func (o StaticInt8) observer() *calibrate.Observer {
+	return &calibrate.Observer{Rule: o.Calibrator, Percentile: o.Percentile}
+}
+
+// Run implements pass.Options.
+func (o StaticInt8) Run(c *pass.Context) error {
+	q := &qdq.Quantizer{
+		Spec: o.spec(), Activations: qdq.ActivationTypeOf(o.ActivationType), FloatBias: o.FloatBias, NoBiasCorrection: o.NoBiasCorrection,
+		LoadRanges: o.Ranges, SaveRanges: o.SaveRanges, Observer: *o.observer(), Data: o.data(true),
+	}
+	q.Activations.Symmetric = o.ActivationSymmetric
+	if o.ActivationSQNR != nil {
+		q.ActivationSQNR = *o.ActivationSQNR
+	}
+	return q.Run(c)
 }

@@ -24,12 +24,12 @@ func TestStaticOutputsHold(t *testing.T) {
 		variant
 		paths []string
 	}{
-		{variant{StaticInt8, nil}, append(conform.Fixtures(t), conform.RealModels(t)...)},
-		{variant{StaticInt8, []string{"activation-sqnr=0", "calibrator=minmax"}}, conform.Fixtures(t)},
-		{variant{StaticInt8, []string{"activation-sqnr=0", "activation-type=int8", "per-tensor"}}, conform.Fixtures(t)},
-		{variant{StaticInt8, []string{"activation-sqnr=0", "activation-symmetric", "asymmetric", "per-tensor", "float-bias"}}, conform.Fixtures(t)},
-		{variant{StaticInt8, []string{"activation-sqnr=0", "weight-type=uint8", "reduce-range", "no-bias-correction"}}, conform.Fixtures(t)},
-		{variant{StaticInt8, []string{"activation-type=int16", "calibrator=percentile"}}, conform.Fixtures(t)},
+		{variant{StaticInt8{}.Method(), nil}, append(conform.Fixtures(t), conform.RealModels(t)...)},
+		{variant{StaticInt8{}.Method(), []string{"activation-sqnr=0", "calibrator=minmax"}}, conform.Fixtures(t)},
+		{variant{StaticInt8{}.Method(), []string{"activation-sqnr=0", "activation-type=int8", "per-tensor"}}, conform.Fixtures(t)},
+		{variant{StaticInt8{}.Method(), []string{"activation-sqnr=0", "activation-symmetric", "asymmetric", "per-tensor", "float-bias"}}, conform.Fixtures(t)},
+		{variant{StaticInt8{}.Method(), []string{"activation-sqnr=0", "weight-type=uint8", "reduce-range", "no-bias-correction"}}, conform.Fixtures(t)},
+		{variant{StaticInt8{}.Method(), []string{"activation-type=int16", "calibrator=percentile"}}, conform.Fixtures(t)},
 	} {
 		t.Run(c.String(), func(t *testing.T) {
 			for _, path := range c.paths {
@@ -127,7 +127,7 @@ func TestStaticFormsFuse(t *testing.T) {
 		{[]string{"activation-sqnr=0"}, "mlp", map[string]int{}, []string{"MatMul", "Gemm", "com.microsoft.FusedMatMul"}},
 		{[]string{"activation-sqnr=0"}, "opset7", map[string]int{}, []string{"MatMul", "Gemm", "Conv"}},
 	} {
-		ops := optimizedOps(t, w, variant{StaticInt8, c.options}, c.fixture)
+		ops := optimizedOps(t, w, variant{StaticInt8{}.Method(), c.options}, c.fixture)
 		for op, n := range c.want {
 			if ops[op] != n {
 				t.Errorf("%s %v: %d %s, want %d: %v", c.fixture, c.options, ops[op], op, n, ops)
@@ -148,7 +148,7 @@ func TestDetectorsKeepTheirOutputs(t *testing.T) {
 	for name, most := range map[string]float64{"yunet_n_320": 0.45, "yolox_nano": 0.30, "fastestdet": 0.36} {
 		path := filepath.Join(conform.Shared(t), "fixtures", "models", "vision", name, "model.onnx")
 		out := filepath.Join(t.TempDir(), "out.onnx")
-		variant{StaticInt8, nil}.apply(t, path, out)
+		variant{StaticInt8{}.Method(), nil}.apply(t, path, out)
 		outputs, err := w.Compare(path, out, conform.Options{})
 		if err != nil {
 			t.Fatal(err)
@@ -164,8 +164,8 @@ func TestDetectorsKeepTheirOutputs(t *testing.T) {
 func TestRangesAreLoadedAgain(t *testing.T) {
 	dir := t.TempDir()
 	ranges, a, b := filepath.Join(dir, "r.json"), filepath.Join(dir, "a.onnx"), filepath.Join(dir, "b.onnx")
-	variant{StaticInt8, []string{"save-ranges=" + ranges, "data=" + filepath.Join("..", "fixtures", "digits_train.npz"), "calibrate=16"}}.apply(t, fixture("cnn"), a)
-	variant{StaticInt8, []string{"ranges=" + ranges}}.apply(t, fixture("cnn"), b)
+	variant{StaticInt8{}.Method(), []string{"save-ranges=" + ranges, "data=" + filepath.Join("..", "fixtures", "digits_train.npz"), "calibrate=16"}}.apply(t, fixture("cnn"), a)
+	variant{StaticInt8{}.Method(), []string{"ranges=" + ranges}}.apply(t, fixture("cnn"), b)
 	if !bytes.Equal(payloads(t, a), payloads(t, b)) {
 		t.Error("weights, biases or scales differ")
 	}
@@ -194,7 +194,7 @@ func payloads(t *testing.T, path string) []byte {
 
 // Weights are in the ledger once, and none silently.
 func TestStaticLedgerNamesEveryWeight(t *testing.T) {
-	r := variant{StaticInt8, nil}.apply(t, fixture("cnn"), filepath.Join(t.TempDir(), "o.onnx"))
+	r := variant{StaticInt8{}.Method(), nil}.apply(t, fixture("cnn"), filepath.Join(t.TempDir(), "o.onnx"))
 	seen := map[string]int{}
 	for _, row := range r.Report.Ledger {
 		if !strings.Contains(row.Status, "noted") {

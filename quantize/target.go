@@ -34,10 +34,10 @@ func choices(weights, why, activations, whyActivations, whyBlocks string) []pass
 		return pass.Choice{Method: method, Option: "block", Value: "32", Why: whyBlocks, Unless: []string{"per-channel"}}
 	}
 	return []pass.Choice{
-		weightType(DynamicInt8.Name),
-		weightType(StaticInt8.Name),
-		{Method: StaticInt8.Name, Option: "activation-type", Value: activations, Why: whyActivations},
-		block(WeightInt4.Name),
-		block(WeightInt2.Name),
+		weightType(DynamicInt8{}.Method().Name),
+		weightType(StaticInt8{}.Method().Name),
+		{Method: StaticInt8{}.Method().Name, Option: "activation-type", Value: activations, Why: whyActivations},
+		block(WeightInt4{}.Method().Name),
+		block(WeightInt2{}.Method().Name),
 	}
 }

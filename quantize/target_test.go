@@ -11,7 +11,7 @@ import (
 
 // Every choice of every target is a value that the method's option takes, and says why.
 func TestTargetsChooseWhatThereIs(t *testing.T) {
-	methods := []*pass.Method{DynamicInt8, StaticInt8, WeightInt8, WeightInt4, WeightInt2}
+	methods := []*pass.Method{DynamicInt8{}.Method(), StaticInt8{}.Method(), WeightInt8{}.Method(), WeightInt4{}.Method(), WeightInt2{}.Method()}
 	for _, target := range Targets {
 		var steps []pass.Options
 		for _, m := range methods {
@@ -38,7 +38,7 @@ func TestTargetsDecideTypes(t *testing.T) {
 	for _, target := range Targets {
 		weights := map[string]ir.DType{"cpu-avx2": ir.Uint8, "cpu-vnni": ir.Int8, "arm64": ir.Int8, "any": ir.Uint8}[target.Name]
 		activations := map[string]ir.DType{"cpu-avx2": ir.Uint8, "cpu-vnni": ir.Uint8, "arm64": ir.Int8, "any": ir.Uint8}[target.Name]
-		for _, method := range []*pass.Method{DynamicInt8, StaticInt8} {
+		for _, method := range []*pass.Method{DynamicInt8{}.Method(), StaticInt8{}.Method()} {
 			var options []string
 			step := variant{method: method}.step(t)
 			if _, err := target.Aim([]pass.Options{step}); err != nil {

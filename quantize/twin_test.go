@@ -68,7 +68,7 @@ func named(t *testing.T, m *ir.Model, scope, name string) *ir.Value {
 // which quantizes activations too, that is close to float32's own precision.
 func TestWeightOnlyOutputsEqualTheRestoredModel(t *testing.T) {
 	w := conform.Start(t)
-	for _, v := range []variant{{WeightInt8, nil}, {WeightInt8, []string{"asymmetric", "weight-type=uint8"}}, {Float16, nil}} {
+	for _, v := range []variant{{WeightInt8{}.Method(), nil}, {WeightInt8{}.Method(), []string{"asymmetric", "weight-type=uint8"}}, {Float16{}.Method(), nil}} {
 		for _, path := range append(conform.Fixtures(t), conform.RealModels(t)...) {
 			if len(v.options) > 0 && filepath.Base(path) == "model.onnx" {
 				continue // the fixtures have every form
@@ -113,8 +113,8 @@ func TestSymmetricOutputsDoNotDependOnTheType(t *testing.T) {
 		for _, name := range []string{"mlp", "batched", "gemm", "transformer", "subgraph_nested"} {
 			dir := t.TempDir()
 			a, b := filepath.Join(dir, "a.onnx"), filepath.Join(dir, "b.onnx")
-			variant{DynamicInt8, more}.apply(t, fixture(name), a)
-			variant{DynamicInt8, append([]string{"weight-type=uint8"}, more...)}.apply(t, fixture(name), b)
+			variant{DynamicInt8{}.Method(), more}.apply(t, fixture(name), a)
+			variant{DynamicInt8{}.Method(), append([]string{"weight-type=uint8"}, more...)}.apply(t, fixture(name), b)
 			outputs, err := w.Compare(a, b, conform.Options{})
 			if err != nil {
 				t.Fatal(err)

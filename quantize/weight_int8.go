@@ -1,42 +1,43 @@
 package quantize
 
 import (
-	"flag"
-
 	"github.com/mcompress/mcompress/pass"
-	"github.com/mcompress/mcompress/quantize/internal/spec"
 	"github.com/mcompress/mcompress/quantize/internal/weightonly"
 )
 
-// blockOptionsOf is o, where one of it was given, with what s says beside it.
-func blockOptionsOf(s spec.QuantSpec, o *weightonly.BlockOptions) *weightonly.BlockOptions {
-	if !o.Given() {
-		return nil
-	}
-	b := *o
-	b.WeightType, b.Symmetric = s.DType().String(), s.Symmetric
-	return &b
+// WeightInt8 stores weights of any layer as 8-bit integers; arithmetic stays float. Weights are quantized per channel, or blockwise if
+// one of Block, Search, Algo and Form is given.
+type WeightInt8 struct {
+	pass.Selection
+	Int8
+	Blockwise
 }
 
-// WeightInt8 stores weights of any operator as 8-bit codes and computes in float.
-var WeightInt8 = &pass.Method{
+var weightInt8Method = &pass.Method{
 	Name:    "weight-int8",
 	Command: "quantize",
 	Doc:     "8-bit weights of MatMul, Gemm, Conv, ConvTranspose, LSTM, GRU, RNN and embeddings, float arithmetic; needs no data",
 	Stage:   pass.Quantize,
 	Shrinks: true,
-	Bind: func(fs *flag.FlagSet) func(*pass.Context) error {
-		w := &weightonly.Quantizer{Spec: spec.QuantSpec{Symmetric: true}}
-		bindScheme(fs, &w.Spec)
-		o := &weightonly.BlockOptions{Bits: 8}
-		bindShared(fs, o)
-		bindBiasCorrection(fs, &w.Bias, &o.GPTQ.Data)
-		return func(c *pass.Context) error {
-			if o.Given() && w.Spec.PerTensor {
-				return pass.OptionErrorf("--per-tensor has no blocks: leave out --block, --search, --algo and --form")
-			}
-			w.Blocks = blockOptionsOf(w.Spec, o)
-			return w.Run(c)
-		}
-	},
+	New:     func() pass.Options { return &WeightInt8{} },
+}
+
+// Method describes the method.
+func (WeightInt8) Method() *pass.Method { return weightInt8Method }
+
+// Check implements pass.Checker.
+func (o WeightInt8) Check() error {
+	if o.given() && o.PerTensor {
+		return pass.OptionErrorf("--per-tensor excludes blocks: leave out --block, --search, --algo and --form")
+	}
+	return o.check(false)
+}
+
+// Run implements pass.Options.
+func (o WeightInt8) Run(c *pass.Context) error {
+	q := &weightonly.Quantizer{Spec: o.spec(), Bias: o.correction()}
+	if o.given() {
+		q.Blocks = o.options(8, o.WeightType, !o.Asymmetric)
+	}
+	return q.Run(c)
 }

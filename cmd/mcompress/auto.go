@@ -105,7 +105,7 @@ func (a *automatic) among(o *mcli.MethodOptions, data bool, dir string) ([]tune.
 		if a.candidates == nil {
 			c = c.usual(o, data)
 		}
-		if slices.Contains(known, c.String()) || a.candidates == nil && !data && c.method == quantize.StaticInt8 {
+		if slices.Contains(known, c.String()) || a.candidates == nil && !data && c.method == (quantize.StaticInt8{}).Method() {
 			continue
 		}
 		known = append(known, c.String())

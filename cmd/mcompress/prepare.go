@@ -33,13 +33,13 @@ type preparation struct {
 func (p *preparing) steps(name string, o *mcli.MethodOptions) ([]pass.Options, error) {
 	var wanted []preparation
 	if p.equalize {
-		wanted = append(wanted, preparation{method: quantize.FoldBatchNorm{}.Method()}, preparation{method: quantize.Equalize})
+		wanted = append(wanted, preparation{method: quantize.FoldBatchNorm{}.Method()}, preparation{method: quantize.Equalize{}.Method()})
 	}
-	if p.smooth != "" && name != quantize.DynamicInt8.Name && name != quantize.StaticInt8.Name {
+	if p.smooth != "" && name != (quantize.DynamicInt8{}).Method().Name && name != (quantize.StaticInt8{}).Method().Name {
 		return nil, usagef("--smooth is about activations in 8 bits, which %s leaves alone", name)
 	}
 	if p.smooth != "" {
-		wanted = append(wanted, preparation{quantize.Smooth, "alpha", p.smooth})
+		wanted = append(wanted, preparation{quantize.Smooth{}.Method(), "alpha", p.smooth})
 	}
 	var steps []pass.Options
 	for _, w := range wanted {
@@ -61,7 +61,7 @@ func (w preparation) set(fs *flag.FlagSet, name string, given *mcli.MethodOption
 	if w.option == "" {
 		return nil
 	}
-	if name == quantize.StaticInt8.Name {
+	if name == (quantize.StaticInt8{}).Method().Name {
 		if err := fs.Set("insert-mul", "false"); err != nil {
 			return err
 		}

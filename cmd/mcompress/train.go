@@ -175,7 +175,7 @@ func (tr *training) quantization() (before, after []pass.Options, err error) {
 	if err != nil {
 		return nil, nil, usagef("--qat: %v", err)
 	}
-	if known[i] == quantize.StaticInt8 { // static-int8 folds BatchNormalization, which QAT does not support
+	if known[i] == (quantize.StaticInt8{}).Method() { // static-int8 folds BatchNormalization, which QAT does not support
 		before = []pass.Options{quantize.FoldBatchNorm{}}
 	}
 	return before, []pass.Options{step}, nil

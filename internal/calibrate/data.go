@@ -3,7 +3,6 @@ package calibrate
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"iter"
 	"maps"
@@ -21,12 +20,6 @@ type Data struct {
 	dataset.Source
 	Lenient bool // NaN in activations is passed on instead of reported as an error
 	Most    int  // samples to run on, spread over all of them; 0 for all
-}
-
-// Bind declares the options; most is the default number of calibration samples.
-func (d *Data) Bind(fs *flag.FlagSet, most int) {
-	pass.Declare(fs, &d.Source.Samples)
-	fs.IntVar(&d.Most, "calibrate", most, "`number` of calibration samples, spread evenly over the data; 0 for all")
 }
 
 // randomSamples is the number of random samples where there is no data.

@@ -31,9 +31,10 @@ func observe(t *testing.T, c *pass.Context, model string, args ...string) ([]str
 	}
 	defer f.Close()
 	c.Model = f.Model
-	var d calibrate.Data
+	d := calibrate.Data{}
 	fs := flag.NewFlagSet("", flag.ContinueOnError)
-	d.Bind(fs, 8)
+	pass.Declare(fs, &d.Source.Samples)
+	fs.IntVar(&d.Most, "calibrate", 8, "")
 	if err := fs.Parse(args); err != nil {
 		t.Fatal(err)
 	}

@@ -2,11 +2,11 @@ package calibrate_test
 
 import (
 	"context"
-	"flag"
 	"fmt"
 	"log"
 
 	"github.com/mcompress/mcompress/internal/calibrate"
+	"github.com/mcompress/mcompress/internal/dataset"
 	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/onnx"
 	"github.com/mcompress/mcompress/pass"
@@ -19,12 +19,7 @@ func Example() {
 		log.Fatal(err)
 	}
 	defer f.Close()
-	var d calibrate.Data
-	fs := flag.NewFlagSet("", flag.ContinueOnError)
-	d.Bind(fs, 2)
-	if err := fs.Parse([]string{"--data", "../../fixtures/digits_test.npz"}); err != nil {
-		log.Fatal(err)
-	}
+	d := calibrate.Data{Source: dataset.Source{Samples: pass.Samples{Path: "../../fixtures/digits_test.npz"}}, Most: 2}
 	c := &pass.Context{Context: context.Background(), Model: f.Model, Workers: 2}
 	err = d.Each(c, c.Model, []string{"input"}, func(name string, a *ir.Array) error {
 		fmt.Println(name, a)

@@ -1,7 +1,6 @@
 package calibrate
 
 import (
-	"flag"
 	"github.com/mcompress/mcompress/pass"
 	"math"
 	"slices"
@@ -56,12 +55,6 @@ func ruleNames() []string {
 		names = append(names, r.name)
 	}
 	return names
-}
-
-// Bind declares the options.
-func (o *Observer) Bind(fs *flag.FlagSet) {
-	fs.StringVar(&o.Rule, "calibrator", "mse", "`rule` for activation ranges: "+strings.Join(ruleNames(), ", "))
-	fs.Float64Var(&o.Percentile, "percentile", 99.99, "`percent` of the values inside the range, for the rule percentile")
 }
 
 // Check reports invalid options.

@@ -1,7 +1,6 @@
 package calibrate
 
 import (
-	"flag"
 	"math"
 	"math/rand/v2"
 	"path/filepath"
@@ -15,12 +14,7 @@ import (
 // observed is an observer with the given rule after the parts were added one by one.
 func observed(t *testing.T, rule string, parts ...[]float32) *Observer {
 	t.Helper()
-	o := &Observer{}
-	fs := flag.NewFlagSet("", flag.ContinueOnError)
-	o.Bind(fs)
-	if err := fs.Parse([]string{"--calibrator", rule, "--percentile", "99"}); err != nil {
-		t.Fatal(err)
-	}
+	o := &Observer{Rule: rule, Percentile: 99}
 	if err := o.Check(); err != nil {
 		t.Fatal(err)
 	}

@@ -88,7 +88,7 @@ func digest(t *testing.T, path string) string {
 
 func TestOutputReportAndProvenanceMatch(t *testing.T) {
 	in := take(t, "mlp.onnx")
-	o := options(in, step(t, quantize.DynamicInt8))
+	o := options(in, step(t, quantize.DynamicInt8{}.Method()))
 	o.Reports = []string{"json", "md", "html"}
 	r := run(t, o)
 	want := []string{"mlp.onnx", "mlp.small.onnx", "mlp.small.report.html", "mlp.small.report.json", "mlp.small.report.md"}
@@ -123,11 +123,11 @@ func TestRecipeInTheReportReproducesTheBytes(t *testing.T) {
 	in := take(t, "cnn.onnx")
 	steps := []pass.Options{
 		step(t, prune.L1{}.Method(), "-amount", "0.8"),
-		step(t, quantize.DynamicInt8, "-skip", "op:Conv"),
+		step(t, quantize.DynamicInt8{}.Method(), "-skip", "op:Conv"),
 		step(t, sparse.Auto{}.Method()),
 	}
 	first := run(t, options(in, steps...))
-	known := []*pass.Method{prune.L1{}.Method(), quantize.DynamicInt8, sparse.Auto{}.Method()}
+	known := []*pass.Method{prune.L1{}.Method(), quantize.DynamicInt8{}.Method(), sparse.Auto{}.Method()}
 	again, _, err := pass.ParseRecipe(known, []byte(first.Report.Recipe.Text))
 	if err != nil {
 		t.Fatal(err)
@@ -143,7 +143,7 @@ func TestRecipeInTheReportReproducesTheBytes(t *testing.T) {
 
 func TestWeightsThatCannotBeTakenAreSkipped(t *testing.T) {
 	in := take(t, "nonfinite.onnx")
-	for _, m := range []*pass.Method{quantize.DynamicInt8, quantize.WeightInt8, quantize.Float16, prune.L1{}.Method(), prune.Random{}.Method()} {
+	for _, m := range []*pass.Method{quantize.DynamicInt8{}.Method(), quantize.WeightInt8{}.Method(), quantize.Float16{}.Method(), prune.L1{}.Method(), prune.Random{}.Method()} {
 		t.Run(m.Name, func(t *testing.T) {
 			o := options(in, step(t, m))
 			o.Label = m.Name
@@ -162,7 +162,7 @@ func TestWeightsThatCannotBeTakenAreSkipped(t *testing.T) {
 
 func TestNothingLargerIsWritten(t *testing.T) {
 	in := take(t, "qdq.onnx")
-	r := run(t, options(in, step(t, quantize.DynamicInt8)))
+	r := run(t, options(in, step(t, quantize.DynamicInt8{}.Method())))
 	if got, want := digest(t, r.Output), digest(t, in); got != want {
 		t.Error("a model that nothing changed is not what it was")
 	}
@@ -170,7 +170,7 @@ func TestNothingLargerIsWritten(t *testing.T) {
 
 func TestAGateThatDoesNotHoldRejects(t *testing.T) {
 	in := take(t, "mlp.onnx")
-	o := options(in, step(t, quantize.DynamicInt8))
+	o := options(in, step(t, quantize.DynamicInt8{}.Method()))
 	o.Gates = []report.Limit{{Name: "min-ratio", Bound: 10}}
 	r := run(t, o)
 	if got, want := files(t, in), []string{"mlp.onnx", "mlp.small.rejected.onnx"}; !slices.Equal(got, want) || !r.Rejected {
@@ -181,7 +181,7 @@ func TestAGateThatDoesNotHoldRejects(t *testing.T) {
 func TestDryRunWritesNothing(t *testing.T) {
 	in := take(t, "external.onnx", "external_a.bin", "external_b.bin")
 	before := files(t, in)
-	o := options(in, step(t, quantize.DynamicInt8))
+	o := options(in, step(t, quantize.DynamicInt8{}.Method()))
 	o.DryRun, o.Reports = true, []string{"json"}
 	dry := run(t, o)
 	if got := files(t, in); !slices.Equal(got, before) {
@@ -203,7 +203,7 @@ func TestTheInputIsSafe(t *testing.T) {
 	}
 	for _, out := range []string{in, filepath.Join(dir, ".", "external.onnx"), filepath.Join(dir, "out.onnx")} {
 		before := digest(t, in) + digest(t, data)
-		o := options(in, step(t, quantize.DynamicInt8))
+		o := options(in, step(t, quantize.DynamicInt8{}.Method()))
 		o.Output = out
 		if _, err := job.Run(context.Background(), o); err == nil || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: got %v, want an error of one line", out, err)
@@ -222,7 +222,7 @@ func TestAnErrorLeavesTheOldOutput(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if _, err := job.Run(ctx, options(in, step(t, quantize.DynamicInt8))); err == nil {
+	if _, err := job.Run(ctx, options(in, step(t, quantize.DynamicInt8{}.Method()))); err == nil {
 		t.Fatal("a run that was cancelled gave no error")
 	}
 	b, err := os.ReadFile(old)
@@ -241,7 +241,7 @@ func Example() {
 		panic(err)
 	}
 	defer os.RemoveAll(dir)
-	s, err := pass.NewStep(quantize.DynamicInt8, func(*flag.FlagSet) error { return nil })
+	s, err := pass.NewStep(quantize.DynamicInt8{}.Method(), func(*flag.FlagSet) error { return nil })
 	if err != nil {
 		panic(err)
 	}

@@ -49,7 +49,7 @@ func breaking(do func(g *ir.Graph)) *pass.Method {
 }
 
 func TestTheReportSaysHowTheResultRan(t *testing.T) {
-	r := run(t, verified(t, take(t, "cnn.onnx"), quantize.WeightInt8))
+	r := run(t, verified(t, take(t, "cnn.onnx"), quantize.WeightInt8{}.Method()))
 	v := r.Report.Verification
 	if v == nil || v.Skipped != "" || r.NotRun != "" || len(v.Outputs) != 1 || len(v.Layers) < 5 || v.Breaks == nil {
 		t.Fatalf("got %+v", v)
@@ -64,7 +64,7 @@ func TestTheReportSaysHowTheResultRan(t *testing.T) {
 
 func TestVerificationOnDataWithLabels(t *testing.T) {
 	in := take(t, "cnn.onnx", "digits_test.npz")
-	o := verified(t, in, quantize.WeightInt8)
+	o := verified(t, in, quantize.WeightInt8{}.Method())
 	o.Verify.Data.Path = filepath.Join(filepath.Dir(in), "digits_test.npz")
 	o.Verify.Data.Batch = 50
 	o.Gates = []report.Limit{{Name: "max-accuracy-drop", Bound: 0.02}, {Name: "min-agreement", Bound: 0.9}}
@@ -81,7 +81,7 @@ func TestVerificationOnDataWithLabels(t *testing.T) {
 
 func TestAGateOnRunningRejects(t *testing.T) {
 	in := take(t, "external.onnx", "external_a.bin", "external_b.bin")
-	o := verified(t, in, quantize.DynamicInt8)
+	o := verified(t, in, quantize.DynamicInt8{}.Method())
 	o.Gates = []report.Limit{{Name: "min-sqnr", Bound: 200}}
 	o.Reports = []string{"json"}
 	r := run(t, o)
@@ -104,7 +104,7 @@ func TestAGateOnRunningRejects(t *testing.T) {
 
 func TestADryRunLeavesGatesOnRunningOpen(t *testing.T) {
 	in := take(t, "mlp.onnx")
-	o := verified(t, in, quantize.DynamicInt8)
+	o := verified(t, in, quantize.DynamicInt8{}.Method())
 	o.DryRun, o.Gates = true, []report.Limit{{Name: "min-sqnr", Bound: 200}}
 	r := run(t, o)
 	if g := r.Report.Gates[0]; !g.Open || r.Rejected || r.Report.Verification != nil {
@@ -160,11 +160,11 @@ func custom(t *testing.T) string {
 
 func TestWhatTheEngineCannotRunIsWrittenAndSaid(t *testing.T) {
 	in := custom(t)
-	r := run(t, verified(t, in, quantize.DynamicInt8))
+	r := run(t, verified(t, in, quantize.DynamicInt8{}.Method()))
 	if !strings.Contains(r.NotRun, "operator my.domain.MyRelu of opset 1 is not supported by the engine") || r.Report.Verification.Skipped != r.NotRun || r.Rejected {
 		t.Errorf("got %q, rejected %v", r.NotRun, r.Rejected)
 	}
-	o := verified(t, in, quantize.DynamicInt8)
+	o := verified(t, in, quantize.DynamicInt8{}.Method())
 	o.Gates = []report.Limit{{Name: "min-sqnr", Bound: 1}}
 	r = run(t, o)
 	if g := r.Report.Gates[0]; !r.Rejected || g.Held || !strings.Contains(g.Reason, "MyRelu") {
@@ -179,7 +179,7 @@ func TestWhatTheEngineCannotRunIsWrittenAndSaid(t *testing.T) {
 // Made-up inputs that do not fit are no break; data that somebody gave is bad data.
 func TestInputsThatTheSourceRefuses(t *testing.T) {
 	in := take(t, "transformer.onnx")
-	o := verified(t, in, quantize.DynamicInt8)
+	o := verified(t, in, quantize.DynamicInt8{}.Method())
 	o.Verify.Data.Options.Fill = map[string]float64{"input_ids": 1e6}
 	r := run(t, o)
 	if !strings.Contains(r.NotRun, "it does not run on made-up inputs, give --data: node \"Gather_tokens\" (Gather): index 1000000") {
@@ -189,7 +189,7 @@ func TestInputsThatTheSourceRefuses(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "transformer.onnx: it does not run on made-up inputs, give --data") {
 		t.Errorf("verify: got %v", err)
 	}
-	o = verified(t, in, quantize.DynamicInt8)
+	o = verified(t, in, quantize.DynamicInt8{}.Method())
 	o.Verify.Data.Path = filepath.Join(fixtures, "digits_test.npz")
 	if _, err := job.Run(t.Context(), o); err == nil || !strings.Contains(err.Error(), "digits_test.npz: no array for input") {
 		t.Errorf("got %v", err)
@@ -217,7 +217,7 @@ func TestVerifyHoldsOneModelAgainstRecordedOutputs(t *testing.T) {
 func TestCancellingWhileResultsRun(t *testing.T) {
 	in := take(t, "mlp.onnx")
 	ctx, cancel := context.WithCancel(t.Context())
-	o := verified(t, in, quantize.DynamicInt8)
+	o := verified(t, in, quantize.DynamicInt8{}.Method())
 	o.Progress = func(done, total int64) {
 		if done == total {
 			cancel()
@@ -239,7 +239,7 @@ func TestONNXRuntimeRunsWhatHasNoNameYet(t *testing.T) {
 	}
 	for _, names := range [][]string{{"external.onnx", "external_a.bin", "external_b.bin"}, {"cnn.onnx"}} {
 		in := take(t, names...)
-		o := verified(t, in, quantize.WeightInt8)
+		o := verified(t, in, quantize.WeightInt8{}.Method())
 		o.Verify.Layers, o.Verify.Backend.Library = false, lib
 		r := run(t, o)
 		v := r.Report.Verification
@@ -251,7 +251,7 @@ func TestONNXRuntimeRunsWhatHasNoNameYet(t *testing.T) {
 				t.Errorf("left behind: %s", left)
 			}
 		}
-		own := run(t, verified(t, in, quantize.WeightInt8)).Report.Verification
+		own := run(t, verified(t, in, quantize.WeightInt8{}.Method())).Report.Verification
 		if a, b := v.Outputs[0].Errors.DB(), own.Outputs[0].Errors.DB(); v.Data.Samples == own.Data.Samples && (a-b > 1 || b-a > 1) {
 			t.Errorf("%s: %v dB, and %v dB in the engine of this program", names[0], a, b)
 		}
@@ -267,7 +267,7 @@ func TestRealModelsRunWhenTheyAreCompressed(t *testing.T) {
 	for _, in := range conform.RealModels(t) {
 		name := filepath.Base(filepath.Dir(in))
 		t.Run(name, func(t *testing.T) {
-			o := verified(t, in, quantize.WeightInt8)
+			o := verified(t, in, quantize.WeightInt8{}.Method())
 			o.Output = filepath.Join(dir, name+".onnx")
 			r := run(t, o)
 			_, err := os.Stat(r.Output)

@@ -20,7 +20,7 @@ import (
 	"github.com/mcompress/mcompress/report"
 )
 
-var methods = []*pass.Method{quantize.DynamicInt8, quantize.WeightInt4, quantize.WeightInt8, quantize.Float16}
+var methods = []*pass.Method{quantize.DynamicInt8{}.Method(), quantize.WeightInt4{}.Method(), quantize.WeightInt8{}.Method(), quantize.Float16{}.Method()}
 
 // candidate is a method with its defaults.
 func candidate(m *pass.Method) Candidate {

@@ -36,3 +36,6 @@ func noScaleReason(bits uint32, largest float32) string {
 	}
 	return ""
 }
+
+// Float4Type is e2m1. DequantizeLinear supports it, and output_dtype, since opset 23.
+var Float4Type = SmallFloat{Dt: ir.Float4E2M1, Format: kernel.E2M1, Opset: 23}

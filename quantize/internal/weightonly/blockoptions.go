@@ -4,7 +4,6 @@ import (
 	"strings"
 
 	"github.com/mcompress/mcompress/ir"
-	"github.com/mcompress/mcompress/pass"
 	"github.com/mcompress/mcompress/quantize/internal/solve"
 	"github.com/mcompress/mcompress/quantize/internal/spec"
 )
@@ -31,14 +30,6 @@ var BlockTypes = map[int]struct {
 	8: {ir.Int8, ir.Uint8, 21},
 }
 
-// defaultBlock is how many rows share a scale unless it is said.
-const DefaultBlock = 32
-
-// asked reports whether one of the shared options was given.
-func (o *BlockOptions) Given() bool {
-	return o.Block > 0 || o.Search != "" || o.Algo != "" || o.Form.Name != ""
-}
-
 // unsigned reports whether codes are.
 func (o *BlockOptions) unsigned() bool { return strings.HasPrefix(o.WeightType, "u") }
 
@@ -56,7 +47,7 @@ func (o *BlockOptions) rounder() spec.Rounder {
 	switch {
 	case o.Algo == "hqq":
 		by = solve.HQQ
-	case o.Search == "span":
+	case o.Search == "minmax":
 		by = solve.Nearest
 	}
 	return spec.Rounder{Round: func(c *solve.Codes, w []float32) error {
@@ -94,21 +85,6 @@ const (
 type Form struct {
 	Name          string // empty where it was not given
 	AccuracyLevel int64  // MatMulNBits' accuracy_level
-}
-
-// check finds options that do not go together.
-func (o *BlockOptions) check() error {
-	switch {
-	case o == nil:
-		return nil
-	case o.Form.AccuracyLevel < 0 || o.Form.AccuracyLevel > 4:
-		return pass.OptionErrorf("--accuracy-level %d: it takes 0 to 4", o.Form.AccuracyLevel)
-	case o.Form.Name != NBitsForm && o.Form.AccuracyLevel != 0:
-		return pass.OptionErrorf("--accuracy-level is about --form matmulnbits")
-	case o.Form.Name == NBitsForm && o.PerChannel:
-		return pass.OptionErrorf("--form matmulnbits has blocks: leave out --per-channel")
-	}
-	return nil
 }
 
 // bitsFormed reports whether products become MatMulNBits.

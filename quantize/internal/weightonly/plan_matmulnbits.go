@@ -11,7 +11,7 @@ import (
 func (o *BlockOptions) nbitsLayout(rows, cols int64, lying bool) *spec.BlockLayout {
 	size := int64(o.size())
 	if size == 0 {
-		size = DefaultBlock
+		size = 32 // blocks are required
 	}
 	for size > 16 && size/2 >= rows {
 		size /= 2

@@ -29,9 +29,6 @@ func (w *Quantizer) Run(c *pass.Context) error {
 // store stores vs.
 func (w *Quantizer) Store(c *pass.Context, vs []*ir.Value) error {
 	w.denseReason, w.buffers = "", spec.NewBufferPool()
-	if err := w.Blocks.check(); err != nil {
-		return err
-	}
 	if err := w.Blocks.applyAWQ(c); err != nil {
 		return err
 	}

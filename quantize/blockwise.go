@@ -1,0 +1,97 @@
+package quantize
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+
+	"github.com/mcompress/mcompress/pass"
+	"github.com/mcompress/mcompress/quantize/internal/biascorrection"
+	"github.com/mcompress/mcompress/quantize/internal/weightonly"
+)
+
+// Blockwise is the group of options about weights of which blocks share a scale.
+type Blockwise struct {
+	// Block is the number of elements along the reduction axis that share a scale: a power of two from 16 to 256.
+	Block BlockSize `flag:"block" usage:"block size: 'number' of elements along the reduction axis that share a scale, a power of two from 16 to 256"`
+	// Search is the rule for scales: mse or minmax.
+	Search string `flag:"search" enum:"mse,minmax" usage:"'rule' for scales: mse (MSE-optimal clipping range, rounded such that the errors of a channel cancel) or minmax (the range of the weights, round to nearest)"`
+	// Algo is the rounding algorithm: rtn, hqq, gptq or awq.
+	Algo string `flag:"algo" enum:"rtn,hqq,gptq,awq" usage:"rounding 'algorithm': rtn (round to nearest), hqq (half-quadratic zero points), or with calibration samples: gptq (error feedback), awq (activation-aware scaling)"`
+	// Form is the form of matrix products: dequantizelinear or matmulnbits.
+	Form string `flag:"form" enum:"dequantizelinear,matmulnbits" usage:"'form' of matrix products: dequantizelinear (standard) or matmulnbits (an operator of ONNX Runtime, at any opset)"`
+	// AccuracyLevel is MatMulNBits' attribute: 0 (float32) to 4 (8-bit activations).
+	AccuracyLevel int64 `flag:"accuracy-level" usage:"accuracy 'level' of matmulnbits: 0 (float32) to 4 (8-bit activations: faster, less exact)"`
+	// NoActOrder turns activation order of GPTQ off.
+	NoActOrder bool `flag:"act-order,not" usage:"gptq quantizes blocks, and rows in them, by descending activations (desc_act)"`
+	// Damp is the dampening of GPTQ as a fraction of the mean diagonal of the Hessian.
+	Damp *float64 `flag:"damp" default:"0.01" usage:"minimum dampening of gptq, as a 'fraction' of the mean diagonal of the Hessian; more with few samples"`
+	BiasCorrection
+	Calibration
+}
+
+// given reports whether an option was given that asks for blocks.
+func (o Blockwise) given() bool {
+	return o.Block > 0 || o.Search != "" || o.Algo != "" || o.Form != ""
+}
+
+// check reports options that exclude one another.
+func (o Blockwise) check(perChannel bool) error {
+	damp := 0.0
+	if o.Damp != nil {
+		damp = *o.Damp
+	}
+	switch {
+	case o.AccuracyLevel < 0 || o.AccuracyLevel > 4:
+		return pass.OptionErrorf("--accuracy-level %d: must be from 0 to 4", o.AccuracyLevel)
+	case o.Form != weightonly.NBitsForm && o.AccuracyLevel != 0:
+		return pass.OptionErrorf("--accuracy-level requires --form matmulnbits")
+	case o.Form == weightonly.NBitsForm && perChannel:
+		return pass.OptionErrorf("--form matmulnbits is blockwise: leave out --per-channel")
+	case !(damp >= 0 && damp <= math.MaxFloat32):
+		return pass.OptionErrorf("--damp %g: must not be negative", damp)
+	case o.Block != 0 && !o.Block.valid():
+		return pass.OptionErrorf("--block %d: must be a power of two from 16 to 256", o.Block)
+	}
+	return nil
+}
+
+// options are those of the implementation.
+func (o Blockwise) options(bits int, weightType string, symmetric bool) *weightonly.BlockOptions {
+	b := &weightonly.BlockOptions{Bits: bits, Block: int(o.Block), WeightType: weightType, Symmetric: symmetric, Search: o.Search, Algo: o.Algo}
+	b.Form = weightonly.Form{Name: o.Form, AccuracyLevel: o.AccuracyLevel}
+	b.GPTQ = weightonly.GPTQ{Data: o.data(false), ActOrder: !o.NoActOrder}
+	if o.Damp != nil {
+		b.GPTQ.Damp = *o.Damp
+	}
+	return b
+}
+
+// correction is that of biases.
+func (o Blockwise) correction() biascorrection.Correction {
+	d := o.data(false)
+	return biascorrection.Correction{Enabled: o.BiasCorrection.BiasCorrection, Data: &d}
+}
+
+// A BlockSize is a number of elements that share a scale: a power of two from 16 to 256.
+type BlockSize int
+
+// String is the number, empty for none.
+func (b *BlockSize) String() string {
+	if *b == 0 {
+		return ""
+	}
+	return strconv.Itoa(int(*b))
+}
+
+// Set parses a block size.
+func (b *BlockSize) Set(v string) error {
+	n, err := strconv.Atoi(v)
+	if err != nil || !BlockSize(n).valid() {
+		return fmt.Errorf("%q is not a power of two from 16 to 256", v)
+	}
+	*b = BlockSize(n)
+	return nil
+}
+
+func (b BlockSize) valid() bool { return b >= 16 && b <= 256 && b&(b-1) == 0 }

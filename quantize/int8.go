@@ -1,0 +1,19 @@
+package quantize
+
+import "github.com/mcompress/mcompress/quantize/internal/spec"
+
+// Int8 is the group of options about 8-bit weights.
+type Int8 struct {
+	// PerTensor is one scale for the whole tensor instead of one for each output channel.
+	PerTensor bool `flag:"per-tensor" usage:"one scale for the whole tensor; without it one for each output channel"`
+	// Asymmetric quantizes each channel's own range with a zero point; without it the zero point is the middle of the levels.
+	Asymmetric bool `flag:"asymmetric" usage:"a zero point for each channel, from its minimum and maximum; without it weights are symmetric"`
+	// WeightType is the quantized data type: int8 or uint8.
+	WeightType string `flag:"weight-type" default:"int8" enum:"int8,uint8" usage:"quantized data 'type' of weights: int8 or uint8"`
+	// ReduceRange uses 7 bits, so that products of uint8 with int8 do not saturate on CPUs without VNNI.
+	ReduceRange bool `flag:"reduce-range" usage:"quantize weights to 7 bits, for CPUs without VNNI"`
+}
+
+func (o Int8) spec() spec.QuantSpec {
+	return spec.QuantSpec{Unsigned: o.WeightType == "uint8", Symmetric: !o.Asymmetric, ReduceRange: o.ReduceRange, PerTensor: o.PerTensor}
+}
