@@ -8,24 +8,25 @@ import (
 	"github.com/mcompress/mcompress/internal/verify"
 )
 
-// A verification is what pages say of running the models.
+// A verification is a comparison of two models as pages show it.
 type verification struct {
 	*verify.Result
-	On      string // what they ran on
+	On      string // data and backend
+	Caveat  string // "" for samples from files
 	Outputs []outputView
 	Worst   []verify.Layer // the first of the layers by their error
 }
 
 type outputView struct{ Name, SQNR, Cosine, Max, Agreement, NonFinite string }
 
-// view is nil where nobody asked to run the models.
+// view is nil where the models were not to be run.
 func view(v *verify.Result) *verification {
 	if v == nil {
 		return nil
 	}
 	x := &verification{Result: v, Worst: worstLayers(v.Layers)}
 	if v.Data != nil {
-		x.On = v.Data.Text() + ", run by " + v.Backend + "."
+		x.On, x.Caveat = "Data: "+v.Data.Text()+". Run by "+v.Backend+".", caveat(v)
 	}
 	for _, o := range v.Outputs {
 		row := outputView{Name: o.Name, Agreement: agreement(o.Agreement)}
@@ -37,7 +38,15 @@ func view(v *verify.Result) *verification {
 	return x
 }
 
-// worstLayers are those that are not exact, the worst first and no more than a page shows.
+// caveat qualifies results on random inputs as a sentence; "" for samples from files.
+func caveat(v *verify.Result) string {
+	if v.Data.Caveat() == "" {
+		return ""
+	}
+	return "These results rest on random inputs, which are no evidence of accuracy: verify with samples of the model's task (--data)."
+}
+
+// worstLayers are the inexact ones, the lowest SQNR first, no more than a page shows.
 func worstLayers(ls []verify.Layer) []verify.Layer {
 	ls = slices.DeleteFunc(slices.Clone(ls), func(l verify.Layer) bool { return l.Errors.Exact })
 	slices.SortStableFunc(ls, func(a, b verify.Layer) int { return cmp.Compare(a.Errors.DB(), b.Errors.DB()) })
@@ -61,14 +70,14 @@ func largestError(e *verify.Errors) string {
 	return fmt.Sprintf("%.2e", *e.Max)
 }
 
-func agreement(share *float64) string {
-	if share == nil {
+func agreement(fraction *float64) string {
+	if fraction == nil {
 		return ""
 	}
-	return verify.Percent(*share)
+	return verify.Percent(*fraction)
 }
 
-// verification writes what came of running both models.
+// verification writes the comparison of both models.
 func (m *markdown) verification(r *verify.Result) {
 	v := view(r)
 	if v == nil {
@@ -80,16 +89,19 @@ func (m *markdown) verification(r *verify.Result) {
 		return
 	}
 	m.line("%s", prose(v.On))
+	if v.Caveat != "" {
+		m.line("**%s**", prose(v.Caveat))
+	}
 	var rows [][]string
 	for _, o := range v.Outputs {
 		rows = append(rows, []string{code(o.Name), o.SQNR, o.Cosine, o.Max, o.Agreement, o.NonFinite})
 	}
-	m.folded([]string{"output", "SQNR:", "cosine:", "max error:", "agreement:", "not finite:"}, rows, shown)
+	m.folded([]string{"output", "SQNR:", "cosine:", "max abs error:", "agreement:", "NaN or infinite:"}, rows, shown)
 	if a := v.Accuracy; a != nil {
 		m.line("Accuracy: **%s**.", a.Text())
 	}
 	if b := v.Breaks; b != nil {
-		m.line("Most of the error comes from %s, made by %s %s: %s.", code(b.Value), prose(b.Op), code(b.Node), b.Text())
+		m.line("Largest drop: %s at %s, output of %s %s.", b.Text(), code(b.Value), prose(b.Op), code(b.Node))
 	}
 	m.layers(v)
 }
@@ -100,27 +112,29 @@ func (m *markdown) layers(v *verification) {
 		rows = append(rows, []string{code(l.Value), prose(l.Op), l.Errors.Text(), closeness(&l.Errors), largestError(&l.Errors)})
 	}
 	if len(rows) > 0 {
-		m.line("The worst of %s layers:", count(int64(len(v.Layers))))
-		m.folded([]string{"value", "operator", "SQNR:", "cosine:", "max error:"}, rows, 0)
+		m.line("The %d of %s layers with the lowest SQNR:", len(rows), count(int64(len(v.Layers))))
+		m.folded([]string{"value", "operator", "SQNR:", "cosine:", "max abs error:"}, rows, 0)
 	}
 }
 
-// verificationTile is the largest figure of running the models, if they were run.
+// verificationTile shows the worst output.
 func verificationTile(r *verify.Result) []tile {
 	if r == nil || r.Worst() == nil {
 		return nil
 	}
 	o := r.Worst()
-	t := tile{"Worst output error", "", visible(o.Name), ""}
-	if o.Errors != nil {
-		t.Big = o.Errors.Text()
-	}
+	t := tile{Name: "Output SQNR", Small: visible(o.Name)}
 	switch {
-	case o.Agreement == nil:
-	case o.Errors == nil:
-		t.Big = agreement(o.Agreement) + " agree"
-	default:
-		t.Small += ", " + agreement(o.Agreement) + " agree"
+	case o.Errors != nil:
+		t.Big = o.Errors.Text()
+		if o.Agreement != nil {
+			t.Small += ", " + o.AgreementText()
+		}
+	case o.Agreement != nil:
+		t.Name, t.Big = "Equal elements of the output", verify.Percent(*o.Agreement)
+	}
+	if r.Data.Caveat() != "" {
+		t.Small += "; random inputs"
 	}
 	return []tile{t}
 }

@@ -137,11 +137,11 @@ func TestVerificationInMarkdown(t *testing.T) {
 func TestVerificationInHTML(t *testing.T) {
 	page := htmlOf(t, verified(t, layered(5, node), Limit{"min-sqnr", 20}))
 	for _, want := range []string{
-		"8 samples made up from seed 3, run by the embedded engine.", "Accuracy 99.00 % → 98.50 % (-0.50 points).",
-		"<code>node2</code>, made by MatMul <code>node node2</code>: 58.0 dB → 12.5 dB.",
-		">2 of 10 differ<", "<h2>SQNR by layer</h2>", ">node4</text>", "<h2>Activations at most</h2>", "1.0 KiB",
-		"<h2>Worst output error</h2>\n    <p class=\"big\">not finite</p>",
-		`<li class="broken"><b>✗</b> <code>min-sqnr</code> output &#34;mask&#34;`,
+		"Data: 8 random samples, seed 3. Run by the embedded engine.", "Accuracy 99 % → 98.5 % (-0.50 percentage points).",
+		"Largest drop: SQNR 58.0 dB → 12.5 dB at <code>node2</code>, output of MatMul <code>node node2</code>.",
+		">2 of 10 elements differ<", "<h2>SQNR by layer</h2>", ">node4</text>", "<h2>Peak activations</h2>", "random inputs, which are no evidence of accuracy", "1.0 KiB",
+		"<h2>Output SQNR</h2>\n    <p class=\"big\">not finite</p>",
+		`<li class="failed"><b>✗</b> <code>min-sqnr</code> output &#34;mask&#34;`,
 	} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page does not say %q", want)

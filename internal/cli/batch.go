@@ -12,7 +12,7 @@ import (
 	"github.com/mcompress/mcompress/report"
 )
 
-// An Outcome is what one model's turn came to: a result, or an error.
+// An Outcome is the result of one model, or its error.
 type Outcome struct {
 	Model  string
 	Result *job.Result
@@ -22,7 +22,7 @@ type Outcome struct {
 // A Batch is the outcomes of one call, in the order of its arguments.
 type Batch []Outcome
 
-// Changed reports whether some weight is stored in another way now.
+// Changed reports whether the form of any weight changed.
 func (b Batch) Changed() bool {
 	return slices.ContainsFunc(b, func(o Outcome) bool { return o.Err == nil && o.Result.Report.Coverage.ChangedBytes > 0 })
 }
@@ -46,7 +46,7 @@ func (b Batch) JSON(w io.Writer, _ Style, _ bool) error {
 }
 
 // Text writes a summary of a single model, or a line for each of several. After a dry run
-// the ledgers come first: nothing else shows them.
+// the ledgers come first, as there are no reports.
 func (b Batch) Text(w io.Writer, s Style, dry bool) error {
 	if dry {
 		for _, o := range b {
@@ -62,14 +62,31 @@ func (b Batch) Text(w io.Writer, s Style, dry bool) error {
 	}
 	t := &Table{Right: "lrrrrrr"}
 	var head []string
-	for _, name := range []string{"model", "before", "after", "ratio", "coverage", "changed", "outputs", "gates", "result"} {
+	for _, name := range []string{"model", "size before", "size after", "ratio", "coverage", "changed", "output SQNR", "gates", "result"} {
 		head = append(head, s.Bold(name))
 	}
 	t.Add(head...)
 	for _, o := range b {
 		t.Add(o.line(s)...)
 	}
-	return t.Write(w)
+	if err := t.Write(w); err != nil {
+		return err
+	}
+	return b.caveat(w, s)
+}
+
+// caveat qualifies output SQNRs that rest on random inputs.
+func (b Batch) caveat(w io.Writer, s Style) error {
+	for _, o := range b {
+		if o.Err != nil || o.Result.Report.Verification == nil {
+			continue
+		}
+		if text := o.Result.Report.Verification.Data.Caveat(); text != "" {
+			_, err := fmt.Fprintln(w, s.Dim(text))
+			return err
+		}
+	}
+	return nil
 }
 
 func (o Outcome) line(s Style) []string {
@@ -85,12 +102,12 @@ func (o Outcome) line(s Style) []string {
 	}
 	return []string{
 		o.Model, size(c.Before), size(c.After), ratio(c), percent(r.Coverage.Share), fmt.Sprintf("%d/%d", changed, all),
-		nearness(r.Verification), allGates(s, r.Gates), result,
+		outputSQNR(r.Verification), allGates(s, r.Gates), result,
 	}
 }
 
-// nearness is how near the worst output comes to the source's, "" where nothing was run.
-func nearness(v *verify.Result) string {
+// outputSQNR is that of the worst output, "" where nothing was run.
+func outputSQNR(v *verify.Result) string {
 	if v == nil || v.Skipped != "" {
 		return ""
 	}
@@ -100,25 +117,25 @@ func nearness(v *verify.Result) string {
 	case o.Errors != nil:
 		return o.Errors.Text()
 	case o.Agreement != nil:
-		return verify.Percent(*o.Agreement) + " agree"
+		return o.AgreementText()
 	}
 	return ""
 }
 
-// allGates is the verdict of the gates that were judged, with the names of those that did not hold; "" if there are none.
+// allGates is the result of the evaluated gates, with the names of those that failed; "" if there are none.
 func allGates(s Style, gates []report.Gate) string {
-	judged := slices.DeleteFunc(slices.Clone(gates), func(g report.Gate) bool { return g.Open })
-	var broken []string
-	for _, g := range judged {
+	evaluated := slices.DeleteFunc(slices.Clone(gates), func(g report.Gate) bool { return g.Open })
+	var failed []string
+	for _, g := range evaluated {
 		if !g.Held {
-			broken = append(broken, g.Name)
+			failed = append(failed, g.Name)
 		}
 	}
 	switch {
-	case len(judged) == 0:
+	case len(evaluated) == 0:
 		return ""
-	case broken == nil:
-		return s.Good("held")
+	case failed == nil:
+		return s.Good("passed")
 	}
-	return s.Bad(strings.Join(broken, ", ") + " did not hold")
+	return s.Bad(strings.Join(failed, ", ") + " failed")
 }

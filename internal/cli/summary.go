@@ -29,7 +29,7 @@ func Summary(w io.Writer, s Style, res *job.Result) error {
 	for _, c := range []struct {
 		name string
 		report.Change
-	}{{"file", r.Totals.FileBytes}, {"at run time", r.Totals.RuntimeBytes}} {
+	}{{"file size", r.Totals.FileBytes}, {"runtime memory", r.Totals.RuntimeBytes}} {
 		t.Add(c.name, change(s, c.Change))
 	}
 	t.Add("coverage", coverage(r))
@@ -37,13 +37,16 @@ func Summary(w io.Writer, s Style, res *job.Result) error {
 		t.Add(first(i, "skipped"), text)
 	}
 	if v := r.Verification; v != nil {
-		t.Add("outputs", proof(s, v))
+		t.Add("verification", comparison(s, v))
+		if caveat := v.Data.Caveat(); caveat != "" {
+			t.Add("", s.Dim(caveat))
+		}
 		if v.Accuracy != nil {
 			t.Add("accuracy", v.Accuracy.Text())
 		}
 	}
 	for i, g := range r.Gates {
-		t.Add(first(i, "gates"), verdict(s, g))
+		t.Add(first(i, "gates"), gateText(s, g))
 	}
 	if len(res.Reports) > 0 {
 		t.Add("report", s.Dim(together(res.Reports)))
@@ -82,7 +85,7 @@ func ratio(c report.Change) string {
 
 func coverage(r *report.Report) string {
 	changed, all := weights(r)
-	return fmt.Sprintf("%s of the bytes of float weights: %d of %d tensors changed", percent(r.Coverage.Share), changed, all)
+	return fmt.Sprintf("%s of the bytes of float weights (%d of %d tensors)", percent(r.Coverage.Share), changed, all)
 }
 
 // weights counts the float weights that were changed, and all that methods looked at.
@@ -129,7 +132,7 @@ func reasons(r *report.Report) []string {
 		lines = append(lines, fmt.Sprintf("%d × %s (%s)", y.count, text, size(y.bytes)))
 	}
 	if len(list) > topReasons {
-		lines = append(lines, fmt.Sprintf("%d × something else: see the report", rest(list[topReasons:])))
+		lines = append(lines, fmt.Sprintf("%d × other reasons, see the report", rest(list[topReasons:])))
 	}
 	return lines
 }
@@ -171,24 +174,24 @@ func untouched(r *report.Report) []report.Row {
 	return rows
 }
 
-func verdict(s Style, g report.Gate) string {
-	_, sign, bound := g.Shown()
-	word := s.Good("held")
-	switch {
-	case g.Open:
-		return fmt.Sprintf("%s %s %s not judged: %s", g.Name, sign, limit(g, g.Bound, bound), g.Reason)
-	case !g.Held:
-		word = s.Bad("did not hold")
+// gateText is a gate with its result.
+func gateText(s Style, g report.Gate) string {
+	value, sign, bound := g.Shown()
+	text := fmt.Sprintf("%s %s %s ", g.Name, sign, limit(g, g.Bound, bound))
+	if g.Open {
+		return text + "not evaluated: " + g.Reason
+	}
+	word := s.Good("passed")
+	if !g.Held {
+		word = s.Bad("failed")
 	}
 	if g.Value == nil {
-		return fmt.Sprintf("%s %s %s %s: %s", g.Name, sign, limit(g, g.Bound, bound), word, g.Reason)
+		return text + word + ": " + g.Reason
 	}
-	value, _, _ := g.Shown()
-	return fmt.Sprintf("%s %s %s %s: it is %s", g.Name, sign, limit(g, g.Bound, bound), word, limit(g, *g.Value, value))
+	return text + word + ": " + limit(g, *g.Value, value)
 }
 
-// limit is a figure of a gate as the rest of the summary writes such figures; what the summary
-// has no figures of stands as the report writes it.
+// limit is a value of a gate in the format of the summary, else in that of the report.
 func limit(g report.Gate, v float64, shown string) string {
 	switch g.Name {
 	case "max-size":
@@ -196,7 +199,7 @@ func limit(g report.Gate, v float64, shown string) string {
 	case "require-coverage":
 		return percent(v)
 	case "min-ratio":
-		return fmt.Sprintf("%.4g", v)
+		return fmt.Sprintf("%.4g×", v)
 	}
 	return shown
 }

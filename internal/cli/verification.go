@@ -11,7 +11,7 @@ import (
 	"github.com/mcompress/mcompress/report"
 )
 
-// A Verification is what came of running two models, or one.
+// A Verification is the result of running two models, or one.
 type Verification struct {
 	A      string         `json:"a"`
 	B      string         `json:"b,omitempty"`
@@ -21,8 +21,8 @@ type Verification struct {
 
 // How many outputs and layers the text lists; the JSON form has all.
 const (
-	mostOutputs = 20
-	mostLayers  = 10
+	maxOutputs = 20
+	maxLayers  = 10
 )
 
 // JSON writes all facts.
@@ -33,7 +33,7 @@ func (v Verification) JSON(w io.Writer, _ Style) error {
 	return e.Encode(v)
 }
 
-// Text writes the outputs, the layer that most of the error comes from, the worst layers and the gates.
+// Text writes the outputs, the layer with the largest drop in SQNR, the layers with the lowest SQNR and the gates.
 func (v Verification) Text(w io.Writer, s Style) error {
 	head := s.Bold(v.A)
 	if v.B != "" {
@@ -49,7 +49,7 @@ func (v Verification) Text(w io.Writer, s Style) error {
 		v.ran(t, s)
 	}
 	for i, g := range v.Gates {
-		t.Add(first(i, "gates"), verdict(s, g))
+		t.Add(first(i, "gates"), gateText(s, g))
 	}
 	if err := t.Write(w); err != nil {
 		return err
@@ -59,71 +59,50 @@ func (v Verification) Text(w io.Writer, s Style) error {
 
 func (v Verification) ran(t *Table, s Style) {
 	r := v.Result
-	t.Add("data", r.Data.Text()+", run by "+r.Backend)
-	for i, o := range r.Outputs[:min(len(r.Outputs), mostOutputs)] {
-		t.Add(first(i, "outputs"), o.Name+": "+output(o))
+	t.Add("data", r.Data.Text()+"; run by "+r.Backend)
+	if caveat := r.Data.Caveat(); caveat != "" {
+		t.Add("", s.Dim(caveat))
 	}
-	if rest := len(r.Outputs) - mostOutputs; rest > 0 {
-		t.Add("", fmt.Sprintf("and %d more: see --json", rest))
+	for i, o := range r.Outputs[:min(len(r.Outputs), maxOutputs)] {
+		t.Add(first(i, "outputs"), o.Name+": "+o.Text())
+	}
+	if rest := len(r.Outputs) - maxOutputs; rest > 0 {
+		t.Add("", fmt.Sprintf("and %d more, see --json", rest))
 	}
 	if v.B == "" && len(r.Outputs) > 0 {
-		t.Add("recorded", beyond(s, r.Beyond))
+		t.Add("tolerance", beyond(s, r.Beyond))
 	}
 	if r.Accuracy != nil {
 		t.Add("accuracy", r.Accuracy.Text())
 	}
 	if b := r.Breaks; b != nil {
-		t.Add("most error", fmt.Sprintf("comes from %s (%s %s): %s", b.Value, b.Op, b.Node, b.Text()))
+		t.Add("largest drop", fmt.Sprintf("at %s (%s %s): %s", b.Value, b.Op, b.Node, b.Text()))
 	}
 	if a := r.Activations; a != nil {
-		t.Add("activations", fmt.Sprintf("%s → %s at most", size(a.Before), size(a.After)))
+		t.Add("peak activations", fmt.Sprintf("%s → %s", size(a.Before), size(a.After)))
 	}
 }
 
 func beyond(s Style, what string) string {
 	if what == "" {
-		return s.Good("all within the tolerance")
+		return s.Good("met by all recorded outputs")
 	}
-	return s.Bad("not within the tolerance") + ": " + what
+	return s.Bad("exceeded") + ": " + what
 }
 
-// output is what there is to say of one output.
-func output(o verify.Output) string {
-	text := ""
-	if e := o.Errors; e != nil {
-		text = e.Text()
-		if bad := e.NonFiniteText(); bad != "" {
-			text += ", NaN or infinite " + bad
-		}
-		if e.Cosine != nil && !e.Exact {
-			text += fmt.Sprintf(", cosine %.6f", *e.Cosine)
-		}
-		if e.Max != nil && !e.Exact {
-			text += fmt.Sprintf(", max error %.2g", *e.Max)
-		}
-	}
-	if o.Agreement != nil {
-		if text != "" {
-			text += ", "
-		}
-		text += verify.Percent(*o.Agreement) + " agree"
-	}
-	return text
-}
-
-// layers lists the worst.
+// layers lists those with the lowest SQNR.
 func (v Verification) layers(w io.Writer, s Style) error {
 	ls := slices.DeleteFunc(slices.Clone(v.Result.Layers), func(l verify.Layer) bool { return l.Errors.Exact })
 	if len(ls) == 0 {
 		return nil
 	}
 	slices.SortStableFunc(ls, func(a, b verify.Layer) int { return cmp.Compare(a.Errors.DB(), b.Errors.DB()) })
-	n := min(len(ls), mostLayers)
-	if _, err := fmt.Fprintf(w, "\n  the worst %d of %d layers\n", n, len(v.Result.Layers)); err != nil {
+	n := min(len(ls), maxLayers)
+	if _, err := fmt.Fprintf(w, "\n  the %d of %d layers with the lowest SQNR\n", n, len(v.Result.Layers)); err != nil {
 		return err
 	}
 	t := &Table{Indent: "  ", Right: "llrrr"}
-	t.Add(s.Dim("value"), s.Dim("operator"), s.Dim("SQNR"), s.Dim("cosine"), s.Dim("max error"))
+	t.Add(s.Dim("value"), s.Dim("operator"), s.Dim("SQNR"), s.Dim("cosine"), s.Dim("max abs error"))
 	for _, l := range ls[:n] {
 		t.Add(l.Value, l.Op, l.Errors.Text(), optional("%.6f", l.Errors.Cosine), optional("%.2g", l.Errors.Max))
 	}
@@ -137,17 +116,19 @@ func optional(format string, x *float64) string {
 	return fmt.Sprintf(format, *x)
 }
 
-// proof is a verification in a line of a summary.
-func proof(s Style, r *verify.Result) string {
+// comparison is a verification in a line of a summary.
+func comparison(s Style, r *verify.Result) string {
 	if r.Skipped != "" {
 		return s.Bad("not run") + ": " + r.Skipped
 	}
-	text := ""
-	if o := r.Worst(); o != nil {
-		text = output(*o)
-		if len(r.Outputs) > 1 {
-			text = o.Name + " at worst: " + text
-		}
+	data := "(" + r.Data.Text() + ")"
+	o := r.Worst()
+	if o == nil {
+		return data
 	}
-	return text + "; " + r.Data.Text()
+	text := "output "
+	if n := len(r.Outputs); n > 1 {
+		text = fmt.Sprintf("worst of %d outputs (%s) ", n, o.Name)
+	}
+	return text + o.Text() + " " + data
 }

@@ -21,7 +21,7 @@ func textOf(t *testing.T, v Verification) string {
 	return b.String()
 }
 
-func TestVerificationInWords(t *testing.T) {
+func TestVerificationText(t *testing.T) {
 	r := &verify.Result{
 		Backend: "the embedded engine", Data: &verify.Data{Samples: 500, Batch: 10},
 		Outputs: []verify.Output{
@@ -36,49 +36,49 @@ func TestVerificationInWords(t *testing.T) {
 	}
 	got := textOf(t, Verification{A: "a.onnx", B: "b.onnx", Result: r, Gates: []report.Gate{{Name: "min-sqnr", Bound: 40, Value: num(31.26)}}})
 	want := `a.onnx → b.onnx
-  data         500 samples, 10 in a run, run by the embedded engine
-  outputs      scores: 31.3 dB, cosine 0.999600, max error 0.25, 98.50 % agree
-               boxes: not finite, NaN or infinite 3 of 40 differ
-               class: 100.00 % agree
-  accuracy     98.94 % → 98.86 % (-0.08 points)
-  most error   comes from fc (Gemm n1): 60.0 dB → 31.0 dB
-  activations  2.0 KiB → 1.0 KiB at most
-  gates        min-sqnr ≥ 40 dB did not hold: it is 31.26 dB
+  data              500 samples, batch size 10; run by the embedded engine
+  outputs           scores: SQNR 31.3 dB · cosine 0.99960 · max abs error 0.25 · top-1 agreement 98.5 %
+                    boxes: SQNR not finite · NaN or infinite: 3 of 40 elements differ
+                    class: equal elements 100 %
+  accuracy          98.94 % → 98.86 % (-0.08 percentage points)
+  largest drop      at fc (Gemm n1): SQNR 60.0 dB → 31.0 dB
+  peak activations  2.0 KiB → 1.0 KiB
+  gates             min-sqnr ≥ 40 dB failed: 31.26 dB
 
-  the worst 1 of 2 layers
-  value  operator     SQNR    cosine  max error
-  fc     Gemm      31.0 dB  0.500000          1
+  the 1 of 2 layers with the lowest SQNR
+  value  operator     SQNR    cosine  max abs error
+  fc     Gemm      31.0 dB  0.500000              1
 `
 	if got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 }
 
-func TestVerificationThatWasSkippedSaysWhy(t *testing.T) {
+func TestSkippedVerificationHasAReason(t *testing.T) {
 	got := textOf(t, Verification{A: "a.onnx", Result: &verify.Result{Skipped: "of the weather"}})
 	if want := "a.onnx\n  not run  of the weather\n"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }
 
-func TestRecordedOutputsAreToldInWords(t *testing.T) {
+func TestRecordedOutputsText(t *testing.T) {
 	r := &verify.Result{Data: &verify.Data{Samples: 1}, Outputs: []verify.Output{{Name: "y"}}, Beyond: "sample 0: it is off"}
-	if got := textOf(t, Verification{A: "a.onnx", Result: r}); !strings.Contains(got, "recorded  not within the tolerance: sample 0: it is off\n") {
+	if got := textOf(t, Verification{A: "a.onnx", Result: r}); !strings.Contains(got, "tolerance  exceeded: sample 0: it is off\n") {
 		t.Errorf("got %q", got)
 	}
 	r.Beyond = ""
-	if got := textOf(t, Verification{A: "a.onnx", Result: r}); !strings.Contains(got, "recorded  all within the tolerance\n") {
+	if got := textOf(t, Verification{A: "a.onnx", Result: r}); !strings.Contains(got, "tolerance  met by all recorded outputs\n") {
 		t.Errorf("got %q", got)
 	}
 }
 
-func TestManyOutputsAreCutShortInTextOnly(t *testing.T) {
+func TestManyOutputsAreShortenedInTextOnly(t *testing.T) {
 	r := &verify.Result{Data: &verify.Data{Samples: 1}}
-	for i := range mostOutputs + 3 {
+	for i := range maxOutputs + 3 {
 		r.Outputs = append(r.Outputs, verify.Output{Name: fmt.Sprint("y", i), Agreement: num(1)})
 	}
 	v := Verification{A: "a.onnx", B: "b.onnx", Result: r}
-	if got := textOf(t, v); !strings.Contains(got, "and 3 more: see --json") || strings.Contains(got, "y21") {
+	if got := textOf(t, v); !strings.Contains(got, "and 3 more, see --json") || strings.Contains(got, "y21") {
 		t.Errorf("got %q", got)
 	}
 	var b strings.Builder
@@ -86,7 +86,7 @@ func TestManyOutputsAreCutShortInTextOnly(t *testing.T) {
 		t.Fatal(err)
 	}
 	var back Verification
-	if err := json.Unmarshal([]byte(b.String()), &back); err != nil || len(back.Result.Outputs) != mostOutputs+3 {
+	if err := json.Unmarshal([]byte(b.String()), &back); err != nil || len(back.Result.Outputs) != maxOutputs+3 {
 		t.Errorf("%d outputs in %s, %v", len(back.Result.Outputs), b.String(), err)
 	}
 }
@@ -96,7 +96,7 @@ func TestASummaryNamesTheWorstOutput(t *testing.T) {
 		{Name: "a", Errors: &verify.Errors{Exact: true, Elements: 4}},
 		{Name: "b", Errors: &verify.Errors{SQNR: num(20), Elements: 4}, Agreement: num(0.5)},
 	}}
-	if got, want := proof(Style{}, r), "b at worst: 20.0 dB, 50.00 % agree; 8 samples made up from seed 2"; got != want {
+	if got, want := comparison(Style{}, r), "worst of 2 outputs (b) SQNR 20.0 dB · top-1 agreement 50 % (8 random samples, seed 2)"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }

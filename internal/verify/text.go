@@ -1,0 +1,128 @@
+package verify
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+)
+
+// Text is the number of samples and their origin, as "8 random samples, seed 0".
+func (d *Data) Text() string {
+	kind := ""
+	if d.Generated {
+		kind = "random "
+	}
+	text := fmt.Sprintf("%d %ssample", d.Samples, kind)
+	if d.Samples != 1 {
+		text += "s"
+	}
+	if d.Generated {
+		text += fmt.Sprintf(", seed %d", d.Seed)
+	}
+	if d.Batch > 1 {
+		text += fmt.Sprintf(", batch size %d", d.Batch)
+	}
+	return text
+}
+
+// Caveat qualifies results on random inputs; it is empty for samples from files.
+func (d *Data) Caveat() string {
+	if d == nil || !d.Generated {
+		return ""
+	}
+	return "random inputs are no evidence of accuracy"
+}
+
+// Text is the accuracy of both models, or of the only one.
+func (a *Accuracy) Text() string {
+	if a.Before == nil {
+		return Percent(a.After)
+	}
+	return fmt.Sprintf("%s → %s (%+.2f percentage points)", Percent(*a.Before), Percent(a.After), 100*(a.After-*a.Before))
+}
+
+// Percent is a fraction in percent with two decimals at most. Only a fraction of 1 is 100 %.
+func Percent(fraction float64) string {
+	p := math.Round(1e4*fraction) / 100
+	if fraction < 1 {
+		p = min(p, 99.99)
+	}
+	return strconv.FormatFloat(p, 'f', -1, 64) + " %"
+}
+
+// Text is the SQNR before and after the layer.
+func (b *Break) Text() string {
+	from, to := "exact", "no signal"
+	if b.From != nil {
+		from = fmt.Sprintf("%.1f dB", *b.From)
+	}
+	if b.To != nil {
+		to = fmt.Sprintf("%.1f dB", *b.To)
+	}
+	return "SQNR " + from + " → " + to
+}
+
+// Text is all measures of the output, as "SQNR 41.7 dB · cosine 0.99997 · max abs error 0.16 · top-1 agreement 100 %".
+func (o *Output) Text() string {
+	var parts []string
+	if e := o.Errors; e != nil {
+		parts = append(parts, e.quantity())
+		if bad := e.NonFiniteText(); bad != "" {
+			parts = append(parts, "NaN or infinite: "+bad)
+		}
+		if e.Cosine != nil && !e.Exact {
+			parts = append(parts, fmt.Sprintf("cosine %.5f", *e.Cosine))
+		}
+		if e.Max != nil && !e.Exact {
+			parts = append(parts, fmt.Sprintf("max abs error %.2g", *e.Max))
+		}
+	}
+	if o.Agreement != nil {
+		parts = append(parts, o.AgreementText())
+	}
+	return strings.Join(parts, " · ")
+}
+
+// AgreementText names what agrees: the class with the largest score, or elements of whole numbers and texts.
+func (o *Output) AgreementText() string {
+	if o.Errors == nil {
+		return "equal elements " + Percent(*o.Agreement)
+	}
+	return "top-1 agreement " + Percent(*o.Agreement)
+}
+
+// quantity is the SQNR with its name, or why there is none.
+func (e *Errors) quantity() string {
+	if text := e.Text(); text != "exact" {
+		return "SQNR " + text
+	}
+	return "identical"
+}
+
+// Text is the SQNR for a column of that name.
+func (e *Errors) Text() string {
+	switch db := e.DB(); {
+	case finite(db):
+		return fmt.Sprintf("%.1f dB", db)
+	case e.NonFinite > 0:
+		return "not finite"
+	case math.IsNaN(db):
+		return "undefined"
+	case e.Exact:
+		return "exact"
+	}
+	return "no signal"
+}
+
+// NonFiniteText counts the elements that are NaN or infinite: those that differ, else those
+// in both models; empty if there are none.
+func (e *Errors) NonFiniteText() string {
+	switch {
+	case e.NonFinite > 0:
+		return fmt.Sprintf("%d of %d elements differ", e.NonFinite, e.Elements)
+	case e.SourceNonFinite > 0:
+		return fmt.Sprintf("%d of %d elements in both models", e.SourceNonFinite, e.Elements)
+	}
+	return ""
+}
