@@ -46,7 +46,7 @@ func (b *block) floats(n int) ([]float32, error) {
 // numeric reports whether elements of type dt are compared by value.
 func numeric(dt ir.DType) bool { return dt.IsFloat() || dt == ir.Int8 || dt == ir.Uint8 }
 
-// wholeBytes reports whether elements of type dt are of a size that is counted and
+// wholeBytes reports whether elements of type dt take whole bytes and can be counted and
 // compared.
 func wholeBytes(dt ir.DType) bool {
 	b := dt.Bits()

@@ -13,8 +13,8 @@ import (
 	"github.com/mcompress/mcompress/pass"
 )
 
-// An Error is how far a weight is from what it was. Numbers are absent where they
-// are infinite or undefined: SQNR of an exact copy, everything of NaN.
+// An Error compares a weight after compression with the original. Numbers are absent where they
+// are infinite or undefined: SQNR of an exact copy, all of NaN.
 type Error struct {
 	Exact  bool     `json:"exact"` // every element is equal
 	SQNR   *float64 `json:"sqnr_db,omitempty"`
@@ -25,7 +25,7 @@ type Error struct {
 // compare streams both tensors of p once, holding four blocks of pass.Block elements.
 func compare(ctx context.Context, e *ir.Eval, p pair) (Figures, error) {
 	if !slices.Equal(p.ref.Shape, p.got.Shape) {
-		return Figures{}, fmt.Errorf("%s stands for %s", p.got.Spec, p.ref.Spec)
+		return Figures{}, fmt.Errorf("%s cannot be compared with %s", p.got.Spec, p.ref.Spec)
 	}
 	ref, err := e.Open(ctx, p.ref)
 	if err != nil {
@@ -45,8 +45,8 @@ func compare(ctx context.Context, e *ir.Eval, p pair) (Figures, error) {
 	return c.figures(), nil
 }
 
-// stream writes t's payload to w. A recipe is run here, so that the dense tensor
-// that only a comparison needs is never spooled.
+// stream writes t's payload to w. A recipe is run directly, so that a dense tensor
+// that only the comparison needs is never spooled.
 func stream(ctx context.Context, e *ir.Eval, t *ir.Tensor, w io.Writer) error {
 	o, ok := t.Source.(ir.Output)
 	if !ok {
@@ -64,7 +64,7 @@ func stream(ctx context.Context, e *ir.Eval, t *ir.Tensor, w io.Writer) error {
 	return e.Run(ctx, o.Of, outs)
 }
 
-// A comparer is written one tensor and reads the other beside it, always in the same
+// A comparer is a writer of one tensor that reads the other one in the same fixed
 // blocks, so that its sums depend on the elements alone. float64 is compared after
 // rounding to float32.
 type comparer struct {
@@ -94,7 +94,7 @@ func (c *comparer) Write(p []byte) (int, error) {
 	return n, nil
 }
 
-// flush takes the block that gots holds into the sums.
+// flush adds the block in gots to the sums.
 func (c *comparer) flush() error {
 	n := c.fill / c.gots.size
 	if n == 0 {
@@ -153,7 +153,7 @@ func (c *comparer) figures() Figures {
 	return f
 }
 
-// errorOf rounds to more digits than matter and fewer than CPUs may differ in.
+// errorOf rounds to digits that do not depend on the CPU.
 func errorOf(s kernel.ErrorSums, exact bool) *Error {
 	e := &Error{Exact: exact}
 	if db := 10 * math.Log10(s.Ref2/s.Err2); finite(db) {

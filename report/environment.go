@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// An Environment is what may differ between two runs of the same work; digests leave
-// it out. Bytes are exact; what a system does not tell is absent.
+// An Environment is the part of a report that differs between two runs of the same work; digests leave
+// it out. Values that the system does not provide are absent.
 type Environment struct {
 	WallSeconds  float64 `json:"wall_seconds"`
 	PeakResident int64   `json:"peak_resident_bytes,omitempty"` // of the whole process

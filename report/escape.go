@@ -7,8 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// visible shows what would not be seen or would change what stands around it: control
-// characters, line ends, marks of writing direction, broken UTF-8.
+// visible escapes invisible characters and those that affect the surrounding text: control
+// characters, line ends, marks of writing direction, invalid UTF-8.
 func visible(name string) string {
 	var b strings.Builder
 	for i := 0; i < len(name); {
@@ -26,7 +26,7 @@ func visible(name string) string {
 	return b.String()
 }
 
-// markup is what may mean something in Markdown or in HTML within it.
+// markup is the characters with a meaning in Markdown or in HTML within it.
 const markup = "\\`*_{}[]<>#!|&~$"
 
 // prose is text in which nothing is markup. An underscore within a word is none.
@@ -45,8 +45,8 @@ func prose(s string) string {
 
 func word(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) || r == '_' }
 
-// code is a name as code that also stands in a table. Code spans know no escapes, so
-// that a name with marks in it becomes an element with references.
+// code is a name as a code span, also within a table. Code spans have no escapes, so
+// that a name with markup becomes an element with character references.
 func code(name string) string {
 	name = visible(name)
 	if name == "" {
@@ -66,7 +66,7 @@ func code(name string) string {
 	return "<code>" + b.String() + "</code>"
 }
 
-// inScope is a tensor's name behind the subgraph or function it stands in.
+// inScope is a tensor's name after its subgraph or function.
 func inScope(scope, name string) string {
 	if scope == "" {
 		return code(name)

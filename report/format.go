@@ -14,7 +14,7 @@ func round(v float64, decimals int) float64 {
 	return math.Round(v*p) / p
 }
 
-// size is bytes for people: 1.5 MiB is 1.5 × 2^20.
+// size formats bytes in binary units.
 func size(n int64) string {
 	if n < 0 {
 		return "-" + humanize.IBytes(uint64(-n))
@@ -22,14 +22,14 @@ func size(n int64) string {
 	return humanize.IBytes(uint64(n))
 }
 
-func percent(share float64) string { return fmt.Sprintf("%.1f %%", 100*share) }
+func percent(fraction float64) string { return fmt.Sprintf("%.1f %%", 100*fraction) }
 
 func times(ratio float64) string { return fmt.Sprintf("%.2f×", ratio) }
 
 // count groups digits: 1,234,567.
 func count(n int64) string { return humanize.Comma(n) }
 
-// shape is a tensor's type in one word.
+// shape is a tensor's element type and shape, as "float 3×4".
 func shape(dtype string, dims []int64) string {
 	if len(dims) == 0 {
 		return dtype
@@ -41,7 +41,7 @@ func shape(dtype string, dims []int64) string {
 	return dtype + " " + strings.Join(texts, "×")
 }
 
-// sqnr is an error in one word; "" where none was measured.
+// sqnr is the SQNR of an error; "" where none was measured.
 func sqnr(e *Error) string {
 	switch {
 	case e == nil:

@@ -8,29 +8,29 @@ import (
 	"github.com/mcompress/mcompress/internal/verify"
 )
 
-// A Limit is a bound that a result must keep, named as the flag that sets it.
+// A Limit is the bound of a gate, named as the flag that sets it.
 type Limit struct {
 	Name  string
 	Bound float64
 }
 
-// A Gate is a limit with its verdict.
+// A Gate is a limit with its result.
 type Gate struct {
 	Name   string   `json:"name"`
 	Bound  float64  `json:"bound"`
 	Value  *float64 `json:"value,omitempty"`  // absent where it is infinite or not known
 	Reason string   `json:"reason,omitempty"` // why there is no value
 	Held   bool     `json:"held"`
-	Open   bool     `json:"open,omitempty"` // not judged, as nothing was written yet that could be run
+	Open   bool     `json:"open,omitempty"` // not evaluated, as nothing was written that could be run
 }
 
-// A rule is what a gate looks at, and which side of its bound is right.
+// A rule is the quantity of a gate, and whether its bound is a maximum.
 type rule struct {
 	name   string
 	value  func(*Report) (v float64, why string) // as verify.Rule's
 	atMost bool
-	run    bool                 // it is about what running the models says
-	show   func(float64) string // in enough digits to see why it did not hold
+	run    bool                 // the quantity is measured by running the models
+	show   func(float64) string // in enough digits to see why it failed
 }
 
 func rules() []rule {
@@ -70,27 +70,27 @@ func ruleOf(name string) (rule, error) {
 		}
 		names = append(names, r.name)
 	}
-	return rule{}, fmt.Errorf("report: no gate is called %q; there are %s", name, strings.Join(names, ", "))
+	return rule{}, fmt.Errorf("report: unknown gate %q; gates are %s", name, strings.Join(names, ", "))
 }
 
 // judge decides on values as they are and shows them rounded.
-func judge(r *Report, limits []Limit) ([]Gate, error) {
+func evaluate(r *Report, limits []Limit) ([]Gate, error) {
 	gates := []Gate{}
 	for _, l := range limits {
 		rule, err := ruleOf(l.Name)
 		if err != nil {
 			return nil, err
 		}
-		gates = append(gates, rule.judge(r, l))
+		gates = append(gates, rule.evaluate(r, l))
 	}
 	return gates, nil
 }
 
-func (rule rule) judge(r *Report, l Limit) Gate {
+func (rule rule) evaluate(r *Report, l Limit) Gate {
 	g := Gate{Name: l.Name, Bound: l.Bound}
 	if rule.run && r.Verification == nil {
 		if g.Open, g.Reason = r.Result.Planned, "the models were not run"; g.Open {
-			g.Reason = "nothing was written that could be run"
+			g.Reason = "dry run, the models were not run"
 		}
 		return g
 	}
@@ -111,21 +111,21 @@ func (rule rule) judge(r *Report, l Limit) Gate {
 }
 
 // Judge decides on limits about what running two models says, where there is no report.
-func Judge(v *verify.Result, limits []Limit) ([]Gate, error) {
-	return judge(&Report{Verification: v}, limits)
+func EvaluateGates(v *verify.Result, limits []Limit) ([]Gate, error) {
+	return evaluate(&Report{Verification: v}, limits)
 }
 
-// Passed reports whether every gate held that could be judged so far.
+// Passed reports whether every evaluated gate passed.
 func (r *Report) Passed() bool { return Passed(r.Gates) }
 
-// Passed reports whether every gate held that could be judged so far.
+// Passed reports whether every evaluated gate passed.
 func Passed(gates []Gate) bool {
 	return !slices.ContainsFunc(gates, func(g Gate) bool { return !g.Held && !g.Open })
 }
 
-// mark and class are the verdict on a page.
+// mark and class are the result on a page.
 func (g Gate) mark() string {
-	return map[string]string{"held": "✓", "broken": "✗", "open": "–"}[g.class()]
+	return map[string]string{"passed": "✓", "failed": "✗", "open": "–"}[g.class()]
 }
 
 func (g Gate) class() string {
@@ -133,12 +133,12 @@ func (g Gate) class() string {
 	case g.Open:
 		return "open"
 	case g.Held:
-		return "held"
+		return "passed"
 	}
-	return "broken"
+	return "failed"
 }
 
-// Shown is the value of a gate, or why there is none, and what it is held against.
+// Shown is the value of a gate, or why there is none, and its bound.
 func (g Gate) Shown() (value, relation, bound string) {
 	value, relation = g.Reason, "≥"
 	rule, err := ruleOf(g.Name)

@@ -17,10 +17,10 @@ var pageStyle string
 //go:embed colors.css
 var colors string
 
-// A page is what page.html shows: the report, and what is said of it.
+// A page is the data of page.html.
 type page struct {
 	Trained []trained
-	Found   *searched // nil where methods were not chosen by measurement
+	Found   *searched // nil without --auto
 	*Report
 	Title   string
 	Style   template.CSS
@@ -40,14 +40,14 @@ type gateView struct {
 	Class, Mark                  string
 }
 
-// A tile is one large figure.
+// A tile is one headline figure.
 type tile struct{ Name, Big, Small, Bar string }
 
-// HTML writes r as one page that needs nothing from outside.
+// HTML writes r as a self-contained page.
 func (r *Report) HTML(w io.Writer) error {
 	t, err := template.New("page").Funcs(template.FuncMap{
 		"visible": visible, "size": size, "shape": shape, "comma": count, "sqnr": sqnr,
-		"cosine": cosine, "maxError": maxError, "sparsity": sparsity, "kept": Weight.kept, "targetHead": targetHead, "targetChoice": targetChoice,
+		"cosine": cosine, "measure": MeasureName, "maxError": maxError, "sparsity": sparsity, "kept": Weight.kept, "targetHead": targetHead, "targetChoice": targetChoice,
 		"join": func(xs []string) string { return strings.Join(xs, " → ") },
 	}).Parse(pageText)
 	if err != nil {
@@ -95,14 +95,14 @@ func (r *Report) tiles() []tile {
 	t := r.Totals
 	ts := []tile{
 		{"File size", smaller(t.FileBytes), size(t.FileBytes.Before) + " → " + size(t.FileBytes.After), ""},
-		{"Held at run time", smaller(t.RuntimeBytes), size(t.RuntimeBytes.Before) + " → " + size(t.RuntimeBytes.After) + " in " + t.Runtime, ""},
-		{"Coverage", percent(r.Coverage.Share), r.Coverage.told(), fmt.Sprintf("%.2f%%", 100*r.Coverage.Share)},
+		{"Runtime memory", smaller(t.RuntimeBytes), size(t.RuntimeBytes.Before) + " → " + size(t.RuntimeBytes.After) + " of weights in " + t.Runtime, ""},
+		{"Coverage", percent(r.Coverage.Share), r.Coverage.text(), fmt.Sprintf("%.2f%%", 100*r.Coverage.Share)},
 	}
 	if w := r.worst(); w != nil {
-		ts = append(ts, tile{"Worst weight error", sqnr(w.Error), visible(w.Tensor), ""})
+		ts = append(ts, tile{"Lowest SQNR of a weight", sqnr(w.Error), visible(w.Tensor), ""})
 	}
 	if a := t.Activations; a != nil {
-		ts = append(ts, tile{"Activations at most", size(a.After), size(a.Before) + " before", ""})
+		ts = append(ts, tile{"Peak activations", size(a.After), size(a.Before) + " before", ""})
 	}
 	return append(ts, verificationTile(r.Verification)...)
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/mcompress/mcompress/pass"
 )
 
-// An index finds a result's constants by the graph they stand in and their name.
+// An index finds a result's constants by graph and name.
 type index struct {
 	graphs  []*ir.Graph
 	consts  map[place]*ir.Tensor

@@ -17,8 +17,7 @@ func (r *Report) JSON(w io.Writer) error {
 	return e.Encode(r)
 }
 
-// Read reads the JSON form of this version or, with what is new left out, of a later
-// one of the same schema version.
+// Read reads the JSON form of the same schema version. Unknown fields are ignored.
 func Read(rd io.Reader) (*Report, error) {
 	r := &Report{}
 	if err := json.NewDecoder(rd).Decode(r); err != nil {
@@ -30,7 +29,7 @@ func Read(rd io.Reader) (*Report, error) {
 	return r, nil
 }
 
-// digest is that of r without what may differ between two equal runs.
+// digest is the SHA-256 of r without its environment.
 func (r *Report) digest() (string, error) {
 	bare := *r
 	bare.Digest, bare.Environment = "", nil

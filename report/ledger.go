@@ -5,7 +5,7 @@ import (
 	"github.com/mcompress/mcompress/pass"
 )
 
-// A Row is what one step did to one tensor, or why it did not.
+// A Row is a change of one step to one tensor, or the reason for none.
 type Row struct {
 	Method     string   `json:"method"`
 	Tensor     string   `json:"tensor"`
@@ -15,20 +15,20 @@ type Row struct {
 	Reason     string   `json:"reason,omitempty"`
 	Form       string   `json:"form,omitempty"`
 	SharedWith string   `json:"shared_with,omitempty"`
-	Superseded bool     `json:"superseded,omitempty"` // a later step took over what this one made
+	Superseded bool     `json:"superseded,omitempty"` // a later step replaced the result of this one
 	Before     *Stored  `json:"before,omitempty"`
 	After      *Made    `json:"after,omitempty"`
 	Figures
 }
 
-// A Stored is a tensor as a step found it.
+// A Stored is a tensor before a step.
 type Stored struct {
 	DType string  `json:"dtype"`
 	Shape []int64 `json:"shape"`
 	Bytes int64   `json:"bytes"`
 }
 
-// A Made is what a step stored in a tensor's place: the type and shape of the first
+// A Made is the result of a step for a tensor: the type and shape of the first
 // payload, and the bytes of all parts that no earlier row of the ledger counts.
 type Made struct {
 	DType        string  `json:"dtype"`
@@ -40,7 +40,7 @@ type Made struct {
 	RuntimeBytes int64   `json:"runtime_bytes"`
 }
 
-// ledger is the rows in their order, without what is measured.
+// ledger is the rows in their order, without measured figures.
 func (c *chain) ledger() []Row {
 	rows := make([]Row, len(c.rows))
 	seen := map[*ir.Tensor]bool{}

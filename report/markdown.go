@@ -7,16 +7,16 @@ import (
 	"strings"
 )
 
-// shown is how many rows of a table stand open; the rest is folded.
+// shown is the number of visible rows of a table; the rest is folded.
 const shown = 10
 
-// Markdown writes r for pull requests and model cards, in GitHub's dialect. It says
-// nothing of the environment, so that equal runs give equal text.
+// Markdown writes r for pull requests and model cards, in GitHub's dialect. The
+// environment is left out, so that equal runs give equal text.
 func (r *Report) Markdown(w io.Writer) error {
 	m := &markdown{}
 	m.line("## %s", prose(r.title()))
 	if r.Result.Planned {
-		m.line("_Planned: nothing was written._")
+		m.line("_Dry run: no file was written._")
 	}
 	m.summary(r)
 	m.gates(r.Gates)
@@ -40,7 +40,7 @@ func (m *markdown) line(format string, args ...any) {
 	fmt.Fprintf(m, format+"\n\n", args...)
 }
 
-// table writes rows under a head; a column whose head ends in a colon is aligned right.
+// table writes rows below a head; a column whose head ends in a colon is aligned right.
 func (m *markdown) table(head []string, rows [][]string) {
 	rule := make([]string, len(head))
 	names := make([]string, len(head))
@@ -78,12 +78,12 @@ func (m *markdown) summary(r *Report) {
 	t := r.Totals
 	rows := [][]string{
 		{"File size", size(t.FileBytes.Before), bold(size(t.FileBytes.After)), smaller(t.FileBytes)},
-		{"Held at run time", size(t.RuntimeBytes.Before), bold(size(t.RuntimeBytes.After)), smaller(t.RuntimeBytes) + ", in " + prose(t.Runtime)},
+		{"Runtime memory of weights", size(t.RuntimeBytes.Before), bold(size(t.RuntimeBytes.After)), smaller(t.RuntimeBytes) + ", in " + prose(t.Runtime)},
 		{"Parameters", count(t.Parameters.Before), bold(count(t.Parameters.After)), ""},
-		{"Coverage", "", bold(percent(r.Coverage.Share)), r.Coverage.told()},
+		{"Coverage", "", bold(percent(r.Coverage.Share)), r.Coverage.text()},
 	}
 	if w := r.worst(); w != nil {
-		rows = append(rows, []string{"Worst weight error", "", bold(sqnr(w.Error)), inScope(w.Scope, w.Tensor)})
+		rows = append(rows, []string{"Lowest SQNR of a weight", "", bold(sqnr(w.Error)), inScope(w.Scope, w.Tensor)})
 	}
 	m.table([]string{"", "before:", "after:", ""}, rows)
 }
@@ -93,7 +93,7 @@ func bold(s string) string { return "**" + s + "**" }
 func (m *markdown) gates(gs []Gate) {
 	for _, g := range gs {
 		v, relation, bound := g.Shown()
-		fmt.Fprintf(m, "- %s %s: %s, wants %s %s\n", g.mark(), code(g.Name), prose(v), relation, bound)
+		fmt.Fprintf(m, "- %s %s: %s (gate: %s %s)\n", g.mark(), code(g.Name), prose(v), relation, bound)
 	}
 	if len(gs) > 0 {
 		m.WriteByte('\n')
@@ -113,7 +113,7 @@ func (m *markdown) changed(r *Report) {
 		return
 	}
 	m.line("### Changed weights (%d)", len(rows))
-	m.folded([]string{"weight", "type", "stored as", "before:", "after:", "held:", "zeros:", "SQNR:", "cosine:", "max error:"}, rows, shown)
+	m.folded([]string{"weight", "type", "stored as", "before:", "after:", "runtime:", "zeros:", "SQNR:", "cosine:", "max abs error:"}, rows, shown)
 }
 
 func (m *markdown) reasons(rs []reason) {
@@ -126,8 +126,8 @@ func (m *markdown) reasons(rs []reason) {
 		n += len(x.Weights)
 		rows = append(rows, []string{prose(x.Text), fmt.Sprint(len(x.Weights)), size(x.Bytes), some(x.Weights)})
 	}
-	m.line("### Left alone (%d)", n)
-	m.folded([]string{"reason", "weights:", "bytes:", "which"}, rows, shown)
+	m.line("### Unchanged weights (%d)", n)
+	m.folded([]string{"reason", "weights:", "bytes:", "tensors"}, rows, shown)
 }
 
 // some names the first of ws.
@@ -153,7 +153,7 @@ func (m *markdown) steps(rows []Row) {
 			size(x.Before.Bytes), size(x.After.Payload), size(x.After.Scales), size(x.After.Indices), sparsity(x.Sparsity), sqnr(x.Error),
 		})
 	}
-	m.line("### Step by step, each against what the step before left")
+	m.line("### Steps, each compared with the result of the previous one")
 	m.folded([]string{"method", "tensor", "form", "stored", "before:", "payload:", "scales:", "indices:", "zeros:", "SQNR:"}, cells, 0)
 }
 
@@ -183,7 +183,7 @@ func (m *markdown) provenance(r *Report) {
 	rows = append(rows, []string{"report", prose(r.Tool.Name + " " + r.Tool.Version), "", digest(r.Digest)})
 	m.table([]string{"", "", ":", "SHA-256"}, rows)
 	if r.Recipe != nil {
-		fmt.Fprintf(m, "<details><summary>Recipe with every option in force</summary>\n\n%s\n</details>\n", fenced(r.Recipe.Text))
+		fmt.Fprintf(m, "<details><summary>Recipe with the values of all options</summary>\n\n%s\n</details>\n", fenced(r.Recipe.Text))
 	}
 }
 

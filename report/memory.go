@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"html/template"
 	"io"
-	"strings"
 
 	"github.com/mcompress/mcompress/internal/memory"
 )
@@ -13,41 +12,41 @@ import (
 //go:embed memory.html
 var memoryText string
 
-// A Memory is what is shown of the memory that a model needs while it runs.
+// A Memory is the content of a page about the memory that a model needs while it runs.
 type Memory struct {
 	Model string         // its name
-	Run   string         // what runs, as "inference, batch 8"
+	Run   string         // the kind of run, as "inference, batch 8"
 	Steps []string       // the node of each step
-	Held  []memory.Block // what lies beside the arena all the time, such as weights; their lifetimes are not looked at
+	Held  []memory.Block // persistent blocks outside the arena, such as weights; their lifetimes are ignored
 	Plan  *memory.Plan   // of the arena
 }
 
-// mostAlive is how many blocks the table lists before it sums up the rest.
-const mostAlive = 100
+// maxLive is the number of blocks in the table; the rest is summed up.
+const maxLive = 100
 
-// A memoryPage is what memory.html shows.
+// A memoryPage is the data of memory.html.
 type memoryPage struct {
 	*Memory
 	Style   template.CSS
 	Tiles   []tile
 	Kinds   []memory.Kind
 	Over    template.HTML // memory over time
-	Arena   template.HTML // the blocks in it; empty where they are too many to be seen
+	Arena   template.HTML // the blocks in it; empty where they are too many to be visible
 	Peak    string
-	Alive   []aliveRow
+	Alive   []liveRow
 	Rest    int
 	RestSum int64
 }
 
-// An aliveRow is a block that is alive at the peak, or all of one kind.
-type aliveRow struct {
+// A liveRow is a block that is live at the peak, or all of one kind.
+type liveRow struct {
 	Name, Kind string
 	Bytes      int64
-	Share      string
+	Fraction   string
 	From, To   string
 }
 
-// HTML writes m as one page that needs nothing from outside.
+// HTML writes m as a self-contained page.
 func (m *Memory) HTML(w io.Writer) error {
 	t, err := template.New("memory").Funcs(template.FuncMap{"visible": visible, "size": size, "comma": count}).Parse(memoryText)
 	if err != nil {
@@ -69,33 +68,17 @@ func (m *Memory) HTML(w io.Writer) error {
 		Memory: m, Style: template.CSS(colors + pageStyle), Tiles: m.tiles(line), Kinds: kindsOf(line),
 		Over: over, Arena: arena, Peak: m.peak(line), Alive: m.alive(line),
 	}
-	if rest := len(p.Alive) - mostAlive; rest > 0 {
+	if rest := len(p.Alive) - maxLive; rest > 0 {
 		p.Rest = rest
-		for _, r := range p.Alive[mostAlive:] {
+		for _, r := range p.Alive[maxLive:] {
 			p.RestSum += r.Bytes
 		}
-		p.Alive = p.Alive[:mostAlive]
+		p.Alive = p.Alive[:maxLive]
 	}
 	return t.Execute(w, p)
 }
 
-// SVG writes the plot of memory over time as a file of its own.
-func (m *Memory) SVG(w io.Writer) error {
-	line, err := m.timeline()
-	if err != nil {
-		return err
-	}
-	over, err := m.overTime(line)
-	if err != nil {
-		return err
-	}
-	head := fmt.Sprintf(`<svg xmlns="http://www.w3.org/2000/svg" font-family="Liberation Sans, Arial, Helvetica, sans-serif" style="background: var(--card)" width="%d" height="%d" `, chartWidth, timelineHeight)
-	svg := strings.Replace(string(over), "<svg ", head, 1)
-	_, err = io.WriteString(w, strings.Replace(svg, ">", "><style>"+colors+"</style>", 1))
-	return err
-}
-
-// timeline is that of the arena's blocks with what lies beside them.
+// timeline is that of the arena's and the persistent blocks.
 func (m *Memory) timeline() (*memory.Timeline, error) {
 	blocks := append([]memory.Block(nil), m.Plan.Blocks...)
 	for _, b := range m.Held {
@@ -124,33 +107,33 @@ func (m *Memory) step(i int) string {
 	return visible(m.Steps[i])
 }
 
-// peak says where the most bytes are alive.
+// peak is the step with the most live bytes.
 func (m *Memory) peak(line *memory.Timeline) string {
 	if len(line.Peaks) == 0 || len(m.Steps) == 0 {
-		return "nothing needs memory"
+		return "no live bytes"
 	}
 	text := fmt.Sprintf("at %s, step %s of %s", shorten(m.step(line.Peaks[0]), 40), count(int64(line.Peaks[0]+1)), count(int64(len(m.Steps))))
 	if more := len(line.Peaks) - 1; more > 0 {
-		text += fmt.Sprintf(", and at %s more", count(int64(more)))
+		text += fmt.Sprintf(", and at %s more steps", count(int64(more)))
 	}
 	return text
 }
 
 func (m *Memory) tiles(line *memory.Timeline) []tile {
-	arena := "as small as it can be"
+	arena := "no fragmentation"
 	if m.Plan.Size > m.Plan.Bound {
-		arena = fmt.Sprintf("%.2f %% above its lower bound, %s", 100*m.Plan.Fragmentation(), size(m.Plan.Bound))
+		arena = fmt.Sprintf("fragmentation %.2f %%, lower bound %s", 100*m.Plan.Fragmentation(), size(m.Plan.Bound))
 	}
 	total := m.held() + m.Plan.Size
 	return []tile{
-		{"In all", size(total), "held and arena", ""},
-		{"Held all the time", size(m.held()), "beside the arena: weights and the like", ""},
+		{"Total memory", size(total), "persistent and arena", ""},
+		{"Persistent", size(m.held()), "weights and other blocks outside the arena", ""},
 		{"Arena", size(m.Plan.Size), arena, ""},
-		{"Alive at the peak", size(line.Peak), m.peak(line), ""},
+		{"Peak", size(line.Peak), m.peak(line), ""},
 	}
 }
 
-// kindsOf are the kinds that have bytes at some step, in the order of the stack.
+// kindsOf are the kinds with live bytes at any step, in the order of the stack.
 func kindsOf(line *memory.Timeline) []memory.Kind {
 	var ks []memory.Kind
 	for k := range kindColors {
@@ -164,16 +147,16 @@ func kindsOf(line *memory.Timeline) []memory.Kind {
 	return ks
 }
 
-// alive is the table of what is alive at the first peak: what outlives runs by kind, then
+// alive is the table of live blocks at the first peak: weights and states by kind, then
 // the other blocks, the largest first.
-func (m *Memory) alive(line *memory.Timeline) []aliveRow {
+func (m *Memory) alive(line *memory.Timeline) []liveRow {
 	if len(line.Peaks) == 0 {
 		return nil
 	}
 	var sums, blocks [len(kindColors)]int64
-	var rows []aliveRow
-	row := func(name string, k memory.Kind, bytes int64) aliveRow {
-		return aliveRow{Name: name, Kind: k.String(), Bytes: bytes, Share: percent(float64(bytes) / float64(line.Peak))}
+	var rows []liveRow
+	row := func(name string, k memory.Kind, bytes int64) liveRow {
+		return liveRow{Name: name, Kind: k.String(), Bytes: bytes, Fraction: percent(float64(bytes) / float64(line.Peak))}
 	}
 	for _, b := range line.At(line.Peaks[0]) {
 		if b.Kind == memory.Weight || b.Kind == memory.State {
@@ -185,10 +168,10 @@ func (m *Memory) alive(line *memory.Timeline) []aliveRow {
 		r.From, r.To = m.step(b.First), m.step(b.Last)
 		rows = append(rows, r)
 	}
-	var together []aliveRow
+	var together []liveRow
 	for k, n := range sums {
 		if n > 0 {
-			together = append(together, row(blocksOf(blocks[k])+", together", memory.Kind(k), n))
+			together = append(together, row(blocksOf(blocks[k]), memory.Kind(k), n))
 		}
 	}
 	return append(together, rows...)

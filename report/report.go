@@ -15,7 +15,7 @@ import (
 // Added optional fields leave it alone.
 const SchemaVersion = 1
 
-// A Report says what every byte of a model became. Its fields stand in the order of
+// A Report accounts for every byte of a compressed model. Its fields are in the order of
 // the JSON form. All sizes are bytes.
 type Report struct {
 	SchemaVersion int      `json:"schema_version"`
@@ -30,7 +30,7 @@ type Report struct {
 	Weights       []Weight `json:"weights"`
 	Ledger        []Row    `json:"ledger"`
 
-	Verification *verify.Result  `json:"verification,omitempty"` // nil where nobody asked to run the models
+	Verification *verify.Result  `json:"verification,omitempty"` // nil where the models were not to be run
 	Training     []pass.Training `json:"training,omitempty"`
 	Search       *pass.Search    `json:"search,omitempty"` // nil where methods were not chosen by measurement
 	Target       *pass.Target    `json:"target,omitempty"` // nil where options were not chosen for one
@@ -88,8 +88,8 @@ type Input struct {
 	Eval    *ir.Eval
 	Workers int
 
-	// Errors asks for the error and the sparsity of every weight, which reads all of
-	// both models; the rest costs no more than their skeletons.
+	// Errors measures the error and the sparsity of every weight, which reads all of
+	// both models; the rest reads only their graphs.
 	Errors bool
 }
 
@@ -99,12 +99,12 @@ type Model struct {
 	Files []File
 	IR    *ir.Model
 
-	// Planned says that IR was not opened but is still to be written. Recipes in it
-	// then stand for their outputs.
+	// Planned means that IR was not opened from files but is still to be written. Recipes in it
+	// count as their outputs.
 	Planned bool
 }
 
-// Build joins in into a report. The result is a function of models, recipe, rows and
+// Build makes a report. The result is a function of models, recipe, rows and
 // gates alone. Memory grows with the number of tensors and by a few blocks of
 // ir.CopyBuffer for each worker.
 func Build(ctx context.Context, in Input) (*Report, error) {
@@ -115,7 +115,7 @@ func Build(ctx context.Context, in Input) (*Report, error) {
 			return nil, err
 		}
 	}
-	c := link(rows, in.Result.IR)
+	c := newChain(rows, in.Result.IR)
 	r := &Report{
 		SchemaVersion: SchemaVersion,
 		Tool:          Tool{in.Tool, in.Version},
@@ -141,14 +141,14 @@ func Build(ctx context.Context, in Input) (*Report, error) {
 	}
 	r.Coverage = coverage(r.Weights)
 	var err error
-	if r.Gates, err = judge(r, in.Gates); err != nil {
+	if r.Gates, err = evaluate(r, in.Gates); err != nil {
 		return nil, err
 	}
 	r.Digest, err = r.digest()
 	return r, err
 }
 
-// ranOnly is v without what stands among the totals.
+// ranOnly is v without the figures of the totals.
 func ranOnly(v *verify.Result) *verify.Result {
 	if v == nil {
 		return nil

@@ -9,7 +9,7 @@ import (
 	"github.com/mcompress/mcompress/pass"
 )
 
-// A searched is what pages show of a search.
+// A searched is a search as pages show it.
 type searched struct {
 	pass.Search
 	Summary string
@@ -22,22 +22,22 @@ func (r *Report) searched() (*searched, error) {
 		return nil, nil
 	}
 	f, err := paretoChart(r.Search)
-	return &searched{*r.Search, found(r.Search), f}, err
+	return &searched{*r.Search, searchText(r.Search), f}, err
 }
 
-// found is a search in a sentence or two.
-func found(s *pass.Search) string {
-	text := fmt.Sprintf("%s weights, each stored in several ways and run on %s samples", count(int64(len(s.Layers))), count(int64(s.Samples)))
+// searchText is a search in a sentence or two.
+func searchText(s *pass.Search) string {
+	text := fmt.Sprintf("Sensitivity of %s weights, each measured alone in several forms on %s samples", count(int64(len(s.Layers))), count(int64(s.Samples)))
 	if len(s.Trials) == 0 {
 		return text + "."
 	}
 	t := s.Trials[s.Chosen]
-	text += fmt.Sprintf("; %s combinations run on all of them. Taken: %s bytes", count(int64(len(s.Trials))), count(t.Bytes))
+	text += fmt.Sprintf("; %s combinations measured. Chosen: %s bytes", count(int64(len(s.Trials))), count(t.Bytes))
 	if t.SQNR != nil {
-		text += fmt.Sprintf(", %.1f dB", *t.SQNR)
+		text += fmt.Sprintf(", output SQNR %.1f dB", *t.SQNR)
 	}
 	if t.Drop != nil {
-		text += fmt.Sprintf(", accuracy %+.2f points", 0-100**t.Drop)
+		text += fmt.Sprintf(", change of accuracy %+.2f percentage points", 0-100**t.Drop)
 	}
 	return text + "."
 }
@@ -104,39 +104,47 @@ func pareto(all []point) []point {
 	return front
 }
 
-// Harm is a damage in the unit of its measure.
-func (s searched) Harm(v pass.Variant) string { return SensitivityText(s.Measure, v.Sensitivity) }
+// Sensitivity is that of one form of a weight, with its unit.
+func (s searched) Sensitivity(v pass.Variant) string { return SensitivityText(s.Measure, v.Sensitivity) }
 
-// Taken is what became of a layer.
-func (s searched) Taken(l pass.Sensitivity) string { return cmp.Or(l.Method, "as it was") }
+// Chosen is the method of a layer.
+func (s searched) Chosen(l pass.Sensitivity) string { return cmp.Or(l.Method, "unchanged") }
 
-// Harm is a damage as text: decibels for noise, nats for divergences.
-func SensitivityText(measure string, damage float64) string {
-	switch {
-	case damage == 0:
-		return "none"
-	case measure == "noise":
-		return fmt.Sprintf("%.1f dB", -10*math.Log10(damage))
+// MeasureName names the quantity of a sensitivity.
+func MeasureName(measure string) string {
+	if measure == "noise" {
+		return "output SQNR"
 	}
-	return fmt.Sprintf("%.2g nats", damage)
+	return measure
 }
 
-// search writes how methods were chosen.
+// SensitivityText is the sensitivity of the outputs with its unit: output SQNR in decibels for noise, nats for divergences.
+func SensitivityText(measure string, sensitivity float64) string {
+	switch {
+	case sensitivity == 0:
+		return "exact"
+	case measure == "noise":
+		return fmt.Sprintf("%.1f dB", -10*math.Log10(sensitivity))
+	}
+	return fmt.Sprintf("%.2g nats", sensitivity)
+}
+
+// search writes the sensitivities of weights and the chosen methods.
 func (m *markdown) search(s *pass.Search) {
 	if s == nil {
 		return
 	}
-	m.line("### Chosen by measurement")
-	m.line("%s", prose(found(s)))
+	m.line("### Methods chosen by measurement (--auto)")
+	m.line("%s", prose(searchText(s)))
 	var rows [][]string
 	for _, l := range s.Layers[:min(shown, len(s.Layers))] {
 		for _, v := range l.Variants {
-			taken := ""
+			chosen := ""
 			if v.Method == l.Method {
-				taken = "taken"
+				chosen = "chosen"
 			}
-			rows = append(rows, []string{prose(l.Tensors[0]), prose(v.Method), count(v.Bytes), SensitivityText(s.Measure, v.Sensitivity), taken})
+			rows = append(rows, []string{prose(l.Tensors[0]), prose(v.Method), count(v.Bytes), SensitivityText(s.Measure, v.Sensitivity), chosen})
 		}
 	}
-	m.table([]string{"weight", "method", "bytes:", s.Measure + ":", ""}, rows)
+	m.table([]string{"weight", "method", "bytes:", MeasureName(s.Measure) + ":", ""}, rows)
 }

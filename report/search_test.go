@@ -28,7 +28,7 @@ func TestSearchIsShown(t *testing.T) {
 		t.Fatal(err)
 	}
 	page := html(t, r)
-	for _, want := range []string{"Chosen by measurement", "900 bytes, 41.5 dB", "30.0 dB", "10.0 dB"} {
+	for _, want := range []string{"chosen by measurement (--auto)", "900 bytes, output SQNR 41.5 dB", "30.0 dB", "10.0 dB"} {
 		if !strings.Contains(md.String(), want) || !strings.Contains(page, want) {
 			t.Errorf("%q is not said", want)
 		}

@@ -6,18 +6,18 @@ import (
 	"github.com/mcompress/mcompress/pass"
 )
 
-// targetHead is what heads the choices for a target.
+// targetHead is the title of the choices for a target.
 func targetHead(t *pass.Target) string { return fmt.Sprintf("Target: %s (%s)", t.Name, t.CPU) }
 
-// targetChoice is a choice in a sentence.
+// targetChoice is an option set by a target, or one that the user gave instead.
 func targetChoice(c pass.Choice) string {
 	if c.Given {
-		return fmt.Sprintf("%s: %s %s was given, which the target does not ask for: %s", c.Method, c.Option, c.Value, c.Why)
+		return fmt.Sprintf("%s: %s %s was given and overrides the target: %s", c.Method, c.Option, c.Value, c.Why)
 	}
 	return fmt.Sprintf("%s: %s %s, because %s", c.Method, c.Option, c.Value, c.Why)
 }
 
-// target writes what options were chosen for.
+// target writes the options that were set for the target.
 func (m *markdown) target(t *pass.Target) {
 	if t == nil {
 		return
@@ -27,7 +27,7 @@ func (m *markdown) target(t *pass.Target) {
 		fmt.Fprintf(m, "- %s\n", prose(targetChoice(c)))
 	}
 	if len(t.Choices) == 0 {
-		m.WriteString("It decides nothing about these methods.\n")
+		m.WriteString("No option of these methods depends on the target.\n")
 	}
 	m.WriteByte('\n')
 }

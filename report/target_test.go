@@ -13,9 +13,9 @@ func TestTargetIsShown(t *testing.T) {
 		choices []pass.Choice
 		want    string
 	}{
-		{[]pass.Choice{}, "It decides nothing about these methods."},
+		{[]pass.Choice{}, "No option of these methods depends on the target."},
 		{[]pass.Choice{{Method: "dynamic-int8", Option: "weight-type", Value: "uint8", Why: "others saturate"}}, "dynamic-int8: weight-type uint8, because others saturate"},
-		{[]pass.Choice{{Method: "dynamic-int8", Option: "reduce-range", Value: "true", Given: true, Why: "others saturate"}}, "dynamic-int8: reduce-range true was given, which the target does not ask for: others saturate"},
+		{[]pass.Choice{{Method: "dynamic-int8", Option: "reduce-range", Value: "true", Given: true, Why: "others saturate"}}, "dynamic-int8: reduce-range true was given and overrides the target: others saturate"},
 	} {
 		aimed := &pass.Target{Name: "cpu-avx2", CPU: "x86 with AVX2", Choices: c.choices}
 		r := (&job{model: network(odd()), methods: []*pass.Method{rounding}, in: Input{Target: aimed}}).build(t)

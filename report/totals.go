@@ -21,7 +21,7 @@ type Totals struct {
 	Runtime      string       `json:"runtime"`       // the runtime that runtime bytes are about
 	DTypes       []DTypeBytes `json:"dtypes"`        // TensorBytes by element type, as packed in raw_data
 
-	Activations *Change `json:"activation_bytes,omitempty"` // most bytes of activations alive at once; nil where the models were not run
+	Activations *Change `json:"activation_bytes,omitempty"` // peak bytes of live activations; nil where the models were not run
 }
 
 // DTypeBytes are the bytes of all tensors of one element type.
@@ -69,7 +69,7 @@ func sum(by map[ir.DType]int64) int64 {
 	return n
 }
 
-// parameters counts a weight that another one's payload stands for on the left only.
+// parameters counts a weight that is stored as part of another one only before.
 func parameters(ws []Weight) Change {
 	var c Change
 	for _, w := range ws {

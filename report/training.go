@@ -24,31 +24,31 @@ func (r *Report) trainings() ([]trained, error) {
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, trained{t, told(t), c})
+		out = append(out, trained{t, trainingText(t), c})
 	}
 	return out, nil
 }
 
-// told is a training in a sentence or two.
-func told(t pass.Training) string {
+// trainingText summarizes a training in a sentence or two.
+func trainingText(t pass.Training) string {
 	s := fmt.Sprintf("%s steps on %s samples", count(int64(t.Steps)), count(int64(t.Samples)))
 	if n := len(t.Loss); n > 0 {
-		s += fmt.Sprintf("; loss %.4g → %.4g", t.Loss[0].Y, t.Loss[n-1].Y)
+		s += fmt.Sprintf("; training loss %.4g → %.4g", t.Loss[0].Y, t.Loss[n-1].Y)
 	}
 	if n := len(t.Judged); n > 0 {
-		s += fmt.Sprintf(", %.4g on samples kept apart", t.Judged[n-1].Y)
+		s += fmt.Sprintf(", validation loss %.4g", t.Judged[n-1].Y)
 	}
 	if n := len(t.Agree); n > 0 {
-		s += fmt.Sprintf(", %.2f %% of them right", 100*t.Agree[n-1].Y)
+		s += fmt.Sprintf(", validation accuracy %.2f %%", 100*t.Agree[n-1].Y)
 	}
 	if t.Kept != t.Steps {
-		s += fmt.Sprintf("; the weights of step %s were kept", count(int64(t.Kept)))
+		s += fmt.Sprintf("; the weights of step %s were saved", count(int64(t.Kept)))
 	}
 	total := int64(0)
 	for _, m := range t.Memory {
 		total += m.Bytes
 	}
-	return s + fmt.Sprintf(". It took %s: %s.", size(total), t.Layout)
+	return s + fmt.Sprintf(". Planned memory: %s (%s).", size(total), t.Layout)
 }
 
 // lossCurve draws the loss over the steps, of training and on the validation set.
@@ -81,11 +81,11 @@ func stepsOf(ps []pass.Point) []point {
 	return out
 }
 
-// training writes what steps that train did.
+// training writes a section for each training.
 func (m *markdown) training(ts []pass.Training) {
 	for _, t := range ts {
 		m.line("### Training: %s", prose(t.Method))
-		m.line("%s", prose(told(t)))
+		m.line("%s", prose(trainingText(t)))
 		var rows [][]string
 		for _, s := range t.Memory {
 			if s.Bytes > 0 {

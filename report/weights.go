@@ -8,7 +8,7 @@ import (
 	"github.com/mcompress/mcompress/pass"
 )
 
-// A Weight is one tensor of the source and what all steps together made of it.
+// A Weight is one tensor of the source and its form after all steps.
 type Weight struct {
 	Tensor       string   `json:"tensor"`
 	Scope        string   `json:"scope"`
@@ -19,7 +19,7 @@ type Weight struct {
 	Counted      bool     `json:"counted"` // part of coverage's denominator
 	Changed      bool     `json:"changed"`
 	Methods      []string `json:"methods"`          // that changed it, in order
-	Forms        []string `json:"forms"`            // how they store it
+	Forms        []string `json:"forms"`            // of the stored weight
 	Reason       string   `json:"reason,omitempty"` // why it was left alone, or what else is worth knowing
 	SharedWith   string   `json:"shared_with,omitempty"`
 	Bytes        Change   `json:"bytes"` // a payload that several weights share counts for the first
@@ -27,7 +27,7 @@ type Weight struct {
 	Figures
 }
 
-// Figures compare a weight with what stands for it now. They are absent where
+// Figures compare a weight before and after. They are absent where
 // nothing was measured.
 type Figures struct {
 	Sparsity *float64 `json:"sparsity,omitempty"` // fraction of elements whose bits are all zero, after
@@ -49,8 +49,8 @@ func (c *chain) weights() []Weight {
 			Methods:   []string{},
 			Forms:     []string{},
 
-			Bytes:        Change{o.before.Bytes(), o.fate.stored},
-			RuntimeBytes: o.fate.held,
+			Bytes:        Change{o.before.Bytes(), o.extent.stored},
+			RuntimeBytes: o.extent.held,
 		}
 		for _, j := range o.rows {
 			w.Counted = w.Counted || c.rows[j].Counted
@@ -91,7 +91,7 @@ func (c *chain) reason(o *root) string {
 	return strings.Join(told, "; ")
 }
 
-// list is xs as JSON shows it: never null.
+// list is a copy of xs that is not nil, so that JSON has no null.
 func list[T any](xs []T) []T {
 	if xs == nil {
 		return []T{}
@@ -99,12 +99,12 @@ func list[T any](xs []T) []T {
 	return slices.Clone(xs)
 }
 
-// A Coverage is the part of the counted weights' bytes that was changed, by any step, and
-// not only rescaled.
+// A Coverage is the fraction of the counted weights' bytes that any step changed other than
+// by rescaling.
 type Coverage struct {
 	ChangedBytes int64   `json:"changed_bytes"`
 	CountedBytes int64   `json:"counted_bytes"`
-	Share        float64 `json:"share"` // 0 where nothing is counted: nothing was covered
+	Share        float64 `json:"share"` // fraction; 0 where nothing is counted
 }
 
 func coverage(ws []Weight) Coverage {
@@ -122,7 +122,7 @@ func coverage(ws []Weight) Coverage {
 	return c
 }
 
-func (c Coverage) told() string {
+func (c Coverage) text() string {
 	return size(c.ChangedBytes) + " of " + size(c.CountedBytes) + " of float weights changed"
 }
 

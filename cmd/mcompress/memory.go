@@ -142,7 +142,7 @@ func (t *tool) cuts(ctx context.Context, f *onnx.File, s *seeing) error {
 	if t.json {
 		return t.encode(plan)
 	}
-	return mcli.Stages(t.stdout, t.style(), f.Path, plan, s.top)
+	return mcli.Partition(t.stdout, t.style(), f.Path, plan, s.top)
 }
 
 // see plans, and prints what came of it.
@@ -187,7 +187,7 @@ func (t *tool) facts(path string, facts *memplan.Facts, s *seeing) error {
 		}
 	}
 	if !t.json {
-		return mcli.Footprint(t.stdout, t.style(), path, facts, s.top)
+		return mcli.MemoryPlan(t.stdout, t.style(), path, facts, s.top)
 	}
 	return t.encode(facts)
 }

@@ -78,5 +78,5 @@ func (t *tool) split(ctx context.Context, path string, s *cutting) error {
 	if t.json {
 		return t.encode(written)
 	}
-	return mcli.Chain(t.stdout, t.style(), path, written)
+	return mcli.PartitionFiles(t.stdout, t.style(), path, written)
 }

@@ -108,7 +108,7 @@ func (t *tool) verify(c *cli.Context, models []string, v job.Verification, gates
 		return err
 	}
 	f := mcli.Verification{A: models[0], B: models[1], Result: r}
-	if f.Gates, err = report.Judge(r, gates); err != nil {
+	if f.Gates, err = report.EvaluateGates(r, gates); err != nil {
 		return err
 	}
 	if r.Skipped != "" {

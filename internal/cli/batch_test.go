@@ -15,8 +15,8 @@ func TestBatchLineHasOutputSQNRAndGates(t *testing.T) {
 	ran := func(o ...verify.Output) *verify.Result { return &verify.Result{Outputs: o} }
 	near := verify.Output{Errors: &verify.Errors{SQNR: num(31.26), Elements: 4}}
 	for _, c := range []struct {
-		v              *verify.Result
-		gates          []report.Gate
+		v            *verify.Result
+		gates        []report.Gate
 		sqnr, passed string
 	}{
 		{nil, nil, "", ""},

@@ -12,11 +12,11 @@ import (
 	"github.com/mcompress/mcompress/internal/latency"
 )
 
-// Bench writes measurements as a table; of two models those of one backend and batch stand in
-// a row of their own ratio.
+// Bench writes measurements as a table. Two models have a row of ratios for each backend and
+// batch.
 func Bench(w io.Writer, ms []*latency.Measure, models int) error {
 	t := &Table{Right: "llrrrrrrrrr"}
-	t.Add("model", "backend", "batch", "load", "min", "median", "p90", "samples/s", "peak bytes", "weight bytes", "arena bytes")
+	t.Add("model", "backend", "batch", "load", "min latency", "median", "p90", "samples/s", "peak bytes", "weight bytes", "arena bytes")
 	for i, m := range ms {
 		t.Add(filepath.Base(m.Model), m.Backend, batchOf(m), seconds(m.Load), seconds(m.Min), seconds(m.Median), seconds(m.P90),
 			rate(m.PerSec), known(m.Peak), known(m.Weights), known(m.Arena))
@@ -36,7 +36,7 @@ func batchOf(m *latency.Measure) string {
 	return fmt.Sprintf("%d (halved from %d)", m.Batch, m.Halved[0])
 }
 
-// seconds shows a time in the unit that leaves it three digits.
+// seconds formats a time with three digits and its unit.
 func seconds(s float64) string {
 	d := time.Duration(s * float64(time.Second))
 	switch {
@@ -48,7 +48,7 @@ func seconds(s float64) string {
 	return fmt.Sprintf("%.3g s", s)
 }
 
-// rate shows three digits, or all of those before the point.
+// rate has three digits, or all before the decimal point.
 func rate(x float64) string {
 	if x >= 100 {
 		return humanize.Comma(int64(math.Round(x)))
@@ -70,10 +70,10 @@ func times(a, b float64) string {
 	return fmt.Sprintf("%.2f×", a/b)
 }
 
-// shownNodes is how many nodes a profile shows as text.
+// shownNodes is the number of nodes of a profile as text.
 const shownNodes = 20
 
-// Profiles writes where the time of models went.
+// Profiles writes the run time of models by operator and by node.
 func Profiles(w io.Writer, ps []*latency.Profile) error {
 	for i, p := range ps {
 		if i > 0 {
@@ -87,7 +87,7 @@ func Profiles(w io.Writer, ps []*latency.Profile) error {
 }
 
 func profile(w io.Writer, p *latency.Profile) error {
-	fmt.Fprintf(w, "%s, batch %d: %s a run, mean of %d\n\n", filepath.Base(p.Model), p.Batch, seconds(p.Seconds), p.Runs)
+	fmt.Fprintf(w, "%s, batch %d: mean latency %s (%d runs)\n\n", filepath.Base(p.Model), p.Batch, seconds(p.Seconds), p.Runs)
 	if err := profileTable("operator", p.Operators).Write(w); err != nil {
 		return err
 	}
@@ -96,14 +96,14 @@ func profile(w io.Writer, p *latency.Profile) error {
 		return err
 	}
 	if more := len(p.Nodes) - shownNodes; more > 0 {
-		fmt.Fprintf(w, "%d more; --json has them all\n", more)
+		fmt.Fprintf(w, "%d more, see --json\n", more)
 	}
 	return nil
 }
 
 func profileTable(what string, rows []latency.ProfileRow) *Table {
 	t := &Table{Right: "lrrrrr"}
-	t.Add(what, "calls", "time", "share", "bytes allocated", "bytes freed")
+	t.Add(what, "calls", "time", "fraction", "bytes allocated", "bytes freed")
 	for _, r := range rows {
 		t.Add(abridged(r.Name), fmt.Sprintf("%.4g", r.Calls), seconds(r.Seconds), fmt.Sprintf("%.1f %%", 100*r.Fraction), humanize.Comma(r.Alloc), humanize.Comma(r.Freed))
 	}

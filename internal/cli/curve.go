@@ -7,18 +7,18 @@ import (
 	"github.com/mcompress/mcompress/internal/memplan"
 )
 
-// tenths is how many lines a curve has, and barWidth how wide its longest bar is.
+// tenths is the number of lines of a curve, and barWidth the width of its longest bar.
 const (
 	tenths   = 10
 	barWidth = 40
 )
 
-// overTime is what is alive in each tenth of a run at most, and where.
+// overTime is the maximum of live bytes in each tenth of a run, and its node.
 func overTime(r *memplan.Run) *Table {
 	return curve(len(r.Steps), r.Peak, func(i int) (int64, string) { return r.Steps[i].Bytes, r.Steps[i].Node })
 }
 
-// curve is the most of each tenth of n steps, as a part of the peak.
+// curve is the maximum in each tenth of n steps, as bars relative to the peak.
 func curve(n int, peak int64, step func(i int) (bytes int64, name string)) *Table {
 	t := &Table{Indent: "  ", Right: "rlrl"}
 	if peak == 0 {
@@ -36,14 +36,14 @@ func curve(n int, peak int64, step func(i int) (bytes int64, name string)) *Tabl
 		if to > from+1 {
 			steps = fmt.Sprintf("%d–%d", from+1, to)
 		}
-		t.Add(steps, bar(share(most, peak)), size(most), abridged(name))
+		t.Add(steps, bar(fraction(most, peak)), size(most), abridged(name))
 	}
 	return t
 }
 
-// bar is a line of so much of the width, in eighths of a character.
-func bar(share float64) string {
-	eighths := int(share*barWidth*8 + 0.5)
+// bar is a line of a fraction of the width, in eighths of a character.
+func bar(fraction float64) string {
+	eighths := int(fraction*barWidth*8 + 0.5)
 	text := strings.Repeat("█", eighths/8)
 	if rest := eighths % 8; rest > 0 {
 		text += string([]rune("▏▎▍▌▋▊▉")[rest-1])

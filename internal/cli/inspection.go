@@ -8,7 +8,7 @@ import (
 	"github.com/mcompress/mcompress/internal/inspect"
 )
 
-// Inspection writes facts for people.
+// Inspection writes facts about a model as text.
 func Inspection(w io.Writer, s Style, path string, f *inspect.Facts) error {
 	tables := []struct {
 		title string
@@ -91,21 +91,21 @@ func tensorTable(f *inspect.Facts) *Table {
 		if x.Scope != "" {
 			name = x.Scope + ": " + name
 		}
-		t.Add(name, spec(x.DType, x.Shape), sizeOrNone(x.Bytes), zeros, readers(x))
+		t.Add(name, spec(x.DType, x.Shape), sizeOrNone(x.Bytes), zeros, consumers(x))
 	}
 	return t
 }
 
-// shownReaders is how many consumers a line names.
-const shownReaders = 3
+// maxConsumers is the number of consumers on a line.
+const maxConsumers = 3
 
-func readers(x inspect.Tensor) string {
-	text := strings.Join(x.Consumers[:min(len(x.Consumers), shownReaders)], ", ")
-	if n := len(x.Consumers) - shownReaders; n > 0 {
+func consumers(x inspect.Tensor) string {
+	text := strings.Join(x.Consumers[:min(len(x.Consumers), maxConsumers)], ", ")
+	if n := len(x.Consumers) - maxConsumers; n > 0 {
 		text += fmt.Sprintf(" and %d more", n)
 	}
 	if text == "" {
-		text = "(no operator reads it)"
+		text = "(no consumer)"
 	}
 	if x.DuplicateOf != "" {
 		text += "  = " + x.DuplicateOf

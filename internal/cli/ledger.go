@@ -9,14 +9,14 @@ import (
 	"github.com/mcompress/mcompress/report"
 )
 
-// Ledger writes what each step did to each tensor, or why it did not, a line each.
+// Ledger writes a line for each step and tensor: the change, or the reason for none.
 func Ledger(w io.Writer, s Style, res *job.Result) error {
 	if _, err := fmt.Fprintln(w, s.Bold(res.Input)); err != nil {
 		return err
 	}
 	t := &Table{Indent: "  "}
 	for _, row := range res.Report.Ledger {
-		t.Add(row.Method, name(row), operators(row), types(row), bytes(row), fate(row))
+		t.Add(row.Method, name(row), operators(row), types(row), bytes(row), outcome(row))
 	}
 	if err := t.Write(w); err != nil {
 		return err
@@ -32,7 +32,7 @@ func name(row report.Row) string {
 	return row.Scope + ": " + row.Tensor
 }
 
-// operators are the types of the nodes that read a tensor, each once.
+// operators are the distinct operators of a tensor's consumers.
 func operators(row report.Row) string {
 	var ops []string
 	seen := map[string]bool{}
@@ -66,7 +66,7 @@ func bytes(row report.Row) string {
 	return size(row.Before.Bytes) + " → " + size(row.After.Bytes)
 }
 
-func fate(row report.Row) string {
+func outcome(row report.Row) string {
 	words := []string{row.Status}
 	if row.Form != "" {
 		words = append(words, row.Form)

@@ -16,10 +16,10 @@ import (
 	"github.com/mcompress/mcompress/report"
 )
 
-// topReasons is how many reasons a summary names; the report has all.
+// topReasons is the number of reasons in a summary; the report has all.
 const topReasons = 3
 
-// Summary writes what became of one model.
+// Summary writes the result of one model.
 func Summary(w io.Writer, s Style, res *job.Result) error {
 	r := res.Report
 	if _, err := fmt.Fprintln(w, s.Bold(res.Input)+" → "+s.Bold(target(res))); err != nil {
@@ -65,7 +65,7 @@ func first(i int, name string) string {
 func target(res *job.Result) string {
 	switch {
 	case res.Output == "":
-		return "nothing written (dry run)"
+		return "(dry run, no file written)"
 	case res.Rejected:
 		return res.Output + " (rejected)"
 	}
@@ -88,7 +88,7 @@ func coverage(r *report.Report) string {
 	return fmt.Sprintf("%s of the bytes of float weights (%d of %d tensors)", percent(r.Coverage.Share), changed, all)
 }
 
-// weights counts the float weights that were changed, and all that methods looked at.
+// weights counts the changed float weights, and all of them.
 func weights(r *report.Report) (changed, all int) {
 	for _, w := range r.Weights {
 		if !w.Float {
@@ -102,14 +102,14 @@ func weights(r *report.Report) (changed, all int) {
 	return changed, all
 }
 
-// A why is a reason that several weights have in common: what stands before its details.
+// A why is a reason that several weights have in common, without its details.
 type why struct {
 	short, full string
 	count       int
 	bytes       int64
 }
 
-// reasons are why weights that nothing changed were left alone, the most bytes first.
+// reasons are those of unchanged weights, the most bytes first.
 func reasons(r *report.Report) []string {
 	by := map[string]*why{}
 	for _, row := range untouched(r) {
@@ -156,7 +156,7 @@ func general(row report.Row) string {
 	return text
 }
 
-// untouched are the first rows of weights that no step changed.
+// untouched are the first rows of unchanged weights.
 func untouched(r *report.Report) []report.Row {
 	type weight struct{ scope, tensor string }
 	done := map[weight]bool{}
@@ -204,7 +204,7 @@ func limit(g report.Gate, v float64, shown string) string {
 	return shown
 }
 
-// together is several paths that differ in their last extension as one.
+// together abbreviates paths that differ in their last extension.
 func together(paths []string) string {
 	base := strings.TrimSuffix(paths[0], filepath.Ext(paths[0]))
 	var exts []string
@@ -223,4 +223,4 @@ func together(paths []string) string {
 
 func size(n int64) string { return humanize.IBytes(uint64(max(0, n))) }
 
-func percent(share float64) string { return fmt.Sprintf("%.1f %%", 100*share) }
+func percent(fraction float64) string { return fmt.Sprintf("%.1f %%", 100*fraction) }

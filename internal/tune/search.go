@@ -242,7 +242,7 @@ func (t *tuner) evaluate(ctx context.Context, b *built, c choice, what string) (
 	if err != nil {
 		return false, fmt.Errorf("%s: %w", what, err)
 	}
-	gates, err := report.Judge(r, t.Gates)
+	gates, err := report.EvaluateGates(r, t.Gates)
 	if err != nil {
 		return false, err
 	}

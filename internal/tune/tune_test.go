@@ -101,7 +101,7 @@ func TestChosenModelHoldsGatesAndIsSmallest(t *testing.T) {
 
 func holds(t *testing.T, r *verify.Result, gate report.Limit) bool {
 	t.Helper()
-	gates, err := report.Judge(r, []report.Limit{gate})
+	gates, err := report.EvaluateGates(r, []report.Limit{gate})
 	if err != nil {
 		t.Fatal(err)
 	}

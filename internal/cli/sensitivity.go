@@ -9,10 +9,10 @@ import (
 	"github.com/mcompress/mcompress/report"
 )
 
-// Sensitivity writes what each method does to the outputs, the most sensitive weights first.
+// Sensitivity writes the sensitivity of each weight to each method, the highest first.
 func Sensitivity(w io.Writer, s Style, model string, found *pass.Search) error {
 	t := &Table{Indent: "  ", Right: "llrr"}
-	t.Add("weight", "method", "bytes", found.Measure)
+	t.Add("weight", "method", "size", report.MeasureName(found.Measure))
 	for _, l := range found.Layers {
 		name := abridged(l.Tensors[0])
 		for _, v := range l.Variants {
@@ -20,10 +20,10 @@ func Sensitivity(w io.Writer, s Style, model string, found *pass.Search) error {
 			name = ""
 		}
 	}
-	return part{fmt.Sprintf("%s: each weight alone, %d samples", model, found.Samples), t}.write(w, s)
+	return part{fmt.Sprintf("%s: sensitivity, each weight alone, %d samples", model, found.Samples), t}.write(w, s)
 }
 
-// SensitivityJSON writes the same for programs.
+// SensitivityJSON writes the same as JSON.
 func SensitivityJSON(w io.Writer, _ Style, model string, found *pass.Search) error {
 	e := json.NewEncoder(w)
 	e.SetEscapeHTML(false)

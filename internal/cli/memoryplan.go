@@ -10,26 +10,25 @@ import (
 	"github.com/mcompress/mcompress/internal/memplan"
 )
 
-// Footprint writes facts about memory for people, with so many of the blocks that are alive at the
-// peak.
-func Footprint(w io.Writer, s Style, path string, f *memplan.Facts, top int) error {
+// MemoryPlan writes a memory plan as text, with top of the blocks that are live at the peak.
+func MemoryPlan(w io.Writer, s Style, path string, f *memplan.Facts, top int) error {
 	parts := []part{{path, weightTable(f)}}
 	if len(f.Runs) > 0 {
 		last := f.Runs[len(f.Runs)-1]
-		parts = append(parts, part{"memory of a run" + withWorkers(f), runTable(f)})
+		parts = append(parts, part{"memory plan" + withWorkers(f), runTable(f)})
 		if b := f.Budget; b != nil {
-			parts = append(parts, part{fmt.Sprintf("largest batch in %s bytes", humanize.Comma(b.Bytes)), budgetTable(f, b)})
+			parts = append(parts, part{fmt.Sprintf("largest batch within %s bytes", humanize.Comma(b.Bytes)), budgetTable(f, b)})
 		}
 		parts = append(parts,
-			part{peakTitle(f, last), aliveTable(last, top)},
-			part{"over time" + ofBatch(f, last.Batch), overTime(last)},
+			part{peakTitle(f, last), liveTable(last, top)},
+			part{"live bytes over time" + ofBatch(f, last.Batch), overTime(last)},
 		)
 	}
 	if f.Layout != nil {
 		parts = append(parts, part{"channels last (NHWC) instead of channels first (NCHW)", layoutTable(f.Layout)})
 	}
 	if f.Measured != nil {
-		parts = append(parts, part{"measured" + ofBatch(f, f.Measured.Batch), measuredTable(s, f)})
+		parts = append(parts, part{"measured, in bytes" + ofBatch(f, f.Measured.Batch), measuredTable(s, f)})
 	}
 	for _, p := range parts {
 		if err := p.write(w, s); err != nil {
@@ -73,19 +72,19 @@ func weightTable(f *memplan.Facts) *Table {
 	t := &Table{Indent: "  ", Right: "lrrr"}
 	held := map[string]string{}
 	if f.Held != nil {
-		t.Add("weights", "tensors", "bytes", "held at run time")
+		t.Add("weights", "tensors", "size", "runtime memory")
 		for _, d := range f.Held.DTypes {
 			held[d.DType] = sizeOrNone(d.Bytes)
 		}
 	} else {
-		t.Add("weights", "tensors", "bytes")
+		t.Add("weights", "tensors", "size")
 	}
 	for _, d := range f.Weights.DTypes {
 		t.Add(d.DType, fmt.Sprint(d.Tensors), sizeOrNone(d.Bytes), held[d.DType])
 		delete(held, d.DType)
 	}
 	if f.Held == nil {
-		t.Add("in all", fmt.Sprint(f.Weights.Tensors), sizeOrNone(f.Weights.Bytes))
+		t.Add("total", fmt.Sprint(f.Weights.Tensors), sizeOrNone(f.Weights.Bytes))
 		return t
 	}
 	for _, d := range f.Held.DTypes { // types that only the run has
@@ -93,13 +92,13 @@ func weightTable(f *memplan.Facts) *Table {
 			t.Add(d.DType, "", "", bytes)
 		}
 	}
-	t.Add("in all", fmt.Sprint(f.Weights.Tensors), sizeOrNone(f.Weights.Bytes), sizeOrNone(f.Held.Bytes))
+	t.Add("total", fmt.Sprint(f.Weights.Tensors), sizeOrNone(f.Weights.Bytes), sizeOrNone(f.Held.Bytes))
 	return t
 }
 
 func runTable(f *memplan.Facts) *Table {
 	t := &Table{Indent: "  ", Right: "rrrrrl"}
-	t.Add("batch", "weights", "inputs, outputs", "arena", "in all", "")
+	t.Add("batch", "weights", "inputs, outputs", "arena", "total", "")
 	for _, r := range f.Runs {
 		batch := fmt.Sprint(r.Batch)
 		if f.Fixed {
@@ -110,33 +109,33 @@ func runTable(f *memplan.Facts) *Table {
 	return t
 }
 
-// notes are what a run's numbers leave open.
+// notes are gaps in the arena and nodes that are not counted.
 func notes(r *memplan.Run) string {
 	var words []string
 	if r.Arena > r.Bound {
-		words = append(words, fmt.Sprintf("%.1f %% of the arena are gaps", 100*float64(r.Arena-r.Bound)/float64(r.Arena)))
+		words = append(words, fmt.Sprintf("fragmentation of the arena %.1f %%", 100*float64(r.Arena-r.Bound)/float64(r.Arena)))
 	}
 	switch n := len(r.Dynamic); n {
 	case 0:
 	case 1:
-		words = append(words, "not counted: 1 node whose results only a run tells")
+		words = append(words, "not counted: 1 node with data-dependent output sizes")
 	default:
-		words = append(words, fmt.Sprintf("not counted: %d nodes whose results only a run tells", n))
+		words = append(words, fmt.Sprintf("not counted: %d nodes with data-dependent output sizes", n))
 	}
 	return strings.Join(words, "; ")
 }
 
-// budgetTable is the largest batch that fits, and why no larger one does.
+// budgetTable is the largest batch that fits, and the next one.
 func budgetTable(f *memplan.Facts, b *memplan.Budget) *Table {
 	t := &Table{Indent: "  ", Right: "rrl"}
-	row := func(batch int64, total int64, verdict string) {
+	row := func(batch int64, total int64, result string) {
 		name := fmt.Sprintf("batch %d", batch)
 		if f.Fixed {
 			name = "fixed"
 		}
-		t.Add(name, humanize.Comma(total), verdict)
+		t.Add(name, humanize.Comma(total), result)
 	}
-	const fits, exceeds = "bytes fit", "bytes do not"
+	const fits, exceeds = "bytes, within the budget", "bytes, above the budget"
 	if b.Batch == 0 {
 		row(1, b.Total, exceeds)
 		return t
@@ -149,10 +148,10 @@ func budgetTable(f *memplan.Facts, b *memplan.Budget) *Table {
 }
 
 func peakTitle(f *memplan.Facts, r *memplan.Run) string {
-	return fmt.Sprintf("alive at the peak%s: %s of the arena at %s, step %d of %d", ofBatch(f, r.Batch), size(r.Peak), abridged(r.AtNode), r.AtStep+1, len(r.Steps))
+	return fmt.Sprintf("live at the peak%s: %s of the arena at %s, step %d of %d", ofBatch(f, r.Batch), size(r.Peak), abridged(r.AtNode), r.AtStep+1, len(r.Steps))
 }
 
-func aliveTable(r *memplan.Run, top int) *Table {
+func liveTable(r *memplan.Run, top int) *Table {
 	t := &Table{Indent: "  ", Right: "lrrll"}
 	rest, others := int64(0), 0
 	for i, b := range r.Alive {
@@ -165,15 +164,15 @@ func aliveTable(r *memplan.Run, top int) *Table {
 		if b.Kind == "scratch" {
 			what, life = "scratch", abridged(b.From)
 		}
-		t.Add(what, size(b.Bytes), percent(share(b.Bytes, r.Peak)), b.Type, life)
+		t.Add(what, size(b.Bytes), percent(fraction(b.Bytes, r.Peak)), b.Type, life)
 	}
 	if others > 0 {
-		t.Add(fmt.Sprintf("%d more", others), size(rest), percent(share(rest, r.Peak)))
+		t.Add(fmt.Sprintf("%d more", others), size(rest), percent(fraction(rest, r.Peak)))
 	}
 	return t
 }
 
-// abridged is a name of which exporters have made a path, so short that lines stay readable.
+// abridged is a long name, as exporters make of paths, without its middle.
 func abridged(name string) string {
 	const longest, head = 40, 12
 	if r := []rune(name); len(r) > longest {
@@ -182,7 +181,7 @@ func abridged(name string) string {
 	return name
 }
 
-func share(part, whole int64) float64 {
+func fraction(part, whole int64) float64 {
 	if whole == 0 {
 		return 0
 	}
@@ -191,25 +190,25 @@ func share(part, whole int64) float64 {
 
 func layoutTable(l *memplan.Layout) *Table {
 	t := &Table{Indent: "  ", Right: "lrrl"}
-	t.Add("nodes with channels", fmt.Sprint(l.Sensitive), "", fmt.Sprintf("of %d", l.Nodes))
+	t.Add("layout-sensitive nodes", fmt.Sprint(l.Sensitive), "", fmt.Sprintf("of %d", l.Nodes))
 	for _, m := range []struct {
 		what  string
 		moves []memplan.Move
-	}{{"transposes to add", l.Added}, {"to keep", l.Kept}, {"to remove", l.Vanished}} {
+	}{{"transposes to add", l.Added}, {"transposes to keep", l.Kept}, {"transposes to remove", l.Vanished}} {
 		t.Add(m.what, fmt.Sprint(len(m.moves)), moved(m.moves), largest(m.moves))
 	}
-	t.Add("patches now", humanize.Comma(l.First.Runs), sizeOrNone(l.First.Bytes), "pieces that convolutions copy, and their bytes")
-	t.Add("then", humanize.Comma(l.Last.Runs), sizeOrNone(l.Last.Bytes), "")
+	t.Add("im2col copies, NCHW", humanize.Comma(l.First.Runs), sizeOrNone(l.First.Bytes), "contiguous pieces and bytes")
+	t.Add("im2col copies, NHWC", humanize.Comma(l.Last.Runs), sizeOrNone(l.Last.Bytes), "")
 	switch {
 	case l.Saved > 0:
-		t.Add("in all", "", size(l.Saved), "less are read and written")
+		t.Add("memory traffic", "", "-"+size(l.Saved), "")
 	case l.Saved < 0:
-		t.Add("in all", "", size(-l.Saved), "more are read and written")
+		t.Add("memory traffic", "", "+"+size(-l.Saved), "")
 	default:
-		t.Add("in all", "", "–", "as many bytes are read and written")
+		t.Add("memory traffic", "", "–", "unchanged")
 	}
 	if l.Unknown > 0 {
-		t.Add("not counted", fmt.Sprint(l.Unknown), "", "values whose size only a run tells")
+		t.Add("not counted", fmt.Sprint(l.Unknown), "", "values of data-dependent size")
 	}
 	return t
 }
@@ -233,7 +232,7 @@ func largest(ms []memplan.Move) string {
 			most = m
 		}
 	}
-	return fmt.Sprintf("the largest of %s: %s", abridged(most.Value), size(most.Bytes))
+	return fmt.Sprintf("largest: %s, %s", abridged(most.Value), size(most.Bytes))
 }
 
 func measuredTable(s Style, f *memplan.Facts) *Table {
@@ -241,16 +240,16 @@ func measuredTable(s Style, f *memplan.Facts) *Table {
 	m, r := f.Measured, f.Runs[len(f.Runs)-1]
 	same := func(got, want int64) string {
 		if got == want {
-			return s.Good("as planned, to the byte")
+			return s.Good("equal to the plan")
 		}
-		return s.Bad(fmt.Sprintf("planned were %s", humanize.Comma(want)))
+		return s.Bad(fmt.Sprintf("plan: %s", humanize.Comma(want)))
 	}
 	t.Add("arena", humanize.Comma(m.Arena), same(m.Arena, r.Arena))
-	t.Add("peak", humanize.Comma(m.Peak), same(m.Peak, r.Peak)+" at "+abridged(m.AtNode))
-	t.Add("written", humanize.Comma(m.Written), "of the arena: scratch is not always used in full")
-	t.Add("weights", humanize.Comma(m.Weights), "in the form that nodes want; planned were "+humanize.Comma(f.Held.Bytes))
+	t.Add("peak", humanize.Comma(m.Peak), same(m.Peak, r.Peak)+", at "+abridged(m.AtNode))
+	t.Add("written", humanize.Comma(m.Written), "of the arena; scratch may be used in part")
+	t.Add("weights", humanize.Comma(m.Weights), "after prepacking; plan: "+humanize.Comma(f.Held.Bytes))
 	if m.Heap > 0 {
-		t.Add("heap", humanize.Comma(m.Heap), "results of nodes that the plan does not count")
+		t.Add("heap", humanize.Comma(m.Heap), "outputs of nodes that the plan does not count")
 	}
 	return t
 }

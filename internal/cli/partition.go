@@ -9,14 +9,14 @@ import (
 	"github.com/mcompress/mcompress/internal/partition"
 )
 
-// mostNames is how many values a line names.
-const mostNames = 3
+// maxNames is the number of values on a line.
+const maxNames = 3
 
-// Stages writes where a model is cut, and the tensor-parallel cuts of so many pairs of weights.
-func Stages(w io.Writer, s Style, path string, p *partition.Plan, top int) error {
+// Stages writes the pipeline stages of a model, and the tensor-parallel cuts of top pairs of weights.
+func Partition(w io.Writer, s Style, path string, p *partition.Plan, top int) error {
 	parts := []part{
 		{inStages(path, p), stageTable(p)},
-		{"weights that several stages hold", sharedTable(p)},
+		{"weights replicated in several stages", sharedTable(p)},
 		{fmt.Sprintf("tensor-parallel cuts over %d devices", len(p.Stages)), parallelTable(p, top)},
 	}
 	for i, part := range parts {
@@ -24,7 +24,7 @@ func Stages(w io.Writer, s Style, path string, p *partition.Plan, top int) error
 			return err
 		}
 		if i == 0 && p.Unknown > 0 {
-			if _, err := fmt.Fprintf(w, "  values whose size only a run tells, not counted: %d\n", p.Unknown); err != nil {
+			if _, err := fmt.Fprintf(w, "  values of data-dependent size, not counted: %d\n", p.Unknown); err != nil {
 				return err
 			}
 		}
@@ -41,14 +41,14 @@ func inStages(path string, p *partition.Plan) string {
 
 func stageTable(p *partition.Plan) *Table {
 	t := &Table{Indent: "  ", Right: "rrrrrll"}
-	t.Add("stage", "nodes", "weights", "peak", "hands on", "what", "nodes from and to")
+	t.Add("stage", "nodes", "weights", "peak", "transfer", "values", "first and last node")
 	for i, s := range p.Stages {
 		t.Add(fmt.Sprint(i+1), fmt.Sprint(s.Nodes), sizeOrNone(s.Weights), sizeOrNone(s.Peak), sizeOrNone(s.Handed), crossing(s), abridged(s.First)+" → "+abridged(s.Last))
 	}
 	return t
 }
 
-// crossing names the values that cross the cut behind a stage.
+// crossing names the values that are transferred to later stages.
 func crossing(s *partition.Stage) string {
 	if len(s.Crosses) == 0 {
 		return "–"
@@ -60,7 +60,7 @@ func crossing(s *partition.Stage) string {
 	return few(names)
 }
 
-// smallShared is below what a shared constant, most often a number or a shape, is not named.
+// smallShared is the size below which shared constants, such as shapes, are summed up.
 const smallShared = 1 << 10
 
 func sharedTable(p *partition.Plan) *Table {
@@ -88,7 +88,7 @@ func parallelTable(p *partition.Plan, top int) *Table {
 	if len(p.Parallel) == 0 || top == 0 {
 		return t
 	}
-	t.Add("weight", "", "cut", "a device", "")
+	t.Add("weight", "", "cut", "per device", "")
 	for i, pair := range p.Parallel {
 		if i == top {
 			t.Add(fmt.Sprintf("%d more pairs", len(p.Parallel)-i))
@@ -104,16 +104,16 @@ func parallelTable(p *partition.Plan, top int) *Table {
 
 func (t *Table) cut(c partition.Cut, how, then string) {
 	if !c.Even {
-		then = strings.TrimPrefix(then+"; it does not divide evenly", "; ")
+		then = strings.TrimPrefix(then+"; not divisible by the number of devices", "; ")
 	}
 	t.Add(abridged(c.Weight), c.Type, fmt.Sprintf("%s, axis %d", how, c.Axis), size(c.PerDevice), then)
 }
 
-// Chain writes what files a model was cut into.
-func Chain(w io.Writer, s Style, path string, c *partition.Written) error {
+// Chain writes the files of the stages.
+func PartitionFiles(w io.Writer, s Style, path string, c *partition.Written) error {
 	folder := filepath.Dir(c.Manifest)
 	t := &Table{Indent: "  ", Right: "lrrll"}
-	t.Add("file", "size", "nodes", "given", "gives")
+	t.Add("file", "size", "nodes", "inputs", "outputs")
 	for i, m := range c.Chain.Stages {
 		bytes := int64(0)
 		for _, p := range m.Parts {
@@ -129,11 +129,11 @@ func Chain(w io.Writer, s Style, path string, c *partition.Written) error {
 	return part{inStages(path, c.Plan), t}.write(w, s)
 }
 
-// few names some of a list of values.
+// few abbreviates a list of values.
 func few(names []string) string {
 	var list []string
 	for i, name := range names {
-		if i == mostNames && len(names) > mostNames+1 {
+		if i == maxNames && len(names) > maxNames+1 {
 			list = append(list, fmt.Sprintf("%d more", len(names)-i))
 			break
 		}

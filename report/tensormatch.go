@@ -12,18 +12,18 @@ import (
 	"github.com/mcompress/mcompress/pass"
 )
 
-// A matcher finds what became of the source's weights in a result of unknown history.
+// A matcher finds the source's weights in a result of unknown history.
 type matcher struct {
 	consts map[scoped]*ir.Value // of the result
 	nodes  map[scoped]*ir.Node  // of the result, by name and by first output
 	known  map[scoped]bool      // constants of the source
 	fresh  []*ir.Value          // constants that only the result has
-	taken  map[*ir.Value]string // what a fresh constant was matched to
+	taken  map[*ir.Value]string // weights that fresh constants were matched to
 }
 
 // match makes a row for each weight of the source, in file order: by the tensor's
-// name, else by what the node of the same name or output now reads, and by names
-// that go on where the weight's ends.
+// name, else by the input of the node of the same name or output, and by names
+// that begin with the weight's.
 func match(ctx context.Context, in Input) ([]pass.Row, error) {
 	m := newMatcher(in.Source.IR, in.Result.IR)
 	rows := []pass.Row{}
@@ -67,7 +67,7 @@ func newMatcher(source, result *ir.Model) *matcher {
 	return m
 }
 
-// nodeNames are the keys a node is found by: its own name and what it makes.
+// nodeNames are the keys of a node: its own name and its first output.
 func nodeNames(n *ir.Node) []string {
 	var names []string
 	if n.Name != "" {
@@ -105,7 +105,7 @@ func (m *matcher) row(v *ir.Value) pass.Row {
 	return r
 }
 
-// trace follows v's readers into the result, to the constants that now stand there.
+// trace follows v's consumers into the result, to the constants that replace v.
 func (m *matcher) trace(r *pass.Row, v *ir.Value) {
 	for _, u := range v.Uses() {
 		if u.Node == nil {
@@ -151,7 +151,7 @@ func (m *matcher) take(r *pass.Row, vs []*ir.Value) {
 	}
 }
 
-// role tells what a constant is for by its size and type.
+// role is the role of a constant, by its size and type.
 func role(before, t *ir.Tensor) pass.Role {
 	switch {
 	case t.Elems() == before.Elems():

@@ -2,7 +2,7 @@ package report
 
 import "slices"
 
-// smaller says how two sizes compare.
+// smaller is the ratio of two sizes in words.
 func smaller(c Change) string {
 	switch {
 	case c.After == 0 || c.Before == 0:
@@ -15,8 +15,7 @@ func smaller(c Change) string {
 	return times(float64(c.After)/float64(c.Before)) + " larger"
 }
 
-// worst is the changed weight with the lowest SQNR, an exact one only if all are; nil
-// if none was measured.
+// worst is the changed weight with the lowest SQNR; nil if none was measured.
 func (r *Report) worst() *Weight {
 	var worst *Weight
 	for i := range r.Weights {
@@ -73,13 +72,13 @@ func (r *Report) reasons() []reason {
 	return rs
 }
 
-// notes are rows about something that is no weight's fate.
+// notes are rows that are not about a change of a weight.
 func (r *Report) notes() []Row {
 	return slices.DeleteFunc(slices.Clone(r.Ledger), func(x Row) bool { return x.Status != "noted" })
 }
 
-// steps are the rows of a ledger in which some weight has more than one; nil if the
-// weights tell all.
+// steps are the rows of a ledger in which some weight has more than one, else nil: then the
+// weights have the same content.
 func (r *Report) steps() []Row {
 	rows := slices.DeleteFunc(slices.Clone(r.Ledger), func(x Row) bool { return x.Before == nil || x.After == nil })
 	if len(rows) <= len(r.changed()) {
@@ -100,7 +99,7 @@ func main(s Side) string {
 	return s.Files[0].Name
 }
 
-// kept is n bytes of w, unless another weight's row shows them.
+// kept is n bytes of w, or a note that they count for another weight.
 func (w Weight) kept(n int64) string {
 	if n == 0 && w.SharedWith != "" {
 		return "shared"

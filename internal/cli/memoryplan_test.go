@@ -21,7 +21,7 @@ func shown(t *testing.T, steps, peak int, change func(*memplan.Facts)) string {
 	f := &memplan.Facts{Held: &memplan.Weights{Bytes: 1 << 20}, Workers: 2, Runs: []*memplan.Run{r}}
 	change(f)
 	var b strings.Builder
-	if err := Footprint(&b, Style{}, "m.onnx", f, 1); err != nil {
+	if err := MemoryPlan(&b, Style{}, "m.onnx", f, 1); err != nil {
 		t.Fatal(err)
 	}
 	return b.String()
@@ -61,57 +61,57 @@ func TestOnlyTheLargestBlocksAreListed(t *testing.T) {
 			{Name: "node", Kind: "scratch", Bytes: 1 << 17, From: "node", To: "node"},
 		}
 	})
-	for _, want := range []string{"large   768 KiB  75.0 %  float[3]  a → b\n", "2 more  256 KiB  25.0 %\n", "alive at the peak, batch 2: 1.0 MiB of the arena at node, step 1 of 1\n"} {
+	for _, want := range []string{"large   768 KiB  75.0 %  float[3]  a → b\n", "2 more  256 KiB  25.0 %\n", "live at the peak, batch 2: 1.0 MiB of the arena at node, step 1 of 1\n"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("%q is not in\n%s", want, got)
 		}
 	}
 }
 
-func TestWhatIsNotCountedIsSaid(t *testing.T) {
+func TestUncountedNodesAreListed(t *testing.T) {
 	got := shown(t, 1, 0, func(f *memplan.Facts) { f.Runs[0].Bound, f.Runs[0].Dynamic = 1<<20, []string{"a", "b"} })
-	if want := "50.0 % of the arena are gaps; not counted: 2 nodes whose results only a run tells"; !strings.Contains(got, want) {
+	if want := "fragmentation of the arena 50.0 %; not counted: 2 nodes with data-dependent output sizes"; !strings.Contains(got, want) {
 		t.Errorf("%q is not in\n%s", want, got)
 	}
 }
 
 func TestBudgets(t *testing.T) {
 	for want, b := range map[string]memplan.Budget{
-		"  batch 7  2,000  bytes fit\n  batch 8  2,300  bytes do not\n": {Bytes: 2048, Batch: 7, Total: 2000, Next: 2300},
-		"  batch 1  4,000  bytes do not\n":                              {Bytes: 2048, Total: 4000},
+		"  batch 7  2,000  bytes, within the budget\n  batch 8  2,300  bytes, above the budget\n": {Bytes: 2048, Batch: 7, Total: 2000, Next: 2300},
+		"  batch 1  4,000  bytes, above the budget\n": {Bytes: 2048, Total: 4000},
 	} {
 		got := shown(t, 1, 0, func(f *memplan.Facts) { f.Budget = &b })
-		if !strings.Contains(got, "largest batch in 2,048 bytes\n"+want) {
+		if !strings.Contains(got, "largest batch within 2,048 bytes\n"+want) {
 			t.Errorf("%q is not in\n%s", want, got)
 		}
 	}
 	got := shown(t, 1, 0, func(f *memplan.Facts) {
 		f.Fixed, f.Budget = true, &memplan.Budget{Bytes: 2048, Batch: 1, Total: 2000}
 	})
-	if !strings.Contains(got, "  fixed  2,000  bytes fit\n") || strings.Contains(got, "batch 2") {
+	if !strings.Contains(got, "  fixed  2,000  bytes, within the budget\n") || strings.Contains(got, "batch 2") {
 		t.Errorf("a batch of a model that declares it:\n%s", got)
 	}
 }
 
-func TestMeasuresThatAreNotAsPlanned(t *testing.T) {
+func TestMeasurementsThatDifferFromThePlan(t *testing.T) {
 	got := shown(t, 1, 0, func(f *memplan.Facts) { f.Measured = &memplan.Taken{Batch: 2, Arena: 2 << 20, Peak: 1<<20 + 1} })
-	for _, want := range []string{"arena    2,097,152  as planned, to the byte\n", "peak     1,048,577  planned were 1,048,576"} {
+	for _, want := range []string{"arena    2,097,152  equal to the plan\n", "peak     1,048,577  plan: 1,048,576"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("%q is not in\n%s", want, got)
 		}
 	}
 }
 
-func TestLayoutsSayWhatIsMovedMore(t *testing.T) {
+func TestLayoutChangesOfMemoryTraffic(t *testing.T) {
 	l := memplan.Layout{Sensitive: 3, Nodes: 9, Saved: -3 << 10, Added: []memplan.Move{{Value: "a", Bytes: 1 << 10}, {Value: "b", Bytes: 2 << 10}}}
 	got := shown(t, 1, 0, func(f *memplan.Facts) { f.Layout = &l })
-	for _, want := range []string{"transposes to add    2  3.0 KiB  the largest of b: 2.0 KiB\n", "3.0 KiB  more are read and written\n"} {
+	for _, want := range []string{"transposes to add       2   3.0 KiB  largest: b, 2.0 KiB\n", "memory traffic             +3.0 KiB\n"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("%q is not in\n%s", want, got)
 		}
 	}
 	l.Saved = 5 << 10
-	if got := shown(t, 1, 0, func(f *memplan.Facts) { f.Layout = &l }); !strings.Contains(got, "5.0 KiB  less are read and written\n") {
+	if got := shown(t, 1, 0, func(f *memplan.Facts) { f.Layout = &l }); !strings.Contains(got, "-5.0 KiB\n") {
 		t.Errorf("got\n%s", got)
 	}
 }

@@ -7,25 +7,24 @@ import (
 	"github.com/mcompress/mcompress/pass"
 )
 
-// A chain is a ledger whose rows know each other: in a pipeline a later step takes
-// over the tensors that an earlier one made, and what is left of them in the end
-// lies in the result.
+// A chain links the rows of a ledger: in a pipeline a later step replaces tensors
+// that an earlier one made, and the last ones are stored in the result.
 type chain struct {
 	rows   []pass.Row
-	takers map[*ir.Tensor][]int // changed rows, by the tensor they found
+	takers map[*ir.Tensor][]int // changed rows, by the tensor before the step
 	roots  []*root
 	stored *index
 }
 
-// A root is a weight of the source and the rows that speak of it, in order.
+// A root is a weight of the source and its rows, in order.
 type root struct {
 	before *ir.Tensor
-	rows   []int // that found before itself
-	all    []int // those, and the ones that found a payload which they made
-	fate   fate
+	rows   []int // with the weight itself before the step
+	all    []int // those, and the rows of payloads that they made
+	extent extent
 }
 
-func link(rows []pass.Row, result *ir.Model) *chain {
+func newChain(rows []pass.Row, result *ir.Model) *chain {
 	c := &chain{rows: rows, takers: map[*ir.Tensor][]int{}, stored: newIndex(result)}
 	type origin struct {
 		*root
@@ -60,12 +59,12 @@ func link(rows []pass.Row, result *ir.Model) *chain {
 	}
 	seen := map[*ir.Tensor]bool{}
 	for _, o := range c.roots {
-		o.fate = c.fate(o, seen)
+		o.extent = c.extent(o, seen)
 	}
 	return c
 }
 
-// taker is the row that took over a tensor which row i made, or -1.
+// taker is the row that replaced a tensor of row i, or -1.
 func (c *chain) taker(t *ir.Tensor, i int) int {
 	for _, j := range c.takers[t] {
 		if j > i {
@@ -80,7 +79,7 @@ func (c *chain) superseded(i int) bool {
 }
 
 // opened is p's tensor in the result, or the recipe for it if the result has none:
-// then a later step replaced it, or it lies in an attribute.
+// then a later step replaced it, or it is in an attribute.
 func (c *chain) opened(p pass.Part, i int) *ir.Tensor {
 	if c.taker(p.Tensor, i) < 0 {
 		if t := c.stored.find(p); t != nil {
@@ -90,12 +89,12 @@ func (c *chain) opened(p pass.Part, i int) *ir.Tensor {
 	return p.Tensor
 }
 
-// afterStep is the weight as row i left it, nil if that cannot be made.
+// afterStep is the weight after row i, nil if it cannot be restored.
 func (c *chain) afterStep(i int) *ir.Tensor {
 	return c.restore(i, func(p pass.Part) *ir.Tensor { return c.opened(p, i) })
 }
 
-// atEnd is the weight that row i found, as all steps together left it.
+// atEnd is the weight before row i, as restored from the result of all steps.
 func (c *chain) atEnd(i int) *ir.Tensor {
 	return c.restore(i, func(p pass.Part) *ir.Tensor {
 		if j := c.taker(p.Tensor, i); j >= 0 {
@@ -119,23 +118,23 @@ func (c *chain) restore(i int, part func(pass.Part) *ir.Tensor) *ir.Tensor {
 	return r.Restore(ts)
 }
 
-// A fate is what is left of a weight in the result.
-type fate struct {
+// An extent is the bytes of a weight in the result.
+type extent struct {
 	stored int64 // bytes in the files
 	held   int64 // bytes once a runtime has loaded them
-	listed int64 // held bytes of the same tensors in the result's inventory, which knows no forms
+	listed int64 // held bytes of the same tensors in the result's inventory, which ignores forms
 }
 
-func (f *fate) add(g fate) {
+func (f *extent) add(g extent) {
 	f.stored += g.stored
 	f.held += g.held
 	f.listed += g.listed
 }
 
-// left is what is left in the end of what row i made; what is in seen was counted
-// already. The first form on the way that the runtime expands decides what it holds.
-func (c *chain) left(i int, seen map[*ir.Tensor]bool) fate {
-	var f fate
+// left is the extent in the result of the tensors of row i, without those in seen, which
+// count already. The first form that the runtime expands decides the held bytes.
+func (c *chain) left(i int, seen map[*ir.Tensor]bool) extent {
+	var f extent
 	r := c.rows[i]
 	for _, p := range r.After {
 		if j := c.taker(p.Tensor, i); j >= 0 {
@@ -148,7 +147,7 @@ func (c *chain) left(i int, seen map[*ir.Tensor]bool) fate {
 		}
 		seen[t] = true
 		if p.Value != nil {
-			f.add(fate{t.Bytes(), r.Form.Held(t), t.Bytes()})
+			f.add(extent{t.Bytes(), r.Form.Held(t), t.Bytes()})
 			continue
 		}
 		// Tensors in an attribute are listed as the one that they expand to.
@@ -161,9 +160,9 @@ func (c *chain) left(i int, seen map[*ir.Tensor]bool) fate {
 	return f
 }
 
-// fate sums up over the rows that found o's tensor as it was.
-func (c *chain) fate(o *root, seen map[*ir.Tensor]bool) fate {
-	var f fate
+// extent sums up over the rows with o's tensor before the step.
+func (c *chain) extent(o *root, seen map[*ir.Tensor]bool) extent {
+	var f extent
 	changed := false
 	for _, i := range o.rows {
 		if c.rows[i].Status == pass.Changed {
@@ -173,24 +172,24 @@ func (c *chain) fate(o *root, seen map[*ir.Tensor]bool) fate {
 	}
 	if !changed || c.stays(o, seen) {
 		b := o.before.Bytes()
-		f.add(fate{b, b, b})
+		f.add(extent{b, b, b})
 	}
 	return f
 }
 
-// stays reports whether the result holds a changed weight as it was, too: not all of
-// its readers could take the other form.
+// stays reports whether the result has the original of a changed weight, too: some
+// consumers do not support the new form.
 func (c *chain) stays(o *root, seen map[*ir.Tensor]bool) bool {
 	r := c.rows[o.rows[0]]
 	t := c.stored.scoped[scoped{r.Scope, r.Tensor}]
 	return t != nil && alike(t.Spec, o.before.Spec) && !seen[t]
 }
 
-// expansion is what a runtime holds beyond the result's inventory.
+// expansion is the memory of a runtime beyond the result's inventory.
 func (c *chain) expansion() int64 {
 	n := int64(0)
 	for _, o := range c.roots {
-		n += o.fate.held - o.fate.listed
+		n += o.extent.held - o.extent.listed
 	}
 	return n
 }

@@ -25,21 +25,21 @@ func TestStagesAreATable(t *testing.T) {
 		},
 	}
 	var b strings.Builder
-	if err := Stages(&b, Style{}, "m.onnx", p, 1); err != nil {
+	if err := Partition(&b, Style{}, "m.onnx", p, 1); err != nil {
 		t.Fatal(err)
 	}
 	want := `m.onnx in 2 stages, balanced by weights
-  stage  nodes  weights     peak  hands on  what             nodes from and to
+  stage  nodes  weights     peak  transfer  values           first and last node
       1      2  1.0 MiB  1.0 KiB   2.0 KiB  v, w, x, 2 more  a → b
       2      1        –        –         –  –                c → c
-  values whose size only a run tells, not counted: 1
-weights that several stages hold
+  values of data-dependent size, not counted: 1
+weights replicated in several stages
   tied            4.0 KiB  stages 1 and 2
   below 1 KiB: 1      4 B
 tensor-parallel cuts over 2 devices
-  weight                    cut                 a device
-  up            float[4,8]  by columns, axis 1      64 B
-  down          float[8,4]  by rows, axis 0         64 B  then all-reduce 16 B of sum; it does not divide evenly
+  weight                    cut                 per device
+  up            float[4,8]  by columns, axis 1        64 B
+  down          float[8,4]  by rows, axis 0           64 B  then all-reduce 16 B of sum; not divisible by the number of devices
   2 more pairs
 `
 	if b.String() != want {

@@ -7,7 +7,7 @@ import (
 	"github.com/mcompress/mcompress/pass"
 )
 
-// A subtree is an input that is computed from constants alone.
+// A subtree is a constant expression: the nodes and constants that an input is computed from.
 type subtree struct {
 	leaves []*ir.Value
 	nodes  []*ir.Node
@@ -40,8 +40,8 @@ func (s *subtree) walk(v *ir.Value) bool {
 	return true
 }
 
-// form is what the runtime makes of s: it folds constant expressions into a dense
-// tensor, but does not fold DequantizeLinear.
+// form is the form of s at run time: constant expressions are folded into a dense
+// tensor, DequantizeLinear is not.
 func (s *subtree) form() pass.Form {
 	switch {
 	case slices.ContainsFunc(s.nodes, func(n *ir.Node) bool { return n.Op.Is("DequantizeLinear") }):

@@ -30,16 +30,16 @@ func TestStatesAreInGigabytes(t *testing.T) {
   parameters         28.0 GB
   gradients          28.0 GB
   optimizer states   56.0 GB
-  in all            112.0 GB
+  total             112.0 GB
 `
 	if got != want {
 		t.Errorf("got\n%s", got)
 	}
 }
 
-func TestTheHostHasAColumnOfItsOwn(t *testing.T) {
+func TestOffloadedStatesHaveAColumn(t *testing.T) {
 	got := holding(t, 1e9, memory.Training{Optimizer: "adam", Precision: "mixed", ZeRO: 1, Devices: 4, OffloadOptimizer: true})
-	for _, want := range []string{", on each of 4 devices, ZeRO stage 1\n", "  optimizer states       –  3.0 GB\n", "  in all            4.0 GB  3.0 GB\n"} {
+	for _, want := range []string{", on each of 4 devices, ZeRO stage 1\n", "  optimizer states       –  3.0 GB\n", "  total             4.0 GB  3.0 GB\n"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("%q is not in\n%s", want, got)
 		}
@@ -56,11 +56,11 @@ func TestLayersAreInTheirOrder(t *testing.T) {
 	if err := layerTable(r, 2).Write(&b); err != nil {
 		t.Fatal(err)
 	}
-	want := `  layer     output   kept  gradient  difference
+	want := `  layer     output  saved  gradient  difference
   n1          3.00   3.00         –        3.00
   n4          4.00   4.00         –        4.00
   2 more      3.00   3.00         –        3.00
-  in all     10.00  10.00         –       10.00
+  total      10.00  10.00         –       10.00
 `
 	if b.String() != want {
 		t.Errorf("got\n%s", b.String())

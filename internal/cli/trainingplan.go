@@ -12,12 +12,12 @@ import (
 	"github.com/mcompress/mcompress/internal/memplan"
 )
 
-// States writes what training so many parameters holds, in GB of 10^9 bytes.
+// States writes the training states of a number of parameters, in GB of 10^9 bytes.
 func States(w io.Writer, s Style, t *memplan.Training) error {
 	return part{"training " + trained(t), stateTable(t, gigabytes)}.write(w, s)
 }
 
-// Training writes the memory of training a model, with so many of its layers.
+// Training writes the memory plan of training a model, with top of its layers.
 func Training(w io.Writer, s Style, path string, t *memplan.Training, top int) error {
 	parts := []part{{path + ": training " + trained(t), stateTable(t, sizeOrNone)}}
 	if len(t.Runs) > 0 {
@@ -26,9 +26,9 @@ func Training(w io.Writer, s Style, path string, t *memplan.Training, top int) e
 		if t.Fixed {
 			of = ""
 		}
-		peak := fmt.Sprintf("over time%s: %s at %s, step %d of %d", of, size(last.Peak), abridged(last.AtNode), last.AtStep+1, len(last.Steps))
+		peak := fmt.Sprintf("live bytes over time%s: peak %s at %s, step %d of %d", of, size(last.Peak), abridged(last.AtNode), last.AtStep+1, len(last.Steps))
 		parts = append(parts,
-			part{"a step, in MiB" + checkpoints(t, last), stepTable(t)},
+			part{"training step, in MiB" + checkpoints(t, last), stepTable(t)},
 			part{"layers" + of + ", in MiB", layerTable(last, top)},
 			part{peak, curve(len(last.Steps), last.Peak, func(i int) (int64, string) { return last.Steps[i].Bytes, last.Steps[i].Name })},
 		)
@@ -48,7 +48,7 @@ func gigabytes(n int64) string {
 	return fmt.Sprintf("%.1f GB", float64(n)/1e9)
 }
 
-// trained says what is trained, and how.
+// trained describes parameters, optimizer and precision.
 func trained(t *memplan.Training) string {
 	text := fmt.Sprintf("%s parameters with %s, %s precision", humanize.Comma(t.Parameters), t.Optimizer, t.Precision)
 	if t.ZeRO > 0 || t.Devices > 1 {
@@ -57,7 +57,7 @@ func trained(t *memplan.Training) string {
 	return text
 }
 
-// stateTable has a column for the host if something is there.
+// stateTable has a column for the host if it stores any state.
 func stateTable(t *memplan.Training, size func(int64) string) *Table {
 	table := &Table{Indent: "  ", Right: "lrr"}
 	total := t.States.Total()
@@ -74,7 +74,7 @@ func stateTable(t *memplan.Training, size func(int64) string) *Table {
 	row("parameters", t.States.Parameters)
 	row("gradients", t.States.Gradients)
 	row("optimizer states", t.States.Optimizer)
-	row("in all", total)
+	row("total", total)
 	return table
 }
 
@@ -82,12 +82,12 @@ func checkpoints(t *memplan.Training, r *memplan.TrainRun) string {
 	if r.Segments < 2 {
 		return ""
 	}
-	return fmt.Sprintf(", with checkpoints (%s): %d segments", t.Checkpoint, r.Segments)
+	return fmt.Sprintf(", activation checkpointing (%s, %d segments)", t.Checkpoint, r.Segments)
 }
 
 func stepTable(t *memplan.Training) *Table {
 	table := &Table{Indent: "  ", Right: "rrrrrl"}
-	table.Add("batch", "states", "activations", "with gradients", "in all", "")
+	table.Add("batch", "states", "activations", "with gradients", "total", "")
 	for _, r := range t.Runs {
 		batch := fmt.Sprint(r.Batch)
 		if t.Fixed {
@@ -95,21 +95,21 @@ func stepTable(t *memplan.Training) *Table {
 		}
 		note := ""
 		if r.Unknown > 0 {
-			note = fmt.Sprintf("not counted: %d values whose size only a run tells", r.Unknown)
+			note = fmt.Sprintf("not counted: %d values of data-dependent size", r.Unknown)
 		}
 		table.Add(batch, mebibytes(t.States.Total().Device), mebibytes(r.Activations), mebibytes(r.Peak), mebibytes(r.Total), note)
 	}
 	return table
 }
 
-// layerTable has the layers that need most, in their order.
+// layerTable has the largest layers, in their order.
 func layerTable(r *memplan.TrainRun, top int) *Table {
 	t := &Table{Indent: "  ", Right: "llrrrr"}
 	shown, rest := largestLayers(r.Layers, top)
 	if len(shown) == 0 {
 		return t
 	}
-	t.Add("layer", "", "output", "kept", "gradient", "difference")
+	t.Add("layer", "", "output", "saved", "gradient", "difference")
 	row := func(name, op string, l memplan.Layer) {
 		t.Add(name, op, mebibytes(l.Output), mebibytes(l.Kept), mebibytes(l.Gradient), mebibytes(l.Difference))
 	}
@@ -119,7 +119,7 @@ func layerTable(r *memplan.TrainRun, top int) *Table {
 	if len(rest) > 0 {
 		row(fmt.Sprintf("%d more", len(rest)), "", sum(rest))
 	}
-	row("in all", "", sum(r.Layers))
+	row("total", "", sum(r.Layers))
 	return t
 }
 
@@ -130,7 +130,7 @@ func mebibytes(n int64) string {
 	return fmt.Sprintf("%.2f", float64(n)/(1<<20))
 }
 
-// largestLayers are those of the layers that need memory, up to so many.
+// largestLayers are the layers with the largest memory, up to top.
 func largestLayers(layers []memplan.Layer, top int) (shown, rest []memplan.Layer) {
 	weight := func(l memplan.Layer) int64 { return max(l.Output, l.Kept, l.Gradient) }
 	var order []int
