@@ -28,6 +28,7 @@ func (r *Report) Markdown(w io.Writer) error {
 	m.reasons(r.reasons())
 	m.steps(r.steps())
 	m.notes(r.notes())
+	m.hints(r.Hints)
 	m.provenance(r)
 	_, err := m.WriteTo(w)
 	return err
@@ -163,6 +164,12 @@ func (m *markdown) notes(rows []Row) {
 	}
 	if len(rows) > 0 {
 		m.WriteByte('\n')
+	}
+}
+
+func (m *markdown) hints(hs []string) {
+	for _, h := range hs {
+		m.line("> **Note:** %s.", prose(h))
 	}
 }
 

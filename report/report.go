@@ -34,6 +34,7 @@ type Report struct {
 	Training     []pass.Training `json:"training,omitempty"`
 	Search       *pass.Search    `json:"search,omitempty"` // nil where methods were not chosen by measurement
 	Target       *pass.Target    `json:"target,omitempty"` // nil where options were not chosen for one
+	Hints        []string        `json:"hints,omitempty"`  // what to know before running the result
 
 	Environment *Environment `json:"environment,omitempty"`
 }
@@ -83,6 +84,7 @@ type Input struct {
 	Training       []pass.Training
 	Search         *pass.Search
 	Target         *pass.Target
+	Hints          []string
 	Environment    *Environment
 
 	Eval    *ir.Eval
@@ -128,6 +130,7 @@ func Build(ctx context.Context, in Input) (*Report, error) {
 		Training:      in.Training,
 		Search:        in.Search,
 		Target:        in.Target,
+		Hints:         in.Hints,
 		Environment:   in.Environment,
 	}
 	if in.Errors {

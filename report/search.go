@@ -105,7 +105,9 @@ func pareto(all []point) []point {
 }
 
 // Sensitivity is that of one form of a weight, with its unit.
-func (s searched) Sensitivity(v pass.Variant) string { return SensitivityText(s.Measure, v.Sensitivity) }
+func (s searched) Sensitivity(v pass.Variant) string {
+	return SensitivityText(s.Measure, v.Sensitivity)
+}
 
 // Chosen is the method of a layer.
 func (s searched) Chosen(l pass.Sensitivity) string { return cmp.Or(l.Method, "unchanged") }

@@ -94,8 +94,7 @@ func (t *tool) compress(c *cli.Context, models []string, label string, steps []p
 	if err != nil {
 		return err
 	}
-	target, err := w.target.aim(steps)
-	if err != nil {
+	if _, err := w.target.aim(steps); err != nil {
 		return err
 	}
 	if w.output != "" && outs[0] != w.output && !w.dryRun {
@@ -117,8 +116,10 @@ func (t *tool) compress(c *cli.Context, models []string, label string, steps []p
 		}
 		batch[i] = mcli.Outcome{Model: m, Result: res, Err: err}
 	}
-	if h := mcli.Hint(steps, target); h != "" && batch.Changed() && !t.quiet {
-		fmt.Fprintln(t.stderr, "mcompress: "+h)
+	for _, h := range batch.TerminalHints() {
+		if !t.quiet {
+			fmt.Fprintln(t.stderr, "mcompress: hint: "+h)
+		}
 	}
 	return t.conclude(batch, w)
 }
@@ -185,6 +186,7 @@ func (t *tool) one(ctx context.Context, model, out, label string, steps []pass.O
 	if o.Target, err = w.target.aim(o.Steps); err != nil {
 		return nil, err
 	}
+	o.Hints = mcli.Hints(o.Steps, o.Target)
 	if p := t.newProgress(model); p != nil {
 		o.Progress, o.Trained = p.show, p.trained
 		defer p.stop()

@@ -22,11 +22,6 @@ type Outcome struct {
 // A Batch is the outcomes of one call, in the order of its arguments.
 type Batch []Outcome
 
-// Changed reports whether the form of any weight changed.
-func (b Batch) Changed() bool {
-	return slices.ContainsFunc(b, func(o Outcome) bool { return o.Err == nil && o.Result.Report.Coverage.ChangedBytes > 0 })
-}
-
 // JSON writes the report of a single model, or for several the array of those that have
 // one.
 func (b Batch) JSON(w io.Writer, _ Style, _ bool) error {

@@ -78,7 +78,7 @@ func TestUncountedNodesAreListed(t *testing.T) {
 func TestBudgets(t *testing.T) {
 	for want, b := range map[string]memplan.Budget{
 		"  batch 7  2,000  bytes, within the budget\n  batch 8  2,300  bytes, above the budget\n": {Bytes: 2048, Batch: 7, Total: 2000, Next: 2300},
-		"  batch 1  4,000  bytes, above the budget\n": {Bytes: 2048, Total: 4000},
+		"  batch 1  4,000  bytes, above the budget\n":                                             {Bytes: 2048, Total: 4000},
 	} {
 		got := shown(t, 1, 0, func(f *memplan.Facts) { f.Budget = &b })
 		if !strings.Contains(got, "largest batch within 2,048 bytes\n"+want) {

@@ -33,6 +33,7 @@ type Options struct {
 	Verify *Verification // nil for none
 	Search *pass.Search  // how the steps were chosen; nil if they were given
 	Target *pass.Target  // what their options were chosen for; may be nil
+	Hints  []string      // of the steps, for the report
 
 	Gates     []report.Limit
 	Errors    bool     // measure the error of each weight for the report

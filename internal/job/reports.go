@@ -72,7 +72,7 @@ func (r *run) input() report.Input {
 	return report.Input{
 		Tool: "mcompress", Version: r.Version, Recipe: r.recipe,
 		Source: report.Model{Path: r.Input, IR: r.source.Model},
-		Rows:   r.rows, Gates: r.Gates, Verification: r.verified, Training: r.trained, Search: r.Search, Target: r.Target, Eval: r.eval, Workers: r.Workers,
+		Rows:   r.rows, Gates: r.Gates, Verification: r.verified, Training: r.trained, Search: r.Search, Target: r.Target, Hints: r.Hints, Eval: r.eval, Workers: r.Workers,
 	}
 }
 

@@ -1,0 +1,32 @@
+package cli
+
+import (
+	"testing"
+
+	"github.com/mcompress/mcompress/internal/job"
+	"github.com/mcompress/mcompress/internal/verify"
+	"github.com/mcompress/mcompress/pass"
+	"github.com/mcompress/mcompress/report"
+)
+
+func TestTerminalHintsAreRelevant(t *testing.T) {
+	ran, skipped := &verify.Result{}, &verify.Result{Skipped: "no operator"}
+	for _, c := range []struct {
+		name         string
+		verification *verify.Result
+		target       *pass.Target
+		here         bool
+		want         int
+	}{
+		{"nothing run", nil, nil, true, 0},
+		{"not run", skipped, nil, true, 0},
+		{"verified on another kind of CPU", ran, nil, false, 0},
+		{"verified on a CPU without VNNI", ran, nil, true, 1},
+		{"a target that options overrule", nil, &pass.Target{}, false, 1},
+	} {
+		r := &report.Report{Hints: []string{saturation}, Verification: c.verification, Target: c.target, Coverage: report.Coverage{ChangedBytes: 1}}
+		if got := (Batch{{Result: &job.Result{Report: r}}}).terminalHints(c.here); len(got) != c.want {
+			t.Errorf("%s: got %q", c.name, got)
+		}
+	}
+}
