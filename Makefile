@@ -1,9 +1,9 @@
-# The commands of this repository. `make test` installs what the tests need by itself.
+# The commands of this repository. `make test` installs the Python packages of the tests.
 .PHONY: test test-exhaustive lint generate fuzz bench bench-engine bench-train bench-distill bench-quality ci
 
 FUZZTIME ?= 5s
 
-# The tests ask .venv for a second opinion, unless another Python is named from outside.
+# The reference implementations are in .venv, unless MCOMPRESS_PYTHON names another Python.
 ifndef MCOMPRESS_PYTHON
 environment := .venv/requirements.txt
 endif
@@ -13,15 +13,16 @@ TORCH := .venv-torch/bin/python
 torch := .venv-torch/requirements.txt
 endif
 
-# The packages whose tests take longest begin first, so that none of them is left to run alone.
+# The packages with the longest tests start first, so that none of them runs alone at the end.
 slow := ./quantize ./ir/opset ./internal/kernel ./cmd/mcompress ./prune ./internal/engine
 
 test: $(environment)
 	go vet ./...
 	go test -vet=off -timeout 30m $(slow) ./...
 
-# Kernels of one element on all 2^32 float32: hours.
-test-exhaustive:
+# The sweeps that make test samples, with all of their cases, and kernels of one element on all 2^32 float32: hours.
+test-exhaustive: $(environment)
+	MCOMPRESS_EXHAUSTIVE=1 go test -timeout 0 ./ir/...
 	go test -timeout 0 ./internal/kernel -exhaustive
 
 lint:

@@ -5,6 +5,8 @@ from importlib.metadata import version
 import onnx
 from onnx.external_data_helper import load_external_data_for_tensor
 
+from cache import Cache, identity
+
 
 def versions():
     """The versions of the packages that requirements.txt pins."""
@@ -15,9 +17,21 @@ def parses(path):
     parse(path)
 
 
+checked = Cache()
+
+
 def check(path, full):
     """Checks by path, so that the checker resolves external data itself."""
-    onnx.checker.check_model(path, full_check=full)
+    error = checked.get((identity(path), full), lambda: (_rejection(path, full), 1 << 10))
+    if error:
+        raise error
+
+
+def _rejection(path, full):
+    try:
+        onnx.checker.check_model(path, full_check=full)
+    except Exception as e:  # the checker raises several classes
+        return e
 
 
 def parse(path):

@@ -6,6 +6,7 @@ import numpy as np
 import onnxruntime as ort
 
 import feeds
+from cache import Cache, identity
 
 LEVELS = {
     "": ort.GraphOptimizationLevel.ORT_ENABLE_ALL,
@@ -64,13 +65,26 @@ def compare(a, b, options):
 
 
 def _compare(a, b, options, precise):
-    first, second = (open_session(path, options, precise) for path in (a, b))
-    wanted, feed = first_that_runs(a, first, options)
-    got = second.run([o.name for o in first.get_outputs()], feed)
-    left, right = dict(flattened(first, wanted)), dict(flattened(first, got))
+    names, feed, left = reference(a, options, precise)
+    second = open_session(b, options, precise)
+    right = dict(pair for name, value in zip(names, second.run(names, feed)) for pair in _flatten(name, value))
     if left.keys() != right.keys():
         raise ValueError(f"outputs {sorted(left)} and {sorted(right)}")
     return [{"Name": name} | errors(left[name], right[name]) for name in left]
+
+
+references = Cache()
+
+
+def reference(path, options, precise):
+    """The names of the model's outputs, the feed on which it runs, and its outputs, flattened."""
+    def compute():
+        s = open_session(path, options, precise)
+        values, feed = first_that_runs(path, s, options)
+        flat = dict(flattened(s, values))
+        size = sum(a.nbytes for a in [*flat.values(), *feed.values()] if isinstance(a, np.ndarray))
+        return ([o.name for o in s.get_outputs()], feed, flat), size
+    return references.get((identity(path), repr(sorted(options.items())), precise), compute)
 
 
 def first_that_runs(path, s, options):
