@@ -61,23 +61,23 @@ func (o Channel) Run(c *pass.Context) error {
 	if err != nil {
 		return err
 	}
-	falls := map[coupling.Unit]bool{}
+	falls := map[coupling.Channel]bool{}
 	for i, g := range groups {
 		if why := o.choose(c, g, worth, falls); why != "" {
 			plan.Keep(groups[i].Classes, why)
 		}
 	}
-	for _, k := range plan.Cut(falls) {
+	for _, k := range plan.Remove(falls) {
 		remove(c, k)
 	}
-	for _, r := range plan.Refused {
+	for _, r := range plan.Skipped {
 		c.Skip(r.Value, pass.Readers(r.Value), r.Why)
 	}
 	return nil
 }
 
 // choose marks the classes of g that fall, or gives the reason why none does.
-func (o Channel) choose(c *pass.Context, g *coupling.Group, worth map[*ir.Value]*norms, falls map[coupling.Unit]bool) string {
+func (o Channel) choose(c *pass.Context, g *coupling.Group, worth map[*ir.Value]*norms, falls map[coupling.Channel]bool) string {
 	if g.Why != "" {
 		return g.Why
 	}
@@ -118,7 +118,7 @@ func (o Channel) stay(n, each int, a amount) int {
 // remove leaves of a constant what is kept, and adds its row.
 func remove(c *pass.Context, k coupling.Kept) {
 	v, readers := k.Value, pass.Readers(k.Value)
-	if !k.Falls {
+	if !k.Pruned {
 		c.Skip(v, readers, cmp.Or(k.Why, "none of the channels that fall is its own"))
 		return
 	}

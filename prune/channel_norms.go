@@ -69,7 +69,7 @@ func addMagnitudes[T float32 | float64](ch *channels, x []T, first int64, sums [
 
 // sums are the worths of g's classes: all filters of all its sources that a class holds.
 func sums(g *coupling.Group, worth map[*ir.Value]*norms) []float64 {
-	at := map[coupling.Unit]int{}
+	at := map[coupling.Channel]int{}
 	for i, class := range g.Classes {
 		at[class] = i
 	}
@@ -78,7 +78,7 @@ func sums(g *coupling.Group, worth map[*ir.Value]*norms) []float64 {
 		if slices.ContainsFunc(g.Sources[:i], func(o coupling.Source) bool { return o.Value == s.Value }) {
 			continue // a constant that two nodes share counts once
 		}
-		for j, u := range s.Units {
+		for j, u := range s.Channels {
 			total[at[u]] += worth[s.Value].sums[j]
 		}
 	}

@@ -1,26 +1,26 @@
 package coupling
 
-// A Unit is one channel on one axis somewhere in the graph.
-type Unit int32
+// A Channel is one channel on one axis somewhere in the graph.
+type Channel int32
 
-// classes are sets of units that fall together or not at all.
+// classes are sets of channels that fall together or not at all.
 type classes struct {
-	parent []Unit
-	why    map[Unit]string // of a root: why its class has to stay
+	parent []Channel
+	why    map[Channel]string // of a root: why its class has to stay
 }
 
-// fresh returns n units, each a class of its own.
-func (c *classes) fresh(n int64) []Unit {
-	us := make([]Unit, n)
+// fresh returns n channels, each a class of its own.
+func (c *classes) fresh(n int64) []Channel {
+	us := make([]Channel, n)
 	for i := range us {
-		us[i] = Unit(len(c.parent))
+		us[i] = Channel(len(c.parent))
 		c.parent = append(c.parent, us[i])
 	}
 	return us
 }
 
 // root is the unit that stands for u's class.
-func (c *classes) root(u Unit) Unit {
+func (c *classes) root(u Channel) Channel {
 	for c.parent[u] != u {
 		c.parent[u] = c.parent[c.parent[u]]
 		u = c.parent[u]
@@ -29,7 +29,7 @@ func (c *classes) root(u Unit) Unit {
 }
 
 // join makes one class of those of a and b. What keeps one of them keeps both.
-func (c *classes) join(a, b Unit) {
+func (c *classes) join(a, b Channel) {
 	a, b = c.root(a), c.root(b)
 	if a == b {
 		return
@@ -45,7 +45,7 @@ func (c *classes) join(a, b Unit) {
 }
 
 // keep makes the classes of us stay. The first reason counts.
-func (c *classes) keep(us []Unit, why string) {
+func (c *classes) keep(us []Channel, why string) {
 	for _, u := range us {
 		if r := c.root(u); c.why[r] == "" {
 			c.why[r] = why
@@ -53,15 +53,15 @@ func (c *classes) keep(us []Unit, why string) {
 	}
 }
 
-// joinAll joins the units of two lists of one length, place by place.
-func (c *classes) joinAll(a, b []Unit) {
+// joinAll joins the channels of two lists of one length, place by place.
+func (c *classes) joinAll(a, b []Channel) {
 	for i := range a {
 		c.join(a[i], b[i])
 	}
 }
 
-// fold joins the units at the same place in each of n equal parts of us.
-func (c *classes) fold(us []Unit, n int64) {
+// fold joins the channels at the same place in each of n equal parts of us.
+func (c *classes) fold(us []Channel, n int64) {
 	size := len(us) / int(n)
 	for i, u := range us {
 		c.join(u, us[i%size])

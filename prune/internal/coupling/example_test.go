@@ -35,7 +35,7 @@ func Example() {
 		fmt.Printf("%d channels of %s: %q\n", len(group.Classes), group.Sources[0].Value.Name, group.Why)
 	}
 	channels := plan.Groups()[0].Classes
-	for _, kept := range plan.Cut(map[coupling.Unit]bool{channels[0]: true, channels[2]: true}) {
+	for _, kept := range plan.Remove(map[coupling.Channel]bool{channels[0]: true, channels[2]: true}) {
 		fmt.Println(kept.Value.Name, kept)
 	}
 	// Output:

@@ -1,16 +1,18 @@
 package coupling
 
-import "github.com/mcompress/mcompress/ir"
+import (
+	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/ir/operator"
+)
 
-// A rule says what an operator does to the channels of its inputs: it joins those that fall
-// together, names those of its outputs, and keeps what it cannot follow.
-type rule func(*Plan, *ir.Node)
+// A rule is the effect of an operator on channels: it joins the channels of its inputs that are pruned together, sets
+// those of its outputs, and keeps channels whose use is not supported.
+type rule func(*propagation, *ir.Node)
 
-// rules are the operators that channels are followed through. Left out for a reason:
-// LRN, GroupNormalization and CumSum mix channels; quantized operators have scales and zero
-// points that may go by channel, and pruning stands before quantizing; If, Loop and Scan
-// hand values to graphs that are looked at on their own.
-var rules = table(map[string]rule{
+// rules are the operators that channels are followed through, beside the families of ruleOf. Not supported:
+// LRN, GroupNormalization and CumSum mix channels; quantized operators may have scales and zero points per channel, and
+// pruning precedes quantization; If, Loop and Scan pass values to subgraphs, whose channels are followed apart.
+var rules = map[string]rule{
 	"Conv":                  conv,
 	"ConvTranspose":         convTranspose,
 	"Gemm":                  gemm,
@@ -38,33 +40,20 @@ var rules = table(map[string]rule{
 	"Flatten":               flatten,
 	"Reshape":               reshape,
 	"Shape":                 shape,
-}, []string{
-	// one element of the output for each of the input
-	"Abs", "Cast", "Ceil", "Celu", "Dropout", "Elu", "Erf", "Exp", "Floor",
-	"Gelu", "HardSigmoid", "HardSwish", "Identity", "LeakyRelu", "Log", "Mish", "Neg",
-	"Not", "Reciprocal", "Relu", "Round", "Selu", "Shrink", "Sigmoid", "Sign",
-	"Softplus", "Softsign", "Sqrt", "Swish", "Tanh", "ThresholdedRelu",
-	"com.microsoft.Gelu", "com.microsoft.FastGelu", "com.microsoft.QuickGelu",
-	// … and of its other inputs, broadcast
-	"Add", "And", "Clip", "Div", "Equal", "Greater", "GreaterOrEqual", "Less",
-	"LessOrEqual", "Max", "Mean", "Min", "Mod", "Mul", "Or", "PRelu", "Pow",
-	"Sub", "Sum", "Where", "Xor", "com.microsoft.BiasGelu",
-}, []string{
-	"AveragePool", "GlobalAveragePool", "GlobalLpPool", "GlobalMaxPool", "LpPool", "MaxPool",
-}, []string{
-	"ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceMax", "ReduceMean", "ReduceMin", "ReduceProd", "ReduceSum",
-	"ReduceSumSquare",
-})
+}
 
-func table(rs map[string]rule, pointwise, pools, reductions []string) map[string]rule {
-	for _, op := range pointwise {
-		rs[op] = elementwise
+// ruleOf is the rule of n's operator, nil where there is none.
+func ruleOf(n *ir.Node) rule {
+	f := operator.Of(n)
+	switch {
+	case f.QuantizedOutput || len(f.Quantized()) > 0:
+		return nil
+	case f.Elementwise != operator.NotElementwise:
+		return elementwise
+	case f.Reduction:
+		return reduce
+	case f.PerChannel && rules[name(n.Op)] == nil:
+		return pool
 	}
-	for _, op := range pools {
-		rs[op] = pool
-	}
-	for _, op := range reductions {
-		rs[op] = reduce
-	}
-	return rs
+	return rules[name(n.Op)]
 }

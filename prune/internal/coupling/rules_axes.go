@@ -8,7 +8,7 @@ import (
 )
 
 // concat puts channels behind one another, or leaves them alone on another axis.
-func concat(p *Plan, n *ir.Node) {
+func concat(p *propagation, n *ir.Node) {
 	lead := p.lead(n)
 	if lead == nil {
 		return
@@ -18,42 +18,42 @@ func concat(p *Plan, n *ir.Node) {
 	at := counted(n.Int("axis", 1), rank) - rank
 	switch {
 	case !ok:
-		p.stop(n, noRank)
+		p.unsupported(n, noRank)
 	case at != lead.at:
-		p.alongside(n, lead)
+		p.concatOther(n, lead)
 	default:
-		p.append(n, at)
+		p.concatChannels(n, at)
 	}
 }
 
 // alongside is a concatenation on an axis that is none of channels.
-func (p *Plan) alongside(n *ir.Node, lead *axis) {
+func (p *propagation) concatOther(n *ir.Node, lead *axis) {
 	for i := range n.Inputs() {
 		a := p.in(n, i)
-		if a == nil || a.at != lead.at || len(a.units) != len(lead.units) {
-			p.stop(n, "brings them together with other channels")
+		if a == nil || a.at != lead.at || len(a.channels) != len(lead.channels) {
+			p.unsupported(n, "brings them together with other channels")
 			return
 		}
-		p.classes.joinAll(a.units, lead.units)
+		p.classes.joinAll(a.channels, lead.channels)
 	}
-	p.set(n.Outputs[0], lead.at, lead.units)
+	p.set(n.Outputs[0], lead.at, lead.channels)
 }
 
 // maxWidth is more than any axis of channels has: sizes that a model only states may be
 // anything.
 const maxWidth = 1 << 24
 
-func (p *Plan) append(n *ir.Node, at int) {
-	var all []Unit
+func (p *propagation) concatChannels(n *ir.Node, at int) {
+	var all []Channel
 	for i, v := range n.Inputs() {
 		a := p.in(n, i)
 		if a != nil && a.at == at {
-			all = append(all, a.units...)
+			all = append(all, a.channels...)
 			continue
 		}
 		dims, ok := opset.Shape(v)
 		if a != nil || !ok || len(dims)+at < 0 || !dims[len(dims)+at].Known() || dims[len(dims)+at].N > maxWidth {
-			p.stop(n, "puts them beside channels that are not known")
+			p.unsupported(n, "puts them beside channels that are not known")
 			return
 		}
 		us := p.classes.fresh(dims[len(dims)+at].N)
@@ -64,43 +64,43 @@ func (p *Plan) append(n *ir.Node, at int) {
 }
 
 // split cuts channels into runs, or leaves them alone on another axis.
-func split(p *Plan, n *ir.Node) {
-	a, at, rank, ok := p.place(n)
+func split(p *propagation, n *ir.Node) {
+	a, at, rank, ok := p.axisOf(n)
 	if a == nil {
 		return
 	}
 	if !ok {
-		p.stop(n, noRank)
+		p.unsupported(n, noRank)
 		return
 	}
 	if counted(n.Int("axis", 0), rank) != at {
 		for _, v := range n.Outputs {
-			p.set(v, a.at, a.units)
+			p.set(v, a.at, a.channels)
 		}
 		return
 	}
-	sizes := p.sizes(n, len(a.units))
+	sizes := p.sizes(n, len(a.channels))
 	if sizes == nil {
-		p.stop(n, "splits them in a way that is not known")
+		p.unsupported(n, "splits them in a way that is not known")
 		return
 	}
-	parts := make([][]Unit, len(sizes))
-	rest := a.units
+	parts := make([][]Channel, len(sizes))
+	rest := a.channels
 	for i, size := range sizes {
 		parts[i], rest = rest[:size], rest[size:]
 		p.set(n.Outputs[i], a.at, parts[i])
 	}
-	p.edit(a.units, func(k *cutting) { p.resplit(k, n, parts) })
+	p.onRemoval(a.channels, func(k *removal) { p.resplit(k, n, parts) })
 }
 
 // sizes are the lengths of n's parts, nil if they are not known or do not fit.
-func (p *Plan) sizes(n *ir.Node, total int) []int64 {
+func (s shapes) sizes(n *ir.Node, total int) []int64 {
 	sizes, ok := []int64(nil), true
 	switch attr := n.Attr("split"); {
 	case attr != nil:
 		sizes = attr.Ints
 	case n.Input(1) != nil:
-		sizes, ok = p.c.Ints(n.Input(1))
+		sizes, ok = s.c.Ints(n.Input(1))
 	case total%len(n.Outputs) == 0:
 		sizes = slices.Repeat([]int64{int64(total / len(n.Outputs))}, len(n.Outputs))
 	}
@@ -120,7 +120,7 @@ func (p *Plan) sizes(n *ir.Node, total int) []int64 {
 // inputSplits is the opset from which Split's sizes are an input.
 const inputSplits = 13
 
-func (p *Plan) resplit(k *cutting, n *ir.Node, parts [][]Unit) {
+func (p *propagation) resplit(k *removal, n *ir.Node, parts [][]Channel) {
 	var sizes []int64
 	for _, us := range parts {
 		sizes = append(sizes, int64(len(k.left(us))))
@@ -134,17 +134,17 @@ func (p *Plan) resplit(k *cutting, n *ir.Node, parts [][]Unit) {
 }
 
 // setInts makes a constant of integers n's input i.
-func (p *Plan) setInts(n *ir.Node, i int, is []int64) {
+func (s shapes) setInts(n *ir.Node, i int, is []int64) {
 	old := n.Input(i)
-	n.SetInput(i, p.c.Const(n.Graph(), ir.Int64, []int64{int64(len(is))}, ir.Ints(is...)))
+	n.SetInput(i, s.c.Const(n.Graph(), ir.Int64, []int64{int64(len(is))}, ir.Ints(is...)))
 	if old != nil {
 		old.Drop()
 	}
 }
 
 // transpose moves the axis.
-func transpose(p *Plan, n *ir.Node) {
-	a, at, rank, ok := p.place(n)
+func transpose(p *propagation, n *ir.Node) {
+	a, at, rank, ok := p.axisOf(n)
 	if a == nil {
 		return
 	}
@@ -154,43 +154,43 @@ func transpose(p *Plan, n *ir.Node) {
 		ok = ok && len(perm.Ints) == rank && to >= 0
 	}
 	if !ok {
-		p.stop(n, noRank)
+		p.unsupported(n, noRank)
 		return
 	}
-	p.set(n.Outputs[0], to-rank, a.units)
+	p.set(n.Outputs[0], to-rank, a.channels)
 }
 
-func squeeze(p *Plan, n *ir.Node) {
-	a, at, rank, ok := p.place(n)
+func squeeze(p *propagation, n *ir.Node) {
+	a, at, rank, ok := p.axisOf(n)
 	if a == nil {
 		return
 	}
 	axes, given := p.axesOf(n)
 	if !ok || !given || len(axes) == 0 {
-		p.stop(n, "squeezes axes that are not known")
+		p.unsupported(n, "squeezes axes that are not known")
 		return
 	}
 	to := a.at
 	for _, x := range axes {
 		switch x := counted(x, rank); {
 		case x == at:
-			p.stop(n, "squeezes them")
+			p.unsupported(n, "squeezes them")
 			return
 		case x > at:
 			to++
 		}
 	}
-	p.set(n.Outputs[0], to, a.units)
+	p.set(n.Outputs[0], to, a.channels)
 }
 
-func unsqueeze(p *Plan, n *ir.Node) {
-	a, at, rank, ok := p.place(n)
+func unsqueeze(p *propagation, n *ir.Node) {
+	a, at, rank, ok := p.axisOf(n)
 	if a == nil {
 		return
 	}
 	axes, given := p.axesOf(n)
 	if !ok || !given {
-		p.stop(n, "adds axes that are not known")
+		p.unsupported(n, "adds axes that are not known")
 		return
 	}
 	rank += len(axes)
@@ -205,7 +205,7 @@ func unsqueeze(p *Plan, n *ir.Node) {
 			continue
 		}
 		if at == 0 {
-			p.set(n.Outputs[0], to-rank, a.units)
+			p.set(n.Outputs[0], to-rank, a.channels)
 			return
 		}
 		at--
@@ -213,21 +213,21 @@ func unsqueeze(p *Plan, n *ir.Node) {
 }
 
 // gather picks along an axis in front of the channels.
-func gather(p *Plan, n *ir.Node) {
-	a, at, rank, ok := p.place(n)
+func gather(p *propagation, n *ir.Node) {
+	a, at, rank, ok := p.axisOf(n)
 	switch {
 	case a == nil:
-		p.stop(n, "takes them for positions")
+		p.unsupported(n, "takes them for positions")
 	case !ok || counted(n.Int("axis", 0), rank) >= at:
-		p.stop(n, "picks some of them, or on an axis behind them")
+		p.unsupported(n, "picks some of them, or on an axis behind them")
 	default:
-		p.set(n.Outputs[0], a.at, a.units)
+		p.set(n.Outputs[0], a.at, a.channels)
 	}
 }
 
 // pad adds to other axes only.
-func pad(p *Plan, n *ir.Node) {
-	a, at, rank, ok := p.place(n)
+func pad(p *propagation, n *ir.Node) {
+	a, at, rank, ok := p.axisOf(n)
 	if a == nil {
 		return
 	}
@@ -238,8 +238,8 @@ func pad(p *Plan, n *ir.Node) {
 		pads, given = p.c.Ints(n.Input(1))
 	}
 	if !ok || !given || n.Input(3) != nil || len(pads) != 2*rank || pads[at] != 0 || pads[rank+at] != 0 {
-		p.stop(n, "adds to them, or to axes that are not known")
+		p.unsupported(n, "adds to them, or to axes that are not known")
 		return
 	}
-	p.set(n.Outputs[0], a.at, a.units)
+	p.set(n.Outputs[0], a.at, a.channels)
 }

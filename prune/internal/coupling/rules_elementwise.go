@@ -9,29 +9,29 @@ import (
 )
 
 // elementwise joins the channels of inputs that broadcast with one another. What maps zero
-// to something else is fine: a channel that falls is not read any more.
-func elementwise(p *Plan, n *ir.Node) {
+// to something else is fine: a channel that pruned is not read any more.
+func elementwise(p *propagation, n *ir.Node) {
 	lead := p.lead(n)
 	if lead == nil {
 		return
 	}
 	if n.Attr("broadcast") != nil || n.Attr("consumed_inputs") != nil {
-		p.stop(n, "broadcasts by an attribute")
+		p.unsupported(n, "broadcasts by an attribute")
 		return
 	}
 	for i := range n.Inputs() {
-		p.beside(n, i, lead)
+		p.broadcast(n, i, lead)
 	}
 	for _, v := range n.Outputs { // Dropout has a mask
-		p.set(v, lead.at, lead.units)
+		p.set(v, lead.at, lead.channels)
 	}
 }
 
 // lead is the axis with most channels among n's inputs.
-func (p *Plan) lead(n *ir.Node) *axis {
+func (p *propagation) lead(n *ir.Node) *axis {
 	var lead *axis
 	for i := range n.Inputs() {
-		if a := p.in(n, i); a != nil && (lead == nil || len(a.units) > len(lead.units)) {
+		if a := p.in(n, i); a != nil && (lead == nil || len(a.channels) > len(lead.channels)) {
 			lead = a
 		}
 	}
@@ -39,7 +39,7 @@ func (p *Plan) lead(n *ir.Node) *axis {
 }
 
 // beside makes n's input i go along with channels that it is broadcast to.
-func (p *Plan) beside(n *ir.Node, i int, lead *axis) {
+func (p *propagation) broadcast(n *ir.Node, i int, lead *axis) {
 	v := n.Input(i)
 	if v == nil {
 		return
@@ -47,20 +47,20 @@ func (p *Plan) beside(n *ir.Node, i int, lead *axis) {
 	a := p.in(n, i)
 	switch {
 	case a == lead:
-	case a != nil && a.at == lead.at && len(a.units) == len(lead.units):
-		p.classes.joinAll(a.units, lead.units)
-	case a != nil && a.at == lead.at && len(a.units) == 1:
-		p.keep(n, a.units, "broadcasts it")
+	case a != nil && a.at == lead.at && len(a.channels) == len(lead.channels):
+		p.classes.joinAll(a.channels, lead.channels)
+	case a != nil && a.at == lead.at && len(a.channels) == 1:
+		p.keep(n, a.channels, "broadcasts it")
 	case a != nil:
-		p.keep(n, slices.Concat(a.units, lead.units), "brings together channels on different axes")
+		p.keep(n, slices.Concat(a.channels, lead.channels), "brings together channels on different axes")
 	default:
-		p.whole(n, i, lead)
+		p.broadcastConstant(n, i, lead)
 	}
 }
 
 // whole is beside for an input without channels of its own: a constant, or a value with
 // one element on that axis.
-func (p *Plan) whole(n *ir.Node, i int, lead *axis) {
+func (p *propagation) broadcastConstant(n *ir.Node, i int, lead *axis) {
 	v := n.Input(i)
 	dims, ok := opset.Shape(v)
 	if o := p.c.Trace(v); o != nil && o.Trouble == "" {
@@ -69,14 +69,14 @@ func (p *Plan) whole(n *ir.Node, i int, lead *axis) {
 	k := len(dims) + lead.at
 	switch {
 	case !ok:
-		p.keep(n, lead.units, fmt.Sprintf("brings them together with %q, whose shape is not known", v.Name))
+		p.keep(n, lead.channels, fmt.Sprintf("brings them together with %q, whose shape is not known", v.Name))
 	case k < 0 || dims[k] == (ir.Dim{N: 1}):
 	case p.c.Trace(v) == nil:
-		p.keep(n, lead.units, fmt.Sprintf("brings them together with %q, whose channels stay", v.Name))
+		p.keep(n, lead.channels, fmt.Sprintf("brings them together with %q, whose channels stay", v.Name))
 	default:
-		units := make([][]Unit, len(dims))
-		units[k] = lead.units
-		p.read(n, i, units...)
+		channels := make([][]Channel, len(dims))
+		channels[k] = lead.channels
+		p.read(n, i, channels...)
 	}
 }
 

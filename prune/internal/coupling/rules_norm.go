@@ -7,7 +7,7 @@ import (
 
 // place is the axis of n's input 0 counted from the first one, and the rank; ok is false
 // where the rank is not known.
-func (p *Plan) place(n *ir.Node) (a *axis, at, rank int, ok bool) {
+func (p *propagation) axisOf(n *ir.Node) (a *axis, at, rank int, ok bool) {
 	a = p.in(n, 0)
 	if a == nil {
 		return nil, 0, 0, false
@@ -27,94 +27,94 @@ func counted(axis int64, rank int) int {
 const noRank = "reads a value whose rank is not known"
 
 // batchNormalization has four numbers for each channel.
-func batchNormalization(p *Plan, n *ir.Node) {
+func batchNormalization(p *propagation, n *ir.Node) {
 	p.perChannel(n, 1, 2, 3, 4)
 }
 
-func instanceNormalization(p *Plan, n *ir.Node) {
+func instanceNormalization(p *propagation, n *ir.Node) {
 	p.perChannel(n, 1, 2)
 }
 
 // perChannel is a normalization of each channel by itself, with vectors at those inputs.
-func (p *Plan) perChannel(n *ir.Node, vectors ...int) {
-	a, at, _, ok := p.place(n)
+func (p *propagation) perChannel(n *ir.Node, vectors ...int) {
+	a, at, _, ok := p.axisOf(n)
 	switch {
 	case a == nil:
 		return
 	case !ok || at != 1 || len(n.Outputs) > 1 && n.Outputs[1] != nil:
-		p.stop(n, "does not have them on the second axis")
+		p.unsupported(n, "does not have them on the second axis")
 		return
 	}
 	for _, i := range vectors {
-		p.vector(n, i, a.units)
+		p.vector(n, i, a.channels)
 	}
-	p.set(n.Outputs[0], a.at, a.units)
+	p.set(n.Outputs[0], a.at, a.channels)
 }
 
 // normalized is an operator that computes with all of an axis and those behind it.
 func normalized(axis int64) rule {
-	return func(p *Plan, n *ir.Node) {
-		a, at, rank, ok := p.place(n)
+	return func(p *propagation, n *ir.Node) {
+		a, at, rank, ok := p.axisOf(n)
 		switch {
 		case a == nil:
 		case !ok:
-			p.stop(n, noRank)
+			p.unsupported(n, noRank)
 		case at >= counted(n.Int("axis", axis), rank):
-			p.stop(n, "normalizes over them")
+			p.unsupported(n, "normalizes over them")
 		default:
-			p.set(n.Outputs[0], a.at, a.units)
+			p.set(n.Outputs[0], a.at, a.channels)
 		}
 	}
 }
 
 // softmax normalizes over one axis; before opset 13, over all from that one on.
-func softmax(p *Plan, n *ir.Node) {
+func softmax(p *propagation, n *ir.Node) {
 	if n.Graph().Opset("") < 13 {
 		normalized(1)(p, n)
 		return
 	}
-	a, at, rank, ok := p.place(n)
+	a, at, rank, ok := p.axisOf(n)
 	switch {
 	case a == nil:
 	case !ok:
-		p.stop(n, noRank)
+		p.unsupported(n, noRank)
 	case at == counted(n.Int("axis", -1), rank):
-		p.stop(n, "normalizes over them")
+		p.unsupported(n, "normalizes over them")
 	default:
-		p.set(n.Outputs[0], a.at, a.units)
+		p.set(n.Outputs[0], a.at, a.channels)
 	}
 }
 
 // pool works on each channel by itself.
-func pool(p *Plan, n *ir.Node) {
-	a, at, _, ok := p.place(n)
+func pool(p *propagation, n *ir.Node) {
+	a, at, _, ok := p.axisOf(n)
 	switch {
 	case a == nil:
 	case !ok || at != 1:
-		p.stop(n, "does not have them on the second axis")
+		p.unsupported(n, "does not have them on the second axis")
 	case len(n.Outputs) > 1 && n.Outputs[1] != nil:
-		p.stop(n, "gives positions that count through them")
+		p.unsupported(n, "gives positions that count through them")
 	default:
-		p.set(n.Outputs[0], a.at, a.units)
+		p.set(n.Outputs[0], a.at, a.channels)
 	}
 }
 
 // reduce drops or shrinks other axes.
-func reduce(p *Plan, n *ir.Node) {
-	a, at, rank, ok := p.place(n)
+func reduce(p *propagation, n *ir.Node) {
+	a, at, rank, ok := p.axisOf(n)
 	if a == nil {
 		return
 	}
 	axes, given := p.axesOf(n)
 	if !ok || !given || len(axes) == 0 {
-		p.stop(n, "reduces axes that are not known")
+		p.unsupported(n, "reduces axes that are not known")
 		return
 	}
 	behind := 0
 	for _, x := range axes {
 		switch x := counted(x, rank); {
 		case x == at:
-			p.stop(n, "reduces them")
+			p.unsupported(n, "reduces them")
 			return
 		case x > at:
 			behind++
@@ -123,16 +123,16 @@ func reduce(p *Plan, n *ir.Node) {
 	if n.Int("keepdims", 1) != 0 {
 		behind = 0
 	}
-	p.set(n.Outputs[0], a.at+behind, a.units)
+	p.set(n.Outputs[0], a.at+behind, a.channels)
 }
 
 // axesOf are n's axes by attribute, or by input 1 in newer opsets; none where it has neither.
-func (p *Plan) axesOf(n *ir.Node) (axes []int64, ok bool) {
+func (s shapes) axesOf(n *ir.Node) (axes []int64, ok bool) {
 	if a := n.Attr("axes"); a != nil {
 		return a.Ints, true
 	}
 	if n.Input(1) == nil {
 		return nil, true
 	}
-	return p.c.Ints(n.Input(1))
+	return s.c.Ints(n.Input(1))
 }

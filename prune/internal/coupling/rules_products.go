@@ -4,21 +4,22 @@ import (
 	"fmt"
 
 	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/ir/operator"
 	"github.com/mcompress/mcompress/ir/opset"
 	"github.com/mcompress/mcompress/pass"
 )
 
-// channels are a's, none for nil.
-func (a *axis) channels() []Unit {
+// all are a's channels, none for nil.
+func (a *axis) all() []Channel {
 	if a == nil {
 		return nil
 	}
-	return a.units
+	return a.channels
 }
 
 // filters is the shape of n's constant input 1 where it is one of a convolution.
-func (p *Plan) filters(n *ir.Node) []int64 {
-	o := p.c.Trace(n.Input(1))
+func (s shapes) filters(n *ir.Node) []int64 {
+	o := s.c.Trace(n.Input(1))
 	if o == nil || o.Trouble != "" || len(o.Shape) < 3 || o.Base.Const.Elems() == 0 {
 		return nil
 	}
@@ -28,114 +29,112 @@ func (p *Plan) filters(n *ir.Node) []int64 {
 // conv reads input channels on the filters' second axis and makes one for each filter. In
 // groups, each one loses as many as the others, at the same places; where a group reads one
 // channel only (depthwise), groups fall whole.
-func conv(p *Plan, n *ir.Node) {
+func conv(p *propagation, n *ir.Node) {
 	in, w := p.in(n, 0), p.filters(n)
 	if w == nil || in != nil && in.at != 1-len(w) {
-		p.stop(n, "has no constant filters over them")
+		p.unsupported(n, "has no constant filters over them")
 		return
 	}
 	group, out := n.Int("group", 1), p.classes.fresh(w[0])
-	if group < 1 || w[0]%group != 0 || in != nil && int64(len(in.units)) != group*w[1] {
-		p.stop(n, fmt.Sprintf("has filters of shape %v in %d groups", w, group))
+	if group < 1 || w[0]%group != 0 || in != nil && int64(len(in.channels)) != group*w[1] {
+		p.unsupported(n, fmt.Sprintf("has filters of shape %v in %d groups", w, group))
 		return
 	}
-	units := make([][]Unit, len(w))
-	units[0] = out
+	channels := make([][]Channel, len(w))
+	channels[0] = out
 	switch {
 	case group > 1 && w[1] == 1:
 		p.depthwise(n, in, out)
 	case group > 1:
 		p.classes.fold(out, group)
 		if in != nil {
-			p.classes.fold(in.units, group)
-			units[1] = in.units[:w[1]]
+			p.classes.fold(in.channels, group)
+			channels[1] = in.channels[:w[1]]
 		}
 	case in != nil:
-		units[1] = in.units
+		channels[1] = in.channels
 	}
-	p.products(n, 0, out, 1-len(w), units)
+	p.setProduct(n, 0, out, 1-len(w), channels)
 }
 
 // products ends the rule of an operator with weights at input 1 and a bias behind them.
-func (p *Plan) products(n *ir.Node, axis int, out []Unit, at int, units [][]Unit) {
-	p.read(n, 1, units...)
+func (p *propagation) setProduct(n *ir.Node, axis int, out []Channel, at int, channels [][]Channel) {
+	p.read(n, 1, channels...)
 	p.vector(n, 2, out)
 	p.source(n, 1, axis, out)
 	p.set(n.Outputs[0], at, out)
 }
 
 // depthwise joins each input channel with the filters that read nothing else.
-func (p *Plan) depthwise(n *ir.Node, in *axis, out []Unit) {
+func (p *propagation) depthwise(n *ir.Node, in *axis, out []Channel) {
 	if in == nil {
 		p.keep(n, out, "reads one channel for each filter, and those stay")
 		return
 	}
-	each := len(out) / len(in.units)
+	each := len(out) / len(in.channels)
 	for i, u := range out {
-		p.classes.join(u, in.units[i/each])
+		p.classes.join(u, in.channels[i/each])
 	}
-	p.edit(in.units, func(k *cutting) {
-		n.SetAttr(ir.IntAttr("group", int64(len(k.left(in.units)))))
+	p.onRemoval(in.channels, func(k *removal) {
+		n.SetAttr(ir.IntAttr("group", int64(len(k.left(in.channels)))))
 	})
 }
 
 // convTranspose is conv with the first two axes of its filters exchanged.
-func convTranspose(p *Plan, n *ir.Node) {
+func convTranspose(p *propagation, n *ir.Node) {
 	in, w := p.in(n, 0), p.filters(n)
-	if w == nil || in != nil && (in.at != 1-len(w) || int64(len(in.units)) != w[0]) {
-		p.stop(n, "has no constant filters over them")
+	if w == nil || in != nil && (in.at != 1-len(w) || int64(len(in.channels)) != w[0]) {
+		p.unsupported(n, "has no constant filters over them")
 		return
 	}
-	units := make([][]Unit, len(w))
+	channels := make([][]Channel, len(w))
 	switch group := n.Int("group", 1); {
 	case group == 1:
 		out := p.classes.fresh(w[1])
-		units[0], units[1] = in.channels(), out
-		p.products(n, 1, out, 1-len(w), units)
+		channels[0], channels[1] = in.all(), out
+		p.setProduct(n, 1, out, 1-len(w), channels)
 	case group == w[0] && w[1] == 1:
 		out := p.classes.fresh(group)
-		units[0] = out
+		channels[0] = out
 		p.depthwise(n, in, out)
-		p.products(n, 0, out, 1-len(w), units)
+		p.setProduct(n, 0, out, 1-len(w), channels)
 	default:
-		p.stop(n, fmt.Sprintf("has %d groups", group))
+		p.unsupported(n, fmt.Sprintf("has %d groups", group))
 	}
 }
 
 // gemm reads channels on the last axis of input 0.
-func gemm(p *Plan, n *ir.Node) {
+func gemm(p *propagation, n *ir.Node) {
 	in := p.in(n, 0)
 	o := p.c.Trace(n.Input(1))
 	if !matrix(o) || in != nil && (in.at != -1 || n.Int("transA", 0) != 0) {
-		p.stop(n, "has no constant matrix over them")
+		p.unsupported(n, "has no constant matrix over them")
 		return
 	}
-	units, axis := make([][]Unit, 2), 1
-	if n.Int("transB", 0) != 0 {
-		axis = 0
-	}
+	axes, _ := operator.Of(n).Input(1).Axes(n, 2)
+	channels, axis := make([][]Channel, 2), axes.Output[0]
 	out := p.classes.fresh(o.Shape[axis])
-	units[axis], units[1-axis] = out, in.channels()
-	p.read(n, 1, units...)
+	channels[axis], channels[1-axis] = out, in.all()
+	p.read(n, 1, channels...)
 	p.source(n, 1, axis, out)
 	p.set(n.Outputs[0], -1, out)
-	p.beside(n, 2, p.axes[n.Outputs[0]])
+	p.broadcast(n, 2, p.axes[n.Outputs[0]])
 }
 
 // matmul is a linear layer where one side is a constant matrix. Of two activations,
 // channels may be what the product sums over, or stand on an axis that it leaves alone.
-func matmul(p *Plan, n *ir.Node) {
+func matmul(p *propagation, n *ir.Node) {
 	a, b := p.in(n, 0), p.in(n, 1)
 	left, right := p.c.Trace(n.Input(0)), p.c.Trace(n.Input(1))
 	switch {
 	case left == nil && matrix(right):
-		p.linear(n, a, right.Shape[1])
+		p.rightMatrix(n, a, right.Shape[1])
 	case right == nil && matrix(left):
-		p.columns(n, b, left.Shape[0])
+		p.leftMatrix(n, b, left.Shape[0])
 	case left != nil || right != nil:
-		p.stop(n, "has a constant that is no matrix beside them")
+		p.unsupported(n, "has a constant that is no matrix beside them")
 	case a != nil || b != nil:
-		p.contract(n, a, b)
+		p.matmulActivations(n, a, b)
 	}
 }
 
@@ -144,53 +143,53 @@ func matrix(o *pass.Operand) bool {
 }
 
 // columns is a product whose constant matrix stands on the left of columns, or of a vector.
-func (p *Plan) columns(n *ir.Node, b *axis, height int64) {
+func (p *propagation) leftMatrix(n *ir.Node, b *axis, height int64) {
 	rank, ok := opset.Rank(n.Input(1))
 	if !ok || b != nil && b.at != -min(rank, 2) {
-		p.stop(n, "does not have them in columns that are known")
+		p.unsupported(n, "does not have them in columns that are known")
 		return
 	}
 	out := p.classes.fresh(height)
-	p.read(n, 0, out, b.channels())
+	p.read(n, 0, out, b.all())
 	p.source(n, 0, 0, out)
 	p.set(n.Outputs[0], -min(rank, 2), out)
 }
 
-func (p *Plan) linear(n *ir.Node, a *axis, width int64) {
+func (p *propagation) rightMatrix(n *ir.Node, a *axis, width int64) {
 	if a != nil && a.at == -2 { // one product for each channel
-		p.set(n.Outputs[0], -2, a.units)
+		p.set(n.Outputs[0], -2, a.channels)
 		return
 	}
 	if a != nil && a.at != -1 {
-		p.stop(n, "has them on an axis that is no row")
+		p.unsupported(n, "has them on an axis that is no row")
 		return
 	}
 	out := p.classes.fresh(width)
-	p.products(n, 1, out, -1, [][]Unit{a.channels(), out})
+	p.setProduct(n, 1, out, -1, [][]Channel{a.all(), out})
 }
 
-func (p *Plan) contract(n *ir.Node, a, b *axis) {
+func (p *propagation) matmulActivations(n *ir.Node, a, b *axis) {
 	switch {
-	case a != nil && b != nil && a.at == -1 && b.at == -2 && len(a.units) == len(b.units):
-		p.classes.joinAll(a.units, b.units)
+	case a != nil && b != nil && a.at == -1 && b.at == -2 && len(a.channels) == len(b.channels):
+		p.classes.joinAll(a.channels, b.channels)
 	case b == nil && a.at == -2:
-		p.set(n.Outputs[0], -2, a.units)
+		p.set(n.Outputs[0], -2, a.channels)
 	case a == nil && b.at == -1:
-		p.set(n.Outputs[0], -1, b.units)
+		p.set(n.Outputs[0], -1, b.channels)
 	default:
-		p.stop(n, "multiplies them with what has others")
+		p.unsupported(n, "multiplies them with what has others")
 	}
 }
 
-// recurrent reads channels of the sequence; its units are not followed.
-func recurrent(p *Plan, n *ir.Node) {
+// recurrent reads channels of the sequence; its channels are not followed.
+func recurrent(p *propagation, n *ir.Node) {
 	x := p.in(n, 0)
 	if x == nil {
 		return
 	}
 	if x.at != -1 || n.Int("layout", 0) != 0 {
-		p.stop(n, "does not have them on the last axis")
+		p.unsupported(n, "does not have them on the last axis")
 		return
 	}
-	p.read(n, 1, nil, nil, x.units)
+	p.read(n, 1, nil, nil, x.channels)
 }

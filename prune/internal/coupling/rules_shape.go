@@ -9,43 +9,43 @@ import (
 
 // reshape keeps the channels' axis, or makes one of it and others. Splitting it would tie
 // channels of different places together.
-func reshape(p *Plan, n *ir.Node) {
-	a, at, _, ok := p.place(n)
+func reshape(p *propagation, n *ir.Node) {
+	a, at, _, ok := p.axisOf(n)
 	if a == nil {
 		return
 	}
 	t := p.target(n)
 	if !ok || t == nil {
-		p.stop(n, "makes a shape that is not known")
+		p.unsupported(n, "makes a shape that is not known")
 		return
 	}
 	from := 0 // axes in front that stay as they are
 	for from < min(at, len(t.to)) && same(t.in[from], t.to[from]) {
 		from++
 	}
-	c, last, end := ir.Dim{N: int64(len(a.units))}, len(t.to)-1, len(t.in)-1
+	c, last, end := ir.Dim{N: int64(len(a.channels))}, len(t.to)-1, len(t.in)-1
 	switch {
 	case from == at && at < last && t.to[at] == c, from == at && at == last && at == end && t.to[at] == c:
-		p.reshaped(n, t, at, a.units)
+		p.reshaped(n, t, at, a.channels)
 	case at == end && last >= 0 && t.to[last] == c:
-		p.reshaped(n, t, last, a.units)
+		p.reshaped(n, t, last, a.channels)
 	case from == last, last == 1 && at > 0 && rows(t.in, t.to):
-		if units := p.merged(n, a.units, t.in[last:at], t.in[at+1:]); units != nil {
-			p.reshaped(n, t, last, units)
+		if channels := p.merged(n, a.channels, t.in[last:at], t.in[at+1:]); channels != nil {
+			p.reshaped(n, t, last, channels)
 		}
 	default:
-		p.stop(n, "splits them or moves them between axes")
+		p.unsupported(n, "splits them or moves them between axes")
 	}
 }
 
 // reshaped sets n's output, and writes the number of channels anew where the target names it.
-func (p *Plan) reshaped(n *ir.Node, t *target, at int, units []Unit) {
+func (p *propagation) reshaped(n *ir.Node, t *target, at int, channels []Channel) {
 	if t.sizes[at] > 0 && t.write == nil {
-		p.keep(n, units, "names their number in a shape that other nodes read too")
+		p.keep(n, channels, "names their number in a shape that other nodes read too")
 	}
-	p.set(n.Outputs[0], at-len(t.to), units)
+	p.set(n.Outputs[0], at-len(t.to), channels)
 	if t.sizes[at] > 0 && t.write != nil {
-		p.edit(units, func(k *cutting) { t.write(at, int64(len(k.left(units)))) })
+		p.onRemoval(channels, func(k *removal) { t.write(at, int64(len(k.left(channels)))) })
 	}
 }
 
@@ -70,7 +70,7 @@ type target struct {
 const inputShapes = 5
 
 // target is nil where there is no telling.
-func (p *Plan) target(n *ir.Node) *target {
+func (s shapes) target(n *ir.Node) *target {
 	dims, _ := opset.Shape(n.Input(0))
 	t := &target{in: slices.Clone(dims)}
 	if a := n.Attr("shape"); a != nil && n.Graph().Opset("") < inputShapes {
@@ -79,13 +79,13 @@ func (p *Plan) target(n *ir.Node) *target {
 			t.sizes[at] = size
 			n.SetAttr(ir.IntsAttr("shape", t.sizes...))
 		}
-	} else if is, ok := p.c.Ints(n.Input(1)); ok {
+	} else if is, ok := s.c.Ints(n.Input(1)); ok {
 		t.sizes = is
 		t.write = func(at int, size int64) {
 			t.sizes[at] = size
-			p.setInts(n, 1, t.sizes)
+			s.setInts(n, 1, t.sizes)
 		}
-	} else if !p.computed(n, t) {
+	} else if !s.computed(n, t) {
 		return nil
 	}
 	t.infer(n.Int("allowzero", 0) != 0)

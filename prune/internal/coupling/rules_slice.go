@@ -11,14 +11,14 @@ import (
 type window struct{ start, end, axis, step int64 }
 
 // slice takes a run of channels, or leaves them alone on other axes.
-func slice(p *Plan, n *ir.Node) {
-	a, at, rank, ok := p.place(n)
+func slice(p *propagation, n *ir.Node) {
+	a, at, rank, ok := p.axisOf(n)
 	if a == nil {
 		return
 	}
 	ws := p.windows(n)
 	if !ok || ws == nil {
-		p.stop(n, "slices at places that are not known")
+		p.unsupported(n, "slices at places that are not known")
 		return
 	}
 	for i, w := range ws {
@@ -26,27 +26,27 @@ func slice(p *Plan, n *ir.Node) {
 			continue
 		}
 		if w.step != 1 {
-			p.stop(n, "takes them in steps")
+			p.unsupported(n, "takes them in steps")
 			return
 		}
-		p.run(n, a, ws, i)
+		p.sliceChannels(n, a, ws, i)
 		return
 	}
-	p.set(n.Outputs[0], a.at, a.units)
+	p.set(n.Outputs[0], a.at, a.channels)
 }
 
 // run is a slice of channels from start to end.
-func (p *Plan) run(n *ir.Node, a *axis, ws []window, i int) {
-	total := int64(len(a.units))
+func (p *propagation) sliceChannels(n *ir.Node, a *axis, ws []window, i int) {
+	total := int64(len(a.channels))
 	start, end := clamp(ws[i].start, total), clamp(ws[i].end, total)
 	if start >= end {
-		p.stop(n, "takes none of them")
+		p.unsupported(n, "takes none of them")
 		return
 	}
-	p.set(n.Outputs[0], a.at, a.units[start:end])
-	p.edit(a.units, func(k *cutting) {
-		ws[i].start = int64(len(k.left(a.units[:start])))
-		ws[i].end = int64(len(k.left(a.units[:end])))
+	p.set(n.Outputs[0], a.at, a.channels[start:end])
+	p.onRemoval(a.channels, func(k *removal) {
+		ws[i].start = int64(len(k.left(a.channels[:start])))
+		ws[i].end = int64(len(k.left(a.channels[:end])))
 		p.setWindows(n, ws)
 	})
 }
@@ -63,14 +63,14 @@ func clamp(i, n int64) int64 {
 const inputSlices = 10
 
 // windows are n's slices, nil if they are not known.
-func (p *Plan) windows(n *ir.Node) []window {
+func (s shapes) windows(n *ir.Node) []window {
 	lists, ok := make([][]int64, 4), true
 	for i, name := range []string{"starts", "ends", "axes", "steps"} {
 		switch attr := n.Attr(name); {
 		case attr != nil:
 			lists[i] = attr.Ints
 		case n.Input(i+1) != nil:
-			lists[i], ok = p.c.Ints(n.Input(i + 1))
+			lists[i], ok = s.c.Ints(n.Input(i + 1))
 		}
 		if !ok {
 			return nil
@@ -93,7 +93,7 @@ func (p *Plan) windows(n *ir.Node) []window {
 	return ws
 }
 
-func (p *Plan) setWindows(n *ir.Node, ws []window) {
+func (s shapes) setWindows(n *ir.Node, ws []window) {
 	starts, ends := make([]int64, len(ws)), make([]int64, len(ws))
 	for i, w := range ws {
 		starts[i], ends[i] = w.start, w.end
@@ -103,14 +103,14 @@ func (p *Plan) setWindows(n *ir.Node, ws []window) {
 		n.SetAttr(ir.IntsAttr("ends", ends...))
 		return
 	}
-	p.setLike(n, 1, starts)
-	p.setLike(n, 2, ends)
+	s.setLike(n, 1, starts)
+	s.setLike(n, 2, ends)
 }
 
 // setLike is setInts of the type that the input has: Slice wants one type for all.
-func (p *Plan) setLike(n *ir.Node, i int, is []int64) {
+func (s shapes) setLike(n *ir.Node, i int, is []int64) {
 	if n.Input(i).Const.DType == ir.Int64 {
-		p.setInts(n, i, is)
+		s.setInts(n, i, is)
 		return
 	}
 	var b []byte
@@ -118,6 +118,6 @@ func (p *Plan) setLike(n *ir.Node, i int, is []int64) {
 		b = binary.LittleEndian.AppendUint32(b, uint32(int32(min(max(x, math.MinInt32), math.MaxInt32))))
 	}
 	old := n.Input(i)
-	n.SetInput(i, p.c.Const(n.Graph(), ir.Int32, []int64{int64(len(is))}, b))
+	n.SetInput(i, s.c.Const(n.Graph(), ir.Int32, []int64{int64(len(is))}, b))
 	old.Drop()
 }

@@ -11,7 +11,7 @@ import (
 
 // computed reads a target that is put together at run time, from constants and from sizes
 // of other values, one number each.
-func (p *Plan) computed(n *ir.Node, t *target) bool {
+func (s shapes) computed(n *ir.Node, t *target) bool {
 	whole := n.Input(1)
 	c := whole.Producer()
 	if c == nil || !c.Op.Is("Concat") {
@@ -20,7 +20,7 @@ func (p *Plan) computed(n *ir.Node, t *target) bool {
 	t.sizes = make([]int64, len(c.Inputs()))
 	t.to = make([]ir.Dim, len(c.Inputs()))
 	for i, v := range c.Inputs() {
-		if is, ok := p.c.Ints(v); ok {
+		if is, ok := s.c.Ints(v); ok {
 			if len(is) != 1 || is[0] == 0 {
 				return false
 			}
@@ -28,12 +28,12 @@ func (p *Plan) computed(n *ir.Node, t *target) bool {
 			continue
 		}
 		t.to[i] = ir.Dim{N: -1}
-		if x, j, ok := p.sizeOf(v); ok {
+		if x, j, ok := s.sizeOf(v); ok {
 			t.sized(n, i, x, j)
 		}
 	}
 	if len(whole.Uses()) == 1 {
-		t.write = func(at int, size int64) { p.setInts(c, at, []int64{size}) }
+		t.write = func(at int, size int64) { s.setInts(c, at, []int64{size}) }
 	}
 	return true
 }
@@ -48,34 +48,34 @@ func (t *target) sized(n *ir.Node, i int, x *ir.Value, j int) {
 }
 
 // sizeOf is the value and the axis of which v is the size.
-func (p *Plan) sizeOf(v *ir.Value) (x *ir.Value, axis int, ok bool) {
+func (s shapes) sizeOf(v *ir.Value) (x *ir.Value, axis int, ok bool) {
 	n := v.Producer()
 	if n == nil {
 		return nil, 0, false
 	}
-	switch operator(n.Op) {
+	switch name(n.Op) {
 	case "Cast", "Identity", "Unsqueeze", "Squeeze":
-		return p.sizeOf(n.Input(0))
+		return s.sizeOf(n.Input(0))
 	}
-	picks, ok := p.picks(n)
+	picks, ok := s.picks(n)
 	if !ok || len(picks) != 1 || picks[0] < 0 {
 		return nil, 0, false
 	}
-	s := n.Input(0).Producer()
-	if s == nil || !s.Op.Is("Shape") || s.Attr("start") != nil {
+	shape := n.Input(0).Producer()
+	if shape == nil || !shape.Op.Is("Shape") || shape.Attr("start") != nil {
 		return nil, 0, false
 	}
-	return s.Input(0), int(picks[0]), true
+	return shape.Input(0), int(picks[0]), true
 }
 
 // picks are the places that Gather or Slice takes from a vector, such as a shape. Those
 // that count from the end are negative.
-func (p *Plan) picks(n *ir.Node) ([]int64, bool) {
-	switch operator(n.Op) {
+func (s shapes) picks(n *ir.Node) ([]int64, bool) {
+	switch name(n.Op) {
 	case "Gather":
-		return p.c.Ints(n.Input(1))
+		return s.c.Ints(n.Input(1))
 	case "Slice":
-		if ws := p.windows(n); len(ws) == 1 && ws[0].step == 1 {
+		if ws := s.windows(n); len(ws) == 1 && ws[0].step == 1 {
 			return ws[0].places()
 		}
 	}
@@ -99,59 +99,59 @@ func (w window) places() (is []int64, ok bool) {
 const maxRank = 64
 
 // shape lets sizes of other axes be read. How many channels there are may go into anything.
-func shape(p *Plan, n *ir.Node) {
-	a, at, rank, ok := p.place(n)
+func shape(p *propagation, n *ir.Node) {
+	a, at, rank, ok := p.axisOf(n)
 	if a == nil {
 		return
 	}
 	if !ok || n.Attr("start") != nil || n.Attr("end") != nil {
-		p.stop(n, "reads how many there are")
+		p.unsupported(n, "reads how many there are")
 		return
 	}
 	for _, u := range n.Outputs[0].Uses() {
 		if u.Node == nil || !p.others(u.Node, at, rank) {
-			p.stop(n, "reads how many there are")
+			p.unsupported(n, "reads how many there are")
 			return
 		}
 	}
 }
 
 // others reports that n picks sizes of axes other than at.
-func (p *Plan) others(n *ir.Node, at, rank int) bool {
-	picks, ok := p.picks(n)
+func (s shapes) others(n *ir.Node, at, rank int) bool {
+	picks, ok := s.picks(n)
 	return ok && !slices.ContainsFunc(picks, func(i int64) bool { return counted(i, rank) == at })
 }
 
 // resize changes other axes.
-func resize(p *Plan, n *ir.Node) {
-	a, at, rank, ok := p.place(n)
+func resize(p *propagation, n *ir.Node) {
+	a, at, rank, ok := p.axisOf(n)
 	if a == nil {
 		return
 	}
 	if !ok || n.Attr("axes") != nil {
-		p.stop(n, "resizes axes that are not known")
+		p.unsupported(n, "resizes axes that are not known")
 		return
 	}
 	if p.factor(n, at, rank) == 1 {
-		p.set(n.Outputs[0], a.at, a.units)
+		p.set(n.Outputs[0], a.at, a.channels)
 		return
 	}
 	sizes, given := p.c.Ints(n.Input(3))
-	if !given || len(sizes) != rank || sizes[at] != int64(len(a.units)) {
-		p.stop(n, "resizes them, or by factors that are not known")
+	if !given || len(sizes) != rank || sizes[at] != int64(len(a.channels)) {
+		p.unsupported(n, "resizes them, or by factors that are not known")
 		return
 	}
-	p.set(n.Outputs[0], a.at, a.units)
-	p.edit(a.units, func(k *cutting) {
-		sizes[at] = int64(len(k.left(a.units)))
+	p.set(n.Outputs[0], a.at, a.channels)
+	p.onRemoval(a.channels, func(k *removal) {
+		sizes[at] = int64(len(k.left(a.channels)))
 		p.setInts(n, 3, sizes)
 	})
 }
 
 // factor is the scale of that axis, 0 if it is not known.
-func (p *Plan) factor(n *ir.Node, at, rank int) float32 {
-	if s := n.Attr("scales"); s != nil && len(s.Floats) == rank {
-		return s.Floats[at]
+func (s shapes) factor(n *ir.Node, at, rank int) float32 {
+	if a := n.Attr("scales"); a != nil && len(a.Floats) == rank {
+		return a.Floats[at]
 	}
 	last := n.Input(2) // Resize from opset 11 on
 	if n.Graph().Opset("") < 11 || n.Op.Is("Upsample") {
@@ -160,7 +160,7 @@ func (p *Plan) factor(n *ir.Node, at, rank int) float32 {
 	if last == nil || last.Const == nil || last.Const.DType != ir.Float || last.Const.Elems() != int64(rank) {
 		return 0
 	}
-	b, err := p.c.Eval.ReadAll(p.c, last.Const)
+	b, err := s.c.Eval.ReadAll(s.c, last.Const)
 	if err != nil {
 		return 0
 	}

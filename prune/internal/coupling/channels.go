@@ -1,0 +1,46 @@
+package coupling
+
+import (
+	"fmt"
+
+	"github.com/mcompress/mcompress/ir"
+)
+
+// An axis is the axis of a value that holds channels. It is counted from the end, so that the last one is -1, as
+// broadcasting counts.
+type axis struct {
+	at       int
+	channels []Channel
+}
+
+// A channelMap has the channels of each value, the classes of channels that are pruned together, and the changes of nodes
+// that their removal requires.
+type channelMap struct {
+	classes classes
+	axes    map[*ir.Value]*axis // of values that nodes make
+	made    []*ir.Value         // the keys of axes, in the order of the graph
+	edits   []func(*removal)
+}
+
+// in is the axis of n's input i, nil where it has no channels that may fall.
+func (ch *channelMap) in(n *ir.Node, i int) *axis {
+	v := n.Input(i)
+	if v == nil || v.Graph() != n.Graph() {
+		return nil
+	}
+	return ch.axes[v]
+}
+
+// set says that v has channels.
+func (ch *channelMap) set(v *ir.Value, at int, channels []Channel) {
+	if v == nil {
+		return
+	}
+	ch.axes[v] = &axis{at, channels}
+	ch.made = append(ch.made, v)
+}
+
+// keep keeps channels because n uses them in a way that is not supported.
+func (ch *channelMap) keep(n *ir.Node, us []Channel, what string) {
+	ch.classes.keep(us, fmt.Sprintf("%s, which %s", naming(n), what))
+}

@@ -1,0 +1,171 @@
+package coupling
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/pass"
+)
+
+// A constant has the channels on each axis of a constant, nil for an axis that keeps all elements.
+type constant struct {
+	v        *ir.Value
+	channels [][]Channel // by axis of its consumer's operand, but for a transposition
+}
+
+// constants are the constants that nodes read channels of.
+type constants struct {
+	channels *channelMap
+	pass     *pass.Context
+	unfit    func(*ir.Value) string
+
+	of      map[*ir.Value]*constant
+	order   []*constant // in the order in which nodes read them
+	sources []Source
+	used    map[ir.Use]bool // that a rule covers
+	skipped map[*ir.Value]bool
+	list    []Skipped
+}
+
+// read records the channels on the axes of n's constant input i, nil for axes without. The channels of several consumers of
+// one constant are joined.
+func (k *constants) read(n *ir.Node, i int, channels ...[]Channel) {
+	o := k.pass.Trace(n.Input(i))
+	if why := k.mismatch(o, channels); why != "" {
+		for _, us := range channels {
+			k.channels.keep(n, us, why)
+		}
+		k.skip(n, i, fmt.Sprintf("%s %s %s", n.Op, n.Label(), why))
+		return
+	}
+	if o.Transposed {
+		channels[0], channels[1] = channels[1], channels[0]
+	}
+	k.use(n, i)
+	s := k.of[o.Base]
+	if s == nil {
+		s = &constant{o.Base, slices.Clone(channels)}
+		k.of[o.Base] = s
+		k.order = append(k.order, s)
+		if !slices.Equal(before(o), o.Base.Const.Shape) {
+			k.channels.onRemoval(slices.Concat(channels...), func(*removal) { k.fold(n, i, o) })
+		}
+		return
+	}
+	for axis := range channels {
+		k.unify(n, s, axis, channels[axis])
+	}
+}
+
+// mismatch is the reason why the axes of o are not those of the constant, empty if they are.
+func (k *constants) mismatch(o *pass.Operand, channels [][]Channel) string {
+	switch {
+	case o == nil:
+		return "reads no constant beside them"
+	case o.Trouble != "":
+		return "reads a constant that cannot be traced: " + o.Trouble
+	case o.Base.Const.DType.Bits() < 8:
+		return fmt.Sprintf("reads a constant of type %s", o.Base.Const.DType)
+	case len(channels) != len(o.Shape):
+		return fmt.Sprintf("reads a constant of rank %d", len(o.Shape))
+	case overridable(o.Base):
+		return fmt.Sprintf("reads %q, an input that callers may replace", o.Base.Name)
+	}
+	if why := k.unfit(o.Base); why != "" {
+		return fmt.Sprintf("reads %q: %s", o.Base.Name, why)
+	}
+	if !slices.Equal(before(o), o.Base.Const.Shape) && (o.Transposed || o.Elem != o.Base.Const.DType || len(pass.Leaves(o.Base)) > 1) {
+		return fmt.Sprintf("reads %q in another shape", o.Base.Name)
+	}
+	for axis, us := range channels {
+		if us != nil && int64(len(us)) != o.Shape[axis] {
+			return fmt.Sprintf("reads %q of shape %v", o.Base.Name, o.Base.Const.Shape)
+		}
+	}
+	return ""
+}
+
+// before is the shape in which o's constant is used, but for a transposition.
+func before(o *pass.Operand) []int64 {
+	shape := slices.Clone(o.Shape)
+	if o.Transposed {
+		slices.Reverse(shape)
+	}
+	return shape
+}
+
+// fold makes n read its constant in the shape of the views between them, and drops those. There is no other consumer.
+func (k *constants) fold(n *ir.Node, i int, o *pass.Operand) {
+	old, t := n.Input(i), *o.Base.Const
+	t.Shape = o.Shape
+	n.SetInput(i, o.Base)
+	o.Base.SetConst(&t)
+	old.Drop()
+}
+
+// skip records why n's use of input i is not supported, if that is a constant.
+func (k *constants) skip(n *ir.Node, i int, why string) {
+	o := k.pass.Trace(n.Input(i))
+	if o == nil || !pass.IsWeight(o.Base.Const) || k.skipped[o.Base] {
+		return
+	}
+	k.skipped[o.Base] = true
+	k.list = append(k.list, Skipped{o.Base, why})
+}
+
+// listedInputs is the IR version up to which every initializer is a graph input and none
+// of them is meant to be replaced.
+const listedInputs = 3
+
+func overridable(v *ir.Value) bool {
+	g := v.Graph()
+	return v.IsInput() && (g.Model().IRVersion > listedInputs || g != g.Model().Graph)
+}
+
+// use records that a rule covers n's use of its constant input i.
+func (k *constants) use(n *ir.Node, i int) { k.used[ir.Use{Node: n, Index: i}] = true }
+
+// unify joins the channels us on an axis of s with those of earlier consumers.
+func (k *constants) unify(n *ir.Node, s *constant, axis int, us []Channel) {
+	old := s.channels[axis]
+	switch {
+	case old != nil && us != nil:
+		k.channels.classes.joinAll(old, us)
+	case old != nil || us != nil:
+		k.channels.keep(n, append(slices.Clone(old), us...), fmt.Sprintf("uses %q, shared with another node, in another way", s.v.Name))
+	}
+	if old == nil {
+		s.channels[axis] = us
+	}
+}
+
+// keep keeps all channels of s because of a use that no rule covers.
+func (s *constant) keep(ch *channelMap, u ir.Use) {
+	for _, us := range s.channels {
+		if u.Node == nil {
+			ch.classes.keep(us, fmt.Sprintf("%q is a graph output", s.v.Name))
+			continue
+		}
+		ch.classes.keep(us, fmt.Sprintf("%q is also read by %s %s", s.v.Name, u.Node.Op, u.Node.Label()))
+	}
+}
+
+// vector reads n's optional input i as one element per channel.
+func (k *constants) vector(n *ir.Node, i int, us []Channel) {
+	if n.Input(i) != nil {
+		k.read(n, i, us)
+	}
+}
+
+// source records that n's input i makes channels, on the given axis of the operand.
+func (k *constants) source(n *ir.Node, i, axis int, us []Channel) {
+	o := k.pass.Trace(n.Input(i))
+	if o == nil || o.Trouble != "" || k.of[o.Base] == nil {
+		return
+	}
+	if o.Transposed {
+		axis = 1 - axis
+	}
+	k.sources = append(k.sources, Source{o.Base, n, before(o), axis, us})
+}

@@ -1,0 +1,179 @@
+package coupling
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/mcompress/mcompress/ir"
+)
+
+// A Group is the sources whose channels are pruned together, and the classes of those channels.
+type Group struct {
+	Sources []Source  // their channels are those in Classes
+	Classes []Channel // one channel for each class, in the order of the sources
+	Each    int       // maximum number of channels of a class in one source
+	Why     string    // why all channels are kept, if they have to be
+}
+
+// class is the representative of u's class.
+func (ch *channelMap) class(u Channel) Channel { return ch.classes.root(u) }
+
+// Keep keeps the channels of classes, for a reason that Kept repeats.
+func (p *Plan) Keep(classes []Channel, why string) { p.classes.keep(classes, why) }
+
+// Groups are the groups in the order of the graph.
+func (p *Plan) Groups() []*Group {
+	of := map[Channel]*Group{}
+	var all []*Group
+	for _, s := range p.sources {
+		g := p.groupOf(of, s)
+		if len(g.Sources) == 0 {
+			all = append(all, g)
+		}
+		g.Sources = append(g.Sources, s)
+	}
+	return slices.DeleteFunc(all, func(g *Group) bool { return len(g.Sources) == 0 || !p.complete(g) })
+}
+
+// groupOf is the group that s belongs to: all groups with a class of s are merged.
+func (p *Plan) groupOf(of map[Channel]*Group, s Source) *Group {
+	var g *Group
+	for _, u := range s.Channels {
+		r := p.class(u)
+		old := of[r]
+		switch {
+		case old == nil || old == g:
+		case g == nil:
+			g = old
+		default:
+			g.Sources = append(g.Sources, old.Sources...)
+			for _, s := range old.Sources {
+				for _, u := range s.Channels {
+					of[p.class(u)] = g
+				}
+			}
+			old.Sources = nil
+		}
+		if g == nil {
+			g = &Group{}
+		}
+		of[r] = g
+	}
+	return g
+}
+
+// complete computes the other fields from g's sources; it returns false where there are no channels.
+func (p *Plan) complete(g *Group) bool {
+	used := map[Channel]bool{}
+	for i, s := range g.Sources {
+		count := map[Channel]int{}
+		g.Sources[i].Channels = slices.Clone(s.Channels)
+		for j, u := range s.Channels {
+			r := p.class(u)
+			g.Sources[i].Channels[j] = r
+			count[r]++
+			g.Each = max(g.Each, count[r])
+			if !used[r] {
+				used[r] = true
+				g.Classes = append(g.Classes, r)
+			}
+			if g.Why == "" {
+				g.Why = p.classes.why[r]
+			}
+		}
+	}
+	return len(g.Classes) > 0
+}
+
+// A Kept has for each axis of a constant the indices that are kept, nil where all are.
+type Kept struct {
+	Value  *ir.Value
+	Before *ir.Tensor // the tensor before; the value may have another shape now
+	Places [][]int64
+	Pruned bool   // some index is not kept
+	Why    string // why all indices of some axis with channels are kept, if there is a reason
+}
+
+// A removal is the removal of chosen classes.
+type removal struct {
+	*channelMap
+	pruned map[Channel]bool // by class
+}
+
+// left are the indices of us that are kept.
+func (r *removal) left(us []Channel) []int64 {
+	places := make([]int64, 0, len(us))
+	for i, u := range us {
+		if !r.pruned[r.class(u)] {
+			places = append(places, int64(i))
+		}
+	}
+	return places
+}
+
+// onRemoval adds a change of nodes that is required if some of us are removed.
+func (ch *channelMap) onRemoval(us []Channel, do func(*removal)) {
+	ch.edits = append(ch.edits, func(r *removal) {
+		if len(r.left(us)) < len(us) {
+			do(r)
+		}
+	})
+}
+
+// Remove removes classes of channels from the graph: it changes attributes, shapes among the constants, and the types of
+// values. It returns the indices to keep of each constant; the caller sets the payloads.
+func (p *Plan) Remove(pruned map[Channel]bool) []Kept {
+	r := &removal{p.channelMap, pruned}
+	before := make([]*ir.Tensor, len(p.order))
+	for i, s := range p.order {
+		before[i] = s.v.Const
+	}
+	for _, edit := range p.edits {
+		edit(r)
+	}
+	for _, v := range p.made {
+		r.retype(v, p.axes[v])
+	}
+	kept := make([]Kept, len(p.order))
+	for i, s := range p.order {
+		kept[i] = r.constant(s)
+		kept[i].Before = before[i]
+	}
+	return kept
+}
+
+// retype sets the new size of v's axis where the model states the old one.
+func (r *removal) retype(v *ir.Value, a *axis) {
+	n := int64(len(r.left(a.channels)))
+	if n == int64(len(a.channels)) || v.Type == nil || len(v.Type.Shape)+a.at < 0 || v.Type.Shape == nil {
+		return
+	}
+	dims := slices.Clone(v.Type.Shape)
+	dims[len(dims)+a.at] = ir.Dim{N: n}
+	v.Type = &ir.Type{Elem: v.Type.Elem, Shape: dims}
+}
+
+// constant is the indices of s that are kept.
+func (r *removal) constant(s *constant) Kept {
+	kept := Kept{Value: s.v, Places: make([][]int64, len(s.channels))}
+	for i, us := range s.channels {
+		places := r.left(us)
+		if len(places) < len(us) {
+			kept.Places[i], kept.Pruned = places, true
+		} else if len(us) > 0 && kept.Why == "" {
+			kept.Why = r.classes.why[r.class(us[0])]
+		}
+	}
+	return kept
+}
+
+// String says how many of a constant's places stay on each axis that loses some.
+func (k Kept) String() string {
+	s := ""
+	for i, places := range k.Places {
+		if places != nil {
+			s += fmt.Sprintf(", %d of %d on axis %d", len(places), k.Value.Const.Shape[i], i)
+		}
+	}
+	return s[2:] + " stay"
+}
