@@ -45,7 +45,7 @@ func rules() []rule {
 		if show == nil {
 			show = share
 		}
-		rs = append(rs, rule{name: of.Name, value: ran(of), atMost: of.AtMost, run: true, show: show})
+		rs = append(rs, rule{name: of.Name, value: ran(of), atMost: of.Maximum, run: true, show: show})
 	}
 	return rs
 }

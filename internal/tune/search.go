@@ -238,7 +238,7 @@ func (t *tuner) evaluate(ctx context.Context, b *built, c choice, what string) (
 		return false, fmt.Errorf("%s: %w", what, err)
 	}
 	defer s.Close()
-	r, err := verify.Compare(ctx, t.outputs.rewind(), s, t.set, verify.Options{Batch: t.Data.Batch, Scores: t.Scores, Seen: t.calibration, AtOnce: t.concurrent})
+	r, err := verify.Compare(ctx, t.outputs.rewind(), s, t.set, verify.Options{Batch: t.Data.Batch, Scores: t.Scores, Fitted: t.calibration, Parallel: t.concurrent})
 	if err != nil {
 		return false, fmt.Errorf("%s: %w", what, err)
 	}

@@ -13,20 +13,20 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// Options say what is compared.
+// Options select what is compared.
 type Options struct {
-	Batch  int          // samples in one run, where the model leaves that open; 0 for 1
-	Scores string       // the output with classes or scores; empty for the first that can be one
-	Layers *Shared      // values inside both graphs, compared on the first samples; the sessions must keep them
-	Digest bool         // of the samples, which reads them once more
-	Seen   map[int]bool // samples that b was fitted to: its Likelihood is that on others
-	AtOnce int          // runs of b at once; 0 for 1
+	Batch    int          // samples in one run, where the batch axis is dynamic; 0 for 1
+	Scores   string       // the output with classes or scores; empty for the first suitable one
+	Layers   *Shared      // values inside both graphs, compared on the first samples; the sessions must retain them
+	Digest   bool         // of the samples, which are read a second time
+	Fitted   map[int]bool // samples that b was fitted to, excluded from Likelihood
+	Parallel int          // concurrent runs of b; 0 for 1
 }
 
-// Compare runs a and b on the samples of set and measures b's outputs by a's. b may leave out
+// Compare runs a and b on the samples of set and compares b's outputs with a's. b may lack
 // inputs of a, but must have its outputs. Errors of a model are *SideErrors.
 func Compare(ctx context.Context, a, b engine.Session, set *dataset.Set, o Options) (*Result, error) {
-	names, err := common(a, b)
+	names, err := commonOutputs(a, b)
 	if err != nil {
 		return nil, err
 	}
@@ -37,7 +37,7 @@ func Compare(ctx context.Context, a, b engine.Session, set *dataset.Set, o Optio
 	start := func(batch *dataset.Batch) (func(context.Context) (pair, error), error) {
 		return c.start(ctx, a, b, batch)
 	}
-	err = InOrder(ctx, o.AtOnce, set.Batches(ctx, dataset.Order{Size: c.batch}), start, func(batch *dataset.Batch, p pair) error {
+	err = InOrder(ctx, o.Parallel, set.Batches(ctx, dataset.Order{Size: c.batch}), start, func(batch *dataset.Batch, p pair) error {
 		return c.runs(ctx, a, b, batch, p)
 	})
 	if err != nil {
@@ -52,24 +52,24 @@ const (
 	Second = "B"
 )
 
-// A SideError says which of the models could not be run.
+// A SideError is an error of one of the models.
 type SideError struct {
 	Side string
 	Err  error
 }
 
-// Error is the model's error: who called knows what A and B are.
+// Error is the model's error without its side, which callers name.
 func (e *SideError) Error() string { return e.Err.Error() }
 
 // Unwrap is the model's error.
 func (e *SideError) Unwrap() error { return e.Err }
 
-// common are the names of a's outputs, which b must have.
-func common(a, b engine.Session) ([]string, error) {
+// commonOutputs are the names of a's outputs, which b must have.
+func commonOutputs(a, b engine.Session) ([]string, error) {
 	names := portNames(a.Outputs())
 	for _, name := range names {
 		if !slices.Contains(portNames(b.Outputs()), name) {
-			return nil, &SideError{Second, fmt.Errorf("it has no output %q, as the first model does", name)}
+			return nil, &SideError{Second, fmt.Errorf("output %q of the first model is missing", name)}
 		}
 	}
 	return names, nil
@@ -83,8 +83,8 @@ func portNames(ports []op.Port) []string {
 	return names
 }
 
-// both runs a and b on one batch.
-func both(ctx context.Context, a, b engine.Session, in map[string]*ir.Array, fetch []string) (want, got map[string]*ir.Array, err error) {
+// runBoth runs a and b on one batch.
+func runBoth(ctx context.Context, a, b engine.Session, in map[string]*ir.Array, fetch []string) (want, got map[string]*ir.Array, err error) {
 	if want, err = a.Run(ctx, in, fetch); err != nil {
 		return nil, nil, &SideError{First, err}
 	}
@@ -94,7 +94,7 @@ func both(ctx context.Context, a, b engine.Session, in map[string]*ir.Array, fet
 	return want, got, nil
 }
 
-// InputsOf are those of in that s takes: a compressed model may leave out some of its source's.
+// InputsOf are the inputs that s has: a compressed model may lack some of its source's.
 func InputsOf(s engine.Session, in map[string]*ir.Array) map[string]*ir.Array {
 	mine := map[string]*ir.Array{}
 	for _, name := range portNames(s.Inputs()) {
@@ -105,22 +105,22 @@ func InputsOf(s engine.Session, in map[string]*ir.Array) map[string]*ir.Array {
 	return mine
 }
 
-// A comparison is a Result in the making.
+// A comparison accumulates a Result.
 type comparison struct {
 	Options
 	set           *dataset.Set
 	names         []string // of the outputs
-	by            map[string]*differing
+	outputs       map[string]*outputSums
 	layers        map[string]*sums
 	batch         int
 	samples       int
 	before, after tally
-	differ        int64 // samples that one gets right and the other does not
-	fall          fall
+	differ        int64 // samples that only one model classifies correctly
+	drop          likelihoodDrop
 }
 
-// A differing is the comparison of one output in the making.
-type differing struct {
+// An outputSums accumulates the comparison of one output.
+type outputSums struct {
 	sums    sums
 	agree   tally
 	numeric bool
@@ -131,18 +131,18 @@ func newComparison(names []string, set *dataset.Set, o Options) (*comparison, er
 	case len(names) == 0:
 		return nil, errors.New("the model has no outputs")
 	case o.Scores != "" && !slices.Contains(names, o.Scores):
-		return nil, fmt.Errorf("no output is called %q; there are %s", o.Scores, strings.Join(names, ", "))
+		return nil, fmt.Errorf("unknown output %q; outputs are %s", o.Scores, strings.Join(names, ", "))
 	}
-	return &comparison{Options: o, set: set, names: names, by: map[string]*differing{}, layers: map[string]*sums{}, batch: set.Size(o.Batch)}, nil
+	return &comparison{Options: o, set: set, names: names, outputs: map[string]*outputSums{}, layers: map[string]*sums{}, batch: set.Size(o.Batch)}, nil
 }
 
-// layerSamples are so many that layers are compared on: enough to tell them apart.
+// layerSamples is the number of samples on which layers are compared: enough to rank them.
 const layerSamples = 8
 
-// A pair is the outputs of both.
+// A pair is the outputs of both models.
 type pair struct{ want, got map[string]*ir.Array }
 
-// start runs a, and says how b is run.
+// start runs a and returns the run of b.
 func (c *comparison) start(ctx context.Context, a, b engine.Session, batch *dataset.Batch) (func(context.Context) (pair, error), error) {
 	want, err := a.Run(ctx, batch.Inputs, c.names)
 	if err != nil {
@@ -157,7 +157,7 @@ func (c *comparison) start(ctx context.Context, a, b engine.Session, batch *data
 	}, nil
 }
 
-// runs takes in what came of a batch.
+// runs accumulates the outputs of a batch.
 func (c *comparison) runs(ctx context.Context, a, b engine.Session, batch *dataset.Batch, p pair) error {
 	if batch.First < layerSamples && c.Layers != nil {
 		if err := c.Layers.compare(ctx, a, b, batch.Inputs, c.layers); err != nil {
@@ -170,7 +170,7 @@ func (c *comparison) runs(ctx context.Context, a, b engine.Session, batch *datas
 	return nil
 }
 
-// add takes in the outputs of a batch. What there are none of in want is not compared.
+// add accumulates the outputs of a batch. Outputs that want lacks are not compared.
 func (c *comparison) add(batch *dataset.Batch, want, got map[string]*ir.Array) error {
 	c.samples += batch.N
 	for _, name := range c.names {
@@ -182,7 +182,7 @@ func (c *comparison) add(batch *dataset.Batch, want, got map[string]*ir.Array) e
 		}
 	}
 	if labels := batch.Classes(); labels != nil {
-		before, after := predictions(want, c.scored(), batch.N), predictions(got, c.scored(), batch.N)
+		before, after := predictions(want, c.scoreOutputs(), batch.N), predictions(got, c.scoreOutputs(), batch.N)
 		c.before.label(before, labels)
 		c.after.label(after, labels)
 		for i := range min(len(before), len(after)) {
@@ -190,27 +190,27 @@ func (c *comparison) add(batch *dataset.Batch, want, got map[string]*ir.Array) e
 				c.differ++
 			}
 		}
-		c.fall.add(want, got, c.scored(), labels, func(i int) bool { return c.Seen[batch.First+i] })
+		c.drop.add(want, got, c.scoreOutputs(), labels, func(i int) bool { return c.Fitted[batch.First+i] })
 	}
 	return nil
 }
 
-// scored are the outputs that classes are looked for in.
-func (c *comparison) scored() []string {
+// scoreOutputs are the outputs that may hold classes or scores.
+func (c *comparison) scoreOutputs() []string {
 	if c.Scores != "" {
 		return []string{c.Scores}
 	}
 	return c.names
 }
 
-// label counts samples whose class is right.
+// label counts correctly classified samples.
 func (t *tally) label(classes, labels []int64) {
 	for i, class := range classes {
 		t.count(class == labels[i])
 	}
 }
 
-// output takes in one output of one run; sequences and maps item by item.
+// output accumulates one output of one run; sequences and maps item by item.
 func (c *comparison) output(name string, want, got *ir.Array) error {
 	if want.Kind != got.Kind || len(want.Items) != len(got.Items) {
 		return fmt.Errorf("%s, but %s in the source", got, want)
@@ -230,34 +230,34 @@ func (c *comparison) output(name string, want, got *ir.Array) error {
 	if !slices.Equal(want.Shape, got.Shape) || want.DType != got.DType && !floats {
 		return fmt.Errorf("%s, but %s in the source", got, want)
 	}
-	d := c.by[name]
+	d := c.outputs[name]
 	if d == nil {
-		d = &differing{}
-		c.by[name] = d
+		d = &outputSums{}
+		c.outputs[name] = d
 	}
 	if floats && measurable(want, got) {
 		d.numeric = true
 		d.sums.add(want, got)
 	}
 	if c.Scores == "" || c.Scores == name {
-		d.agree.agree(want, got)
+		d.agree.compare(want, got)
 	}
 	return nil
 }
 
-// result is what came of all batches.
+// result is that of all batches.
 func (c *comparison) result(ctx context.Context) (*Result, error) {
 	r := &Result{Data: &Data{Samples: c.samples, Batch: c.batch}}
 	if c.samples == 0 {
 		return nil, errors.New("the data has no samples")
 	}
 	for _, name := range c.names {
-		if d := c.by[name]; d != nil {
+		if d := c.outputs[name]; d != nil {
 			r.Outputs = append(r.Outputs, d.output(name))
 		}
 	}
-	if after := c.after.share(); after != nil {
-		r.Accuracy = &Accuracy{Before: c.before.share(), After: *after, Differ: c.differ, Likelihood: c.fall.of()}
+	if after := c.after.fraction(); after != nil {
+		r.Accuracy = &Accuracy{Before: c.before.fraction(), After: *after, Differ: c.differ, Likelihood: c.drop.of()}
 	}
 	if c.Layers != nil {
 		r.Layers, r.Breaks = c.Layers.list(c.layers)
@@ -269,8 +269,8 @@ func (c *comparison) result(ctx context.Context) (*Result, error) {
 	return r, err
 }
 
-func (d *differing) output(name string) Output {
-	o := Output{Name: name, Agreement: d.agree.share()}
+func (d *outputSums) output(name string) Output {
+	o := Output{Name: name, Agreement: d.agree.fraction()}
 	if d.numeric {
 		e := d.sums.errors()
 		o.Errors = &e

@@ -163,7 +163,7 @@ func TestPortionsAreBounded(t *testing.T) {
 		want int
 	}{{e, 4, 1}, {e, fetchBytes / 4, 3}, {e, fetchBytes/8 - 1, 2}, {&fake{Session: e}, 4, 1}} {
 		in := map[string]*ir.Array{"x": {DType: ir.Float, Shape: []int64{1, c.n}}}
-		if got := s.portions(c.a, in); len(got) != c.want || len(slices.Concat(got...)) != 3 {
+		if got := s.chunks(c.a, in); len(got) != c.want || len(slices.Concat(got...)) != 3 {
 			t.Errorf("%d elements: %q, want %d portions", c.n, got, c.want)
 		}
 	}

@@ -1,6 +1,6 @@
-// Package verify runs two models on the same samples, or one on samples with recorded
-// outputs, and says how far apart they are: by output, by layer, by accuracy.
+// Package verify compares two models on the same samples, or one model with recorded
+// outputs: errors by output and by layer, accuracy.
 //
-// It holds a batch of samples and some values inside the graphs at a time, and sums over
-// the rest. It must not know files of models, reports or how a model was made.
+// Memory is bounded by a batch of samples and a chunk of the values inside the graphs; errors are
+// accumulated. It does not depend on model files, reports or methods.
 package verify

@@ -7,9 +7,9 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// Errors say how far numbers are from those of the source, over all samples. As in the rest of
-// a report, what is infinite or undefined is absent: of equal numbers the SQNR, and all ratios
-// where an element is not finite that should be.
+// Errors compare numbers with those of the source, over all samples. As in the rest of
+// a report, infinite and undefined values are absent: the SQNR of equal numbers, and all ratios
+// where non-finite elements differ.
 type Errors struct {
 	Exact  bool     `json:"exact"`             // every element is equal
 	SQNR   *float64 `json:"sqnr_db,omitempty"` // 10·log₁₀(Σ source² / Σ (source-result)²)
@@ -21,8 +21,8 @@ type Errors struct {
 	SourceNonFinite int64 `json:"source_non_finite,omitempty"` // that are NaN or infinite in the source: no ratio can count them
 }
 
-// DB is the SQNR in decibels with its limits: +Inf where all is equal, -Inf where there is
-// nothing but noise, NaN where no element could be compared.
+// DB is the SQNR in decibels with its limits: +Inf where all elements are equal, -Inf without
+// signal, NaN where no element could be compared.
 func (e *Errors) DB() float64 {
 	switch {
 	case e.SQNR != nil:
@@ -37,19 +37,19 @@ func (e *Errors) DB() float64 {
 
 // sums accumulate Errors. The order of additions is that of the elements.
 type sums struct {
-	want2, got2, dot, noise, most        float64
+	signal, got2, dot, noise, maxError   float64
 	nonFinite, sourceNonFinite, elements int64
 }
 
-// window is how many elements are looked at at once.
-const window = 4096
+// readBlock is the number of elements converted at once.
+const readBlock = 4096
 
-// add takes in two tensors of the same shape, of types that number reads.
+// add accumulates two tensors of the same shape, of types that number reads.
 func (s *sums) add(want, got *ir.Array) {
-	var w, g [window]float64
+	var w, g [readBlock]float64
 	n := int(want.Elems())
-	for at := 0; at < n; at += window {
-		k := min(n-at, window)
+	for at := 0; at < n; at += readBlock {
+		k := min(n-at, readBlock)
 		number.Read(w[:k], want, at)
 		number.Read(g[:k], got, at)
 		for i := range k {
@@ -58,7 +58,7 @@ func (s *sums) add(want, got *ir.Array) {
 	}
 }
 
-// pair takes in one element. The conversions around products forbid a fused multiply-add, so
+// pair accumulates one element. The conversions around products forbid a fused multiply-add, so
 // that sums are the same on all CPUs.
 func (s *sums) pair(w, g float64) {
 	s.elements++
@@ -72,26 +72,26 @@ func (s *sums) pair(w, g float64) {
 		return
 	}
 	d := w - g
-	s.want2 += float64(w * w)
+	s.signal += float64(w * w)
 	s.got2 += float64(g * g)
 	s.dot += float64(w * g)
 	s.noise += float64(d * d)
-	s.most = max(s.most, math.Abs(d))
+	s.maxError = max(s.maxError, math.Abs(d))
 }
 
 func finite(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }
 
-// errors rounds to more digits than matter and fewer than logarithms may differ in.
+// errors rounds to digits that do not depend on the CPU.
 func (s *sums) errors() Errors {
 	e := Errors{Exact: s.noise == 0 && s.nonFinite == 0, Elements: s.elements, NonFinite: s.nonFinite, SourceNonFinite: s.sourceNonFinite}
 	if s.elements > s.sourceNonFinite {
-		e.Max = rounded(s.most, 0)
+		e.Max = rounded(s.maxError, 0)
 	}
 	if s.nonFinite > 0 {
 		return e
 	}
-	e.SQNR = rounded(10*math.Log10(s.want2/s.noise), 3)
-	e.Cosine = rounded(min(1, s.dot/(math.Sqrt(s.want2)*math.Sqrt(s.got2))), 9)
+	e.SQNR = rounded(10*math.Log10(s.signal/s.noise), 3)
+	e.Cosine = rounded(min(1, s.dot/(math.Sqrt(s.signal)*math.Sqrt(s.got2))), 9)
 	return e
 }
 

@@ -82,7 +82,7 @@ func TestErrorsAreJSONAndBack(t *testing.T) {
 
 // The order of sums is that of the elements, whatever the sizes of the parts that are read.
 func TestLongTensorsAreReadWhole(t *testing.T) {
-	n := 2*window + 17
+	n := 2*readBlock + 17
 	want, got := make([]float32, n), make([]float32, n)
 	for i := range want {
 		want[i] = float32(i%7) - 3
@@ -113,8 +113,8 @@ func TestAgreementOfScoresAndClasses(t *testing.T) {
 		{"8-bit floats", &ir.Array{DType: ir.Float8E4M3FN, Shape: []int64{2}, Data: []byte{1, 2}}, &ir.Array{DType: ir.Float8E4M3FN, Shape: []int64{2}, Data: []byte{1, 3}}, 0.5},
 	} {
 		var s tally
-		s.agree(c.want, c.got)
-		if share := s.share(); c.share < 0 && share != nil || c.share >= 0 && (share == nil || *share != c.share) {
+		s.compare(c.want, c.got)
+		if share := s.fraction(); c.share < 0 && share != nil || c.share >= 0 && (share == nil || *share != c.share) {
 			t.Errorf("%s: got %v, want %v", c.name, share, c.share)
 		}
 	}

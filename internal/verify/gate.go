@@ -5,36 +5,36 @@ import (
 	"math"
 )
 
-// A Rule is what one gate looks at. Names are those of flags.
+// A Rule is the quantity of a gate. Names are those of flags.
 type Rule struct {
-	Name   string
-	AtMost bool // the bound is the most there may be, not the least
-	// Value is the figure; where it is infinite or NaN, why says the reason. NaN is for
-	// what the result does not tell, and is within no bound.
+	Name    string
+	Maximum bool // the bound is a maximum, not a minimum
+	// Value is the quantity; where it is infinite or NaN, why is the reason. NaN means not
+	// measured, and is within no bound.
 	Value func(*Result) (v float64, why string)
 }
 
-// Rules are the gates on what running models says. The worst output decides.
+// Rules are the gates on the comparison of models. The worst output counts.
 func Rules() []Rule {
 	return []Rule{
-		{Name: "min-sqnr", Value: (*Result).lowestSQNR},
-		{Name: "min-cosine", Value: (*Result).lowestCosine},
-		{Name: "min-agreement", Value: (*Result).lowestAgreement},
-		{Name: "max-accuracy-drop", Value: (*Result).accuracyDrop, AtMost: true},
+		{Name: "min-sqnr", Value: (*Result).minSQNR},
+		{Name: "min-cosine", Value: (*Result).minCosine},
+		{Name: "min-agreement", Value: (*Result).minAgreement},
+		{Name: "max-accuracy-drop", Value: (*Result).accuracyDrop, Maximum: true},
 	}
 }
 
-func (r *Result) lowestSQNR() (float64, string) {
-	return r.lowest("no output of floats was compared", func(o Output) (float64, string, bool) {
+func (r *Result) minSQNR() (float64, string) {
+	return r.minimum("no float output was compared", func(o Output) (float64, string, bool) {
 		if o.Errors == nil || math.IsNaN(o.Errors.DB()) {
 			return 0, "", false
 		}
-		return o.Errors.DB(), o.noNumber(), true
+		return o.Errors.DB(), o.noSQNR(), true
 	})
 }
 
-func (r *Result) lowestCosine() (float64, string) {
-	return r.lowest("no output of floats was compared", func(o Output) (float64, string, bool) {
+func (r *Result) minCosine() (float64, string) {
+	return r.minimum("no float output was compared", func(o Output) (float64, string, bool) {
 		switch {
 		case o.Errors == nil || math.IsNaN(o.Errors.DB()):
 			return 0, "", false
@@ -43,12 +43,12 @@ func (r *Result) lowestCosine() (float64, string) {
 		case o.Errors.Exact:
 			return 1, "", true
 		}
-		return math.Inf(-1), o.noNumber(), true
+		return math.Inf(-1), o.noSQNR(), true
 	})
 }
 
-func (r *Result) lowestAgreement() (float64, string) {
-	return r.lowest("no output has classes, or scores of them", func(o Output) (float64, string, bool) {
+func (r *Result) minAgreement() (float64, string) {
+	return r.minimum("no output holds classes or scores", func(o Output) (float64, string, bool) {
 		if o.Agreement == nil {
 			return 0, "", false
 		}
@@ -61,26 +61,26 @@ func (r *Result) accuracyDrop() (float64, string) {
 	case r.Skipped != "":
 		return math.NaN(), "the models were not run: " + r.Skipped
 	case r.Accuracy == nil || r.Accuracy.Before == nil:
-		return math.NaN(), "no accuracy was measured: it needs samples with labels, and an output of classes or scores"
+		return math.NaN(), "accuracy needs samples with labels, and an output of classes or scores"
 	}
 	return *rounded(*r.Accuracy.Before-r.Accuracy.After, 9), "" // 0.99 - 0.98 is not quite 0.01
 }
 
 // noNumber is why an output has no finite SQNR.
-func (o Output) noNumber() string {
+func (o Output) noSQNR() string {
 	switch {
 	case o.Errors.SQNR != nil:
 		return ""
 	case o.Errors.NonFinite > 0:
-		return fmt.Sprintf("output %q: %d of %d elements are NaN or infinite in one model and not the same in the other", o.Name, o.Errors.NonFinite, o.Errors.Elements)
+		return fmt.Sprintf("output %q: %d of %d elements are NaN or infinite and differ between the models", o.Name, o.Errors.NonFinite, o.Errors.Elements)
 	case o.Errors.Exact:
 		return "the outputs are equal"
 	}
-	return fmt.Sprintf("output %q: there is no signal to relate the error to", o.Name)
+	return fmt.Sprintf("output %q: the reference is zero", o.Name)
 }
 
-// lowest is the lowest figure of all outputs that have one.
-func (r *Result) lowest(none string, of func(Output) (v float64, why string, ok bool)) (float64, string) {
+// minimum is the lowest value over the outputs that have one.
+func (r *Result) minimum(none string, of func(Output) (v float64, why string, ok bool)) (float64, string) {
 	if r.Skipped != "" {
 		return math.NaN(), "the models were not run: " + r.Skipped
 	}

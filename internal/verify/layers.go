@@ -10,32 +10,32 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// A Layer is a value that both graphs make under the same name, with its error.
+// A Layer is a value of the same name in both graphs, with its error.
 type Layer struct {
 	Value  string `json:"value"`
-	Node   string `json:"node"` // of the first model, which makes it
+	Node   string `json:"node"` // its producer in the first model
 	Op     string `json:"op"`
 	Errors Errors `json:"errors"`
 }
 
-// A Break is the layer that adds most to the error of what reaches it, in relation to the signal.
+// A Break is the layer that adds most noise, relative to its signal, to that of its inputs.
 type Break struct {
 	Value string   `json:"value"`
 	Node  string   `json:"node"`
 	Op    string   `json:"op"`
-	From  *float64 `json:"from_db,omitempty"` // the lowest SQNR that reaches it; absent where what does is exact
-	To    *float64 `json:"to_db,omitempty"`   // the SQNR that it leaves; absent where there is no number for it
+	From  *float64 `json:"from_db,omitempty"` // the lowest SQNR of its inputs; absent where they are exact
+	To    *float64 `json:"to_db,omitempty"`   // the SQNR of its output; absent where undefined
 }
 
-// Shared is the values that nodes of two main graphs make under the same names.
+// Shared is the values that have the same names in two main graphs.
 type Shared struct {
 	Names []string // in the order of the nodes of the first model
 
 	nodes []*ir.Node        // of the first model, in order
-	same  map[*ir.Node]bool // that compute the same from the same values in both models
+	same  map[*ir.Node]bool // nodes that are equal in both models
 }
 
-// Share finds what a and b share. Outputs are part of it.
+// Share finds the values that a and b share, outputs included.
 func Share(ctx context.Context, a, b *ir.Model) (*Shared, error) {
 	makers := map[string]*ir.Node{}
 	for n := range b.Graph.Nodes() {
@@ -64,15 +64,15 @@ func Share(ctx context.Context, a, b *ir.Model) (*Shared, error) {
 	return s, nil
 }
 
-// Values inside the graphs are fetched in runs of their own, each for as many as take so many bytes,
-// so that memory does not grow with the graph. Where a size is not known it counts as a part of that.
+// Values inside the graphs are fetched in chunks of this size, each in a run of its own,
+// so that memory does not grow with the graph. Values of unknown size count as unknownSize.
 const (
 	fetchBytes  = 32 << 20
 	unknownSize = fetchBytes / 16
 )
 
-// portions are the names in portions that a run may fetch.
-func (s *Shared) portions(a engine.Session, in map[string]*ir.Array) [][]string {
+// chunks are the names, divided into what a run may fetch.
+func (s *Shared) chunks(a engine.Session, in map[string]*ir.Array) [][]string {
 	sizes := sizesOf(a, in)
 	var out [][]string
 	bytes := int64(0)
@@ -90,19 +90,19 @@ func (s *Shared) portions(a engine.Session, in map[string]*ir.Array) [][]string 
 	return out
 }
 
-// sizesOf are the bytes of values inside a's graph, as far as a tells.
+// sizesOf are the bytes of values inside a's graph, as far as a infers them.
 func sizesOf(a engine.Session, in map[string]*ir.Array) map[string]int64 {
 	specs := map[string]ir.Spec{}
 	for name, x := range in {
 		specs[name] = x.Spec()
 	}
-	teller, ok := a.(interface {
+	inferrer, ok := a.(interface {
 		Types(map[string]ir.Spec) (map[string]ir.Spec, error)
 	})
 	if !ok {
 		return nil
 	}
-	types, err := teller.Types(specs)
+	types, err := inferrer.Types(specs)
 	if err != nil {
 		return nil
 	}
@@ -113,10 +113,10 @@ func sizesOf(a engine.Session, in map[string]*ir.Array) map[string]int64 {
 	return sizes
 }
 
-// compare adds to by the error of every shared value on one batch.
+// compare accumulates the errors of every shared value on one batch.
 func (s *Shared) compare(ctx context.Context, a, b engine.Session, in map[string]*ir.Array, by map[string]*sums) error {
-	for _, names := range s.portions(a, in) {
-		want, got, err := both(ctx, a, b, in, names)
+	for _, names := range s.chunks(a, in) {
+		want, got, err := runBoth(ctx, a, b, in, names)
 		if err != nil {
 			return err
 		}
@@ -127,7 +127,7 @@ func (s *Shared) compare(ctx context.Context, a, b engine.Session, in map[string
 	return nil
 }
 
-// measure leaves out what is no float, and what a method put something else under the name of.
+// measure skips values that are not float, or that differ in shape between the models.
 func measure(by map[string]*sums, name string, want, got *ir.Array) {
 	if want.Kind != ir.Dense || got.Kind != ir.Dense || !measurable(want, got) || !slices.Equal(want.Shape, got.Shape) {
 		return
@@ -138,7 +138,7 @@ func measure(by map[string]*sums, name string, want, got *ir.Array) {
 	by[name].add(want, got)
 }
 
-// measurable reports whether errors of got mean something.
+// measurable reports whether both are numeric floats.
 func measurable(want, got *ir.Array) bool {
 	for _, a := range []*ir.Array{want, got} {
 		if !a.DType.IsFloat() || number.Check(a.DType) != nil {
@@ -148,10 +148,10 @@ func measurable(want, got *ir.Array) bool {
 	return true
 }
 
-// list is what was measured, in the order of the nodes, and the layer that adds most noise,
-// relative to its signal, to the noisiest of what it is made from. A node that computes the same in
-// both models adds none, whatever it makes of what reaches it; one whose outputs were not measured
-// passes that on.
+// list is the measured layers, in the order of the nodes, and the layer that adds most noise,
+// relative to its signal, to that of its noisiest input. A node that is equal in
+// both models adds none, whatever its gain; one whose outputs were not measured
+// passes the noise of its inputs on.
 func (s *Shared) list(by map[string]*sums) ([]Layer, *Break) {
 	noise := map[*ir.Value]float64{}
 	var layers []Layer
@@ -185,8 +185,8 @@ func (s *Shared) list(by map[string]*sums) ([]Layer, *Break) {
 	return layers, breaks
 }
 
-// relative is the power of the noise by that of the signal; where nothing is known, there is none,
-// and noise without signal is as much as can be.
+// relative is the ratio of noise to signal power: 0 where undefined, the maximum where there is noise
+// without signal.
 func relative(db float64) float64 {
 	switch {
 	case math.IsNaN(db):

@@ -7,21 +7,21 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// A Likelihood is by how much the probabilities of right classes drop: they move where accuracy stands still, and on few samples say
-// more of others.
+// A Likelihood is the drop of the probabilities of the correct classes. It is more sensitive than accuracy, and on few samples a better
+// estimate of the loss on others.
 type Likelihood struct {
-	Drop  float64 // on average
-	Error float64 // of that, a standard error
+	Drop  float64 // mean
+	Error float64 // standard error of Drop
 }
 
-// A fall is a Likelihood in the making: differences of as many samples.
-type fall struct {
+// A likelihoodDrop accumulates a Likelihood: differences of probabilities of n samples.
+type likelihoodDrop struct {
 	sum, squares float64
 	n            int
 }
 
-// add takes in what both models say of samples with labels, but of those that were seen; outputs without scores say nothing.
-func (f *fall) add(want, got map[string]*ir.Array, order []string, labels []int64, seen func(int) bool) {
+// add accumulates samples with labels, without those that were fitted to; outputs without scores add nothing.
+func (f *likelihoodDrop) add(want, got map[string]*ir.Array, order []string, labels []int64, seen func(int) bool) {
 	before, after := likelihoods(want, order, labels), likelihoods(got, order, labels)
 	for i := range min(len(before), len(after)) {
 		if seen(i) {
@@ -34,8 +34,8 @@ func (f *fall) add(want, got map[string]*ir.Array, order []string, labels []int6
 	}
 }
 
-// of is nil where nothing was said.
-func (f *fall) of() *Likelihood {
+// of is nil without samples.
+func (f *likelihoodDrop) of() *Likelihood {
 	if f.n == 0 {
 		return nil
 	}
@@ -44,11 +44,11 @@ func (f *fall) of() *Likelihood {
 	return &Likelihood{mean, math.Sqrt(max(0, f.squares/n-mean*mean) / n)}
 }
 
-// likelihoods are the probabilities of the labels, by the first of the outputs that has scores, a row for each.
+// likelihoods are the probabilities of the labels, by the first output with a row of scores for each.
 func likelihoods(out map[string]*ir.Array, order []string, labels []int64) []float64 {
 	for _, name := range order {
 		a := out[name]
-		if a == nil || a.Kind != ir.Dense || !a.DType.IsFloat() || len(best(a)) != len(labels) {
+		if a == nil || a.Kind != ir.Dense || !a.DType.IsFloat() || len(top1(a)) != len(labels) {
 			continue
 		}
 		var ps []float64
@@ -65,7 +65,7 @@ func likelihoods(out map[string]*ir.Array, order []string, labels []int64) []flo
 	return nil
 }
 
-// Probabilities are those of a row of scores, or of logits, which are no such.
+// Probabilities is a row of scores as it is where it sums to 1, else its softmax.
 func Probabilities(row []float64) []float64 {
 	sum := 0.0
 	for _, v := range row {

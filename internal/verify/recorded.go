@@ -14,12 +14,12 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// A Tolerance is how far a number may be from the recorded one: Absolute + Relative·|recorded|.
+// A Tolerance bounds the error of a number: Absolute + Relative·|recorded|.
 type Tolerance struct{ Relative, Absolute float64 }
 
-// Recorded runs a on the samples of set and compares its outputs with those that were
-// recorded. Result.Beyond names the first number that is further off than tol allows. Data that has
-// labels and no outputs gives the accuracy alone.
+// Recorded runs a on the samples of set and compares its outputs with the recorded
+// ones. Result.Beyond names the first number beyond the tolerance. Data with
+// labels and without outputs gives the accuracy only.
 func Recorded(ctx context.Context, a engine.Session, set *dataset.Set, tol Tolerance, o Options) (*Result, error) {
 	if len(set.Recorded()) == 0 && !set.Labelled() {
 		return nil, errors.New("the data has no recorded outputs and no labels; give a second model to compare with")
@@ -43,7 +43,7 @@ func Recorded(ctx context.Context, a engine.Session, set *dataset.Set, tol Toler
 				beyond = fmt.Sprintf("sample %d: output %q: %v", batch.First, name, miss)
 			}
 		}
-		// Outputs of another type or shape are beyond any tolerance, and no numbers come of them.
+		// Outputs of another type or shape exceed any tolerance and have no errors.
 		if err := c.add(batch, batch.Outputs, got); err != nil && beyond == "" {
 			return nil, err
 		}
@@ -59,7 +59,7 @@ func Recorded(ctx context.Context, a engine.Session, set *dataset.Set, tol Toler
 	return r, nil
 }
 
-// check says how got is beyond the tolerance, or nil, as it does where nothing was recorded.
+// check is an error where got exceeds the tolerance, nil where nothing was recorded.
 func (tol Tolerance) check(want, got *ir.Array) error {
 	if want == nil {
 		return nil
@@ -83,7 +83,7 @@ func (tol Tolerance) check(want, got *ir.Array) error {
 		return sameText(want.Text, got.Text)
 	case number.Check(want.DType) != nil:
 		if !bytes.Equal(want.Data, got.Data) {
-			return fmt.Errorf("the bytes of %s are not those that were recorded", got)
+			return fmt.Errorf("the bytes of %s differ from the recorded ones", got)
 		}
 		return nil
 	}

@@ -1,22 +1,22 @@
 package verify
 
-// A Result is what came of running models.
+// A Result is a comparison of models.
 type Result struct {
-	// Skipped says why nothing was run; the rest is empty then.
+	// Skipped is why nothing was run; the rest is empty then.
 	Skipped string `json:"skipped,omitempty"`
 
-	Backend  string    `json:"backend,omitempty"` // what ran the models
+	Backend  string    `json:"backend,omitempty"` // that ran the models
 	Data     *Data     `json:"data,omitempty"`
 	Outputs  []Output  `json:"outputs,omitempty"`
 	Beyond   string    `json:"beyond,omitempty"`   // the first number beyond the tolerance, where outputs were recorded
 	Accuracy *Accuracy `json:"accuracy,omitempty"` // where the samples have labels
-	Breaks   *Break    `json:"breaks,omitempty"`   // where most of the error comes from
+	Breaks   *Break    `json:"breaks,omitempty"`   // the layer with the largest drop in SQNR
 	Layers   []Layer   `json:"layers,omitempty"`   // in the order of the first model's nodes
 
 	Activations *Activations `json:"activation_bytes,omitempty"`
 }
 
-// Data is what the models were run on. Made-up inputs follow from the seed.
+// Data describes the samples. Random inputs follow from the seed.
 type Data struct {
 	Samples   int    `json:"samples"`
 	Batch     int    `json:"batch"` // samples in a run
@@ -25,26 +25,26 @@ type Data struct {
 	Digest    string `json:"digest,omitempty"` // SHA-256 of the samples
 }
 
-// An Output is how one output of the second model differs from the first one's. Errors are
-// of floats. Agreement is the share of equal whole numbers or texts, and of rows of scores with
-// the same largest one.
+// An Output compares one output of the second model with the first one's. Errors are
+// of floats. Agreement is the fraction of equal integers or strings, and of rows of scores with
+// the same largest one (top-1).
 type Output struct {
 	Name      string   `json:"name"`
 	Errors    *Errors  `json:"errors,omitempty"`
 	Agreement *float64 `json:"agreement,omitempty"`
 }
 
-// Accuracy is the share of samples whose class is their label. Of one model alone there
-// is no Before.
+// Accuracy is the fraction of samples whose class is their label. A single model
+// has no Before.
 type Accuracy struct {
 	Before *float64 `json:"before,omitempty"`
 	After  float64  `json:"after"`
 
-	Differ     int64       `json:"-"` // samples that one of both gets right and the other does not
+	Differ     int64       `json:"-"` // samples that only one model classifies correctly
 	Likelihood *Likelihood `json:"-"` // nil without scores
 }
 
-// Activations are the most bytes of activations alive at a step of a run, of each model.
+// Activations are the peak bytes of live activations of each model.
 type Activations struct {
 	Before int64 `json:"before"`
 	After  int64 `json:"after"`
@@ -67,7 +67,7 @@ func (o *Output) worse(p *Output) bool {
 		if o.Errors == nil && p.Errors == nil {
 			return o.Agreement != nil && (p.Agreement == nil || *o.Agreement < *p.Agreement)
 		}
-		return p.Errors == nil // numbers say more than shares
+		return p.Errors == nil // errors rank before agreement
 	}
 	return o.Errors.DB() < p.Errors.DB()
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// A tally counts how often something was so.
+// A tally counts successes.
 type tally struct{ yes, all int64 }
 
 func (t *tally) count(yes bool) {
@@ -18,27 +18,26 @@ func (t *tally) count(yes bool) {
 	}
 }
 
-// share is what part it was, nil where nothing was counted.
-func (t *tally) share() *float64 {
+// fraction is that of successes, nil where nothing was counted.
+func (t *tally) fraction() *float64 {
 	if t.all == 0 {
 		return nil
 	}
 	return rounded(float64(t.yes)/float64(t.all), 9)
 }
 
-// agree counts rows of scores with the same largest one, without those in which the source has none;
-// of all that are no scores, elements that are equal. Both have one type and shape, or both hold floats
-// of some width.
-func (t *tally) agree(want, got *ir.Array) {
+// compare counts rows of scores with the same largest one, without rows of NaNs in the source;
+// of other tensors, equal elements. Both have the same type and shape, or both hold floats.
+func (t *tally) compare(want, got *ir.Array) {
 	switch {
 	case want.DType == ir.String:
 		for i, s := range want.Text {
 			t.count(s == got.Text[i])
 		}
 	case number.Check(want.DType) != nil || number.Check(got.DType) != nil:
-		t.agreeBytes(want, got)
+		t.compareBytes(want, got)
 	case want.DType.IsFloat():
-		w, g := best(want), best(got)
+		w, g := top1(want), top1(got)
 		for i := range w {
 			if w[i] != none {
 				t.count(w[i] == g[i])
@@ -52,25 +51,25 @@ func (t *tally) agree(want, got *ir.Array) {
 	}
 }
 
-// agreeBytes compares elements of types that Go does not have, packed ones by the byte.
-func (t *tally) agreeBytes(want, got *ir.Array) {
+// compareBytes compares elements of types that Go lacks, packed ones by the byte.
+func (t *tally) compareBytes(want, got *ir.Array) {
 	size := max(1, int(want.DType.Bits()/8))
 	for at := 0; at+size <= min(len(want.Data), len(got.Data)); at += size {
 		t.count(bytes.Equal(want.Data[at:at+size], got.Data[at:at+size]))
 	}
 }
 
-// mostRank is that of scores: a sample and its classes, or tokens of a sample and theirs. What
+// maxScoreRank is that of scores: a sample and its classes, or tokens of a sample and theirs. What
 // has more axes is a picture or a map of features, whose rows mean nothing.
-const mostRank = 3
+const maxScoreRank = 3
 
-// none is the best of a row in which all are NaN.
+// none is the top-1 class of a row of NaNs.
 const none = -1
 
-// best is the place of the largest element in each row along the last axis, the first of
+// top1 is the index of the largest element of each row along the last axis, the first of
 // several. Rows of one element give nothing.
-func best(a *ir.Array) []int64 {
-	if len(a.Shape) == 0 || len(a.Shape) > mostRank {
+func top1(a *ir.Array) []int64 {
+	if len(a.Shape) == 0 || len(a.Shape) > maxScoreRank {
 		return nil
 	}
 	cols := int(a.Shape[len(a.Shape)-1])
@@ -96,15 +95,15 @@ func all(a *ir.Array) []float64 {
 	return xs
 }
 
-// predictions are the classes that a model chose for n samples, from the first of the outputs that
-// can be one: whole numbers one a sample, else rows of scores.
+// predictions are the classes of n samples, from the first suitable output:
+// one integer for each sample, or rows of scores.
 func predictions(out map[string]*ir.Array, order []string, n int) []int64 {
 	for _, name := range order {
 		a := out[name]
 		switch {
 		case a == nil || a.Kind != ir.Dense || number.Check(a.DType) != nil:
 		case a.DType.IsFloat():
-			if rows := best(a); len(rows) == n {
+			if rows := top1(a); len(rows) == n {
 				return rows
 			}
 		case a.Elems() == int64(n):

@@ -8,8 +8,8 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// sameNode reports whether two nodes compute the same from values of the same names. Constants are
-// read if they are small: bounds, axes, shapes. Large ones are weights, which may differ.
+// sameNode reports whether two nodes compute the same function of values of the same names. Small constants,
+// such as bounds, axes and shapes, are compared. Large ones are weights and count as different.
 func sameNode(ctx context.Context, e *ir.Eval, a, b *ir.Node) bool {
 	if a.Op != b.Op || len(a.Inputs()) != len(b.Inputs()) || len(a.Attrs) != len(b.Attrs) {
 		return false
@@ -37,11 +37,11 @@ func sameValue(ctx context.Context, e *ir.Eval, v, w *ir.Value) bool {
 	return v.Const == nil && w.Const == nil && v.Name == w.Name
 }
 
-// mostRead is the size up to which constants are compared.
-const mostRead = 1 << 10
+// maxConstBytes is the size up to which constants are compared.
+const maxConstBytes = 1 << 10
 
 func sameConst(ctx context.Context, e *ir.Eval, v, w *ir.Tensor) bool {
-	if v.DType != w.DType || !slices.Equal(v.Shape, w.Shape) || v.Bytes() > mostRead || v.DType == ir.String {
+	if v.DType != w.DType || !slices.Equal(v.Shape, w.Shape) || v.Bytes() > maxConstBytes || v.DType == ir.String {
 		return false
 	}
 	read := func(t *ir.Tensor) []byte {
@@ -56,7 +56,7 @@ func sameConst(ctx context.Context, e *ir.Eval, v, w *ir.Tensor) bool {
 	return x != nil && bytes.Equal(x, y)
 }
 
-// sameAttr takes attributes that hold tensors or graphs for different ones.
+// sameAttr counts attributes with tensors or graphs as different.
 func sameAttr(a, b *ir.Attr) bool {
 	return b != nil && a.Type == b.Type && a.Type <= ir.AttrStrings && a.Tensor == nil && a.Graph == nil && a.Ref == b.Ref && a.Elided == b.Elided &&
 		a.I == b.I && a.F == b.F && a.S == b.S && slices.Equal(a.Ints, b.Ints) && slices.Equal(a.Floats, b.Floats) && slices.Equal(a.Strings, b.Strings)
