@@ -35,23 +35,23 @@ generate:
 fuzz: $(environment)
 	FUZZTIME=$(FUZZTIME) .ci/fuzz
 
-# Measures beside the peers and writes docs/benchmarks.md; BENCH="-large" adds 27 GB.
+# Measures mcompress and its peers and writes docs/benchmarks.md; BENCH="-large" adds 27 GB.
 bench: $(environment)
 	go run ./internal/dev/bench $(BENCH)
 
-# Only the engine's sections: beside OpenBLAS and ONNX Runtime.
+# Only the sections of the engine, compared with OpenBLAS and ONNX Runtime.
 bench-engine: $(environment)
 	go run ./internal/dev/bench -only gemm,engine,engine-memory $(BENCH)
 
-# Only the sections of training, beside PyTorch: it takes gigabytes, unless TORCH names a Python that has it.
+# Only the sections of training, compared with PyTorch, which takes gigabytes unless TORCH names a Python that has it.
 bench-train: $(environment) $(torch)
 	go run ./internal/dev/bench -only train,train-memory -torch $(TORCH) $(BENCH)
 
-# What training wins back, on real data: about an hour; BENCH=-quick takes minutes and shows that it works.
+# Accuracy after fine-tuning, distillation and QAT on real data: about an hour; BENCH=-quick takes minutes, to test the benchmark.
 bench-distill: $(environment)
 	go run ./internal/dev/bench -only distill,lenet,finetune,qat $(BENCH)
 
-# Quantizers beside ONNX Runtime's and NNCF's, most of an hour; BENCH=-quick leaves the larger of the real models out.
+# Quantizers compared with ONNX Runtime's and NNCF's, most of an hour; BENCH=-quick omits the larger real models.
 bench-quality: .venv-quality/requirements.txt
 	go run ./internal/dev/bench -only quality,real-quality,auto -python .venv-quality/bin/python $(BENCH)
 
