@@ -10,9 +10,9 @@ import (
 // methods are the packages that hold compression methods: all may import the same.
 var methods = []string{"quantize", "prune", "sparse", "distill"}
 
-// arrows maps each part of the module to the parts that it may import. A part covers the packages below it: ir includes
+// Arrows maps each part of the module to the parts that it may import. A part covers the packages below it: ir includes
 // ir/opset. A part that is not listed may import everything, as cmd may.
-func arrows() map[string][]string {
+func Arrows() map[string][]string {
 	allowed := map[string][]string{
 		"ir":              {},
 		"internal/kernel": {},
@@ -46,7 +46,7 @@ func standardOnly() map[string][]string {
 
 func wrongImports(t *Tree) []Problem {
 	var found []Problem
-	allowed, standard := arrows(), standardOnly()
+	allowed, standard := Arrows(), standardOnly()
 	for _, f := range t.goFiles(built, t.inRootModule) {
 		from := part(f.Dir())
 		for _, spec := range f.Go.Imports {
