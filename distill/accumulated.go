@@ -63,37 +63,37 @@ func (b *graphBuilder) accumulatedUpdate(ctx context.Context, p *layout) (_ *acc
 
 // updateGraph builds the graph for some parameters.
 func (b *graphBuilder) updateGraph(ctx context.Context, params []*parameter) (_ *updateGraph, err error) {
-	tape := grad.Empty()
-	o := newOptimizerGraph(b.settings, tape)
+	graph := grad.NewBuilder()
+	o := newOptimizerGraph(b.settings, graph)
 	g := &updateGraph{feeds: o.feeds, params: params, hyper: o.hyper.Name, hyperNoDecay: o.hyperNoDecay.Name}
 	for _, p := range params {
-		sum := tape.Input(p.name+".sum", ir.Float, p.array.Shape...)
+		sum := graph.Input(p.name+".sum", ir.Float, p.array.Shape...)
 		o.feeds[sum.Name] = p.gradSum
 		o.update(p, o.weight(p), sum)
 	}
-	tape.Graph().AddOutput(o.squareSum())
-	g.outputs = []string{tape.Graph().Outputs[0].Name}
-	g.session, err = engine.Open(ctx, tape.Model, engine.Options{Workers: b.workers})
+	graph.Graph().AddOutput(o.squareSum())
+	g.outputs = []string{graph.Graph().Outputs[0].Name}
+	g.session, err = engine.Open(ctx, graph.Model, engine.Options{Workers: b.workers})
 	return g, err
 }
 
 // normGraph builds the graph of gradient clipping.
 func (b *graphBuilder) normGraph(ctx context.Context) (_ *updateGraph, err error) {
-	tape := grad.Empty()
-	o := newOptimizerGraph(b.settings, tape)
+	graph := grad.NewBuilder()
+	o := newOptimizerGraph(b.settings, graph)
 	g := &updateGraph{feeds: o.feeds, hyper: o.hyper.Name, hyperNoDecay: o.hyperNoDecay.Name}
 	var sums []*ir.Value
 	for _, p := range b.params.weights {
-		sum := tape.Input(p.name+".sum", ir.Float, p.array.Shape...)
+		sum := graph.Input(p.name+".sum", ir.Float, p.array.Shape...)
 		o.feeds[sum.Name] = p.gradSum
 		sums = append(sums, sum)
 	}
 	o.clip(sums)
 	for _, v := range []*ir.Value{o.hyper, o.hyperNoDecay} {
-		tape.Graph().AddOutput(v)
+		graph.Graph().AddOutput(v)
 		g.outputs = append(g.outputs, v.Name)
 	}
-	g.session, err = engine.Open(ctx, tape.Model, engine.Options{Workers: b.workers})
+	g.session, err = engine.Open(ctx, graph.Model, engine.Options{Workers: b.workers})
 	return g, err
 }
 

@@ -27,8 +27,8 @@ func newAugmenter(ctx context.Context, l *loader) (*augmenter, error) {
 		return nil, fmt.Errorf("--augment requires a model with one input, an image; this one has %d inputs", len(l.inputs))
 	}
 	spec := l.sample[l.inputs[0].Name]
-	tape := grad.Empty()
-	x, counter := tape.Input("x", spec.DType, spec.Shape...), tape.Input("step", ir.Int64, 1)
+	graph := grad.NewBuilder()
+	x, counter := graph.Input("x", spec.DType, spec.Shape...), graph.Input("step", ir.Int64, 1)
 	x.Type.Shape[0] = ir.Dim{N: -1}
 	for i, item := range items(l.settings.Augment) {
 		typ, attrs, err := augmentation(item)
@@ -36,10 +36,10 @@ func newAugmenter(ctx context.Context, l *loader) (*augmenter, error) {
 			return nil, err
 		}
 		attrs = append(attrs, ir.IntAttr("seed", int64(*l.settings.Seed)+int64(i)))
-		x = tape.Own(typ, 1, []*ir.Value{x, counter}, append(attrs, imageSize(spec.Shape)...)...)[0]
+		x = graph.Own(typ, 1, []*ir.Value{x, counter}, append(attrs, imageSize(spec.Shape)...)...)[0]
 	}
-	tape.Graph().AddOutput(x)
-	s, err := engine.Open(ctx, tape.Model, engine.Options{Workers: l.workers})
+	graph.Graph().AddOutput(x)
+	s, err := engine.Open(ctx, graph.Model, engine.Options{Workers: l.workers})
 	if err != nil {
 		return nil, err
 	}

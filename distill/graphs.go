@@ -37,8 +37,9 @@ func (b *graphBuilder) step(ctx context.Context, p *layout) (*step, error) {
 	for _, r := range tape.Running {
 		outputs = append(outputs, r.New)
 	}
-	st.profile = tape.Profile()
-	if err := p.apply(ctx, tape, b.folder); err != nil {
+	activations := tape.Activations()
+	st.profile = activations.Profile()
+	if err := p.apply(ctx, activations, b.folder); err != nil {
 		return nil, err
 	}
 	outputs = append(outputs, b.weightUpdate(st, p)...)
@@ -67,7 +68,7 @@ func (b *graphBuilder) weightUpdate(st *step, p *layout) []*ir.Value {
 		b.accumulateGradients(st)
 		return nil
 	}
-	u := newOptimizerGraph(b.settings, st.tape)
+	u := newOptimizerGraph(b.settings, st.tape.Builder)
 	st.names.hyper, st.names.hyperNoDecay = u.hyper.Name, u.hyperNoDecay.Name
 	if b.settings.Clip > 0 {
 		var gradients []*ir.Value

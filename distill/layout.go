@@ -65,8 +65,8 @@ const (
 )
 
 // recomputed returns the segments of the forward graph that are recomputed.
-func (p *layout) recomputed(t *grad.Tape) []grad.Segment {
-	profile := t.Profile()
+func (p *layout) recomputed(a *grad.Activations) []grad.Segment {
+	profile := a.Profile()
 	n, _ := p.every()
 	switch {
 	case n > 0:
@@ -85,42 +85,42 @@ func (p *layout) recomputed(t *grad.Tape) []grad.Segment {
 // its time.
 const smallActivation = 4 << 10
 
-// apply changes how t stores activations.
-func (p *layout) apply(ctx context.Context, t *grad.Tape, folder string) error {
+// apply changes how activations are stored.
+func (p *layout) apply(ctx context.Context, t *grad.Activations, folder string) error {
 	t.Recompute(p.recomputed(t))
 	if p.recomputeCheap || p.checkpoint == light {
-		t.Renew()
+		t.RecomputeCheap()
 	}
 	if !p.float16 && !p.offloadActivations {
 		return nil
 	}
 	if p.float16 {
-		if err := t.Halve(ctx, smallActivation); err != nil {
+		if err := t.StoreFloat16(ctx, smallActivation); err != nil {
 			return err
 		}
 	}
-	for i, v := range t.Kept() {
+	for i, v := range t.Stored() {
 		if t.Bytes(v) <= smallActivation || t.DType(v) != ir.Float && t.DType(v) != ir.Float16 {
 			continue
 		}
 		if p.offloadActivations {
 			offload(t, v, filepath.Join(folder, fmt.Sprintf("activation.%d", i)))
 		} else if t.DType(v) == ir.Float {
-			t.Stash(v, unary(t, "StoreHalf"), unary(t, "LoadHalf"))
+			t.Replace(v, unary(t.Builder, "StoreHalf"), unary(t.Builder, "LoadHalf"))
 		}
 	}
 	return nil
 }
 
 // unary returns a constructor of nodes of an operator with one input.
-func unary(t *grad.Tape, typ string) func(*ir.Value) *ir.Node {
-	return func(v *ir.Value) *ir.Node { return t.New(ir.OpID{Domain: "mcompress", Type: typ}, []*ir.Value{v}) }
+func unary(b *grad.Builder, typ string) func(*ir.Value) *ir.Node {
+	return func(v *ir.Value) *ir.Node { return b.New(ir.OpID{Domain: "mcompress", Type: typ}, []*ir.Value{v}) }
 }
 
 // offload stores v in a file until the backward pass.
-func offload(t *grad.Tape, v *ir.Value, path string) {
+func offload(t *grad.Activations, v *ir.Value, path string) {
 	file := ir.StringAttr("path", path)
-	t.Stash(v, func(v *ir.Value) *ir.Node {
+	t.Replace(v, func(v *ir.Value) *ir.Node {
 		return t.New(ir.OpID{Domain: "mcompress", Type: "Offload"}, []*ir.Value{v}, file)
 	}, func(token *ir.Value) *ir.Node {
 		return t.New(ir.OpID{Domain: "mcompress", Type: "Restore"}, []*ir.Value{token}, file,

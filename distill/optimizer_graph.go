@@ -10,31 +10,31 @@ import (
 // An optimizerGraph adds the nodes of an optimizer to a graph.
 type optimizerGraph struct {
 	settings     *settings
-	tape         *grad.Tape
+	graph        *grad.Builder
 	feeds        map[string]*ir.Array // arrays of parameters by the names of inputs
 	hyper        *ir.Value
 	hyperNoDecay *ir.Value   // hyper without weight decay
 	squareSums   []*ir.Value // of each gradient
 }
 
-func newOptimizerGraph(s *settings, t *grad.Tape) *optimizerGraph {
+func newOptimizerGraph(s *settings, b *grad.Builder) *optimizerGraph {
 	return &optimizerGraph{
-		settings: s, tape: t, feeds: map[string]*ir.Array{},
-		hyper: t.Input("hyper", ir.Float, 4), hyperNoDecay: t.Input("hyper", ir.Float, 4),
+		settings: s, graph: b, feeds: map[string]*ir.Array{},
+		hyper: b.Input("hyper", ir.Float, 4), hyperNoDecay: b.Input("hyper", ir.Float, 4),
 	}
 }
 
 // clip limits the norm of all gradients together.
 func (u *optimizerGraph) clip(gradients []*ir.Value) {
-	squares := u.tape.Own("SumSquares", 1, gradients)
+	squares := u.graph.Own("SumSquares", 1, gradients)
 	limit := ir.FloatAttr("max_norm", float32(u.settings.Clip))
-	u.hyper = u.tape.Own("ClipFactor", 1, []*ir.Value{u.hyper, squares[0]}, limit)[0]
-	u.hyperNoDecay = u.tape.Own("ClipFactor", 1, []*ir.Value{u.hyperNoDecay, squares[0]}, limit)[0]
+	u.hyper = u.graph.Own("ClipFactor", 1, []*ir.Value{u.hyper, squares[0]}, limit)[0]
+	u.hyperNoDecay = u.graph.Own("ClipFactor", 1, []*ir.Value{u.hyperNoDecay, squares[0]}, limit)[0]
 }
 
 // weight adds the input for p's weight.
 func (u *optimizerGraph) weight(p *parameter) *ir.Value {
-	in := u.tape.Input(p.name, p.array.DType, p.array.Shape...)
+	in := u.graph.Input(p.name, p.array.DType, p.array.Shape...)
 	u.feeds[in.Name] = p.array
 	return in
 }
@@ -44,7 +44,7 @@ func (u *optimizerGraph) update(p *parameter, w, g *ir.Value) {
 	o := u.settings.chosenOptimizer()
 	in := []*ir.Value{w, g}
 	for i, s := range p.states {
-		state := u.tape.Input(fmt.Sprintf("%s.%d", p.name, i), s.DType, s.Shape...)
+		state := u.graph.Input(fmt.Sprintf("%s.%d", p.name, i), s.DType, s.Shape...)
 		u.feeds[state.Name] = s
 		in = append(in, state)
 	}
@@ -59,7 +59,7 @@ func (u *optimizerGraph) update(p *parameter, w, g *ir.Value) {
 	if u.settings.MaxNorm > 0 && len(p.array.Shape) > 1 {
 		attrs = append(attrs[:len(attrs):len(attrs)], ir.FloatAttr("max_norm", float32(u.settings.MaxNorm)), ir.IntAttr("norm_axis", unitAxis(p)))
 	}
-	u.squareSums = append(u.squareSums, u.tape.Own(o.op, 1, append(in, hyper), attrs...)[0])
+	u.squareSums = append(u.squareSums, u.graph.Own(o.op, 1, append(in, hyper), attrs...)[0])
 }
 
 // unitAxis returns the axis of the units of a weight: columns of a MatMul's right operand, filters of a convolution.
@@ -75,5 +75,5 @@ func (u *optimizerGraph) squareSum() *ir.Value {
 	if len(u.squareSums) == 1 {
 		return u.squareSums[0]
 	}
-	return u.tape.Op("Sum", u.squareSums)
+	return u.graph.Op("Sum", u.squareSums)
 }

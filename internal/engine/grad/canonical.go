@@ -25,7 +25,7 @@ var rewrites = [][]rewrite{
 // canonical applies the rewrites of the first stage that has any. It reports whether there was one: types are to be
 // inferred again then.
 func (t *Tape) canonical() bool {
-	t.reach()
+	t.markNeeds()
 	for _, stage := range rewrites {
 		if t.rewrite(stage) {
 			t.sweep()
@@ -65,16 +65,16 @@ func (t *Tape) sweep() {
 }
 
 // A builder adds nodes before one that they replace.
-type builder struct {
+type inserter struct {
 	*Tape
 	at *ir.Node
 }
 
-func (b builder) op(typ string, in []*ir.Value, attrs ...*ir.Attr) *ir.Value {
+func (b inserter) op(typ string, in []*ir.Value, attrs ...*ir.Attr) *ir.Value {
 	return b.nodes(ir.OpID{Domain: newest, Type: typ}, 1, in, attrs)[0]
 }
 
-func (b builder) nodes(id ir.OpID, outputs int, in []*ir.Value, attrs []*ir.Attr) []*ir.Value {
+func (b inserter) nodes(id ir.OpID, outputs int, in []*ir.Value, attrs []*ir.Attr) []*ir.Value {
 	g := b.Graph()
 	n := g.NewNode(id, in, attrs...)
 	n.Name = b.at.Name
@@ -87,7 +87,7 @@ func (b builder) nodes(id ir.OpID, outputs int, in []*ir.Value, attrs []*ir.Attr
 	return outs
 }
 
-func (b builder) reshape(v *ir.Value, shape ...int64) *ir.Value {
+func (b inserter) reshape(v *ir.Value, shape ...int64) *ir.Value {
 	return b.op("Reshape", []*ir.Value{v, b.Ints(shape...)}, ir.IntAttr("allowzero", 1))
 }
 

@@ -1,102 +1,211 @@
 package grad
 
 import (
-	"math"
 	"slices"
 
 	"github.com/mcompress/mcompress/ir"
 )
 
-// selfAttention is com.microsoft's Attention as the product that makes queries, keys and values, and attention that keeps no
-// scores. Forms with states that are written in place, or with rotated positions, stay.
-func selfAttention(t *Tape, n *ir.Node) bool {
-	x, w := t.Shape(n.Input(0)), t.Shape(n.Input(1))
-	heads := n.Int("num_heads", 0)
-	if len(x) != 3 || len(w) != 2 || heads < 1 || w[1]%(3*heads) != 0 || n.Attr("qkv_hidden_sizes") != nil || n.Int("do_rotary", 0) != 0 {
+// attentions is the rule for what attentionOf makes.
+var attentions = []Rule{{Domain: own, Type: "AttentionKeep", Backward: func(t *Tape, n *ir.Node, dy []*ir.Value) ([]*ir.Value, error) {
+	in := []*ir.Value{n.Input(0), n.Input(1), n.Input(2), n.Input(3), n.Outputs[0], n.Outputs[1], dy[0]}
+	return t.Own("AttentionGrad", 3, in, n.Attrs...), nil
+}}}
+
+// attentionOf makes one operator of MatMul(Softmax(scale·MatMul(Q, K) + mask), V), which keeps no scores (Dao et al.,
+// FlashAttention, 2022, arXiv:2205.14135). Transpositions of what goes in and comes out become orders of axes. n is the second
+// product. A mask that is trained, such as a bias of positions, is left to the plain form.
+func attentionOf(t *Tape, n *ir.Node) bool {
+	weights := n.Input(0)
+	for is(weights.Producer(), "", "Identity", "Dropout") && onlyUser(weights) != nil && weights.Producer().Input(2) == nil {
+		weights = weights.Producer().Input(0)
+	}
+	soft := weights.Producer()
+	if !is(soft, "", "Softmax") || onlyUser(weights) == nil || !isLastAxisSoftmax(t, soft) {
 		return false
 	}
-	a := contribAttention{builder: builder{t, n}, batch: x[0], queries: x[1], heads: heads, size: w[1] / 3 / heads, keys: x[1]}
-	if past := n.Input(4); past != nil {
-		a.keys += t.Shape(past)[3]
-	}
-	if mask := n.Input(3); mask != nil && !slices.Equal(t.Shape(mask), []int64{a.batch, a.keys}) || n.Input(5) != nil || n.Input(6) != nil {
+	a := attention{Tape: t, scale: 1}
+	if !a.scores(soft.Input(0)) {
 		return false
 	}
-	qkv := a.op("MatMul", []*ir.Value{n.Input(0), n.Input(1)})
-	if n.Input(2) != nil {
-		qkv = a.op("Add", []*ir.Value{qkv, n.Input(2)})
+	a.v = a.side(n.Input(1), false)
+	if !a.fits() {
+		return false
 	}
-	third := heads * a.size
-	parts := a.nodes(ir.OpID{Domain: newest, Type: "Split"}, 3, []*ir.Value{qkv, t.Ints(third, third, third)}, []*ir.Attr{ir.IntAttr("axis", 2)})
-	for i, v := range parts {
-		parts[i] = a.reshape(v, a.batch, a.queries, heads, a.size)
-	}
-	a.attend(parts)
+	a.replace(n)
 	return true
 }
 
-// A contribAttention is one such node.
-type contribAttention struct {
-	builder
-	batch, heads, size, queries, keys int64
+// isLastAxisSoftmax reports whether n is a softmax along the last axis alone.
+func isLastAxisSoftmax(t *Tape, n *ir.Node) bool {
+	rank, axis := len(t.Shape(n.Input(0))), int64(-1)
+	if n.Op.Domain != newest && n.Graph().Opset("") < 13 {
+		axis = 1
+	}
+	return rank > 0 && fromFront(n.Int("axis", axis), rank) == int64(rank-1)
 }
 
-// attend puts keys and values behind those of the past, and makes the result.
-func (a *contribAttention) attend(parts []*ir.Value) {
-	attrs := []*ir.Attr{ir.IntsAttr("permQ", 0, 2, 1, 3), ir.IntsAttr("permY", 0, 2, 1, 3)}
-	if past := a.at.Input(4); past != nil || isRead(a.at, 1) {
-		for i := range 2 {
-			v := a.op("Transpose", []*ir.Value{parts[i+1]}, ir.IntsAttr("perm", 0, 2, 1, 3))
-			if past != nil {
-				before := a.op("Gather", []*ir.Value{past, a.Ints(int64(i))})
-				v = a.op("Concat", []*ir.Value{a.reshape(before, a.batch, a.heads, a.keys-a.queries, a.size), v}, ir.IntAttr("axis", 2))
-			}
-			parts[i+1] = v
+// attention is what was found of the pattern.
+type attention struct {
+	*Tape
+	q, k, v ordered
+	mask    *ir.Value
+	scale   float64
+}
+
+// An ordered is a value whose axes are taken in another order, nil for their own.
+type ordered struct {
+	v    *ir.Value
+	perm []int64
+}
+
+// scores goes back from the scores: a sum with a mask, or none, of a product times numbers.
+func (a *attention) scores(v *ir.Value) bool {
+	if onlyUser(v) == nil {
+		return false
+	}
+	sum := v.Producer()
+	if !is(sum, "", "Add") {
+		return a.product(v)
+	}
+	for i := range 2 {
+		if mask := sum.Input(1 - i); !a.Needs(mask) && onlyUser(sum.Input(i)) != nil && a.product(sum.Input(i)) {
+			a.mask = mask
+			return slices.Equal(a.Shape(v), a.Shape(sum.Input(i)))
 		}
-		a.present(parts[1:])
-	} else {
-		attrs = append(attrs, ir.IntsAttr("permK", 0, 2, 1, 3), ir.IntsAttr("permV", 0, 2, 1, 3))
 	}
-	scale := a.at.Float("scale", 0)
-	if scale == 0 {
-		scale = float32(1 / math.Sqrt(float64(a.size)))
-	}
-	in := append(parts, a.mask())
-	y := a.nodes(ir.OpID{Domain: own, Type: "AttentionKeep"}, 2, in, append(attrs, ir.FloatAttr("scale", scale)))[0]
-	becomes(a.at, 0, a.reshape(y, a.batch, a.queries, a.heads*a.size))
+	return false
 }
 
-// present is keys and values as one tensor, for who generates what follows.
-func (a *contribAttention) present(kv []*ir.Value) {
-	if !isRead(a.at, 1) {
-		return
+// product goes back to the product of queries and keys.
+func (a *attention) product(v *ir.Value) bool {
+	before := *a
+	for {
+		from, by := splitScale(a.Tape, v.Producer())
+		if from == nil || onlyUser(from) == nil {
+			break
+		}
+		v, a.scale = from, a.scale*by
 	}
-	both := make([]*ir.Value, 2)
-	for i, v := range kv {
-		both[i] = a.reshape(v, 1, a.batch, a.heads, a.keys, a.size)
+	if !is(v.Producer(), "", "MatMul") {
+		*a = before
+		return false
 	}
-	becomes(a.at, 1, a.op("Concat", both, ir.IntAttr("axis", 0)))
+	a.q, a.k = a.side(v.Producer().Input(0), true), a.side(v.Producer().Input(1), true)
+	return true
 }
 
-// mask is what is added to scores: nothing for a key that input 3 has a number for and, in one direction, that is not behind
-// the query. It is nil if there is none.
-func (a *contribAttention) mask() *ir.Value {
-	dt := a.DType(a.at.Input(0))
-	var masks []*ir.Value
-	if v := a.at.Input(3); v != nil {
-		open := a.op("Greater", []*ir.Value{v, a.op("Cast", []*ir.Value{a.Ints(0)}, ir.IntAttr("to", int64(a.DType(v))))})
-		filter := a.Scalar(dt, float64(a.at.Float("mask_filter_value", -10000)))
-		masks = append(masks, a.reshape(a.op("Where", []*ir.Value{open, a.Scalar(dt, 0), filter}), a.batch, 1, 1, a.keys))
+// splitScale is x and c where n is x·c or x/(1/c).
+func splitScale(t *Tape, n *ir.Node) (*ir.Value, float64) {
+	if !is(n, "", "Mul", "Div") {
+		return nil, 0
 	}
-	if a.at.Int("unidirectional", 0) != 0 {
-		hidden := a.op("Expand", []*ir.Value{a.Scalar(dt, -math.MaxFloat32), a.Ints(a.queries, a.keys)})
-		masks = append(masks, a.op("Trilu", []*ir.Value{hidden, a.op("Squeeze", []*ir.Value{a.Ints(a.keys - a.queries + 1)})}))
+	if c, ok := t.knownScalar(n.Input(1)); ok && len(t.Shape(n.Input(1))) <= len(t.Shape(n.Input(0))) {
+		if n.Op.Type == "Div" {
+			c = 1 / c
+		}
+		return n.Input(0), c
 	}
-	switch len(masks) {
-	case 0:
-		return nil
-	case 1:
-		return masks[0]
+	if c, ok := t.knownScalar(n.Input(0)); ok && n.Op.Type == "Mul" && len(t.Shape(n.Input(0))) <= len(t.Shape(n.Input(1))) {
+		return n.Input(1), c
 	}
-	return a.op("Min", masks)
+	return nil, 0
+}
+
+// side goes back through transpositions, and factors if those go into the scale.
+func (a *attention) side(v *ir.Value, scales bool) ordered {
+	var perm []int64
+	for {
+		if from, by := splitScale(a.Tape, v.Producer()); scales && from != nil {
+			v, a.scale = from, a.scale*by
+			continue
+		}
+		p := v.Producer()
+		if !is(p, "", "Transpose") {
+			return ordered{v, perm}
+		}
+		perm = composed(permOf(p, len(a.Shape(v))), perm)
+		v = p.Input(0)
+	}
+}
+
+// composed is the order of axes that first and then second make; nil is their own.
+func composed(first, second []int64) []int64 {
+	if second == nil {
+		return first
+	}
+	out := make([]int64, len(second))
+	for i, p := range second {
+		out[i] = first[p]
+	}
+	return out
+}
+
+// shape is that with the axes in their order.
+func (a *attention) shape(o ordered) []int64 {
+	return permuted(a.Shape(o.v), o.perm)
+}
+
+func permuted(shape, perm []int64) []int64 {
+	if perm == nil {
+		return shape
+	}
+	out := make([]int64, len(perm))
+	for i, p := range perm {
+		out[i] = shape[p]
+	}
+	return out
+}
+
+// fits reports whether the operator takes what was found: stacks of the same axes, of one type, and a mask that repeats
+// along axes of them.
+func (a *attention) fits() bool {
+	q, k, v := a.shape(a.q), a.shape(a.k), a.shape(a.v)
+	r := len(q)
+	if r < 2 || len(k) != r || len(v) != r || !slices.Equal(q[:r-2], k[:r-2]) || !slices.Equal(q[:r-2], v[:r-2]) {
+		return false
+	}
+	dt := a.DType(a.q.v)
+	if dt != a.DType(a.k.v) || dt != a.DType(a.v.v) || dt != ir.Float && dt != ir.Double {
+		return false
+	}
+	return a.mask == nil || a.DType(a.mask) == dt && len(a.Shape(a.mask)) <= r
+}
+
+// replace puts the operator in the place of n and of what transposes its result. Keys come to n in columns.
+func (a *attention) replace(n *ir.Node) {
+	r := len(a.Shape(n.Outputs[0]))
+	swapped := counted(r)
+	swapped[r-2], swapped[r-1] = swapped[r-1], swapped[r-2]
+	if a.k.perm == nil {
+		a.k.perm = counted(r)
+	}
+	a.k.perm = composed(a.k.perm, swapped)
+	last, attrs := n, []*ir.Attr{ir.FloatAttr("scale", float32(a.scale))}
+	if next := onlyUser(n.Outputs[0]); is(next, "", "Transpose") {
+		if perm := permOf(next, r); perm[r-1] == int64(r-1) {
+			last, attrs = next, append(attrs, ir.IntsAttr("permY", perm...))
+		}
+	}
+	b := inserter{a.Tape, last}
+	in := []*ir.Value{nil, nil, nil, a.mask}
+	for i, side := range []ordered{a.q, a.k, a.v} {
+		in[i] = side.v
+		switch {
+		case side.perm == nil:
+		case side.perm[r-1] == int64(r-1):
+			attrs = append(attrs, ir.IntsAttr("perm"+"QKV"[i:i+1], side.perm...))
+		default: // elements of a row do not lie beside each other
+			in[i] = b.op("Transpose", []*ir.Value{side.v}, ir.IntsAttr("perm", side.perm...))
+		}
+	}
+	becomes(last, 0, b.nodes(ir.OpID{Domain: own, Type: "AttentionKeep"}, 2, in, attrs)[0])
+}
+
+func counted(n int) []int64 {
+	out := make([]int64, n)
+	for i := range out {
+		out[i] = int64(i)
+	}
+	return out
 }

@@ -17,7 +17,7 @@ var contribRewrites = []rewrite{
 // biased is Gelu of the sum with input 1.
 func biased(approximate string) func(*Tape, *ir.Node) bool {
 	return func(t *Tape, n *ir.Node) bool {
-		b, x := builder{t, n}, n.Input(0)
+		b, x := inserter{t, n}, n.Input(0)
 		if n.Input(1) != nil {
 			x = b.op("Add", []*ir.Value{x, n.Input(1)})
 		}
@@ -32,7 +32,7 @@ func skipNorm(typ string, gamma, beta, bias int) func(*Tape, *ir.Node) bool {
 		if isRead(n, 1) || isRead(n, 2) {
 			return false
 		}
-		b := builder{t, n}
+		b := inserter{t, n}
 		sum := b.op("Add", []*ir.Value{n.Input(0), n.Input(1)})
 		if n.Input(bias) != nil {
 			sum = b.op("Add", []*ir.Value{sum, n.Input(bias)})
@@ -52,7 +52,7 @@ func embedNorm(t *Tape, n *ir.Node) bool {
 	if !isRead(n, 0) {
 		return false
 	}
-	b := builder{t, n}
+	b := inserter{t, n}
 	sum := b.op("Gather", []*ir.Value{n.Input(2), n.Input(0)})
 	positions := n.Input(8)
 	if positions == nil {

@@ -9,14 +9,14 @@ import (
 // geluOf makes Gelu of ½·x·(1 + f(x)), with the factors in any order: f is erf(x/√2), or tanh(√(2/π)·(x + 0.044715·x³)). n is the
 // last product.
 func geluOf(t *Tape, n *ir.Node) bool {
-	factor, rest := t.factors(n)
+	factor, rest := constantFactor(t, n)
 	if math.Abs(factor-0.5) > 1e-6 || len(rest) != 2 {
 		return false
 	}
 	for i := range 2 {
-		x, approximate := t.onePlus(rest[i].Producer())
+		x, approximate := geluArgument(t, rest[i].Producer())
 		if x != nil && x == rest[1-i] {
-			b := builder{t, n}
+			b := inserter{t, n}
 			becomes(n, 0, b.op("Gelu", []*ir.Value{x}, ir.StringAttr("approximate", approximate)))
 			return true
 		}
@@ -24,23 +24,23 @@ func geluOf(t *Tape, n *ir.Node) bool {
 	return false
 }
 
-// factors are what n multiplies, through products that only it reads: the product of constants, and the others.
-func (t *Tape) factors(n *ir.Node) (constant float64, rest []*ir.Value) {
+// constantFactor are what n multiplies, through products that only it reads: the product of constants, and the others.
+func constantFactor(t *Tape, n *ir.Node) (constant float64, rest []*ir.Value) {
 	constant = 1
 	for i := range 2 {
 		v := n.Input(i)
-		if c, ok := t.number(v); ok {
+		if c, ok := t.knownScalar(v); ok {
 			constant *= c
 			continue
 		}
 		p := v.Producer()
 		if is(p, "", "Mul") && onlyUser(v) == n && len(rest) < 3 {
-			c, inner := t.factors(p)
+			c, inner := constantFactor(t, p)
 			constant, rest = constant*c, append(rest, inner...)
 			continue
 		}
 		if is(p, "", "Div") && onlyUser(v) == n {
-			if c, ok := t.number(p.Input(1)); ok {
+			if c, ok := t.knownScalar(p.Input(1)); ok {
 				constant, rest = constant/c, append(rest, p.Input(0))
 				continue
 			}
@@ -50,33 +50,33 @@ func (t *Tape) factors(n *ir.Node) (constant float64, rest []*ir.Value) {
 	return constant, rest
 }
 
-// onePlus is x and the form where n is 1 + f(x).
-func (t *Tape) onePlus(n *ir.Node) (x *ir.Value, approximate string) {
+// geluArgument is x and the form where n is 1 + f(x).
+func geluArgument(t *Tape, n *ir.Node) (x *ir.Value, approximate string) {
 	if !is(n, "", "Add") {
 		return nil, ""
 	}
 	for i := range 2 {
 		f := n.Input(i).Producer()
-		if one, ok := t.number(n.Input(1 - i)); !ok || one != 1 || onlyUser(n.Input(i)) != n {
+		if one, ok := t.knownScalar(n.Input(1 - i)); !ok || one != 1 || onlyUser(n.Input(i)) != n {
 			continue
 		}
 		switch {
 		case is(f, "", "Erf"):
-			return t.times(f.Input(0).Producer(), 1/math.Sqrt2), "none"
+			return factorOf(t, f.Input(0).Producer(), 1/math.Sqrt2), "none"
 		case is(f, "", "Tanh"):
-			return t.cubic(t.times(f.Input(0).Producer(), math.Sqrt(2/math.Pi))), "tanh"
+			return cubicArgument(t, factorOf(t, f.Input(0).Producer(), math.Sqrt(2/math.Pi))), "tanh"
 		}
 	}
 	return nil, ""
 }
 
-// times is v where n is v times a number.
-func (t *Tape) times(n *ir.Node, by float64) *ir.Value {
+// factorOf is v where n is v times a number.
+func factorOf(t *Tape, n *ir.Node, by float64) *ir.Value {
 	if !is(n, "", "Mul", "Div") {
 		return nil
 	}
 	for i := range 2 {
-		c, ok := t.number(n.Input(i))
+		c, ok := t.knownScalar(n.Input(i))
 		if n.Op.Type == "Div" {
 			c, ok = 1/c, ok && i == 1
 		}
@@ -87,8 +87,8 @@ func (t *Tape) times(n *ir.Node, by float64) *ir.Value {
 	return nil
 }
 
-// cubic is x where v is x + 0.044715·x³.
-func (t *Tape) cubic(v *ir.Value) *ir.Value {
+// cubicArgument is x where v is x + 0.044715·x³.
+func cubicArgument(t *Tape, v *ir.Value) *ir.Value {
 	if v == nil || !is(v.Producer(), "", "Add") {
 		return nil
 	}
@@ -96,7 +96,7 @@ func (t *Tape) cubic(v *ir.Value) *ir.Value {
 	for i := range 2 {
 		x := sum.Input(i)
 		if p := sum.Input(1 - i).Producer(); is(p, "", "Mul") {
-			if c, rest := t.factors(p); math.Abs(c/0.044715-1) < 1e-5 && t.isCube(rest, x) {
+			if c, rest := constantFactor(t, p); math.Abs(c/0.044715-1) < 1e-5 && isCube(t, rest, x) {
 				return x
 			}
 		}
@@ -105,10 +105,10 @@ func (t *Tape) cubic(v *ir.Value) *ir.Value {
 }
 
 // isCube reports whether factors are x³, or three times x.
-func (t *Tape) isCube(factors []*ir.Value, x *ir.Value) bool {
+func isCube(t *Tape, factors []*ir.Value, x *ir.Value) bool {
 	if len(factors) == 1 && is(factors[0].Producer(), "", "Pow") {
 		pow := factors[0].Producer()
-		e, ok := t.number(pow.Input(1))
+		e, ok := t.knownScalar(pow.Input(1))
 		return ok && e == 3 && pow.Input(0) == x
 	}
 	for _, f := range factors {

@@ -12,7 +12,7 @@ func groupNorm(t *Tape, n *ir.Node) bool {
 	if len(x) < 2 || groups < 1 || x[1]%groups != 0 {
 		return false
 	}
-	b := builder{t, n}
+	b := inserter{t, n}
 	one := t.Scalar(t.DType(n.Input(0)), 1)
 	rows := b.reshape(n.Input(0), x[0]*groups, -1)
 	rows = b.op("LayerNormalization", []*ir.Value{rows, one}, ir.IntAttr("axis", 1), ir.FloatAttr("epsilon", n.Float("epsilon", 1e-5)))
@@ -34,45 +34,45 @@ func groupNorm(t *Tape, n *ir.Node) bool {
 // the product if there is none. n is the Div.
 func layerNormOf(t *Tape, n *ir.Node) bool {
 	centered := n.Input(0).Producer()
-	x, axis := t.centered(centered)
+	x, axis := centeredInput(t, centered)
 	if x == nil {
 		return false
 	}
-	eps, ok := t.deviation(n.Input(1).Producer(), x, axis)
+	eps, ok := epsilonOf(t, n.Input(1).Producer(), x, axis)
 	if !ok {
 		return false
 	}
-	scale, gamma := t.follower(n, "Mul", x, axis)
+	scale, gamma := affineConsumer(t, n, "Mul", x, axis)
 	if scale == nil {
 		return false
 	}
 	last, in := scale, []*ir.Value{x, gamma}
-	if shift, beta := t.follower(scale, "Add", x, axis); shift != nil {
+	if shift, beta := affineConsumer(t, scale, "Add", x, axis); shift != nil {
 		last, in = shift, append(in, beta)
 	}
-	b := builder{t, last}
+	b := inserter{t, last}
 	becomes(last, 0, b.op("LayerNormalization", in, ir.IntAttr("axis", axis), ir.FloatAttr("epsilon", float32(eps))))
 	return true
 }
 
-// centered is x where n is x minus its mean over the axes from axis on.
-func (t *Tape) centered(n *ir.Node) (x *ir.Value, axis int64) {
+// centeredInput is x where n is x minus its mean over the axes from axis on.
+func centeredInput(t *Tape, n *ir.Node) (x *ir.Value, axis int64) {
 	if !is(n, "", "Sub") {
 		return nil, 0
 	}
 	x = n.Input(0)
-	if axis = t.meanOf(n.Input(1).Producer(), x); axis < 0 {
+	if axis = meanAxis(t, n.Input(1).Producer(), x); axis < 0 {
 		return nil, 0
 	}
 	return x, axis
 }
 
-// meanOf is the first of the last axes that n takes the mean of x over; -1 if it does something else.
-func (t *Tape) meanOf(n *ir.Node, x *ir.Value) int64 {
+// meanAxis is the first of the last axes that n takes the mean of x over; -1 if it does something else.
+func meanAxis(t *Tape, n *ir.Node, x *ir.Value) int64 {
 	if !is(n, "", "ReduceMean") || n.Input(0) != x || n.Int("keepdims", 1) != 1 {
 		return -1
 	}
-	axes, given, known := t.list(n, "axes", 1)
+	axes, given, known := t.knownList(n, "axes", 1)
 	rank := len(t.Shape(x))
 	if !given || !known || len(axes) == 0 {
 		return -1
@@ -90,8 +90,8 @@ func (t *Tape) meanOf(n *ir.Node, x *ir.Value) int64 {
 	return axes[0]
 }
 
-// deviation is ε where n is the root of the mean of (x - mean(x))² and ε.
-func (t *Tape) deviation(n *ir.Node, x *ir.Value, axis int64) (float64, bool) {
+// epsilonOf is ε where n is the root of the mean of (x - mean(x))² and ε.
+func epsilonOf(t *Tape, n *ir.Node, x *ir.Value, axis int64) (float64, bool) {
 	if !is(n, "", "Sqrt") {
 		return 0, false
 	}
@@ -100,37 +100,37 @@ func (t *Tape) deviation(n *ir.Node, x *ir.Value, axis int64) (float64, bool) {
 		return 0, false
 	}
 	for i := range 2 {
-		eps, ok := t.number(add.Input(i))
+		eps, ok := t.knownScalar(add.Input(i))
 		mean := add.Input(1 - i).Producer()
 		if !ok || !is(mean, "", "ReduceMean") {
 			continue
 		}
-		d := t.squared(mean.Input(0).Producer())
-		if d == nil || t.meanOf(mean, mean.Input(0)) != axis {
+		d := squareArgument(t, mean.Input(0).Producer())
+		if d == nil || meanAxis(t, mean, mean.Input(0)) != axis {
 			return 0, false
 		}
-		of, from := t.centered(d.Producer())
+		of, from := centeredInput(t, d.Producer())
 		return eps, of == x && from == axis
 	}
 	return 0, false
 }
 
-// squared is d where n is d² or d·d.
-func (t *Tape) squared(n *ir.Node) *ir.Value {
+// squareArgument is d where n is d² or d·d.
+func squareArgument(t *Tape, n *ir.Node) *ir.Value {
 	switch {
 	case is(n, "", "Mul") && n.Input(0) == n.Input(1):
 		return n.Input(0)
 	case is(n, "", "Pow"):
-		if e, ok := t.number(n.Input(1)); ok && e == 2 {
+		if e, ok := t.knownScalar(n.Input(1)); ok && e == 2 {
 			return n.Input(0)
 		}
 	}
 	return nil
 }
 
-// follower is the one reader of n's result if it is of that type, with its other operand, which has the shape of the axes
+// affineConsumer is the one reader of n's result if it is of that type, with its other operand, which has the shape of the axes
 // of x from axis on.
-func (t *Tape) follower(n *ir.Node, typ string, x *ir.Value, axis int64) (*ir.Node, *ir.Value) {
+func affineConsumer(t *Tape, n *ir.Node, typ string, x *ir.Value, axis int64) (*ir.Node, *ir.Value) {
 	next := onlyUser(n.Outputs[0])
 	if !is(next, "", typ) {
 		return nil, nil

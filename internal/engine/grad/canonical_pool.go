@@ -10,10 +10,10 @@ import (
 // kept in the size of the pool's input. Places among equal zeros may differ, and no gradient passes there.
 func reluBehindPool(t *Tape, n *ir.Node) bool {
 	relu := n.Input(0).Producer()
-	if !is(relu, "", "Relu") || len(n.Input(0).Uses()) != 1 || slices.ContainsFunc(n.Outputs[1:], read) || !meetsInput(n) {
+	if !is(relu, "", "Relu") || len(n.Input(0).Uses()) != 1 || slices.ContainsFunc(n.Outputs[1:], isConsumed) || !meetsInput(n) {
 		return false
 	}
-	b := builder{t, n}
+	b := inserter{t, n}
 	pooled := b.op("MaxPool", []*ir.Value{relu.Input(0)}, n.Attrs...)
 	becomes(n, 0, b.op("Relu", []*ir.Value{pooled}))
 	return true

@@ -14,7 +14,7 @@ type maker struct{ *ir.Graph }
 func (m maker) op(typ string, in ...*ir.Value) *ir.Value { return m.Insert(nil, typ, in) }
 
 func (m maker) number(x float64) *ir.Value {
-	return m.AddConst("c", &ir.Tensor{Spec: ir.Spec{DType: ir.Double}, Source: number(ir.Double, x)})
+	return m.AddConst("c", &ir.Tensor{Spec: ir.Spec{DType: ir.Double}, Source: scalarPayload(ir.Double, x)})
 }
 
 func (m maker) mean(x *ir.Value) *ir.Value {

@@ -15,13 +15,13 @@ var elementwise = []Rule{
 	{Type: "Identity", Backward: linearIn(1)},
 	{Type: "Dropout", Backward: dropout},
 	{Type: "Sum", Backward: func(t *Tape, n *ir.Node, dy []*ir.Value) ([]*ir.Value, error) {
-		return t.shared(n, dy[0]), nil
+		return sameGradient(t, n, dy[0]), nil
 	}},
 	{Type: "Mean", Backward: func(t *Tape, n *ir.Node, dy []*ir.Value) ([]*ir.Value, error) {
-		return t.shared(n, t.Scale(dy[0], t.DType(n.Outputs[0]), 1/float64(len(n.Inputs())))), nil
+		return sameGradient(t, n, t.Scale(dy[0], t.DType(n.Outputs[0]), 1/float64(len(n.Inputs())))), nil
 	}},
 	{Type: "Mul", Backward: func(t *Tape, n *ir.Node, dy []*ir.Value) ([]*ir.Value, error) {
-		return t.operands(n, func(i int) *ir.Value { return t.Op("Mul", []*ir.Value{dy[0], n.Input(1 - i)}) }), nil
+		return operandGradients(t, n, func(i int) *ir.Value { return t.Op("Mul", []*ir.Value{dy[0], n.Input(1 - i)}) }), nil
 	}},
 	{Type: "Div", Backward: div},
 	{Type: "Pow", Backward: pow},
@@ -29,7 +29,7 @@ var elementwise = []Rule{
 	{Type: "Min", Backward: chosen},
 	{Type: "Where", Backward: func(t *Tape, n *ir.Node, dy []*ir.Value) ([]*ir.Value, error) {
 		zero := t.Scalar(t.DType(n.Outputs[0]), 0)
-		return t.operands(n, func(i int) *ir.Value {
+		return operandGradients(t, n, func(i int) *ir.Value {
 			if i == 1 {
 				return t.Op("Where", []*ir.Value{n.Input(0), dy[0], zero})
 			}
@@ -44,28 +44,28 @@ var elementwise = []Rule{
 	}},
 }
 
-// broadcast is the gradient of operand i of n from dv, which has the shape of n's output.
-func (t *Tape) broadcast(n *ir.Node, i int, dv *ir.Value) *ir.Value {
+// sumToOperand is the gradient of operand i of n from dv, which has the shape of n's output.
+func sumToOperand(t *Tape, n *ir.Node, i int, dv *ir.Value) *ir.Value {
 	if !t.Needs(n.Input(i)) {
 		return nil
 	}
 	return t.SumTo(dv, t.Shape(n.Outputs[0]), t.Shape(n.Input(i)))
 }
 
-// operands are the gradients of all operands of n that need one.
-func (t *Tape) operands(n *ir.Node, dv func(i int) *ir.Value) []*ir.Value {
+// operandGradients are the gradients of all operands of n that need one.
+func operandGradients(t *Tape, n *ir.Node, dv func(i int) *ir.Value) []*ir.Value {
 	dx := make([]*ir.Value, len(n.Inputs()))
 	for i, v := range n.Inputs() {
 		if t.Needs(v) {
-			dx[i] = t.broadcast(n, i, dv(i))
+			dx[i] = sumToOperand(t, n, i, dv(i))
 		}
 	}
 	return dx
 }
 
-// shared gives every operand the same gradient.
-func (t *Tape) shared(n *ir.Node, dv *ir.Value) []*ir.Value {
-	return t.operands(n, func(int) *ir.Value { return dv })
+// sameGradient gives every operand the same gradient.
+func sameGradient(t *Tape, n *ir.Node, dv *ir.Value) []*ir.Value {
+	return operandGradients(t, n, func(int) *ir.Value { return dv })
 }
 
 // linearIn is the gradient of a sum of operands, each with its sign.
@@ -73,7 +73,7 @@ func linearIn(signs ...int) gradient {
 	return func(t *Tape, n *ir.Node, dy []*ir.Value) ([]*ir.Value, error) {
 		dx := make([]*ir.Value, len(n.Inputs()))
 		for i := range min(len(signs), len(dx)) {
-			if dx[i] = t.broadcast(n, i, dy[0]); dx[i] != nil && signs[i] < 0 {
+			if dx[i] = sumToOperand(t, n, i, dy[0]); dx[i] != nil && signs[i] < 0 {
 				dx[i] = t.Op("Neg", []*ir.Value{dx[i]})
 			}
 		}
@@ -101,7 +101,7 @@ func dropout(t *Tape, n *ir.Node, dy []*ir.Value) ([]*ir.Value, error) {
 // div: with g = dY/B, the gradient of A is g and that of B is -g·Y.
 func div(t *Tape, n *ir.Node, dy []*ir.Value) ([]*ir.Value, error) {
 	g := t.Op("Div", []*ir.Value{dy[0], n.Input(1)})
-	return t.operands(n, func(i int) *ir.Value {
+	return operandGradients(t, n, func(i int) *ir.Value {
 		if i == 0 {
 			return g
 		}
@@ -116,22 +116,22 @@ func pow(t *Tape, n *ir.Node, dy []*ir.Value) ([]*ir.Value, error) {
 	if t.DType(p) != dt {
 		p = t.Cast(p, dt)
 	}
-	return t.operands(n, func(i int) *ir.Value {
+	return operandGradients(t, n, func(i int) *ir.Value {
 		if i == 1 {
 			zero := t.Scalar(dt, 0)
 			ln := t.Op("Where", []*ir.Value{t.Op("Equal", []*ir.Value{x, zero}), zero, t.Op("Log", []*ir.Value{x})})
 			return t.Op("Mul", []*ir.Value{dy[0], t.Op("Mul", []*ir.Value{y, ln})})
 		}
-		if e, ok := t.number(n.Input(1)); ok {
-			return t.power(dy[0], x, dt, e)
+		if e, ok := t.knownScalar(n.Input(1)); ok {
+			return powerGradient(t, dy[0], x, dt, e)
 		}
 		below := t.Op("Pow", []*ir.Value{x, t.Op("Sub", []*ir.Value{p, t.Scalar(dt, 1)})})
 		return t.Op("Mul", []*ir.Value{dy[0], t.Op("Mul", []*ir.Value{p, below})})
 	}), nil
 }
 
-// power is dy·e·x^(e-1) with a known exponent.
-func (t *Tape) power(dy, x *ir.Value, dt ir.DType, e float64) *ir.Value {
+// powerGradient is dy·e·x^(e-1) with a known exponent.
+func powerGradient(t *Tape, dy, x *ir.Value, dt ir.DType, e float64) *ir.Value {
 	switch e {
 	case 0:
 		return t.Scale(dy, dt, 0)
@@ -161,13 +161,13 @@ func chosen(t *Tape, n *ir.Node, dy []*ir.Value) ([]*ir.Value, error) {
 		masks[i] = t.Op("And", []*ir.Value{is, t.Op("Not", []*ir.Value{taken})})
 		taken = t.Op("Or", []*ir.Value{taken, is})
 	}
-	return t.operands(n, func(i int) *ir.Value { return t.Op("Where", []*ir.Value{masks[i], dy[0], zero}) }), nil
+	return operandGradients(t, n, func(i int) *ir.Value { return t.Op("Where", []*ir.Value{masks[i], dy[0], zero}) }), nil
 }
 
 // prelu: the slope counts where x is negative.
 func prelu(t *Tape, n *ir.Node, dy []*ir.Value) ([]*ir.Value, error) {
 	x, zero := n.Input(0), t.Scalar(t.DType(n.Outputs[0]), 0)
-	return t.operands(n, func(i int) *ir.Value {
+	return operandGradients(t, n, func(i int) *ir.Value {
 		if i == 1 {
 			return t.Op("Mul", []*ir.Value{dy[0], t.Op("Min", []*ir.Value{x, zero})})
 		}

@@ -97,7 +97,7 @@ func clip(t *Tape, n *ir.Node, dy []*ir.Value) ([]*ir.Value, error) {
 	for i := 1; i < 3; i++ {
 		if b := n.Input(i); t.Needs(b) {
 			at := t.Op("Equal", []*ir.Value{y, b})
-			dx[i] = t.broadcast(n, i, t.Op("Where", []*ir.Value{at, dy[0], t.Scalar(t.DType(y), 0)}))
+			dx[i] = sumToOperand(t, n, i, t.Op("Where", []*ir.Value{at, dy[0], t.Scalar(t.DType(y), 0)}))
 		}
 	}
 	return dx, nil

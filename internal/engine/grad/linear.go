@@ -156,7 +156,7 @@ func gemm(t *Tape, n *ir.Node, dy []*ir.Value) ([]*ir.Value, error) {
 		b: matrices{n.Input(1), t.Shape(n.Input(1)), n.Int("transB", 0) != 0},
 	}.gradients(t.Shape(n.Outputs[0])), nil)
 	if c := n.Input(2); t.Needs(c) {
-		dx[2] = t.Scale(t.broadcast(n, 2, dy[0]), t.DType(c), float64(n.Float("beta", 1)))
+		dx[2] = t.Scale(sumToOperand(t, n, 2, dy[0]), t.DType(c), float64(n.Float("beta", 1)))
 	}
 	return dx, nil
 }

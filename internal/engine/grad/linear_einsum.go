@@ -18,7 +18,7 @@ func einsum(t *Tape, n *ir.Node, dy []*ir.Value) ([]*ir.Value, error) {
 	if eq == nil {
 		return nil, errUnknownForm
 	}
-	terms, out, err := t.terms(n, eq.S)
+	terms, out, err := einsumTerms(t, n, eq.S)
 	if err != nil {
 		return nil, err
 	}
@@ -41,9 +41,9 @@ func einsum(t *Tape, n *ir.Node, dy []*ir.Value) ([]*ir.Value, error) {
 	return dx, nil
 }
 
-// terms are the operands' indices and the result's, explicit and without an ellipsis. Each index has one size: none
+// einsumTerms are the operands' indices and the result's, explicit and without an ellipsis. Each index has one size: none
 // is broadcast.
-func (t *Tape) terms(n *ir.Node, equation string) (terms []string, out string, err error) {
+func einsumTerms(t *Tape, n *ir.Node, equation string) (terms []string, out string, err error) {
 	left, out, explicit := strings.Cut(strings.ReplaceAll(equation, " ", ""), "->")
 	terms = strings.Split(left, ",")
 	if !explicit {

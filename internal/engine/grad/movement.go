@@ -16,7 +16,7 @@ var movement = []Rule{
 	{Type: "Concat", Backward: concat},
 	{Type: "Split", Backward: split},
 	{Type: "Expand", Backward: func(t *Tape, n *ir.Node, dy []*ir.Value) ([]*ir.Value, error) {
-		return []*ir.Value{t.broadcast(n, 0, dy[0])}, nil
+		return []*ir.Value{sumToOperand(t, n, 0, dy[0])}, nil
 	}},
 	{Type: "Tile", Backward: tile},
 	{Type: "Resize", Backward: resize},
@@ -63,11 +63,6 @@ func inverse(perm []int64) []int64 {
 	return back
 }
 
-// Transpose puts v's axes in another order.
-func (t *Tape) Transpose(v *ir.Value, perm []int64) *ir.Value {
-	return t.Op("Transpose", []*ir.Value{v}, ir.IntsAttr("perm", perm...))
-}
-
 // concat splits the gradient.
 func concat(t *Tape, n *ir.Node, dy []*ir.Value) ([]*ir.Value, error) {
 	axis := fromFront(n.Int("axis", 1), len(t.Shape(n.Outputs[0])))
@@ -105,11 +100,6 @@ func split(t *Tape, n *ir.Node, dy []*ir.Value) ([]*ir.Value, error) {
 		return nil, errUnknownForm
 	}
 	return []*ir.Value{t.Op("Concat", parts, ir.IntAttr("axis", axis))}, nil
-}
-
-// Zeros is a tensor of zeros.
-func (t *Tape) Zeros(dt ir.DType, shape []int64) *ir.Value {
-	return t.Op("Expand", []*ir.Value{t.Scalar(dt, 0), t.Ints(shape...)})
 }
 
 // tile sums what was repeated: each axis of n·d elements is one of n and one of d.

@@ -13,35 +13,35 @@ var indexed = []Rule{
 	{Type: "Crop", Backward: crop},
 	{Type: "Pad", Backward: pad},
 	{Type: "Gather", Backward: func(t *Tape, n *ir.Node, dy []*ir.Value) ([]*ir.Value, error) {
-		return []*ir.Value{t.gathered(n.Input(1), dy[0], n.Int("axis", 0), t.Shape(n.Input(0)))}, nil
+		return []*ir.Value{gatherGradient(t, n.Input(1), dy[0], n.Int("axis", 0), t.Shape(n.Input(0)))}, nil
 	}},
 	{Type: "GatherElements", Backward: func(t *Tape, n *ir.Node, dy []*ir.Value) ([]*ir.Value, error) {
-		return t.scattered(n.Input(0), "ScatterElements", n.Input(1), dy[0], ir.IntAttr("axis", n.Int("axis", 0))), nil
+		return scatterGradient(t, n.Input(0), "ScatterElements", n.Input(1), dy[0], ir.IntAttr("axis", n.Int("axis", 0))), nil
 	}},
 	{Type: "GatherND", Backward: func(t *Tape, n *ir.Node, dy []*ir.Value) ([]*ir.Value, error) {
 		if n.Int("batch_dims", 0) != 0 {
 			return nil, errUnknownForm
 		}
-		return t.scattered(n.Input(0), "ScatterND", n.Input(1), dy[0]), nil
+		return scatterGradient(t, n.Input(0), "ScatterND", n.Input(1), dy[0]), nil
 	}},
 	{Type: "TopK", Forward: keepIndices, Backward: func(t *Tape, n *ir.Node, dy []*ir.Value) ([]*ir.Value, error) {
 		if dy[0] == nil {
 			return nil, nil
 		}
-		return t.scattered(n.Input(0), "ScatterElements", n.Outputs[1], dy[0], ir.IntAttr("axis", n.Int("axis", -1))), nil
+		return scatterGradient(t, n.Input(0), "ScatterElements", n.Outputs[1], dy[0], ir.IntAttr("axis", n.Int("axis", -1))), nil
 	}},
 	{Type: "Scatter", Backward: scatter("GatherElements")},
 	{Type: "ScatterElements", Backward: scatter("GatherElements")},
 	{Type: "ScatterND", Backward: scatter("GatherND")},
 }
 
-// gathered sums what was taken along an axis of a tensor of that shape.
-func (t *Tape) gathered(indices, dy *ir.Value, axis int64, shape []int64) *ir.Value {
+// gatherGradient sums what was taken along an axis of a tensor of that shape.
+func gatherGradient(t *Tape, indices, dy *ir.Value, axis int64, shape []int64) *ir.Value {
 	return t.Own("GatherGrad", 1, []*ir.Value{indices, dy}, ir.IntAttr("axis", axis), ir.IntsAttr("shape", slices.Clone(shape)...))[0]
 }
 
-// scattered adds dy to zeros of the shape of x.
-func (t *Tape) scattered(x *ir.Value, typ string, indices, dy *ir.Value, attrs ...*ir.Attr) []*ir.Value {
+// scatterGradient adds dy to zeros of the shape of x.
+func scatterGradient(t *Tape, x *ir.Value, typ string, indices, dy *ir.Value, attrs ...*ir.Attr) []*ir.Value {
 	zeros := t.Zeros(t.DType(x), t.Shape(x))
 	return []*ir.Value{t.Op(typ, []*ir.Value{zeros, indices, dy}, append(attrs, ir.StringAttr("reduction", "add"))...)}
 }
@@ -75,7 +75,7 @@ func keepIndices(t *Tape, n *ir.Node) error {
 		return nil
 	}
 	places := t.Graph().NewValue("places")
-	t.Typed(places, ir.Int64, t.Shape(n.Outputs[0])...)
+	t.SetType(places, ir.Int64, t.Shape(n.Outputs[0])...)
 	n.SetOutputs(n.Outputs[0], places)
 	return nil
 }
@@ -85,7 +85,7 @@ type cut struct{ start, step, n int64 }
 
 // slice puts zeros around the gradient, and where steps are not 1 between its elements.
 func slice(t *Tape, n *ir.Node, dy []*ir.Value) ([]*ir.Value, error) {
-	cuts, err := t.cuts(n)
+	cuts, err := sliceRanges(t, n)
 	if err != nil {
 		return nil, err
 	}
@@ -97,9 +97,9 @@ func slice(t *Tape, n *ir.Node, dy []*ir.Value) ([]*ir.Value, error) {
 			continue
 		}
 		shape[i] = x[i]
-		dx = t.gathered(t.Ints(progression(c)...), dx, int64(i), shape)
+		dx = gatherGradient(t, t.Ints(progression(c)...), dx, int64(i), shape)
 	}
-	return []*ir.Value{t.border(dx, before, behind)}, nil
+	return []*ir.Value{padZeros(t, dx, before, behind)}, nil
 }
 
 func progression(c cut) []int64 {
@@ -110,8 +110,8 @@ func progression(c cut) []int64 {
 	return places
 }
 
-// border puts zeros around v, or takes elements away where numbers are negative.
-func (t *Tape) border(v *ir.Value, before, behind []int64) *ir.Value {
+// padZeros puts zeros around v, or takes elements away where numbers are negative.
+func padZeros(t *Tape, v *ir.Value, before, behind []int64) *ir.Value {
 	all := slices.Concat(before, behind)
 	if !slices.ContainsFunc(all, func(n int64) bool { return n != 0 }) {
 		return v
@@ -119,13 +119,13 @@ func (t *Tape) border(v *ir.Value, before, behind []int64) *ir.Value {
 	return t.Op("Pad", []*ir.Value{v, t.Ints(all...)})
 }
 
-// cuts are what n takes of each axis. The numbers come from the shape of the result where they lead out of the axis.
-func (t *Tape) cuts(n *ir.Node) ([]cut, error) {
+// sliceRanges are what n takes of each axis. The numbers come from the shape of the result where they lead out of the axis.
+func sliceRanges(t *Tape, n *ir.Node) ([]cut, error) {
 	x, y := t.Shape(n.Input(0)), t.Shape(n.Outputs[0])
 	var lists [3][]int64
 	for i, at := range []int{1, 3, 4} {
 		name := []string{"starts", "axes", "steps"}[i]
-		is, _, known := t.list(n, name, at)
+		is, _, known := t.knownList(n, name, at)
 		if !known {
 			return nil, fmt.Errorf("its %s depend on data", name)
 		}
@@ -162,7 +162,7 @@ func crop(t *Tape, n *ir.Node, dy []*ir.Value) ([]*ir.Value, error) {
 		return nil, errUnknownForm
 	}
 	left, top, right, bottom := b.Ints[0], b.Ints[1], b.Ints[2], b.Ints[3]
-	return []*ir.Value{t.border(dy[0], []int64{0, 0, top, left}, []int64{0, 0, bottom, right})}, nil
+	return []*ir.Value{padZeros(t, dy[0], []int64{0, 0, top, left}, []int64{0, 0, bottom, right})}, nil
 }
 
 // pad takes the border away. In the modes that repeat elements there, it is a Gather along each axis.
@@ -171,7 +171,7 @@ func pad(t *Tape, n *ir.Node, dy []*ir.Value) ([]*ir.Value, error) {
 		return nil, errUnknownForm
 	}
 	x, y := t.Shape(n.Input(0)), slices.Clone(t.Shape(n.Outputs[0]))
-	before, err := t.begins(n)
+	before, err := padStarts(t, n)
 	if err != nil {
 		return nil, err
 	}
@@ -184,22 +184,22 @@ func pad(t *Tape, n *ir.Node, dy []*ir.Value) ([]*ir.Value, error) {
 		for i := range x {
 			before[i], behind[i] = -before[i], -behind[i]
 		}
-		return []*ir.Value{t.border(dx, before, behind)}, nil
+		return []*ir.Value{padZeros(t, dx, before, behind)}, nil
 	}
 	for i := range x {
 		if before[i] == 0 && behind[i] == 0 {
 			continue
 		}
 		y[i] = x[i]
-		dx = t.gathered(t.Ints(repeated(mode, before[i], x[i], before[i]+x[i]+behind[i])...), dx, int64(i), y)
+		dx = gatherGradient(t, t.Ints(repeated(mode, before[i], x[i], before[i]+x[i]+behind[i])...), dx, int64(i), y)
 	}
 	return []*ir.Value{dx}, nil
 }
 
-// begins are the pads in front of each axis.
-func (t *Tape) begins(n *ir.Node) ([]int64, error) {
-	pads, _, known := t.list(n, "pads", 1)
-	axes, chosen, knownAxes := t.list(n, "axes", 3)
+// padStarts are the pads in front of each axis.
+func padStarts(t *Tape, n *ir.Node) ([]int64, error) {
+	pads, _, known := t.knownList(n, "pads", 1)
+	axes, chosen, knownAxes := t.knownList(n, "axes", 3)
 	if !known || !knownAxes {
 		return nil, fmt.Errorf("its pads depend on data")
 	}

@@ -27,7 +27,7 @@ func overBatch(t *Tape, n *ir.Node) error {
 	if !trained && !t.batchStatistics {
 		return nil
 	}
-	if !t.perChannel(n) || len(n.Outputs) > 3 && slices.ContainsFunc(n.Outputs[3:], read) {
+	if !hasChannelStatistics(t, n) || len(n.Outputs) > 3 && slices.ContainsFunc(n.Outputs[3:], isConsumed) {
 		return errUnknownForm
 	}
 	y := make([]*ir.Value, 3)
@@ -37,8 +37,8 @@ func overBatch(t *Tape, n *ir.Node) error {
 	if err := keepMoments(t, n); err != nil {
 		return err
 	}
-	t.follow(n, 3)
-	t.follow(n, 4)
+	trackStatistic(t, n, 3)
+	trackStatistic(t, n, 4)
 	return nil
 }
 
@@ -51,27 +51,27 @@ func keepMoments(t *Tape, n *ir.Node) error {
 			outs[i] = t.Graph().NewValue(hint)
 		}
 		if i > 0 {
-			t.Typed(outs[i], t.DType(n.Input(0)), t.Shape(n.Input(0))[1])
+			t.SetType(outs[i], t.DType(n.Input(0)), t.Shape(n.Input(0))[1])
 		}
 	}
 	n.SetOutputs(outs...)
 	return nil
 }
 
-// read reports whether there is a node that reads v.
-func read(v *ir.Value) bool { return v != nil && len(v.Uses()) > 0 }
+// isConsumed reports whether a node consumes v.
+func isConsumed(v *ir.Value) bool { return v != nil && len(v.Uses()) > 0 }
 
-// perChannel reports whether n has statistics for each channel, and all of its inputs one type.
-func (t *Tape) perChannel(n *ir.Node) bool {
+// hasChannelStatistics reports whether n has statistics for each channel, and all of its inputs one type.
+func hasChannelStatistics(t *Tape, n *ir.Node) bool {
 	if len(t.Shape(n.Input(0))) < 2 || n.Int("spatial", 1) == 0 {
 		return false
 	}
 	return !slices.ContainsFunc(n.Inputs(), func(v *ir.Value) bool { return t.DType(v) != t.DType(n.Input(0)) })
 }
 
-// follow makes an input of a constant that n keeps a running statistic in. One that several nodes keep
+// trackStatistic makes an input of a constant that n keeps a running statistic in. One that several nodes keep
 // goes through them in order.
-func (t *Tape) follow(n *ir.Node, i int) {
+func trackStatistic(t *Tape, n *ir.Node, i int) {
 	v := n.Input(i)
 	if v.Const == nil {
 		return
@@ -97,7 +97,7 @@ func batchNorm(t *Tape, n *ir.Node, dy []*ir.Value) ([]*ir.Value, error) {
 
 // frozenBatchNorm is the gradient for statistics that stay as they are. X is only read where the scale is trained.
 func frozenBatchNorm(t *Tape, n *ir.Node, dy []*ir.Value) ([]*ir.Value, error) {
-	if !t.perChannel(n) {
+	if !hasChannelStatistics(t, n) {
 		return nil, errUnknownForm
 	}
 	x, scale, dt := n.Input(0), n.Input(1), t.DType(n.Input(0))
@@ -105,7 +105,7 @@ func frozenBatchNorm(t *Tape, n *ir.Node, dy []*ir.Value) ([]*ir.Value, error) {
 	inv := t.Op("Reciprocal", []*ir.Value{t.Op("Sqrt", []*ir.Value{above})})
 	if slices.ContainsFunc(n.Inputs()[1:], t.Needs) {
 		dx := t.Own("BatchNormGrad", 3, []*ir.Value{x, scale, n.Input(3), inv, dy[0]}, ir.IntAttr("frozen", 1))
-		return append(dx, t.ofStatistics(n, scale, inv, dx)...), nil
+		return append(dx, statisticGradients(t, n, scale, inv, dx)...), nil
 	}
 	column := []int64{t.Shape(x)[1]}
 	for range t.Shape(x)[2:] {
@@ -115,8 +115,8 @@ func frozenBatchNorm(t *Tape, n *ir.Node, dy []*ir.Value) ([]*ir.Value, error) {
 	return []*ir.Value{t.Op("Mul", []*ir.Value{dy[0], factor})}, nil
 }
 
-// ofStatistics are the gradients of mean and variance where those are computed, from those of scale and shift.
-func (t *Tape) ofStatistics(n *ir.Node, scale, inv *ir.Value, dx []*ir.Value) []*ir.Value {
+// statisticGradients are the gradients of mean and variance where those are computed, from those of scale and shift.
+func statisticGradients(t *Tape, n *ir.Node, scale, inv *ir.Value, dx []*ir.Value) []*ir.Value {
 	if !t.Needs(n.Input(3)) && !t.Needs(n.Input(4)) {
 		return nil
 	}

@@ -34,7 +34,7 @@ func keepStats(mean, inv int) func(*Tape, *ir.Node) error {
 				outs[i] = t.Graph().NewValue("stats")
 			}
 			if i > 0 {
-				t.Typed(outs[i], t.DType(x), stats...)
+				t.SetType(outs[i], t.DType(x), stats...)
 			}
 		}
 		n.SetAttr(ir.IntAttr("stash_type", int64(t.DType(x))))
@@ -62,22 +62,22 @@ func layerNorm(mean, inv, bias int) gradient {
 			return t.Own("LayerNormGrad", 3, in, attr), nil
 		}
 		in[3] = nil
-		if one, ok := t.number(scale); !ok || one != 1 {
+		if one, ok := t.knownScalar(scale); !ok || one != 1 {
 			in[1] = t.Op("Mul", []*ir.Value{dy[0], scale})
 		}
 		dx[0] = t.Own("LayerNormGrad", 1, in, attr)[0]
 		if t.Needs(scale) {
-			dx[1] = t.broadcast(n, 1, t.Op("Mul", []*ir.Value{dy[0], t.standard(x, in[2], in[4])}))
+			dx[1] = sumToOperand(t, n, 1, t.Op("Mul", []*ir.Value{dy[0], standardized(t, x, in[2], in[4])}))
 		}
 		if bias > 0 {
-			dx[bias] = t.broadcast(n, bias, dy[0])
+			dx[bias] = sumToOperand(t, n, bias, dy[0])
 		}
 		return dx, nil
 	}
 }
 
-// standard is (x-mean)·inv; mean may be nil.
-func (t *Tape) standard(x, inv, mean *ir.Value) *ir.Value {
+// standardized is (x-mean)·inv; mean may be nil.
+func standardized(t *Tape, x, inv, mean *ir.Value) *ir.Value {
 	if mean != nil {
 		x = t.Op("Sub", []*ir.Value{x, mean})
 	}

@@ -11,11 +11,11 @@ var pools = []Rule{
 	{Type: "MaxPool", Forward: keepPlaces, Backward: unknownForm},
 	{Type: "GlobalMaxPool", Forward: keepPlace, Backward: unknownForm},
 	{Domain: own, Type: "MaxPoolKeep", Backward: func(t *Tape, n *ir.Node, dy []*ir.Value) ([]*ir.Value, error) {
-		return t.Own("MaxPoolGrad", 1, []*ir.Value{dy[0], n.Outputs[1]}, t.pooled(n)...), nil
+		return t.Own("MaxPoolGrad", 1, []*ir.Value{dy[0], n.Outputs[1]}, poolAttributes(t, n)...), nil
 	}},
 	{Domain: own, Type: "BatchNormPoolTrain", Backward: normPool},
 	{Type: "AveragePool", Backward: func(t *Tape, n *ir.Node, dy []*ir.Value) ([]*ir.Value, error) {
-		return t.Own("AveragePoolGrad", 1, dy[:1], t.pooled(n)...), nil
+		return t.Own("AveragePoolGrad", 1, dy[:1], poolAttributes(t, n)...), nil
 	}},
 	{Type: "GlobalAveragePool", Backward: func(t *Tape, n *ir.Node, dy []*ir.Value) ([]*ir.Value, error) {
 		shape := t.Shape(n.Input(0))
@@ -27,8 +27,8 @@ var pools = []Rule{
 // unknownForm is for nodes that stayed as they were.
 func unknownForm(*Tape, *ir.Node, []*ir.Value) ([]*ir.Value, error) { return nil, errUnknownForm }
 
-// pooled are n's attributes and its input's shape.
-func (t *Tape) pooled(n *ir.Node) []*ir.Attr {
+// poolAttributes are n's attributes and its input's shape.
+func poolAttributes(t *Tape, n *ir.Node) []*ir.Attr {
 	return append(slices.Clone(n.Attrs), ir.IntsAttr("shape", t.Shape(n.Input(0))...))
 }
 
@@ -51,7 +51,7 @@ func keepPlaces(t *Tape, n *ir.Node) error {
 	}
 	places := t.Graph().NewValue("places")
 	taken := elements(n.Attr("kernel_shape").Ints)
-	t.Typed(places, backward.PlaceType(int(taken)), t.Shape(n.Outputs[0])...)
+	t.SetType(places, backward.PlaceType(int(taken)), t.Shape(n.Outputs[0])...)
 	if norm := x.Producer(); taken <= backward.MostTaken && feedsOnly(norm, x) {
 		joinPool(norm, n, places)
 		return nil
@@ -64,7 +64,7 @@ func keepPlaces(t *Tape, n *ir.Node) error {
 // feedsOnly reports whether norm is BatchNormTrain and its output x has one reader. Nobody reads the statistics yet: whoever does comes later,
 // and may stand behind that reader.
 func feedsOnly(norm *ir.Node, x *ir.Value) bool {
-	return is(norm, own, "BatchNormTrain") && len(x.Uses()) == 1 && !slices.ContainsFunc(norm.Outputs[1:], read)
+	return is(norm, own, "BatchNormTrain") && len(x.Uses()) == 1 && !slices.ContainsFunc(norm.Outputs[1:], isConsumed)
 }
 
 // joinPool makes one node of norm and the pool n.

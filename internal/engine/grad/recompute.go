@@ -6,124 +6,105 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// A Segment is a part of the forward graph, from the node of number From to the one before To.
+// A Segment is a part of the forward graph, the nodes From to To-1.
 type Segment struct{ From, To int }
 
-// Recompute makes the way back compute again what it reads of these segments (Chen et al., Training Deep Nets with
-// Sublinear Memory Cost, 2016, arXiv:1604.06174). Segments come in order and do not overlap; results that others read,
-// and those of nodes outside all segments, are kept. It is called once, behind Backward. The same
-// numbers come out, bit for bit.
-func (t *Tape) Recompute(segments []Segment) {
-	r := &recomputation{Tape: t, segment: map[*ir.Node]int{}, inside: t.inForward(), at: t.order(), twins: map[*ir.Value]*ir.Value{}}
-	for _, n := range t.forward {
-		r.segment[n] = kept
+// Recompute makes the backward pass recompute the results of these segments (Chen et al., Training Deep Nets with Sublinear Memory Cost, 2016,
+// arXiv:1604.06174). Segments are in order and do not overlap. Results that nodes outside their segment consume, and those of nodes outside all
+// segments, are stored. It is called at most once. The results of the step are bit-identical.
+func (a *Activations) Recompute(segments []Segment) {
+	r := &recomputation{Activations: a, segment: map[*ir.Node]int{}, forward: a.forwardSet(), at: a.positions(), copyOf: map[*ir.Value]*ir.Value{}}
+	for _, n := range a.Tape.forward {
+		r.segment[n] = storedNode
 	}
 	for i, s := range segments {
-		for _, n := range t.forward[s.From:s.To] {
+		for _, n := range a.Tape.forward[s.From:s.To] {
 			r.segment[n] = i
 		}
 	}
-	for i, s := range slices.Backward(segments) {
-		r.compute(i, t.forward[s.From:s.To])
+	for _, s := range slices.Backward(segments) {
+		r.recompute(a.Tape.forward[s.From:s.To])
 	}
 }
 
-// kept is the segment of nodes whose results are kept.
-const kept = -1
+// storedNode is the segment of nodes outside all segments.
+const storedNode = -1
 
 type recomputation struct {
-	*Tape
+	*Activations
 	segment map[*ir.Node]int
-	inside  map[*ir.Node]bool
-	at      map[*ir.Node]int // the places of nodes before any were added
-	twins   map[*ir.Value]*ir.Value
+	forward map[*ir.Node]bool
+	at      map[*ir.Node]int // positions of nodes before any were added
+	copyOf  map[*ir.Value]*ir.Value
 }
 
-// compute computes the results of a segment that the way back reads a second time, right before the first
-// node that reads one.
-func (r *recomputation) compute(s int, nodes []*ir.Node) {
-	var wanted []*ir.Value
+// recompute adds copies of the nodes of a segment before the first node of the backward pass that consumes one of their results.
+func (r *recomputation) recompute(nodes []*ir.Node) {
+	var needed []*ir.Value
 	var first *ir.Node
 	for _, n := range nodes {
 		for _, v := range n.Outputs {
-			if v == nil || r.stays(v) {
+			if v == nil || r.isStored(v) {
 				continue
 			}
-			uses := later(v, r.inside)
+			uses := usesOutside(v, r.forward)
 			for _, u := range uses {
 				if first == nil || r.at[u.Node] < r.at[first] {
 					first = u.Node
 				}
 			}
 			if len(uses) > 0 {
-				wanted = append(wanted, v)
+				needed = append(needed, v)
 			}
 		}
 	}
-	for _, v := range wanted {
+	for _, v := range needed {
 		r.replace(v, first)
 	}
 }
 
-// stays reports whether v is kept: it is read outside of its segment.
-func (r *recomputation) stays(v *ir.Value) bool {
+// isStored reports whether v is consumed outside its segment, and stored therefore.
+func (r *recomputation) isStored(v *ir.Value) bool {
 	p := v.Producer()
-	if p == nil || !r.inside[p] || r.segment[p] == kept {
+	if p == nil || !r.forward[p] || r.segment[p] == storedNode {
 		return true
 	}
 	return slices.ContainsFunc(v.Uses(), func(u ir.Use) bool {
-		return u.Node == nil || r.inside[u.Node] && r.segment[u.Node] != r.segment[p]
+		return u.Node == nil || r.forward[u.Node] && r.segment[u.Node] != r.segment[p]
 	})
 }
 
-// replace lets the readers of v on the way back read its twin.
+// replace replaces v by its copy in the backward pass.
 func (r *recomputation) replace(v *ir.Value, before *ir.Node) {
-	twin := r.twin(v, before)
-	for _, u := range later(v, r.inside) {
+	made := r.copied(v, before)
+	for _, u := range usesOutside(v, r.forward) {
 		if _, old := r.at[u.Node]; old {
-			u.Node.SetInput(u.Index, twin)
+			u.Node.SetInput(u.Index, made)
 		}
 	}
 }
 
-// twin computes v again, and what it needs of its segment.
-func (r *recomputation) twin(v *ir.Value, before *ir.Node) *ir.Value {
-	if r.stays(v) {
+// copied returns the copy of v, and adds it with the nodes of its segment that it depends on.
+func (r *recomputation) copied(v *ir.Value, before *ir.Node) *ir.Value {
+	if r.isStored(v) {
 		return v
 	}
-	if made := r.twins[v]; made != nil {
+	if made := r.copyOf[v]; made != nil {
 		return made
 	}
 	n := v.Producer()
 	in := make([]*ir.Value, len(n.Inputs()))
 	for i, x := range n.Inputs() {
 		if x != nil {
-			in[i] = r.twin(x, before)
+			in[i] = r.copied(x, before)
 		}
 	}
-	made := r.again(n, in, before)
+	made := r.cloneNode(n, in, before)
 	for i, o := range n.Outputs {
 		if o != nil {
-			r.twins[o] = made.Outputs[i]
+			r.copyOf[o] = made.Outputs[i]
 		}
 	}
 	r.copies = append(r.copies, made)
-	return r.twins[v]
-}
-
-// again adds a copy of n that reads in before a node.
-func (t *Tape) again(n *ir.Node, in []*ir.Value, before *ir.Node) *ir.Node {
-	g := t.Graph()
-	made := g.NewNode(n.Op, in, n.Attrs...)
-	made.Name = n.Name
-	outs := make([]*ir.Value, len(n.Outputs))
-	for i, o := range n.Outputs {
-		if o != nil {
-			outs[i] = g.NewValue(o.Name)
-			t.types[outs[i]] = t.types[o]
-		}
-	}
-	made.SetOutputs(outs...)
-	g.InsertBefore(before, made)
-	return made
+	return r.copyOf[v]
 }

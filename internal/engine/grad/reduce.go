@@ -44,7 +44,7 @@ func reduction(typ string, f func(r reduced) *ir.Value) Rule {
 	return Rule{Type: typ, Backward: func(t *Tape, n *ir.Node, dy []*ir.Value) ([]*ir.Value, error) {
 		r := reduced{Tape: t, node: n, dt: t.DType(n.Input(0))}
 		var err error
-		if r.keep, err = t.keptShape(n); err != nil {
+		if r.keep, err = keepDimsShape(t, n); err != nil {
 			return nil, err
 		}
 		r.dy = r.kept(dy[0])
@@ -56,13 +56,13 @@ func reduction(typ string, f func(r reduced) *ir.Value) Rule {
 	}}
 }
 
-// keptShape is that of n's result with the folded axes in it.
-func (t *Tape) keptShape(n *ir.Node) ([]int64, error) {
+// keepDimsShape is that of n's result with the folded axes in it.
+func keepDimsShape(t *Tape, n *ir.Node) ([]int64, error) {
 	x, y := t.Shape(n.Input(0)), t.Shape(n.Outputs[0])
 	if len(x) == len(y) {
 		return y, nil
 	}
-	axes, _, known := t.list(n, "axes", 1)
+	axes, _, known := t.knownList(n, "axes", 1)
 	if !known {
 		return nil, fmt.Errorf("its axes depend on data")
 	}

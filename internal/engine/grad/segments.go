@@ -15,9 +15,9 @@ type Profile struct {
 	Time  []float64 // to compute it, in multiply-adds
 }
 
-// Profile looks at the forward graph behind Backward. Results that are other views of kept ones count as they are.
-func (t *Tape) Profile() Profile {
-	inside := t.inForward()
+// Profile returns the profile of the forward graph. Views of stored values count like values of their own.
+func (a *Activations) Profile() Profile {
+	t, inside := a.Tape, a.forwardSet()
 	n := len(t.forward)
 	p := Profile{Kept: make([]int64, n), Cross: make([]int64, n), Time: make([]float64, n)}
 	at := map[*ir.Node]int{}
@@ -25,12 +25,12 @@ func (t *Tape) Profile() Profile {
 		at[node] = i
 	}
 	for i, node := range t.forward {
-		p.Time[i] = t.work(node)
+		p.Time[i] = nodeWork(t, node)
 		for _, v := range node.Outputs {
 			if v == nil {
 				continue
 			}
-			if len(later(v, inside)) > 0 {
+			if len(usesOutside(v, inside)) > 0 {
 				p.Kept[i] += t.Bytes(v)
 			}
 			last := i
@@ -47,8 +47,8 @@ func (t *Tape) Profile() Profile {
 	return p
 }
 
-// work is a rough number of multiply-adds.
-func (t *Tape) work(n *ir.Node) float64 {
+// nodeWork is a rough number of multiply-adds.
+func nodeWork(t *Tape, n *ir.Node) float64 {
 	out := 0.0
 	for _, v := range n.Outputs {
 		if v != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// residual is a small convolutional network with all that halves are for.
+// residual returns a small convolutional network with all operators that support float16.
 func residual() *ir.Model {
 	m := ir.NewModel()
 	m.Opsets = []ir.Opset{{Version: 17}}
@@ -35,9 +35,9 @@ func residual() *ir.Model {
 	return m
 }
 
-// halvedStep are the results of a step of residual with the seed and the first weight scaled, and the part of the bytes of images that
+// float16Step returns the results of a step of residual with scaled seed and first weight, and the fraction of the bytes of images that
 // are float32.
-func halvedStep(t *testing.T, halves bool, every int, renew bool, seed, weight float32, batch bool) (out map[string]*ir.Array, wide float64) {
+func float16Step(t *testing.T, float16 bool, every int, cheap bool, seed, weight float32, batch bool) (out map[string]*ir.Array, wide float64) {
 	t.Helper()
 	spec := ir.Spec{DType: ir.Float, Shape: []int64{4, 3, 18, 18}}
 	tape, err := New(t.Context(), residual(), Options{Inputs: map[string]ir.Spec{"x": spec}, BatchStatistics: batch})
@@ -49,17 +49,18 @@ func halvedStep(t *testing.T, halves bool, every int, renew bool, seed, weight f
 	if err := tape.Backward(map[*ir.Value]*ir.Value{y: dy}); err != nil {
 		t.Fatal(err)
 	}
+	a := tape.Activations()
 	if every > 0 {
-		tape.Recompute(tape.Profile().Every(every))
+		a.Recompute(a.Profile().Every(every))
 	}
-	if renew {
+	if cheap {
 		nodes := len(slices.Collect(tape.Graph().Nodes()))
-		if tape.Renew(); every == 0 && len(slices.Collect(tape.Graph().Nodes())) == nodes {
-			t.Error("nothing is renewed")
+		if a.RecomputeCheap(); every == 0 && len(slices.Collect(tape.Graph().Nodes())) == nodes {
+			t.Error("no activation is recomputed")
 		}
 	}
-	if halves {
-		if err := tape.Halve(t.Context(), 4<<10); err != nil {
+	if float16 {
+		if err := a.StoreFloat16(t.Context(), 4<<10); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -86,7 +87,7 @@ func halvedStep(t *testing.T, halves bool, every int, renew bool, seed, weight f
 		specs[r.Value.Name] = r.Tensor.Spec
 		fill(r.Value.Name, ir.NewArray(ir.Float, r.Tensor.Shape...), 1)
 	}
-	types, err := known(t.Context(), tape.Model, specs)
+	types, err := inferValues(t.Context(), tape.Model, specs)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -106,16 +107,16 @@ func halvedStep(t *testing.T, halves bool, every int, renew bool, seed, weight f
 	return out, sizes[ir.Float] / (sizes[ir.Float] + sizes[ir.Float16])
 }
 
-// Gradients are near those of float32, nearly all of the images are Float16, and what is computed again has the same bits.
-func TestHalves(t *testing.T) {
+// Gradients are close to those of float32, almost all images are float16, and recomputation is bit-identical.
+func TestFloat16(t *testing.T) {
 	for _, batch := range []bool{false, true} {
-		want, _ := halvedStep(t, false, 0, false, 1, 1, batch)
-		got, wide := halvedStep(t, true, 0, false, 1, 1, batch)
-		again, _ := halvedStep(t, true, 3, false, 1, 1, batch)
-		renewed, _ := halvedStep(t, true, 3, true, 1, 1, batch)
-		alone, _ := halvedStep(t, false, 0, true, 1, 1, batch)
+		want, _ := float16Step(t, false, 0, false, 1, 1, batch)
+		got, wide := float16Step(t, true, 0, false, 1, 1, batch)
+		again, _ := float16Step(t, true, 3, false, 1, 1, batch)
+		renewed, _ := float16Step(t, true, 3, true, 1, 1, batch)
+		alone, _ := float16Step(t, false, 0, true, 1, 1, batch)
 		if wide > 0.1 {
-			t.Errorf("%.0f %% of the bytes of images are float32", 100*wide)
+			t.Errorf("%.0f %% of the image bytes are float32", 100*wide)
 		}
 		for name, a := range want {
 			x, y := ir.View[float32](a), ir.View[float32](got[name])
@@ -125,20 +126,20 @@ func TestHalves(t *testing.T) {
 				off += float64(x[i]-y[i]) * float64(x[i]-y[i])
 			}
 			if off = math.Sqrt(off / squares); !(off < 0.02) || off == 0 {
-				t.Errorf("%s is off by %.2g of its size", name, off)
+				t.Errorf("%s has a relative error of %.2g", name, off)
 			}
 			if !bytes.Equal(alone[name].Data, want[name].Data) {
-				t.Errorf("%s has other bits where activations are renewed", name)
+				t.Errorf("%s differs with recomputation of cheap operators", name)
 			}
 			if !bytes.Equal(again[name].Data, got[name].Data) || !bytes.Equal(renewed[name].Data, got[name].Data) {
-				t.Errorf("%s has other bits where activations are computed again", name)
+				t.Errorf("%s differs with recomputation", name)
 			}
 		}
 	}
 }
 
-// Activations that are too large stay finite; gradients that are too large show in those of weights.
-func TestHalvesOverflow(t *testing.T) {
+// Activations saturate; an overflow of gradients reaches the gradients of weights.
+func TestFloat16Overflow(t *testing.T) {
 	finite := func(a *ir.Array) bool {
 		for _, v := range ir.View[float32](a) {
 			if math.IsNaN(float64(v)) || math.IsInf(float64(v), 0) {
@@ -147,13 +148,13 @@ func TestHalvesOverflow(t *testing.T) {
 		}
 		return true
 	}
-	if out, _ := halvedStep(t, true, 0, false, 1, 1e6, false); !finite(out["y"]) {
-		t.Error("an activation became infinite")
+	if out, _ := float16Step(t, true, 0, false, 1, 1e6, false); !finite(out["y"]) {
+		t.Error("an activation is infinite")
 	}
-	if out, _ := halvedStep(t, true, 0, false, 1e8, 1, false); finite(out["aw"]) {
-		t.Error("an overflow of gradients is hidden")
+	if out, _ := float16Step(t, true, 0, false, 1e8, 1, false); finite(out["aw"]) {
+		t.Error("an overflow of gradients does not reach the weights")
 	}
-	if out, _ := halvedStep(t, false, 0, false, 1e8, 1, false); !finite(out["aw"]) {
-		t.Error("it overflows in float32 too")
+	if out, _ := float16Step(t, false, 0, false, 1e8, 1, false); !finite(out["aw"]) {
+		t.Error("float32 overflows, too")
 	}
 }

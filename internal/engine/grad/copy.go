@@ -11,31 +11,29 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// Options say what a step is made for.
+// Options are the options of New.
 type Options struct {
-	Inputs map[string]ir.Spec // types of the model's inputs: a step is for one batch size
+	Inputs map[string]ir.Spec // types of the model's inputs; a step has a fixed batch size
 
-	// Train chooses among the parameters that Trainable names; nil takes all.
+	// Train selects the parameters to train, of those of Trainable; nil selects all.
 	Train func(name string) bool
 
-	// BatchStatistics makes BatchNormalization normalise by the statistics of the batch, and keep running ones, as in
-	// training from scratch. Without it the statistics stay as they are.
+	// BatchStatistics makes BatchNormalization normalize with batch statistics and update its running mean and variance, as in
+	// training from scratch. Without it the statistics are frozen.
 	BatchStatistics bool
 
-	// Bare leaves the graph as it is, for running it only: there is no way back then, but it takes any batch that the
-	// model does.
+	// Bare copies the graph for inference: Backward is not supported, but any batch size of the model is.
 	Bare bool
 
-	// Change, where set, may put nodes into the copied graph, such as Dropout, before types are
-	// inferred and rules see it.
+	// Change, if set, changes the copied graph, such as by adding Dropout, before types are inferred and rules are
+	// applied.
 	Change func(t *Tape) error
 }
 
-// New copies the main graph of m, with functions in the place of their calls, and makes inputs of
-// the parameters. m stays as it is, and in use: tensors are shared with it.
+// New copies the main graph of m, with inlined functions, and makes the parameters inputs. m is unchanged; tensors are
+// shared with it.
 func New(ctx context.Context, m *ir.Model, o Options) (*Tape, error) {
-	t := Empty()
-	t.batchStatistics = o.BatchStatistics
+	t := &Tape{Builder: NewBuilder(), batchStatistics: o.BatchStatistics, needs: map[*ir.Value]bool{}, grads: map[*ir.Value]*ir.Value{}}
 	t.Model.Opsets = append(slices.Clone(m.Opsets), t.Model.Opsets...)
 	c := &copier{tape: t, from: m, values: map[*ir.Value]*ir.Value{}, params: Trainable(m, o.Train)}
 	if err := c.main(); err != nil {
@@ -57,20 +55,20 @@ func New(ctx context.Context, m *ir.Model, o Options) (*Tape, error) {
 			return nil, err
 		}
 	}
-	if err := t.prepare(); err != nil {
+	if err := t.applyForwardRules(); err != nil {
 		return nil, err
 	}
-	t.reach()
+	t.markNeeds()
 	return t, nil
 }
 
-// A copier copies nodes into a tape.
+// A copier copies nodes of a model into a tape.
 type copier struct {
 	tape   *Tape
 	from   *ir.Model
 	values map[*ir.Value]*ir.Value
 	params map[*ir.Value]bool
-	attrs  map[string]*ir.Attr // of the function call that is copied
+	attrs  map[string]*ir.Attr // of the inlined function call
 	depth  int
 }
 
@@ -110,7 +108,7 @@ func (c *copier) node(n *ir.Node) error {
 		return c.call(n, c.from.Functions[i])
 	}
 	for range n.Subgraphs() {
-		return fmt.Errorf("node %q (%s): models with control flow cannot be trained", n.Label(), n.Op)
+		return fmt.Errorf("node %q (%s): training of models with control flow is not supported", n.Label(), n.Op)
 	}
 	g := c.tape.Graph()
 	made := g.NewNode(n.Op, c.all(n.Inputs()), c.resolve(n.Attrs)...)
@@ -127,10 +125,10 @@ func (c *copier) node(n *ir.Node) error {
 	return nil
 }
 
-// call copies the nodes of f in n's place.
+// call inlines the call n of f.
 func (c *copier) call(n *ir.Node, f *ir.Function) error {
 	if c.depth > maxDepth {
-		return fmt.Errorf("node %q (%s): functions call each other more than %d deep", n.Label(), n.Op, maxDepth)
+		return fmt.Errorf("node %q (%s): functions are nested more than %d deep", n.Label(), n.Op, maxDepth)
 	}
 	inner := &copier{tape: c.tape, from: c.from, values: map[*ir.Value]*ir.Value{}, params: c.params, attrs: map[string]*ir.Attr{}, depth: c.depth + 1}
 	for _, a := range c.resolve(n.Attrs) {
@@ -155,7 +153,7 @@ func (c *copier) call(n *ir.Node, f *ir.Function) error {
 
 const maxDepth = 64
 
-// resolve puts the call's attributes where the function's nodes refer to them.
+// resolve replaces references to attributes of the function call.
 func (c *copier) resolve(attrs []*ir.Attr) []*ir.Attr {
 	var out []*ir.Attr
 	for _, a := range attrs {
@@ -178,7 +176,7 @@ func (c *copier) all(vs []*ir.Value) []*ir.Value {
 	return out
 }
 
-// value is what stands for v in the tape.
+// value returns the copy of v.
 func (c *copier) value(v *ir.Value) *ir.Value {
 	if v == nil {
 		return nil
@@ -199,8 +197,8 @@ func (c *copier) value(v *ir.Value) *ir.Value {
 	return in
 }
 
-// fixed is the type that v declares, as far as it is one of fixed sizes.
-func fixed(v *ir.Value) ir.Spec {
+// declaredSpec returns the declared type of v, undefined if there is none.
+func declaredSpec(v *ir.Value) ir.Spec {
 	if v.Type == nil {
 		return ir.Spec{}
 	}
@@ -219,16 +217,16 @@ func typeOf(s ir.Spec) *ir.Type {
 	return t
 }
 
-// infer finds the types of all values.
+// infer computes the types of all values.
 func (t *Tape) infer(ctx context.Context, inputs map[string]ir.Spec) error {
 	specs := map[string]ir.Spec{}
 	for _, v := range t.Graph().Inputs {
 		if s, ok := inputs[v.Name]; ok {
 			v.Type = typeOf(s)
 		}
-		specs[v.Name] = fixed(v)
+		specs[v.Name] = declaredSpec(v)
 	}
-	known, err := known(ctx, t.Model, specs)
+	known, err := inferValues(ctx, t.Model, specs)
 	if err != nil {
 		return err
 	}
@@ -246,8 +244,8 @@ func (t *Tape) infer(ctx context.Context, inputs map[string]ir.Spec) error {
 	return nil
 }
 
-// known are the types of all values of m that follow from the inputs', with the elements of those that do.
-func known(ctx context.Context, m *ir.Model, inputs map[string]ir.Spec) (_ map[string]*ir.Array, err error) {
+// inferValues returns the types of all values of m, with the elements of those that follow from constants and shapes.
+func inferValues(ctx context.Context, m *ir.Model, inputs map[string]ir.Spec) (_ map[string]*ir.Array, err error) {
 	s, err := engine.Open(ctx, m, engine.Options{PlanOnly: true, KeepAll: true, NoFusion: true})
 	if err != nil {
 		return nil, err
@@ -256,8 +254,8 @@ func known(ctx context.Context, m *ir.Model, inputs map[string]ir.Spec) (_ map[s
 	return s.Known(inputs)
 }
 
-// prepare lets rules put the forms that keep more in the place of nodes.
-func (t *Tape) prepare() error {
+// applyForwardRules replaces nodes by forms that store what their gradients need.
+func (t *Tape) applyForwardRules() error {
 	for n := range t.Graph().Nodes() {
 		if r := lookup(n.Op); r != nil && r.Forward != nil {
 			if err := r.Forward(t, n); err != nil {
@@ -266,24 +264,4 @@ func (t *Tape) prepare() error {
 		}
 	}
 	return nil
-}
-
-// reach marks what depends on a parameter.
-func (t *Tape) reach() {
-	for _, p := range t.Params {
-		t.needs[p.Value] = true
-	}
-	for n := range t.Graph().Nodes() {
-		if r := lookup(n.Op); r != nil && r.Backward == nil {
-			continue
-		}
-		if !slices.ContainsFunc(n.Inputs(), t.Needs) {
-			continue
-		}
-		for _, v := range n.Outputs {
-			if v != nil && t.types[v].DType.IsFloat() {
-				t.needs[v] = true
-			}
-		}
-	}
 }

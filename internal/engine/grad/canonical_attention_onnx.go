@@ -13,7 +13,7 @@ func headAttention(t *Tape, n *ir.Node) bool {
 	if n.Input(4) != nil || n.Input(5) != nil || n.Input(6) != nil || n.Float("softcap", 0) != 0 || isRead(n, 1) || isRead(n, 2) || isRead(n, 3) {
 		return false
 	}
-	b := builder{t, n}
+	b := inserter{t, n}
 	in, attrs := slices.Clone(n.Inputs()[:3]), []*ir.Attr{ir.IntAttr("zeros", 1)}
 	q, k := t.Shape(in[0]), t.Shape(in[1])
 	heads, size := int64(0), int64(0)
@@ -49,7 +49,7 @@ func headAttention(t *Tape, n *ir.Node) bool {
 }
 
 // headMask is what is added to scores of that shape, nil for nothing. It is false if there is a mask of another form.
-func (b builder) headMask(scores []int64) (*ir.Value, bool) {
+func (b inserter) headMask(scores []int64) (*ir.Value, bool) {
 	dt, mask := b.DType(b.at.Input(0)), b.at.Input(3)
 	inf := b.Scalar(dt, math.Inf(-1))
 	if mask != nil {

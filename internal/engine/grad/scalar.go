@@ -7,8 +7,8 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// number is the payload of one element of type Float or Double.
-func number(dt ir.DType, x float64) ir.Mem {
+// scalarPayload returns the payload of one element of type Float or Double.
+func scalarPayload(dt ir.DType, x float64) ir.Mem {
 	if dt == ir.Double {
 		return binary.LittleEndian.AppendUint64(nil, math.Float64bits(x))
 	}

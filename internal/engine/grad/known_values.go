@@ -6,8 +6,8 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// Ints of a value that follows from constants and shapes, such as axes; false if it does not.
-func (t *Tape) integers(v *ir.Value) ([]int64, bool) {
+// knownInts returns the elements of a value that follows from constants and shapes, such as axes; false if it does not.
+func (t *Tape) knownInts(v *ir.Value) ([]int64, bool) {
 	a := t.known[v]
 	if a == nil {
 		return nil, false
@@ -16,8 +16,8 @@ func (t *Tape) integers(v *ir.Value) ([]int64, bool) {
 	return is, err == nil
 }
 
-// number is the one element of a value that is known, false if there is none.
-func (t *Tape) number(v *ir.Value) (float64, bool) {
+// knownScalar returns the only element of a known value.
+func (t *Tape) knownScalar(v *ir.Value) (float64, bool) {
 	a := t.known[v]
 	if a == nil || a.Elems() != 1 || numbers.Check(a.DType) != nil {
 		return 0, false
@@ -27,15 +27,15 @@ func (t *Tape) number(v *ir.Value) (float64, bool) {
 	return x[0], true
 }
 
-// list is what an operator has as an attribute in older opsets and as input i in newer ones. It reports whether it is
-// there, and whether its elements are known.
-func (t *Tape) list(n *ir.Node, name string, i int) (is []int64, given, known bool) {
+// knownList returns a list that is an attribute in older opsets and input i in newer ones. It reports whether the list is given, and
+// whether its elements are known.
+func (t *Tape) knownList(n *ir.Node, name string, i int) (is []int64, given, known bool) {
 	if a := n.Attr(name); a != nil {
 		return a.Ints, true, true
 	}
 	if n.Input(i) == nil {
 		return nil, false, true
 	}
-	is, known = t.integers(n.Input(i))
+	is, known = t.knownInts(n.Input(i))
 	return is, true, known
 }

@@ -1,0 +1,96 @@
+package grad
+
+import (
+	"slices"
+
+	"github.com/mcompress/mcompress/ir"
+)
+
+// Activations changes how the results of the forward pass are stored until the backward pass: recomputed, in float16, or in another form. It is used
+// after Backward.
+type Activations struct {
+	*Tape
+	copies []*ir.Node // nodes that Recompute added
+}
+
+// Activations returns the storage plan of t.
+func (t *Tape) Activations() *Activations { return &Activations{Tape: t} }
+
+// Stored returns the results of the forward graph that the backward pass consumes, in order: the memory of training besides parameters
+// and inputs.
+func (a *Activations) Stored() []*ir.Value {
+	forward := a.forwardSet()
+	var stored []*ir.Value
+	for _, n := range a.forward {
+		for _, v := range n.Outputs {
+			if v != nil && len(usesOutside(v, forward)) > 0 {
+				stored = append(stored, v)
+			}
+		}
+	}
+	return stored
+}
+
+// Replace stores another form of a result: store computes it from the value, and load restores the value once, before its first
+// consumer in the backward pass. Results that the backward pass does not consume are unchanged.
+func (a *Activations) Replace(v *ir.Value, store, load func(*ir.Value) *ir.Node) {
+	forward, at := a.forwardSet(), a.positions()
+	uses := usesOutside(v, forward)
+	if len(uses) == 0 {
+		return
+	}
+	first := uses[0].Node
+	for _, u := range uses {
+		if at[u.Node] < at[first] {
+			first = u.Node
+		}
+	}
+	stored := store(v)
+	a.Graph().InsertBefore(v.Producer().Next(), stored)
+	loaded := load(stored.Outputs[0])
+	a.Graph().InsertBefore(first, loaded)
+	for _, u := range uses {
+		u.Node.SetInput(u.Index, loaded.Outputs[0])
+	}
+}
+
+// forwardSet returns the nodes of the forward graph.
+func (a *Activations) forwardSet() map[*ir.Node]bool {
+	a.Close()
+	set := map[*ir.Node]bool{}
+	for _, n := range a.forward {
+		set[n] = true
+	}
+	return set
+}
+
+// usesOutside returns the uses of v by nodes that are not in the set.
+func usesOutside(v *ir.Value, set map[*ir.Node]bool) []ir.Use {
+	return slices.DeleteFunc(slices.Clone(v.Uses()), func(u ir.Use) bool { return u.Node == nil || set[u.Node] })
+}
+
+// positions returns the index of each node in the graph.
+func (a *Activations) positions() map[*ir.Node]int {
+	at := map[*ir.Node]int{}
+	for n := range a.Graph().Nodes() {
+		at[n] = len(at)
+	}
+	return at
+}
+
+// cloneNode inserts a copy of n with other inputs before a node.
+func (a *Activations) cloneNode(n *ir.Node, in []*ir.Value, before *ir.Node) *ir.Node {
+	g := a.Graph()
+	made := g.NewNode(n.Op, in, n.Attrs...)
+	made.Name = n.Name
+	outs := make([]*ir.Value, len(n.Outputs))
+	for i, o := range n.Outputs {
+		if o != nil {
+			outs[i] = g.NewValue(o.Name)
+			a.types[outs[i]] = a.types[o]
+		}
+	}
+	made.SetOutputs(outs...)
+	g.InsertBefore(before, made)
+	return made
+}

@@ -1,0 +1,139 @@
+package grad
+
+import (
+	"context"
+	"slices"
+
+	"github.com/mcompress/mcompress/internal/engine/half"
+	"github.com/mcompress/mcompress/ir"
+)
+
+// StoreFloat16 stores activations and their gradients of more than minBytes in float16, if the producer and all consumers support it
+// (Micikevicius et al., Mixed Precision Training, 2018, arXiv:1710.03740): they compute in float32, piece by piece. Activations saturate,
+// gradients overflow to infinity, so that an overflow is detected. Parameters, their gradients and statistics are unchanged. It is called
+// after Recompute.
+func (a *Activations) StoreFloat16(ctx context.Context, minBytes int64) error {
+	t := a.Tape
+	splitConvGradients(t)
+	specs := map[string]ir.Spec{}
+	for _, v := range t.Graph().Inputs {
+		specs[v.Name] = declaredSpec(v)
+	}
+	types, err := inferValues(ctx, t.Model, specs)
+	if err != nil {
+		return err
+	}
+	h := &float16Storage{Tape: t, all: types}
+	chosen := h.values(minBytes)
+	for n := range t.Graph().Nodes() {
+		h.convert(n, chosen)
+	}
+	for v := range chosen {
+		if s, ok := t.types[v]; ok {
+			s.DType = ir.Float16
+			t.types[v] = s
+		}
+	}
+	return nil
+}
+
+// splitConvGradients splits each ConvGrad into two nodes, for the gradients of the input and of the weights, so that each has one
+// large tensor less in float32 at a time.
+func splitConvGradients(t *Tape) {
+	paramGrads := map[*ir.Value]bool{}
+	for _, p := range t.Params {
+		paramGrads[p.Grad] = true
+	}
+	for _, n := range slices.Collect(t.Graph().Nodes()) {
+		weights := slices.ContainsFunc(n.Outputs[1:], func(v *ir.Value) bool { return v != nil && (paramGrads[v] || isConsumed(v)) })
+		if !is(n, own, "ConvGrad", "ConvTransposeGrad") || !isConsumed(n.Outputs[0]) || !weights {
+			continue
+		}
+		dx := t.Graph().NewNode(n.Op, n.Inputs(), n.Attrs...)
+		outputs := slices.Clone(n.Outputs)
+		unread := t.Graph().NewValue("g")
+		n.SetOutputs(append([]*ir.Value{unread}, outputs[1:]...)...)
+		dx.SetOutputs(outputs[0], t.Graph().NewValue("g"), t.Graph().NewValue("g"))
+		t.Graph().InsertBefore(n, dx)
+	}
+}
+
+// float16Storage chooses and converts the values that are stored in float16.
+type float16Storage struct {
+	*Tape
+	all map[string]*ir.Array // types by name
+}
+
+// values returns the values to store in float16. Recomputed values are, if the originals are.
+func (h *float16Storage) values(minBytes int64) map[*ir.Value]bool {
+	chosen, refused := map[*ir.Value]bool{}, map[string]bool{}
+	for n := range h.Graph().Nodes() {
+		for _, v := range n.Outputs {
+			switch {
+			case v == nil:
+			case h.isSupported(v, minBytes):
+				chosen[v] = true
+			case h.types[v].Name != "":
+				refused[h.types[v].Name] = true
+			}
+		}
+	}
+	for v := range chosen {
+		if refused[h.types[v].Name] {
+			delete(chosen, v)
+		}
+	}
+	return chosen
+}
+
+// isSupported reports whether v is large, and its producer and consumers support float16.
+func (h *float16Storage) isSupported(v *ir.Value, minBytes int64) bool {
+	a, p := h.all[v.Name], v.Producer()
+	if a == nil || a.DType != ir.Float || a.Bytes() <= minBytes {
+		return false
+	}
+	if f, ok := h.form(p, a.Shape); !ok || !slices.Contains(f.Out, slices.Index(p.Outputs, v)) {
+		return false
+	}
+	return !slices.ContainsFunc(v.Uses(), func(u ir.Use) bool {
+		f, ok := h.form(u.Node, a.Shape)
+		return !ok || !slices.Contains(f.In, u.Index)
+	})
+}
+
+// form returns the float16 form of n for values of this shape. n is nil for graph outputs.
+func (h *float16Storage) form(n *ir.Node, shape []int64) (half.Form, bool) {
+	if n == nil || n.Outputs[0] == nil || !is(n, "", n.Op.Type) && !is(n, own, n.Op.Type) {
+		return half.Form{}, false
+	}
+	f, ok := half.Of(n.Op.Type)
+	y := h.all[n.Outputs[0].Name]
+	return f, ok && y != nil && f.Fits(shape, y.Shape)
+}
+
+// convert replaces n by its float16 form, if any of its inputs or outputs is chosen.
+func (h *float16Storage) convert(n *ir.Node, chosen map[*ir.Value]bool) {
+	var outputs []int64
+	for i, v := range n.Outputs {
+		if chosen[v] {
+			outputs = append(outputs, int64(i))
+		}
+	}
+	if len(outputs) == 0 && !slices.ContainsFunc(n.Inputs(), func(v *ir.Value) bool { return chosen[v] }) {
+		return
+	}
+	_, activation := h.types[n.Outputs[0]]
+	for _, a := range half.Attributes(outputs, !activation) {
+		n.SetAttr(a)
+	}
+	if f, _ := half.Of(n.Op.Type); f.Itself {
+		return
+	}
+	domain := n.Op.Domain
+	n.SetAttr(ir.IntAttr("version", h.Graph().Opset(domain)))
+	if domain == newest {
+		domain = ""
+	}
+	n.SetAttr(ir.StringAttr("domain", domain))
+	n.Op = ir.OpID{Domain: half.Domain, Type: n.Op.Type}
+}
