@@ -219,7 +219,7 @@ func TestOutputsThatDoNotMatchAreErrors(t *testing.T) {
 		}
 	}
 	_, err := Compare(t.Context(), good, good, made(t, m, 1), Options{Scores: "z"})
-	if err == nil || !strings.Contains(err.Error(), `no output is called "z"; there are y`) {
+	if err == nil || !strings.Contains(err.Error(), `unknown output "z"; outputs are y`) {
 		t.Errorf("got %v", err)
 	}
 }

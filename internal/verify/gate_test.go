@@ -34,8 +34,8 @@ func TestGatesLookAtTheWorstOutput(t *testing.T) {
 		{[]Output{measured, equal, empty}, 20, 0.9, 0.5, ""},
 		{[]Output{equal, classes}, inf, 1, 0.25, "the outputs are equal"},
 		{[]Output{measured, broken}, -inf, -inf, 0.5, `output "c": 2 of 4 elements`},
-		{[]Output{classes}, math.NaN(), math.NaN(), 0.25, "no output of floats"},
-		{[]Output{empty}, math.NaN(), math.NaN(), math.NaN(), "no output of floats"},
+		{[]Output{classes}, math.NaN(), math.NaN(), 0.25, "no float output"},
+		{[]Output{empty}, math.NaN(), math.NaN(), math.NaN(), "no float output"},
 	} {
 		r := &Result{Outputs: c.outputs}
 		for name, want := range map[string]float64{"min-sqnr": c.sqnr, "min-cosine": c.cosine, "min-agreement": c.agreement} {

@@ -126,7 +126,7 @@ func TestToleranceOfWhatIsNoNumber(t *testing.T) {
 		{text("a"), text("a"), ""},
 		{text("a"), text("b"), `element 0 is "b", but "a" was recorded`},
 		{float8(1), float8(1), ""},
-		{float8(1), float8(2), "the bytes of float8e5m2[1] are not those that were recorded"},
+		{float8(1), float8(2), "the bytes of float8e5m2[1] differ from the recorded ones"},
 		{seq(text("a")), seq(text("b")), `item 0: element 0 is "b", but "a" was recorded`},
 		{seq(text("a")), text("a"), "string[1], but seq of 1 was recorded"},
 		{dict(1), dict(1), ""},
