@@ -18,7 +18,7 @@ type Correction struct {
 }
 
 // of corrects biases where that is wanted, with what will stand for each weight.
-func (b *Correction) Apply(c *pass.Context, codings map[*ir.Value]*spec.Encoding) error {
+func (b *Correction) Apply(c *pass.Context, codings map[*ir.Value]spec.Encoding) error {
 	if !b.Enabled {
 		return nil
 	}

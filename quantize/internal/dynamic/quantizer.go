@@ -64,11 +64,11 @@ func (d *Quantizer) rewrite(c *pass.Context, ws []*weights.Weight) error {
 	if err := d.Bias.Apply(c, d.encodings(groups)); err != nil {
 		return err
 	}
-	at := map[*ir.Node]*rewrite.Stored{}
+	at := map[*ir.Node]*rewrite.PerChannel{}
 	by := map[*ir.Node]*weights.Consumer{}
 	for _, w := range groups {
 		cd, _ := d.encoding(w.Weight)
-		st := rewrite.Store(w.Base.Graph(), w.Base, cd)
+		st := rewrite.StorePerChannel(w.Base.Graph(), w.Base, cd)
 		for _, s := range w.Consumers {
 			at[s.Node], by[s.Node] = st, s
 		}
@@ -91,8 +91,8 @@ func (d *Quantizer) rewrite(c *pass.Context, ws []*weights.Weight) error {
 }
 
 // codings are those of all weights.
-func (d *Quantizer) encodings(gs []*group) map[*ir.Value]*spec.Encoding {
-	all := map[*ir.Value]*spec.Encoding{}
+func (d *Quantizer) encodings(gs []*group) map[*ir.Value]spec.Encoding {
+	all := map[*ir.Value]spec.Encoding{}
 	for _, g := range gs {
 		cd, _ := d.encoding(g.Weight)
 		for _, m := range g.members {
@@ -137,7 +137,7 @@ func (d *Quantizer) mergeEqual(c *pass.Context, ws []*weights.Weight) ([]*group,
 }
 
 // row is the ledger's line for m, one of the weights that st stands for.
-func (d *Quantizer) row(g *group, m *weights.Weight, st *rewrite.Stored) pass.Row {
+func (d *Quantizer) row(g *group, m *weights.Weight, st *rewrite.PerChannel) pass.Row {
 	r := pass.Row{Form: pass.MatMulInteger, After: st.Parts(), Restore: st.Restore}
 	if m.Consumers[0].Side == weights.Lookup {
 		r.Form = pass.GatherCodes
@@ -172,7 +172,7 @@ func (d *Quantizer) choose(c *pass.Context) ([]*weights.Weight, error) {
 		}
 		taken = append(taken, w)
 	}
-	return spec.Precheck(c, taken, func(w *weights.Weight) (*ir.Value, *spec.Encoding) {
+	return spec.Precheck(c, taken, func(w *weights.Weight) (*ir.Value, spec.Encoding) {
 		cd, _ := d.encoding(w)
 		return w.Base, cd
 	})
@@ -221,6 +221,6 @@ func (d *Quantizer) refuse(c *pass.Context, w *weights.Weight) string {
 	return ""
 }
 
-func (d *Quantizer) encoding(w *weights.Weight) (*spec.Encoding, string) {
+func (d *Quantizer) encoding(w *weights.Weight) (*spec.PerChannel, string) {
 	return rewrite.PerChannelEncoding(w, d.Spec, d.buffers)
 }

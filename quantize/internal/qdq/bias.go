@@ -18,8 +18,8 @@ import (
 
 // A bias is that of one layer as it will be stored.
 type biasEncoding struct {
-	encoding        *spec.Encoding // of the layer's weight
-	weight          *rewrite.Stored
+	encoding        *spec.PerChannel // of the layer's weight
+	weight          *rewrite.PerChannel
 	bias            *ir.Tensor
 	group           int64
 	activationScale float32   // scale of what the layer reads

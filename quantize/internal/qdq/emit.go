@@ -16,15 +16,15 @@ type emitter struct {
 	*quantizedGraph
 	g            *ir.Graph
 	known        map[string]calibrate.Summary
-	scaleSources map[*ir.Value]string          // names of values whose ranges stand for others', before anything changes
-	weights      map[*ir.Value]*ir.Value       // dequantized, by weight
-	stored       map[*ir.Value]*rewrite.Stored // by weight
-	biases       map[*ir.Value]bool            // that have their rows
+	scaleSources map[*ir.Value]string              // names of values whose ranges stand for others', before anything changes
+	weights      map[*ir.Value]*ir.Value           // dequantized, by weight
+	stored       map[*ir.Value]*rewrite.PerChannel // by weight
+	biases       map[*ir.Value]bool                // that have their rows
 }
 
 // emit rewrites the graph.
 func (s *Quantizer) emit(c *pass.Context, f *quantizedGraph, known map[string]calibrate.Summary) error {
-	e := &emitter{Quantizer: s, quantizedGraph: f, g: c.Model.Graph, known: known, scaleSources: map[*ir.Value]string{}, weights: map[*ir.Value]*ir.Value{}, stored: map[*ir.Value]*rewrite.Stored{}, biases: map[*ir.Value]bool{}}
+	e := &emitter{Quantizer: s, quantizedGraph: f, g: c.Model.Graph, known: known, scaleSources: map[*ir.Value]string{}, weights: map[*ir.Value]*ir.Value{}, stored: map[*ir.Value]*rewrite.PerChannel{}, biases: map[*ir.Value]bool{}}
 	values := f.quantizedValues()
 	for _, v := range values {
 		e.scaleSources[v] = f.scaleSource(v).Name
@@ -134,7 +134,7 @@ func (e *emitter) weight(l *quantizedLayer) *ir.Value {
 		return d
 	}
 	before, readers := l.weight.Const, pass.Readers(l.weight)
-	st := rewrite.Store(e.g, l.weight, l.encoding)
+	st := rewrite.StorePerChannel(e.g, l.weight, l.encoding)
 	if l.float {
 		e.weights[l.weight], e.stored[l.weight] = rewrite.New(e.c).CastMul(st), st
 		e.c.Changed(l.weight, before, readers, e.row(l, st))

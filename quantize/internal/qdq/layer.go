@@ -16,7 +16,7 @@ type quantizedLayer struct {
 	weight   *ir.Value
 	consumer *weights.Consumer // nil for Conv
 	bias     *ir.Value         // nil where there is none
-	encoding *spec.Encoding
+	encoding *spec.PerChannel
 	float    bool // its activations stay float
 }
 
@@ -64,7 +64,7 @@ func (s *Quantizer) convolution(c *pass.Context, n *ir.Node) *quantizedLayer {
 		return nil
 	}
 	l := &quantizedLayer{node: n, weight: o.Base, bias: n.Input(2), float: s.floatNodes[n]}
-	l.encoding = &spec.Encoding{Buffers: s.buffers, Weight: o.Base.Const, Shape: o.Shape, Spec: s.weightSpec(), Axis: 0}
+	l.encoding = &spec.PerChannel{Buffers: s.buffers, Weight: o.Base.Const, Shape: o.Shape, Spec: s.weightSpec(), Axis: 0}
 	return s.withScales(l)
 }
 
@@ -77,7 +77,7 @@ func (s *Quantizer) matrixLayer(c *pass.Context, st *weights.Consumer) *quantize
 			return nil
 		}
 	}
-	l.encoding = &spec.Encoding{Buffers: s.buffers, Weight: l.weight.Const, Shape: st.BaseShape(), Spec: s.weightSpec(), Axis: st.ChannelAxis(), Transpose: st.Transposed}
+	l.encoding = &spec.PerChannel{Buffers: s.buffers, Weight: l.weight.Const, Shape: st.BaseShape(), Spec: s.weightSpec(), Axis: st.ChannelAxis(), Transpose: st.Transposed}
 	return s.withScales(l)
 }
 
@@ -131,7 +131,7 @@ func (l *quantizedLayer) sameEncoding(o *quantizedLayer) bool {
 }
 
 // row is the ledger's line for l's weight.
-func (s *Quantizer) row(l *quantizedLayer, st *rewrite.Stored) pass.Row {
+func (s *Quantizer) row(l *quantizedLayer, st *rewrite.PerChannel) pass.Row {
 	r := pass.Row{Form: qdqForm, After: st.Parts(), Restore: st.Restore}
 	if l.float {
 		r.Form = pass.CastMul

@@ -7,35 +7,35 @@ import (
 
 // dequantizedBlocks is the float matrix of K×N, made at the head of the graph that holds the codes. ONNX Runtime folds the
 // Transposes of codes that lie the other way round.
-func (r *Rewriter) dequantizeBlocks(st *Stored) *ir.Value {
+func (st *Blockwise) dequantize(r *Rewriter, _ bool) *ir.Value {
 	in := []*ir.Value{st.Quantized, st.ScaleValue}
 	if st.ZeroPointValue != nil {
 		in = append(in, st.ZeroPointValue)
 	}
-	if !st.Blocks.RowMajor() {
+	if !st.Layout.RowMajor() {
 		for i, v := range in {
 			in[i] = r.asRowMajor(st, v)
 		}
 	}
 	attrs := []*ir.Attr{ir.IntAttr("axis", 1)}
-	if st.Blocks.NumBlocks() > 1 {
-		attrs = []*ir.Attr{ir.IntAttr("axis", 0), ir.IntAttr("block_size", int64(st.Blocks.Spec.Block))}
+	if st.Layout.NumBlocks() > 1 {
+		attrs = []*ir.Attr{ir.IntAttr("axis", 0), ir.IntAttr("block_size", int64(st.Layout.Spec.Block))}
 	}
 	return st.Graph.Insert(firstAfter(st.Graph, in), "DequantizeLinear", in, attrs...)
 }
 
 // stood is a constant whose columns lie, as DequantizeLinear wants it: turned, or for one block a column a vector.
-func (r *Rewriter) asRowMajor(st *Stored, v *ir.Value) *ir.Value {
+func (r *Rewriter) asRowMajor(st *Blockwise, v *ir.Value) *ir.Value {
 	g := st.Graph
 	if v.Const.Shape[1] == 1 {
-		to := r.c.Const(g, ir.Int64, []int64{1}, ir.Ints(st.Blocks.Cols))
+		to := r.c.Const(g, ir.Int64, []int64{1}, ir.Ints(st.Layout.Cols))
 		return g.Insert(g.First(), "Reshape", []*ir.Value{v, to})
 	}
 	return g.Insert(g.First(), "Transpose", []*ir.Value{v}, ir.IntsAttr("perm", 1, 0))
 }
 
 // gatherBlocks looks up rows of codes and of their scales. Gather takes no type below a byte: runtimes fold the Cast.
-func (r *Rewriter) gatherBlocks(s *weights.Consumer, st *Stored) {
+func (st *Blockwise) gather(r *Rewriter, s *weights.Consumer) {
 	g, at := s.Node.Graph(), s.Node
 	rows := func(v *ir.Value) *ir.Value { return g.Insert(at, "Gather", []*ir.Value{v, s.Activation()}) }
 	codes := rows(r.castToBytes(st, st.Quantized))
@@ -52,14 +52,14 @@ func (r *Rewriter) gatherBlocks(s *weights.Consumer, st *Stored) {
 }
 
 // bytes is codes, or zero points, a byte each.
-func (r *Rewriter) castToBytes(st *Stored, v *ir.Value) *ir.Value {
-	if st.Blocks.Bits == 8 {
+func (r *Rewriter) castToBytes(st *Blockwise, v *ir.Value) *ir.Value {
+	if st.Layout.Bits == 8 {
 		return v
 	}
 	k := scopedValue{st.Graph, v}
 	if r.casts[k] == nil {
 		to := ir.Uint8
-		if st.Blocks.Spec.Low < 0 {
+		if st.Layout.Spec.Low < 0 {
 			to = ir.Int8
 		}
 		r.casts[k] = r.Cast(st.Graph, st.Graph.First(), v, to)
@@ -68,8 +68,8 @@ func (r *Rewriter) castToBytes(st *Stored, v *ir.Value) *ir.Value {
 }
 
 // steps is (codes - zero)·scale for some columns, blocks × rows of a block.
-func (r *Rewriter) dequantizeColumns(g *ir.Graph, at *ir.Node, st *Stored, codes, zero, scale *ir.Value) *ir.Value {
-	n, block := st.Blocks.NumBlocks(), int64(st.Blocks.Spec.Block)
+func (r *Rewriter) dequantizeColumns(g *ir.Graph, at *ir.Node, st *Blockwise, codes, zero, scale *ir.Value) *ir.Value {
+	n, block := st.Layout.NumBlocks(), int64(st.Layout.Spec.Block)
 	blocks := func(v *ir.Value, size int64) *ir.Value {
 		to := r.c.Const(g, ir.Int64, []int64{3}, ir.Ints(-1, n, size))
 		return g.Insert(at, "Reshape", []*ir.Value{v, to})
@@ -78,17 +78,17 @@ func (r *Rewriter) dequantizeColumns(g *ir.Graph, at *ir.Node, st *Stored, codes
 	if zero != nil {
 		x = g.Insert(at, "Sub", []*ir.Value{x, blocks(r.Cast(g, at, zero, ir.Float), 1)})
 	}
-	if st.Blocks.Spec.Half {
+	if st.Layout.Spec.Half {
 		scale = r.Cast(g, at, scale, ir.Float)
 	}
 	return g.Insert(at, "Mul", []*ir.Value{x, blocks(scale, 1)})
 }
 
 // castBlocks is the whole weight in nodes that runtimes fold.
-func (r *Rewriter) castMulBlocks(st *Stored) *ir.Value {
+func (st *Blockwise) castMul(r *Rewriter) *ir.Value {
 	g, at := st.Graph, st.Graph.First()
 	codes := st.Quantized
-	if st.Blocks.BytePacked() {
+	if st.Layout.BytePacked() {
 		codes = r.unpack(g, at, st)
 	}
 	shape := r.c.Const(g, ir.Int64, []int64{int64(len(st.Weight.Shape))}, ir.Ints(st.Weight.Shape...))
@@ -100,14 +100,14 @@ func (r *Rewriter) castMulBlocks(st *Stored) *ir.Value {
 }
 
 // unpacked takes bytes apart by arithmetic that every opset has: floats hold bytes exactly.
-func (r *Rewriter) unpack(g *ir.Graph, at *ir.Node, st *Stored) *ir.Value {
+func (r *Rewriter) unpack(g *ir.Graph, at *ir.Node, st *Blockwise) *ir.Value {
 	number := func(f float32) *ir.Value { return r.c.Const(g, ir.Float, nil, ir.Floats(f)) }
 	column := r.c.Const(g, ir.Int64, []int64{2}, ir.Ints(-1, 1))
 	rest := g.Insert(at, "Reshape", []*ir.Value{r.Cast(g, at, st.Quantized, ir.Float), column})
-	per := 8 / st.Blocks.Bits
+	per := 8 / st.Layout.Bits
 	codes := make([]*ir.Value, per)
 	for i := per - 1; i > 0; i-- {
-		unit := float32(int(1) << (i * st.Blocks.Bits))
+		unit := float32(int(1) << (i * st.Layout.Bits))
 		codes[i] = g.Insert(at, "Floor", []*ir.Value{g.Insert(at, "Mul", []*ir.Value{rest, number(1 / unit)})})
 		rest = g.Insert(at, "Sub", []*ir.Value{rest, g.Insert(at, "Mul", []*ir.Value{codes[i], number(unit)})})
 	}

@@ -8,11 +8,10 @@ import (
 	"github.com/mcompress/mcompress/quantize/internal/weights"
 )
 
-// castMul is (codes - zero) · scale in nodes that runtimes fold.
-func (r *Rewriter) CastMul(st *Stored) *ir.Value {
-	if st.Blocks != nil {
-		return r.castMulBlocks(st)
-	}
+// CastMul is (q - zero point) · scale in nodes that runtimes fold.
+func (r *Rewriter) CastMul(st Stored) *ir.Value { return st.castMul(r) }
+
+func (st *PerChannel) castMul(r *Rewriter) *ir.Value {
 	g, at := st.Graph, st.Graph.First()
 	x := r.Cast(g, at, st.Quantized, ir.Float)
 	if z := r.zeroPoint(st); z != nil {
@@ -29,9 +28,9 @@ func (r *Rewriter) CastMul(st *Stored) *ir.Value {
 // MatMulNBits of the pair, unless it has made Gemm and an activation, or MatMul, Add and
 // an activation, one node before; it would dequantize in every run then. So Gemm becomes
 // MatMul and Sum, and an Add that follows becomes Sum.
-func (r *Rewriter) DequantizeLinear(s *weights.Consumer, st *Stored) {
+func (r *Rewriter) DequantizeLinear(s *weights.Consumer, st Stored) {
 	g, at, x := s.Node.Graph(), s.Node, s.Activation()
-	w := r.dequantize(st, s.Transposed)
+	w := st.dequantize(r, s.Transposed)
 	if !at.Op.Is("Gemm") {
 		old := at.Input(s.Use.Index)
 		at.SetInput(s.Use.Index, w)
@@ -58,12 +57,8 @@ func sumAfter(n *ir.Node) {
 	}
 }
 
-// dequantized is the float weight in one orientation, made at the head of the graph that
-// holds the codes.
-func (r *Rewriter) dequantize(st *Stored, transposed bool) *ir.Value {
-	if st.Blocks != nil {
-		return r.dequantizeBlocks(st)
-	}
+// dequantize is the float weight in one orientation, inserted at the start of the graph with the quantized weight.
+func (st *PerChannel) dequantize(r *Rewriter, transposed bool) *ir.Value {
 	in := []*ir.Value{r.orient(st, transposed), r.reshape(st, st.ScaleValue, false), r.zeroPoints(st)}
 	if in[2] == nil {
 		in = in[:2]
@@ -100,7 +95,7 @@ func firstAfter(g *ir.Graph, vs []*ir.Value) *ir.Node {
 // They are stated, and not shared with other weights, although zeros could be left out:
 // where ONNX Runtime turns int8 weights into uint8 (session.x64quantprecision, for CPUs
 // without VNNI) it takes no others, and fails when two weights share them.
-func (r *Rewriter) zeroPoints(st *Stored) *ir.Value {
+func (r *Rewriter) zeroPoints(st *PerChannel) *ir.Value {
 	if st.ZeroPointValue != nil || st.Axis < 0 {
 		return r.flatZeroPoint(st, r.zeroPoint(st))
 	}

@@ -9,9 +9,9 @@ import (
 )
 
 // channelCoding says how w is stored so that all its sites can read it, or why it cannot be.
-func PerChannelEncoding(w *weights.Weight, qs spec.QuantSpec, b *spec.BufferPool) (*spec.Encoding, string) {
+func PerChannelEncoding(w *weights.Weight, qs spec.QuantSpec, b *spec.BufferPool) (*spec.PerChannel, string) {
 	first := w.Consumers[0]
-	cd := &spec.Encoding{Buffers: b, Weight: w.Base.Const, Shape: first.BaseShape(), Spec: qs, Transpose: true}
+	cd := &spec.PerChannel{Buffers: b, Weight: w.Base.Const, Shape: first.BaseShape(), Spec: qs, Transpose: true}
 	axis := first.ChannelAxis()
 	for _, s := range w.Consumers {
 		if !slices.Equal(s.BaseShape(), cd.Shape) {
@@ -34,7 +34,7 @@ func PerChannelEncoding(w *weights.Weight, qs spec.QuantSpec, b *spec.BufferPool
 
 // placeScales sets the grid and the shape of the scales, which lets them multiply what the
 // first site's product keeps.
-func placeScales(c *spec.Encoding, perTensor bool, w *weights.Weight) {
+func placeScales(c *spec.PerChannel, perTensor bool, w *weights.Weight) {
 	rank := len(c.Shape)
 	n := (ir.Spec{Shape: c.Shape}).Elems()
 	switch {

@@ -7,11 +7,9 @@ import (
 
 // gatherRows replaces a lookup in a float table by one in codes and scales: a
 // DequantizeLinear in front of it would expand the whole table in every run.
-func (r *Rewriter) Gather(s *weights.Consumer, st *Stored) {
-	if st.Blocks != nil {
-		r.gatherBlocks(s, st)
-		return
-	}
+func (r *Rewriter) Gather(s *weights.Consumer, st Stored) { st.gather(r, s) }
+
+func (st *PerChannel) gather(r *Rewriter, s *weights.Consumer) {
 	g, at := s.Node.Graph(), s.Node
 	rows := func(v *ir.Value) *ir.Value {
 		if st.Axis != 0 || v.Const != nil && len(v.Const.Shape) == 0 {
@@ -32,7 +30,7 @@ func (r *Rewriter) Gather(s *weights.Consumer, st *Stored) {
 
 // product replaces a float product by an integer one. Mul(y, Mul(xs, ws)) is the
 // order that ONNX Runtime fuses.
-func (r *Rewriter) MatMulInteger(s *weights.Consumer, st *Stored) {
+func (r *Rewriter) MatMulInteger(s *weights.Consumer, st *PerChannel) {
 	g, at := s.Node.Graph(), s.Node
 	q := r.quantized(g, at, r.float32Activation(s, st))
 	codes, zero := r.orient(st, s.Transposed), r.flatZeroPoint(st, r.zeroPoint(st))
@@ -56,7 +54,7 @@ func (r *Rewriter) MatMulInteger(s *weights.Consumer, st *Stored) {
 
 // activation is the float32 factor that is quantized at run time. Scales that lie
 // along the sum multiply it, as they cannot be taken out of the product.
-func (r *Rewriter) float32Activation(s *weights.Consumer, st *Stored) *ir.Value {
+func (r *Rewriter) float32Activation(s *weights.Consumer, st *PerChannel) *ir.Value {
 	g, at, x := s.Node.Graph(), s.Node, s.Activation()
 	if s.Elem != ir.Float {
 		x = r.castToFloat32(g, at, x)
@@ -103,7 +101,7 @@ func (r *Rewriter) swapLastAxes(g *ir.Graph, at *ir.Node, x *ir.Value, rank int)
 
 // oriented is the codes as a reader sees them. Turning them is a node, once for all
 // that need it; runtimes fold it.
-func (r *Rewriter) orient(st *Stored, transposed bool) *ir.Value {
+func (r *Rewriter) orient(st *PerChannel, transposed bool) *ir.Value {
 	if transposed == st.Transpose {
 		return st.Quantized
 	}
@@ -115,7 +113,7 @@ func (r *Rewriter) orient(st *Stored, transposed bool) *ir.Value {
 }
 
 // zero is the codes' zero point, nil where it is the code 0 that operators assume.
-func (r *Rewriter) zeroPoint(st *Stored) *ir.Value {
+func (r *Rewriter) zeroPoint(st *PerChannel) *ir.Value {
 	switch {
 	case st.ZeroPointValue != nil:
 		return st.ZeroPointValue
@@ -127,7 +125,7 @@ func (r *Rewriter) zeroPoint(st *Stored) *ir.Value {
 
 // outer is the scale that multiplies the product: the weight's, where it lies along an
 // axis that is kept, times Gemm's alpha.
-func (r *Rewriter) outputScale(s *weights.Consumer, st *Stored) *ir.Value {
+func (r *Rewriter) outputScale(s *weights.Consumer, st *PerChannel) *ir.Value {
 	g := s.Node.Graph()
 	alpha := s.Node.Float("alpha", 1)
 	if !s.Node.Op.Is("Gemm") {
@@ -145,7 +143,7 @@ func (r *Rewriter) outputScale(s *weights.Consumer, st *Stored) *ir.Value {
 }
 
 // flat is zero points as MatMulInteger takes them: a vector for a matrix.
-func (r *Rewriter) flatZeroPoint(st *Stored, v *ir.Value) *ir.Value {
+func (r *Rewriter) flatZeroPoint(st *PerChannel, v *ir.Value) *ir.Value {
 	if v == nil || v.Const != nil && len(v.Const.Shape) == 0 {
 		return v
 	}
@@ -154,7 +152,7 @@ func (r *Rewriter) flatZeroPoint(st *Stored, v *ir.Value) *ir.Value {
 
 // placed is a matrix's scales or zero points as a column or as a vector; those of
 // batches and single ones fit as they are.
-func (r *Rewriter) reshape(st *Stored, v *ir.Value, column bool) *ir.Value {
+func (r *Rewriter) reshape(st *PerChannel, v *ir.Value, column bool) *ir.Value {
 	shape := []int64{st.Layout.NumScales()}
 	if column {
 		shape = append(shape, 1)

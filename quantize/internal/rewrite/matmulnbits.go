@@ -6,13 +6,13 @@ import (
 )
 
 // bits replaces a product by MatMulNBits.
-func (r *Rewriter) MatMulNBits(s *weights.Consumer, st *Stored, level int64) {
+func (r *Rewriter) MatMulNBits(s *weights.Consumer, st *Blockwise, level int64) {
 	g, at, x := s.Node.Graph(), s.Node, s.Activation()
 	importDomain(g, MicrosoftDomain)
 	if s.TransposesActivation() {
 		x = g.Insert(at, "Transpose", []*ir.Value{x}, ir.IntsAttr("perm", 1, 0))
 	}
-	b := st.Blocks
+	b := st.Layout
 	attrs := []*ir.Attr{ir.IntAttr("K", b.Rows), ir.IntAttr("N", b.Cols), ir.IntAttr("bits", int64(b.Bits)), ir.IntAttr("block_size", int64(b.Spec.Block))}
 	if level > 0 {
 		attrs = append(attrs, ir.IntAttr("accuracy_level", level))

@@ -7,43 +7,82 @@ import (
 	"github.com/mcompress/mcompress/quantize/internal/weights"
 )
 
-// alongSum reports whether st's scales lie along the axis that s sums over.
-func (st *Stored) scalesAlongReduction(s *weights.Consumer) bool {
-	return st.Axis >= 0 && s.ChannelAxis() != st.Axis
+// A Stored is a quantized weight whose tensors are constants of the model.
+type Stored interface {
+	// Parts are the constants, for the ledger.
+	Parts() []pass.Part
+	// Restore is the float weight, dequantized from its parts.
+	Restore(parts []*ir.Tensor) *ir.Tensor
+
+	castMul(r *Rewriter) *ir.Value
+	gather(r *Rewriter, s *weights.Consumer)
+	dequantize(r *Rewriter, transposed bool) *ir.Value
 }
 
-// A stored is a coding whose tensors are constants of the model.
-type Stored struct {
-	*spec.Encoding
-	Graph                                 *ir.Graph // the graph that holds them
-	Quantized, ScaleValue, ZeroPointValue *ir.Value // zero is nil for symmetric schemes
-	transposed                            *ir.Value // the codes transposed, made on demand
-	ExplicitZeroPoint                     *ir.Value // the symmetric zero points, where they are written out
+// Store adds e's tensors to g as constants with base's name and a suffix.
+func Store(g *ir.Graph, base *ir.Value, e spec.Encoding) Stored {
+	if b, ok := e.(*spec.Blockwise); ok {
+		return &Blockwise{Blockwise: b, constants: newConstants(g, base, b)}
+	}
+	return StorePerChannel(g, base, e.(*spec.PerChannel))
 }
 
-// store adds c's tensors to g as base's name and a short suffix.
-func Store(g *ir.Graph, base *ir.Value, c *spec.Encoding) *Stored {
-	ts := c.Recipe().Derive()
-	st := &Stored{Encoding: c, Graph: g}
-	st.Quantized = g.AddConst(base.Name+"_q", ts[spec.OutQuantized])
-	st.ScaleValue = g.AddConst(base.Name+"_s", ts[spec.OutScales])
+// A constants is the stored tensors of a weight in a graph.
+type constants struct {
+	Graph                                 *ir.Graph
+	Quantized, ScaleValue, ZeroPointValue *ir.Value // ZeroPointValue is nil for symmetric schemes
+}
+
+func newConstants(g *ir.Graph, base *ir.Value, e spec.Encoding) constants {
+	ts := e.Recipe().Derive()
+	c := constants{Graph: g, Quantized: g.AddConst(base.Name+"_q", ts[spec.OutQuantized]), ScaleValue: g.AddConst(base.Name+"_s", ts[spec.OutScales])}
 	if len(ts) > spec.OutZeroPoints {
-		st.ZeroPointValue = g.AddConst(base.Name+"_z", ts[spec.OutZeroPoints])
+		c.ZeroPointValue = g.AddConst(base.Name+"_z", ts[spec.OutZeroPoints])
 	}
-	return st
+	return c
 }
 
-// parts are the ledger's account of st.
-func (st *Stored) Parts() []pass.Part {
+// Parts are the constants, for the ledger.
+func (c *constants) Parts() []pass.Part {
 	ps := []pass.Part{
-		{Role: pass.Payload, Value: st.Quantized, Tensor: st.Quantized.Const},
-		{Role: pass.Scales, Value: st.ScaleValue, Tensor: st.ScaleValue.Const},
+		{Role: pass.Payload, Value: c.Quantized, Tensor: c.Quantized.Const},
+		{Role: pass.Scales, Value: c.ScaleValue, Tensor: c.ScaleValue.Const},
 	}
-	if st.ZeroPointValue != nil {
-		ps = append(ps, pass.Part{Role: pass.Scales, Value: st.ZeroPointValue, Tensor: st.ZeroPointValue.Const})
+	if c.ZeroPointValue != nil {
+		ps = append(ps, pass.Part{Role: pass.Scales, Value: c.ZeroPointValue, Tensor: c.ZeroPointValue.Const})
 	}
+	return ps
+}
+
+// PerChannel is a stored weight with one scale for each channel, or for the whole tensor.
+type PerChannel struct {
+	*spec.PerChannel
+	constants
+	transposed        *ir.Value // the quantized weight transposed, inserted on demand
+	ExplicitZeroPoint *ir.Value // the zero points of a symmetric scheme, where they are written out
+}
+
+// StorePerChannel is Store for that encoding.
+func StorePerChannel(g *ir.Graph, base *ir.Value, e *spec.PerChannel) *PerChannel {
+	return &PerChannel{PerChannel: e, constants: newConstants(g, base, e)}
+}
+
+// Parts are the constants, for the ledger.
+func (st *PerChannel) Parts() []pass.Part {
+	ps := st.constants.Parts()
 	if st.ExplicitZeroPoint != nil {
 		ps = append(ps, pass.Part{Role: pass.Scales, Value: st.ExplicitZeroPoint, Tensor: st.ExplicitZeroPoint.Const})
 	}
 	return ps
+}
+
+// scalesAlongReduction reports whether the scales are along the reduction axis of s.
+func (st *PerChannel) scalesAlongReduction(s *weights.Consumer) bool {
+	return st.Axis >= 0 && s.ChannelAxis() != st.Axis
+}
+
+// Blockwise is a stored weight whose blocks share scales.
+type Blockwise struct {
+	*spec.Blockwise
+	constants
 }

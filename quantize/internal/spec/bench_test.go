@@ -25,7 +25,7 @@ func BenchmarkQuantizeTransposed(b *testing.B) {
 	benchmark(b, matrixEncoding(benchRows, benchCols, 0, true))
 }
 
-func benchmark(b *testing.B, c Encoding) {
+func benchmark(b *testing.B, c PerChannel) {
 	var payload []byte
 	c.Weight, payload = benchWeight(c)
 	c.Spec = QuantSpec{Symmetric: true}
@@ -33,7 +33,7 @@ func benchmark(b *testing.B, c Encoding) {
 	quanttest.RunRecipe(b, c.Recipe(), payload)
 }
 
-func benchWeight(c Encoding) (*ir.Tensor, []byte) {
+func benchWeight(c PerChannel) (*ir.Tensor, []byte) {
 	r := rand.New(rand.NewPCG(7, 8))
 	x := make([]float32, c.Layout.Elems())
 	for i := range x {
@@ -54,9 +54,9 @@ func BenchmarkBlockwise(b *testing.B) {
 				solve.Balanced(q, w)
 				return nil
 			}}
-			e := Encoding{Shape: []int64{benchRows, benchCols}, Blocks: k, Layout: PerTensorLayout(benchRows * benchCols)}
+			e := Blockwise{Shape: []int64{benchRows, benchCols}, Layout: k}
 			var payload []byte
-			e.Weight, payload = benchWeight(e)
+			e.Weight, payload = benchWeight(PerChannel{Shape: e.Shape, Layout: PerTensorLayout(benchRows * benchCols)})
 			quanttest.RunRecipe(b, e.Recipe(), payload)
 		})
 	}

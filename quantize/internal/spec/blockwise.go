@@ -3,6 +3,7 @@ package spec
 import (
 	"context"
 	"io"
+	"slices"
 
 	"github.com/mcompress/mcompress/internal/kernel"
 	"github.com/mcompress/mcompress/ir"
@@ -80,22 +81,44 @@ func (b *BlockLayout) bytes(shape []int64) (n int64) {
 	return n
 }
 
-// blockRecipe describes how codes and scales of blocks are computed. Each weight is read once.
-func (c *Encoding) blockRecipe() *ir.Recipe {
+// Blockwise is a weight whose blocks share scales.
+type Blockwise struct {
+	Weight  *ir.Tensor // the float weight
+	Shape   []int64    // as its consumers see it
+	Layout  *BlockLayout
+	Buffers *BufferPool // shared by the encodings of a run; may be nil
+}
+
+// Bytes is the size of the stored tensors.
+func (c *Blockwise) Bytes() int64 { return c.Layout.bytes(c.Shape) }
+
+// Check quantizes the weight without output, and returns a *pass.Unfit if no scales represent its values.
+func (c *Blockwise) Check(ctx context.Context, in io.ReaderAt) error {
+	return checkRecipe(ctx, c.Recipe(), in)
+}
+
+// Same reports whether e quantizes an equal weight to equal values.
+func (c *Blockwise) Same(e Encoding) bool {
+	o, ok := e.(*Blockwise)
+	return ok && c.Layout.same(o.Layout) && slices.Equal(c.Shape, o.Shape)
+}
+
+// Recipe computes quantized values, scales and zero points. It reads the weight once.
+func (c *Blockwise) Recipe() *ir.Recipe {
 	return &ir.Recipe{
 		Name: "quantize",
 		In:   []*ir.Tensor{c.Weight},
-		Out:  c.Blocks.specs(c.Weight.Name, c.Shape),
-		Work: c.chunk()*10 + c.Blocks.NumBlocks()*c.Blocks.Cols*15,
-		Run:  c.runBlocks,
+		Out:  c.Layout.specs(c.Weight.Name, c.Shape),
+		Work: c.chunk()*10 + c.Layout.NumBlocks()*c.Layout.Cols*15,
+		Run:  c.run,
 	}
 }
 
 // chunk is the most elements that are rounded at a time: what is stored together, in whole blocks.
-func (c *Encoding) chunk() int64 { return c.chunkRows() * c.chunkCols() }
+func (c *Blockwise) chunk() int64 { return c.chunkRows() * c.chunkCols() }
 
-func (c *Encoding) chunkRows() int64 {
-	b := c.Blocks
+func (c *Blockwise) chunkRows() int64 {
+	b := c.Layout
 	if !b.RowMajor() || b.Rounder.WholeColumns {
 		return b.Rows
 	}
@@ -104,8 +127,8 @@ func (c *Encoding) chunkRows() int64 {
 }
 
 // chunkCols is a number of columns whose codes, if they lie together, are whole bytes.
-func (c *Encoding) chunkCols() int64 {
-	b, most := c.Blocks, int64(pass.Block)
+func (c *Blockwise) chunkCols() int64 {
+	b, most := c.Layout, int64(pass.Block)
 	switch {
 	case b.RowMajor() || b.Rounder.WholeColumns:
 		return b.Cols
@@ -115,28 +138,28 @@ func (c *Encoding) chunkCols() int64 {
 	return min(b.Cols, max(kernel.BlockCols, most/max(1, b.Rows)/kernel.BlockCols*kernel.BlockCols))
 }
 
-func (c *Encoding) runBlocks(ctx context.Context, in []io.ReaderAt, out []io.Writer) error {
-	r := &blockQuantizer{Encoding: c, ctx: ctx, floats: pass.NewFloats(in[0], c.Weight.DType), out: out[OutQuantized]}
-	n := c.Blocks.NumBlocks() * c.Blocks.Cols
+func (c *Blockwise) run(ctx context.Context, in []io.ReaderAt, out []io.Writer) error {
+	r := &blockQuantizer{Blockwise: c, ctx: ctx, floats: pass.NewFloats(in[0], c.Weight.DType), out: out[OutQuantized]}
+	n := c.Layout.NumBlocks() * c.Layout.Cols
 	r.scale = make([]float32, n)
-	if c.Blocks.FloatZeroPoints {
+	if c.Layout.FloatZeroPoints {
 		r.floatZeroPoint = make([]float32, n)
 	} else {
 		r.zeroPoint = make([]byte, n)
 	}
 	free := r.allocate()
 	defer free()
-	for row := int64(0); row < c.Blocks.Rows; row += c.chunkRows() {
-		for col := int64(0); col < c.Blocks.Cols; col += c.chunkCols() {
-			if err := r.quantizeChunk(row, min(c.chunkRows(), c.Blocks.Rows-row), col, min(c.chunkCols(), c.Blocks.Cols-col)); err != nil {
+	for row := int64(0); row < c.Layout.Rows; row += c.chunkRows() {
+		for col := int64(0); col < c.Layout.Cols; col += c.chunkCols() {
+			if err := r.quantizeChunk(row, min(c.chunkRows(), c.Layout.Rows-row), col, min(c.chunkCols(), c.Layout.Cols-col)); err != nil {
 				return err
 			}
 		}
 	}
-	if err := r.writeFloats(out[OutScales], r.scale); err != nil || !c.Blocks.HasZeroPoints() {
+	if err := r.writeFloats(out[OutScales], r.scale); err != nil || !c.Layout.HasZeroPoints() {
 		return err
 	}
-	if c.Blocks.FloatZeroPoints {
+	if c.Layout.FloatZeroPoints {
 		return r.writeFloats(out[OutZeroPoints], r.floatZeroPoint)
 	}
 	_, err := out[OutZeroPoints].Write(r.packedZeroPoints())
@@ -152,7 +175,7 @@ func (b *BlockLayout) pack(to, codes []byte, bits int) []byte {
 
 // A blockRun rounds one weight, a chunk after the other.
 type blockQuantizer struct {
-	*Encoding
+	*Blockwise
 	ctx                  context.Context
 	floats               *pass.Floats
 	out                  io.Writer
@@ -170,10 +193,10 @@ func (r *blockQuantizer) allocate() func() {
 	r.x, free[0] = r.Buffers.takeFloats(n)
 	r.quantized, free[1] = r.Buffers.takeBytes(n)
 	free[2], free[3] = func() {}, func() {}
-	if r.Blocks.ColumnMajor {
+	if r.Layout.ColumnMajor {
 		r.transposed, free[2] = r.Buffers.takeFloats(n)
 	}
-	if r.Blocks.ColumnMajor || !r.Blocks.RowMajor() {
+	if r.Layout.ColumnMajor || !r.Layout.RowMajor() {
 		r.reordered, free[3] = r.Buffers.takeBytes(n)
 	}
 	return func() {
@@ -192,27 +215,27 @@ func (r *blockQuantizer) quantizeChunk(row, rows, col, cols int64) error {
 	if reason := nonFiniteReason(kernel.AbsMaxBits(w)); reason != "" {
 		return &pass.Unfit{Tensor: r.Weight.Name, Reason: reason}
 	}
-	codes := &solve.Codes{K: int(rows), N: int(cols), Grid: r.Blocks.Spec, Code: r.quantized[:rows*cols]}
-	n := CeilDiv(rows, int64(r.Blocks.Spec.Block)) * cols
+	codes := &solve.Codes{K: int(rows), N: int(cols), Grid: r.Layout.Spec, Code: r.quantized[:rows*cols]}
+	n := CeilDiv(rows, int64(r.Layout.Spec.Block)) * cols
 	codes.Scale, codes.Zero = make([]float32, n), make([]int32, n)
-	if r.Blocks.FloatZeroPoints {
+	if r.Layout.FloatZeroPoints {
 		codes.Point = make([]float32, n)
 	}
-	if err := r.Blocks.Rounder.Round(codes, w); err != nil {
+	if err := r.Layout.Rounder.Round(codes, w); err != nil {
 		return err
 	}
-	if err := r.storeQParams(codes, row/int64(r.Blocks.Spec.Block), col); err != nil {
+	if err := r.storeQParams(codes, row/int64(r.Layout.Spec.Block), col); err != nil {
 		return err
 	}
 	q := codes.Code
-	if !r.Blocks.RowMajor() {
+	if !r.Layout.RowMajor() {
 		kernel.TransposeBytes(r.reordered[:len(q)], q, int(rows), int(cols))
 		q = r.reordered[:len(q)]
 	}
-	if r.Blocks.ForNBits {
-		q = r.Blocks.packColumns(q, rows, int64(r.Blocks.Spec.Block))
+	if r.Layout.ForNBits {
+		q = r.Layout.packColumns(q, rows, int64(r.Layout.Spec.Block))
 	} else {
-		q = r.Blocks.pack(q, q, r.Blocks.Bits)
+		q = r.Layout.pack(q, q, r.Layout.Bits)
 	}
 	if _, err := r.out.Write(q); err != nil {
 		return err
@@ -223,17 +246,17 @@ func (r *blockQuantizer) quantizeChunk(row, rows, col, cols int64) error {
 // read returns a part as rows of cols.
 func (r *blockQuantizer) read(row, rows, col, cols int64) ([]float32, error) {
 	x := r.x[:rows*cols]
-	if !r.Blocks.ColumnMajor {
+	if !r.Layout.ColumnMajor {
 		return x, r.readRows(x, row, rows, col, cols)
 	}
 	for j := int64(0); j < cols; j++ {
-		if rows == r.Blocks.Rows {
+		if rows == r.Layout.Rows {
 			if err := r.floats.Read(x, col*rows); err != nil {
 				return nil, err
 			}
 			break
 		}
-		if err := r.floats.Read(x[j*rows:][:rows], (col+j)*r.Blocks.Rows+row); err != nil {
+		if err := r.floats.Read(x[j*rows:][:rows], (col+j)*r.Layout.Rows+row); err != nil {
 			return nil, err
 		}
 	}
@@ -243,21 +266,19 @@ func (r *blockQuantizer) read(row, rows, col, cols int64) ([]float32, error) {
 
 // pieces reads rows, or a part of each, that lie in the weight as they are wanted.
 func (r *blockQuantizer) readRows(x []float32, row, rows, col, cols int64) error {
-	if cols == r.Blocks.Cols {
+	if cols == r.Layout.Cols {
 		return r.floats.Read(x, row*cols)
 	}
 	for i := range rows {
-		if err := r.floats.Read(x[i*cols:][:cols], (row+i)*r.Blocks.Cols+col); err != nil {
+		if err := r.floats.Read(x[i*cols:][:cols], (row+i)*r.Layout.Cols+col); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// like reports whether b and o store equal weights as equal codes.
-func (b *BlockLayout) Same(o *BlockLayout) bool {
-	if b == nil || o == nil {
-		return b == o
-	}
-	return b.Rows == o.Rows && b.Cols == o.Cols && b.ColumnMajor == o.ColumnMajor && b.Transposed == o.Transposed && b.ForNBits == o.ForNBits && b.FloatZeroPoints == o.FloatZeroPoints && b.Spec == o.Spec && b.DType == o.DType
+// same reports whether b and o quantize equal weights to equal values.
+func (b *BlockLayout) same(o *BlockLayout) bool {
+	return b.Rows == o.Rows && b.Cols == o.Cols && b.ColumnMajor == o.ColumnMajor && b.Transposed == o.Transposed && b.ForNBits == o.ForNBits &&
+		b.FloatZeroPoints == o.FloatZeroPoints && b.Spec == o.Spec && b.DType == o.DType
 }

@@ -9,23 +9,31 @@ import (
 	"github.com/mcompress/mcompress/pass"
 )
 
-// restoreBlocks writes the float weight from codes, scales and zero points.
-func (c *Encoding) restoreBlocks(ctx context.Context, in []io.ReaderAt, out io.Writer) error {
-	r := &blockDequantizer{Encoding: c, quantized: in[OutQuantized], scale: make([]float32, c.Blocks.NumBlocks()*c.Blocks.Cols)}
-	if err := pass.NewFloats(in[OutScales], c.Blocks.scaleDType()).Read(r.scale, 0); err != nil {
+// Restore is the float weight, dequantized from its parts.
+func (c *Blockwise) Restore(parts []*ir.Tensor) *ir.Tensor {
+	r := &ir.Recipe{Name: "dequantize", In: parts, Out: []ir.Spec{c.Weight.Spec}, Work: 3 * ir.CopyBuffer}
+	r.Run = func(ctx context.Context, in []io.ReaderAt, out []io.Writer) error {
+		return c.dequantize(ctx, in, out[0])
+	}
+	return r.Derive()[0]
+}
+
+func (c *Blockwise) dequantize(ctx context.Context, in []io.ReaderAt, out io.Writer) error {
+	r := &blockDequantizer{Blockwise: c, quantized: in[OutQuantized], scale: make([]float32, c.Layout.NumBlocks()*c.Layout.Cols)}
+	if err := pass.NewFloats(in[OutScales], c.Layout.scaleDType()).Read(r.scale, 0); err != nil {
 		return err
 	}
 	w := &FloatWriter{W: out, Dt: c.Weight.DType}
-	if c.Blocks.ForNBits {
+	if c.Layout.ForNBits {
 		return c.restoreNBits(ctx, r, in[OutZeroPoints:], w)
 	}
 	r.zeroPoint = make([]int32, len(r.scale))
-	if c.Blocks.HasZeroPoints() {
+	if c.Layout.HasZeroPoints() {
 		if err := r.readZeroPoints(in[OutZeroPoints]); err != nil {
 			return err
 		}
 	}
-	if c.Blocks.Transposed {
+	if c.Layout.Transposed {
 		return r.otherOrder(ctx, w)
 	}
 	return r.sameOrder(ctx, w)
@@ -33,17 +41,17 @@ func (c *Encoding) restoreBlocks(ctx context.Context, in []io.ReaderAt, out io.W
 
 // A blockRestore makes floats of one weight's codes.
 type blockDequantizer struct {
-	*Encoding
+	*Blockwise
 	quantized     io.ReaderAt
 	scale         []float32
 	zeroPoint     []int32
 	raw, unpacked []byte
 }
 
-func (r *blockDequantizer) signed() bool { return r.Blocks.Spec.Low < 0 }
+func (r *blockDequantizer) signed() bool { return r.Layout.Spec.Low < 0 }
 
 func (r *blockDequantizer) readZeroPoints(in io.ReaderAt) error {
-	bits := int(r.Blocks.DType.Bits())
+	bits := int(r.Layout.DType.Bits())
 	raw, z := make([]byte, kernel.Packed(len(r.zeroPoint), bits)), make([]byte, len(r.zeroPoint))
 	if err := ir.ReadFull(in, raw, 0); err != nil {
 		return err
@@ -63,28 +71,28 @@ func (r *blockDequantizer) load(n, at int64) ([]byte, error) {
 	if int64(cap(r.unpacked)) < n {
 		r.unpacked, r.raw = make([]byte, n), make([]byte, n)
 	}
-	q, raw := r.unpacked[:n], r.raw[:kernel.Packed(int(n), r.Blocks.Bits)]
-	if err := ir.ReadFull(r.quantized, raw, at*int64(r.Blocks.Bits)/8); err != nil {
+	q, raw := r.unpacked[:n], r.raw[:kernel.Packed(int(n), r.Layout.Bits)]
+	if err := ir.ReadFull(r.quantized, raw, at*int64(r.Layout.Bits)/8); err != nil {
 		return nil, err
 	}
-	kernel.Unpack(q, raw, r.Blocks.Bits, r.signed())
+	kernel.Unpack(q, raw, r.Layout.Bits, r.signed())
 	return q, nil
 }
 
 // straight restores codes that are stored as they lie in the weight, a chunk after the other.
 func (r *blockDequantizer) sameOrder(ctx context.Context, w *FloatWriter) error {
 	buf := make([]float32, r.chunk())
-	total := r.Blocks.Rows * r.Blocks.Cols
+	total := r.Layout.Rows * r.Layout.Cols
 	for at := int64(0); at < total; at += r.chunk() {
 		x := buf[:min(r.chunk(), total-at)]
 		q, err := r.load(int64(len(x)), at)
 		if err != nil {
 			return err
 		}
-		if r.Blocks.RowMajor() {
-			r.rows(x, q, at/r.Blocks.Cols, 0, r.Blocks.Cols)
+		if r.Layout.RowMajor() {
+			r.rows(x, q, at/r.Layout.Cols, 0, r.Layout.Cols)
 		} else {
-			r.columns(x, q, at/r.Blocks.Rows)
+			r.columns(x, q, at/r.Layout.Rows)
 		}
 		if err := w.Flush(ctx, &x); err != nil {
 			return err
@@ -95,8 +103,8 @@ func (r *blockDequantizer) sameOrder(ctx context.Context, w *FloatWriter) error 
 
 // rows restores whole rows of some columns, from a row that starts a block on.
 func (r *blockDequantizer) rows(x []float32, q []byte, row, col, cols int64) {
-	block := int64(r.Blocks.Spec.Block)
-	for at := row / block * r.Blocks.Cols; len(x) > 0; at += r.Blocks.Cols {
+	block := int64(r.Layout.Spec.Block)
+	for at := row / block * r.Layout.Cols; len(x) > 0; at += r.Layout.Cols {
 		n := min(int64(len(x)), block*cols)
 		kernel.DequantizeCols(x[:n], q[:n], r.signed(), r.scale[at+col:][:cols], r.zeroPoint[at+col:][:cols])
 		x, q = x[n:], q[n:]
@@ -105,8 +113,8 @@ func (r *blockDequantizer) rows(x []float32, q []byte, row, col, cols int64) {
 
 // columns restores whole columns that lie, from col on.
 func (r *blockDequantizer) columns(x []float32, q []byte, col int64) {
-	for at := col * r.Blocks.NumBlocks(); len(x) > 0; at++ {
-		n := min(int64(r.Blocks.Spec.Block), r.Blocks.Rows-at%r.Blocks.NumBlocks()*int64(r.Blocks.Spec.Block))
+	for at := col * r.Layout.NumBlocks(); len(x) > 0; at++ {
+		n := min(int64(r.Layout.Spec.Block), r.Layout.Rows-at%r.Layout.NumBlocks()*int64(r.Layout.Spec.Block))
 		kernel.Dequantize(x[:n], q[:n], r.signed(), r.scale[at], r.zeroPoint[at])
 		x, q = x[n:], q[n:]
 	}
@@ -114,7 +122,7 @@ func (r *blockDequantizer) columns(x []float32, q []byte, col int64) {
 
 // turned restores columns that lie in the weight but whose codes stand; those are held as a whole.
 func (r *blockDequantizer) otherOrder(ctx context.Context, w *FloatWriter) error {
-	rows, cols := r.Blocks.Rows, r.Blocks.Cols
+	rows, cols := r.Layout.Rows, r.Layout.Cols
 	q, err := r.load(rows*cols, 0)
 	if err != nil {
 		return err

@@ -42,14 +42,14 @@ func (b *BlockLayout) zeroPointSpec() (ir.DType, []int64) {
 
 // place puts scales and zero points of a part, from a block and a column on, where they are stored.
 func (r *blockQuantizer) storeQParams(c *solve.Codes, block, col int64) error {
-	across, down := int64(1), r.Blocks.Cols // from column to column, from block to block
-	if !r.Blocks.RowMajor() {
-		across, down = r.Blocks.NumBlocks(), 1
+	across, down := int64(1), r.Layout.Cols // from column to column, from block to block
+	if !r.Layout.RowMajor() {
+		across, down = r.Layout.NumBlocks(), 1
 	}
 	for i := 0; i < len(c.Scale); i += c.N {
 		at := col*across + (block+int64(i/c.N))*down
 		for j, s := range c.Scale[i:][:c.N] {
-			if why := r.Blocks.unrepresentable(max(s, -s), c.Zero[i+j]); why != "" {
+			if why := r.Layout.unrepresentable(max(s, -s), c.Zero[i+j]); why != "" {
 				return &pass.Unfit{Tensor: r.Weight.Name, Reason: why}
 			}
 			r.scale[at] = s
@@ -89,13 +89,13 @@ func nonFiniteReason(bits uint32) string {
 
 // write writes scales, or real zero points, in their type.
 func (r *blockQuantizer) writeFloats(out io.Writer, x []float32) error {
-	w := &FloatWriter{W: out, Dt: r.Blocks.scaleDType()}
+	w := &FloatWriter{W: out, Dt: r.Layout.scaleDType()}
 	return w.Flush(r.ctx, &x)
 }
 
 // zeros are whole zero points as they are stored.
 func (r *blockQuantizer) packedZeroPoints() []byte {
-	b := r.Blocks
+	b := r.Layout
 	if b.ForNBits {
 		return b.packColumns(r.zeroPoint, b.NumBlocks(), 8/int64(b.Bits))
 	}

@@ -11,10 +11,7 @@ import (
 )
 
 // bytes is what the parts take.
-func (c *Encoding) Bytes() int64 {
-	if c.Blocks != nil {
-		return c.Blocks.bytes(c.Shape)
-	}
+func (c *PerChannel) Bytes() int64 {
 	per := int64(4)
 	if !c.Spec.Symmetric {
 		per = 5
@@ -23,12 +20,9 @@ func (c *Encoding) Bytes() int64 {
 }
 
 // restore makes the float weight from its parts, in the type and shape it had.
-func (c *Encoding) Restore(parts []*ir.Tensor) *ir.Tensor {
+func (c *PerChannel) Restore(parts []*ir.Tensor) *ir.Tensor {
 	r := &ir.Recipe{Name: "dequantize", In: parts, Out: []ir.Spec{c.Weight.Spec}, Work: 3 * ir.CopyBuffer}
 	r.Run = func(ctx context.Context, in []io.ReaderAt, out []io.Writer) error {
-		if c.Blocks != nil {
-			return c.restoreBlocks(ctx, in, out[0])
-		}
 		a, err := c.readQParams(in)
 		if err != nil {
 			return err
@@ -38,7 +32,7 @@ func (c *Encoding) Restore(parts []*ir.Tensor) *ir.Tensor {
 	return r.Derive()[0]
 }
 
-func (c *Encoding) readQParams(in []io.ReaderAt) (*QParams, error) {
+func (c *PerChannel) readQParams(in []io.ReaderAt) (*QParams, error) {
 	a := newQParams(c.Layout.NumScales(), c.Spec)
 	if err := ir.ReadFull(in[OutScales], kernel.Bytes(a.Scale), 0); err != nil || c.Spec.Symmetric {
 		return a, err
@@ -57,7 +51,7 @@ func (c *Encoding) readQParams(in []io.ReaderAt) (*QParams, error) {
 }
 
 // dequantize writes the float weight run by run.
-func (c *Encoding) dequantize(ctx context.Context, codes io.ReaderAt, out io.Writer, a *QParams) error {
+func (c *PerChannel) dequantize(ctx context.Context, codes io.ReaderAt, out io.Writer, a *QParams) error {
 	buf := make([]float32, 0, c.Layout.bufferElems())
 	q := make([]byte, c.Layout.bufferElems())
 	w := &FloatWriter{W: out, Dt: c.Weight.DType}
@@ -81,7 +75,7 @@ func (c *Encoding) dequantize(ctx context.Context, codes io.ReaderAt, out io.Wri
 	return w.Flush(ctx, &buf)
 }
 
-func (c *Encoding) dequantizeSegment(dst []float32, q []byte, r segment, a *QParams) {
+func (c *PerChannel) dequantizeSegment(dst []float32, q []byte, r segment, a *QParams) {
 	if !c.Layout.columnwise() {
 		kernel.Dequantize(dst, q, !c.Spec.Unsigned, a.Scale[r.first], a.zeroPointOf(c.Spec, r.first))
 		return
@@ -102,7 +96,7 @@ type transposedReader struct {
 	panel, raw []byte
 }
 
-func (c *Encoding) rowMajor(r io.ReaderAt) io.ReaderAt {
+func (c *PerChannel) rowMajor(r io.ReaderAt) io.ReaderAt {
 	if !c.Transpose {
 		return r
 	}
@@ -142,7 +136,7 @@ func (u *transposedReader) load(row int64) error {
 
 // fakeQuantized is the float weight, and what its quantized values stand for with the given scales and zero points, in the order of
 // the weight; zeros is nil for symmetric schemes.
-func (c *Encoding) FakeQuantize(ctx context.Context, weight, scales, zeros io.ReaderAt) (was, now []float32, err error) {
+func (c *PerChannel) FakeQuantize(ctx context.Context, weight, scales, zeros io.ReaderAt) (was, now []float32, err error) {
 	cd := *c
 	cd.Transpose = false
 	a, err := cd.readQParams([]io.ReaderAt{nil, scales, zeros})

@@ -189,3 +189,14 @@ func (p *nibbleWriter) flush() error {
 	p.buf, p.held = nil, false
 	return err
 }
+
+// Check quantizes the weight without output.
+func (c *Float4Encoding) Check(ctx context.Context, in io.ReaderAt) error {
+	return checkRecipe(ctx, c.Recipe(), in)
+}
+
+// Same reports whether e quantizes an equal weight to equal values.
+func (c *Float4Encoding) Same(e Encoding) bool {
+	o, ok := e.(*Float4Encoding)
+	return ok && c.SmallFloat == o.SmallFloat && c.axis == o.axis && c.block == o.block && slices.Equal(c.Weight.Shape, o.Weight.Shape)
+}

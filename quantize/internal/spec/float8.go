@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"math"
+	"slices"
 
 	"github.com/mcompress/mcompress/internal/kernel"
 	"github.com/mcompress/mcompress/ir"
@@ -143,4 +144,15 @@ func (s *Float8Encoding) dequantize(dst []float32, codes []byte, q segment, scal
 	for i := range dst {
 		dst[i] *= cols[i%len(cols)]
 	}
+}
+
+// Check quantizes the weight without output.
+func (c *Float8Encoding) Check(ctx context.Context, in io.ReaderAt) error {
+	return checkRecipe(ctx, c.Recipe(), in)
+}
+
+// Same reports whether e quantizes an equal weight to equal values.
+func (c *Float8Encoding) Same(e Encoding) bool {
+	o, ok := e.(*Float8Encoding)
+	return ok && c.SmallFloat == o.SmallFloat && c.Layout == o.Layout && slices.Equal(c.ScaleShape, o.ScaleShape)
 }

@@ -38,8 +38,8 @@ func (b *BlockLayout) unpackColumns(packed []byte, rows, unit int64) []byte {
 }
 
 // restoreBits restores the weight whose codes r holds as MatMulNBits reads them. Codes are held as a whole, a byte each.
-func (c *Encoding) restoreNBits(ctx context.Context, r *blockDequantizer, zeros []io.ReaderAt, w *FloatWriter) error {
-	b := c.Blocks
+func (c *Blockwise) restoreNBits(ctx context.Context, r *blockDequantizer, zeros []io.ReaderAt, w *FloatWriter) error {
+	b := c.Layout
 	packed := make([]byte, ir.Spec{DType: b.DType, Shape: b.quantizedShape(c.Shape)}.Bytes())
 	if err := ir.ReadFull(r.quantized, packed, 0); err != nil {
 		return err

@@ -9,33 +9,20 @@ import (
 	"github.com/mcompress/mcompress/pass"
 )
 
-// A coding is a weight as it will be stored: codes, scales and, for asymmetric
-// schemes, zero points.
-type Encoding struct {
+// PerChannel is a weight with one scale for each channel, or for the whole tensor.
+type PerChannel struct {
 	Weight     *ir.Tensor  // the float weight
-	Shape      []int64     // how its readers see it, before any transposition
-	Layout     ScaleLayout // over t
+	Shape      []int64     // as its consumers see it, before any transposition
+	Layout     ScaleLayout // of the scales in Weight
 	Spec       QuantSpec
-	Transpose  bool         // it is a matrix, and the codes are stored as its transpose
-	Axis       int          // of shape, that has a scale for each index; -1 for one scale
-	ScaleShape []int64      // shape of the scales
-	Buffers    *BufferPool  // shared by the codings of a run; may be nil
-	Blocks     *BlockLayout // where blocks share scales, instead of g and s; may be nil
+	Transpose  bool        // a matrix whose transpose is stored
+	Axis       int         // of Shape with a scale for each index; -1 for one scale
+	ScaleShape []int64     // shape of the scales
+	Buffers    *BufferPool // shared by the encodings of a run; may be nil
 }
 
-// The outputs of a coding's recipe, in order.
-const (
-	OutQuantized = iota
-	OutScales
-	OutZeroPoints
-)
-
-// recipe describes how codes and scales are computed; each weight is read once where
-// its runs have their scale at hand, else twice.
-func (c *Encoding) Recipe() *ir.Recipe {
-	if c.Blocks != nil {
-		return c.blockRecipe()
-	}
+// Recipe computes quantized values and scales. It reads the weight once if each segment has its own scale, else twice.
+func (c *PerChannel) Recipe() *ir.Recipe {
 	shape := c.Shape
 	if c.Transpose {
 		shape = []int64{shape[1], shape[0]}
@@ -56,7 +43,7 @@ func (c *Encoding) Recipe() *ir.Recipe {
 	return r
 }
 
-func (c *Encoding) work() int64 {
+func (c *PerChannel) work() int64 {
 	held := c.Layout.bufferElems()
 	if c.Layout.rows > 1 || c.Layout.inner > pass.Block {
 		held = max(held, min(c.Layout.Elems(), maxHeldElems))
@@ -74,7 +61,7 @@ func b2i(b bool) int64 {
 	return 0
 }
 
-func (c *Encoding) run(ctx context.Context, in []io.ReaderAt, out []io.Writer) error {
+func (c *PerChannel) run(ctx context.Context, in []io.ReaderAt, out []io.Writer) error {
 	var a *QParams
 	var err error
 	switch {
@@ -108,7 +95,7 @@ func zeroPointBytes(zero []int32) []byte {
 }
 
 // twice goes through the weight for its scales and then for its codes.
-func (c *Encoding) twoPass(ctx context.Context, in io.ReaderAt, out io.Writer) (*QParams, error) {
+func (c *PerChannel) twoPass(ctx context.Context, in io.ReaderAt, out io.Writer) (*QParams, error) {
 	r := newSegmentReader(c.Buffers, in, c.Weight.DType, c.Layout, 2)
 	defer r.close()
 	a, err := r.observe(ctx, c.Weight, c.Layout, c.Spec)
@@ -119,7 +106,7 @@ func (c *Encoding) twoPass(ctx context.Context, in io.ReaderAt, out io.Writer) (
 }
 
 // fused measures and quantizes each run while it is in the cache.
-func (c *Encoding) onePass(ctx context.Context, in io.ReaderAt, out io.Writer) (*QParams, error) {
+func (c *PerChannel) onePass(ctx context.Context, in io.ReaderAt, out io.Writer) (*QParams, error) {
 	m, a := newMinMaxObserver(c.Layout.NumScales(), c.Spec), newQParams(c.Layout.NumScales(), c.Spec)
 	r := newSegmentReader(c.Buffers, in, c.Weight.DType, c.Layout, 1)
 	defer r.close()
@@ -136,7 +123,7 @@ func (c *Encoding) onePass(ctx context.Context, in io.ReaderAt, out io.Writer) (
 }
 
 // write quantizes by scales that are known.
-func (c *Encoding) quantizeWith(ctx context.Context, r *segmentReader, out io.Writer, a *QParams) error {
+func (c *PerChannel) quantizeWith(ctx context.Context, r *segmentReader, out io.Writer, a *QParams) error {
 	fixed := a.ZeroPoint
 	if fixed == nil && c.Spec.ZeroPoint() != 0 && c.Layout.columnwise() {
 		fixed = make([]int32, c.Layout.NumScales())
@@ -160,7 +147,7 @@ func (c *Encoding) quantizeWith(ctx context.Context, r *segmentReader, out io.Wr
 
 // quantize hands each run and its place among the codes to do, and writes the codes
 // in blocks.
-func (c *Encoding) quantizeSegments(ctx context.Context, r *segmentReader, out io.Writer, do func(q segment, x []float32, dst []byte) error) error {
+func (c *PerChannel) quantizeSegments(ctx context.Context, r *segmentReader, out io.Writer, do func(q segment, x []float32, dst []byte) error) error {
 	buf, free := c.Buffers.takeBytes(c.Layout.bufferElems())
 	defer free()
 	buf = buf[:0:c.Layout.bufferElems()]

@@ -4,25 +4,25 @@ import (
 	"context"
 	"errors"
 	"io"
+	"slices"
 
 	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/pass"
 )
 
-// precheck, where the pipeline asks for it, reads ws and leaves out, with their rows,
-// those whose values no scale can stand for.
-func Precheck[W any](c *pass.Context, ws []W, of func(W) (*ir.Value, *Encoding)) ([]W, error) {
+// Precheck, in runs with that option, reads ws and skips, with ledger rows, those whose values no scale represents.
+func Precheck[W any](c *pass.Context, ws []W, of func(W) (*ir.Value, Encoding)) ([]W, error) {
 	if !c.Precheck {
 		return ws, nil
 	}
 	unfit := make([]*pass.Unfit, len(ws))
 	err := c.Parallel(len(ws), func(ctx context.Context, i int) error {
-		_, cd := of(ws[i])
-		in, err := c.Eval.Open(ctx, cd.Weight)
+		_, e := of(ws[i])
+		in, err := c.Eval.Open(ctx, e.Recipe().In[0])
 		if err != nil {
 			return err
 		}
-		err = cd.Check(ctx, in)
+		err = e.Check(ctx, in)
 		if errors.As(err, &unfit[i]) {
 			return nil
 		}
@@ -43,11 +43,14 @@ func Precheck[W any](c *pass.Context, ws []W, of func(W) (*ir.Value, *Encoding))
 	return fit, nil
 }
 
-// check reads the weight and returns an *pass.Unfit if no scales can stand for its values.
-func (c *Encoding) Check(ctx context.Context, in io.ReaderAt) error {
-	if c.Blocks != nil {
-		return c.runBlocks(ctx, []io.ReaderAt{in}, []io.Writer{io.Discard, io.Discard, io.Discard})
-	}
+// Check computes the scales of the weight and returns a *pass.Unfit if they do not represent its values.
+func (c *PerChannel) Check(ctx context.Context, in io.ReaderAt) error {
 	_, err := ObserveQParams(ctx, in, c.Weight, c.Layout, c.Spec)
 	return err
+}
+
+// Same reports whether e quantizes an equal weight to equal values.
+func (c *PerChannel) Same(e Encoding) bool {
+	o, ok := e.(*PerChannel)
+	return ok && c.Layout == o.Layout && c.Spec == o.Spec && c.Transpose == o.Transpose && slices.Equal(c.ScaleShape, o.ScaleShape) && slices.Equal(c.Shape, o.Shape)
 }

@@ -23,21 +23,21 @@ import (
 type layout struct {
 	name string
 	kept []int
-	Encoding
+	PerChannel
 }
 
-func matrixEncoding(rows, cols int64, axis int, transpose bool) Encoding {
+func matrixEncoding(rows, cols int64, axis int, transpose bool) PerChannel {
 	shape := []int64{rows, cols}
 	g := PerTensorLayout(rows * cols)
 	if axis >= 0 {
 		g = PerAxisLayout(shape, axis)
 	}
-	return Encoding{Shape: shape, Layout: g, Axis: axis, Transpose: transpose}
+	return PerChannel{Shape: shape, Layout: g, Axis: axis, Transpose: transpose}
 }
 
-func kept(shape []int64, axes ...int) Encoding {
+func kept(shape []int64, axes ...int) PerChannel {
 	g, _ := LayoutOfAxes(shape, axes)
-	return Encoding{Shape: shape, Layout: g}
+	return PerChannel{Shape: shape, Layout: g}
 }
 
 func layouts() []layout {
@@ -46,7 +46,7 @@ func layouts() []layout {
 		{"rows", []int{0}, matrixEncoding(13, 37, 0, false)},
 		{"columns", []int{1}, matrixEncoding(13, 37, 1, false)},
 		{"whole", nil, matrixEncoding(13, 37, -1, false)},
-		{"vector", nil, Encoding{Shape: []int64{301}, Layout: PerTensorLayout(301)}},
+		{"vector", nil, PerChannel{Shape: []int64{301}, Layout: PerTensorLayout(301)}},
 		{"one column", []int{1}, matrixEncoding(300, 1, 1, false)},
 		{"one row", []int{1}, matrixEncoding(1, 300, 1, false)},
 		{"rows of one", []int{0}, matrixEncoding(300, 1, 0, false)},
@@ -164,7 +164,7 @@ func schemes() []QuantSpec {
 }
 
 // outputs runs c's recipe.
-func (c *Encoding) outputs(t testing.TB) ([][]byte, error) {
+func (c *PerChannel) outputs(t testing.TB) ([][]byte, error) {
 	t.Helper()
 	e := ir.NewEval(t.TempDir())
 	defer e.Close()
@@ -272,7 +272,7 @@ func (l *layout) restored(t *testing.T, out [][]byte) []float32 {
 	}
 	e := ir.NewEval(t.TempDir())
 	defer e.Close()
-	b, err := e.ReadAll(context.Background(), l.Encoding.Restore(parts))
+	b, err := e.ReadAll(context.Background(), l.PerChannel.Restore(parts))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,9 +17,7 @@ type SmallFloat struct {
 
 // A smallWeight is a weight as codes and scales.
 type SmallFloatEncoding interface {
-	Recipe() *ir.Recipe
-	Restore(parts []*ir.Tensor) *ir.Tensor
-	Bytes() int64
+	Encoding
 	// emit inserts the nodes that make floats of codes and scales in front of at.
 	EmitDequantize(g *ir.Graph, at *ir.Node, codes, scales *ir.Value) *ir.Value
 }

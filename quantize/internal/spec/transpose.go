@@ -12,14 +12,14 @@ import (
 const panelElems = 2 << 20
 
 // panel is how many columns of t are turned at a time.
-func (c *Encoding) panelCols() int64 {
+func (c *PerChannel) panelCols() int64 {
 	rows, cols := c.Shape[0], c.Shape[1]
 	return min(cols, max(16, panelElems/max(1, rows)))
 }
 
 // transposed quantizes the matrix t row by row and writes the codes column by column.
 // A matrix that fits into one panel is read once.
-func (c *Encoding) quantizeTransposed(ctx context.Context, in io.ReaderAt, out io.Writer) (*QParams, error) {
+func (c *PerChannel) quantizeTransposed(ctx context.Context, in io.ReaderAt, out io.Writer) (*QParams, error) {
 	rows, cols, width := c.Shape[0], c.Shape[1], c.panelCols()
 	f := pass.NewFloats(in, c.Weight.DType)
 	x, freeX := c.Buffers.takeFloats(rows * width)
@@ -58,7 +58,7 @@ func (c *Encoding) quantizeTransposed(ctx context.Context, in io.ReaderAt, out i
 }
 
 // rowScales measures a matrix that is held as a whole.
-func (c *Encoding) observePanel(x []float32) (*QParams, error) {
+func (c *PerChannel) observePanel(x []float32) (*QParams, error) {
 	m := newMinMaxObserver(c.Layout.NumScales(), c.Spec)
 	err := c.Layout.segments(func(q segment) error {
 		m.observe(c.Layout, q, x[q.at:][:q.n])

@@ -10,7 +10,7 @@ import (
 )
 
 // emit stores the weight that g's plans share and gives its readers what they need.
-func (w *Quantizer) emit(c *pass.Context, g []*plan) *rewrite.Stored {
+func (w *Quantizer) emit(c *pass.Context, g []*plan) rewrite.Stored {
 	st := rewrite.Store(g[0].scope(), g[0].Base, g[0].encoding)
 	r := rewrite.New(c)
 	var dense *ir.Value
@@ -19,7 +19,7 @@ func (w *Quantizer) emit(c *pass.Context, g []*plan) *rewrite.Stored {
 		switch p.form.Name {
 		case pass.NBits.Name:
 			for _, s := range p.Consumers {
-				r.MatMulNBits(s, st, w.Blocks.Form.AccuracyLevel)
+				r.MatMulNBits(s, st.(*rewrite.Blockwise), w.Blocks.Form.AccuracyLevel)
 			}
 			continue
 		case pass.CastMul.Name:
@@ -37,7 +37,7 @@ func (w *Quantizer) emit(c *pass.Context, g []*plan) *rewrite.Stored {
 }
 
 // rewriteSites rewrites lookups, and the product if there is one.
-func rewriteConsumers(r *rewrite.Rewriter, p *plan, st *rewrite.Stored) {
+func rewriteConsumers(r *rewrite.Rewriter, p *plan, st rewrite.Stored) {
 	for _, s := range p.Consumers {
 		if s.Side == weights.Lookup {
 			r.Gather(s, st)
@@ -48,7 +48,7 @@ func rewriteConsumers(r *rewrite.Rewriter, p *plan, st *rewrite.Stored) {
 }
 
 // row is the ledger's line for p, whose weight first's codes stand for.
-func (w *Quantizer) row(first, p *plan, st *rewrite.Stored) pass.Row {
+func (w *Quantizer) row(first, p *plan, st rewrite.Stored) pass.Row {
 	r := pass.Row{Form: p.form, After: st.Parts(), Restore: st.Restore, Reason: strings.Join(p.notes, "; "), Consumers: pass.Labels(p.consumers)}
 	if p != first {
 		r.SharedWith = first.Base.Name

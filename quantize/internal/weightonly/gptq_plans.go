@@ -34,7 +34,7 @@ func (o *BlockOptions) applyGPTQ(c *pass.Context, plans []*plan) error {
 			of[l].note("rounded to the nearest codes: " + why)
 			continue
 		}
-		of[l].encoding.Blocks.Rounder = l.rounder()
+		of[l].encoding.(*spec.Blockwise).Layout.Rounder = l.rounder()
 	}
 	return nil
 }
@@ -51,7 +51,7 @@ func (p *plan) matrix() (*matrix, string) {
 			product = s
 		}
 	}
-	switch b := p.encoding.Blocks; {
+	switch b := p.encoding.(*spec.Blockwise).Layout; {
 	case product == nil || p.form.Name != pass.Dequantize.Name && p.form.Name != pass.NBits.Name:
 		return nil, "it is not the matrix of one product"
 	case !b.RowMajor() && !b.ForNBits:

@@ -1,8 +1,6 @@
 package weightonly
 
 import (
-	"slices"
-
 	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/pass"
 )
@@ -43,6 +41,5 @@ func (p *plan) scope() *ir.Graph {
 
 // likes reports whether q's readers can read what p stores.
 func (p *plan) sameEncoding(q *plan) bool {
-	return p.form == q.form && p.scope() == q.scope() && p.encoding.Layout == q.encoding.Layout && p.encoding.Spec == q.encoding.Spec && p.encoding.Transpose == q.encoding.Transpose &&
-		slices.Equal(p.encoding.ScaleShape, q.encoding.ScaleShape) && p.encoding.Blocks.Same(q.encoding.Blocks) && slices.Equal(p.encoding.Shape, q.encoding.Shape)
+	return p.form == q.form && p.scope() == q.scope() && p.encoding.Same(q.encoding)
 }

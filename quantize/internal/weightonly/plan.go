@@ -16,9 +16,11 @@ type plan struct {
 	*weights.Weight
 	consumers []*ir.Node
 	uses      []*weights.Use
-	encoding  *spec.Encoding
+	encoding  spec.Encoding
 	form      pass.Form
 	notes     []string
+	// unsupported is why the encoding cannot represent the weight, or "".
+	unsupported string
 }
 
 func (p *plan) note(s string) {
@@ -54,8 +56,8 @@ func (w *Quantizer) planAnyOpset(c *pass.Context, v *ir.Value) (*plan, string) {
 	}
 	p := w.choose(v, us)
 	p.consumers, p.uses = readers, us
-	if reason := p.refusesBytePacking(); reason != "" {
-		return nil, reason
+	if p.unsupported != "" {
+		return nil, p.unsupported
 	}
 	if before, after := v.Const.Bytes(), p.encoding.Bytes()+p.overhead(); after >= before {
 		return nil, fmt.Sprintf("it would grow: %d bytes now, %d with codes, scales and nodes", before, after)
@@ -80,17 +82,17 @@ func (w *Quantizer) choose(v *ir.Value, us []*weights.Use) *plan {
 		}
 		p.Consumers = append(p.Consumers, u.Consumer)
 	}
-	cd, reason := rewrite.PerChannelEncoding(p.Weight, w.Spec, w.buffers)
-	if reason != "" || slices.ContainsFunc(p.Consumers, func(s *weights.Consumer) bool { return cd.Axis >= 0 && s.ChannelAxis() != cd.Axis }) || !weights.SameScope(v, p.Consumers) {
+	e, reason := rewrite.PerChannelEncoding(p.Weight, w.Spec, w.buffers)
+	if reason != "" || slices.ContainsFunc(p.Consumers, func(s *weights.Consumer) bool { return e.Axis >= 0 && s.ChannelAxis() != e.Axis }) || !weights.SameScope(v, p.Consumers) {
 		return w.foldedPlan(v, us)
 	}
 	switch products := len(p.Consumers) - gathers; {
 	case products == 0:
 		p.form = pass.GatherCodes
-	case products > 1 || gathers > 0 && cd.Axis < 0:
+	case products > 1 || gathers > 0 && e.Axis < 0:
 		return w.foldedPlan(v, us) // see share
 	}
-	p.encoding = cd
+	p.encoding = e
 	return p
 }
 
@@ -105,8 +107,9 @@ func (w *Quantizer) foldedPlan(v *ir.Value, us []*weights.Use) *plan {
 	if w.Spec.PerTensor {
 		axes = nil
 	}
-	p.encoding = &spec.Encoding{Buffers: w.buffers, Weight: v.Const, Shape: shape, Spec: w.Spec, Axis: -1}
-	p.encoding.Layout, p.encoding.ScaleShape = spec.LayoutOfAxes(shape, axes)
+	e := &spec.PerChannel{Buffers: w.buffers, Weight: v.Const, Shape: shape, Spec: w.Spec, Axis: -1}
+	e.Layout, e.ScaleShape = spec.LayoutOfAxes(shape, axes)
+	p.encoding = e
 	if w.denseReason != "" && us[0].Consumer != nil {
 		p.note("dense at run time: " + w.denseReason)
 	}

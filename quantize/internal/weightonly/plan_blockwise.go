@@ -51,14 +51,17 @@ func (w *Quantizer) chooseBlocks(v *ir.Value, us []*weights.Use) *plan {
 		}
 		p.note("held twice at run time, as the lookup wants a byte for each code")
 	}
-	p.encoding = w.blockCoding(v, p.Consumers[0].BaseShape(), b)
+	p.encode(w, v, p.Consumers[0].BaseShape(), b)
 	return p
 }
 
-func (w *Quantizer) blockCoding(v *ir.Value, shape []int64, b *spec.BlockLayout) *spec.Encoding {
+// encode stores v with layout b.
+func (p *plan) encode(w *Quantizer, v *ir.Value, shape []int64, b *spec.BlockLayout) {
 	b.Spec.Half = v.Const.DType == ir.Float16
-	zeros := spec.QuantSpec{Unsigned: b.Spec.Low >= 0, Symmetric: !b.HasZeroPoints()}
-	return &spec.Encoding{Buffers: w.buffers, Weight: v.Const, Shape: shape, Blocks: b, Spec: zeros, Axis: -1}
+	p.encoding = &spec.Blockwise{Buffers: w.buffers, Weight: v.Const, Shape: shape, Layout: b}
+	if b.BytePacked() && !b.ForNBits && b.Rows*b.Cols*int64(b.Bits)%8 != 0 {
+		p.unsupported = fmt.Sprintf("its %d codes of %d bits do not fill whole bytes, and this opset has no such type", b.Rows*b.Cols, b.Bits)
+	}
 }
 
 // lying cuts n columns, the elements of each of which lie together, into blocks of equal size.
@@ -87,17 +90,9 @@ func (w *Quantizer) foldBlocks(v *ir.Value, us []*weights.Use) *plan {
 		axis--
 		rows *= shape[axis]
 	}
-	p.encoding = w.blockCoding(v, shape, w.columnMajor(v.Const.Elems()/max(1, rows), rows))
+	p.encode(w, v, shape, w.columnMajor(v.Const.Elems()/max(1, rows), rows))
 	if w.denseReason != "" {
 		p.note("packed by hand, dense at run time: " + w.denseReason)
 	}
 	return p
-}
-
-// refuseBlocks is the reason why codes that are packed by hand cannot stand for v, or "".
-func (p *plan) refusesBytePacking() string {
-	if b := p.encoding.Blocks; b != nil && b.BytePacked() && !b.ForNBits && b.Rows*b.Cols*int64(b.Bits)%8 != 0 {
-		return fmt.Sprintf("its %d codes of %d bits do not fill whole bytes, and this opset has no such type", b.Rows*b.Cols, b.Bits)
-	}
-	return ""
 }

@@ -44,6 +44,6 @@ func (w *Quantizer) chooseBits(v *ir.Value, us []*weights.Use) *plan {
 	if b.FloatZeroPoints {
 		p.note("real zero points: the weight is made dense in every run")
 	}
-	p.encoding = w.blockCoding(v, s.BaseShape(), b)
+	p.encode(w, v, s.BaseShape(), b)
 	return p
 }

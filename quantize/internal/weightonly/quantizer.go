@@ -51,18 +51,18 @@ func (w *Quantizer) Store(c *pass.Context, vs []*ir.Value) error {
 		}
 		plans = append(plans, p)
 	}
-	plans, err := spec.Precheck(c, plans, func(p *plan) (*ir.Value, *spec.Encoding) { return p.Base, p.encoding })
+	plans, err := spec.Precheck(c, plans, func(p *plan) (*ir.Value, spec.Encoding) { return p.Base, p.encoding })
 	if err != nil {
 		return err
 	}
 	if err := w.Blocks.applyGPTQ(c, plans); err != nil {
 		return err
 	}
-	codings := map[*ir.Value]*spec.Encoding{}
+	encodings := map[*ir.Value]spec.Encoding{}
 	for _, p := range plans {
-		codings[p.Base] = p.encoding
+		encodings[p.Base] = p.encoding
 	}
-	if err := w.Bias.Apply(c, codings); err != nil {
+	if err := w.Bias.Apply(c, encodings); err != nil {
 		return err
 	}
 	return w.rewrite(c, plans)
