@@ -8,15 +8,15 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-func columns() []op.Op {
+func col2Im() []op.Op {
 	return []op.Op{{Type: "Col2Im", Since: 18, Shape: col2ImShape, Run: runCol2Im, Work: col2ImWork}}
 }
 
-// A fold is how blocks lie in an image, by axis.
+// A fold is the geometry of blocks in an image, by axis.
 type fold struct {
 	image, block             []int64
 	strides, pads, dilations []int64
-	places                   []int64 // of a block along the axis
+	places                   []int64 // number of blocks along the axis
 }
 
 func newFold(n *op.Node, in []*ir.Array) (*ir.Array, *fold, error) {
@@ -36,7 +36,7 @@ func newFold(n *op.Node, in []*ir.Array) (*ir.Array, *fold, error) {
 	}
 	rank := len(f.image)
 	if len(a.Shape) != 3 || rank < 1 || len(f.block) != rank {
-		return nil, nil, fmt.Errorf("input %s, image_shape %v and block_shape %v do not fit together", a, f.image, f.block)
+		return nil, nil, fmt.Errorf("input %s, image_shape %v and block_shape %v do not match", a, f.image, f.block)
 	}
 	f.strides, f.pads, f.dilations = orOnes(n, "strides", rank, 1), orOnes(n, "pads", 2*rank, 0), orOnes(n, "dilations", rank, 1)
 	if err := f.check(); err != nil {
@@ -44,7 +44,7 @@ func newFold(n *op.Node, in []*ir.Array) (*ir.Array, *fold, error) {
 	}
 	blocks, pixels := op.Product(f.places), op.Product(f.block)
 	if a.Shape[2] != blocks || pixels == 0 || a.Shape[1]%pixels != 0 {
-		return nil, nil, fmt.Errorf("input is %s, where image and blocks want [N,C*%d,%d]", a, pixels, blocks)
+		return nil, nil, fmt.Errorf("input is %s, image and blocks require [N,C*%d,%d]", a, pixels, blocks)
 	}
 	return a, f, nil
 }
@@ -65,7 +65,7 @@ func orOnes(n *op.Node, name string, count int, def int64) []int64 {
 func (f *fold) check() error {
 	rank := len(f.image)
 	if len(f.strides) != rank || len(f.pads) != 2*rank || len(f.dilations) != rank {
-		return fmt.Errorf("strides %v, pads %v or dilations %v are not for %d axes", f.strides, f.pads, f.dilations, rank)
+		return fmt.Errorf("strides %v, pads %v or dilations %v do not have %d axes", f.strides, f.pads, f.dilations, rank)
 	}
 	for _, shape := range [][]int64{f.image, f.block} {
 		if err := (ir.Spec{Shape: shape}).Valid(); err != nil {
@@ -94,10 +94,10 @@ func col2ImShape(n *op.Node, in []*ir.Array) ([]ir.Spec, error) {
 	if err != nil {
 		return nil, err
 	}
-	return one(a.DType, append([]int64{a.Shape[0], a.Shape[1] / op.Product(f.block)}, f.image...)...)
+	return op.One(a.DType, append([]int64{a.Shape[0], a.Shape[1] / op.Product(f.block)}, f.image...)...)
 }
 
-// col2ImWork is for one image and one row of columns, as float64.
+// col2ImWork is the memory of one image and one row of columns, as float64.
 func col2ImWork(n *op.Node, in []*ir.Array, _ int) int64 {
 	_, f, err := newFold(n, in)
 	if err != nil {
@@ -128,7 +128,7 @@ func runCol2Im(c *op.Call) error {
 // add sums row, which holds pixel p of every block, into the image.
 func (f *fold) add(sum, row []float64, p int) {
 	rank := len(f.image)
-	first := make([]int64, rank) // where the pixel of the first block lies
+	first := make([]int64, rank) // position of the pixel of the first block
 	for k, rest := rank-1, int64(p); k >= 0; k-- {
 		first[k] = rest%f.block[k]*f.dilations[k] - f.pads[k]
 		rest /= f.block[k]

@@ -7,14 +7,13 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// grain is the number of elements that are worth a worker's while.
+// grain is the minimum number of elements per task.
 const grain = 16 << 10
 
-// A transfer is a way to bring elements from one tensor to another of the same type: *strided, *runs or
-// fill.
+// A transfer is a way to copy elements from one tensor to another of the same type: *strided, *runs or fill.
 type transfer interface{ isTransfer() }
 
-// move does t from src to dst, whatever the elements are. They must not overlap.
+// move runs t from src to dst, for any element type. They must not overlap.
 func move(p *op.Pool, t transfer, dst, src *ir.Array) {
 	if dst.Elems() == 0 {
 		return
@@ -50,7 +49,7 @@ func apply[T any](p *op.Pool, t transfer, dst, src []T) {
 	}
 }
 
-// A fill writes the first element of src all over dst.
+// A fill copies the first element of src to all of dst.
 type fill struct{}
 
 func (fill) isTransfer() {}
@@ -61,8 +60,8 @@ func fillWith[T any](dst []T, v T) {
 	}
 }
 
-// unpack gives elements narrower than a byte one byte each. They lie from the lowest bits up
-// (ONNX, TensorProto.raw_data), also across the bytes.
+// unpack expands elements narrower than a byte to one byte each. They are packed lowest bits first (ONNX, TensorProto.raw_data), also
+// across bytes.
 func unpack(a *ir.Array) []uint8 {
 	bits := int(a.DType.Bits())
 	codes := make([]uint8, a.Elems())
@@ -77,7 +76,7 @@ func unpack(a *ir.Array) []uint8 {
 	return codes
 }
 
-// pack is the inverse of unpack. Bits behind the last element are zero.
+// pack is the inverse of unpack. Bits after the last element are zero.
 func pack(a *ir.Array, codes []uint8) {
 	bits := int(a.DType.Bits())
 	clear(a.Data)
@@ -91,13 +90,7 @@ func pack(a *ir.Array, codes []uint8) {
 	}
 }
 
-// one is the type of an operator's only output.
-func one(dt ir.DType, shape ...int64) ([]ir.Spec, error) {
-	return []ir.Spec{{DType: dt, Shape: shape}}, nil
-}
-
-// tensors makes Shape functions safe to call with anything: they see only inputs that are
-// tensors of sensible sizes.
+// tensors makes Shape functions safe for any input: they are called only with tensors of valid sizes.
 func tensors(rows []op.Op) []op.Op {
 	for i := range rows {
 		shape := rows[i].Shape
@@ -107,7 +100,7 @@ func tensors(rows []op.Op) []op.Op {
 					continue
 				}
 				if a.Kind != ir.Dense {
-					return nil, fmt.Errorf("input %d is %s, where a tensor is needed", j, a)
+					return nil, fmt.Errorf("input %d is %s, want a tensor", j, a)
 				}
 				if err := a.Spec().Valid(); err != nil {
 					return nil, fmt.Errorf("input %d: %w", j, err)
@@ -122,7 +115,7 @@ func tensors(rows []op.Op) []op.Op {
 	return rows
 }
 
-// copyAll copies src's payload to dst, which has its size and may be the same memory.
+// copyAll copies src's payload to dst, which has its size and may share its memory.
 func copyAll(p *op.Pool, dst, src *ir.Array) {
 	copy(dst.Text, src.Text)
 	if len(dst.Data) > 0 && &dst.Data[0] != &src.Data[0] {

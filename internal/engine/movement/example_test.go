@@ -8,7 +8,7 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// The rows are run by package engine; this is how it runs one.
+// Running one row of the table, like package engine.
 func Example() {
 	pool := op.NewPool(1)
 	defer pool.Close()

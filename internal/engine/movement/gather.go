@@ -9,7 +9,7 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// gathers read where an input says. Work holds the places they read from.
+// gathers read at the positions given by an input. Work holds these positions.
 func gathers() []op.Op {
 	return []op.Op{
 		{Type: "Gather", Since: 1, Shape: gatherShape, Run: runGather, Work: wordEach(1), Rows: gathersRows},
@@ -18,7 +18,7 @@ func gathers() []op.Op {
 	}
 }
 
-// wordEach is Work for one int64 for each element of input i.
+// wordEach is Work for one int64 per element of input i.
 func wordEach(i int) func(*op.Node, []*ir.Array, int) int64 {
 	return func(_ *op.Node, in []*ir.Array, _ int) int64 { return 8 * in[i].Elems() }
 }
@@ -28,19 +28,19 @@ func words(c *op.Call) []int64 {
 	return ir.View[int64](&ir.Array{DType: ir.Int64, Data: c.Work})
 }
 
-// indices is input i, which must hold whole numbers of the types that ONNX allows there.
+// indices is input i, which must hold integers of the types that ONNX allows for indices.
 func indices(in []*ir.Array, i int) (*ir.Array, error) {
 	a, err := op.Arg(in, i, "indices")
 	if err != nil {
 		return nil, err
 	}
 	if a.DType != ir.Int32 && a.DType != ir.Int64 {
-		return nil, fmt.Errorf("indices are %s, neither int32 nor int64", a.DType)
+		return nil, fmt.Errorf("indices are %s, want int32 or int64", a.DType)
 	}
 	return a, nil
 }
 
-// positions are all indices, counted from the front of an axis of that size, in Work.
+// positions are all indices, made non-negative for an axis of that size, in Work.
 func positions(c *op.Call, a *ir.Array, size int64) ([]int64, error) {
 	out := words(c)[:a.Elems()]
 	if a.DType == ir.Int32 {
@@ -56,7 +56,7 @@ func countedFrom[T int32 | int64](out []int64, indices []T, size int64) error {
 			at += size
 		}
 		if uint64(at) >= uint64(size) {
-			return fmt.Errorf("index %d at position %d is outside of an axis of %d", x, i, size)
+			return fmt.Errorf("index %d at position %d is out of range for an axis of %d", x, i, size)
 		}
 		out[i] = at
 	}
@@ -76,7 +76,7 @@ func gatherShape(n *op.Node, in []*ir.Array) ([]ir.Spec, error) {
 	if err != nil {
 		return nil, err
 	}
-	return one(data.DType, slices.Concat(data.Shape[:axis], at.Shape, data.Shape[axis+1:])...)
+	return op.One(data.DType, slices.Concat(data.Shape[:axis], at.Shape, data.Shape[axis+1:])...)
 }
 
 func runGather(c *op.Call) error {
@@ -103,12 +103,12 @@ func runGather(c *op.Call) error {
 	return nil
 }
 
-// gathersRows reports whether what is taken are rows of whole bytes, as words are looked up in an embedding.
+// gathersRows reports whether rows of whole bytes are gathered, as in an embedding lookup.
 func gathersRows(n *op.Node, table *ir.Array) bool {
 	return n.Int("axis", 0) == 0 && len(table.Shape) > 0 && table.DType != ir.String && op.Product(table.Shape[1:])*table.DType.Bits()%8 == 0
 }
 
-// readRows reads the rows at these places, one after the other. Neighbours in both are read at once.
+// readRows reads the rows at these positions. Rows that are adjacent in source and destination are read at once.
 func readRows(r io.ReaderAt, dst []byte, at []int64) error {
 	size := len(dst) / len(at)
 	for from := 0; from < len(at); {
@@ -136,10 +136,10 @@ func gatherElementsShape(n *op.Node, in []*ir.Array) ([]ir.Spec, error) {
 	if _, err := alongAxis(n, data.Shape, at.Shape); err != nil {
 		return nil, err
 	}
-	return one(data.DType, at.Shape...)
+	return op.One(data.DType, at.Shape...)
 }
 
-// alongAxis is the checked axis of an operator whose indices lie in data but for that axis.
+// alongAxis is the checked axis of an operator whose indices have data's shape up to that axis.
 func alongAxis(n *op.Node, data, at []int64) (int, error) {
 	axis, err := op.Axis(n.Int("axis", 0), len(data))
 	if err != nil {
@@ -150,7 +150,7 @@ func alongAxis(n *op.Node, data, at []int64) (int, error) {
 	}
 	for i := range at {
 		if i != axis && at[i] > data[i] {
-			return 0, fmt.Errorf("indices of shape %v reach out of data of shape %v at axis %d", at, data, i)
+			return 0, fmt.Errorf("indices of shape %v exceed data of shape %v at axis %d", at, data, i)
 		}
 	}
 	return axis, nil
@@ -166,8 +166,8 @@ func runGatherElements(c *op.Call) error {
 	return nil
 }
 
-// elementPlaces are, in Work, the places in data that the indices point at: each along the axis, while the
-// other coordinates are its own.
+// elementPlaces are, in Work, the offsets in data that the indices refer to: along the axis, while the other coordinates are those of the
+// index.
 func elementPlaces(c *op.Call, data []int64, at *ir.Array) ([]int64, error) {
 	axis, err := alongAxis(c.Node, data, at.Shape)
 	if err != nil {
@@ -204,11 +204,10 @@ func gatherNDShape(n *op.Node, in []*ir.Array) ([]ir.Spec, error) {
 	if err != nil {
 		return nil, err
 	}
-	return one(data.DType, slices.Concat(at.Shape[:len(at.Shape)-1], data.Shape[batch+width:])...)
+	return op.One(data.DType, slices.Concat(at.Shape[:len(at.Shape)-1], data.Shape[batch+width:])...)
 }
 
-// tuples checks indices whose last axis holds coordinates of data behind the first batch axes, and gives how
-// many coordinates.
+// tuples checks indices whose last axis holds coordinates of data after the first batch axes, and returns the number of coordinates.
 func tuples(data, at []int64, batch int64) (axes, width int, err error) {
 	if batch < 0 || batch >= int64(min(len(data), len(at))) {
 		return 0, 0, fmt.Errorf("batch_dims is %d for data of shape %v and indices of shape %v", batch, data, at)
@@ -234,7 +233,7 @@ func runGatherND(c *op.Call) error {
 	return nil
 }
 
-// tuplePlaces are, in Work, the places in data where what each tuple points at starts, and the size of that.
+// tuplePlaces are, in Work, the offsets in data that the tuples refer to, and the size of the slices there.
 func tuplePlaces(c *op.Call, data []int64, at *ir.Array, batchDims int64) ([]int64, int, error) {
 	batch, width, err := tuples(data, at.Shape, batchDims)
 	if err != nil || at.Elems() == 0 {
@@ -264,7 +263,7 @@ func countedTuples[T int32 | int64](out []int64, tuples []T, sizes, strides []in
 				at += size
 			}
 			if uint64(at) >= uint64(size) {
-				return fmt.Errorf("index %d at position %d is outside of an axis of %d", tuples[i*len(sizes)+j], i*len(sizes)+j, size)
+				return fmt.Errorf("index %d at position %d is out of range for an axis of %d", tuples[i*len(sizes)+j], i*len(sizes)+j, size)
 			}
 			place += at * strides[j]
 		}

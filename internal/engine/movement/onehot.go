@@ -22,7 +22,7 @@ func oneHotShape(n *op.Node, in []*ir.Array) ([]ir.Spec, error) {
 		return nil, err
 	}
 	if values.Elems() != 2 {
-		return nil, fmt.Errorf("values is %s, not of two elements", values)
+		return nil, fmt.Errorf("values is %s, want two elements", values)
 	}
 	depth, err := scalar(in, 1, "depth")
 	if err != nil {
@@ -35,27 +35,27 @@ func oneHotShape(n *op.Node, in []*ir.Array) ([]ir.Spec, error) {
 	if err != nil {
 		return nil, err
 	}
-	return one(values.DType, slices.Insert(slices.Clone(at.Shape), axis, depth)...)
+	return op.One(values.DType, slices.Insert(slices.Clone(at.Shape), axis, depth)...)
 }
 
-// scalar is input i, one number of any type; what is behind the point is lost.
+// scalar is input i, one number of any type, truncated.
 func scalar(in []*ir.Array, i int, name string) (int64, error) {
 	a, err := op.Arg(in, i, name)
 	if err != nil {
 		return 0, err
 	}
-	xs, err := wholes(a)
+	xs, err := asInts(a)
 	if err != nil {
 		return 0, err
 	}
 	if len(xs) != 1 {
-		return 0, fmt.Errorf("%s is %s, not one number", name, a)
+		return 0, fmt.Errorf("%s is %s, want one number", name, a)
 	}
 	return xs[0], nil
 }
 
-// wholes are the elements of a as whole numbers.
-func wholes(a *ir.Array) ([]int64, error) {
+// asInts are the elements of a as integers.
+func asInts(a *ir.Array) ([]int64, error) {
 	if !a.DType.IsFloat() {
 		return op.Ints(a)
 	}
@@ -71,11 +71,10 @@ func wholes(a *ir.Array) ([]int64, error) {
 	return out, nil
 }
 
-// runOneHot writes the off value everywhere, and then the on value where indices say. Indices outside of the depth
-// leave nothing but off values.
+// runOneHot writes the off value everywhere, and then the on value at the indices. Indices out of range are ignored.
 func runOneHot(c *op.Call) error {
 	dst, values := c.Out[0], c.In[2]
-	at, err := wholes(c.In[0])
+	at, err := asInts(c.In[0])
 	if err != nil || dst.Elems() == 0 {
 		return err
 	}

@@ -10,18 +10,18 @@ import (
 func Ops() []op.Op {
 	return slices.Concat(tensors(slices.Concat(
 		views(),
-		sizes(),
+		shapeOps(),
 		transposes(),
-		joins(),
+		concats(), splits(),
 		cuts(),
-		repeats(),
-		blocks(),
+		expands(), tiles(),
+		depthToSpace(),
 		gathers(),
 		fills(),
 		scatters(),
 		pads(),
-		choices(),
+		compresses(), reverses(),
 		ranges(),
-		columns(),
-	)), sequences(), optionals(), boxes())
+		col2Im(),
+	)), sequences(), optionals(), nonMaxSuppression())
 }

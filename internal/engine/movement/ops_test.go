@@ -48,7 +48,7 @@ func TestShapes(t *testing.T) {
 	})
 }
 
-func TestJoins(t *testing.T) {
+func TestConcat(t *testing.T) {
 	check(t, []example{
 		{"Concat", 4, attrs(num("axis", 1)), in(count(2, 1), count(2, 2)), dims(2, 3)(0, 0, 1, 1, 2, 3)},
 		{"Concat", 13, attrs(num("axis", -2)), in(count(1, 2), count(0, 2), count(1, 2)), dims(2, 2)(0, 1, 0, 1)},
@@ -112,7 +112,7 @@ func TestSlices(t *testing.T) {
 	})
 }
 
-func TestRepeats(t *testing.T) {
+func TestExpandAndTile(t *testing.T) {
 	check(t, []example{
 		{"Expand", 8, nil, in(dims(2, 1)(7, 8), vec(3)), dims(2, 3)(7, 7, 7, 8, 8, 8)},
 		{"Expand", 8, nil, in(vec(7, 8), vec(2, 1)), dims(2, 2)(7, 8, 7, 8)},
@@ -126,7 +126,7 @@ func TestRepeats(t *testing.T) {
 	})
 }
 
-// The specification's examples, and modes with borders wider than the axis, as NumPy pads.
+// The specification's examples, and modes with borders wider than the axis, as in NumPy.
 func TestPads(t *testing.T) {
 	x := dims(1, 3)(1, 2, 3)
 	mode := func(m string) []*ir.Attr { return attrs(word("mode", m)) }
@@ -153,7 +153,7 @@ func TestPads(t *testing.T) {
 	})
 }
 
-func TestBlocks(t *testing.T) {
+func TestDepthToSpace(t *testing.T) {
 	// Channel c·4 + pixel goes to pixel of channel c in CRD; pixel·2 + c in DCR.
 	check(t, []example{
 		{"DepthToSpace", 11, attrs(num("blocksize", 2), word("mode", "CRD")), in(count(1, 8, 1, 1)), count(1, 2, 2, 2)},

@@ -7,7 +7,7 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// optionals have a value, and are then nothing else than that value, or none.
+// optionals are a value itself, or empty.
 func optionals() []op.Op {
 	return []op.Op{
 		{Type: "Identity", Since: 1, View: true, Shape: op.Same(0)},
@@ -26,7 +26,7 @@ func runOptional(c *op.Call) error {
 
 func runOptionalGetElement(c *op.Call) error {
 	if c.Out[0] = c.Opt(0); c.Out[0] == nil || c.Out[0].Kind == ir.None {
-		return errors.New("the optional is empty: ask OptionalHasElement first")
+		return errors.New("the optional is empty")
 	}
 	return nil
 }

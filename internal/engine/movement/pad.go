@@ -10,7 +10,7 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// pads add a border, or take one away.
+// pads add a border, or remove one.
 func pads() []op.Op {
 	return []op.Op{
 		{Type: "Pad", Since: 2, Shape: padShape(listAttribute), Run: runPad(listAttribute)},
@@ -19,13 +19,13 @@ func pads() []op.Op {
 	}
 }
 
-// A border is what comes in front of an axis and behind it; what goes is negative.
+// A border is the padding before and after an axis; negative to crop.
 type border struct{ begin, end int64 }
 
-// kept is what it leaves of an axis of that size.
+// kept is the range of an axis of that size that remains.
 func (b border) kept(size int64) int64 { return size + min(b.begin, 0) + min(b.end, 0) }
 
-// maxPad keeps sums of sizes and pads far from overflow.
+// maxPad prevents overflow of sums of sizes and pads.
 const maxPad = 1 << 56
 
 // borders are the borders of data's axes.
@@ -52,14 +52,14 @@ func borders(n *op.Node, in []*ir.Array, from list) (*ir.Array, []border, error)
 	for i, axis := range axes {
 		b := border{pads[i], pads[len(axes)+i]}
 		if max(b.begin, b.end) > maxPad || min(b.begin, b.end) < -maxPad || b.kept(data.Shape[axis]) < 0 {
-			return nil, nil, fmt.Errorf("pads %d and %d do not fit axis %d of shape %v", b.begin, b.end, axis, data.Shape)
+			return nil, nil, fmt.Errorf("pads %d and %d do not match axis %d of shape %v", b.begin, b.end, axis, data.Shape)
 		}
 		out[axis] = b
 	}
 	return data, out, nil
 }
 
-// chosenAxes are those that input axes names, or all.
+// chosenAxes are those of input axes, or all.
 func chosenAxes(n *op.Node, in []*ir.Array, from list, rank int) ([]int, error) {
 	named, given, err := from(n, in, "axes", 3)
 	if err != nil {
@@ -98,19 +98,19 @@ func padShape(from list) func(*op.Node, []*ir.Array) ([]ir.Spec, error) {
 		}
 		mode := n.Text("mode", "constant")
 		if !slices.Contains([]string{"constant", "reflect", "edge", "wrap"}, mode) {
-			return nil, fmt.Errorf("mode %q is none of constant, reflect, edge, wrap", mode)
+			return nil, fmt.Errorf("mode is %q, want constant, reflect, edge or wrap", mode)
 		}
 		if v := op.Opt(in, 2); v != nil && (v.DType != data.DType || v.Elems() != 1) {
-			return nil, fmt.Errorf("constant_value is %s, not one %s", v, data.DType)
+			return nil, fmt.Errorf("constant_value is %s, want one %s", v, data.DType)
 		}
 		shape := slices.Clone(data.Shape)
 		for i, b := range around {
 			if b.kept(shape[i]) == 0 && mode != "constant" && max(b.begin, b.end) > 0 {
-				return nil, fmt.Errorf("mode %s: nothing is left of axis %d that the border could be made of", mode, i)
+				return nil, fmt.Errorf("mode %s: axis %d is empty and cannot be padded", mode, i)
 			}
 			shape[i] += b.begin + b.end
 		}
-		return one(data.DType, shape...)
+		return op.One(data.DType, shape...)
 	}
 }
 
@@ -130,17 +130,17 @@ func runPad(from list) func(*op.Call) error {
 		value := c.Opt(2)
 		if value == nil {
 			value = ir.NewArray(data.DType)
-			number.Write(value, 0, []float64{float64(c.Float("value", 0))}) // nothing where it is no number
+			number.Write(value, 0, []float64{float64(c.Float("value", 0))}) // nil if not numeric
 		}
 		surround(c.Pool, c.Out[0], data, around, value)
 		return nil
 	}
 }
 
-// surround copies data into dst and writes the value around it.
+// surround copies data into dst and pads it with the value.
 func surround(p *op.Pool, dst, data *ir.Array, around []border, value *ir.Array) {
 	inside := copyInside(p, dst, data, around)
-	nothing := make([]int64, len(around)) // steps in value
+	nothing := make([]int64, len(around)) // strides in value
 	for axis := range inside {
 		for _, part := range inside.beside(axis, dst.Shape) {
 			move(p, part.strided(dst.Shape, nothing), dst, value)
@@ -148,8 +148,8 @@ func surround(p *op.Pool, dst, data *ir.Array, around []border, value *ir.Array)
 	}
 }
 
-// extend copies data into dst and repeats it around it. What is beside the inner axes is made first, so that
-// what lies at the corners is there when the outer axes are extended.
+// extend copies data into dst and pads it with its own elements. Inner axes are padded first, so that corners are complete when the outer
+// axes are padded.
 func extend(p *op.Pool, dst, data *ir.Array, around []border, mode string) {
 	inside := copyInside(p, dst, data, around)
 	strides := op.Strides(dst.Shape)
@@ -167,7 +167,7 @@ func extend(p *op.Pool, dst, data *ir.Array, around []border, mode string) {
 	}
 }
 
-// mirrored is the place from 0 to n-1 that place i, outside of it, repeats.
+// mirrored is the position from 0 to n-1 that the outside position i repeats.
 func mirrored(i, n int64, mode string) int64 {
 	switch mode {
 	case "edge":
@@ -183,12 +183,12 @@ func mirrored(i, n int64, mode string) int64 {
 	return min(i, period-i)
 }
 
-// A region is a stretch of each axis.
+// A region is a range of each axis.
 type region []stretch
 
 type stretch struct{ from, n int64 }
 
-// copyInside copies what is kept of data to its place in dst, and says where that is.
+// copyInside copies the kept part of data to its position in dst, and returns it.
 func copyInside(p *op.Pool, dst, data *ir.Array, around []border) region {
 	inside := make(region, len(around))
 	src := op.Strides(data.Shape)
@@ -203,8 +203,8 @@ func copyInside(p *op.Pool, dst, data *ir.Array, around []border) region {
 	return inside
 }
 
-// beside are the parts of a tensor of that shape in front of r and behind it along one axis, as wide as r along
-// the axes before and as the tensor along those after it.
+// beside are the parts of a tensor of that shape before and after r along one axis, as wide as r along the preceding axes and as the tensor
+// along the following ones.
 func (r region) beside(axis int, shape []int64) []region {
 	before := slices.Clone(r)
 	for i := axis + 1; i < len(r); i++ {
@@ -216,7 +216,7 @@ func (r region) beside(axis int, shape []int64) []region {
 	return []region{before, after}
 }
 
-// strided visits the region of a tensor of that shape, with those steps in the other one.
+// strided visits the region of a tensor of that shape, with those strides in the other one.
 func (r region) strided(shape, src []int64) *strided {
 	s := &strided{}
 	for i, stride := range op.Strides(shape) {

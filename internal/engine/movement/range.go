@@ -24,7 +24,7 @@ func rangeShape(_ *op.Node, in []*ir.Array) ([]ir.Spec, error) {
 			return nil, err
 		}
 		if ends[i] = a; a.Elems() != 1 || a.DType != ends[0].DType {
-			return nil, fmt.Errorf("%s is %s beside start %s: they must be single numbers of one type", name, a, ends[0])
+			return nil, fmt.Errorf("%s is %s, want one number of the type of start, %s", name, a, ends[0])
 		}
 	}
 	for _, a := range ends {
@@ -36,7 +36,7 @@ func rangeShape(_ *op.Node, in []*ir.Array) ([]ir.Spec, error) {
 	if err != nil {
 		return nil, err
 	}
-	return one(ends[0].DType, n)
+	return op.One(ends[0].DType, n)
 }
 
 // rangeLength is max(ceil((limit-start)/delta), 0).
@@ -50,7 +50,7 @@ func rangeLength(ends [3]*ir.Array) (int64, error) {
 	}
 	n := math.Ceil((x[1] - x[0]) / x[2])
 	if math.IsNaN(n) || n > math.MaxInt64/256 {
-		return 0, fmt.Errorf("from %v to %v by %v is no range", x[0], x[1], x[2])
+		return 0, fmt.Errorf("invalid range from %v to %v by %v", x[0], x[1], x[2])
 	}
 	return int64(max(n, 0)), nil
 }
@@ -67,7 +67,7 @@ func wholeRange(ends [3]*ir.Array) (int64, error) {
 	start, limit, delta := x[0], x[1], x[2]
 	switch {
 	case delta == 0:
-		return 0, fmt.Errorf("from %d to %d by 0 is no range", start, limit)
+		return 0, fmt.Errorf("invalid range from %d to %d by 0", start, limit)
 	case delta > 0 && start < limit:
 		return steps(uint64(limit)-uint64(start), uint64(delta)), nil
 	case delta < 0 && start > limit:
@@ -76,8 +76,8 @@ func wholeRange(ends [3]*ir.Array) (int64, error) {
 	return 0, nil
 }
 
-// steps is how many of that size begin within the distance. The result is no size of a tensor if it does
-// not fit into an int64.
+// steps is the number of steps of that size within the distance. The result exceeds the size of any tensor if it does not fit into an
+// int64.
 func steps(distance, size uint64) int64 { return int64((distance-1)/size) + 1 }
 
 func runRange(c *op.Call) error {
@@ -114,11 +114,11 @@ func fillRange[T interface {
 }](c *op.Call) {
 	start, delta := ir.View[T](c.In[0])[0], ir.View[T](c.In[2])[0]
 	for i := range ir.View[T](c.Out[0]) {
-		ir.View[T](c.Out[0])[i] = start + T(T(i)*delta) // the conversion forbids a fused multiplication
+		ir.View[T](c.Out[0])[i] = start + T(T(i)*delta) // the conversion prevents a fused multiply-add
 	}
 }
 
-// fillHalfRange computes in float32, as stash_type says it should.
+// fillHalfRange computes in float32, as stash_type specifies.
 func fillHalfRange(c *op.Call) {
 	var x [2]float64
 	number.Read(x[:1], c.In[0], 0)

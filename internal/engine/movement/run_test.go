@@ -21,7 +21,7 @@ func rowOf(typ string, version int64) op.Op {
 	return found
 }
 
-// run runs one node with that many outputs, as package engine would: on memory that is not clear.
+// run runs one node with that many outputs, like package engine: on memory that is not cleared.
 func run(typ string, version int64, outputs int, attrs []*ir.Attr, in ...*ir.Array) ([]*ir.Array, error) {
 	pool := op.NewPool(3)
 	defer pool.Close()
@@ -51,7 +51,7 @@ func run(typ string, version int64, outputs int, attrs []*ir.Attr, in ...*ir.Arr
 	return c.Out, row.Run(c)
 }
 
-// same says how two values differ.
+// same describes the first difference between two values.
 func same(got, want *ir.Array) error {
 	if got == nil || got.Kind != want.Kind || len(got.Items) != len(want.Items) {
 		return fmt.Errorf("got %v, want %v", got, want)
@@ -113,7 +113,7 @@ func scalarOf(i int64) *ir.Array        { return ir.ArrayOf([]int64{i}) }
 func text(s ...string) *ir.Array        { return ir.TextOf(s, int64(len(s))) }
 func sequence(a ...*ir.Array) *ir.Array { return sequenceOf(a) }
 
-// dims reads a shape, and elements behind it: of int64.
+// dims reads a shape, followed by elements: of int64.
 func dims(shape ...int64) func(i ...int64) *ir.Array {
 	return func(i ...int64) *ir.Array { return ir.ArrayOf(i, shape...) }
 }
@@ -127,7 +127,7 @@ func count(shape ...int64) *ir.Array {
 	return a
 }
 
-// as is a with the elements' type and, if they are narrower, packed.
+// as is a converted to the type, packed if the type is narrower than a byte.
 func as(dt ir.DType, a *ir.Array) *ir.Array {
 	out := ir.NewArray(dt, a.Shape...)
 	codes := make([]uint8, a.Elems())

@@ -2,20 +2,20 @@ package movement
 
 import "github.com/mcompress/mcompress/internal/engine/op"
 
-// A runs transfer copies n runs of size neighbours between listed places. It does so outer times,
-// each time the steps further on.
+// A runs transfer copies n contiguous runs of size elements between listed positions. It repeats this outer times, with positions advanced
+// by the steps.
 type runs struct {
 	n, size int
-	dst     []int64 // where each run goes; nil for one behind the other
-	src     []int64 // where each comes from; nil likewise
+	dst     []int64 // destination of each run; nil if consecutive
+	src     []int64 // source of each run; nil if consecutive
 
 	outer, dstStep, srcStep int
 }
 
 func (*runs) isTransfer() {}
 
-// moveRuns shares the runs among workers, but where dst is listed they may fall on one another: those of one
-// round then go in order, so that the last one wins however many workers there are.
+// moveRuns distributes the runs over workers. If dst is listed, runs may overlap: those of one round are then copied in order, so that the
+// last one wins for any number of workers.
 func moveRuns[T any](p *op.Pool, r *runs, dst, src []T) {
 	if r.dst != nil {
 		p.Rows(r.outer, max(1, grain/max(1, r.n*r.size)), func(from, to int) { someRuns(r, dst, src, from*r.n, to*r.n) })
@@ -24,7 +24,7 @@ func moveRuns[T any](p *op.Pool, r *runs, dst, src []T) {
 	p.Rows(r.outer*r.n, max(1, grain/max(1, r.size)), func(from, to int) { someRuns(r, dst, src, from, to) })
 }
 
-// someRuns does those from from to to, counted over all rounds.
+// someRuns copies those from from to to, counted over all rounds.
 func someRuns[T any](r *runs, dst, src []T, from, to int) {
 	for from < to {
 		round, first := from/r.n, from%r.n
@@ -44,7 +44,7 @@ func someRuns[T any](r *runs, dst, src []T, from, to int) {
 	}
 }
 
-// place is where run i of that size starts.
+// place is the offset of run i of that size.
 func place(listed []int64, i, size int) int {
 	if listed != nil {
 		return int(listed[i])

@@ -8,7 +8,7 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// scatters write updates into a copy of their first input. Work holds the places they write to.
+// scatters write updates into a copy of their first input. Work holds the positions.
 func scatters() []op.Op {
 	return []op.Op{
 		{Type: "Scatter", Since: 9, Shape: scatterElementsShape, Run: runScatterElements, Work: wordEach(1), InPlace: []int{0}},
@@ -18,7 +18,7 @@ func scatters() []op.Op {
 	}
 }
 
-// scattered are the three inputs of ScatterElements and ScatterND, of the types that fit together.
+// scattered are the three inputs of ScatterElements and ScatterND, with checked types.
 func scattered(n *op.Node, in []*ir.Array) (data, at, updates *ir.Array, err error) {
 	if data, err = op.Arg(in, 0, "data"); err != nil {
 		return nil, nil, nil, err
@@ -30,7 +30,7 @@ func scattered(n *op.Node, in []*ir.Array) (data, at, updates *ir.Array, err err
 		return nil, nil, nil, err
 	}
 	if updates.DType != data.DType {
-		return nil, nil, nil, fmt.Errorf("updates are %s and data are %s", updates.DType, data.DType)
+		return nil, nil, nil, fmt.Errorf("updates are %s, data are %s", updates.DType, data.DType)
 	}
 	return data, at, updates, checkReduction(n, data.DType)
 }
@@ -46,7 +46,7 @@ func scatterElementsShape(n *op.Node, in []*ir.Array) ([]ir.Spec, error) {
 	if _, err := alongAxis(n, data.Shape, at.Shape); err != nil {
 		return nil, err
 	}
-	return one(data.DType, data.Shape...)
+	return op.One(data.DType, data.Shape...)
 }
 
 func runScatterElements(c *op.Call) error {
@@ -71,7 +71,7 @@ func scatterNDShape(n *op.Node, in []*ir.Array) ([]ir.Spec, error) {
 	if !slices.Equal(updates.Shape, want) {
 		return nil, fmt.Errorf("updates of shape %v, where indices and data want %v", updates.Shape, want)
 	}
-	return one(data.DType, data.Shape...)
+	return op.One(data.DType, data.Shape...)
 }
 
 func runScatterND(c *op.Call) error {
@@ -83,7 +83,7 @@ func runScatterND(c *op.Call) error {
 	return nil
 }
 
-// scatter writes runs of that size of input 2 at the places. Those that meet are combined in order.
+// scatter writes runs of that size of input 2 at the positions. Overlapping ones are combined in order.
 func scatter(c *op.Call, places []int64, size int) {
 	dst, updates := c.Out[0], c.In[2]
 	copyAll(c.Pool, dst, c.In[0])
@@ -94,7 +94,7 @@ func scatter(c *op.Call, places []int64, size int) {
 	move(c.Pool, &runs{n: len(places), size: size, dst: places, outer: 1}, dst, updates)
 }
 
-// cache is the past of TensorScatter, its update, and the axis of time.
+// cache is the past of TensorScatter, its update, and the sequence axis.
 func cache(n *op.Node, in []*ir.Array) (past, update *ir.Array, axis int, err error) {
 	if past, err = op.Arg(in, 0, "past_cache"); err != nil {
 		return nil, nil, 0, err
@@ -106,10 +106,10 @@ func cache(n *op.Node, in []*ir.Array) (past, update *ir.Array, axis int, err er
 		return nil, nil, 0, err
 	}
 	if axis == 0 {
-		return nil, nil, 0, fmt.Errorf("axis %d is that of the batch", n.Int("axis", -2))
+		return nil, nil, 0, fmt.Errorf("axis %d is the batch axis", n.Int("axis", -2))
 	}
 	if past.DType != update.DType || !fits(past.Shape, update.Shape, axis) || update.Shape[axis] > past.Shape[axis] {
-		return nil, nil, 0, fmt.Errorf("update %s does not fit into cache %s along axis %d", update, past, axis)
+		return nil, nil, 0, fmt.Errorf("update %s does not match cache %s along axis %d", update, past, axis)
 	}
 	return past, update, axis, nil
 }
@@ -120,12 +120,12 @@ func tensorScatterShape(n *op.Node, in []*ir.Array) ([]ir.Spec, error) {
 		return nil, err
 	}
 	if mode := n.Text("mode", "linear"); mode != "linear" && mode != "circular" {
-		return nil, fmt.Errorf("mode %q is neither linear nor circular", mode)
+		return nil, fmt.Errorf("mode is %q, want linear or circular", mode)
 	}
 	if at := op.Opt(in, 2); at != nil && (at.DType != ir.Int64 || !slices.Equal(at.Shape, past.Shape[:1])) {
-		return nil, fmt.Errorf("write_indices are %s, not one int64 for each of %d samples", at, past.Shape[0])
+		return nil, fmt.Errorf("write_indices are %s, want one int64 for each of %d samples", at, past.Shape[0])
 	}
-	return one(past.DType, past.Shape...)
+	return op.One(past.DType, past.Shape...)
 }
 
 func tensorScatterWork(n *op.Node, in []*ir.Array, _ int) int64 {
@@ -149,7 +149,7 @@ func runTensorScatter(c *op.Call) error {
 	circular := c.Text("mode", "linear") == "circular"
 	for b, at := range first {
 		if length > 0 && !circular && (at < 0 || at > size-length) {
-			return fmt.Errorf("write index %d of sample %d: %d steps do not fit into %d", at, b, length, size)
+			return fmt.Errorf("write index %d of sample %d: %d steps exceed %d", at, b, length, size)
 		}
 		if size > 0 {
 			first[b] = (at%size + size) % size

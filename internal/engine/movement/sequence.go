@@ -9,8 +9,8 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// sequences take and make lists of tensors, which have no types of their own: only Run knows what comes out.
-// A tensor is copied when it becomes an item, since its own memory is soon another's; items do not change and are shared.
+// sequences are operators on lists of tensors, which have no static types: their types are known after Run only. A tensor is copied when it
+// becomes an item, since its memory is reused; items are immutable and shared.
 func sequences() []op.Op {
 	return []op.Op{
 		{Type: "SequenceEmpty", Since: 11, Run: runSequenceEmpty},
@@ -26,33 +26,24 @@ func sequences() []op.Op {
 
 func sequenceOf(items []*ir.Array) *ir.Array { return &ir.Array{Kind: ir.Sequence, Items: items} }
 
-// items are those of input i, a sequence. They are not to be changed.
+// items are those of input i, a sequence. They must not be modified.
 func items(c *op.Call, i int) ([]*ir.Array, error) {
 	a, err := op.Arg(c.In, i, "input_sequence")
 	if err != nil {
 		return nil, err
 	}
 	if a.Kind != ir.Sequence {
-		return nil, fmt.Errorf("input %d is %s, not a sequence", i, a)
+		return nil, fmt.Errorf("input %d is %s, want a sequence", i, a)
 	}
 	return a.Items, nil
 }
 
-// tensor is input i, a tensor.
-func tensor(c *op.Call, i int, name string) (*ir.Array, error) {
-	a, err := op.Arg(c.In, i, name)
-	if err == nil && a.Kind != ir.Dense {
-		err = fmt.Errorf("input %s is %s, not a tensor", name, a)
-	}
-	return a, err
-}
-
-// position is input i, counted from the front, which is to be below limit in a sequence of n; def without it.
+// position is input i, made non-negative, which must be below limit in a sequence of n; def if absent.
 func position(c *op.Call, i, n, limit, def int) (int, error) {
 	if c.Opt(i) == nil {
 		return def, nil
 	}
-	a, err := tensor(c, i, "position")
+	a, err := op.Tensor(c.In, i, "position")
 	if err != nil {
 		return 0, err
 	}
@@ -61,14 +52,14 @@ func position(c *op.Call, i, n, limit, def int) (int, error) {
 		return 0, err
 	}
 	if len(xs) != 1 {
-		return 0, fmt.Errorf("position is %s, not one number", a)
+		return 0, fmt.Errorf("position is %s, want one number", a)
 	}
 	at := xs[0]
 	if at < 0 {
 		at += int64(n)
 	}
 	if at < 0 || at >= int64(limit) {
-		return 0, fmt.Errorf("position %d is outside of a sequence of %d", xs[0], n)
+		return 0, fmt.Errorf("position %d is out of range for a sequence of %d", xs[0], n)
 	}
 	return int(at), nil
 }
@@ -83,7 +74,7 @@ func runSequenceConstruct(c *op.Call) error {
 		return errors.New("inputs are missing")
 	}
 	for i := range c.In {
-		a, err := tensor(c, i, fmt.Sprint(i))
+		a, err := op.Tensor(c.In, i, fmt.Sprint(i))
 		if err != nil {
 			return err
 		}
@@ -99,10 +90,10 @@ func runSequenceConstruct(c *op.Call) error {
 	return nil
 }
 
-// sameType is an error where a cannot stand beside item in a sequence.
+// sameType is an error if a and item cannot be items of one sequence.
 func sameType(a, item *ir.Array) error {
 	if a.Kind != item.Kind || a.DType != item.DType {
-		return fmt.Errorf("%s cannot stand in a sequence beside %s", a, item)
+		return fmt.Errorf("%s cannot be an item of a sequence of %s", a, item)
 	}
 	return nil
 }
@@ -112,7 +103,7 @@ func runSequenceInsert(c *op.Call) error {
 	if err != nil {
 		return err
 	}
-	a, err := tensor(c, 1, "tensor")
+	a, err := op.Tensor(c.In, 1, "tensor")
 	if err != nil {
 		return err
 	}
@@ -171,7 +162,7 @@ func runSequenceLength(c *op.Call) error {
 }
 
 func runSplitToSequence(c *op.Call) error {
-	a, err := tensor(c, 0, "input")
+	a, err := op.Tensor(c.In, 0, "input")
 	if err != nil {
 		return err
 	}
@@ -201,11 +192,11 @@ func runSplitToSequence(c *op.Call) error {
 	return nil
 }
 
-// partSizes are what input split says: sizes, or one for all parts but perhaps the last; 1 if it is left out.
+// partSizes are the sizes of input split: a list, or one for all parts except possibly the last; 1 by default.
 func partSizes(c *op.Call, size int64) ([]int64, error) {
 	each := int64(1)
 	if c.Opt(1) != nil {
-		split, err := tensor(c, 1, "split")
+		split, err := op.Tensor(c.In, 1, "split")
 		if err != nil {
 			return nil, err
 		}
@@ -214,11 +205,11 @@ func partSizes(c *op.Call, size int64) ([]int64, error) {
 			return sizes, err
 		}
 		if each = sizes[0]; each < 1 {
-			return nil, fmt.Errorf("split %d is not positive", each)
+			return nil, fmt.Errorf("split is %d, want a positive number", each)
 		}
 	}
 	if size/each > maxParts {
-		return nil, fmt.Errorf("%d parts: there may be up to %d", size/each, maxParts)
+		return nil, fmt.Errorf("%d parts, maximum is %d", size/each, maxParts)
 	}
 	var sizes []int64
 	for ; size > 0; size -= each {
@@ -240,7 +231,7 @@ func runConcatFromSequence(c *op.Call) error {
 	}
 	for _, a := range list {
 		if a.Kind != ir.Dense {
-			return fmt.Errorf("an item is %s, not a tensor", a)
+			return fmt.Errorf("an item is %s, want a tensor", a)
 		}
 	}
 	if c.Bool("new_axis", false) {
@@ -248,7 +239,7 @@ func runConcatFromSequence(c *op.Call) error {
 			return err
 		}
 	}
-	spec, err := joined(list, c.Int("axis", 0))
+	spec, err := concatenated(list, c.Int("axis", 0))
 	if err != nil {
 		return err
 	}
@@ -256,7 +247,7 @@ func runConcatFromSequence(c *op.Call) error {
 	if err != nil {
 		return err
 	}
-	join(c.Pool, c.Make(0, spec.DType, spec.Shape...), list, axis)
+	concat(c.Pool, c.Make(0, spec.DType, spec.Shape...), list, axis)
 	return nil
 }
 

@@ -5,8 +5,8 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// sizes ask for the shape of their input and do not look at its elements.
-func sizes() []op.Op {
+// shapeOps depend on the shape of their input and not on its elements.
+func shapeOps() []op.Op {
 	return []op.Op{
 		{Type: "Shape", Since: 1, OfShape: true, Shape: shapeShape, Run: runShape},
 		{Type: "Size", Since: 1, OfShape: true, Shape: sizeShape, Run: runSize},
@@ -18,7 +18,7 @@ func shapeShape(n *op.Node, in []*ir.Array) ([]ir.Spec, error) {
 	if err != nil {
 		return nil, err
 	}
-	return one(ir.Int64, int64(len(partOfShape(n, a.Shape))))
+	return op.One(ir.Int64, int64(len(partOfShape(n, a.Shape))))
 }
 
 func runShape(c *op.Call) error {
@@ -26,7 +26,7 @@ func runShape(c *op.Call) error {
 	return nil
 }
 
-// partOfShape is what start and end leave of it; they are limited to the axes that there are.
+// partOfShape is the part of the shape selected by start and end, which are clamped to the axes.
 func partOfShape(n *op.Node, shape []int64) []int64 {
 	rank := int64(len(shape))
 	limit := func(i int64) int64 {
@@ -43,7 +43,7 @@ func sizeShape(_ *op.Node, in []*ir.Array) ([]ir.Spec, error) {
 	if _, err := op.Arg(in, 0, "data"); err != nil {
 		return nil, err
 	}
-	return one(ir.Int64)
+	return op.One(ir.Int64)
 }
 
 func runSize(c *op.Call) error {

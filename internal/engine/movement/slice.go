@@ -9,7 +9,7 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// cuts take a part of a tensor at places that do not depend on its elements.
+// cuts are Slice.
 func cuts() []op.Op {
 	return []op.Op{
 		{Type: "Slice", Since: 1, Shape: sliceShape(listAttribute), Run: runSlice(listAttribute)},
@@ -17,10 +17,10 @@ func cuts() []op.Op {
 	}
 }
 
-// A span is what a slice takes of one axis.
+// A span is the range of a slice along one axis.
 type span struct{ start, step, n int64 }
 
-// spans are what Slice takes of each axis of a.
+// spans are the ranges of Slice along each axis of a.
 func spans(n *op.Node, in []*ir.Array, from list) (*ir.Array, []span, error) {
 	a, err := op.Arg(in, 0, "data")
 	if err != nil {
@@ -67,10 +67,10 @@ func spans(n *op.Node, in []*ir.Array, from list) (*ir.Array, []span, error) {
 	return a, out, nil
 }
 
-// spanOf limits start and end to an axis of that size (ONNX operator Slice). It is Python's slice but for
-// a start in front of the axis with a negative step, which ONNX moves to the first element.
+// spanOf clamps start and end to an axis of that size (ONNX operator Slice). It is Python's slice except for a start before the axis with a
+// negative step, which ONNX clamps to the first element.
 func spanOf(start, end, step, size int64) span {
-	step = min(max(step, -size-1), size+1) // one step leads out of the axis anyway
+	step = min(max(step, -size-1), size+1) // one step leaves the axis anyway
 	if start < 0 {
 		start += size
 	}
@@ -97,7 +97,7 @@ func sliceShape(from list) func(*op.Node, []*ir.Array) ([]ir.Spec, error) {
 		for i, s := range taken {
 			shape[i] = s.n
 		}
-		return one(a.DType, shape...)
+		return op.One(a.DType, shape...)
 	}
 }
 

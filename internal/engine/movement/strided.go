@@ -5,20 +5,18 @@ import (
 	"github.com/mcompress/mcompress/internal/kernel"
 )
 
-// A strided transfer visits both tensors along the same axes, each in steps of its own:
-// transpositions, slices, joins, repetitions.
+// A strided transfer visits both tensors along the same axes, with separate strides: transpose, slice, concat, tile.
 type strided struct {
-	axes     []axis // in the order of dst, neighbours that can be one are one
-	dst, src int    // where both start
+	axes     []axis // in the order of dst, contiguous axes are merged
+	dst, src int    // offsets of the first elements
 }
 
-// An axis is n steps that go dst elements further in one tensor and src in the other. Steps of src may be
-// zero or negative.
+// An axis is n steps with strides dst and src. Strides of src may be zero or negative.
 type axis struct{ n, dst, src int }
 
 func (*strided) isTransfer() {}
 
-// add puts an axis inside of those that are there.
+// add adds an inner axis.
 func (s *strided) add(n, dst, src int64) {
 	a := axis{int(n), int(dst), int(src)}
 	if a.n == 1 {
@@ -40,7 +38,7 @@ func newStrided(shape, dst, src []int64) *strided {
 	return s
 }
 
-// empty reports whether there is nothing to visit.
+// empty reports whether there are no elements.
 func (s *strided) empty() bool {
 	for _, a := range s.axes {
 		if a.n == 0 {
@@ -50,7 +48,7 @@ func (s *strided) empty() bool {
 	return false
 }
 
-// moveStrided goes over the outer axes one by one and leaves the last two to a loop of their own.
+// moveStrided iterates over the outer axes and uses a specialized loop for the last two.
 func moveStrided[T any](p *op.Pool, s *strided, dst, src []T) {
 	switch {
 	case s.empty():
@@ -61,7 +59,7 @@ func moveStrided[T any](p *op.Pool, s *strided, dst, src []T) {
 		return
 	}
 	outer, rows, cols, inner := split[T](s.axes)
-	step := max(1, grain/cols.n) // rows that are handed out at once
+	step := max(1, grain/cols.n) // rows per task
 	if cols.dst == 1 && rows.src == 1 {
 		step = (step + 31) &^ 31 // whole tiles
 	}
@@ -81,7 +79,7 @@ func moveStrided[T any](p *op.Pool, s *strided, dst, src []T) {
 	})
 }
 
-// split chooses the two axes of the innermost loop, and the loop.
+// split selects the two axes of the innermost loop, and the loop.
 func split[T any](axes []axis) (outer []axis, rows, cols axis, inner loop[T]) {
 	for len(axes) < 2 {
 		axes = append([]axis{{n: 1}}, axes...)
@@ -106,7 +104,7 @@ func split[T any](axes []axis) (outer []axis, rows, cols axis, inner loop[T]) {
 	return outer, rows, cols, single[T]
 }
 
-// A loop moves rows × cols elements to the start of dst from src at so.
+// A loop copies rows × cols elements to the start of dst from src at so.
 type loop[T any] func(dst, src []T, so int, rows, cols axis)
 
 func straight[T any](dst, src []T, so int, rows, cols axis) {
@@ -122,12 +120,12 @@ func repeated[T any](dst, src []T, so int, rows, cols axis) {
 	}
 }
 
-// transposed is for rows that are neighbours in src and columns that are neighbours in dst.
+// transposed is for rows that are contiguous in src and columns that are contiguous in dst.
 func transposed[T any](dst, src []T, so int, rows, cols axis) {
 	kernel.TransposeInto(dst, rows.dst, src[so:], cols.src, cols.n, rows.n)
 }
 
-// single multiplies rather than adds up: the sums would have to wait for one another.
+// single multiplies instead of accumulating offsets: the sums would be a dependency chain.
 func single[T any](dst, src []T, so int, rows, cols axis) {
 	for i := range rows.n {
 		d, s := i*rows.dst, so+i*rows.src
@@ -137,14 +135,14 @@ func single[T any](dst, src []T, so int, rows, cols axis) {
 	}
 }
 
-// A walk counts through the outer axes.
+// A walk iterates over the outer axes.
 type walk struct {
 	axes     []axis
 	at       []int
 	dst, src int
 }
 
-// newWalk starts at the i-th place.
+// newWalk starts at position i.
 func newWalk(axes []axis, dst, src, i int) *walk {
 	w := &walk{axes, make([]int, len(axes)), dst, src}
 	for k := len(axes) - 1; k >= 0; k-- {
@@ -157,7 +155,7 @@ func newWalk(axes []axis, dst, src, i int) *walk {
 	return w
 }
 
-// next goes to the next place; behind the last one it is at the first again.
+// next advances to the next position; after the last one it is at the first again.
 func (w *walk) next() {
 	for k := len(w.axes) - 1; k >= 0; k-- {
 		a := w.axes[k]

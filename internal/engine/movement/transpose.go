@@ -20,10 +20,10 @@ func transposeShape(n *op.Node, in []*ir.Array) ([]ir.Spec, error) {
 	if err != nil {
 		return nil, err
 	}
-	return one(a.DType, permuted(a.Shape, perm)...)
+	return op.One(a.DType, permuted(a.Shape, perm)...)
 }
 
-// permutation says which axis of the input each axis of the output is; without perm they are reversed.
+// permutation is the input axis of each output axis; without perm the axes are reversed.
 func permutation(n *op.Node, rank int) ([]int64, error) {
 	if !n.Has("perm") {
 		perm := make([]int64, rank)
@@ -39,7 +39,7 @@ func permutation(n *op.Node, rank int) ([]int64, error) {
 	seen := make([]bool, rank)
 	for _, p := range perm {
 		if p < 0 || p >= int64(rank) || seen[p] {
-			return nil, fmt.Errorf("perm %v is no permutation of the axes", perm)
+			return nil, fmt.Errorf("perm %v is not a permutation of the axes", perm)
 		}
 		seen[p] = true
 	}

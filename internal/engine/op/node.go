@@ -133,6 +133,21 @@ func Arg(in []*ir.Array, i int, name string) (*ir.Array, error) {
 	return in[i], nil
 }
 
+// Tensor is input i of in, or an error if it is missing or not a tensor of a valid shape.
+func Tensor(in []*ir.Array, i int, name string) (*ir.Array, error) {
+	a, err := Arg(in, i, name)
+	if err != nil {
+		return nil, err
+	}
+	if a.Kind != ir.Dense {
+		return nil, fmt.Errorf("input %s is %s, want a tensor", name, a)
+	}
+	if err := a.Spec().Valid(); err != nil {
+		return nil, fmt.Errorf("input %s: %w", name, err)
+	}
+	return a, nil
+}
+
 // Opt is input i of in, nil if absent.
 func Opt(in []*ir.Array, i int) *ir.Array {
 	if i >= len(in) {

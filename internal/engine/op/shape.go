@@ -6,6 +6,11 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
+// One is the type of an operator's only output.
+func One(dt ir.DType, shape ...int64) ([]ir.Spec, error) {
+	return []ir.Spec{{DType: dt, Shape: shape}}, nil
+}
+
 // Same gives every output the type of input i.
 func Same(i int) func(*Node, []*ir.Array) ([]ir.Spec, error) {
 	return func(n *Node, in []*ir.Array) ([]ir.Spec, error) {

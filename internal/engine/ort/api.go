@@ -7,12 +7,12 @@ import (
 	"unsafe"
 )
 
-// apiVersion is the version of the API that is asked for: the oldest that has all it
-// takes, since a library serves its own version and every one before.
+// apiVersion is the requested version of the API: the oldest that has all functions used here, since a library supports its own version and
+// all earlier ones.
 const apiVersion = 17
 
-// A function is an index in OrtApi, the table of function pointers that is the C API.
-// A version appends to the table and changes nothing in it (onnxruntime_c_api.h).
+// A function is an index in OrtApi, the table of function pointers of the C API. New versions append to the table and never change earlier
+// entries (onnxruntime_c_api.h).
 type function uintptr
 
 const (
@@ -92,8 +92,7 @@ func get[T any](l *Library, f function, args ...uintptr) (T, error) {
 	return *result, err
 }
 
-// A scope is what C may use until close: objects of ONNX Runtime, and Go memory, which
-// stays where it is.
+// A scope owns what C may use until close: objects of ONNX Runtime, and pinned Go memory.
 type scope struct {
 	*Library
 	pin   runtime.Pinner
@@ -105,14 +104,14 @@ type object struct {
 	address uintptr
 }
 
-// create calls a function that makes an object, which close releases.
+// create calls a function that creates an object, which close releases.
 func (s *scope) create(f, release function, args ...uintptr) (uintptr, error) {
 	address, err := get[uintptr](s.Library, f, args...)
 	s.own(release, address)
 	return address, err
 }
 
-// own leaves the objects to close. Zeros are none.
+// own registers objects to release. Zeros are ignored.
 func (s *scope) own(release function, addresses ...uintptr) {
 	for _, a := range addresses {
 		if a != 0 {
@@ -133,8 +132,7 @@ func (s *scope) texts(list []string) uintptr {
 	return address(s, addresses)
 }
 
-// address is where the elements are, 0 if there are none. A scope that has pinned
-// memory must be closed.
+// address is the address of the elements, 0 if there are none. A scope that has pinned memory must be closed.
 func address[T any](s *scope, elements []T) uintptr {
 	if len(elements) == 0 {
 		return 0
@@ -143,7 +141,7 @@ func address[T any](s *scope, elements []T) uintptr {
 	return uintptr(unsafe.Pointer(&elements[0]))
 }
 
-// close releases in reverse, as later objects use earlier ones.
+// close releases in reverse order, as later objects use earlier ones.
 func (s *scope) close() {
 	for len(s.owned) > 0 {
 		last := s.owned[len(s.owned)-1]
@@ -153,8 +151,7 @@ func (s *scope) close() {
 	s.pin.Unpin()
 }
 
-// pointer makes a pointer of an address that C gave: it is no address of Go's memory,
-// which is what vet warns of when one is converted directly.
+// pointer converts an address that C returned to a pointer: vet warns of direct conversions, because they are invalid for Go memory.
 func pointer(address uintptr) unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointer(&address)) }
 
 // word is element i of an array of addresses.

@@ -29,7 +29,7 @@ func (l *Library) array(value uintptr) (*ir.Array, error) {
 		}
 		return &ir.Array{Kind: ir.Map, Keys: parts[0], Items: parts[1:]}, nil
 	}
-	return nil, fmt.Errorf("a value of ONNX Runtime's type %d: only tensors, sequences, maps and optionals can be read", kind)
+	return nil, fmt.Errorf("unsupported value of ONNX Runtime's type %d: only tensors, sequences, maps and optionals can be read", kind)
 }
 
 // items are the elements of a sequence, or a map's keys and values.
@@ -84,7 +84,7 @@ func (l *Library) spec(value uintptr) (ir.Spec, error) {
 	return s.specOf(info)
 }
 
-// specOf reads an OrtTensorTypeAndShapeInfo. In a type, open dimensions are -1.
+// specOf reads an OrtTensorTypeAndShapeInfo. In a type, symbolic dimensions are -1.
 func (s *scope) specOf(info uintptr) (ir.Spec, error) {
 	number, err := get[int32](s.Library, getTensorElementType, info)
 	if err != nil {
@@ -103,8 +103,7 @@ func (s *scope) specOf(info uintptr) (ir.Spec, error) {
 	return ir.Spec{DType: dt, Shape: shape}, err
 }
 
-// readStrings fills text with the elements of a tensor: ONNX Runtime gives all of them
-// in one buffer, and where each begins.
+// readStrings fills text with the elements of a tensor: ONNX Runtime returns all of them in one buffer, with their offsets.
 func (l *Library) readStrings(value uintptr, text []string) error {
 	if len(text) == 0 {
 		return nil

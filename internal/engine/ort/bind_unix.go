@@ -4,8 +4,8 @@ package ort
 
 import "github.com/ebitengine/purego"
 
-// symbol loads the library and returns the address of one of its functions. It is
-// never unloaded: its threads may outlive what was made with it.
+// symbol loads the library and returns the address of one of its functions. It is never unloaded: its threads may outlive the objects
+// created with it.
 func symbol(library, name string) (uintptr, error) {
 	handle, err := purego.Dlopen(library, purego.RTLD_NOW|purego.RTLD_LOCAL)
 	if err != nil {
@@ -20,5 +20,5 @@ func invoke(f uintptr, args ...uintptr) uintptr {
 	return result
 }
 
-// encodePath is a path as ONNX Runtime takes it.
+// encodePath is a path in ONNX Runtime's encoding.
 func encodePath(path string) []byte { return append([]byte(path), 0) }

@@ -8,8 +8,8 @@ import (
 	"unicode/utf16"
 )
 
-// symbol loads the library and returns the address of one of its functions. It is
-// never unloaded: its threads may outlive what was made with it.
+// symbol loads the library and returns the address of one of its functions. It is never unloaded: its threads may outlive the objects
+// created with it.
 func symbol(library, name string) (uintptr, error) {
 	handle, err := syscall.LoadLibrary(library)
 	if err != nil {
@@ -24,7 +24,7 @@ func invoke(f uintptr, args ...uintptr) uintptr {
 	return result
 }
 
-// encodePath is a path as ONNX Runtime takes it: there in UTF-16.
+// encodePath is a path in ONNX Runtime's encoding: UTF-16 on Windows.
 func encodePath(path string) []byte {
 	var b []byte
 	for _, unit := range utf16.Encode([]rune(path + "\x00")) {

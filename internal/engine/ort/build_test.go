@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// The binding is all that makes a program dynamic: without it there is nothing to link to.
+// Only the binding makes the program dynamically linked.
 func TestTagLeavesTheBindingOut(t *testing.T) {
 	for _, c := range []struct {
 		tags string

@@ -14,8 +14,8 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// wants one line that says what is to be said.
-func wants(t *testing.T, err error, parts ...string) {
+// fails checks for an error of one line that contains a text.
+func fails(t *testing.T, err error, parts ...string) {
 	t.Helper()
 	if err == nil {
 		t.Errorf("no error, want %q", parts)
@@ -37,7 +37,7 @@ func TestInputsThatDoNotFit(t *testing.T) {
 		want []string
 	}{
 		"missing":     {map[string]*ir.Array{"s": text}, []string{`"x" is missing`}},
-		"unknown":     {map[string]*ir.Array{"z": x}, []string{`"z" is no input`, `"x", "s", "q"`}},
+		"unknown":     {map[string]*ir.Array{"z": x}, []string{`unknown input "z"`, `"x", "s", "q"`}},
 		"type":        {map[string]*ir.Array{"x": ir.ArrayOf([]float64{1, 2}, 2)}, []string{`"x" is double[2]`, "float"}},
 		"rank":        {map[string]*ir.Array{"x": ir.ArrayOf([]float32{1, 2}, 1, 2)}, []string{"rank", "x"}},
 		"size":        {map[string]*ir.Array{"x": ir.ArrayOf([]float32{1, 2, 3}, 3)}, []string{"x", "Got: 3 Expected: 2"}},
@@ -62,7 +62,7 @@ func TestInputsThatDoNotFit(t *testing.T) {
 				in[n] = a
 			}
 			_, err := s.Run(context.Background(), in, nil)
-			wants(t, err, c.want...)
+			fails(t, err, c.want...)
 		})
 	}
 }
@@ -71,20 +71,20 @@ func TestTypesThatONNXRuntimeHasNot(t *testing.T) {
 	s := parsed(t, `g (seq(float[N]) q) => (seq(float[N]) r) { r = Identity(q) }`)
 	items := &ir.Array{Kind: ir.Sequence, Items: []*ir.Array{ir.NewArray(ir.Float6E2M3, 1)}}
 	_, err := s.Run(context.Background(), map[string]*ir.Array{"q": items}, nil)
-	wants(t, err, `"q"`, "float6e2m3")
+	fails(t, err, `"q"`, "float6e2m3")
 }
 
 func TestOnlyOutputsCanBeFetched(t *testing.T) {
 	s := parsed(t, `g (float[N] x) => (float[N] y, float[N] z) { h = Neg(x) y = Abs(h) z = Exp(h) }`)
 	_, err := s.Run(context.Background(), map[string]*ir.Array{"x": ir.NewArray(ir.Float, 1)}, []string{"y", "h"})
-	wants(t, err, `fetch "h"`, `"y", "z"`)
+	fails(t, err, `fetch "h"`, `"y", "z"`)
 }
 
 func TestErrorsOfOperatorsAreOneLine(t *testing.T) {
 	s := parsed(t, `g (float[N] x, int64[M] i) => (float[K] y) { y = Gather(x, i) }`)
 	in := map[string]*ir.Array{"x": ir.NewArray(ir.Float, 2), "i": ir.ArrayOf([]int64{5}, 1)}
 	_, err := s.Run(context.Background(), in, nil)
-	wants(t, err, "onnxruntime: ", "Gather", "out of data bounds")
+	fails(t, err, "onnxruntime: ", "Gather", "out of data bounds")
 }
 
 func TestFilesThatAreNoModel(t *testing.T) {
@@ -101,7 +101,7 @@ func TestFilesThatAreNoModel(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err := ort.Open(lib, path, ort.Options{})
-		wants(t, err, "onnxruntime: ")
+		fails(t, err, "onnxruntime: ")
 	}
 	for path, want := range map[string]string{
 		filepath.Join(dir, "none.onnx"): "File doesn't exist",
@@ -109,19 +109,19 @@ func TestFilesThatAreNoModel(t *testing.T) {
 		"a\x00b":                        "zero byte",
 	} {
 		_, err := ort.Open(lib, path, ort.Options{})
-		wants(t, err, want)
+		fails(t, err, want)
 	}
 }
 
 func TestOptionsThatDoNotExist(t *testing.T) {
 	lib, path := library(t), written(t, `g (float[N] x) => (float[N] y) { y = Neg(x) }`)
 	for want, o := range map[string]ort.Options{
-		`level "most"`: {Level: "most"},
-		"-1 threads":   {Threads: -1},
-		"Config key":   {Config: map[string]string{"": "x"}},
+		`level is "most"`: {Level: "most"},
+		"-1 threads":      {Threads: -1},
+		"Config key":      {Config: map[string]string{"": "x"}},
 	} {
 		_, err := ort.Open(lib, path, o)
-		wants(t, err, want)
+		fails(t, err, want)
 	}
 }
 
@@ -133,14 +133,14 @@ func TestRunAfterClose(t *testing.T) {
 		}
 	}
 	_, err := s.Run(context.Background(), map[string]*ir.Array{"x": ir.NewArray(ir.Float, 1)}, nil)
-	wants(t, err, "closed")
+	fails(t, err, "closed")
 }
 
 func TestFilesThatAreNoLibrary(t *testing.T) {
 	_, err := ort.Load(filepath.Join(t.TempDir(), "none.so"))
-	wants(t, err, "load ONNX Runtime from", "none.so")
+	fails(t, err, "load ONNX Runtime from", "none.so")
 	_, err = ort.Load(written(t, `g (float[N] x) => (float[N] y) { y = Neg(x) }`))
-	wants(t, err, "load ONNX Runtime from", "model.onnx")
+	fails(t, err, "load ONNX Runtime from", "model.onnx")
 }
 
 func TestLibrarySaysItsVersion(t *testing.T) {

@@ -9,7 +9,7 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// Without a flag, the library is the one that MCOMPRESS_ORT_LIB names, or an installed one.
+// Without a flag, the library is the one of MCOMPRESS_ORT_LIB, or an installed one.
 func Example() {
 	path, err := ort.Find("")
 	if err != nil {

@@ -8,17 +8,14 @@ import (
 	"strings"
 )
 
-// Variable is the environment variable that names the library where no flag does.
+// Variable is the environment variable with the path of the library, used if there is no flag.
 const Variable = "MCOMPRESS_ORT_LIB"
 
-// remedy is one command that gets the library on every platform. Python packages are
-// where ONNX Runtime is published for all of them.
+// remedy is a command that installs the library on every platform. ONNX Runtime is published as a Python package for all of them.
 const remedy = "`pip install --no-deps --target ort onnxruntime==1.31.1`, then --ort-lib ort/onnxruntime/capi"
 
-// Find returns the path of ONNX Runtime's library: what the flag names, else what the
-// variable MCOMPRESS_ORT_LIB names, else the one that lies beside the program or where
-// the system keeps libraries. A folder stands for the library in it. The error says
-// where Find looked and how to get the library.
+// Find returns the path of ONNX Runtime's library: that of the flag, else that of MCOMPRESS_ORT_LIB, else one beside the program or in the
+// system's library folders. A folder stands for the library in it. The error lists the searched folders and how to install the library.
 func Find(flag string) (string, error) {
 	if flag != "" {
 		return named("--ort-lib", flag)
@@ -36,7 +33,7 @@ func Find(flag string) (string, error) {
 		Variable, pattern(), strings.Join(folders, ", "), remedy)
 }
 
-// named looks at one place only: who names a library wants that one or none.
+// named searches one place only: an explicit path has no fallback.
 func named(by, path string) (string, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -47,7 +44,7 @@ func named(by, path string) (string, error) {
 		found = libraryIn(path)
 	}
 	if found != "" {
-		return filepath.Abs(found) // a bare name would be looked for where the system keeps libraries
+		return filepath.Abs(found) // a name without a folder would be searched in the system's folders
 	}
 	return "", fmt.Errorf("%s: no ONNX Runtime: there is no %s in %s; get it by %s", by, pattern(), path, remedy)
 }
@@ -66,8 +63,7 @@ func libraryIn(folder string) string {
 	return ""
 }
 
-// pattern matches the library's names with and without a version, and not those of its
-// providers.
+// pattern matches the library's names with and without a version, and not those of its execution providers.
 func pattern() string {
 	switch runtime.GOOS {
 	case "windows":
@@ -78,8 +74,7 @@ func pattern() string {
 	return "libonnxruntime.so*"
 }
 
-// usualFolders has none of Windows's own: the library there belongs to the system, and
-// is old.
+// usualFolders excludes Windows's own: that library belongs to the system, and is old.
 func usualFolders() []string {
 	var folders []string
 	if program, err := os.Executable(); err == nil {

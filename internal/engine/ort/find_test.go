@@ -10,7 +10,7 @@ import (
 	"github.com/mcompress/mcompress/internal/engine/ort"
 )
 
-// libraryName is what the library is called in the packages that it is got from.
+// libraryName is the file name of the library in its packages.
 func libraryName() string {
 	switch runtime.GOOS {
 	case "windows":
@@ -46,7 +46,7 @@ func TestFindTakesTheFlagBeforeTheVariable(t *testing.T) {
 	}
 }
 
-// The loader of libraries looks for a name without a folder elsewhere.
+// The dynamic loader searches other folders for a name without a folder.
 func TestFindGivesWholePaths(t *testing.T) {
 	dir := folderWith(t, libraryName())
 	t.Chdir(dir)
@@ -78,7 +78,7 @@ func TestFindSaysWhereItLookedAndWhatToDo(t *testing.T) {
 		t.Setenv(ort.Variable, c.variable)
 		path, err := ort.Find(c.flag)
 		if err == nil && c.flag+c.variable == "" {
-			t.Logf("there is one on this machine: %s", path)
+			t.Logf("a library was found on this machine: %s", path)
 			continue
 		}
 		if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "pip install") || strings.Contains(err.Error(), "\n") {

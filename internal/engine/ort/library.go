@@ -4,18 +4,16 @@ import (
 	"fmt"
 )
 
-// A Library is ONNX Runtime in this process. It holds nothing to close, and any number
-// of sessions may use it at the same time.
+// A Library is ONNX Runtime in this process. It needs no closing, and any number of sessions may use it concurrently.
 type Library struct {
 	Path    string
 	Version string // such as 1.31.1
 
 	table     uintptr // OrtApi
-	allocator uintptr // the default one, which nobody releases
+	allocator uintptr // the default one, which is never released
 }
 
-// Load loads ONNX Runtime from the path that Find returns. It is an error if the library
-// is older than 1.17.
+// Load loads ONNX Runtime from the path that Find returns. It is an error if the library is older than 1.17.
 func Load(path string) (*Library, error) {
 	start, err := symbol(path, "OrtGetApiBase")
 	if err != nil {
@@ -24,7 +22,7 @@ func Load(path string) (*Library, error) {
 	return newLibrary(path, start)
 }
 
-// newLibrary takes the address of OrtGetApiBase, which leads to everything else.
+// newLibrary takes the address of OrtGetApiBase, the entry point of the API.
 func newLibrary(path string, start uintptr) (*Library, error) {
 	base := invoke(start) // struct OrtApiBase { GetApi, GetVersionString }
 	l := &Library{Path: path, Version: text(invoke(word(base, 1)))}
@@ -39,8 +37,7 @@ func newLibrary(path string, start uintptr) (*Library, error) {
 	return l, err
 }
 
-// serves looks at the version first, as an old library that is asked for a new API
-// writes to stderr. The API's version is the minor one.
+// serves checks the version first, as an old library writes to stderr when a newer API is requested. The API's version is the minor one.
 func serves(version string) bool {
 	var major, minor int
 	if _, err := fmt.Sscanf(version, "%d.%d", &major, &minor); err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/ebitengine/purego"
 )
 
-// A library is asked for its version before its API: an old one would write to stderr.
+// The version is checked before the API is requested: an old library would write to stderr.
 func TestOldLibraryIsRefused(t *testing.T) {
 	for version, want := range map[string]string{
 		"1.16.3":  "ONNX Runtime 1.16.3: 1.17 or newer is needed",
@@ -26,12 +26,12 @@ func TestOldLibraryIsRefused(t *testing.T) {
 			t.Errorf("%s: got %v, want %q", version, err, want)
 		}
 		if asked == strings.Contains(want, "or newer") {
-			t.Errorf("%s: asked for its API: %v", version, asked)
+			t.Errorf("%s: its API was requested: %v", version, asked)
 		}
 	}
 }
 
-// fake is the address of an OrtGetApiBase of a library that serves no API.
+// fake is the address of an OrtGetApiBase of a library that supports no API.
 func fake(t *testing.T, version string, asked *bool) uintptr {
 	t.Helper()
 	var pin runtime.Pinner

@@ -20,7 +20,7 @@ var numpyTypes = map[ir.DType]string{
 	ir.Uint8: "|u1", ir.Uint16: "<u2", ir.Uint32: "<u4", ir.Uint64: "<u8",
 }
 
-// writeNPZ writes tensors as NumPy's savez does, with which the worker takes inputs.
+// writeNPZ writes tensors like NumPy's savez, the input format of the worker.
 func writeNPZ(t *testing.T, path string, arrays map[string]*ir.Array) {
 	t.Helper()
 	f, err := os.Create(path)
@@ -57,7 +57,7 @@ func npy(a *ir.Array) []byte {
 	return append(append(b, header...), data...)
 }
 
-// unicode is text in NumPy's type U, four bytes a character.
+// unicode is text in NumPy's type U, four bytes per character.
 func unicode(text []string) (descr string, data []byte) {
 	width := 1
 	for _, s := range text {

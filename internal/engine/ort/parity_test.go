@@ -17,13 +17,12 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// The binding and Python's are two ways to the same library: outputs must be the same
-// bits, and what one refuses the other refuses with the same words.
+// The binding and Python use the same library: outputs must be bit-identical, and errors must have the same text.
 func TestSameBitsAsPython(t *testing.T) {
 	lib := library(t)
 	for _, path := range slices.Concat(conform.RealModels(t), conform.Fixtures(t), graphs(t)) {
 		t.Run(filepath.Base(filepath.Dir(path))+"/"+filepath.Base(path), func(t *testing.T) {
-			// As the worker does: 8-bit products without saturation where that works.
+			// Like the worker: 8-bit products without saturation where supported.
 			err := compare(t, lib, path, "1")
 			if err != nil {
 				err = compare(t, lib, path, "0")
@@ -39,7 +38,7 @@ func TestSameBitsAsPython(t *testing.T) {
 	}
 }
 
-// graphs are models of what the others have little of.
+// graphs are models of operators and types that are rare in the other models.
 func graphs(t *testing.T) []string {
 	t.Helper()
 	var paths []string
@@ -57,7 +56,7 @@ func graphs(t *testing.T) []string {
 	return paths
 }
 
-// compare returns why ONNX Runtime does not run the model.
+// compare returns the reason why ONNX Runtime does not run the model.
 func compare(t *testing.T, lib *ort.Library, path, precise string) error {
 	t.Helper()
 	s, err := ort.Open(lib, path, ort.Options{Threads: 1, Config: map[string]string{"session.x64quantprecision": precise}})
@@ -79,7 +78,7 @@ func compare(t *testing.T, lib *ort.Library, path, precise string) error {
 	return nil
 }
 
-// firstThatRuns tries sizes of open axes until the model takes them.
+// firstThatRuns tries sizes of symbolic axes until the model accepts them.
 func firstThatRuns(s *ort.Session) (in, out map[string]*ir.Array, err error) {
 	for _, size := range []int64{1, 4, 16, 64, 224} {
 		in = random(s, size)
@@ -125,7 +124,7 @@ func randomArray(r *rand.Rand, dt ir.DType, shape []int64) *ir.Array {
 		for i := range a.Elems() {
 			ir.View[uint16](a)[i] = 0x3800 | uint16(r.IntN(1<<10)) // 0.5 to 1
 		}
-	default: // 0 and 1 are indices and flags of any type
+	default: // 0 and 1 are valid indices and flags of any type
 		width := int(dt.Bits() / 8)
 		for i := 0; i < len(a.Data); i += width {
 			a.Data[i] = byte(r.IntN(2))
@@ -134,7 +133,7 @@ func randomArray(r *rand.Rand, dt ir.DType, shape []int64) *ir.Array {
 	return a
 }
 
-// flattened is the outputs as the worker gives them: a sequence or map is several.
+// flattened is the outputs in the worker's format: a sequence or map is several.
 func flattened(s *ort.Session, out map[string]*ir.Array) []conform.Array {
 	var flat []conform.Array
 	for _, p := range s.Outputs() {
@@ -169,7 +168,7 @@ func flatten(flat []conform.Array, name string, a *ir.Array) []conform.Array {
 	return flat
 }
 
-// widened is the values of a map as Python has them, whose floats are doubles.
+// widened is the values of a map in Python's types, whose floats are doubles.
 func widened(a *ir.Array) *ir.Array {
 	if a.DType != ir.Float {
 		return a
@@ -191,7 +190,7 @@ func same(t *testing.T, got, want []conform.Array) {
 		if g.Name != w.Name || g.DType != w.DType || !slices.Equal(g.Shape, w.Shape) {
 			t.Errorf("got %s %s%v, want %s %s%v", g.Name, g.DType, g.Shape, w.Name, w.DType, w.Shape)
 		} else if !bytes.Equal(g.Data, w.Data) {
-			t.Errorf("%s: other bits than Python's", g.Name)
+			t.Errorf("%s: not bit-identical to Python's", g.Name)
 		}
 	}
 }

@@ -7,13 +7,12 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// Inputs are what a run must be given. Initializers among the graph's inputs are not
-// listed; they may be given too.
+// Inputs are the required inputs of a run. Initializers among the graph's inputs are not listed; they may be fed too.
 //
-// ONNX Runtime does not tell a scalar from a tensor of unknown rank: both have no Shape.
+// ONNX Runtime does not distinguish a scalar from a tensor of unknown rank: both have no Shape.
 func (s *Session) Inputs() []op.Port { return slices.Clone(s.inputs) }
 
-// Outputs are what a run may fetch, in the graph's order.
+// Outputs are the values that a run may fetch, in the graph's order.
 func (s *Session) Outputs() []op.Port { return slices.Clone(s.outputs) }
 
 // findPorts reads the names and types of what can be fed and fetched.

@@ -12,9 +12,8 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// Run runs the model on inputs by name and returns the outputs that fetch names, all of
-// them if it is empty. Values inside the graph cannot be fetched. When ctx ends, Run
-// returns its cause after the operator that is running then.
+// Run runs the model on inputs by name and returns the outputs named by fetch, all of them if it is empty. Values inside the graph cannot
+// be fetched. When ctx ends, Run returns its cause after the current operator.
 func (s *Session) Run(ctx context.Context, in map[string]*ir.Array, fetch []string) (map[string]*ir.Array, error) {
 	s.running.RLock()
 	defer s.running.RUnlock()
@@ -57,7 +56,7 @@ func (s *Session) wanted(fetch []string) ([]string, error) {
 	}
 	for _, name := range fetch {
 		if !slices.Contains(names, name) {
-			return nil, fmt.Errorf("fetch %q: ONNX Runtime gives outputs of the graph only, which are %s", name, listed(s.outputs))
+			return nil, fmt.Errorf("fetch %q: ONNX Runtime returns outputs of the graph only, which are %s", name, listed(s.outputs))
 		}
 	}
 	return names, nil
@@ -75,7 +74,7 @@ func (s *Session) feed(call *scope, in map[string]*ir.Array) (names []string, va
 			return nil, nil, err
 		}
 		if in[name].Kind == ir.None {
-			continue // to leave it out is how ONNX Runtime is told; it has no such value to be made
+			continue // omitting the input means empty; ONNX Runtime has no such value
 		}
 		value, err := call.value(in[name], s.memory)
 		if err != nil {
@@ -86,7 +85,7 @@ func (s *Session) feed(call *scope, in map[string]*ir.Array) (names []string, va
 	return names, values, nil
 }
 
-// fits finds what ONNX Runtime does not look at, or reports without the input's name.
+// fits reports errors that ONNX Runtime does not detect, or reports without the input's name.
 func (s *Session) fits(name string, a *ir.Array) error {
 	for _, p := range slices.Concat(s.inputs, s.weights) {
 		if p.Name != name {
@@ -96,14 +95,14 @@ func (s *Session) fits(name string, a *ir.Array) error {
 			return fmt.Errorf("input %q has no value", name)
 		}
 		if p.Type != nil && (a.Kind != ir.Dense || a.DType != p.Type.Elem) {
-			return fmt.Errorf("input %q is %s: the model takes %s", name, a, p.Type.Elem)
+			return fmt.Errorf("input %q is %s, the model declares %s", name, a, p.Type.Elem)
 		}
 		return nil
 	}
-	return fmt.Errorf("%q is no input: the model's are %s", name, listed(s.inputs))
+	return fmt.Errorf("unknown input %q; the model's inputs are %s", name, listed(s.inputs))
 }
 
-// run returns the outputs as ONNX Runtime's values, which call releases.
+// run returns the outputs as OrtValues, which call releases.
 func (s *Session) run(ctx context.Context, call *scope, names []string, values []uintptr, wanted []string) ([]uintptr, error) {
 	options, err := call.create(createRunOptions, releaseRunOptions)
 	if err != nil {
@@ -121,8 +120,7 @@ func (s *Session) run(ctx context.Context, call *scope, names []string, values [
 	return results, err
 }
 
-// terminate ends the run with these options when ctx ends. The function that it returns
-// ends that, after which the options may be released.
+// terminate ends the run with these options when ctx ends. The returned function stops this, after which the options may be released.
 func (l *Library) terminate(ctx context.Context, options uintptr) (stop func()) {
 	done := make(chan struct{})
 	unlink := context.AfterFunc(ctx, func() {

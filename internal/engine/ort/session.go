@@ -11,30 +11,29 @@ import (
 	"github.com/mcompress/mcompress/internal/engine/op"
 )
 
-// Options say how ONNX Runtime runs a model. The zero value optimises it fully.
+// Options configure a session. The zero value enables all optimizations.
 type Options struct {
-	Threads int               // within an operator; 0: as many as there are cores
-	Level   string            // of optimisation: none, basic, extended, all; all if empty
+	Threads int               // threads within an operator; 0: one per core
+	Level   string            // optimization level: none, basic, extended, all; all if empty
 	Config  map[string]string // session configuration entries, such as session.x64quantprecision
 }
 
 // levels are numbered as GraphOptimizationLevel.
 var levels = map[string]uintptr{"none": 0, "basic": 1, "extended": 2, "all": 99, "": 99}
 
-const logFatal = 4 // of OrtLoggingLevel: what goes wrong is in the errors
+const logFatal = 4 // of OrtLoggingLevel: problems are reported as errors
 
-// A Session is a model, loaded and ready to run on the CPU. Its methods may be called
-// at the same time.
+// A Session is a loaded model, ready to run on the CPU. Its methods may be called concurrently.
 type Session struct {
 	lib     *Library
 	inputs  []op.Port
-	weights []op.Port // initializers among the graph's inputs: they may be fed and need not be
+	weights []op.Port // initializers among the graph's inputs: feeding them is optional
 	outputs []op.Port
 
-	optional []string // ports that may be without a value
+	optional []string // ports that may be empty optionals
 
-	running sync.RWMutex // held for reading by runs, for writing by Close
-	scope   scope        // pins nothing: a session that is never closed is a leak, and nothing worse
+	running sync.RWMutex // read-locked by runs, write-locked by Close
+	scope   scope        // pins nothing: a session that is never closed is only a leak
 	session uintptr      // 0 when closed
 	memory  uintptr
 }
@@ -56,7 +55,7 @@ func (s *Session) open(path string, o Options) error {
 	}
 	setup := scope{Library: s.lib}
 	defer setup.close()
-	// All sessions of a process share one environment, which counts them.
+	// All sessions of a process share one environment, which is reference-counted.
 	env, err := s.scope.create(createEnv, releaseEnv, logFatal, setup.text("mcompress"))
 	if err != nil {
 		return err
@@ -78,7 +77,7 @@ func (s *Session) open(path string, o Options) error {
 func (s *scope) options(o Options) (uintptr, error) {
 	level, ok := levels[o.Level]
 	if !ok {
-		return 0, fmt.Errorf("optimisation level %q: say none, basic, extended or all", o.Level)
+		return 0, fmt.Errorf("optimization level is %q, want none, basic, extended or all", o.Level)
 	}
 	if o.Threads < 0 {
 		return 0, fmt.Errorf("%d threads", o.Threads)
@@ -101,8 +100,7 @@ func (s *scope) options(o Options) (uintptr, error) {
 	return options, nil
 }
 
-// Close waits for the runs that are under way and releases all that the session holds.
-// A second Close does nothing.
+// Close waits for pending runs and releases everything that the session owns. A second Close does nothing.
 func (s *Session) Close() error {
 	s.running.Lock()
 	defer s.running.Unlock()

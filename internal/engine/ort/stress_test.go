@@ -19,12 +19,12 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// What C reads is neither collected nor reused while it reads. The test runs in a process
-// of its own, whose collector overwrites what it frees.
+// Memory that C reads is neither collected nor reused meanwhile. The test runs in a process of its own, whose collector overwrites freed
+// memory.
 func TestRunWhileTheCollectorRuns(t *testing.T) {
 	const variable = "ORT_STRESS"
 	if os.Getenv(variable) == "" {
-		library(t) // skips where there is none
+		library(t) // skips without a library
 		cmd := exec.Command(os.Args[0], "-test.run=^TestRunWhileTheCollectorRuns$", "-test.v")
 		cmd.Env = append(cmd.Environ(), variable+"=1", "GODEBUG=clobberfree=1")
 		if out, err := cmd.CombinedOutput(); err != nil {
@@ -51,7 +51,7 @@ func TestRunWhileTheCollectorRuns(t *testing.T) {
 	workers.Wait()
 }
 
-// churn collects, and allocates memory of many sizes, until it is stopped.
+// churn collects garbage, and allocates memory of many sizes, until it is stopped.
 func churn() (stop func()) {
 	done := make(chan struct{})
 	var workers sync.WaitGroup
@@ -76,7 +76,7 @@ func churn() (stop func()) {
 	}
 }
 
-// negated runs the model on fresh inputs of n elements and looks at every output.
+// negated runs the model on fresh inputs of n elements and checks every output.
 func negated(s *ort.Session, n int64) error {
 	x, text, items := make([]float32, n), make([]string, n), make([]*ir.Array, 3)
 	wantX, wantText := make([]float32, n), make([]string, n)
@@ -102,12 +102,12 @@ func negated(s *ort.Session, n int64) error {
 		good = good && slices.Equal(ir.View[int64](item), []int64{n, int64(i)})
 	}
 	if !good {
-		return fmt.Errorf("%d elements came back wrong", n)
+		return fmt.Errorf("%d elements are wrong", n)
 	}
 	return nil
 }
 
-// endless is a loop that no machine ends.
+// endless is a loop that never ends in practice.
 const endless = `g (float[N] x) => (float[N] y) {
 	n = Constant<value = int64 {9223372036854775807}>() c = Constant<value = bool {1}>()
 	y = Loop(n, c, x) <body = b (int64 i, bool go, float[N] a) => (bool on, float[N] z) { on = Identity(go) z = Neg(a) }> }`
@@ -138,7 +138,7 @@ func TestContextThatEndsLaterDoesNoHarm(t *testing.T) {
 	}
 }
 
-// Go panics where memory that is still pinned is collected.
+// Go panics if memory that is still pinned is collected.
 func TestSessionThatIsNeverClosed(t *testing.T) {
 	lib, path := library(t), written(t, `g (float[N] x) => (float[N] y) { y = Neg(x) }`)
 	if _, err := ort.Open(lib, path, ort.Options{}); err != nil {

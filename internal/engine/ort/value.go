@@ -16,8 +16,7 @@ const (
 	typeOptional = 6
 )
 
-// value makes an OrtValue of a. A tensor's payload is not copied: it is read where it
-// is until the scope is closed.
+// value creates an OrtValue of a. A tensor's payload is not copied: ONNX Runtime reads it in place until the scope is closed.
 func (s *scope) value(a *ir.Array, memory uintptr) (uintptr, error) {
 	switch a.Kind {
 	case ir.Dense:
@@ -32,12 +31,12 @@ func (s *scope) value(a *ir.Array, memory uintptr) (uintptr, error) {
 
 func (s *scope) composite(kind uintptr, parts []*ir.Array, memory uintptr) (uintptr, error) {
 	if len(parts) == 0 {
-		return 0, errors.New("ONNX Runtime's API makes no empty sequence")
+		return 0, errors.New("ONNX Runtime's API cannot create an empty sequence")
 	}
 	values := make([]uintptr, len(parts))
 	for i, part := range parts {
 		if part == nil {
-			return 0, errors.New("a part has no value")
+			return 0, errors.New("an item has no value")
 		}
 		var err error
 		if values[i], err = s.value(part, memory); err != nil {
@@ -65,8 +64,7 @@ func (s *scope) tensor(a *ir.Array, memory uintptr) (uintptr, error) {
 		address(s, a.Shape), uintptr(len(a.Shape)), dt)
 }
 
-// strings copies the elements one by one into buffers that ONNX Runtime gives: they may
-// hold zero bytes, which end a C string.
+// strings copies the elements one by one into buffers that ONNX Runtime allocates: they may contain zero bytes, which end a C string.
 func (s *scope) strings(a *ir.Array) (uintptr, error) {
 	if int64(len(a.Text)) != a.Elems() {
 		return 0, fmt.Errorf("%d strings for %s", len(a.Text), a)

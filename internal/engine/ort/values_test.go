@@ -15,7 +15,7 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// What passes through Identity comes back as it was: every type, every kind of value.
+// Identity returns its input, for every type and every kind of value.
 func TestValuesComeBackAsTheyWere(t *testing.T) {
 	floats := ir.ArrayOf([]float32{1, -2, 3.5}, 3, 1)
 	for _, c := range []struct {
@@ -41,12 +41,11 @@ func TestValuesComeBackAsTheyWere(t *testing.T) {
 	}
 }
 
-// ONNX Runtime has no Identity of the packed types; what it takes as an input it can
-// give as an output.
+// ONNX Runtime has no Identity of the packed types; a type that it accepts as input is supported as output.
 func TestElementTypesComeBackAsTheyWere(t *testing.T) {
 	for dt := ir.Float; dt.Known(); dt++ {
 		if dt == ir.String || dt.Bits() < 8 || dt == ir.Complex64 || dt == ir.Complex128 || dt == ir.Float8E8M0 {
-			continue // strings: above; packed ones: below; the rest ONNX Runtime does not have
+			continue // strings: above; packed types: below; the others are not supported by ONNX Runtime
 		}
 		x := ir.NewArray(dt, 3)
 		for i := range x.Data {
@@ -60,7 +59,7 @@ func TestElementTypesComeBackAsTheyWere(t *testing.T) {
 	}
 }
 
-// Packed elements lie from the lowest bits up, as in ONNX's raw_data.
+// Elements are packed lowest bits first, as in ONNX's raw_data.
 func TestPackedTypesInAndOut(t *testing.T) {
 	for _, c := range []struct {
 		dt   ir.DType
@@ -122,7 +121,7 @@ func TestMapsIn(t *testing.T) {
 	}
 }
 
-// Initializers among the graph's inputs hold unless they are given.
+// Initializers among the graph's inputs are used unless they are fed.
 func TestOverridableInitializers(t *testing.T) {
 	s := parsed(t, `g (float[2] x, float[2] w = {10, 20}) => (float[2] y) { y = Add(x, w) }`)
 	x := ir.ArrayOf([]float32{1, 2}, 2)

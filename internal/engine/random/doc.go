@@ -1,6 +1,5 @@
-// Package random holds the operators that draw random numbers.
+// Package random holds the operators that generate random numbers.
 //
-// What they draw follows from the seed of the node or else of the session, the node's name, and how often the node
-// ran before; not from the number of workers, since every piece of a tensor has a stream of its own. The package
-// must not know graphs, plans or other families.
+// The numbers follow from the seed of the node or else of the session, the node's name, and how often the node ran before; not from the
+// number of workers, since every piece of a tensor has a stream of its own. The package must not know graphs, plans or other families.
 package random

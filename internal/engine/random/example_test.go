@@ -8,7 +8,7 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// The rows are run by package engine; this is how it asks one for its output's type.
+// Shape inference of one row of the table, like package engine.
 func Example() {
 	like := ir.ArrayOf([]float32{1, 2, 3}, 3)
 	for _, row := range random.Ops() {

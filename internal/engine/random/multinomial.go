@@ -12,20 +12,20 @@ import (
 )
 
 func multinomialShape(n *op.Node, in []*ir.Array) ([]ir.Spec, error) {
-	a, err := tensor(in)
+	a, err := op.Tensor(in, 0, "input")
 	if err != nil {
 		return nil, err
 	}
 	if len(a.Shape) != 2 || !a.DType.IsFloat() {
-		return nil, fmt.Errorf("input is %s, not floats of shape [batch,classes]", a)
+		return nil, fmt.Errorf("input is %s, want floats of shape [batch,classes]", a)
 	}
 	if a.Shape[1] == 0 {
-		return nil, errors.New("there are no classes to draw from")
+		return nil, errors.New("no classes to sample from")
 	}
 	return one(n, ir.Int32, []int64{a.Shape[0], n.Int("sample_size", 1)}, ir.Int32, ir.Int64)
 }
 
-// runMultinomial draws each row of samples from a stream of its own.
+// runMultinomial samples each row from a stream of its own.
 func runMultinomial(c *op.Call) error {
 	if c.Out[0].Elems() == 0 {
 		return nil
@@ -45,7 +45,7 @@ func runMultinomial(c *op.Call) error {
 	return nil
 }
 
-// accumulate turns logarithms of probabilities, up to a constant, into sums of them.
+// accumulate converts log-probabilities, up to a constant, to cumulative sums.
 func accumulate(logs []float64) {
 	top := math.Inf(-1)
 	for _, x := range logs {

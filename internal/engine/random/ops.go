@@ -26,11 +26,11 @@ func Ops() []op.Op {
 	return rows
 }
 
-// one is the type of the only output: what attribute dtype says, or def, of shape.
+// one is the type of the only output: attribute dtype, or def, with that shape.
 func one(n *op.Node, def ir.DType, shape []int64, allowed ...ir.DType) ([]ir.Spec, error) {
 	dt := n.Int("dtype", int64(def))
 	if dt < 0 || dt > 255 || !slices.Contains(allowed, ir.DType(dt)) {
-		return nil, fmt.Errorf("element type %d is none of %v", dt, allowed)
+		return nil, fmt.Errorf("element type is %d, want one of %v", dt, allowed)
 	}
 	spec := ir.Spec{DType: ir.DType(dt), Shape: shape}
 	return []ir.Spec{spec}, spec.Valid()
@@ -45,20 +45,8 @@ func givenShape(n *op.Node, _ []*ir.Array) ([]ir.Spec, error) {
 	return one(n, ir.Float, n.Ints("shape"), floats...)
 }
 
-// tensor is input 0, a tensor.
-func tensor(in []*ir.Array) (*ir.Array, error) {
-	a, err := op.Arg(in, 0, "input")
-	if err != nil {
-		return nil, err
-	}
-	if a.Kind != ir.Dense {
-		return nil, fmt.Errorf("input is %s, not a tensor", a)
-	}
-	return a, a.Spec().Valid()
-}
-
 func likeShape(n *op.Node, in []*ir.Array) ([]ir.Spec, error) {
-	a, err := tensor(in)
+	a, err := op.Tensor(in, 0, "input")
 	if err != nil {
 		return nil, err
 	}
@@ -78,12 +66,12 @@ func runUniform(c *op.Call) error {
 }
 
 func bernoulliShape(n *op.Node, in []*ir.Array) ([]ir.Spec, error) {
-	a, err := tensor(in)
+	a, err := op.Tensor(in, 0, "input")
 	if err != nil {
 		return nil, err
 	}
 	if !a.DType.IsFloat() {
-		return nil, fmt.Errorf("input is %s, which holds no probabilities", a)
+		return nil, fmt.Errorf("input is %s, want probabilities", a)
 	}
 	return one(n, a.DType, a.Shape, append(slices.Clone(floats), ir.Bool,
 		ir.Int8, ir.Int16, ir.Int32, ir.Int64, ir.Uint8, ir.Uint16, ir.Uint32, ir.Uint64)...)

@@ -9,7 +9,7 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// run draws once for each of the runs.
+// run runs the node the given number of times.
 func run(t *testing.T, typ string, workers, runs int, attrs []*ir.Attr, in ...*ir.Array) []*ir.Array {
 	t.Helper()
 	pool := op.NewPool(workers)
@@ -59,7 +59,7 @@ func TestRunsDiffer(t *testing.T) {
 	}
 }
 
-// The mean of n draws is off by sd/√n; six times that happens once in 10^9 seeds.
+// The mean of n samples is off by sd/√n; six times that happens once in 10^9 seeds.
 func TestMeans(t *testing.T) {
 	const n = 40000
 	for _, c := range []struct {

@@ -11,10 +11,10 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// piece is the number of elements that are drawn from one stream.
+// piece is the number of elements per stream.
 const piece = 4096
 
-// count is Prepare: it counts the runs of a node, so that a loop does not draw the same numbers each time.
+// count is Prepare: it counts the runs of a node, so that a loop does not repeat the same numbers.
 func count(*op.Node, []*ir.Array, *op.Pool) (*op.Prepared, error) {
 	return &op.Prepared{State: new(atomic.Uint64)}, nil
 }
@@ -36,12 +36,12 @@ func newDrawing(c *op.Call) drawing {
 	return d
 }
 
-// stream is the i-th one of the run. PCG takes any pair of numbers as a seed, near ones too.
+// stream is the i-th one of the run. PCG accepts any pair of numbers as a seed, including similar ones.
 func (d drawing) stream(i int) *rand.Rand {
 	return rand.New(rand.NewPCG(d.seed, d.run<<32^uint64(i)))
 }
 
-// fill writes what draw gives for each index.
+// fill writes draw's result for each index.
 func (d drawing) fill(p *op.Pool, dst *ir.Array, draw func(r *rand.Rand, i int) float64) {
 	n := int(dst.Elems())
 	p.For((n+piece-1)/piece, func(k int) {

@@ -8,8 +8,7 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// reducedAxes says for each axis of x whether a node reduces it. The axes are input 1, or
-// the attribute where that is older.
+// reducedAxes marks the axes of x that a node reduces: those of input 1, or of the attribute in older versions.
 func reducedAxes(n *op.Node, in []*ir.Array, fromInput bool) ([]bool, error) {
 	axes := n.Ints("axes")
 	if fromInput {
@@ -31,7 +30,7 @@ func reducedAxes(n *op.Node, in []*ir.Array, fromInput bool) ([]bool, error) {
 	return axesMask(axes, len(in[0].Shape))
 }
 
-// axesMask says for each of rank axes whether it is among axes.
+// axesMask marks those of rank axes that are among axes.
 func axesMask(axes []int64, rank int) ([]bool, error) {
 	mask := make([]bool, rank)
 	for _, axis := range axes {
@@ -40,14 +39,14 @@ func axesMask(axes []int64, rank int) ([]bool, error) {
 			return nil, err
 		}
 		if mask[i] {
-			return nil, fmt.Errorf("axis %d is named twice in axes %v", i, axes)
+			return nil, fmt.Errorf("axis %d is repeated in axes %v", i, axes)
 		}
 		mask[i] = true
 	}
 	return mask, nil
 }
 
-// reducedShape is the shape of what is left.
+// reducedShape is the shape of the result.
 func reducedShape(shape []int64, reduced []bool, keep bool) []int64 {
 	out := []int64{}
 	for i, d := range shape {

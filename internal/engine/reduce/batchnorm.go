@@ -10,8 +10,8 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// batchOps: below opset 9 attribute spatial may ask for statistics of each element of an instance.
-// Training is asked for by further outputs below opset 14, then by an attribute.
+// batchOps: below opset 9 attribute spatial may select statistics per element of an instance. Training mode is selected by further outputs
+// below opset 14, then by an attribute.
 func batchOps() []op.Op {
 	return []op.Op{{Type: "BatchNormalization", Since: 7, Shape: batchShape, Run: runBatch, Work: groupWork, InPlace: []int{0}}}
 }
@@ -42,7 +42,7 @@ func batchShape(n *op.Node, in []*ir.Array) ([]ir.Spec, error) {
 		return nil, err
 	}
 	if len(x.Shape) == 0 {
-		return nil, fmt.Errorf("input X is %s, which has no instances", x)
+		return nil, fmt.Errorf("input X is %s, want at least one instance", x)
 	}
 	channels := int64(batchLanes(n, x).n)
 	for i, name := range []string{"scale", "B", "input_mean", "input_var"} {
@@ -67,7 +67,7 @@ func batchNorm[T floating](c *op.Call, spread func([]T) (mean, variance float64)
 	scale, bias, mean, variance := numbers(c.In[1]), numbers(c.In[2]), numbers(c.In[3]), numbers(c.In[4])
 	in, out := block.Read[T](x), block.Write[T](c.Out[0])
 	if training(c.Node) {
-		mean, variance = batchMoments(c, l, in, spread)
+		mean, variance = batchMeanVar(c, l, in, spread)
 		updateRunning(c, mean, variance)
 	}
 	eps := float64(c.Float("epsilon", 1e-5))
@@ -106,13 +106,13 @@ func scaleColumns[T floating](c *op.Call, l lanes, out block.Writer[T], in block
 	})
 }
 
-// batchMoments are mean and variance of each channel over all instances.
-func batchMoments[T floating](c *op.Call, l lanes, in block.Reader[T], spread func([]T) (mean, variance float64)) (mean, variance []float64) {
+// batchMeanVar are mean and variance of each channel over all instances.
+func batchMeanVar[T floating](c *op.Call, l lanes, in block.Reader[T], spread func([]T) (mean, variance float64)) (mean, variance []float64) {
 	mean, variance = make([]float64, l.n), make([]float64, l.n)
 	block.Share(c, l.n, l.grain(2), groupBytes, func(s block.Scratch, from, to int) {
 		buf := block.Take[T](&s, block.Len)
 		for k := from; k < to; k++ {
-			var m moments
+			var m meanVar
 			for i := range l.outer {
 				measure(&m, in, (i*l.n+k)*l.inner, l.inner, buf, spread)
 			}
@@ -122,7 +122,7 @@ func batchMoments[T floating](c *op.Call, l lanes, in block.Reader[T], spread fu
 	return mean, variance
 }
 
-// updateRunning writes the running statistics and, below opset 14, those of this batch.
+// updateRunning writes the running mean and variance and, below opset 14, those of this batch.
 func updateRunning(c *op.Call, mean, variance []float64) {
 	momentum := float64(c.Float("momentum", 0.9))
 	for i, now := range [][]float64{mean, variance} {

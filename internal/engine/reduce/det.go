@@ -21,7 +21,7 @@ func detShape(_ *op.Node, in []*ir.Array) ([]ir.Spec, error) {
 	}
 	rank := len(x.Shape)
 	if rank < 2 || x.Shape[rank-1] != x.Shape[rank-2] {
-		return nil, fmt.Errorf("input X is %s, which is not of square matrices", x)
+		return nil, fmt.Errorf("input X is %s, want square matrices", x)
 	}
 	return []ir.Spec{{DType: x.DType, Shape: x.Shape[:rank-2]}}, nil
 }
@@ -46,8 +46,7 @@ func runDet(c *op.Call) error {
 	return nil
 }
 
-// determinant is the product of the pivots of Gaussian elimination, whose greatest rows
-// go first. a is used up.
+// determinant is the product of the pivots of Gaussian elimination with partial pivoting. a is overwritten.
 func determinant(a []float64, n int) float64 {
 	det := 1.0
 	for k := range n {

@@ -1,8 +1,7 @@
-// Package reduce is the family of operators that look along axes: reductions, sums of what
-// came before, normalizations, searches and orders, losses and optimizers.
+// Package reduce is the family of operators along axes: reductions, cumulative sums, normalizations, ArgMax and TopK, losses and
+// optimizers.
 //
-// Sums of floats are made in float64, in an order that depends on shapes alone. It must not
-// know graphs, plans or other families.
+// Sums of floats are computed in float64, in an order that depends on shapes alone. It must not know graphs, plans or other families.
 package reduce
 
 import (

@@ -6,31 +6,30 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// A fold is how elements of type T become one, by way of an A.
+// A fold reduces elements of type T to one, with an accumulator of type A.
 type fold[T ir.Element, A any] struct {
 	zero A                    // of no elements
-	row  func(acc A, x []T) A // takes in neighbours
-	cols func(acc []A, x []T) // takes in x[i] to acc[i]
+	row  func(acc A, x []T) A // adds contiguous elements
+	cols func(acc []A, x []T) // adds x[i] to acc[i]
 	join func(a, b A) A       // of two parts
 	done func(acc A, n int) T // of n elements
 }
 
-// A layout is which elements of a tensor become one. Neighbours are either folded into
-// one output, or go to as many outputs that are neighbours.
+// A layout assigns the elements of a tensor to outputs. Contiguous elements are either reduced to one output, or belong to as many
+// contiguous outputs.
 type layout struct {
 	kept, folded block.Walk
-	outputs, n   int  // outputs, and elements for each
-	inner        int  // outputs that are neighbours of one another: 1 if elements that are folded are
-	rows         bool // the elements of an output are neighbours, and so are the outputs' ones
-	width        int  // outputs of a unit of work
-	parts        int  // that the elements of one output are cut into
+	outputs, n   int  // outputs, and elements per output
+	inner        int  // number of contiguous outputs: 1 if contiguous elements are reduced
+	rows         bool // the elements of an output are contiguous, and so are those of successive outputs
+	width        int  // outputs per unit of work
+	parts        int  // parts that the elements of one output are split into
 }
 
-// colBlock is the number of outputs that are worked on together.
+// colBlock is the number of outputs that are computed together.
 const colBlock = 512
 
-// A unit of work alone has to be cut in parts, else other workers have nothing to do. The
-// numbers are fixed, and so the order of additions.
+// A single unit of work is split into parts, else other workers would be idle. The numbers are fixed, and so the order of additions.
 const (
 	fewUnits = 16
 	maxParts = 64 // of all units
@@ -66,8 +65,7 @@ func layoutOf(shape []int64, reduced []bool) layout {
 	return l
 }
 
-// units is the number of units of work: each is width neighbouring outputs, or what is left of
-// inner.
+// units is the number of units of work: each is width contiguous outputs, or the rest of inner.
 func (l layout) units() int {
 	if l.outputs == 0 {
 		return 0
@@ -77,14 +75,14 @@ func (l layout) units() int {
 
 func (l layout) rowUnits() int { return (l.inner + l.width - 1) / l.width }
 
-// unit is where the outputs of a unit are, and the first elements that they are made of.
+// unit is the range of outputs of a unit, and the offset of their first elements.
 func (l layout) unit(u int) (out, count, base int) {
 	first := u % l.rowUnits() * l.width
 	out = u/l.rowUnits()*l.inner + first
 	return out, min(l.width, l.inner-first), l.kept.Offset(0, out)
 }
 
-// foldBytes is the scratch of a worker: a block of elements, accumulators and outputs.
+// foldBytes is the scratch memory of a worker: a block of elements, accumulators and outputs.
 const foldBytes = 8*block.Len + (16+8)*colBlock // scaled is the widest accumulator
 
 func (l layout) work(workers int) int64 {
@@ -95,7 +93,7 @@ func (l layout) work(workers int) int64 {
 	return size
 }
 
-// A folding is a fold at work on a tensor.
+// A folding is a fold applied to a tensor.
 type folding[T ir.Element, A any] struct {
 	fold[T, A]
 	layout
@@ -126,7 +124,7 @@ func run[T ir.Element, A any](c *op.Call, l layout, x *ir.Array, f fold[T, A]) e
 	return nil
 }
 
-// inRows folds rows into one output each.
+// inRows reduces rows to one output each.
 func (r *folding[T, A]) inRows(c *op.Call, grain int, x, y []T) {
 	block.Share(c, r.outputs, grain, 0, func(_ block.Scratch, from, to int) {
 		for i := from; i < to; i++ {
@@ -139,7 +137,7 @@ func (r *folding[T, A]) inRows(c *op.Call, grain int, x, y []T) {
 	})
 }
 
-// inParts folds parts of the elements first, and then joins them in their order.
+// inParts reduces parts of the elements first, and then joins them in order.
 func (r *folding[T, A]) inParts(c *op.Call) {
 	spare := block.Scratch{Free: c.Work[c.Pool.Workers()*foldBytes:]}
 	all := block.Take[A](&spare, r.units()*r.parts*r.width)
@@ -164,7 +162,7 @@ func (r *folding[T, A]) inParts(c *op.Call) {
 	}
 }
 
-// gather folds elements from..to of outputs that are neighbours.
+// gather reduces elements from..to of contiguous outputs.
 func (r *folding[T, A]) gather(acc []A, base, from, to int, buf []T) {
 	block.Fill(acc, r.zero)
 	if r.inner == 1 && r.folded.Inner() == r.n && r.folded.Step(0) == 1 {
@@ -183,7 +181,7 @@ func (r *folding[T, A]) gather(acc []A, base, from, to int, buf []T) {
 	})
 }
 
-// along folds n neighbours.
+// along reduces n contiguous elements.
 func (r *folding[T, A]) along(acc A, at, n int, buf []T) A {
 	for ; n > block.Len; n -= block.Len {
 		acc = r.row(acc, r.in.Block(buf, at, block.Len))

@@ -6,10 +6,10 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// lanes is a tensor as outer × n × inner: n elements, inner apart, are worked on together.
+// lanes is a tensor as outer × n × inner: a lane is n elements with stride inner.
 type lanes struct{ outer, n, inner int }
 
-// lanesOf are the lanes of a along an axis, counted from the front.
+// lanesOf are the lanes of a along an axis, counted from the first.
 func lanesOf(a *ir.Array, axis int) lanes {
 	return lanes{
 		outer: int(op.Product(a.Shape[:axis])),
@@ -18,22 +18,22 @@ func lanesOf(a *ir.Array, axis int) lanes {
 	}
 }
 
-// Lanes that are not contiguous are copied to and fro, some neighbours at a time: as many as
-// share a cache line, unless that is too much memory.
+// Lanes that are not contiguous are copied to and from a buffer, several adjacent ones at a time: as many as share a cache line, memory
+// permitting.
 const (
 	tileLanes = 16
 	tileSize  = 64 << 10
 )
 
-// pad is how far lanes in a tile are further apart than they are long: distances that are multiples
-// of the size of a page would put them all in a few sets of the cache.
+// pad is the distance of lanes in a tile in excess of their length: distances that are multiples of the page size would map them to few
+// cache sets.
 const pad = 16
 
 func (l lanes) tile() int { return max(1, min(l.inner, tileLanes, tileSize/max(l.n, 1))) }
 
 func (l lanes) tiles() int { return (l.inner + l.tile() - 1) / l.tile() }
 
-// bytes is the scratch of a worker for lanes of type dt.
+// bytes is the scratch memory of a worker for lanes of type dt.
 func (l lanes) bytes(dt ir.DType) int64 {
 	if l.inner == 1 && !block.Halves.Has(dt) {
 		return 0
@@ -41,7 +41,7 @@ func (l lanes) bytes(dt ir.DType) int64 {
 	return block.Bytes[float64]((l.n+pad)*l.tile()) + block.Bytes[float64](tileLanes)
 }
 
-// grain is how many lanes make a piece of work, if an element costs so many sums.
+// grain is the number of lanes per task, if an element costs that many additions.
 func (l lanes) grain(cost int) int { return block.Grain / max(l.n*cost, 1) }
 
 // along computes output 0 from input 0 lane by lane. f's dst may be its x.
@@ -83,7 +83,7 @@ func (l lanes) at(tile int) (at, count int) {
 	return tile/l.tiles()*l.n*l.inner + first, min(l.tile(), l.inner-first)
 }
 
-// load copies count neighbouring lanes to buf, one behind the other.
+// load copies count adjacent lanes to consecutive parts of buf.
 func load[T ir.Element](l lanes, buf []T, in block.Reader[T], at, count int, part []T) {
 	for i := range l.n {
 		for k, v := range in.Block(part, at+i*l.inner, count) {
@@ -92,7 +92,7 @@ func load[T ir.Element](l lanes, buf []T, in block.Reader[T], at, count int, par
 	}
 }
 
-// store is the reverse of load.
+// store is the inverse of load.
 func store[T ir.Element](l lanes, out block.Writer[T], buf []T, at, count int, part []T) {
 	for i := range l.n {
 		row := out.Block(part, at+i*l.inner, count)
@@ -103,7 +103,7 @@ func store[T ir.Element](l lanes, out block.Writer[T], buf []T, at, count int, p
 	}
 }
 
-// eachLane gives f the index and the elements of every lane of input 0, and scratch of extra bytes.
+// eachLane calls f with the index and the elements of every lane of input 0, and extra bytes of scratch memory.
 func eachLane[T ir.Element](c *op.Call, l lanes, cost int, extra int64, f func(i int, x []T, spare block.Scratch)) {
 	in := block.Read[T](c.In[0])
 	size := l.bytes(c.In[0].DType)

@@ -9,8 +9,8 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// A rowNorm scales rows of its input, which are the axes from attribute axis on, by what
-// is found in them. Zero stands for inputs and outputs that it does not have.
+// A rowNorm normalizes rows of its input, which are the axes from attribute axis on, by their statistics. Zero means no such input or
+// output.
 type rowNorm struct {
 	centered    bool // by mean and variance, else by the mean of squares
 	epsilon     float32
@@ -18,13 +18,13 @@ type rowNorm struct {
 	scale, bias int   // inputs
 	typeOf      int   // the input whose type the output has
 	mean, inv   int   // outputs
-	sum         int   // output that takes what is normalized
+	sum         int   // output of the sum before normalization
 }
 
 const microsoft = "com.microsoft"
 
-// rowNormOps: ONNX Runtime's optimizer puts LayerNormalization into models below opset 17 too. The simplified ones
-// are its names for RMSNormalization, the first of them in ONNX's own domain.
+// rowNormOps: ONNX Runtime's optimizer inserts LayerNormalization into models below opset 17 too. The simplified ones are its names for
+// RMSNormalization, the first of them in ONNX's own domain.
 func rowNormOps() []op.Op {
 	layer := rowNorm{centered: true, epsilon: 1e-5, scale: 1, bias: 2, mean: 1, inv: 2}
 	rms := rowNorm{epsilon: 1e-5, scale: 1, typeOf: 1, inv: 1}
@@ -62,7 +62,7 @@ func (r rowNorm) shape(n *op.Node, in []*ir.Array) ([]ir.Spec, error) {
 	}
 	stash := n.Int("stash_type", int64(ir.Float))
 	if stash <= 0 || stash > 255 || !block.Floats.Has(ir.DType(stash)) {
-		return nil, fmt.Errorf("attribute stash_type is %d, which is not a type of floats", stash)
+		return nil, fmt.Errorf("attribute stash_type is %d, want a float type", stash)
 	}
 	stats := slices.Clone(x.Shape)
 	block.Fill(stats[axis:], 1)
@@ -88,14 +88,14 @@ func (r rowNorm) inputs(x *ir.Array, in []*ir.Array) error {
 	return nil
 }
 
-// broadcastsTo checks an input that is broadcast to x, of any type of floats.
+// broadcastsTo checks an input of any float type that is broadcast to x.
 func broadcastsTo(x *ir.Array, in []*ir.Array, i int) error {
 	a, err := block.Floats.Tensor(in, i, fmt.Sprint(i))
 	if err != nil {
 		return err
 	}
 	if (a.DType == ir.Double) != (x.DType == ir.Double) {
-		return fmt.Errorf("input %d is %s, which does not go with %s", i, a, x)
+		return fmt.Errorf("input %d is %s, which does not match %s", i, a, x)
 	}
 	shape, err := op.BroadcastShapes(x.Shape, a.Shape)
 	if err != nil {
@@ -115,8 +115,7 @@ func rowsFrom(n *op.Node, x *ir.Array) lanes {
 	return flattened(x, axis)
 }
 
-// rowBuffers is the number of rows that a worker keeps: input, output and an operand
-// each for scale, bias and addends. Two more are shared.
+// rowBuffers is the number of rows per worker: input, output and an operand each for scale, bias and addends. Two more are shared.
 const rowBuffers = 5
 
 func (r rowNorm) work(n *op.Node, in []*ir.Array, workers int) int64 {
@@ -135,7 +134,7 @@ func (r rowNorm) run(c *op.Call) error {
 // A rowInput is an input that is broadcast to the first one, row by row.
 type rowInput[T ir.Element] struct {
 	block.Operand[T]
-	fixed []T // where it is the same for every row
+	fixed []T // set if it is the same for every row
 }
 
 // rowInputOf returns input a, nil for none. Memory for a fixed row is taken from s.
@@ -154,7 +153,7 @@ func rowInputOf[T ir.Element](x, a *ir.Array, l lanes, s *block.Scratch) *rowInp
 	return r
 }
 
-// sameForRows reports whether a does not reach into the axes before the rows of x.
+// sameForRows reports whether a broadcasts along the axes before the rows of x.
 func sameForRows(x, a *ir.Array, l lanes) bool {
 	n, i := 1, len(x.Shape)
 	for i > 0 && n < l.n {

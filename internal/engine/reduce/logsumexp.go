@@ -17,8 +17,7 @@ func logSumExp[T numeric]() fold[T, scaled] {
 	})
 }
 
-// plus rescales the smaller one. Where both have the top Inf or -Inf their difference
-// is none.
+// plus rescales the smaller one. If both maxima are Inf or -Inf their difference is NaN.
 func (a scaled) plus(b scaled) scaled {
 	switch {
 	case b.top != b.top || a.top == b.top:
@@ -29,11 +28,11 @@ func (a scaled) plus(b scaled) scaled {
 	return scaled{a.top, a.sum + b.sum*math.Exp(b.top-a.top)}
 }
 
-// plusRow takes in a block of elements.
+// plusRow adds a block of elements.
 func (a scaled) plusRow(x []float32) scaled {
 	top := float64(kernel.ReduceMax(x))
 	if math.IsInf(top, 0) || top != top {
-		return a.plus(scaled{top, float64(len(x))}) // their number is of no account
+		return a.plus(scaled{top, float64(len(x))}) // their number does not matter
 	}
 	var room [block.Len]float32
 	t := room[:len(x)]

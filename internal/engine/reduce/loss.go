@@ -28,7 +28,7 @@ func lossShape(n *op.Node, in []*ir.Array) ([]ir.Spec, error) {
 		return nil, err
 	}
 	if len(x.Shape) < 2 || !slices.Equal(labels.Shape, slices.Delete(slices.Clone(x.Shape), 1, 2)) {
-		return nil, fmt.Errorf("input labels is %s, which is not %s without axis 1", labels, x)
+		return nil, fmt.Errorf("input labels is %s, want %s without axis 1", labels, x)
 	}
 	if op.Opt(in, 2) != nil {
 		if err := channelInput(in, 2, "weights", x.Shape[1]); err != nil {
@@ -41,18 +41,17 @@ func lossShape(n *op.Node, in []*ir.Array) ([]ir.Spec, error) {
 	case "sum", "mean":
 		shape = nil
 	default:
-		return nil, fmt.Errorf("attribute reduction is %q, not none, sum or mean", r)
+		return nil, fmt.Errorf("attribute reduction is %q, want none, sum or mean", r)
 	}
 	return []ir.Spec{{DType: x.DType, Shape: shape}, x.Spec()}, nil
 }
 
-// lossWork is a lane for each worker, and the loss and weight of every label.
+// lossWork is a lane per worker, and the loss and weight of every label.
 func lossWork(_ *op.Node, in []*ir.Array, workers int) int64 {
 	return int64(workers)*block.Bytes[float64](int(in[0].Shape[1])) + 2*block.Bytes[float64](int(in[1].Elems()))
 }
 
-// loss takes the negative of the score of each label, of its logarithmic softmax if that
-// is wanted.
+// loss is the negative score of each label, or of its log-softmax if soft is set.
 func loss(c *op.Call, soft bool) error {
 	l := lanesOf(c.In[0], 1)
 	labels, err := lossLabels(c, l.n)
@@ -99,7 +98,7 @@ func lossLabels(c *op.Call, classes int) ([]int64, error) {
 	}
 	for i, label := range labels {
 		if (label < 0 || label >= int64(classes)) && !ignored(c.Node, label) {
-			return nil, fmt.Errorf("label %d is %d, but there are %d classes", i, label, classes)
+			return nil, fmt.Errorf("label %d is %d, want a class below %d", i, label, classes)
 		}
 	}
 	return labels, nil

@@ -19,15 +19,15 @@ func lrnShape(n *op.Node, in []*ir.Array) ([]ir.Spec, error) {
 		return nil, err
 	}
 	if len(x.Shape) < 2 {
-		return nil, fmt.Errorf("input X is %s, which has no channels", x)
+		return nil, fmt.Errorf("input X is %s, want at least one channel", x)
 	}
 	if size := n.Int("size", 0); size < 1 {
-		return nil, fmt.Errorf("attribute size is %d, not a number of channels", size)
+		return nil, fmt.Errorf("attribute size is %d, want a positive number of channels", size)
 	}
 	return []ir.Spec{x.Spec()}, nil
 }
 
-// lrnBytes is blocks of input, output and sums.
+// lrnBytes is the size of blocks of input, output and sums.
 const lrnBytes = 3 * 8 * block.Len
 
 func lrnWork(_ *op.Node, _ []*ir.Array, workers int) int64 { return int64(workers) * lrnBytes }
@@ -41,7 +41,7 @@ func runLRN(c *op.Call) error {
 	return nil
 }
 
-// lrn divides by a power of the sum of squares over neighbouring channels.
+// lrn divides by a power of the sum of squares over adjacent channels.
 func lrn[T floating](c *op.Call) {
 	l := lanesOf(c.In[0], 1)
 	size := int(min(c.Int("size", 1), math.MaxInt32))

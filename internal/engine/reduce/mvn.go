@@ -13,7 +13,7 @@ func mvnOps() []op.Op {
 	return []op.Op{{Type: "MeanVarianceNormalization", Since: 9, Shape: mvnShape, Run: runMVN, Work: groupWork, InPlace: []int{0}}}
 }
 
-// mvnEpsilon is added to the deviation by the function that defines the operator.
+// mvnEpsilon is added to the deviation, by the function that defines the operator.
 const mvnEpsilon = 1e-9
 
 func mvnShape(n *op.Node, in []*ir.Array) ([]ir.Spec, error) {
@@ -54,7 +54,7 @@ func mvn[T floating](c *op.Call, l layout, spread func([]T) (mean, variance floa
 	block.Share(c, l.outputs, block.Grain/max(4*l.n, 1), groupBytes, func(s block.Scratch, from, to int) {
 		bufX, bufY := block.Take[T](&s, block.Len), block.Take[T](&s, block.Len)
 		for o := from; o < to; o++ {
-			var m moments
+			var m meanVar
 			l.stretches(o, func(at, n int) { measure(&m, in, at, n, bufX, spread) })
 			scale := 1 / (math.Sqrt(m.variance()) + mvnEpsilon)
 			l.stretches(o, func(at, n int) { affine(out, in, at, n, m.mean, scale, 0, bufX, bufY) })
@@ -62,7 +62,7 @@ func mvn[T floating](c *op.Call, l layout, spread func([]T) (mean, variance floa
 	})
 }
 
-// stretches calls f for the elements of output o: n neighbours from at on.
+// stretches calls f for the contiguous ranges of elements of output o: n elements from at on.
 func (l layout) stretches(o int, f func(at, n int)) {
 	base, step := l.kept.Offset(0, o), l.folded.Step(0)
 	l.folded.Runs(0, l.n, func(_, n int, off []int) {

@@ -12,12 +12,12 @@ func nonZeroOps() []op.Op {
 	return []op.Op{{Type: "NonZero", Since: 9, Run: runNonZero}}
 }
 
-// held are the types whose elements stand for themselves, not packed.
-const held = block.Numbers | block.Bool | block.Text | block.Complex
+// unpacked are the types that are not packed.
+const unpacked = block.Numbers | block.Bool | block.Text | block.Complex
 
-// runNonZero writes the indices of the elements that are not zero, an axis a row.
+// runNonZero writes the indices of the elements that are not zero, a row per axis.
 func runNonZero(c *op.Call) error {
-	x, err := held.Tensor(c.In, 0, "X")
+	x, err := unpacked.Tensor(c.In, 0, "X")
 	if err != nil {
 		return err
 	}
@@ -34,7 +34,7 @@ func runNonZero(c *op.Call) error {
 	return nil
 }
 
-// positions are those of the elements that are not zero. Only bits count: -0 is zero and NaN is not.
+// positions are those of the elements that are not zero: -0 is zero and NaN is not.
 func positions(x *ir.Array) []int64 {
 	switch x.DType {
 	case ir.String:
@@ -69,7 +69,7 @@ func where[T any](x []T, is func(T) bool) []int64 {
 	return at
 }
 
-// whereBits looks at the bits of mask.
+// whereBits converts the bits of mask to positions.
 func whereBits[T uint8 | uint16 | uint32 | uint64](x *ir.Array, mask T) []int64 {
 	v := ir.View[T](x)
 	count := 0

@@ -9,8 +9,7 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// A rowFunc writes a normalized row and returns its mean and the inverse of its deviation. bias may
-// be nil.
+// A rowFunc writes a normalized row and returns its mean and the inverse of its deviation. bias may be nil.
 type rowFunc[T floating] func(dst, x, scale, bias []T, eps float32, centered bool) (mean, inv T)
 
 // normRows computes the outputs of r from its inputs.
@@ -49,7 +48,7 @@ func normRows[T floating](c *op.Call, r rowNorm, f rowFunc[T]) {
 	})
 }
 
-// input is input i, nil for 0 and where it is absent.
+// input is input i, nil for 0 and if absent.
 func input(c *op.Call, i int) *ir.Array {
 	if i == 0 {
 		return nil
@@ -57,7 +56,7 @@ func input(c *op.Call, i int) *ir.Array {
 	return c.Opt(i)
 }
 
-// output is output i, nil for 0 and where it is not wanted.
+// output is output i, nil for 0 and without consumers.
 func output(c *op.Call, i int) *ir.Array {
 	if i == 0 {
 		return nil
@@ -65,7 +64,7 @@ func output(c *op.Call, i int) *ir.Array {
 	return outputAt(c, i)
 }
 
-// outputAt is output i, nil where it is not wanted.
+// outputAt is output i, nil without consumers.
 func outputAt(c *op.Call, i int) *ir.Array {
 	if i >= len(c.Out) {
 		return nil
@@ -73,7 +72,7 @@ func outputAt(c *op.Call, i int) *ir.Array {
 	return c.Out[i]
 }
 
-// setter writes single numbers to a tensor of floats, if there is one.
+// setter writes single numbers to a float tensor, if there is one.
 func setter(a *ir.Array) func(i int, v float64) {
 	if a != nil && a.DType == ir.Double {
 		return block.Write[float64](a).Set

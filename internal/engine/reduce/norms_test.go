@@ -10,7 +10,7 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// standardized is (x-mean)/√(variance+eps), from the formula.
+// standardized is (x-mean)/√(variance+eps), by the formula.
 func standardized(x []float64, eps float64) []float64 {
 	mean := total(x, func(v float64) float64 { return v }) / float64(len(x))
 	variance := total(x, func(v float64) float64 { return (v - mean) * (v - mean) }) / float64(len(x))
@@ -43,7 +43,7 @@ func TestLayerNormalization(t *testing.T) {
 	}
 }
 
-func TestLayerNormalizationTellsMeanAndDeviation(t *testing.T) {
+func TestLayerNormalizationStatistics(t *testing.T) {
 	x := shaped(optest.Array[float32](1, 3, 5, 5), 2, 2)
 	out := results(t, optest.Case{Type: "LayerNormalization", Version: 17, In: arrays(x, optest.Array[float32](1, 1)), Outputs: 3, Attrs: []*ir.Attr{optest.Float("epsilon", 0.25)}})
 	check(t, "mean", out[1], 0, 2, 5)
@@ -61,11 +61,11 @@ func TestRMSNormalization(t *testing.T) {
 	check(t, "simplified", compute(t, "SimplifiedLayerNormalization", 17, arrays(x, scale)), 1e-7, want...)
 	mixed := compute(t, "RMSNormalization", 23, arrays(cast(t, x, ir.Float16), scale))
 	if check(t, "mixed", mixed, 1e-7, want...); mixed.DType != ir.Float {
-		t.Errorf("%s has not the type of scale", mixed)
+		t.Errorf("%s does not have the type of scale", mixed)
 	}
 }
 
-// A sum and a normalization are what the two make one after the other.
+// The fused operator equals Add followed by normalization.
 func TestSkipNormalizations(t *testing.T) {
 	x, skip, gamma, beta, bias := smooth(2, 5, 8), smooth(5, 8), smooth(8), smooth(8), random(t, ir.Float, 8)
 	sum := x.Clone()
@@ -81,7 +81,7 @@ func TestSkipNormalizations(t *testing.T) {
 	check(t, "simplified", out[0], 0, elements(t, compute(t, "RMSNormalization", 23, arrays(sum, gamma)))...)
 }
 
-func TestEmbeddingsAreSummedAndNormalized(t *testing.T) {
+func TestEmbedLayerNormalization(t *testing.T) {
 	ids, segments := shaped(optest.Array[int32](2, 0, 1, 1), 2, 2), shaped(optest.Array[int32](1, 0, 0, 1), 2, 2)
 	words, positions, tables := smooth(3, 4), smooth(2, 4), random(t, ir.Float, 2, 4)
 	gamma, beta := smooth(4), random(t, ir.Float, 4)
@@ -99,7 +99,7 @@ func TestEmbeddingsAreSummedAndNormalized(t *testing.T) {
 	check(t, "mask", out[1], 0, 1, 1)
 	ir.View[int32](ids)[3] = 3
 	if _, err := optest.Run(Ops(), c); err == nil || !strings.Contains(err.Error(), "id 3 of the word embedding is 3") {
-		t.Errorf("an id that no row has: %v", err)
+		t.Errorf("an id out of range: %v", err)
 	}
 }
 
@@ -121,9 +121,9 @@ func TestGroupsAndInstances(t *testing.T) {
 	own := func(c int) int { return c }
 	two := optest.Int("num_groups", 2)
 	check(t, "instances", compute(t, "InstanceNormalization", 6, arrays(x, scale, bias)), 1e-6, groups(1, own)...)
-	check(t, "groups, scale of channels", compute(t, "GroupNormalization", 21, arrays(x, scale, bias), two), 1e-6, groups(2, own)...)
+	check(t, "groups, scale per channel", compute(t, "GroupNormalization", 21, arrays(x, scale, bias), two), 1e-6, groups(2, own)...)
 	half := func(a *ir.Array) *ir.Array { return &ir.Array{DType: ir.Float, Shape: []int64{2}, Data: a.Data[:8]} }
-	check(t, "groups, scale of groups", compute(t, "GroupNormalization", 18, arrays(x, half(scale), half(bias)), two), 1e-6, groups(2, func(c int) int { return c / 2 })...)
+	check(t, "groups, scale per group", compute(t, "GroupNormalization", 18, arrays(x, half(scale), half(bias)), two), 1e-6, groups(2, func(c int) int { return c / 2 })...)
 	check(t, "double", compute(t, "InstanceNormalization", 6, arrays(cast(t, x, ir.Double), cast(t, scale, ir.Double), cast(t, bias, ir.Double))), 1e-12, groups(1, own)...)
 }
 
@@ -139,7 +139,7 @@ func TestBatchNormalization(t *testing.T) {
 	check(t, "no further axes", compute(t, "BatchNormalization", 15, arrays(flat, scale, bias, mean, variance), eps), 1e-6, 0, 10, 2, 12, 4, 14, 6, 16)
 
 	out := results(t, optest.Case{Type: "BatchNormalization", Version: 15, In: arrays(x, scale, bias, mean, variance), Outputs: 3, Attrs: []*ir.Attr{eps, optest.Int("training_mode", 1), optest.Float("momentum", 0.75)}})
-	// Channel 0 has 1, 2, 5, 6: mean 3.5, variance 4.25; channel 1 two more each.
+	// Channel 0 has 1, 2, 5, 6: mean 3.5, variance 4.25; channel 1 is larger by two.
 	check(t, "training", out[0], 1e-6, -5/math.Sqrt(4.25), -3/math.Sqrt(4.25), 10-2.5/math.Sqrt(4.25), 10-1.5/math.Sqrt(4.25),
 		3/math.Sqrt(4.25), 5/math.Sqrt(4.25), 10+1.5/math.Sqrt(4.25), 10+2.5/math.Sqrt(4.25))
 	check(t, "running mean", out[1], 1e-6, 0.75+0.25*3.5, 1.5+0.25*5.5)
@@ -147,7 +147,7 @@ func TestBatchNormalization(t *testing.T) {
 }
 
 // At opset 7 each element of an instance may be a channel of its own.
-func TestBatchNormalizationThatIsNotSpatial(t *testing.T) {
+func TestBatchNormalizationNotSpatial(t *testing.T) {
 	x := shaped(optest.Array[float32](1, 2, 3, 4), 1, 2, 2)
 	one, zero := optest.Array[float32](1, 1, 1, 1), optest.Array[float32](0, 0, 0, 0)
 	mean := optest.Array[float32](1, 1, 1, 1)
@@ -172,7 +172,7 @@ func TestMeanVarianceNormalization(t *testing.T) {
 	check(t, "columns", compute(t, "MeanVarianceNormalization", 9, arrays(shaped(optest.Array[float32](1, 5, 3, 5), 2, 2)), optest.Ints("axes", 0)), 1e-6, -1, 0, 1, 0)
 }
 
-// The formula of the specification; an even size has one more channel behind than before.
+// The formula of the specification; an even size includes one more channel after than before.
 func TestLRN(t *testing.T) {
 	x := shaped(optest.Array[float32](1, 2, 3, 4), 1, 4, 1)
 	alpha, bias, beta := 0.5, 2.0, 0.75
@@ -195,5 +195,5 @@ func TestLpNormalization(t *testing.T) {
 func TestDet(t *testing.T) {
 	x := shaped(optest.Array[float32](0, 2, 3, 4, 1, 2, 2, 4), 2, 2, 2)
 	check(t, "Det", compute(t, "Det", 11, arrays(x)), 1e-7, -6, 0)
-	check(t, "of nothing", compute(t, "Det", 11, arrays(ir.NewArray(ir.Double, 2, 0, 0))), 0, 1, 1)
+	check(t, "of empty matrices", compute(t, "Det", 11, arrays(ir.NewArray(ir.Double, 2, 0, 0))), 0, 1, 1)
 }

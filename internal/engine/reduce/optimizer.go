@@ -10,14 +10,14 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// An optimizer updates tensors by their gradients and by what it has kept of earlier ones.
+// An optimizer updates tensors by their gradients and its state.
 type optimizer struct {
-	name  string
-	kept  int // tensors that it keeps for each one
-	steps func(n *op.Node, rate float64, count int64) updater
+	name   string
+	states int // state tensors per optimized tensor
+	steps  func(n *op.Node, rate float64, count int64) updater
 }
 
-// An updater computes the new value of an element x with gradient g, and of what is kept.
+// An updater computes the new value of an element x with gradient g, and of its state.
 type updater func(x, g float64, kept []float64) float64
 
 var optimizers = []optimizer{
@@ -34,8 +34,8 @@ func optimizerOps() []op.Op {
 	return ops
 }
 
-// shape: inputs are the rate, the count of updates, and for all tensors their values, then
-// their gradients, then each thing that is kept. Outputs are values and things kept.
+// shape: inputs are the learning rate, the update count, and for all tensors their values, then their gradients, then their states. Outputs
+// are values and states.
 func (o optimizer) shape(n *op.Node, in []*ir.Array) ([]ir.Spec, error) {
 	types := block.Of(ir.Float, ir.Double)
 	if _, err := types.Tensor(in, 0, "R"); err != nil {
@@ -45,27 +45,27 @@ func (o optimizer) shape(n *op.Node, in []*ir.Array) ([]ir.Spec, error) {
 		return nil, err
 	}
 	if in[0].Elems() != 1 || in[1].Elems() != 1 {
-		return nil, fmt.Errorf("inputs R and T are %s and %s, not scalars", in[0], in[1])
+		return nil, fmt.Errorf("inputs R and T are %s and %s, want scalars", in[0], in[1])
 	}
 	tensors := in[2:]
-	if len(tensors)%(o.kept+2) != 0 {
-		return nil, fmt.Errorf("%d tensors: there must be %d for each that is optimized", len(tensors), o.kept+2)
+	if len(tensors)%(o.states+2) != 0 {
+		return nil, fmt.Errorf("%d tensors, want a multiple of %d", len(tensors), o.states+2)
 	}
-	count := len(tensors) / (o.kept + 2)
+	count := len(tensors) / (o.states + 2)
 	for i := range tensors {
 		a, err := types.Tensor(in, i+2, "inputs")
 		if err != nil {
 			return nil, err
 		}
 		if x := tensors[i%count]; a.DType != x.DType || !slices.Equal(a.Shape, x.Shape) {
-			return nil, fmt.Errorf("input %d is %s where %s is needed", i+2, a, x)
+			return nil, fmt.Errorf("input %d is %s, want %s", i+2, a, x)
 		}
 	}
 	if mode := n.Text("mode", ""); o.name == "Momentum" && mode != "standard" && mode != "nesterov" {
-		return nil, fmt.Errorf("attribute mode is %q, not standard or nesterov", mode)
+		return nil, fmt.Errorf("attribute mode is %q, want standard or nesterov", mode)
 	}
 	var specs []ir.Spec
-	for range o.kept + 1 {
+	for range o.states + 1 {
 		for _, x := range tensors[:count] {
 			specs = append(specs, x.Spec())
 		}
@@ -76,13 +76,13 @@ func (o optimizer) shape(n *op.Node, in []*ir.Array) ([]ir.Spec, error) {
 func (o optimizer) run(c *op.Call) error {
 	update := o.steps(c.Node, numbers(c.In[0])[0], ir.View[int64](c.In[1])[0])
 	tensors := c.In[2:]
-	count := len(tensors) / (o.kept + 2)
+	count := len(tensors) / (o.states + 2)
 	for i := range count {
 		var ins, outs []*ir.Array
-		for k := range o.kept + 2 {
+		for k := range o.states + 2 {
 			ins = append(ins, tensors[k*count+i])
 		}
-		for k := range o.kept + 1 {
+		for k := range o.states + 1 {
 			outs = append(outs, outputAt(c, k*count+i))
 		}
 		if ins[0].DType == ir.Double {

@@ -35,7 +35,7 @@ func reduceOps() []op.Op {
 	for _, r := range reductions {
 		ops = append(ops, reduceOp(r.name, 1, r.types, false), reduceOp(r.name, r.axesInput, r.types, true))
 	}
-	// Logarithms of integers ended with opset 28.
+	// Opset 28 removed logarithms of integers.
 	ops = append(ops, reduceOp("ReduceLogSum", 28, block.Floats, true), reduceOp("ReduceLogSumExp", 28, block.Floats, true))
 	return ops
 }
@@ -107,9 +107,9 @@ func reduce(c *op.Call, l layout) error {
 	}
 }
 
-// unexpected is the error for a type that the Shape function let through.
+// unexpected is the error for a type that the Shape function accepted.
 func unexpected(c *op.Call, dt ir.DType) error {
-	return fmt.Errorf("%s is not computed for %s", c.ID.Type, dt)
+	return fmt.Errorf("%s is not implemented for %s", c.ID.Type, dt)
 }
 
 func reduceReals[T floating](c *op.Call, l layout) error {
@@ -127,9 +127,9 @@ func reduceReals[T floating](c *op.Call, l layout) error {
 func reduceInts[T integer](c *op.Call, l layout) error {
 	switch c.ID.Type {
 	case "ReduceMax":
-		return run(c, l, c.In[0], extreme(least[T](), func(a, b T) T { return max(a, b) }))
+		return run(c, l, c.In[0], extreme(minInt[T](), func(a, b T) T { return max(a, b) }))
 	case "ReduceMin":
-		return run(c, l, c.In[0], extreme(^least[T](), func(a, b T) T { return min(a, b) }))
+		return run(c, l, c.In[0], extreme(^minInt[T](), func(a, b T) T { return min(a, b) }))
 	case "ReduceLogSumExp":
 		return run(c, l, c.In[0], logSumExp[T]())
 	case "ReduceL2", "ReduceLogSum":
@@ -138,7 +138,7 @@ func reduceInts[T integer](c *op.Call, l layout) error {
 	return run(c, l, c.In[0], intFold[T](c.ID.Type))
 }
 
-// reduceBools: false is below true.
+// reduceBools: false is less than true.
 func reduceBools(c *op.Call, l layout) error {
 	if c.ID.Type == "ReduceMax" {
 		return run(c, l, c.In[0], extreme(false, func(a, b bool) bool { return a || b }))

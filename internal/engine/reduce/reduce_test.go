@@ -23,7 +23,7 @@ func results(t *testing.T, c optest.Case) []*ir.Array {
 	return out
 }
 
-// compute is output 0 of an operator of ONNX's own domain.
+// compute is output 0 of an operator of ai.onnx.
 func compute(t *testing.T, typ string, version int64, in []*ir.Array, attrs ...*ir.Attr) *ir.Array {
 	t.Helper()
 	return results(t, optest.Case{Type: typ, Version: version, In: in, Attrs: attrs})[0]
@@ -50,7 +50,7 @@ func shaped(a *ir.Array, shape ...int64) *ir.Array {
 	return &ir.Array{DType: a.DType, Shape: shape, Data: a.Data, Text: a.Text}
 }
 
-// check wants elements within a relative and absolute distance of epsilon.
+// check requires elements within a relative and absolute tolerance of epsilon.
 func check(t *testing.T, what string, got *ir.Array, epsilon float64, want ...float64) {
 	t.Helper()
 	g := elements(t, got)
@@ -62,7 +62,7 @@ func check(t *testing.T, what string, got *ir.Array, epsilon float64, want ...fl
 	}
 }
 
-// random is made of numbers that every type of at least 8 bits has: small and whole.
+// random generates numbers that every type of at least 8 bits can represent: small integers.
 func random(t *testing.T, dt ir.DType, shape ...int64) *ir.Array {
 	rng := rand.New(rand.NewPCG(3, uint64(op.Product(shape))))
 	x := make([]int8, op.Product(shape))
@@ -72,7 +72,7 @@ func random(t *testing.T, dt ir.DType, shape ...int64) *ir.Array {
 	return cast(t, ir.ArrayOf(x, shape...), dt)
 }
 
-// smooth is of float32 numbers between -4 and 4.
+// smooth generates float32 numbers between -4 and 4.
 func smooth(shape ...int64) *ir.Array {
 	rng := rand.New(rand.NewPCG(5, uint64(op.Product(shape))))
 	x := make([]float32, op.Product(shape))
@@ -82,7 +82,7 @@ func smooth(shape ...int64) *ir.Array {
 	return ir.ArrayOf(x, shape...)
 }
 
-// formulas are the reductions of a list, as the specification writes them.
+// formulas are the reductions of a list, by the specification.
 var formulas = map[string]func(x []float64) float64{
 	"ReduceSum":       func(x []float64) float64 { return total(x, func(v float64) float64 { return v }) },
 	"ReduceMean":      func(x []float64) float64 { return total(x, func(v float64) float64 { return v }) / float64(len(x)) },
@@ -132,7 +132,7 @@ func groups(x []float64, shape []int64, axes []int64) [][]float64 {
 	return out
 }
 
-func TestReductionsFollowTheirFormulas(t *testing.T) {
+func TestReductionsEqualTheirDefinitions(t *testing.T) {
 	types := map[ir.DType]float64{ir.Float: 1e-6, ir.Double: 1e-12, ir.Float16: 2e-3, ir.BFloat16: 2e-2, ir.Int32: 0, ir.Uint64: 0}
 	for name, formula := range formulas {
 		for dt, epsilon := range types {
@@ -179,15 +179,15 @@ func TestReducedShapes(t *testing.T) {
 	}
 }
 
-// Without axes there is nothing to add, but squares and logarithms are taken.
-func TestNoAxesAreNoIdentity(t *testing.T) {
+// Without axes there is nothing to sum, but squares and logarithms are computed.
+func TestReductionWithoutAxes(t *testing.T) {
 	x, noop := optest.Array[float32](-2, 3), optest.Int("noop_with_empty_axes", 1)
 	check(t, "ReduceSumSquare", compute(t, "ReduceSumSquare", 18, arrays(x), noop), 0, 4, 9)
 	check(t, "ReduceL1", compute(t, "ReduceL1", 18, arrays(x), noop), 0, 2, 3)
 	check(t, "ReduceMean", compute(t, "ReduceMean", 18, arrays(x), noop), 0, -2, 3)
 }
 
-func TestReductionsOfNothing(t *testing.T) {
+func TestReductionsOfEmptyTensors(t *testing.T) {
 	axes := optest.Array[int64](1)
 	for name, want := range map[string]float64{
 		"ReduceSum": 0, "ReduceProd": 1, "ReduceL2": 0, "ReduceMax": math.Inf(-1), "ReduceMin": math.Inf(1),
@@ -219,8 +219,8 @@ func TestIntegersWrapAround(t *testing.T) {
 	check(t, "uint64", compute(t, "ReduceMean", 18, arrays(optest.Array[uint64](1<<63, 0))), 0, 1<<62)
 }
 
-// A million times 0.1 added one by one in float32 is 100958.
-func TestLongSumsKeepTheirDigits(t *testing.T) {
+// A million times 0.1 added sequentially in float32 is 100958.
+func TestLongSumsAreAccurate(t *testing.T) {
 	x := ir.NewArray(ir.Float, 1000, 1000)
 	for i := range ir.View[float32](x) {
 		ir.View[float32](x)[i] = 0.1
@@ -242,7 +242,7 @@ func TestLogSumExpOfLargeNumbers(t *testing.T) {
 	}
 }
 
-// Results do not depend on who computes them, nor on where they go.
+// Results depend neither on the number of workers nor on in-place computation.
 func TestWorkersAndInPlaceAreBitIdentical(t *testing.T) {
 	x, row := smooth(90, 7, 300), smooth(300)
 	for _, c := range []optest.Case{

@@ -11,16 +11,16 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// A normalizer computes lanes of its input's type, each from itself.
+// A normalizer computes each lane of its output from the same lane of its input.
 type normalizer struct {
 	name   string
-	cost   int // of an element, in sums
+	cost   int // per element, in additions
 	single func(n *op.Node) func(dst, x []float32)
 	double func(n *op.Node) func(dst, x []float64)
-	across func(c *op.Call, l lanes) // for float32 where neighbours are not of one lane; may be missing
+	across func(c *op.Call, l lanes) // for float32 if the lanes are not contiguous; may be missing
 }
 
-// softmaxOps: below opset 13 the axes from attribute axis on are one.
+// softmaxOps: below opset 13 the axes from attribute axis on are flattened.
 func softmaxOps() []op.Op {
 	var ops []op.Op
 	for _, f := range []normalizer{
@@ -61,7 +61,7 @@ func (f normalizer) row(since, axis int64, split func(*ir.Array, int) lanes) op.
 				return nil, err
 			}
 			if p := n.Int("p", 2); p != 1 && p != 2 {
-				return nil, fmt.Errorf("attribute p is %d, not 1 or 2", p)
+				return nil, fmt.Errorf("attribute p is %d, want 1 or 2", p)
 			}
 			return []ir.Spec{x.Spec()}, nil
 		},
@@ -94,7 +94,7 @@ func (f normalizer) run(c *op.Call, l lanes) error {
 }
 
 func softmax(dst, x []float64) {
-	top, sum := greatest(x), 0.0
+	top, sum := maximum(x), 0.0
 	for i, v := range x {
 		dst[i] = math.Exp(v - top)
 		sum += dst[i]
@@ -105,7 +105,7 @@ func softmax(dst, x []float64) {
 }
 
 func logSoftmax(dst, x []float64) {
-	top, sum := greatest(x), 0.0
+	top, sum := maximum(x), 0.0
 	for _, v := range x {
 		sum += math.Exp(v - top)
 	}
@@ -115,8 +115,8 @@ func logSoftmax(dst, x []float64) {
 	}
 }
 
-// greatest is NaN if an element is.
-func greatest(x []float64) float64 {
+// maximum is the maximum, NaN if any element is.
+func maximum(x []float64) float64 {
 	top := math.Inf(-1)
 	for _, v := range x {
 		top = max(top, v)
@@ -124,7 +124,7 @@ func greatest(x []float64) float64 {
 	return top
 }
 
-// hardmax is 1 at the first of the greatest elements, 0 elsewhere.
+// hardmax is 1 at the first maximum, 0 elsewhere.
 func hardmax[T floating](dst, x []T) {
 	if len(x) == 0 {
 		return
@@ -134,8 +134,7 @@ func hardmax[T floating](dst, x []T) {
 	dst[at] = 1
 }
 
-// lpNorm divides by the sum of magnitudes, or by the root of the sum of squares; zeros
-// stay.
+// lpNorm divides by the sum of magnitudes, or by the root of the sum of squares; zeros are unchanged.
 func lpNorm[T floating](n *op.Node) func(dst, x []T) {
 	p := n.Int("p", 2)
 	return func(dst, x []T) {

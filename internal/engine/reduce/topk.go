@@ -10,7 +10,7 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// topOps: k is an attribute below opset 10. What is not asked to be sorted is sorted too.
+// topOps: k is an attribute below opset 10. Results are always sorted.
 func topOps() []op.Op {
 	attr := op.Op{Type: "TopK", Since: 1, Shape: topShape(topAttr)}
 	input := op.Op{Type: "TopK", Since: 10, Shape: topShape(topInput)}
@@ -29,7 +29,7 @@ func topInput(_ *op.Node, in []*ir.Array) (int64, error) {
 		return 0, err
 	}
 	if k.Elems() != 1 {
-		return 0, fmt.Errorf("input K is %s, not one number", k)
+		return 0, fmt.Errorf("input K is %s, want one number", k)
 	}
 	ks, err := op.Ints(k)
 	if err != nil {
@@ -53,10 +53,10 @@ func topShape(count func(*op.Node, []*ir.Array) (int64, error)) func(*op.Node, [
 			return nil, err
 		}
 		if k < 0 || k > x.Shape[axis] {
-			return nil, fmt.Errorf("k is %d, but axis %d of %s has %d elements", k, axis, x, x.Shape[axis])
+			return nil, fmt.Errorf("k is %d, axis %d of %s has %d elements", k, axis, x, x.Shape[axis])
 		}
 		if x.Shape[axis] > math.MaxInt32 {
-			return nil, fmt.Errorf("axis %d of %s is longer than indices of 32 bits reach", axis, x)
+			return nil, fmt.Errorf("axis %d of %s exceeds 32-bit indices", axis, x)
 		}
 		shape := slices.Clone(x.Shape)
 		shape[axis] = k
@@ -132,8 +132,7 @@ func top[T numeric](c *op.Call) {
 	})
 }
 
-// A ranking orders elements from the best on: by value, NaN being the greatest as in
-// NumPy, then by index.
+// A ranking orders elements from the best on: by value, NaN being the greatest as in NumPy, then by index.
 type ranking[T numeric] struct {
 	x        []T
 	smallest bool
@@ -147,8 +146,7 @@ func (r ranking[T]) before(i, j int32) bool {
 	return (a > b || a != a) != r.smallest
 }
 
-// best fills at with the indices of the best elements, in order. It is a heap with the
-// worst of them on top while the others are looked at.
+// best fills at with the indices of the best elements, in order. It is a heap with the worst of them on top during the search.
 func (r ranking[T]) best(at []int32) []int32 {
 	k := len(at)
 	if k == 0 {

@@ -13,9 +13,9 @@ func uniqueOps() []op.Op {
 	return []op.Op{{Type: "Unique", Since: 11, Run: runUnique}}
 }
 
-// runUnique finds the different elements, or the different slices along an axis.
+// runUnique finds the distinct elements, or the distinct slices along an axis.
 func runUnique(c *op.Call) error {
-	x, err := held.Tensor(c.In, 0, "X")
+	x, err := unpacked.Tensor(c.In, 0, "X")
 	if err != nil {
 		return err
 	}
@@ -37,8 +37,8 @@ func runUnique(c *op.Call) error {
 	return nil
 }
 
-// group puts the indices of equal slices together, in ascending order each, and the groups in the
-// order of the slices' values or of their first indices.
+// group collects the indices of equal slices, in ascending order each, and orders the groups by the slices' values or by their first
+// indices.
 func group(l lanes, elements func(i, j int) int, sorted bool) [][]int {
 	order := make([]int, l.n)
 	for i := range order {
@@ -64,7 +64,7 @@ func group(l lanes, elements func(i, j int) int, sorted bool) [][]int {
 	return groups
 }
 
-// compareSlices compares the elements of slices i and j one after the other.
+// compareSlices compares the elements of slices i and j in order.
 func compareSlices(l lanes, elements func(i, j int) int, i, j int) int {
 	for o := range l.outer {
 		for k := range l.inner {
@@ -131,8 +131,7 @@ func compare[T numeric](a, b T) int {
 	return 0
 }
 
-// writeUnique writes one slice of each group, their first indices, the group of each slice, and
-// the sizes of the groups.
+// writeUnique writes one slice of each group, their first indices, the group of each slice, and the sizes of the groups.
 func writeUnique(c *op.Call, y, x *ir.Array, l lanes, groups [][]int) {
 	var indices, inverse, counts []int64
 	if c.HasConsumer(1) {

@@ -13,7 +13,7 @@ func filters() []op.Op {
 	return []op.Op{{Type: "MelWeightMatrix", Since: 17, Shape: melShape, Run: runMel}}
 }
 
-// A bank is triangular filters whose corners lie evenly on the mel scale, mel(f) = 2595 log10(1 + f/700).
+// A bank is triangular filters whose corners are equidistant on the mel scale, mel(f) = 2595 log10(1 + f/700).
 type bank struct {
 	filters, dft, rate int64
 	low, high          float64 // hertz
@@ -32,7 +32,7 @@ func newBank(in []*ir.Array) (b bank, err error) {
 		return b, err
 	}
 	if !(b.low >= 0 && b.high >= b.low && b.high <= maxLength) {
-		return b, fmt.Errorf("from %v to %v hertz is no band", b.low, b.high)
+		return b, fmt.Errorf("invalid band from %v to %v hertz", b.low, b.high)
 	}
 	return b, nil
 }
@@ -45,7 +45,7 @@ func melShape(n *op.Node, in []*ir.Array) ([]ir.Spec, error) {
 	return one(n.Int("output_datatype", int64(ir.Float)), b.dft/2+1, b.filters)
 }
 
-// corner is the bin of corner i. ONNX divides the band by the number of corners, not of the steps between them.
+// corner is the bin of corner i. ONNX divides the band by the number of corners, not of the intervals between them.
 func (b bank) corner(i int64) int64 {
 	mel := func(f float64) float64 { return 2595 * math.Log10(1+f/700) }
 	at := mel(b.low) + float64(i)*(mel(b.high)-mel(b.low))/float64(b.filters+2)

@@ -14,19 +14,13 @@ func Ops() []op.Op {
 	return slices.Concat(windows(), transforms(), filters(), pictures())
 }
 
-// tensor is input i, a tensor of numbers.
+// tensor is input i, a numeric tensor.
 func tensor(in []*ir.Array, i int, name string) (*ir.Array, error) {
-	a, err := op.Arg(in, i, name)
+	a, err := op.Tensor(in, i, name)
 	if err != nil {
 		return nil, err
 	}
-	if a.Kind != ir.Dense {
-		return nil, fmt.Errorf("input %s is %s, not a tensor", name, a)
-	}
 	if err := number.Check(a.DType); err != nil {
-		return nil, fmt.Errorf("input %s: %w", name, err)
-	}
-	if err := a.Spec().Valid(); err != nil {
 		return nil, fmt.Errorf("input %s: %w", name, err)
 	}
 	return a, nil
@@ -39,7 +33,7 @@ func scalar(in []*ir.Array, i int, name string) (float64, error) {
 		return 0, err
 	}
 	if a.Elems() != 1 {
-		return 0, fmt.Errorf("%s is %s, not one number", name, a)
+		return 0, fmt.Errorf("%s is %s, want one number", name, a)
 	}
 	if !op.Known(a) {
 		return 0, op.ErrUnknown
@@ -49,18 +43,17 @@ func scalar(in []*ir.Array, i int, name string) (float64, error) {
 	return x[0], nil
 }
 
-// maxLength bounds what scalars may ask for: lengths that fit into float64 exactly, and whose
-// squares fit into int64.
+// maxLength bounds scalar inputs: lengths that float64 represents exactly, and whose squares fit into int64.
 const maxLength = 1 << 31
 
-// length is input i, a whole number from 1 to maxLength.
+// length is input i, an integer from 1 to maxLength.
 func length(in []*ir.Array, i int, name string) (int64, error) {
 	x, err := scalar(in, i, name)
 	if err != nil {
 		return 0, err
 	}
 	if !(x >= 1 && x <= maxLength) {
-		return 0, fmt.Errorf("%s %v is not from 1 to %d", name, x, int64(maxLength))
+		return 0, fmt.Errorf("%s is %v, want 1 to %d", name, x, int64(maxLength))
 	}
 	return int64(x), nil
 }
@@ -68,7 +61,7 @@ func length(in []*ir.Array, i int, name string) (int64, error) {
 // one is the type of an operator's only output, which must be one of numbers.
 func one(dt int64, shape ...int64) ([]ir.Spec, error) {
 	if dt < 0 || dt > 255 {
-		return nil, fmt.Errorf("element type %d is unknown", dt)
+		return nil, fmt.Errorf("unknown element type %d", dt)
 	}
 	if err := number.Check(ir.DType(dt)); err != nil {
 		return nil, err

@@ -48,7 +48,7 @@ func near(got, want []float64) bool {
 	return slices.EqualFunc(got, want, func(g, w float64) bool { return math.Abs(g-w) <= 1e-12*max(1, math.Abs(w)) })
 }
 
-// wave is some signal of n samples with those parts.
+// wave is a signal of n samples with that number of parts.
 func wave(n, parts int) []float64 {
 	x := make([]float64, n*parts)
 	for i := range x {
@@ -117,7 +117,7 @@ func TestInverseTransformsGoBack(t *testing.T) {
 	}
 }
 
-// Until opset 19 the axis is an attribute, whose default is 1; from 20 an input, -2.
+// Up to opset 19 the axis is an attribute, with default 1; from 20 an input, with default -2.
 func TestAxisOfOpsets(t *testing.T) {
 	x := ir.ArrayOf(wave(24, 1), 2, 3, 4, 1)
 	for _, c := range []struct{ version, axis int64 }{{17, 1}, {20, 2}} {
@@ -158,7 +158,7 @@ func TestFramesAreTransformed(t *testing.T) {
 	}
 }
 
-// The wanted values are sums of cosines at 0, π/2, π, 3π/2 or, symmetric, at 0, 2π/3, 4π/3, 2π.
+// The expected values are sums of cosines at 0, π/2, π, 3π/2 or, symmetric, at 0, 2π/3, 4π/3, 2π.
 func TestWindows(t *testing.T) {
 	for _, c := range []struct {
 		name                string
@@ -207,7 +207,7 @@ func TestBrokenPicturesAreEmpty(t *testing.T) {
 	}
 }
 
-// Weights 3/4 and 1/4, halves down and up in turn (libjpeg-turbo's h2v1_fancy_upsample).
+// Weights 3/4 and 1/4, halves down and up alternately (libjpeg-turbo's h2v1_fancy_upsample).
 func TestChromaIsInterpolated(t *testing.T) {
 	img := image.NewYCbCr(image.Rect(0, 0, 6, 1), image.YCbCrSubsampleRatio422)
 	copy(img.Cb, []byte{0, 100, 102})

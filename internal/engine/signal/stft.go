@@ -23,7 +23,7 @@ func newSTFT(n *op.Node, in []*ir.Array) (*stft, error) {
 		return nil, err
 	}
 	if len(a.Shape) != 3 || !a.DType.IsFloat() || a.Shape[2] < 1 || a.Shape[2] > 2 {
-		return nil, fmt.Errorf("signal is %s, not floats of shape [batch,length,1] or [batch,length,2]", a)
+		return nil, fmt.Errorf("signal is %s, want floats of shape [batch,length,1] or [batch,length,2]", a)
 	}
 	s := &stft{signal: a, frame: a.Shape[1]}
 	if s.step, err = length(in, 1, "frame_step"); err != nil {
@@ -34,7 +34,7 @@ func newSTFT(n *op.Node, in []*ir.Array) (*stft, error) {
 			return nil, err
 		}
 		if len(s.window.Shape) != 1 {
-			return nil, fmt.Errorf("window is %s, not of rank 1", s.window)
+			return nil, fmt.Errorf("window is %s, want rank 1", s.window)
 		}
 		s.frame = s.window.Shape[0]
 	}
@@ -52,7 +52,7 @@ func newSTFT(n *op.Node, in []*ir.Array) (*stft, error) {
 	s.frames, s.bins = (a.Shape[1]-s.frame)/s.step+1, s.frame
 	if n.Bool("onesided", true) {
 		if s.bins = s.frame/2 + 1; a.Shape[2] == 2 {
-			return nil, errors.New("onesided is for real signals")
+			return nil, errors.New("onesided requires a real signal")
 		}
 	}
 	return s, nil
@@ -66,7 +66,7 @@ func stftShape(n *op.Node, in []*ir.Array) ([]ir.Spec, error) {
 	return one(int64(s.signal.DType), s.signal.Shape[0], s.frames, s.bins, 2)
 }
 
-// stftWork is for the signal and the window as float64.
+// stftWork is the memory of the signal and the window as float64.
 func stftWork(n *op.Node, in []*ir.Array, _ int) int64 {
 	s, err := newSTFT(n, in)
 	if err != nil {

@@ -31,14 +31,14 @@ func windowShape(n *op.Node, in []*ir.Array) ([]ir.Spec, error) {
 		return nil, err
 	}
 	if !(size >= 0 && size <= maxLength) {
-		return nil, fmt.Errorf("size %v is not from 0 to %d", size, int64(maxLength))
+		return nil, fmt.Errorf("size is %v, want 0 to %d", size, int64(maxLength))
 	}
 	return one(n.Int("output_datatype", int64(ir.Float)), int64(size))
 }
 
 func runWindow(c *op.Call, coef [3]float64) error {
 	n := int(c.Out[0].Elems())
-	steps := n - 1 // a symmetric window ends where it began
+	steps := n - 1 // a symmetric window includes its end point
 	if c.Bool("periodic", true) {
 		steps = n
 	}

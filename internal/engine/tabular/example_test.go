@@ -8,7 +8,7 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// The rows are run by package engine; this is how it runs one.
+// Running one row of the table, like package engine.
 func Example() {
 	in := []*ir.Array{ir.ArrayOf([]float32{1, 3}, 1, 2)}
 	attrs := []*ir.Attr{{Name: "threshold", Type: ir.AttrFloat, F: 2}}

@@ -15,14 +15,14 @@ func linears() []op.Op {
 	}
 }
 
-// A linear model has a row of coefficients, and perhaps an intercept, for each score.
+// A linear model has a row of coefficients, and optionally an intercept, per score.
 type linear struct {
 	coefficients, intercepts []float32
 	scores                   int
 	after                    transform
 }
 
-// newLinear is the model with as many scores as there are intercepts or, without them, as scores says.
+// newLinear is the model with one score per intercept or, without intercepts, with the given number of scores.
 func newLinear(n *op.Node, scores int) (*linear, error) {
 	m := &linear{coefficients: n.Floats("coefficients"), intercepts: n.Floats("intercepts"), scores: scores}
 	if len(m.intercepts) > 0 && len(m.intercepts) != scores {
@@ -40,7 +40,7 @@ func newLinear(n *op.Node, scores int) (*linear, error) {
 func (m *linear) table(in []*ir.Array) (x *ir.Array, rows int, err error) {
 	x, rows, features, err := table(in)
 	if err == nil && features != len(m.coefficients)/m.scores {
-		err = fmt.Errorf("X is %s for a model of %d features", x, len(m.coefficients)/m.scores)
+		err = fmt.Errorf("X is %s, the model has %d features", x, len(m.coefficients)/m.scores)
 	}
 	return x, rows, err
 }
@@ -86,7 +86,7 @@ func linearRegressorShape(n *op.Node, in []*ir.Array) ([]ir.Spec, error) {
 	if err != nil {
 		return nil, err
 	}
-	return one(ir.Float, int64(rows), int64(m.scores))
+	return op.One(ir.Float, int64(rows), int64(m.scores))
 }
 
 func runLinearRegressor(c *op.Call) error {
@@ -146,7 +146,7 @@ func runLinearClassifier(c *op.Call) error {
 	})
 }
 
-// putClass writes what a classifier says of a row, where it is asked for.
+// putClass writes a classifier's outputs for a row, if they have consumers.
 func putClass(c *op.Call, labels classes, row, label int, scores []float64) {
 	if c.Out[0] != nil {
 		labels.put(c.Out[0], row, label)

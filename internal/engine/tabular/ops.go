@@ -18,31 +18,16 @@ func Ops() []op.Op {
 	return rows
 }
 
-// tensor is input i, a tensor.
-func tensor(in []*ir.Array, i int, name string) (*ir.Array, error) {
-	a, err := op.Arg(in, i, name)
-	if err != nil {
-		return nil, err
-	}
-	if a.Kind != ir.Dense {
-		return nil, fmt.Errorf("input %s is %s, not a tensor", name, a)
-	}
-	if err := a.Spec().Valid(); err != nil {
-		return nil, fmt.Errorf("input %s: %w", name, err)
-	}
-	return a, nil
-}
-
-// numbers is input i, a tensor of numbers.
+// numbers is input i, a numeric tensor.
 func numbers(in []*ir.Array, i int, name string) (*ir.Array, error) {
-	a, err := tensor(in, i, name)
+	a, err := op.Tensor(in, i, name)
 	if err == nil {
 		err = number.Check(a.DType)
 	}
 	return a, err
 }
 
-// table is input X, of numbers, as rows of features: a tensor of rank 1 is one row.
+// table is input X, numeric, as rows of features: a tensor of rank 1 is one row.
 func table(in []*ir.Array) (x *ir.Array, rows, features int, err error) {
 	if x, err = numbers(in, 0, "X"); err != nil {
 		return nil, 0, 0, err
@@ -53,15 +38,10 @@ func table(in []*ir.Array) (x *ir.Array, rows, features int, err error) {
 	case 2:
 		return x, int(x.Shape[0]), int(x.Shape[1]), nil
 	}
-	return nil, 0, 0, fmt.Errorf("X is %s, neither [N,F] nor [F]", x)
+	return nil, 0, 0, fmt.Errorf("X is %s, want [N,F] or [F]", x)
 }
 
-// one is the type of an operator's only output.
-func one(dt ir.DType, shape ...int64) ([]ir.Spec, error) {
-	return []ir.Spec{{DType: dt, Shape: shape}}, nil
-}
-
-// prepared is what Prepare made of the node's attributes by build, or what build makes now.
+// prepared is the state that build made in Prepare, or now.
 func prepared[T any](n *op.Node, build func(*op.Node) (*T, error)) (*T, error) {
 	if made, ok := n.State.(*T); ok {
 		return made, nil
@@ -69,7 +49,7 @@ func prepared[T any](n *op.Node, build func(*op.Node) (*T, error)) (*T, error) {
 	return build(n)
 }
 
-// prepare is Prepare for operators that turn their attributes into something better.
+// prepare is Prepare for operators that convert their attributes once.
 func prepare[T any](build func(*op.Node) (*T, error)) func(*op.Node, []*ir.Array, *op.Pool) (*op.Prepared, error) {
 	return func(n *op.Node, _ []*ir.Array, _ *op.Pool) (*op.Prepared, error) {
 		made, err := build(n)

@@ -43,7 +43,7 @@ func floats(name string, f ...float32) *ir.Attr { return &ir.Attr{Name: name, Fl
 
 func row(xs ...float32) *ir.Array { return ir.ArrayOf(xs, 1, int64(len(xs))) }
 
-// near compares to float32's precision.
+// near compares with float32's precision.
 func near(got, want []float32) bool {
 	return slices.EqualFunc(got, want, func(g, w float32) bool { return math.Abs(float64(g-w)) <= 2e-6*max(1, math.Abs(float64(w))) })
 }
@@ -94,7 +94,7 @@ func TestVotesAreAggregated(t *testing.T) {
 	}
 }
 
-// What ONNX Runtime 1.31.1 gives for the same model.
+// The expected values are ONNX Runtime 1.31.1's for the same model.
 func TestTwoClassesOfWhichOneHasVotes(t *testing.T) {
 	for _, c := range []struct {
 		weights []float32
@@ -141,16 +141,16 @@ func TestTopClassOfThree(t *testing.T) {
 func TestMalformedTreesAreErrors(t *testing.T) {
 	good := votes("target", "target_ids", []int64{0, 0, 0, 0}, 1, 2, 10, 20)
 	for name, change := range map[string]*ir.Attr{
-		"a circle":        ints("nodes_falsenodeids", 0, 0, 0, 2, 0, 0),
-		"no such node":    ints("nodes_truenodeids", 9, 0, 0, 1, 0, 0),
-		"no such mode":    texts("nodes_modes", "BRANCH", "LEAF", "LEAF", "BRANCH_LT", "LEAF", "LEAF"),
-		"short list":      ints("nodes_featureids", 0),
-		"feature -1":      ints("nodes_featureids", -1, 0, 0, 1, 0, 0),
-		"feature 9":       ints("nodes_featureids", 9, 0, 0, 1, 0, 0),
-		"vote of nobody":  ints("target_nodeids", 7, 2, 1, 2),
-		"no such target":  ints("target_ids", 1, 0, 0, 0),
-		"no targets":      number1("n_targets", 0),
-		"base of another": floats("base_values", 1, 2),
+		"a cycle":                 ints("nodes_falsenodeids", 0, 0, 0, 2, 0, 0),
+		"no such node":            ints("nodes_truenodeids", 9, 0, 0, 1, 0, 0),
+		"no such mode":            texts("nodes_modes", "BRANCH", "LEAF", "LEAF", "BRANCH_LT", "LEAF", "LEAF"),
+		"short list":              ints("nodes_featureids", 0),
+		"feature -1":              ints("nodes_featureids", -1, 0, 0, 1, 0, 0),
+		"feature 9":               ints("nodes_featureids", 9, 0, 0, 1, 0, 0),
+		"vote of an unknown node": ints("target_nodeids", 7, 2, 1, 2),
+		"no such target":          ints("target_ids", 1, 0, 0, 0),
+		"no targets":              number1("n_targets", 0),
+		"base of another":         floats("base_values", 1, 2),
 	} {
 		attrs := append(stumps(good...), number1("n_targets", 1), change)
 		if out, err := run("TreeEnsembleRegressor", 3, attrs, nil, row(0, 0)); err == nil {
@@ -159,7 +159,7 @@ func TestMalformedTreesAreErrors(t *testing.T) {
 	}
 }
 
-// Of two classes the coupled probabilities are those of their only pair.
+// For two classes the coupled probabilities are those of their only pair.
 func TestCouplingOfOnePair(t *testing.T) {
 	got := couple([][]float64{{0, 0.3}, {0.7, 0}})
 	if math.Abs(got[0]-0.3) > 0.005/2 || math.Abs(got[0]+got[1]-1) > 1e-12 {
@@ -182,7 +182,7 @@ func TestKernels(t *testing.T) {
 	}
 }
 
-// Normalizer divides by the largest element, which may be negative, and leaves rows alone whose divisor is zero.
+// Normalizer divides by the maximum, which may be negative, and does not change rows whose divisor is zero.
 func TestNorms(t *testing.T) {
 	for norm, want := range map[string][]float32{
 		"MAX": {0.75, 1, 0, 0, 2, 1}, "L1": {3. / 7, 4. / 7, 0, 0, -2. / 3, -1. / 3}, "L2": {0.6, 0.8, 0, 0, -2 / float32(math.Sqrt(5)), -1 / float32(math.Sqrt(5))},
@@ -219,7 +219,7 @@ func TestMissingValuesAreImputed(t *testing.T) {
 	}
 }
 
-// LabelEncoder 4: NaN is a key like others, and the last one of equal keys counts.
+// LabelEncoder 4: NaN is a valid key, and the last one of equal keys is used.
 func TestKeysOfLabelEncoder(t *testing.T) {
 	nan := float32(math.NaN())
 	out, err := run("LabelEncoder", 4, []*ir.Attr{floats("keys_floats", nan, 1, 1), texts("values_strings", "missing", "no", "one")}, nil, row(nan, 1, 2))

@@ -13,28 +13,27 @@ import (
 type ensemble struct {
 	nodes   []node
 	votes   []vote
-	sets    [][]float64 // members, of nodes that ask for them
+	sets    [][]float64 // sets, for nodes that test membership
 	roots   []int32
 	targets int
-	base    []float64 // of each target, or of none
-	reach   int       // features that the nodes look at: one more than the last
-	simple  bool      // every comparison is <=, and NaN goes to the false side
+	base    []float64 // per target, or empty
+	reach   int       // number of features that the nodes read: one more than the last index
+	simple  bool      // every comparison is <=, and NaN goes to the false branch
 	narrow  bool      // sums are rounded to float32
 	gather  aggregate
 	after   transform
 }
 
-// A node compares a feature with a value and sends the row on to another node. A leaf's true and false are the
-// range of its votes.
+// A node compares a feature with a value and selects a child. For a leaf, true and false are the range of its votes.
 type node struct {
 	value       float64
 	feature     int32
 	yes, no     int32
 	mode        mode
-	missingTrue bool // where NaN goes
+	missingTrue bool // NaN goes to the true branch
 }
 
-// A vote is what a leaf gives to a target.
+// A vote is a leaf's contribution to a target.
 type vote struct {
 	target int32
 	weight float64
@@ -54,7 +53,7 @@ const (
 	leaf
 )
 
-// An aggregate says how votes for one target are put together, numbered as in TreeEnsemble's attribute.
+// An aggregate is the way in which votes for one target are combined, numbered as in TreeEnsemble's attribute.
 type aggregate int
 
 const (
@@ -64,8 +63,7 @@ const (
 	maximum
 )
 
-// finish checks that nodes other than leaves can be reached by one way only, so that every walk ends, and notes what
-// makes walks fast.
+// finish checks that each inner node has one parent, so that every traversal ends, and precomputes what makes traversals fast.
 func (e *ensemble) finish() error {
 	seen := make([]bool, len(e.nodes))
 	open := append([]int32(nil), e.roots...)
@@ -81,11 +79,11 @@ func (e *ensemble) finish() error {
 			continue
 		}
 		if seen[i] {
-			return fmt.Errorf("node %d of the trees is reached in two ways", i)
+			return fmt.Errorf("node %d of the trees has two parents", i)
 		}
 		seen[i] = true
 		if n.feature < 0 {
-			return fmt.Errorf("node %d of the trees asks for feature %d", i, n.feature)
+			return fmt.Errorf("node %d of the trees has feature %d", i, n.feature)
 		}
 		e.reach = max(e.reach, int(n.feature)+1)
 		e.simple = e.simple && n.mode == branchLEQ && !n.missingTrue
@@ -99,7 +97,7 @@ func (e *ensemble) finish() error {
 	return nil
 }
 
-// leafOf walks down from a root.
+// leafOf descends from a root to a leaf.
 func (e *ensemble) leafOf(root int32, row []float64) node {
 	n := &e.nodes[root]
 	if e.simple {
@@ -148,7 +146,7 @@ func (e *ensemble) holds(n *node, x float64) bool {
 	return false
 }
 
-// score puts the votes of all trees for a row together. voted tells which targets had any.
+// score combines the votes of all trees for a row. voted marks the targets with votes.
 func (e *ensemble) score(row, scores []float64, voted []bool) {
 	clear(scores)
 	clear(voted)
@@ -185,16 +183,16 @@ func (e *ensemble) rounded(x float64) float64 {
 	return x
 }
 
-// each calls f with the scores of every row of input X. What f is given is its own until it returns.
+// each calls f with the scores of every row of input X. f's arguments are valid until it returns.
 func (e *ensemble) each(c *op.Call, f func(row int, scores []float64, voted []bool)) error {
 	x, rows, features, err := table(c.In)
 	if err != nil {
 		return err
 	}
 	if features < e.reach {
-		return fmt.Errorf("X is %s, but the trees look at feature %d", x, e.reach-1)
+		return fmt.Errorf("X is %s, the trees read feature %d", x, e.reach-1)
 	}
-	const grain = 2048 // walks that are worth a worker's while
+	const grain = 2048 // minimum number of traversals per task
 	c.Pool.Rows(rows, max(1, grain/max(1, len(e.roots))), func(from, to int) {
 		row, scores, voted := make([]float64, features), make([]float64, e.targets), make([]bool, e.targets)
 		for i := from; i < to; i++ {
@@ -206,7 +204,7 @@ func (e *ensemble) each(c *op.Call, f func(row int, scores []float64, voted []bo
 	return nil
 }
 
-// regress writes the scores, with the base values, after the last transform.
+// regress writes the scores, with the base values and after the transform.
 func (e *ensemble) regress(c *op.Call) error {
 	return e.each(c, func(i int, scores []float64, _ []bool) {
 		for k, b := range e.base {
@@ -217,11 +215,11 @@ func (e *ensemble) regress(c *op.Call) error {
 	})
 }
 
-// regression is the type of what regress writes.
+// regression is the type of regress's output.
 func (e *ensemble) regression(in []*ir.Array, dt ir.DType) ([]ir.Spec, error) {
 	_, rows, _, err := table(in)
 	if err != nil {
 		return nil, err
 	}
-	return one(dt, int64(rows), int64(e.targets))
+	return op.One(dt, int64(rows), int64(e.targets))
 }

@@ -1,5 +1,4 @@
-// Package text holds the operators that look into strings: joining, splitting, normalizing, matching, and
-// counting n-grams.
+// Package text holds the operators that read strings: concatenation, splitting, normalization, matching, and counting of n-grams.
 //
-// Where strings are only moved they belong to package movement. The package must not know graphs, plans or other families.
+// Operators that only copy strings belong to package movement. The package must not know graphs, plans or other families.
 package text

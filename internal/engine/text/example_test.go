@@ -8,7 +8,7 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// The rows are run by package engine; this is how it runs one.
+// Running one row of the table, like package engine.
 func Example() {
 	in := []*ir.Array{ir.TextOf([]string{"one two", "three"}, 2)}
 	for _, row := range text.Ops() {

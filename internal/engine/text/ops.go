@@ -18,31 +18,11 @@ func Ops() []op.Op {
 	}
 }
 
-// tensor is input i, a tensor.
-func tensor(in []*ir.Array, i int, name string) (*ir.Array, error) {
-	a, err := op.Arg(in, i, name)
-	if err != nil {
-		return nil, err
-	}
-	if a.Kind != ir.Dense {
-		return nil, fmt.Errorf("input %s is %s, not a tensor", name, a)
-	}
-	if err := a.Spec().Valid(); err != nil {
-		return nil, fmt.Errorf("input %s: %w", name, err)
-	}
-	return a, nil
-}
-
 // words is input i, a tensor of strings.
 func words(in []*ir.Array, i int, name string) (*ir.Array, error) {
-	a, err := tensor(in, i, name)
+	a, err := op.Tensor(in, i, name)
 	if err == nil && a.DType != ir.String {
-		err = fmt.Errorf("input %s is %s, not strings", name, a)
+		err = fmt.Errorf("input %s is %s, want strings", name, a)
 	}
 	return a, err
-}
-
-// one is the type of an operator's only output.
-func one(dt ir.DType, shape ...int64) ([]ir.Spec, error) {
-	return []ir.Spec{{DType: dt, Shape: shape}}, nil
 }

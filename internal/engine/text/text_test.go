@@ -38,7 +38,7 @@ func strs(name string, s ...string) *ir.Attr {
 
 func list(s ...string) *ir.Array { return ir.TextOf(s, int64(len(s))) }
 
-// The wanted parts are Python's str.split.
+// The expected parts are Python's str.split.
 func TestSplitIsPythons(t *testing.T) {
 	for _, c := range []struct {
 		s     string
@@ -100,7 +100,7 @@ func grams(mode string, more ...*ir.Attr) []*ir.Attr {
 		&ir.Attr{Name: "weights", Type: ir.AttrFloats, Floats: []float32{10, 20, 30}})
 }
 
-// a b a: column 2 counts a, which weighs 10, column 0 b, 20, and column 1 the pair a b, 30.
+// a b a: column 2 counts a, with weight 10, column 0 b, 20, and column 1 the pair a b, 30.
 func TestGramsAreWeighed(t *testing.T) {
 	for mode, want := range map[string][]float32{"TF": {1, 1, 2}, "IDF": {20, 30, 10}, "TFIDF": {20, 30, 20}} {
 		out, err := run("TfIdfVectorizer", grams(mode), list("a", "b", "a"))

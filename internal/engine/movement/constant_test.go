@@ -1,0 +1,149 @@
+package movement
+
+import (
+	"math"
+	"testing"
+
+	"github.com/mcompress/mcompress/internal/engine/number"
+	"github.com/mcompress/mcompress/internal/engine/op"
+	"github.com/mcompress/mcompress/ir"
+)
+
+func f32(xs ...float32) *ir.Array { return ir.ArrayOf(xs, int64(len(xs))) }
+
+// numbers are xs as a numeric type.
+func numbers(dt ir.DType, xs ...float64) *ir.Array {
+	a := ir.NewArray(dt, int64(len(xs)))
+	number.Write(a, 0, xs)
+	return a
+}
+
+// lone is a scalar.
+func lone(dt ir.DType, x float64) *ir.Array {
+	a := numbers(dt, x)
+	a.Shape = nil
+	return a
+}
+
+func TestConstants(t *testing.T) {
+	check(t, []example{
+		{"Constant", 12, attrs(&ir.Attr{Name: "value_float", F: 2}), nil, lone(ir.Float, 2)},
+		{"Constant", 12, attrs(&ir.Attr{Name: "value_floats", Floats: []float32{2, 3}}), nil, f32(2, 3)},
+		{"Constant", 12, attrs(num("value_int", 4)), nil, scalarOf(4)},
+		{"Constant", 12, attrs(nums("value_ints", 4, 5)), nil, vec(4, 5)},
+		{"Constant", 12, attrs(word("value_string", "a")), nil, ir.TextOf([]string{"a"})},
+		{"Constant", 12, attrs(&ir.Attr{Name: "value_strings", Strings: []string{"a", "b"}}), nil, text("a", "b")},
+		{"Constant", 12, nil, nil, nil},
+		{"ConstantOfShape", 9, nil, in(vec(2)), f32(0, 0)},
+		{"ConstantOfShape", 9, nil, in(vec()), lone(ir.Float, 0)},
+		{"ConstantOfShape", 9, nil, in(vec(-1)), nil},
+		{"ConstantOfShape", 9, nil, nil, nil},
+	})
+}
+
+func TestConstantOfShapeRepeatsItsValue(t *testing.T) {
+	n := op.NewNode(ir.OpID{Type: "ConstantOfShape"}, 9, nil, map[string]*ir.Array{"value": text("a")})
+	pool := op.NewPool(1)
+	defer pool.Close()
+	out := ir.NewArray(ir.String, 2)
+	if err := rowOf("ConstantOfShape", 9).Run(&op.Call{Node: n, In: in(vec(2)), Out: in(out), Pool: pool}); err != nil {
+		t.Fatal(err)
+	}
+	if err := same(out, text("a", "a")); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestEyeLike(t *testing.T) {
+	dtype := func(dt ir.DType) *ir.Attr { return num("dtype", int64(dt)) }
+	half := numbers(ir.Float16, 0, 1)
+	half.Shape = []int64{1, 2}
+	check(t, []example{
+		{"EyeLike", 9, nil, in(count(2, 3)), dims(2, 3)(1, 0, 0, 0, 1, 0)},
+		{"EyeLike", 9, attrs(num("k", -1)), in(count(3, 2)), dims(3, 2)(0, 0, 1, 0, 0, 1)},
+		{"EyeLike", 9, attrs(num("k", 1), dtype(ir.Float16)), in(count(1, 2)), half},
+		{"EyeLike", 9, attrs(num("k", math.MinInt64)), in(count(1, 2)), dims(1, 2)(0, 0)},
+		{"EyeLike", 9, attrs(num("k", math.MaxInt64)), in(count(1, 2)), dims(1, 2)(0, 0)},
+		{"EyeLike", 9, attrs(dtype(ir.String)), in(count(1, 2)), nil},
+		{"EyeLike", 9, nil, in(count(2)), nil},
+	})
+}
+
+func TestOneHot(t *testing.T) {
+	values := vec(7, 8)
+	check(t, []example{
+		{"OneHot", 11, nil, in(vec(0, -1, 3), scalarOf(3), values), dims(3, 3)(8, 7, 7, 7, 7, 8, 7, 7, 7)},
+		{"OneHot", 11, attrs(num("axis", 0)), in(vec(1, 0), vec(2), values), dims(2, 2)(7, 8, 8, 7)},
+		{"OneHot", 9, nil, in(f32(1.9), lone(ir.Float, 2), values), dims(1, 2)(7, 8)},
+		{"OneHot", 9, nil, in(scalarOf(0), scalarOf(2), text("off", "on")), text("on", "off")},
+		{"OneHot", 9, nil, in(vec(0), scalarOf(-1), values), nil},
+		{"OneHot", 9, nil, in(vec(0), vec(1, 2), values), nil},
+		{"OneHot", 9, nil, in(vec(0), scalarOf(1), vec(7)), nil},
+	})
+}
+
+func TestTrilu(t *testing.T) {
+	x := dims(2, 3)(1, 2, 3, 4, 5, 6)
+	lower := attrs(num("upper", 0))
+	check(t, []example{
+		{"Trilu", 14, nil, in(x), dims(2, 3)(1, 2, 3, 0, 5, 6)},
+		{"Trilu", 14, nil, in(x, scalarOf(2)), dims(2, 3)(0, 0, 3, 0, 0, 0)},
+		{"Trilu", 14, lower, in(x), dims(2, 3)(1, 0, 0, 4, 5, 0)},
+		{"Trilu", 14, lower, in(x, scalarOf(-1)), dims(2, 3)(0, 0, 0, 4, 0, 0)},
+		{"Trilu", 14, nil, in(x, scalarOf(math.MinInt64)), x},
+		{"Trilu", 14, lower, in(x, scalarOf(math.MaxInt64)), x},
+		{"Trilu", 14, nil, in(dims(2, 1, 1)(1, 2), scalarOf(1)), dims(2, 1, 1)(0, 0)},
+		{"Trilu", 14, nil, in(vec(1)), nil},
+		{"Trilu", 14, nil, in(x, vec(1, 2)), nil},
+	})
+}
+
+func TestRanges(t *testing.T) {
+	of := func(dt ir.DType, start, limit, delta float64) []*ir.Array {
+		return in(lone(dt, start), lone(dt, limit), lone(dt, delta))
+	}
+	check(t, []example{
+		{"Range", 11, nil, of(ir.Int64, 3, 9, 3), vec(3, 6)},
+		{"Range", 11, nil, of(ir.Int64, 10, 4, -2), vec(10, 8, 6)},
+		{"Range", 11, nil, of(ir.Int64, 4, 10, -2), vec()},
+		{"Range", 11, nil, of(ir.Int16, 0, 5, 2), numbers(ir.Int16, 0, 2, 4)},
+		{"Range", 11, nil, of(ir.Float, 0, 1, 0.3), f32(0, 0.3, 2*float32(0.3), 3*float32(0.3))},
+		{"Range", 11, nil, of(ir.Double, 1, 0, -0.5), numbers(ir.Double, 1, 0.5)},
+		{"Range", 27, nil, of(ir.Float16, 2048, 2052, 1), numbers(ir.Float16, 2048, 2049, 2050, 2051)},
+		{"Range", 11, nil, in(scalarOf(math.MaxInt64-1), scalarOf(math.MaxInt64), scalarOf(math.MaxInt64)), vec(math.MaxInt64 - 1)},
+		{"Range", 11, nil, in(scalarOf(0), scalarOf(math.MinInt64), scalarOf(math.MinInt64)), vec(0)},
+		{"Range", 11, nil, of(ir.Int64, 0, 1, 0), nil},
+		{"Range", 11, nil, of(ir.Float, 0, 1, 0), nil},
+		{"Range", 11, nil, of(ir.Float, 0, math.NaN(), 1), nil},
+		{"Range", 11, nil, in(scalarOf(0), lone(ir.Float, 1), scalarOf(1)), nil},
+		{"Range", 11, nil, in(vec(0, 1), scalarOf(1), scalarOf(1)), nil},
+	})
+}
+
+// Blocks of 2×1 in an image of 3×1 overlap in the middle row.
+func TestCol2Im(t *testing.T) {
+	x := dims(1, 2, 2)(1, 2, 10, 20)
+	check(t, []example{
+		{"Col2Im", 18, nil, in(x, vec(3, 1), vec(2, 1)), dims(1, 1, 3, 1)(1, 12, 20)},
+		{"Col2Im", 18, attrs(nums("strides", 2, 1)), in(x, vec(4, 1), vec(2, 1)), dims(1, 1, 4, 1)(1, 10, 2, 20)},
+		{"Col2Im", 18, attrs(nums("pads", 1, 0, 1, 0), nums("dilations", 2, 1)), in(x, vec(2, 1), vec(2, 1)), dims(1, 1, 2, 1)(2, 10)},
+		{"Col2Im", 18, nil, in(x, vec(4, 1), vec(2, 1)), nil},
+		{"Col2Im", 18, nil, in(x, vec(1, 1), vec(2, 1)), nil},
+		{"Col2Im", 18, attrs(nums("strides", 0, 1)), in(x, vec(3, 1), vec(2, 1)), nil},
+	})
+}
+
+// The boxes of the specification's tests: the second and third overlap almost completely, and so do the fourth and fifth.
+func TestNonMaxSuppression(t *testing.T) {
+	boxes := ir.ArrayOf([]float32{0, 0, 1, 1, 0, 0.1, 1, 1.1, 0, -0.1, 1, 0.9, 0, 10, 1, 11, 0, 10.1, 1, 11.1, 0, 100, 1, 101}, 1, 6, 4)
+	scores := ir.ArrayOf([]float32{0.9, 0.75, 0.6, 0.95, 0.5, 0.3}, 1, 1, 6)
+	half := lone(ir.Float, 0.5)
+	check(t, []example{
+		{"NonMaxSuppression", 10, nil, in(boxes, scores, vec(3), half), dims(3, 3)(0, 0, 3, 0, 0, 0, 0, 0, 5)},
+		{"NonMaxSuppression", 11, nil, in(boxes, scores, scalarOf(3), half, lone(ir.Float, 0.4)), dims(2, 3)(0, 0, 3, 0, 0, 0)},
+		{"NonMaxSuppression", 11, nil, in(boxes, scores, scalarOf(1), half), dims(1, 3)(0, 0, 3)},
+		{"NonMaxSuppression", 11, nil, in(boxes, scores), count(0, 3)},
+		{"NonMaxSuppression", 11, nil, in(boxes, scores, scalarOf(3), lone(ir.Float, 2)), nil},
+		{"NonMaxSuppression", 11, nil, in(boxes, boxes, scalarOf(3)), nil},
+	})
+}

@@ -1,0 +1,62 @@
+package text
+
+import (
+	"github.com/mcompress/mcompress/internal/engine/op"
+	"github.com/mcompress/mcompress/ir"
+)
+
+func concatShape(_ *op.Node, in []*ir.Array) ([]ir.Spec, error) {
+	x, err := words(in, 0, "X")
+	if err != nil {
+		return nil, err
+	}
+	y, err := words(in, 1, "Y")
+	if err != nil {
+		return nil, err
+	}
+	shape, err := op.BroadcastShapes(x.Shape, y.Shape)
+	if err != nil {
+		return nil, err
+	}
+	return op.One(ir.String, shape...)
+}
+
+func runConcat(c *op.Call) error {
+	x, y, z := broadcast(c.In[0], c.Out[0].Shape), broadcast(c.In[1], c.Out[0].Shape), c.Out[0].Text
+	at := make([]int64, len(c.Out[0].Shape))
+	for i := range z {
+		z[i] = x.at(at) + y.at(at)
+		for k := len(at) - 1; k >= 0; k-- {
+			if at[k]++; at[k] < c.Out[0].Shape[k] {
+				break
+			}
+			at[k] = 0
+		}
+	}
+	return nil
+}
+
+// A spread is a tensor that broadcasts to a larger shape.
+type spread struct {
+	text    []string
+	strides []int64
+}
+
+func broadcast(a *ir.Array, shape []int64) spread {
+	s := spread{a.Text, make([]int64, len(shape))}
+	ahead := len(shape) - len(a.Shape)
+	for i, stride := range op.Strides(a.Shape) {
+		if a.Shape[i] != 1 {
+			s.strides[ahead+i] = stride
+		}
+	}
+	return s
+}
+
+func (s spread) at(place []int64) string {
+	i := int64(0)
+	for k, p := range place {
+		i += p * s.strides[k]
+	}
+	return s.text[i]
+}
