@@ -15,10 +15,10 @@ import (
 	"github.com/mcompress/mcompress/pass"
 )
 
-// A sight says how an operator sees the elements of a weight, written down by coordinates,
+// An axisUse is an operator's use of the elements of a weight, by coordinates,
 // as the operators' definitions do: which product sum an element belongs to, its place in
 // that sum, and its output channel.
-type sight struct {
+type axisUse struct {
 	name  string
 	shape []int64
 	build func(b *bench, w *ir.Value)
@@ -44,7 +44,7 @@ func reshaped(b *bench, w *ir.Value) {
 	b.node("MatMul", []*ir.Value{nil, b.node("Identity", []*ir.Value{r})})
 }
 
-// kn is K×N, nk is N×K; what stands in front is independent.
+// kn is K×N, nk is N×K; leading axes are batches.
 func kn(at []int64) ([]int64, int64, []int64) {
 	n := len(at)
 	lead := at[:n-2]
@@ -56,7 +56,7 @@ func nk(at []int64) ([]int64, int64, []int64) {
 	return at[:n-1], at[n-1], at[:n-1]
 }
 
-var sights = []sight{
+var axisUses = []axisUse{
 	{"MatMul right", []int64{10, 7}, into("MatMul", 1, 2), kn},
 	{"MatMul right batched", []int64{2, 3, 6, 5}, into("MatMul", 1, 2), kn},
 	{"MatMul left", []int64{5, 9}, into("MatMul", 0, 2), nk},
@@ -97,7 +97,7 @@ func each(shape []int64, do func(i int, at []int64)) {
 }
 
 // nmFall is the definition of nm: groups of m along the places of one sum, the n largest stay.
-func (s sight) nmFall(values []float64, n, m int) []int {
+func (s axisUse) nmPruned(values []float64, n, m int) []int {
 	type member struct {
 		index int
 		place int64
@@ -108,20 +108,20 @@ func (s sight) nmFall(values []float64, n, m int) []int {
 		key := fmt.Sprint(sum, place/int64(m))
 		groups[key] = append(groups[key], member{i, place})
 	})
-	var fall []int
+	var pruned []int
 	for _, g := range groups {
 		slices.SortFunc(g, func(a, b member) int {
 			return cmp.Or(cmp.Compare(math.Abs(values[a.index]), math.Abs(values[b.index])), cmp.Compare(a.place, b.place))
 		})
 		for _, x := range g[:max(0, len(g)-n)] {
-			fall = append(fall, x.index)
+			pruned = append(pruned, x.index)
 		}
 	}
-	return fall
+	return pruned
 }
 
 // l2Fall is the definition of l2: the channels of least sum of squares, in payload order.
-func (s sight) l2Fall(values []float64, share float64) []int {
+func (s axisUse) l2Pruned(values []float64, fraction float64) []int {
 	norm, members := map[string]float64{}, map[string][]int{}
 	var order []string
 	each(s.shape, func(i int, at []int64) {
@@ -134,40 +134,40 @@ func (s sight) l2Fall(values []float64, share float64) []int {
 		members[key] = append(members[key], i)
 	})
 	slices.SortStableFunc(order, func(a, b string) int { return cmp.Compare(norm[a], norm[b]) })
-	var fall []int
-	for _, key := range order[:int(math.RoundToEven(share*float64(len(order))))] {
-		fall = append(fall, members[key]...)
+	var pruned []int
+	for _, key := range order[:int(math.RoundToEven(fraction*float64(len(order))))] {
+		pruned = append(pruned, members[key]...)
 	}
-	return fall
+	return pruned
 }
 
-// zeroed is p with the elements at fall as +0.
-func zeroed(p []byte, dt ir.DType, fall []int) []byte {
+// zeroed is p with the elements at the indices pruned as +0.
+func zeroed(p []byte, dt ir.DType, pruned []int) []byte {
 	out := slices.Clone(p)
 	size := int(dt.Bits() / 8)
-	for _, i := range fall {
+	for _, i := range pruned {
 		clear(out[i*size : (i+1)*size])
 	}
 	return out
 }
 
 func TestNMIsItsDefinition(t *testing.T) {
-	checkSights(t, func(r *rapid.T, s sight, values []float64) ([]int, *pass.Method, []string) {
+	checkSights(t, func(r *rapid.T, s axisUse, values []float64) ([]int, *pass.Method, []string) {
 		m := rapid.IntRange(2, 5).Draw(r, "m")
 		n := rapid.IntRange(1, m-1).Draw(r, "n")
-		return s.nmFall(values, n, m), nmMethod, []string{"pattern", fmt.Sprintf("%d:%d", n, m)}
+		return s.nmPruned(values, n, m), nmMethod, []string{"pattern", fmt.Sprintf("%d:%d", n, m)}
 	})
 }
 
 func TestL2IsItsDefinition(t *testing.T) {
-	checkSights(t, func(r *rapid.T, s sight, values []float64) ([]int, *pass.Method, []string) {
+	checkSights(t, func(r *rapid.T, s axisUse, values []float64) ([]int, *pass.Method, []string) {
 		a := drawAmount(r)
-		return s.l2Fall(values, a), l2Method, []string{"amount", text(a)}
+		return s.l2Pruned(values, a), l2Method, []string{"amount", text(a)}
 	})
 }
 
-func checkSights(t *testing.T, definition func(*rapid.T, sight, []float64) ([]int, *pass.Method, []string)) {
-	for _, s := range sights {
+func checkSights(t *testing.T, definition func(*rapid.T, axisUse, []float64) ([]int, *pass.Method, []string)) {
+	for _, s := range axisUses {
 		t.Run(s.name, func(t *testing.T) {
 			rapid.Check(t, func(r *rapid.T) {
 				dt := rapid.SampledFrom(floatTypes).Draw(r, "type")
@@ -175,9 +175,9 @@ func checkSights(t *testing.T, definition func(*rapid.T, sight, []float64) ([]in
 				w := b.weight("w", dt, s.shape, drawValues(r, int(product(s.shape)))...)
 				s.build(b, w)
 				before := b.bytes(w)
-				fall, m, options := definition(r, s, decode(dt, before))
+				pruned, m, options := definition(r, s, decode(dt, before))
 				b.run(m, append(options, "embeddings", "true")...)
-				if got, want := b.bytes(w), zeroed(before, dt, fall); !bytes.Equal(got, want) {
+				if got, want := b.bytes(w), zeroed(before, dt, pruned); !bytes.Equal(got, want) {
 					r.Errorf("got %v, want %v", decode(dt, got), decode(dt, want))
 				}
 			})
@@ -200,13 +200,13 @@ func TestNMOfVeryWideMatrices(t *testing.T) {
 	if w.Const.Source.(ir.Output).Of.View != nil {
 		t.Fatal("it is a view")
 	}
-	s := sight{shape: []int64{k, n}, see: kn}
-	if got, want := b.bytes(w), zeroed(before, ir.Float, s.nmFall(values, 2, 4)); !bytes.Equal(got, want) {
+	s := axisUse{shape: []int64{k, n}, see: kn}
+	if got, want := b.bytes(w), zeroed(before, ir.Float, s.nmPruned(values, 2, 4)); !bytes.Equal(got, want) {
 		t.Error("it differs from its definition")
 	}
 }
 
-func TestNMReasonCountsWhatFalls(t *testing.T) {
+func TestNMReasonCountsPrunedElements(t *testing.T) {
 	for _, c := range []struct {
 		k    int64
 		want string
@@ -224,7 +224,7 @@ func TestNMReasonCountsWhatFalls(t *testing.T) {
 			}
 		}
 		if got := strconv.Itoa(zeros); c.want[:len(got)] != got {
-			t.Errorf("K=%d: %d zeros, the row says %q", c.k, zeros, c.want)
+			t.Errorf("K=%d: %d zeros, the row has %q", c.k, zeros, c.want)
 		}
 	}
 }

@@ -8,9 +8,9 @@ import (
 	"github.com/mcompress/mcompress/pass"
 )
 
-// Blocks leaves whole blocks out of a model that repeats one: layers of a transformer, residual blocks of a stage. Those
-// that stay are spread evenly, as DistilBERT takes its layers (Sanh et al. 2019, arXiv:1910.01108, section 3). The model
-// needs training then.
+// Blocks removes blocks from a model that repeats one: layers of a transformer, residual blocks of a stage. The blocks to
+// keep are spread evenly, as those of DistilBERT (Sanh et al. 2019, arXiv:1910.01108, section 3). The model requires
+// fine-tuning afterwards.
 type Blocks struct {
 	pass.Selection
 	Amount *float64 `flag:"amount" default:"0.5" usage:"'fraction' of the blocks of each kind that is removed, from 0 to 1; one always stays"`
@@ -19,7 +19,7 @@ type Blocks struct {
 var blocksMethod = &pass.Method{
 	Name:    "blocks",
 	Command: "prune",
-	Doc:     "leave out some of the blocks that a model repeats, such as layers of a transformer",
+	Doc:     "remove some of the blocks that a model repeats, such as layers of a transformer",
 	Stage:   pass.Prune,
 	Shrinks: true,
 	Repeats: true,
@@ -38,35 +38,36 @@ func (o Blocks) Run(c *pass.Context) error {
 	if err != nil {
 		return err
 	}
-	readers := map[*ir.Value][]*ir.Node{}
+	consumers := map[*ir.Value][]*ir.Node{}
 	for _, w := range c.Weights() {
-		readers[w] = pass.Readers(w)
+		consumers[w] = pass.Readers(w)
 	}
 	before := map[*ir.Value]*ir.Tensor{}
-	for w := range readers {
+	for w := range consumers {
 		before[w] = w.Const
 	}
-	weights, told := c.Weights(), map[*ir.Value]bool{}
-	runs := repeats(nodes)
+	weights, reported := c.Weights(), map[*ir.Value]bool{}
+	runs := repetitions(nodes)
 	for _, r := range runs {
 		stay := o.leaveOut(r)
 		for _, w := range weights {
-			if w.Removed() && !told[w] {
-				told[w] = true
-				c.Changed(w, before[w], readers[w], pass.Row{Form: pass.Smaller, Reason: fmt.Sprintf("its block is left out: %d of %d stay", stay, len(r)-1)})
+			if w.Removed() && !reported[w] {
+				reported[w] = true
+				c.Changed(w, before[w], consumers[w], pass.Row{Form: pass.Smaller, Reason: fmt.Sprintf("its block is removed: %d of %d are kept", stay, len(r)-1)})
 			}
 		}
 	}
 	for _, w := range weights {
 		if !w.Removed() {
-			c.Skip(w, readers[w], "it belongs to no block that is left out")
+			c.Skip(w, consumers[w], "its block is kept, or it has none")
 		}
 	}
 	return nil
 }
 
-// leaveOut takes blocks out of a run, so that what enters one enters the next that stays, and returns how many stay.
-func (o Blocks) leaveOut(r run) int {
+// leaveOut removes blocks from a repetition: the input of a removed block becomes that of the next one. It returns the
+// number of blocks that are kept.
+func (o Blocks) leaveOut(r repetition) int {
 	n := len(r) - 1
 	stay := max(1, n-int(amount(*o.Amount).of(int64(n))))
 	kept := map[int]bool{}
@@ -85,8 +86,8 @@ func (o Blocks) leaveOut(r run) int {
 	return stay
 }
 
-// evenly is the i-th of so many that stay of n: the first, the last, and others evenly between; the last if it is the only one,
-// as its result has the name that others know.
+// evenly is the i-th of the blocks to keep of n: the first, the last, and others evenly between. A single block is the last
+// one, whose output has the name that its consumers use.
 func evenly(i, stay, n int) int {
 	if stay == 1 {
 		return n - 1

@@ -56,7 +56,7 @@ func TestBlocksThatStayAreSpreadEvenly(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, r := range repeats(nodes) {
+		for _, r := range repetitions(nodes) {
 			Blocks{Amount: new(float64(c.amount))}.leaveOut(r)
 		}
 		if err := m.Verify(); err != nil {
@@ -75,7 +75,7 @@ func TestBlocksOfOtherShapesStay(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if runs := repeats(nodes); len(runs) != 0 {
+	if runs := repetitions(nodes); len(runs) != 0 {
 		t.Errorf("%d runs in a model without blocks", len(runs))
 	}
 }

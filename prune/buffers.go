@@ -5,7 +5,7 @@ import "sync"
 // A scratch is the memory of passes, kept from one weight to the next: tables of counters
 // are large, and garbage of that size would count several times until it is collected. The
 // zero value is ready to use.
-type scratch struct {
+type buffers struct {
 	counters []uint32
 
 	mu     sync.Mutex
@@ -15,7 +15,7 @@ type scratch struct {
 }
 
 // take returns n zeros, which are valid until the next call.
-func (s *scratch) take(n int) []uint32 {
+func (s *buffers) take(n int) []uint32 {
 	if cap(s.counters) < n {
 		s.counters = make([]uint32, n)
 		return s.counters
@@ -25,7 +25,7 @@ func (s *scratch) take(n int) []uint32 {
 }
 
 // table returns a table of n zeros for one worker; put takes it back, zeros again.
-func (s *scratch) table(n int) []uint32 {
+func (s *buffers) table(n int) []uint32 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if last := len(s.tables) - 1; last >= 0 {
@@ -38,14 +38,14 @@ func (s *scratch) table(n int) []uint32 {
 	return make([]uint32, n)
 }
 
-func (s *scratch) put(t []uint32) {
+func (s *buffers) put(t []uint32) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.tables = append(s.tables, t)
 }
 
 // keys returns buffers of the given kind for one worker; putKeys takes them back.
-func (s *scratch) keys(wide bool) keys {
+func (s *buffers) keys(wide bool) keys {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if wide {
@@ -54,7 +54,7 @@ func (s *scratch) keys(wide bool) keys {
 	return last(&s.narrow)
 }
 
-func (s *scratch) putKeys(k keys) {
+func (s *buffers) putKeys(k keys) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch k := k.(type) {

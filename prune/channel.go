@@ -10,14 +10,12 @@ import (
 	"github.com/mcompress/mcompress/prune/internal/coupling"
 )
 
-// Channel removes whole channels, so that tensors become smaller and products faster: the
-// filters of smallest L1 norm (Li et al., Pruning Filters for Efficient ConvNets, ICLR 2017)
-// and with them all that belongs to their channels, wherever the graph takes those: biases,
-// normalizations, the columns of what reads them. Layers whose channels are added up lose
-// the same ones, chosen by the sum of their norms. Of equal norms the lower channel falls
-// first, and one channel always stays.
+// Channel removes channels (structured pruning), which makes tensors smaller and products faster: the filters of smallest
+// L1 norm (Li et al., Pruning Filters for Efficient ConvNets, ICLR 2017), the biases and normalizations of their
+// channels, and the columns of the layers that consume them. Layers whose channels are added to one another lose the same
+// channels, by the sum of their norms. Of equal norms the lower channel is pruned first. One channel is always kept.
 //
-// A second run takes its share of what is left.
+// A second run prunes the same fraction of the remaining channels.
 type Channel struct {
 	pass.Selection
 	Fraction
@@ -49,7 +47,7 @@ func (o Channel) Check() error {
 func (o Channel) Run(c *pass.Context) error {
 	plan, err := coupling.Find(c, func(v *ir.Value) string {
 		if storedSmaller(v.Const) {
-			return "stored sparse, and what is left of it would be stored dense"
+			return "stored sparse: the pruned weight would be dense"
 		}
 		return ""
 	})
@@ -57,17 +55,17 @@ func (o Channel) Run(c *pass.Context) error {
 		return err
 	}
 	groups := plan.Groups()
-	worth, err := worths(c, groups)
+	worth, err := importances(c, groups)
 	if err != nil {
 		return err
 	}
-	falls := map[coupling.Channel]bool{}
+	pruned := map[coupling.Channel]bool{}
 	for i, g := range groups {
-		if why := o.choose(c, g, worth, falls); why != "" {
+		if why := o.choose(c, g, worth, pruned); why != "" {
 			plan.Keep(groups[i].Classes, why)
 		}
 	}
-	for _, k := range plan.Remove(falls) {
+	for _, k := range plan.Remove(pruned) {
 		remove(c, k)
 	}
 	for _, r := range plan.Skipped {
@@ -76,37 +74,36 @@ func (o Channel) Run(c *pass.Context) error {
 	return nil
 }
 
-// choose marks the classes of g that fall, or gives the reason why none does.
-func (o Channel) choose(c *pass.Context, g *coupling.Group, worth map[*ir.Value]*norms, falls map[coupling.Channel]bool) string {
+// choose marks the classes of g that are pruned, or returns the reason why none is.
+func (o Channel) choose(c *pass.Context, g *coupling.Group, worth map[*ir.Value]*norms, pruned map[coupling.Channel]bool) string {
 	if g.Why != "" {
 		return g.Why
 	}
 	amount := amount(1)
 	for _, s := range g.Sources {
-		readers := pass.Readers(s.Value)
-		if why := c.Select.Excludes(s.Value, readers); why != "" {
-			return fmt.Sprintf("its channels are those of %q, which is %s", s.Value.Name, why)
+		consumers := pass.Readers(s.Value)
+		if why := c.Select.Excludes(s.Value, consumers); why != "" {
+			return fmt.Sprintf("channels of %q, which is %s", s.Value.Name, why)
 		}
 		if worth[s.Value].trouble != "" {
-			return fmt.Sprintf("its channels are those of %q: %s", s.Value.Name, worth[s.Value].trouble)
+			return fmt.Sprintf("channels of %q: %s", s.Value.Name, worth[s.Value].trouble)
 		}
-		amount = min(amount, o.Fraction.of(s.Value, readers))
+		amount = min(amount, o.Fraction.of(s.Value, consumers))
 	}
 	n := len(g.Classes)
 	k := n - o.stay(n, g.Each, amount)
 	if k == 0 {
-		return fmt.Sprintf("the amount comes to none of its %d channels", n*g.Each)
+		return fmt.Sprintf("--amount rounds to 0 of %d channels", n*g.Each)
 	}
-	for i, falling := range smallest(sums(g, worth), int64(k)) {
-		if falling {
-			falls[g.Classes[i]] = true
+	for i, smallest := range smallest(sums(g, worth), int64(k)) {
+		if smallest {
+			pruned[g.Classes[i]] = true
 		}
 	}
 	return ""
 }
 
-// stay is how many of n classes of channels do: at least one, and so many that the number of
-// channels is a multiple as asked for.
+// stay is the number of n classes of channels to keep: one or more, for a multiple of --round channels.
 func (o Channel) stay(n, each int, a amount) int {
 	left := max(n-int(a.of(int64(n))), 1)
 	for left < n && left*each%o.Round != 0 {
@@ -115,26 +112,26 @@ func (o Channel) stay(n, each int, a amount) int {
 	return left
 }
 
-// remove leaves of a constant what is kept, and adds its row.
+// remove removes channels from a constant and adds its row.
 func remove(c *pass.Context, k coupling.Kept) {
-	v, readers := k.Value, pass.Readers(k.Value)
+	v, consumers := k.Value, pass.Readers(k.Value)
 	if !k.Pruned {
-		c.Skip(v, readers, cmp.Or(k.Why, "none of the channels that fall is its own"))
+		c.Skip(v, consumers, cmp.Or(k.Why, "none of the pruned channels"))
 		return
 	}
 	whole, before := v.Const, k.Before
-	after := pick(c.Method, whole, k.Places)
+	after := selectIndices(c.Method, whole, k.Places)
 	v.SetConst(after)
 	v.Type = typeOf(after)
 	if !pass.IsWeight(before) {
 		return
 	}
-	c.Changed(v, before, readers, pass.Row{
+	c.Changed(v, before, consumers, pass.Row{
 		Form:   pass.Smaller,
 		Reason: k.String(),
 		After:  []pass.Part{{Role: pass.Payload, Value: v, Tensor: after}},
 		Restore: func(parts []*ir.Tensor) *ir.Tensor {
-			return inShape(pick(c.Method, parts[0], undone(whole.Shape, k.Places)), before.Shape)
+			return inShape(selectIndices(c.Method, parts[0], scatterBack(whole.Shape, k.Places)), before.Shape)
 		},
 	})
 }

@@ -80,7 +80,7 @@ func ints(name string, is ...int64) []*ir.Attr { return []*ir.Attr{ir.IntsAttr(n
 
 func number(name string, i int64) []*ir.Attr { return []*ir.Attr{ir.IntAttr(name, i)} }
 
-// Graphs whose channels go through one operator each, from a Conv of 8 filters, a, on
+// Graphs whose channels pass one operator each, from a Conv of 8 filters, a, on
 // 4×4 pixels, to a weight, z, which has to lose what it read.
 var followed = []struct {
 	name  string
@@ -216,7 +216,7 @@ func TestChannelsThatStaySayWhy(t *testing.T) {
 		draw   func(d *drawing, a *ir.Value) *ir.Value
 	}{
 		{"its channels are those of the output", func(d *drawing, a *ir.Value) *ir.Value { return d.node("Relu", nil, a) }},
-		{"its channels reach LRN LRN(t1), which is not looked through", func(d *drawing, a *ir.Value) *ir.Value {
+		{"its channels reach LRN LRN(t1), which is not supported", func(d *drawing, a *ir.Value) *ir.Value {
 			return d.node("LRN", number("size", 3), a)
 		}},
 		{"its channels reach LayerNormalization LayerNormalization(t1), which normalizes over them", func(d *drawing, a *ir.Value) *ir.Value {
@@ -231,7 +231,7 @@ func TestChannelsThatStaySayWhy(t *testing.T) {
 		{"its channels reach Reshape Reshape(t1), which splits them or moves them between axes", func(d *drawing, a *ir.Value) *ir.Value {
 			return d.node("Reshape", nil, a, d.ints(2, 2, 4, 4, 4))
 		}},
-		{`its channels reach Add Add(t1), which brings them together with "x1", whose channels stay`, func(d *drawing, a *ir.Value) *ir.Value {
+		{`its channels reach Add Add(t1), which combines them with "x1", whose channels are kept`, func(d *drawing, a *ir.Value) *ir.Value {
 			return d.node("Add", nil, a, d.input(2, 8, 4, 4))
 		}},
 		{"its channels reach Shape Shape(t1), which reads how many there are", func(d *drawing, a *ir.Value) *ir.Value {

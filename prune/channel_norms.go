@@ -15,12 +15,12 @@ import (
 type norms struct {
 	axis    span
 	sums    []float64
-	trouble string // why they have no order
+	trouble string // why they cannot be ranked
 }
 
-// worths measures the filters of the groups that may fall: each constant once, in parallel,
-// by one worker so that its sums have one order.
-func worths(c *pass.Context, groups []*coupling.Group) (map[*ir.Value]*norms, error) {
+// importances computes the norms of the filters that may be pruned: each constant once, in parallel, by one worker so that
+// its sums have one order.
+func importances(c *pass.Context, groups []*coupling.Group) (map[*ir.Value]*norms, error) {
 	worth := map[*ir.Value]*norms{}
 	var vs []*ir.Value
 	for _, g := range groups {
@@ -31,16 +31,16 @@ func worths(c *pass.Context, groups []*coupling.Group) (map[*ir.Value]*norms, er
 			}
 		}
 	}
-	s := &scratch{}
+	s := &buffers{}
 	return worth, c.Parallel(len(vs), func(ctx context.Context, i int) error {
 		return worth[vs[i]].measure(ctx, c, s, vs[i].Const)
 	})
 }
 
-func (n *norms) measure(ctx context.Context, c *pass.Context, s *scratch, t *ir.Tensor) error {
+func (n *norms) measure(ctx context.Context, c *pass.Context, s *buffers, t *ir.Tensor) error {
 	ch := &channels{axis: n.axis, batch: t.Elems()}
 	n.sums = make([]float64, n.axis.n)
-	p, err := newPool(c, s, t)
+	p, err := newRanking(c, s, t)
 	if err != nil {
 		return err
 	}
@@ -53,8 +53,8 @@ func (n *norms) measure(ctx context.Context, c *pass.Context, s *scratch, t *ir.
 		}
 		return nil
 	})
-	if !p.sound() {
-		n.trouble = unfit
+	if !p.isFinite() {
+		n.trouble = notFinite
 	}
 	return err
 }
@@ -67,7 +67,7 @@ func addMagnitudes[T float32 | float64](ch *channels, x []T, first int64, sums [
 	})
 }
 
-// sums are the worths of g's classes: all filters of all its sources that a class holds.
+// sums are the importances of g's classes: the norms of all filters of a class.
 func sums(g *coupling.Group, worth map[*ir.Value]*norms) []float64 {
 	at := map[coupling.Channel]int{}
 	for i, class := range g.Classes {

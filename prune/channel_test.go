@@ -17,7 +17,7 @@ import (
 	"github.com/mcompress/mcompress/prune"
 )
 
-// changed is what a method made of a model, still in memory.
+// changed is the result of a method, still in memory.
 func changed(t *testing.T, path string, m *pass.Method, options ...string) (*ir.Model, []pass.Row, *ir.Eval) {
 	t.Helper()
 	f := open(t, path)
@@ -42,13 +42,12 @@ func changed(t *testing.T, path string, m *pass.Method, options ...string) (*ir.
 	return f.Model, rows, eval
 }
 
-// products are the operators whose weights say what a channel is made of and who reads it.
+// products are the operators whose weights make channels and consume them.
 var products = []string{"Conv", "ConvTranspose", "Gemm", "MatMul", "LSTM", "GRU", "RNN"}
 
-// masked is the model at path with the weights of products as the rows restore them: what
-// fell is zero in them. A channel that nobody reads may hold anything, so this is the model
-// that the changed one has to equal, whatever lies between. all restores other constants
-// too, but for divisors.
+// masked is the model at path with the weights of products as the rows restore them: pruned
+// channels are zero. A channel without consumer may have any values, so the changed model has to equal this one.
+// all restores other constants too, but for divisors.
 func masked(t *testing.T, path string, rows []pass.Row, eval *ir.Eval, all bool) *ir.Model {
 	t.Helper()
 	m := open(t, path).Model
@@ -133,10 +132,10 @@ func realModels(t *testing.T, slow ...string) []string {
 	return slices.DeleteFunc(conform.RealModels(t), func(path string) bool { return slices.Contains(slow, filepath.Base(filepath.Dir(path))) })
 }
 
-// The model with fewer channels computes what the whole one does when nobody reads those
-// that fell, in the engine and in ONNX Runtime, and it is valid with full shape inference:
+// The model with fewer channels computes the outputs of the whole one without the pruned
+// channels, in the engine and in ONNX Runtime, and it is valid with full shape inference:
 // on every fixture and every real model.
-func TestChannelsThatFellWereNotRead(t *testing.T) {
+func TestPrunedChannelsHaveNoConsumers(t *testing.T) {
 	w := conform.Start(t)
 	compared, paths := 0, models(t, "style_candy", "basic_pitch")
 	for i, path := range paths {

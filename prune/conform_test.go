@@ -17,7 +17,7 @@ import (
 	"github.com/mcompress/mcompress/prune"
 )
 
-// Real models go through open, prune and save. What comes out is valid where the input is,
+// Real models are opened, pruned and saved. The output is valid where the input is,
 // runs where it runs, is not larger, and holds each element as it was or as +0.
 
 var methods = []*pass.Method{prune.L1{}.Method(), prune.L1Global{}.Method(), prune.L2{}.Method(), prune.Random{}.Method(), prune.NM{}.Method()}
@@ -38,7 +38,7 @@ func TestFixturesThroughEveryMethod(t *testing.T) {
 // Every shared model takes the methods in turn: there are more models than time.
 func TestSharedModelsThroughMethodsInTurn(t *testing.T) {
 	if testing.Short() {
-		t.Skip("many models go through it: left to runs without -short")
+		t.Skip("many models: left to runs without -short")
 	}
 	paths := realModels(t, "style_candy")
 	changed := 0

@@ -1,11 +1,9 @@
-// Package prune makes models smaller by leaving out what matters least. It sets weights to
-// zero: the smallest of each tensor (l1) or of all tensors together (l1-global), whole output
-// channels (l2), elements drawn by lot (random), or all but n of every m along the axis that
-// products sum over (nm). It removes whole channels, so that tensors themselves become
-// smaller (channel), and replaces matrices by two factors of lower rank (lowrank).
+// Package prune has the pruning methods. Unstructured pruning sets weights to zero by magnitude: in each tensor (l1) or in
+// all tensors together (l1-global), at random (random), or all but n of every m along the reduction axis (nm, N:M
+// sparsity). Structured pruning zeroes output channels (l2) or removes channels from the graph (channel) or blocks of
+// layers (blocks). Low-rank factorization replaces matrices by two factors (lowrank).
 //
-// Where zeros are set, types, shapes and the bits of what stays are kept, so a file is as
-// large as before until a sparse form stores it. Methods read weights to rank them only; what
-// falls is described by views, which zero or leave out as they are read. Only lowrank holds a
-// weight, one at a time. The package knows no file format and no sparse form.
+// Methods that set zeros keep types, shapes and the bits of the other elements: files become smaller with a sparse form
+// only. Methods read weights to rank them; the masks are applied by views of the payload. Only lowrank holds a whole weight
+// in memory, one at a time. The package does not depend on the file format or on sparse forms.
 package prune

@@ -7,9 +7,8 @@ import (
 	"github.com/mcompress/mcompress/pass"
 )
 
-// A factored is a weight seen as the matrix rows × cols that two factors may stand for,
-// rows × r and r × cols.
-type factored struct {
+// A factorization replaces a weight, as a matrix rows × cols, by two factors, rows × r and r × cols.
+type factorization struct {
 	w          *weight
 	node       *ir.Node
 	input      int
@@ -20,23 +19,23 @@ type factored struct {
 	a, b       *ir.Value
 }
 
-// A factorKind is an operator whose weight can be two. The left factor works last where the
-// weight stands on the left, as filters do.
+// A factorKind is an operator whose weight can be two factors. The left factor is the second product where the weight is
+// the left operand, as filters are.
 type factorKind struct {
 	rightFirst bool
-	rewrite    func(f *factored, first, second *ir.Value)
+	rewrite    func(f *factorization, first, second *ir.Value)
 }
 
-// findFactored is nil with a reason where w is none.
-func findFactored(c *pass.Context, w *weight) (*factored, string) {
+// factorizationOf is nil with a reason where w cannot be factored.
+func factorizationOf(c *pass.Context, w *weight) (*factorization, string) {
 	uses := pass.Leaves(w.v)
 	if len(uses) != 1 {
-		return nil, fmt.Sprintf("%d nodes read it: each would need a product more", len(uses))
+		return nil, fmt.Sprintf("%d consumers: each would require one more product", len(uses))
 	}
 	if w.v.IsInput() && w.v.Graph().Model().IRVersion > 3 {
-		return nil, "an input that callers may replace"
+		return nil, "graph input that callers may replace"
 	}
-	f := &factored{w: w, node: uses[0].Node, input: uses[0].Index}
+	f := &factorization{w: w, node: uses[0].Node, input: uses[0].Index}
 	o := c.Trace(f.node.Input(f.input))
 	switch {
 	case o.Trouble != "":
@@ -44,7 +43,7 @@ func findFactored(c *pass.Context, w *weight) (*factored, string) {
 	case pass.FromCaller(f.node) != "":
 		return nil, fmt.Sprintf("%s gets attributes from the function's caller", f.node.Label())
 	case o.Elem != w.before.DType:
-		return nil, "it is cast to another type"
+		return nil, "cast to another type"
 	}
 	f.transposed = o.Transposed
 	if why := f.look(o.Shape); why != "" {
@@ -54,13 +53,13 @@ func findFactored(c *pass.Context, w *weight) (*factored, string) {
 		return nil, fmt.Sprintf("%s has no other input, or no output", f.node.Label())
 	}
 	if r := paired(c, f.node, f.input); r > 0 {
-		return nil, fmt.Sprintf("it is one of two factors of rank %d already", r)
+		return nil, fmt.Sprintf("already one of two factors of rank %d", r)
 	}
 	return f, ""
 }
 
-// look fills in what the operator makes of a weight of that shape.
-func (f *factored) look(shape []int64) string {
+// look sets rows, columns and kind by the operator, for a weight of that shape.
+func (f *factorization) look(shape []int64) string {
 	n := f.node
 	if n.Op.Type == "Conv" {
 		return f.lookConv(shape)
@@ -85,7 +84,7 @@ func (f *factored) look(shape []int64) string {
 	return ""
 }
 
-func (f *factored) lookConv(shape []int64) string {
+func (f *factorization) lookConv(shape []int64) string {
 	if len(shape) < 3 || f.node.Int("group", 1) != 1 {
 		return "filters in groups are not factored"
 	}
@@ -94,8 +93,8 @@ func (f *factored) lookConv(shape []int64) string {
 	return ""
 }
 
-// paired is the rank of two products with nothing in between, one of them n's, which stand
-// for a larger matrix; 0 if there are none.
+// paired is the rank of two successive products, one of them n's, that are the factors of a larger matrix; 0 if there are
+// none.
 func paired(c *pass.Context, n *ir.Node, input int) int64 {
 	if first := n.Input(activation(n, input)).Producer(); first != nil {
 		if r := rankBetween(c, first, n); r > 0 {
@@ -141,7 +140,7 @@ func linearWidths(c *pass.Context, n *ir.Node) (in, out int64) {
 		if o == nil || o.Trouble != "" {
 			continue
 		}
-		f := &factored{node: n, input: i}
+		f := &factorization{node: n, input: i}
 		if (n.Op.Type == "MatMul" || n.Op.Type == "Gemm" || n.Op.Type == "Conv" && i == 1) && f.look(o.Shape) == "" {
 			if f.kind.rightFirst {
 				return f.cols, f.rows
@@ -152,9 +151,9 @@ func linearWidths(c *pass.Context, n *ir.Node) (in, out int64) {
 	return 0, 0
 }
 
-// place makes constants of the factors: v, which keeps its name, and a new one. It returns
-// them in the order in which products read them.
-func (f *factored) place(v *ir.Value, a, b *ir.Tensor) (first, second *ir.Value) {
+// place makes constants of the factors: v, which keeps its name, and a new one. It returns them in the order of the
+// products.
+func (f *factorization) place(v *ir.Value, a, b *ir.Tensor) (first, second *ir.Value) {
 	v.SetConst(a)
 	f.a, f.b = v, v.Graph().AddConst("w", b)
 	if f.kind.rightFirst {
@@ -163,7 +162,7 @@ func (f *factored) place(v *ir.Value, a, b *ir.Tensor) (first, second *ir.Value)
 	return f.a, f.b
 }
 
-func rewriteMatMul(f *factored, first, second *ir.Value) {
+func rewriteMatMul(f *factorization, first, second *ir.Value) {
 	n, x := f.node, 1-f.input
 	in := make([]*ir.Value, 2)
 	in[x], in[f.input] = n.Input(x), first
@@ -171,15 +170,15 @@ func rewriteMatMul(f *factored, first, second *ir.Value) {
 	n.SetInput(f.input, second)
 }
 
-func rewriteGemm(f *factored, first, second *ir.Value) {
+func rewriteGemm(f *factorization, first, second *ir.Value) {
 	n := f.node
 	n.SetInput(0, n.Graph().Insert(n, "MatMul", []*ir.Value{n.Input(0), first}))
 	n.SetInput(1, second)
 	n.RemoveAttr("transB")
 }
 
-// rewriteConv moves all that says where windows stand to the first convolution.
-func rewriteConv(f *factored, first, second *ir.Value) {
+// rewriteConv moves the attributes of the window to the first convolution.
+func rewriteConv(f *factorization, first, second *ir.Value) {
 	n := f.node
 	var attrs []*ir.Attr
 	for _, name := range []string{"auto_pad", "dilations", "kernel_shape", "pads", "strides"} {

@@ -7,9 +7,9 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// A picked payload is another one with the entries of one axis picked anew: at place i
-// stands the source's entry places[i], or zeros where that is negative. Places ascend.
-type picked struct {
+// An indexSelect payload has entries of one axis of another one: entry i is the source's entry places[i], or zeros where
+// that is negative. Places ascend.
+type indexSelect struct {
 	in     io.ReaderAt
 	size   int64 // of the source, in bytes
 	entry  int64 // bytes of one entry
@@ -18,7 +18,7 @@ type picked struct {
 }
 
 // ReadAt may be called by several goroutines at once.
-func (p *picked) ReadAt(b []byte, off int64) (int, error) {
+func (p *indexSelect) ReadAt(b []byte, off int64) (int, error) {
 	w := &readAhead{in: p.in, size: p.size}
 	for done := 0; done < len(b); {
 		at, rest := off+int64(done), b[done:]
@@ -41,7 +41,7 @@ func (p *picked) ReadAt(b []byte, off int64) (int, error) {
 const shortEntry = 256
 
 // entries reads whole entries up to the end of a row of them.
-func (p *picked) entries(w *readAhead, b []byte, at int64) (n int64, err error) {
+func (p *indexSelect) entries(w *readAhead, b []byte, at int64) (n int64, err error) {
 	count := int64(len(p.places))
 	row, i := at/p.entry/count*p.n, at/p.entry%count
 	for _, place := range p.places[i:min(count, i+int64(len(b))/p.entry)] {
@@ -75,8 +75,8 @@ func move(dst, src []byte) {
 	}
 }
 
-// piece reads what lies in a row in the source.
-func (p *picked) piece(w *readAhead, b []byte, at int64) (n int64, err error) {
+// piece reads bytes that are contiguous in the source.
+func (p *indexSelect) piece(w *readAhead, b []byte, at int64) (n int64, err error) {
 	src, n := p.run(at, int64(len(b)))
 	if src < 0 {
 		clear(b[:n])
@@ -85,9 +85,8 @@ func (p *picked) piece(w *readAhead, b []byte, at int64) (n int64, err error) {
 	return n, w.read(b[:n], src)
 }
 
-// run is where the bytes from at on lie in the source, and how many of at most limit lie
-// there in a row.
-func (p *picked) run(at, limit int64) (src, n int64) {
+// run is the offset in the source of the bytes from at on, and how many of them, up to limit, are contiguous there.
+func (p *indexSelect) run(at, limit int64) (src, n int64) {
 	count := int64(len(p.places))
 	outer, i, within := at/p.entry/count, at/p.entry%count, at%p.entry
 	place, n := p.places[i], p.entry-within
@@ -139,10 +138,10 @@ func (w *readAhead) fill(off int64) error {
 	return nil
 }
 
-// pick describes t with the entries of its axes picked anew; an axis without places stays.
-// The first axis is picked first, so that rows which fall are not looked into.
-func pick(name string, t *ir.Tensor, places [][]int64) *ir.Tensor {
-	out := ir.Spec{Name: t.Name, DType: t.DType, Shape: pickedShape(t.Shape, places)}
+// selectIndices describes t with the given indices of its axes; an axis without places keeps all. The first axis is
+// first, so that pruned rows are not read.
+func selectIndices(name string, t *ir.Tensor, places [][]int64) *ir.Tensor {
+	out := ir.Spec{Name: t.Name, DType: t.DType, Shape: selectedShape(t.Shape, places)}
 	r := &ir.Recipe{Name: name, In: []*ir.Tensor{t}, Out: []ir.Spec{out}}
 	r.View = func(in []io.ReaderAt) io.ReaderAt {
 		v, shape := in[0], append([]int64(nil), t.Shape...)
@@ -151,7 +150,7 @@ func pick(name string, t *ir.Tensor, places [][]int64) *ir.Tensor {
 				continue
 			}
 			bytes := t.DType.Bits() / 8
-			v = &picked{v, product(shape) * bytes, product(shape[k+1:]) * bytes, shape[k], ps}
+			v = &indexSelect{v, product(shape) * bytes, product(shape[k+1:]) * bytes, shape[k], ps}
 			shape[k] = int64(len(ps))
 		}
 		return v
@@ -159,7 +158,7 @@ func pick(name string, t *ir.Tensor, places [][]int64) *ir.Tensor {
 	return r.Derive()[0]
 }
 
-func pickedShape(shape []int64, places [][]int64) []int64 {
+func selectedShape(shape []int64, places [][]int64) []int64 {
 	out := append([]int64(nil), shape...)
 	for k, ps := range places {
 		if ps != nil {
@@ -169,8 +168,8 @@ func pickedShape(shape []int64, places [][]int64) []int64 {
 	return out
 }
 
-// undone are the places that put entries back where pick took them from.
-func undone(shape []int64, places [][]int64) [][]int64 {
+// scatterBack are the places that undo selectIndices, with zeros for the other entries.
+func scatterBack(shape []int64, places [][]int64) [][]int64 {
 	back := make([][]int64, len(places))
 	for k, ps := range places {
 		if ps == nil {

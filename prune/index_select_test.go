@@ -28,7 +28,7 @@ func drawPlaces(t *rapid.T, n int64) []int64 {
 // entries is what pick means: the element at each index is the one at the place of each of
 // its coordinates, or zero.
 func entries(x []byte, shape []int64, places [][]int64) []byte {
-	out := pickedShape(shape, places)
+	out := selectedShape(shape, places)
 	b := make([]byte, product(out))
 	for i := range b {
 		rest, from, stride, inside := int64(i), int64(0), int64(1), true
@@ -59,9 +59,9 @@ func TestPickedEntriesAndBack(t *testing.T) {
 			places[k] = drawPlaces(t, n)
 		}
 		whole := &ir.Tensor{Spec: ir.Spec{DType: ir.Int8, Shape: shape}, Source: ir.Mem(x)}
-		some := pick("test", whole, places)
+		some := selectIndices("test", whole, places)
 		want := entries(x, shape, places)
-		if !slices.Equal(some.Shape, pickedShape(shape, places)) || !bytes.Equal(readAt(t, b, some, 0, some.Bytes()), want) {
+		if !slices.Equal(some.Shape, selectedShape(shape, places)) || !bytes.Equal(readAt(t, b, some, 0, some.Bytes()), want) {
 			t.Fatalf("%v of %v at %v", readAt(t, b, some, 0, some.Bytes()), x, places)
 		}
 		from := rapid.Int64Range(0, some.Bytes()-1).Draw(t, "from")
@@ -69,8 +69,8 @@ func TestPickedEntriesAndBack(t *testing.T) {
 		if !bytes.Equal(readAt(t, b, some, from, to), want[from:to]) {
 			t.Fatalf("from %d to %d it reads otherwise", from, to)
 		}
-		back := undone(shape, places)
-		if got := readAt(t, b, pick("test", some, back), 0, whole.Bytes()); !bytes.Equal(got, entries(want, some.Shape, back)) {
+		back := scatterBack(shape, places)
+		if got := readAt(t, b, selectIndices("test", some, back), 0, whole.Bytes()); !bytes.Equal(got, entries(want, some.Shape, back)) {
 			t.Fatalf("back: %v", got)
 		}
 	})
@@ -98,7 +98,7 @@ func twoLayers(t *testing.T, norms ...float64) (b *bench, first *ir.Value) {
 	return b, first
 }
 
-func TestChannelsOfLeastNormFall(t *testing.T) {
+func TestChannelsOfSmallestNormArePruned(t *testing.T) {
 	b, first := twoLayers(t, 3, -1, 2, 1, -4, 1)
 	b.run(channelMethod, "amount", "0.34") // 2 of 6: of equal norms the first ones
 	if got := b.values(first); !slices.Equal(got, []float64{3, 2, -4, 1}) {
@@ -106,7 +106,7 @@ func TestChannelsOfLeastNormFall(t *testing.T) {
 	}
 }
 
-// Channels of two layers that are added up fall by the sum of both norms.
+// Channels of two layers that are added to one another are pruned by the sum of both norms.
 func TestNormsOfAGroupAreAdded(t *testing.T) {
 	b := newBench(t)
 	x := b.weight("x", ir.Float, []int64{3, 1, 1, 1}, 1, 2, 3)
@@ -151,14 +151,14 @@ func TestLayersThatAreNotSelectedStay(t *testing.T) {
 	}
 }
 
-// BenchmarkPickedColumns reads a matrix of which every second column fell: short runs.
+// BenchmarkPickedColumns reads a matrix of which every second column is pruned: short runs.
 func BenchmarkPickedColumns(b *testing.B) {
 	const rows, cols = 512, 8192
 	var places []int64
 	for i := range int64(cols / 2) {
 		places = append(places, 2*i)
 	}
-	p := &picked{bytes.NewReader(make([]byte, rows*cols*4)), rows * cols * 4, 4, cols, places}
+	p := &indexSelect{bytes.NewReader(make([]byte, rows*cols*4)), rows * cols * 4, 4, cols, places}
 	buf := make([]byte, ir.CopyBuffer)
 	b.SetBytes(rows * cols * 4 / 2)
 	for b.Loop() {

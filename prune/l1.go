@@ -7,9 +7,9 @@ import (
 	"github.com/mcompress/mcompress/pass"
 )
 
-// L1 zeroes the smallest elements of every weight, as torch.nn.utils.prune.l1_unstructured
-// does: exactly the share asked for, rounded half to even; of equal magnitudes the lower
-// index falls first, and zeros that are there already count as the smallest.
+// L1 zeroes the smallest elements of every weight (unstructured magnitude pruning), as torch.nn.utils.prune.l1_unstructured
+// does: exactly the given fraction, rounded half to even. Of equal magnitudes the lower index is pruned first; existing
+// zeros are the smallest elements.
 type L1 struct {
 	pass.Selection
 	Fraction
@@ -29,7 +29,7 @@ func (L1) Method() *pass.Method { return l1Method }
 
 // Run implements pass.Options.
 func (o L1) Run(c *pass.Context) error {
-	s := &scratch{}
+	s := &buffers{}
 	for _, w := range weights(c, o.Embeddings) {
 		if err := o.prune(c, s, w); err != nil {
 			return err
@@ -38,14 +38,14 @@ func (o L1) Run(c *pass.Context) error {
 	return nil
 }
 
-func (o L1) prune(c *pass.Context, s *scratch, w *weight) error {
+func (o L1) prune(c *pass.Context, s *buffers, w *weight) error {
 	n := w.before.Elems()
 	k := o.Fraction.of(w.v, w.consumers).of(n)
 	if k == 0 {
-		w.skip(c, none)
+		w.skip(c, roundsToZero)
 		return nil
 	}
-	p, err := newPool(c, s, w.before)
+	p, err := newRanking(c, s, w.before)
 	if err != nil {
 		return err
 	}
@@ -53,18 +53,18 @@ func (o L1) prune(c *pass.Context, s *scratch, w *weight) error {
 	if err != nil {
 		return err
 	}
-	if !p.sound() {
-		w.skip(c, unfit)
+	if !p.isFinite() {
+		w.skip(c, notFinite)
 		return nil
 	}
-	w.cut(c, p.cuts(t)[0], fmt.Sprintf("%d of %d elements pruned, the largest of them %.4g", k, n, p.value(t)))
+	w.applyMask(c, p.masks(t)[0], fmt.Sprintf("%d of %d elements pruned, the largest of them %.4g", k, n, p.value(t)))
 	return nil
 }
 
-// none is why a weight is left alone of which the amount is too little for one element.
-const none = "the amount comes to none of its elements"
+// roundsToZero is the reason of weights with too few elements for the amount.
+const roundsToZero = "--amount rounds to 0 elements"
 
-// cut replaces w by what cut leaves of it.
-func (w *weight) cut(c *pass.Context, cut cut, reason string) {
+// applyMask zeroes the elements of w that m masks.
+func (w *weight) applyMask(c *pass.Context, cut mask, reason string) {
 	w.replace(c, reason, func(in io.ReaderAt) io.ReaderAt { return cut.view(in, w.before.DType) })
 }

@@ -7,9 +7,9 @@ import (
 	"github.com/mcompress/mcompress/pass"
 )
 
-// L1Global zeroes the smallest elements of all weights together, by one threshold: layers of
-// small weights lose more. Equal magnitudes fall in the order of the file, then by index.
-// Weights are read block by block, so memory does not grow with the model.
+// L1Global zeroes the smallest elements of all weights together, by one threshold (global magnitude pruning): layers of
+// small weights have a higher sparsity. Equal magnitudes are pruned in the order of the file, then by index. Weights are
+// read block by block, so memory does not grow with the model.
 type L1Global struct {
 	pass.Selection
 	Amount     *float64 `flag:"amount" default:"0.5" usage:"'fraction' of all elements that is pruned, from 0 to 1"`
@@ -37,42 +37,42 @@ func (o L1Global) Run(c *pass.Context) error {
 		if err != nil || len(rest) == len(ws) {
 			return err
 		}
-		ws = rest // the others hold NaN: the share is one of what remains
+		ws = rest // the others have NaN: the fraction applies to the rest
 	}
 	return nil
 }
 
-// prune cuts ws, or none of them if some hold NaN or infinities; it returns the sound ones.
+// prune prunes ws, or none of them if some have NaN or infinities; it returns the finite ones.
 func (o L1Global) prune(c *pass.Context, ws []*weight) ([]*weight, error) {
-	p, err := newPool(c, &scratch{}, tensors(ws)...)
+	p, err := newRanking(c, &buffers{}, tensors(ws)...)
 	if err != nil {
 		return nil, err
 	}
 	k := amount(*o.Amount).of(p.total())
 	if k == 0 {
-		skipAll(c, ws, none)
+		skipAll(c, ws, roundsToZero)
 		return ws, nil
 	}
 	t, err := p.threshold(k)
 	if err != nil {
 		return nil, err
 	}
-	if !p.sound() {
+	if !p.isFinite() {
 		return p.separate(ws), nil
 	}
 	reason := fmt.Sprintf("%d of %d elements of all weights pruned, the largest of them %.4g", k, p.total(), p.value(t))
-	for i, cut := range p.cuts(t) {
-		ws[i].cut(c, cut, reason)
+	for i, cut := range p.masks(t) {
+		ws[i].applyMask(c, cut, reason)
 	}
 	return ws, nil
 }
 
 // separate skips the weights with NaN or infinities and returns the others.
-func (p *pool) separate(ws []*weight) []*weight {
+func (p *ranking) separate(ws []*weight) []*weight {
 	var sound []*weight
 	for i, w := range ws {
-		if p.unsound[i].Load() {
-			w.skip(p.c, unfit)
+		if p.nonFinite[i].Load() {
+			w.skip(p.c, notFinite)
 			continue
 		}
 		sound = append(sound, w)

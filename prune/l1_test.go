@@ -17,8 +17,8 @@ import (
 )
 
 // smallestFall is the definition: sort all elements of all tensors by magnitude, stably, and
-// let the first RoundToEven(amount·n) fall to +0.
-func smallestFall(dts []ir.DType, payloads [][]byte, amount float64) [][]byte {
+// set the first RoundToEven(amount·n) to +0.
+func smallestPruned(dts []ir.DType, payloads [][]byte, amount float64) [][]byte {
 	type place struct{ tensor, index int }
 	var order []place
 	var values [][]float64
@@ -71,7 +71,7 @@ func TestL1IsItsDefinition(t *testing.T) {
 		b := newBench(t)
 		w := b.weight("w", dt, []int64{int64(n), 1}, values...)
 		b.node("MatMul", []*ir.Value{nil, w})
-		want := smallestFall([]ir.DType{dt}, [][]byte{b.bytes(w)}, amount)[0]
+		want := smallestPruned([]ir.DType{dt}, [][]byte{b.bytes(w)}, amount)[0]
 		b.run(l1Method, "amount", text(amount))
 		if got := b.bytes(w); !bytes.Equal(got, want) {
 			r.Errorf("got %v, want %v", decode(dt, got), decode(dt, want))
@@ -93,7 +93,7 @@ func TestL1GlobalIsItsDefinition(t *testing.T) {
 			b.node("MatMul", []*ir.Value{nil, w})
 			dts, ws, before = append(dts, dt), append(ws, w), append(before, b.bytes(w))
 		}
-		want := smallestFall(dts, before, amount)
+		want := smallestPruned(dts, before, amount)
 		b.run(l1GlobalMethod, "amount", text(amount))
 		for i, w := range ws {
 			if got := b.bytes(w); !bytes.Equal(got, want[i]) {
@@ -118,7 +118,7 @@ func TestAmountsByPatternLastMatchCounts(t *testing.T) {
 			t.Errorf("%s: got %v, want %v", names[i], got, want)
 		}
 	}
-	if r := rowOf(t, rows, "encoder.1.w"); r.Status != pass.Skipped || r.Reason != none {
+	if r := rowOf(t, rows, "encoder.1.w"); r.Status != pass.Skipped || r.Reason != roundsToZero {
 		t.Errorf("amount 0: %v, %q", r.Status, r.Reason)
 	}
 	if r := rowOf(t, rows, "head.w"); r.Status != pass.Changed || r.Reason != "1 of 4 elements pruned, the largest of them 1" {

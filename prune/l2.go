@@ -11,10 +11,9 @@ import (
 	"github.com/mcompress/mcompress/pass"
 )
 
-// L2 zeroes whole output channels, those of the smallest L2 norm, as ln_structured of
-// torch.nn.utils.prune does along the output axis: columns of a matrix that multiplies from
-// the right, filters of a convolution, gate rows of a recurrent layer, entries of an
-// embedding. Shapes stay. Of equal norms the lower channel falls first.
+// L2 zeroes the output channels of smallest L2 norm, as ln_structured of torch.nn.utils.prune does along the output axis:
+// columns of a right operand, filters of a convolution, gate rows of a recurrent layer, entries of an embedding. Shapes do
+// not change. Of equal norms the lower channel is pruned first.
 //
 // Norms are sums of squares in float64, added in the order of the payload.
 type L2 struct {
@@ -37,42 +36,42 @@ func (L2) Method() *pass.Method { return l2Method }
 // Run computes the norms of the weights in parallel, each by one worker so that its sums have one order.
 func (o L2) Run(c *pass.Context) error {
 	ws := weights(c, o.Embeddings)
-	s, fallen := &scratch{}, make([]*channels, len(ws))
+	s, chosen := &buffers{}, make([]*channels, len(ws))
 	err := c.Parallel(len(ws), func(ctx context.Context, i int) (err error) {
-		fallen[i], err = o.choose(ctx, c, s, ws[i])
+		chosen[i], err = o.choose(ctx, c, s, ws[i])
 		return err
 	})
 	if err != nil {
 		return err
 	}
 	for i, w := range ws {
-		ch := fallen[i]
+		ch := chosen[i]
 		if ch.trouble != "" {
 			w.skip(c, ch.trouble)
 			continue
 		}
-		w.replace(c, fmt.Sprintf("%d of %d output channels pruned", ch.count, len(ch.fall)), func(in io.ReaderAt) io.ReaderAt {
+		w.replace(c, fmt.Sprintf("%d of %d output channels pruned", ch.count, len(ch.pruned)), func(in io.ReaderAt) io.ReaderAt {
 			return &view{in, w.before.DType.Bits() / 8, ch.zero(w.before.DType)}
 		})
 	}
 	return nil
 }
 
-// channels are a weight's output channels and those that fall.
+// channels are a weight's output channels and those that are pruned.
 type channels struct {
 	axis    span  // within one batch
 	batch   int64 // elements of one batch
-	fall    []bool
+	pruned  []bool
 	count   int64
-	trouble string // why none falls
+	trouble string // why none is pruned
 }
 
-func (o L2) choose(ctx context.Context, c *pass.Context, s *scratch, w *weight) (*channels, error) {
-	type grid struct {
+func (o L2) choose(ctx context.Context, c *pass.Context, s *buffers, w *weight) (*channels, error) {
+	type layer struct {
 		axis    span
 		batches int64
 	}
-	g, why := common(w, func(l layout) grid { return grid{l.along(out), l.batches()} })
+	g, why := common(w, func(l layout) layer { return layer{l.along(out), l.batches()} })
 	if why != "" {
 		return &channels{trouble: why}, nil
 	}
@@ -81,21 +80,21 @@ func (o L2) choose(ctx context.Context, c *pass.Context, s *scratch, w *weight) 
 	ch := &channels{axis: g.axis, batch: w.before.Elems() / g.batches}
 	ch.count = o.Fraction.of(w.v, w.consumers).of(n)
 	if ch.count == 0 {
-		ch.trouble = fmt.Sprintf("the amount comes to none of its %d output channels", n)
+		ch.trouble = fmt.Sprintf("--amount rounds to 0 of %d output channels", n)
 		return ch, nil
 	}
 	sums := make([]float64, n)
 	sound, err := ch.measure(ctx, c, s, w.before, sums)
 	if !sound {
-		ch.trouble = unfit
+		ch.trouble = notFinite
 	}
-	ch.fall = smallest(sums, ch.count)
+	ch.pruned = smallest(sums, ch.count)
 	return ch, err
 }
 
 // measure adds the squares of t's elements to its channels' sums.
-func (ch *channels) measure(ctx context.Context, c *pass.Context, s *scratch, t *ir.Tensor, sums []float64) (sound bool, err error) {
-	p, err := newPool(c, s, t)
+func (ch *channels) measure(ctx context.Context, c *pass.Context, s *buffers, t *ir.Tensor, sums []float64) (sound bool, err error) {
+	p, err := newRanking(c, s, t)
 	if err != nil {
 		return false, err
 	}
@@ -108,7 +107,7 @@ func (ch *channels) measure(ctx context.Context, c *pass.Context, s *scratch, t 
 		}
 		return nil
 	})
-	return p.sound(), err
+	return p.isFinite(), err
 }
 
 func addSquares[T float32 | float64](ch *channels, x []T, first int64, sums []float64) {
@@ -153,7 +152,7 @@ func (ch *channels) runs(first, n int64, do func(channel, step, from, to int64))
 	}
 }
 
-// smallest marks the k smallest sums, of equal ones those of lower index.
+// smallest marks the k smallest sums; of equal sums those of lower index.
 func smallest(sums []float64, k int64) []bool {
 	order := make([]int, len(sums))
 	for i := range order {
@@ -168,14 +167,14 @@ func smallest(sums []float64, k int64) []bool {
 		}
 		return 0
 	})
-	fall := make([]bool, len(sums))
+	marked := make([]bool, len(sums))
 	for _, i := range order[:k] {
-		fall[i] = true
+		marked[i] = true
 	}
-	return fall
+	return marked
 }
 
-// zero zeroes the channels that fall; see view.
+// zero zeroes the pruned channels; see view.
 func (ch *channels) zero(dt ir.DType) func(b []byte, first int64) error {
 	return func(b []byte, first int64) error {
 		switch dt.Bits() {
@@ -192,14 +191,14 @@ func (ch *channels) zero(dt ir.DType) func(b []byte, first int64) error {
 
 func zeroChannels[T uint16 | uint32 | uint64](ch *channels, x []T, first int64) {
 	ch.runs(first, int64(len(x)), func(channel, step, from, to int64) {
-		if step == 0 && ch.fall[channel] {
+		if step == 0 && ch.pruned[channel] {
 			clear(x[from:to])
 		}
 		if step == 0 {
 			return
 		}
-		for i, falls := range ch.fall[channel : channel+to-from] {
-			if falls {
+		for i, zeroed := range ch.pruned[channel : channel+to-from] {
+			if zeroed {
 				x[from+int64(i)] = 0
 			}
 		}

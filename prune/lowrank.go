@@ -8,10 +8,9 @@ import (
 	"github.com/mcompress/mcompress/pass"
 )
 
-// LowRank puts two factors in the place of a matrix, the nearest ones of their rank by the
-// singular value decomposition (Eckart & Young, Psychometrika 1, 1936): of MatMul and Gemm,
-// and of a Conv as one with few filters and one of 1×1 behind it. It does so where the
-// factors and the node between them take fewer bytes.
+// LowRank replaces a matrix by two factors, the nearest ones of their rank by singular value decomposition (Eckart & Young,
+// Psychometrika 1, 1936): of MatMul and Gemm, and of a Conv as one with few filters followed by one of 1×1. It does so where
+// the factors and the additional node have fewer bytes.
 //
 // A matrix of 768 rows takes one to two seconds of one core; time grows with the third power
 // of the smaller side. One matrix is held in float64 at a time.
@@ -50,7 +49,7 @@ func (o LowRank) Check() error {
 // Run implements pass.Options.
 func (o LowRank) Run(c *pass.Context) error {
 	for _, w := range weights(c, true) {
-		f, why := findFactored(c, w)
+		f, why := factorizationOf(c, w)
 		if why == "" {
 			var err error
 			if why, err = o.factor(c, f); err != nil {
@@ -64,11 +63,11 @@ func (o LowRank) Run(c *pass.Context) error {
 	return nil
 }
 
-// factor replaces f's weight, or gives the reason why it stays.
-func (o LowRank) factor(c *pass.Context, f *factored) (why string, err error) {
+// factor replaces f's weight, or returns the reason why it is not replaced.
+func (o LowRank) factor(c *pass.Context, f *factorization) (why string, err error) {
 	most := f.most()
 	if most < 1 {
-		return fmt.Sprintf("two factors of a matrix of %d×%d are larger at any rank", f.rows, f.cols), nil
+		return fmt.Sprintf("two factors of a %d×%d matrix are larger at any rank", f.rows, f.cols), nil
 	}
 	s, err := decompose(c, f, most)
 	if u := (*pass.Unfit)(nil); errors.As(err, &u) {
@@ -81,14 +80,14 @@ func (o LowRank) factor(c *pass.Context, f *factored) (why string, err error) {
 	if r > most {
 		return fmt.Sprintf("rank %d of %d would be larger: %d×%d is smaller as two factors up to rank %d", r, min(f.rows, f.cols), f.rows, f.cols, most), nil
 	}
-	kept := s.share(r)
+	kept := s.energy(r)
 	a, b := s.factors(f, r)
 	f.rewrite(c, a, b, fmt.Sprintf("rank %d of %d, %.4g %% of the energy kept", r, min(f.rows, f.cols), 100*kept))
 	return "", nil
 }
 
-// choose is the rank that the options ask for.
-func (o LowRank) choose(f *factored, s *spectrum) int64 {
+// choose is the rank by the options.
+func (o LowRank) choose(f *factorization, s *decomposition) int64 {
 	all := min(f.rows, f.cols)
 	if o.Rank > 0 {
 		return min(int64(o.Rank), all)
@@ -98,25 +97,24 @@ func (o LowRank) choose(f *factored, s *spectrum) int64 {
 		return max(int64(left)/(f.rows+f.cols), 1)
 	}
 	r := int64(1)
-	for r < all && s.share(r) < o.Energy {
+	for r < all && s.energy(r) < o.Energy {
 		r++
 	}
 	return r
 }
 
-// most is the largest rank at which factors and graph take fewer bytes than the weight.
-func (f *factored) most() int64 {
+// most is the maximum rank at which factors and graph have fewer bytes than the weight.
+func (f *factorization) most() int64 {
 	size := f.w.before.DType.Bits() / 8
-	room := f.rows*f.cols*size - nodeBytes - 3*int64(len(f.w.v.Name)) - 1
-	return min(room/((f.rows+f.cols)*size), min(f.rows, f.cols))
+	budget := f.rows*f.cols*size - nodeBytes - 3*int64(len(f.w.v.Name)) - 1
+	return min(budget/((f.rows+f.cols)*size), min(f.rows, f.cols))
 }
 
-// nodeBytes is what a second product and a second tensor take in the file, payload and names
-// of the weight apart.
+// nodeBytes is the size of a second product and a second tensor in the file, without payload and names of the weight.
 const nodeBytes = 200
 
-// rewrite puts a product with each factor in the place of the one with the weight.
-func (f *factored) rewrite(c *pass.Context, a, b *ir.Tensor, reason string) {
+// rewrite replaces the product with the weight by a product with each factor.
+func (f *factorization) rewrite(c *pass.Context, a, b *ir.Tensor, reason string) {
 	v, n := f.w.v, f.node
 	old := n.Input(f.input)
 	first, second := f.place(v, a, b)

@@ -60,7 +60,7 @@ func digits(rows []pass.Row) float64 {
 	return db
 }
 
-// inONNXRuntime saves both models and wants b valid where the source is, and equal to a.
+// inONNXRuntime saves both models and checks that b is valid where the source is, and equal to a.
 func inONNXRuntime(t *testing.T, w *conform.Worker, source string, a, b *ir.Model, eval *ir.Eval, enough float64) {
 	t.Helper()
 	dir := t.TempDir()

@@ -12,7 +12,7 @@ import (
 	"github.com/mcompress/mcompress/pass"
 )
 
-// decaying are values of a matrix whose singular values fall off as trained ones do.
+// decaying are values of a matrix whose singular values decrease as trained ones do.
 func decaying(rows, cols int) []float64 {
 	r := rand.New(rand.NewPCG(uint64(rows), uint64(cols)))
 	x := make([]float64, rows*cols)
@@ -63,7 +63,7 @@ var factoredUses = []struct {
 }
 
 // The factors are the best of their rank: what they miss is what the singular values that
-// were dropped hold (Eckart & Young). gonum's decomposition is the judge.
+// were dropped hold (Eckart & Young). gonum's decomposition is the reference.
 func TestFactorsMissWhatWasDropped(t *testing.T) {
 	for _, u := range factoredUses {
 		t.Run(u.name, func(t *testing.T) {
@@ -107,7 +107,7 @@ func read(t *testing.T, b *bench, x *ir.Tensor) []byte {
 	return p
 }
 
-// The rank is the least that keeps the energy, or the one that removes the share.
+// The rank is the least that keeps the energy, or the one that removes the fraction.
 func TestRankFollowsFromOptions(t *testing.T) {
 	singular := []float64{8, 4, 2, 1}
 	values := make([]float64, 40*40)
@@ -136,7 +136,7 @@ func TestRankFollowsFromOptions(t *testing.T) {
 	}
 }
 
-func TestWhatIsNotFactoredSaysWhy(t *testing.T) {
+func TestReasonsOfWeightsThatAreNotFactored(t *testing.T) {
 	for _, c := range []struct {
 		reason  string
 		options []string
@@ -145,14 +145,14 @@ func TestWhatIsNotFactoredSaysWhy(t *testing.T) {
 		{"rank 39 of 40 would be larger: 40×40 is smaller as two factors up to rank 19", []string{"rank", "39"}, func(b *bench) *ir.Value {
 			return b.node("MatMul", []*ir.Value{nil, b.weight("w", ir.Float, []int64{40, 40}, decaying(40, 40)...)})
 		}},
-		{"two factors of a matrix of 2×3 are larger at any rank", nil, func(b *bench) *ir.Value {
+		{"two factors of a 2×3 matrix are larger at any rank", nil, func(b *bench) *ir.Value {
 			return b.node("MatMul", []*ir.Value{nil, b.weight("w", ir.Float, []int64{2, 3}, 1, 2, 3, 4, 5, 6)})
 		}},
-		{"2 nodes read it: each would need a product more", nil, func(b *bench) *ir.Value {
+		{"2 consumers: each would require one more product", nil, func(b *bench) *ir.Value {
 			w := b.weight("w", ir.Float, []int64{40, 40}, decaying(40, 40)...)
 			return b.node("MatMul", []*ir.Value{b.node("MatMul", []*ir.Value{nil, w}), w})
 		}},
-		{"it holds NaN or infinities", nil, func(b *bench) *ir.Value {
+		{"contains NaN or infinities", nil, func(b *bench) *ir.Value {
 			x := decaying(40, 40)
 			x[77] = math.NaN()
 			return b.node("MatMul", []*ir.Value{nil, b.weight("w", ir.Float, []int64{40, 40}, x...)})
@@ -176,7 +176,7 @@ func TestFactorsStay(t *testing.T) {
 		b, _ := factoredModel(t, u.op, u.left, u.dt, u.shape, u.attrs...)
 		first := b.run(lowRankMethod, "rank", "8")
 		for _, row := range b.run(lowRankMethod, "rank", "2")[len(first):] {
-			if row.Status != pass.Skipped || !strings.Contains(row.Reason, "rank 8 already") {
+			if row.Status != pass.Skipped || !strings.Contains(row.Reason, "already one of two factors of rank 8") {
 				t.Errorf("%s: %s: %v %s", u.name, row.Tensor, row.Status, row.Reason)
 			}
 		}

@@ -8,16 +8,15 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// A cut says which elements of one tensor fall: those of magnitude bits below limit, and
-// those equal to it at an index below ties. Bits are the tensor's own, without the sign;
-// their order is that of the magnitudes.
-type cut struct {
+// A mask zeroes elements of one tensor: those of magnitude bits below limit, and those equal to it at an index below ties.
+// Bits are those of the tensor's type, without the sign; their order is that of the magnitudes.
+type mask struct {
 	limit uint64
 	ties  int64
 }
 
-// view is in with what falls zeroed.
-func (c cut) view(in io.ReaderAt, dt ir.DType) io.ReaderAt {
+// view is in with the masked elements zeroed.
+func (c mask) view(in io.ReaderAt, dt ir.DType) io.ReaderAt {
 	size := dt.Bits() / 8
 	return &view{in, size, func(b []byte, first int64) error {
 		at := min(max(c.ties-first, 0)*size, int64(len(b)))
@@ -38,9 +37,9 @@ func zeroBelow(b []byte, dt ir.DType, limit uint64) {
 	}
 }
 
-// own translates a cut at a key, see keys, into bits of type dt: elements below the key
-// are those below the least magnitude that reaches it, which may lie above it.
-func own(key uint64, ties int64, dt ir.DType, wide bool) cut {
+// own converts a threshold key, see keys, into bits of type dt: elements below the key are those below the smallest
+// magnitude of dt that is not below it.
+func own(key uint64, ties int64, dt ir.DType, wide bool) mask {
 	lo, hi := uint64(0), infinity(dt)
 	for lo < hi {
 		mid := lo + (hi-lo)/2
@@ -53,7 +52,7 @@ func own(key uint64, ties int64, dt ir.DType, wide bool) cut {
 	if keyOf(lo, dt, wide) != key {
 		ties = 0
 	}
-	return cut{lo, ties}
+	return mask{lo, ties}
 }
 
 // keyOf is the key of a magnitude of type dt: its bits as a float64 if wide, else as a

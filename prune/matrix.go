@@ -12,7 +12,7 @@ import (
 )
 
 // Matrices are row by row, in float64. Products are converted where they are added, so that
-// no processor fuses the two: sums have the same bits everywhere.
+// no compiler fuses the two: sums are bit-identical on all platforms.
 
 // times is x, n × k, times y, k × m.
 func times(x, y []float64, n, k, m int64) []float64 {

@@ -11,9 +11,8 @@ import (
 	"github.com/mcompress/mcompress/pass"
 )
 
-// NM keeps the n largest of every m neighbours along the axis that products sum over, the
-// pattern of sparse tensor cores: K of a matrix, the input channels of a convolution, the
-// input or hidden size of a recurrent layer. Of equal magnitudes the lower index falls
+// NM keeps the n largest of every m neighbours along the reduction axis (N:M sparsity), the pattern of sparse tensor cores: K of a matrix, the input channels of a convolution, the
+// input or hidden size of a recurrent layer. Of equal magnitudes the lower index is pruned
 // first. Where m does not divide the axis, the last group is shorter and keeps n too.
 type NM struct {
 	pass.Selection
@@ -91,13 +90,12 @@ type slabs struct {
 func (s *slabs) reason() string {
 	groups := (s.axis.n + int64(s.M) - 1) / int64(s.M)
 	last := s.axis.n - (groups-1)*int64(s.M)
-	fall := s.axis.n - (groups-1)*int64(s.N) - min(last, int64(s.N))
+	pruned := s.axis.n - (groups-1)*int64(s.N) - min(last, int64(s.N))
 	around := s.axis.outer * s.axis.inner
-	return fmt.Sprintf("%d of %d elements pruned, %s along the axis of %d", fall*around, s.t.Elems(), &s.Pattern, s.axis.n)
+	return fmt.Sprintf("%d of %d elements pruned, %s along the axis of %d", pruned*around, s.t.Elems(), &s.Pattern, s.axis.n)
 }
 
-// recipe is a view, if what a read touches beside its own elements stays within a block;
-// else slabs are pruned one after the other.
+// recipe is a view where a slab is no larger than a block; else slabs are pruned one after the other.
 func (s *slabs) recipe() *ir.Recipe {
 	if int64(s.M)*s.axis.inner <= pass.Block {
 		return &ir.Recipe{View: func(in []io.ReaderAt) io.ReaderAt { return &slabView{s, in[0]} }}
@@ -128,14 +126,14 @@ func (s *slabs) write(ctx context.Context, in io.ReaderAt, out io.Writer) error 
 	return nil
 }
 
-// floor is the start of the slab that element i lies in.
+// floor is the start of the slab of element i.
 func (s *slabs) floor(i int64) int64 {
 	plane := s.axis.n * s.axis.inner
 	within := i % plane
 	return i - within%(int64(s.M)*s.axis.inner)
 }
 
-// ceil is the end of the slab that element i-1 lies in.
+// ceil is the end of the slab of element i-1.
 func (s *slabs) ceil(i int64) int64 {
 	plane := s.axis.n * s.axis.inner
 	start := s.floor(i - 1)
@@ -159,13 +157,13 @@ func (s *slabs) read(in io.ReaderAt, from, to int64) ([]byte, error) {
 // the axis; else the groups begin anew at each place of the outer axes.
 func (s *slabs) prune(b []byte, from int64) {
 	if s.axis.n%int64(s.M) == 0 {
-		s.groups(b)
+		s.pruneGroups(b)
 		return
 	}
 	plane := s.axis.n * s.axis.inner
 	for len(b) > 0 {
 		n := min((plane-from%plane)*s.size(), int64(len(b)))
-		s.groups(b[:n])
+		s.pruneGroups(b[:n])
 		b, from = b[n:], from+n/s.size()
 	}
 }

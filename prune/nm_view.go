@@ -8,7 +8,7 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// A slabView prunes the slabs that a read touches and gives the part that was asked for.
+// A slabView prunes the slabs that a read touches and returns the requested part.
 type slabView struct {
 	s  *slabs
 	in io.ReaderAt
@@ -30,7 +30,7 @@ func (v *slabView) ReadAt(p []byte, off int64) (int, error) {
 }
 
 // groups prunes b, which begins with a group, in its own type.
-func (s *slabs) groups(b []byte) {
+func (s *slabs) pruneGroups(b []byte) {
 	switch s.t.DType {
 	case ir.Float:
 		s.narrow(kernel.Words[float32](b))

@@ -42,18 +42,18 @@ func (o Random) prune(c *pass.Context, w *weight) error {
 	n := w.before.Elems()
 	k := o.Fraction.of(w.v, w.consumers).of(n)
 	if k == 0 {
-		w.skip(c, none)
+		w.skip(c, roundsToZero)
 		return nil
 	}
 	if fit, err := w.precheck(c); !fit || err != nil {
 		return err
 	}
-	l := newLots(o.Seed, pass.Scope(w.v.Graph()), w.v.Name)
+	l := newScores(o.Seed, pass.Scope(w.v.Graph()), w.v.Name)
 	last, err := l.smallest(c, k, n)
 	if err != nil {
 		return err
 	}
-	w.replace(c, fmt.Sprintf("%d of %d elements pruned by lot", k, n), func(in io.ReaderAt) io.ReaderAt {
+	w.replace(c, fmt.Sprintf("%d of %d elements pruned at random", k, n), func(in io.ReaderAt) io.ReaderAt {
 		return &view{in, w.before.DType.Bits() / 8, func(b []byte, first int64) error {
 			if err := finite(b, w.before); err != nil {
 				return err
@@ -65,7 +65,7 @@ func (o Random) prune(c *pass.Context, w *weight) error {
 	return nil
 }
 
-// precheck skips w if it holds NaN or infinities, where the pipeline asks for it beforehand.
+// precheck skips w if it holds NaN or infinities, where the pipeline checks values beforehand.
 // Otherwise its view finds them.
 func (w *weight) precheck(c *pass.Context) (fit bool, err error) {
 	if !c.Precheck {
@@ -73,7 +73,7 @@ func (w *weight) precheck(c *pass.Context) (fit bool, err error) {
 	}
 	sound, err := check(c, w.before)
 	if err == nil && !sound {
-		w.skip(c, unfit)
+		w.skip(c, notFinite)
 	}
 	return sound, err
 }
@@ -81,7 +81,7 @@ func (w *weight) precheck(c *pass.Context) (fit bool, err error) {
 // finite returns *pass.Unfit if b, elements of t, holds NaN or infinities.
 func finite(b []byte, t *ir.Tensor) error {
 	if largest(b, t.DType) >= infinity(t.DType) {
-		return &pass.Unfit{Tensor: t.Name, Reason: unfit}
+		return &pass.Unfit{Tensor: t.Name, Reason: notFinite}
 	}
 	return nil
 }

@@ -29,7 +29,7 @@ func zeros(values []float64) (n int64) {
 	return n
 }
 
-func TestRandomPrunesExactlyTheShare(t *testing.T) {
+func TestRandomPrunesExactlyTheFraction(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		dt := rapid.SampledFrom(floatTypes).Draw(r, "type")
 		n := rapid.OneOf(rapid.IntRange(1, 50), rapid.IntRange(1, 5000)).Draw(r, "n")
@@ -64,7 +64,7 @@ func TestRandomDependsOnSeedNameAndIndexOnly(t *testing.T) {
 }
 
 // A fair draw takes about as many from each tenth of the indices: 5σ are 460 here. And a
-// larger share takes what a smaller one took, and more.
+// larger fraction prunes the elements of a smaller one, and more.
 func TestRandomIsFairAndGrows(t *testing.T) {
 	const n = 300_000
 	few, many := draw(t, "w", ir.Float, n, 2, "amount", "0.4"), draw(t, "w", ir.Float, n, 2, "amount", "0.6")
@@ -75,13 +75,13 @@ func TestRandomIsFairAndGrows(t *testing.T) {
 	}
 	for i := range few {
 		if few[i] == 0 && many[i] != 0 {
-			t.Fatalf("element %d falls at 0.4 and stays at 0.6", i)
+			t.Fatalf("element %d is pruned at 0.4 and kept at 0.6", i)
 		}
 	}
 }
 
-func TestLotsMissedAreLookedForAgain(t *testing.T) {
-	l := newLots(3, "", "w")
+func TestMissedBracketIsWidened(t *testing.T) {
+	l := newScores(3, "", "w")
 	c := newBench(t).c
 	var all []uint64
 	for i := range int64(1000) {
@@ -116,6 +116,6 @@ func TestRandomKeepsTheBitsOfWhatStays(t *testing.T) {
 		}
 	}
 	if fallen < 4 {
-		t.Errorf("%d fell, want 4", fallen)
+		t.Errorf("%d pruned, want 4", fallen)
 	}
 }

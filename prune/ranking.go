@@ -10,28 +10,28 @@ import (
 	"github.com/mcompress/mcompress/pass"
 )
 
-// A pool is the tensors whose elements are ranked together, one after the other: a
+// A ranking is the tensors whose elements are ranked together, one after the other: a
 // position counts through all of them.
-type pool struct {
-	c       *pass.Context
-	tensors []*ir.Tensor
-	readers []io.ReaderAt
-	starts  []int64 // position of each tensor's first element; the total at the end
-	wide    bool    // some tensor is float64: see keys
-	scratch *scratch
-	unsound []atomic.Bool // tensors in which a pass met NaN or infinities
-	passes  int           // times the whole of it was read
+type ranking struct {
+	c         *pass.Context
+	tensors   []*ir.Tensor
+	inputs    []io.ReaderAt
+	starts    []int64 // position of each tensor's first element; the total at the end
+	wide      bool    // some tensor is float64: see keys
+	scratch   *buffers
+	nonFinite []atomic.Bool // tensors in which a pass found NaN or infinities
+	passes    int           // times the whole of it was read
 }
 
-// newPool opens ts. Pools that are used one after the other may share a scratch.
-func newPool(c *pass.Context, s *scratch, ts ...*ir.Tensor) (*pool, error) {
-	p := &pool{c: c, scratch: s, tensors: ts, starts: []int64{0}, unsound: make([]atomic.Bool, len(ts))}
+// newRanking opens ts. Rankings that are used one after the other may share buffers.
+func newRanking(c *pass.Context, s *buffers, ts ...*ir.Tensor) (*ranking, error) {
+	p := &ranking{c: c, scratch: s, tensors: ts, starts: []int64{0}, nonFinite: make([]atomic.Bool, len(ts))}
 	for i, t := range ts {
 		r, err := c.Eval.Open(c, t)
 		if err != nil {
 			return nil, err
 		}
-		p.readers = append(p.readers, r)
+		p.inputs = append(p.inputs, r)
 		p.starts = append(p.starts, p.starts[i]+t.Elems())
 		p.wide = p.wide || t.DType == ir.Double
 	}
@@ -39,10 +39,10 @@ func newPool(c *pass.Context, s *scratch, ts ...*ir.Tensor) (*pool, error) {
 }
 
 // total is the number of elements.
-func (p *pool) total() int64 { return p.starts[len(p.tensors)] }
+func (p *ranking) total() int64 { return p.starts[len(p.tensors)] }
 
-// stripes is how many equal parts the pool is read in: enough for any number of workers.
-func (p *pool) stripes() int64 {
+// parts is the number of equal parts that are read in parallel: enough for any number of workers.
+func (p *ranking) parts() int64 {
 	return min(max(p.total()/pass.Block, 1), maxStripes)
 }
 
@@ -53,14 +53,13 @@ const maxStripes = 64
 const keyBlock = 1 << 16
 
 // stripe is the positions of part i.
-func (p *pool) stripe(i int64) (from, to int64) {
-	n, s := p.total(), p.stripes()
+func (p *ranking) part(i int64) (from, to int64) {
+	n, s := p.total(), p.parts()
 	return n/s*i + n%s*i/s, n/s*(i+1) + n%s*(i+1)/s
 }
 
-// blocks hands the elements at positions from..to to do in order: block by block, with the
-// position of its first element.
-func (p *pool) blocks(ctx context.Context, from, to int64, do func(k keys, at int64) error) error {
+// blocks calls do for the elements at positions from..to in order, block by block, with the position of the first element.
+func (p *ranking) blocks(ctx context.Context, from, to int64, do func(k keys, at int64) error) error {
 	k := p.scratch.keys(p.wide)
 	defer p.scratch.putKeys(k)
 	for i := 0; i < len(p.tensors); i++ {
@@ -70,11 +69,11 @@ func (p *pool) blocks(ctx context.Context, from, to int64, do func(k keys, at in
 				return err
 			}
 			n := min(end-from, keyBlock)
-			if err := k.load(p.readers[i], p.tensors[i], from-p.starts[i], n); err != nil {
+			if err := k.load(p.inputs[i], p.tensors[i], from-p.starts[i], n); err != nil {
 				return fmt.Errorf("tensor %q: %w", p.tensors[i].Name, err)
 			}
 			if !k.finite() {
-				p.unsound[i].Store(true)
+				p.nonFinite[i].Store(true)
 			}
 			if err := do(k, from); err != nil {
 				return err
@@ -85,34 +84,34 @@ func (p *pool) blocks(ctx context.Context, from, to int64, do func(k keys, at in
 	return nil
 }
 
-// everything reads the whole pool, its stripes in parallel.
-func (p *pool) everything(do func(ctx context.Context, stripe int64) error) error {
+// everything reads all tensors, their parts in parallel.
+func (p *ranking) everything(do func(ctx context.Context, stripe int64) error) error {
 	p.passes++
-	return p.c.Parallel(int(p.stripes()), func(ctx context.Context, i int) error { return do(ctx, int64(i)) })
+	return p.c.Parallel(int(p.parts()), func(ctx context.Context, i int) error { return do(ctx, int64(i)) })
 }
 
-// sound reports whether no pass met NaN or infinities.
-func (p *pool) sound() bool {
-	for i := range p.unsound {
-		if p.unsound[i].Load() {
+// isFinite reports whether no pass found NaN or infinities.
+func (p *ranking) isFinite() bool {
+	for i := range p.nonFinite {
+		if p.nonFinite[i].Load() {
 			return false
 		}
 	}
 	return true
 }
 
-// unfit is why a weight with NaN or infinities is left alone: they have no rank.
-const unfit = "it holds NaN or infinities"
+// notFinite is the reason of weights with NaN or infinities, which have no rank.
+const notFinite = "contains NaN or infinities"
 
 // check reports whether t is free of NaN and infinities, by reading it.
 func check(c *pass.Context, t *ir.Tensor) (bool, error) {
-	p, err := newPool(c, &scratch{}, t)
+	p, err := newRanking(c, &buffers{}, t)
 	if err != nil {
 		return false, err
 	}
 	err = p.everything(func(ctx context.Context, s int64) error {
-		from, to := p.stripe(s)
+		from, to := p.part(s)
 		return p.blocks(ctx, from, to, func(keys, int64) error { return nil })
 	})
-	return p.sound(), err
+	return p.isFinite(), err
 }

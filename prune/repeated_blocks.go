@@ -8,32 +8,32 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// A run is what enters and leaves blocks of one kind that follow one another: block i reads run[i] and makes run[i+1].
-type run []*ir.Value
+// A repetition is the values between successive blocks of one kind: block i reads value i and makes value i+1.
+type repetition []*ir.Value
 
-// repeats finds runs of at least two blocks. Blocks are of one kind if their nodes have the same operators, attributes and shapes of
-// weights in the same order, nothing but one value goes from one to the next, and their images keep their size.
-func repeats(nodes []*ir.Node) []run {
-	var out []run
+// repetitions finds runs of two or more blocks. Blocks are of one kind if their nodes have the same operators, attributes and shapes of
+// weights in the same order, exactly one value connects one to the next, and their images keep their size.
+func repetitions(nodes []*ir.Node) []repetition {
+	var out []repetition
 	for _, g := range crossings(nodes) {
 		out = append(out, g.runs(nodes)...)
 	}
 	// The run that covers most comes first; those that overlap it are not runs of their own.
-	slices.SortStableFunc(out, func(a, b run) int { return b.cover(nodes) - a.cover(nodes) })
-	var apart []run
+	slices.SortStableFunc(out, func(a, b repetition) int { return b.cover(nodes) - a.cover(nodes) })
+	var separate []repetition
 	used := map[*ir.Node]bool{}
 	for _, r := range out {
 		if inside := r.nodes(nodes); !slices.ContainsFunc(inside, func(n *ir.Node) bool { return used[n] }) {
-			apart = append(apart, r)
+			separate = append(separate, r)
 			for _, n := range inside {
 				used[n] = true
 			}
 		}
 	}
-	return apart
+	return separate
 }
 
-// A place lies before the node of number at; value crosses it.
+// A place is before the node of number at; value crosses it.
 type place struct {
 	at    int
 	value *ir.Value
@@ -59,25 +59,25 @@ func crossings(nodes []*ir.Node) []passage {
 	}
 	groups := map[string]passage{}
 	var keys []string
-	var alive []*ir.Value
+	var live []*ir.Value
 	for i := range len(nodes) + 1 {
-		alive = slices.DeleteFunc(alive, func(v *ir.Value) bool { return last[v] < i })
-		for k := range alive {
-			if len(alive) > mostAlive {
+		live = slices.DeleteFunc(live, func(v *ir.Value) bool { return last[v] < i })
+		for k := range live {
+			if len(live) > maxLive {
 				break
 			}
-			key := joined(slices.Concat(alive[:k], alive[k+1:]))
+			key := joined(slices.Concat(live[:k], live[k+1:]))
 			if groups[key] == nil {
 				keys = append(keys, key)
 			}
-			groups[key] = append(groups[key], place{i, alive[k]})
+			groups[key] = append(groups[key], place{i, live[k]})
 		}
 		if i == len(nodes) {
 			break
 		}
 		for _, v := range nodes[i].Outputs {
 			if v != nil && last[v] > i {
-				alive = append(alive, v)
+				live = append(live, v)
 			}
 		}
 	}
@@ -88,8 +88,8 @@ func crossings(nodes []*ir.Node) []passage {
 	return out
 }
 
-// mostAlive bounds how many values may cross a place: one from block to block, and masks and positions that all read.
-const mostAlive = 12
+// maxLive bounds how many values may cross a place: one from block to block, and masks and positions that all read.
+const maxLive = 12
 
 // outer are the values that a node and the graphs inside it read.
 func outer(n *ir.Node) []*ir.Value {
@@ -112,12 +112,12 @@ func joined(vs []*ir.Value) string {
 }
 
 // runs finds blocks of one kind between the places of g: a block spans as many places as it takes until the kinds repeat.
-func (g passage) runs(nodes []*ir.Node) []run {
+func (g passage) runs(nodes []*ir.Node) []repetition {
 	kinds := make([]string, max(0, len(g)-1))
 	for i := range kinds {
 		kinds[i] = kind(nodes[g[i].at:g[i+1].at], g[i].value)
 	}
-	var out []run
+	var out []repetition
 	for period := 1; period <= len(kinds)/2; period++ {
 		for from := 0; from+2*period <= len(kinds); {
 			n := 1
@@ -128,7 +128,7 @@ func (g passage) runs(nodes []*ir.Node) []run {
 				from++
 				continue
 			}
-			var r run
+			var r repetition
 			for b := range n + 1 {
 				r = append(r, g[from+b*period].value)
 			}
@@ -146,7 +146,7 @@ func weighty(nodes []*ir.Node) bool {
 	})
 }
 
-// kind tells parts of a graph apart: operators, attributes, shapes of constants, and whether what enters is read. Parts
+// kind identifies parts of a graph: operators, attributes, shapes of constants, and whether what enters is read. Parts
 // that make images smaller are of no kind.
 func kind(nodes []*ir.Node, enters *ir.Value) string {
 	var b strings.Builder
@@ -176,9 +176,9 @@ func kind(nodes []*ir.Node, enters *ir.Value) string {
 }
 
 // nodes are those between what enters the first block and what leaves the last.
-func (r run) nodes(all []*ir.Node) []*ir.Node {
+func (r repetition) nodes(all []*ir.Node) []*ir.Node {
 	first, last := slices.Index(all, r[0].Producer()), slices.Index(all, r[len(r)-1].Producer())
 	return all[first+1 : last+1]
 }
 
-func (r run) cover(all []*ir.Node) int { return len(r.nodes(all)) }
+func (r repetition) cover(all []*ir.Node) int { return len(r.nodes(all)) }

@@ -10,26 +10,26 @@ import (
 	"github.com/mcompress/mcompress/prune/internal/eigen"
 )
 
-// A spectrum is what the singular value decomposition says of a weight.
-type spectrum struct {
+// A decomposition is the singular value decomposition of a weight.
+type decomposition struct {
 	vectors *ir.Tensor // as rows, of the smaller side, largest singular value first
 	sums    []float64  // of squares of the first singular values: sums[r] of r of them
 }
 
-// share is how much of the energy, the sum of all squares, r singular values hold.
-func (s *spectrum) share(r int64) float64 {
+// energy is the fraction of the sum of all squares that r singular values hold.
+func (s *decomposition) energy(r int64) float64 {
 	if all := s.sums[len(s.sums)-1]; all > 0 {
 		return s.sums[r] / all
 	}
 	return 1
 }
 
-// decompose finds the spectrum of f's weight, with vectors for ranks up to most: singular
+// decompose finds the decomposition of f's weight, with vectors for ranks up to most: singular
 // vectors of the smaller side are the eigenvectors of the weight's product with itself, at a
-// fraction of what the decomposition itself costs. Squares in float64 hold twice the digits
-// of float32, so what singular values lose by that lies below the weight's own rounding.
+// fraction of what the decomposition itself costs. Squares in float64 have twice the digits
+// of float32, so their error is below the rounding of the weight.
 // Vectors are computed once and kept as an intermediate result.
-func decompose(c *pass.Context, f *factored, most int64) (*spectrum, error) {
+func decompose(c *pass.Context, f *factorization, most int64) (*decomposition, error) {
 	side := min(f.rows, f.cols)
 	dt := f.w.before.DType
 	if dt != ir.Double {
@@ -48,7 +48,7 @@ func decompose(c *pass.Context, f *factored, most int64) (*spectrum, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &spectrum{vectors: made[0], sums: make([]float64, 1, side+1)}
+	s := &decomposition{vectors: made[0], sums: make([]float64, 1, side+1)}
 	for i, v := range kernel.Words[float64](b) {
 		s.sums = append(s.sums, s.sums[i]+max(v, 0))
 	}
@@ -56,7 +56,7 @@ func decompose(c *pass.Context, f *factored, most int64) (*spectrum, error) {
 }
 
 // spectrum writes vectors and squares of singular values.
-func (f *factored) spectrum(in io.ReaderAt, out []io.Writer, most int64, workers int) error {
+func (f *factorization) spectrum(in io.ReaderAt, out []io.Writer, most int64, workers int) error {
 	x, err := f.matrix(in)
 	if err != nil {
 		return err
@@ -80,13 +80,13 @@ func (f *factored) spectrum(in io.ReaderAt, out []io.Writer, most int64, workers
 }
 
 // matrix reads f's weight, rows × cols.
-func (f *factored) matrix(in io.ReaderAt) ([]float64, error) {
+func (f *factorization) matrix(in io.ReaderAt) ([]float64, error) {
 	x, err := readFloats(in, f.w.before)
 	if err != nil {
 		return nil, err
 	}
 	if !allFinite(x) {
-		return nil, &pass.Unfit{Tensor: f.w.v.Name, Reason: unfit}
+		return nil, &pass.Unfit{Tensor: f.w.v.Name, Reason: notFinite}
 	}
 	if f.transposed {
 		x = turned(x, f.cols, f.rows)
@@ -96,7 +96,7 @@ func (f *factored) matrix(in io.ReaderAt) ([]float64, error) {
 
 // factors describes the two factors at rank r: the vectors, and the weight's product with
 // them.
-func (s *spectrum) factors(f *factored, r int64) (a, b *ir.Tensor) {
+func (s *decomposition) factors(f *factorization, r int64) (a, b *ir.Tensor) {
 	dt := f.w.before.DType
 	recipe := &ir.Recipe{
 		Name: "lowrank", In: []*ir.Tensor{f.w.before, s.vectors},
@@ -124,7 +124,7 @@ func (s *spectrum) factors(f *factored, r int64) (a, b *ir.Tensor) {
 
 // multiply makes the factors of x from vectors, r rows. Those of the shorter side are one
 // factor; the other one is what x is along them.
-func (f *factored) multiply(x, vectors []float64, r int64) (a, b []float64) {
+func (f *factorization) multiply(x, vectors []float64, r int64) (a, b []float64) {
 	if f.rows <= f.cols {
 		return turned(vectors, r, f.rows), times(vectors, x, r, f.rows, f.cols)
 	}
@@ -133,7 +133,7 @@ func (f *factored) multiply(x, vectors []float64, r int64) (a, b []float64) {
 }
 
 // shapeA and shapeB are the shapes of the factors as their products read them.
-func (f *factored) shapeA(r int64) []int64 {
+func (f *factorization) shapeA(r int64) []int64 {
 	shape := []int64{f.rows, r}
 	for range max(len(f.kernel)-1, 0) {
 		shape = append(shape, 1)
@@ -141,20 +141,20 @@ func (f *factored) shapeA(r int64) []int64 {
 	return shape
 }
 
-func (f *factored) shapeB(r int64) []int64 {
+func (f *factorization) shapeB(r int64) []int64 {
 	if f.kernel != nil {
 		return append([]int64{r}, f.kernel...)
 	}
 	return []int64{r, f.cols}
 }
 
-// firstRows is t without the rows behind the first r.
+// firstRows is the first r rows of t.
 func firstRows(t *ir.Tensor, r int64) *ir.Tensor {
 	return &ir.Tensor{Spec: ir.Spec{Name: t.Name, DType: t.DType, Shape: []int64{r, t.Shape[1]}}}
 }
 
-// product describes the matrix that factors stand for, in the weight's own shape.
-func (f *factored) product(name string, a, b *ir.Tensor) *ir.Tensor {
+// product describes the product of the factors in the shape of the weight.
+func (f *factorization) product(name string, a, b *ir.Tensor) *ir.Tensor {
 	r := b.Shape[0]
 	recipe := &ir.Recipe{
 		Name: name, In: []*ir.Tensor{a, b}, Out: []ir.Spec{f.w.before.Spec},

@@ -12,7 +12,7 @@ import (
 type bracket struct{ lo, hi uint64 }
 
 // Counters bound the memory of a pass: a table has fine buckets of one key each if the
-// bracket has no more than maxFine keys, else coarse ones, which a next pass looks into.
+// bracket has no more than maxFine keys, else coarse ones, which the next pass refines.
 // 2^16 coarse counters stay in a core's second-level cache.
 const (
 	maxFine   = 1 << 20
@@ -36,8 +36,8 @@ type group struct {
 	below  int64
 }
 
-func (p *pool) histogram(b bracket) *histogram {
-	h := &histogram{bracket: b, stripes: p.stripes()}
+func (p *ranking) histogram(b bracket) *histogram {
+	h := &histogram{bracket: b, stripes: p.parts()}
 	last := b.hi - b.lo
 	if last >= maxFine {
 		h.shift = uint(bits.Len64(last / maxCoarse))
@@ -57,13 +57,13 @@ func (p *pool) histogram(b bracket) *histogram {
 func (h *histogram) group(s int64) int64 { return s * int64(len(h.groups)) / h.stripes }
 
 // tally counts the keys of the pool inside b, in one pass.
-func (p *pool) tally(b bracket) (*histogram, error) {
+func (p *ranking) tally(b bracket) (*histogram, error) {
 	h := p.histogram(b)
 	err := p.everything(func(ctx context.Context, s int64) error {
 		counts := p.scratch.table(h.buckets)
 		defer p.scratch.put(counts)
 		below := int64(0)
-		from, to := p.stripe(s)
+		from, to := p.part(s)
 		err := p.blocks(ctx, from, to, func(k keys, _ int64) error {
 			n, _ := k.filter(h.lo, h.hi)
 			k.tally(counts, h.lo, h.shift)
@@ -87,8 +87,8 @@ func (g *group) add(counts []uint32, below int64) {
 	g.below += below
 }
 
-// find is the bucket that the element of rank k, counted from 1, falls into, and its rank
-// among the elements of the bucket. ok is false where it lies outside of the bracket.
+// find is the bucket of the element of rank k, counted from 1, and its rank within the bucket. ok is false where it is
+// outside of the bracket.
 func (h *histogram) find(k int64) (bucket int, rank int64, ok bool) {
 	for i := range h.groups {
 		k -= h.groups[i].below
@@ -109,8 +109,7 @@ func (h *histogram) find(k int64) (bucket int, rank int64, ok bool) {
 	return 0, 0, false
 }
 
-// A threshold is the element of some rank: its key, and a position behind it with no equal
-// element in between.
+// A threshold is the element of some rank: its key, and a position after it with no equal element in between.
 type threshold struct {
 	key uint64
 	end int64
@@ -119,9 +118,9 @@ type threshold struct {
 // threshold finds the k-th smallest element, 1 ≤ k ≤ total, equal ones in the order of their
 // positions. The result does not depend on the number of workers. Many elements of float32
 // are read once or twice, and a part of them once more to locate a tie. The result means
-// nothing if the pool turns out not to be sound.
-func (p *pool) threshold(k int64) (threshold, error) {
-	b, err := p.guess(k)
+// nothing if some elements are not finite.
+func (p *ranking) threshold(k int64) (threshold, error) {
+	b, err := p.sampledBracket(k)
 	if err != nil {
 		return threshold{}, err
 	}
@@ -129,13 +128,13 @@ func (p *pool) threshold(k int64) (threshold, error) {
 }
 
 // all is the bracket of every key.
-func (p *pool) all() bracket { return bracket{0, 1<<keyBits(p.wide) - 1} }
+func (p *ranking) all() bracket { return bracket{0, 1<<keyBits(p.wide) - 1} }
 
 // search looks inside b first, then, if the element is not there, everywhere.
-func (p *pool) search(k int64, b bracket) (threshold, error) {
+func (p *ranking) search(k int64, b bracket) (threshold, error) {
 	for {
 		h, err := p.tally(b)
-		if err != nil || !p.sound() {
+		if err != nil || !p.isFinite() {
 			return threshold{}, err
 		}
 		bucket, rank, ok := h.find(k)
@@ -152,7 +151,7 @@ func (p *pool) search(k int64, b bracket) (threshold, error) {
 }
 
 // locate finds the place of the element of the given rank among those of one key.
-func (p *pool) locate(h *histogram, bucket int, rank int64) (threshold, error) {
+func (p *ranking) locate(h *histogram, bucket int, rank int64) (threshold, error) {
 	i := 0
 	for ; rank > int64(h.groups[i].counts[bucket]); i++ {
 		rank -= int64(h.groups[i].counts[bucket])
@@ -181,13 +180,13 @@ func (p *pool) locate(h *histogram, bucket int, rank int64) (threshold, error) {
 var errFound = errors.New("found")
 
 // extent is the positions of group i.
-func (p *pool) extent(h *histogram, i int) (from, to int64) {
+func (p *ranking) extent(h *histogram, i int) (from, to int64) {
 	from = -1
 	for s := range h.stripes {
 		if h.group(s) != int64(i) {
 			continue
 		}
-		a, b := p.stripe(s)
+		a, b := p.part(s)
 		if from < 0 {
 			from = a
 		}
@@ -196,9 +195,9 @@ func (p *pool) extent(h *histogram, i int) (from, to int64) {
 	return from, to
 }
 
-// cuts is t as each tensor's own cut.
-func (p *pool) cuts(t threshold) []cut {
-	cs := make([]cut, len(p.tensors))
+// masks are the masks of the tensors below t.
+func (p *ranking) masks(t threshold) []mask {
+	cs := make([]mask, len(p.tensors))
 	for i, x := range p.tensors {
 		ties := min(max(t.end-p.starts[i], 0), x.Elems())
 		cs[i] = own(t.key, ties, x.DType, p.wide)
@@ -207,7 +206,7 @@ func (p *pool) cuts(t threshold) []cut {
 }
 
 // value is the magnitude of t.
-func (p *pool) value(t threshold) float64 {
+func (p *ranking) value(t threshold) float64 {
 	if p.wide {
 		return math.Float64frombits(t.key)
 	}

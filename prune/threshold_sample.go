@@ -15,12 +15,12 @@ const (
 	guessFrom = 1 << 26
 	samples   = 1 << 16
 	// spread is how many standard deviations the bracket reaches to either side: by
-	// then the element looked for lies inside in all but one of a million cases.
+	// then the element is inside in all but one of a million cases.
 	spread = 5
 )
 
-// guess is the bracket to look into first: every key, where guessing does not pay.
-func (p *pool) guess(k int64) (bracket, error) {
+// sampledBracket is the first bracket to search: every key, where sampling does not pay.
+func (p *ranking) sampledBracket(k int64) (bracket, error) {
 	if p.total() < guessFrom || !p.cheap() {
 		return p.all(), nil
 	}
@@ -28,26 +28,26 @@ func (p *pool) guess(k int64) (bracket, error) {
 }
 
 // around is a bracket that most likely holds the element of rank k: the samples around the
-// same share of a sample. The pool must have as many elements as the sample.
-func (p *pool) around(k int64) (bracket, error) {
+// same quantile of a sample. The ranking must have as many elements as the sample.
+func (p *ranking) around(k int64) (bracket, error) {
 	b := p.all()
 	s, err := p.sample()
 	if err != nil {
 		return b, err
 	}
-	share := float64(k) / float64(p.total())
-	margin := spread*math.Sqrt(samples*share*(1-share)) + 1
-	if i := int(math.Floor(share*samples - margin)); i >= 0 {
+	fraction := float64(k) / float64(p.total())
+	margin := spread*math.Sqrt(samples*fraction*(1-fraction)) + 1
+	if i := int(math.Floor(fraction*samples - margin)); i >= 0 {
 		b.lo = s[i]
 	}
-	if i := int(math.Ceil(share*samples + margin)); i < samples {
+	if i := int(math.Ceil(fraction*samples + margin)); i < samples {
 		b.hi = s[i]
 	}
 	return b, nil
 }
 
 // cheap reports whether single elements can be read: a recipe may compute many to give one.
-func (p *pool) cheap() bool {
+func (p *ranking) cheap() bool {
 	return !slices.ContainsFunc(p.tensors, func(t *ir.Tensor) bool {
 		_, computed := t.Source.(ir.Output)
 		return computed
@@ -56,7 +56,7 @@ func (p *pool) cheap() bool {
 
 // sample is the keys of elements at pseudorandom places, one in each of as many equal parts,
 // sorted.
-func (p *pool) sample() ([]uint64, error) {
+func (p *ranking) sample() ([]uint64, error) {
 	const chunks = 64
 	s := make([]uint64, samples)
 	err := p.c.Parallel(chunks, func(ctx context.Context, c int) error {
@@ -75,13 +75,13 @@ func (p *pool) sample() ([]uint64, error) {
 }
 
 // key reads the key of one element.
-func (p *pool) key(at int64) (uint64, error) {
+func (p *ranking) key(at int64) (uint64, error) {
 	i, _ := slices.BinarySearch(p.starts, at+1)
 	i-- // the last tensor that starts at or before it
 	t := p.tensors[i]
 	size := t.DType.Bits() / 8
 	b := make([]byte, size)
-	if err := ir.ReadFull(p.readers[i], b, (at-p.starts[i])*size); err != nil {
+	if err := ir.ReadFull(p.inputs[i], b, (at-p.starts[i])*size); err != nil {
 		return 0, fmt.Errorf("tensor %q: %w", t.Name, err)
 	}
 	return keyOf(largest(b, t.DType), t.DType, p.wide), nil

@@ -13,7 +13,7 @@ import (
 )
 
 // checkThreshold holds th against the definition of the k-th smallest by counting, which
-// needs no sorting: exactly k elements lie below it, or are equal and stand before its end,
+// needs no sorting: exactly k elements are below it, or equal and before its end,
 // and some of these are equal.
 func checkThreshold(t *testing.T, x []float32, k int64, th threshold) {
 	t.Helper()
@@ -52,10 +52,10 @@ var manyKinds = []struct {
 }
 
 func TestThresholdOfManyElements(t *testing.T) {
-	x, mem := make([]float32, 5<<20+12345), &scratch{}
-	shares := []amount{1e-7, 0.01, 0.3, 0.5, 0.9, 1}
+	x, mem := make([]float32, 5<<20+12345), &buffers{}
+	fractions := []amount{1e-7, 0.01, 0.3, 0.5, 0.9, 1}
 	if testing.Short() {
-		shares = shares[2:3]
+		fractions = fractions[2:3]
 	}
 	for _, kind := range manyKinds {
 		t.Run(kind.name, func(t *testing.T) {
@@ -65,12 +65,12 @@ func TestThresholdOfManyElements(t *testing.T) {
 			}
 			a, b := len(x)/3, len(x)/3+7
 			ts := []*ir.Tensor{floats("a", x[:a]), floats("b", x[a:b]), floats("c", x[b:])}
-			for _, share := range shares {
-				p, err := newPool(newBench(t).c, mem, ts...)
+			for _, fraction := range fractions {
+				p, err := newRanking(newBench(t).c, mem, ts...)
 				if err != nil {
 					t.Fatal(err)
 				}
-				k := max(share.of(int64(len(x))), 1)
+				k := max(fraction.of(int64(len(x))), 1)
 				b, err := p.around(k)
 				if err != nil {
 					t.Fatal(err)
@@ -81,21 +81,21 @@ func TestThresholdOfManyElements(t *testing.T) {
 				}
 				checkThreshold(t, x, k, th)
 				if p.passes > 2 { // locating a tie reads a part only, once
-					t.Errorf("share %v: %d passes", share, p.passes)
+					t.Errorf("fraction %v: %d passes", fraction, p.passes)
 				}
 			}
 		})
 	}
 }
 
-// A bracket that holds none of the ranks asked for costs a pass and changes nothing.
+// A bracket that holds none of the requested ranks costs a pass and changes nothing.
 func TestThresholdDoesNotDependOnTheGuess(t *testing.T) {
 	x := make([]float32, 300_000)
 	r := rand.New(rand.NewPCG(3, 4))
 	for i := range x {
 		x[i] = float32(r.NormFloat64())
 	}
-	p, err := newPool(newBench(t).c, &scratch{}, floats("x", x))
+	p, err := newRanking(newBench(t).c, &buffers{}, floats("x", x))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -120,7 +120,7 @@ func TestThresholdIsTheSameForAnyWorkers(t *testing.T) {
 	for _, workers := range []int{1, 2, 8} {
 		b := newBench(t)
 		b.c.Workers = workers
-		p, err := newPool(b.c, &scratch{}, floats("x", x))
+		p, err := newRanking(b.c, &buffers{}, floats("x", x))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -165,7 +165,7 @@ func BenchmarkGlobalThreshold(b *testing.B) {
 	b.SetBytes(t.Bytes())
 	c := newBench(b).c
 	for b.Loop() {
-		p, err := newPool(c, &scratch{}, t)
+		p, err := newRanking(c, &buffers{}, t)
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -12,12 +12,12 @@ type view struct {
 	in   io.ReaderAt
 	size int64 // of one element in bytes
 
-	// zero zeroes what falls in b, which holds whole elements from index first on and is
+	// zero zeroes the pruned elements of b, which has whole elements from index first on and is
 	// aligned for them.
 	zero func(b []byte, first int64) error
 }
 
-// ReadAt reads whole elements in place; a reader that asks for less gets it from a copy.
+// ReadAt reads whole elements in place; other reads are served from a copy.
 func (v *view) ReadAt(p []byte, off int64) (int, error) {
 	end := off + int64(len(p))
 	if off%v.size == 0 && end%v.size == 0 && kernel.Aligned(p, v.size) {

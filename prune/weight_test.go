@@ -27,8 +27,8 @@ func TestWhatIsLeftAloneHasItsReason(t *testing.T) {
 	b.node("MatMul", []*ir.Value{nil, weight("skipped", 2, 2)})
 	b.node("MatMul", []*ir.Value{nil, b.weight("none", ir.Float, []int64{0, 2})})
 	weight("unread", 2, 2)
-	codes := b.weight("codes", ir.Int8, []int64{2, 2}, four...)
-	b.node("MatMul", []*ir.Value{nil, b.node("DequantizeLinear", []*ir.Value{codes, nil})})
+	quantized := b.weight("quantized", ir.Int8, []int64{2, 2}, four...)
+	b.node("MatMul", []*ir.Value{nil, b.node("DequantizeLinear", []*ir.Value{quantized, nil})})
 	b.node("MatMulInteger", []*ir.Value{nil, b.weight("integers", ir.Int8, []int64{2, 2}, four...)})
 	sparse := weight("sparse", 2, 2)
 	sparse.SetConst(expanded(sparse.Const))
@@ -36,17 +36,17 @@ func TestWhatIsLeftAloneHasItsReason(t *testing.T) {
 
 	rows := b.run(l1Method, "skip", "skip*")
 	for name, want := range map[string]string{
-		"taken":    "2 of 4 elements pruned, the largest of them 2",
-		"bias":     "bias of Gemm",
-		"table":    "embedding: pruned with --embeddings",
-		"tied":     "also the embedding of Gather(t2): pruned with --embeddings",
-		"lookup":   "not a weight of Gather",
-		"skipped":  "selected by --skip",
-		"none":     "no elements",
-		"unread":   "no node reads it",
-		"codes":    "already quantized to int8",
-		"integers": "already quantized to int8",
-		"sparse":   "stored sparse: a pruned copy would be dense and larger",
+		"taken":     "2 of 4 elements pruned, the largest of them 2",
+		"bias":      "bias of Gemm",
+		"table":     "embedding: pruned with --embeddings",
+		"tied":      "also the embedding of Gather(t2): pruned with --embeddings",
+		"lookup":    "not a weight of Gather",
+		"skipped":   "selected by --skip",
+		"none":      "no elements",
+		"unread":    "no node reads it",
+		"quantized": "already quantized to int8",
+		"integers":  "already quantized to int8",
+		"sparse":    "stored sparse: a pruned copy would be dense and larger",
 	} {
 		r := rowOf(t, rows, name)
 		if r.Reason != want || (r.Status == pass.Changed) != (name == "taken") {
@@ -81,7 +81,7 @@ func TestEmbeddingsOnRequest(t *testing.T) {
 		t.Errorf("got %v, want %v", got, want)
 	}
 	if got := rowOf(t, rows, "w").Consumers; len(got) != 2 {
-		t.Errorf("consumers %v, want the Gather and the MatMul behind the Transpose", got)
+		t.Errorf("consumers %v, want the Gather and the MatMul after the Transpose", got)
 	}
 }
 
@@ -121,7 +121,7 @@ func TestAxesThatCannotBeKnown(t *testing.T) {
 	}
 }
 
-// NaN and infinities have no rank: the weight stays, and the share is one of the others.
+// NaN and infinities have no rank: the weight is not changed, and the fraction applies to the others.
 func TestNaNAndInfinitiesAreSkipped(t *testing.T) {
 	for _, m := range methods {
 		for _, dt := range floatTypes {
@@ -134,11 +134,11 @@ func TestNaNAndInfinitiesAreSkipped(t *testing.T) {
 				b.node("MatMul", []*ir.Value{nil, good})
 				before := bad.Const
 				rows := b.run(m, map[bool][]string{true: nil, false: {"amount", "1"}}[m == nmMethod]...)
-				if r := rowOf(t, rows, "bad"); r.Reason != unfit || r.Status != pass.Skipped || bad.Const != before {
+				if r := rowOf(t, rows, "bad"); r.Reason != notFinite || r.Status != pass.Skipped || bad.Const != before {
 					t.Errorf("%s of %s with %v: %v, %q", m.Name, dt, odd, r.Status, r.Reason)
 				}
 				if r := rowOf(t, rows, "good"); r.Status != pass.Changed || zeros(b.values(good)) < 2 {
-					t.Errorf("%s of %s beside %v: %v, %q", m.Name, dt, odd, r.Status, r.Reason)
+					t.Errorf("%s of %s with %v: %v, %q", m.Name, dt, odd, r.Status, r.Reason)
 				}
 			}
 		}

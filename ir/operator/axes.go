@@ -55,7 +55,7 @@ func blocks(_ *ir.Node, rank int) (Axes, bool) {
 	return Axes{Output: []int{0}, Reduction: span(1, rank)}, rank >= 2
 }
 
-// table has a row for each index of the axis that a lookup goes along.
+// table has a row for each index of the axis of a lookup.
 func table(n *ir.Node, rank int) (Axes, bool) {
 	axis := int(n.Int("axis", n.Int("gather_axis", 0)))
 	if axis < 0 {

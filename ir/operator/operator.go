@@ -1,6 +1,6 @@
 // Package operator is the table of facts about ONNX operators: which inputs hold weights and biases and how their axes
-// are used, which inputs and outputs are quantized, which operators only move elements, and which compute each element
-// or each channel by itself. Every package that needs such a fact reads it here.
+// are used, which inputs and outputs are quantized, which operators only move elements, and which compute elements
+// or channels independently. Every package that needs such a fact reads it here.
 //
 // It holds what follows from the specification of an operator (ONNX's own operators of domain ai.onnx, and the contributed
 // ones of com.microsoft), nothing about particular models, and nothing about what a compression method does with it.
@@ -12,7 +12,7 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// Facts are what is known of an operator. The zero value stands for operators that are not in the table.
+// Facts are what is known of an operator. The zero value is that of operators that are not in the table.
 type Facts struct {
 	Inputs []Input // weights, biases, and other parameters among the inputs
 

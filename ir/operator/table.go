@@ -132,7 +132,7 @@ var spatial = []string{
 
 var spatialNormalizations = []string{"BatchNormalization", "GroupNormalization", "InstanceNormalization"}
 
-// perChannel are the operators, pools aside, that compute each channel by itself.
+// perChannel are the operators, pools aside, that compute channels independently.
 var perChannel = []string{"BatchNormalization", "InstanceNormalization"}
 
 // homogeneous are the operators, views and pools aside, with f(s·x) = s·f(x) for s > 0.

@@ -18,7 +18,6 @@ func manyMethods() []string {
 		"distill.Trainer",
 		"internal/dev/bench.bench",
 		"internal/engine/grad.Tape",
-		"prune/internal/coupling.Plan",
 	}
 }
 

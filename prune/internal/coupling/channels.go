@@ -22,7 +22,7 @@ type channelMap struct {
 	edits   []func(*removal)
 }
 
-// in is the axis of n's input i, nil where it has no channels that may fall.
+// in is the axis of n's input i, nil where it has no channels.
 func (ch *channelMap) in(n *ir.Node, i int) *axis {
 	v := n.Input(i)
 	if v == nil || v.Graph() != n.Graph() {
@@ -31,7 +31,7 @@ func (ch *channelMap) in(n *ir.Node, i int) *axis {
 	return ch.axes[v]
 }
 
-// set says that v has channels.
+// set sets the channels of v.
 func (ch *channelMap) set(v *ir.Value, at int, channels []Channel) {
 	if v == nil {
 		return

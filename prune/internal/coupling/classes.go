@@ -3,10 +3,10 @@ package coupling
 // A Channel is one channel on one axis somewhere in the graph.
 type Channel int32
 
-// classes are sets of channels that fall together or not at all.
+// classes are sets of channels that are pruned together or not at all.
 type classes struct {
 	parent []Channel
-	why    map[Channel]string // of a root: why its class has to stay
+	why    map[Channel]string // of a root: why its class is kept
 }
 
 // fresh returns n channels, each a class of its own.
@@ -19,7 +19,7 @@ func (c *classes) fresh(n int64) []Channel {
 	return us
 }
 
-// root is the unit that stands for u's class.
+// root is the representative of u's class.
 func (c *classes) root(u Channel) Channel {
 	for c.parent[u] != u {
 		c.parent[u] = c.parent[c.parent[u]]
@@ -44,7 +44,7 @@ func (c *classes) join(a, b Channel) {
 	delete(c.why, b)
 }
 
-// keep makes the classes of us stay. The first reason counts.
+// keep keeps the classes of us. The first reason counts.
 func (c *classes) keep(us []Channel, why string) {
 	for _, u := range us {
 		if r := c.root(u); c.why[r] == "" {

@@ -62,7 +62,7 @@ func (k *constants) read(n *ir.Node, i int, channels ...[]Channel) {
 func (k *constants) mismatch(o *pass.Operand, channels [][]Channel) string {
 	switch {
 	case o == nil:
-		return "reads no constant beside them"
+		return "has no constant operand"
 	case o.Trouble != "":
 		return "reads a constant that cannot be traced: " + o.Trouble
 	case o.Base.Const.DType.Bits() < 8:

@@ -1,8 +1,7 @@
-// Package coupling finds which channels of a graph fall together: the filters that make a
-// channel, the vectors that go along with it, and the columns that read it, through
-// residual sums, concatenations, reshapes and whatever else lies between.
+// Package coupling finds groups of channels that have to be pruned together (coupled channels): the filters that make a
+// channel, the bias and normalization of it, and the columns that consume it, through residual sums, concatenations,
+// reshapes and other operators.
 //
-// Find looks at the graph and reads shapes and small integers only. Plan.Remove rewrites nodes
-// and types once somebody has chosen; payloads are the caller's business, and so is what a
-// channel is worth.
+// Find reads the graph, shapes and small integers only. Plan.Remove removes chosen channels from nodes and types; the caller
+// computes the importance of channels and changes the payloads.
 package coupling

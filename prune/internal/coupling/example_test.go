@@ -9,7 +9,7 @@ import (
 	"github.com/mcompress/mcompress/prune/internal/coupling"
 )
 
-// Two layers behind one another: what the first makes, the second reads.
+// Two successive layers: the second consumes the channels of the first.
 func Example() {
 	m := ir.NewModel()
 	m.Opsets = []ir.Opset{{Version: 17}}
@@ -41,6 +41,6 @@ func Example() {
 	// Output:
 	// 4 channels of first: ""
 	// 2 channels of second: "its channels are those of the output \"t2\""
-	// first 2 of 4 on axis 1 stay
-	// second 2 of 4 on axis 0 stay
+	// first 2 of 4 on axis 1 are kept
+	// second 2 of 4 on axis 0 are kept
 }

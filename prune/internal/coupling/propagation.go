@@ -19,7 +19,7 @@ func (p *propagation) follow(n *ir.Node) {
 	rule := ruleOf(n)
 	switch attr := pass.FromCaller(n); {
 	case rule == nil || len(n.Outputs) == 0:
-		p.unsupported(n, "is not looked through")
+		p.unsupported(n, "is not supported")
 	case attr != "":
 		p.unsupported(n, "gets its attribute "+attr+" from the function's caller")
 	default:
@@ -35,17 +35,17 @@ func name(id ir.OpID) string {
 	return id.String()
 }
 
-// stop keeps all channels that n reads, and leaves its constants alone; the reason names n.
+// unsupported keeps all channels that n reads, and skips its constants; the reason names n.
 func (p *propagation) unsupported(n *ir.Node, what string) {
-	beside := fmt.Sprintf("no channels are followed through %s %s, which reads it", n.Op, n.Label())
+	why := fmt.Sprintf("channels are not followed through %s %s", n.Op, n.Label())
 	for i := range n.Inputs() {
 		if a := p.in(n, i); a != nil {
 			p.keep(n, a.channels, what)
-			beside = fmt.Sprintf("it goes with channels that reach %s %s, which %s", n.Op, n.Label(), what)
+			why = fmt.Sprintf("its channels reach %s %s, which %s", n.Op, n.Label(), what)
 		}
 	}
 	for i := range n.Inputs() {
-		p.skip(n, i, beside)
+		p.skip(n, i, why)
 	}
 }
 
@@ -62,7 +62,7 @@ func (p *propagation) keepBorders() {
 			if u.Node == nil {
 				p.classes.keep(p.axes[v].channels, fmt.Sprintf("its channels are those of the output %q", v.Name))
 			} else if u.Node.Graph() != v.Graph() {
-				p.keep(u.Node, p.axes[v].channels, "stands in a subgraph")
+				p.keep(u.Node, p.axes[v].channels, "is in a subgraph")
 			}
 		}
 	}

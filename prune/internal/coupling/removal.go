@@ -167,7 +167,7 @@ func (r *removal) constant(s *constant) Kept {
 	return kept
 }
 
-// String says how many of a constant's places stay on each axis that loses some.
+// String is the number of indices that are kept on each axis that loses some.
 func (k Kept) String() string {
 	s := ""
 	for i, places := range k.Places {
@@ -175,5 +175,5 @@ func (k Kept) String() string {
 			s += fmt.Sprintf(", %d of %d on axis %d", len(places), k.Value.Const.Shape[i], i)
 		}
 	}
-	return s[2:] + " stay"
+	return s[2:] + " are kept"
 }

@@ -9,9 +9,9 @@ import (
 // those of its outputs, and keeps channels whose use is not supported.
 type rule func(*propagation, *ir.Node)
 
-// rules are the operators that channels are followed through, beside the families of ruleOf. Not supported:
+// rules are the operators that channels are followed through, in addition to the families of ruleOf. Not supported:
 // LRN, GroupNormalization and CumSum mix channels; quantized operators may have scales and zero points per channel, and
-// pruning precedes quantization; If, Loop and Scan pass values to subgraphs, whose channels are followed apart.
+// pruning precedes quantization; If, Loop and Scan pass values to subgraphs, whose channels are followed separately.
 var rules = map[string]rule{
 	"Conv":                  conv,
 	"ConvTranspose":         convTranspose,

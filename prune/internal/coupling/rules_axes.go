@@ -7,7 +7,7 @@ import (
 	"github.com/mcompress/mcompress/ir/opset"
 )
 
-// concat puts channels behind one another, or leaves them alone on another axis.
+// concat concatenates channels, or values on another axis.
 func concat(p *propagation, n *ir.Node) {
 	lead := p.lead(n)
 	if lead == nil {
@@ -26,12 +26,12 @@ func concat(p *propagation, n *ir.Node) {
 	}
 }
 
-// alongside is a concatenation on an axis that is none of channels.
+// concatOther is a concatenation on another axis than that of channels.
 func (p *propagation) concatOther(n *ir.Node, lead *axis) {
 	for i := range n.Inputs() {
 		a := p.in(n, i)
 		if a == nil || a.at != lead.at || len(a.channels) != len(lead.channels) {
-			p.unsupported(n, "brings them together with other channels")
+			p.unsupported(n, "combines them with other channels")
 			return
 		}
 		p.classes.joinAll(a.channels, lead.channels)
@@ -53,11 +53,11 @@ func (p *propagation) concatChannels(n *ir.Node, at int) {
 		}
 		dims, ok := opset.Shape(v)
 		if a != nil || !ok || len(dims)+at < 0 || !dims[len(dims)+at].Known() || dims[len(dims)+at].N > maxWidth {
-			p.unsupported(n, "puts them beside channels that are not known")
+			p.unsupported(n, "concatenates them with unknown channels")
 			return
 		}
 		us := p.classes.fresh(dims[len(dims)+at].N)
-		p.keep(n, us, "puts in others beside them")
+		p.keep(n, us, "concatenates them with other values")
 		all = append(all, us...)
 	}
 	p.set(n.Outputs[0], at, all)
@@ -212,14 +212,14 @@ func unsqueeze(p *propagation, n *ir.Node) {
 	}
 }
 
-// gather picks along an axis in front of the channels.
+// gather looks up along an axis before that of the channels.
 func gather(p *propagation, n *ir.Node) {
 	a, at, rank, ok := p.axisOf(n)
 	switch {
 	case a == nil:
-		p.unsupported(n, "takes them for positions")
+		p.unsupported(n, "uses them as indices")
 	case !ok || counted(n.Int("axis", 0), rank) >= at:
-		p.unsupported(n, "picks some of them, or on an axis behind them")
+		p.unsupported(n, "looks up some of them, or along an axis after theirs")
 	default:
 		p.set(n.Outputs[0], a.at, a.channels)
 	}

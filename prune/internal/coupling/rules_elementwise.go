@@ -38,7 +38,7 @@ func (p *propagation) lead(n *ir.Node) *axis {
 	return lead
 }
 
-// beside makes n's input i go along with channels that it is broadcast to.
+// broadcast joins the channels of n's input i with those that it is broadcast to.
 func (p *propagation) broadcast(n *ir.Node, i int, lead *axis) {
 	v := n.Input(i)
 	if v == nil {
@@ -52,13 +52,13 @@ func (p *propagation) broadcast(n *ir.Node, i int, lead *axis) {
 	case a != nil && a.at == lead.at && len(a.channels) == 1:
 		p.keep(n, a.channels, "broadcasts it")
 	case a != nil:
-		p.keep(n, slices.Concat(a.channels, lead.channels), "brings together channels on different axes")
+		p.keep(n, slices.Concat(a.channels, lead.channels), "combines channels on different axes")
 	default:
 		p.broadcastConstant(n, i, lead)
 	}
 }
 
-// whole is beside for an input without channels of its own: a constant, or a value with
+// broadcastConstant is broadcast for an input without channels of its own: a constant, or a value with
 // one element on that axis.
 func (p *propagation) broadcastConstant(n *ir.Node, i int, lead *axis) {
 	v := n.Input(i)
@@ -69,10 +69,10 @@ func (p *propagation) broadcastConstant(n *ir.Node, i int, lead *axis) {
 	k := len(dims) + lead.at
 	switch {
 	case !ok:
-		p.keep(n, lead.channels, fmt.Sprintf("brings them together with %q, whose shape is not known", v.Name))
+		p.keep(n, lead.channels, fmt.Sprintf("combines them with %q, whose shape is not known", v.Name))
 	case k < 0 || dims[k] == (ir.Dim{N: 1}):
 	case p.c.Trace(v) == nil:
-		p.keep(n, lead.channels, fmt.Sprintf("brings them together with %q, whose channels stay", v.Name))
+		p.keep(n, lead.channels, fmt.Sprintf("combines them with %q, whose channels are kept", v.Name))
 	default:
 		channels := make([][]Channel, len(dims))
 		channels[k] = lead.channels

@@ -35,7 +35,7 @@ func instanceNormalization(p *propagation, n *ir.Node) {
 	p.perChannel(n, 1, 2)
 }
 
-// perChannel is a normalization of each channel by itself, with vectors at those inputs.
+// perChannel is a normalization of single channels, with vectors at those inputs.
 func (p *propagation) perChannel(n *ir.Node, vectors ...int) {
 	a, at, _, ok := p.axisOf(n)
 	switch {
@@ -51,7 +51,7 @@ func (p *propagation) perChannel(n *ir.Node, vectors ...int) {
 	p.set(n.Outputs[0], a.at, a.channels)
 }
 
-// normalized is an operator that computes with all of an axis and those behind it.
+// normalized is an operator that normalizes over an axis and the following ones.
 func normalized(axis int64) rule {
 	return func(p *propagation, n *ir.Node) {
 		a, at, rank, ok := p.axisOf(n)
@@ -85,7 +85,7 @@ func softmax(p *propagation, n *ir.Node) {
 	}
 }
 
-// pool works on each channel by itself.
+// pool computes each channel from the same channel.
 func pool(p *propagation, n *ir.Node) {
 	a, at, _, ok := p.axisOf(n)
 	switch {
@@ -93,7 +93,7 @@ func pool(p *propagation, n *ir.Node) {
 	case !ok || at != 1:
 		p.unsupported(n, "does not have them on the second axis")
 	case len(n.Outputs) > 1 && n.Outputs[1] != nil:
-		p.unsupported(n, "gives positions that count through them")
+		p.unsupported(n, "outputs indices that count channels")
 	default:
 		p.set(n.Outputs[0], a.at, a.channels)
 	}
@@ -110,20 +110,20 @@ func reduce(p *propagation, n *ir.Node) {
 		p.unsupported(n, "reduces axes that are not known")
 		return
 	}
-	behind := 0
+	after := 0
 	for _, x := range axes {
 		switch x := counted(x, rank); {
 		case x == at:
 			p.unsupported(n, "reduces them")
 			return
 		case x > at:
-			behind++
+			after++
 		}
 	}
 	if n.Int("keepdims", 1) != 0 {
-		behind = 0
+		after = 0
 	}
-	p.set(n.Outputs[0], a.at+behind, a.channels)
+	p.set(n.Outputs[0], a.at+after, a.channels)
 }
 
 // axesOf are n's axes by attribute, or by input 1 in newer opsets; none where it has neither.

@@ -27,8 +27,8 @@ func (s shapes) filters(n *ir.Node) []int64 {
 }
 
 // conv reads input channels on the filters' second axis and makes one for each filter. In
-// groups, each one loses as many as the others, at the same places; where a group reads one
-// channel only (depthwise), groups fall whole.
+// groups, each one loses as many channels, at the same indices; where a group reads one
+// channel only (depthwise), groups are pruned whole.
 func conv(p *propagation, n *ir.Node) {
 	in, w := p.in(n, 0), p.filters(n)
 	if w == nil || in != nil && in.at != 1-len(w) {
@@ -57,7 +57,7 @@ func conv(p *propagation, n *ir.Node) {
 	p.setProduct(n, 0, out, 1-len(w), channels)
 }
 
-// products ends the rule of an operator with weights at input 1 and a bias behind them.
+// setProduct ends the rule of an operator with weights at input 1 and an optional bias at input 2.
 func (p *propagation) setProduct(n *ir.Node, axis int, out []Channel, at int, channels [][]Channel) {
 	p.read(n, 1, channels...)
 	p.vector(n, 2, out)
@@ -122,7 +122,7 @@ func gemm(p *propagation, n *ir.Node) {
 }
 
 // matmul is a linear layer where one side is a constant matrix. Of two activations,
-// channels may be what the product sums over, or stand on an axis that it leaves alone.
+// channels may be on the reduction axis, or on an axis that it keeps.
 func matmul(p *propagation, n *ir.Node) {
 	a, b := p.in(n, 0), p.in(n, 1)
 	left, right := p.c.Trace(n.Input(0)), p.c.Trace(n.Input(1))
@@ -132,7 +132,7 @@ func matmul(p *propagation, n *ir.Node) {
 	case right == nil && matrix(left):
 		p.leftMatrix(n, b, left.Shape[0])
 	case left != nil || right != nil:
-		p.unsupported(n, "has a constant that is no matrix beside them")
+		p.unsupported(n, "multiplies them by a constant that is not a matrix")
 	case a != nil || b != nil:
 		p.matmulActivations(n, a, b)
 	}
@@ -142,7 +142,7 @@ func matrix(o *pass.Operand) bool {
 	return o != nil && o.Trouble == "" && len(o.Shape) == 2 && o.Base.Const.Elems() > 0
 }
 
-// columns is a product whose constant matrix stands on the left of columns, or of a vector.
+// leftMatrix is a product with a constant left matrix.
 func (p *propagation) leftMatrix(n *ir.Node, b *axis, height int64) {
 	rank, ok := opset.Rank(n.Input(1))
 	if !ok || b != nil && b.at != -min(rank, 2) {
@@ -177,7 +177,7 @@ func (p *propagation) matmulActivations(n *ir.Node, a, b *axis) {
 	case a == nil && b.at == -1:
 		p.set(n.Outputs[0], -1, b.channels)
 	default:
-		p.unsupported(n, "multiplies them with what has others")
+		p.unsupported(n, "multiplies them with other channels")
 	}
 }
 

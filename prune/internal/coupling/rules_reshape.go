@@ -8,8 +8,7 @@ import (
 	"github.com/mcompress/mcompress/ir/opset"
 )
 
-// flatten makes one axis of the channels' and of those behind it, and in front of it back to
-// the one that it flattens from.
+// flatten merges the axes from its attribute on: those before the channels, that of the channels, and those after it.
 func flatten(p *propagation, n *ir.Node) {
 	a, at, rank, ok := p.axisOf(n)
 	if a == nil {
@@ -26,12 +25,11 @@ func flatten(p *propagation, n *ir.Node) {
 	}
 }
 
-// merged are the places of an axis made of several: channels stand before × channels × behind. An
-// unknown number behind them follows from the width that a reader expects. It is nil, and
-// the channels are kept, where there is no way to tell.
-func (p *propagation) merged(n *ir.Node, channels []Channel, before, behind []ir.Dim) []Channel {
+// merged are the channels of an axis that merges before × channels × after. An unknown size follows from the width that a
+// consumer expects. It is nil, and the channels are kept, where sizes are not known.
+func (p *propagation) merged(n *ir.Node, channels []Channel, before, after []ir.Dim) []Channel {
 	b, okB := product(before)
-	e, okE := product(behind)
+	e, okE := product(after)
 	if !okE || !okB {
 		width, ok := p.width(n.Outputs[0])
 		rest := width / int64(len(channels))
@@ -70,7 +68,7 @@ func product(dims []ir.Dim) (int64, bool) {
 	return n, true
 }
 
-// width is the length of v's last axis, by what is known of it or else by its readers.
+// width is the length of v's last axis, by what is known of it or else by its consumers.
 func (s shapes) width(v *ir.Value) (int64, bool) {
 	if dims, ok := opset.Shape(v); ok && len(dims) > 0 && dims[len(dims)-1].Known() {
 		return dims[len(dims)-1].N, true

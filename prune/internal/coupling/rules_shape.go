@@ -61,7 +61,7 @@ func rows(in, to []ir.Dim) bool {
 
 // A target is the shape that a Reshape makes.
 type target struct {
-	in, to []ir.Dim // sizes before and behind, as far as they are known
+	in, to []ir.Dim // sizes before and after the Reshape, as far as they are known
 	sizes  []int64  // as the model gives them: -1 and 0 follow from in, and so do computed ones, which are 0 here
 	write  func(at int, size int64)
 }
@@ -116,7 +116,7 @@ func (t *target) infer(zeros bool) {
 	}
 }
 
-// copy makes axis i behind what axis j is before; a size that is not known gets a symbol,
+// copy gives axis i of the target the size of axis j of the input; a size that is not known gets a symbol,
 // as it is surely the same.
 func (t *target) copy(i, j int) {
 	if !t.in[j].Known() && t.in[j].Param == "" {

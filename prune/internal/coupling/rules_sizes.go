@@ -38,7 +38,7 @@ func (s shapes) computed(n *ir.Node, t *target) bool {
 	return true
 }
 
-// sized makes axis i behind the axis j of x.
+// sized gives axis i of the target the size of axis j of x.
 func (t *target) sized(n *ir.Node, i int, x *ir.Value, j int) {
 	if dims, ok := opset.Shape(x); ok && j < len(dims) && same(dims[j], dims[j]) {
 		t.to[i] = dims[j]

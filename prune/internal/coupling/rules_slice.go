@@ -26,7 +26,7 @@ func slice(p *propagation, n *ir.Node) {
 			continue
 		}
 		if w.step != 1 {
-			p.unsupported(n, "takes them in steps")
+			p.unsupported(n, "selects them in steps")
 			return
 		}
 		p.sliceChannels(n, a, ws, i)
@@ -40,7 +40,7 @@ func (p *propagation) sliceChannels(n *ir.Node, a *axis, ws []window, i int) {
 	total := int64(len(a.channels))
 	start, end := clamp(ws[i].start, total), clamp(ws[i].end, total)
 	if start >= end {
-		p.unsupported(n, "takes none of them")
+		p.unsupported(n, "selects none of them")
 		return
 	}
 	p.set(n.Outputs[0], a.at, a.channels[start:end])
@@ -107,7 +107,7 @@ func (s shapes) setWindows(n *ir.Node, ws []window) {
 	s.setLike(n, 2, ends)
 }
 
-// setLike is setInts of the type that the input has: Slice wants one type for all.
+// setLike is setInts of the type that the input has: Slice requires one type for all.
 func (s shapes) setLike(n *ir.Node, i int, is []int64) {
 	if n.Input(i).Const.DType == ir.Int64 {
 		s.setInts(n, i, is)

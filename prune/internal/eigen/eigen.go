@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// ErrDiverged says that the iteration found no end: the matrix holds NaN or infinities.
+// ErrDiverged is returned where the iteration does not converge: the matrix has NaN or infinities.
 var ErrDiverged = errors.New("eigenvalues do not converge")
 
 // Symmetric returns all eigenvalues of the n×n matrix a, largest first, and as rows the
@@ -52,20 +52,20 @@ func scale(a []float64) int {
 	return exp
 }
 
-// tiny is what counts as nothing beside a largest element of one, as it is less than rounding
-// takes away: digits of graded matrices are not worth anything here.
+// tiny is negligible compared with a largest element of one, as it is below the rounding error; relative accuracy of graded
+// matrices is not required.
 const tiny = 1e-17
 
 // A tridiagonal is a matrix of three diagonals, and the reflections that made it.
 type tridiagonal struct {
 	n    int
-	d, e []float64 // the diagonal; what stands beside it
+	d, e []float64 // the diagonal; the subdiagonal
 	a    []float64 // row i holds the vector of reflection i
 	h    []float64 // half of its square; 0 where there was nothing to do
 }
 
 // reduce takes rows away from the last one up: reflection i makes zeros of all but one
-// element in front of the diagonal.
+// element before the diagonal.
 func reduce(a []float64, n int) *tridiagonal {
 	t := &tridiagonal{n: n, d: make([]float64, n), e: make([]float64, n), a: a, h: make([]float64, n)}
 	p := make([]float64, n)
@@ -94,7 +94,7 @@ func reflection(v []float64) (left, h float64) {
 	return v[last], 0
 }
 
-// reflect replaces the leading part of a by itself between two reflections: with p = a·v/h
+// reflect applies two reflections to the leading part of a: with p = a·v/h
 // and q = p - v·(v·p)/2h, it subtracts v·qᵀ + q·vᵀ.
 func (t *tridiagonal) reflect(v, p []float64, h float64) {
 	clear(p)

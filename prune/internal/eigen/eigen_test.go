@@ -25,9 +25,9 @@ func symmetric(t *rapid.T) (a []float64, n int) {
 	return a, n
 }
 
-// judged are gonum's eigenvalues, largest first. It panics on elements whose squares vanish,
+// reference are gonum's eigenvalues, largest first. It panics on elements whose squares vanish,
 // so it gets zeros in their place.
-func judged(a []float64, n int) []float64 {
+func reference(a []float64, n int) []float64 {
 	a = slices.Clone(a)
 	for i, x := range a {
 		if math.Abs(x) < 1e-100 {
@@ -49,10 +49,10 @@ func TestEigenvaluesAndVectors(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		want := judged(a, n)
+		want := reference(a, n)
 		const near = 1e-12
 		for i := range n {
-			if math.Abs(values[i]-want[i]) > 1e-8 { // gonum, when asked for values alone, errs by 1e-10 at times
+			if math.Abs(values[i]-want[i]) > 1e-8 { // gonum without vectors has errors of 1e-10 at times
 				t.Fatalf("value %d: %v, want %v", i, values[i], want[i])
 			}
 			for j := range n {

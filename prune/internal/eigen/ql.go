@@ -37,12 +37,12 @@ func (t *tridiagonal) solve(workers int) ([]float64, error) {
 	return z, nil
 }
 
-// next is the end of the block from l on: the first place behind which nothing is left
-// beside the diagonal.
+// next is the end of the block from l on: the first row after which the subdiagonal
+// is negligible.
 func (t *tridiagonal) next(l int) int {
 	for m := l; m < t.n-1; m++ {
-		beside := math.Abs(t.d[m]) + math.Abs(t.d[m+1])
-		if e := math.Abs(t.e[m]); e < tiny || e+beside == beside {
+		scale := math.Abs(t.d[m]) + math.Abs(t.d[m+1])
+		if e := math.Abs(t.e[m]); e < tiny || e+scale == scale {
 			return m
 		}
 	}
@@ -61,7 +61,7 @@ func (t *tridiagonal) sweep(l, m int) []rotation {
 		f, b := float64(s*e[i]), float64(c*e[i])
 		r = hypot(f, g)
 		e[i+1] = r
-		if r == 0 { // the block falls in two
+		if r == 0 { // the block is split
 			d[i+1] -= p
 			e[m] = 0
 			return rs
