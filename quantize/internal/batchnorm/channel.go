@@ -10,10 +10,10 @@ import (
 	"github.com/mcompress/mcompress/quantize/internal/weights"
 )
 
-// A byChannel is x·scale + shift, one of each a channel.
+// A channelAffine is x·scale + shift by channel.
 type channelAffine struct{ scale, shift []float64 }
 
-// trouble is the reason why n channels cannot take a, or "".
+// mismatch is the reason why a does not fit n channels, or "".
 func (a channelAffine) mismatch(n int64) string {
 	if int64(len(a.scale)) != n {
 		return fmt.Sprintf("it has %d channels, its layer %d", len(a.scale), n)
@@ -28,8 +28,7 @@ func (a channelAffine) mismatch(n int64) string {
 
 func finite(x float64) bool { return math.Abs(x) <= math.MaxFloat32 }
 
-// normalization is what a BatchNormalization does to channels, or the reason why that is not
-// known.
+// normalization is the scale and shift of a BatchNormalization, or the reason why they are not known.
 func (f *folder) normalization(n *ir.Node) (a channelAffine, why string, err error) {
 	if why := notInference(n); why != "" {
 		return a, why, nil
@@ -56,8 +55,7 @@ func (f *folder) normalization(n *ir.Node) (a channelAffine, why string, err err
 	return a, "", nil
 }
 
-// notInference is the reason why a BatchNormalization of any opset does not use its means
-// and variances channel by channel.
+// notInference is the reason why a BatchNormalization of any opset does not apply its running means and variances by channel.
 func notInference(n *ir.Node) string {
 	if name := pass.FromCaller(n); name != "" {
 		return "it gets its attribute " + name + " from the function's caller"
@@ -78,7 +76,7 @@ func notInference(n *ir.Node) string {
 	return ""
 }
 
-// steps are what operators with a constant k do to their other factor.
+// channelOps are scale and shift of operators with a constant k.
 var channelOps = map[string]func(k float64) (scale, shift float64){
 	"Mul": func(k float64) (float64, float64) { return k, 0 },
 	"Div": func(k float64) (float64, float64) { return 1 / k, 0 },
@@ -86,14 +84,14 @@ var channelOps = map[string]func(k float64) (scale, shift float64){
 	"Sub": func(k float64) (float64, float64) { return 1, -k },
 }
 
-// arithmetic folds Mul, Add and the like by one constant a channel into the layer in front.
+// channelArithmetic folds Mul, Add and the like by one constant per channel into the previous layer.
 func (f *folder) channelArithmetic(n *ir.Node) error {
 	if channelOps[n.Op.Type] == nil || !ir.DefaultDomain(n.Op.Domain) || len(n.Inputs()) != 2 || n.Graph().Opset("") < weights.CastOpset {
 		return nil
 	}
 	for i := range 2 {
 		if i == 1 && (n.Op.Is("Div") || n.Op.Is("Sub")) {
-			continue // the constant is what is divided or taken from
+			continue // the constant is the dividend or minuend
 		}
 		l, why := f.layerBefore(n, n.Input(i))
 		if why != "" {

@@ -9,14 +9,13 @@ import (
 	"github.com/mcompress/mcompress/quantize/internal/rescale"
 )
 
-// A NotFolded is a BatchNormalization that stays: its constants, and why.
+// An Unfolded is a BatchNormalization that is not folded: its constants, and why.
 type Unfolded struct {
 	Constants []*ir.Value
 	Why       string
 }
 
-// FoldBatchNorms does what the method does for any method that wants it first: it adds rows
-// of what it changed and returns what it left.
+// Fold folds all BatchNormalizations of the model: it adds ledger rows of changed weights and returns those that it did not fold.
 func Fold(c *pass.Context) ([]Unfolded, error) {
 	f := &folder{c: c, Editor: rescale.New(c)}
 	for _, n := range slices.Collect(c.Model.Nodes()) {
@@ -52,8 +51,7 @@ func (f *folder) node(n *ir.Node) error {
 	return nil
 }
 
-// normalize folds a BatchNormalization into the layer in front of it, else into the one
-// behind it, or gives the reason why it cannot.
+// normalize folds a BatchNormalization into the previous layer, else into the next one, or returns the reason why it cannot.
 func (f *folder) normalize(n *ir.Node, a channelAffine) (why string, err error) {
 	l, why := f.layerBefore(n, n.Input(0))
 	if why == "" {
@@ -72,7 +70,7 @@ func (f *folder) normalize(n *ir.Node, a channelAffine) (why string, err error) 
 	return f.foldIntoNext(n, next, a)
 }
 
-// before is the layer that makes v, for n alone.
+// layerBefore is the layer that computes v for n alone.
 func (f *folder) layerBefore(n *ir.Node, v *ir.Value) (*rescale.Layer, string) {
 	if v == nil || v.Producer() == nil {
 		return nil, "no layer makes its input"
@@ -90,7 +88,7 @@ func (f *folder) layerBefore(n *ir.Node, v *ir.Value) (*rescale.Layer, string) {
 	return l, ""
 }
 
-// after is the layer that alone reads what n makes; nil if there is none.
+// layerAfter is the only consumer of n's output, if it is a layer; nil if there is none.
 func (f *folder) layerAfter(n *ir.Node) (*rescale.Layer, string) {
 	uses := n.Outputs[0].Uses()
 	if len(uses) != 1 || uses[0].Node == nil || uses[0].Index != 0 || uses[0].Node.Graph() != n.Graph() {
@@ -106,7 +104,7 @@ func (f *folder) layerAfter(n *ir.Node) (*rescale.Layer, string) {
 	return l, ""
 }
 
-// behind folds n into the layer l in front of it.
+// foldIntoPrevious folds n into the previous layer l.
 func (f *folder) foldIntoPrevious(n *ir.Node, l *rescale.Layer, a channelAffine) (string, error) {
 	if why := a.mismatch(l.Outputs); why != "" {
 		return why, nil
@@ -121,8 +119,7 @@ func (f *folder) foldIntoPrevious(n *ir.Node, l *rescale.Layer, a channelAffine)
 	return "", nil
 }
 
-// inFront folds n into the layer l behind it. Padding is zeros: they stand for what n would
-// have shifted.
+// foldIntoNext folds n into the next layer l. Padding is zeros, which n would have shifted.
 func (f *folder) foldIntoNext(n *ir.Node, l *rescale.Layer, a channelAffine) (string, error) {
 	why := a.mismatch(l.Inputs)
 	if why == "" && pads(l.Node) && slices.ContainsFunc(a.shift, func(x float64) bool { return x != 0 }) {
@@ -146,8 +143,8 @@ func (f *folder) foldIntoNext(n *ir.Node, l *rescale.Layer, a channelAffine) (st
 	return "", nil
 }
 
-// pads reports whether a convolution reads, or may read, beyond its input. ConvTranspose
-// has no whole windows at its borders either.
+// pads reports whether a convolution reads, or may read, beyond its input. ConvTranspose has incomplete windows at its borders,
+// too.
 func pads(n *ir.Node) bool {
 	auto := n.Attr("auto_pad")
 	switch {
@@ -160,14 +157,14 @@ func pads(n *ir.Node) bool {
 	return p != nil && slices.ContainsFunc(p.Ints, func(i int64) bool { return i != 0 })
 }
 
-// replace puts v in the place of what n makes.
+// replace replaces the output of n by v.
 func (f *folder) replace(n *ir.Node, v *ir.Value) {
 	inputs := slices.Clone(n.Inputs())
 	n.Become(v)
 	drop(inputs)
 }
 
-// drop removes what nobody reads any more; IR 3 has such constants among the inputs, too.
+// drop removes unused constants; IR 3 lists them among the inputs, too.
 func drop(vs []*ir.Value) {
 	for _, v := range vs {
 		if v == nil || v.Removed() || len(v.Uses()) > 0 {
@@ -180,7 +177,7 @@ func drop(vs []*ir.Value) {
 	}
 }
 
-// leave says why a BatchNormalization stays.
+// keep records why a BatchNormalization is not folded.
 func (f *folder) keep(n *ir.Node, why string) {
 	l := Unfolded{Why: why}
 	for _, v := range n.Inputs() {

@@ -11,38 +11,36 @@ import (
 	"github.com/mcompress/mcompress/quantize/internal/spec"
 )
 
-// biasCorrection is the option of methods that correct biases.
+// Correction is the bias correction of a method.
 type Correction struct {
 	Enabled bool
 	Data    *calibrate.Data
 }
 
-// of corrects biases where that is wanted, with what will stand for each weight.
-func (b *Correction) Apply(c *pass.Context, codings map[*ir.Value]spec.Encoding) error {
+// Apply corrects biases, if enabled, for the encodings of weights.
+func (b *Correction) Apply(c *pass.Context, encodings map[*ir.Value]spec.Encoding) error {
 	if !b.Enabled {
 		return nil
 	}
 	restored := map[*ir.Value]*ir.Tensor{}
-	for v, cd := range codings {
+	for v, cd := range encodings {
 		restored[v] = cd.Restore(cd.Recipe().Derive())
 	}
 	return correct(c, b.Data, restored)
 }
 
-// A correction is a weight of a layer, what will stand for it, and what samples say of the
-// layer's input.
+// A layer is a layer's weight, the restored weight, and statistics of the layer's input.
 type layer struct {
 	*rescale.Layer
 	restored *ir.Tensor
 	sums     []float64 // of each input channel
-	seen     float64   // how many numbers each is the sum of
-	shift    []float64 // that rounding the weight adds to the mean of each output channel
+	seen     float64   // how many elements each is the sum of
+	shift    []float64 // mean quantization error of each output channel
 }
 
-// correctBiases takes out of biases what rounding weights adds to the means of layers' outputs:
-// the weight's error times the input's mean (Nagel et al., Data-Free Quantization Through
-// Weight Equalization and Bias Correction, ICCV 2019, section 4.2), which is measured on
-// samples. It is called while the model is still float, with what will stand for each weight.
+// correct subtracts the mean quantization error of outputs from biases: the weight's error times the input's mean (Nagel et al.,
+// Data-Free Quantization Through Weight Equalization and Bias Correction, ICCV 2019, section 4.2), which is measured on
+// calibration samples. It runs before weights are replaced, with the restored ones.
 func correct(c *pass.Context, d *calibrate.Data, restored map[*ir.Value]*ir.Tensor) error {
 	e := rescale.New(c)
 	by := map[string][]*layer{}
@@ -86,7 +84,7 @@ func correct(c *pass.Context, d *calibrate.Data, restored map[*ir.Value]*ir.Tens
 	return nil
 }
 
-// add takes one run's input of the layer.
+// add adds one run's input of the layer.
 func (k *layer) add(a *ir.Array) error {
 	axis := len(a.Shape) - 1
 	if k.Spatial() {
@@ -108,7 +106,7 @@ func (k *layer) add(a *ir.Array) error {
 	return nil
 }
 
-// measure sets the shift that is to be added to the bias.
+// measure computes the shift of the bias.
 func (k *layer) measure() error {
 	k.shift = make([]float64, k.Outputs)
 	if k.seen == 0 {

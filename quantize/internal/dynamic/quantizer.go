@@ -16,7 +16,7 @@ import (
 	"github.com/mcompress/mcompress/quantize/internal/weights"
 )
 
-// dynamicOpset is the first one that has DynamicQuantizeLinear.
+// DynamicOpset is the first one that has DynamicQuantizeLinear.
 const DynamicOpset = 11
 
 type Quantizer struct {
@@ -46,7 +46,7 @@ func (d *Quantizer) Run(c *pass.Context) error {
 		if err != nil {
 			return err
 		}
-		// Raising may have replaced nodes that the sites point to.
+		// Raising may have replaced nodes of consumers.
 		if taken, err = d.choose(c); err != nil {
 			return err
 		}
@@ -54,8 +54,8 @@ func (d *Quantizer) Run(c *pass.Context) error {
 	return d.rewrite(c, taken)
 }
 
-// rewrite stores the weights and replaces their sites in the order of nodes, so that
-// what products share stands in front of the first.
+// rewrite stores the weights and replaces their consumers in the order of nodes, so that shared nodes are before the first
+// product.
 func (d *Quantizer) rewrite(c *pass.Context, ws []*weights.Weight) error {
 	groups, err := d.mergeEqual(c, ws)
 	if err != nil {
@@ -90,7 +90,7 @@ func (d *Quantizer) rewrite(c *pass.Context, ws []*weights.Weight) error {
 	return nil
 }
 
-// codings are those of all weights.
+// encodings are those of all weights.
 func (d *Quantizer) encodings(gs []*group) map[*ir.Value]spec.Encoding {
 	all := map[*ir.Value]spec.Encoding{}
 	for _, g := range gs {
@@ -102,7 +102,7 @@ func (d *Quantizer) encodings(gs []*group) map[*ir.Value]spec.Encoding {
 	return all
 }
 
-// A group is weights of equal content: they are stored once.
+// A group is weights of equal content, which are stored once.
 type group struct {
 	*weights.Weight
 	members []*weights.Weight
@@ -136,7 +136,7 @@ func (d *Quantizer) mergeEqual(c *pass.Context, ws []*weights.Weight) ([]*group,
 	return groups, nil
 }
 
-// row is the ledger's line for m, one of the weights that st stands for.
+// row is the ledger row of m, one of the weights that st replaces.
 func (d *Quantizer) row(g *group, m *weights.Weight, st *rewrite.PerChannel) pass.Row {
 	r := pass.Row{Form: pass.MatMulInteger, After: st.Parts(), Restore: st.Restore}
 	if m.Consumers[0].Side == weights.Lookup {
@@ -159,7 +159,7 @@ func (d *Quantizer) row(g *group, m *weights.Weight, st *rewrite.PerChannel) pas
 	return r
 }
 
-// choose decides which weights are taken; the others get their rows.
+// choose decides which weights are quantized; the others get ledger rows.
 func (d *Quantizer) choose(c *pass.Context) ([]*weights.Weight, error) {
 	var taken []*weights.Weight
 	all := weights.Find(c, d.Embeddings)
@@ -178,8 +178,8 @@ func (d *Quantizer) choose(c *pass.Context) ([]*weights.Weight, error) {
 	})
 }
 
-// mirror turns left-hand sites around where the weight is asymmetric, and where the
-// other factor is a vector: ONNX Runtime fuses a bias as if it ran along B's columns.
+// mirror mirrors consumers with the weight on the left if it is asymmetric, and if the activation is a vector: ONNX Runtime fuses
+// a bias as if it were along B's columns.
 func (d *Quantizer) mirror(w *weights.Weight) {
 	for _, s := range w.Consumers {
 		if s.Side != weights.Left || len(s.Shape) != 2 {
@@ -192,7 +192,7 @@ func (d *Quantizer) mirror(w *weights.Weight) {
 	}
 }
 
-// refuse gives the reason why w is left alone, or "".
+// refuse returns the reason why w is skipped, or "".
 func (d *Quantizer) refuse(c *pass.Context, w *weights.Weight) string {
 	if r := c.Select.Excludes(w.Base, w.Nodes()); r != "" {
 		return r

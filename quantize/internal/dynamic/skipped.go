@@ -8,25 +8,24 @@ import (
 	"github.com/mcompress/mcompress/quantize/internal/weights"
 )
 
-// noteOthers gives the weights that no product takes rows with a reason of their own,
-// where there is more to say than that the method does not take them.
+// skipOthers adds ledger rows of weights without products, where there is a more specific reason than an unsupported operator.
 func skipOthers(c *pass.Context, taken []*weights.Weight) {
 	sited := map[*ir.Value]bool{}
 	for _, w := range taken {
 		sited[w.Base] = true
 	}
 	for _, v := range c.Weights() {
-		readers := pass.Readers(v)
-		if sited[v] || c.Select.Excludes(v, readers) != "" {
+		consumers := pass.Readers(v)
+		if sited[v] || c.Select.Excludes(v, consumers) != "" {
 			continue
 		}
 		if why := otherReason(c, v); why != "" {
-			c.Skip(v, readers, why)
+			c.Skip(v, consumers, why)
 		}
 	}
 }
 
-// standing says what v is to its first reader, or "".
+// otherReason is that reason by v's first consumer, or "".
 func otherReason(c *pass.Context, v *ir.Value) string {
 	leaves := pass.Leaves(v)
 	if len(leaves) == 0 || leaves[0].Node == nil {

@@ -11,19 +11,19 @@ import (
 	"github.com/mcompress/mcompress/quantize/internal/spec"
 )
 
-// A reach is how far values between nodes go while the model runs over samples.
+// An activationRange is the maximum magnitudes of activations on calibration samples.
 type activationRange struct {
 	t       *HalfType
 	values  []*ir.Value          // of the main graph
-	maxBits map[*ir.Value]uint32 // bits of the largest magnitude
-	masked  map[*ir.Value]bool   // may hold what stands for infinity
+	maxBits map[*ir.Value]uint32 // bits of the maximum magnitude
+	masked  map[*ir.Value]bool   // may contain stand-ins for infinity, of attention masks
 }
 
-// nearEnd is the part of the range that samples may reach: others go somewhat further.
+// rangeMargin is the fraction of the type's range that samples may use: other inputs have somewhat larger activations.
 const rangeMargin = 0.5
 
-// measure finds the values that come near the end of the type's range or go beyond it. They stay float32, and so do the
-// nodes around them.
+// measureActivations finds the activations close to, or beyond, the end of the type's range. They and the nodes around them stay
+// float32.
 func (x *graphConversion) measureActivations() error {
 	switch {
 	case x.Data == nil: // the range is that of float32
@@ -43,7 +43,7 @@ func (x *graphConversion) measureActivations() error {
 	return nil
 }
 
-// run looks at all values of the main graph.
+// observe observes all values of the main graph.
 func (r *activationRange) observe(c *pass.Context, d *calibrate.Data) error {
 	named := map[string]*ir.Value{}
 	var names []string
@@ -62,7 +62,7 @@ func (r *activationRange) observe(c *pass.Context, d *calibrate.Data) error {
 	})
 }
 
-// largest is the bits of the largest finite magnitude, in masks of what does not stand for infinity.
+// maxFiniteBits is the bits of the maximum finite magnitude, without stand-ins for infinity in masked values.
 func (r *activationRange) maxFiniteBits(v *ir.Value, x []float32) uint32 {
 	end := uint32(spec.InfBits)
 	if r.masked[v] {
@@ -81,7 +81,7 @@ func (r *activationRange) maxFiniteBits(v *ir.Value, x []float32) uint32 {
 	return most
 }
 
-// far is why v stays float32, or "".
+// outOfRange is why v stays float32, or "".
 func (r *activationRange) outOfRange(v *ir.Value) string {
 	if r == nil || math.Float32frombits(r.maxBits[v]) < rangeMargin*r.t.largest {
 		return ""
@@ -89,7 +89,7 @@ func (r *activationRange) outOfRange(v *ir.Value) string {
 	return fmt.Sprintf("values that they read or make come near the end of %s's range, or go beyond it", r.t.DType)
 }
 
-// report says which values go too far, or else which goes furthest.
+// report notes the values out of range, or else the largest one.
 func (r *activationRange) report(c *pass.Context) {
 	var furthest *ir.Value
 	for _, v := range r.values {
@@ -109,13 +109,13 @@ func (r *activationRange) of(v *ir.Value) string {
 	return fmt.Sprintf("it reaches %g on the samples, and %s ends at %g", math.Float32frombits(r.maxBits[v]), r.t.DType, r.t.largest)
 }
 
-// hands are the operators that hand elements on, whatever they do with others.
+// moveOps are the operators that copy elements of an input.
 var moveOps = map[string]bool{
 	"Cast": true, "Concat": true, "Flatten": true, "Gather": true, "Identity": true, "Neg": true, "Reshape": true, "Slice": true, "Split": true,
 	"Squeeze": true, "Tile": true, "Transpose": true, "Trilu": true, "Unsqueeze": true,
 }
 
-// masked are the values that constants which stand for infinity go into, up to the next operator that takes them as such.
+// maskedValues are the values that stand-ins for infinity reach, up to the next operator that uses them.
 func (x *graphConversion) maskedValues() map[*ir.Value]bool {
 	masked := map[*ir.Value]bool{}
 	var follow func(v *ir.Value)

@@ -14,21 +14,21 @@ import (
 	"github.com/mcompress/mcompress/quantize/internal/weights"
 )
 
-// smallConst is the size, in elements, up to which constants are read beforehand: masks, scales, small biases.
+// maxSmallConst is the size, in elements, up to which constants are read in advance: masks, scales, small biases.
 const maxSmallConst = 1024
 
-// A conversion makes a whole graph compute in the narrow type.
+// A graphConversion converts a whole graph to 16-bit arithmetic.
 type graphConversion struct {
 	*Converter
 	c           *pass.Context
 	plan        *precision.Plan
-	keptFloat   map[*ir.Node]string  // nodes that a constant keeps in float32
-	fills       map[*ir.Value]bool   // constants that stand for infinity
-	activations *activationRange     // of values between nodes; nil if nobody looked
-	notes       map[*ir.Value]string // what is worth knowing of a constant
+	keptFloat   map[*ir.Node]string  // nodes that stay float32 because of a constant
+	fills       map[*ir.Value]bool   // constants that are stand-ins for infinity
+	activations *activationRange     // nil without calibration samples
+	notes       map[*ir.Value]string // of constants, for the ledger
 }
 
-// convert makes the graph compute in the narrow type. Weights whose readers stay float32 are stored behind a Cast.
+// convert converts the graph to 16-bit arithmetic. Weights with float32 consumers are stored before a Cast.
 func (w *Converter) convert(c *pass.Context) error {
 	x := newConversion(w, c)
 	if err := x.findFloatConstants(); err != nil {
@@ -44,10 +44,10 @@ func newConversion(w *Converter, c *pass.Context) *graphConversion {
 	return &graphConversion{Converter: w, c: c, keptFloat: map[*ir.Node]string{}, fills: map[*ir.Value]bool{}, notes: map[*ir.Value]string{}}
 }
 
-// rewrite changes the graph by what is known now.
+// rewrite changes the graph.
 func (x *graphConversion) rewrite() error {
 	w, c := x.Converter, x.c
-	x.plan = precision.New(c.Model, precision.Options{To: w.DType, KeepIO: w.KeepIO, Stays: x.staysFloat, Far: x.activations.outOfRange})
+	x.plan = precision.New(c.Model, precision.Options{To: w.DType, KeepIO: w.KeepIO, Stays: x.keptInFloat, Far: x.activations.outOfRange})
 	taken, rest := x.splitConstants()
 	if len(taken) == 0 {
 		return w.store(c, rest)
@@ -75,7 +75,7 @@ func (x *graphConversion) rewrite() error {
 	return w.store(c, rest)
 }
 
-// look finds the constants that keep their readers in float32.
+// findFloatConstants finds the constants whose consumers stay float32.
 func (x *graphConversion) findFloatConstants() error {
 	for g := range x.c.Model.Graphs() {
 		for _, v := range g.Consts() {
@@ -99,7 +99,7 @@ func (x *graphConversion) findFloatConstants() error {
 	return nil
 }
 
-// wide is why v stays float32 with what reads it, or "".
+// keepsFloat is why v and its consumers stay float32, or "".
 func (x *graphConversion) keepsFloat(v *ir.Value) (string, error) {
 	sel := x.c.Select
 	sel.MinSize = 0
@@ -126,8 +126,8 @@ func (x *graphConversion) keepsFloat(v *ir.Value) (string, error) {
 	return "", nil
 }
 
-// asInfinity is the bits of 1e8: constants from there on, in masks, bounds and sums, stand for infinity, and the largest number does
-// as well.
+// maskBits is the bits of 1e8: larger constants of masks, bounds and sums are stand-ins for infinity, for which the largest
+// number works, too.
 const maskBits = 0x4cbebc20
 
 var maskOps = map[string]bool{"Add": true, "Clip": true, "Expand": true, "Max": true, "Min": true, "Mul": true, "Pad": true, "ScatterElements": true, "ScatterND": true, "Sub": true, "Where": true}
@@ -141,14 +141,14 @@ func (x *graphConversion) isFill(v *ir.Value) bool {
 	return v.Const.Elems() <= maxSmallConst
 }
 
-func (x *graphConversion) staysFloat(n *ir.Node) string {
+func (x *graphConversion) keptInFloat(n *ir.Node) string {
 	if x.Converter.KeepFloat32.Node(n) {
 		return "selected by --keep-float32"
 	}
 	return x.keptFloat[n]
 }
 
-// sort splits the constants into those that some node reads in the narrow type, and the other weights.
+// splitConstants splits the constants into those with a 16-bit consumer, and the other weights.
 func (x *graphConversion) splitConstants() (taken, rest []*ir.Value) {
 	for g := range x.c.Model.Graphs() {
 		for _, v := range g.Consts() {
@@ -163,7 +163,7 @@ func (x *graphConversion) splitConstants() (taken, rest []*ir.Value) {
 	return taken, rest
 }
 
-// noteGuarded says which nodes stay float32.
+// noteFloatNodes notes the nodes that stay float32.
 func (x *graphConversion) noteFloatNodes() {
 	var order []string
 	labels := map[string][]string{}
@@ -186,13 +186,13 @@ func (x *graphConversion) noteFloatNodes() {
 	}
 }
 
-// constant stores v in the narrow type.
+// constant stores v in the 16-bit type.
 func (x *graphConversion) constant(v *ir.Value) *storedHalf {
 	t := x.recipe(v.Const, x.Clamp || x.fills[v], v.Const.Elems() <= maxSmallConst).Derive()[0]
 	return &storedHalf{of: v.Name, form: x.form(v), stored: v.Graph().AddConst(v.Name+"_h", t)}
 }
 
-// form tells tables from other weights.
+// form distinguishes tables from other weights.
 func (x *graphConversion) form(v *ir.Value) pass.Form {
 	for _, u := range v.Uses() {
 		if u.Node == nil || !u.Node.Op.Is("Gather") || u.Index > 0 {
@@ -202,9 +202,10 @@ func (x *graphConversion) form(v *ir.Value) pass.Form {
 	return x.lookup
 }
 
-// stand gives the readers of v the narrow constant; others keep v if it is small, or read the narrow one through a Cast.
+// replaceConstant connects the consumers of v to the 16-bit constant; float32 consumers keep v if it is small, or read the
+// constant through a Cast.
 func (x *graphConversion) replaceConstant(v *ir.Value, h *storedHalf) {
-	before, readers := v.Const, pass.Readers(v)
+	before, consumers := v.Const, pass.Readers(v)
 	keeps := v.Const.Elems() <= maxSmallConst
 	for _, u := range slices.Clone(v.Uses()) {
 		switch {
@@ -223,7 +224,7 @@ func (x *graphConversion) replaceConstant(v *ir.Value, h *storedHalf) {
 		}
 	}
 	if pass.IsWeight(before) {
-		x.c.Changed(v, before, readers, h.row(v, x.notes[v]))
+		x.c.Changed(v, before, consumers, h.row(v, x.notes[v]))
 	} else {
 		weights.RemoveFromInputs(v)
 	}
@@ -234,7 +235,7 @@ func (x *graphConversion) replaceConstant(v *ir.Value, h *storedHalf) {
 	v.Drop()
 }
 
-// castDown leaves v, which is too small to be selected, as it is, with a Cast behind it.
+// castUnselected keeps v, which is not selected, and inserts a Cast after it.
 func (x *graphConversion) castUnselected(v *ir.Value, why string) {
 	g := v.Graph()
 	var y *ir.Value
@@ -256,7 +257,7 @@ func replaceOutput(u ir.Use, w *ir.Value) {
 	u.Graph.SetOutputs(outputs...)
 }
 
-// bounded is a float32 constant within the narrow type's range, so that what is computed from it is not beyond.
+// clampedConstant is a float32 constant within the 16-bit type's range, so that results computed from it are, too.
 func (x *graphConversion) clampedConstant(t *ir.Tensor) *ir.Tensor {
 	r := &ir.Recipe{Name: "bound", In: []*ir.Tensor{t}, Out: []ir.Spec{t.Spec}, Work: ir.CopyBuffer}
 	r.Run = func(_ context.Context, in []io.ReaderAt, out []io.Writer) error {
@@ -271,7 +272,7 @@ func (x *graphConversion) clampedConstant(t *ir.Tensor) *ir.Tensor {
 	return r.Derive()[0]
 }
 
-// narrowed is the narrow tensor of one that stands in an attribute.
+// attributeConstant is the 16-bit tensor of one in an attribute.
 func (x *graphConversion) attributeConstant(t *ir.Tensor) *ir.Tensor {
 	return x.recipe(t, true, true).Derive()[0]
 }

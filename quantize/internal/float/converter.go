@@ -9,11 +9,11 @@ import (
 	"github.com/mcompress/mcompress/quantize/internal/weights"
 )
 
-// A narrowing is one run of float16 or bfloat16.
+// A Converter converts a model to float16 or bfloat16.
 type Converter struct {
 	*HalfType
-	Compute     bool       // the graph computes in the narrow type too
-	KeepIO      bool       // callers see float32
+	Compute     bool       // 16-bit arithmetic, too
+	KeepIO      bool       // inputs and outputs of the model stay float32
 	KeepFloat32 pass.Globs // nodes that stay float32
 	Clamp       bool       // weights beyond the range become the largest number
 	Data        *calibrate.Data
@@ -33,8 +33,7 @@ func (w *Converter) Run(c *pass.Context) error {
 	return w.store(c, c.Weights())
 }
 
-// raiseIfBelow raises the opset to what is wanted, or at least what is needed, where that can be. Weights of models that
-// stay below are left alone, one by one.
+// raiseIfBelow raises the opset to want, or else to need, if possible. Without it, weights are skipped one by one.
 func raiseIfBelow(c *pass.Context, want, need int64) error {
 	var no *opset.Unsupported
 	for _, to := range []int64{want, need} {

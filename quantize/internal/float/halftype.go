@@ -9,8 +9,8 @@ import (
 
 var BFloat16Type = HalfType{
 	DType:        ir.BFloat16,
-	opset:        13, // whose Cast knows it
-	computeOpset: 22, // whose Conv does
+	opset:        13, // of Cast
+	computeOpset: 22, // of Conv
 	stored:       pass.CastBFloat16,
 	computed:     pass.BFloat16,
 	lookup:       pass.BFloat16,
@@ -34,18 +34,18 @@ var Binary16 = HalfType{
 	write:        kernel.F16FromF32,
 }
 
-// castByNumber is the first opset whose Cast names its type by number.
+// castByNumber is the first opset whose Cast has its type as a number.
 const castByNumber = 6
 
-// A narrowType is a float of 16 bits: its range, and how a model holds it.
+// A HalfType is a float of 16 bits: its range, and its forms in a model.
 type HalfType struct {
 	DType               ir.DType
-	opset, computeOpset int64     // the first ones that can store it and compute in it
-	stored              pass.Form // behind a Cast
-	computed, lookup    pass.Form // as it is, and as a table
+	opset, computeOpset int64     // the first ones for storage and for arithmetic
+	stored              pass.Form // before a Cast
+	computed, lookup    pass.Form // read by its consumers, and as a table
 	largest             float32
 	Overflow            uint32 // bits of the smallest float32 that rounds to infinity
 	minNormal           uint32 // bits of the smallest normal number
 	write               func(dst []uint16, x []float32)
-	Note                string // of a model that computes in it
+	Note                string // on models that compute in it
 }

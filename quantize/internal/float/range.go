@@ -12,13 +12,13 @@ import (
 	"github.com/mcompress/mcompress/quantize/internal/spec"
 )
 
-// A census counts what of a weight the narrow type does not hold.
+// A rangeCount counts the elements of a weight out of the type's range.
 type rangeCount struct {
-	maxBits               uint32 // of the largest magnitude
+	maxBits               uint32 // of the maximum magnitude
 	overflows, underflows int64  // elements that would become infinite, or zero though they are not
 }
 
-// trouble is why a weight with these values stays float32, or "".
+// unfitReason is why a weight with these values stays float32, or "".
 func (w *Converter) unfitReason(s rangeCount) string {
 	size := math.Float32frombits(s.maxBits)
 	switch {
@@ -58,7 +58,7 @@ func (w *Converter) count(s *rangeCount, x []float32) {
 	}
 }
 
-// vanishes reports whether x rounds to zero.
+// underflows reports whether x rounds to zero.
 func (w *Converter) underflows(x float32) bool {
 	var h [1]uint16
 	w.write(h[:], []float32{x})
@@ -75,7 +75,7 @@ func (w *Converter) scan(c *pass.Context, t *ir.Tensor) (rangeCount, error) {
 	return s, err
 }
 
-// recipe makes the narrow tensor of t; finite values beyond the range become the largest where clamp says so.
+// recipe converts t; clamp replaces finite values beyond the range by the largest number.
 func (w *Converter) recipe(t *ir.Tensor, clamp, infinite bool) *ir.Recipe {
 	return &ir.Recipe{
 		Name: w.DType.String(),
@@ -116,7 +116,7 @@ func (w *Converter) recipe(t *ir.Tensor, clamp, infinite bool) *ir.Recipe {
 	}
 }
 
-// clampTo brings finite values into the range.
+// clampTo clamps finite values to the range.
 func (w *Converter) clampTo(x []float32) {
 	if kernel.AbsMaxBits(x) < w.Overflow {
 		return

@@ -14,13 +14,13 @@ import (
 	"github.com/mcompress/mcompress/quantize/internal/weights"
 )
 
-// small stores weights in a small float.
+// A SmallFloatQuantizer stores weights as floats of at most 8 bits.
 type SmallFloatQuantizer struct {
 	spec.SmallFloat
 	Form      pass.Form
 	PerTensor bool
-	Encode    func(t spec.SmallFloat, v *ir.Value, axes []int) spec.SmallFloatEncoding // nil where none can be
-	Note      string                                                                   // of each weight
+	Encode    func(t spec.SmallFloat, v *ir.Value, axes []int) spec.SmallFloatEncoding // nil if it does not support the weight
+	Note      string                                                                   // on each weight
 }
 
 func (w *SmallFloatQuantizer) Run(c *pass.Context) error {
@@ -58,13 +58,13 @@ func (w *SmallFloatQuantizer) Run(c *pass.Context) error {
 	return nil
 }
 
-// raise brings the model to the opset of the type if some weight would be stored in it.
+// raise raises the model to the opset of the type if some weight is stored in it.
 func (w *SmallFloatQuantizer) raise(c *pass.Context) error {
-	wants := func(v *ir.Value) bool {
+	fits := func(v *ir.Value) bool {
 		_, reason := w.planAnyOpset(c, v)
 		return reason == ""
 	}
-	if !weights.OpsetBelow(c.Model, w.Opset) || !slices.ContainsFunc(c.Weights(), wants) {
+	if !weights.OpsetBelow(c.Model, w.Opset) || !slices.ContainsFunc(c.Weights(), fits) {
 		return nil
 	}
 	var no *opset.Unsupported
@@ -82,7 +82,7 @@ func (w *SmallFloatQuantizer) plan(c *pass.Context, v *ir.Value) (spec.SmallFloa
 	return w.planAnyOpset(c, v)
 }
 
-// fits is v in the type, whatever the opset is, or the reason why it is left alone.
+// planAnyOpset is the encoding of v, whatever the opset, or the reason why it is skipped.
 func (w *SmallFloatQuantizer) planAnyOpset(c *pass.Context, v *ir.Value) (spec.SmallFloatEncoding, string) {
 	if r := c.Select.Excludes(v, pass.Readers(v)); r != "" {
 		return nil, r
@@ -111,7 +111,7 @@ func (w *SmallFloatQuantizer) planAnyOpset(c *pass.Context, v *ir.Value) (spec.S
 	return p, ""
 }
 
-// unfit reads the weight and says what rules it out.
+// unfit reads the weight and returns why no scale represents it.
 func (w *SmallFloatQuantizer) unfit(c *pass.Context, p spec.SmallFloatEncoding) (string, error) {
 	r := p.Recipe()
 	in, err := c.Eval.Open(c, r.In[0])
@@ -125,34 +125,34 @@ func (w *SmallFloatQuantizer) unfit(c *pass.Context, p spec.SmallFloatEncoding) 
 	return "", err
 }
 
-// A smallStored is a weight whose codes and scales are constants of the model.
+// A storedSmallFloat is a weight whose quantized values and scales are constants of the model.
 type storedSmallFloat struct {
 	spec.SmallFloatEncoding
-	of            string
-	codes, scales *ir.Value
-	dense         *ir.Value // what its readers take
+	of                string
+	quantized, scales *ir.Value
+	dense             *ir.Value // the dequantized weight
 }
 
 func storeSmallFloat(v *ir.Value, p spec.SmallFloatEncoding) *storedSmallFloat {
 	g, ts := v.Graph(), p.Recipe().Derive()
-	s := &storedSmallFloat{SmallFloatEncoding: p, of: v.Name, codes: g.AddConst(v.Name+"_q", ts[spec.OutQuantized]), scales: g.AddConst(v.Name+"_s", ts[spec.OutScales])}
+	s := &storedSmallFloat{SmallFloatEncoding: p, of: v.Name, quantized: g.AddConst(v.Name+"_q", ts[spec.OutQuantized]), scales: g.AddConst(v.Name+"_s", ts[spec.OutScales])}
 	at := g.First()
-	s.dense = p.EmitDequantize(g, at, s.codes, s.scales)
+	s.dense = p.EmitDequantize(g, at, s.quantized, s.scales)
 	if v.Const.DType != ir.Float {
 		s.dense = g.Insert(at, "Cast", []*ir.Value{s.dense}, ir.IntAttr("to", int64(v.Const.DType)))
 	}
 	return s
 }
 
-// stand puts s in the place of v, which has equal values.
+// replace replaces v, which has equal values, by s.
 func (w *SmallFloatQuantizer) replace(c *pass.Context, v *ir.Value, s *storedSmallFloat) {
-	before, readers := v.Const, pass.Readers(v)
+	before, consumers := v.Const, pass.Readers(v)
 	r := pass.Row{
 		Form:    w.Form,
 		Reason:  weights.JoinNotes(weights.RemoveFromInputs(v), w.Note),
 		Restore: s.Restore,
 		After: []pass.Part{
-			{Role: pass.Payload, Value: s.codes, Tensor: s.codes.Const},
+			{Role: pass.Payload, Value: s.quantized, Tensor: s.quantized.Const},
 			{Role: pass.Scales, Value: s.scales, Tensor: s.scales.Const},
 		},
 	}
@@ -160,6 +160,6 @@ func (w *SmallFloatQuantizer) replace(c *pass.Context, v *ir.Value, s *storedSma
 		r.SharedWith = s.of
 	}
 	v.ReplaceUses(s.dense)
-	c.Changed(v, before, readers, r)
+	c.Changed(v, before, consumers, r)
 	v.Drop()
 }

@@ -11,10 +11,10 @@ import (
 	"github.com/mcompress/mcompress/quantize/internal/weights"
 )
 
-// castBytes is what a Cast node and the longer names take.
+// castBytes is the size of a Cast node and the longer names.
 const castBytes = 80
 
-// store keeps vs in the narrow type behind a Cast.
+// store stores vs in the 16-bit type before a Cast.
 func (w *Converter) store(c *pass.Context, vs []*ir.Value) error {
 	var fit []*ir.Value
 	notes := map[*ir.Value]string{}
@@ -46,7 +46,7 @@ func (w *Converter) store(c *pass.Context, vs []*ir.Value) error {
 	return nil
 }
 
-// examine reads t where its values have to be known beforehand, and says what is worth knowing, or why it stays.
+// examine reads t if its values must be known in advance, and returns a note, or why it is skipped.
 func (w *Converter) examine(c *pass.Context, t *ir.Tensor) (note, reason string, err error) {
 	if !c.Precheck && !w.Clamp {
 		return "", "", nil
@@ -63,8 +63,8 @@ func (w *Converter) clamped(s rangeCount) string {
 }
 
 func (w *Converter) refuse(c *pass.Context, v *ir.Value) string {
-	readers := pass.Readers(v)
-	if r := c.Select.Excludes(v, readers); r != "" {
+	consumers := pass.Readers(v)
+	if r := c.Select.Excludes(v, consumers); r != "" {
 		return r
 	}
 	t := v.Const
@@ -85,7 +85,7 @@ func (w *Converter) refuse(c *pass.Context, v *ir.Value) string {
 			return "a graph output reads it"
 		}
 	}
-	for _, n := range readers {
+	for _, n := range consumers {
 		if !ir.DefaultDomain(n.Op.Domain) && !weights.CallsFunction(c.Model, n) || weights.ReadsQuantized[n.Op.Type] {
 			return fmt.Sprintf("%s may want a constant of its exact type", pass.Labels([]*ir.Node{n})[0])
 		}
@@ -93,7 +93,7 @@ func (w *Converter) refuse(c *pass.Context, v *ir.Value) string {
 	return ""
 }
 
-// A half is a weight stored in a narrow type, with the Cast that makes it float again.
+// A storedHalf is a weight stored in a 16-bit type, with the Cast to float32.
 type storedHalf struct {
 	of     string
 	form   pass.Form
@@ -108,16 +108,16 @@ func (w *Converter) half(v *ir.Value) *storedHalf {
 	return h
 }
 
-// stand puts h in the place of v, which has equal values.
+// replace replaces v, which has equal values, by h.
 func (h *storedHalf) replace(c *pass.Context, v *ir.Value, note string) {
-	before, readers := v.Const, pass.Readers(v)
+	before, consumers := v.Const, pass.Readers(v)
 	r := h.row(v, note)
 	v.ReplaceUses(h.cast)
-	c.Changed(v, before, readers, r)
+	c.Changed(v, before, consumers, r)
 	v.Drop()
 }
 
-// row is the ledger's line for v, which h stands for from now on.
+// row is the ledger row of v, which h replaces.
 func (h *storedHalf) row(v *ir.Value, note string) pass.Row {
 	before := v.Const
 	r := pass.Row{
@@ -132,7 +132,7 @@ func (h *storedHalf) row(v *ir.Value, note string) pass.Row {
 	return r
 }
 
-// widen is a view of half-precision values as a float type.
+// widen is a view of 16-bit floats as another float type.
 func widen(s ir.Spec, half *ir.Tensor) *ir.Tensor {
 	r := &ir.Recipe{Name: "widen", In: []*ir.Tensor{half}, Out: []ir.Spec{s}, Work: ir.CopyBuffer * 3 / 2}
 	r.Run = func(ctx context.Context, in []io.ReaderAt, out []io.Writer) error {

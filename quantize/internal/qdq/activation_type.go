@@ -9,7 +9,7 @@ import (
 	"github.com/mcompress/mcompress/quantize/internal/spec"
 )
 
-// payload is a code as the bytes of a constant.
+// constant is a quantized value as the payload of a constant.
 func (r *ActivationType) constant(code int64) []byte {
 	if r.is16Bit() {
 		return kernel.Bytes([]uint16{uint16(code)})
@@ -17,7 +17,7 @@ func (r *ActivationType) constant(code int64) []byte {
 	return []byte{byte(code)}
 }
 
-// round gives each of x the value of its code.
+// fakeQuantize replaces each of x by its dequantized value.
 func (r *ActivationType) fakeQuantize(x []float32, within calibrate.Range) {
 	scale, zero, _ := r.qparams(within)
 	low, top := float32(r.min-zero), float32(r.max-zero)
@@ -26,7 +26,7 @@ func (r *ActivationType) fakeQuantize(x []float32, within calibrate.Range) {
 	}
 }
 
-// A codeRange is the codes of activations.
+// An ActivationType is the quantized data type of activations.
 type ActivationType struct {
 	DType     ir.DType
 	min, max  int64
@@ -44,7 +44,7 @@ func ActivationTypeOf(name string) ActivationType {
 
 func (r *ActivationType) is16Bit() bool { return r.max-r.min > math.MaxUint8 }
 
-// fit gives scale and zero point for what lies in a range, false for a scale below what float32 holds in full.
+// qparams is the scale and zero point of a range, false for a scale that is not a normal float32.
 func (r *ActivationType) qparams(x calibrate.Range) (scale float32, zero int64, ok bool) {
 	middle := (r.min + r.max + 1) / 2
 	if r.Symmetric {

@@ -16,21 +16,20 @@ import (
 	"github.com/mcompress/mcompress/quantize/internal/weights"
 )
 
-// A bias is that of one layer as it will be stored.
+// A biasEncoding is the bias of a layer as it will be stored.
 type biasEncoding struct {
 	encoding        *spec.PerChannel // of the layer's weight
 	weight          *rewrite.PerChannel
 	bias            *ir.Tensor
 	group           int64
-	activationScale float32   // scale of what the layer reads
-	means           []float64 // of what it reads, by channel; nil to leave the bias as it is
+	activationScale float32   // scale of the layer's input
+	means           []float64 // of the layer's input, by channel; nil without bias correction
 	float           bool
 }
 
-// bias stores l's bias: as int32 codes that are added to the sums of products, whose scale is the product of the
-// activation's and the weight's, or as floats.
+// bias stores l's bias as int32, whose scale is the product of the activation's and the weight's, or as floats.
 func (e *emitter) bias(l *quantizedLayer, k *biasEncoding) {
-	readers, reason := pass.Readers(l.bias), weights.RemoveFromInputs(l.bias)
+	consumers, reason := pass.Readers(l.bias), weights.RemoveFromInputs(l.bias)
 	ts := k.recipe().Derive()
 	now := e.g.AddConst(l.bias.Name+"_q", ts[0])
 	parts := []pass.Part{{Role: pass.Payload, Value: now, Tensor: ts[0]}}
@@ -50,11 +49,11 @@ func (e *emitter) bias(l *quantizedLayer, k *biasEncoding) {
 	l.bias.Drop()
 	if !e.biases[l.bias] {
 		e.biases[l.bias] = true
-		e.c.Changed(l.bias, k.bias, readers, pass.Row{Form: form, Reason: reason, After: parts, Restore: k.restore()})
+		e.c.Changed(l.bias, k.bias, consumers, pass.Row{Form: form, Reason: reason, After: parts, Restore: k.restore()})
 	}
 }
 
-// recipe makes codes and scales, or floats.
+// recipe computes quantized values and scales, or floats.
 func (k *biasEncoding) recipe() *ir.Recipe {
 	r := &ir.Recipe{Name: "quantize-bias", In: []*ir.Tensor{k.bias, k.weight.ScaleValue.Const}, Work: 12 * k.bias.Elems()}
 	if k.means != nil {
@@ -84,35 +83,35 @@ func (k *biasEncoding) run(ctx context.Context, in []io.ReaderAt, out []io.Write
 		_, err := out[0].Write(kernel.Bytes(x))
 		return err
 	}
-	codes, err := quantizeBias(k.bias.Name, x, scales, k.activationScale)
+	quantized, err := quantizeBias(k.bias.Name, x, scales, k.activationScale)
 	if err != nil {
 		return err
 	}
-	if _, err := out[0].Write(kernel.Bytes(codes)); err != nil {
+	if _, err := out[0].Write(kernel.Bytes(quantized)); err != nil {
 		return err
 	}
 	_, err = out[1].Write(kernel.Bytes(scales))
 	return err
 }
 
-// biasCodes turns the scales of weights into those of the bias, and rounds it.
+// quantizeBias turns the scales of weights into those of the bias, and quantizes it.
 func quantizeBias(name string, x, scales []float32, activation float32) ([]int32, error) {
 	for i := range scales {
 		scales[i] *= activation
 	}
-	codes := make([]int32, len(x))
+	quantized := make([]int32, len(x))
 	for i := range x {
 		s := scales[i%len(scales)]
 		q := math.RoundToEven(float64(x[i]) / float64(s))
-		if !(math.Abs(q) < math.MaxInt32/2) { // sums of products need room too
+		if !(math.Abs(q) < math.MaxInt32/2) { // leaves room for sums of products
 			return nil, &pass.Unfit{Tensor: name, Reason: fmt.Sprintf("%g is out of reach of 32-bit codes at the scale %g of its layer", x[i], s)}
 		}
-		codes[i] = int32(q)
+		quantized[i] = int32(q)
 	}
-	return codes, nil
+	return quantized, nil
 }
 
-// restore makes the float bias of its parts, unless it was changed on purpose.
+// restore is the float bias from its parts, nil with bias correction.
 func (k *biasEncoding) restore() func([]*ir.Tensor) *ir.Tensor {
 	if k.means != nil {
 		return nil
@@ -120,12 +119,12 @@ func (k *biasEncoding) restore() func([]*ir.Tensor) *ir.Tensor {
 	return func(parts []*ir.Tensor) *ir.Tensor {
 		r := &ir.Recipe{Name: "dequantize-bias", In: parts, Out: []ir.Spec{k.bias.Spec}, Work: 12 * k.bias.Elems()}
 		r.Run = func(_ context.Context, in []io.ReaderAt, out []io.Writer) error {
-			codes, scales := make([]int32, k.bias.Elems()), make([]float32, k.encoding.Layout.NumScales())
-			if err := errors.Join(ir.ReadFull(in[0], kernel.Bytes(codes), 0), ir.ReadFull(in[1], kernel.Bytes(scales), 0)); err != nil {
+			quantized, scales := make([]int32, k.bias.Elems()), make([]float32, k.encoding.Layout.NumScales())
+			if err := errors.Join(ir.ReadFull(in[0], kernel.Bytes(quantized), 0), ir.ReadFull(in[1], kernel.Bytes(scales), 0)); err != nil {
 				return err
 			}
-			x := make([]float32, len(codes))
-			for i, q := range codes {
+			x := make([]float32, len(quantized))
+			for i, q := range quantized {
 				x[i] = float32(q) * scales[i%len(scales)]
 			}
 			_, err := out[0].Write(kernel.Bytes(x))
@@ -135,8 +134,8 @@ func (k *biasEncoding) restore() func([]*ir.Tensor) *ir.Tensor {
 	}
 }
 
-// precheck, where the pipeline asks for it, reads weights and biases and takes the layers out whose values no codes can
-// stand for. It reports whether there are any.
+// precheck, in runs with that option, reads weights and biases and keeps layers in float whose values no scale represents. It
+// reports whether there are any.
 func (s *Quantizer) precheck(c *pass.Context, f *quantizedGraph, known map[string]calibrate.Summary) (some bool, err error) {
 	if !c.Precheck {
 		return false, nil

@@ -5,9 +5,9 @@ import (
 	"io"
 )
 
-// correct takes the mean of what rounding the weight adds to the layer's outputs out of the bias b: the sum over inputs of
-// the weight's error times the input's mean (Nagel et al.: Data-Free Quantization Through Weight Equalization and Bias
-// Correction, 2019, arXiv:1906.04721, section 4.2; the means are measured here). in are scales, weight and zero points.
+// correct subtracts the mean quantization error of the layer's outputs from the bias b: the sum over inputs of the weight's error
+// times the input's mean (Nagel et al.: Data-Free Quantization Through Weight Equalization and Bias Correction, 2019,
+// arXiv:1906.04721, section 4.2; the means are measured here). in are scales, weight and zero points.
 func (k *biasEncoding) correct(ctx context.Context, b []float32, in []io.ReaderAt) error {
 	var zeros io.ReaderAt
 	if len(in) > 2 {
@@ -19,7 +19,7 @@ func (k *biasEncoding) correct(ctx context.Context, b []float32, in []io.ReaderA
 	}
 	outs, ins, taps, turned := k.dims()
 	if outs*ins*taps != len(was) || int64(ins)*k.group != int64(len(k.means)) {
-		return nil // its input has not the channels that it says
+		return nil // the input has another number of channels than the weight
 	}
 	each := outs / int(k.group)
 	for o := range outs {
@@ -39,7 +39,7 @@ func (k *biasEncoding) correct(ctx context.Context, b []float32, in []io.ReaderA
 	return nil
 }
 
-// extents are outputs, inputs of one of them, and elements for each pair; turned says that inputs come first.
+// dims are outputs, inputs per output, and elements of each pair; turned reports that inputs come first.
 func (k *biasEncoding) dims() (outs, ins, taps int, turned bool) {
 	shape := k.encoding.Shape
 	if len(shape) > 2 {

@@ -10,16 +10,16 @@ import (
 	"github.com/mcompress/mcompress/quantize/internal/rewrite"
 )
 
-// An emitter puts QuantizeLinear and DequantizeLinear around what computes on codes.
+// An emitter inserts QuantizeLinear and DequantizeLinear around quantized nodes.
 type emitter struct {
 	*Quantizer
 	*quantizedGraph
 	g            *ir.Graph
 	known        map[string]calibrate.Summary
-	scaleSources map[*ir.Value]string              // names of values whose ranges stand for others', before anything changes
+	scaleSources map[*ir.Value]string              // names of the values whose scales others share, before rewriting
 	weights      map[*ir.Value]*ir.Value           // dequantized, by weight
 	stored       map[*ir.Value]*rewrite.PerChannel // by weight
-	biases       map[*ir.Value]bool                // that have their rows
+	biases       map[*ir.Value]bool                // that have ledger rows
 }
 
 // emit rewrites the graph.
@@ -48,21 +48,21 @@ func (s *Quantizer) emit(c *pass.Context, f *quantizedGraph, known map[string]ca
 	return nil
 }
 
-// scaleOf is that of v's codes.
+// scaleOf is the scale of v.
 func (e *emitter) scaleOf(v *ir.Value) float32 {
 	scale, _, _ := e.Activations.qparams(e.known[e.scaleSources[v]].Range)
 	return scale
 }
 
-// value looks at what reads and makes v, and returns what puts its codes in between.
+// value inspects consumers and producer of v, and returns a function that inserts its QuantizeLinear and DequantizeLinear.
 func (e *emitter) value(v *ir.Value) func() {
 	scale, zero, _ := e.Activations.qparams(e.known[e.scaleSources[v]].Range)
 	in := []*ir.Value{e.c.Const(e.g, ir.Float, nil, ir.Floats(scale)), e.c.Const(e.g, e.Activations.DType, nil, e.Activations.constant(zero))}
 	maker, exact := e.quantizedProducer(v), e.keepsFloat(v)
-	var readers []ir.Use
+	var consumers []ir.Use
 	for _, u := range v.Uses() {
 		if e.readsQuantized(u) {
-			readers = append(readers, u)
+			consumers = append(consumers, u)
 		}
 	}
 	if maker != nil && v.Producer() != maker {
@@ -71,7 +71,7 @@ func (e *emitter) value(v *ir.Value) func() {
 	return func() {
 		d, q := e.pair(v, in)
 		if exact {
-			for _, u := range readers {
+			for _, u := range consumers {
 				u.Node.SetInput(u.Index, d.Outputs[0])
 			}
 			q.SetInput(0, v)
@@ -82,7 +82,7 @@ func (e *emitter) value(v *ir.Value) func() {
 	}
 }
 
-// instead puts codes in the place of the activation a, whose work their ends do.
+// replaceActivation replaces the activation a, whose clipping the quantized range does.
 func (e *emitter) replaceActivation(a *ir.Node, scale []*ir.Value) {
 	pre := a.Input(0)
 	d, q := e.pair(pre, scale)
@@ -96,18 +96,18 @@ func (e *emitter) replaceActivation(a *ir.Node, scale []*ir.Value) {
 	}
 }
 
-// pair inserts both nodes behind what makes v; the first one does not read it yet.
+// pair inserts both nodes after the producer of v; the first one is not connected to it yet.
 func (e *emitter) pair(v *ir.Value, scale []*ir.Value) (d, q *ir.Node) {
 	at := e.g.First()
 	if n := v.Producer(); n != nil {
 		at = n.Next()
 	}
-	codes := e.g.Insert(at, "QuantizeLinear", append([]*ir.Value{nil}, scale...))
-	out := e.g.Insert(at, "DequantizeLinear", append([]*ir.Value{codes}, scale...))
-	return out.Producer(), codes.Producer()
+	quantized := e.g.Insert(at, "QuantizeLinear", append([]*ir.Value{nil}, scale...))
+	out := e.g.Insert(at, "DequantizeLinear", append([]*ir.Value{quantized}, scale...))
+	return out.Producer(), quantized.Producer()
 }
 
-// layer gives l its weight and bias as codes; its activation comes in codes of that scale.
+// layer quantizes l's weight and bias; scale is that of its input.
 func (e *emitter) layer(l *quantizedLayer, scale float32, means []float64) {
 	n, old := l.node, l.node.Input(1)
 	n.SetInput(1, e.weight(l))
@@ -118,7 +118,7 @@ func (e *emitter) layer(l *quantizedLayer, scale float32, means []float64) {
 	if l.bias == nil {
 		return
 	}
-	// ONNX Runtime quantizes float biases of Conv itself, of Gemm only in front of QuantizeLinear.
+	// ONNX Runtime quantizes float biases of Conv itself, of Gemm only before QuantizeLinear.
 	b := &biasEncoding{encoding: l.encoding, bias: l.bias.Const, weight: e.stored[l.weight], group: max(1, n.Int("group", 1)), activationScale: scale, float: l.float || e.FloatBias && l.consumer == nil}
 	if !e.NoBiasCorrection {
 		b.means = means
@@ -128,20 +128,20 @@ func (e *emitter) layer(l *quantizedLayer, scale float32, means []float64) {
 	}
 }
 
-// weight is l's weight behind DequantizeLinear, in front of the first layer that reads it.
+// weight is l's dequantized weight, inserted before the first layer that reads it.
 func (e *emitter) weight(l *quantizedLayer) *ir.Value {
 	if d := e.weights[l.weight]; d != nil {
 		return d
 	}
-	before, readers := l.weight.Const, pass.Readers(l.weight)
+	before, consumers := l.weight.Const, pass.Readers(l.weight)
 	st := rewrite.StorePerChannel(e.g, l.weight, l.encoding)
 	if l.float {
 		e.weights[l.weight], e.stored[l.weight] = rewrite.New(e.c).CastMul(st), st
-		e.c.Changed(l.weight, before, readers, e.row(l, st))
+		e.c.Changed(l.weight, before, consumers, e.row(l, st))
 		return e.weights[l.weight]
 	}
 	in := []*ir.Value{st.Quantized, st.ScaleValue}
-	// Without zero points ONNX Runtime runs Gemm in float, and fails to turn codes of MatMul into uint8.
+	// Without zero points ONNX Runtime computes Gemm in float, and fails to convert weights of MatMul to uint8.
 	if st.ZeroPointValue != nil {
 		in = append(in, st.ZeroPointValue)
 	} else if st.Spec.ZeroPoint() != 0 || l.consumer != nil {
@@ -153,12 +153,12 @@ func (e *emitter) weight(l *quantizedLayer) *ir.Value {
 	if st.Axis >= 0 {
 		axis := int64(0)
 		if l.consumer != nil {
-			axis = 1 // codes of products are stored as they multiply
+			axis = 1 // weights of products are stored in the orientation of the product
 		}
 		attrs = append(attrs, ir.IntAttr("axis", axis))
 	}
 	d := e.g.Insert(l.node, "DequantizeLinear", in, attrs...)
 	e.weights[l.weight], e.stored[l.weight] = d, st
-	e.c.Changed(l.weight, before, readers, e.row(l, st))
+	e.c.Changed(l.weight, before, consumers, e.row(l, st))
 	return d
 }

@@ -10,18 +10,17 @@ import (
 	"github.com/mcompress/mcompress/quantize/internal/weights"
 )
 
-// A layer is a Conv, MatMul or Gemm that multiplies an activation by a constant.
+// A quantizedLayer is a Conv, MatMul or Gemm of an activation and a constant.
 type quantizedLayer struct {
 	node     *ir.Node
 	weight   *ir.Value
 	consumer *weights.Consumer // nil for Conv
-	bias     *ir.Value         // nil where there is none
+	bias     *ir.Value         // nil if there is none
 	encoding *spec.PerChannel
 	float    bool // its activations stay float
 }
 
-// layersOf finds the layers of the main graph that can compute on codes, by node. Weights that
-// cannot be stored for that are left to others.
+// layersOf finds the layers of the main graph that support quantized activations, by node. Other weights are left to weight-int8.
 func (s *Quantizer) layersOf(c *pass.Context) map[*ir.Node]*quantizedLayer {
 	found := map[*ir.Node]*quantizedLayer{}
 	for n := range c.Model.Graph.Nodes() {
@@ -81,7 +80,7 @@ func (s *Quantizer) matrixLayer(c *pass.Context, st *weights.Consumer) *quantize
 	return s.withScales(l)
 }
 
-// scaled sets the grid of l's scales. It returns nil if l's bias is not one number a channel.
+// withScales sets the granularity of l's scales. It returns nil if l's bias is not one element per channel.
 func (s *Quantizer) withScales(l *quantizedLayer) *quantizedLayer {
 	channels := l.encoding.Shape[l.encoding.Axis]
 	if b := l.bias; b != nil && (b.Const == nil || b.Const.DType != ir.Float || b.Const.Elems() != channels || b.Const.Shape[len(b.Const.Shape)-1] != channels) {
@@ -100,21 +99,21 @@ func (s *Quantizer) withScales(l *quantizedLayer) *quantizedLayer {
 	return l
 }
 
-// weights is the scheme of weights: zero points of channels have no place in QLinearConv.
+// weightSpec is the scheme of weights: QLinearConv has no zero points per channel.
 func (s *Quantizer) weightSpec() spec.QuantSpec {
 	w := s.Spec
 	w.Symmetric = w.Symmetric || !w.PerTensor
 	return w
 }
 
-// refuses reports whether l's weight is not selected, cannot be replaced, or is better left as it is.
+// refuses reports whether l's weight is not selected, cannot be replaced, or would grow.
 func (s *Quantizer) refuses(c *pass.Context, l *quantizedLayer, all map[*ir.Node]*quantizedLayer) bool {
 	w := l.weight
 	if w.Ambiguous || w.Graph() != c.Model.Graph || w.Const.DType != ir.Float || c.Select.Excludes(w, pass.Readers(w)) != "" {
 		return true
 	}
 	leaves := pass.Leaves(w)
-	// For CPUs without VNNI ONNX Runtime turns int8 codes into uint8, and fails where several read them.
+	// For CPUs without VNNI ONNX Runtime converts int8 weights to uint8, and fails if they have several consumers.
 	l.encoding.Spec.Unsigned = l.encoding.Spec.Unsigned || len(leaves) > 1
 	for _, u := range leaves {
 		o := all[u.Node]
@@ -125,12 +124,12 @@ func (s *Quantizer) refuses(c *pass.Context, l *quantizedLayer, all map[*ir.Node
 	return w.Const.Bytes() <= l.encoding.Bytes()+rewrite.GraphBytes(rewrite.DequantizeBytes, 1, w)
 }
 
-// like reports whether both can read the same codes.
+// sameEncoding reports whether both can read the same quantized weight.
 func (l *quantizedLayer) sameEncoding(o *quantizedLayer) bool {
 	return l.float == o.float && l.encoding.Axis == o.encoding.Axis && l.encoding.Transpose == o.encoding.Transpose && slices.Equal(l.encoding.Shape, o.encoding.Shape)
 }
 
-// row is the ledger's line for l's weight.
+// row is the ledger row of l's weight.
 func (s *Quantizer) row(l *quantizedLayer, st *rewrite.PerChannel) pass.Row {
 	r := pass.Row{Form: qdqForm, After: st.Parts(), Restore: st.Restore}
 	if l.float {

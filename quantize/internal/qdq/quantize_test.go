@@ -10,8 +10,8 @@ import (
 	"github.com/mcompress/mcompress/internal/calibrate"
 )
 
-// The codes of activations stand for what lies in a range to half a step, zero exactly, and for its ends beyond.
-func TestActivationCodesAreHalfAStepOff(t *testing.T) {
+// Quantized activations differ by at most half a step within the range, zero is exact, and values outside are clipped.
+func TestActivationErrorIsHalfAStep(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := ActivationTypeOf(rapid.SampledFrom([]string{"uint8", "int8", "uint16", "int16"}).Draw(t, "type"))
 		c.Symmetric = rapid.Bool().Draw(t, "symmetric")
@@ -35,18 +35,18 @@ func TestActivationCodesAreHalfAStepOff(t *testing.T) {
 	})
 }
 
-// A bias is half a step off, and one that 32 bits cannot hold is refused.
-func TestBiasCodesAreHalfAStepOff(t *testing.T) {
+// A quantized bias differs by at most half a step, and one beyond 32 bits is an error.
+func TestBiasErrorIsHalfAStep(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		x := []float32{float32(rapid.Float64Range(-100, 100).Draw(t, "b")), 0}
 		w := []float32{float32(rapid.Float64Range(1e-4, 1).Draw(t, "w")), 1}
 		scales := slices.Clone(w)
-		codes, err := quantizeBias("b", x, scales, 0.02)
+		quantized, err := quantizeBias("b", x, scales, 0.02)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if off := math.Abs(float64(x[0]) - float64(codes[0])*float64(scales[0])); off > float64(scales[0])*0.5001 || codes[1] != 0 {
-			t.Fatalf("%g is %d at a step of %g", x[0], codes[0], scales[0])
+		if off := math.Abs(float64(x[0]) - float64(quantized[0])*float64(scales[0])); off > float64(scales[0])*0.5001 || quantized[1] != 0 {
+			t.Fatalf("%g is %d at a step of %g", x[0], quantized[0], scales[0])
 		}
 	})
 	if _, err := quantizeBias("b", []float32{1}, []float32{1e-12}, 1e-6); err == nil {

@@ -7,16 +7,16 @@ import (
 	"github.com/mcompress/mcompress/pass"
 )
 
-// A flow is the nodes of a main graph that compute on codes: layers, and what moves or joins codes between them.
+// A quantizedGraph is the nodes of a main graph that compute with quantized activations: layers, and the operators between them.
 type quantizedGraph struct {
 	c                *pass.Context
 	layers           map[*ir.Node]*quantizedLayer
 	integer          map[*ir.Node]bool
-	fusesActivations bool // the ends of ranges stand for Relu and Clip
+	fusesActivations bool // the quantized range replaces Relu and Clip
 }
 
-// newFlow finds the largest set of nodes such that what lies between layers reads nothing but codes, and makes
-// some that others read: anything else would round without need.
+// newQuantizedGraph finds the largest set of nodes such that operators between layers read only quantized values, and have a
+// consumer of their quantized outputs: anything else would lose precision without need.
 func newQuantizedGraph(c *pass.Context, layers map[*ir.Node]*quantizedLayer, left map[*ir.Node]bool, absorbs bool) *quantizedGraph {
 	f := &quantizedGraph{c: c, layers: layers, integer: map[*ir.Node]bool{}, fusesActivations: absorbs}
 	var glue []*ir.Node
@@ -42,12 +42,12 @@ func newQuantizedGraph(c *pass.Context, layers map[*ir.Node]*quantizedLayer, lef
 	return f
 }
 
-// between reports whether n reads codes, and makes some that are read.
+// isConnected reports whether n reads quantized values, and its outputs are read quantized.
 func (f *quantizedGraph) isConnected(n *ir.Node) bool {
 	return !slices.ContainsFunc(f.reads(n), func(v *ir.Value) bool { return f.quantizedProducer(v) == nil }) && slices.ContainsFunc(f.outputs(n), f.readQuantized)
 }
 
-// reads are the activations that n reads as codes.
+// reads are the activations that n reads quantized.
 func (f *quantizedGraph) reads(n *ir.Node) []*ir.Value {
 	if f.layers[n] != nil {
 		return n.Inputs()[:1]
@@ -56,7 +56,7 @@ func (f *quantizedGraph) reads(n *ir.Node) []*ir.Value {
 	return activations
 }
 
-// makes are the values whose codes n makes. A MatMul or Gemm makes floats where nobody wants codes.
+// makes are the quantized outputs of n. MatMul and Gemm return floats without a quantized consumer.
 func (f *quantizedGraph) makes(n *ir.Node) []*ir.Value {
 	ends := f.outputs(n)
 	if l := f.layers[n]; l != nil && l.consumer != nil && !f.readQuantized(ends[0]) {
@@ -65,7 +65,7 @@ func (f *quantizedGraph) makes(n *ir.Node) []*ir.Value {
 	return ends
 }
 
-// ends are what n makes, behind the activation that its range stands for.
+// outputs are those of n, or of the activation that its quantized range replaces.
 func (f *quantizedGraph) outputs(n *ir.Node) []*ir.Value {
 	if a := f.fusedActivation(n); a != nil {
 		return a.Outputs
@@ -73,7 +73,7 @@ func (f *quantizedGraph) outputs(n *ir.Node) []*ir.Value {
 	return slices.DeleteFunc(slices.Clone(n.Outputs), func(v *ir.Value) bool { return v == nil })
 }
 
-// absorbed is the Relu or Clip behind n that does nothing which the ends of its range do not, nil if there is none.
+// fusedActivation is the Relu or Clip after n that the quantized range replaces, nil if there is none.
 func (f *quantizedGraph) fusedActivation(n *ir.Node) *ir.Node {
 	if !f.fusesActivations || len(n.Outputs) != 1 || len(n.Outputs[0].Uses()) != 1 {
 		return nil
@@ -86,12 +86,12 @@ func (f *quantizedGraph) fusedActivation(n *ir.Node) *ir.Node {
 		return nil
 	}
 	if l := f.layers[n]; l != nil && l.consumer != nil && slices.ContainsFunc(a.Outputs[0].Uses(), func(u ir.Use) bool { return !f.readsQuantized(u) }) {
-		return nil // its floats are worth more
+		return nil // float outputs are more precise
 	}
 	return a
 }
 
-// clips reports whether n is a Clip of v by constants that zero lies between.
+// isFusibleClip reports whether n is a Clip of v by constants with zero between them.
 func (f *quantizedGraph) isFusibleClip(n *ir.Node, v *ir.Value) bool {
 	if !n.Op.Is("Clip") || n.Input(0) != v {
 		return false
@@ -101,7 +101,7 @@ func (f *quantizedGraph) isFusibleClip(n *ir.Node, v *ir.Value) bool {
 	return okLo && okHi && lo <= 0 && hi >= 0
 }
 
-// bound is an end of a Clip; an absent one is 0, as it bounds nothing.
+// bound is an input of a Clip; an absent one is returned as 0.
 func (f *quantizedGraph) bound(v *ir.Value) (float32, bool) {
 	switch {
 	case v == nil:
@@ -116,7 +116,7 @@ func (f *quantizedGraph) bound(v *ir.Value) (float32, bool) {
 	return ir.View[float32](&ir.Array{DType: ir.Float, Data: b})[0], true
 }
 
-// maker is the node that makes v's codes, nil where they are made of floats.
+// quantizedProducer is the node that computes v quantized, nil if v is quantized from floats.
 func (f *quantizedGraph) quantizedProducer(v *ir.Value) *ir.Node {
 	n := v.Producer()
 	if n == nil {
@@ -134,18 +134,18 @@ func (f *quantizedGraph) quantizedProducer(v *ir.Value) *ir.Node {
 	return nil
 }
 
-// takesFloats reports whether v is what n makes in front of an activation that it absorbs: nobody reads that.
+// fusedInput reports whether v is the input of an activation that n fuses: it has no other consumer.
 func (f *quantizedGraph) fusedInput(n *ir.Node, v *ir.Value) bool {
 	a := f.fusedActivation(n)
 	return a != nil && a.Input(0) == v
 }
 
-// wanted reports whether some node reads v as codes.
+// readQuantized reports whether some node reads v quantized.
 func (f *quantizedGraph) readQuantized(v *ir.Value) bool {
 	return slices.ContainsFunc(v.Uses(), f.readsQuantized)
 }
 
-// coded reports whether a use reads codes.
+// readsQuantized reports whether a use reads quantized values.
 func (f *quantizedGraph) readsQuantized(u ir.Use) bool {
 	if u.Node == nil || !f.integer[u.Node] {
 		return false
@@ -153,7 +153,7 @@ func (f *quantizedGraph) readsQuantized(u ir.Use) bool {
 	return u.Index < len(f.reads(u.Node))
 }
 
-// values are those that have codes, in the order of the nodes.
+// quantizedValues are those that are quantized, in the order of the nodes.
 func (f *quantizedGraph) quantizedValues() []*ir.Value {
 	var vs []*ir.Value
 	seen := map[*ir.Value]bool{}
@@ -171,7 +171,7 @@ func (f *quantizedGraph) quantizedValues() []*ir.Value {
 	return vs
 }
 
-// root is the value whose scale v has: what only moves codes has the scale of what it reads.
+// scaleSource is the value whose scale v has: moved elements have the scale of their input.
 func (f *quantizedGraph) scaleSource(v *ir.Value) *ir.Value {
 	n := f.quantizedProducer(v)
 	if n == nil || f.layers[n] != nil {
@@ -183,8 +183,8 @@ func (f *quantizedGraph) scaleSource(v *ir.Value) *ir.Value {
 	return v
 }
 
-// needed are the values that something is to be known of: ranges, of those too that may become roots when others
-// stay float, and means of what layers with biases read.
+// observed are the values to observe: ranges, also of possible scale sources if other nodes stay float, and means of inputs of
+// layers with biases.
 func (f *quantizedGraph) observed() []*ir.Value {
 	vs := f.quantizedValues()
 	for n := range f.c.Model.Graph.Nodes() {
@@ -195,7 +195,7 @@ func (f *quantizedGraph) observed() []*ir.Value {
 	return vs
 }
 
-// exact reports whether readers of floats may read v itself: its codes are made of it, and not the other way round.
+// keepsFloat reports whether float consumers may read v itself: v is quantized from it, and not the other way round.
 func (f *quantizedGraph) keepsFloat(v *ir.Value) bool {
 	n := f.quantizedProducer(v)
 	return n == nil || f.layers[n] != nil && f.layers[n].consumer != nil

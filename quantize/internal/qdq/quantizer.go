@@ -16,10 +16,10 @@ import (
 	"github.com/mcompress/mcompress/quantize/internal/weights"
 )
 
-// qdq holds codes that integer kernels read, as what they are multiplied by comes as codes too.
+// qdqForm is quantized weights of integer kernels, with quantized activations.
 var qdqForm = pass.Form{Name: "qdq"}
 
-// wideOpset is the first one whose QuantizeLinear has 16-bit codes.
+// int16Opset is the first one whose QuantizeLinear supports 16 bits.
 const int16Opset = 21
 
 type Quantizer struct {
@@ -27,14 +27,14 @@ type Quantizer struct {
 	Activations            ActivationType
 	FloatBias              bool
 	NoBiasCorrection       bool
-	ActivationSQNR         float64 // in decibels, at outputs
+	ActivationSQNR         float64 // minimum at outputs, in decibels
 	LoadRanges, SaveRanges string
 	Observer               calibrate.Observer
 	Data                   calibrate.Data
 
 	buffers    *spec.BufferPool
-	floatNodes map[*ir.Node]bool // nodes that turned out to stay float
-	minSQNR    float64           // in decibels: values with less have no codes
+	floatNodes map[*ir.Node]bool // nodes that stay float
+	minSQNR    float64           // in decibels: values with less stay float
 	reference  *reference
 }
 
@@ -61,7 +61,7 @@ func (s *Quantizer) Run(c *pass.Context) error {
 	return (&weightonly.Quantizer{Spec: s.Spec}).Store(c, rest)
 }
 
-// integers lets what can compute on codes do so.
+// quantizeNodes quantizes the activations of all nodes that support it.
 func (s *Quantizer) quantizeNodes(c *pass.Context) error {
 	if len(s.layersOf(c)) == 0 {
 		return nil
@@ -103,7 +103,7 @@ func (s *Quantizer) raiseOpset(c *pass.Context) error {
 	return weights.RaiseOpset(c, to)
 }
 
-// calibrated chooses the nodes and finds what is to be known of their values. What turns out to have no range stays float.
+// calibrate chooses the nodes and their ranges. Nodes with a value without range stay float.
 func (s *Quantizer) calibrate(c *pass.Context) (*quantizedGraph, map[string]calibrate.Summary, error) {
 	known := map[string]calibrate.Summary{}
 	for {
@@ -134,7 +134,7 @@ func (s *Quantizer) calibrate(c *pass.Context) (*quantizedGraph, map[string]cali
 	}
 }
 
-// measure adds what is to be known of the named values, and returns why some have no range.
+// measureRanges adds summaries of the named values, and returns why some have no range.
 func (s *Quantizer) measureRanges(c *pass.Context, names []string, known map[string]calibrate.Summary) (map[string]string, error) {
 	why := map[string]string{}
 	switch {
@@ -167,7 +167,7 @@ func (s *Quantizer) measureRanges(c *pass.Context, names []string, known map[str
 	return why, nil
 }
 
-// coarse adds why the codes of values would not do.
+// findCoarse adds why values are too coarse in the quantized data type.
 func (s *Quantizer) findCoarse(f *quantizedGraph, known map[string]calibrate.Summary, why map[string]string) {
 	for _, v := range f.quantizedValues() {
 		name := f.scaleSource(v).Name
@@ -202,7 +202,7 @@ func (s *Quantizer) loadRanges(names []string, known map[string]calibrate.Summar
 	return nil
 }
 
-// leave takes the nodes out that make or read values without a range. It reports whether there are any.
+// keepFloat removes the nodes that compute or read values without range. It reports whether there are any.
 func (s *Quantizer) keepFloat(c *pass.Context, f *quantizedGraph, why map[string]string) bool {
 	some := false
 	for n := range c.Model.Graph.Nodes() {

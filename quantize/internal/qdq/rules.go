@@ -6,17 +6,17 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// A glueRule says how an operator without weights computes on codes in ONNX Runtime.
+// An activationRule is how ONNX Runtime quantizes an operator without weights.
 type activationRule struct {
 	all       bool                // all inputs are activations; else the first one is
-	sameScale bool                // codes are only moved or compared: the output has the scale of the input
-	fits      func(*ir.Node) bool // nil where every such node does
+	sameScale bool                // elements are only moved or compared: the output has the scale of the input
+	fits      func(*ir.Node) bool // nil for every such node
 }
 
-// glueRules are the operators between layers that ONNX Runtime runs in integers, by the graph that it makes of them.
-// Left out as they stay float there: Sub, Div, Max, Min, Tanh, HardSigmoid, HardSwish, Elu, Pad, GlobalMaxPool,
-// SpaceToDepth, ReduceMean, the normalizations and ConvTranspose; Softmax, whose 8-bit outputs are too coarse; Relu and
-// Clip, which the ends of a range stand for.
+// activationRules are the operators between layers that ONNX Runtime computes in integers, according to its optimised graphs. Not
+// included, as they stay float there: Sub, Div, Max, Min, Tanh, HardSigmoid, HardSwish, Elu, Pad, GlobalMaxPool, SpaceToDepth,
+// ReduceMean, the normalizations and ConvTranspose; Softmax, whose 8-bit outputs are too coarse; Relu and Clip, which the
+// quantized range replaces.
 var activationRules = map[string]activationRule{
 	"Add":               {all: true},
 	"Mul":               {all: true},
@@ -43,13 +43,13 @@ var activationRules = map[string]activationRule{
 	"ReduceMin":    {sameScale: true},
 }
 
-// staysBetween reports whether a Resize makes nothing larger than what it reads, which the cubic one may.
+// interpolates reports whether the outputs of a Resize are within the range of its input, which does not hold for cubic.
 func interpolates(n *ir.Node) bool {
 	a := n.Attr("mode")
 	return a == nil || a.S == "nearest" || a.S == "linear"
 }
 
-// glueOf is the rule for n, and its activations, nil if there is none.
+// activationRuleOf is the rule for n, and its activations, nil if there is none.
 func activationRuleOf(n *ir.Node) (rule activationRule, activations []*ir.Value) {
 	rule, ok := activationRules[n.Op.Type]
 	if !ok || !ir.DefaultDomain(n.Op.Domain) || rule.fits != nil && !rule.fits(n) || len(n.Inputs()) == 0 {

@@ -11,15 +11,15 @@ import (
 	"github.com/mcompress/mcompress/pass"
 )
 
-// clarities are tried in turn, in decibels between what varies in a value and the rounding of its codes. How far a value is
-// from constant says more about what rounding it does to outputs than how large it is: networks amplify the former.
+// sqnrThresholds are tried in turn: minimum ratio of an activation's variance to its quantization noise, in decibels. Variance
+// predicts the effect on outputs better than magnitude.
 var sqnrThresholds = []float64{0, 24, 27, 30, 33, 36, 40, 50}
 
-// trialSamples are enough to tell decibels.
+// referenceSamples is the number of samples that the output SQNR is measured on.
 const referenceSamples = 2
 
-// good reports whether rounding activations leaves the outputs as they should be. Otherwise it asks for more clarity,
-// as long as there is more to ask for.
+// sensitivityHolds reports whether the output SQNR with quantized activations is at least the minimum. Otherwise it raises the
+// threshold for activations, as long as there is a higher one.
 func (s *Quantizer) sensitivityHolds(c *pass.Context, f *quantizedGraph, known map[string]calibrate.Summary) (_ bool, err error) {
 	i := slices.Index(sqnrThresholds, s.minSQNR)
 	if s.ActivationSQNR <= 0 || s.LoadRanges != "" || c.DryRun || len(f.integer) == 0 || i < 0 || i+1 == len(sqnrThresholds) {
@@ -38,14 +38,14 @@ func (s *Quantizer) sensitivityHolds(c *pass.Context, f *quantizedGraph, known m
 	return false, nil
 }
 
-// A rehearsal is the model's outputs on a few samples.
+// A reference is the float model's outputs on a few samples.
 type reference struct {
 	*calibrate.Trial
 	outputs      []string
 	outputsFloat map[string][][]float32 // by output and sample
 }
 
-// reference runs the model as it is.
+// newReference runs the float model.
 func (s *Quantizer) newReference(c *pass.Context, f *quantizedGraph) (*reference, error) {
 	t := &reference{outputsFloat: map[string][][]float32{}}
 	names := map[string]bool{}
@@ -72,7 +72,7 @@ func (s *Quantizer) newReference(c *pass.Context, f *quantizedGraph) (*reference
 	return t, nil
 }
 
-// rounded is the lowest SQNR of an output when values take what their codes stand for.
+// lowestSQNR is the lowest SQNR of an output with fake-quantized activations.
 func (t *reference) lowestSQNR(s *Quantizer, f *quantizedGraph, known map[string]calibrate.Summary) (float64, error) {
 	coded := map[string]calibrate.Range{}
 	for _, v := range f.quantizedValues() {

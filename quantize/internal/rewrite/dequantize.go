@@ -24,10 +24,9 @@ func (st *PerChannel) castMul(r *Rewriter) *ir.Value {
 	return x
 }
 
-// linear gives a product the weight behind DequantizeLinear. ONNX Runtime makes
-// MatMulNBits of the pair, unless it has made Gemm and an activation, or MatMul, Add and
-// an activation, one node before; it would dequantize in every run then. So Gemm becomes
-// MatMul and Sum, and an Add that follows becomes Sum.
+// DequantizeLinear inserts DequantizeLinear before a product. ONNX Runtime fuses both into MatMulNBits, unless it has fused Gemm
+// and an activation, or MatMul, Add and an activation, before; it would then dequantize in every run. So Gemm becomes MatMul and
+// Sum, and a following Add becomes Sum.
 func (r *Rewriter) DequantizeLinear(s *weights.Consumer, st Stored) {
 	g, at, x := s.Node.Graph(), s.Node, s.Activation()
 	w := st.dequantize(r, s.Transposed)
@@ -48,7 +47,7 @@ func (r *Rewriter) DequantizeLinear(s *weights.Consumer, st Stored) {
 	r.Replace(s, r.AddBias(s, y, "Sum"))
 }
 
-// sumAfter makes a Sum of the Add that reads a product of matrices.
+// sumAfter makes a Sum of the Add that consumes a product of matrices.
 func sumAfter(n *ir.Node) {
 	rank, ok := opset.Rank(n.Input(0))
 	uses := n.Outputs[0].Uses()
@@ -74,7 +73,7 @@ func (st *PerChannel) dequantize(r *Rewriter, transposed bool) *ir.Value {
 	return st.Graph.Insert(firstAfter(st.Graph, in), "DequantizeLinear", in, attrs...)
 }
 
-// behind is the first node of g that has everything in vs made in front of it.
+// firstAfter is the first node of g after all producers of vs.
 func firstAfter(g *ir.Graph, vs []*ir.Value) *ir.Node {
 	makers := map[*ir.Node]bool{}
 	for _, v := range vs {
@@ -91,16 +90,15 @@ func firstAfter(g *ir.Graph, vs []*ir.Value) *ir.Node {
 	return nil
 }
 
-// zeros is the zero points in the shape that DequantizeLinear wants, that of the scales.
-// They are stated, and not shared with other weights, although zeros could be left out:
-// where ONNX Runtime turns int8 weights into uint8 (session.x64quantprecision, for CPUs
-// without VNNI) it takes no others, and fails when two weights share them.
+// zeroPoints is the zero points in the shape of the scales, as DequantizeLinear requires. They are written out, and not shared
+// with other weights, although zeros are optional: when ONNX Runtime converts int8 weights to uint8 (session.x64quantprecision,
+// for CPUs without VNNI) it supports no others, and fails when two weights share them.
 func (r *Rewriter) zeroPoints(st *PerChannel) *ir.Value {
 	if st.ZeroPointValue != nil || st.Axis < 0 {
 		return r.flatZeroPoint(st, r.zeroPoint(st))
 	}
 	n := st.Layout.NumScales()
-	codes := ir.Spec{DType: st.Spec.DType(), Shape: []int64{n}}
-	st.ExplicitZeroPoint = st.Graph.AddConst("z", &ir.Tensor{Spec: codes, Source: ir.Mem(bytes.Repeat([]byte{byte(st.Spec.ZeroPoint())}, int(n)))})
+	quantized := ir.Spec{DType: st.Spec.DType(), Shape: []int64{n}}
+	st.ExplicitZeroPoint = st.Graph.AddConst("z", &ir.Tensor{Spec: quantized, Source: ir.Mem(bytes.Repeat([]byte{byte(st.Spec.ZeroPoint())}, int(n)))})
 	return st.ExplicitZeroPoint
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/mcompress/mcompress/quantize/internal/weights"
 )
 
-// channelCoding says how w is stored so that all its sites can read it, or why it cannot be.
+// PerChannelEncoding is the encoding of w that all its consumers can read, or the reason why there is none.
 func PerChannelEncoding(w *weights.Weight, qs spec.QuantSpec, b *spec.BufferPool) (*spec.PerChannel, string) {
 	first := w.Consumers[0]
 	cd := &spec.PerChannel{Buffers: b, Weight: w.Base.Const, Shape: first.BaseShape(), Spec: qs, Transpose: true}
@@ -22,7 +22,7 @@ func PerChannelEncoding(w *weights.Weight, qs spec.QuantSpec, b *spec.BufferPool
 		}
 		cd.Transpose = cd.Transpose && s.Transposed && s.Side == weights.Right
 		cd.Spec.Unsigned = cd.Spec.Unsigned || s.RequiresUint8(w)
-		// Zero points along a sum, or for each row on the left, have no place.
+		// Zero points along the reduction axis, or for each row of a left matrix, cannot be expressed.
 		if !qs.PerTensor && (s.ChannelAxis() != axis || s.Side == weights.Left) {
 			cd.Spec.Symmetric = true
 		}
@@ -32,8 +32,7 @@ func PerChannelEncoding(w *weights.Weight, qs spec.QuantSpec, b *spec.BufferPool
 	return cd, ""
 }
 
-// placeScales sets the grid and the shape of the scales, which lets them multiply what the
-// first site's product keeps.
+// placeScales sets the granularity and the shape of the scales, such that they multiply the output of the first consumer.
 func placeScales(c *spec.PerChannel, perTensor bool, w *weights.Weight) {
 	rank := len(c.Shape)
 	n := (ir.Spec{Shape: c.Shape}).Elems()

@@ -5,8 +5,8 @@ import (
 	"github.com/mcompress/mcompress/quantize/internal/weights"
 )
 
-// gatherRows replaces a lookup in a float table by one in codes and scales: a
-// DequantizeLinear in front of it would expand the whole table in every run.
+// Gather replaces a lookup in a float table by one in quantized values and scales: DequantizeLinear before it would expand the
+// whole table in every run.
 func (r *Rewriter) Gather(s *weights.Consumer, st Stored) { st.gather(r, s) }
 
 func (st *PerChannel) gather(r *Rewriter, s *weights.Consumer) {
@@ -28,15 +28,14 @@ func (st *PerChannel) gather(r *Rewriter, s *weights.Consumer) {
 	r.Replace(s, x)
 }
 
-// product replaces a float product by an integer one. Mul(y, Mul(xs, ws)) is the
-// order that ONNX Runtime fuses.
+// MatMulInteger replaces a float product by an integer one. Mul(y, Mul(xs, ws)) is the order that ONNX Runtime fuses.
 func (r *Rewriter) MatMulInteger(s *weights.Consumer, st *PerChannel) {
 	g, at := s.Node.Graph(), s.Node
 	q := r.quantized(g, at, r.float32Activation(s, st))
-	codes, zero := r.orient(st, s.Transposed), r.flatZeroPoint(st, r.zeroPoint(st))
-	in := []*ir.Value{q[0], codes, q[2], zero}
+	quantized, zero := r.orient(st, s.Transposed), r.flatZeroPoint(st, r.zeroPoint(st))
+	in := []*ir.Value{q[0], quantized, q[2], zero}
 	if s.Side == weights.Left {
-		in = []*ir.Value{codes, q[0], zero, q[2]}
+		in = []*ir.Value{quantized, q[0], zero, q[2]}
 	}
 	if in[3] == nil {
 		in = in[:3]
@@ -52,8 +51,8 @@ func (r *Rewriter) MatMulInteger(s *weights.Consumer, st *PerChannel) {
 	r.Replace(s, r.AddBias(s, y, "Add"))
 }
 
-// activation is the float32 factor that is quantized at run time. Scales that lie
-// along the sum multiply it, as they cannot be taken out of the product.
+// float32Activation is the float32 activation to quantize at run time. Scales along the reduction axis multiply it, as they do
+// not factor out of the product.
 func (r *Rewriter) float32Activation(s *weights.Consumer, st *PerChannel) *ir.Value {
 	g, at, x := s.Node.Graph(), s.Node, s.Activation()
 	if s.Elem != ir.Float {
@@ -71,7 +70,7 @@ func (r *Rewriter) float32Activation(s *weights.Consumer, st *PerChannel) *ir.Va
 	return x
 }
 
-// quantized inserts DynamicQuantizeLinear in front of the first product that needs it.
+// quantized inserts DynamicQuantizeLinear before the first product of the activation.
 func (r *Rewriter) quantized(g *ir.Graph, at *ir.Node, x *ir.Value) []*ir.Value {
 	k := scopedValue{g, x}
 	if r.quantizedActivations[k] == nil {
@@ -80,7 +79,7 @@ func (r *Rewriter) quantized(g *ir.Graph, at *ir.Node, x *ir.Value) []*ir.Value 
 	return r.quantizedActivations[k]
 }
 
-// widened casts a 16-bit activation to float32, once for all products.
+// castToFloat32 casts a 16-bit activation to float32, once for all products.
 func (r *Rewriter) castToFloat32(g *ir.Graph, at *ir.Node, x *ir.Value) *ir.Value {
 	k := scopedValue{g, x}
 	if r.casts[k] == nil {
@@ -89,7 +88,7 @@ func (r *Rewriter) castToFloat32(g *ir.Graph, at *ir.Node, x *ir.Value) *ir.Valu
 	return r.casts[k]
 }
 
-// swap exchanges the last two axes of x.
+// swapLastAxes transposes the last two axes of x.
 func (r *Rewriter) swapLastAxes(g *ir.Graph, at *ir.Node, x *ir.Value, rank int) *ir.Value {
 	perm := make([]int64, rank)
 	for i := range perm {
@@ -99,8 +98,7 @@ func (r *Rewriter) swapLastAxes(g *ir.Graph, at *ir.Node, x *ir.Value, rank int)
 	return g.Insert(at, "Transpose", []*ir.Value{x}, ir.IntsAttr("perm", perm...))
 }
 
-// oriented is the codes as a reader sees them. Turning them is a node, once for all
-// that need it; runtimes fold it.
+// orient is the quantized weight in one orientation. The Transpose is inserted once for all consumers; runtimes fold it.
 func (r *Rewriter) orient(st *PerChannel, transposed bool) *ir.Value {
 	if transposed == st.Transpose {
 		return st.Quantized
@@ -112,7 +110,7 @@ func (r *Rewriter) orient(st *PerChannel, transposed bool) *ir.Value {
 	return st.transposed
 }
 
-// zero is the codes' zero point, nil where it is the code 0 that operators assume.
+// zeroPoint is the zero point, nil for 0, which operators assume.
 func (r *Rewriter) zeroPoint(st *PerChannel) *ir.Value {
 	switch {
 	case st.ZeroPointValue != nil:
@@ -123,8 +121,7 @@ func (r *Rewriter) zeroPoint(st *PerChannel) *ir.Value {
 	return nil
 }
 
-// outer is the scale that multiplies the product: the weight's, where it lies along an
-// axis that is kept, times Gemm's alpha.
+// outputScale is the scale of the product: the weight's, where it is along an output axis, times Gemm's alpha.
 func (r *Rewriter) outputScale(s *weights.Consumer, st *PerChannel) *ir.Value {
 	g := s.Node.Graph()
 	alpha := s.Node.Float("alpha", 1)
@@ -132,7 +129,7 @@ func (r *Rewriter) outputScale(s *weights.Consumer, st *PerChannel) *ir.Value {
 		alpha = 1
 	}
 	if st.scalesAlongReduction(s) {
-		// A scalar 1 would be taken out by ONNX Runtime, and nothing fused then.
+		// ONNX Runtime would remove a scalar 1, and then not fuse.
 		return r.c.Const(g, ir.Float, []int64{1}, ir.Floats(alpha))
 	}
 	w := r.reshape(st, st.ScaleValue, s.Side == weights.Left)
@@ -142,7 +139,7 @@ func (r *Rewriter) outputScale(s *weights.Consumer, st *PerChannel) *ir.Value {
 	return g.Insert(s.Node, "Mul", []*ir.Value{w, r.c.Const(g, ir.Float, nil, ir.Floats(alpha))})
 }
 
-// flat is zero points as MatMulInteger takes them: a vector for a matrix.
+// flatZeroPoint is zero points in the shape that MatMulInteger requires: a vector for a matrix.
 func (r *Rewriter) flatZeroPoint(st *PerChannel, v *ir.Value) *ir.Value {
 	if v == nil || v.Const != nil && len(v.Const.Shape) == 0 {
 		return v
@@ -150,8 +147,7 @@ func (r *Rewriter) flatZeroPoint(st *PerChannel, v *ir.Value) *ir.Value {
 	return r.reshape(st, v, false)
 }
 
-// placed is a matrix's scales or zero points as a column or as a vector; those of
-// batches and single ones fit as they are.
+// reshape is a matrix's scales or zero points as a column or as a vector; those of batches and single ones fit as they are.
 func (r *Rewriter) reshape(st *PerChannel, v *ir.Value, column bool) *ir.Value {
 	shape := []int64{st.Layout.NumScales()}
 	if column {

@@ -5,7 +5,7 @@ import (
 	"github.com/mcompress/mcompress/quantize/internal/weights"
 )
 
-// bits replaces a product by MatMulNBits.
+// MatMulNBits replaces a product by that operator.
 func (r *Rewriter) MatMulNBits(s *weights.Consumer, st *Blockwise, level int64) {
 	g, at, x := s.Node.Graph(), s.Node, s.Activation()
 	importDomain(g, MicrosoftDomain)
@@ -37,7 +37,7 @@ func (r *Rewriter) MatMulNBits(s *weights.Consumer, st *Blockwise, level int64) 
 	r.Replace(s, y)
 }
 
-// imports makes the domain known where g stands.
+// importDomain adds the domain to the opset imports of g's model or function.
 func importDomain(g *ir.Graph, domain string) {
 	if g.Opset(domain) > 0 {
 		return

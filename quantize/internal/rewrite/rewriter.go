@@ -8,20 +8,19 @@ import (
 	"github.com/mcompress/mcompress/quantize/internal/weights"
 )
 
-// A rewriter puts integer products in the place of float ones. Activations are
-// quantized once for all products that read them.
+// A Rewriter replaces float products by quantized ones. Activations are quantized once for all products that read them.
 type Rewriter struct {
 	c                    *pass.Context
 	quantizedActivations map[scopedValue][]*ir.Value // DynamicQuantizeLinear's outputs by activation
 	casts                map[scopedValue]*ir.Value   // 16-bit activations cast to float32
-	reshaped             map[scopedValue]*ir.Value   // scales and zero points in their other shape
+	reshaped             map[scopedValue]*ir.Value   // scales and zero points reshaped
 }
 
 func New(c *pass.Context) *Rewriter {
 	return &Rewriter{c: c, quantizedActivations: map[scopedValue][]*ir.Value{}, casts: map[scopedValue]*ir.Value{}, reshaped: map[scopedValue]*ir.Value{}}
 }
 
-// A key is a value as a graph reads it: what one graph computes others cannot see.
+// A scopedValue is a value in a graph: nodes of one graph are not visible in others.
 type scopedValue struct {
 	g *ir.Graph
 	v *ir.Value
@@ -41,7 +40,7 @@ func (r *Rewriter) Cast(g *ir.Graph, at *ir.Node, x *ir.Value, to ir.DType) *ir.
 	return g.Insert(at, "Cast", []*ir.Value{x}, ir.IntAttr("to", int64(to)))
 }
 
-// bias adds Gemm's C, times beta, by Add or Sum.
+// AddBias adds Gemm's C, times beta, by Add or Sum.
 func (r *Rewriter) AddBias(s *weights.Consumer, y *ir.Value, add string) *ir.Value {
 	b, beta := s.Node.Input(2), s.Node.Float("beta", 1)
 	if !s.Node.Op.Is("Gemm") || b == nil || beta == 0 {
@@ -54,7 +53,7 @@ func (r *Rewriter) AddBias(s *weights.Consumer, y *ir.Value, add string) *ir.Val
 	return g.Insert(at, add, []*ir.Value{y, b})
 }
 
-// number is a constant of the type that s has; runtimes fold the Cast.
+// Scalar is a constant of the type of s; runtimes fold the Cast.
 func (r *Rewriter) Scalar(s *weights.Consumer, f float32) *ir.Value {
 	g := s.Node.Graph()
 	v := r.c.Const(g, ir.Float, nil, ir.Floats(f))

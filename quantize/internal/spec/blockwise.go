@@ -11,40 +11,40 @@ import (
 	"github.com/mcompress/mcompress/quantize/internal/solve"
 )
 
-// A rounder fills in the codes, scales and zero points of c for w, c.K rows by c.N columns: whole blocks, or all rows if
-// it says so.
+// A Rounder computes quantized values, scales and zero points of c from w, c.K rows by c.N columns: whole blocks, or all rows
+// with WholeColumns.
 type Rounder struct {
 	Round        func(c *solve.Codes, w []float32) error
-	WholeColumns bool // it wants all rows of a column at once
+	WholeColumns bool // Round requires all rows of a column at once
 }
 
-// A blocking says how a weight, seen as a matrix of rows × cols, is cut into blocks: stretches of rows in one column,
-// that share a scale.
+// A BlockLayout divides a weight, seen as a matrix of rows × cols, into blocks: consecutive rows of a column, which share a
+// scale.
 type BlockLayout struct {
 	Rows, Cols      int64
-	ColumnMajor     bool // a column's elements lie together in the weight
-	Transposed      bool // the codes are stored the other way round than the weight
+	ColumnMajor     bool // the elements of a column are contiguous in the weight
+	Transposed      bool // the quantized weight is the transpose of the weight
 	Spec            solve.Grid
 	Bits            int
-	DType           ir.DType // of the codes; Uint8 where they are packed by hand
-	ForNBits        bool     // each column takes whole blocks, and whole bytes of zero points, as MatMulNBits wants it
-	FloatZeroPoints bool     // zero points are any numbers
+	DType           ir.DType // quantized data type; Uint8 where values are packed into bytes
+	ForNBits        bool     // the layout of MatMulNBits: each column has whole blocks, and whole bytes of zero points
+	FloatZeroPoints bool     // zero points are floats
 	Rounder         Rounder
 }
 
-// blocks is the number of scales of a column.
+// NumBlocks is the number of blocks of a column.
 func (b *BlockLayout) NumBlocks() int64 { return CeilDiv(b.Rows, int64(b.Spec.Block)) }
 
 func CeilDiv(n, by int64) int64 { return (n + by - 1) / by }
 
-// packed reports whether the file's types do not have the codes: bytes hold several.
+// BytePacked reports whether bytes hold several values because the opset has no such data type.
 func (b *BlockLayout) BytePacked() bool { return b.DType.Bits() != int64(b.Bits) }
 
-// standing reports whether the codes are stored row by row, rows of cols.
+// RowMajor reports whether the quantized weight is stored row-major.
 func (b *BlockLayout) RowMajor() bool { return b.ColumnMajor == b.Transposed }
 
-// hasZeros reports whether zero points are stored: all but those that codes have anyway. ONNX Runtime, told to be precise without VNNI
-// (session.x64quantprecision), makes int8 weights uint8, and then reads per channel or block only those with zero points.
+// HasZeroPoints reports whether zero points are stored: all but implied ones. With session.x64quantprecision (for CPUs without
+// VNNI) ONNX Runtime converts int8 weights to uint8, and then requires zero points of per-channel and blockwise weights.
 func (b *BlockLayout) HasZeroPoints() bool {
 	return !b.Spec.Symmetric || !b.ForNBits && (b.Spec.Low >= 0 || b.Bits == 8)
 }
@@ -61,7 +61,7 @@ func (b *BlockLayout) quantizedShape(shape []int64) []int64 {
 	return shape
 }
 
-// specs are codes, scales and zero points of a weight of some shape, as they are stored.
+// specs are the stored tensors of a weight of some shape: quantized values, scales and zero points.
 func (b *BlockLayout) specs(name string, shape []int64) []ir.Spec {
 	out := []ir.Spec{
 		{Name: name, DType: b.DType, Shape: b.quantizedShape(shape)},
@@ -114,7 +114,7 @@ func (c *Blockwise) Recipe() *ir.Recipe {
 	}
 }
 
-// chunk is the most elements that are rounded at a time: what is stored together, in whole blocks.
+// chunk is the maximum number of elements that are quantized at a time, in whole blocks.
 func (c *Blockwise) chunk() int64 { return c.chunkRows() * c.chunkCols() }
 
 func (c *Blockwise) chunkRows() int64 {
@@ -126,14 +126,14 @@ func (c *Blockwise) chunkRows() int64 {
 	return min(b.Rows, max(1, pass.Block/max(1, b.Cols)/block)*block)
 }
 
-// chunkCols is a number of columns whose codes, if they lie together, are whole bytes.
+// chunkCols is a number of columns whose quantized values, if contiguous, fill whole bytes.
 func (c *Blockwise) chunkCols() int64 {
 	b, most := c.Layout, int64(pass.Block)
 	switch {
 	case b.RowMajor() || b.Rounder.WholeColumns:
 		return b.Cols
 	case !b.ColumnMajor:
-		most = panelElems // rows are read in pieces
+		most = panelElems // rows are read in parts
 	}
 	return min(b.Cols, max(kernel.BlockCols, most/max(1, b.Rows)/kernel.BlockCols*kernel.BlockCols))
 }
@@ -166,14 +166,14 @@ func (c *Blockwise) run(ctx context.Context, in []io.ReaderAt, out []io.Writer) 
 	return err
 }
 
-// pack packs codes into to, which may be codes.
-func (b *BlockLayout) pack(to, codes []byte, bits int) []byte {
-	to = to[:kernel.Packed(len(codes), bits)]
-	kernel.Pack(to, codes, bits)
+// pack packs values into to, which may overlap them.
+func (b *BlockLayout) pack(to, quantized []byte, bits int) []byte {
+	to = to[:kernel.Packed(len(quantized), bits)]
+	kernel.Pack(to, quantized, bits)
 	return to
 }
 
-// A blockRun rounds one weight, a chunk after the other.
+// A blockQuantizer quantizes one weight in chunks.
 type blockQuantizer struct {
 	*Blockwise
 	ctx                  context.Context
@@ -181,12 +181,12 @@ type blockQuantizer struct {
 	out                  io.Writer
 	scale                []float32 // of the whole weight, as stored
 	zeroPoint            []byte    // likewise
-	floatZeroPoint       []float32 // likewise, where zero points are real numbers
+	floatZeroPoint       []float32 // likewise, where zero points are floats
 	x, transposed        []float32
 	quantized, reordered []byte
 }
 
-// take gets the buffers of a chunk, and returns what gives them back.
+// allocate takes the buffers of a chunk from the pool, and returns a function that frees them.
 func (r *blockQuantizer) allocate() func() {
 	n := r.chunk()
 	var free [4]func()
@@ -206,7 +206,7 @@ func (r *blockQuantizer) allocate() func() {
 	}
 }
 
-// part rounds rows × cols elements from (row, col) on.
+// quantizeChunk quantizes rows × cols elements from (row, col) on.
 func (r *blockQuantizer) quantizeChunk(row, rows, col, cols int64) error {
 	w, err := r.read(row, rows, col, cols)
 	if err != nil {
@@ -215,19 +215,19 @@ func (r *blockQuantizer) quantizeChunk(row, rows, col, cols int64) error {
 	if reason := nonFiniteReason(kernel.AbsMaxBits(w)); reason != "" {
 		return &pass.Unfit{Tensor: r.Weight.Name, Reason: reason}
 	}
-	codes := &solve.Codes{K: int(rows), N: int(cols), Grid: r.Layout.Spec, Code: r.quantized[:rows*cols]}
+	quantized := &solve.Codes{K: int(rows), N: int(cols), Grid: r.Layout.Spec, Code: r.quantized[:rows*cols]}
 	n := CeilDiv(rows, int64(r.Layout.Spec.Block)) * cols
-	codes.Scale, codes.Zero = make([]float32, n), make([]int32, n)
+	quantized.Scale, quantized.Zero = make([]float32, n), make([]int32, n)
 	if r.Layout.FloatZeroPoints {
-		codes.Point = make([]float32, n)
+		quantized.Point = make([]float32, n)
 	}
-	if err := r.Layout.Rounder.Round(codes, w); err != nil {
+	if err := r.Layout.Rounder.Round(quantized, w); err != nil {
 		return err
 	}
-	if err := r.storeQParams(codes, row/int64(r.Layout.Spec.Block), col); err != nil {
+	if err := r.storeQParams(quantized, row/int64(r.Layout.Spec.Block), col); err != nil {
 		return err
 	}
-	q := codes.Code
+	q := quantized.Code
 	if !r.Layout.RowMajor() {
 		kernel.TransposeBytes(r.reordered[:len(q)], q, int(rows), int(cols))
 		q = r.reordered[:len(q)]
@@ -243,7 +243,7 @@ func (r *blockQuantizer) quantizeChunk(row, rows, col, cols int64) error {
 	return r.ctx.Err()
 }
 
-// read returns a part as rows of cols.
+// read returns a chunk as rows of cols.
 func (r *blockQuantizer) read(row, rows, col, cols int64) ([]float32, error) {
 	x := r.x[:rows*cols]
 	if !r.Layout.ColumnMajor {
@@ -264,7 +264,7 @@ func (r *blockQuantizer) read(row, rows, col, cols int64) ([]float32, error) {
 	return r.transposed[:len(x)], nil
 }
 
-// pieces reads rows, or a part of each, that lie in the weight as they are wanted.
+// readRows reads rows, or a part of each, of a row-major weight.
 func (r *blockQuantizer) readRows(x []float32, row, rows, col, cols int64) error {
 	if cols == r.Layout.Cols {
 		return r.floats.Read(x, row*cols)

@@ -39,7 +39,7 @@ func (c *Blockwise) dequantize(ctx context.Context, in []io.ReaderAt, out io.Wri
 	return r.sameOrder(ctx, w)
 }
 
-// A blockRestore makes floats of one weight's codes.
+// A blockDequantizer dequantizes one weight.
 type blockDequantizer struct {
 	*Blockwise
 	quantized     io.ReaderAt
@@ -66,7 +66,7 @@ func (r *blockDequantizer) readZeroPoints(in io.ReaderAt) error {
 	return nil
 }
 
-// load returns n codes from element at on, which must be the first in a byte.
+// load returns n quantized values from element at on, which must be the first one in a byte.
 func (r *blockDequantizer) load(n, at int64) ([]byte, error) {
 	if int64(cap(r.unpacked)) < n {
 		r.unpacked, r.raw = make([]byte, n), make([]byte, n)
@@ -79,7 +79,7 @@ func (r *blockDequantizer) load(n, at int64) ([]byte, error) {
 	return q, nil
 }
 
-// straight restores codes that are stored as they lie in the weight, a chunk after the other.
+// sameOrder dequantizes in chunks where the quantized weight has the order of the weight.
 func (r *blockDequantizer) sameOrder(ctx context.Context, w *FloatWriter) error {
 	buf := make([]float32, r.chunk())
 	total := r.Layout.Rows * r.Layout.Cols
@@ -101,7 +101,7 @@ func (r *blockDequantizer) sameOrder(ctx context.Context, w *FloatWriter) error 
 	return nil
 }
 
-// rows restores whole rows of some columns, from a row that starts a block on.
+// rows dequantizes whole rows of some columns, from the first row of a block on.
 func (r *blockDequantizer) rows(x []float32, q []byte, row, col, cols int64) {
 	block := int64(r.Layout.Spec.Block)
 	for at := row / block * r.Layout.Cols; len(x) > 0; at += r.Layout.Cols {
@@ -111,7 +111,7 @@ func (r *blockDequantizer) rows(x []float32, q []byte, row, col, cols int64) {
 	}
 }
 
-// columns restores whole columns that lie, from col on.
+// columns dequantizes whole contiguous columns, from col on.
 func (r *blockDequantizer) columns(x []float32, q []byte, col int64) {
 	for at := col * r.Layout.NumBlocks(); len(x) > 0; at++ {
 		n := min(int64(r.Layout.Spec.Block), r.Layout.Rows-at%r.Layout.NumBlocks()*int64(r.Layout.Spec.Block))
@@ -120,7 +120,7 @@ func (r *blockDequantizer) columns(x []float32, q []byte, col int64) {
 	}
 }
 
-// turned restores columns that lie in the weight but whose codes stand; those are held as a whole.
+// otherOrder dequantizes a row-major quantized weight into a column-major weight. It holds all quantized values.
 func (r *blockDequantizer) otherOrder(ctx context.Context, w *FloatWriter) error {
 	rows, cols := r.Layout.Rows, r.Layout.Cols
 	q, err := r.load(rows*cols, 0)

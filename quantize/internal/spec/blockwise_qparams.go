@@ -9,7 +9,7 @@ import (
 	"github.com/mcompress/mcompress/quantize/internal/solve"
 )
 
-// scaleShape is a matrix that lies as the codes do, or a vector for one block a column of those that stand.
+// scaleShape is a matrix in the order of the quantized weight, or a vector for row-major weights with one block per column.
 func (b *BlockLayout) scaleShape() []int64 {
 	switch n := b.NumBlocks(); {
 	case !b.RowMajor():
@@ -21,7 +21,7 @@ func (b *BlockLayout) scaleShape() []int64 {
 	}
 }
 
-// scaleType is the type of scales, and of zero points that are real numbers.
+// scaleDType is the type of scales, and of float zero points.
 func (b *BlockLayout) scaleDType() ir.DType {
 	if b.Spec.Half {
 		return ir.Float16
@@ -29,7 +29,7 @@ func (b *BlockLayout) scaleDType() ir.DType {
 	return ir.Float
 }
 
-// zeros is the type and shape of zero points.
+// zeroPointSpec is the type and shape of zero points.
 func (b *BlockLayout) zeroPointSpec() (ir.DType, []int64) {
 	switch {
 	case b.FloatZeroPoints:
@@ -40,7 +40,8 @@ func (b *BlockLayout) zeroPointSpec() (ir.DType, []int64) {
 	return b.DType, b.scaleShape()
 }
 
-// place puts scales and zero points of a part, from a block and a column on, where they are stored.
+// storeQParams copies scales and zero points of a chunk, which starts at a block and a column, to their place in the stored
+// tensors.
 func (r *blockQuantizer) storeQParams(c *solve.Codes, block, col int64) error {
 	across, down := int64(1), r.Layout.Cols // from column to column, from block to block
 	if !r.Layout.RowMajor() {
@@ -64,8 +65,8 @@ func (r *blockQuantizer) storeQParams(c *solve.Codes, block, col int64) error {
 	return nil
 }
 
-// unfit says why codes cannot stand for weights with a scale of this magnitude and a zero point, or nothing. Float16 weights are made of
-// them in float16 at run time, where the largest must not become infinities.
+// unrepresentable is why quantized values cannot represent weights with a scale of this magnitude and a zero point, or "".
+// Float16 weights are dequantized in float16 at run time, where the largest must not overflow.
 func (b *BlockLayout) unrepresentable(scale float32, zero int32) string {
 	switch most := scale * float32(max(b.Spec.High-zero, zero-b.Spec.Low)); {
 	case !IsNormal(scale):
@@ -76,7 +77,7 @@ func (b *BlockLayout) unrepresentable(scale float32, zero int32) string {
 	return ""
 }
 
-// nonFinite says why a largest magnitude, as bits, cannot be stood for.
+// nonFiniteReason is why a maximum magnitude, as bits, has no scale, or "".
 func nonFiniteReason(bits uint32) string {
 	switch {
 	case bits > InfBits:
@@ -87,13 +88,13 @@ func nonFiniteReason(bits uint32) string {
 	return ""
 }
 
-// write writes scales, or real zero points, in their type.
+// writeFloats writes scales, or float zero points, in their type.
 func (r *blockQuantizer) writeFloats(out io.Writer, x []float32) error {
 	w := &FloatWriter{W: out, Dt: r.Layout.scaleDType()}
 	return w.Flush(r.ctx, &x)
 }
 
-// zeros are whole zero points as they are stored.
+// packedZeroPoints are integer zero points as they are stored.
 func (r *blockQuantizer) packedZeroPoints() []byte {
 	b := r.Layout
 	if b.ForNBits {
@@ -102,5 +103,5 @@ func (r *blockQuantizer) packedZeroPoints() []byte {
 	return b.pack(r.zeroPoint, r.zeroPoint, int(b.DType.Bits()))
 }
 
-// largestFloat16 is the largest finite float16.
+// LargestFloat16 is the largest finite float16.
 const LargestFloat16 = 65504

@@ -6,13 +6,12 @@ import (
 	"github.com/mcompress/mcompress/pass"
 )
 
-// A buffers hands memory on from one weight of a run to the next: making it anew would
-// clear, and fault in, as much as the model has. It never holds more than was in use at
-// one time, which sync.Pool does not promise: a collection empties that, and the old
-// and the new memory then stand side by side. A nil buffers makes memory anew.
+// A BufferPool reuses memory between the weights of a run: new memory would be cleared, and faulted in, for the size of the whole
+// model. It never holds more than was in use at one time, unlike sync.Pool, which a garbage collection empties while the old
+// memory is still there. A nil pool allocates.
 type BufferPool struct {
 	mu     sync.Mutex
-	floats map[int64][][]float32 // by size in blocks
+	floats map[int64][][]float32 // by size in multiples of pass.Block
 	bytes  map[int64][][]byte
 }
 
@@ -20,7 +19,7 @@ func NewBufferPool() *BufferPool {
 	return &BufferPool{floats: map[int64][][]float32{}, bytes: map[int64][][]byte{}}
 }
 
-// takeFloats returns n floats of any value, and what gives them back.
+// takeFloats returns n uninitialized floats, and a function that returns them to the pool.
 func (b *BufferPool) takeFloats(n int64) ([]float32, func()) {
 	if b == nil {
 		return make([]float32, n), func() {}
@@ -28,7 +27,7 @@ func (b *BufferPool) takeFloats(n int64) ([]float32, func()) {
 	return take(&b.mu, b.floats, n)
 }
 
-// takeBytes returns n bytes of any value, and what gives them back.
+// takeBytes returns n uninitialized bytes, and a function that returns them to the pool.
 func (b *BufferPool) takeBytes(n int64) ([]byte, func()) {
 	if b == nil {
 		return make([]byte, n), func() {}

@@ -10,7 +10,7 @@ import (
 	"github.com/mcompress/mcompress/pass"
 )
 
-// bytes is what the parts take.
+// Bytes is the size of the stored tensors.
 func (c *PerChannel) Bytes() int64 {
 	per := int64(4)
 	if !c.Spec.Symmetric {
@@ -19,7 +19,7 @@ func (c *PerChannel) Bytes() int64 {
 	return c.Weight.Elems() + per*c.Layout.NumScales()
 }
 
-// restore makes the float weight from its parts, in the type and shape it had.
+// Restore is the float weight, dequantized from its parts, in its original type and shape.
 func (c *PerChannel) Restore(parts []*ir.Tensor) *ir.Tensor {
 	r := &ir.Recipe{Name: "dequantize", In: parts, Out: []ir.Spec{c.Weight.Spec}, Work: 3 * ir.CopyBuffer}
 	r.Run = func(ctx context.Context, in []io.ReaderAt, out []io.Writer) error {
@@ -50,19 +50,19 @@ func (c *PerChannel) readQParams(in []io.ReaderAt) (*QParams, error) {
 	return a, nil
 }
 
-// dequantize writes the float weight run by run.
-func (c *PerChannel) dequantize(ctx context.Context, codes io.ReaderAt, out io.Writer, a *QParams) error {
+// dequantize writes the float weight segment by segment.
+func (c *PerChannel) dequantize(ctx context.Context, quantized io.ReaderAt, out io.Writer, a *QParams) error {
 	buf := make([]float32, 0, c.Layout.bufferElems())
 	q := make([]byte, c.Layout.bufferElems())
 	w := &FloatWriter{W: out, Dt: c.Weight.DType}
-	codes = c.rowMajor(codes)
+	quantized = c.rowMajor(quantized)
 	err := c.Layout.segments(func(r segment) error {
 		if len(buf)+int(r.n) > cap(buf) {
 			if err := w.Flush(ctx, &buf); err != nil {
 				return err
 			}
 		}
-		if err := ir.ReadFull(codes, q[:r.n], r.at); err != nil {
+		if err := ir.ReadFull(quantized, q[:r.n], r.at); err != nil {
 			return err
 		}
 		buf = buf[:len(buf)+int(r.n)]
@@ -87,12 +87,11 @@ func (c *PerChannel) dequantizeSegment(dst []float32, q []byte, r segment, a *QP
 	kernel.DequantizeCols(dst, q, !c.Spec.Unsigned, a.Scale[r.first:][:c.Layout.channels], zero)
 }
 
-// untransposed is the codes in the float weight's order. Turned codes are read a
-// panel of rows at a time.
-type transposedReader struct {
+// A transposedView reads transposed quantized values in the order of the float weight, a panel of rows at a time.
+type transposedView struct {
 	r          io.ReaderAt
 	rows, cols int64 // of the float weight
-	at, n      int64 // the panel that is held, in rows
+	at, n      int64 // the panel in memory, in rows
 	panel, raw []byte
 }
 
@@ -100,11 +99,11 @@ func (c *PerChannel) rowMajor(r io.ReaderAt) io.ReaderAt {
 	if !c.Transpose {
 		return r
 	}
-	return &transposedReader{r: r, rows: c.Shape[0], cols: c.Shape[1]}
+	return &transposedView{r: r, rows: c.Shape[0], cols: c.Shape[1]}
 }
 
-// ReadAt serves one run at a time, as dequantize asks: it never fails halfway.
-func (u *transposedReader) ReadAt(q []byte, off int64) (int, error) {
+// ReadAt reads one segment at a time, as dequantize does: it never fails halfway.
+func (u *transposedView) ReadAt(q []byte, off int64) (int, error) {
 	done := 0
 	for done < len(q) {
 		at := off + int64(done)
@@ -118,8 +117,8 @@ func (u *transposedReader) ReadAt(q []byte, off int64) (int, error) {
 	return done, nil
 }
 
-// load turns as many rows from row on as fit into a block.
-func (u *transposedReader) load(row int64) error {
+// load transposes as many rows from row on as fit into a block.
+func (u *transposedView) load(row int64) error {
 	n := min(u.rows-row, max(1, pass.Block/max(1, u.cols)))
 	if u.panel == nil {
 		u.panel, u.raw = make([]byte, n*u.cols), make([]byte, n*u.cols)
@@ -134,8 +133,8 @@ func (u *transposedReader) load(row int64) error {
 	return nil
 }
 
-// fakeQuantized is the float weight, and what its quantized values stand for with the given scales and zero points, in the order of
-// the weight; zeros is nil for symmetric schemes.
+// FakeQuantize is the float weight, and its dequantized values for the given scales and zero points, in the order of the weight;
+// zeros is nil for symmetric schemes.
 func (c *PerChannel) FakeQuantize(ctx context.Context, weight, scales, zeros io.ReaderAt) (was, now []float32, err error) {
 	cd := *c
 	cd.Transpose = false
@@ -143,13 +142,13 @@ func (c *PerChannel) FakeQuantize(ctx context.Context, weight, scales, zeros io.
 	if err != nil {
 		return nil, nil, err
 	}
-	r := newSegmentReader(cd.Buffers, weight, cd.Weight.DType, cd.Layout, 1)
+	r := newSegmentBuffer(cd.Buffers, weight, cd.Weight.DType, cd.Layout, 1)
 	defer r.close()
-	var codes, floats bytes.Buffer
-	if err := cd.quantizeWith(ctx, r, &codes, a); err != nil {
+	var quantized, floats bytes.Buffer
+	if err := cd.quantizeWith(ctx, r, &quantized, a); err != nil {
 		return nil, nil, err
 	}
-	if err := cd.dequantize(ctx, bytes.NewReader(codes.Bytes()), &floats, a); err != nil {
+	if err := cd.dequantize(ctx, bytes.NewReader(quantized.Bytes()), &floats, a); err != nil {
 		return nil, nil, err
 	}
 	raw := make([]float32, cd.Weight.Elems())

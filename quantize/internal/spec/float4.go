@@ -11,7 +11,7 @@ import (
 	"github.com/mcompress/mcompress/pass"
 )
 
-// A blocked is a weight as outer × along × inner elements, whose blocks of size elements along the middle share a scale.
+// A Float4Encoding is a weight of outer × along × inner elements, in which blocks along the middle axis share a scale.
 type Float4Encoding struct {
 	SmallFloat
 	Weight                     *ir.Tensor
@@ -19,7 +19,7 @@ type Float4Encoding struct {
 	block, outer, along, inner int64
 }
 
-// newBlocked cuts v along the first axis that its readers sum over.
+// NewFloat4 divides v into blocks along its first reduction axis; nil if it has none of that length.
 func NewFloat4(t SmallFloat, v *ir.Value, kept []int, size int64) SmallFloatEncoding {
 	shape := v.Const.Shape
 	for axis, d := range shape {
@@ -60,12 +60,12 @@ func (b *Float4Encoding) Recipe() *ir.Recipe {
 	}
 }
 
-// window is how many elements are read at a time, at least one row of blocks.
+// bufferElems is how many elements are read at a time, at least one row of blocks.
 func (b *Float4Encoding) bufferElems() int64 {
 	return min(b.Weight.Elems(), max(pass.Block, b.block*b.inner))
 }
 
-// rows calls do for each stretch of elements that is a row of blocks: n elements along the middle axis.
+// rows calls do for each row of blocks: n elements along the middle axis, for each index of the inner axes.
 func (b *Float4Encoding) rows(do func(at, n int64) error) error {
 	for o := range b.outer {
 		for i := int64(0); i < b.along; i += b.block {
@@ -79,14 +79,14 @@ func (b *Float4Encoding) rows(do func(at, n int64) error) error {
 
 func (b *Float4Encoding) run(ctx context.Context, in []io.ReaderAt, out []io.Writer) error {
 	f, held := pass.NewFloats(in[0], b.Weight.DType), make([]float32, b.bufferElems())
-	k, codes, scales := newFloat4Quantizer(b.Format, b.block, b.inner), &nibbleWriter{w: out[OutQuantized]}, []uint16(nil)
-	var from, done, have int64 // of what is held: where it begins, how much of it has codes, and how much there is
+	k, quantized, scales := newFloat4Quantizer(b.Format, b.block, b.inner), &nibbleWriter{w: out[OutQuantized]}, []uint16(nil)
+	var from, done, have int64 // of the elements in memory: the first, how many are quantized, how many there are
 	finish := func() error {
 		if err := k.finish(); err != nil {
 			return &pass.Unfit{Tensor: b.Weight.Name, Reason: err.Error()}
 		}
 		scales = append(scales, k.scales...)
-		return codes.write(k.quantized[:done])
+		return quantized.write(k.quantized[:done])
 	}
 	err := b.rows(func(at, n int64) error {
 		if at+n*b.inner > from+have {
@@ -111,25 +111,25 @@ func (b *Float4Encoding) run(ctx context.Context, in []io.ReaderAt, out []io.Wri
 	if err := finish(); err != nil {
 		return err
 	}
-	if err := codes.flush(); err != nil {
+	if err := quantized.flush(); err != nil {
 		return err
 	}
 	_, err = out[OutScales].Write(kernel.Bytes(scales))
 	return err
 }
 
-// emit is DequantizeLinear in blocks.
-func (b *Float4Encoding) EmitDequantize(g *ir.Graph, at *ir.Node, codes, scales *ir.Value) *ir.Value {
-	return g.Insert(at, "DequantizeLinear", []*ir.Value{codes, scales}, ir.IntAttr("axis", int64(b.axis)),
+// EmitDequantize inserts a blockwise DequantizeLinear.
+func (b *Float4Encoding) EmitDequantize(g *ir.Graph, at *ir.Node, quantized, scales *ir.Value) *ir.Value {
+	return g.Insert(at, "DequantizeLinear", []*ir.Value{quantized, scales}, ir.IntAttr("axis", int64(b.axis)),
 		ir.IntAttr("block_size", b.block), ir.IntAttr("output_dtype", int64(ir.Float)))
 }
 
-// restore makes the float weight from codes and scales.
+// Restore dequantizes the float weight from quantized values and scales.
 func (b *Float4Encoding) Restore(parts []*ir.Tensor) *ir.Tensor {
 	r := &ir.Recipe{Name: "restore", In: parts, Out: []ir.Spec{b.Weight.Spec}, Work: 16 * b.block * b.inner}
 	r.Run = func(ctx context.Context, in []io.ReaderAt, out []io.Writer) error {
 		w := &FloatWriter{W: out[0], Dt: b.Weight.DType}
-		packed, codes := make([]byte, b.block*b.inner/2+2), make([]byte, b.block*b.inner+1)
+		packed, quantized := make([]byte, b.block*b.inner/2+2), make([]byte, b.block*b.inner+1)
 		raw, x := make([]uint16, b.inner), make([]float32, 2*b.inner)
 		block, y := int64(0), make([]float32, b.block*b.inner)
 		return b.rows(func(at, n int64) error {
@@ -138,14 +138,14 @@ func (b *Float4Encoding) Restore(parts []*ir.Tensor) *ir.Tensor {
 			if err := ir.ReadFull(in[OutQuantized], bytes, at/2); err != nil {
 				return err
 			}
-			kernel.Unpack(codes[:at%2+n], bytes, 4, false)
+			kernel.Unpack(quantized[:at%2+n], bytes, 4, false)
 			if err := ir.ReadFull(in[OutScales], kernel.Bytes(raw), 2*block*b.inner); err != nil {
 				return err
 			}
 			block++
 			scale := x[:b.inner]
 			kernel.F32FromF16(scale, raw)
-			b.Format.Values(y[:n], codes[at%2:][:n], 1)
+			b.Format.Values(y[:n], quantized[at%2:][:n], 1)
 			for i := range y[:n] {
 				y[i] *= scale[int64(i)%b.inner]
 			}
@@ -156,25 +156,25 @@ func (b *Float4Encoding) Restore(parts []*ir.Tensor) *ir.Tensor {
 	return r.Derive()[0]
 }
 
-// nibbles packs codes of 4 bits, two in a byte over the whole tensor.
+// A nibbleWriter packs 4-bit values, two in a byte over the whole tensor.
 type nibbleWriter struct {
 	w    io.Writer
 	buf  []byte
-	held bool // the last byte has its lower half
+	held bool // only the lower half of the last byte is used
 }
 
-func (p *nibbleWriter) write(codes []byte) error {
-	if len(codes) == 0 {
+func (p *nibbleWriter) write(quantized []byte) error {
+	if len(quantized) == 0 {
 		return nil
 	}
 	if p.held {
-		p.buf[len(p.buf)-1] |= codes[0] << 4
-		p.held, codes = false, codes[1:]
+		p.buf[len(p.buf)-1] |= quantized[0] << 4
+		p.held, quantized = false, quantized[1:]
 	}
 	at := len(p.buf)
-	p.buf = append(p.buf, make([]byte, kernel.Packed(len(codes), 4))...)
-	kernel.Pack(p.buf[at:], codes, 4)
-	p.held = len(codes)%2 == 1
+	p.buf = append(p.buf, make([]byte, kernel.Packed(len(quantized), 4))...)
+	kernel.Pack(p.buf[at:], quantized, 4)
+	p.held = len(quantized)%2 == 1
 	if len(p.buf) < ir.CopyBuffer {
 		return nil
 	}

@@ -8,37 +8,37 @@ import (
 	"github.com/mcompress/mcompress/internal/kernel"
 )
 
-// peaks are the numbers of the format, or beyond it, that a block's largest magnitude may be brought to: the numbers between are spread
-// unevenly, and what fits best is tried.
+// float4Peaks are the values, of the format or beyond, that a block's maximum magnitude may be scaled to. Levels are not evenly
+// spaced, so that each is tried.
 var float4Peaks = []float32{6, 7, 5.5, 5, 4.5, 4}
 
-// tileCols is how many blocks are coded together.
+// tileCols is how many blocks are quantized together.
 const tileCols = kernel.BlockCols
 
-// A blockCoder finds the codes and scales of blocks. Whichever lie beside one another are the columns of a tile.
+// A float4Quantizer computes quantized values and scales of blocks. Neighbouring blocks are the columns of a tile.
 type float4Quantizer struct {
 	format kernel.SmallFloat
 	peaks  []float32
 	stride int // between the elements of a block
 
-	x         []float32 // where blocks are taken from
-	quantized []byte    // and their codes put
-	scales    []uint16  // of the blocks since begin, as float16
+	x         []float32 // source of the blocks
+	quantized []byte    // their quantized values
+	scales    []uint16  // of the blocks since begin, float16
 
-	blocks        [tileCols]block // that wait
+	blocks        [tileCols]block // of the unfinished tile
 	n             int
 	tile          []float32
 	tileQuantized []byte
 }
 
-// A block is where its first element is, and how many it has.
+// A block is the index of its first element, and its length.
 type block struct{ at, rows int }
 
 func newFloat4Quantizer(f kernel.SmallFloat, size, stride int64) *float4Quantizer {
 	return &float4Quantizer{format: f, peaks: float4Peaks, stride: int(stride), tile: make([]float32, size*tileCols), tileQuantized: make([]byte, size*tileCols)}
 }
 
-// begin makes x what blocks are taken from.
+// begin sets the source of blocks.
 func (k *float4Quantizer) begin(x []float32) {
 	if cap(k.quantized) < len(x) {
 		k.quantized = make([]byte, len(x))
@@ -46,7 +46,7 @@ func (k *float4Quantizer) begin(x []float32) {
 	k.x, k.quantized, k.scales = x, k.quantized[:len(x)], k.scales[:0]
 }
 
-// row codes the blocks that begin side by side at an element.
+// row adds the blocks that begin at consecutive elements.
 func (k *float4Quantizer) row(at, rows int) error {
 	for j := range k.stride {
 		k.blocks[k.n] = block{at + j, rows}
@@ -60,7 +60,7 @@ func (k *float4Quantizer) row(at, rows int) error {
 	return nil
 }
 
-// finish codes the blocks that wait.
+// finish quantizes the unfinished tile.
 func (k *float4Quantizer) finish() error {
 	if k.n == 0 {
 		return nil
@@ -85,13 +85,13 @@ func (k *float4Quantizer) finish() error {
 	return nil
 }
 
-// abreast reports whether the rows of the tile lie together in the weight.
+// adjacent reports whether the rows of the tile are contiguous in the weight.
 func (k *float4Quantizer) adjacent() bool {
 	first, last := k.blocks[0], k.blocks[tileCols-1]
 	return k.n == tileCols && k.stride >= tileCols && last.at-first.at == tileCols-1 && last.rows == first.rows
 }
 
-// gather makes the blocks columns, with zeros behind those that are shorter than others, and where there are none.
+// gather copies blocks into columns, padded with zeros.
 func (k *float4Quantizer) gather() (rows int) {
 	for _, b := range k.blocks[:k.n] {
 		rows = max(rows, b.rows)
@@ -111,7 +111,7 @@ func (k *float4Quantizer) gather() (rows int) {
 	return rows
 }
 
-// scatter puts the codes of a tile where its blocks came from.
+// scatter copies the quantized values of a tile back to the places of its blocks.
 func (k *float4Quantizer) scatter(coded []byte) {
 	for j, b := range k.blocks[:k.n] {
 		for i := range b.rows {
@@ -120,7 +120,7 @@ func (k *float4Quantizer) scatter(coded []byte) {
 	}
 }
 
-// search finds for each column the scale of least squared error.
+// search computes the MSE-optimal scale of each column.
 func (k *float4Quantizer) search(tile []float32) (half [tileCols]uint16, scale [tileCols]float32, err error) {
 	var bits [tileCols]uint32
 	var peak, least [tileCols]float32
@@ -148,10 +148,10 @@ func (k *float4Quantizer) search(tile []float32) (half [tileCols]uint16, scale [
 	return half, scale, nil
 }
 
-// oneHalf is 1 as float16, halfInf infinity.
+// oneHalf is 1 as float16, halfInf is infinity.
 const oneHalf, halfInf = 0x3c00, 0x7c00
 
-// rounded are the scales that bring peaks to p, as float16 and what that is; 1 where it is 0 or infinite.
+// rounded are the scales that map peaks to p, as float16 and as float32; 1 where they are 0 or infinite.
 func rounded(peak [tileCols]float32, p float32) (half [tileCols]uint16, scale [tileCols]float32) {
 	for j, v := range peak {
 		scale[j] = v / p

@@ -8,7 +8,7 @@ import (
 	"github.com/mcompress/mcompress/internal/kernel"
 )
 
-// The search over scales serves each block, and most of them better than the plain scale.
+// The search over scales reduces the squared error of most blocks, and increases it for none.
 func TestFloat4SearchesItsScales(t *testing.T) {
 	random := rand.New(rand.NewPCG(5, 6))
 	k, plain := newFloat4Quantizer(kernel.E2M1, 32, 1), newFloat4Quantizer(kernel.E2M1, 32, 1)

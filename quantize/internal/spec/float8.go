@@ -11,13 +11,13 @@ import (
 	"github.com/mcompress/mcompress/pass"
 )
 
-// Cast knows both from opset 19 on.
+// Float8Types are the 8-bit floats by option. Cast supports both since opset 19.
 var Float8Types = map[string]SmallFloat{
 	"e4m3fn": {Dt: ir.Float8E4M3FN, Format: kernel.E4M3FN, Opset: 19},
 	"e5m2":   {Dt: ir.Float8E5M2, Format: kernel.E5M2, Opset: 19},
 }
 
-// A scaled is a weight in 8-bit floats with the scale of each channel.
+// A Float8Encoding is a weight of 8-bit floats with a scale for each channel.
 type Float8Encoding struct {
 	SmallFloat
 	Weight     *ir.Tensor
@@ -43,9 +43,9 @@ func (s *Float8Encoding) Recipe() *ir.Recipe {
 	}
 }
 
-// run goes through the weight for its scales and then for its codes.
+// run reads the weight for its scales and then for its quantized values.
 func (s *Float8Encoding) run(ctx context.Context, in []io.ReaderAt, out []io.Writer) error {
-	r := newSegmentReader(nil, in[0], s.Weight.DType, s.Layout, 2)
+	r := newSegmentBuffer(nil, in[0], s.Weight.DType, s.Layout, 2)
 	defer r.close()
 	scale, err := s.observe(ctx, r)
 	if err != nil {
@@ -70,8 +70,8 @@ func (s *Float8Encoding) run(ctx context.Context, in []io.ReaderAt, out []io.Wri
 	return err
 }
 
-// measure is the scale of each channel, which brings its largest magnitude to that of the format.
-func (s *Float8Encoding) observe(ctx context.Context, r *segmentReader) ([]float32, error) {
+// observe computes the scale of each channel, which maps its maximum magnitude to the largest number of the format.
+func (s *Float8Encoding) observe(ctx context.Context, r *segmentBuffer) ([]float32, error) {
 	m := newMinMaxObserver(s.Layout.NumScales(), QuantSpec{Symmetric: true})
 	err := s.Layout.segments(func(q segment) error {
 		x, err := r.next(q)
@@ -97,7 +97,7 @@ func (s *Float8Encoding) observe(ctx context.Context, r *segmentReader) ([]float
 	return scale, nil
 }
 
-// codes writes the codes of one run.
+// quantize quantizes one segment.
 func (s *Float8Encoding) quantize(dst []byte, x []float32, q segment, scale []float32) {
 	if !s.Layout.columnwise() {
 		s.Format.Codes(dst, x, scale[q.first])
@@ -106,13 +106,13 @@ func (s *Float8Encoding) quantize(dst []byte, x []float32, q segment, scale []fl
 	s.Format.CodesCols(dst, x, scale[q.first:][:s.Layout.channels])
 }
 
-// emitScaled is Cast and Mul.
-func (s *Float8Encoding) EmitDequantize(g *ir.Graph, at *ir.Node, codes, scales *ir.Value) *ir.Value {
-	x := g.Insert(at, "Cast", []*ir.Value{codes}, ir.IntAttr("to", int64(ir.Float)))
+// EmitDequantize inserts Cast and Mul.
+func (s *Float8Encoding) EmitDequantize(g *ir.Graph, at *ir.Node, quantized, scales *ir.Value) *ir.Value {
+	x := g.Insert(at, "Cast", []*ir.Value{quantized}, ir.IntAttr("to", int64(ir.Float)))
 	return g.Insert(at, "Mul", []*ir.Value{x, scales})
 }
 
-// restore makes the float weight from codes and scales.
+// Restore dequantizes the float weight from quantized values and scales.
 func (s *Float8Encoding) Restore(parts []*ir.Tensor) *ir.Tensor {
 	r := &ir.Recipe{Name: "restore", In: parts, Out: []ir.Spec{s.Weight.Spec}, Work: 2 * s.Layout.bufferElems() * 5}
 	r.Run = func(ctx context.Context, in []io.ReaderAt, out []io.Writer) error {
@@ -120,26 +120,26 @@ func (s *Float8Encoding) Restore(parts []*ir.Tensor) *ir.Tensor {
 		if err := ir.ReadFull(in[OutScales], kernel.Bytes(scale), 0); err != nil {
 			return err
 		}
-		codes, x := make([]byte, s.Layout.bufferElems()), make([]float32, s.Layout.bufferElems())
+		quantized, x := make([]byte, s.Layout.bufferElems()), make([]float32, s.Layout.bufferElems())
 		w := &FloatWriter{W: out[0], Dt: s.Weight.DType}
 		return s.Layout.segments(func(q segment) error {
-			if err := ir.ReadFull(in[OutQuantized], codes[:q.n], q.at); err != nil {
+			if err := ir.ReadFull(in[OutQuantized], quantized[:q.n], q.at); err != nil {
 				return err
 			}
 			y := x[:q.n]
-			s.dequantize(y, codes[:q.n], q, scale)
+			s.dequantize(y, quantized[:q.n], q, scale)
 			return w.Flush(ctx, &y)
 		})
 	}
 	return r.Derive()[0]
 }
 
-func (s *Float8Encoding) dequantize(dst []float32, codes []byte, q segment, scale []float32) {
+func (s *Float8Encoding) dequantize(dst []float32, quantized []byte, q segment, scale []float32) {
 	if !s.Layout.columnwise() {
-		s.Format.Values(dst, codes, scale[q.first])
+		s.Format.Values(dst, quantized, scale[q.first])
 		return
 	}
-	s.Format.Values(dst, codes, 1)
+	s.Format.Values(dst, quantized, 1)
 	cols := scale[q.first:][:s.Layout.channels]
 	for i := range dst {
 		dst[i] *= cols[i%len(cols)]

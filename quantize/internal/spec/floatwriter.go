@@ -8,7 +8,7 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// A floatWriter writes float32 values as a float type.
+// A FloatWriter converts float32 values to a float type and writes them.
 type FloatWriter struct {
 	W    io.Writer
 	Dt   ir.DType

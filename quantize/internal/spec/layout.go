@@ -6,24 +6,24 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// A grid says which elements of a tensor share a scale. Element (b, r, c, i) of
-// batch × rows × chans × inner belongs to scale b·chans + c.
+// A ScaleLayout is the granularity of scales: element (b, r, c, i) of batch × rows × channels × inner has scale b·channels +
+// c.
 type ScaleLayout struct{ batch, rows, channels, inner int64 }
 
 func (g ScaleLayout) NumScales() int64 { return g.batch * g.channels }
 
 func (g ScaleLayout) Elems() int64 { return g.batch * g.rows * g.channels * g.inner }
 
-// whole is the grid of one scale for n elements.
+// PerTensorLayout is one scale for n elements.
 func PerTensorLayout(n int64) ScaleLayout { return ScaleLayout{1, 1, 1, n} }
 
-// alongRows is the grid of one scale for each of n runs of len elements.
+// PerRowLayout is one scale for each of n rows of len elements.
 func PerRowLayout(n, len int64) ScaleLayout { return ScaleLayout{1, 1, n, len} }
 
-// alongCols is the grid of one scale for each column of batch matrices.
+// PerColumnLayout is one scale for each column of each matrix of a batch.
 func PerColumnLayout(batch, rows, cols int64) ScaleLayout { return ScaleLayout{batch, rows, cols, 1} }
 
-// onAxis is the grid of one scale for each index of one axis.
+// PerAxisLayout is one scale for each index of one axis.
 func PerAxisLayout(shape []int64, axis int) ScaleLayout {
 	g := ScaleLayout{1, 1, shape[axis], 1}
 	for i, d := range shape {
@@ -37,8 +37,8 @@ func PerAxisLayout(shape []int64, axis int) ScaleLayout {
 	return g
 }
 
-// keptAxes is the grid of one scale for each index of some axes, and the shape of the
-// scales: they must be one axis, a leading run of axes, or leading ones and the last.
+// LayoutOfAxes is one scale for each index of some axes, and the shape of the scales. The axes must be one axis, leading axes, or
+// leading axes and the last one.
 func LayoutOfAxes(shape []int64, axes []int) (ScaleLayout, []int64) {
 	n := (ir.Spec{Shape: shape}).Elems()
 	if len(axes) == 0 {
@@ -59,7 +59,7 @@ func LayoutOfAxes(shape []int64, axes []int) (ScaleLayout, []int64) {
 		return PerAxisLayout(shape, last), scales
 	case last == len(axes)-1:
 		return PerRowLayout(kept, n/max(1, kept)), scales
-	default: // batched columns
+	default: // columns of a batch
 		rows := shape[len(shape)-2]
 		return PerColumnLayout(n/max(1, rows*shape[last]), rows, shape[last]), scales
 	}

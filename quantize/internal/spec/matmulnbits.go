@@ -9,8 +9,7 @@ import (
 	"github.com/mcompress/mcompress/pass"
 )
 
-// packColumns packs columns of rows codes, each filled up to a number of codes that unit divides and that takes whole bytes.
-// It may write over q.
+// packColumns packs columns of rows values, each padded to a multiple of unit values that fills whole bytes. It may overwrite q.
 func (b *BlockLayout) packColumns(q []byte, rows, unit int64) []byte {
 	wide := CeilDiv(rows, unit) * unit
 	if wide == rows {
@@ -37,7 +36,7 @@ func (b *BlockLayout) unpackColumns(packed []byte, rows, unit int64) []byte {
 	return q
 }
 
-// restoreBits restores the weight whose codes r holds as MatMulNBits reads them. Codes are held as a whole, a byte each.
+// restoreNBits dequantizes the weight from the layout of MatMulNBits. It holds all quantized values, one in a byte.
 func (c *Blockwise) restoreNBits(ctx context.Context, r *blockDequantizer, zeros []io.ReaderAt, w *FloatWriter) error {
 	b := c.Layout
 	packed := make([]byte, ir.Spec{DType: b.DType, Shape: b.quantizedShape(c.Shape)}.Bytes())
@@ -54,14 +53,14 @@ func (c *Blockwise) restoreNBits(ctx context.Context, r *blockDequantizer, zeros
 	return v.rows(ctx, w)
 }
 
-// bitValues are the codes of a matrix column by column, and what they stand for.
+// An nbitsDequantizer holds the quantized values of a matrix, column by column, with their scales and zero points.
 type nbitsDequantizer struct {
 	*BlockLayout
 	quantized        []byte
 	scale, zeroPoint []float32
 }
 
-// readZeros reads zero points as numbers; those that are not stored are the middle of the codes.
+// readZeroPoints reads zero points as numbers; those that are not stored are the middle of the levels.
 func (v *nbitsDequantizer) readZeroPoints(in []io.ReaderAt) error {
 	v.zeroPoint = make([]float32, len(v.scale))
 	if !v.HasZeroPoints() {
@@ -84,7 +83,7 @@ func (v *nbitsDequantizer) readZeroPoints(in []io.ReaderAt) error {
 	return nil
 }
 
-// part is rows of one column, from row on.
+// dequantize dequantizes rows of one column, from row on.
 func (v *nbitsDequantizer) dequantize(x []float32, row, col int64) {
 	block := int64(v.Spec.Block)
 	for i, q := range v.quantized[col*v.Rows+row:][:len(x)] {

@@ -85,7 +85,7 @@ func (c *PerChannel) run(ctx context.Context, in []io.ReaderAt, out []io.Writer)
 	return err
 }
 
-// codeBytes are zero points as codes: the low byte of each.
+// zeroPointBytes are zero points as quantized values: the low byte of each.
 func zeroPointBytes(zero []int32) []byte {
 	b := make([]byte, len(zero))
 	for i, z := range zero {
@@ -94,9 +94,9 @@ func zeroPointBytes(zero []int32) []byte {
 	return b
 }
 
-// twice goes through the weight for its scales and then for its codes.
+// twoPass reads the weight for its scales and then for its quantized values.
 func (c *PerChannel) twoPass(ctx context.Context, in io.ReaderAt, out io.Writer) (*QParams, error) {
-	r := newSegmentReader(c.Buffers, in, c.Weight.DType, c.Layout, 2)
+	r := newSegmentBuffer(c.Buffers, in, c.Weight.DType, c.Layout, 2)
 	defer r.close()
 	a, err := r.observe(ctx, c.Weight, c.Layout, c.Spec)
 	if err != nil {
@@ -105,10 +105,10 @@ func (c *PerChannel) twoPass(ctx context.Context, in io.ReaderAt, out io.Writer)
 	return a, c.quantizeWith(ctx, r, out, a)
 }
 
-// fused measures and quantizes each run while it is in the cache.
+// onePass observes and quantizes each segment while it is in the cache.
 func (c *PerChannel) onePass(ctx context.Context, in io.ReaderAt, out io.Writer) (*QParams, error) {
 	m, a := newMinMaxObserver(c.Layout.NumScales(), c.Spec), newQParams(c.Layout.NumScales(), c.Spec)
-	r := newSegmentReader(c.Buffers, in, c.Weight.DType, c.Layout, 1)
+	r := newSegmentBuffer(c.Buffers, in, c.Weight.DType, c.Layout, 1)
 	defer r.close()
 	return a, c.quantizeSegments(ctx, r, out, func(q segment, x []float32, dst []byte) error {
 		m.observe(c.Layout, q, x)
@@ -122,8 +122,8 @@ func (c *PerChannel) onePass(ctx context.Context, in io.ReaderAt, out io.Writer)
 	})
 }
 
-// write quantizes by scales that are known.
-func (c *PerChannel) quantizeWith(ctx context.Context, r *segmentReader, out io.Writer, a *QParams) error {
+// quantizeWith quantizes with known scales.
+func (c *PerChannel) quantizeWith(ctx context.Context, r *segmentBuffer, out io.Writer, a *QParams) error {
 	fixed := a.ZeroPoint
 	if fixed == nil && c.Spec.ZeroPoint() != 0 && c.Layout.columnwise() {
 		fixed = make([]int32, c.Layout.NumScales())
@@ -145,9 +145,8 @@ func (c *PerChannel) quantizeWith(ctx context.Context, r *segmentReader, out io.
 	})
 }
 
-// quantize hands each run and its place among the codes to do, and writes the codes
-// in blocks.
-func (c *PerChannel) quantizeSegments(ctx context.Context, r *segmentReader, out io.Writer, do func(q segment, x []float32, dst []byte) error) error {
+// quantizeSegments passes each segment and its destination to do, and writes quantized values in blocks.
+func (c *PerChannel) quantizeSegments(ctx context.Context, r *segmentBuffer, out io.Writer, do func(q segment, x []float32, dst []byte) error) error {
 	buf, free := c.Buffers.takeBytes(c.Layout.bufferElems())
 	defer free()
 	buf = buf[:0:c.Layout.bufferElems()]

@@ -11,8 +11,8 @@ import (
 	"github.com/mcompress/mcompress/pass"
 )
 
-// ranges is what is known of each scale's elements: the largest magnitude's bits, and
-// for asymmetric schemes the extremes.
+// A minMaxObserver is the range of each scale's elements: the bits of the maximum magnitude, and for asymmetric schemes minimum
+// and maximum.
 type minMaxObserver struct {
 	bits   []uint32
 	lo, hi []float32
@@ -21,7 +21,7 @@ type minMaxObserver struct {
 func newMinMaxObserver(n int64, s QuantSpec) *minMaxObserver {
 	m := &minMaxObserver{bits: make([]uint32, n)}
 	if !s.Symmetric {
-		m.lo, m.hi = make([]float32, n), make([]float32, n) // zero always has a code
+		m.lo, m.hi = make([]float32, n), make([]float32, n) // the range always contains zero
 	}
 	return m
 }
@@ -44,7 +44,7 @@ func (m *minMaxObserver) observe(g ScaleLayout, q segment, x []float32) {
 
 const InfBits = 0x7f800000
 
-// fit turns the range of scale i into the scale and zero point.
+// qparams is scale i and its zero point.
 func (m *minMaxObserver) qparams(s QuantSpec, i int64, tensor string) (scale float32, zero int32, err error) {
 	switch b := m.bits[i]; {
 	case b > InfBits:
@@ -64,20 +64,20 @@ func (m *minMaxObserver) qparams(s QuantSpec, i int64, tensor string) (scale flo
 	return scale, zero, nil
 }
 
-// An affine is every scale and zero point of a tensor.
+// QParams are the scales and zero points of a tensor.
 type QParams struct {
 	Scale     []float32
-	ZeroPoint []int32 // nil where all are the scheme's
+	ZeroPoint []int32 // nil for symmetric schemes
 }
 
-// measure reads the whole tensor for its scales.
+// ObserveQParams reads the whole tensor for its scales.
 func ObserveQParams(ctx context.Context, in io.ReaderAt, t *ir.Tensor, g ScaleLayout, s QuantSpec) (*QParams, error) {
-	r := newSegmentReader(nil, in, t.DType, g, 1)
+	r := newSegmentBuffer(nil, in, t.DType, g, 1)
 	defer r.close()
 	return r.observe(ctx, t, g, s)
 }
 
-func (r *segmentReader) observe(ctx context.Context, t *ir.Tensor, g ScaleLayout, s QuantSpec) (*QParams, error) {
+func (r *segmentBuffer) observe(ctx context.Context, t *ir.Tensor, g ScaleLayout, s QuantSpec) (*QParams, error) {
 	m := newMinMaxObserver(g.NumScales(), s)
 	err := g.segments(func(q segment) error {
 		x, err := r.next(q)
@@ -120,7 +120,7 @@ func (a *QParams) set(i int, scale float32, zero int32) {
 	}
 }
 
-// zeroOf is the zero point of scale i.
+// zeroPointOf is the zero point of scale i.
 func (a *QParams) zeroPointOf(s QuantSpec, i int64) int32 {
 	if a.ZeroPoint == nil {
 		return s.ZeroPoint()

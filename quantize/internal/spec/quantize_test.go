@@ -18,8 +18,7 @@ import (
 	"github.com/mcompress/mcompress/pass"
 )
 
-// A layout is a coding and, in other words, the axes of its tensor that keep a scale for
-// each index.
+// A layout is an encoding and the axes of its tensor with a scale for each index.
 type layout struct {
 	name string
 	kept []int
@@ -67,7 +66,7 @@ func layouts() []layout {
 	}
 }
 
-// group is the scale that the element at index i of shape belongs to.
+// group is the scale of the element at index i.
 func (l *layout) group(i int64) int64 {
 	at := make([]int64, len(l.Shape))
 	for d := len(l.Shape) - 1; d >= 0; d-- {
@@ -82,9 +81,9 @@ func (l *layout) group(i int64) int64 {
 
 // A definition is scales and zero points by the definition, element by element.
 type definition struct {
-	scale []float32
-	zero  []int32
-	codes kernel.Codes
+	scale     []float32
+	zero      []int32
+	quantized kernel.Codes
 }
 
 func (l *layout) define(x []float32) definition {
@@ -97,14 +96,14 @@ func (l *layout) define(x []float32) definition {
 		g := l.group(int64(i))
 		lo[g], hi[g] = min(lo[g], v), max(hi[g], v)
 	}
-	d := definition{scale: make([]float32, groups), zero: make([]int32, groups), codes: l.Spec.Levels()}
+	d := definition{scale: make([]float32, groups), zero: make([]int32, groups), quantized: l.Spec.Levels()}
 	for g := range groups {
 		d.scale[g], d.zero[g] = l.Spec.define(lo[g], hi[g])
 	}
 	return d
 }
 
-// define is the table of the documentation: absmax / 127, or the range over all codes.
+// define is the table of the documentation: maximum magnitude / 127, or the range over all levels.
 func (s QuantSpec) define(lo, hi float32) (float32, int32) {
 	bottom, top, half, middle := float32(-128), float32(127), float32(127), int32(0)
 	switch {
@@ -128,14 +127,13 @@ func (s QuantSpec) define(lo, hi float32) (float32, int32) {
 	return scale, int32(min(max(zero, bottom), top))
 }
 
-// code is QuantizeLinear, with saturation to the codes in use.
+// code is QuantizeLinear, saturating at the levels.
 func (d definition) code(x float32, g int64) byte {
 	q := math.RoundToEven(float64(x/d.scale[g])) + float64(d.zero[g])
-	return byte(int32(min(max(q, float64(d.codes.Lo)), float64(d.codes.Hi))))
+	return byte(int32(min(max(q, float64(d.quantized.Lo)), float64(d.quantized.Hi))))
 }
 
-// values are random weights with ties, zeros of both signs and, in some groups, nothing
-// but zeros.
+// values are random weights with ties, zeros of both signs and, in some groups, only zeros.
 func values(l *layout, r *rand.Rand) []float32 {
 	n := (ir.Spec{Shape: l.Shape}).Elems()
 	x := make([]float32, n)
@@ -182,7 +180,7 @@ func (c *PerChannel) outputs(t testing.TB) ([][]byte, error) {
 	return bs, err
 }
 
-func TestCodesAndScalesAreTheDefinitions(t *testing.T) {
+func TestQuantizedValuesAndScalesAreTheDefinitions(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for _, l := range layouts() {
 		x := values(&l, r)
@@ -198,7 +196,7 @@ func TestCodesAndScalesAreTheDefinitions(t *testing.T) {
 	}
 }
 
-func TestCodesOfHalves(t *testing.T) {
+func TestQuantizedHalves(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	for _, dt := range []ir.DType{ir.Float16, ir.BFloat16} {
 		for _, l := range layouts()[:6] {
@@ -214,8 +212,7 @@ func TestCodesOfHalves(t *testing.T) {
 	}
 }
 
-// holds compares everything that l's recipe writes, and what comes back from it, with the
-// definition. The shape of the scales is not its business.
+// holds compares the outputs of l's recipe, and the restored weight, with the definition. The shape of the scales is not checked.
 func (l *layout) holds(t *testing.T, x []float32) {
 	t.Helper()
 	want := l.define(x)
@@ -254,7 +251,7 @@ func same(dt ir.DType, got, exact float32) bool {
 	return got == exact
 }
 
-// place is where the code of element i lies.
+// place is the index of the quantized value of element i.
 func (l *layout) place(i int64) int64 {
 	if !l.Transpose {
 		return i
@@ -283,7 +280,7 @@ func (l *layout) restored(t *testing.T, out [][]byte) []float32 {
 	return x
 }
 
-// Values that no scale can stand for end the recipe with an error that names the weight.
+// Values without a scale end the recipe with an error that names the weight.
 func TestUnfitValuesAreNamed(t *testing.T) {
 	inf, tiny := float32(math.Inf(1)), math.Float32frombits(5)
 	for _, c := range []struct {
@@ -311,8 +308,8 @@ func TestUnfitValuesAreNamed(t *testing.T) {
 	}
 }
 
-// The ranges of codes never leave their type, and zero always has a code.
-func TestRangesOfCodes(t *testing.T) {
+// Levels are within their type, and zero is representable.
+func TestLevels(t *testing.T) {
 	for _, s := range schemes() {
 		c := s.Levels()
 		lo, hi := int32(-128), int32(127)

@@ -7,7 +7,7 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// A scheme says which 8-bit codes stand for real values: real = (code - zero) · scale.
+// A QuantSpec is an 8-bit quantization scheme: real = (q - zero point) * scale.
 type QuantSpec struct {
 	Unsigned    bool
 	Symmetric   bool
@@ -22,8 +22,8 @@ func (s QuantSpec) DType() ir.DType {
 	return ir.Int8
 }
 
-// codes is the range of codes in use. Symmetric ranges lie evenly around zero; the
-// reduced int8 range is ±64, as ONNX Runtime's.
+// Levels is the range of quantized values. It is even around the zero point for symmetric schemes; the reduced int8 range is
+// ±64, like ONNX Runtime's.
 func (s QuantSpec) Levels() kernel.Codes {
 	switch z := s.ZeroPoint(); {
 	case s.Symmetric:
@@ -38,7 +38,7 @@ func (s QuantSpec) Levels() kernel.Codes {
 	return kernel.Codes{Lo: -128, Hi: 127}
 }
 
-// zero is the zero point of the symmetric scheme.
+// ZeroPoint is the zero point of the symmetric scheme.
 func (s QuantSpec) ZeroPoint() int32 {
 	switch {
 	case s.Unsigned && s.ReduceRange:
@@ -49,8 +49,8 @@ func (s QuantSpec) ZeroPoint() int32 {
 	return 0
 }
 
-// half is the symmetric scheme's largest distance from zero. It does not depend on the
-// type, so that uint8 codes are int8 codes moved up.
+// maxMagnitude is the largest distance from the zero point in the symmetric scheme. It does not depend on the type: uint8 values
+// are int8 values plus 128.
 func (s QuantSpec) maxMagnitude() int32 {
 	if s.ReduceRange {
 		return 64
@@ -58,9 +58,8 @@ func (s QuantSpec) maxMagnitude() int32 {
 	return 127
 }
 
-// fit gives scale and zero point for values in [lo, hi]. A channel of zeros has
-// scale 1. It reports false for a scale that float32 holds with less than full
-// precision: codes would not stand for the values any more.
+// QParams is the scale and zero point for values in [lo, hi]. A channel of zeros has scale 1. It returns false for a scale that
+// is not a normal float32, which would not represent the values.
 func (s QuantSpec) QParams(lo, hi float32) (scale float32, zero int32, ok bool) {
 	if lo == 0 && hi == 0 {
 		if s.Symmetric {
@@ -83,7 +82,7 @@ func (s QuantSpec) QParams(lo, hi float32) (scale float32, zero int32, ok bool) 
 	return scale, min(max(zero, c.Lo), c.Hi), true
 }
 
-// normal reports whether x is neither infinite nor below the smallest normal float32.
+// IsNormal reports whether x is neither infinite nor below the smallest normal float32.
 func IsNormal(x float32) bool {
 	return x >= 0x1p-126 && x <= math.MaxFloat32
 }

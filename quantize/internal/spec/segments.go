@@ -7,16 +7,14 @@ import (
 	"github.com/mcompress/mcompress/pass"
 )
 
-// A run is a stretch of elements that lie together. Where the grid's inner size is 1
-// it is whole rows, and first is the scale of its first column; else all of it
-// belongs to scale first.
+// A segment is contiguous elements. For columnwise layouts it is whole rows, and first is the scale of its first column; else all
+// of it has scale first.
 type segment struct {
 	at, n int64
 	first int64
 }
 
-// runs calls do for consecutive runs of at most pass.Block elements, or of one row
-// where a row is longer.
+// segments calls do for consecutive segments of at most pass.Block elements, or of one row if a row is longer.
 func (g ScaleLayout) segments(do func(segment) error) error {
 	if g.inner == 1 && g.rows > 1 {
 		return g.rowSegments(do)
@@ -46,10 +44,10 @@ func (g ScaleLayout) rowSegments(do func(segment) error) error {
 	return nil
 }
 
-// cols reports whether a run is whole rows of columns with a scale each.
+// columnwise reports whether a segment is whole rows of columns with a scale each.
 func (g ScaleLayout) columnwise() bool { return g.inner == 1 && g.rows > 1 }
 
-// window is the most elements that a reader of g's runs holds.
+// bufferElems is the maximum number of elements that a reader of segments holds.
 func (g ScaleLayout) bufferElems() int64 {
 	w := min(g.Elems(), pass.Block)
 	if g.columnwise() {
@@ -58,24 +56,24 @@ func (g ScaleLayout) bufferElems() int64 {
 	return w
 }
 
-// A reader hands out runs of a float tensor from blocks that it reads ahead, so that
-// short runs do not cost a system call each. Close gives its buffer back.
-type segmentReader struct {
+// A segmentBuffer reads segments of a float tensor from larger blocks, so that short segments do not need a system call each.
+// close frees its buffer.
+type segmentBuffer struct {
 	f         *pass.Floats
 	buf       []float32
 	at, total int64 // the block's first element; the tensor's elements
 	held      int64
-	whole     bool // buf takes the tensor as a whole, block by block as it is asked for
+	whole     bool // buf holds the whole tensor, read on demand block by block
 	close     func()
 }
 
-// holdElems is the size up to which a weight that is gone through twice is held in
-// between: 12 MiB of float32. Reading larger ones again costs less than the memory.
+// maxHeldElems is the size up to which a weight that is read twice stays in memory: 12 MiB of float32. Reading larger ones again
+// costs less than the memory.
 const maxHeldElems = 3 << 20
 
-// newReader returns a reader for one pass over g's runs, or for two.
-func newSegmentReader(b *BufferPool, r io.ReaderAt, dt ir.DType, g ScaleLayout, passes int) *segmentReader {
-	d := &segmentReader{f: pass.NewFloats(r, dt), total: g.Elems()}
+// newSegmentBuffer returns a reader for one or two passes over g's segments.
+func newSegmentBuffer(b *BufferPool, r io.ReaderAt, dt ir.DType, g ScaleLayout, passes int) *segmentBuffer {
+	d := &segmentBuffer{f: pass.NewFloats(r, dt), total: g.Elems()}
 	n := g.bufferElems()
 	if d.whole = passes > 1 && d.total <= maxHeldElems; d.whole {
 		n = d.total
@@ -85,7 +83,7 @@ func newSegmentReader(b *BufferPool, r io.ReaderAt, dt ir.DType, g ScaleLayout, 
 }
 
 // next returns the elements of q, valid until the next call.
-func (r *segmentReader) next(q segment) ([]float32, error) {
+func (r *segmentBuffer) next(q segment) ([]float32, error) {
 	if r.whole {
 		return r.readWhole(q)
 	}
@@ -98,8 +96,8 @@ func (r *segmentReader) next(q segment) ([]float32, error) {
 	return r.buf[q.at-r.at:][:q.n], nil
 }
 
-// hold reads on up to the end of q, a block at a time, and keeps everything.
-func (r *segmentReader) readWhole(q segment) ([]float32, error) {
+// readWhole reads up to the end of q, a block at a time, and keeps everything.
+func (r *segmentBuffer) readWhole(q segment) ([]float32, error) {
 	for r.held < q.at+q.n {
 		n := min(pass.Block, r.total-r.held)
 		if err := r.f.Read(r.buf[r.held:r.held+n], r.held); err != nil {

@@ -8,21 +8,21 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// A smallType is a float of at most 8 bits, and the first opset whose operators take it.
+// A SmallFloat is a float of at most 8 bits, and the first opset whose operators support it.
 type SmallFloat struct {
 	Dt     ir.DType
 	Format kernel.SmallFloat
 	Opset  int64
 }
 
-// A smallWeight is a weight as codes and scales.
+// A SmallFloatEncoding is a weight as small floats and scales.
 type SmallFloatEncoding interface {
 	Encoding
-	// emit inserts the nodes that make floats of codes and scales in front of at.
-	EmitDequantize(g *ir.Graph, at *ir.Node, codes, scales *ir.Value) *ir.Value
+	// EmitDequantize inserts the nodes that dequantize before at.
+	EmitDequantize(g *ir.Graph, at *ir.Node, quantized, scales *ir.Value) *ir.Value
 }
 
-// noScale is why a channel with that largest magnitude has no scale, or "".
+// noScaleReason is why a channel with that maximum magnitude has no scale, or "".
 func noScaleReason(bits uint32, largest float32) string {
 	switch peak := math.Float32frombits(bits); {
 	case bits > InfBits:

@@ -8,24 +8,24 @@ import (
 	"github.com/mcompress/mcompress/pass"
 )
 
-// panelElems bounds the part of a matrix that is held to turn it: 8 MiB of float32.
+// panelElems bounds the part of a matrix that is in memory while it is transposed: 8 MiB of float32.
 const panelElems = 2 << 20
 
-// panel is how many columns of t are turned at a time.
+// panelCols is how many columns are transposed at a time.
 func (c *PerChannel) panelCols() int64 {
 	rows, cols := c.Shape[0], c.Shape[1]
 	return min(cols, max(16, panelElems/max(1, rows)))
 }
 
-// transposed quantizes the matrix t row by row and writes the codes column by column.
-// A matrix that fits into one panel is read once.
+// quantizeTransposed quantizes the weight row by row and writes quantized values column by column. A matrix that fits into one
+// panel is read once.
 func (c *PerChannel) quantizeTransposed(ctx context.Context, in io.ReaderAt, out io.Writer) (*QParams, error) {
 	rows, cols, width := c.Shape[0], c.Shape[1], c.panelCols()
 	f := pass.NewFloats(in, c.Weight.DType)
 	x, freeX := c.Buffers.takeFloats(rows * width)
 	defer freeX()
-	codes, freeCodes := c.Buffers.takeBytes(rows * width)
-	defer freeCodes()
+	quantized, freeQuantized := c.Buffers.takeBytes(rows * width)
+	defer freeQuantized()
 	turned, freeTurned := c.Buffers.takeBytes(rows * width)
 	defer freeTurned()
 	var a *QParams
@@ -47,9 +47,9 @@ func (c *PerChannel) quantizeTransposed(ctx context.Context, in io.ReaderAt, out
 		}
 		for r := range rows {
 			i := r % c.Layout.NumScales() // one scale, or one for each row
-			kernel.Quantize(codes[r*n:][:n], x[r*n:][:n], a.Scale[i], a.zeroPointOf(c.Spec, i), c.Spec.Levels())
+			kernel.Quantize(quantized[r*n:][:n], x[r*n:][:n], a.Scale[i], a.zeroPointOf(c.Spec, i), c.Spec.Levels())
 		}
-		kernel.TransposeBytes(turned[:rows*n], codes[:rows*n], int(rows), int(n))
+		kernel.TransposeBytes(turned[:rows*n], quantized[:rows*n], int(rows), int(n))
 		if _, err := out.Write(turned[:rows*n]); err != nil {
 			return nil, err
 		}
@@ -57,7 +57,7 @@ func (c *PerChannel) quantizeTransposed(ctx context.Context, in io.ReaderAt, out
 	return a, nil
 }
 
-// rowScales measures a matrix that is held as a whole.
+// observePanel computes the scales of a matrix that is in memory.
 func (c *PerChannel) observePanel(x []float32) (*QParams, error) {
 	m := newMinMaxObserver(c.Layout.NumScales(), c.Spec)
 	err := c.Layout.segments(func(q segment) error {
@@ -70,7 +70,7 @@ func (c *PerChannel) observePanel(x []float32) (*QParams, error) {
 	return m.all(c.Spec, c.Weight.Name)
 }
 
-// readPanel reads columns [at, at+n) of a matrix into x, rows close together.
+// readPanel reads columns [at, at+n) of a matrix into x, row after row.
 func readPanel(ctx context.Context, f *pass.Floats, x []float32, rows, cols, at, n int64) error {
 	if n == cols {
 		return f.Read(x[:rows*cols], 0)

@@ -11,9 +11,9 @@ import (
 	"github.com/mcompress/mcompress/quantize/internal/weights"
 )
 
-// scaled multiplies weights such that those of large inputs lose less when they are rounded, where the options ask for it (Lin et
-// al. 2023, arXiv:2306.00978). The inputs are divided by the same factors where they are made; a Mul for them alone would cost
-// more in every run than it is worth.
+// applyAWQ multiplies weights such that those of large activations have smaller quantization errors (Lin et al. 2023,
+// arXiv:2306.00978). Activations are divided by the same factors in their producers; a separate Mul would cost more in every run
+// than it gains.
 func (o *BlockOptions) applyAWQ(c *pass.Context) error {
 	if o == nil || o.Algo != "awq" || c.DryRun { // sizes do not depend on factors
 		return nil
@@ -38,10 +38,10 @@ func (o *BlockOptions) applyAWQ(c *pass.Context) error {
 	return nil
 }
 
-// awqRows is how many rows of a value are looked at, and awqEach of those how many in one run.
+// awqRows is how many rows of an activation are used, and awqEach how many of one sample.
 const awqRows, awqEach = 256, 32
 
-// seen are rows of the values that the products read, spread over the samples.
+// activations are rows of the inputs of products, spread over the samples.
 func (o *BlockOptions) activations(c *pass.Context, f *smoothing.Folded) (map[string][]float32, error) {
 	width, seen := map[string]int{}, map[string][]float32{}
 	var names []string
@@ -64,7 +64,7 @@ func (o *BlockOptions) activations(c *pass.Context, f *smoothing.Folded) (map[st
 	})
 }
 
-// scale finds the factors of one value from rows of it, and puts them into the model.
+// scaleInputs searches the factors of one activation, and applies them to the model.
 func (s *gptqRun) scaleInputs(p *smoothing.Products, x []float32, o *BlockOptions) error {
 	k := p.Layers[0].Inputs
 	var ws []solve.Matrix

@@ -8,19 +8,20 @@ import (
 	"github.com/mcompress/mcompress/quantize/internal/spec"
 )
 
-// blockOptions say how weights are rounded in blocks.
+// BlockOptions are the options of blockwise quantization.
 type BlockOptions struct {
 	Bits         int
-	Block        int  // 0 for whole columns
-	PerChannel   bool // columns, whatever the block
+	Block        int  // block size; 0 for whole columns
+	PerChannel   bool // whole columns, whatever the block size
 	WeightType   string
 	Symmetric    bool
-	Search, Algo string // empty where they were not given
+	Search, Algo string // empty if not given
 	Form         Form
 	GPTQ         GPTQ
 }
 
-// The codes by width: signed and unsigned, and the first opset whose DequantizeLinear has blocks of them.
+// BlockTypes are the quantized data types by width: signed and unsigned, and the first opset whose DequantizeLinear supports
+// blocks of them.
 var BlockTypes = map[int]struct {
 	Signed, Unsigned ir.DType
 	opset            int64
@@ -30,10 +31,10 @@ var BlockTypes = map[int]struct {
 	8: {ir.Int8, ir.Uint8, 21},
 }
 
-// unsigned reports whether codes are.
+// unsigned reports whether the quantized data type is.
 func (o *BlockOptions) unsigned() bool { return strings.HasPrefix(o.WeightType, "u") }
 
-// size is the rows of a block, 0 for whole columns.
+// size is the block size, 0 for whole columns.
 func (o *BlockOptions) size() int {
 	if o.PerChannel {
 		return 0
@@ -41,7 +42,7 @@ func (o *BlockOptions) size() int {
 	return int(o.Block)
 }
 
-// rounder is what the options ask for.
+// rounder is the rounding algorithm.
 func (o *BlockOptions) rounder() spec.Rounder {
 	by := solve.Balanced
 	switch {
@@ -56,8 +57,8 @@ func (o *BlockOptions) rounder() spec.Rounder {
 	}}
 }
 
-// blocking cuts a matrix into blocks of size rows, or whole columns. Codes that the file's types do not have are packed by
-// hand, and unsigned.
+// layout divides a matrix into blocks of size rows, or whole columns. Without a data type in the opset, values are packed into
+// bytes, unsigned.
 func (o *BlockOptions) layout(rows, cols, size int64, packed bool) *spec.BlockLayout {
 	if size == 0 || size > rows {
 		size = max(1, rows)
@@ -74,18 +75,18 @@ func (o *BlockOptions) layout(rows, cols, size int64, packed bool) *spec.BlockLa
 	return b
 }
 
-// The forms of products with weights in blocks: DequantizeLinear in front of them, or an operator of ONNX Runtime's own, for which
-// every opset does, and which takes real zero points.
+// The forms of products with blockwise weights: DequantizeLinear before them, or ONNX Runtime's own MatMulNBits, which works at
+// every opset and supports float zero points.
 const (
 	StandardForm = "dequantizelinear"
 	NBitsForm    = "matmulnbits"
 )
 
-// A productForm is the form of products.
+// Form is the form of products.
 type Form struct {
-	Name          string // empty where it was not given
+	Name          string // empty if not given
 	AccuracyLevel int64  // MatMulNBits' accuracy_level
 }
 
-// bitsFormed reports whether products become MatMulNBits.
+// usesNBits reports whether products become MatMulNBits.
 func (o *BlockOptions) usesNBits() bool { return o != nil && o.Form.Name == NBitsForm }

@@ -9,7 +9,7 @@ import (
 	"github.com/mcompress/mcompress/quantize/internal/weights"
 )
 
-// emit stores the weight that g's plans share and gives its readers what they need.
+// emit stores the weight that g's plans share and rewrites their consumers.
 func (w *Quantizer) emit(c *pass.Context, g []*plan) rewrite.Stored {
 	st := rewrite.Store(g[0].scope(), g[0].Base, g[0].encoding)
 	r := rewrite.New(c)
@@ -36,7 +36,7 @@ func (w *Quantizer) emit(c *pass.Context, g []*plan) rewrite.Stored {
 	return st
 }
 
-// rewriteSites rewrites lookups, and the product if there is one.
+// rewriteConsumers rewrites lookups, and the product if there is one.
 func rewriteConsumers(r *rewrite.Rewriter, p *plan, st rewrite.Stored) {
 	for _, s := range p.Consumers {
 		if s.Side == weights.Lookup {
@@ -47,7 +47,7 @@ func rewriteConsumers(r *rewrite.Rewriter, p *plan, st rewrite.Stored) {
 	}
 }
 
-// row is the ledger's line for p, whose weight first's codes stand for.
+// row is the ledger row of p, whose stored weight is first's.
 func (w *Quantizer) row(first, p *plan, st rewrite.Stored) pass.Row {
 	r := pass.Row{Form: p.form, After: st.Parts(), Restore: st.Restore, Reason: strings.Join(p.notes, "; "), Consumers: pass.Labels(p.consumers)}
 	if p != first {
@@ -71,16 +71,15 @@ func (w *Quantizer) rewrite(c *pass.Context, plans []*plan) error {
 	return nil
 }
 
-// share folds a group of plans that would have several DequantizeLinear read the same
-// codes or scales: ONNX Runtime makes MatMulNBits of none of them, but would dequantize
-// in every run. Folded, they are one dense weight.
+// foldShared folds a group of plans in which several DequantizeLinear would read the same quantized weight or scales: ONNX
+// Runtime fuses none of them into MatMulNBits, but would dequantize in every run. Folded, they are one dense weight.
 func (w *Quantizer) foldShared(g []*plan) {
 	if len(g) == 1 || g[0].form.Name != pass.Dequantize.Name {
 		return
 	}
 	for i, p := range g {
-		readers, us := p.consumers, p.uses
+		consumers, us := p.consumers, p.uses
 		g[i] = w.foldedPlan(p.Base, us)
-		g[i].consumers, g[i].uses = readers, us
+		g[i].consumers, g[i].uses = consumers, us
 	}
 }

@@ -17,28 +17,28 @@ import (
 	"github.com/mcompress/mcompress/quantize/internal/solve"
 )
 
-// gptq rounds weights of linear layers by what the layers are given while the model runs over samples, those in front of
-// them rounded already.
+// GPTQ quantizes matrices with the Hessian of their inputs, which are activations of the partly quantized model on calibration
+// samples.
 type GPTQ struct {
 	Data     calibrate.Data
 	ActOrder bool
 	Damp     float64
 }
 
-// A linear is a matrix on the right of a product.
+// A matrix is the right operand of a product.
 type matrix struct {
 	weight     *ir.Value
 	node       *ir.Node
 	k, n       int
 	transposed bool // the constant is the transpose
 	grid       solve.Grid
-	quantized  []*ir.Tensor // what round leaves: codes K×N a byte each, scales, zero points
+	quantized  []*ir.Tensor // left by gptqRun.matrix: quantized values K×N, one in a byte, scales, zero points
 }
 
-// input is what the matrix is multiplied by.
+// input is the activation that the matrix is multiplied by.
 func (l *matrix) input() *ir.Value { return l.node.Input(0) }
 
-// trouble is why the inputs of l cannot be looked at.
+// unsupported is why the inputs of l cannot be observed.
 func (l *matrix) unsupported(w *layerwise.Walk) string {
 	switch x := l.input(); {
 	case !w.Has(x):
@@ -49,7 +49,7 @@ func (l *matrix) unsupported(w *layerwise.Walk) string {
 	return ""
 }
 
-// solve rounds what it can of ls, in the order in which the model runs, and says of the others why they are left.
+// solve quantizes matrices in the order of execution, and returns why the others are not quantized.
 func (g *GPTQ) solve(c *pass.Context, ls []*matrix) (left map[*matrix]string, err error) {
 	w, err := layerwise.New(c.Model, c.Eval, engine.Options{Workers: c.Workers, MemoryLimit: c.Memory})
 	if err != nil {
@@ -77,7 +77,7 @@ func (g *GPTQ) solve(c *pass.Context, ls []*matrix) (left map[*matrix]string, er
 	return left, nil
 }
 
-// inOrder are the values in the order in which they are made.
+// inOrder are the values in the order of their producers.
 func inOrder(w *layerwise.Walk, inputs map[*ir.Value][]*matrix) []*ir.Value {
 	var xs []*ir.Value
 	for x := range inputs {
@@ -87,16 +87,16 @@ func inOrder(w *layerwise.Walk, inputs map[*ir.Value][]*matrix) []*ir.Value {
 	return xs
 }
 
-// solving is one way through a model.
+// A gptqRun is one pass over a model.
 type gptqRun struct {
 	*GPTQ
 	c       *pass.Context
 	walk    *layerwise.Walk
 	pool    *op.Pool
-	hessian *solve.Hessian // of the inputs that are looked at
+	hessian *solve.Hessian // of the current inputs
 }
 
-// layers rounds the matrices that x is multiplied by. They share its second moments.
+// matricesOf quantizes the matrices that x is multiplied by. They share its Hessian.
 func (s *gptqRun) matricesOf(x *ir.Value, ls []*matrix, left map[*matrix]string) error {
 	k := ls[0].k
 	if s.hessian == nil {
@@ -134,7 +134,7 @@ func (s *gptqRun) matricesOf(x *ir.Value, ls []*matrix, left map[*matrix]string)
 	return nil
 }
 
-// rowsOf are the numbers of a, if it is rows of k of them.
+// rowsOf are the elements of a as rows of k, false if it has another shape or type.
 func rowsOf(a *ir.Array, k int) ([]float32, bool) {
 	n := len(a.Shape)
 	if a.Kind != ir.Dense || n == 0 || a.Shape[n-1] != int64(k) {
@@ -151,17 +151,17 @@ func rowsOf(a *ir.Array, k int) ([]float32, bool) {
 	return nil, false
 }
 
-// layer rounds one matrix, and puts what it is then into the model that runs.
+// matrix quantizes one matrix, and replaces it by its dequantized values in the model that runs.
 func (s *gptqRun) matrix(l *matrix, f *solve.Factor) error {
 	w, err := s.read(l)
 	if err != nil {
 		return err
 	}
-	codes := solve.GPTQ(s.pool, w, l.n, f, l.grid)
-	if l.quantized, err = spool(s.c, l.weight.Name, codes); err != nil {
+	quantized := solve.GPTQ(s.pool, w, l.n, f, l.grid)
+	if l.quantized, err = spool(s.c, l.weight.Name, quantized); err != nil {
 		return err
 	}
-	codes.Weights(s.pool, w)
+	quantized.Weights(s.pool, w)
 	s.walk.Replace(l.weight, l.tensor(w))
 	return nil
 }
@@ -182,7 +182,7 @@ func (s *gptqRun) read(l *matrix) ([]float32, error) {
 	return turned, nil
 }
 
-// tensor is the constant whose matrix is w.
+// tensor is the constant for matrix w.
 func (l *matrix) tensor(w []float32) *ir.Tensor {
 	if l.transposed {
 		turned := make([]float32, len(w))
@@ -198,13 +198,13 @@ func (l *matrix) tensor(w []float32) *ir.Tensor {
 	return &ir.Tensor{Spec: l.weight.Const.Spec, Source: ir.Mem(data)}
 }
 
-// spooled puts codes where c keeps results until the model is written: larger ones in temporary files.
-func spool(c *pass.Context, name string, codes *solve.Codes) ([]*ir.Tensor, error) {
-	zeros := make([]byte, len(codes.Zero))
-	for i, z := range codes.Zero {
+// spool keeps quantized values until the model is written, larger ones in temporary files.
+func spool(c *pass.Context, name string, quantized *solve.Codes) ([]*ir.Tensor, error) {
+	zeros := make([]byte, len(quantized.Zero))
+	for i, z := range quantized.Zero {
 		zeros[i] = byte(z)
 	}
-	data := [][]byte{codes.Code, kernel.Bytes(codes.Scale), zeros}
+	data := [][]byte{quantized.Code, kernel.Bytes(quantized.Scale), zeros}
 	r := &ir.Recipe{Name: "gptq", Run: func(_ context.Context, _ []io.ReaderAt, out []io.Writer) error {
 		for i, b := range data {
 			if _, err := out[i].Write(b); err != nil {
@@ -228,20 +228,20 @@ func spool(c *pass.Context, name string, codes *solve.Codes) ([]*ir.Tensor, erro
 	return ts, nil
 }
 
-// load is what solve left.
+// load returns the result of matrix.
 func (l *matrix) load() (*solve.Codes, error) {
-	codes := solve.NewCodes(l.k, l.n, l.grid)
-	zeros := make([]byte, len(codes.Zero))
-	for i, b := range [][]byte{codes.Code, kernel.Bytes(codes.Scale), zeros} {
+	quantized := solve.NewCodes(l.k, l.n, l.grid)
+	zeros := make([]byte, len(quantized.Zero))
+	for i, b := range [][]byte{quantized.Code, kernel.Bytes(quantized.Scale), zeros} {
 		if err := ir.ReadFull(l.quantized[i].Source.(ir.Span).R, b, 0); err != nil {
 			return nil, err
 		}
 	}
 	for i, z := range zeros {
-		codes.Zero[i] = int32(z)
+		quantized.Zero[i] = int32(z)
 		if l.grid.Low < 0 {
-			codes.Zero[i] = int32(int8(z))
+			quantized.Zero[i] = int32(int8(z))
 		}
 	}
-	return codes, nil
+	return quantized, nil
 }

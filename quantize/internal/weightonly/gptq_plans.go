@@ -7,9 +7,9 @@ import (
 	"github.com/mcompress/mcompress/quantize/internal/weights"
 )
 
-// solve rounds those of plans that are matrices on the right of products, where the options ask for samples to be looked at.
+// applyGPTQ quantizes those plans that are right operands of products.
 func (o *BlockOptions) applyGPTQ(c *pass.Context, plans []*plan) error {
-	if o == nil || o.Algo != "gptq" || c.DryRun { // sizes do not depend on codes
+	if o == nil || o.Algo != "gptq" || c.DryRun { // sizes do not depend on quantized values
 		return nil
 	}
 	var ls []*matrix
@@ -39,7 +39,7 @@ func (o *BlockOptions) applyGPTQ(c *pass.Context, plans []*plan) error {
 	return nil
 }
 
-// linear is the matrix that p stores, or the reason why it is none that samples say something about.
+// matrix is the matrix that p stores, or the reason why GPTQ does not support it.
 func (p *plan) matrix() (*matrix, string) {
 	var product *weights.Consumer
 	for _, s := range p.Consumers {
@@ -61,12 +61,12 @@ func (p *plan) matrix() (*matrix, string) {
 	}
 }
 
-// rounder gives out what solve left.
+// rounder returns the result of GPTQ.
 func (l *matrix) rounder() spec.Rounder {
 	return spec.Rounder{WholeColumns: true, Round: func(c *solve.Codes, _ []float32) error {
-		codes, err := l.load()
+		quantized, err := l.load()
 		if err == nil {
-			*c = *codes
+			*c = *quantized
 		}
 		return err
 	}}

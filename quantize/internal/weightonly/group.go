@@ -5,7 +5,7 @@ import (
 	"github.com/mcompress/mcompress/pass"
 )
 
-// samePlans groups plans of equal weights that are stored in the same way.
+// groupPlans groups plans of equal weights with the same encoding.
 func groupPlans(c *pass.Context, plans []*plan) ([][]*plan, error) {
 	bases := make([]*ir.Value, len(plans))
 	for i, p := range plans {
@@ -31,7 +31,7 @@ func groupPlans(c *pass.Context, plans []*plan) ([][]*plan, error) {
 	return groups, nil
 }
 
-// scope is the graph that holds p's codes: for products the one they stand in.
+// scope is the graph that holds the quantized weight: for products theirs.
 func (p *plan) scope() *ir.Graph {
 	if p.form.Name == pass.Dequantize.Name || p.form.Name == pass.NBits.Name {
 		return p.Consumers[0].Node.Graph()
@@ -39,7 +39,7 @@ func (p *plan) scope() *ir.Graph {
 	return p.Base.Graph()
 }
 
-// likes reports whether q's readers can read what p stores.
+// sameEncoding reports whether q's consumers can read p's quantized weight.
 func (p *plan) sameEncoding(q *plan) bool {
 	return p.form == q.form && p.scope() == q.scope() && p.encoding.Same(q.encoding)
 }

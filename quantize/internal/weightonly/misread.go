@@ -5,14 +5,14 @@ import (
 	"github.com/mcompress/mcompress/quantize/internal/weights"
 )
 
-// misread reports whether ONNX Runtime 1.31 would make something else of codes in blocks behind DequantizeLinear at s: an integer
-// product where the activations are codes too, whatever the weights are; or of 2 bits a MatMulNBits of wrong codes, unless each row
-// of the matrix fills its bytes.
+// misread reports whether ONNX Runtime 1.31 fuses a blockwise DequantizeLinear at s incorrectly: into an integer product if the
+// activation is dequantized, too, whatever the weight type; or, with 2 bits, into a MatMulNBits with wrong values, unless each
+// row of the matrix fills whole bytes.
 func (w *Quantizer) misread(s *weights.Consumer) bool {
 	return s.Side != weights.Lookup && (dequantized(s.Activation()) || w.Blocks.Bits == 2 && s.Shape[1]%4 != 0)
 }
 
-// coded reports whether v was codes, as far as ONNX Runtime sees: it takes DequantizeLinear through nodes that move values.
+// dequantized reports whether v comes from DequantizeLinear through views, as ONNX Runtime sees it.
 func dequantized(v *ir.Value) bool {
 	for n := v.Producer(); n != nil; n = n.Input(0).Producer() {
 		switch {

@@ -11,7 +11,7 @@ import (
 	"github.com/mcompress/mcompress/quantize/internal/weights"
 )
 
-// A plan says how one weight will be stored.
+// A plan is the encoding and form of one weight.
 type plan struct {
 	*weights.Weight
 	consumers []*ir.Node
@@ -29,7 +29,7 @@ func (p *plan) note(s string) {
 	}
 }
 
-// plan chooses the form for v, or gives the reason why it is left alone.
+// plan chooses the form for v, or returns the reason why it is skipped.
 func (w *Quantizer) plan(c *pass.Context, v *ir.Value) (*plan, string) {
 	p, reason := w.planAnyOpset(c, v)
 	if have := v.Graph().Opset(""); reason == "" && have < weights.CastOpset {
@@ -38,10 +38,10 @@ func (w *Quantizer) plan(c *pass.Context, v *ir.Value) (*plan, string) {
 	return p, reason
 }
 
-// fits is plan whatever the opset is.
+// planAnyOpset is plan without the requirement of an opset.
 func (w *Quantizer) planAnyOpset(c *pass.Context, v *ir.Value) (*plan, string) {
-	readers := pass.Readers(v)
-	if r := c.Select.Excludes(v, readers); r != "" {
+	consumers := pass.Readers(v)
+	if r := c.Select.Excludes(v, consumers); r != "" {
 		return nil, r
 	}
 	if v.Ambiguous {
@@ -55,7 +55,7 @@ func (w *Quantizer) planAnyOpset(c *pass.Context, v *ir.Value) (*plan, string) {
 		return nil, reason
 	}
 	p := w.choose(v, us)
-	p.consumers, p.uses = readers, us
+	p.consumers, p.uses = consumers, us
 	if p.unsupported != "" {
 		return nil, p.unsupported
 	}
@@ -65,8 +65,7 @@ func (w *Quantizer) planAnyOpset(c *pass.Context, v *ir.Value) (*plan, string) {
 	return p, ""
 }
 
-// choose picks integers at run time where every reader allows it, else a form that
-// runtimes fold.
+// choose picks a form that stays quantized at run time if every consumer supports it, else one that runtimes fold.
 func (w *Quantizer) choose(v *ir.Value, us []*weights.Use) *plan {
 	if w.Blocks != nil {
 		return w.chooseBlocks(v, us)
@@ -90,13 +89,13 @@ func (w *Quantizer) choose(v *ir.Value, us []*weights.Use) *plan {
 	case products == 0:
 		p.form = pass.GatherCodes
 	case products > 1 || gathers > 0 && e.Axis < 0:
-		return w.foldedPlan(v, us) // see share
+		return w.foldedPlan(v, us) // see foldShared
 	}
 	p.encoding = e
 	return p
 }
 
-// folded stores v behind Cast and Mul, which any reader can stand.
+// foldedPlan stores v before Cast and Mul, which every consumer supports.
 func (w *Quantizer) foldedPlan(v *ir.Value, us []*weights.Use) *plan {
 	if w.Blocks != nil {
 		return w.foldBlocks(v, us)

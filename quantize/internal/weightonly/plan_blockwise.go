@@ -9,9 +9,9 @@ import (
 	"github.com/mcompress/mcompress/quantize/internal/weights"
 )
 
-// chooseBlocks picks the form of a weight that is stored in blocks: behind DequantizeLinear for one product, in codes for
-// lookups, for both if they agree, else one that runtimes fold. Both need codes that are turned, and columns of zero points
-// made vectors: ONNX Runtime has no Transpose of 2 bits and no Reshape of 4.
+// chooseBlocks picks the form of a blockwise weight: DequantizeLinear for one product, quantized lookups, both if their layouts
+// agree, else a form that runtimes fold. Both require transposed values, and columns of zero points as vectors: ONNX Runtime has
+// no Transpose of 2-bit and no Reshape of 4-bit types.
 func (w *Quantizer) chooseBlocks(v *ir.Value, us []*weights.Use) *plan {
 	if p := w.chooseBits(v, us); p != nil {
 		return p
@@ -55,7 +55,7 @@ func (w *Quantizer) chooseBlocks(v *ir.Value, us []*weights.Use) *plan {
 	return p
 }
 
-// encode stores v with layout b.
+// encode sets the encoding of v with layout b.
 func (p *plan) encode(w *Quantizer, v *ir.Value, shape []int64, b *spec.BlockLayout) {
 	b.Spec.Half = v.Const.DType == ir.Float16
 	p.encoding = &spec.Blockwise{Buffers: w.buffers, Weight: v.Const, Shape: shape, Layout: b}
@@ -64,14 +64,14 @@ func (p *plan) encode(w *Quantizer, v *ir.Value, shape []int64, b *spec.BlockLay
 	}
 }
 
-// lying cuts n columns, the elements of each of which lie together, into blocks of equal size.
+// columnMajor divides n contiguous columns into blocks of equal size.
 func (w *Quantizer) columnMajor(n, rows int64) *spec.BlockLayout {
 	b := w.Blocks.layout(rows, n, Divisor(rows, int64(w.Blocks.size())), w.denseReason != "")
 	b.ColumnMajor = true
 	return b
 }
 
-// divisor is the largest divisor of n up to size, or n if that is far below size, or size is 0.
+// Divisor is the largest divisor of n up to size, or n if that is less than a quarter of size, or size is 0.
 func Divisor(n, size int64) int64 {
 	for d := min(size, n); d > size/4; d-- {
 		if n%d == 0 {
@@ -81,7 +81,7 @@ func Divisor(n, size int64) int64 {
 	return n
 }
 
-// foldBlocks stores v in blocks along its last axes, as few of them as hold a block.
+// foldBlocks divides v into blocks along its last axes, as few of them as hold a block.
 func (w *Quantizer) foldBlocks(v *ir.Value, us []*weights.Use) *plan {
 	p := &plan{Weight: &weights.Weight{Base: v}, form: pass.CastMul}
 	shape := v.Const.Shape

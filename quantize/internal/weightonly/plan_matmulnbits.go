@@ -7,7 +7,7 @@ import (
 	"github.com/mcompress/mcompress/quantize/internal/weights"
 )
 
-// bitBlocking cuts a matrix as MatMulNBits wants it: blocks of a power of two from 16, the last filled up.
+// nbitsLayout divides a matrix as MatMulNBits requires: blocks of a power of two from 16, the last one padded.
 func (o *BlockOptions) nbitsLayout(rows, cols int64, lying bool) *spec.BlockLayout {
 	size := int64(o.size())
 	if size == 0 {
@@ -19,12 +19,12 @@ func (o *BlockOptions) nbitsLayout(rows, cols int64, lying bool) *spec.BlockLayo
 	b := o.layout(rows, cols, size, true)
 	b.DType, b.ForNBits, b.ColumnMajor, b.Transposed = ir.Uint8, true, lying, !lying
 	b.Spec.Low, b.Spec.High, b.Spec.Block = 0, 1<<o.Bits-1, int(size)
-	// ONNX Runtime takes real zero points for 4 bits alone.
+	// ONNX Runtime supports float zero points for 4 bits only.
 	b.FloatZeroPoints = o.Algo == "hqq" && o.Bits == 4 && !o.Symmetric
 	return b
 }
 
-// chooseBits picks MatMulNBits for a matrix on the right of float32 products that see it in one way; nil if it is another weight.
+// chooseBits picks MatMulNBits for a right operand of products that see it in one orientation; nil for other weights.
 func (w *Quantizer) chooseBits(v *ir.Value, us []*weights.Use) *plan {
 	if !w.Blocks.usesNBits() {
 		return nil

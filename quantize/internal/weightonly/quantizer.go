@@ -14,10 +14,10 @@ import (
 
 type Quantizer struct {
 	Spec    spec.QuantSpec
-	Blocks  *BlockOptions // instead of scheme; may be nil
+	Blocks  *BlockOptions // instead of Spec; nil for per-channel weights
 	buffers *spec.BufferPool
 	Bias    biascorrection.Correction
-	// dense is why DequantizeLinear is out of reach: an operator that cannot be raised.
+	// denseReason is why DequantizeLinear cannot be used: an operator that cannot be raised.
 	denseReason string
 }
 
@@ -26,7 +26,7 @@ func (w *Quantizer) Run(c *pass.Context) error {
 	return w.Store(c, c.Weights())
 }
 
-// store stores vs.
+// Store quantizes vs.
 func (w *Quantizer) Store(c *pass.Context, vs []*ir.Value) error {
 	w.denseReason, w.buffers = "", spec.NewBufferPool()
 	if err := w.Blocks.applyAWQ(c); err != nil {
@@ -68,7 +68,7 @@ func (w *Quantizer) Store(c *pass.Context, vs []*ir.Value) error {
 	return w.rewrite(c, plans)
 }
 
-// opset is the first one that has the form of products, or the type of codes.
+// opset is the first one that supports the form of products, or the data type.
 func (w *Quantizer) opset() int64 {
 	if w.Blocks != nil {
 		return BlockTypes[w.Blocks.Bits].opset
@@ -76,7 +76,7 @@ func (w *Quantizer) opset() int64 {
 	return weights.DequantizeOpset
 }
 
-// wants reports whether some weight would be stored behind DequantizeLinear, or in a type that is new.
+// raisesOpset reports whether some weight would be stored before DequantizeLinear, or in a data type of a later opset.
 func (w *Quantizer) raisesOpset(c *pass.Context, vs []*ir.Value) bool {
 	for _, v := range vs {
 		if p, reason := w.planAnyOpset(c, v); reason == "" && (p.form.Name == pass.Dequantize.Name || w.Blocks != nil && w.Blocks.Bits < 8) {

@@ -9,8 +9,8 @@ import (
 	"github.com/mcompress/mcompress/pass"
 )
 
-// unknownRank refuses products whose scales can only be placed if the activation's
-// rank is known.
+// ResolveActivationRank sets the rank of the activation where scales can only be reshaped with a known rank, or returns why it
+// cannot be used.
 func (s *Consumer) ResolveActivationRank() string {
 	if s.Side == Lookup || s.Side == Right && len(s.Shape) <= 2 && !s.Mirrored {
 		return ""
@@ -30,10 +30,9 @@ func (s *Consumer) ResolveActivationRank() string {
 	return ""
 }
 
-// wantsUint8 reports whether int8 codes would fail s in ONNX Runtime: on the left its
-// fused node has no kernel for them; and codes that several products read, or one in
-// another scope, cannot be converted for CPUs without VNNI, so that products saturate
-// or the model does not load.
+// RequiresUint8 reports whether int8 weights would fail in ONNX Runtime: its fused node has no kernel for them on the left; and
+// weights of several products, or in another scope, cannot be converted for CPUs without VNNI, so that products saturate or the
+// model does not load.
 func (s *Consumer) RequiresUint8(w *Weight) bool {
 	if s.Side == Lookup {
 		return false
@@ -47,18 +46,18 @@ func (s *Consumer) RequiresUint8(w *Weight) bool {
 	return s.Side == Left || products > 1 || s.Node.Graph() != w.Base.Graph()
 }
 
-// flipped reports whether Gemm transposes the activation.
+// TransposesActivation reports whether Gemm transposes the activation.
 func (s *Consumer) TransposesActivation() bool {
 	return s.Node.Op.Is("Gemm") && s.Node.Int([]string{"transA", "transB"}[1-s.Use.Index], 0) != 0
 }
 
-// ofVector reports whether the other factor is, or may be, a vector.
+// VectorActivation reports whether the activation is, or may be, a vector.
 func (s *Consumer) VectorActivation() bool {
 	rank, ok := opset.Rank(s.Activation())
 	return !s.Node.Op.Is("Gemm") && ok && rank < 2
 }
 
-// columnBias is Gemm's C if it is one number for each of n columns, added as it is.
+// ColumnBias is Gemm's C if it is one element for each of n columns and neither alpha nor beta scales.
 func (s *Consumer) ColumnBias(n int64) *ir.Value {
 	c := s.Node.Input(2)
 	if !s.Node.Op.Is("Gemm") || c == nil || c.Const == nil || len(c.Const.Shape) != 1 || c.Const.Shape[0] != n {
@@ -70,26 +69,26 @@ func (s *Consumer) ColumnBias(n int64) *ir.Value {
 	return c
 }
 
-// A side says on which side of a product the constant stands.
+// A Side is the operand of a product that the constant is.
 type Side uint8
 
 const (
 	Right Side = iota
 	Left
-	Lookup // rows are looked up, nothing is multiplied
+	Lookup // rows are looked up, without a product
 )
 
-// A site is one use of a constant by an operator whose integer form is known.
+// A Consumer is one use of a constant by MatMul, Gemm or Gather.
 type Consumer struct {
 	Node           *ir.Node
 	Side           Side
 	Shape          []int64 // of the operand, after Gemm's transposition
 	Transposed     bool    // the operand is the transpose of the base, Gemm's attribute included
 	Elem           ir.DType
-	Use            ir.Use // where the operand enters
+	Use            ir.Use // the input that the operand is
 	Unsupported    string
-	ActivationRank int  // of act(), where it is needed and known
-	Mirrored       bool // written as the transpose of a product with the constant on the right
+	ActivationRank int  // of Activation, where it is needed and known
+	Mirrored       bool // rewritten as the transpose of a product with the constant on the right
 }
 
 func ConsumersAt(c *pass.Context, n *ir.Node, embeddings bool) []*Consumer {
@@ -155,11 +154,10 @@ func newConsumer(n *ir.Node, sd Side, index int, o *pass.Operand, transpose bool
 	return []*Consumer{s}
 }
 
-// act is the other factor, or Gather's indices. Rewriting the node that makes it
-// replaces it, so it is not kept.
+// Activation is the other operand, or Gather's indices. It is not stored, as rewriting its producer replaces it.
 func (s *Consumer) Activation() *ir.Value { return s.Node.Input(1 - s.Use.Index) }
 
-// view is the shape of the base as s sees it: its operand, turned back.
+// BaseShape is the shape of the base as s sees it: the operand, transposed back.
 func (s *Consumer) BaseShape() []int64 {
 	if s.Transposed {
 		return []int64{s.Shape[1], s.Shape[0]}
@@ -167,8 +165,7 @@ func (s *Consumer) BaseShape() []int64 {
 	return s.Shape
 }
 
-// channelAxis is the axis of the view that the product keeps: each of its indices
-// gets a scale. It is -1 for vectors, which have one scale.
+// ChannelAxis is the output axis of BaseShape, with a scale for each index. It is -1 for vectors, which have one scale.
 func (s *Consumer) ChannelAxis() int {
 	rank := len(s.Shape)
 	axis := rank - 1 // right: columns
@@ -186,15 +183,14 @@ func (s *Consumer) ChannelAxis() int {
 	return axis
 }
 
-// mirror turns W·X into the transpose of Xᵀ·Wᵀ. It needs the rank of X; a vector is
-// its own transpose.
+// Mirror turns W·X into the transpose of Xᵀ·Wᵀ. It requires the rank of X; a vector is its own transpose.
 func (s *Consumer) Mirror() {
 	s.Side, s.Mirrored, s.Transposed = Right, true, !s.Transposed
 	s.Shape = []int64{s.Shape[1], s.Shape[0]}
 }
 
-// linear reports whether s can stay integer at run time: a table, or a matrix on the right
-// of one of types, which its product has too.
+// StaysQuantized reports whether ONNX Runtime keeps the weight quantized at run time after DequantizeLinear: a table, or a right
+// matrix of one of types, with an activation of the same type.
 func (s *Consumer) StaysQuantized(v *ir.Value, types ...ir.DType) bool {
 	if s.Side == Lookup {
 		return s.Unsupported == ""
@@ -202,8 +198,8 @@ func (s *Consumer) StaysQuantized(v *ir.Value, types ...ir.DType) bool {
 	return s.Unsupported == "" && s.Side == Right && len(s.Shape) == 2 && s.Elem == v.Const.DType && slices.Contains(types, s.Elem)
 }
 
-// oneScope reports whether all products stand in one graph that can hold the codes:
-// ONNX Runtime does not load those of DequantizeLinear from an outer scope.
+// SameScope reports whether all products are in one graph that can hold the quantized weight: ONNX Runtime does not load inputs
+// of DequantizeLinear from an outer scope.
 func SameScope(v *ir.Value, ss []*Consumer) bool {
 	for _, s := range ss {
 		if s.Node.Graph() != ss[0].Node.Graph() {

@@ -7,15 +7,14 @@ import (
 	"github.com/mcompress/mcompress/pass"
 )
 
-// A weight is a constant and all its uses.
+// A Weight is a constant and its consumers.
 type Weight struct {
 	Base          *ir.Value
 	Consumers     []*Consumer
-	OtherConsumer string // a use that has no integer form, or ""
+	OtherConsumer string // a use that is no Consumer, or ""
 }
 
-// sites finds the products with a constant factor, and Gathers from one, by constant,
-// in the order of nodes.
+// Find returns constants with their products, and Gathers if embeddings is set, in the order of nodes.
 func Find(c *pass.Context, embeddings bool) []*Weight {
 	var ws []*Weight
 	by := map[*ir.Value]*Weight{}
@@ -37,7 +36,7 @@ func Find(c *pass.Context, embeddings bool) []*Weight {
 	return ws
 }
 
-// uncovered names a use of w's constant that is no site.
+// uncovered names a use of w's constant that is no Consumer.
 func (w *Weight) uncovered() string {
 	for _, l := range pass.Leaves(w.Base) {
 		if l.Node == nil {
@@ -60,7 +59,7 @@ func (w *Weight) Nodes() []*ir.Node {
 	return ns
 }
 
-// trouble is the first reason why a site cannot be rewritten.
+// Unsupported is the first reason why a consumer cannot be rewritten.
 func (w *Weight) Unsupported() string {
 	for _, s := range w.Consumers {
 		if s.Unsupported != "" {

@@ -11,8 +11,7 @@ func JoinNotes(a, b string) string {
 	return a + b
 }
 
-// noInput takes v out of its graph's inputs, as codes cannot be replaced by callers, and
-// says so.
+// RemoveFromInputs removes v from its graph's inputs, as callers cannot replace quantized weights, and returns a note about it.
 func RemoveFromInputs(v *ir.Value) string {
 	if !v.IsInput() {
 		return ""

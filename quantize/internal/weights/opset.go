@@ -8,8 +8,7 @@ import (
 	"github.com/mcompress/mcompress/pass"
 )
 
-// below reports whether m, or a function of it that uses the default domain, imports an
-// opset lower than v.
+// OpsetBelow reports whether m, or a function of it that uses the default domain, imports an opset lower than v.
 func OpsetBelow(m *ir.Model, v int64) bool {
 	if m.Opset("") < v {
 		return true
@@ -22,7 +21,7 @@ func OpsetBelow(m *ir.Model, v int64) bool {
 	return false
 }
 
-// raise brings the model to an opset that a form needs, and says so.
+// RaiseOpset raises the model to an opset that a form requires, and notes it.
 func RaiseOpset(c *pass.Context, to int64) error {
 	from := c.Model.Opset("")
 	if err := opset.Raise(c, c.Eval, c.Model, to); err != nil {
@@ -33,8 +32,8 @@ func RaiseOpset(c *pass.Context, to int64) error {
 }
 
 const (
-	// dequantizeOpset is the first one whose DequantizeLinear has an axis.
+	// DequantizeOpset is the first one whose DequantizeLinear has an axis.
 	DequantizeOpset = 13
-	// castOpset is the first one whose Mul broadcasts as it does today.
+	// CastOpset is the first one whose Mul broadcasts in both directions.
 	CastOpset = 7
 )

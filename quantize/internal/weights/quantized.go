@@ -5,8 +5,7 @@ import (
 	"github.com/mcompress/mcompress/pass"
 )
 
-// takesCodes are the operators whose integer constants are weights that somebody
-// quantized before.
+// ReadsQuantized are the operators whose integer constants are quantized weights.
 var ReadsQuantized = map[string]bool{
 	"DequantizeLinear": true,
 	"MatMulInteger":    true,
@@ -17,16 +16,16 @@ var ReadsQuantized = map[string]bool{
 	"QGemm":            true,
 }
 
-// noteQuantized gives weights that are quantized already their rows.
+// SkipQuantized adds ledger rows of weights that are quantized already.
 func SkipQuantized(c *pass.Context) {
 	for g := range c.Model.Graphs() {
 		for _, v := range g.Consts() {
-			readers := pass.Readers(v)
-			if v.Const.DType.IsFloat() || len(v.Const.Shape) == 0 || len(readers) == 0 {
+			consumers := pass.Readers(v)
+			if v.Const.DType.IsFloat() || len(v.Const.Shape) == 0 || len(consumers) == 0 {
 				continue
 			}
-			if ReadsQuantized[readers[0].Op.Type] && v.Const.DType != ir.Int32 && len(v.Const.Shape) > 1 {
-				c.Skip(v, readers, "it is quantized already")
+			if ReadsQuantized[consumers[0].Op.Type] && v.Const.DType != ir.Int32 && len(v.Const.Shape) > 1 {
+				c.Skip(v, consumers, "it is quantized already")
 			}
 		}
 	}

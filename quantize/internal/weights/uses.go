@@ -7,14 +7,13 @@ import (
 	"github.com/mcompress/mcompress/pass"
 )
 
-// A weightUse is one reader of a weight and the axes of the weight that it keeps.
+// A Use is one consumer of a weight and the axes of the weight with independent scales.
 type Use struct {
-	Consumer  *Consumer // for products and lookups
+	Consumer  *Consumer // of products and lookups; nil for other layers
 	ScaleAxes []int     // of the constant as it is stored
 }
 
-// layers are the operators beside products whose inputs are weights: which inputs,
-// and which axes have a scale for each index.
+// weightInputs are the layers without matrix products: their weight inputs, and the axes with a scale for each index.
 var weightInputs = map[string]struct {
 	inputs []int
 	axes   []int
@@ -25,11 +24,11 @@ var weightInputs = map[string]struct {
 	"GRU":           {[]int{1, 2}, []int{0, 1}},
 	"RNN":           {[]int{1, 2}, []int{0, 1}},
 
-	"com.microsoft.Attention":               {[]int{1}, []int{1}}, // of queries, keys and values, beside one another
+	"com.microsoft.Attention":               {[]int{1}, []int{1}}, // of queries, keys and values, concatenated
 	"com.microsoft.EmbedLayerNormalization": {[]int{2, 3, 4}, []int{0}},
 }
 
-// uses describes every reader of v, or gives the reason why one of them rules v out.
+// Uses are all uses of v, or the reason why one of them is not supported.
 func Uses(c *pass.Context, v *ir.Value) ([]*Use, string) {
 	var us []*Use
 	for _, l := range pass.Leaves(v) {
@@ -70,8 +69,7 @@ func useOf(c *pass.Context, v *ir.Value, l ir.Use) *Use {
 	return nil
 }
 
-// axesOf are the axes where the reader sees the constant as it is stored; else one
-// scale has to do.
+// axesOf are the axes if the consumer sees the constant as it is stored; else it has one scale.
 func axesOf(o *pass.Operand, axes []int) []int {
 	if o.Trouble != "" || o.Transposed || len(o.Shape) != len(o.Base.Const.Shape) {
 		return nil
@@ -79,8 +77,7 @@ func axesOf(o *pass.Operand, axes []int) []int {
 	return axes
 }
 
-// storedAxes are the axes of the constant that the product keeps, none if it is seen
-// in another shape.
+// baseAxes are the output axes of the constant, none if it is seen in another shape.
 func (s *Consumer) baseAxes(v *ir.Value) []int {
 	rank := len(v.Const.Shape)
 	if s.Unsupported != "" || len(s.Shape) != rank || rank < 2 {
