@@ -71,7 +71,7 @@ func (w *writing) reportFlags() []cli.Flag {
 
 func (w *writing) gateFlags(more func(*flag.FlagSet)) []cli.Flag {
 	return group("gates (exit code 3 and NAME.rejected.onnx where one does not hold)", func(fs *flag.FlagSet) {
-		w.gate(fs, "require-coverage", mcli.Share, "least `share` of float weights' bytes that is changed, from 0 to 1")
+		w.gate(fs, "require-coverage", mcli.Fraction, "least `share` of float weights' bytes that is changed, from 0 to 1")
 		w.gate(fs, "min-ratio", mcli.Factor, "least `factor` by which files become smaller")
 		w.gate(fs, "max-size", mcli.Bytes, "largest `size` of the result's files")
 		if more != nil {

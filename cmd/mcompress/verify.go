@@ -41,9 +41,9 @@ func (p *proving) declareGates(fs *flag.FlagSet) {
 		fs.Var(&mcli.Gate{Name: name, Parse: parse, To: p.gates}, name, usage)
 	}
 	add("min-sqnr", mcli.Decibels, "least `decibels` between signal and error, of every output of floats")
-	add("min-cosine", mcli.Share, "least `cosine` between an output of floats and that of the source")
-	add("min-agreement", mcli.Share, "least `share` of samples with the same largest score, or the same class")
-	add("max-accuracy-drop", mcli.Share, "most `share` of samples by which accuracy may drop; it needs data with labels")
+	add("min-cosine", mcli.Fraction, "least `cosine` between an output of floats and that of the source")
+	add("min-agreement", mcli.Fraction, "least `share` of samples with the same largest score, or the same class")
+	add("max-accuracy-drop", mcli.Fraction, "most `share` of samples by which accuracy may drop; it needs data with labels")
 }
 
 // asked reports whether some gate is about what running models says.

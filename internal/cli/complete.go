@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// Complete lists what may stand in the place of the last of words, which follow the
-// program's name; nothing where a file name does. choices are the words that a command's
-// flag takes, by "command --flag", "--flag" for global ones and "command" for arguments.
+// Complete lists completions of the last of words, which follow the
+// program's name; none for file names. choices are the values of a command's
+// flags, by "command --flag", "--flag" for global ones and "command" for arguments.
 func Complete(s Syntax, choices map[string][]string, words []string) []string {
 	if len(words) == 0 {
 		words = []string{""}
@@ -37,7 +37,7 @@ func Complete(s Syntax, choices map[string][]string, words []string) []string {
 	return all
 }
 
-// place is the command among words, and the flag at their end that waits for its value.
+// place is the command among words, and the last flag if its value is still missing.
 func place(s Syntax, words []string) (command, pending string) {
 	for _, w := range words {
 		name, isFlag := flagName(w)

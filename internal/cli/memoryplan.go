@@ -104,7 +104,7 @@ func runTable(f *memplan.Facts) *Table {
 		if f.Fixed {
 			batch = "fixed"
 		}
-		t.Add(batch, size(f.Held.Bytes), size(r.Beside()), size(r.Arena), size(r.Total), notes(r))
+		t.Add(batch, size(f.Held.Bytes), size(r.PortBytes()), size(r.Arena), size(r.Total), notes(r))
 	}
 	return t
 }

@@ -94,7 +94,7 @@ func TestBudgets(t *testing.T) {
 }
 
 func TestMeasurementsThatDifferFromThePlan(t *testing.T) {
-	got := shown(t, 1, 0, func(f *memplan.Facts) { f.Measured = &memplan.Taken{Batch: 2, Arena: 2 << 20, Peak: 1<<20 + 1} })
+	got := shown(t, 1, 0, func(f *memplan.Facts) { f.Measured = &memplan.Measured{Batch: 2, Arena: 2 << 20, Peak: 1<<20 + 1} })
 	for _, want := range []string{"arena    2,097,152  equal to the plan\n", "peak     1,048,577  plan: 1,048,576"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("%q is not in\n%s", want, got)

@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// Outputs says where each model's output goes: NAME.LABEL.onnx beside its input or in the
-// folder that output names; a single model's output may be a file. Several models need a
-// folder, which need not be there yet. Two models with one output are an error.
+// Outputs are the paths of the outputs: NAME.LABEL.onnx in the folder of the input or in the
+// folder output; a single model's output may be a file. Several models need a
+// folder, which need not exist. Two models with the same output are an error.
 func Outputs(models []string, label, output string) ([]string, error) {
 	if output != "" && !isFolder(output) {
 		if len(models) == 1 && !os.IsPathSeparator(output[len(output)-1]) {

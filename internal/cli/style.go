@@ -1,6 +1,6 @@
 package cli
 
-// A Style colours text for a terminal, or leaves it alone.
+// A Style colors text for a terminal, unless it is off.
 type Style struct{ On bool }
 
 func (s Style) paint(code, text string) string {
@@ -13,11 +13,11 @@ func (s Style) paint(code, text string) string {
 // Bold is for names.
 func (s Style) Bold(text string) string { return s.paint("1", text) }
 
-// Dim is for what is seldom read.
+// Dim is for details.
 func (s Style) Dim(text string) string { return s.paint("2", text) }
 
-// Good is for what was gained.
+// Good is for gains and passed gates.
 func (s Style) Good(text string) string { return s.paint("32", text) }
 
-// Bad is for what went wrong.
+// Bad is for failures.
 func (s Style) Bad(text string) string { return s.paint("31", text) }

@@ -7,17 +7,17 @@ import (
 	"unicode/utf8"
 )
 
-// A Table is lines of cells, aligned by columns. Cells may be coloured.
+// A Table is lines of cells, aligned by columns. Cells may be colored.
 type Table struct {
 	Indent string
 	Right  string // a letter for each column, r for numbers: "lrrl"
 	rows   [][]string
 }
 
-// Add adds a line; what it lacks in cells is empty.
+// Add adds a line; missing cells are empty.
 func (t *Table) Add(cells ...string) { t.rows = append(t.rows, cells) }
 
-// Write writes the lines with two spaces between columns and none behind the last.
+// Write writes the lines with two spaces between columns and none after the last.
 func (t *Table) Write(w io.Writer) error {
 	widths := t.widths()
 	var b strings.Builder
@@ -50,7 +50,7 @@ func (t *Table) widths() []int {
 	return ws
 }
 
-// width is the number of characters that a terminal shows of s.
+// width is the number of visible characters of s.
 func width(s string) int {
 	n := 0
 	for {

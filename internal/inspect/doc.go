@@ -1,3 +1,3 @@
-// Package inspect says what an ONNX model holds: files, operators, element types, and each
-// constant with its size, readers, duplicates and, where its values are read, zeros.
+// Package inspect lists the contents of an ONNX model: files, operators, element types, and each
+// constant with its size, consumers, duplicates and, where its values are read, sparsity.
 package inspect

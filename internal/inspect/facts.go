@@ -10,7 +10,7 @@ import (
 	"github.com/mcompress/mcompress/pass"
 )
 
-// Facts are what a model holds. Their fields stand in the order of the JSON form. All
+// Facts are the contents of a model. Their fields are in the order of the JSON form. All
 // sizes are bytes.
 type Facts struct {
 	Files     []File     `json:"files"`
@@ -38,14 +38,14 @@ type Opset struct {
 }
 
 // A Port is an input or output of the main graph; its type is in ONNX's text syntax, ""
-// where the model does not say.
+// where it is not declared.
 type Port struct {
 	Name string `json:"name"`
 	Type string `json:"type"`
 }
 
-// An Operator is how many nodes of one type all graphs and functions have, and the bytes
-// of the constants that they read.
+// An Operator counts the nodes of one type in all graphs and functions, and the bytes
+// of their constants.
 type Operator struct {
 	Op    string `json:"op"`
 	Nodes int    `json:"nodes"`
@@ -62,11 +62,11 @@ type DType struct {
 // A Tensor is one initializer or Constant node.
 type Tensor struct {
 	Name        string   `json:"name"`
-	Scope       string   `json:"scope"` // the subgraph or function it stands in
+	Scope       string   `json:"scope"` // its subgraph or function
 	DType       string   `json:"dtype"`
 	Shape       []int64  `json:"shape"`
 	Bytes       int64    `json:"bytes"`
-	Consumers   []string `json:"consumers"`              // operator and node name, also behind Transpose, Reshape and the like
+	Consumers   []string `json:"consumers"`              // operator and node name, through Transpose, Reshape and other views
 	DuplicateOf string   `json:"duplicate_of,omitempty"` // an earlier tensor of the same scope, type, shape and bytes
 	Sparsity    *float64 `json:"sparsity,omitempty"`     // fraction of elements whose bits are all zero
 }
@@ -77,7 +77,7 @@ type Entry struct {
 	Value string `json:"value"`
 }
 
-// Options say how much is read.
+// Options select the payloads to read.
 type Options struct {
 	Workers int
 	Values  bool // read all payloads and count zeros
@@ -115,7 +115,7 @@ func ports(vs []*ir.Value) []Port {
 	return ps
 }
 
-// typeText is t in ONNX's text syntax, ? for what the model does not say.
+// typeText is t in ONNX's text syntax, with ? for unknown axes.
 func typeText(t *ir.Type) string {
 	if t == nil {
 		return ""
@@ -130,7 +130,7 @@ func typeText(t *ir.Type) string {
 	return t.Elem.String() + "[" + strings.Join(dims, ",") + "]"
 }
 
-// operators are sorted by the bytes they read, then by number and name.
+// operators are sorted by the bytes of their constants, then by count and name.
 func operators(m *ir.Model) []Operator {
 	at := map[string]int{}
 	list := []Operator{}
@@ -203,7 +203,7 @@ func tensor(v *ir.Value) Tensor {
 	}
 }
 
-// dtypes are in the order of ONNX's numbers.
+// dtypes are in the order of ONNX's enum.
 func dtypes(vs []*ir.Value) []DType {
 	by := map[ir.DType]*DType{}
 	var order []ir.DType

@@ -10,8 +10,7 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// sparsity streams t's payload and counts its zeros; nil for types of less than a byte and
-// for strings.
+// sparsity streams t's payload and counts its zeros; nil for sub-byte types and strings.
 func sparsity(ctx context.Context, e *ir.Eval, t *ir.Tensor) (*float64, error) {
 	size := t.DType.Bits() / 8
 	if size == 0 || size > 8 || t.Bytes() == 0 {

@@ -2,7 +2,7 @@ package memplan
 
 import "github.com/mcompress/mcompress/internal/memory"
 
-// A Budget is the largest batch whose run takes no more than so many bytes in all.
+// A Budget is the largest batch whose total memory is within a number of bytes.
 type Budget struct {
 	Bytes int64 `json:"bytes"`
 	Batch int64 `json:"batch"`          // 0 if none fits
@@ -10,13 +10,13 @@ type Budget struct {
 	Next  int64 `json:"next,omitempty"` // of the next batch
 }
 
-// largest asks for plans of about twice as many batches as the answer has bits. Where the model
-// declares its batch there is one to ask for.
+// largest plans a number of batches logarithmic in the result. A model with a static batch
+// has one.
 func (p *planner) largest(budget int64) (*Budget, error) {
 	total := func(batch int) (int64, error) {
 		r, err := p.run(int64(batch))
 		if err != nil {
-			return 0, p.about(int64(batch), err)
+			return 0, p.withBatch(int64(batch), err)
 		}
 		return r.Total, nil
 	}

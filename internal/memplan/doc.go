@@ -1,7 +1,6 @@
-// Package footprint says what memory a model needs while it runs, and plans it without reading
-// its weights: weights by element type, activations over time and at their peak, by batch
-// size; the largest batch for a budget; what channels last would do; and, where it is asked to run
-// the model, what that really took.
+// Package memplan plans the memory of a model without reading its weights: weights by element type,
+// activations over time and at their peak, by batch size; the largest batch within a budget; the effect
+// of channels last; memory of training; and, optionally, a measurement of a run.
 //
-// It must not know flags, terminals or formats of reports.
+// It does not depend on flags, terminals or formats of reports.
 package memplan

@@ -11,31 +11,31 @@ import (
 	"github.com/mcompress/mcompress/onnx"
 )
 
-// Options say which runs are looked at.
+// Options select the runs.
 type Options struct {
 	Workers int
-	Batches []int64          // sizes of open batch axes; one run of 1 if empty
-	Dims    map[string]int64 // sizes of open axes by their names
-	Budget  int64            // bytes that the largest batch is looked for; 0 for none
-	Layout  bool             // count what channels last would change
-	Measure bool             // run the model once, and see what it took
-	Plain   bool             // without fusions: each node runs as it stands
+	Batches []int64          // sizes of dynamic batch axes; one run of 1 if empty
+	Dims    map[string]int64 // sizes of dynamic axes by name
+	Budget  int64            // bytes for the largest batch; 0 for none
+	Layout  bool             // count the changes by channels last
+	Measure bool             // run the model once and measure its memory
+	Plain   bool             // without fusions
 
-	keep bool // no value is fused away
+	keep bool // without fusions that remove values
 }
 
-// Facts are the memory of a model. Their fields stand in the order of the JSON form. All
+// Facts are the memory of a model. Their fields are in the order of the JSON form. All
 // sizes are bytes.
 type Facts struct {
-	Weights   Weights  `json:"weights"`             // as the model stores them
-	Held      *Weights `json:"held,omitempty"`      // as a run needs them: folded, converted, without those that nobody reads
-	Unplanned string   `json:"unplanned,omitempty"` // why there is nothing but weights
-	Workers   int      `json:"workers"`             // scratch depends on them
-	Fixed     bool     `json:"batch_fixed"`         // the model declares its batch
-	Runs      []*Run   `json:"runs"`
-	Budget    *Budget  `json:"budget,omitempty"`
-	Layout    *Layout  `json:"layout,omitempty"`
-	Measured  *Taken   `json:"measured,omitempty"` // of the last run
+	Weights   Weights   `json:"weights"`             // as the model stores them
+	Held      *Weights  `json:"held,omitempty"`      // in a run: after constant folding and dead code elimination
+	Unplanned string    `json:"unplanned,omitempty"` // why there are only weights
+	Workers   int       `json:"workers"`             // scratch depends on them
+	Fixed     bool      `json:"batch_fixed"`         // the batch axis is static
+	Runs      []*Run    `json:"runs"`
+	Budget    *Budget   `json:"budget,omitempty"`
+	Layout    *Layout   `json:"layout,omitempty"`
+	Measured  *Measured `json:"measured,omitempty"` // of the last run
 }
 
 // Weights are constants by element type.
@@ -47,9 +47,9 @@ type Weights struct {
 	specs []ir.Spec
 }
 
-// Model plans the memory of f. No weight is read, but for small ones, which shapes may follow
-// from, unless o.Measure asks for a run. A model that cannot be planned, because of an operator
-// that the engine does not run or inputs without types, has facts about its weights only.
+// Model plans the memory of f. Only small constants, which shapes may depend on, are read,
+// unless o.Measure is set. A model that cannot be planned, because of an unsupported operator
+// or inputs without types, has facts about its weights only.
 func Model(ctx context.Context, f *onnx.File, o Options) (*Facts, error) {
 	facts := &Facts{Weights: stored(f.Model), Workers: max(o.Workers, 1), Runs: []*Run{}}
 	p, err := open(ctx, f.Model, o)
@@ -84,7 +84,7 @@ func Model(ctx context.Context, f *onnx.File, o Options) (*Facts, error) {
 	return facts, err
 }
 
-// runs plans one run for each batch. Where the model declares its batch there is one.
+// runs plans one run for each batch; a model with a static batch has one.
 func (f *Facts) runs(p *planner, o Options) error {
 	batches := o.Batches
 	if len(batches) == 0 || p.fixed {
@@ -93,15 +93,15 @@ func (f *Facts) runs(p *planner, o Options) error {
 	for _, n := range batches {
 		r, err := p.run(n)
 		if err != nil {
-			return p.about(n, err)
+			return p.withBatch(n, err)
 		}
 		f.Runs = append(f.Runs, r)
 	}
 	return nil
 }
 
-// about says which batch an error is about.
-func (p *planner) about(batch int64, err error) error {
+// withBatch adds the batch to an error.
+func (p *planner) withBatch(batch int64, err error) error {
 	if p.fixed {
 		return err
 	}

@@ -123,7 +123,7 @@ func TestWeightsStayInTheFile(t *testing.T) {
 }
 
 func TestWeightsByTypeAreInTheOrderOfTheirNumbers(t *testing.T) {
-	w := weigh([]ir.Spec{
+	w := sumByType([]ir.Spec{
 		{DType: ir.Int8, Shape: []int64{3}}, {DType: ir.Float, Shape: []int64{2}}, {DType: ir.Int4, Shape: []int64{5}}, {DType: ir.Int8},
 	})
 	want := []inspect.DType{{DType: "float", Tensors: 1, Bytes: 8}, {DType: "int8", Tensors: 2, Bytes: 4}, {DType: "int4", Tensors: 1, Bytes: 3}}
@@ -144,8 +144,8 @@ func TestModelsThatCannotBePlanned(t *testing.T) {
 		why string
 	}{
 		{unknown, `node "Frobnicate_y": operator Frobnicate of opset 17 is not supported by the engine`},
-		{unranked, `input "x": the model does not say its rank, so that its memory cannot be planned`},
-		{untyped, `input "x": the model does not say its type, so that its memory cannot be planned`},
+		{unranked, `input "x": its rank is not declared: its memory cannot be planned`},
+		{untyped, `input "x": its element type is not declared: its memory cannot be planned`},
 	} {
 		c.b.weight(10)
 		f := c.b.facts(t, Options{})

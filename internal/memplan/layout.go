@@ -10,18 +10,18 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// A Layout is what would change if the operators that compute on channels and pixels had
-// channels last (NHWC), counted in bytes read and written.
+// A Layout is the effect of channels last (NHWC) for the layout-sensitive operators, counted
+// in bytes read and written.
 type Layout struct {
 	Sensitive int     `json:"sensitive_nodes"` // that would be channels last
 	Nodes     int     `json:"nodes"`           // of the main graph
-	Unknown   int     `json:"unknown_values"`  // whose size only a run tells: they are not counted
+	Unknown   int     `json:"unknown_values"`  // of data-dependent size, not counted
 	Added     []Move  `json:"added_transposes"`
 	Kept      []Move  `json:"kept_transposes"`
 	Vanished  []Move  `json:"vanished_transposes"`
 	First     Patches `json:"patches_channels_first"`
 	Last      Patches `json:"patches_channels_last"`
-	Saved     int64   `json:"saved"` // bytes less that are moved; negative if it is more
+	Saved     int64   `json:"saved"` // reduction of memory traffic; negative for an increase
 }
 
 // A Move is a Transpose of a value.
@@ -30,13 +30,13 @@ type Move struct {
 	Bytes int64  `json:"bytes"`
 }
 
-// Patches are what convolutions copy out of images before they multiply.
+// Patches are the im2col copies of convolutions.
 type Patches struct {
 	Bytes int64 `json:"bytes"`
-	Runs  int64 `json:"runs"` // pieces that lie together in memory
+	Runs  int64 `json:"runs"` // contiguous pieces
 }
 
-// channelsLast counts for a run with these inputs. Nodes are as the model has them.
+// channelsLast counts for a run with these inputs, without fusions.
 func channelsLast(ctx context.Context, m *ir.Model, in map[string]ir.Spec) (*Layout, error) {
 	e, err := engine.Open(ctx, m, engine.Options{PlanOnly: true, NoFusion: true, KeepAll: true})
 	if err != nil {
@@ -48,7 +48,7 @@ func channelsLast(ctx context.Context, m *ir.Model, in map[string]ir.Spec) (*Lay
 		return nil, err
 	}
 	maps.Copy(types, in)
-	b := &imaging{types: types, index: map[*ir.Value]int{}}
+	b := &imageGraph{types: types, index: map[*ir.Value]int{}}
 	b.build(m.Graph)
 	effect, err := layout.ChannelsLast(&b.graph)
 	if err != nil {
@@ -69,9 +69,9 @@ func moves(list []layout.Move) []Move {
 	return ms
 }
 
-// An imaging makes the graph of a model's images: values of at least three axes that are not
+// An imageGraph is the graph of a model's images: values of at least three axes that are not
 // constant.
-type imaging struct {
+type imageGraph struct {
 	types  map[string]ir.Spec
 	graph  layout.Graph
 	index  map[*ir.Value]int
@@ -80,7 +80,7 @@ type imaging struct {
 	nodes, sensitive, unknown int
 }
 
-func (b *imaging) build(g *ir.Graph) {
+func (b *imageGraph) build(g *ir.Graph) {
 	for _, v := range g.Inputs {
 		b.value(v)
 	}
@@ -100,12 +100,12 @@ func (b *imaging) build(g *ir.Graph) {
 	}
 	for i, v := range b.values {
 		if slices.ContainsFunc(v.Uses(), func(u ir.Use) bool { return within(u) != g }) {
-			b.graph.Nodes = append(b.graph.Nodes, layout.Node{Name: "a body that reads " + v.Name, Role: layout.Breaking, Inputs: []int{i}})
+			b.graph.Nodes = append(b.graph.Nodes, layout.Node{Name: "subgraph that reads " + v.Name, Role: layout.Breaking, Inputs: []int{i}})
 		}
 	}
 }
 
-// within is the graph whose node or output reads a value.
+// within is the graph of the consumer of a value.
 func within(u ir.Use) *ir.Graph {
 	if u.Node != nil {
 		return u.Node.Graph()
@@ -113,9 +113,9 @@ func within(u ir.Use) *ir.Graph {
 	return u.Graph
 }
 
-// value takes v in, if it is an image. Whether its layouts are the same bytes is judged as if
-// channels were first.
-func (b *imaging) value(v *ir.Value) {
+// value adds v, if it is an image. Whether both layouts have the same bytes is computed for
+// channels first.
+func (b *imageGraph) value(v *ir.Value) {
 	if v == nil || v.Const != nil {
 		return
 	}
@@ -136,7 +136,7 @@ func (b *imaging) value(v *ir.Value) {
 }
 
 // images are the positions of those of vs that are images.
-func (b *imaging) images(vs []*ir.Value) []int {
+func (b *imageGraph) images(vs []*ir.Value) []int {
 	var is []int
 	for _, v := range vs {
 		if i, image := b.index[v]; image {
@@ -146,7 +146,7 @@ func (b *imaging) images(vs []*ir.Value) []int {
 	return is
 }
 
-func (b *imaging) node(n *ir.Node) {
+func (b *imageGraph) node(n *ir.Node) {
 	h := ruleOf(n)
 	inputs := n.Inputs()
 	out := layout.Node{Name: n.Label(), Outputs: b.images(n.Outputs)}
@@ -164,7 +164,7 @@ func (b *imaging) node(n *ir.Node) {
 	if len(out.Inputs) == 0 && len(out.Outputs) == 0 {
 		return
 	}
-	if !b.fits(n, &out) {
+	if !b.sameRank(n, &out) {
 		out.Role, out.Inputs = layout.Breaking, b.images(n.Inputs())
 	}
 	if out.Role == layout.Sensitive {
@@ -174,16 +174,16 @@ func (b *imaging) node(n *ir.Node) {
 	b.graph.Nodes = append(b.graph.Nodes, out)
 }
 
-// feedsSensitive reports whether a node that has channels first reads what n makes.
-func (b *imaging) feedsSensitive(n *ir.Node) bool {
+// feedsSensitive reports whether a layout-sensitive node consumes the output of n.
+func (b *imageGraph) feedsSensitive(n *ir.Node) bool {
 	return slices.ContainsFunc(n.Outputs[0].Uses(), func(u ir.Use) bool {
 		return u.Node != nil && ruleOf(u.Node).role == layout.Sensitive
 	})
 }
 
-// fits reports whether all that n computes with are images of one rank, or have one element:
-// an operator that broadcasts other shapes counts axes from the end.
-func (b *imaging) fits(n *ir.Node, out *layout.Node) bool {
+// sameRank reports whether all operands of n are images of one rank, or have one element:
+// broadcasting of other shapes counts axes from the end.
+func (b *imageGraph) sameRank(n *ir.Node, out *layout.Node) bool {
 	if out.Role == layout.ToLast || out.Role == layout.ToFirst {
 		return len(out.Inputs) == 1 && len(out.Outputs) == 1
 	}

@@ -10,23 +10,23 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// A Taken is the memory that one run took, on made-up inputs.
-type Taken struct {
+// A Measured is the memory of one run on random inputs.
+type Measured struct {
 	Batch   int64  `json:"batch"`
-	Weights int64  `json:"weights"` // with what operators made of them
-	Arena   int64  `json:"arena"`   // that nodes were given
-	Written int64  `json:"written"` // bytes of it that nodes wrote: scratch is seldom needed in full
-	Peak    int64  `json:"peak"`    // the most bytes of it that, at one step, nodes were given or would still read
+	Weights int64  `json:"weights"` // after prepacking
+	Arena   int64  `json:"arena"`   // allocated for nodes
+	Written int64  `json:"written"` // bytes of it that nodes wrote: scratch is seldom used in full
+	Peak    int64  `json:"peak"`    // maximum of live bytes at a step
 	AtStep  int    `json:"peak_step"`
 	AtNode  string `json:"peak_node"`
-	Heap    int64  `json:"heap"`    // the most bytes of results outside of it, of dynamic nodes, at one step
+	Heap    int64  `json:"heap"`    // maximum of bytes outside the arena, of dynamic nodes, at a step
 	Outputs int64  `json:"outputs"` // copied out of it
-	Exact   bool   `json:"exact"`   // arena and peak are what was planned, to the byte
+	Exact   bool   `json:"exact"`   // arena and peak equal the plan
 }
 
 // measure runs m as r was planned.
-func (p *planner) measure(ctx context.Context, m *ir.Model, o Options, r *Run) (*Taken, error) {
-	in, err := p.feed(ctx, r.Batch)
+func (p *planner) measure(ctx context.Context, m *ir.Model, o Options, r *Run) (*Measured, error) {
+	in, err := p.randomInputs(ctx, r.Batch)
 	if err != nil {
 		return nil, err
 	}
@@ -39,7 +39,7 @@ func (p *planner) measure(ctx context.Context, m *ir.Model, o Options, r *Run) (
 	if err != nil {
 		return nil, err
 	}
-	t := &Taken{
+	t := &Measured{
 		Batch: r.Batch, Written: got.Written, Peak: got.Peak, AtStep: got.At, Heap: got.Heap, Outputs: got.Outputs,
 		Arena: (got.Arena + memory.Align - 1) / memory.Align * memory.Align, // arenas end at a multiple
 	}
@@ -51,8 +51,8 @@ func (p *planner) measure(ctx context.Context, m *ir.Model, o Options, r *Run) (
 	return t, nil
 }
 
-// feed makes up the inputs of one run.
-func (p *planner) feed(ctx context.Context, batch int64) (map[string]*ir.Array, error) {
+// randomInputs are the inputs of one run.
+func (p *planner) randomInputs(ctx context.Context, batch int64) (map[string]*ir.Array, error) {
 	set, err := dataset.Generate(p.inputs, p.random(batch))
 	if err != nil {
 		return nil, err
@@ -64,5 +64,5 @@ func (p *planner) feed(ctx context.Context, batch int64) (map[string]*ir.Array, 
 		}
 		return b.Inputs, nil
 	}
-	return nil, errors.New("no inputs were made")
+	return nil, errors.New("no inputs were generated")
 }

@@ -91,7 +91,7 @@ func planned(t *testing.T, path string) (*Run, []conform.Array, bool) {
 	if err != nil {
 		t.Fatalf("%s: %v", path, err)
 	}
-	in, err := p.feed(t.Context(), 1)
+	in, err := p.randomInputs(t.Context(), 1)
 	if err != nil {
 		t.Fatalf("%s: %v", path, err)
 	}

@@ -7,8 +7,8 @@ import (
 	"github.com/mcompress/mcompress/report"
 )
 
-// Page is the memory of the last run as it is drawn: what is held all the time, inputs and
-// outputs among it, below the arena.
+// Page is the memory of the last run for a report: persistent blocks, inputs and
+// outputs included, below the arena.
 func (f *Facts) Page(model string) *report.Memory {
 	r := f.Runs[len(f.Runs)-1]
 	m := &report.Memory{Model: model, Run: "inference", Plan: r.plan}

@@ -17,13 +17,13 @@ type planner struct {
 	inputs []dataset.Input
 	dims   map[string]int64
 	held   Weights
-	fixed  bool // the batch is no choice
+	fixed  bool // the batch axis is static
 }
 
-// open makes a planner for m, whose weights stay in the file.
+// open makes a planner for m without reading its weights.
 func open(ctx context.Context, m *ir.Model, o Options) (*planner, error) {
 	p := &planner{inputs: dataset.Inputs(m.Graph), dims: o.Dims}
-	if err := p.typed(); err != nil {
+	if err := p.checkTypes(); err != nil {
 		return nil, err
 	}
 	one, err := p.types(1)
@@ -38,29 +38,29 @@ func open(ctx context.Context, m *ir.Model, o Options) (*planner, error) {
 	if p.engine, err = engine.Open(ctx, m, engine.Options{Workers: o.Workers, NoFusion: o.Plain, PlanOnly: true, KeepAll: o.keep}); err != nil {
 		return nil, err
 	}
-	p.held = weigh(p.engine.Constants())
+	p.held = sumByType(p.engine.Constants())
 	return p, nil
 }
 
 func (p *planner) close() { _ = p.engine.Close() } // nothing was written that could be lost
 
-// An untypedError says that the model does not declare what planning begins with.
+// An untypedError is about an input without a type.
 type untypedError struct{ input, lacks string }
 
 func (e *untypedError) Error() string {
-	return fmt.Sprintf("input %q: %s, so that its memory cannot be planned", e.input, e.lacks)
+	return fmt.Sprintf("input %q: %s: its memory cannot be planned", e.input, e.lacks)
 }
 
-// typed finds inputs whose memory nothing says.
-func (p *planner) typed() error {
+// checkTypes finds inputs without a type.
+func (p *planner) checkTypes() error {
 	for _, in := range p.inputs {
 		switch {
 		case in.Kind != onnx.TensorValue:
-			return &untypedError{in.Name, "it is no tensor"}
+			return &untypedError{in.Name, "not a tensor"}
 		case in.Type == nil || !in.Type.Elem.Known():
-			return &untypedError{in.Name, "the model does not say its type"}
+			return &untypedError{in.Name, "its element type is not declared"}
 		case in.Type.Shape == nil:
-			return &untypedError{in.Name, "the model does not say its rank"}
+			return &untypedError{in.Name, "its rank is not declared"}
 		}
 	}
 	return nil
@@ -80,7 +80,7 @@ func (p *planner) types(batch int64) ([]ir.Spec, error) {
 	return specs, nil
 }
 
-// random says how the inputs of a run are made up.
+// random are the options of random inputs.
 func (p *planner) random(batch int64) dataset.Random {
 	return dataset.Random{Batch: batch, Dims: p.dims}
 }

@@ -8,18 +8,18 @@ import (
 
 // A Run is the memory of one run, as planned.
 type Run struct {
-	Batch   int64    `json:"batch"` // 1 where the model declares its batch
-	Total   int64    `json:"total"` // held weights, inputs, outputs and arena
+	Batch   int64    `json:"batch"` // 1 where the batch axis is static
+	Total   int64    `json:"total"` // weights, inputs, outputs and arena
 	Inputs  []Port   `json:"inputs"`
 	Outputs []Port   `json:"outputs"`       // copied out of the arena
 	Arena   int64    `json:"arena"`         // activations and scratch
-	Bound   int64    `json:"arena_bound"`   // no arena can be smaller
-	Peak    int64    `json:"peak"`          // the most bytes alive in the arena at one step
-	Scratch int64    `json:"peak_scratch"`  // what of these is scratch
+	Bound   int64    `json:"arena_bound"`   // lower bound
+	Peak    int64    `json:"peak"`          // maximum of live bytes in the arena at a step
+	Scratch int64    `json:"peak_scratch"`  // scratch among these
 	AtStep  int      `json:"peak_step"`     // from 0
-	AtNode  string   `json:"peak_node"`     // "" if nothing needs memory
+	AtNode  string   `json:"peak_node"`     // "" without live bytes
 	Alive   []Block  `json:"alive_at_peak"` // the largest first
-	Dynamic []string `json:"dynamic"`       // nodes whose results only a run tells: they are not counted
+	Dynamic []string `json:"dynamic"`       // nodes with data-dependent output sizes, not counted
 	Steps   []Step   `json:"steps"`
 
 	in   map[string]ir.Spec
@@ -29,7 +29,7 @@ type Run struct {
 // A Port is an input or output of the model.
 type Port struct {
 	Name  string `json:"name"`
-	Type  string `json:"type"` // "" where only a run tells
+	Type  string `json:"type"` // "" where data-dependent
 	Bytes int64  `json:"bytes"`
 }
 
@@ -39,19 +39,19 @@ type Block struct {
 	Kind  string `json:"kind"`
 	Type  string `json:"type"` // "" for scratch
 	Bytes int64  `json:"bytes"`
-	From  string `json:"from"` // the node that makes it
-	To    string `json:"to"`   // the last that reads it, or what took its memory over in place
+	From  string `json:"from"` // its producer
+	To    string `json:"to"`   // its last consumer, or the node that reuses its memory in place
 }
 
-// A Step is a node as it runs, or several that were fused, and what is alive then.
+// A Step is a node, or several fused ones, and the live bytes while it runs.
 type Step struct {
 	Node    string `json:"node"`
 	Op      string `json:"op"`
 	Bytes   int64  `json:"bytes"`
-	Scratch int64  `json:"scratch"` // what of these is scratch
+	Scratch int64  `json:"scratch"` // scratch among these
 }
 
-// run plans a run of so many samples.
+// run plans a run of a batch.
 func (p *planner) run(batch int64) (*Run, error) {
 	specs, err := p.types(batch)
 	if err != nil {
@@ -79,7 +79,7 @@ func (p *planner) run(batch int64) (*Run, error) {
 	r.plan, r.Arena, r.Bound = u.Plan, u.Plan.Size, u.Plan.Bound
 	r.Dynamic = append(r.Dynamic, u.Dynamic...)
 	r.Total = p.held.Bytes + bytesOf(r.Inputs) + bytesOf(r.Outputs) + r.Arena
-	return r, r.follow(u)
+	return r, r.timeline(u)
 }
 
 func ports(specs []ir.Spec) []Port {
@@ -98,11 +98,11 @@ func bytesOf(ps []Port) int64 {
 	return n
 }
 
-// Beside is the bytes of inputs and outputs.
-func (r *Run) Beside() int64 { return bytesOf(r.Inputs) + bytesOf(r.Outputs) }
+// PortBytes is the bytes of inputs and outputs.
+func (r *Run) PortBytes() int64 { return bytesOf(r.Inputs) + bytesOf(r.Outputs) }
 
-// follow says what is alive at each step, and at the first peak.
-func (r *Run) follow(u *engine.Usage) error {
+// timeline sets the live bytes at each step, and the blocks at the first peak.
+func (r *Run) timeline(u *engine.Usage) error {
 	line, err := memory.NewTimeline(u.Plan.Blocks, len(u.Steps))
 	if err != nil {
 		return err
@@ -125,7 +125,7 @@ func (r *Run) follow(u *engine.Usage) error {
 	return nil
 }
 
-// typeOf is the type of b's value, which the step made.
+// typeOf is the type of b's value, an output of the step.
 func typeOf(b memory.Block, s engine.Step) string {
 	for _, spec := range s.Out {
 		if b.Kind == memory.Activation && spec.Name == b.Name {

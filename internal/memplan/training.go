@@ -12,11 +12,11 @@ import (
 	"github.com/mcompress/mcompress/onnx"
 )
 
-// TrainOptions say how a model is trained.
+// TrainOptions describe a training.
 type TrainOptions struct {
 	memory.Training
-	Batches    []int64          // sizes of open batch axes; one run of 1 if empty
-	Dims       map[string]int64 // sizes of open axes by their names
+	Batches    []int64          // sizes of dynamic batch axes; one run of 1 if empty
+	Dims       map[string]int64 // sizes of dynamic axes by name
 	Checkpoint string           // none, sqrt or every=N
 }
 
@@ -28,23 +28,23 @@ type Training struct {
 	Devices    int           `json:"devices"`
 	Parameters int64         `json:"parameters"` // their number
 	States     memory.States `json:"states"`
-	Total      memory.Share  `json:"total"` // of states; of the last of runs, where there are some
+	Total      memory.Share  `json:"total"` // of states, or of the last run
 
 	Checkpoint string      `json:"checkpoint,omitempty"`
 	Unplanned  string      `json:"unplanned,omitempty"` // why there are no runs
-	Fixed      bool        `json:"batch_fixed"`         // the model declares its batch
+	Fixed      bool        `json:"batch_fixed"`         // the batch axis is static
 	Runs       []*TrainRun `json:"runs,omitempty"`
 }
 
-// A TrainRun is the memory of one step of training, beside what is held all the time.
+// A TrainRun is the memory of one training step, without persistent states.
 type TrainRun struct {
 	Batch       int64       `json:"batch"`
 	Total       int64       `json:"total"`       // on the device, states included
-	Activations int64       `json:"activations"` // the most bytes of values at one step
-	Peak        int64       `json:"peak"`        // the most bytes of values and their gradients at one step
+	Activations int64       `json:"activations"` // maximum of live bytes of values at a step
+	Peak        int64       `json:"peak"`        // maximum of live bytes of values and their gradients at a step
 	AtStep      int         `json:"peak_step"`   // from 0
 	AtNode      string      `json:"peak_node"`
-	Segments    int         `json:"segments"` // whose values are computed again, but for the last; 1 without checkpoints
+	Segments    int         `json:"segments"` // that recompute their values, except the last; 1 without activation checkpointing
 	Unknown     int         `json:"unknown_values"`
 	Layers      []Layer     `json:"layers"`
 	Steps       []TrainStep `json:"steps"`
@@ -52,25 +52,24 @@ type TrainRun struct {
 	passes *memory.Passes
 }
 
-// A Layer is one node of a step of training.
+// A Layer is one node of a training step.
 type Layer struct {
 	Node       string `json:"node"`
 	Op         string `json:"op"`
-	Output     int64  `json:"output"`     // memory that its results take; none if they take over that of others
-	Kept       int64  `json:"kept"`       // of that and of what lies beside it, for the backward pass
-	Gradient   int64  `json:"gradient"`   // of values, that its backward pass begins
-	Difference int64  `json:"difference"` // kept less gradient: what its backward pass gives back
+	Output     int64  `json:"output"`     // memory of its outputs; 0 if they are in place
+	Kept       int64  `json:"kept"`       // saved for the backward pass
+	Gradient   int64  `json:"gradient"`   // gradients of values that its backward pass allocates
+	Difference int64  `json:"difference"` // kept less gradient: released by its backward pass
 }
 
-// A TrainStep is what is alive while one pass of a node runs.
+// A TrainStep is the live bytes while the forward or backward pass of a node runs.
 type TrainStep struct {
 	Name      string `json:"name"`
 	Bytes     int64  `json:"bytes"`
-	Gradients int64  `json:"gradients"` // what of these is gradients of values
+	Gradients int64  `json:"gradients"` // gradients of values among these
 }
 
-// TrainParameters is the memory of training so many parameters, whatever their model is: without
-// activations.
+// TrainParameters is the memory of training a number of parameters, without activations.
 func TrainParameters(params int64, o TrainOptions) (*Training, error) {
 	s, err := o.States(params)
 	if err != nil {
@@ -82,9 +81,9 @@ func TrainParameters(params int64, o TrainOptions) (*Training, error) {
 }
 
 // Train is the memory of training f. No weight is read. A model that the engine cannot plan has
-// parameters only.
+// states only.
 func Train(ctx context.Context, f *onnx.File, o TrainOptions) (*Training, error) {
-	if _, err := segmented(o.Checkpoint); err != nil {
+	if _, err := checkpointing(o.Checkpoint); err != nil {
 		return nil, err
 	}
 	t, err := TrainParameters(count(f), o)
@@ -111,7 +110,7 @@ func Train(ctx context.Context, f *onnx.File, o TrainOptions) (*Training, error)
 	for _, n := range batches {
 		r, err := p.train(f.Model, n, o)
 		if err != nil {
-			return nil, p.about(n, err)
+			return nil, p.withBatch(n, err)
 		}
 		r.Total = r.Peak + t.States.Total().Device
 		t.Runs, t.Total.Device = append(t.Runs, r), r.Total
@@ -119,7 +118,7 @@ func Train(ctx context.Context, f *onnx.File, o TrainOptions) (*Training, error)
 	return t, nil
 }
 
-// count is the number of parameters, those of bodies and functions among them.
+// count is the number of parameters, those of subgraphs and functions included.
 func count(f *onnx.File) int64 {
 	n := int64(0)
 	for g := range f.Model.Graphs() {
@@ -130,11 +129,11 @@ func count(f *onnx.File) int64 {
 	return n
 }
 
-// A choice gives the segments of a tape.
-type choice func(*memory.Tape) ([]int, error)
+// A segmentation divides a tape into segments for activation checkpointing.
+type segmentation func(*memory.Tape) ([]int, error)
 
-// segmented is what a word for checkpoints means.
-func segmented(word string) (choice, error) {
+// checkpointing parses none, sqrt and every=N.
+func checkpointing(word string) (segmentation, error) {
 	switch word {
 	case "none", "":
 		return func(*memory.Tape) ([]int, error) { return nil, nil }, nil
@@ -144,7 +143,7 @@ func segmented(word string) (choice, error) {
 	text, every := strings.CutPrefix(word, "every=")
 	n, err := strconv.Atoi(text)
 	if !every || err != nil || n < 1 {
-		return nil, fmt.Errorf("checkpoint %q is none of none, sqrt and every=N", word)
+		return nil, fmt.Errorf("invalid checkpoint %q; use none, sqrt or every=N", word)
 	}
 	return func(t *memory.Tape) ([]int, error) { return t.Every(n), nil }, nil
 }

@@ -284,7 +284,7 @@ func TestTrainingThatCannotBePlanned(t *testing.T) {
 	}
 	for _, word := range []string{"every=0", "every", "all", "every=x"} {
 		_, err := Train(t.Context(), &onnx.File{Model: b.Model}, training(func(o *TrainOptions) { o.Checkpoint = word }))
-		if err == nil || err.Error() != fmt.Sprintf("checkpoint %q is none of none, sqrt and every=N", word) {
+		if err == nil || err.Error() != fmt.Sprintf("invalid checkpoint %q; use none, sqrt or every=N", word) {
 			t.Errorf("%s: %v", word, err)
 		}
 	}

@@ -7,7 +7,7 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// stored are the constants of all of m's graphs.
+// stored are the constants of all graphs of m.
 func stored(m *ir.Model) Weights {
 	var specs []ir.Spec
 	for g := range m.Graphs() {
@@ -17,11 +17,11 @@ func stored(m *ir.Model) Weights {
 			specs = append(specs, spec)
 		}
 	}
-	return weigh(specs)
+	return sumByType(specs)
 }
 
-// weigh sums up by element type, in the order of ONNX's numbers.
-func weigh(specs []ir.Spec) Weights {
+// sumByType sums up by element type, in the order of ONNX's enum.
+func sumByType(specs []ir.Spec) Weights {
 	w := Weights{Tensors: len(specs), DTypes: []inspect.DType{}, specs: specs}
 	by := map[ir.DType]*inspect.DType{}
 	var order []ir.DType

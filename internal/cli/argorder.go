@@ -6,21 +6,21 @@ import (
 	"strings"
 )
 
-// A Syntax is what Arrange must know of a command line: flags by all their names, and
+// A Syntax is the flags of a command line by all their names, and
 // whether each takes a value.
 type Syntax struct {
 	Global   map[string]bool
 	Commands map[string]map[string]bool
 }
 
-// Arrange puts arguments into the order in which a parser that stops at the first
-// positional one finds every flag: global flags, the command, its flags, "--", positional
-// arguments. Flags may stand anywhere behind the command and global ones anywhere; what
-// follows a "--" is positional. Flags that nothing declares stay in their place for the
-// parser to name them. Arguments of equal kind keep their order. Whoever asks for help
-// gets help: other arguments go.
+// Arrange reorders arguments for a parser that stops at the first
+// positional one: global flags, the command, its flags, "--", positional
+// arguments. Flags may be anywhere after the command and global ones anywhere; arguments
+// after a "--" are positional. Unknown flags are kept for the
+// parser to report. Arguments of equal kind keep their order. A flag for help
+// drops all other arguments.
 func Arrange(s Syntax, args []string) ([]string, error) {
-	var l line
+	var l argLine
 	for len(args) > 0 {
 		n, err := l.take(s, args)
 		if err != nil {
@@ -31,16 +31,16 @@ func Arrange(s Syntax, args []string) ([]string, error) {
 	return l.arranged(), nil
 }
 
-// A line is a command line taken apart.
-type line struct {
+// An argLine is a parsed command line.
+type argLine struct {
 	global, flags, positional []string
 	command                   string
 	help                      bool
 }
 
-// take puts the first of args where it belongs, with the value behind it if it is a flag
-// that takes one, and returns how many that were.
-func (l *line) take(s Syntax, args []string) (int, error) {
+// take classifies the first of args, with the value after it if it is a flag
+// that takes one, and returns the number of arguments consumed.
+func (l *argLine) take(s Syntax, args []string) (int, error) {
 	arg := args[0]
 	name, isFlag := flagName(arg)
 	switch {
@@ -73,8 +73,8 @@ func (l *line) take(s Syntax, args []string) (int, error) {
 	return n, nil
 }
 
-// prefix is the command as it stands in front of errors.
-func (l *line) prefix() string {
+// prefix is the command as a prefix of errors.
+func (l *argLine) prefix() string {
 	if l.command == "" {
 		return ""
 	}
@@ -82,14 +82,14 @@ func (l *line) prefix() string {
 }
 
 // called is the command, if there is one.
-func (l *line) called() []string {
+func (l *argLine) called() []string {
 	if l.command == "" {
 		return nil
 	}
 	return []string{l.command}
 }
 
-func (l *line) arranged() []string {
+func (l *argLine) arranged() []string {
 	if l.help {
 		return append(l.called(), "--help")
 	}
@@ -100,7 +100,7 @@ func (l *line) arranged() []string {
 	return all
 }
 
-// flagName is the name in "-name", "--name" and "--name=value". A single "-" is no flag.
+// flagName is the name in "-name", "--name" and "--name=value". A single "-" is not a flag.
 func flagName(arg string) (string, bool) {
 	name, ok := strings.CutPrefix(arg, "-")
 	if !ok || name == "" {

@@ -13,10 +13,10 @@ import (
 	"github.com/mcompress/mcompress/report"
 )
 
-// A Size is a flag's number of bytes: 256MiB is 2^28, 10MB is 10^7.
+// A Size is a flag for a number of bytes: 256MiB is 2^28, 10MB is 10^7.
 type Size int64
 
-// String is empty for no size, which no flag can be given.
+// String is empty for 0, which is not a valid value.
 func (s *Size) String() string {
 	if *s == 0 {
 		return ""
@@ -34,12 +34,12 @@ func (s *Size) Set(text string) error {
 func parseSize(text string) (int64, error) {
 	n, err := humanize.ParseBytes(text)
 	if err != nil || n == 0 || n > math.MaxInt64 {
-		return 0, errors.New("no size: see 256MiB (2^28 bytes), 10MB (10^7 bytes), 4096")
+		return 0, errors.New("invalid size; use e.g. 256MiB (2^28 bytes), 10MB (10^7 bytes) or 4096")
 	}
 	return int64(n), nil
 }
 
-// An Enum is a flag that takes one of some words.
+// An Enum is a flag with a fixed set of values.
 type Enum struct {
 	Value string
 	Words []string
@@ -56,15 +56,15 @@ func (e *Enum) Set(text string) error {
 	return nil
 }
 
-// Formats are the formats of reports to write. As a flag they are given with commas, or
-// as none.
+// Formats are the formats of reports to write: a list separated by commas, or
+// none.
 type Formats struct {
 	Chosen, Known []string
 }
 
 func (f *Formats) String() string { return strings.Join(f.Chosen, ",") }
 
-// Set replaces what was chosen before.
+// Set replaces earlier values.
 func (f *Formats) Set(text string) error {
 	f.Chosen = nil
 	if text == "none" {
@@ -101,25 +101,25 @@ func (g *Gate) Set(text string) error {
 	return nil
 }
 
-// Share is a fraction from 0 to 1.
-func Share(text string) (float64, error) {
+// Fraction parses a number from 0 to 1.
+func Fraction(text string) (float64, error) {
 	v, err := strconv.ParseFloat(text, 64)
 	if err != nil || !(v >= 0 && v <= 1) {
-		return 0, errors.New("no share from 0 to 1")
+		return 0, errors.New("want a fraction from 0 to 1")
 	}
 	return v, nil
 }
 
-// Factor is a positive number.
+// Factor parses a positive number.
 func Factor(text string) (float64, error) {
 	v, err := strconv.ParseFloat(text, 64)
 	if err != nil || !(v > 0) || math.IsInf(v, 0) {
-		return 0, errors.New("no positive number")
+		return 0, errors.New("want a positive number")
 	}
 	return v, nil
 }
 
-// Bytes is a size as a bound.
+// Bytes parses a size as a bound.
 func Bytes(text string) (float64, error) {
 	n, err := parseSize(text)
 	return float64(n), err

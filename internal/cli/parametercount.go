@@ -8,13 +8,13 @@ import (
 	"strings"
 )
 
-// A Quantity is a flag's number of things: 7B is 7·10^9.
+// A Quantity is a flag for a number of parameters: 7B is 7·10^9.
 type Quantity int64
 
-// mostOf is what a quantity cannot exceed.
-const mostOf = 1e15
+// maxQuantity is the maximum of a quantity.
+const maxQuantity = 1e15
 
-// powers are the letters behind a number, in either case.
+// powers are the suffixes of a number, in either case.
 const powers = "KMBT"
 
 func (q *Quantity) String() string {
@@ -32,8 +32,8 @@ func (q *Quantity) Set(text string) error {
 		number = number[:n-1]
 	}
 	x, err := strconv.ParseFloat(number, 64)
-	if err != nil || !(x*factor >= 1) || x*factor > mostOf {
-		return errors.New("no number of parameters: see 7B (7·10^9), 350M, 1.3e9")
+	if err != nil || !(x*factor >= 1) || x*factor > maxQuantity {
+		return errors.New("want a number of parameters, e.g. 7B (7·10^9), 350M or 1.3e9")
 	}
 	*q = Quantity(math.Round(x * factor))
 	return nil

@@ -21,13 +21,13 @@ func (n *Numbers) String() string {
 	return strings.Join(words, ",")
 }
 
-// Set replaces what was given before.
+// Set replaces earlier values.
 func (n *Numbers) Set(text string) error {
 	*n = nil
 	for word := range strings.SplitSeq(text, ",") {
 		x, err := number(strings.TrimSpace(word))
 		if err != nil {
-			return errors.New("no numbers with commas, as 0.485,0.456,0.406")
+			return errors.New("want numbers separated by commas, e.g. 0.485,0.456,0.406")
 		}
 		*n = append(*n, x)
 	}
@@ -39,11 +39,11 @@ type Words []string
 
 func (w *Words) String() string { return strings.Join(*w, ",") }
 
-// Set replaces what was given before.
+// Set replaces earlier values.
 func (w *Words) Set(text string) error {
 	*w = strings.Split(text, ",")
 	if slices.Contains(*w, "") {
-		return errors.New("an empty name in the list")
+		return errors.New("empty name in the list")
 	}
 	return nil
 }
@@ -63,11 +63,11 @@ func (v *Values) String() string {
 func (v *Values) Set(text string) error {
 	at := strings.LastIndex(text, "=")
 	if at < 1 {
-		return errors.New("no value of an input, as mask=1")
+		return errors.New("want NAME=NUMBER, e.g. mask=1")
 	}
 	x, err := number(text[at+1:])
 	if err != nil {
-		return errors.New("no value of an input, as mask=1")
+		return errors.New("want NAME=NUMBER, e.g. mask=1")
 	}
 	if *v == nil {
 		*v = Values{}
@@ -80,7 +80,7 @@ func (v *Values) Set(text string) error {
 func Decibels(text string) (float64, error) {
 	x, err := number(text)
 	if err != nil {
-		return 0, errors.New("no number of decibels")
+		return 0, errors.New("want a number of decibels")
 	}
 	return x, nil
 }
@@ -88,7 +88,7 @@ func Decibels(text string) (float64, error) {
 func number(text string) (float64, error) {
 	x, err := strconv.ParseFloat(text, 64)
 	if err != nil || math.IsNaN(x) || math.IsInf(x, 0) {
-		return 0, errors.New("no number")
+		return 0, errors.New("not a number")
 	}
 	return x, nil
 }

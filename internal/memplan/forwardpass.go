@@ -8,19 +8,19 @@ import (
 	"github.com/mcompress/mcompress/ir/operator"
 )
 
-// A recorder writes down the forward pass of a training step of one graph.
+// A recorder records the forward pass of a training step of one graph.
 type recorder struct {
-	tape  memory.Tape
-	types map[string]ir.Spec
-	width int64 // bytes of a float32 between layers
-	rules map[string]saving
-	index map[*ir.Value]int
-	grads map[*ir.Value]bool // values that follow from parameters
-	wants map[*ir.Node]bool  // nodes between parameters and the outputs
+	tape     memory.Tape
+	types    map[string]ir.Spec
+	width    int64 // bytes of a float32 between layers
+	rules    map[string]savedTensors
+	index    map[*ir.Value]int
+	grads    map[*ir.Value]bool // values that depend on parameters
+	backward map[*ir.Node]bool  // nodes on a path from parameters to outputs
 
 	params  []*ir.Value
 	ops     []string // of the tape's nodes
-	unknown int      // values whose size only a run tells
+	unknown int      // values of data-dependent size
 }
 
 // record is the tape of g with values of these types.
@@ -29,9 +29,9 @@ func record(g *ir.Graph, types map[string]ir.Spec, width int64) (*recorder, erro
 	if err != nil {
 		return nil, err
 	}
-	r := &recorder{types: types, width: width, rules: savings(), index: map[*ir.Value]int{}, grads: map[*ir.Value]bool{}, wants: map[*ir.Node]bool{}}
+	r := &recorder{types: types, width: width, rules: savedTensorRules(), index: map[*ir.Value]int{}, grads: map[*ir.Value]bool{}, backward: map[*ir.Node]bool{}}
 	r.params = parameters(g)
-	r.spread(g, order)
+	r.propagateGradients(g, order)
 	for _, v := range g.Inputs {
 		if v.Const == nil {
 			r.value(v)
@@ -72,40 +72,40 @@ func isUpdated(u ir.Use) bool {
 	return r != operator.Statistic && r != operator.Setting
 }
 
-// holds reports whether n has parameters in its bodies, or calls a function that has.
-func holds(n *ir.Node) bool {
+// hasParameters reports whether a subgraph of n, or the function that it calls, has parameters.
+func hasParameters(n *ir.Node) bool {
 	for g := range n.Subgraphs() {
-		if inside(g) {
+		if graphHasParameters(g) {
 			return true
 		}
 	}
 	for _, f := range n.Graph().Model().Functions {
 		if f.ID == n.Op {
-			return inside(f.Body)
+			return graphHasParameters(f.Body)
 		}
 	}
 	return false
 }
 
-func inside(g *ir.Graph) bool {
+func graphHasParameters(g *ir.Graph) bool {
 	if len(parameters(g)) > 0 {
 		return true
 	}
 	for n := range g.Nodes() {
-		if holds(n) {
+		if hasParameters(n) {
 			return true
 		}
 	}
 	return false
 }
 
-// spread finds what has a gradient: what follows from parameters, as floats, and leads to an output.
-func (r *recorder) spread(g *ir.Graph, order []*ir.Node) {
+// propagateGradients finds the values with a gradient: floats on a path from parameters to an output.
+func (r *recorder) propagateGradients(g *ir.Graph, order []*ir.Node) {
 	for _, v := range r.params {
 		r.grads[v] = true
 	}
 	for _, n := range order {
-		if !slices.ContainsFunc(n.Inputs(), r.has) && !holds(n) {
+		if !slices.ContainsFunc(n.Inputs(), r.has) && !hasParameters(n) {
 			continue
 		}
 		for _, v := range n.Outputs {
@@ -119,7 +119,7 @@ func (r *recorder) spread(g *ir.Graph, order []*ir.Node) {
 		leads[v] = r.grads[v]
 	}
 	for _, n := range slices.Backward(order) {
-		if r.wants[n] = slices.ContainsFunc(n.Outputs, func(v *ir.Value) bool { return v != nil && leads[v] }); !r.wants[n] {
+		if r.backward[n] = slices.ContainsFunc(n.Outputs, func(v *ir.Value) bool { return v != nil && leads[v] }); !r.backward[n] {
 			continue
 		}
 		for _, v := range n.Inputs() {
@@ -159,8 +159,8 @@ func (r *recorder) value(v *ir.Value) int {
 
 // node adds n to the tape.
 func (r *recorder) node(n *ir.Node) {
-	rule := saved(r.rules, n)
-	out := memory.TapeNode{Name: n.Label(), View: rule.view, Backward: r.wants[n]}
+	rule := rulesOf(r.rules, n)
+	out := memory.TapeNode{Name: n.Label(), View: rule.view, Backward: r.backward[n]}
 	for i, v := range n.Inputs() {
 		at, known := r.index[v]
 		if !known {
@@ -169,7 +169,7 @@ func (r *recorder) node(n *ir.Node) {
 		out.Reads = append(out.Reads, at)
 		if r.saves(rule, n, i) {
 			out.Saves = append(out.Saves, at)
-		} else if rule.over {
+		} else if rule.inPlace {
 			out.Over = append(out.Over, at)
 		}
 	}
@@ -181,16 +181,16 @@ func (r *recorder) node(n *ir.Node) {
 	if rule.output {
 		out.Saves = append(out.Saves, out.Makes...)
 	}
-	if rule.beside != nil {
+	if rule.extraBytes != nil {
 		x, _ := r.spec(n.Input(0))
 		y, _ := r.spec(n.Outputs[0])
-		out.Beside = rule.beside(n, x, y)
+		out.Beside = rule.extraBytes(n, x, y)
 	}
 	r.tape.Nodes, r.ops = append(r.tape.Nodes, out), append(r.ops, n.Op.String())
 }
 
 // saves reports whether the backward pass of n reads its input i.
-func (r *recorder) saves(rule saving, n *ir.Node, i int) bool {
+func (r *recorder) saves(rule savedTensors, n *ir.Node, i int) bool {
 	spec, _ := r.spec(n.Input(i))
 	others := func() bool {
 		for j, v := range n.Inputs() {
@@ -202,7 +202,7 @@ func (r *recorder) saves(rule saving, n *ir.Node, i int) bool {
 	}
 	switch {
 	case !spec.DType.IsFloat():
-		return rule.extra
+		return rule.indices
 	case rule.operands:
 		return others()
 	}

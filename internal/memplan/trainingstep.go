@@ -9,25 +9,25 @@ import (
 	"github.com/mcompress/mcompress/report"
 )
 
-// train plans a step of training with so many samples.
+// train plans a training step of a batch.
 func (p *planner) train(m *ir.Model, batch int64, o TrainOptions) (*TrainRun, error) {
 	f, err := p.forecast(m, batch, o)
 	if err != nil {
 		return nil, err
 	}
 	r := &TrainRun{Batch: batch, Segments: f.segments, Unknown: f.unknown, Layers: f.layers, passes: f.passes}
-	return r, r.follow()
+	return r, r.timeline()
 }
 
-// A forecast is a step of training: what it keeps by layers, and what is alive over time.
+// A forecast is a training step: saved tensors by layer, and live bytes over time.
 type forecast struct {
 	layers   []Layer
 	passes   *memory.Passes
 	segments int
-	unknown  int // values that are not counted
+	unknown  int // values of data-dependent size
 }
 
-// forecast goes by the rules of operators in savings: it knows nothing of how a step is really run.
+// forecast follows savedTensorRules; the trainer of package distill is not involved.
 func (p *planner) forecast(m *ir.Model, batch int64, o TrainOptions) (*forecast, error) {
 	specs, err := p.types(batch)
 	if err != nil {
@@ -50,7 +50,7 @@ func (p *planner) forecast(m *ir.Model, batch int64, o TrainOptions) (*forecast,
 	if err != nil {
 		return nil, err
 	}
-	choose, err := segmented(o.Checkpoint)
+	choose, err := checkpointing(o.Checkpoint)
 	if err != nil {
 		return nil, err
 	}
@@ -76,8 +76,8 @@ func (r *recorder) layers(p *memory.Passes) []Layer {
 	return list
 }
 
-// follow says what is alive at each step, and at the first peak.
-func (r *TrainRun) follow() error {
+// timeline sets the live bytes at each step and the first peak.
+func (r *TrainRun) timeline() error {
 	line, err := memory.NewTimeline(r.passes.Blocks, len(r.passes.Steps))
 	if err != nil {
 		return err
@@ -92,8 +92,7 @@ func (r *TrainRun) follow() error {
 	return err
 }
 
-// Page is the memory of the last run as it is drawn: what is held all the time below what comes and
-// goes.
+// Page is the memory of the last run for a report: persistent blocks below the others.
 func (t *Training) Page(model string) (*report.Memory, error) {
 	r := t.Runs[len(t.Runs)-1]
 	plan, err := memory.Place(r.passes.Blocks)
@@ -107,7 +106,7 @@ func (t *Training) Page(model string) (*report.Memory, error) {
 	for _, b := range []memory.Block{
 		{Name: "parameters", Kind: memory.Weight, Bytes: t.States.Parameters.Device},
 		{Name: "gradients of parameters", Kind: memory.Gradient, Bytes: t.States.Gradients.Device},
-		{Name: "states of the optimizer", Kind: memory.State, Bytes: t.States.Optimizer.Device},
+		{Name: "optimizer states", Kind: memory.State, Bytes: t.States.Optimizer.Device},
 	} {
 		if b.Bytes > 0 {
 			m.Held = append(m.Held, b)

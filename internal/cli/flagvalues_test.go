@@ -41,7 +41,7 @@ func TestFormats(t *testing.T) {
 
 func TestGateReplacesItsOwnLimit(t *testing.T) {
 	var limits []report.Limit
-	share := Gate{Name: "require-coverage", Parse: Share, To: &limits}
+	share := Gate{Name: "require-coverage", Parse: Fraction, To: &limits}
 	size := Gate{Name: "max-size", Parse: Bytes, To: &limits}
 	for _, set := range []struct {
 		g    *Gate

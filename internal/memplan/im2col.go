@@ -9,9 +9,9 @@ import (
 	"github.com/mcompress/mcompress/ir/operator"
 )
 
-// window is what decides which patches convolution n copies, nil where n is none, its shapes are not
-// known, or each of its groups is one channel: nobody needs patches for that.
-func (b *imaging) window(n *ir.Node) *layout.Window {
+// window describes the im2col copies of convolution n; nil for other nodes, unknown shapes,
+// and depthwise convolutions, which need none.
+func (b *imageGraph) window(n *ir.Node) *layout.Window {
 	filters := slices.IndexFunc(operator.Of(n).Inputs, func(in operator.Input) bool { return in.Role == operator.Filter })
 	if filters < 0 || n.Op.Is("ConvTranspose") || n.Op.Is("DeformConv") {
 		return nil
@@ -32,7 +32,7 @@ func (b *imaging) window(n *ir.Node) *layout.Window {
 	}
 }
 
-func (b *imaging) shape(v *ir.Value) []int64 {
+func (b *imageGraph) shape(v *ir.Value) []int64 {
 	switch {
 	case v == nil:
 		return nil
@@ -42,7 +42,7 @@ func (b *imaging) shape(v *ir.Value) []int64 {
 	return b.types[v.Name].Shape
 }
 
-// ints is an attribute with one number an axis.
+// ints is an attribute with one number for each axis.
 func ints(n *ir.Node, name string, axes int, def int64) []int64 {
 	if a := n.Attr(name); a != nil && len(a.Ints) == axes {
 		return a.Ints
@@ -54,7 +54,7 @@ func ints(n *ir.Node, name string, axes int, def int64) []int64 {
 	return list
 }
 
-// pads matter for kernels of one place only, which auto_pad does not pad.
+// pads are 0 with auto_pad: they matter for 1×1 kernels only, which auto_pad does not pad.
 func pads(n *ir.Node, axes int) []int64 {
 	if a := n.Attr("auto_pad"); a != nil && a.S != "" && !strings.EqualFold(a.S, "NOTSET") {
 		return make([]int64, 2*axes)

@@ -20,20 +20,20 @@ func (c *Counts) String() string {
 	return strings.Join(words, ",")
 }
 
-// Set replaces what was given before.
+// Set replaces earlier values.
 func (c *Counts) Set(text string) error {
 	*c = nil
 	for word := range strings.SplitSeq(text, ",") {
 		n, err := strconv.ParseInt(strings.TrimSpace(word), 10, 64)
 		if err != nil || n < 1 {
-			return errors.New("no positive numbers with commas, as 1,8,32")
+			return errors.New("want positive integers separated by commas, e.g. 1,8,32")
 		}
 		*c = append(*c, n)
 	}
 	return nil
 }
 
-// Dims is a flag that may be given several times: NAME=SIZE of an open axis.
+// Dims is a flag that may be given several times: NAME=SIZE of a dynamic axis.
 type Dims map[string]int64
 
 func (d *Dims) String() string {
@@ -46,13 +46,13 @@ func (d *Dims) String() string {
 
 // Set adds one size.
 func (d *Dims) Set(text string) error {
-	at := strings.LastIndex(text, "=") // names may be sums
+	at := strings.LastIndex(text, "=") // names may contain =
 	if at < 1 {
-		return errors.New("no size of an axis, as batch=8")
+		return errors.New("want NAME=SIZE, e.g. batch=8")
 	}
 	n, err := strconv.ParseInt(text[at+1:], 10, 64)
 	if err != nil || n < 0 {
-		return errors.New("no size of an axis, as batch=8")
+		return errors.New("want NAME=SIZE, e.g. batch=8")
 	}
 	if *d == nil {
 		*d = Dims{}

@@ -19,7 +19,7 @@ type layoutRule struct {
 }
 
 // named are the operators along an axis that an attribute or a constant names. They compute the same in either layout.
-var named = map[string]layoutRule{
+var byAxis = map[string]layoutRule{
 	"AffineGrid": {role: layout.Sensitive, one: true},
 	"ArgMax":     {role: layout.Agnostic, one: true, consts: true, keeps: true},
 	"ArgMin":     {role: layout.Agnostic, one: true, consts: true, keeps: true},
@@ -50,7 +50,7 @@ func ruleOf(n *ir.Node) layoutRule {
 	case f.Elementwise == operator.Broadcasts:
 		return layoutRule{role: layout.Agnostic}
 	case ir.DefaultDomain(n.Op.Domain):
-		return named[n.Op.Type]
+		return byAxis[n.Op.Type]
 	}
 	return layoutRule{}
 }

@@ -2,8 +2,8 @@ package cli
 
 import "unicode/utf8"
 
-// Nearest is the word that word was most likely meant to be, or "" if none is close: at
-// most a third of it may be wrong.
+// Nearest is the closest of words by edit distance, or "" if more than a third of word
+// differs.
 func Nearest(word string, words []string) string {
 	best, most := "", utf8.RuneCountInString(word)/3
 	for _, w := range words {
@@ -14,7 +14,7 @@ func Nearest(word string, words []string) string {
 	return best
 }
 
-// distance counts the letters to insert, delete or replace to make b from a.
+// distance is the Levenshtein distance in bytes.
 func distance(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {
