@@ -10,11 +10,11 @@ type savedTensors struct {
 	input    bool // the first input
 	operands bool // inputs whose other operands have a gradient: factors of products
 	all      bool // every input that is a float
-	indices    bool // integer inputs after the first: indices, conditions
+	indices  bool // integer inputs after the first: indices, conditions
 	output   bool
 
-	inPlace   bool // the output may reuse the memory of an input
-	view   bool // the output is the first input in another shape
+	inPlace    bool // the output may reuse the memory of an input
+	view       bool // the output is the first input in another shape
 	extraBytes func(n *ir.Node, x, y ir.Spec) int64
 }
 
@@ -23,7 +23,7 @@ func savedTensorRules() map[string]savedTensors {
 	all := map[string]savedTensors{
 		"Relu":      {output: true, inPlace: true},
 		"LeakyRelu": {output: true, inPlace: true},
-		"Dropout":   {inPlace: true},                                                        // its mask is regenerated from the seed
+		"Dropout":   {inPlace: true},                                                         // its mask is regenerated from the seed
 		"MaxPool":   {extraBytes: func(_ *ir.Node, _, y ir.Spec) int64 { return y.Elems() }}, // the index in the window, a byte
 
 		// Mean and variance, in float32.
