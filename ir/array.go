@@ -5,7 +5,7 @@ import (
 	"unsafe"
 )
 
-// A Kind says what an Array is.
+// A Kind is the kind of an Array.
 type Kind uint8
 
 // What a value can be while a model runs.
@@ -131,7 +131,7 @@ func (a *Array) Clone() *Array {
 	return &c
 }
 
-// elementType is the ONNX type that T stands for by itself.
+// elementType is the ONNX type of the Go type T.
 func elementType[T Element]() DType {
 	switch any(*new(T)).(type) {
 	case float32:

@@ -20,7 +20,7 @@ func (m *Model) AddFunction(id OpID) *Function {
 	return f
 }
 
-// AddValue adds a value under exactly this name, taken or not; readers use it.
+// AddValue adds a value with exactly this name, taken or not, for decoding files.
 func (g *Graph) AddValue(name string) *Value {
 	if m := g.model; m.names != nil {
 		m.names[name]++
@@ -85,7 +85,7 @@ func (g *Graph) Append(n *Node) {
 	g.last = n
 }
 
-// InsertBefore puts n in front of at.
+// InsertBefore inserts n before at.
 func (g *Graph) InsertBefore(at, n *Node) {
 	n.prev, n.next = at.prev, at
 	if at.prev == nil {
@@ -96,7 +96,7 @@ func (g *Graph) InsertBefore(at, n *Node) {
 	at.prev = n
 }
 
-// Insert adds a node of the default domain with one output in front of at, or at
+// Insert adds a node of the default domain with one output before at, or at
 // the end where at is nil, and returns that output. Generated names are short, as
 // every use of one is stored.
 func (g *Graph) Insert(at *Node, op string, inputs []*Value, attrs ...*Attr) *Value {

@@ -1,6 +1,6 @@
 // Package ir is the graph that passes rewrite: models, graphs, nodes, values and
-// tensors whose payloads stay in files until the writer asks for them.
+// tensors whose payloads stay in files until they are written.
 //
-// It knows no protobuf, no file format and no compression method; it imports the
+// It does not depend on protobuf, a file format or a compression method; it imports the
 // standard library only. Terms are ONNX's own.
 package ir

@@ -52,7 +52,7 @@ func (v *Value) dropUse(u Use) {
 	}
 }
 
-// ReplaceUses makes every reader of v read w. A graph output keeps its name: w
+// ReplaceUses makes every consumer of v read w. A graph output keeps its name: w
 // takes v's name over, and v gets w's.
 func (v *Value) ReplaceUses(w *Value) {
 	uses, output := v.uses, false
@@ -75,7 +75,7 @@ func (v *Value) ReplaceUses(w *Value) {
 }
 
 // Remove takes n out of its graph, and its subgraphs with it. Its outputs must have
-// no readers left.
+// no consumers left.
 func (n *Node) Remove() {
 	n.release()
 	g := n.graph

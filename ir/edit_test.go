@@ -146,7 +146,7 @@ func (e *editor) drop(t *rapid.T) {
 	e.forget()
 }
 
-// remove takes out a node that nobody reads.
+// remove removes a node without consumers.
 func (e *editor) remove(t *rapid.T) {
 	ns := slices.DeleteFunc(e.nodes(e.graph(t)), func(n *Node) bool {
 		return slices.ContainsFunc(n.Outputs, func(v *Value) bool { return len(v.Uses()) > 0 })

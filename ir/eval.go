@@ -10,7 +10,7 @@ import (
 	"sync"
 )
 
-// spoolAbove is the size from which an intermediate result goes to a file: below
+// spoolAbove is the size from which an intermediate result is stored in a file: below
 // it a buffer is cheaper, above it memory would grow with the model.
 const spoolAbove = 1 << 20
 
@@ -70,7 +70,7 @@ func (e *Eval) ReadAll(ctx context.Context, t *Tensor) ([]byte, error) {
 	return b, nil
 }
 
-// ReadFull fills b from off, or says that the payload is short.
+// ReadFull fills b from off. A payload that is too short is an error.
 func ReadFull(r io.ReaderAt, b []byte, off int64) error {
 	n, err := r.ReadAt(b, off)
 	if n == len(b) {
@@ -157,7 +157,7 @@ func (e *Eval) Temp() (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Unlinked at once where the system allows it, so that not even a kill leaves it behind.
+	// Unlinked at once where the system allows it, so that it is removed even after a kill.
 	_ = os.Remove(f.Name())
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -113,7 +113,7 @@ func TestSpoolFolderThatIsMissing(t *testing.T) {
 	}
 }
 
-// Several readers at once share one run, and further reads cost none.
+// Concurrent reads share one run, and further reads cost none.
 func TestARecipeRunsOnce(t *testing.T) {
 	e := NewEval(t.TempDir())
 	defer closing(t, e)
@@ -161,7 +161,7 @@ func TestViews(t *testing.T) {
 	}
 }
 
-// Run gives each output exactly the bytes it declares, or says which one it did not.
+// Run gives each output exactly the bytes it declares, or reports the one that it did not.
 func TestRunCountsBytes(t *testing.T) {
 	e := NewEval(t.TempDir())
 	defer closing(t, e)

@@ -11,7 +11,7 @@ import (
 	"github.com/mcompress/mcompress/onnx"
 )
 
-// A pass walks the nodes and rewrites what it knows.
+// A pass walks the nodes and rewrites the operators that it supports.
 func Example() {
 	f, err := onnx.Open("../fixtures/mlp.onnx")
 	if err != nil {
@@ -48,7 +48,7 @@ func scalar(g *ir.Graph, b ...byte) *ir.Value {
 	return g.AddConst("c", &ir.Tensor{Spec: ir.Spec{DType: ir.Float}, Source: ir.Mem(b)})
 }
 
-// A recipe says how a tensor is made; nothing runs until it is opened or saved.
+// A recipe describes how a tensor is computed; nothing runs until it is opened or saved.
 func ExampleRecipe() {
 	in := &ir.Tensor{Spec: ir.Spec{DType: ir.Int8, Shape: []int64{3}}, Source: ir.Mem{1, 2, 3}}
 	negate := &ir.Recipe{

@@ -12,7 +12,7 @@ type Model struct {
 	Graph     *Graph
 	Functions []*Function
 	Meta      []Entry // metadata_props, in file order
-	Extra     any     // what the reader keeps for writing back
+	Extra     any     // fields of the file that are written back unchanged
 
 	names map[string]int // taken value names and the next suffix to try
 }
@@ -75,7 +75,7 @@ type Node struct {
 // An AttrType is numbered as ONNX's AttributeProto.AttributeType.
 type AttrType uint8
 
-// The attribute types passes make or look at.
+// The attribute types that passes read or make.
 const (
 	AttrFloat   AttrType = 1
 	AttrInt     AttrType = 2
@@ -106,12 +106,12 @@ type Attr struct {
 	Tensors []*Tensor
 	Graphs  []*Graph
 	Sparse  *Sparse
-	Ref     string // the function attribute it stands for
+	Ref     string // the function attribute that it refers to
 	Elided  bool   // the value is of a size or type that the ir does not hold; it rides along
 	Extra   any
 }
 
-// A Sparse is a tensor in ONNX's coordinate form: Values[i] stands at Indices[i],
+// A Sparse is a tensor in ONNX's coordinate form: Values[i] is the element at Indices[i],
 // a linear index of the dense Shape.
 type Sparse struct {
 	Values, Indices *Tensor
@@ -231,7 +231,7 @@ func (g *Graph) First() *Node { return g.first }
 // Last is g's last node, nil if it has none.
 func (g *Graph) Last() *Node { return g.last }
 
-// Graph is the graph n stands in, nil once it was removed.
+// Graph is the graph of n, nil once it was removed.
 func (n *Node) Graph() *Graph { return n.graph }
 
 // Inputs are n's inputs; change them by SetInput.

@@ -40,7 +40,7 @@ const (
 	done    = 2
 )
 
-// ErrCycle says that a graph's nodes depend on each other in a circle.
+// ErrCycle is returned for graphs whose nodes form a cycle.
 var ErrCycle = errors.New("its nodes form a cycle")
 
 type sorter struct {

@@ -10,7 +10,7 @@ import (
 )
 
 // unsorted appends nodes named after what they make, each reading the values named
-// behind the colon, in this order: "a:b,c" is a node that makes a from b and c.
+// after the colon, in this order: "a:b,c" is a node that makes a from b and c.
 func unsorted(g *Graph, specs ...string) {
 	made := map[string]*Value{}
 	value := func(name string) *Value {
@@ -73,7 +73,7 @@ func TestSortFindsCycles(t *testing.T) {
 }
 
 // A node comes after what its subgraphs read, however deep they lie.
-func TestSortLooksIntoSubgraphs(t *testing.T) {
+func TestSortCoversSubgraphs(t *testing.T) {
 	m := NewModel()
 	g := m.Graph
 	late := g.AddValue("late")
@@ -178,7 +178,7 @@ func inOrder(t *rapid.T, nodes []*Node) {
 	for _, n := range nodes {
 		for _, v := range n.Inputs() {
 			if !seen[v.Producer()] {
-				t.Fatal("a node stands before what makes its input")
+				t.Fatal("a node precedes the producer of its input")
 			}
 		}
 		seen[n] = true

@@ -65,7 +65,7 @@ type Tensor struct {
 	Origin any // how the file encoded it; only the package that read it looks inside
 }
 
-// A Source says where a payload lies: Mem, Span or Output, or Text for strings.
+// A Source is the location of a payload: Mem, Span or Output, or Text for strings.
 type Source interface{ source() }
 
 // Mem is a payload held in memory, little-endian as ONNX's raw_data.
@@ -91,7 +91,7 @@ func (Span) source()   {}
 func (Output) source() {}
 func (Text) source()   {}
 
-// A Recipe says how tensors are made from tensors. Passes build recipes; only the
+// A Recipe describes how tensors are computed from tensors. Passes build recipes; only the
 // writer runs them. Its outputs' sizes are exact before any byte is read, as file
 // offsets are laid out from them.
 type Recipe struct {
@@ -101,10 +101,10 @@ type Recipe struct {
 	Work int64 // most bytes Run holds at once, its inputs not counted
 
 	// Run reads the inputs and writes each output once, in order. An output that
-	// nobody asked for is discarded.
+	// is not requested is discarded.
 	Run func(ctx context.Context, in []io.ReaderAt, out []io.Writer) error
 
-	// View, where set, stands in for Run: random access to the single output,
+	// View, where set, replaces Run: random access to the single output,
 	// computed from the inputs as it is read. It keeps chains of elementwise
 	// recipes free of intermediate copies.
 	View func(in []io.ReaderAt) io.ReaderAt

@@ -240,7 +240,7 @@ func (p *printer) value(v *Value) {
 	p.put(identifier(v.Name))
 }
 
-// text is t in ONNX's text syntax, empty if it says nothing.
+// text is t in ONNX's text syntax, empty if it is not set.
 func (t *Type) text() string {
 	if t == nil || !t.Elem.Known() {
 		return ""

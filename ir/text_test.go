@@ -76,7 +76,7 @@ func TestTextOfFixtures(t *testing.T) {
 }
 
 // shrink gives every large constant a payload that the text holds, so that the text
-// says everything.
+// has everything.
 func shrink(m *ir.Model) {
 	for g := range m.Graphs() {
 		for _, v := range g.Consts() {
@@ -188,7 +188,7 @@ var (
 	dotted = regexp.MustCompile(`^([A-Za-z_][A-Za-z0-9_]*\.)*[A-Za-z_][A-Za-z0-9_]*$`)
 )
 
-// inexpressible says what in m the syntax, or its parser, has no way to write.
+// inexpressible is what the syntax, or its parser, cannot express of m.
 func inexpressible(m *ir.Model) string {
 	for v := range m.Values() {
 		if v.Ambiguous {

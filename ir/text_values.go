@@ -42,13 +42,13 @@ func (p *printer) data(t *Tensor) {
 		}
 		items := textItems(t.DType, b)
 		if t.DType.Bits() == 6 {
-			items = items[:t.Elems()] // the last byte may have room for one more
+			items = items[:t.Elems()] // the last byte may have one more
 		}
 		p.put("{", strings.Join(items, ", "), "}")
 	}
 }
 
-// textItems are the items of the typed field that stand for the payload b.
+// textItems are the items of the typed field for the payload b.
 func textItems(dt DType, b []byte) []string {
 	if dt.Bits() == 6 {
 		return sixBitItems(b)
@@ -121,7 +121,7 @@ func identifier(name string) string {
 	return word(name)
 }
 
-// word is a name where no type can stand, quoted if it is not made of letters and digits.
+// word is a name where a type is not allowed, quoted if it is not made of letters and digits.
 func word(name string) string {
 	if plain(name) {
 		return name

@@ -81,7 +81,7 @@ func TestVerifyComplains(t *testing.T) {
 }
 
 // A value that every node reads does not make Verify or ReplaceUses quadratic.
-func TestManyReadersAreCheap(t *testing.T) {
+func TestManyConsumersAreCheap(t *testing.T) {
 	const n = 200_000
 	m, nodes := chain(1)
 	x := nodes[0].Outputs[0]

@@ -55,7 +55,7 @@ func TestWhatACheckRefusesLeavesNothing(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	if left, err := os.ReadDir(dir); err != nil || len(left) != 0 {
-		t.Errorf("left behind: %v, %v", left, err)
+		t.Errorf("not removed: %v, %v", left, err)
 	}
 }
 

@@ -90,7 +90,7 @@ func TestChildThatIsKilled(t *testing.T) {
 	mustSave(t, m, path, o)
 }
 
-// noSpace saves a model of some size to path and wants an error of one line that
+// noSpace saves a model of some size to path and requires an error of one line that
 // names the file, and the folder as it was.
 func noSpace(t *testing.T, path string, external bool) {
 	t.Helper()
@@ -103,7 +103,7 @@ func noSpace(t *testing.T, path string, external bool) {
 	o.External, o.Sync = external, true
 	_, err := Save(context.Background(), m, path, o)
 	if err == nil {
-		t.Fatal("8 MiB fit where there is no room for them")
+		t.Fatal("8 MiB were written without space for them")
 	}
 	oneLine(t, err)
 	if !strings.Contains(err.Error(), path) {

@@ -22,7 +22,7 @@ func (s *source) close() error {
 	return s.Close()
 }
 
-// window is what a cursor reads at a time: nodes and names of most models fit,
+// window is the number of bytes per read: nodes and names of most models fit,
 // payloads between them are skipped.
 const window = 64 << 10
 
@@ -38,7 +38,7 @@ type cursor struct {
 	depth int
 }
 
-// A field is one field of a message: its tag lies at at, its value in [off, end).
+// A field is one field of a message: its tag is at at, its value in [off, end).
 // num, typ and v are as protobuf defines them; v is set for numeric values.
 type field struct {
 	num          protowire.Number
@@ -91,7 +91,7 @@ func (c *cursor) at(off int64, n int) ([]byte, error) {
 	return c.buf, nil
 }
 
-// bytes returns a copy of [off, end), which lies inside the file.
+// bytes returns a copy of [off, end), which is inside the file.
 func (c *cursor) bytes(off, end int64) ([]byte, error) {
 	out := make([]byte, end-off)
 	if end-off > window {
@@ -127,7 +127,7 @@ func (c *cursor) string(f field) (string, error) {
 // want reports a field of the wrong wire type.
 func (c *cursor) want(f field, typ protowire.Type) error {
 	if f.typ != typ {
-		return c.fail(f.at, "a field has the wrong wire type; this is no ONNX model")
+		return c.fail(f.at, "a field has the wrong wire type: not a valid ONNX model")
 	}
 	return nil
 }
@@ -175,7 +175,7 @@ func (c *cursor) field(off, end int64) (field, error) {
 	b = b[:min(int64(len(b)), end-off)]
 	n, typ, k := protowire.ConsumeTag(b)
 	if k < 0 {
-		return field{}, c.fail(off, "this is no protobuf message")
+		return field{}, c.fail(off, "not a valid protobuf message")
 	}
 	f := field{num: n, typ: typ, at: off, off: off + int64(k)}
 	if typ == protowire.StartGroupType {
@@ -183,7 +183,7 @@ func (c *cursor) field(off, end int64) (field, error) {
 	}
 	k = c.value(&f, b[k:])
 	if k < 0 {
-		return field{}, c.fail(off, "this is no protobuf message")
+		return field{}, c.fail(off, "not a valid protobuf message")
 	}
 	if f.end > end || f.end < f.off {
 		return field{}, c.fail(off, "a field reaches beyond its message or the end of the file")
@@ -191,7 +191,7 @@ func (c *cursor) field(off, end int64) (field, error) {
 	return f, nil
 }
 
-// value sets f's extent and number from the bytes behind its tag.
+// value sets f's extent and number from the bytes after its tag.
 func (c *cursor) value(f *field, b []byte) int {
 	var k int
 	switch f.typ {

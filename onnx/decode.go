@@ -58,13 +58,13 @@ func (d *decoder) decode() (*ir.Model, error) {
 	return m, nil
 }
 
-// A modelExtra is what a ModelProto holds beside what the ir represents.
+// A modelExtra has the fields of a ModelProto that the ir does not represent.
 type modelExtra struct {
 	rest     extra
 	training []*training
 }
 
-// A training is a TrainingInfoProto. No pass looks at it, but its tensors move with
+// A training is a TrainingInfoProto. Passes do not read it, but its tensors move with
 // the model. Its graphs name values of the main graph; the names are all they need.
 type training struct {
 	init, algorithm *ir.Graph // nil where absent
@@ -138,7 +138,7 @@ func (d *decoder) entry(f field) (ir.Entry, error) {
 	return e, err
 }
 
-// A functionExtra is what a FunctionProto holds beside its body.
+// A functionExtra has the fields of a FunctionProto without its body.
 type functionExtra struct {
 	defaults []*ir.Attr // of the attributes that a call may leave out
 	rest     extra

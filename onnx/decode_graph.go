@@ -4,7 +4,7 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// A protoGraph is a graph as it stands in the file, its edges still names.
+// A protoGraph is a graph as it is in the file, its edges still names.
 type protoGraph struct {
 	name            string
 	nodes           []*protoNode
@@ -67,7 +67,7 @@ func (d *decoder) graph(into *ir.Graph, pieces []field, outer *scope) error {
 		return err
 	}
 	into.Name = g.name
-	// A graph in this one lies in a node's attribute, three messages further down.
+	// A graph in this one is in a node's attribute, three messages further down.
 	d.depth += 3
 	defer func() { d.depth -= 3 }()
 	return d.build(into, g, outer, pieces[0].at)
@@ -127,7 +127,7 @@ func (d *decoder) info(to *[]protoInfo, f field) error {
 	return d.add(&(*to)[len(*to)-1].raw, f)
 }
 
-// typ reads a TypeProto; only tensor types are represented, nil stands for others.
+// typ reads a TypeProto; only tensor types are represented, others are nil.
 func (d *decoder) typ(pieces []field) (*ir.Type, error) {
 	var tensor, shape []field
 	err := d.eachOf(pieces, func(f field) error {

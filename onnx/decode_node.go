@@ -180,7 +180,7 @@ func (d *decoder) floats(a *ir.Attr, f field) error {
 	return nil
 }
 
-// lift returns the tensor that a Constant node stands for, or nil if the node is no
+// lift returns the tensor of a Constant node, or nil if the node is no
 // plain constant: its value may be a function's attribute, for example.
 func (p *protoNode) lift() *ir.Tensor {
 	n := p.node

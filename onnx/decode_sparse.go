@@ -119,12 +119,12 @@ func (x *expander) write(ctx context.Context, w io.Writer, bytes int64) error {
 		}
 	}
 	if x.next < x.nnz || len(x.pos) > 0 {
-		return errors.New("a sparse index lies outside of the shape")
+		return errors.New("a sparse index is outside of the shape")
 	}
 	return nil
 }
 
-// fill places the entries that fall into the block of elements from first on.
+// fill places the entries within the block of elements from first on.
 func (x *expander) fill(buf []byte, first int64) error {
 	end := first + int64(len(buf))/x.size
 	for {
@@ -168,7 +168,7 @@ func (x *expander) load() error {
 	return nil
 }
 
-// linear is the row-major index of one entry, or -1 if it lies outside.
+// linear is the row-major index of one entry, or -1 if it is outside.
 func (x *expander) linear(b []byte) int64 {
 	if x.rank == 0 {
 		return int64(binary.LittleEndian.Uint64(b))

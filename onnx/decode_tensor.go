@@ -20,11 +20,11 @@ const (
 	formExternal
 )
 
-// A tensorOrigin is what writing a tensor back needs beside its Spec and payload.
+// A tensorOrigin has what writing a tensor back requires in addition to its Spec and payload.
 type tensorOrigin struct {
 	form    form
 	rest    extra   // all fields but dims, data_type, name and the payload's
-	typed   []chunk // formTyped: the payload's fields as they stand in the file
+	typed   []chunk // formTyped: the payload's fields as they are in the file
 	entries extra   // formExternal: external_data entries of unknown keys
 	file    *source
 }
@@ -38,7 +38,7 @@ type payload struct {
 }
 
 // keepSmall is the size up to which a payload is read at once: scalars and shapes,
-// which passes look at.
+// that passes read.
 const keepSmall = 1 << 10
 
 // tensor reads a TensorProto from its pieces; there is at least one.
@@ -138,7 +138,7 @@ func (d *decoder) payload(t *ir.Tensor, o *tensorOrigin, p *payload, off int64) 
 	field := typedField(t.DType)
 	for n, cs := range p.typed {
 		if n != field {
-			return d.fail(cs[0].off, fmt.Sprintf("the payload of %s stands in a field of another type", t.Spec))
+			return d.fail(cs[0].off, fmt.Sprintf("the payload of %s is in a field of another type", t.Spec))
 		}
 	}
 	switch {

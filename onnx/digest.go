@@ -23,7 +23,7 @@ func Digest(ctx context.Context, r io.ReaderAt, n int64) (string, error) {
 // SHA256 is the digest of one part.
 func (p Part) SHA256(ctx context.Context) (string, error) { return Digest(ctx, p.r, p.Size) }
 
-// Combined is the digest that stands for a model of several files: that of the only
+// Combined is the digest of a model of several files: that of the only
 // file, or of the lines that sha256sum prints for the files, model first.
 func Combined(names, sums []string) string {
 	if len(sums) == 1 {

@@ -115,7 +115,7 @@ func (e *encoder) graph(g *ir.Graph) *rope {
 	return r
 }
 
-// initializers writes g's constants that do not stand as Constant nodes.
+// initializers writes g's constants that are not Constant nodes.
 func (e *encoder) initializers(r *rope, g *ir.Graph) {
 	for _, v := range g.Consts() {
 		switch x := v.Extra.(type) {
@@ -155,7 +155,7 @@ func (e *encoder) nodes(r *rope, n num, g *ir.Graph) {
 	}
 }
 
-// lifted gives the Constant nodes that still stand by the node they follow; those
+// lifted gives the Constant nodes that still exist, by the node that they follow; those
 // whose neighbour is gone, or whose graph was sorted, come first.
 func lifted(g *ir.Graph) map[*ir.Node][]*constNode {
 	after := map[*ir.Node][]*constNode{}

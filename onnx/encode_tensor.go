@@ -20,7 +20,7 @@ type placed struct {
 }
 
 const (
-	// externalFrom is the smallest payload that goes into the data file; ONNX's own
+	// externalFrom is the smallest payload that is written to the data file; ONNX's own
 	// tools use the same bound.
 	externalFrom = 1 << 10
 	// Large payloads start on a page, so that runtimes can map them; small ones on
@@ -80,7 +80,7 @@ func (e *encoder) payload(r *rope, t *ir.Tensor, o *tensorOrigin) {
 	}
 }
 
-// outside reports whether t's payload goes into the data file: if it is of some size
+// outside reports whether t's payload is written to the data file: if it is of some size
 // or lay outside before.
 func (e *encoder) outside(t *ir.Tensor, o *tensorOrigin) bool {
 	return e.data != nil && t.DType != ir.String && (t.Bytes() >= externalFrom || o.form == formExternal)

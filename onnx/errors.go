@@ -2,7 +2,7 @@ package onnx
 
 import "fmt"
 
-// A FormatError says what is wrong with a file, and where.
+// A FormatError is an error in a file, with its offset.
 type FormatError struct {
 	File string
 	Off  int64  // offset in File of the message or field

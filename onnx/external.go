@@ -12,7 +12,7 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// external is what a TensorProto says of its payload outside of the model file.
+// external is the location of a payload outside of the model file, by its TensorProto.
 type external struct {
 	location       string
 	offset, length int64 // length is -1 where it is not stated
@@ -35,7 +35,7 @@ func (e *external) set(key, value string) error {
 	return nil
 }
 
-// A folder opens the data files beside a model, each once, and nothing outside of
+// A folder opens the data files next to a model, each once, and nothing outside of
 // the model's folder: os.Root refuses ../, absolute paths and symlinks that leave it.
 type folder struct {
 	path string
@@ -101,7 +101,7 @@ func unopened(location string, err error) error {
 	}
 	msg := fmt.Sprintf("external data %q: %v", location, err)
 	if errors.Is(err, fs.ErrNotExist) {
-		msg = fmt.Sprintf("external data %q is missing; put the file beside the model", location)
+		msg = fmt.Sprintf("external data %q is missing; put the file next to the model", location)
 	}
 	return &locationError{msg, err}
 }
@@ -120,7 +120,7 @@ func (d *folder) span(e external, s ir.Spec) (ir.Span, error) {
 		return ir.Span{}, err
 	}
 	if e.offset > f.size || n > f.size-e.offset {
-		return ir.Span{}, fmt.Errorf("external data %q has %d bytes, but bytes %d to %d are asked for", e.location, f.size, e.offset, e.offset+n)
+		return ir.Span{}, fmt.Errorf("external data %q has %d bytes, but the tensor refers to bytes %d to %d", e.location, f.size, e.offset, e.offset+n)
 	}
 	return ir.Span{R: f, Off: e.offset}, nil
 }

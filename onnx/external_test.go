@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// beside writes a model whose tensor w lies in location, and w.bin of size bytes.
-func beside(t *testing.T, size int, entries ...string) string {
+// inFolder writes a model whose tensor w is in location, and w.bin of size bytes.
+func inFolder(t *testing.T, size int, entries ...string) string {
 	t.Helper()
 	path := writeModel(t, withTensor(externalOf(2, entries...)))
 	if err := os.WriteFile(filepath.Join(filepath.Dir(path), "w.bin"), make([]byte, size), 0o644); err != nil {
@@ -39,10 +39,10 @@ func TestExternalRangesStayInTheFile(t *testing.T) {
 		{"empty", 0, []string{"location", "w.bin"}, "0 bytes"},
 		{"offset at the end", 8, []string{"location", "w.bin", "offset", "8"}, "8 to 16"},
 		{"offset beyond the end", 8, []string{"location", "w.bin", "offset", "9"}, "9 to 17"},
-		{"offset whose end wraps", 8, []string{"location", "w.bin", "offset", "9223372036854775807"}, "asked for"},
+		{"offset whose end wraps", 8, []string{"location", "w.bin", "offset", "9223372036854775807"}, "refers to bytes"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			path := beside(t, tt.size, tt.entries...)
+			path := inFolder(t, tt.size, tt.entries...)
 			if tt.want != "" {
 				refusesFile(t, path, tt.want)
 				return
@@ -53,14 +53,14 @@ func TestExternalRangesStayInTheFile(t *testing.T) {
 }
 
 func TestExternalDataMayNotBeAFolder(t *testing.T) {
-	path := beside(t, 8, "location", "sub")
+	path := inFolder(t, 8, "location", "sub")
 	if err := os.Mkdir(filepath.Join(filepath.Dir(path), "sub"), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	refusesFile(t, path, "regular file")
 }
 
-func TestExternalDataBehindALink(t *testing.T) {
+func TestExternalDataOfALink(t *testing.T) {
 	outside := filepath.Join(t.TempDir(), "secret.bin")
 	if err := os.WriteFile(outside, make([]byte, 8), 0o644); err != nil {
 		t.Fatal(err)
@@ -73,9 +73,9 @@ func TestExternalDataBehindALink(t *testing.T) {
 		{"to nothing", "none.bin", "missing"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			path := beside(t, 8, "location", "link.bin")
+			path := inFolder(t, 8, "location", "link.bin")
 			if err := os.Symlink(tt.target, filepath.Join(filepath.Dir(path), "link.bin")); err != nil {
-				t.Skip(err) // Windows asks for a privilege
+				t.Skip(err) // Windows requires a privilege
 			}
 			if tt.want != "" {
 				refusesFile(t, path, tt.want)
@@ -86,8 +86,8 @@ func TestExternalDataBehindALink(t *testing.T) {
 	}
 }
 
-func TestExternalDataBehindALinkedFolder(t *testing.T) {
-	path := beside(t, 8, "location", "sub/w.bin")
+func TestExternalDataInALinkedFolder(t *testing.T) {
+	path := inFolder(t, 8, "location", "sub/w.bin")
 	elsewhere := t.TempDir()
 	if err := os.WriteFile(filepath.Join(elsewhere, "w.bin"), make([]byte, 8), 0o644); err != nil {
 		t.Fatal(err)
@@ -109,7 +109,7 @@ func TestPartsAreTheFilesOfAModel(t *testing.T) {
 			t.Fatal(err)
 		}
 		if p.Size != st.Size() {
-			t.Errorf("%s has %d bytes, Part says %d", p.Name, st.Size(), p.Size)
+			t.Errorf("%s has %d bytes, Part has %d", p.Name, st.Size(), p.Size)
 		}
 		size += st.Size()
 	}
@@ -120,6 +120,6 @@ func TestPartsAreTheFilesOfAModel(t *testing.T) {
 		t.Errorf("Size is %d, the files have %d", f.Size(), size)
 	}
 	if !f.External() || mustOpen(t, fixture(t, "mlp.onnx")).External() {
-		t.Error("External tells the models apart wrongly")
+		t.Error("External is wrong for one of the models")
 	}
 }

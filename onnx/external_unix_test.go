@@ -8,9 +8,9 @@ import (
 	"testing"
 )
 
-// Opening a pipe that nobody writes would wait forever.
+// Opening a pipe without a writer would wait forever.
 func TestExternalDataMayNotBeAPipe(t *testing.T) {
-	path := beside(t, 8, "location", "pipe")
+	path := inFolder(t, 8, "location", "pipe")
 	if err := syscall.Mkfifo(filepath.Join(filepath.Dir(path), "pipe"), 0o644); err != nil {
 		t.Fatal(err)
 	}

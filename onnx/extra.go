@@ -14,7 +14,7 @@ const keepInMemory = 4 << 10
 // An extra is the fields of a message that the ir does not represent, tags included.
 type extra []chunk
 
-// add appends the field f as it stands in the file.
+// add appends the field f as it is in the file.
 func (c *cursor) add(x *extra, f field) error {
 	n := f.end - f.at
 	if n > keepInMemory {

@@ -12,7 +12,7 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// messageOf says which message a prefix in fields.go stands for.
+// messageOf is the message of a prefix in fields.go.
 var messageOf = map[string]string{
 	"model": "ModelProto", "opset": "OperatorSetIdProto", "entry": "StringStringEntryProto",
 	"training": "TrainingInfoProto", "graph": "GraphProto", "function": "FunctionProto", "node": "NodeProto",
@@ -50,7 +50,7 @@ func TestFieldNumbersAreONNXs(t *testing.T) {
 	}
 }
 
-// described is the message and field that a constant of fields.go stands for.
+// described is the message and field of a constant of fields.go.
 func described(name string) (message, field string) {
 	end := strings.IndexFunc(name, func(r rune) bool { return r >= 'A' && r <= 'Z' })
 	message, field = messageOf[name[:end]], strings.ToLower(name[end:])

@@ -71,7 +71,7 @@ func (f *follower) digest(r io.ReaderAt, size int64) (string, error) {
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
-// await waits until there is something to read from off on, and says how far.
+// await waits until there is something to read from off on, and returns its end.
 func (f *follower) await(off int64) (int64, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

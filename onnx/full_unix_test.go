@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// A file that the system lets grow no further is an error that leaves nothing behind.
+// A file that the system lets grow no further is an error that leaves no files.
 func TestFileSizeLimit(t *testing.T) {
 	out, err := child("TestChildWithALimit", filepath.Join(t.TempDir(), "model.onnx")).CombinedOutput()
 	if err != nil || strings.Contains(string(out), "SKIP") {

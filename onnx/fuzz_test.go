@@ -48,7 +48,7 @@ func FuzzOpen(f *testing.F) {
 		}
 		again := mustOpen(t, first)
 		if (again.Model.Verify() == nil) != verified {
-			t.Errorf("Verify says %v after a round trip", again.Model.Verify())
+			t.Errorf("Verify returns %v after a round trip", again.Model.Verify())
 		}
 		second, err := saved(t, again.Model)
 		if err != nil {

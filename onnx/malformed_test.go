@@ -54,7 +54,7 @@ var badTensors = []struct {
 	{"a name with a zero byte", externalOf(1, "location", "a\x00b"), "external data"},
 	{"negative offset", externalOf(1, "location", "w.bin", "offset", "-4"), "offset"},
 	{"negative length", externalOf(1, "location", "w.bin", "length", "-4"), "length"},
-	{"offset that is no number", externalOf(1, "location", "w.bin", "offset", "0x10"), "offset"},
+	{"offset that is not a number", externalOf(1, "location", "w.bin", "offset", "0x10"), "offset"},
 	{"offset beyond 64 bits", externalOf(1, "location", "w.bin", "offset", "99999999999999999999"), "offset"},
 	{"another length than the shape's", externalOf(1, "location", "w.bin", "length", "8"), "length 8"},
 	{"strings outside", tensorOf(ir.String, 1).bytes(tensorExternal, message{}.text(entryKey, "location").text(entryValue, "w.bin")).varint(tensorLocation, 1), "strings"},
@@ -115,7 +115,7 @@ func TestGraphsNestAsDeepAsProtobufAllows(t *testing.T) {
 		path := writeModel(t, nestedGraphs(n))
 		_, err := Open(path)
 		if err != nil && w.Parses(path) == nil {
-			t.Fatalf("ONNX parses %d graphs in each other, Open says %v", n, err)
+			t.Fatalf("ONNX parses %d graphs in each other, Open returns %v", n, err)
 		}
 	}
 }
@@ -145,7 +145,7 @@ func TestSharedMalformedModels(t *testing.T) {
 	}
 }
 
-// refuses opens a model and wants a FormatError that says want.
+// refuses opens a model and requires a FormatError with want.
 func refuses(t *testing.T, model []byte, want string) {
 	t.Helper()
 	path := writeModel(t, model)

@@ -10,7 +10,7 @@ import (
 )
 
 // A File is an open model. Its payloads are read from the files when they are
-// asked for, so it stays open as long as its Model is used.
+// read, so it stays open as long as its Model is used.
 type File struct {
 	Model *ir.Model
 	Path  string
@@ -98,7 +98,7 @@ func (f *File) Size() int64 {
 	return n
 }
 
-// External reports whether some payload lies outside of the model file.
+// External reports whether some payload is outside of the model file.
 func (f *File) External() bool { return len(f.folder.seen) > 0 }
 
 // Close closes the model's files.

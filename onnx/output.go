@@ -8,7 +8,7 @@ import (
 	"sync/atomic"
 )
 
-// An output is a file under a temporary name beside its final one.
+// An output is a file under a temporary name next to its final one.
 type output struct {
 	path string
 	size int64
@@ -19,14 +19,14 @@ type output struct {
 	turn sync.Mutex // see turnFrom
 
 	follow *follower // nil unless the file is digested
-	sync   bool      // flush to the disk before it gets its name
+	sync   bool      // flush to the disk before it is renamed
 	dirty  atomic.Int64
 	ahead  sync.WaitGroup
 	busy   atomic.Bool // ahead is flushing
 }
 
 // turnFrom is the size from which workers take turns at writing. Linux lets one write
-// into a file at a time, and who waits in the kernel burns a core that the other worker
+// into a file at a time, and a writer that waits in the kernel uses a core that the other worker
 // needs; a short write is over before waiting here would pay.
 const turnFrom = 512 << 10
 
@@ -40,7 +40,7 @@ func create(path string, size int64, o SaveOptions) (*output, error) {
 		return nil, pathError(path, err)
 	}
 	out := &output{path: path, size: size, tmp: tmp, sync: o.Sync}
-	// Says at once when the file system has a smaller limit on files; the blocks
+	// Fails at once when the file system has a smaller limit on files; the blocks
 	// themselves are taken as they are written.
 	if err := errors.Join(tmp.Chmod(0o644), tmp.Truncate(size)); err != nil {
 		return nil, errors.Join(out.fail(err), out.discard())
@@ -80,7 +80,7 @@ func (o *output) wrote(off, n int64) {
 	}
 }
 
-// digest is the file's SHA-256, empty unless it was asked for.
+// digest is the file's SHA-256, empty unless requested.
 func (o *output) digest() (string, error) {
 	if o.follow == nil {
 		return "", nil
@@ -110,7 +110,7 @@ func (o *output) rename() error {
 	return nil
 }
 
-// discard removes the temporary file unless it got its name.
+// discard removes the temporary file unless it was renamed.
 func (o *output) discard() error {
 	if o.done {
 		return nil

@@ -26,11 +26,11 @@ func TestRoundTripOfConformanceArchives(t *testing.T) {
 	}
 }
 
-// many skips t in short runs, as those of the race detector are: many models go through it.
+// many skips t in short runs, as those of the race detector are: many models.
 func many(t *testing.T) {
 	t.Helper()
 	if testing.Short() {
-		t.Skip("many models go through it: left to runs without -short")
+		t.Skip("many models: left to runs without -short")
 	}
 }
 
@@ -71,7 +71,7 @@ func roundTrip(t *testing.T, paths []string) {
 }
 
 // refused holds Open's refusal against onnx.checker's. The checker takes tensors of
-// types that it does not know; TestElementTypesAreONNXs holds ours against ONNX's list.
+// types that it does not know; TestElementTypesAreONNXs compares ours with ONNX's list.
 func refused(t *testing.T, w *conform.Worker, path string) {
 	t.Helper()
 	_, err := Open(path)
@@ -101,7 +101,7 @@ func bothWays(t *testing.T, w *conform.Worker, path string) {
 
 	equal := w.Equal
 	if f.External() {
-		equal = w.EqualValues // a typed field beside external data has moved into raw_data
+		equal = w.EqualValues // a typed field next to external data has moved into raw_data
 	}
 	if err := equal(path, inline); err != nil {
 		t.Errorf("inline: %v", err)

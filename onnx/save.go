@@ -19,9 +19,9 @@ const inlineLimit = 1<<31 - 1
 type SaveOptions struct {
 	Workers  int   // recipes that run at the same time; 0 for one per CPU
 	Memory   int64 // bytes that running recipes may hold together, one larger job runs alone; 0 for 128 MiB
-	External bool  // payloads go into a data file beside the model, whatever its size
+	External bool  // payloads go into a data file next to the model, whatever its size
 	Digest   bool  // compute SHA-256 of the written files
-	Sync     bool  // flush the files to the disk before they get their names
+	Sync     bool  // flush the files to the disk before they are renamed
 
 	Eval     *ir.Eval                // computes intermediate results; nil for one of its own
 	Progress func(done, total int64) // payload bytes; called from several goroutines; may be nil
@@ -85,12 +85,12 @@ func (p *Plan) Size() int64 {
 type Written struct {
 	Name   string // relative to the model's folder
 	Size   int64
-	SHA256 string // empty unless asked for
+	SHA256 string // empty unless requested
 }
 
-// Save writes m to path and, where needed, to path.data. The files get their names
-// when they are whole; an error, or the end of ctx, leaves what was there before.
-// Memory stays within o.Memory beside the skeleton. Equal models give equal bytes
+// Save writes m to path and, where needed, to path.data. The files are replaced
+// atomically; after an error, or the end of ctx, existing files are unchanged.
+// Memory stays within o.Memory, without the skeleton. Equal models give equal bytes
 // whatever the options' Workers and Memory are.
 func Save(ctx context.Context, m *ir.Model, path string, o SaveOptions) ([]Written, error) {
 	return Layout(m, filepath.Base(path), o.External).Write(ctx, path, o)

@@ -101,7 +101,7 @@ func TestWrittenIsWhatWasPlanned(t *testing.T) {
 				b := readFile(t, filepath.Join(filepath.Dir(out), w.Name))
 				sum := sha256.Sum256(b)
 				if w.Size != int64(len(b)) || w.SHA256 != hex.EncodeToString(sum[:]) {
-					t.Errorf("%s: %s has %d bytes of digest %x, Written says %d, %s", filepath.Base(path), w.Name, len(b), sum, w.Size, w.SHA256)
+					t.Errorf("%s: %s has %d bytes of digest %x, Written has %d, %s", filepath.Base(path), w.Name, len(b), sum, w.Size, w.SHA256)
 				}
 				size += w.Size
 			}
@@ -188,7 +188,7 @@ func TestFailedSavesLeaveNothing(t *testing.T) {
 	}
 }
 
-// untouched wants files that hold "old " and their path, and nothing beside them.
+// untouched checks that files hold "old " and their path, and that there are no others.
 func untouched(t *testing.T, paths ...string) {
 	t.Helper()
 	for _, path := range paths {
@@ -235,7 +235,7 @@ func TestLateMetadata(t *testing.T) {
 		}
 		m.Meta = []ir.Entry{{Key: "late", Value: "place here", Late: func(context.Context) (string, error) {
 			if atomic.LoadInt64(&written) == 0 {
-				t.Error("asked before the payloads were written")
+				t.Error("called before the payloads were written")
 			}
 			return tt.value, nil
 		}}, {Key: "k", Value: "v"}}
@@ -268,7 +268,7 @@ func TestLateMetadataThatFails(t *testing.T) {
 	}
 }
 
-// zeros is a payload of any size that takes no room.
+// zeros is a payload of any size without storage.
 type zeros struct{}
 
 func (zeros) ReadAt(b []byte, _ int64) (int, error) {
@@ -315,7 +315,7 @@ func TestExternalPayloadsAreAlignedAndStoredOnce(t *testing.T) {
 		n := q.tensor.Bytes()
 		sizes = append(sizes, n)
 		if align := map[bool]int64{false: 64, true: 4096}[n >= 1<<20]; q.off%align != 0 {
-			t.Errorf("%d bytes stand at %d, no multiple of %d", n, q.off, align)
+			t.Errorf("%d bytes are at %d, not a multiple of %d", n, q.off, align)
 		}
 		if q.off < end {
 			t.Errorf("%d bytes at %d overlap what ends at %d", n, q.off, end)

@@ -76,7 +76,7 @@ func (d *decoder) build(into *ir.Graph, g *protoGraph, outer *scope, at int64) e
 		}
 		x.infos = append(x.infos, info{v, v.Type, i.raw})
 	}
-	// A type may be stated in either place, so what was read is what stands at the end.
+	// A type may be stated in either place, so the last one counts.
 	for _, is := range []map[string]info{x.inputs, x.outputs} {
 		for name, i := range is {
 			i.typ = i.value.Type

@@ -12,7 +12,7 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// A ValueKind says which message a file of one value holds. The file itself does not
+// A ValueKind is the message of a file of one value. The file itself does not
 // say: a SequenceProto and an OptionalProto of one tensor are the same bytes. The type of
 // the graph input or output that the file is for does.
 type ValueKind uint8
@@ -97,7 +97,7 @@ func ReadValue(path string, kind ValueKind) (*ir.Array, error) {
 	return DecodeValue(f, st.Size(), path, kind)
 }
 
-// DecodeValue is ReadValue for the first size bytes of r; name stands for it in errors.
+// DecodeValue is ReadValue for the first size bytes of r; name is its name in errors.
 func DecodeValue(r io.ReaderAt, size int64, name string, kind ValueKind) (*ir.Array, error) {
 	src := &source{ReaderAt: r, path: name, size: size}
 	d := &decoder{cursor: cursor{src: src}, folder: &folder{}}
@@ -230,7 +230,7 @@ func fill(a *ir.Array, t *ir.Tensor) (err error) {
 	return err
 }
 
-// text are the elements of a String tensor from its string_data, which lies in cs.
+// text are the elements of a String tensor from its string_data, in cs.
 func text(s ir.Spec, cs []chunk) ([]string, error) {
 	var text []string
 	for _, ch := range cs {

@@ -63,7 +63,7 @@ func unzipped(t *testing.T, path string) map[string][]byte {
 	return files
 }
 
-// readDeclared reads b as the input or output of m that the file's name says.
+// readDeclared reads b as the input or output of m by the file's name.
 func readDeclared(m *ir.Model, file string, b []byte) error {
 	values := m.Graph.Inputs
 	if strings.HasPrefix(path.Base(file), "output_") {
@@ -91,14 +91,14 @@ func readDeclared(m *ir.Model, file string, b []byte) error {
 
 func declared(a *ir.Array, want *ir.Type) error {
 	if a.Kind != ir.Dense || a.DType != want.Elem || want.Shape != nil && len(a.Shape) != len(want.Shape) {
-		return fmt.Errorf("%s, but the model says %v", a, want)
+		return fmt.Errorf("%s, but the model has %v", a, want)
 	}
 	if a.DType == ir.String && int64(len(a.Text)) != a.Elems() || int64(len(a.Data)) != a.Bytes() {
 		return fmt.Errorf("%s holds %d bytes and %d strings", a, len(a.Data), len(a.Text))
 	}
 	for i, d := range want.Shape {
 		if d.Known() && d.N != a.Shape[i] {
-			return fmt.Errorf("%s, but the model says %v", a, want)
+			return fmt.Errorf("%s, but the model has %v", a, want)
 		}
 	}
 	return nil

@@ -14,7 +14,7 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// typed sets the source of a tensor whose payload stands in a typed field. Packed
+// typed sets the source of a tensor whose payload is in a typed field. Packed
 // floats are little-endian in the file already; the rest is decoded when it is read.
 func (d *decoder) typed(t *ir.Tensor, cs []chunk, n num) error {
 	if t.DType == ir.String {
@@ -55,7 +55,7 @@ func (d *decoder) typed(t *ir.Tensor, cs []chunk, n num) error {
 	return nil
 }
 
-// itemBits is how many bits of raw_data one item of dt's typed field stands for: a
+// itemBits is how many bits of raw_data one item of dt's typed field has: a
 // byte for types of 4 and 2 bits, which come packed, half an element for complex ones.
 func itemBits(dt ir.DType) int64 {
 	switch b := dt.Bits(); {

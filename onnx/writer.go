@@ -14,7 +14,7 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// A gap is a place in a file that a payload goes to.
+// A gap is a place in a file for a payload.
 type gap struct {
 	part part
 	file *output

@@ -9,7 +9,7 @@ import (
 	"github.com/dustin/go-humanize"
 )
 
-// A size is what a tensor takes in one form, the graph around it included.
+// A size is the bytes of a tensor in one form, with the nodes that restore it.
 type size struct {
 	label string
 	bytes int64
@@ -27,8 +27,8 @@ func arithmetic(sizes []size) string {
 
 func bytesText(n int64) string { return humanize.Comma(n) + " B" }
 
-// share says how much of the tensor need not be stored.
-func (t tensor) share() string {
+// sparsity is the fraction of elements that are not stored, as text.
+func (t tensor) sparsity() string {
 	n := t.Elems()
 	percent := 100 * float64(n-t.nnz) / float64(n)
 	if t.fill != 0 {

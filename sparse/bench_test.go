@@ -10,7 +10,7 @@ import (
 
 // benchmarkWeight is 16 MiB of float32, one in ten elements a value.
 func benchmarkWeight() *ir.Tensor {
-	w := random("w", ir.Float, []int64{2048, 2048}, share(.1))
+	w := random("w", ir.Float, []int64{2048, 2048}, density(.1))
 	return &ir.Tensor{Spec: w.Spec, Source: ir.Mem(w.data)}
 }
 
@@ -63,7 +63,7 @@ func kept(b *testing.B, e *ir.Eval, ts []*ir.Tensor) []*ir.Tensor {
 	return out
 }
 
-// BenchmarkCost is what deciding takes for one weight, beside reading it.
+// BenchmarkCost is the choice of a form for one weight, without reading it.
 func BenchmarkCost(b *testing.B) {
 	w := benchmarkWeight()
 	m, err := measure(context.Background(), ir.NewEval(""), w, Block{16, 16})

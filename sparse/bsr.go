@@ -207,7 +207,7 @@ func (l bsr) decode(ctx context.Context, in []io.ReaderAt, out io.Writer) error 
 		}
 	}
 	if d.pending || d.taken < l.blocks {
-		return errors.New("a block lies outside of the matrix")
+		return errors.New("a block is outside of the matrix")
 	}
 	return nil
 }

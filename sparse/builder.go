@@ -6,7 +6,7 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// A builder adds the nodes of a form to a graph, in front of one of its nodes.
+// A builder adds the nodes of a form to a graph, before one of its nodes.
 type builder struct {
 	g      *ir.Graph
 	at     *ir.Node

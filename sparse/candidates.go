@@ -10,7 +10,7 @@ import (
 )
 
 // candidates are the constants that a form may be laid out for, in file order: also
-// the codes that an earlier step has made. The others get their rows.
+// the quantized weights of an earlier step. The others get their rows.
 func candidates(c *pass.Context) []*ir.Value {
 	own := partsOf(newFinder(c).all())
 	var vs []*ir.Value
@@ -19,9 +19,9 @@ func candidates(c *pass.Context) []*ir.Value {
 			if !stores(v.Const.DType) || len(v.Const.Shape) == 0 {
 				continue
 			}
-			readers := pass.Readers(v)
-			if reason := unfit(c, v, readers, own); reason != "" {
-				c.Skip(v, readers, reason)
+			consumers := pass.Readers(v)
+			if reason := unfit(c, v, consumers, own); reason != "" {
+				c.Skip(v, consumers, reason)
 				continue
 			}
 			vs = append(vs, v)
@@ -41,28 +41,28 @@ func partsOf(fs []found) map[*ir.Tensor]string {
 	return own
 }
 
-// unfit is why v cannot be made by nodes, or is not to be.
-func unfit(c *pass.Context, v *ir.Value, readers []*ir.Node, own map[*ir.Tensor]string) string {
-	if reason := c.Select.Excludes(v, readers); reason != "" {
+// unfit is the reason why v cannot be replaced by nodes.
+func unfit(c *pass.Context, v *ir.Value, consumers []*ir.Node, own map[*ir.Tensor]string) string {
+	if reason := c.Select.Excludes(v, consumers); reason != "" {
 		return reason
 	}
 	switch {
 	case own[v.Const] != "":
-		return "it is a part of " + own[v.Const] + " already"
+		return "part of " + own[v.Const] + " already"
 	case lifted(v):
-		return "it is stored as coordinates already"
+		return "already stored as coordinates"
 	case len(v.Uses()) == 0:
 		return "no node reads it"
 	case isOutput(v):
-		return "it is a graph output"
+		return "graph output"
 	case overridable(v):
-		return "it is a graph input, which callers may replace"
+		return "graph input that callers may replace"
 	case v.Ambiguous:
-		return "its name stands for several values"
+		return "ambiguous name"
 	case v.Const.Elems() == 0:
-		return "it has no elements"
+		return "no elements"
 	case v.Const.Elems() > maxElems:
-		return fmt.Sprintf("it has more than %d elements", int64(maxElems))
+		return fmt.Sprintf("more than %d elements", int64(maxElems))
 	case v.Graph().Opset("") == 0:
 		return "its function imports no standard operators"
 	}

@@ -7,7 +7,7 @@ import (
 )
 
 // Sizes are those of the protobuf messages that the writer makes of a graph. This
-// package does not know the format; what it counts is held against written files by
+// package does not know the format; its counts are compared with written files by
 // its tests.
 
 // nameBytes is counted for a generated name: they reach that length in models with
@@ -24,7 +24,7 @@ func bytesIn(l layout) int64 {
 }
 
 // cost is what l takes in a model: tensors, nodes, names and helper constants. Constants
-// that forms share are counted for each. v is the dense weight.
+// that several forms use are counted for each. v is the dense weight.
 func cost(l layout, v *ir.Value) int64 {
 	g := ir.NewModel().Graph
 	b := &builder{g: g, values: map[*ir.Tensor]*ir.Value{}, konst: unshared}
@@ -46,7 +46,7 @@ func cost(l layout, v *ir.Value) int64 {
 	return n
 }
 
-// constantNode is what a Constant node takes beside its tensor: a function has no
+// constantNode is the size of a Constant node without its tensor: a function has no
 // initializers.
 const constantNode = 36
 
@@ -54,7 +54,7 @@ func unshared(g *ir.Graph, dt ir.DType, shape []int64, data []byte) *ir.Value {
 	return g.AddConst("c", &ir.Tensor{Spec: ir.Spec{DType: dt, Shape: shape}, Source: ir.Mem(data)})
 }
 
-// denseCost is what an initializer takes.
+// denseCost is the size of an initializer.
 func denseCost(s ir.Spec, name string) int64 {
 	return message(tensorBytes(s) + message(int64(len(name))))
 }

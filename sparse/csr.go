@@ -49,7 +49,7 @@ func (l csr) parts() []part {
 }
 
 // build gives each value its row by counting the rows that end before it: ones are
-// added where a row ends, and summed up. What ends behind the last value is cut off.
+// added where a row ends, and summed up. Ends after the last value are dropped.
 func (l csr) build(b *builder, parts []*ir.Tensor) *ir.Value {
 	one, zero := bytesOf(ir.Int32, []int64{1}), bytesOf(ir.Int32, []int64{0})
 	marks := b.op("ScatterElements", []*ir.Value{
@@ -96,7 +96,7 @@ func (l csr) decode(ctx context.Context, in []io.ReaderAt, out io.Writer) error 
 		}
 		col, ok, err := columns.next()
 		if err == nil && ok && col >= l.cols {
-			err = errors.New("a column lies outside of the matrix")
+			err = errors.New("a column is outside of the matrix")
 		}
 		values++
 		return row*l.cols + col, ok, err

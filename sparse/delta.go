@@ -27,8 +27,8 @@ func (Delta) Run(c *pass.Context) error { return (&sparsifier{forms: []sizer{new
 var gapWidths = [...]int64{4, 8, 16}
 
 // A delta is a stream of codes: each advances the position, which starts at -1, and a
-// value stands there; code 0 is an escape that advances by the largest code, to where
-// no value stands. With escapes the payload starts with the element that is not stored,
+// value is there; code 0 is an escape that advances by the largest code, to where
+// no value is. With escapes the payload starts with the element that is not stored,
 // which they gather.
 type delta struct {
 	tensor
@@ -70,7 +70,7 @@ func (l delta) opset() int64 {
 	return l.since(11, 20)
 }
 
-// advance is how far an escape goes.
+// advance is the advance of an escape.
 func (l delta) advance() int64 { return 1<<l.width - 1 }
 
 func (l delta) parts() []part {
@@ -129,7 +129,7 @@ func (e *gapEncoder) block(bufs [][]byte, mask []byte, first, count int64) {
 		e.last = first + i
 		e.values++
 	}
-	// Escapes that any value behind this block needs are written with it, so that a
+	// Escapes that any value after this block needs are written with it, so that a
 	// long run of zeros does not pile up.
 	if e.values < e.nnz {
 		buf = e.escape(buf, first+count)

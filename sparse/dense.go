@@ -67,11 +67,11 @@ func (f *finder) settle(parts []*ir.Tensor, reason string) {
 	}
 }
 
-// plain makes t the constant that v's readers read instead, under v's name. If v is not
+// plain makes t the constant that v's consumers read instead, under v's name. If v is not
 // selected it returns the reason.
 func plain(c *pass.Context, v *ir.Value, t *ir.Tensor, reason string) (no string) {
-	readers := pass.Readers(v)
-	if no := c.Select.Excludes(&ir.Value{Name: v.Name, Const: t}, readers); no != "" {
+	consumers := pass.Readers(v)
+	if no := c.Select.Excludes(&ir.Value{Name: v.Name, Const: t}, consumers); no != "" {
 		return no
 	}
 	w := v.Graph().AddConst("c", &ir.Tensor{Spec: t.Spec, Source: t.Source})
@@ -80,7 +80,7 @@ func plain(c *pass.Context, v *ir.Value, t *ir.Tensor, reason string) (no string
 	if !isOutput(w) { // which has v's name by now
 		w.Name = v.Name
 	}
-	c.Changed(v, t, readers, pass.Row{
+	c.Changed(v, t, consumers, pass.Row{
 		Form: pass.InPlace, Reason: reason,
 		After:   []pass.Part{{Role: pass.Payload, Value: w, Tensor: w.Const}},
 		Restore: func(parts []*ir.Tensor) *ir.Tensor { return parts[0] },

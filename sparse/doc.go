@@ -1,11 +1,9 @@
-// Package sparse stores weights with many equal elements as the others and where they
-// stand, in standard operators that a runtime folds into the dense weight when it loads
-// the model: coordinates, compressed rows, blocks, a bit mask, or the gaps between
-// values. Every form gives back the same bits.
+// Package sparse stores weights with many equal elements as the other elements and their positions, in standard operators
+// that a runtime folds into the dense weight when it loads the model: coordinates (COO), compressed rows (CSR), blocks
+// (BSR), a bit mask, or the gaps between values. Every form restores the dense weight bit-identically.
 //
-// A zero is an element with all bits zero: -0.0 and NaN are values. Of 8-bit codes the
-// most frequent byte is left out, whatever it is, as their zero point need not be 0.
+// A zero is an element with all bits zero: -0.0 and NaN are values. Of 8-bit
+// quantized weights the most frequent byte is not stored, as their zero point may differ from 0.
 //
-// The package decides by bytes in the file, graph included. It chooses no weights'
-// values: pruning does that.
+// The package chooses forms by bytes in the file, with the nodes that restore the weight. It does not change values.
 package sparse

@@ -75,7 +75,7 @@ func fileName(tensor string, taken map[string]bool) string {
 	return name + ".npz"
 }
 
-// export writes one file under a temporary name, which it loses when it is whole.
+// export writes one file atomically.
 func export(ctx context.Context, e *ir.Eval, r pass.Row, root *os.Root, name string) (err error) {
 	in, err := e.Open(ctx, r.Before)
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/mcompress/mcompress/pass"
 )
 
-// A found is a sparse form that stands in a graph.
+// A found is a sparse form in a graph.
 type found struct {
 	layout
 	value *ir.Value    // the dense tensor that its nodes make
@@ -19,7 +19,7 @@ type found struct {
 // names, and what else hangs on them, do not matter.
 type finder struct {
 	c       *pass.Context
-	holders map[*ir.Tensor]*ir.Value // the constants that were looked at
+	holders map[*ir.Tensor]*ir.Value // the constants that were read
 }
 
 func newFinder(c *pass.Context) *finder { return &finder{c, map[*ir.Tensor]*ir.Value{}} }
@@ -42,7 +42,7 @@ func (f *finder) all() []found {
 	return fs
 }
 
-// form is the one that makes v. A form that was read off is built anew beside the
+// form is the one that makes v. A form that was read off is built again next to the
 // model: the two are the same, node for node, or v is something else.
 func (f *finder) form(v *ir.Value) (found, bool) {
 	for _, find := range finders {

@@ -36,7 +36,7 @@ func pruned(t testing.TB, path string) string {
 				continue
 			}
 			b := payload(t, e, v.Const)
-			keep, size := share(.05), int(v.Const.DType.Bits()/8)
+			keep, size := density(.05), int(v.Const.DType.Bits()/8)
 			for i := range len(b) / size {
 				if !keep(int64(i)) {
 					clear(b[i*size:][:size])
@@ -48,7 +48,7 @@ func pruned(t testing.TB, path string) string {
 	return save(t, m, e, filepath.Base(path))
 }
 
-// TestEveryFixture prunes each model, stores it sparsely, and holds it against the
+// TestEveryFixture prunes each model, stores it sparsely, and compares it with the
 // pruned one: in scopes of every kind, in every way a weight may be written.
 func TestEveryFixture(t *testing.T) {
 	w := conform.Start(t)

@@ -13,7 +13,7 @@ import (
 )
 
 // TestFormsInONNXRuntime holds every form, for every type of values, against the dense
-// model: the checker takes it, the runtime folds it, the outputs are the same bits.
+// model: the checker takes it, the runtime folds it, the outputs are bit-identical.
 func TestFormsInONNXRuntime(t *testing.T) {
 	w := conform.Start(t)
 	for _, f := range []struct {
@@ -49,7 +49,7 @@ func TestFormsInONNXRuntime(t *testing.T) {
 
 // blocks keeps some of the 4x4 blocks of rows of the given length.
 func blocks(cols int64, p float64) func(int64) bool {
-	keep, known := share(p), map[int64]bool{}
+	keep, known := density(p), map[int64]bool{}
 	return func(i int64) bool {
 		k := i/cols/4*cols + i%cols/4
 		if _, ok := known[k]; !ok {
@@ -132,7 +132,7 @@ func undone(t *testing.T, before, after string) {
 }
 
 // TestOddWeightsInONNXRuntime holds the corners of each form against the runtime: where
-// values stand, and what they are.
+// values are, and their bytes.
 func TestOddWeightsInONNXRuntime(t *testing.T) {
 	w := conform.Start(t)
 	odd := random("odd", ir.Float, []int64{30, 40}, only(3, 700))
@@ -150,8 +150,8 @@ func TestOddWeightsInONNXRuntime(t *testing.T) {
 					random("first", ir.Float, []int64{3, 7, 11, 5}, only(0)),
 					random("last", ir.Float, []int64{1153}, only(1152)),
 					random("rows", ir.Float, []int64{50, 31}, func(i int64) bool { return i/31 == 7 || i/31 == 48 }),
-					random("row", ir.Float, []int64{1, 4096}, share(.02)),
-					random("column", ir.Float, []int64{513, 2}, share(.02)),
+					random("row", ir.Float, []int64{1, 4096}, density(.02)),
+					random("column", ir.Float, []int64{513, 2}, density(.02)),
 					random("far", ir.Float, []int64{3, 70001}, only(5, 70000, 70001, 209999)),
 				), stepOf(t, m.Method, m.options), version)
 			})

@@ -32,8 +32,8 @@ type part struct {
 	ir.Spec
 }
 
-// A sizer lays a measured tensor out, or says why its form cannot hold it. version is
-// the opset in force where the tensor stands.
+// A sizer lays a measured tensor out, or returns the reason why its form cannot hold it. version is
+// the opset in force in the graph of the tensor.
 type sizer func(m measured, version int64) (layout, string)
 
 // A tensor is a dense one: its spec, the element that is not stored, and how many are.
@@ -68,7 +68,7 @@ func stores(dt ir.DType) bool {
 	return dt.IsFloat() || dt == ir.Int8 || dt == ir.Uint8
 }
 
-// maxElems is what int32 positions reach; they halve what a runtime holds while it folds.
+// maxElems is what int32 positions reach; they halve the memory of a runtime while it folds.
 const maxElems = math.MaxInt32
 
 // matrix is the tensor as rows and columns: the first dimension and the rest.

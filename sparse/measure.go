@@ -7,7 +7,7 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// A measured is a tensor that was read once, or twice where blocks are asked for: what
+// A measured is a tensor that was read once, or twice where blocks are requested: what
 // the sizes of its forms depend on.
 type measured struct {
 	tensor
@@ -16,7 +16,7 @@ type measured struct {
 	blocks  int64 // of that size with any value; -1 where they do not divide the matrix
 }
 
-// measure reads t. block is zero where no form wants blocks.
+// measure reads t. block is zero where no form has blocks.
 func measure(ctx context.Context, e *ir.Eval, t *ir.Tensor, block Block) (measured, error) {
 	m := measured{tensor: tensor{Spec: t.Spec}, block: block, blocks: -1}
 	r, err := e.Open(ctx, t)
@@ -47,7 +47,7 @@ func measure(ctx context.Context, e *ir.Eval, t *ir.Tensor, block Block) (measur
 	return m, err
 }
 
-// count takes note of a value that stands gap behind the one before.
+// count counts a value at a distance of gap from the one before.
 func (m *measured) count(gap int64) {
 	m.nnz++
 	if gap < 1<<gapWidths[0] { // as most are

@@ -107,7 +107,7 @@ func (d *decider) decide(v *ir.Value, m measured) (choice, error) {
 			ch.layout, smallest = l, s.bytes
 		}
 	}
-	ch.reason = strings.Join(append([]string{m.share() + ": " + arithmetic(sizes)}, notes...), "; ")
+	ch.reason = strings.Join(append([]string{m.sparsity() + ": " + arithmetic(sizes)}, notes...), "; ")
 	return ch, nil
 }
 

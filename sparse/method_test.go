@@ -82,17 +82,17 @@ func formsOf(m *pass.Method) []sizer {
 	return map[string][]sizer{"coo": {newCOO}, "csr": {newCSR}, "bsr": {newBSR}, "bitmask": {newBitmask}, "delta": {newDelta}}[m.Name]
 }
 
-// TestWhatStaysDense wants a row with the reason for each weight.
+// TestWhatStaysDense requires a row with the reason for each weight.
 func TestWhatStaysDense(t *testing.T) {
 	everything := func(int64) bool { return true }
 	m := modelOf(13,
 		random("full", ir.Float, []int64{64, 64}, everything),
 		random("tiny", ir.Float, []int64{4}, only(1)),
-		random("odd", ir.Float, []int64{50, 50}, share(.01)),
-		random("out", ir.Float, []int64{64, 64}, share(.01)),
-		random("in", ir.Float, []int64{64, 64}, share(.01)),
-		random("twice", ir.Float, []int64{64, 64}, share(.01)),
-		random("skipped", ir.Float, []int64{64, 64}, share(.01)),
+		random("odd", ir.Float, []int64{50, 50}, density(.01)),
+		random("out", ir.Float, []int64{64, 64}, density(.01)),
+		random("in", ir.Float, []int64{64, 64}, density(.01)),
+		random("twice", ir.Float, []int64{64, 64}, density(.01)),
+		random("skipped", ir.Float, []int64{64, 64}, density(.01)),
 	)
 	values := map[string]*ir.Value{}
 	for _, v := range m.Graph.Consts() {
@@ -107,9 +107,9 @@ func TestWhatStaysDense(t *testing.T) {
 		"full":    "0.0 % zeros: dense 16,404 B; bsr16x16 16,",
 		"tiny":    "75.0 % zeros: dense 30 B; bsr: blocks of 16x16 do not divide 1x4",
 		"odd":     "bsr: blocks of 16x16 do not divide 50x50",
-		"out":     "it is a graph output",
-		"in":      "it is a graph input, which callers may replace",
-		"twice":   "its name stands for several values",
+		"out":     "graph output",
+		"in":      "graph input that callers may replace",
+		"twice":   "ambiguous name",
 		"unread":  "no node reads it",
 		"skipped": "selected by --skip",
 	} {
@@ -171,7 +171,7 @@ func TestRestore(t *testing.T) {
 	}
 }
 
-// TestRaisesTheOpset only as far as the form needs, and says so.
+// TestRaisesTheOpset only as far as the form needs, and reports it.
 func TestRaisesTheOpset(t *testing.T) {
 	w := conform.Start(t)
 	for _, c := range []struct {
@@ -182,7 +182,7 @@ func TestRaisesTheOpset(t *testing.T) {
 		{deltaMethod, 9, 11, ir.Float}, {autoMethod, 10, 11, ir.Float}, {csrMethod, 13, 16, ir.Float}, {bitmaskMethod, 13, 13, ir.Float},
 		{deltaMethod, 13, 20, ir.BFloat16}, {autoMethod, 13, 13, ir.Float}, {cooMethod, 9, 11, ir.Float},
 	} {
-		m := modelOf(c.from, random("w", c.dt, []int64{64, 64}, share(.03)))
+		m := modelOf(c.from, random("w", c.dt, []int64{64, 64}, density(.03)))
 		before := save(t, m, ir.NewEval(""), "dense.onnx")
 		rows, e := apply(t, m, 2, stepOf(t, c.method, nil))
 		if got := m.Opset(""); got != c.to {
@@ -199,9 +199,9 @@ func TestRaisesTheOpset(t *testing.T) {
 	}
 }
 
-// A model that cannot be raised keeps its weights, and rows say what stands in the way.
+// A model that cannot be raised keeps its weights, and rows have the reason.
 func TestOpsetOutOfReach(t *testing.T) {
-	m := modelOf(8, random("w", ir.Float, []int64{64, 64}, share(.03)))
+	m := modelOf(8, random("w", ir.Float, []int64{64, 64}, density(.03)))
 	m.Graph.Insert(nil, "Scan", m.Graph.Inputs[:1])
 	rows, _ := apply(t, m, 1, stepOf(t, autoMethod, nil))
 	if r := rowOf(t, rows, "w"); r.Status != pass.Skipped || !strings.Contains(r.Reason, "delta8 needs opset 11: opset 8 to 11: node") {
@@ -212,7 +212,7 @@ func TestOpsetOutOfReach(t *testing.T) {
 // Weights of IR 3 are graph inputs by rule: they leave them.
 func TestListedInputs(t *testing.T) {
 	w := conform.Start(t)
-	m := modelOf(11, random("w", ir.Float, []int64{64, 64}, share(.03)))
+	m := modelOf(11, random("w", ir.Float, []int64{64, 64}, density(.03)))
 	m.IRVersion = 3
 	m.Graph.Inputs = append(m.Graph.Inputs, m.Graph.Consts()...)
 	rows, e := apply(t, m, 1, stepOf(t, deltaMethod, nil))
@@ -227,7 +227,7 @@ func TestListedInputs(t *testing.T) {
 // Equal weights share one form.
 func TestEqualWeightsAreStoredOnce(t *testing.T) {
 	w := conform.Start(t)
-	a := random("a", ir.Float, []int64{64, 64}, share(.03))
+	a := random("a", ir.Float, []int64{64, 64}, density(.03))
 	b := a
 	b.name = "b"
 	m := modelOf(13, a, b)
@@ -352,7 +352,7 @@ func TestFileNames(t *testing.T) {
 // External data keeps forms of some size outside of the model file.
 func TestExternalData(t *testing.T) {
 	w := conform.Start(t)
-	m := modelOf(13, random("w", ir.Float, []int64{256, 256}, share(.1)))
+	m := modelOf(13, random("w", ir.Float, []int64{256, 256}, density(.1)))
 	before := save(t, m, ir.NewEval(""), "dense.onnx")
 	_, e := apply(t, m, 2, stepOf(t, autoMethod, nil))
 	after := filepath.Join(t.TempDir(), "sparse.onnx")
@@ -364,9 +364,9 @@ func TestExternalData(t *testing.T) {
 	undone(t, before, after)
 }
 
-// Dense takes what is selected by the dense weight's name, and says what it left.
+// Dense restores weights selected by the dense weight's name, and has rows for the others.
 func TestDenseOfASelection(t *testing.T) {
-	m := modelOf(13, random("a", ir.Float, []int64{64, 64}, share(.1)), random("b", ir.Float, []int64{64, 64}, share(.2)))
+	m := modelOf(13, random("a", ir.Float, []int64{64, 64}, density(.1)), random("b", ir.Float, []int64{64, 64}, density(.2)))
 	_, e := apply(t, m, 1, stepOf(t, deltaMethod, nil))
 	m = open(t, save(t, m, e, "sparse.onnx"))
 	rows, _ := apply(t, m, 1, stepOf(t, denseMethod, options{"only": "a"}))

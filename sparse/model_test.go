@@ -24,7 +24,7 @@ type weight struct {
 	data []byte
 }
 
-// random has values where keep says so: any bits that are no signalling NaN.
+// random has values where keep is true: any bits that are no signalling NaN.
 func random(name string, dt ir.DType, shape []int64, keep func(i int64) bool) weight {
 	s := ir.Spec{Name: name, DType: dt, Shape: shape}
 	rng := rand.New(rand.NewPCG(uint64(dt), uint64(s.Elems())))
@@ -63,8 +63,8 @@ func half(x float64) uint16 {
 	return uint16(b>>48&0x8000 | (b>>52&0x7ff-1023+15)<<10 | b>>42&0x3ff)
 }
 
-// share keeps every element with the given probability.
-func share(p float64) func(int64) bool {
+// density keeps every element with the given probability.
+func density(p float64) func(int64) bool {
 	rng := rand.New(rand.NewPCG(1, uint64(p*1000)))
 	return func(int64) bool { return rng.Float64() < p }
 }
@@ -108,7 +108,7 @@ func readWeight(g *ir.Graph, suffix string, w weight) {
 	g.AddOutput(out)
 }
 
-// outType holds every value of dt, and NumPy knows it.
+// outType holds every value of dt, and NumPy supports it.
 func outType(dt ir.DType) ir.DType {
 	if dt == ir.BFloat16 {
 		return ir.Float

@@ -27,7 +27,7 @@ func (n npz) array(name, descr string, shape []int64, write func(io.Writer) erro
 	return write(w)
 }
 
-// npyHeader is that of version 1.0 of NumPy's format: the elements behind it start at a
+// npyHeader is that of version 1.0 of NumPy's format: the elements after it start at a
 // multiple of 64 bytes.
 func npyHeader(descr string, shape []int64) []byte {
 	var dims strings.Builder

@@ -12,7 +12,7 @@ type rewriter struct {
 	made  map[*ir.Value]made
 }
 
-// A made is a form that stands for a constant.
+// A made is a form that replaces a constant.
 type made struct {
 	dense *ir.Value
 	row   pass.Row
@@ -37,7 +37,7 @@ func (r *rewriter) all(vs []*ir.Value, first map[*ir.Value]*ir.Value, choices ma
 	}
 }
 
-// form adds v's form to its graph, in front of all that may read it.
+// form adds v's form to its graph, before all consumers.
 func (r *rewriter) form(v *ir.Value, ch choice) made {
 	g := v.Graph()
 	if _, known := r.front[g]; !known {
@@ -60,11 +60,11 @@ func firstNode(g *ir.Graph) *ir.Node {
 	return nil
 }
 
-// replace makes v's readers read the form that stands for it, which takes over the
+// replace makes v's consumers read the form that replaces it, which takes over the
 // name of the first.
 func (r *rewriter) replace(v, first *ir.Value) {
 	m := r.made[first]
-	before, readers, row := v.Const, pass.Readers(v), m.row
+	before, consumers, row := v.Const, pass.Readers(v), m.row
 	if v != first {
 		row.SharedWith = first.Name
 	}
@@ -77,7 +77,7 @@ func (r *rewriter) replace(v, first *ir.Value) {
 	if v == first {
 		m.dense.Name, m.dense.Type = v.Name, typeOf(before.Spec)
 	}
-	r.c.Changed(v, before, readers, row)
+	r.c.Changed(v, before, consumers, row)
 }
 
 func typeOf(s ir.Spec) *ir.Type {

@@ -35,7 +35,7 @@ func layouts(m measured) []layout {
 	return ls
 }
 
-// roundTrip lays w out in every form and back. Eval.Run holds what is written against
+// roundTrip lays w out in every form and back. Eval.Run compares the written bytes with
 // what was declared.
 func roundTrip(t *testing.T, w weight, block Block) {
 	t.Helper()
@@ -63,9 +63,9 @@ func TestRoundTripOfShapesAndTypes(t *testing.T) {
 		"nothing":        func(int64) bool { return false },
 		"everything":     func(int64) bool { return true },
 		"the first":      only(0),
-		"a tenth":        share(.1),
-		"one half":       share(.5),
-		"all but a few":  share(.97),
+		"a tenth":        density(.1),
+		"one half":       density(.5),
+		"all but a few":  density(.97),
 		"every other 24": func(i int64) bool { return i/24%2 == 1 },
 	}
 	shapes := [][]int64{{1}, {7}, {24}, {1, 24}, {24, 1}, {13, 17}, {48, 48}, {3, 5, 7}, {8, 4, 3, 3}, {5, 1, 1, 1, 9}}
@@ -111,7 +111,7 @@ func TestRoundTripOfWideBlocks(t *testing.T) {
 	roundTrip(t, random("w", ir.Float, []int64{16, int64(wide) / 8 * 8}, blocks(int64(wide)/8*8, .01)), Block{8, 8})
 }
 
-// What the reader of a hostile file may meet: errors, no panics and no lies.
+// What the reader of a hostile file may meet: errors, no panics and no wrong results.
 func TestDecodeRefusesWhatEncodeDoesNotWrite(t *testing.T) {
 	ten := tensor{Spec: ir.Spec{DType: ir.Int8, Shape: []int64{2, 5}}, nnz: 2}
 	values := []byte{7, 9}

@@ -74,12 +74,12 @@ func ones(mask []byte) iter.Seq[int64] {
 	}
 }
 
-// An indexer appends to bufs where a block's values stand. The block's elements are
-// first and the count-1 behind it; mask marks the values among them.
+// An indexer appends to bufs the positions of a block's values. The block's elements are
+// first and the count-1 following ones; mask marks the values among them.
 type indexer func(bufs [][]byte, mask []byte, first, count int64)
 
-// split writes the values to out[0], behind one element that is not stored where lead
-// is set, and what index says of them to the others.
+// split writes the values to out[0], after one element that is not stored where lead
+// is set, and their positions by index to the others.
 func (t tensor) split(ctx context.Context, in io.ReaderAt, out []io.Writer, lead bool, index indexer) error {
 	if lead {
 		if _, err := out[0].Write(t.element()); err != nil {
@@ -113,9 +113,9 @@ type marker func(mask []byte, first, count int64) (int64, error)
 func (t tensor) join(ctx context.Context, values io.ReaderAt, out io.Writer, lead bool, mark marker) error {
 	n, size, used := t.Elems(), t.size(), int64(0)
 	buf, masks, vals := make([]byte, min(n, blockElems)*size), make([]byte, blockElems/8), make([]byte, min(n, blockElems)*size)
-	behind := int64(0)
+	skip := int64(0)
 	if lead {
-		behind = size
+		skip = size
 	}
 	for first := int64(0); first < n; first += blockElems {
 		if err := ctx.Err(); err != nil {
@@ -131,7 +131,7 @@ func (t tensor) join(ctx context.Context, values io.ReaderAt, out io.Writer, lea
 		if used+k > t.nnz {
 			return errors.New("there are more positions than values")
 		}
-		if err := ir.ReadFull(values, vals[:k*size], behind+used*size); err != nil {
+		if err := ir.ReadFull(values, vals[:k*size], skip+used*size); err != nil {
 			return err
 		}
 		used += k
@@ -164,7 +164,7 @@ func newNumbers(r io.ReaderAt, s ir.Spec) *numbers {
 	return &numbers{r: r, size: s.DType.Bits() / 8, left: s.Elems()}
 }
 
-// next is the next number; ok is false behind the last.
+// next is the next number; ok is false after the last.
 func (x *numbers) next() (v int64, ok bool, err error) {
 	if len(x.buf) == 0 {
 		if x.left == 0 {

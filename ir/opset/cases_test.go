@@ -45,7 +45,7 @@ func constant(elem ir.DType, shape []int64, data ...float64) operandCase {
 
 func absent() operandCase { return operandCase{} }
 
-// noKernel is said of operators that ONNX Runtime may not run, as it supports opset
+// noKernel is the reason of operators that ONNX Runtime may not run, as it supports opset
 // 7 and newer ones.
 const noKernel = "older than ONNX Runtime's support"
 
@@ -254,7 +254,7 @@ func normCases() []ruleCase {
 		{name: "channels not known", op: "GroupNormalization", from: 18, to: 21, in: []operandCase{bare(ir.Float, 2, 4, 3), x(2), x(2)}, attrs: two,
 			refused: "the number of channels is not known"},
 		{name: "uneven groups", op: "GroupNormalization", from: 18, to: 21, in: []operandCase{x(2, 3, 3), x(2), x(2)}, attrs: two,
-			refused: "its channels do not fall into groups of one size"},
+			refused: "its channels are not divisible into groups of one size"},
 	}
 }
 
@@ -296,7 +296,7 @@ func resizeCases() []ruleCase {
 		{name: "shifted and smaller", op: "Resize", from: 11, to: 13, in: []operandCase{x(1, 1, 9, 8), none, scales(1, 1, 0.6, 0.5)}, attrs: shifted("floor"),
 			want: "y = Resize<coordinate_transformation_mode=half_pixel nearest_mode=round_prefer_ceil>(x, {}, {1 1 0.6 0.5})"},
 		{name: "shifted up", op: "Resize", from: 11, to: 13, in: []operandCase{image, none, scales(1, 1, 2, 2)}, attrs: shifted("ceil"),
-			refused: "coordinate_transformation_mode tf_half_pixel_for_nn is gone, and stood for no other one with these modes"},
+			refused: "coordinate_transformation_mode tf_half_pixel_for_nn was removed, and is equal to no other one with these modes"},
 	}
 }
 

@@ -11,7 +11,7 @@ type constKey struct {
 	bytes string
 }
 
-// commit makes d's node what d says. It cannot fail.
+// commit applies d to its node. It cannot fail.
 func (d *draft) commit() {
 	if d.tail != nil {
 		d.replace()
@@ -44,7 +44,7 @@ func (d *draft) replace() {
 	tail.SetOutputs(out)
 }
 
-// values are the operands as values of at's graph, new nodes in front of at.
+// values are the operands as values of at's graph, new nodes before at.
 func (d *draft) values(at *ir.Node, os []operand) []*ir.Value {
 	vs := make([]*ir.Value, len(os))
 	for i, o := range os {
@@ -60,7 +60,7 @@ func (d *draft) values(at *ir.Node, os []operand) []*ir.Value {
 	return vs
 }
 
-// insert places a new node in front of at, unless that was done before.
+// insert places a new node before at, unless that was done before.
 func (d *draft) insert(at *ir.Node) *ir.Value {
 	if d.made == nil {
 		d.made = at.Graph().Insert(at, d.op, d.values(at, d.in), d.attrs...)

@@ -83,7 +83,7 @@ func (c ruleCase) sameOutputs(t *testing.T, w *conform.Worker, before, after str
 	}
 	if c.fails != "" && c.fails != noKernel {
 		if err == nil {
-			t.Errorf("ONNX Runtime was said to fail: %s", c.fails)
+			t.Errorf("ONNX Runtime was expected to fail: %s", c.fails)
 		}
 		return
 	}

@@ -14,7 +14,7 @@ import (
 // passed. Attributes are replaced in the draft's own list.
 type draft struct {
 	p       *planner
-	node    *ir.Node // the node it stands for, nil for a new one
+	node    *ir.Node // its node, nil for a new one
 	op      string
 	attrs   []*ir.Attr
 	in      []operand
@@ -22,7 +22,7 @@ type draft struct {
 	tail    *draft // a new node that makes the first output in its stead
 	changed bool
 
-	made *ir.Value // a new node's output, once it stands in the graph
+	made *ir.Value // a new node's output, once it is in the graph
 }
 
 // An operand is an input of a draft: a value, a new constant or a new node's

@@ -2,7 +2,7 @@
 
 package opset
 
-// Newest is the newest opset of the default domain that this package knows.
+// Newest is the newest opset of the default domain that this package supports.
 const Newest = 28
 
 // irVersions[i] is the IR version released with opset i+1.

@@ -4,12 +4,12 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// visits bounds the values that one question looks at. Shapes seldom hang on
+// visits bounds the values that one query visits. Shapes seldom hang on
 // anything further back than the last layer, and a caller may ask of every value.
 const visits = 4096
 
 // unbounded is for questions that share what they found: all of them together
-// look at each value once.
+// visit each value once.
 const unbounded = -1
 
 // maxElems is the size up to which constants are read: shapes, axes, scales.
@@ -24,7 +24,7 @@ func Rank(v *ir.Value) (int, bool) {
 // Shape is v's shape, if at least its rank is known: a constant's own, else what
 // the model states, else what follows from the node that makes v. Dimensions that
 // are not known have N < 0. It reads payloads of a few elements that hold shapes
-// or axes, looks at a bounded number of values, and does not change the model.
+// or axes, visits a bounded number of values, and does not change the model.
 func Shape(v *ir.Value) ([]ir.Dim, bool) { return newInference(visits).shape(v) }
 
 // Elem is v's element type by the same means, Undefined if it is not known.
@@ -42,7 +42,7 @@ func newInference(visits int) *inference {
 	return &inference{left: visits, shapes: map[*ir.Value][]ir.Dim{}, elems: map[*ir.Value]ir.DType{}}
 }
 
-// visit reports whether one more value may be looked at.
+// visit reports whether one more value may be visited.
 func (f *inference) visit() bool {
 	if f.left == 0 {
 		return false
@@ -132,7 +132,7 @@ func unknown(rank int) []ir.Dim {
 }
 
 // fixed reports whether v is a constant that no caller can override. Up to IR 3
-// every initializer stands among the inputs and runtimes take it for constant.
+// every initializer is among the inputs and runtimes take it for constant.
 func fixed(v *ir.Value) bool {
 	return v.Const != nil && (v.Graph().Model().IRVersion < 4 || !v.IsInput())
 }
@@ -151,7 +151,7 @@ func constInts(v *ir.Value) ([]int64, bool) {
 	return ir.ParseInts(t.DType, b)
 }
 
-// at is t's payload where it lies in memory or in a file.
+// at is t's payload if it is in memory or in a file.
 func at(t *ir.Tensor) ([]byte, bool) {
 	switch s := t.Source.(type) {
 	case ir.Mem:

@@ -10,7 +10,7 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// Whatever inference says of a value must be what ONNX Runtime makes of it, with no
+// Inferred shapes and types have to be those of ONNX Runtime, with no
 // types to start from but those of the inputs.
 func TestInferenceAgreesWithTheRuntime(t *testing.T) {
 	w := conform.Start(t)
@@ -49,7 +49,7 @@ func TestInferenceAgreesWithTheRuntime(t *testing.T) {
 	}
 	t.Logf("%d of %d ranks known", known, all)
 	if known < all*9/10 {
-		t.Error("inference knows too little to be of use")
+		t.Error("inference finds too few values")
 	}
 }
 
@@ -99,7 +99,7 @@ func agree(a, b []ir.Dim) bool {
 	return true
 }
 
-// A probe names two small outputs that tell what a value is: its shape, and one
+// A probe names two small outputs that describe a value: its shape, and one
 // element.
 type probe struct{ of, shape, element string }
 

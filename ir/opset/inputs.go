@@ -32,7 +32,7 @@ func (d *draft) shapeInput() error {
 	return nil
 }
 
-// splitCount says how many parts there are, where their sizes are not given.
+// splitCount is the number of parts, where their sizes are not given.
 func splitCount(d *draft) error {
 	if d.input(1).absent() {
 		d.set(ir.IntAttr("num_outputs", int64(len(d.node.Outputs))))

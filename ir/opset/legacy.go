@@ -116,7 +116,7 @@ func slopeByChannel(d *draft) error {
 	return nil
 }
 
-// unsqueeze adds count axes of size 1 behind o's own.
+// unsqueeze adds count axes of size 1 after o's own.
 func (d *draft) unsqueeze(o operand, rank, count int) operand {
 	if count <= 0 {
 		return o

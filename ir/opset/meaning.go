@@ -61,7 +61,7 @@ func windowsInside(d *draft) error {
 	return nil
 }
 
-// mayStartOutside looks at one axis of a pooling's lists, by their names.
+// mayStartOutside checks one axis of a pooling's lists, by their names.
 func mayStartOutside(w map[string][]int64, axis int) bool {
 	get := func(name string, i int, def int64) int64 {
 		if list := w[name]; i < len(list) {

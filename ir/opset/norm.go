@@ -39,7 +39,7 @@ func spatialOnly(d *draft) error {
 	return d.flatten(1)
 }
 
-// oneOutput refuses training, which up to opset 13 was asked for by further outputs,
+// oneOutput refuses training, which up to opset 13 was requested by further outputs,
 // whether something read them or not.
 func oneOutput(d *draft) error {
 	if slices.ContainsFunc(d.node.Outputs[min(1, d.outputs):], func(v *ir.Value) bool { return v != nil }) {
@@ -50,7 +50,7 @@ func oneOutput(d *draft) error {
 }
 
 // noMask drops a mask that nothing reads. It had the data's type up to opset 9, and
-// only opset 12 says what it holds where nothing is dropped; before, ONNX Runtime
+// only opset 12 specifies it where nothing is dropped; before, ONNX Runtime
 // gives the opposite.
 func noMask(d *draft) error {
 	if len(d.node.Outputs) > 1 && d.node.Outputs[1] != nil && len(d.node.Outputs[1].Uses()) > 0 {
@@ -79,7 +79,7 @@ func perChannel(d *draft) error {
 	}
 	channels := shape[1].N
 	if groups < 1 || channels%groups != 0 {
-		return reason("its channels do not fall into groups of one size")
+		return reason("its channels are not divisible into groups of one size")
 	}
 	if channels != groups {
 		for _, i := range []int{1, 2} {

@@ -8,7 +8,7 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// Unsupported says why a model cannot be raised.
+// Unsupported is the reason why a model cannot be raised.
 type Unsupported struct {
 	Node     string // the node's label
 	Op       string // its operator
@@ -102,7 +102,7 @@ func plan(ctx context.Context, e *ir.Eval, m *ir.Model, to int64) (*planner, err
 	return p, nil
 }
 
-// functionIDs are the model's own functions that stand in the default domain; their
+// functionIDs are the model's own functions of the default domain; their
 // calls are no operators.
 func functionIDs(m *ir.Model) map[ir.OpID]bool {
 	own := map[ir.OpID]bool{}
@@ -114,7 +114,7 @@ func functionIDs(m *ir.Model) map[ir.OpID]bool {
 	return own
 }
 
-// node plans what becomes of n.
+// node plans the rewrite of n.
 func (p *planner) node(n *ir.Node, from int64) error {
 	d := newDraft(p, n)
 	err := d.raise(from)

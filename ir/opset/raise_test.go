@@ -259,7 +259,7 @@ func TestIRVersion(t *testing.T) {
 	}
 }
 
-// Generated files must be what the pinned onnx says.
+// Generated files must agree with the pinned onnx.
 func TestGeneratedFilesAreCurrent(t *testing.T) {
 	conform.Start(t)
 	python := os.Getenv("MCOMPRESS_PYTHON")

@@ -99,7 +99,7 @@ func (d *draft) nearest() (string, error) {
 	return "floor", nil
 }
 
-// oneOfScalesSizes drops the empty scales that had to stand beside sizes.
+// oneOfScalesSizes drops the empty scales that were required next to sizes.
 func oneOfScalesSizes(d *draft) error {
 	if !d.input(3).absent() && !d.input(2).absent() {
 		d.setInput(2, operand{})
@@ -107,7 +107,7 @@ func oneOfScalesSizes(d *draft) error {
 	return nil
 }
 
-// halfPixel replaces a coordinate_transformation_mode that opset 13 removed. It lies
+// halfPixel replaces a coordinate_transformation_mode that opset 13 removed. It is
 // half a pixel above half_pixel, so rounding down there is rounding half up here.
 func halfPixel(d *draft) error {
 	was, err := d.text("coordinate_transformation_mode", "")
@@ -123,7 +123,7 @@ func halfPixel(d *draft) error {
 		return err
 	}
 	if mode != "nearest" || nearest != "floor" {
-		return reason("coordinate_transformation_mode " + was + " is gone, and stood for no other one with these modes")
+		return reason("coordinate_transformation_mode " + was + " was removed, and is equal to no other one with these modes")
 	}
 	d.set(ir.StringAttr("coordinate_transformation_mode", "half_pixel"))
 	d.set(ir.StringAttr("nearest_mode", "round_prefer_ceil"))

@@ -1,6 +1,6 @@
 package opset
 
-// A rewrite turns a draft of the version before into one of the version it stands
+// A rewrite turns a draft of the version before into one of the version it is listed
 // for. It returns a reason where it cannot.
 type rewrite func(*draft) error
 

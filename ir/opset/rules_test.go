@@ -231,7 +231,7 @@ func TestRulesCoverTheHistory(t *testing.T) {
 		for _, op := range r.ops {
 			ruled[step{op, r.to}] = true
 			if o, ok := lookup(op); !ok || !slices.Contains(o.since[1:], r.to) {
-				t.Errorf("the rule of %s to %d stands for no version", op, r.to)
+				t.Errorf("the rule of %s to %d has no version", op, r.to)
 			}
 		}
 	}

@@ -9,7 +9,7 @@ import (
 )
 
 // target is the shape that input i of n holds: its sizes where the payload is at
-// hand (0 and below as they stand), else only how many there are.
+// hand (0 and below unchanged), else only how many there are.
 func (f *inference) target(n *ir.Node, i int) (sizes []int64, rank int, ok bool) {
 	v := n.Input(i)
 	if sizes, ok := constInts(v); ok {
@@ -92,7 +92,7 @@ func expand(f *inference, n *ir.Node, _ int) ([]ir.Dim, bool) {
 	return merge(s, dims(sizes)), true
 }
 
-// spatial keeps the batch and the channels; a window goes over the rest, or takes all of it.
+// spatial keeps the batch and the channels; a window moves over the rest, or covers all of it.
 func spatial(f *inference, n *ir.Node, _ int) ([]ir.Dim, bool) {
 	s, ok := f.shape(n.Input(0))
 	if !ok || len(s) < 2 {
@@ -160,7 +160,7 @@ func shapeOf(f *inference, n *ir.Node, _ int) ([]ir.Dim, bool) {
 	return dims([]int64{sliced(int64(len(s)), start, end, 1)}), true
 }
 
-// slice knows the sizes of the axes that it does not cut, and of the others where
+// slice keeps the sizes of the axes that it does not cut, and of the others where
 // all about the cut is constant.
 func slice(f *inference, n *ir.Node, _ int) ([]ir.Dim, bool) {
 	s, ok := f.shape(n.Input(0))

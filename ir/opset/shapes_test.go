@@ -198,7 +198,7 @@ func TestStatedTypesComeFirst(t *testing.T) {
 	}
 }
 
-// One question looks at a bounded number of values, however long the chain is.
+// One query visits a bounded number of values, however long the chain is.
 func TestInferenceIsBounded(t *testing.T) {
 	ops := make([]*ir.Node, visits+1)
 	for i := range ops {

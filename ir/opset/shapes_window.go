@@ -7,7 +7,7 @@ import (
 )
 
 // windowed are the sizes of a convolution's or a pooling's output, one for each size of in,
-// where a window of these sizes goes over it; unknown where they do not follow.
+// of the positions of a window of these sizes; unknown where they do not follow.
 func windowed(n *ir.Node, in, window []ir.Dim) []ir.Dim {
 	out := unknown(len(in))
 	strides, ok1 := perAxis(n, "strides", len(in), 1)
@@ -34,12 +34,12 @@ func windowed(n *ir.Node, in, window []ir.Dim) []ir.Dim {
 	return out
 }
 
-// steps is the number of places of a window that can move by room.
-func steps(room, stride int64) ir.Dim {
-	if room < 0 {
+// steps is the number of places of a window that can move by distance.
+func steps(distance, stride int64) ir.Dim {
+	if distance < 0 {
 		return ir.Dim{N: -1}
 	}
-	return ir.Dim{N: room/stride + 1}
+	return ir.Dim{N: distance/stride + 1}
 }
 
 // perAxis is an attribute with n numbers, or n times def where it is absent.

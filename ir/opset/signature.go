@@ -7,12 +7,12 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// A Param is a formal parameter of an operator, as far as its element type goes.
+// A Param is a formal parameter of an operator, with its element types.
 type Param struct {
 	// Var is the type variable. Parameters of one variable have one type, except those that
 	// are Mixed. It is empty where the type is fixed.
 	Var string
-	// Mixed stands for any number of arguments, each of a type of its own.
+	// Mixed is any number of arguments, each of a type of its own.
 	Mixed bool
 
 	types string
@@ -31,7 +31,7 @@ func (p Param) Tensor() bool { return p.types != "s" }
 // Params are the formal inputs or outputs of an operator.
 type Params []Param
 
-// At is the parameter of argument i: the last one stands for any number if it is variadic.
+// At is the parameter of argument i: the last one is that of any number of arguments if it is variadic.
 func (ps Params) At(i int) (Param, bool) {
 	switch last := len(ps) - 1; {
 	case i <= last:
@@ -42,7 +42,7 @@ func (ps Params) At(i int) (Param, bool) {
 	return Param{}, false
 }
 
-// Signature is what ONNX says of the types of an operator of the default domain in the given
+// Signature is the parameters and element types of an operator of the default domain in the given
 // opset; ok is false where there is none.
 func Signature(op string, version int64) (in, out Params, ok bool) {
 	i, ok := slices.BinarySearchFunc(signatures, op, func(h signatureHistory, op string) int { return strings.Compare(h.op, op) })

@@ -2,7 +2,7 @@ package opset
 
 import "github.com/mcompress/mcompress/ir"
 
-// uncoerce keeps the meaning that Softmax and its kin had before opset 13: they
+// uncoerce keeps the meaning that Softmax, LogSoftmax and Hardmax had before opset 13: they
 // took all axes from `axis` on for one.
 func uncoerce(d *draft) error {
 	from, err := d.integer("axis", 1)
@@ -18,7 +18,7 @@ func uncoerce(d *draft) error {
 	return d.flatten(from)
 }
 
-// setAxis writes an axis down, unless it stands there or is the last one, which is
+// setAxis writes an axis down, unless it is set already or is the last one, which is
 // the default now.
 func (d *draft) setAxis(at, rank int) {
 	i := d.index("axis")

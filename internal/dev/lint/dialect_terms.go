@@ -132,16 +132,11 @@ func notMigrated() []string {
 		"internal/memory/layout",
 		"internal/memplan",
 		"internal/verify",
-		"ir",
-		"ir/opset",
-		"ir/opset/gen",
-		"onnx",
 		"pass",
 		"quantize",
 		"quantize/internal/crosslayer",
 		"quantize/internal/precision",
 		"report",
 		"report/testdata",
-		"sparse",
 	}
 }

@@ -2,7 +2,7 @@
 
 A parameter is its type variable, a colon, and the types that it may have: f float, h float16,
 b bfloat16, x any other tensor, s a sequence, an optional or a map. A type that is fixed is a
-variable of no name. A * behind it stands for any number of arguments of one type, a + for
+variable of no name. A * after it is any number of arguments of one type, a + for
 arguments whose types differ.
 """
 
