@@ -25,6 +25,9 @@ func bf16FromF32Go(dst []uint16, x []float32) {
 	}
 }
 
+// f32Inf is the bits of +Inf.
+const f32Inf = 0x7f800000
+
 func bf16Bits(b uint32) uint16 {
 	if b&magnitude > f32Inf {
 		const quiet = 0x40

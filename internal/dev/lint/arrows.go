@@ -40,7 +40,7 @@ func Arrows() map[string][]string {
 func standardOnly() map[string][]string {
 	return map[string][]string{
 		"ir":              {},
-		"internal/kernel": {"golang.org/x/sys/cpu"},
+		"internal/kernel": {"golang.org/x/sys/cpu", "github.com/x448/float16"},
 	}
 }
 
