@@ -108,7 +108,7 @@ func (v Verification) refused(ctx context.Context, err error) error {
 	case errors.As(err, &bug):
 		return &verify.SideError{Side: verify.First, Err: &refusal{side.Err}}
 	case v.Data.Generated():
-		return &verify.SideError{Side: verify.First, Err: &refusal{fmt.Errorf("it does not run on made-up inputs, give --data: %w", side.Err)}}
+		return &verify.SideError{Side: verify.First, Err: &refusal{fmt.Errorf("it does not run on random inputs; use --data: %w", side.Err)}}
 	}
 	return err
 }

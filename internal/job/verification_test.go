@@ -123,7 +123,7 @@ func TestAResultThatDoesNotRunIsNotWritten(t *testing.T) {
 				}
 			}
 		},
-		`it has no output "logits"`: func(g *ir.Graph) { g.Outputs[0].Name = "others" },
+		`output "logits" of the first model is missing`: func(g *ir.Graph) { g.Outputs[0].Name = "others" },
 	} {
 		_, err := job.Run(t.Context(), verified(t, in, breaking(do)))
 		if err == nil || !strings.Contains(err.Error(), "the result does not run as the source does: "+name) || !strings.Contains(err.Error(), "--no-verify") {
@@ -182,11 +182,11 @@ func TestInputsThatTheSourceRefuses(t *testing.T) {
 	o := verified(t, in, quantize.DynamicInt8{}.Method())
 	o.Verify.Data.Options.Fill = map[string]float64{"input_ids": 1e6}
 	r := run(t, o)
-	if !strings.Contains(r.NotRun, "it does not run on made-up inputs, give --data: node \"Gather_tokens\" (Gather): index 1000000") {
+	if !strings.Contains(r.NotRun, "it does not run on random inputs; use --data: node \"Gather_tokens\" (Gather): index 1000000") {
 		t.Errorf("got %q", r.NotRun)
 	}
 	_, err := job.Verify(t.Context(), in, r.Output, *o.Verify)
-	if err == nil || !strings.Contains(err.Error(), "transformer.onnx: it does not run on made-up inputs, give --data") {
+	if err == nil || !strings.Contains(err.Error(), "transformer.onnx: it does not run on random inputs; use --data") {
 		t.Errorf("verify: got %v", err)
 	}
 	o = verified(t, in, quantize.DynamicInt8{}.Method())
@@ -271,7 +271,7 @@ func TestRealModelsRunWhenTheyAreCompressed(t *testing.T) {
 			o.Output = filepath.Join(dir, name+".onnx")
 			r := run(t, o)
 			_, err := os.Stat(r.Output)
-			known := strings.Contains(r.NotRun, "operator onnx.brevitas.") || strings.Contains(r.NotRun, "it does not run on made-up inputs")
+			known := strings.Contains(r.NotRun, "operator onnx.brevitas.") || strings.Contains(r.NotRun, "it does not run on random inputs")
 			if err != nil || r.NotRun != "" && !known {
 				t.Errorf("not run: %s; %v", r.NotRun, err)
 			}

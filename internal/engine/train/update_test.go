@@ -158,7 +158,7 @@ func TestUpdatesSayWhatDoesNotFit(t *testing.T) {
 		{"SGDUpdate", "input hyper is float[2,2,2]", []*ir.Array{w, w, ir.NewArray(ir.Float, 2, 2, 2)}, nil},
 		{"SGDUpdate", "needs the state M", []*ir.Array{w, w, hyper}, []*ir.Attr{momentum}},
 		{"SGDUpdate", "nesterov needs momentum", []*ir.Array{w, w, w, hyper}, []*ir.Attr{optest.Int("nesterov", 1)}},
-		{"SGDUpdate", "axis 2 is outside", []*ir.Array{w, w, hyper}, []*ir.Attr{optest.Float("max_norm", 1), optest.Int("norm_axis", 2)}},
+		{"SGDUpdate", "axis 2 is out of range", []*ir.Array{w, w, hyper}, []*ir.Attr{optest.Float("max_norm", 1), optest.Int("norm_axis", 2)}},
 		{"SGDUpdate", "attribute max_norm is -1", []*ir.Array{w, w, hyper}, []*ir.Attr{optest.Float("max_norm", -1)}},
 		{"AdamUpdate", "there are 4 inputs", []*ir.Array{w, w, w, hyper}, nil},
 		{"AdamUpdate", "input V is float[3], want float[2,2]", []*ir.Array{w, w, w, values[float32](1, 3), hyper}, nil},
