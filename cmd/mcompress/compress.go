@@ -116,7 +116,7 @@ func (t *tool) compress(c *cli.Context, models []string, label string, steps []p
 		}
 		batch[i] = mcli.Outcome{Model: m, Result: res, Err: err}
 	}
-	for _, h := range batch.TerminalHints() {
+	for _, h := range batch.TerminalHints(proof != nil && !proof.Backend.Embedded()) {
 		if !t.quiet {
 			fmt.Fprintln(t.stderr, "mcompress: hint: "+h)
 		}

@@ -35,23 +35,26 @@ func value(s pass.Options, name string) string {
 	return ""
 }
 
-// saturates reports whether the hint is about this machine.
+// saturates reports whether the hint is about this CPU.
 func saturates() bool {
 	return runtime.GOARCH == "amd64" && !cpu.X86.HasAVX512VNNI && !cpu.X86.HasAVXVNNI
 }
 
-// TerminalHints are the hints that also belong on the terminal: those of options that overrule a
-// target, and those of results that were verified on a machine that they are about.
-func (b Batch) TerminalHints() []string { return b.terminalHints(saturates()) }
+// TerminalHints are the hints that are relevant on the terminal: those of options that overrule a
+// target, and those of results that ONNX Runtime ran in verification on a CPU that they are about. The
+// embedded engine does not saturate.
+func (b Batch) TerminalHints(onnxRuntime bool) []string {
+	return b.terminalHints(onnxRuntime && saturates())
+}
 
-func (b Batch) terminalHints(here bool) []string {
+func (b Batch) terminalHints(saturated bool) []string {
 	for _, o := range b {
 		if o.Err != nil || o.Result.Report.Coverage.ChangedBytes == 0 {
 			continue
 		}
 		r := o.Result.Report
 		verified := r.Verification != nil && r.Verification.Skipped == ""
-		if r.Target != nil || here && verified {
+		if r.Target != nil || saturated && verified {
 			if len(r.Hints) > 0 {
 				return r.Hints
 			}

@@ -15,17 +15,17 @@ func TestTerminalHintsAreRelevant(t *testing.T) {
 		name         string
 		verification *verify.Result
 		target       *pass.Target
-		here         bool
+		saturated    bool
 		want         int
 	}{
 		{"nothing run", nil, nil, true, 0},
 		{"not run", skipped, nil, true, 0},
-		{"verified on another kind of CPU", ran, nil, false, 0},
-		{"verified on a CPU without VNNI", ran, nil, true, 1},
+		{"verified without saturation", ran, nil, false, 0},
+		{"verified by ONNX Runtime on a CPU without VNNI", ran, nil, true, 1},
 		{"a target that options overrule", nil, &pass.Target{}, false, 1},
 	} {
 		r := &report.Report{Hints: []string{saturation}, Verification: c.verification, Target: c.target, Coverage: report.Coverage{ChangedBytes: 1}}
-		if got := (Batch{{Result: &job.Result{Report: r}}}).terminalHints(c.here); len(got) != c.want {
+		if got := (Batch{{Result: &job.Result{Report: r}}}).terminalHints(c.saturated); len(got) != c.want {
 			t.Errorf("%s: got %q", c.name, got)
 		}
 	}
