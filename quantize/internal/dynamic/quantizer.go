@@ -29,7 +29,6 @@ type Quantizer struct {
 
 func (d *Quantizer) Run(c *pass.Context) error {
 	d.buffers = spec.NewBufferPool()
-	weights.SkipQuantized(c)
 	taken, err := d.choose(c)
 	if err != nil || len(taken) == 0 {
 		return err

@@ -7,6 +7,7 @@ import (
 	"github.com/mcompress/mcompress/internal/calibrate"
 	"github.com/mcompress/mcompress/internal/kernel"
 	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/ir/operator"
 	"github.com/mcompress/mcompress/pass"
 	"github.com/mcompress/mcompress/quantize/internal/spec"
 )
@@ -109,10 +110,9 @@ func (r *activationRange) of(v *ir.Value) string {
 	return fmt.Sprintf("it reaches %g on the samples, and %s ends at %g", math.Float32frombits(r.maxBits[v]), r.t.DType, r.t.largest)
 }
 
-// moveOps are the operators that copy elements of an input.
-var moveOps = map[string]bool{
-	"Cast": true, "Concat": true, "Flatten": true, "Gather": true, "Identity": true, "Neg": true, "Reshape": true, "Slice": true, "Split": true,
-	"Squeeze": true, "Tile": true, "Transpose": true, "Trilu": true, "Unsqueeze": true,
+// copies reports whether n copies elements of an input, or negates or casts them.
+func copies(n *ir.Node) bool {
+	return operator.Of(n).Move.Moves() || n.Op.Is("Cast") || n.Op.Is("Neg") || n.Op.Is("Trilu")
 }
 
 // maskedValues are the values that stand-ins for infinity reach, up to the next operator that uses them.
@@ -121,7 +121,7 @@ func (x *graphConversion) maskedValues() map[*ir.Value]bool {
 	var follow func(v *ir.Value)
 	follow = func(v *ir.Value) {
 		for _, u := range v.Uses() {
-			if u.Node == nil || !ir.DefaultDomain(u.Node.Op.Domain) || !maskOps[u.Node.Op.Type] && !moveOps[u.Node.Op.Type] {
+			if u.Node == nil || !ir.DefaultDomain(u.Node.Op.Domain) || !maskOps[u.Node.Op.Type] && !copies(u.Node) {
 				continue
 			}
 			for _, y := range u.Node.Outputs {

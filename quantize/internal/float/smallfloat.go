@@ -24,7 +24,6 @@ type SmallFloatQuantizer struct {
 }
 
 func (w *SmallFloatQuantizer) Run(c *pass.Context) error {
-	weights.SkipQuantized(c)
 	if err := w.raise(c); err != nil {
 		return err
 	}

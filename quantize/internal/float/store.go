@@ -6,6 +6,7 @@ import (
 	"io"
 
 	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/ir/operator"
 	"github.com/mcompress/mcompress/pass"
 	"github.com/mcompress/mcompress/quantize/internal/spec"
 	"github.com/mcompress/mcompress/quantize/internal/weights"
@@ -86,7 +87,7 @@ func (w *Converter) refuse(c *pass.Context, v *ir.Value) string {
 		}
 	}
 	for _, n := range consumers {
-		if !ir.DefaultDomain(n.Op.Domain) && !weights.CallsFunction(c.Model, n) || weights.ReadsQuantized[n.Op.Type] {
+		if !ir.DefaultDomain(n.Op.Domain) && !weights.CallsFunction(c.Model, n) || len(operator.Of(n).Quantized()) > 0 {
 			return fmt.Sprintf("%s may want a constant of its exact type", pass.Labels([]*ir.Node{n})[0])
 		}
 	}

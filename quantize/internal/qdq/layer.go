@@ -48,13 +48,11 @@ func (s *Quantizer) layer(c *pass.Context, n *ir.Node) *quantizedLayer {
 	case n.Op.Is("Conv"):
 		return s.convolution(c, n)
 	}
-	for _, st := range weights.ConsumersAt(c, n, false) {
-		if s.floatNodes[n] || st.Side != weights.Right || len(st.Shape) != 2 || st.Unsupported != "" || st.Elem != ir.Float {
-			return nil
-		}
-		return s.matrixLayer(c, st)
+	k := weights.ConsumerAt(c, n, false)
+	if k == nil || s.floatNodes[n] || k.Side != weights.Right || len(k.Shape) != 2 || k.Unsupported != "" || k.Elem != ir.Float {
+		return nil
 	}
-	return nil
+	return s.matrixLayer(c, k)
 }
 
 func (s *Quantizer) convolution(c *pass.Context, n *ir.Node) *quantizedLayer {

@@ -43,7 +43,6 @@ func (s *Quantizer) Run(c *pass.Context) error {
 		return err
 	}
 	s.buffers, s.floatNodes, s.minSQNR = spec.NewBufferPool(), map[*ir.Node]bool{}, 0
-	weights.SkipQuantized(c)
 	unfolded, err := batchnorm.Fold(c)
 	if err != nil {
 		return err

@@ -69,11 +69,11 @@ func (s *gptqRun) scaleInputs(p *smoothing.Products, x []float32, o *BlockOption
 	k := p.Layers[0].Inputs
 	var ws []solve.Matrix
 	for _, l := range p.Layers {
-		site := weights.ConsumersAt(s.c, l.Node, false)
-		if len(x) == 0 || len(site) != 1 || site[0].Unsupported != "" {
+		product := weights.ConsumerAt(s.c, l.Node, false)
+		if len(x) == 0 || product == nil || product.Unsupported != "" {
 			return nil
 		}
-		w, err := s.read(&matrix{weight: l.Weight, k: int(k), n: int(l.Outputs), transposed: site[0].Transposed})
+		w, err := s.read(&matrix{weight: l.Weight, k: int(k), n: int(l.Outputs), transposed: product.Transposed})
 		if err != nil {
 			return err
 		}

@@ -22,7 +22,6 @@ type Quantizer struct {
 }
 
 func (w *Quantizer) Run(c *pass.Context) error {
-	weights.SkipQuantized(c)
 	return w.Store(c, c.Weights())
 }
 

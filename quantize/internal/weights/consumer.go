@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/ir/operator"
 	"github.com/mcompress/mcompress/ir/opset"
 	"github.com/mcompress/mcompress/pass"
 )
@@ -91,67 +92,64 @@ type Consumer struct {
 	Mirrored       bool // rewritten as the transpose of a product with the constant on the right
 }
 
-func ConsumersAt(c *pass.Context, n *ir.Node, embeddings bool) []*Consumer {
-	switch {
-	case n.Op.Is("MatMul") && len(n.Inputs()) == 2:
-		return matMulConsumer(c, n, false, false)
-	case n.Op.Is("Gemm") && len(n.Inputs()) >= 2:
-		return matMulConsumer(c, n, n.Int("transA", 0) != 0, n.Int("transB", 0) != 0)
-	case n.Op.Is("Gather") && len(n.Inputs()) == 2 && embeddings:
-		return gatherConsumer(c, n)
+// ConsumerAt is the product of n with a constant, or its lookup in one if embeddings is set; nil if it is neither.
+func ConsumerAt(c *pass.Context, n *ir.Node, embeddings bool) *Consumer {
+	for _, in := range operator.Of(n).Weights() {
+		if o := c.Trace(n.Input(in.Index)); o != nil {
+			if s := newConsumer(c, pass.Consumer{Use: ir.Use{Node: n, Index: in.Index}, Input: in, Operand: o}, embeddings); s != nil {
+				return s
+			}
+		}
 	}
 	return nil
 }
 
-func matMulConsumer(c *pass.Context, n *ir.Node, transA, transB bool) []*Consumer {
-	a, b := c.Trace(n.Input(0)), c.Trace(n.Input(1))
+// newConsumer is k as the operand of MatMul or Gemm with an activation, or as the table of Gather; nil if it is neither.
+func newConsumer(c *pass.Context, k pass.Consumer, embeddings bool) *Consumer {
+	n, o := k.Node, k.Operand
+	s := &Consumer{Node: n, Side: Right, Elem: o.Elem, Shape: o.Shape, Transposed: o.Transposed, Use: k.Use, Unsupported: o.Trouble}
+	matrix := n.Op.Is("MatMul") || n.Op.Is("Gemm")
 	switch {
-	case b != nil && a == nil:
-		return newConsumer(n, Right, 1, b, transB)
-	case a != nil && b == nil:
-		return newConsumer(n, Left, 0, a, transA)
-	}
-	return nil // two activations, or a product of constants
-}
-
-func gatherConsumer(c *pass.Context, n *ir.Node) []*Consumer {
-	o := c.Trace(n.Input(0))
-	if o == nil || c.Trace(n.Input(1)) != nil {
+	case !matrix && !(n.Op.Is("Gather") && embeddings) || !o.Base.Const.DType.IsFloat():
 		return nil
-	}
-	ss := newConsumer(n, Lookup, 0, o, false)
-	for _, s := range ss {
-		switch axis := n.Int("axis", 0); {
-		case s.Unsupported != "":
-		case axis != 0:
-			s.Unsupported = fmt.Sprintf("%s gathers along axis %d; only rows have a scale of their own", n.Label(), axis)
-		case s.Transposed || !slices.Equal(o.Shape, o.Base.Const.Shape):
-			s.Unsupported = fmt.Sprintf("%s gathers from a transposed or reshaped table", n.Label())
-		case len(s.Shape) < 2:
-			s.Unsupported = fmt.Sprintf("%s gathers single numbers", n.Label())
+	case len(n.Inputs()) < 2 || c.Trace(n.Input(1-k.Index)) != nil: // a product of constants
+		return nil
+	case matrix:
+		if k.Index == 0 {
+			s.Side = Left
 		}
+		if n.Op.Is("Gemm") && n.Int([]string{"transA", "transB"}[k.Index], 0) != 0 && len(s.Shape) == 2 {
+			s.Shape, s.Transposed = []int64{s.Shape[1], s.Shape[0]}, !s.Transposed
+		}
+	default:
+		s.Side = Lookup
 	}
-	return ss
+	if s.Unsupported == "" {
+		s.Unsupported = s.unsupported(o)
+	}
+	return s
 }
 
-func newConsumer(n *ir.Node, sd Side, index int, o *pass.Operand, transpose bool) []*Consumer {
-	if !o.Base.Const.DType.IsFloat() {
-		return nil
-	}
-	s := &Consumer{Node: n, Side: sd, Elem: o.Elem, Shape: o.Shape, Transposed: o.Transposed, Use: ir.Use{Node: n, Index: index}, Unsupported: o.Trouble}
-	if transpose && len(s.Shape) == 2 {
-		s.Shape, s.Transposed = []int64{s.Shape[1], s.Shape[0]}, !s.Transposed
-	}
-	switch name := pass.FromCaller(n); {
-	case s.Unsupported != "":
+// unsupported is the reason why s cannot be rewritten, or "".
+func (s *Consumer) unsupported(o *pass.Operand) string {
+	n := s.Node
+	switch name, axis := pass.FromCaller(n), n.Int("axis", 0); {
 	case name != "":
-		s.Unsupported = fmt.Sprintf("%s gets its attribute %s from the function's caller", n.Label(), name)
+		return fmt.Sprintf("%s gets its attribute %s from the function's caller", n.Label(), name)
 	case o.Elem == ir.Double || o.Base.Const.DType == ir.Double:
-		s.Unsupported = "integer kernels work beside float32 and 16-bit floats, not float64"
+		return "integer kernels work beside float32 and 16-bit floats, not float64"
 	case len(s.Shape) == 0:
-		s.Unsupported = "it is a scalar"
+		return "it is a scalar"
+	case s.Side != Lookup:
+		return ""
+	case axis != 0:
+		return fmt.Sprintf("%s gathers along axis %d; only rows have a scale of their own", n.Label(), axis)
+	case s.Transposed || !slices.Equal(o.Shape, o.Base.Const.Shape):
+		return fmt.Sprintf("%s gathers from a transposed or reshaped table", n.Label())
+	case len(s.Shape) < 2:
+		return fmt.Sprintf("%s gathers single numbers", n.Label())
 	}
-	return []*Consumer{s}
+	return ""
 }
 
 // Activation is the other operand, or Gather's indices. It is not stored, as rewriting its producer replaces it.

@@ -17,21 +17,13 @@ type Weight struct {
 // Find returns constants with their products, and Gathers if embeddings is set, in the order of nodes.
 func Find(c *pass.Context, embeddings bool) []*Weight {
 	var ws []*Weight
-	by := map[*ir.Value]*Weight{}
-	for n := range c.Model.Nodes() {
-		for _, s := range ConsumersAt(c, n, embeddings) {
-			o := c.Trace(n.Input(s.Use.Index))
-			w := by[o.Base]
-			if w == nil {
-				w = &Weight{Base: o.Base}
-				by[o.Base] = w
-				ws = append(ws, w)
-			}
-			w.Consumers = append(w.Consumers, s)
+	for _, u := range c.UsedWeights(func(k pass.Consumer) bool { return newConsumer(c, k, embeddings) != nil }) {
+		w := &Weight{Base: u.Value}
+		for _, k := range u.Consumers {
+			w.Consumers = append(w.Consumers, newConsumer(c, k, embeddings))
 		}
-	}
-	for _, w := range ws {
 		w.OtherConsumer = w.uncovered()
+		ws = append(ws, w)
 	}
 	return ws
 }
@@ -49,6 +41,7 @@ func (w *Weight) uncovered() string {
 	return ""
 }
 
+// Nodes are the nodes of the consumers, each once.
 func (w *Weight) Nodes() []*ir.Node {
 	var ns []*ir.Node
 	for _, s := range w.Consumers {

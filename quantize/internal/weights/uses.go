@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/ir/operator"
 	"github.com/mcompress/mcompress/pass"
 )
 
@@ -11,21 +12,6 @@ import (
 type Use struct {
 	Consumer  *Consumer // of products and lookups; nil for other layers
 	ScaleAxes []int     // of the constant as it is stored
-}
-
-// weightInputs are the layers without matrix products: their weight inputs, and the axes with a scale for each index.
-var weightInputs = map[string]struct {
-	inputs []int
-	axes   []int
-}{
-	"Conv":          {[]int{1}, []int{0}},
-	"ConvTranspose": {[]int{1}, []int{1}}, // C × M/group × kernel
-	"LSTM":          {[]int{1, 2}, []int{0, 1}},
-	"GRU":           {[]int{1, 2}, []int{0, 1}},
-	"RNN":           {[]int{1, 2}, []int{0, 1}},
-
-	"com.microsoft.Attention":               {[]int{1}, []int{1}}, // of queries, keys and values, concatenated
-	"com.microsoft.EmbedLayerNormalization": {[]int{2, 3, 4}, []int{0}},
 }
 
 // Uses are all uses of v, or the reason why one of them is not supported.
@@ -48,25 +34,15 @@ func Uses(c *pass.Context, v *ir.Value) ([]*Use, string) {
 }
 
 func useOf(c *pass.Context, v *ir.Value, l ir.Use) *Use {
-	for _, s := range ConsumersAt(c, l.Node, true) {
-		if s.Use.Index == l.Index {
-			return &Use{Consumer: s, ScaleAxes: s.baseAxes(v)}
-		}
+	if s := ConsumerAt(c, l.Node, true); s != nil && s.Use.Index == l.Index {
+		return &Use{Consumer: s, ScaleAxes: s.baseAxes(v)}
 	}
-	name := l.Node.Op.String()
-	if ir.DefaultDomain(l.Node.Op.Domain) {
-		name = l.Node.Op.Type
-	}
-	layer, ok := weightInputs[name]
-	if !ok {
+	in, o := operator.Of(l.Node).Input(l.Index), c.Trace(l.Node.Input(l.Index))
+	if o == nil || !in.Role.IsWeight() || in.Quantized || l.Node.Op.Is("MatMul") || l.Node.Op.Is("Gemm") || l.Node.Op.Is("Gather") {
 		return nil
 	}
-	for _, i := range layer.inputs {
-		if o := c.Trace(l.Node.Input(i)); i == l.Index && o != nil {
-			return &Use{ScaleAxes: axesOf(o, layer.axes)}
-		}
-	}
-	return nil
+	axes, _ := in.Axes(l.Node, len(o.Shape))
+	return &Use{ScaleAxes: axesOf(o, axes.Independent())}
 }
 
 // axesOf are the axes if the consumer sees the constant as it is stored; else it has one scale.
