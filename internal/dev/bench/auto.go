@@ -14,11 +14,11 @@ import (
 //go:embed auto.py
 var autoScript string
 
-// mostLost is the share of samples by which accuracy may drop.
+// mostLost is the maximum accuracy drop.
 const mostLost = 0.01
 
-// classifiers are the shared models with labels, and what --auto is told of each. MiniLM's outputs are embeddings, which
-// have no accuracy of their own: it is told an error.
+// classifiers are the shared models with labels, and the options of --auto for each. MiniLM's outputs are embeddings, which
+// have no accuracy: its gate is an error.
 var classifiers = []struct {
 	name string
 	gate []string
@@ -30,8 +30,8 @@ var classifiers = []struct {
 
 var byAccuracy = []string{"--max-accuracy-drop", fmt.Sprint(mostLost)}
 
-// A judged is a file of one model, and its share of right answers among the samples that were kept.
-type judged struct {
+// An evaluated is a file of one model, and its accuracy on the held-out samples.
+type evaluated struct {
 	bytes int64
 	right float64
 	name  string
@@ -40,11 +40,11 @@ type judged struct {
 // auto compares quantize --auto with every setting of ONNX Runtime's tools.
 func (b *bench) auto(ctx context.Context) (string, error) {
 	var t strings.Builder
-	t.WriteString("## Chosen by measurement, beside every single setting\n\n")
+	t.WriteString("## Mixed precision by --auto, compared with single settings\n\n")
 	t.WriteString("Each classifier by `quantize --auto --max-accuracy-drop 0.01` (MiniLM, whose outputs are embeddings: `--min-sqnr 10` on 8 texts, of two candidates), and by 23 settings of ONNX Runtime's\n")
 	t.WriteString("tools: `quantize_dynamic`, `quantize_static` after its `quant_pre_process`, `MatMulNBits`, and onnxconverter-common's float16. Search and calibration see\n")
 	t.WriteString("every other one of MNIST's 5,000 images, CIFAR-10's 200 and magika's 205 samples, or MiniLM's 400 train texts; accuracy, in %, is that in ONNX Runtime on the\n")
-	t.WriteString("others, which nobody saw: 2,500, 100, 102, and 400 texts. The peer is the smallest file of those that lose at most one point there.\n\n")
+	t.WriteString("others, which are held out: 2,500, 100, 102, and 400 texts. The peer is the smallest file of those that lose at most one point there.\n\n")
 	t.WriteString("| model | file | accuracy | best peer setting | bytes | accuracy | --auto | accuracy | s | ours ÷ peer |\n|---|---:|---:|---|---:|---:|---:|---:|---:|---:|\n")
 	for _, c := range classifiers {
 		row, err := b.classifier(ctx, c.name, c.gate)
@@ -77,7 +77,7 @@ func (b *bench) classifier(ctx context.Context, name string, gate []string) (str
 	if err != nil {
 		return "", err
 	}
-	own, err := b.classified(ctx, "judge", kept, model, ours)
+	own, err := b.classified(ctx, "evaluate", kept, model, ours)
 	if err != nil {
 		return "", err
 	}
@@ -106,15 +106,15 @@ func (b *bench) chosen(ctx context.Context, model, out, data string, gate []stri
 	return time.Since(start), nil
 }
 
-// classified runs a verb of auto.py and returns the files that it judged.
-func (b *bench) classified(ctx context.Context, args ...string) ([]judged, error) {
+// classified runs a verb of auto.py and returns the files that it evaluated.
+func (b *bench) classified(ctx context.Context, args ...string) ([]evaluated, error) {
 	text, err := b.part(ctx, "auto.py", autoScript, args)
 	if err != nil {
 		return nil, err
 	}
-	var list []judged
+	var list []evaluated
 	for line := range strings.Lines(text) {
-		var j judged
+		var j evaluated
 		if _, err := fmt.Sscan(line, &j.bytes, &j.right); err != nil {
 			return nil, fmt.Errorf("%s: %w", strings.TrimSpace(line), err)
 		}

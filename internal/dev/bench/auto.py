@@ -1,8 +1,8 @@
-"""Real classifiers, quantized in every way that ONNX Runtime's tools offer, and judged on samples that nothing was chosen by.
+"""Real classifiers, quantized in every way that ONNX Runtime's tools offer, and evaluated on held-out samples.
 
-  split NAME FIXTURES SEEN KEPT    samples for calibration and search, and others to judge by, as .npz
+  split NAME FIXTURES SEEN KEPT    samples for calibration and search, and held-out ones, as .npz
   peers MODEL SEEN KEPT FOLDER     for each setting a line: bytes, accuracy, name; bytes 0 where it fails or does not run
-  judge KEPT MODEL...              for each model a line: bytes, accuracy
+  evaluate KEPT MODEL...              for each model a line: bytes, accuracy
 """
 import contextlib, gzip, io, logging, os, sys, warnings
 import numpy as np, onnx
@@ -87,7 +87,7 @@ def accuracy(path, kept):
     return (classes[cosines.argmax(1)] == labels[test]).mean()
 
 
-def judge(kept, *models):
+def evaluate(kept, *models):
     for path in models:
         print(os.path.getsize(path), accuracy(path, kept), flush=True)
 

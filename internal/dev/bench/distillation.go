@@ -48,7 +48,7 @@ func (b *bench) distill(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	intro := fmt.Sprintf("## Distillation, MNIST\n\nLearned from the 60,000 images, judged by %d others. All: `%s %s`. The teacher:\n`%s`; students of the teacher: `%s --temperature %s`, without labels.\n",
+	intro := fmt.Sprintf("## Distillation, MNIST\n\nTrained on the 60,000 images, evaluated on %d others. All: `%s %s`. The teacher:\n`%s`; students of the teacher: `%s --temperature %s`, without labels.\n",
 		tested, strings.Join(every, " "), strings.Join(whole, " "), strings.Join(strict, " "), strings.Join(mimicry, " "), temperature)
 	intro += fmt.Sprintf("The temperature was chosen by 6,000 of the 60,000 images, which that student did not learn from: %s.\n\n", tried)
 	return intro + distilled(wrong, alone, taught), nil
@@ -79,18 +79,18 @@ func mean(x []int) float64 {
 }
 
 // taughtTeacher is the teacher after training.
-func (b *bench) taughtTeacher(ctx context.Context, c course) (string, error) {
+func (b *bench) taughtTeacher(ctx context.Context, c split) (string, error) {
 	in, err := b.net(ctx, teacherUnits)
 	if err != nil {
 		return "", err
 	}
 	out := b.trainFile("teacher.trained.onnx")
-	_, err = b.learn(ctx, c.learn, slices.Concat([]string{"finetune", in, "-o", out, "--reinit", "1"}, every, whole, strict)...)
+	_, err = b.learn(ctx, c.train, slices.Concat([]string{"finetune", in, "-o", out, "--reinit", "1"}, every, whole, strict)...)
 	return out, err
 }
 
 // students are the errors of students, by seed.
-func (b *bench) students(ctx context.Context, c course, verb string, options []string) ([]int, error) {
+func (b *bench) students(ctx context.Context, c split, verb string, options []string) ([]int, error) {
 	var wrong []int
 	for _, seed := range seeds[:b.some(len(seeds))] {
 		out := b.trainFile("student.trained.onnx")
@@ -114,7 +114,7 @@ func (b *bench) some(n int) int {
 	return n
 }
 
-func (b *bench) student(ctx context.Context, c course, verb, out string, seed int, options []string) (pass.Training, error) {
+func (b *bench) student(ctx context.Context, c split, verb, out string, seed int, options []string) (pass.Training, error) {
 	in, err := b.net(ctx, studentUnits)
 	if err != nil {
 		return pass.Training{}, err
@@ -123,32 +123,32 @@ func (b *bench) student(ctx context.Context, c course, verb, out string, seed in
 	if verb == "distill" {
 		args = []string{verb, "--student", in, "-o", out}
 	}
-	return b.learn(ctx, c.learn, slices.Concat(args, every, options, []string{"--reinit", strconv.Itoa(seed), "--seed", strconv.Itoa(seed)})...)
+	return b.learn(ctx, c.train, slices.Concat(args, every, options, []string{"--reinit", strconv.Itoa(seed), "--seed", strconv.Itoa(seed)})...)
 }
 
-// temperature is the best of temperatures, judged by a tenth of what there is to learn from.
-func (b *bench) temperature(ctx context.Context, c course, teacher string) (best, tried string, err error) {
+// temperature is the best of temperatures, evaluated on a tenth of the training data.
+func (b *bench) temperature(ctx context.Context, c split, teacher string) (best, tried string, err error) {
 	most := -1.0
 	var words []string
 	for _, temperature := range temperatures[:b.some(len(temperatures))] {
-		share, err := b.keptApart(ctx, c, teacher, temperature)
+		fraction, err := b.heldOut(ctx, c, teacher, temperature)
 		if err != nil {
 			return "", "", err
 		}
-		words = append(words, fmt.Sprintf("%s %% right at %s", percent(share), temperature))
-		if share > most {
-			best, most = temperature, share
+		words = append(words, fmt.Sprintf("%s %% right at %s", percent(fraction), temperature))
+		if fraction > most {
+			best, most = temperature, fraction
 		}
 	}
 	return best, strings.Join(words, ", "), nil
 }
 
-// keptApart is the share of right answers on a tenth of the images, of a student that learned from the others.
-func (b *bench) keptApart(ctx context.Context, c course, teacher, temperature string) (float64, error) {
+// heldOut is the accuracy on a tenth of the images, of a student trained on the others.
+func (b *bench) heldOut(ctx context.Context, c split, teacher, temperature string) (float64, error) {
 	options := append([]string{"--teacher", teacher, "--temperature", temperature, "--validate", "0.1"}, mimicry...)
-	told, err := b.student(ctx, c, "distill", b.trainFile("student.tried.onnx"), 1, options)
-	if err != nil || len(told.Agree) == 0 {
-		return 0, errors.Join(err, errors.New("nothing was kept apart"))
+	result, err := b.student(ctx, c, "distill", b.trainFile("student.tried.onnx"), 1, options)
+	if err != nil || len(result.Agree) == 0 {
+		return 0, errors.Join(err, errors.New("no samples were held out"))
 	}
-	return told.Agree[len(told.Agree)-1].Y, nil
+	return result.Agree[len(result.Agree)-1].Y, nil
 }

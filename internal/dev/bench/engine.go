@@ -77,7 +77,7 @@ func (b *bench) prepared(ctx context.Context, l load) (string, error) {
 	return out, nil
 }
 
-// turns measures both backends as often as was asked for.
+// turns measures both backends as often as requested.
 func (b *bench) turns(ctx context.Context, path string, l load) (map[string]*latency.Measure, error) {
 	all := map[string][]*latency.Measure{}
 	for range b.runs {

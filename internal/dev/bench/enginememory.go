@@ -19,7 +19,7 @@ func (b *bench) engineMemory(ctx context.Context) (string, error) {
 	var t strings.Builder
 	fmt.Fprintf(&t, "## Memory of a run, %s threads\n\n", engineThreads)
 	t.WriteString("By how much a process grew at its peak, in MiB: ONNX Runtime's library is part of its growth. The arena is the plan's,\n")
-	t.WriteString("in bytes, beside what a run took of it.\n\n")
+	t.WriteString("in bytes, compared with the measured use of a run.\n\n")
 	t.WriteString("| model | engine | ORT | engine ÷ ORT | weights held | arena planned | arena measured |\n|---|---:|---:|---:|---:|---:|---:|\n")
 	for _, l := range loads {
 		row, err := b.memoryRow(ctx, l)

@@ -8,12 +8,12 @@ import (
 	"strings"
 )
 
-// A pupil is a real model that learns again what pruning took.
+// A pupil is a real model that is fine-tuned after pruning.
 type pupil struct {
-	name   string // folder of the shared models
-	course func(b *bench, ctx context.Context) ([]course, error)
-	set    []string // of finetune
-	judge  func(b *bench, ctx context.Context, model string, c course) (float64, error)
+	name     string // folder of the shared models
+	split    func(b *bench, ctx context.Context) ([]split, error)
+	set      []string // of finetune
+	evaluate func(b *bench, ctx context.Context, model string, c split) (float64, error)
 }
 
 // pupils are the shared classifiers that come with data.
@@ -48,10 +48,10 @@ var shrinkings = []struct {
 func (b *bench) finetune(ctx context.Context) (string, error) {
 	var t strings.Builder
 	t.WriteString("## Real models, pruned and trained again\n\n")
-	fmt.Fprintf(&t, "Each learns by `finetune --teacher DENSE`. mnist_*: from the 60,000 images with labels, judged by %d others. cifar_*: there are 200\nimages, of the test set; ", tested)
-	t.WriteString("each half is judged by a model that learned, without labels and augmented, from the other 100, so that one image is\n0.5 points and a gain is chance as likely as not. ")
+	fmt.Fprintf(&t, "Each is trained by `finetune --teacher DENSE`. mnist_*: on the 60,000 images with labels, evaluated on %d others. cifar_*: there are 200\nimages, of the test set; ", tested)
+	t.WriteString("each half evaluates a model that was trained, without labels and augmented, on the other 100, so that one image is\n0.5 points and a gain may be chance. ")
 	t.WriteString("minilm: its vectors, from the 400 train texts without labels; spam by the nearest\ncentroid among the 400 others, one text is 0.25 points. The file when its zeros are left out (`sparse`), accuracy in %, and points\nof it lost.\n\n")
-	t.WriteString("| model | what fell | file, dense ÷ this | dense | pruned | trained again | lost |\n|---|---|---:|---:|---:|---:|---:|\n")
+	t.WriteString("| model | pruned weights | file, dense ÷ this | dense | pruned | fine-tuned | lost |\n|---|---|---:|---:|---:|---:|---:|\n")
 	for _, p := range pupils {
 		for i, s := range shrinkings {
 			row, err := b.pupilRow(ctx, p, i)
@@ -64,31 +64,31 @@ func (b *bench) finetune(ctx context.Context) (string, error) {
 	return t.String(), nil
 }
 
-// pupilRow prunes and trains one model, once for each course: the mean counts.
+// pupilRow prunes and trains one model, once for each split, and returns the mean.
 func (b *bench) pupilRow(ctx context.Context, p pupil, shrinking int) (string, error) {
-	courses, err := p.course(b, ctx)
+	splits, err := p.split(b, ctx)
 	if err != nil {
 		return "", err
 	}
 	var dense, pruned, trained float64
 	model := filepath.Join(b.shared, "fixtures", "models", p.name, "model.onnx")
 	small, again := b.trainFile("pupil.pruned.onnx"), b.trainFile("pupil.trained.onnx")
-	for _, c := range courses {
+	for _, c := range splits {
 		if _, err := b.do(ctx, slices.Concat([]string{"prune", model, "-o", small}, shrinkings[shrinking].set)...); err != nil {
 			return "", err
 		}
-		if _, err := b.learn(ctx, c.learn, slices.Concat([]string{"finetune", small, "-o", again, "--teacher", model}, p.set)...); err != nil {
+		if _, err := b.learn(ctx, c.train, slices.Concat([]string{"finetune", small, "-o", again, "--teacher", model}, p.set)...); err != nil {
 			return "", err
 		}
 		for _, m := range []struct {
 			path string
 			sum  *float64
 		}{{model, &dense}, {small, &pruned}, {again, &trained}} {
-			share, err := p.judge(b, ctx, m.path, c)
+			fraction, err := p.evaluate(b, ctx, m.path, c)
 			if err != nil {
 				return "", err
 			}
-			*m.sum += share / float64(len(courses))
+			*m.sum += fraction / float64(len(splits))
 		}
 	}
 	stored := b.trainFile("pupil.stored.onnx")
@@ -100,12 +100,12 @@ func (b *bench) pupilRow(ctx context.Context, p pupil, shrinking int) (string, e
 }
 
 // whole255 is MNIST, its pixels times scale.
-func whole255(scale string) func(*bench, context.Context) ([]course, error) {
-	return func(b *bench, _ context.Context) ([]course, error) { return []course{b.mnist(scale)}, nil }
+func whole255(scale string) func(*bench, context.Context) ([]split, error) {
+	return func(b *bench, _ context.Context) ([]split, error) { return []split{b.mnist(scale)}, nil }
 }
 
-// cifar are two courses: each learns from every other image, and is judged by the rest.
-func (b *bench) cifar(ctx context.Context) ([]course, error) {
+// cifar are two splits: each trains on every other image, and evaluates on the rest.
+func (b *bench) cifar(ctx context.Context) ([]split, error) {
 	src := filepath.Join(b.shared, "fixtures", "datasets", "cifar10", "sdp200.bin")
 	even, odd := b.trainFile("even.bin"), b.trainFile("odd.bin")
 	if _, err := b.helper(ctx, "halves", src, even, odd); err != nil {
@@ -114,27 +114,27 @@ func (b *bench) cifar(ctx context.Context) ([]course, error) {
 	flags := func(path string) []string {
 		return []string{"--data", path, "--scale", byte255, "--mean", "0.485,0.456,0.406", "--std", "0.225"}
 	}
-	return []course{{flags(even), flags(odd)}, {flags(odd), flags(even)}}, nil
+	return []split{{flags(even), flags(odd)}, {flags(odd), flags(even)}}, nil
 }
 
-// sms is the course of the texts' token ids. Judging reads the shared file.
-func (b *bench) sms(ctx context.Context) ([]course, error) {
+// sms is the split of the texts' token ids. Evaluation reads the shared file.
+func (b *bench) sms(ctx context.Context) ([]split, error) {
 	src := filepath.Join(b.shared, "fixtures", "datasets", "sms_spam", "sms800_tokens.npz")
 	train := b.trainFile("sms.npz")
 	_, err := b.helper(ctx, "texts", src, train)
-	return []course{{[]string{"--data", train}, []string{src}}}, err
+	return []split{{[]string{"--data", train}, []string{src}}}, err
 }
 
-// byLabels is the share of right classes.
-func (b *bench) byLabels(ctx context.Context, model string, c course) (float64, error) {
-	return b.accuracy(ctx, model, c.judge)
+// byLabels is the top-1 accuracy.
+func (b *bench) byLabels(ctx context.Context, model string, c split) (float64, error) {
+	return b.accuracy(ctx, model, c.test)
 }
 
-// byCentroids is the share of texts that lie nearest to the centroid of their class.
-func (b *bench) byCentroids(ctx context.Context, model string, c course) (share float64, err error) {
-	text, err := b.helper(ctx, "spam", c.judge[0], model)
+// byCentroids is the fraction of texts that are nearest to the centroid of their class.
+func (b *bench) byCentroids(ctx context.Context, model string, c split) (fraction float64, err error) {
+	text, err := b.helper(ctx, "spam", c.test[0], model)
 	if err == nil {
-		_, err = fmt.Sscan(text, &share)
+		_, err = fmt.Sscan(text, &fraction)
 	}
-	return share, err
+	return fraction, err
 }

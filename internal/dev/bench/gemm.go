@@ -120,10 +120,10 @@ func (alone) For(n int, f func(int)) {
 // Workers is one.
 func (alone) Workers() int { return 1 }
 
-// openblas is a process of numpy that multiplies when it is asked to.
+// openblas is a process of numpy that multiplies on request.
 type openblas struct {
 	talker
-	core string // that it says it took
+	core string // kernels that it reports
 }
 
 func (b *bench) openblas(ctx context.Context, core string) (*openblas, error) {

@@ -18,23 +18,23 @@ import (
 // byte255 is the factor for pixels from 0 to 255 that a model takes from 0 to 1.
 const byte255 = "0.00392156862745098"
 
-// A course is data to learn from and data to be judged by, as flags.
-type course struct{ learn, judge []string }
+// A split is training data and test data, as flags.
+type split struct{ train, test []string }
 
-// mnist is the course of MNIST's 60,000 images, judged by the shared ones, 5,000 of the other 10,000. Pixels go
-// through scale.
-func (b *bench) mnist(scale string) course {
+// mnist is the split of MNIST: 60,000 training images, and the shared test images, 5,000 of 10,000. Pixels are
+// multiplied by scale.
+func (b *bench) mnist(scale string) split {
 	of := func(name string) []string {
 		path := filepath.Join(b.shared, "fixtures", "datasets", "mnist", name)
 		return []string{"--data", path + "-images-idx3-ubyte.gz", "--labels", path + "-labels-idx1-ubyte.gz", "--scale", scale}
 	}
-	return course{of("train"), of("t10k-even")}
+	return split{of("train"), of("t10k-even")}
 }
 
-// tested is the number of images that mnist judges by.
+// tested is the number of test images of mnist.
 const tested = 5000
 
-// do runs a command that writes a model, without what costs time and is not asked for here, and returns its report.
+// do runs a command that writes a model, without options that cost time and are not measured here, and returns its report.
 func (b *bench) do(ctx context.Context, args ...string) (*report.Report, error) {
 	fmt.Fprintln(os.Stderr, "mcompress", strings.Join(args, " "))
 	var complaint strings.Builder
@@ -64,9 +64,9 @@ func (b *bench) learn(ctx context.Context, data []string, args ...string) (pass.
 	return r.Training[0], nil
 }
 
-// accuracy is the share of right answers of a model.
-func (b *bench) accuracy(ctx context.Context, model string, judge []string) (float64, error) {
-	args := append([]string{"--json", "verify", model, model, "--no-layers", "--batch", "50"}, judge...)
+// accuracy is the top-1 accuracy of a model.
+func (b *bench) accuracy(ctx context.Context, model string, evaluate []string) (float64, error) {
+	args := append([]string{"--json", "verify", model, model, "--no-layers", "--batch", "50"}, evaluate...)
 	out, err := exec.CommandContext(ctx, b.tool, args...).Output()
 	if err != nil {
 		return 0, fmt.Errorf("verify %s: %w", model, err)
@@ -81,10 +81,10 @@ func (b *bench) accuracy(ctx context.Context, model string, judge []string) (flo
 	return facts.Verification.Accuracy.After, nil
 }
 
-// errorsOf is the number of wrong answers among the images that mnist judges by.
-func (b *bench) errorsOf(ctx context.Context, model string, c course) (int, error) {
-	share, err := b.accuracy(ctx, model, c.judge)
-	return int((1-share)*tested + 0.5), err
+// errorsOf is the number of errors on the test images of mnist.
+func (b *bench) errorsOf(ctx context.Context, model string, c split) (int, error) {
+	fraction, err := b.accuracy(ctx, model, c.test)
+	return int((1-fraction)*tested + 0.5), err
 }
 
 // trainFile is a path in the bench's folder for training.

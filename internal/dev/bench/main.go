@@ -1,4 +1,4 @@
-// Command bench measures mcompress beside its peers, in one run on one machine, and
+// Command bench measures mcompress and its peers, in one run on one machine, and
 // writes docs/benchmarks.md. Seconds differ from machine to machine: what counts are
 // the ratios within a run.
 //
@@ -99,8 +99,8 @@ func (b *bench) run(ctx context.Context, only, out string) error {
 	}
 	text := head
 	for _, s := range sections {
-		asked := slices.Contains(strings.Split(only, ","), s.name)
-		if !asked && (only != "" || s.named) || s.name == "large" && !b.large {
+		named := slices.Contains(strings.Split(only, ","), s.name)
+		if !named && (only != "" || s.named) || s.name == "large" && !b.large {
 			text += section(string(doc), s.name) // as the last run left it
 			continue
 		}
@@ -117,7 +117,7 @@ func (b *bench) run(ctx context.Context, only, out string) error {
 func begin(name string) string { return "<!-- " + name + " -->\n" }
 func end(name string) string   { return "<!-- /" + name + " -->\n\n" }
 
-// section is what stands in doc between name's marks, marks included.
+// section is the text of doc between name's marks, marks included.
 func section(doc, name string) string {
 	i, j := strings.Index(doc, begin(name)), strings.Index(doc, end(name))
 	if i < 0 || j < i {

@@ -32,7 +32,7 @@ func (b *bench) peer(ctx context.Context, args ...string) (cost, error) {
 		return cost{}, fmt.Errorf("%s: %w: %s", strings.Join(args, " "), err, last(stderr.String()))
 	}
 	var c cost
-	// A peer's own words, such as a bar of progress, may stand in front of it on the same line.
+	// A peer's own words, such as a bar of progress, may precede it on the same line.
 	if err := json.Unmarshal(out[max(0, bytes.LastIndexByte(out, '{')):], &c); err != nil {
 		return cost{}, fmt.Errorf("%s: %w", strings.Join(args, " "), err)
 	}
@@ -45,7 +45,7 @@ func (b *bench) peer(ctx context.Context, args ...string) (cost, error) {
 //go:embed runtime.py
 var runtimeScript string
 
-// complete is a script behind what all share.
+// complete is a script after the common part.
 func complete(script string) string { return runtimeScript + "\n\n" + script }
 
 // part runs a part of a script, which its first argument names, and returns what it prints.

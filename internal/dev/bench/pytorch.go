@@ -12,7 +12,7 @@ import (
 //go:embed pytorch.py
 var torchScript string
 
-// A torch is a process of PyTorch that trains when it is asked to.
+// A torch is a process of PyTorch that trains on request.
 type torch struct{ talker }
 
 func (b *bench) pytorch(ctx context.Context, tr training, threads int) (*torch, error) {

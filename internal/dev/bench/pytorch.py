@@ -10,7 +10,7 @@ BN = nn.BatchNorm2d
 
 
 class Block(nn.Module):
-    """Two convolutions beside a way around them (He et al., Deep Residual Learning, 2015, figure 2)."""
+    """Two convolutions with a shortcut connection (He et al., Deep Residual Learning, 2015, figure 2)."""
 
     def __init__(self, a, b, stride):
         super().__init__()

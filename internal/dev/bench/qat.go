@@ -43,7 +43,7 @@ func (b *bench) qatRow(ctx context.Context, model, method string, data bool) (st
 	quantized, tuned, qat := b.trainFile("qat.quantized.onnx"), b.trainFile("qat.float.onnx"), b.trainFile("qat.onnx")
 	row := ""
 	evaluate := func(path string) error {
-		accuracy, err := b.accuracy(ctx, path, c.judge)
+		accuracy, err := b.accuracy(ctx, path, c.test)
 		row += " " + percent(accuracy) + " |"
 		return err
 	}
@@ -54,7 +54,7 @@ func (b *bench) qatRow(ctx context.Context, model, method string, data bool) (st
 			args = append(args, "--"+w)
 		}
 		if data {
-			args = append(args, c.learn...)
+			args = append(args, c.train...)
 		}
 		if _, err := b.do(ctx, args...); err != nil {
 			return err
@@ -62,7 +62,7 @@ func (b *bench) qatRow(ctx context.Context, model, method string, data bool) (st
 		return evaluate(quantized)
 	}
 	train := func(out string, more ...string) error {
-		_, err := b.learn(ctx, c.learn, slices.Concat([]string{"finetune", model, "-o", out, "--epochs", "1", "--batch", "64", "--lr", "8e-3", "--validate", "0.05"}, more)...)
+		_, err := b.learn(ctx, c.train, slices.Concat([]string{"finetune", model, "-o", out, "--epochs", "1", "--batch", "64", "--lr", "8e-3", "--validate", "0.05"}, more)...)
 		return err
 	}
 	for _, step := range []func() error{

@@ -76,7 +76,7 @@ func (b *bench) match(ctx context.Context, m match) (string, error) {
 	args := slices.Concat([]string{b.tool, "quantize", in, "-o", ours.out, "--report", "none", "--no-verify", "--digest", "none", "--no-sync", "--workers", "2", "--quiet"}, m.ours)
 	if m.samples > 0 {
 		data := filepath.Join(folder, "samples.npz")
-		if _, err := b.judge(ctx, "samples", in, data, fmt.Sprint(m.samples)); err != nil {
+		if _, err := b.evaluate(ctx, "samples", in, data, fmt.Sprint(m.samples)); err != nil {
 			return "", err
 		}
 		args = append(args, "--data", data)
@@ -102,20 +102,20 @@ func (b *bench) match(ctx context.Context, m match) (string, error) {
 	for _, s := range subjects {
 		paths = append(paths, s.out)
 	}
-	text, err := b.judge(ctx, append([]string{"judge"}, paths...)...)
+	text, err := b.evaluate(ctx, append([]string{"evaluate"}, paths...)...)
 	if err != nil {
 		return "", err
 	}
 	return matchRows(m, subjects, got, strings.Split(strings.TrimSpace(text), "\n")), nil
 }
 
-// matchRows are the lines of the table; models too large to be judged come with nothing judged.
-func matchRows(m match, subjects []subject, got map[string]cost, judged []string) string {
+// matchRows are the lines of the table; models too large to be evaluated have no results.
+func matchRows(m match, subjects []subject, got map[string]cost, evaluated []string) string {
 	var t strings.Builder
 	for i, s := range subjects {
 		first, lowest, ms := "", "", ""
-		if judged != nil {
-			first, lowest, ms = judgement(judged[i])
+		if evaluated != nil {
+			first, lowest, ms = evaluation(evaluated[i])
 		}
 		ratio := ""
 		if i > 0 {
@@ -126,8 +126,8 @@ func matchRows(m match, subjects []subject, got map[string]cost, judged []string
 	return t.String()
 }
 
-// judgement is a line of judge: decibels and milliseconds, and one more word, why it does not run.
-func judgement(line string) (first, lowest, ms string) {
+// evaluation is a line of evaluate: decibels and milliseconds, or the reason why it does not run.
+func evaluation(line string) (first, lowest, ms string) {
 	fields := strings.SplitN(line, " ", 4)
 	if len(fields) == 4 {
 		return "does not run", "", ""
@@ -135,7 +135,7 @@ func judgement(line string) (first, lowest, ms string) {
 	return fields[0], fields[1], fields[2]
 }
 
-// judge runs a part of quality.py and returns what it prints.
-func (b *bench) judge(ctx context.Context, args ...string) (string, error) {
+// evaluate runs a part of quality.py and returns what it prints.
+func (b *bench) evaluate(ctx context.Context, args ...string) (string, error) {
 	return b.part(ctx, "quality.py", qualityScript, args)
 }

@@ -2,7 +2,7 @@
 
   samples MODEL OUT N     N samples as peers.py calibrates with, one array for each input
   nncf MODEL OUT          NNCF's 4-bit weights in groups of 32, of a model whose data may be external
-  judge SOURCE MODEL...   for each model a line: SQNR of the first output and the lowest of any in dB, least latency in ms, or why it does not run
+  evaluate SOURCE MODEL...   for each model a line: SQNR of the first output and the lowest of any in dB, least latency in ms, or why it does not run
 """
 import os, sys, time
 import numpy as np
@@ -50,7 +50,7 @@ def sqnr(pairs):
         yield 10 * np.log10(signal / noise) if noise > 0 else np.inf
 
 
-def judge(source, *models):
+def evaluate(source, *models):
     s = session(source, 2)
     feeds = list(inputs(s, 11, TESTED))
     want = [s.run(None, f) for f in feeds]

@@ -1,10 +1,10 @@
-"""What the benchmark needs of Python: peers with options, and outputs side by side.
+"""The Python parts of the benchmark: peers with options, and comparison of outputs.
 
   quantize IN OUT OPS         quantize_dynamic, int8 per channel, of these operators
   zeros OUT                   one MatMul whose 1024x1024 weight is zero in nine of ten places
-  equal A B                   fails unless both give the same bits
+  equal A B                   fails unless both are bit-identical
   multiply                    for each size on stdin, the seconds of one product of float32 squares; first OpenBLAS's core
-  models DIR TOOL OUT         a Markdown table of every model under DIR: ONNX Runtime beside TOOL
+  models DIR TOOL OUT         a Markdown table of every model under DIR: ONNX Runtime and TOOL
 """
 import ctypes, glob, os, subprocess, sys, time
 import numpy as np, onnx
@@ -29,7 +29,7 @@ def zeros(dst):
 
 
 def core():
-    """What OpenBLAS says that it runs on, if numpy brings its own."""
+    """The kernels that OpenBLAS reports, if numpy brings its own."""
     for lib in glob.glob(os.path.join(os.path.dirname(np.__file__), "..", "numpy.libs", "libscipy_openblas64_*")):
         name = ctypes.CDLL(lib).scipy_openblas_get_corename64_
         name.restype = ctypes.c_char_p
@@ -88,7 +88,7 @@ def sqnr(ya, yb):
     return worst
 
 
-def judge(src, dst, x, ref):
+def evaluate(src, dst, x, ref):
     """Size ratio and lowest SQNR of dst, or what is wrong with it."""
     ratio = os.path.getsize(dst) / os.path.getsize(src)
     if ref is None:
@@ -118,11 +118,11 @@ def models(folder, tool, out):
             dst = os.path.join(out, "theirs.onnx")
             code = f"import sys\nfrom onnxruntime.quantization import QuantType, quantize_dynamic\nquantize_dynamic({src!r}, {dst!r}, per_channel=True, weight_type=QuantType.QInt8, op_types_to_quantize={ops.split(',') if ops else None!r})"
             p = subprocess.run([sys.executable, "-c", code], capture_output=True)
-            cells += judge(src, dst, x, ref) if p.returncode == 0 else ("**fails**", "")
+            cells += evaluate(src, dst, x, ref) if p.returncode == 0 else ("**fails**", "")
         for method in ("dynamic-int8", "weight-int8"):
             dst = os.path.join(out, "ours.onnx")
             p = subprocess.run([tool, "quantize", src, "-o", dst, "--method", method, "--report", "none", "--no-verify", "--quiet"], capture_output=True)
-            cells += judge(src, dst, x, ref) if p.returncode == 0 else ("**fails**", "")
+            cells += evaluate(src, dst, x, ref) if p.returncode == 0 else ("**fails**", "")
         print(f"| {os.path.basename(os.path.dirname(src))} | " + " | ".join(cells) + " |", flush=True)
 
 

@@ -1,9 +1,9 @@
-"""Inputs of the shared real models: samples to calibrate on, and others to be judged by.
+"""Inputs of the shared real models: calibration samples, and held-out ones.
 
   FIXTURES PHOTOS OUT     for every model OUT/NAME.npz, arrays by input, one row a sample, and OUT/NAME.test.npz, with labels where there are some
 
-What has data of its own takes that; pictures, sound and texts are cut to what a model reads, and the rest gets random numbers of its range.
-PHOTOS holds the shared images as PPM. Samples that calibrate and samples that judge never come from the same picture, half of a recording, or text.
+Models with data use that; pictures, sound and texts are cut to the size of the input, and others get random inputs of its range.
+PHOTOS holds the shared images as PPM. Calibration and held-out samples never come from the same picture, half of a recording, or text.
 """
 import glob, gzip, os, sys, wave
 import numpy as np
@@ -54,8 +54,8 @@ def crops(sources, n, h, w):
 
 def pictures(h, w, mean=0, std=1, order=RGB, layout=(2, 0, 1), n=16, tested=8, texts=False, convert=lambda x: x):
     whole = [picture(p) for p in (("text_cls", "text_det") if texts else ("daisy", "rose", "tulip"))]
-    learn, judge = ([p[:, :p.shape[1] // 2] for p in whole], [p[:, p.shape[1] // 2:] for p in whole]) if texts else (whole[:2], whole[2:])
-    for sources, count in ((learn, n), (judge, tested)):
+    learn, evaluate = ([p[:, :p.shape[1] // 2] for p in whole], [p[:, p.shape[1] // 2:] for p in whole]) if texts else (whole[:2], whole[2:])
+    for sources, count in ((learn, n), (evaluate, tested)):
         x = np.stack([convert(((c[..., order] - mean) / std)).transpose(layout) for c in crops(sources, count, h, w)])
         yield [x.astype(np.float32)], None
 
@@ -90,7 +90,7 @@ def magika():
 
 
 def sms():
-    """Calibrated on texts to train on; judged by every other one of all, as the centroids come from those to train on."""
+    """Calibrated on training texts; evaluated on every other one of all, as the centroids come from the training texts."""
     z = np.load(data("sms_spam", "sms800_tokens.npz"))
     ids, mask = z["input_ids"].astype(np.int64), z["attention_mask"].astype(np.int64)
     train = np.flatnonzero(z["is_test"] == 0)[::7]
@@ -198,7 +198,7 @@ def uniform(*shape, low=-1, high=1, more=()):
 
 
 def tokens(name, past):
-    """Ids behind a past of random keys and values, in the types that the model takes."""
+    """Ids after a past of random keys and values, in the types that the model takes."""
     types = {"tensor(int32)": np.int32, "tensor(int64)": np.int64, "tensor(float16)": np.float16, "tensor(float)": np.float32}
     for n in (16, 32):
         columns = []

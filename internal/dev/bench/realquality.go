@@ -22,7 +22,7 @@ var realDataScript string
 //go:embed realquality.py
 var realQualityScript string
 
-// A family is ways to quantize that stand in one table: ours, and those of ONNX Runtime whose names begin so.
+// A family is quantizers in one table: ours, and those of ONNX Runtime whose names begin so.
 type family struct {
 	title, theirs string
 	ours          []string // methods and options of quantize, which get samples if they end so
@@ -76,7 +76,7 @@ func (o *outcome) decibels() float64 {
 	return *o.SQNR
 }
 
-// right is the share of right answers, up to those of the model itself: more is chance.
+// right is the top-1 accuracy, at most that of the source: more is chance.
 func (o *outcome) right(float *outcome) float64 {
 	if o.Right == nil || float.Right == nil {
 		return 0
@@ -102,18 +102,18 @@ func (o *outcome) String() string {
 // What counts as no larger, and as no less.
 const sizeSlack, decibelSlack = 1.01, 0.05
 
-// A verdict says how one of their outcomes stands to ours.
-type verdict int
+// A comparison is the result of one of their outcomes against ours.
+type comparison int
 
 const (
-	won verdict = iota
+	won comparison = iota
 	equal
 	lost
 )
 
-// verdictOf is won where theirs fails, makes nothing smaller, or one of ours is nowhere behind it and somewhere ahead; lost where none of ours
-// is nowhere behind it.
-func verdictOf(float, theirs *outcome, ours []*outcome) verdict {
+// compareWith is won where theirs fails, makes nothing smaller, or one of ours is as good in all figures and better in one; lost where none of ours
+// is as good in all figures.
+func compareWith(float, theirs *outcome, ours []*outcome) comparison {
 	v := lost
 	if theirs.Why != "" || theirs.Size >= 1 {
 		return won
@@ -237,9 +237,9 @@ func (b *bench) hold(ctx context.Context, c *contest, folder, model string) erro
 	for _, f := range families {
 		for i, name := range f.ours {
 			path := filepath.Join(out, fmt.Sprintf("%s%d.onnx", f.theirs, i))
-			options, wants := strings.CutSuffix(name, withSamples)
+			options, sampled := strings.CutSuffix(name, withSamples)
 			call := strings.Fields(options)
-			if wants {
+			if sampled {
 				call = append(call, "--data", samples+".npz")
 			}
 			if why := b.quantized(ctx, model, path, append([]string{"--method"}, call...)); why != "" {
@@ -255,7 +255,7 @@ func (b *bench) hold(ctx context.Context, c *contest, folder, model string) erro
 	}
 	c.float, c.ours, c.theirs = all[0], append(all[1:len(args):len(args)], failed...), all[len(args):]
 	for _, o := range c.theirs {
-		if verdictOf(c.float, o, c.ours) != lost {
+		if compareWith(c.float, o, c.ours) != lost {
 			continue
 		}
 		path, size := filepath.Join(out, "auto.onnx"), fmt.Sprint(o.Bytes+bytesOf(model)-c.float.Bytes) // doc strings, which we keep, left out
@@ -263,7 +263,7 @@ func (b *bench) hold(ctx context.Context, c *contest, folder, model string) erro
 			fmt.Fprintln(os.Stderr, c.name, o.Name, why)
 			continue
 		}
-		auto, err := b.outcomes(ctx, []string{"judge", model, samples, out, fmt.Sprintf("--auto --target-size %d=%s", o.Bytes, path)})
+		auto, err := b.outcomes(ctx, []string{"evaluate", model, samples, out, fmt.Sprintf("--auto --target-size %d=%s", o.Bytes, path)})
 		if err != nil {
 			return err
 		}
@@ -293,8 +293,8 @@ func (b *bench) outcomes(ctx context.Context, args []string) ([]*outcome, error)
 func (b *bench) quantized(ctx context.Context, model, out string, call []string) string {
 	args := append([]string{"quantize", model, "-o", out}, call...)
 	args = append(args, "--report", "none", "--no-verify", "--digest", "none", "--no-sync", "--workers", "1", "--quiet")
-	if said, err := exec.CommandContext(ctx, b.tool, args...).CombinedOutput(); err != nil {
-		return last(string(said))
+	if output, err := exec.CommandContext(ctx, b.tool, args...).CombinedOutput(); err != nil {
+		return last(string(output))
 	}
 	return ""
 }

@@ -1,10 +1,10 @@
 """ONNX Runtime's quantizers on one model at many settings, and what their files and others are worth.
 
-  judge MODEL SAMPLES FOLDER NAME=FILE...     one JSON line for each NAME
+  evaluate MODEL SAMPLES FOLDER NAME=FILE...     one JSON line for each NAME
   peers MODEL SAMPLES FOLDER NAME=FILE...     then also one for each setting
 
-A line holds the bytes, the size beside the model's, the lowest SQNR of an output in dB, the share of right answers if there are labels, or why there is nothing.
-Samples to calibrate on are in SAMPLES.npz, those to be judged by in SAMPLES.test.npz.
+A line holds the bytes, the size relative to the source, the lowest SQNR of an output in dB, the top-1 accuracy if there are labels, or the reason why there is no file.
+Samples to calibrate on are in SAMPLES.npz, held-out ones in SAMPLES.test.npz.
 """
 import contextlib, json, logging, os, sys
 import numpy as np, onnx
@@ -85,7 +85,7 @@ def weight(path):
 def outputs(path):
     s = session(path, 1)
     names = {i.name for i in s.get_inputs()}
-    return [s.run(None, {k: v for k, v in row.items() if k in names}) for row in (spoken(r) for r in JUDGE)]
+    return [s.run(None, {k: v for k, v in row.items() if k in names}) for row in (spoken(r) for r in HELD_OUT)]
 
 
 def spoken(row):
@@ -115,7 +115,7 @@ def sqnr(want, got):
 
 
 def right(got):
-    """The share of right classes; of texts, of those that lie nearest to the centroid of their class."""
+    """The top-1 accuracy; of texts, the fraction that is nearest to the centroid of their class."""
     if LABELS is None:
         return None
     if os.path.basename(SAMPLES) != SPAM:
@@ -158,6 +158,6 @@ def main():
 
 
 LEARN, _ = feeds(".npz")
-JUDGE, LABELS = feeds(".test.npz")
+HELD_OUT, LABELS = feeds(".test.npz")
 WANT = outputs(MODEL)
 main()

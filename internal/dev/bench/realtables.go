@@ -7,16 +7,16 @@ import (
 	"strings"
 )
 
-// realTables writes what came of the contests: how many settings were won, then a table for each family.
+// realTables writes the results of the contests: how many settings were won, then a table for each family.
 func realTables(all []*contest) string {
 	slices.SortFunc(all, func(a, b *contest) int { return cmp.Compare(a.name, b.name) })
 	var t strings.Builder
 	t.WriteString("## Real models, every quantizer at many settings\n\n")
-	t.WriteString("Size of the file, doc strings left out, beside the model's; share of right answers where there are labels; lowest SQNR of an output in dB, in ONNX Runtime. Samples to calibrate\n")
-	t.WriteString("on, the same for both, are others than those that judge: MNIST's training images, every fifth image of CIFAR-10, other pictures, the other half of a recording, other texts.\n")
-	t.WriteString("Control models get random numbers. ONNX Runtime's settings are its defaults, then combinations of what its tools offer; static ones but the default are preprocessed. A setting is\n")
-	t.WriteString("lost (**bold**) if none of our files is at most 1 % larger, has no fewer right answers (more than the model itself has are chance) and no less SQNR; it is won if\n")
-	t.WriteString("one is, and is better in some of that, or if ONNX Runtime fails or makes nothing smaller. Where no single setting of ours will do, `--auto --target-size` is told their bytes.\n\n")
+	t.WriteString("Ratio of the file sizes, doc strings excluded; top-1 accuracy where there are labels; lowest SQNR of an output in dB, in ONNX Runtime. Samples to calibrate\n")
+	t.WriteString("on, the same for both, are separate from the test samples: MNIST's training images, every fifth image of CIFAR-10, other pictures, the other half of a recording, other texts.\n")
+	t.WriteString("Control models get random inputs. ONNX Runtime's settings are its defaults, then combinations of what its tools offer; static ones but the default are preprocessed. A setting is\n")
+	t.WriteString("lost (**bold**) if none of our files is at most 1 % larger, has no lower accuracy (more than the source has is chance) and no lower SQNR; it is won if\n")
+	t.WriteString("one is, and is better in some of that, or if ONNX Runtime fails or makes nothing smaller. Where no single setting of ours is sufficient, `--auto --target-size` gets their size.\n\n")
 	t.WriteString(tally(all))
 	t.WriteString(chosen(all))
 	for _, f := range families {
@@ -39,7 +39,7 @@ func chosen(all []*contest) string {
 	return "\nWhere none of our single settings meets one of theirs, `--auto` gets as many bytes:\n\n| model | | |\n|---|---|---|\n" + t.String()
 }
 
-// tally counts settings by verdict.
+// tally counts settings by result.
 func tally(all []*contest) string {
 	var n [lost + 1]int
 	models, failed, missing := 0, 0, ""
@@ -49,7 +49,7 @@ func tally(all []*contest) string {
 			continue
 		}
 		for _, o := range c.theirs {
-			n[verdictOf(c.float, o, c.ours)]++
+			n[compareWith(c.float, o, c.ours)]++
 			if o.Why != "" {
 				failed++
 			}
@@ -92,7 +92,7 @@ func (f family) table(all []*contest) string {
 
 // cell is that of one of theirs.
 func (c *contest) cell(o *outcome) string {
-	if verdictOf(c.float, o, c.ours) == lost {
+	if compareWith(c.float, o, c.ours) == lost {
 		return "**" + o.String() + "**"
 	}
 	return o.String()

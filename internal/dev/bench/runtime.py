@@ -1,4 +1,4 @@
-"""What the scripts of this folder share of ONNX Runtime and its tools. The others are run behind it, in its names."""
+"""Common parts of the scripts of this folder: ONNX Runtime and its tools. The others are run after it, in its namespace."""
 import contextlib, os
 
 

@@ -147,7 +147,7 @@ func (b *bench) largest(ctx context.Context) (string, error) {
 		big.name, c.Seconds, c.Peak, bytesOf(in), size), nil
 }
 
-// copies measures what reading the input and writing the output cost anybody.
+// copies measures reading the input and writing the output.
 func (b *bench) copies(ctx context.Context, in string, out int64, got map[string]cost) error {
 	target := filepath.Join(b.dir, "out", "dd")
 	dd := command(ddName, "dd", "if=/dev/zero", "of="+target, "bs=1M", fmt.Sprintf("count=%d", out>>20), "status=none")

@@ -56,7 +56,7 @@ func (b *bench) train(ctx context.Context) (string, error) {
 	var t strings.Builder
 	t.WriteString("## A step of training\n\n")
 	fmt.Fprintf(&t, "Forward, backward and update, by `finetune` and by PyTorch (eager, updates fused), in turn, rounds: %d. BatchNormalization\n", b.runs)
-	t.WriteString("goes by the batch. The least time of all steps, and the median, in ms; reading samples counts on the side of `finetune` only.\n\n")
+	t.WriteString("depends on the batch. The least time of all steps, and the median, in ms; reading samples counts on the side of `finetune` only.\n\n")
 	t.WriteString("| model | threads | finetune, least | PyTorch, least | finetune ÷ PyTorch | finetune, median | PyTorch, median | finetune ÷ PyTorch |\n|---|---:|---:|---:|---:|---:|---:|---:|\n")
 	for _, tr := range []training{smallMLP, smallCNN, resnet} {
 		for _, threads := range []int{2, 1} {

@@ -4,10 +4,10 @@
   cnn OUT                             three convolutions for images of 3x32x32, each with Relu and a pool, and a layer of ten classes
   samples OUT INPUT COUNT CLASSES SHAPE...
                                       an archive of normally distributed samples for this input, and of labels
-  apart A B                           the largest difference of a weight of A and B, beside the largest of A
+  difference A B                           the largest difference of a weight of A and B, and the largest weight of A
   halves IN A B                       a file of CIFAR-10, every other image to each of two
   texts IN TRAIN                      the token ids of the SMS texts that embeddings are trained on
-  spam IN MODEL...                    for each model, the share of test texts nearest to the right centroid of the train texts
+  spam IN MODEL...                    for each model, the fraction of test texts nearest to the right centroid of the train texts
 """
 import sys
 import numpy as np, onnx
@@ -21,7 +21,7 @@ def save(path, nodes, weights, shape, classes):
 
 
 def rectified(rng, *shape, fan):
-    """He's weights for layers whose inputs went through Relu."""
+    """He's weights for layers whose inputs are outputs of Relu."""
     return (rng.standard_normal(shape) * np.sqrt(2 / fan)).astype(np.float32)
 
 
@@ -61,7 +61,7 @@ def weights(path):
     return {w.name: numpy_helper.to_array(w) for w in onnx.load(path).graph.initializer}
 
 
-def apart(a, b):
+def difference(a, b):
     a, b = weights(a), weights(b)
     floats = [name for name, w in a.items() if w.dtype == np.float32]
     print(max(np.abs(a[n] - b[n]).max() for n in floats), max(np.abs(a[n]).max() for n in floats))

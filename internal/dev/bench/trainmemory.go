@@ -28,7 +28,7 @@ var layouts = []struct {
 	{"`--checkpoint auto --storage float16`", map[string]string{"checkpoint": "auto", "storage": "float16"}},
 }
 
-// trainMemory says what computing again saves and costs, and trains a student under a budget.
+// trainMemory measures activation checkpointing, and trains a student under a budget.
 func (b *bench) trainMemory(ctx context.Context) (string, error) {
 	plain := resnet
 	plain.set = map[string]string{"optimizer": "sgd", "lr": "1e-3", "batch-statistics": "true"}
@@ -62,7 +62,7 @@ func (b *bench) trainMemory(ctx context.Context) (string, error) {
 	return t.String() + "\n" + many + "\n" + budget, err
 }
 
-// batch128 is the first layout beside the last one where activations are most of the memory.
+// batch128 is the first layout and the last one where activations are most of the memory.
 func (b *bench) batch128(ctx context.Context, tr training) (string, error) {
 	tr.batch, tr.net = 128, "resnet128"
 	tr.data = []string{"input", "128", "1000", "3", "224", "224"}
@@ -107,7 +107,7 @@ func (b *bench) layoutTimes(ctx context.Context, tr training) ([]float64, error)
 	return out, nil
 }
 
-// taught is what a process that trained says.
+// taught is the output of a training process.
 type taught struct {
 	pass.Training
 	path string  // of the result
@@ -181,7 +181,7 @@ func reported(folder string) (pass.Training, error) {
 	return r.Training[0], nil
 }
 
-// budget trains a student with half the memory that it needs by itself.
+// budget trains a student with half the memory that it needs without a budget.
 func (b *bench) budget(ctx context.Context) (string, error) {
 	student := resnet
 	student.batch = 16
@@ -202,15 +202,15 @@ func (b *bench) budget(ctx context.Context) (string, error) {
 		return "", err
 	}
 	defer os.Remove(tight.path)
-	text, err := b.helper(ctx, "apart", plain.path, tight.path)
+	text, err := b.helper(ctx, "difference", plain.path, tight.path)
 	if err != nil {
 		return "", err
 	}
-	var apart, most float64
-	if _, err := fmt.Sscan(text, &apart, &most); err != nil {
+	var difference, most float64
+	if _, err := fmt.Sscan(text, &difference, &most); err != nil {
 		return "", err
 	}
-	return fmt.Sprintf("A student of that shape, batch %d, beside a teacher of the same: %s are planned, %.0f MiB resident. Under `--memory-budget` of half of\n"+
-		"that, %.0f MiB: %s are planned, %.0f MiB resident (%+.0f MiB beside the budget); %s.\nAfter 3 steps no weight is further off than %.1e of the largest.\n",
-		student.batch, humanize.IBytes(uint64(plain.need())), plain.peak, mib(half), humanize.IBytes(uint64(tight.need())), tight.peak, tight.peak-mib(half), tight.Layout, apart/most), nil
+	return fmt.Sprintf("A student of that shape, batch %d, with a teacher of the same: %s are planned, %.0f MiB resident. Under `--memory-budget` of half of\n"+
+		"that, %.0f MiB: %s are planned, %.0f MiB resident (%+.0f MiB compared with the budget); %s.\nAfter 3 steps no weight is further off than %.1e of the largest.\n",
+		student.batch, humanize.IBytes(uint64(plain.need())), plain.peak, mib(half), humanize.IBytes(uint64(tight.need())), tight.peak, tight.peak-mib(half), tight.Layout, difference/most), nil
 }
