@@ -65,7 +65,7 @@ func (f *fakeQuant) observe(ctx context.Context, env *environment, m *ir.Model, 
 	return f.observeActivations(c)
 }
 
-// observeWeights records the lazy tensors of dequantized weights. A weight that was quantized before and no longer is, stays float.
+// observeWeights records the lazy tensors of dequantized weights. A weight that was quantized before and no longer is, is kept in float.
 func (f *fakeQuant) observeWeights(rows []pass.Row, params map[string]*parameter) error {
 	for _, w := range f.weights {
 		w.tensor = nil

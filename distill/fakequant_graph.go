@@ -78,7 +78,7 @@ func (b *fakeQuantBuilder) isQuantizedWeight(v *ir.Value) bool {
 	return v != nil
 }
 
-// once returns the fake-quantized v that all consumers of v share.
+// once returns the fake-quantized v for all consumers of v.
 func (b *fakeQuantBuilder) once(v *ir.Value, quantize func() *ir.Value) *ir.Value {
 	if b.quantized[v] == nil {
 		b.quantized[v] = quantize()

@@ -12,7 +12,7 @@ import (
 	"github.com/mcompress/mcompress/pass"
 )
 
-// An environment is the model and the resources that all parts of a training run share.
+// An environment is the model and the resources of all parts of a training run.
 type environment struct {
 	model   *ir.Model
 	eval    *ir.Eval

@@ -15,9 +15,7 @@ const maxMethods = 40
 func manyMethods() []string {
 	return []string{
 		"cmd/mcompress.tool",
-		"distill.Trainer",
 		"internal/dev/bench.bench",
-		"internal/engine/grad.Tape",
 	}
 }
 

@@ -6,24 +6,22 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// A rewrite puts operators whose gradients are known, and keep little, in the place of what exporters write. It
-// reports whether it did. n is the node that the pattern is found by: the last one where there are several.
+// A rewrite replaces what exporters write by operators whose gradients are supported and store little. It reports whether it replaced
+// something. n is the node that identifies the pattern: the last one of several.
 type rewrite struct {
 	domain, typ string
 	apply       func(t *Tape, n *ir.Node) bool
 }
 
-// rewrites is the list in the order of stages: the nodes of a later one are looked for when what the earlier ones made has
-// types.
+// rewrites is the list of stages: the patterns of a stage are searched when the results of earlier stages have types.
 var rewrites = [][]rewrite{
-	append(contribRewrites, rewrite{"", "GroupNormalization", groupNorm}, rewrite{"", "MaxPool", reluBehindPool}),
+	append(contribRewrites, rewrite{"", "GroupNormalization", groupNorm}, rewrite{"", "MaxPool", reluAfterPool}),
 	{{"", "Div", layerNormOf}, {"", "Mul", geluOf}},
 	{{"", "MatMul", attentionOf}},
 	{{"", "MatMul", transposedOperands}},
 }
 
-// canonical applies the rewrites of the first stage that has any. It reports whether there was one: types are to be
-// inferred again then.
+// canonical applies the first stage with a match. It reports whether there was one: types are inferred again then.
 func (t *Tape) canonical() bool {
 	t.markNeeds()
 	for _, stage := range rewrites {
@@ -47,7 +45,7 @@ func (t *Tape) rewrite(stage []rewrite) bool {
 	return done
 }
 
-// is reports whether n, which may be nil, is an operator of that name; an empty domain is ONNX's own.
+// is reports whether n, which may be nil, is an operator of one of these types; an empty domain is ONNX's own.
 func is(n *ir.Node, domain string, types ...string) bool {
 	if n == nil || !slices.Contains(types, n.Op.Type) {
 		return false
@@ -55,7 +53,7 @@ func is(n *ir.Node, domain string, types ...string) bool {
 	return n.Op.Domain == domain || domain == "" && (ir.DefaultDomain(n.Op.Domain) || n.Op.Domain == newest)
 }
 
-// sweep removes nodes that nothing reads.
+// sweep removes nodes without consumers.
 func (t *Tape) sweep() {
 	for _, n := range slices.Backward(slices.Collect(t.Graph().Nodes())) {
 		if !slices.ContainsFunc(n.Outputs, func(v *ir.Value) bool { return v != nil && len(v.Uses()) > 0 }) {
@@ -64,7 +62,7 @@ func (t *Tape) sweep() {
 	}
 }
 
-// A builder adds nodes before one that they replace.
+// An inserter inserts nodes before the node that they replace.
 type inserter struct {
 	*Tape
 	at *ir.Node
@@ -91,8 +89,8 @@ func (b inserter) reshape(v *ir.Value, shape ...int64) *ir.Value {
 	return b.op("Reshape", []*ir.Value{v, b.Ints(shape...)}, ir.IntAttr("allowzero", 1))
 }
 
-// becomes lets v be read in the place of output i of n, under its name.
-func becomes(n *ir.Node, i int, v *ir.Value) {
+// replaceOutput replaces output i of n by v, which is renamed to it.
+func replaceOutput(n *ir.Node, i int, v *ir.Value) {
 	if i >= len(n.Outputs) || n.Outputs[i] == nil {
 		return
 	}

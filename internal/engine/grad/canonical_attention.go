@@ -6,22 +6,22 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// attentions is the rule for what attentionOf makes.
+// attentions is the rule of the operator that attentionOf builds.
 var attentions = []Rule{{Domain: own, Type: "AttentionKeep", Backward: func(t *Tape, n *ir.Node, dy []*ir.Value) ([]*ir.Value, error) {
 	in := []*ir.Value{n.Input(0), n.Input(1), n.Input(2), n.Input(3), n.Outputs[0], n.Outputs[1], dy[0]}
 	return t.Own("AttentionGrad", 3, in, n.Attrs...), nil
 }}}
 
-// attentionOf makes one operator of MatMul(Softmax(scale·MatMul(Q, K) + mask), V), which keeps no scores (Dao et al.,
-// FlashAttention, 2022, arXiv:2205.14135). Transpositions of what goes in and comes out become orders of axes. n is the second
-// product. A mask that is trained, such as a bias of positions, is left to the plain form.
+// attentionOf fuses MatMul(Softmax(scale·MatMul(Q, K) + mask), V) into one operator that stores no scores (Dao et al., FlashAttention,
+// 2022, arXiv:2205.14135). Transpositions of its inputs and output become permutations of axes. n is the second MatMul. A trained mask,
+// such as a position bias, is not fused.
 func attentionOf(t *Tape, n *ir.Node) bool {
 	weights := n.Input(0)
-	for is(weights.Producer(), "", "Identity", "Dropout") && onlyUser(weights) != nil && weights.Producer().Input(2) == nil {
+	for is(weights.Producer(), "", "Identity", "Dropout") && onlyConsumer(weights) != nil && weights.Producer().Input(2) == nil {
 		weights = weights.Producer().Input(0)
 	}
 	soft := weights.Producer()
-	if !is(soft, "", "Softmax") || onlyUser(weights) == nil || !isLastAxisSoftmax(t, soft) {
+	if !is(soft, "", "Softmax") || onlyConsumer(weights) == nil || !isLastAxisSoftmax(t, soft) {
 		return false
 	}
 	a := attention{Tape: t, scale: 1}
@@ -36,7 +36,7 @@ func attentionOf(t *Tape, n *ir.Node) bool {
 	return true
 }
 
-// isLastAxisSoftmax reports whether n is a softmax along the last axis alone.
+// isLastAxisSoftmax reports whether n is a softmax over the last axis only.
 func isLastAxisSoftmax(t *Tape, n *ir.Node) bool {
 	rank, axis := len(t.Shape(n.Input(0))), int64(-1)
 	if n.Op.Domain != newest && n.Graph().Opset("") < 13 {
@@ -45,23 +45,23 @@ func isLastAxisSoftmax(t *Tape, n *ir.Node) bool {
 	return rank > 0 && fromFront(n.Int("axis", axis), rank) == int64(rank-1)
 }
 
-// attention is what was found of the pattern.
+// attention is a match of the pattern.
 type attention struct {
 	*Tape
-	q, k, v ordered
+	q, k, v permutedValue
 	mask    *ir.Value
 	scale   float64
 }
 
-// An ordered is a value whose axes are taken in another order, nil for their own.
-type ordered struct {
+// A permutedValue is a value with permuted axes; a nil permutation is the identity.
+type permutedValue struct {
 	v    *ir.Value
 	perm []int64
 }
 
-// scores goes back from the scores: a sum with a mask, or none, of a product times numbers.
+// scores matches the scores: a product times numbers, with or without the sum with a mask.
 func (a *attention) scores(v *ir.Value) bool {
-	if onlyUser(v) == nil {
+	if onlyConsumer(v) == nil {
 		return false
 	}
 	sum := v.Producer()
@@ -69,7 +69,7 @@ func (a *attention) scores(v *ir.Value) bool {
 		return a.product(v)
 	}
 	for i := range 2 {
-		if mask := sum.Input(1 - i); !a.Needs(mask) && onlyUser(sum.Input(i)) != nil && a.product(sum.Input(i)) {
+		if mask := sum.Input(1 - i); !a.Needs(mask) && onlyConsumer(sum.Input(i)) != nil && a.product(sum.Input(i)) {
 			a.mask = mask
 			return slices.Equal(a.Shape(v), a.Shape(sum.Input(i)))
 		}
@@ -77,12 +77,12 @@ func (a *attention) scores(v *ir.Value) bool {
 	return false
 }
 
-// product goes back to the product of queries and keys.
+// product matches the product of queries and keys.
 func (a *attention) product(v *ir.Value) bool {
 	before := *a
 	for {
 		from, by := splitScale(a.Tape, v.Producer())
-		if from == nil || onlyUser(from) == nil {
+		if from == nil || onlyConsumer(from) == nil {
 			break
 		}
 		v, a.scale = from, a.scale*by
@@ -95,7 +95,7 @@ func (a *attention) product(v *ir.Value) bool {
 	return true
 }
 
-// splitScale is x and c where n is x·c or x/(1/c).
+// splitScale returns x and c if n is x·c or x/(1/c).
 func splitScale(t *Tape, n *ir.Node) (*ir.Value, float64) {
 	if !is(n, "", "Mul", "Div") {
 		return nil, 0
@@ -112,8 +112,8 @@ func splitScale(t *Tape, n *ir.Node) (*ir.Value, float64) {
 	return nil, 0
 }
 
-// side goes back through transpositions, and factors if those go into the scale.
-func (a *attention) side(v *ir.Value, scales bool) ordered {
+// side matches an operand: it skips transpositions, and factors if scales is set.
+func (a *attention) side(v *ir.Value, scales bool) permutedValue {
 	var perm []int64
 	for {
 		if from, by := splitScale(a.Tape, v.Producer()); scales && from != nil {
@@ -122,14 +122,14 @@ func (a *attention) side(v *ir.Value, scales bool) ordered {
 		}
 		p := v.Producer()
 		if !is(p, "", "Transpose") {
-			return ordered{v, perm}
+			return permutedValue{v, perm}
 		}
 		perm = composed(permOf(p, len(a.Shape(v))), perm)
 		v = p.Input(0)
 	}
 }
 
-// composed is the order of axes that first and then second make; nil is their own.
+// composed returns the composition of two permutations; nil is the identity.
 func composed(first, second []int64) []int64 {
 	if second == nil {
 		return first
@@ -141,8 +141,8 @@ func composed(first, second []int64) []int64 {
 	return out
 }
 
-// shape is that with the axes in their order.
-func (a *attention) shape(o ordered) []int64 {
+// shape returns the permuted shape.
+func (a *attention) shape(o permutedValue) []int64 {
 	return permuted(a.Shape(o.v), o.perm)
 }
 
@@ -157,8 +157,8 @@ func permuted(shape, perm []int64) []int64 {
 	return out
 }
 
-// fits reports whether the operator takes what was found: stacks of the same axes, of one type, and a mask that repeats
-// along axes of them.
+// fits reports whether the operator supports the match: stacks of the same axes, of one type, and a mask that broadcasts along some of
+// them.
 func (a *attention) fits() bool {
 	q, k, v := a.shape(a.q), a.shape(a.k), a.shape(a.v)
 	r := len(q)
@@ -172,7 +172,7 @@ func (a *attention) fits() bool {
 	return a.mask == nil || a.DType(a.mask) == dt && len(a.Shape(a.mask)) <= r
 }
 
-// replace puts the operator in the place of n and of what transposes its result. Keys come to n in columns.
+// replace replaces n and the transposition of its result by the operator. n consumes the keys in columns.
 func (a *attention) replace(n *ir.Node) {
 	r := len(a.Shape(n.Outputs[0]))
 	swapped := counted(r)
@@ -182,24 +182,24 @@ func (a *attention) replace(n *ir.Node) {
 	}
 	a.k.perm = composed(a.k.perm, swapped)
 	last, attrs := n, []*ir.Attr{ir.FloatAttr("scale", float32(a.scale))}
-	if next := onlyUser(n.Outputs[0]); is(next, "", "Transpose") {
+	if next := onlyConsumer(n.Outputs[0]); is(next, "", "Transpose") {
 		if perm := permOf(next, r); perm[r-1] == int64(r-1) {
 			last, attrs = next, append(attrs, ir.IntsAttr("permY", perm...))
 		}
 	}
 	b := inserter{a.Tape, last}
 	in := []*ir.Value{nil, nil, nil, a.mask}
-	for i, side := range []ordered{a.q, a.k, a.v} {
+	for i, side := range []permutedValue{a.q, a.k, a.v} {
 		in[i] = side.v
 		switch {
 		case side.perm == nil:
 		case side.perm[r-1] == int64(r-1):
 			attrs = append(attrs, ir.IntsAttr("perm"+"QKV"[i:i+1], side.perm...))
-		default: // elements of a row do not lie beside each other
+		default: // rows are not contiguous
 			in[i] = b.op("Transpose", []*ir.Value{side.v}, ir.IntsAttr("perm", side.perm...))
 		}
 	}
-	becomes(last, 0, b.nodes(ir.OpID{Domain: own, Type: "AttentionKeep"}, 2, in, attrs)[0])
+	replaceOutput(last, 0, b.nodes(ir.OpID{Domain: own, Type: "AttentionKeep"}, 2, in, attrs)[0])
 }
 
 func counted(n int) []int64 {

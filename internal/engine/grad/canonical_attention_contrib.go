@@ -7,8 +7,8 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// selfAttention is com.microsoft's Attention as the product that makes queries, keys and values, and attention that keeps no
-// scores. Forms with states that are written in place, or with rotated positions, stay.
+// selfAttention decomposes com.microsoft's Attention into the projection to queries, keys and values and attention that stores no scores.
+// Forms with states written in place, or with rotary positions, are not supported.
 func selfAttention(t *Tape, n *ir.Node) bool {
 	x, w := t.Shape(n.Input(0)), t.Shape(n.Input(1))
 	heads := n.Int("num_heads", 0)
@@ -35,16 +35,16 @@ func selfAttention(t *Tape, n *ir.Node) bool {
 	return true
 }
 
-// A contribAttention is one such node.
+// A contribAttention is a node of com.microsoft's Attention.
 type contribAttention struct {
 	inserter
 	batch, heads, size, queries, keys int64
 }
 
-// attend puts keys and values behind those of the past, and makes the result.
+// attend concatenates past and new keys and values, and computes the result.
 func (a *contribAttention) attend(parts []*ir.Value) {
 	attrs := []*ir.Attr{ir.IntsAttr("permQ", 0, 2, 1, 3), ir.IntsAttr("permY", 0, 2, 1, 3)}
-	if past := a.at.Input(4); past != nil || isRead(a.at, 1) {
+	if past := a.at.Input(4); past != nil || isOutputUsed(a.at, 1) {
 		for i := range 2 {
 			v := a.op("Transpose", []*ir.Value{parts[i+1]}, ir.IntsAttr("perm", 0, 2, 1, 3))
 			if past != nil {
@@ -63,23 +63,23 @@ func (a *contribAttention) attend(parts []*ir.Value) {
 	}
 	in := append(parts, a.mask())
 	y := a.nodes(ir.OpID{Domain: own, Type: "AttentionKeep"}, 2, in, append(attrs, ir.FloatAttr("scale", scale)))[0]
-	becomes(a.at, 0, a.reshape(y, a.batch, a.queries, a.heads*a.size))
+	replaceOutput(a.at, 0, a.reshape(y, a.batch, a.queries, a.heads*a.size))
 }
 
-// present is keys and values as one tensor, for who generates what follows.
+// present returns keys and values as one tensor, the output present.
 func (a *contribAttention) present(kv []*ir.Value) {
-	if !isRead(a.at, 1) {
+	if !isOutputUsed(a.at, 1) {
 		return
 	}
 	both := make([]*ir.Value, 2)
 	for i, v := range kv {
 		both[i] = a.reshape(v, 1, a.batch, a.heads, a.keys, a.size)
 	}
-	becomes(a.at, 1, a.op("Concat", both, ir.IntAttr("axis", 0)))
+	replaceOutput(a.at, 1, a.op("Concat", both, ir.IntAttr("axis", 0)))
 }
 
-// mask is what is added to scores: nothing for a key that input 3 has a number for and, in one direction, that is not behind
-// the query. It is nil if there is none.
+// mask returns the additive mask of the scores: zero for keys that input 3 selects and, if unidirectional, that do not follow the query.
+// It is nil if there is none.
 func (a *contribAttention) mask() *ir.Value {
 	dt := a.DType(a.at.Input(0))
 	var masks []*ir.Value

@@ -7,10 +7,10 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// headAttention is ONNX's Attention as attention that keeps no scores. Forms with a past, with bounded scores, or with fewer
-// heads of keys than of queries stay.
+// headAttention rewrites ONNX's Attention to attention that stores no scores. Forms with a past, with bounded scores, or with fewer key
+// than query heads are not supported.
 func headAttention(t *Tape, n *ir.Node) bool {
-	if n.Input(4) != nil || n.Input(5) != nil || n.Input(6) != nil || n.Float("softcap", 0) != 0 || isRead(n, 1) || isRead(n, 2) || isRead(n, 3) {
+	if n.Input(4) != nil || n.Input(5) != nil || n.Input(6) != nil || n.Float("softcap", 0) != 0 || isOutputUsed(n, 1) || isOutputUsed(n, 2) || isOutputUsed(n, 3) {
 		return false
 	}
 	b := inserter{t, n}
@@ -44,11 +44,11 @@ func headAttention(t *Tape, n *ir.Node) bool {
 	}
 	attrs = append(attrs, ir.FloatAttr("scale", n.Float("scale", float32(1/math.Sqrt(float64(size))))))
 	y := b.nodes(ir.OpID{Domain: own, Type: "AttentionKeep"}, 2, append(in, mask), attrs)[0]
-	becomes(n, 0, b.reshape(y, t.Shape(n.Outputs[0])...))
+	replaceOutput(n, 0, b.reshape(y, t.Shape(n.Outputs[0])...))
 	return true
 }
 
-// headMask is what is added to scores of that shape, nil for nothing. It is false if there is a mask of another form.
+// headMask returns the additive mask for scores of that shape, nil without a mask. It is false for masks of another form.
 func (b inserter) headMask(scores []int64) (*ir.Value, bool) {
 	dt, mask := b.DType(b.at.Input(0)), b.at.Input(3)
 	inf := b.Scalar(dt, math.Inf(-1))
@@ -68,10 +68,10 @@ func (b inserter) headMask(scores []int64) (*ir.Value, bool) {
 	if b.at.Int("is_causal", 0) == 0 {
 		return mask, true
 	}
-	places := []*ir.Value{b.reshape(b.Ints(progression(cut{0, 1, scores[2]})...), scores[2], 1), b.Ints(progression(cut{0, 1, scores[3]})...)}
-	behind := b.op("Where", []*ir.Value{b.op("Less", places), inf, b.Scalar(dt, 0)})
+	places := []*ir.Value{b.reshape(b.Ints(progression(sliceRange{0, 1, scores[2]})...), scores[2], 1), b.Ints(progression(sliceRange{0, 1, scores[3]})...)}
+	after := b.op("Where", []*ir.Value{b.op("Less", places), inf, b.Scalar(dt, 0)})
 	if mask == nil {
-		return behind, true
+		return after, true
 	}
-	return b.op("Add", []*ir.Value{mask, behind}), true
+	return b.op("Add", []*ir.Value{mask, after}), true
 }

@@ -2,7 +2,7 @@ package grad
 
 import "github.com/mcompress/mcompress/ir"
 
-// contribRewrites are ONNX Runtime's operators in terms of ONNX's own, and attention of both.
+// contribRewrites rewrite ONNX Runtime's operators to ONNX's own, and attention of both.
 var contribRewrites = []rewrite{
 	{microsoft, "Gelu", biased("none")},
 	{microsoft, "BiasGelu", biased("none")},
@@ -14,22 +14,22 @@ var contribRewrites = []rewrite{
 	{"", "Attention", headAttention},
 }
 
-// biased is Gelu of the sum with input 1.
+// biased rewrites to Gelu of the sum with input 1.
 func biased(approximate string) func(*Tape, *ir.Node) bool {
 	return func(t *Tape, n *ir.Node) bool {
 		b, x := inserter{t, n}, n.Input(0)
 		if n.Input(1) != nil {
 			x = b.op("Add", []*ir.Value{x, n.Input(1)})
 		}
-		becomes(n, 0, b.op("Gelu", []*ir.Value{x}, ir.StringAttr("approximate", approximate)))
+		replaceOutput(n, 0, b.op("Gelu", []*ir.Value{x}, ir.StringAttr("approximate", approximate)))
 		return true
 	}
 }
 
-// skipNorm normalizes the sum of inputs 0, 1 and bias, which is output 3.
+// skipNorm rewrites to the normalization of the sum of inputs 0, 1 and bias, which is output 3.
 func skipNorm(typ string, gamma, beta, bias int) func(*Tape, *ir.Node) bool {
 	return func(t *Tape, n *ir.Node) bool {
-		if isRead(n, 1) || isRead(n, 2) {
+		if isOutputUsed(n, 1) || isOutputUsed(n, 2) {
 			return false
 		}
 		b := inserter{t, n}
@@ -41,34 +41,35 @@ func skipNorm(typ string, gamma, beta, bias int) func(*Tape, *ir.Node) bool {
 		if beta > 0 {
 			in = append(in, n.Input(beta))
 		}
-		becomes(n, 0, b.op(typ, in, ir.IntAttr("axis", -1), ir.FloatAttr("epsilon", n.Float("epsilon", 1e-12))))
-		becomes(n, 3, sum)
+		replaceOutput(n, 0, b.op(typ, in, ir.IntAttr("axis", -1), ir.FloatAttr("epsilon", n.Float("epsilon", 1e-12))))
+		replaceOutput(n, 3, sum)
 		return true
 	}
 }
 
-// embedNorm normalizes the sum of rows of three tables. The node stays for its number of words, if that is read.
+// embedNorm rewrites to the normalization of the sum of rows of three tables. The node is kept for its number of words, if that is
+// consumed.
 func embedNorm(t *Tape, n *ir.Node) bool {
-	if !isRead(n, 0) {
+	if !isOutputUsed(n, 0) {
 		return false
 	}
 	b := inserter{t, n}
 	sum := b.op("Gather", []*ir.Value{n.Input(2), n.Input(0)})
 	positions := n.Input(8)
 	if positions == nil {
-		positions = t.Ints(progression(cut{0, 1, t.Shape(n.Input(0))[1]})...)
+		positions = t.Ints(progression(sliceRange{0, 1, t.Shape(n.Input(0))[1]})...)
 	}
 	sum = b.op("Add", []*ir.Value{sum, b.op("Gather", []*ir.Value{n.Input(3), positions})})
 	if n.Input(1) != nil && n.Input(4) != nil {
 		sum = b.op("Add", []*ir.Value{sum, b.op("Gather", []*ir.Value{n.Input(4), n.Input(1)})})
 	}
 	in := []*ir.Value{sum, n.Input(5), n.Input(6)}
-	becomes(n, 0, b.op("LayerNormalization", in, ir.IntAttr("axis", -1), ir.FloatAttr("epsilon", n.Float("epsilon", 1e-12))))
-	becomes(n, 2, sum)
+	replaceOutput(n, 0, b.op("LayerNormalization", in, ir.IntAttr("axis", -1), ir.FloatAttr("epsilon", n.Float("epsilon", 1e-12))))
+	replaceOutput(n, 2, sum)
 	return true
 }
 
-// isRead reports whether output i of n has a reader.
-func isRead(n *ir.Node, i int) bool {
+// isOutputUsed reports whether output i of n has a consumer.
+func isOutputUsed(n *ir.Node, i int) bool {
 	return i < len(n.Outputs) && n.Outputs[i] != nil && len(n.Outputs[i].Uses()) > 0
 }

@@ -6,8 +6,8 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// geluOf makes Gelu of ½·x·(1 + f(x)), with the factors in any order: f is erf(x/√2), or tanh(√(2/π)·(x + 0.044715·x³)). n is the
-// last product.
+// geluOf fuses ½·x·(1 + f(x)) into Gelu, with the factors in any order: f is erf(x/√2), or tanh(√(2/π)·(x + 0.044715·x³)). n is the last
+// Mul.
 func geluOf(t *Tape, n *ir.Node) bool {
 	factor, rest := constantFactor(t, n)
 	if math.Abs(factor-0.5) > 1e-6 || len(rest) != 2 {
@@ -17,14 +17,14 @@ func geluOf(t *Tape, n *ir.Node) bool {
 		x, approximate := geluArgument(t, rest[i].Producer())
 		if x != nil && x == rest[1-i] {
 			b := inserter{t, n}
-			becomes(n, 0, b.op("Gelu", []*ir.Value{x}, ir.StringAttr("approximate", approximate)))
+			replaceOutput(n, 0, b.op("Gelu", []*ir.Value{x}, ir.StringAttr("approximate", approximate)))
 			return true
 		}
 	}
 	return false
 }
 
-// constantFactor are what n multiplies, through products that only it reads: the product of constants, and the others.
+// constantFactor returns the product of the constants and the other operands of n, through products that only n consumes.
 func constantFactor(t *Tape, n *ir.Node) (constant float64, rest []*ir.Value) {
 	constant = 1
 	for i := range 2 {
@@ -34,12 +34,12 @@ func constantFactor(t *Tape, n *ir.Node) (constant float64, rest []*ir.Value) {
 			continue
 		}
 		p := v.Producer()
-		if is(p, "", "Mul") && onlyUser(v) == n && len(rest) < 3 {
+		if is(p, "", "Mul") && onlyConsumer(v) == n && len(rest) < 3 {
 			c, inner := constantFactor(t, p)
 			constant, rest = constant*c, append(rest, inner...)
 			continue
 		}
-		if is(p, "", "Div") && onlyUser(v) == n {
+		if is(p, "", "Div") && onlyConsumer(v) == n {
 			if c, ok := t.knownScalar(p.Input(1)); ok {
 				constant, rest = constant/c, append(rest, p.Input(0))
 				continue
@@ -50,14 +50,14 @@ func constantFactor(t *Tape, n *ir.Node) (constant float64, rest []*ir.Value) {
 	return constant, rest
 }
 
-// geluArgument is x and the form where n is 1 + f(x).
+// geluArgument returns x and the form if n is 1 + f(x).
 func geluArgument(t *Tape, n *ir.Node) (x *ir.Value, approximate string) {
 	if !is(n, "", "Add") {
 		return nil, ""
 	}
 	for i := range 2 {
 		f := n.Input(i).Producer()
-		if one, ok := t.knownScalar(n.Input(1 - i)); !ok || one != 1 || onlyUser(n.Input(i)) != n {
+		if one, ok := t.knownScalar(n.Input(1 - i)); !ok || one != 1 || onlyConsumer(n.Input(i)) != n {
 			continue
 		}
 		switch {
@@ -70,7 +70,7 @@ func geluArgument(t *Tape, n *ir.Node) (x *ir.Value, approximate string) {
 	return nil, ""
 }
 
-// factorOf is v where n is v times a number.
+// factorOf returns v if n is v times a number.
 func factorOf(t *Tape, n *ir.Node, by float64) *ir.Value {
 	if !is(n, "", "Mul", "Div") {
 		return nil
@@ -87,7 +87,7 @@ func factorOf(t *Tape, n *ir.Node, by float64) *ir.Value {
 	return nil
 }
 
-// cubicArgument is x where v is x + 0.044715·x³.
+// cubicArgument returns x if v is x + 0.044715·x³.
 func cubicArgument(t *Tape, v *ir.Value) *ir.Value {
 	if v == nil || !is(v.Producer(), "", "Add") {
 		return nil

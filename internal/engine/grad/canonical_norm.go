@@ -6,7 +6,7 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// groupNorm normalizes each group of channels as a row. Below opset 21 scale and bias are those of groups.
+// groupNorm rewrites to the normalization of each group of channels as a row. Below opset 21 scale and bias are per group.
 func groupNorm(t *Tape, n *ir.Node) bool {
 	x, groups := t.Shape(n.Input(0)), n.Int("num_groups", 0)
 	if len(x) < 2 || groups < 1 || x[1]%groups != 0 {
@@ -26,12 +26,11 @@ func groupNorm(t *Tape, n *ir.Node) bool {
 		channels := append([]int64{x[1]}, slices.Repeat([]int64{1}, len(x)-2)...)
 		y = b.op(typ, []*ir.Value{y, b.reshape(p, channels...)})
 	}
-	becomes(n, 0, y)
+	replaceOutput(n, 0, y)
 	return true
 }
 
-// layerNormOf makes LayerNormalization of (x - mean(x)) / sqrt(mean((x - mean(x))²) + ε) · γ + β, which ends at the sum, or at
-// the product if there is none. n is the Div.
+// layerNormOf fuses (x - mean(x)) / sqrt(mean((x - mean(x))²) + ε) · γ + β into LayerNormalization; β is optional. n is the Div.
 func layerNormOf(t *Tape, n *ir.Node) bool {
 	centered := n.Input(0).Producer()
 	x, axis := centeredInput(t, centered)
@@ -51,11 +50,11 @@ func layerNormOf(t *Tape, n *ir.Node) bool {
 		last, in = shift, append(in, beta)
 	}
 	b := inserter{t, last}
-	becomes(last, 0, b.op("LayerNormalization", in, ir.IntAttr("axis", axis), ir.FloatAttr("epsilon", float32(eps))))
+	replaceOutput(last, 0, b.op("LayerNormalization", in, ir.IntAttr("axis", axis), ir.FloatAttr("epsilon", float32(eps))))
 	return true
 }
 
-// centeredInput is x where n is x minus its mean over the axes from axis on.
+// centeredInput returns x if n is x minus its mean over the axes from axis on.
 func centeredInput(t *Tape, n *ir.Node) (x *ir.Value, axis int64) {
 	if !is(n, "", "Sub") {
 		return nil, 0
@@ -67,7 +66,7 @@ func centeredInput(t *Tape, n *ir.Node) (x *ir.Value, axis int64) {
 	return x, axis
 }
 
-// meanAxis is the first of the last axes that n takes the mean of x over; -1 if it does something else.
+// meanAxis returns the first of the trailing axes over which n is the mean of x; -1 if n is something else.
 func meanAxis(t *Tape, n *ir.Node, x *ir.Value) int64 {
 	if !is(n, "", "ReduceMean") || n.Input(0) != x || n.Int("keepdims", 1) != 1 {
 		return -1
@@ -90,7 +89,7 @@ func meanAxis(t *Tape, n *ir.Node, x *ir.Value) int64 {
 	return axes[0]
 }
 
-// epsilonOf is ε where n is the root of the mean of (x - mean(x))² and ε.
+// epsilonOf returns ε if n is the square root of the mean of (x - mean(x))² plus ε.
 func epsilonOf(t *Tape, n *ir.Node, x *ir.Value, axis int64) (float64, bool) {
 	if !is(n, "", "Sqrt") {
 		return 0, false
@@ -115,7 +114,7 @@ func epsilonOf(t *Tape, n *ir.Node, x *ir.Value, axis int64) (float64, bool) {
 	return 0, false
 }
 
-// squareArgument is d where n is d² or d·d.
+// squareArgument returns d if n is d² or d·d.
 func squareArgument(t *Tape, n *ir.Node) *ir.Value {
 	switch {
 	case is(n, "", "Mul") && n.Input(0) == n.Input(1):
@@ -128,10 +127,10 @@ func squareArgument(t *Tape, n *ir.Node) *ir.Value {
 	return nil
 }
 
-// affineConsumer is the one reader of n's result if it is of that type, with its other operand, which has the shape of the axes
-// of x from axis on.
+// affineConsumer returns the only consumer of n's result if it is of that type, with its other operand, which has the shape of the axes of
+// x from axis on.
 func affineConsumer(t *Tape, n *ir.Node, typ string, x *ir.Value, axis int64) (*ir.Node, *ir.Value) {
-	next := onlyUser(n.Outputs[0])
+	next := onlyConsumer(n.Outputs[0])
 	if !is(next, "", typ) {
 		return nil, nil
 	}
@@ -145,8 +144,8 @@ func affineConsumer(t *Tape, n *ir.Node, typ string, x *ir.Value, axis int64) (*
 	return next, other
 }
 
-// onlyUser is the node that alone reads v; nil if there are more, or if v is an output.
-func onlyUser(v *ir.Value) *ir.Node {
+// onlyConsumer returns the node that alone consumes v; nil if there are more, or if v is an output.
+func onlyConsumer(v *ir.Value) *ir.Node {
 	if uses := v.Uses(); len(uses) == 1 {
 		return uses[0].Node
 	}

@@ -7,16 +7,16 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// pooledRelu is MaxPool behind Relu.
+// pooledRelu is MaxPool after Relu.
 func pooledRelu(attrs ...*ir.Attr) probe {
-	return probe{in: []*ir.Array{apart(1, 2, 3, 7, 8)}, build: func(g *ir.Graph, in []*ir.Value) *ir.Value {
+	return probe{in: []*ir.Array{separated(1, 2, 3, 7, 8)}, build: func(g *ir.Graph, in []*ir.Value) *ir.Value {
 		m := maker{g}
 		return m.Insert(nil, "MaxPool", []*ir.Value{m.op("Relu", in[0])}, append(attrs, ir.IntsAttr("kernel_shape", 3, 2))...)
 	}}
 }
 
-// Relu comes behind a pool whose windows all meet the input, and stays before others.
-func TestReluBehindPool(t *testing.T) {
+// Relu is moved after a pool if all windows meet the input.
+func TestReluAfterPool(t *testing.T) {
 	for _, c := range []struct {
 		last  string
 		attrs []*ir.Attr

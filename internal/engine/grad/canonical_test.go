@@ -8,7 +8,7 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// A maker adds nodes of ONNX, and constants.
+// A maker adds nodes and constants.
 type maker struct{ *ir.Graph }
 
 func (m maker) op(typ string, in ...*ir.Value) *ir.Value { return m.Insert(nil, typ, in) }
@@ -25,7 +25,7 @@ func (m maker) transpose(x *ir.Value, perm ...int64) *ir.Value {
 	return m.Insert(nil, "Transpose", []*ir.Value{x}, ir.IntsAttr("perm", perm...))
 }
 
-// norm is LayerNormalization as exporters write it below opset 17.
+// norm is the decomposition of LayerNormalization below opset 17.
 func norm(square func(m maker, d *ir.Value) *ir.Value, twice bool) func(*ir.Graph, []*ir.Value) *ir.Value {
 	return func(g *ir.Graph, in []*ir.Value) *ir.Value {
 		m, x := maker{g}, in[0]
@@ -59,7 +59,7 @@ func tanh(m maker, x *ir.Value) *ir.Value {
 	return m.op("Add", m.op("Tanh", inner), m.number(1))
 }
 
-// attend is attention with its operands and result as [batch, tokens, heads, elements].
+// attend is attention with operands and result of shape [batch, tokens, heads, elements].
 func attend(scale bool, mask *ir.Array) func(*ir.Graph, []*ir.Value) *ir.Value {
 	return func(g *ir.Graph, in []*ir.Value) *ir.Value {
 		m := maker{g}
@@ -75,7 +75,7 @@ func attend(scale bool, mask *ir.Array) func(*ir.Graph, []*ir.Value) *ir.Value {
 	}
 }
 
-// forms are what exporters write, and the operator that stands for it.
+// forms are the patterns of exporters, and the operators that replace them.
 var forms = []struct {
 	to string
 	probe
@@ -117,13 +117,13 @@ var forms = []struct {
 	}}},
 }
 
-// hiding makes the second element one that hides a key.
+// hiding makes the second element mask a key.
 func hiding(mask *ir.Array) *ir.Array {
 	ir.View[float64](mask)[1] = math.Inf(-1)
 	return mask
 }
 
-// Forms that exporters write become one operator, and its gradients are right.
+// Patterns of exporters are fused, and the gradients are correct.
 func TestCanonical(t *testing.T) {
 	for _, f := range forms {
 		t.Run(f.to+" "+f.tell, func(t *testing.T) {
@@ -132,7 +132,7 @@ func TestCanonical(t *testing.T) {
 				t.Errorf("there is no %s", f.to)
 			}
 			if out := tape.Graph().Outputs[0].Name; out != f.model().Graph.Outputs[0].Name {
-				t.Errorf("the output is %q now", out)
+				t.Errorf("the output is %q", out)
 			}
 			f.check(t)
 		})

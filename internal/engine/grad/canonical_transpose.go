@@ -6,8 +6,8 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// transposedOperands multiplies matrices as they lie where a Transpose of the last two axes stands before a MatMul, such as
-// that of a weight which is stored by outputs: neither it nor its gradient is ever transposed.
+// transposedOperands fuses a Transpose of the last two axes into MatMul, such as that of a weight stored by outputs: neither the weight
+// nor its gradient is transposed.
 func transposedOperands(t *Tape, n *ir.Node) bool {
 	in, found := slices.Clone(n.Inputs()), false
 	var attrs []*ir.Attr
@@ -21,12 +21,12 @@ func transposedOperands(t *Tape, n *ir.Node) bool {
 	}
 	if found {
 		b := inserter{t, n}
-		becomes(n, 0, b.nodes(ir.OpID{Domain: microsoft, Type: "FusedMatMul"}, 1, in, attrs)[0])
+		replaceOutput(n, 0, b.nodes(ir.OpID{Domain: microsoft, Type: "FusedMatMul"}, 1, in, attrs)[0])
 	}
 	return found
 }
 
-// swapsLast reports whether the last two axes change places, and no others.
+// swapsLast reports whether perm swaps the last two axes only.
 func swapsLast(perm []int64) bool {
 	n := len(perm)
 	if n < 2 {

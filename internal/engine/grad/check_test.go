@@ -10,19 +10,19 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// A probe is one node whose gradients are checked against differences.
+// A probe is one node whose gradients are compared with finite differences.
 type probe struct {
 	op      ir.OpID
 	opset   int64 // 0 for the newest
 	attrs   []*ir.Attr
 	in      []*ir.Array // nil where absent; Double ones are differentiated
 	outputs int         // 0 for 1
-	tell    string      // names the case where the operator does not
+	tell    string      // name of the case if the operator is ambiguous
 
-	build func(g *ir.Graph, in []*ir.Value) *ir.Value // makes several nodes in place of op
+	build func(g *ir.Graph, in []*ir.Value) *ir.Value // builds several nodes instead of op
 }
 
-// values are n numbers of a seeded normal distribution.
+// values returns normally distributed numbers.
 func values(seed uint64, shape ...int64) *ir.Array {
 	a := ir.NewArray(ir.Double, shape...)
 	r := rand.New(rand.NewPCG(seed, 1))
@@ -32,9 +32,9 @@ func values(seed uint64, shape ...int64) *ir.Array {
 	return a
 }
 
-// apart are numbers of which no two, nor any and zero, are closer than 0.1: operators with
-// kinks and ties have one derivative there.
-func apart(seed uint64, shape ...int64) *ir.Array {
+// separated returns numbers whose distances to each other and to zero are at least 0.1, so that operators with kinks and ties are
+// differentiable there.
+func separated(seed uint64, shape ...int64) *ir.Array {
 	a := ir.NewArray(ir.Double, shape...)
 	x := ir.View[float64](a)
 	for i, p := range rand.New(rand.NewPCG(seed, 2)).Perm(len(x)) {
@@ -143,7 +143,7 @@ func (p probe) check(t *testing.T) {
 	}
 }
 
-// compare holds the gradient of input name against differences.
+// compare compares the gradient of an input with finite differences.
 func (p probe) compare(t *testing.T, name string, got *ir.Array, weights map[string]*ir.Array) {
 	t.Helper()
 	in := p.inputs()
@@ -174,7 +174,7 @@ func (p probe) compare(t *testing.T, name string, got *ir.Array, weights map[str
 		x[i] = was
 		want, is := (above-below)/(2*h), ir.View[float64](got)[i]
 		if !(math.Abs(want-is) <= 1e-6*(1+math.Abs(want))) {
-			t.Errorf("d/d%s[%d] is %.9g, differences give %.9g", name, i, is, want)
+			t.Errorf("d/d%s[%d] is %.9g, finite difference %.9g", name, i, is, want)
 			return
 		}
 	}
@@ -199,7 +199,7 @@ func run(t *testing.T, m *ir.Model, in map[string]*ir.Array) map[string]*ir.Arra
 	return out
 }
 
-// checkAll checks each probe in a test of its own.
+// checkAll checks each probe in a subtest.
 func checkAll(t *testing.T, probes []probe) {
 	for i, p := range probes {
 		t.Run(fmt.Sprintf("%s%s_%d", p.op.Type, p.tell, i), p.check)

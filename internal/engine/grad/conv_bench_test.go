@@ -9,8 +9,7 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// Forward and back through a small classifier of 32×32 pictures at batch 64, and ResNet-18 at batch 8 with statistics
-// of the batch.
+// Forward and backward pass of a small classifier of 32×32 images at batch 64, and of ResNet-18 at batch 8 with batch statistics.
 func BenchmarkTraining(b *testing.B) {
 	for _, workers := range []int{1, 2} {
 		b.Run(fmt.Sprintf("CNN by %d", workers), func(b *testing.B) { benchTraining(b, smallNet(), 64, 32, workers) })
@@ -51,10 +50,10 @@ func benchTraining(b *testing.B, m *ir.Model, batch, side int64, workers int) {
 		}
 		best = min(best, time.Since(start))
 	}
-	b.ReportMetric(best.Seconds()*1e3, "ms") // of the best run, as others may disturb
+	b.ReportMetric(best.Seconds()*1e3, "ms") // the fastest run
 }
 
-// noise are numbers of a tenth of a normal distribution, above zero.
+// noise returns positive normally distributed numbers, scaled by 0.1.
 func noise(seed uint64, shape ...int64) *ir.Array {
 	a := ir.NewArray(ir.Float, shape...)
 	for i, v := range ir.View[float64](values(seed, shape...)) {
@@ -63,10 +62,10 @@ func noise(seed uint64, shape ...int64) *ir.Array {
 	return a
 }
 
-// A net is a model in the making.
+// A net builds a model.
 type net struct {
 	*ir.Graph
-	channels int64 // of what was added last
+	channels int64 // of the last layer
 }
 
 func newNet(x ...int64) (*ir.Model, *net, *ir.Value) {

@@ -11,7 +11,7 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// A recorded is one of testdata/torch/conv.json, which make_conv.py beside it writes.
+// A recorded is a case of testdata/torch/conv.json, which make_conv.py writes.
 type recorded struct {
 	Op         string
 	Attrs      map[string]any
@@ -29,7 +29,7 @@ type tensor struct {
 
 func (n tensor) array() *ir.Array { return ir.ArrayOf(n.Data, n.Shape...) }
 
-// attrs are the node's attributes: numbers with a fraction, whole ones and lists of those.
+// attrs returns the node's attributes: floats, integers and lists of integers.
 func (r recorded) attrs() []*ir.Attr {
 	var list []*ir.Attr
 	for name, v := range r.Attrs {
@@ -69,7 +69,7 @@ func (r recorded) model() *ir.Model {
 	return m
 }
 
-func TestGradientsArePyTorchs(t *testing.T) {
+func TestGradientsEqualPyTorch(t *testing.T) {
 	text, err := os.ReadFile("testdata/torch/conv.json")
 	if err != nil {
 		t.Fatal(err)
@@ -120,8 +120,7 @@ func (r recorded) check(t *testing.T) {
 	}
 }
 
-// statistic is the running mean or variance behind the step. PyTorch divides the variance of the batch by one less
-// than ONNX's specification says.
+// statistic returns the running mean or variance after the step. PyTorch divides the batch variance by n-1, ONNX's specification by n.
 func (r recorded) statistic(i int) []float32 {
 	want := slices.Clone(r.NewRunning[i].Data)
 	if i == 0 {
@@ -135,7 +134,7 @@ func (r recorded) statistic(i int) []float32 {
 	return want
 }
 
-// nearly compares to a part in 100000 of the largest element.
+// nearly compares with a tolerance of 1e-5 of the largest element.
 func nearly(t *testing.T, what string, got *ir.Array, want []float32) {
 	t.Helper()
 	x := ir.View[float32](got)

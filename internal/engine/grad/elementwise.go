@@ -6,8 +6,7 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// elementwise are arithmetic with broadcasting. A constant operand has no gradient, so that what only that
-// one would read is not kept.
+// elementwise are arithmetic operators with broadcasting. A constant operand has no gradient, so that its factors are not stored.
 var elementwise = []Rule{
 	{Type: "Add", Backward: linearIn(1, 1)},
 	{Type: "Sub", Backward: linearIn(1, -1)},
@@ -44,7 +43,7 @@ var elementwise = []Rule{
 	}},
 }
 
-// sumToOperand is the gradient of operand i of n from dv, which has the shape of n's output.
+// sumToOperand returns the gradient of operand i of n from dv, which has the shape of n's output.
 func sumToOperand(t *Tape, n *ir.Node, i int, dv *ir.Value) *ir.Value {
 	if !t.Needs(n.Input(i)) {
 		return nil
@@ -52,7 +51,7 @@ func sumToOperand(t *Tape, n *ir.Node, i int, dv *ir.Value) *ir.Value {
 	return t.SumTo(dv, t.Shape(n.Outputs[0]), t.Shape(n.Input(i)))
 }
 
-// operandGradients are the gradients of all operands of n that need one.
+// operandGradients returns the gradients of all operands of n that need one.
 func operandGradients(t *Tape, n *ir.Node, dv func(i int) *ir.Value) []*ir.Value {
 	dx := make([]*ir.Value, len(n.Inputs()))
 	for i, v := range n.Inputs() {
@@ -63,12 +62,12 @@ func operandGradients(t *Tape, n *ir.Node, dv func(i int) *ir.Value) []*ir.Value
 	return dx
 }
 
-// sameGradient gives every operand the same gradient.
+// sameGradient returns the same gradient for every operand.
 func sameGradient(t *Tape, n *ir.Node, dv *ir.Value) []*ir.Value {
 	return operandGradients(t, n, func(int) *ir.Value { return dv })
 }
 
-// linearIn is the gradient of a sum of operands, each with its sign.
+// linearIn is the gradient of a signed sum of operands.
 func linearIn(signs ...int) gradient {
 	return func(t *Tape, n *ir.Node, dy []*ir.Value) ([]*ir.Value, error) {
 		dx := make([]*ir.Value, len(n.Inputs()))
@@ -85,11 +84,11 @@ func cast(t *Tape, n *ir.Node, dy []*ir.Value) ([]*ir.Value, error) {
 	return []*ir.Value{t.Cast(dy[0], t.DType(n.Input(0)))}, nil
 }
 
-// dropout: models are trained as they run, dropping nothing.
+// dropout supports inference mode only.
 func dropout(t *Tape, n *ir.Node, dy []*ir.Value) ([]*ir.Value, error) {
 	if mode := n.Input(2); mode != nil {
 		if a := t.known[mode]; a == nil || len(a.Data) != 1 || a.Data[0] != 0 {
-			return nil, fmt.Errorf("it drops at random; make its input training_mode a constant false")
+			return nil, fmt.Errorf("random dropout is not supported; set its input training_mode to a constant false")
 		}
 	}
 	if dy[0] == nil {
@@ -109,7 +108,7 @@ func div(t *Tape, n *ir.Node, dy []*ir.Value) ([]*ir.Value, error) {
 	}), nil
 }
 
-// pow: that of the base is dY·p·x^(p-1), that of the exponent dY·y·ln(x), and 0 where x is.
+// pow: the gradient of the base is dY·p·x^(p-1), that of the exponent dY·y·ln(x), and 0 where x is 0.
 func pow(t *Tape, n *ir.Node, dy []*ir.Value) ([]*ir.Value, error) {
 	x, y, dt := n.Input(0), n.Outputs[0], t.DType(n.Outputs[0])
 	p := n.Input(1)
@@ -144,7 +143,7 @@ func powerGradient(t *Tape, dy, x *ir.Value, dt ir.DType, e float64) *ir.Value {
 	return t.Scale(t.Op("Mul", []*ir.Value{dy, below}), dt, e)
 }
 
-// chosen gives each element of the gradient to the first operand that the result equals there.
+// chosen passes each element of the gradient to the first operand that equals the result there.
 func chosen(t *Tape, n *ir.Node, dy []*ir.Value) ([]*ir.Value, error) {
 	if len(n.Inputs()) == 1 {
 		return dy[:1], nil
@@ -164,7 +163,7 @@ func chosen(t *Tape, n *ir.Node, dy []*ir.Value) ([]*ir.Value, error) {
 	return operandGradients(t, n, func(i int) *ir.Value { return t.Op("Where", []*ir.Value{masks[i], dy[0], zero}) }), nil
 }
 
-// prelu: the slope counts where x is negative.
+// prelu: the slope has a gradient where x is negative.
 func prelu(t *Tape, n *ir.Node, dy []*ir.Value) ([]*ir.Value, error) {
 	x, zero := n.Input(0), t.Scalar(t.DType(n.Outputs[0]), 0)
 	return operandGradients(t, n, func(i int) *ir.Value {

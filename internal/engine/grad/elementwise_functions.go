@@ -9,7 +9,7 @@ import (
 // microsoft is the domain of ONNX Runtime's own operators.
 const microsoft = "com.microsoft"
 
-// functions are operators of one operand. Those of package backward take the node's attributes.
+// functions are unary operators. The operators of package backward have the node's attributes.
 var functions = func() []Rule {
 	rules := []Rule{
 		{Type: "Abs", Backward: of(input, func(t *Tape, dt ir.DType, x, dy *ir.Value) *ir.Value {
@@ -60,21 +60,21 @@ var functions = func() []Rule {
 	return rules
 }()
 
-// output and input choose the value that a derivative follows from.
+// output and input select the value from which a derivative is computed.
 func output(n *ir.Node) *ir.Value { return n.Outputs[0] }
 func input(n *ir.Node) *ir.Value  { return n.Input(0) }
 
 type choice func(*ir.Node) *ir.Value
 
-// of is the gradient that f makes of the chosen value and of the output's gradient.
+// of is the gradient that f computes from the selected value and the output's gradient.
 func of(from choice, f func(t *Tape, dt ir.DType, v, dy *ir.Value) *ir.Value) gradient {
 	return func(t *Tape, n *ir.Node, dy []*ir.Value) ([]*ir.Value, error) {
 		return []*ir.Value{f(t, t.DType(n.Outputs[0]), from(n), dy[0])}, nil
 	}
 }
 
-// operator is the gradient by an operator of package backward. Where a negative slope makes the output's sign
-// ambiguous it is the input that tells.
+// operator is the gradient by an operator of package backward. With a negative slope the sign of the output is ambiguous, and the
+// derivative is computed from the input.
 func operator(typ string, from choice) gradient {
 	return func(t *Tape, n *ir.Node, dy []*ir.Value) ([]*ir.Value, error) {
 		v := from(n)
@@ -83,7 +83,7 @@ func operator(typ string, from choice) gradient {
 			case "LeakyRelu":
 				v = n.Input(0)
 			case "Celu", "Elu", "Selu", "ThresholdedRelu":
-				return nil, fmt.Errorf("attribute alpha is %v: its gradient is known from 0 on", alpha.F)
+				return nil, fmt.Errorf("the gradient for a negative alpha of %v is not supported", alpha.F)
 			}
 		}
 		return t.Own(typ, 1, []*ir.Value{v, dy[0]}, n.Attrs...), nil

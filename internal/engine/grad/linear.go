@@ -11,7 +11,7 @@ var linear = []Rule{
 	{Type: "Einsum", Backward: einsum},
 }
 
-// matMul makes matrices of vectors, so that what follows is about matrices alone.
+// matMul treats vectors as matrices.
 func matMul(t *Tape, n *ir.Node, dy []*ir.Value) ([]*ir.Value, error) {
 	a, b := t.Shape(n.Input(0)), t.Shape(n.Input(1))
 	p := product{Tape: t, node: n, alpha: 1, a: matrices{n.Input(0), a, false}, b: matrices{n.Input(1), b, false}, dy: dy[0]}
@@ -36,7 +36,7 @@ func matMul(t *Tape, n *ir.Node, dy []*ir.Value) ([]*ir.Value, error) {
 	return dx, nil
 }
 
-// fusedMatMul is com.microsoft's, with a factor and transposed operands of at least two axes.
+// fusedMatMul is com.microsoft's FusedMatMul, with a factor and transposed operands of at least two axes.
 func fusedMatMul(t *Tape, n *ir.Node, dy []*ir.Value) ([]*ir.Value, error) {
 	if n.Int("transBatchA", 0) != 0 || n.Int("transBatchB", 0) != 0 || len(t.Shape(n.Input(0))) < 2 || len(t.Shape(n.Input(1))) < 2 {
 		return nil, errUnknownForm
@@ -48,15 +48,14 @@ func fusedMatMul(t *Tape, n *ir.Node, dy []*ir.Value) ([]*ir.Value, error) {
 	}.gradients(t.Shape(n.Outputs[0])), nil
 }
 
-// matrices are an operand: a stack of them, multiplied as they lie or transposed.
+// matrices are an operand: a stack of matrices, possibly transposed.
 type matrices struct {
 	v     *ir.Value
 	shape []int64
 	trans bool
 }
 
-// A product is alpha·A·B with the gradient of its result. That of A is dY·Bᵀ, that of B is Aᵀ·dY, each summed over
-// the axes that were repeated.
+// A product is alpha·A·B with the gradient of its result. The gradient of A is dY·Bᵀ, that of B is Aᵀ·dY, each summed over broadcast axes.
 type product struct {
 	*Tape
 	node  *ir.Node
@@ -65,7 +64,7 @@ type product struct {
 	dy    *ir.Value
 }
 
-// gradients are those of A and B as they lie. y is the shape of the result.
+// gradients returns those of A and B as they are stored. y is the shape of the result.
 func (p product) gradients(y []int64) []*ir.Value {
 	dx, d := make([]*ir.Value, 2), matrices{p.dy, y, false}
 	if p.Needs(p.node.Input(0)) {
@@ -91,7 +90,7 @@ func (p product) gradients(y []int64) []*ir.Value {
 
 func (m matrices) as(trans bool) matrices { return matrices{m.v, m.shape, trans} }
 
-// flat makes one matrix of a stack, with all rows in it: sums over the stack are made by the product then.
+// flat merges a stack into one matrix with all its rows, so that the product sums over the stack.
 func (p product) flat(m matrices) matrices {
 	if len(m.shape) == 2 {
 		return m
@@ -105,7 +104,7 @@ func (p product) flat(m matrices) matrices {
 	return matrices{p.Reshape(m.v, shape), shape, m.trans}
 }
 
-// multiply is alpha·A·B, summed to a shape.
+// multiply returns alpha·A·B, summed to a shape.
 func (p product) multiply(a, b matrices, want []int64) *ir.Value {
 	have := stacked(a, b)
 	attrs := []*ir.Attr{ir.IntAttr("transA", flag(a.trans)), ir.IntAttr("transB", flag(b.trans)), ir.FloatAttr("alpha", p.alpha)}
@@ -113,7 +112,7 @@ func (p product) multiply(a, b matrices, want []int64) *ir.Value {
 	return p.SumTo(out, have, want)
 }
 
-// stacked is the shape of the product.
+// stacked returns the shape of the product.
 func stacked(a, b matrices) []int64 {
 	rank := max(len(a.shape), len(b.shape))
 	out := make([]int64, rank)
@@ -133,7 +132,7 @@ func stacked(a, b matrices) []int64 {
 	return out
 }
 
-// ahead is axis i of a shape with axes of size 1 put before it up to that rank.
+// ahead returns axis i of a shape that is padded to rank with leading axes of size 1.
 func ahead(shape []int64, rank, i int) int64 {
 	if i -= rank - len(shape); i < 0 {
 		return 1

@@ -8,7 +8,7 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// BenchmarkMLP is a step of 784-512-512-10 with 128 samples, forward and back.
+// BenchmarkMLP is a step of 784-512-512-10 with 128 samples, forward and backward.
 func BenchmarkMLP(b *testing.B) {
 	m := ir.NewModel()
 	m.Opsets = []ir.Opset{{Version: 21}}

@@ -8,11 +8,10 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-var errUnknownForm = errors.New("no gradient is known for this form of the operator; freeze what lies before it")
+var errUnknownForm = errors.New("the gradient of this form of the operator is not supported; exclude the weights before it from training")
 
-// einsum: the gradient of an operand is the product of the result's with the other operands, summed to the operand's
-// indices. That is one more Einsum where each of its indices is also one of those, and no index is repeated
-// within a term.
+// einsum: the gradient of an operand is the product of the result's gradient with the other operands, summed to the operand's indices.
+// That is one more Einsum if each of its indices is also one of those, and no index is repeated within a term.
 func einsum(t *Tape, n *ir.Node, dy []*ir.Value) ([]*ir.Value, error) {
 	eq := n.Attr("equation")
 	if eq == nil {
@@ -41,8 +40,8 @@ func einsum(t *Tape, n *ir.Node, dy []*ir.Value) ([]*ir.Value, error) {
 	return dx, nil
 }
 
-// einsumTerms are the operands' indices and the result's, explicit and without an ellipsis. Each index has one size: none
-// is broadcast.
+// einsumTerms returns the indices of operands and result, explicit and without an ellipsis. Each index has one size: broadcast indices are
+// not supported.
 func einsumTerms(t *Tape, n *ir.Node, equation string) (terms []string, out string, err error) {
 	left, out, explicit := strings.Cut(strings.ReplaceAll(equation, " ", ""), "->")
 	terms = strings.Split(left, ",")
@@ -65,7 +64,7 @@ func einsumTerms(t *Tape, n *ir.Node, equation string) (terms []string, out stri
 	return terms, out, nil
 }
 
-// implicit are the indices that occur once, in the order of letters.
+// implicit returns the indices that occur once, in alphabetical order.
 func implicit(left string) string {
 	var once []string
 	for _, label := range strings.Split(strings.ReplaceAll(left, ",", ""), "") {
@@ -81,7 +80,7 @@ func repeats(term string) bool {
 	return strings.ContainsFunc(term, func(label rune) bool { return strings.Count(term, string(label)) > 1 })
 }
 
-// missing reports whether one of the labels is not in the others.
+// missing reports whether one of the labels is not among the others.
 func missing(labels, others string) bool {
 	return strings.ContainsFunc(labels, func(label rune) bool { return !strings.ContainsRune(others, label) })
 }

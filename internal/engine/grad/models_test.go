@@ -18,7 +18,7 @@ import (
 	"github.com/mcompress/mcompress/onnx"
 )
 
-// untrained are models for which no training step is made, with the reason.
+// untrained are models without a training step, with the reason.
 var untrained = map[string]string{
 	"byte_bidi_lstm":       "LSTM has no rule",
 	"dtln_1":               "LSTM has no rule",
@@ -35,7 +35,7 @@ var untrained = map[string]string{
 	"qwen35_tiny":          "GroupQueryAttention keeps states of what was generated before, and has no rule",
 }
 
-// unmeasured are models whose gradients are made but not compared with differences.
+// unmeasured are models whose gradients are not compared with finite differences.
 var unmeasured = map[string]string{
 	"basic_pitch":      "it takes logarithms of powers near zero, which float32 does not hold for differences",
 	"godot_score_goal": "its tanh is 1 on random inputs",
@@ -43,12 +43,12 @@ var unmeasured = map[string]string{
 	"yolox_nano":       "a step takes a second",
 }
 
-// unread are parameters of which models read no more than the shapes of what they make.
+// unread are parameters of which only the shapes of results are used.
 var unread = []string{"actor.log_std.weight", "actor.log_std.bias"}
 
-// Every parameter of every trained model has a gradient, the step's outputs are the model's, and along the gradient they change as
-// it says.
-func TestRealModelsHaveGradients(t *testing.T) {
+// Every parameter of every trainable model has a gradient, the outputs of the step are those of the model, and gradients agree with finite
+// differences.
+func TestGradientsOfRealModels(t *testing.T) {
 	for _, path := range conform.RealModels(t) {
 		name := filepath.Base(filepath.Dir(path))
 		t.Run(name, func(t *testing.T) {
@@ -114,7 +114,7 @@ func step(t *testing.T, path string) {
 	descends(t, tape, forward, args, weights, want)
 }
 
-// descends compares how the sum of weighted outputs changes with a step along the gradient with what the gradient says.
+// descends compares the directional derivative along the gradient with finite differences.
 func descends(t *testing.T, tape *grad.Tape, forward []*ir.Value, args, weights, want map[string]*ir.Array) {
 	out, err := open(t, tape.Model).Run(t.Context(), args, nil)
 	if err != nil {
@@ -166,11 +166,11 @@ func descends(t *testing.T, tape *grad.Tape, forward []*ir.Value, args, weights,
 		}
 	}
 	if !(nearest <= 0.02) {
-		t.Errorf("along the gradient differences are off by %v of the slope, %v", nearest, length)
+		t.Errorf("finite differences along the gradient have a relative error of %v, %v", nearest, length)
 	}
 }
 
-// same holds an output of the step to that of the model, to 1e-4 of its largest number.
+// same compares an output of the step with that of the model, with a tolerance of 1e-4 of the largest element.
 func same(t *testing.T, name string, got, want *ir.Array) {
 	x, y, top := ir.View[float32](got), ir.View[float32](want), 0.0
 	for _, v := range y {
@@ -178,7 +178,7 @@ func same(t *testing.T, name string, got, want *ir.Array) {
 	}
 	for i, v := range y {
 		if !(math.Abs(float64(x[i]-v)) <= 1e-4*top) {
-			t.Fatalf("output %q: element %d is %v, the model gives %v", name, i, x[i], v)
+			t.Fatalf("output %q: element %d is %v, the model computes %v", name, i, x[i], v)
 		}
 	}
 }
@@ -201,7 +201,7 @@ func normal(seed uint64, shape ...int64) *ir.Array {
 	return a
 }
 
-// sample is a random input of small numbers, for which few functions are flat.
+// sample returns small random inputs, for which few functions have a zero gradient.
 func sample(g *ir.Graph) (map[string]*ir.Array, error) {
 	set, err := dataset.Generate(dataset.Inputs(g), dataset.Random{})
 	if err != nil {

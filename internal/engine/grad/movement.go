@@ -6,7 +6,7 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// movement are operators that put elements elsewhere, each to a place that only shapes and attributes tell.
+// movement are operators that move elements to positions given by shapes and attributes.
 var movement = []Rule{
 	{Type: "Reshape", Backward: reshaped},
 	{Type: "Flatten", Backward: reshaped},
@@ -43,7 +43,7 @@ func transpose(t *Tape, n *ir.Node, dy []*ir.Value) ([]*ir.Value, error) {
 	return []*ir.Value{t.Transpose(dy[0], inverse(permOf(n, len(t.Shape(n.Input(0))))))}, nil
 }
 
-// permOf is the order of axes that a Transpose makes.
+// permOf returns the permutation of a Transpose.
 func permOf(n *ir.Node, rank int) []int64 {
 	if a := n.Attr("perm"); a != nil {
 		return a.Ints
@@ -63,7 +63,7 @@ func inverse(perm []int64) []int64 {
 	return back
 }
 
-// concat splits the gradient.
+// concat: the gradient is split.
 func concat(t *Tape, n *ir.Node, dy []*ir.Value) ([]*ir.Value, error) {
 	axis := fromFront(n.Int("axis", 1), len(t.Shape(n.Outputs[0])))
 	sizes := make([]int64, len(n.Inputs()))
@@ -80,7 +80,7 @@ func fromFront(axis int64, rank int) int64 {
 	return axis
 }
 
-// split joins gradients, zeros where nothing depends on a part.
+// split: gradients are concatenated, with zeros for unused parts.
 func split(t *Tape, n *ir.Node, dy []*ir.Value) ([]*ir.Value, error) {
 	x := n.Input(0)
 	axis, rest := fromFront(n.Int("axis", 0), len(t.Shape(x))), t.Shape(x)
@@ -102,23 +102,22 @@ func split(t *Tape, n *ir.Node, dy []*ir.Value) ([]*ir.Value, error) {
 	return []*ir.Value{t.Op("Concat", parts, ir.IntAttr("axis", axis))}, nil
 }
 
-// tile sums what was repeated: each axis of n·d elements is one of n and one of d.
+// tile: repeated elements are summed; each axis of n·d elements is one of n and one of d.
 func tile(t *Tape, n *ir.Node, dy []*ir.Value) ([]*ir.Value, error) {
 	x, y := t.Shape(n.Input(0)), t.Shape(n.Outputs[0])
-	var apart, axes []int64
+	var split, axes []int64
 	for i, d := range x {
-		axes = append(axes, int64(len(apart)))
-		apart = append(apart, y[i]/max(d, 1), d)
+		axes = append(axes, int64(len(split)))
+		split = append(split, y[i]/max(d, 1), d)
 	}
 	if len(axes) == 0 {
 		return dy[:1], nil
 	}
-	v := t.Reshape(dy[0], apart)
+	v := t.Reshape(dy[0], split)
 	return []*ir.Value{t.Op("ReduceSum", []*ir.Value{v, t.Ints(axes...)}, ir.IntAttr("keepdims", 0))}, nil
 }
 
-// resize sums the elements that were repeated, for nearest neighbours at whole multiples of the size: each axis of d·n elements is
-// one of d and one of n.
+// resize: repeated elements are summed, for nearest neighbours at integer factors; each axis of d·n elements is one of d and one of n.
 func resize(t *Tape, n *ir.Node, dy []*ir.Value) ([]*ir.Value, error) {
 	x, y := t.Shape(n.Input(0)), t.Shape(n.Outputs[0])
 	from, round := "asymmetric", "floor"
@@ -129,19 +128,19 @@ func resize(t *Tape, n *ir.Node, dy []*ir.Value) ([]*ir.Value, error) {
 	if !whole || text(n, "mode", "nearest") != "nearest" {
 		return nil, errUnknownForm
 	}
-	var apart, axes []int64
+	var split, axes []int64
 	for i, d := range x {
 		if d == 0 || y[i]%d != 0 {
 			return nil, errUnknownForm
 		}
-		axes = append(axes, int64(len(apart)+1))
-		apart = append(apart, d, y[i]/d)
+		axes = append(axes, int64(len(split)+1))
+		split = append(split, d, y[i]/d)
 	}
-	v := t.Reshape(dy[0], apart)
+	v := t.Reshape(dy[0], split)
 	return []*ir.Value{t.Op("ReduceSum", []*ir.Value{v, t.Ints(axes...)}, ir.IntAttr("keepdims", 0))}, nil
 }
 
-// text is an attribute of n, or def.
+// text returns a string attribute of n, or def.
 func text(n *ir.Node, name, def string) string {
 	if a := n.Attr(name); a != nil {
 		return a.S
@@ -149,7 +148,7 @@ func text(n *ir.Node, name, def string) string {
 	return def
 }
 
-// depthToSpace takes blocks apart again: [N,C,H,b,W,b] with the blocks' axes first, or last in mode CRD.
+// depthToSpace reverses the blocks: [N,C,H,b,W,b] with the axes of blocks first, or last in mode CRD.
 func depthToSpace(t *Tape, n *ir.Node, dy []*ir.Value) ([]*ir.Value, error) {
 	b, x := n.Int("blocksize", 1), t.Shape(n.Input(0))
 	if len(x) != 4 || text(n, "mode", "DCR") != "CRD" {

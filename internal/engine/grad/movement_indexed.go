@@ -7,7 +7,7 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// indexed are operators that put elements to places which inputs tell.
+// indexed are operators that move elements to positions given by inputs.
 var indexed = []Rule{
 	{Type: "Slice", Backward: slice},
 	{Type: "Crop", Backward: crop},
@@ -35,7 +35,7 @@ var indexed = []Rule{
 	{Type: "ScatterND", Backward: scatter("GatherND")},
 }
 
-// gatherGradient sums what was taken along an axis of a tensor of that shape.
+// gatherGradient sums the gradient of gathered elements along an axis of a tensor of that shape.
 func gatherGradient(t *Tape, indices, dy *ir.Value, axis int64, shape []int64) *ir.Value {
 	return t.Own("GatherGrad", 1, []*ir.Value{indices, dy}, ir.IntAttr("axis", axis), ir.IntsAttr("shape", slices.Clone(shape)...))[0]
 }
@@ -46,8 +46,8 @@ func scatterGradient(t *Tape, x *ir.Value, typ string, indices, dy *ir.Value, at
 	return []*ir.Value{t.Op(typ, []*ir.Value{zeros, indices, dy}, append(attrs, ir.StringAttr("reduction", "add"))...)}
 }
 
-// scatter: what is written over has no gradient, and what is added to keeps it. Places that are written twice are undefined
-// without a reduction (ONNX operator ScatterElements).
+// scatter: overwritten elements have no gradient; elements of a sum have. Duplicate indices are undefined without a reduction (ONNX
+// operator ScatterElements).
 func scatter(gather string) gradient {
 	return func(t *Tape, n *ir.Node, dy []*ir.Value) ([]*ir.Value, error) {
 		var attrs []*ir.Attr
@@ -62,14 +62,14 @@ func scatter(gather string) gradient {
 		case "add":
 			dx[0] = dy[0]
 		default:
-			return nil, fmt.Errorf("no gradient is known for reduction %q", reduction)
+			return nil, fmt.Errorf("the gradient of reduction %q is not supported", reduction)
 		}
 		dx[2] = t.Op(gather, []*ir.Value{dy[0], n.Input(1)}, attrs...)
 		return dx, nil
 	}
 }
 
-// keepIndices makes TopK tell where the elements were.
+// keepIndices adds the output of indices to TopK.
 func keepIndices(t *Tape, n *ir.Node) error {
 	if len(n.Outputs) == 2 && n.Outputs[1] != nil {
 		return nil
@@ -80,29 +80,29 @@ func keepIndices(t *Tape, n *ir.Node) error {
 	return nil
 }
 
-// A cut is what Slice takes of an axis.
-type cut struct{ start, step, n int64 }
+// A sliceRange is the part of an axis that Slice selects.
+type sliceRange struct{ start, step, n int64 }
 
-// slice puts zeros around the gradient, and where steps are not 1 between its elements.
+// slice pads the gradient with zeros, also between its elements if steps are not 1.
 func slice(t *Tape, n *ir.Node, dy []*ir.Value) ([]*ir.Value, error) {
 	cuts, err := sliceRanges(t, n)
 	if err != nil {
 		return nil, err
 	}
 	x, shape := t.Shape(n.Input(0)), slices.Clone(t.Shape(n.Outputs[0]))
-	before, behind, dx := make([]int64, len(x)), make([]int64, len(x)), dy[0]
+	before, after, dx := make([]int64, len(x)), make([]int64, len(x)), dy[0]
 	for i, c := range cuts {
 		if c.step == 1 || c.n == 0 {
-			before[i], behind[i] = c.start, x[i]-c.start-c.n
+			before[i], after[i] = c.start, x[i]-c.start-c.n
 			continue
 		}
 		shape[i] = x[i]
 		dx = gatherGradient(t, t.Ints(progression(c)...), dx, int64(i), shape)
 	}
-	return []*ir.Value{padZeros(t, dx, before, behind)}, nil
+	return []*ir.Value{padZeros(t, dx, before, after)}, nil
 }
 
-func progression(c cut) []int64 {
+func progression(c sliceRange) []int64 {
 	places := make([]int64, c.n)
 	for i := range places {
 		places[i] = c.start + int64(i)*c.step
@@ -110,30 +110,30 @@ func progression(c cut) []int64 {
 	return places
 }
 
-// padZeros puts zeros around v, or takes elements away where numbers are negative.
-func padZeros(t *Tape, v *ir.Value, before, behind []int64) *ir.Value {
-	all := slices.Concat(before, behind)
+// padZeros pads v with zeros, or crops it where numbers are negative.
+func padZeros(t *Tape, v *ir.Value, before, after []int64) *ir.Value {
+	all := slices.Concat(before, after)
 	if !slices.ContainsFunc(all, func(n int64) bool { return n != 0 }) {
 		return v
 	}
 	return t.Op("Pad", []*ir.Value{v, t.Ints(all...)})
 }
 
-// sliceRanges are what n takes of each axis. The numbers come from the shape of the result where they lead out of the axis.
-func sliceRanges(t *Tape, n *ir.Node) ([]cut, error) {
+// sliceRanges returns the range of each axis. Ends outside the axis follow from the shape of the result.
+func sliceRanges(t *Tape, n *ir.Node) ([]sliceRange, error) {
 	x, y := t.Shape(n.Input(0)), t.Shape(n.Outputs[0])
 	var lists [3][]int64
 	for i, at := range []int{1, 3, 4} {
 		name := []string{"starts", "axes", "steps"}[i]
 		is, _, known := t.knownList(n, name, at)
 		if !known {
-			return nil, fmt.Errorf("its %s depend on data", name)
+			return nil, fmt.Errorf("%s depending on data are not supported", name)
 		}
 		lists[i] = is
 	}
-	out := make([]cut, len(x))
+	out := make([]sliceRange, len(x))
 	for i := range x {
-		out[i] = cut{0, 1, y[i]}
+		out[i] = sliceRange{0, 1, y[i]}
 	}
 	for i, start := range lists[0] {
 		axis, step := int64(i), int64(1)
@@ -150,12 +150,12 @@ func sliceRanges(t *Tape, n *ir.Node) ([]cut, error) {
 		if step < 0 {
 			last--
 		}
-		out[axis] = cut{min(max(start, 0), last), step, y[axis]}
+		out[axis] = sliceRange{min(max(start, 0), last), step, y[axis]}
 	}
 	return out, nil
 }
 
-// crop is the gradient of an operator of the first opsets, which takes a border away.
+// crop is the gradient of an operator of the first opsets that removes a border.
 func crop(t *Tape, n *ir.Node, dy []*ir.Value) ([]*ir.Value, error) {
 	b := n.Attr("border")
 	if b == nil || len(b.Ints) != 4 || n.Attr("scale") != nil {
@@ -165,7 +165,7 @@ func crop(t *Tape, n *ir.Node, dy []*ir.Value) ([]*ir.Value, error) {
 	return []*ir.Value{padZeros(t, dy[0], []int64{0, 0, top, left}, []int64{0, 0, bottom, right})}, nil
 }
 
-// pad takes the border away. In the modes that repeat elements there, it is a Gather along each axis.
+// pad crops the border. In the modes that repeat elements it is a Gather along each axis.
 func pad(t *Tape, n *ir.Node, dy []*ir.Value) ([]*ir.Value, error) {
 	if t.Needs(n.Input(2)) {
 		return nil, errUnknownForm
@@ -176,32 +176,32 @@ func pad(t *Tape, n *ir.Node, dy []*ir.Value) ([]*ir.Value, error) {
 		return nil, err
 	}
 	mode, dx := text(n, "mode", "constant"), dy[0]
-	behind := make([]int64, len(x))
+	after := make([]int64, len(x))
 	for i := range x {
-		behind[i] = y[i] - x[i] - before[i]
+		after[i] = y[i] - x[i] - before[i]
 	}
 	if mode == "constant" {
 		for i := range x {
-			before[i], behind[i] = -before[i], -behind[i]
+			before[i], after[i] = -before[i], -after[i]
 		}
-		return []*ir.Value{padZeros(t, dx, before, behind)}, nil
+		return []*ir.Value{padZeros(t, dx, before, after)}, nil
 	}
 	for i := range x {
-		if before[i] == 0 && behind[i] == 0 {
+		if before[i] == 0 && after[i] == 0 {
 			continue
 		}
 		y[i] = x[i]
-		dx = gatherGradient(t, t.Ints(repeated(mode, before[i], x[i], before[i]+x[i]+behind[i])...), dx, int64(i), y)
+		dx = gatherGradient(t, t.Ints(repeated(mode, before[i], x[i], before[i]+x[i]+after[i])...), dx, int64(i), y)
 	}
 	return []*ir.Value{dx}, nil
 }
 
-// padStarts are the pads in front of each axis.
+// padStarts returns the pads before each axis.
 func padStarts(t *Tape, n *ir.Node) ([]int64, error) {
 	pads, _, known := t.knownList(n, "pads", 1)
 	axes, chosen, knownAxes := t.knownList(n, "axes", 3)
 	if !known || !knownAxes {
-		return nil, fmt.Errorf("its pads depend on data")
+		return nil, fmt.Errorf("pads depending on data are not supported")
 	}
 	if a := n.Attr("paddings"); a != nil {
 		pads = a.Ints
@@ -217,7 +217,7 @@ func padStarts(t *Tape, n *ir.Node) ([]int64, error) {
 	return before, nil
 }
 
-// repeated are the places in an axis of that size that elements come from, the first of them before many before it.
+// repeated returns the indices in an axis of that size from which elements are copied, with before elements before the axis.
 func repeated(mode string, before, size, count int64) []int64 {
 	places := make([]int64, count)
 	for i := range places {

@@ -8,20 +8,20 @@ import (
 
 var batchNorms = []Rule{
 	{Type: "BatchNormalization", Forward: overBatch, Backward: frozenBatchNorm},
-	{Domain: own, Type: "BatchNormTrain", Forward: keepMoments, Backward: batchNorm},
+	{Domain: own, Type: "BatchNormTrain", Forward: keepStatistics, Backward: batchNorm},
 	{Type: "InstanceNormalization", Backward: instanceNorm},
 }
 
-// A Running is a statistic over batches that BatchNormalization keeps, a constant of the model: the mean, or the variance, of
-// each channel. Like a parameter it is an input of the step, and behind each step whoever runs it puts New in its place.
+// A Running is a running statistic of BatchNormalization, a constant of the model: mean or variance per channel. Like a parameter it is an
+// input of the step; after each step the caller replaces it by New.
 type Running struct {
 	Name   string
-	Tensor *ir.Tensor // what it is before training
+	Tensor *ir.Tensor // before training
 	Value  *ir.Value  // the step's input
-	New    *ir.Value  // what it is behind the step
+	New    *ir.Value  // output: its value after the step
 }
 
-// overBatch makes a node normalise by the statistics of its batch, where Options or the node itself ask for it.
+// overBatch makes a node normalize with batch statistics, if Options or the node request it.
 func overBatch(t *Tape, n *ir.Node) error {
 	trained := n.Int("training_mode", 0) != 0 || slices.ContainsFunc(n.Outputs[1:], func(v *ir.Value) bool { return v != nil })
 	if !trained && !t.batchStatistics {
@@ -34,7 +34,7 @@ func overBatch(t *Tape, n *ir.Node) error {
 	copy(y, n.Outputs)
 	n.Op = ir.OpID{Domain: own, Type: "BatchNormTrain"}
 	n.SetOutputs(y[0], nil, nil, y[1], y[2])
-	if err := keepMoments(t, n); err != nil {
+	if err := keepStatistics(t, n); err != nil {
 		return err
 	}
 	trackStatistic(t, n, 3)
@@ -42,8 +42,8 @@ func overBatch(t *Tape, n *ir.Node) error {
 	return nil
 }
 
-// keepMoments makes a node give all of its outputs.
-func keepMoments(t *Tape, n *ir.Node) error {
+// keepStatistics adds all outputs to a node.
+func keepStatistics(t *Tape, n *ir.Node) error {
 	outs := make([]*ir.Value, 5)
 	copy(outs, n.Outputs)
 	for i, hint := range []string{"", "mean", "invstd", "new_mean", "new_var"} {
@@ -61,7 +61,7 @@ func keepMoments(t *Tape, n *ir.Node) error {
 // isConsumed reports whether a node consumes v.
 func isConsumed(v *ir.Value) bool { return v != nil && len(v.Uses()) > 0 }
 
-// hasChannelStatistics reports whether n has statistics for each channel, and all of its inputs one type.
+// hasChannelStatistics reports whether n has statistics per channel, and inputs of one type.
 func hasChannelStatistics(t *Tape, n *ir.Node) bool {
 	if len(t.Shape(n.Input(0))) < 2 || n.Int("spatial", 1) == 0 {
 		return false
@@ -69,8 +69,7 @@ func hasChannelStatistics(t *Tape, n *ir.Node) bool {
 	return !slices.ContainsFunc(n.Inputs(), func(v *ir.Value) bool { return t.DType(v) != t.DType(n.Input(0)) })
 }
 
-// trackStatistic makes an input of a constant that n keeps a running statistic in. One that several nodes keep
-// goes through them in order.
+// trackStatistic makes an input of a running statistic of n. Several nodes update a shared one in order.
 func trackStatistic(t *Tape, n *ir.Node, i int) {
 	v := n.Input(i)
 	if v.Const == nil {
@@ -95,7 +94,7 @@ func batchNorm(t *Tape, n *ir.Node, dy []*ir.Value) ([]*ir.Value, error) {
 	return t.Own("BatchNormGrad", 3, []*ir.Value{n.Input(0), n.Input(1), n.Outputs[1], n.Outputs[2], dy[0]}), nil
 }
 
-// frozenBatchNorm is the gradient for statistics that stay as they are. X is only read where the scale is trained.
+// frozenBatchNorm is the gradient with frozen statistics. X is only consumed if the scale is trained.
 func frozenBatchNorm(t *Tape, n *ir.Node, dy []*ir.Value) ([]*ir.Value, error) {
 	if !hasChannelStatistics(t, n) {
 		return nil, errUnknownForm
@@ -115,7 +114,7 @@ func frozenBatchNorm(t *Tape, n *ir.Node, dy []*ir.Value) ([]*ir.Value, error) {
 	return []*ir.Value{t.Op("Mul", []*ir.Value{dy[0], factor})}, nil
 }
 
-// statisticGradients are the gradients of mean and variance where those are computed, from those of scale and shift.
+// statisticGradients returns the gradients of mean and variance if those are computed, from those of scale and shift.
 func statisticGradients(t *Tape, n *ir.Node, scale, inv *ir.Value, dx []*ir.Value) []*ir.Value {
 	if !t.Needs(n.Input(3)) && !t.Needs(n.Input(4)) {
 		return nil
@@ -127,8 +126,7 @@ func statisticGradients(t *Tape, n *ir.Node, scale, inv *ir.Value, dx []*ir.Valu
 	return []*ir.Value{mean, t.Op("Mul", []*ir.Value{dx[1], squared})}
 }
 
-// instanceNorm is the gradient of BatchNormalization in which each channel of each instance is a channel of its own. The
-// statistics are computed again.
+// instanceNorm is the gradient of BatchNormalization with each channel of each instance as a channel. The statistics are recomputed.
 func instanceNorm(t *Tape, n *ir.Node, dy []*ir.Value) ([]*ir.Value, error) {
 	x, shape := n.Input(0), t.Shape(n.Input(0))
 	if len(shape) < 3 || t.DType(n.Input(1)) != t.DType(x) {

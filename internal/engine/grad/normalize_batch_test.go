@@ -28,7 +28,7 @@ func TestBatchNormalizations(t *testing.T) {
 	checkAll(t, probes)
 }
 
-// batchModel is two normalizations of x, one after the other, which share their running statistics.
+// batchModel is two consecutive normalizations of x with shared running statistics.
 func batchModel(attrs ...*ir.Attr) *ir.Model {
 	m := ir.NewModel()
 	m.Opsets = []ir.Opset{{Version: 15}}
@@ -45,9 +45,8 @@ func batchModel(attrs ...*ir.Attr) *ir.Model {
 	return m
 }
 
-// Training by the statistics of the batch gives what two BatchNormalization of the specification give one after the other,
-// running statistics included.
-func TestBatchStatisticsAreTheSpecifications(t *testing.T) {
+// Training with batch statistics equals two consecutive BatchNormalization of the specification, running statistics included.
+func TestBatchStatistics(t *testing.T) {
 	spec := ir.Spec{DType: ir.Float, Shape: []int64{4, 2, 3}}
 	tape, err := New(t.Context(), batchModel(ir.FloatAttr("momentum", 0.8)), Options{Inputs: map[string]ir.Spec{"x": spec}, BatchStatistics: true})
 	if err != nil {
@@ -81,7 +80,7 @@ func TestBatchStatisticsAreTheSpecifications(t *testing.T) {
 	}
 }
 
-// once runs one normalization in the form of the specification that is for training.
+// once runs one normalization in the training form of the specification.
 func once(t *testing.T, x *ir.Array, running [][]float32) (*ir.Array, [][]float32) {
 	t.Helper()
 	m := ir.NewModel()
@@ -120,7 +119,7 @@ func alike(t *testing.T, what string, got, want []float32) {
 	}
 }
 
-// Without the option the statistics stay.
+// Without the option the statistics are frozen.
 func TestFrozenStatistics(t *testing.T) {
 	spec := ir.Spec{DType: ir.Float, Shape: []int64{4, 2, 3}}
 	tape, err := New(t.Context(), batchModel(), Options{Inputs: map[string]ir.Spec{"x": spec}})

@@ -6,7 +6,7 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// normalizations divide by what is found in rows.
+// normalizations are normalizations of rows.
 var normalizations = []Rule{
 	{Type: "LayerNormalization", Forward: keepStats(1, 2), Backward: layerNorm(1, 2, 2)},
 	{Type: "RMSNormalization", Forward: keepStats(0, 1), Backward: layerNorm(0, 1, 0)},
@@ -17,8 +17,7 @@ var normalizations = []Rule{
 	{Type: "LogSoftmax", Backward: softmax},
 }
 
-// keepStats makes a node give its mean and inverse deviation, outputs of those numbers, of the type of its input. Zero
-// stands for none.
+// keepStats adds the outputs mean and inverse standard deviation to a node, of these indices and of the type of its input; zero for none.
 func keepStats(mean, inv int) func(*Tape, *ir.Node) error {
 	return func(t *Tape, n *ir.Node) error {
 		x, outs := n.Input(0), slices.Clone(n.Outputs)
@@ -43,8 +42,8 @@ func keepStats(mean, inv int) func(*Tape, *ir.Node) error {
 	}
 }
 
-// layerNorm is the gradient of rows scaled by input 1 and shifted by input bias, zero if there is none. A scale that is not
-// the same for all rows is multiplied before.
+// layerNorm is the gradient of rows scaled by input 1 and shifted by input bias, zero if there is none. A scale that differs between rows
+// is multiplied before.
 func layerNorm(mean, inv, bias int) gradient {
 	return func(t *Tape, n *ir.Node, dy []*ir.Value) ([]*ir.Value, error) {
 		if slices.ContainsFunc(dy[1:], func(v *ir.Value) bool { return v != nil }) || dy[0] == nil {
@@ -95,7 +94,7 @@ func lpNorm(t *Tape, n *ir.Node, dy []*ir.Value) ([]*ir.Value, error) {
 	length := t.Op(norm, []*ir.Value{x, axes}, keep)
 	along := t.Op("ReduceSum", []*ir.Value{t.Op("Mul", []*ir.Value{dy[0], y}), axes}, keep)
 	across := t.Op("Sub", []*ir.Value{dy[0], t.Op("Mul", []*ir.Value{side, along})})
-	zero := t.Scalar(dt, 0) // zeros stay zeros
+	zero := t.Scalar(dt, 0) // 0/0 is 0
 	none := t.Op("Equal", []*ir.Value{length, zero})
 	return []*ir.Value{t.Op("Where", []*ir.Value{none, zero, t.Op("Div", []*ir.Value{across, length})})}, nil
 }

@@ -8,8 +8,8 @@ import (
 )
 
 var pools = []Rule{
-	{Type: "MaxPool", Forward: keepPlaces, Backward: unknownForm},
-	{Type: "GlobalMaxPool", Forward: keepPlace, Backward: unknownForm},
+	{Type: "MaxPool", Forward: keepIndicesInWindow, Backward: unknownForm},
+	{Type: "GlobalMaxPool", Forward: keepGlobalIndex, Backward: unknownForm},
 	{Domain: own, Type: "MaxPoolKeep", Backward: func(t *Tape, n *ir.Node, dy []*ir.Value) ([]*ir.Value, error) {
 		return t.Own("MaxPoolGrad", 1, []*ir.Value{dy[0], n.Outputs[1]}, poolAttributes(t, n)...), nil
 	}},
@@ -24,10 +24,10 @@ var pools = []Rule{
 	}},
 }
 
-// unknownForm is for nodes that stayed as they were.
+// unknownForm is the rule of nodes without a supported form.
 func unknownForm(*Tape, *ir.Node, []*ir.Value) ([]*ir.Value, error) { return nil, errUnknownForm }
 
-// poolAttributes are n's attributes and its input's shape.
+// poolAttributes returns n's attributes and its input's shape.
 func poolAttributes(t *Tape, n *ir.Node) []*ir.Attr {
 	return append(slices.Clone(n.Attrs), ir.IntsAttr("shape", t.Shape(n.Input(0))...))
 }
@@ -40,8 +40,8 @@ func elements(shape []int64) float64 {
 	return n
 }
 
-// keepPlaces makes MaxPool keep the place of each maximum within its window, unless the places within the input are read.
-func keepPlaces(t *Tape, n *ir.Node) error {
+// keepIndicesInWindow makes MaxPool store the index of each maximum within its window, unless its output of indices is consumed.
+func keepIndicesInWindow(t *Tape, n *ir.Node) error {
 	x := n.Input(0)
 	if dt := t.DType(x); dt != ir.Float && dt != ir.Double {
 		return nil
@@ -53,7 +53,7 @@ func keepPlaces(t *Tape, n *ir.Node) error {
 	taken := elements(n.Attr("kernel_shape").Ints)
 	t.SetType(places, backward.PlaceType(int(taken)), t.Shape(n.Outputs[0])...)
 	if norm := x.Producer(); taken <= backward.MostTaken && feedsOnly(norm, x) {
-		joinPool(norm, n, places)
+		fusePool(norm, n, places)
 		return nil
 	}
 	n.Op = ir.OpID{Domain: own, Type: "MaxPoolKeep"}
@@ -61,14 +61,14 @@ func keepPlaces(t *Tape, n *ir.Node) error {
 	return nil
 }
 
-// feedsOnly reports whether norm is BatchNormTrain and its output x has one reader. Nobody reads the statistics yet: whoever does comes later,
-// and may stand behind that reader.
+// feedsOnly reports whether norm is BatchNormTrain and its output x has one consumer. The statistics have no consumers yet: theirs are
+// added later, and may follow that consumer.
 func feedsOnly(norm *ir.Node, x *ir.Value) bool {
 	return is(norm, own, "BatchNormTrain") && len(x.Uses()) == 1 && !slices.ContainsFunc(norm.Outputs[1:], isConsumed)
 }
 
-// joinPool makes one node of norm and the pool n.
-func joinPool(norm, n *ir.Node, places *ir.Value) {
+// fusePool fuses norm and the pool n.
+func fusePool(norm, n *ir.Node, places *ir.Value) {
 	n.Op = ir.OpID{Domain: own, Type: "BatchNormPoolTrain"}
 	outputs := slices.Concat([]*ir.Value{n.Outputs[0], places}, norm.Outputs[1:])
 	norm.SetOutputs()
@@ -90,12 +90,12 @@ func normPool(t *Tape, n *ir.Node, dy []*ir.Value) ([]*ir.Value, error) {
 	return t.Own("BatchNormPoolGrad", 3, in, n.Attrs...), nil
 }
 
-// keepPlace is keepPlaces for one window over all of the input.
-func keepPlace(t *Tape, n *ir.Node) error {
+// keepGlobalIndex is keepIndicesInWindow for one window over the whole input.
+func keepGlobalIndex(t *Tape, n *ir.Node) error {
 	shape := t.Shape(n.Input(0))
 	if elements(shape) == 0 {
 		return nil
 	}
 	n.SetAttr(ir.IntsAttr("kernel_shape", shape[2:]...))
-	return keepPlaces(t, n)
+	return keepIndicesInWindow(t, n)
 }

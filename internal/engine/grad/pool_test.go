@@ -29,26 +29,26 @@ func TestPools(t *testing.T) {
 	} {
 		tell := fmt.Sprint(i)
 		probes = append(probes,
-			probe{op: onnx("MaxPool"), attrs: c.attrs, in: []*ir.Array{apart(1, c.x...)}, tell: tell},
+			probe{op: onnx("MaxPool"), attrs: c.attrs, in: []*ir.Array{separated(1, c.x...)}, tell: tell},
 			probe{op: onnx("AveragePool"), attrs: c.attrs, in: []*ir.Array{values(1, c.x...)}, tell: tell},
 			probe{op: onnx("AveragePool"), attrs: append(c.attrs, ir.IntAttr("count_include_pad", 1)), in: []*ir.Array{values(1, c.x...)}, tell: tell + "Padding"},
 		)
 	}
 	checkAll(t, append(probes,
 		probe{op: onnx("GlobalAveragePool"), in: []*ir.Array{values(1, 2, 3, 4, 5)}},
-		probe{op: onnx("GlobalMaxPool"), in: []*ir.Array{apart(1, 2, 3, 4, 5)}},
-		probe{op: onnx("GlobalMaxPool"), in: []*ir.Array{apart(1, 1, 2, 300)}},
+		probe{op: onnx("GlobalMaxPool"), in: []*ir.Array{separated(1, 2, 3, 4, 5)}},
+		probe{op: onnx("GlobalMaxPool"), in: []*ir.Array{separated(1, 1, 2, 300)}},
 	))
 }
 
-// A pool whose places in the input are read stays as it is, and can only be run forward.
+// A pool whose output of indices is consumed is unchanged, and has no backward pass.
 func TestMaxPoolWithIndices(t *testing.T) {
-	p := probe{op: onnx("MaxPool"), attrs: []*ir.Attr{ir.IntsAttr("kernel_shape", 2)}, in: []*ir.Array{apart(1, 1, 1, 4)}, outputs: 2}
+	p := probe{op: onnx("MaxPool"), attrs: []*ir.Attr{ir.IntsAttr("kernel_shape", 2)}, in: []*ir.Array{separated(1, 1, 1, 4)}, outputs: 2}
 	tape, err := New(t.Context(), p.model(), Options{Inputs: map[string]ir.Spec{"x0": {DType: ir.Double, Shape: []int64{1, 1, 4}}}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if n := tape.Graph().First(); n.Op.Type != "MaxPool" {
-		t.Errorf("it became %s", n.Op)
+		t.Errorf("replaced by %s", n.Op)
 	}
 }

@@ -7,8 +7,7 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// reductions are gradients of what axes are folded to. x, y and dy have the same rank in them: folded axes have size 1 in y
-// and dy.
+// reductions are gradients of reductions. x, y and dy have the same rank in them: reduced axes have size 1 in y and dy.
 var reductions = []Rule{
 	reduction("ReduceSum", func(r reduced) *ir.Value { return r.dy }),
 	reduction("ReduceMean", func(r reduced) *ir.Value { return r.Scale(r.dy, r.dt, 1/r.count()) }),
@@ -16,7 +15,7 @@ var reductions = []Rule{
 	reduction("ReduceMin", extreme),
 	reduction("ReduceL1", func(r reduced) *ir.Value { return r.mul(r.Op("Sign", []*ir.Value{r.x()}), r.dy) }),
 	reduction("ReduceL2", func(r reduced) *ir.Value {
-		zero := r.Scalar(r.dt, 0) // a vector of zeros has no direction
+		zero := r.Scalar(r.dt, 0) // the gradient at 0 is 0
 		per := r.Op("Where", []*ir.Value{r.Op("Equal", []*ir.Value{r.y(), zero}), zero, r.Op("Div", []*ir.Value{r.dy, r.y()})})
 		return r.mul(r.x(), per)
 	}),
@@ -30,16 +29,16 @@ var reductions = []Rule{
 	reduction("ReduceProd", func(r reduced) *ir.Value { return r.mul(r.others(), r.dy) }),
 }
 
-// A reduced is one node with its gradient.
+// A reduced is a reduction node with its gradient.
 type reduced struct {
 	*Tape
 	node *ir.Node
 	dt   ir.DType
-	keep []int64 // the shape with folded axes of size 1
+	keep []int64 // the shape with reduced axes of size 1
 	dy   *ir.Value
 }
 
-// reduction is a rule for the gradient f, which broadcasts to the shape of x.
+// reduction returns a rule for the gradient f, which broadcasts to the shape of x.
 func reduction(typ string, f func(r reduced) *ir.Value) Rule {
 	return Rule{Type: typ, Backward: func(t *Tape, n *ir.Node, dy []*ir.Value) ([]*ir.Value, error) {
 		r := reduced{Tape: t, node: n, dt: t.DType(n.Input(0))}
@@ -56,7 +55,7 @@ func reduction(typ string, f func(r reduced) *ir.Value) Rule {
 	}}
 }
 
-// keepDimsShape is that of n's result with the folded axes in it.
+// keepDimsShape returns the shape of n's result with the reduced axes.
 func keepDimsShape(t *Tape, n *ir.Node) ([]int64, error) {
 	x, y := t.Shape(n.Input(0)), t.Shape(n.Outputs[0])
 	if len(x) == len(y) {
@@ -64,7 +63,7 @@ func keepDimsShape(t *Tape, n *ir.Node) ([]int64, error) {
 	}
 	axes, _, known := t.knownList(n, "axes", 1)
 	if !known {
-		return nil, fmt.Errorf("its axes depend on data")
+		return nil, fmt.Errorf("axes depending on data are not supported")
 	}
 	keep := slices.Clone(x)
 	for i := range keep {
@@ -78,7 +77,7 @@ func keepDimsShape(t *Tape, n *ir.Node) ([]int64, error) {
 	return keep, nil
 }
 
-// kept is v with the folded axes in its shape.
+// kept returns v with the reduced axes in its shape.
 func (r reduced) kept(v *ir.Value) *ir.Value {
 	if len(r.keep) == len(r.Shape(r.node.Outputs[0])) {
 		return v
@@ -92,7 +91,7 @@ func (r reduced) y() *ir.Value { return r.kept(r.node.Outputs[0]) }
 
 func (r reduced) mul(a, b *ir.Value) *ir.Value { return r.Op("Mul", []*ir.Value{a, b}) }
 
-// count is the number of elements that become one.
+// count returns the number of elements per result.
 func (r reduced) count() float64 {
 	n := 1.0
 	for i, d := range r.Shape(r.x()) {
@@ -103,15 +102,14 @@ func (r reduced) count() float64 {
 	return n
 }
 
-// extreme shares the gradient among all elements that are the greatest or the least.
+// extreme divides the gradient equally among all elements that equal the maximum or minimum.
 func extreme(r reduced) *ir.Value {
 	is := r.Cast(r.Op("Equal", []*ir.Value{r.x(), r.y()}), r.dt)
 	many := r.SumTo(is, r.Shape(r.x()), r.keep)
 	return r.mul(is, r.Op("Div", []*ir.Value{r.dy, many}))
 }
 
-// others is for each element the product of the others that are folded with it, which may be zero: of those before and those
-// behind it.
+// others returns for each element the product of the others in its reduction, which may be zero: of those before and those after it.
 func (r reduced) others() *ir.Value {
 	x := r.Shape(r.x())
 	var order []int64
@@ -129,6 +127,6 @@ func (r reduced) others() *ir.Value {
 	rows := r.Reshape(r.Transpose(r.x(), order), []int64{-1, int64(r.count())})
 	last := r.Ints(-1)
 	before := r.Op("CumProd", []*ir.Value{rows, last}, ir.IntAttr("exclusive", 1))
-	behind := r.Op("CumProd", []*ir.Value{rows, last}, ir.IntAttr("exclusive", 1), ir.IntAttr("reverse", 1))
-	return r.Transpose(r.Reshape(r.mul(before, behind), ordered), inverse(order))
+	after := r.Op("CumProd", []*ir.Value{rows, last}, ir.IntAttr("exclusive", 1), ir.IntAttr("reverse", 1))
+	return r.Transpose(r.Reshape(r.mul(before, after), ordered), inverse(order))
 }

@@ -13,7 +13,7 @@ func TestReductions(t *testing.T) {
 	for _, typ := range []string{
 		"ReduceSum", "ReduceMean", "ReduceMax", "ReduceMin", "ReduceL1", "ReduceL2", "ReduceSumSquare", "ReduceLogSum", "ReduceLogSumExp", "ReduceProd",
 	} {
-		x := apart(1, 2, 3, 2)
+		x := separated(1, 2, 3, 2)
 		if typ == "ReduceLogSum" {
 			x = positive(1, 2, 3, 2)
 		}
@@ -57,7 +57,7 @@ func TestNormalizations(t *testing.T) {
 		{op: ms("SkipSimplifiedLayerNormalization"), in: []*ir.Array{x, values(4, 2, 3, 4), values(2, 4)}},
 		{op: onnx("GroupNormalization"), in: []*ir.Array{values(1, 2, 4, 3), values(2, 4), values(3, 4)}, attrs: []*ir.Attr{ir.IntAttr("num_groups", 2)}},
 		{op: onnx("GroupNormalization"), opset: 18, in: []*ir.Array{values(1, 2, 4, 2, 2), values(2, 2), values(3, 2)}, attrs: []*ir.Attr{ir.IntAttr("num_groups", 2)}},
-		{op: onnx("LpNormalization"), in: []*ir.Array{apart(1, 3, 4)}},
-		{op: onnx("LpNormalization"), in: []*ir.Array{apart(1, 3, 4)}, attrs: []*ir.Attr{axis(0), ir.IntAttr("p", 1)}},
+		{op: onnx("LpNormalization"), in: []*ir.Array{separated(1, 3, 4)}},
+		{op: onnx("LpNormalization"), in: []*ir.Array{separated(1, 3, 4)}, attrs: []*ir.Attr{axis(0), ir.IntAttr("p", 1)}},
 	}...))
 }

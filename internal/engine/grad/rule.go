@@ -7,23 +7,22 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// A Rule says how gradients pass through one operator.
+// A Rule is the gradient of one operator.
 type Rule struct {
 	Domain, Type string // the domain is empty for ONNX's own
 
-	// Forward, where set, puts nodes that keep what Backward reads in n's place, and removes n.
-	// Shapes are known; the new nodes' types must be told to the tape, as Tape.Typed does.
+	// Forward, if set, replaces n by nodes that store what Backward consumes, and removes n. Shapes are known; the types of new nodes are set
+	// by Tape.SetType.
 	Forward func(t *Tape, n *ir.Node) error
 
-	// Backward gives the gradient of each of n's inputs, nil for those that have none or
-	// need none, from the gradients of its outputs, of which at least one is not nil. A nil Backward says that no
-	// gradient passes: the result does not depend on the inputs, or jumps.
+	// Backward returns the gradient of each of n's inputs, nil for those that have none or need none, from the gradients of its outputs, of
+	// which at least one is not nil. Without Backward no gradient passes: the result does not depend on the inputs, or is piecewise constant.
 	Backward gradient
 }
 
 type gradient = func(t *Tape, n *ir.Node, dy []*ir.Value) ([]*ir.Value, error)
 
-// families is the list of rules: one line a family.
+// families is the list of rules: one line per family.
 var families = [][]Rule{
 	batchNorms,
 	convolutions,
@@ -38,7 +37,7 @@ var families = [][]Rule{
 	attentions,
 	seededDropout,
 	straightThrough,
-	still,
+	nonDifferentiable,
 }
 
 type ruleKey struct{ domain, typ string }
@@ -53,7 +52,7 @@ var table = sync.OnceValue(func() map[ruleKey]*Rule {
 	return rules
 })
 
-// lookup is the rule for id, nil if there is none.
+// lookup returns the rule for id, nil if there is none.
 func lookup(id ir.OpID) *Rule {
 	domain := id.Domain
 	if ir.DefaultDomain(domain) || domain == newest {
@@ -62,8 +61,8 @@ func lookup(id ir.OpID) *Rule {
 	return table()[ruleKey{domain, id.Type}]
 }
 
-// still are operators through which no gradient passes.
-var still = func() []Rule {
+// nonDifferentiable are operators without a gradient.
+var nonDifferentiable = func() []Rule {
 	var rules []Rule
 	for _, typ := range slices.Concat(comparisons, counts) {
 		rules = append(rules, Rule{Type: typ})

@@ -8,10 +8,10 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// A Profile is what choosing segments goes by, for each forward node.
+// A Profile is the data for choosing segments, per forward node.
 type Profile struct {
-	Kept  []int64   // bytes of its results that the way back reads
-	Cross []int64   // bytes of results of earlier nodes that it or later ones read, inputs left out
+	Kept  []int64   // bytes of its results that the backward pass consumes
+	Cross []int64   // bytes of results of earlier nodes that it or later ones consume, without inputs
 	Time  []float64 // to compute it, in multiply-adds
 }
 
@@ -47,7 +47,7 @@ func (a *Activations) Profile() Profile {
 	return p
 }
 
-// nodeWork is a rough number of multiply-adds.
+// nodeWork returns a rough number of multiply-adds.
 func nodeWork(t *Tape, n *ir.Node) float64 {
 	out := 0.0
 	for _, v := range n.Outputs {
@@ -67,8 +67,7 @@ func nodeWork(t *Tape, n *ir.Node) float64 {
 	return out
 }
 
-// Even cuts the forward graph into k segments that keep about as much each, at places where little crosses. The last one is
-// kept.
+// Even divides the forward graph into k segments that store about the same, at positions where few bytes cross. The last one is stored.
 func (p Profile) Even(k int) []Segment {
 	total := int64(0)
 	for _, b := range p.Kept {
@@ -83,7 +82,7 @@ func (p Profile) Even(k int) []Segment {
 	return nil
 }
 
-// Every cuts behind every n nodes whose results are kept.
+// Every ends a segment after every n nodes with stored results.
 func (p Profile) Every(n int) []Segment {
 	var cuts []int
 	count := 0
@@ -98,7 +97,7 @@ func (p Profile) Every(n int) []Segment {
 	return between(cuts)
 }
 
-// between are the segments that cuts end; what lies behind the last one is none.
+// between returns the segments that end at cuts; the nodes after the last cut are in none.
 func between(cuts []int) []Segment {
 	var out []Segment
 	from := 0
@@ -109,7 +108,7 @@ func between(cuts []int) []Segment {
 	return out
 }
 
-// Sqrt is Even with as many segments as the root of the number of nodes whose results are kept.
+// Sqrt is Even with the square root of the number of nodes with stored results.
 func (p Profile) Sqrt() []Segment {
 	n := 0
 	for _, b := range p.Kept {
@@ -120,52 +119,53 @@ func (p Profile) Sqrt() []Segment {
 	return p.Even(int(math.Round(math.Sqrt(float64(n)))))
 }
 
-// cut finds the segments, none of which keeps more than most unless it is one node, across whose ends the fewest bytes go in all.
+// cut returns the segments with the fewest bytes across their ends, none of which stores more than most unless it is one node.
 func (p Profile) cut(most int64) ([]Segment, bool) {
 	return p.fewest(most, func(int, int, int64, int64) bool { return true })
 }
 
-// below finds the segments of which the fewest bytes stay, while no segment keeps more than most together with what
-// stays of those before it and a result and its gradient within. Segments of large results are shorter then: little stays of what comes before them.
+// below returns the segments with the fewest stored bytes, while no segment needs more than most together with the stored bytes before it
+// and with one result and its gradient inside. Segments of large results are shorter then, since few bytes are stored before them.
 func (p Profile) below(most int64) ([]Segment, bool) {
 	return p.fewest(most, func(from, to int, kept, stays int64) bool {
 		return stays <= most-kept-2*slices.Max(p.Kept[from:to])
 	})
 }
 
-// fewest finds the segments across whose ends the fewest bytes go in all, by dynamic programming over the places of cuts. One of
-// several nodes keeps no more than most; fits is told what each keeps, and what stays of those before it. It fails if there are none.
+// fewest returns the segments with the fewest bytes across their ends, by dynamic programming over the positions of cuts. A segment of
+// several nodes stores no more than most; fits decides by the stored bytes of the segment and of those before it. It fails if there are no
+// such segments.
 func (p Profile) fewest(most int64, fits func(from, to int, kept, stays int64) bool) ([]Segment, bool) {
-	places := p.places()
-	best := make([]int64, len(places))
-	from := make([]int, len(places))
-	for j := 1; j < len(places); j++ {
+	positions := p.positions()
+	best := make([]int64, len(positions))
+	from := make([]int, len(positions))
+	for j := 1; j < len(positions); j++ {
 		best[j] = math.MaxInt64
 		for i := j - 1; i >= 0; i-- {
-			kept := p.kept(places[i], places[j])
+			kept := p.kept(positions[i], positions[j])
 			if i < j-1 && kept > most {
 				break
 			}
-			if best[i] == math.MaxInt64 || !fits(places[i], places[j], kept, best[i]) {
+			if best[i] == math.MaxInt64 || !fits(positions[i], positions[j], kept, best[i]) {
 				continue
 			}
-			if b := best[i] + p.cross(places[j]); b < best[j] {
+			if b := best[i] + p.cross(positions[j]); b < best[j] {
 				best[j], from[j] = b, i
 			}
 		}
 	}
-	if best[len(places)-1] == math.MaxInt64 {
+	if best[len(positions)-1] == math.MaxInt64 {
 		return nil, false
 	}
 	var cuts []int
-	for j := from[len(places)-1]; j > 0; j = from[j] {
-		cuts = append(cuts, places[j])
+	for j := from[len(positions)-1]; j > 0; j = from[j] {
+		cuts = append(cuts, positions[j])
 	}
 	slices.Reverse(cuts)
 	return between(cuts), len(cuts) > 0
 }
 
-// cross is what goes over a cut before node i.
+// cross returns the bytes across a cut before node i.
 func (p Profile) cross(i int) int64 {
 	if i >= len(p.Cross) {
 		return 0
@@ -173,7 +173,7 @@ func (p Profile) cross(i int) int64 {
 	return p.Cross[i]
 }
 
-// kept is what nodes from to to-1 keep.
+// kept returns the bytes that nodes from to to-1 store.
 func (p Profile) kept(from, to int) (sum int64) {
 	for _, b := range p.Kept[from:to] {
 		sum += b
@@ -181,40 +181,40 @@ func (p Profile) kept(from, to int) (sum int64) {
 	return sum
 }
 
-// mostPlaces bounds the work of choosing cuts.
-const mostPlaces = 160
+// maxPositions limits the work of choosing cuts.
+const maxPositions = 160
 
-// places are where cuts may be: both ends, and those where the fewest bytes cross.
-func (p Profile) places() []int {
+// positions returns candidate cuts: both ends, and those with the fewest bytes across.
+func (p Profile) positions() []int {
 	n := len(p.Kept)
 	var inner []int
 	for i := 1; i < n; i++ {
 		inner = append(inner, i)
 	}
-	if len(inner) > mostPlaces {
+	if len(inner) > maxPositions {
 		slices.SortStableFunc(inner, func(a, b int) int { return cmp.Compare(p.Cross[a], p.Cross[b]) })
-		inner = inner[:mostPlaces]
+		inner = inner[:maxPositions]
 		slices.Sort(inner)
 	}
 	return slices.Concat([]int{0}, inner, []int{n})
 }
 
-// buckets is how finely Within counts bytes.
+// buckets is the resolution of bytes in Within.
 const buckets = 96
 
-// Within chooses the segments whose recomputation takes the least time while what is kept, with the largest segment that is
-// computed again, stays within room bytes; the fewest bytes if nothing does. A part that is not in a segment is kept whole. It is
-// dynamic programming over places and kept bytes, for several sizes of the largest segment.
-func (p Profile) Within(room int64) []Segment {
-	places := p.places()
+// Within returns the segments with the least recomputation time while the stored bytes, with those of the largest recomputed segment, are
+// within limit; those with the fewest bytes if none is. Nodes outside segments are stored. It is dynamic programming over positions and
+// stored bytes, for several sizes of the largest segment.
+func (p Profile) Within(limit int64) []Segment {
+	positions := p.positions()
 	total := p.kept(0, len(p.Kept))
-	if total <= room {
+	if total <= limit {
 		return nil
 	}
-	best, least := []Segment(nil), math.Inf(1)
+	best, fastest := []Segment(nil), math.Inf(1)
 	small, bytes := []Segment(nil), int64(math.MaxInt64)
-	for share := int64(2); share <= 64; share = share*5/4 + 1 {
-		most := total / share
+	for divisor := int64(2); divisor <= 64; divisor = divisor*5/4 + 1 {
+		most := total / divisor
 		s, ok := p.cut(most)
 		if !ok {
 			continue
@@ -222,17 +222,17 @@ func (p Profile) Within(room int64) []Segment {
 		if b := p.peak(s); b < bytes {
 			small, bytes = s, b
 		}
-		if c, time := p.within(places, room-most, most); time < least {
-			best, least = c, time
+		if c, time := p.within(positions, limit-most, most); time < fastest {
+			best, fastest = c, time
 		}
 	}
-	if math.IsInf(least, 1) {
+	if math.IsInf(fastest, 1) {
 		return small
 	}
 	return best
 }
 
-// Choices are the segments that cut and below find for bounds from half of what is kept down to a 64th, each choice once.
+// Choices returns the distinct results of cut and below for limits from half of the stored bytes down to a 64th.
 func (p Profile) Choices() [][]Segment {
 	var all [][]Segment
 	bytes := p.kept(0, len(p.Kept))
@@ -247,7 +247,7 @@ func (p Profile) Choices() [][]Segment {
 	return all
 }
 
-// Work is the time to compute a segment again.
+// Work returns the time to recompute a segment.
 func (p Profile) Work(s Segment) (sum float64) {
 	for _, t := range p.Time[s.From:s.To] {
 		sum += t
@@ -255,7 +255,7 @@ func (p Profile) Work(s Segment) (sum float64) {
 	return sum
 }
 
-// peak is about what a choice keeps at most.
+// peak returns an estimate of the maximum stored bytes.
 func (p Profile) peak(segments []Segment) int64 {
 	kept, most, from := int64(0), int64(0), 0
 	for _, s := range segments {
@@ -266,19 +266,19 @@ func (p Profile) peak(segments []Segment) int64 {
 	return kept + p.kept(from, len(p.Kept)) + most
 }
 
-// within is the choice for one size of the largest segment.
-func (p Profile) within(places []int, room, most int64) ([]Segment, float64) {
-	if room <= 0 {
+// within returns the choice for one size of the largest segment.
+func (p Profile) within(positions []int, limit, most int64) ([]Segment, float64) {
+	if limit <= 0 {
 		return nil, math.Inf(1)
 	}
-	unit := max(1, (room+buckets-1)/buckets)
+	unit := max(1, (limit+buckets-1)/buckets)
 	type state struct {
-		time  float64
-		from  int // place and bucket it came from
-		left  int
-		again bool
+		time      float64
+		from      int // position and bucket of the predecessor
+		left      int
+		recompute bool
 	}
-	table := make([][]state, len(places))
+	table := make([][]state, len(positions))
 	for i := range table {
 		table[i] = make([]state, buckets+1)
 		for b := range table[i] {
@@ -286,18 +286,18 @@ func (p Profile) within(places []int, room, most int64) ([]Segment, float64) {
 		}
 	}
 	table[0][0].time = 0
-	reach := func(i, b, j int, bytes int64, time float64, again bool) {
+	reach := func(i, b, j int, bytes int64, time float64, recompute bool) {
 		to := b + int((bytes+unit-1)/unit)
 		if to > buckets {
 			return
 		}
 		if t := table[i][b].time + time; t < table[j][to].time {
-			table[j][to] = state{t, i, b, again}
+			table[j][to] = state{t, i, b, recompute}
 		}
 	}
-	for i := range places {
-		for j := i + 1; j < len(places); j++ {
-			kept, time := p.kept(places[i], places[j]), p.Work(Segment{places[i], places[j]})
+	for i := range positions {
+		for j := i + 1; j < len(positions); j++ {
+			kept, time := p.kept(positions[i], positions[j]), p.Work(Segment{positions[i], positions[j]})
 			if kept > most && j > i+1 {
 				break
 			}
@@ -306,11 +306,11 @@ func (p Profile) within(places []int, room, most int64) ([]Segment, float64) {
 					continue
 				}
 				reach(i, b, j, kept, 0, false)
-				reach(i, b, j, p.cross(places[j]), time, true)
+				reach(i, b, j, p.cross(positions[j]), time, true)
 			}
 		}
 	}
-	end, at := len(places)-1, 0
+	end, at := len(positions)-1, 0
 	for b := range table[end] {
 		if table[end][b].time < table[end][at].time {
 			at = b
@@ -323,8 +323,8 @@ func (p Profile) within(places []int, room, most int64) ([]Segment, float64) {
 	var out []Segment
 	for i, b := end, at; i > 0; {
 		s := table[i][b]
-		if s.again {
-			out = append(out, Segment{places[s.from], places[i]})
+		if s.recompute {
+			out = append(out, Segment{positions[s.from], positions[i]})
 		}
 		i, b = s.from, s.left
 	}

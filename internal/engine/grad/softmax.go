@@ -2,7 +2,7 @@ package grad
 
 import "github.com/mcompress/mcompress/ir"
 
-// softmax is the gradient of Softmax and LogSoftmax. Below opset 13 the axes from attribute axis on are one.
+// softmax is the gradient of Softmax and LogSoftmax. Below opset 13 the axes from attribute axis on are flattened.
 func softmax(t *Tape, n *ir.Node, dy []*ir.Value) ([]*ir.Value, error) {
 	y, typ, shape := n.Outputs[0], n.Op.Type+"Grad", t.Shape(n.Outputs[0])
 	if n.Op.Domain == newest || n.Graph().Opset("") >= 13 {

@@ -6,8 +6,8 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// What goes on is rounded; what comes back is what went out, and goes to what was rounded alone.
-func TestGradientsGoStraightThroughRounding(t *testing.T) {
+// The forward value is quantized; the gradient passes unchanged to the unquantized value alone.
+func TestStraightThrough(t *testing.T) {
 	m := ir.NewModel()
 	m.Opsets = []ir.Opset{{Version: 24}, {Domain: own, Version: 1}}
 	g, spec := m.Graph, ir.Spec{DType: ir.Float, Shape: []int64{2, 3}}
@@ -32,6 +32,6 @@ func TestGradientsGoStraightThroughRounding(t *testing.T) {
 		t.Fatal(err)
 	}
 	if tape.Grad(x) != seed || tape.Grad(q) != nil {
-		t.Errorf("gradients %v of what was rounded, want %v; %v of what it was rounded to, want none", tape.Grad(x), seed, tape.Grad(q))
+		t.Errorf("gradient %v of the value, want %v; %v of the quantized value, want none", tape.Grad(x), seed, tape.Grad(q))
 	}
 }

@@ -86,8 +86,8 @@ func attrsOf(attrs map[string]any) []*ir.Attr {
 	return out
 }
 
-// Whole models have the outputs and gradients that PyTorch computes.
-func TestModelsArePyTorchs(t *testing.T) {
+// Outputs and gradients of whole models equal those of PyTorch.
+func TestModelsEqualPyTorch(t *testing.T) {
 	for _, name := range []string{"transformer", "mlp", "activations"} {
 		t.Run(name, func(t *testing.T) {
 			text, err := os.ReadFile("testdata/torch/" + name + ".json")
@@ -133,10 +133,10 @@ func (r *recording) check(t *testing.T) {
 	for _, v := range params {
 		near(t, v.Name, got[tape.Grad(v).Name], r.Grads[v.Name])
 	}
-	sameBits(t, tape, args, got)
+	sameResults(t, tape, args, got)
 }
 
-// near holds numbers to 1e-5 of the largest, or to rounding where none is far from zero.
+// near compares with a tolerance of 1e-5 of the largest element, or of rounding errors near zero.
 func near(t *testing.T, what string, got *ir.Array, want numbersOf) {
 	t.Helper()
 	if fmt.Sprint(got.Shape) != fmt.Sprint(want.Shape) {
@@ -148,13 +148,13 @@ func near(t *testing.T, what string, got *ir.Array, want numbersOf) {
 	}
 	for i, v := range ir.View[float32](got) {
 		if !(math.Abs(float64(v-want.Data[i])) <= max(1e-5*top, 1e-6)) {
-			t.Fatalf("%s: element %d is %v, PyTorch has %v", what, i, v, want.Data[i])
+			t.Fatalf("%s: element %d is %v, PyTorch %v", what, i, v, want.Data[i])
 		}
 	}
 }
 
-// sameBits runs the step with other numbers of workers.
-func sameBits(t *testing.T, tape *Tape, args, want map[string]*ir.Array) {
+// sameResults runs the step with other numbers of workers.
+func sameResults(t *testing.T, tape *Tape, args, want map[string]*ir.Array) {
 	for _, workers := range []int{1, 3} {
 		s, err := engine.Open(t.Context(), tape.Model, engine.Options{Workers: workers})
 		if err != nil {
@@ -167,7 +167,7 @@ func sameBits(t *testing.T, tape *Tape, args, want map[string]*ir.Array) {
 		}
 		for name, a := range want {
 			if !slices.Equal(a.Data, got[name].Data) {
-				t.Errorf("%s has other bits with %d workers", name, workers)
+				t.Errorf("%s differs with %d workers", name, workers)
 			}
 		}
 	}

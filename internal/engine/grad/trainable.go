@@ -6,7 +6,7 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// weightInputs are the inputs of operators that hold what a model has learned.
+// weightInputs are the inputs of operators that hold weights.
 var weightInputs = map[string][]int{
 	"Attention":                    {1, 2}, // of com.microsoft
 	"BatchNormalization":           {1, 2},
@@ -30,27 +30,27 @@ var weightInputs = map[string][]int{
 	"SkipSimplifiedLayerNormalization": {2, 3},
 }
 
-// affine are operators whose constant operand is learned where it is a vector along one axis, behind
-// something learned: before that it is how inputs are normalised.
+// affine are operators whose constant operand is a weight if it is a vector along one axis, after a layer with weights: before that it
+// normalizes the model's inputs.
 var affine = []string{"Add", "Mul", "Sub", "Div"}
 
-// through are operators that may stand between a weight and the operator that it is for.
-var through = []string{"Identity", "Reshape", "Squeeze", "Transpose", "Unsqueeze"}
+// views are operators between a weight and the operator that uses it.
+var views = []string{"Identity", "Reshape", "Squeeze", "Transpose", "Unsqueeze"}
 
-// Trainable are the constants of m that are parameters: those of a floating-point type at the inputs of operators that
-// hold weights. train chooses among them by name; nil takes all.
+// Trainable returns the constants of m that are parameters: floating-point constants at the inputs of operators that hold weights. train
+// selects among them by name; nil selects all.
 func Trainable(m *ir.Model, train func(name string) bool) map[*ir.Value]bool {
 	params := map[*ir.Value]bool{}
 	for g := range m.Graphs() {
 		nodes, err := g.Order()
 		if err != nil {
-			continue // whoever copies the graph says so
+			continue // New reports the error
 		}
 		learned := map[*ir.Value]bool{}
 		for _, n := range nodes {
-			weights := roles(n, learned)
+			weights := weightIndices(n, learned)
 			for _, i := range weights {
-				if c := behind(n.Input(i)); c != nil && (train == nil || train(c.Name)) {
+				if c := weightConst(n.Input(i)); c != nil && (train == nil || train(c.Name)) {
 					params[c] = true
 				}
 			}
@@ -64,11 +64,11 @@ func Trainable(m *ir.Model, train func(name string) bool) map[*ir.Value]bool {
 	return params
 }
 
-// roles are the inputs of n that hold weights.
-func roles(n *ir.Node, learned map[*ir.Value]bool) []int {
+// weightIndices returns the inputs of n that hold weights.
+func weightIndices(n *ir.Node, learned map[*ir.Value]bool) []int {
 	var out []int
 	for _, i := range weightInputs[n.Op.Type] {
-		if behind(n.Input(i)) != nil {
+		if weightConst(n.Input(i)) != nil {
 			out = append(out, i)
 		}
 	}
@@ -76,18 +76,18 @@ func roles(n *ir.Node, learned map[*ir.Value]bool) []int {
 		return out
 	}
 	for i := range 2 {
-		if c := behind(n.Input(i)); c != nil && vector(c.Const.Shape) && learned[n.Input(1-i)] {
+		if c := weightConst(n.Input(i)); c != nil && vector(c.Const.Shape) && learned[n.Input(1-i)] {
 			out = append(out, i)
 		}
 	}
 	return out
 }
 
-// behind is the floating-point constant that v is, but for its form; nil if there is none.
-func behind(v *ir.Value) *ir.Value {
+// weightConst returns the floating-point constant of which v is a view or transpose; nil if there is none.
+func weightConst(v *ir.Value) *ir.Value {
 	for v != nil && v.Const == nil {
 		n := v.Producer()
-		if n == nil || !slices.Contains(through, n.Op.Type) || !ir.DefaultDomain(n.Op.Domain) {
+		if n == nil || !slices.Contains(views, n.Op.Type) || !ir.DefaultDomain(n.Op.Domain) {
 			return nil
 		}
 		v = n.Input(0)
