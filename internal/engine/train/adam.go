@@ -38,10 +38,10 @@ type adamStep struct {
 	beta1, beta2 float32
 	rest1, rest2 float32 // 1 - beta
 	epsilon      float32
-	correction   float32 // 1 over the root of 1-beta2^t
-	rate         float32 // the learning rate over 1-beta1^t
+	correction   float32 // 1/sqrt(1-beta2^t)
+	rate         float32 // learning rate / (1-beta1^t)
 	coupled      float32 // weight decay that is added to the gradient
-	shrink       float32 // by what decoupled weight decay multiplies (Loshchilov & Hutter 2019, algorithm 2)
+	shrink       float32 // factor of decoupled weight decay (Loshchilov & Hutter 2019, algorithm 2)
 }
 
 func newAdamStep(n *op.Node, h hyper) adamStep {
@@ -67,8 +67,8 @@ func adam(n *op.Node, h hyper) func(batch) {
 	return func(b batch) { s.apply(b.w, b.g, b.states[0], b.states[1], b.spare) }
 }
 
-// apply is one step on a block: passes of kernels over what is in the first-level cache take half the time of one
-// loop in Go. spare has room for the block.
+// apply updates a block: kernel passes over a block in the first-level cache take half the time of one loop in Go. spare is scratch of the
+// block's length.
 func (s adamStep) apply(w, g, m, v, spare []float32) {
 	kernel.Axpy(g, s.coupled, w)
 	kernel.Sub(spare, g, m)

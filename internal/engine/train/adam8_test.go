@@ -10,15 +10,15 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// The code of a number is the nearest one, and that of a code's number is itself.
-func TestCodesAreTheNearest(t *testing.T) {
+// The index of a number is that of the nearest number of the codebook.
+func TestNearestValue(t *testing.T) {
 	for _, b := range []*codebook{signedBook(), unsignedBook()} {
 		if !slices.IsSorted(b.values[:]) || b.values[b.zero] != 0 || b.values[255] != 1 {
-			t.Fatalf("the numbers are %v", b.values)
+			t.Fatalf("codebook %v", b.values)
 		}
 		for c, v := range b.values {
-			if got := b.code(v); int(got) != c {
-				t.Errorf("code of %v is %d, want %d", v, got, c)
+			if got := b.index(v); int(got) != c {
+				t.Errorf("index of %v is %d, want %d", v, got, c)
 			}
 		}
 		r := rand.New(rand.NewPCG(1, 1))
@@ -41,15 +41,15 @@ func checkNearest(t *testing.T, b *codebook, x float32) {
 		}
 		best = min(best, math.Abs(float64(v)-float64(x)))
 	}
-	if got := math.Abs(float64(b.values[b.code(x)]) - float64(x)); got > best+1e-7*math.Abs(float64(x)) {
-		t.Errorf("%v gets code %d of %v, which is %v off; the nearest is %v off", x, b.code(x), b.values[b.code(x)], got, best)
+	if got := math.Abs(float64(b.values[b.index(x)]) - float64(x)); got > best+1e-7*math.Abs(float64(x)) {
+		t.Errorf("%v has index %d of %v, with error %v; the nearest has error %v", x, b.index(x), b.values[b.index(x)], got, best)
 	}
 }
 
-func TestStatesOfZerosAreZero(t *testing.T) {
-	k := coded{books: [2]*codebook{signedBook(), unsignedBook()}}
-	for i := range k.codes {
-		k.codes[i], k.scales[i] = make([]byte, 300), make([]float32, 2)
+func TestZeroMoments(t *testing.T) {
+	k := quantizedMoments{books: [2]*codebook{signedBook(), unsignedBook()}}
+	for i := range k.values {
+		k.values[i], k.scales[i] = make([]byte, 300), make([]float32, 2)
 	}
 	states := [2][]float32{make([]float32, 300), make([]float32, 300)}
 	for range 2 {
@@ -62,16 +62,16 @@ func TestStatesOfZerosAreZero(t *testing.T) {
 	}
 }
 
-// A regression with a hidden layer learns with states of 8 bits what it learns with those of 32.
-func TestAdam8LearnsAsAdam(t *testing.T) {
-	full, coded := regress(t, "AdamUpdate"), regress(t, "Adam8Update")
+// A regression with a hidden layer has the same loss with 8-bit moments as with 32-bit moments.
+func TestAdam8(t *testing.T) {
+	full, quantized := regress(t, "AdamUpdate"), regress(t, "Adam8Update")
 	start := regression(newNet()).loss
-	t.Logf("loss %g, with 32 bits %g, with 8 bits %g", start, full, coded)
+	t.Logf("loss %g, with 32 bits %g, with 8 bits %g", start, full, quantized)
 	if full > start/20 {
 		t.Fatalf("Adam itself does not learn: %g of %g", full, start)
 	}
-	if coded > 1.2*full {
-		t.Errorf("the loss is %g, with states of 32 bits %g", coded, full)
+	if quantized > 1.2*full {
+		t.Errorf("loss %g, with 32-bit moments %g", quantized, full)
 	}
 }
 
@@ -118,7 +118,7 @@ func regression(n net) result {
 	return r
 }
 
-// regress trains for 300 steps and gives the last loss.
+// regress trains for 300 steps and returns the last loss.
 func regress(t *testing.T, typ string) float64 {
 	n := newNet()
 	states := map[*ir.Array][]*ir.Array{}
@@ -126,7 +126,7 @@ func regress(t *testing.T, typ string) float64 {
 		size := w.Elems()
 		states[w] = []*ir.Array{ir.NewArray(ir.Float, w.Shape...), ir.NewArray(ir.Float, w.Shape...)}
 		if typ == "Adam8Update" {
-			blocks := (size + codedBlock - 1) / codedBlock
+			blocks := (size + quantizedBlock - 1) / quantizedBlock
 			states[w] = []*ir.Array{ir.NewArray(ir.Uint8, size), ir.NewArray(ir.Uint8, size), ir.NewArray(ir.Float, blocks), ir.NewArray(ir.Float, blocks)}
 		}
 	}

@@ -7,29 +7,29 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// Pictures are samples of planes of height × width: tensors [N,C,H,W], or of another shape with attributes height and
-// width. Each sample is changed in its own way, which follows from its index, the step and attribute seed.
+// augments returns the augmentations. Images are samples of planes of height × width: tensors [N,C,H,W], or of another shape with
+// attributes height and width. Each sample is changed randomly, depending on its index, the step and attribute seed.
 func augments() []op.Op {
 	return []op.Op{
-		{Type: "AugmentShift", Shape: pictureShape, Run: func(c *op.Call) error { return augment(c, shift) }},
-		{Type: "AugmentFlip", Shape: pictureShape, Run: func(c *op.Call) error { return augment(c, flip) }},
+		{Type: "AugmentShift", Shape: imageShape, Run: func(c *op.Call) error { return augment(c, shift) }},
+		{Type: "AugmentFlip", Shape: imageShape, Run: func(c *op.Call) error { return augment(c, flip) }},
 	}
 }
 
-// picture is the planes of one sample.
-type picture struct{ height, width int }
+// image is the plane size of one sample.
+type image struct{ height, width int }
 
-func pictureShape(n *op.Node, in []*ir.Array) ([]ir.Spec, error) {
+func imageShape(n *op.Node, in []*ir.Array) ([]ir.Spec, error) {
 	x, err := tensor(in, 0, "x", ir.Float, ir.Double, ir.Uint8)
 	if err != nil {
 		return nil, err
 	}
 	if len(x.Shape) < 2 {
-		return nil, fmt.Errorf("input x is %s, not a batch of pictures", x)
+		return nil, fmt.Errorf("input x is %s, not a batch of images", x)
 	}
-	p, sample := pictureOf(n, x), op.Product(x.Shape[1:])
+	p, sample := imageOf(n, x), op.Product(x.Shape[1:])
 	if p.height < 1 || p.width < 1 || int64(p.height) > sample || int64(p.width) > sample || sample%int64(p.height*p.width) != 0 {
-		return nil, fmt.Errorf("input x is %s, whose samples are no planes of %d×%d", x, p.height, p.width)
+		return nil, fmt.Errorf("input x is %s, whose samples are not planes of %d×%d", x, p.height, p.width)
 	}
 	if s := n.Int("shift", 0); s < 0 {
 		return nil, fmt.Errorf("attribute shift is %d, want 0 or more", s)
@@ -37,14 +37,14 @@ func pictureShape(n *op.Node, in []*ir.Array) ([]ir.Spec, error) {
 	return []ir.Spec{x.Spec()}, stepInput(in, 1)
 }
 
-func pictureOf(n *op.Node, x *ir.Array) picture {
+func imageOf(n *op.Node, x *ir.Array) image {
 	k := len(x.Shape)
-	return picture{int(n.Int("height", x.Shape[k-2])), int(n.Int("width", x.Shape[k-1]))}
+	return image{int(n.Int("height", x.Shape[k-2])), int(n.Int("width", x.Shape[k-1]))}
 }
 
-// augment applies f to each sample: dst and src are its bytes, of size to an element.
-func augment(c *op.Call, f func(n *op.Node, p picture, dst, src []byte, size int, random counter)) error {
-	x, random, p := c.In[0], counterOf(c, 1), pictureOf(c.Node, c.In[0])
+// augment applies f to each sample: dst and src are its bytes, size bytes per element.
+func augment(c *op.Call, f func(n *op.Node, p image, dst, src []byte, size int, random counter)) error {
+	x, random, p := c.In[0], counterOf(c, 1), imageOf(c.Node, c.In[0])
 	if len(x.Data) == 0 {
 		return nil
 	}
@@ -59,8 +59,8 @@ func augment(c *op.Call, f func(n *op.Node, p picture, dst, src []byte, size int
 	return nil
 }
 
-// shift moves a sample by up to attribute shift pixels down or up, and as many right or left. What comes in is 0.
-func shift(n *op.Node, p picture, dst, src []byte, size int, random counter) {
+// shift translates a sample by up to attribute shift pixels vertically and horizontally. New pixels are 0.
+func shift(n *op.Node, p image, dst, src []byte, size int, random counter) {
 	most := int(min(n.Int("shift", 0), int64(max(p.height, p.width))))
 	down, right := random.below(0, 2*most+1)-most, random.below(1, 2*most+1)-most
 	clear(dst)
@@ -74,8 +74,8 @@ func shift(n *op.Node, p picture, dst, src []byte, size int, random counter) {
 	}
 }
 
-// flip mirrors every second sample or so: left becomes right.
-func flip(_ *op.Node, p picture, dst, src []byte, size int, random counter) {
+// flip mirrors a sample horizontally, with probability ½.
+func flip(_ *op.Node, p image, dst, src []byte, size int, random counter) {
 	if random.below(0, 2) == 0 {
 		copy(dst, src)
 		return

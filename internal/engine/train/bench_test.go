@@ -35,7 +35,7 @@ func bench(b *testing.B, typ string, bytes int64, in []*ir.Array, attrs ...*ir.A
 	}
 }
 
-// Bytes are those that are read and written.
+// Bytes are those read and written.
 func BenchmarkUpdates(b *testing.B) {
 	const n = 1 << 20
 	w, g := values[float32](1, n), values[float32](2, n)
@@ -50,7 +50,7 @@ func BenchmarkUpdates(b *testing.B) {
 		bench(b, "AdamUpdate", 7*4*n, []*ir.Array{w, g, zero(), zero(), hyper}, optest.Int("keep_zeros", 1))
 	})
 	b.Run("Adam8", func(b *testing.B) {
-		blocks := int64(n / codedBlock)
+		blocks := int64(n / quantizedBlock)
 		bench(b, "Adam8Update", 16*n, []*ir.Array{w, g, ir.NewArray(ir.Uint8, n), ir.NewArray(ir.Uint8, n), ir.NewArray(ir.Float, blocks), ir.NewArray(ir.Float, blocks), hyper})
 	})
 	b.Run("Accumulate", func(b *testing.B) { bench(b, "AccumulateGrad", 3*4*n, []*ir.Array{w, g}) })

@@ -8,21 +8,21 @@ import (
 	"github.com/mcompress/mcompress/internal/kernel"
 )
 
-// A codebook is 256 numbers of at most 1 in rising order that lie closer together towards zero: dynamic tree
-// quantization (Dettmers et al. 2022, section 1.3). A code is a number of zero bits, which is the power of ten, then
-// a one, then a linear fraction; 0 and 1 are the two codes left over.
+// A codebook is 256 ascending numbers of magnitude at most 1 that are denser near zero: dynamic tree quantization (Dettmers et al. 2022,
+// section 1.3). A value is a number of zero bits, which is the decimal exponent, then a one, then a linear fraction; 0 and 1 are the two
+// remaining values.
 type codebook struct {
 	values [256]float32
-	zero   int             // the code of 0
-	start  [binCount]uint8 // the code of the least magnitude in a bin
-	bounds [256]uint32     // bits of what lies halfway between the numbers of a code and of the next
+	zero   int             // index of 0
+	start  [binCount]uint8 // index of the smallest magnitude in a bin
+	bounds [256]uint32     // bits of the midpoints between neighbours
 }
 
-// Bins are float32 magnitudes by exponent and the first bits of the fraction, from least up to 1: narrower than
-// the distance of codes, so that the first code of a bin is off by one at most.
+// Bins are float32 magnitudes by exponent and leading fraction bits, up to 1: narrower than the distance of numbers, so that the index
+// from a bin is off by one at most.
 const (
 	binShift = 23 - 7
-	leastBin = (127 - 24) << 7 // 2^-24 is below half of the least code
+	firstBin = (127 - 24) << 7 // 2^-24 is below half of the smallest number
 	binCount = 24<<7 + 1
 )
 
@@ -35,15 +35,15 @@ var signedBook = sync.OnceValue(func() *codebook {
 	return newCodebook(append(append(values, above...), 0, 1))
 })
 
-// unsignedBook does not take what is above 0 for 0: a root of it is divided by.
+// unsignedBook does not round positive numbers to 0: Adam divides by their square root.
 var unsignedBook = sync.OnceValue(func() *codebook {
 	b := newCodebook(append(decades(7), 0, 1))
 	b.bounds[b.zero] = 0
 	return b
 })
 
-// decades are the numbers above 0 with that many bits of fraction in the first decade below 1, and one bit less
-// in each of six more: the middles of equal parts of [0.1, 1], times the power of ten.
+// decades returns the positive numbers with that many fraction bits in the first decade below 1, and one bit less in each of six more: the
+// midpoints of equal parts of [0.1, 1], times the power of ten.
 func decades(bits int) []float64 {
 	var out []float64
 	for e := range 7 {
@@ -67,7 +67,7 @@ func newCodebook(values []float64) *codebook {
 	b.bounds[255] = math.MaxUint32
 	code := b.zero
 	for i := range b.start {
-		for least := uint32(leastBin+i) << binShift; i > 0 && least > b.bounds[code]; {
+		for least := uint32(firstBin+i) << binShift; i > 0 && least > b.bounds[code]; {
 			code++
 		}
 		b.start[i] = uint8(code)
@@ -75,31 +75,31 @@ func newCodebook(values []float64) *codebook {
 	return b
 }
 
-func (b *codebook) decode(dst []float32, codes []byte, scale float32) {
-	for i, c := range codes {
+func (b *codebook) decode(dst []float32, values []byte, scale float32) {
+	for i, c := range values {
 		dst[i] = b.values[c] * scale
 	}
 }
 
-// encode writes the codes nearest to x/scale, with which it overwrites x.
-func (b *codebook) encode(codes []byte, x []float32, scale float32) {
+// encode writes the indices of the numbers nearest to x/scale. It overwrites x with x/scale.
+func (b *codebook) encode(values []byte, x []float32, scale float32) {
 	if scale > 0 {
 		kernel.DivScalar(x, x, scale)
 	}
-	codes = codes[:len(x)]
+	values = values[:len(x)]
 	for i, v := range x {
-		codes[i] = b.code(v)
+		values[i] = b.index(v)
 	}
 }
 
-// code is the code nearest to x, which lies in [-1, 1]. Magnitudes order as their bits do, and there
-// are no branches, which signs and roundings would make the processor guess wrong half of the time.
-func (b *codebook) code(x float32) byte {
+// index returns the index of the number nearest to x in [-1, 1]. Magnitudes are ordered as their bits are; branches on signs and rounding
+// would be mispredicted half of the time.
+func (b *codebook) index(x float32) byte {
 	bits := math.Float32bits(x)
 	size, sign := bits&math.MaxInt32, int(bits>>31)
-	k := int(b.start[min(max(int(size>>binShift)-leastBin, 0), binCount-1)])
+	k := int(b.start[min(max(int(size>>binShift)-firstBin, 0), binCount-1)])
 	k += int(uint64(int64(b.bounds[k])-int64(size)) >> 63)
 	above := k - b.zero
-	above -= sign & (above >> 7) // there is no -1
+	above -= sign & (above >> 7) // -1 is not in the codebook
 	return byte(b.zero + (above ^ -sign) + sign)
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/mcompress/mcompress/internal/engine/op"
 )
 
-// cosine is 1 minus the cosine of the angle between x and target; 1, without a gradient, if one of them is zero.
+// cosine is 1 minus the cosine similarity of x and target; 1, without a gradient, if one of them is zero.
 func cosine[T number](_ *op.Node, r row[T]) float64 {
 	var xx, tt, xt float64
 	for i, v := range r.x {

@@ -13,7 +13,7 @@ import (
 
 func step(n int64) *ir.Array { return optest.Array(n) }
 
-// full is a tensor of this number.
+// full returns a tensor of this number.
 func full(x float32, shape ...int64) *ir.Array {
 	a := ir.NewArray(ir.Float, shape...)
 	for i := range ir.View[float32](a) {
@@ -22,8 +22,8 @@ func full(x float32, shape ...int64) *ir.Array {
 	return a
 }
 
-// The share of zeros is off by √(p(1-p)/n); six times that happens once in 10^9 seeds.
-func TestDropoutKeepsTheShare(t *testing.T) {
+// The fraction of zeros has a standard deviation of √(p(1-p)/n); six times that occurs once in 10^9 seeds.
+func TestDropoutRatio(t *testing.T) {
 	const n = 100000
 	for _, ratio := range []float64{0, 0.1, 0.5, 0.9} {
 		y := ir.View[float32](results(t, "SeededDropout", 1, []*ir.Array{full(3, n), step(1)}, optest.Float("ratio", float32(ratio)))[0])
@@ -36,13 +36,13 @@ func TestDropoutKeepsTheShare(t *testing.T) {
 			}
 		}
 		if got := float64(zeros) / n; math.Abs(got-ratio) > 6*math.Sqrt(ratio*(1-ratio)/n) {
-			t.Errorf("the share of zeros is %v, want %v", got, ratio)
+			t.Errorf("the fraction of zeros is %v, want %v", got, ratio)
 		}
 	}
 }
 
-// The mask is the same for the same step and seed, whoever asks for it, and independent of that of others.
-func TestDropoutsOfOtherStepsAndSeedsDiffer(t *testing.T) {
+// Masks are equal for the same step and seed, for any number of workers, and independent otherwise.
+func TestDropoutMask(t *testing.T) {
 	const n = 100000
 	mask := func(workers int, at, seed int64) []float32 {
 		return ir.View[float32](results(t, "SeededDropout", workers, []*ir.Array{full(1, n), step(at)}, optest.Int("seed", seed))[0])
@@ -59,13 +59,13 @@ func TestDropoutsOfOtherStepsAndSeedsDiffer(t *testing.T) {
 			}
 		}
 		if math.Abs(float64(same)/n-0.5) > 6*0.5/math.Sqrt(n) {
-			t.Errorf("step %d, seed %d: %d of %d elements have the same fate, want half", c[0], c[1], same, n)
+			t.Errorf("step %d, seed %d: %d of %d elements have the same mask, want half", c[0], c[1], same, n)
 		}
 	}
 }
 
-// Each sample that comes out is the one that went in, moved by some distance within the limit, with zeros around.
-func TestShifts(t *testing.T) {
+// Each output sample is the input translated within the limit, padded with zeros.
+func TestShift(t *testing.T) {
 	x := values[float32](1, 200, 2, 5, 4)
 	seen := map[[2]int]bool{}
 	for _, shape := range [][]int64{{200, 2, 5, 4}, {200, 40}} {
@@ -74,7 +74,7 @@ func TestShifts(t *testing.T) {
 		for i := range 200 {
 			down, right, ok := distance(ir.View[float32](x)[i*40:][:40], ir.View[float32](y)[i*40:][:40])
 			if !ok {
-				t.Fatalf("shape %v: sample %d is not a moved one", shape, i)
+				t.Fatalf("shape %v: sample %d is not a translation", shape, i)
 			}
 			seen[[2]int{down, right}] = true
 		}
@@ -84,7 +84,7 @@ func TestShifts(t *testing.T) {
 	}
 }
 
-// distance finds how far y, planes of 5 × 4, is x moved.
+// distance returns the translation from x to y, planes of 5 × 4.
 func distance(x, y []float32) (down, right int, ok bool) {
 	for down := -2; down <= 2; down++ {
 		for right := -2; right <= 2; right++ {
@@ -103,7 +103,7 @@ func distance(x, y []float32) (down, right int, ok bool) {
 	return 0, 0, false
 }
 
-func TestShiftsBeyondThePicture(t *testing.T) {
+func TestShiftBeyondImage(t *testing.T) {
 	x := full(1, 50, 1, 2, 3)
 	y := results(t, "AugmentShift", 1, []*ir.Array{x, step(1)}, optest.Int("shift", 1<<40))[0]
 	if bytes.Equal(x.Data, y.Data) {
@@ -112,7 +112,7 @@ func TestShiftsBeyondThePicture(t *testing.T) {
 	same(t, "shift of 0", results(t, "AugmentShift", 1, []*ir.Array{x, step(1)})[:1], []*ir.Array{x})
 }
 
-func TestFlipsMirrorAboutHalf(t *testing.T) {
+func TestFlip(t *testing.T) {
 	x := values[float32](1, 400, 3, 2, 5)
 	y := ir.View[float32](results(t, "AugmentFlip", 2, []*ir.Array{x, step(3)})[0])
 	flipped := 0
@@ -126,7 +126,7 @@ func TestFlipsMirrorAboutHalf(t *testing.T) {
 			slices.Reverse(line)
 		}
 		if !slices.Equal(a, b) {
-			t.Fatalf("sample %d is neither as it was nor mirrored", i)
+			t.Fatalf("sample %d is neither unchanged nor mirrored", i)
 		}
 	}
 	if math.Abs(float64(flipped)-200) > 60 {
@@ -134,7 +134,7 @@ func TestFlipsMirrorAboutHalf(t *testing.T) {
 	}
 }
 
-func TestRandomChangesSayWhatDoesNotFit(t *testing.T) {
+func TestRandomOperatorErrors(t *testing.T) {
 	x := values[float32](1, 4, 12)
 	for _, c := range []struct {
 		op, want string

@@ -8,7 +8,7 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// The rows are run by package engine; this is what one says of itself.
+// Package engine runs the operators; this is the row of one.
 func Example() {
 	w, hyper := ir.NewArray(ir.Float, 2, 3), ir.NewArray(ir.Float, 4)
 	for _, row := range train.Ops() {

@@ -15,7 +15,7 @@ func halves() []op.Op {
 	}
 }
 
-// halfShape: attribute to is the type that x is stored as, Float16 or BFloat16.
+// halfShape: attribute to is the storage type of x, Float16 or BFloat16.
 func halfShape(n *op.Node, in []*ir.Array) ([]ir.Spec, error) {
 	x, err := tensor(in, 0, "x", ir.Float)
 	if err != nil {
@@ -35,8 +35,7 @@ const (
 	maxBFloat16 = 0x1.fep127
 )
 
-// storeHalf is Cast, but for numbers that are too large, which become the largest instead of infinite: an activation that
-// is kept for the gradient should not spoil it. NaN stays.
+// storeHalf is Cast with saturation: an activation that is too large must not make the gradient infinite. NaN is kept.
 func storeHalf(c *op.Call) error {
 	x, y := ir.View[float32](c.In[0]), ir.View[uint16](c.Out[0])
 	largest, narrow := float32(maxFloat16), kernel.F16FromF32

@@ -9,8 +9,8 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// What has a finite half is stored as Cast stores it, and what has none as the largest.
-func TestHalvesAreThoseOfCastButFinite(t *testing.T) {
+// StoreHalf is Cast with saturation.
+func TestStoreHalf(t *testing.T) {
 	inf, nan := float32(math.Inf(1)), float32(math.NaN())
 	for _, c := range []struct {
 		to      ir.DType

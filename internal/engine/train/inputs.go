@@ -8,7 +8,7 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// tensor is input i, a tensor of one of these types.
+// tensor returns input i, a tensor of one of these types.
 func tensor(in []*ir.Array, i int, name string, types ...ir.DType) (*ir.Array, error) {
 	a, err := op.Arg(in, i, name)
 	if err != nil {
@@ -20,7 +20,7 @@ func tensor(in []*ir.Array, i int, name string, types ...ir.DType) (*ir.Array, e
 	return a, nil
 }
 
-// like is input i, of the type and shape of a.
+// like checks that input i has the type and shape of a.
 func like(a *ir.Array, in []*ir.Array, i int, name string) error {
 	b, err := tensor(in, i, name, a.DType)
 	if err != nil {
@@ -32,7 +32,7 @@ func like(a *ir.Array, in []*ir.Array, i int, name string) error {
 	return nil
 }
 
-// floats is input i, n numbers of type Float.
+// floats checks that input i has n elements of type Float.
 func floats(in []*ir.Array, i int, name string, n int64) error {
 	a, err := tensor(in, i, name, ir.Float)
 	if err != nil {
@@ -44,10 +44,10 @@ func floats(in []*ir.Array, i int, name string, n int64) error {
 	return nil
 }
 
-// one is the type of a single number.
+// one is the spec of a single number.
 func one(dt ir.DType) ir.Spec { return ir.Spec{DType: dt, Shape: []int64{1}} }
 
-// A number is an element that losses are computed of: float64 is for checks by differences.
+// A number is an element type of losses: float64 is for tests with finite differences.
 type number interface{ float32 | float64 }
 
 // byType runs the function for the type of input 0.
@@ -60,7 +60,7 @@ func byType(single, double func(*op.Call) error) func(*op.Call) error {
 	}
 }
 
-// output is output i as elements, nil where nobody reads it.
+// output returns the elements of output i, nil if it is unused.
 func output[T ir.Element](c *op.Call, i int) []T {
 	if i >= len(c.Out) || c.Out[i] == nil {
 		return nil

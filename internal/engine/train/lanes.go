@@ -5,21 +5,20 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// lanes is a tensor as outer × n × inner: n elements, inner apart, are one row of a loss, or the weights of
-// one output.
+// lanes is a tensor as outer × n × inner: n elements with stride inner are one row of a loss, or the weights of one output.
 type lanes struct{ outer, n, inner int }
 
-// lanesOf are the lanes of a shape along an axis, counted from the front.
+// lanesOf returns the lanes of a shape along an axis.
 func lanesOf(shape []int64, axis int) lanes {
 	return lanes{int(op.Product(shape[:axis])), int(shape[axis]), int(op.Product(shape[axis+1:]))}
 }
 
 func (l lanes) rows() int { return l.outer * l.inner }
 
-// at is the first element of row i.
+// at returns the index of the first element of row i.
 func (l lanes) at(i int) int { return i/l.inner*l.n*l.inner + i%l.inner }
 
-// part is row i of a: a's own memory where its elements lie together, else copied to buf.
+// part returns row i of a: a slice of a if its elements are contiguous, else a copy in buf.
 func part[T ir.Element](l lanes, a, buf []T, i int) []T {
 	at := l.at(i)
 	if l.inner == 1 {
@@ -31,7 +30,7 @@ func part[T ir.Element](l lanes, a, buf []T, i int) []T {
 	return buf
 }
 
-// put stores row i of a, unless it is a's own memory, as room gives it.
+// put stores row i of a, unless it is the slice of a that buffer returned.
 func put[T ir.Element](l lanes, a, row []T, i int) {
 	if l.inner == 1 {
 		return
@@ -42,15 +41,15 @@ func put[T ir.Element](l lanes, a, row []T, i int) {
 	}
 }
 
-// room is where row i of a is to be written before put is called.
-func room[T ir.Element](l lanes, a, buf []T, i int) []T {
+// buffer returns the slice to write row i of a to, before put.
+func buffer[T ir.Element](l lanes, a, buf []T, i int) []T {
 	if l.inner == 1 {
 		return a[i*l.n : (i+1)*l.n]
 	}
 	return buf
 }
 
-// runs calls f for the stretches of neighbours that belong to the indices from to to-1.
+// runs calls f for the contiguous parts of the indices from to to-1.
 func (l lanes) runs(from, to int, f func(index, from, to int)) {
 	for o := range l.outer {
 		for k := from; k < to; k++ {

@@ -39,7 +39,7 @@ func lossCases() []lossCase {
 	}
 }
 
-func TestGradientsAreThoseOfDifferences(t *testing.T) {
+func TestLossGradients(t *testing.T) {
 	for i, c := range lossCases() {
 		t.Run(fmt.Sprint(c.op, i), func(t *testing.T) {
 			x, got := ir.View[float64](c.in[0]), ir.View[float64](results(t, c.op, 1, c.in, c.attrs...)[1])
@@ -53,15 +53,15 @@ func TestGradientsAreThoseOfDifferences(t *testing.T) {
 				const h = 1e-5
 				want := (loss(k, x[k]+h) - loss(k, x[k]-h)) / (2 * h)
 				if !(math.Abs(got[k]-want) <= 1e-8*(1+math.Abs(want))) {
-					t.Fatalf("gradient %d is %.9g, differences give %.9g", k, got[k], want)
+					t.Fatalf("gradient %d is %.9g, finite difference %.9g", k, got[k], want)
 				}
 			}
 		})
 	}
 }
 
-// Single precision gives what double does, to rounding; scale is in the gradient alone.
-func TestFloatLossesFollowDoubleOnes(t *testing.T) {
+// Single and double precision agree up to rounding errors; only the gradient is scaled.
+func TestFloatLosses(t *testing.T) {
 	for i, c := range lossCases() {
 		want := results(t, c.op, 1, c.in, c.attrs...)
 		in := []*ir.Array{single(c.in[0]), single(c.in[1]), optest.Scalar[float32](64)}
@@ -96,7 +96,7 @@ func near(t *testing.T, what string, got *ir.Array, want []float64, scale, toler
 	}
 }
 
-func TestRowsThatAreIgnored(t *testing.T) {
+func TestIgnoreIndex(t *testing.T) {
 	scores, scale := values[float32](1, 2, 3), optest.Scalar[float32](1)
 	none := optest.Array[int64](7, 7)
 	out := results(t, "CrossEntropyLoss", 1, []*ir.Array{scores, none, scale}, optest.Int("ignore_index", 7))
@@ -108,7 +108,7 @@ func TestRowsThatAreIgnored(t *testing.T) {
 	same(t, "one row of two", both[:1], alone[:1])
 }
 
-// Scores so far apart that exponentials overflow or vanish.
+// Scores whose exponentials overflow or underflow.
 func TestLossesOfLargeScores(t *testing.T) {
 	x, y, scale := optest.Array[float32](500, -500, 0), optest.Array[float32](-500, 500, 0), optest.Scalar[float32](1)
 	x.Shape, y.Shape = []int64{1, 3}, []int64{1, 3}
@@ -123,7 +123,7 @@ func TestLossesOfLargeScores(t *testing.T) {
 	near(t, "its gradient", out[1], []float64{1. / 3, -1. / 3, -1. / 6}, 1, 1e-6)
 }
 
-func TestLossesSayWhatDoesNotFit(t *testing.T) {
+func TestLossErrors(t *testing.T) {
 	x, scale := values[float32](1, 4, 10), optest.Scalar[float32](1)
 	for _, c := range []struct {
 		op, want string

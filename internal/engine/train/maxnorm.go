@@ -22,7 +22,7 @@ func checkNorm(n *op.Node, w *ir.Array) error {
 	return err
 }
 
-// units are the lanes of which each index along norm_axis is one unit's weights.
+// units returns the lanes in which each index along norm_axis is one unit.
 func units(n *op.Node, w *ir.Array) lanes {
 	axis, err := op.Axis(n.Int("norm_axis", 0), len(w.Shape))
 	if err != nil {
@@ -31,11 +31,10 @@ func units(n *op.Node, w *ir.Array) lanes {
 	return lanesOf(w.Shape, axis)
 }
 
-// unitBlock is how many units are one worker's: neighbours, whose weights share cache lines where the
-// axis is the last.
+// unitBlock is the number of neighbouring units per worker, whose weights share cache lines if the axis is the last.
 const unitBlock = 64
 
-// limitNorms scales the weights of units that are longer than max_norm down to it.
+// limitNorms scales the weights of units with a norm above max_norm to that norm.
 func limitNorms(c *op.Call) {
 	limit := float64(c.Float("max_norm", 0))
 	if limit == 0 {

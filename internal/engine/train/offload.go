@@ -11,9 +11,8 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// Offload writes a tensor to a file, so that its memory is free until Restore reads it again. The token that goes from one to the
-// other keeps them in order. Attributes are path, of a file that is made if it is not there, offset in it, and for
-// Restore dtype and shape.
+// Offload writes a tensor to a file, so that its memory is free until Restore reads it. The token between them orders the nodes.
+// Attributes are path, of a file that is created if missing, offset in it, and for Restore dtype and shape.
 func offloads() []op.Op {
 	return []op.Op{
 		{Type: "Offload", Shape: offloadShape, Run: offload, Impure: true},
@@ -43,7 +42,7 @@ func offloadShape(n *op.Node, in []*ir.Array) ([]ir.Spec, error) {
 }
 
 func offload(c *op.Call) error {
-	err := place(c, os.O_WRONLY|os.O_CREATE, "is written away", func(f *os.File) error {
+	err := withFile(c, os.O_WRONLY|os.O_CREATE, "is written away", func(f *os.File) error {
 		_, err := f.WriteAt(c.In[0].Data, c.Int("offset", 0))
 		return err
 	})
@@ -59,7 +58,7 @@ func restoreShape(n *op.Node, in []*ir.Array) ([]ir.Spec, error) {
 	}
 	spec := ir.Spec{DType: ir.DType(n.Int("dtype", 0)), Shape: n.Ints("shape")}
 	if n.Int("dtype", 0) != int64(spec.DType) || !spec.DType.Known() || spec.DType == ir.String {
-		return nil, fmt.Errorf("attribute dtype is %d, which is no type of numbers", n.Int("dtype", 0))
+		return nil, fmt.Errorf("attribute dtype is %d, which is not a numeric type", n.Int("dtype", 0))
 	}
 	if err := spec.Valid(); err != nil {
 		return nil, err
@@ -68,7 +67,7 @@ func restoreShape(n *op.Node, in []*ir.Array) ([]ir.Spec, error) {
 }
 
 func restore(c *op.Call) error {
-	return place(c, os.O_RDONLY, "is read back", func(f *os.File) error {
+	return withFile(c, os.O_RDONLY, "is read back", func(f *os.File) error {
 		_, err := f.ReadAt(c.Out[0].Data, c.Int("offset", 0))
 		if err == io.EOF && len(c.Out[0].Data) == 0 {
 			return nil
@@ -77,8 +76,8 @@ func restore(c *op.Call) error {
 	})
 }
 
-// place calls f with the file, and says what went on where there is an error.
-func place(c *op.Call, how int, what string, f func(*os.File) error) error {
+// withFile calls f with the file; what describes the operation in errors.
+func withFile(c *op.Call, how int, what string, f func(*os.File) error) error {
 	path := c.Text("path", "")
 	file, err := os.OpenFile(path, how, 0o600)
 	if err == nil {
@@ -89,7 +88,7 @@ func place(c *op.Call, how int, what string, f func(*os.File) error) error {
 	}
 	var at *os.PathError
 	if errors.As(err, &at) {
-		err = at.Err // the file has a name that says nothing; its folder may be full
+		err = at.Err // the name of the temporary file is irrelevant; its folder may be full
 	}
 	if errors.Is(err, io.EOF) {
 		err = io.ErrUnexpectedEOF

@@ -10,7 +10,7 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-func TestWhatIsOffloadedComesBack(t *testing.T) {
+func TestOffloadRestore(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "values")
 	a, b := values[float32](1, 3, 5), labels(9, 7)
 	places := [2][]*ir.Attr{{optest.Text("path", path)}, {optest.Text("path", path), optest.Int("offset", 60)}}
@@ -20,20 +20,20 @@ func TestWhatIsOffloadedComesBack(t *testing.T) {
 		}
 		for i, x := range []*ir.Array{a, b} {
 			attrs := append(places[i], optest.Int("dtype", int64(x.DType)), optest.Ints("shape", x.Shape...))
-			same(t, "what was restored", results(t, "Restore", 1, []*ir.Array{codes(1)}, attrs...)[:1], []*ir.Array{x})
+			same(t, "restored", results(t, "Restore", 1, []*ir.Array{quantizedValues(1)}, attrs...)[:1], []*ir.Array{x})
 		}
 		a, b = b, a
 		a.DType, a.Shape, b.DType, b.Shape = ir.Float, []int64{14}, ir.Int32, []int64{15}
 	}
 }
 
-func TestOffloadSaysWhatIsWrong(t *testing.T) {
+func TestOffloadErrors(t *testing.T) {
 	folder := t.TempDir()
 	short, path := filepath.Join(folder, "short"), optest.Text("path", filepath.Join(folder, "short"))
 	if err := os.WriteFile(short, make([]byte, 7), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	token, x := codes(1), values[float32](1, 2)
+	token, x := quantizedValues(1), values[float32](1, 2)
 	typ, shape := optest.Int("dtype", int64(ir.Float)), optest.Ints("shape", 2)
 	for _, c := range []struct {
 		op, want string
@@ -58,6 +58,6 @@ func TestOffloadSaysWhatIsWrong(t *testing.T) {
 		return
 	}
 	if _, err := optest.Run(Ops(), full); err == nil || !strings.Contains(err.Error(), "no space left on device") {
-		t.Errorf("a full disk gives %v", err)
+		t.Errorf("error of a full disk: %v", err)
 	}
 }

@@ -6,12 +6,12 @@ import (
 	"github.com/mcompress/mcompress/internal/engine/op"
 )
 
-// domain is that of all rows of this package.
+// domain is the domain of all operators of this package.
 const domain = "mcompress"
 
-// Ops are the rows of this family.
+// Ops returns the operators of this package.
 func Ops() []op.Op {
-	rows := slices.Concat(rowLosses(), pointLosses(), updates(), sums(), dropouts(), augments(), roundings(), offloads(), halves())
+	rows := slices.Concat(rowLosses(), pointLosses(), updates(), sums(), dropouts(), augments(), straightThrough(), offloads(), halves())
 	for i := range rows {
 		rows[i].Domain, rows[i].Since = domain, 1
 	}

@@ -5,19 +5,19 @@ import (
 	"github.com/mcompress/mcompress/internal/engine/op"
 )
 
-// piece is how many elements one worker takes at a time: enough to be worth it, and what partial sums are of.
+// piece is the number of elements per task and per partial sum.
 const piece = 1 << 14
 
-// pieces is the number of pieces of n elements.
+// pieces returns the number of pieces of n elements.
 func pieces(n int) int { return (n + piece - 1) / piece }
 
-// sumPieces adds what f gives for each piece, in their order. parts is room for as many.
+// sumPieces adds the results of f for all pieces, in order. parts is scratch for as many.
 func sumPieces(p *op.Pool, n int, parts []float64, f func(from, to int) float64) float64 {
 	p.For(len(parts), func(i int) { parts[i] = f(i*piece, min(n, (i+1)*piece)) })
 	return total(parts)
 }
 
-// partial is the scratch for sumPieces of n elements.
+// partial returns the scratch for sumPieces of n elements.
 func partial(c *op.Call, n int) []float64 {
 	return block.Words[float64](c.Work, pieces(n))
 }

@@ -8,8 +8,7 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// A pointLoss is the mean over all elements of what x and target give there. Inputs, outputs and attributes are
-// those of a rowLoss.
+// A pointLoss is the mean of an elementwise loss of x and target. Inputs, outputs and attributes are those of a rowLoss.
 type pointLoss struct {
 	name string
 	at   func(x, target float64) (loss, gradient float64)
@@ -34,7 +33,7 @@ func squared(x, t float64) (loss, gradient float64) {
 	return d * d, 2 * d
 }
 
-// sigmoidEntropy is -t·log σ(x) - (1-t)·log(1-σ(x)) in a form that does not overflow.
+// sigmoidEntropy is -t·log σ(x) - (1-t)·log(1-σ(x)) without overflow.
 func sigmoidEntropy(x, t float64) (loss, gradient float64) {
 	e := math.Exp(-math.Abs(x))
 	loss = max(x, 0) - float64(x*t) + math.Log1p(e)
@@ -55,7 +54,7 @@ func pointShape(_ *op.Node, in []*ir.Array) ([]ir.Spec, error) {
 	return []ir.Spec{one(x.DType), x.Spec()}, floats(in, 2, "scale", 1)
 }
 
-// pointWork is a sum for each piece.
+// pointWork is the scratch of one sum per piece.
 func pointWork(_ *op.Node, in []*ir.Array, _ int) int64 {
 	return block.Bytes[float64](pieces(int(in[0].Elems())))
 }

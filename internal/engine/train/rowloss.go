@@ -10,25 +10,24 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// A rowLoss is the mean over rows of a tensor of what each row's loss is.
+// A rowLoss is the mean of a loss over the rows of a tensor.
 //
-// Inputs are x, the target and scale; outputs are the loss, times attribute weight, and its gradient for x, times
-// weight and scale: scale is 1 over the number of batches whose gradients are added up, times the factor
-// that keeps gradients within the range of float16.
+// Inputs are x, the target and scale; outputs are the loss, times attribute weight, and its gradient for x, times weight and scale: scale
+// is 1 over the number of accumulated micro-batches, times the loss scale that keeps gradients within the range of float16.
 type rowLoss struct {
 	name   string
-	labels bool // the target is a class for each row; else it has the type of x
+	labels bool // the target is one class per row; else it has the type of x
 	check  func(n *op.Node) error
 	lanes  func(n *op.Node, x *ir.Array) (lanes, error)
 	single func(n *op.Node, r row[float32]) float64
 	double func(n *op.Node, r row[float64]) float64
 }
 
-// A row is what the loss of one row is computed from.
+// A row is the data of the loss of one row.
 type row[T number] struct {
 	x, target []T
 	label     int
-	dx        []T // where factor times the gradient goes; nil if nobody wants it
+	dx        []T // factor times the gradient; nil if unused
 	factor    float64
 	spare     [3][]T // of the length of x
 }
@@ -48,19 +47,19 @@ func rowLosses() []op.Op {
 	return rows
 }
 
-// classes are the lanes along attribute axis, 1 if it is not there.
+// classes returns the lanes along attribute axis, 1 by default.
 func classes(n *op.Node, x *ir.Array) (lanes, error) {
 	axis, err := op.Axis(n.Int("axis", 1), len(x.Shape))
 	if err != nil {
 		return lanes{}, err
 	}
 	if x.Shape[axis] == 0 {
-		return lanes{}, errors.New("there are no classes")
+		return lanes{}, errors.New("no classes")
 	}
 	return lanesOf(x.Shape, axis), nil
 }
 
-// samples are the lanes along attribute axis, or what the first axis counts.
+// samples returns the lanes along attribute axis, or one per index of the first axis.
 func samples(n *op.Node, x *ir.Array) (lanes, error) {
 	if n.Has("axis") {
 		return classes(n, x)
@@ -107,7 +106,7 @@ func (l rowLoss) target(n *op.Node, x *ir.Array, in []*ir.Array, rows lanes) err
 	return nil
 }
 
-// work is a number for each row, and the parts of a row for each worker.
+// work is the scratch of one number per row, and of rowParts rows per worker.
 func (l rowLoss) work(n *op.Node, in []*ir.Array, workers int) int64 {
 	rows, err := l.lanes(n, in[0])
 	if err != nil {
@@ -116,12 +115,12 @@ func (l rowLoss) work(n *op.Node, in []*ir.Array, workers int) int64 {
 	return int64(workers)*rowBytes(rows) + block.Bytes[float64](rows.rows())
 }
 
-// rowParts is how many rows of scratch a row needs: x, target, gradient and spare ones.
+// rowParts is the number of scratch rows: x, target, gradient and spare ones.
 const rowParts = 6
 
 func rowBytes(l lanes) int64 { return rowParts * block.Bytes[float64](l.n) }
 
-// rowCost is about how many sums an element costs.
+// rowCost is the approximate cost per element in additions.
 const rowCost = 16
 
 func runRows[T number](c *op.Call, l rowLoss, loss func(*op.Node, row[T]) float64) error {
@@ -154,21 +153,21 @@ func runRows[T number](c *op.Call, l rowLoss, loss func(*op.Node, row[T]) float6
 	return nil
 }
 
-// eachRow is a loss on the rows of a tensor.
+// eachRow computes a loss on the rows of a tensor.
 type eachRow[T number] struct {
 	lanes
 	call   *op.Call
 	loss   func(*op.Node, row[T]) float64
-	labels []int64 // nil where the target is like x
+	labels []int64 // nil if the target has the type of x
 	dx     []T
 	factor float64
 }
 
-// at is the loss of row i, whose gradient it writes.
+// at returns the loss of row i and writes its gradient.
 func (e *eachRow[T]) at(i int, buf *[rowParts][]T) float64 {
 	r := row[T]{factor: e.factor, spare: [3][]T(buf[3:])}
 	if e.dx != nil {
-		r.dx = room(e.lanes, e.dx, buf[2], i)
+		r.dx = buffer(e.lanes, e.dx, buf[2], i)
 		defer put(e.lanes, e.dx, r.dx, i)
 	}
 	switch {
@@ -184,10 +183,10 @@ func (e *eachRow[T]) at(i int, buf *[rowParts][]T) float64 {
 	return e.loss(e.call.Node, r)
 }
 
-// ignored is the label of rows that do not count.
+// ignored is the label of rows that are skipped.
 func ignored(n *op.Node) int64 { return n.Int("ignore_index", -100) }
 
-// readLabels gives the labels and the number of rows that count.
+// readLabels returns the labels and the number of rows that are not skipped.
 func readLabels(c *op.Call, rows lanes) (labels []int64, count int, err error) {
 	labels = ir.View[int64](c.In[1])
 	for i, label := range labels {

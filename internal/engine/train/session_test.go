@@ -8,8 +8,8 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// A graph of a loss, its clipped gradient and an update, run again and again, brings w to the target: the caller's array.
-func TestRunsChangeTheArraysOfWeights(t *testing.T) {
+// Repeated runs of a graph of a loss, its clipped gradient and an update move w, the caller's array, to the target.
+func TestSessionUpdatesWeights(t *testing.T) {
 	m := ir.NewModel()
 	m.Opsets = []ir.Opset{{Version: 24}, {Domain: "mcompress", Version: 1}}
 	g := m.Graph

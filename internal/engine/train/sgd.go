@@ -22,14 +22,14 @@ func checkMomentum(n *op.Node, in []*ir.Array) error {
 	case !(m >= 0 && m < 1):
 		return errors.New("attribute momentum must be 0 to below 1")
 	case m == 0 && n.Bool("nesterov", false):
-		return errors.New("attribute nesterov needs momentum")
+		return errors.New("attribute nesterov requires momentum")
 	case m > 0 && !held:
-		return errors.New("attribute momentum needs the state M")
+		return errors.New("attribute momentum requires the state M")
 	}
 	return nil
 }
 
-// sgd is stochastic gradient descent as PyTorch has it, without dampening: d = g + decay·w,
+// sgd is stochastic gradient descent as in PyTorch, without dampening: d = g + decay·w,
 // m = momentum·m + d, w -= rate·m; with nesterov w -= rate·(d + momentum·m).
 func sgd(n *op.Node, h hyper) func(batch) {
 	momentum, nesterov := n.Float("momentum", 0), n.Bool("nesterov", false)

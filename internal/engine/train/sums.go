@@ -11,7 +11,7 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// sums are operators on gradients before an update.
+// sums returns the operators on gradients before an update.
 func sums() []op.Op {
 	return []op.Op{
 		{Type: "AccumulateGrad", Shape: accumulateShape, Run: accumulate, Writes: []int{0}, Impure: true},
@@ -28,7 +28,7 @@ func accumulateShape(_ *op.Node, in []*ir.Array) ([]ir.Spec, error) {
 	return []ir.Spec{one(ir.Float)}, like(sum, in, 1, "G")
 }
 
-// accumulate adds G to the buffer. The output is 0, and there so that the node has one.
+// accumulate adds G to the accumulated gradient. The output is 0, since each node has one.
 func accumulate(c *op.Call) error {
 	sum, g := ir.View[float32](c.In[0]), ir.View[float32](c.In[1])
 	c.Pool.Rows(len(sum), piece, func(from, to int) { kernel.Add(sum[from:to], sum[from:to], g[from:to]) })
@@ -40,7 +40,7 @@ func accumulate(c *op.Call) error {
 
 func squaresShape(_ *op.Node, in []*ir.Array) ([]ir.Spec, error) {
 	if len(in) == 0 {
-		return nil, errors.New("there are no inputs")
+		return nil, errors.New("no inputs")
 	}
 	for i := range in {
 		if _, err := tensor(in, i, fmt.Sprint(i), ir.Float); err != nil {
@@ -88,9 +88,8 @@ func clipShape(n *op.Node, in []*ir.Array) ([]ir.Spec, error) {
 	return []ir.Spec{{DType: ir.Float, Shape: []int64{4}}}, nil
 }
 
-// clipFactor multiplies the gradient factor by what brings the length of all gradients together, times that factor, down to
-// max_norm, as PyTorch's clip_grad_norm_ does. A length that is not finite makes the factor NaN, so that updates
-// leave everything as it is.
+// clipFactor multiplies the gradient factor by the one that limits the norm of all gradients, times that factor, to max_norm, as PyTorch's
+// clip_grad_norm_. A norm that is not finite makes the factor NaN, so that updates change nothing.
 func clipFactor(c *op.Call) error {
 	hyper, sum := ir.View[float32](c.Out[0]), 0.0
 	copy(hyper, ir.View[float32](c.In[0]))

@@ -10,7 +10,7 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// A recording is what testdata/make.py wrote.
+// A recording is a file of testdata/make.py.
 type recording struct {
 	Updates []struct {
 		Op           string
@@ -42,7 +42,7 @@ func torch(t *testing.T) recording {
 	return r
 }
 
-// attributes are both integers and floats: each operator looks at its own kind.
+// attributes returns both integers and floats: each operator reads its own kind.
 func attributes(from map[string]float32) []*ir.Attr {
 	var attrs []*ir.Attr
 	for name, v := range from {
@@ -55,7 +55,7 @@ func array(values []float64, shape ...int64) *ir.Array {
 	return single(ir.ArrayOf(values, shape...))
 }
 
-func TestLossesAreThoseOfPyTorch(t *testing.T) {
+func TestLossesEqualPyTorch(t *testing.T) {
 	for i, c := range torch(t).Losses {
 		target := array(c.Target, c.TargetShape...)
 		if c.Op == "CrossEntropyLoss" {
@@ -70,7 +70,7 @@ func TestLossesAreThoseOfPyTorch(t *testing.T) {
 	}
 }
 
-func TestUpdatesAreThoseOfPyTorch(t *testing.T) {
+func TestUpdatesEqualPyTorch(t *testing.T) {
 	for i, c := range torch(t).Updates {
 		w, m, v := array(c.Start, 3, 5), ir.NewArray(ir.Float, 3, 5), ir.NewArray(ir.Float, 3, 5)
 		for step, grad := range c.Grads {

@@ -21,7 +21,7 @@ func results(t *testing.T, typ string, workers int, in []*ir.Array, attrs ...*ir
 	return out
 }
 
-// values are numbers of a seeded normal distribution.
+// values returns normally distributed numbers.
 func values[T number](seed uint64, shape ...int64) *ir.Array {
 	var zero [0]T
 	a := ir.NewArray(ir.ArrayOf(zero[:], 0).DType, shape...)
@@ -32,8 +32,8 @@ func values[T number](seed uint64, shape ...int64) *ir.Array {
 	return a
 }
 
-// codes and scales are states of Adam8Update.
-func codes(n int64) *ir.Array {
+// quantizedValues and scales are states of Adam8Update.
+func quantizedValues(n int64) *ir.Array {
 	a := ir.NewArray(ir.Uint8, n)
 	for i := range a.Data {
 		a.Data[i] = byte(i * 37)
@@ -49,7 +49,7 @@ func scales(n int64) *ir.Array {
 	return a
 }
 
-// labels are classes in turn.
+// labels returns the classes in turn.
 func labels(classes int, shape ...int64) *ir.Array {
 	a := ir.NewArray(ir.Int64, shape...)
 	for i := range ir.View[int64](a) {
@@ -77,8 +77,8 @@ func same(t *testing.T, what string, got, want []*ir.Array) {
 	}
 }
 
-// Bits are the same whoever does the work, of tensors that are larger than a piece.
-func TestWorkersDoNotChangeBits(t *testing.T) {
+// Results are bit-identical for any number of workers, with tensors larger than a piece.
+func TestOperatorsAreDeterministic(t *testing.T) {
 	scale, hyper := optest.Scalar[float32](8), optest.Array[float32](0.01, 3, 0.5, 0.1)
 	big := func(seed uint64) *ir.Array { return values[float32](seed, 60, 1001) }
 	positive := big(4)
@@ -98,7 +98,7 @@ func TestWorkersDoNotChangeBits(t *testing.T) {
 		{"SigmoidCrossEntropyLoss", []*ir.Array{big(1), big(2), scale}, nil},
 		{"SGDUpdate", []*ir.Array{big(1), big(2), big(3), hyper}, []*ir.Attr{optest.Float("momentum", 0.9)}},
 		{"AdamUpdate", []*ir.Array{big(1), big(2), big(3), positive, hyper}, []*ir.Attr{optest.Float("max_norm", 1), optest.Int("norm_axis", 1)}},
-		{"Adam8Update", []*ir.Array{big(1), big(2), codes(60060), codes(60060), scales(235), scales(235), hyper}, nil},
+		{"Adam8Update", []*ir.Array{big(1), big(2), quantizedValues(60060), quantizedValues(60060), scales(235), scales(235), hyper}, nil},
 		{"AccumulateGrad", []*ir.Array{big(1), big(2)}, nil},
 		{"SumSquares", []*ir.Array{big(1), big(2)}, nil},
 		{"SeededDropout", []*ir.Array{big(1), step(1)}, nil},
@@ -120,8 +120,8 @@ func TestWorkersDoNotChangeBits(t *testing.T) {
 	}
 }
 
-// What is not among a row's Writes is only read.
-func TestOnlyWhatIsSaidIsWritten(t *testing.T) {
+// Operators write only the inputs in Writes of their row.
+func TestWrites(t *testing.T) {
 	a := func(seed uint64) *ir.Array { return values[float32](seed, 5, 7) }
 	hyper, scale := optest.Array[float32](0.1, 1, 1, 0.1), optest.Scalar[float32](1)
 	inputs := map[string][]*ir.Array{
@@ -132,7 +132,7 @@ func TestOnlyWhatIsSaidIsWritten(t *testing.T) {
 		"SigmoidCrossEntropyLoss": {a(1), a(2), scale},
 		"SGDUpdate":               {a(1), a(2), a(3), hyper},
 		"AdamUpdate":              {a(1), a(2), a(3), ir.ArrayOf(make([]float32, 35), 5, 7), hyper},
-		"Adam8Update":             {a(1), a(2), codes(35), codes(35), scales(1), scales(1), hyper},
+		"Adam8Update":             {a(1), a(2), quantizedValues(35), quantizedValues(35), scales(1), scales(1), hyper},
 		"AccumulateGrad":          {a(1), a(2)},
 		"SumSquares":              {a(1), a(2)},
 		"ClipFactor":              {hyper, scale},
@@ -141,7 +141,7 @@ func TestOnlyWhatIsSaidIsWritten(t *testing.T) {
 		"AugmentFlip":             {a(1), step(1)},
 		"StraightThrough":         {a(1), a(2)},
 		"Offload":                 {a(1)},
-		"Restore":                 {codes(1)},
+		"Restore":                 {quantizedValues(1)},
 		"StoreHalf":               {a(1)},
 		"LoadHalf":                {ir.NewArray(ir.Float16, 9)},
 	}
@@ -156,18 +156,18 @@ func TestOnlyWhatIsSaidIsWritten(t *testing.T) {
 	for _, row := range Ops() {
 		before := inputs[row.Type]
 		if before == nil {
-			t.Errorf("%s is not tried", row.Type)
+			t.Errorf("%s is not tested", row.Type)
 			continue
 		}
 		in := clones(before)
 		results(t, row.Type, 1, in, attrs...)
 		for i := range in {
-			changed, said := !bytes.Equal(in[i].Data, before[i].Data), false
+			changed, declared := !bytes.Equal(in[i].Data, before[i].Data), false
 			for _, k := range row.Writes {
-				said = said || k == i
+				declared = declared || k == i
 			}
-			if changed != said {
-				t.Errorf("%s: input %d changed: %v, said: %v", row.Type, i, changed, said)
+			if changed != declared {
+				t.Errorf("%s: input %d changed: %v, declared: %v", row.Type, i, changed, declared)
 			}
 		}
 	}

@@ -10,39 +10,38 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// An update changes weights W by their gradient G and by what it keeps of earlier ones.
+// An update changes weights W by their gradient G and by optimizer states.
 //
-// Inputs are W, G, the states and hyper: the learning rate, the number of the step from 1 on, the factor that
-// gradients are multiplied by, and weight decay. A factor that is not finite leaves everything as it is: so a step
-// whose gradients overflowed is left out. The output is the sum of the squares of factor·G.
+// Inputs are W, G, the states and hyper: the learning rate, the step number from 1, the factor of gradients, and weight decay. A factor
+// that is not finite changes nothing: a step whose gradients overflowed is skipped. The output is the sum of the squares of factor·G.
 //
-// With attribute keep_zeros a weight that is 0 stays so, with states of 0: pruned weights do. With attribute max_norm the weights of each
-// unit, one index of axis norm_axis, are scaled down to that length after the update (Srivastava et al. 2014, section 5.1).
+// With attribute keep_zeros a weight of 0 stays 0, with states of 0: pruned weights are not trained. With attribute max_norm the weights
+// of each unit, one index of axis norm_axis, are scaled to that norm after the update (Srivastava et al. 2014, section 5.1).
 type update struct {
 	name   string
 	writes []int
-	check  func(n *op.Node, in []*ir.Array) error // of the states, at 2 up to the last but one, and of attributes
+	check  func(n *op.Node, in []*ir.Array) error // of the states, inputs 2 to the last but one, and of attributes
 	rule   func(n *op.Node, h hyper) func(b batch)
-	states func(c *op.Call) keeper
+	states func(c *op.Call) stateStore
 }
 
-// hyper is what a step of training is done with.
+// hyper is the hyperparameters of a step.
 type hyper struct{ rate, step, factor, decay float64 }
 
 // A batch is a block of weights, of their gradients times the factor, which may be overwritten, and of their states.
 type batch struct {
 	w, g   []float32
 	states [2][]float32
-	spare  []float32 // room for the block
+	spare  []float32 // scratch of the block's length
 }
 
-// A keeper holds the states of all weights.
-type keeper interface {
-	load(at int, states *[2][]float32) // room for a block is given and may be replaced
+// A stateStore holds the states of all weights.
+type stateStore interface {
+	load(at int, states *[2][]float32) // buffers for a block are given and may be replaced
 	store(at int, states [2][]float32) // after they were changed
 }
 
-// updateBlock is how many weights are worked on at a time: all that is read of them stays in the first-level cache.
+// updateBlock is the number of weights per pass: all data of a block fits into the first-level cache.
 const updateBlock = 1024
 
 func updates() []op.Op {
@@ -50,7 +49,7 @@ func updates() []op.Op {
 	for _, u := range []update{
 		{"SGDUpdate", []int{0, 2}, checkMomentum, sgd, plainStates},
 		{"AdamUpdate", []int{0, 2, 3}, checkAdam, adam, plainStates},
-		{"Adam8Update", []int{0, 2, 3, 4, 5}, checkAdam8, adam, codedStates},
+		{"Adam8Update", []int{0, 2, 3, 4, 5}, checkAdam8, adam, quantizedStates},
 	} {
 		rows = append(rows, op.Op{Type: u.name, Shape: u.shape, Work: updateWork, Run: u.run, Writes: u.writes, Impure: true})
 	}
@@ -74,15 +73,15 @@ func (u update) shape(n *op.Node, in []*ir.Array) ([]ir.Spec, error) {
 	return []ir.Spec{one(ir.Float)}, checkNorm(n, w)
 }
 
-// inputs checks how many there are.
+// inputs checks the number of inputs.
 func inputs(in []*ir.Array, least, most int) error {
 	if len(in) < least || len(in) > most {
-		return fmt.Errorf("there are %d inputs, not W, G, %d to %d states and hyper", len(in), least-3, most-3)
+		return fmt.Errorf("%d inputs, want W, G, %d to %d states and hyper", len(in), least-3, most-3)
 	}
 	return nil
 }
 
-// updateWork is a sum for each piece of the weights, or for each unit.
+// updateWork is the scratch of one sum per piece of the weights, or per unit.
 func updateWork(n *op.Node, in []*ir.Array, _ int) int64 {
 	size := pieces(int(in[0].Elems()))
 	if n.Float("max_norm", 0) > 0 {
@@ -106,7 +105,7 @@ func (u update) run(c *op.Call) error {
 	return nil
 }
 
-// step updates all weights and gives the sum of the squares of G.
+// step updates all weights and returns the sum of the squares of G.
 func (u update) step(c *op.Call, h hyper) float64 {
 	w, g := ir.View[float32](c.In[0]), ir.View[float32](c.In[1])
 	rule, states, keep := u.rule(c.Node, h), u.states(c), c.Bool("keep_zeros", false)
@@ -118,7 +117,7 @@ func (u update) step(c *op.Call, h hyper) float64 {
 			kernel.MulScalar(b.g, g[at:at+n], float32(h.factor))
 			states.load(at, &b.states)
 			if keep {
-				b.still()
+				b.clearPruned()
 			}
 			rule(b)
 			states.store(at, b.states)
@@ -132,8 +131,8 @@ func hyperOf(a *ir.Array) hyper {
 	return hyper{float64(h[0]), float64(h[1]), float64(h[2]), float64(h[3])}
 }
 
-// still takes gradient and states from weights that are 0: no rule moves them then.
-func (b batch) still() {
+// clearPruned clears gradient and states of weights that are 0, so that no optimizer changes them.
+func (b batch) clearPruned() {
 	for i, w := range b.w {
 		if w != 0 {
 			continue
@@ -145,10 +144,10 @@ func (b batch) still() {
 	}
 }
 
-// plain are states of the type and shape of the weights; nil for those that there are not.
+// plain are float32 states with the shape of the weights; nil for missing ones.
 type plain [2][]float32
 
-func plainStates(c *op.Call) keeper {
+func plainStates(c *op.Call) stateStore {
 	var p plain
 	for i := 2; i < len(c.In)-1; i++ {
 		if c.In[i] != nil {

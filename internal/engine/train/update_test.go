@@ -9,7 +9,7 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// inputsOf are those of an update, with states of something.
+// inputsOf returns the inputs of an update, with random states.
 func inputsOf(typ string, hyper *ir.Array) []*ir.Array {
 	w, g := values[float32](1, 40, 30), values[float32](2, 40, 30)
 	m, v := values[float32](3, 40, 30), values[float32](4, 40, 30)
@@ -22,14 +22,14 @@ func inputsOf(typ string, hyper *ir.Array) []*ir.Array {
 	case "AdamUpdate":
 		return []*ir.Array{w, g, m, v, hyper}
 	}
-	return []*ir.Array{w, g, codes(1200), codes(1200), scales(5), scales(5), hyper}
+	return []*ir.Array{w, g, quantizedValues(1200), quantizedValues(1200), scales(5), scales(5), hyper}
 }
 
 var updateNames = []string{"SGDUpdate", "AdamUpdate", "Adam8Update"}
 
 var momentum = optest.Float("momentum", 0.9)
 
-func TestFactorsThatAreNotFiniteChangeNothing(t *testing.T) {
+func TestNonFiniteFactor(t *testing.T) {
 	for _, typ := range updateNames {
 		for _, factor := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
 			in := inputsOf(typ, optest.Array(0.1, 1, float32(factor), 0.1))
@@ -40,8 +40,8 @@ func TestFactorsThatAreNotFiniteChangeNothing(t *testing.T) {
 	}
 }
 
-// The factor stands for gradients that much smaller; a power of two changes no bit.
-func TestFactorMultipliesGradients(t *testing.T) {
+// The factor scales the gradients; a power of two is bit-identical.
+func TestGradientFactor(t *testing.T) {
 	for _, typ := range updateNames {
 		in := inputsOf(typ, optest.Array[float32](0.1, 1, 1, 0.1))
 		scaled := inputsOf(typ, optest.Array[float32](0.1, 1, 1./1024, 0.1))
@@ -59,7 +59,7 @@ func TestFactorMultipliesGradients(t *testing.T) {
 	}
 }
 
-func TestKeptZeros(t *testing.T) {
+func TestKeepZeros(t *testing.T) {
 	for _, typ := range updateNames {
 		in := inputsOf(typ, optest.Array[float32](0.1, 1, 1, 0.1))
 		w := ir.View[float32](in[0])
@@ -84,9 +84,9 @@ func TestKeptZeros(t *testing.T) {
 func statesOf(typ string, in []*ir.Array) [2][]float32 {
 	n := int(in[0].Elems())
 	room := [2][]float32{make([]float32, n), make([]float32, n)}
-	var k keeper = coded{books: [2]*codebook{signedBook(), unsignedBook()}, codes: [2][]byte{in[2].Data, in[3].Data}}
+	var k stateStore = quantizedMoments{books: [2]*codebook{signedBook(), unsignedBook()}, values: [2][]byte{in[2].Data, in[3].Data}}
 	if typ == "Adam8Update" {
-		k = coded{k.(coded).codes, [2][]float32{ir.View[float32](in[4]), ir.View[float32](in[5])}, k.(coded).books}
+		k = quantizedMoments{k.(quantizedMoments).values, [2][]float32{ir.View[float32](in[4]), ir.View[float32](in[5])}, k.(quantizedMoments).books}
 	} else if k = (plain{ir.View[float32](in[2])}); typ == "AdamUpdate" {
 		k = plain{ir.View[float32](in[2]), ir.View[float32](in[3])}
 	}
@@ -94,7 +94,7 @@ func statesOf(typ string, in []*ir.Array) [2][]float32 {
 	return room
 }
 
-// After an update no unit is longer than the limit, and those that were shorter are as without one.
+// After an update no unit has a norm above the limit, and units with a smaller norm are unchanged.
 func TestMaxNorm(t *testing.T) {
 	for axis, count := range []int{40, 30} {
 		limit := math.Sqrt(float64(1200 / count)) // the length that a normal distribution gives
@@ -110,16 +110,16 @@ func TestMaxNorm(t *testing.T) {
 				want = limit
 			}
 			if math.Abs(got-want) > 1e-6*want {
-				t.Errorf("axis %d: unit %d has length %v, want %v", axis, unit, got, want)
+				t.Errorf("axis %d: unit %d has norm %v, want %v", axis, unit, got, want)
 			}
 		}
 		if long == 0 || long == count {
-			t.Errorf("axis %d: %d of %d units are long, which tries one case only", axis, long, count)
+			t.Errorf("axis %d: %d of %d units are above the limit, which tests one case only", axis, long, count)
 		}
 	}
 }
 
-// length is that of a row or column of a matrix.
+// length returns the norm of a row or column of a matrix.
 func length(a *ir.Array, axis, index int) float64 {
 	sum := 0.0
 	for i, v := range ir.View[float32](a) {
@@ -130,7 +130,7 @@ func length(a *ir.Array, axis, index int) float64 {
 	return math.Sqrt(sum)
 }
 
-func TestClippingStopsAtNumbersThatAreNotFinite(t *testing.T) {
+func TestClipNonFinite(t *testing.T) {
 	hyper := optest.Array[float32](0.1, 3, 0.5, 0.2)
 	limit := optest.Float("max_norm", 1)
 	for _, bad := range []float64{math.NaN(), math.Inf(1)} {
@@ -145,7 +145,7 @@ func TestClippingStopsAtNumbersThatAreNotFinite(t *testing.T) {
 	near(t, "long gradients", long, []float64{0.1, 3, 0.25, 0.2}, 1, 1e-6)
 }
 
-func TestUpdatesSayWhatDoesNotFit(t *testing.T) {
+func TestUpdateErrors(t *testing.T) {
 	w, hyper := values[float32](1, 2, 2), optest.Array[float32](1, 1, 1, 0)
 	u8, one := ir.NewArray(ir.Uint8, 4), ir.NewArray(ir.Float, 1)
 	for _, c := range []struct {
@@ -160,13 +160,13 @@ func TestUpdatesSayWhatDoesNotFit(t *testing.T) {
 		{"SGDUpdate", "nesterov needs momentum", []*ir.Array{w, w, w, hyper}, []*ir.Attr{optest.Int("nesterov", 1)}},
 		{"SGDUpdate", "axis 2 is out of range", []*ir.Array{w, w, hyper}, []*ir.Attr{optest.Float("max_norm", 1), optest.Int("norm_axis", 2)}},
 		{"SGDUpdate", "attribute max_norm is -1", []*ir.Array{w, w, hyper}, []*ir.Attr{optest.Float("max_norm", -1)}},
-		{"AdamUpdate", "there are 4 inputs", []*ir.Array{w, w, w, hyper}, nil},
+		{"AdamUpdate", "4 inputs, want", []*ir.Array{w, w, w, hyper}, nil},
 		{"AdamUpdate", "input V is float[3], want float[2,2]", []*ir.Array{w, w, w, values[float32](1, 3), hyper}, nil},
 		{"AdamUpdate", "attribute beta2 is 1", []*ir.Array{w, w, w, w, hyper}, []*ir.Attr{optest.Float("beta2", 1)}},
 		{"Adam8Update", "input M is float[2,2], want uint8", []*ir.Array{w, w, w, u8, one, one, hyper}, nil},
 		{"Adam8Update", "input SV is float[2,2], want 1 elements", []*ir.Array{w, w, u8, u8, one, w, hyper}, nil},
 		{"AccumulateGrad", "input G is float[4], want float[2,2]", []*ir.Array{w, hyper}, nil},
-		{"SumSquares", "there are no inputs", nil, nil},
+		{"SumSquares", "no inputs", nil, nil},
 		{"ClipFactor", "attribute max_norm is 0", []*ir.Array{hyper, one}, nil},
 	} {
 		_, err := optest.Run(Ops(), optest.Case{Domain: domain, Type: c.op, Version: 1, In: c.in, Attrs: c.attrs})

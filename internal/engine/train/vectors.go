@@ -6,7 +6,7 @@ import (
 	"github.com/mcompress/mcompress/internal/kernel"
 )
 
-// The functions of this file are kernels in single precision, and loops in double, where only checks need them.
+// The functions of this file are kernels in single precision, and loops in double precision, which only tests need.
 
 // logSoftmax writes the natural logarithm of the softmax of x.
 func logSoftmax[T number](dst, x []T) {
