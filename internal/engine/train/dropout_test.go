@@ -146,7 +146,7 @@ func TestRandomOperatorErrors(t *testing.T) {
 		{"AugmentShift", "planes of 5×3", []*ir.Array{x, step(1)}, []*ir.Attr{optest.Int("height", 5), optest.Int("width", 3)}},
 		{"AugmentShift", "planes of 0×3", []*ir.Array{x, step(1)}, []*ir.Attr{optest.Int("height", 0), optest.Int("width", 3)}},
 		{"AugmentShift", "attribute shift is -1", []*ir.Array{x, step(1)}, []*ir.Attr{optest.Int("shift", -1), optest.Int("height", 4), optest.Int("width", 3)}},
-		{"AugmentFlip", "not a batch of pictures", []*ir.Array{values[float32](1, 4), step(1)}, nil},
+		{"AugmentFlip", "not a batch of images", []*ir.Array{values[float32](1, 4), step(1)}, nil},
 	} {
 		_, err := optest.Run(Ops(), optest.Case{Domain: domain, Type: c.op, Version: 1, In: c.in, Attrs: c.attrs})
 		if err == nil || !strings.Contains(err.Error(), c.want) {

@@ -154,10 +154,10 @@ func TestUpdateErrors(t *testing.T) {
 		attrs    []*ir.Attr
 	}{
 		{"SGDUpdate", "input G is missing", []*ir.Array{w}, nil},
-		{"SGDUpdate", "there are 2 inputs", []*ir.Array{w, w}, nil},
+		{"SGDUpdate", "2 inputs, want", []*ir.Array{w, w}, nil},
 		{"SGDUpdate", "input hyper is float[2,2,2]", []*ir.Array{w, w, ir.NewArray(ir.Float, 2, 2, 2)}, nil},
-		{"SGDUpdate", "needs the state M", []*ir.Array{w, w, hyper}, []*ir.Attr{momentum}},
-		{"SGDUpdate", "nesterov needs momentum", []*ir.Array{w, w, w, hyper}, []*ir.Attr{optest.Int("nesterov", 1)}},
+		{"SGDUpdate", "requires the state M", []*ir.Array{w, w, hyper}, []*ir.Attr{momentum}},
+		{"SGDUpdate", "nesterov requires momentum", []*ir.Array{w, w, w, hyper}, []*ir.Attr{optest.Int("nesterov", 1)}},
 		{"SGDUpdate", "axis 2 is out of range", []*ir.Array{w, w, hyper}, []*ir.Attr{optest.Float("max_norm", 1), optest.Int("norm_axis", 2)}},
 		{"SGDUpdate", "attribute max_norm is -1", []*ir.Array{w, w, hyper}, []*ir.Attr{optest.Float("max_norm", -1)}},
 		{"AdamUpdate", "4 inputs, want", []*ir.Array{w, w, w, hyper}, nil},
