@@ -85,8 +85,11 @@ func (g *Graph) Append(n *Node) {
 	g.last = n
 }
 
-// InsertBefore inserts n before at.
+// InsertBefore inserts n before at. A node without a module is part of that of at.
 func (g *Graph) InsertBefore(at, n *Node) {
+	if n.Module == "" {
+		n.Module = at.Module
+	}
 	n.prev, n.next = at.prev, at
 	if at.prev == nil {
 		g.first = n

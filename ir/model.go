@@ -65,6 +65,7 @@ type Node struct {
 	Op      OpID
 	Attrs   []*Attr
 	Outputs []*Value
+	Module  string // path of the module that the exporter recorded, such as encoder.layer.0.output.dense; part of Extra
 	Extra   any
 
 	inputs     []*Value

@@ -55,6 +55,8 @@ func (d *decoder) node(g *protoGraph, f field) error {
 			return d.text(&p.node.Op.Overload, &x, f)
 		case nodeAttribute:
 			return d.attr(p, f)
+		case nodeMeta:
+			d.module(p, f)
 		}
 		return d.add(&x, f)
 	})

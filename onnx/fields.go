@@ -49,6 +49,7 @@ const (
 	nodeAttribute num = 5
 	nodeDomain    num = 7
 	nodeOverload  num = 8
+	nodeMeta      num = 9
 
 	attrName       num = 1
 	attrF          num = 2

@@ -22,7 +22,7 @@ var messageOf = map[string]string{
 
 // fieldOf names the fields that the constants abbreviate.
 var fieldOf = map[string]string{
-	"modelOpset": "opset_import", "modelMeta": "metadata_props", "modelTraining": "training_info",
+	"modelOpset": "opset_import", "modelMeta": "metadata_props", "nodeMeta": "metadata_props", "modelTraining": "training_info",
 	"trainingInit": "initialization", "graphSparse": "sparse_initializer",
 	"functionOpset": "opset_import", "functionInfo": "value_info", "functionDefault": "attribute_proto",
 	"nodeOp": "op_type", "attrRef": "ref_attr_name", "attrSparse": "sparse_tensor", "attrSparses": "sparse_tensors",

@@ -165,7 +165,7 @@ func (d *decoder) buildNode(s *scope, p *protoNode, outs []*ir.Value, x *graphEx
 		in[i] = s.resolve(name)
 	}
 	n := s.g.NewNode(p.node.Op, in, p.node.Attrs...)
-	n.Name, n.Extra = p.node.Name, p.node.Extra
+	n.Name, n.Module, n.Extra = p.node.Name, p.node.Module, p.node.Extra
 	n.SetOutputs(outs...)
 	s.g.Append(n)
 	for _, sub := range p.subs {

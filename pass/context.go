@@ -80,6 +80,7 @@ func (c *Context) add(v *ir.Value, before *ir.Tensor, readers []*ir.Node, r Row)
 	if r.Consumers == nil {
 		r.Consumers = Labels(readers)
 	}
+	r.Module = ModulePath(v, readers)
 	r.Counted = IsWeight(before) && !c.params[v] && (r.Status == Changed || c.Select.Excludes(v, readers) == "")
 	for i := c.first; i < len(c.rows); i++ {
 		if old := c.rows[i]; r.Status == Changed && old.Tensor == r.Tensor && old.Scope == r.Scope && old.leftAs(before) {

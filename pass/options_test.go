@@ -128,9 +128,9 @@ func TestHelpOfOptions(t *testing.T) {
 		"fast||false|skip the slow part|",
 		"level|value|low|a named string|low,high",
 		"limit|value||none by default|",
-		"min-size|elements|0|leave tensors of fewer elements alone|",
+		"min-size|elements|0|skip tensors with fewer elements|",
 		"name|value||text|",
-		"only|globs||take only tensors and nodes that match these globs (op:MatMul for operators)|",
+		"only|globs||apply to tensors, nodes and modules that match these globs only (op:MatMul for operators)|",
 		"order||true|the weights' order|",
 		"ratio|value|0.5|fraction|",
 		"rule|rule|mse|rule of ranges|mse,minmax",
@@ -138,7 +138,7 @@ func TestHelpOfOptions(t *testing.T) {
 		"scale|value|2x|a flag.Value|",
 		"seed|number|0|number that starts the draw|",
 		"size|size|32|block size of the layers' weights|",
-		"skip|globs||leave tensors and nodes alone that match these globs|",
+		"skip|globs||skip tensors, nodes and modules that match these globs|",
 	}
 	if strings.Join(got, "\n") != strings.Join(want, "\n") {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))

@@ -43,6 +43,7 @@ type Row struct {
 	Tensor     string
 	Scope      string   // the subgraph or function the tensor stands in; empty for the main graph
 	Consumers  []string // "MatMul encoder.0.query", one for each node that reads it
+	Module     string   // path of the module that it is part of; empty if it is not known
 	Status     Status
 	Reason     string // why it was skipped, or what else is worth knowing
 	Form       Form   // how it is stored now

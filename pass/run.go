@@ -74,6 +74,9 @@ func (c *Context) step(s Options) (err error) {
 			err = &Bug{Method: s.Method().Name, Value: r, Stack: debug.Stack()}
 		}
 	}()
+	if err := c.checkPatterns(s); err != nil {
+		return err
+	}
 	if err := s.Run(c); err != nil {
 		return err
 	}

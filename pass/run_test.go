@@ -54,7 +54,7 @@ func TestSelectionDecidesWhatCounts(t *testing.T) {
 		{[]string{"-min-size", "2"}, 1},
 		{[]string{"-only", "w1"}, 1},
 		{[]string{"-skip", "w*"}, 0},
-		{[]string{"-only", "op:Conv"}, 0},
+		{[]string{"-only", "w1", "-skip", "op:MatMul"}, 0},
 		{[]string{"-only", "op:Mat*"}, 2},
 	} {
 		m := product(floats([]int64{1, 1}, 1), floats([]int64{1, 2}, 2, 3))
@@ -134,5 +134,20 @@ func TestNodesComeOutInOrder(t *testing.T) {
 	}
 	if g.First() != first || g.Last() != moved {
 		t.Error("the product that reads the other one still stands in front of it")
+	}
+}
+
+func TestPatternThatMatchesNothingNamesTheNearest(t *testing.T) {
+	for flag, want := range map[string]string{
+		"-only=op:Conv":   `--only: "op:Conv" matches no tensor, node, module or operator; the nearest names are op:MatMul`,
+		"-skip=*ncoder.0": `--skip: "*ncoder.0" matches no tensor, node, module or operator; the nearest names are encoder.1, encoder.1.w, encoder`,
+	} {
+		m := product(floats([]int64{1, 1}, 1), floats([]int64{1, 2}, 2, 3))
+		m.Graph.AddConst("encoder.1.w", floats([]int64{1}, 1)).Name = "encoder.1.w"
+		_, err := pass.Run(newContext(t, m), []pass.Options{step(t, "nothing", pass.Prune, nothing, flag)})
+		var option *pass.OptionError
+		if !errors.As(err, &option) || err.Error() != "nothing: "+want {
+			t.Errorf("got %v, want %s", err, want)
+		}
 	}
 }

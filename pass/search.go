@@ -13,7 +13,8 @@ type Search struct {
 type Sensitivity struct {
 	Tensors   []string  `json:"tensors"` // several if they share a payload
 	Consumers []string  `json:"consumers"`
-	Bytes     int64     `json:"bytes"` // in the source model
+	Module    string    `json:"module,omitempty"` // path of the module that they are part of
+	Bytes     int64     `json:"bytes"`            // in the source model
 	Variants  []Variant `json:"variants"`
 	Method    string    `json:"method,omitempty"` // the chosen one; empty for none
 }

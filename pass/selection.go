@@ -10,12 +10,12 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// A Selection says which weights a step may take: globs over tensor and node names,
-// or op:Type over operators, and the smallest size in elements.
+// A Selection is the weights that a step applies to: globs over the names of tensors, nodes and modules, or op:Type over operators, and
+// the minimum size in elements. A module includes all that is part of it.
 type Selection struct {
-	Only    Globs `flag:"only" usage:"take only tensors and nodes that match these 'globs' (op:MatMul for operators)"`
-	Skip    Globs `flag:"skip" usage:"leave tensors and nodes alone that match these 'globs'"`
-	MinSize int64 `flag:"min-size" usage:"leave tensors of fewer 'elements' alone"`
+	Only    Globs `flag:"only" usage:"apply to tensors, nodes and modules that match these 'globs' only (op:MatMul for operators)"`
+	Skip    Globs `flag:"skip" usage:"skip tensors, nodes and modules that match these 'globs'"`
+	MinSize int64 `flag:"min-size" usage:"skip tensors with fewer 'elements'"`
 }
 
 // Globs is a list of patterns; as a flag it may be given several times, or with commas.
@@ -27,7 +27,7 @@ func (g *Globs) String() string { return strings.Join(*g, ",") }
 // Set adds comma-separated patterns. Commas within braces are part of one.
 func (g *Globs) Set(s string) error {
 	for _, p := range patterns(s) {
-		if !doublestar.ValidatePattern(strings.TrimPrefix(p, "op:")) {
+		if !doublestar.ValidatePattern(strings.TrimPrefix(p, opPrefix)) {
 			return fmt.Errorf("%q is no pattern: see * ? [abc] {a,b}", p)
 		}
 		*g = append(*g, p)
@@ -71,25 +71,34 @@ func (s *Selection) Excludes(v *ir.Value, readers []*ir.Node) string {
 	return ""
 }
 
-func (g Globs) match(v *ir.Value, readers []*ir.Node) bool {
-	for _, p := range g {
-		if !strings.HasPrefix(p, "op:") && glob(p, v.Name) {
-			return true
-		}
-	}
-	return slices.ContainsFunc(readers, g.Node)
+// match reports whether g names the constant v, one of its consumers, or a module that it is part of.
+func (g Globs) match(v *ir.Value, consumers []*ir.Node) bool {
+	return g.name(v.Name) || slices.ContainsFunc(consumers, g.Node) || ancestors(parameterModule(v.Name), g.name)
 }
 
-// Node reports whether g names n, by its name or its operator.
+// Node reports whether g names n, by its name or its operator, or a module that n is part of.
 func (g Globs) Node(n *ir.Node) bool {
-	for _, p := range g {
-		op, isOp := strings.CutPrefix(p, "op:")
-		if isOp && glob(op, n.Op.Type) || !isOp && n.Name != "" && glob(p, n.Name) {
-			return true
-		}
-	}
-	return false
+	return len(g) > 0 && (g.operator(n.Op.Type) || n.Name != "" && g.name(n.Name) || ancestors(nodeModule(n), g.name))
 }
+
+// name reports whether a pattern matches a name or path.
+func (g Globs) name(name string) bool {
+	return slices.ContainsFunc(g, func(p string) bool { return !strings.HasPrefix(p, opPrefix) && glob(p, name) })
+}
+
+// operator reports whether a pattern for operators matches a type.
+func (g Globs) operator(typ string) bool {
+	return slices.ContainsFunc(g, func(p string) bool {
+		op, ok := strings.CutPrefix(p, opPrefix)
+		return ok && glob(op, typ)
+	})
+}
+
+// opPrefix marks patterns for operators.
+const opPrefix = "op:"
+
+// Patterns are the patterns, each of which must match something.
+func (g *Globs) Patterns() []string { return *g }
 
 // glob matches names as flat strings: a * also spans slashes, which exporters put
 // into names of nested modules.

@@ -46,6 +46,15 @@ func (as *Amounts) String() string {
 	return strings.Join(parts, ",")
 }
 
+// Patterns are the patterns, each of which must match something.
+func (as *Amounts) Patterns() []string {
+	var list []string
+	for _, a := range *as {
+		list = append(list, a.glob)
+	}
+	return list
+}
+
 // Set adds comma-separated pairs pattern=fraction.
 func (as *Amounts) Set(s string) error {
 	for pair := range strings.SplitSeq(s, ",") {
@@ -68,7 +77,7 @@ func (as *Amounts) Set(s string) error {
 // Fraction is the options for the fraction of a weight that is pruned.
 type Fraction struct {
 	Amount  *float64 `flag:"amount" default:"0.5" usage:"'fraction' of the elements that is pruned, from 0 to 1"`
-	Amounts Amounts  `flag:"amounts" usage:"other fractions by glob over tensor and node names, as 'pattern=fraction',...; the last match counts"`
+	Amounts Amounts  `flag:"amounts" usage:"other fractions by glob over the names of tensors, nodes and modules, as 'pattern=fraction',...; the last match counts"`
 }
 
 // Check reports an amount that is not a fraction.

@@ -11,6 +11,7 @@ type Row struct {
 	Tensor     string   `json:"tensor"`
 	Scope      string   `json:"scope"`
 	Consumers  []string `json:"consumers"`
+	Module     string   `json:"module,omitempty"` // path of the module that the tensor is part of
 	Status     string   `json:"status"`
 	Reason     string   `json:"reason,omitempty"`
 	Form       string   `json:"form,omitempty"`
@@ -50,6 +51,7 @@ func (c *chain) ledger() []Row {
 			Tensor:     r.Tensor,
 			Scope:      r.Scope,
 			Consumers:  list(r.Consumers),
+			Module:     r.Module,
 			Status:     r.Status.String(),
 			Reason:     r.Reason,
 			Form:       r.Form.Name,

@@ -85,6 +85,7 @@ func (m *matcher) row(v *ir.Value) pass.Row {
 		Tensor:    v.Name,
 		Scope:     pass.Scope(v.Graph()),
 		Consumers: pass.Labels(readers),
+		Module:    pass.ModulePath(v, readers),
 		Status:    pass.Changed,
 		Before:    v.Const,
 		Counted:   true,
@@ -174,7 +175,7 @@ func settle(ctx context.Context, in Input, rows []pass.Row) error {
 		g.Go(func() error {
 			same, err := equal(ctx, in.Eval, r.Before, r.After[0].Tensor)
 			if same {
-				*r = pass.Row{Tensor: r.Tensor, Scope: r.Scope, Consumers: r.Consumers, Before: r.Before, Counted: true,
+				*r = pass.Row{Tensor: r.Tensor, Scope: r.Scope, Consumers: r.Consumers, Module: r.Module, Before: r.Before, Counted: true,
 					Status: pass.Skipped, Reason: "it is the same in both models"}
 			}
 			return err

@@ -13,6 +13,7 @@ type Weight struct {
 	Tensor       string   `json:"tensor"`
 	Scope        string   `json:"scope"`
 	Consumers    []string `json:"consumers"`
+	Module       string   `json:"module,omitempty"` // path of the module that the weight is part of
 	DType        string   `json:"dtype"`
 	Shape        []int64  `json:"shape"`
 	Float        bool     `json:"float"`   // a float of rank 1 or more
@@ -43,6 +44,7 @@ func (c *chain) weights() []Weight {
 			Tensor:    first.Tensor,
 			Scope:     first.Scope,
 			Consumers: list(first.Consumers),
+			Module:    first.Module,
 			DType:     o.before.DType.String(),
 			Shape:     list(o.before.Shape),
 			Float:     pass.IsWeight(o.before),

@@ -16,12 +16,14 @@ import (
 
 func (t *tool) inspectCommand() *cli.Command {
 	var values, text bool
+	by := mcli.Enum{Value: "tensor", Words: []string{"tensor", "module"}}
 	return &cli.Command{
 		Name:      "inspect",
-		Usage:     "say what a model holds: operators, element types, tensors and who reads them",
+		Usage:     "list operators, data types and tensors of a model, with their consumers",
 		ArgsUsage: "MODEL",
 		Flags: group("flags", func(fs *flag.FlagSet) {
 			fs.BoolVar(&values, "values", false, "read all tensors and count zeros")
+			fs.Var(&by, "by", "`grouping` of the constants: tensor, or module, the tree of the modules that the exporter recorded")
 			fs.BoolVar(&text, "text", false, "print the model in ONNX's text syntax instead")
 		}),
 		Action: func(c *cli.Context) error {
@@ -29,8 +31,11 @@ func (t *tool) inspectCommand() *cli.Command {
 			if err != nil {
 				return err
 			}
+			if text && by.Value == "module" {
+				return usagef("--text and --by exclude each other")
+			}
 			if text && (values || t.json) {
-				return usagef("--text goes with neither --values nor --json")
+				return usagef("--text excludes --values and --json")
 			}
 			f, err := onnx.Open(args[0])
 			if err != nil {
@@ -40,15 +45,18 @@ func (t *tool) inspectCommand() *cli.Command {
 			if text {
 				return t.text(c.Context, f)
 			}
-			return t.inspect(c.Context, f, inspect.Options{Workers: t.workers, Values: values})
+			return t.inspect(c.Context, f, inspect.Options{Workers: t.workers, Values: values}, by.Value)
 		},
 	}
 }
 
-func (t *tool) inspect(ctx context.Context, f *onnx.File, o inspect.Options) error {
+func (t *tool) inspect(ctx context.Context, f *onnx.File, o inspect.Options, by string) error {
 	facts, err := inspect.Model(ctx, f, o)
 	if err != nil {
 		return fmt.Errorf("%s: %w", f.Path, err)
+	}
+	if by == "module" && !t.json {
+		return mcli.ModuleTree(t.stdout, t.style(), f.Path, facts)
 	}
 	if !t.json {
 		return mcli.Inspection(t.stdout, t.style(), f.Path, facts)

@@ -14,7 +14,7 @@ func Sensitivity(w io.Writer, s Style, model string, found *pass.Search) error {
 	t := &Table{Indent: "  ", Right: "llrr"}
 	t.Add("weight", "method", "size", report.MeasureName(found.Measure))
 	for _, l := range found.Layers {
-		name := abridged(l.Tensors[0])
+		name := abridged(pass.Named(l.Tensors[0], l.Module))
 		for _, v := range l.Variants {
 			t.Add(name, v.Method, size(v.Bytes), report.SensitivityText(found.Measure, v.Sensitivity))
 			name = ""

@@ -67,6 +67,7 @@ type Tensor struct {
 	Shape       []int64  `json:"shape"`
 	Bytes       int64    `json:"bytes"`
 	Consumers   []string `json:"consumers"`              // operator and node name, through Transpose, Reshape and other views
+	Module      string   `json:"module,omitempty"`       // path of the module that it is part of
 	DuplicateOf string   `json:"duplicate_of,omitempty"` // an earlier tensor of the same scope, type, shape and bytes
 	Sparsity    *float64 `json:"sparsity,omitempty"`     // fraction of elements whose bits are all zero
 }
@@ -196,10 +197,10 @@ func readable(vs []*ir.Value) []*ir.Value {
 }
 
 func tensor(v *ir.Value) Tensor {
-	consumers := pass.Labels(pass.Readers(v))
+	consumers := pass.Readers(v)
 	return Tensor{
 		Name: v.Name, Scope: pass.Scope(v.Graph()), DType: v.Const.DType.String(),
-		Shape: append([]int64{}, v.Const.Shape...), Bytes: v.Const.Bytes(), Consumers: consumers,
+		Shape: append([]int64{}, v.Const.Shape...), Bytes: v.Const.Bytes(), Consumers: pass.Labels(consumers), Module: pass.ModulePath(v, consumers),
 	}
 }
 

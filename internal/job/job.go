@@ -239,7 +239,7 @@ func (r *run) takeBack(size int64) {
 			continue
 		}
 		*row = pass.Row{
-			Method: row.Method, Tensor: row.Tensor, Scope: row.Scope, Consumers: row.Consumers,
+			Method: row.Method, Tensor: row.Tensor, Scope: row.Scope, Consumers: row.Consumers, Module: row.Module,
 			Before: row.Before, Counted: row.Counted,
 			Reason: fmt.Sprintf("the file would not be smaller: %d bytes now, %d then", r.source.Size(), size),
 		}

@@ -15,6 +15,7 @@ import (
 type layer struct {
 	names      []string
 	consumers  []string
+	module     string
 	bytes      int64
 	variants   []variant        // without the unchanged weight
 	companions map[int][]string // by candidate, weights that it also changes and that do not become smaller: quantized biases
@@ -161,7 +162,7 @@ func (f *finder) add(row pass.Row, i int) {
 	}
 	l := f.of[row.Tensor]
 	if l == nil {
-		l = &layer{names: []string{row.Tensor}, consumers: row.Consumers, bytes: row.Before.Bytes()}
+		l = &layer{names: []string{row.Tensor}, consumers: row.Consumers, module: row.Module, bytes: row.Before.Bytes()}
 		f.of[row.Tensor] = l
 		f.list = append(f.list, l)
 	}
@@ -245,7 +246,7 @@ func only(names []string) pass.Globs {
 func (t *tuner) sensitivities(layers []*layer) []pass.Sensitivity {
 	var list []pass.Sensitivity
 	for _, l := range layers {
-		s := pass.Sensitivity{Tensors: l.names, Consumers: l.consumers, Bytes: l.bytes}
+		s := pass.Sensitivity{Tensors: l.names, Consumers: l.consumers, Module: l.module, Bytes: l.bytes}
 		for _, v := range l.variants {
 			s.Variants = append(s.Variants, pass.Variant{Method: t.Candidates[v.candidate].Name, Bytes: v.bytes, Sensitivity: v.sensitivity})
 		}

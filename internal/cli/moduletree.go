@@ -1,0 +1,35 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/mcompress/mcompress/internal/inspect"
+)
+
+// ModuleTree writes the modules of a model with the number and size of their constants.
+func ModuleTree(w io.Writer, s Style, path string, f *inspect.Facts) error {
+	t := &Table{Indent: "  ", Right: "lrr"}
+	t.Add("module", "tensors", "size")
+	root := f.Modules()
+	addModules(t, root.Modules, 0)
+	rest := inspect.Module{Tensors: root.Tensors, Bytes: root.Bytes}
+	for _, m := range root.Modules {
+		rest.Tensors, rest.Bytes = rest.Tensors-m.Tensors, rest.Bytes-m.Bytes
+	}
+	if rest.Tensors > 0 {
+		t.Add("(no module)", fmt.Sprint(rest.Tensors), sizeOrNone(rest.Bytes))
+	}
+	if _, err := fmt.Fprintln(w, s.Bold(path)); err != nil {
+		return err
+	}
+	return t.Write(w)
+}
+
+func addModules(t *Table, modules []*inspect.Module, depth int) {
+	for _, m := range modules {
+		t.Add(strings.Repeat("  ", depth)+m.Name, fmt.Sprint(m.Tensors), sizeOrNone(m.Bytes))
+		addModules(t, m.Modules, depth+1)
+	}
+}
