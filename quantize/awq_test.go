@@ -19,7 +19,7 @@ import (
 var awq = variant{WeightInt4{}.Method(), []string{"algo=awq", "data=" + tokens, "limit=16"}}
 
 // Every output is valid, smaller, of the same interface, and runs where the original does.
-func TestAWQHolds(t *testing.T) {
+func TestAWQOutputs(t *testing.T) {
 	w := conform.Start(t)
 	for _, name := range []string{"mlp", "cnn", "gemm", "chains", "function", "shared", "subgraph_if", "recurrent"} {
 		t.Run(name, func(t *testing.T) { try(t, w, variant{WeightInt4{}.Method(), []string{"algo=awq"}}, fixture(name)) })
@@ -28,7 +28,7 @@ func TestAWQHolds(t *testing.T) {
 }
 
 // loud saves the transformer with some gains of normalizations much larger than others, as trained models have them.
-func loud(t *testing.T) string {
+func unevenTransformer(t *testing.T) string {
 	t.Helper()
 	m := opened(t, fixture("transformer")).Model
 	e := ir.NewEval("")
@@ -66,8 +66,8 @@ func changes(r *job.Result, part string) bool {
 
 // Where inputs differ in size, outputs on samples it has not seen are nearer to the original's than with weights rounded as they are,
 // and the ledger says what took the factors.
-func TestAWQKeepsMoreOfTheOutputs(t *testing.T) {
-	path := loud(t)
+func TestAWQRaisesOutputSQNR(t *testing.T) {
+	path := unevenTransformer(t)
 	dir := t.TempDir()
 	before := quanttest.OutputsOf(t, tokens, opened(t, path).Model)
 	sqnr := func(v variant) float64 {

@@ -17,7 +17,7 @@ import (
 var brain = variant{BFloat16{}.Method(), []string{"compute=bfloat16"}}
 
 // ran is the first output of the model at path for x.
-func ran(t *testing.T, path string, x []float32, shape ...int64) []float32 {
+func outputOf(t *testing.T, path string, x []float32, shape ...int64) []float32 {
 	t.Helper()
 	m := opened(t, path).Model
 	e, err := engine.Open(t.Context(), m, engine.Options{Workers: 2})
@@ -33,7 +33,7 @@ func ran(t *testing.T, path string, x []float32, shape ...int64) []float32 {
 }
 
 // grown are the bounds of the errors of x·w, rows of k by k×n, for errors of x, where factors and products are rounded to eight bits.
-func grown(x, errors, w []float32, k, n int) (product, bounds []float32) {
+func productBounds(x, errors, w []float32, k, n int) (product, bounds []float32) {
 	const u = 0x1p-8
 	for i := 0; i < len(x); i += k {
 		for j := range n {
@@ -53,7 +53,7 @@ func grown(x, errors, w []float32, k, n int) (product, bounds []float32) {
 
 // What the embedded engine computes in bfloat16 is as near to float32 as eight bits allow, element by element, and not the same.
 func TestBFloat16IsWithinItsBound(t *testing.T) {
-	s := newSketch(t, 22)
+	s := newBuilder(t, 22)
 	w, v := s.weight("w", 64, 96), s.weight("v", 96, 32)
 	h := s.node("Relu", []*ir.Value{s.node("MatMul", []*ir.Value{s.input("x", 4, 64), w})})
 	h.Name = "h"
@@ -63,15 +63,15 @@ func TestBFloat16IsWithinItsBound(t *testing.T) {
 		x[i] = float32(s.random.NormFloat64())
 	}
 	path, out := s.save(), filepath.Join(t.TempDir(), "out.onnx")
-	r := result{brain.apply(t, path, out), &trial{variant: brain, path: path, out: out}, t}
+	r := result{brain.apply(t, path, out), &comparison{variant: brain, path: path, out: out}, t}
 	r.kinds(map[string]ir.DType{"x": ir.Float, "h": ir.BFloat16, "y": ir.Float})
-	hidden, errors := grown(x, make([]float32, len(x)), floats32(w.Const.Source.(ir.Mem)), 64, 96)
+	hidden, errors := productBounds(x, make([]float32, len(x)), floats32(w.Const.Source.(ir.Mem)), 64, 96)
 	for i := range hidden {
 		hidden[i] = max(hidden[i], 0)
 	}
-	_, errors = grown(hidden, errors, floats32(v.Const.Source.(ir.Mem)), 96, 32)
-	want, same := ran(t, path, x, 4, 64), true
-	for i, y := range ran(t, out, x, 4, 64) {
+	_, errors = productBounds(hidden, errors, floats32(v.Const.Source.(ir.Mem)), 96, 32)
+	want, same := outputOf(t, path, x, 4, 64), true
+	for i, y := range outputOf(t, out, x, 4, 64) {
 		d := math.Abs(float64(y) - float64(want[i]))
 		if same = same && d == 0; d > float64(errors[i]) {
 			t.Errorf("element %d: %g, in float32 %g: the bound is %g", i, y, want[i], errors[i])
@@ -87,7 +87,7 @@ func TestBFloat16RunsInTheEngine(t *testing.T) {
 	w := conform.Start(t)
 	for _, name := range []string{"mlp", "cnn", "transformer", "batched", "gemm", "subgraph_loop_outer", "function"} {
 		t.Run(name, func(t *testing.T) {
-			r := &trial{variant: brain, path: fixture(name), out: filepath.Join(t.TempDir(), "out.onnx")}
+			r := &comparison{variant: brain, path: fixture(name), out: filepath.Join(t.TempDir(), "out.onnx")}
 			res := brain.apply(t, r.path, r.out, func(o *job.Options) { o.Verify = &job.Verification{Force: true} })
 			r.sameInterface(t, opened(t, r.path).Model, opened(t, r.out).Model)
 			r.valid(t, w)

@@ -36,25 +36,25 @@ func distance(a, b []float64) float64 {
 
 // On other inputs of the same distribution the means of outputs are much closer to those of
 // the float model, wherever the bias stands, and also where there was none.
-func TestBiasCorrectionMovesMeansBack(t *testing.T) {
+func TestBiasCorrectionRestoresMeans(t *testing.T) {
 	w := conform.Start(t)
-	for name, build := range map[string]func(s *sketch, x *ir.Value) *ir.Value{
-		"MatMul": func(s *sketch, x *ir.Value) *ir.Value {
+	for name, build := range map[string]func(s *builder, x *ir.Value) *ir.Value{
+		"MatMul": func(s *builder, x *ir.Value) *ir.Value {
 			return s.node("MatMul", []*ir.Value{x, s.weight("w", 64, 8)})
 		},
-		"MatMul and Add": func(s *sketch, x *ir.Value) *ir.Value {
+		"MatMul and Add": func(s *builder, x *ir.Value) *ir.Value {
 			return s.node("Add", []*ir.Value{s.weight("b", 8), s.node("MatMul", []*ir.Value{x, s.weight("w", 64, 8)})})
 		},
-		"Gemm": func(s *sketch, x *ir.Value) *ir.Value {
+		"Gemm": func(s *builder, x *ir.Value) *ir.Value {
 			in := []*ir.Value{x, s.weight("w", 8, 64), s.weight("b", 1, 8)}
 			return s.node("Gemm", in, ir.IntAttr("transB", 1), ir.FloatAttr("alpha", 0.5), ir.FloatAttr("beta", 3))
 		},
-		"Gemm without C": func(s *sketch, x *ir.Value) *ir.Value {
+		"Gemm without C": func(s *builder, x *ir.Value) *ir.Value {
 			return s.node("Gemm", []*ir.Value{x, s.weight("w", 64, 8)})
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newSketch(t, 17)
+			s := newBuilder(t, 17)
 			x := s.node("Relu", []*ir.Value{s.input("x", 400, 64)}) // whose mean is not zero
 			s.output("y", build(s, x), 400, 8)
 			path, dir := s.save(), t.TempDir()

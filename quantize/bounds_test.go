@@ -164,7 +164,7 @@ func halved(spread string, v float64) float32 {
 
 // matrices is a model of a product for each spread in some shapes.
 func matrices(t *testing.T, elem ir.DType) (path string, weights map[string][]float32, shapes map[string][]int64) {
-	s := newSketch(t, 25) // which has types for all codes
+	s := newBuilder(t, 25) // which has types for all codes
 	s.elem = elem
 	weights, shapes = map[string][]float32{}, map[string][]int64{}
 	for _, shape := range [][]int64{{64, 48}, {33, 70}, {300, 9}, {129, 16}, {16, 260}} {

@@ -27,7 +27,7 @@ func goldens() []variant {
 		{WeightInt8{}.Method(), nil},
 		{WeightInt8{}.Method(), []string{"asymmetric"}},
 		int4,
-		inTwo,
+		int2,
 		{WeightInt4{}.Method(), []string{"algo=hqq", "weight-type=int4"}},
 		{WeightInt4{}.Method(), []string{"symmetric", "block=16"}},
 		{Float16{}.Method(), nil},
@@ -99,7 +99,7 @@ func compareGolden(t *testing.T, path, got string) {
 // A weight that is turned in panels, or read in blocks, is the same bytes as when it is
 // quantized at once by one worker.
 func TestRepeatedRunsGiveTheSameBytes(t *testing.T) {
-	s := newSketch(t, 13)
+	s := newBuilder(t, 13)
 	x := s.input("x", 1, 2500)
 	y := s.node("MatMul", []*ir.Value{x, s.node("Transpose", []*ir.Value{s.weight("w", 1030, 2500)})})
 	s.output("y", y, 1, 1030)

@@ -22,7 +22,7 @@ func TestEqualizedModelsComputeTheSame(t *testing.T) {
 	w := conform.Start(t)
 	n := 0
 	for _, path := range slices.Concat(conform.Fixtures(t), conform.RealModels(t)) {
-		if unmoved(t, w, equalized, path, rounding(path)) != nil {
+		if equivalent(t, w, equalized, path, rounding(path)) != nil {
 			n++
 		}
 	}
@@ -32,7 +32,7 @@ func TestEqualizedModelsComputeTheSame(t *testing.T) {
 }
 
 // uneven is a weight whose indices along an axis differ in size by factors of up to 2^8.
-func (s *sketch) uneven(name string, axis int, shape ...int64) *ir.Value {
+func (s *builder) uneven(name string, axis int, shape ...int64) *ir.Value {
 	x := make([]float32, (ir.Spec{Shape: shape}).Elems())
 	inner := (ir.Spec{Shape: shape[axis+1:]}).Elems()
 	sizes := make([]float64, shape[axis])
@@ -77,14 +77,14 @@ func (r *result) alike(what string, a, b []float64) {
 func TestEqualizedWeightsHaveEqualRanges(t *testing.T) {
 	w := conform.Start(t)
 	t.Run("convolutions", func(t *testing.T) {
-		s := newSketch(t, 17)
+		s := newBuilder(t, 17)
 		x := s.node("Conv", []*ir.Value{s.input("x", 1, 3, 8, 8), s.uneven("a", 0, 6, 3, 3, 3), s.weight("ab", 6)})
 		x = s.node("Conv", []*ir.Value{s.node("Relu", []*ir.Value{x}), s.uneven("b", 0, 6, 1, 3, 3)}, ir.IntAttr("group", 6))
 		x = s.node("MaxPool", []*ir.Value{s.node("PRelu", []*ir.Value{x, s.weight("slope", 6, 1, 1)})}, ir.IntsAttr("kernel_shape", 2, 2))
 		x = s.node("Conv", []*ir.Value{x, s.uneven("c", 1, 4, 6, 1, 1), s.weight("cb", 4)})
 		x = s.node("Flatten", []*ir.Value{s.node("LeakyRelu", []*ir.Value{x})})
 		s.output("y", s.node("Gemm", []*ir.Value{x, s.uneven("d", 1, 5, 36)}, ir.IntAttr("transB", 1)), 1, 5)
-		r := unmoved(t, w, equalized, s.save(), 100)
+		r := equivalent(t, w, equalized, s.save(), 100)
 		r.alike("first and depthwise", r.peaks("a", 0), r.peaks("b", 0))
 		r.alike("depthwise and third", r.peaks("b", 0), r.peaks("c", 1))
 		var flat []float64
@@ -97,13 +97,13 @@ func TestEqualizedWeightsHaveEqualRanges(t *testing.T) {
 		}
 	})
 	t.Run("two readers", func(t *testing.T) {
-		s := newSketch(t, 17)
+		s := newBuilder(t, 17)
 		x := s.node("MatMul", []*ir.Value{s.input("x", 2, 3, 6), s.uneven("a", 1, 6, 8)})
 		x = s.node("Relu", []*ir.Value{s.node("Add", []*ir.Value{x, s.weight("ab", 8)})})
 		y := s.node("MatMul", []*ir.Value{x, s.uneven("b", 0, 8, 5)})
 		z := s.node("MatMul", []*ir.Value{x, s.uneven("c", 0, 8, 5)})
 		s.output("y", s.node("Add", []*ir.Value{y, z}), 2, 3, 5)
-		r := unmoved(t, w, equalized, s.save(), 100)
+		r := equivalent(t, w, equalized, s.save(), 100)
 		both := r.peaks("b", 0)
 		for i, p := range r.peaks("c", 0) {
 			both[i] = max(both[i], p)
@@ -113,18 +113,18 @@ func TestEqualizedWeightsHaveEqualRanges(t *testing.T) {
 }
 
 // What is no pair is left, with the reason.
-func TestNotEqualizedSaysWhy(t *testing.T) {
-	for want, between := range map[string]func(s *sketch, x *ir.Value) *ir.Value{
-		"clips its channels, and cannot clip each at another limit": func(s *sketch, x *ir.Value) *ir.Value {
+func TestNotEqualizedHasReasons(t *testing.T) {
+	for want, between := range map[string]func(s *builder, x *ir.Value) *ir.Value{
+		"clips its channels, and cannot clip each at another limit": func(s *builder, x *ir.Value) *ir.Value {
 			zero, six := s.AddConst("zero", quanttest.TensorOf(ir.Float, nil, []float32{0})), s.AddConst("six", quanttest.TensorOf(ir.Float, nil, []float32{6}))
 			return s.node("Clip", []*ir.Value{x, zero, six})
 		},
-		"is no layer": func(s *sketch, x *ir.Value) *ir.Value { return s.node("Sigmoid", []*ir.Value{x}) },
-		"reads its channels": func(s *sketch, x *ir.Value) *ir.Value {
+		"is no layer": func(s *builder, x *ir.Value) *ir.Value { return s.node("Sigmoid", []*ir.Value{x}) },
+		"reads its channels": func(s *builder, x *ir.Value) *ir.Value {
 			return s.node("Add", []*ir.Value{s.node("Relu", []*ir.Value{x}), x})
 		},
 	} {
-		s := newSketch(t, 17)
+		s := newBuilder(t, 17)
 		x := s.node("MatMul", []*ir.Value{s.input("x", 3, 6), s.uneven("a", 1, 6, 8)})
 		s.output("y", s.node("MatMul", []*ir.Value{between(s, x), s.uneven("b", 0, 8, 5)}), 3, 5)
 		res := equalized.apply(t, s.save(), filepath.Join(t.TempDir(), "out.onnx"))

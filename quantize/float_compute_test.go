@@ -48,8 +48,8 @@ func (r result) casts() int {
 }
 
 // A graph between products is narrow, with one Cast at either end.
-func TestValuesBetweenNodesAreNarrow(t *testing.T) {
-	s := newSketch(t, 17)
+func TestActivationsAreFloat16(t *testing.T) {
+	s := newBuilder(t, 17)
 	x := s.input("x", 4, 64)
 	h := s.node("Relu", []*ir.Value{s.node("Add", []*ir.Value{s.node("MatMul", []*ir.Value{x, s.weight("w", 64, 96)}), s.weight("b", 96)})})
 	h.Name = "hidden"
@@ -62,13 +62,13 @@ func TestValuesBetweenNodesAreNarrow(t *testing.T) {
 	}
 }
 
-func TestCallersMayHandOverHalves(t *testing.T) {
-	s := newSketch(t, 17)
+func TestFloat16InputsAndOutputs(t *testing.T) {
+	s := newBuilder(t, 17)
 	x := s.input("x", 4, 64)
 	s.output("y", s.node("MatMul", []*ir.Value{x, s.weight("w", 64, 96)}), 4, 96)
 	path, out := s.save(), filepath.Join(t.TempDir(), "out.onnx")
 	v := variant{Float16{}.Method(), []string{"compute=float16", "keep-io=false"}}
-	r := result{v.apply(t, path, out), &trial{variant: v, path: path, out: out}, t}
+	r := result{v.apply(t, path, out), &comparison{variant: v, path: path, out: out}, t}
 	r.kinds(map[string]ir.DType{"x": ir.Float16, "y": ir.Float16})
 	w := conform.Start(t)
 	if err := w.Check(out, true); err != nil {
@@ -80,8 +80,8 @@ func TestCallersMayHandOverHalves(t *testing.T) {
 }
 
 // A guarded operator draws the small sums behind it in; two readers share one Cast.
-func TestNumericsStayFloat(t *testing.T) {
-	s := newSketch(t, 17)
+func TestSensitiveOperatorsStayFloat32(t *testing.T) {
+	s := newBuilder(t, 17)
 	x := s.input("x", 4, 64)
 	h := s.node("MatMul", []*ir.Value{x, s.weight("w", 64, 96)})
 	square := s.node("Pow", []*ir.Value{h, s.AddConst("two", quanttest.TensorOf(ir.Float, nil, []float32{2}))})
@@ -100,8 +100,8 @@ func TestNumericsStayFloat(t *testing.T) {
 	}
 }
 
-func TestChosenNodesStayFloat(t *testing.T) {
-	s := newSketch(t, 17)
+func TestKeepFloat32(t *testing.T) {
+	s := newBuilder(t, 17)
 	x := s.input("x", 4, 64)
 	h := s.node("Softmax", []*ir.Value{s.node("MatMul", []*ir.Value{x, s.weight("w", 64, 96)})})
 	h.Name = "shares"
@@ -115,8 +115,8 @@ func TestChosenNodesStayFloat(t *testing.T) {
 
 // Positions, angles and masks are computed in float32 until a narrow value meets them; what stands for infinity
 // does not become it, so that a row that is masked as a whole has a softmax.
-func TestPositionsAndMasksStayExact(t *testing.T) {
-	s := newSketch(t, 17)
+func TestPositionsAndMasksStayFloat32(t *testing.T) {
+	s := newBuilder(t, 17)
 	x := s.input("x", 8, 64)
 	ones := s.AddConst("ones", &ir.Tensor{Spec: ir.Spec{DType: ir.Int64, Shape: []int64{8}}, Source: ir.Ints(0, 1, 2, 3, 4000, 5001, 6002, 7003)})
 	pos := s.node("Cast", []*ir.Value{s.node("Add", []*ir.Value{ones, s.node("Cast", []*ir.Value{s.node("Greater", []*ir.Value{s.node("ReduceSum", []*ir.Value{x, s.ints(1)}, ir.IntAttr("keepdims", 0)), s.AddConst("far", quanttest.TensorOf(ir.Float, nil, []float32{1e4}))})}, ir.IntAttr("to", int64(ir.Int64)))})}, ir.IntAttr("to", int64(ir.Float)))
@@ -150,7 +150,7 @@ func TestWeightsBeyondTheRange(t *testing.T) {
 		{nil, "skipped it"},
 		{[]string{"clamp"}, "changed float16 2 elements beyond float16's range became ±65504"},
 	} {
-		s := newSketch(t, 17)
+		s := newBuilder(t, 17)
 		x := s.input("x", 4, 64)
 		huge := s.weight("huge", 64, 96)
 		b := []byte(huge.Const.Source.(ir.Mem))
@@ -164,7 +164,7 @@ func TestWeightsBeyondTheRange(t *testing.T) {
 
 // Weights that would lose precision to subnormal numbers stay float32.
 func TestWeightsBelowTheRange(t *testing.T) {
-	s := newSketch(t, 17)
+	s := newBuilder(t, 17)
 	x := s.input("x", 4, 64)
 	tiny := s.weight("tiny", 64, 96)
 	for i, v := range floats32(tiny.Const.Source.(ir.Mem)) {
@@ -179,8 +179,8 @@ func TestWeightsBelowTheRange(t *testing.T) {
 }
 
 // What attributes hold changes along: constants of a shape, and Casts from integers and halves.
-func TestAttributesAreNarrow(t *testing.T) {
-	s := newSketch(t, 17)
+func TestAttributesAreFloat16(t *testing.T) {
+	s := newBuilder(t, 17)
 	x := s.input("x", 4, 64)
 	h := s.node("MatMul", []*ir.Value{x, s.weight("w", 64, 96)})
 	filled := s.node("ConstantOfShape", []*ir.Value{s.node("Shape", []*ir.Value{x})}, ir.TensorAttr("value", quanttest.TensorOf(ir.Float, []int64{1}, []float32{1.5})))
@@ -196,7 +196,7 @@ func TestAttributesAreNarrow(t *testing.T) {
 }
 
 // noPairs reports Casts that undo the one in front of them, and values with two Casts to one type.
-func noPairs(t *testing.T, m *ir.Model) {
+func checkCasts(t *testing.T, m *ir.Model) {
 	t.Helper()
 	type to struct {
 		v  *ir.Value
@@ -218,35 +218,35 @@ func noPairs(t *testing.T, m *ir.Model) {
 
 // Graphs that compute in half precision are valid, smaller, of the same interface, run where the original does, and
 // come close to it in ONNX Runtime and in the embedded engine.
-func TestConvertedGraphsHold(t *testing.T) {
+func TestConvertedOutputs(t *testing.T) {
 	many(t)
 	w := conform.Start(t)
 	for _, path := range append(conform.Fixtures(t), conform.RealModels(t)...) {
 		t.Run(label(path), func(t *testing.T) {
 			floor, engine := 40., 30. // ONNX Runtime computes in float32 wherever it can
-			if slices.Contains(unsteady, label(path)) {
+			if slices.Contains(unstable, label(path)) {
 				floor, engine = math.Inf(-1), math.Inf(-1)
 			}
-			r := unmoved(t, w, computing, path, engine)
+			r := equivalent(t, w, computing, path, engine)
 			if r == nil {
 				return
 			}
 			if db := conform.LowestSQNR(r.outputs); r.outputs != nil && db < floor {
 				t.Errorf("%.1f dB, want %.1f", db, floor)
 			}
-			noPairs(t, opened(t, r.out).Model)
+			checkCasts(t, opened(t, r.out).Model)
 		})
 	}
 }
 
 // Every oddity of the small models survives, even where half precision does not make them smaller.
-func TestOddGraphsAreConverted(t *testing.T) {
+func TestSmallGraphsAreConverted(t *testing.T) {
 	many(t)
 	w := conform.Start(t)
 	taken := 0
 	for _, path := range conform.ModelsBelow(t, filepath.Join(conform.Shared(t), "fixtures", "conformance", "small")) {
 		t.Run(filepath.Base(path), func(t *testing.T) {
-			r := &trial{variant: computing, path: path, out: converted(t, computing, path)}
+			r := &comparison{variant: computing, path: path, out: converted(t, computing, path)}
 			if r.out == "" {
 				return
 			}

@@ -20,9 +20,9 @@ var folded = variant{foldBatchNormMethod, nil}
 // unmoved runs a method that only moves factors about, and wants the outputs to be the same but
 // for rounding, in ONNX Runtime and in the embedded engine. It returns nil if nothing was
 // changed.
-func unmoved(t *testing.T, w *conform.Worker, v variant, path string, floor float64) *result {
+func equivalent(t *testing.T, w *conform.Worker, v variant, path string, floor float64) *result {
 	t.Helper()
-	r := &trial{variant: v, path: path, out: filepath.Join(t.TempDir(), "out.onnx")}
+	r := &comparison{variant: v, path: path, out: filepath.Join(t.TempDir(), "out.onnx")}
 	if changed(v.apply(t, path, r.out)) == 0 {
 		return nil
 	}
@@ -53,7 +53,7 @@ const smallest = 5e-7
 // rounding is the least SQNR of models whose factors stand elsewhere, in dB: lower where they
 // compute in 16 bits, or their outputs are differences of nearly equal numbers.
 func rounding(path string) float64 {
-	if slices.Contains(append(unsteady, "half", "qwen35_tiny"), label(path)) {
+	if slices.Contains(append(unstable, "half", "qwen35_tiny"), label(path)) {
 		return 60
 	}
 	return 90
@@ -64,7 +64,7 @@ func TestFoldedModelsComputeTheSame(t *testing.T) {
 	w := conform.Start(t)
 	n := 0
 	for _, path := range slices.Concat(conform.Fixtures(t), conform.RealModels(t)) {
-		if unmoved(t, w, folded, path, rounding(path)) != nil {
+		if equivalent(t, w, folded, path, rounding(path)) != nil {
 			n++
 		}
 	}
@@ -74,7 +74,7 @@ func TestFoldedModelsComputeTheSame(t *testing.T) {
 }
 
 // norm is a BatchNormalization of x's n channels.
-func (s *sketch) norm(x *ir.Value, n int64) *ir.Value {
+func (s *builder) norm(x *ir.Value, n int64) *ir.Value {
 	variance := make([]float32, n)
 	for i := range variance {
 		variance[i] = float32(0.3 + s.random.Float64())
@@ -94,79 +94,79 @@ func (r result) counts() map[string]int {
 
 type foldingCase struct {
 	name  string
-	build func(s *sketch) (y *ir.Value, shape []int64)
+	build func(s *builder) (y *ir.Value, shape []int64)
 	left  map[string]int // nodes
 }
 
 // Patterns, and the nodes that are left of them.
 var foldings = []foldingCase{
-	{"Conv", func(s *sketch) (*ir.Value, []int64) {
+	{"Conv", func(s *builder) (*ir.Value, []int64) {
 		x := s.node("Conv", []*ir.Value{s.input("x", 1, 6, 5, 5), s.weight("w", 4, 6, 3, 3)})
 		return s.norm(x, 4), []int64{1, 4, 3, 3}
 	}, map[string]int{"Conv": 1}},
-	{"grouped Conv with bias", func(s *sketch) (*ir.Value, []int64) {
+	{"grouped Conv with bias", func(s *builder) (*ir.Value, []int64) {
 		x := s.node("Conv", []*ir.Value{s.input("x", 1, 6, 5), s.weight("w", 4, 3, 2), s.weight("b", 4)}, ir.IntAttr("group", 2))
 		return s.norm(x, 4), []int64{1, 4, 4}
 	}, map[string]int{"Conv": 1}},
-	{"ConvTranspose", func(s *sketch) (*ir.Value, []int64) {
+	{"ConvTranspose", func(s *builder) (*ir.Value, []int64) {
 		x := s.node("ConvTranspose", []*ir.Value{s.input("x", 1, 6, 3, 3), s.weight("w", 6, 5, 2, 2)})
 		return s.norm(x, 5), []int64{1, 5, 4, 4}
 	}, map[string]int{"ConvTranspose": 1}},
-	{"grouped ConvTranspose", func(s *sketch) (*ir.Value, []int64) {
+	{"grouped ConvTranspose", func(s *builder) (*ir.Value, []int64) {
 		x := s.node("ConvTranspose", []*ir.Value{s.input("x", 1, 6, 3, 3), s.weight("w", 6, 4, 2, 2)}, ir.IntAttr("group", 3))
 		return s.norm(x, 12), []int64{1, 12, 4, 4}
 	}, map[string]int{"ConvTranspose": 1}},
-	{"Gemm", func(s *sketch) (*ir.Value, []int64) {
+	{"Gemm", func(s *builder) (*ir.Value, []int64) {
 		in := []*ir.Value{s.input("x", 3, 6), s.weight("w", 4, 6), s.weight("c", 1, 4)}
 		x := s.node("Gemm", in, ir.IntAttr("transB", 1), ir.FloatAttr("alpha", 0.5), ir.FloatAttr("beta", 2))
 		return s.norm(x, 4), []int64{3, 4}
 	}, map[string]int{"Gemm": 1}},
-	{"MatMul", func(s *sketch) (*ir.Value, []int64) {
+	{"MatMul", func(s *builder) (*ir.Value, []int64) {
 		return s.norm(s.node("MatMul", []*ir.Value{s.input("x", 3, 6), s.weight("w", 6, 4)}), 4), []int64{3, 4}
 	}, map[string]int{"MatMul": 1, "Add": 1}},
-	{"MatMul with bias, its weight transposed", func(s *sketch) (*ir.Value, []int64) {
+	{"MatMul with bias, its weight transposed", func(s *builder) (*ir.Value, []int64) {
 		w := s.node("Transpose", []*ir.Value{s.weight("w", 4, 6)}, ir.IntsAttr("perm", 1, 0))
 		x := s.node("MatMul", []*ir.Value{s.input("x", 3, 6), w})
 		return s.norm(s.node("Add", []*ir.Value{s.weight("b", 4), x}), 4), []int64{3, 4}
 	}, map[string]int{"MatMul": 1, "Add": 1, "Transpose": 1}},
-	{"MatMul of batches, by number", func(s *sketch) (*ir.Value, []int64) {
+	{"MatMul of batches, by number", func(s *builder) (*ir.Value, []int64) {
 		x := s.node("MatMul", []*ir.Value{s.input("x", 2, 3, 6), s.weight("w", 6, 4)})
 		return s.node("Div", []*ir.Value{s.node("Add", []*ir.Value{x, s.weight("b", 1, 1, 4)}), s.weight("d", 1)}), []int64{2, 3, 4}
 	}, map[string]int{"MatMul": 1, "Add": 1}},
-	{"in front of Conv", func(s *sketch) (*ir.Value, []int64) {
+	{"in front of Conv", func(s *builder) (*ir.Value, []int64) {
 		x := s.norm(s.node("Relu", []*ir.Value{s.input("x", 1, 6, 5, 5)}), 6)
 		return s.node("Conv", []*ir.Value{x, s.weight("w", 4, 3, 3, 3), s.weight("b", 4)}, ir.IntAttr("group", 2)), []int64{1, 4, 3, 3}
 	}, map[string]int{"Relu": 1, "Conv": 1}},
-	{"in front of Gemm", func(s *sketch) (*ir.Value, []int64) {
+	{"in front of Gemm", func(s *builder) (*ir.Value, []int64) {
 		x := s.norm(s.node("Relu", []*ir.Value{s.input("x", 5, 6)}), 6)
 		return s.node("Gemm", []*ir.Value{x, s.weight("w", 6, 3)}), []int64{5, 3}
 	}, map[string]int{"Relu": 1, "Gemm": 1}},
-	{"in front of Conv that pads", func(s *sketch) (*ir.Value, []int64) {
+	{"in front of Conv that pads", func(s *builder) (*ir.Value, []int64) {
 		x := s.norm(s.node("Relu", []*ir.Value{s.input("x", 1, 6, 5, 5)}), 6)
 		x = s.node("Conv", []*ir.Value{x, s.weight("w", 4, 6, 3, 3)}, ir.IntsAttr("pads", 1, 1, 1, 1))
 		return s.node("Mul", []*ir.Value{x, s.weight("m", 4, 1, 1)}), []int64{1, 4, 5, 5}
 	}, map[string]int{"Relu": 1, "BatchNormalization": 1, "Conv": 1}},
-	{"a chain", func(s *sketch) (*ir.Value, []int64) {
+	{"a chain", func(s *builder) (*ir.Value, []int64) {
 		x := s.node("Conv", []*ir.Value{s.input("x", 1, 6, 5, 5), s.weight("w", 4, 6, 3, 3)})
 		x = s.node("Sub", []*ir.Value{s.node("Mul", []*ir.Value{s.weight("m", 1, 4, 1, 1), x}), s.weight("a", 4, 1, 1)})
 		return s.norm(x, 4), []int64{1, 4, 3, 3}
 	}, map[string]int{"Conv": 1}},
-	{"one weight, two of them", func(s *sketch) (*ir.Value, []int64) {
+	{"one weight, two of them", func(s *builder) (*ir.Value, []int64) {
 		x, w := s.input("x", 1, 6, 5, 5), s.weight("w", 4, 6, 3, 3)
 		a, b := s.node("Conv", []*ir.Value{x, w}), s.node("Conv", []*ir.Value{x, w})
 		return s.node("Add", []*ir.Value{s.norm(a, 4), s.norm(b, 4)}), []int64{1, 4, 3, 3}
 	}, map[string]int{"Conv": 2, "BatchNormalization": 2, "Add": 1}},
-	{"one bias, two of them", func(s *sketch) (*ir.Value, []int64) {
+	{"one bias, two of them", func(s *builder) (*ir.Value, []int64) {
 		x, b := s.input("x", 1, 6, 5, 5), s.weight("b", 4)
 		c := s.node("Conv", []*ir.Value{x, s.weight("w", 4, 6, 3, 3), b})
 		d := s.node("Conv", []*ir.Value{x, s.weight("v", 4, 6, 3, 3), b})
 		return s.node("Add", []*ir.Value{s.norm(c, 4), d}), []int64{1, 4, 3, 3}
 	}, map[string]int{"Conv": 2, "Add": 1}},
-	{"another axis", func(s *sketch) (*ir.Value, []int64) {
+	{"another axis", func(s *builder) (*ir.Value, []int64) {
 		x := s.node("Conv", []*ir.Value{s.input("x", 1, 6, 6, 6), s.weight("w", 4, 6, 3, 3)})
 		return s.node("Mul", []*ir.Value{x, s.weight("m", 4)}), []int64{1, 4, 4, 4}
 	}, map[string]int{"Conv": 1, "Mul": 1}},
-	{"read twice", func(s *sketch) (*ir.Value, []int64) {
+	{"read twice", func(s *builder) (*ir.Value, []int64) {
 		x := s.node("Conv", []*ir.Value{s.input("x", 1, 6, 6, 6), s.weight("w", 4, 6, 3, 3)})
 		return s.node("Add", []*ir.Value{s.norm(x, 4), s.node("Sin", []*ir.Value{x})}), []int64{1, 4, 4, 4}
 	}, map[string]int{"Conv": 1, "BatchNormalization": 1, "Add": 1, "Sin": 1}},
@@ -180,14 +180,14 @@ func TestFoldings(t *testing.T) {
 				continue // C is an input that Gemm must have below opset 11
 			}
 			t.Run(fmt.Sprint(f.name, " ", version), func(t *testing.T) {
-				s := newSketch(t, version)
+				s := newBuilder(t, version)
 				y, shape := f.build(s)
 				s.output("y", y, shape...)
 				path := s.save()
 				if err := w.Check(path, true); err != nil && version >= 14 {
 					t.Fatal(err)
 				}
-				r := unmoved(t, w, folded, path, 100)
+				r := equivalent(t, w, folded, path, 100)
 				if r == nil {
 					if f.left["BatchNormalization"]+f.left["Mul"] == 0 {
 						t.Fatal("nothing was changed")
@@ -206,14 +206,14 @@ func TestFoldings(t *testing.T) {
 }
 
 // What is left has a reason.
-func TestNotFoldedSaysWhy(t *testing.T) {
+func TestNotFoldedHasReasons(t *testing.T) {
 	for name, want := range map[string]string{
 		"in front of Conv that pads": "pads with zeros, which it would have to shift",
 		"one weight, two of them":    "weight is read elsewhere, too",
 		"read twice":                 "makes is read elsewhere, too",
 	} {
 		i := slices.IndexFunc(foldings, func(f foldingCase) bool { return f.name == name })
-		s := newSketch(t, 15)
+		s := newBuilder(t, 15)
 		y, shape := foldings[i].build(s)
 		s.output("y", y, shape...)
 		r := folded.apply(t, s.save(), filepath.Join(t.TempDir(), "out.onnx"))
@@ -233,7 +233,7 @@ func TestFoldBatchNormRefuses(t *testing.T) {
 			n.Input(1).SetConst(quanttest.TensorOf(ir.Float, []int64{4}, []float32{1, float32(math.Inf(1)), 1, 1}))
 		},
 	} {
-		s := newSketch(t, 15)
+		s := newBuilder(t, 15)
 		x := s.node("Conv", []*ir.Value{s.input("x", 1, 6, 5, 5), s.weight("w", 4, 6, 3, 3)})
 		y := s.norm(x, 4)
 		spoil(y.Producer())

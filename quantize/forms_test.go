@@ -71,7 +71,7 @@ func TestIntegerFormsFuse(t *testing.T) {
 }
 
 // A table is looked up in codes and scales, next to the fused products that share it.
-func TestEmbeddingsAreLookedUpInCodes(t *testing.T) {
+func TestEmbeddingsAreLookedUpQuantized(t *testing.T) {
 	w := conform.Start(t)
 	for _, v := range []variant{
 		{DynamicInt8{}.Method(), []string{"embeddings"}},
@@ -88,7 +88,7 @@ func TestEmbeddingsAreLookedUpInCodes(t *testing.T) {
 
 // What is folded leaves the graph as it was: convolutions keep their layout, recurrent
 // layers their prepacked weights.
-func TestFoldedFormsLeaveNoTrace(t *testing.T) {
+func TestFoldedFormsKeepTheGraph(t *testing.T) {
 	w := conform.Start(t)
 	for _, c := range []struct {
 		method  variant

@@ -15,7 +15,7 @@ import (
 // onFixture runs v on a fixture.
 func onFixture(t *testing.T, v variant, name string) result {
 	t.Helper()
-	r := &trial{variant: v, path: fixture(name), out: filepath.Join(t.TempDir(), "out.onnx")}
+	r := &comparison{variant: v, path: fixture(name), out: filepath.Join(t.TempDir(), "out.onnx")}
 	return result{v.apply(t, r.path, r.out), r, t}
 }
 
@@ -105,7 +105,7 @@ func TestFunctionBodies(t *testing.T) {
 			t.Errorf("%s: nothing was changed: %+v", v, r.Report.Ledger)
 		}
 	}
-	s := called(t, 9, func(b *sketch, x *ir.Value) *ir.Value {
+	s := called(t, 9, func(b *builder, x *ir.Value) *ir.Value {
 		return b.node("MatMul", []*ir.Value{x, b.weight("w", 48, 48)})
 	})
 	for _, v := range []variant{dyn, weights} {
@@ -122,8 +122,8 @@ func TestFunctionBodies(t *testing.T) {
 }
 
 // called is a model that calls a function with the attribute turn = 1.
-func called(t *testing.T, version int64, body func(b *sketch, x *ir.Value) *ir.Value) *sketch {
-	s := newSketch(t, version)
+func called(t *testing.T, version int64, body func(b *builder, x *ir.Value) *ir.Value) *builder {
+	s := newBuilder(t, version)
 	f := s.Model().AddFunction(ir.OpID{Domain: "local", Type: "Layer"})
 	f.Opsets = []ir.Opset{{Version: version}}
 	s.Model().Opsets = append(s.Model().Opsets, ir.Opset{Domain: "local", Version: 1})
@@ -144,7 +144,7 @@ func called(t *testing.T, version int64, body func(b *sketch, x *ir.Value) *ir.V
 func TestAttributesFromTheCaller(t *testing.T) {
 	turn := &ir.Attr{Name: "transB", Type: ir.AttrInt, Ref: "turn"}
 	perm := &ir.Attr{Name: "perm", Type: ir.AttrInts, Ref: "order"}
-	s := called(t, 13, func(b *sketch, x *ir.Value) *ir.Value {
+	s := called(t, 13, func(b *builder, x *ir.Value) *ir.Value {
 		y := b.node("Gemm", []*ir.Value{x, b.weight("w", 48, 48)}, turn)
 		return b.node("MatMul", []*ir.Value{y, b.node("Transpose", []*ir.Value{b.weight("v", 48, 48)}, perm)})
 	})
@@ -153,7 +153,7 @@ func TestAttributesFromTheCaller(t *testing.T) {
 	call.SetAttr(ir.IntsAttr("order", 0, 1))
 	path := s.save()
 	out := filepath.Join(t.TempDir(), "out.onnx")
-	r := result{dyn.apply(t, path, out), &trial{variant: dyn, path: path, out: out}, t}
+	r := result{dyn.apply(t, path, out), &comparison{variant: dyn, path: path, out: out}, t}
 	r.wants(map[string]string{
 		"w": "skipped Gemm(t) gets its attribute transB from the function's caller",
 		"v": "skipped it comes through Transpose(t1), which gets its attribute perm from the function's caller",
@@ -161,8 +161,8 @@ func TestAttributesFromTheCaller(t *testing.T) {
 }
 
 // A name that is produced twice says nothing about which value is meant.
-func TestAmbiguousNamesAreLeftAlone(t *testing.T) {
-	s := newSketch(t, 13)
+func TestAmbiguousNamesAreSkipped(t *testing.T) {
+	s := newBuilder(t, 13)
 	w := s.weight("w", 48, 48)
 	y := s.node("MatMul", []*ir.Value{s.input("x", 3, 48), w})
 	s.output("y", y, 3, 48)

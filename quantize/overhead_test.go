@@ -12,21 +12,21 @@ import (
 // The decision whether a weight would grow counts nodes and names. The estimate must not
 // be below what they take, or files would grow, and not far above, or weights that would
 // shrink are left alone.
-func TestOverheadIsWhatNodesTake(t *testing.T) {
+func TestOverheadOfNodes(t *testing.T) {
 	const n, size = 20, 48
-	product := func(s *sketch, x *ir.Value) *ir.Value {
+	product := func(s *builder, x *ir.Value) *ir.Value {
 		return s.node("MatMul", []*ir.Value{x, s.weight("layer.weight", size, size)})
 	}
-	conv := func(s *sketch, x *ir.Value) *ir.Value {
+	conv := func(s *builder, x *ir.Value) *ir.Value {
 		return s.node("Conv", []*ir.Value{x, s.weight("layer.weight", size, size, 1)})
 	}
-	table := func(s *sketch, x *ir.Value) *ir.Value {
+	table := func(s *builder, x *ir.Value) *ir.Value {
 		ids := s.node("Cast", []*ir.Value{x}, ir.IntAttr("to", int64(ir.Int64)))
 		return s.node("Gather", []*ir.Value{s.weight("layer.weight", size, size), ids})
 	}
 	for _, c := range []struct {
 		method  *pass.Method
-		layer   func(*sketch, *ir.Value) *ir.Value
+		layer   func(*builder, *ir.Value) *ir.Value
 		perSite int64
 		zeros   int64
 	}{
@@ -36,7 +36,7 @@ func TestOverheadIsWhatNodesTake(t *testing.T) {
 		{WeightInt8{}.Method(), table, rewrite.DequantizeBytes, rewrite.ZeroPointBytes},
 	} {
 		for _, v := range []variant{{c.method, nil}, {c.method, []string{"asymmetric"}}} {
-			s := newSketch(t, 13)
+			s := newBuilder(t, 13)
 			y := s.input("x", 1, size, size)
 			for range n {
 				y = c.layer(s, y)
@@ -44,7 +44,7 @@ func TestOverheadIsWhatNodesTake(t *testing.T) {
 			s.output("y", y)
 			s.Outputs[0].Type = nil
 			in, out := s.save(), filepath.Join(t.TempDir(), "out.onnx")
-			if twinned(t, v, in, out, filepath.Join(t.TempDir(), "twin.onnx")) != n {
+			if restoredModel(t, v, in, out, filepath.Join(t.TempDir(), "twin.onnx")) != n {
 				t.Fatal("not every weight was taken")
 			}
 			took := (opened(t, out).Size()-opened(t, in).Size())/n + 4*size*size - size*size - 4*size
@@ -60,25 +60,25 @@ func TestOverheadIsWhatNodesTake(t *testing.T) {
 }
 
 // So it is for blocks, of float32 and of float16 weights.
-func TestOverheadOfBlocksIsWhatNodesTake(t *testing.T) {
+func TestOverheadOfBlockwiseNodes(t *testing.T) {
 	const n, size = 20, 64
 	for _, c := range []struct {
 		perSite, casts int64
-		layer          func(s *sketch, x *ir.Value) *ir.Value
+		layer          func(s *builder, x *ir.Value) *ir.Value
 	}{
-		{rewrite.DequantizeBytes, 0, func(s *sketch, x *ir.Value) *ir.Value {
+		{rewrite.DequantizeBytes, 0, func(s *builder, x *ir.Value) *ir.Value {
 			return s.node("MatMul", []*ir.Value{x, s.weight("layer.weight", size, size)})
 		}},
-		{rewrite.BlockwiseBytes, rewrite.Float16ScaleBytes, func(s *sketch, x *ir.Value) *ir.Value {
+		{rewrite.BlockwiseBytes, rewrite.Float16ScaleBytes, func(s *builder, x *ir.Value) *ir.Value {
 			return s.node("Conv", []*ir.Value{x, s.weight("layer.weight", size, size, 1)})
 		}},
-		{rewrite.BlockwiseBytes, rewrite.Float16ScaleBytes, func(s *sketch, x *ir.Value) *ir.Value {
+		{rewrite.BlockwiseBytes, rewrite.Float16ScaleBytes, func(s *builder, x *ir.Value) *ir.Value {
 			ids := s.node("Cast", []*ir.Value{x}, ir.IntAttr("to", int64(ir.Int64)))
 			return s.node("Gather", []*ir.Value{s.weight("layer.weight", size, size), ids})
 		}},
 	} {
 		for _, elem := range []ir.DType{ir.Float, ir.Float16} {
-			s := newSketch(t, 21)
+			s := newBuilder(t, 21)
 			s.elem = elem
 			y := s.input("x", 1, size, size)
 			for range n {

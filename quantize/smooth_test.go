@@ -24,7 +24,7 @@ func TestSmoothModelsComputeTheSame(t *testing.T) {
 			continue
 		}
 		for _, v := range []variant{smooth, auto} {
-			if unmoved(t, w, v, path, min(80, rounding(path))) != nil {
+			if equivalent(t, w, v, path, min(80, rounding(path))) != nil {
 				n++
 			}
 		}
@@ -40,39 +40,39 @@ func TestFactorsAreFolded(t *testing.T) {
 	w := conform.Start(t)
 	for _, c := range []struct {
 		name  string
-		build func(s *sketch, x *ir.Value) *ir.Value
+		build func(s *builder, x *ir.Value) *ir.Value
 		muls  int
 	}{
-		{"LayerNormalization", func(s *sketch, x *ir.Value) *ir.Value {
+		{"LayerNormalization", func(s *builder, x *ir.Value) *ir.Value {
 			return s.node("LayerNormalization", []*ir.Value{x, s.uneven("gain", 0, 8), s.weight("shift", 8)})
 		}, 0},
-		{"RMSNormalization", func(s *sketch, x *ir.Value) *ir.Value {
+		{"RMSNormalization", func(s *builder, x *ir.Value) *ir.Value {
 			return s.node("RMSNormalization", []*ir.Value{x, s.uneven("gain", 0, 8)})
 		}, 0},
-		{"written out", func(s *sketch, x *ir.Value) *ir.Value {
+		{"written out", func(s *builder, x *ir.Value) *ir.Value {
 			return s.node("Add", []*ir.Value{s.weight("shift", 8), s.node("Mul", []*ir.Value{s.node("Tanh", []*ir.Value{x}), s.uneven("gain", 0, 1, 1, 8)})})
 		}, 1},
-		{"gain alone", func(s *sketch, x *ir.Value) *ir.Value {
+		{"gain alone", func(s *builder, x *ir.Value) *ir.Value {
 			return s.node("Mul", []*ir.Value{s.uneven("gain", 0, 8), s.node("Tanh", []*ir.Value{x})})
 		}, 1},
-		{"layer through Relu", func(s *sketch, x *ir.Value) *ir.Value {
+		{"layer through Relu", func(s *builder, x *ir.Value) *ir.Value {
 			y := s.node("Add", []*ir.Value{s.node("MatMul", []*ir.Value{x, s.uneven("v", 1, 8, 8)}), s.weight("b", 8)})
 			return s.node("Relu", []*ir.Value{y})
 		}, 1}, // one for x
-		{"gate", func(s *sketch, x *ir.Value) *ir.Value {
+		{"gate", func(s *builder, x *ir.Value) *ir.Value {
 			up := s.node("MatMul", []*ir.Value{x, s.uneven("up", 1, 8, 8)})
 			return s.node("Mul", []*ir.Value{s.node("Sigmoid", []*ir.Value{s.node("Sin", []*ir.Value{x})}), up})
 		}, 2}, // the gate's own, and one for x
-		{"nothing", func(s *sketch, x *ir.Value) *ir.Value { return s.node("Sin", []*ir.Value{x}) }, 1},
+		{"nothing", func(s *builder, x *ir.Value) *ir.Value { return s.node("Sin", []*ir.Value{x}) }, 1},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			s := newSketch(t, 23)
+			s := newBuilder(t, 23)
 			x := s.input("x", 2, 3, 8)
 			y := c.build(s, x)
 			a := s.node("MatMul", []*ir.Value{y, s.weight("a", 8, 5)})
 			b := s.node("MatMul", []*ir.Value{y, s.weight("w", 8, 5)})
 			s.output("y", s.node("Add", []*ir.Value{a, b}), 2, 3, 5)
-			r := unmoved(t, w, smooth, s.save(), 100)
+			r := equivalent(t, w, smooth, s.save(), 100)
 			if r == nil || r.counts()["Mul"] != c.muls {
 				t.Fatalf("%v, want %d Mul", r, c.muls)
 			}
@@ -81,20 +81,20 @@ func TestFactorsAreFolded(t *testing.T) {
 }
 
 // A shared constant is changed for the one who reads it here.
-func TestSharedGainsStayForOthers(t *testing.T) {
-	s := newSketch(t, 17)
+func TestSharedGainsAreCopied(t *testing.T) {
+	s := newBuilder(t, 17)
 	x, gain := s.input("x", 3, 8), s.uneven("gain", 0, 8)
 	y := s.node("LayerNormalization", []*ir.Value{x, gain})
 	y = s.node("MatMul", []*ir.Value{y, s.weight("a", 8, 8)})
 	s.output("y", s.node("LayerNormalization", []*ir.Value{y, gain}), 3, 8)
-	if r := unmoved(t, conform.Start(t), smooth, s.save(), 100); r == nil || r.counts()["Mul"] != 0 {
+	if r := equivalent(t, conform.Start(t), smooth, s.save(), 100); r == nil || r.counts()["Mul"] != 0 {
 		t.Fatalf("%+v", r)
 	}
 }
 
 // Channels that differ by a factor of a hundred are what dynamic-int8 suffers from.
 func TestSmoothHelpsDynamicInt8(t *testing.T) {
-	s := newSketch(t, 17)
+	s := newBuilder(t, 17)
 	x := s.node("LayerNormalization", []*ir.Value{s.input("x", 32, 64), s.uneven("gain", 0, 64), s.weight("shift", 64)})
 	s.output("y", s.node("MatMul", []*ir.Value{x, s.weight("a", 64, 48)}), 32, 48)
 	w, path, dir := conform.Start(t), s.save(), t.TempDir()

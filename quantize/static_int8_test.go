@@ -17,7 +17,7 @@ import (
 )
 
 // Every model that has layers is valid, smaller, and runs as in the embedded engine.
-func TestStaticOutputsHold(t *testing.T) {
+func TestStaticOutputs(t *testing.T) {
 	many(t)
 	w := conform.Start(t)
 	for _, c := range []struct {
@@ -34,8 +34,8 @@ func TestStaticOutputsHold(t *testing.T) {
 		t.Run(c.String(), func(t *testing.T) {
 			for _, path := range c.paths {
 				t.Run(label(path), func(t *testing.T) {
-					r := &trial{variant: c.variant, path: path, out: filepath.Join(t.TempDir(), "out.onnx")}
-					if slices.Contains(pixels, label(path)) {
+					r := &comparison{variant: c.variant, path: path, out: filepath.Join(t.TempDir(), "out.onnx")}
+					if slices.Contains(pixelModels, label(path)) {
 						r.options = append(slices.Clone(r.options), "data="+filepath.Join(filepath.Dir(path), "test_data_set_0"))
 					}
 					if changed(r.apply(t, path, r.out)) == 0 {
@@ -45,7 +45,7 @@ func TestStaticOutputsHold(t *testing.T) {
 					if r.runs(t, w); r.outputs == nil {
 						return
 					}
-					if s := conform.LowestSQNR(r.outputs); s < 8 && !slices.Contains(unsteady, label(path)) {
+					if s := conform.LowestSQNR(r.outputs); s < 8 && !slices.Contains(unstable, label(path)) {
 						t.Errorf("%.1f dB", s)
 					}
 					r.agrees(t, w)
@@ -56,11 +56,11 @@ func TestStaticOutputsHold(t *testing.T) {
 }
 
 // pixels are models whose inputs are far from what is made up for them: pixels up to 255, codes of bytes.
-var pixels = []string{"magika_v3_3", "mlperf_resnet8", "mnist_cntk"}
+var pixelModels = []string{"magika_v3_3", "mlperf_resnet8", "mnist_cntk"}
 
 // agrees holds what the embedded engine makes of the result against ONNX Runtime. Where both round one value to
 // different neighbours, a step lies between them, and what follows differs by more.
-func (r *trial) agrees(t *testing.T, w *conform.Worker) {
+func (r *comparison) agrees(t *testing.T, w *conform.Worker) {
 	t.Helper()
 	theirs, err := w.Run(r.out, conform.Options{Inputs: recordedInputs(r.path)})
 	if err != nil || recordedInputs(r.path) == nil {
@@ -142,7 +142,7 @@ func TestStaticFormsFuse(t *testing.T) {
 }
 
 // Detectors, whose outputs ONNX Runtime's own tool ruins, stay close to the original, on inputs that were not looked at.
-func TestDetectorsKeepTheirOutputs(t *testing.T) {
+func TestDetectorOutputs(t *testing.T) {
 	many(t)
 	w := conform.Start(t)
 	for name, most := range map[string]float64{"yunet_n_320": 0.45, "yolox_nano": 0.30, "fastestdet": 0.36} {
@@ -161,7 +161,7 @@ func TestDetectorsKeepTheirOutputs(t *testing.T) {
 }
 
 // Saved ranges give the same model again, without samples.
-func TestRangesAreLoadedAgain(t *testing.T) {
+func TestSavedRanges(t *testing.T) {
 	dir := t.TempDir()
 	ranges, a, b := filepath.Join(dir, "r.json"), filepath.Join(dir, "a.onnx"), filepath.Join(dir, "b.onnx")
 	variant{StaticInt8{}.Method(), []string{"save-ranges=" + ranges, "data=" + filepath.Join("..", "fixtures", "digits_train.npz"), "calibrate=16"}}.apply(t, fixture("cnn"), a)

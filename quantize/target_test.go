@@ -10,7 +10,7 @@ import (
 )
 
 // Every choice of every target is a value that the method's option takes, and says why.
-func TestTargetsChooseWhatThereIs(t *testing.T) {
+func TestTargetsChooseValidOptions(t *testing.T) {
 	methods := []*pass.Method{DynamicInt8{}.Method(), StaticInt8{}.Method(), WeightInt8{}.Method(), WeightInt4{}.Method(), WeightInt2{}.Method()}
 	for _, target := range Targets {
 		var steps []pass.Options

@@ -14,7 +14,7 @@ import (
 // twinned runs v on the model at path, writes the result to out and, to twin, the
 // original with every changed weight replaced by what its row restores. It returns the
 // number of those weights.
-func twinned(t *testing.T, v variant, path, out, twin string) int {
+func restoredModel(t *testing.T, v variant, path, out, twin string) int {
 	t.Helper()
 	eval := ir.NewEval(t.TempDir())
 	t.Cleanup(func() { eval.Close() })
@@ -76,7 +76,7 @@ func TestWeightOnlyOutputsEqualTheRestoredModel(t *testing.T) {
 			t.Run(v.String()+" "+label(path), func(t *testing.T) {
 				dir := t.TempDir()
 				out, twin := filepath.Join(dir, "out.onnx"), filepath.Join(dir, "twin.onnx")
-				if twinned(t, v, path, out, twin) == 0 {
+				if restoredModel(t, v, path, out, twin) == 0 {
 					return
 				}
 				o := conform.Options{Level: "basic", Inputs: recorded(t, path)}

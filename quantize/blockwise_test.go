@@ -12,14 +12,14 @@ import (
 
 var (
 	int4  = variant{WeightInt4{}.Method(), nil}
-	inTwo = variant{WeightInt2{}.Method(), nil}
+	int2 = variant{WeightInt2{}.Method(), nil}
 )
 
 // inBlocks are the options that change what is stored in blocks, and how.
-func inBlocks() []variant {
+func blockwiseVariants() []variant {
 	return []variant{
 		int4,
-		inTwo,
+		int2,
 		{WeightInt4{}.Method(), []string{"symmetric", "weight-type=int4"}},
 		{WeightInt4{}.Method(), []string{"symmetric", "block=16"}},
 		{WeightInt4{}.Method(), []string{"weight-type=int4", "block=64", "search=minmax"}},
@@ -33,10 +33,10 @@ func inBlocks() []variant {
 }
 
 // Every output is valid, smaller, of the same interface, and runs where the original does.
-func TestBlocksHold(t *testing.T) {
+func TestBlockwiseOutputs(t *testing.T) {
 	many(t)
 	w := conform.Start(t)
-	for _, v := range inBlocks() {
+	for _, v := range blockwiseVariants() {
 		for _, path := range conform.Fixtures(t) {
 			t.Run(v.String()+" "+label(path), func(t *testing.T) { try(t, w, v, path) })
 		}
@@ -47,14 +47,14 @@ func TestBlocksHold(t *testing.T) {
 }
 
 // The outputs are those of the original with the restored weights.
-func TestBlocksEqualTheRestoredModel(t *testing.T) {
+func TestBlockwiseEqualsTheRestoredModel(t *testing.T) {
 	w := conform.Start(t)
-	for _, v := range inBlocks() {
+	for _, v := range blockwiseVariants() {
 		for _, path := range conform.Fixtures(t) {
 			t.Run(v.String()+" "+label(path), func(t *testing.T) {
 				dir := t.TempDir()
 				out, twin := filepath.Join(dir, "out.onnx"), filepath.Join(dir, "twin.onnx")
-				if twinned(t, v, path, out, twin) == 0 {
+				if restoredModel(t, v, path, out, twin) == 0 {
 					return
 				}
 				o := conform.Options{Level: "basic", Inputs: recorded(t, path)}
@@ -74,9 +74,9 @@ func TestBlocksEqualTheRestoredModel(t *testing.T) {
 }
 
 // Products become those of packed codes, with and without a bias; what is folded leaves the graph as it was.
-func TestBlocksFuse(t *testing.T) {
+func TestBlockwiseProductsFuse(t *testing.T) {
 	w := conform.Start(t)
-	for _, v := range inBlocks() {
+	for _, v := range blockwiseVariants() {
 		for name, want := range map[string]int{"mlp": 3, "cnn": 2, "gemm": 13, "function": 1, "subgraph_if": 2, "subgraph_loop_outer": 1, "transformer": 13} {
 			if name == "transformer" && (v.method == (WeightInt2{}).Method() || slices.Contains(v.options, "per-channel") || slices.Contains(v.options, "block=64")) {
 				want = 12 // the head is tied to the embeddings: dense
@@ -93,10 +93,10 @@ func TestBlocksFuse(t *testing.T) {
 }
 
 // Where the opset has no type for the codes and cannot be raised, bytes hold several of them, which any runtime takes apart.
-func TestPackedByHand(t *testing.T) {
-	for _, v := range []variant{int4, inTwo, {WeightInt4{}.Method(), []string{"symmetric", "block=16"}}} {
+func TestBytePacked(t *testing.T) {
+	for _, v := range []variant{int4, int2, {WeightInt4{}.Method(), []string{"symmetric", "block=16"}}} {
 		for _, elem := range []ir.DType{ir.Float, ir.Float16} {
-			s := newSketch(t, 10)
+			s := newBuilder(t, 10)
 			s.elem = elem
 			x := s.input("x", 3, 48)
 			y := s.node("MatMul", []*ir.Value{x, s.weight("w", 48, 64)})
@@ -106,7 +106,7 @@ func TestPackedByHand(t *testing.T) {
 			r.wants(map[string]string{"w": "changed cast-mul packed by hand, dense at run time: opset 10 to "})
 			dir := t.TempDir()
 			out, twin := filepath.Join(dir, "out.onnx"), filepath.Join(dir, "twin.onnx")
-			twinned(t, v, s.save(), out, twin)
+			restoredModel(t, v, s.save(), out, twin)
 			outputs, err := conform.Start(t).Compare(twin, out, conform.Options{})
 			if err != nil || conform.LowestSQNR(outputs) < 100 {
 				t.Errorf("%s: %v, %v", v, outputs, err)
@@ -115,13 +115,13 @@ func TestPackedByHand(t *testing.T) {
 	}
 }
 
-func TestBlocksOfNoNumbers(t *testing.T) {
+func TestBlockwiseNonFinite(t *testing.T) {
 	onFixture(t, int4, "nonfinite").wants(map[string]string{"w_nan": "skipped it holds NaN", "w_inf": "skipped it holds infinities", "w_sound": "changed dequantize-linear"})
 }
 
 // Codes of lookups are bytes at run time, and the ledger says so.
-func TestTablesOfBlocksAreWideAtRunTime(t *testing.T) {
-	s := newSketch(t, 17)
+func TestBlockwiseTablesUnpackAtRunTime(t *testing.T) {
+	s := newBuilder(t, 17)
 	ids := s.node("Cast", []*ir.Value{s.input("x", 3)}, ir.IntAttr("to", int64(ir.Int64)))
 	s.output("y", s.node("Gather", []*ir.Value{s.weight("w", 64, 96), ids}), 3, 96)
 	for _, row := range s.apply(int4, 10).Report.Ledger {
@@ -131,7 +131,7 @@ func TestTablesOfBlocksAreWideAtRunTime(t *testing.T) {
 	}
 }
 
-func TestSizesOfBlocks(t *testing.T) {
+func TestBlockSizes(t *testing.T) {
 	for _, bad := range []string{"8", "48", "512", "x"} {
 		if err := new(BlockSize).Set(bad); err == nil {
 			t.Errorf("a block of %s rows is taken", bad)

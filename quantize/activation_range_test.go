@@ -15,7 +15,7 @@ import (
 )
 
 // floatsFile is a .npy of random numbers.
-func (s *sketch) floatsFile(shape ...int64) string {
+func (s *builder) floatsFile(shape ...int64) string {
 	s.t.Helper()
 	head := fmt.Sprintf("{'descr': '<f4', 'fortran_order': False, 'shape': (%s,), }", strings.Trim(strings.Join(strings.Fields(fmt.Sprint(shape)), ","), "[]"))
 	head += strings.Repeat(" ", 128-10-len(head)-1) + "\n"
@@ -32,8 +32,8 @@ func (s *sketch) floatsFile(shape ...int64) string {
 }
 
 // stretched is a model whose values go as far as factor takes them and come back.
-func stretched(t *testing.T, factor float32) *sketch {
-	s := newSketch(t, 17)
+func largeActivations(t *testing.T, factor float32) *builder {
+	s := newBuilder(t, 17)
 	h := s.node("MatMul", []*ir.Value{s.input("x", 4, 64), s.weight("w", 64, 96)})
 	big := s.node("Mul", []*ir.Value{h, s.AddConst("f", quanttest.TensorOf(ir.Float, nil, []float32{factor}))})
 	back := s.node("Mul", []*ir.Value{s.node("Relu", []*ir.Value{big}), s.AddConst("g", quanttest.TensorOf(ir.Float, nil, []float32{1 / factor}))})
@@ -44,8 +44,8 @@ func stretched(t *testing.T, factor float32) *sketch {
 
 // What goes beyond half precision on samples stays float32 with the nodes around it, and the ledger says so; without
 // samples the outputs are no numbers, and the ledger says that nobody looked.
-func TestValuesBeyondTheRangeStayFloat(t *testing.T) {
-	s := stretched(t, 1e4)
+func TestActivationsBeyondTheRangeStayFloat32(t *testing.T) {
+	s := largeActivations(t, 1e4)
 	r := s.apply(variant{Float16{}.Method(), []string{"compute=float16", "data=" + s.floatsFile(8, 64)}}, 50)
 	r.kinds(map[string]ir.DType{"h": ir.Float16, "big": ir.Float, "back": ir.Float, "y": ir.Float})
 	r.wants(map[string]string{"big": "noted it reaches ", "w": "changed float16", "v": "changed float16"})
@@ -60,8 +60,8 @@ func TestValuesBeyondTheRangeStayFloat(t *testing.T) {
 }
 
 // Values within the range are left to half precision, and the furthest is named.
-func TestValuesWithinTheRangeAreNarrow(t *testing.T) {
-	s := stretched(t, 100)
+func TestActivationsWithinTheRangeAreFloat16(t *testing.T) {
+	s := largeActivations(t, 100)
 	r := s.apply(variant{Float16{}.Method(), []string{"compute=float16", "data=" + s.floatsFile(8, 64)}}, 50)
 	r.kinds(map[string]ir.DType{"h": ir.Float16, "big": ir.Float16, "back": ir.Float16})
 	if got := r.row("big"); !strings.HasSuffix(got, "no value between nodes goes further") {
@@ -70,21 +70,21 @@ func TestValuesWithinTheRangeAreNarrow(t *testing.T) {
 }
 
 // Inputs and outputs that go too far stay float32 even where callers may hand over halves.
-func TestFarInputsAndOutputsStayFloat(t *testing.T) {
-	s := newSketch(t, 17)
+func TestInputsAndOutputsBeyondTheRangeStayFloat32(t *testing.T) {
+	s := newBuilder(t, 17)
 	x := s.input("x", 4, 64)
 	s.output("y", s.node("Mul", []*ir.Value{s.node("MatMul", []*ir.Value{x, s.weight("w", 64, 96)}), s.AddConst("f", quanttest.TensorOf(ir.Float, nil, []float32{1e5}))}), 4, 96)
 	s.output("z", s.node("MatMul", []*ir.Value{x, s.weight("v", 64, 32)}), 4, 32)
 	path, out := s.save(), filepath.Join(t.TempDir(), "out.onnx")
 	v := variant{Float16{}.Method(), []string{"compute=float16", "keep-io=false", "data=" + s.floatsFile(4, 64)}}
-	r := result{v.apply(t, path, out), &trial{variant: v, path: path, out: out}, t}
+	r := result{v.apply(t, path, out), &comparison{variant: v, path: path, out: out}, t}
 	r.kinds(map[string]ir.DType{"x": ir.Float16, "y": ir.Float, "z": ir.Float16})
 	r.valid(t, conform.Start(t))
 }
 
 // Masks whose numbers stand for infinity do not keep what they are added to in float32.
-func TestMasksAreNotFar(t *testing.T) {
-	s := newSketch(t, 17)
+func TestMasksAreWithinTheRange(t *testing.T) {
+	s := newBuilder(t, 17)
 	h := s.node("MatMul", []*ir.Value{s.input("x", 4, 64), s.weight("w", 64, 96)})
 	drop := s.node("Less", []*ir.Value{h, s.AddConst("zero", quanttest.TensorOf(ir.Float, nil, []float32{0}))})
 	scores := s.node("Where", []*ir.Value{drop, s.AddConst("lowest", quanttest.TensorOf(ir.Float, nil, []float32{-math.MaxFloat32})), h})

@@ -12,12 +12,12 @@ import (
 )
 
 // Every output is valid, smaller, of the same interface, runs in ONNX Runtime and in the embedded engine, and comes close.
-func TestSmallFloatsHold(t *testing.T) {
+func TestSmallFloatOutputs(t *testing.T) {
 	many(t)
 	w := conform.Start(t)
 	for _, v := range []variant{{Float8{}.Method(), nil}, {Float8{}.Method(), []string{"type=e5m2"}}, {Float8{}.Method(), []string{"per-tensor"}}, {BFloat16{}.Method(), nil}} {
 		for _, path := range conform.Fixtures(t) {
-			t.Run(v.String()+" "+label(path), func(t *testing.T) { unmoved(t, w, v, path, 10) })
+			t.Run(v.String()+" "+label(path), func(t *testing.T) { equivalent(t, w, v, path, 10) })
 		}
 	}
 	for _, path := range conform.RealModels(t) {
@@ -34,11 +34,11 @@ func bound(fraction, smallest int) (relative, absolute float64) {
 // restored are the values of the weight of shape 70 × 48 that a method makes of x in a sketch, as its ledger restores them.
 func restored(t *testing.T, v variant, x []float32) []float32 {
 	t.Helper()
-	s := newSketch(t, 17)
+	s := newBuilder(t, 17)
 	in := s.input("x", 4, 70)
 	s.output("y", s.node("MatMul", []*ir.Value{in, s.AddConst("w", quanttest.TensorOf(ir.Float, []int64{70, 48}, x))}), 4, 48)
 	dir := t.TempDir()
-	if n := twinned(t, v, s.save(), filepath.Join(dir, "out.onnx"), filepath.Join(dir, "twin.onnx")); n != 1 {
+	if n := restoredModel(t, v, s.save(), filepath.Join(dir, "out.onnx"), filepath.Join(dir, "twin.onnx")); n != 1 {
 		t.Fatalf("%s: %d weights were changed, want 1", v, n)
 	}
 	sameModels(t, filepath.Join(dir, "twin.onnx"), filepath.Join(dir, "out.onnx"))
@@ -79,7 +79,7 @@ func TestSmallFloatsAreWithinTheirBounds(t *testing.T) {
 		{variant{Float4{}.Method(), nil}, 1, -1, 4, 32}, // where a block's peak is brought to 4, its scale is largest
 		{variant{Float4{}.Method(), []string{"block=16"}}, 1, -1, 4, 16},
 	} {
-		s := newSketch(t, 17)
+		s := newBuilder(t, 17)
 		x := make([]float32, 70*48)
 		for i := range x {
 			x[i] = float32(s.random.NormFloat64() * math.Exp(s.random.NormFloat64()))

@@ -16,7 +16,7 @@ func TestOldestOpsetsAreRaised(t *testing.T) {
 		{dyn, 25}, {variant{StaticInt8{}.Method(), nil}, 20}, {weights, 25}, {variant{WeightInt8{}.Method(), []string{"block=32"}}, 25}, {variant{WeightInt4{}.Method(), nil}, 12}, {variant{WeightInt4{}.Method(), []string{"algo=gptq"}}, 12},
 		{variant{WeightInt2{}.Method(), nil}, 0}, {variant{Float16{}.Method(), nil}, 50}, {computing, 50}, {variant{Float8{}.Method(), nil}, 20},
 	} {
-		s := newSketch(t, 6)
+		s := newBuilder(t, 6)
 		h := s.node("Relu", []*ir.Value{s.node("MatMul", []*ir.Value{s.input("x", 4, 64), s.weight("w", 64, 96)})})
 		s.output("y", s.node("MatMul", []*ir.Value{h, s.weight("v", 96, 32)}), 4, 32)
 		r := s.apply(c.variant, c.floor)

@@ -10,7 +10,7 @@ import (
 )
 
 // bitsVariants are the ways to write MatMulNBits.
-func bitsVariants() []variant {
+func nbitsVariants() []variant {
 	return []variant{
 		{WeightInt4{}.Method(), []string{"form=matmulnbits"}},
 		{WeightInt4{}.Method(), []string{"form=matmulnbits", "symmetric", "block=64", "weight-type=int4"}},
@@ -23,9 +23,9 @@ func bitsVariants() []variant {
 
 // Products are MatMulNBits at the opset that the model has; outputs are valid, run, and are those of the restored weights in ONNX
 // Runtime and in the embedded engine.
-func TestMatMulNBitsHolds(t *testing.T) {
+func TestMatMulNBitsOutputs(t *testing.T) {
 	w := conform.Start(t)
-	for _, v := range bitsVariants() {
+	for _, v := range nbitsVariants() {
 		for name, want := range map[string]int{"mlp": 3, "cnn": 2, "gemm": 13, "function": 1, "subgraph_if": 2, "opset7": 2, "transformer": 12} {
 			t.Run(v.String()+" "+name, func(t *testing.T) {
 				path := fixture(name)
@@ -34,8 +34,8 @@ func TestMatMulNBitsHolds(t *testing.T) {
 				}
 				dir := t.TempDir()
 				out, twin := filepath.Join(dir, "out.onnx"), filepath.Join(dir, "twin.onnx")
-				twinned(t, v, path, out, twin)
-				if n := bitProducts(t, out); n != want {
+				restoredModel(t, v, path, out, twin)
+				if n := nbitsProducts(t, out); n != want {
 					t.Errorf("%d MatMulNBits, want %d", n, want)
 				}
 				if got, was := opened(t, out).Model.Opset(""), opened(t, path).Model.Opset(""); got != was {
@@ -52,7 +52,7 @@ func TestMatMulNBitsHolds(t *testing.T) {
 }
 
 // bitProducts counts the products in the model at path.
-func bitProducts(t *testing.T, path string) (n int) {
+func nbitsProducts(t *testing.T, path string) (n int) {
 	t.Helper()
 	for m := range opened(t, path).Model.Nodes() {
 		if m.Op.Domain == rewrite.MicrosoftDomain && m.Op.Type == "MatMulNBits" {
@@ -63,7 +63,7 @@ func bitProducts(t *testing.T, path string) (n int) {
 }
 
 // Without real zero points, codes, scales and zero points are those of the standard form.
-func TestMatMulNBitsHoldsTheSameWeights(t *testing.T) {
+func TestMatMulNBitsEqualsTheStandardForm(t *testing.T) {
 	w := conform.Start(t)
 	for _, more := range [][]string{nil, {"symmetric"}, {"block=128"}} {
 		dir := t.TempDir()
@@ -79,9 +79,9 @@ func TestMatMulNBitsHoldsTheSameWeights(t *testing.T) {
 
 // Shapes that no fixture has: a last block that is not full, fewer rows than a block, odd numbers of zero points, factors and biases
 // of Gemm.
-func TestMatMulNBitsOfOddShapes(t *testing.T) {
-	for _, v := range bitsVariants() {
-		s := newSketch(t, 13)
+func TestMatMulNBitsShapes(t *testing.T) {
+	for _, v := range nbitsVariants() {
+		s := newBuilder(t, 13)
 		x := s.input("x", 3, 81)
 		y := s.node("MatMul", []*ir.Value{x, s.weight("part", 81, 40)})
 		y = s.node("Gemm", []*ir.Value{y, s.weight("turned", 96, 40), s.weight("bias", 96)}, ir.IntAttr("transB", 1))
@@ -90,8 +90,8 @@ func TestMatMulNBitsOfOddShapes(t *testing.T) {
 		s.output("y", s.node("MatMul", []*ir.Value{y, s.weight("few", 72, 33)}), 3, 33)
 		dir := t.TempDir()
 		out, twin := filepath.Join(dir, "out.onnx"), filepath.Join(dir, "twin.onnx")
-		twinned(t, v, s.save(), out, twin)
-		if n := bitProducts(t, out); n != 5 {
+		restoredModel(t, v, s.save(), out, twin)
+		if n := nbitsProducts(t, out); n != 5 {
 			t.Errorf("%s: %d MatMulNBits", v, n)
 		}
 		outputs, err := conform.Start(t).Compare(twin, out, conform.Options{Level: "basic"})

@@ -14,19 +14,19 @@ import (
 )
 
 // given is a float16 value of standard normal numbers, the same in any run: what goes in is multiplied by 0.
-func (s *sketch) given(shape ...int64) *ir.Value {
+func (s *builder) given(shape ...int64) *ir.Value {
 	nothing := s.node("Mul", []*ir.Value{s.input("x", shape...), s.AddConst("nothing", quanttest.TensorOf(ir.Float16, nil, []float32{0}))})
 	return s.node("Add", []*ir.Value{nothing, s.weight("given", shape...)})
 }
 
-func (s *sketch) int(i int64) *ir.Value {
+func (s *builder) int(i int64) *ir.Value {
 	return s.AddConst("i", &ir.Tensor{Spec: ir.Spec{DType: ir.Int64, Shape: []int64{}}, Source: ir.Ints(i)})
 }
 
 // halves is a float16 model of all that reads weights in blocks: products with and without biases and factors, a lookup, a table that
 // a lookup and a product share, and a convolution, which is folded.
-func halves(t *testing.T) *sketch {
-	s := ofHalves(t, 25)
+func float16Model(t *testing.T) *builder {
+	s := newFloat16Builder(t, 25)
 	x := s.given(3, 81)
 	y := s.node("MatMul", []*ir.Value{x, s.weight("part", 81, 40)})
 	y = s.node("Gemm", []*ir.Value{y, s.weight("turned", 96, 40), s.weight("bias", 96)}, ir.IntAttr("transB", 1))
@@ -42,16 +42,16 @@ func halves(t *testing.T) *sketch {
 
 // Float16 models get float16 scales in every form. Outputs are valid, hold MatMulNBits in ONNX Runtime, and are those of the restored
 // weights, there and in the embedded engine, but for values between nodes that are rounded to float16.
-func TestBlocksOfHalves(t *testing.T) {
+func TestBlockwiseFloat16(t *testing.T) {
 	const floor = 60
-	w, path := conform.Start(t), halves(t).save()
-	for _, v := range append(inBlocks(), bitsVariants()...) {
+	w, path := conform.Start(t), float16Model(t).save()
+	for _, v := range append(blockwiseVariants(), nbitsVariants()...) {
 		t.Run(v.String(), func(t *testing.T) {
 			if try(t, w, v, path) == nil {
 				t.Fatal("nothing was changed")
 			}
 			out, twin := filepath.Join(t.TempDir(), "out.onnx"), filepath.Join(t.TempDir(), "twin.onnx")
-			if n := twinned(t, v, path, out, twin); n != 6 {
+			if n := restoredModel(t, v, path, out, twin); n != 6 {
 				t.Errorf("%d weights were changed, want 6", n)
 			}
 			for _, c := range opened(t, out).Model.Graph.Consts() {
@@ -65,8 +65,8 @@ func TestBlocksOfHalves(t *testing.T) {
 			}
 			sameEngines(t, w, out, floor)
 			ops, err := w.OptimizedOps(out, conform.Options{})
-			if err != nil || ops[nBits] != fusedHalves(v) || ops["DequantizeLinear"] > 0 {
-				t.Errorf("%d %s, want %d: %v %v", ops[nBits], nBits, fusedHalves(v), ops, err)
+			if err != nil || ops[nBits] != fusedProducts(v) || ops["DequantizeLinear"] > 0 {
+				t.Errorf("%d %s, want %d: %v %v", ops[nBits], nBits, fusedProducts(v), ops, err)
 			}
 		})
 	}
@@ -74,7 +74,7 @@ func TestBlocksOfHalves(t *testing.T) {
 
 // fusedHalves is how many products of halves stay in codes: all of them, but not that with the table where the lookup keeps its codes
 // from being turned.
-func fusedHalves(v variant) int {
+func fusedProducts(v variant) int {
 	whole := slices.Contains(v.options, "per-channel") || slices.Contains(v.options, "block=64") && !slices.Contains(v.options, "symmetric")
 	if v.method == (WeightInt2{}).Method() || whole {
 		return 3
@@ -120,9 +120,9 @@ func widened(b []byte) []float32 {
 
 // Weights near either end of float16: those that would become infinities stay, and those that are smaller than any step that it has are
 // kept as they are.
-func TestHalvesAtTheEnds(t *testing.T) {
+func TestFloat16AtTheEndsOfTheRange(t *testing.T) {
 	for _, v := range []variant{int4, {WeightInt4{}.Method(), []string{"form=matmulnbits"}}, {WeightInt8{}.Method(), []string{"block=32", "asymmetric"}}} {
-		s := ofHalves(t, 21)
+		s := newFloat16Builder(t, 21)
 		x := s.input("x", 4, 64)
 		for name, values := range map[string][]float32{"large": {65504}, "tiny": {-3 * 0x1p-24, 0x1p-24, 0, 2 * 0x1p-24}, "none": {0}} {
 			w := make([]float32, 64*96)
@@ -133,8 +133,8 @@ func TestHalvesAtTheEnds(t *testing.T) {
 		}
 		out, twin := filepath.Join(t.TempDir(), "out.onnx"), filepath.Join(t.TempDir(), "twin.onnx")
 		path := s.save()
-		twinned(t, v, path, out, twin)
-		result{v.apply(t, path, out), &trial{variant: v}, t}.wants(map[string]string{
+		restoredModel(t, v, path, out, twin)
+		result{v.apply(t, path, out), &comparison{variant: v}, t}.wants(map[string]string{
 			"large": "skipped its codes would reach up to 65", "tiny": "changed", "none": "changed",
 		})
 		outputs, err := conform.Start(t).Compare(path, twin, conform.Options{Level: "basic"})

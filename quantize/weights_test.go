@@ -17,8 +17,8 @@ var (
 )
 
 // A tied embedding is one table: the head reads its codes turned.
-func tied(t *testing.T) *sketch {
-	s := newSketch(t, 13)
+func tied(t *testing.T) *builder {
+	s := newBuilder(t, 13)
 	table := s.weight("table", 96, 64)
 	ids := s.input("ids", 3)
 	ids.Type.Elem = ir.Int64
@@ -51,7 +51,7 @@ func TestTiedEmbeddingStaysFloatWithoutItsLookup(t *testing.T) {
 // One weight in both orientations: the scales of one of them lie along the sum.
 func TestOneWeightInBothOrientations(t *testing.T) {
 	for _, shape := range [][]int64{{5, 48}, {2, 3, 5, 48}} {
-		s := newSketch(t, 13)
+		s := newBuilder(t, 13)
 		w := s.weight("w", 48, 48)
 		x := s.input("x", shape...)
 		y := s.node("MatMul", []*ir.Value{x, w})
@@ -70,7 +70,7 @@ func TestOneWeightInBothOrientations(t *testing.T) {
 
 // On the left under batches, and in both orientations there, too.
 func TestOneWeightOnBothSides(t *testing.T) {
-	s := newSketch(t, 13)
+	s := newBuilder(t, 13)
 	w := s.weight("w", 48, 48)
 	x := s.input("x", 2, 3, 48, 48)
 	left := s.node("MatMul", []*ir.Value{w, x})
@@ -83,8 +83,8 @@ func TestOneWeightOnBothSides(t *testing.T) {
 }
 
 // A chain of views, some of them in front of the first node that stays.
-func TestWeightsBehindChains(t *testing.T) {
-	s := newSketch(t, 13)
+func TestWeightsThroughViews(t *testing.T) {
+	s := newBuilder(t, 13)
 	w := s.weight("w", 4, 12, 64)
 	v := s.node("Identity", []*ir.Value{w})
 	v = s.node("Reshape", []*ir.Value{v, s.ints(0, -1)})
@@ -98,7 +98,7 @@ func TestWeightsBehindChains(t *testing.T) {
 }
 
 func TestReasonsArePrecise(t *testing.T) {
-	s := newSketch(t, 13)
+	s := newBuilder(t, 13)
 	x := s.input("x", 3, 64)
 	y := s.node("Gemm", []*ir.Value{x, s.weight("w", 64, 64), s.weight("bias", 64)})
 	y = s.node("Add", []*ir.Value{y, s.node("MatMul", []*ir.Value{s.weight("a", 3, 32), s.weight("b", 32, 64)})})
@@ -116,7 +116,7 @@ func TestReasonsArePrecise(t *testing.T) {
 
 // What a selection leaves out says which option did it.
 func TestSelection(t *testing.T) {
-	s := newSketch(t, 13)
+	s := newBuilder(t, 13)
 	y := s.node("MatMul", []*ir.Value{s.input("x", 3, 64), s.weight("first", 64, 64)})
 	y = s.node("Gemm", []*ir.Value{y, s.weight("second", 64, 64)})
 	y = s.node("MatMul", []*ir.Value{y, s.weight("third", 64, 32)})
@@ -135,18 +135,18 @@ func TestSelection(t *testing.T) {
 
 // Weights of every scope, read in the innermost: in branches, and only there.
 func TestScopes(t *testing.T) {
-	s := newSketch(t, 13)
+	s := newBuilder(t, 13)
 	x, flag := s.input("x", 3, 48), s.input("flag")
 	flag.Type = &ir.Type{Elem: ir.Bool, Shape: []ir.Dim{}}
 	outer, turned := s.weight("outer", 48, 48), s.weight("turned", 48, 48)
-	branch := func(own string) func(*sketch, *ir.Value) *ir.Value {
-		return func(b *sketch, x *ir.Value) *ir.Value {
+	branch := func(own string) func(*builder, *ir.Value) *ir.Value {
+		return func(b *builder, x *ir.Value) *ir.Value {
 			y := b.node("MatMul", []*ir.Value{x, b.weight(own, 48, 48)})
 			y = b.node("Gemm", []*ir.Value{y, turned}, ir.IntAttr("transB", 1))
 			return b.node("MatMul", []*ir.Value{b.node("Tanh", []*ir.Value{y}), outer})
 		}
 	}
-	y := s.choice(flag, x, branch("then"), func(b *sketch, x *ir.Value) *ir.Value {
+	y := s.choice(flag, x, branch("then"), func(b *builder, x *ir.Value) *ir.Value {
 		return b.choice(flag, x, branch("inner_then"), branch("inner_else"))
 	})
 	s.output("y", y, 3, 48)
@@ -156,7 +156,7 @@ func TestScopes(t *testing.T) {
 }
 
 // choice is an If whose branches compute from x, which stands outside.
-func (s *sketch) choice(flag, x *ir.Value, branches ...func(*sketch, *ir.Value) *ir.Value) *ir.Value {
+func (s *builder) choice(flag, x *ir.Value, branches ...func(*builder, *ir.Value) *ir.Value) *ir.Value {
 	y := s.node("If", []*ir.Value{flag})
 	n := y.Producer()
 	for i, build := range branches {
@@ -173,7 +173,7 @@ func (s *sketch) choice(flag, x *ir.Value, branches ...func(*sketch, *ir.Value) 
 // A weight that callers could replace is a constant afterwards; below IR 4, where every
 // weight is an input, all stop being inputs, or with KeepIR all stay.
 func TestWeightsThatAreInputs(t *testing.T) {
-	s := newSketch(t, 13)
+	s := newBuilder(t, 13)
 	w := s.weight("w", 48, 48)
 	s.Inputs = append(s.Inputs, w)
 	s.output("y", s.node("MatMul", []*ir.Value{s.input("x", 3, 48), w}), 3, 48)
@@ -197,7 +197,7 @@ func TestWeightsThatAreInputs(t *testing.T) {
 
 // An operator that cannot be raised keeps the opset, and the ledger says which it is.
 func TestOpsetsThatCannotBeRaised(t *testing.T) {
-	s := newSketch(t, 10)
+	s := newBuilder(t, 10)
 	x := s.input("x", 3, 48)
 	y := s.node("MatMul", []*ir.Value{x, s.weight("w", 48, 48)})
 	y = s.node("Resize", []*ir.Value{y, s.AddConst("scales", quanttest.TensorOf(ir.Float, []int64{2}, []float32{2, 0.5}))})
@@ -224,7 +224,7 @@ func TestBatchedWeights(t *testing.T) {
 		{false, []int64{1, 5, 48}, []int64{3, 5, 32}},
 		{false, []int64{2, 3, 5, 48}, []int64{2, 3, 5, 32}},
 	} {
-		s := newSketch(t, 13)
+		s := newBuilder(t, 13)
 		x, w := s.input("x", c.act...), s.weight("w", 3, 48, 32)
 		in := []*ir.Value{x, w}
 		if c.left {
@@ -239,7 +239,7 @@ func TestBatchedWeights(t *testing.T) {
 
 // A layer whose Add and activation ONNX Runtime would fuse keeps its integers.
 func TestLayersOfSingleOperators(t *testing.T) {
-	s := newSketch(t, 13)
+	s := newBuilder(t, 13)
 	y := s.input("x", 3, 64)
 	for range 3 {
 		y = s.node("Relu", []*ir.Value{s.node("Add", []*ir.Value{s.node("MatMul", []*ir.Value{y, s.weight("w", 64, 64)}), s.weight("b", 64)})})

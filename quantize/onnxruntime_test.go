@@ -9,7 +9,7 @@ import (
 
 // peers pairs our options with those of ONNX Runtime's own dynamic quantization. Its
 // uint8 weights are asymmetric unless told otherwise; its tables have one scale.
-var peers = []struct {
+var onnxRuntimePeers = []struct {
 	options []string
 	theirs  conform.DynamicOptions
 	paths   func(testing.TB) []string
@@ -29,11 +29,11 @@ const slack = 0.1
 
 // At the same operators, weight type, symmetry and granularity our outputs are as close to
 // the original's as those of ONNX Runtime's own tool, wherever that works.
-func TestOutputsAreAsCloseAsThePeers(t *testing.T) {
+func TestSQNRMatchesONNXRuntime(t *testing.T) {
 	many(t)
 	w := conform.Start(t)
 	compared := 0
-	for _, p := range peers {
+	for _, p := range onnxRuntimePeers {
 		for _, path := range p.paths(t) {
 			t.Run(variant{DynamicInt8{}.Method(), p.options}.String()+" "+label(path), func(t *testing.T) {
 				dir := t.TempDir()

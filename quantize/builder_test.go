@@ -18,27 +18,27 @@ import (
 )
 
 // A sketch is a model in the making, of random weights.
-type sketch struct {
+type builder struct {
 	*ir.Graph
 	t      *testing.T
 	random *rand.Rand
 	elem   ir.DType // of inputs, weights and outputs
 }
 
-func newSketch(t *testing.T, version int64) *sketch {
+func newBuilder(t *testing.T, version int64) *builder {
 	m := ir.NewModel()
 	m.Graph.Name = "sketch"
 	m.Opsets = []ir.Opset{{Version: version}}
 	m.IRVersion = max(4, opset.IRVersion(version))
-	return &sketch{m.Graph, t, rand.New(rand.NewPCG(5, 6)), ir.Float}
+	return &builder{m.Graph, t, rand.New(rand.NewPCG(5, 6)), ir.Float}
 }
 
 // in returns a sketch of another graph of the same model.
-func (s *sketch) in(g *ir.Graph) *sketch { return &sketch{g, s.t, s.random, s.elem} }
+func (s *builder) in(g *ir.Graph) *builder { return &builder{g, s.t, s.random, s.elem} }
 
 // ofHalves is a sketch of a float16 model.
-func ofHalves(t *testing.T, version int64) *sketch {
-	s := newSketch(t, version)
+func newFloat16Builder(t *testing.T, version int64) *builder {
+	s := newBuilder(t, version)
 	s.elem = ir.Float16
 	return s
 }
@@ -51,7 +51,7 @@ func dims(ds []int64) []ir.Dim {
 	return shape
 }
 
-func (s *sketch) input(name string, shape ...int64) *ir.Value {
+func (s *builder) input(name string, shape ...int64) *ir.Value {
 	v := s.NewValue(name)
 	v.Type = &ir.Type{Elem: s.elem, Shape: dims(shape)}
 	s.Inputs = append(s.Inputs, v)
@@ -59,7 +59,7 @@ func (s *sketch) input(name string, shape ...int64) *ir.Value {
 }
 
 // weight is a constant of normal distribution; equal names do not mean equal values.
-func (s *sketch) weight(name string, shape ...int64) *ir.Value {
+func (s *builder) weight(name string, shape ...int64) *ir.Value {
 	x := make([]float32, (ir.Spec{Shape: shape}).Elems())
 	for i := range x {
 		x[i] = float32(s.random.NormFloat64())
@@ -67,21 +67,21 @@ func (s *sketch) weight(name string, shape ...int64) *ir.Value {
 	return s.AddConst(name, quanttest.TensorOf(s.elem, shape, x))
 }
 
-func (s *sketch) ints(is ...int64) *ir.Value {
+func (s *builder) ints(is ...int64) *ir.Value {
 	return s.AddConst("i", &ir.Tensor{Spec: ir.Spec{DType: ir.Int64, Shape: []int64{int64(len(is))}}, Source: ir.Ints(is...)})
 }
 
-func (s *sketch) node(op string, in []*ir.Value, attrs ...*ir.Attr) *ir.Value {
+func (s *builder) node(op string, in []*ir.Value, attrs ...*ir.Attr) *ir.Value {
 	return s.Insert(nil, op, in, attrs...)
 }
 
-func (s *sketch) output(name string, v *ir.Value, shape ...int64) {
+func (s *builder) output(name string, v *ir.Value, shape ...int64) {
 	v.Name = name
 	v.Type = &ir.Type{Elem: s.elem, Shape: dims(shape)}
 	s.AddOutput(v)
 }
 
-func (s *sketch) save() string {
+func (s *builder) save() string {
 	s.t.Helper()
 	path := filepath.Join(s.t.TempDir(), "sketch.onnx")
 	e := ir.NewEval(s.t.TempDir())
@@ -98,16 +98,16 @@ func (s *sketch) save() string {
 // A result is what v made of a sketch: a valid model that runs, with its ledger.
 type result struct {
 	*job.Result
-	*trial
+	*comparison
 	t *testing.T
 }
 
 // apply runs v on the sketch and checks what must hold of any output, and a floor in dB.
-func (s *sketch) apply(v variant, floor float64, change ...func(*job.Options)) result {
+func (s *builder) apply(v variant, floor float64, change ...func(*job.Options)) result {
 	s.t.Helper()
 	w := conform.Start(s.t)
 	path := s.save()
-	r := &trial{variant: v, path: path, out: filepath.Join(s.t.TempDir(), "out.onnx")}
+	r := &comparison{variant: v, path: path, out: filepath.Join(s.t.TempDir(), "out.onnx")}
 	res := v.apply(s.t, path, r.out, change...)
 	if err := w.Check(path, true); err != nil {
 		s.t.Fatalf("the sketch is no valid model: %v", err)
