@@ -31,7 +31,7 @@ func (s *builder) floatsFile(shape ...int64) string {
 	return path
 }
 
-// stretched is a model whose values go as far as factor takes them and come back.
+// largeActivations is a model whose activations are scaled up by factor and down again.
 func largeActivations(t *testing.T, factor float32) *builder {
 	s := newBuilder(t, 17)
 	h := s.node("MatMul", []*ir.Value{s.input("x", 4, 64), s.weight("w", 64, 96)})
@@ -42,8 +42,8 @@ func largeActivations(t *testing.T, factor float32) *builder {
 	return s
 }
 
-// What goes beyond half precision on samples stays float32 with the nodes around it, and the ledger says so; without
-// samples the outputs are no numbers, and the ledger says that nobody looked.
+// Activations beyond float16's range on samples stay float32 with the nodes around them, and the ledger has them; without samples
+// the outputs are NaN, and the ledger recommends samples.
 func TestActivationsBeyondTheRangeStayFloat32(t *testing.T) {
 	s := largeActivations(t, 1e4)
 	r := s.apply(variant{Float16{}.Method(), []string{"compute=float16", "data=" + s.floatsFile(8, 64)}}, 50)
@@ -59,7 +59,7 @@ func TestActivationsBeyondTheRangeStayFloat32(t *testing.T) {
 	}
 }
 
-// Values within the range are left to half precision, and the furthest is named.
+// Activations within the range are float16, and the largest is named.
 func TestActivationsWithinTheRangeAreFloat16(t *testing.T) {
 	s := largeActivations(t, 100)
 	r := s.apply(variant{Float16{}.Method(), []string{"compute=float16", "data=" + s.floatsFile(8, 64)}}, 50)
@@ -69,7 +69,7 @@ func TestActivationsWithinTheRangeAreFloat16(t *testing.T) {
 	}
 }
 
-// Inputs and outputs that go too far stay float32 even where callers may hand over halves.
+// Inputs and outputs beyond the range stay float32 even with --keep-io=false.
 func TestInputsAndOutputsBeyondTheRangeStayFloat32(t *testing.T) {
 	s := newBuilder(t, 17)
 	x := s.input("x", 4, 64)
@@ -82,7 +82,7 @@ func TestInputsAndOutputsBeyondTheRangeStayFloat32(t *testing.T) {
 	r.valid(t, conform.Start(t))
 }
 
-// Masks whose numbers stand for infinity do not keep what they are added to in float32.
+// Masks with stand-ins for infinity do not keep their consumers in float32.
 func TestMasksAreWithinTheRange(t *testing.T) {
 	s := newBuilder(t, 17)
 	h := s.node("MatMul", []*ir.Value{s.input("x", 4, 64), s.weight("w", 64, 96)})

@@ -15,7 +15,7 @@ import (
 	"github.com/mcompress/mcompress/pass"
 )
 
-// awq is the algorithm as a user asks for it.
+// awq is the method with AWQ.
 var awq = variant{WeightInt4{}.Method(), []string{"algo=awq", "data=" + tokens, "limit=16"}}
 
 // Every output is valid, smaller, of the same interface, and runs where the original does.
@@ -27,7 +27,8 @@ func TestAWQOutputs(t *testing.T) {
 	t.Run("transformer", func(t *testing.T) { try(t, w, awq, fixture("transformer")) })
 }
 
-// loud saves the transformer with some gains of normalizations much larger than others, as trained models have them.
+// unevenTransformer saves the transformer with some gains of normalizations much larger than others, like those of trained
+// models.
 func unevenTransformer(t *testing.T) string {
 	t.Helper()
 	m := opened(t, fixture("transformer")).Model
@@ -54,7 +55,7 @@ func unevenTransformer(t *testing.T) string {
 	return path
 }
 
-// changes reports whether a constant whose name holds part was changed.
+// changes reports whether a constant whose name contains part was changed.
 func changes(r *job.Result, part string) bool {
 	for _, row := range r.Report.Ledger {
 		if strings.Contains(row.Tensor, part) && row.Status == pass.Changed.String() {
@@ -64,8 +65,8 @@ func changes(r *job.Result, part string) bool {
 	return false
 }
 
-// Where inputs differ in size, outputs on samples it has not seen are nearer to the original's than with weights rounded as they are,
-// and the ledger says what took the factors.
+// With inputs of different magnitude, the SQNR on held-out samples is higher than with round to nearest, and the ledger has the
+// scaled gains.
 func TestAWQRaisesOutputSQNR(t *testing.T) {
 	path := unevenTransformer(t)
 	dir := t.TempDir()

@@ -34,8 +34,8 @@ func distance(a, b []float64) float64 {
 	return math.Sqrt(sum)
 }
 
-// On other inputs of the same distribution the means of outputs are much closer to those of
-// the float model, wherever the bias stands, and also where there was none.
+// On other inputs of the same distribution the means of outputs are much closer to those of the float model, wherever the bias is
+// added, and also without a bias.
 func TestBiasCorrectionRestoresMeans(t *testing.T) {
 	w := conform.Start(t)
 	for name, build := range map[string]func(s *builder, x *ir.Value) *ir.Value{
@@ -59,7 +59,7 @@ func TestBiasCorrectionRestoresMeans(t *testing.T) {
 			s.output("y", build(s, x), 400, 8)
 			path, dir := s.save(), t.TempDir()
 			plain, corrected := filepath.Join(dir, "plain.onnx"), filepath.Join(dir, "corrected.onnx")
-			options := []string{"per-tensor", "reduce-range"} // so that rounding is coarse
+			options := []string{"per-tensor", "reduce-range"} // coarse scales
 			variant{DynamicInt8{}.Method(), options}.apply(t, path, plain)
 			r := variant{DynamicInt8{}.Method(), append(options, "bias-correction")}.apply(t, path, corrected)
 			want := means(t, w, path, 3)

@@ -13,7 +13,7 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// given is a float16 value of standard normal numbers, the same in any run: what goes in is multiplied by 0.
+// given is a float16 value of standard normal numbers, the same in any run: the input is multiplied by 0.
 func (s *builder) given(shape ...int64) *ir.Value {
 	nothing := s.node("Mul", []*ir.Value{s.input("x", shape...), s.AddConst("nothing", quanttest.TensorOf(ir.Float16, nil, []float32{0}))})
 	return s.node("Add", []*ir.Value{nothing, s.weight("given", shape...)})
@@ -23,8 +23,8 @@ func (s *builder) int(i int64) *ir.Value {
 	return s.AddConst("i", &ir.Tensor{Spec: ir.Spec{DType: ir.Int64, Shape: []int64{}}, Source: ir.Ints(i)})
 }
 
-// halves is a float16 model of all that reads weights in blocks: products with and without biases and factors, a lookup, a table that
-// a lookup and a product share, and a convolution, which is folded.
+// float16Model is a float16 model of all consumers of blockwise weights: products with and without biases and factors, a lookup,
+// a table of a lookup and a product, and a convolution, which is folded.
 func float16Model(t *testing.T) *builder {
 	s := newFloat16Builder(t, 25)
 	x := s.given(3, 81)
@@ -40,8 +40,8 @@ func float16Model(t *testing.T) *builder {
 	return s
 }
 
-// Float16 models get float16 scales in every form. Outputs are valid, hold MatMulNBits in ONNX Runtime, and are those of the restored
-// weights, there and in the embedded engine, but for values between nodes that are rounded to float16.
+// Float16 models have float16 scales in every form. Outputs are valid, contain MatMulNBits in ONNX Runtime, and equal those of
+// the restored weights, there and in the embedded engine, except for float16 rounding of activations.
 func TestBlockwiseFloat16(t *testing.T) {
 	const floor = 60
 	w, path := conform.Start(t), float16Model(t).save()
@@ -72,8 +72,8 @@ func TestBlockwiseFloat16(t *testing.T) {
 	}
 }
 
-// fusedHalves is how many products of halves stay in codes: all of them, but not that with the table where the lookup keeps its codes
-// from being turned.
+// fusedProducts is how many float16 products stay quantized: all of them, except the one with the table where the lookup prevents
+// the transposition.
 func fusedProducts(v variant) int {
 	whole := slices.Contains(v.options, "per-channel") || slices.Contains(v.options, "block=64") && !slices.Contains(v.options, "symmetric")
 	if v.method == (WeightInt2{}).Method() || whole {
@@ -82,7 +82,8 @@ func fusedProducts(v variant) int {
 	return 4
 }
 
-// sameEngines holds the outputs of the model at path, which do not depend on its inputs, in the embedded engine against ONNX Runtime.
+// sameEngines compares the outputs of the model at path, which do not depend on its inputs, in the embedded engine with ONNX
+// Runtime.
 func sameEngines(t *testing.T, w *conform.Worker, path string, floor float64) {
 	t.Helper()
 	theirs, err := w.Run(path, conform.Options{Level: "basic"})
@@ -111,15 +112,14 @@ func sameEngines(t *testing.T, w *conform.Worker, path string, floor float64) {
 	}
 }
 
-// widened are float16 numbers.
+// widened are float16 values.
 func widened(b []byte) []float32 {
 	x := make([]float32, len(b)/2)
 	kernel.F32FromF16(x, kernel.Words[uint16](b))
 	return x
 }
 
-// Weights near either end of float16: those that would become infinities stay, and those that are smaller than any step that it has are
-// kept as they are.
+// Weights near either end of float16: those that would overflow are skipped, and subnormal ones are exact.
 func TestFloat16AtTheEndsOfTheRange(t *testing.T) {
 	for _, v := range []variant{int4, {WeightInt4{}.Method(), []string{"form=matmulnbits"}}, {WeightInt8{}.Method(), []string{"block=32", "asymmetric"}}} {
 		s := newFloat16Builder(t, 21)

@@ -11,11 +11,11 @@ import (
 )
 
 var (
-	int4  = variant{WeightInt4{}.Method(), nil}
+	int4 = variant{WeightInt4{}.Method(), nil}
 	int2 = variant{WeightInt2{}.Method(), nil}
 )
 
-// inBlocks are the options that change what is stored in blocks, and how.
+// blockwiseVariants are the options of blockwise quantization.
 func blockwiseVariants() []variant {
 	return []variant{
 		int4,
@@ -73,7 +73,7 @@ func TestBlockwiseEqualsTheRestoredModel(t *testing.T) {
 	}
 }
 
-// Products become those of packed codes, with and without a bias; what is folded leaves the graph as it was.
+// Products become products of quantized weights, with and without a bias; folded weights leave the graph unchanged.
 func TestBlockwiseProductsFuse(t *testing.T) {
 	w := conform.Start(t)
 	for _, v := range blockwiseVariants() {
@@ -82,7 +82,7 @@ func TestBlockwiseProductsFuse(t *testing.T) {
 				want = 12 // the head is tied to the embeddings: dense
 			}
 			if v.method == (WeightInt2{}).Method() && (name == "mlp" || name == "cnn") {
-				want-- // the head, of ten columns, would be misread: dense
+				want-- // the head, with ten columns, would be fused incorrectly: dense
 			}
 			ops := optimizedOps(t, w, v, name)
 			if ops[nBits] != want || ops["DequantizeLinear"] > 0 {
@@ -92,7 +92,7 @@ func TestBlockwiseProductsFuse(t *testing.T) {
 	}
 }
 
-// Where the opset has no type for the codes and cannot be raised, bytes hold several of them, which any runtime takes apart.
+// Where the opset has no data type and cannot be raised, bytes hold several values, which every runtime unpacks.
 func TestBytePacked(t *testing.T) {
 	for _, v := range []variant{int4, int2, {WeightInt4{}.Method(), []string{"symmetric", "block=16"}}} {
 		for _, elem := range []ir.DType{ir.Float, ir.Float16} {
@@ -119,7 +119,7 @@ func TestBlockwiseNonFinite(t *testing.T) {
 	onFixture(t, int4, "nonfinite").wants(map[string]string{"w_nan": "skipped it holds NaN", "w_inf": "skipped it holds infinities", "w_sound": "changed dequantize-linear"})
 }
 
-// Codes of lookups are bytes at run time, and the ledger says so.
+// Quantized values of lookups take a byte each at run time, and the ledger has that size.
 func TestBlockwiseTablesUnpackAtRunTime(t *testing.T) {
 	s := newBuilder(t, 17)
 	ids := s.node("Cast", []*ir.Value{s.input("x", 3)}, ir.IntAttr("to", int64(ir.Int64)))

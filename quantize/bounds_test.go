@@ -19,12 +19,12 @@ import (
 	"github.com/mcompress/mcompress/quantize/internal/weightonly"
 )
 
-// A bounded is a variant and what rounding may change, in the words of docs/bounds.md. A shared is the weights that share a scale.
+// A bounded is a variant and its worst-case quantization error, in the words of docs/bounds.md.
 type bounded struct {
 	variant
-	rows    int                               // that share a scale: 0 for whole columns, -1 for the tensor
-	most    func(g shared, v float64) float64 // that one weight may change
-	squares func(g shared) float64            // or the most that the squares of all changes come to
+	rows    int                               // block size: 0 for whole columns, -1 for the tensor
+	most    func(g shared, v float64) float64 // maximum error of one weight
+	squares func(g shared) float64            // or the maximum sum of squared errors
 	says    string
 }
 
@@ -34,7 +34,7 @@ type held struct {
 	half bool
 }
 
-// slack is what rounding scales and weights to float16 may add to the change of a weight.
+// slack is the additional error of float16 scales and weights.
 func (b *held) slack(most float64, became float32) float64 {
 	if !b.half {
 		return 0
@@ -42,7 +42,7 @@ func (b *held) slack(most float64, became float32) float64 {
 	return most*0x1p-10 + math.Abs(float64(became))*0x1p-11 + 0x1p-24
 }
 
-// shared is what bounds are made of: the weights that share a scale, the end of their range that zero lies in, and the largest magnitude.
+// shared is the input of a bound: the weights that share a scale, the end of their range (with zero), and the maximum magnitude.
 type shared struct {
 	x            []float32
 	lo, hi, peak float64
@@ -56,7 +56,8 @@ func across(codes float64) func(shared, float64) float64 {
 	return func(g shared, _ float64) float64 { return (g.hi - g.lo) / codes / 2 }
 }
 
-// floating is half of the last of so many bits of fraction, and at least that of the smallest numbers, in parts of the peak where it is scaled.
+// floating is half of the last of so many bits of fraction, and at least that of the smallest numbers, relative to the scaled
+// peak.
 func floating(fraction, smallest int, largest float64) func(shared, float64) float64 {
 	relative, absolute := bound(fraction, smallest)
 	return func(g shared, v float64) float64 {
@@ -67,7 +68,7 @@ func floating(fraction, smallest int, largest float64) func(shared, float64) flo
 	}
 }
 
-// plain is the squares of the errors of codes that span the weights, over what searching for scales that keep their size may add.
+// plain is the squared error of minmax scales, over the possible increase by the search, which keeps the size of weights.
 func plain(top float64, symmetric bool) func(shared) float64 {
 	return func(g shared) float64 {
 		if g.peak == 0 {
@@ -126,7 +127,7 @@ func boundedVariants() []bounded {
 	}
 }
 
-// spreads are ways in which weights may lie.
+// spreads are distributions of weights.
 var spreads = []struct {
 	name string
 	next func(r *rand.Rand, i int) float64
@@ -151,10 +152,10 @@ var spreads = []struct {
 	}},
 }
 
-// fitting are factors for spreads that float16 has no room for.
+// fitting are factors for spreads that float16 cannot represent.
 var fitting = map[string]float64{"tiny": 1e24, "huge": 1e-30, "subnormal": 1e34}
 
-// halved is v as a float16 number, for which a spread may have to be moved.
+// halved is v as a float16 number, for which a spread may be scaled.
 func halved(spread string, v float64) float32 {
 	if f := fitting[spread]; f != 0 {
 		v *= f
@@ -164,7 +165,7 @@ func halved(spread string, v float64) float32 {
 
 // matrices is a model of a product for each spread in some shapes.
 func matrices(t *testing.T, elem ir.DType) (path string, weights map[string][]float32, shapes map[string][]int64) {
-	s := newBuilder(t, 25) // which has types for all codes
+	s := newBuilder(t, 25) // which supports all data types
 	s.elem = elem
 	weights, shapes = map[string][]float32{}, map[string][]int64{}
 	for _, shape := range [][]int64{{64, 48}, {33, 70}, {300, 9}, {129, 16}, {16, 260}} {
@@ -185,8 +186,7 @@ func matrices(t *testing.T, elem ir.DType) (path string, weights map[string][]fl
 	return s.save(), weights, shapes
 }
 
-// written are the weights that stand in the file that v makes of the model, by their names, and those that lie in blocks along
-// their last axes.
+// written are the weights in the file that v makes of the model, by their names, and those in blocks along their last axes.
 func written(t *testing.T, v variant, path string) (got map[string][]float32, folded map[string]bool) {
 	t.Helper()
 	eval := ir.NewEval(t.TempDir())
@@ -245,7 +245,7 @@ func (b *bounded) groups(k, n int) (all [][]int) {
 	return all
 }
 
-// along are those of a matrix that is stored in blocks along its last axes.
+// along are those of a matrix with blocks along its last axes.
 func (b *held) along(k, n int) *held {
 	c := *b
 	if n < b.rows {
@@ -255,7 +255,7 @@ func (b *held) along(k, n int) *held {
 	return &c
 }
 
-// hold checks what b says of one matrix.
+// hold checks the bound for one matrix.
 func (b *held) hold(t *testing.T, name string, k, n int, x, got []float32) {
 	t.Helper()
 	for _, group := range b.groups(k, n) {
@@ -283,7 +283,7 @@ func (b *held) hold(t *testing.T, name string, k, n int, x, got []float32) {
 		}
 		slack := b.slack(g.peak, float32(g.peak))
 		nearestOf(t, b.String()+": "+name, g.x, back, step/2+slack)
-		if b.squares == nil || b.half && step == 0 { // a block that uses one number does not show how far others are
+		if b.squares == nil || b.half && step == 0 { // a block of one value does not determine the distance of others
 			continue
 		}
 		n := float64(len(g.x))
@@ -294,10 +294,10 @@ func (b *held) hold(t *testing.T, name string, k, n int, x, got []float32) {
 	}
 }
 
-// numbersOf are those that stand for weights.
+// numbersOf are the representable values in use.
 func numbersOf(back []float32) []float32 { return slices.Compact(slices.Sorted(slices.Values(back))) }
 
-// leastStep is the least distance of two numbers that stand for weights, or 0.
+// leastStep is the least distance of two representable values in use, or 0.
 func leastStep(back []float32) (step float64) {
 	numbers := numbersOf(back)
 	for i := 1; i < len(numbers); i++ {
@@ -308,7 +308,7 @@ func leastStep(back []float32) (step float64) {
 	return step
 }
 
-// nearestOf wants each weight to be the nearest to what it was of the numbers that stand for weights of its block, but for some slack.
+// nearestOf checks that each weight is rounded to the nearest representable value of its block, except for some slack.
 func nearestOf(t *testing.T, name string, x, back []float32, slack float64) {
 	t.Helper()
 	numbers := numbersOf(back)
@@ -322,7 +322,7 @@ func nearestOf(t *testing.T, name string, x, back []float32, slack float64) {
 	}
 }
 
-// The weights in the files that methods write are as near to what they were as docs/bounds.md says, whatever they are like.
+// The weights in the files that methods write are within the bounds of docs/bounds.md, for all distributions.
 func TestWeightsAreWithinTheirBounds(t *testing.T) {
 	for _, elem := range []ir.DType{ir.Float, ir.Float16} {
 		path, weights, shapes := matrices(t, elem)

@@ -17,7 +17,7 @@ import (
 	"github.com/mcompress/mcompress/onnx"
 )
 
-// A sketch is a model in the making, of random weights.
+// A builder builds a model with random weights.
 type builder struct {
 	*ir.Graph
 	t      *testing.T
@@ -33,10 +33,10 @@ func newBuilder(t *testing.T, version int64) *builder {
 	return &builder{m.Graph, t, rand.New(rand.NewPCG(5, 6)), ir.Float}
 }
 
-// in returns a sketch of another graph of the same model.
+// in returns a builder of another graph of the same model.
 func (s *builder) in(g *ir.Graph) *builder { return &builder{g, s.t, s.random, s.elem} }
 
-// ofHalves is a sketch of a float16 model.
+// newFloat16Builder is a builder of a float16 model.
 func newFloat16Builder(t *testing.T, version int64) *builder {
 	s := newBuilder(t, version)
 	s.elem = ir.Float16
@@ -95,14 +95,14 @@ func (s *builder) save() string {
 	return path
 }
 
-// A result is what v made of a sketch: a valid model that runs, with its ledger.
+// A result is the output of v for a built model: a valid model that runs, with its ledger.
 type result struct {
 	*job.Result
 	*comparison
 	t *testing.T
 }
 
-// apply runs v on the sketch and checks what must hold of any output, and a floor in dB.
+// apply runs v on the model and checks the requirements of every output, and a minimum SQNR in dB.
 func (s *builder) apply(v variant, floor float64, change ...func(*job.Options)) result {
 	s.t.Helper()
 	w := conform.Start(s.t)
@@ -120,7 +120,7 @@ func (s *builder) apply(v variant, floor float64, change ...func(*job.Options)) 
 	return result{res, r, s.t}
 }
 
-// row is the ledger's line for a tensor: its status, and its form or reason.
+// row is the ledger row of a tensor: its status, and its form or reason.
 func (r result) row(tensor string) string {
 	if all := r.rows(tensor); len(all) > 0 {
 		return all[0]
@@ -137,7 +137,7 @@ func (r result) rows(tensor string) (all []string) {
 	return all
 }
 
-// wants looks for rows that begin with what they should say.
+// wants checks that rows begin with the given texts.
 func (r result) wants(rows map[string]string) {
 	r.t.Helper()
 	for tensor, want := range rows {

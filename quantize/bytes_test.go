@@ -18,7 +18,7 @@ import (
 
 var update = flag.Bool("update", false, "write the goldens in testdata anew")
 
-// goldens are outputs whose bytes must never depend on the machine: workers, kernels.
+// goldens are outputs whose bytes must not depend on the machine: workers, kernels.
 func goldens() []variant {
 	return []variant{
 		{DynamicInt8{}.Method(), []string{"embeddings"}},
@@ -36,8 +36,8 @@ func goldens() []variant {
 
 var goldenFixtures = []string{"cnn", "gemm", "half", "left", "mlp", "recurrent", "shared", "subgraph_nested", "transformer"}
 
-// The same bytes come out with any number of workers and, as the sums are kept in a file,
-// with and without assembly, on any machine.
+// Outputs are bit-identical with any number of workers and, as their digests are in a file, with and without assembly, on any
+// machine.
 func TestBytesAreTheSameEverywhere(t *testing.T) {
 	var got strings.Builder
 	for _, v := range goldens() {
@@ -96,8 +96,7 @@ func compareGolden(t *testing.T, path, got string) {
 	}
 }
 
-// A weight that is turned in panels, or read in blocks, is the same bytes as when it is
-// quantized at once by one worker.
+// A weight that is transposed in panels, or read in blocks, is bit-identical to one quantized at once by one worker.
 func TestRepeatedRunsGiveTheSameBytes(t *testing.T) {
 	s := newBuilder(t, 13)
 	x := s.input("x", 1, 2500)

@@ -45,7 +45,7 @@ func (s *builder) uneven(name string, axis int, shape ...int64) *ir.Value {
 	return s.AddConst(name, quanttest.TensorOf(ir.Float, shape, x))
 }
 
-// peaks are the largest magnitudes of a weight in the output by the indices of one axis.
+// peaks are the maximum magnitudes of a weight in the output by the indices of one axis.
 func (r *result) peaks(name string, axis int) []float64 {
 	r.t.Helper()
 	w := named(r.t, opened(r.t, r.out).Model, "", name).Const
@@ -64,7 +64,7 @@ func (r *result) peaks(name string, axis int) []float64 {
 	return top
 }
 
-// alike wants two lists of ranges to be the same within what is taken for equal.
+// alike checks that two lists of ranges are equal within tolerance.
 func (r *result) alike(what string, a, b []float64) {
 	r.t.Helper()
 	for i := range a {
@@ -112,7 +112,7 @@ func TestEqualizedWeightsHaveEqualRanges(t *testing.T) {
 	})
 }
 
-// What is no pair is left, with the reason.
+// Layers that are no pair are skipped, with a reason.
 func TestNotEqualizedHasReasons(t *testing.T) {
 	for want, between := range map[string]func(s *builder, x *ir.Value) *ir.Value{
 		"clips its channels, and cannot clip each at another limit": func(s *builder, x *ir.Value) *ir.Value {

@@ -12,8 +12,7 @@ import (
 	"github.com/mcompress/mcompress/quantize"
 )
 
-// A weight becomes codes and scales, which are computed when somebody reads them; its
-// product becomes one of integers.
+// A weight becomes quantized values and scales, which are computed on demand; its product becomes MatMulInteger.
 func Example() {
 	m := ir.NewModel()
 	m.Opsets = []ir.Opset{{Version: 17}}

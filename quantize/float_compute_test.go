@@ -26,7 +26,7 @@ func (r result) kind(name string) ir.DType {
 	return ir.Undefined
 }
 
-// kinds compares types with what they should be.
+// kinds compares types with the expected ones.
 func (r result) kinds(want map[string]ir.DType) {
 	r.t.Helper()
 	for name, dt := range want {
@@ -47,7 +47,7 @@ func (r result) casts() int {
 	return n
 }
 
-// A graph between products is narrow, with one Cast at either end.
+// A graph between products computes in float16, with one Cast at either end.
 func TestActivationsAreFloat16(t *testing.T) {
 	s := newBuilder(t, 17)
 	x := s.input("x", 4, 64)
@@ -79,7 +79,7 @@ func TestFloat16InputsAndOutputs(t *testing.T) {
 	}
 }
 
-// A guarded operator draws the small sums behind it in; two readers share one Cast.
+// A sensitive operator keeps the small sums after it in float32; two consumers share one Cast.
 func TestSensitiveOperatorsStayFloat32(t *testing.T) {
 	s := newBuilder(t, 17)
 	x := s.input("x", 4, 64)
@@ -113,8 +113,8 @@ func TestKeepFloat32(t *testing.T) {
 	r.wants(map[string]string{"w": "skipped selected by --skip", "v": "changed float16"})
 }
 
-// Positions, angles and masks are computed in float32 until a narrow value meets them; what stands for infinity
-// does not become it, so that a row that is masked as a whole has a softmax.
+// Positions, angles and masks are computed in float32 until they meet a float16 value; stand-ins for infinity do not overflow, so
+// that a fully masked row has a softmax.
 func TestPositionsAndMasksStayFloat32(t *testing.T) {
 	s := newBuilder(t, 17)
 	x := s.input("x", 8, 64)
@@ -141,7 +141,7 @@ func TestPositionsAndMasksStayFloat32(t *testing.T) {
 	}
 }
 
-// Weights that half precision does not hold keep their product in float32, or are clamped on request.
+// Products with weights beyond float16's range stay float32, or weights are clamped on request.
 func TestWeightsBeyondTheRange(t *testing.T) {
 	for _, c := range []struct {
 		options []string
@@ -178,7 +178,7 @@ func TestWeightsBelowTheRange(t *testing.T) {
 	}
 }
 
-// What attributes hold changes along: constants of a shape, and Casts from integers and halves.
+// Attributes are converted, too: constants of a shape, and Casts from integers and float16.
 func TestAttributesAreFloat16(t *testing.T) {
 	s := newBuilder(t, 17)
 	x := s.input("x", 4, 64)
@@ -195,7 +195,7 @@ func TestAttributesAreFloat16(t *testing.T) {
 	}
 }
 
-// noPairs reports Casts that undo the one in front of them, and values with two Casts to one type.
+// checkCasts reports Casts that undo the one before them, and values with two Casts to one type.
 func checkCasts(t *testing.T, m *ir.Model) {
 	t.Helper()
 	type to struct {
@@ -239,7 +239,7 @@ func TestConvertedOutputs(t *testing.T) {
 	}
 }
 
-// Every oddity of the small models survives, even where half precision does not make them smaller.
+// All small models are converted, even where float16 does not make them smaller.
 func TestSmallGraphsAreConverted(t *testing.T) {
 	many(t)
 	w := conform.Start(t)

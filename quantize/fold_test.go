@@ -17,9 +17,8 @@ import (
 
 var folded = variant{foldBatchNormMethod, nil}
 
-// unmoved runs a method that only moves factors about, and wants the outputs to be the same but
-// for rounding, in ONNX Runtime and in the embedded engine. It returns nil if nothing was
-// changed.
+// equivalent runs a method that only rescales, and checks that the outputs are the same except for rounding, in ONNX Runtime and
+// in the embedded engine. It returns nil if nothing was changed.
 func equivalent(t *testing.T, w *conform.Worker, v variant, path string, floor float64) *result {
 	t.Helper()
 	r := &comparison{variant: v, path: path, out: filepath.Join(t.TempDir(), "out.onnx")}
@@ -47,11 +46,11 @@ func equivalent(t *testing.T, w *conform.Worker, v variant, path string, floor f
 	return &result{res, r, t}
 }
 
-// smallest is what outputs close to zero may differ by: ONNX Runtime's Sigmoid has steps of 6e-8.
+// smallest is the tolerance of outputs close to zero: ONNX Runtime's Sigmoid has steps of 6e-8.
 const smallest = 5e-7
 
-// rounding is the least SQNR of models whose factors stand elsewhere, in dB: lower where they
-// compute in 16 bits, or their outputs are differences of nearly equal numbers.
+// rounding is the minimum SQNR of rescaled models, in dB: lower where they compute in 16 bits, or their outputs are differences
+// of nearly equal numbers.
 func rounding(path string) float64 {
 	if slices.Contains(append(unstable, "half", "qwen35_tiny"), label(path)) {
 		return 60
@@ -98,7 +97,7 @@ type foldingCase struct {
 	left  map[string]int // nodes
 }
 
-// Patterns, and the nodes that are left of them.
+// Patterns, and the nodes after folding.
 var foldings = []foldingCase{
 	{"Conv", func(s *builder) (*ir.Value, []int64) {
 		x := s.node("Conv", []*ir.Value{s.input("x", 1, 6, 5, 5), s.weight("w", 4, 6, 3, 3)})
@@ -177,7 +176,7 @@ func TestFoldings(t *testing.T) {
 	for _, version := range []int64{7, 9, 14, 15, 22} {
 		for _, f := range foldings {
 			if version < 11 && f.name == "in front of Gemm" {
-				continue // C is an input that Gemm must have below opset 11
+				continue // C is a required input of Gemm below opset 11
 			}
 			t.Run(fmt.Sprint(f.name, " ", version), func(t *testing.T) {
 				s := newBuilder(t, version)
@@ -205,7 +204,7 @@ func TestFoldings(t *testing.T) {
 	}
 }
 
-// What is left has a reason.
+// Skipped normalizations have a reason.
 func TestNotFoldedHasReasons(t *testing.T) {
 	for name, want := range map[string]string{
 		"in front of Conv that pads": "pads with zeros, which it would have to shift",
@@ -225,7 +224,7 @@ func TestNotFoldedHasReasons(t *testing.T) {
 	}
 }
 
-// Training mode, and factors that are not finite, are left alone.
+// Training mode, and non-finite factors, are not folded.
 func TestFoldBatchNormRefuses(t *testing.T) {
 	for name, spoil := range map[string]func(n *ir.Node){
 		"training": func(n *ir.Node) { n.SetAttr(ir.IntAttr("training_mode", 1)) },

@@ -15,8 +15,8 @@ const (
 	blockedConv    = "com.microsoft.nchwc.Conv"
 )
 
-// What ONNX Runtime makes of our forms: integer kernels with nothing left of the
-// pattern around them. An operator that is not named in want may occur; none of left may.
+// ONNX Runtime's optimised graphs of our forms: integer kernels without rest of the pattern around them. Operators that are not
+// in want may occur; those in left must not.
 var fused = []struct {
 	method  variant
 	fixture string
@@ -70,7 +70,7 @@ func TestIntegerFormsFuse(t *testing.T) {
 	}
 }
 
-// A table is looked up in codes and scales, next to the fused products that share it.
+// A table is looked up in quantized values and scales, next to the fused products that share it.
 func TestEmbeddingsAreLookedUpQuantized(t *testing.T) {
 	w := conform.Start(t)
 	for _, v := range []variant{
@@ -86,8 +86,7 @@ func TestEmbeddingsAreLookedUpQuantized(t *testing.T) {
 	}
 }
 
-// What is folded leaves the graph as it was: convolutions keep their layout, recurrent
-// layers their prepacked weights.
+// Folded forms leave the graph unchanged: convolutions keep their layout, recurrent layers their prepacked weights.
 func TestFoldedFormsKeepTheGraph(t *testing.T) {
 	w := conform.Start(t)
 	for _, c := range []struct {

@@ -6,10 +6,10 @@ import (
 	"github.com/mcompress/mcompress/internal/dev/conform"
 )
 
-// tokens is a transformer and the samples it is for.
+// tokens are samples of the transformer.
 const tokens = "../fixtures/transformer_tokens.npz"
 
-// solved is the algorithm as a user asks for it.
+// gptqVariant is the method with GPTQ.
 func gptqVariant(options ...string) variant {
 	return variant{WeightInt4{}.Method(), append([]string{"algo=gptq"}, options...)}
 }

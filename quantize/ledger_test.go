@@ -78,7 +78,7 @@ func TestNoSilentSkip(t *testing.T) {
 	}
 }
 
-// Equal weights are one tensor of codes in the file, and the ledger says whose.
+// Equal weights are one quantized tensor in the file, and the ledger names the weight that it is stored for.
 func TestDuplicatesAreStoredOnce(t *testing.T) {
 	for _, v := range all {
 		r := onFixture(t, v, "duplicated")
@@ -160,7 +160,7 @@ func TestAttributesFromTheCaller(t *testing.T) {
 	})
 }
 
-// A name that is produced twice says nothing about which value is meant.
+// A name that is produced twice is ambiguous.
 func TestAmbiguousNamesAreSkipped(t *testing.T) {
 	s := newBuilder(t, 13)
 	w := s.weight("w", 48, 48)

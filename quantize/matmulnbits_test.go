@@ -9,7 +9,7 @@ import (
 	"github.com/mcompress/mcompress/quantize/internal/rewrite"
 )
 
-// bitsVariants are the ways to write MatMulNBits.
+// nbitsVariants are the options of MatMulNBits.
 func nbitsVariants() []variant {
 	return []variant{
 		{WeightInt4{}.Method(), []string{"form=matmulnbits"}},
@@ -21,8 +21,8 @@ func nbitsVariants() []variant {
 	}
 }
 
-// Products are MatMulNBits at the opset that the model has; outputs are valid, run, and are those of the restored weights in ONNX
-// Runtime and in the embedded engine.
+// Products are MatMulNBits at the original opset; outputs are valid, run, and equal those of the restored weights in ONNX Runtime
+// and in the embedded engine.
 func TestMatMulNBitsOutputs(t *testing.T) {
 	w := conform.Start(t)
 	for _, v := range nbitsVariants() {
@@ -51,7 +51,7 @@ func TestMatMulNBitsOutputs(t *testing.T) {
 	}
 }
 
-// bitProducts counts the products in the model at path.
+// nbitsProducts counts the products in the model at path.
 func nbitsProducts(t *testing.T, path string) (n int) {
 	t.Helper()
 	for m := range opened(t, path).Model.Nodes() {
@@ -62,7 +62,7 @@ func nbitsProducts(t *testing.T, path string) (n int) {
 	return n
 }
 
-// Without real zero points, codes, scales and zero points are those of the standard form.
+// Without float zero points, quantized values, scales and zero points are those of the standard form.
 func TestMatMulNBitsEqualsTheStandardForm(t *testing.T) {
 	w := conform.Start(t)
 	for _, more := range [][]string{nil, {"symmetric"}, {"block=128"}} {
@@ -77,8 +77,7 @@ func TestMatMulNBitsEqualsTheStandardForm(t *testing.T) {
 	}
 }
 
-// Shapes that no fixture has: a last block that is not full, fewer rows than a block, odd numbers of zero points, factors and biases
-// of Gemm.
+// Shapes without fixture: a partial last block, fewer rows than a block, odd numbers of zero points, factors and biases of Gemm.
 func TestMatMulNBitsShapes(t *testing.T) {
 	for _, v := range nbitsVariants() {
 		s := newBuilder(t, 13)

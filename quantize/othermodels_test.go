@@ -10,9 +10,8 @@ import (
 	"github.com/mcompress/mcompress/onnx"
 )
 
-// Models from the test suites of other projects hold every oddity that exporters and
-// people have come up with. Nothing of it makes a method fail, or the output less valid
-// than the input, and all is judged by try.
+// Models of the test suites of other projects have unusual graphs. No method fails on them, and outputs are as valid as inputs,
+// as checked by try.
 func TestModelsOfOtherTestSuites(t *testing.T) {
 	many(t)
 	w := conform.Start(t)

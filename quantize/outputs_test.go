@@ -13,15 +13,14 @@ import (
 	"github.com/mcompress/mcompress/onnx"
 )
 
-// A trial is a variant on one model, held against the model as it was.
+// A comparison is a variant on one model, compared with the original.
 type comparison struct {
 	variant
 	path, out string
 	outputs   []conform.Output // nil where ONNX Runtime does not run the original
 }
 
-// try applies v to the model at path and checks what must hold of any output. It
-// returns nil if nothing was changed.
+// try applies v to the model at path and checks the requirements of every output. It returns nil if nothing was changed.
 func try(t *testing.T, w *conform.Worker, v variant, path string) *comparison {
 	t.Helper()
 	r := &comparison{variant: v, path: path, out: filepath.Join(t.TempDir(), "out.onnx")}
@@ -62,7 +61,7 @@ func read(t testing.TB, path string) []byte {
 	return b
 }
 
-// sameInterface compares what callers see; weights that were inputs may be none any more.
+// sameInterface compares inputs and outputs; weights that were inputs may be removed.
 func (r *comparison) sameInterface(t *testing.T, before, after *ir.Model) {
 	t.Helper()
 	for _, s := range []struct {
@@ -93,7 +92,7 @@ func signature(vs []*ir.Value) []string {
 	return sig
 }
 
-// layerOps are the operators whose outputs people look at by name.
+// layerOps are the operators whose outputs users look up by name.
 var layerOps = []string{"MatMul", "Gemm", "Gather", "Conv", "ConvTranspose", "LSTM", "GRU", "Add", "Relu"}
 
 func (r *comparison) sameNames(t *testing.T, before, after *ir.Model) {
@@ -134,8 +133,8 @@ func (r *comparison) runs(t *testing.T, w *conform.Worker) {
 	}
 }
 
-// unsteady are models whose outputs say nothing about quality on random inputs: they are
-// saturated, or differences of nearly equal numbers. Twins and peers judge those.
+// unstable are models whose outputs on random inputs are no evidence of quality: they are saturated, or differences of nearly
+// equal numbers. Restored models and ONNX Runtime's own tools are the reference for those.
 var unstable = []string{"acasxu_1_1", "acasxu_3_3", "acasxu_4_5", "acasxu_5_9", "basic_pitch", "fastestdet", "fsanet_1x1", "ppocr_v3_det", "silero_vad", "yolox_nano", "yunet_n_320"}
 
 // Every output is valid, smaller, of the same interface, runs where the original does, and
@@ -144,7 +143,7 @@ func TestOutputs(t *testing.T) {
 	w := conform.Start(t)
 	for _, c := range []struct {
 		variant
-		floor float64 // dB, on models that are not unsteady
+		floor float64 // dB, on models that are not unstable
 		paths []string
 	}{
 		{variant{DynamicInt8{}.Method(), nil}, 22, append(conform.Fixtures(t), conform.RealModels(t)...)},

@@ -9,9 +9,8 @@ import (
 	"github.com/mcompress/mcompress/quantize/internal/rewrite"
 )
 
-// The decision whether a weight would grow counts nodes and names. The estimate must not
-// be below what they take, or files would grow, and not far above, or weights that would
-// shrink are left alone.
+// The decision whether a weight would grow counts nodes and names. The estimate must be an upper bound, or files would grow, and
+// close to it, or weights that would shrink are skipped.
 func TestOverheadOfNodes(t *testing.T) {
 	const n, size = 20, 48
 	product := func(s *builder, x *ir.Value) *ir.Value {
@@ -59,7 +58,7 @@ func TestOverheadOfNodes(t *testing.T) {
 	}
 }
 
-// So it is for blocks, of float32 and of float16 weights.
+// Likewise for blockwise weights, of float32 and of float16.
 func TestOverheadOfBlockwiseNodes(t *testing.T) {
 	const n, size = 20, 64
 	for _, c := range []struct {

@@ -11,9 +11,8 @@ import (
 	"github.com/mcompress/mcompress/pass"
 )
 
-// twinned runs v on the model at path, writes the result to out and, to twin, the
-// original with every changed weight replaced by what its row restores. It returns the
-// number of those weights.
+// restoredModel runs v on the model at path, writes the result to out and, to twin, the original with every changed weight
+// replaced by the restored one. It returns the number of those weights.
 func restoredModel(t *testing.T, v variant, path, out, twin string) int {
 	t.Helper()
 	eval := ir.NewEval(t.TempDir())
@@ -63,9 +62,8 @@ func named(t *testing.T, m *ir.Model, scope, name string) *ir.Value {
 	return nil
 }
 
-// Weight-only methods change the weights and nothing else: the output computes what the
-// original does with the restored weights, but for the order of sums. Without MatMulNBits,
-// which quantizes activations too, that is close to float32's own precision.
+// Weight-only methods change the weights and nothing else: the output equals the original's with the restored weights, except for
+// the order of sums. Without MatMulNBits, which may quantize activations, that is close to float32's own precision.
 func TestWeightOnlyOutputsEqualTheRestoredModel(t *testing.T) {
 	w := conform.Start(t)
 	for _, v := range []variant{{WeightInt8{}.Method(), nil}, {WeightInt8{}.Method(), []string{"asymmetric", "weight-type=uint8"}}, {Float16{}.Method(), nil}} {
@@ -95,7 +93,7 @@ func TestWeightOnlyOutputsEqualTheRestoredModel(t *testing.T) {
 	}
 }
 
-// recorded are the inputs beside a model, which not all random ones can stand in for.
+// recorded are the inputs recorded with a model; random ones are no substitute for some models.
 func recorded(t *testing.T, path string) []string {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(filepath.Dir(path), "test_data_set_0", "input_?.pb"))
@@ -105,8 +103,7 @@ func recorded(t *testing.T, path string) []string {
 	return files
 }
 
-// uint8 codes of the symmetric scheme are int8 codes moved by 128, and products of
-// integers are exact: the outputs are the same bits.
+// uint8 weights of the symmetric scheme are int8 weights plus 128, and integer products are exact: the outputs are bit-identical.
 func TestSymmetricOutputsDoNotDependOnTheType(t *testing.T) {
 	w := conform.Start(t)
 	for _, more := range [][]string{nil, {"reduce-range"}, {"per-tensor"}} {

@@ -25,13 +25,13 @@ func TestSmallFloatOutputs(t *testing.T) {
 	}
 }
 
-// bound is the largest relative error that rounding to a float of so many bits of fraction makes of normal numbers, and the largest
-// error, in units of the scale, of subnormal ones.
+// bound is the maximum relative error of normal numbers with so many bits of fraction, and the maximum error, in units of the
+// scale, of subnormal ones.
 func bound(fraction, smallest int) (relative, absolute float64) {
 	return math.Ldexp(1, -fraction-1), math.Ldexp(1, smallest-1)
 }
 
-// restored are the values of the weight of shape 70 × 48 that a method makes of x in a sketch, as its ledger restores them.
+// restored are the values of the weight of shape 70 × 48 that a method stores for x, as restored by its ledger row.
 func restored(t *testing.T, v variant, x []float32) []float32 {
 	t.Helper()
 	s := newBuilder(t, 17)
@@ -52,7 +52,7 @@ func restored(t *testing.T, v variant, x []float32) []float32 {
 	return nil
 }
 
-// sameModels wants two models to compute the same in the embedded engine, up to the order of sums.
+// sameModels checks that two models compute the same in the embedded engine, except for the order of sums.
 func sameModels(t *testing.T, a, b string) {
 	t.Helper()
 	r, err := job.Verify(t.Context(), a, b, job.Verification{})
@@ -66,7 +66,7 @@ func sameModels(t *testing.T, a, b string) {
 	}
 }
 
-// Each element is within the format's bound of what it was, under the scale of its column or block.
+// Each element is within the format's error bound, for the scale of its column or block.
 func TestSmallFloatsAreWithinTheirBounds(t *testing.T) {
 	for _, c := range []struct {
 		variant
@@ -76,7 +76,7 @@ func TestSmallFloatsAreWithinTheirBounds(t *testing.T) {
 	}{
 		{variant{Float8{}.Method(), nil}, 3, -9, 448, 70},
 		{variant{Float8{}.Method(), []string{"type=e5m2"}}, 2, -16, 57344, 70},
-		{variant{Float4{}.Method(), nil}, 1, -1, 4, 32}, // where a block's peak is brought to 4, its scale is largest
+		{variant{Float4{}.Method(), nil}, 1, -1, 4, 32}, // where a block's peak is scaled to 4, its scale is largest
 		{variant{Float4{}.Method(), []string{"block=16"}}, 1, -1, 4, 16},
 	} {
 		s := newBuilder(t, 17)
@@ -94,7 +94,7 @@ func TestSmallFloatsAreWithinTheirBounds(t *testing.T) {
 			}
 			most := max(relative*math.Abs(float64(v)), absolute*peak/c.largest) * 1.01
 			if c.method == (Float4{}).Method() {
-				most = max(most, peak/7) // the largest of a block may be cut off where that serves the others
+				most = max(most, peak/7) // the largest of a block may be clipped where that reduces the squared error
 			}
 			if d := math.Abs(float64(v) - float64(got[i])); d > most {
 				t.Fatalf("%s: element %d: %g became %g, an error of %g; the bound is %g", c.variant, i, v, got[i], d, most)

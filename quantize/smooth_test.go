@@ -34,8 +34,8 @@ func TestSmoothModelsComputeTheSame(t *testing.T) {
 	}
 }
 
-// What makes the input of a product, and the nodes that are left: factors go into constants
-// that are there, and a Mul is only put where there are none.
+// The producers of a product's input, and the nodes after smoothing: factors are folded into constants, and a Mul is inserted
+// only without one.
 func TestFactorsAreFolded(t *testing.T) {
 	w := conform.Start(t)
 	for _, c := range []struct {
@@ -80,7 +80,7 @@ func TestFactorsAreFolded(t *testing.T) {
 	}
 }
 
-// A shared constant is changed for the one who reads it here.
+// A shared constant is copied before it is rescaled.
 func TestSharedGainsAreCopied(t *testing.T) {
 	s := newBuilder(t, 17)
 	x, gain := s.input("x", 3, 8), s.uneven("gain", 0, 8)
@@ -92,7 +92,7 @@ func TestSharedGainsAreCopied(t *testing.T) {
 	}
 }
 
-// Channels that differ by a factor of a hundred are what dynamic-int8 suffers from.
+// Channels that differ by a factor of a hundred quantize badly with dynamic-int8.
 func TestSmoothHelpsDynamicInt8(t *testing.T) {
 	s := newBuilder(t, 17)
 	x := s.node("LayerNormalization", []*ir.Value{s.input("x", 32, 64), s.uneven("gain", 0, 64), s.weight("shift", 64)})

@@ -16,7 +16,7 @@ import (
 	"github.com/mcompress/mcompress/onnx"
 )
 
-// Every model that has layers is valid, smaller, and runs as in the embedded engine.
+// Every model with layers is valid, smaller, and ONNX Runtime's outputs match the embedded engine.
 func TestStaticOutputs(t *testing.T) {
 	many(t)
 	w := conform.Start(t)
@@ -55,11 +55,11 @@ func TestStaticOutputs(t *testing.T) {
 	}
 }
 
-// pixels are models whose inputs are far from what is made up for them: pixels up to 255, codes of bytes.
+// pixelModels are models whose real inputs differ from random ones: pixels up to 255, byte values.
 var pixelModels = []string{"magika_v3_3", "mlperf_resnet8", "mnist_cntk"}
 
-// agrees holds what the embedded engine makes of the result against ONNX Runtime. Where both round one value to
-// different neighbours, a step lies between them, and what follows differs by more.
+// agrees compares the embedded engine with ONNX Runtime. Where both round one value to different neighbours, they differ by a
+// step, and later nodes by more.
 func (r *comparison) agrees(t *testing.T, w *conform.Worker) {
 	t.Helper()
 	theirs, err := w.Run(r.out, conform.Options{Inputs: recordedInputs(r.path)})
@@ -94,7 +94,7 @@ func (r *comparison) agrees(t *testing.T, w *conform.Worker) {
 	}
 }
 
-// near wants 20 dB between two runs of one quantized model: rounding to the other neighbour of a tie is all that may differ.
+// near checks for 20 dB between two runs of one quantized model: only ties may be rounded differently.
 func near(t *testing.T, name string, got, want []float32) {
 	t.Helper()
 	signal, noise := 0.0, 0.0
@@ -112,7 +112,7 @@ func recordedInputs(path string) []string {
 	return found
 }
 
-// Between layers ONNX Runtime computes on codes alone.
+// Between layers ONNX Runtime computes only with quantized values.
 func TestStaticFormsFuse(t *testing.T) {
 	w := conform.Start(t)
 	for _, c := range []struct {
@@ -141,7 +141,7 @@ func TestStaticFormsFuse(t *testing.T) {
 	}
 }
 
-// Detectors, whose outputs ONNX Runtime's own tool ruins, stay close to the original, on inputs that were not looked at.
+// Detectors, whose accuracy ONNX Runtime's own tool destroys, stay close to the original, on held-out inputs.
 func TestDetectorOutputs(t *testing.T) {
 	many(t)
 	w := conform.Start(t)
@@ -192,7 +192,7 @@ func payloads(t *testing.T, path string) []byte {
 	return all
 }
 
-// Weights are in the ledger once, and none silently.
+// Each weight has one ledger row.
 func TestStaticLedgerNamesEveryWeight(t *testing.T) {
 	r := variant{StaticInt8{}.Method(), nil}.apply(t, fixture("cnn"), filepath.Join(t.TempDir(), "o.onnx"))
 	seen := map[string]int{}

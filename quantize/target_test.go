@@ -9,7 +9,7 @@ import (
 	"github.com/mcompress/mcompress/pass"
 )
 
-// Every choice of every target is a value that the method's option takes, and says why.
+// Every choice of every target is a valid value of the method's option, and has a reason.
 func TestTargetsChooseValidOptions(t *testing.T) {
 	methods := []*pass.Method{DynamicInt8{}.Method(), StaticInt8{}.Method(), WeightInt8{}.Method(), WeightInt4{}.Method(), WeightInt2{}.Method()}
 	for _, target := range Targets {

@@ -11,7 +11,7 @@ import (
 	"github.com/mcompress/mcompress/pass"
 )
 
-// A variant is a method with options, as they stand on a command line without dashes.
+// A variant is a method with options, as on a command line without dashes.
 type variant struct {
 	method  *pass.Method
 	options []string
@@ -80,7 +80,7 @@ func label(path string) string {
 	return name
 }
 
-// many skips t in short runs: many models go through it, which a run of the whole suite does once.
+// many skips t in short runs, as it runs many models.
 func many(t *testing.T) {
 	t.Helper()
 	if testing.Short() {

@@ -16,7 +16,7 @@ var (
 	all       = []variant{dyn, {DynamicInt8{}.Method(), []string{"asymmetric"}}, weights, {Float16{}.Method(), nil}}
 )
 
-// A tied embedding is one table: the head reads its codes turned.
+// A tied embedding is one table: the head reads it transposed.
 func tied(t *testing.T) *builder {
 	s := newBuilder(t, 13)
 	table := s.weight("table", 96, 64)
@@ -48,7 +48,7 @@ func TestTiedEmbeddingStaysFloatWithoutItsLookup(t *testing.T) {
 	}
 }
 
-// One weight in both orientations: the scales of one of them lie along the sum.
+// One weight in both orientations: the scales of one of them are along the reduction axis.
 func TestOneWeightInBothOrientations(t *testing.T) {
 	for _, shape := range [][]int64{{5, 48}, {2, 3, 5, 48}} {
 		s := newBuilder(t, 13)
@@ -68,7 +68,7 @@ func TestOneWeightInBothOrientations(t *testing.T) {
 	}
 }
 
-// On the left under batches, and in both orientations there, too.
+// On the left of batches, and in both orientations there, too.
 func TestOneWeightOnBothSides(t *testing.T) {
 	s := newBuilder(t, 13)
 	w := s.weight("w", 48, 48)
@@ -82,7 +82,7 @@ func TestOneWeightOnBothSides(t *testing.T) {
 	}
 }
 
-// A chain of views, some of them in front of the first node that stays.
+// A chain of views, some of them before the first node that stays.
 func TestWeightsThroughViews(t *testing.T) {
 	s := newBuilder(t, 13)
 	w := s.weight("w", 4, 12, 64)
@@ -114,7 +114,7 @@ func TestReasonsArePrecise(t *testing.T) {
 	})
 }
 
-// What a selection leaves out says which option did it.
+// The reason of an excluded weight names the option.
 func TestSelection(t *testing.T) {
 	s := newBuilder(t, 13)
 	y := s.node("MatMul", []*ir.Value{s.input("x", 3, 64), s.weight("first", 64, 64)})
@@ -155,7 +155,7 @@ func TestScopes(t *testing.T) {
 	}
 }
 
-// choice is an If whose branches compute from x, which stands outside.
+// choice is an If whose branches compute from x of the outer scope.
 func (s *builder) choice(flag, x *ir.Value, branches ...func(*builder, *ir.Value) *ir.Value) *ir.Value {
 	y := s.node("If", []*ir.Value{flag})
 	n := y.Producer()
@@ -195,7 +195,7 @@ func TestWeightsThatAreInputs(t *testing.T) {
 	}
 }
 
-// An operator that cannot be raised keeps the opset, and the ledger says which it is.
+// An operator that cannot be raised keeps the opset, and the ledger names it.
 func TestOpsetsThatCannotBeRaised(t *testing.T) {
 	s := newBuilder(t, 10)
 	x := s.input("x", 3, 48)
