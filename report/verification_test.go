@@ -90,10 +90,10 @@ func TestGatesOnVerification(t *testing.T) {
 		{layered(3, node), Limit{"min-sqnr", 1}, false, nil, `output "mask": 2 of 10 elements are NaN or infinite`},
 		{equal, Limit{"min-sqnr", 1e9}, true, nil, "the outputs are equal"},
 		{equal, Limit{"min-cosine", 1}, true, num(1), ""},
-		{equal, Limit{"min-agreement", 0}, false, nil, "no output has classes"},
+		{equal, Limit{"min-agreement", 0}, false, nil, "no output holds classes or scores"},
 		{scored, Limit{"max-accuracy-drop", 0.005}, true, num(0.005), ""},
 		{scored, Limit{"max-accuracy-drop", 0.004}, false, num(0.005), ""},
-		{equal, Limit{"max-accuracy-drop", 1}, false, nil, "no accuracy was measured"},
+		{equal, Limit{"max-accuracy-drop", 1}, false, nil, "accuracy needs samples with labels"},
 		{&verify.Result{Skipped: "of the weather"}, Limit{"min-sqnr", 1}, false, nil, "the models were not run: of the weather"},
 		{nil, Limit{"min-sqnr", 1}, false, nil, "the models were not run"},
 	} {
