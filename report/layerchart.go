@@ -19,7 +19,7 @@ func sqnrByLayer(v *verify.Result) (figure, error) {
 		return figure{}, nil
 	}
 	f := figure{Title: "SQNR by layer", Note: "Signal-to-noise ratio of each value inside the graph, in the order of execution; higher is better. Exact layers are gaps in the line."}
-	p := plot{title: f.Title, height: layerHeight, x: layerAxis(v.Layers)}
+	p := plot{title: f.alt(), height: layerHeight, x: layerAxis(v.Layers)}
 	for _, part := range inexact(v.Layers) {
 		p.line(part, after)
 		if len(v.Layers) <= maxDots || len(part) == 1 {

@@ -25,7 +25,7 @@ var kindColors = [...]color{
 // overTime stacks the live bytes of each step by kind and marks the peak and the arena.
 func (m *Memory) overTime(line *memory.Timeline) (template.HTML, error) {
 	steps := len(line.Alive)
-	p := m.plot("Live bytes at each step", timelineHeight, steps)
+	p := m.plot("Live bytes at each step, peak "+size(line.Peak), timelineHeight, steps)
 	s := newStack(line)
 	for _, k := range kindsOf(line) {
 		p.polygon(s.layer(k), kindColors[k], "")
@@ -46,7 +46,7 @@ func (m *Memory) arena() (template.HTML, error) {
 	if m.Plan.Size == 0 || len(blocks) > maxBlocks || len(m.Steps) == 0 {
 		return "", nil
 	}
-	p := m.plot("Blocks in the arena", arenaHeight, len(m.Steps))
+	p := m.plot("Blocks in the arena by offset and lifetime", arenaHeight, len(m.Steps))
 	p.y.max = float64(m.Plan.Size)
 	p.y.ticks = byteTicks(0, p.y.max)
 	edge := paper

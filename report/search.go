@@ -66,7 +66,7 @@ func paretoChart(s *pass.Search) (figure, error) {
 	if len(all) < 2 {
 		return f, nil
 	}
-	p := plot{title: f.Title, height: curveHeight, x: axis{name: "file size"}, y: axis{name: "output SQNR"}}
+	p := plot{title: f.alt(), height: curveHeight, x: axis{name: "file size"}, y: axis{name: "output SQNR"}}
 	lo, hi := all[0].Y, all[0].Y
 	for _, q := range all {
 		lo, hi, p.x.max = min(lo, q.Y), max(hi, q.Y), max(p.x.max, 1.08*q.X)
@@ -76,7 +76,7 @@ func paretoChart(s *pass.Search) (figure, error) {
 	p.x.ticks, p.y.ticks = byteTicks(0, p.x.max), ticks(p.y.min, p.y.max, 1, 0, func(v float64) string { return fmt.Sprintf("%.4g dB", v) })
 	if s.Trials[0].Drop != nil {
 		p.y.name = "change of accuracy in percentage points"
-		p.y.ticks = ticks(p.y.min, p.y.max, 1, 0, func(v float64) string { return fmt.Sprintf("%+.4g", v) })
+		p.y.ticks = ticks(p.y.min, p.y.max, 1, 0, signed)
 	}
 	front := pareto(all)
 	p.dots(all, muted, 2.5)
@@ -88,6 +88,14 @@ func paretoChart(s *pass.Search) (figure, error) {
 	var err error
 	f.SVG, err = p.svg()
 	return f, err
+}
+
+// signed formats a change.
+func signed(v float64) string {
+	if v == 0 {
+		return "0"
+	}
+	return fmt.Sprintf("%+.4g", v)
 }
 
 // pareto are the points to which no other is better in one coordinate and not worse in the other, by X ascending. Less X and

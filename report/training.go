@@ -57,7 +57,7 @@ func lossCurve(t pass.Training) (figure, error) {
 	if len(t.Loss) < 2 {
 		return f, nil
 	}
-	p := plot{title: f.Title, height: curveHeight}
+	p := plot{title: f.alt(), height: curveHeight}
 	p.x = axis{max: float64(t.Steps), ticks: ticks(0, float64(t.Steps), 1, 1, func(v float64) string { return "step " + count(int64(v)) })[1:]}
 	for _, q := range slices.Concat(t.Loss, t.Judged) {
 		p.y.max = max(p.y.max, q.Y*1.08)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"html/template"
 	"slices"
+	"strings"
 )
 
 // maxBars is how many bars a chart shows before it sums up the rest. A weight below minBar of the
@@ -21,6 +22,9 @@ type figure struct {
 	SVG         template.HTML
 }
 
+// alt is the alternative text of the chart.
+func (f figure) alt() string { return strings.TrimSpace(f.Title + ". " + f.Note) }
+
 // charts draws the charts that have bars.
 func (r *Report) charts() ([]figure, error) {
 	var fs []figure
@@ -29,7 +33,7 @@ func (r *Report) charts() ([]figure, error) {
 		if len(c.labels) == 0 {
 			continue
 		}
-		c.title = f.Title
+		c.title = f.alt()
 		svg, err := c.svg()
 		if err != nil {
 			return nil, err

@@ -14,13 +14,13 @@ const (
 )
 
 // overTime is the maximum of live bytes in each tenth of a run, and its node.
-func overTime(r *memplan.Run) *Table {
+func overTime(r *memplan.Run) *textTable {
 	return curve(len(r.Steps), r.Peak, func(i int) (int64, string) { return r.Steps[i].Bytes, r.Steps[i].Node })
 }
 
 // curve is the maximum in each tenth of n steps, as bars relative to the peak.
-func curve(n int, peak int64, step func(i int) (bytes int64, name string)) *Table {
-	t := &Table{Indent: "  ", Right: "rlrl"}
+func curve(n int, peak int64, step func(i int) (bytes int64, name string)) *textTable {
+	t := &textTable{indent: "  ", align: "rlrl"}
 	if peak == 0 {
 		return t
 	}
@@ -36,7 +36,7 @@ func curve(n int, peak int64, step func(i int) (bytes int64, name string)) *Tabl
 		if to > from+1 {
 			steps = fmt.Sprintf("%d–%d", from+1, to)
 		}
-		t.Add(steps, bar(fraction(most, peak)), size(most), abridged(name))
+		t.add(steps, bar(fraction(most, peak)), size(most), abridged(name))
 	}
 	return t
 }

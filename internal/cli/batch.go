@@ -46,25 +46,25 @@ func (b Batch) Text(w io.Writer, s Style, dry bool) error {
 	if dry {
 		for _, o := range b {
 			if o.Err == nil {
-				if err := Ledger(w, s, o.Result); err != nil {
+				if err := writeLedger(w, s, o.Result); err != nil {
 					return err
 				}
 			}
 		}
 	}
 	if len(b) == 1 {
-		return Summary(w, s, b[0].Result)
+		return writeSummary(w, s, b[0].Result)
 	}
-	t := &Table{Right: "lrrrrrr"}
+	t := &textTable{align: "lrrrrrr"}
 	var head []string
 	for _, name := range []string{"model", "size before", "size after", "ratio", "coverage", "changed", "output SQNR", "gates", "result"} {
-		head = append(head, s.Bold(name))
+		head = append(head, s.bold(name))
 	}
-	t.Add(head...)
+	t.add(head...)
 	for _, o := range b {
-		t.Add(o.line(s)...)
+		t.add(o.line(s)...)
 	}
-	if err := t.Write(w); err != nil {
+	if err := t.write(w); err != nil {
 		return err
 	}
 	return b.caveat(w, s)
@@ -77,7 +77,7 @@ func (b Batch) caveat(w io.Writer, s Style) error {
 			continue
 		}
 		if text := o.Result.Report.Verification.Data.Caveat(); text != "" {
-			_, err := fmt.Fprintln(w, s.Dim(text))
+			_, err := fmt.Fprintln(w, s.dim(text))
 			return err
 		}
 	}
@@ -86,14 +86,14 @@ func (b Batch) caveat(w io.Writer, s Style) error {
 
 func (o Outcome) line(s Style) []string {
 	if o.Err != nil {
-		return []string{o.Model, "", "", "", "", "", "", "", s.Bad("failed")}
+		return []string{o.Model, "", "", "", "", "", "", "", s.bad("failed")}
 	}
 	r := o.Result.Report
 	c := r.Totals.FileBytes
 	changed, all := weights(r)
 	result := target(o.Result)
 	if o.Result.Rejected {
-		result = s.Bad(result)
+		result = s.bad(result)
 	}
 	return []string{
 		o.Model, size(c.Before), size(c.After), ratio(c), percent(r.Coverage.Share), fmt.Sprintf("%d/%d", changed, all),
@@ -130,7 +130,7 @@ func allGates(s Style, gates []report.Gate) string {
 	case len(evaluated) == 0:
 		return ""
 	case failed == nil:
-		return s.Good("passed")
+		return s.good("passed")
 	}
-	return s.Bad(strings.Join(failed, ", ") + " failed")
+	return s.bad(strings.Join(failed, ", ") + " failed")
 }

@@ -15,18 +15,18 @@ import (
 // Bench writes measurements as a table. Two models have a row of ratios for each backend and
 // batch.
 func Bench(w io.Writer, ms []*latency.Measure, models int) error {
-	t := &Table{Right: "llrrrrrrrrr"}
-	t.Add("model", "backend", "batch", "load", "min latency", "median", "p90", "samples/s", "peak bytes", "weight bytes", "arena bytes")
+	t := &textTable{align: "llrrrrrrrrr"}
+	t.add("model", "backend", "batch", "load", "min latency", "median", "p90", "samples/s", "peak bytes", "weight bytes", "arena bytes")
 	for i, m := range ms {
-		t.Add(filepath.Base(m.Model), m.Backend, batchOf(m), seconds(m.Load), seconds(m.Min), seconds(m.Median), seconds(m.P90),
+		t.add(filepath.Base(m.Model), m.Backend, batchOf(m), seconds(m.Load), seconds(m.Min), seconds(m.Median), seconds(m.P90),
 			rate(m.PerSec), known(m.Peak), known(m.Weights), known(m.Arena))
 		if models == 2 && i%2 == 1 {
 			a, b := ms[i-1], m
-			t.Add("ratio", "", "", times(a.Load, b.Load), times(a.Min, b.Min), times(a.Median, b.Median), times(a.P90, b.P90),
+			t.add("ratio", "", "", times(a.Load, b.Load), times(a.Min, b.Min), times(a.Median, b.Median), times(a.P90, b.P90),
 				times(b.PerSec, a.PerSec), times(float64(a.Peak), float64(b.Peak)), times(float64(a.Weights), float64(b.Weights)), times(float64(a.Arena), float64(b.Arena)))
 		}
 	}
-	return t.Write(w)
+	return t.write(w)
 }
 
 func batchOf(m *latency.Measure) string {
@@ -88,11 +88,11 @@ func Profiles(w io.Writer, ps []*latency.Profile) error {
 
 func profile(w io.Writer, p *latency.Profile) error {
 	fmt.Fprintf(w, "%s, batch %d: mean latency %s (%d runs)\n\n", filepath.Base(p.Model), p.Batch, seconds(p.Seconds), p.Runs)
-	if err := profileTable("operator", p.Operators).Write(w); err != nil {
+	if err := profileTable("operator", p.Operators).write(w); err != nil {
 		return err
 	}
 	fmt.Fprintln(w)
-	if err := profileTable("node", p.Nodes[:min(len(p.Nodes), shownNodes)]).Write(w); err != nil {
+	if err := profileTable("node", p.Nodes[:min(len(p.Nodes), shownNodes)]).write(w); err != nil {
 		return err
 	}
 	if more := len(p.Nodes) - shownNodes; more > 0 {
@@ -101,11 +101,11 @@ func profile(w io.Writer, p *latency.Profile) error {
 	return nil
 }
 
-func profileTable(what string, rows []latency.ProfileRow) *Table {
-	t := &Table{Right: "lrrrrr"}
-	t.Add(what, "calls", "time", "fraction", "bytes allocated", "bytes freed")
+func profileTable(what string, rows []latency.ProfileRow) *textTable {
+	t := &textTable{align: "lrrrrr"}
+	t.add(what, "calls", "time", "fraction", "bytes allocated", "bytes freed")
 	for _, r := range rows {
-		t.Add(abridged(r.Name), fmt.Sprintf("%.4g", r.Calls), seconds(r.Seconds), fmt.Sprintf("%.1f %%", 100*r.Fraction), humanize.Comma(r.Alloc), humanize.Comma(r.Freed))
+		t.add(abridged(r.Name), fmt.Sprintf("%.4g", r.Calls), seconds(r.Seconds), fmt.Sprintf("%.1f %%", 100*r.Fraction), humanize.Comma(r.Alloc), humanize.Comma(r.Freed))
 	}
 	return t
 }

@@ -78,12 +78,12 @@ func TestNearest(t *testing.T) {
 }
 
 func TestTable(t *testing.T) {
-	red := Style{On: true}.Bad("é×")
-	table := Table{Indent: " ", Right: "lr"}
-	table.Add("a", "1", "x")
-	table.Add(red, "22")
+	red := Style{On: true}.bad("é×")
+	table := textTable{indent: " ", align: "lr"}
+	table.add("a", "1", "x")
+	table.add(red, "22")
 	var b strings.Builder
-	if err := table.Write(&b); err != nil {
+	if err := table.write(&b); err != nil {
 		t.Fatal(err)
 	}
 	if got, want := b.String(), " a    1  x\n "+red+"  22\n"; got != want {

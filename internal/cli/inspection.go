@@ -12,7 +12,7 @@ import (
 func Inspection(w io.Writer, s Style, path string, f *inspect.Facts) error {
 	tables := []struct {
 		title string
-		table *Table
+		table *textTable
 	}{
 		{path, overview(f)},
 		{"operators", operatorTable(f)},
@@ -23,36 +23,36 @@ func Inspection(w io.Writer, s Style, path string, f *inspect.Facts) error {
 		if len(t.table.rows) == 0 {
 			continue
 		}
-		if _, err := fmt.Fprintln(w, s.Bold(t.title)); err != nil {
+		if _, err := fmt.Fprintln(w, s.bold(t.title)); err != nil {
 			return err
 		}
-		if err := t.table.Write(w); err != nil {
+		if err := t.table.write(w); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func overview(f *inspect.Facts) *Table {
-	t := &Table{Indent: "  "}
+func overview(f *inspect.Facts) *textTable {
+	t := &textTable{indent: "  "}
 	for i, file := range f.Files {
-		t.Add(first(i, "files"), file.Name+"  "+size(file.Bytes))
+		t.add(first(i, "files"), file.Name+"  "+size(file.Bytes))
 	}
-	t.Add("IR version", fmt.Sprint(f.IRVersion))
+	t.add("IR version", fmt.Sprint(f.IRVersion))
 	for i, o := range f.Opsets {
-		t.Add(first(i, "opsets"), domain(o.Domain)+" "+fmt.Sprint(o.Version))
+		t.add(first(i, "opsets"), domain(o.Domain)+" "+fmt.Sprint(o.Version))
 	}
 	for i, p := range f.Inputs {
-		t.Add(first(i, "inputs"), strings.TrimSpace(p.Name+"  "+p.Type))
+		t.add(first(i, "inputs"), strings.TrimSpace(p.Name+"  "+p.Type))
 	}
 	for i, p := range f.Outputs {
-		t.Add(first(i, "outputs"), strings.TrimSpace(p.Name+"  "+p.Type))
+		t.add(first(i, "outputs"), strings.TrimSpace(p.Name+"  "+p.Type))
 	}
 	for i, fn := range f.Functions {
-		t.Add(first(i, "functions"), fn)
+		t.add(first(i, "functions"), fn)
 	}
 	for i, e := range f.Meta {
-		t.Add(first(i, "metadata"), e.Key+" = "+e.Value)
+		t.add(first(i, "metadata"), e.Key+" = "+e.Value)
 	}
 	return t
 }
@@ -64,24 +64,24 @@ func domain(d string) string {
 	return d
 }
 
-func operatorTable(f *inspect.Facts) *Table {
-	t := &Table{Indent: "  ", Right: "lrr"}
+func operatorTable(f *inspect.Facts) *textTable {
+	t := &textTable{indent: "  ", align: "lrr"}
 	for _, o := range f.Operators {
-		t.Add(o.Op, fmt.Sprint(o.Nodes), sizeOrNone(o.Bytes))
+		t.add(o.Op, fmt.Sprint(o.Nodes), sizeOrNone(o.Bytes))
 	}
 	return t
 }
 
-func dtypeTable(f *inspect.Facts) *Table {
-	t := &Table{Indent: "  ", Right: "lrr"}
+func dtypeTable(f *inspect.Facts) *textTable {
+	t := &textTable{indent: "  ", align: "lrr"}
 	for _, d := range f.DTypes {
-		t.Add(d.DType, fmt.Sprint(d.Tensors), sizeOrNone(d.Bytes))
+		t.add(d.DType, fmt.Sprint(d.Tensors), sizeOrNone(d.Bytes))
 	}
 	return t
 }
 
-func tensorTable(f *inspect.Facts) *Table {
-	t := &Table{Indent: "  ", Right: "llrrl"}
+func tensorTable(f *inspect.Facts) *textTable {
+	t := &textTable{indent: "  ", align: "llrrl"}
 	for _, x := range f.Tensors {
 		zeros := ""
 		if x.Sparsity != nil {
@@ -91,7 +91,7 @@ func tensorTable(f *inspect.Facts) *Table {
 		if x.Scope != "" {
 			name = x.Scope + ": " + name
 		}
-		t.Add(name, spec(x.DType, x.Shape), sizeOrNone(x.Bytes), zeros, consumers(x))
+		t.add(name, spec(x.DType, x.Shape), sizeOrNone(x.Bytes), zeros, consumers(x))
 	}
 	return t
 }

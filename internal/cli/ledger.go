@@ -9,16 +9,16 @@ import (
 	"github.com/mcompress/mcompress/report"
 )
 
-// Ledger writes a line for each step and tensor: the change, or the reason for none.
-func Ledger(w io.Writer, s Style, res *job.Result) error {
-	if _, err := fmt.Fprintln(w, s.Bold(res.Input)); err != nil {
+// writeLedger writes a line for each step and tensor: the change, or the reason for none.
+func writeLedger(w io.Writer, s Style, res *job.Result) error {
+	if _, err := fmt.Fprintln(w, s.bold(res.Input)); err != nil {
 		return err
 	}
-	t := &Table{Indent: "  "}
+	t := &textTable{indent: "  "}
 	for _, row := range res.Report.Ledger {
-		t.Add(row.Method, name(row), operators(row), types(row), bytes(row), outcome(row))
+		t.add(row.Method, name(row), operators(row), types(row), bytes(row), outcome(row))
 	}
-	if err := t.Write(w); err != nil {
+	if err := t.write(w); err != nil {
 		return err
 	}
 	_, err := fmt.Fprintln(w)

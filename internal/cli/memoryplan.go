@@ -41,17 +41,17 @@ func MemoryPlan(w io.Writer, s Style, path string, f *memplan.Facts, top int) er
 // A part is a table with its title.
 type part struct {
 	title string
-	table *Table
+	table *textTable
 }
 
 func (p part) write(w io.Writer, s Style) error {
 	if len(p.table.rows) == 0 {
 		return nil
 	}
-	if _, err := fmt.Fprintln(w, s.Bold(p.title)); err != nil {
+	if _, err := fmt.Fprintln(w, s.bold(p.title)); err != nil {
 		return err
 	}
-	return p.table.Write(w)
+	return p.table.write(w)
 }
 
 func ofBatch(f *memplan.Facts, batch int64) string {
@@ -68,43 +68,43 @@ func withWorkers(f *memplan.Facts) string {
 	return fmt.Sprintf(", %d workers", f.Workers)
 }
 
-func weightTable(f *memplan.Facts) *Table {
-	t := &Table{Indent: "  ", Right: "lrrr"}
+func weightTable(f *memplan.Facts) *textTable {
+	t := &textTable{indent: "  ", align: "lrrr"}
 	held := map[string]string{}
 	if f.Held != nil {
-		t.Add("weights", "tensors", "size", "runtime memory")
+		t.add("weights", "tensors", "size", "runtime memory")
 		for _, d := range f.Held.DTypes {
 			held[d.DType] = sizeOrNone(d.Bytes)
 		}
 	} else {
-		t.Add("weights", "tensors", "size")
+		t.add("weights", "tensors", "size")
 	}
 	for _, d := range f.Weights.DTypes {
-		t.Add(d.DType, fmt.Sprint(d.Tensors), sizeOrNone(d.Bytes), held[d.DType])
+		t.add(d.DType, fmt.Sprint(d.Tensors), sizeOrNone(d.Bytes), held[d.DType])
 		delete(held, d.DType)
 	}
 	if f.Held == nil {
-		t.Add("total", fmt.Sprint(f.Weights.Tensors), sizeOrNone(f.Weights.Bytes))
+		t.add("total", fmt.Sprint(f.Weights.Tensors), sizeOrNone(f.Weights.Bytes))
 		return t
 	}
 	for _, d := range f.Held.DTypes { // types that only the run has
 		if bytes, left := held[d.DType]; left {
-			t.Add(d.DType, "", "", bytes)
+			t.add(d.DType, "", "", bytes)
 		}
 	}
-	t.Add("total", fmt.Sprint(f.Weights.Tensors), sizeOrNone(f.Weights.Bytes), sizeOrNone(f.Held.Bytes))
+	t.add("total", fmt.Sprint(f.Weights.Tensors), sizeOrNone(f.Weights.Bytes), sizeOrNone(f.Held.Bytes))
 	return t
 }
 
-func runTable(f *memplan.Facts) *Table {
-	t := &Table{Indent: "  ", Right: "rrrrrl"}
-	t.Add("batch", "weights", "inputs, outputs", "arena", "total", "")
+func runTable(f *memplan.Facts) *textTable {
+	t := &textTable{indent: "  ", align: "rrrrrl"}
+	t.add("batch", "weights", "inputs, outputs", "arena", "total", "")
 	for _, r := range f.Runs {
 		batch := fmt.Sprint(r.Batch)
 		if f.Fixed {
 			batch = "fixed"
 		}
-		t.Add(batch, size(f.Held.Bytes), size(r.PortBytes()), size(r.Arena), size(r.Total), notes(r))
+		t.add(batch, size(f.Held.Bytes), size(r.PortBytes()), size(r.Arena), size(r.Total), notes(r))
 	}
 	return t
 }
@@ -126,14 +126,14 @@ func notes(r *memplan.Run) string {
 }
 
 // budgetTable is the largest batch that fits, and the next one.
-func budgetTable(f *memplan.Facts, b *memplan.Budget) *Table {
-	t := &Table{Indent: "  ", Right: "rrl"}
+func budgetTable(f *memplan.Facts, b *memplan.Budget) *textTable {
+	t := &textTable{indent: "  ", align: "rrl"}
 	row := func(batch int64, total int64, result string) {
 		name := fmt.Sprintf("batch %d", batch)
 		if f.Fixed {
 			name = "fixed"
 		}
-		t.Add(name, humanize.Comma(total), result)
+		t.add(name, humanize.Comma(total), result)
 	}
 	const fits, exceeds = "bytes, within the budget", "bytes, above the budget"
 	if b.Batch == 0 {
@@ -151,8 +151,8 @@ func peakTitle(f *memplan.Facts, r *memplan.Run) string {
 	return fmt.Sprintf("live at the peak%s: %s of the arena at %s, step %d of %d", ofBatch(f, r.Batch), size(r.Peak), abridged(r.AtNode), r.AtStep+1, len(r.Steps))
 }
 
-func liveTable(r *memplan.Run, top int) *Table {
-	t := &Table{Indent: "  ", Right: "lrrll"}
+func liveTable(r *memplan.Run, top int) *textTable {
+	t := &textTable{indent: "  ", align: "lrrll"}
 	rest, others := int64(0), 0
 	for i, b := range r.Alive {
 		if i >= top {
@@ -164,10 +164,10 @@ func liveTable(r *memplan.Run, top int) *Table {
 		if b.Kind == "scratch" {
 			what, life = "scratch", abridged(b.From)
 		}
-		t.Add(what, size(b.Bytes), percent(fraction(b.Bytes, r.Peak)), b.Type, life)
+		t.add(what, size(b.Bytes), percent(fraction(b.Bytes, r.Peak)), b.Type, life)
 	}
 	if others > 0 {
-		t.Add(fmt.Sprintf("%d more", others), size(rest), percent(fraction(rest, r.Peak)))
+		t.add(fmt.Sprintf("%d more", others), size(rest), percent(fraction(rest, r.Peak)))
 	}
 	return t
 }
@@ -188,27 +188,27 @@ func fraction(part, whole int64) float64 {
 	return float64(part) / float64(whole)
 }
 
-func layoutTable(l *memplan.Layout) *Table {
-	t := &Table{Indent: "  ", Right: "lrrl"}
-	t.Add("layout-sensitive nodes", fmt.Sprint(l.Sensitive), "", fmt.Sprintf("of %d", l.Nodes))
+func layoutTable(l *memplan.Layout) *textTable {
+	t := &textTable{indent: "  ", align: "lrrl"}
+	t.add("layout-sensitive nodes", fmt.Sprint(l.Sensitive), "", fmt.Sprintf("of %d", l.Nodes))
 	for _, m := range []struct {
 		what  string
 		moves []memplan.Move
 	}{{"transposes to add", l.Added}, {"transposes to keep", l.Kept}, {"transposes to remove", l.Vanished}} {
-		t.Add(m.what, fmt.Sprint(len(m.moves)), moved(m.moves), largest(m.moves))
+		t.add(m.what, fmt.Sprint(len(m.moves)), moved(m.moves), largest(m.moves))
 	}
-	t.Add("im2col copies, NCHW", humanize.Comma(l.First.Runs), sizeOrNone(l.First.Bytes), "contiguous pieces and bytes")
-	t.Add("im2col copies, NHWC", humanize.Comma(l.Last.Runs), sizeOrNone(l.Last.Bytes), "")
+	t.add("im2col copies, NCHW", humanize.Comma(l.First.Runs), sizeOrNone(l.First.Bytes), "contiguous pieces and bytes")
+	t.add("im2col copies, NHWC", humanize.Comma(l.Last.Runs), sizeOrNone(l.Last.Bytes), "")
 	switch {
 	case l.Saved > 0:
-		t.Add("memory traffic", "", "-"+size(l.Saved), "")
+		t.add("memory traffic", "", "-"+size(l.Saved), "")
 	case l.Saved < 0:
-		t.Add("memory traffic", "", "+"+size(-l.Saved), "")
+		t.add("memory traffic", "", "+"+size(-l.Saved), "")
 	default:
-		t.Add("memory traffic", "", "–", "unchanged")
+		t.add("memory traffic", "", "–", "unchanged")
 	}
 	if l.Unknown > 0 {
-		t.Add("not counted", fmt.Sprint(l.Unknown), "", "values of data-dependent size")
+		t.add("not counted", fmt.Sprint(l.Unknown), "", "values of data-dependent size")
 	}
 	return t
 }
@@ -235,21 +235,21 @@ func largest(ms []memplan.Move) string {
 	return fmt.Sprintf("largest: %s, %s", abridged(most.Value), size(most.Bytes))
 }
 
-func measuredTable(s Style, f *memplan.Facts) *Table {
-	t := &Table{Indent: "  ", Right: "lrl"}
+func measuredTable(s Style, f *memplan.Facts) *textTable {
+	t := &textTable{indent: "  ", align: "lrl"}
 	m, r := f.Measured, f.Runs[len(f.Runs)-1]
 	same := func(got, want int64) string {
 		if got == want {
-			return s.Good("equal to the plan")
+			return s.good("equal to the plan")
 		}
-		return s.Bad(fmt.Sprintf("plan: %s", humanize.Comma(want)))
+		return s.bad(fmt.Sprintf("plan: %s", humanize.Comma(want)))
 	}
-	t.Add("arena", humanize.Comma(m.Arena), same(m.Arena, r.Arena))
-	t.Add("peak", humanize.Comma(m.Peak), same(m.Peak, r.Peak)+", at "+abridged(m.AtNode))
-	t.Add("written", humanize.Comma(m.Written), "of the arena; scratch may be used in part")
-	t.Add("weights", humanize.Comma(m.Weights), "after prepacking; plan: "+humanize.Comma(f.Held.Bytes))
+	t.add("arena", humanize.Comma(m.Arena), same(m.Arena, r.Arena))
+	t.add("peak", humanize.Comma(m.Peak), same(m.Peak, r.Peak)+", at "+abridged(m.AtNode))
+	t.add("written", humanize.Comma(m.Written), "of the arena; scratch may be used in part")
+	t.add("weights", humanize.Comma(m.Weights), "after prepacking; plan: "+humanize.Comma(f.Held.Bytes))
 	if m.Heap > 0 {
-		t.Add("heap", humanize.Comma(m.Heap), "outputs of nodes that the plan does not count")
+		t.add("heap", humanize.Comma(m.Heap), "outputs of nodes that the plan does not count")
 	}
 	return t
 }

@@ -39,11 +39,11 @@ func inStages(path string, p *partition.Plan) string {
 	return fmt.Sprintf("%s in %d stages, balanced by %s", path, len(p.Stages), p.By)
 }
 
-func stageTable(p *partition.Plan) *Table {
-	t := &Table{Indent: "  ", Right: "rrrrrll"}
-	t.Add("stage", "nodes", "weights", "peak", "transfer", "values", "first and last node")
+func stageTable(p *partition.Plan) *textTable {
+	t := &textTable{indent: "  ", align: "rrrrrll"}
+	t.add("stage", "nodes", "weights", "peak", "transfer", "values", "first and last node")
 	for i, s := range p.Stages {
-		t.Add(fmt.Sprint(i+1), fmt.Sprint(s.Nodes), sizeOrNone(s.Weights), sizeOrNone(s.Peak), sizeOrNone(s.Handed), crossing(s), abridged(s.First)+" → "+abridged(s.Last))
+		t.add(fmt.Sprint(i+1), fmt.Sprint(s.Nodes), sizeOrNone(s.Weights), sizeOrNone(s.Peak), sizeOrNone(s.Handed), crossing(s), abridged(s.First)+" → "+abridged(s.Last))
 	}
 	return t
 }
@@ -63,8 +63,8 @@ func crossing(s *partition.Stage) string {
 // smallShared is the size below which shared constants, such as shapes, are summed up.
 const smallShared = 1 << 10
 
-func sharedTable(p *partition.Plan) *Table {
-	t := &Table{Indent: "  ", Right: "lrl"}
+func sharedTable(p *partition.Plan) *textTable {
+	t := &textTable{indent: "  ", align: "lrl"}
 	small, bytes := 0, int64(0)
 	for _, s := range p.Shared {
 		if s.Bytes < smallShared {
@@ -75,23 +75,23 @@ func sharedTable(p *partition.Plan) *Table {
 		for _, k := range s.Stages {
 			in = append(in, fmt.Sprint(k))
 		}
-		t.Add(abridged(s.Name), size(s.Bytes), "stages "+And(in))
+		t.add(abridged(s.Name), size(s.Bytes), "stages "+And(in))
 	}
 	if small > 0 {
-		t.Add(fmt.Sprintf("below 1 KiB: %d", small), sizeOrNone(bytes))
+		t.add(fmt.Sprintf("below 1 KiB: %d", small), sizeOrNone(bytes))
 	}
 	return t
 }
 
-func parallelTable(p *partition.Plan, top int) *Table {
-	t := &Table{Indent: "  ", Right: "lllrl"}
+func parallelTable(p *partition.Plan, top int) *textTable {
+	t := &textTable{indent: "  ", align: "lllrl"}
 	if len(p.Parallel) == 0 || top == 0 {
 		return t
 	}
-	t.Add("weight", "", "cut", "per device", "")
+	t.add("weight", "", "cut", "per device", "")
 	for i, pair := range p.Parallel {
 		if i == top {
-			t.Add(fmt.Sprintf("%d more pairs", len(p.Parallel)-i))
+			t.add(fmt.Sprintf("%d more pairs", len(p.Parallel)-i))
 			break
 		}
 		for _, c := range pair.Columns {
@@ -102,18 +102,18 @@ func parallelTable(p *partition.Plan, top int) *Table {
 	return t
 }
 
-func (t *Table) cut(c partition.Cut, how, then string) {
+func (t *textTable) cut(c partition.Cut, how, then string) {
 	if !c.Even {
 		then = strings.TrimPrefix(then+"; not divisible by the number of devices", "; ")
 	}
-	t.Add(abridged(c.Weight), c.Type, fmt.Sprintf("%s, axis %d", how, c.Axis), size(c.PerDevice), then)
+	t.add(abridged(c.Weight), c.Type, fmt.Sprintf("%s, axis %d", how, c.Axis), size(c.PerDevice), then)
 }
 
 // Chain writes the files of the stages.
 func PartitionFiles(w io.Writer, s Style, path string, c *partition.Written) error {
 	folder := filepath.Dir(c.Manifest)
-	t := &Table{Indent: "  ", Right: "lrrll"}
-	t.Add("file", "size", "nodes", "inputs", "outputs")
+	t := &textTable{indent: "  ", align: "lrrll"}
+	t.add("file", "size", "nodes", "inputs", "outputs")
 	for i, m := range c.Chain.Stages {
 		bytes := int64(0)
 		for _, p := range m.Parts {
@@ -123,9 +123,9 @@ func PartitionFiles(w io.Writer, s Style, path string, c *partition.Written) err
 		for _, in := range m.Inputs {
 			given = append(given, in.Name)
 		}
-		t.Add(filepath.Join(folder, m.File), size(bytes), fmt.Sprint(c.Plan.Stages[i].Nodes), few(given), few(m.Outputs))
+		t.add(filepath.Join(folder, m.File), size(bytes), fmt.Sprint(c.Plan.Stages[i].Nodes), few(given), few(m.Outputs))
 	}
-	t.Add(s.Dim(c.Manifest))
+	t.add(s.dim(c.Manifest))
 	return part{inStages(path, c.Plan), t}.write(w, s)
 }
 

@@ -11,12 +11,12 @@ import (
 
 // Sensitivity writes the sensitivity of each weight to each method, the highest first.
 func Sensitivity(w io.Writer, s Style, model string, found *pass.Search) error {
-	t := &Table{Indent: "  ", Right: "llrr"}
-	t.Add("weight", "method", "size", report.MeasureName(found.Measure))
+	t := &textTable{indent: "  ", align: "llrr"}
+	t.add("weight", "method", "size", report.MeasureName(found.Measure))
 	for _, l := range found.Layers {
 		name := abridged(pass.Named(l.Tensors[0], l.Module))
 		for _, v := range l.Variants {
-			t.Add(name, v.Method, size(v.Bytes), report.SensitivityText(found.Measure, v.Sensitivity))
+			t.add(name, v.Method, size(v.Bytes), report.SensitivityText(found.Measure, v.Sensitivity))
 			name = ""
 		}
 	}

@@ -10,14 +10,14 @@ func (s Style) paint(code, text string) string {
 	return "\x1b[" + code + "m" + text + "\x1b[0m"
 }
 
-// Bold is for names.
-func (s Style) Bold(text string) string { return s.paint("1", text) }
+// bold is for names.
+func (s Style) bold(text string) string { return s.paint("1", text) }
 
-// Dim is for details.
-func (s Style) Dim(text string) string { return s.paint("2", text) }
+// dim is for details.
+func (s Style) dim(text string) string { return s.paint("2", text) }
 
-// Good is for gains and passed gates.
-func (s Style) Good(text string) string { return s.paint("32", text) }
+// good is for gains and passed gates.
+func (s Style) good(text string) string { return s.paint("32", text) }
 
-// Bad is for failures.
-func (s Style) Bad(text string) string { return s.paint("31", text) }
+// bad is for failures.
+func (s Style) bad(text string) string { return s.paint("31", text) }

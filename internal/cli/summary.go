@@ -19,39 +19,39 @@ import (
 // topReasons is the number of reasons in a summary; the report has all.
 const topReasons = 3
 
-// Summary writes the result of one model.
-func Summary(w io.Writer, s Style, res *job.Result) error {
+// writeSummary writes the result of one model.
+func writeSummary(w io.Writer, s Style, res *job.Result) error {
 	r := res.Report
-	if _, err := fmt.Fprintln(w, s.Bold(res.Input)+" → "+s.Bold(target(res))); err != nil {
+	if _, err := fmt.Fprintln(w, s.bold(res.Input)+" → "+s.bold(target(res))); err != nil {
 		return err
 	}
-	t := &Table{Indent: "  "}
+	t := &textTable{indent: "  "}
 	for _, c := range []struct {
 		name string
 		report.Change
 	}{{"file size", r.Totals.FileBytes}, {"runtime memory", r.Totals.RuntimeBytes}} {
-		t.Add(c.name, change(s, c.Change))
+		t.add(c.name, change(s, c.Change))
 	}
-	t.Add("coverage", coverage(r))
+	t.add("coverage", coverage(r))
 	for i, text := range reasons(r) {
-		t.Add(first(i, "skipped"), text)
+		t.add(first(i, "skipped"), text)
 	}
 	if v := r.Verification; v != nil {
-		t.Add("verification", comparison(s, v))
+		t.add("verification", comparison(s, v))
 		if caveat := v.Data.Caveat(); caveat != "" {
-			t.Add("", s.Dim(caveat))
+			t.add("", s.dim(caveat))
 		}
 		if v.Accuracy != nil {
-			t.Add("accuracy", v.Accuracy.Text())
+			t.add("accuracy", v.Accuracy.Text())
 		}
 	}
 	for i, g := range r.Gates {
-		t.Add(first(i, "gates"), gateText(s, g))
+		t.add(first(i, "gates"), gateText(s, g))
 	}
 	if len(res.Reports) > 0 {
-		t.Add("report", s.Dim(together(res.Reports)))
+		t.add("report", s.dim(together(res.Reports)))
 	}
-	return t.Write(w)
+	return t.write(w)
 }
 
 // first names a group of lines on its first one.
@@ -73,7 +73,7 @@ func target(res *job.Result) string {
 }
 
 func change(s Style, c report.Change) string {
-	return fmt.Sprintf("%s → %s", size(c.Before), size(c.After)) + "  " + s.Good(ratio(c))
+	return fmt.Sprintf("%s → %s", size(c.Before), size(c.After)) + "  " + s.good(ratio(c))
 }
 
 func ratio(c report.Change) string {
@@ -181,9 +181,9 @@ func gateText(s Style, g report.Gate) string {
 	if g.Open {
 		return text + "not evaluated: " + g.Reason
 	}
-	word := s.Good("passed")
+	word := s.good("passed")
 	if !g.Held {
-		word = s.Bad("failed")
+		word = s.bad("failed")
 	}
 	if g.Value == nil {
 		return text + word + ": " + g.Reason

@@ -7,25 +7,25 @@ import (
 	"unicode/utf8"
 )
 
-// A Table is lines of cells, aligned by columns. Cells may be colored.
-type Table struct {
-	Indent string
-	Right  string // a letter for each column, r for numbers: "lrrl"
+// A textTable is lines of cells, aligned by columns. Cells may be colored.
+type textTable struct {
+	indent string
+	align  string // a letter for each column, r for numbers: "lrrl"
 	rows   [][]string
 }
 
-// Add adds a line; missing cells are empty.
-func (t *Table) Add(cells ...string) { t.rows = append(t.rows, cells) }
+// add adds a line; missing cells are empty.
+func (t *textTable) add(cells ...string) { t.rows = append(t.rows, cells) }
 
-// Write writes the lines with two spaces between columns and none after the last.
-func (t *Table) Write(w io.Writer) error {
+// write writes the lines with two spaces between columns and none after the last.
+func (t *textTable) write(w io.Writer) error {
 	widths := t.widths()
 	var b strings.Builder
 	for _, row := range t.rows {
-		line := t.Indent
+		line := t.indent
 		for i, cell := range row {
 			gap := strings.Repeat(" ", widths[i]-width(cell))
-			if i < len(t.Right) && t.Right[i] == 'r' {
+			if i < len(t.align) && t.align[i] == 'r' {
 				line += gap + cell + "  "
 			} else {
 				line += cell + gap + "  "
@@ -37,7 +37,7 @@ func (t *Table) Write(w io.Writer) error {
 	return err
 }
 
-func (t *Table) widths() []int {
+func (t *textTable) widths() []int {
 	var ws []int
 	for _, row := range t.rows {
 		for i, cell := range row {

@@ -58,18 +58,18 @@ func trained(t *memplan.Training) string {
 }
 
 // stateTable has a column for the host if it stores any state.
-func stateTable(t *memplan.Training, size func(int64) string) *Table {
-	table := &Table{Indent: "  ", Right: "lrr"}
+func stateTable(t *memplan.Training, size func(int64) string) *textTable {
+	table := &textTable{indent: "  ", align: "lrr"}
 	total := t.States.Total()
 	row := func(name string, s memory.Share) {
 		cells := []string{name, size(s.Device)}
 		if total.Host > 0 {
 			cells = append(cells, size(s.Host))
 		}
-		table.Add(cells...)
+		table.add(cells...)
 	}
 	if total.Host > 0 {
-		table.Add("", "device", "host")
+		table.add("", "device", "host")
 	}
 	row("parameters", t.States.Parameters)
 	row("gradients", t.States.Gradients)
@@ -85,9 +85,9 @@ func checkpoints(t *memplan.Training, r *memplan.TrainRun) string {
 	return fmt.Sprintf(", activation checkpointing (%s, %d segments)", t.Checkpoint, r.Segments)
 }
 
-func stepTable(t *memplan.Training) *Table {
-	table := &Table{Indent: "  ", Right: "rrrrrl"}
-	table.Add("batch", "states", "activations", "with gradients", "total", "")
+func stepTable(t *memplan.Training) *textTable {
+	table := &textTable{indent: "  ", align: "rrrrrl"}
+	table.add("batch", "states", "activations", "with gradients", "total", "")
 	for _, r := range t.Runs {
 		batch := fmt.Sprint(r.Batch)
 		if t.Fixed {
@@ -97,21 +97,21 @@ func stepTable(t *memplan.Training) *Table {
 		if r.Unknown > 0 {
 			note = fmt.Sprintf("not counted: %d values of data-dependent size", r.Unknown)
 		}
-		table.Add(batch, mebibytes(t.States.Total().Device), mebibytes(r.Activations), mebibytes(r.Peak), mebibytes(r.Total), note)
+		table.add(batch, mebibytes(t.States.Total().Device), mebibytes(r.Activations), mebibytes(r.Peak), mebibytes(r.Total), note)
 	}
 	return table
 }
 
 // layerTable has the largest layers, in their order.
-func layerTable(r *memplan.TrainRun, top int) *Table {
-	t := &Table{Indent: "  ", Right: "llrrrr"}
+func layerTable(r *memplan.TrainRun, top int) *textTable {
+	t := &textTable{indent: "  ", align: "llrrrr"}
 	shown, rest := largestLayers(r.Layers, top)
 	if len(shown) == 0 {
 		return t
 	}
-	t.Add("layer", "", "output", "saved", "gradient", "difference")
+	t.add("layer", "", "output", "saved", "gradient", "difference")
 	row := func(name, op string, l memplan.Layer) {
-		t.Add(name, op, mebibytes(l.Output), mebibytes(l.Kept), mebibytes(l.Gradient), mebibytes(l.Difference))
+		t.add(name, op, mebibytes(l.Output), mebibytes(l.Kept), mebibytes(l.Gradient), mebibytes(l.Difference))
 	}
 	for _, l := range shown {
 		row(abridged(l.Node), l.Op, l)

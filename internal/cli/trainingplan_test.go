@@ -53,7 +53,7 @@ func TestLayersAreInTheirOrder(t *testing.T) {
 		r.Layers = append(r.Layers, memplan.Layer{Node: fmt.Sprint("n", i), Output: n << 20, Kept: n << 20, Difference: n << 20})
 	}
 	var b strings.Builder
-	if err := layerTable(r, 2).Write(&b); err != nil {
+	if err := layerTable(r, 2).write(&b); err != nil {
 		t.Fatal(err)
 	}
 	want := `  layer     output  saved  gradient  difference

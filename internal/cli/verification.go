@@ -35,59 +35,59 @@ func (v Verification) JSON(w io.Writer, _ Style) error {
 
 // Text writes the outputs, the layer with the largest drop in SQNR, the layers with the lowest SQNR and the gates.
 func (v Verification) Text(w io.Writer, s Style) error {
-	head := s.Bold(v.A)
+	head := s.bold(v.A)
 	if v.B != "" {
-		head += " → " + s.Bold(v.B)
+		head += " → " + s.bold(v.B)
 	}
 	if _, err := fmt.Fprintln(w, head); err != nil {
 		return err
 	}
-	t := &Table{Indent: "  "}
+	t := &textTable{indent: "  "}
 	if r := v.Result; r.Skipped != "" {
-		t.Add("not run", r.Skipped)
+		t.add("not run", r.Skipped)
 	} else {
 		v.ran(t, s)
 	}
 	for i, g := range v.Gates {
-		t.Add(first(i, "gates"), gateText(s, g))
+		t.add(first(i, "gates"), gateText(s, g))
 	}
-	if err := t.Write(w); err != nil {
+	if err := t.write(w); err != nil {
 		return err
 	}
 	return v.layers(w, s)
 }
 
-func (v Verification) ran(t *Table, s Style) {
+func (v Verification) ran(t *textTable, s Style) {
 	r := v.Result
-	t.Add("data", r.Data.Text()+"; run by "+r.Backend)
+	t.add("data", r.Data.Text()+"; run by "+r.Backend)
 	if caveat := r.Data.Caveat(); caveat != "" {
-		t.Add("", s.Dim(caveat))
+		t.add("", s.dim(caveat))
 	}
 	for i, o := range r.Outputs[:min(len(r.Outputs), maxOutputs)] {
-		t.Add(first(i, "outputs"), o.Name+": "+o.Text())
+		t.add(first(i, "outputs"), o.Name+": "+o.Text())
 	}
 	if rest := len(r.Outputs) - maxOutputs; rest > 0 {
-		t.Add("", fmt.Sprintf("and %d more, see --json", rest))
+		t.add("", fmt.Sprintf("and %d more, see --json", rest))
 	}
 	if v.B == "" && len(r.Outputs) > 0 {
-		t.Add("tolerance", beyond(s, r.Beyond))
+		t.add("tolerance", beyond(s, r.Beyond))
 	}
 	if r.Accuracy != nil {
-		t.Add("accuracy", r.Accuracy.Text())
+		t.add("accuracy", r.Accuracy.Text())
 	}
 	if b := r.Breaks; b != nil {
-		t.Add("largest drop", fmt.Sprintf("at %s (%s %s): %s", b.Value, b.Op, b.Node, b.Text()))
+		t.add("largest drop", fmt.Sprintf("at %s (%s %s): %s", b.Value, b.Op, b.Node, b.Text()))
 	}
 	if a := r.Activations; a != nil {
-		t.Add("peak activations", fmt.Sprintf("%s → %s", size(a.Before), size(a.After)))
+		t.add("peak activations", fmt.Sprintf("%s → %s", size(a.Before), size(a.After)))
 	}
 }
 
 func beyond(s Style, what string) string {
 	if what == "" {
-		return s.Good("met by all recorded outputs")
+		return s.good("met by all recorded outputs")
 	}
-	return s.Bad("exceeded") + ": " + what
+	return s.bad("exceeded") + ": " + what
 }
 
 // layers lists those with the lowest SQNR.
@@ -101,12 +101,12 @@ func (v Verification) layers(w io.Writer, s Style) error {
 	if _, err := fmt.Fprintf(w, "\n  the %d of %d layers with the lowest SQNR\n", n, len(v.Result.Layers)); err != nil {
 		return err
 	}
-	t := &Table{Indent: "  ", Right: "llrrr"}
-	t.Add(s.Dim("value"), s.Dim("operator"), s.Dim("SQNR"), s.Dim("cosine"), s.Dim("max abs error"))
+	t := &textTable{indent: "  ", align: "llrrr"}
+	t.add(s.dim("value"), s.dim("operator"), s.dim("SQNR"), s.dim("cosine"), s.dim("max abs error"))
 	for _, l := range ls[:n] {
-		t.Add(l.Value, l.Op, l.Errors.Text(), optional("%.6f", l.Errors.Cosine), optional("%.2g", l.Errors.Max))
+		t.add(l.Value, l.Op, l.Errors.Text(), optional("%.6f", l.Errors.Cosine), optional("%.2g", l.Errors.Max))
 	}
-	return t.Write(w)
+	return t.write(w)
 }
 
 func optional(format string, x *float64) string {
@@ -119,7 +119,7 @@ func optional(format string, x *float64) string {
 // comparison is a verification in a line of a summary.
 func comparison(s Style, r *verify.Result) string {
 	if r.Skipped != "" {
-		return s.Bad("not run") + ": " + r.Skipped
+		return s.bad("not run") + ": " + r.Skipped
 	}
 	data := "(" + r.Data.Text() + ")"
 	o := r.Worst()
