@@ -10,8 +10,8 @@ import (
 
 // ModuleTree writes the modules of a model with the number and size of their constants.
 func ModuleTree(w io.Writer, s Style, path string, f *inspect.Facts) error {
-	t := &Table{Indent: "  ", Right: "lrr"}
-	t.Add("module", "tensors", "size")
+	t := &textTable{indent: "  ", align: "lrr"}
+	t.add("module", "tensors", "size")
 	root := f.Modules()
 	addModules(t, root.Modules, 0)
 	rest := inspect.Module{Tensors: root.Tensors, Bytes: root.Bytes}
@@ -19,17 +19,17 @@ func ModuleTree(w io.Writer, s Style, path string, f *inspect.Facts) error {
 		rest.Tensors, rest.Bytes = rest.Tensors-m.Tensors, rest.Bytes-m.Bytes
 	}
 	if rest.Tensors > 0 {
-		t.Add("(no module)", fmt.Sprint(rest.Tensors), sizeOrNone(rest.Bytes))
+		t.add("(no module)", fmt.Sprint(rest.Tensors), sizeOrNone(rest.Bytes))
 	}
-	if _, err := fmt.Fprintln(w, s.Bold(path)); err != nil {
+	if _, err := fmt.Fprintln(w, s.bold(path)); err != nil {
 		return err
 	}
-	return t.Write(w)
+	return t.write(w)
 }
 
-func addModules(t *Table, modules []*inspect.Module, depth int) {
+func addModules(t *textTable, modules []*inspect.Module, depth int) {
 	for _, m := range modules {
-		t.Add(strings.Repeat("  ", depth)+m.Name, fmt.Sprint(m.Tensors), sizeOrNone(m.Bytes))
+		t.add(strings.Repeat("  ", depth)+m.Name, fmt.Sprint(m.Tensors), sizeOrNone(m.Bytes))
 		addModules(t, m.Modules, depth+1)
 	}
 }
