@@ -20,10 +20,14 @@ import (
 
 // quantizers returns the quantization steps to test, as command line options.
 func quantizers() []string {
-	list := []string{"dynamic-int8", "dynamic-int8 per-tensor", "weight-int8", "weight-int8 asymmetric", "float8", "weight-int4 algo=hqq", "weight-int4 search=span"}
+	list := []string{"dynamic-int8", "dynamic-int8 per-tensor", "weight-int8", "weight-int8 asymmetric", "float8", "weight-int4 algo=hqq", "weight-int4 search=minmax"}
 	for _, method := range []string{"weight-int8", "weight-int4", "weight-int2"} {
 		for _, block := range []int{16, 32, 64, 128, 256} {
-			list = append(list, fmt.Sprintf("%s block=%d symmetric", method, block), fmt.Sprintf("%s block=%d asymmetric", method, block))
+			other := "symmetric" // weight-int8 is symmetric by default
+			if method == "weight-int8" {
+				other = "asymmetric"
+			}
+			list = append(list, fmt.Sprintf("%s block=%d", method, block), fmt.Sprintf("%s block=%d %s", method, block, other))
 		}
 	}
 	return append(list, "weight-int4 per-channel", "weight-int2 per-channel symmetric", "weight-int4 weight-type=int4", "weight-int2 weight-type=int2")

@@ -23,7 +23,7 @@ func activations() []op.Op {
 	return ops
 }
 
-// grain is how many elements are worth handing to another worker.
+// grain is the minimum number of elements per task.
 const grain = 8 << 10
 
 func inPieces[T number](f func(dx, y, dy []T)) func(*op.Call) error {
@@ -77,7 +77,7 @@ func eachOf(f func(float64) float64) func(d, v, _ []float32) {
 	}
 }
 
-// relu passes the gradient where the output is positive, whatever the gradient is elsewhere.
+// relu passes the gradient where the output is positive, even if the gradient is NaN elsewhere.
 func relu[T number](dx, y, dy []T) {
 	for i := range dx {
 		if y[i] > 0 {
@@ -88,7 +88,7 @@ func relu[T number](dx, y, dy []T) {
 	}
 }
 
-// reluSingles is relu without branches, since signs of activations are not to be guessed. A number above zero is an
+// reluSingles is relu without branches, since signs of activations are mispredicted. A number above zero is an
 // integer above zero in its bits.
 func reluSingles(dx, y, dy []float32) {
 	y, dy = y[:len(dx)], dy[:len(dx)]

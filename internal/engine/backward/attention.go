@@ -8,16 +8,16 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// attentions are attention that keeps for each query the logarithm of the sum of exponentials of its scores, and the gradient,
-// which computes the scores again from it, block by block of queries (Dao et al., FlashAttention, 2022, arXiv:2205.14135,
+// attentions are attention that stores for each query the log-sum-exp of its scores, and the gradient,
+// which recomputes the scores from it, block by block of queries (Dao et al., FlashAttention, 2022, arXiv:2205.14135,
 // appendix B.2):
 //
 //	Y, L = AttentionKeep(Q, K, V, mask)                      Y = Softmax(scale·Q·Kᵀ + mask)·V
 //	dQ, dK, dV = AttentionGrad(Q, K, V, mask, Y, L, dY)
 //
-// Q, K, V and Y have their axes in the orders permQ, permK, permV and permY, the last one in its place; in these orders
-// the axes before the last two are the same in all. The mask, which may be absent, is broadcast to the scores. With
-// attribute zeros a query whose keys are all masked by -Inf gives zeros.
+// Q, K, V and Y have their axes permuted by permQ, permK, permV and permY, the last one unchanged; after that
+// the axes before the last two are the same in all. The optional mask is broadcast to the scores. With
+// attribute zeros a query whose keys are all masked by -Inf has the result zero.
 func attentions() []op.Op {
 	return []op.Op{
 		{Type: "AttentionKeep", Shape: attentionShape, Work: attentionWork(1), Run: byType(runKeep[float32], runKeep[float64])},
@@ -28,7 +28,7 @@ func attentions() []op.Op {
 // An attention is one node and its operands.
 type attention struct {
 	q, k, v, y    stack
-	mask          *stack // strides 0 where it repeats
+	mask          *stack // strides 0 in broadcast axes
 	queries, keys int
 	size, value   int
 	heads         int
@@ -47,18 +47,18 @@ func attentionOf(n *op.Node, in []*ir.Array) (*attention, error) {
 			return nil, err
 		}
 		if a.DType != in[0].DType {
-			return nil, fmt.Errorf("input %s is %s beside %s", name, a, in[0])
+			return nil, fmt.Errorf("input %s is %s, input Q is %s", name, a, in[0])
 		}
 		if *s, err = stackOf(n, name, a); err != nil {
 			return nil, err
 		}
 		if !slices.Equal(s.lead(), p.q.lead()) {
-			return nil, fmt.Errorf("input %s %s: its matrices are not stacked as those of Q, %v", name, a, p.q.lead())
+			return nil, fmt.Errorf("input %s %s: want the leading axes of Q, %v", name, a, p.q.lead())
 		}
 	}
 	p.queries, p.keys, p.size, p.value = p.q.rows(), p.k.rows(), p.q.cols(), p.v.cols()
 	if p.k.cols() != p.size || p.v.rows() != p.keys {
-		return nil, fmt.Errorf("inputs Q %v, K %v and V %v do not go together", p.q.shape, p.k.shape, p.v.shape)
+		return nil, fmt.Errorf("inputs Q %v, K %v and V %v do not match", p.q.shape, p.k.shape, p.v.shape)
 	}
 	p.heads = int(op.Product(p.q.lead()))
 	p.sums = p.q.shape[:len(p.q.shape)-1]
@@ -68,7 +68,7 @@ func attentionOf(n *op.Node, in []*ir.Array) (*attention, error) {
 	return p, p.masked(in)
 }
 
-// result finds how Y lies in memory.
+// result computes shape and strides of Y.
 func (p *attention) result(n *op.Node) error {
 	shape := append(slices.Clone(p.sums), int64(p.value))
 	if err := (ir.Spec{Shape: shape}).Valid(); err != nil {
@@ -83,7 +83,7 @@ func (p *attention) result(n *op.Node) error {
 		return nil
 	}
 	if !isOrder(perm, len(shape)) {
-		return fmt.Errorf("the axes of a result %v cannot be in the order %v", shape, perm)
+		return fmt.Errorf("the axes of a result %v cannot be permuted by %v", shape, perm)
 	}
 	p.out = inOrder(shape, perm)
 	strides := make([]int64, len(shape))

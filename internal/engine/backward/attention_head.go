@@ -7,8 +7,8 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// A block of queries is large enough that packing keys and values costs little beside the products, and its
-// scores stay in the cache unless there are very many keys.
+// A block of queries is large enough that packing keys and values costs little compared with the products, and its scores stay in the
+// cache unless there are very many keys.
 const (
 	fewQueries, manyQueries = 48, 240
 	cachedScores            = 1 << 16
@@ -20,25 +20,25 @@ func (p *attention) block() int {
 	return min(max(rows, fewQueries), manyQueries, max(p.queries, 1))
 }
 
-// apart reports whether heads are shared over workers; if they are too few, products of one head are. The results are the
-// same.
-func (p *attention) apart(workers int) bool { return p.heads >= workers }
+// parallelHeads reports whether workers compute different heads; if there are too few heads, they compute parts of the products of one
+// head. The results are bit-identical.
+func (p *attention) parallelHeads(workers int) bool { return p.heads >= workers }
 
-// attentionWork is for each head that is worked on so many blocks of scores, and room for products.
+// attentionWork is the scratch of each head in progress: blocks of scores, and buffers for products.
 func attentionWork(blocks int) func(*op.Node, []*ir.Array, int) int64 {
 	return func(n *op.Node, in []*ir.Array, workers int) int64 {
 		p, err := attentionOf(n, in)
 		if err != nil {
 			return 0
 		}
-		if slots := workers; p.apart(workers) {
+		if slots := workers; p.parallelHeads(workers) {
 			return int64(slots) * p.slot(in[0].DType, blocks, 1)
 		}
 		return p.slot(in[0].DType, blocks, workers)
 	}
 }
 
-// slot is the bytes for one head.
+// slot is the bytes per head.
 func (p *attention) slot(dt ir.DType, blocks, workers int) int64 {
 	return int64(blocks)*p.scoreBytes(dt) + p.productBytes(dt, workers)
 }
@@ -63,7 +63,7 @@ func (p *attention) productBytes(dt ir.DType, workers int) int64 {
 	return (most + 63) / 64 * 64
 }
 
-// A head is one matrix of each operand while it is worked on.
+// A head is one matrix of each operand in progress.
 type head[T number] struct {
 	*attention
 	index   int
@@ -73,7 +73,7 @@ type head[T number] struct {
 	product []byte
 }
 
-// alone is the pool of one worker.
+// single is the pool of one worker.
 type alone struct{}
 
 func (alone) Workers() int { return 1 }
@@ -84,7 +84,7 @@ func (alone) For(n int, f func(i int)) {
 	}
 }
 
-// each gives f every head of a call, with scratch of so many blocks.
+// each calls f for every head, with scratch of these blocks.
 func each[T number](c *op.Call, p *attention, blocks int, f func(h *head[T])) {
 	dt, scale := c.In[0].DType, T(c.Float("scale", 1))
 	one := func(i, slot int, pool gemm.Pool) {
@@ -98,7 +98,7 @@ func each[T number](c *op.Call, p *attention, blocks int, f func(h *head[T])) {
 		h.product = work
 		f(h)
 	}
-	if p.apart(c.Pool.Workers()) {
+	if p.parallelHeads(c.Pool.Workers()) {
 		c.Pool.Slots(p.heads, func(i, slot int) { one(i, slot, alone{}) })
 		return
 	}

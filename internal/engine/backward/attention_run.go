@@ -9,7 +9,7 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// runKeep makes for each block of queries the scores of all keys, and their softmax, in scratch.
+// runKeep computes scores and softmax of all keys in scratch, block by block of queries.
 func runKeep[T number](c *op.Call) error {
 	p, err := attentionOf(c.Node, c.In)
 	if err != nil || p.queries == 0 {
@@ -35,7 +35,7 @@ func runKeep[T number](c *op.Call) error {
 	return nil
 }
 
-// output is output i, nil where nobody reads it.
+// output is output i, nil if unused.
 func output(c *op.Call, i int) *ir.Array {
 	if i >= len(c.Out) {
 		return nil
@@ -68,7 +68,7 @@ func runGrad[T number](c *op.Call) error {
 			out := h.matrix(p.y, y, from)
 			for i := range rows {
 				d := T(dot(up.Data[i*up.Row:][:p.value], out.Data[i*out.Row:][:p.value]))
-				softmaxAgain(s[i*p.keys:][:p.keys], ds[i*p.keys:][:p.keys], sums[h.index*p.queries+from+i], d, h.scale)
+				recomputeSoftmax(s[i*p.keys:][:p.keys], ds[i*p.keys:][:p.keys], sums[h.index*p.queries+from+i], d, h.scale)
 			}
 			if dv != nil {
 				h.multiply(gemm.Rows(s, p.keys).T(), up, gemm.Shape{M: p.keys, N: p.value, K: rows}, h.matrix(p.v, dv, 0), from > 0)
@@ -90,7 +90,7 @@ func (h *head[T]) blocks(f func(from, rows int)) {
 	}
 }
 
-// matrix is the head's one of a stack, from a row on.
+// matrix returns the head's matrix of a stack, from a row on.
 func (h *head[T]) matrix(s stack, data []T, row int) gemm.Matrix[T] {
 	return gemm.Matrix[T]{Data: data[min(s.place(h.index)+row*s.row(), len(data)):], Row: s.row(), Col: 1}
 }
@@ -139,7 +139,7 @@ func multiplyDoubles(a, b gemm.Matrix[float64], s gemm.Shape, c gemm.Matrix[floa
 	}
 }
 
-// scaleAdd multiplies scores and adds a mask, whose elements lie step apart, 0 or 1.
+// scaleAdd multiplies scores and adds a mask, with stride step, 0 or 1.
 func scaleAdd[T number](row []T, scale T, mask []T, step int) {
 	if x, ok := any(row).([]float32); ok {
 		kernel.MulScalar(x, x, float32(scale))
@@ -160,8 +160,8 @@ func scaleAdd[T number](row []T, scale T, mask []T, step int) {
 	}
 }
 
-// softmaxKeep turns scores into weights and gives the logarithm of the sum of their exponentials. With zeros, a query for
-// which all keys are hidden has no weights, where a plain softmax has NaN.
+// softmaxKeep replaces scores by weights and returns their log-sum-exp. With zeros, the weights of a query whose keys are all
+// masked are zero, where a plain softmax is NaN.
 func softmaxKeep[T number](row []T, zeros bool) T {
 	top := T(math.Inf(-1))
 	x, single := any(row).([]float32)
@@ -174,7 +174,7 @@ func softmaxKeep[T number](row []T, zeros bool) T {
 	}
 	if zeros && math.IsInf(float64(top), -1) {
 		clear(row)
-		return T(math.Inf(1)) // exponentials of what is below it are zero
+		return T(math.Inf(1)) // exponentials of lower scores are zero
 	}
 	if single {
 		return T(softmaxSingles(x, float32(top)))
@@ -198,8 +198,8 @@ func softmaxSingles(x []float32, top float32) float64 {
 	return float64(top) + math.Log(sum)
 }
 
-// softmaxAgain turns scores into weights again, and the gradient of those into that of the products of queries and keys.
-func softmaxAgain[T number](s, ds []T, l, d, scale T) {
+// recomputeSoftmax replaces scores by weights, and the gradient of the weights by that of the scores.
+func recomputeSoftmax[T number](s, ds []T, l, d, scale T) {
 	if x, ok := any(s).([]float32); ok {
 		dx := any(ds).([]float32)
 		kernel.SubScalar(x, x, float32(l))

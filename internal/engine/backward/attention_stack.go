@@ -8,7 +8,7 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// A stack is an operand's matrices where they lie: the axes in their order, and the strides of those.
+// A stack is an operand's matrices in place: permuted axes and their strides.
 type stack struct{ shape, strides []int64 }
 
 func stackOf(n *op.Node, name string, a *ir.Array) (stack, error) {
@@ -21,12 +21,12 @@ func stackOf(n *op.Node, name string, a *ir.Array) (stack, error) {
 		return s, nil
 	}
 	if !isOrder(perm, rank) {
-		return s, fmt.Errorf("input %s %s: its axes cannot be in the order %v", name, a, perm)
+		return s, fmt.Errorf("input %s %s: its axes cannot be permuted by %v", name, a, perm)
 	}
 	return stack{inOrder(s.shape, perm), inOrder(s.strides, perm)}, nil
 }
 
-// isOrder reports whether perm is an order of axes with the last one in its place.
+// isOrder reports whether perm is a permutation of axes that keeps the last one.
 func isOrder(perm []int64, rank int) bool {
 	sorted := slices.Sorted(slices.Values(perm))
 	for i, p := range sorted {
@@ -51,10 +51,10 @@ func (s stack) cols() int { return int(s.shape[len(s.shape)-1]) }
 
 func (s stack) lead() []int64 { return s.shape[:len(s.shape)-2] }
 
-// row is the distance of rows.
+// row returns the stride of rows.
 func (s stack) row() int { return int(s.strides[len(s.shape)-2]) }
 
-// place is where matrix i of the stack begins.
+// place returns the offset of matrix i of the stack.
 func (s stack) place(i int) int {
 	at := 0
 	for axis := len(s.shape) - 3; axis >= 0; axis-- {

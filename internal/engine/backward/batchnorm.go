@@ -10,17 +10,17 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// batchNorms are BatchNormalization while it is trained, and its gradient:
+// batchNorms are BatchNormalization in training, and its gradient:
 //
 //	Y, mean, invstd, new_mean, new_var = BatchNormTrain(X, scale, B, mean, var)
 //	dX, dscale, dB = BatchNormGrad(X, scale, mean, invstd, dY)
 //
-// X is normalised by mean and variance of each channel over the batch, which mean and invstd = 1/√(variance+epsilon) tell
-// of. new_mean and new_var are the running statistics behind the step: old·momentum + this batch's·(1−momentum), of the
-// variance over the population, as BatchNormalization of opset 14 and later says; PyTorch divides by one less. mean
-// and var may be absent where those are not read.
+// X is normalized by mean and variance of each channel over the batch, with outputs mean and invstd = 1/√(variance+epsilon).
+// new_mean and new_var are the running statistics after the step: old·momentum + this batch's·(1−momentum), of the
+// variance over the population, as BatchNormalization of opset 14 and later specifies; PyTorch divides by n-1. mean
+// and var are optional if new_mean and new_var are unused.
 //
-// Where attribute frozen is set, the gradient is that of statistics that do not depend on X. X, Y, dX and dY may be Float16, with the
+// With attribute frozen the gradient is that of statistics that do not depend on X. X, Y, dX and dY may be Float16, with the
 // attributes of package half.
 func batchNorms() []op.Op {
 	return []op.Op{
@@ -35,7 +35,7 @@ func batchNorms() []op.Op {
 	}
 }
 
-// channelsOf checks that X has channels, and that the other inputs that are there have a number for each.
+// channelsOf checks that X has channels, and that the other given inputs have one element per channel.
 func channelsOf(in []*ir.Array, names ...string) (int64, error) {
 	if err := sameFloats(widened(in, 0), names...); err != nil {
 		return 0, err
@@ -45,7 +45,7 @@ func channelsOf(in []*ir.Array, names ...string) (int64, error) {
 	}
 	for i := range names[1:] {
 		if a := in[i+1]; len(a.Shape) != 1 || a.Shape[0] != in[0].Shape[1] {
-			return 0, fmt.Errorf("input %s is %s, want a number for each of %d channels", names[i+1], a, in[0].Shape[1])
+			return 0, fmt.Errorf("input %s is %s, want one element for each of %d channels", names[i+1], a, in[0].Shape[1])
 		}
 	}
 	return in[0].Shape[1], nil
@@ -53,7 +53,7 @@ func channelsOf(in []*ir.Array, names ...string) (int64, error) {
 
 func batchTrainShape(n *op.Node, in []*ir.Array) ([]ir.Spec, error) { return normalized(n, in, 3) }
 
-// normalized are the outputs of BatchNormTrain. The node's outputs from number running on are the running statistics.
+// normalized are the outputs of BatchNormTrain. The node's outputs from index running on are the running statistics.
 func normalized(n *op.Node, in []*ir.Array, running int) ([]ir.Spec, error) {
 	names := []string{"X", "scale", "B", "mean", "var"}
 	if !n.HasConsumer(running) && !n.HasConsumer(running+1) {
@@ -64,25 +64,25 @@ func normalized(n *op.Node, in []*ir.Array, running int) ([]ir.Spec, error) {
 		return nil, err
 	}
 	if in[0].Elems() == 0 {
-		return nil, fmt.Errorf("input X is %s, of which there are no statistics", in[0])
+		return nil, fmt.Errorf("input X is %s, which has no statistics", in[0])
 	}
 	each := ir.Spec{DType: in[1].DType, Shape: []int64{channels}}
 	y := ir.Spec{DType: each.DType, Shape: in[0].Shape}
 	return stored(n, []ir.Spec{y, each, each, each, each})
 }
 
-// batchTrainWork is a plane for each worker where X or Y is Float16.
+// batchTrainWork is the scratch of one plane per worker if X or Y is Float16.
 func batchTrainWork(n *op.Node, in []*ir.Array, workers int) int64 {
 	return planesOf(in[0]).work(workers, in[0].DType == ir.Float16 || isStored(n))
 }
 
 func batchTrain[T number](c *op.Call) error {
-	p, rooms := planesOf(c.In[0]), roomsOf[T](c, 1)
+	p, buffers := planesOf(c.In[0]), buffersOf[T](c, 1)
 	epsilon, momentum := float64(c.Float("epsilon", 1e-5)), float64(c.Float("momentum", 0.9))
 	scale, shift := ir.View[T](c.In[1]), ir.View[T](c.In[2])
 	c.Pool.Slots(p.channels, func(k, slot int) {
-		room := rooms.of(slot, 0)
-		mean, variance := moments(p, k, func(i int) []T { return get(p, c.In[0], i, k, room) })
+		buffer := buffers.of(slot, 0)
+		mean, variance := moments(p, k, func(i int) []T { return get(p, c.In[0], i, k, buffer) })
 		inv := 1 / math.Sqrt(variance+epsilon)
 		set[T](c, 1, k, mean)
 		set[T](c, 2, k, inv)
@@ -93,8 +93,8 @@ func batchTrain[T number](c *op.Call) error {
 		}
 		a := float64(scale[k]) * inv
 		for i := range p.instances {
-			x := get(p, c.In[0], i, k, room)
-			y := target(p, c.Out[0], i, k, room)
+			x := get(p, c.In[0], i, k, buffer)
+			y := target(p, c.Out[0], i, k, buffer)
 			affine(y, x, mean, a, float64(shift[k]))
 			put(c, p, i, k, y)
 		}
@@ -102,21 +102,21 @@ func batchTrain[T number](c *op.Call) error {
 	return nil
 }
 
-// set writes number k of output i if it is read.
+// set writes element k of output i if it is used.
 func set[T number](c *op.Call, i, k int, v float64) {
 	if a := op.Opt(c.Out, i); a != nil {
 		ir.View[T](a)[k] = T(v)
 	}
 }
 
-// follow writes number k of a running statistic, which is input in before and output out behind the step.
+// updateRunning writes element k of a running statistic, which is input in before and output out after the step.
 func follow[T number](c *op.Call, in, out, k int, now, momentum float64) {
 	if c.HasConsumer(out) {
 		set[T](c, out, k, float64(ir.View[T](c.In[in])[k])*momentum+now*(1-momentum))
 	}
 }
 
-// moments are mean and variance of channel c over all instances, which are joined in order (Chan, Golub and LeVeque,
+// channelStats returns mean and variance of channel c over all instances, which are combined in order (Chan, Golub and LeVeque,
 // "Updating Formulae and a Pairwise Algorithm for Computing Sample Variances", 1979).
 func moments[T number](p planes, c int, plane func(instance int) []T) (mean, variance float64) {
 	squares, size := 0.0, float64(p.size)
@@ -168,26 +168,26 @@ func batchGradShape(n *op.Node, in []*ir.Array) ([]ir.Spec, error) {
 	return stored(n, []ir.Spec{{DType: each.DType, Shape: in[0].Shape}, each, each})
 }
 
-// Elements of a channel are worked on in blocks that stay near the core.
+// The elements of a channel are processed in blocks that fit into the cache.
 const batchBlock = 4096
 
 func batchGradWork(n *op.Node, in []*ir.Array, workers int) int64 {
-	room := int64(workers) * batchBlock * in[1].DType.Bits() / 8
+	buffer := int64(workers) * batchBlock * in[1].DType.Bits() / 8
 	halves := in[0].DType == ir.Float16 || in[4].DType == ir.Float16 || isStored(n)
-	return room + planesOf(in[0]).work(2*workers, halves)
+	return buffer + planesOf(in[0]).work(2*workers, halves)
 }
 
-// batchGrad sums over each channel first: of dY, and of dY times what X is above the mean. Then
+// batchGrad sums over each channel first: of dY, and of dY times the centered X. Then
 //
 //	dX = scale·invstd·(dY − mean of dY − (X−mean)·invstd²·mean of dY·(X−mean)).
 func batchGrad[T number](c *op.Call) error {
-	p, rooms := planesOf(c.In[0]), roomsOf[T](c, 2)
+	p, buffers := planesOf(c.In[0]), buffersOf[T](c, 2)
 	c.Pool.Slots(p.channels, func(k, slot int) {
-		b := channelGrad[T]{c, p, k, rooms.rest[slot*batchBlock:][:batchBlock]}
+		b := channelGrad[T]{c, p, k, buffers.rest[slot*batchBlock:][:batchBlock]}
 		b.run(func(i int) (x, dy, dx []T) {
-			x, dy = get(p, c.In[0], i, k, rooms.of(slot, 0)), get(p, c.In[4], i, k, rooms.of(slot, 1))
+			x, dy = get(p, c.In[0], i, k, buffers.of(slot, 0)), get(p, c.In[4], i, k, buffers.of(slot, 1))
 			if c.Out[0] != nil {
-				dx = target(p, c.Out[0], i, k, rooms.of(slot, 1))
+				dx = target(p, c.Out[0], i, k, buffers.of(slot, 1))
 			}
 			return x, dy, dx
 		}, func(i int, dx []T) { put(c, p, i, k, dx) })
@@ -195,15 +195,15 @@ func batchGrad[T number](c *op.Call) error {
 	return nil
 }
 
-// A channelGrad makes the gradients of one channel.
+// A channelGrad computes the gradients of one channel.
 type channelGrad[T number] struct {
 	*op.Call
 	planes
-	k    int
-	room []T // for a block
+	k      int
+	buffer []T // for a block
 }
 
-// run asks for the channel in each instance, and for where to write its gradient, twice: for the sums, and to write.
+// run calls its functions for the channel of each instance and its gradient twice: for the sums, and to write.
 func (b channelGrad[T]) run(instance func(i int) (x, dy, dx []T), written func(i int, dx []T)) {
 	scale, center, s := float64(ir.View[T](b.In[1])[b.k]), float64(ir.View[T](b.In[2])[b.k]), float64(ir.View[T](b.In[3])[b.k])
 	sum, product := 0.0, 0.0
@@ -218,7 +218,7 @@ func (b channelGrad[T]) run(instance func(i int) (x, dy, dx []T), written func(i
 	if b.Out[0] == nil {
 		return
 	}
-	d := descent[T]{center: center, dy: scale * s, room: b.room}
+	d := descent[T]{center: center, dy: scale * s, buffer: b.buffer}
 	if n := float64(b.instances * b.size); !b.Bool("frozen", false) {
 		d.x, d.shift = -d.dy*s*s*product/n, -d.dy*sum/n
 	}
@@ -229,27 +229,27 @@ func (b channelGrad[T]) run(instance func(i int) (x, dy, dx []T), written func(i
 	}
 }
 
-// A descent makes gradients of one channel: dy·dY + x·(X−center) + shift.
+// A descent computes gradients of one channel: dy·dY + x·(X−center) + shift.
 type descent[T number] struct {
 	center, dy, x, shift float64
-	room                 []T
+	buffer               []T
 }
 
-// write may be given dY's memory for dX.
+// write supports dX in dY's memory.
 func (d descent[T]) write(dx, dy, x []T) {
 	for ; len(dx) > 0; dx, dy, x = dx[min(batchBlock, len(dx)):], dy[min(batchBlock, len(dy)):], x[min(batchBlock, len(x)):] {
 		n := min(batchBlock, len(dx))
-		d.block(dx[:n], dy[:n], x[:n], d.room[:n])
+		d.block(dx[:n], dy[:n], x[:n], d.buffer[:n])
 	}
 }
 
-func (d descent[T]) block(dx, dy, x, room []T) {
+func (d descent[T]) block(dx, dy, x, buffer []T) {
 	if to, ok := any(dx).([]float32); ok {
 		kernel.MulScalar(to, any(dy).([]float32), float32(d.dy))
 		if d.x == 0 && d.shift == 0 {
 			return
 		}
-		above := any(room).([]float32)
+		above := any(buffer).([]float32)
 		kernel.SubScalar(above, any(x).([]float32), float32(d.center))
 		kernel.ScaleShift(above, above, float32(d.x), float32(d.shift))
 		kernel.Add(to, to, above)

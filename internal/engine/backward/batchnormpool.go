@@ -16,8 +16,8 @@ import (
 //	Y, I, mean, invstd, new_mean, new_var = BatchNormPoolTrain(X, scale, B, mean, var)
 //	dX, dscale, dB = BatchNormPoolGrad(X, scale, mean, invstd, dY, I)
 //
-// with the attributes of both. What lies between the two is as large as X, and is made a channel of one instance at a time: of all
-// that a convolutional network holds at once, its first pool has the largest.
+// with the attributes of both. The value between the two is as large as X, and is computed one channel of one instance at a time: in
+// convolutional networks the input of the first pool is the largest value.
 func batchNormPools() []op.Op {
 	return []op.Op{
 		{
@@ -31,10 +31,10 @@ func batchNormPools() []op.Op {
 	}
 }
 
-// MostTaken is the most places that a kernel of these operators has: I is of bytes.
+// MostTaken is the maximum kernel size of these operators: I has bytes.
 const MostTaken = 1 << 8
 
-// pooledOf is X's type behind the pool, and the windows over X.
+// pooledOf returns the type of the pool's result, and the windows over X.
 func pooledOf(n *op.Node, x *ir.Array) (ir.Spec, conv.Windows, error) {
 	if err := images([]*ir.Array{{Kind: x.Kind, DType: ir.Float, Shape: x.Shape}}, "X"); err != nil {
 		return ir.Spec{}, conv.Windows{}, err
@@ -44,7 +44,7 @@ func pooledOf(n *op.Node, x *ir.Array) (ir.Spec, conv.Windows, error) {
 		return ir.Spec{}, w, err
 	}
 	if w.KernelSize() > MostTaken {
-		return ir.Spec{}, w, fmt.Errorf("attribute kernel_shape: %d places, want at most %d", w.KernelSize(), MostTaken)
+		return ir.Spec{}, w, fmt.Errorf("attribute kernel_shape: %d elements, want at most %d", w.KernelSize(), MostTaken)
 	}
 	y := ir.Spec{DType: x.DType, Shape: slices.Concat(x.Shape[:2], w.Lengths())}
 	return y, w, y.Valid()
@@ -85,23 +85,23 @@ func normPoolGradShape(n *op.Node, in []*ir.Array) ([]ir.Spec, error) {
 	return stored(n, []ir.Spec{{DType: each.DType, Shape: in[0].Shape}, each, each})
 }
 
-// Rooms of a worker, each for a channel of an instance.
+// Buffers of a worker, each for a channel of an instance.
 const (
-	roomX    = iota
-	roomY    // of the pool's output, or its gradient
-	roomWide // between normalization and pool
-	roomsEach
+	bufferX      = iota
+	bufferY    // of the pool's output, or its gradient
+	bufferWide // between normalization and pool
+	buffersEach
 )
 
 func normPoolWork(n *op.Node, in []*ir.Array, workers int) int64 {
 	p, size := planesOf(in[0]), in[1].DType.Bits()/8
-	return int64(workers) * size * int64(roomsEach*p.room()+batchBlock)
+	return int64(workers) * size * int64(buffersEach*p.stride()+batchBlock)
 }
 
-// normPoolRooms are those of each worker; elements of a block are left over.
-func normPoolRooms[T number](c *op.Call) rooms[T] {
-	r := rooms[T]{planes: planesOf(c.In[0]), each: roomsEach}
-	n := c.Pool.Workers() * roomsEach * r.room()
+// normPoolBuffers is the number of buffers per worker.
+func normPoolBuffers[T number](c *op.Call) buffers[T] {
+	r := buffers[T]{planes: planesOf(c.In[0]), each: buffersEach}
+	n := c.Pool.Workers() * buffersEach * r.stride()
 	words := kernel.Words[T](c.Work)
 	r.data, r.rest = words[:n], words[n:]
 	return r
@@ -112,21 +112,21 @@ func normPool[T number](c *op.Call) error {
 	if err != nil {
 		return err
 	}
-	p, q, rooms, pool := planesOf(c.In[0]), planesOf(&ir.Array{Shape: s.Shape}), normPoolRooms[T](c), conv.ArgmaxChannel[T, uint8](w)
+	p, q, buffers, pool := planesOf(c.In[0]), planesOf(&ir.Array{Shape: s.Shape}), normPoolBuffers[T](c), conv.ArgmaxChannel[T, uint8](w)
 	epsilon, momentum := float64(c.Float("epsilon", 1e-5)), float64(c.Float("momentum", 0.9))
 	scale, shift := ir.View[T](c.In[1]), ir.View[T](c.In[2])
 	c.Pool.Slots(p.channels, func(k, slot int) {
-		x := func(i int) []T { return get(p, c.In[0], i, k, rooms.of(slot, roomX)) }
+		x := func(i int) []T { return get(p, c.In[0], i, k, buffers.of(slot, bufferX)) }
 		mean, variance := moments(p, k, x)
 		inv := 1 / math.Sqrt(variance+epsilon)
 		set[T](c, 2, k, mean)
 		set[T](c, 3, k, inv)
 		follow[T](c, 3, 4, k, mean, momentum)
 		follow[T](c, 4, 5, k, variance, momentum)
-		a, wide := float64(scale[k])*inv, rooms.of(slot, roomWide)
+		a, wide := float64(scale[k])*inv, buffers.of(slot, bufferWide)
 		for i := range p.instances {
 			affine(wide, x(i), mean, a, float64(shift[k]))
-			y := rooms.of(slot, roomY)[:q.size]
+			y := buffers.of(slot, bufferY)[:q.size]
 			if c.Out[0] != nil {
 				y = target(q, c.Out[0], i, k, y)
 			}
@@ -143,20 +143,20 @@ func normPool[T number](c *op.Call) error {
 	return nil
 }
 
-// normPoolGrad makes the gradient between the two for the sums over each channel first, and again for dX.
+// normPoolGrad computes the gradient between the two for the sums over each channel first, and again for dX.
 func normPoolGrad[T number](c *op.Call) error {
 	_, w, err := pooledOf(c.Node, c.In[0])
 	if err != nil {
 		return err
 	}
-	p, q, rooms, pool := planesOf(c.In[0]), planesOf(c.In[4]), normPoolRooms[T](c), conv.MaxGradientChannel[T, uint8](w)
+	p, q, buffers, pool := planesOf(c.In[0]), planesOf(c.In[4]), normPoolBuffers[T](c), conv.MaxGradientChannel[T, uint8](w)
 	places := ir.View[uint8](c.In[5])
 	c.Pool.Slots(p.channels, func(k, slot int) {
-		b := channelGrad[T]{c, p, k, rooms.rest[slot*batchBlock:][:batchBlock]}
+		b := channelGrad[T]{c, p, k, buffers.rest[slot*batchBlock:][:batchBlock]}
 		b.run(func(i int) (x, dy, dx []T) {
-			dy = rooms.of(slot, roomWide)
-			pool(dy, get(q, c.In[4], i, k, rooms.of(slot, roomY)[:q.size]), of(q, places, i, k))
-			return get(p, c.In[0], i, k, rooms.of(slot, roomX)), dy, dy
+			dy = buffers.of(slot, bufferWide)
+			pool(dy, get(q, c.In[4], i, k, buffers.of(slot, bufferY)[:q.size]), of(q, places, i, k))
+			return get(p, c.In[0], i, k, buffers.of(slot, bufferX)), dy, dy
 		}, func(i int, dx []T) {
 			to := target(p, c.Out[0], i, k, dx)
 			copy(to, dx)

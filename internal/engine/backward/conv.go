@@ -15,8 +15,8 @@ import (
 //	dX, dW, dB = ConvGrad(X, W, dY)
 //	dX, dW, dB = ConvTransposeGrad(X, W, dY)
 //
-// with the attributes of Conv and ConvTranspose. Each output is computed only if it is read; dX comes first, and has dW's
-// memory until then. Where attribute accumulate is there, dX leaves dW alone, and where it is 1, dW and dB are added to what is there.
+// with the attributes of Conv and ConvTranspose. Each output is computed only if it is used; dX is first, and uses dW's
+// memory as scratch. With attribute accumulate dX does not use dW, and with the value 1 dW and dB are accumulated.
 func convolutions() []op.Op {
 	return []op.Op{
 		convolution("ConvGrad", false),
@@ -24,8 +24,8 @@ func convolutions() []op.Op {
 	}
 }
 
-// A convGradient finds the convolution that a node's gradients are about. A transposed one is the same convolution with X
-// and Y in each other's place.
+// A convGradient is the convolution of a node's gradients. A transposed one is the same convolution with X
+// and Y exchanged.
 type convGradient struct{ transposed bool }
 
 func convolution(typ string, transposed bool) op.Op {
@@ -60,7 +60,7 @@ func images(in []*ir.Array, names ...string) error {
 	return nil
 }
 
-// sameFloats checks that the first inputs are there, and of one type, Float or Double.
+// sameFloats checks that the first inputs are given, and of one type, Float or Double.
 func sameFloats(in []*ir.Array, names ...string) error {
 	for i, name := range names {
 		a, err := op.Arg(in, i, name)
@@ -120,15 +120,15 @@ func convGrad[T number](g convGradient, c *op.Call) error {
 		return err
 	}
 	x, w, dy := view[T](c.In[0]), ir.View[T](c.In[1]), ir.View[T](c.In[2])
-	add, room := c.Bool("accumulate", false), view[T](op.Opt(c.Out, 1))
+	add, buffer := c.Bool("accumulate", false), view[T](op.Opt(c.Out, 1))
 	if c.Has("accumulate") {
-		room = nil
+		buffer = nil
 	}
 	if dx := op.Opt(c.Out, 0); dx != nil {
 		if g.transposed {
 			conv.Convolve(geometry, c.Pool, c.Work, ir.View[T](dx), dy, w)
 		} else {
-			conv.InputGradient(geometry, c.Pool, c.Work, ir.View[T](dx), dy, w, room)
+			conv.InputGradient(geometry, c.Pool, c.Work, ir.View[T](dx), dy, w, buffer)
 		}
 	}
 	if dw := op.Opt(c.Out, 1); dw != nil {
@@ -144,7 +144,7 @@ func convGrad[T number](g convGradient, c *op.Call) error {
 	return nil
 }
 
-// channelSums adds up each channel of x over instances and places, and what was there if add is set: within a place's row first, then by instance.
+// channelSums adds up each channel of x over instances and places, and adds to the previous sums if add is set: within an instance first, then over instances.
 func channelSums[T number](p *op.Pool, sums, x []T, instances int, add bool) {
 	if len(sums) == 0 {
 		return

@@ -155,7 +155,7 @@ func TestFloatIsDoubleAtAnyNumberOfWorkers(t *testing.T) {
 	}
 }
 
-// compare holds Float beside Double: sums of many numbers of either sign are as exact as the largest of them.
+// compare compares Float with Double, with a tolerance of the largest summand.
 func compare(t *testing.T, what string, got, want *ir.Array) {
 	t.Helper()
 	if got.DType != ir.Float {
@@ -224,7 +224,7 @@ func (c trial) broken(r *rand.Rand) trial {
 	return c
 }
 
-// panics is what the node's panic says, empty if there is none. Outputs that would be large are not computed.
+// panics returns the message of the node's panic, empty if there is none. Large outputs are not computed.
 func (c trial) panics() (text string) {
 	defer func() {
 		if v := recover(); v != nil {

@@ -88,7 +88,7 @@ func tanhs(d, y, _ []float32) {
 	kernel.ScalarSub(d, 1, d)
 }
 
-// normal is the distribution function of the normal distribution, density its derivative.
+// normal is the cumulative normal distribution, density its derivative.
 func normal(x float64) float64 { return math.Erfc(-x/math.Sqrt2) / 2 }
 
 const perSqrt2Pi = 1 / (math.Sqrt2 * math.SqrtPi)

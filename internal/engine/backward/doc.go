@@ -1,6 +1,6 @@
-// Package backward holds the operators that compute gradients, and the forms of forward operators that keep what those need: the
-// domain "mcompress" of a training step's graph. Package grad's rules add them; the formulas are the operators'
-// derivatives. Float and Double are computed alike, Double for checks by finite differences.
+// Package backward holds the operators that compute gradients, and the forms of forward operators that store their inputs: domain
+// "mcompress" of a training step's graph. The rules of package grad add them. Float and Double are computed alike; Double is for tests
+// with finite differences.
 //
-// It must not know graphs, rules or what a gradient is used for.
+// It must not know graphs, rules or the use of gradients.
 package backward

@@ -13,8 +13,7 @@ import (
 //
 //	dX = GatherGrad(indices, dY)
 //
-// which has the shape of attribute shape and sums, in order of the indices, what was taken from each place
-// along attribute axis.
+// of the shape in attribute shape, sums the gathered elements of each index along attribute axis, in order of the indices.
 func gathers() []op.Op {
 	return []op.Op{{Type: "GatherGrad", Shape: gatherShape, Run: runGather}}
 }
@@ -76,14 +75,14 @@ func runGather(c *op.Call) error {
 	return nil
 }
 
-// A scatter adds rows of inner elements to places of an axis, outer times.
+// A scatter adds rows of inner elements at indices of an axis, outer times.
 type scatter struct {
 	indices            []int64
 	outer, size, inner int
 }
 
-// scatterPieces is how many parts of the axis are worked on at the same time: each has the indices gone through
-// by itself, so that no two workers write to the same place.
+// scatterPieces is the number of parts of the axis that run in parallel: each task iterates over all indices, so that no two
+// workers write to the same element.
 const scatterPieces = 16
 
 func scatterAdd[T number](c *op.Call, g scatter, add func(dst, x []T)) {

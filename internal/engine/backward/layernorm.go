@@ -13,7 +13,7 @@ import (
 //	dX, dScale, dBias = LayerNormGrad(X, dY, InvStdDev, Scale, Mean)
 //
 // over the axes from attribute axis on. With Z = (X-Mean)·InvStdDev and G = dY·Scale,
-// dX = InvStdDev·(G - mean(G) - Z·mean(G·Z)), where mean(G) is left out if there is no Mean; without Scale it is 1.
+// dX = InvStdDev·(G - mean(G) - Z·mean(G·Z)), without mean(G) if there is no Mean; without Scale it is 1.
 func layerNorms() []op.Op {
 	return []op.Op{{
 		Type: "LayerNormGrad", Shape: layerNormShape, Work: layerNormWork, InPlace: []int{1},
@@ -50,15 +50,15 @@ func layerNormShape(n *op.Node, in []*ir.Array) ([]ir.Spec, error) {
 		}
 	}
 	if n.NumOut() > 3 {
-		return nil, fmt.Errorf("%d outputs of 3 are wanted", n.NumOut())
+		return nil, fmt.Errorf("%d outputs, want at most 3", n.NumOut())
 	}
 	return []ir.Spec{x.Spec(), row, row}, nil
 }
 
-// layerNorm is the rows of one node. Sums over rows are made piece by piece first, and then in the order of pieces.
+// layerNorm is the rows of one node. Rows are summed per piece first, and pieces in order.
 type layerNorm struct{ rows, n, pieces int }
 
-const normPieces, normRows = 64, 16 // so many pieces at most, of so many rows at least
+const normPieces, normRows = 64, 16 // maximum number of pieces, minimum rows per piece
 
 func layerNormOf(n *op.Node, x *ir.Array) layerNorm {
 	axis, err := op.Axis(n.Int("axis", -1), len(x.Shape))
@@ -70,14 +70,14 @@ func layerNormOf(n *op.Node, x *ir.Array) layerNorm {
 	return l
 }
 
-// layerNormWork is the sums of each piece, and two rows of each worker.
+// layerNormWork is the scratch of the sums of each piece, and of two rows per worker.
 func layerNormWork(n *op.Node, in []*ir.Array, workers int) int64 {
 	l := layerNormOf(n, in[0])
 	return int64(2*(l.pieces+workers)*l.n) * in[0].DType.Bits() / 8
 }
 
-// A normRow makes a row of dX, and adds to those of dScale and dBias, nil where they are not wanted.
-// z and g are room for a row. Slices of scale may be nil.
+// A normRow computes a row of dX, and adds to those of dScale and dBias, nil if they are unused.
+// z and g are scratch of a row. Slices of scale may be nil.
 type normRow[T number] func(dx, dscale, dbias, x, dy, scale, z, g []T, mean, inv T, centered bool)
 
 func runLayerNorm[T number](row normRow[T]) func(*op.Call) error {
@@ -112,7 +112,7 @@ func runLayerNorm[T number](row normRow[T]) func(*op.Call) error {
 	}
 }
 
-// joinRows adds up every second row of sums.
+// joinRows adds every second row of sums.
 func joinRows[T number](p *op.Pool, dst, sums []T, l layerNorm) {
 	p.Rows(l.n, grain/l.pieces, func(from, to int) {
 		clear(dst[from:to])

@@ -8,10 +8,10 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// domain is that of all rows of this package.
+// domain is the domain of all operators of this package.
 const domain = "mcompress"
 
-// Ops are the rows of the table.
+// Ops returns the operators of this package.
 func Ops() []op.Op {
 	ops := slices.Concat(
 		activations(),
@@ -30,7 +30,7 @@ func Ops() []op.Op {
 	return ops
 }
 
-// A number is an element of what gradients are computed of.
+// A number is an element type of gradients.
 type number interface{ float32 | float64 }
 
 // byType runs the function for the type of input 0.
@@ -43,8 +43,7 @@ func byType(single, double func(*op.Call) error) func(*op.Call) error {
 	}
 }
 
-// alike checks that inputs 0 to k-1 are there and are Float or Double of one type and shape, and gives output
-// 0 that type.
+// alike checks that inputs 0 to k-1 are given and are Float or Double of one type and shape, which is that of output 0.
 func alike(k int) func(*op.Node, []*ir.Array) ([]ir.Spec, error) {
 	return func(_ *op.Node, in []*ir.Array) ([]ir.Spec, error) {
 		for i := range k {
@@ -63,7 +62,7 @@ func alike(k int) func(*op.Node, []*ir.Array) ([]ir.Spec, error) {
 	}
 }
 
-// floating checks that input i of a is Float or Double, of a size that can be.
+// floating checks that input i of a is Float or Double, of a valid size.
 func floating(a *ir.Array, i int) error {
 	if a.DType != ir.Float && a.DType != ir.Double {
 		return fmt.Errorf("input %d is %s, want float or double", i, a)
@@ -71,7 +70,7 @@ func floating(a *ir.Array, i int) error {
 	return a.Spec().Valid()
 }
 
-// view are the elements of an input or output that may be absent.
+// view returns the elements of an optional input or output.
 func view[T number](a *ir.Array) []T {
 	if a == nil {
 		return nil
@@ -79,13 +78,13 @@ func view[T number](a *ir.Array) []T {
 	return ir.View[T](a)
 }
 
-// isLike checks that input i of a has the element type of x and, unless negative, so many elements.
+// isLike checks that input i of a has the element type of x and, unless negative, this number of elements.
 func isLike(x, a *ir.Array, i int, elems int64) error {
 	if err := a.Spec().Valid(); err != nil {
 		return fmt.Errorf("input %d: %w", i, err)
 	}
 	if a.DType != x.DType || elems >= 0 && a.Elems() != elems {
-		return fmt.Errorf("input %d is %s beside %s", i, a, x)
+		return fmt.Errorf("input %d is %s, not as %s", i, a, x)
 	}
 	return nil
 }

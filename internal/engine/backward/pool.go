@@ -15,8 +15,8 @@ import (
 //	dX = MaxPoolGrad(dY, I)
 //	dX = AveragePoolGrad(dY)
 //
-// with the attributes of MaxPool and AveragePool. I holds for each element of Y which place of the kernel was the
-// largest, in the smallest type that has as many numbers. Attribute shape of the gradients is X's.
+// with the attributes of MaxPool and AveragePool. I holds for each element of Y the index of the maximum within its window,
+// in the smallest sufficient type. Attribute shape of the gradients is X's.
 func pools() []op.Op {
 	return []op.Op{
 		{Type: "MaxPoolKeep", Shape: keepShape, Run: byType(maxPoolKeep[float32], maxPoolKeep[float64])},
@@ -25,7 +25,7 @@ func pools() []op.Op {
 	}
 }
 
-// PlaceType is the type of the places of MaxPoolKeep in windows of so many elements.
+// PlaceType returns the type of the indices of MaxPoolKeep in windows of this number of elements.
 func PlaceType(taken int) ir.DType {
 	switch {
 	case taken <= 1<<8:
@@ -55,7 +55,7 @@ func maxPoolKeep[T number](c *op.Call) error {
 		return err
 	}
 	y := c.Out[0]
-	if y == nil { // the places alone are read
+	if y == nil { // only the indices are used
 		y = ir.NewArray(c.In[0].DType, c.Out[1].Shape...)
 	}
 	switch PlaceType(w.KernelSize()) {
@@ -87,7 +87,7 @@ func inputShape(n *op.Node, in []*ir.Array) ([]int64, conv.Windows, error) {
 		return nil, conv.Windows{}, fmt.Errorf("attribute shape: %w", err)
 	}
 	if len(shape) != len(dy) || !slices.Equal(shape[:2], dy[:2]) {
-		return nil, conv.Windows{}, fmt.Errorf("attribute shape is %v, which dY, %s, does not belong to", shape, in[0])
+		return nil, conv.Windows{}, fmt.Errorf("attribute shape is %v, which does not match dY, %s", shape, in[0])
 	}
 	w, err := conv.WindowsOf(n, shape[2:])
 	if err != nil {
@@ -122,7 +122,7 @@ func maxGradShape(n *op.Node, in []*ir.Array) ([]ir.Spec, error) {
 	return []ir.Spec{{DType: in[0].DType, Shape: shape}}, nil
 }
 
-// windows are those over an input of attribute shape; of how many images does not matter.
+// windows are those over an input of attribute shape; for any batch size.
 func windows(c *op.Call) (conv.Windows, error) { return conv.WindowsOf(c.Node, c.Ints("shape")[2:]) }
 
 func maxPoolGrad[T number](c *op.Call) error {

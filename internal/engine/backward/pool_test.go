@@ -58,7 +58,7 @@ func checkKeep(t *testing.T, attrs []*ir.Attr, x *ir.Array) {
 	}
 }
 
-// maxPool are MaxPool's outputs. It computes Y in another way where nobody reads Indices.
+// maxPool returns MaxPool's outputs. Y has another kernel if Indices is unused.
 func maxPool(t *testing.T, attrs []*ir.Attr, x *ir.Array) (y, indices *ir.Array) {
 	t.Helper()
 	i := slices.IndexFunc(conv.Ops(), func(o op.Op) bool { return o.Type == "MaxPool" })
@@ -92,8 +92,8 @@ func TestBatchNormPoolIsBoth(t *testing.T) {
 			}
 		}
 		dy := gaussian(6, pool[0].Shape...)
-		apart := trial{"MaxPoolGrad", append(slices.Clone(attrs), ir.IntsAttr("shape", x.Shape...)), []*ir.Array{dy, pool[1]}, 1}.must(t, 2)
-		want := trial{"BatchNormGrad", nil, []*ir.Array{x, scale, norm[1], norm[2], apart[0]}, 3}.must(t, 2)
+		separate := trial{"MaxPoolGrad", append(slices.Clone(attrs), ir.IntsAttr("shape", x.Shape...)), []*ir.Array{dy, pool[1]}, 1}.must(t, 2)
+		want := trial{"BatchNormGrad", nil, []*ir.Array{x, scale, norm[1], norm[2], separate[0]}, 3}.must(t, 2)
 		got := trial{"BatchNormPoolGrad", attrs, []*ir.Array{x, scale, norm[1], norm[2], dy, pool[1]}, 3}.must(t, 2)
 		for i := range want {
 			if !bytes.Equal(got[i].Data, want[i].Data) {

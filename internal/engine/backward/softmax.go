@@ -28,10 +28,10 @@ func alongShape(n *op.Node, in []*ir.Array) ([]ir.Spec, error) {
 	return specs, err
 }
 
-// A lane is n elements of an axis, step apart.
+// A lane is n elements of an axis with stride step.
 type lane struct{ at, n, step int }
 
-// along works on each lane by itself; row, where there is one, takes those whose elements are neighbours.
+// along processes each lane; row, if not nil, those with contiguous elements.
 func along[T number](row func(dx, y, dy []T), each func(l lane, dx, y, dy []T)) func(*op.Call) error {
 	return func(c *op.Call) error {
 		y, dy, dx := ir.View[T](c.In[0]), ir.View[T](c.In[1]), ir.View[T](c.Out[0])

@@ -43,11 +43,11 @@ func storeHalf(c *op.Call) error {
 		largest, narrow = maxBFloat16, kernel.BF16FromF32
 	}
 	c.Pool.Rows(len(x), piece, func(from, to int) {
-		var room [updateBlock]float32
-		for at := from; at < to; at += len(room) {
-			n := min(len(room), to-at)
-			kernel.Clip(room[:n], x[at:at+n], -largest, largest)
-			narrow(y[at:at+n], room[:n])
+		var buffer [updateBlock]float32
+		for at := from; at < to; at += len(buffer) {
+			n := min(len(buffer), to-at)
+			kernel.Clip(buffer[:n], x[at:at+n], -largest, largest)
+			narrow(y[at:at+n], buffer[:n])
 		}
 	})
 	return nil

@@ -110,10 +110,10 @@ func (u update) step(c *op.Call, h hyper) float64 {
 	w, g := ir.View[float32](c.In[0]), ir.View[float32](c.In[1])
 	rule, states, keep := u.rule(c.Node, h), u.states(c), c.Bool("keep_zeros", false)
 	return sumPieces(c.Pool, len(w), partial(c, len(w)), func(from, to int) float64 {
-		var room [4][updateBlock]float32
+		var buffer [4][updateBlock]float32
 		for at := from; at < to; at += updateBlock {
 			n := min(to-at, updateBlock)
-			b := batch{w: w[at : at+n], g: room[0][:n], spare: room[1][:n], states: [2][]float32{room[2][:n], room[3][:n]}}
+			b := batch{w: w[at : at+n], g: buffer[0][:n], spare: buffer[1][:n], states: [2][]float32{buffer[2][:n], buffer[3][:n]}}
 			kernel.MulScalar(b.g, g[at:at+n], float32(h.factor))
 			states.load(at, &b.states)
 			if keep {

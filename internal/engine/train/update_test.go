@@ -83,15 +83,15 @@ func TestKeepZeros(t *testing.T) {
 
 func statesOf(typ string, in []*ir.Array) [2][]float32 {
 	n := int(in[0].Elems())
-	room := [2][]float32{make([]float32, n), make([]float32, n)}
+	buffer := [2][]float32{make([]float32, n), make([]float32, n)}
 	var k stateStore = quantizedMoments{books: [2]*codebook{signedBook(), unsignedBook()}, values: [2][]byte{in[2].Data, in[3].Data}}
 	if typ == "Adam8Update" {
 		k = quantizedMoments{k.(quantizedMoments).values, [2][]float32{ir.View[float32](in[4]), ir.View[float32](in[5])}, k.(quantizedMoments).books}
 	} else if k = (plain{ir.View[float32](in[2])}); typ == "AdamUpdate" {
 		k = plain{ir.View[float32](in[2]), ir.View[float32](in[3])}
 	}
-	k.load(0, &room)
-	return room
+	k.load(0, &buffer)
+	return buffer
 }
 
 // After an update no unit has a norm above the limit, and units with a smaller norm are unchanged.

@@ -1,4 +1,4 @@
-# Writes torch.json beside it: what PyTorch's optimisers, losses and clipping give on small tensors.
+# Writes torch.json into this folder: results of PyTorch's optimizers, losses and clipping on small tensors.
 # Run: python make.py (with torch installed).
 import json, os, torch
 import torch.nn.functional as F
