@@ -87,7 +87,7 @@ func normPoolGradShape(n *op.Node, in []*ir.Array) ([]ir.Spec, error) {
 
 // Buffers of a worker, each for a channel of an instance.
 const (
-	bufferX      = iota
+	bufferX    = iota
 	bufferY    // of the pool's output, or its gradient
 	bufferWide // between normalization and pool
 	buffersEach
