@@ -81,7 +81,7 @@ func teacherOf(c *pass.Context, s *settings) (*ir.Model, error) {
 func selected(c *pass.Context) map[string]bool {
 	names := map[string]bool{}
 	for v := range grad.Trainable(c.Model, nil) {
-		if c.Select.Excludes(v, pass.Readers(v)) == "" {
+		if !c.Select.Excludes(v, pass.Readers(v)) {
 			names[v.Name] = true
 		}
 	}

@@ -29,6 +29,9 @@ type Context struct {
 	// among the graph inputs.
 	KeepIR bool
 
+	// Searched says that a search chose which method each weight gets, and the steps select by that.
+	Searched bool
+
 	// Source is the model as it was before the first step; nil where nobody needs it.
 	Source *ir.Model
 	// Open opens another model, which stays open as long as the pipeline runs; nil where that cannot be.
@@ -55,22 +58,25 @@ type Unfit struct{ Tensor, Reason string }
 func (u *Unfit) Error() string { return fmt.Sprintf("tensor %q: %s", u.Tensor, u.Reason) }
 
 // Changed adds the row of a weight that is now stored in another way. The caller
-// sets Form, After and Restore, and Reason if there is more to say.
+// sets Form, After and Restore, and Notes if there is more to say.
 func (c *Context) Changed(v *ir.Value, before *ir.Tensor, readers []*ir.Node, r Row) {
 	r.Status = Changed
 	c.add(v, before, readers, r)
 }
 
-// Skip adds the row of a weight that was left alone.
-func (c *Context) Skip(v *ir.Value, readers []*ir.Node, reason string) {
+// Skip adds the row of a weight that was left alone. For a weight that is not selected the reason is the selection.
+func (c *Context) Skip(v *ir.Value, readers []*ir.Node, reason Reason) {
 	if c.seen[v] {
 		return
+	}
+	if r := c.Select.Reason(v, readers); !r.None() && IsWeight(v.Const) {
+		reason = r
 	}
 	c.add(v, v.Const, readers, Row{Status: Skipped, Reason: reason})
 }
 
 // Note adds a row about something that is no weight's fate, such as a raised opset.
-func (c *Context) Note(tensor, reason string) {
+func (c *Context) Note(tensor string, reason Reason) {
 	c.rows = append(c.rows, Row{Method: c.Method, Tensor: tensor, Status: Noted, Reason: reason})
 }
 
@@ -81,7 +87,7 @@ func (c *Context) add(v *ir.Value, before *ir.Tensor, readers []*ir.Node, r Row)
 		r.Consumers = Labels(readers)
 	}
 	r.Module = ModulePath(v, readers)
-	r.Counted = IsWeight(before) && !c.params[v] && (r.Status == Changed || c.Select.Excludes(v, readers) == "")
+	r.Counted = IsWeight(before) && !c.params[v] && (r.Status == Changed || !c.Select.Excludes(v, readers))
 	for i := c.first; i < len(c.rows); i++ {
 		if old := c.rows[i]; r.Status == Changed && old.Tensor == r.Tensor && old.Scope == r.Scope && old.leftAs(before) {
 			c.rows[i] = c.rows[i].then(r)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/pass"
+	"github.com/mcompress/mcompress/report"
 )
 
 // A method says what it does to each weight; whatever it does not speak of is in the
@@ -21,7 +22,7 @@ func Example() {
 			return func(c *pass.Context) error {
 				for _, v := range c.Weights() {
 					if v.Const.Elems() >= *least {
-						c.Changed(v, v.Const, pass.Readers(v), pass.Row{Form: pass.InPlace, Reason: "large"})
+						c.Changed(v, v.Const, pass.Readers(v), pass.Row{Form: pass.InPlace, Notes: pass.Notes(pass.Because("large"))})
 					}
 				}
 				return nil
@@ -40,9 +41,9 @@ func Example() {
 		log.Fatal(err)
 	}
 	for _, r := range rows {
-		fmt.Println(r.Tensor, r.Status, r.Reason)
+		fmt.Println(r.Tensor, r.Status, report.Why(r))
 	}
 	// Output:
 	// w changed large
-	// w1 skipped count does not take input 1 of MatMul
+	// w1 skipped not supported: weight of MatMul: input 1
 }

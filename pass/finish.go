@@ -28,7 +28,7 @@ func (c *Context) finish(was int64) {
 		for _, v := range m.Graph.Consts() {
 			m.Graph.RemoveInput(v)
 		}
-		c.Note("", fmt.Sprintf("IR version %d lists weights among the graph inputs; raised to %d, weights are no inputs any more", was, need))
+		c.Note("", Reason{Code: IRRaised, Detail: fmt.Sprintf("%d to %d", was, need)})
 	}
 	m.IRVersion = need
 }

@@ -2,6 +2,7 @@ package pass
 
 import (
 	"cmp"
+	"slices"
 
 	"github.com/mcompress/mcompress/ir"
 )
@@ -45,8 +46,9 @@ type Row struct {
 	Consumers  []string // "MatMul encoder.0.query", one for each node that reads it
 	Module     string   // path of the module that it is part of; empty if it is not known
 	Status     Status
-	Reason     string // why it was skipped, or what else is worth knowing
-	Form       Form   // how it is stored now
+	Reason     Reason   // why it was skipped, or what is noted
+	Notes      []Reason // what else is worth knowing of a change
+	Form       Form     // how it is stored now
 	Before     *ir.Tensor
 	After      []Part
 	SharedWith string // the tensor whose payload stands for this one too
@@ -70,11 +72,7 @@ func (r Row) leftAs(t *ir.Tensor) bool {
 func (r Row) then(next Row) Row {
 	next.Before, next.Counted = r.Before, r.Counted
 	next.SharedWith = cmp.Or(next.SharedWith, r.SharedWith)
-	if r.Reason != "" && next.Reason != "" {
-		next.Reason = r.Reason + "; " + next.Reason
-	} else {
-		next.Reason = cmp.Or(r.Reason, next.Reason)
-	}
+	next.Notes = slices.Concat(r.Notes, next.Notes)
 	first, second := r.Restore, next.Restore
 	next.Restore = nil
 	if first != nil && second != nil {

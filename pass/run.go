@@ -5,6 +5,7 @@ import (
 	"runtime/debug"
 
 	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/ir/operator"
 )
 
 // Run runs steps over c.Model in order, verifies the model before, between and after
@@ -62,6 +63,7 @@ func (b *Bug) Error() string {
 
 func (c *Context) step(s Options) (err error) {
 	c.Method, c.Select, c.seen, c.params = s.Method().Name, s.Selected(), map[*ir.Value]bool{}, map[*ir.Value]bool{}
+	c.Select.searched = c.Searched
 	c.first = len(c.rows)
 	before := c.constants()
 	readers := make([][]*ir.Node, len(before))
@@ -103,25 +105,38 @@ func (c *Context) constants() []*ir.Value {
 }
 
 // unsupported is the reason for the row of a constant that the method added none for.
-func (c *Context) unsupported(v *ir.Value, readers []*ir.Node) string {
-	if !v.Const.DType.IsFloat() && isQuantized(v) {
-		return fmt.Sprintf("already quantized to %s", v.Const.DType)
+func (c *Context) unsupported(v *ir.Value, readers []*ir.Node) Reason {
+	switch {
+	case !v.Const.DType.IsFloat() && isQuantized(v):
+		return Reason{Code: Already, Detail: v.Const.DType.String()}
+	case !v.Const.DType.IsFloat():
+		return Reason{Code: NoWeight, Detail: v.Const.DType.String()}
+	case c.Select.Excludes(v, readers):
+		return c.Select.Reason(v, readers)
 	}
-	if !v.Const.DType.IsFloat() {
-		return fmt.Sprintf("not a weight: %s", v.Const.DType)
-	}
-	if r := c.Select.Excludes(v, readers); r != "" {
-		return r
-	}
+	return UnsupportedUse(v)
+}
+
+// UnsupportedUse is why v, no consumer of which a method supports, is skipped.
+func UnsupportedUse(v *ir.Value) Reason {
 	if len(v.Uses()) == 0 {
-		return "no node reads it"
+		return Reason{Code: Unused}
 	}
 	for _, l := range Leaves(v) {
 		if l.Node != nil {
-			return fmt.Sprintf("%s does not take input %d of %s", c.Method, l.Index, l.Node.Op)
+			return UnsupportedInput(l.Node, l.Index)
 		}
 	}
-	return "only a graph output reads it"
+	return Reason{Code: GraphOutput}
+}
+
+// UnsupportedInput is why input i of n is skipped where a method does not support it.
+func UnsupportedInput(n *ir.Node, i int) Reason {
+	label := Labels([]*ir.Node{n})[0]
+	if operator.Of(n).Input(i).Role == operator.Bias {
+		return Reason{Code: Bias, Node: label}
+	}
+	return Reason{Code: Unsupported, Node: label, Detail: fmt.Sprintf("input %d", i)}
 }
 
 // order sorts g if a node stands before what it reads: checkers reject that, though

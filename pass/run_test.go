@@ -27,17 +27,18 @@ func TestEveryWeightGetsARow(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := map[string]string{}
+	got := map[string]pass.Reason{}
 	for _, r := range rows {
 		got[r.Tensor] = r.Reason
 		if r.Status != pass.Skipped || !r.Counted {
 			t.Errorf("%s: status %v, counted %v, want a counted skip", r.Tensor, r.Status, r.Counted)
 		}
 	}
-	want := map[string]string{"w": "nothing does not take input 1 of MatMul", "w1": "nothing does not take input 1 of MatMul", "unread": "no node reads it"}
+	product := pass.Reason{Code: pass.Unsupported, Node: "MatMul", Detail: "input 1"}
+	want := map[string]pass.Reason{"w": product, "w1": product, "unread": {Code: pass.Unused}}
 	for name, reason := range want {
 		if got[name] != reason {
-			t.Errorf("%s: reason %q, want %q", name, got[name], reason)
+			t.Errorf("%s: reason %v, want %v", name, got[name], reason)
 		}
 	}
 	if len(got) != len(want) {

@@ -16,6 +16,8 @@ type Selection struct {
 	Only    Globs `flag:"only" usage:"apply to tensors, nodes and modules that match these 'globs' only (op:MatMul for operators)"`
 	Skip    Globs `flag:"skip" usage:"skip tensors, nodes and modules that match these 'globs'"`
 	MinSize int64 `flag:"min-size" usage:"skip tensors with fewer 'elements'"`
+
+	searched bool // Only is the choice of a search
 }
 
 // Globs is a list of patterns; as a flag it may be given several times, or with commas.
@@ -57,18 +59,24 @@ func patterns(list string) []string {
 // Selected is s: option structs embed it.
 func (s Selection) Selected() Selection { return s }
 
-// Excludes gives the reason why v, read by the given nodes, is not selected, or "".
-func (s *Selection) Excludes(v *ir.Value, readers []*ir.Node) string {
-	if v.Const.Elems() < s.MinSize {
-		return fmt.Sprintf("smaller than --min-size %d", s.MinSize)
+// Excludes reports whether v, which the given nodes consume, is not selected. Skip records the reason.
+func (s *Selection) Excludes(v *ir.Value, consumers []*ir.Node) bool {
+	return !s.Reason(v, consumers).None()
+}
+
+// Reason is why v, which the given nodes consume, is not selected; none if it is.
+func (s *Selection) Reason(v *ir.Value, consumers []*ir.Node) Reason {
+	switch {
+	case v.Const.Elems() < s.MinSize:
+		return Reason{Code: Small, Detail: fmt.Sprint(s.MinSize)}
+	case len(s.Only) > 0 && !s.Only.match(v, consumers) && s.searched:
+		return Reason{Code: NotChosen}
+	case len(s.Only) > 0 && !s.Only.match(v, consumers):
+		return Reason{Code: NotSelected}
+	case s.Skip.match(v, consumers):
+		return Reason{Code: Deselected}
 	}
-	if len(s.Only) > 0 && !s.Only.match(v, readers) {
-		return "not selected by --only"
-	}
-	if s.Skip.match(v, readers) {
-		return "selected by --skip"
-	}
-	return ""
+	return Reason{}
 }
 
 // match reports whether g names the constant v, one of its consumers, or a module that it is part of.

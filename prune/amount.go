@@ -94,7 +94,7 @@ func checkAmount(a float64) error {
 func (f Fraction) of(v *ir.Value, consumers []*ir.Node) amount {
 	for i := len(f.Amounts) - 1; i >= 0; i-- {
 		one := pass.Selection{Only: pass.Globs{f.Amounts[i].glob}}
-		if one.Excludes(v, consumers) == "" {
+		if !one.Excludes(v, consumers) {
 			return f.Amounts[i].amount
 		}
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/pass"
+	"github.com/mcompress/mcompress/report"
 )
 
 // An axisUse is an operator's use of the elements of a weight, by coordinates,
@@ -214,8 +215,8 @@ func TestNMReasonCountsPrunedElements(t *testing.T) {
 		b := newBench(t)
 		w := b.weight("w", ir.Float, []int64{c.k, 1}, []float64{1, 2, 3, 4, 5, 6, 7, 8}[:c.k]...)
 		b.node("MatMul", []*ir.Value{nil, w})
-		if r := rowOf(t, b.run(nmMethod), "w"); r.Reason != c.want {
-			t.Errorf("got %q, want %q", r.Reason, c.want)
+		if r := rowOf(t, b.run(nmMethod), "w"); report.Why(r) != c.want {
+			t.Errorf("got %q, want %q", report.Why(r), c.want)
 		}
 		zeros := 0
 		for _, v := range b.values(w) {

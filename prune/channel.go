@@ -69,7 +69,7 @@ func (o Channel) Run(c *pass.Context) error {
 		remove(c, k)
 	}
 	for _, r := range plan.Skipped {
-		c.Skip(r.Value, pass.Readers(r.Value), r.Why)
+		c.Skip(r.Value, pass.Readers(r.Value), pass.Because(r.Why))
 	}
 	return nil
 }
@@ -82,8 +82,8 @@ func (o Channel) choose(c *pass.Context, g *coupling.Group, worth map[*ir.Value]
 	amount := amount(1)
 	for _, s := range g.Sources {
 		consumers := pass.Readers(s.Value)
-		if why := c.Select.Excludes(s.Value, consumers); why != "" {
-			return fmt.Sprintf("channels of %q, which is %s", s.Value.Name, why)
+		if c.Select.Excludes(s.Value, consumers) {
+			return fmt.Sprintf("channels of %q, which is not selected", s.Value.Name)
 		}
 		if worth[s.Value].trouble != "" {
 			return fmt.Sprintf("channels of %q: %s", s.Value.Name, worth[s.Value].trouble)
@@ -116,7 +116,7 @@ func (o Channel) stay(n, each int, a amount) int {
 func remove(c *pass.Context, k coupling.Kept) {
 	v, consumers := k.Value, pass.Readers(k.Value)
 	if !k.Pruned {
-		c.Skip(v, consumers, cmp.Or(k.Why, "none of the pruned channels"))
+		c.Skip(v, consumers, pass.Because(cmp.Or(k.Why, "none of the pruned channels")))
 		return
 	}
 	whole, before := v.Const, k.Before
@@ -127,9 +127,9 @@ func remove(c *pass.Context, k coupling.Kept) {
 		return
 	}
 	c.Changed(v, before, consumers, pass.Row{
-		Form:   pass.Smaller,
-		Reason: k.String(),
-		After:  []pass.Part{{Role: pass.Payload, Value: v, Tensor: after}},
+		Form:  pass.Smaller,
+		Notes: pass.Notes(pass.Because(k.String())),
+		After: []pass.Part{{Role: pass.Payload, Value: v, Tensor: after}},
 		Restore: func(parts []*ir.Tensor) *ir.Tensor {
 			return inShape(selectIndices(c.Method, parts[0], scatterBack(whole.Shape, k.Places)), before.Shape)
 		},

@@ -12,6 +12,7 @@ import (
 	"github.com/mcompress/mcompress/onnx"
 	"github.com/mcompress/mcompress/pass"
 	"github.com/mcompress/mcompress/prune"
+	"github.com/mcompress/mcompress/report"
 )
 
 // A drawing builds one small graph with random weights.
@@ -197,7 +198,7 @@ func TestChannelsAreFollowed(t *testing.T) {
 			m, rows, eval := changed(t, path, prune.Channel{}.Method())
 			for _, r := range rows {
 				if r.Status != pass.Changed && pass.IsWeight(r.Before) {
-					t.Errorf("%s stays: %s", r.Tensor, r.Reason)
+					t.Errorf("%s stays: %s", r.Tensor, report.Why(r))
 				}
 			}
 			source := masked(t, path, rows, eval, true)
@@ -249,8 +250,8 @@ func TestChannelsThatStaySayWhy(t *testing.T) {
 		v.Type = &ir.Type{Elem: ir.Float}
 		_, rows, _ := changed(t, d.save(t), prune.Channel{}.Method())
 		for _, r := range rows {
-			if r.Tensor == "a" && (r.Status != pass.Skipped || !strings.HasPrefix(r.Reason, c.reason)) {
-				t.Errorf("%v %q, want %q", r.Status, r.Reason, c.reason)
+			if r.Tensor == "a" && (r.Status != pass.Skipped || !strings.HasPrefix(report.Why(r), c.reason)) {
+				t.Errorf("%v %q, want %q", r.Status, report.Why(r), c.reason)
 			}
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/pass"
 	"github.com/mcompress/mcompress/prune"
+	"github.com/mcompress/mcompress/report"
 )
 
 // A method rewrites the model's weights as recipes; Eval, or the writer, computes them.
@@ -36,7 +37,7 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	fmt.Println(rows[0].Tensor, rows[0].Status, rows[0].Reason)
+	fmt.Println(rows[0].Tensor, rows[0].Status, report.Why(rows[0]))
 
 	pruned, err := eval.ReadAll(context.Background(), w.Const)
 	if err != nil {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/pass"
+	"github.com/mcompress/mcompress/report"
 )
 
 // smallestFall is the definition: sort all elements of all tensors by magnitude, stably, and
@@ -118,11 +119,11 @@ func TestAmountsByPatternLastMatchCounts(t *testing.T) {
 			t.Errorf("%s: got %v, want %v", names[i], got, want)
 		}
 	}
-	if r := rowOf(t, rows, "encoder.1.w"); r.Status != pass.Skipped || r.Reason != roundsToZero {
-		t.Errorf("amount 0: %v, %q", r.Status, r.Reason)
+	if r := rowOf(t, rows, "encoder.1.w"); r.Status != pass.Skipped || report.Why(r) != roundsToZero {
+		t.Errorf("amount 0: %v, %q", r.Status, report.Why(r))
 	}
-	if r := rowOf(t, rows, "head.w"); r.Status != pass.Changed || r.Reason != "1 of 4 elements pruned, the largest of them 1" {
-		t.Errorf("head: %v, %q", r.Status, r.Reason)
+	if r := rowOf(t, rows, "head.w"); r.Status != pass.Changed || report.Why(r) != "1 of 4 elements pruned, the largest of them 1" {
+		t.Errorf("head: %v, %q", r.Status, report.Why(r))
 	}
 }
 

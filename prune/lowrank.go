@@ -126,7 +126,7 @@ func (f *factorization) rewrite(c *pass.Context, a, b *ir.Tensor, reason string)
 	parts := []pass.Part{{Role: pass.Payload, Value: f.a, Tensor: f.a.Const}, {Role: pass.Payload, Value: f.b, Tensor: f.b.Const}}
 	c.Changed(v, f.w.before, f.w.consumers, pass.Row{
 		Form:    pass.Factors,
-		Reason:  reason,
+		Notes:   pass.Notes(pass.Because(reason)),
 		After:   parts,
 		Restore: func(parts []*ir.Tensor) *ir.Tensor { return f.product(c.Method, parts[0], parts[1]) },
 	})

@@ -10,6 +10,7 @@ import (
 
 	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/pass"
+	"github.com/mcompress/mcompress/report"
 )
 
 // decaying are values of a matrix whose singular values decrease as trained ones do.
@@ -71,7 +72,7 @@ func TestFactorsMissWhatWasDropped(t *testing.T) {
 			before := b.values(w)
 			row := rowOf(t, b.run(lowRankMethod, "rank", "5"), "w")
 			if row.Status != pass.Changed {
-				t.Fatal(row.Reason)
+				t.Fatal(report.Why(row))
 			}
 			restored := row.Restore([]*ir.Tensor{row.After[0].Tensor, row.After[1].Tensor})
 			after := decode(u.dt, read(t, b, restored))
@@ -130,8 +131,8 @@ func TestRankFollowsFromOptions(t *testing.T) {
 		b := newBench(t)
 		w := b.weight("w", ir.Float, []int64{40, 40}, values...)
 		b.g.AddOutput(b.node("MatMul", []*ir.Value{nil, w}))
-		if row := rowOf(t, b.run(lowRankMethod, c.options...), "w"); row.Status != pass.Changed || !strings.HasPrefix(row.Reason, c.rank) {
-			t.Errorf("%v: %v %s, want %s", c.options, row.Status, row.Reason, c.rank)
+		if row := rowOf(t, b.run(lowRankMethod, c.options...), "w"); row.Status != pass.Changed || !strings.HasPrefix(report.Why(row), c.rank) {
+			t.Errorf("%v: %v %s, want %s", c.options, row.Status, report.Why(row), c.rank)
 		}
 	}
 }
@@ -164,8 +165,8 @@ func TestReasonsOfWeightsThatAreNotFactored(t *testing.T) {
 	} {
 		b := newBench(t)
 		b.g.AddOutput(c.model(b))
-		if row := rowOf(t, b.run(lowRankMethod, c.options...), "w"); row.Status != pass.Skipped || row.Reason != c.reason {
-			t.Errorf("%v %q, want %q", row.Status, row.Reason, c.reason)
+		if row := rowOf(t, b.run(lowRankMethod, c.options...), "w"); row.Status != pass.Skipped || report.Why(row) != c.reason {
+			t.Errorf("%v %q, want %q", row.Status, report.Why(row), c.reason)
 		}
 	}
 }
@@ -176,8 +177,8 @@ func TestFactorsStay(t *testing.T) {
 		b, _ := factoredModel(t, u.op, u.left, u.dt, u.shape, u.attrs...)
 		first := b.run(lowRankMethod, "rank", "8")
 		for _, row := range b.run(lowRankMethod, "rank", "2")[len(first):] {
-			if row.Status != pass.Skipped || !strings.Contains(row.Reason, "already one of two factors of rank 8") {
-				t.Errorf("%s: %s: %v %s", u.name, row.Tensor, row.Status, row.Reason)
+			if row.Status != pass.Skipped || !strings.Contains(report.Why(row), "already one of two factors of rank 8") {
+				t.Errorf("%s: %s: %v %s", u.name, row.Tensor, row.Status, report.Why(row))
 			}
 		}
 	}

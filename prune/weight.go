@@ -33,7 +33,7 @@ func weights(c *pass.Context, embeddings bool) []*weight {
 			continue
 		}
 		if why := w.excluded(c, embeddings); why != "" {
-			c.Skip(v, w.consumers, why)
+			c.Skip(v, w.consumers, pass.Because(why))
 			continue
 		}
 		selected = append(selected, w)
@@ -66,8 +66,8 @@ func newWeight(used *pass.Weight) *weight {
 
 // excluded is the reason why w is not pruned, empty if there is none.
 func (w *weight) excluded(c *pass.Context, embeddings bool) string {
-	if why := c.Select.Excludes(w.v, w.consumers); why != "" {
-		return why
+	if c.Select.Excludes(w.v, w.consumers) {
+		return "not selected"
 	}
 	switch {
 	case w.before.Elems() == 0:
@@ -112,15 +112,7 @@ func skipOthers(c *pass.Context, found map[*ir.Value]*weight) {
 func skipOther(c *pass.Context, n *ir.Node, i int) {
 	v := n.Input(i)
 	consumers := pass.Readers(v)
-	why := c.Select.Excludes(v, consumers)
-	switch {
-	case why != "":
-	case operator.Of(n).Input(i).Role == operator.Bias:
-		why = fmt.Sprintf("bias of %s", n.Op)
-	default:
-		why = fmt.Sprintf("not a weight of %s", n.Op)
-	}
-	c.Skip(v, consumers, why)
+	c.Skip(v, consumers, pass.UnsupportedInput(n, i))
 }
 
 // common is the value of f for every layout of w, or the reason why there is none.
@@ -151,11 +143,11 @@ func (w *weight) swap(c *pass.Context, reason string, r *ir.Recipe) {
 	w.v.SetConst(after)
 	c.Changed(w.v, w.before, w.consumers, pass.Row{
 		Form:    pass.InPlace,
-		Reason:  reason,
+		Notes:   pass.Notes(pass.Because(reason)),
 		After:   []pass.Part{{Role: pass.Payload, Value: w.v, Tensor: after}},
 		Restore: func(parts []*ir.Tensor) *ir.Tensor { return parts[0] },
 	})
 }
 
 // skip adds the row of a weight that is not changed after all.
-func (w *weight) skip(c *pass.Context, reason string) { c.Skip(w.v, w.consumers, reason) }
+func (w *weight) skip(c *pass.Context, reason string) { c.Skip(w.v, w.consumers, pass.Because(reason)) }

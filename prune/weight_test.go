@@ -11,6 +11,7 @@ import (
 
 	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/pass"
+	"github.com/mcompress/mcompress/report"
 )
 
 func TestWhatIsLeftAloneHasItsReason(t *testing.T) {
@@ -37,24 +38,24 @@ func TestWhatIsLeftAloneHasItsReason(t *testing.T) {
 	rows := b.run(l1Method, "skip", "skip*")
 	for name, want := range map[string]string{
 		"taken":     "2 of 4 elements pruned, the largest of them 2",
-		"bias":      "bias of Gemm",
+		"bias":      "bias of Gemm, kept in float",
 		"table":     "embedding: pruned with --embeddings",
 		"tied":      "also the embedding of Gather(t2): pruned with --embeddings",
-		"lookup":    "not a weight of Gather",
-		"skipped":   "selected by --skip",
+		"lookup":    "not supported: weight of Gather: input 0",
+		"skipped":   "excluded by --skip",
 		"none":      "no elements",
-		"unread":    "no node reads it",
-		"quantized": "already quantized to int8",
-		"integers":  "already quantized to int8",
+		"unread":    "not used by any node",
+		"quantized": "already quantized: int8",
+		"integers":  "already quantized: int8",
 		"sparse":    "stored sparse: a pruned copy would be dense and larger",
 	} {
 		r := rowOf(t, rows, name)
-		if r.Reason != want || (r.Status == pass.Changed) != (name == "taken") {
-			t.Errorf("%s: %v, %q, want %q", name, r.Status, r.Reason, want)
+		if report.Why(r) != want || (r.Status == pass.Changed) != (name == "taken") {
+			t.Errorf("%s: %v, %q, want %q", name, r.Status, report.Why(r), want)
 		}
 	}
-	if r := rowOf(t, rows, "added"); r.Status != pass.Skipped || r.Reason == "" {
-		t.Errorf("added: %v, %q", r.Status, r.Reason)
+	if r := rowOf(t, rows, "added"); r.Status != pass.Skipped || report.Why(r) == "" {
+		t.Errorf("added: %v, %q", r.Status, report.Why(r))
 	}
 	if r := rowOf(t, rows, "taken"); len(r.After) != 1 || r.After[0].Bytes() != r.Before.Bytes() || r.After[0].String() != "float[2,2]" {
 		t.Errorf("taken: %+v", r)
@@ -91,8 +92,8 @@ func TestSharedInTwoOrientations(t *testing.T) {
 		w := b.weight("w", ir.Float, []int64{3, 3}, 1, 2, 3, 4, 5, 6, 7, 8, 9)
 		b.node("MatMul", []*ir.Value{nil, w})
 		b.node("Gemm", []*ir.Value{nil, w}, ir.IntAttr("transB", 1))
-		if r := rowOf(t, b.run(m), "w"); r.Reason != "its consumers use its axes in different ways" {
-			t.Errorf("%s: %q", m.Name, r.Reason)
+		if r := rowOf(t, b.run(m), "w"); report.Why(r) != "its consumers use its axes in different ways" {
+			t.Errorf("%s: %q", m.Name, report.Why(r))
 		}
 		rows := b.run(l1Method)
 		if got := b.values(w); !slices.Equal(got, []float64{0, 0, 0, 0, 5, 6, 7, 8, 9}) || rows[len(rows)-1].Status != pass.Changed {
@@ -115,8 +116,8 @@ func TestAxesThatCannotBeKnown(t *testing.T) {
 		"v":     "the caller of its function sets transB of Gemm(t2)",
 		"short": "its reduction axis has 2 elements, 2:4 keeps them all",
 	} {
-		if r := rowOf(t, rows, name); r.Reason != want {
-			t.Errorf("%s: %q, want %q", name, r.Reason, want)
+		if r := rowOf(t, rows, name); report.Why(r) != want {
+			t.Errorf("%s: %q, want %q", name, report.Why(r), want)
 		}
 	}
 }
@@ -134,11 +135,11 @@ func TestNaNAndInfinitiesAreSkipped(t *testing.T) {
 				b.node("MatMul", []*ir.Value{nil, good})
 				before := bad.Const
 				rows := b.run(m, map[bool][]string{true: nil, false: {"amount", "1"}}[m == nmMethod]...)
-				if r := rowOf(t, rows, "bad"); r.Reason != notFinite || r.Status != pass.Skipped || bad.Const != before {
-					t.Errorf("%s of %s with %v: %v, %q", m.Name, dt, odd, r.Status, r.Reason)
+				if r := rowOf(t, rows, "bad"); report.Why(r) != notFinite || r.Status != pass.Skipped || bad.Const != before {
+					t.Errorf("%s of %s with %v: %v, %q", m.Name, dt, odd, r.Status, report.Why(r))
 				}
 				if r := rowOf(t, rows, "good"); r.Status != pass.Changed || zeros(b.values(good)) < 2 {
-					t.Errorf("%s of %s with %v: %v, %q", m.Name, dt, odd, r.Status, r.Reason)
+					t.Errorf("%s of %s with %v: %v, %q", m.Name, dt, odd, r.Status, report.Why(r))
 				}
 			}
 		}

@@ -131,7 +131,7 @@ func (r result) row(tensor string) string {
 func (r result) rows(tensor string) (all []string) {
 	for _, row := range r.Report.Ledger {
 		if row.Tensor == tensor {
-			all = append(all, strings.Join(strings.Fields(fmt.Sprint(row.Status, " ", row.Form, " ", row.Reason)), " "))
+			all = append(all, strings.Join(strings.Fields(fmt.Sprint(row.Status, " ", row.Form, " ", row.Why())), " "))
 		}
 	}
 	return all

@@ -128,7 +128,7 @@ func TestNotEqualizedHasReasons(t *testing.T) {
 		x := s.node("MatMul", []*ir.Value{s.input("x", 3, 6), s.uneven("a", 1, 6, 8)})
 		s.output("y", s.node("MatMul", []*ir.Value{between(s, x), s.uneven("b", 0, 8, 5)}), 3, 5)
 		res := equalized.apply(t, s.save(), filepath.Join(t.TempDir(), "out.onnx"))
-		if row := res.Report.Ledger[0]; row.Tensor != "a" || !strings.Contains(fmt.Sprint(row.Status, row.Reason), want) || changed(res) != 0 {
+		if row := res.Report.Ledger[0]; row.Tensor != "a" || !strings.Contains(fmt.Sprint(row.Status, row.Why()), want) || changed(res) != 0 {
 			t.Errorf("%+v, want %q", row, want)
 		}
 	}

@@ -110,7 +110,7 @@ func TestKeepFloat32(t *testing.T) {
 	r.kinds(map[string]ir.DType{"shares": ir.Float})
 	r.wants(map[string]string{"": "noted [Softmax] stay float32: selected by --keep-float32"})
 	r = s.apply(variant{Float16{}.Method(), []string{"compute=float16", "skip=w"}}, 50)
-	r.wants(map[string]string{"w": "skipped selected by --skip", "v": "changed float16"})
+	r.wants(map[string]string{"w": "skipped excluded by --skip", "v": "changed float16"})
 }
 
 // Positions, angles and masks are computed in float32 until they meet a float16 value; stand-ins for infinity do not overflow, so

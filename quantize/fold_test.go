@@ -217,8 +217,8 @@ func TestNotFoldedHasReasons(t *testing.T) {
 		s.output("y", y, shape...)
 		r := folded.apply(t, s.save(), filepath.Join(t.TempDir(), "out.onnx"))
 		for _, row := range r.Report.Ledger {
-			if row.Tensor == "scale" && (row.Status != pass.Skipped.String() || !strings.HasSuffix(row.Reason, want)) {
-				t.Errorf("%s: %q, want %q", name, row.Reason, want)
+			if row.Tensor == "scale" && (row.Status != pass.Skipped.String() || !strings.HasSuffix(row.Why(), want)) {
+				t.Errorf("%s: %q, want %q", name, row.Why(), want)
 			}
 		}
 	}

@@ -43,7 +43,7 @@ func TestTiedEmbeddingIsStoredOnce(t *testing.T) {
 
 func TestTiedEmbeddingStaysFloatWithoutItsLookup(t *testing.T) {
 	r := variant{DynamicInt8{}.Method(), nil}.apply(t, tied(t).save(), t.TempDir()+"/out.onnx")
-	if changed(r) != 0 || r.Report.Ledger[0].Reason != "Gather reads it too: the float weight would have to stay" {
+	if changed(r) != 0 || r.Report.Ledger[0].Why() != "Gather reads it too: the float weight would have to stay" {
 		t.Errorf("%+v", r.Report.Ledger)
 	}
 }
@@ -107,9 +107,9 @@ func TestReasonsArePrecise(t *testing.T) {
 	s.output("y", y, 3, 1)
 	s.apply(dyn, 20).wants(map[string]string{
 		"w":     "changed matmul-integer",
-		"bias":  "skipped it is the bias of Gemm",
+		"bias":  "skipped bias of Gemm, kept in float",
 		"a":     "skipped MatMul multiplies two constants",
-		"gain":  "skipped dynamic-int8 does not take input 1 of Mul",
+		"gain":  "skipped not supported: weight of Mul: input 1",
 		"small": "skipped it would grow",
 	})
 }
@@ -123,8 +123,8 @@ func TestSelection(t *testing.T) {
 	s.output("y", y, 3, 32)
 	for _, c := range []struct{ option, first, second, third string }{
 		{"only=op:MatMul", "changed", "skipped not selected by --only", "changed"},
-		{"skip=f*,*ird", "skipped selected by --skip", "changed", "skipped selected by --skip"},
-		{"min-size=3000", "changed", "changed", "skipped smaller than --min-size 3000"},
+		{"skip=f*,*ird", "skipped excluded by --skip", "changed", "skipped excluded by --skip"},
+		{"min-size=3000", "changed", "changed", "skipped below --min-size: 3000"},
 	} {
 		for _, m := range all {
 			r := s.apply(variant{m.method, []string{c.option}}, 20)

@@ -241,14 +241,14 @@ func TestBuildJoinsReasonsOfPayloads(t *testing.T) {
 	in := (&job{model: network(odd()), methods: []*pass.Method{rounding}}).input(t)
 	codes, scale := in.Rows[0].After[0], in.Rows[0].After[1]
 	in.Rows = append(in.Rows[:2:2],
-		pass.Row{Method: "later", Tensor: codes.Value.Name, Before: codes.Tensor, Reason: "it would grow"},
-		pass.Row{Method: "later", Tensor: scale.Value.Name, Before: scale.Tensor, Reason: "it is a scale"})
+		pass.Row{Method: "later", Tensor: codes.Value.Name, Before: codes.Tensor, Reason: pass.Because("it would grow")},
+		pass.Row{Method: "later", Tensor: scale.Value.Name, Before: scale.Tensor, Reason: pass.Because("it is a scale")})
 	r, err := Build(t.Context(), in)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if w := find(t, r, "w"); w.Reason != "it would grow" || len(r.Weights) != 2 {
-		t.Errorf("got %q, %d weights", w.Reason, len(r.Weights))
+	if w := find(t, r, "w"); w.Remarks() != "later: it would grow" || len(r.Weights) != 2 {
+		t.Errorf("got %q, %d weights", w.Remarks(), len(r.Weights))
 	}
 }
 
@@ -374,7 +374,7 @@ func TestReadGivesBackWhatWasWritten(t *testing.T) {
 	if !bytes.Equal(render(t, again), render(t, r)) {
 		t.Error("the report changed on its way through JSON")
 	}
-	for _, bad := range []string{"", "[]", `{"schema_version": 2}`} {
+	for _, bad := range []string{"", "[]", `{"schema_version": 1}`} {
 		if _, err := Read(bytes.NewBufferString(bad)); err == nil {
 			t.Errorf("%q was read", bad)
 		}

@@ -13,7 +13,8 @@ type Row struct {
 	Consumers  []string `json:"consumers"`
 	Module     string   `json:"module,omitempty"` // path of the module that the tensor is part of
 	Status     string   `json:"status"`
-	Reason     string   `json:"reason,omitempty"`
+	Reason     Reason   `json:"reason,omitzero"` // why it was skipped, or what is noted
+	Notes      []Reason `json:"notes,omitempty"` // what else is worth knowing of a change
 	Form       string   `json:"form,omitempty"`
 	SharedWith string   `json:"shared_with,omitempty"`
 	Superseded bool     `json:"superseded,omitempty"` // a later step replaced the result of this one
@@ -53,10 +54,13 @@ func (c *chain) ledger() []Row {
 			Consumers:  list(r.Consumers),
 			Module:     r.Module,
 			Status:     r.Status.String(),
-			Reason:     r.Reason,
+			Reason:     reasonOf(r.Reason),
 			Form:       r.Form.Name,
 			SharedWith: r.SharedWith,
 			Superseded: c.superseded(i),
+		}
+		for _, n := range r.Notes {
+			rows[i].Notes = append(rows[i].Notes, reasonOf(n))
 		}
 		if r.Before != nil {
 			rows[i].Before = &Stored{r.Before.DType.String(), list(r.Before.Shape), r.Before.Bytes()}

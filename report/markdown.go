@@ -160,7 +160,7 @@ func (m *markdown) steps(rows []Row) {
 
 func (m *markdown) notes(rows []Row) {
 	for _, x := range rows {
-		fmt.Fprintf(m, "- %s\n", prose(strings.TrimSpace(x.Tensor+" "+x.Reason)))
+		fmt.Fprintf(m, "- %s\n", prose(strings.TrimSpace(x.Tensor+" "+x.Reason.String())))
 	}
 	if len(rows) > 0 {
 		m.WriteByte('\n')

@@ -53,11 +53,11 @@ func step(name string, stage pass.Stage, do func(*pass.Context, *ir.Value) pass.
 		return func(c *pass.Context) error {
 			for _, v := range slices.Clone(c.Model.Graph.Consts()) {
 				before, readers := v.Const, pass.Readers(v)
-				switch reason := c.Select.Excludes(v, readers); {
-				case reason != "":
-					c.Skip(v, readers, reason)
+				switch {
+				case c.Select.Excludes(v, readers):
+					c.Skip(v, readers, c.Select.Reason(v, readers))
 				case len(before.Shape) != 2 || len(readers) == 0:
-					c.Skip(v, readers, "it is no matrix")
+					c.Skip(v, readers, pass.Because("not a matrix"))
 				default:
 					c.Changed(v, before, readers, do(c, v))
 				}

@@ -60,10 +60,10 @@ func (r *Report) reasons() []reason {
 		if w.Changed {
 			continue
 		}
-		i := slices.IndexFunc(rs, func(x reason) bool { return x.Text == w.Reason })
+		i := slices.IndexFunc(rs, func(x reason) bool { return x.Text == w.Reason.String() })
 		if i < 0 {
 			i = len(rs)
-			rs = append(rs, reason{Text: w.Reason})
+			rs = append(rs, reason{Text: w.Reason.String()})
 		}
 		rs[i].Weights = append(rs[i].Weights, w)
 		rs[i].Bytes += w.Bytes.Before

@@ -13,7 +13,7 @@ import (
 
 // SchemaVersion is the version of the JSON form, described by docs/report-schema.json.
 // Added optional fields leave it alone.
-const SchemaVersion = 1
+const SchemaVersion = 2
 
 // A Report accounts for every byte of a compressed model. Its fields are in the order of
 // the JSON form. All sizes are bytes.

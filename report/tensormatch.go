@@ -101,7 +101,7 @@ func (m *matcher) row(v *ir.Value) pass.Row {
 	m.trace(&r, v)
 	m.extend(&r, v.Name)
 	if len(r.After) == 0 {
-		r.Reason = "no tensor of the result was matched to it"
+		r.Notes = pass.Notes(pass.Reason{Code: pass.Unmatched})
 	}
 	return r
 }
@@ -176,7 +176,7 @@ func settle(ctx context.Context, in Input, rows []pass.Row) error {
 			same, err := equal(ctx, in.Eval, r.Before, r.After[0].Tensor)
 			if same {
 				*r = pass.Row{Tensor: r.Tensor, Scope: r.Scope, Consumers: r.Consumers, Module: r.Module, Before: r.Before, Counted: true,
-					Status: pass.Skipped, Reason: "it is the same in both models"}
+					Status: pass.Skipped, Reason: pass.Reason{Code: pass.Identical}}
 			}
 			return err
 		})

@@ -91,7 +91,7 @@ func TestMatchSaysWhatIsGone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if w := rowOf(t, r, "w"); w.Status != "changed" || w.Reason == "" || w.After.Bytes != 0 || w.Error != nil {
+	if w := rowOf(t, r, "w"); w.Status != "changed" || w.Why() == "" || w.After.Bytes != 0 || w.Error != nil {
 		t.Errorf("got %+v", w)
 	}
 }

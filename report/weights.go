@@ -3,7 +3,6 @@ package report
 import (
 	"cmp"
 	"slices"
-	"strings"
 
 	"github.com/mcompress/mcompress/pass"
 )
@@ -19,9 +18,10 @@ type Weight struct {
 	Float        bool     `json:"float"`   // a float of rank 1 or more
 	Counted      bool     `json:"counted"` // part of coverage's denominator
 	Changed      bool     `json:"changed"`
-	Methods      []string `json:"methods"`          // that changed it, in order
-	Forms        []string `json:"forms"`            // of the stored weight
-	Reason       string   `json:"reason,omitempty"` // why it was left alone, or what else is worth knowing
+	Methods      []string `json:"methods"`         // that changed it, in order
+	Forms        []string `json:"forms"`           // how they store it
+	Reason       Reason   `json:"reason,omitzero"` // why no step changed it
+	Notes        []Note   `json:"notes,omitempty"` // what else steps report about it
 	SharedWith   string   `json:"shared_with,omitempty"`
 	Bytes        Change   `json:"bytes"` // a payload that several weights share counts for the first
 	RuntimeBytes int64    `json:"runtime_bytes"`
@@ -65,32 +65,10 @@ func (c *chain) weights() []Weight {
 				w.Forms = append(w.Forms, r.Form.Name)
 			}
 		}
-		w.Reason = c.reason(o)
+		c.explain(&w, o)
 		ws[i] = w
 	}
 	return ws
-}
-
-// reason joins what the rows of o say: once where they agree, each with its method
-// where they do not.
-func (c *chain) reason(o *root) string {
-	var texts, told []string
-	for _, i := range o.all {
-		r := c.rows[i]
-		if r.Reason == "" {
-			continue
-		}
-		texts = append(texts, r.Reason)
-		if !strings.HasPrefix(r.Reason, r.Method) {
-			told = append(told, r.Method+": "+r.Reason)
-			continue
-		}
-		told = append(told, r.Reason)
-	}
-	if len(slices.Compact(slices.Clone(texts))) == 1 {
-		return texts[0]
-	}
-	return strings.Join(told, "; ")
 }
 
 // list is a copy of xs that is not nil, so that JSON has no null.

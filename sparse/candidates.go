@@ -20,7 +20,7 @@ func candidates(c *pass.Context) []*ir.Value {
 				continue
 			}
 			consumers := pass.Readers(v)
-			if reason := unfit(c, v, consumers, own); reason != "" {
+			if reason := unfit(c, v, consumers, own); !reason.None() {
 				c.Skip(v, consumers, reason)
 				continue
 			}
@@ -42,31 +42,31 @@ func partsOf(fs []found) map[*ir.Tensor]string {
 }
 
 // unfit is the reason why v cannot be replaced by nodes.
-func unfit(c *pass.Context, v *ir.Value, consumers []*ir.Node, own map[*ir.Tensor]string) string {
-	if reason := c.Select.Excludes(v, consumers); reason != "" {
-		return reason
+func unfit(c *pass.Context, v *ir.Value, consumers []*ir.Node, own map[*ir.Tensor]string) pass.Reason {
+	if c.Select.Excludes(v, consumers) {
+		return pass.Reason{Code: pass.NotSelected}
 	}
 	switch {
 	case own[v.Const] != "":
-		return "part of " + own[v.Const] + " already"
+		return pass.Because("part of " + own[v.Const] + " already")
 	case lifted(v):
-		return "already stored as coordinates"
+		return pass.Because("already stored as coordinates")
 	case len(v.Uses()) == 0:
-		return "no node reads it"
+		return pass.Reason{Code: pass.Unused}
 	case isOutput(v):
-		return "graph output"
+		return pass.Reason{Code: pass.GraphOutput}
 	case overridable(v):
-		return "graph input that callers may replace"
+		return pass.Because("graph input that callers may replace")
 	case v.Ambiguous:
-		return "ambiguous name"
+		return pass.Reason{Code: pass.Ambiguous}
 	case v.Const.Elems() == 0:
-		return "no elements"
+		return pass.Because("no elements")
 	case v.Const.Elems() > maxElems:
-		return fmt.Sprintf("more than %d elements", int64(maxElems))
+		return pass.Because(fmt.Sprintf("more than %d elements", int64(maxElems)))
 	case v.Graph().Opset("") == 0:
-		return "its function imports no standard operators"
+		return pass.Because("its function imports no standard operators")
 	}
-	return ""
+	return pass.Reason{}
 }
 
 // lifted reports whether v is a constant that the model holds as coordinates: the

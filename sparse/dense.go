@@ -32,7 +32,7 @@ func (Dense) Run(c *pass.Context) error {
 			case lifted(v) && stores(v.Const.DType) && !overridable(v) && !v.Ambiguous:
 				coordinates = append(coordinates, v)
 			case pass.IsWeight(v.Const) && own[v.Const] == "":
-				c.Skip(v, pass.Readers(v), "it is stored plainly")
+				c.Skip(v, pass.Readers(v), pass.Because("it is stored plainly"))
 			}
 		}
 	}
@@ -41,7 +41,7 @@ func (Dense) Run(c *pass.Context) error {
 		f.settle(x.parts, no)
 	}
 	for _, v := range coordinates {
-		if no := plain(c, v, v.Const, "it was stored as coordinates"); no != "" {
+		if no := plain(c, v, v.Const, "it was stored as coordinates"); !no.None() {
 			c.Skip(v, pass.Readers(v), no)
 		}
 	}
@@ -54,14 +54,14 @@ func (x found) reason() string {
 
 // settle clears constants that left the graph with their form, as the row is that of the
 // dense weight, or gives the payload its row with the reason why the form stays.
-func (f *finder) settle(parts []*ir.Tensor, reason string) {
+func (f *finder) settle(parts []*ir.Tensor, reason pass.Reason) {
 	for _, t := range parts {
 		v := f.holders[t]
 		switch {
 		case v == nil:
 		case v.Removed():
 			v.Const = nil
-		case reason != "" && pass.IsWeight(t):
+		case !reason.None() && pass.IsWeight(t):
 			f.c.Skip(v, pass.Readers(v), reason)
 		}
 	}
@@ -69,10 +69,10 @@ func (f *finder) settle(parts []*ir.Tensor, reason string) {
 
 // plain makes t the constant that v's consumers read instead, under v's name. If v is not
 // selected it returns the reason.
-func plain(c *pass.Context, v *ir.Value, t *ir.Tensor, reason string) (no string) {
+func plain(c *pass.Context, v *ir.Value, t *ir.Tensor, reason string) (no pass.Reason) {
 	consumers := pass.Readers(v)
-	if no := c.Select.Excludes(&ir.Value{Name: v.Name, Const: t}, consumers); no != "" {
-		return no
+	if c.Select.Excludes(&ir.Value{Name: v.Name, Const: t}, consumers) {
+		return c.Select.Reason(&ir.Value{Name: v.Name, Const: t}, consumers)
 	}
 	w := v.Graph().AddConst("c", &ir.Tensor{Spec: t.Spec, Source: t.Source})
 	v.ReplaceUses(w)
@@ -81,9 +81,9 @@ func plain(c *pass.Context, v *ir.Value, t *ir.Tensor, reason string) (no string
 		w.Name = v.Name
 	}
 	c.Changed(v, t, consumers, pass.Row{
-		Form: pass.InPlace, Reason: reason,
+		Form: pass.InPlace, Notes: pass.Notes(pass.Because(reason)),
 		After:   []pass.Part{{Role: pass.Payload, Value: w, Tensor: w.Const}},
 		Restore: func(parts []*ir.Tensor) *ir.Tensor { return parts[0] },
 	})
-	return ""
+	return pass.Reason{}
 }

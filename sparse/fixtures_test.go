@@ -11,6 +11,7 @@ import (
 	"github.com/mcompress/mcompress/internal/dev/conform"
 	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/pass"
+	"github.com/mcompress/mcompress/report"
 )
 
 func fixture(t testing.TB, name string) string {
@@ -232,7 +233,7 @@ func TestSameBytesAndNothingLeftToDo(t *testing.T) {
 		again, _ := apply(t, open(t, out), workers, stepOf(t, autoMethod, nil))
 		for _, r := range again {
 			if r.Status == pass.Changed {
-				t.Errorf("%s: changed again: %s", r.Tensor, r.Reason)
+				t.Errorf("%s: changed again: %s", r.Tensor, report.Why(r))
 			}
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/mcompress/mcompress/internal/dev/conform"
 	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/pass"
+	"github.com/mcompress/mcompress/report"
 )
 
 // TestFormsInONNXRuntime holds every form, for every type of values, against the dense
@@ -66,7 +67,7 @@ func folds(t *testing.T, w *conform.Worker, m *ir.Model, step pass.Options, vers
 	rows, e := apply(t, m, 2, step)
 	for _, r := range rows {
 		if r.Status != pass.Changed && r.Tensor != "flat" {
-			t.Errorf("%s: %s: %s", r.Tensor, r.Status, r.Reason)
+			t.Errorf("%s: %s: %s", r.Tensor, r.Status, report.Why(r))
 		}
 	}
 	if got := m.Opset(""); got != version {

@@ -66,7 +66,7 @@ func raise(c *pass.Context, to int64) error {
 	if err := opset.Raise(c, c.Eval, c.Model, to); err != nil {
 		return err
 	}
-	c.Note("", fmt.Sprintf("opset %d raised to %d, which %s needs", from, to, c.Method))
+	c.Note("", pass.Reason{Code: pass.OpsetRaised, Detail: fmt.Sprintf("%d to %d", from, to)})
 	return nil
 }
 

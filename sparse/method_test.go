@@ -16,6 +16,7 @@ import (
 	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/onnx"
 	"github.com/mcompress/mcompress/pass"
+	"github.com/mcompress/mcompress/report"
 )
 
 // megaWeight is a normal 1024x1024 weight with nine of ten elements zero.
@@ -45,8 +46,8 @@ func TestAutoOfNinetyPercentZeros(t *testing.T) {
 		}
 		r := rowOf(t, rows, "w")
 		for _, want := range []string{"90.0 % zeros: delta4 48", "bitmask 55", "csr 6", "coo 1,2", "dense 4,194,3"} {
-			if !strings.Contains(r.Reason, want) {
-				t.Errorf("opset %d: %q does not say %q", version, r.Reason, want)
+			if !strings.Contains(report.Why(r), want) {
+				t.Errorf("opset %d: %q does not say %q", version, report.Why(r), want)
 			}
 		}
 		sameOutputs(t, w, before, after, conform.Options{})
@@ -109,12 +110,12 @@ func TestWhatStaysDense(t *testing.T) {
 		"odd":     "bsr: blocks of 16x16 do not divide 50x50",
 		"out":     "graph output",
 		"in":      "graph input that callers may replace",
-		"twice":   "ambiguous name",
-		"unread":  "no node reads it",
-		"skipped": "selected by --skip",
+		"twice":   "two values have its name",
+		"unread":  "not used by any node",
+		"skipped": "excluded by --skip",
 	} {
-		if r := rowOf(t, rows, name); r.Status != pass.Skipped || !strings.Contains(r.Reason, want) {
-			t.Errorf("%s: %s: %q, want %q", name, r.Status, r.Reason, want)
+		if r := rowOf(t, rows, name); r.Status != pass.Skipped || !strings.Contains(report.Why(r), want) {
+			t.Errorf("%s: %s: %q, want %q", name, r.Status, report.Why(r), want)
 		}
 	}
 }
@@ -130,8 +131,8 @@ func TestCodesWithAZeroPoint(t *testing.T) {
 		m := modelOf(16, x)
 		before := save(t, m, ir.NewEval(""), "dense.onnx")
 		rows, e := apply(t, m, 2, stepOf(t, method, nil))
-		if r := rowOf(t, rows, "w"); r.Status != pass.Changed || !strings.Contains(r.Reason, "% are 128") {
-			t.Errorf("%s: %s: %s", method.Name, r.Status, r.Reason)
+		if r := rowOf(t, rows, "w"); r.Status != pass.Changed || !strings.Contains(report.Why(r), "% are 128") {
+			t.Errorf("%s: %s: %s", method.Name, r.Status, report.Why(r))
 		}
 		after := save(t, m, e, "sparse.onnx")
 		if err := w.Check(after, true); err != nil {
@@ -141,8 +142,8 @@ func TestCodesWithAZeroPoint(t *testing.T) {
 		undone(t, before, after)
 	}
 	rows, _ := apply(t, modelOf(16, weight{"w", ir.Spec{DType: ir.Uint8, Shape: []int64{4096}}, bytes.Repeat([]byte{128}, 4096)}), 1, stepOf(t, cooMethod, nil))
-	if r := rowOf(t, rows, "w"); r.Status != pass.Skipped || !strings.Contains(r.Reason, "coo leaves out zeros only") {
-		t.Errorf("coo: %s: %s", r.Status, r.Reason)
+	if r := rowOf(t, rows, "w"); r.Status != pass.Skipped || !strings.Contains(report.Why(r), "coo leaves out zeros only") {
+		t.Errorf("coo: %s: %s", r.Status, report.Why(r))
 	}
 }
 
@@ -204,8 +205,8 @@ func TestOpsetOutOfReach(t *testing.T) {
 	m := modelOf(8, random("w", ir.Float, []int64{64, 64}, density(.03)))
 	m.Graph.Insert(nil, "Scan", m.Graph.Inputs[:1])
 	rows, _ := apply(t, m, 1, stepOf(t, autoMethod, nil))
-	if r := rowOf(t, rows, "w"); r.Status != pass.Skipped || !strings.Contains(r.Reason, "delta8 needs opset 11: opset 8 to 11: node") {
-		t.Errorf("%s: %s", r.Status, r.Reason)
+	if r := rowOf(t, rows, "w"); r.Status != pass.Skipped || !strings.Contains(report.Why(r), "delta8 needs opset 11: opset 8 to 11: node") {
+		t.Errorf("%s: %s", r.Status, report.Why(r))
 	}
 }
 
@@ -216,8 +217,8 @@ func TestListedInputs(t *testing.T) {
 	m.IRVersion = 3
 	m.Graph.Inputs = append(m.Graph.Inputs, m.Graph.Consts()...)
 	rows, e := apply(t, m, 1, stepOf(t, deltaMethod, nil))
-	if r := rowOf(t, rows, "w"); r.Status != pass.Changed || !strings.Contains(r.Reason, "it was a graph input too") {
-		t.Errorf("%s: %s", r.Status, r.Reason)
+	if r := rowOf(t, rows, "w"); r.Status != pass.Changed || !strings.Contains(report.Why(r), "no longer a graph input") {
+		t.Errorf("%s: %s", r.Status, report.Why(r))
 	}
 	if err := w.Check(save(t, m, e, "sparse.onnx"), true); err != nil {
 		t.Error(err)
@@ -274,7 +275,7 @@ func TestCodesOfTheSameRun(t *testing.T) {
 	rows, e := apply(t, m, 2, stepOf(t, autoMethod, nil))
 	after := save(t, m, e, "sparse.onnx")
 	if n := fileSize(t, after); n > 212_000 {
-		t.Errorf("%d B, want at most 0.212 MB: %s", n, rowOf(t, rows, "q").Reason)
+		t.Errorf("%d B, want at most 0.212 MB: %s", n, report.Why(rowOf(t, rows, "q")))
 	}
 	if err := w.Check(after, true); err != nil {
 		t.Error(err)
@@ -300,7 +301,7 @@ func TestExportIsWhatSciPyReads(t *testing.T) {
 			x := random("a/../w:0", dt, []int64{64, 12, 16}, blocks(192, .01))
 			rows, e := apply(t, modelOf(20, x), 2, stepOf(t, method, options{"min-size": "8"}))
 			if rows[0].Status != pass.Changed {
-				t.Fatalf("%s: %s", method.Name, rows[0].Reason)
+				t.Fatalf("%s: %s", method.Name, report.Why(rows[0]))
 			}
 			dir := filepath.Join(t.TempDir(), "out")
 			if err := Export(context.Background(), e, rows, dir); err != nil {
@@ -375,9 +376,9 @@ func TestDenseOfASelection(t *testing.T) {
 		t.Fatalf("%d rows of weights: %+v", len(rows), rows)
 	}
 	if rows[0].Tensor != "a" || rows[0].Status != pass.Changed {
-		t.Errorf("%s: %s: %s", rows[0].Tensor, rows[0].Status, rows[0].Reason)
+		t.Errorf("%s: %s: %s", rows[0].Tensor, rows[0].Status, report.Why(rows[0]))
 	}
-	if rows[1].Status != pass.Skipped || rows[1].Reason != "not selected by --only" {
-		t.Errorf("%s: %s: %s", rows[1].Tensor, rows[1].Status, rows[1].Reason)
+	if rows[1].Status != pass.Skipped || report.Why(rows[1]) != "not selected by --only" {
+		t.Errorf("%s: %s: %s", rows[1].Tensor, rows[1].Status, report.Why(rows[1]))
 	}
 }

@@ -75,8 +75,8 @@ func outcome(row report.Row) string {
 		words = append(words, "with "+row.SharedWith)
 	}
 	text := strings.Join(words, " ")
-	if row.Reason != "" {
-		text += ": " + row.Reason
+	if why := row.Why(); why != "" {
+		text += ": " + why
 	}
 	return text
 }

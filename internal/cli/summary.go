@@ -104,30 +104,31 @@ func weights(r *report.Report) (changed, all int) {
 
 // A why is a reason that several weights have in common, without its details.
 type why struct {
-	short, full string
-	count       int
-	bytes       int64
+	general report.Reason
+	first   report.Reason // with its details
+	count   int
+	bytes   int64
 }
 
 // reasons are those of unchanged weights, the most bytes first.
 func reasons(r *report.Report) []string {
-	by := map[string]*why{}
+	by := map[report.Reason]*why{}
 	for _, row := range untouched(r) {
-		short := general(row)
-		if by[short] == nil {
-			by[short] = &why{short: short, full: row.Reason}
+		general := row.Reason.General()
+		if by[general] == nil {
+			by[general] = &why{general: general, first: row.Reason}
 		}
-		by[short].count++
-		by[short].bytes += row.Before.Bytes
+		by[general].count++
+		by[general].bytes += row.Before.Bytes
 	}
 	list := slices.SortedFunc(maps.Values(by), func(a, b *why) int {
-		return cmp.Or(cmp.Compare(b.bytes, a.bytes), cmp.Compare(a.short, b.short))
+		return cmp.Or(cmp.Compare(b.bytes, a.bytes), cmp.Compare(a.general.String(), b.general.String()))
 	})
 	var lines []string
 	for _, y := range list[:min(len(list), topReasons)] {
-		text := y.short
+		text := y.general.String()
 		if y.count == 1 {
-			text = y.full
+			text = y.first.String()
 		}
 		lines = append(lines, fmt.Sprintf("%d × %s (%s)", y.count, text, size(y.bytes)))
 	}
@@ -143,17 +144,6 @@ func rest(list []*why) int {
 		n += y.count
 	}
 	return n
-}
-
-// general is a row's reason without what is about its tensor alone: details behind a
-// colon, and the names of nodes.
-func general(row report.Row) string {
-	text, _, _ := strings.Cut(row.Reason, ": ")
-	for _, c := range row.Consumers {
-		op, _, _ := strings.Cut(c, " ")
-		text = strings.ReplaceAll(text, c, op)
-	}
-	return text
 }
 
 // untouched are the first rows of unchanged weights.

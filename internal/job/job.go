@@ -193,7 +193,7 @@ func (r *run) passes(ctx context.Context, precheck bool) (err error) {
 	}
 	c := &pass.Context{
 		Context: ctx, Model: r.work.Model, Eval: r.eval, Workers: r.Workers, Memory: r.Memory, Precheck: precheck, KeepIR: r.KeepIR,
-		Source: r.source.Model, Open: r.other, DryRun: r.DryRun, Holds: r.Holds, Trained: r.Trained,
+		Source: r.source.Model, Open: r.other, DryRun: r.DryRun, Holds: r.Holds, Trained: r.Trained, Searched: r.Search != nil,
 	}
 	if r.rows, err = pass.Run(c, r.Steps); err != nil {
 		return err
@@ -241,7 +241,7 @@ func (r *run) takeBack(size int64) {
 		*row = pass.Row{
 			Method: row.Method, Tensor: row.Tensor, Scope: row.Scope, Consumers: row.Consumers, Module: row.Module,
 			Before: row.Before, Counted: row.Counted,
-			Reason: fmt.Sprintf("the file would not be smaller: %d bytes now, %d then", r.source.Size(), size),
+			Reason: pass.Reason{Code: pass.FileLarger, Detail: fmt.Sprintf("%d bytes → %d bytes", r.source.Size(), size)},
 		}
 	}
 }

@@ -149,8 +149,8 @@ func TestWeightsThatCannotBeTakenAreSkipped(t *testing.T) {
 			o.Label = m.Name
 			var reasons []string
 			for _, row := range run(t, o).Report.Ledger {
-				if strings.Contains(row.Reason, "NaN") || strings.Contains(row.Reason, "infinit") {
-					reasons = append(reasons, row.Reason)
+				if strings.Contains(row.Why(), "NaN") || strings.Contains(row.Why(), "infinit") {
+					reasons = append(reasons, row.Why())
 				}
 			}
 			if len(reasons) != 2 {

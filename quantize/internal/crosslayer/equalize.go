@@ -31,7 +31,7 @@ func Equalize(c *pass.Context) error {
 	}
 	e.Report("its channels were equalized with those of the layers beside it", "")
 	for _, p := range ps {
-		c.Skip(p.from.layer.Weight, []*ir.Node{p.from.layer.Node}, p.unchanged())
+		c.Skip(p.from.layer.Weight, []*ir.Node{p.from.layer.Node}, pass.Because(p.unchanged()))
 	}
 	return nil
 }

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/mcompress/mcompress/internal/calibrate"
 	"github.com/mcompress/mcompress/ir"
@@ -38,7 +37,7 @@ func (d *Quantizer) Run(c *pass.Context) error {
 		err := weights.RaiseOpset(c, DynamicOpset)
 		if errors.As(err, &no) {
 			for _, w := range taken {
-				c.Skip(w.Base, w.Nodes(), "it needs opset 11: "+no.Error())
+				c.Skip(w.Base, w.Nodes(), pass.Because("it needs opset 11: "+no.Error()))
 			}
 			return nil
 		}
@@ -144,17 +143,13 @@ func (d *Quantizer) row(g *group, m *weights.Weight, st *rewrite.PerChannel) pas
 	if m.Base != g.Base {
 		r.SharedWith = g.Base.Name
 	}
-	var notes []string
 	if st.Spec.Symmetric != d.Spec.Symmetric {
-		notes = append(notes, "symmetric, as zero points have no place in one of its products")
+		r.Notes = append(r.Notes, pass.Because("symmetric, as zero points have no place in one of its products"))
 	}
 	if st.Spec.Unsigned != d.Spec.Unsigned {
-		notes = append(notes, "uint8, as it stands on the left of a product, or several products read it")
+		r.Notes = append(r.Notes, pass.Because("uint8, as it stands on the left of a product, or several products read it"))
 	}
-	if why := weights.RemoveFromInputs(m.Base); why != "" {
-		notes = append(notes, why)
-	}
-	r.Reason = strings.Join(notes, "; ")
+	r.Notes = append(r.Notes, pass.Notes(weights.RemoveFromInputs(m.Base))...)
 	return r
 }
 
@@ -166,7 +161,7 @@ func (d *Quantizer) choose(c *pass.Context) ([]*weights.Weight, error) {
 	for _, w := range all {
 		d.mirror(w)
 		if reason := d.refuse(c, w); reason != "" {
-			c.Skip(w.Base, w.Nodes(), reason)
+			c.Skip(w.Base, w.Nodes(), pass.Because(reason))
 			continue
 		}
 		taken = append(taken, w)
@@ -193,8 +188,8 @@ func (d *Quantizer) mirror(w *weights.Weight) {
 
 // refuse returns the reason why w is skipped, or "".
 func (d *Quantizer) refuse(c *pass.Context, w *weights.Weight) string {
-	if r := c.Select.Excludes(w.Base, w.Nodes()); r != "" {
-		return r
+	if c.Select.Excludes(w.Base, w.Nodes()) {
+		return "not selected"
 	}
 	if w.Base.Ambiguous {
 		return "its name is produced twice"

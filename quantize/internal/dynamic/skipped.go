@@ -1,8 +1,6 @@
 package dynamic
 
 import (
-	"fmt"
-
 	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/pass"
 	"github.com/mcompress/mcompress/quantize/internal/weights"
@@ -16,30 +14,30 @@ func skipOthers(c *pass.Context, taken []*weights.Weight) {
 	}
 	for _, v := range c.Weights() {
 		consumers := pass.Readers(v)
-		if sited[v] || c.Select.Excludes(v, consumers) != "" {
+		if sited[v] || c.Select.Excludes(v, consumers) {
 			continue
 		}
-		if why := otherReason(c, v); why != "" {
+		if why := otherReason(c, v); !why.None() {
 			c.Skip(v, consumers, why)
 		}
 	}
 }
 
 // otherReason is that reason by v's first consumer, or "".
-func otherReason(c *pass.Context, v *ir.Value) string {
+func otherReason(c *pass.Context, v *ir.Value) pass.Reason {
 	leaves := pass.Leaves(v)
 	if len(leaves) == 0 || leaves[0].Node == nil {
-		return ""
+		return pass.Reason{}
 	}
 	n, label := leaves[0].Node, pass.Labels([]*ir.Node{leaves[0].Node})[0]
 	product := n.Op.Is("MatMul") || n.Op.Is("Gemm")
 	switch {
 	case product && leaves[0].Index > 1:
-		return fmt.Sprintf("it is the bias of %s, which stays float", label)
+		return pass.Reason{Code: pass.Bias, Node: label}
 	case product:
-		return fmt.Sprintf("%s multiplies two constants", label)
+		return pass.Reason{Code: pass.TwoConsts, Node: label}
 	case weights.CallsFunction(c.Model, n):
-		return fmt.Sprintf("it is an argument of %s, a function of the model: inside it is no constant", label)
+		return pass.Reason{Code: pass.Argument, Node: label}
 	}
-	return ""
+	return pass.Reason{}
 }

@@ -30,7 +30,7 @@ func (x *graphConversion) measureActivations() error {
 	case x.Data == nil: // the range is that of float32
 		return nil
 	case x.Data.Path == "":
-		x.c.Note("", fmt.Sprintf("only weights were held against %s's range, ±%g: give --data for the values between nodes", x.DType, x.largest))
+		x.c.Note("", pass.Because(fmt.Sprintf("only weights were held against %s's range, ±%g: give --data for the values between nodes", x.DType, x.largest)))
 		return nil
 	case x.c.DryRun:
 		return nil
@@ -95,14 +95,14 @@ func (r *activationRange) report(c *pass.Context) {
 	var furthest *ir.Value
 	for _, v := range r.values {
 		if r.outOfRange(v) != "" {
-			c.Note(v.Name, r.of(v)+": it stays float32")
+			c.Note(v.Name, pass.Because(r.of(v)+": it stays float32"))
 		}
 		if furthest == nil || r.maxBits[v] > r.maxBits[furthest] {
 			furthest = v
 		}
 	}
 	if furthest != nil && r.outOfRange(furthest) == "" {
-		c.Note(furthest.Name, r.of(furthest)+": no value between nodes goes further")
+		c.Note(furthest.Name, pass.Because(r.of(furthest)+": no value between nodes goes further"))
 	}
 }
 

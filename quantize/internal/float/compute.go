@@ -53,7 +53,7 @@ func (x *graphConversion) rewrite() error {
 		return w.store(c, rest)
 	}
 	if w.Note != "" {
-		c.Note("", w.Note)
+		c.Note("", pass.Because(w.Note))
 	}
 	x.noteFloatNodes()
 	first, err := c.Duplicates(taken)
@@ -62,8 +62,8 @@ func (x *graphConversion) rewrite() error {
 	}
 	halves := map[*ir.Value]*storedHalf{}
 	for _, v := range taken {
-		if why := x.c.Select.Excludes(v, pass.Readers(v)); why != "" && pass.IsWeight(v.Const) {
-			x.castUnselected(v, why)
+		if x.c.Select.Excludes(v, pass.Readers(v)) && pass.IsWeight(v.Const) {
+			x.castUnselected(v, "not selected")
 			continue
 		}
 		if halves[first[v]] == nil {
@@ -103,8 +103,8 @@ func (x *graphConversion) findFloatConstants() error {
 func (x *graphConversion) keepsFloat(v *ir.Value) (string, error) {
 	sel := x.c.Select
 	sel.MinSize = 0
-	if r := sel.Excludes(v, pass.Readers(v)); r != "" && pass.IsWeight(v.Const) {
-		return r, nil
+	if sel.Excludes(v, pass.Readers(v)) && pass.IsWeight(v.Const) {
+		return "not selected", nil
 	}
 	if v.Const.Elems() > maxSmallConst && !x.c.Precheck && !x.Clamp {
 		return "", nil
@@ -182,7 +182,7 @@ func (x *graphConversion) noteFloatNodes() {
 		if len(names) > 3 {
 			names, more = names[:3], fmt.Sprintf(" and %d more", len(names)-3)
 		}
-		x.c.Note("", fmt.Sprintf("%v%s stay float32: %s", names, more, why))
+		x.c.Note("", pass.Because(fmt.Sprintf("%v%s stay float32: %s", names, more, why)))
 	}
 }
 
@@ -248,7 +248,7 @@ func (x *graphConversion) castUnselected(v *ir.Value, why string) {
 		}
 		u.Node.SetInput(u.Index, y)
 	}
-	x.c.Skip(v, pass.Readers(v), why)
+	x.c.Skip(v, pass.Readers(v), pass.Because(why))
 }
 
 func replaceOutput(u ir.Use, w *ir.Value) {

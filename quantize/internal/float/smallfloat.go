@@ -31,13 +31,13 @@ func (w *SmallFloatQuantizer) Run(c *pass.Context) error {
 	planned := map[*ir.Value]spec.SmallFloatEncoding{}
 	for _, v := range c.Weights() {
 		p, reason := w.plan(c, v)
-		if reason == "" && c.Precheck {
+		if reason.None() && c.Precheck {
 			var err error
 			if reason, err = w.unfit(c, p); err != nil {
 				return err
 			}
 		}
-		if reason != "" {
+		if !reason.None() {
 			c.Skip(v, pass.Readers(v), reason)
 			continue
 		}
@@ -61,7 +61,7 @@ func (w *SmallFloatQuantizer) Run(c *pass.Context) error {
 func (w *SmallFloatQuantizer) raise(c *pass.Context) error {
 	fits := func(v *ir.Value) bool {
 		_, reason := w.planAnyOpset(c, v)
-		return reason == ""
+		return reason.None()
 	}
 	if !weights.OpsetBelow(c.Model, w.Opset) || !slices.ContainsFunc(c.Weights(), fits) {
 		return nil
@@ -70,30 +70,30 @@ func (w *SmallFloatQuantizer) raise(c *pass.Context) error {
 	if err := weights.RaiseOpset(c, w.Opset); !errors.As(err, &no) {
 		return err
 	}
-	c.Note("", "weights stay as they are: "+no.Error())
+	c.Note("", pass.Because("weights stay as they are: "+no.Error()))
 	return nil
 }
 
-func (w *SmallFloatQuantizer) plan(c *pass.Context, v *ir.Value) (spec.SmallFloatEncoding, string) {
-	if have := v.Graph().Opset(""); have < w.Opset && c.Select.Excludes(v, pass.Readers(v)) == "" {
-		return nil, fmt.Sprintf("opset %d is below %d", have, w.Opset)
+func (w *SmallFloatQuantizer) plan(c *pass.Context, v *ir.Value) (spec.SmallFloatEncoding, pass.Reason) {
+	if have := v.Graph().Opset(""); have < w.Opset && !c.Select.Excludes(v, pass.Readers(v)) {
+		return nil, pass.Reason{Code: pass.Opset, Detail: fmt.Sprintf("%d is below %d", have, w.Opset)}
 	}
 	return w.planAnyOpset(c, v)
 }
 
 // planAnyOpset is the encoding of v, whatever the opset, or the reason why it is skipped.
-func (w *SmallFloatQuantizer) planAnyOpset(c *pass.Context, v *ir.Value) (spec.SmallFloatEncoding, string) {
-	if r := c.Select.Excludes(v, pass.Readers(v)); r != "" {
-		return nil, r
+func (w *SmallFloatQuantizer) planAnyOpset(c *pass.Context, v *ir.Value) (spec.SmallFloatEncoding, pass.Reason) {
+	if c.Select.Excludes(v, pass.Readers(v)) {
+		return nil, pass.Reason{Code: pass.NotSelected}
 	}
 	switch {
 	case v.Ambiguous:
-		return nil, "its name is produced twice"
+		return nil, pass.Reason{Code: pass.Ambiguous}
 	case v.Const.DType == ir.Double:
-		return nil, "float64 is not taken: scales are float32"
+		return nil, pass.Reason{Code: pass.DType, Detail: "float64"}
 	}
 	us, reason := weights.Uses(c, v)
-	if reason != "" {
+	if !reason.None() {
 		return nil, reason
 	}
 	axes := us[0].ScaleAxes
@@ -102,26 +102,26 @@ func (w *SmallFloatQuantizer) planAnyOpset(c *pass.Context, v *ir.Value) (spec.S
 	}
 	p := w.Encode(w.SmallFloat, v, axes)
 	if p == nil {
-		return nil, "it has no axis along which blocks can share a scale"
+		return nil, pass.Reason{Code: pass.Shape, Detail: "no axis for blocks"}
 	}
 	if before, after := v.Const.Bytes(), p.Bytes()+rewrite.GraphBytes(rewrite.DequantizeBytes, 1, v); after >= before {
-		return nil, fmt.Sprintf("it would grow: %d bytes now, %d with codes, scales and nodes", before, after)
+		return nil, pass.Reason{Code: pass.Larger, Detail: fmt.Sprintf("%d bytes → %d bytes", before, after)}
 	}
-	return p, ""
+	return p, pass.Reason{}
 }
 
 // unfit reads the weight and returns why no scale represents it.
-func (w *SmallFloatQuantizer) unfit(c *pass.Context, p spec.SmallFloatEncoding) (string, error) {
+func (w *SmallFloatQuantizer) unfit(c *pass.Context, p spec.SmallFloatEncoding) (pass.Reason, error) {
 	r := p.Recipe()
 	in, err := c.Eval.Open(c, r.In[0])
 	if err != nil {
-		return "", err
+		return pass.Reason{}, err
 	}
 	err = r.Run(c, []io.ReaderAt{in}, []io.Writer{io.Discard, io.Discard})
 	if no := (*pass.Unfit)(nil); errors.As(err, &no) {
-		return no.Reason, nil
+		return pass.Because(no.Reason), nil
 	}
-	return "", err
+	return pass.Reason{}, err
 }
 
 // A storedSmallFloat is a weight whose quantized values and scales are constants of the model.
@@ -148,7 +148,7 @@ func (w *SmallFloatQuantizer) replace(c *pass.Context, v *ir.Value, s *storedSma
 	before, consumers := v.Const, pass.Readers(v)
 	r := pass.Row{
 		Form:    w.Form,
-		Reason:  weights.JoinNotes(weights.RemoveFromInputs(v), w.Note),
+		Notes:   pass.Notes(weights.RemoveFromInputs(v), pass.Because(w.Note)),
 		Restore: s.Restore,
 		After: []pass.Part{
 			{Role: pass.Payload, Value: s.quantized, Tensor: s.quantized.Const},

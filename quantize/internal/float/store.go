@@ -28,7 +28,7 @@ func (w *Converter) store(c *pass.Context, vs []*ir.Value) error {
 			}
 		}
 		if reason != "" {
-			c.Skip(v, pass.Readers(v), reason)
+			c.Skip(v, pass.Readers(v), pass.Because(reason))
 			continue
 		}
 		fit = append(fit, v)
@@ -65,8 +65,8 @@ func (w *Converter) clamped(s rangeCount) string {
 
 func (w *Converter) refuse(c *pass.Context, v *ir.Value) string {
 	consumers := pass.Readers(v)
-	if r := c.Select.Excludes(v, consumers); r != "" {
-		return r
+	if c.Select.Excludes(v, consumers) {
+		return "not selected"
 	}
 	t := v.Const
 	switch {
@@ -123,7 +123,7 @@ func (h *storedHalf) row(v *ir.Value, note string) pass.Row {
 	before := v.Const
 	r := pass.Row{
 		Form:    h.form,
-		Reason:  weights.JoinNotes(weights.RemoveFromInputs(v), note),
+		Notes:   pass.Notes(weights.RemoveFromInputs(v), pass.Because(note)),
 		After:   []pass.Part{{Role: pass.Payload, Value: h.stored, Tensor: h.stored.Const}},
 		Restore: func(parts []*ir.Tensor) *ir.Tensor { return widen(before.Spec, parts[0]) },
 	}

@@ -49,7 +49,7 @@ func (e *emitter) bias(l *quantizedLayer, k *biasEncoding) {
 	l.bias.Drop()
 	if !e.biases[l.bias] {
 		e.biases[l.bias] = true
-		e.c.Changed(l.bias, k.bias, consumers, pass.Row{Form: form, Reason: reason, After: parts, Restore: k.restore()})
+		e.c.Changed(l.bias, k.bias, consumers, pass.Row{Form: form, Notes: pass.Notes(reason), After: parts, Restore: k.restore()})
 	}
 }
 
@@ -150,7 +150,7 @@ func (s *Quantizer) precheck(c *pass.Context, f *quantizedGraph, known map[strin
 		var unfit *pass.Unfit
 		if errors.As(err, &unfit) {
 			s.floatNodes[n], some = true, true
-			c.Note(unfit.Tensor, fmt.Sprintf("%s computes in float: %s", n.Label(), unfit.Reason))
+			c.Note(unfit.Tensor, pass.Because(fmt.Sprintf("%s computes in float: %s", n.Label(), unfit.Reason)))
 		} else if err != nil {
 			return false, err
 		}

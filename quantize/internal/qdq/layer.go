@@ -107,7 +107,7 @@ func (s *Quantizer) weightSpec() spec.QuantSpec {
 // refuses reports whether l's weight is not selected, cannot be replaced, or would grow.
 func (s *Quantizer) refuses(c *pass.Context, l *quantizedLayer, all map[*ir.Node]*quantizedLayer) bool {
 	w := l.weight
-	if w.Ambiguous || w.Graph() != c.Model.Graph || w.Const.DType != ir.Float || c.Select.Excludes(w, pass.Readers(w)) != "" {
+	if w.Ambiguous || w.Graph() != c.Model.Graph || w.Const.DType != ir.Float || c.Select.Excludes(w, pass.Readers(w)) {
 		return true
 	}
 	leaves := pass.Leaves(w)
@@ -134,10 +134,8 @@ func (s *Quantizer) row(l *quantizedLayer, st *rewrite.PerChannel) pass.Row {
 		r.Form = pass.CastMul
 	}
 	if !s.Spec.Symmetric && l.encoding.Spec.Symmetric {
-		r.Reason = "symmetric, as zero points of channels have no place in integer convolutions"
+		r.Notes = pass.Notes(pass.Because("symmetric, as zero points of channels have no place in integer convolutions"))
 	}
-	if why := weights.RemoveFromInputs(l.weight); why != "" {
-		r.Reason = weights.JoinNotes(r.Reason, why)
-	}
+	r.Notes = append(r.Notes, pass.Notes(weights.RemoveFromInputs(l.weight))...)
 	return r
 }

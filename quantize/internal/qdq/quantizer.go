@@ -49,7 +49,7 @@ func (s *Quantizer) Run(c *pass.Context) error {
 	}
 	for _, u := range unfolded {
 		for _, v := range u.Constants {
-			c.Skip(v, pass.Readers(v), u.Why)
+			c.Skip(v, pass.Readers(v), pass.Because(u.Why))
 		}
 	}
 	rest := c.Weights()
@@ -67,7 +67,7 @@ func (s *Quantizer) quantizeNodes(c *pass.Context) error {
 	}
 	var no *opset.Unsupported
 	if err := s.raiseOpset(c); errors.As(err, &no) {
-		c.Note("", "layers compute in float: "+no.Error())
+		c.Note("", pass.Because("layers compute in float: "+no.Error()))
 		return nil
 	} else if err != nil {
 		return err
@@ -86,7 +86,7 @@ func (s *Quantizer) quantizeNodes(c *pass.Context) error {
 		}
 	}
 	if s.Activations.is16Bit() {
-		c.Note("", fmt.Sprintf("%s has no integer kernels for %s activations: it computes in float", pass.Runtime, s.Activations.DType))
+		c.Note("", pass.Because(fmt.Sprintf("%s has no integer kernels for %s activations: it computes in float", pass.Runtime, s.Activations.DType)))
 	}
 	return s.emit(c, f, known)
 }
@@ -211,7 +211,7 @@ func (s *Quantizer) keepFloat(c *pass.Context, f *quantizedGraph, why map[string
 		for _, v := range slices.Concat(f.reads(n), f.makes(n)) {
 			if reason := why[f.scaleSource(v).Name]; reason != "" && !s.floatNodes[n] {
 				s.floatNodes[n], some = true, true
-				c.Note(v.Name, fmt.Sprintf("%s computes in float: value %q: %s", n.Label(), f.scaleSource(v).Name, reason))
+				c.Note(v.Name, pass.Because(fmt.Sprintf("%s computes in float: value %q: %s", n.Label(), f.scaleSource(v).Name, reason)))
 			}
 		}
 	}

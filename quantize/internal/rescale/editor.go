@@ -70,9 +70,9 @@ func (e *Editor) Report(changed, gone string) {
 		r := pass.Row{Consumers: w.labels}
 		switch {
 		case w.v.Removed():
-			r.Form, r.Reason = pass.Folded, gone
+			r.Form, r.Notes = pass.Folded, pass.Notes(pass.Because(gone))
 		case w.v.Const != w.before:
-			r.Form, r.Reason = pass.Rescaled, changed+e.notes[w.v]
+			r.Form, r.Notes = pass.Rescaled, pass.Notes(pass.Because(changed+e.notes[w.v]))
 			r.After = []pass.Part{{Role: pass.Payload, Value: w.v, Tensor: w.v.Const}}
 			r.Restore = e.undo(w.v)
 		default:

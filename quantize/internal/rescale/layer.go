@@ -85,7 +85,10 @@ func (e *Editor) weight(n *ir.Node) (*pass.Operand, string) {
 	case !n.Op.Is("Conv") && !n.Op.Is("ConvTranspose") && n.Graph().Opset("") < broadcastOpset:
 		return nil, fmt.Sprintf("opset %d is below %d", n.Graph().Opset(""), broadcastOpset)
 	}
-	return o, e.c.Select.Excludes(o.Base, []*ir.Node{n})
+	if e.c.Select.Excludes(o.Base, []*ir.Node{n}) {
+		return nil, "not selected"
+	}
+	return o, ""
 }
 
 // storedSmaller reports whether the payload is expanded from fewer bytes when read.

@@ -9,6 +9,7 @@ import (
 	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/pass"
 	"github.com/mcompress/mcompress/quantize/internal/smoothing"
+	"github.com/mcompress/mcompress/report"
 )
 
 // The channel scales of a product's input are folded into the normalization before it.
@@ -45,7 +46,7 @@ func Example() {
 	}
 	for _, r := range rows {
 		if r.Status == pass.Changed {
-			fmt.Println(r.Tensor, "-", r.Reason)
+			fmt.Println(r.Tensor, "-", report.Why(r))
 		}
 	}
 	// Output:

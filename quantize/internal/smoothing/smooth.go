@@ -78,7 +78,7 @@ func choices(c *pass.Context, gs []*group, o Options) ([]choice, error) {
 func apply(c *pass.Context, e *rescale.Editor, g *group, ch choice) error {
 	if ch.factor == nil {
 		for _, l := range g.layers {
-			c.Skip(l.Weight, []*ir.Node{l.Node}, ch.why)
+			c.Skip(l.Weight, []*ir.Node{l.Node}, pass.Because(ch.why))
 		}
 		return nil
 	}

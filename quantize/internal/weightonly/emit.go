@@ -1,8 +1,6 @@
 package weightonly
 
 import (
-	"strings"
-
 	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/pass"
 	"github.com/mcompress/mcompress/quantize/internal/rewrite"
@@ -49,7 +47,7 @@ func rewriteConsumers(r *rewrite.Rewriter, p *plan, st rewrite.Stored) {
 
 // row is the ledger row of p, whose stored weight is first's.
 func (w *Quantizer) row(first, p *plan, st rewrite.Stored) pass.Row {
-	r := pass.Row{Form: p.form, After: st.Parts(), Restore: st.Restore, Reason: strings.Join(p.notes, "; "), Consumers: pass.Labels(p.consumers)}
+	r := pass.Row{Form: p.form, After: st.Parts(), Restore: st.Restore, Notes: p.notes, Consumers: pass.Labels(p.consumers)}
 	if p != first {
 		r.SharedWith = first.Base.Name
 	}

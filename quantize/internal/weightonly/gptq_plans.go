@@ -17,7 +17,7 @@ func (o *BlockOptions) applyGPTQ(c *pass.Context, plans []*plan) error {
 	for _, p := range plans {
 		l, why := p.matrix()
 		if why != "" {
-			p.note("rounded to the nearest codes: " + why)
+			p.note(pass.Because("rounded to the nearest codes: " + why))
 			continue
 		}
 		ls, of[l] = append(ls, l), p
@@ -31,7 +31,7 @@ func (o *BlockOptions) applyGPTQ(c *pass.Context, plans []*plan) error {
 	}
 	for _, l := range ls {
 		if why := left[l]; why != "" {
-			of[l].note("rounded to the nearest codes: " + why)
+			of[l].note(pass.Because("rounded to the nearest codes: " + why))
 			continue
 		}
 		of[l].encoding.(*spec.Blockwise).Layout.Rounder = l.rounder()

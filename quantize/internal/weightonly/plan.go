@@ -18,51 +18,47 @@ type plan struct {
 	uses      []*weights.Use
 	encoding  spec.Encoding
 	form      pass.Form
-	notes     []string
+	notes     []pass.Reason
 	// unsupported is why the encoding cannot represent the weight, or "".
 	unsupported string
 }
 
-func (p *plan) note(s string) {
-	if s != "" {
-		p.notes = append(p.notes, s)
-	}
-}
+func (p *plan) note(r pass.Reason) { p.notes = append(p.notes, pass.Notes(r)...) }
 
 // plan chooses the form for v, or returns the reason why it is skipped.
-func (w *Quantizer) plan(c *pass.Context, v *ir.Value) (*plan, string) {
+func (w *Quantizer) plan(c *pass.Context, v *ir.Value) (*plan, pass.Reason) {
 	p, reason := w.planAnyOpset(c, v)
-	if have := v.Graph().Opset(""); reason == "" && have < weights.CastOpset {
-		return nil, fmt.Sprintf("opset %d is below %d", have, weights.CastOpset)
+	if have := v.Graph().Opset(""); reason.None() && have < weights.CastOpset {
+		return nil, pass.Reason{Code: pass.Opset, Detail: fmt.Sprintf("%d is below %d", have, weights.CastOpset)}
 	}
 	return p, reason
 }
 
 // planAnyOpset is plan without the requirement of an opset.
-func (w *Quantizer) planAnyOpset(c *pass.Context, v *ir.Value) (*plan, string) {
+func (w *Quantizer) planAnyOpset(c *pass.Context, v *ir.Value) (*plan, pass.Reason) {
 	consumers := pass.Readers(v)
-	if r := c.Select.Excludes(v, consumers); r != "" {
-		return nil, r
+	if c.Select.Excludes(v, consumers) {
+		return nil, pass.Reason{Code: pass.NotSelected}
 	}
 	if v.Ambiguous {
-		return nil, "its name is produced twice"
+		return nil, pass.Reason{Code: pass.Ambiguous}
 	}
 	if v.Const.DType == ir.Double {
-		return nil, "float64 is not taken: scales are float32"
+		return nil, pass.Reason{Code: pass.DType, Detail: "float64"}
 	}
 	us, reason := weights.Uses(c, v)
-	if reason != "" {
+	if !reason.None() {
 		return nil, reason
 	}
 	p := w.choose(v, us)
 	p.consumers, p.uses = consumers, us
 	if p.unsupported != "" {
-		return nil, p.unsupported
+		return nil, pass.Because(p.unsupported)
 	}
 	if before, after := v.Const.Bytes(), p.encoding.Bytes()+p.overhead(); after >= before {
-		return nil, fmt.Sprintf("it would grow: %d bytes now, %d with codes, scales and nodes", before, after)
+		return nil, pass.Reason{Code: pass.Larger, Detail: fmt.Sprintf("%d bytes → %d bytes", before, after)}
 	}
-	return p, ""
+	return p, pass.Reason{}
 }
 
 // choose picks a form that stays quantized at run time if every consumer supports it, else one that runtimes fold.
@@ -110,7 +106,7 @@ func (w *Quantizer) foldedPlan(v *ir.Value, us []*weights.Use) *plan {
 	e.Layout, e.ScaleShape = spec.LayoutOfAxes(shape, axes)
 	p.encoding = e
 	if w.denseReason != "" && us[0].Consumer != nil {
-		p.note("dense at run time: " + w.denseReason)
+		p.note(pass.Because("dense at run time: " + w.denseReason))
 	}
 	return p
 }

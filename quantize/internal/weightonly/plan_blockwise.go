@@ -49,7 +49,7 @@ func (w *Quantizer) chooseBlocks(v *ir.Value, us []*weights.Use) *plan {
 		if b.NumBlocks() == 1 && b.HasZeroPoints() && b.Bits < 8 {
 			return w.foldBlocks(v, us)
 		}
-		p.note("held twice at run time, as the lookup wants a byte for each code")
+		p.note(pass.Because("held twice at run time, as the lookup wants a byte for each code"))
 	}
 	p.encode(w, v, p.Consumers[0].BaseShape(), b)
 	return p
@@ -92,7 +92,7 @@ func (w *Quantizer) foldBlocks(v *ir.Value, us []*weights.Use) *plan {
 	}
 	p.encode(w, v, shape, w.columnMajor(v.Const.Elems()/max(1, rows), rows))
 	if w.denseReason != "" {
-		p.note("packed by hand, dense at run time: " + w.denseReason)
+		p.note(pass.Because("packed by hand, dense at run time: " + w.denseReason))
 	}
 	return p
 }

@@ -44,7 +44,7 @@ func (w *Quantizer) Store(c *pass.Context, vs []*ir.Value) error {
 	var plans []*plan
 	for _, v := range vs {
 		p, reason := w.plan(c, v)
-		if reason != "" {
+		if !reason.None() {
 			c.Skip(v, pass.Readers(v), reason)
 			continue
 		}
@@ -78,7 +78,7 @@ func (w *Quantizer) opset() int64 {
 // raisesOpset reports whether some weight would be stored before DequantizeLinear, or in a data type of a later opset.
 func (w *Quantizer) raisesOpset(c *pass.Context, vs []*ir.Value) bool {
 	for _, v := range vs {
-		if p, reason := w.planAnyOpset(c, v); reason == "" && (p.form.Name == pass.Dequantize.Name || w.Blocks != nil && w.Blocks.Bits < 8) {
+		if p, reason := w.planAnyOpset(c, v); reason.None() && (p.form.Name == pass.Dequantize.Name || w.Blocks != nil && w.Blocks.Bits < 8) {
 			return true
 		}
 	}

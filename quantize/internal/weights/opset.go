@@ -27,7 +27,7 @@ func RaiseOpset(c *pass.Context, to int64) error {
 	if err := opset.Raise(c, c.Eval, c.Model, to); err != nil {
 		return err
 	}
-	c.Note("", fmt.Sprintf("opset raised from %d to %d", from, to))
+	c.Note("", pass.Reason{Code: pass.OpsetRaised, Detail: fmt.Sprintf("%d to %d", from, to)})
 	return nil
 }
 

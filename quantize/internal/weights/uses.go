@@ -1,8 +1,6 @@
 package weights
 
 import (
-	"fmt"
-
 	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/ir/operator"
 	"github.com/mcompress/mcompress/pass"
@@ -15,22 +13,22 @@ type Use struct {
 }
 
 // Uses are all uses of v, or the reason why one of them is not supported.
-func Uses(c *pass.Context, v *ir.Value) ([]*Use, string) {
+func Uses(c *pass.Context, v *ir.Value) ([]*Use, pass.Reason) {
 	var us []*Use
 	for _, l := range pass.Leaves(v) {
 		if l.Node == nil {
-			return nil, "a graph output reads it"
+			return nil, pass.Reason{Code: pass.GraphOutput}
 		}
 		u := useOf(c, v, l)
 		if u == nil {
-			return nil, fmt.Sprintf("%s reads it, which is no layer that this method takes", pass.Labels([]*ir.Node{l.Node})[0])
+			return nil, pass.UnsupportedInput(l.Node, l.Index)
 		}
 		us = append(us, u)
 	}
 	if len(us) == 0 {
-		return nil, "no node reads it"
+		return nil, pass.Reason{Code: pass.Unused}
 	}
-	return us, ""
+	return us, pass.Reason{}
 }
 
 func useOf(c *pass.Context, v *ir.Value, l ir.Use) *Use {

@@ -1,0 +1,86 @@
+package pass
+
+// A Reason says why a weight was skipped, or what else is worth knowing about it, as data. Package report makes sentences of reasons.
+type Reason struct {
+	Code   Code
+	Node   string // the node that it is about, as Labels names it
+	Detail string // figures and names, such as "64 bytes → 80 bytes"
+}
+
+// A Code is the kind of a reason.
+type Code string
+
+// The codes. Package report has the sentence of each, and docs/report-schema.json lists them.
+const (
+	// The selection excludes the weight.
+	NotSelected Code = "not-selected" // --only
+	Deselected  Code = "deselected"   // --skip
+	Small       Code = "small"        // --min-size
+	NotChosen   Code = "not-chosen"   // a search chose the methods, and not this one for the weight
+
+	// Nothing uses the weight as one.
+	Unused      Code = "unused"
+	GraphOutput Code = "graph-output"
+
+	// The method does not support the use of the weight.
+	Unsupported Code = "unsupported" // Node is its consumer, Detail the input
+	Bias        Code = "bias"        // of Node, kept in float
+	TwoConsts   Code = "two-constants"
+	Argument    Code = "function-argument" // of Node, which calls a function of the model
+	Ambiguous   Code = "ambiguous-name"
+	Shared      Code = "other-consumer" // Node needs the float weight
+	NoWeight    Code = "no-weight"      // its data type is Detail
+	DType       Code = "data-type"
+	Opset       Code = "opset"
+	Shape       Code = "shape"
+
+	// The method does not help, or the values of the weight rule it out.
+	Larger     Code = "larger"      // it would grow
+	FileLarger Code = "file-larger" // the file would not become smaller
+	NotFinite  Code = "not-finite"
+	Already    Code = "already-quantized"
+	Identical  Code = "unchanged" // the same in both models
+
+	// What else is worth knowing.
+	IRRaised    Code = "ir-version-raised"
+	OpsetRaised Code = "opset-raised"
+	WasInput    Code = "was-graph-input"
+	Unmatched   Code = "unmatched" // two files of unknown history
+
+	// Other is a reason whose text is its Detail.
+	Other Code = "other"
+)
+
+// Codes are all codes.
+func Codes() []Code {
+	return []Code{
+		NotSelected, Deselected, Small, NotChosen,
+		Unused, GraphOutput,
+		Unsupported, Bias, TwoConsts, Argument, Ambiguous, Shared, NoWeight, DType, Opset, Shape,
+		Larger, FileLarger, NotFinite, Already, Identical,
+		IRRaised, OpsetRaised, WasInput, Unmatched,
+		Other,
+	}
+}
+
+// Because is a reason whose text has no code yet; none for an empty text.
+func Because(text string) Reason {
+	if text == "" {
+		return Reason{}
+	}
+	return Reason{Code: Other, Detail: text}
+}
+
+// None reports whether there is no reason.
+func (r Reason) None() bool { return r == Reason{} }
+
+// Notes are those of the reasons that there are.
+func Notes(reasons ...Reason) []Reason {
+	var notes []Reason
+	for _, r := range reasons {
+		if !r.None() {
+			notes = append(notes, r)
+		}
+	}
+	return notes
+}

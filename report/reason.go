@@ -1,0 +1,150 @@
+package report
+
+import (
+	"strings"
+
+	"github.com/mcompress/mcompress/pass"
+)
+
+// A Reason says why a weight was skipped, or what else is worth knowing about it.
+type Reason struct {
+	Code   pass.Code `json:"code"`
+	Node   string    `json:"node,omitempty"`   // the node that it is about: operator and name
+	Detail string    `json:"detail,omitempty"` // figures and names
+}
+
+// A Note is what a step reports about a weight.
+type Note struct {
+	Method string `json:"method"`
+	Reason
+}
+
+// sentences are the texts of codes; {node} is the node of the reason.
+var sentences = map[pass.Code]string{
+	pass.NotSelected: "not selected by --only",
+	pass.Deselected:  "excluded by --skip",
+	pass.Small:       "below --min-size",
+	pass.NotChosen:   "not chosen for this method by the search",
+
+	pass.Unused:      "not used by any node",
+	pass.GraphOutput: "used as a graph output",
+
+	pass.Unsupported: "not supported: weight of {node}",
+	pass.Bias:        "bias of {node}, kept in float",
+	pass.TwoConsts:   "{node} multiplies two constants",
+	pass.Argument:    "argument of {node}, a function of the model, in which it is not a constant",
+	pass.Ambiguous:   "two values have its name",
+	pass.Shared:      "{node} needs the float weight",
+	pass.NoWeight:    "not a weight",
+	pass.DType:       "data type not supported",
+	pass.Opset:       "opset not supported",
+	pass.Shape:       "shape not supported",
+
+	pass.Larger:     "would become larger",
+	pass.FileLarger: "the file would not become smaller",
+	pass.NotFinite:  "NaN or infinities",
+	pass.Already:    "already quantized",
+	pass.Identical:  "the same in both models",
+
+	pass.IRRaised:    "IR version raised, initializers are no longer graph inputs",
+	pass.OpsetRaised: "opset raised",
+	pass.WasInput:    "no longer a graph input, as callers cannot replace it",
+
+	pass.Unmatched: "no tensor of the result matches it",
+
+	pass.Other: "",
+}
+
+func reasonOf(r pass.Reason) Reason { return Reason{r.Code, r.Node, r.Detail} }
+
+// None reports whether there is no reason.
+func (r Reason) None() bool { return r == Reason{} }
+
+// String is the sentence with node and detail; empty for no reason.
+func (r Reason) String() string {
+	text := strings.ReplaceAll(sentences[r.Code], "{node}", r.Node)
+	switch {
+	case r.Detail == "":
+		return text
+	case text == "":
+		return r.Detail
+	}
+	return text + ": " + r.Detail
+}
+
+// General is r without what only one weight has: the name of the node, and figures. Equal ones are of one kind.
+func (r Reason) General() Reason {
+	op, _, _ := strings.Cut(r.Node, " ")
+	g := Reason{Code: r.Code, Node: op}
+	if r.Code == pass.Other || r.Code == pass.Small {
+		g.Detail = r.Detail
+	}
+	return g
+}
+
+// Remarks are the notes of all steps as text, each once.
+func (w Weight) Remarks() string {
+	var texts []string
+	for _, n := range w.Notes {
+		text := n.String()
+		if len(w.Methods) > 1 || len(w.Methods) == 1 && n.Method != w.Methods[0] {
+			text = n.Method + ": " + text
+		}
+		texts = append(texts, text)
+	}
+	return strings.Join(texts, "; ")
+}
+
+// remarks are those of one row.
+func (r Row) remarks() string {
+	texts := make([]string, len(r.Notes))
+	for i, n := range r.Notes {
+		texts[i] = n.String()
+	}
+	return strings.Join(texts, "; ")
+}
+
+// Why is the reason of the row, or what else is worth knowing of the change, as text.
+func (r Row) Why() string {
+	if !r.Reason.None() {
+		return r.Reason.String()
+	}
+	return r.remarks()
+}
+
+// explain sets why no step changed a weight, and what the steps report about it.
+func (c *chain) explain(w *Weight, o *root) {
+	for _, i := range o.all {
+		r := c.rows[i]
+		reason := reasonOf(r.Reason)
+		switch {
+		case reason.None() || reason == w.Reason:
+		case !w.Changed && w.Reason.None():
+			w.Reason = reason
+		default:
+			w.note(r.Method, reason)
+		}
+		for _, n := range r.Notes {
+			w.note(r.Method, reasonOf(n))
+		}
+	}
+}
+
+// note adds a note unless it is there already.
+func (w *Weight) note(method string, r Reason) {
+	for _, n := range w.Notes {
+		if n.Reason == r {
+			return
+		}
+	}
+	w.Notes = append(w.Notes, Note{method, r})
+}
+
+// Why is the reason of a row of a pass, or what else is worth knowing of the change, as text.
+func Why(r pass.Row) string {
+	row := Row{Reason: reasonOf(r.Reason)}
+	for _, n := range r.Notes {
+		row.Notes = append(row.Notes, reasonOf(n))
+	}
+	return row.Why()
+}
