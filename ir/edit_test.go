@@ -70,7 +70,7 @@ func newEditor() *editor {
 
 // visible are the values that a node of g may read.
 func (e *editor) visible(g *Graph) []*Value {
-	return slices.DeleteFunc(slices.Clone(e.values), func(v *Value) bool { return v.Removed() || !v.Graph().Encloses(g) })
+	return slices.DeleteFunc(slices.Clone(e.values), func(v *Value) bool { return v.Removed() || !v.Graph().encloses(g) })
 }
 
 func (e *editor) operands(t *rapid.T, g *Graph) []*Value {

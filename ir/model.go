@@ -161,7 +161,7 @@ func (m *Model) Opset(domain string) int64 { return opset(m.Opsets, domain) }
 
 // Opset is the version of domain in force in g, 0 if there is none.
 func (g *Graph) Opset(domain string) int64 {
-	if f := g.Root().function; f != nil {
+	if f := g.root().function; f != nil {
 		return opset(f.Opsets, domain)
 	}
 	return g.model.Opset(domain)
@@ -199,10 +199,10 @@ func (id OpID) String() string {
 func (g *Graph) Model() *Model { return g.model }
 
 // Function is the function whose body g or its root is, or nil.
-func (g *Graph) Function() *Function { return g.Root().function }
+func (g *Graph) Function() *Function { return g.root().function }
 
-// Root is the outermost graph around g: a main graph or a function body.
-func (g *Graph) Root() *Graph {
+// root is the outermost graph around g: a main graph or a function body.
+func (g *Graph) root() *Graph {
 	for g.Outer != nil {
 		g = g.Outer
 	}

@@ -145,7 +145,7 @@ func (u Use) reads(v *Value) bool {
 
 // exists reports a value that nothing makes, or that g cannot see.
 func (v *Value) exists(g *Graph) error {
-	if !v.graph.Encloses(g) {
+	if !v.graph.encloses(g) {
 		return fmt.Errorf("input %q belongs to a graph that is not visible here", v.Name)
 	}
 	if v.removed || v.Const == nil && v.producer == nil && !v.IsInput() {

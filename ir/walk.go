@@ -116,8 +116,8 @@ func each(vs []*Value, yield func(*Value) bool) bool {
 	return true
 }
 
-// Encloses reports whether g is h or a graph around it, so that h may read g's values.
-func (g *Graph) Encloses(h *Graph) bool {
+// encloses reports whether g is h or a graph around it, so that h may read g's values.
+func (g *Graph) encloses(h *Graph) bool {
 	for ; h != nil; h = h.Outer {
 		if h == g {
 			return true

@@ -11,8 +11,8 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// Digest is the SHA-256 of r's first n bytes in hexadecimal.
-func Digest(ctx context.Context, r io.ReaderAt, n int64) (string, error) {
+// digestOf is the SHA-256 of r's first n bytes in hexadecimal.
+func digestOf(ctx context.Context, r io.ReaderAt, n int64) (string, error) {
 	h := sha256.New()
 	if err := ir.Copy(ctx, h, r, n); err != nil {
 		return "", err
@@ -21,7 +21,7 @@ func Digest(ctx context.Context, r io.ReaderAt, n int64) (string, error) {
 }
 
 // SHA256 is the digest of one part.
-func (p Part) SHA256(ctx context.Context) (string, error) { return Digest(ctx, p.r, p.Size) }
+func (p Part) SHA256(ctx context.Context) (string, error) { return digestOf(ctx, p.r, p.Size) }
 
 // Combined is the digest of a model of several files: that of the only
 // file, or of the lines that sha256sum prints for the files, model first.

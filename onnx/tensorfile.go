@@ -94,11 +94,11 @@ func ReadValue(path string, kind ValueKind) (*ir.Array, error) {
 	if err != nil {
 		return nil, pathError(path, err)
 	}
-	return DecodeValue(f, st.Size(), path, kind)
+	return readValueAt(f, st.Size(), path, kind)
 }
 
-// DecodeValue is ReadValue for the first size bytes of r; name is its name in errors.
-func DecodeValue(r io.ReaderAt, size int64, name string, kind ValueKind) (*ir.Array, error) {
+// readValueAt is ReadValue for the first size bytes of r; name is its name in errors.
+func readValueAt(r io.ReaderAt, size int64, name string, kind ValueKind) (*ir.Array, error) {
 	src := &source{ReaderAt: r, path: name, size: size}
 	d := &decoder{cursor: cursor{src: src}, folder: &folder{}}
 	return d.valueOf(field{typ: protowire.BytesType, end: size}, kind)

@@ -74,7 +74,7 @@ func readDeclared(m *ir.Model, file string, b []byte) error {
 		return err
 	}
 	v := values[at]
-	a, err := DecodeValue(bytes.NewReader(b), int64(len(b)), file, KindOf(v))
+	a, err := readValueAt(bytes.NewReader(b), int64(len(b)), file, KindOf(v))
 	if err != nil {
 		return err
 	}
@@ -105,7 +105,7 @@ func declared(a *ir.Array, want *ir.Type) error {
 }
 
 func decodeValue(m message, kind ValueKind) (*ir.Array, error) {
-	return DecodeValue(bytes.NewReader(m), int64(len(m)), "x.pb", kind)
+	return readValueAt(bytes.NewReader(m), int64(len(m)), "x.pb", kind)
 }
 
 func TestValueKinds(t *testing.T) {

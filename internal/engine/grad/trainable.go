@@ -4,38 +4,27 @@ import (
 	"slices"
 
 	"github.com/mcompress/mcompress/ir"
+	facts "github.com/mcompress/mcompress/ir/operator"
 )
 
-// weightInputs are the inputs of operators that hold weights.
-var weightInputs = map[string][]int{
-	"Attention":                    {1, 2}, // of com.microsoft
-	"BatchNormalization":           {1, 2},
-	"BiasGelu":                     {1},
-	"Conv":                         {1, 2},
-	"ConvTranspose":                {1, 2},
-	"EmbedLayerNormalization":      {2, 3, 4, 5, 6},
-	"FastGelu":                     {1},
-	"FusedMatMul":                  {0, 1},
-	"Gather":                       {0},
-	"Gemm":                         {0, 1, 2},
-	"GroupNormalization":           {1, 2},
-	"InstanceNormalization":        {1, 2},
-	"LayerNormalization":           {1, 2},
-	"MatMul":                       {0, 1},
-	"PRelu":                        {1},
-	"RMSNormalization":             {1},
-	"SimplifiedLayerNormalization": {1},
-	"SkipLayerNormalization":       {2, 3, 4},
+// trained are the roles of inputs that are trained.
+var trained = []facts.Role{
+	facts.Matrix, facts.Filter, facts.Table, facts.Bias, facts.InputBias, facts.Gain, facts.Shift, facts.Slope,
+}
 
-	"SkipSimplifiedLayerNormalization": {2, 3},
+// parameterInputs are the inputs of n that hold parameters: those of an operator with a gradient. Its domain counts: inputs 1
+// and 2 of com.microsoft's Attention are weights, those of ai.onnx's are keys and values.
+func parameterInputs(n *ir.Node) []int {
+	rewritten := func(r rewrite) bool { return is(n, r.domain, r.typ) }
+	if lookup(n.Op) == nil && !slices.ContainsFunc(rewrites[0], rewritten) {
+		return nil
+	}
+	return facts.Of(n).With(trained...)
 }
 
 // affine are operators whose constant operand is a weight if it is a vector along one axis, after a layer with weights: before that it
 // normalizes the model's inputs.
 var affine = []string{"Add", "Mul", "Sub", "Div"}
-
-// views are operators between a weight and the operator that uses it.
-var views = []string{"Identity", "Reshape", "Squeeze", "Transpose", "Unsqueeze"}
 
 // Trainable returns the constants of m that are parameters: floating-point constants at the inputs of operators that hold weights. train
 // selects among them by name; nil selects all.
@@ -67,7 +56,7 @@ func Trainable(m *ir.Model, train func(name string) bool) map[*ir.Value]bool {
 // weightIndices returns the inputs of n that hold weights.
 func weightIndices(n *ir.Node, learned map[*ir.Value]bool) []int {
 	var out []int
-	for _, i := range weightInputs[n.Op.Type] {
+	for _, i := range parameterInputs(n) {
 		if weightConst(n.Input(i)) != nil {
 			out = append(out, i)
 		}
@@ -87,7 +76,7 @@ func weightIndices(n *ir.Node, learned map[*ir.Value]bool) []int {
 func weightConst(v *ir.Value) *ir.Value {
 	for v != nil && v.Const == nil {
 		n := v.Producer()
-		if n == nil || !slices.Contains(views, n.Op.Type) || !ir.DefaultDomain(n.Op.Domain) {
+		if n == nil || facts.Of(n).Move != facts.View && !n.Op.Is("Transpose") {
 			return nil
 		}
 		v = n.Input(0)

@@ -7,8 +7,8 @@ import (
 	"slices"
 )
 
-// ErrDiverged is returned where the iteration does not converge: the matrix has NaN or infinities.
-var ErrDiverged = errors.New("eigenvalues do not converge")
+// errDiverged is returned where the iteration does not converge: the matrix has NaN or infinities.
+var errDiverged = errors.New("eigenvalues do not converge")
 
 // Symmetric returns all eigenvalues of the n×n matrix a, largest first, and as rows the
 // eigenvectors of the first k of them. It reads the lower triangle and overwrites it. The

@@ -29,7 +29,7 @@ func (t *tridiagonal) solve(workers int) ([]float64, error) {
 				break
 			}
 			if sweeps == maxSweeps {
-				return nil, ErrDiverged
+				return nil, errDiverged
 			}
 			t.rotate(z, t.sweep(l, m), workers)
 		}
