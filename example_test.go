@@ -13,6 +13,7 @@ import (
 	"github.com/mcompress/mcompress"
 	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/prune"
+	"github.com/mcompress/mcompress/quantize"
 	"github.com/mcompress/mcompress/sparse"
 )
 
@@ -28,13 +29,24 @@ func folder() (path string, remove func()) {
 func ExampleCompress() {
 	dir, remove := folder()
 	defer remove()
-	res, err := mcompress.Compress(context.Background(), "fixtures/mlp.onnx", filepath.Join(dir, "mlp.sparse.onnx"),
-		prune.Random{Fraction: prune.Fraction{Amount: new(0.9)}}, sparse.COO{})
+	res, err := mcompress.Compress(context.Background(), "fixtures/mlp.onnx", filepath.Join(dir, "mlp.int8.onnx"), quantize.DynamicInt8{ReduceRange: true})
 	if err != nil {
 		log.Fatal(err)
 	}
-	fmt.Println(res.Report.Coverage.ChangedBytes > 0, res.Report.Totals.FileBytes.After < res.Report.Totals.FileBytes.Before)
-	// Output: true true
+	fmt.Printf("%.1fx smaller\n", float64(res.Report.Totals.FileBytes.Before)/float64(res.Report.Totals.FileBytes.After))
+	// Output: 3.9x smaller
+}
+
+func ExampleCompress_steps() {
+	dir, remove := folder()
+	defer remove()
+	res, err := mcompress.Compress(context.Background(), "fixtures/mlp.onnx", filepath.Join(dir, "mlp.sparse.onnx"),
+		prune.L1{Fraction: prune.Fraction{Amount: new(0.9)}}, quantize.DynamicInt8{}, sparse.COO{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(res.Report.Totals.FileBytes.After < res.Report.Totals.FileBytes.Before)
+	// Output: true
 }
 
 func ExampleCompress_gates() {

@@ -17,8 +17,7 @@ import (
 
 	"github.com/mcompress/mcompress"
 	"github.com/mcompress/mcompress/ir"
-	"github.com/mcompress/mcompress/prune"
-	"github.com/mcompress/mcompress/sparse"
+	"github.com/mcompress/mcompress/quantize"
 )
 
 func main() {
@@ -29,7 +28,7 @@ func main() {
 }
 
 func run(ctx context.Context, in, out string) error {
-	res, err := mcompress.Compress(ctx, in, out, prune.Random{Fraction: prune.Fraction{Amount: new(0.9)}}, sparse.COO{})
+	res, err := mcompress.Compress(ctx, in, out, quantize.DynamicInt8{ReduceRange: true})
 	if err != nil {
 		return err
 	}

@@ -11,6 +11,8 @@ import (
 type DynamicInt8 struct {
 	pass.Selection
 	Int8
+	// ReduceRange uses 7 bits, so that products of uint8 with int8 do not saturate on CPUs without VNNI.
+	ReduceRange bool `flag:"reduce-range" usage:"quantize weights to 7 bits, for CPUs without VNNI"`
 	// Embeddings quantizes the tables of Gather, too.
 	Embeddings bool `flag:"embeddings" usage:"quantize embedding tables (Gather), too"`
 	BiasCorrection
@@ -31,7 +33,7 @@ func (DynamicInt8) Method() *pass.Method { return dynamicInt8Method }
 
 // Run implements pass.Options.
 func (o DynamicInt8) Run(c *pass.Context) error {
-	q := &dynamic.Quantizer{Spec: o.spec(), Embeddings: o.Embeddings, Data: o.data(false)}
+	q := &dynamic.Quantizer{Spec: o.spec(o.ReduceRange), Embeddings: o.Embeddings, Data: o.data(false)}
 	q.Bias = biascorrection.Correction{Enabled: o.BiasCorrection.BiasCorrection, Data: &q.Data}
 	return q.Run(c)
 }

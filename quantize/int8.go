@@ -10,10 +10,8 @@ type Int8 struct {
 	Asymmetric bool `flag:"asymmetric" usage:"a zero point for each channel, from its minimum and maximum; without it weights are symmetric"`
 	// WeightType is the quantized data type: int8 or uint8.
 	WeightType string `flag:"weight-type" default:"int8" enum:"int8,uint8" usage:"quantized data 'type' of weights: int8 or uint8"`
-	// ReduceRange uses 7 bits, so that products of uint8 with int8 do not saturate on CPUs without VNNI.
-	ReduceRange bool `flag:"reduce-range" usage:"quantize weights to 7 bits, for CPUs without VNNI"`
 }
 
-func (o Int8) spec() spec.QuantSpec {
-	return spec.QuantSpec{Unsigned: o.WeightType == "uint8", Symmetric: !o.Asymmetric, ReduceRange: o.ReduceRange, PerTensor: o.PerTensor}
+func (o Int8) spec(reduceRange bool) spec.QuantSpec {
+	return spec.QuantSpec{Unsigned: o.WeightType == "uint8", Symmetric: !o.Asymmetric, ReduceRange: reduceRange, PerTensor: o.PerTensor}
 }

@@ -11,6 +11,8 @@ import (
 type StaticInt8 struct {
 	pass.Selection
 	Int8
+	// ReduceRange uses 7 bits, so that products of uint8 with int8 do not saturate on CPUs without VNNI.
+	ReduceRange bool `flag:"reduce-range" usage:"quantize weights to 7 bits, for CPUs without VNNI"`
 	// ActivationType is the quantized data type of activations: uint8, int8, uint16 or int16. ONNX Runtime has no integer kernels for
 	// 16 bits.
 	ActivationType string `flag:"activation-type" default:"uint8" enum:"uint8,int8,uint16,int16" usage:"quantized data 'type' of activations: uint8, int8, uint16 or int16; ONNX Runtime has no integer kernels for 16 bits"`
@@ -56,7 +58,7 @@ func (o StaticInt8) observer() *calibrate.Observer {
 // Run implements pass.Options.
 func (o StaticInt8) Run(c *pass.Context) error {
 	q := &qdq.Quantizer{
-		Spec: o.spec(), Activations: qdq.ActivationTypeOf(o.ActivationType), FloatBias: o.FloatBias, NoBiasCorrection: o.NoBiasCorrection,
+		Spec: o.spec(o.ReduceRange), Activations: qdq.ActivationTypeOf(o.ActivationType), FloatBias: o.FloatBias, NoBiasCorrection: o.NoBiasCorrection,
 		LoadRanges: o.Ranges, SaveRanges: o.SaveRanges, Observer: *o.observer(), Data: o.data(true),
 	}
 	q.Activations.Symmetric = o.ActivationSymmetric

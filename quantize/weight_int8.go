@@ -10,6 +10,8 @@ import (
 type WeightInt8 struct {
 	pass.Selection
 	Int8
+	// ReduceRange uses 7 bits, so that products of uint8 with int8 do not saturate on CPUs without VNNI.
+	ReduceRange bool `flag:"reduce-range" usage:"quantize weights to 7 bits, for CPUs without VNNI"`
 	Blockwise
 }
 
@@ -35,7 +37,7 @@ func (o WeightInt8) Check() error {
 
 // Run implements pass.Options.
 func (o WeightInt8) Run(c *pass.Context) error {
-	q := &weightonly.Quantizer{Spec: o.spec(), Bias: o.correction()}
+	q := &weightonly.Quantizer{Spec: o.spec(o.ReduceRange), Bias: o.correction()}
 	if o.given() {
 		q.Blocks = o.options(8, o.WeightType, !o.Asymmetric)
 	}

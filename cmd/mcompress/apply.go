@@ -6,6 +6,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -15,6 +16,7 @@ import (
 
 func (t *tool) applyCommand() *cli.Command {
 	w := newWriting()
+	var test testSet
 	return &cli.Command{
 		Name:      "apply",
 		Usage:     "run the steps of a recipe, in one pass over each model",
@@ -29,8 +31,8 @@ func (t *tool) applyCommand() *cli.Command {
     - method: auto
   target: any
 
-What quantize --auto finds is such a recipe, too: its report has it, and apply makes the same file of it.`,
-		Flags: append(w.target.flags(), w.flags()...),
+The report of quantize --auto has such a recipe; apply reproduces the file from it.`,
+		Flags: slices.Concat(w.target.flags(), w.flags(), test.flags()),
 		Action: func(c *cli.Context) error {
 			args, err := arguments(c, 2, math.MaxInt)
 			if err != nil {
@@ -40,9 +42,24 @@ What quantize --auto finds is such a recipe, too: its report has it, and apply m
 			if err != nil {
 				return err
 			}
+			if err := w.proving.adopt(dataOptions(steps, test), test); err != nil {
+				return err
+			}
 			return t.compress(c, args[1:], recipeName(args[0]), steps, w)
 		},
 	}
+}
+
+// dataOptions are the data options of the last step with data, by which test samples are read, too.
+func dataOptions(steps []pass.Options, test testSet) []pass.Option {
+	var given []pass.Option
+	for _, s := range steps {
+		options := slices.DeleteFunc(pass.Values(s), func(o pass.Option) bool { return o.Value == "" })
+		if test.path != "" && slices.ContainsFunc(options, func(o pass.Option) bool { return o.Name == "data" }) {
+			given = options
+		}
+	}
+	return given
 }
 
 // readRecipe reads steps, and the target if none is given.

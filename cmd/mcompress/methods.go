@@ -1,17 +1,12 @@
 package main
 
 import (
-	"slices"
-
-	"github.com/mcompress/mcompress/distill"
+	"github.com/mcompress/mcompress"
 	"github.com/mcompress/mcompress/pass"
-	"github.com/mcompress/mcompress/prune"
-	"github.com/mcompress/mcompress/quantize"
-	"github.com/mcompress/mcompress/sparse"
 )
 
 // methods are all methods.
-var methods = slices.Concat(quantize.Methods(), prune.Methods(), distill.Methods(), sparse.Methods())
+var methods = mcompress.Methods()
 
 // offered are the methods that a command offers.
 func offered(command string) []*pass.Method {
