@@ -140,7 +140,7 @@ func arguments(c *cli.Context, min, max int) ([]string, error) {
 	case len(args) < min:
 		return nil, usagef("%s expected; see mcompress %s --help", c.Command.ArgsUsage, c.Command.Name)
 	case len(args) > max:
-		return nil, usagef("%q is one argument too many; see mcompress %s --help", args[max], c.Command.Name)
+		return nil, usagef("%q is an unexpected argument; see mcompress %s --help", args[max], c.Command.Name)
 	}
 	return args, nil
 }

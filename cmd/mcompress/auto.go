@@ -34,12 +34,12 @@ var candidates = []string{
 }
 
 func (a *automatic) flags() []cli.Flag {
-	return group("choosing by measurement", func(fs *flag.FlagSet) {
-		fs.BoolVar(&a.on, "auto", false, "choose the method of each weight by what it does to the outputs: the smallest file that holds the gates on outputs, or with --target-size the best one of that size")
-		fs.BoolVar(&a.sensitivity, "sensitivity", false, "print what each method does to the outputs, weight by weight, and write nothing")
-		fs.Var(&a.candidates, "candidates", "`methods` to choose from, with commas, each with options of its own as in weight-int4:block=64:algo=hqq (default: static-int8 with --data, dynamic-int8, weight-int8, weight-int4 and weight-int2 in blocks of two sizes, float16)")
-		fs.Var(&a.size, "target-size", "`size` of the file that --auto may take")
-		fs.Float64Var(&a.ratio, "target-ratio", 0, "`factor` by which --auto makes the file smaller")
+	return group("mixed precision by measurement", func(fs *flag.FlagSet) {
+		fs.BoolVar(&a.on, "auto", false, "mixed precision: choose the method of each weight by its measured sensitivity; the smallest file within the gates on outputs, or with --target-size the most accurate one of that size")
+		fs.BoolVar(&a.sensitivity, "sensitivity", false, "print the sensitivity of each weight to each method, write nothing")
+		fs.Var(&a.candidates, "candidates", "comma-separated candidate `methods`, each with its options as in weight-int4:block=64:algo=hqq (default: static-int8 with --data, dynamic-int8, weight-int8, weight-int4 and weight-int2 in blocks of two sizes, float16)")
+		fs.Var(&a.size, "target-size", "maximum file `size` for --auto")
+		fs.Float64Var(&a.ratio, "target-ratio", 0, "compression ratio for --auto, a `factor`")
 	})
 }
 
@@ -52,16 +52,16 @@ func (a *automatic) asked(p *proving) (bool, error) {
 			given bool
 		}{{"candidates", a.candidates != nil}, {"target-size", a.size > 0}, {"target-ratio", a.ratio != 0}} {
 			if f.given {
-				return false, usagef("--%s is about --auto", f.name)
+				return false, usagef("--%s requires --auto", f.name)
 			}
 		}
 		return false, nil
 	case a.size > 0 && a.ratio != 0:
 		return false, usagef("--target-size and --target-ratio exclude each other")
 	case a.ratio != 0 && !(a.ratio > 1):
-		return false, usagef("--target-ratio %v: it takes a number above 1", a.ratio)
+		return false, usagef("--target-ratio %v: must be above 1", a.ratio)
 	case a.on && a.size == 0 && a.ratio == 0 && p.asked() == "":
-		return false, usagef("--auto needs to know what is wanted: --max-accuracy-drop, --min-sqnr, --min-cosine or --min-agreement, or --target-size or --target-ratio")
+		return false, usagef("--auto requires a goal: --max-accuracy-drop, --min-sqnr, --min-cosine or --min-agreement, or --target-size or --target-ratio")
 	}
 	return true, nil
 }

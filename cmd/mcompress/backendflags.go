@@ -22,8 +22,8 @@ func newRunning(more ...string) *running {
 }
 
 func (r *running) declare(fs *flag.FlagSet) {
-	fs.Var(&r.backend, "backend", "`what` runs models: "+strings.Join(append([]string{"embedded", "ort for ONNX Runtime"}, r.backend.Words[2:]...), ", or "))
-	fs.StringVar(&r.library, "ort-lib", "", "`path` of ONNX Runtime's library, or of its folder (default: "+ort.Variable+", then where libraries are)")
+	fs.Var(&r.backend, "backend", "`backend` that runs the models: "+strings.Join(append([]string{"embedded", "ort for ONNX Runtime"}, r.backend.Words[2:]...), ", or "))
+	fs.StringVar(&r.library, "ort-lib", "", "`path` of the library of ONNX Runtime, or of its folder (default: "+ort.Variable+", then the library folders of the system)")
 }
 
 func (r *running) embedded() bool { return r.backend.Value == latency.Embedded }
@@ -31,7 +31,7 @@ func (r *running) embedded() bool { return r.backend.Value == latency.Embedded }
 // check refuses a library that nothing would use.
 func (r *running) check() error {
 	if r.library != "" && r.embedded() {
-		return usagef("--ort-lib goes with --backend %s", strings.Join(r.backend.Words[1:], " or "))
+		return usagef("--ort-lib requires --backend %s", strings.Join(r.backend.Words[1:], " or "))
 	}
 	return nil
 }

@@ -46,11 +46,11 @@ func (t *tool) benchCommand() *cli.Command {
 	}
 	return &cli.Command{
 		Name:      "bench",
-		Usage:     "measure latency, throughput and memory of a model, or of two side by side",
+		Usage:     "measure latency, throughput and peak memory of one model or two",
 		ArgsUsage: "A [B]",
-		Description: `Each model runs on made-up inputs, on each backend and batch size in a process of its own, so that
-peak memory is that model's alone. With two models, a ratio above 1 says by how much B is better.
-Times are of one run, bytes those that the process holds: it starts with some without a model.`,
+		Description: `Each model runs on random inputs, on each backend and batch size in a separate process, whose peak
+memory is measured. With two models, a ratio above 1 means that B is better. Times are of one run;
+bytes are resident memory, including that of the process before the model is loaded.`,
 		Flags: group("flags", b.flags),
 		Action: func(c *cli.Context) error {
 			models, err := arguments(c, 1, 2)
@@ -75,14 +75,14 @@ Times are of one run, bytes those that the process holds: it starts with some wi
 func (b *timing) flags(fs *flag.FlagSet) {
 	b.running.declare(fs)
 	b.making.declare(fs)
-	fs.Var(&b.batches, "batch", "`sizes` of batches, with commas")
-	fs.IntVar(&b.Runs, "runs", b.Runs, "least `number` of runs that are timed")
-	fs.DurationVar(&b.Time, "time", b.Time, "least `time` that is spent on them")
-	fs.IntVar(&b.Warmup, "warmup", b.Warmup, "`number` of runs before them")
-	fs.Var(&b.budget, "budget", "`size` of memory that the run must fit")
-	fs.Var(&b.onOOM, "on-oom", "`what` to do where it does not: fail, halve (the batch)")
-	fs.BoolVar(&b.profile, "profile", false, "say where the time goes, by operator and by node")
-	outPathVar(fs, &b.trace, "trace", "`file` for the profile as a trace, which Chrome's and Perfetto's viewers open")
+	fs.Var(&b.batches, "batch", "comma-separated batch `sizes`")
+	fs.IntVar(&b.Runs, "runs", b.Runs, "minimum `number` of timed runs")
+	fs.DurationVar(&b.Time, "time", b.Time, "minimum total `time` of the timed runs")
+	fs.IntVar(&b.Warmup, "warmup", b.Warmup, "`number` of warm-up runs")
+	fs.Var(&b.budget, "budget", "memory budget of a run, a `size`")
+	fs.Var(&b.onOOM, "on-oom", "`action` for a run beyond the budget: fail, halve (the batch)")
+	fs.BoolVar(&b.profile, "profile", false, "print the time of each operator and node")
+	outPathVar(fs, &b.trace, "trace", "`file` for the profile as a trace for Chrome's and Perfetto's viewers")
 }
 
 // check refuses what does not go together.
@@ -100,17 +100,17 @@ func (b *timing) check(c *cli.Context, models []string) error {
 	}
 	switch {
 	case b.onOOM.Value != "fail" && b.budget == 0:
-		return usagef("--on-oom goes with --budget")
+		return usagef("--on-oom requires --budget")
 	case b.trace != "" && !b.profile:
-		return usagef("--trace goes with --profile")
+		return usagef("--trace requires --profile")
 	case !b.profile:
 		return nil
 	case b.trace != "" && len(models)*len(b.batches) > 1:
-		return usagef("--trace is of one model at one batch size")
+		return usagef("--trace requires one model and one batch size")
 	case !b.embedded():
-		return usagef("--profile is of the embedded backend alone")
+		return usagef("--profile requires the embedded backend")
 	case b.budget > 0:
-		return usagef("--budget does not go with --profile")
+		return usagef("--budget and --profile exclude each other")
 	}
 	return nil
 }

@@ -51,29 +51,29 @@ func newWriting() *writing {
 
 func (w *writing) flags() []cli.Flag {
 	return slices.Concat(group("output", func(fs *flag.FlagSet) {
-		outPathVar(fs, &w.output, "output", "`path` of the result, or of a folder for it, which several models need (default: NAME.METHOD.onnx beside the model)")
-		fs.BoolVar(&w.dryRun, "dry-run", false, "show sizes and what would become of every tensor, write nothing")
-		fs.BoolVar(&w.noSync, "no-sync", false, "do not wait until the disk has the result")
-		fs.BoolVar(&w.keepIR, "keep-ir", false, "keep the model's IR version, if need be with weights among the graph inputs")
+		outPathVar(fs, &w.output, "output", "`path` of the result, or of a folder, which several models require (default: NAME.METHOD.onnx next to the model)")
+		fs.BoolVar(&w.dryRun, "dry-run", false, "print sizes and the ledger of all tensors, write nothing")
+		fs.BoolVar(&w.noSync, "no-sync", false, "skip fsync")
+		fs.BoolVar(&w.keepIR, "keep-ir", false, "keep the IR version of the model; below 4, new initializers are also graph inputs")
 	}), w.reportFlags(), w.proving.flags(func(fs *flag.FlagSet) {
-		fs.BoolVar(&w.verify, "verify", false, "run the result beside its source before it gets its name, whatever its size (default: up to 512 MiB of weights)")
-		fs.BoolVar(&w.noVerify, "no-verify", false, "do not run the result")
+		fs.BoolVar(&w.verify, "verify", false, "verify the result against the source before saving it, whatever its size (default: up to 512 MiB of weights)")
+		fs.BoolVar(&w.noVerify, "no-verify", false, "skip verification")
 	}), w.gateFlags(w.proving.declareGates))
 }
 
 func (w *writing) reportFlags() []cli.Flag {
 	return group("report", func(fs *flag.FlagSet) {
-		fs.Var(&w.formats, "report", "`formats` to write, with commas, or none")
+		fs.Var(&w.formats, "report", "comma-separated report `formats`, or none")
 		outPathVar(fs, &w.reportDir, "report-dir", "`folder` for reports (default: that of the result)")
 		fs.Var(&w.digest, "digest", "`digest` of files: sha256, none")
 	})
 }
 
 func (w *writing) gateFlags(more func(*flag.FlagSet)) []cli.Flag {
-	return group("gates (exit code 3 and NAME.rejected.onnx where one does not hold)", func(fs *flag.FlagSet) {
-		w.gate(fs, "require-coverage", mcli.Fraction, "least `share` of float weights' bytes that is changed, from 0 to 1")
-		w.gate(fs, "min-ratio", mcli.Factor, "least `factor` by which files become smaller")
-		w.gate(fs, "max-size", mcli.Bytes, "largest `size` of the result's files")
+	return group("gates (if one does not hold: exit code 3 and NAME.rejected.onnx)", func(fs *flag.FlagSet) {
+		w.gate(fs, "require-coverage", mcli.Fraction, "minimum `fraction` of the bytes of float weights that is compressed, from 0 to 1")
+		w.gate(fs, "min-ratio", mcli.Factor, "minimum compression ratio, a `factor`")
+		w.gate(fs, "max-size", mcli.Bytes, "maximum `size` of the files of the result")
 		if more != nil {
 			more(fs)
 		}
@@ -131,7 +131,7 @@ func (w *writing) proof(t *tool) (*job.Verification, error) {
 	case w.noVerify && w.verify:
 		return nil, usagef("--verify and --no-verify exclude each other")
 	case w.noVerify && gate != "":
-		return nil, usagef("--%s is about running the result, which --no-verify turns off", gate)
+		return nil, usagef("--%s requires verification, which --no-verify turns off", gate)
 	case w.noVerify:
 		return nil, nil
 	}

@@ -21,11 +21,11 @@ type making struct {
 
 func (m *making) declare(fs *flag.FlagSet) {
 	dimFlag(fs, &m.dims)
-	fs.Uint64Var(&m.seed, "seed", 0, "`number` that made-up inputs start from")
+	fs.Uint64Var(&m.seed, "seed", 0, "seed of random inputs, a `number`")
 }
 
 func dimFlag(fs *flag.FlagSet, to *mcli.Dims) {
-	fs.Var(to, "dim", "`name=size` of an open axis of the inputs; may be given again (default, where nothing else says it: 16, of pictures 64)")
+	fs.Var(to, "dim", "`name=size` of a dynamic axis of the inputs; may be repeated (default: 16, of images 64)")
 }
 
 // sampling is the flags that say what samples a model is run on. All commands that compare models
@@ -46,17 +46,17 @@ func (s *sampling) flags() []cli.Flag { return group("data", s.declare) }
 
 func (s *sampling) declare(fs *flag.FlagSet) {
 	s.fs = fs
-	fs.StringVar(&s.data, "data", "", "`path` of samples: .npz, .npy, IDX, CSV, CIFAR-10, a folder of .npy, of images or of ONNX test data (default: made-up inputs)")
+	fs.StringVar(&s.data, "data", "", "`path` of samples: .npz, .npy, IDX, CSV, CIFAR-10, a folder of .npy, of images or of ONNX test data (default: random inputs)")
 	fs.StringVar(&s.labels, "labels", "", "`name` of the array or column of labels, or path of a file of them (default: labels)")
-	fs.Var(&s.columns, "columns", "`names` or numbers of the columns of a CSV that are the input, with commas")
+	fs.Var(&s.columns, "columns", "comma-separated `names` or numbers of the input columns of a CSV")
 	fs.Float64Var(&s.scale, "scale", 0, "`factor` of values: an input is (value·scale - mean)/std")
-	fs.Var(&s.mean, "mean", "`numbers` to take from values, one or one a channel")
-	fs.Var(&s.std, "std", "`numbers` to divide values by, one or one a channel")
-	fs.Var(&s.reshape, "reshape", "`sizes` of the axes of one sample, with commas")
-	fs.Var(&s.fill, "fill", "`name=number` for every element of an input that the data does not hold; may be given again")
+	fs.Var(&s.mean, "mean", "comma-separated `numbers` subtracted from values: one, or one per channel")
+	fs.Var(&s.std, "std", "comma-separated `numbers` by which values are divided: one, or one per channel")
+	fs.Var(&s.reshape, "reshape", "comma-separated `sizes` of the axes of one sample")
+	fs.Var(&s.fill, "fill", "`name=number`: the value of every element of an input that is not in the data; may be repeated")
 	fs.IntVar(&s.limit, "limit", 0, "maximum `number` of samples to read from --data")
-	fs.IntVar(&s.size, "batch", 0, "`number` of samples in a run, if the model leaves that open (default: 1)")
-	fs.IntVar(&s.samples, "samples", 0, "`number` of samples to make up (default: 1 to 8, by the size of the model)")
+	fs.IntVar(&s.size, "batch", 0, "batch size of verification, a `number`, if the batch axis is dynamic (default: 1)")
+	fs.IntVar(&s.samples, "samples", 0, "`number` of random samples (default: 1 to 8, by the size of the model)")
 	s.making.declare(fs)
 }
 
@@ -64,7 +64,7 @@ func (s *sampling) declare(fs *flag.FlagSet) {
 func (s *sampling) of(t *tool) (job.Data, error) {
 	for name, n := range map[string]int{"limit": s.limit, "batch": s.size, "samples": s.samples} {
 		if n < 0 {
-			return job.Data{}, usagef("--%s %d: it takes a positive number", name, n)
+			return job.Data{}, usagef("--%s %d: must be a positive number", name, n)
 		}
 	}
 	for _, f := range []struct {
@@ -76,9 +76,9 @@ func (s *sampling) of(t *tool) (job.Data, error) {
 	} {
 		switch {
 		case f.given && f.forData && s.data == "":
-			return job.Data{}, usagef("--%s is about what --data reads", f.name)
+			return job.Data{}, usagef("--%s requires --data", f.name)
 		case f.given && !f.forData && s.data != "":
-			return job.Data{}, usagef("--%s is about made-up inputs; with --data there is --limit", f.name)
+			return job.Data{}, usagef("--%s applies to random inputs; --data has --limit", f.name)
 		}
 	}
 	return job.Data{

@@ -36,12 +36,12 @@ func (t *tool) memoryCommand() *cli.Command {
 	s := &seeing{top: 10, fit: newFitting(), by: balancing()}
 	return &cli.Command{
 		Name:      "memory",
-		Usage:     "say what memory a model needs while it runs or is trained: weights, activations over time, by batch size",
+		Usage:     "compute the memory plan of inference or training: weights, activations over time, by batch size",
 		ArgsUsage: "MODEL",
-		Description: `The run is planned and not made, and no weights are read: a model larger than memory is no matter.
-In all is what the engine of this program takes: weights, inputs, outputs, and an arena for all that
-lies between. Scratch in it depends on --workers. With --budget, exit code 3 says that nothing fits.
-Of training, activations follow from rules for each operator. Instead of a MODEL it takes --params.`,
+		Description: `Computes the memory plan without running the model or reading its weights. The total is that of the
+embedded engine: weights, inputs, outputs, and the arena of activations and scratch, which depends on
+--workers. With --budget, exit code 3 means that no batch fits. For training, saved activations follow
+from rules for each operator. --params replaces the MODEL.`,
 		Flags: slices.Concat(group("flags", s.flags), s.fit.flags(), group("several devices", s.splitFlags)),
 		Action: func(c *cli.Context) error {
 			if err := s.check(c); err != nil {
@@ -77,11 +77,11 @@ func (s *seeing) check(c *cli.Context) error {
 	}
 	switch {
 	case s.top < 0:
-		return usagef("--top %d: it takes a positive number", s.top)
+		return usagef("--top %d: must be a positive number", s.top)
 	case s.split < 0 || c.IsSet("split") && s.split == 0:
-		return usagef("--split %d: it takes a positive number", s.split)
+		return usagef("--split %d: must be a positive number", s.split)
 	case s.fit.devices < 1:
-		return usagef("--devices %d: it takes a positive number", s.fit.devices)
+		return usagef("--devices %d: must be a positive number", s.fit.devices)
 	case s.fit.on && !c.IsSet("top"):
 		s.top = mostLayers
 	}
@@ -114,19 +114,19 @@ func (s *seeing) modes(c *cli.Context) error {
 }
 
 func (s *seeing) flags(fs *flag.FlagSet) {
-	fs.Var(&s.batches, "batch", "`sizes` of open batch axes, with commas (default: 1); details are of the last")
+	fs.Var(&s.batches, "batch", "comma-separated batch `sizes` (default: 1); details are of the last one")
 	dimFlag(fs, &s.dims)
-	fs.Var(&s.budget, "budget", "`size` that the largest batch is looked for")
-	fs.BoolVar(&s.layout, "layout", false, "count what channels last (NHWC) would change: transposes, and what convolutions copy")
-	fs.BoolVar(&s.measure, "measure", false, "run the model once on made-up inputs, and compare with the plan")
-	fs.BoolVar(&s.plain, "plain", false, "no fusions: each node runs as it stands")
-	fs.IntVar(&s.top, "top", s.top, "`number` of values at the peak to list, of layers in training (there 100), or of pairs of weights")
-	outPathVar(fs, &s.html, "html", "`path` of a page with plots of memory over time")
+	fs.Var(&s.budget, "budget", "memory budget, a `size`: finds the largest batch within it")
+	fs.BoolVar(&s.layout, "layout", false, "count the transposes and copies of a channels-last layout (NHWC)")
+	fs.BoolVar(&s.measure, "measure", false, "run the model once on random inputs and compare with the plan")
+	fs.BoolVar(&s.plain, "plain", false, "without operator fusion")
+	fs.IntVar(&s.top, "top", s.top, "maximum `number` of listed values at the peak, of layers in training (default there: 100), or of pairs of weights")
+	outPathVar(fs, &s.html, "html", "`path` of an HTML page with charts of memory over time")
 }
 
 func (s *seeing) splitFlags(fs *flag.FlagSet) {
-	fs.IntVar(&s.split, "split", 0, "`number` of stages to cut the model into: see mcompress split")
-	fs.Var(&s.by, "by", "`what` stages are balanced by: weights, activations, flops")
+	fs.IntVar(&s.split, "split", 0, "`number` of pipeline stages: see mcompress split")
+	fs.Var(&s.by, "by", "`cost` that is balanced between stages: weights, activations, flops")
 }
 
 // cuts plans stages, and prints them.
@@ -161,10 +161,10 @@ func (t *tool) see(ctx context.Context, f *onnx.File, s *seeing) error {
 		return err
 	}
 	if facts.Unplanned != "" {
-		t.warn("only weights are known: %s", facts.Unplanned)
+		t.warn("only weights are planned: %s", facts.Unplanned)
 	}
 	if facts.Fixed && len(s.batches) > 0 {
-		t.warn("the model declares its batch: --batch changes nothing")
+		t.warn("the batch axis of the model is fixed: --batch has no effect")
 	}
 	if b := facts.Budget; b != nil && b.Batch == 0 {
 		return exit{exitGate}

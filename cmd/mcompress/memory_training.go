@@ -45,13 +45,13 @@ func newFitting() fitting {
 func (f *fitting) flags() []cli.Flag {
 	return group("training", func(fs *flag.FlagSet) {
 		fs.BoolVar(&f.on, "training", false, "memory of training instead of inference: parameters, gradients, optimizer, activations by layer")
-		fs.Var(&f.params, "params", "`number` of parameters, as 7B, in place of a MODEL")
+		fs.Var(&f.params, "params", "`number` of parameters such as 7B, instead of a MODEL")
 		fs.Var(&f.optimizer, "optimizer", "`name`: "+mcli.And(f.optimizer.Words))
-		fs.Var(&f.precision, "precision", "`name`: float32, mixed (16 bits, and what the optimizer keeps in 32), bfloat16 (all in 16)")
-		fs.StringVar(&f.checkpoint, "checkpoint", f.checkpoint, "`segments` whose activations are computed again: none, sqrt, every=N nodes")
-		fs.Var(&f.zero, "zero", "`stage` of ZeRO: 1 divides the optimizer's states over devices, 2 gradients too, 3 parameters too")
-		fs.IntVar(&f.devices, "devices", f.devices, "`number` of devices that train together; --batch is that of each")
-		fs.Var(&f.offload, "offload", "`what` is kept in the host's memory, with commas: optimizer, parameters")
+		fs.Var(&f.precision, "precision", "`name`: float32, mixed (16 bits with a float32 master copy), bfloat16 (all in 16 bits)")
+		fs.StringVar(&f.checkpoint, "checkpoint", f.checkpoint, "activation checkpointing: `segments` whose activations are recomputed: none, sqrt, every=N nodes")
+		fs.Var(&f.zero, "zero", "ZeRO `stage`: 1 partitions optimizer state over devices, 2 also gradients, 3 also parameters")
+		fs.IntVar(&f.devices, "devices", f.devices, "`number` of data-parallel devices; --batch is per device")
+		fs.Var(&f.offload, "offload", "comma-separated `states` offloaded to host memory: optimizer, parameters")
 	})
 }
 
@@ -97,10 +97,10 @@ func (t *tool) planTraining(ctx context.Context, f *onnx.File, s *seeing) error 
 		return err
 	}
 	if facts.Unplanned != "" {
-		t.warn("only parameters are known: %s", facts.Unplanned)
+		t.warn("only parameters are planned: %s", facts.Unplanned)
 	}
 	if facts.Fixed && len(s.batches) > 0 {
-		t.warn("the model declares its batch: --batch changes nothing")
+		t.warn("the batch axis of the model is fixed: --batch has no effect")
 	}
 	return nil
 }

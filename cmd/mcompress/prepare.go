@@ -18,8 +18,8 @@ type preparing struct {
 
 func (p *preparing) flags() []cli.Flag {
 	return group("flags", func(fs *flag.FlagSet) {
-		fs.BoolVar(&p.equalize, "equalize", false, "first fold BatchNormalization and give weights on both sides of a channel equal ranges: for one scale a tensor (--per-tensor)")
-		fs.StringVar(&p.smooth, "smooth", "", "first move differences between channels from activations into weights (SmoothQuant), by the samples of --data: a `share` from 0 to 1, or auto")
+		fs.BoolVar(&p.equalize, "equalize", false, "fold BatchNormalization and equalize weight ranges across layers first: for --per-tensor")
+		fs.StringVar(&p.smooth, "smooth", "", "SmoothQuant first, with the samples of --data: the migration strength alpha, a `fraction` from 0 to 1, or auto")
 	})
 }
 
@@ -36,7 +36,7 @@ func (p *preparing) steps(name string, o *mcli.MethodOptions) ([]pass.Options, e
 		wanted = append(wanted, preparation{method: quantize.FoldBatchNorm{}.Method()}, preparation{method: quantize.Equalize{}.Method()})
 	}
 	if p.smooth != "" && name != (quantize.DynamicInt8{}).Method().Name && name != (quantize.StaticInt8{}).Method().Name {
-		return nil, usagef("--smooth is about activations in 8 bits, which %s leaves alone", name)
+		return nil, usagef("--smooth requires a method with 8-bit activations, not %s", name)
 	}
 	if p.smooth != "" {
 		wanted = append(wanted, preparation{quantize.Smooth{}.Method(), "alpha", p.smooth})

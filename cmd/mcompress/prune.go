@@ -5,7 +5,7 @@ import "github.com/urfave/cli/v2"
 func (t *tool) pruneCommand() *cli.Command {
 	return methodCommand{
 		command: "prune",
-		usage:   "set weights to zero, remove channels and blocks, lower ranks",
+		usage:   "prune weights, channels and blocks; low-rank factorization",
 		choose:  "method",
 		method:  "l1",
 	}.build(t)

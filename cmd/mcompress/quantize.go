@@ -5,7 +5,7 @@ import "github.com/urfave/cli/v2"
 func (t *tool) quantizeCommand() *cli.Command {
 	return methodCommand{
 		command: "quantize",
-		usage:   "store weights in fewer bits",
+		usage:   "quantize weights and activations",
 		choose:  "method",
 		method:  "dynamic-int8",
 		prepare: &preparing{},

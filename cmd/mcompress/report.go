@@ -13,9 +13,9 @@ func (t *tool) reportCommand() *cli.Command {
 	w := newWriting()
 	return &cli.Command{
 		Name:        "report",
-		Usage:       "compare two models: sizes, and each weight of A with what B has in its place",
+		Usage:       "compare two models: sizes, and each weight of A with that of B",
 		ArgsUsage:   "A B",
-		Description: `Reports go beside B, as NAME_OF_B.vs.NAME_OF_A.report.FORMAT.`,
+		Description: `Writes NAME_OF_B.vs.NAME_OF_A.report.FORMAT next to B.`,
 		Flags:       slices.Concat(w.reportFlags(), w.gateFlags(nil)),
 		Action: func(c *cli.Context) error {
 			args, err := arguments(c, 2, 2)

@@ -11,7 +11,7 @@ import (
 func (t *tool) sparseCommand() *cli.Command {
 	return methodCommand{
 		command: "sparse",
-		usage:   "store weights with many zeros by what is not zero, bit for bit",
+		usage:   "store weights with many zeros in sparse formats, bit-identically",
 		choose:  "format",
 		method:  "auto",
 		more: func(fs *flag.FlagSet, chosen *mcli.Enum, w *writing) {

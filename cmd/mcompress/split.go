@@ -29,12 +29,12 @@ func (t *tool) splitCommand() *cli.Command {
 	s := &cutting{stages: 2, by: balancing(), digest: mcli.Enum{Value: "sha256", Words: []string{"sha256", "none"}}}
 	return &cli.Command{
 		Name:      "split",
-		Usage:     "cut a model into stages for several devices, each a model of its own",
+		Usage:     "partition a model into pipeline stages for several devices, each a model of its own",
 		ArgsUsage: "MODEL",
-		Description: `Writes NAME.stage1.onnx and so on, and NAME.stages.json, which says which stage gives what to which.
-Values go from stage to stage by name; one that skips a stage is given straight to those that need it.
-The largest stage is as small as it can be, then as few bytes as can be cross the cuts. See what
-would come of it with mcompress memory --split N MODEL.`,
+		Description: `Writes NAME.stage1.onnx and so on, and NAME.stages.json with the values between stages. Values are
+passed by name; a value that skips a stage is passed directly to its consumers. The largest stage is
+as small as possible, then the bytes across the cuts are minimal. To see the plan first:
+mcompress memory --split N MODEL.`,
 		Flags: group("flags", s.flags),
 		Action: func(c *cli.Context) error {
 			args, err := arguments(c, 1, 1)
@@ -42,7 +42,7 @@ would come of it with mcompress memory --split N MODEL.`,
 				return err
 			}
 			if s.stages < 1 {
-				return usagef("--stages %d: it takes a positive number", s.stages)
+				return usagef("--stages %d: must be a positive number", s.stages)
 			}
 			return t.split(c.Context, args[0], s)
 		},
@@ -51,10 +51,10 @@ would come of it with mcompress memory --split N MODEL.`,
 
 func (s *cutting) flags(fs *flag.FlagSet) {
 	fs.IntVar(&s.stages, "stages", s.stages, "`number` of stages")
-	outPathVar(fs, &s.output, "output", "`folder` for the stages (default: beside the model)")
-	fs.Var(&s.by, "by", "`what` stages are balanced by: weights, activations, flops")
+	outPathVar(fs, &s.output, "output", "`folder` for the stages (default: that of the model)")
+	fs.Var(&s.by, "by", "`cost` that is balanced between stages: weights, activations, flops")
 	fs.Var(&s.digest, "digest", "`digest` of files: sha256, none")
-	fs.BoolVar(&s.noSync, "no-sync", false, "do not wait until the files are on the disk")
+	fs.BoolVar(&s.noSync, "no-sync", false, "skip fsync")
 }
 
 func (t *tool) split(ctx context.Context, path string, s *cutting) error {

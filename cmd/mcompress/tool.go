@@ -40,7 +40,7 @@ func (t *tool) globalFlags() []cli.Flag {
 		fs.BoolVar(&t.quiet, "quiet", false, "no progress bar, no hints")
 		fs.IntVar(&t.workers, "workers", 0, "`number` of worker threads (default: one per CPU)")
 		fs.Var(&t.memory, "memory-limit", "memory limit, a `size` such as 1GiB")
-		fs.Var(&t.color, "color", "`when` to colour output: auto, always, never")
+		fs.Var(&t.color, "color", "`mode` of colored output: auto, always, never")
 		fs.BoolVar(&t.version, "version", false, "print the version, as the command version does")
 	})
 }
@@ -48,7 +48,7 @@ func (t *tool) globalFlags() []cli.Flag {
 // begin applies the global flags.
 func (t *tool) begin(c *cli.Context) error {
 	if t.workers < 0 {
-		return usagef("--workers %d: it takes a positive number", t.workers)
+		return usagef("--workers %d: must be a positive number", t.workers)
 	}
 	if t.workers == 0 {
 		t.workers = runtime.GOMAXPROCS(0)

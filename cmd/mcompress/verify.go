@@ -28,8 +28,8 @@ func newProving(gates *[]report.Limit) *proving {
 func (p *proving) flags(more func(*flag.FlagSet)) []cli.Flag {
 	return slices.Concat(p.sampling.flags(), group("running models", func(fs *flag.FlagSet) {
 		p.running.declare(fs)
-		fs.StringVar(&p.scores, "scores", "", "`output` that holds classes or scores (default: the first that can)")
-		fs.BoolVar(&p.noLayers, "no-layers", false, "compare outputs only, no values inside the graphs")
+		fs.StringVar(&p.scores, "scores", "", "`output` with classes or scores (default: the first suitable one)")
+		fs.BoolVar(&p.noLayers, "no-layers", false, "compare outputs only, not the layers")
 		if more != nil {
 			more(fs)
 		}
@@ -40,10 +40,10 @@ func (p *proving) declareGates(fs *flag.FlagSet) {
 	add := func(name string, parse func(string) (float64, error), usage string) {
 		fs.Var(&mcli.Gate{Name: name, Parse: parse, To: p.gates}, name, usage)
 	}
-	add("min-sqnr", mcli.Decibels, "least `decibels` between signal and error, of every output of floats")
-	add("min-cosine", mcli.Fraction, "least `cosine` between an output of floats and that of the source")
-	add("min-agreement", mcli.Fraction, "least `share` of samples with the same largest score, or the same class")
-	add("max-accuracy-drop", mcli.Fraction, "most `share` of samples by which accuracy may drop; it needs data with labels")
+	add("min-sqnr", mcli.Decibels, "minimum output SQNR in `decibels`, of every float output")
+	add("min-cosine", mcli.Fraction, "minimum `cosine` similarity of every float output")
+	add("min-agreement", mcli.Fraction, "minimum top-1 agreement, a `fraction` of the samples")
+	add("max-accuracy-drop", mcli.Fraction, "maximum accuracy drop, a `fraction` of the samples; requires data with labels")
 }
 
 // asked reports whether some gate is about what running models says.
@@ -63,7 +63,7 @@ func (p *proving) of(t *tool) (job.Verification, error) {
 		return job.Verification{}, err
 	}
 	if data.Generated() && slices.ContainsFunc(*p.gates, func(l report.Limit) bool { return l.Name == "max-accuracy-drop" }) {
-		return job.Verification{}, usagef("--max-accuracy-drop needs samples with labels: give --data")
+		return job.Verification{}, usagef("--max-accuracy-drop requires samples with labels: name them with --data")
 	}
 	backend, err := p.running.of(t)
 	return job.Verification{Data: data, Backend: backend, Scores: p.scores, Layers: !p.noLayers && backend.Embedded(), Digest: true}, err
@@ -75,22 +75,22 @@ func (t *tool) verifyCommand() *cli.Command {
 	near := verify.Tolerance{Relative: 1e-3, Absolute: 1e-5}
 	return &cli.Command{
 		Name:      "verify",
-		Usage:     "run two models on the same samples, or one on recorded outputs, and say how far apart they are",
+		Usage:     "run two models on the same samples, or one on recorded outputs, and compare their outputs",
 		ArgsUsage: "A [B]",
-		Description: `B is held against A: the error of each output and of each layer, the share of equal classes, and
-with labels the accuracy of both. A alone is held against the outputs that the data has recorded: a
-number that is further off than --atol + --rtol·|recorded| is exit code 3.`,
+		Description: `Compares B with A: the error of each output and of each layer, top-1 agreement, and with labels the
+accuracy of both. A alone is compared with the outputs recorded in the data: an error above
+--atol + --rtol·|recorded| is exit code 3.`,
 		Flags: slices.Concat(p.flags(nil), group("recorded outputs", func(fs *flag.FlagSet) {
-			fs.Float64Var(&near.Relative, "rtol", near.Relative, "`share` of a recorded number that it may be off by")
-			fs.Float64Var(&near.Absolute, "atol", near.Absolute, "`number` that a recorded one may be off by beside that")
-		}), group("gates (exit code 3 where one does not hold)", p.declareGates)),
+			fs.Float64Var(&near.Relative, "rtol", near.Relative, "relative tolerance of recorded outputs, a `fraction`")
+			fs.Float64Var(&near.Absolute, "atol", near.Absolute, "absolute tolerance of recorded outputs, a `number`")
+		}), group("gates (if one does not hold: exit code 3)", p.declareGates)),
 		Action: func(c *cli.Context) error {
 			models, err := arguments(c, 1, 2)
 			if err != nil {
 				return err
 			}
 			if !(near.Relative >= 0 && near.Absolute >= 0) {
-				return usagef("--rtol %v and --atol %v: they take positive numbers", near.Relative, near.Absolute)
+				return usagef("--rtol %v and --atol %v: must not be negative", near.Relative, near.Absolute)
 			}
 			v, err := p.of(t)
 			if err != nil {
