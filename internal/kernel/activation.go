@@ -2,8 +2,7 @@ package kernel
 
 import "math"
 
-// The functions of this file are exact or rounded as float32 arithmetic rounds. dst may be x,
-// but must not overlap it otherwise.
+// The functions of this file are exact, or rounded like float32 arithmetic. dst may be x, but must not overlap it otherwise.
 
 // Abs writes |x|.
 func Abs(dst, x []float32) {
@@ -19,22 +18,21 @@ func Neg(dst, x []float32) {
 	each(dst[n:], x[n:], neg)
 }
 
-// Relu writes 0 for negative elements and the others as they are, -0 and NaN among them.
+// Relu writes 0 for negative elements and the others unchanged, including -0 and NaN.
 func Relu(dst, x []float32) {
 	checkLen("dst", len(dst), len(x))
 	n := reluBulk(dst, x)
 	each(dst[n:], x[n:], relu)
 }
 
-// LeakyRelu writes alpha·x for negative elements and the others as they are.
+// LeakyRelu writes alpha·x for negative elements and the others unchanged.
 func LeakyRelu(dst, x []float32, alpha float32) {
 	checkLen("dst", len(dst), len(x))
 	n := leakyReluBulk(dst, x, alpha)
 	leakyReluGo(dst[n:], x[n:], alpha)
 }
 
-// Clip writes x bounded by lo, then by hi: where lo > hi that is hi, as ONNX Clip wants. A NaN
-// stays one, and a bound that is NaN does not bound.
+// Clip writes x bounded by lo, then by hi: if lo > hi the result is hi, as in ONNX Clip. NaN propagates, and a NaN bound is ignored.
 func Clip(dst, x []float32, lo, hi float32) {
 	checkLen("dst", len(dst), len(x))
 	n := clipBulk(dst, x, lo, hi)
@@ -62,7 +60,7 @@ func Sqrt(dst, x []float32) {
 	each(dst[n:], x[n:], sqrt)
 }
 
-// Rsqrt writes 1/√x, which are Sqrt and Reciprocal: within 1.5 ulp.
+// Rsqrt writes 1/√x, as Sqrt followed by Reciprocal: within 1.5 ulp.
 func Rsqrt(dst, x []float32) {
 	checkLen("dst", len(dst), len(x))
 	n := rsqrtBulk(dst, x)
@@ -72,7 +70,7 @@ func Rsqrt(dst, x []float32) {
 // Reciprocal writes 1/x, correctly rounded.
 func Reciprocal(dst, x []float32) { ScalarDiv(dst, 1, x) }
 
-// each is the plain twin of functions of one element.
+// each is the plain Go twin of functions of one element.
 func each(dst, x []float32, f func(float32) float32) {
 	dst = dst[:len(x)]
 	for i, v := range x {
@@ -88,7 +86,7 @@ func sqrt(x float32) float32 { return float32(math.Sqrt(float64(x))) }
 
 func rsqrt(x float32) float32 { return 1 / sqrt(x) }
 
-// relu compares so that NaN and -0 stay, as MAXPS does.
+// relu compares so that NaN and -0 are kept, like MAXPS.
 func relu(x float32) float32 {
 	if 0 > x {
 		return 0
@@ -96,7 +94,7 @@ func relu(x float32) float32 {
 	return x
 }
 
-// clip compares so that a NaN stays, as MAXPS and MINPS do.
+// clip compares so that NaN is kept, like MAXPS and MINPS.
 func clip(x, lo, hi float32) float32 {
 	if lo > x {
 		x = lo

@@ -1,7 +1,7 @@
 package kernel
 
-// The functions of this file work element by element. dst may be a or b, but must not overlap
-// them otherwise. A NaN gives some NaN: which one is the CPU's choice.
+// The functions of this file work element by element. dst may be a or b, but must not overlap them otherwise. NaN gives NaN, whose payload
+// depends on the CPU.
 
 // Add writes a+b.
 func Add(dst, a, b []float32) {
@@ -31,14 +31,14 @@ func Div(dst, a, b []float32) {
 	divGo(dst[n:], a[n:], b[n:])
 }
 
-// Max writes the greater of a and b, as ONNX Max: NaN if either is, and +0 above -0.
+// Max writes the maximum of a and b, like ONNX Max: NaN if either is, and +0 > -0.
 func Max(dst, a, b []float32) {
 	checkPair(dst, a, b)
 	n := maxBulk(dst, a, b)
 	maxGo(dst[n:], a[n:], b[n:])
 }
 
-// Min writes the lesser of a and b, as ONNX Min: NaN if either is, and -0 below +0.
+// Min writes the minimum of a and b, like ONNX Min: NaN if either is, and -0 < +0.
 func Min(dst, a, b []float32) {
 	checkPair(dst, a, b)
 	n := minBulk(dst, a, b)
@@ -113,7 +113,7 @@ func addReluGo(dst, a, b []float32) {
 	}
 }
 
-// axpyGo converts the product, which forbids a fused multiply-add.
+// axpyGo converts the product, which prevents a fused multiply-add.
 func axpyGo(y []float32, a float32, x []float32) {
 	y = y[:len(x)]
 	for i, v := range x {

@@ -49,7 +49,7 @@ var scalarFunctions = []struct {
 	{"Axpy", func(dst, x []float32, s float32) { copy(dst, x); Axpy(dst, s, dst) }, func(x, s float32) float32 { return x + float32(s*x) }},
 }
 
-// refMax is ONNX Max by cases: NaN wins, and of zeros the positive one.
+// refMax is ONNX Max by cases: NaN propagates, and of zeros the positive one is returned.
 func refMax(a, b float32) float32 {
 	switch {
 	case a != a || b != b:
@@ -62,7 +62,7 @@ func refMax(a, b float32) float32 {
 	return a
 }
 
-// refRelu leaves -0 and NaN.
+// refRelu keeps -0 and NaN.
 func refRelu(x float32) float32 {
 	if x < 0 {
 		return 0

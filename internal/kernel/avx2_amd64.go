@@ -14,12 +14,12 @@ func cpuid1() (ecx uint32)
 //go:noescape
 func absMaxBitsAVX2(x *float32, n int) uint32
 
-// colAbsMaxBits1AVX2 raises acc by 1 rows that lie stride bytes apart; n%8 == 0.
+// colAbsMaxBits1AVX2 raises acc by 1 rows that are stride bytes apart; n%8 == 0.
 //
 //go:noescape
 func colAbsMaxBits1AVX2(acc *uint32, x *float32, stride int, n int)
 
-// colAbsMaxBits4AVX2 raises acc by 4 rows that lie stride bytes apart; n%8 == 0.
+// colAbsMaxBits4AVX2 raises acc by 4 rows that are stride bytes apart; n%8 == 0.
 //
 //go:noescape
 func colAbsMaxBits4AVX2(acc *uint32, x *float32, stride int, n int)
@@ -29,27 +29,27 @@ func colAbsMaxBits4AVX2(acc *uint32, x *float32, stride int, n int)
 //go:noescape
 func minMaxAVX2(x *float32, n int) (lo int32, hi int32)
 
-// colMinMax1AVX2 widens lo and hi by 1 rows that lie stride bytes apart; n%8 == 0.
+// colMinMax1AVX2 widens lo and hi by 1 rows that are stride bytes apart; n%8 == 0.
 //
 //go:noescape
 func colMinMax1AVX2(lo *float32, hi *float32, x *float32, stride int, n int)
 
-// colMinMax4AVX2 widens lo and hi by 4 rows that lie stride bytes apart; n%8 == 0.
+// colMinMax4AVX2 widens lo and hi by 4 rows that are stride bytes apart; n%8 == 0.
 //
 //go:noescape
 func colMinMax4AVX2(lo *float32, hi *float32, x *float32, stride int, n int)
 
-// quantizeAVX2 takes the zero point less the bits of roundShift as offset; n%8 == 0.
+// quantizeAVX2 expects the zero point minus the bits of roundShift as offset; n%8 == 0.
 //
 //go:noescape
 func quantizeAVX2(dst *byte, x *float32, n int, ahead int, scale float32, offset int32, lo int32, hi int32)
 
-// quantizeColsAVX2 codes one row; n%8 == 0.
+// quantizeColsAVX2 quantizes one row; n%8 == 0.
 //
 //go:noescape
 func quantizeColsAVX2(dst *byte, x *float32, n int, scale *float32, lo int32, hi int32)
 
-// quantizeColsZeroAVX2 codes one row; n%8 == 0.
+// quantizeColsZeroAVX2 quantizes one row; n%8 == 0.
 //
 //go:noescape
 func quantizeColsZeroAVX2(dst *byte, x *float32, n int, scale *float32, zero *int32, lo int32, hi int32)
@@ -59,12 +59,12 @@ func quantizeColsZeroAVX2(dst *byte, x *float32, n int, scale *float32, zero *in
 //go:noescape
 func dequantizeAVX2(dst *float32, q *byte, n int, flip uint32, scale float32, zero int32)
 
-// dequantizeColsAVX2 does one row; flip is 0x80 for int8 and 0 for uint8; n%8 == 0.
+// dequantizeColsAVX2 processes one row; flip is 0x80 for int8 and 0 for uint8; n%8 == 0.
 //
 //go:noescape
 func dequantizeColsAVX2(dst *float32, q *byte, n int, flip uint32, scale *float32)
 
-// dequantizeColsZeroAVX2 does one row; flip is 0x80 for int8 and 0 for uint8; n%8 == 0.
+// dequantizeColsZeroAVX2 processes one row; flip is 0x80 for int8 and 0 for uint8; n%8 == 0.
 //
 //go:noescape
 func dequantizeColsZeroAVX2(dst *float32, q *byte, n int, flip uint32, scale *float32, zero *int32)
@@ -89,7 +89,7 @@ func bf16FromF32AVX2(dst *uint16, x *float32, n int)
 //go:noescape
 func f32FromBF16AVX2(dst *float32, x *uint16, n int)
 
-// filterRangeAVX2 writes up to 8 elements more than it takes; n%8 == 0, lo and hi below 2^31.
+// filterRangeAVX2 may write up to 8 elements beyond those taken; n%8 == 0, lo and hi below 2^31.
 //
 //go:noescape
 func filterRangeAVX2(out *uint32, x *float32, n int, lo uint32, hi uint32) (below int, taken int)
@@ -109,17 +109,17 @@ func countMagnitudeAVX2(x *float32, n int, b uint32) int
 //go:noescape
 func nmRows4AVX2(x *float32, count int, limit int32)
 
-// nmCols4AVX2 keeps the n largest of each four; limit is n-3, rows lie stride bytes apart, cols%8 == 0.
+// nmCols4AVX2 keeps the n largest of each four; limit is n-3, rows are stride bytes apart, cols%8 == 0.
 //
 //go:noescape
 func nmCols4AVX2(x *float32, stride int, cols int, limit int32)
 
-// errorLanesAVX2 writes an errorLanes; n%8 == 0. Products and sums are separate, as the twin's.
+// errorLanesAVX2 writes an errorLanes; n%8 == 0. Products and sums are separate, like the twin's.
 //
 //go:noescape
 func errorLanesAVX2(lanes *float64, ref *float32, got *float32, n int)
 
-// transposeBytes16AVX2 turns 16 columns of rows rows into 16 rows; rows%16 == 0.
+// transposeBytes16AVX2 transposes 16 columns of rows rows into 16 rows; rows%16 == 0.
 //
 //go:noescape
 func transposeBytes16AVX2(dst *byte, dstStride int, src *byte, srcStride int, rows int)
@@ -164,22 +164,22 @@ func compress4AVX2(out *byte, data *byte, n int) int
 //go:noescape
 func compress8AVX2(out *byte, data *byte, n int) int
 
-// expand1AVX2 does n bytes of mask, or fewer when values passes last; used counts bytes.
+// expand1AVX2 processes n bytes of mask, or fewer when values passes last; used counts bytes.
 //
 //go:noescape
 func expand1AVX2(dst *byte, mask *byte, values *byte, last *byte, n int) (done int, used int)
 
-// expand2AVX2 does n bytes of mask, or fewer when values passes last; used counts bytes.
+// expand2AVX2 processes n bytes of mask, or fewer when values passes last; used counts bytes.
 //
 //go:noescape
 func expand2AVX2(dst *byte, mask *byte, values *byte, last *byte, n int) (done int, used int)
 
-// expand4AVX2 does n bytes of mask, or fewer when values passes last; used counts bytes.
+// expand4AVX2 processes n bytes of mask, or fewer when values passes last; used counts bytes.
 //
 //go:noescape
 func expand4AVX2(dst *byte, mask *byte, values *byte, last *byte, n int) (done int, used int)
 
-// expand8AVX2 does n bytes of mask, or fewer when values passes last; used counts bytes.
+// expand8AVX2 processes n bytes of mask, or fewer when values passes last; used counts bytes.
 //
 //go:noescape
 func expand8AVX2(dst *byte, mask *byte, values *byte, last *byte, n int) (done int, used int)

@@ -7,9 +7,8 @@ import (
 	"testing"
 )
 
-// Every benchmark counts bytes of float32 (or of input, for bytes), so that its rate compares
-// with BenchmarkCopy's of the same run. Data lies in a buffer larger than the caches near the
-// core, in blocks of 1 MiB as the streaming writer reads it.
+// Every benchmark counts bytes of float32 (or of input, for bytes), so that its rate compares with BenchmarkCopy's of the same run. Data
+// are in a buffer larger than the inner caches, in blocks of 1 MiB, the block size of the streaming writer.
 
 const (
 	benchBlock  = 1 << 18 // elements: 1 MiB of float32
@@ -50,7 +49,7 @@ func BenchmarkQuantizeRows(b *testing.B) {
 				for at := 0; at+cols <= len(x); at += cols {
 					row := x[at : at+cols]
 					scale := math.Float32frombits(AbsMaxBits(row)) / 127
-					Quantize(dst[at:at+cols], row, scale, 0, Codes{-127, 127})
+					Quantize(dst[at:at+cols], row, scale, 0, IntRange{-127, 127})
 				}
 			})
 		})
@@ -68,7 +67,7 @@ func BenchmarkQuantizeCols(b *testing.B) {
 				for j, top := range acc {
 					scale[j] = math.Float32frombits(top) / 127
 				}
-				QuantizeCols(dst[:len(x)], x, scale, nil, Codes{-127, 127})
+				QuantizeCols(dst[:len(x)], x, scale, nil, IntRange{-127, 127})
 			})
 		})
 	}

@@ -2,16 +2,15 @@ package kernel
 
 import "math"
 
-// BF16FromF32 writes x as bfloat16 bits, rounded to nearest, half to even. Too large becomes
-// Inf; a NaN stays one with the top bits of its payload, made quiet.
+// BF16FromF32 converts x to bfloat16 bits, rounded to nearest, half to even. Values out of range become Inf; a NaN keeps the top bits of
+// its payload and is made quiet.
 func BF16FromF32(dst []uint16, x []float32) {
 	checkLen("dst", len(dst), len(x))
 	n := bf16FromF32Bulk(dst, x)
 	bf16FromF32Go(dst[n:], x[n:])
 }
 
-// F32FromBF16 writes the value of each bfloat16 pattern of x, which is exact: the bits are the
-// upper half of the float32's, those of a NaN too.
+// F32FromBF16 converts bfloat16 bits to float32, exactly: the bits are the upper half of the float32's, also for NaN.
 func F32FromBF16(dst []float32, x []uint16) {
 	checkLen("dst", len(dst), len(x))
 	n := f32FromBF16Bulk(dst, x)

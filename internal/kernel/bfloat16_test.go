@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// nearestBF16 picks the nearer of the two bfloat16 around a finite v, the even one of a tie.
-// What lies above the largest is 2^128, which stands for Inf.
+// nearestBF16 selects the nearer of the two bfloat16 around a finite v, the even one of a tie. Above the largest it is 2^128, which stands
+// for Inf.
 func nearestBF16(v float32) uint16 {
 	low := uint16(math.Float32bits(v) >> 16)
 	below, above := valueBF16(low), valueBF16(low+1)
@@ -68,7 +68,7 @@ func TestBF16RoundTripIsExact(t *testing.T) {
 	for i := range x {
 		x[i] = uint16(i)
 		if i&0x7fff > 0x7f80 {
-			x[i] |= 0x40 // a quiet NaN stays itself, a signalling one would be made quiet
+			x[i] |= 0x40 // a quiet NaN is unchanged, a signalling one would be made quiet
 		}
 	}
 	wide := make([]float32, len(x))

@@ -4,32 +4,32 @@
 
 package kernel
 
-// loadBlockAVX2 copies rows of two vectors that lie stride bytes apart, and widens lo and hi by them.
+// loadBlockAVX2 copies rows of two vectors that are stride bytes apart, and widens lo and hi by them.
 //
 //go:noescape
 func loadBlockAVX2(dst *float32, lo *float32, hi *float32, src *float32, stride int, rows int)
 
-// searchBlockAVX2 changes scale, zero and best in the columns where a step is better. squares is room for sums.
+// searchBlockAVX2 updates scale, zero and best in the columns where a step is better. squares is scratch memory for sums.
 //
 //go:noescape
 func searchBlockAVX2(scale *float32, zero *float32, x *float32, rows int, base *float32, mid *float32, lo float32, hi float32, center float32, factors *float32, n int, best *float32, squares *float32)
 
-// pairBytesAVX2 takes pairs of bytes together; each 16 bits of factors are 1 and the second's factor; n%64 == 0.
+// pairBytesAVX2 combines pairs of bytes; each 16 bits of factors are 1 and the second byte's factor; n%64 == 0.
 //
 //go:noescape
 func pairBytesAVX2(dst *byte, src *byte, n int, mask uint32, factors uint32)
 
-// roundBlockAVX2 codes rows of two vectors, each column by its own scale and zero point. Rows of codes lie stride bytes apart.
+// roundBlockAVX2 quantizes rows of two vectors, each column by its own scale and zero point. Rows of dst are stride bytes apart.
 //
 //go:noescape
 func roundBlockAVX2(dst *byte, stride int, x *float32, rows int, scale *float32, zero *int32, lo int32, hi int32)
 
-// balanceBlockAVX2 codes rows of two vectors. Numbers are moved by carry·share, in steps and no more than most of one, and errors added to carry.
+// balanceBlockAVX2 quantizes rows of two vectors. Numbers are shifted by carry·share, in steps and by at most most steps, and errors added to carry.
 //
 //go:noescape
 func balanceBlockAVX2(dst *byte, stride int, x *float32, rows int, scale *float32, zero *int32, carry *float32, lo int32, hi int32, share float32, most float32)
 
-// shrinkBlockAVX2 takes rows of two vectors.
+// shrinkBlockAVX2 processes rows of two vectors.
 //
 //go:noescape
 func shrinkBlockAVX2(zero *float32, x *float32, rows int, inverse *float32, lo float32, hi float32, lambda float32, share float32)

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// tileOf is x as whole rows, with bases and mids as a caller finds them.
+// tileOf is x as whole rows, with bases and mids like the callers'.
 func tileOf(x []float32, symmetric bool) (tile []float32, base, mid [BlockCols]float32, g BlockGrid) {
 	tile = x[:len(x)/BlockCols*BlockCols]
 	g = BlockGrid{Lo: 0, Hi: 15, Center: 7.5, Factors: []float32{1, 0.9, 0.75, 0.6}}
@@ -32,7 +32,7 @@ func checkSearchBlock(t *testing.T, x []float32) {
 	t.Helper()
 	for i, v := range x {
 		if math.Abs(float64(v)) > 1e15 || v != v {
-			x[i] = float32(i%7) - 3 // callers reject what is not finite
+			x[i] = float32(i%7) - 3 // callers reject non-finite values
 		}
 	}
 	for _, symmetric := range []bool{false, true} {
@@ -72,7 +72,7 @@ func FuzzSearchBlock(f *testing.F) {
 	fuzzFloats(f, func(t *testing.T, x []float32, _, _ uint32) { checkSearchBlock(t, x) })
 }
 
-// What is found leaves no more squared error than any of the steps that were tried with their own scales.
+// The selected scale has at most the squared error of each tried step with its own best scale.
 func TestSearchBlockFindsTheLeastError(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	x := make([]float32, 32*BlockCols)
@@ -87,7 +87,7 @@ func TestSearchBlockFindsTheLeastError(t *testing.T) {
 		for _, f := range g.Factors {
 			step := base[j] * f
 			z := float32(math.RoundToEven(float64(min(max(g.Center-mid[j]/step, 0), 15))))
-			if e := columnError(tile, j, step, z, g); found > e*1.02 { // the scale is not the one of least error
+			if e := columnError(tile, j, step, z, g); found > e*1.02 { // the scale is not the one of minimum error
 				t.Errorf("column %d: error %g, but %g at factor %g", j, found, e, f)
 			}
 		}
@@ -113,7 +113,7 @@ func checkPack(t *testing.T, codes []byte) {
 		for i, c := range codes {
 			at := i * bits
 			if got, want := packed[at/8]>>(at%8)&(1<<bits-1), c&byte(1<<bits-1); got != want {
-				t.Fatalf("%d codes of %d bits: code %d is %d, want %d", len(codes), bits, i, got, want)
+				t.Fatalf("%d values of %d bits: value %d is %d, want %d", len(codes), bits, i, got, want)
 			}
 		}
 		for _, signed := range []bool{false, true} {
@@ -124,7 +124,7 @@ func checkPack(t *testing.T, codes []byte) {
 			wantSame(t, again, packed)
 			for i, c := range back {
 				if lo := -(1 << (bits - 1)); signed && (int(int8(c)) < lo || int(int8(c)) >= -lo) || !signed && int(c) >= 1<<bits {
-					t.Fatalf("code %d of %d bits is %d, signed %v", i, bits, c, signed)
+					t.Fatalf("value %d of %d bits is %d, signed %v", i, bits, c, signed)
 				}
 			}
 		}
@@ -151,10 +151,10 @@ func checkBalanceBlock(t *testing.T, x []float32) {
 	t.Helper()
 	for i, v := range x {
 		if math.Abs(float64(v)) > 1e15 || v != v {
-			x[i] = float32(i%7) - 3 // callers reject what is not finite
+			x[i] = float32(i%7) - 3 // callers reject non-finite values
 		}
 	}
-	for _, c := range []Codes{{0, 15}, {-8, 7}, {-128, 127}, {0, 255}} {
+	for _, c := range []IntRange{{0, 15}, {-8, 7}, {-128, 127}, {0, 255}} {
 		tile, scale, _, _ := tileOf(x, false)
 		var zero [BlockCols]int32
 		var before [BlockCols]float32
@@ -190,7 +190,7 @@ func FuzzBalanceBlock(f *testing.F) {
 	fuzzFloats(f, func(t *testing.T, x []float32, _, _ uint32) { checkBalanceBlock(t, x) })
 }
 
-// With nothing to make up for, codes are the nearest; else zeros alone stay what they are, and errors sum to what is to be made up for.
+// Without carry, values are rounded to nearest; else only zeros are unchanged, and the errors sum to the carry.
 func TestBalanceBlockMakesUpForErrors(t *testing.T) {
 	const rows = 32
 	r := rand.New(rand.NewPCG(7, 8))
@@ -206,17 +206,17 @@ func TestBalanceBlockMakesUpForErrors(t *testing.T) {
 		scale[j] = 0.5
 	}
 	got, want := make([]byte, len(x)), make([]byte, len(x))
-	BalanceBlock(got, BlockCols, x, &scale, &zero, &carry, Codes{-8, 7})
-	RoundBlock(want, BlockCols, x, &scale, &zero, Codes{-8, 7})
+	BalanceBlock(got, BlockCols, x, &scale, &zero, &carry, IntRange{-8, 7})
+	RoundBlock(want, BlockCols, x, &scale, &zero, IntRange{-8, 7})
 	wantSame(t, got, want)
 	for j := range carry {
 		carry[j] = 2
 	}
-	BalanceBlock(got, BlockCols, x, &scale, &zero, &carry, Codes{-8, 7})
+	BalanceBlock(got, BlockCols, x, &scale, &zero, &carry, IntRange{-8, 7})
 	total := float32(0)
 	for i, v := range x {
 		if v == 0 && got[i] != 0 {
-			t.Fatalf("a zero has the code %d", int8(got[i]))
+			t.Fatalf("a zero is quantized to %d", int8(got[i]))
 		}
 		sum[i%BlockCols] += float32(int8(got[i]))*0.5 - v
 	}
@@ -226,7 +226,7 @@ func TestBalanceBlockMakesUpForErrors(t *testing.T) {
 		}
 		total += s
 	}
-	if mean := total / BlockCols; math.Abs(float64(mean+2*0.75)) > 0.5 { // a quarter of the numbers are zeros, which do not move
+	if mean := total / BlockCols; math.Abs(float64(mean+2*0.75)) > 0.5 { // a quarter of the numbers are zeros, which are not shifted
 		t.Errorf("errors sum to %g on the average", mean)
 	}
 }
@@ -243,7 +243,7 @@ func BenchmarkBalanceBlock(b *testing.B) {
 	dst := make([]byte, len(tile))
 	b.SetBytes(int64(4 * len(tile)))
 	for b.Loop() {
-		BalanceBlock(dst, BlockCols, tile, &scale, &zero, &carry, Codes{0, 15})
+		BalanceBlock(dst, BlockCols, tile, &scale, &zero, &carry, IntRange{0, 15})
 	}
 }
 
@@ -290,7 +290,7 @@ func FuzzLoadBlock(f *testing.F) {
 
 func checkRoundBlock(t *testing.T, x []float32) {
 	t.Helper()
-	for _, c := range []Codes{{0, 15}, {-8, 7}, {-128, 127}, {0, 255}} {
+	for _, c := range []IntRange{{0, 15}, {-8, 7}, {-128, 127}, {0, 255}} {
 		tile, scale, _, _ := tileOf(x, false)
 		var zero [BlockCols]int32
 		for j := range zero {

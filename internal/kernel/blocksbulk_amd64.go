@@ -17,9 +17,9 @@ func searchBlockBulk(scale, zero, best *[BlockCols]float32, x []float32, base, m
 	return hasAVX2
 }
 
-func balanceBlockBulk(dst []byte, stride int, x []float32, scale *[BlockCols]float32, zero *[BlockCols]int32, carry *[BlockCols]float32, c Codes, share float32) bool {
+func balanceBlockBulk(dst []byte, stride int, x []float32, scale *[BlockCols]float32, zero *[BlockCols]int32, carry *[BlockCols]float32, c IntRange, share float32) bool {
 	if hasAVX2 {
-		balanceBlockAVX2(&dst[0], stride, &x[0], len(x)/BlockCols, &scale[0], &zero[0], &carry[0], c.Lo, c.Hi, share, mostLean)
+		balanceBlockAVX2(&dst[0], stride, &x[0], len(x)/BlockCols, &scale[0], &zero[0], &carry[0], c.Lo, c.Hi, share, maxShift)
 	}
 	return hasAVX2
 }
@@ -39,7 +39,7 @@ func pairBytesBulk(dst, src []byte, mask, factor byte) (n int) {
 	return n
 }
 
-func roundBlockBulk(dst []byte, stride int, x []float32, scale *[BlockCols]float32, zero *[BlockCols]int32, c Codes) bool {
+func roundBlockBulk(dst []byte, stride int, x []float32, scale *[BlockCols]float32, zero *[BlockCols]int32, c IntRange) bool {
 	if hasAVX2 {
 		roundBlockAVX2(&dst[0], stride, &x[0], len(x)/BlockCols, &scale[0], &zero[0], c.Lo, c.Hi)
 	}

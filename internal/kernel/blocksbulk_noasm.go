@@ -10,7 +10,7 @@ func searchBlockBulk(scale, zero, best *[BlockCols]float32, x []float32, base, m
 	return false
 }
 
-func balanceBlockBulk(dst []byte, stride int, x []float32, scale *[BlockCols]float32, zero *[BlockCols]int32, carry *[BlockCols]float32, c Codes, share float32) bool {
+func balanceBlockBulk(dst []byte, stride int, x []float32, scale *[BlockCols]float32, zero *[BlockCols]int32, carry *[BlockCols]float32, c IntRange, share float32) bool {
 	return false
 }
 
@@ -20,6 +20,6 @@ func shrinkBlockBulk(zero *[BlockCols]float32, x []float32, inverse *[BlockCols]
 
 func pairBytesBulk(dst, src []byte, mask, factor byte) (n int) { return 0 }
 
-func roundBlockBulk(dst []byte, stride int, x []float32, scale *[BlockCols]float32, zero *[BlockCols]int32, c Codes) bool {
+func roundBlockBulk(dst []byte, stride int, x []float32, scale *[BlockCols]float32, zero *[BlockCols]int32, c IntRange) bool {
 	return false
 }

@@ -6,15 +6,15 @@ import (
 	"golang.org/x/sys/cpu"
 )
 
-// Every bulk function hands what fits its assembly to it and says how much that was; the plain
-// twin does the rest. On a CPU without the instructions that is nothing, as in bulk_noasm.go.
+// Every bulk function processes a prefix with its assembly and returns its length; the plain Go twin processes the rest. On a CPU without
+// the instructions the prefix is empty, as in bulk_noasm.go.
 
 var (
 	hasAVX2 = cpu.X86.HasAVX2 && cpu.X86.HasPOPCNT
 	hasF16C = hasAVX2 && cpuid1()>>29&1 == 1
 )
 
-// whole is the part of n elements that the assembly takes, in vectors of 8.
+// whole is the length of n elements in whole vectors of 8, for the assembly.
 func whole(n int) int {
 	if !hasAVX2 {
 		return 0
@@ -65,11 +65,11 @@ func colMinMaxBulk(lo, hi, x []float32) (cols int) {
 	return cols
 }
 
-// prefetchAhead bounds, in elements, how far behind x quantizeAVX2 fetches: the next row, if rows
-// follow each other, which docs/decisions/kernels.md has the figures of.
+// prefetchAhead bounds, in elements, the prefetch distance of quantizeAVX2: the next row, if rows are contiguous; docs/decisions/kernels.md
+// has the figures.
 const prefetchAhead = 1 << 12
 
-func quantizeBulk(dst []byte, x []float32, scale float32, zero int32, c Codes) (n int) {
+func quantizeBulk(dst []byte, x []float32, scale float32, zero int32, c IntRange) (n int) {
 	if n = whole(len(x)); n > 0 {
 		ahead := 4 * min(len(x), prefetchAhead)
 		quantizeAVX2(&dst[0], &x[0], n, ahead, scale, zero-roundShiftBits, c.Lo, c.Hi)
@@ -77,7 +77,7 @@ func quantizeBulk(dst []byte, x []float32, scale float32, zero int32, c Codes) (
 	return n
 }
 
-func quantizeColsBulk(dst []byte, x, scale []float32, zero []int32, c Codes) (cols int) {
+func quantizeColsBulk(dst []byte, x, scale []float32, zero []int32, c IntRange) (cols int) {
 	if cols = whole(len(scale)); cols == 0 {
 		return 0
 	}
@@ -91,7 +91,7 @@ func quantizeColsBulk(dst []byte, x, scale []float32, zero []int32, c Codes) (co
 	return cols
 }
 
-// signFlip is what turns int8 into uint8 and back.
+// signFlip converts int8 to uint8 and back.
 func signFlip(signed bool) uint32 {
 	if signed {
 		return 0x80
@@ -151,8 +151,8 @@ func f32FromBF16Bulk(dst []float32, x []uint16) (n int) {
 	return n
 }
 
-// filterBlock elements at most are taken into a buffer on the stack, which has room for the
-// vector that the assembly may write too much; dst is touched by append alone.
+// filterBlock is the maximum number of elements copied to a buffer on the stack, with space for the extra vector that the assembly may
+// write; dst is written by append alone.
 const filterBlock = 1024
 
 func filterRangeBulk(dst []uint32, x []float32, lo, hi uint32) (n, below int, out []uint32) {
@@ -203,8 +203,8 @@ func errorLanesBulk(l *errorLanes, ref, got []float32) (n int) {
 	return n
 }
 
-// transposeRows is how many rows are taken before the next columns, so that the cache lines of
-// a block, read for 16 columns, are still in the L1 or L2 cache for the other columns on them.
+// transposeRows is the number of rows per block, so that the cache lines of a block, read for 16 columns, are still in the L1 or L2 cache
+// for the other columns on them.
 const transposeRows = 512
 
 func transposeBytesBulk(dst []byte, dstStride int, src []byte, srcStride, rows, cols int) (doneRows, doneCols int) {
@@ -253,8 +253,7 @@ func compressBulk(dst, data []byte, size int) (n int, out []byte) {
 	return n, dst
 }
 
-// compressAVX2 calls by name, because a call through a function value would move the caller's
-// buffer to the heap.
+// compressAVX2 calls by name, because a call through a function value would move the caller's buffer to the heap.
 func compressAVX2(out, data *byte, n, size int) (written int) {
 	switch size {
 	case 1:

@@ -2,7 +2,7 @@
 
 package kernel
 
-// Without assembly the bulk loops take nothing and leave all elements to the twins.
+// Without assembly the bulk loops process nothing and leave all elements to the twins.
 
 func absMaxBitsBulk([]float32) (n int, top uint32) { return 0, 0 }
 
@@ -12,9 +12,9 @@ func minMaxBulk(x []float32) (n int, lo, hi int32) { return 0, ordered(x[0]), or
 
 func colMinMaxBulk(_, _, _ []float32) (cols int) { return 0 }
 
-func quantizeBulk([]byte, []float32, float32, int32, Codes) (n int) { return 0 }
+func quantizeBulk([]byte, []float32, float32, int32, IntRange) (n int) { return 0 }
 
-func quantizeColsBulk(_ []byte, _, _ []float32, _ []int32, _ Codes) (cols int) { return 0 }
+func quantizeColsBulk(_ []byte, _, _ []float32, _ []int32, _ IntRange) (cols int) { return 0 }
 
 func dequantizeBulk([]float32, []byte, bool, float32, int32) (n int) { return 0 }
 

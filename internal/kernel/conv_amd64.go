@@ -44,17 +44,17 @@ func packLanesAtSet2AVX2(dst *float32, x *float32, rows int, at *int32, back int
 //go:noescape
 func packLanesAtKeep2AVX2(dst *float32, x *float32, rows int, at *int32, back int, after *int32, before *int32)
 
-// weightRows1AVX2 adds up elements at offsets of x; rows lie to and from bytes apart; n%8 == 0, taps > 0.
+// weightRows1AVX2 sums weighted elements at offsets of x; rows are to and from bytes apart; n%8 == 0, taps > 0.
 //
 //go:noescape
 func weightRows1AVX2(y *float32, to int, x *float32, from int, n int, at *int64, w *float32, taps int, first float32)
 
-// weightRows4AVX2 adds up elements at offsets of x; rows lie to and from bytes apart; n%8 == 0, taps > 0.
+// weightRows4AVX2 sums weighted elements at offsets of x; rows are to and from bytes apart; n%8 == 0, taps > 0.
 //
 //go:noescape
 func weightRows4AVX2(y *float32, to int, x *float32, from int, n int, at *int64, w *float32, taps int, first float32)
 
-// winogradInputAVX2 reads rows from back bytes before where they are said to be; steps in bytes.
+// winogradInputAVX2 reads rows from back bytes before their pointers; steps in bytes.
 //
 //go:noescape
 func winogradInputAVX2(v *float32, step int, rows **float32, back int, mask *int32, groups int)

@@ -2,8 +2,7 @@
 
 package kernel
 
-// lanesAfter and lanesBefore are windows of masks: from 16-i on, the lanes from i on, and those
-// before i.
+// lanesAfter and lanesBefore are windows of masks: at offset 16-i, the lanes from i on, and those before i.
 var (
 	lanesAfter  = laneMasks(0, -1)
 	lanesBefore = laneMasks(-1, 0)
@@ -54,8 +53,8 @@ func packLanesAtBulk(dst, x []float32, at []int32, lane, n, stride int, keep boo
 	return true
 }
 
-// weightRowsBulk takes all, or nothing of rows below a vector: the last vector of a row, and the
-// last four rows, may overlap those before them.
+// weightRowsBulk processes everything, or nothing if rows are shorter than a vector: the last vector of a row, and the last four rows, may
+// overlap the preceding ones.
 func weightRowsBulk(y []float32, to int, x []float32, from, rows, n int, at []int64, w []float32, first float32) bool {
 	if whole(n) == 0 || len(at) == 0 {
 		return false
@@ -71,7 +70,7 @@ func weightRowsBulk(y []float32, to int, x []float32, from, rows, n int, at []in
 	return true
 }
 
-// weightRowsOf makes high rows.
+// weightRowsOf computes high rows.
 func weightRowsOf(high int, y []float32, to int, x []float32, from, n int, at []int64, w []float32, first float32) {
 	n8, rest := n&^7, n-8
 	if high == 1 {

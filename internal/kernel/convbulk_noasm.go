@@ -2,7 +2,7 @@
 
 package kernel
 
-// Without assembly the twins do everything.
+// Without assembly the twins process all elements.
 
 func packLanesBulk(_, _ []float32, _, _, _, _, _, _ int, _ bool) bool { return false }
 

@@ -1,15 +1,13 @@
 package kernel
 
-// Dequantize writes float32(code-zero)*scale for every code of q, as ONNX DequantizeLinear
-// does. Bytes are int8 if signed, else uint8.
+// Dequantize writes float32(q-zero)*scale for every quantized value, like ONNX DequantizeLinear. Bytes are int8 if signed, else uint8.
 func Dequantize(dst []float32, q []byte, signed bool, scale float32, zero int32) {
 	checkLen("dst", len(dst), len(q))
 	n := dequantizeBulk(dst, q, signed, scale, zero)
 	dequantizeGo(dst[n:], q[n:], signed, scale, zero)
 }
 
-// DequantizeCols is Dequantize on whole rows of len(scale) columns, each column with its own
-// scale and zero point. A nil zero stands for zeros.
+// DequantizeCols is Dequantize on whole rows of len(scale) columns, each column with its own scale and zero point. A nil zero means zeros.
 func DequantizeCols(dst []float32, q []byte, signed bool, scale []float32, zero []int32) {
 	cols := len(scale)
 	checkLen("dst", len(dst), len(q))
@@ -30,14 +28,14 @@ func DequantizeCols(dst []float32, q []byte, signed bool, scale []float32, zero 
 func dequantizeGo(dst []float32, q []byte, signed bool, scale float32, zero int32) {
 	dst = dst[:len(q)]
 	for i, b := range q {
-		dst[i] = float32(code(b, signed)-zero) * scale
+		dst[i] = float32(toInt(b, signed)-zero) * scale
 	}
 }
 
 func dequantizeColsGo(dst []float32, row []byte, signed bool, scale []float32, zero []int32) {
 	dst, scale = dst[:len(row)], scale[:len(row)]
 	for j, b := range row {
-		q := code(b, signed)
+		q := toInt(b, signed)
 		if zero != nil {
 			q -= zero[j]
 		}
@@ -45,7 +43,7 @@ func dequantizeColsGo(dst []float32, row []byte, signed bool, scale []float32, z
 	}
 }
 
-func code(b byte, signed bool) int32 {
+func toInt(b byte, signed bool) int32 {
 	if signed {
 		return int32(int8(b))
 	}

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// everyCode is n bytes that go through all codes.
+// everyCode is n bytes that cycle through all values.
 func everyCode(n int) []byte {
 	q := make([]byte, n+1)[1:]
 	for i := range q {
@@ -37,7 +37,7 @@ func dequantizeLinear(b byte, signed bool, scale float32, zero int32) float32 {
 	return float32(v-zero) * scale
 }
 
-// wantValues takes any NaN for another: which NaN a product of one is, is the CPU's choice.
+// wantValues accepts any NaN for another: the payload of a product depends on the CPU.
 func wantValues(t *testing.T, got, want []float32) {
 	t.Helper()
 	for i := range want {

@@ -1,12 +1,9 @@
-// Package kernel holds the inner loops over numbers: range finding, quantization, conversion,
-// ranking, transposition and the building blocks of sparse forms; matrix products and vector
-// mathematics, which docs/decisions/kernels.md has a table of.
+// Package kernel holds the inner loops over numbers: ranges, quantization, conversion, ranking, transposition and the building blocks of
+// sparse forms; matrix products and vector mathematics, which docs/decisions/kernels.md lists in a table.
 //
-// Slices go in and slices come out. It must not know tensors, files, models, goroutines or
-// options, so that every loop can be fuzzed alone. Results do not depend on the CPU: each
-// kernel has a plain Go twin (suffix Go), the vector code in the _amd64.s files equals it bit for bit
-// (GemmFloat and GemvFloat excepted), and `-tags noasm` builds the twins alone. Wrong lengths are
-// bugs of the caller and panic.
+// Inputs and outputs are slices. It must not know tensors, files, models, goroutines or options, so that every loop can be fuzzed alone.
+// Results do not depend on the CPU: each kernel has a plain Go twin (suffix Go) that the vector code in the _amd64.s files equals bit for
+// bit (except GemmFloat and GemvFloat), and `-tags noasm` builds the twins alone. Wrong lengths are bugs of the caller and panic.
 package kernel
 
 //go:generate go -C gen run . -pkg kernel -out ../avx2_amd64.s -stubs ../avx2_amd64.go

@@ -8,12 +8,11 @@ const (
 	DoublePanel = 8
 )
 
-// GemmDouble adds the product of m×k elements of a and k×n of b to rows of c that lie ldc elements
-// apart. Both operands are as PackDouble leaves them: a in strips of DoubleRows, b in panels of
-// DoublePanel.
+// GemmDouble adds the product of m×k elements of a and k×n of b to rows of c that are ldc elements apart. Both operands are packed by
+// PackDouble: a in strips of DoubleRows, b in panels of DoublePanel.
 //
-// Every element is one chain of k fused multiply-adds in the order of k, then added to c: its bits
-// depend on no CPU, and on neither m nor n.
+// Every element is one chain of k fused multiply-adds in the order of k, then added to c: its bits depend neither on the CPU nor on m and
+// n.
 func GemmDouble(c []float64, ldc int, a, b []float64, m, n, k int) {
 	if m <= 0 || n <= 0 || k <= 0 {
 		return
@@ -31,7 +30,7 @@ func GemmDouble(c []float64, ldc int, a, b []float64, m, n, k int) {
 // grouped is n rounded up to whole groups.
 func grouped(n, group int) int { return (n + group - 1) / group * group }
 
-// doubleTile adds a tile, by way of a buffer if it sticks out of c.
+// doubleTile adds a tile, through a buffer if it exceeds c.
 func doubleTile(c []float64, ldc int, a, b []float64, rows, cols int) {
 	if rows == DoubleRows && cols == DoublePanel && doubleBulk(c, ldc, a, b, true) {
 		return
@@ -60,10 +59,9 @@ func doubleTileGo(tile *[DoubleRows * DoublePanel]float64, a, b []float64) {
 	}
 }
 
-// PackDouble copies an n×k matrix times a factor, whose element (i, k) is src[i*row+k*col], into
-// groups of so many rows: element (i, k) goes to dst[i/group*group*k + k*group + i%group]. The
-// missing rows of the last group become zero. It makes strips of a left operand and panels of a
-// transposed right one.
+// PackDouble copies an n×k matrix times a factor, whose element (i, k) is src[i*row+k*col], into groups of rows: element (i, k) goes to
+// dst[i/group*group*k + k*group + i%group]. The missing rows of the last group become zero. It makes strips of a left operand and panels of
+// a transposed right one.
 func PackDouble(dst []float64, group int, src []float64, row, col, n, k int, factor float64) {
 	if n <= 0 || k <= 0 {
 		return
@@ -87,7 +85,7 @@ func PackDouble(dst []float64, group int, src []float64, row, col, n, k int, fac
 	}
 }
 
-// packDoubleAcross takes rows elements side by side at each step.
+// packDoubleAcross copies rows contiguous elements per step.
 func packDoubleAcross(dst []float64, group int, src []float64, col, rows int, factor float64) {
 	for at := 0; len(dst) > 0; dst, at = dst[group:], at+col {
 		to := dst[:rows]
@@ -97,7 +95,7 @@ func packDoubleAcross(dst []float64, group int, src []float64, col, rows int, fa
 	}
 }
 
-// packDoubleAlong takes one row.
+// packDoubleAlong copies one row.
 func packDoubleAlong(dst []float64, group int, src []float64, col, k int, factor float64) {
 	for i := range k {
 		dst[i*group] = factor * src[i*col]

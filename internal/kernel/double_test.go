@@ -26,8 +26,7 @@ func newDoubles(r *rand.Rand, m, n, k int) *doubles {
 	return d
 }
 
-// run returns what the kernel makes of c, with a and b packed as they stand or, turned, as their
-// transposes lie in memory.
+// run returns the kernel's c, with a and b packed directly or, if turned, from their transposes.
 func (d *doubles) run(turned bool) []float64 {
 	a, aRow, aCol, b, bRow, bCol := d.a, d.k, 1, d.b, 1, d.n
 	if turned {
@@ -50,7 +49,7 @@ func flipped(x []float64, rows, cols int) []float64 {
 	return t
 }
 
-// check holds every element to the definition bit for bit: a chain of fused multiply-adds.
+// check compares every element with the definition bit for bit: a chain of fused multiply-adds.
 func (d *doubles) check(t *testing.T, got []float64) {
 	t.Helper()
 	for at, g := range got {
@@ -75,7 +74,7 @@ func FuzzGemmDouble(f *testing.F) {
 	})
 }
 
-// The assembly has the bits of its twin, also where sums overflow, cancel or are no numbers.
+// The assembly is bit-identical to its twin, also if sums overflow, cancel or are NaN.
 func TestDoubleTileIsItsTwin(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	odd := []float64{0, math.Copysign(0, -1), math.Inf(1), math.NaN(), math.MaxFloat64, 5e-324, 1e-300}
@@ -116,7 +115,7 @@ func TestGemmDoublePanicsOnShortSlices(t *testing.T) {
 		"src": func() { PackDouble(x, 6, x[:10], 1, 6, 5, 2, 1) },
 	} {
 		if !panics(call) {
-			t.Errorf("a short %s is taken", name)
+			t.Errorf("a short %s is accepted", name)
 		}
 	}
 }

@@ -2,8 +2,7 @@
 
 package kernel
 
-// doubleBulk stores the product of a strip and a panel in a tile of c, or adds it there, and
-// reports whether there are instructions for that.
+// doubleBulk stores the product of a strip and a panel in a tile of c, or adds it there, and reports whether the CPU has the instructions.
 func doubleBulk(c []float64, ldc int, a, b []float64, add bool) bool {
 	if !hasFMA {
 		return false
@@ -14,7 +13,7 @@ func doubleBulk(c []float64, ldc int, a, b []float64, add bool) bool {
 	return true
 }
 
-// packEightBulk makes a whole panel, and reports whether there are instructions for that.
+// packEightBulk packs a whole panel, and reports whether the CPU has the instructions.
 func packEightBulk(dst, src []float64, row, k int, factor float64) bool {
 	if hasAVX2 {
 		packEightAVX2(&dst[0], &src[0], 8*row, k, factor)

@@ -22,8 +22,7 @@ const (
 	millsAbove = 6
 )
 
-// erfTable holds P and Q of erf(x) = x·P(x²)/Q(x²) as tanhTable does. Near minimax on |x| <=
-// 3.93; relative error 2^-29.
+// erfTable holds P and Q of erf(x) = x·P(x²)/Q(x²) in the layout of tanhTable. Near minimax on |x| <= 3.93; relative error 2^-29.
 var erfTable = [...]float64{
 	1.1283791691728353, 0.18514956027154605, 0.05425483466458999, 0.0038403508203586002,
 	0.0003771623003428199, 4.619871349067125e-06, -1.2857128916720528e-08,
@@ -31,9 +30,8 @@ var erfTable = [...]float64{
 	0.001302414285079726, 6.249911090884253e-05,
 }
 
-// millsTable holds P and Q of Φ(-a)·e^(a²/2) = P(a)/Q(a), which is Mills' ratio but for a
-// factor, each with the least power first. The assembly reads it. Near minimax on 0 <= a <=
-// 14.5; relative error 2^-33.4.
+// millsTable holds P and Q of Φ(-a)·e^(a²/2) = P(a)/Q(a), Mills' ratio up to a factor, each with the least power first. The assembly reads
+// it. Near minimax on 0 <= a <= 14.5; relative error 2^-33.4.
 var millsTable = [...]float64{
 	0.4999999999585859, 0.5073250366162474, 0.250385446963145, 0.07123032659041152,
 	0.011625790308467006, 0.0008877396191857138,
@@ -45,7 +43,7 @@ func erfGo(x float32) float32 {
 	return float32(oddRatio(bound(float64(x), -erfBound, erfBound), erfTable[:], erfAbove))
 }
 
-// geluGo takes Φ of the negative magnitude, so that its tail keeps its precision.
+// geluGo uses Φ of the negative magnitude, for the precision of its tail.
 func geluGo(x float32) float32 {
 	v := atLeast(float64(x), -geluBound)
 	a := atMost(math.Abs(v), geluBound)

@@ -25,7 +25,7 @@ func (e *ErrorSums) bits() [5]uint64 {
 	}
 }
 
-// halves makes a reference and an approximation out of one sample.
+// halves splits a sample into a reference and an approximation.
 func halves(x []float32) (ref, got []float32) {
 	n := len(x) / 2
 	return x[:n], x[len(x)-n:]

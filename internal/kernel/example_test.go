@@ -7,13 +7,13 @@ import (
 	"github.com/mcompress/mcompress/internal/kernel"
 )
 
-// A row of weights becomes symmetric int8 codes and comes back.
+// A row of weights quantized to symmetric int8 and dequantized.
 func Example() {
 	row := []float32{0.5, -1.27, 0.004, 0}
 	scale := math.Float32frombits(kernel.AbsMaxBits(row)) / 127
 
 	codes := make([]byte, len(row))
-	kernel.Quantize(codes, row, scale, 0, kernel.Codes{Lo: -127, Hi: 127})
+	kernel.Quantize(codes, row, scale, 0, kernel.IntRange{Lo: -127, Hi: 127})
 	back := make([]float32, len(row))
 	kernel.Dequantize(back, codes, true, scale, 0)
 
@@ -27,7 +27,7 @@ func Example() {
 	// 0 -> 0 -> 0.00
 }
 
-// Sparse elements are kept as a mask and the values that are not zero.
+// Sparse elements are stored as a mask and the nonzero values.
 func ExampleExpand() {
 	data := []byte{0, 0, 7, 0, 9, 0, 0, 0, 5}
 	mask := make([]byte, 2)

@@ -6,14 +6,14 @@ import (
 	"math/bits"
 )
 
-// Expand undoes NonZero and Compress: it fills dst with the next element of values where mask
-// has a bit set, and with zeros elsewhere. It returns how many bytes of values it used; values
-// must hold an element for every bit. Bits of mask behind the last element are not looked at.
+// Expand is the inverse of NonZero and Compress: it fills dst with the next element of values where mask has a bit set, and with zeros
+// elsewhere. It returns the number of bytes of values used; values must hold an element for every bit. Bits of mask after the last element
+// are ignored.
 func Expand(dst, mask, values []byte, size int) (used int) {
 	count := elements(dst, size)
 	checkLen("mask", len(mask), (count+7)/8)
 	if need := countBits(mask, count) * size; need > len(values) {
-		panic(fmt.Sprintf("kernel: %d bytes of values, mask wants %d", len(values), need))
+		panic(fmt.Sprintf("kernel: %d bytes of values, mask needs %d", len(values), need))
 	}
 	n, used := expandBulk(dst, mask, values, size)
 	return used + expandGo(dst[n*size:], mask[n/8:], values[used:], size)

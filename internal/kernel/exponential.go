@@ -2,10 +2,9 @@ package kernel
 
 import "math"
 
-// The functions of this file and of logarithm.go, erf.go, tanh.go and sincos.go are computed in
-// float64, fused multiply-adds included, and rounded once: within 0.6 ulp of the true value over
-// all of float32, subnormal results among them. math.FMA is exact everywhere, so that twin and
-// assembly agree. dst may be x, but must not overlap it otherwise.
+// The functions of this file and of logarithm.go, erf.go, tanh.go and sincos.go are computed in float64, with fused multiply-adds, and
+// rounded once: within 0.6 ulp of the true value over all of float32, including subnormal results. math.FMA is exact everywhere, so that
+// twin and assembly agree. dst may be x, but must not overlap it otherwise.
 
 // Exp writes e^x.
 func Exp(dst, x []float32) {
@@ -51,23 +50,21 @@ const (
 	erfBound     = 3.93 // erf is 1
 )
 
-// boundTable holds the bounds beyond which a function is what it is there, after rounding to
-// float32. The assembly reads it in this order.
+// boundTable holds the arguments beyond which a function has its limit after rounding to float32. The assembly reads it in this order.
 var boundTable = [...]float64{
 	expLeast, expGreatest, -sigmoidBound, sigmoidBound, -geluBound, geluBound,
 	-tanhBound, tanhBound, -erfBound, erfBound,
 }
 
-// expTable: the assembly reads it in this order. The series is near the minimax polynomial of e^r for
-// |r| <= ln(2)/2 that is exact at 0, as the greatest element of LogSoftmax needs, least power
-// first; relative error 2^-28.9.
+// expTable: the assembly reads it in this order. The series is near the minimax polynomial of e^r for |r| <= ln(2)/2 that is exact at 0, as
+// the maximum element of LogSoftmax requires, least power first; relative error 2^-28.9.
 var expTable = [...]float64{
 	log2e, integerShift, ln2,
 	1, 1.0000000321829887, 0.49999994204462334, 0.16666431172816434,
 	0.04166800285056782, 0.008374163169682232, 0.0013843629086876482,
 }
 
-const expSeries = 3 // where the series begins in expTable
+const expSeries = 3 // start of the series in expTable
 
 // exp64 is e^x for |x| <= 700, or NaN: 2^k·e^r with x = k·ln(2)+r.
 func exp64(x float64) float64 {
@@ -89,7 +86,7 @@ func horner(x float64, c []float64) float64 {
 
 func bound(x, lo, hi float64) float64 { return atMost(atLeast(x, lo), hi) }
 
-// atLeast and atMost compare so that a NaN stays, as MAXPD and MINPD do.
+// atLeast and atMost compare so that NaN is kept, like MAXPD and MINPD.
 func atLeast(x, lo float64) float64 {
 	if lo > x {
 		return lo

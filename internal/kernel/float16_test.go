@@ -10,8 +10,8 @@ import (
 // pieces of bit patterns fit the L1 cache.
 const pieceLength = 1 << 11
 
-// pieceStep is the step between pieces: sample, a prime, so that pieces meet every exponent and lie differently in
-// each; or 1 with -exhaustive, which means all patterns.
+// pieceStep is the step between pieces: sample, a prime, so that pieces cover every exponent at different offsets; or 1 with -exhaustive,
+// for all patterns.
 func pieceStep(sample int) int {
 	if *exhaustive {
 		return 1
@@ -19,7 +19,7 @@ func pieceStep(sample int) int {
 	return sample
 }
 
-// TestF16FromF32EqualsReference shares the pieces between two subtests, which run in parallel.
+// TestF16FromF32EqualsReference divides the pieces between two parallel subtests.
 func TestF16FromF32EqualsReference(t *testing.T) {
 	for first, name := range []string{"even", "odd"} {
 		t.Run(name, func(t *testing.T) {

@@ -2,10 +2,9 @@
 
 package kernel
 
-// What hands elements to the assembly of vector mathematics in float64, which uses fused
-// multiply-adds.
+// Bulk functions of vector mathematics in float64, which use fused multiply-adds.
 
-// wholeFMA is whole for that.
+// wholeFMA is whole for CPUs with FMA.
 func wholeFMA(n int) int {
 	if !hasFMA {
 		return 0

@@ -11,8 +11,8 @@ import (
 
 var exhaustive = flag.Bool("exhaustive", false, "try functions of one element, and conversions, on all 2^32 float32, not on a sample")
 
-// A unaryFunction is a function of one element with its twin, a reference in float64 that is good
-// to a few ulp of float64, and the error that it may have, in ulp of float32.
+// A unaryFunction is a function of one element with its twin, a reference in float64 that is accurate to a few ulp of float64, and the
+// maximum error in ulp of float32.
 type unaryFunction struct {
 	name string
 	run  func(dst, x []float32)
@@ -42,7 +42,7 @@ var unaryFunctions = []unaryFunction{
 	{"Cos", Cos, cosGo, math.Cos, 0.6},
 }
 
-// refHardSwish rounds after each step, as the operators that HardSwish is made of do.
+// refHardSwish rounds after each step, like the operators of HardSwish's definition.
 func refHardSwish(x float64) float64 {
 	sixth := float64(float32(x * float64(float32(1.0/6))))
 	return x * min(max(float64(float32(sixth+0.5)), 0), 1)
@@ -63,7 +63,7 @@ func limitAtMinusInf(f func(float64) float64) func(float64) float64 {
 	}
 }
 
-// TestFunctionsAreAccurate takes every exponent and sign, many mantissas and the specials.
+// TestFunctionsAreAccurate covers every exponent and sign, many mantissas and special values.
 func TestFunctionsAreAccurate(t *testing.T) {
 	for _, f := range unaryFunctions {
 		t.Run(f.name, func(t *testing.T) {
@@ -75,7 +75,7 @@ func TestFunctionsAreAccurate(t *testing.T) {
 				for i, v := range x {
 					want := f.ref(float64(v))
 					if worst >= 0.5 && got[i] == float32(want) {
-						continue // rounded right, which is at most half an ulp
+						continue // correctly rounded, which is at most half an ulp
 					}
 					if e := ulps(got[i], want); !(e <= worst) {
 						worst, at = e, v
@@ -104,8 +104,7 @@ func TestFunctionsEqualTheirTwins(t *testing.T) {
 	}
 }
 
-// TestFunctionsWorkInPlace tries every length around the vectors, which must not change bits,
-// with a guard around the elements.
+// TestFunctionsWorkInPlace checks every length around the vector size, for which results must not change, with a guard around the elements.
 func TestFunctionsWorkInPlace(t *testing.T) {
 	for _, f := range unaryFunctions {
 		t.Run(f.name, func(t *testing.T) {
@@ -139,8 +138,7 @@ func FuzzFunctions(f *testing.F) {
 	})
 }
 
-// eachPattern calls body with blocks of float32 of all bit patterns: all of them, or the specials
-// and a sample with every exponent.
+// eachPattern calls body with blocks of float32 of all bit patterns, or of special values and a sample with every exponent.
 func eachPattern(body func(x []float32)) {
 	const block = 1 << 12
 	step, r := uint64(1), rand.New(rand.NewPCG(3, 0))
@@ -166,8 +164,8 @@ func specialFloats() []float32 {
 	return x
 }
 
-// ulps is how far got is from want, in units of the last place that want has as a float32. Inf
-// stands for 2^128. NaN for NaN and zero for less than half of the least float32 are right.
+// ulps is the distance of got from want, in units of the last place of want as a float32. Inf stands for 2^128. NaN for NaN and zero for
+// less than half of the smallest float32 are correct.
 func ulps(got float32, want float64) float64 {
 	g := float64(got)
 	if g == want || g != g && want != want {
@@ -179,7 +177,7 @@ func ulps(got float32, want float64) float64 {
 	return math.Abs(g-want) / math.Ldexp(1, max(exponent-24, -149))
 }
 
-// wantFloats compares by bits but for NaN, of which any is as good as another.
+// wantFloats compares bits, except that any NaN equals any other.
 func wantFloats(t *testing.T, got, want []float32) {
 	t.Helper()
 	for i := range want {
@@ -190,9 +188,8 @@ func wantFloats(t *testing.T, got, want []float32) {
 	}
 }
 
-// TestMathAssemblyKeepsToAVX2: the generator takes registers beyond Y15 without a word when it
-// runs out, and those exist in AVX-512 only.
-func TestMathAssemblyKeepsToAVX2(t *testing.T) {
+// TestMathAssemblyUsesAVX2Only: the generator silently uses registers beyond Y15 when it runs out, and those exist in AVX-512 only.
+func TestMathAssemblyUsesAVX2Only(t *testing.T) {
 	text, err := os.ReadFile("math_amd64.s")
 	if err != nil {
 		t.Fatal(err)

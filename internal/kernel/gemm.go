@@ -2,33 +2,29 @@ package kernel
 
 import "fmt"
 
-// GemmPanel is how many columns of B lie together in a panel.
+// GemmPanel is the number of columns of a panel of B.
 const GemmPanel = 16
 
-// GemmA is an operand on the left: element (i, k) is Data[i/R*Strip+i%R*Row+k*K], where R is
-// GemmRows. Rows of any matrix are so with Strip = R*Row.
+// GemmA is a left operand: element (i, k) is Data[i/R*Strip+i%R*Row+k*K], where R is GemmRows. Rows of any matrix have Strip = R*Row.
 type GemmA struct {
 	Data          []float32
 	Strip, Row, K int
 }
 
-// GemmB is an operand on the right: element (k, j) is Data[j/16*Panel+k*K+j%16]. Rows of a
-// matrix are so with Panel = 16. The last panel is 16 columns wide too, and those too many are
-// multiplied in vain.
+// GemmB is a right operand: element (k, j) is Data[j/16*Panel+k*K+j%16]. Rows of a matrix have Panel = 16. The last panel is 16 columns
+// wide too, and its surplus columns are multiplied too.
 type GemmB struct {
 	Data     []float32
 	Panel, K int
 }
 
-// GemmRows is the number of rows of a strip: what is multiplied at once on this CPU.
+// GemmRows is the number of rows of a strip: those multiplied at once on this CPU.
 func GemmRows() int { return gemmRows() }
 
-// GemmFloat stores the product of m×k elements of a and k×n of b as rows of c that lie ldc
-// elements apart, or adds it to them.
+// GemmFloat stores the product of m×k elements of a and k×n of b as rows of c that are ldc elements apart, or adds it to them.
 //
-// Every element is one chain of k fused multiply-adds in the order of k, whatever m and n and
-// whatever the CPU's vectors are, so that it has the same bits on all CPUs that have FMA. The twin
-// cannot do so: it rounds every product too, and its results are near, not equal.
+// Every element is one chain of k fused multiply-adds in the order of k, for any m and n and any vector length of the CPU, so that it is
+// bit-identical on all CPUs with FMA. The twin rounds every product too: its results are close, not equal.
 func GemmFloat(c []float32, ldc int, a GemmA, b GemmB, m, n, k int, add bool) {
 	if m <= 0 || n <= 0 {
 		return
@@ -52,7 +48,7 @@ type gemm struct {
 	add     bool
 }
 
-// check panics unless all that will be touched is there.
+// check panics unless all accessed elements exist.
 func (g *gemm) check() {
 	if g.k < 0 || g.ldc < 0 || g.a.Strip < 0 || g.a.Row < 0 || g.a.K < 0 || g.b.Panel < 0 || g.b.K < 0 {
 		panic(fmt.Sprintf("kernel: GEMM of k=%d with a negative stride or length", g.k))
@@ -77,7 +73,7 @@ func within(name string, got, want int) {
 	}
 }
 
-// nothing is the sum of no products.
+// nothing is the empty sum.
 func (g *gemm) nothing() {
 	for i := 0; i < g.m && !g.add; i++ {
 		clear(g.c[i*g.ldc:][:g.n])
@@ -96,7 +92,7 @@ func (g *gemm) plain() {
 	}
 }
 
-// row makes the part of a row that lies in one panel.
+// row computes the part of a row in one panel.
 func (g *gemm) row(c, a, b []float32) {
 	var sums [GemmPanel]float32
 	for k := range g.k {

@@ -129,7 +129,7 @@ func gemmInt5x8AVX2(quads int, a *byte, aRow int, b *byte, c *int32, cRow int, a
 //go:noescape
 func gemmInt6x8AVX2(quads int, a *byte, aRow int, b *byte, c *int32, cRow int, add int)
 
-// quadsAVX2 makes panels of 4·quads rows of 16·panels bytes; quads > 0, panels > 0. dst may be src if row is 16.
+// quadsAVX2 packs panels of 4·quads rows of 16·panels bytes; quads > 0, panels > 0. dst may be src if row is 16.
 //
 //go:noescape
 func quadsAVX2(dst *byte, panel int, src *byte, row int, quads int, panels int, flip uint32)
@@ -169,7 +169,7 @@ func gemv4AVX2(sums *float32, n int, a *float32, aK int, b *float32, bK int)
 //go:noescape
 func packRowsAVX2(dst *float32, panel int, src *float32, row int, k int, panels int)
 
-// packColumnsAVX2 makes a panel of 16 columns that lie col bytes apart; k%4 == 0, k > 0.
+// packColumnsAVX2 packs a panel of 16 columns that are col bytes apart; k%4 == 0, k > 0.
 //
 //go:noescape
 func packColumnsAVX2(dst *float32, src *float32, col int, k int, flip uint32)
@@ -179,7 +179,7 @@ func packColumnsAVX2(dst *float32, src *float32, col int, k int, flip uint32)
 //go:noescape
 func packSixAVX2(dst *float32, step int, src *float32, row int, k int)
 
-// packSixesAVX2 copies 6 elements, hop bytes behind the last, to each strip, and this for k columns; strides in bytes, k > 0, strips > 0.
+// packSixesAVX2 copies 6 elements, hop bytes after the last, to each strip, and this for k columns; strides in bytes, k > 0, strips > 0.
 //
 //go:noescape
 func packSixesAVX2(dst *float32, strip int, step int, src *float32, hop int, col int, k int, strips int)

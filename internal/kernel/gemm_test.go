@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// product is a matrix multiplication in every layout that the kernel takes.
+// product is a matrix product in every layout of the kernel.
 type product struct {
 	m, n, k, ldc int
 	add          bool
@@ -56,15 +56,15 @@ func (p *product) right(packed bool) GemmB {
 	return GemmB{panels, GemmPanel * p.k, GemmPanel}
 }
 
-// run returns what the kernel makes of c.
+// run returns the kernel's c.
 func (p *product) run(left int, packed bool) []float32 {
 	c := append([]float32(nil), p.c...)
 	GemmFloat(c, p.ldc, p.left(left), p.right(packed), p.m, p.n, p.k, p.add)
 	return c
 }
 
-// exact is the definition in float64, and a bound for the error of float32 in any order: k+1
-// roundings of sums that are no larger than the sum of magnitudes.
+// exact is the definition in float64, and an error bound for float32 in any order: k+1 roundings of sums that are at most the sum of
+// magnitudes.
 func (p *product) exact(i, j int) (want, bound float64) {
 	if p.add {
 		want = float64(p.c[i*p.ldc+j])
@@ -83,7 +83,7 @@ func (p *product) check(t *testing.T, got []float32) {
 		i, j := at/p.ldc, at%p.ldc
 		if j >= p.n {
 			if g != p.c[at] {
-				t.Fatalf("wrote behind row %d", i)
+				t.Fatalf("row %d was written beyond its end", i)
 			}
 			continue
 		}
@@ -103,7 +103,7 @@ func TestGemmFloatIsTheProductInEveryLayout(t *testing.T) {
 			for left := range 3 {
 				for _, packed := range []bool{false, true} {
 					if got := p.run(left, packed); !equalBits(got, first) {
-						t.Fatalf("layout %d, packed %v: other bits", left, packed)
+						t.Fatalf("layout %d, packed %v: not bit-identical", left, packed)
 					}
 				}
 			}
@@ -120,7 +120,7 @@ func equalBits(a, b []float32) bool {
 	return len(a) == len(b)
 }
 
-// A row must not depend on how many there are beside it, nor on the tile that takes it.
+// A row must depend neither on the number of rows nor on its tile.
 func TestGemmFloatRowsAreIndependent(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	all := newProduct(r, 27, 90, 33)
@@ -129,7 +129,7 @@ func TestGemmFloatRowsAreIndependent(t *testing.T) {
 		part := *all
 		part.m, part.a, part.c = m, all.a[:m*all.k], all.c[:m*all.ldc]
 		if got := part.run(0, true); !equalBits(got, want[:m*all.ldc]) {
-			t.Errorf("%d rows: other bits than as part of %d", m, all.m)
+			t.Errorf("%d rows: not bit-identical to a part of %d", m, all.m)
 		}
 	}
 }
@@ -161,7 +161,7 @@ func TestGemmFloatPanicsOnShortSlices(t *testing.T) {
 		"c": func() { GemmFloat(p.c[:7*p.ldc+31], p.ldc, p.left(0), p.right(false), 8, 32, 9, false) },
 	} {
 		if !panics(call) {
-			t.Errorf("a short %s is taken", name)
+			t.Errorf("a short %s is accepted", name)
 		}
 	}
 }
@@ -189,7 +189,7 @@ func BenchmarkGemmFloat(b *testing.B) {
 	}
 }
 
-// A row by rows that are not packed has the bits that it has packed.
+// The product of a row is bit-identical for packed and unpacked operands.
 func TestGemvFloat(t *testing.T) {
 	r := rand.New(rand.NewPCG(9, 10))
 	for range 100 {
@@ -198,7 +198,7 @@ func TestGemvFloat(t *testing.T) {
 		got := make([]float32, p.n)
 		GemvFloat(got, p.a, 1, p.b, p.n, p.k)
 		if want := p.run(0, true)[:p.n]; !equalBits(got, want) {
-			t.Errorf("%d×%d: other bits than packed", p.k, p.n)
+			t.Errorf("%d×%d: not bit-identical to packed", p.k, p.n)
 		}
 	}
 }

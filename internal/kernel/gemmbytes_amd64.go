@@ -2,8 +2,8 @@
 
 package kernel
 
-// byBytes multiplies uint8 by int8. There are tiles of 12, 4 and 1 rows: the last one lies over rows
-// that the one before has made, and only the others are taken from it.
+// byBytes multiplies uint8 by int8. There are tiles of 12, 4 and 1 rows: the last one overlaps rows of the preceding one, and only its
+// other rows are stored.
 func (g *gemmInt) byBytes() {
 	high, wide := 1, 4*GemmPanel
 	switch {
@@ -22,8 +22,7 @@ func (g *gemmInt) byBytes() {
 	}
 }
 
-// bytes makes a tile that starts at row top and is taken from row i on, by way of a buffer if that is
-// not all of it.
+// bytes computes a tile that starts at row top and is stored from row i on, through a buffer if that is not all of it.
 func (g *gemmInt) bytes(top, i, j, rows, wide int) {
 	if top == i && j+wide <= g.n {
 		g.multiplyBytes(i, j, rows, wide, &g.c[i*g.ldc+j], g.ldc, asInt(g.add))
@@ -34,7 +33,7 @@ func (g *gemmInt) bytes(top, i, j, rows, wide int) {
 	takeTile(g.c[i*g.ldc+j:], g.ldc, tile[(i-top)*wide:], wide, rows-(i-top), min(wide, g.n-j), g.add)
 }
 
-// multiplyBytes calls by name, as multiply of float32 does.
+// multiplyBytes calls by name, like multiply of float32.
 func (g *gemmInt) multiplyBytes(i, j, rows, wide int, c *int32, ldc, add int) {
 	a, b := &g.a[i*g.lda], &g.b[j/GemmPanel*g.panel]
 	const aK, bK = GemmQuad, GemmQuad * GemmPanel

@@ -5,19 +5,17 @@ import (
 	"fmt"
 )
 
-// GemmQuad is how many steps of k lie together in a packed 8-bit operand.
+// GemmQuad is the number of consecutive steps of k in a packed 8-bit operand.
 const GemmQuad = 4
 
-// GemmIntWidth is how many bytes an element of A takes in GemmInt: 1 where uint8 are multiplied by
-// int8, 2 where the CPU does that for int16 only.
+// GemmIntWidth is the size in bytes of an element of A in GemmInt: 1 if the CPU multiplies uint8 by int8, 2 if only int16.
 func GemmIntWidth() int { return gemmIntWidth() }
 
-// GemmInt stores the product of m×k elements of a and k×n of b as rows of c that lie ldc
-// elements apart, or adds it to them. It is exact modulo 2^32; k is a multiple of 4.
+// GemmInt stores the product of m×k elements of a and k×n of b as rows of c that are ldc elements apart, or adds it to them. It is exact
+// modulo 2^32; k is a multiple of 4.
 //
-// Rows of a lie lda bytes apart and are what GemmIntRow makes. b is panels of 16 columns that lie
-// panel bytes apart, as PackQuads makes them: element (k, j) is the int8
-// b[j/16*panel+k/4*64+j%16*4+k%4].
+// Rows of a are lda bytes apart and are written by GemmIntRow. b is panels of 16 columns that are panel bytes apart, written by PackQuads:
+// element (k, j) is the int8 b[j/16*panel+k/4*64+j%16*4+k%4].
 func GemmInt(c []int32, ldc int, a []byte, lda int, b []byte, panel int, m, n, k int, add bool) {
 	if m <= 0 || n <= 0 {
 		return
@@ -41,10 +39,10 @@ type gemmInt struct {
 	add     bool
 }
 
-// check panics unless all that will be touched is there.
+// check panics unless all accessed elements exist.
 func (g *gemmInt) check() {
 	if g.k < 0 || g.k%GemmQuad != 0 || g.ldc < 0 || g.lda < 0 || g.panel < 0 {
-		panic(fmt.Sprintf("kernel: integer GEMM of k=%d: want multiples of %d and strides that are not negative", g.k, GemmQuad))
+		panic(fmt.Sprintf("kernel: integer GEMM of k=%d: want multiples of %d and non-negative strides", g.k, GemmQuad))
 	}
 	within("c", len(g.c), (g.m-1)*g.ldc+g.n)
 	if g.k > 0 {
@@ -93,9 +91,8 @@ func (g *gemmInt) dot(row []int32, j int) (sum int32) {
 	return sum
 }
 
-// GemmIntRow makes a part of a row of A of int8 or uint8 elements, dst being GemmIntWidth times
-// as long as src. zero is one of those elements. It returns the sum of the elements less zero, and
-// left, what is still to be taken off those in dst, all the same: 0 where they are int16.
+// GemmIntRow converts a part of a row of int8 or uint8 elements for A, dst being GemmIntWidth times as long as src. zero is the zero point.
+// It returns the sum of the elements minus zero, and left, the offset that remains in every element of dst: 0 if they are int16.
 func GemmIntRow(dst, src []byte, signed bool, zero int32) (sum, left int32) {
 	checkLen("dst", len(dst), len(src)*GemmIntWidth())
 	if GemmIntWidth() == 1 {
@@ -104,7 +101,7 @@ func GemmIntRow(dst, src []byte, signed bool, zero int32) (sum, left int32) {
 	return widenRow(dst, src, signed, zero), 0
 }
 
-// flipRow makes uint8 of int8 elements by adding 128.
+// flipRow converts int8 to uint8 by adding 128.
 func flipRow(dst, src []byte, signed bool, zero int32) (sum, left int32) {
 	flip := byte(0)
 	if signed {
@@ -122,7 +119,7 @@ func flipGo(dst, src []byte, flip byte) (sum int32) {
 	return sum
 }
 
-// widenRow makes int16 of elements less zero.
+// widenRow converts elements minus zero to int16.
 func widenRow(dst, src []byte, signed bool, zero int32) (sum int32) {
 	n, sum := widenBulk(dst, src, signed, zero)
 	return sum + widenGo(dst[2*n:], src[n:], signed, zero)
@@ -140,7 +137,7 @@ func widenGo(dst, src []byte, signed bool, zero int32) (sum int32) {
 	return sum
 }
 
-// Less takes v off every y, modulo 2^32.
+// Less subtracts v from every y, modulo 2^32.
 func Less(y []int32, v int32) {
 	n := lessBulk(y, v)
 	lessGo(y[n:], v)
@@ -152,7 +149,7 @@ func lessGo(y []int32, v int32) {
 	}
 }
 
-// LessTimes takes (x-lift)·times off y, modulo 2^32.
+// LessTimes subtracts (x-lift)·times from y, modulo 2^32.
 func LessTimes(y, x []int32, lift, times int32) {
 	checkLen("y", len(y), len(x))
 	n := lessTimesBulk(y, x, lift, times)

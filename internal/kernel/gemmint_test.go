@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// intProduct is a multiplication of 8-bit matrices.
+// intProduct is a product of 8-bit matrices.
 type intProduct struct {
 	m, n, k, ldc int
 	add          bool
@@ -30,7 +30,7 @@ func newIntProduct(r *rand.Rand, m, n, k int) *intProduct {
 	return p
 }
 
-// randomBytes has many extremes: sums of products of those do not fit 16 bits.
+// randomBytes has many extreme values: sums of their products exceed 16 bits.
 func randomBytes(r *rand.Rand, n int) []byte {
 	b := make([]byte, n)
 	for i := range b {
@@ -42,8 +42,7 @@ func randomBytes(r *rand.Rand, n int) []byte {
 	return b
 }
 
-// kernel returns the call for p, of its own c, with elements of b taken as int8, and what is left of
-// the zero point of a.
+// kernel returns the call for p, with its own c and elements of b as int8, and the remaining offset of a.
 func (p *intProduct) kernel(width int) (g *gemmInt, left int32) {
 	k4 := (p.k + GemmQuad - 1) / GemmQuad * GemmQuad
 	g = &gemmInt{c: slices.Clone(p.c), ldc: p.ldc, lda: k4 * width, panel: k4 * GemmPanel, m: p.m, n: p.n, k: k4, add: p.add}
@@ -71,7 +70,7 @@ func (p *intProduct) want(i, j int) int32 {
 	return sum
 }
 
-// check compares with the definition, after what is left of the zero point is taken off.
+// check compares with the definition, after subtracting the remaining offset.
 func (p *intProduct) check(t *testing.T, g *gemmInt, left int32) {
 	t.Helper()
 	sums := make([]int32, p.n)
@@ -210,7 +209,7 @@ func TestGemmIntPanicsOnShortSlices(t *testing.T) {
 		g, _ := p.kernel(GemmIntWidth())
 		spoil(g)
 		if !panics(func() { GemmInt(g.c, g.ldc, g.a, g.lda, g.b, g.panel, g.m, g.n, g.k, g.add) }) {
-			t.Errorf("a wrong %s is taken", name)
+			t.Errorf("a wrong %s is accepted", name)
 		}
 	}
 }

@@ -14,7 +14,7 @@ func gemmIntWidth() int {
 	return 1
 }
 
-// bulk reports whether there are instructions for this; then it has done all of it.
+// bulk computes everything and reports true if the CPU has the instructions.
 func (g *gemmInt) bulk() bool {
 	switch {
 	case hasVNNI:
@@ -27,7 +27,7 @@ func (g *gemmInt) bulk() bool {
 	return true
 }
 
-// byWords multiplies int16 by int8. A panel stays in the L1 cache while all rows pass by.
+// byWords multiplies int16 by int8. A panel stays in the L1 cache during all rows.
 func (g *gemmInt) byWords() {
 	whole := g.m / gemmTall * gemmTall
 	for j := 0; j < g.n; j += GemmPanel {
@@ -37,8 +37,7 @@ func (g *gemmInt) byWords() {
 	}
 }
 
-// strips makes the rows from i to down, high at a time, of a panel: half of it at once, all if
-// there are few rows.
+// strips computes the rows from i to down, high at a time, of a panel: half of it at once, all if there are few rows.
 func (g *gemmInt) strips(i, down, high, j, end int) {
 	wide := GemmPanel / 2
 	if high <= 2 {
@@ -51,7 +50,7 @@ func (g *gemmInt) strips(i, down, high, j, end int) {
 	}
 }
 
-// words makes a tile, by way of a buffer if it sticks out of c.
+// words computes a tile, through a buffer if it exceeds c.
 func (g *gemmInt) words(i, j, rows, wide int) {
 	if j+wide <= g.n {
 		g.multiplyWords(i, j, rows, &g.c[i*g.ldc+j], g.ldc, asInt(g.add))
@@ -62,7 +61,7 @@ func (g *gemmInt) words(i, j, rows, wide int) {
 	takeTile(g.c[i*g.ldc+j:], g.ldc, tile[:], wide, rows, g.n-j, g.add)
 }
 
-// multiplyWords calls by name, as multiply of float32 does.
+// multiplyWords calls by name, like multiply of float32.
 func (g *gemmInt) multiplyWords(i, j, rows int, c *int32, ldc, add int) {
 	a, b := &g.a[i*g.lda], &g.b[j/GemmPanel*g.panel+j%GemmPanel*GemmQuad]
 	quads, aRow, cRow := g.k/GemmQuad, g.lda, 4*ldc

@@ -1,8 +1,7 @@
 package kernel
 
-// PackPanels copies a k×n matrix, whose element (k, j) is src[k*row+j*col], into panels of 16
-// columns that lie panel elements apart: element (k, j) goes to dst[j/16*panel+k*16+j%16]. The
-// missing columns of the last panel become zero.
+// PackPanels copies a k×n matrix, whose element (k, j) is src[k*row+j*col], into panels of 16 columns that are panel elements apart:
+// element (k, j) goes to dst[j/16*panel+k*16+j%16]. The missing columns of the last panel become zero.
 func PackPanels(dst []float32, panel int, src []float32, row, col, k, n int) {
 	p := panelPack{dst, panel, src, row, col, k, n}
 	if k == 0 || n == 0 {
@@ -22,7 +21,7 @@ type panelPack struct {
 	k, n     int
 }
 
-// plain packs what bulk has left: the first steps of the first columns are done.
+// plain packs the elements that bulk did not: the first steps of the first columns are done.
 func (p *panelPack) plain(steps, cols int) {
 	for j := 0; j < p.n; j += GemmPanel {
 		from := 0
@@ -38,16 +37,15 @@ func (p *panelPack) plain(steps, cols int) {
 	}
 }
 
-// gather takes every step-th element.
+// gather copies every step-th element.
 func gather(dst, src []float32, step int) {
 	for i := range dst {
 		dst[i] = src[i*step]
 	}
 }
 
-// PackStrips copies an m×k matrix, whose element (i, k) is src[i*row+k*col], into strips of R =
-// GemmRows rows: element (i, k) goes to dst[i/R*R*k+k*R+i%R]. The missing rows of the last strip
-// are left as they are.
+// PackStrips copies an m×k matrix, whose element (i, k) is src[i*row+k*col], into strips of R = GemmRows rows: element (i, k) goes to
+// dst[i/R*R*k+k*R+i%R]. The missing rows of the last strip are unchanged.
 func PackStrips(dst, src []float32, row, col, m, k int) {
 	packStrips(GemmRows(), dst, src, row, col, m, k)
 }
@@ -64,10 +62,10 @@ func packStrips(high int, dst, src []float32, row, col, m, k int) {
 	}
 }
 
-// stripPart is how many rows of a strip are packed at once.
+// stripPart is the number of rows of a strip that are packed at once.
 const stripPart = 6
 
-// stripPack makes some rows of all strips: stripPart of each, from row part on.
+// stripPack packs some rows of all strips: stripPart of each, from row part on.
 type stripPack struct {
 	dst      []float32
 	high     int
@@ -77,7 +75,7 @@ type stripPack struct {
 	part     int
 }
 
-// plain packs what bulk has left: the first steps of the first strips are done.
+// plain packs the elements that bulk did not: the first steps of the first strips are done.
 func (p *stripPack) plain(steps, strips int) {
 	for i := p.part; i < p.m; i += p.high {
 		from := 0

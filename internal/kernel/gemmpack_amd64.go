@@ -4,11 +4,11 @@ package kernel
 
 import "unsafe"
 
-// packedAtOnce is how many panels take their part of a row before the next row: longer runs of
-// memory to read, but not more runs to write than the L1 cache has ways.
+// packedAtOnce is the number of panels that copy their part of a row before the next row: longer contiguous reads, but not more write
+// streams than the L1 cache has ways.
 const packedAtOnce = 8
 
-// bulk packs whole panels, and says how many steps of k and how many columns that is.
+// bulk packs whole panels, and returns the number of steps of k and of columns done.
 func (p *panelPack) bulk() (steps, cols int) {
 	cols = p.n &^ (GemmPanel - 1)
 	switch {
@@ -30,7 +30,7 @@ func (p *panelPack) bulk() (steps, cols int) {
 	return 0, 0
 }
 
-// bulk packs what has six rows, and says how many steps of k and how many strips that is.
+// bulk packs strips of six rows, and returns the number of steps of k and of strips done.
 func (p *stripPack) bulk() (steps, strips int) {
 	if !hasAVX2 || p.m < p.part+stripPart {
 		return 0, 0
@@ -54,7 +54,7 @@ func (p *stripPack) bulk() (steps, strips int) {
 	return 0, 0
 }
 
-// bulk packs whole quads of whole panels, and says how many steps of k and how many columns that is.
+// bulk packs whole quads of whole panels, and returns the number of steps of k and of columns done.
 func (p *quadPack) bulk() (steps, cols int) {
 	steps, cols = p.k&^(GemmQuad-1), p.n&^(GemmPanel-1)
 	flip := uint32(p.flip) * 0x01010101
@@ -77,7 +77,7 @@ func (p *quadPack) bulk() (steps, cols int) {
 	return 0, 0
 }
 
-// asFloat is a pointer to the four bytes from b on; they are moved, not computed with.
+// asFloat is a pointer to the four bytes from b on; they are copied, not computed with.
 func asFloat(b *byte) *float32 { return (*float32)(unsafe.Pointer(b)) }
 
 func lessBulk(y []int32, v int32) (n int) {

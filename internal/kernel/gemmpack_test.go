@@ -6,8 +6,7 @@ import (
 	"testing"
 )
 
-// eachLayout calls check with matrices in both orders, with gaps: element (i, j) is
-// src[i*row+j*col].
+// eachLayout calls check with matrices in both orders, with gaps: element (i, j) is src[i*row+j*col].
 func eachLayout(t *testing.T, rows, cols int, check func(t *testing.T, src []float32, row, col int)) {
 	r := rand.New(rand.NewPCG(uint64(rows), uint64(cols)))
 	for _, gap := range []int{0, 3} {
@@ -35,13 +34,13 @@ func TestPackPanels(t *testing.T) {
 				want[j/16*panel+step*16+j%16] = v
 			}
 			if !slices.Equal(got, want) {
-				t.Errorf("%d×%d by strides %d and %d: not the panels", k, n, row, col)
+				t.Errorf("%d×%d with strides %d and %d: wrong panels", k, n, row, col)
 			}
 		})
 	}
 }
 
-// Strips of the CPUs that this one is not are packed too.
+// Strips of other CPUs are packed too.
 func TestPackStrips(t *testing.T) {
 	for _, size := range [][2]int{{1, 1}, {5, 3}, {6, 4}, {12, 33}, {31, 70}, {150, 9}} {
 		for _, high := range []int{6, 12} {
@@ -56,7 +55,7 @@ func TestPackStrips(t *testing.T) {
 					}
 				}
 				if !slices.Equal(got, want) {
-					t.Errorf("%d×%d by strides %d and %d: not the strips of %d", m, k, row, col, high)
+					t.Errorf("%d×%d with strides %d and %d: wrong strips of %d", m, k, row, col, high)
 				}
 			})
 		}

@@ -1,9 +1,8 @@
 package kernel
 
-// PackQuads packs a k×n matrix of bytes, whose element (k, j) is src[k*row+j*col], for GemmInt:
-// panels lie panel bytes apart and hold k rounded up to a multiple of 4. Every byte is XORed with
-// flip, 0x80 to make int8 less 128 of uint8. What is missing in the last panel and quad is 0. A panel of rows of 16 elements may be
-// packed in place.
+// PackQuads packs a k×n matrix of bytes, whose element (k, j) is src[k*row+j*col], for GemmInt: panels are panel bytes apart, with k
+// rounded up to a multiple of 4. Every byte is XORed with flip, 0x80 to convert uint8 to int8 (minus 128). Missing elements of the last
+// panel and quad are 0. A panel of rows of 16 elements may be packed in place.
 func PackQuads(dst []byte, panel int, src []byte, row, col, k, n int, flip byte) {
 	if k == 0 || n == 0 {
 		return
@@ -24,7 +23,7 @@ type quadPack struct {
 	flip     byte
 }
 
-// plain packs what bulk has left: the first steps of the first columns are done.
+// plain packs the elements that bulk did not: the first steps of the first columns are done.
 func (p *quadPack) plain(steps, cols int) {
 	for j := 0; j < p.n; j += GemmPanel {
 		from := 0
@@ -49,7 +48,7 @@ func (p *quadPack) quads(k, j int) (quads [GemmQuad * GemmPanel]byte) {
 	return quads
 }
 
-// QuadSums adds to sums the columns of panels that PackQuads made, as int8: k rows, a multiple of 4.
+// QuadSums adds the columns of panels written by PackQuads to sums, as int8: k rows, a multiple of 4.
 func QuadSums(sums []int32, b []byte, panel, k int) {
 	if k == 0 || len(sums) == 0 {
 		return

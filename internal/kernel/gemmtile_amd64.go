@@ -19,11 +19,11 @@ func gemmRows() int {
 	return gemmTall
 }
 
-// gemmGroup is how many panels all rows pass by before the next ones: few enough for the L2 cache, and
-// enough for the widest tile.
+// gemmGroup is the number of panels that are multiplied by all rows before the next ones: few enough for the L2 cache, and enough for the
+// widest tile.
 const gemmGroup = 4
 
-// bulk reports whether there are instructions for this; then it has done all of it.
+// bulk computes everything and reports true if the CPU has the instructions.
 func (g *gemm) bulk() bool {
 	if !hasFMA {
 		return false
@@ -40,8 +40,8 @@ func (g *gemm) bulk() bool {
 	return true
 }
 
-// strips makes the rows from i to down, high at a time, and the columns from j to end. A panel stays
-// in the L1 cache while the strips of a pass by.
+// strips computes the rows from i to down, high at a time, and the columns from j to end. A panel stays in the L1 cache during the strips
+// of a.
 func (g *gemm) strips(i, down, high, j, end int) {
 	for wide := gemmWide(high); j < end; j += wide {
 		if j+wide-GemmPanel >= end {
@@ -60,8 +60,7 @@ func (g *gemm) strips(i, down, high, j, end int) {
 // gemmHalf is the columns of half a panel.
 const gemmHalf = GemmPanel / 2
 
-// half makes rows of a last panel of which no more than half is wanted: twice as many at once, if
-// a lies so.
+// half computes rows of a last panel of which at most half is needed: twice as many at once, if the layout of a allows.
 func (g *gemm) half(i, down, j int) {
 	high := gemmRows()
 	if g.a.Strip == high*g.a.Row {
@@ -73,7 +72,7 @@ func (g *gemm) half(i, down, j int) {
 	}
 }
 
-// gemmWide is how many columns the largest tile of so many rows takes.
+// gemmWide is the number of columns of the largest tile of that many rows.
 func gemmWide(rows int) int {
 	switch rows {
 	case 1:
@@ -84,7 +83,7 @@ func gemmWide(rows int) int {
 	return GemmPanel
 }
 
-// tile makes a tile, by way of a buffer if it sticks out of c.
+// tile computes a tile, through a buffer if it exceeds c.
 func (g *gemm) tile(i, j, rows, wide int) {
 	if j+wide <= g.n {
 		g.multiply(i, j, rows, wide, &g.c[i*g.ldc+j], g.ldc, asInt(g.add))
@@ -93,15 +92,14 @@ func (g *gemm) tile(i, j, rows, wide int) {
 	g.edge(i, j, rows, wide)
 }
 
-// edge is apart from tile because it clears its buffer.
+// edge is separate from tile because it clears its buffer.
 func (g *gemm) edge(i, j, rows, wide int) {
 	var tile [2 * gemmTall * 2 * GemmPanel]float32
 	g.multiply(i, j, rows, wide, &tile[0], wide, 0)
 	takeTile(g.c[i*g.ldc+j:], g.ldc, tile[:], wide, rows, g.n-j, g.add)
 }
 
-// multiply calls by name, because a call through a function value would move the tile of an edge
-// to the heap.
+// multiply calls by name, because a call through a function value would move the tile of an edge to the heap.
 func (g *gemm) multiply(i, j, rows, wide int, c *float32, ldc, add int) {
 	high := gemmRows()
 	a, b := &g.a.Data[i/high*g.a.Strip+i%high*g.a.Row], &g.b.Data[j/GemmPanel*g.b.Panel]
@@ -136,15 +134,15 @@ func (g *gemm) multiply(i, j, rows, wide int, c *float32, ldc, add int) {
 	}
 }
 
-// A tileShape is a tile that there is an instruction sequence for.
+// A tileShape is a tile with an assembly function.
 type tileShape struct{ rows, cols int }
 
-// gemvPart is how many columns of four rows are read before the next rows: not more than a page of
-// each, and the sums stay in the L1 cache.
+// gemvPart is the number of columns of four rows that are read before the next rows: at most a page of each, and the sums stay in the L1
+// cache.
 const gemvPart = 1024
 
-// gemvBulk makes multiples of 16 columns. The rest it makes too if there is FMA, as 16 columns by
-// way of buffers, so that no sum is rounded otherwise.
+// gemvBulk computes multiples of 16 columns. With FMA it computes the rest too, as 16 columns through buffers, so that no sum is rounded
+// differently.
 func gemvBulk(sums, a []float32, step int, b []float32, row, k int) (n int) {
 	if !hasFMA {
 		return 0

@@ -2,7 +2,7 @@
 
 package kernel
 
-// Without assembly the twins do everything.
+// Without assembly the twins process all elements.
 
 func gemmRows() int { return 6 }
 

@@ -9,9 +9,9 @@ import (
 	"testing"
 )
 
-// TestAssemblyIsWhatTheGeneratorWrites guards against edits of one without the other. The
-// generator is a module of its own; only outside CI may it be missing.
-func TestAssemblyIsWhatTheGeneratorWrites(t *testing.T) {
+// TestAssemblyIsGenerated detects edits of the assembly or of the generator without the other. The generator is a module of
+// its own; only outside CI may it be missing.
+func TestAssemblyIsGenerated(t *testing.T) {
 	if out, err := run(t, "mod", "download"); err != nil {
 		if os.Getenv("CI") == "true" {
 			t.Fatalf("internal/kernel/gen: go mod download: %v\n%s", err, out)
@@ -27,7 +27,7 @@ func TestAssemblyIsWhatTheGeneratorWrites(t *testing.T) {
 	}
 }
 
-// isFresh runs the generator for the family that the subtest is called after.
+// isFresh runs the generator for the family named by the subtest.
 func isFresh(t *testing.T) {
 	_, family, _ := strings.Cut(t.Name(), "/")
 	assembly := filepath.Join(t.TempDir(), family+"_amd64.s")
@@ -37,7 +37,7 @@ func isFresh(t *testing.T) {
 	}
 	for _, fresh := range []string{assembly, stubs} {
 		if name := filepath.Base(fresh); !bytes.Equal(body(t, fresh), body(t, name)) {
-			t.Errorf("%s is stale: run `go generate ./kernel`", name)
+			t.Errorf("%s is stale: run `go generate ./internal/kernel`", name)
 		}
 	}
 }
@@ -46,7 +46,7 @@ func isFresh(t *testing.T) {
 func run(t *testing.T, args ...string) (output []byte, err error) {
 	t.Helper()
 	cmd := exec.Command("go", append([]string{"-C", "gen"}, args...)...)
-	// The settings of the test itself, such as another GOARCH, are not the generator's.
+	// Settings of the test itself, such as another GOARCH, are not the generator's.
 	cmd.Env = append(os.Environ(), "GOOS=", "GOARCH=", "GOFLAGS=", "GOWORK=off")
 	return cmd.CombinedOutput()
 }

@@ -16,15 +16,15 @@ func Softplus(dst, x []float32) {
 	each(dst[n:], x[n:], softplusGo)
 }
 
-// atanhTable is the minimax polynomial of atanh(s)/s in s² for |s| <= 1/3, least power first,
-// error 2^-33, twice so large, which is what logarithms need. The assembly reads it.
+// atanhTable is the minimax polynomial of atanh(s)/s in s² for |s| <= 1/3, least power first, error 2^-33, times two, as logarithms need
+// it. The assembly reads it.
 var atanhTable = [...]float64{
 	2 * 0.9999999998994517, 2 * 0.3333333974154256, 2 * 0.19999339133418156,
 	2 * 0.14310520212726058, 2 * 0.10694988458903514, 2 * 0.12212426748054275,
 }
 
 const (
-	sqrtHalfBits = 0x3fe6a09e667f3bcd // of √½, from where on the mantissa reaches to √2
+	sqrtHalfBits = 0x3fe6a09e667f3bcd // of √½, where the mantissa wraps from √2
 	logBias      = 1024               // keeps exponents positive
 )
 
@@ -36,8 +36,7 @@ func log64(x float64) float64 {
 	return math.FMA(float64(int64(k)-logBias), ln2, twiceAtanh((m-1)/(m+1)))
 }
 
-// twiceAtanh is ln((1+s)/(1-s)) for |s| <= 1/3. Conversions around products forbid the compiler
-// to fuse them into sums.
+// twiceAtanh is ln((1+s)/(1-s)) for |s| <= 1/3. Conversions around products prevent fused multiply-adds.
 func twiceAtanh(s float64) float64 {
 	return float64(s * horner(float64(s*s), atanhTable[:]))
 }

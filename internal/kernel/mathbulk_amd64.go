@@ -2,8 +2,7 @@
 
 package kernel
 
-// What hands elements to the assembly of vector mathematics in float32, as bulk_amd64.go does for
-// other kernels.
+// Bulk functions of vector mathematics in float32, like bulk_amd64.go for other kernels.
 
 func addBulk(dst, a, b []float32) (n int) {
 	if n = whole(len(a)); n > 0 {

@@ -2,8 +2,7 @@
 
 package kernel
 
-// Without assembly the bulk loops of vector mathematics take nothing and leave all elements to
-// the twins.
+// Without assembly the bulk loops of vector mathematics process nothing and leave all elements to the twins.
 
 func addBulk(_, _, _ []float32) (n int) { return 0 }
 

@@ -6,7 +6,7 @@ import (
 	"github.com/mcompress/mcompress/internal/kernel"
 )
 
-// Rows are done one by one, in place.
+// Rows are processed one by one, in place.
 func ExampleSoftmax() {
 	scores := []float32{
 		1, 2, 3,

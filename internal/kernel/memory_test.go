@@ -21,7 +21,7 @@ func TestBytesAreLittleEndian(t *testing.T) {
 		t.Errorf("got %v, want %v", got, x)
 	}
 	if Bytes([]uint16{}) != nil || Words[uint64](nil) != nil {
-		t.Error("nothing has memory")
+		t.Error("an empty slice has memory")
 	}
 }
 
@@ -43,6 +43,6 @@ func TestAligned(t *testing.T) {
 		}
 	}
 	if !Aligned(nil, 8) {
-		t.Error("nothing is not aligned")
+		t.Error("an empty slice is not aligned")
 	}
 }

@@ -2,7 +2,7 @@ package kernel
 
 import "math"
 
-// NMColsDouble is NMCols for float64. One column makes it NMRows.
+// NMColsDouble is NMCols for float64. With one column it is NMRows.
 func NMColsDouble(x []float64, cols, n, m int) {
 	checkNM(n, m)
 	checkRows(len(x), cols)
@@ -15,8 +15,7 @@ func NMColsDouble(x []float64, cols, n, m int) {
 	}
 }
 
-// nmGroupDouble prunes the group x[0], x[stride], x[2*stride], … by looking for the next
-// element to fall until n are left. Groups are small.
+// nmGroupDouble prunes the group x[0], x[stride], x[2*stride], … by searching the next element to prune until n are left. Groups are small.
 func nmGroupDouble(x []float64, stride, n int) {
 	fallen := make([]bool, (len(x)+stride-1)/stride)
 	for range len(fallen) - n {

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// float32 values as float64 must fall where NMCols lets them fall.
+// float32 values as float64 must be pruned like in NMCols.
 func TestNMColsDoubleEqualsNMCols(t *testing.T) {
 	eachSample(t, func(t *testing.T, x []float32) {
 		for i, v := range x {

@@ -5,10 +5,9 @@ import (
 	"fmt"
 )
 
-// NonZero sets bit i of mask, least significant bit first, where element i of data has any bit
-// set, so that -0.0 and NaN count as values, and clears the others. It returns how many are
-// set. Elements are little endian, of 1, 2, 4 or 8 bytes; mask has one bit for each, rounded up
-// to bytes.
+// NonZero sets bit i of mask, least significant bit first, if element i of data has any bit set, so that -0.0 and NaN count as values, and
+// clears the others. It returns the number of set bits. Elements are little endian, of 1, 2, 4 or 8 bytes; mask has one bit for each,
+// rounded up to bytes.
 func NonZero(mask, data []byte, size int) int {
 	count := elements(data, size)
 	checkLen("mask", len(mask), (count+7)/8)
@@ -16,14 +15,14 @@ func NonZero(mask, data []byte, size int) int {
 	return set + nonZeroGo(mask[n/8:], data[n*size:], size)
 }
 
-// Compress appends to dst the elements of data that NonZero marks, in their order.
+// Compress appends to dst the elements of data that NonZero marks, in order.
 func Compress(dst, data []byte, size int) []byte {
 	elements(data, size)
 	n, dst := compressBulk(dst, data, size)
 	return compressGo(dst, data[n*size:], size)
 }
 
-// elements returns how many elements of the given size data holds.
+// elements returns the number of elements of the given size in data.
 func elements(data []byte, size int) int {
 	if size != 1 && size != 2 && size != 4 && size != 8 {
 		panic(fmt.Sprintf("kernel: elements of %d bytes", size))

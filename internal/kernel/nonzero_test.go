@@ -77,7 +77,7 @@ func TestCompressKeepsSpareCapacity(t *testing.T) {
 	all := slices.Repeat([]byte{7}, 500)
 	out := Compress(all[:0], sparseBytes(256, 0.1), 4)
 	if !bytes.Equal(all[len(out):], slices.Repeat([]byte{7}, 500-len(out))) {
-		t.Error("wrote behind what it appended")
+		t.Error("wrote beyond the appended elements")
 	}
 }
 

@@ -2,9 +2,9 @@ package kernel
 
 import "math"
 
-// LayerNorm writes (x-mean)/√(variance+eps)·gamma+beta of one row, which must not be empty, and
-// returns what ONNX LayerNormalization has as further outputs. A nil beta stands for zeros. It is
-// computed in float64 and rounded once. dst may be x, but must not overlap anything otherwise.
+// LayerNorm writes (x-mean)/√(variance+eps)·gamma+beta of one row, which must not be empty, and returns the further outputs of ONNX
+// LayerNormalization. A nil beta means zeros. It is computed in float64 and rounded once. dst may be x, but must not overlap anything
+// otherwise.
 func LayerNorm(dst, x, gamma, beta []float32, eps float32) (mean, invStdDev float32) {
 	checkLen("dst", len(dst), len(x))
 	checkLen("gamma", len(gamma), len(x))
@@ -26,7 +26,7 @@ func RMSNorm(dst, x, gamma []float32, eps float32) {
 	checkLen("dst", len(dst), len(x))
 	checkLen("gamma", len(gamma), len(x))
 	if len(x) == 0 {
-		panic("kernel: RMSNorm of nothing")
+		panic("kernel: RMSNorm of an empty row")
 	}
 	square := ReduceSumSquare(x) / float64(len(x))
 	scaleAbout(dst, x, gamma, 0, 1/math.Sqrt(square+float64(eps)))

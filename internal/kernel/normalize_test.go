@@ -14,7 +14,7 @@ func gammaBeta(n int) (gamma, beta []float32) {
 	return gamma, beta
 }
 
-// refMoments are mean and variance in float64, by the textbook.
+// refMoments are mean and variance in float64, by definition.
 func refMoments(x []float32) (mean, variance float64) {
 	n := float64(len(x))
 	for _, v := range x {
@@ -26,7 +26,7 @@ func refMoments(x []float32) (mean, variance float64) {
 	return mean, variance
 }
 
-// wantClose allows for one rounding to float32 and for what float64 loses against magnitude.
+// wantClose tolerates one rounding to float32 and cancellation errors of float64.
 func wantClose(t *testing.T, name string, i int, got float32, want, magnitude float64) {
 	t.Helper()
 	if d := math.Abs(float64(got) - want); !(d <= math.Abs(want)*0x1p-24+magnitude*0x1p-40+0x1p-149) {

@@ -6,10 +6,10 @@ import (
 	"testing"
 )
 
-var codeRanges = []Codes{{-128, 127}, {-127, 127}, {-64, 64}, {0, 255}, {0, 127}, {3, 3}}
+var codeRanges = []IntRange{{-128, 127}, {-127, 127}, {-64, 64}, {0, 255}, {0, 127}, {3, 3}}
 
 // quantizeLinear is ONNX's definition, word by word: y = saturate(round(x/scale) + zero).
-func quantizeLinear(x, scale float32, zero int32, c Codes) byte {
+func quantizeLinear(x, scale float32, zero int32, c IntRange) byte {
 	y := math.RoundToEven(float64(x/scale)) + float64(zero)
 	if y != y {
 		return byte(c.Lo)
@@ -17,7 +17,7 @@ func quantizeLinear(x, scale float32, zero int32, c Codes) byte {
 	return byte(int32(min(max(y, float64(c.Lo)), float64(c.Hi))))
 }
 
-func checkQuantize(t *testing.T, x []float32, scale float32, zero int32, c Codes) {
+func checkQuantize(t *testing.T, x []float32, scale float32, zero int32, c IntRange) {
 	t.Helper()
 	got, intact := guarded[byte](len(x), 0xa5)
 	twin, want := make([]byte, len(x)), make([]byte, len(x))
@@ -31,7 +31,7 @@ func checkQuantize(t *testing.T, x []float32, scale float32, zero int32, c Codes
 	intact(t)
 }
 
-func checkQuantizeCols(t *testing.T, x []float32, scale []float32, zero []int32, c Codes) {
+func checkQuantizeCols(t *testing.T, x []float32, scale []float32, zero []int32, c IntRange) {
 	t.Helper()
 	cols := len(scale)
 	x = x[:len(x)/cols*cols]
@@ -60,7 +60,7 @@ func TestQuantize(t *testing.T) {
 	})
 }
 
-// randomColumns has scales of all kinds and zero points within any code range.
+// randomColumns has scales of all kinds and zero points within the range.
 func randomColumns(cols int) (scale []float32, zero []int32) {
 	r := rand.New(rand.NewPCG(uint64(cols), 0))
 	for range cols {
@@ -87,7 +87,7 @@ func TestQuantizeRoundsHalfToEven(t *testing.T) {
 	x := []float32{-2.5, -1.5, -0.5, 0.5, 1.5, 2.5, 126.5, 127.5, -127.5, -128.5}
 	want := []int8{-2, -2, 0, 0, 2, 2, 126, 127, -128, -128}
 	got := make([]byte, len(x))
-	Quantize(got, x, 1, 0, Codes{-128, 127})
+	Quantize(got, x, 1, 0, IntRange{-128, 127})
 	for i := range x {
 		if int8(got[i]) != want[i] {
 			t.Errorf("%g: got %d, want %d", x[i], int8(got[i]), want[i])
@@ -97,11 +97,11 @@ func TestQuantizeRoundsHalfToEven(t *testing.T) {
 
 func TestQuantizeRefusesWrongArguments(t *testing.T) {
 	x, d := make([]float32, 4), make([]byte, 4)
-	wantPanic(t, "short dst", func() { Quantize(d[:3], x, 1, 0, Codes{0, 255}) })
-	wantPanic(t, "codes of 9 bits", func() { Quantize(d, x, 1, 0, Codes{-1, 255}) })
-	wantPanic(t, "no codes", func() { Quantize(d, x, 1, 0, Codes{1, 0}) })
-	wantPanic(t, "short zero", func() { QuantizeCols(d, x, x[:2], make([]int32, 1), Codes{0, 255}) })
-	wantPanic(t, "half a row", func() { QuantizeCols(d, x, x[:3], nil, Codes{0, 255}) })
+	wantPanic(t, "short dst", func() { Quantize(d[:3], x, 1, 0, IntRange{0, 255}) })
+	wantPanic(t, "a range of 9 bits", func() { Quantize(d, x, 1, 0, IntRange{-1, 255}) })
+	wantPanic(t, "an empty range", func() { Quantize(d, x, 1, 0, IntRange{1, 0}) })
+	wantPanic(t, "short zero", func() { QuantizeCols(d, x, x[:2], make([]int32, 1), IntRange{0, 255}) })
+	wantPanic(t, "half a row", func() { QuantizeCols(d, x, x[:3], nil, IntRange{0, 255}) })
 }
 
 func FuzzQuantize(f *testing.F) {

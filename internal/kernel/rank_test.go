@@ -30,8 +30,7 @@ func TestFilterRange(t *testing.T) {
 	})
 }
 
-// TestFilterRangeFindsRank uses it as its callers do: the k-th magnitude is within the range
-// and the count below tells its place.
+// TestFilterRangeFindsRank uses it like its callers: the k-th magnitude is within the range and the count below gives its position.
 func TestFilterRangeFindsRank(t *testing.T) {
 	eachSample(t, func(t *testing.T, x []float32) {
 		sorted := make([]uint32, len(x))
@@ -58,7 +57,7 @@ func TestFilterRangeKeepsSpareCapacity(t *testing.T) {
 	}
 	FilterRange(all[:0], make([]float32, 100), 1, 2)
 	if all[100] != 7 {
-		t.Error("wrote behind what it appended")
+		t.Error("wrote beyond the appended elements")
 	}
 }
 

@@ -2,8 +2,8 @@ package kernel
 
 import "math"
 
-// The sums of this file are made in float64. The order of additions is a function of the length
-// alone: eight lanes by index modulo 8, then folded.
+// The sums of this file are computed in float64. The order of additions is a function of the length alone: eight lanes by index modulo 8,
+// then folded.
 
 // ReduceSum returns the sum of x.
 func ReduceSum(x []float32) float64 {
@@ -29,14 +29,14 @@ func Dot(a, b []float32) float64 {
 // passes. x must not be empty.
 func MeanVariance(x []float32) (mean, variance float64) {
 	if len(x) == 0 {
-		panic("kernel: MeanVariance of nothing")
+		panic("kernel: MeanVariance of an empty slice")
 	}
 	n := float64(len(x))
 	mean = ReduceSum(x) / n
 	return mean, squaresAbout(x, mean) / n
 }
 
-// ReduceMax returns the greatest element of x, NaN if one is, -Inf for an empty x; +0 is above -0.
+// ReduceMax returns the maximum of x, NaN if any element is, -Inf for an empty x; +0 > -0.
 func ReduceMax(x []float32) float32 {
 	if len(x) == 0 {
 		return float32(math.Inf(-1))
@@ -48,7 +48,7 @@ func ReduceMax(x []float32) float32 {
 	return hi
 }
 
-// ReduceMin returns the least element of x, NaN if one is, +Inf for an empty x; -0 is below +0.
+// ReduceMin returns the minimum of x, NaN if any element is, +Inf for an empty x; -0 < +0.
 func ReduceMin(x []float32) float32 {
 	if len(x) == 0 {
 		return float32(math.Inf(1))
@@ -68,8 +68,7 @@ func squaresAbout(x []float32, center float64) float64 {
 	return l.fold()
 }
 
-// sumLanes are running sums. Their methods need slices that start at a multiple of 8 within
-// what is summed.
+// sumLanes are running sums. Their methods require slices that start at a multiple of 8 within the summed elements.
 type sumLanes [8]float64
 
 func (l *sumLanes) addGo(x []float32) {

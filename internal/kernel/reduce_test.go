@@ -18,7 +18,7 @@ func exact(n int, f func(i int) (a, b float64)) float64 {
 	return sum
 }
 
-// finite is x with what is not a number of moderate size replaced.
+// finite is x with elements that are not of moderate size replaced.
 func finite(x []float32) []float32 {
 	y := make([]float32, len(x))
 	for i, v := range x {
@@ -29,7 +29,7 @@ func finite(x []float32) []float32 {
 	return y
 }
 
-// wantNear allows for the roundings of n additions in float64.
+// wantNear tolerates the roundings of n additions in float64.
 func wantNear(t *testing.T, name string, got, want, magnitude float64, n int) {
 	t.Helper()
 	if d := math.Abs(got - want); !(d <= magnitude*float64(n)*0x1p-53) {

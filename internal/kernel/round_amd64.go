@@ -4,7 +4,7 @@
 
 package kernel
 
-// roundSumsAVX2 sums over rows for 8 columns: the weighted squares of what rounding changes, of x·code and of code·code; stride in bytes, rows > 0.
+// roundSumsAVX2 sums over rows for 8 columns: the weighted squared rounding errors, x·q and q·q; stride in bytes, rows > 0.
 //
 //go:noescape
 func roundSumsAVX2(sums *float32, x *float32, stride int, weight *float32, rows int, grid *float32)

@@ -7,9 +7,8 @@ import (
 	"testing"
 )
 
-// Twin and assembly meet the same samples: every length around the vector and strip sizes, each
-// with ordinary numbers, arbitrary bits, ties and special values, at addresses that no vector
-// is aligned to.
+// Twin and assembly are tested on the same samples: every length around the vector and strip sizes, each with ordinary numbers, arbitrary
+// bits, ties and special values, at unaligned addresses.
 
 var specials = []uint32{
 	0, 0x80000000, 1, 0x80000001, 0x007fffff, 0x00800000, 0x7f7fffff, 0xff7fffff,
@@ -94,8 +93,7 @@ func wantSame[T comparable](t *testing.T, got, want []T) {
 	}
 }
 
-// guarded returns n elements with a guard around them, and a function that checks that nobody
-// wrote to the guard.
+// guarded returns n elements with a guard around them, and a function that checks that the guard was not written.
 func guarded[T comparable](n int, guard T) (s []T, check func(t *testing.T)) {
 	const margin = 40
 	all := make([]T, n+2*margin)
@@ -112,7 +110,7 @@ func guarded[T comparable](n int, guard T) (s []T, check func(t *testing.T)) {
 	}
 }
 
-// columns are the row widths that a sample of n elements can be cut into.
+// columns are the row widths that divide a sample of n elements.
 func columns(n int) []int {
 	var c []int
 	for _, cols := range []int{1, 3, 7, 8, 9, 31, 33, 40, 129} {
@@ -123,7 +121,7 @@ func columns(n int) []int {
 	return c
 }
 
-// wantPanic fails unless f panics, as it must on wrong lengths.
+// wantPanic fails unless f panics, as it must for wrong lengths.
 func wantPanic(t *testing.T, name string, f func()) {
 	t.Helper()
 	defer func() {

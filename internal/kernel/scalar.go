@@ -1,7 +1,6 @@
 package kernel
 
-// The functions of this file are those of arithmetic.go with one number s on a side. dst may
-// be x, but must not overlap it otherwise.
+// The functions of this file are those of arithmetic.go with a scalar operand s. dst may be x, but must not overlap it otherwise.
 
 // AddScalar writes x+s.
 func AddScalar(dst, x []float32, s float32) {
@@ -41,14 +40,14 @@ func ScalarDiv(dst []float32, s float32, x []float32) {
 	scalarDivGo(dst[n:], x[n:], s)
 }
 
-// MaxScalar writes the greater of x and s as Max does.
+// MaxScalar writes the maximum of x and s like Max.
 func MaxScalar(dst, x []float32, s float32) {
 	checkLen("dst", len(dst), len(x))
 	n := maxScalarBulk(dst, x, s)
 	maxScalarGo(dst[n:], x[n:], s)
 }
 
-// MinScalar writes the lesser of x and s as Min does.
+// MinScalar writes the minimum of x and s like Min.
 func MinScalar(dst, x []float32, s float32) {
 	checkLen("dst", len(dst), len(x))
 	n := minScalarBulk(dst, x, s)

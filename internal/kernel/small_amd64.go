@@ -4,17 +4,17 @@
 
 package kernel
 
-// smallCodesAVX2 takes what a SmallFloat knows of itself; n%8 == 0.
+// smallCodesAVX2 has the constants of a SmallFloat as parameters; n%8 == 0.
 //
 //go:noescape
 func smallCodesAVX2(dst *byte, x *float32, n int, scale float32, normal uint32, unit uint32, round uint32, sign uint32, largest uint32, drop uint32, down uint32)
 
-// smallCodesColsAVX2 takes what a SmallFloat knows of itself; n%8 == 0.
+// smallCodesColsAVX2 has the constants of a SmallFloat as parameters; n%8 == 0.
 //
 //go:noescape
 func smallCodesColsAVX2(dst *byte, x *float32, n int, scale *float32, normal uint32, unit uint32, round uint32, sign uint32, largest uint32, drop uint32, down uint32)
 
-// smallErrorsAVX2 sums the squares of what rounding changes over rows of two vectors.
+// smallErrorsAVX2 sums the squared rounding errors over rows of two vectors.
 //
 //go:noescape
 func smallErrorsAVX2(sums *float32, x *float32, rows int, scale *float32, normal uint32, up uint32, largest float32)

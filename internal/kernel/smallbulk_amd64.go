@@ -21,7 +21,7 @@ func (f SmallFloat) codesColsBulk(dst []byte, x, scale []float32) (cols int) {
 	return cols
 }
 
-// down is how far a float32's sign is shifted to be that of a code.
+// down is the shift of a float32's sign to the sign of an encoded value.
 func (f SmallFloat) down() uint32 { return uint32(32 - bits.Len8(f.sign)) }
 
 func (f SmallFloat) errorsBulk(sums *[BlockCols]float32, x []float32, scale *[BlockCols]float32) bool {

@@ -1,8 +1,7 @@
 package kernel
 
-// Softmax writes e^x over the sum of e^x, of one row. Exponentials are those of Exp of the
-// distance from the greatest element, and their sum has the order of ReduceSum. A row with a
-// NaN, with +Inf or of -Inf alone gives NaN. dst may be x, but must not overlap it otherwise.
+// Softmax writes e^x over the sum of e^x, of one row. Exponentials are those of Exp of the difference from the maximum, and their sum has
+// the order of ReduceSum. A row with NaN, with +Inf or of -Inf alone gives NaN. dst may be x, but must not overlap it otherwise.
 func Softmax(dst, x []float32) {
 	checkLen("dst", len(dst), len(x))
 	top := float64(ReduceMax(x))
@@ -12,8 +11,8 @@ func Softmax(dst, x []float32) {
 	MulScalar(dst, dst, float32(1/l.fold()))
 }
 
-// LogSoftmax writes the natural logarithm of Softmax, of one row, without the loss of taking
-// one after the other. dst may be x, but must not overlap it otherwise.
+// LogSoftmax writes the natural logarithm of Softmax, of one row, without the loss of precision of computing both in sequence. dst may be
+// x, but must not overlap it otherwise.
 func LogSoftmax(dst, x []float32) {
 	checkLen("dst", len(dst), len(x))
 	top := float64(ReduceMax(x))
@@ -48,8 +47,7 @@ func expBelow(x float32, top float64) float64 {
 	return exp64(atLeast(float64(x)-top, expLeast))
 }
 
-// subTwiceGo subtracts one after the other: for the greatest element the first difference is
-// exact, and what is left keeps its precision.
+// subTwiceGo subtracts in sequence: for the maximum the first difference is exact, and the rest keeps its precision.
 func subTwiceGo(dst, x []float32, first, second float64) {
 	dst = dst[:len(x)]
 	for i, v := range x {

@@ -15,7 +15,7 @@ func refLogSumExp(x []float32) (rest, top float64) {
 	for _, v := range x {
 		sum += math.Exp(float64(v) - top)
 	}
-	// What the greatest element adds is 1; log1p keeps what the others add to it.
+	// The maximum contributes 1; log1p preserves the contributions of the others.
 	return math.Log1p(sum - 1), top
 }
 

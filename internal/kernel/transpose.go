@@ -2,8 +2,7 @@ package kernel
 
 import "fmt"
 
-// transposeTile is the side of the squares that a transposition goes by, so that the cache
-// lines of both sides are used up while they are near.
+// transposeTile is the side of the square tiles of a transposition, so that the cache lines of both sides are fully used while cached.
 const transposeTile = 32
 
 // TransposeBytes writes the rows×cols matrix src as the cols×rows matrix dst. They must not
@@ -14,8 +13,8 @@ func TransposeBytes(dst, src []byte, rows, cols int) {
 	TransposeBytesInto(dst, rows, src, cols, rows, cols)
 }
 
-// TransposeBytesInto transposes a rows×cols window: src[r*srcStride+c] goes to
-// dst[c*dstStride+r]. Bytes of dst outside the window are not touched.
+// TransposeBytesInto transposes a rows×cols window: src[r*srcStride+c] goes to dst[c*dstStride+r]. Bytes of dst outside the window are
+// unchanged.
 func TransposeBytesInto(dst []byte, dstStride int, src []byte, srcStride, rows, cols int) {
 	checkWindow("src", len(src), srcStride, rows, cols)
 	checkWindow("dst", len(dst), dstStride, cols, rows)
@@ -37,7 +36,7 @@ func TransposeInto[T any](dst []T, dstStride int, src []T, srcStride, rows, cols
 	transposeGo(dst, dstStride, src, srcStride, rows, cols)
 }
 
-// checkWindow panics unless n elements hold rows of cols elements that start stride apart.
+// checkWindow panics unless n elements contain rows of cols elements that start stride apart.
 func checkWindow(name string, n, stride, rows, cols int) {
 	if rows < 0 || cols < 0 || stride < cols {
 		panic(fmt.Sprintf("kernel: %s: no %d×%d window of stride %d", name, rows, cols, stride))
@@ -47,7 +46,7 @@ func checkWindow(name string, n, stride, rows, cols int) {
 	}
 }
 
-// transposeRest does what is right of doneCols, then what is below doneRows and left of it.
+// transposeRest transposes the part to the right of doneCols, then the part below doneRows and left of it.
 func transposeRest[T any](dst []T, dstStride int, src []T, srcStride, rows, cols, doneRows, doneCols int) {
 	if doneCols < cols {
 		transposeGo(dst[doneCols*dstStride:], dstStride, src[doneCols:], srcStride, rows, cols-doneCols)
@@ -66,8 +65,7 @@ func transposeGo[T any](dst []T, dstStride int, src []T, srcStride, rows, cols i
 	}
 }
 
-// transposeTileGo takes four rows at once, so that a column of theirs is one write of neighbours: several times as
-// fast as column by column.
+// transposeTileGo reads four rows at once, so that a column of theirs is one contiguous write: several times as fast as column by column.
 func transposeTileGo[T any](dst []T, dstStride int, src []T, srcStride, rows, cols int) {
 	r := 0
 	for ; r+4 <= rows; r += 4 {

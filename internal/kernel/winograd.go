@@ -2,19 +2,17 @@ package kernel
 
 import "fmt"
 
-// Winograd's F(2×2, 3×3) makes four elements of a convolution with 16 multiplications in place of 36 (Lavin
-// and Gray, "Fast Algorithms for Convolutional Neural Networks", 2015). Tiles of 4×4 elements,
-// which begin two columns and rows apart, become 16 numbers each, as do the weights; products of the same number are
-// summed over channels, and 16 sums become a tile of 2×2 elements.
+// Winograd's F(2×2, 3×3) computes four elements of a convolution with 16 multiplications instead of 36 (Lavin and Gray, "Fast Algorithms
+// for Convolutional Neural Networks", 2015). Tiles of 4×4 elements, which start two columns and rows apart, are transformed to 16 numbers
+// each, and so are the weights; products of the same index are summed over channels, and 16 sums are transformed to a tile of 2×2 elements.
 //
-// Tiles come in groups of eight: four side by side of one row of tiles, and four of another.
+// Tiles are in groups of eight: four adjacent ones of one row of tiles, and four of another.
 const (
 	WinogradTile  = 16 // numbers of a tile
 	WinogradGroup = 8  // tiles of a group
 )
 
-// WinogradMask has -1 for the columns that lie inside of rows of width elements, of which the tiles
-// of groups begin left columns before the first one.
+// WinogradMask has -1 for the columns inside rows of width elements, of which the tiles of groups start left columns before the first one.
 func WinogradMask(left, width, groups int) []int32 {
 	mask := make([]int32, WinogradGroup*groups+2)
 	for i := range mask {
@@ -25,13 +23,12 @@ func WinogradMask(left, width, groups int) []int32 {
 	return mask
 }
 
-// WinogradInput transforms groups of tiles: number i of tile t becomes v[i*step+t]. rows are the four
-// rows under the upper tiles, and then those under the others. Tiles begin left columns before
-// them; columns that mask leaves out, which WinogradMask makes, count as 0.
+// WinogradInput transforms groups of tiles: number i of tile t becomes v[i*step+t]. rows are the four rows under the upper tiles, and then
+// those under the others. Tiles start left columns before them; columns excluded by mask, which WinogradMask computes, count as 0.
 func WinogradInput(v []float32, step int, rows *[8][]float32, left int, mask []int32) {
 	tiles := len(mask) - 2
 	if tiles <= 0 || tiles%WinogradGroup != 0 || step < 0 || left < 0 {
-		panic(fmt.Sprintf("kernel: a mask of %d columns %d before the first is none of whole groups", len(mask), left))
+		panic(fmt.Sprintf("kernel: a mask of %d columns, %d before the first, does not match whole groups", len(mask), left))
 	}
 	within("v", len(v), (WinogradTile-1)*step+tiles)
 	width := 1
@@ -88,8 +85,8 @@ func winogradNumber(a, b, c, d float32, i int) float32 {
 	return b - d
 }
 
-// WinogradOutput makes groups of tiles of their sums, of which number i of tile t is m[i*step+t], and adds
-// first. rows are the two rows of the upper tiles, and then those of the others.
+// WinogradOutput computes groups of output tiles from their sums, of which number i of tile t is m[i*step+t], and adds first. rows are the
+// two rows of the upper tiles, and then those of the others.
 func WinogradOutput(rows *[4][]float32, m []float32, step, groups int, first float32) {
 	if groups <= 0 {
 		return

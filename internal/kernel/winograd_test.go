@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// All of F(2×2, 3×3) gives what its definition does.
+// All of F(2×2, 3×3) agrees with the definition.
 func TestWinogradIsConvolution(t *testing.T) {
 	const groups, width, left = 3, 19, 2
 	r := rand.New(rand.NewPCG(1, 5))

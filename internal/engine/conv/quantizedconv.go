@@ -109,13 +109,13 @@ type codec struct {
 	signed bool
 	scale  float32
 	zero   int32
-	typ    kernel.Codes
+	typ    kernel.IntRange
 }
 
 func codecOf(scale, zero *ir.Array) codec {
-	c := codec{signed: zero.DType == ir.Int8, scale: ir.View[float32](scale)[0], zero: int32(zero.Data[0]), typ: kernel.Codes{Lo: 0, Hi: 255}}
+	c := codec{signed: zero.DType == ir.Int8, scale: ir.View[float32](scale)[0], zero: int32(zero.Data[0]), typ: kernel.IntRange{Lo: 0, Hi: 255}}
 	if c.signed {
-		c.zero, c.typ = int32(int8(zero.Data[0])), kernel.Codes{Lo: -128, Hi: 127}
+		c.zero, c.typ = int32(int8(zero.Data[0])), kernel.IntRange{Lo: -128, Hi: 127}
 	}
 	return c
 }

@@ -59,6 +59,6 @@ func rangeOf(p *op.Pool, x []float32) (scale float32, zero uint8) {
 func quantizeAll(p *op.Pool, dst []byte, x []float32, scale float32, zero uint8) {
 	p.For((len(x)+piece-1)/piece, func(i int) {
 		from, to := i*piece, min((i+1)*piece, len(x))
-		kernel.Quantize(dst[from:to], x[from:to], scale, int32(zero), kernel.Codes{Lo: 0, Hi: 255})
+		kernel.Quantize(dst[from:to], x[from:to], scale, int32(zero), kernel.IntRange{Lo: 0, Hi: 255})
 	})
 }

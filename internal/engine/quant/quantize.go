@@ -182,7 +182,7 @@ func (q *quantizer) bytes(dst []byte, r run) {
 }
 
 // kernel quantizes float32 with float32 scales.
-func (q *quantizer) kernel(dst []byte, x, scale []float32, r run, codes kernel.Codes) {
+func (q *quantizer) kernel(dst []byte, x, scale []float32, r run, codes kernel.IntRange) {
 	if r.step == 0 {
 		kernel.Quantize(dst, x, scale[r.scale], q.zeroAt(r.scale), codes)
 		return

@@ -21,9 +21,9 @@ var ranges = map[ir.DType]struct{ lo, hi int32 }{
 func isByte(dt ir.DType) bool { return dt == ir.Int8 || dt == ir.Uint8 }
 
 // rangeOfType is the range of an integer type of at most 8 bits, for package kernel.
-func rangeOfType(dt ir.DType) kernel.Codes {
+func rangeOfType(dt ir.DType) kernel.IntRange {
 	r := ranges[dt]
-	return kernel.Codes{Lo: r.lo, Hi: r.hi}
+	return kernel.IntRange{Lo: r.lo, Hi: r.hi}
 }
 
 // integers are the elements of a quantized or int32 tensor.

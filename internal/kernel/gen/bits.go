@@ -8,15 +8,15 @@ import (
 	. "github.com/mmcloughlin/avo/reg"
 )
 
-// bitsFamily makes numbers of weights of a few bits.
+// bitsFamily dequantizes weights of a few bits.
 func bitsFamily() {
 	for _, bits := range []int{2, 4, 8} {
 		dequantizePanel(bits)
 	}
 }
 
-// dequantizePanel makes rows of 16 codes floats: code less zero, times scale. Codes of 2 and 4 bits
-// are in all lanes, and each lane shifts its own down.
+// dequantizePanel dequantizes rows of 16 values: value minus zero, times scale. Values of 2 and 4 bits are loaded into all lanes, and each
+// lane is shifted by its own distance.
 func dequantizePanel(bits int) {
 	name := fmt.Sprintf("dequantizePanel%dAVX2", bits)
 	function(name, "func(dst *float32, codes *byte, rows int, scale, zero *float32)",
@@ -55,7 +55,7 @@ func dequantizePanel(bits int) {
 	finish()
 }
 
-// codeShifts are how far the codes of eight lanes lie up in the 32 bits that hold them.
+// codeShifts are the shifts of the values of eight lanes within their 32 bits.
 func codeShifts(bits, half int) Mem {
 	var v []uint32
 	for i := range 8 {

@@ -6,7 +6,7 @@ import (
 	. "github.com/mmcloughlin/avo/reg"
 )
 
-// blocksFamily is what blocks of weights that share a scale are rounded with.
+// blocksFamily quantizes blocks of weights that share a scale.
 func blocksFamily() {
 	loadBlock()
 	searchBlock()
@@ -18,7 +18,7 @@ func blocksFamily() {
 
 func loadBlock() {
 	function("loadBlockAVX2", "func(dst, lo, hi, src *float32, stride, rows int)",
-		"loadBlockAVX2 copies rows of two vectors that lie stride bytes apart, and widens lo and hi by them.")
+		"loadBlockAVX2 copies rows of two vectors that are stride bytes apart, and widens lo and hi by them.")
 	dst, los, his, src, stride, rows := pointer("dst"), pointer("lo"), pointer("hi"), pointer("src"), pointer("stride"), pointer("rows")
 	var lo, hi [2]VecVirtual
 	for i := range lo {
@@ -31,7 +31,7 @@ func loadBlock() {
 			v := YMM()
 			VMOVUPS(at(src, i), v)
 			VMOVUPS(v, at(dst, i))
-			VMINPS(lo[i], v, lo[i]) // what was there stays for NaN, and for zeros of either sign
+			VMINPS(lo[i], v, lo[i]) // NaN, and zeros of either sign, do not change the range
 			VMAXPS(hi[i], v, hi[i])
 		}
 		ADDQ(stride, src)
@@ -44,12 +44,12 @@ func loadBlock() {
 	finish()
 }
 
-// A halfTile is what is known of eight columns: the two halves of a tile are gone through together, as each waits for itself.
+// A halfTile is the state of eight columns: the two halves of a tile are processed together to hide latencies.
 type halfTile struct{ inv, lo, hi, qq, qx VecVirtual }
 
 func searchBlock() {
 	function("searchBlockAVX2", "func(scale, zero, x *float32, rows int, base, mid *float32, lo, hi, center float32, factors *float32, n int, best, squares *float32)",
-		"searchBlockAVX2 changes scale, zero and best in the columns where a step is better. squares is room for sums.")
+		"searchBlockAVX2 updates scale, zero and best in the columns where a step is better. squares is scratch memory for sums.")
 	squares()
 	factors, n := pointer("factors"), pointer("n")
 	Label("factor")
@@ -118,7 +118,7 @@ func candidate(factors Register, i int) halfTile {
 	return h
 }
 
-// keep writes scale, zero and score of the columns whose score is better than best. The zero point is what lo was moved by.
+// keep writes scale, zero and score of the columns whose score is better than best. The zero point is the offset of lo.
 func keep(h halfTile, i int) {
 	score, better, best, t := YMM(), YMM(), pointer("best"), YMM()
 	VMULPS(h.qx, h.qx, score)
@@ -136,7 +136,7 @@ func keep(h halfTile, i int) {
 
 func pairBytes() {
 	function("pairBytesAVX2", "func(dst, src *byte, n int, mask, factors uint32)",
-		"pairBytesAVX2 takes pairs of bytes together; each 16 bits of factors are 1 and the second's factor; n%64 == 0.")
+		"pairBytesAVX2 combines pairs of bytes; each 16 bits of factors are 1 and the second byte's factor; n%64 == 0.")
 	dst, src, n, mask, factors := pointer("dst"), pointer("src"), pointer("n"), spread("mask"), spread("factors")
 	strips("pairs", n, 64, func() {
 		a, b := YMM(), YMM()
@@ -156,7 +156,7 @@ func pairBytes() {
 // roundBlock is quantizeCols for rows of a tile.
 func roundBlock() {
 	function("roundBlockAVX2", "func(dst *byte, stride int, x *float32, rows int, scale *float32, zero *int32, lo, hi int32)",
-		"roundBlockAVX2 codes rows of two vectors, each column by its own scale and zero point. Rows of codes lie stride bytes apart.")
+		"roundBlockAVX2 quantizes rows of two vectors, each column by its own scale and zero point. Rows of dst are stride bytes apart.")
 	dst, stride, x, rows, scale, zero := pointer("dst"), pointer("stride"), pointer("x"), pointer("rows"), pointer("scale"), pointer("zero")
 	floor, shift := constant(0xc9800000), constant(roundShift) // -2^20
 	lo, hi, low8 := spread16("lo"), spread16("hi"), constant(0x00ff00ff)
@@ -191,10 +191,10 @@ func roundBlock() {
 	finish()
 }
 
-// balanceBlock is roundBlock of numbers that are moved by what brings the sum of errors to zero.
+// balanceBlock is roundBlock of numbers that are shifted to bring the sum of errors to zero.
 func balanceBlock() {
 	function("balanceBlockAVX2", "func(dst *byte, stride int, x *float32, rows int, scale *float32, zero *int32, carry *float32, lo, hi int32, share, most float32)",
-		"balanceBlockAVX2 codes rows of two vectors. Numbers are moved by carry·share, in steps and no more than most of one, and errors added to carry.")
+		"balanceBlockAVX2 quantizes rows of two vectors. Numbers are shifted by carry·share, in steps and by at most most steps, and errors added to carry.")
 	dst, stride, x, rows, scale, zeros, carry := pointer("dst"), pointer("stride"), pointer("x"), pointer("rows"), pointer("scale"), pointer("zero"), pointer("carry")
 	low8 := constant(0x00ff00ff)
 	var lean, lo, hi, sum [2]VecVirtual
@@ -246,7 +246,7 @@ func balanceBlock() {
 
 func shrinkBlock() {
 	function("shrinkBlockAVX2", "func(zero, x *float32, rows int, inverse *float32, lo, hi, lambda, share float32)",
-		"shrinkBlockAVX2 takes rows of two vectors.")
+		"shrinkBlockAVX2 processes rows of two vectors.")
 	zeros, x, rows, inverse := pointer("zero"), pointer("x"), pointer("rows"), pointer("inverse")
 	lo, hi, lambda, sign := spread("lo"), spread("hi"), spread("lambda"), constant(0x80000000)
 	var z, inv, sum [2]VecVirtual

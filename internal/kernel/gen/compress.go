@@ -8,8 +8,7 @@ import (
 
 const compressSignature = "func(out, data *byte, n int) int"
 
-// compress emits a function that takes eight elements of size bytes at a time; setup returns
-// what its loop does.
+// compress emits a function that processes eight elements of size bytes at a time; setup returns the body of its loop.
 func compress(name string, size int, compact Mem, setup func(out, data, table Register) func()) {
 	function(name, compressSignature, name+" returns the bytes written, and may write a vector more; n%8 == 0.")
 	out, data, n := pointer("out"), pointer("data"), pointer("n")

@@ -8,8 +8,7 @@ import (
 	. "github.com/mmcloughlin/avo/reg"
 )
 
-// convFamily is what convolutions do beside the product: writing panels of patches, and windows of one
-// channel.
+// convFamily is the functions of convolutions besides the product: writing panels of patches, and windows of one channel.
 func convFamily() {
 	for _, table := range []bool{false, true} {
 		for _, stride := range []int{1, 2} {
@@ -23,10 +22,9 @@ func convFamily() {
 	winograd()
 }
 
-// packLanes copies blocks of a panel. What lies before and behind a block is not read: its lanes are
-// masked, and the pointer begins so far before the block that its first element is in its lane.
-// Rows of x lie from bytes apart, those of dst to, or where a table of elements says, and then
-// those of dst lie side by side.
+// packLanes copies blocks of a panel. Elements before and after a block are not read: their lanes are masked, and the pointer starts before
+// the block such that its first element is in its lane. Rows of x are from bytes apart, those of dst to, or at the offsets of a table of
+// elements, and then those of dst are contiguous.
 func packLanes(table bool, stride int, keep bool) {
 	verb, doing, steps := "Set", "clears the others", "to, from int"
 	if keep {
@@ -94,7 +92,7 @@ func evenLanes(masks []VecVirtual) []VecVirtual {
 	return wide
 }
 
-// lanes are the 16 elements at x, stride apart; those that are masked are 0.
+// lanes are the 16 elements at x, stride apart; masked ones are 0.
 func lanes(x Mem, masks []VecVirtual, stride int) []VecVirtual {
 	v := each(len(masks), func(i int) VecVirtual {
 		y := YMM()
@@ -111,13 +109,12 @@ func lanes(x Mem, masks []VecVirtual, stride int) []VecVirtual {
 	return v[:2]
 }
 
-// weightRows sums elements of one channel with weights, for as many rows of the output at once. Products and
-// sums are rounded as in plain Go. Eight sums are made at once where there are so many: each waits for
-// the one before it.
+// weightRows sums elements of one channel with weights, for several rows of the output at once. Products and sums are rounded like in plain
+// Go. Eight sums are computed at once if possible, to hide latencies.
 func weightRows(rows, vectors int) {
 	name := fmt.Sprintf("weightRows%dAVX2", rows)
 	function(name, "func(y *float32, to int, x *float32, from int, n int, at *int64, w *float32, taps int, first float32)",
-		name+" adds up elements at offsets of x; rows lie to and from bytes apart; n%8 == 0, taps > 0.")
+		name+" sums weighted elements at offsets of x; rows are to and from bytes apart; n%8 == 0, taps > 0.")
 	t := tile{rows: rows}
 	y, x, n := t.operand("y", "to", rows), t.operand("x", "from", rows), pointer("n")
 	offsets, w, taps, first := pointer("at"), pointer("w"), pointer("taps"), spread("first")

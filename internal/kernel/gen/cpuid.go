@@ -6,7 +6,7 @@ import (
 	. "github.com/mmcloughlin/avo/reg"
 )
 
-// cpuid is here because x/sys/cpu does not report F16C.
+// cpuid exists because x/sys/cpu does not report F16C.
 func cpuid() {
 	function("cpuid1", "func() (ecx uint32)", "cpuid1 returns register ECX of CPUID leaf 1.")
 	MOVL(U32(1), EAX)

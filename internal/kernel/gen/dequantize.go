@@ -10,7 +10,7 @@ import (
 // int(b^0x80) - 0x80, and uint8 the same with 0.
 const flipDoc = " flip is 0x80 for int8 and 0 for uint8; n%8 == 0."
 
-// widen loads eight codes after q as integers.
+// widen loads eight quantized values after q as integers.
 func widen(q Register, flip VecVirtual) VecVirtual {
 	v := YMM()
 	VPMOVZXBD(Mem{Base: q}, v)
@@ -41,7 +41,7 @@ func dequantizeCols(name string, zeros bool) {
 	if zeros {
 		signature = "func(dst *float32, q *byte, n int, flip uint32, scale *float32, zero *int32)"
 	}
-	function(name, signature, name+" does one row;"+flipDoc)
+	function(name, signature, name+" processes one row;"+flipDoc)
 	dst, q, n, scale := pointer("dst"), pointer("q"), pointer("n"), pointer("scale")
 	columns := []Register{dst, scale}
 	var offset GPVirtual

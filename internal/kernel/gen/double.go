@@ -5,8 +5,8 @@ import (
 	. "github.com/mmcloughlin/avo/operand"
 )
 
-// doubles are multiplied in tiles of 6 rows by 8 columns: twelve sums are as many as hide what an
-// addition waits for, and leave four registers.
+// doubles are multiplied in tiles of 6 rows by 8 columns: twelve sums are enough to hide the latency of an addition, and leave four
+// registers.
 var doubles = numbers{"double", "*float64", "*float64", "*float64", 8, VBROADCASTSD, VFMADD231PD, VADDPD}
 
 func doubleFamily() {
@@ -14,7 +14,7 @@ func doubleFamily() {
 	packEight()
 }
 
-// packEight makes a panel of columns that lie side by side.
+// packEight packs a panel of contiguous columns.
 func packEight() {
 	function("packEightAVX2", "func(dst, src *float64, row, k int, factor float64)",
 		"packEightAVX2 copies k rows of 8 elements, row bytes apart, times a factor; k > 0.")

@@ -8,14 +8,14 @@ import (
 
 const vector = 32 // bytes of a YMM register
 
-// function starts a function that checks nothing: its Go caller passes lengths that fit.
+// function starts a function without checks: its Go caller passes valid lengths.
 func function(name, signature, doc string) {
 	TEXT(name, NOSPLIT, signature)
 	Pragma("noescape")
 	Doc(doc)
 }
 
-// finish clears the upper halves, which SSE code after it would otherwise pay for.
+// finish clears the upper halves, to avoid the penalty for following SSE code.
 func finish() {
 	VZEROUPPER()
 	RET()
@@ -23,8 +23,8 @@ func finish() {
 
 func pointer(name string) GPVirtual { return Load(Param(name), GP64()).(GPVirtual) }
 
-// spread fills all lanes with the 32-bit parameter. `go vet` takes the integer broadcasts for
-// wider loads, hence the one for floats and the detour.
+// spread fills all lanes with the 32-bit parameter. `go vet` takes the integer broadcasts for wider loads, hence the float broadcast and
+// the detour.
 func spread(name string) VecVirtual {
 	y := YMM()
 	VBROADCASTSS(parameter(name), y)
@@ -71,7 +71,7 @@ func zero() VecVirtual {
 	return y
 }
 
-// strips runs body while n elements are at least step, and takes step off n each time.
+// strips runs body while n elements are at least step, and subtracts step from n each time.
 func strips(label string, n Register, step int, body func()) {
 	SUBQ(U32(step), n)
 	JLT(LabelRef(label + "End"))

@@ -8,7 +8,7 @@ import (
 
 func errorLanes() {
 	function("errorLanesAVX2", "func(lanes *float64, ref, got *float32, n int)",
-		"errorLanesAVX2 writes an errorLanes; n%8 == 0. Products and sums are separate, as the twin's.")
+		"errorLanesAVX2 writes an errorLanes; n%8 == 0. Products and sums are separate, like the twin's.")
 	lanes, ref, got, n := pointer("lanes"), pointer("ref"), pointer("got"), pointer("n")
 	var sums [4][2]VecVirtual
 	for i := range sums {

@@ -6,18 +6,17 @@ import (
 	. "github.com/mmcloughlin/avo/reg"
 )
 
-// expander is the state of a loop: body writes eight elements for the mask in m and leaves the
-// registers as they are.
+// expander is the state of a loop: body writes eight elements for the mask in m and leaves the registers unchanged.
 type expander struct {
 	dst, values, table GPVirtual
 	m                  GPVirtual
 }
 
-// expand emits a function that goes by bytes of the mask until n are done or values is beyond
-// last, behind which fewer than eight elements follow.
+// expand emits a function that processes bytes of the mask until n are done or values is beyond last, after which fewer than eight elements
+// remain.
 func expand(name string, size int, ranks Mem, setup func() func(e expander)) {
 	function(name, "func(dst, mask, values, last *byte, n int) (done, used int)",
-		name+" does n bytes of mask, or fewer when values passes last; used counts bytes.")
+		name+" processes n bytes of mask, or fewer when values passes last; used counts bytes.")
 	dst, mask, values, last, n := pointer("dst"), pointer("mask"), pointer("values"), pointer("last"), pointer("n")
 	table, first, start := GP64(), GP64(), GP64()
 	LEAQ(ranks, table)
@@ -115,7 +114,7 @@ func expand8(ranks Mem) {
 	})
 }
 
-// expandFour8 does what the lower four bits of a mask say.
+// expandFour8 expands the lower four bits of a mask.
 func expandFour8(dst, values Mem, table, m GPVirtual, zeros, one VecVirtual) {
 	v, index, none, high := YMM(), YMM(), YMM(), YMM()
 	VMOVDQU(values, v)

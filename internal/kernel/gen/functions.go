@@ -8,7 +8,7 @@ import (
 	. "github.com/mmcloughlin/avo/reg"
 )
 
-// A float64Function is a function of one element. prepare, before the loop, returns what computes.
+// A float64Function is a function of one element. prepare, before the loop, returns the body.
 type float64Function struct {
 	name    string
 	prepare func() (compute func(x pair) pair)
@@ -107,7 +107,7 @@ func gelu() func(x pair) pair {
 	}
 }
 
-// logarithm puts what log64 is not for in place at the end.
+// logarithm handles the special cases of log64 at the end.
 func logarithm() func(x pair) pair {
 	const sqrtHalf, bias = 0x3fe6a09e667f3bcd, 1024 << 52
 	shift, biased := constant64(bias-sqrtHalf), constant64(bias)
@@ -129,7 +129,7 @@ func logarithm() func(x pair) pair {
 	}
 }
 
-// logarithmEnds puts NaN below zero, -Inf at zero, and x itself for Inf and NaN.
+// logarithmEnds writes NaN below zero, -Inf at zero, and x itself for Inf and NaN.
 func logarithmEnds(x, y pair) pair {
 	inf, minusInf, nothing := number(math.Inf(1)), number(math.Inf(-1)), zero()
 	for i := range x {
@@ -154,8 +154,8 @@ func softplus() func(x pair) pair {
 	}
 }
 
-// sincos stops before a vector with an element that quadrantFar is for, and returns how many it
-// has done. turn is how many quadrants are added.
+// sincos stops before a vector with an element that requires quadrantFar, and returns the number of elements done. turn is the number of
+// quadrants added.
 func sincos(name string, turn uint64) {
 	function(name, "func(dst, x *float32, n int) (done int)",
 		name+" needs FMA and n%8 == 0; it stops where |x| reaches 2^32.")

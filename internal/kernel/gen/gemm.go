@@ -8,8 +8,8 @@ import (
 	. "github.com/mmcloughlin/avo/reg"
 )
 
-// gemmFamily is the matrix multiplication: tiles of rows by columns, of which 16 are a panel. Tiles
-// of few rows take several panels, because a sum waits four cycles for the one before it.
+// gemmFamily is the matrix product: tiles of rows by columns, of which 16 are a panel. Tiles of few rows span several panels, because a sum
+// has a latency of four cycles.
 func gemmFamily() {
 	for _, t := range []tile{
 		{1, 16, ymm, floats}, {1, 64, ymm, floats}, {2, 16, ymm, floats}, {2, 32, ymm, floats}, {3, 16, ymm, floats}, {3, 32, ymm, floats},
@@ -48,7 +48,7 @@ type tile struct {
 	numbers    numbers
 }
 
-// A width says which vector registers a function uses.
+// A width is a kind of vector registers.
 type width struct {
 	name  string
 	bytes int
@@ -60,9 +60,8 @@ var (
 	zmm = width{"AVX512", 64, ZMM}
 )
 
-// numbers are what is multiplied: words of A, each repeated, by words of B, into words of C. A word
-// is a float32, a float64, or four bytes, uint8 of A and int8 of B, whose four products go into one
-// int32; VPDPBUSD, unlike its relatives, does not saturate.
+// numbers are the multiplied types: words of A, each repeated, by words of B, into words of C. A word is a float32, a float64, or four
+// bytes, uint8 of A and int8 of B, whose four products are summed into one int32; VPDPBUSD, unlike similar instructions, does not saturate.
 type numbers struct {
 	name, a, b, c            string
 	word                     int // bytes
@@ -74,8 +73,7 @@ var (
 	bytes  = numbers{"gemmBytes", "*byte", "*byte", "*int32", 4, VPBROADCASTD, VPDPBUSD, VPADDD}
 )
 
-// emit multiplies: every element of the tile is one sum over k, in order, so that tiles of all
-// shapes and widths give the same bits.
+// emit multiplies: every element of the tile is one sum over k, in order, so that tiles of all shapes and widths are bit-identical.
 func (t tile) emit() {
 	name := fmt.Sprintf("%s%dx%d%s", t.numbers.name, t.rows, t.cols, t.width.name)
 	function(name,
@@ -101,10 +99,10 @@ func (t tile) emit() {
 	finish()
 }
 
-// row is the bytes of a row of the tile.
+// row is the size in bytes of a row of the tile.
 func (t tile) row() int { return t.numbers.word * t.cols }
 
-// vectors is how many registers hold a row of the tile.
+// vectors is the number of registers of a row of the tile.
 func (t tile) vectors() int { return t.row() / t.width.bytes }
 
 // zeros are the sums of the tile, by row and vector of the row.
@@ -124,8 +122,7 @@ func (t tile) zeros() [][]VecVirtual {
 	return sums
 }
 
-// multiply is one step of k. The operand of which there is less stays in registers, so that the
-// sums have the others.
+// multiply is one step of k. The smaller operand stays in registers, so that the sums have the others.
 func (t tile) multiply(a, b strided, sums [][]VecVirtual) {
 	left := func(r int) VecVirtual {
 		x := t.width.new()
@@ -165,7 +162,7 @@ func each(n int, f func(i int) VecVirtual) []VecVirtual {
 	return v
 }
 
-// touch fetches the tile of c while the sums are made.
+// touch prefetches the tile of c while the sums are computed.
 func (t tile) touch(c strided) {
 	for r := range t.rows {
 		for i := 0; i < t.row(); i += panelBytes {
@@ -191,7 +188,7 @@ func (t tile) store(c strided, sums [][]VecVirtual) {
 	}
 }
 
-// strided are rows that lie a stride apart, reached from one pointer for every three of them.
+// strided are rows that are a stride apart, addressed with one pointer per three rows.
 type strided struct {
 	base   []GPVirtual
 	stride GPVirtual
@@ -208,7 +205,7 @@ func (t tile) operand(name, stride string, rows int) strided {
 	return s
 }
 
-// at is what lies bytes behind the start of a row.
+// at is the address bytes after the start of a row.
 func (s strided) at(row, bytes int) Mem {
 	m := Mem{Base: s.base[row/3], Disp: bytes}
 	if row%3 > 0 {
@@ -217,7 +214,7 @@ func (s strided) at(row, bytes int) Mem {
 	return m
 }
 
-// advance goes on by as many bytes as step holds.
+// advance advances by step bytes.
 func (s strided) advance(step Register) {
 	for _, p := range s.base {
 		ADDQ(step, p)

@@ -8,11 +8,11 @@ import (
 	. "github.com/mmcloughlin/avo/reg"
 )
 
-// intTile is rows by 8 or 16 columns of int32. Four columns by four steps of k are a vector of
-// 16-bit factors, and VPMADDWD leaves two sums of each column, which meet at the end.
+// intTile is rows by 8 or 16 columns of int32. Four columns by four steps of k are a vector of 16-bit factors, and VPMADDWD computes two
+// sums of each column, which are added at the end.
 type intTile struct{ rows, cols int }
 
-// quadBytes is four steps of k of a row of A, as int16; of four columns of B, as int8, it is twice that.
+// quadBytes is the size of four steps of k of a row of A, as int16; of four columns of B, as int8, it is twice that.
 const quadBytes = 8
 
 func (t intTile) emit() {
@@ -97,11 +97,11 @@ func (t intTile) each(sums [][]VecVirtual, f func(r, bytes int, s VecVirtual)) {
 	}
 }
 
-// gemmQuads brings the bytes of four steps of k together, in panels of 16 columns. As in packRows,
-// all panels of four rows are taken before the next rows.
+// gemmQuads interleaves the bytes of four steps of k, in panels of 16 columns. As in packRows, all panels of four rows are processed before
+// the next rows.
 func gemmQuads() {
 	function("quadsAVX2", "func(dst *byte, panel int, src *byte, row, quads, panels int, flip uint32)",
-		"quadsAVX2 makes panels of 4·quads rows of 16·panels bytes; quads > 0, panels > 0. dst may be src if row is 16.")
+		"quadsAVX2 packs panels of 4·quads rows of 16·panels bytes; quads > 0, panels > 0. dst may be src if row is 16.")
 	dst, panel, row := pointer("dst"), pointer("panel"), pointer("row")
 	quads, panels := pointer("quads"), pointer("panels")
 	src := tile{}.operand("src", "row", 4)
@@ -154,7 +154,7 @@ func quadsOf(rows strided) []VecVirtual {
 	}
 }
 
-// gemmWiden makes int16 of bytes, less a zero point, and sums them.
+// gemmWiden converts bytes minus a zero point to int16, and sums them.
 func gemmWiden(name string, extend func(...Op)) {
 	function(name, "func(dst, src *byte, n int, zero uint32) (sum int32)", name+" needs n%16 == 0, n > 0.")
 	dst, src, n, less := pointer("dst"), pointer("src"), pointer("n"), spread16("zero")
@@ -189,7 +189,7 @@ func gemmFlip() {
 	advance(dst, vector)
 	SUBQ(U32(vector), n)
 	JNZ(LabelRef("vector"))
-	// The four sums are so small that their low halves hold all of them.
+	// The four sums are so small that they fit their low halves.
 	Store(fold(total, func(a, b, c Op) { VPADDD(a, b, c) }), Return("sum"))
 	finish()
 }

@@ -6,8 +6,7 @@ import (
 	. "github.com/mmcloughlin/avo/reg"
 )
 
-// packRows copies rows into panels. All panels of a row are taken before the next row, because
-// rows may lie on different pages.
+// packRows copies rows into panels. All panels of a row are written before the next row, because rows may be on different pages.
 func packRows() {
 	function("packRowsAVX2", "func(dst *float32, panel int, src *float32, row, k, panels int)",
 		"packRowsAVX2 copies k rows of 16·panels elements into panels; strides in bytes, k > 0, panels > 0.")
@@ -35,11 +34,11 @@ func packRows() {
 	finish()
 }
 
-// packColumns makes a panel of columns whose elements follow each other. Elements are words of
-// four bytes that are XORed with flip, so that it serves both types.
+// packColumns packs a panel of columns with contiguous elements. Elements are words of four bytes that are XORed with flip, so that it
+// serves both types.
 func packColumns() {
 	function("packColumnsAVX2", "func(dst, src *float32, col, k int, flip uint32)",
-		"packColumnsAVX2 makes a panel of 16 columns that lie col bytes apart; k%4 == 0, k > 0.")
+		"packColumnsAVX2 packs a panel of 16 columns that are col bytes apart; k%4 == 0, k > 0.")
 	dst, k := pointer("dst"), pointer("k")
 	src := tile{}.operand("src", "col", 16)
 	flip := spread("flip")
@@ -59,7 +58,7 @@ func packColumns() {
 	finish()
 }
 
-// packSix makes six rows of a strip, of rows whose elements follow each other.
+// packSix packs six rows of a strip, of rows with contiguous elements.
 func packSix() {
 	function("packSixAVX2", "func(dst *float32, step int, src *float32, row, k int)",
 		"packSixAVX2 writes 6 elements, one of each row, every step bytes; k%4 == 0, k > 0.")
@@ -81,10 +80,10 @@ func packSix() {
 	finish()
 }
 
-// packSixes makes six rows of strips, of columns whose elements follow each other.
+// packSixes packs six rows of strips, of columns with contiguous elements.
 func packSixes() {
 	function("packSixesAVX2", "func(dst *float32, strip, step int, src *float32, hop, col, k, strips int)",
-		"packSixesAVX2 copies 6 elements, hop bytes behind the last, to each strip, and this for k columns; strides in bytes, k > 0, strips > 0.")
+		"packSixesAVX2 copies 6 elements, hop bytes after the last, to each strip, and this for k columns; strides in bytes, k > 0, strips > 0.")
 	dst, strip, step := pointer("dst"), pointer("strip"), pointer("step")
 	src, hop, col := pointer("src"), pointer("hop"), pointer("col")
 	k, strips := pointer("k"), pointer("strips")
@@ -110,8 +109,8 @@ func packSixes() {
 	finish()
 }
 
-// transposeFour turns four elements of up to eight rows into four vectors. A register holds the
-// elements of row i and of row i+4 in its lanes.
+// transposeFour transposes four elements of up to eight rows into four vectors. A register holds the elements of row i and of row i+4 in
+// its lanes.
 func transposeFour(src strided, first, rows int) []VecVirtual {
 	row := make([]VecVirtual, 4)
 	for i := range row {
@@ -134,7 +133,7 @@ func transposeFour(src strided, first, rows int) []VecVirtual {
 	}
 }
 
-// gemmLessTimes takes multiples off int32 sums: y -= (x - lift)·times.
+// gemmLessTimes subtracts multiples from int32 sums: y -= (x - lift)·times.
 func gemmLessTimes() {
 	function("lessTimesAVX2", "func(y, x *int32, n int, lift, times uint32)", "lessTimesAVX2 needs n%8 == 0, n > 0.")
 	y, x, n := pointer("y"), pointer("x"), pointer("n")
@@ -154,7 +153,7 @@ func gemmLessTimes() {
 	finish()
 }
 
-// gemmLess takes one number off int32 sums.
+// gemmLess subtracts one number from int32 sums.
 func gemmLess() {
 	function("lessAVX2", "func(y *int32, n int, v uint32)", "lessAVX2 needs n%8 == 0, n > 0.")
 	y, n := pointer("y"), pointer("n")

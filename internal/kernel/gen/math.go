@@ -8,8 +8,7 @@ import (
 	. "github.com/mmcloughlin/avo/reg"
 )
 
-// mathFamily is vector mathematics: arithmetic by elements in float32, functions and sums of rows
-// in float64, which pairs.go has the steps of.
+// mathFamily is vector mathematics: elementwise arithmetic in float32, functions and sums of rows in float64, with the steps of pairs.go.
 func mathFamily() {
 	for _, e := range elementwises() {
 		e.write()
@@ -30,12 +29,12 @@ func mathFamily() {
 	scaleAbout("scaleShiftAboutAVX2", true)
 }
 
-// An elementwise is a float32 function of elements of the inputs and of numbers. The registers that
-// compute gets hold an input's elements, and a number in all lanes.
+// An elementwise is a float32 function of elements of the inputs and of scalars. compute receives registers with an input's elements, or
+// with a scalar in all lanes.
 type elementwise struct {
 	name            string
 	inputs, numbers []string
-	constants       []uint32 // further numbers
+	constants       []uint32 // further scalars
 	compute         func(in, s []VecVirtual) VecVirtual
 }
 
@@ -77,7 +76,7 @@ func elementwises() []elementwise {
 	}
 }
 
-// write goes by four vectors, then by one.
+// write processes four vectors at a time, then one.
 func (e elementwise) write() {
 	signature := "func(dst, " + strings.Join(e.inputs, ", ") + " *float32, n int"
 	for _, s := range e.numbers {

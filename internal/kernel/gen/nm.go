@@ -6,8 +6,8 @@ import (
 	. "github.com/mmcloughlin/avo/reg"
 )
 
-// nmDoc tells what both functions count: for each element minus its rank in its group of four.
-// Elements of rank 4-n or more stay, so n-3 must exceed the negated rank.
+// nmDoc documents the counts of both functions: for each element minus its rank in its group of four. Elements of rank 4-n or more are
+// kept, so n-3 must exceed the negated rank.
 const nmDoc = " keeps the n largest of each four; limit is n-3, "
 
 func nmRows() {
@@ -15,7 +15,7 @@ func nmRows() {
 	x, n, limit, mask := pointer("x"), pointer("count"), spread("limit"), constant(magnitude)
 	turns := []struct {
 		shuffle U8
-		earlier VecVirtual // -1 where the lane that comes in has the lower index
+		earlier VecVirtual // -1 where the incoming lane has the lower index
 	}{
 		{0x39, fours("turn1", 0, 0, 0, 1)},
 		{0x4e, fours("turn2", 0, 0, 1, 1)},
@@ -27,7 +27,7 @@ func nmRows() {
 		for _, t := range turns {
 			other := YMM()
 			VPSHUFD(t.shuffle, v, other)
-			VPADDD(t.earlier, other, other) // one less, so that "greater" takes in "equal"
+			VPADDD(t.earlier, other, other) // one less, so that "greater" includes "equal"
 			VPCMPGTD(other, v, other)
 			VPADDD(other, rank, rank)
 		}
@@ -48,7 +48,7 @@ func fours(name string, a, b, c, d uint32) VecVirtual {
 
 func nmCols() {
 	function("nmCols4AVX2", "func(x *float32, stride, cols int, limit int32)",
-		"nmCols4AVX2"+nmDoc+"rows lie stride bytes apart, cols%8 == 0.")
+		"nmCols4AVX2"+nmDoc+"rows are stride bytes apart, cols%8 == 0.")
 	x, stride, n := pointer("x"), pointer("stride"), pointer("cols")
 	rows, limit, mask, off := rowPointers(x, stride, 4), spread("limit"), constant(magnitude), GP64()
 	one, two, three := constant(0xffffffff), constant(0xfffffffe), constant(0xfffffffd)

@@ -6,8 +6,7 @@ import (
 	. "github.com/mmcloughlin/avo/reg"
 )
 
-// A pair is eight float64 that came from eight float32: two chains of the same steps, which share
-// the constants.
+// A pair is eight float64 converted from eight float32: two chains of the same steps, which share the constants.
 type pair [2]VecVirtual
 
 func newPair() pair { return pair{YMM(), YMM()} }
@@ -52,7 +51,7 @@ func sub(x, y pair) pair { return lanewise(VSUBPD3, x, y) }
 func mul(x, y pair) pair { return lanewise(VMULPD3, x, y) }
 func div(x, y pair) pair { return lanewise(VDIVPD3, x, y) }
 
-// atLeast and atMost have x as the second source, which stays where it is NaN.
+// atLeast and atMost have x as the second source, which is kept if it is NaN.
 func atLeast(x pair, lo VecVirtual) pair { return lanewise(VMAXPD3, both(lo), x) }
 func atMost(x pair, hi VecVirtual) pair  { return lanewise(VMINPD3, both(hi), x) }
 
@@ -76,14 +75,14 @@ func VMINPD3(y, x, z Op) { VMINPD(y, x, z) }
 func VXORPD3(y, x, z Op) { VXORPD(y, x, z) }
 func VORPD3(y, x, z Op)  { VORPD(y, x, z) }
 
-// addProduct makes z into x·y+z, rounded once.
+// addProduct sets z to x·y+z, rounded once.
 func addProduct(z, x, y pair) {
 	for i := range z {
 		VFMADD231PD(y[i], x[i], z[i])
 	}
 }
 
-// horner is the polynomial whose n coefficients begin at from in t, least power first.
+// horner is the polynomial whose n coefficients start at from in t, least power first.
 func horner(x pair, t table, from, n int) pair {
 	p := pair{t.at(from + n - 1), t.at(from + n - 1)}
 	for k := n - 2; k >= 0; k-- {
@@ -95,7 +94,7 @@ func horner(x pair, t table, from, n int) pair {
 	return p
 }
 
-// Places in boundTable.
+// Indices in boundTable.
 const (
 	expLeast = iota
 	expGreatest
@@ -111,7 +110,7 @@ const (
 
 func bound(k int) VecVirtual { return table("boundTable").at(k) }
 
-// expPair is the twin's exp64. It uses x up.
+// expPair is the twin's exp64. It overwrites x.
 func expPair(x pair) pair {
 	const t = table("expTable")
 	log2e, shift, ln2 := t.at(0), t.at(1), t.at(2)

@@ -1,7 +1,6 @@
 package main
 
-// quantizationFamily is what compression works with: ranges, quantization, conversion, ranking,
-// transposition and sparse forms.
+// quantizationFamily is the functions of compression: ranges, quantization, conversion, ranking, transposition and sparse forms.
 func quantizationFamily() {
 	t := newTables()
 	cpuid()

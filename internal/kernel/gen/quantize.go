@@ -10,7 +10,7 @@ import (
 // low bits.
 const roundShift = 0x4b400000
 
-// coder holds what turning quotients into codes needs.
+// coder holds the constants of quantization.
 type coder struct{ floor, shift, lo, hi, low8, order VecVirtual }
 
 func newCoder(packOrder Mem) coder {
@@ -33,7 +33,7 @@ func (c coder) round(v VecVirtual) {
 	VADDPS(c.shift, v, v)
 }
 
-// pack saturates 32 integers to 16 bits, then to codes, and stores them as bytes in order.
+// pack saturates 32 integers to 16 bits, then to the range, and stores them as bytes in order.
 func (c coder) pack(v []VecVirtual, dst Register) {
 	VPACKSSDW(v[1], v[0], v[0])
 	VPACKSSDW(v[3], v[2], v[2])
@@ -46,7 +46,7 @@ func (c coder) pack(v []VecVirtual, dst Register) {
 	advance(dst, vector)
 }
 
-// saturate leaves in each 16-bit lane the byte that holds the code, signed or not.
+// saturate leaves in each 16-bit lane the byte that holds the value, signed or not.
 func (c coder) saturate(w VecVirtual) {
 	VPMINSW(c.hi, w, w)
 	VPMAXSW(c.lo, w, w)
@@ -65,11 +65,11 @@ func (c coder) pack8(v VecVirtual, dst Register) {
 	advance(dst, 8)
 }
 
-// quantize also fetches what lies ahead bytes behind x, once for each cache line: a caller goes
-// by rows, and memory would idle while this one, which the cache has, is divided.
+// quantize also prefetches ahead bytes after x, once per cache line: a caller processes rows, and memory would idle during this row, which
+// is cached.
 func quantize(packOrder Mem) {
 	function("quantizeAVX2", "func(dst *byte, x *float32, n, ahead int, scale float32, offset, lo, hi int32)",
-		"quantizeAVX2 takes the zero point less the bits of roundShift as offset; n%8 == 0.")
+		"quantizeAVX2 expects the zero point minus the bits of roundShift as offset; n%8 == 0.")
 	dst, x, n, ahead := pointer("dst"), pointer("x"), pointer("n"), pointer("ahead")
 	scale, offset, c := spread("scale"), spread("offset"), newCoder(packOrder)
 	integers := func(i int) VecVirtual {
@@ -96,7 +96,7 @@ func quantize(packOrder Mem) {
 }
 
 func quantizeCols(name string, zeros bool, packOrder Mem) {
-	signature, doc := "func(dst *byte, x *float32, n int, scale *float32, lo, hi int32)", " codes one row; n%8 == 0."
+	signature, doc := "func(dst *byte, x *float32, n int, scale *float32, lo, hi int32)", " quantizes one row; n%8 == 0."
 	if zeros {
 		signature = "func(dst *byte, x *float32, n int, scale *float32, zero *int32, lo, hi int32)"
 	}

@@ -40,12 +40,12 @@ func absMaxBits() {
 	finish()
 }
 
-// VPMAXSD3, VPMINSD3 and VPADDD3 have the plain signature that fold wants.
+// VPMAXSD3, VPMINSD3 and VPADDD3 have the plain signature that fold requires.
 func VPMAXSD3(a, b, c Op) { VPMAXSD(a, b, c) }
 func VPMINSD3(a, b, c Op) { VPMINSD(a, b, c) }
 func VPADDD3(a, b, c Op)  { VPADDD(a, b, c) }
 
-// rowPointers are the addresses of rows that lie stride bytes apart.
+// rowPointers are the addresses of rows that are stride bytes apart.
 func rowPointers(x, stride Register, rows int) []Register {
 	p := []Register{x}
 	for i := 1; i < rows; i++ {
@@ -56,11 +56,11 @@ func rowPointers(x, stride Register, rows int) []Register {
 	return p
 }
 
-// colAbsMaxBits reads rows at once, so that acc is loaded and stored once for all of them.
+// colAbsMaxBits reads several rows at once, so that acc is loaded and stored once for all of them.
 func colAbsMaxBits(rows int) {
 	name := fmt.Sprintf("colAbsMaxBits%dAVX2", rows)
 	function(name, "func(acc *uint32, x *float32, stride int, n int)",
-		fmt.Sprintf("%s raises acc by %d rows that lie stride bytes apart; n%%8 == 0.", name, rows))
+		fmt.Sprintf("%s raises acc by %d rows that are stride bytes apart; n%%8 == 0.", name, rows))
 	acc, x, stride, n := pointer("acc"), pointer("x"), pointer("stride"), pointer("n")
 	p, mask, off := rowPointers(x, stride, rows), constant(magnitude), GP64()
 	XORQ(off, off)
@@ -78,7 +78,7 @@ func colAbsMaxBits(rows int) {
 	finish()
 }
 
-// order turns float bits into integers that sort as the numbers do, and back.
+// order maps float bits to integers of the same order, and back.
 func order(v VecVirtual) {
 	t := YMM()
 	VPSRAD(U8(31), v, t)
@@ -119,7 +119,7 @@ func minMax() {
 func colMinMax(rows int) {
 	name := fmt.Sprintf("colMinMax%dAVX2", rows)
 	function(name, "func(lo, hi *float32, x *float32, stride int, n int)",
-		fmt.Sprintf("%s widens lo and hi by %d rows that lie stride bytes apart; n%%8 == 0.", name, rows))
+		fmt.Sprintf("%s widens lo and hi by %d rows that are stride bytes apart; n%%8 == 0.", name, rows))
 	lo, hi, x := pointer("lo"), pointer("hi"), pointer("x")
 	stride, n := pointer("stride"), pointer("n")
 	p, off := rowPointers(x, stride, rows), GP64()

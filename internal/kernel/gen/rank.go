@@ -8,7 +8,7 @@ import (
 
 func filterRange(compact Mem) {
 	function("filterRangeAVX2", "func(out *uint32, x *float32, n int, lo, hi uint32) (below, taken int)",
-		"filterRangeAVX2 writes up to 8 elements more than it takes; n%8 == 0, lo and hi below 2^31.")
+		"filterRangeAVX2 may write up to 8 elements beyond those taken; n%8 == 0, lo and hi below 2^31.")
 	out, x, n := pointer("out"), pointer("x"), pointer("n")
 	lo, hi, mask, count := spread("lo"), spread("hi"), constant(magnitude), zero()
 	table, start := GP64(), GP64()
@@ -35,7 +35,7 @@ func filterRange(compact Mem) {
 	finish()
 }
 
-// compact4 stores the 32-bit lanes of v that m marks and advances out behind them.
+// compact4 stores the 32-bit lanes of v that m marks and advances out after them.
 func compact4(v VecVirtual, m GPVirtual, table, out Register) {
 	index, packed := YMM(), YMM()
 	VPMOVZXBD(Mem{Base: table, Index: m.As64(), Scale: 8}, index)

@@ -7,10 +7,10 @@ import (
 
 func roundFamily() { roundSums() }
 
-// roundSums goes down eight columns at a time. Products are rounded before they are added, as its twin does.
+// roundSums processes eight columns at a time. Products are rounded before they are added, like in its twin.
 func roundSums() {
 	function("roundSumsAVX2", "func(sums, x *float32, stride int, weight *float32, rows int, grid *float32)",
-		"roundSumsAVX2 sums over rows for 8 columns: the weighted squares of what rounding changes, of x·code and of code·code; stride in bytes, rows > 0.")
+		"roundSumsAVX2 sums over rows for 8 columns: the weighted squared rounding errors, x·q and q·q; stride in bytes, rows > 0.")
 	sums, x, stride := pointer("sums"), pointer("x"), pointer("stride")
 	weight, rows, grid := pointer("weight"), pointer("rows"), pointer("grid")
 	inverse, scale, low, high := YMM(), YMM(), YMM(), YMM()

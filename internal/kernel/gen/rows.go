@@ -5,13 +5,13 @@ import (
 	. "github.com/mmcloughlin/avo/reg"
 )
 
-// A rowSum adds something to eight running sums, lanes, which start at zero.
+// A rowSum adds to eight running sums, lanes, which start at zero.
 type rowSum struct {
 	name      string
 	signature string
 	inputs    []string
 	number    string // a float64 parameter, if any
-	output    bool   // whether dst takes what was added
+	output    bool   // whether the addends are stored in dst
 	add       func(sums pair, in []pair, s VecVirtual) (added pair)
 }
 

@@ -6,8 +6,7 @@ import (
 	. "github.com/mmcloughlin/avo/reg"
 )
 
-// The steps of float32 arithmetic, each with its operands in the order in which they are read and
-// the result in a register of its own.
+// The steps of float32 arithmetic, each with its operands in the order in which they are read and the result in a register of its own.
 
 // Predicates of comparisons.
 const (
@@ -25,9 +24,8 @@ func andPS(x, y VecVirtual) VecVirtual { z := YMM(); VANDPS(y, x, z); return z }
 func xorPS(x, y VecVirtual) VecVirtual { z := YMM(); VXORPS(y, x, z); return z }
 func sqrtPS(x VecVirtual) VecVirtual   { z := YMM(); VSQRTPS(x, z); return z }
 
-// maxPS: MAXPS returns its second source for zeros and for NaN. Taken both ways, the results
-// differ only in the sign of zero, where AND leaves +0 if it can, and for NaN, which the
-// comparison finds.
+// maxPS: MAXPS returns its second source for zeros and for NaN. Computed in both orders, the results differ only in the sign of zero, where
+// AND gives +0 if possible, and for NaN, which the comparison detects.
 func maxPS(x, y VecVirtual) VecVirtual {
 	z, w := YMM(), YMM()
 	VMAXPS(y, x, z)
@@ -38,7 +36,7 @@ func maxPS(x, y VecVirtual) VecVirtual {
 	return z
 }
 
-// minPS is maxPS with OR, which leaves -0 if it can.
+// minPS is maxPS with OR, which gives -0 if possible.
 func minPS(x, y VecVirtual) VecVirtual {
 	z, w := YMM(), YMM()
 	VMINPS(y, x, z)
@@ -49,7 +47,7 @@ func minPS(x, y VecVirtual) VecVirtual {
 	return z
 }
 
-// reluPS has x as the second source, which stays where it is NaN or -0.
+// reluPS has x as the second source, which is kept if it is NaN or -0.
 func reluPS(x, zero VecVirtual) VecVirtual { z := YMM(); VMAXPS(x, zero, z); return z }
 
 func leakyPS(x, alpha, zero VecVirtual) VecVirtual {

@@ -6,17 +6,17 @@ import (
 	. "github.com/mmcloughlin/avo/reg"
 )
 
-// smallFamily makes codes of floats of 8 and 4 bits. What tells the formats apart is parameters: see ../float8.go.
+// smallFamily encodes floats of 8 and 4 bits. The formats differ in parameters: see ../smallfloat.go.
 func smallFamily() {
 	smallCodes("smallCodesAVX2", false)
 	smallCodes("smallCodesColsAVX2", true)
 	smallErrors()
 }
 
-// A smallCoder holds what makes a code of a quotient.
+// A smallCoder holds the constants of the encoding of a quotient.
 type smallCoder struct {
 	magnitude, sign, normal, unit, round, one, largest VecVirtual
-	drop, down                                         VecVirtual // how far codes and signs lie up
+	drop, down                                         VecVirtual // shifts of encodings and signs
 }
 
 func newSmallCoder() smallCoder {
@@ -30,7 +30,7 @@ func newSmallCoder() smallCoder {
 	return c
 }
 
-// code leaves the code of v in each 32 bits.
+// code leaves the encoding of v in each 32 bits.
 func (c smallCoder) code(v VecVirtual) {
 	m, t, small := YMM(), YMM(), YMM()
 	VPAND(c.magnitude, v, m)
@@ -55,7 +55,7 @@ func smallCodes(name string, cols bool) {
 	if cols {
 		scales = "scale *float32"
 	}
-	function(name, "func(dst *byte, x *float32, n int, "+scales+", normal, unit, round, sign, largest, drop, down uint32)", name+" takes what a SmallFloat knows of itself; n%8 == 0.")
+	function(name, "func(dst *byte, x *float32, n int, "+scales+", normal, unit, round, sign, largest, drop, down uint32)", name+" has the constants of a SmallFloat as parameters; n%8 == 0.")
 	dst, x, n := pointer("dst"), pointer("x"), pointer("n")
 	pointers := []Register{x}
 	quotient := func(int) Op { return nil }
@@ -99,7 +99,7 @@ func smallCodes(name string, cols bool) {
 // smallErrors rounds by the sum with a number whose last place is the format's at that magnitude.
 func smallErrors() {
 	function("smallErrorsAVX2", "func(sums, x *float32, rows int, scale *float32, normal, up uint32, largest float32)",
-		"smallErrorsAVX2 sums the squares of what rounding changes over rows of two vectors.")
+		"smallErrorsAVX2 sums the squared rounding errors over rows of two vectors.")
 	sums, x, rows, scale := pointer("sums"), pointer("x"), pointer("rows"), pointer("scale")
 	mask, exponent, normal, up, largest := constant(magnitude), constant(infinity), spread("normal"), spread("up"), spread("largest")
 	var steps, sum [2]VecVirtual

@@ -6,11 +6,11 @@ import (
 	. "github.com/mmcloughlin/avo/reg"
 )
 
-// transposeBytes goes down 16 columns by squares of 16×16. A register holds row i and row i+8
-// in its lanes, so that eight registers hold a square.
+// transposeBytes processes 16 columns in squares of 16×16. A register holds row i and row i+8 in its lanes, so that eight registers hold a
+// square.
 func transposeBytes() {
 	function("transposeBytes16AVX2", "func(dst *byte, dstStride int, src *byte, srcStride int, rows int)",
-		"transposeBytes16AVX2 turns 16 columns of rows rows into 16 rows; rows%16 == 0.")
+		"transposeBytes16AVX2 transposes 16 columns of rows rows into 16 rows; rows%16 == 0.")
 	dst, dstStride := pointer("dst"), pointer("dstStride")
 	src, srcStride, rows := pointer("src"), pointer("srcStride"), pointer("rows")
 	strips("square", rows, 16, func() {
@@ -40,9 +40,8 @@ func loadSquare(src, stride Register) []VecVirtual {
 	return square
 }
 
-// interleave mixes the bytes of register i with those of i+4. It moves the top bit of the
-// register number to the bottom of the byte number and the top bit of that to the bottom of the
-// register number; after three rounds register k holds columns 2k and 2k+1.
+// interleave interleaves the bytes of register i with those of i+4. It moves the top bit of the register number to the bottom of the byte
+// number and the top bit of that to the bottom of the register number; after three rounds register k holds columns 2k and 2k+1.
 func interleave(v []VecVirtual) []VecVirtual {
 	var mixed []VecVirtual
 	for i := range 4 {
@@ -54,8 +53,7 @@ func interleave(v []VecVirtual) []VecVirtual {
 	return mixed
 }
 
-// storeSquare joins the halves of each column, rows 0 to 7 and 8 to 15, which lie in different
-// lanes.
+// storeSquare joins the halves of each column, rows 0 to 7 and 8 to 15, which are in different lanes.
 func storeSquare(dst, stride Register, square []VecVirtual) {
 	p := GP64()
 	MOVQ(dst, p)

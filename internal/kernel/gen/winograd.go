@@ -6,18 +6,18 @@ import (
 	. "github.com/mmcloughlin/avo/reg"
 )
 
-// winograd are the transforms of Winograd's F(2×2, 3×3), eight tiles at a time: four side by side of
-// one row of tiles in the lower half of a vector, and four of another row in the upper half.
+// winograd is the transforms of Winograd's F(2×2, 3×3), eight tiles at a time: four adjacent ones of one row of tiles in the lower half of
+// a vector, and four of another row in the upper half.
 func winograd() {
 	winogradInput()
 	winogradOutput()
 }
 
-// winogradInput takes groups of tiles of 4×4 elements that begin two columns apart. It reads four
-// rows for each half; elements whose mask is clear are not read and count as 0.
+// winogradInput transforms groups of tiles of 4×4 elements that start two columns apart. It reads four rows for each half; elements whose
+// mask is clear are not read and count as 0.
 func winogradInput() {
 	function("winogradInputAVX2", "func(v *float32, step int, rows **float32, back int, mask *int32, groups int)",
-		"winogradInputAVX2 reads rows from back bytes before where they are said to be; steps in bytes.")
+		"winogradInputAVX2 reads rows from back bytes before their pointers; steps in bytes.")
 	v, step, list, mask, groups := pointer("v"), pointer("step"), pointer("rows"), pointer("mask"), pointer("groups")
 	rows := make([]GPVirtual, 8)
 	for i := range rows {
@@ -25,12 +25,11 @@ func winogradInput() {
 		MOVQ(Mem{Base: list, Disp: 8 * i}, rows[i])
 		SUBQ(parameter("back"), rows[i])
 	}
-	// Columns that a half of a vector begins at: four for the even and odd columns of the tiles, and the
-	// same two further on.
+	// First columns of a half of a vector: four for the even and odd columns of the tiles, and the same two further on.
 	columns := []int{0, 4, 2, 6}
 	read := func(row, column int) VecVirtual {
 		m, y, upper := XMM(), YMM(), XMM()
-		VXORPS(y, y, y) // all of it is written, which the masked move does not tell avo
+		VXORPS(y, y, y) // all of it is written, which avo does not infer from the masked move
 		VMOVDQU(Mem{Base: mask, Disp: 4 * column}, m)
 		VMASKMOVPS(Mem{Base: rows[row], Disp: 4 * column}, m, y.AsX())
 		VMASKMOVPS(Mem{Base: rows[row+4], Disp: 4 * column}, m, upper)
@@ -58,8 +57,8 @@ func winogradInput() {
 	finish()
 }
 
-// acrossTiles transforms along the columns what was transformed along the rows, and stores the four
-// elements of every tile step apart from to on, which it moves.
+// acrossTiles transforms along the columns the result of the transform along the rows, and stores the four elements of every tile step
+// apart from to on, which it advances.
 func acrossTiles(u []VecVirtual, to, step Register) {
 	even, nextEven, odd, nextOdd := YMM(), YMM(), u[0], u[2]
 	VSHUFPS(U8(0x88), u[1], u[0], even)
@@ -80,7 +79,7 @@ func acrossTiles(u []VecVirtual, to, step Register) {
 	store(odd)
 }
 
-// winogradOutput makes of 16 sums a tile of 2×2 elements.
+// winogradOutput transforms 16 sums to a tile of 2×2 elements.
 func winogradOutput() {
 	function("winogradOutputAVX2", "func(rows **float32, m *float32, step int, groups int, first float32)",
 		"winogradOutputAVX2 writes two rows of elements for each of two rows of tiles, plus first; steps in bytes.")
@@ -91,7 +90,7 @@ func winogradOutput() {
 		MOVQ(Mem{Base: list, Disp: 8 * i}, rows[i])
 	}
 	strips("groups", groups, 1, func() {
-		// The four sums of a row of a tile lie step apart, and the rows follow one another.
+		// The four sums of a row of a tile are step apart, and the rows are contiguous.
 		at := make([]GPVirtual, 4)
 		for i := range at {
 			at[i] = GP64()

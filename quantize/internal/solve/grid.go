@@ -64,7 +64,7 @@ func (g Grid) round(x, inverse float32, zero int32) int32 {
 }
 
 // codes is the range of quantized values.
-func (g Grid) codes() kernel.Codes { return kernel.Codes{Lo: g.Low, Hi: g.High} }
+func (g Grid) codes() kernel.IntRange { return kernel.IntRange{Lo: g.Low, Hi: g.High} }
 
 // middle is the zero point of symmetric weights, and of blocks of zeros.
 func (g Grid) middle() int32 { return (g.Low + g.High + 1) / 2 }

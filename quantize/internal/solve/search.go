@@ -80,7 +80,7 @@ func (s *search) take(sums *kernel.RoundSums) {
 		if sums.Cost[j] < s.least[j] {
 			s.least[j], s.scale[j], s.best[j] = sums.Cost[j], s.grid.Scale[j], s.zero[j]
 		}
-		if better := sums.Moment[j] / sums.Square[j]; normal(better) {
+		if better := sums.Dot[j] / sums.Square[j]; normal(better) {
 			s.grid.Scale[j], s.grid.Inverse[j] = better, 1/better
 		}
 	}

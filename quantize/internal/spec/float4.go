@@ -145,7 +145,7 @@ func (b *Float4Encoding) Restore(parts []*ir.Tensor) *ir.Tensor {
 			block++
 			scale := x[:b.inner]
 			kernel.F32FromF16(scale, raw)
-			b.Format.Values(y[:n], quantized[at%2:][:n], 1)
+			b.Format.Decode(y[:n], quantized[at%2:][:n], 1)
 			for i := range y[:n] {
 				y[i] *= scale[int64(i)%b.inner]
 			}

@@ -72,7 +72,7 @@ func (k *float4Quantizer) finish() error {
 		return err
 	}
 	coded := k.tileQuantized[:len(tile)]
-	k.format.CodesCols(coded, tile, scale[:])
+	k.format.EncodeCols(coded, tile, scale[:])
 	if k.adjacent() {
 		for i := range rows {
 			copy(k.quantized[k.blocks[0].at+i*k.stride:][:tileCols], coded[i*tileCols:])

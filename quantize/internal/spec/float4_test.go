@@ -21,7 +21,7 @@ func TestFloat4SearchesItsScales(t *testing.T) {
 		}
 		var scale [1]float32
 		kernel.F32FromF16(scale[:], k.scales)
-		kernel.E2M1.Values(y, k.quantized, scale[0])
+		kernel.E2M1.Decode(y, k.quantized, scale[0])
 		sum := 0.
 		for i, v := range x {
 			sum += float64(v-y[i]) * float64(v-y[i])

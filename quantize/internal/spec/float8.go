@@ -100,10 +100,10 @@ func (s *Float8Encoding) observe(ctx context.Context, r *segmentBuffer) ([]float
 // quantize quantizes one segment.
 func (s *Float8Encoding) quantize(dst []byte, x []float32, q segment, scale []float32) {
 	if !s.Layout.columnwise() {
-		s.Format.Codes(dst, x, scale[q.first])
+		s.Format.Encode(dst, x, scale[q.first])
 		return
 	}
-	s.Format.CodesCols(dst, x, scale[q.first:][:s.Layout.channels])
+	s.Format.EncodeCols(dst, x, scale[q.first:][:s.Layout.channels])
 }
 
 // EmitDequantize inserts Cast and Mul.
@@ -136,10 +136,10 @@ func (s *Float8Encoding) Restore(parts []*ir.Tensor) *ir.Tensor {
 
 func (s *Float8Encoding) dequantize(dst []float32, quantized []byte, q segment, scale []float32) {
 	if !s.Layout.columnwise() {
-		s.Format.Values(dst, quantized, scale[q.first])
+		s.Format.Decode(dst, quantized, scale[q.first])
 		return
 	}
-	s.Format.Values(dst, quantized, 1)
+	s.Format.Decode(dst, quantized, 1)
 	cols := scale[q.first:][:s.Layout.channels]
 	for i := range dst {
 		dst[i] *= cols[i%len(cols)]

@@ -83,7 +83,7 @@ func (l *layout) group(i int64) int64 {
 type definition struct {
 	scale     []float32
 	zero      []int32
-	quantized kernel.Codes
+	quantized kernel.IntRange
 }
 
 func (l *layout) define(x []float32) definition {

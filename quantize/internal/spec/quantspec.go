@@ -24,18 +24,18 @@ func (s QuantSpec) DType() ir.DType {
 
 // Levels is the range of quantized values. It is even around the zero point for symmetric schemes; the reduced int8 range is
 // ±64, like ONNX Runtime's.
-func (s QuantSpec) Levels() kernel.Codes {
+func (s QuantSpec) Levels() kernel.IntRange {
 	switch z := s.ZeroPoint(); {
 	case s.Symmetric:
-		return kernel.Codes{Lo: z - s.maxMagnitude(), Hi: z + s.maxMagnitude()}
+		return kernel.IntRange{Lo: z - s.maxMagnitude(), Hi: z + s.maxMagnitude()}
 	case s.Unsigned && s.ReduceRange:
-		return kernel.Codes{Lo: 0, Hi: 127}
+		return kernel.IntRange{Lo: 0, Hi: 127}
 	case s.Unsigned:
-		return kernel.Codes{Lo: 0, Hi: 255}
+		return kernel.IntRange{Lo: 0, Hi: 255}
 	case s.ReduceRange:
-		return kernel.Codes{Lo: -64, Hi: 64}
+		return kernel.IntRange{Lo: -64, Hi: 64}
 	}
-	return kernel.Codes{Lo: -128, Hi: 127}
+	return kernel.IntRange{Lo: -128, Hi: 127}
 }
 
 // ZeroPoint is the zero point of the symmetric scheme.

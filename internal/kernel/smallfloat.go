@@ -2,17 +2,17 @@ package kernel
 
 import "math"
 
-// A SmallFloat is a float of at most 8 bits: a sign, an exponent and a fraction, with subnormals (OCP 8-bit Floating Point Specification
-// 1.0, OCP Microscaling Formats 1.0).
+// A SmallFloat is a float format of at most 8 bits: a sign, an exponent and a fraction, with subnormals (OCP 8-bit Floating Point
+// Specification 1.0, OCP Microscaling Formats 1.0).
 type SmallFloat struct {
-	fraction uint32 // bits of it
+	fraction uint32 // number of bits
 	bias     uint32
 	sign     byte
-	largest  byte // code of the largest number
+	largest  byte // encoding of the largest number
 	values   *[256]float32
 }
 
-// The formats of weights. What their codes mean is ONNX's "Float stored in 8 bits" and "Float stored in 4 bits".
+// The formats of weights, by ONNX's "Float stored in 8 bits" and "Float stored in 4 bits".
 var (
 	E4M3FN = newSmallFloat(3, 7, 0x80, 0x7e)
 	E5M2   = newSmallFloat(2, 15, 0x80, 0x7b)
@@ -29,30 +29,29 @@ func newSmallFloat(fraction, bias uint32, sign, largest byte) SmallFloat {
 // Largest is the largest number of the format.
 func (f SmallFloat) Largest() float32 { return f.values[f.largest] }
 
-// Codes writes the code of each x/scale, one a byte: rounded to nearest, half to even; what is beyond the largest number becomes it.
-// x must not hold NaN.
-func (f SmallFloat) Codes(dst []byte, x []float32, scale float32) {
+// Encode writes the encoding of each x/scale, one per byte: rounded to nearest, half to even, saturated. x must not contain NaN.
+func (f SmallFloat) Encode(dst []byte, x []float32, scale float32) {
 	checkLen("dst", len(dst), len(x))
 	n := f.codesBulk(dst, x, scale)
 	for i, v := range x[n:] {
-		dst[n+i] = f.code(v / scale)
+		dst[n+i] = f.encode(v / scale)
 	}
 }
 
-// CodesCols is Codes on whole rows of len(scale) columns, each column with its own scale.
-func (f SmallFloat) CodesCols(dst []byte, x, scale []float32) {
+// EncodeCols is Encode on whole rows of len(scale) columns, each column with its own scale.
+func (f SmallFloat) EncodeCols(dst []byte, x, scale []float32) {
 	checkLen("dst", len(dst), len(x))
 	checkRows(len(x), len(scale))
 	done := f.codesColsBulk(dst, x, scale)
 	for at := 0; at < len(x); at += len(scale) {
 		for j := done; j < len(scale); j++ {
-			dst[at+j] = f.code(x[at+j] / scale[j])
+			dst[at+j] = f.encode(x[at+j] / scale[j])
 		}
 	}
 }
 
-// code is that of one number.
-func (f SmallFloat) code(v float32) byte {
+// encode is the encoding of one number.
+func (f SmallFloat) encode(v float32) byte {
 	b := math.Float32bits(v)
 	m, sign := b&magnitude, byte(b>>31)*f.sign
 	if m < f.normal() {
@@ -65,7 +64,7 @@ func (f SmallFloat) code(v float32) byte {
 	return byte(min(m, uint32(f.largest))) | sign
 }
 
-// drop is how many bits of float32's fraction the format does not have.
+// drop is the number of bits of float32's fraction that the format does not have.
 func (f SmallFloat) drop() uint32 { return 23 - f.fraction }
 
 // normal is the bits of the smallest normal number.
@@ -74,10 +73,10 @@ func (f SmallFloat) normal() uint32 { return (128 - f.bias) << 23 }
 // unit is the bits of the number whose last place is the smallest subnormal.
 func (f SmallFloat) unit() uint32 { return (128 - f.bias + f.drop()) << 23 }
 
-// round takes float32's bias for the format's, and brings to the nearest what drop bits are taken from.
+// round replaces float32's bias by the format's, and rounds to nearest at drop bits.
 func (f SmallFloat) round() uint32 { return 1<<(f.drop()-1) - 1 - (127-f.bias)<<23 }
 
-// BlockErrors are the sums of the squares of what x loses as codes, of each column of rows of BlockCols with its own scale.
+// BlockErrors are the sums of squared quantization errors of each column of x, rows of BlockCols, with its own scale.
 func (f SmallFloat) BlockErrors(x []float32, scale *[BlockCols]float32) (sums [BlockCols]float32) {
 	checkRows(len(x), BlockCols)
 	if f.errorsBulk(&sums, x, scale) {
@@ -91,16 +90,16 @@ func (f SmallFloat) BlockErrors(x []float32, scale *[BlockCols]float32) (sums [B
 	return sums
 }
 
-// nearest is the number of the format nearest to v, which is not negative: the sum with a number whose last place is the format's at
-// that magnitude is rounded to it by the addition.
+// nearest is the number of the format nearest to v, which is not negative: the sum with a number whose last place is the format's at that
+// magnitude is rounded to it by the addition.
 func (f SmallFloat) nearest(v float32) float32 {
 	v = min(v, f.Largest())
 	by := math.Float32frombits(max(math.Float32bits(v), f.normal())&f32Inf + f.drop()<<23)
 	return (v + by) - by
 }
 
-// Values writes the numbers of codes, one a byte, times scale.
-func (f SmallFloat) Values(dst []float32, codes []byte, scale float32) {
+// Decode writes the numbers of encoded values, one per byte, times scale.
+func (f SmallFloat) Decode(dst []float32, codes []byte, scale float32) {
 	checkLen("dst", len(dst), len(codes))
 	dst = dst[:len(codes)]
 	for i, c := range codes {

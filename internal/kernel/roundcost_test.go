@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// rounding is a call of RoundCost with numbers of all sizes.
+// rounding is a call of RoundCost with numbers of many magnitudes.
 func rounding(r *rand.Rand, rows, stride int) (x, weight []float32, g *RoundGrid) {
 	x, weight, g = gaussian(r, max(rows-1, 0)*stride+RoundLanes), make([]float32, rows), &RoundGrid{}
 	for i := range weight {
@@ -15,7 +15,7 @@ func rounding(r *rand.Rand, rows, stride int) (x, weight []float32, g *RoundGrid
 	for i := range x {
 		x[i] *= float32(math.Ldexp(1, r.IntN(40)-20))
 		if i%7 == 0 {
-			x[i] = float32(r.IntN(9)) / 2 // exactly between codes
+			x[i] = float32(r.IntN(9)) / 2 // exactly between two levels
 		}
 	}
 	for j := range RoundLanes {
@@ -43,7 +43,7 @@ func FuzzRoundCost(f *testing.F) {
 	})
 }
 
-// The cost is that of the nearest codes in float64, and the scale that the moments give costs no more.
+// The cost is that of rounding to nearest in float64, and the optimal scale costs no more.
 func TestRoundCostIsWhatRoundingCosts(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 50 {
@@ -56,7 +56,7 @@ func TestRoundCostIsWhatRoundingCosts(t *testing.T) {
 			for i, w := range weight {
 				v := float64(x[i*stride+j])
 				code := min(max(math.RoundToEven(float64(x[i*stride+j]*g.Inverse[j])), float64(g.Low[j])), float64(g.High[j]))
-				d, b := v-code*float64(g.Scale[j]), v-code*float64(s.Moment[j])/max(float64(s.Square[j]), 1e-30)
+				d, b := v-code*float64(g.Scale[j]), v-code*float64(s.Dot[j])/max(float64(s.Square[j]), 1e-30)
 				cost, better = cost+float64(w)*d*d, better+float64(w)*b*b
 			}
 			if math.Abs(cost-float64(s.Cost[j])) > 1e-5*cost+1e-30 || better > cost*(1+1e-5) {
@@ -68,7 +68,7 @@ func TestRoundCostIsWhatRoundingCosts(t *testing.T) {
 
 func TestRoundCostPanicsOnShortSlices(t *testing.T) {
 	if !panics(func() { RoundCost(&RoundSums{}, make([]float32, 15), 8, make([]float32, 2), &RoundGrid{}) }) {
-		t.Error("short columns are taken")
+		t.Error("short columns are accepted")
 	}
 }
 

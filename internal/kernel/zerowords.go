@@ -1,8 +1,7 @@
 package kernel
 
-// ZeroWordsBelow is ZeroBelow for types that are not float32: x holds float16, bfloat16
-// or float64 elements as bits, and those whose bits without the sign are below limit
-// become +0.
+// ZeroWordsBelow is ZeroBelow for types other than float32: x holds float16, bfloat16 or float64 elements as bits, and those whose bits
+// without the sign are below limit become +0.
 func ZeroWordsBelow[T uint16 | uint64](x []T, limit T) {
 	if limit == 0 {
 		return
@@ -15,8 +14,7 @@ func ZeroWordsBelow[T uint16 | uint64](x []T, limit T) {
 	}
 }
 
-// MaxWord returns the largest magnitude in x as bits without the sign, 0 for an empty x.
-// One above the type's infinity says that x holds a NaN.
+// MaxWord returns the largest magnitude in x as bits without the sign, 0 for an empty x. A result above the type's infinity means NaN.
 func MaxWord[T uint16 | uint64](x []T) T {
 	most := T(0)
 	for _, v := range x {

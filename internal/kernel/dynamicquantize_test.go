@@ -34,8 +34,8 @@ func TestDynamicQuantize(t *testing.T) {
 	}
 }
 
-// TestDynamicScaleIsTheFormula rounds where the specification's float32 does.
-func TestDynamicScaleIsTheFormula(t *testing.T) {
+// TestDynamicScaleEqualsTheDefinition rounds at the places of the specification's float32.
+func TestDynamicScaleEqualsTheDefinition(t *testing.T) {
 	eachSample(t, func(t *testing.T, x []float32) {
 		if x = finite(x); len(x) == 0 {
 			return

@@ -2,11 +2,11 @@ package kernel
 
 import "math"
 
-// BlockCols is how many columns a block of a tile has: two vectors.
+// BlockCols is the number of columns of a block: two vectors.
 const BlockCols = 16
 
-// LoadBlock copies to dst, rows of BlockCols, those that begin stride elements apart in src, and widens lo and hi, which are
-// numbers, by the columns' elements. A zero does not widen beyond the zero of the other sign, nor does NaN.
+// LoadBlock copies to dst, rows of BlockCols, those that start stride elements apart in src, and widens lo and hi, which are not NaN, by
+// the columns' elements. A zero does not widen beyond the zero of the other sign; NaN is ignored.
 func LoadBlock(dst []float32, lo, hi *[BlockCols]float32, src []float32, stride int) {
 	checkRows(len(dst), BlockCols)
 	rows := len(dst) / BlockCols
@@ -34,22 +34,21 @@ func loadBlockGo(dst []float32, lo, hi *[BlockCols]float32, src []float32, strid
 	}
 }
 
-// A BlockGrid is what SearchBlock tries: integers of Lo to Hi stand for values, and the middle of a column's range, mid, is
-// put at Center; symmetric codes have a Center and mids of 0, and zero points of 0.
+// A BlockGrid is the search space of SearchBlock: integers from Lo to Hi, with the middle of a column's range, mid, quantized to Center;
+// symmetric quantization has a Center and mids of 0, and zero points of 0.
 type BlockGrid struct {
 	Lo, Hi, Center float32
 	Factors        []float32 // of base: the steps that are tried
 }
 
-// SearchBlock finds a scale and a zero point for each column of x, rows of BlockCols: of the steps base·factor, each with
-// the zero point nearest to where mid should be, it takes the one whose integers q would, with the scale that suits them
-// best, leave the least squared error: the one with the largest score, (Σqx)²/Σq². The scale that goes with them is not
-// that one, Σqx/Σq², which makes weights smaller on the whole, but Σx²/Σqx, which does not. What scores no better than
-// best stays as it is. Values must be finite and bases not zero.
+// SearchBlock finds a scale and a zero point for each column of x, rows of BlockCols. Among the steps base·factor, each with the zero point
+// nearest to mid's, it selects the one whose quantized values q have the least squared error with their optimal scale, that is the largest
+// score (Σqx)²/Σq². The returned scale is not the optimal one, Σqx/Σq², which shrinks weights on average, but Σx²/Σqx, which does not.
+// Columns without a score above best are unchanged. Values must be finite and bases not zero.
 func SearchBlock(scale, zero, best *[BlockCols]float32, x []float32, base, mid *[BlockCols]float32, g BlockGrid) {
 	checkRows(len(x), BlockCols)
 	if len(x) == 0 || len(g.Factors) == 0 {
-		panic("kernel: SearchBlock of nothing")
+		panic("kernel: SearchBlock of an empty block")
 	}
 	if !searchBlockBulk(scale, zero, best, x, base, mid, g) {
 		searchBlockGo(scale, zero, best, x, base, mid, g)
@@ -66,7 +65,7 @@ func searchBlockGo(scale, zero, best *[BlockCols]float32, x []float32, base, mid
 	}
 }
 
-// try keeps what the step of factor f gives in the columns where that is better.
+// try updates the columns in which the step of factor f is better.
 func (g *BlockGrid) try(f float32, scale, zero, best *[BlockCols]float32, x []float32, base, mid, squares *[BlockCols]float32) {
 	var inv, at, lo, hi, qq, qx [BlockCols]float32
 	for j := range inv {
@@ -88,14 +87,14 @@ func (g *BlockGrid) try(f float32, scale, zero, best *[BlockCols]float32, x []fl
 	}
 }
 
-// nearest is the integer nearest to v, half to even, within integers lo and hi.
+// nearest is the integer nearest to v, half to even, clamped to lo and hi.
 func nearest(v, lo, hi float32) float32 {
 	v = min(max(v, lo), hi)
 	return float32(math.RoundToEven(float64(v)))
 }
 
-// RoundBlock is QuantizeCols for rows of BlockCols. Rows of dst begin stride bytes apart.
-func RoundBlock(dst []byte, stride int, x []float32, scale *[BlockCols]float32, zero *[BlockCols]int32, c Codes) {
+// RoundBlock is QuantizeCols for rows of BlockCols. Rows of dst start stride bytes apart.
+func RoundBlock(dst []byte, stride int, x []float32, scale *[BlockCols]float32, zero *[BlockCols]int32, c IntRange) {
 	c.check()
 	checkRows(len(x), BlockCols)
 	rows := len(x) / BlockCols

@@ -2,11 +2,11 @@ package kernel
 
 import "fmt"
 
-// DequantizePanel writes (code-zero)·scale for rows of 16 codes of 2, 4 or 8 bits, which are packed,
-// lowest bits first. scale and zero have 16 elements, one for each column.
+// DequantizePanel writes (q-zero)·scale for rows of 16 quantized values of 2, 4 or 8 bits, which are packed lowest bits first. scale and
+// zero have 16 elements, one per column.
 func DequantizePanel(dst []float32, codes []byte, bits int, scale, zero []float32) {
 	if bits != 2 && bits != 4 && bits != 8 {
-		panic(fmt.Sprintf("kernel: codes of %d bits, want 2, 4 or 8", bits))
+		panic(fmt.Sprintf("kernel: values of %d bits, want 2, 4 or 8", bits))
 	}
 	checkRows(len(dst), GemmPanel)
 	checkLen("scale", len(scale), GemmPanel)

@@ -2,23 +2,22 @@ package kernel
 
 import "math"
 
-// RoundLanes is how many columns RoundSums takes.
+// RoundLanes is the number of columns of RoundSums.
 const RoundLanes = 8
 
-// A RoundGrid is what each of some columns is rounded to: codes from Low to High, whole numbers around zero, of which one
-// stands for Scale; Inverse is 1/Scale.
+// A RoundGrid is the quantization parameters of each column: integers from Low to High, zero point 0, with Scale; Inverse is 1/Scale.
 type RoundGrid struct {
 	Inverse, Scale, Low, High [RoundLanes]float32
 }
 
-// RoundSums are sums over the rows of each column, with weights: Cost of (x - code·Scale)², Moment of x·code and Square of
-// code². Moment/Square is the scale for which Cost would be least with these codes.
+// RoundSums are weighted sums over the rows of each column: Cost of (x - q·Scale)², Dot of x·q and Square of q². Dot/Square is the
+// scale of minimum Cost for these quantized values.
 type RoundSums struct {
-	Cost, Moment, Square [RoundLanes]float32
+	Cost, Dot, Square [RoundLanes]float32
 }
 
-// RoundCost rounds columns whose rows lie stride elements apart, and sums what that costs. Codes are x·Inverse rounded half to
-// even. It needs numbers, not NaN.
+// RoundCost rounds columns whose rows are stride elements apart, and sums the squared errors. Quantized values are x·Inverse rounded half
+// to even. x must not contain NaN.
 func RoundCost(s *RoundSums, x []float32, stride int, weight []float32, g *RoundGrid) {
 	if len(weight) == 0 {
 		*s = RoundSums{}
@@ -39,7 +38,7 @@ func roundCostGo(s *RoundSums, x []float32, stride int, weight []float32, g *Rou
 			code = min(max(code, g.Low[j]), g.High[j])
 			d := v - float32(code*g.Scale[j])
 			s.Cost[j] += float32(float32(d*d) * w)
-			s.Moment[j] += float32(float32(w*code) * v)
+			s.Dot[j] += float32(float32(w*code) * v)
 			s.Square[j] += float32(float32(w*code) * code)
 		}
 	}

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// smallFloats are the formats with the values that their specifications name.
+// smallFloats are the formats with the limits of their specifications.
 var smallFloats = []struct {
 	name             string
 	format           SmallFloat
@@ -21,14 +21,14 @@ func TestSmallFloatsHaveTheirSpecifiedNumbers(t *testing.T) {
 	for _, f := range smallFloats {
 		var got [3]float32
 		codes := []byte{f.format.largest, 1, 1 << f.format.fraction}
-		f.format.Values(got[:], codes, 1)
+		f.format.Decode(got[:], codes, 1)
 		if want := [3]float32{f.largest, f.smallest, f.normal}; got != want || f.format.Largest() != f.largest {
 			t.Errorf("%s: largest, smallest and smallest normal number are %v, want %v", f.name, got, want)
 		}
 	}
 }
 
-// nearestCode looks through all numbers for the nearest to v; of two the one with the even code.
+// nearestCode searches all numbers for the nearest to v; of two the one with the even encoding.
 func nearestCode(f SmallFloat, values *[256]float32, v float32) byte {
 	best, a := byte(0), min(math.Abs(float64(v)), 2*float64(f.Largest()))
 	for c := byte(1); c <= f.largest; c++ {
@@ -56,16 +56,16 @@ func TestSmallFloatCodesAreNearest(t *testing.T) {
 			}
 		}
 		got := make([]byte, len(x))
-		f.format.Codes(got, x, 1)
+		f.format.Encode(got, x, 1)
 		for i, v := range x {
 			if want := nearestCode(f.format, values, v); got[i] != want {
-				t.Fatalf("%s: %g: code %#x, want %#x", f.name, v, got[i], want)
+				t.Fatalf("%s: %g: encoded as %#x, want %#x", f.name, v, got[i], want)
 			}
 		}
 	}
 }
 
-// What is divided and multiplied by a scale comes back within half a step of the format.
+// Encoding and decoding with a scale has an error of at most half a step of the format.
 func TestSmallFloatsUnderAScale(t *testing.T) {
 	for _, f := range smallFloats {
 		const scale = 0.03
@@ -74,22 +74,22 @@ func TestSmallFloatsUnderAScale(t *testing.T) {
 			all = append(all, c, c|f.format.sign)
 		}
 		x, back := make([]float32, len(all)), make([]byte, len(all))
-		f.format.Values(x, all, scale)
-		f.format.Codes(back, x, scale)
+		f.format.Decode(x, all, scale)
+		f.format.Encode(back, x, scale)
 		wantSame(t, back, all)
 	}
 }
 
-// slowCodes are codes one by one.
+// slowCodes encodes one by one.
 func slowCodes(f SmallFloat, x []float32, scale float32) []byte {
 	codes := make([]byte, len(x))
 	for i, v := range x {
-		codes[i] = f.code(v / scale)
+		codes[i] = f.encode(v / scale)
 	}
 	return codes
 }
 
-// withoutNaN makes NaN 1: they have no codes.
+// withoutNaN replaces NaN by 1: NaN is not encoded.
 func withoutNaN(x []float32) {
 	for i, v := range x {
 		if v != v {
@@ -103,7 +103,7 @@ func checkSmallCodes(t *testing.T, x []float32, scale float32) {
 	withoutNaN(x)
 	for _, f := range smallFloats {
 		got, intact := guarded[byte](len(x), 0x5a)
-		f.format.Codes(got, x, scale)
+		f.format.Encode(got, x, scale)
 		wantSame(t, got, slowCodes(f.format, x, scale))
 		intact(t)
 		for _, cols := range columns(len(x)) {
@@ -112,11 +112,11 @@ func checkSmallCodes(t *testing.T, x []float32, scale float32) {
 				scales[j] = scale * float32(j+1)
 			}
 			got, intact := guarded[byte](len(rows), 0x5a)
-			f.format.CodesCols(got, rows, scales)
+			f.format.EncodeCols(got, rows, scales)
 			intact(t)
 			for i, v := range rows {
-				if want := f.format.code(v / scales[i%cols]); got[i] != want {
-					t.Fatalf("%s: %g by %g: code %#x, want %#x", f.name, v, scales[i%cols], got[i], want)
+				if want := f.format.encode(v / scales[i%cols]); got[i] != want {
+					t.Fatalf("%s: %g by %g: encoded as %#x, want %#x", f.name, v, scales[i%cols], got[i], want)
 				}
 			}
 		}
@@ -133,15 +133,15 @@ func FuzzSmallCodes(f *testing.F) {
 			withoutNaN(x)
 			for _, s := range smallFloats {
 				got := make([]byte, len(x))
-				s.format.Codes(got, x, scale)
+				s.format.Encode(got, x, scale)
 				wantSame(t, got, slowCodes(s.format, x, scale))
 			}
 		}
 	})
 }
 
-// TestSmallCodesOfAllPatterns goes through the patterns of float32 as TestF16FromF32EqualsReference does.
-func TestSmallCodesOfAllPatterns(t *testing.T) {
+// TestSmallFloatEncodesAllPatterns covers the patterns of float32 like TestF16FromF32EqualsReference.
+func TestSmallFloatEncodesAllPatterns(t *testing.T) {
 	step := pieceStep(509)
 	x, got := make([]float32, pieceLength), make([]byte, pieceLength)
 	for _, f := range smallFloats {
@@ -150,17 +150,17 @@ func TestSmallCodesOfAllPatterns(t *testing.T) {
 				x[i] = math.Float32frombits(uint32(piece*pieceLength + i))
 			}
 			withoutNaN(x)
-			f.format.Codes(got, x, 1)
+			f.format.Encode(got, x, 1)
 			for i, v := range x {
-				if want := f.format.code(v); got[i] != want {
-					t.Fatalf("%s: %#08x: code %#x, want %#x", f.name, math.Float32bits(v), got[i], want)
+				if want := f.format.encode(v); got[i] != want {
+					t.Fatalf("%s: %#08x: encoded as %#x, want %#x", f.name, math.Float32bits(v), got[i], want)
 				}
 			}
 		}
 	}
 }
 
-// The errors of a block are those of the numbers that its codes stand for.
+// The errors of a block are those of its decoded values.
 func TestBlockErrorsAreThoseOfTheCodes(t *testing.T) {
 	eachSample(t, func(t *testing.T, x []float32) {
 		withoutNaN(x)
@@ -174,8 +174,8 @@ func TestBlockErrorsAreThoseOfTheCodes(t *testing.T) {
 		}
 		for _, f := range smallFloats {
 			codes, back := make([]byte, len(x)), make([]float32, len(x))
-			f.format.CodesCols(codes, x, scale[:])
-			f.format.Values(back, codes, 1)
+			f.format.EncodeCols(codes, x, scale[:])
+			f.format.Decode(back, codes, 1)
 			var want [BlockCols]float32
 			for i, v := range x {
 				d := v - float32(back[i]*scale[i%BlockCols])
@@ -195,6 +195,6 @@ func BenchmarkSmallFloatCodes(b *testing.B) {
 	dst := make([]byte, len(x))
 	b.SetBytes(int64(4 * len(x)))
 	for b.Loop() {
-		E4M3FN.Codes(dst, x, 0.01)
+		E4M3FN.Encode(dst, x, 0.01)
 	}
 }
