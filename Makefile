@@ -35,25 +35,28 @@ generate:
 fuzz: $(environment)
 	FUZZTIME=$(FUZZTIME) .ci/fuzz
 
+# The benchmark is a module of its own, which runs in the root folder.
+run_bench := go -C internal/dev/bench build -o $(CURDIR)/.bench/run . && .bench/run
+
 # Measures mcompress and its peers and writes docs/benchmarks.md; BENCH="-large" adds 27 GB.
 bench: $(environment)
-	go run ./internal/dev/bench $(BENCH)
+	$(run_bench) $(BENCH)
 
 # Only the sections of the engine, compared with OpenBLAS and ONNX Runtime.
 bench-engine: $(environment)
-	go run ./internal/dev/bench -only gemm,engine,engine-memory $(BENCH)
+	$(run_bench) -only gemm,engine,engine-memory $(BENCH)
 
 # Only the sections of training, compared with PyTorch, which takes gigabytes unless TORCH names a Python that has it.
 bench-train: $(environment) $(torch)
-	go run ./internal/dev/bench -only train,train-memory -torch $(TORCH) $(BENCH)
+	$(run_bench) -only train,train-memory -torch $(TORCH) $(BENCH)
 
 # Accuracy after fine-tuning, distillation and QAT on real data: about an hour; BENCH=-quick takes minutes, to test the benchmark.
 bench-distill: $(environment)
-	go run ./internal/dev/bench -only distill,lenet,finetune,qat $(BENCH)
+	$(run_bench) -only distill,lenet,finetune,qat $(BENCH)
 
 # Quantizers compared with ONNX Runtime's and NNCF's, most of an hour; BENCH=-quick omits the larger real models.
 bench-quality: .venv-quality/requirements.txt
-	go run ./internal/dev/bench -only quality,real-quality,auto -python .venv-quality/bin/python $(BENCH)
+	$(run_bench) -only quality,real-quality,auto -python .venv-quality/bin/python $(BENCH)
 
 ci:
 	.ci/run

@@ -108,7 +108,7 @@ func (b *bench) sparse(ctx context.Context) (string, error) {
 
 // kernels compares each kernel with a copy of the same input, in one process.
 func (b *bench) kernels(ctx context.Context) (string, error) {
-	out, err := exec.CommandContext(ctx, "go", "test", "-run", "^$", "-bench", ".", "-benchtime", "300ms", "-count", "3", "./kernel").Output()
+	out, err := exec.CommandContext(ctx, "go", "test", "-run", "^$", "-bench", ".", "-benchtime", "300ms", "-count", "3", "./internal/kernel").Output()
 	if err != nil {
 		return "", fmt.Errorf("kernel benchmarks: %w", err)
 	}

@@ -15,13 +15,12 @@ const maxMethods = 40
 func manyMethods() []string {
 	return []string{
 		"cmd/mcompress.tool",
-		"internal/dev/bench.bench",
 	}
 }
 
 func largeTypes(t *Tree) []Problem {
 	counts, files := map[string]int{}, map[string]*File{}
-	for _, f := range t.goFiles(built) {
+	for _, f := range t.goFiles(built, t.inRootModule) {
 		for _, d := range f.Go.Decls {
 			if fn, ok := d.(*ast.FuncDecl); ok && fn.Recv != nil {
 				name := f.Dir() + "." + receiver(fn.Recv.List[0].Type)
