@@ -146,7 +146,7 @@ func TestBuildFollowsAPipeline(t *testing.T) {
 
 // A later step in place leaves a constant of the same name: each step is still
 // measured by what it made itself.
-func TestBuildTellsStepsInPlaceApart(t *testing.T) {
+func TestBuildDistinguishesStepsInPlace(t *testing.T) {
 	r := (&job{model: network(odd()), methods: []*pass.Method{halving, damping}, in: Input{Errors: true}}).build(t)
 	ref2 := 1.5*1.5 + 2.25*2.25 + 16
 	if want := 10 * math.Log10(ref2/(1.5*1.5)); !near(r.Ledger[0].Error.SQNR, want) {
@@ -203,7 +203,7 @@ func TestBuildCountsTensorsInAttributes(t *testing.T) {
 }
 
 // A weight that some reader still needs as it was is stored twice, and that counts.
-func TestBuildCountsWhatStays(t *testing.T) {
+func TestBuildCountsOriginalsOfChangedWeights(t *testing.T) {
 	in := (&job{model: network(odd()), methods: []*pass.Method{rounding}}).input(t)
 	g := in.Result.IR.Graph
 	g.AddConst("w", odd())
@@ -252,7 +252,7 @@ func TestBuildJoinsReasonsOfPayloads(t *testing.T) {
 	}
 }
 
-func TestBuildCountsWhatIsSelected(t *testing.T) {
+func TestBuildCountsSelectedWeights(t *testing.T) {
 	j := job{model: network(odd(), weight("other", []int64{2, 2}, 1, 2, 3, 4)), methods: []*pass.Method{rounding}}
 	j.set = map[string]string{"only": "w"}
 	if r := j.build(t); r.Coverage != (Coverage{16, 16, 1}) {
@@ -264,7 +264,7 @@ func TestBuildCountsWhatIsSelected(t *testing.T) {
 	}
 }
 
-func TestBuildKeepsNaNOut(t *testing.T) {
+func TestBuildOmitsNaN(t *testing.T) {
 	nan := float32(math.NaN())
 	r := (&job{model: network(weight("w", []int64{2, 2}, nan, 1, 2, 3)), methods: []*pass.Method{packing}, in: Input{Errors: true}}).build(t)
 	e := find(t, r, "w").Error
@@ -274,7 +274,7 @@ func TestBuildKeepsNaNOut(t *testing.T) {
 	valid(t, r)
 }
 
-func TestBuildJudgesGates(t *testing.T) {
+func TestBuildEvaluatesGates(t *testing.T) {
 	j := job{model: network(odd()), methods: []*pass.Method{rounding}}
 	for _, c := range []struct {
 		limit Limit
@@ -361,7 +361,7 @@ func TestDigestIsOfTheTextWithoutEnvironment(t *testing.T) {
 	}
 }
 
-func TestReadGivesBackWhatWasWritten(t *testing.T) {
+func TestReadInvertsJSON(t *testing.T) {
 	r := (&job{model: network(odd()), methods: []*pass.Method{halving, rounding}, in: Input{Errors: true, Environment: Observe(1)()}}).build(t)
 	var b bytes.Buffer
 	if err := r.JSON(&b); err != nil {
@@ -381,7 +381,7 @@ func TestReadGivesBackWhatWasWritten(t *testing.T) {
 	}
 }
 
-func TestObserveKnowsThisMachine(t *testing.T) {
+func TestObserveThisMachine(t *testing.T) {
 	e := Observe(2)()
 	if e.Workers != 2 || e.LogicalCPUs < 1 || e.WallSeconds < 0 || e.StartedAt == "" {
 		t.Errorf("got %+v", e)

@@ -85,7 +85,7 @@ func TestCompareAgreesWithPlainSums(t *testing.T) {
 	}
 }
 
-func TestCompareSaysWhatIsExact(t *testing.T) {
+func TestCompareExact(t *testing.T) {
 	negative := float32(math.Copysign(0, -1))
 	third := weightOf(ir.Double, 0x3fd5555555555555)
 	for _, c := range []struct {
@@ -124,7 +124,7 @@ func TestCompareCountsNegativeZeroAsValue(t *testing.T) {
 }
 
 // Recipes write as they like; the sums must not depend on it.
-func TestCompareTakesAnyChunks(t *testing.T) {
+func TestCompareWithAnyChunks(t *testing.T) {
 	xs, ys := make([]float32, 2*pass.Block+77), make([]float32, 2*pass.Block+77)
 	for i := range xs {
 		xs[i], ys[i] = float32(math.Sin(float64(i))), float32(math.Sin(float64(i)*1.0001))

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// peakResident asks for the high-water mark of this program's own memory; getrusage
+// peakResident is the high-water mark of this program's own memory; getrusage
 // would include that of the process which started it.
 func peakResident() int64 {
 	kib, _, _ := strings.Cut(procField("/proc/self/status", "VmHWM"), " ")

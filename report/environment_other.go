@@ -2,7 +2,7 @@
 
 package report
 
-// This system tells these to programs that link with its own libraries only.
+// This system provides these only through its own libraries.
 func peakResident() int64 { return 0 }
 
 func cpu() string { return "" }

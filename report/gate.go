@@ -73,7 +73,7 @@ func ruleOf(name string) (rule, error) {
 	return rule{}, fmt.Errorf("report: unknown gate %q; gates are %s", name, strings.Join(names, ", "))
 }
 
-// judge decides on values as they are and shows them rounded.
+// evaluate compares unrounded values.
 func evaluate(r *Report, limits []Limit) ([]Gate, error) {
 	gates := []Gate{}
 	for _, l := range limits {
@@ -110,7 +110,7 @@ func (rule rule) evaluate(r *Report, l Limit) Gate {
 	return g
 }
 
-// Judge decides on limits about what running two models says, where there is no report.
+// EvaluateGates evaluates limits on the comparison of two models without a report.
 func EvaluateGates(v *verify.Result, limits []Limit) ([]Gate, error) {
 	return evaluate(&Report{Verification: v}, limits)
 }

@@ -12,23 +12,23 @@ import (
 	"github.com/mcompress/mcompress/pass"
 )
 
-// A pair is a weight and what stands for it; the same tensor twice where only zeros
+// A pair is a weight before and after; the same tensor twice where only zeros
 // are counted.
 type pair struct{ ref, got *ir.Tensor }
 
-// A task is one pair to stream and everything that shows its figures.
+// A task is one pair to stream and the destinations of its figures.
 type task struct {
 	pair
 	name string // for errors
 	into []*Figures
 }
 
-// measure fills in figures: each step's against what it found, and each weight's as
-// the result holds it against the source. Every distinct pair is streamed once.
+// measure fills in figures: each step's output compared with its input, and each weight of the
+// result compared with the source. Every distinct pair is streamed once.
 func (r *Report) measure(ctx context.Context, in Input, c *chain) error {
 	var tasks []*task
 	known := map[pair]*task{}
-	ask := func(ref, got *ir.Tensor, name string, into *Figures) {
+	add := func(ref, got *ir.Tensor, name string, into *Figures) {
 		if got == nil || !wholeBytes(ref.DType) || !wholeBytes(got.DType) {
 			return
 		}
@@ -48,7 +48,7 @@ func (r *Report) measure(ctx context.Context, in Input, c *chain) error {
 		if row.Status == pass.Changed {
 			steps[i] = c.afterStep(i)
 		}
-		ask(row.Before, steps[i], fmt.Sprintf("%s: tensor %q", row.Method, row.Tensor), &r.Ledger[i].Figures)
+		add(row.Before, steps[i], fmt.Sprintf("%s: tensor %q", row.Method, row.Tensor), &r.Ledger[i].Figures)
 	}
 	for k, o := range c.roots {
 		i := c.firstChange(o)
@@ -56,7 +56,7 @@ func (r *Report) measure(ctx context.Context, in Input, c *chain) error {
 		if c.superseded(i) {
 			got = c.atEnd(i)
 		}
-		ask(o.before, got, fmt.Sprintf("tensor %q", c.rows[i].Tensor), &r.Weights[k].Figures)
+		add(o.before, got, fmt.Sprintf("tensor %q", c.rows[i].Tensor), &r.Weights[k].Figures)
 	}
 	return run(ctx, in, tasks)
 }

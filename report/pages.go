@@ -53,7 +53,7 @@ type reason struct {
 	Weights []Weight
 }
 
-// reasons groups the weights left alone, the most bytes first.
+// reasons groups the unchanged weights, the most bytes first.
 func (r *Report) reasons() []reason {
 	var rs []reason
 	for _, w := range largest(r.Weights) {

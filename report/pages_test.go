@@ -78,7 +78,7 @@ func pin(s *Side, bytes int64) {
 	s.Files[0].Bytes, s.Files[0].SHA256 = bytes, strings.Repeat("f", 64)
 }
 
-func TestHTMLNeedsNothingFromOutside(t *testing.T) {
+func TestHTMLIsSelfContained(t *testing.T) {
 	page := html(t, (&job{model: many(), methods: []*pass.Method{halving, rounding, packing}, in: Input{Errors: true, Environment: Observe(2)()}}).build(t))
 	for _, bad := range []string{"http", "<script", "<link", "<img", "<iframe", "@import", "url(", "src=", "xlink", "ZgotmplZ"} {
 		if strings.Contains(page, bad) {

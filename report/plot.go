@@ -31,7 +31,7 @@ type layer struct {
 	text         *note
 }
 
-// A note is text beside the first point of a layer.
+// A note is text next to the first point of a layer.
 type note struct {
 	label    tick
 	leftward bool // it ends at the point

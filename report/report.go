@@ -80,7 +80,7 @@ type Input struct {
 	Source, Result Model
 	Rows           []pass.Row // nil for two files of unknown history: Build then matches their tensors
 	Gates          []Limit
-	Verification   *verify.Result // of running Source against Result; nil if nobody asked for it
+	Verification   *verify.Result // of Source and Result; nil if the models were not run
 	Training       []pass.Training
 	Search         *pass.Search
 	Target         *pass.Target

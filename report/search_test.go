@@ -54,7 +54,7 @@ func TestSearchWithoutTrials(t *testing.T) {
 	}
 }
 
-func TestParetoIsBeatenByNone(t *testing.T) {
+func TestParetoPointsAreNotDominated(t *testing.T) {
 	all := []point{{3, -1}, {1, -5}, {2, -5}, {2, -3}, {4, -2}, {5, 0}}
 	line := pareto(all)
 	for _, p := range all {

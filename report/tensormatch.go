@@ -163,7 +163,7 @@ func role(before, t *ir.Tensor) pass.Role {
 	return pass.Indices
 }
 
-// settle turns rows whose tensor is the same, byte for byte, into skipped ones.
+// settle turns rows of byte-identical tensors into skipped ones.
 func settle(ctx context.Context, in Input, rows []pass.Row) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(max(1, in.Workers))

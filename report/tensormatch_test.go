@@ -79,7 +79,7 @@ func TestMatchByPrefix(t *testing.T) {
 	}
 }
 
-func TestMatchSaysWhatIsGone(t *testing.T) {
+func TestMatchOfRemovedTensors(t *testing.T) {
 	eval := ir.NewEval(t.TempDir())
 	defer eval.Close()
 	result := network(weight("elsewhere", []int64{2, 2}, 1, 2, 3, 4))

@@ -108,7 +108,7 @@ func TestGatesOnVerification(t *testing.T) {
 }
 
 // What is only planned cannot be run yet: the gate is open, and neither held nor broken.
-func TestGatesOnAPlanAreOpen(t *testing.T) {
+func TestGatesOfADryRunAreNotEvaluated(t *testing.T) {
 	j := &job{model: network(odd()), methods: []*pass.Method{rounding}, in: Input{Gates: []Limit{{"min-sqnr", 20}}}}
 	in := j.input(t)
 	in.Result = Model{IR: j.rewritten, Planned: true, Files: in.Result.Files}

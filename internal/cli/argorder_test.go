@@ -41,7 +41,7 @@ func TestArrange(t *testing.T) {
 	}
 }
 
-func TestArrangeWantsValues(t *testing.T) {
+func TestArrangeRequiresValues(t *testing.T) {
 	for in, want := range map[string]string{
 		"quantize m --method":    "quantize: flag needs a value: --method",
 		"quantize --method -- m": "quantize: flag needs a value: --method",
@@ -55,7 +55,7 @@ func TestArrangeWantsValues(t *testing.T) {
 
 // However flags and arguments are mixed, the same ones come out, each kind in its order,
 // and a second time changes nothing.
-func TestArrangeKeepsWhatItSorts(t *testing.T) {
+func TestArrangeKeepsOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		flag := rapid.SampledFrom([][]string{{"--json"}, {"--workers", "2"}, {"--workers=3"}})
 		own := rapid.SampledFrom([][]string{{"--dry-run"}, {"--method", "x"}, {"-o", "--odd"}, {"--output=a"}})

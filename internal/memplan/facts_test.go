@@ -58,7 +58,7 @@ func TestThePeakIsOnTheCurve(t *testing.T) {
 	}
 }
 
-func TestAliveNamesValuesAndWhoMakesThem(t *testing.T) {
+func TestLiveBlocksNameProducerAndLastConsumer(t *testing.T) {
 	r := chain().facts(t, Options{Workers: 1, Plain: true}).Runs[0]
 	i := slices.IndexFunc(r.Alive, func(b Block) bool { return b.Kind == "activation" })
 	// Relu takes over the memory of what it reads.
@@ -81,14 +81,14 @@ func TestTheLargestBatchFitsAndTheNextDoesNot(t *testing.T) {
 	}
 }
 
-func TestNotEvenOneFits(t *testing.T) {
+func TestBudgetBelowABatchOf1(t *testing.T) {
 	f := chain().facts(t, Options{Workers: 1, Budget: 1000})
 	if want := (Budget{Bytes: 1000, Total: f.Runs[0].Total}); *f.Budget != want {
 		t.Errorf("got %+v, want %+v", *f.Budget, want)
 	}
 }
 
-func TestABatchThatTheModelDeclares(t *testing.T) {
+func TestStaticBatch(t *testing.T) {
 	b := build("x", 4, 32).node("Relu:y", nil)
 	f := b.facts(t, Options{Batches: []int64{1, 8}, Budget: 1 << 20})
 	if !f.Fixed || len(f.Runs) != 1 || bytesOf(f.Runs[0].Inputs) != 4*32*4 || f.Budget.Batch != 1 || f.Budget.Next != 0 {
@@ -122,7 +122,7 @@ func TestWeightsStayInTheFile(t *testing.T) {
 	}
 }
 
-func TestWeightsByTypeAreInTheOrderOfTheirNumbers(t *testing.T) {
+func TestWeightsAreInTheOrderOfTheEnum(t *testing.T) {
 	w := sumByType([]ir.Spec{
 		{DType: ir.Int8, Shape: []int64{3}}, {DType: ir.Float, Shape: []int64{2}}, {DType: ir.Int4, Shape: []int64{5}}, {DType: ir.Int8},
 	})
@@ -174,7 +174,7 @@ func TestMeasuredAsPlanned(t *testing.T) {
 	}
 }
 
-func TestPageHasAllThatIsHeld(t *testing.T) {
+func TestPageHasPersistentBlocks(t *testing.T) {
 	f := chain().facts(t, Options{Batches: []int64{2, 8}})
 	p := f.Page("chain.onnx")
 	sum := p.Plan.Size

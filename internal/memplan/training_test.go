@@ -148,7 +148,7 @@ func TestResNet18LayerByLayer(t *testing.T) {
 }
 
 // Sixteen bits halve activations, but for indices; of what then is left, checkpoints take more than half.
-func TestResNet18InLess(t *testing.T) {
+func TestResNet18WithCheckpointing(t *testing.T) {
 	run := func(precision, word string) *TrainRun {
 		return trained(t, resnet18(), training(batchOf(128), func(o *TrainOptions) { o.Precision, o.Checkpoint = precision, word })).Runs[0]
 	}
@@ -167,7 +167,7 @@ func TestResNet18InLess(t *testing.T) {
 func ratio(a, b int64) float64 { return float64(a) / float64(b) }
 
 // A table by operator: what a node of x[2,8,6,6] keeps beside its inputs' makers, on the way to a sum.
-func TestWhatOperatorsKeep(t *testing.T) {
+func TestSavedTensorsOfOperators(t *testing.T) {
 	const x = 2 * 8 * 6 * 6 * 4
 	vectors := func(b *builder, n int) (vs []*ir.Value) {
 		for range n {
@@ -208,7 +208,7 @@ func TestWhatOperatorsKeep(t *testing.T) {
 }
 
 // Factors are kept for one another: a constant one is held anyway.
-func TestProductsKeepTheOtherFactor(t *testing.T) {
+func TestProductsSaveTheOtherFactor(t *testing.T) {
 	const x = 4 * 16 * 4
 	scaled := build("x", 4, 16).node("MatMul:a", []*ir.Value{nil})
 	scaled.Graph.Last().SetInput(1, scaled.weight(16, 16))
@@ -239,7 +239,7 @@ func TestParametersOfAModel(t *testing.T) {
 }
 
 // Parameters in bodies and functions are trained too.
-func TestParametersInside(t *testing.T) {
+func TestParametersOfSubgraphs(t *testing.T) {
 	for name, least := range map[string]int64{"subgraph_if": 4000, "subgraph_nested": 4000, "function": 1000} {
 		f, err := onnx.Open("../../fixtures/" + name + ".onnx")
 		if err != nil {

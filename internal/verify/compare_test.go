@@ -96,7 +96,7 @@ func TestAModelIsEqualToItself(t *testing.T) {
 	}
 }
 
-func TestTheLayerThatBreaksIsNamed(t *testing.T) {
+func TestBreakNamesTheLayer(t *testing.T) {
 	for _, c := range []struct {
 		b    *ir.Model
 		want string
@@ -117,7 +117,7 @@ func TestTheLayerThatBreaksIsNamed(t *testing.T) {
 
 // Relu and Add throw away signal and leave the noise, but compute the same in both models: the blame is
 // on what made the noise.
-func TestANodeThatIsTheSameInBothModelsBreaksNothing(t *testing.T) {
+func TestEqualNodesAreNoBreak(t *testing.T) {
 	r := compared(t, chain(2, -1), chain(2.02, -1))
 	if r.Breaks == nil || r.Breaks.Value != "scaled" || r.Layers[2].Errors.DB() > r.Layers[0].Errors.DB() {
 		t.Errorf("it breaks at %+v, SQNR from %v to %v", r.Breaks, r.Layers[0].Errors.DB(), r.Layers[2].Errors.DB())
@@ -125,7 +125,7 @@ func TestANodeThatIsTheSameInBothModelsBreaksNothing(t *testing.T) {
 }
 
 // What the error was before the layer that breaks is told with it.
-func TestABreakSaysWhatReachesIt(t *testing.T) {
+func TestBreakHasTheSQNRBeforeAndAfter(t *testing.T) {
 	r := compared(t, chain(2, 1), chain(2.02, 3))
 	want := 10 * math.Log10(1/0.01/0.01) // 2.02 is 1 % more than 2
 	if from := r.Breaks.From; from == nil || math.Abs(*from-want) > 0.01 || *r.Breaks.To > 10 {
@@ -148,7 +148,7 @@ func (f *fake) Run(ctx context.Context, in map[string]*ir.Array, fetch []string)
 }
 
 // Runs for values inside a graph fetch no more than there is room for; what is not known counts, too.
-func TestPortionsAreBounded(t *testing.T) {
+func TestChunksAreBounded(t *testing.T) {
 	m := chain(1, 1)
 	x := m.Graph.Inputs[0]
 	x.Type.Shape[1] = ir.Dim{Param: "n"}
@@ -171,7 +171,7 @@ func TestPortionsAreBounded(t *testing.T) {
 
 // A value of another type or shape under the same name is no layer. What reaches the layers
 // behind it is not known, so that the first of them gets the blame.
-func TestALayerOfAnotherShapeIsLeftOut(t *testing.T) {
+func TestLayersOfAnotherShapeAreSkipped(t *testing.T) {
 	a, b := chain(2, 1), chain(2, 3)
 	s, err := Share(t.Context(), a, b)
 	if err != nil {
@@ -189,7 +189,7 @@ func TestALayerOfAnotherShapeIsLeftOut(t *testing.T) {
 	}
 }
 
-func TestErrorsSayWhichModelFailed(t *testing.T) {
+func TestErrorsNameTheModel(t *testing.T) {
 	m := chain(1, 1)
 	broken := errors.New("broken")
 	good := open(t, m, nil)
@@ -237,7 +237,7 @@ func TestHalfWidthOutputsAreCompared(t *testing.T) {
 }
 
 // The second model need not have inputs that it has no use for.
-func TestInputsThatTheSecondModelLacksAreLeftOut(t *testing.T) {
+func TestInputsMissingInTheSecondModel(t *testing.T) {
 	a, b := chain(1, 1), chain(1, 1)
 	extra := a.Graph.AddValue("extra")
 	extra.Type = &ir.Type{Elem: ir.Float, Shape: []ir.Dim{{N: 1}}}

@@ -19,7 +19,7 @@ func valueOf(t *testing.T, r *Result, name string) (float64, string) {
 	return 0, ""
 }
 
-func TestGatesLookAtTheWorstOutput(t *testing.T) {
+func TestGatesOnTheWorstOutput(t *testing.T) {
 	measured := Output{Name: "a", Errors: &Errors{SQNR: num(20), Cosine: num(0.9), Elements: 4}, Agreement: num(0.5)}
 	equal := Output{Name: "b", Errors: &Errors{Exact: true, Elements: 4}, Agreement: num(1)}
 	broken := Output{Name: "c", Errors: &Errors{NonFinite: 2, Elements: 4}}
@@ -53,7 +53,7 @@ func TestGatesLookAtTheWorstOutput(t *testing.T) {
 	}
 }
 
-func TestGatesOnWhatWasNotRunTellWhy(t *testing.T) {
+func TestGatesOfSkippedModelsHaveAReason(t *testing.T) {
 	r := &Result{Skipped: "of the weather"}
 	for _, rule := range Rules() {
 		if v, why := rule.Value(r); !math.IsNaN(v) || why != "the models were not run: of the weather" {
@@ -62,7 +62,7 @@ func TestGatesOnWhatWasNotRunTellWhy(t *testing.T) {
 	}
 }
 
-func TestTheDropOfAccuracyIsTheDifferenceAsWritten(t *testing.T) {
+func TestAccuracyDropIsRounded(t *testing.T) {
 	r := &Result{Accuracy: &Accuracy{Before: num(0.9894), After: 0.989}}
 	if v, why := valueOf(t, r, "max-accuracy-drop"); v != 0.0004 || why != "" {
 		t.Errorf("got %v, %q", v, why)

@@ -80,7 +80,7 @@ func TestTheFirstNumberBeyondTheToleranceIsNamed(t *testing.T) {
 	}
 }
 
-func TestDataWithoutOutputsSayNothingOfOneModel(t *testing.T) {
+func TestDataWithoutOutputsIsAnError(t *testing.T) {
 	m, dir := chain(2, 1), t.TempDir()
 	npy(t, dir, "x", make([]float32, 4), 1, 4)
 	_, err := Recorded(t.Context(), open(t, m, nil), folder(t, m, dir), Tolerance{}, Options{})
@@ -90,7 +90,7 @@ func TestDataWithoutOutputsSayNothingOfOneModel(t *testing.T) {
 }
 
 // Of chain(2, 1) the largest score of rising inputs is the last one, of falling ones the first.
-func TestLabelsAloneGiveTheAccuracy(t *testing.T) {
+func TestLabelsWithoutOutputs(t *testing.T) {
 	m, dir := chain(2, 1), t.TempDir()
 	npy(t, dir, "x", []float32{1, 2, 3, 4, 8, 7, 6, 5, 1, 2, 3, 4}, 3, 4)
 	npyOf(t, dir, "labels", "<i4", func(i int) uint32 { return []uint32{3, 0, 0}[i] }, 3)
@@ -110,7 +110,7 @@ func TestLabelsAloneGiveTheAccuracy(t *testing.T) {
 	}
 }
 
-func TestToleranceOfWhatIsNoNumber(t *testing.T) {
+func TestToleranceOfNonNumericTypes(t *testing.T) {
 	text := func(s string) *ir.Array { return ir.TextOf([]string{s}, 1) }
 	float8 := func(b byte) *ir.Array { return &ir.Array{DType: ir.Float8E5M2, Shape: []int64{1}, Data: []byte{b}} }
 	seq := func(a *ir.Array) *ir.Array { return &ir.Array{Kind: ir.Sequence, Items: []*ir.Array{a}} }
