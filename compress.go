@@ -22,6 +22,7 @@ type Result struct {
 	Rejected bool           // a gate did not hold: the name of the output ends in .rejected.onnx
 	NotRun   string         // why the output was not verified although it should have been; empty if it was
 	Reports  []string       // paths of the written reports
+	Warnings []string       // steps that should run in another order
 	Report   *report.Report // sizes, the form and error of each weight, verification, gates
 }
 
@@ -51,7 +52,7 @@ func compress(ctx context.Context, o job.Options, s *settings, methods []pass.Op
 	if err != nil {
 		return nil, err
 	}
-	return &Result{Output: res.Output, Rejected: res.Rejected, NotRun: res.NotRun, Reports: res.Reports, Report: res.Report}, nil
+	return &Result{Output: res.Output, Rejected: res.Rejected, NotRun: res.NotRun, Reports: res.Reports, Warnings: pass.Warnings(o.Steps), Report: res.Report}, nil
 }
 
 // split separates options from methods.

@@ -97,6 +97,9 @@ func (t *tool) compress(c *cli.Context, models []string, label string, steps []p
 	if _, err := w.target.aim(steps); err != nil {
 		return err
 	}
+	for _, text := range pass.Warnings(steps) {
+		say(t.stderr, fmt.Errorf("%s: warning: %s", c.Command.Name, text))
+	}
 	if w.output != "" && outs[0] != w.output && !w.dryRun {
 		if err := os.MkdirAll(w.output, 0o755); err != nil {
 			return err

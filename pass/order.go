@@ -1,0 +1,30 @@
+package pass
+
+import (
+	"fmt"
+	"slices"
+)
+
+// Warnings reports steps of one stage whose order gives a worse result than the reverse order.
+func Warnings(steps []Options) []string {
+	var list []string
+	for i, s := range steps {
+		if !computesHalf(s) {
+			continue
+		}
+		for _, before := range steps[:i] {
+			if name := before.Method().Name; slices.Contains(weightOnly, name) {
+				list = append(list, fmt.Sprintf("step %d: %s after %s leaves quantized products in float32 between Casts; move it before %s", i+1, s.Method().Name, name, name))
+			}
+		}
+	}
+	return list
+}
+
+// weightOnly are the methods that quantize weights of the data type that the model computes in.
+var weightOnly = []string{"weight-int8", "weight-int4", "weight-int2"}
+
+// computesHalf reports whether a step changes the data type of activations to 16 bits.
+func computesHalf(s Options) bool {
+	return slices.Contains(Values(s), Option{"compute", s.Method().Name})
+}
