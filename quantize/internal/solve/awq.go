@@ -18,7 +18,7 @@ const powers = 20
 // AWQ returns K factors for the rows of all ws, whose common inputs are divided by them, before weights are rounded to
 // nearest: a power of the inputs' mean magnitudes, with the exponent of minimum output error on x, rows of K inputs (Lin et
 // al. 2023, arXiv:2306.00978, equations 4 and 5). Exponent 0 is among those tried: the error is never larger than without.
-func AWQ(p gemm.Pool, x []float32, k int, ws []Matrix, g Grid) []float64 {
+func AWQ(p gemm.Pool, x []float32, k int, ws []Matrix, g Spec) []float64 {
 	mean := magnitudes(x, k)
 	best, least := make([]float64, k), math.Inf(1)
 	for t := range powers {
@@ -72,13 +72,13 @@ func tempered(mean []float64, power float64) []float64 {
 }
 
 // scaledLoss is |x·(w-q)|², where q is w rounded to nearest with its rows scaled by f.
-func (m Matrix) scaledLoss(p gemm.Pool, x []float32, f []float64, g Grid) float64 {
+func (m Matrix) scaledLoss(p gemm.Pool, x []float32, f []float64, g Spec) float64 {
 	k := len(f)
 	scaled, errors := make([]float32, len(m.W)), make([]float32, len(m.W))
 	for i, w := range m.W {
 		scaled[i] = w * float32(f[i/m.N])
 	}
-	c := newCodes(k, m.N, g)
+	c := newQuantized(k, m.N, g)
 	Balanced(c, scaled)
 	for i, w := range m.W {
 		errors[i] = w - c.Weight(i/m.N, i%m.N)/float32(f[i/m.N])

@@ -23,7 +23,7 @@ func TestAWQ(t *testing.T) {
 	const k, n, rows = 64, 40, 100
 	p := pool(t, 2)
 	for name, x := range map[string][]float32{"outliers": outliers(r, k, rows), "even": newLayer(r, k, n, rows).x, "zero": make([]float32, k*rows)} {
-		for _, g := range grids[:4] {
+		for _, g := range specs[:4] {
 			ws := []Matrix{{newLayer(r, k, n, 1).w, n}, {newLayer(r, k, 3, 1).w, 3}}
 			f := AWQ(p, x, k, ws, g)
 			got, want := 0.0, 0.0
@@ -50,7 +50,7 @@ func TestAWQOfZeroInputs(t *testing.T) {
 	for i := 0; i < len(x); i += 8 {
 		x[i] = 0
 	}
-	f := AWQ(pool(t, 1), x, 8, []Matrix{{newLayer(r, 8, 4, 1).w, 4}}, grids[0])
+	f := AWQ(pool(t, 1), x, 8, []Matrix{{newLayer(r, 8, 4, 1).w, 4}}, specs[0])
 	if !(f[0] > 0) || math.IsInf(f[0], 0) {
 		t.Errorf("factor %v", f[0])
 	}

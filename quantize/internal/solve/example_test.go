@@ -18,7 +18,7 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	c := solve.GPTQ(p, []float32{0.4, 0.4}, 1, f, solve.Grid{Low: -1, High: 1, Symmetric: true, Block: 2})
+	c := solve.GPTQ(p, []float32{0.4, 0.4}, 1, f, solve.Spec{Low: -1, High: 1, Symmetric: true, Block: 2})
 	fmt.Println(c.Weight(0, 0)+c.Weight(1, 0) > 0.7)
 	// Output: true
 }

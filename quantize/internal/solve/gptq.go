@@ -15,10 +15,10 @@ import (
 // and adds R[i,i]²·(u[i]-q[i])² to the output error. This equals GPTQ in reversed order, without the inverse of H: GPTQ
 // factors H⁻¹ = CᵀC with an upper triangular C, which for the reversed order is R⁻¹, and its updates of the remaining rows
 // by the rows of C are the column form of the back-substitution above.
-func GPTQ(p gemm.Pool, w []float32, n int, f *Factor, g Grid) *Codes {
-	c := newCodes(f.K, n, g)
+func GPTQ(p gemm.Pool, w []float32, n int, f *Factor, g Spec) *Quantized {
+	c := newQuantized(f.K, n, g)
 	p.For((n+wide-1)/wide, func(i int) {
-		s := &sweep{Codes: c, f: f, w: w, first: i * wide, cols: min(wide, n-i*wide)}
+		s := &sweep{Quantized: c, f: f, w: w, first: i * wide, cols: min(wide, n-i*wide)}
 		s.errors, s.u = make([]float32, f.K*wide), make([]float32, max(g.Block, lazy)*wide)
 		s.run()
 	})
@@ -31,7 +31,7 @@ const wide, lazy = 128, 32
 
 // A sweep quantizes a range of columns.
 type sweep struct {
-	*Codes
+	*Quantized
 	f           *Factor
 	w           []float32
 	first, cols int
@@ -50,7 +50,7 @@ func (s *sweep) run() {
 // start is the first position of the block that ends at end.
 func (s *sweep) start(end int) int {
 	from := end - 1
-	for from > 0 && s.f.order[from-1]/s.Grid.Block == s.f.order[end-1]/s.Grid.Block {
+	for from > 0 && s.f.order[from-1]/s.Spec.Block == s.f.order[end-1]/s.Spec.Block {
 		from--
 	}
 	return from
@@ -62,7 +62,7 @@ func (s *sweep) block(first, end int) {
 		copy(s.u[(i-first)*wide:], s.row(i))
 	}
 	s.feedBack(s.u, first, end-first, end, s.K)
-	s.fit(s.f.order[end-1]/s.Grid.Block, s.u, s.f.loss[first:end])
+	s.fit(s.f.order[end-1]/s.Spec.Block, s.u, s.f.loss[first:end])
 	for to := end; to > first; {
 		from := max(first, to-lazy)
 		u := s.u[(from-first)*wide:]
@@ -91,12 +91,12 @@ func (s *sweep) feedBack(u []float32, i, rows, j0, j1 int) {
 func (s *sweep) place(i int, u []float32, to int) {
 	kernel.GemvFloat(u, s.f.unit[i*s.K+i+1:], 1, s.errors[min(i+1, s.K-1)*wide:], wide, to-i-1)
 	row := s.f.order[i]
-	scale, zero := s.affine(row / s.Grid.Block)
-	codes, errors := s.Code[row*s.N+s.first:][:s.cols], s.errors[i*wide:]
+	scale, zero := s.affine(row / s.Spec.Block)
+	quantized, errors := s.Values[row*s.N+s.first:][:s.cols], s.errors[i*wide:]
 	for j, w := range s.row(i) {
-		code := s.Grid.round(u[j], 1/scale[j], zero[j])
-		codes[j] = byte(code + zero[j])
-		errors[j] = w - float32(code)*scale[j]
+		value := s.Spec.round(u[j], 1/scale[j], zero[j])
+		quantized[j] = byte(value + zero[j])
+		errors[j] = w - float32(value)*scale[j]
 	}
 }
 
@@ -107,13 +107,13 @@ func (s *sweep) affine(block int) (scale []float32, zero []int32) {
 
 // fit chooses the scales of a block for u, with rows weighted by loss.
 func (s *sweep) fit(block int, u []float32, loss []float64) {
-	f := search{Grid: s.Grid, weight: relative(loss)}
+	f := search{Spec: s.Spec, weight: relative(loss)}
 	scale, zero := s.affine(block)
 	for j := 0; j < s.cols; j += lanes {
 		f.x = u[j:]
 		f.run()
 		for i, best := range f.scale {
-			f.scale[i] = s.Grid.stored(best)
+			f.scale[i] = s.Spec.stored(best)
 		}
 		copy(scale[j:], f.scale[:])
 		copy(zero[j:], f.best[:])

@@ -86,7 +86,7 @@ func (l *layer) loss(h mat.Symmetric, weight func(i, j int) float32) float64 {
 	return sum
 }
 
-var grids = []Grid{
+var specs = []Spec{
 	{Low: -8, High: 7, Symmetric: true, Block: 8},
 	{Low: 0, High: 15, Block: 16},
 	{Low: -2, High: 1, Symmetric: true, Block: 32},
@@ -99,8 +99,8 @@ var orders = []FactorOptions{{Damp: 0.01}, {Damp: 0.1}, {Damp: 0.01, Order: true
 
 // roundByInverse is GPTQ as published: with the inverse of the Hessian, from which the row and column of each quantized
 // weight are eliminated (Frantar et al. 2022, section 3.1, equations 1 to 3). Scales are given.
-func roundByInverse(l *layer, h *mat.SymDense, rows []int, c *Codes) []int32 {
-	codes := make([]int32, l.k*l.n)
+func roundByInverse(l *layer, h *mat.SymDense, rows []int, c *Quantized) []int32 {
+	quantized := make([]int32, l.k*l.n)
 	w := make([]float64, len(l.w))
 	for i, v := range l.w {
 		w[i] = float64(v)
@@ -119,18 +119,18 @@ func roundByInverse(l *layer, h *mat.SymDense, rows []int, c *Codes) []int32 {
 		}
 		i := left[0]
 		for j := range l.n {
-			at := i/c.Grid.Block*l.n + j
+			at := i/c.Spec.Block*l.n + j
 			s, z := float64(c.Scale[at]), float64(c.Zero[at])
-			code := min(max(math.RoundToEven(w[i*l.n+j]/s)+z, float64(c.Grid.Low)), float64(c.Grid.High))
-			codes[i*l.n+j] = int32(code)
-			e := (w[i*l.n+j] - (code-z)*s) / inverse.At(0, 0)
+			value := min(max(math.RoundToEven(w[i*l.n+j]/s)+z, float64(c.Spec.Low)), float64(c.Spec.High))
+			quantized[i*l.n+j] = int32(value)
+			e := (w[i*l.n+j] - (value-z)*s) / inverse.At(0, 0)
 			for b, r := range left {
 				w[r*l.n+j] -= e * inverse.At(0, b)
 			}
 		}
 		left = left[1:]
 	}
-	return codes
+	return quantized
 }
 
 // Quantized values equal those of the algorithm with the explicit inverse, except for weights so near the midpoint of two
@@ -139,7 +139,7 @@ func TestGPTQIsTheAlgorithmWithTheInverse(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 6 {
 		l := newLayer(r, 20+r.IntN(30), 1+r.IntN(9), 200)
-		for _, g := range grids {
+		for _, g := range specs {
 			for _, o := range orders {
 				o.Block = g.Block
 				f := l.factor(t, o)
@@ -148,12 +148,12 @@ func TestGPTQIsTheAlgorithmWithTheInverse(t *testing.T) {
 				c := GPTQ(pool(t, 2), l.w, l.n, f, g)
 				different := 0
 				for i, want := range roundByInverse(l, l.damped(o.Damp), rows, c) {
-					if byte(want) != c.Code[i] {
+					if byte(want) != c.Values[i] {
 						different++
 					}
 				}
-				if different*50 > len(c.Code) {
-					t.Errorf("%+v, %+v: %d of %d quantized values differ", g, o, different, len(c.Code))
+				if different*50 > len(c.Values) {
+					t.Errorf("%+v, %+v: %d of %d quantized values differ", g, o, different, len(c.Values))
 				}
 			}
 		}
@@ -161,7 +161,7 @@ func TestGPTQIsTheAlgorithmWithTheInverse(t *testing.T) {
 }
 
 // nearest rounds to nearest without a Hessian, with scales of the same granularity.
-func nearest(t testing.TB, l *layer, g Grid) *Codes {
+func nearest(t testing.TB, l *layer, g Spec) *Quantized {
 	return GPTQ(pool(t, 2), l.w, l.n, flat(l.k), g)
 }
 
@@ -180,7 +180,7 @@ func TestGPTQLosesLessThanNearest(t *testing.T) {
 	for range 5 {
 		l := newLayer(r, 64+r.IntN(64), 20+r.IntN(200), 400)
 		h := l.damped(0.01)
-		for _, g := range grids {
+		for _, g := range specs {
 			for _, o := range orders {
 				o.Block = g.Block
 				got, want := l.loss(h, GPTQ(pool(t, 2), l.w, l.n, l.factor(t, o), g).Weight), l.loss(h, nearest(t, l, g).Weight)
@@ -196,7 +196,7 @@ func TestGPTQLosesLessThanNearest(t *testing.T) {
 func TestGPTQBesideBruteForce(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	got, best, rounded := 0.0, 0.0, 0.0
-	g := Grid{Low: -2, High: 1, Symmetric: true, Block: 5}
+	g := Spec{Low: -2, High: 1, Symmetric: true, Block: 5}
 	for range 30 {
 		l := newLayer(r, 5, 1, 50)
 		h := l.damped(0.01)
@@ -222,12 +222,12 @@ func TestGPTQBesideBruteForce(t *testing.T) {
 func TestWithoutCorrelationsNearestIsBest(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 8))
 	l := newLayer(r, 40, 30, 1)
-	for _, g := range grids {
+	for _, g := range specs {
 		c := nearest(t, l, g)
 		for i := range l.w {
 			at := i/l.n/g.Block*l.n + i%l.n
-			if want := g.round(l.w[i], 1/c.Scale[at], c.Zero[at]) + c.Zero[at]; byte(want) != c.Code[i] {
-				t.Fatalf("%+v: weight %v is quantized to %d, nearest is %d", g, l.w[i], c.Code[i], want)
+			if want := g.round(l.w[i], 1/c.Scale[at], c.Zero[at]) + c.Zero[at]; byte(want) != c.Values[i] {
+				t.Fatalf("%+v: weight %v is quantized to %d, nearest is %d", g, l.w[i], c.Values[i], want)
 			}
 		}
 	}
@@ -236,7 +236,7 @@ func TestWithoutCorrelationsNearestIsBest(t *testing.T) {
 // Weights equals Weight element by element.
 func TestWeights(t *testing.T) {
 	l := newLayer(rand.New(rand.NewPCG(15, 16)), 37, 11, 1)
-	for _, g := range grids {
+	for _, g := range specs {
 		c, all := nearest(t, l, g), make([]float32, len(l.w))
 		c.Weights(pool(t, 2), all)
 		for i, w := range all {
@@ -251,20 +251,20 @@ func TestWeights(t *testing.T) {
 func TestWorkersChangeNothing(t *testing.T) {
 	r := rand.New(rand.NewPCG(9, 10))
 	l := newLayer(r, 300, 280, 600)
-	var first *Codes
+	var first *Quantized
 	for _, workers := range []int{1, 2, 5} {
 		h := NewHessian(pool(t, workers), l.k)
 		h.Add(l.x[:workers*l.k])
 		h.Add(l.x[workers*l.k:])
-		f, err := h.Factor(FactorOptions{Damp: 0.01, Order: true, Block: grids[0].Block})
+		f, err := h.Factor(FactorOptions{Damp: 0.01, Order: true, Block: specs[0].Block})
 		if err != nil {
 			t.Fatal(err)
 		}
-		c := GPTQ(pool(t, workers), l.w, l.n, f, grids[0])
+		c := GPTQ(pool(t, workers), l.w, l.n, f, specs[0])
 		if first == nil {
 			first = c
 		}
-		if !bytes.Equal(c.Code, first.Code) || !slices.Equal(c.Scale, first.Scale) {
+		if !bytes.Equal(c.Values, first.Values) || !slices.Equal(c.Scale, first.Scale) {
 			t.Errorf("quantized values differ with %d workers", workers)
 		}
 	}
@@ -281,7 +281,7 @@ func TestDegenerate(t *testing.T) {
 	zero := newLayer(r, 24, 6, 100)
 	clear(zero.w)
 	for name, l := range map[string]*layer{"an input that is always zero": dead, "few samples": few, "no inputs but zero": none, "no weights but zero": zero} {
-		c := GPTQ(pool(t, 2), l.w, l.n, l.factor(t, FactorOptions{Damp: 0.01, Order: true, Block: 24}), Grid{Low: -127, High: 127, Symmetric: true, Block: 24})
+		c := GPTQ(pool(t, 2), l.w, l.n, l.factor(t, FactorOptions{Damp: 0.01, Order: true, Block: 24}), Spec{Low: -127, High: 127, Symmetric: true, Block: 24})
 		for i, w := range l.w {
 			if got := c.Weight(i/l.n, i%l.n); math.Abs(float64(got-w)) > 0.5 || math.IsNaN(float64(got)) {
 				t.Errorf("%s: weight %v became %v", name, w, got)
@@ -311,7 +311,7 @@ func BenchmarkGPTQ(b *testing.B) {
 				if err != nil {
 					b.Fatal(err)
 				}
-				GPTQ(p, l.w, l.n, f, Grid{Low: -8, High: 7, Symmetric: true, Block: 32})
+				GPTQ(p, l.w, l.n, f, Spec{Low: -8, High: 7, Symmetric: true, Block: 32})
 			}
 		})
 	}

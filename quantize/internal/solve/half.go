@@ -9,7 +9,7 @@ import (
 // stored is a scale as it is stored: with Half, rounded away from 0 to float16, so that the quantization range does not shrink.
 // The relative increase is at most 2⁻¹⁰; below 2⁻¹⁴ (subnormal numbers) the increase is at most 2⁻²⁴, which is also the spacing of
 // float16 weights there. Scales above the float16 range are left to the caller to reject.
-func (g Grid) stored(scale float32) float32 {
+func (g Spec) stored(scale float32) float32 {
 	const dropped = 1<<13 - 1 // the bits of a float32 fraction beyond those of float16
 	switch m := math.Abs(float64(scale)); {
 	case !g.Half:
@@ -23,13 +23,13 @@ func (g Grid) stored(scale float32) float32 {
 // narrow rounds scales to their stored type before weights are quantized with them.
 func (t *tile) narrow() {
 	for j, s := range t.scale {
-		t.scale[j] = t.Grid.stored(s)
+		t.scale[j] = t.Spec.stored(s)
 	}
 }
 
 // narrowPoints rounds real zero points to their stored type.
 func (t *tile) narrowPoints(point *columns) {
-	if !t.Grid.Half {
+	if !t.Spec.Half {
 		return
 	}
 	var half [kernel.BlockCols]uint16

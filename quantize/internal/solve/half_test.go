@@ -18,7 +18,7 @@ func narrowed(x float32) (float32, bool) {
 
 // Stored scales are the next float16 numbers away from 0; float16 numbers are unchanged.
 func TestStoredIsTheNextHalf(t *testing.T) {
-	g, r := Grid{Half: true}, rand.New(rand.NewPCG(7, 8))
+	g, r := Spec{Half: true}, rand.New(rand.NewPCG(7, 8))
 	for range 1 << 16 {
 		x := float32((r.Float64()*2 - 1) * math.Exp2(r.Float64()*44-29))
 		got := g.stored(x)
@@ -31,8 +31,8 @@ func TestStoredIsTheNextHalf(t *testing.T) {
 		if most := max(math.Abs(float64(x))*0x1p-10, 0x1p-24); math.Abs(float64(got-x)) > most {
 			t.Fatalf("%g is stored as %g, more than %g away", x, got, most)
 		}
-		if (Grid{}).stored(x) != x {
-			t.Fatalf("the float32 scale %g is stored as %g", x, (Grid{}).stored(x))
+		if (Spec{}).stored(x) != x {
+			t.Fatalf("the float32 scale %g is stored as %g", x, (Spec{}).stored(x))
 		}
 	}
 	for i := range 1 << 16 {
@@ -53,9 +53,9 @@ func TestValuesAreRoundedForStoredScales(t *testing.T) {
 		for i := range w {
 			w[i], _ = narrowed(w[i] * size)
 		}
-		for _, g := range nearestGrids() {
+		for _, g := range nearestSpecs() {
 			g.Half = true
-			c, b, h := NewCodes(k, n, g), NewCodes(k, n, g), NewCodes(k, n, g)
+			c, b, h := NewQuantized(k, n, g), NewQuantized(k, n, g), NewQuantized(k, n, g)
 			Nearest(c, w)
 			Balanced(b, w)
 			HQQ(h, w)

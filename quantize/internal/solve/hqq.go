@@ -19,8 +19,8 @@ const (
 // points are real numbers; here each is rounded to an integer, and kept where its squared error is below that of
 // Balanced. Symmetric weights have fixed zero points and are left to Balanced. If c.Point is allocated, zero points stay
 // real: see free.
-func HQQ(c *Codes, w []float32) {
-	if c.Grid.Symmetric {
+func HQQ(c *Quantized, w []float32) {
+	if c.Spec.Symmetric {
 		Balanced(c, w)
 		return
 	}
@@ -39,11 +39,11 @@ func HQQ(c *Codes, w []float32) {
 func (t *tile) try(x []float32, base, zero columns, best *columns) {
 	var mid columns
 	for j, z := range zero { // such that SearchBlock returns the same zero points
-		mid[j] = (t.grid.Center - z) * base[j]
+		mid[j] = (t.spec.Center - z) * base[j]
 	}
-	grid := t.grid
-	grid.Factors = []float32{1}
-	kernel.SearchBlock(&t.scale, &t.zero, best, x, &base, &mid, grid)
+	spec := t.spec
+	spec.Factors = []float32{1}
+	kernel.SearchBlock(&t.scale, &t.zero, best, x, &base, &mid, spec)
 }
 
 // halfQuadratic improves the zero points of the search, for its scales.
@@ -64,7 +64,7 @@ func (t *tile) settle(zero, inverse *columns) {
 	lambda := float32(1. / hqqPenalty)
 	for range hqqSteps {
 		was := *zero
-		kernel.ShrinkBlock(zero, t.x, inverse, t.grid.Lo, t.grid.Hi, lambda)
+		kernel.ShrinkBlock(zero, t.x, inverse, t.spec.Lo, t.spec.Hi, lambda)
 		moved := float32(0)
 		for j, z := range zero {
 			moved = max(moved, float32(math.Abs(float64(z-was[j]))))

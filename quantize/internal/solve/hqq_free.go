@@ -25,7 +25,7 @@ func (t *tile) free() {
 	t.narrowPoints(&point)
 	t.move(&point)
 	t.balance(t.moved)
-	at := t.row/t.Grid.Block*t.N + t.col
+	at := t.row/t.Spec.Block*t.N + t.col
 	copy(t.Point[at:][:t.cols], point[:])
 }
 
@@ -36,7 +36,7 @@ func (t *tile) center(point *columns) {
 		inverse[j] = 1 / s
 	}
 	for range freeSteps {
-		kernel.ShrinkBlock(point, t.x, &inverse, t.grid.Lo, t.grid.Hi, math.MaxFloat32)
+		kernel.ShrinkBlock(point, t.x, &inverse, t.spec.Lo, t.spec.Hi, math.MaxFloat32)
 	}
 }
 
@@ -44,7 +44,7 @@ func (t *tile) center(point *columns) {
 func (t *tile) move(point *columns) {
 	var by columns
 	for j, p := range point {
-		whole := min(max(float32(math.RoundToEven(float64(p))), t.grid.Lo), t.grid.Hi)
+		whole := min(max(float32(math.RoundToEven(float64(p))), t.spec.Lo), t.spec.Hi)
 		by[j], t.shift[j] = (p-whole)*t.scale[j], int32(whole)
 	}
 	if t.moved == nil {

@@ -19,9 +19,9 @@ func matrix(k, n int) []float32 {
 }
 
 // real is the dequantized value i, in column j.
-func (c *Codes) real(i, j int) float32 {
-	at := i/c.Grid.Block*c.N + j
-	return (float32(c.Code[i*c.N+j]) - c.Point[at]) * c.Scale[at]
+func (c *Quantized) real(i, j int) float32 {
+	at := i/c.Spec.Block*c.N + j
+	return (float32(c.Values[i*c.N+j]) - c.Point[at]) * c.Scale[at]
 }
 
 // Real zero points have a smaller error than integer ones, zero mean error per block, and values are at most a quarter of a step from round to nearest.
@@ -30,9 +30,9 @@ func TestHQQOfRealZeroPoints(t *testing.T) {
 		k, n, block int
 		half        bool
 	}{{128, 48, 32, false}, {100, 21, 16, false}, {20, 5, 32, false}, {100, 21, 16, true}} {
-		g := Grid{High: 15, Block: size.block, Half: size.half}
+		g := Spec{High: 15, Block: size.block, Half: size.half}
 		w := matrix(size.k, size.n)
-		whole, c := NewCodes(size.k, size.n, g), NewCodes(size.k, size.n, g)
+		whole, c := NewQuantized(size.k, size.n, g), NewQuantized(size.k, size.n, g)
 		c.Point = make([]float32, len(c.Scale))
 		Balanced(whole, w)
 		HQQ(c, w)
@@ -44,8 +44,8 @@ func TestHQQOfRealZeroPoints(t *testing.T) {
 				d, e := float64(whole.Weight(i, j)-v), float64(c.real(i, j)-v)
 				errWhole, errReal = errWhole+d*d, errReal+e*e
 				means[at] += e / float64(min(size.block, size.k-i/size.block*size.block)) / float64(c.Scale[at])
-				if code := c.Code[i*size.n+j]; code > 15 || (e > 0.751*float64(c.Scale[at]) && code > 0) || (e < -0.751*float64(c.Scale[at]) && code < 15) {
-					t.Fatalf("%v: %g is dequantized to %g (quantized value %d, scale %g)", size, v, c.real(i, j), code, c.Scale[at])
+				if value := c.Values[i*size.n+j]; value > 15 || (e > 0.751*float64(c.Scale[at]) && value > 0) || (e < -0.751*float64(c.Scale[at]) && value < 15) {
+					t.Fatalf("%v: %g is dequantized to %g (quantized value %d, scale %g)", size, v, c.real(i, j), value, c.Scale[at])
 				}
 			}
 		}
@@ -71,13 +71,13 @@ func TestHQQOfRealZeroPoints(t *testing.T) {
 
 // Blocks of zeros, and constant blocks, are exact.
 func TestHQQOfConstants(t *testing.T) {
-	g := Grid{High: 15, Block: 16}
+	g := Spec{High: 15, Block: 16}
 	for _, v := range []float32{0, 3, -0.25} {
 		w := make([]float32, 16*16)
 		for i := range w {
 			w[i] = v
 		}
-		c := NewCodes(16, 16, g)
+		c := NewQuantized(16, 16, g)
 		c.Point = make([]float32, len(c.Scale))
 		HQQ(c, w)
 		for i := range 256 {

@@ -2,8 +2,8 @@ package solve
 
 import "github.com/mcompress/mcompress/internal/kernel"
 
-// NewCodes allocates the quantized values of a matrix of k rows and n columns.
-func NewCodes(k, n int, g Grid) *Codes { return newCodes(k, n, g) }
+// NewQuantized allocates the quantized values of a matrix of k rows and n columns.
+func NewQuantized(k, n int, g Spec) *Quantized { return newQuantized(k, n, g) }
 
 // factors are the clipping ranges that the scale search tries, as fractions of a block's range. Those of symmetric weights, as
 // fractions of the maximum magnitude, have either sign, as one end of the levels is further out.
@@ -14,7 +14,7 @@ var factors = map[bool][]float32{
 
 // tried are the factors of the search: with 16 levels or more, fractions below 0.8 were optimal for no block, neither of BERT's
 // shape nor of the real models measured.
-func (g Grid) tried() []float32 {
+func (g Spec) tried() []float32 {
 	f := factors[g.Symmetric]
 	if !g.Symmetric && g.High-g.Low >= 15 {
 		return f[:3]
@@ -24,7 +24,7 @@ func (g Grid) tried() []float32 {
 
 // Nearest quantizes w, c.K rows by c.N columns, by round to nearest (RTN). The scale and zero point of a block cover the range of
 // its values and 0. Values must be finite.
-func Nearest(c *Codes, w []float32) {
+func Nearest(c *Quantized, w []float32) {
 	newTile(c).each(w, func(t *tile) {
 		t.span()
 		t.round(t.x)
@@ -33,7 +33,7 @@ func Nearest(c *Codes, w []float32) {
 
 // Balanced quantizes w with MSE-optimal scales and zero points, and with error feedback along each column, so that the errors of a
 // column sum to about 0: the common mean of the inputs multiplies that sum.
-func Balanced(c *Codes, w []float32) {
+func Balanced(c *Quantized, w []float32) {
 	newTile(c).each(w, func(t *tile) {
 		t.search()
 		t.balance(t.x)
@@ -42,13 +42,13 @@ func Balanced(c *Codes, w []float32) {
 
 // A tile is kernel.BlockCols columns of a block; columns beyond the matrix are zeros.
 type tile struct {
-	*Codes
-	grid             kernel.BlockGrid // without zero points if symmetric
+	*Quantized
+	spec             kernel.BlockGrid // without zero points if symmetric
 	row, col         int
 	rows, cols       int
 	x                []float32
 	moved            []float32 // x shifted to integer zero points: see free
-	code             []byte
+	value            []byte
 	lo, hi, base     columns
 	mid, scale, zero columns
 	best             columns // errors of the scales
@@ -62,21 +62,21 @@ const balanced = 32
 // columns is one number per column.
 type columns = [kernel.BlockCols]float32
 
-func newTile(c *Codes) *tile {
-	rows := min(c.K, c.Grid.Block)
-	t := &tile{Codes: c, x: make([]float32, rows*kernel.BlockCols), code: make([]byte, rows*kernel.BlockCols)}
-	low, high := float32(c.Grid.Low), float32(c.Grid.High)
-	t.grid = kernel.BlockGrid{Lo: low, Hi: high, Center: (low + high) / 2, Factors: c.Grid.tried()}
-	if c.Grid.Symmetric {
-		m := float32(c.Grid.middle())
-		t.grid.Lo, t.grid.Hi, t.grid.Center = low-m, high-m, 0
+func newTile(c *Quantized) *tile {
+	rows := min(c.K, c.Spec.Block)
+	t := &tile{Quantized: c, x: make([]float32, rows*kernel.BlockCols), value: make([]byte, rows*kernel.BlockCols)}
+	low, high := float32(c.Spec.Low), float32(c.Spec.High)
+	t.spec = kernel.BlockGrid{Lo: low, Hi: high, Center: (low + high) / 2, Factors: c.Spec.tried()}
+	if c.Spec.Symmetric {
+		m := float32(c.Spec.middle())
+		t.spec.Lo, t.spec.Hi, t.spec.Center = low-m, high-m, 0
 	}
 	return t
 }
 
 // each loops over the tiles of w, row by row.
 func (t *tile) each(w []float32, round func(*tile)) {
-	for row := 0; row < t.K; row += t.Grid.Block {
+	for row := 0; row < t.K; row += t.Spec.Block {
 		for col := 0; col < t.N; col += kernel.BlockCols {
 			t.load(w, row, col)
 			round(t)
@@ -88,8 +88,8 @@ func (t *tile) each(w []float32, round func(*tile)) {
 // load reads the columns from (row, col) on, and their ranges, extended to 0.
 func (t *tile) load(w []float32, row, col int) {
 	t.row, t.col = row, col
-	t.rows, t.cols = min(t.Grid.Block, t.K-row), min(kernel.BlockCols, t.N-col)
-	t.x, t.code = t.x[:t.rows*kernel.BlockCols], t.code[:t.rows*kernel.BlockCols]
+	t.rows, t.cols = min(t.Spec.Block, t.K-row), min(kernel.BlockCols, t.N-col)
+	t.x, t.value = t.x[:t.rows*kernel.BlockCols], t.value[:t.rows*kernel.BlockCols]
 	t.lo, t.hi = columns{}, columns{}
 	from, stride := w[row*t.N+col:], t.N
 	if !t.full() {
@@ -108,9 +108,9 @@ func (t *tile) full() bool { return t.cols == kernel.BlockCols }
 // span sets the scales that cover the ranges of the columns.
 func (t *tile) span() {
 	for j := range t.lo {
-		t.scale[j], t.shift[j] = 1, t.Grid.middle()
+		t.scale[j], t.shift[j] = 1, t.Spec.middle()
 		if t.lo[j] != 0 || t.hi[j] != 0 {
-			t.scale[j], t.shift[j] = t.Grid.over(t.lo[j], t.hi[j])
+			t.scale[j], t.shift[j] = t.Spec.over(t.lo[j], t.hi[j])
 		}
 	}
 	t.narrow()
@@ -118,18 +118,18 @@ func (t *tile) span() {
 
 // search sets the scales of minimum squared error.
 func (t *tile) search() {
-	steps, middle := 1/(t.grid.Hi-t.grid.Lo), float32(t.Grid.middle())
+	steps, middle := 1/(t.spec.Hi-t.spec.Lo), float32(t.Spec.middle())
 	for j := range t.lo {
 		t.base[j], t.mid[j] = (t.hi[j]-t.lo[j])*steps, (t.lo[j]+t.hi[j])*0.5
-		if t.Grid.Symmetric {
-			t.base[j], t.mid[j] = max(-t.lo[j], t.hi[j])/-t.grid.Lo, 0
+		if t.Spec.Symmetric {
+			t.base[j], t.mid[j] = max(-t.lo[j], t.hi[j])/-t.spec.Lo, 0
 		}
 		if t.lo[j] == 0 && t.hi[j] == 0 {
 			t.base[j] = 1
 		}
 		t.scale[j], t.zero[j], t.best[j] = t.base[j], middle, -1
 	}
-	kernel.SearchBlock(&t.scale, &t.zero, &t.best, t.x, &t.base, &t.mid, t.grid)
+	kernel.SearchBlock(&t.scale, &t.zero, &t.best, t.x, &t.base, &t.mid, t.spec)
 	t.narrow()
 	t.shifts()
 }
@@ -138,16 +138,16 @@ func (t *tile) search() {
 func (t *tile) shifts() {
 	for j, z := range t.zero {
 		t.shift[j] = int32(z)
-		if t.Grid.Symmetric {
-			t.shift[j] = t.Grid.middle()
+		if t.Spec.Symmetric {
+			t.shift[j] = t.Spec.middle()
 		}
 	}
 }
 
 // round rounds x, the columns or values in place of them, to nearest.
 func (t *tile) round(x []float32) {
-	dst, stride := t.codes()
-	kernel.RoundBlock(dst, stride, x, &t.scale, &t.shift, t.Grid.codes())
+	dst, stride := t.destination()
+	kernel.RoundBlock(dst, stride, x, &t.scale, &t.shift, t.Spec.levels())
 	t.keep()
 }
 
@@ -158,38 +158,38 @@ func (t *tile) balance(x []float32) {
 		t.carry = make([]columns, (t.N+kernel.BlockCols-1)/kernel.BlockCols)
 	}
 	carry := &t.carry[t.col/kernel.BlockCols]
-	dst, stride := t.codes()
+	dst, stride := t.destination()
 	for i := 0; i < t.rows; i += balanced {
 		rows, before := x[i*kernel.BlockCols:min(i+balanced, t.rows)*kernel.BlockCols], *carry
-		kernel.BalanceBlock(dst[i*stride:], stride, rows, &t.scale, &t.shift, carry, t.Grid.codes())
+		kernel.BalanceBlock(dst[i*stride:], stride, rows, &t.scale, &t.shift, carry, t.Spec.levels())
 		if t.row+i+balanced >= t.K {
 			for j, b := range before {
 				carry[j] += b
 			}
-			kernel.BalanceBlock(dst[i*stride:], stride, rows, &t.scale, &t.shift, carry, t.Grid.codes())
+			kernel.BalanceBlock(dst[i*stride:], stride, rows, &t.scale, &t.shift, carry, t.Spec.levels())
 		}
 	}
 	t.keep()
 }
 
-// codes is the destination of quantized rows and its stride: scratch memory if the tile is not full.
-func (t *tile) codes() (dst []byte, stride int) {
+// destination is the place of quantized rows and its stride: scratch memory if the tile is not full.
+func (t *tile) destination() (dst []byte, stride int) {
 	if t.full() {
-		return t.Code[t.row*t.N+t.col:], t.N
+		return t.Values[t.row*t.N+t.col:], t.N
 	}
-	return t.code, kernel.BlockCols
+	return t.value, kernel.BlockCols
 }
 
 // keep copies quantized values of a tile that is not full to the matrix.
 func (t *tile) keep() {
 	for i := 0; i < t.rows && !t.full(); i++ {
-		copy(t.Code[(t.row+i)*t.N+t.col:][:t.cols], t.code[i*kernel.BlockCols:])
+		copy(t.Values[(t.row+i)*t.N+t.col:][:t.cols], t.value[i*kernel.BlockCols:])
 	}
 }
 
 // store stores scales and zero points.
 func (t *tile) store() {
-	at := t.row/t.Grid.Block*t.N + t.col
+	at := t.row/t.Spec.Block*t.N + t.col
 	copy(t.Scale[at:][:t.cols], t.scale[:])
 	copy(t.Zero[at:][:t.cols], t.shift[:])
 }

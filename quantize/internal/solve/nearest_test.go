@@ -7,12 +7,12 @@ import (
 	"testing"
 )
 
-func nearestGrids() []Grid {
-	var gs []Grid
+func nearestSpecs() []Spec {
+	var gs []Spec
 	for _, r := range [][2]int32{{0, 15}, {-8, 7}, {0, 3}, {-2, 1}, {0, 255}, {-128, 127}} {
 		for _, symmetric := range []bool{false, true} {
 			for _, block := range []int{16, 32, 1000} {
-				gs = append(gs, Grid{Low: r[0], High: r[1], Symmetric: symmetric, Block: block})
+				gs = append(gs, Spec{Low: r[0], High: r[1], Symmetric: symmetric, Block: block})
 			}
 		}
 	}
@@ -38,8 +38,8 @@ func weightsOf(k, n int) []float32 {
 func TestNearestIsNearest(t *testing.T) {
 	const k, n = 75, 21
 	w := weightsOf(k, n)
-	for _, g := range nearestGrids() {
-		c, b := NewCodes(k, n, g), NewCodes(k, n, g)
+	for _, g := range nearestSpecs() {
+		c, b := NewQuantized(k, n, g), NewQuantized(k, n, g)
 		Nearest(c, w)
 		Balanced(b, w)
 		for i := range k {
@@ -55,9 +55,9 @@ func TestNearestIsNearest(t *testing.T) {
 func TestBalancedSumsToZero(t *testing.T) {
 	const k, n = 768, 64
 	w := weightsOf(k, n)
-	for _, g := range nearestGrids() {
+	for _, g := range nearestSpecs() {
 		t.Run(fmt.Sprintf("%+v", g), func(t *testing.T) {
-			c := NewCodes(k, n, g)
+			c := NewQuantized(k, n, g)
 			Balanced(c, w)
 			balanced, plain := 0., 0.
 			for j := range n {
@@ -77,17 +77,17 @@ func TestBalancedSumsToZero(t *testing.T) {
 	}
 }
 
-func (c *Codes) wantNearest(t *testing.T, w float32, i, j int, most float64) {
+func (c *Quantized) wantNearest(t *testing.T, w float32, i, j int, most float64) {
 	t.Helper()
-	at := i/c.Grid.Block*c.N + j
+	at := i/c.Spec.Block*c.N + j
 	scale, zero := float64(c.Scale[at]), c.Zero[at]
-	if zero < c.Grid.Low || zero > c.Grid.High || c.Grid.Symmetric && zero != c.Grid.middle() {
-		t.Fatalf("%+v: zero point %d", c.Grid, zero)
+	if zero < c.Spec.Low || zero > c.Spec.High || c.Spec.Symmetric && zero != c.Spec.middle() {
+		t.Fatalf("%+v: zero point %d", c.Spec, zero)
 	}
 	x, y := float64(w)/scale, float64(c.Weight(i, j))/scale
-	x = min(max(x, float64(c.Grid.Low-zero)), float64(c.Grid.High-zero))
+	x = min(max(x, float64(c.Spec.Low-zero)), float64(c.Spec.High-zero))
 	if d := math.Abs(x - y); d > most+1e-4 {
-		t.Fatalf("%+v: %g is the dequantized value of %g, %g steps away", c.Grid, c.Weight(i, j), w, d)
+		t.Fatalf("%+v: %g is the dequantized value of %g, %g steps away", c.Spec, c.Weight(i, j), w, d)
 	}
 }
 
@@ -95,9 +95,9 @@ func (c *Codes) wantNearest(t *testing.T, w float32, i, j int, most float64) {
 func TestSearchIsNoWorseThanSpan(t *testing.T) {
 	const k, n = 96, 40
 	w := weightsOf(k, n)
-	for _, g := range nearestGrids() {
+	for _, g := range nearestSpecs() {
 		t.Run(fmt.Sprintf("%+v", g), func(t *testing.T) {
-			spanned, searched := NewCodes(k, n, g), NewCodes(k, n, g)
+			spanned, searched := NewQuantized(k, n, g), NewQuantized(k, n, g)
 			Nearest(spanned, w)
 			Balanced(searched, w)
 			a, b := spanned.squares(w), searched.squares(w)
@@ -108,7 +108,7 @@ func TestSearchIsNoWorseThanSpan(t *testing.T) {
 	}
 }
 
-func (c *Codes) squares(w []float32) (sum float64) {
+func (c *Quantized) squares(w []float32) (sum float64) {
 	for i := range c.K {
 		for j := range c.N {
 			e := float64(c.Weight(i, j) - w[i*c.N+j])

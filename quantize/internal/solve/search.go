@@ -11,10 +11,10 @@ const lanes = kernel.RoundLanes
 // A search finds the scales, and zero points, of some columns with minimum weighted squared error, the sum of weight·(x-q)²: over
 // clipping ranges from the full range of x down, each followed by the optimal scale for its quantized values.
 type search struct {
-	Grid
+	Spec
 	x      []float32 // rows of wide
 	weight []float32
-	grid   kernel.RoundGrid
+	spec   kernel.RoundGrid
 	zero   [lanes]int32
 
 	least, scale [lanes]float32
@@ -40,7 +40,7 @@ func (s *search) run() {
 	for t := range tries {
 		s.start(&low, &high, 1-narrower*float32(t))
 		for range refits {
-			kernel.RoundCost(&sums, s.x, wide, s.weight, &s.grid)
+			kernel.RoundCost(&sums, s.x, wide, s.weight, &s.spec)
 			s.take(&sums)
 		}
 	}
@@ -69,8 +69,8 @@ func (s *search) start(low, high *[lanes]float32, part float32) {
 			scale, zero = s.over(low[j]*part, high[j]*part)
 		}
 		s.zero[j] = zero
-		s.grid.Scale[j], s.grid.Inverse[j] = scale, 1/scale
-		s.grid.Low[j], s.grid.High[j] = float32(s.Low-zero), float32(s.High-zero)
+		s.spec.Scale[j], s.spec.Inverse[j] = scale, 1/scale
+		s.spec.Low[j], s.spec.High[j] = float32(s.Low-zero), float32(s.High-zero)
 	}
 }
 
@@ -78,10 +78,10 @@ func (s *search) start(low, high *[lanes]float32, part float32) {
 func (s *search) take(sums *kernel.RoundSums) {
 	for j := range lanes {
 		if sums.Cost[j] < s.least[j] {
-			s.least[j], s.scale[j], s.best[j] = sums.Cost[j], s.grid.Scale[j], s.zero[j]
+			s.least[j], s.scale[j], s.best[j] = sums.Cost[j], s.spec.Scale[j], s.zero[j]
 		}
 		if better := sums.Dot[j] / sums.Square[j]; normal(better) {
-			s.grid.Scale[j], s.grid.Inverse[j] = better, 1/better
+			s.spec.Scale[j], s.spec.Inverse[j] = better, 1/better
 		}
 	}
 }

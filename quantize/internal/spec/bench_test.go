@@ -48,9 +48,9 @@ func BenchmarkBlockwise(b *testing.B) {
 		columnMajor, transposed bool
 	}{{"row-major", false, false}, {"transposed", true, true}, {"column-major", true, false}} {
 		b.Run(c.name, func(b *testing.B) {
-			k := &BlockLayout{Rows: benchRows, Cols: benchCols, Bits: 4, DType: ir.Uint4, Spec: solve.Grid{High: 15, Block: 32}}
+			k := &BlockLayout{Rows: benchRows, Cols: benchCols, Bits: 4, DType: ir.Uint4, Spec: solve.Spec{High: 15, Block: 32}}
 			k.ColumnMajor, k.Transposed = c.columnMajor, c.transposed
-			k.Rounder = Rounder{Round: func(q *solve.Codes, w []float32) error {
+			k.Rounder = Rounder{Round: func(q *solve.Quantized, w []float32) error {
 				solve.Balanced(q, w)
 				return nil
 			}}

@@ -14,7 +14,7 @@ import (
 // A Rounder computes quantized values, scales and zero points of c from w, c.K rows by c.N columns: whole blocks, or all rows
 // with WholeColumns.
 type Rounder struct {
-	Round        func(c *solve.Codes, w []float32) error
+	Round        func(c *solve.Quantized, w []float32) error
 	WholeColumns bool // Round requires all rows of a column at once
 }
 
@@ -24,7 +24,7 @@ type BlockLayout struct {
 	Rows, Cols      int64
 	ColumnMajor     bool // the elements of a column are contiguous in the weight
 	Transposed      bool // the quantized weight is the transpose of the weight
-	Spec            solve.Grid
+	Spec            solve.Spec
 	Bits            int
 	DType           ir.DType // quantized data type; Uint8 where values are packed into bytes
 	ForNBits        bool     // the layout of MatMulNBits: each column has whole blocks, and whole bytes of zero points
@@ -215,7 +215,7 @@ func (r *blockQuantizer) quantizeChunk(row, rows, col, cols int64) error {
 	if reason := nonFiniteReason(kernel.AbsMaxBits(w)); reason != "" {
 		return &pass.Unfit{Tensor: r.Weight.Name, Reason: reason}
 	}
-	quantized := &solve.Codes{K: int(rows), N: int(cols), Grid: r.Layout.Spec, Code: r.quantized[:rows*cols]}
+	quantized := &solve.Quantized{K: int(rows), N: int(cols), Spec: r.Layout.Spec, Values: r.quantized[:rows*cols]}
 	n := CeilDiv(rows, int64(r.Layout.Spec.Block)) * cols
 	quantized.Scale, quantized.Zero = make([]float32, n), make([]int32, n)
 	if r.Layout.FloatZeroPoints {
@@ -227,7 +227,7 @@ func (r *blockQuantizer) quantizeChunk(row, rows, col, cols int64) error {
 	if err := r.storeQParams(quantized, row/int64(r.Layout.Spec.Block), col); err != nil {
 		return err
 	}
-	q := quantized.Code
+	q := quantized.Values
 	if !r.Layout.RowMajor() {
 		kernel.TransposeBytes(r.reordered[:len(q)], q, int(rows), int(cols))
 		q = r.reordered[:len(q)]

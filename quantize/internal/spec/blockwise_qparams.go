@@ -42,7 +42,7 @@ func (b *BlockLayout) zeroPointSpec() (ir.DType, []int64) {
 
 // storeQParams copies scales and zero points of a chunk, which starts at a block and a column, to their place in the stored
 // tensors.
-func (r *blockQuantizer) storeQParams(c *solve.Codes, block, col int64) error {
+func (r *blockQuantizer) storeQParams(c *solve.Quantized, block, col int64) error {
 	across, down := int64(1), r.Layout.Cols // from column to column, from block to block
 	if !r.Layout.RowMajor() {
 		across, down = r.Layout.NumBlocks(), 1

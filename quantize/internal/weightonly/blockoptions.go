@@ -51,7 +51,7 @@ func (o *BlockOptions) rounder() spec.Rounder {
 	case o.Search == "minmax":
 		by = solve.Nearest
 	}
-	return spec.Rounder{Round: func(c *solve.Codes, w []float32) error {
+	return spec.Rounder{Round: func(c *solve.Quantized, w []float32) error {
 		by(c, w)
 		return nil
 	}}
@@ -64,7 +64,7 @@ func (o *BlockOptions) layout(rows, cols, size int64, packed bool) *spec.BlockLa
 		size = max(1, rows)
 	}
 	b := &spec.BlockLayout{Rows: rows, Cols: cols, Bits: o.Bits, Rounder: o.rounder()}
-	b.Spec = solve.Grid{High: 1<<o.Bits - 1, Symmetric: o.Symmetric, Block: int(size)}
+	b.Spec = solve.Spec{High: 1<<o.Bits - 1, Symmetric: o.Symmetric, Block: int(size)}
 	b.DType = BlockTypes[o.Bits].Unsigned
 	switch half := int32(1) << (o.Bits - 1); {
 	case packed && o.Bits < 8:

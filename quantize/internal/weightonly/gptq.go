@@ -31,7 +31,7 @@ type matrix struct {
 	node       *ir.Node
 	k, n       int
 	transposed bool // the constant is the transpose
-	grid       solve.Grid
+	spec       solve.Spec
 	quantized  []*ir.Tensor // left by gptqRun.matrix: quantized values K×N, one in a byte, scales, zero points
 }
 
@@ -122,7 +122,7 @@ func (s *gptqRun) matricesOf(x *ir.Value, ls []*matrix, left map[*matrix]string)
 		}
 		return nil
 	}
-	f, err := h.Factor(solve.FactorOptions{Damp: max(float64(s.Damp), h.Shrinkage()), Order: s.ActOrder, Block: ls[0].grid.Block})
+	f, err := h.Factor(solve.FactorOptions{Damp: max(float64(s.Damp), h.Shrinkage()), Order: s.ActOrder, Block: ls[0].spec.Block})
 	if err != nil {
 		return err
 	}
@@ -157,7 +157,7 @@ func (s *gptqRun) matrix(l *matrix, f *solve.Factor) error {
 	if err != nil {
 		return err
 	}
-	quantized := solve.GPTQ(s.pool, w, l.n, f, l.grid)
+	quantized := solve.GPTQ(s.pool, w, l.n, f, l.spec)
 	if l.quantized, err = spool(s.c, l.weight.Name, quantized); err != nil {
 		return err
 	}
@@ -199,12 +199,12 @@ func (l *matrix) tensor(w []float32) *ir.Tensor {
 }
 
 // spool keeps quantized values until the model is written, larger ones in temporary files.
-func spool(c *pass.Context, name string, quantized *solve.Codes) ([]*ir.Tensor, error) {
+func spool(c *pass.Context, name string, quantized *solve.Quantized) ([]*ir.Tensor, error) {
 	zeros := make([]byte, len(quantized.Zero))
 	for i, z := range quantized.Zero {
 		zeros[i] = byte(z)
 	}
-	data := [][]byte{quantized.Code, kernel.Bytes(quantized.Scale), zeros}
+	data := [][]byte{quantized.Values, kernel.Bytes(quantized.Scale), zeros}
 	r := &ir.Recipe{Name: "gptq", Run: func(_ context.Context, _ []io.ReaderAt, out []io.Writer) error {
 		for i, b := range data {
 			if _, err := out[i].Write(b); err != nil {
@@ -229,17 +229,17 @@ func spool(c *pass.Context, name string, quantized *solve.Codes) ([]*ir.Tensor, 
 }
 
 // load returns the result of matrix.
-func (l *matrix) load() (*solve.Codes, error) {
-	quantized := solve.NewCodes(l.k, l.n, l.grid)
+func (l *matrix) load() (*solve.Quantized, error) {
+	quantized := solve.NewQuantized(l.k, l.n, l.spec)
 	zeros := make([]byte, len(quantized.Zero))
-	for i, b := range [][]byte{quantized.Code, kernel.Bytes(quantized.Scale), zeros} {
+	for i, b := range [][]byte{quantized.Values, kernel.Bytes(quantized.Scale), zeros} {
 		if err := ir.ReadFull(l.quantized[i].Source.(ir.Span).R, b, 0); err != nil {
 			return nil, err
 		}
 	}
 	for i, z := range zeros {
 		quantized.Zero[i] = int32(z)
-		if l.grid.Low < 0 {
+		if l.spec.Low < 0 {
 			quantized.Zero[i] = int32(int8(z))
 		}
 	}

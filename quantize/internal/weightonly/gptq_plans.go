@@ -57,13 +57,13 @@ func (p *plan) matrix() (*matrix, string) {
 	case !b.RowMajor() && !b.ForNBits:
 		return nil, "its codes are stored for lookups"
 	default:
-		return &matrix{weight: p.Base, node: product.Node, k: int(b.Rows), n: int(b.Cols), transposed: b.ColumnMajor, grid: b.Spec}, ""
+		return &matrix{weight: p.Base, node: product.Node, k: int(b.Rows), n: int(b.Cols), transposed: b.ColumnMajor, spec: b.Spec}, ""
 	}
 }
 
 // rounder returns the result of GPTQ.
 func (l *matrix) rounder() spec.Rounder {
-	return spec.Rounder{WholeColumns: true, Round: func(c *solve.Codes, _ []float32) error {
+	return spec.Rounder{WholeColumns: true, Round: func(c *solve.Quantized, _ []float32) error {
 		quantized, err := l.load()
 		if err == nil {
 			*c = *quantized

@@ -27,7 +27,7 @@ func matrices(t *testing.T, path string) (*pass.Context, []*matrix) {
 	for _, w := range weights.Find(c, false) {
 		for _, s := range w.Consumers {
 			if s.Side == weights.Right && len(s.Shape) == 2 && len(w.Consumers) == 1 {
-				ls = append(ls, &matrix{weight: w.Base, node: s.Node, k: int(s.Shape[0]), n: int(s.Shape[1]), transposed: s.Transposed, grid: solve.Grid{Low: -8, High: 7, Symmetric: true, Block: 16, Half: w.Base.Const.DType == ir.Float16}})
+				ls = append(ls, &matrix{weight: w.Base, node: s.Node, k: int(s.Shape[0]), n: int(s.Shape[1]), transposed: s.Transposed, spec: solve.Spec{Low: -8, High: 7, Symmetric: true, Block: 16, Half: w.Base.Const.DType == ir.Float16}})
 			}
 		}
 	}
@@ -35,7 +35,7 @@ func matrices(t *testing.T, path string) (*pass.Context, []*matrix) {
 }
 
 // sqnr is that of the model's outputs, on samples that GPTQ did not use, with quantized weights.
-func sqnr(t *testing.T, c *pass.Context, ls []*matrix, quantized func(l *matrix) *solve.Codes) float64 {
+func sqnr(t *testing.T, c *pass.Context, ls []*matrix, quantized func(l *matrix) *solve.Quantized) float64 {
 	t.Helper()
 	const samples = fixtures + "transformer_tokens.npz"
 	before, pool := quanttest.OutputsOf(t, samples, c.Model), op.NewPool(2)
@@ -88,15 +88,15 @@ func beatsRoundToNearest(t *testing.T, path string) {
 	if err != nil || len(unsupported) > 0 {
 		t.Fatalf("unsupported %v: %v", unsupported, err)
 	}
-	got := sqnr(t, c, ls, func(l *matrix) *solve.Codes {
+	got := sqnr(t, c, ls, func(l *matrix) *solve.Quantized {
 		quantized, err := l.load()
 		if err != nil {
 			t.Fatal(err)
 		}
 		return quantized
 	})
-	want := sqnr(t, c, ls, func(l *matrix) *solve.Codes {
-		quantized := solve.NewCodes(l.k, l.n, l.grid)
+	want := sqnr(t, c, ls, func(l *matrix) *solve.Quantized {
+		quantized := solve.NewQuantized(l.k, l.n, l.spec)
 		w, err := (&gptqRun{c: c}).read(l)
 		if err != nil {
 			t.Fatal(err)

@@ -1,0 +1,90 @@
+package solve
+
+import (
+	"math"
+
+	"github.com/mcompress/mcompress/internal/engine/gemm"
+	"github.com/mcompress/mcompress/internal/kernel"
+)
+
+// A Spec is a blockwise quantization: real = (q - zero point)·scale, with one scale and, unless symmetric, one zero point per
+// block of Block rows of a column. Quantized values q are from Low to High.
+type Spec struct {
+	Low, High int32
+	Symmetric bool
+	Block     int
+	Half      bool // scales, and real zero points, are stored as float16
+}
+
+// Quantized is quantized weights: Values is K×N, one byte per value; Scale and Zero are blocks×N.
+type Quantized struct {
+	K, N   int
+	Spec   Spec
+	Values []byte
+	Scale  []float32
+	Zero   []int32
+	Point  []float32 // real zero points, instead of Zero; else nil
+}
+
+func newQuantized(k, n int, g Spec) *Quantized {
+	blocks := (k + g.Block - 1) / g.Block
+	return &Quantized{K: k, N: n, Spec: g, Values: make([]byte, k*n), Scale: make([]float32, blocks*n), Zero: make([]int32, blocks*n)}
+}
+
+// Weight is the dequantized element (i, j).
+func (c *Quantized) Weight(i, j int) float32 {
+	value := int32(c.Values[i*c.N+j])
+	if c.Spec.Low < 0 {
+		value = int32(int8(value))
+	}
+	at := i/c.Spec.Block*c.N + j
+	return float32(value-c.Zero[at]) * c.Scale[at]
+}
+
+// Weights stores all dequantized elements in dst, row-major.
+func (c *Quantized) Weights(p gemm.Pool, dst []float32) {
+	p.For(c.K, func(i int) {
+		at := i / c.Spec.Block * c.N
+		scale, zero, quantized := c.Scale[at:][:c.N], c.Zero[at:][:c.N], c.Values[i*c.N:][:c.N]
+		row := dst[i*c.N:][:c.N]
+		for j, b := range quantized {
+			value := int32(b)
+			if c.Spec.Low < 0 {
+				value = int32(int8(b))
+			}
+			row[j] = float32(value-zero[j]) * scale[j]
+		}
+	})
+}
+
+// round is x rounded to nearest, minus the zero point.
+func (g Spec) round(x, inverse float32, zero int32) int32 {
+	v := math.RoundToEven(float64(x * inverse))
+	return int32(min(max(v, float64(g.Low-zero)), float64(g.High-zero)))
+}
+
+// levels is the range of quantized values.
+func (g Spec) levels() kernel.IntRange { return kernel.IntRange{Lo: g.Low, Hi: g.High} }
+
+// middle is the zero point of symmetric weights, and of blocks of zeros.
+func (g Spec) middle() int32 { return (g.Low + g.High + 1) / 2 }
+
+// over is the scale and zero point that cover a range, extended to 0. For symmetric weights the end of larger magnitude maps to
+// the lowest quantized value, with a negative scale if necessary.
+func (g Spec) over(low, high float32) (scale float32, zero int32) {
+	low, high = min(low, 0), max(high, 0)
+	if !g.Symmetric {
+		scale = (high - low) / float32(g.High-g.Low)
+		zero = g.Low + int32(math.RoundToEven(float64(-low/scale)))
+		return scale, min(max(zero, g.Low), g.High)
+	}
+	zero = g.middle()
+	down, up := float32(g.Low-zero), float32(g.High-zero)
+	if -low >= high {
+		return low / down, zero
+	}
+	if -down > up {
+		return high / down, zero
+	}
+	return high / up, zero
+}
