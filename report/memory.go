@@ -137,7 +137,7 @@ func (m *Memory) tiles(line *memory.Timeline) []tile {
 func kindsOf(line *memory.Timeline) []memory.Kind {
 	var ks []memory.Kind
 	for k := range kindColors {
-		for _, u := range line.Alive {
+		for _, u := range line.Live {
 			if u[k] > 0 {
 				ks = append(ks, memory.Kind(k))
 				break

@@ -24,7 +24,7 @@ var kindColors = [...]color{
 
 // overTime stacks the live bytes of each step by kind and marks the peak and the arena.
 func (m *Memory) overTime(line *memory.Timeline) (template.HTML, error) {
-	steps := len(line.Alive)
+	steps := len(line.Live)
 	p := m.plot("Live bytes at each step, peak "+size(line.Peak), timelineHeight, steps)
 	s := newStack(line)
 	for _, k := range kindsOf(line) {
@@ -90,13 +90,13 @@ type stack struct {
 // newStack shows, where columns are fewer than steps, the step of each column with the most live bytes,
 // so that no peak is lost.
 func newStack(line *memory.Timeline) *stack {
-	n := len(line.Alive)
+	n := len(line.Live)
 	c := min(n, maxColumns)
 	s := &stack{edges: []float64{0}, floor: make([]float64, c)}
 	for i := range c {
 		from, to := i*n/c, (i+1)*n/c
-		most := line.Alive[from]
-		for _, u := range line.Alive[from:to] {
+		most := line.Live[from]
+		for _, u := range line.Live[from:to] {
 			if u.Total() > most.Total() {
 				most = u
 			}
@@ -140,5 +140,5 @@ func (m *Memory) markPeak(p *plot, line *memory.Timeline) {
 	if name := m.step(step); name != "" {
 		text += " at " + shorten(name, 40)
 	}
-	p.mark(point{x, p.y.max}, point{x, 0}, note{label: tick{label: text}, downward: true, leftward: step > len(line.Alive)/2})
+	p.mark(point{x, p.y.max}, point{x, 0}, note{label: tick{label: text}, downward: true, leftward: step > len(line.Live)/2})
 }

@@ -61,7 +61,7 @@ func trained(t *memplan.Training) string {
 func stateTable(t *memplan.Training, size func(int64) string) *textTable {
 	table := &textTable{indent: "  ", align: "lrr"}
 	total := t.States.Total()
-	row := func(name string, s memory.Share) {
+	row := func(name string, s memory.Placement) {
 		cells := []string{name, size(s.Device)}
 		if total.Host > 0 {
 			cells = append(cells, size(s.Host))

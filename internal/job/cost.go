@@ -71,7 +71,7 @@ func (v Verification) plan(ctx context.Context, m *ir.Model, in map[string]ir.Sp
 	if err != nil {
 		return p, err
 	}
-	for _, alive := range line.Alive {
+	for _, alive := range line.Live {
 		p.peak = max(p.peak, alive[memory.Activation])
 		p.arena = max(p.arena, alive.Total()-alive[memory.Weight])
 	}

@@ -13,22 +13,22 @@ func TestLargestBatchFitsAndTheNextDoesNot(t *testing.T) {
 		fixed := rapid.Int64Range(0, 1<<30).Draw(t, "fixed")
 		each := rapid.Int64Range(1, 1<<24).Draw(t, "each")
 		budget := rapid.Int64Range(0, 1<<34).Draw(t, "budget") / rapid.SampledFrom([]int64{1, 1 << 10, 1 << 20}).Draw(t, "scale")
-		if budget/each >= mostBatch {
+		if budget/each >= maxBatch {
 			return
 		}
-		asked := 0
+		measured := 0
 		got, size, err := LargestBatch(budget, func(batch int) (int64, error) {
-			asked++
+			measured++
 			return fixed + each*int64(batch), nil
 		})
 		want := max(0, int((budget-fixed)/each))
-		if err != nil || got != want || size != fixed+each*int64(max(1, want)) || asked > 62 {
-			t.Fatalf("got %d, %d bytes, %v after %d questions, want %d", got, size, err, asked, want)
+		if err != nil || got != want || size != fixed+each*int64(max(1, want)) || measured > 62 {
+			t.Fatalf("got %d, %d bytes, %v after %d questions, want %d", got, size, err, measured, want)
 		}
 	})
 }
 
-func TestLargestBatchAnswersWhatItAsked(t *testing.T) {
+func TestLargestBatchIsMeasured(t *testing.T) {
 	bytes := func(batch int) (int64, error) { return []int64{0, 10, 20, 15, 40, 35, 60, 50, 80}[batch], nil }
 	got, size, err := LargestBatch(55, bytes)
 	next, _ := bytes(got + 1)

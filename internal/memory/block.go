@@ -5,9 +5,8 @@ import (
 	"math"
 )
 
-// A Block is memory that one thing needs from step First to step Last of a run, both
-// included. A value that takes over another one's memory, in place or as a view, is no
-// block of its own: the block it shares lives until the last of them dies.
+// A Block is memory that is used from step First to step Last of a run, both included. A value that reuses another one's memory, in place
+// or as a view, is not a separate block: the shared block is live until the last of them.
 type Block struct {
 	Name        string
 	Kind        Kind
@@ -15,20 +14,20 @@ type Block struct {
 	First, Last int
 }
 
-// A Kind says what a block is for. The order is that of stacks in plots, from the bottom.
+// A Kind is the use of a block. The order is that of stacks in plots, from the bottom.
 type Kind uint8
 
 // Kinds of blocks.
 const (
-	Weight     Kind = iota // what the model holds all the time
-	State                  // what lives from one run to the next: moments of an optimizer, caches
-	Gradient               // of a weight, or of a value on the way back
+	Weight     Kind = iota // of the model
+	State                  // persistent between runs: optimizer states, caches
+	Gradient               // of a weight, or of a value in the backward pass
 	Activation             // a value of the graph
-	Scratch                // what a node needs while it runs
+	Scratch                // temporary memory of a node
 	kinds
 )
 
-// String is the kind's name.
+// String returns the kind's name.
 func (k Kind) String() string {
 	names := [kinds]string{"weight", "state", "gradient", "activation", "scratch"}
 	if k >= kinds {
@@ -37,16 +36,16 @@ func (k Kind) String() string {
 	return names[k]
 }
 
-// MarshalText is the kind's name.
+// MarshalText returns the kind's name.
 func (k Kind) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
 
-// check finds blocks that make no sense, and totals that do not fit an int64.
+// check reports invalid blocks, and totals that overflow an int64.
 func check(blocks []Block) error {
 	left := int64(math.MaxInt64)
 	for _, b := range blocks {
 		switch {
 		case b.Kind >= kinds:
-			return fmt.Errorf("memory: block %q: %v is not known", b.Name, b.Kind)
+			return fmt.Errorf("memory: block %q: unknown %v", b.Name, b.Kind)
 		case b.Bytes < 0:
 			return fmt.Errorf("memory: block %q: %d bytes", b.Name, b.Bytes)
 		case b.First < 0 || b.Last < b.First || b.Last == math.MaxInt:
@@ -59,5 +58,5 @@ func check(blocks []Block) error {
 	return nil
 }
 
-// aligned is the bytes of the arena that n bytes take.
+// aligned rounds n up to a multiple of Align.
 func aligned(n int64) int64 { return (n + Align - 1) / Align * Align }

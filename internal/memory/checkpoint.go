@@ -5,13 +5,13 @@ import (
 	"slices"
 )
 
-// Peak is the most bytes alive at a step, States not among them, and the most of values alone.
+// Peak returns the maximum of live bytes at a step, without States, and the maximum of activations alone.
 func (p *Passes) Peak() (all, values int64, err error) {
 	line, err := NewTimeline(p.Blocks, len(p.Steps))
 	if err != nil {
 		return 0, 0, err
 	}
-	for _, u := range line.Alive {
+	for _, u := range line.Live {
 		values = max(values, u[Activation])
 	}
 	return line.Peak, values, nil
@@ -26,12 +26,10 @@ func (t *Tape) Every(n int) []int {
 	return segments
 }
 
-// Checkpoints are the segments that keep least: the most that is held of values at one time, in the
-// backward pass of a segment, is what crosses into it and those before it, and all that it keeps. They begin
-// where no more than one value with a gradient is read further on. For layers that are all alike that
-// is O(√n) of n (Chen et al., section 4.1). What is alive for a node or two only is not foreseen: of the best
-// segments and some that hold a little more, those with the lowest peak are taken. It takes time that
-// grows as the square of such places.
+// Checkpoints returns the segments with the least stored activations: the maximum of activations in the backward pass of a segment is the
+// bytes that enter it and those before it, and all that it stores. They begin where at most one value with a gradient is live. For equal
+// layers that is O(√n) of n (Chen et al., section 4.1). Short-lived values are not part of the estimate: of the best segments and some
+// that store slightly more, those with the lowest peak are chosen. The time is quadratic in the number of such positions.
 func (t *Tape) Checkpoints() ([]int, error) {
 	plain, err := t.Plan(nil)
 	if err != nil {
@@ -60,10 +58,10 @@ func (t *Tape) Checkpoints() ([]int, error) {
 	return best, err
 }
 
-// slack is by which parts of the least limit larger ones are tried, up to twice as much.
+// slack is the number of limits that are tried, from the lowest limit to twice as much.
 const slack = 16
 
-// least is the lowest limit that there are segments for.
+// least returns the lowest limit for which there are segments.
 func (c *checkpoints) least() int64 {
 	low, high := int64(0), c.kept[len(c.kept)-1]
 	for low < high {
@@ -84,15 +82,15 @@ func (t *Tape) peak(segments []int) (all, values int64, err error) {
 	return p.Peak()
 }
 
-// checkpoints are what there is to choose from.
+// checkpoints are the candidates for segments.
 type checkpoints struct {
-	kept    []int64 // by all nodes in front of each
+	kept    []int64 // by all nodes before each
 	places  []int   // where segments may begin, 0 the first
-	crosses []int64 // what crosses into each
+	crosses []int64 // bytes that enter each
 }
 
-// within finds segments that hold no more than limit, nil if there are none. Of two ways to a place the
-// one that keeps less in front of it is never the worse one.
+// within returns segments that store no more than limit, nil if there are none. Of two ways to a position the one that stores less before
+// it is never worse.
 func (c *checkpoints) within(limit int64) []int {
 	least, from := make([]int64, len(c.places)+1), make([]int, len(c.places)+1)
 	for k := 1; k <= len(c.places); k++ {
@@ -120,8 +118,8 @@ func (c *checkpoints) within(limit int64) []int {
 	return segments
 }
 
-// narrow are the nodes in front of which no more than one value with a gradient is waiting to be read,
-// the first node among them, and its bytes. A value that is yet to be written over is none to keep.
+// narrow returns the nodes before which at most one value with a gradient is live, the first node included, and its bytes. A value that is
+// written in place later is not a candidate.
 func (t *Tape) narrow() (places []int, crosses []int64, err error) {
 	s, err := newSchedule(t, nil)
 	if err != nil {
@@ -134,15 +132,15 @@ func (t *Tape) narrow() (places []int, crosses []int64, err error) {
 	}
 	for v, value := range t.Values {
 		last := -1
-		for _, i := range s.readers[v] {
+		for _, i := range s.consumers[v] {
 			last = max(last, i)
 		}
-		if value.Grad && last > s.maker[v] {
-			wait(s.maker[v], last, 1, value.Bytes)
+		if value.Grad && last > s.producer[v] {
+			wait(s.producer[v], last, 1, value.Bytes)
 		}
 	}
-	for _, r := range s.rooms {
-		if last := s.maker[r.values[len(r.values)-1]]; last > r.first {
+	for _, r := range s.buffers {
+		if last := s.producer[r.values[len(r.values)-1]]; last > r.first {
 			wait(r.first, last, 2, 0)
 		}
 	}

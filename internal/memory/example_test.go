@@ -6,7 +6,7 @@ import (
 	"github.com/mcompress/mcompress/internal/memory"
 )
 
-// A chain of three nodes: while one runs, its input, its output and its scratch are alive.
+// A chain of three nodes: while one runs, its input, its output and its scratch are live.
 func Example() {
 	blocks := []memory.Block{
 		{Name: "x", Kind: memory.Activation, Bytes: 4096, First: 0, Last: 0},

@@ -2,8 +2,8 @@ package memory
 
 import "slices"
 
-// place makes the blocks of a room, and of its gradient.
-func (s *schedule) place(i int, r room) {
+// place adds the blocks of a buffer, and of its gradient.
+func (s *schedule) place(i int, r buffer) {
 	forward, back := s.needs(r)
 	name := s.Values[r.values[len(r.values)-1]].Name
 	if r.first >= 0 {
@@ -13,7 +13,7 @@ func (s *schedule) place(i int, r room) {
 		s.add(name, Activation, r.bytes, max(0, r.first), max(forward, back))
 	} else {
 		s.add(name, Activation, r.bytes, r.first, forward)
-		s.add(name, Activation, r.bytes, s.again[r.first], max(s.again[r.first], back))
+		s.add(name, Activation, r.bytes, s.recompute[r.first], max(s.recompute[r.first], back))
 	}
 	if r.first >= 0 && back > s.loss && s.keeps(r) {
 		s.passes.Layers[r.first].Kept += r.bytes
@@ -21,17 +21,17 @@ func (s *schedule) place(i int, r room) {
 	s.gradient(name, r)
 }
 
-// needs are the last steps of the forward pass, and behind it, that read the room.
-func (s *schedule) needs(r room) (forward, back int) {
+// needs returns the last steps of the forward and of the backward pass that read the buffer.
+func (s *schedule) needs(r buffer) (forward, back int) {
 	forward = max(0, r.first)
 	for _, v := range r.values {
-		forward = max(forward, s.maker[v])
+		forward = max(forward, s.producer[v])
 		if s.Values[v].Output {
 			forward = s.loss
 		}
-		for _, i := range s.readers[v] {
+		for _, i := range s.consumers[v] {
 			forward = max(forward, i)
-			back = max(back, s.again[i])
+			back = max(back, s.recompute[i])
 		}
 		for _, i := range s.savers[v] {
 			back = max(back, s.back[i])
@@ -40,24 +40,23 @@ func (s *schedule) needs(r room) (forward, back int) {
 	return forward, back
 }
 
-// keeps reports whether the room lives through: what is given, what the last stretch makes, and what other
-// stretches read.
-func (s *schedule) keeps(r room) bool {
-	if r.first < 0 || s.again[r.first] < 0 {
+// keeps reports whether the buffer is stored: inputs, results of the last segment, and values that other segments read.
+func (s *schedule) keeps(r buffer) bool {
+	if r.first < 0 || s.recompute[r.first] < 0 {
 		return true
 	}
 	here := s.segment(r.first)
 	elsewhere := func(i int) bool { return s.segment(i) != here }
 	for _, v := range r.values {
-		if s.Values[v].Output || slices.ContainsFunc(s.readers[v], elsewhere) || slices.ContainsFunc(s.savers[v], elsewhere) {
+		if s.Values[v].Output || slices.ContainsFunc(s.consumers[v], elsewhere) || slices.ContainsFunc(s.savers[v], elsewhere) {
 			return true
 		}
 	}
 	return false
 }
 
-// gradient lives from the backward pass that first adds to it to that of the node which made the value.
-func (s *schedule) gradient(name string, r room) {
+// gradient adds the block of a gradient: from the backward pass that first adds to it to that of the value's producer.
+func (s *schedule) gradient(name string, r buffer) {
 	if r.first < 0 || s.back[r.first] < 0 {
 		return
 	}
@@ -70,8 +69,8 @@ func (s *schedule) gradient(name string, r room) {
 			born, by = s.loss, -1
 			break
 		}
-		for _, i := range s.readers[v] {
-			if at := s.back[i]; at >= 0 && s.room[v] != s.roomMadeBy(i) && (born < 0 || at < born) {
+		for _, i := range s.consumers[v] {
+			if at := s.back[i]; at >= 0 && s.bufferOf[v] != s.bufferOfResult(i) && (born < 0 || at < born) {
 				born, by = at, i
 			}
 		}
@@ -85,26 +84,26 @@ func (s *schedule) gradient(name string, r room) {
 	}
 }
 
-// roomMadeBy is the room that the first result of node i has.
-func (s *schedule) roomMadeBy(i int) int {
+// roomMadeBy returns the buffer of the first result of node i.
+func (s *schedule) bufferOfResult(i int) int {
 	if len(s.Nodes[i].Makes) == 0 {
 		return -1
 	}
-	return s.room[s.Nodes[i].Makes[0]]
+	return s.bufferOf[s.Nodes[i].Makes[0]]
 }
 
-// beside makes the blocks of what node i keeps apart from values.
-func (s *schedule) beside(i int, n TapeNode) {
-	if n.Beside == 0 || s.back[i] < 0 {
+// extra adds the blocks of additional data that node i stores.
+func (s *schedule) extra(i int, n TapeNode) {
+	if n.Extra == 0 || s.back[i] < 0 {
 		return
 	}
-	if s.again[i] < 0 {
-		s.passes.Layers[i].Kept += n.Beside
-		s.add("beside "+n.Name, Activation, n.Beside, i, s.back[i])
+	if s.recompute[i] < 0 {
+		s.passes.Layers[i].Kept += n.Extra
+		s.add("extra of "+n.Name, Activation, n.Extra, i, s.back[i])
 		return
 	}
-	s.add("beside "+n.Name, Activation, n.Beside, i, i)
-	s.add("beside "+n.Name, Activation, n.Beside, s.again[i], s.back[i])
+	s.add("extra of "+n.Name, Activation, n.Extra, i, i)
+	s.add("extra of "+n.Name, Activation, n.Extra, s.recompute[i], s.back[i])
 }
 
 func (s *schedule) add(name string, k Kind, bytes int64, first, last int) {

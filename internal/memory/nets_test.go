@@ -143,7 +143,7 @@ func transformer(tokens, width, heads int64, depth int) []Block {
 	return n.blocks
 }
 
-// training is a forward run whose values are read again, last to first, on the way back.
+// training is a forward run whose values are read again, last to first, in the backward pass.
 func training(forward []Block) []Block {
 	n := &net{blocks: slices.Clone(forward)}
 	for _, b := range forward {

@@ -5,15 +5,13 @@ import (
 	"slices"
 )
 
-// An occupancy knows which bytes of the arena are taken at which step, as a segment tree
-// over steps: node 1 stands for all of them, nodes 2n and 2n+1 for the halves of node n.
-// The blocks themselves are forgotten. Only the union of what they take counts, and in a
-// well packed arena that is few spans, however many blocks there are.
+// An occupancy is the used bytes of the arena at each step, as a segment tree over steps: node 1 covers all of them, nodes 2n and 2n+1 the
+// halves of node n. It stores the union of blocks as spans, which are few in a well packed arena.
 type occupancy struct {
 	leaf         int      // the node of step 0
-	across       [][]span // taken at each of the node's steps, by blocks that no higher node holds
-	within       [][]span // taken at some of the node's steps
-	work         int      // spans looked at
+	across       [][]span // used at each of the node's steps, by blocks that no higher node covers
+	within       [][]span // used at some of the node's steps
+	work         int      // spans visited
 	found, spare []span
 }
 
@@ -28,8 +26,8 @@ func newOccupancy(steps int) *occupancy {
 	return &occupancy{leaf: leaf, across: make([][]span, 2*leaf), within: make([][]span, 2*leaf)}
 }
 
-// fit is the offset of the smallest gap of the given size that is free from step first to
-// step last; of equal gaps the lowest, and above all the rest if there is none.
+// fit returns the offset of the smallest sufficient gap that is free from step first to step last; the lowest of equal gaps, and
+// the end of the arena if there is none.
 func (o *occupancy) fit(first, last int, bytes int64) int64 {
 	var free, best, least int64
 	for _, s := range o.taken(first, last) {
@@ -44,8 +42,7 @@ func (o *occupancy) fit(first, last int, bytes int64) int64 {
 	return best
 }
 
-// taken are the spans that some step from first to last has taken. What it returns is
-// valid until the next call.
+// taken returns the spans used at some step from first to last. The result is valid until the next call.
 func (o *occupancy) taken(first, last int) []span {
 	o.found = o.found[:0]
 	for n := range o.parts(first, last) {
@@ -66,7 +63,7 @@ func (o *occupancy) join(spans []span) {
 	o.found, o.spare = union(o.spare[:0], o.found, spans), o.found
 }
 
-// union appends to dst what a or b has taken.
+// union appends the union of a and b to dst.
 func union(dst, a, b []span) []span {
 	for len(a) > 0 || len(b) > 0 {
 		if len(a) == 0 || len(b) > 0 && b[0].start < a[0].start {
@@ -94,7 +91,7 @@ func (o *occupancy) take(first, last int, s span) {
 	}
 }
 
-// parts are the fewest nodes that together stand for the steps from first to last.
+// parts iterates over the fewest nodes that together cover the steps from first to last.
 func (o *occupancy) parts(first, last int) func(yield func(int) bool) {
 	return func(yield func(int) bool) {
 		for a, b := o.leaf+first, o.leaf+last+1; a < b; a, b = a/2, b/2 {
@@ -114,8 +111,7 @@ func (o *occupancy) parts(first, last int) func(yield func(int) bool) {
 	}
 }
 
-// above are all nodes whose steps have first or last among them. Every node that holds
-// one of the parts is among them.
+// above iterates over all nodes that cover first or last, which include the ancestors of all parts.
 func (o *occupancy) above(first, last int) func(yield func(int) bool) {
 	return func(yield func(int) bool) {
 		for a, b := o.leaf+first, o.leaf+last; a > 0; a, b = a/2, b/2 {
@@ -126,7 +122,7 @@ func (o *occupancy) above(first, last int) func(yield func(int) bool) {
 	}
 }
 
-// insert adds s to spans, which are in order, apart from each other.
+// insert adds s to spans, which are ordered and disjoint.
 func insert(spans []span, s span) []span {
 	from, _ := slices.BinarySearchFunc(spans, s.start, func(x span, start int64) int { return cmp.Compare(x.end, start) })
 	to := from

@@ -6,32 +6,28 @@ import (
 	"slices"
 )
 
-// Align is what offsets are multiples of: a cache line, and the widest vector register.
+// Align is the alignment of offsets: a cache line, and the widest vector register.
 const Align = 64
 
-// patience is how many times the work of the first order another one may take. Arenas
-// that get full of gaps are slow to search, and are not the ones that win.
+// patience is the maximum work of an order relative to the first one. Arenas with many gaps are slow to search, and are
+// not the smallest.
 const patience = 4
 
-// A Plan says where in one arena each block lies.
+// A Plan is the offset of each block in one arena.
 type Plan struct {
 	Blocks  []Block
 	Offsets []int64 // of each block, multiples of Align
 	Size    int64   // of the arena, a multiple of Align
-	Bound   int64   // no arena can be smaller: the most bytes alive at one step, in multiples of Align
+	Bound   int64   // lower bound of the size: the maximum of live bytes at one step, in multiples of Align
 }
 
-// Place gives each block its offset. Blocks that are alive at the same step do not
-// overlap. The arena is seldom larger than its bound, and the same blocks give the same
-// arena in whatever order they come. Its cost grows as n log n while the arena has few
-// gaps.
+// Place assigns offsets to blocks. Blocks that are live at the same step do not overlap. The arena is rarely larger than its bound, and
+// does not depend on the order of the blocks. The cost is n log n while the arena has few gaps.
 //
-// Blocks are placed one after another, each into the smallest gap that its contemporaries
-// leave and that holds it. The result depends on who comes first, so several orders are
-// tried: by size, which is TensorFlow Lite's (Pisarchyk and Lee, Efficient Memory
-// Management for Deep Neural Net Inference, 2020, arXiv:2001.03288, section 5); by first
-// use, which is what ONNX Runtime's memory pattern planner does (MemPatternPlanner in
-// core/framework); and by size and duration. The smallest arena wins.
+// Each block is placed into the smallest sufficient gap among blocks with overlapping lifetimes. The result depends on the order, so
+// several orders are tried: by size, as in TensorFlow Lite (Pisarchyk and Lee, Efficient Memory Management for Deep Neural Net Inference,
+// 2020, arXiv:2001.03288, section 5); by first use, as in ONNX Runtime's memory pattern planner (MemPatternPlanner in core/framework); and
+// by size and duration. The smallest arena is chosen.
 func Place(blocks []Block) (*Plan, error) {
 	if err := check(blocks); err != nil {
 		return nil, err
@@ -60,8 +56,7 @@ func Place(blocks []Block) (*Plan, error) {
 	return p, nil
 }
 
-// Fragmentation is the part of the arena that nothing could need: 0.02 is an arena 2 %
-// larger than its bound.
+// Fragmentation is the relative excess of the arena over its bound: 0.02 is an arena 2 % larger than its bound.
 func (p *Plan) Fragmentation() float64 {
 	if p.Bound == 0 {
 		return 0
@@ -69,8 +64,7 @@ func (p *Plan) Fragmentation() float64 {
 	return float64(p.Size)/float64(p.Bound) - 1
 }
 
-// A life is a block in the making. Steps are counted by births: a step at which no block
-// is born tells no two blocks apart that another one would not.
+// A life is a block with compressed steps: only steps at which a block begins are counted, which separate all blocks.
 type life struct {
 	*Block
 	index       int // of the block
@@ -79,7 +73,7 @@ type life struct {
 	offset      int64
 }
 
-// lives are the blocks that need memory.
+// lives returns the blocks of nonzero size.
 func lives(blocks []Block) []life {
 	var births []int
 	for _, b := range blocks {
@@ -102,7 +96,7 @@ func lives(blocks []Block) []life {
 	return ls
 }
 
-// steps is how many births ls counts by.
+// steps returns the number of compressed steps.
 func steps(ls []life) int {
 	n := 0
 	for _, l := range ls {
@@ -111,22 +105,22 @@ func steps(ls []life) int {
 	return n
 }
 
-// bound is the most bytes alive at one step.
+// bound returns the maximum of live bytes at one step.
 func bound(ls []life) int64 {
 	changes := make([]int64, steps(ls)+1)
 	for _, l := range ls {
 		changes[l.first] += l.bytes
 		changes[l.last+1] -= l.bytes
 	}
-	var alive, most int64
+	var live, most int64
 	for _, c := range changes {
-		alive += c
-		most = max(most, alive)
+		live += c
+		most = max(most, live)
 	}
 	return most
 }
 
-// orders are those in which blocks are placed.
+// orders returns the orders of placement.
 func orders() []func(a, b life) int {
 	bySize := func(a, b life) int {
 		return cmp.Or(cmp.Compare(b.bytes, a.bytes), older(a, b))
@@ -137,8 +131,8 @@ func orders() []func(a, b life) int {
 	return []func(a, b life) int{bySize, byArea, older}
 }
 
-// older is the order of first use. It tells all blocks apart that differ in anything, so
-// that the order in which blocks come does not matter.
+// older is the order of first use. It is total for blocks that differ in anything, so that the result does not depend on
+// the order of the blocks.
 func older(a, b life) int {
 	return cmp.Or(cmp.Compare(a.First, b.First), cmp.Compare(b.bytes, a.bytes), cmp.Compare(b.Last, a.Last),
 		cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name), cmp.Compare(a.index, b.index))
@@ -147,9 +141,8 @@ func older(a, b life) int {
 // area is bytes times steps. Products of large blocks do not fit an integer.
 func (l life) area() float64 { return float64(l.bytes) * float64(l.Last-l.First+1) }
 
-// pack places ls in their order. It returns the size of the arena and the work that this
-// took. It gives up, with all the size there is, on an arena that gets as large as most
-// and on work beyond the limit.
+// pack places ls in their order. It returns the size of the arena and the work. It stops, with the maximum size, at an arena
+// as large as most and at the work limit.
 func pack(ls []life, most int64, limit int) (size int64, work int) {
 	o := newOccupancy(steps(ls))
 	for i := range ls {

@@ -35,8 +35,8 @@ func place(t interface{ Fatal(...any) }, bs []Block) *Plan {
 	return p
 }
 
-// TestPlanIsSound judges plans pair by pair, by what a plan promises.
-func TestPlanIsSound(t *testing.T) {
+// TestPlanIsValid compares all pairs of blocks of a plan.
+func TestPlanIsValid(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := place(t, blocks(t))
 		if err := p.Verify(); err != nil {
@@ -48,8 +48,8 @@ func TestPlanIsSound(t *testing.T) {
 			}
 			for j, b := range p.Blocks[:i] {
 				together := a.First <= b.Last && b.First <= a.Last
-				apart := p.Offsets[i]+a.Bytes <= p.Offsets[j] || p.Offsets[j]+b.Bytes <= p.Offsets[i]
-				if together && !apart && a.Bytes > 0 && b.Bytes > 0 {
+				distant := p.Offsets[i]+a.Bytes <= p.Offsets[j] || p.Offsets[j]+b.Bytes <= p.Offsets[i]
+				if together && !distant && a.Bytes > 0 && b.Bytes > 0 {
 					t.Fatalf("%+v at %d and %+v at %d", a, p.Offsets[i], b, p.Offsets[j])
 				}
 			}
@@ -57,7 +57,7 @@ func TestPlanIsSound(t *testing.T) {
 	})
 }
 
-func TestBoundIsTheMostBytesAlive(t *testing.T) {
+func TestBound(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := place(t, blocks(t))
 		var want int64
@@ -122,7 +122,7 @@ func TestRandomLifetimesFitWell(t *testing.T) {
 	}
 }
 
-func TestStepsMayBeFarApart(t *testing.T) {
+func TestDistantSteps(t *testing.T) {
 	p := place(t, []Block{{"a", Activation, 100, 0, 1 << 40}, {"b", Activation, 100, 1 << 40, math.MaxInt - 1}, {"c", Scratch, 10, 5, 6}})
 	if err := p.Verify(); err != nil || p.Size != 256 {
 		t.Errorf("got %d bytes, %v, want 256", p.Size, err)
@@ -138,13 +138,13 @@ func TestNothingNeedsNothing(t *testing.T) {
 	}
 }
 
-func TestBlocksThatMakeNoSense(t *testing.T) {
+func TestInvalidBlocks(t *testing.T) {
 	huge := Block{"huge", Activation, math.MaxInt64 - 200, 0, 0}
 	for want, bs := range map[string][]Block{
 		`"negative": -1 bytes`:                           {{"negative", Activation, -1, 0, 0}},
 		`"backwards": lives from step 3 to step 2`:       {{"backwards", Activation, 1, 3, 2}},
 		`"early": lives from step -1 to step 2`:          {{"early", Activation, 1, -1, 2}},
-		`"kind": kind 99 is not known`:                   {{"kind", 99, 1, 0, 0}},
+		`"kind": unknown kind 99`:                        {{"kind", 99, 1, 0, 0}},
 		`"more": its 200 bytes are more`:                 {huge, {"more", Activation, 200, 1, 1}},
 		`"eternal": lives from step 0 to step 922337203`: {{"eternal", Activation, 1, 0, math.MaxInt}},
 	} {

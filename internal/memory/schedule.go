@@ -2,17 +2,17 @@ package memory
 
 import "slices"
 
-// A schedule knows the steps of each node.
+// A schedule is the steps of each node in a training step.
 type schedule struct {
 	*Tape
-	segments        []int
-	again, back     []int // the step at which a node runs again, and at which its backward pass does; -1 for none
-	readers, savers [][]int
-	maker           []int // of values; -1 for what is given
-	room            []int // of values
-	rooms           []room
-	passes          *Passes
-	loss            int
+	segments          []int
+	recompute, back   []int // steps of the recomputation and of the backward pass of a node; -1 for none
+	consumers, savers [][]int
+	producer          []int // of values; -1 for inputs
+	bufferOf          []int // of values
+	buffers           []buffer
+	passes            *Passes
+	loss              int
 }
 
 func newSchedule(t *Tape, segments []int) (*schedule, error) {
@@ -25,14 +25,14 @@ func newSchedule(t *Tape, segments []int) (*schedule, error) {
 	s := &schedule{Tape: t, segments: segments, loss: len(t.Nodes), passes: &Passes{Layers: make([]Layer, len(t.Nodes))}}
 	s.steps()
 	s.relate()
-	s.share()
+	s.assignBuffers()
 	return s, nil
 }
 
-// steps puts all passes in order.
+// steps orders all passes.
 func (s *schedule) steps() {
 	n := len(s.Nodes)
-	s.again, s.back = slices.Repeat([]int{-1}, n), slices.Repeat([]int{-1}, n)
+	s.recompute, s.back = slices.Repeat([]int{-1}, n), slices.Repeat([]int{-1}, n)
 	for _, node := range s.Nodes {
 		s.passes.Steps = append(s.passes.Steps, node.Name)
 	}
@@ -40,7 +40,7 @@ func (s *schedule) steps() {
 	end := n
 	for k, from := range slices.Backward(s.segments) {
 		for i := from; i < end && k < len(s.segments)-1; i++ {
-			s.again[i] = len(s.passes.Steps)
+			s.recompute[i] = len(s.passes.Steps)
 			s.passes.Steps = append(s.passes.Steps, s.Nodes[i].Name+" again")
 		}
 		for i := end - 1; i >= from; i-- {
@@ -53,7 +53,7 @@ func (s *schedule) steps() {
 	}
 }
 
-// segment is the stretch that node i is in.
+// segment returns the segment of node i.
 func (s *schedule) segment(i int) int {
 	k, found := slices.BinarySearch(s.segments, i)
 	if !found {
@@ -62,16 +62,16 @@ func (s *schedule) segment(i int) int {
 	return k
 }
 
-// relate notes who makes, reads and saves each value.
+// relate records producer, consumers and savers of each value.
 func (s *schedule) relate() {
-	s.readers, s.savers = make([][]int, len(s.Values)), make([][]int, len(s.Values))
-	s.maker = slices.Repeat([]int{-1}, len(s.Values))
+	s.consumers, s.savers = make([][]int, len(s.Values)), make([][]int, len(s.Values))
+	s.producer = slices.Repeat([]int{-1}, len(s.Values))
 	for i, n := range s.Nodes {
 		for _, v := range n.Makes {
-			s.maker[v] = i
+			s.producer[v] = i
 		}
 		for _, v := range n.Reads {
-			s.readers[v] = append(s.readers[v], i)
+			s.consumers[v] = append(s.consumers[v], i)
 		}
 		for _, v := range n.Saves {
 			if n.Backward {

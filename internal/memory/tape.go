@@ -5,13 +5,13 @@ import (
 	"slices"
 )
 
-// A Tape is the forward pass of a training step, with what each node's backward pass needs of it.
+// A Tape is the forward pass of a training step, with the values that the backward pass of each node reads.
 type Tape struct {
 	Values []TapeValue
 	Nodes  []TapeNode // in the order in which they run
 }
 
-// A TapeValue is what a node makes, or what the step is given.
+// A TapeValue is a result of a node, or an input of the step.
 type TapeValue struct {
 	Name   string
 	Bytes  int64
@@ -19,22 +19,22 @@ type TapeValue struct {
 	Output bool // the loss reads it
 }
 
-// A TapeNode reads and makes values, which are named by their positions.
+// A TapeNode reads and makes values, given by their indices.
 type TapeNode struct {
 	Name         string
 	Reads, Makes []int
 	Saves        []int // values that its backward pass reads: of Reads and Makes
-	Beside       int64 // what else of the forward pass it needs: indices, statistics
-	Over         []int // of Reads: the first result may take the memory of one of them, if nobody else needs it
+	Extra        int64 // additional bytes for its backward pass: indices, statistics
+	Over         []int // of Reads: the first result may be written in place of one of them
 	View         bool  // the first result is the first of Reads in another shape
 	Backward     bool  // it has a backward pass
 }
 
 // A Layer is the memory of one node in a training step.
 type Layer struct {
-	Output   int64 // of results, but for those that take over memory
-	Kept     int64 // of these, and of what lies beside them, until the backward pass
-	Gradient int64 // of gradients that its backward pass begins
+	Output   int64 // of results, without those in place
+	Kept     int64 // of results and extra data, until the backward pass
+	Gradient int64 // of gradients that its backward pass creates
 }
 
 // Passes are a training step over time. Gradients among the blocks are those of values; those of
@@ -48,21 +48,19 @@ type Passes struct {
 // lossName is the step between the forward and the backward pass.
 const lossName = "loss"
 
-// Plan lays a training step out in time: nodes run forward, then the loss, then backward passes in the other
-// direction. Segments are where stretches of nodes begin whose values are forgotten after the forward
-// pass, but for those that others read, and computed again before their backward pass (Chen et al., Training
-// Deep Nets with Sublinear Memory Cost, 2016, arXiv:1604.06174); the last stretch keeps its values. Nil stands
-// for one stretch.
+// Plan schedules a training step: forward pass, loss, backward pass. Segments are the first nodes of segments whose values are recomputed
+// before their backward pass, but for those that other segments read (Chen et al., Training Deep Nets with Sublinear Memory Cost, 2016,
+// arXiv:1604.06174); the last segment stores its values. Nil is one segment.
 func (t *Tape) Plan(segments []int) (*Passes, error) {
 	s, err := newSchedule(t, segments)
 	if err != nil {
 		return nil, err
 	}
-	for i, r := range s.rooms {
+	for i, r := range s.buffers {
 		s.place(i, r)
 	}
 	for i, n := range t.Nodes {
-		s.beside(i, n)
+		s.extra(i, n)
 	}
 	return s.passes, nil
 }
@@ -77,7 +75,7 @@ func (t *Tape) check(segments []int) error {
 	for _, n := range t.Nodes {
 		for _, v := range slices.Concat(n.Reads, n.Makes, n.Saves, n.Over) {
 			if v < 0 || v >= len(t.Values) {
-				return fmt.Errorf("memory: node %q: there is no value %d", n.Name, v)
+				return fmt.Errorf("memory: node %q: no value %d", n.Name, v)
 			}
 		}
 		for _, v := range n.Makes {

@@ -47,7 +47,7 @@ func TestAChainKeepsEverything(t *testing.T) {
 	for i, l := range p.Layers {
 		want := Layer{Output: 100, Kept: 100, Gradient: 100}
 		if i == 0 {
-			want.Gradient = 0 // nobody wants that of the input
+			want.Gradient = 0 // the gradient of the input is not computed
 		}
 		if i == 4 {
 			want.Kept = 0 // the output is read by the loss only
@@ -83,7 +83,7 @@ func TestCheckpointsTakeTheRoot(t *testing.T) {
 	}
 }
 
-// A value that is written over has its room for both names; one that its maker still reads has not.
+// A value overwritten in place shares its buffer; one that its producer still reads does not.
 func TestValuesInPlace(t *testing.T) {
 	tape := layersOf(1, 100)
 	tape.Values[1].Output = false
@@ -112,7 +112,7 @@ func TestValuesInPlace(t *testing.T) {
 func tapes(t *rapid.T) *Tape {
 	tape := &Tape{Values: []TapeValue{{Name: "x", Bytes: rapid.Int64Range(0, 100).Draw(t, "x")}}}
 	for i := range rapid.IntRange(1, 12).Draw(t, "nodes") {
-		n := TapeNode{Name: fmt.Sprint("n", i), Backward: rapid.IntRange(0, 4).Draw(t, "backward") > 0, Beside: rapid.Int64Range(0, 9).Draw(t, "beside")}
+		n := TapeNode{Name: fmt.Sprint("n", i), Backward: rapid.IntRange(0, 4).Draw(t, "backward") > 0, Extra: rapid.Int64Range(0, 9).Draw(t, "extra")}
 		for range rapid.IntRange(1, 2).Draw(t, "reads") {
 			n.Reads = append(n.Reads, rapid.IntRange(max(0, len(tape.Values)-4), len(tape.Values)-1).Draw(t, "read"))
 		}
@@ -133,7 +133,7 @@ func tapes(t *rapid.T) *Tape {
 }
 
 // At each step, all that it reads is there: values in the forward pass and when it is repeated, and what
-// was saved in the backward pass. No more bytes are alive than all values, gradients and what lies beside.
+// was saved in the backward pass. No more bytes are live than all values, gradients and extra data.
 func TestAllThatAStepReadsIsThere(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		tape := tapes(t)
@@ -143,8 +143,8 @@ func TestAllThatAStepReadsIsThere(t *testing.T) {
 			t.Fatal(err)
 		}
 		p := passes(t, tape, segments)
-		alive := func(v, step int) bool {
-			r := s.rooms[s.room[v]]
+		live := func(v, step int) bool {
+			r := s.buffers[s.bufferOf[v]]
 			name := tape.Values[r.values[len(r.values)-1]].Name
 			return r.bytes == 0 || slices.ContainsFunc(p.Blocks, func(b Block) bool {
 				return b.Kind == Activation && b.Name == name && b.First <= step && step <= b.Last
@@ -152,12 +152,12 @@ func TestAllThatAStepReadsIsThere(t *testing.T) {
 		}
 		for i, n := range tape.Nodes {
 			for _, v := range slices.Concat(n.Reads, n.Makes) {
-				if !alive(v, i) || s.again[i] >= 0 && slices.Contains(n.Reads, v) && !alive(v, s.again[i]) {
+				if !live(v, i) || s.recompute[i] >= 0 && slices.Contains(n.Reads, v) && !live(v, s.recompute[i]) {
 					t.Fatalf("%s: %s is not there", n.Name, tape.Values[v].Name)
 				}
 			}
 			for _, v := range n.Saves {
-				if s.back[i] >= 0 && !alive(v, s.back[i]) {
+				if s.back[i] >= 0 && !live(v, s.back[i]) {
 					t.Fatalf("%s: %s was not kept", n.Name, tape.Values[v].Name)
 				}
 			}
@@ -167,7 +167,7 @@ func TestAllThatAStepReadsIsThere(t *testing.T) {
 			most += 2 * v.Bytes
 		}
 		for _, n := range tape.Nodes {
-			most += n.Beside
+			most += n.Extra
 		}
 		if got, _, err := p.Peak(); err != nil || got > most {
 			t.Fatalf("%d bytes of %d, %v", got, most, err)
@@ -175,7 +175,7 @@ func TestAllThatAStepReadsIsThere(t *testing.T) {
 	})
 }
 
-func TestTapesThatMakeNoSense(t *testing.T) {
+func TestInvalidTapes(t *testing.T) {
 	for _, c := range []struct {
 		tape     *Tape
 		segments []int
@@ -184,7 +184,7 @@ func TestTapesThatMakeNoSense(t *testing.T) {
 		{layersOf(3, 1), []int{1}, "segments begin at [1] of 3 nodes"},
 		{layersOf(3, 1), []int{0, 2, 2}, "segments begin at [0 2 2] of 3 nodes"},
 		{layersOf(3, 1), []int{0, 3}, "segments begin at [0 3] of 3 nodes"},
-		{&Tape{Nodes: []TapeNode{{Name: "n", Reads: []int{0}}}}, nil, `node "n": there is no value 0`},
+		{&Tape{Nodes: []TapeNode{{Name: "n", Reads: []int{0}}}}, nil, `node "n": no value 0`},
 		{&Tape{Values: make([]TapeValue, 1), Nodes: []TapeNode{{Makes: []int{0}}, {Makes: []int{0}}}}, nil, `value "" is made twice`},
 	} {
 		if _, err := c.tape.Plan(c.segments); err == nil || !strings.HasSuffix(err.Error(), c.want) {

@@ -6,13 +6,12 @@ import (
 	"slices"
 )
 
-// A Timeline is the memory of a run, step by step. It counts what blocks need; where they
-// lie, and what that costs, is a Plan's to say.
+// A Timeline is the live memory of a run, step by step, without alignment and fragmentation of a Plan.
 type Timeline struct {
 	Blocks []Block
-	Alive  []Usage // at each step
-	Peak   int64   // the most bytes alive at one step
-	Peaks  []int   // the steps at which so many are alive
+	Live   []Usage // at each step
+	Peak   int64   // maximum of live bytes at one step
+	Peaks  []int   // the steps of the peak
 }
 
 // A Usage is bytes by kind.
@@ -27,24 +26,24 @@ func (u Usage) Total() int64 {
 	return n
 }
 
-// NewTimeline follows blocks through a run of so many steps.
+// NewTimeline returns the timeline of a run with this number of steps.
 func NewTimeline(blocks []Block, steps int) (*Timeline, error) {
 	if err := check(blocks); err != nil {
 		return nil, err
 	}
-	t := &Timeline{Blocks: slices.Clone(blocks), Alive: make([]Usage, max(0, steps))}
+	t := &Timeline{Blocks: slices.Clone(blocks), Live: make([]Usage, max(0, steps))}
 	for _, b := range blocks {
 		if b.Last >= steps {
 			return nil, fmt.Errorf("memory: block %q: lives until step %d of %d", b.Name, b.Last, steps)
 		}
-		t.Alive[b.First][b.Kind] += b.Bytes
+		t.Live[b.First][b.Kind] += b.Bytes
 		if b.Last+1 < steps {
-			t.Alive[b.Last+1][b.Kind] -= b.Bytes
+			t.Live[b.Last+1][b.Kind] -= b.Bytes
 		}
 	}
 	for i := 1; i < steps; i++ {
 		for k := range kinds {
-			t.Alive[i][k] += t.Alive[i-1][k]
+			t.Live[i][k] += t.Live[i-1][k]
 		}
 	}
 	t.findPeaks()
@@ -52,7 +51,7 @@ func NewTimeline(blocks []Block, steps int) (*Timeline, error) {
 }
 
 func (t *Timeline) findPeaks() {
-	for i, u := range t.Alive {
+	for i, u := range t.Live {
 		n := u.Total()
 		if n > t.Peak {
 			t.Peak, t.Peaks = n, nil
@@ -63,14 +62,14 @@ func (t *Timeline) findPeaks() {
 	}
 }
 
-// At is the blocks that take memory at a step, the largest first.
+// At returns the live blocks at a step, largest first.
 func (t *Timeline) At(step int) []Block {
-	var alive []Block
+	var live []Block
 	for _, b := range t.Blocks {
 		if b.Bytes > 0 && b.First <= step && step <= b.Last {
-			alive = append(alive, b)
+			live = append(live, b)
 		}
 	}
-	slices.SortStableFunc(alive, func(a, b Block) int { return cmp.Compare(b.Bytes, a.Bytes) })
-	return alive
+	slices.SortStableFunc(live, func(a, b Block) int { return cmp.Compare(b.Bytes, a.Bytes) })
+	return live
 }

@@ -7,7 +7,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-func TestTimelineCountsWhatIsAlive(t *testing.T) {
+func TestTimeline(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		bs := blocks(t)
 		line, err := NewTimeline(bs, 40)
@@ -23,8 +23,8 @@ func TestTimelineCountsWhatIsAlive(t *testing.T) {
 					want[b.Kind] += b.Bytes
 				}
 			}
-			if line.Alive[step] != want {
-				t.Fatalf("step %d: got %v, want %v", step, line.Alive[step], want)
+			if line.Live[step] != want {
+				t.Fatalf("step %d: got %v, want %v", step, line.Live[step], want)
 			}
 			var atStep int64
 			for _, b := range line.At(step) {

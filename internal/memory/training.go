@@ -7,37 +7,36 @@ import (
 	"strings"
 )
 
-// A Training is how parameters are trained, as far as memory goes.
+// A Training is the options of training that determine its memory.
 type Training struct {
 	Optimizer string // a name of Optimizers
 	Precision string // a name of Precisions
-	ZeRO      int    // stage 0 to 3: over devices are divided nothing, the optimizer's states, gradients too, parameters too
+	ZeRO      int    // stage 0 to 3: partitions nothing, optimizer states, also gradients, also parameters
 	Devices   int    // that train together; 0 for 1
 
 	OffloadOptimizer, OffloadParameters bool // to the memory of the host
 }
 
-// An Optimizer keeps so many moments of each parameter from step to step.
+// An Optimizer stores this number of moments per parameter.
 type Optimizer struct {
 	Name    string
 	Moments int64
-	Bits8   bool // a byte each, and for 2048 of them a float32 (Dettmers et al., 8-bit Optimizers via Block-wise Quantization, 2021, arXiv:2110.02861)
+	Bits8   bool // one byte each, and a float32 per 2048 of them (Dettmers et al., 8-bit Optimizers via Block-wise Quantization, 2021, arXiv:2110.02861)
 }
 
-// Optimizers are those that Training knows.
+// Optimizers returns the supported optimizers.
 func Optimizers() []Optimizer {
 	return []Optimizer{{Name: "sgd"}, {Name: "momentum", Moments: 1}, {Name: "adam", Moments: 2}, {Name: "adam8bit", Moments: 2, Bits8: true}}
 }
 
-// A Precision is bytes for each number.
+// A Precision is bytes per element.
 type Precision struct {
 	Name                                          string
 	Parameter, Gradient, Master, Moment, Activity int64
 }
 
-// Precisions are those that Training knows. Mixed is that of Micikevicius et al. (2017, arXiv:1710.03740):
-// 16 bits but for what the optimizer keeps, a copy of the parameters among it. In bfloat16 nothing is
-// kept in 32 bits.
+// Precisions returns the supported precisions. Mixed is that of Micikevicius et al. (2017, arXiv:1710.03740): 16 bits but for optimizer
+// states, which include a copy of the parameters. With bfloat16 nothing is in 32 bits.
 func Precisions() []Precision {
 	return []Precision{
 		{Name: "float32", Parameter: 4, Gradient: 4, Moment: 4, Activity: 4},
@@ -46,41 +45,39 @@ func Precisions() []Precision {
 	}
 }
 
-// A Share is bytes on one device, and in the memory of the host for this device.
-type Share struct {
+// A Placement is the bytes on one device, and in host memory for this device.
+type Placement struct {
 	Device int64 `json:"device"`
 	Host   int64 `json:"host"`
 }
 
-// States is what training holds all the time for each parameter: model states in the terms of
-// ZeRO.
+// States is the memory of model states, in the terms of ZeRO.
 type States struct {
-	Parameters Share `json:"parameters"`
-	Gradients  Share `json:"gradients"`
-	Optimizer  Share `json:"optimizer_states"` // float32 copies of parameters among them
+	Parameters Placement `json:"parameters"`
+	Gradients  Placement `json:"gradients"`
+	Optimizer  Placement `json:"optimizer_states"` // float32 copies of parameters among them
 }
 
 // Total is the sum of all states.
-func (s States) Total() Share {
-	return Share{
+func (s States) Total() Placement {
+	return Placement{
 		Device: s.Parameters.Device + s.Gradients.Device + s.Optimizer.Device,
 		Host:   s.Parameters.Host + s.Gradients.Host + s.Optimizer.Host,
 	}
 }
 
-// mostParameters is such that bytes fit an int64.
-const mostParameters = math.MaxInt64 / 64
+// maxParameters is the limit at which bytes fit an int64.
+const maxParameters = math.MaxInt64 / 64
 
-// States are those of so many parameters. How stages of ZeRO divide them is section 5 of Rajbhandari
-// et al., ZeRO: Memory Optimizations Toward Training Trillion Parameter Models (2020,
-// arXiv:1910.02054); what a device has that does not divide evenly is rounded up.
+// States returns the model states of params parameters. The partitioning by ZeRO stages is section 5 of Rajbhandari et al., ZeRO: Memory
+// Optimizations Toward Training Trillion Parameter Models (2020, arXiv:1910.02054), rounded up per device.
 func (t Training) States(params int64) (States, error) {
 	o, p, err := t.settle()
 	if err != nil {
 		return States{}, err
 	}
-	if params < 0 || params > mostParameters {
-		return States{}, fmt.Errorf("memory: %d parameters are not between 0 and %d", params, int64(mostParameters))
+	if params < 0 || params > maxParameters {
+		return States{}, fmt.Errorf("memory: %d parameters are not between 0 and %d", params, int64(maxParameters))
 	}
 	divided := func(from int, bytes int64) int64 {
 		if t.ZeRO < from {
@@ -96,15 +93,15 @@ func (t Training) States(params int64) (States, error) {
 	}, nil
 }
 
-// settle looks names up.
+// settle returns optimizer and precision by name.
 func (t Training) settle() (Optimizer, Precision, error) {
 	o := slices.IndexFunc(Optimizers(), func(o Optimizer) bool { return o.Name == t.Optimizer })
 	p := slices.IndexFunc(Precisions(), func(p Precision) bool { return p.Name == t.Precision })
 	switch {
 	case o < 0:
-		return Optimizer{}, Precision{}, fmt.Errorf("memory: optimizer %q is none of %s", t.Optimizer, strings.Join(OptimizerNames(), ", "))
+		return Optimizer{}, Precision{}, fmt.Errorf("memory: optimizer %q is not one of %s", t.Optimizer, strings.Join(OptimizerNames(), ", "))
 	case p < 0:
-		return Optimizer{}, Precision{}, fmt.Errorf("memory: precision %q is none of %s", t.Precision, strings.Join(PrecisionNames(), ", "))
+		return Optimizer{}, Precision{}, fmt.Errorf("memory: precision %q is not one of %s", t.Precision, strings.Join(PrecisionNames(), ", "))
 	case t.ZeRO < 0 || t.ZeRO > 3:
 		return Optimizer{}, Precision{}, fmt.Errorf("memory: ZeRO has stages 0 to 3, not %d", t.ZeRO)
 	case t.Devices < 0:
@@ -113,7 +110,7 @@ func (t Training) settle() (Optimizer, Precision, error) {
 	return Optimizers()[o], Precisions()[p], nil
 }
 
-// OptimizerNames are the words for Training.Optimizer.
+// OptimizerNames returns the names for Training.Optimizer.
 func OptimizerNames() []string {
 	var names []string
 	for _, o := range Optimizers() {
@@ -122,7 +119,7 @@ func OptimizerNames() []string {
 	return names
 }
 
-// PrecisionNames are the words for Training.Precision.
+// PrecisionNames returns the names for Training.Precision.
 func PrecisionNames() []string {
 	var names []string
 	for _, p := range Precisions() {
@@ -131,13 +128,13 @@ func PrecisionNames() []string {
 	return names
 }
 
-// Activity is the bytes of a number between layers.
+// Activity returns the bytes per element of activations.
 func (t Training) Activity() (int64, error) {
 	_, p, err := t.settle()
 	return p.Activity, err
 }
 
-// bytes are those of the moments of so many parameters.
+// bytes returns the size of the moments.
 func (o Optimizer) bytes(params int64, p Precision) int64 {
 	if !o.Bits8 {
 		return o.Moments * params * p.Moment
@@ -146,9 +143,9 @@ func (o Optimizer) bytes(params int64, p Precision) int64 {
 	return o.Moments * (params + 4*((params+block-1)/block))
 }
 
-func on(bytes int64, host bool) Share {
+func on(bytes int64, host bool) Placement {
 	if host {
-		return Share{Host: bytes}
+		return Placement{Host: bytes}
 	}
-	return Share{Device: bytes}
+	return Placement{Device: bytes}
 }

@@ -15,7 +15,7 @@ func states(t interface{ Fatal(...any) }, params int64, how Training) States {
 	return s
 }
 
-// Table of bytes a parameter: gradients and weights, and what each optimizer keeps.
+// Table of bytes a parameter: gradients and weights, and the states of each optimizer.
 func TestStatesOfABillionParameters(t *testing.T) {
 	const b = 1e9
 	for _, c := range []struct {
@@ -59,7 +59,7 @@ func TestNothingIsLost(t *testing.T) {
 		here := states(t, params, how)
 		alone := states(t, params, Training{Optimizer: how.Optimizer, Precision: how.Precision})
 		n := int64(max(1, how.Devices))
-		for stage, pair := range [][2]Share{{alone.Optimizer, here.Optimizer}, {alone.Gradients, here.Gradients}, {alone.Parameters, here.Parameters}} {
+		for stage, pair := range [][2]Placement{{alone.Optimizer, here.Optimizer}, {alone.Gradients, here.Gradients}, {alone.Parameters, here.Parameters}} {
 			whole, part := pair[0].Device, pair[1].Device
 			if how.ZeRO <= stage && part != whole || part*n < whole || how.ZeRO > stage && part*n >= whole+n {
 				t.Fatalf("%+v: %d of %d", how, part, whole)
@@ -76,13 +76,13 @@ func TestNothingIsLost(t *testing.T) {
 	})
 }
 
-func TestWhatIsNoTraining(t *testing.T) {
+func TestInvalidTraining(t *testing.T) {
 	good := Training{Optimizer: "adam", Precision: "mixed"}
 	for want, change := range map[string]func(*Training){
-		"optimizer \"lion\" is none of sgd, momentum, adam, adam8bit": func(t *Training) { t.Optimizer = "lion" },
-		"precision \"\" is none of float32, mixed, bfloat16":          func(t *Training) { t.Precision = "" },
-		"ZeRO has stages 0 to 3, not 4":                               func(t *Training) { t.ZeRO = 4 },
-		"-1 devices":                                                  func(t *Training) { t.Devices = -1 },
+		"optimizer \"lion\" is not one of sgd, momentum, adam, adam8bit": func(t *Training) { t.Optimizer = "lion" },
+		"precision \"\" is not one of float32, mixed, bfloat16":          func(t *Training) { t.Precision = "" },
+		"ZeRO has stages 0 to 3, not 4":                                  func(t *Training) { t.ZeRO = 4 },
+		"-1 devices":                                                     func(t *Training) { t.Devices = -1 },
 	} {
 		how := good
 		change(&how)

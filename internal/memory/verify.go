@@ -6,9 +6,8 @@ import (
 	"slices"
 )
 
-// Verify checks that p is a plan that can be run: offsets are aligned and within the
-// arena, and no two blocks that are alive at the same step overlap. It shares nothing
-// with Place.
+// Verify checks that p is valid: offsets are aligned and within the arena, and no two blocks that are live at the same step overlap. It
+// shares no code with Place.
 func (p *Plan) Verify() error {
 	if len(p.Offsets) != len(p.Blocks) {
 		return fmt.Errorf("memory: %d offsets for %d blocks", len(p.Offsets), len(p.Blocks))
@@ -22,35 +21,34 @@ func (p *Plan) Verify() error {
 			return fmt.Errorf("memory: block %q: %d bytes at offset %d of an arena of %d", b.Name, b.Bytes, off, p.Size)
 		}
 	}
-	return p.apart()
+	return p.checkOverlaps()
 }
 
-// apart follows the blocks that are alive, ordered by offset: one that is born may touch
-// no neighbour.
-func (p *Plan) apart() error {
-	var alive []int
+// checkOverlaps iterates over steps with the live blocks ordered by offset: a new block must not overlap its neighbours.
+func (p *Plan) checkOverlaps() error {
+	var live []int
 	position := func(i int) int {
-		at, _ := slices.BinarySearchFunc(alive, p.Offsets[i], func(j int, off int64) int { return cmp.Compare(p.Offsets[j], off) })
+		at, _ := slices.BinarySearchFunc(live, p.Offsets[i], func(j int, off int64) int { return cmp.Compare(p.Offsets[j], off) })
 		return at
 	}
 	for _, e := range p.events() {
 		at := position(e.block)
 		if !e.birth {
-			alive = slices.Delete(alive, at, at+1)
+			live = slices.Delete(live, at, at+1)
 			continue
 		}
-		if at > 0 && p.overlap(alive[at-1], e.block) {
-			return p.clash(alive[at-1], e.block)
+		if at > 0 && p.overlap(live[at-1], e.block) {
+			return p.clash(live[at-1], e.block)
 		}
-		if at < len(alive) && p.overlap(e.block, alive[at]) {
-			return p.clash(alive[at], e.block)
+		if at < len(live) && p.overlap(e.block, live[at]) {
+			return p.clash(live[at], e.block)
 		}
-		alive = slices.Insert(alive, at, e.block)
+		live = slices.Insert(live, at, e.block)
 	}
 	return nil
 }
 
-// overlap reports whether the block that lies lower reaches into the other one.
+// overlap reports whether the block at the lower offset overlaps the other one.
 func (p *Plan) overlap(low, high int) bool {
 	return p.Offsets[low]+p.Blocks[low].Bytes > p.Offsets[high]
 }
@@ -61,7 +59,7 @@ func (p *Plan) clash(i, j int) error {
 		a.Name, b.Name, max(a.First, b.First), a.Bytes, p.Offsets[i], b.Bytes, p.Offsets[j])
 }
 
-// An event is the birth of a block, or its death behind its last step.
+// An event is the birth of a block, or its end after its last step.
 type event struct {
 	step, block int
 	birth       bool

@@ -184,7 +184,7 @@ func (r *recorder) node(n *ir.Node) {
 	if rule.extraBytes != nil {
 		x, _ := r.spec(n.Input(0))
 		y, _ := r.spec(n.Outputs[0])
-		out.Beside = rule.extraBytes(n, x, y)
+		out.Extra = rule.extraBytes(n, x, y)
 	}
 	r.tape.Nodes, r.ops = append(r.tape.Nodes, out), append(r.ops, n.Op.String())
 }

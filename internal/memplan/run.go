@@ -108,7 +108,7 @@ func (r *Run) timeline(u *engine.Usage) error {
 		return err
 	}
 	for i, s := range u.Steps {
-		r.Steps = append(r.Steps, Step{s.Node, s.Op, line.Alive[i].Total(), line.Alive[i][memory.Scratch]})
+		r.Steps = append(r.Steps, Step{s.Node, s.Op, line.Live[i].Total(), line.Live[i][memory.Scratch]})
 	}
 	r.Peak = line.Peak
 	if len(line.Peaks) == 0 {

@@ -28,7 +28,7 @@ type Training struct {
 	Devices    int           `json:"devices"`
 	Parameters int64         `json:"parameters"` // their number
 	States     memory.States `json:"states"`
-	Total      memory.Share  `json:"total"` // of states, or of the last run
+	Total      memory.Placement  `json:"total"` // of states, or of the last run
 
 	Checkpoint string      `json:"checkpoint,omitempty"`
 	Unplanned  string      `json:"unplanned,omitempty"` // why there are no runs

@@ -83,7 +83,7 @@ func (r *TrainRun) timeline() error {
 		return err
 	}
 	for i, name := range r.passes.Steps {
-		r.Steps = append(r.Steps, TrainStep{name, line.Alive[i].Total(), line.Alive[i][memory.Gradient]})
+		r.Steps = append(r.Steps, TrainStep{name, line.Live[i].Total(), line.Live[i][memory.Gradient]})
 	}
 	if r.Peak, r.Activations, err = r.passes.Peak(); err == nil && len(line.Peaks) > 0 {
 		r.AtStep = line.Peaks[0]

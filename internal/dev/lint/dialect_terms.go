@@ -81,7 +81,6 @@ func terms() []term {
 func notMigrated() []string {
 	return []string{
 		"internal/dataset",
-		"internal/memory",
 		"internal/memory/layout",
 		".ci",
 		"CHANGELOG.md",
