@@ -22,13 +22,13 @@ type TrainOptions struct {
 
 // Training is the memory of training. All sizes are bytes, on one device.
 type Training struct {
-	Optimizer  string        `json:"optimizer"`
-	Precision  string        `json:"precision"`
-	ZeRO       int           `json:"zero_stage"`
-	Devices    int           `json:"devices"`
-	Parameters int64         `json:"parameters"` // their number
-	States     memory.States `json:"states"`
-	Total      memory.Placement  `json:"total"` // of states, or of the last run
+	Optimizer  string           `json:"optimizer"`
+	Precision  string           `json:"precision"`
+	ZeRO       int              `json:"zero_stage"`
+	Devices    int              `json:"devices"`
+	Parameters int64            `json:"parameters"` // their number
+	States     memory.States    `json:"states"`
+	Total      memory.Placement `json:"total"` // of states, or of the last run
 
 	Checkpoint string      `json:"checkpoint,omitempty"`
 	Unplanned  string      `json:"unplanned,omitempty"` // why there are no runs
