@@ -41,11 +41,24 @@ const (
 	Already    Code = "already-quantized"
 	Identical  Code = "unchanged" // the same in both models
 
+	// Channels of layers that are scaled, folded or corrected.
+	Equalized     Code = "equalized"
+	Smoothed      Code = "smoothed"
+	AbsorbedScale Code = "absorbed-scale" // the inverse of the scale of its consumers' inputs
+	FoldedIn      Code = "folded-in"      // scaled by an operator folded into its layer
+	FoldedAway    Code = "folded-away"
+	BiasCorrected Code = "bias-corrected"
+	Balanced      Code = "balanced"
+	NoGain        Code = "no-gain"
+	NotObserved   Code = "not-observed" // no calibration sample computes its input
+	Channels      Code = "channels"     // Node, a consumer of its channels, does not allow scaling them
+
 	// What else is worth knowing.
-	IRRaised    Code = "ir-version-raised"
-	OpsetRaised Code = "opset-raised"
-	WasInput    Code = "was-graph-input"
-	Unmatched   Code = "unmatched" // two files of unknown history
+	IRRaised          Code = "ir-version-raised"
+	OpsetRaised       Code = "opset-raised"
+	WasInput          Code = "was-graph-input"
+	RandomCalibration Code = "random-calibration"
+	Unmatched         Code = "unmatched" // two files of unknown history
 
 	// Other is a reason whose text is its Detail.
 	Other Code = "other"
@@ -58,7 +71,8 @@ func Codes() []Code {
 		Unused, GraphOutput,
 		Unsupported, Bias, TwoConsts, Argument, Ambiguous, Shared, NoWeight, DType, Opset, Shape,
 		Larger, FileLarger, NotFinite, Already, Identical,
-		IRRaised, OpsetRaised, WasInput, Unmatched,
+		Equalized, Smoothed, AbsorbedScale, FoldedIn, FoldedAway, BiasCorrected, Balanced, NoGain, NotObserved, Channels,
+		IRRaised, OpsetRaised, WasInput, RandomCalibration, Unmatched,
 		Other,
 	}
 }

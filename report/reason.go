@@ -46,9 +46,22 @@ var sentences = map[pass.Code]string{
 	pass.Already:    "already quantized",
 	pass.Identical:  "the same in both models",
 
+	pass.Equalized:     "channels equalized with the adjacent layers",
+	pass.Smoothed:      "channels scaled by SmoothQuant",
+	pass.AbsorbedScale: "divided by the scale of its consumers' weights",
+	pass.FoldedIn:      "scaled by an operator folded into its layer",
+	pass.FoldedAway:    "folded into the adjacent layer",
+	pass.BiasCorrected: "mean quantization error of the weight subtracted",
+	pass.Balanced:      "channels balanced already",
+	pass.NoGain:        "no gain",
+	pass.NotObserved:   "no calibration sample computes its input",
+	pass.Channels:      "channels cannot be scaled at {node}",
+
 	pass.IRRaised:    "IR version raised, initializers are no longer graph inputs",
 	pass.OpsetRaised: "opset raised",
 	pass.WasInput:    "no longer a graph input, as callers cannot replace it",
+
+	pass.RandomCalibration: "calibrated on random inputs; use --data for real ones",
 
 	pass.Unmatched: "no tensor of the result matches it",
 

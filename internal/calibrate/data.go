@@ -57,7 +57,7 @@ func (d *Data) Each(c *pass.Context, m *ir.Model, names []string, visit Visit) e
 
 func (d *Data) noteRandom(c *pass.Context) {
 	if d.Path == "" {
-		c.Note("", pass.Because("calibrated on random inputs; use --data for real ones"))
+		c.Note("", pass.Reason{Code: pass.RandomCalibration})
 	}
 }
 

@@ -23,7 +23,7 @@ func Fold(c *pass.Context) ([]Unfolded, error) {
 			return nil, err
 		}
 	}
-	f.Report("multiplied by what was folded into its layer", "folded into the layer beside it")
+	f.Report(pass.FoldedIn, pass.FoldedAway)
 	return f.unfolded, nil
 }
 

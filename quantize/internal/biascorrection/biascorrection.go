@@ -80,7 +80,7 @@ func correct(c *pass.Context, d *calibrate.Data, restored map[*ir.Value]*ir.Tens
 			return err
 		}
 	}
-	e.Report("the mean of what rounding the weight adds is taken out", "")
+	e.Report(pass.BiasCorrected, "")
 	return nil
 }
 

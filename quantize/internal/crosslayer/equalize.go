@@ -29,19 +29,19 @@ func Equalize(c *pass.Context) error {
 			return err
 		}
 	}
-	e.Report("its channels were equalized with those of the layers beside it", "")
+	e.Report(pass.Equalized, "")
 	for _, p := range ps {
-		c.Skip(p.from.layer.Weight, []*ir.Node{p.from.layer.Node}, pass.Because(p.unchanged()))
+		c.Skip(p.from.layer.Weight, []*ir.Node{p.from.layer.Node}, p.unchanged())
 	}
 	return nil
 }
 
 // unchanged is the reason why a weight is unchanged.
-func (p *pair) unchanged() string {
-	if p.why != "" {
+func (p *pair) unchanged() pass.Reason {
+	if !p.why.None() {
 		return p.why
 	}
-	return "its channels and those of its readers are alike"
+	return pass.Reason{Code: pass.Balanced}
 }
 
 // A side is a layer of a pair, the peaks of its weight and its accumulated factors.
@@ -55,7 +55,7 @@ type side struct {
 type pair struct {
 	from *side
 	to   []*consumer
-	why  string
+	why  pass.Reason
 }
 
 // A consumer is a layer that reads channels; each channel is a number of its inputs.
@@ -168,7 +168,7 @@ func sidesOf(ps []*pair) []*side {
 func parts(ps []*pair) [][]*pair {
 	var list [][]*pair
 	for _, p := range ps {
-		if p.why != "" {
+		if !p.why.None() {
 			continue
 		}
 		part := []*pair{p}

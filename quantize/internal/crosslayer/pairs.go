@@ -1,10 +1,9 @@
 package crosslayer
 
 import (
-	"fmt"
-
 	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/ir/opset"
+	"github.com/mcompress/mcompress/pass"
 	"github.com/mcompress/mcompress/quantize/internal/rescale"
 )
 
@@ -32,7 +31,7 @@ func pairs(e *rescale.Editor, m *ir.Model) []*pair {
 		}
 		f := &finder{e: e, channels: l.Outputs, spatial: l.Spatial()}
 		p := &pair{from: at(l)}
-		if p.why = f.follow(l.Output(), 1); p.why == "" {
+		if p.why = f.follow(l.Output(), 1); p.why.None() {
 			for i, r := range f.found {
 				p.to = append(p.to, &consumer{at(r), f.each[i]})
 			}
@@ -52,55 +51,55 @@ type finder struct {
 }
 
 // follow visits the consumers of v; it returns the reason if not all are layers.
-func (f *finder) follow(v *ir.Value, each int64) string {
+func (f *finder) follow(v *ir.Value, each int64) pass.Reason {
 	if len(v.Uses()) == 0 {
-		return "nothing reads what it makes"
+		return pass.Reason{Code: pass.Unused}
 	}
 	for _, u := range v.Uses() {
-		if why := f.use(u, each); why != "" {
+		if why := f.use(u, each); !why.None() {
 			return why
 		}
 	}
-	return ""
+	return pass.Reason{}
 }
 
-func (f *finder) use(u ir.Use, each int64) string {
+func (f *finder) use(u ir.Use, each int64) pass.Reason {
 	n := u.Node
 	switch {
 	case n == nil:
-		return "its channels are an output of the graph"
+		return pass.Reason{Code: pass.GraphOutput}
 	case u.Index != 0 || !ir.DefaultDomain(n.Op.Domain):
-		return n.Label() + " reads its channels"
+		return pass.Reason{Code: pass.Channels, Node: n.Label()}
 	case n.Op.Is("Flatten") && f.spatial && n.Int("axis", 1) == 1:
 		return f.flat(n)
 	case homogeneous[n.Op.Type] || f.spatial && pools[n.Op.Type]:
 		return f.through(n, each)
 	case n.Op.Is("Clip"):
-		return n.Label() + " clips its channels, and cannot clip each at another limit"
+		return pass.Reason{Code: pass.Channels, Node: n.Label(), Detail: "it clips all channels at one limit"}
 	}
 	l, why := f.e.Layer(n)
 	switch {
 	case why != "":
-		return fmt.Sprintf("%s reads its channels: %s", n.Label(), why)
+		return pass.Reason{Code: pass.Channels, Node: n.Label(), Detail: why}
 	case l.Node != n || l.Spatial() != f.spatial || l.Inputs != f.channels*each:
-		return n.Label() + " reads its channels in another way"
+		return pass.Reason{Code: pass.Channels, Node: n.Label(), Detail: "other layout of channels"}
 	}
 	f.found, f.each = append(f.found, l), append(f.each, each)
-	return ""
+	return pass.Reason{}
 }
 
 // through follows a homogeneous operator. MaxPool's Indices are not channels.
-func (f *finder) through(n *ir.Node, each int64) string {
+func (f *finder) through(n *ir.Node, each int64) pass.Reason {
 	for _, v := range n.Outputs[1:] {
 		if v != nil {
-			return n.Label() + " makes more than its channels"
+			return pass.Reason{Code: pass.Channels, Node: n.Label(), Detail: "more than one output"}
 		}
 	}
 	return f.follow(n.Outputs[0], each)
 }
 
 // flat follows a Flatten: each channel becomes one input per position.
-func (f *finder) flat(n *ir.Node) string {
+func (f *finder) flat(n *ir.Node) pass.Reason {
 	g := &finder{e: f.e, channels: f.channels}
 	shape, ok := opset.Shape(n.Input(0))
 	each := int64(1)
@@ -111,7 +110,7 @@ func (f *finder) flat(n *ir.Node) string {
 		}
 	}
 	if !ok {
-		return "the shape that " + n.Label() + " flattens is not known"
+		return pass.Reason{Code: pass.Channels, Node: n.Label(), Detail: "unknown input shape"}
 	}
 	why := g.follow(n.Outputs[0], each)
 	f.found, f.each = append(f.found, g.found...), append(f.each, g.each...)

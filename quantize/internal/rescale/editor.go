@@ -12,7 +12,7 @@ type Editor struct {
 	c       *pass.Context
 	weights []*weight // of the original model
 	scales  map[*ir.Value][]scale
-	notes   map[*ir.Value]string
+	notes   map[*ir.Value][]pass.Reason
 }
 
 // A weight is an original constant.
@@ -25,7 +25,7 @@ type weight struct {
 
 // New returns an Editor of the model of c. It does not read payloads.
 func New(c *pass.Context) *Editor {
-	e := &Editor{c: c, scales: map[*ir.Value][]scale{}, notes: map[*ir.Value]string{}}
+	e := &Editor{c: c, scales: map[*ir.Value][]scale{}, notes: map[*ir.Value][]pass.Reason{}}
 	for _, v := range c.Weights() {
 		readers := pass.Readers(v)
 		e.weights = append(e.weights, &weight{v, v.Const, readers, pass.Labels(readers)})
@@ -49,30 +49,30 @@ func isOne(f []float64) bool { return !slices.ContainsFunc(f, func(x float64) bo
 func (e *Editor) replace(v *ir.Value, t *ir.Tensor) {
 	if v.IsInput() {
 		v.Graph().RemoveInput(v)
-		e.Say(v, "it was a graph input too, callers cannot replace it any more")
+		e.Note(v, pass.Reason{Code: pass.WasInput})
 	}
 	t.Name = v.Name
 	v.SetConst(t)
 	v.Type = typeOf(t)
 }
 
-// Say appends a note to v's ledger row.
-func (e *Editor) Say(v *ir.Value, text string) { e.notes[v] += "; " + text }
+// Note appends a note to v's ledger row.
+func (e *Editor) Note(v *ir.Value, note pass.Reason) { e.notes[v] = append(e.notes[v], note) }
 
 // Forget drops v's ledger row, which the caller adds.
 func (e *Editor) Forget(v *ir.Value) {
 	e.weights = slices.DeleteFunc(e.weights, func(w *weight) bool { return w.v == v })
 }
 
-// Report adds ledger rows of changed and removed constants.
-func (e *Editor) Report(changed, gone string) {
+// Report adds ledger rows of changed and removed constants, with these notes.
+func (e *Editor) Report(changed, gone pass.Code) {
 	for _, w := range e.weights {
 		r := pass.Row{Consumers: w.labels}
 		switch {
 		case w.v.Removed():
-			r.Form, r.Notes = pass.Folded, pass.Notes(pass.Because(gone))
+			r.Form, r.Notes = pass.Folded, []pass.Reason{{Code: gone}}
 		case w.v.Const != w.before:
-			r.Form, r.Notes = pass.Rescaled, pass.Notes(pass.Because(changed+e.notes[w.v]))
+			r.Form, r.Notes = pass.Rescaled, slices.Concat(e.lead(w.v, changed), e.notes[w.v])
 			r.After = []pass.Part{{Role: pass.Payload, Value: w.v, Tensor: w.v.Const}}
 			r.Restore = e.undo(w.v)
 		default:
@@ -80,6 +80,14 @@ func (e *Editor) Report(changed, gone string) {
 		}
 		e.c.Changed(w.v, w.before, w.readers, r)
 	}
+}
+
+// lead is the note on a changed constant, unless one of its notes has the same code.
+func (e *Editor) lead(v *ir.Value, changed pass.Code) []pass.Reason {
+	if slices.ContainsFunc(e.notes[v], func(r pass.Reason) bool { return r.Code == changed }) {
+		return nil
+	}
+	return []pass.Reason{{Code: changed}}
 }
 
 // undo divides a weight by its factors; nil if that is not possible.

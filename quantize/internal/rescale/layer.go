@@ -52,7 +52,7 @@ func (e *Editor) Layer(n *ir.Node) (*Layer, string) {
 		l.add = e.bias(l)
 	}
 	if b := l.biasValue(); b != nil && !e.fits(b, l.Outputs, Place{Rank: l.place.Rank}) {
-		return nil, n.Label() + "'s bias is not one constant a channel"
+		return nil, "the bias of " + n.Label() + " is not one constant per channel"
 	}
 	return l, ""
 }
@@ -61,27 +61,27 @@ func (e *Editor) Layer(n *ir.Node) (*Layer, string) {
 func (e *Editor) weight(n *ir.Node) (*pass.Operand, string) {
 	label := n.Label()
 	if !ir.DefaultDomain(n.Op.Domain) || layouts[n.Op.Type] == nil || len(n.Inputs()) < 2 {
-		return nil, label + " is no layer"
+		return nil, label + " is not a layer"
 	}
 	if name := pass.FromCaller(n); name != "" {
-		return nil, label + " gets its attribute " + name + " from the function's caller"
+		return nil, label + " has an attribute " + name + " of the function's caller"
 	}
 	o := e.c.Trace(n.Input(1))
 	switch {
 	case o == nil:
-		return nil, label + "'s weight is no constant"
+		return nil, "the weight of " + label + " is not a constant"
 	case o.Trouble != "":
-		return nil, label + "'s weight: " + o.Trouble
+		return nil, "weight of " + label + ": " + o.Trouble
 	case o.Elem != o.Base.Const.DType || !taken(o.Elem):
-		return nil, fmt.Sprintf("%s's weight is %s, read as %s", label, o.Base.Const.DType, o.Elem)
+		return nil, fmt.Sprintf("the weight of %s is %s, used as %s", label, o.Base.Const.DType, o.Elem)
 	case storedSmaller(o.Base.Const):
-		return nil, label + "'s weight is stored sparse, and would be stored dense"
+		return nil, "the weight of " + label + " is stored sparse, and would become dense"
 	case o.Base.Ambiguous:
-		return nil, label + "'s weight: its name is produced twice"
+		return nil, "two values have the name of the weight of " + label
 	case n.Int("transA", 0) != 0:
 		return nil, label + " transposes its input"
 	case len(pass.Leaves(o.Base)) != 1:
-		return nil, label + "'s weight is read elsewhere, too"
+		return nil, "the weight of " + label + " has other consumers"
 	case !n.Op.Is("Conv") && !n.Op.Is("ConvTranspose") && n.Graph().Opset("") < broadcastOpset:
 		return nil, fmt.Sprintf("opset %d is below %d", n.Graph().Opset(""), broadcastOpset)
 	}

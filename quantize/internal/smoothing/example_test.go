@@ -50,6 +50,6 @@ func Example() {
 		}
 	}
 	// Output:
-	// gain - its channels take over what activations differ by
-	// w - its channels take over what activations differ by; alpha 0.5, folded into what makes them
+	// gain - channels scaled by SmoothQuant
+	// w - channels scaled by SmoothQuant: alpha 0.5, folded into the producer
 }

@@ -41,4 +41,4 @@ func (p *Products) Scale(by []float64) error {
 }
 
 // Report adds ledger rows of the constants that absorbed factors.
-func (f *Folded) Report(changed string) { f.e.Report(changed, "") }
+func (f *Folded) Report(changed pass.Code) { f.e.Report(changed, "") }

@@ -3,6 +3,8 @@ package smoothing
 import (
 	"math"
 	"slices"
+
+	"github.com/mcompress/mcompress/pass"
 )
 
 // alphas are the migration strengths that the search tries, besides no smoothing: the fraction of the
@@ -22,7 +24,7 @@ const balanced = 0.01
 type choice struct {
 	alpha  float64
 	factor []float64
-	why    string
+	why    pass.Reason
 }
 
 // search finds the alpha of minimum error, see errors.
@@ -50,7 +52,7 @@ func (g *group) search() (choice, error) {
 		worth = worthMul
 	}
 	if best == 0 || errs[best] > worth*errs[0] {
-		return choice{why: "no alpha lowers the expected error by enough"}, nil
+		return choice{why: pass.Reason{Code: pass.NoGain, Detail: "no alpha lowers the expected error enough"}}, nil
 	}
 	return choose(alphas[best-1], fs[best]), nil
 }
@@ -63,9 +65,9 @@ func choose(alpha float64, f []float64) choice {
 	}
 	switch {
 	case !(farthest <= math.MaxFloat64):
-		return choice{why: "its group's weights or values are not finite"}
+		return choice{why: pass.Reason{Code: pass.NotFinite}}
 	case farthest < balanced:
-		return choice{why: "its channels and those of its input are balanced already"}
+		return choice{why: pass.Reason{Code: pass.Balanced}}
 	}
 	return choice{alpha: alpha, factor: f}
 }

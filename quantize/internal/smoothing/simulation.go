@@ -50,7 +50,7 @@ func selectBest(c *pass.Context, d *calibrate.Data, gs []*group, searched []choi
 		}
 	}
 	for i := range none {
-		none[i].why = "no alpha improves the output SQNR"
+		none[i].why = pass.Reason{Code: pass.NoGain, Detail: "no alpha improves the output SQNR"}
 	}
 	return best, nil
 }

@@ -51,7 +51,7 @@ func Smooth(c *pass.Context, d *calibrate.Data, o Options) error {
 			return err
 		}
 	}
-	e.Report("its channels take over what activations differ by", "")
+	e.Report(pass.Smoothed, "")
 	return nil
 }
 
@@ -62,9 +62,9 @@ func choices(c *pass.Context, gs []*group, o Options) ([]choice, error) {
 		g := gs[i]
 		switch {
 		case g.seen.runs == nil:
-			list[i].why = "no sample reached it"
+			list[i].why.Code = pass.NotObserved
 		case g.fold == nil && !o.Insert:
-			list[i].why = "what makes its input takes no factors"
+			list[i].why = pass.Reason{Code: pass.Channels, Detail: "the producer of its input has no scale"}
 		case o.Search:
 			list[i], err = g.search()
 		default:
@@ -78,16 +78,16 @@ func choices(c *pass.Context, gs []*group, o Options) ([]choice, error) {
 func apply(c *pass.Context, e *rescale.Editor, g *group, ch choice) error {
 	if ch.factor == nil {
 		for _, l := range g.layers {
-			c.Skip(l.Weight, []*ir.Node{l.Node}, pass.Because(ch.why))
+			c.Skip(l.Weight, []*ir.Node{l.Node}, ch.why)
 		}
 		return nil
 	}
-	where := "folded into what makes them"
+	where := "folded into the producer"
 	if g.fold == nil {
-		where = "by a Mul"
+		where = "by an inserted Mul"
 	}
 	for _, l := range g.layers {
-		e.Say(l.Weight, fmt.Sprintf("alpha %g, %s", ch.alpha, where))
+		e.Note(l.Weight, pass.Reason{Code: pass.Smoothed, Detail: fmt.Sprintf("alpha %g, %s", ch.alpha, where)})
 	}
 	return g.scale(ch.factor)
 }

@@ -34,7 +34,7 @@ func (o *BlockOptions) applyAWQ(c *pass.Context) error {
 			return err
 		}
 	}
-	f.Report("it divides the inputs of products by what awq multiplied their weights by")
+	f.Report(pass.AbsorbedScale)
 	return nil
 }
 
