@@ -147,7 +147,7 @@ func (d *Quantizer) row(g *group, m *weights.Weight, st *rewrite.PerChannel) pas
 		r.Notes = append(r.Notes, pass.Because("symmetric, as zero points have no place in one of its products"))
 	}
 	if st.Spec.Unsigned != d.Spec.Unsigned {
-		r.Notes = append(r.Notes, pass.Because("uint8, as it stands on the left of a product, or several products read it"))
+		r.Notes = append(r.Notes, pass.Because("uint8, as it is the left operand of a product, or several products read it"))
 	}
 	r.Notes = append(r.Notes, pass.Notes(weights.RemoveFromInputs(m.Base))...)
 	return r

@@ -30,7 +30,7 @@ func (x *graphConversion) measureActivations() error {
 	case x.Data == nil: // the range is that of float32
 		return nil
 	case x.Data.Path == "":
-		x.c.Note("", pass.Because(fmt.Sprintf("only weights were held against %s's range, ±%g: give --data for the values between nodes", x.DType, x.largest)))
+		x.c.Note("", pass.Because(fmt.Sprintf("only weights were compared with the range of %s, ±%g: --data adds activations", x.DType, x.largest)))
 		return nil
 	case x.c.DryRun:
 		return nil
@@ -102,7 +102,7 @@ func (r *activationRange) report(c *pass.Context) {
 		}
 	}
 	if furthest != nil && r.outOfRange(furthest) == "" {
-		c.Note(furthest.Name, pass.Because(r.of(furthest)+": no value between nodes goes further"))
+		c.Note(furthest.Name, pass.Because(r.of(furthest)+": the largest activation"))
 	}
 }
 

@@ -104,7 +104,7 @@ func quantizeBias(name string, x, scales []float32, activation float32) ([]int32
 		s := scales[i%len(scales)]
 		q := math.RoundToEven(float64(x[i]) / float64(s))
 		if !(math.Abs(q) < math.MaxInt32/2) { // leaves room for sums of products
-			return nil, &pass.Unfit{Tensor: name, Reason: fmt.Sprintf("%g is out of reach of 32-bit codes at the scale %g of its layer", x[i], s)}
+			return nil, &pass.Unfit{Tensor: name, Reason: fmt.Sprintf("%g is out of the range of int32 at the scale %g of its layer", x[i], s)}
 		}
 		quantized[i] = int32(q)
 	}

@@ -180,7 +180,7 @@ func (s *Quantizer) findCoarse(f *quantizedGraph, known map[string]calibrate.Sum
 		case !normal:
 			why[name] = fmt.Sprintf("its range from %g to %g gives no scale of normal float32 size", k.Min, k.Max)
 		case k.Variance > 0 && db < s.minSQNR:
-			why[name] = fmt.Sprintf("codes would be coarse, %.1f dB to what varies in it", db)
+			why[name] = fmt.Sprintf("too coarse when quantized, SQNR %.1f dB", db)
 		}
 	}
 }

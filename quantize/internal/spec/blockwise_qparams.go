@@ -72,7 +72,7 @@ func (b *BlockLayout) unrepresentable(scale float32, zero int32) string {
 	case !IsNormal(scale):
 		return "its values are too small or too large for a scale of normal float32 size"
 	case b.Spec.Half && most > LargestFloat16:
-		return fmt.Sprintf("its codes would reach up to %g, which float16 does not hold", most)
+		return fmt.Sprintf("its dequantized values would be up to %g, beyond float16", most)
 	}
 	return ""
 }

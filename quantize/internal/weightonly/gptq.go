@@ -42,7 +42,7 @@ func (l *matrix) input() *ir.Value { return l.node.Input(0) }
 func (l *matrix) unsupported(w *layerwise.Walk) string {
 	switch x := l.input(); {
 	case !w.Has(x):
-		return "it stands in a subgraph or a function"
+		return "it is in a subgraph or a function"
 	case l.node.Op.Is("Gemm") && l.node.Int("transA", 0) != 0:
 		return "its inputs are transposed"
 	}

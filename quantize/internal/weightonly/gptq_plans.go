@@ -17,7 +17,7 @@ func (o *BlockOptions) applyGPTQ(c *pass.Context, plans []*plan) error {
 	for _, p := range plans {
 		l, why := p.matrix()
 		if why != "" {
-			p.note(pass.Because("rounded to the nearest codes: " + why))
+			p.note(pass.Because("round to nearest: " + why))
 			continue
 		}
 		ls, of[l] = append(ls, l), p
@@ -31,7 +31,7 @@ func (o *BlockOptions) applyGPTQ(c *pass.Context, plans []*plan) error {
 	}
 	for _, l := range ls {
 		if why := left[l]; why != "" {
-			of[l].note(pass.Because("rounded to the nearest codes: " + why))
+			of[l].note(pass.Because("round to nearest: " + why))
 			continue
 		}
 		of[l].encoding.(*spec.Blockwise).Layout.Rounder = l.rounder()
@@ -55,7 +55,7 @@ func (p *plan) matrix() (*matrix, string) {
 	case product == nil || p.form.Name != pass.Dequantize.Name && p.form.Name != pass.NBits.Name:
 		return nil, "it is not the matrix of one product"
 	case !b.RowMajor() && !b.ForNBits:
-		return nil, "its codes are stored for lookups"
+		return nil, "its layout is that of lookups"
 	default:
 		return &matrix{weight: p.Base, node: product.Node, k: int(b.Rows), n: int(b.Cols), transposed: b.ColumnMajor, spec: b.Spec}, ""
 	}

@@ -137,7 +137,7 @@ func (s *Consumer) unsupported(o *pass.Operand) string {
 	case name != "":
 		return fmt.Sprintf("%s gets its attribute %s from the function's caller", n.Label(), name)
 	case o.Elem == ir.Double || o.Base.Const.DType == ir.Double:
-		return "integer kernels work beside float32 and 16-bit floats, not float64"
+		return "integer kernels support float32 and 16-bit floats, not float64"
 	case len(s.Shape) == 0:
 		return "it is a scalar"
 	case s.Side != Lookup:
