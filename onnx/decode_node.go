@@ -56,7 +56,7 @@ func (d *decoder) node(g *protoGraph, f field) error {
 		case nodeAttribute:
 			return d.attr(p, f)
 		case nodeMeta:
-			d.module(p, f)
+			readModule(d, p, f)
 		}
 		return d.add(&x, f)
 	})

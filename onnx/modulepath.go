@@ -12,9 +12,9 @@ const (
 	keyNamespace  = "namespace"                  // : Model/encoder: Encoder/encoder.layer.0: Layer/linear_1: aten.linear.default
 )
 
-// module takes one entry of a node's metadata_props, which is written back from the node's Extra. Metadata that is malformed gives no
+// readModule takes one entry of a node's metadata_props, which is written back from the node's Extra. Metadata that is malformed gives no
 // path.
-func (d *decoder) module(p *protoNode, f field) {
+func readModule(d *decoder, p *protoNode, f field) {
 	e, err := d.entry(f)
 	if err != nil {
 		return
