@@ -147,9 +147,14 @@ func arguments(c *cli.Context, min, max int) ([]string, error) {
 
 // syntax is what app's flags mean to the order of arguments.
 func syntax(app *cli.App) mcli.Syntax {
-	s := mcli.Syntax{Global: takes(app.Flags), Commands: map[string]map[string]bool{}}
+	s := mcli.Syntax{Global: takes(app.Flags), Commands: map[string]map[string]bool{}, Topics: map[string]string{}}
 	for _, c := range app.Commands {
 		s.Commands[c.Name] = takes(c.Flags)
+		for _, f := range c.Flags {
+			if _, ok := f.(*option).Value.(*methodChoice); ok {
+				s.Topics[c.Name] = f.(*option).Name
+			}
+		}
 	}
 	return s
 }

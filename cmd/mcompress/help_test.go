@@ -40,6 +40,41 @@ func TestHelp(t *testing.T) {
 	}
 }
 
+// The help of a method lists its options alone, each once, with its defaults, and that of a command fits two screens.
+func TestHelpOfMethods(t *testing.T) {
+	for _, m := range methods {
+		choose := map[string]string{"quantize": "--method", "prune": "--method", "sparse": "--format"}[m.Command]
+		if choose == "" {
+			continue
+		}
+		code, stdout, _ := call(m.Command, choose, m.Name, "--help")
+		if code != exitDone {
+			t.Fatalf("%s: exit code %d", m.Name, code)
+		}
+		own := pass.Flags(m)
+		seen := map[string]int{}
+		for line := range strings.Lines(stdout) {
+			if name, ok := strings.CutPrefix(strings.TrimSpace(line), "--"); ok {
+				name, _, _ = strings.Cut(name, " ")
+				seen[name]++
+				if own.Lookup(name) == nil {
+					t.Errorf("%s: help lists --%s", m.Name, name)
+				}
+			}
+		}
+		own.VisitAll(func(f *flag.Flag) {
+			if seen[f.Name] != 1 {
+				t.Errorf("%s: help lists --%s %d times", m.Name, f.Name, seen[f.Name])
+			}
+		})
+	}
+	for _, command := range []string{"quantize", "prune", "sparse"} {
+		if _, stdout, _ := call(command, "--help"); strings.Count(stdout, "\n") > 100 {
+			t.Errorf("%s: help has %d lines", command, strings.Count(stdout, "\n"))
+		}
+	}
+}
+
 // golden compares got with a file, or writes the file.
 func golden(t *testing.T, path, got string) {
 	t.Helper()

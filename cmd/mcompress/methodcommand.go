@@ -2,6 +2,7 @@ package main
 
 import (
 	"flag"
+	"fmt"
 	"math"
 	"slices"
 
@@ -26,13 +27,13 @@ func (m methodCommand) build(t *tool) *cli.Command {
 	w := newWriting()
 	samples := &w.proving.sampling
 	options := &mcli.MethodOptions{Methods: offered(m.command), Shared: samples.shares}
-	chosen := &mcli.Enum{Value: m.method, Words: names(options.Methods)}
+	chosen := &methodChoice{Enum: mcli.Enum{Value: m.method, Words: names(options.Methods)}}
 	common := w.flags() // declares those that methods share
 	var test testSet
 	own := group("flags", func(fs *flag.FlagSet) {
 		fs.Var(chosen, m.choose, "`name` from the list above")
 		if m.more != nil {
-			m.more(fs, chosen, w)
+			m.more(fs, &chosen.Enum, w)
 		}
 	})
 	if m.auto != nil {
@@ -43,12 +44,14 @@ func (m methodCommand) build(t *tool) *cli.Command {
 		own = append(own, m.prepare.flags()...)
 		own = append(own, w.target.flags()...)
 	}
+	flags := distinct(own, methodFlags(options, samples), m.testFlags(options, &test), common)
+	chosen.limitHelp(flags, options)
 	return &cli.Command{
 		Name:        m.command,
 		Usage:       m.usage,
 		ArgsUsage:   "MODEL...",
-		Description: describe(m.choose, options.Methods),
-		Flags:       distinct(own, methodFlags(options, samples), m.testFlags(options, &test), common),
+		Description: describe(m.choose, options.Methods) + fmt.Sprintf("\n\nThe options of a method: mcompress %s --%s NAME --help", m.command, m.choose),
+		Flags:       flags,
 		Action: func(c *cli.Context) error {
 			models, err := arguments(c, 1, math.MaxInt)
 			if err != nil {
@@ -101,5 +104,19 @@ func distinct(lists ...[]cli.Flag) []cli.Flag {
 			all = append(all, f)
 		}
 	}
-	return all
+	return byCategory(all)
+}
+
+// byCategory are flags with those of one category together, categories in the order of their first flags.
+func byCategory(flags []cli.Flag) []cli.Flag {
+	var order []string
+	for _, f := range flags {
+		if c := f.(*option).category; !slices.Contains(order, c) {
+			order = append(order, c)
+		}
+	}
+	slices.SortStableFunc(flags, func(a, b cli.Flag) int {
+		return slices.Index(order, a.(*option).category) - slices.Index(order, b.(*option).category)
+	})
+	return flags
 }

@@ -1,8 +1,8 @@
 package main
 
 import (
+	"flag"
 	"fmt"
-	"strings"
 
 	"github.com/urfave/cli/v2"
 
@@ -10,8 +10,19 @@ import (
 	"github.com/mcompress/mcompress/pass"
 )
 
-// methodFlags are the options of a command's methods as flags; help says which method
-// has which, and of those that s has too what s says.
+// A methodChoice is the flag that names a method. Help is about the named method; without one, about the flags that all methods have.
+type methodChoice struct {
+	mcli.Enum
+	given bool
+}
+
+// Set takes the name of a method.
+func (c *methodChoice) Set(name string) error {
+	c.given = true
+	return c.Enum.Set(name)
+}
+
+// methodFlags are the options of a command's methods as flags; those that s has, too, have its usage.
 func methodFlags(o *mcli.MethodOptions, s *sampling) []cli.Flag {
 	var own, shared []cli.Flag
 	for _, offer := range o.Offers() {
@@ -21,9 +32,33 @@ func methodFlags(o *mcli.MethodOptions, s *sampling) []cli.Flag {
 			shared = append(shared, f)
 			continue
 		}
-		own = append(own, &option{Flag: offer.Flag, category: "options of methods", note: strings.Join(offer.Methods, ", ")})
+		own = append(own, &option{Flag: offer.Flag, category: "options of methods"})
 	}
 	return append(own, shared...)
+}
+
+// limitHelp lets help about a named method show the options of that method alone, with its defaults, and help without one no options of
+// particular methods.
+func (c *methodChoice) limitHelp(flags []cli.Flag, o *mcli.MethodOptions) {
+	particular := map[string]bool{}
+	for _, offer := range o.Offers() {
+		particular[offer.Name] = offer.Methods != nil && !offer.Shared
+	}
+	for _, f := range flags {
+		f := f.(*option)
+		f.about = func() (*flag.Flag, bool) {
+			if !c.given {
+				return f.Flag, !particular[f.Name]
+			}
+			for _, m := range o.Methods {
+				if m.Name == c.Value {
+					own := pass.Flags(m).Lookup(f.Name)
+					return own, own != nil
+				}
+			}
+			return f.Flag, true
+		}
+	}
 }
 
 // describe lists methods for help.

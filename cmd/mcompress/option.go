@@ -15,8 +15,8 @@ type option struct {
 	*flag.Flag
 	short    string
 	category string
-	choices  []string // for completion
-	note     string   // the methods that have it, if not all do
+	choices  []string                  // for completion
+	about    func() (*flag.Flag, bool) // the flag that help shows, and whether it does; nil for the flag itself
 }
 
 // group declares the flags of one category in help.
@@ -26,7 +26,10 @@ func group(category string, declare func(*flag.FlagSet)) []cli.Flag {
 	var list []cli.Flag
 	fs.VisitAll(func(f *flag.Flag) {
 		o := &option{Flag: f, category: category, short: shorts[f.Name]}
-		if e, ok := f.Value.(*mcli.Enum); ok {
+		switch e := f.Value.(type) {
+		case *mcli.Enum:
+			o.choices = e.Words
+		case *methodChoice:
 			o.choices = e.Words
 		}
 		list = append(list, o)
@@ -39,7 +42,8 @@ var shorts = map[string]string{"output": "o", "quiet": "q", "stages": "n"}
 
 // String is the flag's line in help: names, a tab, what it does.
 func (o *option) String() string {
-	placeholder, usage := flag.UnquoteUsage(o.Flag)
+	f, _ := o.shown()
+	placeholder, usage := flag.UnquoteUsage(f)
 	names := "--" + o.Name
 	if o.short != "" {
 		names = "-" + o.short + ", " + names
@@ -47,11 +51,8 @@ func (o *option) String() string {
 	if !mcli.IsBool(o.Flag) {
 		names += " " + strings.ToUpper(placeholder)
 	}
-	if d := o.DefValue; d != "" && d != "false" && d != "true" && d != "0" {
+	if d := f.DefValue; d != "" && d != "false" && d != "0" {
 		usage += " (default: " + d + ")"
-	}
-	if o.note != "" {
-		usage += " [" + o.note + "]"
 	}
 	return names + "\t" + usage
 }
@@ -75,8 +76,18 @@ func (o *option) Names() []string {
 // IsSet is asked for required flags only, which no command has.
 func (o *option) IsSet() bool { return false }
 
-// IsVisible reports true: no flag is hidden.
-func (o *option) IsVisible() bool { return true }
+// IsVisible reports whether help shows the flag.
+func (o *option) IsVisible() bool {
+	_, visible := o.shown()
+	return visible
+}
+
+func (o *option) shown() (*flag.Flag, bool) {
+	if o.about == nil {
+		return o.Flag, true
+	}
+	return o.about()
+}
 
 // GetCategory is the heading in help.
 func (o *option) GetCategory() string { return o.category }

@@ -11,6 +11,7 @@ import (
 type Syntax struct {
 	Global   map[string]bool
 	Commands map[string]map[string]bool
+	Topics   map[string]string // by command, the flag that names what help is about
 }
 
 // Arrange reorders arguments for a parser that stops at the first
@@ -18,7 +19,7 @@ type Syntax struct {
 // arguments. Flags may be anywhere after the command and global ones anywhere; arguments
 // after a "--" are positional. Unknown flags are kept for the
 // parser to report. Arguments of equal kind keep their order. A flag for help
-// drops all other arguments.
+// drops all other arguments but the topic.
 func Arrange(s Syntax, args []string) ([]string, error) {
 	var l argLine
 	for len(args) > 0 {
@@ -28,7 +29,7 @@ func Arrange(s Syntax, args []string) ([]string, error) {
 		}
 		args = args[n:]
 	}
-	return l.arranged(), nil
+	return l.arranged(s.Topics[l.command]), nil
 }
 
 // An argLine is a parsed command line.
@@ -89,15 +90,28 @@ func (l *argLine) called() []string {
 	return []string{l.command}
 }
 
-func (l *argLine) arranged() []string {
+func (l *argLine) arranged(topic string) []string {
 	if l.help {
-		return append(l.called(), "--help")
+		return slices.Concat(l.called(), l.given(topic), []string{"--help"})
 	}
 	all := slices.Concat(l.global, l.called(), l.flags)
 	if len(l.positional) > 0 {
 		all = append(append(all, "--"), l.positional...)
 	}
 	return all
+}
+
+// given is the last use of a flag that takes a value.
+func (l *argLine) given(flag string) (args []string) {
+	for i, arg := range l.flags {
+		if name, ok := flagName(arg); ok && name == flag && flag != "" {
+			args = l.flags[i : i+1]
+			if !strings.Contains(arg, "=") {
+				args = l.flags[i : i+2]
+			}
+		}
+	}
+	return slices.Clone(args)
 }
 
 // flagName is the name in "-name", "--name" and "--name=value". A single "-" is not a flag.

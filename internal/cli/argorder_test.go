@@ -11,7 +11,8 @@ import (
 func sample() Syntax {
 	return Syntax{
 		Global:   map[string]bool{"json": false, "workers": true},
-		Commands: map[string]map[string]bool{"quantize": {"method": true, "dry-run": false, "output": true, "o": true}},
+		Commands: map[string]map[string]bool{"quantize": {"method": true, "dry-run": false, "output": true, "o": true}, "prune": {"method": true}},
+		Topics:   map[string]string{"prune": "method"},
 	}
 }
 
@@ -31,6 +32,8 @@ func TestArrange(t *testing.T) {
 		{"other --method x", "other --method -- x"},
 		{"quantize --method --dry-run m", "quantize --method --dry-run -- m"},
 		{"quantize m --help --method x", "quantize --help"},
+		{"prune m --help --method x", "prune --method x --help"},
+		{"prune --method=x -h --nope", "prune --method=x --help"},
 		{"-h", "--help"},
 		{"-- m", "-- m"},
 	} {
