@@ -172,23 +172,26 @@ func (d *decoder) mapValue(f field) (*ir.Array, error) {
 	if keys.Elems() != int64(len(values)) {
 		return nil, d.fail(f.off, fmt.Sprintf("a map has %d keys and %d values", keys.Elems(), len(values)))
 	}
-	joined, err := d.join(values, f)
-	return &ir.Array{Kind: ir.Map, Keys: keys, Items: []*ir.Array{joined}}, err
+	joined, ok := concatenated(values)
+	if !ok {
+		return nil, d.fail(f.off, "a map's values are not single elements of one type")
+	}
+	return &ir.Array{Kind: ir.Map, Keys: keys, Items: []*ir.Array{joined}}, nil
 }
 
-// join makes one tensor of tensors of one element each.
-func (d *decoder) join(values []*ir.Array, f field) (*ir.Array, error) {
-	all := &ir.Array{DType: ir.Float, Shape: []int64{int64(len(values))}}
+// concatenated is one tensor of tensors of one element each; ok is false where their types differ.
+func concatenated(values []*ir.Array) (all *ir.Array, ok bool) {
+	all = &ir.Array{DType: ir.Float, Shape: []int64{int64(len(values))}}
 	for i, v := range values {
 		if i == 0 {
 			all.DType = v.DType
 		}
 		if v.Kind != ir.Dense || v.Elems() != 1 || v.DType != all.DType || v.DType.Bits()%8 != 0 {
-			return nil, d.fail(f.off, "a map's values are not single elements of one type")
+			return nil, false
 		}
 		all.Data, all.Text = append(all.Data, v.Data...), append(all.Text, v.Text...)
 	}
-	return all.Clone(), nil // Clone aligns
+	return all.Clone(), true // Clone aligns
 }
 
 // array reads a TensorProto with its elements.
