@@ -155,7 +155,7 @@ var install = sync.OnceValues(func() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	c := exec.Command("go", "install", "-ldflags=-s -w", "./cmd/mcompress")
+	c := exec.Command("go", "install", "./cmd/mcompress")
 	c.Dir, c.Env, c.Stderr = from, append(plain(), "GOBIN="+bin), os.Stderr
 	return bin, c.Run()
 })

@@ -15,6 +15,7 @@ const maxMethods = 40
 func manyMethods() []string {
 	return []string{
 		"cmd/mcompress.tool",
+		"onnx.decoder",
 	}
 }
 
