@@ -115,12 +115,12 @@ func TestEqualizedWeightsHaveEqualRanges(t *testing.T) {
 // Layers that are no pair are skipped, with a reason.
 func TestNotEqualizedHasReasons(t *testing.T) {
 	for want, between := range map[string]func(s *builder, x *ir.Value) *ir.Value{
-		"clips its channels, and cannot clip each at another limit": func(s *builder, x *ir.Value) *ir.Value {
+		"it clips all channels at one limit": func(s *builder, x *ir.Value) *ir.Value {
 			zero, six := s.AddConst("zero", quanttest.TensorOf(ir.Float, nil, []float32{0})), s.AddConst("six", quanttest.TensorOf(ir.Float, nil, []float32{6}))
 			return s.node("Clip", []*ir.Value{x, zero, six})
 		},
-		"is no layer": func(s *builder, x *ir.Value) *ir.Value { return s.node("Sigmoid", []*ir.Value{x}) },
-		"reads its channels": func(s *builder, x *ir.Value) *ir.Value {
+		"is not a layer": func(s *builder, x *ir.Value) *ir.Value { return s.node("Sigmoid", []*ir.Value{x}) },
+		"cannot be scaled at Add": func(s *builder, x *ir.Value) *ir.Value {
 			return s.node("Add", []*ir.Value{s.node("Relu", []*ir.Value{x}), x})
 		},
 	} {

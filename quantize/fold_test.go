@@ -208,7 +208,7 @@ func TestFoldings(t *testing.T) {
 func TestNotFoldedHasReasons(t *testing.T) {
 	for name, want := range map[string]string{
 		"in front of Conv that pads": "pads with zeros, which it would have to shift",
-		"one weight, two of them":    "weight is read elsewhere, too",
+		"one weight, two of them":    "has other consumers",
 		"read twice":                 "makes is read elsewhere, too",
 	} {
 		i := slices.IndexFunc(foldings, func(f foldingCase) bool { return f.name == name })

@@ -192,7 +192,7 @@ func (d *Quantizer) refuse(c *pass.Context, w *weights.Weight) string {
 		return "not selected"
 	}
 	if w.Base.Ambiguous {
-		return "its name is produced twice"
+		return "two values have its name"
 	}
 	if w.OtherConsumer != "" {
 		return fmt.Sprintf("%s reads it too: the float weight would have to stay", w.OtherConsumer)

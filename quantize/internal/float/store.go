@@ -73,7 +73,7 @@ func (w *Converter) refuse(c *pass.Context, v *ir.Value) string {
 	case t.DType != ir.Float:
 		return fmt.Sprintf("it is %s, not float", t.DType)
 	case v.Ambiguous:
-		return "its name is produced twice"
+		return "two values have its name"
 	case len(v.Uses()) == 0:
 		return "no node reads it"
 	case v.Graph().Opset("") < w.opset:
