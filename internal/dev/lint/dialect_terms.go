@@ -81,7 +81,6 @@ func terms() []term {
 func notMigrated() []string {
 	return []string{
 		"internal/dataset",
-		"internal/memory/layout",
 		"README.md",
 		"cmd/mcompress",
 		"docs",

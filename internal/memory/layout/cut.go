@@ -2,33 +2,32 @@ package layout
 
 import "math"
 
-// A network is a graph of capacities, for maximum flows by Dinic's algorithm: push as much
-// as fits along shortest paths, until no path is left. What the source still reaches is
-// then one side of a minimum cut. Each edge is beside its reverse, at e^1.
+// A network is a flow network for Dinic's maximum-flow algorithm: push as much as fits along shortest paths until no path is
+// left. The nodes that the source still reaches are then one side of a minimum cut. The reverse of edge e is e^1.
 type network struct {
 	to    []int
 	left  []int64
 	edges [][]int // by node
-	depth []int   // from the source, -1 for what is not reached
-	next  []int   // the first edge of a node that may still lead on
+	depth []int   // from the source, -1 if not reached
+	next  []int   // first edge of a node that may still carry flow
 }
 
-// The ends of every flow.
+// Source and sink.
 const (
 	source = iota
 	sink
 )
 
-// never is the capacity of edges that no cut takes.
+// never is the capacity of edges that are in no cut.
 const never = math.MaxInt64
 
-// node adds one.
+// node adds a node.
 func (f *network) node() int {
 	f.edges = append(f.edges, nil)
 	return len(f.edges) - 1
 }
 
-// edge adds one from a to b, and of capacity back from b to a.
+// edge adds an edge from a to b and its reverse with capacity back.
 func (f *network) edge(a, b int, capacity, back int64) {
 	f.edges[a] = append(f.edges[a], len(f.to))
 	f.edges[b] = append(f.edges[b], len(f.to)+1)
@@ -83,7 +82,7 @@ func (f *network) push(n int, most int64) int64 {
 	return 0
 }
 
-// move takes sent from edge e and gives it to the way back. never stays what it is.
+// move moves capacity from edge e to its reverse. Edges with capacity never keep it.
 func (f *network) move(e int, sent int64) {
 	if f.left[e] != never {
 		f.left[e] -= sent

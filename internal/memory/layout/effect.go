@@ -5,22 +5,22 @@ import (
 	"math"
 )
 
-// An Effect is what channels last would change.
+// An Effect is the result of changing a model to channels last.
 type Effect struct {
-	Added    []Move // transposes that would be needed and are not there
-	Kept     []Move // that are there and still needed
-	Vanished []Move // that are there and not needed any more
+	Added    []Move // transposes to insert
+	Kept     []Move // transposes of the model that are still needed
+	Vanished []Move // transposes of the model that become redundant
 
-	First, Last Unfolding // of all convolutions, channels first and channels last
+	First, Last Unfolding // im2col of all convolutions, channels first and channels last
 }
 
-// A Move is one Transpose, of a value and maybe for several readers.
+// A Move is one Transpose of a value; several consumers may share it.
 type Move struct {
 	Value string
-	Bytes int64 // read and written: twice the value's
+	Bytes int64 // read and written: twice the size of the value
 }
 
-// Saved is how many bytes less are moved channels last; negative if it is more.
+// Saved is the reduction of moved bytes by channels last, negative for an increase.
 func (e *Effect) Saved() int64 {
 	return Bytes(e.Vanished) - Bytes(e.Added) + e.First.Bytes - e.Last.Bytes
 }
@@ -34,21 +34,18 @@ func Bytes(ms []Move) int64 {
 	return n
 }
 
-// ChannelsLast counts what it would do to g if all of its sensitive nodes were channels
-// last, and all others as is best. Inputs and outputs of the graph stay as they are
-// declared, and so does what breaking nodes read and write.
+// ChannelsLast computes the effect of making all sensitive nodes of g channels last and choosing the best layout for agnostic
+// nodes. Inputs and outputs of the graph and values of breaking nodes keep their layouts.
 //
-// No other choice of layouts moves fewer bytes by transposes, or as many bytes by fewer of
-// them: it is a minimum cut. On one side are the nodes that are channels last, on the
-// other those that are channels first, agnostic nodes choose, and a value whose writer
-// and some reader are on different sides costs one Transpose, however many such readers
-// there are. A transpose that is there joins its two ends into one value that may change
-// sides on its way.
+// The result is optimal: transposes move the minimum number of bytes and, among such solutions, are as few as possible. It is a
+// minimum cut between nodes that are channels last and nodes that are channels first. A value whose producer and at least one
+// consumer are on different sides costs one Transpose, whatever the number of such consumers. The input and output of an
+// existing Transpose count as one value.
 func ChannelsLast(g *Graph) (*Effect, error) {
 	if err := g.check(); err != nil {
 		return nil, err
 	}
-	c := g.coded()
+	c := g.assign()
 	images, err := c.images()
 	if err != nil {
 		return nil, err
@@ -64,7 +61,7 @@ func ChannelsLast(g *Graph) (*Effect, error) {
 	return e, e.unfold(g)
 }
 
-// add counts the transposes of one image.
+// add counts the transposes of image m.
 func (e *Effect) add(g *Graph, m *image, split bool) {
 	v := g.Values[m.value]
 	if v.Same {
@@ -94,40 +91,39 @@ func (e *Effect) unfold(g *Graph) error {
 			return fmt.Errorf("layout: node %q: %w", n.Name, err)
 		}
 		if f.Bytes > math.MaxInt64-e.First.Bytes {
-			return fmt.Errorf("layout: node %q: %d bytes of patches cannot be counted together with the others", n.Name, f.Bytes)
+			return fmt.Errorf("layout: node %q: %d bytes of patches overflow the total", n.Name, f.Bytes)
 		}
 		e.First, e.Last = e.First.plus(f), e.Last.plus(l)
 	}
 	return nil
 }
 
-// An image is a value together with its transposes: the same pixels, whatever their order.
-// Its writer and readers are nodes of the network, source for channels last and sink for
-// channels first.
+// An image is a value together with its transposes: the same pixels in any layout. Its producer and consumers are nodes of the
+// flow network: source for channels last, sink for channels first.
 type image struct {
 	value      int
-	writer     int
-	readers    []int
+	producer   int
+	consumers  []int
 	transposes int
 }
 
-// split reports whether some reader is on another side than the writer.
+// split reports whether a consumer has another layout than the producer.
 func (m *image) split(last func(int) bool) bool {
-	for _, r := range m.readers {
-		if last(r) != last(m.writer) {
+	for _, r := range m.consumers {
+		if last(r) != last(m.producer) {
 			return true
 		}
 	}
 	return false
 }
 
-// images are all of them, in the order of their values.
-func (c *coding) images() ([]*image, error) {
+// images returns all images in the order of their values.
+func (c *assignment) images() ([]*image, error) {
 	of := make([]*image, len(c.Values))
 	var all []*image
-	for v, w := range c.writers {
+	for v, w := range c.producers {
 		if w < 0 || !c.roles[w].moves() {
-			of[v] = &image{value: v, writer: c.end(w, v)}
+			of[v] = &image{value: v, producer: c.end(w, v)}
 			all = append(all, of[v])
 		}
 	}
@@ -135,28 +131,27 @@ func (c *coding) images() ([]*image, error) {
 		root := v
 		for hops := 0; of[root] == nil; hops++ {
 			if hops > len(c.Nodes) {
-				return nil, fmt.Errorf("layout: value %q is made of itself", c.Values[v].Name)
+				return nil, fmt.Errorf("layout: value %q is part of a cycle", c.Values[v].Name)
 			}
-			root = c.Nodes[c.writers[root]].Inputs[0]
+			root = c.Nodes[c.producers[root]].Inputs[0]
 		}
 		m := of[root]
-		for _, r := range c.readers[v] {
+		for _, r := range c.consumers[v] {
 			if c.roles[r].moves() {
 				m.transposes++
 			} else {
-				m.readers = append(m.readers, c.end(r, v))
+				m.consumers = append(m.consumers, c.end(r, v))
 			}
 		}
 		if c.Values[v].Output {
-			m.readers = append(m.readers, c.end(-1, v))
+			m.consumers = append(m.consumers, c.end(-1, v))
 		}
 	}
 	return all, nil
 }
 
-// end is the node of the network that stands for node i of the graph where it has to do
-// with value v. What is outside the graph is -1.
-func (c *coding) end(i, v int) int {
+// end is the network node of graph node i as producer or consumer of value v; i is -1 for the graph's environment.
+func (c *assignment) end(i, v int) int {
 	switch {
 	case i >= 0 && c.roles[i] == Sensitive:
 		return source
@@ -168,38 +163,38 @@ func (c *coding) end(i, v int) int {
 	return sink
 }
 
-// cut decides which nodes of the network are channels last.
-func (c *coding) cut(images []*image) (lasts func(int) bool, err error) {
+// cut returns a function that reports whether a node of the network is channels last.
+func (c *assignment) cut(images []*image) (lasts func(int) bool, err error) {
 	f := &network{edges: make([][]int, sink+1+len(c.Nodes))}
-	// Bytes count first and transposes second, in one number.
+	// A cost orders by bytes, then by the number of transposes.
 	unit, left := int64(len(images)+1), int64(math.MaxInt64/4)
 	for _, m := range images {
 		v := c.Values[m.value]
 		if v.Bytes < 0 || v.Bytes > (left-1)/unit {
-			return nil, fmt.Errorf("layout: value %q: %d bytes cannot be counted together with the others", v.Name, v.Bytes)
+			return nil, fmt.Errorf("layout: value %q: %d bytes are invalid or overflow the total", v.Name, v.Bytes)
 		}
 		price := v.Bytes*unit + 1
 		left -= price
 		if v.Same {
 			price = 0
 		}
-		m.price(f, price)
+		m.addCost(f, price)
 	}
 	f.fill()
 	return f.reached, nil
 }
 
-// price makes it cost so much if m is split. With one reader that is one edge. With more,
-// the value passes a gate on each way, so that it pays once.
-func (m *image) price(f *network, price int64) {
-	if len(m.readers) == 1 {
-		f.edge(m.writer, m.readers[0], price, price)
+// addCost adds the cost of splitting m to the network. A single consumer needs one edge. With several consumers, an auxiliary node
+// per direction makes the cut pay the cost once.
+func (m *image) addCost(f *network, price int64) {
+	if len(m.consumers) == 1 {
+		f.edge(m.producer, m.consumers[0], price, price)
 		return
 	}
 	out, back := f.node(), f.node()
-	f.edge(m.writer, out, price, 0)
-	f.edge(back, m.writer, price, 0)
-	for _, r := range m.readers {
+	f.edge(m.producer, out, price, 0)
+	f.edge(back, m.producer, price, 0)
+	for _, r := range m.consumers {
 		f.edge(out, r, never, 0)
 		f.edge(r, back, never, 0)
 	}

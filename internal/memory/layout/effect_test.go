@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// A builder makes a graph by names.
+// A builder builds a graph from names.
 type builder struct {
 	Graph
 	index map[string]int
@@ -28,8 +28,7 @@ func (b *builder) value(name string) int {
 	return b.index[name]
 }
 
-// graph reads lines of "role: inputs -> outputs", and of "name = bytes" with the words
-// same and output behind.
+// graph parses lines of the form "role: inputs -> outputs" or "name = bytes [same] [output]".
 func graph(text string) *Graph {
 	b := &builder{}
 	names := map[string]Role{"breaking": Breaking, "sensitive": Sensitive, "agnostic": Agnostic, "to-last": ToLast, "to-first": ToFirst}
@@ -70,18 +69,18 @@ func TestTransposes(t *testing.T) {
 			breaking: c -> y
 			x = 60
 			c = 20`, "x c", "", ""},
-		{"none where no operator knows channels", `
+		{"none without sensitive operators", `
 			agnostic: x -> a
 			breaking: a -> b
 			agnostic: b -> y
 			y = 100 output`, "", "", ""},
-		{"one for several readers", `
+		{"one for several consumers", `
 			sensitive: x -> a
 			breaking: a -> b
 			breaking: a -> c
 			agnostic: a -> y
 			y = 100 output`, "x a", "", ""},
-		{"where the value is smallest", `
+		{"at the smallest value", `
 			sensitive: x -> a
 			agnostic: a -> b
 			agnostic: b -> c
@@ -89,7 +88,7 @@ func TestTransposes(t *testing.T) {
 			a = 40
 			b = 10
 			c = 30`, "x b", "", ""},
-		{"fewer ones for as many bytes", `
+		{"fewest for equal bytes", `
 			sensitive: x -> a
 			sensitive: x -> b
 			agnostic: a b -> c
@@ -106,7 +105,7 @@ func TestTransposes(t *testing.T) {
 			sensitive: x -> y
 			y = 70 output`, "x y", "", ""},
 		{"unread output", `sensitive: x -> y`, "x", "", ""},
-		{"model of a framework that has channels last", `
+		{"model exported from a channels-last framework", `
 			to-first: x -> a
 			sensitive: a -> b
 			to-last: b -> c
@@ -115,36 +114,36 @@ func TestTransposes(t *testing.T) {
 			sensitive: e -> f
 			to-last: f -> y
 			y = 100 output`, "", "", "x b d f"},
-		{"channels last read as it stands", `
+		{"channels last read by a breaking node", `
 			sensitive: x -> a
 			to-last: a -> b
 			breaking: b -> y`, "x", "", "a"},
-		{"both sides read", `
+		{"both layouts read", `
 			sensitive: x -> a
 			to-last: a -> b
 			breaking: a -> c
 			breaking: b -> d`, "x", "a", ""},
-		{"there twice", `
+		{"duplicate transposes", `
 			sensitive: x -> a
 			to-last: a -> b
 			to-last: a -> c
 			breaking: a b c -> d`, "x", "a", "a"},
-		{"there and back", `
+		{"inverse transposes", `
 			sensitive: x -> a
 			to-last: a -> b
 			to-first: b -> c
 			sensitive: c -> d
 			breaking: d -> y`, "x d", "", "a a"},
-		{"a transpose of something else", `
+		{"a transpose without images", `
 			breaking: x -> a
 			to-last: a -> b
 			breaking: b -> y`, "", "a", ""},
-		{"a transpose that makes other images", `
+		{"a transpose to a contradicting layout", `
 			sensitive: x -> a
 			to-last: a -> b
 			sensitive: b -> c
 			breaking: c -> y`, "x a b c", "", ""},
-		{"sides that contradict each other", `
+		{"contradicting layouts", `
 			sensitive: x -> a
 			to-last: a -> b
 			agnostic: a b -> c
@@ -176,7 +175,7 @@ func names(ms []Move) string {
 	return strings.Join(s, " ")
 }
 
-func TestSavedIsWhatIsMovedLess(t *testing.T) {
+func TestSaved(t *testing.T) {
 	g := graph(`
 		to-first: x -> a
 		sensitive: a -> b
@@ -198,15 +197,15 @@ func TestSavedIsWhatIsMovedLess(t *testing.T) {
 	}
 }
 
-// TestNoOtherChoiceIsBetter tries every layout of the agnostic nodes of small graphs.
-func TestNoOtherChoiceIsBetter(t *testing.T) {
+// TestChannelsLastIsOptimal tries every layout of the agnostic nodes of small graphs.
+func TestChannelsLastIsOptimal(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		g := random(t)
 		e, err := ChannelsLast(g)
 		if err != nil {
 			t.Fatal(err)
 		}
-		c := g.coded()
+		c := g.assign()
 		images, err := c.images()
 		if err != nil {
 			t.Fatal(err)
@@ -231,7 +230,7 @@ func TestNoOtherChoiceIsBetter(t *testing.T) {
 	})
 }
 
-// random draws a graph of up to eight nodes, each reading what earlier ones wrote.
+// random draws a graph of up to eight nodes, each of which reads outputs of earlier ones.
 func random(t *rapid.T) *Graph {
 	g := &Graph{}
 	value := func() int {
@@ -260,16 +259,16 @@ func random(t *rapid.T) *Graph {
 	return g
 }
 
-func TestGraphsThatMakeNoSense(t *testing.T) {
+func TestInvalidGraphs(t *testing.T) {
 	for want, g := range map[string]*Graph{
 		`node "n": value 7 of 1`:                          {Values: []Value{{}}, Nodes: []Node{{Name: "n", Inputs: []int{7}}}},
 		`node "n": value -1 of 1`:                         {Values: []Value{{}}, Nodes: []Node{{Name: "n", Outputs: []int{-1}}}},
-		`node "n": role 99 is not known`:                  {Nodes: []Node{{Name: "n", Role: 99}}},
+		`node "n": unknown role 99`:                       {Nodes: []Node{{Name: "n", Role: 99}}},
 		`node "n": a transpose has one input`:             {Values: []Value{{}}, Nodes: []Node{{Name: "n", Role: ToLast, Inputs: []int{0}}}},
 		`node "m": value "v" has another producer`:        {Values: []Value{{Name: "v"}}, Nodes: []Node{{Name: "n", Outputs: []int{0}}, {Name: "m", Outputs: []int{0}}}},
-		`value "v" is made of itself`:                     {Values: []Value{{Name: "v"}, {}}, Nodes: []Node{{Role: ToLast, Inputs: []int{0}, Outputs: []int{1}}, {Role: ToFirst, Inputs: []int{1}, Outputs: []int{0}}}},
-		`value "v": -1 bytes cannot be counted`:           {Values: []Value{{Name: "v", Bytes: -1}}},
-		`value "v": 9223372036854775807 bytes cannot be`:  {Values: []Value{{Name: "v", Bytes: math.MaxInt64}}},
+		`value "v" is part of a cycle`:                    {Values: []Value{{Name: "v"}, {}}, Nodes: []Node{{Role: ToLast, Inputs: []int{0}, Outputs: []int{1}}, {Role: ToFirst, Inputs: []int{1}, Outputs: []int{0}}}},
+		`value "v": -1 bytes are invalid`:                 {Values: []Value{{Name: "v", Bytes: -1}}},
+		`value "v": 9223372036854775807 bytes are`:        {Values: []Value{{Name: "v", Bytes: math.MaxInt64}}},
 		`node "n": kernel [3], strides [], dilations []`:  {Nodes: []Node{{Name: "n", Unfolds: &Window{Size: []int64{5}, KernelShape: []int64{3}}}}},
 		`node "n": the patches of 9223372036854775807 ch`: {Nodes: []Node{{Name: "n", Unfolds: row(math.MaxInt64)}}},
 		`node "m": 5188146770730811392 bytes of patches`:  {Nodes: []Node{{Name: "n", Unfolds: row(1 << 58)}, {Name: "m", Unfolds: row(1 << 58)}}},

@@ -1,44 +1,43 @@
-// Package layout counts what a model would gain or lose if its images lay channels last
-// (NHWC) instead of channels first (NCHW), which is how ONNX's operators are defined:
-// transposes that come and go, and what convolutions copy. Bytes are counted, and no
-// speed is guessed.
+// Package layout computes the effect of storing images channels last (NHWC) instead of channels first (NCHW), the layout of ONNX's
+// operators: transposes that are added or removed, and bytes that convolutions copy (im2col). It counts bytes and does not
+// estimate speed.
 //
-// It knows roles and not operators: who has a model says which node is of which role.
+// It is independent of operators: the caller assigns a Role to each node.
 package layout
 
 import "fmt"
 
-// A Graph is the part of a model that layouts are about. Weights and other constants are
-// not in it: they are transposed once, when the model is loaded.
+// A Graph is the part of a model whose layouts matter. It has no weights and other constants: they are transposed once, when the
+// model is loaded.
 type Graph struct {
 	Values []Value
 	Nodes  []Node
 }
 
-// A Value is what a node, or who runs the graph, hands on.
+// A Value is an input of the graph or an output of a node.
 type Value struct {
 	Name   string
 	Bytes  int64
 	Same   bool // both layouts are the same bytes: it has one channel, or one pixel
-	Output bool // who runs the graph reads it, and in the layout that it is declared in
+	Output bool // output of the graph, in its declared layout
 }
 
-// A Node reads and writes values, by their positions.
+// A Node has inputs and outputs, as indices of values.
 type Node struct {
 	Name            string
 	Role            Role
 	Inputs, Outputs []int
-	Unfolds         *Window // over its first input; nil if it copies no patches
+	Unfolds         *Window // over its first input; nil without im2col
 }
 
-// A Role says what a node thinks of layouts.
+// A Role is the dependence of a node on layouts.
 type Role uint8
 
-// Roles of nodes.
+// The roles.
 const (
-	Breaking  Role = iota // reads axes where they stand: Reshape, Flatten, Gemm, and whatever is not known
-	Sensitive             // computes on channels and pixels: Conv, pools, BatchNormalization, Resize. It would be channels last
-	Agnostic              // does the same in either layout, if an axis is renamed: Relu, Add, Concat
+	Breaking  Role = iota // depends on the order of axes: Reshape, Flatten, Gemm, and unknown operators
+	Sensitive             // computes on channels and pixels: Conv, pools, BatchNormalization, Resize. Runs channels last
+	Agnostic              // same result in either layout, except for axis attributes: Relu, Add, Concat
 	ToLast                // a Transpose of channels first to channels last: perm 0, 2, …, n-1, 1
 	ToFirst               // a Transpose of channels last to channels first: perm 0, n-1, 1, …, n-2
 	roles
@@ -46,12 +45,12 @@ const (
 
 func (r Role) moves() bool { return r == ToLast || r == ToFirst }
 
-// check finds what is not a graph.
+// check returns an error for an invalid graph.
 func (g *Graph) check() error {
 	made := make([]bool, len(g.Values))
 	for _, n := range g.Nodes {
 		if n.Role >= roles {
-			return fmt.Errorf("layout: node %q: role %d is not known", n.Name, n.Role)
+			return fmt.Errorf("layout: node %q: unknown role %d", n.Name, n.Role)
 		}
 		if n.Role.moves() && (len(n.Inputs) != 1 || len(n.Outputs) != 1) {
 			return fmt.Errorf("layout: node %q: a transpose has one input and one output, not %d and %d", n.Name, len(n.Inputs), len(n.Outputs))
@@ -71,7 +70,7 @@ func (g *Graph) check() error {
 	return nil
 }
 
-// values are what n reads and then what it writes.
+// values iterates over the inputs and then the outputs of n.
 func (n *Node) values() func(yield func(int) bool) {
 	return func(yield func(int) bool) {
 		for _, list := range [][]int{n.Inputs, n.Outputs} {

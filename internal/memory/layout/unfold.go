@@ -6,29 +6,28 @@ import (
 	"slices"
 )
 
-// A Window is what of a convolution decides how its patches are copied (im2col), in ONNX's
-// terms; lists are by spatial axis, Pads all begins and then all ends.
+// A Window has the attributes of a convolution that im2col depends on, in ONNX's terms. Lists are by spatial axis; Pads has all
+// begins and then all ends.
 type Window struct {
 	Batch, Channels, Group                      int64
 	KernelShape, Strides, Dilations, Pads, Size []int64 // Size is that of the output
 	ElemBytes                                   int64
 }
 
-// An Unfolding is patches as they are copied out of images.
+// An Unfolding is the cost of copying patches out of images (im2col).
 type Unfolding struct {
 	Bytes int64 // read and written; padding counts as if it were read
-	Runs  int64 // pieces that lie together in the image
+	Runs  int64 // contiguous pieces of the image
 }
 
 func (u Unfolding) plus(v Unfolding) Unfolding { return Unfolding{u.Bytes + v.Bytes, u.Runs + v.Runs} }
 
-// unfold is what w costs channels first and channels last.
+// unfold is the cost of w channels first and channels last.
 //
-// The patches are the same bytes: each pixel of the output wants kernel × channels
-// elements. Channels first, elements lie together along a row of the image, if the
-// stride is 1. Channels last, all channels of a pixel do, and as many pixels as the kernel
-// is wide. A kernel of one pixel without padding takes the image as its patches: channels
-// last at any stride, which only spaces the rows of the matrix; channels first at stride 1.
+// Both copy the same number of bytes: kernel × channels elements per output pixel. Channels first, elements along a row of the image
+// are contiguous if the stride is 1. Channels last, all channels of a pixel are contiguous, and the pixels along the width of the
+// kernel. A 1×1 kernel without padding needs no copy: channels last at any stride, which is the row stride of the matrix; channels
+// first at stride 1.
 func (w *Window) unfold() (channelsFirst, channelsLast Unfolding, err error) {
 	if err := w.check(); err != nil {
 		return Unfolding{}, Unfolding{}, err
@@ -62,18 +61,18 @@ func (w *Window) unfold() (channelsFirst, channelsLast Unfolding, err error) {
 func (w *Window) check() error {
 	axes := len(w.Size)
 	if axes == 0 || len(w.KernelShape) != axes || len(w.Strides) != axes || len(w.Dilations) != axes || len(w.Pads) != 2*axes {
-		return fmt.Errorf("kernel %v, strides %v, dilations %v, pads %v and output %v are not of the same axes", w.KernelShape, w.Strides, w.Dilations, w.Pads, w.Size)
+		return fmt.Errorf("kernel %v, strides %v, dilations %v, pads %v and output %v have different numbers of axes", w.KernelShape, w.Strides, w.Dilations, w.Pads, w.Size)
 	}
 	if slices.Min(w.KernelShape) < 1 || slices.Min(w.Strides) < 1 || slices.Min(w.Dilations) < 1 || slices.Min(w.Size) < 0 {
-		return fmt.Errorf("kernel %v, strides %v, dilations %v, output %v: sizes begin at 1", w.KernelShape, w.Strides, w.Dilations, w.Size)
+		return fmt.Errorf("kernel %v, strides %v, dilations %v, output %v: sizes must be positive", w.KernelShape, w.Strides, w.Dilations, w.Size)
 	}
 	if w.Batch < 0 || w.Channels < 0 || w.ElemBytes < 1 || w.Group < 1 || w.Group > max(1, w.Channels) {
-		return fmt.Errorf("a batch of %d with %d channels of %d bytes in %d groups", w.Batch, w.Channels, w.ElemBytes, w.Group)
+		return fmt.Errorf("invalid batch %d, %d channels of %d bytes or %d groups", w.Batch, w.Channels, w.ElemBytes, w.Group)
 	}
 	return nil
 }
 
-// product is -1 if it does not fit.
+// product is -1 on overflow.
 func product(xs ...int64) int64 {
 	if slices.Contains(xs, 0) {
 		return 0

@@ -6,9 +6,9 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestUnfoldingIsWhatCopyingCounts copies the patches of small images, element by element,
-// and counts pieces that lie together both in the image and in the patches.
-func TestUnfoldingIsWhatCopyingCounts(t *testing.T) {
+// TestUnfoldMatchesCopying copies the patches of small images, element by element, and counts pieces that are contiguous both in the
+// image and in the patches.
+func TestUnfoldMatchesCopying(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		side := func(name string, least, most int64) []int64 {
 			return []int64{rapid.Int64Range(least, most).Draw(t, name), rapid.Int64Range(least, most).Draw(t, name)}
@@ -20,7 +20,7 @@ func TestUnfoldingIsWhatCopyingCounts(t *testing.T) {
 		}
 		w.Channels = w.Group * rapid.Int64Range(2, 3).Draw(t, "channels")
 		if w.KernelShape[1] == 1 {
-			w.Dilations[1] = 1 // the only place of a kernel is at its dilation whatever that is
+			w.Dilations[1] = 1 // a kernel of one element has no dilation
 		}
 		first, last, err := w.unfold()
 		if err != nil {
@@ -35,8 +35,8 @@ func TestUnfoldingIsWhatCopyingCounts(t *testing.T) {
 	})
 }
 
-// A counter follows where elements are read. A run ends where the next element read is not
-// the next one of the image, and at the ends of what one copy may write.
+// A counter counts element reads and contiguous runs. A run ends where the next element read is not the next one of the image,
+// and at the end of a copy.
 type counter struct {
 	elements, runs int64
 	at             int64
