@@ -72,9 +72,9 @@ func (c barChart) scale(left float64) float64 {
 			if v <= 0 {
 				continue
 			}
-			room := (chartWidth - left - noteGap - textWidth(s.notes[i], noteSize)) / v
-			if !any || room < scale {
-				scale, any = room, true
+			space := (chartWidth - left - noteGap - textWidth(s.notes[i], noteSize)) / v
+			if !any || space < scale {
+				scale, any = space, true
 			}
 		}
 	}

@@ -45,7 +45,7 @@ func (e *Interpreter) exportShared() {
 // sharedName is the name of slot o for sessions with this baseline.
 func sharedName(o int) string { return sharedPrefix + strconv.Itoa(o) }
 
-const sharedPrefix = "beside:"
+const sharedPrefix = "baseline:"
 
 // reuseValues replaces the values of e's main program that the baseline computes from the same inputs by inputs. Values that follow from
 // shapes are kept, as plans depend on them.

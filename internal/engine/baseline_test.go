@@ -81,7 +81,7 @@ func againstBaseline(t *testing.T, path string, at int, in map[string]*ir.Array)
 }
 
 // identified opens a changed model whose constants are identified by their order in the file.
-func identified(t *testing.T, path string, change func(*ir.Model), beside *engine.Interpreter) *engine.Interpreter {
+func identified(t *testing.T, path string, change func(*ir.Model), baseline *engine.Interpreter) *engine.Interpreter {
 	t.Helper()
 	f, err := onnx.Open(path)
 	if err != nil {
@@ -97,7 +97,7 @@ func identified(t *testing.T, path string, change func(*ir.Model), beside *engin
 	if change != nil {
 		change(f.Model)
 	}
-	e, err := engine.Open(t.Context(), f.Model, engine.Options{Workers: 2, Baseline: beside, Identity: func(t *ir.Tensor) string { return names[t] }})
+	e, err := engine.Open(t.Context(), f.Model, engine.Options{Workers: 2, Baseline: baseline, Identity: func(t *ir.Tensor) string { return names[t] }})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -24,9 +24,9 @@ func TestDynamicallySizedResultsRespectMemoryLimit(t *testing.T) {
 		sizes map[string]int64
 		node  string // the node that exceeds the limit, "" for none
 	}{
-		"small":      {func(b *builder) { b.output(zeros(b, "n")) }, map[string]int64{"n": part}, ""},
-		"large":      {func(b *builder) { b.output(zeros(b, "n")) }, map[string]int64{"n": 1 << 45}, "zeros of n"},
-		"both alive": {func(b *builder) { b.output(b.op("Concat", zeros(b, "n"), zeros(b, "m"))) }, map[string]int64{"n": part, "m": part}, "zeros of m"},
+		"small":     {func(b *builder) { b.output(zeros(b, "n")) }, map[string]int64{"n": part}, ""},
+		"large":     {func(b *builder) { b.output(zeros(b, "n")) }, map[string]int64{"n": 1 << 45}, "zeros of n"},
+		"both live": {func(b *builder) { b.output(b.op("Concat", zeros(b, "n"), zeros(b, "m"))) }, map[string]int64{"n": part, "m": part}, "zeros of m"},
 		"one after the other": {func(b *builder) {
 			b.output(b.op("ReduceMax", zeros(b, "n")))
 			b.output(b.op("ReduceMax", zeros(b, "m")))
@@ -55,7 +55,7 @@ func TestDynamicallySizedResultsRespectMemoryLimit(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer e.Close()
-			for range 2 { // a run leaves nothing behind that counts in the next
+			for range 2 { // a run does not affect the next
 				_, err = e.Run(t.Context(), in, nil)
 				if (err == nil) != (c.node == "") {
 					t.Fatalf("got %v", err)

@@ -61,7 +61,7 @@ func compare(lib *ort.Library, path string) error {
 	if err != nil {
 		return err
 	}
-	judged, err := references(lib, f.Model, path, batch.Inputs)
+	want, err := references(lib, f.Model, path, batch.Inputs)
 	if err != nil {
 		return fmt.Errorf("%w: %v", errNotRun, err)
 	}
@@ -74,12 +74,12 @@ func compare(lib *ort.Library, path string) error {
 	if err != nil {
 		return err
 	}
-	for name := range judged[0] {
+	for name := range want[0] {
 		if modelName(path) == "qdq.onnx" && name == "z" {
 			continue // a MatMulInteger that saturates in ONNX Runtime without VNNI, and the model does not load in precise mode
 		}
 		var err error
-		for _, want := range judged {
+		for _, want := range want {
 			if err = within(closeness(f.Model, path), want[name], got[name]); err == nil {
 				break
 			}
@@ -126,7 +126,7 @@ func quantized(m *ir.Model) bool {
 	return false
 }
 
-// sample is the recorded input beside the model, or a random one.
+// sample is the recorded input of the model, or a random one.
 func sample(g *ir.Graph, path string) (*dataset.Batch, error) {
 	set, err := dataset.Generate(dataset.Inputs(g), dataset.Random{})
 	if recorded := filepath.Join(filepath.Dir(path), "test_data_set_0"); err == nil {

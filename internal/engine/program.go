@@ -41,7 +41,7 @@ type step struct {
 
 const absent = -1
 
-// A constant is a tensor that does not change between runs. Subgraphs share those of the enclosing graph.
+// A constant is a tensor that does not change between runs. Subgraphs use those of the enclosing graph.
 type constant struct {
 	tensor *ir.Tensor // its source; nil for computed constants
 	array  *ir.Array  // its data are nil before they are read and after their last use

@@ -27,7 +27,7 @@ type Options struct {
 	Keep        []string // inner values that Run may fetch; they are not fused away
 	KeepAll     bool     // Run may fetch every value of the main graph
 	PlanOnly    bool     // weights are not read: Usage works, Run does not
-	NoFusion    bool     // no fusions: each node runs by itself
+	NoFusion    bool     // no fusions: each node runs separately
 	Profile     Profiler // runs every step; may be nil
 
 	// Identity, if set, returns the identity of a tensor: tensors of several models with the same identity have the same data; "" means

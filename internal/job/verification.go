@@ -145,7 +145,7 @@ func (v Verification) run(ctx context.Context, a, b *onnx.File, set *dataset.Set
 	o := verify.Options{Batch: v.Data.Batch, Scores: v.Scores, Digest: v.Digest && !v.Data.Generated()}
 	var keep []string
 	if v.Layers {
-		if o.Layers, err = verify.Share(ctx, a.Model, b.Model); err != nil {
+		if o.Layers, err = verify.CommonValues(ctx, a.Model, b.Model); err != nil {
 			return nil, err
 		}
 		keep = o.Layers.Names

@@ -40,7 +40,7 @@ func TestColAbsMaxBits(t *testing.T) {
 	})
 }
 
-func TestAbsMaxBitsTellsNaNFromInf(t *testing.T) {
+func TestAbsMaxBitsDistinguishesNaNFromInf(t *testing.T) {
 	x := make([]float32, 100)
 	x[70] = float32(math.Inf(-1))
 	if got := AbsMaxBits(x); got != 0x7f800000 {
@@ -52,7 +52,7 @@ func TestAbsMaxBitsTellsNaNFromInf(t *testing.T) {
 	}
 }
 
-func TestColAbsMaxBitsWantsWholeRows(t *testing.T) {
+func TestColAbsMaxBitsRequiresWholeRows(t *testing.T) {
 	wantPanic(t, "7 elements in rows of 3", func() { ColAbsMaxBits(make([]uint32, 3), make([]float32, 7)) })
 	wantPanic(t, "no columns", func() { ColAbsMaxBits(nil, make([]float32, 7)) })
 }

@@ -170,7 +170,7 @@ func TestAxpyAddsToWhatIsThere(t *testing.T) {
 	wantFloats(t, y, []float32{91, 82, 73, 64, 55, 46, 37, 28, 19})
 }
 
-func TestArithmeticWantsEqualLengths(t *testing.T) {
+func TestArithmeticRequiresEqualLengths(t *testing.T) {
 	three, four := make([]float32, 3), make([]float32, 4)
 	for _, f := range binaryFunctions {
 		wantPanic(t, f.name+" with a short dst", func() { f.run(three, four, four) })

@@ -33,7 +33,7 @@ func TestNMColsDoubleEqualsNMCols(t *testing.T) {
 	})
 }
 
-func TestNMColsDoubleOrdersWhatFloat32CannotTellApart(t *testing.T) {
+func TestNMColsDoubleOrdersBeyondFloat32Precision(t *testing.T) {
 	x := []float64{1 + 1e-12, -1, 1 + 3e-12, 1 + 2e-12, -1e-300, 1e-301, 0, 1e-302}
 	NMColsDouble(x, 1, 2, 4)
 	if want := []float64{0, 0, 1 + 3e-12, 1 + 2e-12, -1e-300, 1e-301, 0, 0}; !slices.Equal(x, want) {

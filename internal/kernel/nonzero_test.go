@@ -81,7 +81,7 @@ func TestCompressKeepsSpareCapacity(t *testing.T) {
 	}
 }
 
-func TestExpandIgnoresBitsBehindTheLastElement(t *testing.T) {
+func TestExpandIgnoresBitsAfterTheLastElement(t *testing.T) {
 	dst := make([]byte, 3)
 	if used := Expand(dst, []byte{0xfd}, []byte{5, 6}, 1); used != 2 || !bytes.Equal(dst, []byte{5, 0, 6}) {
 		t.Errorf("used %d, got %v", used, dst)

@@ -44,7 +44,7 @@ func FuzzRoundCost(f *testing.F) {
 }
 
 // The cost is that of rounding to nearest in float64, and the optimal scale costs no more.
-func TestRoundCostIsWhatRoundingCosts(t *testing.T) {
+func TestRoundCostIsSquaredError(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 50 {
 		const stride = 11

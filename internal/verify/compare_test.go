@@ -73,7 +73,7 @@ func made(t *testing.T, m *ir.Model, samples int) *dataset.Set {
 // compared runs two models against each other, layers and all.
 func compared(t *testing.T, a, b *ir.Model) *Result {
 	t.Helper()
-	s, err := Share(t.Context(), a, b)
+	s, err := CommonValues(t.Context(), a, b)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -152,7 +152,7 @@ func TestChunksAreBounded(t *testing.T) {
 	m := chain(1, 1)
 	x := m.Graph.Inputs[0]
 	x.Type.Shape[1] = ir.Dim{Param: "n"}
-	s, err := Share(t.Context(), m, m)
+	s, err := CommonValues(t.Context(), m, m)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -173,7 +173,7 @@ func TestChunksAreBounded(t *testing.T) {
 // behind it is not known, so that the first of them gets the blame.
 func TestLayersOfAnotherShapeAreSkipped(t *testing.T) {
 	a, b := chain(2, 1), chain(2, 3)
-	s, err := Share(t.Context(), a, b)
+	s, err := CommonValues(t.Context(), a, b)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -35,8 +35,8 @@ type Shared struct {
 	same  map[*ir.Node]bool // nodes that are equal in both models
 }
 
-// Share finds the values that a and b share, outputs included.
-func Share(ctx context.Context, a, b *ir.Model) (*Shared, error) {
+// CommonValues finds the values that a and b have in common, outputs included.
+func CommonValues(ctx context.Context, a, b *ir.Model) (*Shared, error) {
 	makers := map[string]*ir.Node{}
 	for n := range b.Graph.Nodes() {
 		for _, v := range n.Outputs {

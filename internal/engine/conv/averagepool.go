@@ -136,7 +136,7 @@ func sumPool[T float](c *op.Call, of func(*window) sum[T]) error {
 func sumOver[T float](w *window, a arithmetic[T], s sum[T], y, x []T) {
 	var rows []coveredRow
 	last := w.last()
-	line, apart := make([]T, w.in[last]), make([]T, w.out[last])
+	line, strided := make([]T, w.in[last]), make([]T, w.out[last])
 	for o := range len(y) / w.out[last] {
 		rows = w.rows(rows, o)
 		clear(line)
@@ -145,7 +145,7 @@ func sumOver[T float](w *window, a arithmetic[T], s sum[T], y, x []T) {
 		}
 		row := part(y, o, w.out[last])
 		clear(row)
-		w.alongLast(func(lo, hi, from int) { a.into(a.add, row[lo:hi], line[from:], apart, w.stride[last]) })
+		w.alongLast(func(lo, hi, from int) { a.into(a.add, row[lo:hi], line[from:], strided, w.stride[last]) })
 		s.finish(row, o)
 	}
 }

@@ -109,8 +109,8 @@ func deformDouble(c *op.Call) error {
 		return err
 	}
 	w, y := ir.View[float64](c.In[1]), ir.View[float64](c.Out[0])
-	room := scratch[float64](c.Work)
-	patches := room.take(g.Depth() * g.OutArea())
+	buf := scratch[float64](c.Work)
+	patches := buf.take(g.Depth() * g.OutArea())
 	for i := range g.Products() {
 		fillPatches := deformedPatches[float64](c, g, i)
 		c.Pool.For(ceilDiv(g.OutArea(), panel), func(j int) {

@@ -47,8 +47,8 @@ func (c *depthwiseGradient) run(p *op.Pool, work []byte, dw, x, dy []float32) {
 	output, plane, sums := c.sizes()
 	size := int(aligned(4 * int64(output+plane+sums)))
 	p.Slots(c.Groups*c.OutC, func(m, slot int) {
-		room := kernel.Words[float32](work[slot*size:][:size])
-		l := &depthwiseChannel{c, m, x, dy, room[:output], room[output:][:plane], room[output+plane:][:sums]}
+		buf := kernel.Words[float32](work[slot*size:][:size])
+		l := &depthwiseChannel{c, m, x, dy, buf[:output], buf[output:][:plane], buf[output+plane:][:sums]}
 		l.run(part(dw, m, c.kernelSize()))
 	})
 }

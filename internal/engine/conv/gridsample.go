@@ -104,8 +104,8 @@ func (g *grid) run(c *op.Call) error {
 		sampleGrid(g, c, ir.View[float64](x), ir.View[float64](y))
 		return nil
 	}
-	room := scratch[float64](c.Work)
-	from, to := room.take(int(x.Elems())), room.take(int(y.Elems()))
+	buf := scratch[float64](c.Work)
+	from, to := buf.take(int(x.Elems())), buf.take(int(y.Elems()))
 	load(from, x)
 	sampleGrid(g, c, from, to)
 	store(y, to)

@@ -45,15 +45,15 @@ func (ph phase) along(i, r int) (phase, bool) {
 		return ph, false
 	}
 	w := *ph.window
-	apart := 1 // distance of adjacent taps in the output
+	distance := 1 // distance of adjacent taps in the output
 	if len(taps) > 1 {
-		apart = (taps[0] - taps[1]) * dilation / stride
+		distance = (taps[0] - taps[1]) * dilation / stride
 	}
 	out := ceilDiv(g.in[i]-r, stride)
 	begin := -(r + g.begin[i] - taps[0]*dilation) / stride
 	w.in, w.out = with(w.in, g.out[i]), with(w.out, out)
-	w.kernel, w.stride, w.dilation = with(w.kernel, len(taps)), with(w.stride, 1), with(w.dilation, apart)
-	w.begin, w.end = with(w.begin, begin), with(w.end, out-1+(len(taps)-1)*apart-begin-g.out[i]+1)
+	w.kernel, w.stride, w.dilation = with(w.kernel, len(taps)), with(w.stride, 1), with(w.dilation, distance)
+	w.begin, w.end = with(w.begin, begin), with(w.end, out-1+(len(taps)-1)*distance-begin-g.out[i]+1)
 	h := *ph.Geometry
 	h.window = &w
 	next := phase{Geometry: &h, from: g, first: with(ph.first, r)}
@@ -138,9 +138,9 @@ func (a *adjoint) work(workers int, own bool) int64 {
 
 // run uses turned for the phases' weights, which are at most as many as those of w.
 func (a *adjoint) run(p *op.Pool, work []byte, dx, dy, w, turned []float32) {
-	room := scratch[float32](work)
+	buf := scratch[float32](work)
 	if turned == nil {
-		turned = room.take(len(w))
+		turned = buf.take(len(w))
 	}
 	weights, sums := make([][]float32, len(a.phases)), make([][]float32, len(a.phases))
 	for i, ph := range a.phases {
@@ -149,17 +149,17 @@ func (a *adjoint) run(p *op.Pool, work []byte, dx, dy, w, turned []float32) {
 		ph.weights(p, weights[i], w)
 	}
 	if a.whole() {
-		a.phases[0].convolveComputed(p, room, job{x: dy, w: weights[0], y: dx})
+		a.phases[0].convolveComputed(p, buf, job{x: dy, w: weights[0], y: dx})
 		return
 	}
 	for i, ph := range a.phases {
-		sums[i] = room.take(ph.elements(a.images))
+		sums[i] = buf.take(ph.elements(a.images))
 	}
 	for image := 0; image < a.Batch; image += a.images {
 		n := min(a.images, a.Batch-image)
 		for i, ph := range a.phases {
 			in := dy[image*a.Groups*a.OutC*a.OutArea():]
-			ph.of(n).convolveComputed(p, room, job{x: in, w: weights[i], y: sums[i][:ph.elements(n)]})
+			ph.of(n).convolveComputed(p, buf, job{x: in, w: weights[i], y: sums[i][:ph.elements(n)]})
 		}
 		channels := dx[image*a.Groups*a.InC*a.InArea():]
 		p.Rows(n*a.Groups*a.InC, 1<<13/a.InArea()+1, func(from, to int) {

@@ -65,10 +65,10 @@ func (r *resizing) interpolate(c *op.Call) error {
 }
 
 func interpolateAs[F float](r *resizing, c *op.Call, axpy func(y []F, a F, x []F)) {
-	room := scratch[F](c.Work)
+	buf := scratch[F](c.Work)
 	x, y := elements[F](c.In[0]), elements[F](c.Out[0])
 	if x == nil {
-		x, y = room.take(int(c.In[0].Elems())), room.take(int(c.Out[0].Elems()))
+		x, y = buf.take(int(c.In[0].Elems())), buf.take(int(c.Out[0].Elems()))
 		load(x, c.In[0])
 		defer func() { store(c.Out[0], y) }()
 	}
@@ -79,7 +79,7 @@ func interpolateAs[F float](r *resizing, c *op.Call, axpy func(y []F, a F, x []F
 	for i, p := range list {
 		to := y
 		if i < len(list)-1 {
-			to = room.take(p.outer * p.out * p.inner)
+			to = buf.take(p.outer * p.out * p.inner)
 		}
 		f := r.filter(p.resizedAxis)
 		if p.inner == 1 {

@@ -81,7 +81,7 @@ func (w *window) eachChannel(p *op.Pool, n int, f func(ch int)) {
 // only padding gets the lowest number, NaN propagates.
 func maxOver[T pooled](w *window, a arithmetic[T], all [][]coveredRow, y, x []T) {
 	last := w.last()
-	line, apart := make([]T, w.in[last]), make([]T, w.out[last])
+	line, strided := make([]T, w.in[last]), make([]T, w.out[last])
 	for o, rows := range all {
 		row := part(y, o, w.out[last])
 		fill(row, lowest[T]())
@@ -92,7 +92,7 @@ func maxOver[T pooled](w *window, a arithmetic[T], all [][]coveredRow, y, x []T)
 		for _, r := range rows[1:] {
 			a.max(line, x[r.off:][:len(line)])
 		}
-		w.alongLast(func(lo, hi, from int) { a.into(a.max, row[lo:hi], line[from:], apart, w.stride[last]) })
+		w.alongLast(func(lo, hi, from int) { a.into(a.max, row[lo:hi], line[from:], strided, w.stride[last]) })
 	}
 }
 
@@ -106,14 +106,14 @@ func (w *window) alongLast(f func(lo, hi, from int)) {
 	}
 }
 
-// into applies f to elements of x that are stride apart. room is a buffer as large as y.
-func (a arithmetic[T]) into(f func(y, x []T), y, x, room []T, stride int) {
+// into applies f to elements of x that are stride apart. buf is a buffer as large as y.
+func (a arithmetic[T]) into(f func(y, x []T), y, x, buf []T, stride int) {
 	if stride == 1 {
 		f(y, x[:len(y)])
 		return
 	}
-	a.stridedCopy(room[:len(y)], x, stride)
-	f(y, room[:len(y)])
+	a.stridedCopy(buf[:len(y)], x, stride)
+	f(y, buf[:len(y)])
 }
 
 func lowest[T pooled]() T {

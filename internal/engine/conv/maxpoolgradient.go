@@ -59,7 +59,7 @@ type finder struct {
 // A candidate is a kernel tap, and its offset from the start of output 0 of the row.
 type candidate struct{ off, tap int }
 
-// findArgmax finds those of one channel. NaN equals no other number, and -Inf may stand for padding.
+// findArgmax finds those of one channel. NaN equals no other number, and -Inf may be padding.
 func findArgmax[T float, P Argmax](f *finder, places []P, y, x []T) {
 	last := f.last()
 	for o, rows := range f.rows {

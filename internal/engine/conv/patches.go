@@ -111,8 +111,8 @@ type segment struct {
 
 // fill writes rows k0 to k1-1 of columns n0 to n1-1.
 func (p *patches[T]) fill(dst []T, k0, k1, n0, n1 int) {
-	var room [panel]segment
-	segments := p.cut(room[:0], n0, n1)
+	var buf [panel]segment
+	segments := p.cut(buf[:0], n0, n1)
 	if p.at != nil && p.inside(segments) {
 		p.fillInside(dst, k0, k1, segments)
 		return

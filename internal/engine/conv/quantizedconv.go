@@ -144,16 +144,16 @@ func runQuantizedConv(c *op.Call) error {
 
 // run computes the band's rows of an image's quantized output y from quantized input x.
 func (b band) run(c *op.Call, j job, x, y []byte, from, to codec) {
-	room := scratch[float32](c.Work)
+	buf := scratch[float32](c.Work)
 	nx, ny := b.floats()
-	j.x, j.y = room.take(nx), room.take(ny)
+	j.x, j.y = buf.take(nx), buf.take(ny)
 	in, area := b.inLen(), len(x)/(b.Groups*b.InC)
 	c.Pool.Rows(b.Groups*b.InC, 1+quantizeGrain/max(in, 1), func(lo, hi int) {
 		for ch := lo; ch < hi; ch++ {
 			kernel.Dequantize(part(j.x, ch, in), part(x, ch, area)[b.first*b.in[1]:][:in], from.signed, from.scale, from.zero)
 		}
 	})
-	b.convolve(c, room, j)
+	b.convolve(c, buf, j)
 	out, places := b.OutArea(), len(y)/(b.Groups*b.OutC)
 	c.Pool.Rows(b.Groups*b.OutC, 1+quantizeGrain/max(out, 1), func(lo, hi int) {
 		for ch := lo; ch < hi; ch++ {

@@ -174,9 +174,9 @@ func transpose[T float](c *op.Call, multiply func(s gemm.Shape, a, b gemm.Matrix
 	if len(x) == 0 {
 		return nil
 	}
-	room := scratch[T](c.Work)
+	buf := scratch[T](c.Work)
 	most := g.unfolding(g.chunk())
-	sums := room.take(most.M * most.N)
+	sums := buf.take(most.M * most.N)
 	for i := range g.Products() {
 		b := gemm.Rows(Output(g, x, i), g.OutArea())
 		weights := Weights(g, w, i)
@@ -184,7 +184,7 @@ func transpose[T float](c *op.Call, multiply func(s gemm.Shape, a, b gemm.Matrix
 			n := min(g.chunk(), g.InC-m)
 			s := g.unfolding(n)
 			a := gemm.Matrix[T]{Data: weights[m*g.kernelSize():], Row: 1, Col: g.Depth()}
-			multiply(s, a, b, sums[:s.M*s.N], room)
+			multiply(s, a, b, sums[:s.M*s.N], buf)
 			c.Pool.For(n, func(j int) {
 				addUnfolded(g, part(Input(g, y, i), m+j, g.inLen()), part(sums, j, g.kernelSize()*g.OutArea()))
 			})

@@ -11,7 +11,7 @@ import (
 //
 // The channels of a patch are far apart in memory, so a chunk of the input is first copied in channels-last order, with padding: a row of a
 // patch is then a few contiguous runs. The weights' gradient is computed with channels last too, and each row is transposed at the end.
-// Chunks are processed in order; workers share each.
+// Chunks are processed in order, each by all workers.
 type weightGradient struct {
 	*Geometry
 	images, rows int // output rows of a chunk; several images only if whole
@@ -81,11 +81,11 @@ func (c *weightGradient) work(workers int) int64 {
 // run writes dw, or adds to it; it is transposed to channels-last order first.
 func (c *weightGradient) run(p *op.Pool, work []byte, dw, x, dy []float32, add bool) {
 	input, output := c.sizes()
-	room := scratch[float32](work)
-	k := &chunk{weightGradient: c, pool: p, x: x, dy: dy, input: room.take(input), output: room.take(output), sums: dw, add: add}
-	k.work = room
+	buf := scratch[float32](work)
+	k := &chunk{weightGradient: c, pool: p, x: x, dy: dy, input: buf.take(input), output: buf.take(output), sums: dw, add: add}
+	k.work = buf
 	if add && c.channelsLast() {
-		c.transposeRows(p, room, dw, c.InC, c.kernelSize())
+		c.transposeRows(p, buf, dw, c.InC, c.kernelSize())
 	}
 	for k.image = 0; k.image < c.Batch; k.image += c.images {
 		for k.row = 0; k.row < c.out[0]; k.row += c.rows {
@@ -93,7 +93,7 @@ func (c *weightGradient) run(p *op.Pool, work []byte, dw, x, dy []float32, add b
 		}
 	}
 	if c.channelsLast() {
-		c.transposeRows(p, room, dw, c.kernelSize(), c.InC)
+		c.transposeRows(p, buf, dw, c.kernelSize(), c.InC)
 	}
 }
 

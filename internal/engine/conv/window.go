@@ -200,8 +200,8 @@ func (w *window) counted(i, o int, padding bool) int {
 		lo, hi := w.inside(i, o)
 		return hi - lo
 	}
-	room := w.in[i] + w.end[i] - (o*w.stride[i] - w.begin[i])
-	return min(max(ceilDiv(room, w.dilation[i]), 0), w.kernel[i])
+	space := w.in[i] + w.end[i] - (o*w.stride[i] - w.begin[i])
+	return min(max(ceilDiv(space, w.dilation[i]), 0), w.kernel[i])
 }
 
 // last is the axis whose elements are contiguous.

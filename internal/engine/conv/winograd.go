@@ -11,7 +11,7 @@ import (
 // channels, and less than twice as large beyond (measured); an infinite element makes NaN of its sums.
 //
 // A block of tiles is transformed, multiplied with the weights and transformed back in scratch memory that stays in the cache. With enough
-// blocks each one is computed by one worker, else all workers share each. Every element is summed in the same order either way.
+// blocks each one is computed by one worker, else each by all workers. Every element is summed in the same order either way.
 type winograd struct {
 	*Geometry
 	weights winogradWeights // by group, index in the tile, and output and input channel
@@ -19,7 +19,7 @@ type winograd struct {
 	segment int             // of those in a block
 	units   int             // segments of pairs of rows of tiles in a block
 	mask    []int32
-	nothing []float32 // stands for rows outside the input
+	nothing []float32 // rows outside the input
 }
 
 // winogradWeights is the result of Prepare for W.
@@ -135,13 +135,13 @@ type winogradBlock struct {
 type sharing func(n int, f func(i int, line []float32))
 
 func (w *winograd) run(p *op.Pool, work []byte, j job) {
-	room, lines := scratch[float32](work), make([][]float32, p.Workers())
+	buf, lines := scratch[float32](work), make([][]float32, p.Workers())
 	for i := range lines {
-		lines[i] = room.take(w.line())
+		lines[i] = buf.take(w.line())
 	}
 	blocks := w.blocks()
 	if !w.perWorker(p.Workers()) {
-		slot := room.take(w.slot())
+		slot := buf.take(w.slot())
 		for i := range w.Groups * blocks {
 			w.block(i/blocks, i%blocks, slot).run(j, func(n int, f func(i int, line []float32)) {
 				p.Slots(n, func(i, slot int) { f(i, lines[slot]) })
@@ -151,7 +151,7 @@ func (w *winograd) run(p *op.Pool, work []byte, j job) {
 	}
 	slots := make([][]float32, p.Workers())
 	for i := range slots {
-		slots[i] = room.take(w.slot())
+		slots[i] = buf.take(w.slot())
 	}
 	p.Slots(w.Groups*blocks, func(i, slot int) {
 		w.block(i/blocks, i%blocks, slots[slot]).run(j, func(n int, f func(i int, line []float32)) {

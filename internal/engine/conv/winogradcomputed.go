@@ -53,8 +53,8 @@ func (g *Geometry) transformedWork(workers int) int64 {
 
 // transformed transforms the weights, and convolves with them.
 func (g *Geometry) transformed(p *op.Pool, work []byte, j job) {
-	room := scratch[float32](work)
-	u := room.take(int(winogradBytes(g) / 4))
+	buf := scratch[float32](work)
+	u := buf.take(int(winogradBytes(g) / 4))
 	transformWeights(p, u, j.w, g.Groups, g.OutC, g.InC)
-	winogradOf(g, u).run(p, room, j)
+	winogradOf(g, u).run(p, buf, j)
 }

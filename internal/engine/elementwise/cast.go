@@ -94,7 +94,7 @@ func rounding(n *op.Node) narrow.Rounding {
 // convert writes the elements of src to dst, both numeric.
 func convert(c *op.Call, dst, src *ir.Array) {
 	stages := conversion(src.DType, dst.DType, rounding(c.Node))
-	block.Share(c, int(src.Elems()), block.Grain, zipBytes, func(s block.Scratch, from, to int) {
+	block.Parallel(c, int(src.Elems()), block.Grain, zipBytes, func(s block.Scratch, from, to int) {
 		buf := [2][]byte{block.Take[uint8](&s, 8*block.Len), block.Take[uint8](&s, 8*block.Len)}
 		for at := from; at < to; at += block.Len {
 			n := min(block.Len, to-at)

@@ -20,8 +20,8 @@ var kernels = map[string]binaryLoops[float32, float32]{
 
 // fastMish is x·tanh(softplus(x)), of a block.
 func fastMish(dst, x []float32) {
-	var room [block.Len]float32
-	t := room[:len(x)]
+	var buf [block.Len]float32
+	t := buf[:len(x)]
 	kernel.Softplus(t, x)
 	kernel.Tanh(t, t)
 	kernel.Mul(dst, x, t)
@@ -30,8 +30,8 @@ func fastMish(dst, x []float32) {
 // scaledSilu is x·sigmoid(alpha·x), of a block.
 func scaledSilu(alpha float32) func(dst, x []float32) {
 	return func(dst, x []float32) {
-		var room [block.Len]float32
-		t := room[:len(x)]
+		var buf [block.Len]float32
+		t := buf[:len(x)]
 		kernel.MulScalar(t, x, alpha)
 		kernel.Sigmoid(t, t)
 		kernel.Mul(dst, x, t)
@@ -41,8 +41,8 @@ func scaledSilu(alpha float32) func(dst, x []float32) {
 // exponentialBelow maps negative x to scale·(e^(x/width)-1) and others to slope·x, of a block.
 func exponentialBelow(scale, width, slope float32) func(dst, x []float32) {
 	return func(dst, x []float32) {
-		var room [block.Len]float32
-		t := room[:len(x)]
+		var buf [block.Len]float32
+		t := buf[:len(x)]
 		kernel.MinScalar(t, x, 0)
 		kernel.DivScalar(t, t, 2*width)
 		kernel.Tanh(t, t)

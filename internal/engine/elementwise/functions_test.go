@@ -41,7 +41,7 @@ func TestFunctionsOfEachFloat(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			limit := cast(t, cast(t, want[0], dt.DType), ir.Double) // with the numbers that the type does not round to Inf
+			limit := cast(t, cast(t, want[0], dt.DType), ir.Double) // without values that the type rounds to Inf
 			near(t, o.Type+" of "+dt.String(), wide, got[0], limit, dt.epsilon, dt.least)
 		}
 	}

@@ -9,7 +9,7 @@ import (
 // transform computes output 0 from x alone. f is called on blocks; dst may be x.
 func transform[T, D ir.Element](c *op.Call, x *ir.Array, grain int, f func(dst []D, x []T)) error {
 	in, out := block.Read[T](x), block.Write[D](c.Out[0])
-	block.Share(c, int(x.Elems()), grain, mapBytes, func(s block.Scratch, from, to int) {
+	block.Parallel(c, int(x.Elems()), grain, mapBytes, func(s block.Scratch, from, to int) {
 		bufX, bufY := block.Take[T](&s, block.Len), block.Take[D](&s, block.Len)
 		for at := from; at < to; at += block.Len {
 			n := min(block.Len, to-at)

@@ -81,7 +81,7 @@ func fold[T number](c *op.Call) error {
 	}
 	f, finish := folding[T](c.Node, len(in))
 	out := block.Write[T](dst)
-	block.Share(c, w.Size(), block.Grain, zipBytes, func(s block.Scratch, from, to int) {
+	block.Parallel(c, w.Size(), block.Grain, zipBytes, func(s block.Scratch, from, to int) {
 		buf, sum := block.Take[T](&s, block.Len), block.Take[T](&s, block.Len)
 		w.Blocks(from, to, func(at, n int, off []int) {
 			acc := block.Repeated(in[0].At(at, n, off, sum), sum, n)

@@ -59,7 +59,7 @@ func selectWords[T word](c *op.Call) {
 	w := block.Together(out, c.In[0], x, y)
 	cond, a, b := block.OperandOf[uint8](w, 0, out, words[uint8](c.In[0])), block.OperandOf[T](w, 1, out, x), block.OperandOf[T](w, 2, out, y)
 	dst := ir.View[T](out)
-	block.Share(c, w.Size(), block.Grain, zipBytes, func(s block.Scratch, from, to int) {
+	block.Parallel(c, w.Size(), block.Grain, zipBytes, func(s block.Scratch, from, to int) {
 		bufC, bufA, bufB := block.Take[uint8](&s, block.Len), block.Take[T](&s, block.Len), block.Take[T](&s, block.Len)
 		w.Blocks(from, to, func(at, n int, off []int) {
 			choose(dst[at:at+n], cond.At(at, n, off, bufC), a.At(at, n, off, bufA), b.At(at, n, off, bufB), bufA, bufB)

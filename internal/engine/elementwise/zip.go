@@ -32,7 +32,7 @@ func zip[T, D ir.Element](c *op.Call, x, y *ir.Array, f binaryLoops[T, D]) error
 	w := block.Together(dst, x, y)
 	a, b := block.OperandOf[T](w, 0, dst, x), block.OperandOf[T](w, 1, dst, y)
 	out := block.Write[D](dst)
-	block.Share(c, w.Size(), block.Grain, zipBytes, func(s block.Scratch, from, to int) {
+	block.Parallel(c, w.Size(), block.Grain, zipBytes, func(s block.Scratch, from, to int) {
 		bufA, bufB, buf := block.Take[T](&s, block.Len), block.Take[T](&s, block.Len), block.Take[D](&s, block.Len)
 		w.Blocks(from, to, func(at, n int, off []int) {
 			z := out.Block(buf, at, n)

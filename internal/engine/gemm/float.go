@@ -34,16 +34,16 @@ type Panels[T any] func(dst []T, k0, k1, n0, n1 int)
 // FloatWork is the scratch memory in bytes of Float for this number of products of this shape. packed means that B is prepacked; otherwise
 // a block of it is packed into the scratch memory.
 func FloatWork(s Shape, batch, workers int, packed bool) int64 {
-	g := newFloatGrid(s, batch, workers)
+	g := newFloatTiling(s, batch, workers)
 	return 4 * int64(min(workers, batch*g.tiles())) * int64(g.floatSlot(packed))
 }
 
-func newFloatGrid(s Shape, batch, workers int) grid {
-	return newGrid(s, max(s.M, 1), batch, workers)
+func newFloatTiling(s Shape, batch, workers int) tiling {
+	return newTiling(s, max(s.M, 1), batch, workers)
 }
 
 // floatSlot is the number of elements of scratch memory per tile.
-func (g grid) floatSlot(packed bool) int {
+func (g tiling) floatSlot(packed bool) int {
 	k := min(g.K, depth)
 	n := roundUp(min(g.rows, height), rowStep) * k
 	if !packed {
@@ -65,9 +65,9 @@ func Float(p Pool, s Shape, work []byte, products ...FloatProduct) {
 	if want := FloatWork(s, len(products), p.Workers(), packed); int64(len(work)) < want {
 		panic(fmt.Sprintf("gemm: scratch of %d bytes, want %d", len(work), want))
 	}
-	g, scratch := newFloatGrid(s, len(products), p.Workers()), kernel.Words[float32](work)
+	g, scratch := newFloatTiling(s, len(products), p.Workers()), kernel.Words[float32](work)
 	slots, tiles := g.floatSlot(packed), g.tiles()
-	share(p, len(products)*tiles, func(task, slot int) {
+	distribute(p, len(products)*tiles, func(task, slot int) {
 		rows, cols := g.tile(task % tiles)
 		t := floatTile{&products[task/tiles], g.Shape, rows, cols, scratch[slot*slots:][:slots]}
 		t.run()

@@ -36,7 +36,7 @@ type IntProduct struct {
 // IntWork is the scratch memory in bytes of Int for this number of products of this shape. packed means that B is prepacked, finish that
 // Finish is set.
 func IntWork(s Shape, batch, workers int, packed, finish bool) int64 {
-	g := newGrid(s, intHeight, batch, workers)
+	g := newTiling(s, intHeight, batch, workers)
 	return int64(min(workers, batch*g.tiles())) * int64(g.intSlot(packed, finish).total())
 }
 
@@ -46,7 +46,7 @@ type intSlot struct{ left, rows, right, cols, result int }
 
 func (s intSlot) total() int { return s.left + s.rows + s.right + s.cols + s.result }
 
-func (g grid) intSlot(packed, finish bool) intSlot {
+func (g tiling) intSlot(packed, finish bool) intSlot {
 	k := roundUp(min(g.K, intDepth), kernel.GemmQuad)
 	s := intSlot{left: g.rows * intRow(k), rows: roundUp(2*4*g.rows, line)}
 	if !packed {
@@ -81,9 +81,9 @@ func Int(p Pool, s Shape, work []byte, products ...IntProduct) {
 	if want := IntWork(s, len(products), p.Workers(), packed, finish); int64(len(work)) < want {
 		panic(fmt.Sprintf("gemm: scratch of %d bytes, want %d", len(work), want))
 	}
-	g := newGrid(s, intHeight, len(products), p.Workers())
+	g := newTiling(s, intHeight, len(products), p.Workers())
 	layout, tiles := g.intSlot(packed, finish), g.tiles()
-	share(p, len(products)*tiles, func(task, slot int) {
+	distribute(p, len(products)*tiles, func(task, slot int) {
 		t := intTile{IntProduct: &products[task/tiles], depth: s.K}
 		t.rows, t.cols = g.tile(task % tiles)
 		t.cut(work[slot*layout.total():], layout)

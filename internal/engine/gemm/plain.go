@@ -14,8 +14,8 @@ func Plain[T Number](p Pool, s Shape, a, b Matrix[T], c []T, stride int) {
 	a.check("A", s.M, s.K)
 	b.check("B", s.K, s.N)
 	Rows(c, stride).check("C", s.M, s.N)
-	g := newGrid(s, plainRows, 1, p.Workers())
-	share(p, g.tiles(), func(task, _ int) {
+	g := newTiling(s, plainRows, 1, p.Workers())
+	distribute(p, g.tiles(), func(task, _ int) {
 		rows, cols := g.tile(task)
 		for ks := range (span{0, s.K}).blocks(plainDepth) {
 			plainBlock(c, stride, a, b, rows, cols, ks)

@@ -9,9 +9,9 @@ type Pool interface {
 	Workers() int
 }
 
-// share runs f for each of the tasks, at most one at a time with the same slot; there are min(workers, tasks) slots. Scratch memory is
+// distribute runs f for each of the tasks, at most one at a time with the same slot; there are min(workers, tasks) slots. Scratch memory is
 // divided by slots.
-func share(p Pool, tasks int, f func(task, slot int)) {
+func distribute(p Pool, tasks int, f func(task, slot int)) {
 	var next atomic.Int64
 	p.For(min(p.Workers(), tasks), func(slot int) {
 		for t := int(next.Add(1)) - 1; t < tasks; t = int(next.Add(1)) - 1 {

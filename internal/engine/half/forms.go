@@ -9,7 +9,7 @@ import (
 // Domain is the domain of chunked forms of operators. Their types are those of the operators themselves.
 const Domain = "mcompress.half"
 
-// A Form tells which inputs and outputs of an operator may be Float16.
+// A Form states which inputs and outputs of an operator may be Float16.
 type Form struct {
 	In, Out []int
 	Itself  bool // the operator itself accepts Float16, with the same attributes

@@ -216,7 +216,7 @@ func TestInvalidNodesAreErrors(t *testing.T) {
 		{[]*ir.Array{nil, wide}, version},
 		{[]*ir.Array{x, wide}, append(slices.Clone(version), ints("halves", 1))},
 		{[]*ir.Array{x, wide}, append(slices.Clone(version), ints("halves", -1))},
-		{[]*ir.Array{x, wide}, []*ir.Attr{ir.StringAttr("domain", "nobody")}},
+		{[]*ir.Array{x, wide}, []*ir.Attr{ir.StringAttr("domain", "unknown")}},
 	} {
 		n := op.NewNode(ir.OpID{Domain: half.Domain, Type: "Conv"}, 1, c.attrs, nil)
 		n.NumIn, n.Consumed = len(c.in), []bool{true}

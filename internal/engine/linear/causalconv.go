@@ -128,8 +128,8 @@ func (r *channelRows) convolve(i int) {
 		kernel.AddScalar(y, y, r.bias[ch])
 	}
 	for j, a := range w {
-		behind := r.back - j // y[t] depends on x[t-behind]
-		before := min(behind, r.length)
+		lag := r.back - j // y[t] depends on x[t-lag]
+		before := min(lag, r.length)
 		if r.past != nil {
 			kernel.Axpy(y[:before], a, r.past[i*r.back+j:][:before])
 		}

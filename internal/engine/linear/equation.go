@@ -87,7 +87,7 @@ func (e *equation) implicit(widest int) []label {
 	return out
 }
 
-// A term is the letters before and after an ellipsis, which stands for width axes.
+// A term is the letters before and after an ellipsis of width axes.
 type term struct {
 	head, tail []label
 	dots       bool

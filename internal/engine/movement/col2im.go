@@ -80,11 +80,11 @@ func (f *fold) check() error {
 		if f.block[i] > 0 && f.dilations[i] > maxPad/f.block[i] {
 			return fmt.Errorf("blocks of %v with dilations %v are too large", f.block, f.dilations)
 		}
-		room := size + before + after - f.dilations[i]*(f.block[i]-1) - 1
-		if room < 0 {
+		space := size + before + after - f.dilations[i]*(f.block[i]-1) - 1
+		if space < 0 {
 			return fmt.Errorf("blocks of %v do not fit into an image of %v", f.block, f.image)
 		}
-		f.places = append(f.places, room/f.strides[i]+1)
+		f.places = append(f.places, space/f.strides[i]+1)
 	}
 	return (ir.Spec{Shape: f.places}).Valid()
 }

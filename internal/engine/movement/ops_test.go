@@ -154,7 +154,7 @@ func TestPads(t *testing.T) {
 }
 
 func TestDepthToSpace(t *testing.T) {
-	// Channel c·4 + pixel goes to pixel of channel c in CRD; pixel·2 + c in DCR.
+	// Channel c·4 + pixel maps to pixel of channel c in CRD; pixel·2 + c in DCR.
 	check(t, []example{
 		{"DepthToSpace", 11, attrs(num("blocksize", 2), word("mode", "CRD")), in(count(1, 8, 1, 1)), count(1, 2, 2, 2)},
 		{"DepthToSpace", 1, attrs(num("blocksize", 2)), in(count(1, 8, 1, 1)), dims(1, 2, 2, 2)(0, 2, 4, 6, 1, 3, 5, 7)},

@@ -142,7 +142,7 @@ func surround(p *op.Pool, dst, data *ir.Array, around []border, value *ir.Array)
 	inside := copyInside(p, dst, data, around)
 	nothing := make([]int64, len(around)) // strides in value
 	for axis := range inside {
-		for _, part := range inside.beside(axis, dst.Shape) {
+		for _, part := range inside.border(axis, dst.Shape) {
 			move(p, part.strided(dst.Shape, nothing), dst, value)
 		}
 	}
@@ -154,7 +154,7 @@ func extend(p *op.Pool, dst, data *ir.Array, around []border, mode string) {
 	inside := copyInside(p, dst, data, around)
 	strides := op.Strides(dst.Shape)
 	for axis := len(inside) - 1; axis >= 0; axis-- {
-		for _, part := range inside.beside(axis, dst.Shape) {
+		for _, part := range inside.border(axis, dst.Shape) {
 			to := part[axis]
 			for at := to.from; at < to.from+to.n; at++ {
 				part[axis] = stretch{at, 1}
@@ -203,9 +203,9 @@ func copyInside(p *op.Pool, dst, data *ir.Array, around []border) region {
 	return inside
 }
 
-// beside are the parts of a tensor of that shape before and after r along one axis, as wide as r along the preceding axes and as the tensor
+// border are the parts of a tensor of that shape before and after r along one axis, as wide as r along the preceding axes and as the tensor
 // along the following ones.
-func (r region) beside(axis int, shape []int64) []region {
+func (r region) border(axis int, shape []int64) []region {
 	before := slices.Clone(r)
 	for i := axis + 1; i < len(r); i++ {
 		before[i] = stretch{0, shape[i]}

@@ -87,7 +87,7 @@ func TestErrorsOfOperatorsAreOneLine(t *testing.T) {
 	fails(t, err, "onnxruntime: ", "Gather", "out of data bounds")
 }
 
-func TestFilesThatAreNoModel(t *testing.T) {
+func TestInvalidModelFiles(t *testing.T) {
 	lib, dir := library(t), t.TempDir()
 	model, err := os.ReadFile(written(t, `g (float[N] x) => (float[N] y) { y = Neg(x) }`))
 	if err != nil {
@@ -143,7 +143,7 @@ func TestFilesThatAreNoLibrary(t *testing.T) {
 	fails(t, err, "load ONNX Runtime from", "model.onnx")
 }
 
-func TestLibrarySaysItsVersion(t *testing.T) {
+func TestLibraryVersion(t *testing.T) {
 	versions, err := conform.Start(t).Versions()
 	if err != nil {
 		t.Fatal(err)

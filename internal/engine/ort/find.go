@@ -14,8 +14,8 @@ const Variable = "MCOMPRESS_ORT_LIB"
 // remedy is a command that installs the library on every platform. ONNX Runtime is published as a Python package for all of them.
 const remedy = "`pip install --no-deps --target ort onnxruntime==1.31.1`, then --ort-lib ort/onnxruntime/capi"
 
-// Find returns the path of ONNX Runtime's library: that of the flag, else that of MCOMPRESS_ORT_LIB, else one beside the program or in the
-// system's library folders. A folder stands for the library in it. The error lists the searched folders and how to install the library.
+// Find returns the path of ONNX Runtime's library: that of the flag, else that of MCOMPRESS_ORT_LIB, else one next to the program or in the
+// system's library folders. A folder means the library in it. The error lists the searched folders and how to install the library.
 func Find(flag string) (string, error) {
 	if flag != "" {
 		return named("--ort-lib", flag)

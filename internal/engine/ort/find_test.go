@@ -64,7 +64,7 @@ func TestFindLeavesProvidersAlone(t *testing.T) {
 	}
 }
 
-func TestFindSaysWhereItLookedAndWhatToDo(t *testing.T) {
+func TestFindErrorListsFoldersAndRemedy(t *testing.T) {
 	missing := filepath.Join(t.TempDir(), "none")
 	program, err := os.Executable()
 	if err != nil {

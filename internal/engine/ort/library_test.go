@@ -20,19 +20,19 @@ func TestOldLibraryIsRefused(t *testing.T) {
 		"1.17.0":  "does not serve version 17",
 		"2.0.0":   "does not serve version 17",
 	} {
-		asked := false
-		_, err := newLibrary("lib.so", fake(t, version, &asked))
+		requested := false
+		_, err := newLibrary("lib.so", fake(t, version, &requested))
 		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "lib.so") {
 			t.Errorf("%s: got %v, want %q", version, err, want)
 		}
-		if asked == strings.Contains(want, "or newer") {
-			t.Errorf("%s: its API was requested: %v", version, asked)
+		if requested == strings.Contains(want, "or newer") {
+			t.Errorf("%s: its API was requested: %v", version, requested)
 		}
 	}
 }
 
 // fake is the address of an OrtGetApiBase of a library that supports no API.
-func fake(t *testing.T, version string, asked *bool) uintptr {
+func fake(t *testing.T, version string, requested *bool) uintptr {
 	t.Helper()
 	var pin runtime.Pinner
 	t.Cleanup(pin.Unpin)
@@ -40,7 +40,7 @@ func fake(t *testing.T, version string, asked *bool) uintptr {
 	base := new([2]uintptr)
 	pin.Pin(&name[0])
 	pin.Pin(base)
-	base[0] = purego.NewCallback(func(uintptr) uintptr { *asked = true; return 0 })
+	base[0] = purego.NewCallback(func(uintptr) uintptr { *requested = true; return 0 })
 	base[1] = purego.NewCallback(func() uintptr { return uintptr(unsafe.Pointer(&name[0])) })
 	return purego.NewCallback(func() uintptr { return uintptr(unsafe.Pointer(base)) })
 }

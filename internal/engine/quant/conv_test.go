@@ -28,8 +28,8 @@ func layers() []struct {
 func TestConvIntegerEqualsTheDefinition(t *testing.T) {
 	for i, l := range layers() {
 		for _, types := range [][2]ir.DType{{ir.Uint8, ir.Int8}, {ir.Int8, ir.Uint8}} {
-			x, w := codes(1, types[0], l.x...), codes(2, types[1], l.w...)
-			xz, wz := codes(3, types[0], 1), codes(4, types[1], l.w[0])
+			x, w := quantizedValues(1, types[0], l.x...), quantizedValues(2, types[1], l.w...)
+			xz, wz := quantizedValues(3, types[0], 1), quantizedValues(4, types[1], l.w[0])
 			got := must(t, "ConvInteger", l.a, x, w, xz, wz)
 			if want := windows(t, l.a, got.Shape, x, w, xz, wz); !slices.Equal(ir.View[int32](got), want) {
 				t.Errorf("layer %d of %v: got %v, want %v", i, types, ir.View[int32](got), want)
@@ -71,8 +71,8 @@ func windows(t *testing.T, a attrs, shape []int64, xa, wa, xz, wz *ir.Array) []i
 func TestQLinearConvEqualsRequantizedConvInteger(t *testing.T) {
 	for i, l := range layers() {
 		for _, dt := range []ir.DType{ir.Uint8, ir.Int8} {
-			x, w := codes(1, ir.Uint8, l.x...), codes(2, ir.Int8, l.w...)
-			xz, wz, yz := codes(3, ir.Uint8, 1), codes(4, ir.Int8, 1), codes(5, dt, 1)
+			x, w := quantizedValues(1, ir.Uint8, l.x...), quantizedValues(2, ir.Int8, l.w...)
+			xz, wz, yz := quantizedValues(3, ir.Uint8, 1), quantizedValues(4, ir.Int8, 1), quantizedValues(5, dt, 1)
 			m := l.w[0]
 			ws, bias := scale(6, m), ir.NewArray(ir.Int32, m)
 			for j := range m {

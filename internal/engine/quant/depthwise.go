@@ -60,10 +60,10 @@ func (d *depthwise) run(p *op.Pool, work []byte, finish channelFinisher) {
 }
 
 // values are quantized values minus their zero point, if there is one.
-func values(dst []float32, codes []byte, dt ir.DType, zero []int32) {
+func values(dst []float32, quantized []byte, dt ir.DType, zero []int32) {
 	z := int32(0)
 	if len(zero) > 0 {
 		z = zero[0]
 	}
-	kernel.Dequantize(dst, codes, dt == ir.Int8, 1, z)
+	kernel.Dequantize(dst, quantized, dt == ir.Int8, 1, z)
 }

@@ -48,7 +48,7 @@ func TestQuantizeLinearOfEveryTypeAndGranularity(t *testing.T) {
 	x := random(1, 3, 8, 10)
 	for dt := range ranges {
 		for _, g := range granularities() {
-			s, z := scale(2, g.shape...), codes(3, dt, g.shape...)
+			s, z := scale(2, g.shape...), quantizedValues(3, dt, g.shape...)
 			got := wholes(t, must(t, "QuantizeLinear", g.a, x, s, z))
 			zeros := wholes(t, z)
 			for i, v := range ir.View[float32](x) {
@@ -67,17 +67,17 @@ func TestQuantizeLinearOfEveryTypeAndGranularity(t *testing.T) {
 
 func TestDequantizeLinearOfEveryTypeAndGranularity(t *testing.T) {
 	for _, dt := range []ir.DType{ir.Int8, ir.Uint8, ir.Int16, ir.Uint16, ir.Int4, ir.Uint4, ir.Int2, ir.Uint2} {
-		x := codes(1, dt, 3, 8, 10)
+		x := quantizedValues(1, dt, 3, 8, 10)
 		for _, g := range granularities() {
-			s, z := scale(2, g.shape...), codes(3, dt, g.shape...)
+			s, z := scale(2, g.shape...), quantizedValues(3, dt, g.shape...)
 			got := ir.View[float32](must(t, "DequantizeLinear", g.a, x, s, z))
 			zeros := wholes(t, z)
-			for i, code := range wholes(t, x) {
+			for i, q := range wholes(t, x) {
 				j := 0
 				if g.shape != nil {
 					j = scaleOf(g.a, i)
 				}
-				if want := float32(code-zeros[j]) * ir.View[float32](s)[j]; got[i] != want {
+				if want := float32(q-zeros[j]) * ir.View[float32](s)[j]; got[i] != want {
 					t.Fatalf("%s, %v: element %d is %v, want %v", dt, g.a, i, got[i], want)
 				}
 			}
@@ -150,7 +150,7 @@ func TestPrecisionOfTheQuotient(t *testing.T) {
 }
 
 func TestDequantizeLinearToHalves(t *testing.T) {
-	x, s := codes(1, ir.Int8, 4, 6), scale(2, 6)
+	x, s := quantizedValues(1, ir.Int8, 4, 6), scale(2, 6)
 	wide := must(t, "DequantizeLinear", nil, x, s)
 	got := must(t, "DequantizeLinear", attrs{"output_dtype": int(ir.Float16)}, x, s)
 	if !bytes.Equal(got.Data, half(wide).Data) {

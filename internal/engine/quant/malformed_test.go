@@ -17,23 +17,23 @@ type sample struct {
 }
 
 func samples() []sample {
-	u8, i8 := codes(9, ir.Uint8, 1), codes(9, ir.Int8, 1)
-	a, b := codes(1, ir.Uint8, 5, 9), codes(2, ir.Int8, 9, 6)
-	x := codes(1, ir.Uint8, 1, 4, 5, 6)
+	u8, i8 := quantizedValues(9, ir.Uint8, 1), quantizedValues(9, ir.Int8, 1)
+	a, b := quantizedValues(1, ir.Uint8, 5, 9), quantizedValues(2, ir.Int8, 9, 6)
+	x := quantizedValues(1, ir.Uint8, 1, 4, 5, 6)
 	s := one(0.5)
 	list := []sample{
-		{"QuantizeLinear", attrs{"axis": 1}, []*ir.Array{random(1, 3, 4, 5), scale(2, 4), codes(3, ir.Int8, 4)}},
+		{"QuantizeLinear", attrs{"axis": 1}, []*ir.Array{random(1, 3, 4, 5), scale(2, 4), quantizedValues(3, ir.Int8, 4)}},
 		{"QuantizeLinear", attrs{"axis": 1, "block_size": 2}, []*ir.Array{random(1, 3, 4, 5), scale(2, 3, 2, 5), nil}},
-		{"DequantizeLinear", attrs{"axis": 1}, []*ir.Array{codes(1, ir.Int4, 3, 4, 5), scale(2, 4), codes(3, ir.Int4, 4)}},
-		{"DequantizeLinear", nil, []*ir.Array{codes(1, ir.Float8E5M2, 3, 4), s, nil}},
+		{"DequantizeLinear", attrs{"axis": 1}, []*ir.Array{quantizedValues(1, ir.Int4, 3, 4, 5), scale(2, 4), quantizedValues(3, ir.Int4, 4)}},
+		{"DequantizeLinear", nil, []*ir.Array{quantizedValues(1, ir.Float8E5M2, 3, 4), s, nil}},
 		{"DynamicQuantizeLinear", nil, []*ir.Array{random(1, 5)}},
 		{"MatMulInteger", nil, []*ir.Array{a, b, u8, i8}},
-		{"MatMulInteger", attrs{"transA": 1, "transB": 1}, []*ir.Array{codes(1, ir.Uint8, 4), codes(2, ir.Uint8, 8, 2, 1, 4)}},
+		{"MatMulInteger", attrs{"transA": 1, "transB": 1}, []*ir.Array{quantizedValues(1, ir.Uint8, 4), quantizedValues(2, ir.Uint8, 8, 2, 1, 4)}},
 		{"QLinearMatMul", nil, []*ir.Array{a, s, u8, b, s, i8, s, u8}},
 		{"MatMulIntegerToFloat", nil, []*ir.Array{a, b, s, s, u8, i8, random(1, 6)}},
 		{"DynamicQuantizeMatMul", nil, []*ir.Array{random(1, 5, 9), b, s, i8, random(1, 6)}},
 		{"QGemm", attrs{"transA": 0}, []*ir.Array{a, s, u8, b, s, i8, ir.NewArray(ir.Int32, 6), s, u8}},
-		{"MatMulNBits", attrs{"K": 40, "N": 6, "block_size": 32}, []*ir.Array{random(1, 3, 40), codes(2, ir.Uint8, 6, 2, 16), scale(3, 6, 2), nil, nil, random(1, 6)}},
+		{"MatMulNBits", attrs{"K": 40, "N": 6, "block_size": 32}, []*ir.Array{random(1, 3, 40), quantizedValues(2, ir.Uint8, 6, 2, 16), scale(3, 6, 2), nil, nil, random(1, 6)}},
 		{"QLinearAdd", nil, []*ir.Array{a, s, u8, a, s, u8, s, u8}},
 		{"QLinearSigmoid", nil, []*ir.Array{a, s, u8, s, u8}},
 		{"QLinearConcat", attrs{"axis": 1}, []*ir.Array{s, u8, a, s, u8, a, s, u8}},
@@ -41,7 +41,7 @@ func samples() []sample {
 		{"QLinearAveragePool", attrs{"kernel_shape": []int{2, 2}}, []*ir.Array{x, s, u8, s, u8}},
 	}
 	for _, l := range layers() {
-		x, w := codes(1, ir.Uint8, l.x...), codes(2, ir.Int8, l.w...)
+		x, w := quantizedValues(1, ir.Uint8, l.x...), quantizedValues(2, ir.Int8, l.w...)
 		list = append(list, sample{"ConvInteger", l.a, []*ir.Array{x, w, u8, i8}},
 			sample{"QLinearConv", l.a, []*ir.Array{x, s, u8, w, s, i8, s, u8, ir.NewArray(ir.Int32, l.w[0])}})
 	}

@@ -170,24 +170,24 @@ func (s *scales) of(a float32) []float32 {
 }
 
 // requantize writes sums·scale, with a scale per element: rounded half to even, plus zero, saturated.
-func requantize(dst []byte, sums []int32, scale []float32, zero int32, codes kernel.IntRange) {
-	requantizeBlocks(dst, sums, zero, codes, func(x []float32, q []int32, at int) {
+func requantize(dst []byte, sums []int32, scale []float32, zero int32, levels kernel.IntRange) {
+	requantizeBlocks(dst, sums, zero, levels, func(x []float32, q []int32, at int) {
 		kernel.DequantizeInt32Cols(x, q, scale[at:][:len(q)], nil)
 	})
 }
 
 // requantizeRow is requantize with one scale.
-func requantizeRow(dst []byte, sums []int32, scale float32, zero int32, codes kernel.IntRange) {
-	requantizeBlocks(dst, sums, zero, codes, func(x []float32, q []int32, _ int) {
+func requantizeRow(dst []byte, sums []int32, scale float32, zero int32, levels kernel.IntRange) {
+	requantizeBlocks(dst, sums, zero, levels, func(x []float32, q []int32, _ int) {
 		kernel.DequantizeInt32(x, q, scale)
 	})
 }
 
-func requantizeBlocks(dst []byte, sums []int32, zero int32, codes kernel.IntRange, product func(x []float32, q []int32, at int)) {
+func requantizeBlocks(dst []byte, sums []int32, zero int32, levels kernel.IntRange, product func(x []float32, q []int32, at int)) {
 	var buf [256]float32
 	for at := 0; at < len(sums); at += len(buf) {
 		q := sums[at:min(at+len(buf), len(sums))]
 		product(buf[:len(q)], q, at)
-		kernel.Quantize(dst[at:][:len(q)], buf[:len(q)], 1, zero, codes)
+		kernel.Quantize(dst[at:][:len(q)], buf[:len(q)], 1, zero, levels)
 	}
 }

@@ -15,9 +15,9 @@ func at[T any](v []T, i int) T { return v[i%len(v)] }
 func TestMatMulIntegerEqualsTheDefinition(t *testing.T) {
 	for _, types := range [][2]ir.DType{{ir.Uint8, ir.Int8}, {ir.Uint8, ir.Uint8}, {ir.Int8, ir.Int8}, {ir.Int8, ir.Uint8}} {
 		for _, n := range []int64{1, 20, 33} {
-			a, b := codes(1, types[0], 2, 5, 37), codes(2, types[1], 37, n)
+			a, b := quantizedValues(1, types[0], 2, 5, 37), quantizedValues(2, types[1], 37, n)
 			for _, zero := range [][2]int64{{1, 1}, {5, n}} {
-				za, zb := codes(3, types[0], zero[0]), codes(4, types[1], zero[1])
+				za, zb := quantizedValues(3, types[0], zero[0]), quantizedValues(4, types[1], zero[1])
 				got := ir.View[int32](must(t, "MatMulInteger", nil, a, b, za, zb))
 				want := sums(t, a, b, za, zb, 10, 37, int(n), 5)
 				if !slices.Equal(got, want) {
@@ -42,7 +42,7 @@ func sums(t *testing.T, a, b, za, zb *ir.Array, m, k, n, rows int) []int32 {
 }
 
 func TestMatMulIntegerBroadcasts(t *testing.T) {
-	a, b := codes(1, ir.Uint8, 3, 1, 4, 6), codes(2, ir.Int8, 2, 6, 5)
+	a, b := quantizedValues(1, ir.Uint8, 3, 1, 4, 6), quantizedValues(2, ir.Int8, 2, 6, 5)
 	got := must(t, "MatMulInteger", nil, a, b)
 	if !slices.Equal(got.Shape, []int64{3, 2, 4, 5}) {
 		t.Fatalf("got %s", got)
@@ -56,7 +56,7 @@ func TestMatMulIntegerBroadcasts(t *testing.T) {
 			t.Errorf("matrix %d does not equal the unbroadcast product", i)
 		}
 	}
-	vector := must(t, "MatMulInteger", nil, codes(1, ir.Uint8, 6), b)
+	vector := must(t, "MatMulInteger", nil, quantizedValues(1, ir.Uint8, 6), b)
 	if !slices.Equal(vector.Shape, []int64{2, 5}) {
 		t.Errorf("vector times matrices: got %s", vector)
 	}
@@ -70,8 +70,8 @@ func clamp(v float64, dt ir.DType) int32 {
 
 func TestQLinearMatMulRequantizes(t *testing.T) {
 	for _, dt := range []ir.DType{ir.Uint8, ir.Int8} {
-		a, b := codes(1, ir.Uint8, 7, 40), codes(2, ir.Int8, 40, 18)
-		za, zb, zy := codes(3, ir.Uint8, 1), codes(4, ir.Int8, 18), codes(5, dt, 1)
+		a, b := quantizedValues(1, ir.Uint8, 7, 40), quantizedValues(2, ir.Int8, 40, 18)
+		za, zb, zy := quantizedValues(3, ir.Uint8, 1), quantizedValues(4, ir.Int8, 18), quantizedValues(5, dt, 1)
 		sa, sb, sy := one(0.03), scale(6, 18), one(2.5)
 		got := wholes(t, must(t, "QLinearMatMul", nil, a, sa, za, b, sb, zb, sy, zy))
 		for i, sum := range sums(t, a, b, za, zb, 7, 40, 18, 1) {
@@ -85,8 +85,8 @@ func TestQLinearMatMulRequantizes(t *testing.T) {
 }
 
 func TestMatMulIntegerToFloatAndQGemm(t *testing.T) {
-	a, b := codes(1, ir.Uint8, 7, 40), codes(2, ir.Int8, 40, 18)
-	za, zb := codes(3, ir.Uint8, 1), codes(4, ir.Int8, 18)
+	a, b := quantizedValues(1, ir.Uint8, 7, 40), quantizedValues(2, ir.Int8, 40, 18)
+	za, zb := quantizedValues(3, ir.Uint8, 1), quantizedValues(4, ir.Int8, 18)
 	sb, bias := scale(6, 18), random(7, 18)
 	whole := ir.NewArray(ir.Int32, 18)
 	for i := range 18 {
@@ -107,8 +107,8 @@ func TestMatMulIntegerToFloatAndQGemm(t *testing.T) {
 }
 
 func TestQGemmTransposes(t *testing.T) {
-	a, b := codes(1, ir.Uint8, 5, 9), codes(2, ir.Uint8, 9, 6)
-	za, zb, zy := codes(3, ir.Uint8, 1), codes(4, ir.Uint8, 1), codes(5, ir.Uint8, 1)
+	a, b := quantizedValues(1, ir.Uint8, 5, 9), quantizedValues(2, ir.Uint8, 9, 6)
+	za, zb, zy := quantizedValues(3, ir.Uint8, 1), quantizedValues(4, ir.Uint8, 1), quantizedValues(5, ir.Uint8, 1)
 	want := must(t, "QGemm", nil, a, one(0.1), za, b, one(0.1), zb, nil, one(3), zy)
 	got := must(t, "QGemm", attrs{"transA": 1, "transB": 1}, turned(a), one(0.1), za, turned(b), one(0.1), zb, nil, one(3), zy)
 	if !bytes.Equal(got.Data, want.Data) {
@@ -130,8 +130,8 @@ func turned(a *ir.Array) *ir.Array {
 func TestQuantizedMatMulEqualsUnfusedNodes(t *testing.T) {
 	for _, shape := range [][]int64{{1, 48}, {33, 48}, {2, 3, 48}, {48}} {
 		for _, columns := range []int64{1, 50} {
-			x, w := random(1, shape...), codes(2, ir.Int8, 48, 50)
-			zero, bias := codes(3, ir.Int8, columns), random(4, 50)
+			x, w := random(1, shape...), quantizedValues(2, ir.Int8, 48, 50)
+			zero, bias := quantizedValues(3, ir.Int8, columns), random(4, 50)
 			ws := scale(5, columns)
 			out, err := compute(rowOf("DynamicQuantizeLinear"), nil, 2, 3, []*ir.Array{x})
 			if err != nil {
@@ -159,14 +159,14 @@ func TestMatMulNBitsEqualsTheDefinition(t *testing.T) {
 			const m, k, n, block = 3, 100, 37, 32
 			const blocks = (k + block - 1) / block
 			a := random(1, m, k)
-			b := codes(2, ir.Uint8, n, blocks, int64(block*bits/8))
+			b := quantizedValues(2, ir.Uint8, n, blocks, int64(block*bits/8))
 			s, bias := scale(3, n, blocks), random(4, n)
 			zero := func(_, _ int) float32 { return float32(int(1) << (bits - 1)) }
 			var z *ir.Array
 			switch zeros {
 			case "packed":
 				row := (blocks*bits + 7) / 8
-				z = codes(5, ir.Uint8, n, int64(row))
+				z = quantizedValues(5, ir.Uint8, n, int64(row))
 				zero = func(col, blk int) float32 { return float32(elementAt(z.Data[col*row:], blk, bits)) }
 			case "floats":
 				z = random(5, n, blocks)
@@ -177,8 +177,8 @@ func TestMatMulNBitsEqualsTheDefinition(t *testing.T) {
 				want, size := float64(ir.View[float32](bias)[i%n]), 1.0
 				for l := range k {
 					col, blk := i%n, l/block
-					code := elementAt(part(b.Data, col, blocks*block*bits/8), l, bits)
-					v := float64(ir.View[float32](a)[i/n*k+l]) * float64((float32(code)-zero(col, blk))*ir.View[float32](s)[col*blocks+blk])
+					q := elementAt(part(b.Data, col, blocks*block*bits/8), l, bits)
+					v := float64(ir.View[float32](a)[i/n*k+l]) * float64((float32(q)-zero(col, blk))*ir.View[float32](s)[col*blocks+blk])
 					want, size = want+v, size+math.Abs(v)
 				}
 				if !(math.Abs(float64(y)-want) <= 1e-6*size) {
@@ -190,7 +190,7 @@ func TestMatMulNBitsEqualsTheDefinition(t *testing.T) {
 }
 
 func TestMatMulNBitsOfHalves(t *testing.T) {
-	a, b, s := half(random(1, 2, 32)), codes(2, ir.Uint8, 5, 1, 16), half(scale(3, 5, 1))
+	a, b, s := half(random(1, 2, 32)), quantizedValues(2, ir.Uint8, 5, 1, 16), half(scale(3, 5, 1))
 	sizes := attrs{"K": 32, "N": 5, "block_size": 32}
 	got := must(t, "MatMulNBits", sizes, a, b, s)
 	wide := must(t, "MatMulNBits", sizes, widened(a), b, widened(s))
@@ -201,7 +201,7 @@ func TestMatMulNBitsOfHalves(t *testing.T) {
 
 // A vector has no axes to swap, whatever transA and transB are.
 func TestVectorsAreNotTransposed(t *testing.T) {
-	row, matrix, column := codes(1, ir.Uint8, 6), codes(2, ir.Int8, 6, 5), codes(3, ir.Int8, 6)
+	row, matrix, column := quantizedValues(1, ir.Uint8, 6), quantizedValues(2, ir.Int8, 6, 5), quantizedValues(3, ir.Int8, 6)
 	for _, b := range []*ir.Array{matrix, column} {
 		want := must(t, "MatMulInteger", nil, row, b)
 		a := attrs{"transA": 1}

@@ -93,14 +93,14 @@ func dynamicMatMulRow(domain, name string) op.Op {
 
 func multiplyDynamic(c *op.Call, p *product) error {
 	x := ir.View[float32](c.In[0])
-	codes, work := c.Work[:len(x)], c.Work[aligned(int64(len(x))):]
+	quantized, work := c.Work[:len(x)], c.Work[aligned(int64(len(x))):]
 	scale, zero := rangeOf(c.Pool, x)
-	quantizeAll(c.Pool, codes, x, scale, zero)
+	quantizeAll(c.Pool, quantized, x, scale, zero)
 	s, err := p.scales(ir.ArrayOf([]float32{scale}), c.In[2], nil, 1)
 	if err != nil {
 		return err
 	}
-	return p.run(c, codes, false, []int32{int32(zero)}, work, nil, p.toFloat(c.Out[0], s, c.Opt(4)))
+	return p.run(c, quantized, false, []int32{int32(zero)}, work, nil, p.toFloat(c.Out[0], s, c.Opt(4)))
 }
 
 // aligned is size rounded up to the alignment of Call.Work.

@@ -22,7 +22,7 @@ func matMulNBitsOps() []op.Op {
 // values, lowest bits first.
 type nbitsMatrix struct {
 	k, n, bits, block int
-	codes             []byte
+	quantized         []byte
 	scale             []float32 // by panel, block of rows and column of the panel
 	zero              []float32 // likewise
 }
@@ -57,7 +57,7 @@ func (b *nbitsMatrix) zeroBytes() int { return (b.blocks()*b.bits + 7) / 8 }
 func (b *nbitsMatrix) rowBytes() int { return panel * b.bits / 8 }
 
 // size is the memory of the packed matrix, of its scales and of its zero points.
-func (b *nbitsMatrix) size() (codes, each int64) {
+func (b *nbitsMatrix) size() (quantized, each int64) {
 	return int64(b.panels()) * int64(b.k) * int64(b.rowBytes()), 4 * int64(b.panels()) * int64(b.blocks()) * panel
 }
 
@@ -83,8 +83,8 @@ func bitShape(n *op.Node, in []*ir.Array) ([]ir.Spec, error) {
 
 // check compares the constant inputs with the attributes.
 func (b *nbitsMatrix) check(in []*ir.Array) error {
-	if codes := in[1]; codes.DType != ir.Uint8 || codes.Elems() != int64(b.n)*int64(b.blocks())*int64(b.blob()) {
-		return fmt.Errorf("input B is %s, want uint8[%d,%d,%d]", codes, b.n, b.blocks(), b.blob())
+	if quantized := in[1]; quantized.DType != ir.Uint8 || quantized.Elems() != int64(b.n)*int64(b.blocks())*int64(b.blob()) {
+		return fmt.Errorf("input B is %s, want uint8[%d,%d,%d]", quantized, b.n, b.blocks(), b.blob())
 	}
 	count := int64(b.n) * int64(b.blocks())
 	if s := in[2]; !s.DType.IsFloat() || s.DType == ir.Double || s.Elems() != count {
@@ -112,14 +112,14 @@ func prepareBits(n *op.Node, in []*ir.Array, pool *op.Pool) (*op.Prepared, error
 		return nil, err
 	}
 	p := &op.Prepared{State: b}
-	codes, each := b.size()
+	quantized, each := b.size()
 	for i := 1; i <= 3 && i < len(in); i++ {
 		if in[i] == nil {
 			continue
 		}
 		size := each
 		if i == 1 {
-			size = codes
+			size = quantized
 		}
 		b.fill(pool, i, in[i], ir.AlignedBytes(size))
 		p.Bytes, p.Drops = p.Bytes+size, append(p.Drops, i)
@@ -134,7 +134,7 @@ func prepareBits(n *op.Node, in []*ir.Array, pool *op.Pool) (*op.Prepared, error
 func (b *nbitsMatrix) fill(pool *op.Pool, i int, a *ir.Array, memory []byte) {
 	switch i {
 	case 1:
-		b.codes = memory
+		b.quantized = memory
 		pool.For(b.panels(), func(j int) { b.packColumn(a.Data, j) })
 	case 2:
 		b.scale = kernel.Words[float32](memory)
@@ -156,13 +156,13 @@ func (b *nbitsMatrix) fill(pool *op.Pool, i int, a *ir.Array, memory []byte) {
 }
 
 // elementAt is element i of packed values.
-func elementAt(codes []byte, i, bits int) byte {
+func elementAt(quantized []byte, i, bits int) byte {
 	at := i * bits
-	return codes[at/8] >> (at % 8) & (1<<bits - 1)
+	return quantized[at/8] >> (at % 8) & (1<<bits - 1)
 }
 
 func (b *nbitsMatrix) packColumn(data []byte, j int) {
-	to := part(b.codes, j, b.k*b.rowBytes())
+	to := part(b.quantized, j, b.k*b.rowBytes())
 	clear(to)
 	for col := range min(panel, b.n-j*panel) {
 		column := part(data, j*panel+col, b.blocks()*b.blob())
@@ -193,12 +193,12 @@ func bitWork(n *op.Node, in []*ir.Array, workers int) int64 {
 		return 0
 	}
 	work := gemm.FloatWork(b.shape(in[0]), 1, workers, false)
-	codes, each := b.size()
+	quantized, each := b.size()
 	for i := 1; i <= 3; i++ {
 		switch {
 		case op.Opt(in, i) == nil || n.IsConst(i):
 		case i == 1:
-			work += aligned(codes)
+			work += aligned(quantized)
 		default:
 			work += aligned(each)
 		}
@@ -231,12 +231,12 @@ func multiplyBits(c *op.Call) error {
 		work = work[aligned(size):]
 		return memory
 	}
-	codes, each := b.size()
-	for i, missing := range []bool{1: b.codes == nil, 2: b.scale == nil, 3: b.zero == nil && c.Opt(3) != nil} {
+	quantized, each := b.size()
+	for i, missing := range []bool{1: b.quantized == nil, 2: b.scale == nil, 3: b.zero == nil && c.Opt(3) != nil} {
 		switch {
 		case !missing:
 		case i == 1:
-			b.fill(c.Pool, i, c.In[i], take(codes))
+			b.fill(c.Pool, i, c.In[i], take(quantized))
 		default:
 			b.fill(c.Pool, i, c.In[i], take(each))
 		}
@@ -278,7 +278,7 @@ func (b *nbitsMatrix) operands(c *op.Call, take func(size int64) []byte) (a, y, 
 // values writes a part of the matrix as (quantized value - zero point)·scale: see gemm.Panels.
 func (b *nbitsMatrix) values(dst []float32, k0, k1, n0, _ int) {
 	j := n0 / panel
-	codes := part(b.codes, j, b.k*b.rowBytes())
+	quantized := part(b.quantized, j, b.k*b.rowBytes())
 	var middle [panel]float32
 	for i := range middle {
 		middle[i] = float32(int(1) << (b.bits - 1))
@@ -291,7 +291,7 @@ func (b *nbitsMatrix) values(dst []float32, k0, k1, n0, _ int) {
 			zero = part(b.zero, j*b.blocks()+block, panel)
 		}
 		rows := dst[(k-k0)*panel : (next-k0)*panel]
-		kernel.DequantizePanel(rows, codes[k*b.rowBytes():], b.bits, part(b.scale, j*b.blocks()+block, panel), zero)
+		kernel.DequantizePanel(rows, quantized[k*b.rowBytes():], b.bits, part(b.scale, j*b.blocks()+block, panel), zero)
 		k = next
 	}
 }

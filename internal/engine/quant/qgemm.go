@@ -80,8 +80,8 @@ func (p *product) plus(bias *ir.Array, finish finisher) finisher {
 
 // quantizeTo writes sums·scale, quantized.
 func (p *product) quantizeTo(y *ir.Array, s *scales, zero int32) finisher {
-	codes := rangeOfType(y.DType)
+	levels := rangeOfType(y.DType)
 	return func(i, row, col int, sums []int32) {
-		requantize(y.Data[(i*p.M+row)*p.N+col:][:len(sums)], sums, s.row(row)[col:], zero, codes)
+		requantize(y.Data[(i*p.M+row)*p.N+col:][:len(sums)], sums, s.row(row)[col:], zero, levels)
 	}
 }

@@ -78,23 +78,23 @@ func paramsAt(in []*ir.Array, at int, dt ir.DType) (params, error) {
 	}
 	p := params{scale: scale[0], dt: dt}
 	if zero := op.Opt(in, at+1); zero != nil {
-		codes, err := integers(zero)
+		quantized, err := integers(zero)
 		if err != nil {
 			return params{}, err
 		}
-		p.zero = codes[0]
+		p.zero = quantized[0]
 	}
 	return p, nil
 }
 
 // values are the dequantized values of the bytes 0 to 255.
 func (p params) values() *[256]float32 {
-	var codes [256]byte
-	for i := range codes {
-		codes[i] = byte(i)
+	var quantized [256]byte
+	for i := range quantized {
+		quantized[i] = byte(i)
 	}
 	values := new([256]float32)
-	kernel.Dequantize(values[:], codes[:], p.dt == ir.Int8, p.scale, p.zero)
+	kernel.Dequantize(values[:], quantized[:], p.dt == ir.Int8, p.scale, p.zero)
 	return values
 }
 

@@ -9,12 +9,12 @@ import (
 )
 
 // number is a dequantized value.
-func number(code, zero int32, scale float32) float32 { return float32(code-zero) * scale }
+func number(q, zero int32, scale float32) float32 { return float32(q-zero) * scale }
 
 func TestQLinearAddAndMulBroadcast(t *testing.T) {
 	for _, dt := range []ir.DType{ir.Uint8, ir.Int8} {
-		a, b := codes(1, dt, 4, 1, 7), codes(2, dt, 3, 7)
-		za, zb, zc := codes(3, dt, 1), codes(4, dt, 1), codes(5, dt, 1)
+		a, b := quantizedValues(1, dt, 4, 1, 7), quantizedValues(2, dt, 3, 7)
+		za, zb, zc := quantizedValues(3, dt, 1), quantizedValues(4, dt, 1), quantizedValues(5, dt, 1)
 		in := []*ir.Array{a, one(0.25), za, b, one(0.5), zb, one(2), zc}
 		sum, product := must(t, "QLinearAdd", nil, in...), must(t, "QLinearMul", nil, in...)
 		if !slices.Equal(sum.Shape, []int64{4, 3, 7}) {
@@ -59,30 +59,30 @@ func TestQLinearFunctions(t *testing.T) {
 }
 
 func TestQLinearConcatRequantizes(t *testing.T) {
-	a, b := codes(1, ir.Int8, 2, 3), codes(2, ir.Int8, 2, 2)
+	a, b := quantizedValues(1, ir.Int8, 2, 3), quantizedValues(2, ir.Int8, 2, 2)
 	zero, other := ir.ArrayOf([]int8{5}), ir.ArrayOf([]int8{-20})
 	got := must(t, "QLinearConcat", attrs{"axis": -1}, one(0.5), zero, a, one(0.5), zero, b, one(0.25), other)
 	if !slices.Equal(got.Shape, []int64{2, 5}) {
 		t.Fatalf("got %s", got)
 	}
 	x, y := wholes(t, a), wholes(t, b)
-	for i, code := range wholes(t, got) {
+	for i, q := range wholes(t, got) {
 		row, col := i/5, i%5
 		if col < 3 {
-			if code != x[row*3+col] {
-				t.Errorf("element %d changed from %d to %d", i, x[row*3+col], code)
+			if q != x[row*3+col] {
+				t.Errorf("element %d changed from %d to %d", i, x[row*3+col], q)
 			}
 			continue
 		}
 		v := float64(y[row*2+col-3]+20) * 0.25
-		if want := clamp(math.RoundToEven(v/0.5)+5, ir.Int8); code != want {
-			t.Errorf("element %d is %d, want %d", i, code, want)
+		if want := clamp(math.RoundToEven(v/0.5)+5, ir.Int8); q != want {
+			t.Errorf("element %d is %d, want %d", i, q, want)
 		}
 	}
 }
 
 func TestQLinearPools(t *testing.T) {
-	x := codes(1, ir.Uint8, 2, 3, 4, 4)
+	x := quantizedValues(1, ir.Uint8, 2, 3, 4, 4)
 	last := ir.NewArray(ir.Uint8, 2, 4, 4, 3)
 	for i := range last.Data {
 		last.Data[i] = x.Data[i/48*48+i%3*16+i/3%16]

@@ -176,7 +176,7 @@ func runQLinearConv(c *op.Call) error {
 	if b := c.Opt(8); b != nil {
 		bias = ir.View[int32](b)
 	}
-	y, codes := c.Out[0].Data, rangeOfType(c.Out[0].DType)
+	y, levels := c.Out[0].Data, rangeOfType(c.Out[0].DType)
 	return qLinearConv.run(c, g, func(i, channel, place int, sums []int32) {
 		if bias != nil {
 			for j := range sums {
@@ -184,7 +184,7 @@ func runQLinearConv(c *op.Call) error {
 			}
 		}
 		row := conv.Output(g, y, i)[channel%g.OutC*g.OutArea()+place:][:len(sums)]
-		requantizeRow(row, sums, scale[channel%len(scale)], zero[0], codes)
+		requantizeRow(row, sums, scale[channel%len(scale)], zero[0], levels)
 	})
 }
 

@@ -167,9 +167,9 @@ func (q *quantizer) fill(c *op.Call) {
 
 // bytes writes quantized values of at most 8 bits.
 func (q *quantizer) bytes(dst []byte, r run) {
-	codes := rangeOfType(q.y.DType)
+	levels := rangeOfType(q.y.DType)
 	if q.x.DType == ir.Float && q.precision != ir.Float16 && q.precision != ir.BFloat16 {
-		q.kernel(dst, ir.View[float32](q.x)[r.at:][:r.n], q.scale, r, codes)
+		q.kernel(dst, ir.View[float32](q.x)[r.at:][:r.n], q.scale, r, levels)
 		return
 	}
 	var buf [chunk]float32
@@ -178,20 +178,20 @@ func (q *quantizer) bytes(dst []byte, r run) {
 	for i := range ones {
 		ones[i] = 1
 	}
-	q.kernel(dst, buf[:r.n], ones, r, codes)
+	q.kernel(dst, buf[:r.n], ones, r, levels)
 }
 
 // kernel quantizes float32 with float32 scales.
-func (q *quantizer) kernel(dst []byte, x, scale []float32, r run, codes kernel.IntRange) {
+func (q *quantizer) kernel(dst []byte, x, scale []float32, r run, levels kernel.IntRange) {
 	if r.step == 0 {
-		kernel.Quantize(dst, x, scale[r.scale], q.zeroAt(r.scale), codes)
+		kernel.Quantize(dst, x, scale[r.scale], q.zeroAt(r.scale), levels)
 		return
 	}
 	var zero []int32
 	if q.zero != nil {
 		zero = q.zero[r.scale:][:r.n]
 	}
-	kernel.QuantizeCols(dst, x, scale[r.scale:][:r.n], zero, codes)
+	kernel.QuantizeCols(dst, x, scale[r.scale:][:r.n], zero, levels)
 }
 
 func (q *quantizer) zeroAt(i int) int32 {

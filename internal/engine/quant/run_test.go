@@ -124,8 +124,8 @@ func must(t *testing.T, name string, a attrs, in ...*ir.Array) *ir.Array {
 	return one[0]
 }
 
-// codes are random quantized values of a type.
-func codes(seed uint64, dt ir.DType, shape ...int64) *ir.Array {
+// quantizedValues are random quantized values of a type.
+func quantizedValues(seed uint64, dt ir.DType, shape ...int64) *ir.Array {
 	r := rand.New(rand.NewPCG(seed, 0))
 	a := ir.NewArray(dt, shape...)
 	for i := range a.Data {

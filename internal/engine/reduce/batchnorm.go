@@ -78,7 +78,7 @@ func batchNorm[T floating](c *op.Call, spread func([]T) (mean, variance float64)
 		scaleColumns(c, l, out, in, mean, scale, bias)
 		return nil
 	}
-	block.Share(c, l.outer*l.n, block.Grain/max(l.inner, 1), groupBytes, func(s block.Scratch, from, to int) {
+	block.Parallel(c, l.outer*l.n, block.Grain/max(l.inner, 1), groupBytes, func(s block.Scratch, from, to int) {
 		bufX, bufY := block.Take[T](&s, block.Len), block.Take[T](&s, block.Len)
 		for i := from; i < to; i++ {
 			k := i % l.n
@@ -90,7 +90,7 @@ func batchNorm[T floating](c *op.Call, spread func([]T) (mean, variance float64)
 
 // scaleColumns is for channels of one element.
 func scaleColumns[T floating](c *op.Call, l lanes, out block.Writer[T], in block.Reader[T], center, scale, shift []float64) {
-	block.Share(c, l.outer*l.n, block.Grain, groupBytes, func(s block.Scratch, from, to int) {
+	block.Parallel(c, l.outer*l.n, block.Grain, groupBytes, func(s block.Scratch, from, to int) {
 		bufX, bufY := block.Take[T](&s, block.Len), block.Take[T](&s, block.Len)
 		for at := from; at < to; at += block.Len {
 			n := min(block.Len, to-at)
@@ -109,7 +109,7 @@ func scaleColumns[T floating](c *op.Call, l lanes, out block.Writer[T], in block
 // batchMeanVar are mean and variance of each channel over all instances.
 func batchMeanVar[T floating](c *op.Call, l lanes, in block.Reader[T], spread func([]T) (mean, variance float64)) (mean, variance []float64) {
 	mean, variance = make([]float64, l.n), make([]float64, l.n)
-	block.Share(c, l.n, l.grain(2), groupBytes, func(s block.Scratch, from, to int) {
+	block.Parallel(c, l.n, l.grain(2), groupBytes, func(s block.Scratch, from, to int) {
 		buf := block.Take[T](&s, block.Len)
 		for k := from; k < to; k++ {
 			var m meanVar

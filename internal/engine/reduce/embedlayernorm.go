@@ -138,7 +138,7 @@ func runEmbed(c *op.Call) error {
 	gamma, beta := block.Read[float32](c.In[embedGamma]), block.Read[float32](c.In[embedBeta])
 	out, sums := block.Write[float32](c.Out[0]), block.Write[float32](output(c, 2))
 	eps := c.Float("epsilon", 1e-12)
-	block.Share(c, count, block.Grain/max(4*n, 1), rowBuffers*block.Bytes[float32](n), func(s block.Scratch, from, to int) {
+	block.Parallel(c, count, block.Grain/max(4*n, 1), rowBuffers*block.Bytes[float32](n), func(s block.Scratch, from, to int) {
 		var bufs [rowBuffers][]float32
 		for i := range bufs {
 			bufs[i] = block.Take[float32](&s, n)

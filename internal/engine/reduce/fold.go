@@ -113,7 +113,7 @@ func run[T ir.Element, A any](c *op.Call, l layout, x *ir.Array, f fold[T, A]) e
 		r.inRows(c, grain, x, r.out.Direct())
 		return nil
 	}
-	block.Share(c, l.units(), grain, foldBytes, func(s block.Scratch, from, to int) {
+	block.Parallel(c, l.units(), grain, foldBytes, func(s block.Scratch, from, to int) {
 		buf, acc, y := block.Take[T](&s, block.Len), block.Take[A](&s, l.width), block.Take[T](&s, l.width)
 		for u := from; u < to; u++ {
 			out, count, base := l.unit(u)
@@ -126,7 +126,7 @@ func run[T ir.Element, A any](c *op.Call, l layout, x *ir.Array, f fold[T, A]) e
 
 // inRows reduces rows to one output each.
 func (r *folding[T, A]) inRows(c *op.Call, grain int, x, y []T) {
-	block.Share(c, r.outputs, grain, 0, func(_ block.Scratch, from, to int) {
+	block.Parallel(c, r.outputs, grain, 0, func(_ block.Scratch, from, to int) {
 		for i := from; i < to; i++ {
 			acc, row := r.zero, x[i*r.n:][:r.n]
 			for len(row) > block.Len {
@@ -141,7 +141,7 @@ func (r *folding[T, A]) inRows(c *op.Call, grain int, x, y []T) {
 func (r *folding[T, A]) inParts(c *op.Call) {
 	spare := block.Scratch{Free: c.Work[c.Pool.Workers()*foldBytes:]}
 	all := block.Take[A](&spare, r.units()*r.parts*r.width)
-	block.Share(c, r.units()*r.parts, 1, foldBytes, func(s block.Scratch, from, to int) {
+	block.Parallel(c, r.units()*r.parts, 1, foldBytes, func(s block.Scratch, from, to int) {
 		buf := block.Take[T](&s, block.Len)
 		for i := from; i < to; i++ {
 			_, count, base := r.unit(i / r.parts)

@@ -104,7 +104,7 @@ func normGroups[T floating](c *op.Call, g groupNorm, spread func([]T) (mean, var
 	size := int(op.Product(x.Shape[2:]))
 	perGroup := channels / groups
 	l := lanes{int(x.Shape[0]) * groups, perGroup * size, 1}
-	block.Share(c, l.outer, l.grain(3), groupBytes, func(s block.Scratch, from, to int) {
+	block.Parallel(c, l.outer, l.grain(3), groupBytes, func(s block.Scratch, from, to int) {
 		bufX, bufY := block.Take[T](&s, block.Len), block.Take[T](&s, block.Len)
 		for i := from; i < to; i++ {
 			var m meanVar

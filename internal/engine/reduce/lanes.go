@@ -49,7 +49,7 @@ func along[T ir.Element](c *op.Call, l lanes, cost int, f func(dst, x []T)) erro
 	in, out := block.Read[T](c.In[0]), block.Write[T](c.Out[0])
 	size := l.bytes(c.In[0].DType)
 	if l.inner == 1 {
-		block.Share(c, l.outer, l.grain(cost), size, func(s block.Scratch, from, to int) {
+		block.Parallel(c, l.outer, l.grain(cost), size, func(s block.Scratch, from, to int) {
 			var buf []T
 			if size > 0 {
 				buf = block.Take[T](&s, l.n)
@@ -62,7 +62,7 @@ func along[T ir.Element](c *op.Call, l lanes, cost int, f func(dst, x []T)) erro
 		})
 		return nil
 	}
-	block.Share(c, l.outer*l.tiles(), l.grain(cost*l.tile()), size, func(s block.Scratch, from, to int) {
+	block.Parallel(c, l.outer*l.tiles(), l.grain(cost*l.tile()), size, func(s block.Scratch, from, to int) {
 		buf, part := block.Take[T](&s, (l.n+pad)*l.tile()), block.Take[T](&s, tileLanes)
 		for i := from; i < to; i++ {
 			at, count := l.at(i)
@@ -107,7 +107,7 @@ func store[T ir.Element](l lanes, out block.Writer[T], buf []T, at, count int, p
 func eachLane[T ir.Element](c *op.Call, l lanes, cost int, extra int64, f func(i int, x []T, spare block.Scratch)) {
 	in := block.Read[T](c.In[0])
 	size := l.bytes(c.In[0].DType)
-	block.Share(c, l.outer*l.tiles(), l.grain(cost*l.tile()), size+extra, func(s block.Scratch, from, to int) {
+	block.Parallel(c, l.outer*l.tiles(), l.grain(cost*l.tile()), size+extra, func(s block.Scratch, from, to int) {
 		var buf, part []T
 		if size > 0 {
 			buf, part = block.Take[T](&s, (l.n+pad)*l.tile()), block.Take[T](&s, tileLanes)

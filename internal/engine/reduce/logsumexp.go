@@ -34,8 +34,8 @@ func (a scaled) plusRow(x []float32) scaled {
 	if math.IsInf(top, 0) || top != top {
 		return a.plus(scaled{top, float64(len(x))}) // their number does not matter
 	}
-	var room [block.Len]float32
-	t := room[:len(x)]
+	var buf [block.Len]float32
+	t := buf[:len(x)]
 	kernel.SubScalar(t, x, float32(top))
 	kernel.Exp(t, t)
 	return a.plus(scaled{top, kernel.ReduceSum(t)})

@@ -62,7 +62,7 @@ func loss(c *op.Call, soft bool) error {
 	shared := block.Scratch{Free: c.Work[int64(c.Pool.Workers())*size:]}
 	losses, weights := block.Take[float64](&shared, len(labels)), block.Take[float64](&shared, len(labels))
 	classes, logs := classWeights(c, l.n), setter(output(c, 1))
-	block.Share(c, len(labels), l.grain(8), size, func(s block.Scratch, from, to int) {
+	block.Parallel(c, len(labels), l.grain(8), size, func(s block.Scratch, from, to int) {
 		x, one := block.Take[float64](&s, l.n), make([]float64, 1)
 		for i := from; i < to; i++ {
 			at := i/l.inner*l.n*l.inner + i%l.inner

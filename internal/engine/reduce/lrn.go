@@ -47,7 +47,7 @@ func lrn[T floating](c *op.Call) {
 	size := int(min(c.Int("size", 1), math.MaxInt32))
 	in, out := block.Read[T](c.In[0]), block.Write[T](c.Out[0])
 	alpha, bias, power := float64(c.Float("alpha", 1e-4))/float64(size), float64(c.Float("bias", 1)), root(float64(c.Float("beta", 0.75)))
-	block.Share(c, l.outer*l.n, block.Grain/max(4*l.inner, 1), lrnBytes, func(s block.Scratch, from, to int) {
+	block.Parallel(c, l.outer*l.n, block.Grain/max(4*l.inner, 1), lrnBytes, func(s block.Scratch, from, to int) {
 		bufX, bufY, sums := block.Take[T](&s, block.Len), block.Take[T](&s, block.Len), block.Take[float64](&s, block.Len)
 		for i := from; i < to; i++ {
 			k := i % l.n

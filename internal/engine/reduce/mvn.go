@@ -51,7 +51,7 @@ func runMVN(c *op.Call) error {
 
 func mvn[T floating](c *op.Call, l layout, spread func([]T) (mean, variance float64)) {
 	in, out := block.Read[T](c.In[0]), block.Write[T](c.Out[0])
-	block.Share(c, l.outputs, block.Grain/max(4*l.n, 1), groupBytes, func(s block.Scratch, from, to int) {
+	block.Parallel(c, l.outputs, block.Grain/max(4*l.n, 1), groupBytes, func(s block.Scratch, from, to int) {
 		bufX, bufY := block.Take[T](&s, block.Len), block.Take[T](&s, block.Len)
 		for o := from; o < to; o++ {
 			var m meanVar

@@ -22,7 +22,7 @@ func normRows[T floating](c *op.Call, r rowNorm, f rowFunc[T]) {
 	scale, bias := rowInputOf[T](x, c.In[r.scale], l, &shared), rowInputOf[T](x, input(c, r.bias), l, &shared)
 	mean, inv := setter(output(c, r.mean)), setter(output(c, r.inv))
 	add := addends[T](c, r.add)
-	block.Share(c, l.outer, l.grain(2), size, func(s block.Scratch, from, to int) {
+	block.Parallel(c, l.outer, l.grain(2), size, func(s block.Scratch, from, to int) {
 		var bufs [rowBuffers][]T
 		for i := range bufs {
 			bufs[i] = block.Take[T](&s, l.n)

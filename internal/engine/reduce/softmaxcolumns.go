@@ -15,7 +15,7 @@ func softColumns(c *op.Call, l lanes) {
 	x, y := ir.View[float32](c.In[0]), ir.View[float32](c.Out[0])
 	perRow := (l.inner + colBlock - 1) / colBlock
 	log := c.ID.Type == "LogSoftmax"
-	block.Share(c, l.outer*perRow, l.grain(8*colBlock), softBytes, func(s block.Scratch, from, to int) {
+	block.Parallel(c, l.outer*perRow, l.grain(8*colBlock), softBytes, func(s block.Scratch, from, to int) {
 		for i := from; i < to; i++ {
 			first := i % perRow * colBlock
 			at := i/perRow*l.n*l.inner + first

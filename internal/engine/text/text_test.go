@@ -81,7 +81,7 @@ func TestMatchesAreOfTheWholeString(t *testing.T) {
 	}
 }
 
-func TestStopWordsIgnoreCaseUnlessTold(t *testing.T) {
+func TestStopWordsIgnoreCaseByDefault(t *testing.T) {
 	in := list("The", "cat", "THE")
 	for sensitive, want := range [][]string{{"CAT"}, {"THE", "CAT"}} {
 		out, err := run("StringNormalizer", []*ir.Attr{strs("stopwords", "THE"), num("is_case_sensitive", int64(sensitive)), str("case_change_action", "UPPER")}, in)

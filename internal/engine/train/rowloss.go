@@ -138,7 +138,7 @@ func runRows[T number](c *op.Call, l rowLoss, loss func(*op.Node, row[T]) float6
 	weight := float64(c.Float("weight", 1)) / float64(max(count, 1))
 	e.factor = weight * float64(ir.View[float32](c.In[2])[0])
 	losses := block.Words[float64](c.Work[int64(c.Pool.Workers())*rowBytes(rows):], rows.rows())
-	block.Share(c, len(losses), piece/max(1, rows.n*rowCost), rowBytes(rows), func(s block.Scratch, from, to int) {
+	block.Parallel(c, len(losses), piece/max(1, rows.n*rowCost), rowBytes(rows), func(s block.Scratch, from, to int) {
 		var buf [rowParts][]T
 		for k := range buf {
 			buf[k] = block.Take[T](&s, rows.n)

@@ -16,7 +16,7 @@ type Operand[T ir.Element] struct {
 const shortRun = 32
 
 // Together returns the walk of inputs that broadcast to out, for Blocks alone. Graphs have many small tensors, for which finding runs takes
-// longer than the work: if out is one block there are none, and each operand is ordered by itself.
+// longer than the work: if out is one block there are none, and each operand is ordered separately.
 func Together(out *ir.Array, in ...*ir.Array) Walk {
 	if n := out.Elems(); n <= Len {
 		return Walk{dims: []int{int(n)}}

@@ -133,12 +133,12 @@ func TestNilWriterDiscards(t *testing.T) {
 	w.Done(100, w.Block(make([]float64, 4), 100, 4))
 }
 
-func TestShareGivesExclusiveScratch(t *testing.T) {
+func TestParallelGivesExclusiveScratch(t *testing.T) {
 	pool := op.NewPool(3)
 	defer pool.Close()
 	c := &op.Call{Pool: pool, Work: make([]byte, 3*64)}
 	done := make([]byte, 1000)
-	Share(c, len(done), 7, 64, func(s Scratch, from, to int) {
+	Parallel(c, len(done), 7, 64, func(s Scratch, from, to int) {
 		mine := Take[int64](&s, 8)
 		for i := from; i < to; i++ {
 			mine[i%8] = int64(i)

@@ -3,8 +3,8 @@ package gemm
 // A Shape is that of one product: A is M×K, B is K×N, C is M×N.
 type Shape struct{ M, N, K int }
 
-// A grid divides the result into tiles for the workers. It does not affect the result: a tile is summed over all of K by one worker.
-type grid struct {
+// A tiling divides the result into tiles for the workers. It does not affect the result: a tile is summed over all of K by one worker.
+type tiling struct {
 	Shape
 	rows, cols int // of a tile
 }
@@ -19,8 +19,8 @@ const (
 )
 
 // newGrid divides until there are enough tiles for the workers, the longer side first. A tile has at most maxRows rows.
-func newGrid(s Shape, maxRows, batch, workers int) grid {
-	g := grid{s, min(max(s.M, 1), maxRows), min(max(s.N, 1), maxCols)}
+func newTiling(s Shape, maxRows, batch, workers int) tiling {
+	g := tiling{s, min(max(s.M, 1), maxRows), min(max(s.N, 1), maxCols)}
 	for workers > 1 && batch*g.tiles() < tilesPerWorker*workers && g.rows*g.cols*max(s.K, 1) >= 2*grain {
 		switch {
 		case g.cols > colStep && (g.cols >= g.rows || g.rows <= rowStep):
@@ -36,9 +36,9 @@ func newGrid(s Shape, maxRows, batch, workers int) grid {
 
 func roundUp(n, step int) int { return (n + step - 1) / step * step }
 
-func (g grid) down() int { return (g.M + g.rows - 1) / g.rows }
+func (g tiling) down() int { return (g.M + g.rows - 1) / g.rows }
 
-func (g grid) tiles() int { return g.down() * ((g.N + g.cols - 1) / g.cols) }
+func (g tiling) tiles() int { return g.down() * ((g.N + g.cols - 1) / g.cols) }
 
 // span is a range of indices.
 type span struct{ from, to int }
@@ -46,7 +46,7 @@ type span struct{ from, to int }
 func (s span) len() int { return s.to - s.from }
 
 // tile is the rows and columns of tile i. Tiles of the same columns are consecutive: they read the same part of B.
-func (g grid) tile(i int) (rows, cols span) {
+func (g tiling) tile(i int) (rows, cols span) {
 	r, c := i%g.down()*g.rows, i/g.down()*g.cols
 	return span{r, min(r+g.rows, g.M)}, span{c, min(c+g.cols, g.N)}
 }
