@@ -112,7 +112,7 @@ func TestBuildFollowsAPipeline(t *testing.T) {
 	if want := []string{"halving", "rounding", "packing"}; !reflect.DeepEqual(w.Methods, want) {
 		t.Errorf("methods: got %v, want %v", w.Methods, want)
 	}
-	// Four codes, four bytes of mask, the scale; dense floats once loaded.
+	// Four quantized values, four bytes of mask, the scale; dense floats once loaded.
 	if w.Bytes != (Change{16, 12}) || w.RuntimeBytes != 16 {
 		t.Errorf("got %v on disk and %d held", w.Bytes, w.RuntimeBytes)
 	}
@@ -122,12 +122,12 @@ func TestBuildFollowsAPipeline(t *testing.T) {
 	if r.Coverage != (Coverage{16, 24, 0.666667}) {
 		t.Errorf("a scale of an earlier step counts, or a weight twice: %+v", r.Coverage)
 	}
-	wants := map[string]float64{
+	expected := map[string]float64{
 		"halving":  10 * math.Log10((1.5*1.5+2.25*2.25+16)/(1.5*1.5)),
 		"rounding": 10 * math.Log10((2.25*2.25+16)/(0.25*0.25)),
 	}
 	for _, x := range r.steps() {
-		if want, ok := wants[x.Method]; ok && !near(x.Error.SQNR, want) {
+		if want, ok := expected[x.Method]; ok && !near(x.Error.SQNR, want) {
 			t.Errorf("%s: got %v, want %v", x.Method, *x.Error.SQNR, want)
 		}
 		if x.Method == "packing" && (!x.Error.Exact || x.Error.SQNR != nil || x.After.Indices != 4) {
@@ -137,8 +137,8 @@ func TestBuildFollowsAPipeline(t *testing.T) {
 			t.Errorf("%s: superseded is %v", x.Method, got)
 		}
 	}
-	// The column's codes, its mask and shape, the scale, the bias: only the mask and
-	// codes fold into the weight.
+	// The column's quantized values, its mask and shape, the scale, the bias: only the mask and
+	// the values fold into the weight.
 	if want := (Change{24, 16 + 8 + 16}); r.Totals.RuntimeBytes != want {
 		t.Errorf("held: got %v, want %v", r.Totals.RuntimeBytes, want)
 	}
@@ -202,7 +202,7 @@ func TestBuildCountsTensorsInAttributes(t *testing.T) {
 	}
 }
 
-// A weight that some reader still needs as it was is stored twice, and that counts.
+// A weight whose original some consumer still needs is stored twice, which counts.
 func TestBuildCountsOriginalsOfChangedWeights(t *testing.T) {
 	in := (&job{model: network(odd()), methods: []*pass.Method{rounding}}).input(t)
 	g := in.Result.IR.Graph
@@ -235,13 +235,13 @@ func TestBuildCountsSharedPayloadsOnce(t *testing.T) {
 	}
 }
 
-// A later step that leaves the codes alone says why; one that leaves their scale alone
+// A later step that skips the quantized values has a reason; one that skips their scale
 // has nothing to say about the weight.
 func TestBuildJoinsReasonsOfPayloads(t *testing.T) {
 	in := (&job{model: network(odd()), methods: []*pass.Method{rounding}}).input(t)
-	codes, scale := in.Rows[0].After[0], in.Rows[0].After[1]
+	values, scale := in.Rows[0].After[0], in.Rows[0].After[1]
 	in.Rows = append(in.Rows[:2:2],
-		pass.Row{Method: "later", Tensor: codes.Value.Name, Before: codes.Tensor, Reason: pass.Because("it would grow")},
+		pass.Row{Method: "later", Tensor: values.Value.Name, Before: values.Tensor, Reason: pass.Because("it would grow")},
 		pass.Row{Method: "later", Tensor: scale.Value.Name, Before: scale.Tensor, Reason: pass.Because("it is a scale")})
 	r, err := Build(t.Context(), in)
 	if err != nil {

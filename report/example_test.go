@@ -11,7 +11,7 @@ import (
 )
 
 // Two files of unknown history are compared weight by weight. A file compared with
-// itself is not smaller, and a gate says so.
+// itself is not smaller, and a gate reports it.
 func Example() {
 	a, err := onnx.Open("../fixtures/mlp.onnx")
 	if err != nil {

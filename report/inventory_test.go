@@ -77,7 +77,7 @@ func TestIndexFindsConstantsOfEveryGraph(t *testing.T) {
 	}
 }
 
-// offset is where a payload lies in its file, -1 for one that was decoded.
+// offset is the offset of a payload in its file, -1 for a decoded one.
 func offset(t *ir.Tensor) int64 {
 	if s, ok := t.Source.(ir.Span); ok {
 		return s.Off

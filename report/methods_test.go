@@ -128,12 +128,12 @@ var rounding = step("rounding", pass.Quantize, func(c *pass.Context, v *ir.Value
 		Form:  pass.CastMul,
 		After: []pass.Part{{Role: pass.Payload, Value: codes, Tensor: t}, {Role: pass.Scales, Value: one, Tensor: one.Const}},
 		Restore: func(ts []*ir.Tensor) *ir.Tensor {
-			return perCode(ts[0], before.Spec)
+			return widened(ts[0], before.Spec)
 		},
 	}
 })
 
-// packing stores codes as a column of them and a mask of as many bytes.
+// packing stores quantized values as a column and a mask of as many bytes.
 var packing = step("packing", pass.Sparsify, func(_ *pass.Context, v *ir.Value) pass.Row {
 	g, before := v.Graph(), v.Const
 	n := []int64{before.Elems()}
@@ -170,8 +170,8 @@ func perElement(name string, in *ir.Tensor, out ir.Spec, do func(int64, float32)
 	return r.Derive()[0]
 }
 
-// perCode widens int8 codes to floats.
-func perCode(codes *ir.Tensor, out ir.Spec) *ir.Tensor {
+// widened widens int8 values to floats.
+func widened(codes *ir.Tensor, out ir.Spec) *ir.Tensor {
 	r := &ir.Recipe{Name: "widen", In: []*ir.Tensor{codes}, Out: []ir.Spec{out}}
 	r.Run = func(_ context.Context, rs []io.ReaderAt, ws []io.Writer) error {
 		b := make([]byte, codes.Elems())
@@ -200,7 +200,7 @@ type job struct {
 	model   *ir.Model
 	methods []*pass.Method
 	set     map[string]string // options of each step
-	in      Input             // what to ask of Build beside the models
+	in      Input             // the input of Build except the models
 
 	rewritten *ir.Model // set by input: what was saved as the result
 }

@@ -96,7 +96,7 @@ func TestHTMLDrawsEachChart(t *testing.T) {
 	if len(drawings) != 3 {
 		t.Fatalf("got %d charts, want bytes by weight, bytes by type and errors", len(drawings))
 	}
-	wants := [][]string{{"layers.a.weight", "16 B", "8 B"}, {"int8", "float"}, {"layers.a.weight", "dB"}}
+	expected := [][]string{{"layers.a.weight", "16 B", "8 B"}, {"int8", "float"}, {"layers.a.weight", "dB"}}
 	for i, svg := range drawings {
 		d := xml.NewDecoder(strings.NewReader(svg))
 		var text strings.Builder
@@ -112,7 +112,7 @@ func TestHTMLDrawsEachChart(t *testing.T) {
 				text.Write(c)
 			}
 		}
-		for _, want := range wants[i] {
+		for _, want := range expected[i] {
 			if !strings.Contains(text.String(), want) {
 				t.Errorf("chart %d does not say %q", i, want)
 			}
@@ -130,7 +130,7 @@ func TestHTMLEscapesNames(t *testing.T) {
 		t.Error("a name got through as it is")
 	}
 	if n := strings.Count(page, "&lt;script&gt;"); n < 4 {
-		t.Errorf("the name stands %d times, want it in the table, the worst error and two charts", n)
+		t.Errorf("the name occurs %d times, want it in the table, the worst error and two charts", n)
 	}
 }
 

@@ -6,7 +6,7 @@ import (
 	"github.com/mcompress/mcompress/pass"
 )
 
-// A Reason says why a weight was skipped, or what else is worth knowing about it.
+// A Reason is why a weight was skipped, or a note about it.
 type Reason struct {
 	Code   pass.Code `json:"code"`
 	Node   string    `json:"node,omitempty"`   // the node that it is about: operator and name

@@ -30,7 +30,7 @@ func TestSearchIsShown(t *testing.T) {
 	page := html(t, r)
 	for _, want := range []string{"chosen by measurement (--auto)", "900 bytes, output SQNR 41.5 dB", "30.0 dB", "10.0 dB"} {
 		if !strings.Contains(md.String(), want) || !strings.Contains(page, want) {
-			t.Errorf("%q is not said", want)
+			t.Errorf("%q is missing", want)
 		}
 	}
 	for _, want := range []string{"File size and accuracy", "chosen: 900 B", "-4<"} {

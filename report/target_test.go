@@ -27,7 +27,7 @@ func TestTargetIsShown(t *testing.T) {
 		page := html(t, r)
 		for _, want := range []string{"Target: cpu-avx2 (x86 with AVX2)", c.want} {
 			if !strings.Contains(md.String(), want) || !strings.Contains(page, want) {
-				t.Errorf("%q is not said in\n%s", want, md.String())
+				t.Errorf("%q is missing in\n%s", want, md.String())
 			}
 		}
 	}

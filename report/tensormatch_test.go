@@ -47,11 +47,11 @@ func TestMatchByName(t *testing.T) {
 
 func TestMatchByConsumer(t *testing.T) {
 	j := job{model: network(odd()), methods: []*pass.Method{rounding}}
-	told := j.build(t)
+	reported := j.build(t)
 	j.model = network(odd())
 	found := twoFiles(t, j)
-	if found.Totals.RuntimeBytes != told.Totals.RuntimeBytes || found.Totals.TensorBytes != told.Totals.TensorBytes {
-		t.Errorf("found %+v, told %+v", found.Totals, told.Totals)
+	if found.Totals.RuntimeBytes != reported.Totals.RuntimeBytes || found.Totals.TensorBytes != reported.Totals.TensorBytes {
+		t.Errorf("found %+v, reported %+v", found.Totals, reported.Totals)
 	}
 	w := rowOf(t, found, "w")
 	if w.After.DType != "int8" || w.After.Payload != 4 || w.After.Scales != 4 || w.After.RuntimeBytes != 16 {

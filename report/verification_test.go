@@ -13,7 +13,7 @@ import (
 
 func num(x float64) *float64 { return &x }
 
-// layered is what running a model of so many layers could have said; the one in the middle breaks it.
+// layered is a result for a model of n layers; the one in the middle breaks it.
 func layered(layers int, name func(i int) string) *verify.Result {
 	v := &verify.Result{
 		Backend: "the embedded engine",
@@ -152,7 +152,7 @@ func TestVerificationInHTML(t *testing.T) {
 		t.Error("the page does not say why nothing was run, or shows layers")
 	}
 	if page := htmlOf(t, verified(t, nil)); strings.Contains(page, "Verification") {
-		t.Error("a page speaks of a verification that nobody asked for")
+		t.Error("a page has a section on a verification that was not requested")
 	}
 }
 

@@ -1,4 +1,4 @@
-// Package cli is what the commands need and a test can hold: the order of arguments,
+// Package cli is the testable part of the commands: the order of arguments,
 // options of methods, values of flags, names of outputs, and facts as text. It parses no
 // command line and ends no process: cmd/mcompress does.
 package cli

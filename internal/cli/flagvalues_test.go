@@ -17,7 +17,7 @@ func TestSize(t *testing.T) {
 			t.Errorf("%q is %d (%v), want %d", text, s, err, want)
 		}
 	}
-	for _, text := range []string{"", "0", "-1", "lots", "1 parsec", "99999999999999999999"} {
+	for _, text := range []string{"", "0", "-1", "plenty", "1 parsec", "99999999999999999999"} {
 		var s Size
 		if err := s.Set(text); err == nil {
 			t.Errorf("%q is taken for %d", text, s)
@@ -41,12 +41,12 @@ func TestFormats(t *testing.T) {
 
 func TestGateReplacesItsOwnLimit(t *testing.T) {
 	var limits []report.Limit
-	share := Gate{Name: "require-coverage", Parse: Fraction, To: &limits}
+	fraction := Gate{Name: "require-coverage", Parse: Fraction, To: &limits}
 	size := Gate{Name: "max-size", Parse: Bytes, To: &limits}
 	for _, set := range []struct {
 		g    *Gate
 		text string
-	}{{&share, "0.5"}, {&size, "1KiB"}, {&share, "1"}} {
+	}{{&fraction, "0.5"}, {&size, "1KiB"}, {&fraction, "1"}} {
 		if err := set.g.Set(set.text); err != nil {
 			t.Fatal(err)
 		}
@@ -55,8 +55,8 @@ func TestGateReplacesItsOwnLimit(t *testing.T) {
 		t.Error(diff)
 	}
 	for _, text := range []string{"1.1", "-0.1", "NaN", "95%", ""} {
-		if err := share.Set(text); err == nil {
-			t.Errorf("a share of %q is taken", text)
+		if err := fraction.Set(text); err == nil {
+			t.Errorf("a fraction of %q is accepted", text)
 		}
 	}
 	for _, text := range []string{"0", "-1", "NaN", "Inf", "two"} {

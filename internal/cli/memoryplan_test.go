@@ -46,9 +46,9 @@ func TestTheCurveHasThePeak(t *testing.T) {
 }
 
 func TestBars(t *testing.T) {
-	for share, want := range map[float64]string{0: "", 1: strings.Repeat("█", 40), 0.05: "██", 0.003125: "▏", 0.00625: "▎"} {
-		if got := bar(share); got != want {
-			t.Errorf("%g is %q, want %q", share, got, want)
+	for fraction, want := range map[float64]string{0: "", 1: strings.Repeat("█", 40), 0.05: "██", 0.003125: "▏", 0.00625: "▎"} {
+		if got := bar(fraction); got != want {
+			t.Errorf("%g is %q, want %q", fraction, got, want)
 		}
 	}
 }

@@ -36,7 +36,7 @@ func give(t *testing.T, o *MethodOptions, option, text string) {
 	t.Fatalf("there is no option %s", option)
 }
 
-func TestOffersSayWhoHasThem(t *testing.T) {
+func TestOffersListTheirMethods(t *testing.T) {
 	o := &MethodOptions{Methods: twoMethods()}
 	want := map[string]string{"both": "", "one": "first", "two": "second", "only": "", "skip": "", "min-size": ""}
 	offers := o.Offers()

@@ -51,7 +51,7 @@ func TestFixtures(t *testing.T) {
 			}
 			one := facts(t, f, Options{Workers: 1, Values: true})
 			if !slices.EqualFunc(got.Tensors, one.Tensors, equal) {
-				t.Errorf("two workers say %v, one says %v", got.Tensors, one.Tensors)
+				t.Errorf("two workers return %v, one returns %v", got.Tensors, one.Tensors)
 			}
 		})
 	}
@@ -70,7 +70,7 @@ func TestDuplicatesNameTheFirst(t *testing.T) {
 	for _, x := range got.Tensors {
 		of[x.Name] = x.DuplicateOf
 		if x.Sparsity != nil {
-			t.Errorf("%s: zeros were counted without being asked for", x.Name)
+			t.Errorf("%s: zeros were counted without a request", x.Name)
 		}
 	}
 	if of["w_first"] != "" || of["w_second"] != "w_first" || of["w_turned"] != "" {

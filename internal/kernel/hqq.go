@@ -10,13 +10,13 @@ func ShrinkBlock(zero *[BlockCols]float32, x []float32, inverse *[BlockCols]floa
 	if len(x) == 0 {
 		return
 	}
-	share := 1 / float32(len(x)/BlockCols)
-	if !shrinkBlockBulk(zero, x, inverse, lo, hi, lambda, share) {
-		shrinkBlockGo(zero, x, inverse, lo, hi, lambda, share)
+	fraction := 1 / float32(len(x)/BlockCols)
+	if !shrinkBlockBulk(zero, x, inverse, lo, hi, lambda, fraction) {
+		shrinkBlockGo(zero, x, inverse, lo, hi, lambda, fraction)
 	}
 }
 
-func shrinkBlockGo(zero *[BlockCols]float32, x []float32, inverse *[BlockCols]float32, lo, hi, lambda, share float32) {
+func shrinkBlockGo(zero *[BlockCols]float32, x []float32, inverse *[BlockCols]float32, lo, hi, lambda, fraction float32) {
 	var sum [BlockCols]float32
 	for ; len(x) > 0; x = x[BlockCols:] {
 		for j, v := range x[:BlockCols] {
@@ -30,6 +30,6 @@ func shrinkBlockGo(zero *[BlockCols]float32, x []float32, inverse *[BlockCols]fl
 		}
 	}
 	for j := range zero {
-		zero[j] = float32(sum[j] * share)
+		zero[j] = float32(sum[j] * fraction)
 	}
 }

@@ -80,7 +80,7 @@ func TestSoftmaxOfInfinities(t *testing.T) {
 		x         []float32
 		soft, log []float32
 	}{
-		{"-Inf beside numbers", []float32{-inf, 1, 1}, []float32{0, 0.5, 0.5}, []float32{-inf, -math.Ln2, -math.Ln2}},
+		{"-Inf next to numbers", []float32{-inf, 1, 1}, []float32{0, 0.5, 0.5}, []float32{-inf, -math.Ln2, -math.Ln2}},
 		{"-Inf alone", []float32{-inf, -inf}, []float32{nan, nan}, []float32{nan, nan}},
 		{"+Inf", []float32{0, inf}, []float32{nan, nan}, []float32{nan, nan}},
 		{"NaN", []float32{0, nan}, []float32{nan, nan}, []float32{nan, nan}},

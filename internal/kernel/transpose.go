@@ -13,7 +13,7 @@ func TransposeBytes(dst, src []byte, rows, cols int) {
 	TransposeBytesInto(dst, rows, src, cols, rows, cols)
 }
 
-// TransposeBytesInto transposes a rows×cols window: src[r*srcStride+c] goes to dst[c*dstStride+r]. Bytes of dst outside the window are
+// TransposeBytesInto transposes a rows×cols window: src[r*srcStride+c] is copied to dst[c*dstStride+r]. Bytes of dst outside the window are
 // unchanged.
 func TransposeBytesInto(dst []byte, dstStride int, src []byte, srcStride, rows, cols int) {
 	checkWindow("src", len(src), srcStride, rows, cols)

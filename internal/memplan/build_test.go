@@ -44,7 +44,7 @@ func (b *builder) weight(shape ...int64) *ir.Value {
 	return b.Graph.AddConst("w", &ir.Tensor{Spec: spec, Source: ir.Mem(make([]byte, spec.Bytes()))})
 }
 
-// node reads the last value and what else it is given; its output has the name that is behind
+// node reads the last value and the given ones; its output is named after
 // a colon.
 func (b *builder) node(op string, more []*ir.Value, attrs ...*ir.Attr) *builder {
 	typ, name, _ := strings.Cut(op, ":")

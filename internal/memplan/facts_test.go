@@ -39,7 +39,7 @@ func TestRunsAreTheSumsOfTheirParts(t *testing.T) {
 	}
 }
 
-// The peak is what the curve says, and the sum of what is alive then.
+// The peak is the maximum of the timeline, and the sum of the blocks live at it.
 func TestThePeakIsOnTheCurve(t *testing.T) {
 	r := chain().facts(t, Options{Workers: 1, Plain: true}).Runs[0]
 	if len(r.Steps) != 3 {

@@ -9,7 +9,7 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// Values are float[1,8,6,6] unless a case says otherwise; a transpose reads and writes them.
+// Values are float[1,8,6,6] unless a case states otherwise; a transpose reads and writes them.
 const image = 2 * 8 * 6 * 6 * 4
 
 func TestLayoutOfNetworks(t *testing.T) {
@@ -78,7 +78,7 @@ func TestBroadcastingBreaksLayouts(t *testing.T) {
 	a := b.last
 	b.node("ReduceMean:m", nil, ir.IntsAttr("axes", 0, 2, 3), ir.IntAttr("keepdims", 0)).node("Mul:y", []*ir.Value{a})
 	if l := b.facts(t, Options{Layout: true}).Layout; names(l.Added) != "x a" {
-		t.Errorf("got %+v, want one transpose of a for both of its readers", l.Added)
+		t.Errorf("got %+v, want one transpose of a for both of its consumers", l.Added)
 	}
 }
 
@@ -120,7 +120,7 @@ func TestLayoutRulesDependOnTheNode(t *testing.T) {
 		{node("FusedConv", "com.microsoft", nil), 17, layout.Sensitive},
 		{node("Reshape", "", nil), 17, layout.Breaking},
 		{node("Softmax", "", nil), 13, layout.Agnostic},
-		{node("Softmax", "", nil), 12, layout.Breaking}, // it flattened what is behind its axis
+		{node("Softmax", "", nil), 12, layout.Breaking}, // it flattened the axes after its axis
 		{node("Pad", "", []*ir.Value{b.weight(8)}), 17, layout.Agnostic},
 		{node("Pad", "", []*ir.Value{other}), 17, layout.Breaking},
 		{node("Transpose", "", nil), 17, layout.Breaking},

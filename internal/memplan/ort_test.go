@@ -10,7 +10,7 @@ import (
 	"github.com/mcompress/mcompress/onnx"
 )
 
-// Activations take no more at their peak than ONNX Runtime asks its allocator for. It has its scratch
+// The peak of activations is at most the bytes that ONNX Runtime requests from its allocator. It has its scratch
 // on stacks and heaps of its own, mostly, so that ours is left out here.
 func TestActivationsAreNoMoreThanInONNXRuntime(t *testing.T) {
 	compared := 0
@@ -35,7 +35,7 @@ func TestActivationsAreNoMoreThanInONNXRuntime(t *testing.T) {
 	}
 }
 
-// All that a run takes beside weights and inputs, scratch and copied outputs included, is no more
+// All memory of a run except weights and inputs, scratch and copied outputs included, is no more
 // than a process with ONNX Runtime grows by. Only models of some MiB say anything: below, a process
 // grows by what running takes at all.
 func TestRunsTakeNoMoreThanAProcessGrowsBy(t *testing.T) {

@@ -71,7 +71,7 @@ func (r *residual) block(name string, out, stride int64) {
 	r.node("Relu:"+name+"_relu2", nil)
 }
 
-// resnet18 is the network of He et al. (2016) as torchvision builds it, with weights that nobody reads.
+// resnet18 is the network of He et al. (2016) as torchvision builds it, with weights that are never read.
 func resnet18() *builder {
 	r := &residual{build("x", -1, 3, 224, 224), 3}
 	r.convNorm("conv1", 64, 7, 2)
@@ -131,13 +131,13 @@ func TestResNet18LayerByLayer(t *testing.T) {
 		}
 	}
 	if l := layer(t, r, "maxpool"); l.Kept != 98*mib+98*mib/4 || l.Gradient != 392*mib {
-		t.Errorf("maxpool keeps a byte beside each output: %+v", l)
+		t.Errorf("maxpool keeps a byte per output: %+v", l)
 	}
 	if l := layer(t, r, "conv1_bn"); l.Kept != 392*mib+2*64*4 {
 		t.Errorf("BatchNormalization keeps two vectors: %+v", l)
 	}
 	if l := layer(t, r, "layer3_0_down_bn"); l.Kept != 2*256*4 {
-		t.Errorf("nobody needs a sum's second operand on the way back: %+v", l)
+		t.Errorf("a sum's second operand is not needed in the backward pass: %+v", l)
 	}
 	// What PyTorch 2.15's autograd holds of the same step (torch.autograd.graph.saved_tensors_hooks, ReLU and sums in place,
 	// each storage once), without the indices of its MaxPool, which have 64 bits.
@@ -166,7 +166,7 @@ func TestResNet18WithCheckpointing(t *testing.T) {
 
 func ratio(a, b int64) float64 { return float64(a) / float64(b) }
 
-// A table by operator: what a node of x[2,8,6,6] keeps beside its inputs' makers, on the way to a sum.
+// A table by operator: what a node of x[2,8,6,6] keeps besides the outputs of its inputs' producers.
 func TestSavedTensorsOfOperators(t *testing.T) {
 	const x = 2 * 8 * 6 * 6 * 4
 	vectors := func(b *builder, n int) (vs []*ir.Value) {

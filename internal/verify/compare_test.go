@@ -124,7 +124,7 @@ func TestEqualNodesAreNoBreak(t *testing.T) {
 	}
 }
 
-// What the error was before the layer that breaks is told with it.
+// The error before the failing layer is reported with it.
 func TestBreakHasTheSQNRBeforeAndAfter(t *testing.T) {
 	r := compared(t, chain(2, 1), chain(2.02, 3))
 	want := 10 * math.Log10(1/0.01/0.01) // 2.02 is 1 % more than 2
@@ -133,7 +133,7 @@ func TestBreakHasTheSQNRBeforeAndAfter(t *testing.T) {
 	}
 }
 
-// A fake is a session that gives what its function makes of the values that are asked for.
+// A fake is a session whose outputs are computed by its function.
 type fake struct {
 	engine.Session
 	give func(out map[string]*ir.Array) (map[string]*ir.Array, error)
@@ -147,7 +147,7 @@ func (f *fake) Run(ctx context.Context, in map[string]*ir.Array, fetch []string)
 	return f.give(out)
 }
 
-// Runs for values inside a graph fetch no more than there is room for; what is not known counts, too.
+// Runs for values inside a graph fetch at most the memory limit; unknown sizes count, too.
 func TestChunksAreBounded(t *testing.T) {
 	m := chain(1, 1)
 	x := m.Graph.Inputs[0]
@@ -170,7 +170,7 @@ func TestChunksAreBounded(t *testing.T) {
 }
 
 // A value of another type or shape under the same name is no layer. What reaches the layers
-// behind it is not known, so that the first of them gets the blame.
+// after it is not comparable, so that the first of them is reported.
 func TestLayersOfAnotherShapeAreSkipped(t *testing.T) {
 	a, b := chain(2, 1), chain(2, 3)
 	s, err := CommonValues(t.Context(), a, b)

@@ -46,7 +46,7 @@ func TestLimitsOfSQNR(t *testing.T) {
 	}{
 		{"equal", []float32{1, 2}, []float32{1, 2}, math.Inf(1), true},
 		{"equal zeros", []float32{0, 0}, []float32{0, 0}, math.Inf(1), true},
-		{"equal beside infinities", []float32{1, -inf}, []float32{1, -inf}, math.Inf(1), true},
+		{"equal next to infinities", []float32{1, -inf}, []float32{1, -inf}, math.Inf(1), true},
 		{"no signal", []float32{0, 0}, []float32{1, 0}, math.Inf(-1), false},
 		{"other infinity", []float32{1, inf}, []float32{1, -inf}, math.Inf(-1), false},
 		{"a number for NaN", []float32{1, nan}, []float32{1, 2}, math.Inf(-1), false},

@@ -6,7 +6,7 @@ import (
 	"github.com/mcompress/mcompress/internal/verify"
 )
 
-// Gates look at the worst output.
+// Gates apply to the worst output.
 func Example() {
 	number := func(x float64) *float64 { return &x }
 	r := &verify.Result{Outputs: []verify.Output{

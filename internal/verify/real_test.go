@@ -127,7 +127,7 @@ func channelsLast(t *testing.T, path string) string {
 	return dir
 }
 
-// Sentences are told apart by where their embeddings lie: the mean over their tokens, of unit length,
+// Sentences are classified by their embeddings: the mean over their tokens, of unit length,
 // is nearest to that of the training sentences of the same class.
 func TestEmbeddingsTellSpamFromHam(t *testing.T) {
 	if testing.Short() {
@@ -165,7 +165,7 @@ func TestEmbeddingsTellSpamFromHam(t *testing.T) {
 		}
 	}
 	if got, want := fmt.Sprintf("%.4g", float64(right)/float64(all)), fmt.Sprint(scores(t)[name]); got != want {
-		t.Errorf("%s of %d sentences are told apart, want %s", got, all, want)
+		t.Errorf("%s of %d sentences are classified correctly, want %s", got, all, want)
 	}
 }
 

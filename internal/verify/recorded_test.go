@@ -48,7 +48,7 @@ func folder(t *testing.T, m *ir.Model, dir string) *dataset.Set {
 	return set
 }
 
-// recorded holds chain(2, 1) against what was recorded for two samples.
+// recorded compares chain(2, 1) with the recorded outputs of two samples.
 func recorded(t *testing.T, y []float32, tol Tolerance) *Result {
 	t.Helper()
 	m, dir := chain(2, 1), t.TempDir()
@@ -106,7 +106,7 @@ func TestLabelsWithoutOutputs(t *testing.T) {
 		t.Fatal(err)
 	}
 	if a := both.Accuracy; a == nil || math.Abs(*a.Before-2.0/3) > 1e-9 || math.Abs(a.After-1.0/3) > 1e-9 {
-		t.Errorf("got %+v, want 2/3 and, as what rises falls now, 1/3", a)
+		t.Errorf("got %+v, want 2/3 and, as the order is reversed, 1/3", a)
 	}
 }
 

@@ -29,7 +29,7 @@ func terms() []term {
 		{pattern: `goes|went`, instead: "passes, continues, is written, decreases", except: `went (?:wrong|from)`},
 		{pattern: `ways? back`, instead: "backward pass"},
 		{pattern: `beside`, instead: "next to, compared with, in addition to"},
-		{pattern: `apart`, instead: "separate, held-out, except", except: `apart from`},
+		{pattern: `(?:kept|keeps?|held|holds?|told|tells?|sets?|hangs?|stands?|stays?|stay|all|constants|tests) apart`, instead: "separate, held-out, except"},
 		{pattern: `rooms?`, instead: "buffer, space, memory", except: `bedrooms?`},
 		{pattern: `comes? (?:behind|to none|to nothing|to zero)`, instead: "follows, is zero"},
 
@@ -49,7 +49,7 @@ func terms() []term {
 		{pattern: `codings?`, instead: "QuantSpec, quantized data type, encoding", in: []string{"quantize", "distill", "docs", "internal/tune", "internal/calibrate"}},
 		{pattern: `made[- ]up(?: for)?|makes? up for|make up`, instead: "synthetic or random inputs; compensated (error feedback)"},
 		{pattern: `rows that share a scale|rows? that shares? a scale`, instead: "block size"},
-		{pattern: `(?:the|a|an|this|its|their|what|largest|smallest|whose|such|any|least) shares?|shares of|share`, instead: "fraction, ratio; the verb \"share\" is right", except: `(?:to|that|which|can|may|they|and|must|not|do|all|both|two|of them|who|it|we|weights|values|tests|tensors|nodes|layers|operators|models|graphs|steps|methods|should|could|will|would|let) share|shares? (?:a|an|the|one|its|their|no|equal|memory|storage|scales?|this|that|with|them|it|them|code|nothing|weights?|weight)`},
+		{pattern: `(?:the|a|an|this|its|their|what|largest|smallest|whose|such|any|least) shares?|shares of|share`, instead: "fraction, ratio; the verb \"share\" is right", except: `(?:to|that|which|can|may|they|and|must|not|do|all|both|two|of them|who|it|we|weights|values|tests|tensors|nodes|layers|operators|models|graphs|steps|methods|should|could|will|would|let|assembly|functions|workers|results|fields|options) share|shares? (?:a|an|the|one|its|their|no|equal|memory|storage|scales?|this|that|with|them|it|them|code|nothing|weights?|weight)`},
 		{pattern: `grids?`, instead: "levels (of a data type), granularity, tiles", in: []string{"quantize", "internal/tune", "internal/calibrate", "internal/engine/gemm", "distill", "prune", "docs"}, except: `GridSample|Grid Sample|grid search|search grid`},
 		{pattern: `damages?`, instead: "sensitivity, error", except: `damaged`},
 		{pattern: `by lot|lots`, instead: "at random, many"},

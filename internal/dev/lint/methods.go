@@ -15,7 +15,6 @@ const maxMethods = 40
 func manyMethods() []string {
 	return []string{
 		"cmd/mcompress.tool",
-		"onnx.decoder",
 	}
 }
 

@@ -30,7 +30,7 @@ func (v pair) store(p Register, i int) {
 	}
 }
 
-// A table is a variable of package kernel, an array of float64, which twin and assembly share.
+// A table is a variable of package kernel, an array of float64 that is used by twin and assembly.
 type table string
 
 func (t table) at(i int) VecVirtual {

@@ -7,7 +7,7 @@ import (
 	. "github.com/mmcloughlin/avo/operand"
 )
 
-// tables are the read-only data that several functions share.
+// tables are the read-only data of several functions.
 type tables struct{ packOrder, compact, expand Mem }
 
 func newTables() tables {
