@@ -5,31 +5,36 @@ import (
 	"fmt"
 	"log"
 
-	"flag"
-
 	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/pass"
 	"github.com/mcompress/mcompress/report"
 )
 
-// A method says what it does to each weight; whatever it does not speak of is in the
-// ledger too.
-func Example() {
-	count := &pass.Method{
-		Name: "count", Doc: "counts large weights", Stage: pass.Prepare,
-		Bind: func(fs *flag.FlagSet) func(*pass.Context) error {
-			least := fs.Int64("least", 2, "elements that make a weight large")
-			return func(c *pass.Context) error {
-				for _, v := range c.Weights() {
-					if v.Const.Elems() >= *least {
-						c.Changed(v, v.Const, pass.Readers(v), pass.Row{Form: pass.InPlace, Notes: pass.Notes(pass.Because("large"))})
-					}
-				}
-				return nil
-			}
-		},
+// A countLarge is the option struct of a method that marks large weights in the ledger.
+type countLarge struct {
+	pass.Selection
+	Min int64 `flag:"min" default:"2" usage:"minimum number of 'elements' of a large weight"`
+}
+
+var count = &pass.Method{
+	Name: "count", Doc: "counts large weights", Stage: pass.Prepare,
+	New: func() pass.Options { return &countLarge{} },
+}
+
+func (countLarge) Method() *pass.Method { return count }
+
+func (o countLarge) Run(c *pass.Context) error {
+	for _, v := range c.Weights() {
+		if v.Const.Elems() >= o.Min {
+			c.Changed(v, v.Const, pass.Readers(v), pass.Row{Form: pass.InPlace, Notes: pass.Notes(pass.Because("large"))})
+		}
 	}
-	steps, _, err := pass.ParseRecipe([]*pass.Method{count}, []byte("steps: [{method: count, least: 4}]"))
+	return nil
+}
+
+// A method adds a row for each weight that it supports. The pipeline adds those of all other weights.
+func Example() {
+	steps, _, err := pass.ParseRecipe([]*pass.Method{count}, []byte("steps: [{method: count, min: 4}]"))
 	if err != nil {
 		log.Fatal(err)
 	}

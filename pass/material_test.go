@@ -54,10 +54,21 @@ func newContext(t *testing.T, m *ir.Model) *pass.Context {
 	return &pass.Context{Context: context.Background(), Model: m, Eval: e, Workers: 2}
 }
 
-// step binds a method that runs f.
+// custom is the option struct of a method that runs a function.
+type custom struct {
+	pass.Selection
+	method *pass.Method
+	run    func(*pass.Context) error
+}
+
+func (o custom) Method() *pass.Method      { return o.method }
+func (o custom) Run(c *pass.Context) error { return o.run(c) }
+
+// step is a step of a method that runs f.
 func step(t *testing.T, name string, stage pass.Stage, f func(*pass.Context) error, flags ...string) pass.Options {
 	t.Helper()
-	m := &pass.Method{Name: name, Stage: stage, Bind: func(*flag.FlagSet) func(*pass.Context) error { return f }}
+	m := &pass.Method{Name: name, Stage: stage}
+	m.New = func() pass.Options { return &custom{method: m, run: f} }
 	s, err := pass.NewStep(m, func(fs *flag.FlagSet) error { return fs.Parse(flags) })
 	if err != nil {
 		t.Fatal(err)

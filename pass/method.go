@@ -1,7 +1,5 @@
 package pass
 
-import "flag"
-
 // A Method is one way to compress a model. Methods are values: the command line
 // lists them, and the list is all that adding one takes.
 type Method struct {
@@ -14,9 +12,6 @@ type Method struct {
 
 	// New returns a pointer to the zero value of the method's option struct.
 	New func() Options
-
-	// Bind declares the options of a method without New on fs and returns the function that runs it once they are set.
-	Bind func(fs *flag.FlagSet) func(*Context) error
 }
 
 // A Stage says where in a pipeline a method may stand: stages never go down.

@@ -30,7 +30,7 @@ type Checker interface{ Check() error }
 
 // NewStep makes m's option struct; set, which may be nil, gives options their values.
 func NewStep(m *Method, set func(*flag.FlagSet) error) (Options, error) {
-	o := m.options()
+	o := m.New()
 	if set != nil {
 		if err := set(flagsOf(o)); err != nil {
 			return nil, fmt.Errorf("%s: %w", m.Name, err)
@@ -43,7 +43,7 @@ func NewStep(m *Method, set func(*flag.FlagSet) error) (Options, error) {
 }
 
 // Flags are m's options with their defaults, for help and for flags of commands.
-func Flags(m *Method) *flag.FlagSet { return flagsOf(m.options()) }
+func Flags(m *Method) *flag.FlagSet { return flagsOf(m.New()) }
 
 // Declare declares the options of a struct, to which group points, on fs.
 func Declare(fs *flag.FlagSet, group any) {
@@ -71,26 +71,11 @@ func Values(o Options) []Option {
 // An Option is one option of a step as text.
 type Option struct{ Name, Value string }
 
-func (m *Method) options() Options {
-	if m.New == nil {
-		return bind(m)
-	}
-	return m.New()
-}
-
 // flagsOf are the options of o as flags, which set o if it is a pointer.
 func flagsOf(o Options) *flag.FlagSet {
-	if b, ok := o.(*bound); ok {
-		return b.fs
-	}
-	fs := newFlagSet(o.Method())
-	Declare(fs, settable(o))
-	return fs
-}
-
-func newFlagSet(m *Method) *flag.FlagSet {
-	fs := flag.NewFlagSet(m.Name, flag.ContinueOnError)
+	fs := flag.NewFlagSet(o.Method().Name, flag.ContinueOnError)
 	fs.SetOutput(io.Discard)
+	Declare(fs, settable(o))
 	return fs
 }
 
@@ -107,11 +92,6 @@ func settable(o Options) Options {
 
 // given reports whether option name of o has a value of its own.
 func given(o Options, name string) bool {
-	if b, ok := o.(*bound); ok {
-		set := false
-		b.fs.Visit(func(f *flag.Flag) { set = set || f.Name == name })
-		return set
-	}
 	f := flagsOf(o).Lookup(name)
 	return f != nil && f.Value.(*field).given()
 }
@@ -120,9 +100,6 @@ func given(o Options, name string) bool {
 func resolved(o Options) (Options, error) {
 	if o == nil {
 		return nil, errors.New("a step without options")
-	}
-	if b, ok := o.(*bound); ok {
-		return b, nil
 	}
 	v := reflect.ValueOf(o)
 	if v.Kind() == reflect.Pointer {
@@ -162,21 +139,3 @@ func fill(v reflect.Value) error {
 	}
 	return nil
 }
-
-// bound is a step of a method that declares its options by Bind.
-type bound struct {
-	Selection
-	method *Method
-	fs     *flag.FlagSet
-	run    func(*Context) error
-}
-
-func bind(m *Method) *bound {
-	b := &bound{method: m, fs: newFlagSet(m)}
-	Declare(b.fs, &b.Selection)
-	b.run = m.Bind(b.fs)
-	return b
-}
-
-func (b *bound) Method() *Method      { return b.method }
-func (b *bound) Run(c *Context) error { return b.run(c) }

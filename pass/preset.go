@@ -4,9 +4,7 @@ import "reflect"
 
 // Preset returns a copy of o in which options without a value of their own have those of defaults, as far as o has them.
 func Preset(o Options, defaults []Option) (Options, error) {
-	if _, shared := o.(*bound); !shared {
-		o = settable(copied(o))
-	}
+	o = settable(copied(o))
 	fs := flagsOf(o)
 	for _, d := range defaults {
 		if fs.Lookup(d.Name) == nil || given(o, d.Name) {

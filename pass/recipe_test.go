@@ -1,23 +1,30 @@
 package pass_test
 
 import (
-	"flag"
 	"strings"
 	"testing"
 
 	"github.com/mcompress/mcompress/pass"
 )
 
+// amounts is the option struct of two methods.
+type amounts struct {
+	pass.Selection
+	Amount float64 `flag:"amount" default:"0.5" usage:"fraction"`
+	Note   string  `flag:"note" usage:"text"`
+
+	method *pass.Method
+}
+
+func (o amounts) Method() *pass.Method    { return o.method }
+func (amounts) Run(c *pass.Context) error { return nothing(c) }
+
 func known() []*pass.Method {
-	bind := func(fs *flag.FlagSet) func(*pass.Context) error {
-		fs.Float64("amount", 0.5, "share")
-		fs.String("note", "", "text")
-		return nothing
+	list := []*pass.Method{{Name: "prune", Stage: pass.Prune}, {Name: "quantize", Stage: pass.Quantize}}
+	for _, m := range list {
+		m.New = func() pass.Options { return &amounts{method: m} }
 	}
-	return []*pass.Method{
-		{Name: "prune", Stage: pass.Prune, Bind: bind},
-		{Name: "quantize", Stage: pass.Quantize, Bind: bind},
-	}
+	return list
 }
 
 func TestRecipe(t *testing.T) {

@@ -47,24 +47,34 @@ func network(ws ...*ir.Tensor) *ir.Model {
 	return m
 }
 
-// step takes every weight of rank 2 that something reads.
-func step(name string, stage pass.Stage, do func(*pass.Context, *ir.Value) pass.Row) *pass.Method {
-	return &pass.Method{Name: name, Stage: stage, Bind: func(*flag.FlagSet) func(*pass.Context) error {
-		return func(c *pass.Context) error {
-			for _, v := range slices.Clone(c.Model.Graph.Consts()) {
-				before, readers := v.Const, pass.Readers(v)
-				switch {
-				case c.Select.Excludes(v, readers):
-					c.Skip(v, readers, c.Select.Reason(v, readers))
-				case len(before.Shape) != 2 || len(readers) == 0:
-					c.Skip(v, readers, pass.Because("not a matrix"))
-				default:
-					c.Changed(v, before, readers, do(c, v))
-				}
-			}
-			return nil
+// matrixMethod is the option struct of a method that changes every selected weight of rank 2 that has a consumer.
+type matrixMethod struct {
+	pass.Selection
+	method *pass.Method
+	change func(*pass.Context, *ir.Value) pass.Row
+}
+
+func (o matrixMethod) Method() *pass.Method { return o.method }
+
+func (o matrixMethod) Run(c *pass.Context) error {
+	for _, v := range slices.Clone(c.Model.Graph.Consts()) {
+		before, consumers := v.Const, pass.Readers(v)
+		switch {
+		case c.Select.Excludes(v, consumers):
+			c.Skip(v, consumers, c.Select.Reason(v, consumers))
+		case len(before.Shape) != 2 || len(consumers) == 0:
+			c.Skip(v, consumers, pass.Because("not a matrix"))
+		default:
+			c.Changed(v, before, consumers, o.change(c, v))
 		}
-	}}
+	}
+	return nil
+}
+
+func step(name string, stage pass.Stage, change func(*pass.Context, *ir.Value) pass.Row) *pass.Method {
+	m := &pass.Method{Name: name, Stage: stage}
+	m.New = func() pass.Options { return &matrixMethod{method: m, change: change} }
+	return m
 }
 
 // halving stores the first half of a weight as zeros.
@@ -219,7 +229,7 @@ func (j *job) input(t *testing.T) Input {
 	work := open(t, source)
 	steps := make([]pass.Options, len(j.methods))
 	for i, m := range j.methods {
-		steps[i] = bound(t, m, j.set)
+		steps[i] = newStep(t, m, j.set)
 	}
 	var err error
 	c := &pass.Context{Context: t.Context(), Model: work.Model, Eval: eval, Workers: 1}
@@ -234,7 +244,7 @@ func (j *job) input(t *testing.T) Input {
 	return in
 }
 
-func bound(t *testing.T, m *pass.Method, set map[string]string) pass.Options {
+func newStep(t *testing.T, m *pass.Method, set map[string]string) pass.Options {
 	t.Helper()
 	s, err := pass.NewStep(m, func(fs *flag.FlagSet) error {
 		for k, v := range set {

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"flag"
 	"slices"
 	"strings"
 	"testing"
@@ -9,19 +8,30 @@ import (
 	"github.com/mcompress/mcompress/pass"
 )
 
-// twoMethods have the options of every method, one of both and one each.
-func twoMethods() []*pass.Method {
-	method := func(name string, declare func(*flag.FlagSet)) *pass.Method {
-		return &pass.Method{Name: name, Bind: func(fs *flag.FlagSet) func(*pass.Context) error {
-			declare(fs)
-			return func(*pass.Context) error { return nil }
-		}}
-	}
-	return []*pass.Method{
-		method("first", func(fs *flag.FlagSet) { fs.Int("both", 1, ""); fs.Bool("one", false, "") }),
-		method("second", func(fs *flag.FlagSet) { fs.Int("both", 1, ""); fs.Int("two", 2, "") }),
-	}
+type firstOptions struct {
+	pass.Selection
+	Both int  `flag:"both" default:"1"`
+	One  bool `flag:"one"`
 }
+
+type secondOptions struct {
+	pass.Selection
+	Both int `flag:"both" default:"1"`
+	Two  int `flag:"two" default:"2"`
+}
+
+var (
+	firstMethod  = &pass.Method{Name: "first", New: func() pass.Options { return &firstOptions{} }}
+	secondMethod = &pass.Method{Name: "second", New: func() pass.Options { return &secondOptions{} }}
+)
+
+func (firstOptions) Method() *pass.Method     { return firstMethod }
+func (firstOptions) Run(*pass.Context) error  { return nil }
+func (secondOptions) Method() *pass.Method    { return secondMethod }
+func (secondOptions) Run(*pass.Context) error { return nil }
+
+// twoMethods have the options of every method, one of both and one each.
+func twoMethods() []*pass.Method { return []*pass.Method{firstMethod, secondMethod} }
 
 func give(t *testing.T, o *MethodOptions, option, text string) {
 	t.Helper()

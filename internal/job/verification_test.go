@@ -3,7 +3,6 @@ package job_test
 import (
 	"context"
 	"errors"
-	"flag"
 	"os"
 	"path/filepath"
 	"slices"
@@ -34,18 +33,28 @@ func verified(t *testing.T, input string, methods ...*pass.Method) job.Options {
 	return o
 }
 
-// breaking is a method that does something to the main graph.
+// breakingMethod is the option struct of a method that calls a function on the main graph.
+type breakingMethod struct {
+	pass.Selection
+	method *pass.Method
+	do     func(g *ir.Graph)
+}
+
+func (o breakingMethod) Method() *pass.Method { return o.method }
+
+func (o breakingMethod) Run(c *pass.Context) error {
+	o.do(c.Model.Graph)
+	for _, v := range c.Model.Graph.Consts() {
+		c.Changed(v, v.Const, pass.Readers(v), pass.Row{Form: pass.InPlace})
+		break
+	}
+	return nil
+}
+
 func breaking(do func(g *ir.Graph)) *pass.Method {
-	return &pass.Method{Name: "breaking", Stage: pass.Quantize, Bind: func(*flag.FlagSet) func(*pass.Context) error {
-		return func(c *pass.Context) error {
-			do(c.Model.Graph)
-			for _, v := range c.Model.Graph.Consts() {
-				c.Changed(v, v.Const, pass.Readers(v), pass.Row{Form: pass.InPlace})
-				break
-			}
-			return nil
-		}
-	}}
+	m := &pass.Method{Name: "breaking", Stage: pass.Quantize}
+	m.New = func() pass.Options { return &breakingMethod{method: m, do: do} }
+	return m
 }
 
 func TestTheReportSaysHowTheResultRan(t *testing.T) {

@@ -2,7 +2,6 @@ package crosslayer_test
 
 import (
 	"context"
-	"flag"
 	"fmt"
 
 	"github.com/mcompress/mcompress/internal/kernel"
@@ -10,6 +9,12 @@ import (
 	"github.com/mcompress/mcompress/pass"
 	"github.com/mcompress/mcompress/quantize/internal/crosslayer"
 )
+
+// equalize is the option struct of a method that only equalizes.
+type equalize struct{ pass.Selection }
+
+func (equalize) Method() *pass.Method      { return &pass.Method{Name: "equalize"} }
+func (equalize) Run(c *pass.Context) error { return crosslayer.Equalize(c) }
 
 // The channels of the first layer differ widely in size, which the second layer compensates. Afterwards both
 // have equal maximum weights.
@@ -28,13 +33,7 @@ func Example() {
 	eval := ir.NewEval("")
 	defer eval.Close()
 	c := &pass.Context{Context: context.Background(), Model: m, Eval: eval}
-	equalize := &pass.Method{Name: "equalize", Bind: func(*flag.FlagSet) func(*pass.Context) error { return crosslayer.Equalize }}
-	step, err := pass.NewStep(equalize, func(*flag.FlagSet) error { return nil })
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	if _, err := pass.Run(c, []pass.Options{step}); err != nil {
+	if _, err := pass.Run(c, []pass.Options{equalize{}}); err != nil {
 		fmt.Println(err)
 		return
 	}

@@ -2,7 +2,6 @@ package smoothing_test
 
 import (
 	"context"
-	"flag"
 	"fmt"
 
 	"github.com/mcompress/mcompress/internal/calibrate"
@@ -11,6 +10,15 @@ import (
 	"github.com/mcompress/mcompress/quantize/internal/smoothing"
 	"github.com/mcompress/mcompress/report"
 )
+
+// smooth is the option struct of a method that only smooths.
+type smooth struct{ pass.Selection }
+
+func (smooth) Method() *pass.Method { return &pass.Method{Name: "smooth"} }
+
+func (smooth) Run(c *pass.Context) error {
+	return smoothing.Smooth(c, &calibrate.Data{}, smoothing.Options{Alpha: 0.5})
+}
 
 // The channel scales of a product's input are folded into the normalization before it.
 func Example() {
@@ -29,17 +37,7 @@ func Example() {
 	eval := ir.NewEval("")
 	defer eval.Close()
 	c := &pass.Context{Context: context.Background(), Model: m, Eval: eval, Workers: 1}
-	smooth := &pass.Method{Name: "smooth", Bind: func(*flag.FlagSet) func(*pass.Context) error {
-		return func(c *pass.Context) error {
-			return smoothing.Smooth(c, &calibrate.Data{}, smoothing.Options{Alpha: 0.5})
-		}
-	}}
-	step, err := pass.NewStep(smooth, func(*flag.FlagSet) error { return nil })
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	rows, err := pass.Run(c, []pass.Options{step})
+	rows, err := pass.Run(c, []pass.Options{smooth{}})
 	if err != nil {
 		fmt.Println(err)
 		return
