@@ -20,11 +20,10 @@ type Backend struct {
 	Memory int64
 }
 
-// Embedded reports whether it is the engine of this program, which lets values inside a graph
-// be fetched.
+// Embedded reports whether it is the engine of this program, which can also return values inside a graph.
 func (b Backend) Embedded() bool { return b.Library == nil }
 
-// String names what runs.
+// String returns the name of the backend.
 func (b Backend) String() string {
 	if b.Embedded() {
 		return "the embedded engine"
@@ -32,8 +31,8 @@ func (b Backend) String() string {
 	return "ONNX Runtime " + b.Library.Version
 }
 
-// Open makes f ready to run; values called as in keep may be fetched, too. done ends the session.
-// A panic is a bug of the engine's and nothing against the model.
+// Open creates a session of f that can also return the values named in keep. done closes it. A panic is a bug of the
+// engine, not an error of the model.
 func (b Backend) Open(ctx context.Context, f *onnx.File, keep []string) (s engine.Session, done func() error, err error) {
 	defer bugs(&err)
 	if b.Embedded() {
@@ -53,13 +52,13 @@ func (b Backend) Open(ctx context.Context, f *onnx.File, keep []string) (s engin
 // bugs turns a panic into an error.
 func bugs(err *error) {
 	if bug := recover(); bug != nil {
-		*err = &refusal{fmt.Errorf("a bug in the engine: %v", bug)}
+		*err = &unrunnable{fmt.Errorf("a bug in the engine: %v", bug)}
 	}
 }
 
-// named calls use with f under a path where ONNX Runtime finds its data: those of a model that is
-// not published yet have temporary names.
-func (b Backend) named(f *onnx.File, use func(*onnx.File) error) error {
+// withDataPath calls use with f under a path where ONNX Runtime finds its external data: before a model is saved its
+// data files have temporary names.
+func (b Backend) withDataPath(f *onnx.File, use func(*onnx.File) error) error {
 	if b.Embedded() || !f.External() {
 		return use(f)
 	}

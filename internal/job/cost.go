@@ -11,17 +11,17 @@ import (
 	"github.com/mcompress/mcompress/onnx"
 )
 
-// A cost is what running two models takes, as planned before a weight is read.
+// A cost is the memory and compute cost of running two models, planned before weights are read.
 type cost struct {
-	weights       int64 // bytes of the first model's
-	made          int64 // bytes of all that its nodes make
-	before, after int64 // most bytes of activations alive at once, of each model
-	arena         int64 // bytes that a run takes beside weights, of the model that takes more
-	known         bool  // all but the weights are
+	weights       int64 // bytes of the first model's weights
+	computed      int64 // bytes of the outputs of all its nodes
+	before, after int64 // peak bytes of live activations of each model
+	arena         int64 // peak bytes of a run without weights, the maximum of both models
+	known         bool  // whether the fields other than weights are
 }
 
-// cost plans a run of both models on the first sample. That a plan cannot be made is no error:
-// running will tell.
+// cost plans a run of both models on the first sample. A failure to plan is not an error: running the models
+// will report it.
 func (v Verification) cost(ctx context.Context, a, b *onnx.File) (cost, error) {
 	c := cost{weights: weightBytes(a.Model)}
 	if !v.Backend.Embedded() {
@@ -29,7 +29,7 @@ func (v Verification) cost(ctx context.Context, a, b *onnx.File) (cost, error) {
 	}
 	specs, err := v.Data.first(ctx, a.Model)
 	if err != nil || specs == nil {
-		return c, v.unopened(err)
+		return c, v.inputError(err)
 	}
 	before, errBefore := v.plan(ctx, a.Model, specs)
 	after, errAfter := v.plan(ctx, b.Model, specs)
@@ -43,19 +43,19 @@ func (v Verification) cost(ctx context.Context, a, b *onnx.File) (cost, error) {
 		return c, nil
 	}
 	return cost{
-		weights: c.weights, made: before.made, before: before.peak, after: after.peak,
+		weights: c.weights, computed: before.computed, before: before.peak, after: after.peak,
 		arena: max(before.arena, after.arena), known: true,
 	}, nil
 }
 
-// A plan is what a run of one model takes.
+// A plan is the cost of running one model.
 type plan struct {
-	peak  int64 // most bytes of activations alive at once
-	made  int64 // bytes of all that its nodes make
-	arena int64
+	peak     int64 // peak bytes of live activations
+	computed int64 // bytes of the outputs of all its nodes
+	arena    int64
 }
 
-// plan plans a run with one worker: scratch depends on their number, and what is reported must not.
+// plan plans a run with one worker: scratch memory depends on the number of workers, reported figures must not.
 func (v Verification) plan(ctx context.Context, m *ir.Model, in map[string]ir.Spec) (p plan, err error) {
 	defer bugs(&err)
 	e, err := engine.Open(ctx, m, engine.Options{Workers: 1, MemoryLimit: v.Backend.Memory, PlanOnly: true})
@@ -71,13 +71,13 @@ func (v Verification) plan(ctx context.Context, m *ir.Model, in map[string]ir.Sp
 	if err != nil {
 		return p, err
 	}
-	for _, alive := range line.Live {
-		p.peak = max(p.peak, alive[memory.Activation])
-		p.arena = max(p.arena, alive.Total()-alive[memory.Weight])
+	for _, live := range line.Live {
+		p.peak = max(p.peak, live[memory.Activation])
+		p.arena = max(p.arena, live.Total()-live[memory.Weight])
 	}
 	for _, step := range u.Steps {
 		for _, out := range step.Out {
-			p.made += out.Bytes()
+			p.computed += out.Bytes()
 		}
 	}
 	return p, nil

@@ -5,24 +5,24 @@ import (
 	"testing"
 )
 
-func TestWhatIsRunUnasked(t *testing.T) {
+func TestVerificationLimits(t *testing.T) {
 	small := Verification{Backend: Backend{Memory: 1 << 20}}
 	forced := Verification{Backend: small.Backend, Force: true}
 	for _, c := range []struct {
 		v    Verification
 		cost cost
-		why  string // empty if it is run
+		why  string // empty if the models are run
 	}{
-		{small, cost{weights: mostUnasked}, ""},
-		{small, cost{weights: mostUnasked + 1}, "512 MiB of weights"},
-		{forced, cost{weights: mostUnasked + 1}, ""},
+		{small, cost{weights: maxDefaultWeights}, ""},
+		{small, cost{weights: maxDefaultWeights + 1}, "512 MiB of weights"},
+		{forced, cost{weights: maxDefaultWeights + 1}, ""},
 		{small, cost{arena: 1 << 20, known: true}, ""},
-		{small, cost{arena: 2 << 20, known: true}, "2.0 MiB beside the weights, and 1.0 MiB are"},
-		{forced, cost{arena: 2 << 20, known: true}, "2.0 MiB beside the weights"},
+		{small, cost{arena: 2 << 20, known: true}, "2.0 MiB in addition to the weights, the limit for one model is 1.0 MiB"},
+		{forced, cost{arena: 2 << 20, known: true}, "2.0 MiB in addition to the weights"},
 		{Verification{}, cost{arena: 1 << 40, known: true}, ""},
 	} {
 		why := ""
-		if err := c.v.tooMuch(c.cost); err != nil {
+		if err := c.v.checkLimits(c.cost); err != nil {
 			why = err.Error()
 		}
 		if (why == "") != (c.why == "") || !strings.Contains(why, c.why) {
@@ -31,15 +31,15 @@ func TestWhatIsRunUnasked(t *testing.T) {
 	}
 }
 
-func TestLargeModelsRunOnFewerMadeUpSamples(t *testing.T) {
+func TestLargeModelsRunOnFewerRandomSamples(t *testing.T) {
 	for _, c := range []struct {
 		v    Verification
 		cost cost
 		want int
 	}{
-		{Verification{}, cost{weights: 1000, made: 1000, known: true}, mostSamples},
+		{Verification{}, cost{weights: 1000, computed: 1000, known: true}, maxSamples},
 		{Verification{}, cost{weights: runBytes / 4, known: true}, 4},
-		{Verification{}, cost{made: runBytes / 2 / valueCost, known: true}, 2},
+		{Verification{}, cost{computed: runBytes / 2 / valueCost, known: true}, 2},
 		{Verification{}, cost{weights: 1 << 40, known: true}, 1},
 		{Verification{}, cost{}, 1},
 		{Verification{Data: Data{Samples: 100}}, cost{weights: 1 << 40}, 100},

@@ -7,20 +7,20 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// Data says what samples a model is run on.
+// Data selects the samples that a model is run on.
 type Data struct {
-	Path    string          // as dataset.Open takes it; empty to make inputs up
-	Options dataset.Options // for what is read; Fill and Dims for what is made up, too
-	Seed    uint64          // of what is made up
-	Samples int             // how many are made up; 0 for as many as cost little
-	Batch   int             // samples in a run, where the model leaves that open; 0 for 1
+	Path    string          // path for dataset.Open; empty for random inputs
+	Options dataset.Options // of data sets; Fill and Dims also of random inputs
+	Seed    uint64          // of random inputs
+	Samples int             // number of random samples; 0 for a number that costs little time
+	Batch   int             // batch size if the batch axis is dynamic; 0 for 1
 }
 
-// Generated reports whether the inputs are made up.
+// Generated reports whether the inputs are random.
 func (d Data) Generated() bool { return d.Path == "" }
 
-// Open opens the data for m, or makes so many samples up: integers within the tables that they
-// are looked up in.
+// Open opens the data for m, or generates the given number of random samples: integers are within the range of the tables
+// that they index.
 func (d Data) Open(m *ir.Model, samples int) (*dataset.Set, error) {
 	inputs := dataset.Inputs(m.Graph)
 	if d.Generated() {
@@ -36,7 +36,7 @@ func (d Data) random(m *ir.Model, samples int) dataset.Random {
 	}
 }
 
-// first are the types of what the first run is fed, nil if one is no tensor. Nothing is made up for that.
+// first returns the types of the inputs of the first run, nil if one is not a tensor. It generates no values.
 func (d Data) first(ctx context.Context, m *ir.Model) (map[string]ir.Spec, error) {
 	specs := map[string]ir.Spec{}
 	if d.Generated() {

@@ -1,4 +1,3 @@
-// Package job is the straight line from a model file to a smaller one and its report:
-// open, run the passes, lay out, judge the gates, write, open again, report. Commands
-// turn flags into an Options and print what comes back.
+// Package job compresses one model file and reports on it: open, run the passes, lay out, evaluate the gates, write,
+// open again, report. Commands turn flags into Options and print the Result.
 package job

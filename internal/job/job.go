@@ -18,7 +18,7 @@ import (
 type Options struct {
 	Input  string                     // path of the model; its name in messages if Source is set
 	Source func() (*onnx.File, error) // opens a model that is not a file on disk; may be nil, and is called several times
-	Output string                     // empty for Name.Label.onnx beside the input
+	Output string                     // empty for Name.Label.onnx next to the input
 	Label  string                     // the method's or recipe's name, part of default file names
 	Steps  []pass.Options
 
@@ -42,22 +42,22 @@ type Options struct {
 	ExportDir string   // sparse weights as .npz; empty for none
 
 	Progress func(done, total int64)
-	Holds    func(bytes int64)                   // before a method takes so much memory at once
+	Holds    func(bytes int64)                   // called before a method allocates this much memory at once
 	Trained  func(step, steps int, loss float64) // after each step of training
 }
 
-// A Result is what became of one model.
+// A Result is the result of compressing one model.
 type Result struct {
 	Input    string
 	Output   string // empty after a dry run
 	Rejected bool   // a gate did not hold
-	NotRun   string // why the output was not run though it should have been; empty if it was
+	NotRun   string // why verification was skipped; empty if it was not
 	Reports  []string
 	Report   *report.Report
 }
 
-// Run does what o says. An error leaves no output behind; a gate that does not hold is
-// no error, but moves the output to NAME.rejected.onnx.
+// Run compresses a model. After an error there is no output. A gate that does not hold is not an error: the output is
+// saved as NAME.rejected.onnx.
 func Run(ctx context.Context, o Options) (*Result, error) {
 	o.defaults()
 	if err := o.paths(); err != nil {
@@ -69,12 +69,12 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 	res, err := o.attempt(ctx, o.DryRun)
 	var unfit *pass.Unfit
 	if errors.As(err, &unfit) {
-		// Some weight's values rule a method out, which only reading them shows. Such
+		// The values of a weight exclude a method, which is known only once they are read. Such
 		// models are rare: the second run reads every weight before it chooses.
 		res, err = o.attempt(ctx, true)
 	}
 	if err != nil {
-		return nil, located(o.Input, err)
+		return nil, withPath(o.Input, err)
 	}
 	return res, nil
 }
@@ -107,15 +107,15 @@ type run struct {
 	*Options
 	observe func() *report.Environment
 	eval    *ir.Eval
-	source  *onnx.File   // as it is; never rewritten
+	source  *onnx.File   // never rewritten
 	work    *onnx.File   // rewritten by the passes
 	sums    *sums        // digests of the source
-	others  []*onnx.File // that passes asked for
+	others  []*onnx.File // models opened for passes, such as a teacher
 	recipe  []byte
 	rows    []pass.Row
 	trained []pass.Training
 	changed bool
-	path    string // where the output goes
+	path    string // of the output
 
 	verified *verify.Result // nil until the output has been run
 }
@@ -135,7 +135,7 @@ func (o *Options) attempt(ctx context.Context, precheck bool) (_ *Result, err er
 		return nil, err
 	}
 	plan := r.layout()
-	planned, err := r.judge(ctx, plan)
+	planned, err := r.evaluate(ctx, plan)
 	if err != nil || o.DryRun {
 		return &Result{Input: o.Input, Report: planned, Rejected: planned != nil && !planned.Passed()}, err
 	}
@@ -154,7 +154,7 @@ func (o *Options) attempt(ctx context.Context, precheck bool) (_ *Result, err er
 	return r.finish(ctx, written)
 }
 
-// open opens the source twice: one stays as it is for the report.
+// open opens the source twice: one copy is kept unchanged for the report.
 func (r *run) open() (err error) {
 	open := r.Source
 	if open == nil {
@@ -177,11 +177,11 @@ func (r *run) close() error {
 	return errors.Join(append(errs, r.eval.Close())...)
 }
 
-// other opens a model that a pass asks for, such as a teacher.
+// other opens another model for a pass, such as a teacher.
 func (r *run) other(path string) (*ir.Model, error) {
 	f, err := onnx.Open(path)
 	if err != nil {
-		return nil, located(path, err)
+		return nil, withPath(path, err)
 	}
 	r.others = append(r.others, f)
 	return f.Model, nil
@@ -205,8 +205,8 @@ func (r *run) passes(ctx context.Context, precheck bool) (err error) {
 	return nil
 }
 
-// layout plans the output. A model that nothing changed, or that would not become
-// smaller although that was the aim, is written as it came.
+// layout plans the output. If nothing changed, or if a method that shrinks models would not make the file smaller, the source is
+// copied.
 func (r *run) layout() *onnx.Plan {
 	name := filepath.Base(r.path)
 	if r.changed {
@@ -215,12 +215,12 @@ func (r *run) layout() *onnx.Plan {
 		if p.Size() < r.source.Size() || !r.shrinks() {
 			return p
 		}
-		r.takeBack(p.Size())
+		r.revert(p.Size())
 	}
 	return r.source.Same(name)
 }
 
-// shrinks reports whether some step is there to make the file smaller.
+// shrinks reports whether the purpose of some step is a smaller file.
 func (r *run) shrinks() bool {
 	for _, s := range r.Steps {
 		if s.Method().Shrinks {
@@ -230,8 +230,8 @@ func (r *run) shrinks() bool {
 	return false
 }
 
-// takeBack turns the ledger of a model that is not written into one of skips.
-func (r *run) takeBack(size int64) {
+// revert turns the changed rows of the ledger into skipped ones, as the rewritten model is not saved.
+func (r *run) revert(size int64) {
 	r.changed = false
 	for i := range r.rows {
 		row := &r.rows[i]

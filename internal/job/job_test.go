@@ -24,7 +24,7 @@ import (
 
 const fixtures = "../../fixtures"
 
-// take copies a fixture, and files beside it, into a folder of the test's own.
+// take copies a fixture and its data files into a temporary folder.
 func take(t *testing.T, names ...string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -190,7 +190,7 @@ func TestDryRunWritesNothing(t *testing.T) {
 	o.DryRun, o.Reports = false, nil
 	wet := run(t, o)
 	if dry.Report.Totals.FileBytes != wet.Report.Totals.FileBytes {
-		t.Errorf("a dry run says %+v, the run made %+v", dry.Report.Totals.FileBytes, wet.Report.Totals.FileBytes)
+		t.Errorf("a dry run reports %+v, the run %+v", dry.Report.Totals.FileBytes, wet.Report.Totals.FileBytes)
 	}
 }
 
@@ -234,7 +234,7 @@ func TestAnErrorLeavesTheOldOutput(t *testing.T) {
 	}
 }
 
-// Example quantizes a model and says what became of its size.
+// Example quantizes a model and prints its file sizes.
 func Example() {
 	dir, err := os.MkdirTemp("", "job")
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/mcompress/mcompress/pass"
 )
 
-// paths settles where the output goes: never onto the input.
+// paths sets the path of the output, which is never that of the input.
 func (o *Options) paths() error {
 	if o.Output == "" {
 		o.Output = stem(o.Input) + "." + o.Label + ".onnx"
@@ -23,9 +23,8 @@ func (o *Options) paths() error {
 	return nil
 }
 
-// located puts path in front of an error that does not start with it already, as those of
-// opening do.
-func located(path string, err error) error {
+// withPath prefixes an error with path unless it starts with it already, as errors of opening do.
+func withPath(path string, err error) error {
 	if strings.HasPrefix(err.Error(), path+":") {
 		return err
 	}
@@ -45,7 +44,7 @@ func same(a, b string) bool {
 	return err == nil && os.SameFile(sa, sb)
 }
 
-// guard refuses outputs that would take the place of one of the input's data files.
+// guard rejects outputs that would overwrite one of the input's data files.
 func guard(src *onnx.File, p *onnx.Plan, path string) error {
 	for _, out := range p.Paths(path) {
 		for _, part := range src.Parts() {
@@ -57,7 +56,7 @@ func guard(src *onnx.File, p *onnx.Plan, path string) error {
 	return nil
 }
 
-// reportPath is where a report of the given format goes.
+// reportPath returns the path of the report in the given format and creates its folder.
 func (r *run) reportPath(format string) (string, error) {
 	dir := r.ReportDir
 	if dir == "" {
@@ -68,11 +67,11 @@ func (r *run) reportPath(format string) (string, error) {
 	return filepath.Join(dir, filepath.Base(stem(r.path))+".report."+format), nil
 }
 
-// WriteFile writes a small file whole or not at all.
+// WriteFile writes a small file atomically.
 func WriteFile(path string, write func(*os.File) error) (err error) {
 	tmp, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*.part")
 	if err != nil {
-		return of(path, err)
+		return withTargetPath(path, err)
 	}
 	defer func() {
 		if err != nil {
@@ -85,8 +84,8 @@ func WriteFile(path string, write func(*os.File) error) (err error) {
 	return os.Rename(tmp.Name(), path)
 }
 
-// of says an error about path's temporary file of path itself.
-func of(path string, err error) error {
+// withTargetPath replaces the path of the temporary file in an error by that of the file itself.
+func withTargetPath(path string, err error) error {
 	var p *fs.PathError
 	if errors.As(err, &p) {
 		return fmt.Errorf("%s: %w", path, p.Err)

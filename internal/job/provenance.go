@@ -50,8 +50,8 @@ func (s *sums) wait() ([]string, error) {
 	return s.list, s.err
 }
 
-// provenance says in the output what made it from what. The source's digest is known
-// only when the file has been read, so its place is filled at the end.
+// provenance records version, recipe and source of the output in its metadata. The source's digest is known only once
+// the file has been read: a placeholder of the same size is replaced at the end.
 func (r *run) provenance() {
 	sum := sha256.Sum256(r.recipe)
 	r.setMeta(ir.Entry{Key: keyVersion, Value: r.Version})

@@ -12,10 +12,9 @@ import (
 	"github.com/mcompress/mcompress/sparse"
 )
 
-// judge reports on the output that would be written, and with that on the gates: those about
-// sizes and coverage, which are known before a payload is read, and once the output has been run
-// those about that.
-func (r *run) judge(ctx context.Context, p *onnx.Plan) (*report.Report, error) {
+// evaluate reports on the planned output and evaluates the gates: those on sizes and coverage, which are known before a
+// payload is read, and after verification those on its metrics.
+func (r *run) evaluate(ctx context.Context, p *onnx.Plan) (*report.Report, error) {
 	if r.Source == nil {
 		if err := guard(r.source, p, r.path); err != nil {
 			return nil, err
@@ -30,7 +29,7 @@ func (r *run) judge(ctx context.Context, p *onnx.Plan) (*report.Report, error) {
 	return report.Build(ctx, in)
 }
 
-// finish opens what was written and reports on it.
+// finish opens the written output and reports on it.
 func (r *run) finish(ctx context.Context, written []onnx.Written) (*Result, error) {
 	out, err := onnx.Open(r.path)
 	if err != nil {

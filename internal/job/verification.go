@@ -15,64 +15,64 @@ import (
 	"github.com/mcompress/mcompress/pass"
 )
 
-// A Verification says how a model is run beside its source, or alone.
+// A Verification describes how a model is compared with its source or with recorded outputs.
 type Verification struct {
 	Data      Data
 	Backend   Backend
-	Scores    string // the output with classes or scores; empty for the first that can be one
-	Layers    bool   // compare values inside the graphs, too
-	Digest    bool   // of the data; made-up inputs follow from their seed
-	Force     bool   // whatever the model's size
+	Scores    string // the output with classes or scores; empty for the first suitable one
+	Layers    bool   // also compare values inside the graphs
+	Digest    bool   // of the data; random inputs are identified by their seed
+	Force     bool   // verify models of any size
 	Tolerance verify.Tolerance
 }
 
-// Unasked, a model is run after it was compressed if its weights are no more than this; layers are
-// compared if all that a run makes is no more than mostLayers, as they take runs of their own.
+// Without --verify, a compressed model is verified if its weights have at most this many bytes; layers are compared, which
+// takes additional runs, if all computed values have at most maxDefaultLayers.
 const (
-	mostUnasked = 512 << 20
-	mostLayers  = 64 << 20
+	maxDefaultWeights = 512 << 20
+	maxDefaultLayers  = 64 << 20
 )
 
-// Verify runs b against a on the same samples, or a alone against recorded outputs where b is
-// empty. What the backend cannot run is no error: the result says that it was skipped, and why.
+// Verify compares b with a on the same samples, or a alone with recorded outputs if b is empty. An operator that the backend
+// does not support is not an error: Skipped of the result has the reason.
 func Verify(ctx context.Context, a, b string, v Verification) (*verify.Result, error) {
 	first, err := onnx.Open(a)
 	if err != nil {
-		return nil, located(a, err)
+		return nil, withPath(a, err)
 	}
 	defer first.Close()
 	if b == "" {
 		r, err := v.recorded(ctx, first)
-		return skip(r, placed(a, b, err))
+		return skip(r, withModelPath(a, b, err))
 	}
 	second, err := onnx.Open(b)
 	if err != nil {
-		return nil, located(b, err)
+		return nil, withPath(b, err)
 	}
 	defer second.Close()
 	return v.Compare(ctx, first, second)
 }
 
-// Compare runs b against a on the same samples, whatever their size.
+// Compare compares b with a on the same samples, for models of any size.
 func (v Verification) Compare(ctx context.Context, a, b *onnx.File) (*verify.Result, error) {
 	v.Force = true
 	r, err := v.compare(ctx, a, b)
-	return skip(r, placed(a.Path, b.Path, err))
+	return skip(r, withModelPath(a.Path, b.Path, err))
 }
 
-// placed puts the path of the model that an error is about in front of it.
-func placed(a, b string, err error) error {
+// withModelPath prefixes an error with the path of the model that caused it.
+func withModelPath(a, b string, err error) error {
 	var side *verify.SideError
 	switch {
 	case !errors.As(err, &side):
 		return err
 	case side.Side == verify.First:
-		return located(a, err)
+		return withPath(a, err)
 	}
-	return located(b, err)
+	return withPath(b, err)
 }
 
-// skip turns an operator that is missing into a result.
+// skip turns the error of an unsupported operator into a result.
 func skip(r *verify.Result, err error) (*verify.Result, error) {
 	var missing *engine.Unsupported
 	if errors.As(err, &missing) {
@@ -81,34 +81,33 @@ func skip(r *verify.Result, err error) (*verify.Result, error) {
 	return r, err
 }
 
-// A refusal is the error of a source that cannot be run, or not on what was made up for it: that is
-// nothing against the model that was made of it.
-type refusal struct{ err error }
+// unrunnable is the error of a source that cannot be run, or not on random inputs. It skips verification and is not an error of
+// the compressed model.
+type unrunnable struct{ err error }
 
-func (e *refusal) Error() string { return e.err.Error() }
-func (e *refusal) Unwrap() error { return e.err }
+func (e *unrunnable) Error() string { return e.err.Error() }
+func (e *unrunnable) Unwrap() error { return e.err }
 
-// unopened marks errors of making inputs up.
-func (v Verification) unopened(err error) error {
+// inputError marks errors of generating random inputs as unrunnable.
+func (v Verification) inputError(err error) error {
 	if err != nil && v.Data.Generated() {
-		return &verify.SideError{Side: verify.First, Err: &refusal{err}}
+		return &verify.SideError{Side: verify.First, Err: &unrunnable{err}}
 	}
 	return err
 }
 
-// refused marks errors of running the source that may come from inputs being made up, or that do
-// come from the engine.
-func (v Verification) refused(ctx context.Context, err error) error {
+// sourceError marks errors of running the source as unrunnable if random inputs or a bug of the engine may have caused them.
+func (v Verification) sourceError(ctx context.Context, err error) error {
 	var side *verify.SideError
 	var bug *engine.Bug
-	var known *refusal
+	var known *unrunnable
 	switch {
 	case !errors.As(err, &side) || side.Side != verify.First || ctx.Err() != nil || errors.As(err, &known):
 		return err
 	case errors.As(err, &bug):
-		return &verify.SideError{Side: verify.First, Err: &refusal{side.Err}}
+		return &verify.SideError{Side: verify.First, Err: &unrunnable{side.Err}}
 	case v.Data.Generated():
-		return &verify.SideError{Side: verify.First, Err: &refusal{fmt.Errorf("it does not run on random inputs; use --data: %w", side.Err)}}
+		return &verify.SideError{Side: verify.First, Err: &unrunnable{fmt.Errorf("it does not run on random inputs; use --data: %w", side.Err)}}
 	}
 	return err
 }
@@ -117,27 +116,27 @@ func (v Verification) refused(ctx context.Context, err error) error {
 func (v Verification) compare(ctx context.Context, a, b *onnx.File) (*verify.Result, error) {
 	c, err := v.cost(ctx, a, b)
 	if err == nil {
-		err = v.tooMuch(c)
+		err = v.checkLimits(c)
 	}
 	if err != nil {
 		return nil, err
 	}
-	if !v.Force && c.made > mostLayers {
+	if !v.Force && c.computed > maxDefaultLayers {
 		v.Layers = false
 	}
 	set, err := v.Data.Open(a.Model, v.samples(c))
 	if err != nil {
-		return nil, v.unopened(err)
+		return nil, v.inputError(err)
 	}
 	defer set.Close()
 	r, err := v.run(ctx, a, b, set)
 	if err != nil {
-		return nil, v.refused(ctx, err)
+		return nil, v.sourceError(ctx, err)
 	}
 	if c.known {
 		r.Activations = &verify.Activations{Before: c.before, After: c.after}
 	}
-	return v.told(r), nil
+	return v.annotate(r), nil
 }
 
 // run opens both models and compares them.
@@ -152,7 +151,7 @@ func (v Verification) run(ctx context.Context, a, b *onnx.File, set *dataset.Set
 	}
 	first, done, err := v.Backend.Open(ctx, a, keep)
 	if err != nil {
-		return nil, &verify.SideError{Side: verify.First, Err: &refusal{err}}
+		return nil, &verify.SideError{Side: verify.First, Err: &unrunnable{err}}
 	}
 	defer done()
 	second, done, err := v.Backend.Open(ctx, b, keep)
@@ -182,11 +181,11 @@ func (v Verification) recorded(ctx context.Context, a *onnx.File) (*verify.Resul
 	if err != nil {
 		return nil, err
 	}
-	return v.told(r), nil
+	return v.annotate(r), nil
 }
 
-// told adds what ran on what.
-func (v Verification) told(r *verify.Result) *verify.Result {
+// annotate adds the backend and the origin of the inputs.
+func (v Verification) annotate(r *verify.Result) *verify.Result {
 	r.Backend = v.Backend.String()
 	if v.Data.Generated() {
 		r.Data.Generated, r.Data.Seed = true, v.Data.Seed
@@ -194,23 +193,23 @@ func (v Verification) told(r *verify.Result) *verify.Result {
 	return r
 }
 
-// tooMuch is why models are not run, nil if they are.
-func (v Verification) tooMuch(c cost) error {
+// checkLimits returns an error if the models are too large to be run.
+func (v Verification) checkLimits(c cost) error {
 	switch {
-	case !v.Force && c.weights > mostUnasked:
-		return &verify.SideError{Side: verify.First, Err: &refusal{fmt.Errorf("it has %s of weights, and more than %s are run with --verify only", humanize.IBytes(uint64(c.weights)), humanize.IBytes(mostUnasked))}}
+	case !v.Force && c.weights > maxDefaultWeights:
+		return &verify.SideError{Side: verify.First, Err: &unrunnable{fmt.Errorf("it has %s of weights; models with more than %s are verified only with --verify", humanize.IBytes(uint64(c.weights)), humanize.IBytes(maxDefaultWeights))}}
 	case v.Backend.Memory > 0 && c.arena > v.Backend.Memory:
-		return &verify.SideError{Side: verify.First, Err: &refusal{fmt.Errorf("a run takes %s beside the weights, and %s are the share of --memory-limit for one model: raise it, or take smaller batches", humanize.IBytes(uint64(c.arena)), humanize.IBytes(uint64(v.Backend.Memory)))}}
+		return &verify.SideError{Side: verify.First, Err: &unrunnable{fmt.Errorf("a run needs %s in addition to the weights, the limit for one model is %s: raise --memory-limit or use smaller batches", humanize.IBytes(uint64(c.arena)), humanize.IBytes(uint64(v.Backend.Memory)))}}
 	}
 	return nil
 }
 
-// Of made-up samples there are as many as take in so many bytes of weights and make so many of values,
-// but no more than 8: small models take no time, large ones need not run often to show that they do.
+// The default number of random samples is limited by their cost: bytes of weights read and, weighted by valueCost, of values
+// computed.
 const (
-	mostSamples = 8
-	runBytes    = 64 << 20
-	valueCost   = 8 // what computing a value takes, by what reading a weight does
+	maxSamples = 8
+	runBytes   = 64 << 20
+	valueCost  = 8 // cost of computing a byte of values relative to reading one of weights
 )
 
 func (v Verification) samples(c cost) int {
@@ -220,10 +219,10 @@ func (v Verification) samples(c cost) int {
 	if !c.known {
 		return 1
 	}
-	return int(min(mostSamples, max(1, runBytes/max(1, c.weights+valueCost*c.made))))
+	return int(min(maxSamples, max(1, runBytes/max(1, c.weights+valueCost*c.computed))))
 }
 
-// weightBytes is the size of the constants of m's graphs.
+// weightBytes returns the size of the constants of m's graphs.
 func weightBytes(m *ir.Model) int64 {
 	seen := map[*ir.Tensor]bool{}
 	bytes := int64(0)

@@ -57,7 +57,7 @@ func breaking(do func(g *ir.Graph)) *pass.Method {
 	return m
 }
 
-func TestTheReportSaysHowTheResultRan(t *testing.T) {
+func TestTheReportContainsTheVerification(t *testing.T) {
 	r := run(t, verified(t, take(t, "cnn.onnx"), quantize.WeightInt8{}.Method()))
 	v := r.Report.Verification
 	if v == nil || v.Skipped != "" || r.NotRun != "" || len(v.Outputs) != 1 || len(v.Layers) < 5 || v.Breaks == nil {
@@ -135,7 +135,7 @@ func TestAResultThatDoesNotRunIsNotWritten(t *testing.T) {
 		`output "logits" of the first model is missing`: func(g *ir.Graph) { g.Outputs[0].Name = "others" },
 	} {
 		_, err := job.Run(t.Context(), verified(t, in, breaking(do)))
-		if err == nil || !strings.Contains(err.Error(), "the result does not run as the source does: "+name) || !strings.Contains(err.Error(), "--no-verify") {
+		if err == nil || !strings.Contains(err.Error(), "the source runs, the result fails: "+name) || !strings.Contains(err.Error(), "--no-verify") {
 			t.Errorf("got %v, want that %s", err, name)
 		}
 		if got := files(t, in); !slices.Equal(got, []string{"mlp.onnx"}) {
@@ -144,7 +144,7 @@ func TestAResultThatDoesNotRunIsNotWritten(t *testing.T) {
 	}
 }
 
-// custom writes a model with an operator that nobody knows, and one that multiplies a weight.
+// custom writes a model with an operator of a custom domain.
 func custom(t *testing.T) string {
 	t.Helper()
 	f, err := onnx.Open(filepath.Join(fixtures, "mlp.onnx"))
@@ -167,7 +167,7 @@ func custom(t *testing.T) string {
 	return path
 }
 
-func TestWhatTheEngineCannotRunIsWrittenAndSaid(t *testing.T) {
+func TestUnsupportedOperatorsSkipVerification(t *testing.T) {
 	in := custom(t)
 	r := run(t, verified(t, in, quantize.DynamicInt8{}.Method()))
 	if !strings.Contains(r.NotRun, "operator my.domain.MyRelu of opset 1 is not supported by the engine") || r.Report.Verification.Skipped != r.NotRun || r.Rejected {
@@ -177,7 +177,7 @@ func TestWhatTheEngineCannotRunIsWrittenAndSaid(t *testing.T) {
 	o.Gates = []report.Limit{{Name: "min-sqnr", Bound: 1}}
 	r = run(t, o)
 	if g := r.Report.Gates[0]; !r.Rejected || g.Held || !strings.Contains(g.Reason, "MyRelu") {
-		t.Errorf("a gate that cannot be judged: %+v, rejected %v", g, r.Rejected)
+		t.Errorf("a gate that cannot be evaluated: %+v, rejected %v", g, r.Rejected)
 	}
 	v, err := job.Verify(t.Context(), in, r.Output, job.Verification{})
 	if err != nil || !strings.Contains(v.Skipped, "MyRelu") {
@@ -185,8 +185,8 @@ func TestWhatTheEngineCannotRunIsWrittenAndSaid(t *testing.T) {
 	}
 }
 
-// Made-up inputs that do not fit are no break; data that somebody gave is bad data.
-func TestInputsThatTheSourceRefuses(t *testing.T) {
+// Invalid random inputs skip verification; invalid data of the user is an error.
+func TestInputsRejectedByTheSource(t *testing.T) {
 	in := take(t, "transformer.onnx")
 	o := verified(t, in, quantize.DynamicInt8{}.Method())
 	o.Verify.Data.Options.Fill = map[string]float64{"input_ids": 1e6}
@@ -205,7 +205,7 @@ func TestInputsThatTheSourceRefuses(t *testing.T) {
 	}
 }
 
-func TestVerifyHoldsOneModelAgainstRecordedOutputs(t *testing.T) {
+func TestVerifyComparesWithRecordedOutputs(t *testing.T) {
 	folder := filepath.Join(conform.Shared(t), "fixtures", "models", "vision", "mnist_sigmoid")
 	in := filepath.Join(folder, "model.onnx")
 	v := job.Verification{Data: job.Data{Path: filepath.Join(folder, "test_data_set_0")}, Tolerance: verify.Tolerance{Relative: 1e-3, Absolute: 1e-5}}
@@ -240,8 +240,8 @@ func TestCancellingWhileResultsRun(t *testing.T) {
 	}
 }
 
-// Both backends run an output whose data lie in a file of their own that is not called so yet.
-func TestONNXRuntimeRunsWhatHasNoNameYet(t *testing.T) {
+// Both backends run an output whose external data file still has a temporary name.
+func TestONNXRuntimeRunsOutputsBeforeTheyAreSaved(t *testing.T) {
 	lib, err := ort.Load(conform.ORTLibrary(t))
 	if err != nil {
 		t.Fatal(err)
@@ -257,7 +257,7 @@ func TestONNXRuntimeRunsWhatHasNoNameYet(t *testing.T) {
 		}
 		for _, left := range files(t, in) {
 			if strings.HasPrefix(left, ".") {
-				t.Errorf("left behind: %s", left)
+				t.Errorf("temporary file left: %s", left)
 			}
 		}
 		own := run(t, verified(t, in, quantize.WeightInt8{}.Method())).Report.Verification
