@@ -35,7 +35,7 @@ type rule struct {
 
 func rules() []rule {
 	rs := []rule{
-		{name: "require-coverage", value: known(func(r *Report) float64 { return r.Coverage.share() }), show: share},
+		{name: "require-coverage", value: known(func(r *Report) float64 { return r.Coverage.fraction() }), show: percentText},
 		{name: "min-ratio", value: known(func(r *Report) float64 { return ratio(r.Totals.FileBytes) }), show: func(v float64) string { return fmt.Sprintf("%.6g×", v) }},
 		{name: "max-size", value: known(func(r *Report) float64 { return float64(r.Totals.FileBytes.After) }), atMost: true, show: func(v float64) string { return count(int64(v)) + " bytes" }},
 	}
@@ -43,7 +43,7 @@ func rules() []rule {
 	for _, of := range verify.Rules() {
 		show := shows[of.Name]
 		if show == nil {
-			show = share
+			show = percentText
 		}
 		rs = append(rs, rule{name: of.Name, value: ran(of), atMost: of.Maximum, run: true, show: show})
 	}
@@ -58,7 +58,7 @@ func ran(of verify.Rule) func(*Report) (float64, string) {
 	return func(r *Report) (float64, string) { return of.Value(r.Verification) }
 }
 
-func share(v float64) string { return fmt.Sprintf("%.6g %%", 100*v) }
+func percentText(v float64) string { return fmt.Sprintf("%.6g %%", 100*v) }
 
 func decibels(v float64) string { return fmt.Sprintf("%.6g dB", v) }
 

@@ -66,7 +66,7 @@ func (m *Memory) HTML(w io.Writer) error {
 	}
 	p := memoryPage{
 		Memory: m, Style: template.CSS(colors + pageStyle), Tiles: m.tiles(line), Kinds: kindsOf(line),
-		Over: over, Arena: arena, Peak: m.peak(line), Alive: m.alive(line),
+		Over: over, Arena: arena, Peak: m.peak(line), Alive: m.liveTable(line),
 	}
 	if rest := len(p.Alive) - maxLive; rest > 0 {
 		p.Rest = rest
@@ -147,9 +147,9 @@ func kindsOf(line *memory.Timeline) []memory.Kind {
 	return ks
 }
 
-// alive is the table of live blocks at the first peak: weights and states by kind, then
+// liveTable is the table of live blocks at the first peak: weights and states by kind, then
 // the other blocks, the largest first.
-func (m *Memory) alive(line *memory.Timeline) []liveRow {
+func (m *Memory) liveTable(line *memory.Timeline) []liveRow {
 	if len(line.Peaks) == 0 {
 		return nil
 	}

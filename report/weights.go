@@ -98,7 +98,7 @@ func coverage(ws []Weight) Coverage {
 			c.ChangedBytes += w.Bytes.Before
 		}
 	}
-	c.Share = round(c.share(), 6)
+	c.Share = round(c.fraction(), 6)
 	return c
 }
 
@@ -106,7 +106,7 @@ func (c Coverage) text() string {
 	return size(c.ChangedBytes) + " of " + size(c.CountedBytes) + " of float weights changed"
 }
 
-func (c Coverage) share() float64 {
+func (c Coverage) fraction() float64 {
 	if c.CountedBytes == 0 {
 		return 0
 	}

@@ -24,12 +24,12 @@ func pairBytesAVX2(dst *byte, src *byte, n int, mask uint32, factors uint32)
 //go:noescape
 func roundBlockAVX2(dst *byte, stride int, x *float32, rows int, scale *float32, zero *int32, lo int32, hi int32)
 
-// balanceBlockAVX2 quantizes rows of two vectors. Numbers are shifted by carry·share, in steps and by at most most steps, and errors added to carry.
+// balanceBlockAVX2 quantizes rows of two vectors. Numbers are shifted by carry·fraction, in steps and by at most most steps, and errors added to carry.
 //
 //go:noescape
-func balanceBlockAVX2(dst *byte, stride int, x *float32, rows int, scale *float32, zero *int32, carry *float32, lo int32, hi int32, share float32, most float32)
+func balanceBlockAVX2(dst *byte, stride int, x *float32, rows int, scale *float32, zero *int32, carry *float32, lo int32, hi int32, fraction float32, most float32)
 
 // shrinkBlockAVX2 processes rows of two vectors.
 //
 //go:noescape
-func shrinkBlockAVX2(zero *float32, x *float32, rows int, inverse *float32, lo float32, hi float32, lambda float32, share float32)
+func shrinkBlockAVX2(zero *float32, x *float32, rows int, inverse *float32, lo float32, hi float32, lambda float32, fraction float32)

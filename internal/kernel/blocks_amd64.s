@@ -270,7 +270,7 @@ rowsEnd:
 	VZEROUPPER
 	RET
 
-// func balanceBlockAVX2(dst *byte, stride int, x *float32, rows int, scale *float32, zero *int32, carry *float32, lo int32, hi int32, share float32, most float32)
+// func balanceBlockAVX2(dst *byte, stride int, x *float32, rows int, scale *float32, zero *int32, carry *float32, lo int32, hi int32, fraction float32, most float32)
 // Requires: AVX, AVX2
 TEXT ·balanceBlockAVX2(SB), NOSPLIT, $0-72
 	MOVQ         dst+0(FP), AX
@@ -283,7 +283,7 @@ TEXT ·balanceBlockAVX2(SB), NOSPLIT, $0-72
 	MOVL         $0x00ff00ff, R9
 	VMOVD        R9, X0
 	VPBROADCASTD X0, Y0
-	VBROADCASTSS share+64(FP), Y1
+	VBROADCASTSS fraction+64(FP), Y1
 	VBROADCASTSS lo+56(FP), Y2
 	VBROADCASTSS hi+60(FP), Y3
 	VPXOR        Y4, Y4, Y4
@@ -298,7 +298,7 @@ TEXT ·balanceBlockAVX2(SB), NOSPLIT, $0-72
 	VCVTDQ2PS    Y2, Y2
 	VPSUBD       (DI), Y3, Y3
 	VCVTDQ2PS    Y3, Y3
-	VBROADCASTSS share+64(FP), Y5
+	VBROADCASTSS fraction+64(FP), Y5
 	VBROADCASTSS lo+56(FP), Y6
 	VBROADCASTSS hi+60(FP), Y7
 	VPXOR        Y8, Y8, Y8
@@ -359,7 +359,7 @@ rowsEnd:
 	VZEROUPPER
 	RET
 
-// func shrinkBlockAVX2(zero *float32, x *float32, rows int, inverse *float32, lo float32, hi float32, lambda float32, share float32)
+// func shrinkBlockAVX2(zero *float32, x *float32, rows int, inverse *float32, lo float32, hi float32, lambda float32, fraction float32)
 // Requires: AVX, AVX2
 TEXT ·shrinkBlockAVX2(SB), NOSPLIT, $0-48
 	MOVQ         zero+0(FP), AX
@@ -421,7 +421,7 @@ rows:
 
 rowsEnd:
 	ADDQ         $0x00000001, DX
-	VBROADCASTSS share+44(FP), Y0
+	VBROADCASTSS fraction+44(FP), Y0
 	VMULPS       Y0, Y7, Y7
 	VMOVUPS      Y7, (AX)
 	VMULPS       Y0, Y10, Y10

@@ -191,7 +191,7 @@ func FuzzBalanceBlock(f *testing.F) {
 }
 
 // Without carry, values are rounded to nearest; else only zeros are unchanged, and the errors sum to the carry.
-func TestBalanceBlockMakesUpForErrors(t *testing.T) {
+func TestBalanceBlockCompensatesErrors(t *testing.T) {
 	const rows = 32
 	r := rand.New(rand.NewPCG(7, 8))
 	x := make([]float32, rows*BlockCols)
@@ -222,7 +222,7 @@ func TestBalanceBlockMakesUpForErrors(t *testing.T) {
 	}
 	for j, s := range sum {
 		if d := math.Abs(float64(2 + s - carry[j])); d > 1e-4 {
-			t.Errorf("column %d: errors sum to %g, but carry says %g", j, s, carry[j]-2)
+			t.Errorf("column %d: errors sum to %g, but carry is %g", j, s, carry[j]-2)
 		}
 		total += s
 	}

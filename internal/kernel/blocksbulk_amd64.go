@@ -17,16 +17,16 @@ func searchBlockBulk(scale, zero, best *[BlockCols]float32, x []float32, base, m
 	return hasAVX2
 }
 
-func balanceBlockBulk(dst []byte, stride int, x []float32, scale *[BlockCols]float32, zero *[BlockCols]int32, carry *[BlockCols]float32, c IntRange, share float32) bool {
+func balanceBlockBulk(dst []byte, stride int, x []float32, scale *[BlockCols]float32, zero *[BlockCols]int32, carry *[BlockCols]float32, c IntRange, fraction float32) bool {
 	if hasAVX2 {
-		balanceBlockAVX2(&dst[0], stride, &x[0], len(x)/BlockCols, &scale[0], &zero[0], &carry[0], c.Lo, c.Hi, share, maxShift)
+		balanceBlockAVX2(&dst[0], stride, &x[0], len(x)/BlockCols, &scale[0], &zero[0], &carry[0], c.Lo, c.Hi, fraction, maxShift)
 	}
 	return hasAVX2
 }
 
-func shrinkBlockBulk(zero *[BlockCols]float32, x []float32, inverse *[BlockCols]float32, lo, hi, lambda, share float32) bool {
+func shrinkBlockBulk(zero *[BlockCols]float32, x []float32, inverse *[BlockCols]float32, lo, hi, lambda, fraction float32) bool {
 	if hasAVX2 {
-		shrinkBlockAVX2(&zero[0], &x[0], len(x)/BlockCols, &inverse[0], lo, hi, lambda, share)
+		shrinkBlockAVX2(&zero[0], &x[0], len(x)/BlockCols, &inverse[0], lo, hi, lambda, fraction)
 	}
 	return hasAVX2
 }

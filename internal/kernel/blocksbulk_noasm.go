@@ -10,11 +10,11 @@ func searchBlockBulk(scale, zero, best *[BlockCols]float32, x []float32, base, m
 	return false
 }
 
-func balanceBlockBulk(dst []byte, stride int, x []float32, scale *[BlockCols]float32, zero *[BlockCols]int32, carry *[BlockCols]float32, c IntRange, share float32) bool {
+func balanceBlockBulk(dst []byte, stride int, x []float32, scale *[BlockCols]float32, zero *[BlockCols]int32, carry *[BlockCols]float32, c IntRange, fraction float32) bool {
 	return false
 }
 
-func shrinkBlockBulk(zero *[BlockCols]float32, x []float32, inverse *[BlockCols]float32, lo, hi, lambda, share float32) bool {
+func shrinkBlockBulk(zero *[BlockCols]float32, x []float32, inverse *[BlockCols]float32, lo, hi, lambda, fraction float32) bool {
 	return false
 }
 

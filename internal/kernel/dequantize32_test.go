@@ -44,7 +44,7 @@ func FuzzDequantizeInt32(f *testing.F) {
 	fuzzFloats(f, func(t *testing.T, x []float32, a, _ uint32) { checkDequantizeInt32(t, x, int(a%70)+1) })
 }
 
-func TestDequantizeInt32WantsWholeRows(t *testing.T) {
+func TestDequantizeInt32RequiresWholeRows(t *testing.T) {
 	dst, q, three := make([]float32, 7), make([]int32, 7), make([]float32, 3)
 	wantPanic(t, "dst", func() { DequantizeInt32(dst[:6], q, 1) })
 	wantPanic(t, "rows", func() { DequantizeInt32Cols(dst, q, three, nil) })

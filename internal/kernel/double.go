@@ -59,7 +59,7 @@ func doubleTileGo(tile *[DoubleRows * DoublePanel]float64, a, b []float64) {
 	}
 }
 
-// PackDouble copies an n×k matrix times a factor, whose element (i, k) is src[i*row+k*col], into groups of rows: element (i, k) goes to
+// PackDouble copies an n×k matrix times a factor, whose element (i, k) is src[i*row+k*col], into groups of rows: element (i, k) is copied to
 // dst[i/group*group*k + k*group + i%group]. The missing rows of the last group become zero. It makes strips of a left operand and panels of
 // a transposed right one.
 func PackDouble(dst []float64, group int, src []float64, row, col, n, k int, factor float64) {

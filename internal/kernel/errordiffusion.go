@@ -14,15 +14,15 @@ func BalanceBlock(dst []byte, stride int, x []float32, scale *[BlockCols]float32
 		return
 	}
 	within("dst", len(dst), (rows-1)*stride+BlockCols)
-	share := -1 / float32(rows)
-	if !balanceBlockBulk(dst, stride, x, scale, zero, carry, c, share) {
-		balanceBlockGo(dst, stride, x, scale, zero, carry, c, share)
+	fraction := -1 / float32(rows)
+	if !balanceBlockBulk(dst, stride, x, scale, zero, carry, c, fraction) {
+		balanceBlockGo(dst, stride, x, scale, zero, carry, c, fraction)
 	}
 }
 
-func balanceBlockGo(dst []byte, stride int, x []float32, scale *[BlockCols]float32, zero *[BlockCols]int32, carry *[BlockCols]float32, c IntRange, share float32) {
+func balanceBlockGo(dst []byte, stride int, x []float32, scale *[BlockCols]float32, zero *[BlockCols]int32, carry *[BlockCols]float32, c IntRange, fraction float32) {
 	for j, s := range scale {
-		lean := min(max(float32(carry[j]*share)/s, -maxShift), maxShift)
+		lean := min(max(float32(carry[j]*fraction)/s, -maxShift), maxShift)
 		lo, hi := float32(c.Lo-zero[j]), float32(c.Hi-zero[j])
 		sum := float32(0)
 		for i := range len(x) / BlockCols {

@@ -164,7 +164,7 @@ func specialFloats() []float32 {
 	return x
 }
 
-// ulps is the distance of got from want, in units of the last place of want as a float32. Inf stands for 2^128. NaN for NaN and zero for
+// ulps is the distance of got from want, in units of the last place of want as a float32. Inf counts as 2^128. NaN for NaN and zero for
 // less than half of the smallest float32 are correct.
 func ulps(got float32, want float64) float64 {
 	g := float64(got)

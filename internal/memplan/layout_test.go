@@ -82,7 +82,7 @@ func TestBroadcastingBreaksLayouts(t *testing.T) {
 	}
 }
 
-// Patches are kernel × channels for each pixel of the output; who multiplies one channel by one
+// Patches are kernel × channels for each pixel of the output; a convolution of one channel by one
 // copies none.
 func TestPatches(t *testing.T) {
 	pads, group := ir.IntsAttr("pads", 1, 1, 1, 1), ir.IntAttr("group", 8)

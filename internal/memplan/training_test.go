@@ -290,7 +290,7 @@ func TestTrainingThatCannotBePlanned(t *testing.T) {
 	}
 }
 
-// Whatever the model: the peak is no less than what is kept, halves take no more, checkpoints neither, and what each layer
+// Whatever the model: the peak is no less than what is kept, halves take no more, checkpoints neither, and the outputs that each layer
 // gives back follows from the rest.
 func TestTrainingOfModels(t *testing.T) {
 	planned := 0

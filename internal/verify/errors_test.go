@@ -100,7 +100,7 @@ func TestAgreementOfScoresAndClasses(t *testing.T) {
 	for _, c := range []struct {
 		name      string
 		want, got *ir.Array
-		share     float64 // -1 for none
+		fraction  float64 // -1 for none
 	}{
 		{"scores", ir.ArrayOf([]float32{0, 1, 5, 2}, 2, 2), ir.ArrayOf([]float32{1, 3, 1, 2}, 2, 2), 0.5},
 		{"classes", ir.ArrayOf([]int64{1, 2, 3, 4}, 4), ir.ArrayOf([]int64{1, 2, 3, 5}, 4), 0.75},
@@ -114,8 +114,8 @@ func TestAgreementOfScoresAndClasses(t *testing.T) {
 	} {
 		var s tally
 		s.compare(c.want, c.got)
-		if share := s.fraction(); c.share < 0 && share != nil || c.share >= 0 && (share == nil || *share != c.share) {
-			t.Errorf("%s: got %v, want %v", c.name, share, c.share)
+		if got := s.fraction(); c.fraction < 0 && got != nil || c.fraction >= 0 && (got == nil || *got != c.fraction) {
+			t.Errorf("%s: got %v, want %v", c.name, got, c.fraction)
 		}
 	}
 }

@@ -1,4 +1,4 @@
-"""Results for models that several requests share, such as the source of many compressed models."""
+"""Results for models that several requests use, such as the source of many compressed models."""
 import os
 from collections import OrderedDict
 

@@ -3,7 +3,7 @@ package lint
 // terms are the words that this repository replaces by those of ONNX, PyTorch and the papers. docs/glossary.md has the terms
 // to use.
 func terms() []term {
-	values := []string{"quantize", "internal/calibrate", "internal/tune", "internal/verify", "internal/engine/quant", "distill", "docs", "README.md", "report", "prune"}
+	values := []string{"quantize", "internal/calibrate", "internal/tune", "internal/verify", "internal/engine/quant", "distill", "docs", "README.md", "prune"}
 	graph := []string{"ir", "onnx", "pass", "quantize", "prune", "sparse", "docs", "distill", "report", "internal/engine", "internal/memplan", "internal/memory", "internal/partition", "internal/calibrate"}
 	return []term{
 		// Program objects as people.

@@ -170,19 +170,19 @@ func (w *winograd) block(group, i int, slot []float32) *winogradBlock {
 	return b
 }
 
-func (b *winogradBlock) run(j job, share sharing) {
+func (b *winogradBlock) run(j job, parallel sharing) {
 	inChannels, outChannels := ceilDiv(b.InC, winogradTask), ceilDiv(b.OutC, winogradTask)
-	share(inChannels, func(i int, _ []float32) {
+	parallel(inChannels, func(i int, _ []float32) {
 		for c := i * winogradTask; c < min(b.InC, (i+1)*winogradTask); c++ {
 			b.transform(j.x, c)
 		}
 	})
 	const high = 120 // rows of a product, a multiple of the kernel's
 	parts := ceilDiv(b.OutC, high)
-	share(kernel.WinogradTile*parts, func(i int, _ []float32) {
+	parallel(kernel.WinogradTile*parts, func(i int, _ []float32) {
 		b.multiply(i/parts, i%parts*high, min(b.OutC, (i%parts+1)*high))
 	})
-	share(outChannels, func(i int, line []float32) {
+	parallel(outChannels, func(i int, line []float32) {
 		for m := i * winogradTask; m < min(b.OutC, (i+1)*winogradTask); m++ {
 			b.output(j, m, line)
 		}

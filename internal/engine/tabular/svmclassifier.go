@@ -9,7 +9,7 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// An svmClassifier compares every pair of classes (one versus one), or scores each class by itself if there are no support vectors.
+// An svmClassifier compares every pair of classes (one versus one), or scores each class separately if there are no support vectors.
 type svmClassifier struct {
 	*svm
 	labels       classes

@@ -231,7 +231,7 @@ func TestKeysOfLabelEncoder(t *testing.T) {
 	}
 }
 
-func TestFirstLabelEncoderGoesBothWays(t *testing.T) {
+func TestFirstLabelEncoderMapsBothDirections(t *testing.T) {
 	attrs := []*ir.Attr{texts("classes_strings", "a", "b")}
 	up, err := run("LabelEncoder", 1, attrs, nil, ir.TextOf([]string{"b", "?"}, 2))
 	if err != nil {

@@ -18,7 +18,7 @@ type ensemble struct {
 	targets int
 	base    []float64 // per target, or empty
 	reach   int       // number of features that the nodes read: one more than the last index
-	simple  bool      // every comparison is <=, and NaN goes to the false branch
+	simple  bool      // every comparison is <=, and NaN takes the false branch
 	narrow  bool      // sums are rounded to float32
 	gather  aggregate
 	after   transform
@@ -30,7 +30,7 @@ type node struct {
 	feature     int32
 	yes, no     int32
 	mode        mode
-	missingTrue bool // NaN goes to the true branch
+	missingTrue bool // NaN takes the true branch
 }
 
 // A vote is a leaf's contribution to a target.

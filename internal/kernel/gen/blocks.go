@@ -6,7 +6,7 @@ import (
 	. "github.com/mmcloughlin/avo/reg"
 )
 
-// blocksFamily quantizes blocks of weights that share a scale.
+// blocksFamily quantizes blocks of weights that fraction a scale.
 func blocksFamily() {
 	loadBlock()
 	searchBlock()
@@ -94,9 +94,9 @@ func squares() {
 		}
 		advance(x, 2*vector)
 	})
-	room := pointer("squares")
+	buf := pointer("squares")
 	for i, s := range sums {
-		VMOVUPS(s, at(room, i))
+		VMOVUPS(s, at(buf, i))
 	}
 }
 
@@ -193,13 +193,13 @@ func roundBlock() {
 
 // balanceBlock is roundBlock of numbers that are shifted to bring the sum of errors to zero.
 func balanceBlock() {
-	function("balanceBlockAVX2", "func(dst *byte, stride int, x *float32, rows int, scale *float32, zero *int32, carry *float32, lo, hi int32, share, most float32)",
-		"balanceBlockAVX2 quantizes rows of two vectors. Numbers are shifted by carry·share, in steps and by at most most steps, and errors added to carry.")
+	function("balanceBlockAVX2", "func(dst *byte, stride int, x *float32, rows int, scale *float32, zero *int32, carry *float32, lo, hi int32, fraction, most float32)",
+		"balanceBlockAVX2 quantizes rows of two vectors. Numbers are shifted by carry·fraction, in steps and by at most most steps, and errors added to carry.")
 	dst, stride, x, rows, scale, zeros, carry := pointer("dst"), pointer("stride"), pointer("x"), pointer("rows"), pointer("scale"), pointer("zero"), pointer("carry")
 	low8 := constant(0x00ff00ff)
 	var lean, lo, hi, sum [2]VecVirtual
 	for i := range lean {
-		lean[i], lo[i], hi[i], sum[i] = spread("share"), spread("lo"), spread("hi"), zero()
+		lean[i], lo[i], hi[i], sum[i] = spread("fraction"), spread("lo"), spread("hi"), zero()
 		VMULPS(at(carry, i), lean[i], lean[i])
 		VDIVPS(at(scale, i), lean[i], lean[i])
 		least, most := zero(), spread("most")
@@ -245,7 +245,7 @@ func balanceBlock() {
 }
 
 func shrinkBlock() {
-	function("shrinkBlockAVX2", "func(zero, x *float32, rows int, inverse *float32, lo, hi, lambda, share float32)",
+	function("shrinkBlockAVX2", "func(zero, x *float32, rows int, inverse *float32, lo, hi, lambda, fraction float32)",
 		"shrinkBlockAVX2 processes rows of two vectors.")
 	zeros, x, rows, inverse := pointer("zero"), pointer("x"), pointer("rows"), pointer("inverse")
 	lo, hi, lambda, sign := spread("lo"), spread("hi"), spread("lambda"), constant(0x80000000)
@@ -280,9 +280,9 @@ func shrinkBlock() {
 		}
 		advance(x, 2*vector)
 	})
-	share := spread("share")
+	fraction := spread("fraction")
 	for i := range z {
-		VMULPS(share, sum[i], sum[i])
+		VMULPS(fraction, sum[i], sum[i])
 		VMOVUPS(sum[i], at(zeros, i))
 	}
 	finish()

@@ -31,8 +31,8 @@ func invert8(m GPVirtual) GPVirtual {
 	return m
 }
 
-// behind advances out by as many elements of size bytes as m has bits.
-func behind(out Register, m GPVirtual, size uint8) {
+// skipStored advances out by as many elements of size bytes as m has bits.
+func skipStored(out Register, m GPVirtual, size uint8) {
 	POPCNTL(m, m)
 	LEAQ(Mem{Base: out, Index: m.As64(), Scale: size}, out)
 }
@@ -50,7 +50,7 @@ func compress1(compact Mem) {
 			VMOVQ(Mem{Base: table, Index: m.As64(), Scale: 8}, index)
 			VPSHUFB(index, v, v)
 			VMOVQ(v, Mem{Base: out})
-			behind(out, m, 1)
+			skipStored(out, m, 1)
 		}
 	})
 }
@@ -74,7 +74,7 @@ func compress2(compact Mem) {
 			VPOR(one, index, index)
 			VPSHUFB(index, v, v)
 			VMOVDQU(v, Mem{Base: out})
-			behind(out, m, 2)
+			skipStored(out, m, 2)
 		}
 	})
 }
@@ -116,5 +116,5 @@ func compactFour8(out Register, data Mem, table Register, zeros, one VecVirtual)
 	VPOR(one, index, index)
 	VPERMD(v, index, v)
 	VMOVDQU(v, Mem{Base: out})
-	behind(out, m, 8)
+	skipStored(out, m, 8)
 }

@@ -41,7 +41,7 @@ func compact4(v VecVirtual, m GPVirtual, table, out Register) {
 	VPMOVZXBD(Mem{Base: table, Index: m.As64(), Scale: 8}, index)
 	VPERMD(v, index, packed)
 	VMOVDQU(packed, Mem{Base: out})
-	behind(out, m, 4)
+	skipStored(out, m, 4)
 }
 
 func zeroUpTo() {
