@@ -111,10 +111,12 @@ func defaultOf(n *op.Node, dt ir.DType) *ir.Array {
 		return a
 	}
 	a := ir.NewArray(dt)
-	switch kindOf(dt) {
-	case ir.String:
+	switch kind := kindOf(dt); {
+	case kind == ir.String:
 		a.Text[0] = n.Text("default_string", "_Unused")
-	case ir.Int64:
+	case dt == ir.Int64: // a float64 would round it above 2^53
+		ir.View[int64](a)[0] = n.Int("default_int64", -1)
+	case kind == ir.Int64:
 		number.Write(a, 0, []float64{float64(n.Int("default_int64", -1))})
 	default:
 		number.Write(a, 0, []float64{float64(n.Float("default_float", float32(math.Copysign(0, -1))))})
@@ -264,6 +266,10 @@ func categories(n *op.Node, x *ir.Array) (count int, find func(i int) (int, bool
 	case len(ints) > 0 && x.DType != ir.String && number.Check(x.DType) == nil:
 		at := positions(ints)
 		return len(ints), func(i int) (int, bool) {
+			if x.DType == ir.Int64 { // a float64 would round it above 2^53
+				k, ok := at[ir.View[int64](x)[i]]
+				return k, ok
+			}
 			var v [1]float64
 			number.Read(v[:], x, i)
 			k, ok := at[int64(v[0])]

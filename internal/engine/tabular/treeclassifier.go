@@ -84,6 +84,7 @@ func (t *treeClassifier) decide(scores []float64, voted []bool) int {
 
 // decideTwo is for votes that are all for one of two classes. The specification does not define this case; this is ONNX Runtime's
 // behaviour. Votes for the first class mean the second: they are its probability if they are non-negative, else its decision value.
+// SOFTMAX is applied as in onnx's reference implementation; ONNX Runtime does not apply it here.
 func (t *treeClassifier) decideTwo(scores []float64) int {
 	only := t.votes[0].target
 	s, border := scores[only], 0.0

@@ -61,7 +61,7 @@ func (e *ensemble) arrayNodes(n *op.Node) error {
 	e.nodes = make([]node, count)
 	set := 0
 	for i, m := range modes {
-		if m < 0 || m > float64(branchMember) {
+		if !(m >= 0 && m <= float64(branchMember)) { // also for NaN
 			return fmt.Errorf("unknown node mode %v", m)
 		}
 		e.nodes[i] = node{value: splits[i], mode: mode(m), missingTrue: missing[i] != 0}
@@ -116,6 +116,8 @@ func (e *ensemble) children(n *op.Node) error {
 			at := ids[side][i]
 			if leafs[side][i] != 0 {
 				at += int64(count)
+			} else if at >= int64(count) {
+				return fmt.Errorf("node %d is out of range for %d nodes", at, count)
 			}
 			var err error
 			if *child, err = index32(at); err != nil {
