@@ -113,7 +113,7 @@ func (s *settings) steps(methods []pass.Options) ([]pass.Options, *pass.Target, 
 	if i < 0 {
 		return nil, nil, pass.OptionErrorf("unknown target %q", s.target)
 	}
-	target, err := quantize.Targets[i].Aim(steps)
+	target, err := quantize.Targets[i].Apply(steps)
 	return steps, target, err
 }
 

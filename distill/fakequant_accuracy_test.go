@@ -42,12 +42,12 @@ func TestQATAccuracy(t *testing.T) {
 				t.Fatal(err)
 			}
 			training := c.Trainings[0]
-			i := slices.IndexFunc(training.Agree, func(p pass.Point) bool { return p.Step == training.Kept })
+			i := slices.IndexFunc(training.ValidationAccuracy, func(p pass.Point) bool { return p.Step == training.Kept })
 			if i < 0 {
 				t.Fatalf("no evaluation of the kept step %d", training.Kept)
 			}
 			// Nearly equal scores may differ in order in other arithmetic: at most one sample.
-			if want := training.Agree[i].Y; math.Abs(got-want) > 1.01/144 {
+			if want := training.ValidationAccuracy[i].Y; math.Abs(got-want) > 1.01/144 {
 				t.Errorf("evaluator: %.4f, ONNX Runtime %.4f", want, got)
 			}
 		})

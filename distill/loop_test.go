@@ -17,7 +17,7 @@ func TestOptimizersLearnClasses(t *testing.T) {
 	for _, name := range []string{"adam", "adamw", "adam8", "momentum", "sgd"} {
 		_, c := trained(t, 2, "data", data, "labels", "label", "epochs", "4", "optimizer", name, "lr", "0.01")
 		first, last := c.Loss[0].Y, c.Loss[len(c.Loss)-1].Y
-		if agree := c.Agree[len(c.Agree)-1].Y; !(last < first/2) || agree < 0.9 {
+		if agree := c.ValidationAccuracy[len(c.ValidationAccuracy)-1].Y; !(last < first/2) || agree < 0.9 {
 			t.Errorf("%s: loss %.3f → %.3f, agreement %.3f", name, first, last, agree)
 		}
 	}
@@ -55,8 +55,8 @@ func TestLayoutsTrainEqually(t *testing.T) {
 	if d := maxDifference(half, want); d > 0.05 {
 		t.Errorf("float16: weights differ by %g", d)
 	}
-	if math.Abs(c.Judged[len(c.Judged)-1].Y-plain.Judged[len(plain.Judged)-1].Y) > 0.01 {
-		t.Errorf("float16: loss %v, without %v", c.Judged, plain.Judged)
+	if math.Abs(c.ValidationLoss[len(c.ValidationLoss)-1].Y-plain.ValidationLoss[len(plain.ValidationLoss)-1].Y) > 0.01 {
+		t.Errorf("float16: loss %v, without %v", c.ValidationLoss, plain.ValidationLoss)
 	}
 }
 
@@ -110,8 +110,8 @@ func TestResume(t *testing.T) {
 		} else if d := maxDifference(weights(t, m), want); d > 1e-3 {
 			t.Errorf("%v: weights differ by %g", layout, d)
 		}
-		if got := c.Trainings[0]; got.Steps != plain.Steps || len(got.Judged) != len(plain.Judged) {
-			t.Errorf("%d steps and %d evaluations, want %d and %d", got.Steps, len(got.Judged), plain.Steps, len(plain.Judged))
+		if got := c.Trainings[0]; got.Steps != plain.Steps || len(got.ValidationLoss) != len(plain.ValidationLoss) {
+			t.Errorf("%d steps and %d evaluations, want %d and %d", got.Steps, len(got.ValidationLoss), plain.Steps, len(plain.ValidationLoss))
 		}
 	}
 }

@@ -81,7 +81,7 @@ func teacherOf(c *pass.Context, s *settings) (*ir.Model, error) {
 func selected(c *pass.Context) map[string]bool {
 	names := map[string]bool{}
 	for v := range grad.Trainable(c.Model, nil) {
-		if !c.Select.Excludes(v, pass.Readers(v)) {
+		if !c.Select.Excludes(v, pass.Consumers(v)) {
 			names[v.Name] = true
 		}
 	}
@@ -93,7 +93,7 @@ func (t *trainer) report(method string) pass.Training {
 	h, m := &t.state.History, &t.memory
 	return pass.Training{
 		Method: method, Steps: t.state.Step, Samples: t.state.Step * t.layout.batch, Kept: h.Kept,
-		Loss: h.Loss, Judged: h.Validation, Agree: h.Agreement,
+		Loss: h.Loss, ValidationLoss: h.Validation, ValidationAccuracy: h.Agreement,
 		Memory: []pass.Size{
 			{Name: "weights", Bytes: m.Weights}, {Name: "optimizer", Bytes: m.States}, {Name: "accumulated gradients", Bytes: m.Sums},
 			{Name: "activations and gradients", Bytes: m.Arena}, {Name: "teacher", Bytes: m.Teacher}, {Name: "batches", Bytes: m.Batches},

@@ -165,7 +165,7 @@ func (ps *parameters) store(c *pass.Context) {
 }
 
 func replace(c *pass.Context, v *ir.Value, trained *ir.Array) {
-	before, consumers := v.Const, pass.Readers(v)
+	before, consumers := v.Const, pass.Consumers(v)
 	after := &ir.Tensor{Spec: before.Spec, Source: ir.Mem(trained.Data)}
 	v.SetConst(after)
 	c.Changed(v, before, consumers, pass.Row{

@@ -126,9 +126,9 @@ func IsWeight(t *ir.Tensor) bool { return t.DType.IsFloat() && len(t.Shape) > 0 
 
 // Readers are the nodes that read the constant v, also inside subgraphs and behind
 // the nodes that Trace looks through, each once, in use order.
-func Readers(v *ir.Value) []*ir.Node {
+func Consumers(v *ir.Value) []*ir.Node {
 	var ns []*ir.Node
-	for _, l := range Leaves(v) {
+	for _, l := range LeafUses(v) {
 		if l.Node != nil && !slices.Contains(ns, l.Node) {
 			ns = append(ns, l.Node)
 		}
@@ -138,14 +138,14 @@ func Readers(v *ir.Value) []*ir.Node {
 
 // Leaves are the uses of v that are not nodes which Trace looks through, but the uses
 // behind those. A use without node is a graph output.
-func Leaves(v *ir.Value) []ir.Use {
+func LeafUses(v *ir.Value) []ir.Use {
 	var ls []ir.Use
 	for _, u := range v.Uses() {
 		if u.Node == nil || u.Index > 0 || chain[u.Node.Op.Type] == nil || !ir.DefaultDomain(u.Node.Op.Domain) {
 			ls = append(ls, u)
 			continue
 		}
-		ls = append(ls, Leaves(u.Node.Outputs[0])...)
+		ls = append(ls, LeafUses(u.Node.Outputs[0])...)
 	}
 	return ls
 }

@@ -26,7 +26,7 @@ func (countLarge) Method() *pass.Method { return count }
 func (o countLarge) Run(c *pass.Context) error {
 	for _, v := range c.Weights() {
 		if v.Const.Elems() >= o.Min {
-			c.Changed(v, v.Const, pass.Readers(v), pass.Row{Form: pass.InPlace, Notes: pass.Notes(pass.Because("large"))})
+			c.Changed(v, v.Const, pass.Consumers(v), pass.Row{Form: pass.InPlace, Notes: pass.Notes(pass.Because("large"))})
 		}
 	}
 	return nil

@@ -4,14 +4,14 @@ import "github.com/mcompress/mcompress/ir"
 
 // A Form names how a weight is stored and what that means once a runtime has loaded it.
 type Form struct {
-	Name  string
-	Dense bool // the runtime expands it when it loads: see Runtime
-	Wide  bool // codes below a byte take one each then
+	Name     string
+	Dense    bool // the runtime expands it when it loads: see Runtime
+	Unpacked bool // codes below a byte take one each then
 }
 
 // Held is what a part of a weight that is not Dense takes once a runtime has loaded it.
-func (f Form) Held(t *ir.Tensor) int64 {
-	if f.Wide && t.DType.Bits() < 8 {
+func (f Form) RuntimeBytes(t *ir.Tensor) int64 {
+	if f.Unpacked && t.DType.Bits() < 8 {
 		return t.Elems()
 	}
 	return t.Bytes()
@@ -37,9 +37,9 @@ var (
 	// MatMulInteger holds int8 codes that integer kernels read.
 	MatMulInteger = Form{Name: "matmul-integer"}
 	// GatherCodes looks codes and scales up row by row.
-	GatherCodes = Form{Name: "gather-codes"}
+	GatherQuantized = Form{Name: "gather-codes"}
 	// GatherBlocks does so with codes below a byte, which Gather does not take: a Cast in front is folded.
-	GatherBlocks = Form{Name: "gather-blocks", Wide: true}
+	GatherBlocks = Form{Name: "gather-blocks", Unpacked: true}
 	// Dequantize is DequantizeLinear in front of MatMul or Gemm, which becomes MatMulNBits.
 	Dequantize = Form{Name: "dequantize-linear"}
 	// NBits is MatMulNBits itself, an operator of ONNX Runtime's own.

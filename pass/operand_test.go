@@ -81,7 +81,7 @@ func TestReadersLookThroughChains(t *testing.T) {
 	y := g.Insert(nil, "MatMul", []*ir.Value{g.Inputs[0], turned})
 	g.Insert(nil, "Add", []*ir.Value{y, w})
 	var ops []string
-	for _, n := range pass.Readers(w) {
+	for _, n := range pass.Consumers(w) {
 		ops = append(ops, n.Op.Type)
 	}
 	if !slices.Equal(ops, []string{"MatMul", "Add"}) {

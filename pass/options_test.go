@@ -235,14 +235,14 @@ func TestRecipeOfAnOptionStruct(t *testing.T) {
 func TestAimAtOptionStructs(t *testing.T) {
 	target := pass.Target{Name: "here", Choices: []pass.Choice{{Method: "kinds", Option: "size", Value: "64"}}}
 	steps := []pass.Options{everyKind{}, everyKind{Size: 16}}
-	aimed, err := target.Aim(steps)
+	aimed, err := target.Apply(steps)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if a, b := steps[0].(*everyKind).Size, steps[1].(*everyKind).Size; a != 64 || b != 16 {
 		t.Errorf("sizes are %d and %d", a, b)
 	}
-	if !aimed.Overruled() {
+	if !aimed.Overridden() {
 		t.Error("the given size is not reported")
 	}
 }

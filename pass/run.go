@@ -68,7 +68,7 @@ func (c *Context) step(s Options) (err error) {
 	before := c.constants()
 	readers := make([][]*ir.Node, len(before))
 	for i, v := range before {
-		readers[i] = Readers(v)
+		readers[i] = Consumers(v)
 		c.params[v] = IsQuantizationParam(v)
 	}
 	defer func() {
@@ -122,7 +122,7 @@ func UnsupportedUse(v *ir.Value) Reason {
 	if len(v.Uses()) == 0 {
 		return Reason{Code: Unused}
 	}
-	for _, l := range Leaves(v) {
+	for _, l := range LeafUses(v) {
 		if l.Node != nil {
 			return UnsupportedInput(l.Node, l.Index)
 		}

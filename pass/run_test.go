@@ -12,7 +12,7 @@ import (
 // keep marks every weight as changed without touching it.
 func keep(c *pass.Context) error {
 	for _, v := range c.Weights() {
-		c.Changed(v, v.Const, pass.Readers(v), pass.Row{Form: pass.InPlace})
+		c.Changed(v, v.Const, pass.Consumers(v), pass.Row{Form: pass.InPlace})
 	}
 	return nil
 }

@@ -24,7 +24,7 @@ type Choice struct {
 }
 
 // Aim gives steps the options that t wants, and returns those of its choices that are about one of them, as they came out.
-func (t Target) Aim(steps []Options) (*Target, error) {
+func (t Target) Apply(steps []Options) (*Target, error) {
 	aimed := &Target{Name: t.Name, CPU: t.CPU, Choices: []Choice{}}
 	for i := range steps {
 		s := settable(steps[i])
@@ -66,6 +66,6 @@ func (c Choice) same(o Choice) bool {
 }
 
 // Overruled reports whether the caller gave what the target would not have chosen.
-func (t *Target) Overruled() bool {
+func (t *Target) Overridden() bool {
 	return slices.ContainsFunc(t.Choices, func(c Choice) bool { return c.Given })
 }

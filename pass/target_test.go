@@ -16,7 +16,7 @@ func aimedAt(t *testing.T, want pass.Choice, given ...string) (*pass.Target, pas
 		t.Fatal(err)
 	}
 	other := pass.Choice{Method: "prune", Option: "amount", Value: "1", Why: "never"}
-	aimed, err := pass.Target{Name: "here", Choices: []pass.Choice{other, want}}.Aim([]pass.Options{step})
+	aimed, err := pass.Target{Name: "here", Choices: []pass.Choice{other, want}}.Apply([]pass.Options{step})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,7 +39,7 @@ func TestAim(t *testing.T) {
 		{[]string{"-note=x"}, "0.5", "note", "x", true},
 	} {
 		aimed, step := aimedAt(t, want, c.given...)
-		if len(aimed.Choices) != 1 || aimed.Overruled() != c.over {
+		if len(aimed.Choices) != 1 || aimed.Overridden() != c.over {
 			t.Fatalf("%v: %+v", c.given, aimed)
 		}
 		if got := aimed.Choices[0]; got.Option != c.option || got.Value != c.value || got.Given != c.over || got.Why != want.Why {
@@ -55,8 +55,8 @@ func TestAim(t *testing.T) {
 func TestAimingAgainChangesNothing(t *testing.T) {
 	want := pass.Choice{Method: "quantize", Option: "amount", Value: "0.25", Why: "it is so"}
 	first, step := aimedAt(t, want)
-	second, err := pass.Target{Name: "here", Choices: []pass.Choice{want}}.Aim([]pass.Options{step, step})
-	if err != nil || len(second.Choices) != 1 || second.Overruled() || second.Choices[0].Value != first.Choices[0].Value {
+	second, err := pass.Target{Name: "here", Choices: []pass.Choice{want}}.Apply([]pass.Options{step, step})
+	if err != nil || len(second.Choices) != 1 || second.Overridden() || second.Choices[0].Value != first.Choices[0].Value {
 		t.Errorf("%+v became %+v, %v", first, second, err)
 	}
 }
@@ -66,7 +66,7 @@ func TestAimAtWhatIsNoValue(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = pass.Target{Name: "here", Choices: []pass.Choice{{Method: "quantize", Option: "amount", Value: "much"}}}.Aim([]pass.Options{step})
+	_, err = pass.Target{Name: "here", Choices: []pass.Choice{{Method: "quantize", Option: "amount", Value: "much"}}}.Apply([]pass.Options{step})
 	if err == nil || !strings.HasPrefix(err.Error(), "target here: quantize: ") {
 		t.Error(err)
 	}

@@ -7,9 +7,9 @@ type Training struct {
 	Samples int    `json:"samples"` // that were learned from, each as often as it came
 	Kept    int    `json:"kept"`    // the step whose weights were kept
 
-	Loss   []Point `json:"loss"`             // mean since the last point
-	Judged []Point `json:"judged,omitempty"` // loss on samples kept apart
-	Agree  []Point `json:"agree,omitempty"`  // share of them whose largest score is the right one
+	Loss               []Point `json:"loss"`             // mean since the last point
+	ValidationLoss     []Point `json:"judged,omitempty"` // loss on samples kept apart
+	ValidationAccuracy []Point `json:"agree,omitempty"`  // share of them whose largest score is the right one
 
 	Memory []Size   `json:"memory"`        // what training took, as planned
 	Layout string   `json:"layout"`        // what was done to save memory

@@ -65,7 +65,7 @@ func (c *Context) UsedWeights(supported func(Consumer) bool) []*Weight {
 
 // isQuantized reports whether v holds quantized values for some operator.
 func isQuantized(v *ir.Value) bool {
-	return !v.Const.DType.IsFloat() && slices.ContainsFunc(Leaves(v), func(u ir.Use) bool {
+	return !v.Const.DType.IsFloat() && slices.ContainsFunc(LeafUses(v), func(u ir.Use) bool {
 		return u.Node != nil && operator.Of(u.Node).Input(u.Index).Quantized
 	})
 }
@@ -73,7 +73,7 @@ func isQuantized(v *ir.Value) bool {
 // IsQuantizationParam reports whether v is nothing but scales, zero points and the like of quantized constants, which
 // have the ledger's row for both.
 func IsQuantizationParam(v *ir.Value) bool {
-	uses := Leaves(v)
+	uses := LeafUses(v)
 	return len(uses) > 0 && !slices.ContainsFunc(uses, func(u ir.Use) bool {
 		if u.Node == nil {
 			return true

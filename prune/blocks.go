@@ -40,7 +40,7 @@ func (o Blocks) Run(c *pass.Context) error {
 	}
 	consumers := map[*ir.Value][]*ir.Node{}
 	for _, w := range c.Weights() {
-		consumers[w] = pass.Readers(w)
+		consumers[w] = pass.Consumers(w)
 	}
 	before := map[*ir.Value]*ir.Tensor{}
 	for w := range consumers {

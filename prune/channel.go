@@ -69,7 +69,7 @@ func (o Channel) Run(c *pass.Context) error {
 		remove(c, k)
 	}
 	for _, r := range plan.Skipped {
-		c.Skip(r.Value, pass.Readers(r.Value), pass.Because(r.Why))
+		c.Skip(r.Value, pass.Consumers(r.Value), pass.Because(r.Why))
 	}
 	return nil
 }
@@ -81,7 +81,7 @@ func (o Channel) choose(c *pass.Context, g *coupling.Group, worth map[*ir.Value]
 	}
 	amount := amount(1)
 	for _, s := range g.Sources {
-		consumers := pass.Readers(s.Value)
+		consumers := pass.Consumers(s.Value)
 		if c.Select.Excludes(s.Value, consumers) {
 			return fmt.Sprintf("channels of %q, which is not selected", s.Value.Name)
 		}
@@ -114,7 +114,7 @@ func (o Channel) stay(n, each int, a amount) int {
 
 // remove removes channels from a constant and adds its row.
 func remove(c *pass.Context, k coupling.Kept) {
-	v, consumers := k.Value, pass.Readers(k.Value)
+	v, consumers := k.Value, pass.Consumers(k.Value)
 	if !k.Pruned {
 		c.Skip(v, consumers, pass.Because(cmp.Or(k.Why, "none of the pruned channels")))
 		return

@@ -73,7 +73,7 @@ func masked(t *testing.T, path string, rows []pass.Row, eval *ir.Eval, all bool)
 }
 
 func restored(v *ir.Value, all bool) bool {
-	return slices.ContainsFunc(pass.Readers(v), func(n *ir.Node) bool {
+	return slices.ContainsFunc(pass.Consumers(v), func(n *ir.Node) bool {
 		return slices.Contains(products, n.Op.Type) || all && n.Op.Type == "Add"
 	})
 }

@@ -28,7 +28,7 @@ type factorKind struct {
 
 // factorizationOf is nil with a reason where w cannot be factored.
 func factorizationOf(c *pass.Context, w *weight) (*factorization, string) {
-	uses := pass.Leaves(w.v)
+	uses := pass.LeafUses(w.v)
 	if len(uses) != 1 {
 		return nil, fmt.Sprintf("%d consumers: each would require one more product", len(uses))
 	}

@@ -111,7 +111,7 @@ func skipOthers(c *pass.Context, found map[*ir.Value]*weight) {
 
 func skipOther(c *pass.Context, n *ir.Node, i int) {
 	v := n.Input(i)
-	consumers := pass.Readers(v)
+	consumers := pass.Consumers(v)
 	c.Skip(v, consumers, pass.UnsupportedInput(n, i))
 }
 

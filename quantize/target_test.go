@@ -17,11 +17,11 @@ func TestTargetsChooseValidOptions(t *testing.T) {
 		for _, m := range methods {
 			steps = append(steps, variant{method: m}.step(t))
 		}
-		aimed, err := target.Aim(steps)
+		aimed, err := target.Apply(steps)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if len(aimed.Choices) != len(target.Choices) || aimed.Overruled() {
+		if len(aimed.Choices) != len(target.Choices) || aimed.Overridden() {
 			t.Errorf("%s: of %d choices %d came out: %+v", target.Name, len(target.Choices), len(aimed.Choices), aimed)
 		}
 		for _, c := range aimed.Choices {
@@ -41,7 +41,7 @@ func TestTargetsDecideTypes(t *testing.T) {
 		for _, method := range []*pass.Method{DynamicInt8{}.Method(), StaticInt8{}.Method()} {
 			var options []string
 			step := variant{method: method}.step(t)
-			if _, err := target.Aim([]pass.Options{step}); err != nil {
+			if _, err := target.Apply([]pass.Options{step}); err != nil {
 				t.Fatal(err)
 			}
 			for _, o := range pass.Values(step) {

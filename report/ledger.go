@@ -83,7 +83,7 @@ func (c *chain) made(i int, seen map[*ir.Tensor]bool) *Made {
 		if !seen[t] {
 			seen[t] = true
 			*by[p.Role] += t.Bytes()
-			m.RuntimeBytes += c.rows[i].Form.Held(t)
+			m.RuntimeBytes += c.rows[i].Form.RuntimeBytes(t)
 		}
 	}
 	m.Bytes = m.Payload + m.Scales + m.Indices

@@ -147,7 +147,7 @@ func (c *chain) left(i int, seen map[*ir.Tensor]bool) extent {
 		}
 		seen[t] = true
 		if p.Value != nil {
-			f.add(extent{t.Bytes(), r.Form.Held(t), t.Bytes()})
+			f.add(extent{t.Bytes(), r.Form.RuntimeBytes(t), t.Bytes()})
 			continue
 		}
 		// Tensors in an attribute are listed as the one that they expand to.

@@ -58,7 +58,7 @@ func (o matrixMethod) Method() *pass.Method { return o.method }
 
 func (o matrixMethod) Run(c *pass.Context) error {
 	for _, v := range slices.Clone(c.Model.Graph.Consts()) {
-		before, consumers := v.Const, pass.Readers(v)
+		before, consumers := v.Const, pass.Consumers(v)
 		switch {
 		case c.Select.Excludes(v, consumers):
 			c.Skip(v, consumers, c.Select.Reason(v, consumers))
@@ -110,7 +110,7 @@ var listing = step("listing", pass.Sparsify, func(_ *pass.Context, v *ir.Value) 
 	})
 	indices := &ir.Tensor{Spec: ir.Spec{DType: ir.Int64, Shape: []int64{1}}, Source: ir.Mem(binary.LittleEndian.AppendUint64(nil, 1))}
 	s := &ir.Sparse{Values: values, Indices: indices, Shape: before.Shape}
-	v.ReplaceUses(g.Insert(pass.Readers(v)[0], "Constant", nil, &ir.Attr{Name: "sparse_value", Type: ir.AttrSparse, Sparse: s}))
+	v.ReplaceUses(g.Insert(pass.Consumers(v)[0], "Constant", nil, &ir.Attr{Name: "sparse_value", Type: ir.AttrSparse, Sparse: s}))
 	v.Drop()
 	return pass.Row{
 		Form:  pass.COO,
@@ -129,7 +129,7 @@ var rounding = step("rounding", pass.Quantize, func(c *pass.Context, v *ir.Value
 	})
 	codes := g.AddConst(v.Name+"_q", t)
 	one := c.Const(g, ir.Float, []int64{}, floats(1))
-	readers := pass.Readers(v)
+	readers := pass.Consumers(v)
 	f := g.Insert(readers[0], "Cast", []*ir.Value{codes}, ir.IntAttr("to", int64(ir.Float)))
 	f = g.Insert(readers[0], "Mul", []*ir.Value{f, one})
 	v.ReplaceUses(f)
@@ -152,7 +152,7 @@ var packing = step("packing", pass.Sparsify, func(_ *pass.Context, v *ir.Value) 
 	mask := g.AddConst("mask", &ir.Tensor{Spec: ir.Spec{DType: ir.Uint8, Shape: n}, Source: make(ir.Mem, n[0])})
 	shape := g.AddConst("shape", &ir.Tensor{Spec: ir.Spec{DType: ir.Int64, Shape: []int64{2}},
 		Source: ir.Mem(binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(nil, uint64(before.Shape[0])), uint64(before.Shape[1])))})
-	readers := pass.Readers(v)
+	readers := pass.Consumers(v)
 	v.ReplaceUses(g.Insert(readers[0], "Reshape", []*ir.Value{column, shape}))
 	v.Drop()
 	return pass.Row{

@@ -80,7 +80,7 @@ func nodeNames(n *ir.Node) []string {
 }
 
 func (m *matcher) row(v *ir.Value) pass.Row {
-	readers := pass.Readers(v)
+	readers := pass.Consumers(v)
 	r := pass.Row{
 		Tensor:    v.Name,
 		Scope:     pass.Scope(v.Graph()),

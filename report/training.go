@@ -35,11 +35,11 @@ func trainingText(t pass.Training) string {
 	if n := len(t.Loss); n > 0 {
 		s += fmt.Sprintf("; training loss %.4g → %.4g", t.Loss[0].Y, t.Loss[n-1].Y)
 	}
-	if n := len(t.Judged); n > 0 {
-		s += fmt.Sprintf(", validation loss %.4g", t.Judged[n-1].Y)
+	if n := len(t.ValidationLoss); n > 0 {
+		s += fmt.Sprintf(", validation loss %.4g", t.ValidationLoss[n-1].Y)
 	}
-	if n := len(t.Agree); n > 0 {
-		s += fmt.Sprintf(", validation accuracy %.2f %%", 100*t.Agree[n-1].Y)
+	if n := len(t.ValidationAccuracy); n > 0 {
+		s += fmt.Sprintf(", validation accuracy %.2f %%", 100*t.ValidationAccuracy[n-1].Y)
 	}
 	if t.Kept != t.Steps {
 		s += fmt.Sprintf("; the weights of step %s were saved", count(int64(t.Kept)))
@@ -59,12 +59,12 @@ func lossCurve(t pass.Training) (figure, error) {
 	}
 	p := plot{title: f.alt(), height: curveHeight}
 	p.x = axis{max: float64(t.Steps), ticks: ticks(0, float64(t.Steps), 1, 1, func(v float64) string { return "step " + count(int64(v)) })[1:]}
-	for _, q := range slices.Concat(t.Loss, t.Judged) {
+	for _, q := range slices.Concat(t.Loss, t.ValidationLoss) {
 		p.y.max = max(p.y.max, q.Y*1.08)
 	}
 	p.y.name, p.y.ticks = "loss", numberTicks(0, p.y.max)
 	p.line(stepsOf(t.Loss), after)
-	if held := stepsOf(t.Judged); len(held) > 0 {
+	if held := stepsOf(t.ValidationLoss); len(held) > 0 {
 		p.line(held, strong)
 		p.dots(held, strong, 2.5)
 	}

@@ -19,7 +19,7 @@ func candidates(c *pass.Context) []*ir.Value {
 			if !stores(v.Const.DType) || len(v.Const.Shape) == 0 {
 				continue
 			}
-			consumers := pass.Readers(v)
+			consumers := pass.Consumers(v)
 			if reason := unfit(c, v, consumers, own); !reason.None() {
 				c.Skip(v, consumers, reason)
 				continue

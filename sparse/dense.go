@@ -32,7 +32,7 @@ func (Dense) Run(c *pass.Context) error {
 			case lifted(v) && stores(v.Const.DType) && !overridable(v) && !v.Ambiguous:
 				coordinates = append(coordinates, v)
 			case pass.IsWeight(v.Const) && own[v.Const] == "":
-				c.Skip(v, pass.Readers(v), pass.Because("it is stored plainly"))
+				c.Skip(v, pass.Consumers(v), pass.Because("it is stored plainly"))
 			}
 		}
 	}
@@ -42,7 +42,7 @@ func (Dense) Run(c *pass.Context) error {
 	}
 	for _, v := range coordinates {
 		if no := plain(c, v, v.Const, "it was stored as coordinates"); !no.None() {
-			c.Skip(v, pass.Readers(v), no)
+			c.Skip(v, pass.Consumers(v), no)
 		}
 	}
 	return nil
@@ -62,7 +62,7 @@ func (f *finder) settle(parts []*ir.Tensor, reason pass.Reason) {
 		case v.Removed():
 			v.Const = nil
 		case !reason.None() && pass.IsWeight(t):
-			f.c.Skip(v, pass.Readers(v), reason)
+			f.c.Skip(v, pass.Consumers(v), reason)
 		}
 	}
 }
@@ -70,7 +70,7 @@ func (f *finder) settle(parts []*ir.Tensor, reason pass.Reason) {
 // plain makes t the constant that v's consumers read instead, under v's name. If v is not
 // selected it returns the reason.
 func plain(c *pass.Context, v *ir.Value, t *ir.Tensor, reason string) (no pass.Reason) {
-	consumers := pass.Readers(v)
+	consumers := pass.Consumers(v)
 	if c.Select.Excludes(&ir.Value{Name: v.Name, Const: t}, consumers) {
 		return c.Select.Reason(&ir.Value{Name: v.Name, Const: t}, consumers)
 	}

@@ -27,7 +27,7 @@ func (r *rewriter) all(vs []*ir.Value, first map[*ir.Value]*ir.Value, choices ma
 	for _, v := range vs {
 		ch := choices[first[v]]
 		if ch.layout == nil {
-			r.c.Skip(v, pass.Readers(v), pass.Because(ch.reason))
+			r.c.Skip(v, pass.Consumers(v), pass.Because(ch.reason))
 			continue
 		}
 		if first[v] == v {
@@ -64,7 +64,7 @@ func firstNode(g *ir.Graph) *ir.Node {
 // name of the first.
 func (r *rewriter) replace(v, first *ir.Value) {
 	m := r.made[first]
-	before, consumers, row := v.Const, pass.Readers(v), m.row
+	before, consumers, row := v.Const, pass.Consumers(v), m.row
 	if v != first {
 		row.SharedWith = first.Name
 	}

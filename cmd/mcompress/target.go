@@ -32,7 +32,7 @@ func (a *aimed) flags() []cli.Flag {
 func (a *aimed) aim(steps []pass.Options) (*pass.Target, error) {
 	for _, t := range quantize.Targets {
 		if t.Name == a.name.Value {
-			return t.Aim(steps)
+			return t.Apply(steps)
 		}
 	}
 	return nil, nil

@@ -14,7 +14,7 @@ const saturation = "on x86 CPUs without VNNI, ONNX Runtime's products with full-
 // Hints are what to know about the results of steps; the report lists them. A target leaves none,
 // unless options overrule it.
 func Hints(steps []pass.Options, target *pass.Target) []string {
-	if target != nil && !target.Overruled() {
+	if target != nil && !target.Overridden() {
 		return nil
 	}
 	for _, s := range steps {

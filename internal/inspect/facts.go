@@ -197,7 +197,7 @@ func readable(vs []*ir.Value) []*ir.Value {
 }
 
 func tensor(v *ir.Value) Tensor {
-	consumers := pass.Readers(v)
+	consumers := pass.Consumers(v)
 	return Tensor{
 		Name: v.Name, Scope: pass.Scope(v.Graph()), DType: v.Const.DType.String(),
 		Shape: append([]int64{}, v.Const.Shape...), Bytes: v.Const.Bytes(), Consumers: pass.Labels(consumers), Module: pass.ModulePath(v, consumers),

@@ -45,7 +45,7 @@ func (o breakingMethod) Method() *pass.Method { return o.method }
 func (o breakingMethod) Run(c *pass.Context) error {
 	o.do(c.Model.Graph)
 	for _, v := range c.Model.Graph.Consts() {
-		c.Changed(v, v.Const, pass.Readers(v), pass.Row{Form: pass.InPlace})
+		c.Changed(v, v.Const, pass.Consumers(v), pass.Row{Form: pass.InPlace})
 		break
 	}
 	return nil

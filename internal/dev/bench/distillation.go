@@ -147,8 +147,8 @@ func (b *bench) temperature(ctx context.Context, c split, teacher string) (best,
 func (b *bench) heldOut(ctx context.Context, c split, teacher, temperature string) (float64, error) {
 	options := append([]string{"--teacher", teacher, "--temperature", temperature, "--validate", "0.1"}, mimicry...)
 	result, err := b.student(ctx, c, "distill", b.trainFile("student.tried.onnx"), 1, options)
-	if err != nil || len(result.Agree) == 0 {
+	if err != nil || len(result.ValidationAccuracy) == 0 {
 		return 0, errors.Join(err, errors.New("no samples were held out"))
 	}
-	return result.Agree[len(result.Agree)-1].Y, nil
+	return result.ValidationAccuracy[len(result.ValidationAccuracy)-1].Y, nil
 }

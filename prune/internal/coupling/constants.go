@@ -75,7 +75,7 @@ func (k *constants) mismatch(o *pass.Operand, channels [][]Channel) string {
 	if why := k.unfit(o.Base); why != "" {
 		return fmt.Sprintf("reads %q: %s", o.Base.Name, why)
 	}
-	if !slices.Equal(before(o), o.Base.Const.Shape) && (o.Transposed || o.Elem != o.Base.Const.DType || len(pass.Leaves(o.Base)) > 1) {
+	if !slices.Equal(before(o), o.Base.Const.Shape) && (o.Transposed || o.Elem != o.Base.Const.DType || len(pass.LeafUses(o.Base)) > 1) {
 		return fmt.Sprintf("reads %q in another shape", o.Base.Name)
 	}
 	for axis, us := range channels {

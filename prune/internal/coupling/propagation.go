@@ -67,7 +67,7 @@ func (p *propagation) keepBorders() {
 		}
 	}
 	for _, s := range p.order {
-		for _, l := range pass.Leaves(s.v) {
+		for _, l := range pass.LeafUses(s.v) {
 			if !p.used[l] {
 				s.keep(p.channelMap, l)
 			}

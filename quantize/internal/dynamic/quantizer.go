@@ -138,7 +138,7 @@ func (d *Quantizer) mergeEqual(c *pass.Context, ws []*weights.Weight) ([]*group,
 func (d *Quantizer) row(g *group, m *weights.Weight, st *rewrite.PerChannel) pass.Row {
 	r := pass.Row{Form: pass.MatMulInteger, After: st.Parts(), Restore: st.Restore}
 	if m.Consumers[0].Side == weights.Lookup {
-		r.Form = pass.GatherCodes
+		r.Form = pass.GatherQuantized
 	}
 	if m.Base != g.Base {
 		r.SharedWith = g.Base.Name

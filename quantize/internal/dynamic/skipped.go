@@ -13,7 +13,7 @@ func skipOthers(c *pass.Context, taken []*weights.Weight) {
 		sited[w.Base] = true
 	}
 	for _, v := range c.Weights() {
-		consumers := pass.Readers(v)
+		consumers := pass.Consumers(v)
 		if sited[v] || c.Select.Excludes(v, consumers) {
 			continue
 		}
@@ -25,7 +25,7 @@ func skipOthers(c *pass.Context, taken []*weights.Weight) {
 
 // otherReason is that reason by v's first consumer, or "".
 func otherReason(c *pass.Context, v *ir.Value) pass.Reason {
-	leaves := pass.Leaves(v)
+	leaves := pass.LeafUses(v)
 	if len(leaves) == 0 || leaves[0].Node == nil {
 		return pass.Reason{}
 	}

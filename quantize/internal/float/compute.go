@@ -62,7 +62,7 @@ func (x *graphConversion) rewrite() error {
 	}
 	halves := map[*ir.Value]*storedHalf{}
 	for _, v := range taken {
-		if x.c.Select.Excludes(v, pass.Readers(v)) && pass.IsWeight(v.Const) {
+		if x.c.Select.Excludes(v, pass.Consumers(v)) && pass.IsWeight(v.Const) {
 			x.castUnselected(v, "not selected")
 			continue
 		}
@@ -89,7 +89,7 @@ func (x *graphConversion) findFloatConstants() error {
 			if why == "" {
 				continue
 			}
-			for _, u := range slices.Concat(v.Uses(), pass.Leaves(v)) {
+			for _, u := range slices.Concat(v.Uses(), pass.LeafUses(v)) {
 				if u.Node != nil && x.keptFloat[u.Node] == "" {
 					x.keptFloat[u.Node] = why
 				}
@@ -103,7 +103,7 @@ func (x *graphConversion) findFloatConstants() error {
 func (x *graphConversion) keepsFloat(v *ir.Value) (string, error) {
 	sel := x.c.Select
 	sel.MinSize = 0
-	if sel.Excludes(v, pass.Readers(v)) && pass.IsWeight(v.Const) {
+	if sel.Excludes(v, pass.Consumers(v)) && pass.IsWeight(v.Const) {
 		return "not selected", nil
 	}
 	if v.Const.Elems() > maxSmallConst && !x.c.Precheck && !x.Clamp {
@@ -133,7 +133,7 @@ const maskBits = 0x4cbebc20
 var maskOps = map[string]bool{"Add": true, "Clip": true, "Expand": true, "Max": true, "Min": true, "Mul": true, "Pad": true, "ScatterElements": true, "ScatterND": true, "Sub": true, "Where": true}
 
 func (x *graphConversion) isFill(v *ir.Value) bool {
-	for _, l := range pass.Leaves(v) {
+	for _, l := range pass.LeafUses(v) {
 		if l.Node == nil || !maskOps[l.Node.Op.Type] || !ir.DefaultDomain(l.Node.Op.Domain) {
 			return false
 		}
@@ -205,7 +205,7 @@ func (x *graphConversion) form(v *ir.Value) pass.Form {
 // replaceConstant connects the consumers of v to the 16-bit constant; float32 consumers keep v if it is small, or read the
 // constant through a Cast.
 func (x *graphConversion) replaceConstant(v *ir.Value, h *storedHalf) {
-	before, consumers := v.Const, pass.Readers(v)
+	before, consumers := v.Const, pass.Consumers(v)
 	keeps := v.Const.Elems() <= maxSmallConst
 	for _, u := range slices.Clone(v.Uses()) {
 		switch {
@@ -248,7 +248,7 @@ func (x *graphConversion) castUnselected(v *ir.Value, why string) {
 		}
 		u.Node.SetInput(u.Index, y)
 	}
-	x.c.Skip(v, pass.Readers(v), pass.Because(why))
+	x.c.Skip(v, pass.Consumers(v), pass.Because(why))
 }
 
 func replaceOutput(u ir.Use, w *ir.Value) {

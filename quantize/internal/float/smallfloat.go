@@ -38,7 +38,7 @@ func (w *SmallFloatQuantizer) Run(c *pass.Context) error {
 			}
 		}
 		if !reason.None() {
-			c.Skip(v, pass.Readers(v), reason)
+			c.Skip(v, pass.Consumers(v), reason)
 			continue
 		}
 		vs, planned[v] = append(vs, v), p
@@ -75,7 +75,7 @@ func (w *SmallFloatQuantizer) raise(c *pass.Context) error {
 }
 
 func (w *SmallFloatQuantizer) plan(c *pass.Context, v *ir.Value) (spec.SmallFloatEncoding, pass.Reason) {
-	if have := v.Graph().Opset(""); have < w.Opset && !c.Select.Excludes(v, pass.Readers(v)) {
+	if have := v.Graph().Opset(""); have < w.Opset && !c.Select.Excludes(v, pass.Consumers(v)) {
 		return nil, pass.Reason{Code: pass.Opset, Detail: fmt.Sprintf("%d is below %d", have, w.Opset)}
 	}
 	return w.planAnyOpset(c, v)
@@ -83,7 +83,7 @@ func (w *SmallFloatQuantizer) plan(c *pass.Context, v *ir.Value) (spec.SmallFloa
 
 // planAnyOpset is the encoding of v, whatever the opset, or the reason why it is skipped.
 func (w *SmallFloatQuantizer) planAnyOpset(c *pass.Context, v *ir.Value) (spec.SmallFloatEncoding, pass.Reason) {
-	if c.Select.Excludes(v, pass.Readers(v)) {
+	if c.Select.Excludes(v, pass.Consumers(v)) {
 		return nil, pass.Reason{Code: pass.NotSelected}
 	}
 	switch {
@@ -145,7 +145,7 @@ func storeSmallFloat(v *ir.Value, p spec.SmallFloatEncoding) *storedSmallFloat {
 
 // replace replaces v, which has equal values, by s.
 func (w *SmallFloatQuantizer) replace(c *pass.Context, v *ir.Value, s *storedSmallFloat) {
-	before, consumers := v.Const, pass.Readers(v)
+	before, consumers := v.Const, pass.Consumers(v)
 	r := pass.Row{
 		Form:    w.Form,
 		Notes:   pass.Notes(weights.RemoveFromInputs(v), pass.Because(w.Note)),

@@ -28,7 +28,7 @@ func (w *Converter) store(c *pass.Context, vs []*ir.Value) error {
 			}
 		}
 		if reason != "" {
-			c.Skip(v, pass.Readers(v), pass.Because(reason))
+			c.Skip(v, pass.Consumers(v), pass.Because(reason))
 			continue
 		}
 		fit = append(fit, v)
@@ -64,7 +64,7 @@ func (w *Converter) clamped(s rangeCount) string {
 }
 
 func (w *Converter) refuse(c *pass.Context, v *ir.Value) string {
-	consumers := pass.Readers(v)
+	consumers := pass.Consumers(v)
 	if c.Select.Excludes(v, consumers) {
 		return "not selected"
 	}
@@ -111,7 +111,7 @@ func (w *Converter) half(v *ir.Value) *storedHalf {
 
 // replace replaces v, which has equal values, by h.
 func (h *storedHalf) replace(c *pass.Context, v *ir.Value, note string) {
-	before, consumers := v.Const, pass.Readers(v)
+	before, consumers := v.Const, pass.Consumers(v)
 	r := h.row(v, note)
 	v.ReplaceUses(h.cast)
 	c.Changed(v, before, consumers, r)

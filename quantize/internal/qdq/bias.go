@@ -29,7 +29,7 @@ type biasEncoding struct {
 
 // bias stores l's bias as int32, whose scale is the product of the activation's and the weight's, or as floats.
 func (e *emitter) bias(l *quantizedLayer, k *biasEncoding) {
-	consumers, reason := pass.Readers(l.bias), weights.RemoveFromInputs(l.bias)
+	consumers, reason := pass.Consumers(l.bias), weights.RemoveFromInputs(l.bias)
 	ts := k.recipe().Derive()
 	now := e.g.AddConst(l.bias.Name+"_q", ts[0])
 	parts := []pass.Part{{Role: pass.Payload, Value: now, Tensor: ts[0]}}

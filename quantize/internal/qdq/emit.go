@@ -133,7 +133,7 @@ func (e *emitter) weight(l *quantizedLayer) *ir.Value {
 	if d := e.weights[l.weight]; d != nil {
 		return d
 	}
-	before, consumers := l.weight.Const, pass.Readers(l.weight)
+	before, consumers := l.weight.Const, pass.Consumers(l.weight)
 	st := rewrite.StorePerChannel(e.g, l.weight, l.encoding)
 	if l.float {
 		e.weights[l.weight], e.stored[l.weight] = rewrite.New(e.c).CastMul(st), st

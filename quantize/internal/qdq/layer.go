@@ -107,10 +107,10 @@ func (s *Quantizer) weightSpec() spec.QuantSpec {
 // refuses reports whether l's weight is not selected, cannot be replaced, or would grow.
 func (s *Quantizer) refuses(c *pass.Context, l *quantizedLayer, all map[*ir.Node]*quantizedLayer) bool {
 	w := l.weight
-	if w.Ambiguous || w.Graph() != c.Model.Graph || w.Const.DType != ir.Float || c.Select.Excludes(w, pass.Readers(w)) {
+	if w.Ambiguous || w.Graph() != c.Model.Graph || w.Const.DType != ir.Float || c.Select.Excludes(w, pass.Consumers(w)) {
 		return true
 	}
-	leaves := pass.Leaves(w)
+	leaves := pass.LeafUses(w)
 	// For CPUs without VNNI ONNX Runtime converts int8 weights to uint8, and fails if they have several consumers.
 	l.encoding.Spec.Unsigned = l.encoding.Spec.Unsigned || len(leaves) > 1
 	for _, u := range leaves {

@@ -49,7 +49,7 @@ func (s *Quantizer) Run(c *pass.Context) error {
 	}
 	for _, u := range unfolded {
 		for _, v := range u.Constants {
-			c.Skip(v, pass.Readers(v), pass.Because(u.Why))
+			c.Skip(v, pass.Consumers(v), pass.Because(u.Why))
 		}
 	}
 	rest := c.Weights()

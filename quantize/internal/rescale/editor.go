@@ -27,7 +27,7 @@ type weight struct {
 func New(c *pass.Context) *Editor {
 	e := &Editor{c: c, scales: map[*ir.Value][]scale{}, notes: map[*ir.Value][]pass.Reason{}}
 	for _, v := range c.Weights() {
-		readers := pass.Readers(v)
+		readers := pass.Consumers(v)
 		e.weights = append(e.weights, &weight{v, v.Const, readers, pass.Labels(readers)})
 	}
 	return e

@@ -80,7 +80,7 @@ func (e *Editor) weight(n *ir.Node) (*pass.Operand, string) {
 		return nil, "two values have the name of the weight of " + label
 	case n.Int("transA", 0) != 0:
 		return nil, label + " transposes its input"
-	case len(pass.Leaves(o.Base)) != 1:
+	case len(pass.LeafUses(o.Base)) != 1:
 		return nil, "the weight of " + label + " has other consumers"
 	case !n.Op.Is("Conv") && !n.Op.Is("ConvTranspose") && n.Graph().Opset("") < broadcastOpset:
 		return nil, fmt.Sprintf("opset %d is below %d", n.Graph().Opset(""), broadcastOpset)

@@ -36,7 +36,7 @@ func (w *Quantizer) plan(c *pass.Context, v *ir.Value) (*plan, pass.Reason) {
 
 // planAnyOpset is plan without the requirement of an opset.
 func (w *Quantizer) planAnyOpset(c *pass.Context, v *ir.Value) (*plan, pass.Reason) {
-	consumers := pass.Readers(v)
+	consumers := pass.Consumers(v)
 	if c.Select.Excludes(v, consumers) {
 		return nil, pass.Reason{Code: pass.NotSelected}
 	}
@@ -83,7 +83,7 @@ func (w *Quantizer) choose(v *ir.Value, us []*weights.Use) *plan {
 	}
 	switch products := len(p.Consumers) - gathers; {
 	case products == 0:
-		p.form = pass.GatherCodes
+		p.form = pass.GatherQuantized
 	case products > 1 || gathers > 0 && e.Axis < 0:
 		return w.foldedPlan(v, us) // see foldShared
 	}

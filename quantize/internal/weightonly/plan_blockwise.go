@@ -35,7 +35,7 @@ func (w *Quantizer) chooseBlocks(v *ir.Value, us []*weights.Use) *plan {
 		return w.foldBlocks(v, us)
 	case product == nil:
 		if p.form = pass.GatherBlocks; w.Blocks.Bits == 8 {
-			p.form = pass.GatherCodes
+			p.form = pass.GatherQuantized
 		}
 		b = w.columnMajor(table.Shape[0], table.Shape[1])
 	case table == nil:

@@ -45,7 +45,7 @@ func (w *Quantizer) Store(c *pass.Context, vs []*ir.Value) error {
 	for _, v := range vs {
 		p, reason := w.plan(c, v)
 		if !reason.None() {
-			c.Skip(v, pass.Readers(v), reason)
+			c.Skip(v, pass.Consumers(v), reason)
 			continue
 		}
 		plans = append(plans, p)

@@ -30,7 +30,7 @@ func Find(c *pass.Context, embeddings bool) []*Weight {
 
 // uncovered names a use of w's constant that is no Consumer.
 func (w *Weight) uncovered() string {
-	for _, l := range pass.Leaves(w.Base) {
+	for _, l := range pass.LeafUses(w.Base) {
 		if l.Node == nil {
 			return "a graph output"
 		}

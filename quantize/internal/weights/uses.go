@@ -15,7 +15,7 @@ type Use struct {
 // Uses are all uses of v, or the reason why one of them is not supported.
 func Uses(c *pass.Context, v *ir.Value) ([]*Use, pass.Reason) {
 	var us []*Use
-	for _, l := range pass.Leaves(v) {
+	for _, l := range pass.LeafUses(v) {
 		if l.Node == nil {
 			return nil, pass.Reason{Code: pass.GraphOutput}
 		}
