@@ -11,8 +11,7 @@ import (
 	"strings"
 )
 
-// openNPZ opens what numpy.savez or savez_compressed wrote. Headers of arrays are read
-// when they are asked for.
+// openNPZ opens a file of numpy.savez or savez_compressed. The header of an array is read on first use.
 func openNPZ(path string) (*samples, error) {
 	st, err := os.Stat(path)
 	if err != nil {
@@ -25,7 +24,7 @@ func openNPZ(path string) (*samples, error) {
 	s := &samples{path: path, closers: []io.Closer{f}}
 	z, err := zip.NewReader(f, st.Size())
 	if err != nil {
-		return s, fmt.Errorf("%s: this is no .npz file: %w", path, err)
+		return s, fmt.Errorf("%s: not a valid .npz file: %w", path, err)
 	}
 	entries := map[string]*zip.File{}
 	for _, e := range z.File {
@@ -34,7 +33,7 @@ func openNPZ(path string) (*samples, error) {
 			continue
 		}
 		if entries[name] != nil {
-			return s, fmt.Errorf("%s: array %q appears twice", path, name)
+			return s, fmt.Errorf("%s: array %q is a duplicate", path, name)
 		}
 		entries[name] = e
 		s.names = append(s.names, name)
@@ -50,11 +49,11 @@ func openNPZ(path string) (*samples, error) {
 	return s, nil
 }
 
-// entry opens an array in the zip file f. A stored one is read in place.
+// entry opens an array in the zip file f. An uncompressed one is read in place.
 func (s *samples) entry(f io.ReaderAt, e *zip.File, name string) (column, error) {
 	wrong := func(err error) error { return fmt.Errorf("%s: array %q: %w", s.path, name, err) }
 	if e.Flags&1 != 0 {
-		return nil, wrong(fmt.Errorf("it is encrypted; save it without a password"))
+		return nil, wrong(fmt.Errorf("encrypted zip entries are not supported; save it without a password"))
 	}
 	off, err := e.DataOffset()
 	if err != nil {
@@ -68,7 +67,7 @@ func (s *samples) entry(f io.ReaderAt, e *zip.File, name string) (column, error)
 		c.unpack(e.Open)
 		s.closers = append(s.closers, c.closer)
 	default:
-		return nil, wrong(fmt.Errorf("zip method %d cannot be read; save it with numpy.savez_compressed", e.Method))
+		return nil, wrong(fmt.Errorf("unsupported zip method %d; save it with numpy.savez_compressed", e.Method))
 	}
 	return asColumn(parseNPY(c, name))
 }
@@ -88,7 +87,7 @@ func openArrays(path string) (*samples, error) {
 		s.names = append(s.names, strings.TrimSuffix(f, ".npy"))
 	}
 	s.open = func(name string) (column, error) {
-		// A name of the model may point anywhere; root refuses what lies outside.
+		// A name in the model may be any path; root rejects paths outside the folder.
 		if st, err := root.Stat(filepath.FromSlash(name) + ".npy"); err != nil || !st.Mode().IsRegular() {
 			return nil, nil
 		}
@@ -102,7 +101,7 @@ func openArrays(path string) (*samples, error) {
 	return s, nil
 }
 
-// asColumn keeps a nil array from becoming a column that is not nil.
+// asColumn returns a nil column for a nil array.
 func asColumn(a *array, err error) (column, error) {
 	if err != nil {
 		return nil, err

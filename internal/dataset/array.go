@@ -12,35 +12,34 @@ import (
 
 // A column is one array of the data: samples along its first axis.
 type column interface {
-	// rows is how many samples there are; row is the type and shape of one, its name the
-	// column's in messages.
+	// rows is the number of samples; row is the type and shape of one, with the column's name for messages.
 	rows() int64
 	row() ir.Spec
-	// held is the bytes of n samples while they are loaded.
+	// held is the memory, in bytes, of n samples during loading.
 	held(n int64) int64
-	// load reads samples, in two steps as feed.load does.
+	// load reads samples in two steps, as feed.load does.
 	load(index []int) (func() (*ir.Array, error), error)
-	// random makes load fast in any order.
+	// random prepares fast loading in any order.
 	random(dir string) error
 }
 
 // An array is a column whose samples have a fixed size in a file.
 type array struct {
 	from        *content
-	name        string // of the array in its file; empty where the file is one array
+	name        string // of the array in its file; empty if the file is one array
 	elem        element
 	n           int64
 	shape       []int64 // of one sample
-	off, stride int64   // of sample 0, and from each to the next
-	fortran     bool    // the first axis varies fastest; off is that of the whole
+	off, stride int64   // of sample 0, and from one sample to the next
+	fortran     bool    // the first axis varies fastest; off is that of the whole array
 }
 
-// An element is how an element stands in a file.
+// An element is the encoding of an element in a file.
 type element struct {
 	dtype ir.DType
 	size  int64 // bytes
-	swap  int64 // width of the words whose bytes are the wrong way round; 0 for none
-	runes bool  // of strings: words of 4 bytes, not bytes
+	swap  int64 // width of words in foreign byte order; 0 for native order
+	runes bool  // of strings: UTF-32 instead of bytes
 }
 
 func (a *array) rows() int64 { return a.n }
@@ -64,7 +63,7 @@ func (a *array) held(n int64) int64 {
 	return n * a.rowBytes()
 }
 
-// end is where the array's bytes end in its file.
+// end is the file offset of the end of the array.
 func (a *array) end() int64 {
 	if a.n == 0 {
 		return a.off
@@ -75,19 +74,19 @@ func (a *array) end() int64 {
 	return a.off + (a.n-1)*a.stride + a.rowBytes()
 }
 
-// check holds the header against the file and against what a sample may take. Shapes are
-// valid by then, so that nothing wraps.
+// check compares the header with the size of the file and with the maximum size of a sample. Shapes are already validated, so
+// nothing overflows.
 func (a *array) check() error {
 	if a.held(1) > maxSample {
-		return fmt.Errorf("%s: a sample %s takes %d bytes; at most %d are read", a.row().Name, a.row(), a.held(1), maxSample)
+		return fmt.Errorf("%s: a sample %s has %d bytes; the maximum is %d", a.row().Name, a.row(), a.held(1), maxSample)
 	}
 	if a.rowBytes() == 0 && a.n > maxEmpty {
-		return fmt.Errorf("%s: %d samples without any bytes", a.row().Name, a.n)
+		return fmt.Errorf("%s: %d empty samples are too many", a.row().Name, a.n)
 	}
-	return a.from.holds(a.end())
+	return a.from.checkSize(a.end())
 }
 
-// maxEmpty bounds samples that take nothing from the file, but do from memory.
+// maxEmpty bounds the number of samples that have no bytes in the file, but use memory.
 const maxEmpty = 1 << 20
 
 func (a *array) random(dir string) error {
@@ -112,7 +111,7 @@ func (a *array) load(index []int) (func() (*ir.Array, error), error) {
 	return func() (*ir.Array, error) { return a.decode(raw, int64(len(index))) }, nil
 }
 
-// following is how many samples at the start of index follow one another in the file.
+// following is the number of samples at the start of index that are contiguous in the file.
 func following(index []int) int {
 	n := 1
 	for n < len(index) && index[n] == index[n-1]+1 {
@@ -121,7 +120,7 @@ func following(index []int) int {
 	return n
 }
 
-// read fills raw with n samples from first on.
+// read reads n samples, starting with first, into raw.
 func (a *array) read(raw []byte, first, n int64) error {
 	size := a.rowBytes()
 	switch {
@@ -140,8 +139,8 @@ func (a *array) read(raw []byte, first, n int64) error {
 	return nil
 }
 
-// gather reads samples whose elements lie a.n elements apart: element after element of
-// the row, each of all n samples at once.
+// gather reads samples of a Fortran-order array, where elements of a sample are a.n elements from each other: it reads each
+// element of all n samples at once.
 func (a *array) gather(raw []byte, first, n int64) error {
 	size, row := a.elem.size, a.rowBytes()
 	same := make([]byte, n*size)
@@ -163,7 +162,7 @@ func (a *array) gather(raw []byte, first, n int64) error {
 	return nil
 }
 
-// next moves a position to the next one in row-major order.
+// next advances a position in row-major order.
 func next(at, shape []int64) {
 	for d := len(at) - 1; d >= 0; d-- {
 		if at[d]++; at[d] < shape[d] {
@@ -173,7 +172,7 @@ func next(at, shape []int64) {
 	}
 }
 
-// decode makes a tensor of n samples as they stand in the file.
+// decode makes a tensor of the bytes of n samples.
 func (a *array) decode(raw []byte, n int64) (*ir.Array, error) {
 	swap(raw, a.elem.swap)
 	shape := append([]int64{n}, a.shape...)
@@ -189,7 +188,7 @@ func (a *array) decode(raw []byte, n int64) (*ir.Array, error) {
 	return &ir.Array{DType: a.elem.dtype, Shape: shape, Data: raw}, nil
 }
 
-// swap reverses words of that many bytes.
+// swap reverses the bytes of each word.
 func swap(raw []byte, width int64) {
 	if width < 2 {
 		return
@@ -199,7 +198,7 @@ func swap(raw []byte, width int64) {
 	}
 }
 
-// text are the strings of n samples, which are filled with zeros to their width.
+// text decodes the strings of n samples, which are zero-padded to their width.
 func (a *array) text(raw []byte, n int64) ([]string, error) {
 	text := make([]string, 0, n*a.elems())
 	for ; len(raw) > 0; raw = raw[a.elem.size:] {
@@ -212,7 +211,7 @@ func (a *array) text(raw []byte, n int64) ([]string, error) {
 		for ; len(item) > 0; item = item[4:] {
 			r := rune(uint32(item[0]) | uint32(item[1])<<8 | uint32(item[2])<<16 | uint32(item[3])<<24)
 			if !utf8.ValidRune(r) {
-				return nil, fmt.Errorf("%s: a string holds %#x, which is no character", a.row().Name, uint32(r))
+				return nil, fmt.Errorf("%s: a string contains %#x, not a Unicode code point", a.row().Name, uint32(r))
 			}
 			b.WriteRune(r)
 		}
@@ -221,7 +220,7 @@ func (a *array) text(raw []byte, n int64) ([]string, error) {
 	return text, nil
 }
 
-// inMemory is a column of elements that were read already.
+// inMemory is a column whose elements are in memory.
 func inMemory[T ir.Element](name string, data []T) *array {
 	a := ir.ArrayOf(data, int64(len(data)))
 	c := &content{ReaderAt: memory(a.Data), name: name, size: int64(len(a.Data))}
@@ -229,10 +228,10 @@ func inMemory[T ir.Element](name string, data []T) *array {
 	return &array{from: c, elem: element{dtype: a.DType, size: size}, n: int64(len(data)), stride: size}
 }
 
-// memory is bytes as a file.
+// memory is a byte slice as a file.
 type memory []byte
 
-// ReadAt is io.ReaderAt's.
+// ReadAt implements io.ReaderAt.
 func (m memory) ReadAt(b []byte, off int64) (int, error) {
 	if off > int64(len(m)) {
 		return 0, io.EOF

@@ -10,13 +10,13 @@ import (
 	"github.com/mcompress/mcompress/onnx"
 )
 
-// Sizes of open axes that nothing else sets.
+// Default sizes of open axes.
 const (
-	openAxis    = 16
-	openPicture = 64 // of height and width: networks halve them several times
+	openAxis      = 16
+	openImageSize = 64 // height and width; a multiple of 32 for repeated downsampling
 )
 
-// axes are the sizes of open axes for made-up inputs.
+// axes are the sizes of open axes of random inputs.
 type axes struct {
 	named map[string]int64
 	batch int64
@@ -29,7 +29,7 @@ func newAxes(inputs []Input, r Random) *axes {
 	}
 	var sums []string
 	for i := range maxRank {
-		// First axes first: a name that one input calls its batch is the batch everywhere.
+		// First axes take precedence: the name of the batch axis of one input means the batch in all inputs.
 		for _, in := range inputs {
 			dims := in.dims(nil)
 			if i >= len(dims) || dims[i].Known() || dims[i].Param == "" {
@@ -42,7 +42,7 @@ func newAxes(inputs []Input, r Random) *axes {
 			if parts := summands(name); parts != nil {
 				sums = append(sums, name)
 			} else {
-				x.named[name] = x.plain(i, len(dims), name)
+				x.named[name] = x.defaultSize(i, len(dims), name)
 			}
 		}
 	}
@@ -52,22 +52,22 @@ func newAxes(inputs []Input, r Random) *axes {
 	return x
 }
 
-// maxRank bounds the axes whose names are looked at.
+// maxRank bounds the axes whose names are read.
 const maxRank = 16
 
-// plain is the size of axis i of that rank.
-func (x *axes) plain(i, rank int, name string) int64 {
+// defaultSize is the default size of axis i of an input of the given rank.
+func (x *axes) defaultSize(i, rank int, name string) int64 {
 	switch {
 	case i == 0 || strings.Contains(strings.ToLower(name), "batch"):
 		return x.batch
 	case rank >= 4 && i >= 2 && !strings.Contains(name, "past"):
-		return openPicture
+		return openImageSize
 	}
 	return openAxis
 }
 
-// summands are the names whose sizes add up to that of name, as exporters of language
-// models call the axes of a cache: "past_len + len", or total_len for past_len and len.
+// summands are the names whose sizes add up to that of name. Exporters of language models name the axes of a cache this way:
+// "past_len + len", or total_len for past_len and len.
 func summands(name string) []string {
 	if parts := strings.Split(name, "+"); len(parts) > 1 {
 		return parts
@@ -78,7 +78,7 @@ func summands(name string) []string {
 	return nil
 }
 
-// sum adds up name's parts: sizes of other axes, or numbers.
+// sum is the sum of the summands of name: sizes of other axes, or numbers.
 func (x *axes) sum(name string) int64 {
 	total := int64(0)
 	for _, part := range summands(name) {
@@ -92,7 +92,7 @@ func (x *axes) sum(name string) int64 {
 	return total
 }
 
-// checkDims reports sizes of axes that the inputs do not have, and sizes that are none.
+// checkDims reports sizes of axes that the inputs do not have, and invalid sizes.
 func checkDims(inputs []Input, dims map[string]int64) error {
 	open := map[string]bool{}
 	for _, in := range inputs {
@@ -112,24 +112,24 @@ func checkDims(inputs []Input, dims map[string]int64) error {
 			return fmt.Errorf("dim %s=%d: a size cannot be negative", name, dims[name])
 		case open[name]:
 		case len(open) == 0:
-			return fmt.Errorf("dim %s: the inputs have no axes with names", name)
+			return fmt.Errorf("dim %s: the inputs have no named axes", name)
 		default:
-			return fmt.Errorf("dim %s: the inputs have no axis of that name; there are %s", name, strings.Join(slices.Sorted(maps.Keys(open)), ", "))
+			return fmt.Errorf("dim %s: the inputs have no axis of that name; named axes: %s", name, strings.Join(slices.Sorted(maps.Keys(open)), ", "))
 		}
 	}
 	return nil
 }
 
-// spec is what in is made as.
+// spec is the type and shape of random values for in.
 func (x *axes) spec(in Input) (ir.Spec, error) {
 	s := ir.Spec{DType: in.elem()}
 	switch {
 	case in.Kind != onnx.TensorValue:
-		return s, fmt.Errorf("input %q is no tensor, and random values are made for tensors only; give --data", in.Name)
+		return s, fmt.Errorf("input %q is not a tensor; random inputs are tensors only, use --data", in.Name)
 	case !s.DType.Known():
-		return s, fmt.Errorf("input %q: the model does not say its type; give --data", in.Name)
+		return s, fmt.Errorf("input %q: unknown element type; use --data", in.Name)
 	case in.Type.Shape == nil:
-		return s, fmt.Errorf("input %q: the model does not say its rank; give --data", in.Name)
+		return s, fmt.Errorf("input %q: unknown rank; use --data", in.Name)
 	}
 	dims := in.dims(x.named)
 	for i, d := range dims {
@@ -139,15 +139,15 @@ func (x *axes) spec(in Input) (ir.Spec, error) {
 		case x.isState(dims, i):
 			n = x.batch
 		default:
-			n = x.plain(i, len(dims), d.Param)
+			n = x.defaultSize(i, len(dims), d.Param)
 		}
 		s.Shape = append(s.Shape, n)
 	}
 	return s, nil
 }
 
-// isState reports whether axis i is the only open one, behind a first axis of more than
-// one: the batch of a recurrent state, whose first axis is layers.
+// isState reports whether axis i is the only open one, after a first axis larger than 1: the batch of a recurrent state, whose
+// first axis is layers.
 func (x *axes) isState(dims []ir.Dim, i int) bool {
 	open := slices.IndexFunc(dims, func(d ir.Dim) bool { return !d.Known() })
 	last := slices.IndexFunc(dims[open+1:], func(d ir.Dim) bool { return !d.Known() })

@@ -9,18 +9,17 @@ import (
 	"golang.org/x/sync/semaphore"
 )
 
-// An Order is how Batches goes through a Set.
+// An Order is the order in which Batches iterates over a Set.
 type Order struct {
-	Size    int  // samples in a batch, if the model leaves it open; the last one may have fewer
-	Shuffle bool // in an order that follows from Seed alone
+	Size    int  // batch size, if the batch axis is open; the last batch may be smaller
+	Shuffle bool // in an order that depends on Seed only
 	Seed    uint64
-	Index   []int // the samples to go through, in this order; nil for all
+	Index   []int // the samples to read, in this order; nil for all
 }
 
-// Batches ranges over the samples of s, each once, or over those of o.Index. Batches are read and converted ahead,
-// in the bounds of Options.Workers and Options.Memory; their order and content depend
-// on o alone. An error ends it. A batch is the caller's to keep, but only the one in the
-// loop counts against the memory.
+// Batches ranges over the samples of s, each once, or over those of o.Index. Batches are prefetched within Options.Workers and
+// Options.Memory; their order and content depend on o only. An error ends the iteration. The caller may keep a batch, but only
+// the current one counts towards the memory.
 func (s *Set) Batches(ctx context.Context, o Order) iter.Seq2[*Batch, error] {
 	return func(yield func(*Batch, error) bool) {
 		sample, count := func(i int) int { return i }, s.count
@@ -63,24 +62,24 @@ func (s *Set) Batches(ctx context.Context, o Order) iter.Seq2[*Batch, error] {
 	}
 }
 
-// Shuffled are the numbers below n in an order that follows from seed alone.
+// Shuffled is a permutation of the numbers below n that depends on seed only.
 func Shuffled(n int, seed uint64) []int { return rand.New(rand.NewPCG(seed, shuffleStream)).Perm(n) }
 
-// shuffleStream keeps the numbers of an order apart from others of the same seed.
+// shuffleStream separates the random numbers of shuffling from others of the same seed.
 const shuffleStream = 0x73687566666c65
 
-// ahead reads batches before they are asked for.
+// ahead prefetches batches.
 type ahead struct {
 	set    *Set
 	size   int
 	count  int
-	sample func(int) int       // the sample at a position of the order
-	budget *semaphore.Weighted // bytes of batches in the queue and in the loop
+	sample func(int) int       // maps a position in the order to a sample
+	budget *semaphore.Weighted // bytes of queued and current batches
 	queue  chan *pending
 	wg     sync.WaitGroup
 }
 
-// A pending batch is complete when done is closed.
+// A pending batch is complete once done is closed.
 type pending struct {
 	batch *Batch
 	err   error
@@ -88,8 +87,7 @@ type pending struct {
 	done  chan struct{}
 }
 
-// read loads batches in order, as files that are unpacked on the way can only be read in
-// order, and leaves the rest of their making to goroutines of their own.
+// read loads batches in order, because compressed files are read sequentially, and converts each in a goroutine of its own.
 func (a *ahead) read(ctx context.Context) {
 	defer close(a.queue)
 	for first := 0; first < a.count; first += a.size {

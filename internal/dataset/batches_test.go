@@ -12,7 +12,7 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// ids are the first elements of the samples in the order of batches.
+// ids are the first elements of the samples, in the order of batches.
 func ids(bs []*Batch) []int64 {
 	var got []int64
 	for _, b := range bs {
@@ -31,8 +31,7 @@ func numberedFiles(t testing.TB, n int64) map[string]string {
 	}
 }
 
-// The order follows from the seed, not from workers, memory, or how the file is packed;
-// each sample comes once, with its own label.
+// The order depends on the seed, not on workers, memory or compression of the file; each sample occurs once, with its label.
 func TestShuffledOrder(t *testing.T) {
 	const n = 103
 	var want []int64
@@ -44,7 +43,7 @@ func TestShuffledOrder(t *testing.T) {
 			for _, b := range bs {
 				for i, label := range b.Classes() {
 					if x := ir.View[float32](b.Inputs["x"]); x[3*i] != float32(3*label) {
-						t.Fatalf("%s: label %d beside a sample of %v", kind, label, x[3*i])
+						t.Fatalf("%s: label %d with a sample of %v", kind, label, x[3*i])
 					}
 				}
 			}
@@ -74,7 +73,7 @@ func TestShuffledOrder(t *testing.T) {
 func TestOrderOfTheFile(t *testing.T) {
 	for kind, path := range numberedFiles(t, 25) {
 		s := mustOpen(t, path, inputs(input("x", "float[n,3]")), nil, Options{Workers: 4})
-		for range 2 { // a packed file is read from its start again
+		for range 2 { // a compressed file is read again from its start
 			bs := all(t, s, Order{Size: 10})
 			if got := ids(bs); len(got) != 25 || !slices.IsSorted(got) || len(bs) != 3 || bs[2].N != 5 || bs[2].First != 20 {
 				t.Errorf("%s: %v in %d batches", kind, got, len(bs))
@@ -94,7 +93,7 @@ func TestLimit(t *testing.T) {
 	}
 }
 
-// A model of a fixed batch takes whole batches; what is left over is said.
+// A model with a fixed batch size gets full batches; Rest is the number of remaining samples.
 func TestFixedBatch(t *testing.T) {
 	s := mustOpen(t, numberedFiles(t, 25)["stored"], inputs(input("x", "float[4,3]")), nil, Options{})
 	bs := all(t, s, Order{Size: 100})
@@ -102,7 +101,7 @@ func TestFixedBatch(t *testing.T) {
 		t.Errorf("%d batches of %d, %d samples, %d left over", len(bs), s.Size(100), s.Len(), s.Rest())
 	}
 	_, err := Open(numberedFiles(t, 3)["stored"], inputs(input("x", "float[4,3]")), nil, Options{})
-	refused(t, err, "3 samples", "4 at a time")
+	requireError(t, err, "3 samples", "batch size 4")
 }
 
 func TestModelWithoutBatch(t *testing.T) {
@@ -114,7 +113,7 @@ func TestModelWithoutBatch(t *testing.T) {
 	sameShape(t, bs[4].Inputs["x"], 3)
 }
 
-// A fake is a feed that counts what is held.
+// A fake is a feed that counts held bytes.
 type fake struct {
 	n, bad  int
 	size1   int64
@@ -139,7 +138,7 @@ func (f *fake) load(index []int) (func() (*Batch, error), error) {
 	return func() (*Batch, error) { return &Batch{}, nil }, nil
 }
 
-// What is read ahead stays within the memory, and one batch of any size goes through.
+// Prefetched batches are within the memory limit, except that a single batch may have any size.
 func TestMemoryIsBounded(t *testing.T) {
 	for _, memory := range []int64{1, 100, 250, 1000} {
 		f := &fake{n: 200, bad: -1, size1: 100}
@@ -151,7 +150,7 @@ func TestMemoryIsBounded(t *testing.T) {
 			}
 			got += b.N
 			time.Sleep(10 * time.Microsecond)
-			f.holding.Add(-100) // the budget is given back when the loop goes on
+			f.holding.Add(-100) // the budget is released when the loop continues
 		}
 		if most := f.most.Load(); got != 200 || most > max(memory, 100) {
 			t.Errorf("%d samples; %d bytes were held of %d", got, most, memory)
@@ -172,7 +171,7 @@ func TestErrorsEndTheBatches(t *testing.T) {
 	}
 }
 
-func TestLeavingTheLoopEndsTheReaders(t *testing.T) {
+func TestBreakStopsReadAhead(t *testing.T) {
 	before := runtime.NumGoroutine()
 	s := newSet(&fake{n: 1000, bad: -1, size1: 1}, Options{Workers: 4, Memory: 100})
 	for range s.Batches(t.Context(), Order{Size: 1}) {
@@ -235,7 +234,7 @@ func TestDigest(t *testing.T) {
 	}
 }
 
-func TestStreamGoesBack(t *testing.T) {
+func TestStreamSeeksBack(t *testing.T) {
 	content := slices.Repeat([]byte("0123456789"), 100)
 	path := file(t, "x.gz", gzipped(content))
 	c, err := openFile(path)
@@ -258,7 +257,7 @@ func TestStreamGoesBack(t *testing.T) {
 		}
 		for _, off := range []int64{998, 1000, 5000} {
 			if got := read(off); got == "" || got[0] != 'p' {
-				t.Errorf("at %d: %q, want that it ends early", off, got)
+				t.Errorf("at %d: %q, want an early end", off, got)
 			}
 		}
 	}

@@ -14,7 +14,7 @@ const (
 	cifarRecord = 1 + cifarPixels
 )
 
-// openCIFAR opens files of CIFAR-10 records, one behind the other.
+// openCIFAR opens files of CIFAR-10 records and concatenates them.
 func openCIFAR(paths []string) (*samples, error) {
 	s := &samples{path: paths[0]}
 	all := &chain{}
@@ -25,7 +25,7 @@ func openCIFAR(paths []string) (*samples, error) {
 		}
 		s.closers = append(s.closers, c)
 		if c.packed || c.size%cifarRecord != 0 {
-			return s, fmt.Errorf("%s: %d bytes are no records of CIFAR-10, which have %d each", path, c.size, cifarRecord)
+			return s, fmt.Errorf("%s: %d bytes are not a multiple of the %d bytes of a CIFAR-10 record", path, c.size, cifarRecord)
 		}
 		all.parts = append(all.parts, c)
 	}
@@ -38,7 +38,7 @@ func openCIFAR(paths []string) (*samples, error) {
 	return s, nil
 }
 
-// A chain is files read as one.
+// A chain is the concatenation of files.
 type chain struct{ parts []*content }
 
 func (c *chain) size() int64 {
@@ -49,7 +49,7 @@ func (c *chain) size() int64 {
 	return n
 }
 
-// ReadAt is io.ReaderAt's.
+// ReadAt implements io.ReaderAt.
 func (c *chain) ReadAt(b []byte, off int64) (int, error) {
 	done := 0
 	for _, p := range c.parts {

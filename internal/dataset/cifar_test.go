@@ -37,7 +37,7 @@ func TestCIFAR(t *testing.T) {
 	}
 }
 
-// Several files are one behind the other, also for a batch that lies in both.
+// Several files are concatenated, also for a batch that spans both.
 func TestCIFARInSeveralFiles(t *testing.T) {
 	record := func(label byte) []byte { return slices.Repeat([]byte{label}, cifarRecord) }
 	a := file(t, "1.bin", slices.Concat(record(0), record(1)))
@@ -56,5 +56,5 @@ func TestCIFARInSeveralFiles(t *testing.T) {
 
 func TestBadCIFAR(t *testing.T) {
 	_, err := Open(file(t, "x.bin", make([]byte, 100)), inputs(input("x", "uint8[n,3,32,32]")), nil, Options{})
-	refused(t, err, "x.bin", "CIFAR-10", "3073")
+	requireError(t, err, "x.bin", "CIFAR-10", "3073")
 }

@@ -9,16 +9,16 @@ import (
 	"os"
 )
 
-// A content is the bytes of a file or of a zip's entry, unpacked.
+// A content is the decompressed bytes of a file or zip entry.
 type content struct {
 	io.ReaderAt
 	name   string // for messages
-	size   int64  // of the file or entry, as it is stored
-	packed bool   // gzip or deflate: the size of what is in it is not known
+	size   int64  // of the file or entry, compressed
+	packed bool   // gzip or deflate: the decompressed size is unknown
 	closer io.Closer
 }
 
-// openFile opens a regular file; gzip is unpacked while it is read.
+// openFile opens a regular file; gzip is decompressed on reading.
 func openFile(path string) (*content, error) {
 	st, err := os.Stat(path)
 	if err != nil {
@@ -38,13 +38,13 @@ func openFile(path string) (*content, error) {
 	return c, nil
 }
 
-// unpack makes c what open gives, closing what c was with it.
+// unpack replaces the bytes of c by those of open; Close closes both.
 func (c *content) unpack(open func() (io.ReadCloser, error)) {
 	s := &stream{open: open, under: c.closer}
 	c.ReaderAt, c.closer, c.packed = s, s, true
 }
 
-// fileError is err as "path: what", without the name of the system call.
+// fileError formats err as "path: cause", without the name of the system call.
 func fileError(path string, err error) error {
 	var pe *os.PathError
 	if errors.As(err, &pe) {
@@ -53,36 +53,35 @@ func fileError(path string, err error) error {
 	return fmt.Errorf("%s: %w", path, err)
 }
 
-// head are the first n bytes, or fewer.
+// head returns the first n bytes, or fewer at the end of the file.
 func (c *content) head(n int) []byte {
 	b := make([]byte, n)
 	n, _ = c.ReadAt(b, 0)
 	return b[:n]
 }
 
-// deflateRatio is the most that deflate packs: 258 bytes in 2 bits.
+// deflateRatio is the maximum compression ratio of deflate: 258 bytes in 2 bits.
 const deflateRatio = 1032
 
-// holds checks that c may have end bytes, before memory is taken for them. A packed
-// content is held against what its size can unpack to; that it is long enough shows when
-// it is read.
-func (c *content) holds(end int64) error {
+// checkSize checks that c can have end bytes, before memory is allocated for them. For a compressed file the bound is its maximum
+// decompressed size; a shorter one is detected on reading.
+func (c *content) checkSize(end int64) error {
 	if c.packed && end/deflateRatio <= c.size {
 		return nil
 	}
 	if !c.packed && end <= c.size {
 		return nil
 	}
-	return fmt.Errorf("%s: its header speaks of %d bytes, but it has %d: the file is cut off or damaged", c.name, end, c.size)
+	return fmt.Errorf("%s: its header specifies %d bytes, but it has %d: the file is truncated or corrupt", c.name, end, c.size)
 }
 
-// reader reads c from off to its end.
+// reader reads c from offset off to its end.
 func (c *content) reader(off int64) io.Reader {
 	const end = 1<<63 - 1
 	return io.NewSectionReader(c, off, end-off)
 }
 
-// Close closes the file that c is read from; the entry of a zip has none of its own.
+// Close closes the file of c; a zip entry has no file of its own.
 func (c *content) Close() error {
 	if c.closer == nil {
 		return nil

@@ -7,26 +7,25 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// A change makes the model's elements of the data's: (x*scale - mean)/std, computed in
-// float64, for floating-point ones; other numbers keep their value or do not fit.
+// A change converts elements of the data to the model's type: (x*scale - mean)/std, computed in float64, for floating-point
+// inputs; other numbers keep their value or are out of range.
 type change struct {
 	from, to  ir.DType
 	scale     float64
-	mean, std []float64 // one item, or one a channel; nil for 0 and 1
-	inner     int64     // elements that follow one another in a channel
+	mean, std []float64 // one item, or one per channel; nil for 0 and 1
+	inner     int64     // contiguous elements of a channel
 }
 
-// A misfit is an element that the model's type cannot hold.
-type misfit struct {
+// A rangeError is an element that the model's type cannot represent.
+type rangeError struct {
 	at    int64
 	value string
 	to    ir.DType
 }
 
-func (m *misfit) Error() string { return fmt.Sprintf("%s does not fit %s", m.value, m.to) }
+func (m *rangeError) Error() string { return fmt.Sprintf("%s does not fit %s", m.value, m.to) }
 
-// newChange checks that a change from the data's type to the model's can be made. Only
-// floating-point inputs are scaled.
+// newChange checks that the data's type can be converted to the model's. Only floating-point inputs are scaled.
 func newChange(from, to ir.DType, row []int64, o Options) (*change, error) {
 	if to == ir.Undefined {
 		to = from
@@ -36,18 +35,18 @@ func newChange(from, to ir.DType, row []int64, o Options) (*change, error) {
 		c.scale, c.mean, c.std = o.Scale, o.Mean, o.Std
 	}
 	if from != to && (reader[float64](from) == nil || writer[float64](to) == nil) {
-		return nil, fmt.Errorf("%s cannot be made of %s: give data of that type", to, from)
+		return nil, fmt.Errorf("unsupported conversion from %s to %s; give data of that type", from, to)
 	}
 	return c, c.channels(row)
 }
 
-// channels finds the axis of a sample that mean and std speak of: the first one, or else
-// the last, that has as many elements as they have items.
+// channels finds the channel axis for mean and std: the first or else the last axis of a sample, if its size is their number of
+// items.
 func (c *change) channels(row []int64) error {
 	n := int64(max(len(c.mean), len(c.std)))
 	for _, p := range [][]float64{c.mean, c.std} {
 		if len(p) > 1 && int64(len(p)) != n {
-			return fmt.Errorf("mean has %d items and std %d: give one, or one a channel", len(c.mean), len(c.std))
+			return fmt.Errorf("mean has %d items and std %d: give one, or one per channel", len(c.mean), len(c.std))
 		}
 	}
 	switch {
@@ -56,7 +55,7 @@ func (c *change) channels(row []int64) error {
 		c.inner = elems(row[1:])
 	case len(row) > 0 && row[len(row)-1] == n:
 	default:
-		return fmt.Errorf("mean and std have %d items, but a sample is %v: its first or last axis has to be channels", n, row)
+		return fmt.Errorf("mean and std have %d items, but a sample is %v: its first or last axis must be channels", n, row)
 	}
 	return nil
 }
@@ -66,33 +65,32 @@ func (c *change) scaled() bool { return c.scale != 1 || c.mean != nil || c.std !
 // block is the number of elements converted at a time.
 const block = 4096
 
-// apply returns a with the model's elements; a itself where nothing changes. An element
-// that does not fit is a *misfit.
+// apply returns a converted to the model's type, or a itself if nothing changes. An element out of range is a *rangeError.
 func (c *change) apply(a *ir.Array) (*ir.Array, error) {
 	if c.from == c.to && !c.scaled() {
 		return a, nil
 	}
 	out := ir.NewArray(c.to, a.Shape...)
 	if !isInteger(c.from) || !isInteger(c.to) {
-		return out, through(a, out, c.normalise)
+		return out, convertVia(a, out, c.normalise)
 	}
 	if c.from == ir.Uint64 {
 		for i, v := range ir.View[uint64](a) {
 			if v > math.MaxInt64 {
-				return nil, &misfit{int64(i), fmt.Sprint(v), c.to}
+				return nil, &rangeError{int64(i), fmt.Sprint(v), c.to}
 			}
 		}
 	}
-	return out, through[int64](a, out, nil)
+	return out, convertVia[int64](a, out, nil)
 }
 
-// normalise scales elements of which the first is the one at the position at.
+// normalise scales elements, the first of which is at position at.
 func (c *change) normalise(x []float64, at int64) {
 	if !c.scaled() {
 		return
 	}
 	for i := range x {
-		// The conversion keeps a machine from fusing the two operations, which rounds once.
+		// The explicit conversion prevents a fused multiply-add, so that results are the same on every machine.
 		v := float64(x[i] * c.scale)
 		if c.mean != nil {
 			v -= c.mean[c.channel(at+int64(i), c.mean)]
@@ -106,8 +104,8 @@ func (c *change) normalise(x []float64, at int64) {
 
 func (c *change) channel(at int64, of []float64) int64 { return at / c.inner % int64(len(of)) }
 
-// through converts a to out by way of W, which holds every value of both types.
-func through[W int64 | float64](a, out *ir.Array, each func([]W, int64)) error {
+// convertVia converts a to out via W, which represents every value of both types.
+func convertVia[W int64 | float64](a, out *ir.Array, each func([]W, int64)) error {
 	read, write := reader[W](a.DType), writer[W](out.DType)
 	n := a.Elems()
 	wide := make([]W, min(block, n))
@@ -118,13 +116,13 @@ func through[W int64 | float64](a, out *ir.Array, each func([]W, int64)) error {
 			each(part, at)
 		}
 		if bad := write(out, at, part); bad >= 0 {
-			return &misfit{at + int64(bad), fmt.Sprint(part[bad]), out.DType}
+			return &rangeError{at + int64(bad), fmt.Sprint(part[bad]), out.DType}
 		}
 	}
 	return nil
 }
 
-// isInteger reports whether values of dt are integers of their own width; bools are 0 and 1.
+// isInteger reports whether dt is an integer type or bool (0 and 1).
 func isInteger(dt ir.DType) bool {
 	switch dt {
 	case ir.Bool, ir.Int8, ir.Int16, ir.Int32, ir.Int64, ir.Uint8, ir.Uint16, ir.Uint32, ir.Uint64:

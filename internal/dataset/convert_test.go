@@ -21,13 +21,13 @@ func convert(t testing.TB, a *ir.Array, to ir.DType) (*ir.Array, error) {
 	return c.apply(a)
 }
 
-// numeric are the types that change into each other.
+// numeric are the types that can be converted to each other.
 func numeric() []ir.DType {
 	return []ir.DType{ir.Bool, ir.Int8, ir.Uint8, ir.Int16, ir.Uint16, ir.Int32, ir.Uint32, ir.Int64, ir.Uint64, ir.Float16, ir.BFloat16, ir.Float, ir.Double}
 }
 
-// 0 and 1 are in every type, and are kept by every change.
-func TestEveryTypeBecomesEveryOther(t *testing.T) {
+// Every type has 0 and 1, and every conversion preserves them.
+func TestConversionsOfZeroAndOne(t *testing.T) {
 	bits := []uint8{0, 1, 1, 0, 1}
 	for _, from := range numeric() {
 		a, err := convert(t, ir.ArrayOf(bits, 5), from)
@@ -47,7 +47,7 @@ func TestEveryTypeBecomesEveryOther(t *testing.T) {
 	}
 }
 
-// An integer is kept where the other type holds it, and refused with its position where not.
+// An integer is preserved if the other type can represent it, and else rejected with its position.
 func TestIntegersFitOrNot(t *testing.T) {
 	holds := map[ir.DType]func(int64) bool{
 		ir.Bool:   func(v int64) bool { return v == 0 || v == 1 },
@@ -64,7 +64,7 @@ func TestIntegersFitOrNot(t *testing.T) {
 		v := rapid.OneOf(rapid.SampledFrom(edges), rapid.Int64()).Draw(r, "v")
 		for to, fits := range holds {
 			b, err := convert(t, ir.ArrayOf([]int64{0, v}, 2), to)
-			var m *misfit
+			var m *rangeError
 			switch {
 			case fits(v) && err == nil:
 				if back, err := convert(t, b, ir.Int64); err != nil || ir.View[int64](back)[1] != v {
@@ -96,7 +96,7 @@ func TestValuesThatDoNotFit(t *testing.T) {
 		{ir.ArrayOf([]uint64{1<<64 - 1}, 1), ir.Int8},
 		{ir.ArrayOf([]float32{2}, 1), ir.Bool},
 	} {
-		var m *misfit
+		var m *rangeError
 		if b, err := convert(t, tt.a, tt.to); !errors.As(err, &m) {
 			t.Errorf("%s to %s: %v, %v", tt.a, tt.to, b, err)
 		}
@@ -111,8 +111,7 @@ func TestValuesThatDoNotFit(t *testing.T) {
 	}
 }
 
-// A float64 becomes the nearest float16: none of its neighbours is nearer, and of two as
-// near it is the even one. Rounding to float32 on the way would break that.
+// A float64 is rounded to the nearest float16, ties to even. Double rounding via float32 would violate this.
 func TestDoubleToHalfIsRoundedOnce(t *testing.T) {
 	value := func(h uint16) float64 { return float64(float16.Frombits(h).Float32()) }
 	check := func(v float64) {
@@ -152,7 +151,7 @@ func TestChannelsOfMeanAndStd(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// Two samples: channels start again with each.
+		// Two samples: channels restart with each.
 		a := ir.ArrayOf([]uint8{0, 1, 2, 3, 4, 5, 0, 1, 2, 3, 4, 5}, append([]int64{2}, tt.row...)...)
 		b, err := c.apply(a)
 		if err != nil {
@@ -163,14 +162,14 @@ func TestChannelsOfMeanAndStd(t *testing.T) {
 		}
 	}
 	_, err := newChange(ir.Uint8, ir.Float, []int64{4, 5}, Options{Scale: 1, Mean: []float64{1, 2, 3}})
-	refused(t, err, "3 items", "[4 5]", "channels")
+	requireError(t, err, "3 items", "[4 5]", "channels")
 	_, err = newChange(ir.Uint8, ir.Float, []int64{2}, Options{Scale: 1, Mean: []float64{1, 2}, Std: []float64{1, 2, 3}})
-	refused(t, err, "mean has 2 items and std 3")
+	requireError(t, err, "mean has 2 items and std 3")
 }
 
-func TestTypesThatCannotChange(t *testing.T) {
+func TestUnsupportedConversions(t *testing.T) {
 	for _, pair := range [][2]ir.DType{{ir.String, ir.Float}, {ir.Float, ir.String}, {ir.Int8, ir.Int4}, {ir.Complex64, ir.Float}, {ir.Float, ir.Float8E4M3FN}} {
 		_, err := newChange(pair[0], pair[1], nil, Options{Scale: 1})
-		refused(t, err, pair[0].String(), pair[1].String(), "give data of that type")
+		requireError(t, err, pair[0].String(), pair[1].String(), "give data of that type")
 	}
 }

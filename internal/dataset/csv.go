@@ -17,9 +17,8 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// openCSV reads a file of numbers in columns, once, into a temporary file of float64, so
-// that its rows can be read in any order. A first row that is not all numbers names the
-// columns. Labels may be words; they are numbered in their alphabetical order.
+// openCSV reads a CSV file of numbers once, into a temporary file of float64 for random access to rows. A first row that is not all
+// numbers is the header. Labels may be words; they are numbered in alphabetical order.
 func openCSV(path string, o Options) (*samples, error) {
 	s := &samples{path: path}
 	c, err := openFile(path)
@@ -43,7 +42,7 @@ func openCSV(path string, o Options) (*samples, error) {
 	return s, nil
 }
 
-// byColumn offers single columns under their names, for a model of several inputs.
+// byColumn makes each column an array named after it, for a model of several inputs.
 func (s *samples) byColumn(t *csvTable) {
 	for _, at := range t.features {
 		s.names = append(s.names, t.header[at])
@@ -57,23 +56,23 @@ func (s *samples) byColumn(t *csvTable) {
 	}
 }
 
-// A csvTable is a CSV file on its way into a spool.
+// A csvTable copies a CSV file to a spool.
 type csvTable struct {
 	path     string
 	options  Options
 	header   []string
-	features []int // the columns that samples are made of
-	label    int   // the column of labels; -1 for none
-	row      int   // number of the last row read, the first being 1
+	features []int // columns of the samples
+	label    int   // column of the labels; -1 for none
+	row      int   // number of the last row read, from 1
 	n        int64
 	spool    *spool
 	out      *bufio.Writer
-	numbers  []float64 // labels that are numbers
-	words    []int64   // labels that are not: their places in seen
+	numbers  []float64 // numeric labels
+	words    []int64   // other labels: their indices in seen
 	seen     map[string]int64
 }
 
-// maxRecord bounds a row, which an open quote could make the whole file.
+// maxRecord bounds the size of a row; with an unclosed quote it would be the whole file.
 const maxRecord = 16 << 20
 
 func (t *csvTable) read(c *content) error {
@@ -106,13 +105,12 @@ func (t *csvTable) read(c *content) error {
 		}
 	}
 	if t.n == 0 {
-		return fmt.Errorf("%s: it holds no samples", t.path)
+		return fmt.Errorf("%s: no samples", t.path)
 	}
 	return t.out.Flush()
 }
 
-// comma is what stands between fields: a tab in .tsv, else a semicolon where the first
-// line has no comma.
+// comma is the field separator: a tab in .tsv, else a semicolon if the first line has one and no comma.
 func (t *csvTable) comma(head []byte) rune {
 	first, _, _ := strings.Cut(string(head), "\n")
 	name := strings.TrimSuffix(strings.ToLower(t.path), ".gz")
@@ -125,7 +123,7 @@ func (t *csvTable) comma(head []byte) rune {
 	return ','
 }
 
-// start finds out from the first row which columns are what.
+// start determines the columns of features and labels from the first row.
 func (t *csvTable) start(record []string) (err error) {
 	first := slices.Clone(record)
 	t.label = slices.Index(first, "labels")
@@ -147,7 +145,7 @@ func (t *csvTable) start(record []string) (err error) {
 		}
 	}
 	if len(t.features) == 0 {
-		return fmt.Errorf("%s: no columns are left beside the labels", t.path)
+		return fmt.Errorf("%s: no columns except the labels", t.path)
 	}
 	named := t.label >= 0 && first[t.label] == either(t.options.Labels, "labels")
 	if named || slices.ContainsFunc(t.features, func(at int) bool { return !isNumber(first[at]) }) {
@@ -160,7 +158,7 @@ func (t *csvTable) start(record []string) (err error) {
 	return nil
 }
 
-// find is the column of that number from 0, or else of that name.
+// find returns the column with that number (from 0), or else with that name.
 func (t *csvTable) find(first []string, name string) (int, error) {
 	at, err := strconv.Atoi(name)
 	if err != nil {
@@ -177,7 +175,7 @@ func isNumber(s string) bool {
 	return err == nil
 }
 
-// add writes the features of one row to the spool and notes its label.
+// add writes the features of one row to the spool and stores its label.
 func (t *csvTable) add(record []string) error {
 	var b [8]byte
 	for _, at := range t.features {
@@ -200,7 +198,7 @@ func (t *csvTable) add(record []string) error {
 		return nil
 	}
 	if t.numbers != nil {
-		return fmt.Errorf("%s: row %d: label %q is no number, but those above are", t.path, t.row, word)
+		return fmt.Errorf("%s: row %d: label %q is not a number, but earlier labels are", t.path, t.row, word)
 	}
 	at, ok := t.seen[word]
 	if !ok {
@@ -211,20 +209,20 @@ func (t *csvTable) add(record []string) error {
 	return nil
 }
 
-// exact is the number in s, refused where it is an integer that float64 does not hold.
+// exact parses a number; an integer that float64 cannot represent is an error.
 func exact(s string) (float64, error) {
 	s = strings.TrimSpace(s)
 	f, err := strconv.ParseFloat(s, 64)
 	if err != nil {
-		return 0, fmt.Errorf("%q is no number; choose other columns with --columns, or name that of the labels with --labels", s)
+		return 0, fmt.Errorf("%q is not a number; choose other columns with --columns, or the column of labels with --labels", s)
 	}
 	if i, err := strconv.ParseInt(s, 10, 64); err == nil && (i > 1<<53 || i < -1<<53) {
-		return 0, fmt.Errorf("%s has more digits than a CSV is read with; give such numbers in an .npz file", s)
+		return 0, fmt.Errorf("%s is not exact in float64; use an .npz file", s)
 	}
 	return f, nil
 }
 
-// columns are n features from the one at on, as an array over the spool.
+// columns are n features, starting with at, as an array in the spool.
 func (t *csvTable) columns(at, n int64) *array {
 	stride := 8 * int64(len(t.features))
 	c := &content{ReaderAt: t.spool, name: t.path, size: t.n * stride}
@@ -235,7 +233,7 @@ func (t *csvTable) columns(at, n int64) *array {
 	return a
 }
 
-// labels are those of all rows; words are numbered in their order.
+// labels are the labels of all rows; words are numbered in alphabetical order.
 func (t *csvTable) labels() (column, []string) {
 	switch {
 	case t.words != nil:
@@ -260,16 +258,16 @@ func (t *csvTable) labels() (column, []string) {
 	return inMemory(t.path, labels), nil
 }
 
-// An allowance is a reader that ends with an error once left bytes were read.
+// An allowance is a reader that returns an error after left bytes.
 type allowance struct {
 	r    io.Reader
 	left int
 }
 
-// Read is io.Reader's.
+// Read implements io.Reader.
 func (a *allowance) Read(b []byte) (int, error) {
 	if a.left <= 0 {
-		return 0, fmt.Errorf("a row takes more than %d bytes; is a quote open?", maxRecord)
+		return 0, fmt.Errorf("a row has more than %d bytes; unclosed quote?", maxRecord)
 	}
 	n, err := a.r.Read(b[:min(len(b), a.left)])
 	a.left -= n

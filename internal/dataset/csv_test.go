@@ -78,7 +78,7 @@ func TestCSVColumns(t *testing.T) {
 	}
 }
 
-// A model of several inputs takes each from the column of its name.
+// A model of several inputs reads each from the column of its name.
 func TestCSVOfSeveralInputs(t *testing.T) {
 	path := file(t, "a.csv.gz", gzipped([]byte("b,labels,a\n1,0.5,2\n3,0.25,4\n")))
 	s := mustOpen(t, path, inputs(input("a", "int64[n,1]"), input("b", "float[n]")), nil, Options{})
@@ -102,10 +102,10 @@ func TestBadCSV(t *testing.T) {
 	}{
 		{"nothing", "", Options{}, []string{"no samples"}},
 		{"a header only", "u,v\n", Options{}, []string{"no samples"}},
-		{"a word", "1,2\n3,x\n", Options{}, []string{"row 2, column 1", `"x" is no number`}},
-		{"an empty cell", "1,2\n3,\n", Options{}, []string{`"" is no number`}},
+		{"a word", "1,2\n3,x\n", Options{}, []string{"row 2, column 1", `"x" is not a number`}},
+		{"an empty cell", "1,2\n3,\n", Options{}, []string{`"" is not a number`}},
 		{"rows of different lengths", "1,2\n3\n", Options{}, []string{"line 2"}},
-		{"an open quote", "1,\"2\n" + strings.Repeat("x\n", maxRecord/2), Options{}, []string{"is a quote open"}},
+		{"an open quote", "1,\"2\n" + strings.Repeat("x\n", maxRecord/2), Options{}, []string{"unclosed quote"}},
 		{"an integer of 17 digits", "1,90071992547409931\n", Options{}, []string{".npz"}},
 		{"no such label", "u,v\n1,2\n", Options{Labels: "w"}, []string{`"w"`, `"u", "v"`}},
 		{"no such column", "u,v\n1,2\n", Options{Columns: []string{"2"}}, []string{`"2"`}},
@@ -121,12 +121,12 @@ func TestBadCSV(t *testing.T) {
 				for _, err = range s.Batches(t.Context(), Order{}) {
 				}
 			}
-			refused(t, err, append(tt.want, "a.csv")...)
+			requireError(t, err, append(tt.want, "a.csv")...)
 		})
 	}
 }
 
-// Whatever the file: no panic.
+// No file causes a panic.
 func FuzzCSV(f *testing.F) {
 	f.Add([]byte("u,labels\n1,2\n3,4\n"))
 	f.Add([]byte("1;2\n\"3\";4\n"))

@@ -19,7 +19,7 @@ import (
 	"github.com/mcompress/mcompress/onnx"
 )
 
-// npy is a tensor as numpy.save writes it.
+// npy encodes a tensor like numpy.save.
 func npy(a *ir.Array) []byte {
 	types := map[ir.DType]string{ir.Float: "<f4", ir.Double: "<f8", ir.Int64: "<i8", ir.Int32: "<i4", ir.Uint8: "|u1", ir.Float16: "<f2", ir.Uint64: "<u8"}
 	shape := ""
@@ -36,7 +36,7 @@ func rawNPY(header string, data []byte) []byte {
 	return append(append(b, header...), data...)
 }
 
-// npz is a file of these arrays; the entries are deflated unless stored.
+// npz writes a file of these arrays; the entries are compressed unless stored.
 func npz(t testing.TB, stored bool, arrays map[string]*ir.Array) string {
 	t.Helper()
 	var b bytes.Buffer
@@ -75,7 +75,7 @@ func gzipped(b []byte) []byte {
 	return z.Bytes()
 }
 
-// openZip are the files in a zip by their names.
+// openZip reads the files of a zip by name.
 func openZip(path string) (map[string][]byte, error) {
 	z, err := zip.OpenReader(path)
 	if err != nil {
@@ -95,7 +95,7 @@ func openZip(path string) (map[string][]byte, error) {
 	return files, nil
 }
 
-// input is one of the type that a text like "float[batch,3]" says.
+// input is an input whose type is given in a form like "float[batch,3]".
 func input(name, typ string) Input {
 	elem, rest, ranked := strings.Cut(typ, "[")
 	t := &ir.Type{}
@@ -152,15 +152,15 @@ func all(t testing.TB, s *Set, o Order) []*Batch {
 	return bs
 }
 
-// refused wants an error of one line that says all of want.
-func refused(t testing.TB, err error, want ...string) {
+// requireError requires an error of one line that contains all of want.
+func requireError(t testing.TB, err error, want ...string) {
 	t.Helper()
 	if err == nil {
-		t.Fatal("it was taken")
+		t.Fatal("no error")
 	}
 	for _, w := range want {
 		if !strings.Contains(err.Error(), w) {
-			t.Errorf("%q does not say %q", err, w)
+			t.Errorf("%q does not contain %q", err, w)
 		}
 	}
 	if strings.Contains(err.Error(), "\n") {

@@ -14,10 +14,8 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// Digest is the SHA-256, in hexadecimal, of what s feeds: of each input, label and
-// recorded output the name, type, shape and elements of every sample in order. It is the
-// same for the same samples in files of another kind. Inputs that are filled are no part
-// of it. It reads all of s.
+// Digest is the SHA-256, in hexadecimal, of all samples of s: of each input, label and recorded output the name, type, shape and
+// elements of every sample in order. It does not depend on the file format. Filled inputs are not included. It reads all of s.
 func (s *Set) Digest(ctx context.Context) (string, error) {
 	sums := map[string]hash.Hash{}
 	of := func(role, name string) hash.Hash {
@@ -53,12 +51,11 @@ func (s *Set) Digest(ctx context.Context) (string, error) {
 	return hex.EncodeToString(all.Sum(nil)), nil
 }
 
-// digestBytes is what a batch holds that is read for a digest only.
+// digestBytes is the size of the batches that Digest reads.
 const digestBytes = 1 << 20
 
-// addSamples hashes a's n samples one by one, each with its type and shape, so that the
-// size of batches does not show. A first axis that counts samples is left out, and an axis
-// of 1 is, too: a batch of one is the same as one sample.
+// addSamples hashes the n samples of a one by one, each with its type and shape, so that the hash is independent of the batch size.
+// The shape excludes the batch axis, also one of size 1: a batch of one equals a sample.
 func addSamples(h hash.Hash, a *ir.Array, n int) {
 	if a.Kind != ir.Dense || len(a.Shape) == 0 || a.Shape[0] != int64(n) {
 		addValue(h, a)
@@ -76,7 +73,7 @@ func addSamples(h hash.Hash, a *ir.Array, n int) {
 	}
 }
 
-// addValue hashes any value, with lengths so that no two write the same bytes.
+// addValue hashes a value with length prefixes, so that different values write different bytes.
 func addValue(h io.Writer, a *ir.Array) {
 	fmt.Fprintf(h, "%d %s%v %d %d %d\n", a.Kind, a.DType, a.Shape, len(a.Data), len(a.Text), len(a.Items))
 	h.Write(a.Data)

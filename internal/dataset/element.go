@@ -10,8 +10,8 @@ import (
 
 type number interface{ integer | float32 | float64 }
 
-// reader takes len(dst) elements of a tensor of type dt, from the one at the position at
-// on; nil where dt has no numbers that W holds.
+// reader returns a function that reads len(dst) elements of a tensor of type dt, starting at position at; nil if W cannot represent
+// values of dt.
 func reader[W int64 | float64](dt ir.DType) func(dst []W, a *ir.Array, at int64) {
 	switch dt {
 	case ir.Bool, ir.Uint8:
@@ -58,8 +58,8 @@ func widenHalf[W int64 | float64](decode func([]float32, []uint16)) func([]W, *i
 	}
 }
 
-// writer puts numbers into a tensor of type dt, from the position at on, and returns the
-// index of the first one that does not fit, or -1; nil where dt has no numbers.
+// writer returns a function that writes numbers to a tensor of type dt, starting at position at, and returns the index of the
+// first one out of range, or -1; nil if dt is not numeric.
 func writer[W int64 | float64](dt ir.DType) func(a *ir.Array, at int64, src []W) int {
 	switch dt {
 	case ir.Bool:
@@ -96,8 +96,8 @@ type integer interface {
 	int8 | int16 | int32 | int64 | uint8 | uint16 | uint32 | uint64
 }
 
-// narrow keeps the value or does not fit. What Go makes of a float beyond the range of an
-// integer type differs between machines, so the range is looked at first.
+// narrow converts a value exactly or reports failure. In Go the conversion of a float beyond the range of an integer type depends
+// on the machine, so it checks the range first.
 func narrow[D integer, W int64 | float64](a *ir.Array, at int64, src []W) int {
 	dst := ir.View[D](a)[at:]
 	lo, end := rangeOf[D]()
@@ -115,7 +115,7 @@ func narrow[D integer, W int64 | float64](a *ir.Array, at int64, src []W) int {
 	return -1
 }
 
-// rangeOf is D's smallest value and the one behind its largest.
+// rangeOf is D's smallest value and its largest plus 1.
 func rangeOf[D integer]() (lo, end float64) {
 	bits := int(unsafe.Sizeof(D(0))) * 8
 	if D(0)-1 > 0 {
@@ -135,7 +135,7 @@ func narrowBool[W int64 | float64](a *ir.Array, at int64, src []W) int {
 	return -1
 }
 
-// round takes the nearest value; a finite one that becomes infinite does not fit.
+// round rounds to nearest; a finite value that becomes infinite is out of range.
 func round[D float32 | float64, W int64 | float64](a *ir.Array, at int64, src []W) int {
 	dst := ir.View[D](a)[at:]
 	for i, v := range src {
@@ -147,7 +147,7 @@ func round[D float32 | float64, W int64 | float64](a *ir.Array, at int64, src []
 	return -1
 }
 
-// roundHalf is round for floats of 16 bits whose infinity has these bits.
+// roundHalf is round for 16-bit floats; inf is the bit pattern of infinity.
 func roundHalf[W int64 | float64](encode func([]uint16, []float32), infinity uint16) func(*ir.Array, int64, []W) int {
 	return func(a *ir.Array, at int64, src []W) int {
 		wide := make([]float32, len(src))
@@ -165,9 +165,8 @@ func roundHalf[W int64 | float64](encode func([]uint16, []float32), infinity uin
 	}
 }
 
-// roundOdd is v as float32, where a value between two goes to the one whose last bit is
-// odd: rounded once more, to 16 bits, it is then what rounding v once gives
-// (Boldo and Melquiond, Emulation of FMA and correctly rounded sums, 2008).
+// roundOdd rounds v to float32, to odd: of the two neighbours of an inexact value it returns the one whose last bit is 1. Rounding
+// the result to 16 bits then equals rounding v directly (Boldo and Melquiond, Emulation of FMA and correctly rounded sums, 2008).
 func roundOdd(v float64) float32 {
 	f := float32(v)
 	if float64(f) == v || math.IsNaN(v) || math.IsInf(float64(f), 0) || math.Float32bits(f)&1 == 1 {

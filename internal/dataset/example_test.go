@@ -9,7 +9,7 @@ import (
 	"github.com/mcompress/mcompress/onnx"
 )
 
-// Data is opened for a model, and comes as what the model takes.
+// Data is opened for a model and converted to the model's inputs.
 func Example() {
 	m, err := onnx.Open("../../fixtures/cnn.onnx")
 	if err != nil {
@@ -34,7 +34,7 @@ func Example() {
 	// 4 1 float[1,1,20,20] 1
 }
 
-// Without data, inputs are made up from a seed.
+// Without data, Generate makes random inputs from a seed.
 func ExampleGenerate() {
 	m, err := onnx.Open("../../fixtures/transformer.onnx")
 	if err != nil {

@@ -6,8 +6,7 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// sizes are what is known of open axes while a batch is put together: from the command
-// line, and from the inputs that the data holds.
+// sizes are the known sizes of open axes of a batch: from the command line and from the inputs in the data.
 type sizes struct {
 	named map[string]int64
 	seen  []shaped
@@ -26,8 +25,8 @@ func newSizes(given map[string]int64) *sizes {
 	return s
 }
 
-// see learns from an input that has this shape.
-func (s *sizes) see(dims []ir.Dim, shape []int64) {
+// record adds the sizes of an input with the given axes and shape.
+func (s *sizes) record(dims []ir.Dim, shape []int64) {
 	if len(dims) != len(shape) {
 		return
 	}
@@ -39,13 +38,12 @@ func (s *sizes) see(dims []ir.Dim, shape []int64) {
 	}
 }
 
-// shape is that of an input which the data does not hold. An open axis is as long as that
-// of the same name; one without a name as the same axis of an input of the same rank, or
-// the first one of any input.
+// shape is the shape of an input that is not in the data. An open axis has the size of the axis of the same name; without a name,
+// that of the same axis of an input of the same rank, or of the first axis of any input.
 func (s *sizes) shape(in Input) ([]int64, error) {
 	dims := in.dims(s.named)
 	if dims == nil {
-		return nil, fmt.Errorf("input %q: the model does not say its shape, so that it cannot be filled; give it in the data", in.Name)
+		return nil, fmt.Errorf("input %q: a filled input must have a known shape; add it to the data", in.Name)
 	}
 	shape := make([]int64, len(dims))
 	for i, d := range dims {
@@ -54,14 +52,14 @@ func (s *sizes) shape(in Input) ([]int64, error) {
 			n, ok = s.alike(i, len(dims))
 		}
 		if !ok {
-			return nil, fmt.Errorf("input %q is %s: no other input says how long axis %d is; say so with --dim %s=N, or give it in the data", in.Name, typeText(in.Type), i, either(d.Param, "NAME"))
+			return nil, fmt.Errorf("input %q is %s: the size of axis %d is unknown; set it with --dim %s=N, or add the input to the data", in.Name, typeText(in.Type), i, either(d.Param, "NAME"))
 		}
 		shape[i] = n
 	}
 	return shape, nil
 }
 
-// alike is the length of axis i in an input of that rank where it is open too.
+// alike is the size of axis i of another input of that rank with this axis open.
 func (s *sizes) alike(i, rank int) (int64, bool) {
 	open := func(o shaped, i int) bool { return i < len(o.dims) && !o.dims[i].Known() }
 	for _, o := range s.seen {
@@ -77,7 +75,7 @@ func (s *sizes) alike(i, rank int) (int64, bool) {
 	return 0, false
 }
 
-// fill adds to the arrays those inputs that the data does not hold.
+// fill adds the inputs that are not in the data.
 func (s *sizes) fill(to map[string]*ir.Array, inputs []Input, values map[string]float64) error {
 	for _, in := range inputs {
 		v, ok := values[in.Name]
@@ -95,7 +93,7 @@ func (s *sizes) fill(to map[string]*ir.Array, inputs []Input, values map[string]
 	return nil
 }
 
-// filled is in with every element v.
+// filled is an array for in whose elements are all v.
 func filled(in Input, shape []int64, v float64) (*ir.Array, error) {
 	s := ir.Spec{DType: in.elem(), Shape: shape}
 	if err := s.Valid(); err != nil {
@@ -106,7 +104,7 @@ func filled(in Input, shape []int64, v float64) (*ir.Array, error) {
 	}
 	write := writer[float64](in.elem())
 	if write == nil {
-		return nil, fmt.Errorf("input %q: %s cannot be filled with a number; give it in the data", in.Name, s)
+		return nil, fmt.Errorf("input %q: %s cannot be filled with a number; add it to the data", in.Name, s)
 	}
 	all := ir.NewArray(in.elem(), shape...)
 	if len(all.Data) == 0 {

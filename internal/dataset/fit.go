@@ -8,16 +8,15 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// A place is how samples stand in an input of the model.
+// A place is the layout of samples in an input of the model.
 type place struct {
 	batched bool    // the input's first axis is samples
-	fixed   int64   // their number, where the model fixes it; 0 where it is open
-	shape   []int64 // of one sample, as the model takes it
+	fixed   int64   // batch size of the model; 0 if open
+	shape   []int64 // of one sample, in the model
 }
 
-// fit finds the place of samples of shape row in an input of these axes: as a row of its
-// batch, else as the whole input; exactly, else with axes of 1 put in or left out, which
-// moves no element. A sample that is a whole batch of one in an open batch is a row, too.
+// fit finds the layout of samples of shape row in an input of these axes: a row of its batch, else the whole input; with the same
+// shape, else with axes of size 1 inserted or removed. A sample that is a batch of one is a row of an open batch, too.
 func fit(dims []ir.Dim, row []int64) (place, bool) {
 	if dims == nil {
 		return place{batched: true, shape: row}, true
@@ -75,10 +74,10 @@ func squeezed(dims []ir.Dim, row []int64) ([]int64, bool) {
 // elems is the number of elements of a shape.
 func elems(shape []int64) int64 { return ir.Spec{Shape: shape}.Elems() }
 
-// typeText is a type as ONNX writes it, with ? for what the model does not say.
+// typeText formats a type as in ONNX, with ? for unknown axes.
 func typeText(t *ir.Type) string {
 	if t == nil {
-		return "of a type that the model does not say"
+		return "of unknown type"
 	}
 	if t.Shape == nil {
 		return t.Elem.String() + "[...]"

@@ -51,7 +51,7 @@ func TestFit(t *testing.T) {
 	}
 }
 
-// A size that the user gives for an open axis is as good as one of the model.
+// A size set by the user for an open axis is equivalent to one in the model.
 func TestDimsAreSizesOfOpenAxes(t *testing.T) {
 	dims := input("x", "float[batch,seq]").dims(map[string]int64{"batch": 4})
 	if p, ok := fit(dims, []int64{7}); !ok || p.fixed != 4 || !slices.Equal(p.shape, []int64{7}) {

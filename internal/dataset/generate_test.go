@@ -22,9 +22,8 @@ func generated(t testing.TB, in []Input, r Random) []*Batch {
 	return all(t, s, Order{})
 }
 
-// What runs are fed has the types that Specs says, which also knows those of inputs too large to
-// be made.
-func TestSpecsAreThoseOfGeneratedInputs(t *testing.T) {
+// Inputs of Generate have the types of Specs, which also has those of inputs that are too large to be generated.
+func TestSpecsMatchGenerate(t *testing.T) {
 	in := inputs(input("a", "float[n,3,h,w]"), input("b", "int64[2,m]"))
 	r := Random{Batch: 3, Dims: map[string]int64{"h": 5}}
 	specs, err := Specs(in, r)
@@ -42,7 +41,7 @@ func TestSpecsAreThoseOfGeneratedInputs(t *testing.T) {
 	}
 }
 
-// Every shared model can be fed at random, except those whose inputs are no tensors.
+// Every shared model has random inputs, except those whose inputs are not tensors.
 func TestGenerateForSharedModels(t *testing.T) {
 	for _, path := range append(conform.RealModels(t), conform.Fixtures(t)...) {
 		f, err := onnx.Open(path)
@@ -59,7 +58,7 @@ func TestGenerateForSharedModels(t *testing.T) {
 	}
 }
 
-// An input follows from seed, name and run alone.
+// An input depends on seed, name and run only.
 func TestGenerateIsDeterministic(t *testing.T) {
 	in := inputs(input("a", "float[n,3]"), input("b", "int64[n,5]"))
 	want := generated(t, in, Random{Seed: 1, Samples: 4})
@@ -155,8 +154,7 @@ func TestGenerateIntegers(t *testing.T) {
 	}
 }
 
-// Types that Go does not have: no NaN, no infinity, no bits behind the end, both signs
-// where there are signs.
+// Types that Go does not have: no NaN, no infinity, no bits after the end, and both signs for signed types.
 func TestGenerateOtherTypes(t *testing.T) {
 	const n = 1001
 	nan := map[string]func(byte) bool{
@@ -172,10 +170,10 @@ func TestGenerateOtherTypes(t *testing.T) {
 			t.Errorf("%s: %d bytes", elem, len(a.Data))
 		}
 		if f := nan[elem]; f != nil && slices.ContainsFunc(a.Data, f) {
-			t.Errorf("%s: it holds a NaN or an infinity", elem)
+			t.Errorf("%s: contains a NaN or an infinity", elem)
 		}
 		if rest := n * a.DType.Bits() % 8; rest > 0 && a.Data[len(a.Data)-1]>>rest != 0 {
-			t.Errorf("%s: bits behind the end", elem)
+			t.Errorf("%s: bits after the end", elem)
 		}
 	}
 	words := generated(t, inputs(input("x", "string[9]")), Random{})[0].Inputs["x"].Text
@@ -194,7 +192,7 @@ func TestGenerateFills(t *testing.T) {
 	}
 }
 
-func TestInputsThatCannotBeGenerated(t *testing.T) {
+func TestGenerateErrors(t *testing.T) {
 	for _, tt := range []struct {
 		in   Input
 		r    Random
@@ -203,18 +201,18 @@ func TestInputsThatCannotBeGenerated(t *testing.T) {
 		{input("x", "float[2147483647,2147483647]"), Random{}, "too large"},
 		{input("x", "float[n]"), Random{Batch: 1 << 40}, "--dim"},
 		{input("x", "float"), Random{}, "rank"},
-		{Input{Name: "x"}, Random{}, "its type"},
-		{Input{Name: "x", Kind: onnx.SequenceValue}, Random{}, "no tensor"},
-		{input("x", "int8[3]"), Random{Ranges: map[string][2]int64{"x": {0, 128}}}, "int8 has no range from 0 to 128"},
-		{input("x", "int64[3]"), Random{Ranges: map[string][2]int64{"x": {3, 2}}}, "no range"},
+		{Input{Name: "x"}, Random{}, "unknown element type"},
+		{Input{Name: "x", Kind: onnx.SequenceValue}, Random{}, "not a tensor"},
+		{input("x", "int8[3]"), Random{Ranges: map[string][2]int64{"x": {0, 128}}}, "invalid range of int8: 0 to 128"},
+		{input("x", "int64[3]"), Random{Ranges: map[string][2]int64{"x": {3, 2}}}, "invalid range of int64: 3 to 2"},
 		{input("x", "int8[3]"), Random{Fill: map[string]float64{"x": 300}}, "300 does not fit"},
 		{input("x", "int8[n]"), Random{Dims: map[string]int64{"n": -1}}, "negative"},
-		{input("x", "int8[n,m]"), Random{Dims: map[string]int64{"n": 2, "k": 1}}, "dim k: the inputs have no axis of that name; there are m, n"},
-		{input("x", "int8[past_n + n + 1]"), Random{Dims: map[string]int64{"n": 2, "1": 1}}, "dim 1: the inputs have no axis of that name; there are n, past_n, past_n + n + 1"},
-		{input("x", "int8[3]"), Random{Dims: map[string]int64{"n": 2}}, "dim n: the inputs have no axes with names"},
+		{input("x", "int8[n,m]"), Random{Dims: map[string]int64{"n": 2, "k": 1}}, "dim k: the inputs have no axis of that name; named axes: m, n"},
+		{input("x", "int8[past_n + n + 1]"), Random{Dims: map[string]int64{"n": 2, "1": 1}}, "dim 1: the inputs have no axis of that name; named axes: n, past_n, past_n + n + 1"},
+		{input("x", "int8[3]"), Random{Dims: map[string]int64{"n": 2}}, "dim n: the inputs have no named axes"},
 		{input("x", "int8[n]"), Random{Fill: map[string]float64{"y": 1}}, `fill "y"`},
 	} {
 		_, err := Generate(inputs(tt.in), tt.r)
-		refused(t, err, tt.want)
+		requireError(t, err, tt.want)
 	}
 }

@@ -23,7 +23,7 @@ func parseIDX(c *content) (*array, error) {
 	const most = 8 // axes
 	head := c.head(4 + 4*most)
 	if !isIDX(head) || head[3] > most || len(head) < 4+4*int(head[3]) {
-		return nil, fmt.Errorf("%s: this is no IDX file of at most %d axes", c.name, most)
+		return nil, fmt.Errorf("%s: not a valid IDX file of at most %d axes", c.name, most)
 	}
 	dt := idxTypes()[head[2]]
 	shape := make([]int64, head[3])

@@ -30,8 +30,8 @@ func unpacked(t *testing.T, path string) []byte {
 	return b
 }
 
-// MNIST goes to each of the shared models that were trained on it, whose inputs put the
-// axes of 1 at different places and fix the batch or not.
+// MNIST is read for each shared model trained on it. Their inputs have axes of size 1 at different positions, and fixed or open
+// batches.
 func TestMNIST(t *testing.T) {
 	images := sharedFile(t, "datasets", "mnist", "t10k-even-images-idx3-ubyte.gz")
 	labels := sharedFile(t, "datasets", "mnist", "t10k-even-labels-idx1-ubyte.gz")
@@ -118,20 +118,20 @@ func TestBadIDX(t *testing.T) {
 		b    []byte
 		want string
 	}{
-		{"no axes", idxFile(8, nil, []uint8{1, 2, 3, 4}), "no IDX"},
-		{"nine axes", idxFile(8, make([]uint32, 9), []uint8{1}), "no IDX"},
-		{"an unknown type", idxFile(0x0a, []uint32{1}, []uint8{1}), "no IDX"},
-		{"a header that ends", idxFile(8, make([]uint32, 3), []uint8{})[:12], "no IDX"},
-		{"more than the file", idxFile(8, []uint32{5}, []uint8{1, 2, 3, 4}), "cut off"},
+		{"no axes", idxFile(8, nil, []uint8{1, 2, 3, 4}), "not a valid IDX"},
+		{"nine axes", idxFile(8, make([]uint32, 9), []uint8{1}), "not a valid IDX"},
+		{"an unknown type", idxFile(0x0a, []uint32{1}, []uint8{1}), "not a valid IDX"},
+		{"a header that ends", idxFile(8, make([]uint32, 3), []uint8{})[:12], "not a valid IDX"},
+		{"more than the file", idxFile(8, []uint32{5}, []uint8{1, 2, 3, 4}), "truncated"},
 		{"sizes whose product wraps", idxFile(8, []uint32{1 << 31, 1 << 31, 4}, []uint8{}), "too many"},
 	} {
 		c := &content{ReaderAt: bytes.NewReader(tt.b), name: "x.idx", size: int64(len(tt.b))}
 		_, err := parseIDX(c)
-		t.Run(tt.name, func(t *testing.T) { refused(t, err, "x.idx", tt.want) })
+		t.Run(tt.name, func(t *testing.T) { requireError(t, err, "x.idx", tt.want) })
 	}
 }
 
-// Whatever the file: no panic.
+// No file causes a panic.
 func FuzzIDX(f *testing.F) {
 	f.Add(idxFile(8, []uint32{2, 2}, []uint8{1, 2, 3, 4}))
 	f.Add(gzipped(idxFile(0x0e, []uint32{2}, []float64{1, 2})))

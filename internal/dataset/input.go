@@ -5,14 +5,14 @@ import (
 	"github.com/mcompress/mcompress/onnx"
 )
 
-// An Input is one input of a model, or one of its outputs where recorded ones are read.
+// An Input is an input of a model, or an output whose recorded values are read.
 type Input struct {
 	Name string
-	Type *ir.Type       // nil where the model does not say, and for all but tensors
-	Kind onnx.ValueKind // what a file of one such value holds
+	Type *ir.Type       // nil if unknown, and for all but tensors
+	Kind onnx.ValueKind // of the value in a file
 }
 
-// Inputs are those that g needs to be fed: an input with an initializer has its value.
+// Inputs are the inputs of g without initializers.
 func Inputs(g *ir.Graph) []Input {
 	var in []Input
 	for _, v := range g.Inputs {
@@ -23,7 +23,7 @@ func Inputs(g *ir.Graph) []Input {
 	return in
 }
 
-// Outputs are what g computes.
+// Outputs are the outputs of g.
 func Outputs(g *ir.Graph) []Input {
 	var out []Input
 	for _, v := range g.Outputs {
@@ -32,8 +32,7 @@ func Outputs(g *ir.Graph) []Input {
 	return out
 }
 
-// dims are in's axes as far as the model and sizes, by the names of open axes, fix them;
-// nil where the rank is unknown.
+// dims are in's axes; sizes has sizes of open axes by name. It is nil if the rank is unknown.
 func (in Input) dims(sizes map[string]int64) []ir.Dim {
 	if in.Type == nil || in.Type.Shape == nil {
 		return nil
@@ -48,7 +47,7 @@ func (in Input) dims(sizes map[string]int64) []ir.Dim {
 	return dims
 }
 
-// elem is in's element type, Undefined where the model does not say.
+// elem is in's element type, Undefined if unknown.
 func (in Input) elem() ir.DType {
 	if in.Type == nil {
 		return ir.Undefined

@@ -62,7 +62,7 @@ func (t *table) load(index []int) (func() (*Batch, error), error) {
 	put := func(b bound, into func(*Batch, *ir.Array)) error {
 		arrays, err := b.load(index)
 		finish = append(finish, func(to *Batch) error {
-			a, err := b.take(arrays, index)
+			a, err := b.convert(arrays, index)
 			if err == nil {
 				into(to, a)
 			}
@@ -93,16 +93,16 @@ func (t *table) finish(parts []func(*Batch) error, n int) (*Batch, error) {
 	return b, t.fill(b.Inputs, int64(n))
 }
 
-// take makes an array as the model takes it of samples that were loaded.
-func (b *bound) take(arrays func() (*ir.Array, error), index []int) (*ir.Array, error) {
+// convert converts loaded samples to the model's type and shape.
+func (b *bound) convert(arrays func() (*ir.Array, error), index []int) (*ir.Array, error) {
 	a, err := arrays()
 	if err != nil {
 		return nil, err
 	}
 	a, err = b.change.apply(a)
-	var m *misfit
+	var m *rangeError
 	if errors.As(err, &m) {
-		return nil, fmt.Errorf("%s: sample %d: %w, the type of %q; give values that it holds", b.row().Name, index[m.at/elems(b.shape)], m, b.Name)
+		return nil, fmt.Errorf("%s: sample %d: %w, the type of %q; give values in its range", b.row().Name, index[m.at/elems(b.shape)], m, b.Name)
 	}
 	if err != nil {
 		return nil, err
@@ -111,7 +111,7 @@ func (b *bound) take(arrays func() (*ir.Array, error), index []int) (*ir.Array, 
 	return a, nil
 }
 
-// shapeOf is the input's shape where it holds n samples.
+// shapeOf is the shape of the input for n samples.
 func (b *bound) shapeOf(n int64) []int64 {
 	if !b.batched {
 		return slices.Clone(b.shape)
@@ -119,11 +119,11 @@ func (b *bound) shapeOf(n int64) []int64 {
 	return append([]int64{n}, b.shape...)
 }
 
-// fill adds the inputs that the data does not hold to those of n samples.
+// fill adds the inputs that are not in the data, for n samples.
 func (t *table) fill(to map[string]*ir.Array, n int64) error {
 	known := newSizes(t.opts.Dims)
 	for _, b := range t.inputs {
-		known.see(b.dims(t.opts.Dims), b.shapeOf(n))
+		known.record(b.dims(t.opts.Dims), b.shapeOf(n))
 	}
 	return known.fill(to, t.fills, t.opts.Fill)
 }

@@ -15,8 +15,8 @@ const npyMagic = "\x93NUMPY"
 // maxHeader bounds an .npy header; NumPy's own limit is 10,000 characters.
 const maxHeader = 64 << 10
 
-// parseNPY reads the header of an array as numpy.save writes it, of version 1.0, 2.0 or
-// 3.0 of the format (numpy.lib.format), and checks it against c.
+// parseNPY parses the header of a .npy array, version 1.0, 2.0 or 3.0 of the format (numpy.lib.format), and checks it against the
+// size of c.
 func parseNPY(c *content, name string) (*array, error) {
 	a := &array{from: c, name: name}
 	header, off, err := npyHeader(c)
@@ -31,11 +31,11 @@ func parseNPY(c *content, name string) (*array, error) {
 	return a, a.check()
 }
 
-// npyHeader is the text of the header and the offset of the data behind it.
+// npyHeader is the text of the header and the offset of the data.
 func npyHeader(c *content) (string, int64, error) {
 	head := c.head(12)
 	if len(head) < 12 || !bytes.HasPrefix(head, []byte(npyMagic)) {
-		return "", 0, fmt.Errorf("this is no NumPy array; save it with numpy.save or numpy.savez")
+		return "", 0, fmt.Errorf("not a valid .npy file; save it with numpy.save or numpy.savez")
 	}
 	off, size := int64(10), int64(binary.LittleEndian.Uint16(head[8:]))
 	switch version := head[6]; version {
@@ -43,10 +43,10 @@ func npyHeader(c *content) (string, int64, error) {
 	case 2, 3:
 		off, size = 12, int64(binary.LittleEndian.Uint32(head[8:]))
 	default:
-		return "", 0, fmt.Errorf("version %d of the NumPy format is not known", version)
+		return "", 0, fmt.Errorf("unsupported version %d of the .npy format", version)
 	}
 	if size > maxHeader {
-		return "", 0, fmt.Errorf("its header has %d bytes; at most %d are read", size, maxHeader)
+		return "", 0, fmt.Errorf("its header has %d bytes; the maximum is %d", size, maxHeader)
 	}
 	text := make([]byte, size)
 	if err := ir.ReadFull(c, text, off); err != nil {
@@ -55,19 +55,19 @@ func npyHeader(c *content) (string, int64, error) {
 	return string(text), off + size, nil
 }
 
-// describe takes type, order and shape from a header.
+// describe parses type, order and shape of a header.
 func (a *array) describe(header string) error {
 	h := literal{rest: header}
 	var descr, order string
 	var shape []int64
-	h.eat("{")
+	h.expect("{")
 	for !h.bad && !h.has("}") {
 		key := h.text()
-		h.eat(":")
+		h.expect(":")
 		switch key {
 		case "descr":
 			if h.has("[") {
-				return fmt.Errorf("its elements are structures; save one array for each field")
+				return fmt.Errorf("structured arrays are not supported; save one array per field")
 			}
 			descr = h.text()
 		case "fortran_order":
@@ -78,34 +78,34 @@ func (a *array) describe(header string) error {
 			h.bad = true
 		}
 		if !h.has("}") {
-			h.eat(",")
+			h.expect(",")
 		}
 	}
 	if h.bad || descr == "" || shape == nil || order != "True" && order != "False" {
-		return fmt.Errorf("its header is not one that NumPy writes: %.80q", header)
+		return fmt.Errorf("invalid .npy header %.80q", header)
 	}
 	elem, err := elementOf(descr)
 	if err != nil {
 		return err
 	}
 	if len(shape) == 0 {
-		return fmt.Errorf("it is a single number; its first axis has to be samples")
+		return fmt.Errorf("a scalar has no samples; the first axis must be samples")
 	}
 	a.elem, a.n, a.shape, a.fortran = elem, shape[0], shape[1:], order == "True" && len(shape) > 1
 	return validShape(shape, elem.size)
 }
 
-// validShape refuses sizes that are negative or whose bytes no file can hold.
+// validShape rejects sizes that are negative or overflow.
 func validShape(shape []int64, elem int64) error {
 	return ir.Spec{DType: ir.Uint8, Shape: append([]int64{max(elem, 1)}, shape...)}.Valid()
 }
 
-// elementOf is the element that a NumPy type string stands for: byte order, kind and width.
+// elementOf parses a NumPy type string: byte order, kind and width.
 func elementOf(descr string) (element, error) {
 	types := map[string]ir.DType{
 		"b1": ir.Bool, "i1": ir.Int8, "u1": ir.Uint8, "i2": ir.Int16, "u2": ir.Uint16, "i4": ir.Int32, "u4": ir.Uint32,
 		"i8": ir.Int64, "u8": ir.Uint64, "f2": ir.Float16, "f4": ir.Float, "f8": ir.Double, "c8": ir.Complex64, "c16": ir.Complex128,
-		// not f12, f16 and c32, which are another format on each machine; not m and M, times; not V and O, structures and pickles
+		// unsupported: f12, f16 and c32 (depend on the machine), m and M (times), V and O (structures and pickles)
 	}
 	kind := strings.TrimLeft(descr, "<>|=")
 	big := strings.HasPrefix(descr, ">")
@@ -126,7 +126,7 @@ func elementOf(descr string) (element, error) {
 			return textElement(kind[0] == 'U', n, big), nil
 		}
 	}
-	return element{}, fmt.Errorf("elements of NumPy type %q cannot be read; save numbers, bools or strings", descr)
+	return element{}, fmt.Errorf("unsupported NumPy type %q; save numbers, bools or strings", descr)
 }
 
 func textElement(runes bool, n int64, big bool) element {
@@ -140,7 +140,7 @@ func textElement(runes bool, n int64, big bool) element {
 	return e
 }
 
-// A literal reads the Python literal that a header is.
+// A literal parses the Python literal of a header.
 type literal struct {
 	rest string
 	bad  bool
@@ -152,8 +152,8 @@ func (l *literal) has(token string) bool {
 	return strings.HasPrefix(l.rest, token)
 }
 
-// eat takes token, or notes that it is not there.
-func (l *literal) eat(token string) {
+// expect consumes token, or sets bad.
+func (l *literal) expect(token string) {
 	if l.has(token) {
 		l.rest = l.rest[len(token):]
 		return
@@ -161,13 +161,13 @@ func (l *literal) eat(token string) {
 	l.bad = true
 }
 
-// text takes a quoted string; none in a header has escapes.
+// text consumes a quoted string without escapes.
 func (l *literal) text() string {
 	quote := "'"
 	if l.has(`"`) {
 		quote = `"`
 	}
-	l.eat(quote)
+	l.expect(quote)
 	s, rest, ok := strings.Cut(l.rest, quote)
 	if l.rest = rest; !ok {
 		l.bad = true
@@ -175,7 +175,7 @@ func (l *literal) text() string {
 	return s
 }
 
-// word takes letters and digits.
+// word consumes letters and digits.
 func (l *literal) word() string {
 	l.has("")
 	n := 0
@@ -187,18 +187,18 @@ func (l *literal) word() string {
 	return w
 }
 
-// tuple takes integers in parentheses.
+// tuple consumes integers in parentheses.
 func (l *literal) tuple() []int64 {
 	items := []int64{}
-	l.eat("(")
+	l.expect("(")
 	for !l.bad && !l.has(")") {
-		n, err := strconv.ParseInt(strings.TrimSuffix(l.word(), "L"), 10, 64) // 2L is Python 2's
+		n, err := strconv.ParseInt(strings.TrimSuffix(l.word(), "L"), 10, 64) // Python 2 writes 2L
 		l.bad = l.bad || err != nil
 		items = append(items, n)
 		if !l.has(")") {
-			l.eat(",")
+			l.expect(",")
 		}
 	}
-	l.eat(")")
+	l.expect(")")
 	return items
 }

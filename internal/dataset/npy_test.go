@@ -13,7 +13,7 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// What NumPy saved is read as NumPy has it: every type, byte order and memory order.
+// Arrays saved by NumPy are read with the same values: every type, byte order and memory order.
 func TestArraysOfNumPy(t *testing.T) {
 	s, err := openNPZ("testdata/numpy.npz")
 	if err != nil {
@@ -66,7 +66,7 @@ func text(a *ir.Array, i int) string {
 	return fmt.Sprint(v[0])
 }
 
-// wantOfNumPy is what testdata/make.py puts into element k.
+// wantOfNumPy is element k as written by testdata/make.py.
 func wantOfNumPy(name string, k int) string {
 	switch name[0] {
 	case 'b':
@@ -108,46 +108,46 @@ func TestBadNumPyHeaders(t *testing.T) {
 		want string
 	}{
 		{"no magic", []byte("PICKLED"), "numpy.save"},
-		{"nothing behind the magic", []byte(npyMagic), "numpy.save"},
+		{"nothing after the magic", []byte(npyMagic), "numpy.save"},
 		{"version 9", append([]byte(npyMagic), 9, 0, 0, 0, 0, 0), "version 9"},
 		{"a header beyond the file", append([]byte(npyMagic), 1, 0, 0xff, 0xff, '{', '}'), "early"},
-		{"a header of 4 GiB", append([]byte(npyMagic), 2, 0, 0xff, 0xff, 0xff, 0xff), "at most"},
-		{"no literal", rawNPY("shape=(1,)", nil), "NumPy writes"},
-		{"an empty one", rawNPY("{}", nil), "NumPy writes"},
-		{"another key", rawNPY("{'descr': '<f4', 'fortran_order': False, 'shape': (1,), 'x': 1}", nil), "NumPy writes"},
-		{"no order", with("'<f4'", "0", "(4,)"), "NumPy writes"},
-		{"a tuple that does not end", rawNPY("{'shape': (1,", nil), "NumPy writes"},
-		{"a shape of words", with("'<f4'", "False", "(a,)"), "NumPy writes"},
+		{"a header of 4 GiB", append([]byte(npyMagic), 2, 0, 0xff, 0xff, 0xff, 0xff), "maximum"},
+		{"no literal", rawNPY("shape=(1,)", nil), "invalid .npy header"},
+		{"an empty one", rawNPY("{}", nil), "invalid .npy header"},
+		{"another key", rawNPY("{'descr': '<f4', 'fortran_order': False, 'shape': (1,), 'x': 1}", nil), "invalid .npy header"},
+		{"no order", with("'<f4'", "0", "(4,)"), "invalid .npy header"},
+		{"a tuple that does not end", rawNPY("{'shape': (1,", nil), "invalid .npy header"},
+		{"a shape of words", with("'<f4'", "False", "(a,)"), "invalid .npy header"},
 		{"negative", with("'<f4'", "False", "(-1, 4)"), "negative"},
 		{"too many elements", with("'<f4'", "False", "(9999999999, 9999999999)"), "too many"},
-		{"an integer beyond 64 bits", with("'<f4'", "False", "(99999999999999999999,)"), "NumPy writes"},
-		{"more than the file", with("'<f4'", "False", "(17,)"), "cut off"},
-		{"more than the file, transposed", with("'<f4'", "True", "(17, 1)"), "cut off"},
-		{"samples without bytes", with("'<f4'", "False", "(99999999999999, 0)"), "without any bytes"},
-		{"strings without bytes", with("'<U0'", "False", "(4, 99999999999)"), "at most"},
-		{"a sample beyond memory", with("'<f8'", "False", "(0, 999999999999)"), "at most"},
+		{"an integer beyond 64 bits", with("'<f4'", "False", "(99999999999999999999,)"), "invalid .npy header"},
+		{"more than the file", with("'<f4'", "False", "(17,)"), "truncated"},
+		{"more than the file, transposed", with("'<f4'", "True", "(17, 1)"), "truncated"},
+		{"samples without bytes", with("'<f4'", "False", "(99999999999999, 0)"), "empty samples"},
+		{"strings without bytes", with("'<U0'", "False", "(4, 99999999999)"), "maximum"},
+		{"a sample beyond memory", with("'<f8'", "False", "(0, 999999999999)"), "maximum"},
 		{"a scalar", with("'<f4'", "False", "()"), "first axis"},
 		{"a pickle", with("'|O'", "False", "(1,)"), "numbers, bools or strings"},
-		{"a structure", with("[('a', '<f4')]", "False", "(1,)"), "structures"},
+		{"a structure", with("[('a', '<f4')]", "False", "(1,)"), "structured arrays"},
 		{"a long double", with("'<f16'", "False", "(1,)"), "<f16"},
-		{"a string of 2^62 characters", with("'<U4611686018427387904'", "False", "(1,)"), "cannot be read"},
+		{"a string of 2^62 characters", with("'<U4611686018427387904'", "False", "(1,)"), "unsupported NumPy type"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			c := &content{ReaderAt: bytes.NewReader(tt.b), name: "x.npy", size: int64(len(tt.b))}
 			_, err := parseNPY(c, "")
-			refused(t, err, "x.npy", tt.want)
+			requireError(t, err, "x.npy", tt.want)
 		})
 	}
 }
 
-// A header in a packed file is held against what its bytes can unpack to.
+// A header in a compressed file is compared with the maximum decompressed size.
 func TestHugeHeaderInASmallPackedFile(t *testing.T) {
 	b := gzipped(rawNPY("{'descr': '<f4', 'fortran_order': False, 'shape': (1000000000, 28)}", make([]byte, 1000)))
 	_, err := Open(file(t, "x.npy", b), inputs(input("x", "float[n,28]")), nil, Options{})
-	refused(t, err, "cut off")
+	requireError(t, err, "truncated")
 }
 
-// A packed file may be shorter than its header says: that shows when it is read.
+// A compressed file may be shorter than its header specifies; this is detected on reading.
 func TestPackedFileThatEndsEarly(t *testing.T) {
 	b := gzipped(rawNPY("{'descr': '|u1', 'fortran_order': False, 'shape': (1000, 4)}", make([]byte, 100)))
 	s := mustOpen(t, file(t, "x.npy.gz", b), inputs(input("x", "uint8[n,4]")), nil, Options{})
@@ -156,19 +156,19 @@ func TestPackedFileThatEndsEarly(t *testing.T) {
 		for _, err := range s.Batches(t.Context(), o) {
 			last = err
 		}
-		refused(t, last, "x.npy", "early")
+		requireError(t, last, "x.npy", "early")
 	}
 }
 
-func TestStringThatIsNoText(t *testing.T) {
+func TestInvalidCodePoint(t *testing.T) {
 	b := rawNPY("{'descr': '<U1', 'fortran_order': False, 'shape': (1,)}", binary.LittleEndian.AppendUint32(nil, math.MaxUint32))
 	s := mustOpen(t, file(t, "x.npy", b), inputs(input("x", "string[n]")), nil, Options{})
 	for _, err := range s.Batches(t.Context(), Order{}) {
-		refused(t, err, "no character")
+		requireError(t, err, "not a Unicode code point")
 	}
 }
 
-// Whatever the file: no panic, and what is taken is read or is an error.
+// No file causes a panic; a file that opens is read or returns an error.
 func FuzzNPY(f *testing.F) {
 	f.Add(npy(count[float32](2, 3)))
 	f.Add(rawNPY("{'descr': '>U2', 'fortran_order': True, 'shape': (2, 2), }", make([]byte, 64)))
@@ -180,7 +180,7 @@ func FuzzNPY(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte) { readAll(t, dir, "x.npz", b, Input{Name: "x"}) })
 }
 
-// readAll opens b as data of the kind that it turns out to be, and reads it to its end.
+// readAll opens b as data of the detected format and reads it to its end.
 func readAll(t *testing.T, dir, name string, b []byte, in Input) {
 	path := dir + "/" + name
 	if err := os.WriteFile(path, b, 0o644); err != nil {

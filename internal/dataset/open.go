@@ -9,22 +9,21 @@ import (
 	"strings"
 )
 
-// A format is a way to keep samples in files, told by a file's name and first bytes, or
-// by what a folder holds.
+// A format is a file format of samples, recognized by the name and first bytes of a file or by the contents of a folder.
 type format struct {
 	name string
 	is   func(at location) bool
 	open func(paths []string, inputs []Input, o Options) (*samples, error)
 }
 
-// A location is what formats are told by.
+// A location has the properties by which formats are recognized.
 type location struct {
 	path           string
-	head           []byte   // of a file, unpacked; nil for a folder
-	files, folders []string // in a folder, of the ends that formats know
+	head           []byte   // first bytes of a file, decompressed; nil for a folder
+	files, folders []string // in a folder, with the extensions of the formats
 }
 
-// formats are tried in this order; ONNX test data, which are no samples, come before.
+// formats are tried in this order, after ONNX test data, which have runs instead of samples.
 func formats() []format {
 	return []format{
 		{"NumPy arrays (.npz)", starts("PK"), single(openNPZ)},
@@ -39,7 +38,7 @@ func formats() []format {
 			return single(func(path string) (*samples, error) { return openCSV(path, o) })(paths, nil, o)
 		}},
 		{"a folder of .npy", func(at location) bool { return at.has(".npy") }, single(openArrays)},
-		{"a folder of images (.png, .jpg, .webp), or of a folder of them for each class", location.isPictures, openFolderOfPictures},
+		{"a folder of images (.png, .jpg, .webp), or of one folder per class", location.isImages, openImageFolder},
 	}
 }
 
@@ -53,17 +52,17 @@ func ends(with ...string) func(location) bool {
 	}
 }
 
-// single is for formats that are one path.
+// single is for formats of one path.
 func single(open func(string) (*samples, error)) func([]string, []Input, Options) (*samples, error) {
 	return func(paths []string, _ []Input, _ Options) (*samples, error) {
 		if len(paths) > 1 {
-			return &samples{}, fmt.Errorf("%s: give one path; labels in another file go to --labels", strings.Join(paths, ","))
+			return &samples{}, fmt.Errorf("%s: give one path, and labels in another file with --labels", strings.Join(paths, ","))
 		}
 		return open(paths[0])
 	}
 }
 
-func openFolderOfPictures(paths []string, inputs []Input, o Options) (*samples, error) {
+func openImageFolder(paths []string, inputs []Input, o Options) (*samples, error) {
 	var fed []Input
 	for _, in := range inputs {
 		if _, ok := o.Fill[in.Name]; !ok {
@@ -73,20 +72,20 @@ func openFolderOfPictures(paths []string, inputs []Input, o Options) (*samples, 
 	if len(fed) != 1 {
 		return &samples{}, fmt.Errorf("%s: images are for models of one input, not of %s; use --fill NAME=VALUE, or put arrays in an .npz file", paths[0], quoted(names(fed)))
 	}
-	return single(func(path string) (*samples, error) { return openPictures(path, fed[0], o) })(paths, nil, o)
+	return single(func(path string) (*samples, error) { return openImages(path, fed[0], o) })(paths, nil, o)
 }
 
-// has reports whether the folder holds a file that ends like this.
+// has reports whether the folder has a file with this extension.
 func (at location) has(ends ...string) bool {
 	return slices.ContainsFunc(at.files, func(name string) bool { return slices.Contains(ends, strings.ToLower(filepath.Ext(name))) })
 }
 
-// isRuns reports whether the folder is ONNX test data, or holds it.
+// isRuns reports whether the folder is or contains ONNX test data.
 func (at location) isRuns() bool {
 	return at.has(".pb") || slices.ContainsFunc(at.folders, func(name string) bool { return strings.HasPrefix(name, runFolder) })
 }
 
-func (at location) isPictures() bool {
+func (at location) isImages() bool {
 	for _, folder := range at.folders {
 		if files, _, err := filesIn(filepath.Join(at.path, folder), imageEnds()...); err == nil && len(files) > 0 {
 			return true
@@ -95,20 +94,19 @@ func (at location) isPictures() bool {
 	return at.has(imageEnds()...)
 }
 
-// Open opens data for a model with these inputs. Arrays of the data that are named as
-// outputs are recorded outputs. data is a path, or two with a comma between, of which the
-// second one holds labels:
+// Open opens data for a model with these inputs. Arrays named after outputs are recorded outputs. data is a path, or two paths
+// separated by a comma, the second one with labels:
 //
 //   - an .npz file, or a folder of .npy files, whose arrays are named after the inputs,
 //     the first axis being samples; labels in the array "labels"
 //   - one .npy or IDX file for a model of one input, and its labels in another
-//   - a .csv or .tsv file, for one input of all columns or for inputs named as columns
+//   - a .csv or .tsv file, for one input of all columns or for inputs named after columns
 //   - CIFAR-10 records, in any number of .bin files
-//   - a folder of images; of folders of images, where each is a class
+//   - a folder of images; or one folder of images per class
 //   - ONNX test data: a folder of input_N.pb and output_N.pb, or of such folders
 //
-// Files may be packed with gzip. Errors are of one line and say what to do; headers are
-// checked against the files before memory is taken for what they say.
+// Files may be compressed with gzip. Errors have one line with a remedy. Headers are checked against the size of the file before
+// memory is allocated.
 func Open(data string, inputs, outputs []Input, o Options) (*Set, error) {
 	if err := o.check(inputs); err != nil {
 		return nil, err
@@ -133,7 +131,7 @@ func Open(data string, inputs, outputs []Input, o Options) (*Set, error) {
 			return openSamples(f, paths, inputs, outputs, o)
 		}
 	}
-	return nil, fmt.Errorf("%s: no data of a known kind; known are %s, and ONNX test data (input_0.pb)", paths[0], known())
+	return nil, fmt.Errorf("%s: unknown data format; supported: %s, and ONNX test data (input_0.pb)", paths[0], known())
 }
 
 func openSamples(f format, paths []string, inputs, outputs []Input, o Options) (*Set, error) {

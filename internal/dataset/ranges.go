@@ -2,8 +2,7 @@ package dataset
 
 import "github.com/mcompress/mcompress/ir"
 
-// Ranges are the smallest and largest values that m's inputs of whole numbers may have, where
-// the graph tells: indices into a table are below its length.
+// Ranges are the minimum and maximum of m's integer inputs that are indices into a table; they must be below its length.
 func Ranges(m *ir.Model) map[string][2]int64 {
 	out := map[string][2]int64{}
 	for _, v := range m.Graph.Inputs {
@@ -16,7 +15,7 @@ func Ranges(m *ir.Model) map[string][2]int64 {
 	return out
 }
 
-// shortest is the length of the shortest table that v's elements are indices into, 0 if there is none.
+// shortest is the length of the shortest table that v's elements are indices into, 0 without table.
 func shortest(v *ir.Value, seen map[*ir.Value]bool) int64 {
 	if seen[v] {
 		return 0
@@ -45,7 +44,7 @@ func shortest(v *ir.Value, seen map[*ir.Value]bool) int64 {
 	return least
 }
 
-// indexed is the length of what u's node takes elements of by the value, 0 if it does not.
+// indexed is the length of the table axis that u's node indexes by the value, 0 for other nodes.
 func indexed(u ir.Use) int64 {
 	n := u.Node
 	table, axis := n.Input(0), int64(0)
@@ -63,7 +62,7 @@ func indexed(u ir.Use) int64 {
 	return length(table, axis)
 }
 
-// length is the size of an axis of v, 0 where the graph does not tell.
+// length is the size of an axis of v, 0 if unknown.
 func length(v *ir.Value, axis int64) int64 {
 	var dims []ir.Dim
 	switch {
@@ -83,7 +82,7 @@ func length(v *ir.Value, axis int64) int64 {
 	return dims[axis].N
 }
 
-// moves reports whether u's node passes the value's elements on as they are.
+// moves reports whether u's node copies elements of the value unchanged.
 func moves(u ir.Use) bool {
 	if u.Index != 0 {
 		return u.Node.Op.Is("Concat")

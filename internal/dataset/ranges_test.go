@@ -21,7 +21,7 @@ func lookup(op string, index int, shape []int64, attrs ...*ir.Attr) (*ir.Model, 
 	return m, ids
 }
 
-func TestIndicesStayWithinTheirTables(t *testing.T) {
+func TestRangesOfIndices(t *testing.T) {
 	want := func(n int64) map[string][2]int64 { return map[string][2]int64{"ids": {0, n - 1}} }
 	gather, _ := lookup("Gather", 1, []int64{7, 3})
 	second, _ := lookup("Gather", 1, []int64{7, 3}, ir.IntAttr("axis", -1))

@@ -14,13 +14,13 @@ import (
 	"github.com/mcompress/mcompress/onnx"
 )
 
-// Runs are a feed of ONNX test data: folders of input_N.pb and output_N.pb, N being the
-// position in the model. Each is one run of the model, whatever its batch.
+// runs is a feed of ONNX test data: folders of input_N.pb and output_N.pb, where N is the position in the model. Each folder is one
+// run of the model, of any batch size.
 type runs struct {
 	folders         []string
 	inputs, outputs []Input
 	opts            Options
-	sizes           []int64 // bytes of each folder's files
+	sizes           []int64 // bytes of the files of each folder
 	found           []string
 }
 
@@ -30,7 +30,7 @@ const (
 	runFolder = "test_data_set_"
 )
 
-// openRuns opens a folder of .pb files, or one of such folders.
+// openRuns opens a folder of .pb files, or a folder of such folders.
 func openRuns(path string, inputs, outputs []Input, o Options) (*runs, error) {
 	r := &runs{folders: []string{path}, inputs: inputs, outputs: outputs, opts: o}
 	if files, folders, err := filesIn(path, ".pb"); err != nil {
@@ -39,10 +39,10 @@ func openRuns(path string, inputs, outputs []Input, o Options) (*runs, error) {
 		r.folders = numbered(path, folders)
 	}
 	if len(r.folders) == 0 {
-		return nil, fmt.Errorf("%s: none of its folders is called %s0 or the like, as ONNX test data are", path, runFolder)
+		return nil, fmt.Errorf("%s: no folder named %s0 and so on, as in ONNX test data", path, runFolder)
 	}
 	for _, folder := range r.folders {
-		if err := r.look(folder); err != nil {
+		if err := r.check(folder); err != nil {
 			return nil, err
 		}
 	}
@@ -71,8 +71,8 @@ func numbered(path string, folders []string) []string {
 	return folders
 }
 
-// look checks that a folder has a file for every input that is not filled.
-func (r *runs) look(folder string) error {
+// check checks that a folder has a file for every input that is not filled.
+func (r *runs) check(folder string) error {
 	files, _, err := filesIn(folder, ".pb")
 	if err != nil {
 		return err
@@ -89,7 +89,7 @@ func (r *runs) look(folder string) error {
 	for i, in := range r.inputs {
 		_, fill := r.opts.Fill[in.Name]
 		if path := r.file(folder, runInput, i); !fill && !isFile(path) {
-			return fmt.Errorf("%s: no such file; it is input %q of the model: add it, or use --fill %s=VALUE", path, in.Name, in.Name)
+			return fmt.Errorf("%s: no such file for input %q of the model; add it, or use --fill %s=VALUE", path, in.Name, in.Name)
 		}
 	}
 	if path := r.file(folder, runInput, len(r.inputs)); isFile(path) {
@@ -114,7 +114,7 @@ func (r *runs) labelled() bool     { return false }
 func (r *runs) recorded() []string { return r.found }
 func (r *runs) close() error       { return nil }
 
-// bytes takes the largest run for any: packed integers unpack to 8 times their size.
+// bytes is that of the largest run; decoding varint integers needs up to 8 times the size.
 func (r *runs) bytes(n int) int64 { return int64(n) * 8 * slices.Max(r.sizes) }
 
 func (r *runs) load(index []int) (func() (*Batch, error), error) {
@@ -130,7 +130,7 @@ func (r *runs) load(index []int) (func() (*Batch, error), error) {
 			if err != nil {
 				return nil, err
 			}
-			known.see(in.dims(r.opts.Dims), a.Shape)
+			known.record(in.dims(r.opts.Dims), a.Shape)
 			b.Inputs[in.Name] = a
 		}
 		for i, out := range r.outputs {
@@ -147,7 +147,7 @@ func (r *runs) load(index []int) (func() (*Batch, error), error) {
 	}, nil
 }
 
-// read takes the file of one value, in the model's element type.
+// read reads the file of one value and checks its type.
 func (r *runs) read(path string, in Input) (*ir.Array, error) {
 	a, err := onnx.ReadValue(path, in.Kind)
 	if err != nil || in.Kind != onnx.TensorValue {
@@ -158,7 +158,7 @@ func (r *runs) read(path string, in Input) (*ir.Array, error) {
 	}
 	if dims := in.dims(r.opts.Dims); dims != nil {
 		if _, ok := exactly(dims, a.Shape); !ok {
-			return nil, fmt.Errorf("%s: it is %s, but %q is %s; is this the model's test data?", path, a, in.Name, typeText(in.Type))
+			return nil, fmt.Errorf("%s: %s, but %q is %s; is this the model's test data?", path, a, in.Name, typeText(in.Type))
 		}
 	}
 	c, err := newChange(a.DType, in.elem(), a.Shape, Options{Scale: 1})

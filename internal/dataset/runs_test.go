@@ -60,7 +60,7 @@ func write(t testing.TB, path string, b []byte) {
 	}
 }
 
-// Folders of runs come in the order of their numbers, whatever their shapes.
+// Folders of runs are in the order of their numbers, with any shapes.
 func TestSeveralRuns(t *testing.T) {
 	dir := t.TempDir()
 	for folder, v := range map[string][]float32{"test_data_set_2": {2}, "test_data_set_10": {10, 10}, "test_data_set_1": {1, 1, 1}} {
@@ -111,12 +111,12 @@ func TestBadRuns(t *testing.T) {
 				for _, err = range s.Batches(t.Context(), Order{}) {
 				}
 			}
-			refused(t, err, tt.want...)
+			requireError(t, err, tt.want...)
 		})
 	}
 }
 
-// ONNX's own tests open as they are; those with sequences and optionals keep their kinds.
+// ONNX's own tests open unmodified; sequences and optionals keep their kinds.
 func TestRunsOfONNXsTests(t *testing.T) {
 	tried := 0
 	for name, folder := range nodeTests(t) {
@@ -148,7 +148,7 @@ func TestRunsOfONNXsTests(t *testing.T) {
 	}
 }
 
-// nodeTests are the folders of ONNX's node tests, unpacked, by their names.
+// nodeTests extracts ONNX's node tests and returns their folders by name.
 func nodeTests(t *testing.T) map[string]string {
 	t.Helper()
 	root, folders := t.TempDir(), map[string]string{}

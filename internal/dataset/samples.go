@@ -11,33 +11,33 @@ import (
 	"strings"
 )
 
-// samples are the arrays of a data set of one format, as they are in its files.
+// samples are the arrays of a data set of one format, unconverted.
 type samples struct {
 	path    string
-	names   []string                          // of the arrays, where they have names
-	open    func(name string) (column, error) // the array of that name, nil if there is none
+	names   []string                          // of the arrays, if the format has names
+	open    func(name string) (column, error) // the array of that name, or nil
 	only    column                            // the array of a format without names
-	labels  column                            // nil where there are none
-	classes []string                          // what labels stand for, if they had names
+	labels  column                            // nil without labels
+	classes []string                          // names of the classes, if the data has them
 	closers []io.Closer
 }
 
-// column is the array for the model's input name; alone says that the model has no other.
+// column is the array for the model's input name; alone is set for a model of one input.
 func (s *samples) column(name string, alone bool) (column, error) {
 	if s.only != nil && alone {
 		return s.only, nil
 	}
 	if s.open == nil {
-		return nil, fmt.Errorf("%s: it holds one array, but the model has more inputs than %q; put arrays named after them in an .npz file, or use --fill NAME=VALUE", s.path, name)
+		return nil, fmt.Errorf("%s: the data is one array, but the model has more inputs than %q; put arrays named after them in an .npz file, or use --fill NAME=VALUE", s.path, name)
 	}
 	c, err := s.open(name)
 	if c == nil && err == nil {
-		err = fmt.Errorf("%s: no array for input %q; it has %s: rename one, or use --fill %s=VALUE for an input that is the same everywhere", s.path, name, quoted(s.names), name)
+		err = fmt.Errorf("%s: no array for input %q; it has %s: rename one, or use --fill %s=VALUE for a constant input", s.path, name, quoted(s.names), name)
 	}
 	return c, err
 }
 
-// output is the recorded array for the model's output name, nil if there is none.
+// output is the recorded array for the model's output name, or nil.
 func (s *samples) output(name string) (column, error) {
 	if s.open == nil {
 		return nil, nil
@@ -45,7 +45,7 @@ func (s *samples) output(name string) (column, error) {
 	return s.open(name)
 }
 
-// takeLabels sets the labels from an array of the data, or from a file of their own.
+// takeLabels sets the labels from an array of the data or from a separate file.
 func (s *samples) takeLabels(name string) error {
 	if s.open != nil {
 		c, err := s.open(either(name, "labels"))
@@ -59,7 +59,7 @@ func (s *samples) takeLabels(name string) error {
 	}
 	c, err := s.labelFile(name)
 	if errors.Is(err, fs.ErrNotExist) && s.open != nil {
-		return fmt.Errorf("%s: no array and no file %q for labels; it has %s", s.path, name, quoted(s.names))
+		return fmt.Errorf("%s: no array or file %q for labels; the arrays are %s", s.path, name, quoted(s.names))
 	}
 	s.labels = c
 	return err
@@ -72,7 +72,7 @@ func either(a, b string) string {
 	return b
 }
 
-// labelFile opens a file that holds nothing but labels.
+// labelFile opens a file of labels.
 func (s *samples) labelFile(path string) (column, error) {
 	c, err := openFile(path)
 	if err != nil {
@@ -85,14 +85,14 @@ func (s *samples) labelFile(path string) (column, error) {
 	case isIDX(head):
 		return asColumn(parseIDX(c))
 	}
-	return nil, fmt.Errorf("%s: labels are read from .npy and IDX files, and from columns of a CSV", path)
+	return nil, fmt.Errorf("%s: labels must be an .npy or IDX file, or a column of a CSV file", path)
 }
 
-// openSingle opens a file that is one array, and labels in a second one.
+// openSingle opens a file of one array, and optionally a second file of labels.
 func openSingle(paths []string, parse func(*content) (*array, error)) (*samples, error) {
 	s := &samples{path: paths[0]}
 	if len(paths) > 2 {
-		return s, fmt.Errorf("%s: give one file of samples, and one of labels behind a comma", strings.Join(paths, ","))
+		return s, fmt.Errorf("%s: give one file of samples, or a file of samples and one of labels separated by a comma", strings.Join(paths, ","))
 	}
 	c, err := openFile(paths[0])
 	if err != nil {
@@ -114,8 +114,7 @@ func (s *samples) close() error {
 	return errors.Join(errs...)
 }
 
-// filesIn are the names of the regular files in a folder that end like this, whatever the
-// case, and of its folders, both sorted.
+// filesIn are the names of the regular files in a folder with these extensions (case-insensitive), and of its folders, both sorted.
 func filesIn(path string, ends ...string) (files, folders []string, err error) {
 	entries, err := os.ReadDir(path)
 	if err != nil {

@@ -11,42 +11,42 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// Options say how data becomes a model's inputs. Zero values mean as it comes.
+// Options specify the conversion of data to a model's inputs. The zero value converts types and shapes only.
 type Options struct {
 	Labels  string   // an array or column of the data, or a file; empty for the array "labels"
 	Columns []string // of a CSV, by name or by number from 0; empty for all but the labels
 
 	// A value x of a floating-point input becomes (x*Scale - Mean)/Std. Mean and Std
-	// have one item, or one a channel.
+	// have one item, or one per channel.
 	Scale     float64
 	Mean, Std []float64
 
 	Reshape []int64            // of one sample
-	Fill    map[string]float64 // inputs that the data does not hold: every element has this value
+	Fill    map[string]float64 // inputs that are not in the data: the value of all elements
 	Dims    map[string]int64   // sizes of the model's open axes by their names
 	Limit   int                // use the first samples only; 0 for all
 
-	Workers int    // that convert and decode; 0 for one a processor
-	Memory  int64  // bytes of batches read ahead; 0 for 64 MiB
-	TempDir string // for what must be unpacked to be shuffled; empty for the system's
+	Workers int    // worker threads that convert and decode; 0 for one per processor
+	Memory  int64  // bytes of prefetched batches; 0 for 64 MiB
+	TempDir string // for decompressed files, to shuffle them; empty for the system's
 }
 
 const (
 	defaultMemory = 64 << 20
-	// maxSample bounds what a header can make us take for one sample.
+	// maxSample bounds the memory for one sample, against invalid headers.
 	maxSample = 1 << 30
 )
 
-// A Batch is what one run of the model is fed.
+// A Batch has the inputs of one run of the model.
 type Batch struct {
 	Inputs  map[string]*ir.Array
 	Labels  *ir.Array            // first axis samples; integers are Int64; nil without labels
 	Outputs map[string]*ir.Array // recorded ones, by the names of the model's outputs
 	N       int                  // samples
-	First   int                  // how many came before, in this order
+	First   int                  // number of samples before it, in this order
 }
 
-// Classes are the labels as one class a sample, nil where they are no such integers.
+// Classes are the labels as one class per sample, nil if they are not integers of one per sample.
 func (b *Batch) Classes() []int64 {
 	if b.Labels == nil || b.Labels.DType != ir.Int64 || b.Labels.Elems() != int64(b.N) {
 		return nil
@@ -54,7 +54,7 @@ func (b *Batch) Classes() []int64 {
 	return ir.View[int64](b.Labels)
 }
 
-// A Set is data that was opened for a model. Its files stay open until Close.
+// A Set is data opened for a model. Its files are open until Close.
 type Set struct {
 	feed    feed
 	opts    Options
@@ -63,21 +63,20 @@ type Set struct {
 	classes []string
 }
 
-// A feed is where a Set's batches come from.
+// A feed is the source of a Set's batches.
 type feed interface {
 	// len is the number of samples.
 	len() int
-	// size is the number of samples in a batch, where want are asked for: what the model
-	// fixes goes first.
+	// size is the batch size if want is requested: a batch size fixed by the model takes precedence.
 	size(want int) int
-	// bytes bounds what a batch of n samples holds while it is made.
+	// bytes bounds the memory of a batch of n samples during loading.
 	bytes(n int) int64
-	// load reads samples. It is called by one goroutine, in the order of batches; the
-	// function it returns makes the batch of them, beside those of other batches.
+	// load reads samples. One goroutine calls it in the order of batches. The function it returns makes the batch and may run
+	// concurrently with those of other batches.
 	load(index []int) (func() (*Batch, error), error)
-	// random makes load fast in any order.
+	// random prepares fast loading in any order.
 	random() error
-	// labelled and recorded say what batches hold beside inputs.
+	// labelled and recorded report whether batches have labels, and their recorded outputs.
 	labelled() bool
 	recorded() []string
 	close() error
@@ -88,7 +87,7 @@ func newSet(f feed, o Options) *Set {
 	if o.Limit > 0 {
 		s.count = min(s.count, o.Limit)
 	}
-	// Where every batch size is the same one, the model fixes it.
+	// The model fixes the batch size if it does not depend on the requested one.
 	if fixed := f.size(1); fixed > 1 {
 		s.rest = s.count % fixed
 		s.count -= s.rest
@@ -96,20 +95,17 @@ func newSet(f feed, o Options) *Set {
 	return s
 }
 
-// Len is the number of samples that Batches gives. Where data are whole runs of the
-// model, as ONNX test data and generated inputs are, a run counts as one sample.
+// Len is the number of samples of Batches. If the data are whole runs of the model (ONNX test data, random inputs), a run counts as
+// one sample.
 func (s *Set) Len() int { return s.count }
 
-// Rest is the number of samples at the end that do not fill a batch of the fixed size
-// that the model takes, and are left out.
+// Rest is the number of samples at the end that are omitted because they do not fill a batch of the model's fixed size.
 func (s *Set) Rest() int { return s.rest }
 
-// Size is the number of samples in a batch where want are asked for: a model with a
-// fixed batch axis takes that many, one without takes one.
+// Size is the batch size if want is requested: the size of a fixed batch axis, 1 without a batch axis, else want.
 func (s *Set) Size(want int) int { return s.feed.size(max(want, 1)) }
 
-// Held is the bytes of batches of so many samples that Batches keeps in memory at once: the one in the loop, and those that
-// are read ahead.
+// Held is the memory, in bytes, of the batches of Batches at the given batch size: the current one and the prefetched ones.
 func (s *Set) Held(n int) int64 {
 	one := s.feed.bytes(s.Size(n))
 	return max(one, min(s.opts.Memory, one*int64(s.opts.Workers+2)))
@@ -121,18 +117,17 @@ func (s *Set) Labelled() bool { return s.feed.labelled() }
 // Recorded are the names of the outputs that batches have, in the model's order.
 func (s *Set) Recorded() []string { return s.feed.recorded() }
 
-// ClassNames are the names behind labels that were names in the data, in the order of the
-// labels; nil where labels were numbers.
+// ClassNames are the names of the classes in the order of the labels; nil if the data has numeric labels.
 func (s *Set) ClassNames() []string { return s.classes }
 
-// Close closes the files and removes what was unpacked.
+// Close closes the files and removes temporary files.
 func (s *Set) Close() error { return s.feed.close() }
 
-// check reports options that fit no data, and sets those that were left out.
+// check rejects invalid options and sets defaults.
 func (o *Options) check(inputs []Input) error {
 	for _, name := range slices.Sorted(maps.Keys(o.Fill)) {
 		if !slices.Contains(names(inputs), name) {
-			return fmt.Errorf("fill %q: the model has no such input; it has %s", name, quoted(names(inputs)))
+			return fmt.Errorf("fill %q: no such input; the inputs are %s", name, quoted(names(inputs)))
 		}
 	}
 	for _, f := range slices.Concat([]float64{o.Scale}, o.Mean, o.Std) {
@@ -141,11 +136,11 @@ func (o *Options) check(inputs []Input) error {
 		}
 	}
 	if slices.Contains(o.Std, 0) {
-		return fmt.Errorf("std is 0; values are divided by it")
+		return fmt.Errorf("std must not be 0")
 	}
 	for _, n := range o.Reshape {
 		if n < 1 {
-			return fmt.Errorf("reshape %v: give the sizes of one sample, each at least 1", o.Reshape)
+			return fmt.Errorf("reshape %v: the sizes of one sample must be positive", o.Reshape)
 		}
 	}
 	o.setDefaults()
@@ -164,7 +159,7 @@ func (o *Options) setDefaults() {
 	}
 }
 
-// quoted lists names for a message, the first few of many.
+// quoted lists names for a message, at most the first few.
 func quoted(names []string) string {
 	const most = 12
 	var b strings.Builder

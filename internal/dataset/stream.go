@@ -8,11 +8,11 @@ import (
 	"sync"
 )
 
-// A stream is random access to what can be read only from its start on: a read behind
-// the last one goes on from there, any other starts again. Keep makes all reads cheap.
+// A stream is random access to sequential data: a read after the last one continues there, any other restarts from the beginning.
+// After keep all reads are fast.
 type stream struct {
 	open  func() (io.ReadCloser, error)
-	under io.Closer // what open reads; nil if it is not ours to close
+	under io.Closer // closed with the stream; nil if not owned
 
 	mu   sync.Mutex
 	now  io.ReadCloser
@@ -20,7 +20,7 @@ type stream struct {
 	kept *spool
 }
 
-// ReadAt is io.ReaderAt's; its error is io.EOF where the stream ends.
+// ReadAt implements io.ReaderAt; its error is io.EOF at the end of the stream.
 func (s *stream) ReadAt(b []byte, off int64) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -55,7 +55,7 @@ func (s *stream) seek(off int64) error {
 	return err
 }
 
-// keep unpacks the first end bytes into a temporary file, which is read from then on.
+// keep decompresses the first end bytes to a temporary file and reads from it afterwards.
 func (s *stream) keep(dir string, end int64) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -81,7 +81,7 @@ func (s *stream) keep(dir string, end int64) error {
 	return nil
 }
 
-// Close closes the reader, the temporary file and what is below.
+// Close closes the reader, the temporary file and the underlying file.
 func (s *stream) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -107,12 +107,12 @@ func newSpool(dir string) (*spool, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Unlinked at once where the system allows it, so that not even a kill leaves it behind.
+	// Unlinked at once where the system allows it, so that it is removed even if the process is killed.
 	_ = os.Remove(f.Name())
 	return &spool{f}, nil
 }
 
-// Close closes the file and removes it where that could not be done before.
+// Close closes the file and removes it if it is not unlinked yet.
 func (s *spool) Close() error {
 	err := s.File.Close()
 	if gone := os.Remove(s.Name()); gone != nil && !errors.Is(gone, os.ErrNotExist) {

@@ -6,21 +6,20 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// A table is a feed of samples: arrays whose first axis is samples, put together to
-// batches as the model takes them.
+// A table is a feed of samples: arrays whose first axis is samples, assembled to batches of the model.
 type table struct {
 	samples *samples
 	inputs  []bound
 	outputs []bound
-	labels  *bound // nil where there are none
+	labels  *bound // nil without labels
 	fills   []Input
 	opts    Options
 	n       int64 // samples
-	batched bool  // the model takes more than one at a time
-	fixed   int64 // their number, 0 where it is open
+	batched bool  // the model has a batch axis
+	fixed   int64 // batch size of the model, 0 if open
 }
 
-// A bound is a column and what the model makes of it.
+// A bound is a column with its input of the model and the conversion.
 type bound struct {
 	Input
 	column
@@ -39,10 +38,10 @@ func newTable(s *samples, inputs, outputs []Input, o Options) (*table, error) {
 	if err := t.bindLabels(); err != nil {
 		return nil, err
 	}
-	if err := t.agree(); err != nil {
+	if err := t.checkBatch(); err != nil {
 		return nil, err
 	}
-	// What cannot be filled shows now, not in the first batch.
+	// Report inputs that cannot be filled now, not in the first batch.
 	return t, t.fill(map[string]*ir.Array{}, int64(t.size(1)))
 }
 
@@ -72,7 +71,7 @@ func (t *table) bindInputs(inputs []Input) error {
 	return t.checkOptions()
 }
 
-// checkOptions refuses options that could mean several inputs.
+// checkOptions rejects options that are ambiguous for several inputs.
 func (t *table) checkOptions() error {
 	scaled := 0
 	for _, b := range t.inputs {
@@ -80,9 +79,9 @@ func (t *table) checkOptions() error {
 			scaled++
 		}
 	}
-	asked := t.opts.Scale != 1 || t.opts.Mean != nil || t.opts.Std != nil
+	scaling := t.opts.Scale != 1 || t.opts.Mean != nil || t.opts.Std != nil
 	switch {
-	case asked && scaled == 0:
+	case scaling && scaled == 0:
 		return fmt.Errorf("%s: scale, mean and std are for floating-point inputs, and the model has none", t.samples.path)
 	case scaled > 1:
 		return fmt.Errorf("%s: scale, mean and std are for models of one floating-point input; scale the arrays in the file", t.samples.path)
@@ -92,7 +91,7 @@ func (t *table) checkOptions() error {
 	return nil
 }
 
-// bind finds out how samples of c become in.
+// bind determines the conversion of samples of c to in.
 func (t *table) bind(in Input, c column, reshape []int64, o Options) (bound, error) {
 	b := bound{Input: in, column: c}
 	row := c.row()
@@ -111,7 +110,7 @@ func (t *table) bind(in Input, c column, reshape []int64, o Options) (bound, err
 	}
 	var ok bool
 	if b.place, ok = fit(in.dims(o.Dims), shape); !ok {
-		return b, fmt.Errorf("%s: a sample is %v, but %q is %s; say how it is meant with --reshape", row.Name, shape, in.Name, typeText(in.Type))
+		return b, fmt.Errorf("%s: a sample is %v, but %q is %s; set the shape of a sample with --reshape", row.Name, shape, in.Name, typeText(in.Type))
 	}
 	var err error
 	if b.change, err = newChange(row.DType, in.elem(), b.place.shape, o); err != nil {
@@ -139,7 +138,7 @@ func (t *table) bindOutputs(outputs []Input) error {
 	return nil
 }
 
-// bindLabels makes integers of any width Int64, and leaves what is not an integer.
+// bindLabels converts integer labels of any width to Int64, and keeps other labels unchanged.
 func (t *table) bindLabels() error {
 	c := t.samples.labels
 	if c == nil {
@@ -154,20 +153,20 @@ func (t *table) bindLabels() error {
 	return err
 }
 
-// agree finds the batch that all inputs take.
-func (t *table) agree() error {
+// checkBatch determines the batch size of all inputs.
+func (t *table) checkBatch() error {
 	for _, b := range t.inputs {
 		switch {
 		case !b.batched:
 			t.batched = false
 		case b.fixed > 0 && t.fixed > 0 && b.fixed != t.fixed:
-			return fmt.Errorf("%s: %q is %s, but other inputs take %d samples at a time; give arrays whose samples are whole inputs", b.row().Name, b.Name, typeText(b.Type), t.fixed)
+			return fmt.Errorf("%s: %q is %s, but other inputs have a batch size of %d; give arrays whose samples are whole inputs", b.row().Name, b.Name, typeText(b.Type), t.fixed)
 		case b.fixed > 0:
 			t.fixed = b.fixed
 		}
 	}
 	if !t.batched && t.fixed > 1 {
-		return fmt.Errorf("%s: some inputs take %d samples at a time, others one; give arrays whose samples are whole inputs", t.samples.path, t.fixed)
+		return fmt.Errorf("%s: some inputs have a batch size of %d, others no batch; give arrays whose samples are whole inputs", t.samples.path, t.fixed)
 	}
 	if !t.batched {
 		t.fixed = 1
@@ -178,7 +177,7 @@ func (t *table) agree() error {
 		}
 	}
 	if t.n == 0 || t.n < t.fixed {
-		return fmt.Errorf("%s: %d samples are too few for the model, which takes %d at a time", t.samples.path, t.n, max(t.fixed, 1))
+		return fmt.Errorf("%s: %d samples are fewer than the batch size %d of the model", t.samples.path, t.n, max(t.fixed, 1))
 	}
 	return nil
 }

@@ -21,12 +21,12 @@ func TestMagika(t *testing.T) {
 	}
 }
 
-// Ids of 16 and masks of 8 bits become int64, and what is not in the file is asked for.
+// 16-bit ids and 8-bit masks are converted to int64; an input missing in the file is an error.
 func TestTokens(t *testing.T) {
 	path := sharedFile(t, "datasets", "sms_spam", "sms800_tokens.npz")
 	in, _ := model(t, "transformer/minilm_l6_v2_vocab3086")
 	_, err := Open(path, in, nil, Options{})
-	refused(t, err, path, `no array for input "token_type_ids"`, `"attention_mask", "input_ids", "is_test", "labels"`, "--fill token_type_ids=VALUE")
+	requireError(t, err, path, `no array for input "token_type_ids"`, `"attention_mask", "input_ids", "is_test", "labels"`, "--fill token_type_ids=VALUE")
 	s := mustOpen(t, path, in, nil, Options{Fill: map[string]float64{"token_type_ids": 0}})
 	bs := all(t, s, Order{Size: 64})
 	last := bs[len(bs)-1]
@@ -61,10 +61,10 @@ func TestFolderOfArrays(t *testing.T) {
 		t.Errorf("recorded %q %s, labels %v", s.Recorded(), b.Outputs["logits"], b.Classes())
 	}
 	_, err := Open(dir, inputs(input("../x", "float[n,2]"), in[1]), nil, Options{})
-	refused(t, err, `no array for input "../x"`)
+	requireError(t, err, `no array for input "../x"`)
 }
 
-func TestLabelsOfTheirOwn(t *testing.T) {
+func TestSeparateLabels(t *testing.T) {
 	x := npz(t, true, map[string]*ir.Array{"x": count[float32](3, 2), "y": count[float64](3, 2)})
 	in := inputs(input("x", "float[n,2]"))
 	idx := file(t, "labels.gz", gzipped(idxFile(8, []uint32{3}, []uint8{7, 8, 9})))
@@ -77,17 +77,17 @@ func TestLabelsOfTheirOwn(t *testing.T) {
 		t.Errorf("labels %s", soft.Labels)
 	}
 	for _, tt := range []struct{ labels, want string }{
-		{"z", `no array and no file "z" for labels; it has "x", "y"`},
+		{"z", `no array or file "z" for labels; the arrays are "x", "y"`},
 		{file(t, "four.npy", npy(count[int64](4))), "4 samples"},
-		{file(t, "labels.txt", []byte("a\nb\n")), ".npy and IDX"},
+		{file(t, "labels.txt", []byte("a\nb\n")), ".npy or IDX"},
 	} {
 		_, err := Open(x, in, nil, Options{Labels: tt.labels})
-		refused(t, err, tt.want)
+		requireError(t, err, tt.want)
 	}
 }
 
 // Recorded outputs and states of a model without a batch axis: a sample is a whole run.
-func TestSamplesThatAreWholeRuns(t *testing.T) {
+func TestSamplesAreWholeRuns(t *testing.T) {
 	path := npz(t, false, map[string]*ir.Array{
 		"input": count[float32](3, 512), "state": count[float32](3, 2, 1, 128), "stateN": count[float32](3, 2, 1, 128),
 	})
@@ -111,14 +111,14 @@ func TestReshape(t *testing.T) {
 	path := npz(t, true, map[string]*ir.Array{"x": count[uint8](2, 28, 28)})
 	in := inputs(input("x", "float[n,784]"))
 	_, err := Open(path, in, nil, Options{})
-	refused(t, err, "[28 28]", "float[n,784]", "--reshape")
+	requireError(t, err, "[28 28]", "float[n,784]", "--reshape")
 	b := all(t, mustOpen(t, path, in, nil, Options{Reshape: []int64{784}}), Order{Size: 2})[0]
 	sameShape(t, b.Inputs["x"], 2, 784)
 	_, err = Open(path, in, nil, Options{Reshape: []int64{783}})
-	refused(t, err, "[28 28]", "cannot be reshaped to [783]")
+	requireError(t, err, "[28 28]", "cannot be reshaped to [783]")
 }
 
-// The shape of an input that is filled follows from what the others have.
+// The shape of a filled input is derived from those of the others.
 func TestShapesOfFilledInputs(t *testing.T) {
 	path := npz(t, true, map[string]*ir.Array{"x": count[float32](4, 5), "y": count[float32](4, 7, 2)})
 	data := inputs(input("x", "float[n,seq]"), input("y", "float[?,?,2]"))
@@ -152,18 +152,18 @@ func TestShapesOfFilledInputs(t *testing.T) {
 	}{
 		{"float[n,heads]", 0, "--dim heads=N"},
 		{"float[3,?,?,?]", 0, "axis 1"},
-		{"float", 0, "does not say its shape"},
+		{"float", 0, "known shape"},
 		{"int8[n]", 300, "300 does not fit int8"},
 		{"string[n]", 0, "cannot be filled"},
 		{"float[2000000000]", 0, "too large"},
 	} {
 		in := append(slices.Clone(data), input("z", tt.typ))
 		_, err := Open(path, in, nil, Options{Fill: map[string]float64{"z": tt.v}})
-		refused(t, err, `"z"`, tt.want)
+		requireError(t, err, `"z"`, tt.want)
 	}
 }
 
-func TestDataThatDoesNotFitTheModel(t *testing.T) {
+func TestIncompatibleData(t *testing.T) {
 	arrays := map[string]*ir.Array{"x": count[float32](4, 3), "y": count[float32](5, 3), "ids": count[int32](4, 3), "big": ir.ArrayOf([]int64{1, 2, 3, 1 << 40}, 4)}
 	path := npz(t, false, arrays)
 	x, y := input("x", "float[n,3]"), input("y", "float[n,3]")
@@ -176,15 +176,15 @@ func TestDataThatDoesNotFitTheModel(t *testing.T) {
 		{"no such array", inputs(x, input("z", "float[n]")), Options{}, []string{`"z"`, `"big", "ids", "x", "y"`}},
 		{"another number of samples", inputs(x, y), Options{}, []string{"5 samples", `"x" has 4`}},
 		{"another shape", inputs(input("x", "float[n,4]")), Options{}, []string{"[3]", "float[n,4]"}},
-		{"another type", inputs(input("x", "string[n,3]")), Options{}, []string{`array "x"`, "string cannot be made of float"}},
+		{"another type", inputs(input("x", "string[n,3]")), Options{}, []string{`array "x"`, "from float to string"}},
 		{"values that do not fit", inputs(input("big", "int32[n]")), Options{}, []string{"sample 3", "1099511627776 does not fit int32"}},
 		{"fractions", inputs(input("x", "float[n,3]"), input("ids", "int64[n,3]")), Options{Reshape: []int64{3}}, []string{"reshape is for models of one input"}},
 		{"a scale for integers", inputs(input("ids", "int64[n,3]")), Options{Scale: 2}, []string{"the model has none"}},
 		{"two inputs to scale", inputs(x, input("ids", "float[n,3]")), Options{Scale: 2}, []string{"one floating-point input"}},
-		{"two fixed batches", inputs(input("x", "float[2,3]"), input("ids", "int32[4,3]")), Options{}, []string{"int32[4,3]", "2 samples"}},
+		{"two fixed batches", inputs(input("x", "float[2,3]"), input("ids", "int32[4,3]")), Options{}, []string{"int32[4,3]", "batch size of 2"}},
 		{"nothing to read", inputs(x), Options{Fill: map[string]float64{"x": 0}}, []string{"no input that is read"}},
-		{"a fill of no input", inputs(x), Options{Fill: map[string]float64{"y": 0}}, []string{`fill "y"`, `it has "x"`}},
-		{"std of zero", inputs(x), Options{Std: []float64{0}}, []string{"std is 0"}},
+		{"a fill of no input", inputs(x), Options{Fill: map[string]float64{"y": 0}}, []string{`fill "y"`, `the inputs are "x"`}},
+		{"std of zero", inputs(x), Options{Std: []float64{0}}, []string{"std must not be 0"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s, err := Open(path, tt.in, nil, tt.o)
@@ -193,25 +193,25 @@ func TestDataThatDoesNotFitTheModel(t *testing.T) {
 				for _, err = range s.Batches(t.Context(), Order{Size: 4}) {
 				}
 			}
-			refused(t, err, tt.want...)
+			requireError(t, err, tt.want...)
 		})
 	}
 }
 
-func TestDataOfNoKnownKind(t *testing.T) {
+func TestUnknownFormats(t *testing.T) {
 	in := inputs(input("x", "float[n]"))
 	empty := t.TempDir()
 	for path, want := range map[string]string{
-		file(t, "a.txt", []byte("x")):             "known are",
-		file(t, "empty.npz", nil):                 "known are",
-		file(t, "bad.npz", []byte("PK\x03\x04x")): "no .npz file",
-		empty:                         "known are",
+		file(t, "a.txt", []byte("x")):             "unknown data format",
+		file(t, "empty.npz", nil):                 "unknown data format",
+		file(t, "bad.npz", []byte("PK\x03\x04x")): "not a valid .npz file",
+		empty:                         "unknown data format",
 		filepath.Join(empty, "x.npz"): "no such file",
 		npz(t, true, map[string]*ir.Array{"x": count[float32](1)}) + ",b": "one path",
 	} {
 		_, err := Open(path, in, nil, Options{})
-		refused(t, err, want)
+		requireError(t, err, want)
 	}
 	_, err := Open(file(t, "x.npy", npy(count[float32](2))), append(in, input("y", "float[n]")), nil, Options{})
-	refused(t, err, "holds one array", ".npz")
+	requireError(t, err, "the data is one array", ".npz")
 }

@@ -16,11 +16,11 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// maxPixels bounds an image: decoded, it is no part of what Options.Memory counts. At four
-// channels of 16 bits it takes 512 MiB.
+// maxPixels bounds the size of an image: Options.Memory does not include decoded images. With four channels of 16 bits the maximum
+// is 512 MiB.
 const maxPixels = 64 << 20
 
-// A codec decodes files of one format.
+// A codec decodes images of one format.
 type codec struct {
 	config func(io.Reader) (image.Config, error)
 	decode func(io.Reader) (image.Image, error)
@@ -35,7 +35,7 @@ func codecs() map[string]codec {
 	}
 }
 
-// imageEnds are the ends of names that codecs knows.
+// imageEnds are the file extensions of codecs.
 func imageEnds() []string {
 	var ends []string
 	for end := range codecs() {
@@ -44,21 +44,21 @@ func imageEnds() []string {
 	return ends
 }
 
-// Pictures are a column of image files, scaled to one size as 8-bit samples.
-type pictures struct {
-	path  string // of their folder
+// An imageFolder is a column of image files, scaled to one size, with 8-bit samples.
+type imageFolder struct {
+	path  string // of the folder
 	files []string
 	frame frame
 }
 
-// A frame is the size of the images that a model takes. They are stretched to it.
+// A frame is the image size of a model. Images are scaled to it.
 type frame struct {
 	height, width, channels int64
 	last                    bool // channels are the last axis, not the first
 }
 
-// frameOf is the frame of an input by its shape, or by shape if that was asked for: the
-// first or last axis of a sample is its channels, 1 for grey or 3 for red, green, blue.
+// frameOf is the frame of an input by its shape or by Options.Reshape: the first or last axis of a sample is its channels, 1 for
+// grey or 3 for RGB.
 func frameOf(in Input, o Options) (frame, error) {
 	dims := in.dims(o.Dims)
 	if len(dims) == 4 {
@@ -72,7 +72,7 @@ func frameOf(in Input, o Options) (frame, error) {
 	}
 	shape := fmt.Sprintf("input %q is %s", in.Name, typeText(in.Type))
 	if len(dims) != 3 {
-		return frame{}, fmt.Errorf("%s: images are for inputs of channels, height and width in any batch", shape)
+		return frame{}, fmt.Errorf("%s: images require an input of batch, channels, height and width", shape)
 	}
 	isChannels := func(d ir.Dim) bool { return d.Known() && (d.N == 1 || d.N == 3) }
 	f := frame{}
@@ -82,20 +82,19 @@ func frameOf(in Input, o Options) (frame, error) {
 	case isChannels(dims[2]):
 		f.channels, f.last = dims[2].N, true
 	default:
-		return f, fmt.Errorf("%s: its channels are neither 1 nor 3; say so with --reshape 3,HEIGHT,WIDTH", shape)
+		return f, fmt.Errorf("%s: its channels are neither 1 nor 3; set the shape with --reshape 3,HEIGHT,WIDTH", shape)
 	}
 	if !dims[0].Known() || !dims[1].Known() {
 		return f, fmt.Errorf("%s: its height or width is open; set it with --reshape %d,HEIGHT,WIDTH", shape, f.channels)
 	}
 	if f.height, f.width = dims[0].N, dims[1].N; f.height < 1 || f.width < 1 || f.height > maxPixels/f.width {
-		return f, fmt.Errorf("%s: no image has that size", shape)
+		return f, fmt.Errorf("%s: invalid image size", shape)
 	}
 	return f, nil
 }
 
-// openPictures opens a folder of images; where they lie in folders of their own, each
-// folder is a class, numbered in the order of names.
-func openPictures(path string, in Input, o Options) (*samples, error) {
+// openImages opens a folder of images, or of one folder per class; classes are numbered in the order of their names.
+func openImages(path string, in Input, o Options) (*samples, error) {
 	s := &samples{path: path}
 	f, err := frameOf(in, o)
 	if err != nil {
@@ -105,7 +104,7 @@ func openPictures(path string, in Input, o Options) (*samples, error) {
 	if err != nil {
 		return s, err
 	}
-	p := &pictures{path: path, files: files, frame: f}
+	p := &imageFolder{path: path, files: files, frame: f}
 	if s.only = p; len(files) > 0 {
 		return s, nil
 	}
@@ -124,9 +123,9 @@ func openPictures(path string, in Input, o Options) (*samples, error) {
 	return s, nil
 }
 
-func (p *pictures) rows() int64 { return int64(len(p.files)) }
+func (p *imageFolder) rows() int64 { return int64(len(p.files)) }
 
-func (p *pictures) row() ir.Spec {
+func (p *imageFolder) row() ir.Spec {
 	f := p.frame
 	shape := []int64{f.channels, f.height, f.width}
 	if f.last {
@@ -135,12 +134,12 @@ func (p *pictures) row() ir.Spec {
 	return ir.Spec{Name: p.path, DType: ir.Uint8, Shape: shape}
 }
 
-// held counts the scaled image in its four channels; what a file decodes to is not known.
-func (p *pictures) held(n int64) int64 { return n * p.frame.height * p.frame.width * 8 }
+// held counts the scaled image with four channels and not the decoded file, whose size is unknown.
+func (p *imageFolder) held(n int64) int64 { return n * p.frame.height * p.frame.width * 8 }
 
-func (p *pictures) random(string) error { return nil }
+func (p *imageFolder) random(string) error { return nil }
 
-func (p *pictures) load(index []int) (func() (*ir.Array, error), error) {
+func (p *imageFolder) load(index []int) (func() (*ir.Array, error), error) {
 	return func() (*ir.Array, error) {
 		row := p.row()
 		a := ir.NewArray(ir.Uint8, append([]int64{int64(len(index))}, row.Shape...)...)
@@ -149,13 +148,13 @@ func (p *pictures) load(index []int) (func() (*ir.Array, error), error) {
 			if err != nil {
 				return nil, err
 			}
-			p.frame.put(a.Data[int64(i)*row.Bytes():][:row.Bytes()], m)
+			p.frame.draw(a.Data[int64(i)*row.Bytes():][:row.Bytes()], m)
 		}
 		return a, nil
 	}, nil
 }
 
-// picture decodes a file, once its size is known to be reasonable.
+// picture decodes a file after checking its size.
 func picture(path string) (image.Image, error) {
 	f, err := openFile(path)
 	if err != nil {
@@ -168,7 +167,7 @@ func picture(path string) (image.Image, error) {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	if int64(size.Width)*int64(size.Height) > maxPixels {
-		return nil, fmt.Errorf("%s: %d×%d pixels are too many; at most %d are read", path, size.Width, size.Height, maxPixels)
+		return nil, fmt.Errorf("%s: %d×%d pixels are too many; the maximum is %d", path, size.Width, size.Height, maxPixels)
 	}
 	m, err := c.decode(f.reader(0))
 	if err != nil {
@@ -177,9 +176,8 @@ func picture(path string) (image.Image, error) {
 	return m, nil
 }
 
-// put stretches m to the frame, bilinearly and over black where it is transparent, and
-// writes its channels.
-func (f frame) put(to []byte, m image.Image) {
+// draw scales m to the frame by bilinear interpolation, with transparency over black, and writes its channels.
+func (f frame) draw(to []byte, m image.Image) {
 	scaled := image.NewRGBA(image.Rect(0, 0, int(f.width), int(f.height)))
 	draw.BiLinear.Scale(scaled, scaled.Rect, m, m.Bounds(), draw.Src, nil)
 	area := int(f.height * f.width)

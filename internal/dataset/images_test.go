@@ -34,8 +34,8 @@ func drawn(width, height int, at func(x, y int) color.Color) image.Image {
 	return m
 }
 
-// An image of the model's size is taken pixel for pixel, in the model's layout.
-func TestPicturesOfTheSameSize(t *testing.T) {
+// An image of the model's size is copied pixel for pixel, in the model's layout.
+func TestImagesOfModelSize(t *testing.T) {
 	at := func(x, y int) color.Color { return color.NRGBA{uint8(10 * x), uint8(20 * y), 200, 255} }
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "a.PNG"), pngOf(t, drawn(3, 2, at)))
@@ -61,7 +61,7 @@ func TestPicturesOfTheSameSize(t *testing.T) {
 			t.Errorf("%s: %v, want %v", tt.typ, got, tt.want)
 		}
 	}
-	// Luma of ITU-R BT.601, to the nearest.
+	// Luma of ITU-R BT.601, rounded to nearest.
 	b := all(t, mustOpen(t, dir, inputs(input("x", "uint8[n,1,2,3]")), nil, Options{}), Order{})[0]
 	for i, got := range b.Inputs["x"].Data {
 		if want := 0.299*red[i] + 0.587*green[i] + 0.114*blue[i]; math.Abs(float64(got)-float64(want)) > 1 {
@@ -70,8 +70,8 @@ func TestPicturesOfTheSameSize(t *testing.T) {
 	}
 }
 
-// Scaled bilinearly, a ramp stays a ramp, up and down.
-func TestPicturesAreScaled(t *testing.T) {
+// Bilinear scaling preserves a ramp, up and down.
+func TestImagesAreScaled(t *testing.T) {
 	for _, width := range []int{13, 48, 200} {
 		ramp := drawn(width, 20, func(x, _ int) color.Color { return color.Gray{uint8(255 * x / width)} })
 		dir := t.TempDir()
@@ -81,7 +81,7 @@ func TestPicturesAreScaled(t *testing.T) {
 		sameShape(t, x, 1, 40, 50, 1)
 		margin := max(2, 50/width) // the ramp ends at the edges
 		for at := margin; at < 50-margin; at++ {
-			// The middle of pixel at lies at this pixel of the image.
+			// Position of the center of pixel at in the image.
 			from := (float64(at)+0.5)*float64(width)/50 - 0.5
 			if got, want := float64(x.Data[20*50+at]), 255*from/float64(width); math.Abs(got-want) > 2 {
 				t.Errorf("%d wide, pixel %d: %v, want %v", width, at, got, want)
@@ -99,8 +99,8 @@ func TestTransparencyIsBlack(t *testing.T) {
 	}
 }
 
-// Folders in a folder are classes, in the order of their names.
-func TestFoldersOfPictures(t *testing.T) {
+// Folders in the folder are classes, in the order of their names.
+func TestImageFolders(t *testing.T) {
 	dir := t.TempDir()
 	for i, name := range []string{"dog/1.png", "cat/9.png", "cat/10.png", "zebra/a.png"} {
 		grey := func(int, int) color.Color { return color.Gray{uint8(i)} }
@@ -122,7 +122,7 @@ func TestFoldersOfPictures(t *testing.T) {
 	}
 }
 
-// Photos go to a detector in batches of one and to a classifier in any.
+// Photos are read for a detector in batches of one and for a classifier in any batch size.
 func TestSharedPhotos(t *testing.T) {
 	in, _ := model(t, "vision/yolox_nano")
 	s := mustOpen(t, sharedFile(t, "datasets", "images"), in, nil, Options{})
@@ -135,7 +135,7 @@ func TestSharedPhotos(t *testing.T) {
 	}
 }
 
-func TestBadPictures(t *testing.T) {
+func TestInvalidImages(t *testing.T) {
 	good := pngOf(t, drawn(2, 2, func(int, int) color.Color { return color.White }))
 	huge := slices.Clone(good)
 	copy(huge[16:], []byte{0x7f, 0xff, 0xff, 0xff, 0x7f, 0xff, 0xff, 0xff}) // width and height
@@ -151,7 +151,7 @@ func TestBadPictures(t *testing.T) {
 		{"a model of vectors", "float[n,12]", good, Options{}, "float[n,12]"},
 		{"a model of 4 channels", "float[n,4,2,2]", good, Options{}, "neither 1 nor 3"},
 		{"a model of any size", "float[n,3,h,w]", good, Options{}, "--reshape 3,HEIGHT,WIDTH"},
-		{"a model of too large a size", "float[n,3,99999,99999]", good, Options{}, "no image has that size"},
+		{"a model of too large a size", "float[n,3,99999,99999]", good, Options{}, "invalid image size"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			dir := t.TempDir()
@@ -161,16 +161,16 @@ func TestBadPictures(t *testing.T) {
 				for _, err = range s.Batches(t.Context(), Order{}) {
 				}
 			}
-			refused(t, err, tt.want)
+			requireError(t, err, tt.want)
 		})
 	}
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "a.png"), good)
 	_, err := Open(dir, inputs(input("x", "float[n,3,2,2]"), input("y", "float[n]")), nil, Options{})
-	refused(t, err, `"x", "y"`, "--fill")
+	requireError(t, err, `"x", "y"`, "--fill")
 	if err := os.Mkdir(filepath.Join(dir, "empty"), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	_, err = Open(filepath.Join(dir, "empty"), inputs(input("x", "float[n,3,2,2]")), nil, Options{})
-	refused(t, err, "no data of a known kind")
+	requireError(t, err, "unknown data format")
 }
