@@ -9,85 +9,84 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// A Context is what a running method sees.
+// A Context is the model and the settings of a running method.
 type Context struct {
 	context.Context
 	Model   *ir.Model
 	Eval    *ir.Eval
 	Workers int
-	Memory  int64 // bytes that a run of a model may take; 0 for no bound
+	Memory  int64 // memory budget of a run of the model, in bytes; 0 for unlimited
 	Select  Selection
 	Method  string
-	Later   []Options // that follow the one that runs
+	Later   []Options // the steps after the running one
 
-	// Precheck reads every weight before it is taken, so that NaN, infinities and
-	// vanishing scales are known without writing. Otherwise recipes find them while
-	// they run and return *Unfit.
+	// Precheck reads every weight before it is quantized, so that NaN, infinities and vanishing scales are
+	// found before writing. Otherwise lazy tensors find them during evaluation and return *Unfit.
 	Precheck bool
 
 	// KeepIR keeps the IR version: new initializers of models below IR 4 are listed
 	// among the graph inputs.
 	KeepIR bool
 
-	// Searched says that a search chose which method each weight gets, and the steps select by that.
+	// Searched reports that a search chose the method of each weight, and the selections of the steps are its result.
 	Searched bool
 
-	// Source is the model as it was before the first step; nil where nobody needs it.
+	// Source is the model as it was before the first step; nil if no step needs it.
 	Source *ir.Model
-	// Open opens another model, which stays open as long as the pipeline runs; nil where that cannot be.
+	// Open opens another model, which stays open until the pipeline ends; nil where other models are not available.
 	Open func(path string) (*ir.Model, error)
-	// DryRun says that nothing will be written: what takes long is left out.
+	// DryRun reports that no model is written: methods skip long computations.
 	DryRun bool
-	// Holds is told the bytes that a method will hold at once, beside what recipes do; may be nil.
+	// Holds is called with the maximum memory of a method in bytes, in addition to that of lazy tensors; may be nil.
 	Holds func(bytes int64)
-	// Trained is told after each step of training; may be nil.
+	// Trained is called after each step of training; may be nil.
 	Trained   func(step, steps int, loss float64)
-	Trainings []Training // what was trained, in order
+	Trainings []Training // results of training steps, in order
 
 	rows   []Row
-	first  int                // row of this step
-	seen   map[*ir.Value]bool // that have a row of this step
-	params map[*ir.Value]bool // scales and the like, which the row of their quantized weight is for
+	first  int                // index of the first row of this step
+	seen   map[*ir.Value]bool // values with a row of this step
+	params map[*ir.Value]bool // scales and zero points, which are part of the row of their quantized weight
 	consts map[constKey]*ir.Value
 }
 
-// An Unfit error says that a weight's values rule a method out. The pipeline runs
-// again with Precheck, and the weight is skipped.
+// An Unfit error reports that a method does not support a weight's values. The pipeline runs again with Precheck,
+// and the weight is skipped.
 type Unfit struct{ Tensor, Reason string }
 
 func (u *Unfit) Error() string { return fmt.Sprintf("tensor %q: %s", u.Tensor, u.Reason) }
 
-// Changed adds the row of a weight that is now stored in another way. The caller
-// sets Form, After and Restore, and Notes if there is more to say.
-func (c *Context) Changed(v *ir.Value, before *ir.Tensor, readers []*ir.Node, r Row) {
+// Changed adds the row of a weight that is now stored in another form. The caller sets Form, After, Restore and
+// optionally Notes.
+func (c *Context) Changed(v *ir.Value, before *ir.Tensor, consumers []*ir.Node, r Row) {
 	r.Status = Changed
-	c.add(v, before, readers, r)
+	c.add(v, before, consumers, r)
 }
 
-// Skip adds the row of a weight that was left alone. For a weight that is not selected the reason is the selection.
-func (c *Context) Skip(v *ir.Value, readers []*ir.Node, reason Reason) {
+// Skip adds the row of an unchanged weight. For a weight that is not selected the reason is the selection.
+func (c *Context) Skip(v *ir.Value, consumers []*ir.Node, reason Reason) {
 	if c.seen[v] {
 		return
 	}
-	if r := c.Select.Reason(v, readers); !r.None() && IsWeight(v.Const) {
+	if r := c.Select.Reason(v, consumers); !r.None() && IsWeight(v.Const) {
 		reason = r
 	}
-	c.add(v, v.Const, readers, Row{Status: Skipped, Reason: reason})
+	c.add(v, v.Const, consumers, Row{Status: Skipped, Reason: reason})
 }
 
-// Note adds a row about something that is no weight's fate, such as a raised opset.
+// Note adds a row that is not about one weight, such as a raised opset.
 func (c *Context) Note(tensor string, reason Reason) {
 	c.rows = append(c.rows, Row{Method: c.Method, Tensor: tensor, Status: Noted, Reason: reason})
 }
 
-func (c *Context) add(v *ir.Value, before *ir.Tensor, readers []*ir.Node, r Row) {
+func (c *Context) add(v *ir.Value, before *ir.Tensor, consumers []*ir.Node, r Row) {
 	c.seen[v] = true
 	r.Method, r.Tensor, r.Scope, r.Before = c.Method, v.Name, Scope(v.Graph()), before
 	if r.Consumers == nil {
-		r.Consumers = Labels(readers)
+		r.Consumers = Labels(consumers)
 	}
-	r.Module = ModulePath(v, readers)
-	r.Counted = IsWeight(before) && !c.params[v] && (r.Status == Changed || !c.Select.Excludes(v, readers))
+	r.Module = ModulePath(v, consumers)
+	r.Counted = IsWeight(before) && !c.params[v] && (r.Status == Changed || !c.Select.Excludes(v, consumers))
 	for i := c.first; i < len(c.rows); i++ {
 		if old := c.rows[i]; r.Status == Changed && old.Tensor == r.Tensor && old.Scope == r.Scope && old.leftAs(before) {
 			c.rows[i] = c.rows[i].then(r)
@@ -97,7 +96,7 @@ func (c *Context) add(v *ir.Value, before *ir.Tensor, readers []*ir.Node, r Row)
 	c.rows = append(c.rows, r)
 }
 
-// Labels names nodes as rows do: operator and node name.
+// Labels are the names of nodes in rows: operator and node name.
 func Labels(ns []*ir.Node) []string {
 	labels := make([]string, len(ns))
 	for i, n := range ns {
@@ -106,8 +105,7 @@ func Labels(ns []*ir.Node) []string {
 	return labels
 }
 
-// Scope is the path of the function and subgraphs that g is or stands in; empty for
-// the main graph.
+// Scope is the path of functions and subgraphs down to g; empty for the main graph.
 func Scope(g *ir.Graph) string {
 	var path []string
 	for ; g != nil; g = g.Outer {
@@ -121,11 +119,11 @@ func Scope(g *ir.Graph) string {
 	return strings.Join(path, "/")
 }
 
-// IsWeight reports whether t is what compression is about: floats of rank 1 or more.
+// IsWeight reports whether t has a float data type and rank 1 or more.
 func IsWeight(t *ir.Tensor) bool { return t.DType.IsFloat() && len(t.Shape) > 0 }
 
-// Readers are the nodes that read the constant v, also inside subgraphs and behind
-// the nodes that Trace looks through, each once, in use order.
+// Consumers are the nodes that consume the constant v, also in subgraphs and through the operators that Trace follows,
+// each once, in the order of uses.
 func Consumers(v *ir.Value) []*ir.Node {
 	var ns []*ir.Node
 	for _, l := range LeafUses(v) {
@@ -136,8 +134,8 @@ func Consumers(v *ir.Value) []*ir.Node {
 	return ns
 }
 
-// Leaves are the uses of v that are not nodes which Trace looks through, but the uses
-// behind those. A use without node is a graph output.
+// LeafUses are the uses of v, with those of its views and casts in place of the nodes that Trace follows. A use without
+// node is a graph output.
 func LeafUses(v *ir.Value) []ir.Use {
 	var ls []ir.Use
 	for _, u := range v.Uses() {
@@ -169,8 +167,8 @@ type constKey struct {
 	data string
 }
 
-// Const returns a small constant of root graph g's scope with the given payload,
-// shared with earlier calls: zero points, shapes, axes.
+// Const returns a small constant of root graph g with the given payload, such as a zero point, a shape or axes. Calls with
+// equal arguments return the same constant.
 func (c *Context) Const(g *ir.Graph, dt ir.DType, shape []int64, data []byte) *ir.Value {
 	spec := ir.Spec{DType: dt, Shape: shape}
 	k := constKey{g, spec.String(), string(data)}

@@ -9,11 +9,11 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// sampleBytes is how much of a payload is compared before two whole ones are.
+// sampleBytes is the size of the part of a payload that is compared first.
 const sampleBytes = 64 << 10
 
-// A kind is what equal tensors have in common before they are read: they stand in
-// one graph, as a branch cannot see the other's constants.
+// A kind is the graph, type and shape of a tensor. Only tensors of one kind are compared: constants of one branch are not
+// visible in the other.
 type kind struct {
 	g    *ir.Graph
 	spec string
@@ -22,8 +22,8 @@ type kind struct {
 func kindOf(v *ir.Value) kind { return kind{v.Graph(), v.Const.Spec.String()} }
 
 // Duplicates maps each value to the first one in vs with the same graph, type, shape
-// and payload: itself, if there is none. Tensors that are not alone of their kind are
-// sampled; only those whose samples agree are read in full.
+// and payload, or to itself. A tensor that is the only one of its kind is not read; tensors with equal samples are
+// read in full.
 func (c *Context) Duplicates(vs []*ir.Value) (map[*ir.Value]*ir.Value, error) {
 	first := make(map[*ir.Value]*ir.Value, len(vs))
 	count := map[kind]int{}
@@ -53,8 +53,8 @@ func (c *Context) Duplicates(vs []*ir.Value) (map[*ir.Value]*ir.Value, error) {
 	return first, nil
 }
 
-// samples gives each value that is not alone of its kind the values whose samples
-// equal its own, in order, itself among them.
+// samples maps each value that is not the only one of its kind to the values with an equal sample, in order, itself
+// included.
 func (c *Context) samples(vs []*ir.Value, count map[kind]int) (map[*ir.Value][]*ir.Value, error) {
 	type key struct {
 		kind
@@ -90,7 +90,7 @@ func (c *Context) samples(vs []*ir.Value, count map[kind]int) (map[*ir.Value][]*
 	return out, nil
 }
 
-// sample digests the first bytes of t: weights that differ at all differ there.
+// sample is the digest of the first bytes of t, in which different weights nearly always differ.
 func (c *Context) sample(ctx context.Context, t *ir.Tensor) (sum [sha256.Size]byte, err error) {
 	r, err := c.Eval.Open(ctx, t)
 	if err != nil {
@@ -103,7 +103,7 @@ func (c *Context) sample(ctx context.Context, t *ir.Tensor) (sum [sha256.Size]by
 	return sha256.Sum256(b), nil
 }
 
-// same compares two payloads of one size in full.
+// same reports whether two payloads of equal size are equal.
 func (c *Context) same(a, b *ir.Tensor) (bool, error) {
 	ra, err := c.Eval.Open(c, a)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 )
 
 func TestDuplicates(t *testing.T) {
-	big := make([]float32, 40000) // more than a sample
+	big := make([]float32, 40000) // longer than a sample
 	other := bytes.Clone(kernel.Bytes(big))
 	other[len(other)-1] = 1
 	m := product()
@@ -34,7 +34,7 @@ func TestDuplicates(t *testing.T) {
 	}
 }
 
-// unreadable fails where nobody has a reason to read.
+// unreadable is a source whose reads fail.
 type unreadable struct{}
 
 var errRead = errors.New("read")
@@ -43,7 +43,7 @@ func (unreadable) ReadAt([]byte, int64) (int, error) { return 0, errRead }
 
 var _ io.ReaderAt = unreadable{}
 
-func TestTensorsAloneOfTheirKindAreNotRead(t *testing.T) {
+func TestTensorsWithUniqueTypeAndShapeAreNotRead(t *testing.T) {
 	m := product()
 	v := m.Graph.AddConst("w", &ir.Tensor{Spec: ir.Spec{DType: ir.Float, Shape: []int64{5}}, Source: ir.Span{R: unreadable{}}})
 	if _, err := newContext(t, m).Duplicates([]*ir.Value{v}); err != nil {

@@ -38,7 +38,7 @@ func fieldsOf(v reflect.Value) []*field {
 	return list
 }
 
-// newField panics on a declaration that makes no sense, which is a bug.
+// newField panics on an invalid declaration, which is a bug.
 func newField(v reflect.Value, sf reflect.StructField, tag string) *field {
 	name, not := strings.CutSuffix(tag, ",not")
 	f := &field{v: v, name: name, not: not, usage: placeholder(sf.Tag.Get("usage")), def: sf.Tag.Get("default")}
@@ -83,10 +83,10 @@ func redefine(group []*field, tag string) {
 
 var quoted = regexp.MustCompile(`(^|[ (])'([^']+)'`)
 
-// placeholder marks the word in single quotes as package flag wants it, as tags cannot hold backquotes.
+// placeholder puts the word in single quotes in backquotes for package flag: tags cannot contain backquotes.
 func placeholder(usage string) string { return quoted.ReplaceAllString(usage, "$1`$2`") }
 
-// kind is that of the field, or of what it points to.
+// kind is the kind of the field, or of its element if it is a pointer.
 func (f *field) kind() reflect.Kind {
 	if f.v.Kind() == reflect.Pointer {
 		return f.v.Type().Elem().Kind()
@@ -94,7 +94,7 @@ func (f *field) kind() reflect.Kind {
 	return f.v.Kind()
 }
 
-// value is the field's own implementation of flag.Value, nil if it has none. That of a nil pointer is one of a new zero value.
+// value is the field's own implementation of flag.Value, nil if it has none. For a nil pointer it is that of a new zero value.
 func (f *field) value() flag.Value {
 	p := f.v
 	switch {
@@ -110,7 +110,7 @@ func (f *field) value() flag.Value {
 // given reports whether the field has a value of its own.
 func (f *field) given() bool { return !f.v.IsZero() }
 
-// fallback is the text of the value that a zero field stands for.
+// fallback is the text of the default.
 func (f *field) fallback() string {
 	switch {
 	case f.def != "":
@@ -156,7 +156,7 @@ func (f *field) IsBoolFlag() bool {
 	return f.kind() == reflect.Bool && f.value() == nil
 }
 
-// Set parses text. A zero that would stand for a default of another value is an error.
+// Set parses text. The zero value is an error if the default is another value.
 func (f *field) Set(text string) error {
 	if err := f.parse(text); err != nil {
 		return err

@@ -7,13 +7,11 @@ import (
 	"github.com/mcompress/mcompress/ir/opset"
 )
 
-// constsWithoutInputs is the IR version from which an initializer need not be listed
-// among the graph inputs.
+// constsWithoutInputs is the first IR version in which initializers need not be graph inputs.
 const constsWithoutInputs = 4
 
-// finish brings the IR version up to what the model now needs. Below IR 4 every
-// initializer must be a graph input: the version is raised and the weights leave the
-// inputs, or, with KeepIR, new initializers are listed.
+// finish raises the IR version to the minimum of the rewritten model. Below IR 4 every initializer must be a graph input:
+// weights are removed from the inputs, or, with KeepIR, new initializers are added to them.
 func (c *Context) finish(was int64) {
 	m := c.Model
 	if c.KeepIR {

@@ -13,7 +13,7 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// Block is how many elements methods read at a time: one ir.CopyBuffer of float32.
+// Block is the number of elements that methods read at a time: one ir.CopyBuffer of float32.
 const Block = ir.CopyBuffer / 4
 
 // Floats reads a float tensor's payload as float32, whatever its type is.
@@ -50,12 +50,12 @@ func (f *Floats) Read(dst []float32, first int64) error {
 			dst[i] = float32(math.Float64frombits(binary.LittleEndian.Uint64(raw[i*8:])))
 		}
 	default:
-		return fmt.Errorf("%s is not read as floats", f.dt)
+		return fmt.Errorf("%s is not a supported float type", f.dt)
 	}
 	return nil
 }
 
-// Scan hands t's elements to do, block by block in order. x is valid during the call.
+// Scan calls do with t's elements, block by block in order. x is valid during the call.
 func (c *Context) Scan(t *ir.Tensor, do func(x []float32, first int64) error) error {
 	r, err := c.Eval.Open(c, t)
 	if err != nil {

@@ -40,15 +40,15 @@ func TestFloatsReadsEveryType(t *testing.T) {
 			t.Errorf("%s: got %v, want %v", dt, got, want[1:])
 		}
 		if err := f.Read(got, 2); err == nil {
-			t.Errorf("%s: reading beyond the end is no error", dt)
+			t.Errorf("%s: no error for reading beyond the end", dt)
 		}
 	}
 	if err := pass.NewFloats(bytes.NewReader(nil), ir.Int8).Read(make([]float32, 1), 0); err == nil {
-		t.Error("int8 is read as floats")
+		t.Error("no error for int8")
 	}
 }
 
-func TestScanComesInOrderAndWhole(t *testing.T) {
+func TestScanCoversTheTensorInOrder(t *testing.T) {
 	n := int64(2*pass.Block + 7)
 	x := make([]float32, n)
 	for i := range x {

@@ -1,29 +1,28 @@
 package pass
 
-// A Method is one way to compress a model. Methods are values: the command line
-// lists them, and the list is all that adding one takes.
+// A Method is the static description of a compression method.
 type Method struct {
 	Name    string // its name in flags, recipes, reports and file names
-	Command string // the command that offers it
+	Command string // the command of which it is a method
 	Doc     string // one line for help and documentation
 	Stage   Stage
-	Shrinks bool // its aim is a smaller file: a result that is not smaller is not written
-	Repeats bool // a second run takes its share of what the first one left
+	Shrinks bool // the file size must decrease: otherwise no result is written
+	Repeats bool // a second run applies its fraction to the rest of the first
 
 	// New returns a pointer to the zero value of the method's option struct.
 	New func() Options
 }
 
-// A Stage says where in a pipeline a method may stand: stages never go down.
+// A Stage is the position of a method in a pipeline: the stages of steps never decrease.
 type Stage uint8
 
-// The stages in their order, with the reason why each stands behind the one before.
+// The stages in order, each with the reason why it follows the previous one.
 const (
-	Prepare  Stage = iota // folds and rewrites that later methods look through
-	Prune                 // chooses by magnitude, which quantization rounds away
-	Train                 // needs float weights, and learns around the zeros that pruning made
-	Quantize              // must see the zeros that pruning made, and keeps them
-	Sparsify              // stores the zeros of final codes or values
+	Prepare  Stage = iota // folds and rewrites that later methods depend on
+	Prune                 // ranks by magnitude, which quantization rounds
+	Train                 // needs float weights, and keeps the zeros of pruning
+	Quantize              // represents the zeros of pruning exactly
+	Sparsify              // removes the zeros of final values
 )
 
 var stageNames = [...]string{"prepare", "prune", "train", "quantize", "sparsify"}

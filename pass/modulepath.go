@@ -8,7 +8,7 @@ import (
 )
 
 // ModulePath is the path of the module that the constant v with the given consumers is part of, such as
-// encoder.layer.0.intermediate.dense; empty if neither the exporter's metadata nor names tell.
+// encoder.layer.0.intermediate.dense; empty if neither the exporter's metadata nor names contain it.
 func ModulePath(v *ir.Value, consumers []*ir.Node) string {
 	if paths := modulePaths(v, consumers); len(paths) > 0 {
 		return paths[0]
@@ -79,7 +79,7 @@ func ancestors(path string, yield func(string) bool) bool {
 	return false
 }
 
-// Named is the name of a tensor for people: with its module where the name does not contain it.
+// Named is the name of a tensor in texts: with its module where the name does not contain it.
 func Named(tensor, module string) string {
 	if module == "" || strings.HasPrefix(tensor, module+".") {
 		return tensor

@@ -7,17 +7,17 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// An Operand is a constant as an operator reads it: after Cast, Transpose and the views (Flatten, Identity, Reshape,
+// An Operand is a constant as the input of an operator: after Cast, Transpose and the views (Flatten, Identity, Reshape,
 // Squeeze, Unsqueeze) between them.
 type Operand struct {
 	Base       *ir.Value
 	Shape      []int64  // after the chain
 	Elem       ir.DType // after the chain
-	Transposed bool     // the matrix is the transpose of Base, reshaped to Shape reversed
-	Trouble    string   // why the chain cannot be looked through; the rest is unset then
+	Transposed bool     // the matrix is the transpose of Base with the axes of Shape reversed
+	Trouble    string   // why the chain is not supported, empty if it is; other fields are then unset
 }
 
-// Trace follows v back to a constant. It returns nil if v is none.
+// Trace finds the constant that v is a view, transpose or cast of. It returns nil if there is none.
 func (c *Context) Trace(v *ir.Value) *Operand {
 	if v == nil {
 		return nil
@@ -45,8 +45,8 @@ func (c *Context) Trace(v *ir.Value) *Operand {
 	return o
 }
 
-// FromCaller names an attribute of n, a node in a function's body, that each call sets, or
-// is empty.
+// FromCaller is the name of an attribute of n, a node of a function, that each call of the function sets; empty if there is
+// none.
 func FromCaller(n *ir.Node) string {
 	for _, a := range n.Attrs {
 		if a.Ref != "" {
@@ -56,8 +56,7 @@ func FromCaller(n *ir.Node) string {
 	return ""
 }
 
-// chain is what operators do to an operand. An operator that is not listed makes an
-// activation, not a weight.
+// chain maps operators to their effect on an operand. The output of any other operator is an activation, not a weight.
 var chain = map[string]func(*Context, *Operand, *ir.Node){
 	"Identity":  func(*Context, *Operand, *ir.Node) {},
 	"Cast":      (*Context).cast,
@@ -75,7 +74,7 @@ func (o *Operand) trouble(n *ir.Node, what string) {
 func (c *Context) cast(o *Operand, n *ir.Node) {
 	to := ir.DType(n.Int("to", 0))
 	if !to.IsFloat() || !o.Elem.IsFloat() {
-		o.trouble(n, "casts from or to a type that is no float")
+		o.trouble(n, "casts from or to a type other than float")
 		return
 	}
 	o.Elem = to
@@ -101,7 +100,7 @@ func (c *Context) transpose(o *Operand, n *ir.Node) {
 	}
 }
 
-// setShape takes a new shape over the same bytes.
+// setShape sets a new shape of the same data.
 func (o *Operand) setShape(n *ir.Node, shape []int64) {
 	if o.Transposed {
 		o.trouble(n, "reshapes a transposed matrix")
@@ -200,7 +199,7 @@ func (c *Context) unsqueeze(o *Operand, n *ir.Node) {
 	o.setShape(n, shape)
 }
 
-// Ints reads a constant of integers, false if v is none or is long.
+// Ints reads a constant of integers. It returns false if v is not one or has more than 1024 elements.
 func (c *Context) Ints(v *ir.Value) ([]int64, bool) {
 	if v == nil || v.Const == nil || v.Const.DType != ir.Int64 && v.Const.DType != ir.Int32 || v.Const.Elems() > 1024 {
 		return nil, false

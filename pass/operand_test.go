@@ -66,14 +66,14 @@ func TestTraceStopsAtActivations(t *testing.T) {
 	m := product(floats([]int64{1, 1}, 1))
 	c := newContext(t, m)
 	if o := c.Trace(m.Graph.Inputs[0]); o != nil {
-		t.Errorf("an input is no constant: %+v", o)
+		t.Errorf("an input is traced to a constant: %+v", o)
 	}
 	if o := c.Trace(m.Graph.Outputs[0]); o != nil {
-		t.Errorf("a product is no constant: %+v", o)
+		t.Errorf("a product is traced to a constant: %+v", o)
 	}
 }
 
-func TestReadersLookThroughChains(t *testing.T) {
+func TestConsumersOfViews(t *testing.T) {
 	m := product()
 	g := m.Graph
 	w := g.AddConst("w", floats([]int64{1, 1}, 1))
@@ -89,7 +89,7 @@ func TestReadersLookThroughChains(t *testing.T) {
 	}
 }
 
-// Views of a constant are the constant: none of the table's is left out.
+// Trace supports every operator that is a view in the operator table.
 func TestTraceFollowsEveryView(t *testing.T) {
 	for _, op := range []string{"Flatten", "Identity", "Reshape", "Squeeze", "Unsqueeze", "Relu"} {
 		if view := operator.Lookup(ir.OpID{Type: op}).Move == operator.View; view != (op != "Relu") {

@@ -25,7 +25,7 @@ type Options interface {
 	Selected() Selection
 }
 
-// A Checker is an option struct that reports values which make no sense before anything runs. Defaults are in place.
+// A Checker is an option struct that validates its values before the pipeline runs. Defaults are in place.
 type Checker interface{ Check() error }
 
 // NewStep makes m's option struct; set, which may be nil, gives options their values.
@@ -53,7 +53,7 @@ func Declare(fs *flag.FlagSet, group any) {
 	}
 }
 
-// Words are the values that an option may have; nil if there is no list of them.
+// Words are the values of the enum of an option; nil if it has none.
 func Words(f *flag.Flag) []string {
 	if f, ok := f.Value.(*field); ok {
 		return f.enum
@@ -121,7 +121,7 @@ func resolved(o Options) (Options, error) {
 	return p.Interface().(Options), nil
 }
 
-// fill puts defaults in place of zero values, and reports words that are not in the list of their option.
+// fill replaces zero values by defaults, and returns an error for a value that is not in the enum of its option.
 func fill(v reflect.Value) error {
 	for _, f := range fieldsOf(v) {
 		if f.given() {

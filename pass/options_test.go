@@ -34,7 +34,7 @@ type everyKind struct {
 	group   `defaults:"samples=8"`
 	Fast    bool       `flag:"fast" usage:"skip the slow part"`
 	NoOrder bool       `flag:"order,not" usage:"the weights' order"`
-	Seed    uint64     `flag:"seed" usage:"'number' that starts the draw"`
+	Seed    uint64     `flag:"seed" usage:"'number' that seeds the random generator"`
 	Size    int64      `flag:"size" default:"32" usage:"block 'size' of the layers' weights"`
 	Ratio   float64    `flag:"ratio" default:"0.5" usage:"fraction"`
 	Name    string     `flag:"name" usage:"text"`
@@ -136,7 +136,7 @@ func TestHelpOfOptions(t *testing.T) {
 		"rule|rule|mse|rule of ranges|mse,minmax",
 		"samples|number|8|number of samples|",
 		"scale|value|2x|a flag.Value|",
-		"seed|number|0|number that starts the draw|",
+		"seed|number|0|number that seeds the random generator|",
 		"size|size|32|block size of the layers' weights|",
 		"skip|globs||skip tensors, nodes and modules that match these globs|",
 	}
@@ -157,7 +157,7 @@ func TestInvalidOptions(t *testing.T) {
 		{"level", "mid", `"mid" is not one of low, high`},
 		{"ratio", "2", "--ratio is above 1"},
 		{"scale", "x", "invalid syntax"},
-		{"skip", "[a", `"[a" is no pattern`},
+		{"skip", "[a", `"[a" is not a valid pattern`},
 	} {
 		_, err := pass.NewStep(kinds, func(fs *flag.FlagSet) error { return fs.Set(c.name, c.value) })
 		if err == nil || !strings.Contains(err.Error(), c.want) || !strings.HasPrefix(err.Error(), "kinds: ") {
@@ -210,7 +210,7 @@ func TestMalformedDeclarationsPanic(t *testing.T) {
 	}
 }
 
-// One declaration serves recipes, too: a resolved recipe gives the same options again.
+// A resolved recipe parses to the same options.
 func TestRecipeOfAnOptionStruct(t *testing.T) {
 	limit := 0
 	text, err := pass.RecipeText([]pass.Options{everyKind{NoOrder: true, Limit: &limit, Ratio: 0.25}})
@@ -231,8 +231,8 @@ func TestRecipeOfAnOptionStruct(t *testing.T) {
 	}
 }
 
-// A target sets options of a struct, but not those that its caller set.
-func TestAimAtOptionStructs(t *testing.T) {
+// A target sets options without a value of their own.
+func TestTargetAppliesToOptionStructs(t *testing.T) {
 	target := pass.Target{Name: "here", Choices: []pass.Choice{{Method: "kinds", Option: "size", Value: "64"}}}
 	steps := []pass.Options{everyKind{}, everyKind{Size: 16}}
 	aimed, err := target.Apply(steps)

@@ -74,7 +74,7 @@ func namesOf(models ...*ir.Model) *vocabulary {
 
 func sorted(set map[string]bool) []string { return slices.Sorted(maps.Keys(set)) }
 
-// like are the names of the kind that pattern is about.
+// like are the names of the kind of pattern: operators or others.
 func (n *vocabulary) like(pattern string) []string {
 	if strings.HasPrefix(pattern, opPrefix) {
 		return n.ops
@@ -110,7 +110,7 @@ func (n *vocabulary) nearest(pattern string) []string {
 
 // edits is the minimum number of insertions, deletions and replacements that make some part of name equal text (Sellers 1980).
 func edits(text, name string) int {
-	row := make([]int, len(name)+1) // of the empty text: it is anywhere in name
+	row := make([]int, len(name)+1) // for the empty text, which is a part of any name
 	for i := range len(text) {
 		diagonal := row[0]
 		row[0] = i + 1

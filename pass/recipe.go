@@ -18,8 +18,8 @@ import (
 //	  - method: dynamic-int8
 //	target: cpu-avx2
 //
-// The name of a target may be left out; it is returned as it stands there. Unknown methods and options are errors, and so is an
-// order that goes back a stage.
+// The name of a target may be left out; it is returned unchanged. Unknown methods and options are errors, and so is a
+// step of an earlier stage than the step before.
 func ParseRecipe(known []*Method, text []byte) (steps []Options, target string, err error) {
 	var doc struct {
 		Steps  []yaml.MapSlice `yaml:"steps"`
@@ -58,7 +58,7 @@ func parseStep(known []*Method, d yaml.MapSlice) (Options, error) {
 				continue
 			}
 			if fs.Lookup(key) == nil {
-				return fmt.Errorf("unknown option %q; it takes %s", key, names(fs))
+				return fmt.Errorf("unknown option %q; options of the method are %s", key, names(fs))
 			}
 			if err := fs.Set(key, scalar(item.Value)); err != nil {
 				return fmt.Errorf("option %q: %w", key, err)
@@ -102,7 +102,7 @@ func scalar(v any) string {
 	return strings.Join(parts, ",")
 }
 
-// CheckOrder reports a step whose stage lies before that of the step in front of it.
+// CheckOrder returns an error for a step of an earlier stage than the step before.
 func CheckOrder(steps []Options) error {
 	for i := 1; i < len(steps); i++ {
 		a, b := steps[i-1].Method(), steps[i].Method()
@@ -113,8 +113,8 @@ func CheckOrder(steps []Options) error {
 	return nil
 }
 
-// RecipeText is the recipe of steps with every option in force: it reproduces a run
-// whatever later defaults are. Empty options are left out.
+// RecipeText is the recipe of steps with the values of all options, so that it reproduces a run even if defaults change.
+// Empty options are omitted.
 func RecipeText(steps []Options) ([]byte, error) {
 	var list []yaml.MapSlice
 	for _, s := range steps {

@@ -45,7 +45,7 @@ func TestRecipe(t *testing.T) {
 		t.Fatal(err)
 	}
 	if same, err := pass.RecipeText(again); err != nil || string(same) != want {
-		t.Errorf("the resolved recipe does not give itself again: %s, %v", same, err)
+		t.Errorf("the resolved recipe is not stable: %s, %v", same, err)
 	}
 }
 
@@ -56,9 +56,9 @@ func TestRecipeErrors(t *testing.T) {
 		{"step:\n - method: prune", "unknown field"},
 		{"steps:\n  - amount: 1", "step 1: method is missing"},
 		{"steps:\n  - method: zip", `step 1: unknown method "zip"`},
-		{"steps:\n  - method: prune\n    amout: 1", `step 1: prune: unknown option "amout"; it takes amount, min-size, note, only, skip`},
+		{"steps:\n  - method: prune\n    amout: 1", `step 1: prune: unknown option "amout"; options of the method are amount, min-size, note, only, skip`},
 		{"steps:\n  - method: prune\n    amount: much", `step 1: prune: option "amount": `},
-		{"steps:\n  - method: prune\n    skip: '[a'", `"[a" is no pattern`},
+		{"steps:\n  - method: prune\n    skip: '[a'", `"[a" is not a valid pattern`},
 		{"steps:\n  - method: quantize\n  - method: prune", "step 2: prune (prune) cannot follow quantize (quantize)"},
 	} {
 		_, _, err := pass.ParseRecipe(known(), []byte(c.text))

@@ -26,7 +26,7 @@ func Run(c *Context, steps []Options) ([]Row, error) {
 			return nil, fmt.Errorf("%s: %w", s.Method().Name, err)
 		}
 		if err := c.Model.Verify(); err != nil {
-			return nil, fmt.Errorf("%s: left a broken model: %w", s.Method().Name, err)
+			return nil, fmt.Errorf("%s: the result is not a valid model: %w", s.Method().Name, err)
 		}
 	}
 	c.finish(irVersion)
@@ -50,7 +50,7 @@ func resolveAll(steps []Options) ([]Options, error) {
 	return all, nil
 }
 
-// A Bug is a panic in a method. Its message is one line; Stack says where it happened.
+// A Bug is a panic in a method. Its message is one line; Stack is the stack trace.
 type Bug struct {
 	Method string
 	Value  any
@@ -66,9 +66,9 @@ func (c *Context) step(s Options) (err error) {
 	c.Select.searched = c.Searched
 	c.first = len(c.rows)
 	before := c.constants()
-	readers := make([][]*ir.Node, len(before))
+	consumers := make([][]*ir.Node, len(before))
 	for i, v := range before {
-		readers[i] = Consumers(v)
+		consumers[i] = Consumers(v)
 		c.params[v] = IsQuantizationParam(v)
 	}
 	defer func() {
@@ -82,10 +82,10 @@ func (c *Context) step(s Options) (err error) {
 	if err := s.Run(c); err != nil {
 		return err
 	}
-	// No silent skip: constants without a row get it here.
+	// Every constant has a row: those without one are unsupported.
 	for i, v := range before {
 		if !c.seen[v] && !c.params[v] && v.Const != nil {
-			c.Skip(v, readers[i], c.unsupported(v, readers[i]))
+			c.Skip(v, consumers[i], c.unsupported(v, consumers[i]))
 		}
 	}
 	return nil
@@ -105,14 +105,14 @@ func (c *Context) constants() []*ir.Value {
 }
 
 // unsupported is the reason for the row of a constant that the method added none for.
-func (c *Context) unsupported(v *ir.Value, readers []*ir.Node) Reason {
+func (c *Context) unsupported(v *ir.Value, consumers []*ir.Node) Reason {
 	switch {
 	case !v.Const.DType.IsFloat() && isQuantized(v):
 		return Reason{Code: Already, Detail: v.Const.DType.String()}
 	case !v.Const.DType.IsFloat():
 		return Reason{Code: NoWeight, Detail: v.Const.DType.String()}
-	case c.Select.Excludes(v, readers):
-		return c.Select.Reason(v, readers)
+	case c.Select.Excludes(v, consumers):
+		return c.Select.Reason(v, consumers)
 	}
 	return UnsupportedUse(v)
 }
@@ -139,8 +139,7 @@ func UnsupportedInput(n *ir.Node, i int) Reason {
 	return Reason{Code: Unsupported, Node: label, Detail: fmt.Sprintf("input %d", i)}
 }
 
-// order sorts g if a node stands before what it reads: checkers reject that, though
-// some runtimes accept it.
+// order sorts g if a node is before a producer of its inputs, which checkers reject and some runtimes accept.
 func order(g *ir.Graph) error {
 	seen := map[*ir.Node]bool{}
 	for n := range g.Nodes() {

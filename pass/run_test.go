@@ -42,11 +42,11 @@ func TestEveryWeightGetsARow(t *testing.T) {
 		}
 	}
 	if len(got) != len(want) {
-		t.Errorf("rows %v, want %v: scalars are no weights", got, want)
+		t.Errorf("rows %v, want %v: scalars are not weights", got, want)
 	}
 }
 
-func TestSelectionDecidesWhatCounts(t *testing.T) {
+func TestSelectionDeterminesCountedRows(t *testing.T) {
 	for _, c := range []struct {
 		flags   []string
 		counted int
@@ -87,18 +87,18 @@ func TestAPanicIsAnErrorOfOneLine(t *testing.T) {
 	}
 }
 
-func TestABrokenModelNamesTheMethod(t *testing.T) {
+func TestInvalidModelReportsTheMethod(t *testing.T) {
 	bad := step(t, "bad", pass.Prune, func(c *pass.Context) error {
 		c.Model.Graph.RemoveConst(c.Model.Graph.Consts()[0])
 		return nil
 	})
 	_, err := pass.Run(newContext(t, product(floats([]int64{1, 1}, 1))), []pass.Options{bad})
-	if err == nil || !strings.HasPrefix(err.Error(), "bad: left a broken model: ") {
+	if err == nil || !strings.HasPrefix(err.Error(), "bad: the result is not a valid model: ") {
 		t.Fatalf("got %v", err)
 	}
 }
 
-func TestWeightsLeaveTheInputsBelowIR4(t *testing.T) {
+func TestWeightsAreRemovedFromInputsBelowIR4(t *testing.T) {
 	for _, keepIR := range []bool{false, true} {
 		m := product(floats([]int64{1, 1}, 1))
 		m.IRVersion, m.Opsets = 3, []ir.Opset{{Version: 9}}
@@ -118,11 +118,11 @@ func TestWeightsLeaveTheInputsBelowIR4(t *testing.T) {
 	}
 }
 
-func TestNodesComeOutInOrder(t *testing.T) {
+func TestNodesAreSorted(t *testing.T) {
 	m := product(floats([]int64{1, 1}, 1), floats([]int64{1, 1}, 2))
 	g := m.Graph
 	first, last := g.First(), g.Last()
-	// Put the second product in front of the first, as some exporters do.
+	// The second product is before the first, as in models of some exporters.
 	moved := g.NewNode(last.Op, last.Inputs())
 	out := g.Outputs[0]
 	y := g.NewValue("y")
@@ -134,11 +134,11 @@ func TestNodesComeOutInOrder(t *testing.T) {
 		t.Fatal(err)
 	}
 	if g.First() != first || g.Last() != moved {
-		t.Error("the product that reads the other one still stands in front of it")
+		t.Error("the consumer is still before its producer")
 	}
 }
 
-func TestPatternThatMatchesNothingNamesTheNearest(t *testing.T) {
+func TestPatternWithoutMatchListsTheNearestNames(t *testing.T) {
 	for flag, want := range map[string]string{
 		"-only=op:Conv":   `--only: "op:Conv" matches no tensor, node, module or operator; the nearest names are op:MatMul`,
 		"-skip=*ncoder.0": `--skip: "*ncoder.0" matches no tensor, node, module or operator; the nearest names are encoder.1, encoder.1.w, encoder`,

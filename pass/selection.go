@@ -11,33 +11,33 @@ import (
 )
 
 // A Selection is the weights that a step applies to: globs over the names of tensors, nodes and modules, or op:Type over operators, and
-// the minimum size in elements. A module includes all that is part of it.
+// the minimum size in elements. A module includes its submodules.
 type Selection struct {
 	Only    Globs `flag:"only" usage:"apply to tensors, nodes and modules that match these 'globs' only (op:MatMul for operators)"`
 	Skip    Globs `flag:"skip" usage:"skip tensors, nodes and modules that match these 'globs'"`
 	MinSize int64 `flag:"min-size" usage:"skip tensors with fewer 'elements'"`
 
-	searched bool // Only is the choice of a search
+	searched bool // Only is the result of a search
 }
 
 // Globs is a list of patterns; as a flag it may be given several times, or with commas.
 type Globs []string
 
-// String joins the patterns as Set takes them.
+// String is the list in the syntax of Set.
 func (g *Globs) String() string { return strings.Join(*g, ",") }
 
 // Set adds comma-separated patterns. Commas within braces are part of one.
 func (g *Globs) Set(s string) error {
 	for _, p := range patterns(s) {
 		if !doublestar.ValidatePattern(strings.TrimPrefix(p, opPrefix)) {
-			return fmt.Errorf("%q is no pattern: see * ? [abc] {a,b}", p)
+			return fmt.Errorf("%q is not a valid pattern; supported are * ? [abc] {a,b}", p)
 		}
 		*g = append(*g, p)
 	}
 	return nil
 }
 
-// patterns cuts a list at its commas, but for those within braces or behind a backslash.
+// patterns splits a list at its commas, except within braces or after a backslash.
 func patterns(list string) []string {
 	var cut []string
 	from, depth := 0, 0
@@ -64,7 +64,7 @@ func (s *Selection) Excludes(v *ir.Value, consumers []*ir.Node) bool {
 	return !s.Reason(v, consumers).None()
 }
 
-// Reason is why v, which the given nodes consume, is not selected; none if it is.
+// Reason is the reason why v, which the given nodes consume, is not selected; none if it is.
 func (s *Selection) Reason(v *ir.Value, consumers []*ir.Node) Reason {
 	switch {
 	case v.Const.Elems() < s.MinSize:
@@ -79,12 +79,12 @@ func (s *Selection) Reason(v *ir.Value, consumers []*ir.Node) Reason {
 	return Reason{}
 }
 
-// match reports whether g names the constant v, one of its consumers, or a module that it is part of.
+// match reports whether g matches the constant v, one of its consumers, or a module that it is part of.
 func (g Globs) match(v *ir.Value, consumers []*ir.Node) bool {
 	return g.name(v.Name) || slices.ContainsFunc(consumers, g.Node) || ancestors(parameterModule(v.Name), g.name)
 }
 
-// Node reports whether g names n, by its name or its operator, or a module that n is part of.
+// Node reports whether g matches n, by its name or its operator, or a module that n is part of.
 func (g Globs) Node(n *ir.Node) bool {
 	return len(g) > 0 && (g.operator(n.Op.Type) || n.Name != "" && g.name(n.Name) || ancestors(nodeModule(n), g.name))
 }
@@ -108,8 +108,7 @@ const opPrefix = "op:"
 // Patterns are the patterns, each of which must match something.
 func (g *Globs) Patterns() []string { return *g }
 
-// glob matches names as flat strings: a * also spans slashes, which exporters put
-// into names of nested modules.
+// glob matches names as flat strings: a * also matches slashes, which separate nested modules in names.
 func glob(pattern, name string) bool {
 	ok, err := doublestar.Match(strings.ReplaceAll(pattern, "/", "\x00"), strings.ReplaceAll(name, "/", "\x00"))
 	return err == nil && ok

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// Patterns are cut at commas, but for those that are part of one.
+// Patterns are split at commas, except those that are part of a pattern.
 func TestPatternsOfAList(t *testing.T) {
 	for list, want := range map[string][]string{
 		"a,b":            {"a", "b"},
@@ -25,7 +25,7 @@ func TestPatternsOfAList(t *testing.T) {
 		}
 		var again Globs
 		if err := again.Set(g.String()); err != nil || !slices.Equal(again, g) {
-			t.Errorf("%q came back as %q: %v", g, again, err)
+			t.Errorf("%q is parsed again as %q: %v", g, again, err)
 		}
 	}
 }

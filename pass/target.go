@@ -6,26 +6,26 @@ import (
 	"slices"
 )
 
-// A Target is a kind of CPU that a model is to run on, and what follows for the options of methods.
+// A Target is a kind of CPU, with the options of methods that suit it.
 type Target struct {
 	Name    string   `json:"name"`
-	CPU     string   `json:"cpu"` // in words
+	CPU     string   `json:"cpu"` // description
 	Choices []Choice `json:"choices"`
 }
 
-// A Choice is an option that a target decides, unless the caller gave it or another one of the same matter.
+// A Choice is an option that a target sets unless the caller set it or one of Unless.
 type Choice struct {
 	Method string   `json:"method"`
 	Option string   `json:"option"`
 	Value  string   `json:"value"` // in force
-	Given  bool     `json:"given"` // by the caller, who wanted another
-	Why    string   `json:"why"`   // of what the target wants
-	Unless []string `json:"-"`     // options of the same matter
+	Given  bool     `json:"given"` // the caller set another value
+	Why    string   `json:"why"`   // the reason for the target's value
+	Unless []string `json:"-"`     // options that exclude it
 }
 
-// Aim gives steps the options that t wants, and returns those of its choices that are about one of them, as they came out.
+// Apply sets the options of t in steps, and returns the target with its choices for these steps and the values in force.
 func (t Target) Apply(steps []Options) (*Target, error) {
-	aimed := &Target{Name: t.Name, CPU: t.CPU, Choices: []Choice{}}
+	applied := &Target{Name: t.Name, CPU: t.CPU, Choices: []Choice{}}
 	for i := range steps {
 		s := settable(steps[i])
 		steps[i] = s
@@ -36,15 +36,15 @@ func (t Target) Apply(steps []Options) (*Target, error) {
 			if err := prefer(s, &c); err != nil {
 				return nil, fmt.Errorf("target %s: %s: %w", t.Name, c.Method, err)
 			}
-			if !slices.ContainsFunc(aimed.Choices, c.same) {
-				aimed.Choices = append(aimed.Choices, c)
+			if !slices.ContainsFunc(applied.Choices, c.same) {
+				applied.Choices = append(applied.Choices, c)
 			}
 		}
 	}
-	return aimed, nil
+	return applied, nil
 }
 
-// prefer sets an option of s to the value of c, unless it is given, and leaves in c the value in force.
+// prefer sets an option of s to the value of c unless it is given, and sets c to the value in force.
 func prefer(s Options, c *Choice) error {
 	fs := flagsOf(s)
 	other := ""
@@ -60,12 +60,12 @@ func prefer(s Options, c *Choice) error {
 	return nil
 }
 
-// same reports whether o is c but for its reason.
+// same reports whether o equals c except for the reason.
 func (c Choice) same(o Choice) bool {
 	return c.Method == o.Method && c.Option == o.Option && c.Value == o.Value
 }
 
-// Overruled reports whether the caller gave what the target would not have chosen.
+// Overridden reports whether the caller set an option to another value than the target's.
 func (t *Target) Overridden() bool {
 	return slices.ContainsFunc(t.Choices, func(c Choice) bool { return c.Given })
 }

@@ -9,23 +9,23 @@ import (
 	"github.com/mcompress/mcompress/pass"
 )
 
-func aimedAt(t *testing.T, want pass.Choice, given ...string) (*pass.Target, pass.Options) {
+func applyTarget(t *testing.T, want pass.Choice, given ...string) (*pass.Target, pass.Options) {
 	t.Helper()
 	step, err := pass.NewStep(known()[1], func(fs *flag.FlagSet) error { return fs.Parse(given) })
 	if err != nil {
 		t.Fatal(err)
 	}
 	other := pass.Choice{Method: "prune", Option: "amount", Value: "1", Why: "never"}
-	aimed, err := pass.Target{Name: "here", Choices: []pass.Choice{other, want}}.Apply([]pass.Options{step})
+	applied, err := pass.Target{Name: "here", Choices: []pass.Choice{other, want}}.Apply([]pass.Options{step})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return aimed, step
+	return applied, step
 }
 
-// What the caller gives wins, also by another option of the same matter, and the target says so.
-func TestAim(t *testing.T) {
-	want := pass.Choice{Method: "quantize", Option: "amount", Value: "0.25", Why: "it is so", Unless: []string{"note"}}
+// Options of the caller override the target, also those that exclude its option, and the target reports them.
+func TestTargetApply(t *testing.T) {
+	want := pass.Choice{Method: "quantize", Option: "amount", Value: "0.25", Why: "reason", Unless: []string{"note"}}
 	for _, c := range []struct {
 		given  []string
 		amount string
@@ -38,11 +38,11 @@ func TestAim(t *testing.T) {
 		{[]string{"-amount=0.75"}, "0.75", "amount", "0.75", true},
 		{[]string{"-note=x"}, "0.5", "note", "x", true},
 	} {
-		aimed, step := aimedAt(t, want, c.given...)
-		if len(aimed.Choices) != 1 || aimed.Overridden() != c.over {
-			t.Fatalf("%v: %+v", c.given, aimed)
+		applied, step := applyTarget(t, want, c.given...)
+		if len(applied.Choices) != 1 || applied.Overridden() != c.over {
+			t.Fatalf("%v: %+v", c.given, applied)
 		}
-		if got := aimed.Choices[0]; got.Option != c.option || got.Value != c.value || got.Given != c.over || got.Why != want.Why {
+		if got := applied.Choices[0]; got.Option != c.option || got.Value != c.value || got.Given != c.over || got.Why != want.Why {
 			t.Errorf("%v: %+v", c.given, got)
 		}
 		if !slices.Contains(pass.Values(step), pass.Option{Name: "amount", Value: c.amount}) {
@@ -51,17 +51,17 @@ func TestAim(t *testing.T) {
 	}
 }
 
-// Steps that are aimed twice say the same.
-func TestAimingAgainChangesNothing(t *testing.T) {
-	want := pass.Choice{Method: "quantize", Option: "amount", Value: "0.25", Why: "it is so"}
-	first, step := aimedAt(t, want)
+// A second application has the same result.
+func TestTargetAppliedTwice(t *testing.T) {
+	want := pass.Choice{Method: "quantize", Option: "amount", Value: "0.25", Why: "reason"}
+	first, step := applyTarget(t, want)
 	second, err := pass.Target{Name: "here", Choices: []pass.Choice{want}}.Apply([]pass.Options{step, step})
 	if err != nil || len(second.Choices) != 1 || second.Overridden() || second.Choices[0].Value != first.Choices[0].Value {
 		t.Errorf("%+v became %+v, %v", first, second, err)
 	}
 }
 
-func TestAimAtWhatIsNoValue(t *testing.T) {
+func TestTargetWithInvalidValue(t *testing.T) {
 	step, err := pass.NewStep(known()[1], func(*flag.FlagSet) error { return nil })
 	if err != nil {
 		t.Fatal(err)

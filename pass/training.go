@@ -1,19 +1,19 @@
 package pass
 
-// A Training is what a step that trains did.
+// A Training is the history of a training step.
 type Training struct {
 	Method  string `json:"method"`
 	Steps   int    `json:"steps"`
-	Samples int    `json:"samples"` // that were learned from, each as often as it came
-	Kept    int    `json:"kept"`    // the step whose weights were kept
+	Samples int    `json:"samples"` // training samples, counted once per use
+	Kept    int    `json:"kept"`    // the step of the checkpoint that was kept
 
 	Loss               []Point `json:"loss"`             // mean since the last point
-	ValidationLoss     []Point `json:"judged,omitempty"` // loss on samples kept apart
-	ValidationAccuracy []Point `json:"agree,omitempty"`  // share of them whose largest score is the right one
+	ValidationLoss     []Point `json:"judged,omitempty"` // loss on the validation set
+	ValidationAccuracy []Point `json:"agree,omitempty"`  // top-1 accuracy on the validation set
 
-	Memory []Size   `json:"memory"`        // what training took, as planned
-	Layout string   `json:"layout"`        // what was done to save memory
-	Why    []string `json:"why,omitempty"` // what was tried, where a budget chose
+	Memory []Size   `json:"memory"`        // planned memory of training
+	Layout string   `json:"layout"`        // the memory savings in use
+	Why    []string `json:"why,omitempty"` // layouts that were tried, if a budget chose one
 }
 
 // A Point is a number at the end of a step.

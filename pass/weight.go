@@ -7,7 +7,7 @@ import (
 	"github.com/mcompress/mcompress/ir/operator"
 )
 
-// A Weight is a constant that operators read as their weight, with those operators.
+// A Weight is a constant that is the weight input of operators, with these uses.
 type Weight struct {
 	Value     *ir.Value
 	Consumers []Consumer
@@ -17,10 +17,10 @@ type Weight struct {
 type Consumer struct {
 	ir.Use
 	Input   operator.Input
-	Operand *Operand // the constant as the operator reads it
+	Operand *Operand // the constant as the input of the operator
 }
 
-// Axes are the axes of the operand; ok is false where they, or the operand's shape, are not known.
+// Axes are the axes of the operand; ok is false if they or the operand's shape are unknown.
 func (u Consumer) Axes() (axes operator.Axes, ok bool) {
 	if u.Operand.Trouble != "" {
 		return operator.Axes{}, false
@@ -28,7 +28,7 @@ func (u Consumer) Axes() (axes operator.Axes, ok bool) {
 	return u.Input.Axes(u.Node, len(u.Operand.Shape))
 }
 
-// Nodes are the operators that read w as their weight, each once, in the order of the model.
+// Nodes are the operators whose weight is w, each once, in the order of the model.
 func (w *Weight) Nodes() []*ir.Node {
 	var ns []*ir.Node
 	for _, u := range w.Consumers {
@@ -39,8 +39,8 @@ func (w *Weight) Nodes() []*ir.Node {
 	return ns
 }
 
-// UsedWeights are the constants that operators read as weights, in the order of the nodes that read them first. Supported
-// filters the uses.
+// UsedWeights are the constants that are weight inputs of operators, in the order of their first consumers. Supported filters
+// the uses.
 func (c *Context) UsedWeights(supported func(Consumer) bool) []*Weight {
 	var list []*Weight
 	by := map[*ir.Value]*Weight{}
@@ -70,8 +70,8 @@ func isQuantized(v *ir.Value) bool {
 	})
 }
 
-// IsQuantizationParam reports whether v is nothing but scales, zero points and the like of quantized constants, which
-// have the ledger's row for both.
+// IsQuantizationParam reports whether all uses of v are as scale, zero point or other parameter of quantized constants, whose row
+// in the ledger includes it.
 func IsQuantizationParam(v *ir.Value) bool {
 	uses := LeafUses(v)
 	return len(uses) > 0 && !slices.ContainsFunc(uses, func(u ir.Use) bool {
