@@ -12,7 +12,7 @@ import (
 	mcli "github.com/mcompress/mcompress/internal/cli"
 )
 
-// run is the program without its process.
+// run runs the program with the given arguments and streams, and returns its exit code.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	t := newTool(stdout, stderr)
 	app := t.app()
@@ -40,7 +40,7 @@ func (t *tool) app() *cli.App {
 		Writer:                t.stdout,
 		ErrWriter:             t.stderr,
 		OnUsageError:          onUsageError,
-		ExitErrHandler:        func(*cli.Context, error) {}, // run knows the codes
+		ExitErrHandler:        func(*cli.Context, error) {}, // run maps errors to exit codes
 		Before:                t.begin,
 		Action:                unknownCommand,
 		Commands: []*cli.Command{
@@ -69,7 +69,7 @@ func (t *tool) app() *cli.App {
 	return app
 }
 
-// named puts the command in front of its errors.
+// named prefixes the errors of a command with its name.
 func named(command string, action cli.ActionFunc) cli.ActionFunc {
 	return func(c *cli.Context) error {
 		if err := action(c); err != nil {
@@ -145,7 +145,7 @@ func arguments(c *cli.Context, min, max int) ([]string, error) {
 	return args, nil
 }
 
-// syntax is what app's flags mean to the order of arguments.
+// syntax returns the flags of app as required to order its arguments.
 func syntax(app *cli.App) mcli.Syntax {
 	s := mcli.Syntax{Global: takes(app.Flags), Commands: map[string]map[string]bool{}, Topics: map[string]string{}}
 	for _, c := range app.Commands {
@@ -159,7 +159,7 @@ func syntax(app *cli.App) mcli.Syntax {
 	return s
 }
 
-// takes says of each flag's names whether it takes a value.
+// takes reports for each name of a flag whether it has a value.
 func takes(flags []cli.Flag) map[string]bool {
 	names := map[string]bool{}
 	for _, f := range flags {

@@ -50,7 +50,7 @@ The report of quantize --auto has such a recipe; apply reproduces the file from 
 	}
 }
 
-// dataOptions are the data options of the last step with data, by which test samples are read, too.
+// dataOptions returns the data options of the last step with data, which apply to test samples as well.
 func dataOptions(steps []pass.Options, test testSet) []pass.Option {
 	var given []pass.Option
 	for _, s := range steps {
@@ -63,7 +63,7 @@ func dataOptions(steps []pass.Options, test testSet) []pass.Option {
 }
 
 // readRecipe reads steps, and the target if none is given.
-func (a *aimed) readRecipe(path string) ([]pass.Options, error) {
+func (a *targetFlag) readRecipe(path string) ([]pass.Options, error) {
 	text, err := os.ReadFile(path)
 	var pe *os.PathError
 	if errors.As(err, &pe) {

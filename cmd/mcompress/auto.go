@@ -19,16 +19,16 @@ import (
 	"github.com/mcompress/mcompress/report"
 )
 
-// automatic are the flags that let methods be chosen by measurement.
+// automatic has the flags of mixed precision by measurement.
 type automatic struct {
 	on, sensitivity bool
 	candidates      mcli.Words
 	size            mcli.Size
 	ratio           float64
-	target          *aimed
+	target          *targetFlag
 }
 
-// candidates are tried where none are named, in the order in which they may follow one another: a method, and options of its own.
+// candidates are the default candidates, each a method and its options, in the order in which methods can be combined.
 var candidates = []string{
 	"static-int8", "dynamic-int8", "weight-int8", "weight-int4", "weight-int4:block=128", "weight-int2:block=16", "weight-int2:block=64", "float16",
 }
@@ -43,8 +43,8 @@ func (a *automatic) flags() []cli.Flag {
 	})
 }
 
-// asked reports whether methods are to be chosen, and whether that makes sense.
-func (a *automatic) asked(p *proving) (bool, error) {
+// asked reports whether a search or a sensitivity analysis is requested, and checks the flags.
+func (a *automatic) asked(p *verificationFlags) (bool, error) {
 	switch {
 	case !a.on && !a.sensitivity:
 		for _, f := range []struct {
@@ -60,13 +60,13 @@ func (a *automatic) asked(p *proving) (bool, error) {
 		return false, usagef("--target-size and --target-ratio exclude each other")
 	case a.ratio != 0 && !(a.ratio > 1):
 		return false, usagef("--target-ratio %v: must be above 1", a.ratio)
-	case a.on && a.size == 0 && a.ratio == 0 && p.asked() == "":
+	case a.on && a.size == 0 && a.ratio == 0 && p.outputGate() == "":
 		return false, usagef("--auto requires a goal: --max-accuracy-drop, --min-sqnr, --min-cosine or --min-agreement, or --target-size or --target-ratio")
 	}
 	return true, nil
 }
 
-// search are the options of a search on one model.
+// search returns the options of a search on one model.
 func (a *automatic) search(t *tool, model, dir string, o *mcli.MethodOptions, v job.Verification, gates []report.Limit) (tune.Options, error) {
 	s := tune.Options{
 		Input: model, Data: v.Data, Scores: v.Scores, Bytes: int64(a.size), Workers: t.workers, Memory: recipeBudget(int64(t.memory)), Dir: dir,
@@ -89,7 +89,7 @@ func (a *automatic) search(t *tool, model, dir string, o *mcli.MethodOptions, v 
 	return s, err
 }
 
-// among are the candidates that are named, or the usual ones.
+// among returns the candidates of --candidates, or the default ones.
 func (a *automatic) among(o *mcli.MethodOptions, data bool, dir string) ([]tune.Candidate, error) {
 	words := []string(a.candidates)
 	if words == nil {
@@ -103,7 +103,7 @@ func (a *automatic) among(o *mcli.MethodOptions, data bool, dir string) ([]tune.
 			return nil, usagef("--candidates: %v", err)
 		}
 		if a.candidates == nil {
-			c = c.usual(o, data)
+			c = c.withoutGiven(o, data)
 		}
 		if slices.Contains(known, c.String()) || a.candidates == nil && !data && c.method == (quantize.StaticInt8{}).Method() {
 			continue
@@ -114,7 +114,7 @@ func (a *automatic) among(o *mcli.MethodOptions, data bool, dir string) ([]tune.
 	return list, nil
 }
 
-// chooser finds the steps for each model.
+// chooser returns the search that finds the steps for a model.
 func (a *automatic) chooser(t *tool, dir string, o *mcli.MethodOptions, v job.Verification, gates []report.Limit) func(context.Context, string) ([]pass.Options, *pass.Search, error) {
 	return func(ctx context.Context, model string) ([]pass.Options, *pass.Search, error) {
 		s, err := a.search(t, model, dir, o, v, gates)
@@ -129,7 +129,7 @@ func (a *automatic) chooser(t *tool, dir string, o *mcli.MethodOptions, v job.Ve
 	}
 }
 
-// sensitivities prints rankings.
+// sensitivities prints the sensitivity of each weight.
 func (t *tool) sensitivities(c *cli.Context, a *automatic, dir string, o *mcli.MethodOptions, models []string, v job.Verification, gates []report.Limit) error {
 	for _, model := range models {
 		s, err := a.search(t, model, dir, o, v, gates)
@@ -151,12 +151,12 @@ func (t *tool) sensitivities(c *cli.Context, a *automatic, dir string, o *mcli.M
 	return nil
 }
 
-// automatic chooses methods for each model and compresses it, or prints what there is to choose from.
+// automatic searches methods for each model and compresses it, or prints the sensitivities.
 func (t *tool) automatic(c *cli.Context, a *automatic, o *mcli.MethodOptions, models []string, w *writing, test testSet) error {
 	if err := w.proving.adopt(o.Given(), testSet{}); err != nil {
 		return err
 	}
-	v, err := w.proving.of(t)
+	v, err := w.proving.verification(t)
 	if err != nil {
 		return err
 	}

@@ -21,15 +21,15 @@ import (
 	"github.com/mcompress/mcompress/internal/latency"
 )
 
-// measureCommand is what bench calls this program with, the job as JSON on stdin: peak memory
-// is that of a process.
+// measureCommand is the command that runs one measurement of bench in a process of its own, with the job as JSON on stdin:
+// peak memory is measured per process.
 const measureCommand = "__measure"
 
-// timing is what bench measures.
-type timing struct {
+// benchFlags are the flags of bench.
+type benchFlags struct {
 	latency.Job
-	making
-	*running
+	randomInputFlags
+	*backendFlags
 	batches mcli.Counts
 	budget  mcli.Size
 	onOOM   mcli.Enum
@@ -38,11 +38,11 @@ type timing struct {
 }
 
 func (t *tool) benchCommand() *cli.Command {
-	b := &timing{
-		Job:     latency.Job{Runs: 10, Warmup: 3, Time: time.Second},
-		running: newRunning("both"),
-		onOOM:   mcli.Enum{Value: "fail", Words: []string{"fail", "halve"}},
-		batches: mcli.Counts{1},
+	b := &benchFlags{
+		Job:          latency.Job{Runs: 10, Warmup: 3, Time: time.Second},
+		backendFlags: newBackendFlags("both"),
+		onOOM:        mcli.Enum{Value: "fail", Words: []string{"fail", "halve"}},
+		batches:      mcli.Counts{1},
 	}
 	return &cli.Command{
 		Name:      "bench",
@@ -65,16 +65,16 @@ bytes are resident memory, including that of the process before the model is loa
 				b.Memory = int64(t.memory)
 			}
 			if b.profile {
-				return t.profiled(c.Context, models, b)
+				return t.printProfiles(c.Context, models, b)
 			}
 			return t.bench(c.Context, models, b)
 		},
 	}
 }
 
-func (b *timing) flags(fs *flag.FlagSet) {
-	b.running.declare(fs)
-	b.making.declare(fs)
+func (b *benchFlags) flags(fs *flag.FlagSet) {
+	b.backendFlags.declare(fs)
+	b.randomInputFlags.declare(fs)
 	fs.Var(&b.batches, "batch", "comma-separated batch `sizes`")
 	fs.IntVar(&b.Runs, "runs", b.Runs, "minimum `number` of timed runs")
 	fs.DurationVar(&b.Time, "time", b.Time, "minimum total `time` of the timed runs")
@@ -85,17 +85,17 @@ func (b *timing) flags(fs *flag.FlagSet) {
 	outPathVar(fs, &b.trace, "trace", "`file` for the profile as a trace for Chrome's and Perfetto's viewers")
 }
 
-// check refuses what does not go together.
-func (b *timing) check(c *cli.Context, models []string) error {
+// check rejects invalid combinations of flags.
+func (b *benchFlags) check(c *cli.Context, models []string) error {
 	for _, n := range []struct {
 		name  string
 		value int64
 	}{{"runs", int64(b.Runs)}, {"warmup", int64(b.Warmup)}, {"time", int64(b.Time)}} {
 		if n.value < 0 {
-			return usagef("--%s %s: it is not negative", n.name, c.String(n.name))
+			return usagef("--%s %s: must not be negative", n.name, c.String(n.name))
 		}
 	}
-	if err := b.running.check(); err != nil {
+	if err := b.backendFlags.check(); err != nil {
 		return err
 	}
 	switch {
@@ -116,7 +116,7 @@ func (b *timing) check(c *cli.Context, models []string) error {
 }
 
 // bench measures every model on every backend at every batch.
-func (t *tool) bench(ctx context.Context, models []string, b *timing) error {
+func (t *tool) bench(ctx context.Context, models []string, b *benchFlags) error {
 	backends, err := t.backends(b)
 	if err != nil {
 		return err
@@ -129,7 +129,7 @@ func (t *tool) bench(ctx context.Context, models []string, b *timing) error {
 				j.Model, j.Backend, j.Batch = model, backend, batch
 				m, err := measure(ctx, j, b.onOOM.Value == "halve")
 				if err != nil {
-					return ofModel(model, err)
+					return withModel(model, err)
 				}
 				all = append(all, m)
 			}
@@ -141,17 +141,16 @@ func (t *tool) bench(ctx context.Context, models []string, b *timing) error {
 	return mcli.Bench(t.stdout, all, len(models))
 }
 
-// ofModel names the model, unless the error does that itself.
-func ofModel(path string, err error) error {
+// withModel prefixes an error with the model's path unless it starts with it already.
+func withModel(path string, err error) error {
 	if strings.HasPrefix(err.Error(), path+": ") {
 		return err
 	}
 	return fmt.Errorf("%s: %w", path, err)
 }
 
-// backends are those that were asked for. Where both were and nobody said where it is, the lack
-// of ONNX Runtime is a warning.
-func (t *tool) backends(b *timing) ([]string, error) {
+// backends returns the requested backends. With --backend both and without --ort-lib, a missing ONNX Runtime is a warning.
+func (t *tool) backends(b *benchFlags) ([]string, error) {
 	if b.embedded() {
 		return []string{latency.Embedded}, nil
 	}
@@ -161,7 +160,7 @@ func (t *tool) backends(b *timing) ([]string, error) {
 			return nil, &libraryError{err}
 		}
 		if !t.quiet {
-			say(t.stderr, fmt.Errorf("bench: without ONNX Runtime: %w", err))
+			printError(t.stderr, fmt.Errorf("bench: without ONNX Runtime: %w", err))
 		}
 		return []string{latency.Embedded}, nil
 	}
@@ -171,7 +170,7 @@ func (t *tool) backends(b *timing) ([]string, error) {
 	return []string{latency.Embedded, latency.ORT}, nil
 }
 
-// measure runs j in a process of its own, with half the batch as often as it does not fit.
+// measure runs j in a process of its own, halving the batch until it fits in the budget.
 func measure(ctx context.Context, j latency.Job, halve bool) (*latency.Measure, error) {
 	var halved []int64
 	for {
@@ -221,7 +220,7 @@ func measureOnce(ctx context.Context, j latency.Job) (*latency.Measure, error) {
 	return m, json.Unmarshal(out.Bytes(), m)
 }
 
-// cutLast cuts text at the last sep; all of it is the second part where there is none.
+// cutLast cuts text at the last sep; without one, all of it is after.
 func cutLast(text, sep string) (before, after string, found bool) {
 	if i := strings.LastIndex(text, sep); i >= 0 {
 		return text[:i], text[i+len(sep):], true
@@ -229,7 +228,7 @@ func cutLast(text, sep string) (before, after string, found bool) {
 	return "", text, false
 }
 
-// measureHere is the measuring process.
+// measureHere runs one measurement in this process.
 func measureHere(ctx context.Context, stdin io.Reader, stdout io.Writer) error {
 	var j latency.Job
 	if err := json.NewDecoder(stdin).Decode(&j); err != nil {
@@ -245,8 +244,8 @@ func measureHere(ctx context.Context, stdin io.Reader, stdout io.Writer) error {
 	return json.NewEncoder(stdout).Encode(m)
 }
 
-// profiled says where the time of each model goes.
-func (t *tool) profiled(ctx context.Context, models []string, b *timing) error {
+// printProfiles prints the time of each operator and node of the models.
+func (t *tool) printProfiles(ctx context.Context, models []string, b *benchFlags) error {
 	var all []*latency.Profile
 	for _, batch := range b.batches {
 		for _, model := range models {
@@ -254,7 +253,7 @@ func (t *tool) profiled(ctx context.Context, models []string, b *timing) error {
 			j.Model, j.Backend, j.Batch = model, latency.Embedded, batch
 			p, err := j.Profile(ctx)
 			if err != nil {
-				return ofModel(model, err)
+				return withModel(model, err)
 			}
 			all = append(all, p)
 		}
@@ -270,7 +269,7 @@ func (t *tool) profiled(ctx context.Context, models []string, b *timing) error {
 	return mcli.Profiles(t.stdout, all)
 }
 
-// encode writes facts as JSON.
+// encode prints results as JSON.
 func (t *tool) encode(facts any) error {
 	e := json.NewEncoder(t.stdout)
 	e.SetEscapeHTML(false)

@@ -13,13 +13,13 @@ import (
 	"github.com/mcompress/mcompress/pass"
 )
 
-// A candidate is a method that may be chosen, and options of its own.
+// A candidate is a method that a search can choose, with its options.
 type candidate struct {
 	method  *pass.Method
 	options []pass.Option
 }
 
-// String is the candidate as parseCandidate takes it.
+// String returns the candidate in the syntax of parseCandidate.
 func (c candidate) String() string {
 	word := c.method.Name
 	for _, o := range c.options {
@@ -53,9 +53,9 @@ func parseCandidate(word string, o *mcli.MethodOptions) (c candidate, err error)
 	return c, nil
 }
 
-// usual is the candidate without those of its own options that were given for all methods. Where there are samples, errors of rounding
-// in blocks are made up for.
-func (c candidate) usual(o *mcli.MethodOptions, data bool) candidate {
+// withoutGiven returns a default candidate without those of its options that were given for all methods. With calibration data,
+// weight-only methods use GPTQ.
+func (c candidate) withoutGiven(o *mcli.MethodOptions, data bool) candidate {
 	if data && pass.Flags(c.method).Lookup("algo") != nil && pass.Flags(c.method).Lookup("algo").DefValue != "" {
 		c.options = append(c.options, pass.Option{Name: "algo", Value: "gptq"})
 	}
@@ -65,11 +65,11 @@ func (c candidate) usual(o *mcli.MethodOptions, data bool) candidate {
 	return c
 }
 
-// tuned is the candidate for a search: with those of the given options that it has, and its own.
+// tuned returns the candidate for a search, with the given options that its method has and its own.
 func (c candidate) tuned(given *mcli.MethodOptions, ranges string) tune.Candidate {
 	return tune.Candidate{Name: c.String(), Step: func(only pass.Globs, phase tune.Phase, calibrate int) (pass.Options, error) {
 		return pass.NewStep(c.method, func(fs *flag.FlagSet) error {
-			var but []string // options that who called did not say
+			var but []string // given options that are replaced
 			for _, own := range c.options {
 				but = append(but, own.Name)
 			}
@@ -88,7 +88,7 @@ func (c candidate) tuned(given *mcli.MethodOptions, ranges string) tune.Candidat
 	}}
 }
 
-// set gives fs options, which it has.
+// set sets options of fs.
 func set(fs *flag.FlagSet, options []pass.Option) error {
 	for _, o := range options {
 		if err := fs.Set(o.Name, o.Value); err != nil {
@@ -98,8 +98,8 @@ func set(fs *flag.FlagSet, options []pass.Option) error {
 	return nil
 }
 
-// whileTrying are options of a step that is not the last: some samples are kept from it, ranges are taken from samples once, and weights are
-// measured as the nearest codes, which gptq only makes better, and takes long for.
+// whileTrying returns the options of a step during the search: it uses fewer calibration samples, saved activation ranges, and
+// round to nearest in place of GPTQ, which is slower and at least as accurate.
 func whileTrying(fs *flag.FlagSet, phase tune.Phase, calibrate int, ranges string) []pass.Option {
 	var options []pass.Option
 	if calibrate > 0 && phase < tune.Final && fs.Lookup("calibrate") != nil {

@@ -11,7 +11,7 @@ import (
 	mcli "github.com/mcompress/mcompress/internal/cli"
 )
 
-// completeCommand is what the shells' scripts call, with the words so far.
+// completeCommand is the command that the completion scripts call, with the words of the line.
 const completeCommand = "__complete"
 
 //go:embed completion.bash
@@ -51,7 +51,7 @@ fish: run once            mcompress completion fish > ~/.config/fish/completions
 	}
 }
 
-// complete prints what may stand in the place of the last word, a line each.
+// complete prints the candidates for the last word, one per line.
 func complete(w io.Writer, app *cli.App, words []string) error {
 	choices := map[string][]string{"completion": shells, "help": commandNames(app)}
 	for _, f := range app.Flags {

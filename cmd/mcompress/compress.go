@@ -16,7 +16,7 @@ import (
 	"github.com/mcompress/mcompress/report"
 )
 
-// writing are the flags that all commands which write models have.
+// writing has the flags of all commands that write models.
 type writing struct {
 	output    string
 	exportDir string
@@ -28,12 +28,12 @@ type writing struct {
 	keepIR    bool
 	gates     []report.Limit
 
-	target aimed
+	target targetFlag
 
-	// choose finds the steps for each model, and how; nil where they are given.
+	// choose searches the steps for a model; nil if they are given.
 	choose func(ctx context.Context, model string) ([]pass.Options, *pass.Search, error)
 
-	proving  *proving
+	proving  *verificationFlags
 	verify   bool
 	noVerify bool
 }
@@ -43,9 +43,9 @@ func newWriting() *writing {
 	w := &writing{
 		formats: mcli.Formats{Chosen: known, Known: known},
 		digest:  mcli.Enum{Value: "sha256", Words: []string{"sha256", "none"}},
-		target:  newAimed(),
+		target:  newTargetFlag(),
 	}
-	w.proving = newProving(&w.gates)
+	w.proving = newVerificationFlags(&w.gates)
 	return w
 }
 
@@ -84,21 +84,21 @@ func (w *writing) gate(fs *flag.FlagSet, name string, parse func(string) (float6
 	fs.Var(&mcli.Gate{Name: name, Parse: parse, To: &w.gates}, name, usage)
 }
 
-// compress does the same to each model and prints what came of it.
+// compress runs the steps on each model and prints the results.
 func (t *tool) compress(c *cli.Context, models []string, label string, steps []pass.Options, w *writing) error {
 	outs, err := mcli.Outputs(models, label, w.output)
 	if err != nil {
 		return &usageError{err}
 	}
-	proof, err := w.proof(t)
+	settings, err := w.verification(t)
 	if err != nil {
 		return err
 	}
-	if _, err := w.target.aim(steps); err != nil {
+	if _, err := w.target.apply(steps); err != nil {
 		return err
 	}
 	for _, text := range pass.Warnings(steps) {
-		say(t.stderr, fmt.Errorf("%s: warning: %s", c.Command.Name, text))
+		printError(t.stderr, fmt.Errorf("%s: warning: %s", c.Command.Name, text))
 	}
 	if w.output != "" && outs[0] != w.output && !w.dryRun {
 		if err := os.MkdirAll(w.output, 0o755); err != nil {
@@ -107,19 +107,19 @@ func (t *tool) compress(c *cli.Context, models []string, label string, steps []p
 	}
 	batch := make(mcli.Batch, len(models))
 	for i, m := range models {
-		res, err := t.one(c.Context, m, outs[i], label, steps, w, proof)
+		res, err := t.one(c.Context, m, outs[i], label, steps, w, settings)
 		if err != nil && (len(models) == 1 || c.Context.Err() != nil) {
 			return err
 		}
 		if err != nil {
-			say(t.stderr, fmt.Errorf("%s: %w", c.Command.Name, err))
+			printError(t.stderr, fmt.Errorf("%s: %w", c.Command.Name, err))
 		}
 		if res != nil && res.NotRun != "" {
-			t.notRun(c.Command.Name, res.Output, res.NotRun)
+			t.warnNotRun(c.Command.Name, res.Output, res.NotRun)
 		}
 		batch[i] = mcli.Outcome{Model: m, Result: res, Err: err}
 	}
-	for _, h := range batch.TerminalHints(proof != nil && !proof.Backend.Embedded()) {
+	for _, h := range batch.TerminalHints(settings != nil && !settings.Backend.Embedded()) {
 		if !t.quiet {
 			fmt.Fprintln(t.stderr, "mcompress: hint: "+h)
 		}
@@ -127,9 +127,9 @@ func (t *tool) compress(c *cli.Context, models []string, label string, steps []p
 	return t.conclude(batch, w)
 }
 
-// proof is how results are run before they get their names, nil if they are not.
-func (w *writing) proof(t *tool) (*job.Verification, error) {
-	gate := w.proving.asked()
+// verification returns the settings for verifying results before they are saved, nil for none.
+func (w *writing) verification(t *tool) (*job.Verification, error) {
+	gate := w.proving.outputGate()
 	switch {
 	case w.noVerify && w.verify:
 		return nil, usagef("--verify and --no-verify exclude each other")
@@ -138,13 +138,13 @@ func (w *writing) proof(t *tool) (*job.Verification, error) {
 	case w.noVerify:
 		return nil, nil
 	}
-	v, err := w.proving.of(t)
+	v, err := w.proving.verification(t)
 	v.Force = w.verify || gate != "" || !v.Data.Generated()
 	v.Digest = w.digest.Value != "none"
 	return &v, err
 }
 
-// conclude prints the facts and turns them into an exit code.
+// conclude prints the results and returns their exit code.
 func (t *tool) conclude(batch mcli.Batch, w *writing) error {
 	print := batch.Text
 	if t.json {
@@ -167,16 +167,16 @@ func (t *tool) conclude(batch mcli.Batch, w *writing) error {
 	return nil
 }
 
-// notRun says on stderr that nobody knows what a model computes.
-func (t *tool) notRun(command, model, why string) {
-	say(t.stderr, fmt.Errorf("%s: warning: %s was not run: %s", command, model, why))
+// warnNotRun warns that a model was not verified.
+func (t *tool) warnNotRun(command, model, why string) {
+	printError(t.stderr, fmt.Errorf("%s: warning: %s was not run: %s", command, model, why))
 }
 
-func (t *tool) one(ctx context.Context, model, out, label string, steps []pass.Options, w *writing, proof *job.Verification) (*job.Result, error) {
+func (t *tool) one(ctx context.Context, model, out, label string, steps []pass.Options, w *writing, settings *job.Verification) (*job.Result, error) {
 	o := job.Options{
 		Input: model, Output: out, Label: label, Steps: steps,
 		Workers: t.workers, Memory: recipeBudget(int64(t.memory)),
-		Digest: w.digest.Value != "none", Sync: !w.noSync, DryRun: w.dryRun, KeepIR: w.keepIR, Verify: proof, Holds: t.holds,
+		Digest: w.digest.Value != "none", Sync: !w.noSync, DryRun: w.dryRun, KeepIR: w.keepIR, Verify: settings, Holds: t.holds,
 		Gates: w.gates, Errors: len(w.formats.Chosen) > 0, Reports: w.formats.Chosen, ReportDir: w.reportDir, ExportDir: w.exportDir,
 	}
 	if w.choose != nil {
@@ -186,7 +186,7 @@ func (t *tool) one(ctx context.Context, model, out, label string, steps []pass.O
 		}
 	}
 	var err error
-	if o.Target, err = w.target.aim(o.Steps); err != nil {
+	if o.Target, err = w.target.apply(o.Steps); err != nil {
 		return nil, err
 	}
 	o.Hints = mcli.Hints(o.Steps, o.Target)

@@ -13,13 +13,13 @@ import (
 	"github.com/mcompress/mcompress/pass"
 )
 
-// making is the flags that say how inputs are made up.
-type making struct {
+// randomInputFlags are the flags of random inputs.
+type randomInputFlags struct {
 	dims mcli.Dims
 	seed uint64
 }
 
-func (m *making) declare(fs *flag.FlagSet) {
+func (m *randomInputFlags) declare(fs *flag.FlagSet) {
 	dimFlag(fs, &m.dims)
 	fs.Uint64Var(&m.seed, "seed", 0, "seed of random inputs, a `number`")
 }
@@ -28,10 +28,9 @@ func dimFlag(fs *flag.FlagSet, to *mcli.Dims) {
 	fs.Var(to, "dim", "`name=size` of a dynamic axis of the inputs; may be repeated (default: 16, of images 64)")
 }
 
-// sampling is the flags that say what samples a model is run on. All commands that compare models
-// have them.
+// sampling has the flags of the samples that a model is run on, which all commands that compare models have.
 type sampling struct {
-	making
+	randomInputFlags
 	data, labels         string
 	columns              mcli.Words
 	scale                float64
@@ -39,7 +38,7 @@ type sampling struct {
 	reshape              mcli.Counts
 	fill                 mcli.Values
 	limit, samples, size int
-	fs                   *flag.FlagSet // where they were declared
+	fs                   *flag.FlagSet // that declares them
 }
 
 func (s *sampling) flags() []cli.Flag { return group("data", s.declare) }
@@ -57,11 +56,11 @@ func (s *sampling) declare(fs *flag.FlagSet) {
 	fs.IntVar(&s.limit, "limit", 0, "maximum `number` of samples to read from --data")
 	fs.IntVar(&s.size, "batch", 0, "batch size of verification, a `number`, if the batch axis is dynamic (default: 1)")
 	fs.IntVar(&s.samples, "samples", 0, "`number` of random samples (default: 1 to 8, by the size of the model)")
-	s.making.declare(fs)
+	s.randomInputFlags.declare(fs)
 }
 
-// of is what the flags say.
-func (s *sampling) of(t *tool) (job.Data, error) {
+// source returns the data of the flags.
+func (s *sampling) source(t *tool) (job.Data, error) {
 	for name, n := range map[string]int{"limit": s.limit, "batch": s.size, "samples": s.samples} {
 		if n < 0 {
 			return job.Data{}, usagef("--%s %d: must be a positive number", name, n)
@@ -90,8 +89,8 @@ func (s *sampling) of(t *tool) (job.Data, error) {
 	}, nil
 }
 
-// shares reports whether a method's option of that name means what the flag does. Batches and seeds of methods are
-// others than those of running models.
+// shares reports whether a method's option of that name has the meaning of the flag. Batch and seed of a method differ from those
+// of verification.
 func (s *sampling) shares(option string) bool {
 	return option != "batch" && option != "seed" && s.fs.Lookup(option) != nil
 }

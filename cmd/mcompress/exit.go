@@ -72,10 +72,10 @@ func finish(ctx context.Context, stderr io.Writer, err error) int {
 	case errors.As(err, &printed):
 		return printed.code
 	case ctx.Err() != nil:
-		say(stderr, errors.New("interrupted"))
+		printError(stderr, errors.New("interrupted"))
 		return exitIO
 	}
-	say(stderr, err)
+	printError(stderr, err)
 	return exitCode(err)
 }
 
@@ -115,6 +115,6 @@ func first(codes []int) int {
 	return exitDone
 }
 
-func say(stderr io.Writer, err error) {
+func printError(stderr io.Writer, err error) {
 	fmt.Fprintln(stderr, "mcompress: "+strings.ReplaceAll(err.Error(), "\n", "; "))
 }

@@ -13,9 +13,9 @@ import (
 	"github.com/mcompress/mcompress/internal/dev/conform"
 )
 
-// TestTrainingThatIsKilledGoesOn kills training again and again, at moments that follow from the clock, and goes on each time:
-// the model comes out as if nothing had happened, and no half file is left.
-func TestTrainingThatIsKilledGoesOn(t *testing.T) {
+// TestKilledTrainingResumes kills training repeatedly, after increasing delays, and resumes it each time: the model is bit-identical
+// to that of an uninterrupted run, and no partial file is left.
+func TestKilledTrainingResumes(t *testing.T) {
 	exe, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
@@ -24,7 +24,7 @@ func TestTrainingThatIsKilledGoesOn(t *testing.T) {
 	train := func(dir string) *exec.Cmd {
 		c := exec.Command(filepath.Join(dir, "mcompress"), "finetune", "cnn.onnx", "--data", "digits_test.npz", "--epochs", "4", "--dropout", "0.1",
 			"--save", "state.zip", "--save-every", "1", "--resume", "-o", "out.onnx", "--report", "none", "-q", "--no-verify")
-		c.Dir, c.Env = dir, append(os.Environ(), "TMPDIR="+scratch) // who is killed leaves things there
+		c.Dir, c.Env = dir, append(os.Environ(), "TMPDIR="+scratch) // a killed process leaves temporary files there
 		return c
 	}
 	folder := func() string {
@@ -49,9 +49,9 @@ func TestTrainingThatIsKilledGoesOn(t *testing.T) {
 	}
 	kills := 0
 	for delay := 100 * time.Millisecond; ; delay += 50 * time.Millisecond {
-		var said bytes.Buffer
+		var stderr bytes.Buffer
 		c := train(broken)
-		c.Stderr = &said
+		c.Stderr = &stderr
 		if err := c.Start(); err != nil {
 			t.Fatal(err)
 		}
@@ -62,7 +62,7 @@ func TestTrainingThatIsKilledGoesOn(t *testing.T) {
 			break
 		}
 		if c.ProcessState.ExitCode() >= 0 {
-			t.Fatalf("%v: %s", err, said.String())
+			t.Fatalf("%v: %s", err, stderr.String())
 		}
 		kills++
 		if _, err := os.Stat(filepath.Join(broken, "out.onnx")); err == nil {
@@ -77,6 +77,6 @@ func TestTrainingThatIsKilledGoesOn(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got, err := os.ReadFile(filepath.Join(broken, "out.onnx")); err != nil || !bytes.Equal(got, want) {
-		t.Errorf("after %d kills the model is another one: %v", kills, err)
+		t.Errorf("after %d kills the model differs: %v", kills, err)
 	}
 }

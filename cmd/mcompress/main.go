@@ -1,5 +1,5 @@
-// Command mcompress makes ONNX models smaller: it quantizes, prunes and stores sparsely,
-// and reports what every byte became.
+// Command mcompress compresses ONNX models by quantization, pruning and sparse storage, and accounts for
+// every byte.
 package main
 
 import (

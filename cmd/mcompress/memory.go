@@ -17,8 +17,8 @@ import (
 	"github.com/mcompress/mcompress/onnx"
 )
 
-// seeing is what of a model's memory is looked at, and how it is shown.
-type seeing struct {
+// memoryFlags are the flags of the memory plan and its output.
+type memoryFlags struct {
 	batches mcli.Counts
 	dims    mcli.Dims
 	budget  mcli.Size
@@ -27,13 +27,13 @@ type seeing struct {
 	plain   bool
 	top     int
 	html    string
-	fit     fitting
+	fit     trainingMemoryFlags
 	split   int
 	by      mcli.Enum
 }
 
 func (t *tool) memoryCommand() *cli.Command {
-	s := &seeing{top: 10, fit: newFitting(), by: balancing()}
+	s := &memoryFlags{top: 10, fit: newTrainingMemoryFlags(), by: balancing()}
 	return &cli.Command{
 		Name:      "memory",
 		Usage:     "compute the memory plan of inference or training: weights, activations over time, by batch size",
@@ -59,15 +59,15 @@ from rules for each operator. --params replaces the MODEL.`,
 			case s.fit.on:
 				return t.planTraining(c.Context, f, s)
 			case s.split > 0:
-				return t.cuts(c.Context, f, s)
+				return t.planSplit(c.Context, f, s)
 			}
-			return t.see(c.Context, f, s)
+			return t.planMemory(c.Context, f, s)
 		},
 	}
 }
 
-// check finds flags that do not go together.
-func (s *seeing) check(c *cli.Context) error {
+// check rejects invalid combinations of flags.
+func (s *memoryFlags) check(c *cli.Context) error {
 	models := 1
 	if s.fit.params > 0 {
 		models = 0
@@ -85,24 +85,24 @@ func (s *seeing) check(c *cli.Context) error {
 	case s.fit.on && !c.IsSet("top"):
 		s.top = mostLayers
 	}
-	return s.modes(c)
+	return s.checkModes(c)
 }
 
-// modes finds flags that are about something else than what is asked for.
-func (s *seeing) modes(c *cli.Context) error {
+// checkModes rejects flags that do not apply to the requested plan.
+func (s *memoryFlags) checkModes(c *cli.Context) error {
 	for _, mode := range []struct {
 		on      bool
 		name    string
-		without []string // flags that are nothing without it
-		with    []string // flags that are nothing with it
+		without []string // flags that require it
+		with    []string // flags that it excludes
 	}{
 		{s.fit.on, "training", []string{"params", "optimizer", "precision", "checkpoint", "zero", "devices", "offload"}, []string{"split", "budget", "layout", "measure", "plain"}},
 		{s.split > 0, "split", []string{"by"}, []string{"budget", "layout", "measure", "plain", "html"}},
 		{s.fit.params > 0, "params", nil, []string{"batch", "dim", "html", "checkpoint", "top"}},
 	} {
-		flags, text := mode.without, "--%s is about --%s"
+		flags, text := mode.without, "--%s requires --%s"
 		if mode.on {
-			flags, text = mode.with, "--%s does not go with --%s"
+			flags, text = mode.with, "--%s and --%s exclude each other"
 		}
 		for _, name := range flags {
 			if c.IsSet(name) {
@@ -113,7 +113,7 @@ func (s *seeing) modes(c *cli.Context) error {
 	return nil
 }
 
-func (s *seeing) flags(fs *flag.FlagSet) {
+func (s *memoryFlags) flags(fs *flag.FlagSet) {
 	fs.Var(&s.batches, "batch", "comma-separated batch `sizes` (default: 1); details are of the last one")
 	dimFlag(fs, &s.dims)
 	fs.Var(&s.budget, "budget", "memory budget, a `size`: finds the largest batch within it")
@@ -124,13 +124,13 @@ func (s *seeing) flags(fs *flag.FlagSet) {
 	outPathVar(fs, &s.html, "html", "`path` of an HTML page with charts of memory over time")
 }
 
-func (s *seeing) splitFlags(fs *flag.FlagSet) {
+func (s *memoryFlags) splitFlags(fs *flag.FlagSet) {
 	fs.IntVar(&s.split, "split", 0, "`number` of pipeline stages: see mcompress split")
 	fs.Var(&s.by, "by", "`cost` that is balanced between stages: weights, activations, flops")
 }
 
-// cuts plans stages, and prints them.
-func (t *tool) cuts(ctx context.Context, f *onnx.File, s *seeing) error {
+// planSplit plans pipeline stages and prints them.
+func (t *tool) planSplit(ctx context.Context, f *onnx.File, s *memoryFlags) error {
 	o := partition.Options{Stages: s.split, By: s.by.Value, Dims: s.dims}
 	if n := len(s.batches); n > 0 {
 		o.Batch = s.batches[n-1]
@@ -145,8 +145,8 @@ func (t *tool) cuts(ctx context.Context, f *onnx.File, s *seeing) error {
 	return mcli.Partition(t.stdout, t.style(), f.Path, plan, s.top)
 }
 
-// see plans, and prints what came of it.
-func (t *tool) see(ctx context.Context, f *onnx.File, s *seeing) error {
+// planMemory computes the memory plan and prints it.
+func (t *tool) planMemory(ctx context.Context, f *onnx.File, s *memoryFlags) error {
 	facts, err := memplan.Model(ctx, f, memplan.Options{
 		Workers: t.workers, Batches: s.batches, Dims: s.dims, Budget: int64(s.budget),
 		Layout: s.layout, Measure: s.measure, Plain: s.plain,
@@ -172,14 +172,14 @@ func (t *tool) see(ctx context.Context, f *onnx.File, s *seeing) error {
 	return nil
 }
 
-// warn says what goes with facts that are right, but may not be those that were asked for.
+// warn prints a warning about a plan that may differ from the requested one.
 func (t *tool) warn(format string, args ...any) {
 	if !t.quiet {
 		fmt.Fprintf(t.stderr, "mcompress: memory: "+format+"\n", args...)
 	}
 }
 
-func (t *tool) facts(path string, facts *memplan.Facts, s *seeing) error {
+func (t *tool) facts(path string, facts *memplan.Facts, s *memoryFlags) error {
 	if s.html != "" {
 		page := facts.Page(filepath.Base(path))
 		if err := job.WriteFile(s.html, func(w *os.File) error { return page.HTML(w) }); err != nil {

@@ -17,11 +17,11 @@ import (
 	"github.com/mcompress/mcompress/onnx"
 )
 
-// mostLayers is how many layers are listed unless --top says otherwise.
+// mostLayers is the default number of listed layers.
 const mostLayers = 100
 
-// fitting is how parameters are trained.
-type fitting struct {
+// trainingMemoryFlags are the flags of the memory plan of training.
+type trainingMemoryFlags struct {
 	on         bool
 	params     mcli.Quantity
 	optimizer  mcli.Enum
@@ -32,8 +32,8 @@ type fitting struct {
 	offload    mcli.Formats
 }
 
-func newFitting() fitting {
-	return fitting{
+func newTrainingMemoryFlags() trainingMemoryFlags {
+	return trainingMemoryFlags{
 		optimizer:  mcli.Enum{Value: "adam", Words: memory.OptimizerNames()},
 		precision:  mcli.Enum{Value: "float32", Words: memory.PrecisionNames()},
 		zero:       mcli.Enum{Value: "0", Words: []string{"0", "1", "2", "3"}},
@@ -42,7 +42,7 @@ func newFitting() fitting {
 	}
 }
 
-func (f *fitting) flags() []cli.Flag {
+func (f *trainingMemoryFlags) flags() []cli.Flag {
 	return group("training", func(fs *flag.FlagSet) {
 		fs.BoolVar(&f.on, "training", false, "memory of training instead of inference: parameters, gradients, optimizer, activations by layer")
 		fs.Var(&f.params, "params", "`number` of parameters such as 7B, instead of a MODEL")
@@ -55,8 +55,8 @@ func (f *fitting) flags() []cli.Flag {
 	})
 }
 
-// options are what the flags say.
-func (f *fitting) options(s *seeing) memplan.TrainOptions {
+// options returns the options of the flags.
+func (f *trainingMemoryFlags) options(s *memoryFlags) memplan.TrainOptions {
 	return memplan.TrainOptions{
 		Training: memory.Training{
 			Optimizer: f.optimizer.Value, Precision: f.precision.Value, ZeRO: slices.Index(f.zero.Words, f.zero.Value), Devices: f.devices,
@@ -66,8 +66,8 @@ func (f *fitting) options(s *seeing) memplan.TrainOptions {
 	}
 }
 
-// states prints what training a number of parameters holds.
-func (t *tool) states(s *seeing) error {
+// states prints the training memory of a number of parameters.
+func (t *tool) states(s *memoryFlags) error {
 	facts, err := memplan.TrainParameters(int64(s.fit.params), s.fit.options(s))
 	if err != nil {
 		return err
@@ -78,8 +78,8 @@ func (t *tool) states(s *seeing) error {
 	return mcli.States(t.stdout, t.style(), facts)
 }
 
-// planTraining plans a step of training, and prints what came of it.
-func (t *tool) planTraining(ctx context.Context, f *onnx.File, s *seeing) error {
+// planTraining computes the memory plan of a training step and prints it.
+func (t *tool) planTraining(ctx context.Context, f *onnx.File, s *memoryFlags) error {
 	facts, err := memplan.Train(ctx, f, s.fit.options(s))
 	if err != nil {
 		return fmt.Errorf("%s: %w", f.Path, err)

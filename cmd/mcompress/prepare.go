@@ -10,7 +10,7 @@ import (
 	"github.com/mcompress/mcompress/quantize"
 )
 
-// preparing is the flags that put steps in front of a method that quantizes.
+// preparing has the flags that add steps before a quantization method.
 type preparing struct {
 	equalize bool
 	smooth   string
@@ -23,26 +23,26 @@ func (p *preparing) flags() []cli.Flag {
 	})
 }
 
-// A preparation is a step in front of a method, and an option of its own.
-type preparation struct {
+// A precedingStep is a step before a method, with one option.
+type precedingStep struct {
 	method        *pass.Method
 	option, value string
 }
 
-// steps are those in front of the method called name, with what was given that they have, too.
+// steps returns the steps before the method called name, with the given options that they have.
 func (p *preparing) steps(name string, o *mcli.MethodOptions) ([]pass.Options, error) {
-	var wanted []preparation
+	var list []precedingStep
 	if p.equalize {
-		wanted = append(wanted, preparation{method: quantize.FoldBatchNorm{}.Method()}, preparation{method: quantize.Equalize{}.Method()})
+		list = append(list, precedingStep{method: quantize.FoldBatchNorm{}.Method()}, precedingStep{method: quantize.Equalize{}.Method()})
 	}
 	if p.smooth != "" && name != (quantize.DynamicInt8{}).Method().Name && name != (quantize.StaticInt8{}).Method().Name {
 		return nil, usagef("--smooth requires a method with 8-bit activations, not %s", name)
 	}
 	if p.smooth != "" {
-		wanted = append(wanted, preparation{quantize.Smooth{}.Method(), "alpha", p.smooth})
+		list = append(list, precedingStep{quantize.Smooth{}.Method(), "alpha", p.smooth})
 	}
 	var steps []pass.Options
-	for _, w := range wanted {
+	for _, w := range list {
 		step, err := pass.NewStep(w.method, func(fs *flag.FlagSet) error { return w.set(fs, name, o) })
 		if err != nil {
 			return nil, &usageError{err}
@@ -52,9 +52,9 @@ func (p *preparing) steps(name string, o *mcli.MethodOptions) ([]pass.Options, e
 	return steps, nil
 }
 
-// set gives a step its options. What static-int8 would round in front of a product as well as
-// behind it helps nothing: no Mul is inserted for it.
-func (w preparation) set(fs *flag.FlagSet, name string, given *mcli.MethodOptions) error {
+// set sets the options of a step. No Mul is inserted for static-int8, which would quantize the activation both before and
+// after it.
+func (w precedingStep) set(fs *flag.FlagSet, name string, given *mcli.MethodOptions) error {
 	if err := given.Fill(fs); err != nil {
 		return err
 	}

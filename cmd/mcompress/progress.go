@@ -13,7 +13,7 @@ import (
 	"github.com/vbauerster/mpb/v8/decor"
 )
 
-// barDelay is how long a model takes before a bar is worth its place.
+// barDelay is the time after which a progress bar is shown.
 const barDelay = 300 * time.Millisecond
 
 // A progress shows on a terminal how much of one model's output is written.
@@ -29,7 +29,7 @@ type progress struct {
 	training *atomic.Uint64 // bits of the last loss; nil while nothing is trained
 }
 
-// newProgress returns nil, which shows nothing, unless someone looks.
+// newProgress returns nil, which shows nothing, unless stderr is a terminal.
 func (t *tool) newProgress(model string) *progress {
 	if t.quiet || t.json || !isTerminal(t.stderr) {
 		return nil
@@ -37,8 +37,7 @@ func (t *tool) newProgress(model string) *progress {
 	return &progress{w: t.stderr, name: filepath.Base(model), began: time.Now()}
 }
 
-// show takes the bytes that are written and all that will be. It may be called from
-// several goroutines.
+// show reports the bytes written so far and their total. It may be called from several goroutines.
 func (p *progress) show(done, total int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -60,7 +59,7 @@ func (p *progress) start(total int64) {
 	)
 }
 
-// trained shows how far training is: steps, the last loss, steps a second and the time that is left.
+// trained shows the progress of training: steps, the last loss, steps per second and the remaining time.
 func (p *progress) trained(step, steps int, loss float64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -88,7 +87,7 @@ func (p *progress) trained(step, steps int, loss float64) {
 	}
 }
 
-// searched shows how far a search is: runs of the model.
+// searched shows the progress of a search in runs of the model.
 func (p *progress) searched(done, all int, _ string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -104,12 +103,12 @@ func (p *progress) searched(done, all int, _ string) {
 	p.bar.SetCurrent(int64(done))
 }
 
-// rate is how many steps a second there were on average.
+// rate returns the average number of steps per second.
 func (p *progress) rate(s decor.Statistics) string {
 	return fmt.Sprintf("  %.3g steps/s", float64(s.Current)/time.Since(p.began).Seconds())
 }
 
-// stop takes the bar away.
+// stop removes the bar.
 func (p *progress) stop() {
 	if p == nil || p.bar == nil {
 		return

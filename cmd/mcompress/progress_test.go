@@ -10,12 +10,11 @@ import (
 
 func TestNoBarWithoutTerminal(t *testing.T) {
 	if p := newTool(io.Discard, &bytes.Buffer{}).newProgress("m.onnx"); p != nil {
-		t.Error("a bar goes into a buffer")
+		t.Error("there is a bar without a terminal")
 	}
 }
 
-// A bar waits until it is worth its place, takes reports from several goroutines, and may
-// be stopped at any time.
+// A bar is shown after barDelay, is updated from several goroutines, and may be stopped at any time.
 func TestBarStartsLate(t *testing.T) {
 	early := &progress{w: io.Discard, name: "m.onnx", began: time.Now()}
 	early.show(1, 2)

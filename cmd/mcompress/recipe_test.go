@@ -8,9 +8,9 @@ import (
 	"github.com/mcompress/mcompress/internal/dev/conform"
 )
 
-// A recipe gives each part of a model a method of its own, in one run: what comes of it is valid, the same with any number of workers,
-// and computes the same in ONNX Runtime as its graphs say.
-func TestMethodsStandSideBySide(t *testing.T) {
+// A recipe applies different methods to different parts of a model in one run: the result is valid, bit-identical for any number of
+// workers, and accurate in ONNX Runtime.
+func TestMixedMethodsInOneRecipe(t *testing.T) {
 	w := conform.Start(t)
 	source := filepath.Join("..", "..", "fixtures", "transformer.onnx")
 	recipe := filepath.Join("..", "..", "fixtures", "recipes", "mixed.yaml")
@@ -30,23 +30,23 @@ func TestMethodsStandSideBySide(t *testing.T) {
 	if db := conform.LowestSQNR(outs); db < 12 {
 		t.Errorf("%.1f dB in ONNX Runtime", db)
 	}
-	took := map[string]bool{}
+	changed := map[string]bool{}
 	for _, weight := range readReport(t, results["1"]).Weights {
 		for _, method := range weight.Methods {
-			took[method] = true
+			changed[method] = true
 		}
 	}
 	for _, method := range []string{"smooth", "static-int8", "weight-int4", "weight-int2", "float8", "weight-int8", "dynamic-int8", "float16"} {
-		if !took[method] {
-			t.Errorf("%s took no weight: %v", method, took)
+		if !changed[method] {
+			t.Errorf("%s changed no weight: %v", method, changed)
 		}
 	}
 }
 
-// Codes in blocks whose activations were codes, and rows of 2-bit codes that do not fill bytes, are read by ONNX Runtime as they are
-// meant: as DequantizeLinear it would take them for something else.
-func TestCodesInBlocksBehindCodes(t *testing.T) {
-	w, dir := conform.Start(t), prepared(t, "behind")
+// ONNX Runtime computes blockwise quantized weights after quantized activations correctly, including rows of 2-bit weights that do not
+// fill bytes: it would misread those in DequantizeLinear.
+func TestBlockwiseWeightsAfterQuantizedActivations(t *testing.T) {
+	w, dir := conform.Start(t), prepared(t, "blockwise")
 	fixture := func(name string) string { return filepath.Join("..", "..", "fixtures", name) }
 	recipe, result := filepath.Join(dir, "two.yaml"), filepath.Join(dir, "two.onnx")
 	text := "steps:\n  - {method: static-int8, data: " + fixture("digits_train.npz") + ", calibrate: 32, only: ['op:Conv']}\n" +
@@ -55,8 +55,8 @@ func TestCodesInBlocksBehindCodes(t *testing.T) {
 		t.Fatal(err)
 	}
 	must(t, []string{"apply", recipe, fixture("cnn.onnx"), "--report", "none", "--no-verify", "--quiet", "--output", result})
-	share, err := w.Accuracy(result, fixture("digits_test.npz"), "labels", conform.Options{})
-	if err != nil || share < 0.75 {
-		t.Errorf("%.3f are right in ONNX Runtime: %v", share, err)
+	accuracy, err := w.Accuracy(result, fixture("digits_test.npz"), "labels", conform.Options{})
+	if err != nil || accuracy < 0.75 {
+		t.Errorf("accuracy %.3f in ONNX Runtime: %v", accuracy, err)
 	}
 }

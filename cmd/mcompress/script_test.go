@@ -62,7 +62,7 @@ func params(t *testing.T) testscript.Params {
 	}
 }
 
-// exits runs mcompress and wants the given exit code: exits CODE ARGUMENTS...
+// exits runs mcompress and requires the given exit code: exits CODE ARGUMENTS...
 func exits(ts *testscript.TestScript, _ bool, args []string) {
 	err := ts.Exec("mcompress", args[1:]...)
 	code := "0"

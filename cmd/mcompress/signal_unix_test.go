@@ -16,8 +16,8 @@ import (
 	"github.com/mcompress/mcompress/onnx"
 )
 
-// TestSignalStopsTheRun sends a signal later and later, until a run is done before it
-// comes. Whatever it hits, there is one line, exit code 1, and no file or a whole one.
+// TestSignalStopsTheRun sends a signal after increasing delays, until a run ends before it. Each interrupted run prints one
+// line and exits with code 1, without an output or temporary files.
 func TestSignalStopsTheRun(t *testing.T) {
 	exe, err := os.Executable()
 	if err != nil {
@@ -47,14 +47,14 @@ func TestSignalStopsTheRun(t *testing.T) {
 		err := c.Wait()
 		parts, globErr := filepath.Glob(filepath.Join(dir, ".*"))
 		if globErr != nil || len(parts) > 0 {
-			t.Fatalf("after %v: left behind: %v %v", delay, parts, globErr)
+			t.Fatalf("after %v: temporary files left: %v %v", delay, parts, globErr)
 		}
 		if err == nil {
-			return // it was done before the signal came: longer delays say no more
+			return // done before the signal: longer delays test nothing more
 		}
 		if c.ProcessState.ExitCode() != exitIO {
 			if c.ProcessState.ExitCode() < 0 {
-				continue // killed before the program had asked for signals
+				continue // killed before the program handles signals
 			}
 			t.Fatalf("after %v: exit code %d", delay, c.ProcessState.ExitCode())
 		}
@@ -65,10 +65,10 @@ func TestSignalStopsTheRun(t *testing.T) {
 			t.Fatalf("after %v: interrupted, and yet an output", delay)
 		}
 	}
-	t.Fatal("the program did not end by itself in 10 seconds")
+	t.Fatal("the program did not end in 10 seconds")
 }
 
-// wide writes a model whose one weight takes a while: 32 MiB.
+// wide writes a model with one weight of 32 MiB, large enough to be interrupted.
 func wide(t *testing.T, dir string) string {
 	t.Helper()
 	m := ir.NewModel()

@@ -14,7 +14,7 @@ import (
 	"github.com/mcompress/mcompress/onnx"
 )
 
-// cutting is how a model is cut, and where the stages go.
+// cutting has the flags of split.
 type cutting struct {
 	stages int
 	by     mcli.Enum

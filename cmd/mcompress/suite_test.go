@@ -17,21 +17,20 @@ import (
 	"github.com/mcompress/mcompress/report"
 )
 
-// TestEveryMethod is the suite that each listed method passes on every fixture, without
-// being asked: the same bytes and the same report, runs included, for any number of workers, the same
-// bytes without assembly, as many as declared, valid and running where the source is, every weight in
-// the ledger, none of the outputs larger than the source, nothing left to do.
+// TestEveryMethod runs the suite of all methods on every fixture: bytes and report, verification included, are identical for any
+// number of workers, bytes without assembly as well; files have the reported sizes; results are valid and run if the source is and
+// does; the ledger has every weight; no output is larger than its source; a second run changes nothing.
 func TestEveryMethod(t *testing.T) {
 	models := conform.Fixtures(t)
 	pruned := compressed(t, prepared(t, "pruned"), []string{"prune", "--method", "l1-global", "--amount", "0.9"}, models)
 	sparse := compressed(t, prepared(t, "sparse"), []string{"sparse"}, pruned)
-	said := verdicts{}
+	checks := sourceChecks{}
 	for _, m := range methods {
 		if m.Stage == pass.Train {
-			continue // takes samples, and is tested where it is
+			continue // requires samples; its package tests it
 		}
 		t.Run(m.Name, func(t *testing.T) {
-			s := &suite{m: m, verdicts: said, sources: models}
+			s := &suite{m: m, sourceChecks: checks, sources: models}
 			switch {
 			case m.Stage == pass.Sparsify:
 				s.sources = pruned
@@ -45,11 +44,11 @@ func TestEveryMethod(t *testing.T) {
 
 type suite struct {
 	m *pass.Method
-	verdicts
+	sourceChecks
 	sources []string
 	results []string // of the sources, in their order
 
-	valid, ran int // sources that the judges take
+	valid, ran int // sources that onnx.checker and ONNX Runtime accept
 }
 
 func (s *suite) run(t *testing.T) {
@@ -57,7 +56,7 @@ func (s *suite) run(t *testing.T) {
 	for i, result := range s.compress(t, "8") {
 		sameBytes(t, s.results[i], result)
 		if a, b := readReport(t, s.results[i]), readReport(t, result); a.Digest != b.Digest {
-			t.Errorf("%s: with other workers the report is another one", s.sources[i])
+			t.Errorf("%s: the report depends on the number of workers", s.sources[i])
 		}
 	}
 	if !runsModels(s.m) {
@@ -77,7 +76,7 @@ func (s *suite) run(t *testing.T) {
 	s.again(t)
 }
 
-// runsModels reports whether m looks at values, whose last bits depend on the CPU, without being asked.
+// runsModels reports whether m uses activations by default, whose last bits depend on the CPU.
 func runsModels(m *pass.Method) bool {
 	return m == (quantize.Smooth{}).Method() || m == (quantize.StaticInt8{}).Method()
 }
@@ -97,13 +96,13 @@ func (s *suite) compress(t *testing.T, workers string) []string {
 	return outputs(dir, s.sources, s.m.Name)
 }
 
-// check looks at one result and returns the number of weights that changed.
+// check checks one result and returns the number of weights that changed.
 func (s *suite) check(t *testing.T, source, result string) int {
 	t.Helper()
 	r := readReport(t, result)
 	s.sizes(t, r, source, result)
 	s.ledger(t, r, source)
-	w, v := conform.Start(t), s.verdicts.of(t, source)
+	w, v := conform.Start(t), s.sourceChecks.of(t, source)
 	if v.valid {
 		s.valid++
 		if err := w.Check(result, true); err != nil {
@@ -123,29 +122,29 @@ func (s *suite) check(t *testing.T, source, result string) int {
 	return changed
 }
 
-// verdicts are what onnx.checker and ONNX Runtime say of the sources, which many methods take.
-type verdicts map[string]verdict
+// sourceChecks has the results of onnx.checker and ONNX Runtime on the sources, which are shared by methods.
+type sourceChecks map[string]sourceCheck
 
-type verdict struct{ valid, runs bool }
+type sourceCheck struct{ valid, runs bool }
 
-func (all verdicts) of(t *testing.T, source string) verdict {
+func (all sourceChecks) of(t *testing.T, source string) sourceCheck {
 	t.Helper()
 	v, ok := all[source]
 	if !ok {
 		w := conform.Start(t)
 		_, err := w.Run(source, conform.Options{})
-		v = verdict{w.Check(source, true) == nil, err == nil}
+		v = sourceCheck{w.Check(source, true) == nil, err == nil}
 		all[source] = v
 	}
 	return v
 }
 
-// sizes holds files against what the report says of them.
+// sizes compares the files with their sizes in the report.
 func (s *suite) sizes(t *testing.T, r *report.Report, source, result string) {
 	t.Helper()
 	for _, f := range r.Result.Files {
 		if st, err := os.Stat(filepath.Join(filepath.Dir(result), f.Name)); err != nil || st.Size() != f.Bytes {
-			t.Errorf("%s: the report says %d bytes of %s: %v", result, f.Bytes, f.Name, err)
+			t.Errorf("%s: the report has %d bytes for %s: %v", result, f.Bytes, f.Name, err)
 		}
 	}
 	changed := slices.ContainsFunc(r.Weights, func(w report.Weight) bool { return w.Changed })
@@ -179,11 +178,11 @@ func (s *suite) ledger(t *testing.T, r *report.Report, source string) {
 	}
 }
 
-// compare wants the result to run, and to compute the same where only the storage changed.
+// compare requires that the result runs, with equal outputs if only the storage changed.
 func (s *suite) compare(t *testing.T, w *conform.Worker, source, result string) {
 	t.Helper()
 	if s.m == (quantize.Float4{}).Method() {
-		return // ONNX Runtime has no CPU kernel for it; package quantize holds it against the embedded engine
+		return // ONNX Runtime has no CPU kernel for it; package quantize tests it with the embedded engine
 	}
 	outs, err := w.Compare(source, result, conform.Options{})
 	if err != nil {
@@ -197,8 +196,8 @@ func (s *suite) compare(t *testing.T, w *conform.Worker, source, result string) 
 	}
 }
 
-// again runs the method over its own results: what it changes there has the same values,
-// unless it takes its share of what is left.
+// again runs the method on its own results: values do not change, except by methods that repeat, such as pruning a fraction of
+// the remaining weights.
 func (s *suite) again(t *testing.T) {
 	t.Helper()
 	dir := prepared(t, "again")
@@ -213,7 +212,7 @@ func (s *suite) again(t *testing.T) {
 	}
 }
 
-// compressed is what became of models by a command with its default label.
+// compressed runs a command on models and returns the outputs.
 func compressed(t *testing.T, dir string, args, models []string) []string {
 	t.Helper()
 	must(t, append(append(args, "--quiet", "--no-sync", "--report", "none", "--no-verify", "--output", dir), models...))
@@ -224,7 +223,7 @@ func compressed(t *testing.T, dir string, args, models []string) []string {
 	return outputs(dir, models, label)
 }
 
-// outputs are the paths of what becomes of models in dir.
+// outputs returns the paths of the outputs of models in dir.
 func outputs(dir string, models []string, label string) []string {
 	var list []string
 	for _, m := range models {
@@ -249,8 +248,8 @@ func must(t *testing.T, args []string) {
 	}
 }
 
-// withoutAssembly runs the program, which testscript has put on the PATH, as on a CPU that lacks AVX2: there the plain Go twins
-// of the kernels do everything.
+// withoutAssembly runs the program, which testscript has put on the PATH, as on a CPU that lacks AVX2: it uses the plain Go
+// kernels only.
 func withoutAssembly(t *testing.T, args []string) {
 	t.Helper()
 	c := exec.Command("mcompress", args...)

@@ -13,7 +13,7 @@ import (
 	mcli "github.com/mcompress/mcompress/internal/cli"
 )
 
-// A tool is one run of the program: where it writes, and its global flags.
+// A tool is one run of the program: its output streams and global flags.
 type tool struct {
 	stdout, stderr io.Writer
 
@@ -61,7 +61,7 @@ func (t *tool) begin(c *cli.Context) error {
 	return nil
 }
 
-// style colours stdout where that is wanted.
+// style returns the style of stdout, with colours if enabled.
 func (t *tool) style() mcli.Style {
 	on := t.color.Value == "always"
 	if t.color.Value == "auto" {

@@ -12,22 +12,22 @@ import (
 	"github.com/mcompress/mcompress/report"
 )
 
-// proving is the flags that say how models are run beside each other, and what is wanted of that.
-type proving struct {
+// verificationFlags are the flags of comparing two models, and the gates on the result.
+type verificationFlags struct {
 	sampling
-	*running
+	*backendFlags
 	scores   string
 	noLayers bool
 	gates    *[]report.Limit
 }
 
-func newProving(gates *[]report.Limit) *proving {
-	return &proving{running: newRunning(), gates: gates}
+func newVerificationFlags(gates *[]report.Limit) *verificationFlags {
+	return &verificationFlags{backendFlags: newBackendFlags(), gates: gates}
 }
 
-func (p *proving) flags(more func(*flag.FlagSet)) []cli.Flag {
+func (p *verificationFlags) flags(more func(*flag.FlagSet)) []cli.Flag {
 	return slices.Concat(p.sampling.flags(), group("running models", func(fs *flag.FlagSet) {
-		p.running.declare(fs)
+		p.backendFlags.declare(fs)
 		fs.StringVar(&p.scores, "scores", "", "`output` with classes or scores (default: the first suitable one)")
 		fs.BoolVar(&p.noLayers, "no-layers", false, "compare outputs only, not the layers")
 		if more != nil {
@@ -36,7 +36,7 @@ func (p *proving) flags(more func(*flag.FlagSet)) []cli.Flag {
 	}))
 }
 
-func (p *proving) declareGates(fs *flag.FlagSet) {
+func (p *verificationFlags) declareGates(fs *flag.FlagSet) {
 	add := func(name string, parse func(string) (float64, error), usage string) {
 		fs.Var(&mcli.Gate{Name: name, Parse: parse, To: p.gates}, name, usage)
 	}
@@ -46,8 +46,8 @@ func (p *proving) declareGates(fs *flag.FlagSet) {
 	add("max-accuracy-drop", mcli.Fraction, "maximum accuracy drop, a `fraction` of the samples; requires data with labels")
 }
 
-// asked reports whether some gate is about what running models says.
-func (p *proving) asked() string {
+// outputGate returns the name of a gate that requires verification, or "".
+func (p *verificationFlags) outputGate() string {
 	for _, rule := range verify.Rules() {
 		if slices.ContainsFunc(*p.gates, func(l report.Limit) bool { return l.Name == rule.Name }) {
 			return rule.Name
@@ -56,22 +56,22 @@ func (p *proving) asked() string {
 	return ""
 }
 
-// of is what the flags say.
-func (p *proving) of(t *tool) (job.Verification, error) {
-	data, err := p.sampling.of(t)
+// verification returns the verification settings of the flags.
+func (p *verificationFlags) verification(t *tool) (job.Verification, error) {
+	data, err := p.sampling.source(t)
 	if err != nil {
 		return job.Verification{}, err
 	}
 	if data.Generated() && slices.ContainsFunc(*p.gates, func(l report.Limit) bool { return l.Name == "max-accuracy-drop" }) {
 		return job.Verification{}, usagef("--max-accuracy-drop requires samples with labels: name them with --data")
 	}
-	backend, err := p.running.of(t)
+	backend, err := p.backendFlags.open(t)
 	return job.Verification{Data: data, Backend: backend, Scores: p.scores, Layers: !p.noLayers && backend.Embedded(), Digest: true}, err
 }
 
 func (t *tool) verifyCommand() *cli.Command {
 	var gates []report.Limit
-	p := newProving(&gates)
+	p := newVerificationFlags(&gates)
 	near := verify.Tolerance{Relative: 1e-3, Absolute: 1e-5}
 	return &cli.Command{
 		Name:      "verify",
@@ -92,7 +92,7 @@ accuracy of both. A alone is compared with the outputs recorded in the data: an 
 			if !(near.Relative >= 0 && near.Absolute >= 0) {
 				return usagef("--rtol %v and --atol %v: must not be negative", near.Relative, near.Absolute)
 			}
-			v, err := p.of(t)
+			v, err := p.verification(t)
 			if err != nil {
 				return err
 			}
@@ -112,7 +112,7 @@ func (t *tool) verify(c *cli.Context, models []string, v job.Verification, gates
 		return err
 	}
 	if r.Skipped != "" {
-		t.notRun(c.Command.Name, models[0], r.Skipped)
+		t.warnNotRun(c.Command.Name, models[0], r.Skipped)
 	}
 	print := f.Text
 	if t.json {
