@@ -25,8 +25,8 @@ type Options interface {
 	Selected() Selection
 }
 
-// A Checker is an option struct that validates its values before the pipeline runs. Defaults are in place.
-type Checker interface{ Check() error }
+// A checker is an option struct that validates its values before the pipeline runs. Defaults are in place.
+type checker interface{ Check() error }
 
 // NewStep makes m's option struct; set, which may be nil, gives options their values.
 func NewStep(m *Method, set func(*flag.FlagSet) error) (Options, error) {
@@ -113,7 +113,7 @@ func resolved(o Options) (Options, error) {
 	if err := fill(p.Elem()); err != nil {
 		return nil, err
 	}
-	if c, ok := p.Interface().(Checker); ok {
+	if c, ok := p.Interface().(checker); ok {
 		if err := c.Check(); err != nil {
 			return nil, err
 		}

@@ -114,11 +114,11 @@ func (c *Context) unsupported(v *ir.Value, consumers []*ir.Node) Reason {
 	case c.Select.Excludes(v, consumers):
 		return c.Select.Reason(v, consumers)
 	}
-	return UnsupportedUse(v)
+	return unsupportedUse(v)
 }
 
 // UnsupportedUse is why v, no consumer of which a method supports, is skipped.
-func UnsupportedUse(v *ir.Value) Reason {
+func unsupportedUse(v *ir.Value) Reason {
 	if len(v.Uses()) == 0 {
 		return Reason{Code: Unused}
 	}

@@ -15,7 +15,7 @@ import (
 
 // ErrDied is returned if the worker ends during a request, as ONNX Runtime crashes on
 // some broken models. The next request starts a new one.
-var ErrDied = errors.New("the worker died")
+var errDied = errors.New("the worker died")
 
 // timeout is the limit for one request: below the ten minutes after which
 // `go test` kills the whole binary without naming the model.
@@ -122,11 +122,11 @@ func (p *process) call(op string, args map[string]any) (answer, error) {
 		return answer{}, err
 	}
 	if _, err := p.in.Write(append(request, '\n')); err != nil {
-		return answer{}, ErrDied
+		return answer{}, errDied
 	}
 	line, err := p.answers.ReadBytes('\n')
 	if err != nil {
-		return answer{}, ErrDied
+		return answer{}, errDied
 	}
 	var a answer
 	if err := json.Unmarshal(line, &a); err != nil {

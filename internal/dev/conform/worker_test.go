@@ -33,7 +33,7 @@ func TestWorkerStartsAgainAfterItDied(t *testing.T) {
 	if err := w.process.cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := w.Versions(); !errors.Is(err, ErrDied) {
+	if _, err := w.Versions(); !errors.Is(err, errDied) {
 		t.Errorf("got %v, want ErrDied", err)
 	}
 	if _, err := w.Versions(); err != nil {

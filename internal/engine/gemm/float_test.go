@@ -199,7 +199,7 @@ func TestPackInPieces(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	const k, n = 600, 83
 	for _, b := range []Matrix[float32]{Rows(gaussian(r, k*n), n), Rows(gaussian(r, k*n), k).T()} {
-		want, byRows, byCols := PackFloat(workers(1), b, k, n), NewPackedFloat(k, n), NewPackedFloat(k, n)
+		want, byRows, byCols := PackFloat(workers(1), b, k, n), newPackedFloat(k, n), newPackedFloat(k, n)
 		for at := 0; at < k; at += 77 {
 			byRows.Pack(at, 0, b.from(at, 0), min(77, k-at), n)
 		}
@@ -220,7 +220,7 @@ func TestFloatPanicsOnInvalidOperands(t *testing.T) {
 		"B":      func(p *FloatProduct) { p.B = Rows(make([]float32, 359), 40) },
 		"C":      func(p *FloatProduct) { p.C, p.Stride = make([]float32, 319), 40 },
 		"Bias":   func(p *FloatProduct) { p.Epilogue.Bias = Matrix[float32]{make([]float32, 39), 0, 1} },
-		"Packed": func(p *FloatProduct) { p.Packed = NewPackedFloat(9, 41) },
+		"Packed": func(p *FloatProduct) { p.Packed = newPackedFloat(9, 41) },
 		"factor": func(p *FloatProduct) { p.Accumulate, p.Epilogue.Alpha = true, 2 },
 	} {
 		s := newSample(r, shape.M, shape.N, shape.K)

@@ -164,7 +164,7 @@ func TestPackIntInPieces(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	const k, n = 2050, 83
 	b := byteMatrix(r, k, n)
-	want, byRows, byCols := PackInt(workers(1), b, k, n, true), NewPackedInt(k, n, true), NewPackedInt(k, n, true)
+	want, byRows, byCols := PackInt(workers(1), b, k, n, true), newPackedInt(k, n, true), newPackedInt(k, n, true)
 	for at := 0; at < k; at += 84 {
 		byRows.Pack(at, 0, b.from(at, 0), min(84, k-at), n)
 	}
@@ -184,7 +184,7 @@ func TestIntPanicsOnInvalidOperands(t *testing.T) {
 		"B":      func(p *IntProduct) { p.B = Rows(make([]byte, 359), 40) },
 		"C":      func(p *IntProduct) { p.C, p.Stride = make([]int32, 319), 40 },
 		"zeros":  func(p *IntProduct) { p.BZero = make([]int32, 39) },
-		"Packed": func(p *IntProduct) { p.Packed = NewPackedInt(9, 41, true) },
+		"Packed": func(p *IntProduct) { p.Packed = newPackedInt(9, 41, true) },
 	} {
 		s := newIntSample(r, shape.M, shape.N, shape.K)
 		spoil(&s.IntProduct)

@@ -15,18 +15,18 @@ type PackedFloat struct {
 }
 
 // NewPackedFloat returns a matrix of zeros for Pack to fill.
-func NewPackedFloat(k, n int) *PackedFloat {
-	return &PackedFloat{k, n, kernel.Words[float32](ir.AlignedBytes(PackedFloatBytes(k, n)))}
+func newPackedFloat(k, n int) *PackedFloat {
+	return &PackedFloat{k, n, kernel.Words[float32](ir.AlignedBytes(packedFloatBytes(k, n)))}
 }
 
 // PackedFloatBytes is the size in bytes of a packed k×n matrix: that of the matrix, with n rounded up to a multiple of 16.
-func PackedFloatBytes(k, n int) int64 {
+func packedFloatBytes(k, n int) int64 {
 	return 4 * int64(k) * int64(roundUp(n, kernel.GemmPanel))
 }
 
 // PackFloat packs all of a k×n matrix.
 func PackFloat(p Pool, b Matrix[float32], k, n int) *PackedFloat {
-	m := NewPackedFloat(k, n)
+	m := newPackedFloat(k, n)
 	const cols = 8 * kernel.GemmPanel
 	p.For((n+cols-1)/cols, func(i int) {
 		m.Pack(0, i*cols, b.from(0, i*cols), k, min(cols, n-i*cols))
@@ -35,7 +35,7 @@ func PackFloat(p Pool, b Matrix[float32], k, n int) *PackedFloat {
 }
 
 // Bytes is the size of m in memory.
-func (m *PackedFloat) Bytes() int64 { return PackedFloatBytes(m.k, m.n) }
+func (m *PackedFloat) Bytes() int64 { return packedFloatBytes(m.k, m.n) }
 
 // Pack copies the elements of m that start at (k0, n0), rows by cols of them, from b. n0 must be a multiple of 16, and cols too unless they
 // reach the last column. A weight stored K×N is packed by blocks of its rows, one stored N×K by blocks of 16 rows or a multiple, as b.T();

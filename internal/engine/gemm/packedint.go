@@ -20,20 +20,20 @@ type PackedInt struct {
 }
 
 // NewPackedInt returns a matrix for Pack to fill.
-func NewPackedInt(k, n int, signed bool) *PackedInt {
-	codes := PackedIntBytes(k, n) - 4*int64(n)
+func newPackedInt(k, n int, signed bool) *PackedInt {
+	codes := packedIntBytes(k, n) - 4*int64(n)
 	return &PackedInt{k: k, n: n, signed: signed, data: ir.AlignedBytes(codes), sums: make([]int32, n)}
 }
 
 // PackedIntBytes is the size in bytes of a packed k×n matrix: that of the matrix, with k rounded up to a multiple of 4 and n to one of 16,
 // and 4 bytes for the sum of each column.
-func PackedIntBytes(k, n int) int64 {
+func packedIntBytes(k, n int) int64 {
 	return int64(roundUp(k, kernel.GemmQuad))*int64(roundUp(n, kernel.GemmPanel)) + 4*int64(n)
 }
 
 // PackInt packs all of a k×n matrix.
 func PackInt(p Pool, b Matrix[byte], k, n int, signed bool) *PackedInt {
-	m := NewPackedInt(k, n, signed)
+	m := newPackedInt(k, n, signed)
 	const cols = 8 * kernel.GemmPanel
 	p.For((n+cols-1)/cols, func(i int) {
 		m.Pack(0, i*cols, b.from(0, i*cols), k, min(cols, n-i*cols))
@@ -42,7 +42,7 @@ func PackInt(p Pool, b Matrix[byte], k, n int, signed bool) *PackedInt {
 }
 
 // Bytes is the size of m in memory.
-func (m *PackedInt) Bytes() int64 { return PackedIntBytes(m.k, m.n) }
+func (m *PackedInt) Bytes() int64 { return packedIntBytes(m.k, m.n) }
 
 // Pack copies the elements of m that start at (k0, n0), rows by cols of them, from b. k0 must be a multiple of 4 and n0 one of 16; rows and
 // cols too unless they reach the end. Every element must be packed exactly once, since it is added to the sum of its column. Otherwise it

@@ -7,7 +7,7 @@ import (
 )
 
 // attentions is the rule of the operator that attentionOf builds.
-var attentions = []Rule{{Domain: own, Type: "AttentionKeep", Backward: func(t *Tape, n *ir.Node, dy []*ir.Value) ([]*ir.Value, error) {
+var attentions = []rule{{Domain: own, Type: "AttentionKeep", Backward: func(t *Tape, n *ir.Node, dy []*ir.Value) ([]*ir.Value, error) {
 	in := []*ir.Value{n.Input(0), n.Input(1), n.Input(2), n.Input(3), n.Outputs[0], n.Outputs[1], dy[0]}
 	return t.Own("AttentionGrad", 3, in, n.Attrs...), nil
 }}}

@@ -6,7 +6,7 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-var convolutions = []Rule{
+var convolutions = []rule{
 	{Type: "Conv", Backward: convolution("ConvGrad")},
 	{Type: "ConvTranspose", Backward: convolution("ConvTransposeGrad")},
 }

@@ -7,7 +7,7 @@ import (
 )
 
 // elementwise are arithmetic operators with broadcasting. A constant operand has no gradient, so that its factors are not stored.
-var elementwise = []Rule{
+var elementwise = []rule{
 	{Type: "Add", Backward: linearIn(1, 1)},
 	{Type: "Sub", Backward: linearIn(1, -1)},
 	{Type: "Neg", Backward: linearIn(-1)},

@@ -10,8 +10,8 @@ import (
 const microsoft = "com.microsoft"
 
 // functions are unary operators. The operators of package backward have the node's attributes.
-var functions = func() []Rule {
-	rules := []Rule{
+var functions = func() []rule {
+	rules := []rule{
 		{Type: "Abs", Backward: of(input, func(t *Tape, dt ir.DType, x, dy *ir.Value) *ir.Value {
 			return t.Op("Mul", []*ir.Value{dy, t.Op("Sign", []*ir.Value{x})})
 		})},
@@ -52,10 +52,10 @@ var functions = func() []Rule {
 		}},
 	}
 	for _, typ := range []string{"Celu", "Elu", "HardSigmoid", "LeakyRelu", "Relu", "Selu", "Sigmoid", "Softplus", "Softsign", "Tan", "Tanh", "ThresholdedRelu"} {
-		rules = append(rules, Rule{Type: typ, Backward: operator(typ+"Grad", output)})
+		rules = append(rules, rule{Type: typ, Backward: operator(typ+"Grad", output)})
 	}
 	for _, typ := range []string{"Acos", "Acosh", "Asin", "Asinh", "Atan", "Atanh", "Erf", "HardSwish", "Mish", "Shrink", "Swish"} {
-		rules = append(rules, Rule{Type: typ, Backward: operator(typ+"Grad", input)})
+		rules = append(rules, rule{Type: typ, Backward: operator(typ+"Grad", input)})
 	}
 	return rules
 }()

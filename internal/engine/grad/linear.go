@@ -4,7 +4,7 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-var linear = []Rule{
+var linear = []rule{
 	{Type: "MatMul", Backward: matMul},
 	{Domain: microsoft, Type: "FusedMatMul", Backward: fusedMatMul},
 	{Type: "Gemm", Backward: gemm},

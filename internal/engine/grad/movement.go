@@ -7,7 +7,7 @@ import (
 )
 
 // movement are operators that move elements to positions given by shapes and attributes.
-var movement = []Rule{
+var movement = []rule{
 	{Type: "Reshape", Backward: reshaped},
 	{Type: "Flatten", Backward: reshaped},
 	{Type: "Squeeze", Backward: reshaped},

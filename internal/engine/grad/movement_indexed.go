@@ -8,7 +8,7 @@ import (
 )
 
 // indexed are operators that move elements to positions given by inputs.
-var indexed = []Rule{
+var indexed = []rule{
 	{Type: "Slice", Backward: slice},
 	{Type: "Crop", Backward: crop},
 	{Type: "Pad", Backward: pad},

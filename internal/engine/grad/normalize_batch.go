@@ -6,7 +6,7 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-var batchNorms = []Rule{
+var batchNorms = []rule{
 	{Type: "BatchNormalization", Forward: overBatch, Backward: frozenBatchNorm},
 	{Domain: own, Type: "BatchNormTrain", Forward: keepStatistics, Backward: batchNorm},
 	{Type: "InstanceNormalization", Backward: instanceNorm},

@@ -7,7 +7,7 @@ import (
 )
 
 // normalizations are normalizations of rows.
-var normalizations = []Rule{
+var normalizations = []rule{
 	{Type: "LayerNormalization", Forward: keepStats(1, 2), Backward: layerNorm(1, 2, 2)},
 	{Type: "RMSNormalization", Forward: keepStats(0, 1), Backward: layerNorm(0, 1, 0)},
 	{Type: "SimplifiedLayerNormalization", Forward: keepStats(0, 1), Backward: layerNorm(0, 1, 0)},

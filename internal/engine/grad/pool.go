@@ -7,7 +7,7 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-var pools = []Rule{
+var pools = []rule{
 	{Type: "MaxPool", Forward: keepIndicesInWindow, Backward: unknownForm},
 	{Type: "GlobalMaxPool", Forward: keepGlobalIndex, Backward: unknownForm},
 	{Domain: own, Type: "MaxPoolKeep", Backward: func(t *Tape, n *ir.Node, dy []*ir.Value) ([]*ir.Value, error) {

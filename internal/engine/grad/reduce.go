@@ -8,7 +8,7 @@ import (
 )
 
 // reductions are gradients of reductions. x, y and dy have the same rank in them: reduced axes have size 1 in y and dy.
-var reductions = []Rule{
+var reductions = []rule{
 	reduction("ReduceSum", func(r reduced) *ir.Value { return r.dy }),
 	reduction("ReduceMean", func(r reduced) *ir.Value { return r.Scale(r.dy, r.dt, 1/r.count()) }),
 	reduction("ReduceMax", extreme),
@@ -39,8 +39,8 @@ type reduced struct {
 }
 
 // reduction returns a rule for the gradient f, which broadcasts to the shape of x.
-func reduction(typ string, f func(r reduced) *ir.Value) Rule {
-	return Rule{Type: typ, Backward: func(t *Tape, n *ir.Node, dy []*ir.Value) ([]*ir.Value, error) {
+func reduction(typ string, f func(r reduced) *ir.Value) rule {
+	return rule{Type: typ, Backward: func(t *Tape, n *ir.Node, dy []*ir.Value) ([]*ir.Value, error) {
 		r := reduced{Tape: t, node: n, dt: t.DType(n.Input(0))}
 		var err error
 		if r.keep, err = keepDimsShape(t, n); err != nil {

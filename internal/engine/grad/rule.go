@@ -8,7 +8,7 @@ import (
 )
 
 // A Rule is the gradient of one operator.
-type Rule struct {
+type rule struct {
 	Domain, Type string // the domain is empty for ONNX's own
 
 	// Forward, if set, replaces n by nodes that store what Backward consumes, and removes n. Shapes are known; the types of new nodes are set
@@ -23,7 +23,7 @@ type Rule struct {
 type gradient = func(t *Tape, n *ir.Node, dy []*ir.Value) ([]*ir.Value, error)
 
 // families is the list of rules: one line per family.
-var families = [][]Rule{
+var families = [][]rule{
 	batchNorms,
 	convolutions,
 	elementwise,
@@ -42,8 +42,8 @@ var families = [][]Rule{
 
 type ruleKey struct{ domain, typ string }
 
-var table = sync.OnceValue(func() map[ruleKey]*Rule {
-	rules := map[ruleKey]*Rule{}
+var table = sync.OnceValue(func() map[ruleKey]*rule {
+	rules := map[ruleKey]*rule{}
 	for _, family := range families {
 		for _, r := range family {
 			rules[ruleKey{r.Domain, r.Type}] = &r
@@ -53,7 +53,7 @@ var table = sync.OnceValue(func() map[ruleKey]*Rule {
 })
 
 // lookup returns the rule for id, nil if there is none.
-func lookup(id ir.OpID) *Rule {
+func lookup(id ir.OpID) *rule {
 	domain := id.Domain
 	if ir.DefaultDomain(domain) || domain == newest {
 		domain = ""
@@ -62,10 +62,10 @@ func lookup(id ir.OpID) *Rule {
 }
 
 // nonDifferentiable are operators without a gradient.
-var nonDifferentiable = func() []Rule {
-	var rules []Rule
+var nonDifferentiable = func() []rule {
+	var rules []rule
 	for _, typ := range slices.Concat(comparisons, counts) {
-		rules = append(rules, Rule{Type: typ})
+		rules = append(rules, rule{Type: typ})
 	}
 	return rules
 }()

@@ -161,7 +161,7 @@ func (c *chunks) part(call *op.Call, i int, work []byte) error {
 	inner.Node = c.of(i)
 	inner.In = c.inputs(from, end, func(a *ir.Array) *ir.Array {
 		w := take(a.Shape)
-		Widen(call.Pool, ir.View[float32](w), ir.View[uint16](a))
+		widen(call.Pool, ir.View[float32](w), ir.View[uint16](a))
 		return w
 	})
 	inner.Out = make([]*ir.Array, len(call.Out))
@@ -183,7 +183,7 @@ func (c *chunks) part(call *op.Call, i int, work []byte) error {
 	}
 	for o, a := range call.Out {
 		if a != nil && c.chunkedOut[o] && a.DType == ir.Float16 {
-			Narrow(call.Pool, ir.View[uint16](c.piece(a, from, end)), ir.View[float32](inner.Out[o]), call.Bool("exceeds", false))
+			narrow(call.Pool, ir.View[uint16](c.piece(a, from, end)), ir.View[float32](inner.Out[o]), call.Bool("exceeds", false))
 		}
 	}
 	return nil

@@ -22,11 +22,11 @@ type Move struct {
 
 // Saved is the reduction of moved bytes by channels last, negative for an increase.
 func (e *Effect) Saved() int64 {
-	return Bytes(e.Vanished) - Bytes(e.Added) + e.First.Bytes - e.Last.Bytes
+	return byteCount(e.Vanished) - byteCount(e.Added) + e.First.Bytes - e.Last.Bytes
 }
 
 // Bytes is the sum over moves.
-func Bytes(ms []Move) int64 {
+func byteCount(ms []Move) int64 {
 	var n int64
 	for _, m := range ms {
 		n += m.Bytes

@@ -224,7 +224,7 @@ func TestChannelsLastIsOptimal(t *testing.T) {
 				bytes, count = b, n
 			}
 		}
-		if got, n := Bytes(e.Added)+Bytes(e.Kept), len(e.Added)+len(e.Kept); got != bytes || n != count {
+		if got, n := byteCount(e.Added)+byteCount(e.Kept), len(e.Added)+len(e.Kept); got != bytes || n != count {
 			t.Fatalf("got %d transposes of %d bytes, want %d of %d", n, got, count, bytes)
 		}
 	})

@@ -33,9 +33,9 @@ type BlockLayout struct {
 }
 
 // NumBlocks is the number of blocks of a column.
-func (b *BlockLayout) NumBlocks() int64 { return CeilDiv(b.Rows, int64(b.Spec.Block)) }
+func (b *BlockLayout) NumBlocks() int64 { return ceilDiv(b.Rows, int64(b.Spec.Block)) }
 
-func CeilDiv(n, by int64) int64 { return (n + by - 1) / by }
+func ceilDiv(n, by int64) int64 { return (n + by - 1) / by }
 
 // BytePacked reports whether bytes hold several values because the opset has no such data type.
 func (b *BlockLayout) BytePacked() bool { return b.DType.Bits() != int64(b.Bits) }
@@ -54,7 +54,7 @@ func (b *BlockLayout) quantizedShape(shape []int64) []int64 {
 	case b.ForNBits:
 		return []int64{b.Cols, b.NumBlocks(), int64(b.Spec.Block*b.Bits) / 8}
 	case b.BytePacked():
-		return []int64{CeilDiv(b.Rows*b.Cols, int64(8/b.Bits))}
+		return []int64{ceilDiv(b.Rows*b.Cols, int64(8/b.Bits))}
 	case b.Transposed:
 		return []int64{shape[1], shape[0]}
 	}
@@ -216,7 +216,7 @@ func (r *blockQuantizer) quantizeChunk(row, rows, col, cols int64) error {
 		return &pass.Unfit{Tensor: r.Weight.Name, Reason: reason}
 	}
 	quantized := &solve.Quantized{K: int(rows), N: int(cols), Spec: r.Layout.Spec, Values: r.quantized[:rows*cols]}
-	n := CeilDiv(rows, int64(r.Layout.Spec.Block)) * cols
+	n := ceilDiv(rows, int64(r.Layout.Spec.Block)) * cols
 	quantized.Scale, quantized.Zero = make([]float32, n), make([]int32, n)
 	if r.Layout.FloatZeroPoints {
 		quantized.Point = make([]float32, n)

@@ -35,7 +35,7 @@ func (b *BlockLayout) zeroPointSpec() (ir.DType, []int64) {
 	case b.FloatZeroPoints:
 		return b.scaleDType(), b.scaleShape()
 	case b.ForNBits:
-		return ir.Uint8, []int64{b.Cols, CeilDiv(b.NumBlocks()*int64(b.Bits), 8)}
+		return ir.Uint8, []int64{b.Cols, ceilDiv(b.NumBlocks()*int64(b.Bits), 8)}
 	}
 	return b.DType, b.scaleShape()
 }

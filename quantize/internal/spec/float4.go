@@ -42,7 +42,7 @@ func NewFloat4(t SmallFloat, v *ir.Value, kept []int, size int64) SmallFloatEnco
 
 func (b *Float4Encoding) scales() []int64 {
 	s := slices.Clone(b.Weight.Shape)
-	s[b.axis] = CeilDiv(b.along, b.block)
+	s[b.axis] = ceilDiv(b.along, b.block)
 	return s
 }
 

@@ -11,7 +11,7 @@ import (
 
 // packColumns packs columns of rows values, each padded to a multiple of unit values that fills whole bytes. It may overwrite q.
 func (b *BlockLayout) packColumns(q []byte, rows, unit int64) []byte {
-	wide := CeilDiv(rows, unit) * unit
+	wide := ceilDiv(rows, unit) * unit
 	if wide == rows {
 		return b.pack(q, q, b.Bits)
 	}
@@ -26,7 +26,7 @@ func (b *BlockLayout) packColumns(q []byte, rows, unit int64) []byte {
 
 // unpackColumns is its inverse.
 func (b *BlockLayout) unpackColumns(packed []byte, rows, unit int64) []byte {
-	wide := CeilDiv(rows, unit) * unit
+	wide := ceilDiv(rows, unit) * unit
 	n := int64(kernel.Packed(int(wide), b.Bits))
 	column, q := make([]byte, wide), make([]byte, 0, b.Cols*rows)
 	for ; len(packed) > 0; packed = packed[n:] {

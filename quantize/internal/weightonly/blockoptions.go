@@ -22,7 +22,7 @@ type BlockOptions struct {
 
 // BlockTypes are the quantized data types by width: signed and unsigned, and the first opset whose DequantizeLinear supports
 // blocks of them.
-var BlockTypes = map[int]struct {
+var blockTypes = map[int]struct {
 	Signed, Unsigned ir.DType
 	opset            int64
 }{
@@ -65,12 +65,12 @@ func (o *BlockOptions) layout(rows, cols, size int64, packed bool) *spec.BlockLa
 	}
 	b := &spec.BlockLayout{Rows: rows, Cols: cols, Bits: o.Bits, Rounder: o.rounder()}
 	b.Spec = solve.Spec{High: 1<<o.Bits - 1, Symmetric: o.Symmetric, Block: int(size)}
-	b.DType = BlockTypes[o.Bits].Unsigned
+	b.DType = blockTypes[o.Bits].Unsigned
 	switch half := int32(1) << (o.Bits - 1); {
 	case packed && o.Bits < 8:
 		b.DType = ir.Uint8
 	case !o.unsigned():
-		b.Spec.Low, b.Spec.High, b.DType = -half, half-1, BlockTypes[o.Bits].Signed
+		b.Spec.Low, b.Spec.High, b.DType = -half, half-1, blockTypes[o.Bits].Signed
 	}
 	return b
 }
@@ -78,7 +78,7 @@ func (o *BlockOptions) layout(rows, cols, size int64, packed bool) *spec.BlockLa
 // The forms of products with blockwise weights: DequantizeLinear before them, or ONNX Runtime's own MatMulNBits, which works at
 // every opset and supports float zero points.
 const (
-	StandardForm = "dequantizelinear"
+	standardForm = "dequantizelinear"
 	NBitsForm    = "matmulnbits"
 )
 

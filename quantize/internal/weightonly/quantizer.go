@@ -70,7 +70,7 @@ func (w *Quantizer) Store(c *pass.Context, vs []*ir.Value) error {
 // opset is the first one that supports the form of products, or the data type.
 func (w *Quantizer) opset() int64 {
 	if w.Blocks != nil {
-		return BlockTypes[w.Blocks.Bits].opset
+		return blockTypes[w.Blocks.Bits].opset
 	}
 	return weights.DequantizeOpset
 }
