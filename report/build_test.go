@@ -137,9 +137,8 @@ func TestBuildFollowsAPipeline(t *testing.T) {
 			t.Errorf("%s: superseded is %v", x.Method, got)
 		}
 	}
-	// The column's quantized values, its mask and shape, the scale, the bias: only the mask and
-	// the values fold into the weight.
-	if want := (Change{24, 16 + 8 + 16}); r.Totals.RuntimeBytes != want {
+	// The weight and the bias: the mask, the scale and the shape are folded away.
+	if want := (Change{24, 16 + 8}); r.Totals.RuntimeBytes != want {
 		t.Errorf("held: got %v, want %v", r.Totals.RuntimeBytes, want)
 	}
 }

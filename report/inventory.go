@@ -15,6 +15,7 @@ type index struct {
 	graphs  []*ir.Graph
 	consts  map[place]*ir.Tensor
 	scoped  map[scoped]*ir.Tensor
+	loaded  map[*ir.Tensor]*folding
 	ordinal map[*ir.Graph]int // of graphs in the models that rows point into
 }
 
@@ -26,13 +27,14 @@ type place struct {
 type scoped struct{ scope, name string }
 
 func newIndex(m *ir.Model) *index {
-	x := &index{consts: map[place]*ir.Tensor{}, scoped: map[scoped]*ir.Tensor{}, ordinal: map[*ir.Graph]int{}}
+	x := &index{consts: map[place]*ir.Tensor{}, scoped: map[scoped]*ir.Tensor{}, loaded: map[*ir.Tensor]*folding{}, ordinal: map[*ir.Graph]int{}}
 	for g := range m.Graphs() {
 		x.graphs = append(x.graphs, g)
 		scope := pass.Scope(g)
 		for _, v := range g.Consts() {
 			x.consts[place{g, v.Name}] = v.Const
 			x.scoped[scoped{scope, v.Name}] = v.Const
+			x.loaded[v.Const] = newFolding(v)
 		}
 	}
 	return x
@@ -88,7 +90,7 @@ func entries(m Model) iter.Seq[entry] {
 		}
 		for g := range m.IR.Graphs() {
 			for _, v := range g.Consts() {
-				if !each(constant(v.Const, m.Planned)) {
+				if !each(constant(v, m.Planned)) {
 					return
 				}
 			}
@@ -107,8 +109,9 @@ func entries(m Model) iter.Seq[entry] {
 
 // constant looks through what a reader derives from a file: an opened model computes
 // only dense tensors from sparse ones.
-func constant(t *ir.Tensor, planned bool) entry {
-	e := entry{t, []*ir.Tensor{t}, t.Bytes()}
+func constant(v *ir.Value, planned bool) entry {
+	t := v.Const
+	e := entry{t, []*ir.Tensor{t}, loadedBytes(v)}
 	if o, ok := t.Source.(ir.Output); ok && !planned {
 		e.parts = o.Of.In
 	}

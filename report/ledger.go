@@ -75,6 +75,7 @@ func (c *chain) ledger() []Row {
 func (c *chain) made(i int, seen map[*ir.Tensor]bool) *Made {
 	m := &Made{Shape: []int64{}}
 	by := map[pass.Role]*int64{pass.Payload: &m.Payload, pass.Scales: &m.Scales, pass.Indices: &m.Indices}
+	dense := c.rows[i].Before.Bytes()
 	for _, p := range c.rows[i].After {
 		t := c.opened(p, i)
 		if p.Role == pass.Payload && m.DType == "" {
@@ -83,12 +84,16 @@ func (c *chain) made(i int, seen map[*ir.Tensor]bool) *Made {
 		if !seen[t] {
 			seen[t] = true
 			*by[p.Role] += t.Bytes()
-			m.RuntimeBytes += c.rows[i].Form.RuntimeBytes(t)
+			held, _ := c.held(i, t)
+			m.RuntimeBytes += held
+			if p.Role == pass.Payload {
+				dense = max(dense, c.dense(i, t))
+			}
 		}
 	}
 	m.Bytes = m.Payload + m.Scales + m.Indices
 	if c.rows[i].Form.Dense && m.Bytes > 0 {
-		m.RuntimeBytes = c.rows[i].Before.Bytes()
+		m.RuntimeBytes = dense
 	}
 	return m
 }

@@ -131,11 +131,28 @@ func (f *extent) add(g extent) {
 	f.listed += g.listed
 }
 
+// held is the runtime memory of a tensor of row i; false if it follows from the form alone.
+func (c *chain) held(i int, t *ir.Tensor) (int64, bool) {
+	if f := c.stored.loaded[t]; f != nil && !f.unknown {
+		return f.total(), true
+	}
+	return c.rows[i].Form.RuntimeBytes(t), false
+}
+
+// dense is the runtime memory of the weight of row i that is folded from t and others.
+func (c *chain) dense(i int, t *ir.Tensor) int64 {
+	if f := c.stored.loaded[t]; f != nil {
+		return f.dense(c.rows[i].Before)
+	}
+	return c.rows[i].Before.Bytes()
+}
+
 // left is the extent in the result of the tensors of row i, without those in seen, which
-// count already. The first form that the runtime expands decides the held bytes.
+// count already. The form decides the held bytes where the graph does not.
 func (c *chain) left(i int, seen map[*ir.Tensor]bool) extent {
 	var f extent
-	r := c.rows[i]
+	r, folded := c.rows[i], false
+	dense := r.Before.Bytes()
 	for _, p := range r.After {
 		if j := c.taker(p.Tensor, i); j >= 0 {
 			f.add(c.left(j, seen))
@@ -147,15 +164,25 @@ func (c *chain) left(i int, seen map[*ir.Tensor]bool) extent {
 		}
 		seen[t] = true
 		if p.Value != nil {
-			f.add(extent{t.Bytes(), r.Form.RuntimeBytes(t), t.Bytes()})
+			held, known := c.held(i, t)
+			listed := held
+			if !known {
+				listed = t.Bytes()
+			}
+			f.add(extent{t.Bytes(), held, listed})
+			folded = true
+			if p.Role == pass.Payload {
+				dense = max(dense, c.dense(i, t))
+			}
 			continue
 		}
 		// Tensors in an attribute are listed as the one that they expand to.
 		f.stored += t.Bytes()
 		f.listed = r.Before.Bytes()
+		folded = true
 	}
-	if r.Form.Dense && f.stored > 0 {
-		f.held = r.Before.Bytes()
+	if r.Form.Dense && folded {
+		f.held = dense
 	}
 	return f
 }
@@ -172,7 +199,11 @@ func (c *chain) extent(o *root, seen map[*ir.Tensor]bool) extent {
 	}
 	if !changed || c.stays(o, seen) {
 		b := o.before.Bytes()
-		f.add(extent{b, b, b})
+		held := b
+		if f := c.stored.loaded[c.original(o)]; f != nil && !f.unknown {
+			held = f.total()
+		}
+		f.add(extent{b, held, held})
 	}
 	return f
 }
@@ -180,9 +211,14 @@ func (c *chain) extent(o *root, seen map[*ir.Tensor]bool) extent {
 // stays reports whether the result has the original of a changed weight, too: some
 // consumers do not support the new form.
 func (c *chain) stays(o *root, seen map[*ir.Tensor]bool) bool {
-	r := c.rows[o.rows[0]]
-	t := c.stored.scoped[scoped{r.Scope, r.Tensor}]
+	t := c.original(o)
 	return t != nil && alike(t.Spec, o.before.Spec) && !seen[t]
+}
+
+// original is the result's constant of the name of o, nil if it has none.
+func (c *chain) original(o *root) *ir.Tensor {
+	r := c.rows[o.rows[0]]
+	return c.stored.scoped[scoped{r.Scope, r.Tensor}]
 }
 
 // expansion is the memory of a runtime beyond the result's inventory.

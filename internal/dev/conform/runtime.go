@@ -14,9 +14,16 @@ func (w *Worker) OptimizedBytes(path string, o Options) (int64, error) {
 	return r.Bytes, err
 }
 
+// OptimizedConstants is the bytes of the initializers and Constant nodes of that graph, subgraphs included.
+func (w *Worker) OptimizedConstants(path string, o Options) (int64, error) {
+	r, err := w.optimized(path, o)
+	return r.Constants, err
+}
+
 type optimized struct {
-	Ops   map[string]int
-	Bytes int64
+	Ops       map[string]int
+	Bytes     int64
+	Constants int64
 }
 
 func (w *Worker) optimized(path string, o Options) (optimized, error) {

@@ -1,0 +1,214 @@
+package report
+
+import (
+	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/pass"
+)
+
+// A folding is the runtime memory of one constant: pass.Runtime folds constant
+// expressions, casts float16 to float32 for operators without a float16 kernel, and
+// turns DequantizeLinear before a product into MatMulNBits.
+type folding struct {
+	elems   int64
+	copies  map[buffer]int64 // bytes
+	unknown bool             // a folded operator changes the number of elements
+}
+
+// A buffer is the constant itself or the output of the last folded node, as it is or
+// cast to float32.
+type buffer struct {
+	folded *ir.Node
+	dtype  ir.DType
+}
+
+// newFolding follows the constant v to its consumers.
+func newFolding(v *ir.Value) *folding {
+	f := &folding{elems: v.Const.Elems(), copies: map[buffer]int64{}}
+	f.follow(v, buffer{nil, v.Const.DType})
+	if len(v.Uses()) == 0 {
+		f.copies[buffer{nil, v.Const.DType}] = v.Const.Bytes()
+	}
+	return f
+}
+
+// loadedBytes is the bytes of the constant v once the runtime has loaded its model; where
+// folding changes the number of elements, the bytes in the file.
+func loadedBytes(v *ir.Value) int64 {
+	f := newFolding(v)
+	if f.unknown {
+		return v.Const.Bytes()
+	}
+	return f.total()
+}
+
+func (f *folding) total() int64 {
+	n := int64(0)
+	for _, b := range f.copies {
+		n += b
+	}
+	return n
+}
+
+// dense is the bytes of the folded tensors, where each has the elements of weight.
+func (f *folding) dense(weight *ir.Tensor) int64 {
+	n := int64(0)
+	for b := range f.copies {
+		if !b.dtype.IsFloat() {
+			b.dtype = weight.DType
+		}
+		n += (weight.Elems()*b.dtype.Bits() + 7) / 8
+	}
+	return n
+}
+
+// follow finds the tensors that consumers of v read, where v is b.
+func (f *folding) follow(v *ir.Value, b buffer) {
+	for _, u := range v.Uses() {
+		switch n := u.Node; {
+		case n == nil:
+			f.copies[b] = f.bytes(b.dtype)
+		case folds(n):
+			f.fold(n, u.Index, b)
+		case n.Op.Is("DequantizeLinear"):
+			f.dequantized(n, u.Index, b)
+		default:
+			b := b
+			if b.dtype == ir.Float16 && (!pass.Float16Kernels[n.Op.Type] || betweenCasts(n)) {
+				b.dtype = ir.Float
+			}
+			f.copies[b] = f.bytes(b.dtype)
+		}
+	}
+}
+
+// betweenCasts reports whether n is MatMulNBits in float16 whose neighbours the runtime
+// computes in float32: then it computes n so, too.
+func betweenCasts(n *ir.Node) bool {
+	if n.Op.Type != "MatMulNBits" {
+		return false
+	}
+	p := n.Input(0).Producer()
+	if p == nil || float16Passes(p) {
+		return false
+	}
+	for _, u := range n.Outputs[0].Uses() {
+		if u.Node == nil || float16Passes(u.Node) {
+			return false
+		}
+	}
+	return true
+}
+
+// float16Passes reports whether the runtime leaves the float16 values of n as they are.
+func float16Passes(n *ir.Node) bool { return n.Op.Is("Flatten") || pass.Float16Kernels[n.Op.Type] }
+
+func (f *folding) bytes(dt ir.DType) int64 { return (f.elems*dt.Bits() + 7) / 8 }
+
+// fold follows the output of a folded node with b as input i.
+func (f *folding) fold(n *ir.Node, i int, b buffer) {
+	switch n.Op.Type {
+	case "Cast":
+		f.follow(n.Outputs[0], buffer{n, ir.DType(n.Int("to", 0))})
+	case "Transpose", "Reshape", "Flatten", "Squeeze", "Unsqueeze", "Identity":
+		if i == 0 {
+			f.follow(n.Outputs[0], buffer{n, b.dtype})
+		}
+	case "Add", "Sub", "Mul", "Div":
+		other := elems(n.Input(1 - i))
+		f.unknown = f.unknown || other < 0
+		if f.unknown || other < f.elems || other == f.elems && i == 0 {
+			f.follow(n.Outputs[0], buffer{n, b.dtype})
+		}
+	default:
+		f.unknown = true
+		f.follow(n.Outputs[0], buffer{n, b.dtype})
+	}
+}
+
+// folds reports whether all inputs of n are constant expressions, and the runtime folds n.
+func folds(n *ir.Node) bool {
+	if !ir.DefaultDomain(n.Op.Domain) || n.Op.Is("DequantizeLinear") || n.Op.Is("QuantizeLinear") || len(n.Outputs) != 1 {
+		return false
+	}
+	for _, in := range n.Inputs() {
+		if in == nil || in.Const != nil {
+			continue
+		}
+		if p := in.Producer(); p == nil || len(p.Inputs()) == 0 || !folds(p) {
+			return false
+		}
+	}
+	return true
+}
+
+// elems is the number of elements of the constant expression v, negative if unknown.
+func elems(v *ir.Value) int64 {
+	if v.Const != nil {
+		return v.Const.Elems()
+	}
+	n := v.Producer()
+	switch n.Op.Type {
+	case "Cast", "Transpose", "Reshape", "Flatten", "Squeeze", "Unsqueeze", "Identity":
+		return elems(n.Input(0))
+	case "Add", "Sub", "Mul", "Div":
+		a, b := elems(n.Input(0)), elems(n.Input(1))
+		if min(a, b) < 0 {
+			return -1
+		}
+		return max(a, b)
+	}
+	return -1
+}
+
+// dequantized adds input i of DequantizeLinear: MatMulNBits has a scale and a zero point
+// for each block of a column, and pads the last block.
+func (f *folding) dequantized(n *ir.Node, i int, b buffer) {
+	f.copies[b] = f.bytes(b.dtype)
+	q := n.Input(0).Const
+	if q == nil || len(q.Shape) != 2 || b.folded != nil {
+		return
+	}
+	product, transposed := productOf(n)
+	if product == nil {
+		return
+	}
+	rows, cols := q.Shape[0], q.Shape[1]
+	if transposed {
+		rows, cols = cols, rows
+	}
+	block, bits := n.Int("block_size", 0), q.DType.Bits()
+	if block == 0 {
+		block = 32
+	}
+	blocks := (rows + block - 1) / block
+	switch i {
+	case 0:
+		f.copies[b] = cols * blocks * (block * bits / 8)
+	case 1:
+		f.copies[b] = cols * blocks * ir.Float.Bits() / 8
+	case 2:
+		f.copies[b] = cols * ((blocks*bits + 7) / 8)
+	}
+}
+
+// productOf is the product of an activation that is not quantized and the output of n. The
+// runtime casts float16 inputs of the graph, and leaves DequantizeLinear of their products.
+func productOf(n *ir.Node) (product *ir.Node, transposed bool) {
+	v := n.Outputs[0]
+	for len(v.Uses()) == 1 && v.Uses()[0].Node != nil {
+		u := v.Uses()[0]
+		switch {
+		case u.Node.Op.Is("Transpose"):
+			v, transposed = u.Node.Outputs[0], !transposed
+		case (u.Node.Op.Is("MatMul") || u.Node.Op.Is("Gemm")) && u.Index == 1:
+			p, scale := u.Node.Input(0).Producer(), n.Input(1).Const
+			if p != nil && p.Op.Is("DequantizeLinear") || p == nil && scale != nil && scale.DType == ir.Float16 {
+				return nil, false
+			}
+			return u.Node, transposed != (u.Node.Int("transB", 0) == 1)
+		default:
+			return nil, false
+		}
+	}
+	return nil, false
+}
