@@ -41,6 +41,20 @@ const (
 	Already    Code = "already-quantized"
 	Identical  Code = "unchanged" // the same in both models
 
+	// The form of the weight, the model or the options rule it out.
+	Overridable    Code = "graph-input"       // callers may replace it
+	Embedding      Code = "embedding"         // of Node
+	StoredSparse   Code = "stored-sparse"     // in a sparse form already
+	StoredDense    Code = "stored-dense"      // in no sparse form
+	NoSparseForm   Code = "no-sparse-form"    // no sparse form is smaller
+	RoundsToZero   Code = "rounds-to-zero"    // of --amount
+	NotRepresented Code = "not-representable" // by the scales or the range of the data type
+	ChannelsKept   Code = "channels-kept"     // all of them
+	BlockKept      Code = "block-kept"        // or the weight is in no block
+	NotFactored    Code = "not-factored"      // into two factors
+	NotFolded      Code = "not-folded"        // Node, a normalization
+	NotScaled      Code = "not-scaled"        // no inputs of products can be scaled
+
 	// Channels of layers that are scaled, folded or corrected.
 	Equalized     Code = "equalized"
 	Smoothed      Code = "smoothed"
@@ -52,6 +66,25 @@ const (
 	NoGain        Code = "no-gain"
 	NotObserved   Code = "not-observed" // no calibration sample computes its input
 	Channels      Code = "channels"     // Node, a consumer of its channels, does not allow scaling them
+
+	// The result.
+	Pruned               Code = "pruned" // elements, channels or N:M groups
+	BlockRemoved         Code = "block-removed"
+	Factored             Code = "factored"
+	SparseForm           Code = "sparse-form"       // the smallest
+	Expanded             Code = "expanded"          // from a sparse form
+	ComputedInFloat      Code = "computed-in-float" // Node, or several
+	NoKernel             Code = "no-kernel"         // for the data type
+	Clamped              Code = "clamped"
+	RangesUnknown        Code = "ranges-unknown"   // of activations
+	ActivationRange      Code = "activation-range" // the largest
+	ActivationOutOfRange Code = "activation-out-of-range"
+	Symmetric            Code = "symmetric"
+	Unsigned             Code = "uint8"
+	RoundToNearest       Code = "round-to-nearest"
+	FloatZeroPoints      Code = "float-zero-points"
+	StoredTwice          Code = "stored-twice"
+	DenseAtRunTime       Code = "dense-at-run-time"
 
 	// What else is worth knowing.
 	IRRaised          Code = "ir-version-raised"
@@ -71,7 +104,9 @@ func Codes() []Code {
 		Unused, GraphOutput,
 		Unsupported, Bias, TwoConsts, Argument, Ambiguous, Shared, NoWeight, DType, Opset, Shape,
 		Larger, FileLarger, NotFinite, Already, Identical,
+		Overridable, Embedding, StoredSparse, StoredDense, NoSparseForm, RoundsToZero, NotRepresented, ChannelsKept, BlockKept, NotFactored, NotFolded, NotScaled,
 		Equalized, Smoothed, AbsorbedScale, FoldedIn, FoldedAway, BiasCorrected, Balanced, NoGain, NotObserved, Channels,
+		Pruned, BlockRemoved, Factored, SparseForm, Expanded, ComputedInFloat, NoKernel, Clamped, RangesUnknown, ActivationRange, ActivationOutOfRange, Symmetric, Unsigned, RoundToNearest, FloatZeroPoints, StoredTwice, DenseAtRunTime,
 		IRRaised, OpsetRaised, WasInput, RandomCalibration, Unmatched,
 		Other,
 	}

@@ -211,7 +211,7 @@ func TestNMReasonCountsPrunedElements(t *testing.T) {
 	for _, c := range []struct {
 		k    int64
 		want string
-	}{{8, "4 of 8 elements pruned, 2:4 along the axis of 8"}, {5, "2 of 5 elements pruned, 2:4 along the axis of 5"}, {7, "3 of 7 elements pruned, 2:4 along the axis of 7"}} {
+	}{{8, "pruned: 4 of 8 elements, 2:4 along the axis of 8"}, {5, "pruned: 2 of 5 elements, 2:4 along the axis of 5"}, {7, "pruned: 3 of 7 elements, 2:4 along the axis of 7"}} {
 		b := newBench(t)
 		w := b.weight("w", ir.Float, []int64{c.k, 1}, []float64{1, 2, 3, 4, 5, 6, 7, 8}[:c.k]...)
 		b.node("MatMul", []*ir.Value{nil, w})

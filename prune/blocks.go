@@ -53,13 +53,13 @@ func (o Blocks) Run(c *pass.Context) error {
 		for _, w := range weights {
 			if w.Removed() && !reported[w] {
 				reported[w] = true
-				c.Changed(w, before[w], consumers[w], pass.Row{Form: pass.Smaller, Notes: pass.Notes(pass.Because(fmt.Sprintf("its block is removed: %d of %d are kept", stay, len(r)-1)))})
+				c.Changed(w, before[w], consumers[w], pass.Row{Form: pass.Smaller, Notes: pass.Notes(pass.Reason{Code: pass.BlockRemoved, Detail: fmt.Sprintf("%d of %d kept", stay, len(r)-1)})})
 			}
 		}
 	}
 	for _, w := range weights {
 		if !w.Removed() {
-			c.Skip(w, consumers[w], pass.Because("its block is kept, or it has none"))
+			c.Skip(w, consumers[w], pass.Reason{Code: pass.BlockKept})
 		}
 	}
 	return nil

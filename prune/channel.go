@@ -1,7 +1,6 @@
 package prune
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 
@@ -47,7 +46,7 @@ func (o Channel) Check() error {
 func (o Channel) Run(c *pass.Context) error {
 	plan, err := coupling.Find(c, func(v *ir.Value) string {
 		if storedSmaller(v.Const) {
-			return "stored sparse: the pruned weight would be dense"
+			return "stored sparse"
 		}
 		return ""
 	})
@@ -69,7 +68,7 @@ func (o Channel) Run(c *pass.Context) error {
 		remove(c, k)
 	}
 	for _, r := range plan.Skipped {
-		c.Skip(r.Value, pass.Consumers(r.Value), pass.Because(r.Why))
+		c.Skip(r.Value, pass.Consumers(r.Value), pass.Reason{Code: pass.ChannelsKept, Detail: r.Why})
 	}
 	return nil
 }
@@ -116,7 +115,7 @@ func (o Channel) stay(n, each int, a amount) int {
 func remove(c *pass.Context, k coupling.Kept) {
 	v, consumers := k.Value, pass.Consumers(k.Value)
 	if !k.Pruned {
-		c.Skip(v, consumers, pass.Because(cmp.Or(k.Why, "none of the pruned channels")))
+		c.Skip(v, consumers, pass.Reason{Code: pass.ChannelsKept, Detail: k.Why})
 		return
 	}
 	whole, before := v.Const, k.Before
@@ -128,7 +127,7 @@ func remove(c *pass.Context, k coupling.Kept) {
 	}
 	c.Changed(v, before, consumers, pass.Row{
 		Form:  pass.Smaller,
-		Notes: pass.Notes(pass.Because(k.String())),
+		Notes: pass.Notes(pass.Reason{Code: pass.Pruned, Detail: k.String()}),
 		After: []pass.Part{{Role: pass.Payload, Value: v, Tensor: after}},
 		Restore: func(parts []*ir.Tensor) *ir.Tensor {
 			return inShape(selectIndices(c.Method, parts[0], scatterBack(whole.Shape, k.Places)), before.Shape)

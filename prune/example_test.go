@@ -48,6 +48,6 @@ func Example() {
 		fmt.Print(math.Float32frombits(binary.LittleEndian.Uint32(pruned[i:])), " ")
 	}
 	// Output:
-	// w changed 3 of 6 elements pruned, the largest of them 0.3
+	// w changed pruned: 3 of 6 elements, the largest 0.3
 	// 0 -0.9 0.8 0 0 0.7
 }

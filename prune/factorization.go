@@ -27,35 +27,35 @@ type factorKind struct {
 }
 
 // factorizationOf is nil with a reason where w cannot be factored.
-func factorizationOf(c *pass.Context, w *weight) (*factorization, string) {
+func factorizationOf(c *pass.Context, w *weight) (*factorization, pass.Reason) {
 	uses := pass.LeafUses(w.v)
 	if len(uses) != 1 {
-		return nil, fmt.Sprintf("%d consumers: each would require one more product", len(uses))
+		return nil, pass.Reason{Code: pass.NotFactored, Detail: fmt.Sprintf("%d consumers: each would require one more product", len(uses))}
 	}
 	if w.v.IsInput() && w.v.Graph().Model().IRVersion > 3 {
-		return nil, "graph input that callers may replace"
+		return nil, pass.Reason{Code: pass.Overridable}
 	}
 	f := &factorization{w: w, node: uses[0].Node, input: uses[0].Index}
 	o := c.Trace(f.node.Input(f.input))
 	switch {
 	case o.Trouble != "":
-		return nil, o.Trouble
+		return nil, pass.Reason{Code: pass.NotFactored, Detail: o.Trouble}
 	case pass.FromCaller(f.node) != "":
-		return nil, fmt.Sprintf("%s gets attributes from the function's caller", f.node.Label())
+		return nil, pass.Reason{Code: pass.NotFactored, Detail: fmt.Sprintf("%s gets attributes from the function's caller", f.node.Label())}
 	case o.Elem != w.before.DType:
-		return nil, "cast to another type"
+		return nil, pass.Reason{Code: pass.NotFactored, Detail: "cast to another type"}
 	}
 	f.transposed = o.Transposed
 	if why := f.look(o.Shape); why != "" {
-		return nil, why
+		return nil, pass.Reason{Code: pass.NotFactored, Detail: why}
 	}
 	if f.node.Input(activation(f.node, f.input)) == nil || len(f.node.Outputs) == 0 || f.node.Outputs[0] == nil {
-		return nil, fmt.Sprintf("%s has no other input, or no output", f.node.Label())
+		return nil, pass.Reason{Code: pass.NotFactored, Detail: fmt.Sprintf("%s has no other input, or no output", f.node.Label())}
 	}
 	if r := paired(c, f.node, f.input); r > 0 {
-		return nil, fmt.Sprintf("already one of two factors of rank %d", r)
+		return nil, pass.Reason{Code: pass.NotFactored, Detail: fmt.Sprintf("already one of two factors of rank %d", r)}
 	}
-	return f, ""
+	return f, pass.Reason{}
 }
 
 // look sets rows, columns and kind by the operator, for a weight of that shape.

@@ -54,17 +54,17 @@ func (o L1) prune(c *pass.Context, s *buffers, w *weight) error {
 		return err
 	}
 	if !p.isFinite() {
-		w.skip(c, notFinite)
+		w.skip(c, pass.Reason{Code: pass.NotFinite})
 		return nil
 	}
-	w.applyMask(c, p.masks(t)[0], fmt.Sprintf("%d of %d elements pruned, the largest of them %.4g", k, n, p.value(t)))
+	w.applyMask(c, p.masks(t)[0], pass.Reason{Code: pass.Pruned, Detail: fmt.Sprintf("%d of %d elements, the largest %.4g", k, n, p.value(t))})
 	return nil
 }
 
 // roundsToZero is the reason of weights with too few elements for the amount.
-const roundsToZero = "--amount rounds to 0 elements"
+var roundsToZero = pass.Reason{Code: pass.RoundsToZero, Detail: "elements"}
 
 // applyMask zeroes the elements of w that m masks.
-func (w *weight) applyMask(c *pass.Context, cut mask, reason string) {
-	w.replace(c, reason, func(in io.ReaderAt) io.ReaderAt { return cut.view(in, w.before.DType) })
+func (w *weight) applyMask(c *pass.Context, cut mask, note pass.Reason) {
+	w.replace(c, note, func(in io.ReaderAt) io.ReaderAt { return cut.view(in, w.before.DType) })
 }

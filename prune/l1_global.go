@@ -60,9 +60,9 @@ func (o L1Global) prune(c *pass.Context, ws []*weight) ([]*weight, error) {
 	if !p.isFinite() {
 		return p.separate(ws), nil
 	}
-	reason := fmt.Sprintf("%d of %d elements of all weights pruned, the largest of them %.4g", k, p.total(), p.value(t))
+	note := pass.Reason{Code: pass.Pruned, Detail: fmt.Sprintf("%d of %d elements of all weights, the largest %.4g", k, p.total(), p.value(t))}
 	for i, cut := range p.masks(t) {
-		ws[i].applyMask(c, cut, reason)
+		ws[i].applyMask(c, cut, note)
 	}
 	return ws, nil
 }
@@ -72,7 +72,7 @@ func (p *ranking) separate(ws []*weight) []*weight {
 	var sound []*weight
 	for i, w := range ws {
 		if p.nonFinite[i].Load() {
-			w.skip(p.c, notFinite)
+			w.skip(p.c, pass.Reason{Code: pass.NotFinite})
 			continue
 		}
 		sound = append(sound, w)
@@ -88,7 +88,7 @@ func tensors(ws []*weight) []*ir.Tensor {
 	return ts
 }
 
-func skipAll(c *pass.Context, ws []*weight, reason string) {
+func skipAll(c *pass.Context, ws []*weight, reason pass.Reason) {
 	for _, w := range ws {
 		w.skip(c, reason)
 	}

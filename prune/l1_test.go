@@ -119,10 +119,10 @@ func TestAmountsByPatternLastMatchCounts(t *testing.T) {
 			t.Errorf("%s: got %v, want %v", names[i], got, want)
 		}
 	}
-	if r := rowOf(t, rows, "encoder.1.w"); r.Status != pass.Skipped || report.Why(r) != roundsToZero {
+	if r := rowOf(t, rows, "encoder.1.w"); r.Status != pass.Skipped || r.Reason != roundsToZero {
 		t.Errorf("amount 0: %v, %q", r.Status, report.Why(r))
 	}
-	if r := rowOf(t, rows, "head.w"); r.Status != pass.Changed || report.Why(r) != "1 of 4 elements pruned, the largest of them 1" {
+	if r := rowOf(t, rows, "head.w"); r.Status != pass.Changed || report.Why(r) != "pruned: 1 of 4 elements, the largest 1" {
 		t.Errorf("head: %v, %q", r.Status, report.Why(r))
 	}
 }

@@ -46,11 +46,12 @@ func (o L2) Run(c *pass.Context) error {
 	}
 	for i, w := range ws {
 		ch := chosen[i]
-		if ch.trouble != "" {
+		if !ch.trouble.None() {
 			w.skip(c, ch.trouble)
 			continue
 		}
-		w.replace(c, fmt.Sprintf("%d of %d output channels pruned", ch.count, len(ch.pruned)), func(in io.ReaderAt) io.ReaderAt {
+		note := pass.Reason{Code: pass.Pruned, Detail: fmt.Sprintf("%d of %d output channels", ch.count, len(ch.pruned))}
+		w.replace(c, note, func(in io.ReaderAt) io.ReaderAt {
 			return &view{in, w.before.DType.Bits() / 8, ch.zero(w.before.DType)}
 		})
 	}
@@ -63,7 +64,7 @@ type channels struct {
 	batch   int64 // elements of one batch
 	pruned  []bool
 	count   int64
-	trouble string // why none is pruned
+	trouble pass.Reason // why none is pruned
 }
 
 func (o L2) choose(ctx context.Context, c *pass.Context, s *buffers, w *weight) (*channels, error) {
@@ -72,7 +73,7 @@ func (o L2) choose(ctx context.Context, c *pass.Context, s *buffers, w *weight) 
 		batches int64
 	}
 	g, why := common(w, func(l layout) layer { return layer{l.along(out), l.batches()} })
-	if why != "" {
+	if !why.None() {
 		return &channels{trouble: why}, nil
 	}
 	g.axis.outer /= g.batches
@@ -80,13 +81,13 @@ func (o L2) choose(ctx context.Context, c *pass.Context, s *buffers, w *weight) 
 	ch := &channels{axis: g.axis, batch: w.before.Elems() / g.batches}
 	ch.count = o.Fraction.of(w.v, w.consumers).of(n)
 	if ch.count == 0 {
-		ch.trouble = fmt.Sprintf("--amount rounds to 0 of %d output channels", n)
+		ch.trouble = pass.Reason{Code: pass.RoundsToZero, Detail: fmt.Sprintf("of %d output channels", n)}
 		return ch, nil
 	}
 	sums := make([]float64, n)
 	sound, err := ch.measure(ctx, c, s, w.before, sums)
 	if !sound {
-		ch.trouble = notFinite
+		ch.trouble = pass.Reason{Code: pass.NotFinite}
 	}
 	ch.pruned = smallest(sums, ch.count)
 	return ch, err

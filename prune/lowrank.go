@@ -50,13 +50,13 @@ func (o LowRank) Check() error {
 func (o LowRank) Run(c *pass.Context) error {
 	for _, w := range weights(c, true) {
 		f, why := factorizationOf(c, w)
-		if why == "" {
+		if why.None() {
 			var err error
 			if why, err = o.factor(c, f); err != nil {
 				return err
 			}
 		}
-		if why != "" {
+		if !why.None() {
 			w.skip(c, why)
 		}
 	}
@@ -64,26 +64,26 @@ func (o LowRank) Run(c *pass.Context) error {
 }
 
 // factor replaces f's weight, or returns the reason why it is not replaced.
-func (o LowRank) factor(c *pass.Context, f *factorization) (why string, err error) {
+func (o LowRank) factor(c *pass.Context, f *factorization) (why pass.Reason, err error) {
 	most := f.most()
 	if most < 1 {
-		return fmt.Sprintf("two factors of a %d×%d matrix are larger at any rank", f.rows, f.cols), nil
+		return pass.Reason{Code: pass.Larger, Detail: fmt.Sprintf("two factors of a %d×%d matrix at any rank", f.rows, f.cols)}, nil
 	}
 	s, err := decompose(c, f, most)
-	if u := (*pass.Unfit)(nil); errors.As(err, &u) {
-		return u.Reason, nil
+	if errors.As(err, new(*pass.Unfit)) {
+		return pass.Reason{Code: pass.NotFinite}, nil
 	}
 	if err != nil {
-		return "", err
+		return pass.Reason{}, err
 	}
 	r := o.choose(f, s)
 	if r > most {
-		return fmt.Sprintf("rank %d of %d would be larger: %d×%d is smaller as two factors up to rank %d", r, min(f.rows, f.cols), f.rows, f.cols, most), nil
+		return pass.Reason{Code: pass.Larger, Detail: fmt.Sprintf("rank %d of %d, two factors of a %d×%d matrix are smaller up to rank %d", r, min(f.rows, f.cols), f.rows, f.cols, most)}, nil
 	}
 	kept := s.energy(r)
 	a, b := s.factors(f, r)
-	f.rewrite(c, a, b, fmt.Sprintf("rank %d of %d, %.4g %% of the energy kept", r, min(f.rows, f.cols), 100*kept))
-	return "", nil
+	f.rewrite(c, a, b, pass.Reason{Code: pass.Factored, Detail: fmt.Sprintf("rank %d of %d, %.4g %% of the energy kept", r, min(f.rows, f.cols), 100*kept)})
+	return pass.Reason{}, nil
 }
 
 // choose is the rank by the options.
@@ -114,7 +114,7 @@ func (f *factorization) most() int64 {
 const nodeBytes = 200
 
 // rewrite replaces the product with the weight by a product with each factor.
-func (f *factorization) rewrite(c *pass.Context, a, b *ir.Tensor, reason string) {
+func (f *factorization) rewrite(c *pass.Context, a, b *ir.Tensor, note pass.Reason) {
 	v, n := f.w.v, f.node
 	old := n.Input(f.input)
 	first, second := f.place(v, a, b)
@@ -126,7 +126,7 @@ func (f *factorization) rewrite(c *pass.Context, a, b *ir.Tensor, reason string)
 	parts := []pass.Part{{Role: pass.Payload, Value: f.a, Tensor: f.a.Const}, {Role: pass.Payload, Value: f.b, Tensor: f.b.Const}}
 	c.Changed(v, f.w.before, f.w.consumers, pass.Row{
 		Form:    pass.Factors,
-		Notes:   pass.Notes(pass.Because(reason)),
+		Notes:   pass.Notes(note),
 		After:   parts,
 		Restore: func(parts []*ir.Tensor) *ir.Tensor { return f.product(c.Method, parts[0], parts[1]) },
 	})

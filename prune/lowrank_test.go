@@ -131,7 +131,7 @@ func TestRankFollowsFromOptions(t *testing.T) {
 		b := newBench(t)
 		w := b.weight("w", ir.Float, []int64{40, 40}, values...)
 		b.g.AddOutput(b.node("MatMul", []*ir.Value{nil, w}))
-		if row := rowOf(t, b.run(lowRankMethod, c.options...), "w"); row.Status != pass.Changed || !strings.HasPrefix(report.Why(row), c.rank) {
+		if row := rowOf(t, b.run(lowRankMethod, c.options...), "w"); row.Status != pass.Changed || !strings.HasPrefix(row.Notes[0].Detail, c.rank) {
 			t.Errorf("%v: %v %s, want %s", c.options, row.Status, report.Why(row), c.rank)
 		}
 	}
@@ -143,22 +143,22 @@ func TestReasonsOfWeightsThatAreNotFactored(t *testing.T) {
 		options []string
 		model   func(b *bench) *ir.Value
 	}{
-		{"rank 39 of 40 would be larger: 40×40 is smaller as two factors up to rank 19", []string{"rank", "39"}, func(b *bench) *ir.Value {
+		{"would become larger: rank 39 of 40, two factors of a 40×40 matrix are smaller up to rank 19", []string{"rank", "39"}, func(b *bench) *ir.Value {
 			return b.node("MatMul", []*ir.Value{nil, b.weight("w", ir.Float, []int64{40, 40}, decaying(40, 40)...)})
 		}},
-		{"two factors of a 2×3 matrix are larger at any rank", nil, func(b *bench) *ir.Value {
+		{"would become larger: two factors of a 2×3 matrix at any rank", nil, func(b *bench) *ir.Value {
 			return b.node("MatMul", []*ir.Value{nil, b.weight("w", ir.Float, []int64{2, 3}, 1, 2, 3, 4, 5, 6)})
 		}},
-		{"2 consumers: each would require one more product", nil, func(b *bench) *ir.Value {
+		{"not factorized: 2 consumers: each would require one more product", nil, func(b *bench) *ir.Value {
 			w := b.weight("w", ir.Float, []int64{40, 40}, decaying(40, 40)...)
 			return b.node("MatMul", []*ir.Value{b.node("MatMul", []*ir.Value{nil, w}), w})
 		}},
-		{"contains NaN or infinities", nil, func(b *bench) *ir.Value {
+		{"NaN or infinities", nil, func(b *bench) *ir.Value {
 			x := decaying(40, 40)
 			x[77] = math.NaN()
 			return b.node("MatMul", []*ir.Value{nil, b.weight("w", ir.Float, []int64{40, 40}, x...)})
 		}},
-		{"filters in groups are not factored", nil, func(b *bench) *ir.Value {
+		{"not factorized: filters in groups are not factored", nil, func(b *bench) *ir.Value {
 			w := b.weight("w", ir.Float, []int64{40, 20, 1, 1}, decaying(40, 20)...)
 			return b.node("Conv", []*ir.Value{nil, w}, ir.IntAttr("group", 2))
 		}},

@@ -64,10 +64,10 @@ func (o NM) Run(c *pass.Context) error {
 
 func (o NM) prune(c *pass.Context, w *weight) error {
 	axis, why := common(w, func(l layout) span { return l.along(reduce) })
-	if why == "" && axis.n <= int64(o.Pattern.N) {
-		why = fmt.Sprintf("its reduction axis has %d elements, %s keeps them all", axis.n, &o.Pattern)
+	if why.None() && axis.n <= int64(o.Pattern.N) {
+		why = pass.Reason{Code: pass.Shape, Detail: fmt.Sprintf("reduction axis of %d elements, all kept by %s", axis.n, &o.Pattern)}
 	}
-	if why != "" {
+	if !why.None() {
 		w.skip(c, why)
 		return nil
 	}
@@ -75,7 +75,7 @@ func (o NM) prune(c *pass.Context, w *weight) error {
 		return err
 	}
 	s := &slabs{Pattern: o.Pattern, axis: axis, t: w.before}
-	w.swap(c, s.reason(), s.recipe())
+	w.swap(c, s.note(), s.recipe())
 	return nil
 }
 
@@ -87,12 +87,12 @@ type slabs struct {
 	t    *ir.Tensor
 }
 
-func (s *slabs) reason() string {
+func (s *slabs) note() pass.Reason {
 	groups := (s.axis.n + int64(s.M) - 1) / int64(s.M)
 	last := s.axis.n - (groups-1)*int64(s.M)
 	pruned := s.axis.n - (groups-1)*int64(s.N) - min(last, int64(s.N))
 	around := s.axis.outer * s.axis.inner
-	return fmt.Sprintf("%d of %d elements pruned, %s along the axis of %d", pruned*around, s.t.Elems(), &s.Pattern, s.axis.n)
+	return pass.Reason{Code: pass.Pruned, Detail: fmt.Sprintf("%d of %d elements, %s along the axis of %d", pruned*around, s.t.Elems(), &s.Pattern, s.axis.n)}
 }
 
 // recipe is a view where a slab is no larger than a block; else slabs are pruned one after the other.

@@ -53,7 +53,8 @@ func (o Random) prune(c *pass.Context, w *weight) error {
 	if err != nil {
 		return err
 	}
-	w.replace(c, fmt.Sprintf("%d of %d elements pruned at random", k, n), func(in io.ReaderAt) io.ReaderAt {
+	note := pass.Reason{Code: pass.Pruned, Detail: fmt.Sprintf("%d of %d elements at random", k, n)}
+	w.replace(c, note, func(in io.ReaderAt) io.ReaderAt {
 		return &view{in, w.before.DType.Bits() / 8, func(b []byte, first int64) error {
 			if err := finite(b, w.before); err != nil {
 				return err
@@ -73,7 +74,7 @@ func (w *weight) precheck(c *pass.Context) (fit bool, err error) {
 	}
 	sound, err := check(c, w.before)
 	if err == nil && !sound {
-		w.skip(c, notFinite)
+		w.skip(c, pass.Reason{Code: pass.NotFinite})
 	}
 	return sound, err
 }

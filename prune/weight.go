@@ -1,7 +1,6 @@
 package prune
 
 import (
-	"fmt"
 	"io"
 
 	"github.com/mcompress/mcompress/ir"
@@ -13,10 +12,10 @@ import (
 type weight struct {
 	v         *ir.Value
 	before    *ir.Tensor
-	consumers []*ir.Node // the operators themselves, after Transpose, Cast and the like
-	layouts   []layout   // one for each consumer
-	unknown   string     // why some layout is not known; elementwise methods need none
-	table     *ir.Node   // a consumer that looks rows up
+	consumers []*ir.Node  // the operators themselves, after Transpose, Cast and the like
+	layouts   []layout    // one for each consumer
+	unknown   pass.Reason // why some layout is not known; elementwise methods need none
+	table     *ir.Node    // a consumer that looks rows up
 }
 
 // weights returns the selected weights in file order. Every other constant that their operators read, such as a bias,
@@ -32,8 +31,8 @@ func weights(c *pass.Context, embeddings bool) []*weight {
 		if w == nil {
 			continue
 		}
-		if why := w.excluded(c, embeddings); why != "" {
-			c.Skip(v, w.consumers, pass.Because(why))
+		if why := w.excluded(c, embeddings); !why.None() {
+			c.Skip(v, w.consumers, why)
 			continue
 		}
 		selected = append(selected, w)
@@ -56,7 +55,7 @@ func newWeight(used *pass.Weight) *weight {
 		}
 		l, why := layoutOf(u)
 		if why != "" {
-			w.unknown = why
+			w.unknown = pass.Reason{Code: pass.Shape, Detail: why}
 			continue
 		}
 		w.layouts = append(w.layouts, l)
@@ -64,22 +63,20 @@ func newWeight(used *pass.Weight) *weight {
 	return w
 }
 
-// excluded is the reason why w is not pruned, empty if there is none.
-func (w *weight) excluded(c *pass.Context, embeddings bool) string {
+// excluded is the reason why w is not pruned.
+func (w *weight) excluded(c *pass.Context, embeddings bool) pass.Reason {
 	if c.Select.Excludes(w.v, w.consumers) {
-		return "not selected"
+		return pass.Reason{Code: pass.NotSelected}
 	}
 	switch {
 	case w.before.Elems() == 0:
-		return "no elements"
-	case w.table != nil && !embeddings && len(w.consumers) == 1:
-		return "embedding: pruned with --embeddings"
+		return pass.Reason{Code: pass.Shape, Detail: "no elements"}
 	case w.table != nil && !embeddings:
-		return fmt.Sprintf("also the embedding of %s: pruned with --embeddings", w.table.Label())
+		return pass.Reason{Code: pass.Embedding, Node: pass.Labels([]*ir.Node{w.table})[0]}
 	case storedSmaller(w.before):
-		return "stored sparse: a pruned copy would be dense and larger"
+		return pass.Reason{Code: pass.StoredSparse}
 	}
-	return ""
+	return pass.Reason{}
 }
 
 // storedSmaller reports whether t is expanded from fewer bytes when it is read.
@@ -116,38 +113,38 @@ func skipOther(c *pass.Context, n *ir.Node, i int) {
 }
 
 // common is the value of f for every layout of w, or the reason why there is none.
-func common[T comparable](w *weight, f func(layout) T) (got T, why string) {
-	if w.unknown != "" {
+func common[T comparable](w *weight, f func(layout) T) (got T, why pass.Reason) {
+	if !w.unknown.None() {
 		return got, w.unknown
 	}
 	got = f(w.layouts[0])
 	for _, l := range w.layouts[1:] {
 		if f(l) != got {
-			return got, "its consumers use its axes in different ways"
+			return got, pass.Reason{Code: pass.Shape, Detail: "different axes of its consumers"}
 		}
 	}
-	return got, ""
+	return got, pass.Reason{}
 }
 
 // replace makes w's payload a view of the one before and adds the row. Chains of views need no intermediate copy.
-func (w *weight) replace(c *pass.Context, reason string, view func(in io.ReaderAt) io.ReaderAt) {
-	w.swap(c, reason, &ir.Recipe{
+func (w *weight) replace(c *pass.Context, note pass.Reason, view func(in io.ReaderAt) io.ReaderAt) {
+	w.swap(c, note, &ir.Recipe{
 		View: func(in []io.ReaderAt) io.ReaderAt { return view(in[0]) },
 	})
 }
 
 // swap is replace for any recipe of one input and one output.
-func (w *weight) swap(c *pass.Context, reason string, r *ir.Recipe) {
+func (w *weight) swap(c *pass.Context, note pass.Reason, r *ir.Recipe) {
 	r.Name, r.In, r.Out = c.Method, []*ir.Tensor{w.before}, []ir.Spec{w.before.Spec}
 	after := r.Derive()[0]
 	w.v.SetConst(after)
 	c.Changed(w.v, w.before, w.consumers, pass.Row{
 		Form:    pass.InPlace,
-		Notes:   pass.Notes(pass.Because(reason)),
+		Notes:   pass.Notes(note),
 		After:   []pass.Part{{Role: pass.Payload, Value: w.v, Tensor: after}},
 		Restore: func(parts []*ir.Tensor) *ir.Tensor { return parts[0] },
 	})
 }
 
 // skip adds the row of a weight that is not changed after all.
-func (w *weight) skip(c *pass.Context, reason string) { c.Skip(w.v, w.consumers, pass.Because(reason)) }
+func (w *weight) skip(c *pass.Context, reason pass.Reason) { c.Skip(w.v, w.consumers, reason) }

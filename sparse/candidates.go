@@ -48,23 +48,23 @@ func unfit(c *pass.Context, v *ir.Value, consumers []*ir.Node, own map[*ir.Tenso
 	}
 	switch {
 	case own[v.Const] != "":
-		return pass.Because("part of " + own[v.Const] + " already")
+		return pass.Reason{Code: pass.StoredSparse, Detail: own[v.Const]}
 	case lifted(v):
-		return pass.Because("already stored as coordinates")
+		return pass.Reason{Code: pass.StoredSparse, Detail: "coordinates"}
 	case len(v.Uses()) == 0:
 		return pass.Reason{Code: pass.Unused}
 	case isOutput(v):
 		return pass.Reason{Code: pass.GraphOutput}
 	case overridable(v):
-		return pass.Because("graph input that callers may replace")
+		return pass.Reason{Code: pass.Overridable}
 	case v.Ambiguous:
 		return pass.Reason{Code: pass.Ambiguous}
 	case v.Const.Elems() == 0:
-		return pass.Because("no elements")
+		return pass.Reason{Code: pass.Shape, Detail: "no elements"}
 	case v.Const.Elems() > maxElems:
-		return pass.Because(fmt.Sprintf("more than %d elements", int64(maxElems)))
+		return pass.Reason{Code: pass.Shape, Detail: fmt.Sprintf("more than %d elements", int64(maxElems))}
 	case v.Graph().Opset("") == 0:
-		return pass.Because("its function imports no standard operators")
+		return pass.Reason{Code: pass.Opset, Detail: "its function imports no standard operators"}
 	}
 	return pass.Reason{}
 }

@@ -32,23 +32,23 @@ func (Dense) Run(c *pass.Context) error {
 			case lifted(v) && stores(v.Const.DType) && !overridable(v) && !v.Ambiguous:
 				coordinates = append(coordinates, v)
 			case pass.IsWeight(v.Const) && own[v.Const] == "":
-				c.Skip(v, pass.Consumers(v), pass.Because("it is stored plainly"))
+				c.Skip(v, pass.Consumers(v), pass.Reason{Code: pass.StoredDense})
 			}
 		}
 	}
 	for _, x := range fs {
-		no := plain(c, x.value, restore(x.layout, x.value.Name)(x.parts), x.reason())
+		no := plain(c, x.value, restore(x.layout, x.value.Name)(x.parts), x.sizes())
 		f.settle(x.parts, no)
 	}
 	for _, v := range coordinates {
-		if no := plain(c, v, v.Const, "it was stored as coordinates"); !no.None() {
+		if no := plain(c, v, v.Const, "from coordinates"); !no.None() {
 			c.Skip(v, pass.Consumers(v), no)
 		}
 	}
 	return nil
 }
 
-func (x found) reason() string {
+func (x found) sizes() string {
 	return arithmetic([]size{{x.label(), cost(x.layout, x.value)}, {"dense", denseCost(x.dense(), x.value.Name)}})
 }
 
@@ -69,7 +69,7 @@ func (f *finder) settle(parts []*ir.Tensor, reason pass.Reason) {
 
 // plain makes t the constant that v's consumers read instead, under v's name. If v is not
 // selected it returns the reason.
-func plain(c *pass.Context, v *ir.Value, t *ir.Tensor, reason string) (no pass.Reason) {
+func plain(c *pass.Context, v *ir.Value, t *ir.Tensor, detail string) (no pass.Reason) {
 	consumers := pass.Consumers(v)
 	if c.Select.Excludes(&ir.Value{Name: v.Name, Const: t}, consumers) {
 		return c.Select.Reason(&ir.Value{Name: v.Name, Const: t}, consumers)
@@ -81,7 +81,7 @@ func plain(c *pass.Context, v *ir.Value, t *ir.Tensor, reason string) (no pass.R
 		w.Name = v.Name
 	}
 	c.Changed(v, t, consumers, pass.Row{
-		Form: pass.InPlace, Notes: pass.Notes(pass.Because(reason)),
+		Form: pass.InPlace, Notes: pass.Notes(pass.Reason{Code: pass.Expanded, Detail: detail}),
 		After:   []pass.Part{{Role: pass.Payload, Value: w, Tensor: w.Const}},
 		Restore: func(parts []*ir.Tensor) *ir.Tensor { return parts[0] },
 	})

@@ -41,5 +41,5 @@ func Example() {
 	fmt.Printf("%s is stored as %s\n%s\n", rows[0].Tensor, rows[0].Form.Name, report.Why(rows[0]))
 	// Output:
 	// w is stored as delta
-	// 90.0 % zeros: delta4 5,080 B; bitmask 5,764 B; csr 6,123 B; coo 12,069 B; dense 40,017 B; bsr: blocks of 16x16 do not divide 100x100
+	// sparsity: 90.0 % zeros: delta4 5,080 B; bitmask 5,764 B; csr 6,123 B; coo 12,069 B; dense 40,017 B; bsr: blocks of 16x16 do not divide 100x100
 }

@@ -70,10 +70,10 @@ func raise(c *pass.Context, to int64) error {
 	return nil
 }
 
-// A choice is the form that a tensor gets, nil where it stays dense, and the arithmetic.
+// A choice is the form of a tensor, nil for dense, and the sizes that it is chosen by.
 type choice struct {
 	layout
-	reason string
+	sizes string // of all forms, as text
 }
 
 // A decider compares the forms of one tensor after the other.
@@ -107,7 +107,7 @@ func (d *decider) decide(v *ir.Value, m measured) (choice, error) {
 			ch.layout, smallest = l, s.bytes
 		}
 	}
-	ch.reason = strings.Join(append([]string{m.sparsity() + ": " + arithmetic(sizes)}, notes...), "; ")
+	ch.sizes = strings.Join(append([]string{m.sparsity() + ": " + arithmetic(sizes)}, notes...), "; ")
 	return ch, nil
 }
 

@@ -109,7 +109,7 @@ func TestWhatStaysDense(t *testing.T) {
 		"tiny":    "75.0 % zeros: dense 30 B; bsr: blocks of 16x16 do not divide 1x4",
 		"odd":     "bsr: blocks of 16x16 do not divide 50x50",
 		"out":     "graph output",
-		"in":      "graph input that callers may replace",
+		"in":      "graph input, replaceable by callers",
 		"twice":   "two values have its name",
 		"unread":  "not used by any node",
 		"skipped": "excluded by --skip",

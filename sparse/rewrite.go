@@ -27,7 +27,7 @@ func (r *rewriter) all(vs []*ir.Value, first map[*ir.Value]*ir.Value, choices ma
 	for _, v := range vs {
 		ch := choices[first[v]]
 		if ch.layout == nil {
-			r.c.Skip(v, pass.Consumers(v), pass.Because(ch.reason))
+			r.c.Skip(v, pass.Consumers(v), pass.Reason{Code: pass.NoSparseForm, Detail: ch.sizes})
 			continue
 		}
 		if first[v] == v {
@@ -46,7 +46,7 @@ func (r *rewriter) form(v *ir.Value, ch choice) made {
 	b := &builder{g: g, at: r.front[g], konst: r.c.Const, values: map[*ir.Tensor]*ir.Value{}}
 	parts := stored(ch.layout, v.Const)
 	dense := ch.build(b, parts)
-	row := pass.Row{Form: ch.form(), Notes: pass.Notes(pass.Because(ch.reason)), Restore: restore(ch.layout, v.Name)}
+	row := pass.Row{Form: ch.form(), Notes: pass.Notes(pass.Reason{Code: pass.SparseForm, Detail: ch.sizes}), Restore: restore(ch.layout, v.Name)}
 	for i, p := range ch.parts() {
 		row.After = append(row.After, pass.Part{Role: p.role, Value: b.values[parts[i]], Tensor: parts[i]})
 	}
