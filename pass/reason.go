@@ -112,14 +112,6 @@ func Codes() []Code {
 	}
 }
 
-// Because is a reason whose text has no code yet; none for an empty text.
-func Because(text string) Reason {
-	if text == "" {
-		return Reason{}
-	}
-	return Reason{Code: Other, Detail: text}
-}
-
 // None reports whether there is no reason.
 func (r Reason) None() bool { return r == Reason{} }
 

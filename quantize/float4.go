@@ -41,6 +41,6 @@ func (o Float4) Run(c *pass.Context) error {
 		return spec.NewFloat4(t, v, axes, int64(o.Block))
 	}
 	q := &float.SmallFloatQuantizer{SmallFloat: spec.Float4Type, Form: pass.BlockedFloat4, Encode: encode}
-	q.Note = "ONNX Runtime has no CPU kernel for it: the embedded engine runs the model"
+	q.Note = pass.Reason{Code: pass.NoKernel, Detail: "float4 on the CPU, the embedded engine runs the model"}
 	return q.Run(c)
 }

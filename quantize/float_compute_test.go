@@ -108,7 +108,7 @@ func TestKeepFloat32(t *testing.T) {
 	s.output("y", s.node("MatMul", []*ir.Value{h, s.weight("v", 96, 32)}), 4, 32)
 	r := s.apply(variant{Float16{}.Method(), []string{"compute=float16", "keep-float32=op:Softmax"}}, 50)
 	r.kinds(map[string]ir.DType{"shares": ir.Float})
-	r.wants(map[string]string{"": "noted [Softmax] stay float32: selected by --keep-float32"})
+	r.wants(map[string]string{"": "noted Softmax computed in float: selected by --keep-float32"})
 	r = s.apply(variant{Float16{}.Method(), []string{"compute=float16", "skip=w"}}, 50)
 	r.wants(map[string]string{"w": "skipped excluded by --skip", "v": "changed float16"})
 }
@@ -147,8 +147,8 @@ func TestWeightsBeyondTheRange(t *testing.T) {
 		options []string
 		want    string
 	}{
-		{nil, "skipped it"},
-		{[]string{"clamp"}, "changed float16 2 elements beyond float16's range became ±65504"},
+		{nil, "skipped values not representable: it"},
+		{[]string{"clamp"}, "changed float16 values clamped to the range of the data type: 2 elements beyond the range of float16 → ±65504"},
 	} {
 		s := newBuilder(t, 17)
 		x := s.input("x", 4, 64)
@@ -174,7 +174,7 @@ func TestWeightsBelowTheRange(t *testing.T) {
 	s.output("z", s.node("MatMul", []*ir.Value{x, s.weight("v", 64, 96)}), 4, 96)
 	for _, v := range []variant{{Float16{}.Method(), nil}, computing} {
 		r := s.apply(v, 50)
-		r.wants(map[string]string{"tiny": "skipped its largest magnitude", "v": "changed"})
+		r.wants(map[string]string{"tiny": "skipped values not representable: its largest magnitude", "v": "changed"})
 	}
 }
 

@@ -24,7 +24,7 @@ func (FoldBatchNorm) Run(c *pass.Context) error {
 	left, err := batchnorm.Fold(c)
 	for _, l := range left {
 		for _, v := range l.Constants {
-			c.Skip(v, pass.Consumers(v), pass.Because(l.Why))
+			c.Skip(v, pass.Consumers(v), l.Reason)
 		}
 	}
 	return err

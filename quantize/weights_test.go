@@ -43,7 +43,7 @@ func TestTiedEmbeddingIsStoredOnce(t *testing.T) {
 
 func TestTiedEmbeddingStaysFloatWithoutItsLookup(t *testing.T) {
 	r := variant{DynamicInt8{}.Method(), nil}.apply(t, tied(t).save(), t.TempDir()+"/out.onnx")
-	if changed(r) != 0 || r.Report.Ledger[0].Why() != "Gather reads it too: the float weight would have to stay" {
+	if changed(r) != 0 || r.Report.Ledger[0].Why() != "Gather needs the float weight" {
 		t.Errorf("%+v", r.Report.Ledger)
 	}
 }
@@ -93,7 +93,7 @@ func TestWeightsThroughViews(t *testing.T) {
 	v = s.node("Unsqueeze", []*ir.Value{v, s.ints(0)})
 	v = s.node("Squeeze", []*ir.Value{v, s.ints(0)})
 	s.output("y", s.node("MatMul", []*ir.Value{s.input("x", 3, 64), v}), 3, 48)
-	s.apply(dyn, 25).wants(map[string]string{"w": "skipped it comes through"})
+	s.apply(dyn, 25).wants(map[string]string{"w": "skipped not supported: weight of MatMul: it comes through"})
 	s.apply(weights, 25).wants(map[string]string{"w": "changed cast-mul"})
 }
 
@@ -110,7 +110,7 @@ func TestReasonsArePrecise(t *testing.T) {
 		"bias":  "skipped bias of Gemm, kept in float",
 		"a":     "skipped MatMul multiplies two constants",
 		"gain":  "skipped not supported: weight of Mul: input 1",
-		"small": "skipped it would grow",
+		"small": "skipped would become larger",
 	})
 }
 

@@ -240,13 +240,13 @@ func TestBuildJoinsReasonsOfPayloads(t *testing.T) {
 	in := (&job{model: network(odd()), methods: []*pass.Method{rounding}}).input(t)
 	values, scale := in.Rows[0].After[0], in.Rows[0].After[1]
 	in.Rows = append(in.Rows[:2:2],
-		pass.Row{Method: "later", Tensor: values.Value.Name, Before: values.Tensor, Reason: pass.Because("it would grow")},
-		pass.Row{Method: "later", Tensor: scale.Value.Name, Before: scale.Tensor, Reason: pass.Because("it is a scale")})
+		pass.Row{Method: "later", Tensor: codes.Value.Name, Before: codes.Tensor, Reason: pass.Reason{Code: pass.Larger}},
+		pass.Row{Method: "later", Tensor: scale.Value.Name, Before: scale.Tensor, Reason: pass.Reason{Code: pass.Unused}})
 	r, err := Build(t.Context(), in)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if w := find(t, r, "w"); w.Remarks() != "later: it would grow" || len(r.Weights) != 2 {
+	if w := find(t, r, "w"); w.Remarks() != "later: would become larger" || len(r.Weights) != 2 {
 		t.Errorf("got %q, %d weights", w.Remarks(), len(r.Weights))
 	}
 }

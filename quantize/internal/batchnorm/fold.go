@@ -9,10 +9,10 @@ import (
 	"github.com/mcompress/mcompress/quantize/internal/rescale"
 )
 
-// An Unfolded is a BatchNormalization that is not folded: its constants, and why.
+// An Unfolded is a BatchNormalization that is not folded: its constants, and the reason.
 type Unfolded struct {
 	Constants []*ir.Value
-	Why       string
+	Reason    pass.Reason
 }
 
 // Fold folds all BatchNormalizations of the model: it adds ledger rows of changed weights and returns those that it did not fold.
@@ -179,7 +179,7 @@ func drop(vs []*ir.Value) {
 
 // keep records why a BatchNormalization is not folded.
 func (f *folder) keep(n *ir.Node, why string) {
-	l := Unfolded{Why: why}
+	l := Unfolded{Reason: pass.Reason{Code: pass.NotFolded, Node: pass.Labels([]*ir.Node{n})[0], Detail: why}}
 	for _, v := range n.Inputs() {
 		if o := f.c.Trace(v); o != nil {
 			l.Constants = append(l.Constants, o.Base)

@@ -37,7 +37,7 @@ func (d *Quantizer) Run(c *pass.Context) error {
 		err := weights.RaiseOpset(c, DynamicOpset)
 		if errors.As(err, &no) {
 			for _, w := range taken {
-				c.Skip(w.Base, w.Nodes(), pass.Because("it needs opset 11: "+no.Error()))
+				c.Skip(w.Base, w.Nodes(), pass.Reason{Code: pass.Opset, Detail: no.Error()})
 			}
 			return nil
 		}
@@ -120,7 +120,7 @@ func (d *Quantizer) mergeEqual(c *pass.Context, ws []*weights.Weight) ([]*group,
 	for _, w := range ws {
 		if g := by[first[w.Base]]; g != nil {
 			both := &weights.Weight{Base: g.Base, Consumers: slices.Concat(g.Consumers, w.Consumers)}
-			if _, reason := d.encoding(both); reason == "" {
+			if _, reason := d.encoding(both); reason.None() {
 				g.Weight, g.members = both, append(g.members, w)
 				continue
 			}
@@ -144,10 +144,10 @@ func (d *Quantizer) row(g *group, m *weights.Weight, st *rewrite.PerChannel) pas
 		r.SharedWith = g.Base.Name
 	}
 	if st.Spec.Symmetric != d.Spec.Symmetric {
-		r.Notes = append(r.Notes, pass.Because("symmetric, as zero points have no place in one of its products"))
+		r.Notes = append(r.Notes, pass.Reason{Code: pass.Symmetric})
 	}
 	if st.Spec.Unsigned != d.Spec.Unsigned {
-		r.Notes = append(r.Notes, pass.Because("uint8, as it is the left operand of a product, or several products read it"))
+		r.Notes = append(r.Notes, pass.Reason{Code: pass.Unsigned})
 	}
 	r.Notes = append(r.Notes, pass.Notes(weights.RemoveFromInputs(m.Base))...)
 	return r
@@ -160,8 +160,8 @@ func (d *Quantizer) choose(c *pass.Context) ([]*weights.Weight, error) {
 	skipOthers(c, all)
 	for _, w := range all {
 		d.mirror(w)
-		if reason := d.refuse(c, w); reason != "" {
-			c.Skip(w.Base, w.Nodes(), pass.Because(reason))
+		if reason := d.refuse(c, w); !reason.None() {
+			c.Skip(w.Base, w.Nodes(), reason)
 			continue
 		}
 		taken = append(taken, w)
@@ -186,35 +186,35 @@ func (d *Quantizer) mirror(w *weights.Weight) {
 	}
 }
 
-// refuse returns the reason why w is skipped, or "".
-func (d *Quantizer) refuse(c *pass.Context, w *weights.Weight) string {
+// refuse returns the reason why w is skipped.
+func (d *Quantizer) refuse(c *pass.Context, w *weights.Weight) pass.Reason {
 	if c.Select.Excludes(w.Base, w.Nodes()) {
-		return "not selected"
+		return pass.Reason{Code: pass.NotSelected}
 	}
 	if w.Base.Ambiguous {
-		return "two values have its name"
+		return pass.Reason{Code: pass.Ambiguous}
 	}
 	if w.OtherConsumer != "" {
-		return fmt.Sprintf("%s reads it too: the float weight would have to stay", w.OtherConsumer)
+		return pass.Reason{Code: pass.Shared, Node: w.OtherConsumer}
 	}
-	if t := w.Unsupported(); t != "" {
+	if t := w.Unsupported(); !t.None() {
 		return t
 	}
 	for _, s := range w.Consumers {
-		if r := s.ResolveActivationRank(); r != "" {
+		if r := s.ResolveActivationRank(); !r.None() {
 			return r
 		}
 	}
 	cd, reason := d.encoding(w)
-	if reason != "" {
+	if !reason.None() {
 		return reason
 	}
 	if before, after := w.Base.Const.Bytes(), cd.Bytes()+rewrite.GraphBytes(rewrite.IntegerProductBytes, len(w.Consumers), w.Base); after >= before {
-		return fmt.Sprintf("it would grow: %d bytes now, %d with codes, scales and nodes", before, after)
+		return pass.Reason{Code: pass.Larger, Detail: fmt.Sprintf("%d bytes → %d bytes", before, after)}
 	}
-	return ""
+	return pass.Reason{}
 }
 
-func (d *Quantizer) encoding(w *weights.Weight) (*spec.PerChannel, string) {
+func (d *Quantizer) encoding(w *weights.Weight) (*spec.PerChannel, pass.Reason) {
 	return rewrite.PerChannelEncoding(w, d.Spec, d.buffers)
 }

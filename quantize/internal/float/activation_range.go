@@ -17,7 +17,7 @@ type activationRange struct {
 	t       *HalfType
 	values  []*ir.Value          // of the main graph
 	maxBits map[*ir.Value]uint32 // bits of the maximum magnitude
-	masked  map[*ir.Value]bool   // may contain stand-ins for infinity, of attention masks
+	masked  map[*ir.Value]bool   // may contain constants that represent infinity, of attention masks
 }
 
 // rangeMargin is the fraction of the type's range that samples may use: other inputs have somewhat larger activations.
@@ -30,7 +30,7 @@ func (x *graphConversion) measureActivations() error {
 	case x.Data == nil: // the range is that of float32
 		return nil
 	case x.Data.Path == "":
-		x.c.Note("", pass.Because(fmt.Sprintf("only weights were compared with the range of %s, ±%g: --data adds activations", x.DType, x.largest)))
+		x.c.Note("", pass.Reason{Code: pass.RangesUnknown, Detail: fmt.Sprintf("range of %s ±%g", x.DType, x.largest)})
 		return nil
 	case x.c.DryRun:
 		return nil
@@ -63,7 +63,7 @@ func (r *activationRange) observe(c *pass.Context, d *calibrate.Data) error {
 	})
 }
 
-// maxFiniteBits is the bits of the maximum finite magnitude, without stand-ins for infinity in masked values.
+// maxFiniteBits is the bits of the maximum finite magnitude, without constants that represent infinity in masked values.
 func (r *activationRange) maxFiniteBits(v *ir.Value, x []float32) uint32 {
 	end := uint32(spec.InfBits)
 	if r.masked[v] {
@@ -95,19 +95,19 @@ func (r *activationRange) report(c *pass.Context) {
 	var furthest *ir.Value
 	for _, v := range r.values {
 		if r.outOfRange(v) != "" {
-			c.Note(v.Name, pass.Because(r.of(v)+": it stays float32"))
+			c.Note(v.Name, pass.Reason{Code: pass.ActivationOutOfRange, Detail: r.of(v)})
 		}
 		if furthest == nil || r.maxBits[v] > r.maxBits[furthest] {
 			furthest = v
 		}
 	}
 	if furthest != nil && r.outOfRange(furthest) == "" {
-		c.Note(furthest.Name, pass.Because(r.of(furthest)+": the largest activation"))
+		c.Note(furthest.Name, pass.Reason{Code: pass.ActivationRange, Detail: r.of(furthest)})
 	}
 }
 
 func (r *activationRange) of(v *ir.Value) string {
-	return fmt.Sprintf("it reaches %g on the samples, and %s ends at %g", math.Float32frombits(r.maxBits[v]), r.t.DType, r.t.largest)
+	return fmt.Sprintf("maximum magnitude %g on the samples, range of %s ±%g", math.Float32frombits(r.maxBits[v]), r.t.DType, r.t.largest)
 }
 
 // copies reports whether n copies elements of an input, or negates or casts them.
@@ -115,7 +115,7 @@ func copies(n *ir.Node) bool {
 	return operator.Of(n).Move.Moves() || n.Op.Is("Cast") || n.Op.Is("Neg") || n.Op.Is("Trilu")
 }
 
-// maskedValues are the values that stand-ins for infinity reach, up to the next operator that uses them.
+// maskedValues are the values computed from constants that represent infinity, up to the next operator that uses them.
 func (x *graphConversion) maskedValues() map[*ir.Value]bool {
 	masked := map[*ir.Value]bool{}
 	var follow func(v *ir.Value)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 
 	"github.com/mcompress/mcompress/internal/kernel"
 	"github.com/mcompress/mcompress/ir"
@@ -22,10 +23,10 @@ type graphConversion struct {
 	*Converter
 	c           *pass.Context
 	plan        *precision.Plan
-	keptFloat   map[*ir.Node]string  // nodes that stay float32 because of a constant
-	fills       map[*ir.Value]bool   // constants that are stand-ins for infinity
-	activations *activationRange     // nil without calibration samples
-	notes       map[*ir.Value]string // of constants, for the ledger
+	keptFloat   map[*ir.Node]string       // nodes kept in float32 because of a constant
+	fills       map[*ir.Value]bool        // constants that represent infinity
+	activations *activationRange          // nil without calibration samples
+	notes       map[*ir.Value]pass.Reason // of constants, for the ledger
 }
 
 // convert converts the graph to 16-bit arithmetic. Weights with float32 consumers are stored before a Cast.
@@ -41,7 +42,7 @@ func (w *Converter) convert(c *pass.Context) error {
 }
 
 func newConversion(w *Converter, c *pass.Context) *graphConversion {
-	return &graphConversion{Converter: w, c: c, keptFloat: map[*ir.Node]string{}, fills: map[*ir.Value]bool{}, notes: map[*ir.Value]string{}}
+	return &graphConversion{Converter: w, c: c, keptFloat: map[*ir.Node]string{}, fills: map[*ir.Value]bool{}, notes: map[*ir.Value]pass.Reason{}}
 }
 
 // rewrite changes the graph.
@@ -52,8 +53,8 @@ func (x *graphConversion) rewrite() error {
 	if len(taken) == 0 {
 		return w.store(c, rest)
 	}
-	if w.Note != "" {
-		c.Note("", pass.Because(w.Note))
+	if !w.Note.None() {
+		c.Note("", w.Note)
 	}
 	x.noteFloatNodes()
 	first, err := c.Duplicates(taken)
@@ -63,7 +64,7 @@ func (x *graphConversion) rewrite() error {
 	halves := map[*ir.Value]*storedHalf{}
 	for _, v := range taken {
 		if x.c.Select.Excludes(v, pass.Consumers(v)) && pass.IsWeight(v.Const) {
-			x.castUnselected(v, "not selected")
+			x.castUnselected(v)
 			continue
 		}
 		if halves[first[v]] == nil {
@@ -126,7 +127,7 @@ func (x *graphConversion) keepsFloat(v *ir.Value) (string, error) {
 	return "", nil
 }
 
-// maskBits is the bits of 1e8: larger constants of masks, bounds and sums are stand-ins for infinity, for which the largest
+// maskBits is the bits of 1e8: larger constants of masks, bounds and sums represent infinity, for which the largest
 // number works, too.
 const maskBits = 0x4cbebc20
 
@@ -182,7 +183,7 @@ func (x *graphConversion) noteFloatNodes() {
 		if len(names) > 3 {
 			names, more = names[:3], fmt.Sprintf(" and %d more", len(names)-3)
 		}
-		x.c.Note("", pass.Because(fmt.Sprintf("%v%s stay float32: %s", names, more, why)))
+		x.c.Note("", pass.Reason{Code: pass.ComputedInFloat, Node: strings.Join(names, ", ") + more, Detail: why})
 	}
 }
 
@@ -236,7 +237,7 @@ func (x *graphConversion) replaceConstant(v *ir.Value, h *storedHalf) {
 }
 
 // castUnselected keeps v, which is not selected, and inserts a Cast after it.
-func (x *graphConversion) castUnselected(v *ir.Value, why string) {
+func (x *graphConversion) castUnselected(v *ir.Value) {
 	g := v.Graph()
 	var y *ir.Value
 	for _, u := range slices.Clone(v.Uses()) {
@@ -248,7 +249,7 @@ func (x *graphConversion) castUnselected(v *ir.Value, why string) {
 		}
 		u.Node.SetInput(u.Index, y)
 	}
-	x.c.Skip(v, pass.Consumers(v), pass.Because(why))
+	x.c.Skip(v, pass.Consumers(v), pass.Reason{Code: pass.NotSelected})
 }
 
 func replaceOutput(u ir.Use, w *ir.Value) {

@@ -18,7 +18,7 @@ var BFloat16Type = HalfType{
 	Overflow:     0x7f7f8000, // halfway to 2^128
 	minNormal:    0x00800000, // float32's own
 	write:        kernel.BF16FromF32,
-	Note:         pass.Runtime + " has no CPU kernel for products of bfloat16: the embedded engine runs the model",
+	Note:         pass.Reason{Code: pass.NoKernel, Detail: "products of bfloat16 on the CPU, the embedded engine runs the model"},
 }
 
 var Binary16 = HalfType{
@@ -47,5 +47,5 @@ type HalfType struct {
 	Overflow            uint32 // bits of the smallest float32 that rounds to infinity
 	minNormal           uint32 // bits of the smallest normal number
 	write               func(dst []uint16, x []float32)
-	Note                string // on models that compute in it
+	Note                pass.Reason // on models that compute in it
 }

@@ -34,6 +34,15 @@ func (w *Converter) unfitReason(s rangeCount) string {
 	return ""
 }
 
+// unfit is the reason of unfitReason as data.
+func (w *Converter) unfit(s rangeCount) pass.Reason {
+	why := w.unfitReason(s)
+	if why == "" {
+		return pass.Reason{}
+	}
+	return pass.Reason{Code: pass.NotRepresented, Detail: why}
+}
+
 func of(n int64, what string) string {
 	if n == 0 {
 		return ""

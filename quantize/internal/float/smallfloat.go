@@ -20,7 +20,7 @@ type SmallFloatQuantizer struct {
 	Form      pass.Form
 	PerTensor bool
 	Encode    func(t spec.SmallFloat, v *ir.Value, axes []int) spec.SmallFloatEncoding // nil if it does not support the weight
-	Note      string                                                                   // on each weight
+	Note      pass.Reason                                                              // on each weight
 }
 
 func (w *SmallFloatQuantizer) Run(c *pass.Context) error {
@@ -70,7 +70,7 @@ func (w *SmallFloatQuantizer) raise(c *pass.Context) error {
 	if err := weights.RaiseOpset(c, w.Opset); !errors.As(err, &no) {
 		return err
 	}
-	c.Note("", pass.Because("weights stay as they are: "+no.Error()))
+	c.Note("", pass.Reason{Code: pass.Opset, Detail: no.Error()})
 	return nil
 }
 
@@ -119,7 +119,7 @@ func (w *SmallFloatQuantizer) unfit(c *pass.Context, p spec.SmallFloatEncoding) 
 	}
 	err = r.Run(c, []io.ReaderAt{in}, []io.Writer{io.Discard, io.Discard})
 	if no := (*pass.Unfit)(nil); errors.As(err, &no) {
-		return pass.Because(no.Reason), nil
+		return pass.Reason{Code: pass.NotRepresented, Detail: no.Reason}, nil
 	}
 	return pass.Reason{}, err
 }
@@ -148,7 +148,7 @@ func (w *SmallFloatQuantizer) replace(c *pass.Context, v *ir.Value, s *storedSma
 	before, consumers := v.Const, pass.Consumers(v)
 	r := pass.Row{
 		Form:    w.Form,
-		Notes:   pass.Notes(weights.RemoveFromInputs(v), pass.Because(w.Note)),
+		Notes:   pass.Notes(weights.RemoveFromInputs(v), w.Note),
 		Restore: s.Restore,
 		After: []pass.Part{
 			{Role: pass.Payload, Value: s.quantized, Tensor: s.quantized.Const},

@@ -18,17 +18,17 @@ const castBytes = 80
 // store stores vs in the 16-bit type before a Cast.
 func (w *Converter) store(c *pass.Context, vs []*ir.Value) error {
 	var fit []*ir.Value
-	notes := map[*ir.Value]string{}
+	notes := map[*ir.Value]pass.Reason{}
 	for _, v := range vs {
 		reason := w.refuse(c, v)
-		if reason == "" {
+		if reason.None() {
 			var err error
 			if notes[v], reason, err = w.examine(c, v.Const); err != nil {
 				return err
 			}
 		}
-		if reason != "" {
-			c.Skip(v, pass.Consumers(v), pass.Because(reason))
+		if !reason.None() {
+			c.Skip(v, pass.Consumers(v), reason)
 			continue
 		}
 		fit = append(fit, v)
@@ -48,50 +48,50 @@ func (w *Converter) store(c *pass.Context, vs []*ir.Value) error {
 }
 
 // examine reads t if its values must be known in advance, and returns a note, or why it is skipped.
-func (w *Converter) examine(c *pass.Context, t *ir.Tensor) (note, reason string, err error) {
+func (w *Converter) examine(c *pass.Context, t *ir.Tensor) (note, reason pass.Reason, err error) {
 	if !c.Precheck && !w.Clamp {
-		return "", "", nil
+		return pass.Reason{}, pass.Reason{}, nil
 	}
 	s, err := w.scan(c, t)
-	return w.clamped(s), w.unfitReason(s), err
+	return w.clamped(s), w.unfit(s), err
 }
 
-func (w *Converter) clamped(s rangeCount) string {
+func (w *Converter) clamped(s rangeCount) pass.Reason {
 	if !w.Clamp || s.overflows == 0 {
-		return ""
+		return pass.Reason{}
 	}
-	return fmt.Sprintf("%d elements beyond %s's range became ±%g", s.overflows, w.DType, w.largest)
+	return pass.Reason{Code: pass.Clamped, Detail: fmt.Sprintf("%d elements beyond the range of %s → ±%g", s.overflows, w.DType, w.largest)}
 }
 
-func (w *Converter) refuse(c *pass.Context, v *ir.Value) string {
+func (w *Converter) refuse(c *pass.Context, v *ir.Value) pass.Reason {
 	consumers := pass.Consumers(v)
 	if c.Select.Excludes(v, consumers) {
-		return "not selected"
+		return pass.Reason{Code: pass.NotSelected}
 	}
 	t := v.Const
 	switch {
 	case t.DType != ir.Float:
-		return fmt.Sprintf("it is %s, not float", t.DType)
+		return pass.Reason{Code: pass.DType, Detail: t.DType.String()}
 	case v.Ambiguous:
-		return "two values have its name"
+		return pass.Reason{Code: pass.Ambiguous}
 	case len(v.Uses()) == 0:
-		return "no node reads it"
+		return pass.Reason{Code: pass.Unused}
 	case v.Graph().Opset("") < w.opset:
-		return fmt.Sprintf("opset %d is below %d", v.Graph().Opset(""), w.opset)
+		return pass.Reason{Code: pass.Opset, Detail: fmt.Sprintf("%d is below %d", v.Graph().Opset(""), w.opset)}
 	case t.Bytes()/2 <= castBytes:
-		return fmt.Sprintf("it would grow: %d bytes now, %d with a Cast", t.Bytes(), t.Bytes()/2+castBytes)
+		return pass.Reason{Code: pass.Larger, Detail: fmt.Sprintf("%d bytes → %d bytes", t.Bytes(), t.Bytes()/2+castBytes)}
 	}
 	for _, u := range v.Uses() {
 		if u.Node == nil {
-			return "a graph output reads it"
+			return pass.Reason{Code: pass.GraphOutput}
 		}
 	}
 	for _, n := range consumers {
 		if !ir.DefaultDomain(n.Op.Domain) && !weights.CallsFunction(c.Model, n) || len(operator.Of(n).Quantized()) > 0 {
-			return fmt.Sprintf("%s may want a constant of its exact type", pass.Labels([]*ir.Node{n})[0])
+			return pass.Reason{Code: pass.Shared, Node: pass.Labels([]*ir.Node{n})[0]}
 		}
 	}
-	return ""
+	return pass.Reason{}
 }
 
 // A storedHalf is a weight stored in a 16-bit type, with the Cast to float32.
@@ -110,7 +110,7 @@ func (w *Converter) half(v *ir.Value) *storedHalf {
 }
 
 // replace replaces v, which has equal values, by h.
-func (h *storedHalf) replace(c *pass.Context, v *ir.Value, note string) {
+func (h *storedHalf) replace(c *pass.Context, v *ir.Value, note pass.Reason) {
 	before, consumers := v.Const, pass.Consumers(v)
 	r := h.row(v, note)
 	v.ReplaceUses(h.cast)
@@ -119,11 +119,11 @@ func (h *storedHalf) replace(c *pass.Context, v *ir.Value, note string) {
 }
 
 // row is the ledger row of v, which h replaces.
-func (h *storedHalf) row(v *ir.Value, note string) pass.Row {
+func (h *storedHalf) row(v *ir.Value, note pass.Reason) pass.Row {
 	before := v.Const
 	r := pass.Row{
 		Form:    h.form,
-		Notes:   pass.Notes(weights.RemoveFromInputs(v), pass.Because(note)),
+		Notes:   pass.Notes(weights.RemoveFromInputs(v), note),
 		After:   []pass.Part{{Role: pass.Payload, Value: h.stored, Tensor: h.stored.Const}},
 		Restore: func(parts []*ir.Tensor) *ir.Tensor { return widen(before.Spec, parts[0]) },
 	}

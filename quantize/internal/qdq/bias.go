@@ -103,7 +103,7 @@ func quantizeBias(name string, x, scales []float32, activation float32) ([]int32
 	for i := range x {
 		s := scales[i%len(scales)]
 		q := math.RoundToEven(float64(x[i]) / float64(s))
-		if !(math.Abs(q) < math.MaxInt32/2) { // leaves room for sums of products
+		if !(math.Abs(q) < math.MaxInt32/2) { // the rest of the range is for sums of products
 			return nil, &pass.Unfit{Tensor: name, Reason: fmt.Sprintf("%g is out of the range of int32 at the scale %g of its layer", x[i], s)}
 		}
 		quantized[i] = int32(q)
@@ -150,7 +150,7 @@ func (s *Quantizer) precheck(c *pass.Context, f *quantizedGraph, known map[strin
 		var unfit *pass.Unfit
 		if errors.As(err, &unfit) {
 			s.floatNodes[n], some = true, true
-			c.Note(unfit.Tensor, pass.Because(fmt.Sprintf("%s computes in float: %s", n.Label(), unfit.Reason)))
+			c.Note(unfit.Tensor, pass.Reason{Code: pass.ComputedInFloat, Node: pass.Labels([]*ir.Node{n})[0], Detail: unfit.Reason})
 		} else if err != nil {
 			return false, err
 		}

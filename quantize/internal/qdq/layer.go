@@ -134,7 +134,7 @@ func (s *Quantizer) row(l *quantizedLayer, st *rewrite.PerChannel) pass.Row {
 		r.Form = pass.CastMul
 	}
 	if !s.Spec.Symmetric && l.encoding.Spec.Symmetric {
-		r.Notes = pass.Notes(pass.Because("symmetric, as zero points of channels have no place in integer convolutions"))
+		r.Notes = pass.Notes(pass.Reason{Code: pass.Symmetric})
 	}
 	r.Notes = append(r.Notes, pass.Notes(weights.RemoveFromInputs(l.weight))...)
 	return r

@@ -33,8 +33,8 @@ type Quantizer struct {
 	Data                   calibrate.Data
 
 	buffers    *spec.BufferPool
-	floatNodes map[*ir.Node]bool // nodes that stay float
-	minSQNR    float64           // in decibels: values with less stay float
+	floatNodes map[*ir.Node]bool // nodes kept in float
+	minSQNR    float64           // in decibels: values with less are kept in float
 	reference  *reference
 }
 
@@ -49,7 +49,7 @@ func (s *Quantizer) Run(c *pass.Context) error {
 	}
 	for _, u := range unfolded {
 		for _, v := range u.Constants {
-			c.Skip(v, pass.Consumers(v), pass.Because(u.Why))
+			c.Skip(v, pass.Consumers(v), u.Reason)
 		}
 	}
 	rest := c.Weights()
@@ -67,7 +67,7 @@ func (s *Quantizer) quantizeNodes(c *pass.Context) error {
 	}
 	var no *opset.Unsupported
 	if err := s.raiseOpset(c); errors.As(err, &no) {
-		c.Note("", pass.Because("layers compute in float: "+no.Error()))
+		c.Note("", pass.Reason{Code: pass.Opset, Detail: no.Error()})
 		return nil
 	} else if err != nil {
 		return err
@@ -86,7 +86,7 @@ func (s *Quantizer) quantizeNodes(c *pass.Context) error {
 		}
 	}
 	if s.Activations.is16Bit() {
-		c.Note("", pass.Because(fmt.Sprintf("%s has no integer kernels for %s activations: it computes in float", pass.Runtime, s.Activations.DType)))
+		c.Note("", pass.Reason{Code: pass.NoKernel, Detail: fmt.Sprintf("integer kernels of %s for %s activations, computed in float", pass.Runtime, s.Activations.DType)})
 	}
 	return s.emit(c, f, known)
 }
@@ -102,7 +102,7 @@ func (s *Quantizer) raiseOpset(c *pass.Context) error {
 	return weights.RaiseOpset(c, to)
 }
 
-// calibrate chooses the nodes and their ranges. Nodes with a value without range stay float.
+// calibrate chooses the nodes and their ranges. Nodes with a value without range are kept in float.
 func (s *Quantizer) calibrate(c *pass.Context) (*quantizedGraph, map[string]calibrate.Summary, error) {
 	known := map[string]calibrate.Summary{}
 	for {
@@ -211,7 +211,7 @@ func (s *Quantizer) keepFloat(c *pass.Context, f *quantizedGraph, why map[string
 		for _, v := range slices.Concat(f.reads(n), f.makes(n)) {
 			if reason := why[f.scaleSource(v).Name]; reason != "" && !s.floatNodes[n] {
 				s.floatNodes[n], some = true, true
-				c.Note(v.Name, pass.Because(fmt.Sprintf("%s computes in float: value %q: %s", n.Label(), f.scaleSource(v).Name, reason)))
+				c.Note(v.Name, pass.Reason{Code: pass.ComputedInFloat, Node: pass.Labels([]*ir.Node{n})[0], Detail: fmt.Sprintf("value %q: %s", f.scaleSource(v).Name, reason)})
 			}
 		}
 	}

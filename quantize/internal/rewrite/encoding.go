@@ -4,21 +4,22 @@ import (
 	"slices"
 
 	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/pass"
 	"github.com/mcompress/mcompress/quantize/internal/spec"
 	"github.com/mcompress/mcompress/quantize/internal/weights"
 )
 
 // PerChannelEncoding is the encoding of w that all its consumers can read, or the reason why there is none.
-func PerChannelEncoding(w *weights.Weight, qs spec.QuantSpec, b *spec.BufferPool) (*spec.PerChannel, string) {
+func PerChannelEncoding(w *weights.Weight, qs spec.QuantSpec, b *spec.BufferPool) (*spec.PerChannel, pass.Reason) {
 	first := w.Consumers[0]
 	cd := &spec.PerChannel{Buffers: b, Weight: w.Base.Const, Shape: first.BaseShape(), Spec: qs, Transpose: true}
 	axis := first.ChannelAxis()
 	for _, s := range w.Consumers {
 		if !slices.Equal(s.BaseShape(), cd.Shape) {
-			return nil, "its readers see it in different shapes"
+			return nil, pass.Reason{Code: pass.Shape, Detail: "different shapes at its consumers"}
 		}
 		if len(s.Shape) > 2 && s.Side != first.Side {
-			return nil, "batched matrices on both sides of products cannot share scales"
+			return nil, pass.Reason{Code: pass.Shape, Detail: "batched matrices on both sides of products cannot share scales"}
 		}
 		cd.Transpose = cd.Transpose && s.Transposed && s.Side == weights.Right
 		cd.Spec.Unsigned = cd.Spec.Unsigned || s.RequiresUint8(w)
@@ -29,7 +30,7 @@ func PerChannelEncoding(w *weights.Weight, qs spec.QuantSpec, b *spec.BufferPool
 	}
 	cd.Axis = axis
 	placeScales(cd, qs.PerTensor, w)
-	return cd, ""
+	return cd, pass.Reason{}
 }
 
 // placeScales sets the granularity and the shape of the scales, such that they multiply the output of the first consumer.

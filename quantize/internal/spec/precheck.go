@@ -38,7 +38,7 @@ func Precheck[W any](c *pass.Context, ws []W, of func(W) (*ir.Value, Encoding)) 
 			continue
 		}
 		v, _ := of(w)
-		c.Skip(v, pass.Consumers(v), pass.Because(unfit[i].Reason))
+		c.Skip(v, pass.Consumers(v), pass.Reason{Code: pass.NotRepresented, Detail: unfit[i].Reason})
 	}
 	return fit, nil
 }

@@ -20,7 +20,7 @@ func (o *BlockOptions) applyAWQ(c *pass.Context) error {
 	}
 	f := smoothing.NewFolded(c)
 	if len(f.Products) == 0 {
-		c.Note("", pass.Because("awq left the model as it is: no inputs of products take factors where they are made"))
+		c.Note("", pass.Reason{Code: pass.NotScaled})
 		return nil
 	}
 	seen, err := o.activations(c, f)

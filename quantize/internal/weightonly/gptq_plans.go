@@ -15,9 +15,9 @@ func (o *BlockOptions) applyGPTQ(c *pass.Context, plans []*plan) error {
 	var ls []*matrix
 	of := map[*matrix]*plan{}
 	for _, p := range plans {
-		l, why := p.matrix()
-		if why != "" {
-			p.note(pass.Because("round to nearest: " + why))
+		l, reason := p.matrix()
+		if !reason.None() {
+			p.note(reason)
 			continue
 		}
 		ls, of[l] = append(ls, l), p
@@ -31,7 +31,7 @@ func (o *BlockOptions) applyGPTQ(c *pass.Context, plans []*plan) error {
 	}
 	for _, l := range ls {
 		if why := left[l]; why != "" {
-			of[l].note(pass.Because("round to nearest: " + why))
+			of[l].note(pass.Reason{Code: pass.RoundToNearest, Detail: why})
 			continue
 		}
 		of[l].encoding.(*spec.Blockwise).Layout.Rounder = l.rounder()
@@ -40,24 +40,24 @@ func (o *BlockOptions) applyGPTQ(c *pass.Context, plans []*plan) error {
 }
 
 // matrix is the matrix that p stores, or the reason why GPTQ does not support it.
-func (p *plan) matrix() (*matrix, string) {
+func (p *plan) matrix() (*matrix, pass.Reason) {
 	var product *weights.Consumer
 	for _, s := range p.Consumers {
 		switch {
 		case s.Side == weights.Lookup:
 		case product != nil:
-			return nil, "several products read it"
+			return nil, pass.Reason{Code: pass.RoundToNearest, Detail: "weight of several products"}
 		default:
 			product = s
 		}
 	}
 	switch b := p.encoding.(*spec.Blockwise).Layout; {
 	case product == nil || p.form.Name != pass.Dequantize.Name && p.form.Name != pass.NBits.Name:
-		return nil, "it is not the matrix of one product"
+		return nil, pass.Reason{Code: pass.RoundToNearest, Detail: "not the matrix of one product"}
 	case !b.RowMajor() && !b.ForNBits:
-		return nil, "its layout is that of lookups"
+		return nil, pass.Reason{Code: pass.RoundToNearest, Detail: "layout of lookups"}
 	default:
-		return &matrix{weight: p.Base, node: product.Node, k: int(b.Rows), n: int(b.Cols), transposed: b.ColumnMajor, spec: b.Spec}, ""
+		return &matrix{weight: p.Base, node: product.Node, k: int(b.Rows), n: int(b.Cols), transposed: b.ColumnMajor, spec: b.Spec}, pass.Reason{}
 	}
 }
 

@@ -19,8 +19,8 @@ type plan struct {
 	encoding  spec.Encoding
 	form      pass.Form
 	notes     []pass.Reason
-	// unsupported is why the encoding cannot represent the weight, or "".
-	unsupported string
+	// unsupported is why the encoding cannot represent the weight.
+	unsupported pass.Reason
 }
 
 func (p *plan) note(r pass.Reason) { p.notes = append(p.notes, pass.Notes(r)...) }
@@ -52,8 +52,8 @@ func (w *Quantizer) planAnyOpset(c *pass.Context, v *ir.Value) (*plan, pass.Reas
 	}
 	p := w.choose(v, us)
 	p.consumers, p.uses = consumers, us
-	if p.unsupported != "" {
-		return nil, pass.Because(p.unsupported)
+	if !p.unsupported.None() {
+		return nil, p.unsupported
 	}
 	if before, after := v.Const.Bytes(), p.encoding.Bytes()+p.overhead(); after >= before {
 		return nil, pass.Reason{Code: pass.Larger, Detail: fmt.Sprintf("%d bytes → %d bytes", before, after)}
@@ -78,7 +78,7 @@ func (w *Quantizer) choose(v *ir.Value, us []*weights.Use) *plan {
 		p.Consumers = append(p.Consumers, u.Consumer)
 	}
 	e, reason := rewrite.PerChannelEncoding(p.Weight, w.Spec, w.buffers)
-	if reason != "" || slices.ContainsFunc(p.Consumers, func(s *weights.Consumer) bool { return e.Axis >= 0 && s.ChannelAxis() != e.Axis }) || !weights.SameScope(v, p.Consumers) {
+	if !reason.None() || slices.ContainsFunc(p.Consumers, func(s *weights.Consumer) bool { return e.Axis >= 0 && s.ChannelAxis() != e.Axis }) || !weights.SameScope(v, p.Consumers) {
 		return w.foldedPlan(v, us)
 	}
 	switch products := len(p.Consumers) - gathers; {
@@ -106,7 +106,7 @@ func (w *Quantizer) foldedPlan(v *ir.Value, us []*weights.Use) *plan {
 	e.Layout, e.ScaleShape = spec.LayoutOfAxes(shape, axes)
 	p.encoding = e
 	if w.denseReason != "" && us[0].Consumer != nil {
-		p.note(pass.Because("dense at run time: " + w.denseReason))
+		p.note(pass.Reason{Code: pass.DenseAtRunTime, Detail: w.denseReason})
 	}
 	return p
 }

@@ -49,7 +49,7 @@ func (w *Quantizer) chooseBlocks(v *ir.Value, us []*weights.Use) *plan {
 		if b.NumBlocks() == 1 && b.HasZeroPoints() && b.Bits < 8 {
 			return w.foldBlocks(v, us)
 		}
-		p.note(pass.Because("stored twice at run time, as the lookup needs a byte for each value"))
+		p.note(pass.Reason{Code: pass.StoredTwice})
 	}
 	p.encode(w, v, p.Consumers[0].BaseShape(), b)
 	return p
@@ -60,7 +60,7 @@ func (p *plan) encode(w *Quantizer, v *ir.Value, shape []int64, b *spec.BlockLay
 	b.Spec.Half = v.Const.DType == ir.Float16
 	p.encoding = &spec.Blockwise{Buffers: w.buffers, Weight: v.Const, Shape: shape, Layout: b}
 	if b.BytePacked() && !b.ForNBits && b.Rows*b.Cols*int64(b.Bits)%8 != 0 {
-		p.unsupported = fmt.Sprintf("its %d values of %d bits do not fill whole bytes, and this opset has no such type", b.Rows*b.Cols, b.Bits)
+		p.unsupported = pass.Reason{Code: pass.Shape, Detail: fmt.Sprintf("%d values of %d bits do not fill whole bytes, and the opset has no such type", b.Rows*b.Cols, b.Bits)}
 	}
 }
 
@@ -92,7 +92,7 @@ func (w *Quantizer) foldBlocks(v *ir.Value, us []*weights.Use) *plan {
 	}
 	p.encode(w, v, shape, w.columnMajor(v.Const.Elems()/max(1, rows), rows))
 	if w.denseReason != "" {
-		p.note(pass.Because("packed by hand, dense at run time: " + w.denseReason))
+		p.note(pass.Reason{Code: pass.DenseAtRunTime, Detail: w.denseReason})
 	}
 	return p
 }

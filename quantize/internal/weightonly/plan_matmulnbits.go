@@ -42,7 +42,7 @@ func (w *Quantizer) chooseBits(v *ir.Value, us []*weights.Use) *plan {
 	s := p.Consumers[0]
 	b := w.Blocks.nbitsLayout(s.Shape[0], s.Shape[1], s.Transposed)
 	if b.FloatZeroPoints {
-		p.note(pass.Because("real zero points: the weight is made dense in every run"))
+		p.note(pass.Reason{Code: pass.FloatZeroPoints})
 	}
 	p.encode(w, v, s.BaseShape(), b)
 	return p

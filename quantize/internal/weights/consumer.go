@@ -12,23 +12,23 @@ import (
 
 // ResolveActivationRank sets the rank of the activation where scales can only be reshaped with a known rank, or returns why it
 // cannot be used.
-func (s *Consumer) ResolveActivationRank() string {
+func (s *Consumer) ResolveActivationRank() pass.Reason {
 	if s.Side == Lookup || s.Side == Right && len(s.Shape) <= 2 && !s.Mirrored {
-		return ""
+		return pass.Reason{}
 	}
 	if s.Node.Op.Is("Gemm") {
 		s.ActivationRank = 2
-		return ""
+		return pass.Reason{}
 	}
 	rank, ok := opset.Rank(s.Activation())
 	s.ActivationRank = rank
 	switch {
 	case !ok:
-		return fmt.Sprintf("the rank of %s's other input is not known", s.Node.Label())
+		return pass.Reason{Code: pass.Unsupported, Node: pass.Labels([]*ir.Node{s.Node})[0], Detail: "unknown rank of its other input"}
 	case rank < 2 && len(s.Shape) > 2:
-		return fmt.Sprintf("%s's other input is a vector", s.Node.Label())
+		return pass.Reason{Code: pass.Unsupported, Node: pass.Labels([]*ir.Node{s.Node})[0], Detail: "its other input is a vector"}
 	}
-	return ""
+	return pass.Reason{}
 }
 
 // RequiresUint8 reports whether int8 weights would fail in ONNX Runtime: its fused node has no kernel for them on the left; and

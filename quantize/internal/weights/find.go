@@ -53,11 +53,11 @@ func (w *Weight) Nodes() []*ir.Node {
 }
 
 // Unsupported is the first reason why a consumer cannot be rewritten.
-func (w *Weight) Unsupported() string {
+func (w *Weight) Unsupported() pass.Reason {
 	for _, s := range w.Consumers {
 		if s.Unsupported != "" {
-			return s.Unsupported
+			return pass.Reason{Code: pass.Unsupported, Node: pass.Labels([]*ir.Node{s.Node})[0], Detail: s.Unsupported}
 		}
 	}
-	return ""
+	return pass.Reason{}
 }
