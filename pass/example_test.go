@@ -10,22 +10,24 @@ import (
 	"github.com/mcompress/mcompress/report"
 )
 
-// A method says what it does to each weight; whatever it does not speak of is in the
-// ledger too.
-func Example() {
-	count := &pass.Method{
-		Name: "count", Doc: "counts large weights", Stage: pass.Prepare,
-		Bind: func(fs *flag.FlagSet) func(*pass.Context) error {
-			least := fs.Int64("least", 2, "elements that make a weight large")
-			return func(c *pass.Context) error {
-				for _, v := range c.Weights() {
-					if v.Const.Elems() >= *least {
-						c.Changed(v, v.Const, pass.Consumers(v), pass.Row{Form: pass.InPlace, Notes: pass.Notes(pass.Reason{Code: pass.NoGain, Detail: "large"})})
-					}
-				}
-				return nil
-			}
-		},
+// A countLarge is the option struct of a method that marks large weights in the ledger.
+type countLarge struct {
+	pass.Selection
+	Min int64 `flag:"min" default:"2" usage:"minimum number of 'elements' of a large weight"`
+}
+
+var count = &pass.Method{
+	Name: "count", Doc: "counts large weights", Stage: pass.Prepare,
+	New: func() pass.Options { return &countLarge{} },
+}
+
+func (countLarge) Method() *pass.Method { return count }
+
+func (o countLarge) Run(c *pass.Context) error {
+	for _, v := range c.Weights() {
+		if v.Const.Elems() >= o.Min {
+			c.Changed(v, v.Const, pass.Consumers(v), pass.Row{Form: pass.InPlace, Notes: pass.Notes(pass.Reason{Code: pass.Other, Detail: "large"})})
+		}
 	}
 	return nil
 }
@@ -47,6 +49,6 @@ func Example() {
 		fmt.Println(r.Tensor, r.Status, report.Why(r))
 	}
 	// Output:
-	// w changed no gain: large
+	// w changed large
 	// w1 skipped not supported: weight of MatMul: input 1
 }

@@ -240,7 +240,7 @@ func TestBuildJoinsReasonsOfPayloads(t *testing.T) {
 	in := (&job{model: network(odd()), methods: []*pass.Method{rounding}}).input(t)
 	values, scale := in.Rows[0].After[0], in.Rows[0].After[1]
 	in.Rows = append(in.Rows[:2:2],
-		pass.Row{Method: "later", Tensor: codes.Value.Name, Before: codes.Tensor, Reason: pass.Reason{Code: pass.Larger}},
+		pass.Row{Method: "later", Tensor: values.Value.Name, Before: values.Tensor, Reason: pass.Reason{Code: pass.Larger}},
 		pass.Row{Method: "later", Tensor: scale.Value.Name, Before: scale.Tensor, Reason: pass.Reason{Code: pass.Unused}})
 	r, err := Build(t.Context(), in)
 	if err != nil {

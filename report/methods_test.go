@@ -47,22 +47,25 @@ func network(ws ...*ir.Tensor) *ir.Model {
 	return m
 }
 
-// step takes every weight of rank 2 that something reads.
-func step(name string, stage pass.Stage, do func(*pass.Context, *ir.Value) pass.Row) *pass.Method {
-	return &pass.Method{Name: name, Stage: stage, Bind: func(*flag.FlagSet) func(*pass.Context) error {
-		return func(c *pass.Context) error {
-			for _, v := range slices.Clone(c.Model.Graph.Consts()) {
-				before, readers := v.Const, pass.Consumers(v)
-				switch {
-				case c.Select.Excludes(v, readers):
-					c.Skip(v, readers, c.Select.Reason(v, readers))
-				case len(before.Shape) != 2 || len(readers) == 0:
-					c.Skip(v, readers, pass.Reason{Code: pass.Other, Detail: "not a matrix"})
-				default:
-					c.Changed(v, before, readers, do(c, v))
-				}
-			}
-			return nil
+// matrixMethod is the option struct of a method that changes every selected weight of rank 2 that has a consumer.
+type matrixMethod struct {
+	pass.Selection
+	method *pass.Method
+	change func(*pass.Context, *ir.Value) pass.Row
+}
+
+func (o matrixMethod) Method() *pass.Method { return o.method }
+
+func (o matrixMethod) Run(c *pass.Context) error {
+	for _, v := range slices.Clone(c.Model.Graph.Consts()) {
+		before, consumers := v.Const, pass.Consumers(v)
+		switch {
+		case c.Select.Excludes(v, consumers):
+			c.Skip(v, consumers, c.Select.Reason(v, consumers))
+		case len(before.Shape) != 2 || len(consumers) == 0:
+			c.Skip(v, consumers, pass.Reason{Code: pass.Other, Detail: "not a matrix"})
+		default:
+			c.Changed(v, before, consumers, o.change(c, v))
 		}
 	}
 	return nil
