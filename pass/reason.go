@@ -1,6 +1,6 @@
 package pass
 
-// A Reason says why a weight was skipped, or what else is worth knowing about it, as data. Package report makes sentences of reasons.
+// A Reason is why a weight was skipped, or a note about it, as data. Package report makes sentences of reasons.
 type Reason struct {
 	Code   Code
 	Node   string // the node that it is about, as Labels names it

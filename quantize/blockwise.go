@@ -30,7 +30,7 @@ type Blockwise struct {
 	Calibration
 }
 
-// given reports whether an option was given that asks for blocks.
+// given reports whether an option was given that selects blockwise quantization.
 func (o Blockwise) given() bool {
 	return o.Block > 0 || o.Search != "" || o.Algo != "" || o.Form != ""
 }

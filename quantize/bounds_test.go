@@ -25,7 +25,7 @@ type bounded struct {
 	rows    int                               // block size: 0 for whole columns, -1 for the tensor
 	most    func(g shared, v float64) float64 // maximum error of one weight
 	squares func(g shared) float64            // or the maximum sum of squared errors
-	says    string
+	text    string
 }
 
 // A held is a bounded of float32 weights, or of float16 weights and scales.
@@ -52,8 +52,8 @@ func even(steps float64) func(shared, float64) float64 {
 	return func(g shared, _ float64) float64 { return g.peak / steps / 2 }
 }
 
-func across(codes float64) func(shared, float64) float64 {
-	return func(g shared, _ float64) float64 { return (g.hi - g.lo) / codes / 2 }
+func across(levels float64) func(shared, float64) float64 {
+	return func(g shared, _ float64) float64 { return (g.hi - g.lo) / levels / 2 }
 }
 
 // floating is half of the last of so many bits of fraction, and at least that of the smallest numbers, relative to the scaled
@@ -115,7 +115,7 @@ func boundedVariants() []bounded {
 		{variant{WeightInt4{}.Method(), []string{"block=16", "symmetric"}}, 16, nil, int4even, noMore},
 		{variant{WeightInt4{}.Method(), []string{"per-channel"}}, 0, nil, int4, noMore},
 		{variant{WeightInt4{}.Method(), []string{"search=minmax"}}, 32, across(15), nil, "half a scale: a block's range, 0 in it, / 30"},
-		{variant{WeightInt4{}.Method(), []string{"search=minmax", "symmetric"}}, 32, even(4), nil, "a scale, at the end that has a code less; half of it elsewhere: a block's largest magnitude / 8, or / 16"},
+		{variant{WeightInt4{}.Method(), []string{"search=minmax", "symmetric"}}, 32, even(4), nil, "a scale, at the end with one level less; half a scale elsewhere: a block's largest magnitude / 8, or / 16"},
 		{variant{WeightInt4{}.Method(), []string{"algo=hqq"}}, 32, nil, nil, balanced},
 		{variant{WeightInt2{}.Method(), nil}, 32, nil, int2, noMore},
 		{variant{WeightInt2{}.Method(), []string{"search=minmax"}}, 32, across(3), nil, "half a scale: a block's range, 0 in it, / 6"},
@@ -278,7 +278,7 @@ func (b *held) hold(t *testing.T, name string, k, n int, x, got []float32) {
 			}
 		}
 		step := 0.
-		if strings.HasPrefix(b.says, balanced) {
+		if strings.HasPrefix(b.text, balanced) {
 			step = leastStep(back)
 		}
 		slack := b.slack(g.peak, float32(g.peak))
@@ -361,18 +361,18 @@ func (b *bounded) inBlocks() bool {
 // The page is written from the table.
 func TestBoundsAreDocumented(t *testing.T) {
 	var page strings.Builder
-	page.WriteString("# What rounding changes at most\n\nThe largest error of a weight by method and options, as a test holds it on what is written to files. " +
+	page.WriteString("# Worst-case quantization error\n\nThe maximum error of a weight by method and options, tested on written files. " +
 		"This page is written by\n`go test ./quantize -run Bounds -update` from that test's table.\n\n| method | options | largest error of a weight |\n|---|---|---|\n")
 	for _, b := range boundedVariants() {
 		options := ""
 		for _, o := range b.options {
 			options += "`--" + strings.Replace(o, "=", " ", 1) + "` "
 		}
-		fmt.Fprintf(&page, "| `%s` | %s| %s |\n", b.method.Name, options, b.says)
+		fmt.Fprintf(&page, "| `%s` | %s| %s |\n", b.method.Name, options, b.text)
 	}
-	page.WriteString("\nEach weight becomes the nearest of the numbers that its scale has codes for, or, where the table says so, now and then the one on its other side, as errors of a channel are kept\n" +
-		"from adding up. Of float16 weights in blocks the scales are float16 too, and so is what codes stand for, which adds at most 2⁻¹⁰ of a bound, 2⁻¹¹ of a weight and 2⁻²⁴. Not so with `--algo gptq` and `--algo awq`, which bring outputs nearer to what they were, and not\n" +
-		"weights: errors of one weight are made up for by others, so that there is no bound for each. Weights that a method cannot hold, such as NaN,\ninfinities and magnitudes without a scale of normal float32 size, stay as they are, and the ledger says why.\n")
+	page.WriteString("\nEach weight is rounded to the nearest level of its scale, or, where the table states it, sometimes to the level on its other side: error feedback keeps the sum of a\n" +
+		"channel's errors small. Scales of blockwise float16 weights are float16, and so are the dequantized values, which adds at most 2⁻¹⁰ of a bound, 2⁻¹¹ of a weight and 2⁻²⁴. There is no bound\n" +
+		"per weight with `--algo gptq` and `--algo awq`, which minimize the error of outputs: the error of one weight is compensated by others. Weights that a method does not support, such as NaN,\ninfinities and magnitudes without a scale of normal float32 size, are skipped, with the reason in the ledger.\n")
 	file := filepath.Join("..", "docs", "bounds.md")
 	if *update {
 		if err := os.WriteFile(file, []byte(page.String()), 0o666); err != nil {
@@ -380,6 +380,6 @@ func TestBoundsAreDocumented(t *testing.T) {
 		}
 	}
 	if string(read(t, file)) != page.String() {
-		t.Errorf("%s is not what the table says: run this test with -update", file)
+		t.Errorf("%s is outdated: run this test with -update", file)
 	}
 }

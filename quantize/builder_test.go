@@ -137,8 +137,8 @@ func (r result) rows(tensor string) (all []string) {
 	return all
 }
 
-// wants checks that rows begin with the given texts.
-func (r result) wants(rows map[string]string) {
+// expect checks that rows begin with the given texts.
+func (r result) expect(rows map[string]string) {
 	r.t.Helper()
 	for tensor, want := range rows {
 		got := r.rows(tensor)
@@ -148,8 +148,8 @@ func (r result) wants(rows map[string]string) {
 	}
 }
 
-// codes counts the 8-bit constants of more than n elements in the output.
-func (r result) codes(n int64) int {
+// int8Constants counts the 8-bit constants of more than n elements in the output.
+func (r result) int8Constants(n int64) int {
 	count := 0
 	for g := range opened(r.t, r.out).Model.Graphs() {
 		for _, v := range g.Consts() {

@@ -96,7 +96,7 @@ func TestEqualizedWeightsHaveEqualRanges(t *testing.T) {
 			t.Errorf("a second run changes %d weights", changed(again))
 		}
 	})
-	t.Run("two readers", func(t *testing.T) {
+	t.Run("two consumers", func(t *testing.T) {
 		s := newBuilder(t, 17)
 		x := s.node("MatMul", []*ir.Value{s.input("x", 2, 3, 6), s.uneven("a", 1, 6, 8)})
 		x = s.node("Relu", []*ir.Value{s.node("Add", []*ir.Value{x, s.weight("ab", 8)})})

@@ -55,10 +55,10 @@ func TestActivationsAreFloat16(t *testing.T) {
 	h.Name = "hidden"
 	s.output("y", s.node("MatMul", []*ir.Value{h, s.weight("v", 96, 32)}), 4, 32)
 	r := s.apply(computing, 50)
-	r.wants(map[string]string{"w": "changed float16", "b": "changed float16", "v": "changed float16"})
+	r.expect(map[string]string{"w": "changed float16", "b": "changed float16", "v": "changed float16"})
 	r.kinds(map[string]ir.DType{"x": ir.Float, "hidden": ir.Float16, "y": ir.Float})
 	if n := r.casts(); n != 2 {
-		t.Errorf("%d Casts, want one behind the input and one in front of the output", n)
+		t.Errorf("%d Casts, want one after the input and one before the output", n)
 	}
 }
 
@@ -108,12 +108,12 @@ func TestKeepFloat32(t *testing.T) {
 	s.output("y", s.node("MatMul", []*ir.Value{h, s.weight("v", 96, 32)}), 4, 32)
 	r := s.apply(variant{Float16{}.Method(), []string{"compute=float16", "keep-float32=op:Softmax"}}, 50)
 	r.kinds(map[string]ir.DType{"shares": ir.Float})
-	r.wants(map[string]string{"": "noted Softmax computed in float: selected by --keep-float32"})
+	r.expect(map[string]string{"": "noted Softmax computed in float: selected by --keep-float32"})
 	r = s.apply(variant{Float16{}.Method(), []string{"compute=float16", "skip=w"}}, 50)
-	r.wants(map[string]string{"w": "skipped excluded by --skip", "v": "changed float16"})
+	r.expect(map[string]string{"w": "skipped excluded by --skip", "v": "changed float16"})
 }
 
-// Positions, angles and masks are computed in float32 until they meet a float16 value; stand-ins for infinity do not overflow, so
+// Positions, angles and masks are computed in float32 until they meet a float16 value; large numbers for infinity do not overflow, so
 // that a fully masked row has a softmax.
 func TestPositionsAndMasksStayFloat32(t *testing.T) {
 	s := newBuilder(t, 17)
@@ -158,7 +158,7 @@ func TestWeightsBeyondTheRange(t *testing.T) {
 		h := s.node("MatMul", []*ir.Value{x, huge})
 		s.output("y", s.node("MatMul", []*ir.Value{s.node("Tanh", []*ir.Value{h}), s.weight("v", 96, 32)}), 4, 32)
 		r := s.apply(variant{Float16{}.Method(), append([]string{"compute=float16"}, c.options...)}, 20)
-		r.wants(map[string]string{"huge": c.want, "v": "changed float16"})
+		r.expect(map[string]string{"huge": c.want, "v": "changed float16"})
 	}
 }
 
@@ -174,7 +174,7 @@ func TestWeightsBelowTheRange(t *testing.T) {
 	s.output("z", s.node("MatMul", []*ir.Value{x, s.weight("v", 64, 96)}), 4, 96)
 	for _, v := range []variant{{Float16{}.Method(), nil}, computing} {
 		r := s.apply(v, 50)
-		r.wants(map[string]string{"tiny": "skipped values not representable: its largest magnitude", "v": "changed"})
+		r.expect(map[string]string{"tiny": "skipped values not representable: its largest magnitude", "v": "changed"})
 	}
 }
 

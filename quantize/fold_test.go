@@ -132,15 +132,15 @@ var foldings = []foldingCase{
 		x := s.node("MatMul", []*ir.Value{s.input("x", 2, 3, 6), s.weight("w", 6, 4)})
 		return s.node("Div", []*ir.Value{s.node("Add", []*ir.Value{x, s.weight("b", 1, 1, 4)}), s.weight("d", 1)}), []int64{2, 3, 4}
 	}, map[string]int{"MatMul": 1, "Add": 1}},
-	{"in front of Conv", func(s *builder) (*ir.Value, []int64) {
+	{"before Conv", func(s *builder) (*ir.Value, []int64) {
 		x := s.norm(s.node("Relu", []*ir.Value{s.input("x", 1, 6, 5, 5)}), 6)
 		return s.node("Conv", []*ir.Value{x, s.weight("w", 4, 3, 3, 3), s.weight("b", 4)}, ir.IntAttr("group", 2)), []int64{1, 4, 3, 3}
 	}, map[string]int{"Relu": 1, "Conv": 1}},
-	{"in front of Gemm", func(s *builder) (*ir.Value, []int64) {
+	{"before Gemm", func(s *builder) (*ir.Value, []int64) {
 		x := s.norm(s.node("Relu", []*ir.Value{s.input("x", 5, 6)}), 6)
 		return s.node("Gemm", []*ir.Value{x, s.weight("w", 6, 3)}), []int64{5, 3}
 	}, map[string]int{"Relu": 1, "Gemm": 1}},
-	{"in front of Conv that pads", func(s *builder) (*ir.Value, []int64) {
+	{"before padded Conv", func(s *builder) (*ir.Value, []int64) {
 		x := s.norm(s.node("Relu", []*ir.Value{s.input("x", 1, 6, 5, 5)}), 6)
 		x = s.node("Conv", []*ir.Value{x, s.weight("w", 4, 6, 3, 3)}, ir.IntsAttr("pads", 1, 1, 1, 1))
 		return s.node("Mul", []*ir.Value{x, s.weight("m", 4, 1, 1)}), []int64{1, 4, 5, 5}
@@ -175,7 +175,7 @@ func TestFoldings(t *testing.T) {
 	w := conform.Start(t)
 	for _, version := range []int64{7, 9, 14, 15, 22} {
 		for _, f := range foldings {
-			if version < 11 && f.name == "in front of Gemm" {
+			if version < 11 && f.name == "before Gemm" {
 				continue // C is a required input of Gemm below opset 11
 			}
 			t.Run(fmt.Sprint(f.name, " ", version), func(t *testing.T) {
@@ -207,9 +207,9 @@ func TestFoldings(t *testing.T) {
 // Skipped normalizations have a reason.
 func TestNotFoldedHasReasons(t *testing.T) {
 	for name, want := range map[string]string{
-		"in front of Conv that pads": "pads with zeros, which it would have to shift",
-		"one weight, two of them":    "has other consumers",
-		"read twice":                 "makes is read elsewhere, too",
+		"before padded Conv":      "pads with zeros, which it would have to shift",
+		"one weight, two of them": "has other consumers",
+		"read twice":              "makes is read elsewhere, too",
 	} {
 		i := slices.IndexFunc(foldings, func(f foldingCase) bool { return f.name == name })
 		s := newBuilder(t, 15)

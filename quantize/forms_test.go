@@ -81,7 +81,7 @@ func TestEmbeddingsAreLookedUpQuantized(t *testing.T) {
 	} {
 		ops := optimizedOps(t, w, v, "transformer")
 		if n := ops[dynamicMatMul] + ops[integerToFloat] + ops[nBits]; n != 13 || ops["Gather"] != 2 || ops["DequantizeLinear"] != 0 {
-			t.Errorf("%s: 12 layers and the head should be fused and two Gathers look up codes and scales: %v", v, ops)
+			t.Errorf("%s: 12 layers and the head should be fused and two Gathers look up quantized values and scales: %v", v, ops)
 		}
 	}
 }

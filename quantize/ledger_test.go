@@ -35,7 +35,7 @@ func TestLedgerOfFixtures(t *testing.T) {
 		{half, "overridable", map[string]string{"w_default": "changed cast-float16 no longer a graph input"}},
 	} {
 		t.Run(c.String()+" "+c.fixture, func(t *testing.T) {
-			onFixture(t, c.variant, c.fixture).wants(c.rows)
+			onFixture(t, c.variant, c.fixture).expect(c.rows)
 		})
 	}
 }
@@ -90,8 +90,8 @@ func TestDuplicatesAreStoredOnce(t *testing.T) {
 		if shared != "w_first" {
 			t.Errorf("%s: w_second is shared with %q", v, shared)
 		}
-		if n := r.codes(1000); v.method != (Float16{}).Method() && n != 2 {
-			t.Errorf("%s: %d tensors of codes", v, n)
+		if n := r.int8Constants(1000); v.method != (Float16{}).Method() && n != 2 {
+			t.Errorf("%s: %d tensors of quantized values", v, n)
 		}
 	}
 }
@@ -109,7 +109,7 @@ func TestFunctionBodies(t *testing.T) {
 	})
 	for _, v := range []variant{dyn, weights} {
 		r := s.apply(v, 25)
-		r.wants(map[string]string{"w": "changed"})
+		r.expect(map[string]string{"w": "changed"})
 		m := opened(t, r.out).Model
 		if body, main := m.Functions[0].Body.Opset(""), m.Opset(""); body != main || body < dynamic.DynamicOpset {
 			t.Errorf("%s: opset %d in the function, %d outside", v, body, main)
@@ -153,7 +153,7 @@ func TestAttributesFromTheCaller(t *testing.T) {
 	path := s.save()
 	out := filepath.Join(t.TempDir(), "out.onnx")
 	r := result{dyn.apply(t, path, out), &comparison{variant: dyn, path: path, out: out}, t}
-	r.wants(map[string]string{
+	r.expect(map[string]string{
 		"w": "skipped not supported: weight of Gemm: Gemm(t) gets its attribute transB from the function's caller",
 		"v": "skipped not supported: weight of MatMul: it comes through Transpose(t1), which gets its attribute perm from the function's caller",
 	})

@@ -21,8 +21,8 @@ type StaticInt8 struct {
 	// NoBiasCorrection leaves the mean quantization error of outputs in place, which is otherwise subtracted from biases.
 	NoBiasCorrection bool `flag:"no-bias-correction" usage:"do not subtract the mean quantization error of outputs from biases"`
 	// ActivationSQNR is the minimum SQNR of each output in decibels, with quantized activations and float weights, on some of the
-	// samples: the most sensitive activations stay float until it is reached. 0 quantizes all.
-	ActivationSQNR *float64 `flag:"activation-sqnr" default:"20" usage:"minimum SQNR of outputs in 'decibels' with quantized activations, on some samples: the most sensitive activations stay float until it is reached; 0 quantizes all"`
+	// samples: the most sensitive activations are kept in float until it is reached. 0 quantizes all.
+	ActivationSQNR *float64 `flag:"activation-sqnr" default:"20" usage:"minimum SQNR of outputs in 'decibels' with quantized activations, on some samples: the most sensitive activations are kept in float until it is reached; 0 quantizes all"`
 	// FloatBias keeps biases in float. Runtimes quantize them on load, and files are smaller.
 	FloatBias bool `flag:"float-bias" usage:"keep biases in float, which runtimes quantize on load: files are smaller"`
 	// Ranges is a file of activation ranges, used instead of calibration samples.

@@ -84,6 +84,6 @@ func label(path string) string {
 func many(t *testing.T) {
 	t.Helper()
 	if testing.Short() {
-		t.Skip("many models go through it: left to runs without -short")
+		t.Skip("many models: only without -short")
 	}
 }

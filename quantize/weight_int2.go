@@ -5,7 +5,7 @@ import (
 	"github.com/mcompress/mcompress/quantize/internal/weightonly"
 )
 
-// WeightInt2 stores weights of any layer as 2-bit integers; arithmetic stays float. The default is asymmetric blocks of 32.
+// WeightInt2 stores weights of any layer as 2-bit integers; arithmetic is in float. The default is asymmetric blocks of 32.
 type WeightInt2 struct {
 	pass.Selection
 	// WeightType is the quantized data type: int2 or uint2.

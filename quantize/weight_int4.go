@@ -5,7 +5,7 @@ import (
 	"github.com/mcompress/mcompress/quantize/internal/weightonly"
 )
 
-// WeightInt4 stores weights of any layer as 4-bit integers; arithmetic stays float. The default is asymmetric blocks of 32.
+// WeightInt4 stores weights of any layer as 4-bit integers; arithmetic is in float. The default is asymmetric blocks of 32.
 type WeightInt4 struct {
 	pass.Selection
 	// WeightType is the quantized data type: int4 or uint4.

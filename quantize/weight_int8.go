@@ -5,7 +5,7 @@ import (
 	"github.com/mcompress/mcompress/quantize/internal/weightonly"
 )
 
-// WeightInt8 stores weights of any layer as 8-bit integers; arithmetic stays float. Weights are quantized per channel, or blockwise if
+// WeightInt8 stores weights of any layer as 8-bit integers; arithmetic is in float. Weights are quantized per channel, or blockwise if
 // one of Block, Search, Algo and Form is given.
 type WeightInt8 struct {
 	pass.Selection

@@ -30,18 +30,18 @@ func tied(t *testing.T) *builder {
 
 func TestTiedEmbeddingIsStoredOnce(t *testing.T) {
 	r := tied(t).apply(dynTables, 25)
-	r.wants(map[string]string{"table": "changed"})
-	if n := r.codes(96); n != 1 {
-		t.Errorf("%d tables of codes", n)
+	r.expect(map[string]string{"table": "changed"})
+	if n := r.int8Constants(96); n != 1 {
+		t.Errorf("%d quantized tables", n)
 	}
 	r = tied(t).apply(weights, 25)
-	r.wants(map[string]string{"table": "changed dequantize-linear"})
-	if n := r.codes(96); n != 1 {
-		t.Errorf("%d tables of codes", n)
+	r.expect(map[string]string{"table": "changed dequantize-linear"})
+	if n := r.int8Constants(96); n != 1 {
+		t.Errorf("%d quantized tables", n)
 	}
 }
 
-func TestTiedEmbeddingStaysFloatWithoutItsLookup(t *testing.T) {
+func TestTiedEmbeddingIsKeptInFloatWithoutItsLookup(t *testing.T) {
 	r := variant{DynamicInt8{}.Method(), nil}.apply(t, tied(t).save(), t.TempDir()+"/out.onnx")
 	if changed(r) != 0 || r.Report.Ledger[0].Why() != "Gather needs the float weight" {
 		t.Errorf("%+v", r.Report.Ledger)
@@ -60,9 +60,9 @@ func TestOneWeightInBothOrientations(t *testing.T) {
 		s.output("z", z, shape...)
 		for _, v := range all {
 			r := s.apply(v, 25)
-			r.wants(map[string]string{"w": "changed"})
-			if n := r.codes(48); n > 1 {
-				t.Errorf("%s: %d matrices of codes", v, n)
+			r.expect(map[string]string{"w": "changed"})
+			if n := r.int8Constants(48); n > 1 {
+				t.Errorf("%s: %d quantized matrices", v, n)
 			}
 		}
 	}
@@ -78,7 +78,7 @@ func TestOneWeightOnBothSides(t *testing.T) {
 	turned := s.node("Transpose", []*ir.Value{w}, ir.IntsAttr("perm", 1, 0))
 	s.output("y", s.node("MatMul", []*ir.Value{turned, s.node("Tanh", []*ir.Value{right})}), 2, 3, 48, 48)
 	for _, v := range all {
-		s.apply(v, 22).wants(map[string]string{"w": "changed"})
+		s.apply(v, 22).expect(map[string]string{"w": "changed"})
 	}
 }
 
@@ -93,8 +93,8 @@ func TestWeightsThroughViews(t *testing.T) {
 	v = s.node("Unsqueeze", []*ir.Value{v, s.ints(0)})
 	v = s.node("Squeeze", []*ir.Value{v, s.ints(0)})
 	s.output("y", s.node("MatMul", []*ir.Value{s.input("x", 3, 64), v}), 3, 48)
-	s.apply(dyn, 25).wants(map[string]string{"w": "skipped not supported: weight of MatMul: it comes through"})
-	s.apply(weights, 25).wants(map[string]string{"w": "changed cast-mul"})
+	s.apply(dyn, 25).expect(map[string]string{"w": "skipped not supported: weight of MatMul: it comes through"})
+	s.apply(weights, 25).expect(map[string]string{"w": "changed cast-mul"})
 }
 
 func TestReasonsArePrecise(t *testing.T) {
@@ -105,7 +105,7 @@ func TestReasonsArePrecise(t *testing.T) {
 	y = s.node("Mul", []*ir.Value{y, s.weight("gain", 64)})
 	y = s.node("MatMul", []*ir.Value{y, s.weight("small", 64, 1)})
 	s.output("y", y, 3, 1)
-	s.apply(dyn, 20).wants(map[string]string{
+	s.apply(dyn, 20).expect(map[string]string{
 		"w":     "changed matmul-integer",
 		"bias":  "skipped bias of Gemm, kept in float",
 		"a":     "skipped MatMul multiplies two constants",
@@ -128,7 +128,7 @@ func TestSelection(t *testing.T) {
 	} {
 		for _, m := range all {
 			r := s.apply(variant{m.method, []string{c.option}}, 20)
-			r.wants(map[string]string{"first": c.first, "second": c.second, "third": c.third})
+			r.expect(map[string]string{"first": c.first, "second": c.second, "third": c.third})
 		}
 	}
 }
@@ -151,7 +151,7 @@ func TestScopes(t *testing.T) {
 	})
 	s.output("y", y, 3, 48)
 	for _, v := range all {
-		s.apply(v, 22).wants(map[string]string{"outer": "changed", "turned": "changed", "then": "changed", "inner_else": "changed"})
+		s.apply(v, 22).expect(map[string]string{"outer": "changed", "turned": "changed", "then": "changed", "inner_else": "changed"})
 	}
 }
 
@@ -178,7 +178,7 @@ func TestWeightsThatAreInputs(t *testing.T) {
 	s.Inputs = append(s.Inputs, w)
 	s.output("y", s.node("MatMul", []*ir.Value{s.input("x", 3, 48), w}), 3, 48)
 	for _, v := range all {
-		s.apply(v, 25).wants(map[string]string{"w": "changed"})
+		s.apply(v, 25).expect(map[string]string{"w": "changed"})
 	}
 	s.Model().IRVersion = 3
 	for _, keep := range []bool{false, true} {
@@ -203,12 +203,12 @@ func TestOpsetsThatCannotBeRaised(t *testing.T) {
 	y = s.node("Resize", []*ir.Value{y, s.AddConst("scales", quanttest.TensorOf(ir.Float, []int64{2}, []float32{2, 0.5}))})
 	s.output("y", y, 6, 24)
 	r := s.apply(weights, 25)
-	r.wants(map[string]string{"w": "changed cast-mul dense at run time: opset 10 to 13"})
+	r.expect(map[string]string{"w": "changed cast-mul dense at run time: opset 10 to 13"})
 	out := t.TempDir() + "/out.onnx"
 	if d := dyn.apply(t, s.save(), out); changed(d) != 0 || opened(t, out).Model.Opset("") != 10 {
 		t.Errorf("%+v", d.Report.Ledger)
 	}
-	s.apply(variant{Float16{}.Method(), nil}, 60).wants(map[string]string{"w": "changed cast-float16"})
+	s.apply(variant{Float16{}.Method(), nil}, 60).expect(map[string]string{"w": "changed cast-float16"})
 }
 
 // Batched weights on either side, against activations of fewer, as many and more axes.
@@ -232,7 +232,7 @@ func TestBatchedWeights(t *testing.T) {
 		}
 		s.output("y", s.node("MatMul", in), c.out...)
 		for _, v := range append(all, variant{DynamicInt8{}.Method(), []string{"per-tensor", "weight-type=uint8"}}) {
-			s.apply(v, 22).wants(map[string]string{"w": "changed"})
+			s.apply(v, 22).expect(map[string]string{"w": "changed"})
 		}
 	}
 }

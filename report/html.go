@@ -96,7 +96,7 @@ func (r *Report) tiles() []tile {
 	ts := []tile{
 		{"File size", smaller(t.FileBytes), size(t.FileBytes.Before) + " → " + size(t.FileBytes.After), ""},
 		{"Runtime memory", smaller(t.RuntimeBytes), size(t.RuntimeBytes.Before) + " → " + size(t.RuntimeBytes.After) + " of weights in " + t.Runtime, ""},
-		{"Coverage", percent(r.Coverage.Share), r.Coverage.text(), fmt.Sprintf("%.2f%%", 100*r.Coverage.Share)},
+		{"Coverage", percent(r.Coverage.Fraction), r.Coverage.text(), fmt.Sprintf("%.2f%%", 100*r.Coverage.Fraction)},
 	}
 	if w := r.worst(); w != nil {
 		ts = append(ts, tile{"Lowest SQNR of a weight", sqnr(w.Error), visible(w.Tensor), ""})

@@ -81,7 +81,7 @@ func (m *markdown) summary(r *Report) {
 		{"File size", size(t.FileBytes.Before), bold(size(t.FileBytes.After)), smaller(t.FileBytes)},
 		{"Runtime memory of weights", size(t.RuntimeBytes.Before), bold(size(t.RuntimeBytes.After)), smaller(t.RuntimeBytes) + ", in " + prose(t.Runtime)},
 		{"Parameters", count(t.Parameters.Before), bold(count(t.Parameters.After)), ""},
-		{"Coverage", "", bold(percent(r.Coverage.Share)), r.Coverage.text()},
+		{"Coverage", "", bold(percent(r.Coverage.Fraction)), r.Coverage.text()},
 	}
 	if w := r.worst(); w != nil {
 		rows = append(rows, []string{"Lowest SQNR of a weight", "", bold(sqnr(w.Error)), inScope(w.Scope, w.Tensor)})

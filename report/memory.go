@@ -33,7 +33,7 @@ type memoryPage struct {
 	Over    template.HTML // memory over time
 	Arena   template.HTML // the blocks in it; empty where they are too many to be visible
 	Peak    string
-	Alive   []liveRow
+	Live    []liveRow
 	Rest    int
 	RestSum int64
 }
@@ -66,14 +66,14 @@ func (m *Memory) HTML(w io.Writer) error {
 	}
 	p := memoryPage{
 		Memory: m, Style: template.CSS(colors + pageStyle), Tiles: m.tiles(line), Kinds: kindsOf(line),
-		Over: over, Arena: arena, Peak: m.peak(line), Alive: m.liveTable(line),
+		Over: over, Arena: arena, Peak: m.peak(line), Live: m.liveTable(line),
 	}
-	if rest := len(p.Alive) - maxLive; rest > 0 {
+	if rest := len(p.Live) - maxLive; rest > 0 {
 		p.Rest = rest
-		for _, r := range p.Alive[maxLive:] {
+		for _, r := range p.Live[maxLive:] {
 			p.RestSum += r.Bytes
 		}
-		p.Alive = p.Alive[:maxLive]
+		p.Live = p.Live[:maxLive]
 	}
 	return t.Execute(w, p)
 }

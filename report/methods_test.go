@@ -129,9 +129,9 @@ var rounding = step("rounding", pass.Quantize, func(c *pass.Context, v *ir.Value
 	})
 	codes := g.AddConst(v.Name+"_q", t)
 	one := c.Const(g, ir.Float, []int64{}, floats(1))
-	readers := pass.Consumers(v)
-	f := g.Insert(readers[0], "Cast", []*ir.Value{codes}, ir.IntAttr("to", int64(ir.Float)))
-	f = g.Insert(readers[0], "Mul", []*ir.Value{f, one})
+	consumers := pass.Consumers(v)
+	f := g.Insert(consumers[0], "Cast", []*ir.Value{codes}, ir.IntAttr("to", int64(ir.Float)))
+	f = g.Insert(consumers[0], "Mul", []*ir.Value{f, one})
 	v.ReplaceUses(f)
 	v.Drop()
 	return pass.Row{
@@ -152,8 +152,8 @@ var packing = step("packing", pass.Sparsify, func(_ *pass.Context, v *ir.Value) 
 	mask := g.AddConst("mask", &ir.Tensor{Spec: ir.Spec{DType: ir.Uint8, Shape: n}, Source: make(ir.Mem, n[0])})
 	shape := g.AddConst("shape", &ir.Tensor{Spec: ir.Spec{DType: ir.Int64, Shape: []int64{2}},
 		Source: ir.Mem(binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(nil, uint64(before.Shape[0])), uint64(before.Shape[1])))})
-	readers := pass.Consumers(v)
-	v.ReplaceUses(g.Insert(readers[0], "Reshape", []*ir.Value{column, shape}))
+	consumers := pass.Consumers(v)
+	v.ReplaceUses(g.Insert(consumers[0], "Reshape", []*ir.Value{column, shape}))
 	v.Drop()
 	return pass.Row{
 		Form:    pass.Bitmask,

@@ -72,7 +72,7 @@ type Opset struct {
 	Version int64  `json:"version"`
 }
 
-// Input is what a report is made from. Source and Result are models as opened from
+// Input is the input of Build. Source and Result are models as opened from
 // files: the one a pass has rewritten is no Source any more, open the file again.
 type Input struct {
 	Tool, Version  string

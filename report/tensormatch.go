@@ -80,12 +80,12 @@ func nodeNames(n *ir.Node) []string {
 }
 
 func (m *matcher) row(v *ir.Value) pass.Row {
-	readers := pass.Consumers(v)
+	consumers := pass.Consumers(v)
 	r := pass.Row{
 		Tensor:    v.Name,
 		Scope:     pass.Scope(v.Graph()),
-		Consumers: pass.Labels(readers),
-		Module:    pass.ModulePath(v, readers),
+		Consumers: pass.Labels(consumers),
+		Module:    pass.ModulePath(v, consumers),
 		Status:    pass.Changed,
 		Before:    v.Const,
 		Counted:   true,

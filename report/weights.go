@@ -84,7 +84,7 @@ func list[T any](xs []T) []T {
 type Coverage struct {
 	ChangedBytes int64   `json:"changed_bytes"`
 	CountedBytes int64   `json:"counted_bytes"`
-	Share        float64 `json:"share"` // fraction; 0 where nothing is counted
+	Fraction     float64 `json:"share"` // fraction; 0 where nothing is counted
 }
 
 func coverage(ws []Weight) Coverage {
@@ -98,7 +98,7 @@ func coverage(ws []Weight) Coverage {
 			c.ChangedBytes += w.Bytes.Before
 		}
 	}
-	c.Share = round(c.fraction(), 6)
+	c.Fraction = round(c.fraction(), 6)
 	return c
 }
 

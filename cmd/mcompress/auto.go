@@ -43,8 +43,8 @@ func (a *automatic) flags() []cli.Flag {
 	})
 }
 
-// asked reports whether a search or a sensitivity analysis is requested, and checks the flags.
-func (a *automatic) asked(p *verificationFlags) (bool, error) {
+// requested reports whether a search or a sensitivity analysis is requested, and checks the flags.
+func (a *automatic) requested(p *verificationFlags) (bool, error) {
 	switch {
 	case !a.on && !a.sensitivity:
 		for _, f := range []struct {

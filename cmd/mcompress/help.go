@@ -10,7 +10,7 @@ commands:{{range .VisibleCommands}}{{if ne .Name "help"}}
   {{.Name}}{{"\t"}}{{.Usage}}{{end}}{{end}}
   help{{"\t"}}this, or what a command does
 
-flags, before or behind the command:{{range .VisibleFlags}}{{if .GetCategory}}
+flags, before or after the command:{{range .VisibleFlags}}{{if .GetCategory}}
   {{.}}{{end}}{{end}}
   --help, -h{{"\t"}}the same
 

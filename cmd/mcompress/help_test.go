@@ -89,7 +89,7 @@ func golden(t *testing.T, path, got string) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s is not what the program says (go test ./cmd/mcompress -update):\n%s", path, diff)
+		t.Errorf("%s is outdated (go test ./cmd/mcompress -update):\n%s", path, diff)
 	}
 }
 

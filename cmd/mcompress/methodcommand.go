@@ -58,7 +58,7 @@ func (m methodCommand) build(t *tool) *cli.Command {
 				return err
 			}
 			if m.auto != nil {
-				switch ok, err := m.auto.asked(w.proving); {
+				switch ok, err := m.auto.requested(w.proving); {
 				case err != nil:
 					return err
 				case ok:
@@ -94,7 +94,7 @@ func (m methodCommand) testFlags(o *mcli.MethodOptions, test *testSet) []cli.Fla
 }
 
 // distinct are the flags of all lists. Of two with one name the first stays: a method's --seed is
-// about weights, and made-up inputs then start from 0.
+// about weights, and random inputs then have seed 0.
 func distinct(lists ...[]cli.Flag) []cli.Flag {
 	var all []cli.Flag
 	known := map[string]bool{}

@@ -73,7 +73,7 @@ func (o *option) Names() []string {
 	return []string{o.Name, o.short}
 }
 
-// IsSet is asked for required flags only, which no command has.
+// IsSet is called for required flags only, which no command has.
 func (o *option) IsSet() bool { return false }
 
 // IsVisible reports whether help shows the flag.

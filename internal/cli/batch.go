@@ -96,7 +96,7 @@ func (o Outcome) line(s Style) []string {
 		result = s.bad(result)
 	}
 	return []string{
-		o.Model, size(c.Before), size(c.After), ratio(c), percent(r.Coverage.Share), fmt.Sprintf("%d/%d", changed, all),
+		o.Model, size(c.Before), size(c.After), ratio(c), percent(r.Coverage.Fraction), fmt.Sprintf("%d/%d", changed, all),
 		outputSQNR(r.Verification), allGates(s, r.Gates), result,
 	}
 }

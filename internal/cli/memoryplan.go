@@ -154,7 +154,7 @@ func peakTitle(f *memplan.Facts, r *memplan.Run) string {
 func liveTable(r *memplan.Run, top int) *textTable {
 	t := &textTable{indent: "  ", align: "lrrll"}
 	rest, others := int64(0), 0
-	for i, b := range r.Alive {
+	for i, b := range r.Live {
 		if i >= top {
 			rest += b.Bytes
 			others++

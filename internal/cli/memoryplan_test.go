@@ -55,7 +55,7 @@ func TestBars(t *testing.T) {
 
 func TestOnlyTheLargestBlocksAreListed(t *testing.T) {
 	got := shown(t, 1, 0, func(f *memplan.Facts) {
-		f.Runs[0].Alive = []memplan.Block{
+		f.Runs[0].Live = []memplan.Block{
 			{Name: "large", Kind: "activation", Type: "float[3]", Bytes: 3 << 18, From: "a", To: "b"},
 			{Name: "small", Kind: "activation", Bytes: 1 << 17, From: "a", To: "b"},
 			{Name: "node", Kind: "scratch", Bytes: 1 << 17, From: "node", To: "node"},

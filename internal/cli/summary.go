@@ -85,7 +85,7 @@ func ratio(c report.Change) string {
 
 func coverage(r *report.Report) string {
 	changed, all := weights(r)
-	return fmt.Sprintf("%s of the bytes of float weights (%d of %d tensors)", percent(r.Coverage.Share), changed, all)
+	return fmt.Sprintf("%s of the bytes of float weights (%d of %d tensors)", percent(r.Coverage.Fraction), changed, all)
 }
 
 // weights counts the changed float weights, and all of them.

@@ -50,21 +50,21 @@ func TestThePeakIsOnTheCurve(t *testing.T) {
 		t.Errorf("peak of %d bytes at %s, the curve has %+v", r.Peak, r.AtNode, most)
 	}
 	sum := int64(0)
-	for _, b := range r.Alive {
+	for _, b := range r.Live {
 		sum += b.Bytes
 	}
-	if sum != r.Peak || !slices.IsSortedFunc(r.Alive, func(a, b Block) int { return int(b.Bytes - a.Bytes) }) {
-		t.Errorf("blocks of %d bytes for a peak of %d: %+v", sum, r.Peak, r.Alive)
+	if sum != r.Peak || !slices.IsSortedFunc(r.Live, func(a, b Block) int { return int(b.Bytes - a.Bytes) }) {
+		t.Errorf("blocks of %d bytes for a peak of %d: %+v", sum, r.Peak, r.Live)
 	}
 }
 
 func TestLiveBlocksNameProducerAndLastConsumer(t *testing.T) {
 	r := chain().facts(t, Options{Workers: 1, Plain: true}).Runs[0]
-	i := slices.IndexFunc(r.Alive, func(b Block) bool { return b.Kind == "activation" })
+	i := slices.IndexFunc(r.Live, func(b Block) bool { return b.Kind == "activation" })
 	// Relu takes over the memory of what it reads.
 	want := Block{Name: "wide", Kind: "activation", Type: "float[1,1024]", Bytes: 4096, From: "MatMul_wide", To: "MatMul_narrow"}
-	if i < 0 || r.Alive[i] != want {
-		t.Errorf("got %+v, want %+v", r.Alive, want)
+	if i < 0 || r.Live[i] != want {
+		t.Errorf("got %+v, want %+v", r.Live, want)
 	}
 }
 

@@ -18,7 +18,7 @@ type Run struct {
 	Scratch int64    `json:"peak_scratch"`  // scratch among these
 	AtStep  int      `json:"peak_step"`     // from 0
 	AtNode  string   `json:"peak_node"`     // "" without live bytes
-	Alive   []Block  `json:"alive_at_peak"` // the largest first
+	Live    []Block  `json:"alive_at_peak"` // the largest first
 	Dynamic []string `json:"dynamic"`       // nodes with data-dependent output sizes, not counted
 	Steps   []Step   `json:"steps"`
 
@@ -57,7 +57,7 @@ func (p *planner) run(batch int64) (*Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Run{Batch: batch, Inputs: ports(specs), Dynamic: []string{}, Steps: []Step{}, Alive: []Block{}, in: map[string]ir.Spec{}}
+	r := &Run{Batch: batch, Inputs: ports(specs), Dynamic: []string{}, Steps: []Step{}, Live: []Block{}, in: map[string]ir.Spec{}}
 	for _, s := range specs {
 		r.in[s.Name] = s
 	}
@@ -117,7 +117,7 @@ func (r *Run) timeline(u *engine.Usage) error {
 	r.AtStep = line.Peaks[0]
 	r.AtNode, r.Scratch = r.Steps[r.AtStep].Node, r.Steps[r.AtStep].Scratch
 	for _, b := range line.At(r.AtStep) {
-		r.Alive = append(r.Alive, Block{
+		r.Live = append(r.Live, Block{
 			Name: b.Name, Kind: b.Kind.String(), Bytes: b.Bytes, Type: typeOf(b, u.Steps[b.First]),
 			From: u.Steps[b.First].Node, To: u.Steps[b.Last].Node,
 		})

@@ -19,21 +19,15 @@ type term struct {
 
 // dialect finds the words of the terms in comments, string literals, documents, declared names and names of files.
 func dialect(t *Tree) []Problem {
-	return t.dialectOf(func(f *File) bool {
-		return !slices.Contains(notMigrated(), f.Dir()) && !slices.Contains(notMigrated(), f.Path)
-	})
+	return Dialect(t, ".")
 }
 
-// Dialect returns the findings in one file or folder, also in one that is not migrated yet.
+// Dialect returns the findings in one file or folder; "." is the whole tree.
 func Dialect(t *Tree, place string) []Problem {
-	return t.dialectOf(func(f *File) bool { return place == "." || f.within(place) })
-}
-
-func (t *Tree) dialectOf(wanted func(*File) bool) []Problem {
 	var found []Problem
 	refused := compiled()
 	for _, f := range t.Files {
-		if !wanted(f) || ownWords(f) {
+		if place != "." && !f.within(place) || ownWords(f) {
 			continue
 		}
 		for _, p := range t.passages(f) {

@@ -1,4 +1,4 @@
-// Package conv is the family of operators that slide a window over images or sample them: convolutions, pools, resizing and grids, in any
+// Package conv is the family of operators that slide a window over images or sample them: convolutions, pools, resizing and grid sampling, in any
 // number of spatial axes.
 //
 // A convolution becomes a matrix product of package gemm where that is faster; the patches (im2col) are packed tile by tile on demand and

@@ -89,7 +89,7 @@ func batchNorm[T floating](c *op.Call, spread func([]T) (mean, variance float64)
 }
 
 // scaleColumns is for channels of one element.
-func scaleColumns[T floating](c *op.Call, l lanes, out block.Writer[T], in block.Reader[T], center, scale, shift []float64) {
+func scaleColumns[T floating](c *op.Call, l lanes, out block.Writer[T], in block.Loader[T], center, scale, shift []float64) {
 	block.Parallel(c, l.outer*l.n, block.Grain, groupBytes, func(s block.Scratch, from, to int) {
 		bufX, bufY := block.Take[T](&s, block.Len), block.Take[T](&s, block.Len)
 		for at := from; at < to; at += block.Len {
@@ -107,7 +107,7 @@ func scaleColumns[T floating](c *op.Call, l lanes, out block.Writer[T], in block
 }
 
 // batchMeanVar are mean and variance of each channel over all instances.
-func batchMeanVar[T floating](c *op.Call, l lanes, in block.Reader[T], spread func([]T) (mean, variance float64)) (mean, variance []float64) {
+func batchMeanVar[T floating](c *op.Call, l lanes, in block.Loader[T], spread func([]T) (mean, variance float64)) (mean, variance []float64) {
 	mean, variance = make([]float64, l.n), make([]float64, l.n)
 	block.Parallel(c, l.n, l.grain(2), groupBytes, func(s block.Scratch, from, to int) {
 		buf := block.Take[T](&s, block.Len)
@@ -135,7 +135,7 @@ func updateRunning(c *op.Call, mean, variance []float64) {
 }
 
 // scaleShift is affine for float32, in two roundings.
-func scaleShift(out block.Writer[float32], in block.Reader[float32], at, n int, center, scale, shift float64, bufX, bufY []float32) {
+func scaleShift(out block.Writer[float32], in block.Loader[float32], at, n int, center, scale, shift float64, bufX, bufY []float32) {
 	a, b := float32(scale), float32(shift-center*scale)
 	for ; n > 0; n -= block.Len {
 		m := min(n, block.Len)

@@ -160,7 +160,7 @@ func runEmbed(c *op.Call) error {
 
 // A rowTable is an embedding with the row index of each token.
 type rowTable struct {
-	block.Reader[float32]
+	block.Loader[float32]
 	rows []int64
 }
 

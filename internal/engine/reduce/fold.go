@@ -97,7 +97,7 @@ func (l layout) work(workers int) int64 {
 type folding[T ir.Element, A any] struct {
 	fold[T, A]
 	layout
-	in  block.Reader[T]
+	in  block.Loader[T]
 	out block.Writer[T]
 }
 

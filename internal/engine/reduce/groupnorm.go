@@ -129,9 +129,9 @@ func numbers(a *ir.Array) []float64 {
 }
 
 // An affineFunc writes (x-center)·scale+shift for n elements from at on.
-type affineFunc[T floating] func(out block.Writer[T], in block.Reader[T], at, n int, center, scale, shift float64, bufX, bufY []T)
+type affineFunc[T floating] func(out block.Writer[T], in block.Loader[T], at, n int, center, scale, shift float64, bufX, bufY []T)
 
-func affine[T floating](out block.Writer[T], in block.Reader[T], at, n int, center, scale, shift float64, bufX, bufY []T) {
+func affine[T floating](out block.Writer[T], in block.Loader[T], at, n int, center, scale, shift float64, bufX, bufY []T) {
 	for ; n > 0; n -= block.Len {
 		m := min(n, block.Len)
 		y := out.Block(bufY, at, m)
@@ -144,7 +144,7 @@ func affine[T floating](out block.Writer[T], in block.Reader[T], at, n int, cent
 }
 
 // affineSingle is affine in float32, in three roundings.
-func affineSingle(out block.Writer[float32], in block.Reader[float32], at, n int, center, scale, shift float64, bufX, bufY []float32) {
+func affineSingle(out block.Writer[float32], in block.Loader[float32], at, n int, center, scale, shift float64, bufX, bufY []float32) {
 	for ; n > 0; n -= block.Len {
 		m := min(n, block.Len)
 		y := out.Block(bufY, at, m)

@@ -84,7 +84,7 @@ func (l lanes) at(tile int) (at, count int) {
 }
 
 // load copies count adjacent lanes to consecutive parts of buf.
-func load[T ir.Element](l lanes, buf []T, in block.Reader[T], at, count int, part []T) {
+func load[T ir.Element](l lanes, buf []T, in block.Loader[T], at, count int, part []T) {
 	for i := range l.n {
 		for k, v := range in.Block(part, at+i*l.inner, count) {
 			buf[k*(l.n+pad)+i] = v

@@ -10,11 +10,11 @@ import (
 )
 
 // constant is a quantized value as the payload of a constant.
-func (r *ActivationType) constant(code int64) []byte {
+func (r *ActivationType) constant(value int64) []byte {
 	if r.is16Bit() {
-		return kernel.Bytes([]uint16{uint16(code)})
+		return kernel.Bytes([]uint16{uint16(value)})
 	}
-	return []byte{byte(code)}
+	return []byte{byte(value)}
 }
 
 // fakeQuantize replaces each of x by its dequantized value.

@@ -16,7 +16,7 @@ type emitter struct {
 	*quantizedGraph
 	g            *ir.Graph
 	known        map[string]calibrate.Summary
-	scaleSources map[*ir.Value]string              // names of the values whose scales others share, before rewriting
+	scaleSources map[*ir.Value]string              // names of the values whose scales others use, before rewriting
 	weights      map[*ir.Value]*ir.Value           // dequantized, by weight
 	stored       map[*ir.Value]*rewrite.PerChannel // by weight
 	biases       map[*ir.Value]bool                // that have ledger rows

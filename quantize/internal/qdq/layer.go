@@ -17,7 +17,7 @@ type quantizedLayer struct {
 	consumer *weights.Consumer // nil for Conv
 	bias     *ir.Value         // nil if there is none
 	encoding *spec.PerChannel
-	float    bool // its activations stay float
+	float    bool // its activations are kept in float
 }
 
 // layersOf finds the layers of the main graph that support quantized activations, by node. Other weights are left to weight-int8.

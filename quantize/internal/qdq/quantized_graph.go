@@ -183,7 +183,7 @@ func (f *quantizedGraph) scaleSource(v *ir.Value) *ir.Value {
 	return v
 }
 
-// observed are the values to observe: ranges, also of possible scale sources if other nodes stay float, and means of inputs of
+// observed are the values to observe: ranges, also of possible scale sources if other nodes are kept in float, and means of inputs of
 // layers with biases.
 func (f *quantizedGraph) observed() []*ir.Value {
 	vs := f.quantizedValues()

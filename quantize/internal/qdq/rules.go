@@ -14,7 +14,7 @@ type activationRule struct {
 }
 
 // activationRules are the operators between layers that ONNX Runtime computes in integers, according to its optimised graphs. Not
-// included, as they stay float there: Sub, Div, Max, Min, Tanh, HardSigmoid, HardSwish, Elu, Pad, GlobalMaxPool, SpaceToDepth,
+// included, as they are computed in float there: Sub, Div, Max, Min, Tanh, HardSigmoid, HardSwish, Elu, Pad, GlobalMaxPool, SpaceToDepth,
 // ReduceMean, the normalizations and ConvTranspose; Softmax, whose 8-bit outputs are too coarse; Relu and Clip, which the
 // quantized range replaces.
 var activationRules = map[string]activationRule{

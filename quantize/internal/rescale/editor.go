@@ -17,18 +17,18 @@ type Editor struct {
 
 // A weight is an original constant.
 type weight struct {
-	v       *ir.Value
-	before  *ir.Tensor
-	readers []*ir.Node
-	labels  []string
+	v         *ir.Value
+	before    *ir.Tensor
+	consumers []*ir.Node
+	labels    []string
 }
 
 // New returns an Editor of the model of c. It does not read payloads.
 func New(c *pass.Context) *Editor {
 	e := &Editor{c: c, scales: map[*ir.Value][]scale{}, notes: map[*ir.Value][]pass.Reason{}}
 	for _, v := range c.Weights() {
-		readers := pass.Consumers(v)
-		e.weights = append(e.weights, &weight{v, v.Const, readers, pass.Labels(readers)})
+		consumers := pass.Consumers(v)
+		e.weights = append(e.weights, &weight{v, v.Const, consumers, pass.Labels(consumers)})
 	}
 	return e
 }
@@ -78,7 +78,7 @@ func (e *Editor) Report(changed, gone pass.Code) {
 		default:
 			continue
 		}
-		e.c.Changed(w.v, w.before, w.readers, r)
+		e.c.Changed(w.v, w.before, w.consumers, r)
 	}
 }
 

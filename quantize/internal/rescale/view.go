@@ -43,7 +43,7 @@ type view struct {
 	coarse *scale // quantization steps for fake quantization; may be nil
 }
 
-// ReadAt reads whole elements in place; partial elements go through a copy.
+// ReadAt reads whole elements in place; partial elements are copied.
 func (v *view) ReadAt(p []byte, off int64) (int, error) {
 	size := v.dt.Bits() / 8
 	end := off + int64(len(p))

@@ -23,9 +23,9 @@ func (h *Hessian) Shrinkage() float64 {
 	}
 	norm := apart + float64(h.K)*mean*mean
 	chance := h.fourth - norm/float64(h.n) // of that, the expected sampling noise
-	share := math.Min(chance/apart, mostShrunk)
-	if !(share > 0) {
+	fraction := math.Min(chance/apart, mostShrunk)
+	if !(fraction > 0) {
 		return 0 // also without samples
 	}
-	return alike * share / (1 - share)
+	return alike * fraction / (1 - fraction)
 }

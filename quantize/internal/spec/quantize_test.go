@@ -128,7 +128,7 @@ func (s QuantSpec) define(lo, hi float32) (float32, int32) {
 }
 
 // code is QuantizeLinear, saturating at the levels.
-func (d definition) code(x float32, g int64) byte {
+func (d definition) quantize(x float32, g int64) byte {
 	q := math.RoundToEven(float64(x/d.scale[g])) + float64(d.zero[g])
 	return byte(int32(min(max(q, float64(d.quantized.Lo)), float64(d.quantized.Hi))))
 }
@@ -230,13 +230,13 @@ func (l *layout) holds(t *testing.T, x []float32) {
 	dense := l.restored(t, out)
 	for i, v := range x {
 		g := l.group(int64(i))
-		code := want.code(v, g)
-		if got := out[OutQuantized][l.place(int64(i))]; got != code {
-			t.Fatalf("element %d, %g by %g: code %d, want %d", i, v, want.scale[g], got, code)
+		level := want.quantize(v, g)
+		if got := out[OutQuantized][l.place(int64(i))]; got != level {
+			t.Fatalf("element %d, %g by %g: quantized to %d, want %d", i, v, want.scale[g], got, level)
 		}
-		q := int32(code)
+		q := int32(level)
 		if !l.Spec.Unsigned {
-			q = int32(int8(code))
+			q = int32(int8(level))
 		}
 		if got, exact := dense[i], float32(q-want.zero[g])*want.scale[g]; !same(l.Weight.DType, got, exact) {
 			t.Fatalf("element %d comes back as %g, want %g", i, got, exact)
@@ -317,10 +317,10 @@ func TestLevels(t *testing.T) {
 			lo, hi = 0, 255
 		}
 		if c.Lo < lo || c.Hi > hi || s.Symmetric && (s.ZeroPoint() < c.Lo || s.ZeroPoint() > c.Hi) {
-			t.Errorf("%+v: codes %d to %d around %d", s, c.Lo, c.Hi, s.ZeroPoint())
+			t.Errorf("%+v: quantized values %d to %d around %d", s, c.Lo, c.Hi, s.ZeroPoint())
 		}
 		if s.Symmetric && c.Hi-s.ZeroPoint() != s.ZeroPoint()-c.Lo {
-			t.Errorf("%+v: codes %d to %d are not even around %d", s, c.Lo, c.Hi, s.ZeroPoint())
+			t.Errorf("%+v: quantized values %d to %d are not even around %d", s, c.Lo, c.Hi, s.ZeroPoint())
 		}
 	}
 }
@@ -342,7 +342,7 @@ func TestTheDefinitionIsQuantizeLinear(t *testing.T) {
 				t.Fatal(err)
 			}
 			for i, b := range got[0].Data {
-				if want := d.code(x[i], l.group(int64(i))); b != want {
+				if want := d.quantize(x[i], l.group(int64(i))); b != want {
 					t.Fatalf("%s %+v: element %d: %d, the definition has %d", l.name, s, i, b, want)
 				}
 			}

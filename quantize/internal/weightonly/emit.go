@@ -7,7 +7,7 @@ import (
 	"github.com/mcompress/mcompress/quantize/internal/weights"
 )
 
-// emit stores the weight that g's plans share and rewrites their consumers.
+// emit stores the common weight of g's plans and rewrites their consumers.
 func (w *Quantizer) emit(c *pass.Context, g []*plan) rewrite.Stored {
 	st := rewrite.Store(g[0].scope(), g[0].Base, g[0].encoding)
 	r := rewrite.New(c)

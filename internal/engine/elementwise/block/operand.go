@@ -4,7 +4,7 @@ import "github.com/mcompress/mcompress/ir"
 
 // An Operand is an input that is broadcast to an output's shape.
 type Operand[T ir.Element] struct {
-	Reader[T]
+	Loader[T]
 	whole  bool // it has all of the output's elements
 	single bool // it has one element
 	i      int  // index in the walk of all operands
@@ -31,7 +31,7 @@ func Together(out *ir.Array, in ...*ir.Array) Walk {
 // OperandOf returns a, which is operand i of the walk w to out.
 func OperandOf[T ir.Element](w Walk, i int, out, a *ir.Array) Operand[T] {
 	o := Operand[T]{
-		Reader: Read[T](a),
+		Loader: Read[T](a),
 		whole:  a.Elems() == out.Elems(),
 		single: a.Elems() == 1,
 		i:      i,

@@ -10,26 +10,26 @@ import (
 // Len is the number of elements that are converted at once: blocks of all operands stay in the first-level cache.
 const Len = 2048
 
-// A Reader reads blocks of a tensor.
-type Reader[T ir.Element] struct {
+// A Loader reads blocks of a tensor.
+type Loader[T ir.Element] struct {
 	data  []T
 	half  []uint16
 	widen func(dst []float32, x []uint16)
 }
 
 // Read returns a reader of a, whose elements must be stored as T; float16 and bfloat16 are read as float32.
-func Read[T ir.Element](a *ir.Array) Reader[T] {
+func Read[T ir.Element](a *ir.Array) Loader[T] {
 	switch a.DType {
 	case ir.Float16:
-		return Reader[T]{half: ir.View[uint16](a), widen: kernel.F32FromF16}
+		return Loader[T]{half: ir.View[uint16](a), widen: kernel.F32FromF16}
 	case ir.BFloat16:
-		return Reader[T]{half: ir.View[uint16](a), widen: kernel.F32FromBF16}
+		return Loader[T]{half: ir.View[uint16](a), widen: kernel.F32FromBF16}
 	}
-	return Reader[T]{data: ir.View[T](a)}
+	return Loader[T]{data: ir.View[T](a)}
 }
 
 // Block is the n elements from at on: the tensor's own memory, or buf, which has at least that size.
-func (r Reader[T]) Block(buf []T, at, n int) []T {
+func (r Loader[T]) Block(buf []T, at, n int) []T {
 	if r.widen == nil {
 		return r.data[at : at+n]
 	}
@@ -38,7 +38,7 @@ func (r Reader[T]) Block(buf []T, at, n int) []T {
 }
 
 // One is the element at at.
-func (r Reader[T]) One(at int) T {
+func (r Loader[T]) One(at int) T {
 	if r.data != nil {
 		return r.data[at]
 	}
@@ -47,7 +47,7 @@ func (r Reader[T]) One(at int) T {
 }
 
 // Direct is the whole payload, nil if it is not stored as T.
-func (r Reader[T]) Direct() []T { return r.data }
+func (r Loader[T]) Direct() []T { return r.data }
 
 // A Writer writes blocks of a tensor.
 type Writer[T ir.Element] struct {
