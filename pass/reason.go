@@ -86,7 +86,7 @@ const (
 	StoredTwice          Code = "stored-twice"
 	DenseAtRunTime       Code = "dense-at-run-time"
 
-	// What else is worth knowing.
+	// Notes on changed weights and on the model.
 	IRRaised          Code = "ir-version-raised"
 	OpsetRaised       Code = "opset-raised"
 	WasInput          Code = "was-graph-input"
@@ -115,7 +115,7 @@ func Codes() []Code {
 // None reports whether there is no reason.
 func (r Reason) None() bool { return r == Reason{} }
 
-// Notes are those of the reasons that there are.
+// Notes are the given reasons without empty ones.
 func Notes(reasons ...Reason) []Reason {
 	var notes []Reason
 	for _, r := range reasons {

@@ -13,7 +13,7 @@ import (
 	"github.com/mcompress/mcompress/report"
 )
 
-// sampledModels is how many of the shared models TestLedger takes for each method for each method, other ones for each.
+// sampledModels is the number of shared models that TestLedger checks per method; each method has others.
 const sampledModels = 3
 
 // TestLedger is the test of all methods that no constant is left out of the ledger: each one of rank 1 or more, in
