@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/mcompress/mcompress/internal/engine/elementwise/block"
-	"github.com/mcompress/mcompress/internal/engine/elementwise/optest"
+	"github.com/mcompress/mcompress/internal/engine/op/optest"
 	"github.com/mcompress/mcompress/ir"
 )
 
@@ -25,7 +25,7 @@ func arrays(a ...*ir.Array) []*ir.Array { return a }
 // cast is a as another type, by Cast itself.
 func cast(t *testing.T, a *ir.Array, to ir.DType) *ir.Array {
 	t.Helper()
-	return run(t, "Cast", 28, arrays(a), optest.Int("to", int64(to)))
+	return run(t, "Cast", 28, arrays(a), ir.IntAttr("to", int64(to)))
 }
 
 // floats are a's elements.
@@ -99,9 +99,9 @@ func TestIntegersWrapAndTruncate(t *testing.T) {
 		{"Mul", 14, optest.Array[uint8](200), optest.Array[uint8](2), []float64{144}, nil},
 		{"Div", 14, i8(7, -7, 7, -128, 5), i8(2, 2, -2, -1, 0), []float64{3, -3, -3, -128, 0}, nil},
 		{"Mod", 13, i8(7, -7, 7, -7, 5), i8(3, 3, -3, -3, 0), []float64{1, 2, -2, -1, 0}, nil},
-		{"Mod", 13, i8(7, -7, 7, -7), i8(3, 3, -3, -3), []float64{1, -1, 1, -1}, []*ir.Attr{optest.Int("fmod", 1)}},
-		{"BitShift", 28, i8(-5, 5, -5, 5, -1), i8(1, 1, 9, -1, -1), []float64{-3, 2, -1, 0, -1}, []*ir.Attr{optest.Text("direction", "RIGHT")}},
-		{"BitShift", 28, i8(-5, 65, 1), i8(1, 1, 8), []float64{-10, -126, 0}, []*ir.Attr{optest.Text("direction", "LEFT")}},
+		{"Mod", 13, i8(7, -7, 7, -7), i8(3, 3, -3, -3), []float64{1, -1, 1, -1}, []*ir.Attr{ir.IntAttr("fmod", 1)}},
+		{"BitShift", 28, i8(-5, 5, -5, 5, -1), i8(1, 1, 9, -1, -1), []float64{-3, 2, -1, 0, -1}, []*ir.Attr{ir.StringAttr("direction", "RIGHT")}},
+		{"BitShift", 28, i8(-5, 65, 1), i8(1, 1, 8), []float64{-10, -126, 0}, []*ir.Attr{ir.StringAttr("direction", "LEFT")}},
 		{"Pow", 15, optest.Array[int32](2, 3, -2, 1, -1, 2), optest.Array[int32](31, 4, 3, -5, -3, -1), []float64{math.MinInt32, 81, -8, 1, -1, 0}, nil},
 		{"Pow", 15, optest.Array[int32](4, 9), optest.Array[float32](0.5, 1.5), []float64{2, 27}, nil},
 	} {
@@ -119,7 +119,7 @@ func TestModOfFloats(t *testing.T) {
 	if s := ir.View[float64](floor); math.Signbit(s[0]) || !math.Signbit(s[1]) {
 		t.Errorf("zeros %v and %v do not have the sign of the divisor", s[0], s[1])
 	}
-	check(t, "truncated", run(t, "Mod", 28, arrays(x, y), optest.Int("fmod", 1)), zero, 0, nan, nan, 5, -5, 5, nan, -2.5)
+	check(t, "truncated", run(t, "Mod", 28, arrays(x, y), ir.IntAttr("fmod", 1)), zero, 0, nan, nan, 5, -5, 5, nan, -2.5)
 }
 
 func TestMaxAndMinPropagateNaN(t *testing.T) {

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/mcompress/mcompress/internal/engine/elementwise/optest"
+	"github.com/mcompress/mcompress/internal/engine/op/optest"
 	"github.com/mcompress/mcompress/ir"
 )
 
@@ -63,10 +63,10 @@ func TestDoubleIsRoundedOnce(t *testing.T) {
 
 func TestCastToInfOfFNUZDependsOnTheOpset(t *testing.T) {
 	x := optest.Array[float32](float32(math.Inf(1)))
-	to := optest.Int("to", int64(ir.Float8E4M3FNUZ))
+	to := ir.IntAttr("to", int64(ir.Float8E4M3FNUZ))
 	check(t, "opset 23", run(t, "Cast", 23, arrays(x), to), math.NaN())
 	check(t, "opset 24", run(t, "Cast", 24, arrays(x), to), 240)
-	check(t, "opset 24, saturate 0", run(t, "Cast", 24, arrays(x), to, optest.Int("saturate", 0)), math.NaN())
+	check(t, "opset 24, saturate 0", run(t, "Cast", 24, arrays(x), to, ir.IntAttr("saturate", 0)), math.NaN())
 }
 
 func TestCastOfStrings(t *testing.T) {
@@ -76,7 +76,7 @@ func TestCastOfStrings(t *testing.T) {
 	if got := ir.View[int64](cast(t, whole, ir.Int64)); !slices.Equal(got, []int64{100, -7, 9007199254740993, -1}) {
 		t.Errorf("to int64: %v", got)
 	}
-	if _, err := optest.Run(Ops(), optest.Case{Type: "Cast", Version: 13, In: arrays(ir.TextOf([]string{"1", "Hello World!"}, 2)), Attrs: []*ir.Attr{optest.Int("to", 1)}}); err == nil {
+	if _, err := optest.Run(Ops(), optest.Case{Type: "Cast", Version: 13, In: arrays(ir.TextOf([]string{"1", "Hello World!"}, 2)), Attrs: []*ir.Attr{ir.IntAttr("to", 1)}}); err == nil {
 		t.Error("a string that is not a number is accepted")
 	}
 }
@@ -104,12 +104,12 @@ func TestCastLikeAndBitCast(t *testing.T) {
 		t.Errorf("got %s", like)
 	}
 	check(t, "CastLike", like, 1, 2)
-	bits := run(t, "BitCast", 26, arrays(optest.Array[float32](1)), optest.Int("to", int64(ir.Uint32)))
+	bits := run(t, "BitCast", 26, arrays(optest.Array[float32](1)), ir.IntAttr("to", int64(ir.Uint32)))
 	check(t, "BitCast", bits, 0x3f800000)
 }
 
 func TestCastInPlace(t *testing.T) {
-	out, err := optest.Run(Ops(), optest.Case{Type: "Cast", Version: 13, In: arrays(optest.Array[float32](1.5, -2.5)), Attrs: []*ir.Attr{optest.Int("to", int64(ir.Int32))}, InPlace: 1})
+	out, err := optest.Run(Ops(), optest.Case{Type: "Cast", Version: 13, In: arrays(optest.Array[float32](1.5, -2.5)), Attrs: []*ir.Attr{ir.IntAttr("to", int64(ir.Int32))}, InPlace: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

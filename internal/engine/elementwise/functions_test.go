@@ -5,7 +5,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/mcompress/mcompress/internal/engine/elementwise/optest"
+	"github.com/mcompress/mcompress/internal/engine/op/optest"
 	"github.com/mcompress/mcompress/ir"
 )
 
@@ -71,17 +71,17 @@ func TestFunctionsOfIntegers(t *testing.T) {
 	check(t, "Sign", run(t, "Sign", 13, arrays(x)), -1, -1, 0, 1)
 	check(t, "Relu", run(t, "Relu", 14, arrays(x)), 0, 0, 0, 5)
 	check(t, "BitwiseNot", run(t, "BitwiseNot", 18, arrays(x)), 127, 2, -1, -6)
-	check(t, "Shrink", run(t, "Shrink", 9, arrays(x), optest.Float("lambd", 3), optest.Float("bias", 1)), -127, 0, 0, 4)
+	check(t, "Shrink", run(t, "Shrink", 9, arrays(x), ir.FloatAttr("lambd", 3), ir.FloatAttr("bias", 1)), -127, 0, 0, 4)
 	check(t, "Not", run(t, "Not", 1, arrays(ir.ArrayOf([]bool{true, false}, 2))), 0, 1)
 }
 
 func TestIsNaNAndIsInf(t *testing.T) {
 	x := optest.Array(math.NaN(), math.Inf(1), math.Inf(-1), 1)
 	for _, dt := range []ir.DType{ir.Double, ir.Float, ir.Float16, ir.BFloat16, ir.Float8E5M2} {
-		raw := run(t, "Cast", 25, arrays(x), optest.Int("to", int64(dt)), optest.Int("saturate", 0))
+		raw := run(t, "Cast", 25, arrays(x), ir.IntAttr("to", int64(dt)), ir.IntAttr("saturate", 0))
 		check(t, dt.String(), run(t, "IsNaN", 20, arrays(raw)), 1, 0, 0, 0)
 		check(t, dt.String(), run(t, "IsInf", 20, arrays(raw)), 0, 1, 1, 0)
-		check(t, dt.String(), run(t, "IsInf", 20, arrays(raw), optest.Int("detect_negative", 0)), 0, 1, 0, 0)
+		check(t, dt.String(), run(t, "IsInf", 20, arrays(raw), ir.IntAttr("detect_negative", 0)), 0, 1, 0, 0)
 	}
 }
 
@@ -95,11 +95,11 @@ func TestEluIsAccurateForSmallNumbers(t *testing.T) {
 func TestClip(t *testing.T) {
 	x, lo, hi := optest.Array[float32](-5, 0, 5, float32(math.NaN())), optest.Scalar[float32](-1), optest.Scalar[float32](2)
 	nan := math.NaN()
-	check(t, "attributes", run(t, "Clip", 10, arrays(x), optest.Float("min", -1), optest.Float("max", 2)), -1, 0, 2, nan)
+	check(t, "attributes", run(t, "Clip", 10, arrays(x), ir.FloatAttr("min", -1), ir.FloatAttr("max", 2)), -1, 0, 2, nan)
 	check(t, "inputs", run(t, "Clip", 11, arrays(x, lo, hi)), -1, 0, 2, nan)
 	check(t, "no minimum", run(t, "Clip", 13, arrays(x, nil, hi)), -5, 0, 2, nan)
 	check(t, "crossed", run(t, "Clip", 13, arrays(x, hi, lo)), -1, -1, -1, nan)
-	check(t, "attributes are ignored from opset 11 on", run(t, "Clip", 11, arrays(x), optest.Float("min", -1)), -5, 0, 5, nan)
+	check(t, "attributes are ignored from opset 11 on", run(t, "Clip", 11, arrays(x), ir.FloatAttr("min", -1)), -5, 0, 5, nan)
 	check(t, "uint8", run(t, "Clip", 13, arrays(optest.Array[uint8](0, 9, 200), optest.Scalar[uint8](5))), 5, 9, 200)
 	check(t, "Inf", run(t, "Clip", 13, arrays(cast(t, optest.Array(math.Inf(1)), ir.Float16))), 65504)
 }
@@ -123,7 +123,7 @@ func TestDropoutInference(t *testing.T) {
 // numpy.random.RandomState(0).uniform(size=6) is 0.5488, 0.7152, 0.6028, 0.5449, 0.4237, 0.6459.
 func TestDropoutInTraining(t *testing.T) {
 	in := arrays(optest.Array[float32](1, 2, 3, 4, 5, -6), optest.Scalar[float32](0.55), optest.Scalar(true))
-	out, err := optest.Run(Ops(), optest.Case{Type: "Dropout", Version: 13, In: in, Outputs: 2, Attrs: []*ir.Attr{optest.Int("seed", 0)}})
+	out, err := optest.Run(Ops(), optest.Case{Type: "Dropout", Version: 13, In: in, Outputs: 2, Attrs: []*ir.Attr{ir.IntAttr("seed", 0)}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mcompress/mcompress/internal/engine/elementwise/optest"
+	"github.com/mcompress/mcompress/internal/engine/op/optest"
 	"github.com/mcompress/mcompress/ir"
 )
 
@@ -26,12 +26,12 @@ func TestInvalidShapes(t *testing.T) {
 		{"Mod", 13, arrays(f, f), nil, "fmod must be 1"},
 		{"BitShift", 11, arrays(i, i), nil, "attribute direction"},
 		{"PRelu", 9, arrays(ir.NewArray(ir.Float, 3), f), nil, "does not broadcast"},
-		{"Gelu", 20, arrays(f), []*ir.Attr{optest.Text("approximate", "sine")}, "attribute approximate"},
+		{"Gelu", 20, arrays(f), []*ir.Attr{ir.StringAttr("approximate", "sine")}, "attribute approximate"},
 		{"Where", 9, arrays(f, f, f), nil, "input condition"},
 		{"Clip", 13, arrays(f, f), nil, "input min is float[2,3], want a scalar"},
 		{"Cast", 13, arrays(f), nil, "attribute to is 0"},
-		{"Cast", 13, arrays(f), []*ir.Attr{optest.Int("to", 257)}, "attribute to is 257"},
-		{"BitCast", 26, arrays(f), []*ir.Attr{optest.Int("to", int64(ir.Double))}, "width"},
+		{"Cast", 13, arrays(f), []*ir.Attr{ir.IntAttr("to", 257)}, "attribute to is 257"},
+		{"BitCast", 26, arrays(f), []*ir.Attr{ir.IntAttr("to", int64(ir.Double))}, "width"},
 		{"Sum", 8, arrays(f, nil), nil, "input data_1 is missing"},
 		{"Pow", 7, arrays(ir.NewArray(ir.Uint8, 1), f), nil, "input X"},
 	} {
@@ -55,7 +55,7 @@ func TestWorkersAndInPlaceAreBitIdentical(t *testing.T) {
 		{Type: "Gelu", Version: 20, In: arrays(x)},
 		{Type: "Elu", Version: 6, In: arrays(x)},
 		{Type: "Pow", Version: 15, In: arrays(x, optest.Scalar[int64](3))},
-		{Type: "Cast", Version: 13, In: arrays(x), Attrs: []*ir.Attr{optest.Int("to", int64(ir.Int32))}},
+		{Type: "Cast", Version: 13, In: arrays(x), Attrs: []*ir.Attr{ir.IntAttr("to", int64(ir.Int32))}},
 		{Type: "Clip", Version: 13, In: arrays(x, optest.Scalar[float32](0))},
 	} {
 		want, err := optest.Run(Ops(), c)

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mcompress/mcompress/internal/engine/elementwise/optest"
+	"github.com/mcompress/mcompress/internal/engine/op/optest"
 	"github.com/mcompress/mcompress/ir"
 )
 
@@ -38,14 +38,14 @@ func TestLayerNormalization(t *testing.T) {
 					want = append(want, v*s[k]+b[i%3])
 				}
 			}
-			check(t, c.name+" of "+dt.String(), compute(t, "LayerNormalization", 17, arrays(a, scale, bias), optest.Int("axis", 1)), epsilon, want...)
+			check(t, c.name+" of "+dt.String(), compute(t, "LayerNormalization", 17, arrays(a, scale, bias), ir.IntAttr("axis", 1)), epsilon, want...)
 		}
 	}
 }
 
 func TestLayerNormalizationStatistics(t *testing.T) {
 	x := shaped(optest.Array[float32](1, 3, 5, 5), 2, 2)
-	out := results(t, optest.Case{Type: "LayerNormalization", Version: 17, In: arrays(x, optest.Array[float32](1, 1)), Outputs: 3, Attrs: []*ir.Attr{optest.Float("epsilon", 0.25)}})
+	out := results(t, optest.Case{Type: "LayerNormalization", Version: 17, In: arrays(x, optest.Array[float32](1, 1)), Outputs: 3, Attrs: []*ir.Attr{ir.FloatAttr("epsilon", 0.25)}})
 	check(t, "mean", out[1], 0, 2, 5)
 	check(t, "inverse deviation", out[2], 1e-7, 1/math.Sqrt(1.25), 2)
 	if !slices.Equal(out[1].Shape, []int64{2, 1}) {
@@ -73,7 +73,7 @@ func TestSkipNormalizations(t *testing.T) {
 		ir.View[float32](sum)[i] += ir.View[float32](skip)[i%40]
 		ir.View[float32](sum)[i] += ir.View[float32](bias)[i%8]
 	}
-	eps := optest.Float("epsilon", 1e-5)
+	eps := ir.FloatAttr("epsilon", 1e-5)
 	out := results(t, optest.Case{Domain: microsoft, Type: "SkipLayerNormalization", Version: 1, In: arrays(x, skip, gamma, beta, bias), Outputs: 4, Attrs: []*ir.Attr{eps}})
 	check(t, "layer", out[0], 0, elements(t, compute(t, "LayerNormalization", 17, arrays(sum, gamma, beta)))...)
 	check(t, "sum", out[3], 0, elements(t, sum)...)
@@ -95,7 +95,7 @@ func TestEmbedLayerNormalization(t *testing.T) {
 	}
 	whole := ir.ArrayOf(sum, 2, 2, 4)
 	check(t, "sum", out[2], 1e-6, elements(t, whole)...)
-	check(t, "normalized", out[0], 1e-5, elements(t, compute(t, "LayerNormalization", 17, arrays(whole, gamma, beta), optest.Float("epsilon", 1e-12)))...)
+	check(t, "normalized", out[0], 1e-5, elements(t, compute(t, "LayerNormalization", 17, arrays(whole, gamma, beta), ir.FloatAttr("epsilon", 1e-12)))...)
 	check(t, "mask", out[1], 0, 1, 1)
 	ir.View[int32](ids)[3] = 3
 	if _, err := optest.Run(Ops(), c); err == nil || !strings.Contains(err.Error(), "id 3 of the word embedding is 3") {
@@ -119,7 +119,7 @@ func TestGroupsAndInstances(t *testing.T) {
 		return want
 	}
 	own := func(c int) int { return c }
-	two := optest.Int("num_groups", 2)
+	two := ir.IntAttr("num_groups", 2)
 	check(t, "instances", compute(t, "InstanceNormalization", 6, arrays(x, scale, bias)), 1e-6, groups(1, own)...)
 	check(t, "groups, scale per channel", compute(t, "GroupNormalization", 21, arrays(x, scale, bias), two), 1e-6, groups(2, own)...)
 	half := func(a *ir.Array) *ir.Array { return &ir.Array{DType: ir.Float, Shape: []int64{2}, Data: a.Data[:8]} }
@@ -130,7 +130,7 @@ func TestGroupsAndInstances(t *testing.T) {
 func TestBatchNormalization(t *testing.T) {
 	x := shaped(optest.Array[float32](1, 2, 3, 4, 5, 6, 7, 8), 2, 2, 2)
 	scale, bias, mean, variance := optest.Array[float32](2, 1), optest.Array[float32](0, 10), optest.Array[float32](1, 2), optest.Array[float32](4, 1)
-	eps := optest.Float("epsilon", 0)
+	eps := ir.FloatAttr("epsilon", 0)
 	want := []float64{0, 1, 11, 12, 4, 5, 15, 16}
 	for _, version := range []int64{7, 9, 14, 15} {
 		check(t, "inference", compute(t, "BatchNormalization", version, arrays(x, scale, bias, mean, variance), eps), 1e-6, want...)
@@ -138,7 +138,7 @@ func TestBatchNormalization(t *testing.T) {
 	flat := shaped(x, 4, 2)
 	check(t, "no further axes", compute(t, "BatchNormalization", 15, arrays(flat, scale, bias, mean, variance), eps), 1e-6, 0, 10, 2, 12, 4, 14, 6, 16)
 
-	out := results(t, optest.Case{Type: "BatchNormalization", Version: 15, In: arrays(x, scale, bias, mean, variance), Outputs: 3, Attrs: []*ir.Attr{eps, optest.Int("training_mode", 1), optest.Float("momentum", 0.75)}})
+	out := results(t, optest.Case{Type: "BatchNormalization", Version: 15, In: arrays(x, scale, bias, mean, variance), Outputs: 3, Attrs: []*ir.Attr{eps, ir.IntAttr("training_mode", 1), ir.FloatAttr("momentum", 0.75)}})
 	// Channel 0 has 1, 2, 5, 6: mean 3.5, variance 4.25; channel 1 is larger by two.
 	check(t, "training", out[0], 1e-6, -5/math.Sqrt(4.25), -3/math.Sqrt(4.25), 10-2.5/math.Sqrt(4.25), 10-1.5/math.Sqrt(4.25),
 		3/math.Sqrt(4.25), 5/math.Sqrt(4.25), 10+1.5/math.Sqrt(4.25), 10+2.5/math.Sqrt(4.25))
@@ -151,7 +151,7 @@ func TestBatchNormalizationNotSpatial(t *testing.T) {
 	x := shaped(optest.Array[float32](1, 2, 3, 4), 1, 2, 2)
 	one, zero := optest.Array[float32](1, 1, 1, 1), optest.Array[float32](0, 0, 0, 0)
 	mean := optest.Array[float32](1, 1, 1, 1)
-	got := compute(t, "BatchNormalization", 7, arrays(x, one, zero, mean, one), optest.Int("spatial", 0), optest.Float("epsilon", 0))
+	got := compute(t, "BatchNormalization", 7, arrays(x, one, zero, mean, one), ir.IntAttr("spatial", 0), ir.FloatAttr("epsilon", 0))
 	check(t, "not spatial", got, 0, 0, 1, 2, 3)
 }
 
@@ -169,7 +169,7 @@ func TestMeanVarianceNormalization(t *testing.T) {
 		}
 	}
 	check(t, "by default", compute(t, "MeanVarianceNormalization", 13, arrays(x)), 1e-6, want...)
-	check(t, "columns", compute(t, "MeanVarianceNormalization", 9, arrays(shaped(optest.Array[float32](1, 5, 3, 5), 2, 2)), optest.Ints("axes", 0)), 1e-6, -1, 0, 1, 0)
+	check(t, "columns", compute(t, "MeanVarianceNormalization", 9, arrays(shaped(optest.Array[float32](1, 5, 3, 5), 2, 2)), ir.IntsAttr("axes", 0)), 1e-6, -1, 0, 1, 0)
 }
 
 // The formula of the specification; an even size includes one more channel after than before.
@@ -181,15 +181,15 @@ func TestLRN(t *testing.T) {
 		squares := total(window[1:], func(v float64) float64 { return v })
 		want = append(want, window[0]/math.Pow(bias+alpha/4*squares, beta))
 	}
-	attrs := []*ir.Attr{optest.Int("size", 4), optest.Float("alpha", 0.5), optest.Float("bias", 2)}
+	attrs := []*ir.Attr{ir.IntAttr("size", 4), ir.FloatAttr("alpha", 0.5), ir.FloatAttr("bias", 2)}
 	check(t, "LRN", compute(t, "LRN", 13, arrays(x), attrs...), 1e-6, want...)
 }
 
 func TestLpNormalization(t *testing.T) {
 	x := shaped(optest.Array[float32](3, -4, 0, 0), 2, 2)
 	check(t, "2", compute(t, "LpNormalization", 1, arrays(x)), 1e-7, 0.6, -0.8, 0, 0)
-	check(t, "1", compute(t, "LpNormalization", 22, arrays(x), optest.Int("p", 1)), 1e-7, 3.0/7, -4.0/7, 0, 0)
-	check(t, "axis 0", compute(t, "LpNormalization", 1, arrays(x), optest.Int("axis", 0)), 1e-7, 1, -1, 0, 0)
+	check(t, "1", compute(t, "LpNormalization", 22, arrays(x), ir.IntAttr("p", 1)), 1e-7, 3.0/7, -4.0/7, 0, 0)
+	check(t, "axis 0", compute(t, "LpNormalization", 1, arrays(x), ir.IntAttr("axis", 0)), 1e-7, 1, -1, 0, 0)
 }
 
 func TestDet(t *testing.T) {

@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"github.com/mcompress/mcompress/internal/engine/elementwise"
-	"github.com/mcompress/mcompress/internal/engine/elementwise/optest"
 	"github.com/mcompress/mcompress/internal/engine/op"
+	"github.com/mcompress/mcompress/internal/engine/op/optest"
 	"github.com/mcompress/mcompress/ir"
 )
 
@@ -34,7 +34,7 @@ func arrays(a ...*ir.Array) []*ir.Array { return a }
 // cast is a as another type.
 func cast(t *testing.T, a *ir.Array, to ir.DType) *ir.Array {
 	t.Helper()
-	out, err := optest.Run(elementwise.Ops(), optest.Case{Type: "Cast", Version: 28, In: arrays(a), Attrs: []*ir.Attr{optest.Int("to", int64(to))}})
+	out, err := optest.Run(elementwise.Ops(), optest.Case{Type: "Cast", Version: 28, In: arrays(a), Attrs: []*ir.Attr{ir.IntAttr("to", int64(to))}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -151,8 +151,8 @@ func TestReductionsEqualTheirDefinitions(t *testing.T) {
 					want = append(want, formula(g))
 				}
 				want = elements(t, cast(t, optest.Array(want...), dt))
-				check(t, name+" of "+x.String(), compute(t, name, 11, arrays(x), optest.Ints("axes", c.axes...)), epsilon, want...)
-				check(t, name+" of "+x.String(), compute(t, name, 18, arrays(x, optest.Array(c.axes...)), optest.Int("keepdims", 0)), epsilon, want...)
+				check(t, name+" of "+x.String(), compute(t, name, 11, arrays(x), ir.IntsAttr("axes", c.axes...)), epsilon, want...)
+				check(t, name+" of "+x.String(), compute(t, name, 18, arrays(x, optest.Array(c.axes...)), ir.IntAttr("keepdims", 0)), epsilon, want...)
 			}
 		}
 	}
@@ -167,11 +167,11 @@ func TestReducedShapes(t *testing.T) {
 		want    []int64
 	}{
 		{11, arrays(x), nil, []int64{1, 1, 1}},
-		{11, arrays(x), []*ir.Attr{optest.Ints("axes", 1)}, []int64{2, 1, 4}},
-		{13, arrays(x, optest.Array[int64](1)), []*ir.Attr{optest.Int("keepdims", 0)}, []int64{2, 4}},
-		{13, arrays(x), []*ir.Attr{optest.Ints("axes", 1)}, []int64{1, 1, 1}},
+		{11, arrays(x), []*ir.Attr{ir.IntsAttr("axes", 1)}, []int64{2, 1, 4}},
+		{13, arrays(x, optest.Array[int64](1)), []*ir.Attr{ir.IntAttr("keepdims", 0)}, []int64{2, 4}},
+		{13, arrays(x), []*ir.Attr{ir.IntsAttr("axes", 1)}, []int64{1, 1, 1}},
 		{13, arrays(x, none), nil, []int64{1, 1, 1}},
-		{13, arrays(x, none), []*ir.Attr{optest.Int("noop_with_empty_axes", 1)}, []int64{2, 3, 4}},
+		{13, arrays(x, none), []*ir.Attr{ir.IntAttr("noop_with_empty_axes", 1)}, []int64{2, 3, 4}},
 	} {
 		if got := compute(t, "ReduceSum", c.version, c.in, c.attrs...); !slices.Equal(got.Shape, c.want) {
 			t.Errorf("opset %d, %v: shape %v, want %v", c.version, c.in, got.Shape, c.want)
@@ -181,7 +181,7 @@ func TestReducedShapes(t *testing.T) {
 
 // Without axes there is nothing to sum, but squares and logarithms are computed.
 func TestReductionWithoutAxes(t *testing.T) {
-	x, noop := optest.Array[float32](-2, 3), optest.Int("noop_with_empty_axes", 1)
+	x, noop := optest.Array[float32](-2, 3), ir.IntAttr("noop_with_empty_axes", 1)
 	check(t, "ReduceSumSquare", compute(t, "ReduceSumSquare", 18, arrays(x), noop), 0, 4, 9)
 	check(t, "ReduceL1", compute(t, "ReduceL1", 18, arrays(x), noop), 0, 2, 3)
 	check(t, "ReduceMean", compute(t, "ReduceMean", 18, arrays(x), noop), 0, -2, 3)
@@ -250,15 +250,15 @@ func TestWorkersAndInPlaceAreBitIdentical(t *testing.T) {
 		{Type: "ReduceSum", Version: 13, In: arrays(x, optest.Array[int64](0, 1))},
 		{Type: "ReduceLogSumExp", Version: 18, In: arrays(x, optest.Array[int64](0, 2))},
 		{Type: "Softmax", Version: 13, In: arrays(x), InPlace: 1},
-		{Type: "Softmax", Version: 13, In: arrays(x), Attrs: []*ir.Attr{optest.Int("axis", 1)}, InPlace: 1},
-		{Type: "Hardmax", Version: 13, In: arrays(x), Attrs: []*ir.Attr{optest.Int("axis", 0)}, InPlace: 1},
+		{Type: "Softmax", Version: 13, In: arrays(x), Attrs: []*ir.Attr{ir.IntAttr("axis", 1)}, InPlace: 1},
+		{Type: "Hardmax", Version: 13, In: arrays(x), Attrs: []*ir.Attr{ir.IntAttr("axis", 0)}, InPlace: 1},
 		{Type: "CumSum", Version: 14, In: arrays(x, optest.Scalar[int64](0)), InPlace: 1},
 		{Type: "LayerNormalization", Version: 17, In: arrays(x, row, row), InPlace: 1},
 		{Type: "InstanceNormalization", Version: 6, In: arrays(x, smooth(7), smooth(7)), InPlace: 1},
-		{Type: "BatchNormalization", Version: 15, In: arrays(x, smooth(7), smooth(7), smooth(7), random(t, ir.Float, 7)), Attrs: []*ir.Attr{optest.Int("training_mode", 1)}, InPlace: 1},
-		{Type: "MeanVarianceNormalization", Version: 13, In: arrays(x), Attrs: []*ir.Attr{optest.Ints("axes", 0, 2)}, InPlace: 1},
-		{Type: "TopK", Version: 11, In: arrays(x, optest.Array[int64](3)), Attrs: []*ir.Attr{optest.Int("axis", 0)}},
-		{Type: "LRN", Version: 13, In: arrays(x), Attrs: []*ir.Attr{optest.Int("size", 3)}},
+		{Type: "BatchNormalization", Version: 15, In: arrays(x, smooth(7), smooth(7), smooth(7), random(t, ir.Float, 7)), Attrs: []*ir.Attr{ir.IntAttr("training_mode", 1)}, InPlace: 1},
+		{Type: "MeanVarianceNormalization", Version: 13, In: arrays(x), Attrs: []*ir.Attr{ir.IntsAttr("axes", 0, 2)}, InPlace: 1},
+		{Type: "TopK", Version: 11, In: arrays(x, optest.Array[int64](3)), Attrs: []*ir.Attr{ir.IntAttr("axis", 0)}},
+		{Type: "LRN", Version: 13, In: arrays(x), Attrs: []*ir.Attr{ir.IntAttr("size", 3)}},
 	} {
 		inPlace := c.InPlace
 		c.InPlace = 0

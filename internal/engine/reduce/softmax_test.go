@@ -5,7 +5,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/mcompress/mcompress/internal/engine/elementwise/optest"
+	"github.com/mcompress/mcompress/internal/engine/op/optest"
 	"github.com/mcompress/mcompress/ir"
 )
 
@@ -22,7 +22,7 @@ func TestCumulation(t *testing.T) {
 		{"CumProd", 0, 0, []float64{1, 2, 6}}, {"CumProd", 1, 0, []float64{1, 1, 2}},
 		{"CumProd", 0, 1, []float64{6, 6, 3}}, {"CumProd", 1, 1, []float64{6, 3, 1}},
 	} {
-		attrs := []*ir.Attr{optest.Int("exclusive", c.exclusive), optest.Int("reverse", c.reverse)}
+		attrs := []*ir.Attr{ir.IntAttr("exclusive", c.exclusive), ir.IntAttr("reverse", c.reverse)}
 		check(t, c.op, compute(t, c.op, 26, arrays(x, axis), attrs...), 0, c.want...)
 		square := shaped(optest.Array[uint32](1, 9, 2, 9, 3, 9), 3, 2)
 		columns := elements(t, compute(t, c.op, 26, arrays(square, axis), attrs...))
@@ -53,8 +53,8 @@ func column(x []float64, width, at int) []float64 {
 func TestSoftmaxAlongAnyAxis(t *testing.T) {
 	for _, dt := range []ir.DType{ir.Float, ir.Double, ir.Float16} {
 		x := cast(t, smooth(5, 1100), dt)
-		rows, columns := elements(t, compute(t, "Softmax", 13, arrays(x))), elements(t, compute(t, "Softmax", 13, arrays(x), optest.Int("axis", 0)))
-		logs := elements(t, compute(t, "LogSoftmax", 13, arrays(x), optest.Int("axis", 0)))
+		rows, columns := elements(t, compute(t, "Softmax", 13, arrays(x))), elements(t, compute(t, "Softmax", 13, arrays(x), ir.IntAttr("axis", 0)))
+		logs := elements(t, compute(t, "LogSoftmax", 13, arrays(x), ir.IntAttr("axis", 0)))
 		wide := elements(t, x)
 		for _, k := range []int{0, 600, 1099} {
 			want := softmaxOf(column(wide, 1100, k))
@@ -78,7 +78,7 @@ func TestSoftmaxBeforeOpset13(t *testing.T) {
 	x := shaped(optest.Array[float32](0, 0, 0, 0, 1, 1, 1, 1), 2, 2, 2)
 	quarter := slices.Repeat([]float64{0.25}, 8)
 	check(t, "opset 12", compute(t, "Softmax", 12, arrays(x)), 1e-7, quarter...)
-	check(t, "opset 13", compute(t, "Softmax", 13, arrays(x), optest.Int("axis", 1)), 1e-7, slices.Repeat([]float64{0.5}, 8)...)
+	check(t, "opset 13", compute(t, "Softmax", 13, arrays(x), ir.IntAttr("axis", 1)), 1e-7, slices.Repeat([]float64{0.5}, 8)...)
 	check(t, "Hardmax", compute(t, "Hardmax", 11, arrays(x)), 0, 1, 0, 0, 0, 1, 0, 0, 0)
 	check(t, "Hardmax 13", compute(t, "Hardmax", 13, arrays(x)), 0, 1, 0, 1, 0, 1, 0, 1, 0)
 }
@@ -87,19 +87,19 @@ func TestSoftmaxOfMinusInfinitiesIsNaN(t *testing.T) {
 	x := shaped(cast(t, optest.Array(math.Inf(-1), math.Inf(-1), 0, math.Inf(-1)), ir.Float), 2, 2)
 	nan := math.NaN()
 	check(t, "rows", compute(t, "Softmax", 13, arrays(x)), 0, nan, nan, 1, 0)
-	check(t, "columns", compute(t, "Softmax", 13, arrays(x), optest.Int("axis", 0)), 0, 0, nan, 1, nan)
+	check(t, "columns", compute(t, "Softmax", 13, arrays(x), ir.IntAttr("axis", 0)), 0, 0, nan, 1, nan)
 }
 
 func TestArgPrefersTheFirstAndNaN(t *testing.T) {
 	nan := float32(math.NaN())
 	x := shaped(optest.Array[float32](1, 3, 3, nan, 1, nan), 2, 3)
-	last := optest.Int("select_last_index", 1)
-	axis := optest.Int("axis", 1)
+	last := ir.IntAttr("select_last_index", 1)
+	axis := ir.IntAttr("axis", 1)
 	check(t, "max", compute(t, "ArgMax", 13, arrays(x), axis), 0, 1, 0)
 	check(t, "last max", compute(t, "ArgMax", 13, arrays(x), axis, last), 0, 2, 2)
 	check(t, "min", compute(t, "ArgMin", 13, arrays(x), axis), 0, 0, 0)
 	check(t, "columns", compute(t, "ArgMax", 13, arrays(shaped(optest.Array[int8](1, 5, 2, 4), 2, 2))), 0, 1, 0)
-	if got := compute(t, "ArgMax", 13, arrays(x), axis, optest.Int("keepdims", 0)); !slices.Equal(got.Shape, []int64{2}) {
+	if got := compute(t, "ArgMax", 13, arrays(x), axis, ir.IntAttr("keepdims", 0)); !slices.Equal(got.Shape, []int64{2}) {
 		t.Errorf("shape %v", got.Shape)
 	}
 }
@@ -117,18 +117,18 @@ func TestTopKIsStable(t *testing.T) {
 		{1, 0, nil, nil},
 		{0, 6, []float64{1, 2, 7, 7, 7, math.NaN()}, []float64{4, 0, 1, 3, 5, 2}},
 	} {
-		out := results(t, optest.Case{Type: "TopK", Version: 11, In: arrays(x, optest.Array(c.k)), Outputs: 2, Attrs: []*ir.Attr{optest.Int("largest", c.largest)}})
+		out := results(t, optest.Case{Type: "TopK", Version: 11, In: arrays(x, optest.Array(c.k)), Outputs: 2, Attrs: []*ir.Attr{ir.IntAttr("largest", c.largest)}})
 		check(t, "values", out[0], 0, c.values...)
 		check(t, "indices", out[1], 0, c.indices...)
 	}
-	old := results(t, optest.Case{Type: "TopK", Version: 9, In: arrays(x), Outputs: 2, Attrs: []*ir.Attr{optest.Int("k", 2)}})
+	old := results(t, optest.Case{Type: "TopK", Version: 9, In: arrays(x), Outputs: 2, Attrs: []*ir.Attr{ir.IntAttr("k", 2)}})
 	check(t, "opset 9", old[1], 0, 2, 1)
 }
 
 func TestTopKIsAPrefixOfTheOrder(t *testing.T) {
 	x := random(t, ir.Int32, 40, 300)
-	all := results(t, optest.Case{Type: "TopK", Version: 11, In: arrays(x, optest.Array[int64](40)), Outputs: 2, Attrs: []*ir.Attr{optest.Int("axis", 0)}})
-	some := results(t, optest.Case{Type: "TopK", Version: 11, In: arrays(x, optest.Array[int64](7)), Outputs: 2, Attrs: []*ir.Attr{optest.Int("axis", 0)}})
+	all := results(t, optest.Case{Type: "TopK", Version: 11, In: arrays(x, optest.Array[int64](40)), Outputs: 2, Attrs: []*ir.Attr{ir.IntAttr("axis", 0)}})
+	some := results(t, optest.Case{Type: "TopK", Version: 11, In: arrays(x, optest.Array[int64](7)), Outputs: 2, Attrs: []*ir.Attr{ir.IntAttr("axis", 0)}})
 	for k := range all {
 		if !slices.Equal(elements(t, some[k]), elements(t, all[k])[:7*300]) {
 			t.Errorf("output %d for k = 7 is not a prefix of that for k = 40", k)
@@ -146,9 +146,9 @@ func TestUnique(t *testing.T) {
 		attrs []*ir.Attr
 		want  [4][]float64
 	}{
-		{flat, []*ir.Attr{optest.Int("sorted", 0)}, [4][]float64{{2, 1, 3, 4}, {0, 1, 3, 4}, {0, 1, 1, 2, 3, 2}, {1, 2, 2, 1}}},
-		{rows, []*ir.Attr{optest.Int("axis", 0)}, [4][]float64{{1, 0, 0, 2, 3, 4}, {0, 2}, {0, 0, 1}, {2, 1}}},
-		{cube, []*ir.Attr{optest.Int("axis", 1)}, [4][]float64{{0, 1, 1, 1, 2, 1, 0, 1, 1, 1, 2, 1}, {1, 0, 2}, {1, 0, 2, 0}, {2, 1, 1}}},
+		{flat, []*ir.Attr{ir.IntAttr("sorted", 0)}, [4][]float64{{2, 1, 3, 4}, {0, 1, 3, 4}, {0, 1, 1, 2, 3, 2}, {1, 2, 2, 1}}},
+		{rows, []*ir.Attr{ir.IntAttr("axis", 0)}, [4][]float64{{1, 0, 0, 2, 3, 4}, {0, 2}, {0, 0, 1}, {2, 1}}},
+		{cube, []*ir.Attr{ir.IntAttr("axis", 1)}, [4][]float64{{0, 1, 1, 1, 2, 1, 0, 1, 1, 1, 2, 1}, {1, 0, 2}, {1, 0, 2, 0}, {2, 1, 1}}},
 		{optest.Array(math.NaN(), 1, math.NaN()), nil, [4][]float64{{1, math.NaN()}, {1, 0}, {1, 0, 1}, {1, 2}}},
 	} {
 		out := results(t, optest.Case{Type: "Unique", Version: 11, In: arrays(c.x), Outputs: 4, Attrs: c.attrs})

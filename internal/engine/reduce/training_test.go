@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mcompress/mcompress/internal/engine/elementwise/optest"
+	"github.com/mcompress/mcompress/internal/engine/op/optest"
 	"github.com/mcompress/mcompress/ir"
 )
 
@@ -13,11 +13,11 @@ import (
 func TestNegativeLogLikelihood(t *testing.T) {
 	x := shaped(optest.Array[float32](1, 2, 2, 2, 3, 2, 0, 1, 2, 2, 1, 2), 2, 3, 2)
 	target, weight := shaped(optest.Array[int64](2, 1, 0, 2), 2, 2), optest.Array[float32](0.2, 0.3, 0.1)
-	reduction := func(r string) *ir.Attr { return optest.Text("reduction", r) }
+	reduction := func(r string) *ir.Attr { return ir.StringAttr("reduction", r) }
 	check(t, "none", compute(t, "NegativeLogLikelihoodLoss", 13, arrays(x, target), reduction("none")), 0, -3, -2, 0, -2)
 	check(t, "sum", compute(t, "NegativeLogLikelihoodLoss", 13, arrays(x, target, weight), reduction("sum")), 1e-6, -1.1)
 	check(t, "mean", compute(t, "NegativeLogLikelihoodLoss", 13, arrays(x, target, weight)), 1e-6, -1.1/0.7)
-	check(t, "ignored", compute(t, "NegativeLogLikelihoodLoss", 13, arrays(x, target), optest.Int("ignore_index", 2)), 1e-6, -1)
+	check(t, "ignored", compute(t, "NegativeLogLikelihoodLoss", 13, arrays(x, target), ir.IntAttr("ignore_index", 2)), 1e-6, -1)
 }
 
 func TestSoftmaxCrossEntropyEqualsItsParts(t *testing.T) {
@@ -25,8 +25,8 @@ func TestSoftmaxCrossEntropyEqualsItsParts(t *testing.T) {
 	for i, v := range ir.View[int32](labels) {
 		ir.View[int32](labels)[i] = v % 4
 	}
-	logs := compute(t, "LogSoftmax", 13, arrays(x), optest.Int("axis", 1))
-	for _, attrs := range [][]*ir.Attr{nil, {optest.Text("reduction", "none")}, {optest.Int("ignore_index", 1)}} {
+	logs := compute(t, "LogSoftmax", 13, arrays(x), ir.IntAttr("axis", 1))
+	for _, attrs := range [][]*ir.Attr{nil, {ir.StringAttr("reduction", "none")}, {ir.IntAttr("ignore_index", 1)}} {
 		out := results(t, optest.Case{Type: "SoftmaxCrossEntropyLoss", Version: 13, In: arrays(x, labels), Outputs: 2, Attrs: attrs})
 		check(t, "loss", out[0], 1e-6, elements(t, compute(t, "NegativeLogLikelihoodLoss", 13, arrays(logs, labels), attrs...))...)
 		check(t, "logarithms", out[1], 1e-6, elements(t, logs)...)
@@ -38,7 +38,7 @@ func TestLabelsOutOfRange(t *testing.T) {
 	if _, err := optest.Run(Ops(), c); err == nil || !strings.Contains(err.Error(), "label 1 is 3, want a class below 3") {
 		t.Errorf("got %v", err)
 	}
-	c.Attrs = []*ir.Attr{optest.Int("ignore_index", 3)}
+	c.Attrs = []*ir.Attr{ir.IntAttr("ignore_index", 3)}
 	if _, err := optest.Run(Ops(), c); err != nil {
 		t.Error(err)
 	}
@@ -51,9 +51,9 @@ func TestOptimizers(t *testing.T) {
 	rate, count := optest.Scalar[float32](0.1), optest.Scalar[int64](2)
 	x, g, h, v := optest.Array[float32](1, -2), optest.Array[float32](0.5, 1), optest.Array[float32](4, 9), optest.Array[float32](1, 1)
 	g1, g2 := 0.5+0.001, 1-0.002 // with norm_coefficient·x
-	norm := optest.Float("norm_coefficient", 0.001)
+	norm := ir.FloatAttr("norm_coefficient", 0.001)
 
-	out := results(t, optest.Case{Domain: preview, Type: "Adagrad", Version: 1, Outputs: 2, In: arrays(rate, count, x, g, h), Attrs: []*ir.Attr{norm, optest.Float("decay_factor", 0.5)}})
+	out := results(t, optest.Case{Domain: preview, Type: "Adagrad", Version: 1, Outputs: 2, In: arrays(rate, count, x, g, h), Attrs: []*ir.Attr{norm, ir.FloatAttr("decay_factor", 0.5)}})
 	h1, h2 := 4+g1*g1, 9+g2*g2
 	check(t, "Adagrad", out[0], 1e-6, 1-0.05*g1/(math.Sqrt(h1)+1e-6), -2-0.05*g2/(math.Sqrt(h2)+1e-6))
 	check(t, "Adagrad, state", out[1], 1e-6, h1, h2)
@@ -69,7 +69,7 @@ func TestOptimizers(t *testing.T) {
 		"standard": {1 - 0.1*(0.9+0.5*g1), -2 - 0.1*(0.9+0.5*g2)},
 		"nesterov": {1 - 0.1*(g1+0.9*(0.9+0.5*g1)), -2 - 0.1*(g2+0.9*(0.9+0.5*g2))},
 	} {
-		attrs := []*ir.Attr{norm, optest.Float("alpha", 0.9), optest.Float("beta", 0.5), optest.Text("mode", mode)}
+		attrs := []*ir.Attr{norm, ir.FloatAttr("alpha", 0.9), ir.FloatAttr("beta", 0.5), ir.StringAttr("mode", mode)}
 		out = results(t, optest.Case{Domain: preview, Type: "Momentum", Version: 1, Outputs: 2, In: arrays(rate, count, x, g, v), Attrs: attrs})
 		check(t, mode, out[0], 1e-6, want...)
 		check(t, mode+", state", out[1], 1e-6, 0.9+0.5*g1, 0.9+0.5*g2)
@@ -85,18 +85,18 @@ func TestInvalidShapes(t *testing.T) {
 		attrs      []*ir.Attr
 		want       string
 	}{
-		{"", "ReduceSum", 11, arrays(f), []*ir.Attr{optest.Ints("axes", 2)}, "axis 2 is out of range"},
+		{"", "ReduceSum", 11, arrays(f), []*ir.Attr{ir.IntsAttr("axes", 2)}, "axis 2 is out of range"},
 		{"", "ReduceSum", 13, arrays(f, optest.Array[int64](0, -2)), nil, "is repeated"},
 		{"", "ReduceSum", 13, arrays(random(t, ir.Int8, 2)), nil, "not supported"},
 		{"", "ReduceLogSum", 28, arrays(random(t, ir.Int32, 2)), nil, "not supported"},
 		{"", "ArgMax", 13, arrays(ir.NewArray(ir.Float, 0, 2)), nil, "is empty"},
 		{"", "Softmax", 13, arrays(optest.Scalar[float32](1)), nil, "axis -1 is out of range"},
-		{"", "LpNormalization", 1, arrays(f), []*ir.Attr{optest.Int("p", 3)}, "attribute p"},
+		{"", "LpNormalization", 1, arrays(f), []*ir.Attr{ir.IntAttr("p", 3)}, "attribute p"},
 		{"", "CumSum", 14, arrays(f, optest.Scalar[int64](2)), nil, "axis 2 is out of range"},
 		{"", "TopK", 11, arrays(f, optest.Array[int64](4)), nil, "k is 4"},
 		{"", "LayerNormalization", 17, arrays(f, smooth(4)), nil, "do not broadcast"},
 		{"", "LayerNormalization", 17, arrays(f, smooth(4, 2, 3)), nil, "does not broadcast"},
-		{"", "GroupNormalization", 21, arrays(f, smooth(3), smooth(3)), []*ir.Attr{optest.Int("num_groups", 2)}, "does not divide"},
+		{"", "GroupNormalization", 21, arrays(f, smooth(3), smooth(3)), []*ir.Attr{ir.IntAttr("num_groups", 2)}, "does not divide"},
 		{"", "BatchNormalization", 15, arrays(f, smooth(2), smooth(3), smooth(3), smooth(3)), nil, "input scale"},
 		{"", "NegativeLogLikelihoodLoss", 13, arrays(f, optest.Array[int64](0, 1, 2)), nil, "without axis 1"},
 		{"", "NonZero", 13, arrays(ir.NewArray(ir.Int4, 2)), nil, "not supported"},

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/mcompress/mcompress/internal/engine/elementwise/optest"
+	"github.com/mcompress/mcompress/internal/engine/op/optest"
 	"github.com/mcompress/mcompress/ir"
 )
 

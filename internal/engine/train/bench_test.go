@@ -3,29 +3,21 @@ package train
 import (
 	"testing"
 
-	"github.com/mcompress/mcompress/internal/engine/elementwise/optest"
 	"github.com/mcompress/mcompress/internal/engine/op"
+	"github.com/mcompress/mcompress/internal/engine/op/optest"
 	"github.com/mcompress/mcompress/ir"
 )
 
 // bench runs an operator with one worker on inputs of n bytes.
 func bench(b *testing.B, typ string, bytes int64, in []*ir.Array, attrs ...*ir.Attr) {
 	b.Helper()
-	row := optest.Row(Ops(), optest.Case{Domain: domain, Type: typ, Version: 1})
-	n := op.NewNode(ir.OpID{Domain: domain, Type: typ}, 1, attrs, nil)
-	n.NumIn, n.Consumed = len(in), []bool{true, true}
-	specs, err := row.Shape(n, in)
-	if err != nil {
-		b.Fatal(err)
-	}
+	c := optest.Case{Domain: domain, Type: typ, Version: 1, In: in, Attrs: attrs, Outputs: 2}
+	row := optest.Row(Ops(), c)
 	pool := op.NewPool(1)
 	defer pool.Close()
-	call := &op.Call{Node: n, In: in, Pool: pool}
-	for _, s := range specs {
-		call.Out = append(call.Out, ir.NewArray(s.DType, s.Shape...))
-	}
-	if row.Work != nil {
-		call.Work = ir.AlignedBytes(row.Work(n, in, 1))
+	call, err := optest.NewCall(row, c, pool)
+	if err != nil {
+		b.Fatal(err)
 	}
 	b.SetBytes(bytes)
 	for b.Loop() {
@@ -43,11 +35,11 @@ func BenchmarkUpdates(b *testing.B) {
 	hyper := optest.Array[float32](1e-4, 1, 1, 0.01)
 	b.Run("SGD", func(b *testing.B) { bench(b, "SGDUpdate", 3*4*n, []*ir.Array{w, g, hyper}) })
 	b.Run("momentum", func(b *testing.B) {
-		bench(b, "SGDUpdate", 5*4*n, []*ir.Array{w, g, zero(), hyper}, optest.Float("momentum", 0.9))
+		bench(b, "SGDUpdate", 5*4*n, []*ir.Array{w, g, zero(), hyper}, ir.FloatAttr("momentum", 0.9))
 	})
 	b.Run("Adam", func(b *testing.B) { bench(b, "AdamUpdate", 7*4*n, []*ir.Array{w, g, zero(), zero(), hyper}) })
 	b.Run("AdamKeepZeros", func(b *testing.B) {
-		bench(b, "AdamUpdate", 7*4*n, []*ir.Array{w, g, zero(), zero(), hyper}, optest.Int("keep_zeros", 1))
+		bench(b, "AdamUpdate", 7*4*n, []*ir.Array{w, g, zero(), zero(), hyper}, ir.IntAttr("keep_zeros", 1))
 	})
 	b.Run("Adam8", func(b *testing.B) {
 		blocks := int64(n / quantizedBlock)
@@ -63,7 +55,7 @@ func BenchmarkLosses(b *testing.B) {
 		bench(b, "CrossEntropyLoss", 8*rows*classes, []*ir.Array{x, labels(classes, rows), scale})
 	})
 	b.Run("Distill", func(b *testing.B) {
-		bench(b, "DistillLoss", 12*rows*classes, []*ir.Array{x, y, scale}, optest.Float("temperature", 4))
+		bench(b, "DistillLoss", 12*rows*classes, []*ir.Array{x, y, scale}, ir.FloatAttr("temperature", 4))
 	})
 	b.Run("MeanSquared", func(b *testing.B) { bench(b, "MeanSquaredLoss", 12*rows*classes, []*ir.Array{x, y, scale}) })
 }

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mcompress/mcompress/internal/engine/elementwise/optest"
+	"github.com/mcompress/mcompress/internal/engine/op/optest"
 	"github.com/mcompress/mcompress/ir"
 )
 
@@ -26,7 +26,7 @@ func full(x float32, shape ...int64) *ir.Array {
 func TestDropoutRatio(t *testing.T) {
 	const n = 100000
 	for _, ratio := range []float64{0, 0.1, 0.5, 0.9} {
-		y := ir.View[float32](results(t, "SeededDropout", 1, []*ir.Array{full(3, n), step(1)}, optest.Float("ratio", float32(ratio)))[0])
+		y := ir.View[float32](results(t, "SeededDropout", 1, []*ir.Array{full(3, n), step(1)}, ir.FloatAttr("ratio", float32(ratio)))[0])
 		zeros := 0
 		for _, v := range y {
 			if v == 0 {
@@ -45,7 +45,7 @@ func TestDropoutRatio(t *testing.T) {
 func TestDropoutMask(t *testing.T) {
 	const n = 100000
 	mask := func(workers int, at, seed int64) []float32 {
-		return ir.View[float32](results(t, "SeededDropout", workers, []*ir.Array{full(1, n), step(at)}, optest.Int("seed", seed))[0])
+		return ir.View[float32](results(t, "SeededDropout", workers, []*ir.Array{full(1, n), step(at)}, ir.IntAttr("seed", seed))[0])
 	}
 	first := mask(1, 5, 9)
 	if !slices.Equal(first, mask(3, 5, 9)) {
@@ -70,7 +70,7 @@ func TestShift(t *testing.T) {
 	seen := map[[2]int]bool{}
 	for _, shape := range [][]int64{{200, 2, 5, 4}, {200, 40}} {
 		in := &ir.Array{DType: ir.Float, Shape: shape, Data: x.Data}
-		y := results(t, "AugmentShift", 2, []*ir.Array{in, step(3)}, optest.Int("shift", 2), optest.Int("height", 5), optest.Int("width", 4))[0]
+		y := results(t, "AugmentShift", 2, []*ir.Array{in, step(3)}, ir.IntAttr("shift", 2), ir.IntAttr("height", 5), ir.IntAttr("width", 4))[0]
 		for i := range 200 {
 			down, right, ok := distance(ir.View[float32](x)[i*40:][:40], ir.View[float32](y)[i*40:][:40])
 			if !ok {
@@ -105,7 +105,7 @@ func distance(x, y []float32) (down, right int, ok bool) {
 
 func TestShiftBeyondImage(t *testing.T) {
 	x := full(1, 50, 1, 2, 3)
-	y := results(t, "AugmentShift", 1, []*ir.Array{x, step(1)}, optest.Int("shift", 1<<40))[0]
+	y := results(t, "AugmentShift", 1, []*ir.Array{x, step(1)}, ir.IntAttr("shift", 1<<40))[0]
 	if bytes.Equal(x.Data, y.Data) {
 		t.Error("nothing was moved")
 	}
@@ -141,11 +141,11 @@ func TestRandomOperatorErrors(t *testing.T) {
 		in       []*ir.Array
 		attrs    []*ir.Attr
 	}{
-		{"SeededDropout", "attribute ratio is 1", []*ir.Array{x, step(1)}, []*ir.Attr{optest.Float("ratio", 1)}},
+		{"SeededDropout", "attribute ratio is 1", []*ir.Array{x, step(1)}, []*ir.Attr{ir.FloatAttr("ratio", 1)}},
 		{"SeededDropout", "input step is missing", []*ir.Array{x}, nil},
-		{"AugmentShift", "planes of 5×3", []*ir.Array{x, step(1)}, []*ir.Attr{optest.Int("height", 5), optest.Int("width", 3)}},
-		{"AugmentShift", "planes of 0×3", []*ir.Array{x, step(1)}, []*ir.Attr{optest.Int("height", 0), optest.Int("width", 3)}},
-		{"AugmentShift", "attribute shift is -1", []*ir.Array{x, step(1)}, []*ir.Attr{optest.Int("shift", -1), optest.Int("height", 4), optest.Int("width", 3)}},
+		{"AugmentShift", "planes of 5×3", []*ir.Array{x, step(1)}, []*ir.Attr{ir.IntAttr("height", 5), ir.IntAttr("width", 3)}},
+		{"AugmentShift", "planes of 0×3", []*ir.Array{x, step(1)}, []*ir.Attr{ir.IntAttr("height", 0), ir.IntAttr("width", 3)}},
+		{"AugmentShift", "attribute shift is -1", []*ir.Array{x, step(1)}, []*ir.Attr{ir.IntAttr("shift", -1), ir.IntAttr("height", 4), ir.IntAttr("width", 3)}},
 		{"AugmentFlip", "not a batch of images", []*ir.Array{values[float32](1, 4), step(1)}, nil},
 	} {
 		_, err := optest.Run(Ops(), optest.Case{Domain: domain, Type: c.op, Version: 1, In: c.in, Attrs: c.attrs})

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mcompress/mcompress/internal/engine/elementwise/optest"
+	"github.com/mcompress/mcompress/internal/engine/op/optest"
 	"github.com/mcompress/mcompress/ir"
 )
 
@@ -27,13 +27,13 @@ func lossCases() []lossCase {
 	scale := optest.Array[float32](1)
 	return []lossCase{
 		{"CrossEntropyLoss", []*ir.Array{values[float64](1, 3, 4), labels(4, 3), scale}, nil},
-		{"CrossEntropyLoss", []*ir.Array{x(1), some, scale}, []*ir.Attr{optest.Float("smoothing", 0.1), optest.Float("weight", 0.3)}},
-		{"CrossEntropyLoss", []*ir.Array{x(1), labels(5, 3, 4), scale}, []*ir.Attr{optest.Int("axis", -1)}},
-		{"DistillLoss", []*ir.Array{values[float64](1, 3, 4), values[float64](2, 3, 4), scale}, []*ir.Attr{optest.Float("temperature", 2.5)}},
-		{"DistillLoss", []*ir.Array{x(1), x(2), scale}, []*ir.Attr{optest.Int("axis", 1)}},
-		{"CosineLoss", []*ir.Array{x(1), x(2), scale}, []*ir.Attr{optest.Float("weight", 3)}},
-		{"CosineLoss", []*ir.Array{x(1), x(2), scale}, []*ir.Attr{optest.Int("axis", -1)}},
-		{"CosineLoss", []*ir.Array{x(1), x(2), scale}, []*ir.Attr{optest.Int("axis", 1)}},
+		{"CrossEntropyLoss", []*ir.Array{x(1), some, scale}, []*ir.Attr{ir.FloatAttr("smoothing", 0.1), ir.FloatAttr("weight", 0.3)}},
+		{"CrossEntropyLoss", []*ir.Array{x(1), labels(5, 3, 4), scale}, []*ir.Attr{ir.IntAttr("axis", -1)}},
+		{"DistillLoss", []*ir.Array{values[float64](1, 3, 4), values[float64](2, 3, 4), scale}, []*ir.Attr{ir.FloatAttr("temperature", 2.5)}},
+		{"DistillLoss", []*ir.Array{x(1), x(2), scale}, []*ir.Attr{ir.IntAttr("axis", 1)}},
+		{"CosineLoss", []*ir.Array{x(1), x(2), scale}, []*ir.Attr{ir.FloatAttr("weight", 3)}},
+		{"CosineLoss", []*ir.Array{x(1), x(2), scale}, []*ir.Attr{ir.IntAttr("axis", -1)}},
+		{"CosineLoss", []*ir.Array{x(1), x(2), scale}, []*ir.Attr{ir.IntAttr("axis", 1)}},
 		{"MeanSquaredLoss", []*ir.Array{x(1), x(2), scale}, nil},
 		{"SigmoidCrossEntropyLoss", []*ir.Array{values[float64](1, 3, 1), between, scale}, nil},
 	}
@@ -99,7 +99,7 @@ func near(t *testing.T, what string, got *ir.Array, want []float64, scale, toler
 func TestIgnoreIndex(t *testing.T) {
 	scores, scale := values[float32](1, 2, 3), optest.Scalar[float32](1)
 	none := optest.Array[int64](7, 7)
-	out := results(t, "CrossEntropyLoss", 1, []*ir.Array{scores, none, scale}, optest.Int("ignore_index", 7))
+	out := results(t, "CrossEntropyLoss", 1, []*ir.Array{scores, none, scale}, ir.IntAttr("ignore_index", 7))
 	near(t, "loss of no rows", out[0], []float64{0}, 1, 0)
 	near(t, "gradient of no rows", out[1], make([]float64, 6), 1, 0)
 
@@ -135,9 +135,9 @@ func TestLossErrors(t *testing.T) {
 		{"CrossEntropyLoss", "input labels has shape [3], want [4]", []*ir.Array{x, labels(3, 3), scale}, nil},
 		{"CrossEntropyLoss", "axis 1 is out of range", []*ir.Array{values[float32](1, 4), labels(3, 3), scale}, nil},
 		{"CrossEntropyLoss", "no classes", []*ir.Array{values[float32](1, 4, 0), labels(3, 4), scale}, nil},
-		{"CrossEntropyLoss", "attribute smoothing is 1", []*ir.Array{x, labels(3, 4), scale}, []*ir.Attr{optest.Float("smoothing", 1)}},
+		{"CrossEntropyLoss", "attribute smoothing is 1", []*ir.Array{x, labels(3, 4), scale}, []*ir.Attr{ir.FloatAttr("smoothing", 1)}},
 		{"CrossEntropyLoss", "input scale", []*ir.Array{x, labels(3, 4), x}, nil},
-		{"DistillLoss", "attribute temperature is 0", []*ir.Array{x, x, scale}, []*ir.Attr{optest.Float("temperature", 0)}},
+		{"DistillLoss", "attribute temperature is 0", []*ir.Array{x, x, scale}, []*ir.Attr{ir.FloatAttr("temperature", 0)}},
 		{"DistillLoss", "input target is float[10,4]", []*ir.Array{x, values[float32](1, 10, 4), scale}, nil},
 		{"CosineLoss", "scalar", []*ir.Array{scale, scale, scale}, nil},
 		{"MeanSquaredLoss", "input target is missing", []*ir.Array{x}, nil},

@@ -6,7 +6,7 @@ import (
 	"os"
 	"testing"
 
-	"github.com/mcompress/mcompress/internal/engine/elementwise/optest"
+	"github.com/mcompress/mcompress/internal/engine/op/optest"
 	"github.com/mcompress/mcompress/ir"
 )
 
@@ -78,7 +78,7 @@ func TestUpdatesEqualPyTorch(t *testing.T) {
 			hyper := optest.Array(c.Rate, float32(step+1), 1, c.Decay)
 			if limit := c.Attrs["clip"]; limit > 0 {
 				squares := results(t, "SumSquares", 1, []*ir.Array{g})[0]
-				hyper = results(t, "ClipFactor", 1, []*ir.Array{hyper, squares}, optest.Float("max_norm", limit))[0]
+				hyper = results(t, "ClipFactor", 1, []*ir.Array{hyper, squares}, ir.FloatAttr("max_norm", limit))[0]
 			}
 			in := []*ir.Array{w, g, m, hyper}
 			if c.Op == "AdamUpdate" {

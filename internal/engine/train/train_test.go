@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/mcompress/mcompress/internal/engine/elementwise/optest"
+	"github.com/mcompress/mcompress/internal/engine/op/optest"
 	"github.com/mcompress/mcompress/ir"
 )
 
@@ -90,21 +90,21 @@ func TestOperatorsAreDeterministic(t *testing.T) {
 		in    []*ir.Array
 		attrs []*ir.Attr
 	}{
-		{"CrossEntropyLoss", []*ir.Array{big(1), labels(1001, 60), scale}, []*ir.Attr{optest.Float("smoothing", 0.1)}},
+		{"CrossEntropyLoss", []*ir.Array{big(1), labels(1001, 60), scale}, []*ir.Attr{ir.FloatAttr("smoothing", 0.1)}},
 		{"CrossEntropyLoss", []*ir.Array{values[float32](1, 20, 7, 300), labels(7, 20, 300), scale}, nil},
-		{"DistillLoss", []*ir.Array{big(1), big(2), scale}, []*ir.Attr{optest.Float("temperature", 4)}},
+		{"DistillLoss", []*ir.Array{big(1), big(2), scale}, []*ir.Attr{ir.FloatAttr("temperature", 4)}},
 		{"CosineLoss", []*ir.Array{big(1), big(2), scale}, nil},
 		{"MeanSquaredLoss", []*ir.Array{big(1), big(2), scale}, nil},
 		{"SigmoidCrossEntropyLoss", []*ir.Array{big(1), big(2), scale}, nil},
-		{"SGDUpdate", []*ir.Array{big(1), big(2), big(3), hyper}, []*ir.Attr{optest.Float("momentum", 0.9)}},
-		{"AdamUpdate", []*ir.Array{big(1), big(2), big(3), positive, hyper}, []*ir.Attr{optest.Float("max_norm", 1), optest.Int("norm_axis", 1)}},
+		{"SGDUpdate", []*ir.Array{big(1), big(2), big(3), hyper}, []*ir.Attr{ir.FloatAttr("momentum", 0.9)}},
+		{"AdamUpdate", []*ir.Array{big(1), big(2), big(3), positive, hyper}, []*ir.Attr{ir.FloatAttr("max_norm", 1), ir.IntAttr("norm_axis", 1)}},
 		{"Adam8Update", []*ir.Array{big(1), big(2), quantizedValues(60060), quantizedValues(60060), scales(235), scales(235), hyper}, nil},
 		{"AccumulateGrad", []*ir.Array{big(1), big(2)}, nil},
 		{"SumSquares", []*ir.Array{big(1), big(2)}, nil},
 		{"SeededDropout", []*ir.Array{big(1), step(1)}, nil},
-		{"AugmentShift", []*ir.Array{big(1), step(1)}, []*ir.Attr{optest.Int("shift", 3), optest.Int("height", 13), optest.Int("width", 7)}},
+		{"AugmentShift", []*ir.Array{big(1), step(1)}, []*ir.Attr{ir.IntAttr("shift", 3), ir.IntAttr("height", 13), ir.IntAttr("width", 7)}},
 		{"StoreHalf", []*ir.Array{big(1)}, nil},
-		{"AugmentFlip", []*ir.Array{big(1), step(1)}, []*ir.Attr{optest.Int("height", 13), optest.Int("width", 7)}},
+		{"AugmentFlip", []*ir.Array{big(1), step(1)}, []*ir.Attr{ir.IntAttr("height", 13), ir.IntAttr("width", 7)}},
 	} {
 		in := clones(c.in)
 		want := results(t, c.op, 1, in, c.attrs...)
@@ -150,8 +150,8 @@ func TestWrites(t *testing.T) {
 		t.Fatal(err)
 	}
 	attrs := []*ir.Attr{
-		momentum, optest.Float("max_norm", 1), optest.Int("height", 1), optest.Int("width", 7),
-		optest.Text("path", path), optest.Int("dtype", int64(ir.Float)), optest.Ints("shape", 5, 7),
+		momentum, ir.FloatAttr("max_norm", 1), ir.IntAttr("height", 1), ir.IntAttr("width", 7),
+		ir.StringAttr("path", path), ir.IntAttr("dtype", int64(ir.Float)), ir.IntsAttr("shape", 5, 7),
 	}
 	for _, row := range Ops() {
 		before := inputs[row.Type]

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mcompress/mcompress/internal/engine/elementwise/optest"
+	"github.com/mcompress/mcompress/internal/engine/op/optest"
 	"github.com/mcompress/mcompress/ir"
 )
 
@@ -27,14 +27,14 @@ func inputsOf(typ string, hyper *ir.Array) []*ir.Array {
 
 var updateNames = []string{"SGDUpdate", "AdamUpdate", "Adam8Update"}
 
-var momentum = optest.Float("momentum", 0.9)
+var momentum = ir.FloatAttr("momentum", 0.9)
 
 func TestNonFiniteFactor(t *testing.T) {
 	for _, typ := range updateNames {
 		for _, factor := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
 			in := inputsOf(typ, optest.Array(0.1, 1, float32(factor), 0.1))
 			before := clones(in)
-			results(t, typ, 1, in, momentum, optest.Float("max_norm", 0.1))
+			results(t, typ, 1, in, momentum, ir.FloatAttr("max_norm", 0.1))
 			same(t, typ, in, before)
 		}
 	}
@@ -69,7 +69,7 @@ func TestKeepZeros(t *testing.T) {
 			}
 		}
 		before := clones(in)
-		results(t, typ, 1, in, momentum, optest.Int("keep_zeros", 1))
+		results(t, typ, 1, in, momentum, ir.IntAttr("keep_zeros", 1))
 		states := statesOf(typ, in)
 		for i := range w {
 			if pruned := i%3 == 0; pruned != (w[i] == 0) {
@@ -100,7 +100,7 @@ func TestMaxNorm(t *testing.T) {
 		limit := math.Sqrt(float64(1200 / count)) // the length that a normal distribution gives
 		hyper := optest.Array[float32](0.1, 1, 1, 0)
 		in, free := inputsOf("SGDUpdate", hyper), inputsOf("SGDUpdate", hyper)
-		results(t, "SGDUpdate", 2, in, optest.Float("max_norm", float32(limit)), optest.Int("norm_axis", int64(axis)-2))
+		results(t, "SGDUpdate", 2, in, ir.FloatAttr("max_norm", float32(limit)), ir.IntAttr("norm_axis", int64(axis)-2))
 		results(t, "SGDUpdate", 2, free)
 		long := 0
 		for unit := range count {
@@ -132,7 +132,7 @@ func length(a *ir.Array, axis, index int) float64 {
 
 func TestClipNonFinite(t *testing.T) {
 	hyper := optest.Array[float32](0.1, 3, 0.5, 0.2)
-	limit := optest.Float("max_norm", 1)
+	limit := ir.FloatAttr("max_norm", 1)
 	for _, bad := range []float64{math.NaN(), math.Inf(1)} {
 		out := ir.View[float32](results(t, "ClipFactor", 1, []*ir.Array{hyper, optest.Array(float32(bad)), optest.Array[float32](1)}, limit)[0])
 		if out[2] == out[2] {
@@ -157,12 +157,12 @@ func TestUpdateErrors(t *testing.T) {
 		{"SGDUpdate", "2 inputs, want", []*ir.Array{w, w}, nil},
 		{"SGDUpdate", "input hyper is float[2,2,2]", []*ir.Array{w, w, ir.NewArray(ir.Float, 2, 2, 2)}, nil},
 		{"SGDUpdate", "requires the state M", []*ir.Array{w, w, hyper}, []*ir.Attr{momentum}},
-		{"SGDUpdate", "nesterov requires momentum", []*ir.Array{w, w, w, hyper}, []*ir.Attr{optest.Int("nesterov", 1)}},
-		{"SGDUpdate", "axis 2 is out of range", []*ir.Array{w, w, hyper}, []*ir.Attr{optest.Float("max_norm", 1), optest.Int("norm_axis", 2)}},
-		{"SGDUpdate", "attribute max_norm is -1", []*ir.Array{w, w, hyper}, []*ir.Attr{optest.Float("max_norm", -1)}},
+		{"SGDUpdate", "nesterov requires momentum", []*ir.Array{w, w, w, hyper}, []*ir.Attr{ir.IntAttr("nesterov", 1)}},
+		{"SGDUpdate", "axis 2 is out of range", []*ir.Array{w, w, hyper}, []*ir.Attr{ir.FloatAttr("max_norm", 1), ir.IntAttr("norm_axis", 2)}},
+		{"SGDUpdate", "attribute max_norm is -1", []*ir.Array{w, w, hyper}, []*ir.Attr{ir.FloatAttr("max_norm", -1)}},
 		{"AdamUpdate", "4 inputs, want", []*ir.Array{w, w, w, hyper}, nil},
 		{"AdamUpdate", "input V is float[3], want float[2,2]", []*ir.Array{w, w, w, values[float32](1, 3), hyper}, nil},
-		{"AdamUpdate", "attribute beta2 is 1", []*ir.Array{w, w, w, w, hyper}, []*ir.Attr{optest.Float("beta2", 1)}},
+		{"AdamUpdate", "attribute beta2 is 1", []*ir.Array{w, w, w, w, hyper}, []*ir.Attr{ir.FloatAttr("beta2", 1)}},
 		{"Adam8Update", "input M is float[2,2], want uint8", []*ir.Array{w, w, w, u8, one, one, hyper}, nil},
 		{"Adam8Update", "input SV is float[2,2], want 1 elements", []*ir.Array{w, w, u8, u8, one, w, hyper}, nil},
 		{"AccumulateGrad", "input G is float[4], want float[2,2]", []*ir.Array{w, hyper}, nil},
