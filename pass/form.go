@@ -17,16 +17,9 @@ func (f Form) RuntimeBytes(t *ir.Tensor) int64 {
 	return t.Bytes()
 }
 
-// Runtime is the runtime whose behaviour Form.Dense and Float16Kernels describe. A test
-// in package report asserts the runtime memory against its optimized graph.
+// Runtime is the runtime whose behaviour Form.Dense and operator.Facts.Float16CPU describe. A test in package report
+// asserts the runtime memory against its optimized graph.
 const Runtime = "ONNX Runtime 1.31.1"
-
-// Float16Kernels are the operators that Runtime computes in float16 on CPUs. For all
-// others it casts constants to float32 as it loads the model.
-var Float16Kernels = map[string]bool{
-	"Cast": true, "Concat": true, "DequantizeLinear": true, "Expand": true, "Gather": true, "Identity": true, "MatMulNBits": true,
-	"Reshape": true, "Slice": true, "Squeeze": true, "Transpose": true, "Unsqueeze": true, "Where": true,
-}
 
 // The forms of compressed weights.
 var (

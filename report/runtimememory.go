@@ -2,10 +2,10 @@ package report
 
 import (
 	"github.com/mcompress/mcompress/ir"
-	"github.com/mcompress/mcompress/pass"
+	"github.com/mcompress/mcompress/ir/operator"
 )
 
-// A folding is the runtime memory of one constant: pass.Runtime folds constant
+// A folding is the runtime memory of one constant: the runtime of package pass folds constant
 // expressions, casts float16 to float32 for operators without a float16 kernel, and
 // turns DequantizeLinear before a product into MatMulNBits.
 type folding struct {
@@ -73,7 +73,7 @@ func (f *folding) follow(v *ir.Value, b buffer) {
 			f.dequantized(n, u.Index, b)
 		default:
 			b := b
-			if b.dtype == ir.Float16 && (!pass.Float16Kernels[n.Op.Type] || betweenCasts(n)) {
+			if b.dtype == ir.Float16 && (!operator.Of(n).Float16CPU || betweenCasts(n)) {
 				b.dtype = ir.Float
 			}
 			f.copies[b] = f.bytes(b.dtype)
@@ -100,20 +100,20 @@ func betweenCasts(n *ir.Node) bool {
 }
 
 // float16Passes reports whether the runtime leaves the float16 values of n as they are.
-func float16Passes(n *ir.Node) bool { return n.Op.Is("Flatten") || pass.Float16Kernels[n.Op.Type] }
+func float16Passes(n *ir.Node) bool { return n.Op.Is("Flatten") || operator.Of(n).Float16CPU }
 
 func (f *folding) bytes(dt ir.DType) int64 { return (f.elems*dt.Bits() + 7) / 8 }
 
 // fold follows the output of a folded node with b as input i.
 func (f *folding) fold(n *ir.Node, i int, b buffer) {
-	switch n.Op.Type {
-	case "Cast":
+	switch facts := operator.Of(n); {
+	case n.Op.Is("Cast"):
 		f.follow(n.Outputs[0], buffer{n, ir.DType(n.Int("to", 0))})
-	case "Transpose", "Reshape", "Flatten", "Squeeze", "Unsqueeze", "Identity":
+	case reorders(facts):
 		if i == 0 {
 			f.follow(n.Outputs[0], buffer{n, b.dtype})
 		}
-	case "Add", "Sub", "Mul", "Div":
+	case arithmetic(n, facts):
 		other := elems(n.Input(1 - i))
 		f.unknown = f.unknown || other < 0
 		if f.unknown || other < f.elems || other == f.elems && i == 0 {
@@ -123,6 +123,14 @@ func (f *folding) fold(n *ir.Node, i int, b buffer) {
 		f.unknown = true
 		f.follow(n.Outputs[0], buffer{n, b.dtype})
 	}
+}
+
+// reorders reports whether an operator keeps all elements of its first input.
+func reorders(f *operator.Facts) bool { return f.Move == operator.View || f.Move == operator.Permutes }
+
+// arithmetic reports whether n computes elements of the type of its two inputs.
+func arithmetic(n *ir.Node, f *operator.Facts) bool {
+	return f.Elementwise == operator.Broadcasts && !f.Predicate && len(n.Inputs()) == 2
 }
 
 // folds reports whether all inputs of n are constant expressions, and the runtime folds n.
@@ -147,10 +155,10 @@ func elems(v *ir.Value) int64 {
 		return v.Const.Elems()
 	}
 	n := v.Producer()
-	switch n.Op.Type {
-	case "Cast", "Transpose", "Reshape", "Flatten", "Squeeze", "Unsqueeze", "Identity":
+	switch facts := operator.Of(n); {
+	case n.Op.Is("Cast"), reorders(facts):
 		return elems(n.Input(0))
-	case "Add", "Sub", "Mul", "Div":
+	case arithmetic(n, facts):
 		a, b := elems(n.Input(0)), elems(n.Input(1))
 		if min(a, b) < 0 {
 			return -1

@@ -3,7 +3,7 @@
 // or channels independently. Every package that needs such a fact reads it here.
 //
 // It holds what follows from the specification of an operator (ONNX's own operators of domain ai.onnx, and the contributed
-// ones of com.microsoft), nothing about particular models, and nothing about what a compression method does with it.
+// ones of com.microsoft), and the element types of ONNX Runtime's kernels for CPUs, but nothing about particular models, and nothing about what a compression method does with it.
 package operator
 
 import (
@@ -26,8 +26,12 @@ type Facts struct {
 	PerChannel bool
 	// Homogeneous is set where f(s·x) = s·f(x) for s > 0, element by element or channel by channel.
 	Homogeneous bool
+	// Predicate is set where the elements of the output are bool, whatever those of the inputs.
+	Predicate bool
 	// Reduction is set for the Reduce operators.
 	Reduction bool
+	// Float16CPU is set where ONNX Runtime computes float16 on CPUs. For other operators it casts float16 to float32.
+	Float16CPU bool
 }
 
 // Move is how an operator hands on elements of its first input without computing new ones.

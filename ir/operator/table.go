@@ -116,6 +116,10 @@ var broadcasts = []string{
 	"com.microsoft.BiasGelu", "com.microsoft.FastGelu",
 }
 
+var predicates = []string{
+	"And", "Equal", "Greater", "GreaterOrEqual", "IsInf", "IsNaN", "Less", "LessOrEqual", "Not", "Or", "Xor",
+}
+
 var reductions = []string{
 	"ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceMax", "ReduceMean", "ReduceMin", "ReduceProd", "ReduceSum",
 	"ReduceSumSquare",
@@ -137,6 +141,12 @@ var perChannel = []string{"BatchNormalization", "InstanceNormalization"}
 
 // homogeneous are the operators, views and pools aside, with f(s·x) = s·f(x) for s > 0.
 var homogeneous = []string{"Abs", "LeakyRelu", "Neg", "PRelu", "Relu"}
+
+// float16CPU are the operators that ONNX Runtime 1.31.1 computes in float16 on CPUs.
+var float16CPU = []string{
+	"Cast", "Concat", "DequantizeLinear", "Expand", "Gather", "Identity", "Reshape", "Slice", "Squeeze", "Transpose", "Unsqueeze", "Where",
+	"com.microsoft.MatMulNBits",
+}
 
 // facts is the table, put together from the lists above.
 var facts = build()
@@ -163,9 +173,11 @@ func build() map[string]*Facts {
 	each(func(f *Facts) { f.QuantizedOutput = true }, quantizedOutputs)
 	each(func(f *Facts) { f.Elementwise = Unary }, unary)
 	each(func(f *Facts) { f.Elementwise = Broadcasts }, broadcasts)
+	each(func(f *Facts) { f.Predicate = true }, predicates)
 	each(func(f *Facts) { f.Reduction = true }, reductions)
 	each(func(f *Facts) { f.Spatial = true }, spatial, pools, spatialNormalizations)
 	each(func(f *Facts) { f.PerChannel = true }, perChannel, pools)
+	each(func(f *Facts) { f.Float16CPU = true }, float16CPU)
 	each(func(f *Facts) { f.Homogeneous = true }, homogeneous, pools, moves[View])
 	return all
 }
