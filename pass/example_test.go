@@ -26,7 +26,7 @@ func (countLarge) Method() *pass.Method { return count }
 func (o countLarge) Run(c *pass.Context) error {
 	for _, v := range c.Weights() {
 		if v.Const.Elems() >= o.Min {
-			c.Changed(v, v.Const, pass.Consumers(v), pass.Row{Form: pass.InPlace, Notes: pass.Notes(pass.Reason{Code: pass.Other, Detail: "large"})})
+			c.Changed(v, v.Const, pass.Consumers(v), pass.Row{Form: pass.InPlace})
 		}
 	}
 	return nil
@@ -46,9 +46,9 @@ func Example() {
 		log.Fatal(err)
 	}
 	for _, r := range rows {
-		fmt.Println(r.Tensor, r.Status, report.Why(r))
+		fmt.Printf("%s %s %q\n", r.Tensor, r.Status, report.Why(r))
 	}
 	// Output:
-	// w changed large
-	// w1 skipped not supported: weight of MatMul: input 1
+	// w changed ""
+	// w1 skipped "not supported: weight of MatMul: input 1"
 }

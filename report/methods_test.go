@@ -63,7 +63,7 @@ func (o matrixMethod) Run(c *pass.Context) error {
 		case c.Select.Excludes(v, consumers):
 			c.Skip(v, consumers, c.Select.Reason(v, consumers))
 		case len(before.Shape) != 2 || len(consumers) == 0:
-			c.Skip(v, consumers, pass.Reason{Code: pass.Other, Detail: "not a matrix"})
+			c.Skip(v, consumers, pass.Reason{Code: pass.Shape, Detail: "not a matrix"})
 		default:
 			c.Changed(v, before, consumers, o.change(c, v))
 		}

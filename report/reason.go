@@ -19,7 +19,7 @@ type Note struct {
 	Reason
 }
 
-// sentences are the texts of codes; {node} is the node of the reason.
+// sentences are the texts of codes; {node} is the node of the reason. docs/reasons.md lists them.
 var sentences = map[pass.Code]string{
 	pass.NotSelected: "not selected by --only",
 	pass.Deselected:  "excluded by --skip",
@@ -96,7 +96,6 @@ var sentences = map[pass.Code]string{
 
 	pass.Unmatched: "no tensor of the result matches it",
 
-	pass.Other: "",
 }
 
 func reasonOf(r pass.Reason) Reason { return Reason{r.Code, r.Node, r.Detail} }
@@ -107,11 +106,8 @@ func (r Reason) None() bool { return r == Reason{} }
 // String is the sentence with node and detail; empty for no reason.
 func (r Reason) String() string {
 	text := strings.ReplaceAll(sentences[r.Code], "{node}", r.Node)
-	switch {
-	case r.Detail == "":
+	if r.Detail == "" {
 		return text
-	case text == "":
-		return r.Detail
 	}
 	return text + ": " + r.Detail
 }
@@ -120,7 +116,7 @@ func (r Reason) String() string {
 func (r Reason) General() Reason {
 	op, _, _ := strings.Cut(r.Node, " ")
 	g := Reason{Code: r.Code, Node: op}
-	if r.Code == pass.Other || r.Code == pass.Small {
+	if r.Code == pass.Small {
 		g.Detail = r.Detail
 	}
 	return g

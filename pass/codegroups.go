@@ -1,0 +1,109 @@
+package pass
+
+// A CodeGroup is a list of codes on one subject.
+type CodeGroup struct {
+	Title string
+	Codes []CodeDescription
+}
+
+// A CodeDescription is the meaning of a code, and what a user can do about it.
+type CodeDescription struct {
+	Code    Code
+	Meaning string // one sentence
+}
+
+// CodeGroups are all codes with their descriptions, which docs/reasons.md and docs/report-schema.json repeat.
+func CodeGroups() []CodeGroup {
+	return []CodeGroup{
+		{"Selection", []CodeDescription{
+			{NotSelected, "--only selects other weights; add a pattern to include this one."},
+			{Deselected, "--skip excludes the weight; remove the pattern to include it."},
+			{Small, "The weight has fewer elements than --min-size, which is the detail; lower it to include the weight."},
+			{NotChosen, "The search of --auto assigned another method, or none, to the weight; relax its gates or its target size for a different choice."},
+		}},
+		{"Constants that are no weights", []CodeDescription{
+			{Unused, "No node uses the constant; removing dead code from the model makes the file smaller."},
+			{GraphOutput, "The constant is an output of the graph, whose data type has to stay."},
+			{NoWeight, "The constant is of a data type without fractions, the detail; only floats are compressed."},
+		}},
+		{"Uses and forms that the method does not support", []CodeDescription{
+			{Unsupported, "The method does not support this use of the weight by the node; another method may."},
+			{Bias, "The constant is the bias of the node, which is kept in float because it is small and added to an accumulator."},
+			{Embedding, "The weight is the table of an embedding, which is pruned with --embeddings only."},
+			{TwoConsts, "Both operands of the node are constants; constant folding replaces such a product."},
+			{Argument, "The weight is an argument of the node, which calls a function of the model; inline the function to compress it, or use a method that stores weights only."},
+			{Ambiguous, "Two values of the graph have the name of the weight; rename one of them."},
+			{Shared, "The node also uses the weight, and needs it in float; a method that stores weights only supports that."},
+			{Overridable, "The weight is a graph input with a default, which callers may replace; remove it from the inputs to compress it."},
+			{DType, "The method does not support the float data type of the weight, which is the detail; convert the weight to float32."},
+			{Opset, "The opset of the model is too low, or cannot be raised; export the model with a higher one."},
+			{Shape, "The method does not support the shape or the axes of the weight; another granularity, block size or method may."},
+			{NotFinite, "The weight has NaN or infinite elements; they have to be repaired in the source model."},
+			{NotRepresented, "The values of the weight are outside the range that its scale or its data type can represent; choose another data type."},
+			{Already, "The constant is quantized, in the data type that is the detail; start from the float model for another form."},
+			{StoredSparse, "The weight is stored sparse already; convert it with --format dense to compress it otherwise."},
+			{StoredDense, "The weight is stored dense already, and nothing is to be expanded."},
+		}},
+		{"Weights and models that the method would not improve", []CodeDescription{
+			{Larger, "The weight would become larger, by the sizes in the detail, because scales, indices or factors need more bytes than are saved."},
+			{FileLarger, "The file would not become smaller, so the source is copied unchanged; choose another method or a larger --amount."},
+			{NoSparseForm, "No sparse form of the weight is smaller than the dense one; prune it first, or more."},
+			{RoundsToZero, "--amount is less than one element, channel or group of the weight; raise it."},
+			{ChannelsKept, "All channels of the weight are kept, for the reason in the detail; other layers may still be pruned."},
+			{BlockKept, "The weight is in a block that is kept, or in none; raise the number of removed blocks to prune it."},
+			{NotFactored, "The weight cannot be replaced by two factors, for the reason in the detail."},
+			{NotFolded, "The normalization cannot be folded into an adjacent layer, for the reason in the detail, and runs as before."},
+			{NotScaled, "No inputs of products can be scaled in their producers, so activation-aware scaling leaves the model unchanged."},
+			{Channels, "The node, a consumer of the channels, does not allow scaling them."},
+			{Balanced, "The channels of the adjacent layers are balanced already."},
+			{NoGain, "No scale of the channels lowers the quantization error."},
+			{NotObserved, "No calibration sample computes the input of the layer; add samples that do."},
+		}},
+		{"Changes", []CodeDescription{
+			{Pruned, "The detail is the number of pruned elements, channels or groups."},
+			{BlockRemoved, "The weight is part of a removed block; the detail is the number of blocks that are kept."},
+			{Factored, "The weight is replaced by two factors of the rank in the detail; raise the rank for a smaller error."},
+			{SparseForm, "The weight is stored in the smallest sparse form, whose size the detail compares with others."},
+			{Expanded, "The weight is stored dense in place of the sparse form in the detail."},
+			{Equalized, "The channels of the weight and of the adjacent layers are scaled to equal ranges, which lowers the quantization error."},
+			{Smoothed, "Outliers of activations are scaled into the weight; the detail has alpha and the scaled producer."},
+			{AbsorbedScale, "The constant is divided by the scale of its consumers' weights."},
+			{FoldedIn, "An operator after or before the layer is folded into the weight."},
+			{FoldedAway, "The constant is removed, as its operator is folded into the adjacent layer."},
+			{BiasCorrected, "The mean quantization error of the weight is subtracted from the bias."},
+			{Clamped, "Elements beyond the range of the data type are clamped to it; the detail has their number."},
+			{Symmetric, "The weight is quantized symmetrically, because its consumers support no zero points."},
+			{Unsigned, "The weight is quantized to uint8, which ONNX Runtime requires for left operands and for weights of several products."},
+			{RoundToNearest, "GPTQ does not support the weight, for the reason in the detail, and it is rounded to nearest."},
+			{WasInput, "The weight is no longer a graph input, as callers cannot replace it in its new form; export the model with IR version 4 or later to avoid that."},
+		}},
+		{"Computation and run time", []CodeDescription{
+			{ComputedInFloat, "The node computes in float, for the reason in the detail; its inputs and outputs are converted."},
+			{NoKernel, "ONNX Runtime has no kernel for the operators in the detail; run the model with the embedded engine, or choose another data type."},
+			{FloatZeroPoints, "The weight has float zero points, which ONNX Runtime dequantizes in every run; symmetric quantization is faster."},
+			{StoredTwice, "The table has two quantized copies at run time, as the lookup requires one byte per value."},
+			{DenseAtRunTime, "The runtime expands the weight to float when it loads the model, for the reason in the detail; only the file is smaller."},
+			{RandomCalibration, "Calibration used random inputs; give real ones with --data."},
+			{RangesUnknown, "The ranges of activations were not measured, so values may overflow; give samples with --data."},
+			{ActivationRange, "The detail is the largest activation on the samples, and the range of the data type."},
+			{ActivationOutOfRange, "The activation is close to the end of the data type's range, or beyond it, and stays float32."},
+			{IRRaised, "The IR version of the model is raised, and initializers are no longer graph inputs; --keep-ir prevents that."},
+			{OpsetRaised, "The opset of the model is raised, because the form of the weights requires it."},
+		}},
+		{"Comparison of two files", []CodeDescription{
+			{Identical, "Both files have the same tensor."},
+			{Unmatched, "No tensor of the result corresponds to the weight, by name or by shape."},
+		}},
+	}
+}
+
+// Codes are all codes, in the order of their groups.
+func Codes() []Code {
+	var list []Code
+	for _, g := range CodeGroups() {
+		for _, d := range g.Codes {
+			list = append(list, d.Code)
+		}
+	}
+	return list
+}
