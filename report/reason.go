@@ -95,7 +95,6 @@ var sentences = map[pass.Code]string{
 	pass.RandomCalibration: "calibrated on random inputs; use --data for real ones",
 
 	pass.Unmatched: "no tensor of the result matches it",
-
 }
 
 func reasonOf(r pass.Reason) Reason { return Reason{r.Code, r.Node, r.Detail} }

@@ -114,8 +114,8 @@ func (a *automatic) among(o *mcli.MethodOptions, data bool, dir string) ([]tune.
 	return list, nil
 }
 
-// chooser returns the search that finds the steps for a model.
-func (a *automatic) chooser(t *tool, dir string, o *mcli.MethodOptions, v job.Verification, gates []report.Limit) func(context.Context, string) ([]pass.Options, *pass.Search, error) {
+// chooser returns the search that finds the steps for a model, and warns of their order, which is that of the candidates.
+func (a *automatic) chooser(t *tool, command, dir string, o *mcli.MethodOptions, v job.Verification, gates []report.Limit) func(context.Context, string) ([]pass.Options, *pass.Search, error) {
 	return func(ctx context.Context, model string) ([]pass.Options, *pass.Search, error) {
 		s, err := a.search(t, model, dir, o, v, gates)
 		if err != nil {
@@ -125,7 +125,9 @@ func (a *automatic) chooser(t *tool, dir string, o *mcli.MethodOptions, v job.Ve
 			s.Progress = p.searched
 			defer p.stop()
 		}
-		return tune.Choose(ctx, s)
+		steps, found, err := tune.Choose(ctx, s)
+		t.warnOrder(command, steps)
+		return steps, found, err
 	}
 }
 
@@ -171,6 +173,6 @@ func (t *tool) automatic(c *cli.Context, a *automatic, o *mcli.MethodOptions, mo
 	if err := w.proving.adopt(o.Given(), test); err != nil {
 		return err
 	}
-	w.choose = a.chooser(t, dir, o, v, w.gates)
+	w.choose = a.chooser(t, c.Command.Name, dir, o, v, w.gates)
 	return t.compress(c, models, "auto", nil, w)
 }

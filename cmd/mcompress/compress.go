@@ -97,9 +97,7 @@ func (t *tool) compress(c *cli.Context, models []string, label string, steps []p
 	if _, err := w.target.apply(steps); err != nil {
 		return err
 	}
-	for _, text := range pass.Warnings(steps) {
-		printError(t.stderr, fmt.Errorf("%s: warning: %s", c.Command.Name, text))
-	}
+	t.warnOrder(c.Command.Name, steps)
 	if w.output != "" && outs[0] != w.output && !w.dryRun {
 		if err := os.MkdirAll(w.output, 0o755); err != nil {
 			return err
@@ -165,6 +163,13 @@ func (t *tool) conclude(batch mcli.Batch, w *writing) error {
 		return exit{code}
 	}
 	return nil
+}
+
+// warnOrder warns of steps that should run in another order.
+func (t *tool) warnOrder(command string, steps []pass.Options) {
+	for _, text := range pass.Warnings(steps) {
+		printError(t.stderr, fmt.Errorf("%s: warning: %s", command, text))
+	}
 }
 
 // warnNotRun warns that a model was not verified.
