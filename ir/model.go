@@ -2,6 +2,7 @@ package ir
 
 import (
 	"context"
+	"fmt"
 	"iter"
 )
 
@@ -289,6 +290,17 @@ func (n *Node) Label() string {
 		}
 	}
 	return n.Op.Type
+}
+
+// Place names n in errors, with its operator and module: node "linear_3" (MatMul, encoder.layer.0.output.dense).
+func (n *Node) Place() string { return Place(n.Label(), n.Op, n.Module) }
+
+// Place is Node.Place of a node with another label.
+func Place(label string, op OpID, module string) string {
+	if module != "" {
+		module = ", " + module
+	}
+	return fmt.Sprintf("node %q (%s%s)", label, op, module)
 }
 
 // Producer is the node that makes v, nil for inputs, constants and values that nothing makes.

@@ -43,7 +43,7 @@ func (c checker) graph(g *Graph) error {
 			return fmt.Errorf("initializer %q: %w", v.Name, err)
 		}
 		if v.producer != nil {
-			return fmt.Errorf("value %q is a constant and an output of node %q", v.Name, v.producer.Label())
+			return fmt.Errorf("value %q is a constant and an output of %s", v.Name, v.producer.Place())
 		}
 	}
 	for i, v := range g.Outputs {
@@ -64,10 +64,10 @@ func (c checker) nodes(g *Graph) error {
 	var prev *Node
 	for n := range g.Nodes() {
 		if n.graph != g || n.prev != prev {
-			return fmt.Errorf("node %q: its links do not agree with its graph", n.Label())
+			return fmt.Errorf("%s: its links do not agree with its graph", n.Place())
 		}
 		if err := c.node(n); err != nil {
-			return fmt.Errorf("node %q: %w", n.Label(), err)
+			return fmt.Errorf("%s: %w", n.Place(), err)
 		}
 		prev = n
 	}

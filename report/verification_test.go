@@ -125,7 +125,7 @@ func TestGatesOfADryRunAreNotEvaluated(t *testing.T) {
 func TestVerificationInMarkdown(t *testing.T) {
 	for name, v := range map[string]*verify.Result{
 		"verified.md": layered(5, node),
-		"skipped.md":  {Skipped: "node \"x\": operator my.Op of opset 1 is not supported by the engine"},
+		"skipped.md":  {Skipped: "node \"x\" (my.Op): operator of opset 1 is not supported by the engine"},
 	} {
 		m := &markdown{}
 		m.gates(verified(t, v, Limit{"min-sqnr", 20}).Gates)

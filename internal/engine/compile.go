@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -33,6 +34,9 @@ type scope struct {
 	label string // of the function call: prefix of its node names
 	top   bool   // main graph
 }
+
+// place names n in errors.
+func (s *scope) place(n *ir.Node) string { return ir.Place(s.label+n.Label(), n.Op, n.Module) }
 
 func (c *compiler) main() (*program, error) {
 	p := &program{names: map[string]int{}}
@@ -102,24 +106,24 @@ func (c *compiler) node(s *scope, n *ir.Node) error {
 	}
 	row := lookup(id, version)
 	if row == nil {
-		return &Unsupported{Node: s.label + n.Label(), Op: n.Op, Version: version}
+		return &Unsupported{Node: s.label + n.Label(), Op: n.Op, Module: n.Module, Version: version}
 	}
 	attrs := s.resolve(n.Attrs)
 	arrays, err := c.arrays(attrs)
 	if err != nil {
-		return fmt.Errorf("node %q (%s): %w", s.label+n.Label(), n.Op, err)
+		return fmt.Errorf("%s: %w", s.place(n), err)
 	}
 	st := &step{Node: op.NewNode(id, version, attrs, arrays), op: row}
-	st.Label, st.Seed = s.label+n.Label(), c.opt.Seed
+	st.Label, st.Module, st.Seed = s.label+n.Label(), n.Module, c.opt.Seed
 	st.NumIn = len(n.Inputs())
 	if st.in, err = c.readAll(s, n.Inputs()); err != nil {
-		return fmt.Errorf("node %q (%s): %w", st.Label, n.Op, err)
+		return st.wrap(err)
 	}
 	if err := c.bodies(s, st, attrs); err != nil {
 		return err
 	}
 	if row.Run == nil && !row.View && st.bodies == nil {
-		return fmt.Errorf("node %q (%s): no subgraph", st.Label, n.Op)
+		return st.wrap(errors.New("no subgraph"))
 	}
 	for _, v := range n.Outputs {
 		st.out = append(st.out, s.define(c, v))
@@ -132,7 +136,7 @@ func (c *compiler) node(s *scope, n *ir.Node) error {
 // bodies compiles the graphs among the attributes. Outer values that they read become further inputs of the step.
 func (c *compiler) bodies(s *scope, st *step, attrs []*ir.Attr) error {
 	if c.depth++; c.depth > maxDepth {
-		return fmt.Errorf("node %q (%s): subgraphs are nested more than %d levels deep", st.Label, st.ID, maxDepth)
+		return st.wrap(fmt.Errorf("subgraphs are nested more than %d levels deep", maxDepth))
 	}
 	defer func() { c.depth-- }()
 	for _, a := range attrs {
@@ -161,7 +165,7 @@ func (c *compiler) bodies(s *scope, st *step, attrs []*ir.Attr) error {
 // call inlines function f at node n.
 func (c *compiler) call(s *scope, n *ir.Node, f *ir.Function) error {
 	if c.depth++; c.depth > maxDepth {
-		return fmt.Errorf("node %q (%s): function calls are nested more than %d levels deep", s.label+n.Label(), n.Op, maxDepth)
+		return fmt.Errorf("%s: function calls are nested more than %d levels deep", s.place(n), maxDepth)
 	}
 	defer func() { c.depth-- }()
 	inner := &scope{prog: s.prog, slots: map[*ir.Value]int{}, attrs: map[string]*ir.Attr{}, label: s.label + n.Label() + "/"}
@@ -170,7 +174,7 @@ func (c *compiler) call(s *scope, n *ir.Node, f *ir.Function) error {
 	}
 	args, err := c.readAll(s, n.Inputs())
 	if err != nil {
-		return fmt.Errorf("node %q (%s): %w", inner.label, n.Op, err)
+		return fmt.Errorf("%s: %w", s.place(n), err)
 	}
 	for i, v := range f.Body.Inputs {
 		inner.slots[v] = absent
@@ -187,7 +191,7 @@ func (c *compiler) call(s *scope, n *ir.Node, f *ir.Function) error {
 		}
 		made, err := c.read(inner, v)
 		if err != nil {
-			return fmt.Errorf("node %q (%s): output %q: %w", inner.label, n.Op, v.Name, err)
+			return fmt.Errorf("%s: output %q: %w", s.place(n), v.Name, err)
 		}
 		s.slots[n.Outputs[i]] = made
 		c.named(s, made, n.Outputs[i])
@@ -354,10 +358,11 @@ func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys
 type Unsupported struct {
 	Node    string
 	Op      ir.OpID
+	Module  string
 	Version int64
 }
 
-// Error names the node and its operator.
+// Error names the node, its operator and its module.
 func (m *Unsupported) Error() string {
-	return fmt.Sprintf("node %q: operator %s of opset %d is not supported by the engine", m.Node, m.Op, m.Version)
+	return fmt.Sprintf("%s: operator of opset %d is not supported by the engine", ir.Place(m.Node, m.Op, m.Module), m.Version)
 }

@@ -176,7 +176,7 @@ func (l *loader) foldAndPrepare(p *program) error {
 			continue
 		}
 		if err := l.prepare(p, s); err != nil {
-			return fmt.Errorf("node %q (%s): %w", s.Label, s.ID, err)
+			return s.wrap(err)
 		}
 	}
 	p.steps = kept

@@ -206,6 +206,32 @@ func TestUnsupportedOperatorIsReportedOnOpen(t *testing.T) {
 	}
 }
 
+func TestErrorsNameTheModule(t *testing.T) {
+	for op, want := range map[string]string{
+		"NoSuchThing": `node "here" (NoSuchThing, encoder.dense): operator of opset 17`,
+		"MatMul":      `node "here" (MatMul, encoder.dense): `,
+	} {
+		m := ir.NewModel()
+		m.Opsets = []ir.Opset{{Version: 17}}
+		x := m.Graph.AddValue("x")
+		x.Type = &ir.Type{Elem: ir.Float, Shape: []ir.Dim{{N: 2}, {N: 3}}}
+		m.Graph.Inputs = append(m.Graph.Inputs, x)
+		n := m.Graph.NewNode(ir.OpID{Type: op}, []*ir.Value{x, x})
+		n.Name, n.Module = "here", "encoder.dense"
+		y := m.Graph.AddValue("y")
+		n.SetOutputs(y)
+		m.Graph.Append(n)
+		m.Graph.AddOutput(y)
+		s, err := engine.Open(context.Background(), m, engine.Options{})
+		if err == nil {
+			_, err = s.Run(context.Background(), map[string]*ir.Array{"x": ir.ArrayOf(make([]float32, 6), 2, 3)}, nil)
+		}
+		if err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", op, err, want)
+		}
+	}
+}
+
 func TestCancelledRunEnds(t *testing.T) {
 	f, e := open(t, filepath.Join("..", "..", "fixtures", "cnn.onnx"), engine.Options{})
 	batch, err := sample(f.Model.Graph, f.Path)

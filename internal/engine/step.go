@@ -44,25 +44,26 @@ func (s *step) run(c *op.Call) (err error) {
 }
 
 func (s *step) wrap(err error) error {
-	return fmt.Errorf("node %q (%s): %w", s.Label, s.ID, err)
+	return fmt.Errorf("%s: %w", ir.Place(s.Label, s.ID, s.Module), err)
 }
 
 // guard turns a panic, which is a bug in an operator, into an error that names the node.
 func (s *step) guard(err *error) {
 	if v := recover(); v != nil {
-		*err = &Bug{Node: s.Label, Op: s.ID, Value: v, Stack: debug.Stack()}
+		*err = &Bug{Node: s.Label, Op: s.ID, Module: s.Module, Value: v, Stack: debug.Stack()}
 	}
 }
 
 // A Bug is a panic in an operator.
 type Bug struct {
-	Node  string
-	Op    ir.OpID
-	Value any
-	Stack []byte // for debugging
+	Node   string
+	Op     ir.OpID
+	Module string
+	Value  any
+	Stack  []byte // for debugging
 }
 
 // Error is one line without the stack.
 func (b *Bug) Error() string {
-	return fmt.Sprintf("node %q (%s): internal error: %v", b.Node, b.Op, b.Value)
+	return fmt.Sprintf("%s: internal error: %v", ir.Place(b.Node, b.Op, b.Module), b.Value)
 }

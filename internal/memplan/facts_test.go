@@ -143,7 +143,7 @@ func TestModelsThatCannotBePlanned(t *testing.T) {
 		b   *builder
 		why string
 	}{
-		{unknown, `node "Frobnicate_y": operator Frobnicate of opset 17 is not supported by the engine`},
+		{unknown, `node "Frobnicate_y" (Frobnicate): operator of opset 17 is not supported by the engine`},
 		{unranked, `input "x": its rank is not declared: its memory cannot be planned`},
 		{untyped, `input "x": its element type is not declared: its memory cannot be planned`},
 	} {

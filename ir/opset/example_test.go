@@ -35,5 +35,5 @@ func ExampleRaise() {
 	fmt.Println(errors.As(err, &no), err)
 	// Output:
 	// 13 0 2 2 float
-	// true opset 13 to 21: node "ImageScaler(t1)": ImageScaler: is not an operator of the standard
+	// true opset 13 to 21: node "ImageScaler(t1)" (ImageScaler): is not an operator of the standard
 }

@@ -12,12 +12,13 @@ import (
 type Unsupported struct {
 	Node     string // the node's label
 	Op       string // its operator
+	Module   string // the path of its module; empty if it is not known
 	From, To int64
 	Reason   string
 }
 
 func (u *Unsupported) Error() string {
-	return fmt.Sprintf("opset %d to %d: node %q: %s: %s", u.From, u.To, u.Node, u.Op, u.Reason)
+	return fmt.Sprintf("opset %d to %d: %s: %s", u.From, u.To, ir.Place(u.Node, ir.OpID{Type: u.Op}, u.Module), u.Reason)
 }
 
 // A reason is a rule's refusal; other errors of rules come from reading payloads.
@@ -126,9 +127,9 @@ func (p *planner) node(n *ir.Node, from int64) error {
 	}
 	var why reason
 	if errors.As(err, &why) {
-		return &Unsupported{Node: n.Label(), Op: n.Op.Type, From: from, To: p.to, Reason: string(why)}
+		return &Unsupported{Node: n.Label(), Op: n.Op.Type, Module: n.Module, From: from, To: p.to, Reason: string(why)}
 	}
-	return fmt.Errorf("node %q: %w", n.Label(), err)
+	return fmt.Errorf("%s: %w", n.Place(), err)
 }
 
 func (p *planner) commit() {

@@ -61,7 +61,7 @@ func TestRaiseIsAllOrNothing(t *testing.T) {
 	m := chain(squeezed(1), op("ImageScaler"))
 	before := text(m.Graph)
 	err := raise(t, m, 13)
-	want := `opset 7 to 13: node "ImageScaler(v1)": ImageScaler: is not an operator of the standard`
+	want := `opset 7 to 13: node "ImageScaler(v1)" (ImageScaler): is not an operator of the standard`
 	if err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}

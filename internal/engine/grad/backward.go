@@ -18,7 +18,7 @@ func (t *Tape) Backward(seeds map[*ir.Value]*ir.Value) error {
 	}
 	for _, n := range slices.Backward(t.forward) {
 		if err := t.inputGradients(n); err != nil {
-			return fmt.Errorf("node %q (%s): %w", n.Label(), n.Op, err)
+			return fmt.Errorf("%s: %w", n.Place(), err)
 		}
 	}
 	for _, p := range t.Params {

@@ -108,7 +108,7 @@ func (c *copier) node(n *ir.Node) error {
 		return c.call(n, c.from.Functions[i])
 	}
 	for range n.Subgraphs() {
-		return fmt.Errorf("node %q (%s): training of models with control flow is not supported", n.Label(), n.Op)
+		return fmt.Errorf("%s: training of models with control flow is not supported", n.Place())
 	}
 	g := c.tape.Graph()
 	made := g.NewNode(n.Op, c.all(n.Inputs()), c.resolve(n.Attrs)...)
@@ -128,7 +128,7 @@ func (c *copier) node(n *ir.Node) error {
 // call inlines the call n of f.
 func (c *copier) call(n *ir.Node, f *ir.Function) error {
 	if c.depth > maxDepth {
-		return fmt.Errorf("node %q (%s): functions are nested more than %d deep", n.Label(), n.Op, maxDepth)
+		return fmt.Errorf("%s: functions are nested more than %d deep", n.Place(), maxDepth)
 	}
 	inner := &copier{tape: c.tape, from: c.from, values: map[*ir.Value]*ir.Value{}, params: c.params, attrs: map[string]*ir.Attr{}, depth: c.depth + 1}
 	for _, a := range c.resolve(n.Attrs) {
@@ -259,7 +259,7 @@ func (t *Tape) applyForwardRules() error {
 	for n := range t.Graph().Nodes() {
 		if r := lookup(n.Op); r != nil && r.Forward != nil {
 			if err := r.Forward(t, n); err != nil {
-				return fmt.Errorf("node %q (%s): %w", n.Label(), n.Op, err)
+				return fmt.Errorf("%s: %w", n.Place(), err)
 			}
 		}
 	}

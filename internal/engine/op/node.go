@@ -17,6 +17,7 @@ type Port struct {
 type Node struct {
 	ID       ir.OpID
 	Label    string // names the node in errors
+	Module   string // path of the node's module; empty if it is not known
 	Version  int64  // of the operator's domain
 	NumIn    int    // number of inputs, absent ones included
 	Consumed []bool // outputs with consumers
