@@ -2,9 +2,12 @@ package main
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"io"
 	"os"
+	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -16,17 +19,13 @@ import (
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	t := newTool(stdout, stderr)
 	app := t.app()
-	if len(args) > 1 && args[1] == completeCommand {
+	switch {
+	case len(args) > 1 && args[1] == completeCommand:
 		return finish(ctx, stderr, complete(stdout, app, args[2:]))
-	}
-	if len(args) > 1 && args[1] == measureCommand {
+	case len(args) > 1 && args[1] == measureCommand:
 		return finish(ctx, stderr, measureHere(ctx, os.Stdin, stdout))
 	}
-	line, err := mcli.Arrange(syntax(app), args[1:])
-	if err != nil {
-		return finish(ctx, stderr, &usageError{err})
-	}
-	return finish(ctx, stderr, app.RunContext(ctx, append(args[:1:1], line...)))
+	return finish(ctx, stderr, app.RunContext(ctx, args))
 }
 
 func (t *tool) app() *cli.App {
@@ -39,10 +38,9 @@ func (t *tool) app() *cli.App {
 		CustomAppHelpTemplate: appHelp,
 		Writer:                t.stdout,
 		ErrWriter:             t.stderr,
-		OnUsageError:          onUsageError,
+		OnUsageError:          func(c *cli.Context, err error, _ bool) error { return flagError(err, flagSet(c.App.Flags)) },
 		ExitErrHandler:        func(*cli.Context, error) {}, // run maps errors to exit codes
-		Before:                t.begin,
-		Action:                unknownCommand,
+		Action:                t.noCommand,
 		Commands: []*cli.Command{
 			t.quantizeCommand(),
 			t.pruneCommand(),
@@ -61,25 +59,55 @@ func (t *tool) app() *cli.App {
 		},
 	}
 	for _, c := range app.Commands {
-		c.HideHelpCommand = true
-		c.OnUsageError = onUsageError
+		c.SkipFlagParsing, c.HideHelp = true, true // cli/v2 accepts no flags after arguments: parsed parses them
 		c.CustomHelpTemplate = commandHelp
-		c.Action = named(c.Name, c.Action)
+		c.Action = t.parsed(c.Action)
 	}
 	return app
 }
 
-// named prefixes the errors of a command with its name.
-func named(command string, action cli.ActionFunc) cli.ActionFunc {
-	return func(c *cli.Context) error {
-		if err := action(c); err != nil {
-			return fmt.Errorf("%s: %w", command, err)
+// parsed parses the flags of a command and the global ones before action runs, and prefixes errors with the command's name.
+func (t *tool) parsed(action cli.ActionFunc) cli.ActionFunc {
+	return func(parent *cli.Context) error {
+		fs := flagSet(parent.App.Flags, parent.Command.Flags)
+		err := mcli.Parse(fs, parent.Args().Slice())
+		c := cli.NewContext(parent.App, fs, parent)
+		c.Command = parent.Command
+		switch {
+		case err != nil:
+			err = flagError(err, fs)
+		case c.Bool("help"):
+			err = cli.ShowCommandHelp(c, c.Command.Name)
+		default:
+			if err := t.begin(c); err != nil {
+				return err
+			}
+			err = action(c)
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", c.Command.Name, err)
 		}
 		return nil
 	}
 }
 
-func unknownCommand(c *cli.Context) error {
+// flagSet returns the set that parses flags.
+func flagSet(lists ...[]cli.Flag) *flag.FlagSet {
+	fs := flag.NewFlagSet("", flag.ContinueOnError)
+	fs.SetOutput(io.Discard)
+	for _, f := range slices.Concat(lists...) {
+		if err := f.Apply(fs); err != nil {
+			panic(err) // cli's --help has a valid default
+		}
+	}
+	return fs
+}
+
+// noCommand handles a command line without a known command.
+func (t *tool) noCommand(c *cli.Context) error {
+	if err := t.begin(c); err != nil {
+		return err
+	}
 	if !c.Args().Present() {
 		return cli.ShowAppHelp(c)
 	}
@@ -87,34 +115,18 @@ func unknownCommand(c *cli.Context) error {
 	return usagef("unknown command %q%s; see mcompress --help", name, didYouMean(name, commandNames(c.App)))
 }
 
-func onUsageError(c *cli.Context, err error, isCommand bool) error {
-	text := err.Error()
-	flags := c.App.Flags
-	if isCommand {
-		flags = c.Command.Flags
-	}
-	if name, ok := strings.CutPrefix(text, "flag provided but not defined: -"); ok {
-		name = strings.TrimPrefix(name, "-")
-		text = "unknown flag --" + name + didYouMean("--"+name, flagNames(flags))
-	}
-	text = strings.Replace(text, "flag needs an argument: -", "flag needs a value: --", 1)
-	text = shortOrLong(text, " for flag -")
-	if isCommand {
-		text = c.Command.Name + ": " + text
+// longFlag matches a long flag in an error of package flag, which writes one dash.
+var longFlag = regexp.MustCompile(`(: | for )-(\w[\w-]+)`)
+
+// flagError returns an error of package flag with dashes as users write them and a suggestion.
+func flagError(err error, fs *flag.FlagSet) error {
+	text := strings.Replace(err.Error(), " for flag -", " for -", 1)
+	text = longFlag.ReplaceAllString(text, "$1--$2")
+	text = strings.Replace(text, "flag needs an argument: ", "flag needs a value: ", 1)
+	if name, ok := strings.CutPrefix(text, "flag provided but not defined: "); ok {
+		text = "unknown flag " + name + didYouMean(name, mcli.FlagNames(fs))
 	}
 	return usagef("%s", text)
-}
-
-// shortOrLong writes the flag after mark as -o or --output.
-func shortOrLong(text, mark string) string {
-	before, after, found := strings.Cut(text, mark)
-	switch name, _, _ := strings.Cut(after, ":"); {
-	case !found:
-		return text
-	case len(name) == 1:
-		return before + " for -" + after
-	}
-	return before + " for --" + after
 }
 
 func didYouMean(word string, words []string) string {
@@ -123,14 +135,6 @@ func didYouMean(word string, words []string) string {
 		return ""
 	}
 	return "; did you mean " + near + "?"
-}
-
-func flagNames(flags []cli.Flag) []string {
-	var ns []string
-	for _, f := range flags {
-		ns = append(ns, "--"+f.Names()[0])
-	}
-	return ns
 }
 
 // arguments are a command's positional arguments, between min and max of them.
@@ -143,30 +147,4 @@ func arguments(c *cli.Context, min, max int) ([]string, error) {
 		return nil, usagef("%q is an unexpected argument; see mcompress %s --help", args[max], c.Command.Name)
 	}
 	return args, nil
-}
-
-// syntax returns the flags of app as required to order its arguments.
-func syntax(app *cli.App) mcli.Syntax {
-	s := mcli.Syntax{Global: takes(app.Flags), Commands: map[string]map[string]bool{}, Topics: map[string]string{}}
-	for _, c := range app.Commands {
-		s.Commands[c.Name] = takes(c.Flags)
-		for _, f := range c.Flags {
-			if _, ok := f.(*option).Value.(*methodChoice); ok {
-				s.Topics[c.Name] = f.(*option).Name
-			}
-		}
-	}
-	return s
-}
-
-// takes reports for each name of a flag whether it has a value.
-func takes(flags []cli.Flag) map[string]bool {
-	names := map[string]bool{}
-	for _, f := range flags {
-		o := f.(*option)
-		for _, name := range o.Names() {
-			names[name] = !mcli.IsBool(o.Flag)
-		}
-	}
-	return names
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	_ "embed"
+	"flag"
 	"fmt"
 	"io"
 	"slices"
@@ -53,18 +54,11 @@ fish: run once            mcompress completion fish > ~/.config/fish/completions
 
 // complete prints the candidates for the last word, one per line.
 func complete(w io.Writer, app *cli.App, words []string) error {
-	choices := map[string][]string{"completion": shells, "help": commandNames(app)}
-	for _, f := range app.Flags {
-		choices["--"+f.(*option).Name] = f.(*option).choices
-	}
+	sets := map[string]*flag.FlagSet{"": flagSet(app.Flags), "help": flagSet(app.Flags)}
 	for _, c := range app.Commands {
-		for _, f := range c.Flags {
-			choices[c.Name+" --"+f.(*option).Name] = f.(*option).choices
-		}
+		sets[c.Name] = flagSet(app.Flags, c.Flags)
 	}
-	s := syntax(app)
-	s.Commands["help"] = nil
-	for _, word := range mcli.Complete(s, choices, words) {
+	for _, word := range mcli.Complete(sets, map[string][]string{"completion": shells, "help": commandNames(app)}, words) {
 		if _, err := fmt.Fprintln(w, word); err != nil {
 			return err
 		}

@@ -114,21 +114,12 @@ func TestOptionsOfMethodsAgree(t *testing.T) {
 	}
 }
 
-// TestOptionsOfMethodsAreNoFlagsOfCommands holds that no method declares a flag which its
-// command or the program has already.
-func TestOptionsOfMethodsAreNoFlagsOfCommands(t *testing.T) {
+// TestFlagsAreDeclaredOnce builds the flag set of each command, which panics if a method declares a flag that the command or the
+// program has already.
+func TestFlagsAreDeclaredOnce(t *testing.T) {
 	app := newTool(nil, nil).app()
-	global := takes(app.Flags)
 	for _, c := range app.Commands {
-		seen := map[string]bool{}
-		for _, f := range c.Flags {
-			for _, name := range f.Names() {
-				if _, taken := global[name]; taken || seen[name] {
-					t.Errorf("%s: --%s is declared twice", c.Name, name)
-				}
-				seen[name] = true
-			}
-		}
+		flagSet(app.Flags, c.Flags)
 	}
 }
 

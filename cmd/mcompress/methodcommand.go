@@ -111,12 +111,12 @@ func distinct(lists ...[]cli.Flag) []cli.Flag {
 func byCategory(flags []cli.Flag) []cli.Flag {
 	var order []string
 	for _, f := range flags {
-		if c := f.(*option).category; !slices.Contains(order, c) {
+		if c := f.(*option).Category; !slices.Contains(order, c) {
 			order = append(order, c)
 		}
 	}
 	slices.SortStableFunc(flags, func(a, b cli.Flag) int {
-		return slices.Index(order, a.(*option).category) - slices.Index(order, b.(*option).category)
+		return slices.Index(order, a.(*option).Category) - slices.Index(order, b.(*option).Category)
 	})
 	return flags
 }

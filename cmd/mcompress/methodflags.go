@@ -27,12 +27,11 @@ func methodFlags(o *mcli.MethodOptions, s *sampling) []cli.Flag {
 	var own, shared []cli.Flag
 	for _, offer := range o.Offers() {
 		if offer.Shared {
-			f := &option{Flag: offer.Flag, category: "data"}
-			f.Usage = s.fs.Lookup(f.Name).Usage
-			shared = append(shared, f)
+			offer.Flag.Usage = s.fs.Lookup(offer.Name).Usage
+			shared = append(shared, newOption(offer.Flag, "data"))
 			continue
 		}
-		own = append(own, &option{Flag: offer.Flag, category: "options of methods"})
+		own = append(own, newOption(offer.Flag, "options of methods"))
 	}
 	return append(own, shared...)
 }
@@ -46,9 +45,9 @@ func (c *methodChoice) limitHelp(flags []cli.Flag, o *mcli.MethodOptions) {
 	}
 	for _, f := range flags {
 		f := f.(*option)
-		f.about = func() (*flag.Flag, bool) {
+		f.help = func() (*flag.Flag, bool) {
 			if !c.given {
-				return f.Flag, !particular[f.Name]
+				return f.flag, !particular[f.Name]
 			}
 			for _, m := range o.Methods {
 				if m.Name == c.Value {
@@ -56,7 +55,7 @@ func (c *methodChoice) limitHelp(flags []cli.Flag, o *mcli.MethodOptions) {
 					return own, own != nil
 				}
 			}
-			return f.Flag, true
+			return f.flag, true
 		}
 	}
 }

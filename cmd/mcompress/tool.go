@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"runtime"
+	"slices"
 
 	"github.com/urfave/cli/v2"
 	"github.com/vbauerster/mpb/v8/cwriter"
@@ -53,7 +54,7 @@ func (t *tool) begin(c *cli.Context) error {
 	if t.workers == 0 {
 		t.workers = runtime.GOMAXPROCS(0)
 	}
-	t.limited = c.IsSet("memory-limit")
+	t.limited = slices.ContainsFunc(c.Lineage(), func(c *cli.Context) bool { return c.IsSet("memory-limit") })
 	limitMemory(int64(t.memory))
 	if t.version {
 		return errors.Join(t.printVersion(), exit{exitDone})

@@ -1,53 +1,63 @@
 package cli
 
 import (
+	"flag"
 	"maps"
 	"slices"
 	"strings"
 )
 
-// Complete lists completions of the last of words, which follow the
-// program's name; none for file names. choices are the values of a command's
-// flags, by "command --flag", "--flag" for global ones and "command" for arguments.
-func Complete(s Syntax, choices map[string][]string, words []string) []string {
+// Complete returns completions of the last of words, which follow the program's name; none for file names. sets has the flags by
+// command, and for "" those before a command; arguments has the fixed arguments of commands.
+func Complete(sets map[string]*flag.FlagSet, arguments map[string][]string, words []string) []string {
 	if len(words) == 0 {
 		words = []string{""}
 	}
 	last, before := words[len(words)-1], words[:len(words)-1]
-	command, pending := place(s, before)
+	command, pending := scan(sets, before)
 	var all []string
 	switch {
-	case pending != "":
-		all = slices.Concat(choices["--"+pending], choices[command+" --"+pending])
-	case strings.HasPrefix(last, "-"):
-		for _, names := range []map[string]bool{s.Global, s.Commands[command]} {
-			for name := range names {
-				if len(name) > 1 {
-					all = append(all, "--"+name)
-				}
-			}
+	case pending != nil:
+		if e, ok := pending.Value.(interface{ Choices() []string }); ok {
+			all = e.Choices()
 		}
+	case strings.HasPrefix(last, "-"):
+		all = FlagNames(sets[command])
 	case command == "":
-		all = slices.Collect(maps.Keys(s.Commands))
+		all = slices.Collect(maps.Keys(sets))
 	default:
-		all = slices.Clone(choices[command])
+		all = arguments[command]
 	}
-	all = slices.DeleteFunc(all, func(w string) bool { return !strings.HasPrefix(w, last) })
+	all = slices.DeleteFunc(slices.Clone(all), func(word string) bool { return word == "" || !strings.HasPrefix(word, last) })
 	slices.Sort(all)
 	return all
 }
 
-// place is the command among words, and the last flag if its value is still missing.
-func place(s Syntax, words []string) (command, pending string) {
+// FlagNames returns the long names of flags, with dashes.
+func FlagNames(fs *flag.FlagSet) (names []string) {
+	if fs == nil {
+		return nil
+	}
+	fs.VisitAll(func(f *flag.Flag) {
+		if len(f.Name) > 1 {
+			names = append(names, "--"+f.Name)
+		}
+	})
+	return names
+}
+
+// scan returns the command among words, and the last flag if its value is still missing.
+func scan(sets map[string]*flag.FlagSet, words []string) (command string, pending *flag.Flag) {
 	for _, w := range words {
-		name, isFlag := flagName(w)
-		switch {
-		case pending != "":
-			pending = ""
-		case !isFlag && command == "":
+		switch name := strings.TrimLeft(w, "-"); {
+		case pending != nil:
+			pending = nil
+		case w == name && command == "":
 			command = w
-		case isFlag && !strings.Contains(w, "=") && (s.Global[name] || s.Commands[command][name]):
-			pending = name
+		case w != name && sets[command] != nil:
+			if f := sets[command].Lookup(name); f != nil && !IsBool(f) {
+				pending = f
+			}
 		}
 	}
 	return command, pending

@@ -1,23 +1,30 @@
 package cli
 
 import (
+	"flag"
 	"strings"
 	"testing"
 )
 
 func TestComplete(t *testing.T) {
-	choices := map[string][]string{
-		"--color":           {"auto", "always"},
-		"quantize --method": {"float16", "dynamic-int8"},
-		"completion":        {"bash"},
+	set := func(declare ...func(*flag.FlagSet)) *flag.FlagSet {
+		fs := flag.NewFlagSet("", flag.ContinueOnError)
+		for _, d := range declare {
+			d(fs)
+		}
+		return fs
 	}
-	s := Syntax{
-		Global: map[string]bool{"json": false, "color": true},
-		Commands: map[string]map[string]bool{
-			"quantize":   {"method": true, "dry-run": false, "output": true, "o": true},
-			"completion": {},
-		},
+	global := func(fs *flag.FlagSet) {
+		fs.Bool("json", false, "")
+		fs.Var(&Enum{Words: []string{"auto", "always"}}, "color", "")
 	}
+	own := func(fs *flag.FlagSet) {
+		fs.Var(&Enum{Words: []string{"float16", "dynamic-int8"}}, "method", "")
+		fs.Bool("dry-run", false, "")
+		fs.String("output", "", "")
+		fs.String("o", "", "")
+	}
+	sets := map[string]*flag.FlagSet{"": set(global), "quantize": set(global, own), "completion": set(global)}
 	for _, c := range []struct{ words, want string }{
 		{"", "completion quantize"},
 		{"q", "quantize"},
@@ -32,8 +39,9 @@ func TestComplete(t *testing.T) {
 		{"quantize|--output|", ""},
 		{"quantize|--color|al", "always"},
 		{"completion|", "bash"},
+		{"nope|--", ""},
 	} {
-		got := strings.Join(Complete(s, choices, strings.Split(c.words, "|")), " ")
+		got := strings.Join(Complete(sets, map[string][]string{"completion": {"bash"}}, strings.Split(c.words, "|")), " ")
 		if got != c.want {
 			t.Errorf("%q gives %q, want %q", c.words, got, c.want)
 		}

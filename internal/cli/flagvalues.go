@@ -47,6 +47,9 @@ type Enum struct {
 
 func (e *Enum) String() string { return e.Value }
 
+// Choices returns the values for completion.
+func (e *Enum) Choices() []string { return e.Words }
+
 // Set takes one of the words.
 func (e *Enum) Set(text string) error {
 	if !slices.Contains(e.Words, text) {
