@@ -100,11 +100,14 @@ func ReadValue(path string, kind ValueKind) (*ir.Array, error) {
 // readValueAt is ReadValue for the first size bytes of r; name is its name in errors.
 func readValueAt(r io.ReaderAt, size int64, name string, kind ValueKind) (*ir.Array, error) {
 	src := &source{ReaderAt: r, path: name, size: size}
-	d := &decoder{cursor: cursor{src: src}, folder: &folder{}}
+	d := &valueDecoder{decoder{cursor: cursor{src: src}, folder: &folder{}}}
 	return d.valueOf(field{typ: protowire.BytesType, end: size}, kind)
 }
 
-func (d *decoder) valueOf(f field, kind ValueKind) (*ir.Array, error) {
+// A valueDecoder turns the messages of values outside of a model into arrays.
+type valueDecoder struct{ decoder }
+
+func (d *valueDecoder) valueOf(f field, kind ValueKind) (*ir.Array, error) {
 	if err := d.want(f, protowire.BytesType); err != nil {
 		return nil, err
 	}
@@ -128,7 +131,7 @@ func (d *decoder) valueOf(f field, kind ValueKind) (*ir.Array, error) {
 }
 
 // held are the values that a SequenceProto or OptionalProto holds.
-func (d *decoder) held(f field) ([]*ir.Array, error) {
+func (d *valueDecoder) held(f field) ([]*ir.Array, error) {
 	kinds := map[num]ValueKind{holdsTensor: TensorValue, holdsSequence: SequenceValue, holdsMap: MapValue, holdsOptional: OptionalValue}
 	var items []*ir.Array
 	err := d.each(f.off, f.end, func(f field) error {
@@ -147,7 +150,7 @@ func (d *decoder) held(f field) ([]*ir.Array, error) {
 }
 
 // mapValue reads a MapProto whose values are tensors of one element.
-func (d *decoder) mapValue(f field) (*ir.Array, error) {
+func (d *valueDecoder) mapValue(f field) (*ir.Array, error) {
 	var numbers []int64
 	var text []string
 	var values []*ir.Array
@@ -195,7 +198,7 @@ func concatenated(values []*ir.Array) (all *ir.Array, ok bool) {
 }
 
 // array reads a TensorProto with its elements.
-func (d *decoder) array(f field) (*ir.Array, error) {
+func (d *valueDecoder) array(f field) (*ir.Array, error) {
 	err := d.each(f.off, f.end, func(f field) error {
 		if f.num == tensorLocation && f.v == 1 {
 			return d.fail(f.at, "a tensor outside of a model cannot have external data; save it with its elements")

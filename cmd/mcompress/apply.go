@@ -14,7 +14,7 @@ import (
 	"github.com/mcompress/mcompress/pass"
 )
 
-func (t *tool) applyCommand() *cli.Command {
+func applyCommand(t *tool) *cli.Command {
 	w := newWriting()
 	var test testSet
 	return &cli.Command{
@@ -45,7 +45,7 @@ The report of quantize --auto has such a recipe; apply reproduces the file from 
 			if err := w.proving.adopt(dataOptions(steps, test), test); err != nil {
 				return err
 			}
-			return t.compress(c, args[1:], recipeName(args[0]), steps, w)
+			return w.compress(c, t, args[1:], recipeName(args[0]), steps)
 		},
 	}
 }

@@ -132,7 +132,7 @@ func (a *automatic) chooser(t *tool, command, dir string, o *mcli.MethodOptions,
 }
 
 // sensitivities prints the sensitivity of each weight.
-func (t *tool) sensitivities(c *cli.Context, a *automatic, dir string, o *mcli.MethodOptions, models []string, v job.Verification, gates []report.Limit) error {
+func (a *automatic) sensitivities(c *cli.Context, t *tool, dir string, o *mcli.MethodOptions, models []string, v job.Verification, gates []report.Limit) error {
 	for _, model := range models {
 		s, err := a.search(t, model, dir, o, v, gates)
 		if err != nil {
@@ -153,8 +153,8 @@ func (t *tool) sensitivities(c *cli.Context, a *automatic, dir string, o *mcli.M
 	return nil
 }
 
-// automatic searches methods for each model and compresses it, or prints the sensitivities.
-func (t *tool) automatic(c *cli.Context, a *automatic, o *mcli.MethodOptions, models []string, w *writing, test testSet) error {
+// run searches methods for each model and compresses it, or prints the sensitivities.
+func (a *automatic) run(c *cli.Context, t *tool, o *mcli.MethodOptions, models []string, w *writing, test testSet) error {
 	if err := w.proving.adopt(o.Given(), testSet{}); err != nil {
 		return err
 	}
@@ -168,11 +168,11 @@ func (t *tool) automatic(c *cli.Context, a *automatic, o *mcli.MethodOptions, mo
 	}
 	defer os.RemoveAll(dir)
 	if a.sensitivity {
-		return t.sensitivities(c, a, dir, o, models, v, w.gates)
+		return a.sensitivities(c, t, dir, o, models, v, w.gates)
 	}
 	if err := w.proving.adopt(o.Given(), test); err != nil {
 		return err
 	}
 	w.choose = a.chooser(t, c.Command.Name, dir, o, v, w.gates)
-	return t.compress(c, models, "auto", nil, w)
+	return w.compress(c, t, models, "auto", nil)
 }

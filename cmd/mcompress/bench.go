@@ -37,7 +37,7 @@ type benchFlags struct {
 	trace   string
 }
 
-func (t *tool) benchCommand() *cli.Command {
+func benchCommand(t *tool) *cli.Command {
 	b := &benchFlags{
 		Job:          latency.Job{Runs: 10, Warmup: 3, Time: time.Second},
 		backendFlags: newBackendFlags("both"),
@@ -65,9 +65,9 @@ bytes are resident memory, including that of the process before the model is loa
 				b.Memory = int64(t.memory)
 			}
 			if b.profile {
-				return t.printProfiles(c.Context, models, b)
+				return b.printProfiles(c.Context, t, models)
 			}
-			return t.bench(c.Context, models, b)
+			return b.measure(c.Context, t, models)
 		},
 	}
 }
@@ -115,9 +115,9 @@ func (b *benchFlags) check(c *cli.Context, models []string) error {
 	return nil
 }
 
-// bench measures every model on every backend at every batch.
-func (t *tool) bench(ctx context.Context, models []string, b *benchFlags) error {
-	backends, err := t.backends(b)
+// measure measures every model on every backend at every batch size.
+func (b *benchFlags) measure(ctx context.Context, t *tool, models []string) error {
+	backends, err := b.backends(t)
 	if err != nil {
 		return err
 	}
@@ -150,7 +150,7 @@ func withModel(path string, err error) error {
 }
 
 // backends returns the requested backends. With --backend both and without --ort-lib, a missing ONNX Runtime is a warning.
-func (t *tool) backends(b *benchFlags) ([]string, error) {
+func (b *benchFlags) backends(t *tool) ([]string, error) {
 	if b.embedded() {
 		return []string{latency.Embedded}, nil
 	}
@@ -245,7 +245,7 @@ func measureHere(ctx context.Context, stdin io.Reader, stdout io.Writer) error {
 }
 
 // printProfiles prints the time of each operator and node of the models.
-func (t *tool) printProfiles(ctx context.Context, models []string, b *benchFlags) error {
+func (b *benchFlags) printProfiles(ctx context.Context, t *tool, models []string) error {
 	var all []*latency.Profile
 	for _, batch := range b.batches {
 		for _, model := range models {
@@ -267,12 +267,4 @@ func (t *tool) printProfiles(ctx context.Context, models []string, b *benchFlags
 		return t.encode(all)
 	}
 	return mcli.Profiles(t.stdout, all)
-}
-
-// encode prints results as JSON.
-func (t *tool) encode(facts any) error {
-	e := json.NewEncoder(t.stdout)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", "  ")
-	return e.Encode(facts)
 }

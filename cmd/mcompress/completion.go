@@ -29,7 +29,7 @@ var scripts = map[string]*string{"bash": &bashCompletion, "zsh": &zshCompletion,
 
 var shells = []string{"bash", "zsh", "fish"}
 
-func (t *tool) completionCommand() *cli.Command {
+func completionCommand(t *tool) *cli.Command {
 	return &cli.Command{
 		Name:      "completion",
 		Usage:     "print a script that completes commands in a shell",

@@ -85,7 +85,7 @@ func (w *writing) gate(fs *flag.FlagSet, name string, parse func(string) (float6
 }
 
 // compress runs the steps on each model and prints the results.
-func (t *tool) compress(c *cli.Context, models []string, label string, steps []pass.Options, w *writing) error {
+func (w *writing) compress(c *cli.Context, t *tool, models []string, label string, steps []pass.Options) error {
 	outs, err := mcli.Outputs(models, label, w.output)
 	if err != nil {
 		return &usageError{err}
@@ -105,7 +105,7 @@ func (t *tool) compress(c *cli.Context, models []string, label string, steps []p
 	}
 	batch := make(mcli.Batch, len(models))
 	for i, m := range models {
-		res, err := t.one(c.Context, m, outs[i], label, steps, w, settings)
+		res, err := w.one(c.Context, t, m, outs[i], label, steps, settings)
 		if err != nil && (len(models) == 1 || c.Context.Err() != nil) {
 			return err
 		}
@@ -122,7 +122,7 @@ func (t *tool) compress(c *cli.Context, models []string, label string, steps []p
 			fmt.Fprintln(t.stderr, "mcompress: hint: "+h)
 		}
 	}
-	return t.conclude(batch, w)
+	return w.conclude(t, batch)
 }
 
 // verification returns the settings for verifying results before they are saved, nil for none.
@@ -143,7 +143,7 @@ func (w *writing) verification(t *tool) (*job.Verification, error) {
 }
 
 // conclude prints the results and returns their exit code.
-func (t *tool) conclude(batch mcli.Batch, w *writing) error {
+func (w *writing) conclude(t *tool, batch mcli.Batch) error {
 	print := batch.Text
 	if t.json {
 		print = batch.JSON
@@ -177,7 +177,7 @@ func (t *tool) warnNotRun(command, model, why string) {
 	printError(t.stderr, fmt.Errorf("%s: warning: %s was not run: %s", command, model, why))
 }
 
-func (t *tool) one(ctx context.Context, model, out, label string, steps []pass.Options, w *writing, settings *job.Verification) (*job.Result, error) {
+func (w *writing) one(ctx context.Context, t *tool, model, out, label string, steps []pass.Options, settings *job.Verification) (*job.Result, error) {
 	o := job.Options{
 		Input: model, Output: out, Label: label, Steps: steps,
 		Workers: t.workers, Memory: recipeBudget(int64(t.memory)),

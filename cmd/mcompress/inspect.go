@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"flag"
 	"fmt"
 
@@ -14,7 +13,7 @@ import (
 	"github.com/mcompress/mcompress/onnx"
 )
 
-func (t *tool) inspectCommand() *cli.Command {
+func inspectCommand(t *tool) *cli.Command {
 	var values, text bool
 	by := mcli.Enum{Value: "tensor", Words: []string{"tensor", "module"}}
 	return &cli.Command{
@@ -61,10 +60,7 @@ func (t *tool) inspect(ctx context.Context, f *onnx.File, o inspect.Options, by 
 	if !t.json {
 		return mcli.Inspection(t.stdout, t.style(), f.Path, facts)
 	}
-	e := json.NewEncoder(t.stdout)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", "  ")
-	return e.Encode(facts)
+	return t.encode(facts)
 }
 
 func (t *tool) text(ctx context.Context, f *onnx.File) error {

@@ -32,7 +32,7 @@ type memoryFlags struct {
 	by      mcli.Enum
 }
 
-func (t *tool) memoryCommand() *cli.Command {
+func memoryCommand(t *tool) *cli.Command {
 	s := &memoryFlags{top: 10, fit: newTrainingMemoryFlags(), by: balancing()}
 	return &cli.Command{
 		Name:      "memory",
@@ -48,7 +48,7 @@ from rules for each operator. --params replaces the MODEL.`,
 				return err
 			}
 			if s.fit.params > 0 {
-				return t.states(s)
+				return s.states(t)
 			}
 			f, err := onnx.Open(c.Args().First())
 			if err != nil {
@@ -57,11 +57,11 @@ from rules for each operator. --params replaces the MODEL.`,
 			defer f.Close()
 			switch {
 			case s.fit.on:
-				return t.planTraining(c.Context, f, s)
+				return s.planTraining(c.Context, t, f)
 			case s.split > 0:
-				return t.planSplit(c.Context, f, s)
+				return s.planSplit(c.Context, t, f)
 			}
-			return t.planMemory(c.Context, f, s)
+			return s.planMemory(c.Context, t, f)
 		},
 	}
 }
@@ -130,7 +130,7 @@ func (s *memoryFlags) splitFlags(fs *flag.FlagSet) {
 }
 
 // planSplit plans pipeline stages and prints them.
-func (t *tool) planSplit(ctx context.Context, f *onnx.File, s *memoryFlags) error {
+func (s *memoryFlags) planSplit(ctx context.Context, t *tool, f *onnx.File) error {
 	o := partition.Options{Stages: s.split, By: s.by.Value, Dims: s.dims}
 	if n := len(s.batches); n > 0 {
 		o.Batch = s.batches[n-1]
@@ -146,7 +146,7 @@ func (t *tool) planSplit(ctx context.Context, f *onnx.File, s *memoryFlags) erro
 }
 
 // planMemory computes the memory plan and prints it.
-func (t *tool) planMemory(ctx context.Context, f *onnx.File, s *memoryFlags) error {
+func (s *memoryFlags) planMemory(ctx context.Context, t *tool, f *onnx.File) error {
 	facts, err := memplan.Model(ctx, f, memplan.Options{
 		Workers: t.workers, Batches: s.batches, Dims: s.dims, Budget: int64(s.budget),
 		Layout: s.layout, Measure: s.measure, Plain: s.plain,
@@ -157,7 +157,7 @@ func (t *tool) planMemory(ctx context.Context, f *onnx.File, s *memoryFlags) err
 	if facts.Unplanned != "" && (s.html != "" || s.budget > 0 || s.layout || s.measure) {
 		return fmt.Errorf("%s: %s", f.Path, facts.Unplanned)
 	}
-	if err := t.facts(f.Path, facts, s); err != nil {
+	if err := s.print(t, f.Path, facts); err != nil {
 		return err
 	}
 	if facts.Unplanned != "" {
@@ -179,7 +179,7 @@ func (t *tool) warn(format string, args ...any) {
 	}
 }
 
-func (t *tool) facts(path string, facts *memplan.Facts, s *memoryFlags) error {
+func (s *memoryFlags) print(t *tool, path string, facts *memplan.Facts) error {
 	if s.html != "" {
 		page := facts.Page(filepath.Base(path))
 		if err := job.WriteFile(s.html, func(w *os.File) error { return page.HTML(w) }); err != nil {

@@ -67,7 +67,7 @@ func (f *trainingMemoryFlags) options(s *memoryFlags) memplan.TrainOptions {
 }
 
 // states prints the training memory of a number of parameters.
-func (t *tool) states(s *memoryFlags) error {
+func (s *memoryFlags) states(t *tool) error {
 	facts, err := memplan.TrainParameters(int64(s.fit.params), s.fit.options(s))
 	if err != nil {
 		return err
@@ -79,7 +79,7 @@ func (t *tool) states(s *memoryFlags) error {
 }
 
 // planTraining computes the memory plan of a training step and prints it.
-func (t *tool) planTraining(ctx context.Context, f *onnx.File, s *memoryFlags) error {
+func (s *memoryFlags) planTraining(ctx context.Context, t *tool, f *onnx.File) error {
 	facts, err := memplan.Train(ctx, f, s.fit.options(s))
 	if err != nil {
 		return fmt.Errorf("%s: %w", f.Path, err)

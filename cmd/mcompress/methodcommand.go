@@ -62,7 +62,7 @@ func (m methodCommand) build(t *tool) *cli.Command {
 				case err != nil:
 					return err
 				case ok:
-					return t.automatic(c, m.auto, options, models, w, test)
+					return m.auto.run(c, t, options, models, w, test)
 				}
 			}
 			step, err := options.Step(chosen.Value)
@@ -78,7 +78,7 @@ func (m methodCommand) build(t *tool) *cli.Command {
 			if err := samples.adopt(options.Given(), test); err != nil {
 				return err
 			}
-			return t.compress(c, models, chosen.Value, append(steps, step), w)
+			return w.compress(c, t, models, chosen.Value, append(steps, step))
 		},
 	}
 }

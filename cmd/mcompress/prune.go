@@ -2,7 +2,7 @@ package main
 
 import "github.com/urfave/cli/v2"
 
-func (t *tool) pruneCommand() *cli.Command {
+func pruneCommand(t *tool) *cli.Command {
 	return methodCommand{
 		command: "prune",
 		usage:   "prune weights, channels and blocks; low-rank factorization",

@@ -2,7 +2,7 @@ package main
 
 import "github.com/urfave/cli/v2"
 
-func (t *tool) quantizeCommand() *cli.Command {
+func quantizeCommand(t *tool) *cli.Command {
 	return methodCommand{
 		command: "quantize",
 		usage:   "quantize weights and activations",

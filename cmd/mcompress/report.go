@@ -9,7 +9,7 @@ import (
 	"github.com/mcompress/mcompress/internal/job"
 )
 
-func (t *tool) reportCommand() *cli.Command {
+func reportCommand(t *tool) *cli.Command {
 	w := newWriting()
 	return &cli.Command{
 		Name:        "report",
@@ -30,7 +30,7 @@ func (t *tool) reportCommand() *cli.Command {
 			if err != nil {
 				return err
 			}
-			return t.conclude(mcli.Batch{{Model: args[0], Result: res}}, w)
+			return w.conclude(t, mcli.Batch{{Model: args[0], Result: res}})
 		},
 	}
 }

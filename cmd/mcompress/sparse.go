@@ -8,7 +8,7 @@ import (
 	mcli "github.com/mcompress/mcompress/internal/cli"
 )
 
-func (t *tool) sparseCommand() *cli.Command {
+func sparseCommand(t *tool) *cli.Command {
 	return methodCommand{
 		command: "sparse",
 		usage:   "store weights with many zeros in sparse formats, bit-identically",

@@ -14,8 +14,8 @@ import (
 	"github.com/mcompress/mcompress/onnx"
 )
 
-// cutting has the flags of split.
-type cutting struct {
+// splitFlags are the flags of split.
+type splitFlags struct {
 	stages int
 	by     mcli.Enum
 	output string
@@ -25,8 +25,8 @@ type cutting struct {
 
 func balancing() mcli.Enum { return mcli.Enum{Value: partition.Costs()[0], Words: partition.Costs()} }
 
-func (t *tool) splitCommand() *cli.Command {
-	s := &cutting{stages: 2, by: balancing(), digest: mcli.Enum{Value: "sha256", Words: []string{"sha256", "none"}}}
+func splitCommand(t *tool) *cli.Command {
+	s := &splitFlags{stages: 2, by: balancing(), digest: mcli.Enum{Value: "sha256", Words: []string{"sha256", "none"}}}
 	return &cli.Command{
 		Name:      "split",
 		Usage:     "partition a model into pipeline stages for several devices, each a model of its own",
@@ -44,12 +44,12 @@ mcompress memory --split N MODEL.`,
 			if s.stages < 1 {
 				return usagef("--stages %d: must be a positive number", s.stages)
 			}
-			return t.split(c.Context, args[0], s)
+			return s.write(c.Context, t, args[0])
 		},
 	}
 }
 
-func (s *cutting) flags(fs *flag.FlagSet) {
+func (s *splitFlags) flags(fs *flag.FlagSet) {
 	fs.IntVar(&s.stages, "stages", s.stages, "`number` of stages")
 	outPathVar(fs, &s.output, "output", "`folder` for the stages (default: that of the model)")
 	fs.Var(&s.by, "by", "`cost` that is balanced between stages: weights, activations, flops")
@@ -57,7 +57,7 @@ func (s *cutting) flags(fs *flag.FlagSet) {
 	fs.BoolVar(&s.noSync, "no-sync", false, "skip fsync")
 }
 
-func (t *tool) split(ctx context.Context, path string, s *cutting) error {
+func (s *splitFlags) write(ctx context.Context, t *tool, path string) error {
 	dir := s.output
 	if dir == "" {
 		dir = filepath.Dir(path)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"errors"
 	"flag"
 	"io"
@@ -69,6 +70,14 @@ func (t *tool) style() mcli.Style {
 		on = isTerminal(t.stdout) && os.Getenv("NO_COLOR") == ""
 	}
 	return mcli.Style{On: on}
+}
+
+// encode prints results as JSON.
+func (t *tool) encode(facts any) error {
+	e := json.NewEncoder(t.stdout)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	return e.Encode(facts)
 }
 
 func isTerminal(w io.Writer) bool {

@@ -51,7 +51,7 @@ func (tr *training) verifyOn() error {
 // mostVerified is the maximum number of training samples used for verification.
 const mostVerified = 512
 
-func (t *tool) finetuneCommand() *cli.Command {
+func finetuneCommand(t *tool) *cli.Command {
 	tr := newTraining(distill.FineTune{}.Method())
 	return &cli.Command{
 		Name:      "finetune",
@@ -70,12 +70,12 @@ then quantizes the result with it.`,
 			if err != nil {
 				return err
 			}
-			return t.train(c, tr, models, "finetune", []pass.Options{step})
+			return tr.run(c, t, models, "finetune", []pass.Options{step})
 		},
 	}
 }
 
-func (t *tool) distillCommand() *cli.Command {
+func distillCommand(t *tool) *cli.Command {
 	tr := newTraining(distill.Distill{}.Method())
 	var student string
 	derive := mcli.Enum{Value: "channel", Words: []string{"channel", "lowrank", "blocks"}}
@@ -105,13 +105,13 @@ func (t *tool) distillCommand() *cli.Command {
 				return usagef("--teacher is missing: the teacher model")
 			}
 			if student != "" {
-				return t.train(c, tr, []string{student}, "distill", []pass.Options{step})
+				return tr.run(c, t, []string{student}, "distill", []pass.Options{step})
 			}
 			derived, err := derivation(derive.Value, amount)
 			if err != nil {
 				return &usageError{err}
 			}
-			return t.train(c, tr, []string{tr.options.Given()[i].Value}, "distill", []pass.Options{derived, step})
+			return tr.run(c, t, []string{tr.options.Given()[i].Value}, "distill", []pass.Options{derived, step})
 		},
 	}
 }
@@ -126,8 +126,8 @@ func derivation(method, amount string) (pass.Options, error) {
 	return nil, usagef("--derive %s: unknown method", method)
 }
 
-// train runs the steps, then the quantization step of --qat.
-func (t *tool) train(c *cli.Context, tr *training, models []string, label string, steps []pass.Options) error {
+// run runs the steps, then the quantization step of --qat.
+func (tr *training) run(c *cli.Context, t *tool, models []string, label string, steps []pass.Options) error {
 	if err := tr.verifyOn(); err != nil {
 		return err
 	}
@@ -135,7 +135,7 @@ func (t *tool) train(c *cli.Context, tr *training, models []string, label string
 	if err != nil {
 		return err
 	}
-	return t.compress(c, models, label, slices.Concat(before, steps, after), tr.w)
+	return tr.w.compress(c, t, models, label, slices.Concat(before, steps, after))
 }
 
 // qat returns the method of --qat and its options.

@@ -69,7 +69,7 @@ func (p *verificationFlags) verification(t *tool) (job.Verification, error) {
 	return job.Verification{Data: data, Backend: backend, Scores: p.scores, Layers: !p.noLayers && backend.Embedded(), Digest: true}, err
 }
 
-func (t *tool) verifyCommand() *cli.Command {
+func verifyCommand(t *tool) *cli.Command {
 	var gates []report.Limit
 	p := newVerificationFlags(&gates)
 	near := verify.Tolerance{Relative: 1e-3, Absolute: 1e-5}

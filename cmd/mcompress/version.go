@@ -10,7 +10,7 @@ import (
 	"github.com/mcompress/mcompress/internal/job"
 )
 
-func (t *tool) versionCommand() *cli.Command {
+func versionCommand(t *tool) *cli.Command {
 	return &cli.Command{
 		Name:  "version",
 		Usage: "print the version",
