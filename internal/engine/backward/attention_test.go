@@ -84,16 +84,3 @@ func TestReluPassesWherePositive(t *testing.T) {
 		}
 	}
 }
-
-// Nodes that almost work give an error, or a result.
-func TestBrokenRowsDoNotPanic(t *testing.T) {
-	list := append(rowTrials(), attentionTrials(t, 2, 3, 4, 5, 6, nil)...)
-	for i, c := range list {
-		for seed := range uint64(100) {
-			c := c.broken(rand.New(rand.NewPCG(seed, uint64(i))))
-			if text := c.panics(); text != "" {
-				t.Fatalf("%s %v: %s", c, c.attrs, text)
-			}
-		}
-	}
-}

@@ -2,14 +2,13 @@ package backward
 
 import (
 	"bytes"
-	"context"
 	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
 
-	"github.com/mcompress/mcompress/internal/engine/op"
+	"github.com/mcompress/mcompress/internal/engine/op/optest"
 	"github.com/mcompress/mcompress/ir"
 )
 
@@ -89,44 +88,14 @@ func (c trial) double() trial {
 	return c
 }
 
-// run computes the node as an engine would, on memory that is not clear.
-func (c trial) run(workers int) ([]*ir.Array, error) {
-	i := slices.IndexFunc(Ops(), func(o op.Op) bool { return o.Type == c.typ })
-	row := Ops()[i]
-	n := op.NewNode(ir.OpID{Domain: domain, Type: c.typ}, 1, c.attrs, nil)
-	n.NumIn = len(c.in)
-	for range c.outputs {
-		n.Consumed = append(n.Consumed, true)
-	}
-	specs, err := row.Shape(n, c.in)
-	if err != nil {
-		return nil, err
-	}
-	pool := op.NewPool(workers)
-	defer pool.Close()
-	call := &op.Call{Node: n, Ctx: context.Background(), In: c.in, Pool: pool}
-	for _, s := range specs[:c.outputs] {
-		a := ir.NewArray(s.DType, s.Shape...)
-		soil(a.Data)
-		call.Out = append(call.Out, a)
-	}
-	if row.Work != nil {
-		call.Work = ir.AlignedBytes(row.Work(n, c.in, workers))
-		soil(call.Work)
-	}
-	return call.Out, row.Run(call)
-}
-
-// soil makes numbers that are none.
-func soil(b []byte) {
-	for i := range b {
-		b[i] = 0xff
-	}
+// node is the trial as a node.
+func (c trial) node(workers int) optest.Case {
+	return optest.Case{Domain: domain, Type: c.typ, Version: 1, In: c.in, Attrs: c.attrs, Outputs: c.outputs, Workers: workers}
 }
 
 func (c trial) must(t *testing.T, workers int) []*ir.Array {
 	t.Helper()
-	out, err := c.run(workers)
+	out, err := optest.Run(Ops(), c.node(workers))
 	if err != nil {
 		t.Fatalf("%s: %v", c, err)
 	}
@@ -178,71 +147,4 @@ func compare(t *testing.T, what string, got, want *ir.Array) {
 			t.Fatalf("%s: element %d is %v, want %v", what, i, x[i], y[i])
 		}
 	}
-}
-
-// Nodes that almost work give an error, or a result.
-func TestBrokenConvolutionsDoNotPanic(t *testing.T) {
-	for i, c := range trials(t) {
-		for seed := range uint64(200) {
-			r := rand.New(rand.NewPCG(seed, uint64(i)))
-			c := c.broken(r)
-			if text := c.panics(); text != "" {
-				t.Fatalf("%s %v: %s", c, c.attrs, text)
-			}
-		}
-	}
-}
-
-// broken has other attributes, or inputs of other shapes and types.
-func (c trial) broken(r *rand.Rand) trial {
-	odd := []int64{-1 << 40, -2, -1, 0, 1, 2, 3, 7, 1 << 20, 1 << 31, 1 << 62}
-	pick := func() int64 { return odd[r.IntN(len(odd))] }
-	c.attrs, c.in = slices.Clone(c.attrs), slices.Clone(c.in)
-	for _, name := range []string{"pads", "strides", "dilations", "kernel_shape", "output_padding", "output_shape", "shape"} {
-		if r.IntN(8) == 0 {
-			list := make([]int64, r.IntN(7))
-			for i := range list {
-				list[i] = pick()
-			}
-			c.attrs = append(c.attrs, ir.IntsAttr(name, list...))
-		}
-	}
-	if r.IntN(6) == 0 {
-		c.attrs = append(c.attrs, ir.IntAttr("group", pick()))
-	}
-	i := r.IntN(len(c.in))
-	switch r.IntN(4) {
-	case 0:
-		c.in[i] = nil
-	case 1:
-		c.in = c.in[:i]
-	case 2:
-		c.in[i] = gaussian(7, []int64{2, int64(r.IntN(4)), 3, int64(r.IntN(5))}[:r.IntN(5)]...)
-	case 3:
-		c.in[i] = ir.NewArray([]ir.DType{ir.Int64, ir.Double, ir.Uint8, ir.String}[r.IntN(4)], 2, 3, 4, 4)
-	}
-	return c
-}
-
-// panics returns the message of the node's panic, empty if there is none. Large outputs are not computed.
-func (c trial) panics() (text string) {
-	defer func() {
-		if v := recover(); v != nil {
-			text = fmt.Sprint(v)
-		}
-	}()
-	i := slices.IndexFunc(Ops(), func(o op.Op) bool { return o.Type == c.typ })
-	n := op.NewNode(ir.OpID{Domain: domain, Type: c.typ}, 1, c.attrs, nil)
-	n.Consumed = make([]bool, c.outputs)
-	specs, err := Ops()[i].Shape(n, c.in)
-	if err != nil {
-		return ""
-	}
-	for _, s := range specs {
-		if s.Elems() > 1<<16 {
-			return ""
-		}
-	}
-	_, _ = c.run(2)
-	return ""
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/mcompress/mcompress/internal/engine/op"
+	"github.com/mcompress/mcompress/internal/engine/op/optest"
 	"github.com/mcompress/mcompress/ir"
 )
 
@@ -31,18 +32,13 @@ func BenchmarkConv(b *testing.B) {
 func bench(b *testing.B, l layer, constant []int) {
 	pool := op.NewPool(1)
 	defer pool.Close()
-	row, n := rowOf("Conv", 22), nodeOf("Conv", l.a)
-	in, err := prepare(row, n, []*ir.Array{random(1, l.x...), random(2, l.w...)}, pool, constant)
+	row := rowOf("Conv", 22)
+	in := []*ir.Array{random(1, l.x...), random(2, l.w...)}
+	c, err := optest.NewCall(row, optest.Case{Type: "Conv", Version: 22, In: in, Attrs: l.a.List(), Consts: constant}, pool)
 	if err != nil {
 		b.Fatal(err)
 	}
-	specs, err := row.Shape(n, in)
-	if err != nil {
-		b.Fatal(err)
-	}
-	out := ir.NewArray(specs[0].DType, specs[0].Shape...)
-	c := &op.Call{Node: n, In: in, Out: []*ir.Array{out}, Pool: pool, Work: ir.AlignedBytes(row.Work(n, in, 1))}
-	products := float64(out.Elems() * op.Product(l.w[1:]))
+	products := float64(c.Out[0].Elems() * op.Product(l.w[1:]))
 	best := time.Hour
 	for b.Loop() {
 		start := time.Now()

@@ -6,6 +6,7 @@ import (
 	"math"
 	"testing"
 
+	"github.com/mcompress/mcompress/internal/engine/op/optest"
 	"github.com/mcompress/mcompress/ir"
 )
 
@@ -124,8 +125,9 @@ func TestFusedConvInPlaceIsBitIdentical(t *testing.T) {
 	x, w := random(1, l.x...), random(2, l.w...)
 	z := random(4, layerGeometry(t, l).OutShape()...)
 	want := must(t, "FusedConv", 1, l.a, x, w, nil, z)
-	got := z.Clone()
-	if err := runInto(rowOf("FusedConv", 1), l.a, []*ir.Array{x, w, nil, got}, got); err != nil || !bytes.Equal(got.Data, want.Data) {
+	row := rowOf("FusedConv", 1)
+	got, err := optest.RunRow(row, optest.Case{Type: row.Type, In: []*ir.Array{x, w, nil, z}, Attrs: l.a.List(), Workers: 2, InPlace: 4})
+	if err != nil || !bytes.Equal(got[0].Data, want.Data) {
 		t.Errorf("not bit-identical in place, %v", err)
 	}
 }

@@ -64,11 +64,11 @@ type band struct {
 
 // bands splits an image so that its floats need little memory. Bands start at multiples of four rows, like Winograd's tiles.
 func (g *Geometry) bands() []band {
+	if g.begin[0] >= g.span(0) || g.end[0] >= g.span(0) { // some rows would depend on padding only
+		return []band{{&Geometry{g.window, 1, g.Groups, g.InC, g.OutC}, 0, 0}}
+	}
 	rows := max(bandBytes/(4*max(g.Groups*(g.InC*g.stride[0]*g.in[1]+g.OutC*g.out[1]), 1)), 1)
 	rows = (rows + 3) &^ 3
-	if g.begin[0] >= g.span(0) || g.end[0] >= g.span(0) {
-		rows = max(g.out[0], 1) // some rows would depend on padding only
-	}
 	var all []band
 	for row := 0; row < g.out[0]; row += rows {
 		all = append(all, g.band(row, min(row+rows, g.out[0])))

@@ -2,46 +2,16 @@ package conv
 
 import (
 	"bytes"
-	"context"
 	"math"
 	"math/rand/v2"
 	"testing"
 
 	"github.com/mcompress/mcompress/internal/engine/op"
+	"github.com/mcompress/mcompress/internal/engine/op/optest"
 	"github.com/mcompress/mcompress/ir"
 )
 
-// attrs are a node's attributes: int, []int, float64 or string.
-type attrs map[string]any
-
-func (a attrs) list() []*ir.Attr {
-	var list []*ir.Attr
-	for name, v := range a {
-		attr := &ir.Attr{Name: name}
-		switch v := v.(type) {
-		case int:
-			attr.Type, attr.I = ir.AttrInt, int64(v)
-		case []int:
-			attr.Type, attr.Ints = ir.AttrInts, long(v)
-		case float64:
-			attr.Type, attr.F = ir.AttrFloat, float32(v)
-		case []float32:
-			attr.Type, attr.Floats = ir.AttrFloats, v
-		case string:
-			attr.Type, attr.S = ir.AttrString, v
-		}
-		list = append(list, attr)
-	}
-	return list
-}
-
-func long(v []int) []int64 {
-	out := make([]int64, len(v))
-	for i, x := range v {
-		out[i] = int64(x)
-	}
-	return out
-}
+type attrs = optest.Attrs
 
 // rowOf is the operator's row at a version, of the newest domain that has it.
 func rowOf(name string, version int64) *op.Op {
@@ -54,53 +24,11 @@ func rowOf(name string, version int64) *op.Op {
 	return best
 }
 
-// run runs a node with that many workers, like an engine. The inputs in constant are passed to Prepare.
+// run runs a node. The inputs in constant are passed to Prepare.
 func run(row *op.Op, version int64, a attrs, workers, outputs int, in []*ir.Array, constant ...int) ([]*ir.Array, error) {
-	pool := op.NewPool(workers)
-	defer pool.Close()
-	n := op.NewNode(ir.OpID{Domain: row.Domain, Type: row.Type}, version, a.list(), nil)
-	n.NumIn, n.Consumed = len(in), make([]bool, outputs)
-	for i := range n.Consumed {
-		n.Consumed[i] = true
-	}
-	in, err := prepare(row, n, in, pool, constant)
-	if err != nil {
-		return nil, err
-	}
-	specs, err := row.Shape(n, in)
-	if err != nil {
-		return nil, err
-	}
-	c := &op.Call{Node: n, Ctx: context.Background(), In: in, Pool: pool}
-	for _, s := range specs[:outputs] {
-		c.Out = append(c.Out, garbageArray(s))
-	}
-	if row.Work != nil {
-		c.Work = ir.AlignedBytes(row.Work(n, in, workers))
-	}
-	return c.Out, row.Run(c)
-}
-
-// prepare removes the data of prepared inputs, like an engine.
-func prepare(row *op.Op, n *op.Node, in []*ir.Array, pool *op.Pool, constant []int) ([]*ir.Array, error) {
-	in = append([]*ir.Array(nil), in...)
-	if row.Prepare == nil || len(constant) == 0 {
-		return in, nil
-	}
-	given := make([]*ir.Array, len(in))
-	n.Const = make([]bool, len(in))
-	for _, i := range constant {
-		given[i], n.Const[i] = in[i], true
-	}
-	p, err := row.Prepare(n, given, pool)
-	if err != nil || p == nil {
-		return in, err
-	}
-	n.State = p.State
-	for _, i := range p.Drops {
-		in[i] = &ir.Array{DType: in[i].DType, Shape: in[i].Shape}
-	}
-	return in, nil
+	return optest.RunRow(row, optest.Case{
+		Domain: row.Domain, Type: row.Type, Version: version, In: in, Attrs: a.List(), Consts: constant, Outputs: outputs, Workers: workers,
+	})
 }
 
 // prepared is must with input 1 constant.
@@ -210,15 +138,5 @@ func near(t *testing.T, what string, got *ir.Array, want []float64, tolerance fl
 }
 
 func nodeOf(name string, a attrs) *op.Node {
-	return op.NewNode(ir.OpID{Type: name}, 22, a.list(), nil)
-}
-
-// runInto runs a node on memory that already holds its output.
-func runInto(row *op.Op, a attrs, in []*ir.Array, out *ir.Array) error {
-	pool := op.NewPool(2)
-	defer pool.Close()
-	n := nodeOf(row.Type, a)
-	c := &op.Call{Node: n, In: in, Out: []*ir.Array{out}, Pool: pool}
-	c.Work = ir.AlignedBytes(row.Work(n, in, 2))
-	return row.Run(c)
+	return op.NewNode(ir.OpID{Type: name}, 22, a.List(), nil)
 }

@@ -1,13 +1,13 @@
 package linear
 
 import (
-	"fmt"
 	"math"
 	"slices"
 	"testing"
 
 	"github.com/mcompress/mcompress/internal/engine/number"
 	"github.com/mcompress/mcompress/internal/engine/op"
+	"github.com/mcompress/mcompress/internal/engine/op/optest"
 	"github.com/mcompress/mcompress/ir"
 )
 
@@ -21,54 +21,14 @@ type call struct {
 	workers    int
 }
 
-// run runs the newest version of a call's operator, with scratch memory and outputs that hold NaN.
-func (c call) run() ([]*ir.Array, error) {
-	i := slices.IndexFunc(Ops(), func(o op.Op) bool { return o.Domain == c.domain && o.Type == c.op })
-	if i < 0 {
-		return nil, fmt.Errorf("no operator %s.%s", c.domain, c.op)
+// node is the call as a node of the newest version.
+func (c call) node() optest.Case {
+	return optest.Case{
+		Domain: c.domain, Type: c.op, Version: 1000, In: c.in, Attrs: c.attrs, Consts: c.consts, Outputs: c.outputs, Workers: c.workers,
 	}
-	row := Ops()[i]
-	n := op.NewNode(ir.OpID{Domain: c.domain, Type: c.op}, 1000, c.attrs, nil)
-	n.NumIn, n.Consumed, n.Const = len(c.in), slices.Repeat([]bool{true}, max(c.outputs, 1)), make([]bool, len(c.in))
-	pool := op.NewPool(max(c.workers, 1))
-	defer pool.Close()
-	specs, err := row.Shape(n, c.in)
-	if err != nil {
-		return nil, err
-	}
-	call := &op.Call{Node: n, In: slices.Clone(c.in), Out: make([]*ir.Array, n.NumOut()), Pool: pool}
-	for i := range call.Out {
-		call.Out[i] = ir.NewArray(specs[i].DType, specs[i].Shape...)
-		spoil(call.Out[i].Data)
-	}
-	if len(c.consts) > 0 {
-		known := make([]*ir.Array, len(c.in))
-		for _, i := range c.consts {
-			n.Const[i], known[i] = true, c.in[i]
-		}
-		made, err := row.Prepare(n, known, pool)
-		if err != nil {
-			return nil, err
-		}
-		if made != nil {
-			n.State = made.State
-			for _, i := range made.Drops { // must not be read any more
-				call.In[i] = &ir.Array{DType: c.in[i].DType, Shape: c.in[i].Shape}
-			}
-		}
-	}
-	if row.Work != nil {
-		call.Work = ir.AlignedBytes(row.Work(n, c.in, pool.Workers()))
-		spoil(call.Work)
-	}
-	return call.Out, row.Run(call)
 }
 
-func spoil(b []byte) {
-	for i := range b {
-		b[i] = 0xFF
-	}
-}
+func (c call) run() ([]*ir.Array, error) { return optest.Run(Ops(), c.node()) }
 
 // numbers is a tensor of any numeric type.
 func numbers(dt ir.DType, shape []int64, x ...float64) *ir.Array {

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/mcompress/mcompress/internal/engine/number"
-	"github.com/mcompress/mcompress/internal/engine/op"
+	"github.com/mcompress/mcompress/internal/engine/op/optest"
 	"github.com/mcompress/mcompress/ir"
 )
 
@@ -42,14 +42,12 @@ func TestConstants(t *testing.T) {
 }
 
 func TestConstantOfShapeRepeatsItsValue(t *testing.T) {
-	n := op.NewNode(ir.OpID{Type: "ConstantOfShape"}, 9, nil, map[string]*ir.Array{"value": text("a")})
-	pool := op.NewPool(1)
-	defer pool.Close()
-	out := ir.NewArray(ir.String, 2)
-	if err := rowOf("ConstantOfShape", 9).Run(&op.Call{Node: n, In: in(vec(2)), Out: in(out), Pool: pool}); err != nil {
+	value := map[string]*ir.Array{"value": text("a")}
+	out, err := optest.Run(Ops(), optest.Case{Type: "ConstantOfShape", Version: 9, In: in(vec(2)), Arrays: value})
+	if err != nil {
 		t.Fatal(err)
 	}
-	if err := same(out, text("a", "a")); err != nil {
+	if err := same(out[0], text("a", "a")); err != nil {
 		t.Error(err)
 	}
 }

@@ -6,49 +6,13 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/mcompress/mcompress/internal/engine/op"
+	"github.com/mcompress/mcompress/internal/engine/op/optest"
 	"github.com/mcompress/mcompress/ir"
 )
 
-// rowOf is the row that runs an operator at that opset.
-func rowOf(typ string, version int64) op.Op {
-	var found op.Op
-	for _, o := range Ops() {
-		if o.Type == typ && o.Since <= version && o.Since > found.Since {
-			found = o
-		}
-	}
-	return found
-}
-
-// run runs one node with that many outputs, like package engine: on memory that is not cleared.
+// run runs one node with that many outputs.
 func run(typ string, version int64, outputs int, attrs []*ir.Attr, in ...*ir.Array) ([]*ir.Array, error) {
-	pool := op.NewPool(3)
-	defer pool.Close()
-	row := rowOf(typ, version)
-	n := op.NewNode(ir.OpID{Type: typ}, version, attrs, nil)
-	n.NumIn, n.Consumed = len(in), make([]bool, outputs)
-	c := &op.Call{Node: n, In: in, Out: make([]*ir.Array, outputs), Pool: pool}
-	if row.Shape != nil {
-		specs, err := row.Shape(n, in)
-		if err != nil {
-			return nil, err
-		}
-		for i, s := range specs {
-			c.Out[i] = ir.NewArray(s.DType, s.Shape...)
-			for k := range c.Out[i].Data {
-				c.Out[i].Data[k] = 0x5a
-			}
-		}
-	}
-	if row.View {
-		c.Out[0].Data, c.Out[0].Text = in[0].Data, in[0].Text
-		return c.Out, nil
-	}
-	if row.Work != nil {
-		c.Work = ir.AlignedBytes(row.Work(n, in, 3))
-	}
-	return c.Out, row.Run(c)
+	return optest.Run(Ops(), optest.Case{Type: typ, Version: version, In: in, Attrs: attrs, Outputs: outputs, Workers: 3})
 }
 
 // same describes the first difference between two values.

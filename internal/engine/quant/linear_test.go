@@ -173,7 +173,7 @@ func TestDynamicQuantizeLinear(t *testing.T) {
 		{[]float32{0, 0}, 1, 0},
 	} {
 		x := ir.ArrayOf(c.x, int64(len(c.x)))
-		out, err := compute(rowOf("DynamicQuantizeLinear"), nil, 2, 3, []*ir.Array{x})
+		out, err := compute("DynamicQuantizeLinear", nil, 2, 3, []*ir.Array{x})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -2,38 +2,25 @@ package quant
 
 import (
 	"bytes"
-	"context"
 	"math/rand/v2"
 	"testing"
 
 	"github.com/mcompress/mcompress/internal/engine/op"
+	"github.com/mcompress/mcompress/internal/engine/op/optest"
 	"github.com/mcompress/mcompress/internal/kernel"
 	"github.com/mcompress/mcompress/ir"
 )
 
-// attrs are a node's attributes: int, []int, float64 or string.
-type attrs map[string]any
+type attrs = optest.Attrs
 
-func (a attrs) list() []*ir.Attr {
-	var list []*ir.Attr
-	for name, v := range a {
-		attr := &ir.Attr{Name: name}
-		switch v := v.(type) {
-		case int:
-			attr.Type, attr.I = ir.AttrInt, int64(v)
-		case []int:
-			attr.Type = ir.AttrInts
-			for _, i := range v {
-				attr.Ints = append(attr.Ints, int64(i))
-			}
-		case float64:
-			attr.Type, attr.F = ir.AttrFloat, float32(v)
-		}
-		list = append(list, attr)
-	}
-	return list
+// compute runs a node. The inputs in constant are passed to Prepare.
+func compute(name string, a attrs, workers, outputs int, in []*ir.Array, constant ...int) ([]*ir.Array, error) {
+	return optest.RunRow(rowOf(name), optest.Case{
+		Type: name, Version: 25, In: in, Attrs: a.List(), Consts: constant, Outputs: outputs, Workers: workers,
+	})
 }
 
+// rowOf is the operator's row, of any domain.
 func rowOf(name string) *op.Op {
 	for _, o := range Ops() {
 		if o.Type == name {
@@ -43,85 +30,32 @@ func rowOf(name string) *op.Op {
 	return nil
 }
 
-func nodeOf(row *op.Op, a attrs, inputs, outputs int) *op.Node {
-	n := op.NewNode(ir.OpID{Domain: row.Domain, Type: row.Type}, 25, a.list(), nil)
-	n.NumIn, n.Consumed = inputs, make([]bool, outputs)
-	for i := range n.Consumed {
-		n.Consumed[i] = true
-	}
-	return n
-}
-
-// compute runs a node with that many workers, like an engine. The inputs in constant are passed to Prepare.
-func compute(row *op.Op, a attrs, workers, outputs int, in []*ir.Array, constant ...int) ([]*ir.Array, error) {
-	pool := op.NewPool(workers)
-	defer pool.Close()
-	n := nodeOf(row, a, len(in), outputs)
-	in = append([]*ir.Array(nil), in...)
-	specs, err := row.Shape(n, in)
-	if err != nil {
-		return nil, err
-	}
-	if len(constant) > 0 {
-		if err := prepare(row, n, in, pool, constant); err != nil {
-			return nil, err
-		}
-	}
-	c := &op.Call{Node: n, Ctx: context.Background(), In: in, Pool: pool}
-	for _, s := range specs[:outputs] {
-		out := ir.NewArray(s.DType, s.Shape...)
-		for i := range out.Data {
-			out.Data[i] = 0xa5
-		}
-		c.Out = append(c.Out, out)
-	}
-	if row.Work != nil {
-		c.Work = ir.AlignedBytes(row.Work(n, in, workers))
-	}
-	return c.Out, row.Run(c)
-}
-
-// prepare removes the data of prepared inputs, like an engine.
-func prepare(row *op.Op, n *op.Node, in []*ir.Array, pool *op.Pool, constant []int) error {
-	given := make([]*ir.Array, len(in))
-	n.Const = make([]bool, len(in))
-	for _, i := range constant {
-		given[i], n.Const[i] = in[i], in[i] != nil
-	}
-	p, err := row.Prepare(n, given, pool)
-	if err != nil || p == nil {
-		return err
-	}
-	n.State = p.State
-	for _, i := range p.Drops {
-		in[i] = &ir.Array{DType: in[i].DType, Shape: in[i].Shape}
-	}
-	return nil
-}
-
 // must runs a node with one worker and with three, and with B prepacked if possible, which must be bit-identical.
 func must(t *testing.T, name string, a attrs, in ...*ir.Array) *ir.Array {
 	t.Helper()
-	row := rowOf(name)
-	one, err := compute(row, a, 1, 1, in)
+	one, err := compute(name, a, 1, 1, in)
 	if err != nil {
 		t.Fatalf("%s %v of %v: %v", name, a, in, err)
 	}
-	three, err := compute(row, a, 3, 1, in)
+	three, err := compute(name, a, 3, 1, in)
 	if err != nil || !bytes.Equal(one[0].Data, three[0].Data) {
 		t.Fatalf("%s %v of %v: not bit-identical with three workers, %v", name, a, in, err)
 	}
-	if row.Prepare != nil {
-		var all []int
-		for i := 1; i < len(in); i++ {
-			all = append(all, i)
-		}
-		prepared, err := compute(row, a, 2, 1, in, all...)
+	if rowOf(name).Prepare != nil {
+		prepared, err := compute(name, a, 2, 1, in, allButFirst(in)...)
 		if err != nil || !bytes.Equal(one[0].Data, prepared[0].Data) {
 			t.Fatalf("%s %v of %v: not bit-identical when prepacked, %v", name, a, in, err)
 		}
 	}
 	return one[0]
+}
+
+// allButFirst are the indices of all inputs but input 0.
+func allButFirst(in []*ir.Array) (list []int) {
+	for i := 1; i < len(in); i++ {
+		list = append(list, i)
+	}
+	return list
 }
 
 // quantizedValues are random quantized values of a type.

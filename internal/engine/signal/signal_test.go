@@ -10,34 +10,17 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/mcompress/mcompress/internal/engine/op"
+	"github.com/mcompress/mcompress/internal/engine/op/optest"
 	"github.com/mcompress/mcompress/ir"
 )
 
 // run runs one node of that opset.
 func run(typ string, version int64, attrs []*ir.Attr, in ...*ir.Array) (*ir.Array, error) {
-	pool := op.NewPool(2)
-	defer pool.Close()
-	var row op.Op
-	for _, o := range Ops() {
-		if o.Type == typ && o.Since <= version {
-			row = o
-		}
+	out, err := optest.Run(Ops(), optest.Case{Type: typ, Version: version, In: in, Attrs: attrs, Workers: 2})
+	if err != nil {
+		return nil, err
 	}
-	n := op.NewNode(ir.OpID{Type: typ}, version, attrs, nil)
-	c := &op.Call{Node: n, In: in, Out: make([]*ir.Array, 1), Pool: pool}
-	if row.Shape != nil {
-		specs, err := row.Shape(n, in)
-		if err != nil {
-			return nil, err
-		}
-		c.Out[0] = ir.NewArray(specs[0].DType, specs[0].Shape...)
-	}
-	if row.Work != nil {
-		c.Work = ir.AlignedBytes(row.Work(n, in, 2))
-	}
-	err := row.Run(c)
-	return c.Out[0], err
+	return out[0], nil
 }
 
 func num(name string, i int64) *ir.Attr { return &ir.Attr{Name: name, I: i} }

@@ -5,33 +5,15 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/mcompress/mcompress/internal/engine/op"
+	"github.com/mcompress/mcompress/internal/engine/op/optest"
 	"github.com/mcompress/mcompress/ir"
 )
 
-// run runs one node of that version of the domain.
+// run runs one node of that version of the domain, with two outputs.
 func run(typ string, version int64, attrs []*ir.Attr, arrays map[string]*ir.Array, in ...*ir.Array) ([]*ir.Array, error) {
-	pool := op.NewPool(2)
-	defer pool.Close()
-	var row op.Op
-	for _, o := range Ops() {
-		if o.Type == typ && o.Since <= version {
-			row = o
-		}
-	}
-	n := op.NewNode(ir.OpID{Domain: "ai.onnx.ml", Type: typ}, version, attrs, arrays)
-	n.Consumed = []bool{true, true}
-	c := &op.Call{Node: n, In: in, Out: make([]*ir.Array, 2), Pool: pool}
-	if row.Shape != nil {
-		specs, err := row.Shape(n, in)
-		if err != nil {
-			return nil, err
-		}
-		for i, s := range specs {
-			c.Out[i] = ir.NewArray(s.DType, s.Shape...)
-		}
-	}
-	return c.Out, row.Run(c)
+	return optest.Run(Ops(), optest.Case{
+		Domain: "ai.onnx.ml", Type: typ, Version: version, In: in, Attrs: attrs, Arrays: arrays, Outputs: 2, Workers: 2,
+	})
 }
 
 func text(name, s string) *ir.Attr              { return &ir.Attr{Name: name, S: s} }

@@ -4,29 +4,13 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/mcompress/mcompress/internal/engine/op"
+	"github.com/mcompress/mcompress/internal/engine/op/optest"
 	"github.com/mcompress/mcompress/ir"
 )
 
-// run runs one node.
+// run runs one node with two outputs.
 func run(typ string, attrs []*ir.Attr, in ...*ir.Array) ([]*ir.Array, error) {
-	pool := op.NewPool(2)
-	defer pool.Close()
-	rows := Ops()
-	row := rows[slices.IndexFunc(rows, func(o op.Op) bool { return o.Type == typ })]
-	n := op.NewNode(ir.OpID{Type: typ}, 20, attrs, nil)
-	n.Consumed = []bool{true, true}
-	c := &op.Call{Node: n, In: in, Out: make([]*ir.Array, 2), Pool: pool}
-	if row.Shape != nil {
-		specs, err := row.Shape(n, in)
-		if err != nil {
-			return nil, err
-		}
-		for i, s := range specs {
-			c.Out[i] = ir.NewArray(s.DType, s.Shape...)
-		}
-	}
-	return c.Out, row.Run(c)
+	return optest.Run(Ops(), optest.Case{Type: typ, Version: 20, In: in, Attrs: attrs, Outputs: 2, Workers: 2})
 }
 
 func str(name, s string) *ir.Attr           { return &ir.Attr{Name: name, Type: ir.AttrString, S: s} }
