@@ -41,8 +41,8 @@ func filter(_ *ir.Node, rank int) (Axes, bool) {
 }
 
 // transposedFilter is C × M/group × kernel: each of the groups sums over its own part of C.
-func transposedFilter(_ *ir.Node, rank int) (Axes, bool) {
-	return Axes{Output: []int{1}, Reduction: append([]int{0}, span(2, rank)...)}, rank >= 3
+func transposedFilter(n *ir.Node, rank int) (Axes, bool) {
+	return Axes{Output: []int{1}, Reduction: append([]int{0}, span(2, rank)...), Shared: n.Int("group", 1)}, rank >= 3
 }
 
 // lastSummed is … × N × K: weights of the directions of a recurrent layer, or of experts.

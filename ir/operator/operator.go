@@ -2,8 +2,10 @@
 // are used, which inputs and outputs are quantized, which operators only move elements, and which compute elements
 // or channels independently. Every package that needs such a fact reads it here.
 //
-// It holds what follows from the specification of an operator (ONNX's own operators of domain ai.onnx, and the contributed
-// ones of com.microsoft), and the element types of ONNX Runtime's kernels for CPUs, but nothing about particular models, and nothing about what a compression method does with it.
+// It holds what follows from the specification of an operator (ONNX's own operators of domain ai.onnx, the contributed ones of
+// com.microsoft, and those of the engine's training steps in domain mcompress) and from its treatment by ONNX Runtime, nothing about
+// particular models, and nothing about what a compression method does with it. A rule that is code, such as a gradient, is in a table
+// of functions of the package that applies it.
 package operator
 
 import (
@@ -14,12 +16,31 @@ import (
 
 // Facts are what is known of an operator. The zero value is that of operators that are not in the table.
 type Facts struct {
-	Inputs []Input // weights, biases, and other parameters among the inputs
+	Inputs   []Input    // weights, biases, and other parameters among the inputs
+	Indexing []Indexing // inputs that hold positions in another input
 
 	// QuantizedOutput is set where the first output is quantized data.
 	QuantizedOutput bool
-	Move            Move
-	Elementwise     Elementwise
+	// ElemAttr is the attribute with the element type of the first output, or with a tensor of that type; empty if there is none.
+	ElemAttr string
+
+	Move        Move
+	Elementwise Elementwise
+	Affine      Affine
+	// Selects is set where each element of the output is an element of an input at its position, or a fill value, by a condition, bound or
+	// position.
+	Selects bool
+	// Variadic is set where any number of inputs is accepted, all of which have the same meaning.
+	Variadic bool
+	// Commutative is set where the first two inputs can be exchanged.
+	Commutative bool
+	// Nonlinearity is set for activation functions: elementwise functions that follow the layers of a network.
+	Nonlinearity bool
+	// Distribution is set where the output is a distribution along an axis of scores, or its logarithm.
+	Distribution bool
+	// Attention is set where the first three inputs are queries, keys and values.
+	Attention bool
+
 	// Spatial is set where the first input is N × C × D1 × …, with one or more spatial axes.
 	Spatial bool
 	// PerChannel is set where a channel, axis 1, of the output depends on the same channel of the first input alone.
@@ -32,7 +53,37 @@ type Facts struct {
 	Reduction bool
 	// Float16CPU is set where ONNX Runtime computes float16 on CPUs. For other operators it casts float16 to float32.
 	Float16CPU bool
+
+	// LayoutAgnostic is set where the order of axes does not matter once the axes in attributes and constant inputs are renumbered: the
+	// operator computes the same channels first and channels last. Operators before FlattensBefore depend on it.
+	LayoutAgnostic bool
+	// FlattensBefore is the first opset in which the operator works along one axis. In older ones it works on a matrix: the axes before the
+	// attribute axis, and the others.
+	FlattensBefore int64
+
+	// Random is set where outputs are random numbers, always or in training.
+	Random bool
+	// ZeroGradient is set where the outputs are piecewise constant in the inputs, or depend on their shapes only.
+	ZeroGradient bool
+	Saves        Saves
+	Precision    Precision
+
+	// IntegerKernel is set where ONNX Runtime replaces the operator, without weights, between DequantizeLinear and QuantizeLinear by
+	// one on integers, according to its optimized graphs.
+	IntegerKernel bool
+	// PassesDequantize is set where ONNX Runtime's fusions see a DequantizeLinear before the operator as if it were after it.
+	PassesDequantize bool
 }
+
+// Affine is the effect of a constant second operand on the first.
+type Affine uint8
+
+// The affine operators.
+const (
+	NotAffine Affine = iota
+	Offset           // is added or subtracted
+	Factor           // multiplies or divides
+)
 
 // Move is how an operator hands on elements of its first input without computing new ones.
 type Move uint8
@@ -45,6 +96,9 @@ const (
 	Picks                // elements by position: some may be left out or repeated
 	Compares             // elements by value: minima, maxima
 )
+
+// Keeps reports whether the output has each element of the input once: a view or a permutation.
+func (m Move) Keeps() bool { return m == View || m == Permutes }
 
 // Moves reports whether elements are only moved, by position.
 func (m Move) Moves() bool { return m == View || m == Permutes || m == Picks }
@@ -59,57 +113,8 @@ const (
 	Broadcasts                 // the elements of all inputs, after broadcasting
 )
 
-// A Role is the purpose of an input.
-type Role uint8
-
-// The roles. Inputs without one are activations, indices or shapes.
-const (
-	Activation Role = iota
-	Matrix          // factor of a matrix product
-	Filter          // of a convolution
-	Gates           // of a recurrent layer
-	Table           // rows that are looked up: an embedding
-	Data            // DequantizeLinear's: any of the above
-	Bias            // added to the result, an element for each output channel
-	InputBias       // added to the input of a normalization
-	Gain            // of a normalization: multiplies channels of the normalized input
-	Shift           // of a normalization: is added to those
-	Slope           // of PRelu
-	Statistic       // running mean or variance
-	Setting         // bound, factor, ratio or fill value
-)
-
-// IsWeight reports whether r is a matrix, filter, gates or table.
-func (r Role) IsWeight() bool { return r >= Matrix && r <= Table }
-
-// An Input is an input of an operator that holds a parameter.
-type Input struct {
-	Index     int
-	Role      Role
-	Quantized bool  // it holds quantized data
-	Params    []int // inputs with its scales, zero points and the like, where it is quantized
-
-	axes func(n *ir.Node, rank int) (Axes, bool)
-}
-
-// Axes are the axes of a weight, counted from the first one. An axis is in one of the lists.
-type Axes struct {
-	Batch     []int // independent products: batches of MatMul, directions of LSTM
-	Output    []int // an index is an output channel, or a row of a table
-	Reduction []int // summed over, or the elements of a row
-}
-
-// Independent are the axes with independent results for each index: Batch and Output.
-func (a Axes) Independent() []int { return slices.Concat(a.Batch, a.Output) }
-
-// Axes are the axes of input in at node n, whose operator it belongs to, for an operand of that rank. They are not known
-// for roles without axes and for ranks that the operator does not take.
-func (in Input) Axes(n *ir.Node, rank int) (Axes, bool) {
-	if in.axes == nil {
-		return Axes{}, false
-	}
-	return in.axes(n, rank)
-}
+// Newest is a domain with the operators of ai.onnx in their latest version, in graphs that are built for the engine.
+const Newest = "mcompress.onnx"
 
 // none has no facts.
 var none Facts
@@ -119,17 +124,18 @@ func Of(n *ir.Node) *Facts { return Lookup(n.Op) }
 
 // Lookup is the facts about an operator, those of the zero value where there are none.
 func Lookup(id ir.OpID) *Facts {
-	if id.Overload != "" {
-		return &none
-	}
-	name := id.Type
-	if !ir.DefaultDomain(id.Domain) {
-		name = id.Domain + "." + id.Type
-	}
-	if f := facts[name]; f != nil {
+	if f := facts[Name(id)]; f != nil {
 		return f
 	}
 	return &none
+}
+
+// Name is id without ONNX's default domain: the key of tables by operator.
+func Name(id ir.OpID) string {
+	if ir.DefaultDomain(id.Domain) || id.Domain == Newest {
+		id.Domain = ""
+	}
+	return id.String()
 }
 
 // Input is the parameter at input i, one of role Activation where there is none.
@@ -171,6 +177,40 @@ func (f *Facts) QuantizedBy(i int) (Input, bool) {
 		}
 	}
 	return Input{}, false
+}
+
+// Product reports whether the first two inputs are the factors of a matrix product, as in MatMul and Gemm.
+func (f *Facts) Product() bool {
+	for i := range 2 {
+		if in := f.Input(i); in.Role != Matrix || in.Quantized {
+			return false
+		}
+	}
+	return true
+}
+
+// Layer reports whether the second input is the weight of a linear or convolutional layer.
+func (f *Facts) Layer() bool {
+	in := f.Input(1)
+	return (in.Role == Matrix || in.Role == Filter) && !in.Quantized
+}
+
+// MemoryBound reports whether the cost is that of one or two passes over the elements: elementwise operators and normalizations.
+func (f *Facts) MemoryBound() bool {
+	return !f.Random && (f.Elementwise != NotElementwise || len(f.With(Gain)) > 0)
+}
+
+// MovesInput reports whether the elements of input i are only moved, by position.
+func (f *Facts) MovesInput(i int) bool { return f.Move.Moves() && (i == 0 || f.Variadic) }
+
+// Table is the input in which the elements of input i are positions.
+func (f *Facts) Table(i int) (Indexing, bool) {
+	for _, x := range f.Indexing {
+		if x.Indices == i {
+			return x, true
+		}
+	}
+	return Indexing{}, false
 }
 
 // HoldsQuantized reports whether an input or the output is quantized.

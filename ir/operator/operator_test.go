@@ -27,7 +27,7 @@ func TestAxesOfWeights(t *testing.T) {
 		{node("", "Gemm", transB), 0, 2, operator.Axes{Output: []int{0}, Reduction: []int{1}}},
 		{node("", "Gemm", ir.IntAttr("transA", 1)), 0, 2, operator.Axes{Output: []int{1}, Reduction: []int{0}}},
 		{node("", "Conv"), 1, 4, operator.Axes{Output: []int{0}, Reduction: []int{1, 2, 3}}},
-		{node("", "ConvTranspose"), 1, 4, operator.Axes{Output: []int{1}, Reduction: []int{0, 2, 3}}},
+		{node("", "ConvTranspose"), 1, 4, operator.Axes{Output: []int{1}, Reduction: []int{0, 2, 3}, Shared: 1}},
 		{node("", "LSTM"), 2, 3, operator.Axes{Batch: []int{0}, Output: []int{1}, Reduction: []int{2}}},
 		{node("", "Gather", ir.IntAttr("axis", -1)), 0, 2, operator.Axes{Output: []int{1}, Reduction: []int{0}}},
 		{node("com.microsoft", "MatMulNBits"), 1, 3, operator.Axes{Output: []int{0}, Reduction: []int{1, 2}}},

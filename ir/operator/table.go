@@ -2,85 +2,6 @@ package operator
 
 import "slices"
 
-// param is an input with a role and no axes.
-func param(index int, r Role) Input { return Input{Index: index, Role: r} }
-
-// quantized is in with its scales, zero points and the like at other inputs.
-func quantized(in Input, params ...int) Input {
-	in.Quantized, in.Params = true, params
-	return in
-}
-
-func leftMatrix(index int) Input  { return Input{Index: index, Role: Matrix, axes: left} }
-func rightMatrix(index int) Input { return Input{Index: index, Role: Matrix, axes: right} }
-func filters(index int) Input     { return Input{Index: index, Role: Filter, axes: filter} }
-func gates(index int) Input       { return Input{Index: index, Role: Gates, axes: lastSummed} }
-func experts(index int) Input     { return Input{Index: index, Role: Matrix, axes: lastSummed} }
-func rows(index int) Input        { return Input{Index: index, Role: Table, axes: table} }
-
-// parameters are the inputs that hold parameters, by operator: the operator's type in ai.onnx, else domain and type.
-// Sources: docs/Operators.md of ONNX, docs/ContribOperators.md of ONNX Runtime. SimplifiedLayerNormalization is
-// ONNX Runtime's although models import it from ai.onnx.
-var parameters = map[string][]Input{
-	"Conv":          {filters(1), param(2, Bias)},
-	"ConvTranspose": {{Index: 1, Role: Filter, axes: transposedFilter}, param(2, Bias)},
-	"DeformConv":    {filters(1), param(3, Bias)},
-	"Gather":        {rows(0)},
-	"Gemm":          {leftMatrix(0), rightMatrix(1), param(2, Bias)},
-	"GRU":           {gates(1), gates(2), param(3, Bias)},
-	"LSTM":          {gates(1), gates(2), param(3, Bias), param(7, Slope)},
-	"MatMul":        {leftMatrix(0), rightMatrix(1)},
-	"RNN":           {gates(1), gates(2), param(3, Bias)},
-
-	"BatchNormalization":           {param(1, Gain), param(2, Shift), param(3, Statistic), param(4, Statistic)},
-	"GroupNormalization":           {param(1, Gain), param(2, Shift)},
-	"InstanceNormalization":        {param(1, Gain), param(2, Shift)},
-	"LayerNormalization":           {param(1, Gain), param(2, Shift)},
-	"RMSNormalization":             {param(1, Gain)},
-	"SimplifiedLayerNormalization": {param(1, Gain)},
-	"PRelu":                        {param(1, Slope)},
-
-	"ConvInteger":      {quantized(filters(1), 3)},
-	"DequantizeLinear": {quantized(param(0, Data), 1, 2)},
-	"MatMulInteger":    {quantized(leftMatrix(0), 2), quantized(rightMatrix(1), 3)},
-	"QLinearConv":      {quantized(filters(3), 4, 5), param(8, Bias)},
-	"QLinearMatMul":    {quantized(leftMatrix(0), 1, 2), quantized(rightMatrix(3), 4, 5)},
-	"QuantizeLinear":   {param(1, Setting), param(2, Setting)},
-
-	"Clip":            {param(1, Setting), param(2, Setting)},
-	"ConstantOfShape": {param(0, Setting)},
-	"Dropout":         {param(1, Setting)},
-	"OneHot":          {param(2, Setting)},
-	"Pad":             {param(2, Setting)},
-	"Pow":             {param(1, Setting)},
-	"Range":           {param(0, Setting), param(1, Setting), param(2, Setting)},
-	"Resize":          {param(1, Setting), param(2, Setting)},
-	"Upsample":        {param(1, Setting)},
-
-	"com.microsoft.Attention":                        {rightMatrix(1), param(2, Bias)},
-	"com.microsoft.BiasGelu":                         {param(1, InputBias)},
-	"com.microsoft.DequantizeLinear":                 {quantized(param(0, Data), 1, 2)},
-	"com.microsoft.DynamicQuantizeMatMul":            {quantized(rightMatrix(1), 2, 3), param(4, Bias)},
-	"com.microsoft.EmbedLayerNormalization":          {rows(2), rows(3), rows(4), param(5, Gain), param(6, Shift)},
-	"com.microsoft.FastGelu":                         {param(1, InputBias)},
-	"com.microsoft.FusedConv":                        {filters(1), param(2, Bias)},
-	"com.microsoft.FusedGemm":                        {leftMatrix(0), rightMatrix(1), param(2, Bias)},
-	"com.microsoft.FusedMatMul":                      {leftMatrix(0), rightMatrix(1)},
-	"com.microsoft.GatherBlockQuantized":             {quantized(rows(0), 2, 3)},
-	"com.microsoft.MatMulBnb4":                       {quantized(param(1, Matrix), 2)},
-	"com.microsoft.MatMulIntegerToFloat":             {quantized(leftMatrix(0), 2, 4), quantized(rightMatrix(1), 3, 5), param(6, Bias)},
-	"com.microsoft.MatMulNBits":                      {quantized(Input{Index: 1, Role: Matrix, axes: blocks}, 2, 3, 4), param(5, Bias)},
-	"com.microsoft.MoE":                              {experts(2), param(3, Bias), experts(4), param(5, Bias), experts(6), param(7, Bias)},
-	"com.microsoft.QAttention":                       {quantized(rightMatrix(1), 4, 7), param(2, Bias)},
-	"com.microsoft.QEmbedLayerNormalization":         {quantized(rows(2), 8, 13), quantized(rows(3), 9, 14), quantized(rows(4), 10, 15), quantized(param(5, Gain), 11, 16), quantized(param(6, Shift), 12, 17)},
-	"com.microsoft.QGemm":                            {quantized(leftMatrix(0), 1, 2), quantized(rightMatrix(3), 4, 5), param(6, Bias)},
-	"com.microsoft.QMoE":                             {quantized(experts(2), 3, 11), param(4, Bias), quantized(experts(5), 6, 12), param(7, Bias), quantized(experts(8), 9, 13), param(10, Bias)},
-	"com.microsoft.QuantizeLinear":                   {param(1, Setting), param(2, Setting)},
-	"com.microsoft.SimplifiedLayerNormalization":     {param(1, Gain)},
-	"com.microsoft.SkipLayerNormalization":           {param(2, Gain), param(3, Shift), param(4, InputBias)},
-	"com.microsoft.SkipSimplifiedLayerNormalization": {param(2, Gain), param(3, InputBias)},
-}
-
 // quantizedOutputs are the operators whose first output is quantized data.
 var quantizedOutputs = []string{
 	"DynamicQuantizeLinear", "QLinearConv", "QLinearMatMul", "QuantizeLinear",
@@ -148,6 +69,62 @@ var float16CPU = []string{
 	"com.microsoft.MatMulNBits",
 }
 
+// affine are the operators with x + c, x - c, x·c and x/c.
+var affine = map[Affine][]string{Offset: {"Add", "Sub"}, Factor: {"Div", "Mul"}}
+
+var selects = []string{"Clip", "Max", "Min", "Pad", "ScatterElements", "ScatterND", "Trilu", "Where"}
+
+var variadic = []string{"Concat", "Max", "Mean", "Min", "Sum"}
+
+var commutative = []string{
+	"Add", "And", "BitwiseAnd", "BitwiseOr", "BitwiseXor", "Equal", "Max", "Mean", "Min", "Mul", "Or", "Sum", "Xor",
+}
+
+// nonlinearities are the activation functions. Abs, Exp, Sqrt and the like are functions for other purposes; Clip is a bound.
+var nonlinearities = []string{
+	"Celu", "Elu", "Gelu", "HardSigmoid", "HardSwish", "LeakyRelu", "Mish", "PRelu", "Relu", "Selu", "Sigmoid", "Softplus", "Softsign", "Swish",
+	"Tanh", "ThresholdedRelu", "com.microsoft.BiasGelu", "com.microsoft.FastGelu", "com.microsoft.Gelu", "com.microsoft.QuickGelu",
+}
+
+var distributions = []string{"LogSoftmax", "Softmax"}
+
+// attentions have queries, keys and values as inputs; com.microsoft's Attention has the input that they are computed from.
+var attentions = []string{
+	"Attention", "FlexAttention", "com.microsoft.GroupQueryAttention", "com.microsoft.MultiHeadAttention",
+}
+
+// layoutAgnostic are the operators, elementwise ones and reductions aside, that work along axes by number only.
+var layoutAgnostic = []string{
+	"ArgMax", "ArgMin", "Concat", "DequantizeLinear", "DynamicQuantizeLinear", "Hardmax", "LogSoftmax", "Pad", "QuantizeLinear", "Slice", "Softmax",
+	"Split", "Tile",
+}
+
+// flattensBefore is by opset.
+var flattensBefore = map[int64][]string{13: {"Hardmax", "LogSoftmax", "Softmax"}}
+
+// randoms are the operators with random outputs, Dropout in training.
+var randoms = []string{
+	"Bernoulli", "Dropout", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike",
+}
+
+// elemAttrs are by attribute.
+var elemAttrs = map[string][]string{
+	"dtype":           {"Bernoulli", "EyeLike", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike"},
+	"output_datatype": {"BlackmanWindow", "HammingWindow", "HannWindow", "MelWeightMatrix"},
+	"output_dtype":    {"DequantizeLinear", "QuantizeLinear"},
+	"to":              {"Cast"},
+	"value":           {"ConstantOfShape"},
+}
+
+// integerKernels does not include, as they are computed in float: Sub, Div, Max, Min, Tanh, HardSigmoid, HardSwish, Elu, Pad, GlobalMaxPool,
+// SpaceToDepth, ReduceMean, the normalizations and ConvTranspose.
+var integerKernels = []string{
+	"Add", "AveragePool", "Concat", "DepthToSpace", "Expand", "Flatten", "Gather", "GlobalAveragePool", "LeakyRelu", "MaxPool", "Mul", "ReduceMax",
+	"ReduceMin", "Reshape", "Resize", "Sigmoid", "Slice", "Softmax", "Split", "Squeeze", "Tile", "Transpose", "Unsqueeze",
+}
+
+var passesDequantize = []string{"Flatten", "Identity", "MaxPool", "Reshape", "Slice", "Squeeze", "Transpose", "Unsqueeze"}
+
 // facts is the table, put together from the lists above.
 var facts = build()
 
@@ -167,9 +144,16 @@ func build() map[string]*Facts {
 	for name, in := range parameters {
 		at(name).Inputs = in
 	}
-	for m, names := range moves {
-		each(func(f *Facts) { f.Move = m }, names)
+	for name, list := range indexing {
+		at(name).Indexing = list
 	}
+	byValue(each, moves, func(f *Facts, m Move) { f.Move = m })
+	byValue(each, affine, func(f *Facts, a Affine) { f.Affine = a })
+	byValue(each, flattensBefore, func(f *Facts, opset int64) { f.FlattensBefore = opset })
+	byValue(each, elemAttrs, func(f *Facts, attr string) { f.ElemAttr = attr })
+	each(func(f *Facts) { f.Saves = SavesNothing }, moves[View])
+	byValue(each, saves, func(f *Facts, s Saves) { f.Saves = s })
+	byValue(each, precisions, func(f *Facts, p Precision) { f.Precision = p })
 	each(func(f *Facts) { f.QuantizedOutput = true }, quantizedOutputs)
 	each(func(f *Facts) { f.Elementwise = Unary }, unary)
 	each(func(f *Facts) { f.Elementwise = Broadcasts }, broadcasts)
@@ -179,5 +163,23 @@ func build() map[string]*Facts {
 	each(func(f *Facts) { f.PerChannel = true }, perChannel, pools)
 	each(func(f *Facts) { f.Float16CPU = true }, float16CPU)
 	each(func(f *Facts) { f.Homogeneous = true }, homogeneous, pools, moves[View])
+	each(func(f *Facts) { f.Selects = true }, selects)
+	each(func(f *Facts) { f.Variadic = true }, variadic)
+	each(func(f *Facts) { f.Commutative = true }, commutative)
+	each(func(f *Facts) { f.Nonlinearity = true }, nonlinearities)
+	each(func(f *Facts) { f.Distribution = true }, distributions)
+	each(func(f *Facts) { f.Attention = true }, attentions)
+	each(func(f *Facts) { f.LayoutAgnostic = true }, layoutAgnostic, unary, broadcasts, reductions)
+	each(func(f *Facts) { f.Random = true }, randoms)
+	each(func(f *Facts) { f.ZeroGradient = true }, zeroGradients)
+	each(func(f *Facts) { f.IntegerKernel = true }, integerKernels)
+	each(func(f *Facts) { f.PassesDequantize = true }, passesDequantize)
 	return all
+}
+
+// byValue sets a column from the lists of the operators that have each value.
+func byValue[T comparable](each func(func(*Facts), ...[]string), lists map[T][]string, set func(*Facts, T)) {
+	for value, names := range lists {
+		each(func(f *Facts) { set(f, value) }, names)
+	}
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/ir/operator"
 )
 
 // An Op is one row of the table: the implementation of an operator from an opset version on. An operator whose semantics changed has a row
@@ -61,4 +62,4 @@ func Known(a *ir.Array) bool {
 
 // Newest is a domain with the operators of ai.onnx, in the latest version: nodes that are added to a graph are independent of the graph's
 // opset.
-const Newest = "mcompress.onnx"
+const Newest = operator.Newest
