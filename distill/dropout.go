@@ -5,23 +5,21 @@ import (
 
 	"github.com/mcompress/mcompress/internal/engine/grad"
 	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/ir/operator"
 )
 
-// activations are the operators after which dropout is added, before a linear layer.
-var activations = []string{"Relu", "LeakyRelu", "Elu", "Selu", "Gelu", "Sigmoid", "Tanh", "HardSwish", "Swish"}
-
-// addDropout adds dropout after the activations that linear layers consume. It returns the name of the input for the step number.
+// addDropout adds dropout after the activation functions that linear layers consume. It returns the name of the input for the step number.
 func addDropout(tape *grad.Tape, ratio float64, seed uint64) string {
 	g := tape.Graph()
 	counter := tape.Input("step", ir.Int64, 1)
 	i := int64(0)
 	for n := range g.Nodes() {
-		if !slices.Contains(activations, n.Op.Type) || n.Next() == nil {
+		if !operator.Of(n).Nonlinearity || n.Next() == nil {
 			continue
 		}
 		y := n.Outputs[0]
 		linear := slices.DeleteFunc(slices.Clone(y.Uses()), func(u ir.Use) bool {
-			return u.Node == nil || u.Node.Op.Type != "Gemm" && u.Node.Op.Type != "MatMul" || u.Index != 0
+			return u.Node == nil || u.Index != 0 || !operator.Of(u.Node).Product()
 		})
 		if len(linear) == 0 {
 			continue

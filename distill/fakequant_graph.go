@@ -6,6 +6,7 @@ import (
 	"github.com/mcompress/mcompress/internal/engine/grad"
 	"github.com/mcompress/mcompress/internal/engine/op"
 	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/ir/operator"
 )
 
 // insert adds fake quantization to a graph, and the arrays of its inputs to feeds. f may be nil.
@@ -25,15 +26,11 @@ func (f *fakeQuant) insert(tape *grad.Tape, feeds map[string]*ir.Array) {
 			case v == nil || v.Const != nil:
 			case a != nil:
 				n.SetInput(i, b.once(v, func() *ir.Value { return b.static(n, v, a) }))
-			case f.dynamic && i < 2 && isMatMul(n) && b.isQuantizedWeight(n.Input(1-i)):
+			case f.dynamic && i < 2 && len(n.Inputs()) >= 2 && operator.Of(n).Product() && b.isQuantizedWeight(n.Input(1-i)):
 				n.SetInput(i, b.once(v, func() *ir.Value { return b.dynamic(n, v) }))
 			}
 		}
 	}
-}
-
-func isMatMul(n *ir.Node) bool {
-	return (n.Op.Is("MatMul") || n.Op.Is("Gemm")) && len(n.Inputs()) >= 2
 }
 
 // A fakeQuantBuilder adds fake quantization to a graph.
@@ -70,7 +67,7 @@ func (b *fakeQuantBuilder) feed(hint string, a *ir.Array) *ir.Value {
 func (b *fakeQuantBuilder) isQuantizedWeight(v *ir.Value) bool {
 	for v != nil && !b.weights[v] {
 		n := v.Producer()
-		if n == nil || !n.Op.Is("Transpose") && !n.Op.Is("Reshape") && !n.Op.Is("Identity") {
+		if n == nil || !operator.Of(n).Move.Keeps() {
 			return false
 		}
 		v = n.Input(0)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/mcompress/mcompress/internal/engine/grad"
 	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/ir/operator"
 )
 
 // reinit initializes all parameters randomly: weights of rank 2 and more uniformly within sqrt(6 / fan-in), for rectified activations (He et al.,
@@ -37,14 +38,11 @@ func initialValue(p *grad.Param) float32 {
 		if u.Node == nil {
 			continue
 		}
-		switch u.Node.Op.Type {
-		case "BatchNormalization", "BatchNormTrain", "BatchNormPoolTrain", "LayerNormalization", "InstanceNormalization", "GroupNormalization", "RMSNormalization":
-			if u.Index == 1 {
-				return 1
-			}
-		case "Mul", "Div":
+		f := operator.Of(u.Node)
+		switch role := f.Input(u.Index).Role; {
+		case role == operator.Gain, f.Affine == operator.Factor:
 			return 1
-		case "PRelu":
+		case role == operator.Slope:
 			return 0.25
 		}
 	}
@@ -53,17 +51,14 @@ func initialValue(p *grad.Param) float32 {
 
 // fanIn returns the number of inputs per output of a layer.
 func fanIn(p *grad.Param) int64 {
-	elems, s := p.Tensor.Elems(), p.Tensor.Shape
+	shape := p.Tensor.Shape
 	for _, u := range p.Value.Uses() {
 		if u.Node == nil {
 			continue
 		}
-		switch {
-		case u.Node.Op.Type == "Conv" || u.Node.Op.Type == "Gemm" && u.Node.Int("transB", 0) != 0:
-			return max(1, elems/s[0])
-		case u.Node.Op.Type == "Gather":
-			return max(1, s[len(s)-1])
+		if axes, ok := operator.Of(u.Node).Input(u.Index).Axes(u.Node, len(shape)); ok {
+			return max(1, axes.FanIn(shape))
 		}
 	}
-	return max(1, elems/s[len(s)-1])
+	return max(1, p.Tensor.Elems()/shape[len(shape)-1])
 }

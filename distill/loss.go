@@ -7,6 +7,7 @@ import (
 
 	"github.com/mcompress/mcompress/internal/engine/grad"
 	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/ir/operator"
 	"github.com/mcompress/mcompress/pass"
 )
 
@@ -114,7 +115,7 @@ func (s *settings) featureTerms(student, teacher *ir.Model) ([]term, error) {
 	}
 	for n := range student.Graph.Nodes() {
 		for _, v := range n.Outputs {
-			if v == nil || !isLayer(n) {
+			if v == nil || !operator.Of(n).Layer() {
 				continue
 			}
 			if x := find(teacher, v.Name); x != nil && width(x.Producer()) == width(n) {
@@ -125,25 +126,17 @@ func (s *settings) featureTerms(student, teacher *ir.Model) ([]term, error) {
 	return ts, nil
 }
 
-// isLayer reports whether n is a linear or convolutional layer.
-func isLayer(n *ir.Node) bool {
-	return slices.Contains([]string{"Conv", "ConvTranspose", "Gemm", "MatMul"}, n.Op.Type)
-}
-
 // width returns the number of output channels of a layer, 0 if its weight is not constant.
 func width(n *ir.Node) int64 {
 	w := n.Input(1)
 	if w == nil || w.Const == nil || len(w.Const.Shape) < 2 {
 		return 0
 	}
-	switch s := w.Const.Shape; {
-	case n.Op.Type == "ConvTranspose":
-		return s[1] * n.Int("group", 1)
-	case n.Op.Type == "Conv" || n.Op.Type == "Gemm" && n.Int("transB", 0) != 0:
-		return s[0]
-	default:
-		return s[len(s)-1]
+	axes, ok := operator.Of(n).Input(1).Axes(n, len(w.Const.Shape))
+	if !ok {
+		return 0
 	}
+	return axes.Channels(w.Const.Shape)
 }
 
 func find(m *ir.Model, name string) *ir.Value {
@@ -159,7 +152,7 @@ func find(m *ir.Model, name string) *ir.Value {
 
 // scores returns the input of the Softmax that computes v, or v itself.
 func scores(v *ir.Value) *ir.Value {
-	if n := v.Producer(); n != nil && (n.Op.Is("Softmax") || n.Op.Is("LogSoftmax")) {
+	if n := v.Producer(); n != nil && operator.Of(n).Distribution {
 		return n.Input(0)
 	}
 	return v

@@ -1,6 +1,9 @@
 package dataset
 
-import "github.com/mcompress/mcompress/ir"
+import (
+	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/ir/operator"
+)
 
 // Ranges are the minimum and maximum of m's integer inputs that are indices into a table; they must be below its length.
 func Ranges(m *ir.Model) map[string][2]int64 {
@@ -46,20 +49,11 @@ func shortest(v *ir.Value, seen map[*ir.Value]bool) int64 {
 
 // indexed is the length of the table axis that u's node indexes by the value, 0 for other nodes.
 func indexed(u ir.Use) int64 {
-	n := u.Node
-	table, axis := n.Input(0), int64(0)
-	switch {
-	case n.Op.Is("Gather") && u.Index == 1, n.Op.Is("GatherElements") && u.Index == 1:
-		axis = n.Int("axis", 0)
-	case n.Op.Type == "EmbedLayerNormalization" && u.Index < 2:
-		table = n.Input(2 + 2*u.Index) // word embeddings for ids, segment embeddings for segments
-	default:
+	x, ok := operator.Of(u.Node).Table(u.Index)
+	if !ok || u.Node.Input(x.Table) == nil {
 		return 0
 	}
-	if table == nil {
-		return 0
-	}
-	return length(table, axis)
+	return length(u.Node.Input(x.Table), x.Axis(u.Node))
 }
 
 // length is the size of an axis of v, 0 if unknown.
@@ -82,15 +76,7 @@ func length(v *ir.Value, axis int64) int64 {
 	return dims[axis].N
 }
 
-// moves reports whether u's node copies elements of the value unchanged.
+// moves reports whether u's node copies elements of the value; a Cast of integers keeps them.
 func moves(u ir.Use) bool {
-	if u.Index != 0 {
-		return u.Node.Op.Is("Concat")
-	}
-	for _, typ := range []string{"Cast", "Identity", "Reshape", "Flatten", "Squeeze", "Unsqueeze", "Transpose", "Slice", "Concat", "Expand", "Split", "Gather"} {
-		if u.Node.Op.Is(typ) {
-			return true
-		}
-	}
-	return false
+	return u.Node.Op.Is("Cast") || operator.Of(u.Node).MovesInput(u.Index)
 }

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/ir/operator"
 )
 
 // An outline is the main graph of a model for partitioning: the nodes that depend on inputs,
@@ -79,14 +80,10 @@ func add[T comparable](list []T, more ...T) []T {
 // foldable reports whether n is deterministic and can be duplicated: a standard ONNX operator
 // without random numbers and subgraphs.
 func foldable(n *ir.Node) bool {
-	switch n.Op.Type {
-	case "RandomNormal", "RandomUniform", "RandomNormalLike", "RandomUniformLike", "Bernoulli", "Multinomial", "Dropout":
-		return false
-	}
 	for range n.Subgraphs() {
 		return false
 	}
-	return ir.DefaultDomain(n.Op.Domain) && len(n.Inputs()) > 0
+	return ir.DefaultDomain(n.Op.Domain) && !operator.Of(n).Random && len(n.Inputs()) > 0
 }
 
 // reads ranges over the values of n's graph that n reads, subgraphs included. Values may

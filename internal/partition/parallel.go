@@ -131,27 +131,26 @@ const (
 	each                      // all of them
 )
 
-// passages are operators that keep columns, or heads, separate. Views, Transpose and elementwise operators do, too.
-var passages = map[string]passage{
-	"Attention": firstThree, "Concat": each, "Expand": firstOnly, "GroupQueryAttention": firstThree, "MatMul": each,
-	"MultiHeadAttention": firstThree, "Slice": firstOnly, "Softmax": firstOnly, "Split": firstOnly,
-}
-
-func passageOf(n *ir.Node) (how passage, known bool) {
-	switch f := operator.Of(n); {
+// passageOf is known for operators that keep columns, or heads, separate.
+func (c *cutter) passageOf(n *ir.Node) (how passage, known bool) {
+	f := operator.Of(n)
+	switch {
 	case f.Elementwise == operator.Broadcasts:
 		return eachFull, true
-	case f.Elementwise == operator.Unary, f.Move == operator.View, n.Op.Is("Transpose"):
-		return firstOnly, true
+	case f.Attention:
+		return firstThree, true
+	case f.Product(), f.Move.Moves() && f.Variadic:
+		return each, true
+	case f.Distribution:
+		return firstOnly, c.rank(n.Input(0)) >= 3 // of scores; of a matrix it mixes columns
 	}
-	how, known = passages[n.Op.Type]
-	return how, known
+	return firstOnly, f.Elementwise == operator.Unary || f.Move.Moves()
 }
 
 // through is the inputs of n to follow; separate is false if n mixes columns.
 func (c *cutter) through(n *ir.Node) (vs []*ir.Value, separate bool) {
-	how, known := passageOf(n)
-	if !known || n.Op.Type == "Softmax" && c.rank(n.Input(0)) < 3 {
+	how, known := c.passageOf(n)
+	if !known {
 		return nil, false
 	}
 	inputs := n.Inputs()
