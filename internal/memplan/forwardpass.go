@@ -13,7 +13,6 @@ type recorder struct {
 	tape     memory.Tape
 	types    map[string]ir.Spec
 	width    int64 // bytes of a float32 between layers
-	rules    map[string]savedTensors
 	index    map[*ir.Value]int
 	grads    map[*ir.Value]bool // values that depend on parameters
 	backward map[*ir.Node]bool  // nodes on a path from parameters to outputs
@@ -29,7 +28,7 @@ func record(g *ir.Graph, types map[string]ir.Spec, width int64) (*recorder, erro
 	if err != nil {
 		return nil, err
 	}
-	r := &recorder{types: types, width: width, rules: savedTensorRules(), index: map[*ir.Value]int{}, grads: map[*ir.Value]bool{}, backward: map[*ir.Node]bool{}}
+	r := &recorder{types: types, width: width, index: map[*ir.Value]int{}, grads: map[*ir.Value]bool{}, backward: map[*ir.Node]bool{}}
 	r.params = parameters(g)
 	r.propagateGradients(g, order)
 	for _, v := range g.Inputs {
@@ -159,17 +158,17 @@ func (r *recorder) value(v *ir.Value) int {
 
 // node adds n to the tape.
 func (r *recorder) node(n *ir.Node) {
-	rule := rulesOf(r.rules, n)
-	out := memory.TapeNode{Name: n.Label(), View: rule.view, Backward: r.backward[n]}
+	saved := savedBy(n)
+	out := memory.TapeNode{Name: n.Label(), View: operator.Of(n).Move == operator.View, Backward: r.backward[n]}
 	for i, v := range n.Inputs() {
 		at, known := r.index[v]
 		if !known {
 			continue
 		}
 		out.Reads = append(out.Reads, at)
-		if r.saves(rule, n, i) {
+		if r.saves(saved, n, i) {
 			out.Saves = append(out.Saves, at)
-		} else if rule.inPlace {
+		} else if saved.Has(operator.Overwrites) {
 			out.Over = append(out.Over, at)
 		}
 	}
@@ -178,19 +177,19 @@ func (r *recorder) node(n *ir.Node) {
 			out.Makes = append(out.Makes, r.value(v))
 		}
 	}
-	if rule.output {
+	if saved.Has(operator.SavesOutput) {
 		out.Saves = append(out.Saves, out.Makes...)
 	}
-	if rule.extraBytes != nil {
+	if extra := extraBytes[operator.Name(n.Op)]; extra != nil {
 		x, _ := r.spec(n.Input(0))
 		y, _ := r.spec(n.Outputs[0])
-		out.Extra = rule.extraBytes(n, x, y)
+		out.Extra = extra(n, x, y)
 	}
 	r.tape.Nodes, r.ops = append(r.tape.Nodes, out), append(r.ops, n.Op.String())
 }
 
 // saves reports whether the backward pass of n reads its input i.
-func (r *recorder) saves(rule savedTensors, n *ir.Node, i int) bool {
+func (r *recorder) saves(saved operator.Saves, n *ir.Node, i int) bool {
 	spec, _ := r.spec(n.Input(i))
 	others := func() bool {
 		for j, v := range n.Inputs() {
@@ -202,9 +201,9 @@ func (r *recorder) saves(rule savedTensors, n *ir.Node, i int) bool {
 	}
 	switch {
 	case !spec.DType.IsFloat():
-		return rule.indices
-	case rule.operands:
+		return saved.Has(operator.SavesIndices)
+	case saved.Has(operator.SavesOperands):
 		return others()
 	}
-	return rule.all || rule.input && i == 0
+	return saved.Has(operator.SavesInputs) || saved.Has(operator.SavesInput) && i == 0
 }

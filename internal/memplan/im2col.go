@@ -1,7 +1,6 @@
 package memplan
 
 import (
-	"slices"
 	"strings"
 
 	"github.com/mcompress/mcompress/internal/memory/layout"
@@ -12,13 +11,15 @@ import (
 // window describes the im2col copies of convolution n; nil for other nodes, unknown shapes,
 // and depthwise convolutions, which need none.
 func (b *imageGraph) window(n *ir.Node) *layout.Window {
-	filters := slices.IndexFunc(operator.Of(n).Inputs, func(in operator.Input) bool { return in.Role == operator.Filter })
-	if filters < 0 || n.Op.Is("ConvTranspose") || n.Op.Is("DeformConv") {
+	filters := operator.Of(n).With(operator.Filter)
+	if len(filters) == 0 || n.Op.Is("DeformConv") {
 		return nil
 	}
-	weights := operator.Of(n).Inputs[filters].Index
-	x, w, y := b.shape(n.Input(0)), b.shape(n.Input(weights)), b.shape(n.Outputs[0])
+	x, w, y := b.shape(n.Input(0)), b.shape(n.Input(filters[0])), b.shape(n.Outputs[0])
 	if len(x) < 3 || len(w) != len(x) || len(y) != len(x) {
+		return nil
+	}
+	if axes, _ := operator.Of(n).Input(filters[0]).Axes(n, len(w)); axes.Shared > 0 { // transposed: its copies are of the output
 		return nil
 	}
 	if n.Int("group", 1) == x[1] && x[1] > 1 {

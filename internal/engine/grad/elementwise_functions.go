@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/ir/operator"
 )
 
 // microsoft is the domain of ONNX Runtime's own operators.
@@ -51,11 +52,11 @@ var functions = func() []rule {
 			return t.Own("SwishGrad", 1, []*ir.Value{n.Input(0), dy[0]}, ir.FloatAttr("alpha", n.Float("alpha", 1.702))), nil
 		}},
 	}
-	for _, typ := range []string{"Celu", "Elu", "HardSigmoid", "LeakyRelu", "Relu", "Selu", "Sigmoid", "Softplus", "Softsign", "Tan", "Tanh", "ThresholdedRelu"} {
-		rules = append(rules, rule{Type: typ, Backward: operator(typ+"Grad", output)})
-	}
-	for _, typ := range []string{"Acos", "Acosh", "Asin", "Asinh", "Atan", "Atanh", "Erf", "HardSwish", "Mish", "Shrink", "Swish"} {
-		rules = append(rules, rule{Type: typ, Backward: operator(typ+"Grad", input)})
+	for _, typ := range []string{
+		"Acos", "Acosh", "Asin", "Asinh", "Atan", "Atanh", "Celu", "Elu", "Erf", "HardSigmoid", "HardSwish", "LeakyRelu", "Mish", "Relu", "Selu",
+		"Shrink", "Sigmoid", "Softplus", "Softsign", "Swish", "Tan", "Tanh", "ThresholdedRelu",
+	} {
+		rules = append(rules, rule{Type: typ, Backward: byOperator(typ+"Grad", savedValue(typ))})
 	}
 	return rules
 }()
@@ -63,6 +64,14 @@ var functions = func() []rule {
 // output and input select the value from which a derivative is computed.
 func output(n *ir.Node) *ir.Value { return n.Outputs[0] }
 func input(n *ir.Node) *ir.Value  { return n.Input(0) }
+
+// savedValue selects the one that the table of operators states as saved.
+func savedValue(typ string) choice {
+	if operator.Lookup(ir.OpID{Type: typ}).Saves.Has(operator.SavesOutput) {
+		return output
+	}
+	return input
+}
 
 type choice func(*ir.Node) *ir.Value
 
@@ -73,9 +82,9 @@ func of(from choice, f func(t *Tape, dt ir.DType, v, dy *ir.Value) *ir.Value) gr
 	}
 }
 
-// operator is the gradient by an operator of package backward. With a negative slope the sign of the output is ambiguous, and the
+// byOperator is the gradient by an operator of package backward. With a negative slope the sign of the output is ambiguous, and the
 // derivative is computed from the input.
-func operator(typ string, from choice) gradient {
+func byOperator(typ string, from choice) gradient {
 	return func(t *Tape, n *ir.Node, dy []*ir.Value) ([]*ir.Value, error) {
 		v := from(n)
 		if alpha := n.Attr("alpha"); alpha != nil && alpha.F < 0 {

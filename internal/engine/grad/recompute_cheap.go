@@ -4,21 +4,15 @@ import (
 	"slices"
 
 	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/ir/operator"
 )
 
-// cheap are the operators whose cost is one or two passes over their input.
-var cheap = []string{
-	"BatchNormalization", "BatchNormTrain", "LayerNormalization", "RMSNormalization", "InstanceNormalization",
-	"Relu", "LeakyRelu", "PRelu", "Clip", "Elu", "Selu", "Gelu", "Swish", "Mish", "HardSwish", "HardSigmoid", "Sigmoid", "Tanh", "Softplus",
-	"Add", "Sub", "Mul",
-}
-
 const (
-	maxChain = 4 // cheap operators that are recomputed one after another
+	maxChain = 4 // memory-bound operators that are recomputed one after another
 	minIdle  = 6 // nodes between the last consumer of a value in the forward pass and the first one in the backward pass
 )
 
-// RecomputeCheap makes the backward pass recompute results of cheap operators from values that are stored anyway. Of a convolution followed by
+// RecomputeCheap makes the backward pass recompute results of memory-bound operators from values that are stored anyway. Of a convolution followed by
 // normalization and activation only the convolution's result is stored then. It is called at most once, after Recompute, whose copies are
 // included. The results of the step are bit-identical.
 func (a *Activations) RecomputeCheap() {
@@ -70,10 +64,10 @@ func (r *cheapRecomputation) isIdle(v *ir.Value) bool {
 	return r.at[first]-last > minIdle
 }
 
-// isRecomputable reports whether a chain of cheap operators computes v from values that are live at a position.
+// isRecomputable reports whether a chain of memory-bound operators computes v from values that are live at a position.
 func (r *cheapRecomputation) isRecomputable(v *ir.Value, at, chain int) bool {
 	n := v.Producer()
-	if chain == 0 || n == nil || !r.forward[n] || !slices.Contains(cheap, n.Op.Type) || !is(n, "", n.Op.Type) && !is(n, own, n.Op.Type) {
+	if chain == 0 || n == nil || !r.forward[n] || !operator.Of(n).MemoryBound() {
 		return false
 	}
 	return !slices.ContainsFunc(n.Inputs(), func(x *ir.Value) bool {

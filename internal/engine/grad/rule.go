@@ -1,10 +1,10 @@
 package grad
 
 import (
-	"slices"
 	"sync"
 
 	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/ir/operator"
 )
 
 // A Rule is the gradient of one operator.
@@ -37,7 +37,6 @@ var families = [][]rule{
 	attentions,
 	seededDropout,
 	straightThrough,
-	nonDifferentiable,
 }
 
 type ruleKey struct{ domain, typ string }
@@ -54,23 +53,12 @@ var table = sync.OnceValue(func() map[ruleKey]*rule {
 
 // lookup returns the rule for id, nil if there is none.
 func lookup(id ir.OpID) *rule {
+	if operator.Lookup(id).ZeroGradient {
+		return &rule{Type: id.Type}
+	}
 	domain := id.Domain
 	if ir.DefaultDomain(domain) || domain == newest {
 		domain = ""
 	}
 	return table()[ruleKey{domain, id.Type}]
 }
-
-// nonDifferentiable are operators without a gradient.
-var nonDifferentiable = func() []rule {
-	var rules []rule
-	for _, typ := range slices.Concat(comparisons, counts) {
-		rules = append(rules, rule{Type: typ})
-	}
-	return rules
-}()
-
-var (
-	comparisons = []string{"And", "Equal", "Greater", "GreaterOrEqual", "IsInf", "IsNaN", "Less", "LessOrEqual", "Not", "Or", "Xor"}
-	counts      = []string{"ArgMax", "ArgMin", "Ceil", "ConstantOfShape", "EyeLike", "Floor", "NonZero", "OneHot", "Range", "Round", "Shape", "Sign", "Size"}
-)

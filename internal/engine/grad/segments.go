@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/ir/operator"
 )
 
 // A Profile is the data for choosing segments, per forward node.
@@ -55,13 +56,10 @@ func nodeWork(t *Tape, n *ir.Node) float64 {
 			out += float64(t.types[v].Elems())
 		}
 	}
-	switch n.Op.Type {
-	case "Conv", "ConvTranspose":
-		w := t.types[n.Input(1)]
-		return out * float64(w.Elems()) / float64(max(1, w.Shape[0]))
-	case "MatMul", "Gemm", "FusedMatMul":
-		if x := t.types[n.Input(0)].Shape; len(x) > 0 {
-			return out * float64(x[len(x)-1])
+	if operator.Of(n).Layer() {
+		shape := t.types[n.Input(1)].Shape
+		if axes, ok := operator.Of(n).Input(1).Axes(n, len(shape)); ok {
+			return out * float64(axes.FanIn(shape))
 		}
 	}
 	return out

@@ -4,12 +4,12 @@ import (
 	"slices"
 
 	"github.com/mcompress/mcompress/ir"
-	facts "github.com/mcompress/mcompress/ir/operator"
+	"github.com/mcompress/mcompress/ir/operator"
 )
 
 // trained are the roles of inputs that are trained.
-var trained = []facts.Role{
-	facts.Matrix, facts.Filter, facts.Table, facts.Bias, facts.InputBias, facts.Gain, facts.Shift, facts.Slope,
+var trained = []operator.Role{
+	operator.Matrix, operator.Filter, operator.Table, operator.Bias, operator.InputBias, operator.Gain, operator.Shift, operator.Slope,
 }
 
 // parameterInputs are the inputs of n that hold parameters: those of an operator with a gradient. Its domain counts: inputs 1
@@ -19,12 +19,8 @@ func parameterInputs(n *ir.Node) []int {
 	if lookup(n.Op) == nil && !slices.ContainsFunc(rewrites[0], rewritten) {
 		return nil
 	}
-	return facts.Of(n).With(trained...)
+	return operator.Of(n).With(trained...)
 }
-
-// affine are operators whose constant operand is a weight if it is a vector along one axis, after a layer with weights: before that it
-// normalizes the model's inputs.
-var affine = []string{"Add", "Mul", "Sub", "Div"}
 
 // Trainable returns the constants of m that are parameters: floating-point constants at the inputs of operators that hold weights. train
 // selects among them by name; nil selects all.
@@ -53,7 +49,8 @@ func Trainable(m *ir.Model, train func(name string) bool) map[*ir.Value]bool {
 	return params
 }
 
-// weightIndices returns the inputs of n that hold weights.
+// weightIndices returns the inputs of n that hold weights. The constant operand of an affine operator is one if it is a vector along one
+// axis, after a layer with weights: before that it normalizes the model's inputs.
 func weightIndices(n *ir.Node, learned map[*ir.Value]bool) []int {
 	var out []int
 	for _, i := range parameterInputs(n) {
@@ -61,7 +58,7 @@ func weightIndices(n *ir.Node, learned map[*ir.Value]bool) []int {
 			out = append(out, i)
 		}
 	}
-	if len(n.Inputs()) != 2 || !slices.Contains(affine, n.Op.Type) {
+	if len(n.Inputs()) != 2 || operator.Of(n).Affine == operator.NotAffine {
 		return out
 	}
 	for i := range 2 {
@@ -76,7 +73,7 @@ func weightIndices(n *ir.Node, learned map[*ir.Value]bool) []int {
 func weightConst(v *ir.Value) *ir.Value {
 	for v != nil && v.Const == nil {
 		n := v.Producer()
-		if n == nil || facts.Of(n).Move != facts.View && !n.Op.Is("Transpose") {
+		if n == nil || operator.Of(n).Move != operator.View && !n.Op.Is("Transpose") {
 			return nil
 		}
 		v = n.Input(0)
