@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/ir/operator"
 	"github.com/mcompress/mcompress/pass"
 )
 
@@ -49,7 +50,7 @@ func factorizationOf(c *pass.Context, w *weight) (*factorization, pass.Reason) {
 	if why := f.look(o.Shape); why != "" {
 		return nil, pass.Reason{Code: pass.NotFactored, Detail: why}
 	}
-	if f.node.Input(activation(f.node, f.input)) == nil || len(f.node.Outputs) == 0 || f.node.Outputs[0] == nil {
+	if f.node.Input(1-f.input) == nil || len(f.node.Outputs) == 0 || f.node.Outputs[0] == nil {
 		return nil, pass.Reason{Code: pass.NotFactored, Detail: fmt.Sprintf("%s has no other input, or no output", f.node.Label())}
 	}
 	if r := paired(c, f.node, f.input); r > 0 {
@@ -61,30 +62,46 @@ func factorizationOf(c *pass.Context, w *weight) (*factorization, pass.Reason) {
 // look sets rows, columns and kind by the operator, for a weight of that shape.
 func (f *factorization) look(shape []int64) string {
 	n := f.node
-	if n.Op.Type == "Conv" {
+	if n.Op.Is("Conv") {
 		return f.lookConv(shape)
 	}
 	if len(shape) != 2 {
 		return fmt.Sprintf("%s reads it with rank %d, not as a matrix", n.Op, len(shape))
 	}
 	f.rows, f.cols = shape[0], shape[1]
-	switch {
-	case n.Op.Type == "MatMul" && f.input == 1:
-		f.kind = factorKind{false, rewriteMatMul}
-	case n.Op.Type == "MatMul":
-		f.kind = factorKind{true, rewriteMatMul}
-	case n.Op.Type == "Gemm" && f.input == 1 && n.Int("transA", 0) == 0:
-		f.kind = factorKind{false, rewriteGemm}
-		if n.Int("transB", 0) != 0 {
-			f.rows, f.cols, f.transposed = shape[1], shape[0], !f.transposed
-		}
-	default:
-		return fmt.Sprintf("input %d of %s is not factored", f.input, n.Op)
+	if look := matrixOperators[operator.Name(n.Op)]; look == nil || !look(f) {
+		return f.notFactored()
 	}
 	return ""
 }
 
+func (f *factorization) notFactored() string {
+	return fmt.Sprintf("input %d of %s is not factored", f.input, f.node.Op)
+}
+
+// matrixOperators are the operators with matrices that can be factored.
+var matrixOperators = map[string]func(*factorization) bool{
+	"MatMul": (*factorization).lookMatMul,
+	"Gemm":   (*factorization).lookGemm,
+}
+
+func (f *factorization) lookMatMul() bool {
+	f.kind = factorKind{f.input == 0, rewriteMatMul}
+	return true
+}
+
+func (f *factorization) lookGemm() bool {
+	f.kind = factorKind{false, rewriteGemm}
+	if f.node.Int("transB", 0) != 0 {
+		f.rows, f.cols, f.transposed = f.cols, f.rows, !f.transposed
+	}
+	return f.input == 1 && f.node.Int("transA", 0) == 0
+}
+
 func (f *factorization) lookConv(shape []int64) string {
+	if f.input != 1 {
+		return f.notFactored()
+	}
 	if len(shape) < 3 || f.node.Int("group", 1) != 1 {
 		return "filters in groups are not factored"
 	}
@@ -96,21 +113,13 @@ func (f *factorization) lookConv(shape []int64) string {
 // paired is the rank of two successive products, one of them n's, that are the factors of a larger matrix; 0 if there are
 // none.
 func paired(c *pass.Context, n *ir.Node, input int) int64 {
-	if first := n.Input(activation(n, input)).Producer(); first != nil {
+	if first := n.Input(1 - input).Producer(); first != nil {
 		if r := rankBetween(c, first, n); r > 0 {
 			return r
 		}
 	}
 	if out := n.Outputs[0]; len(out.Uses()) == 1 && out.Uses()[0].Node != nil {
 		return rankBetween(c, n, out.Uses()[0].Node)
-	}
-	return 0
-}
-
-// activation is the other input of n's product.
-func activation(n *ir.Node, weight int) int {
-	if n.Op.Type == "MatMul" {
-		return 1 - weight
 	}
 	return 0
 }
@@ -141,7 +150,7 @@ func linearWidths(c *pass.Context, n *ir.Node) (in, out int64) {
 			continue
 		}
 		f := &factorization{node: n, input: i}
-		if (n.Op.Type == "MatMul" || n.Op.Type == "Gemm" || n.Op.Type == "Conv" && i == 1) && f.look(o.Shape) == "" {
+		if f.look(o.Shape) == "" {
 			if f.kind.rightFirst {
 				return f.cols, f.rows
 			}

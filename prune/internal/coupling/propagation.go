@@ -27,14 +27,6 @@ func (p *propagation) follow(n *ir.Node) {
 	}
 }
 
-// name is the key of an operator in rules.
-func name(id ir.OpID) string {
-	if ir.DefaultDomain(id.Domain) && id.Overload == "" {
-		return id.Type
-	}
-	return id.String()
-}
-
 // unsupported keeps all channels that n reads, and skips its constants; the reason names n.
 func (p *propagation) unsupported(n *ir.Node, what string) {
 	why := fmt.Sprintf("channels are not followed through %s %s", n.Op, n.Label())

@@ -52,8 +52,8 @@ func ruleOf(n *ir.Node) rule {
 		return elementwise
 	case f.Reduction:
 		return reduce
-	case f.PerChannel && rules[name(n.Op)] == nil:
+	case f.PerChannel && rules[operator.Name(n.Op)] == nil:
 		return pool
 	}
-	return rules[name(n.Op)]
+	return rules[operator.Name(n.Op)]
 }

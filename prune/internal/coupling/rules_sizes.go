@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/ir/operator"
 	"github.com/mcompress/mcompress/ir/opset"
 )
 
@@ -53,8 +54,7 @@ func (s shapes) sizeOf(v *ir.Value) (x *ir.Value, axis int, ok bool) {
 	if n == nil {
 		return nil, 0, false
 	}
-	switch name(n.Op) {
-	case "Cast", "Identity", "Unsqueeze", "Squeeze":
+	if n.Op.Is("Cast") || operator.Of(n).Move == operator.View {
 		return s.sizeOf(n.Input(0))
 	}
 	picks, ok := s.picks(n)
@@ -71,10 +71,10 @@ func (s shapes) sizeOf(v *ir.Value) (x *ir.Value, axis int, ok bool) {
 // picks are the places that Gather or Slice takes from a vector, such as a shape. Those
 // that count from the end are negative.
 func (s shapes) picks(n *ir.Node) ([]int64, bool) {
-	switch name(n.Op) {
-	case "Gather":
+	if n.Op.Is("Gather") {
 		return s.c.Ints(n.Input(1))
-	case "Slice":
+	}
+	if n.Op.Is("Slice") {
 		if ws := s.windows(n); len(ws) == 1 && ws[0].step == 1 {
 			return ws[0].places()
 		}

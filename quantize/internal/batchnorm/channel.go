@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/ir/operator"
 	"github.com/mcompress/mcompress/pass"
 	"github.com/mcompress/mcompress/quantize/internal/rescale"
 	"github.com/mcompress/mcompress/quantize/internal/weights"
@@ -90,7 +91,7 @@ func (f *folder) channelArithmetic(n *ir.Node) error {
 		return nil
 	}
 	for i := range 2 {
-		if i == 1 && (n.Op.Is("Div") || n.Op.Is("Sub")) {
+		if i == 1 && !operator.Of(n).Commutative {
 			continue // the constant is the dividend or minuend
 		}
 		l, why := f.layerBefore(n, n.Input(i))

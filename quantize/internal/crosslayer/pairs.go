@@ -2,16 +2,10 @@ package crosslayer
 
 import (
 	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/ir/operator"
 	"github.com/mcompress/mcompress/ir/opset"
 	"github.com/mcompress/mcompress/pass"
 	"github.com/mcompress/mcompress/quantize/internal/rescale"
-)
-
-// homogeneous are the operators f with f(s·x) = s·f(x) for s > 0, per channel.
-// Pooling is homogeneous for channels on axis 1 of a spatial value.
-var (
-	homogeneous = map[string]bool{"Identity": true, "LeakyRelu": true, "PRelu": true, "Relu": true}
-	pools       = map[string]bool{"AveragePool": true, "GlobalAveragePool": true, "GlobalMaxPool": true, "MaxPool": true}
 )
 
 // pairs are the layers of m in order, with the layers that consume their channels.
@@ -72,7 +66,7 @@ func (f *finder) use(u ir.Use, each int64) pass.Reason {
 		return pass.Reason{Code: pass.Channels, Node: n.Label()}
 	case n.Op.Is("Flatten") && f.spatial && n.Int("axis", 1) == 1:
 		return f.flat(n)
-	case homogeneous[n.Op.Type] || f.spatial && pools[n.Op.Type]:
+	case f.isHomogeneous(n):
 		return f.through(n, each)
 	case n.Op.Is("Clip"):
 		return pass.Reason{Code: pass.Channels, Node: n.Label(), Detail: "it clips all channels at one limit"}
@@ -86,6 +80,13 @@ func (f *finder) use(u ir.Use, each int64) pass.Reason {
 	}
 	f.found, f.each = append(f.found, l), append(f.each, each)
 	return pass.Reason{}
+}
+
+// isHomogeneous reports whether n passes factors of channels on. Pooling does for channels on axis 1 of a spatial value; a view may move
+// them to another axis.
+func (f *finder) isHomogeneous(n *ir.Node) bool {
+	facts := operator.Of(n)
+	return facts.Homogeneous && (facts.Elementwise != operator.NotElementwise || f.spatial && facts.PerChannel)
 }
 
 // through follows a homogeneous operator. MaxPool's Indices are not channels.

@@ -30,7 +30,7 @@ func otherReason(c *pass.Context, v *ir.Value) pass.Reason {
 		return pass.Reason{}
 	}
 	n, label := leaves[0].Node, pass.Labels([]*ir.Node{leaves[0].Node})[0]
-	product := n.Op.Is("MatMul") || n.Op.Is("Gemm")
+	product := weights.IsProduct(n)
 	switch {
 	case product && leaves[0].Index > 1:
 		return pass.Reason{Code: pass.Bias, Node: label}

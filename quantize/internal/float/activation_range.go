@@ -110,9 +110,17 @@ func (r *activationRange) of(v *ir.Value) string {
 	return fmt.Sprintf("maximum magnitude %g on the samples, range of %s ±%g", math.Float32frombits(r.maxBits[v]), r.t.DType, r.t.largest)
 }
 
-// copies reports whether n copies elements of an input, or negates or casts them.
-func copies(n *ir.Node) bool {
-	return operator.Of(n).Move.Moves() || n.Op.Is("Cast") || n.Op.Is("Neg") || n.Op.Is("Trilu")
+// passesFill reports whether the output of n represents infinity where an input does: n moves, selects or casts elements, adds to them, or
+// multiplies or negates them.
+func passesFill(n *ir.Node) bool {
+	f := operator.Of(n)
+	switch {
+	case f.Move.Moves(), f.Selects, f.Affine == operator.Offset, f.Affine == operator.Factor && f.Commutative:
+		return true
+	case n.Op.Is("Cast"):
+		return true
+	}
+	return n.Op.Is("Neg")
 }
 
 // maskedValues are the values computed from constants that represent infinity, up to the next operator that uses them.
@@ -121,7 +129,7 @@ func (x *graphConversion) maskedValues() map[*ir.Value]bool {
 	var follow func(v *ir.Value)
 	follow = func(v *ir.Value) {
 		for _, u := range v.Uses() {
-			if u.Node == nil || !ir.DefaultDomain(u.Node.Op.Domain) || !maskOps[u.Node.Op.Type] && !copies(u.Node) {
+			if u.Node == nil || !passesFill(u.Node) {
 				continue
 			}
 			for _, y := range u.Node.Outputs {

@@ -131,11 +131,9 @@ func (x *graphConversion) keepsFloat(v *ir.Value) (string, error) {
 // number works, too.
 const maskBits = 0x4cbebc20
 
-var maskOps = map[string]bool{"Add": true, "Clip": true, "Expand": true, "Max": true, "Min": true, "Mul": true, "Pad": true, "ScatterElements": true, "ScatterND": true, "Sub": true, "Where": true}
-
 func (x *graphConversion) isFill(v *ir.Value) bool {
 	for _, l := range pass.LeafUses(v) {
-		if l.Node == nil || !maskOps[l.Node.Op.Type] || !ir.DefaultDomain(l.Node.Op.Domain) {
+		if l.Node == nil || !passesFill(l.Node) {
 			return false
 		}
 	}

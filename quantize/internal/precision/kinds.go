@@ -2,6 +2,7 @@ package precision
 
 import (
 	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/ir/operator"
 	"github.com/mcompress/mcompress/ir/opset"
 )
 
@@ -122,18 +123,14 @@ func (k *kinds) at(vs []*ir.Value, i int) kind {
 
 // stated is the type of n's first output if an attribute sets it.
 func stated(n *ir.Node) (ir.DType, bool) {
-	name, ok := map[string]string{
-		"Cast": "to", "ConstantOfShape": "value", "DequantizeLinear": "output_dtype", "EyeLike": "dtype", "RandomNormal": "dtype",
-		"RandomUniform": "dtype", "BlackmanWindow": "output_datatype", "HammingWindow": "output_datatype", "HannWindow": "output_datatype",
-		"MelWeightMatrix": "output_datatype", "RandomNormalLike": "dtype", "RandomUniformLike": "dtype", "Bernoulli": "dtype",
-	}[n.Op.Type]
-	if !ok {
+	f := operator.Of(n)
+	if f.ElemAttr == "" || f.QuantizedOutput {
 		return ir.Undefined, false
 	}
-	switch a := n.Attr(name); {
-	case a == nil && n.Op.Type == "DequantizeLinear":
+	switch a := n.Attr(f.ElemAttr); {
+	case a == nil && n.Op.Is("DequantizeLinear"):
 		return scaleType(n), true
-	case a == nil && len(n.Inputs()) > 0 && n.Op.Type != "ConstantOfShape" && n.Op.Type != "EyeLike" && name == "dtype":
+	case a == nil && f.Random && len(n.Inputs()) > 0:
 		return ir.Undefined, false // the input's type
 	case a == nil:
 		return ir.Float, true

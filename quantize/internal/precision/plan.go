@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/ir/operator"
 	"github.com/mcompress/mcompress/ir/opset"
 )
 
@@ -123,7 +124,7 @@ func (p *Plan) stays(n *ir.Node) string {
 	switch {
 	case f == nil && !known:
 		return "it is no operator of ONNX"
-	case f == nil && coded[n.Op.Type]:
+	case f == nil && operator.Of(n).HoldsQuantized():
 		return isCoded
 	case p.Stays(n) != "":
 		return p.Stays(n)
@@ -135,10 +136,8 @@ func (p *Plan) stays(n *ir.Node) string {
 		return "it calls a function that stays as it is"
 	case f != nil:
 		return ""
-	case guarded[n.Op.Type] != "":
-		return guarded[n.Op.Type]
-	case n.Op.Is("Mul") && n.Input(0) == n.Input(1):
-		return guarded["Pow"]
+	case guard(n) != "":
+		return guard(n)
 	}
 	for _, v := range n.Inputs() {
 		if p.coded[v] {
@@ -224,7 +223,7 @@ func (p *Plan) narrows(n *ir.Node) bool {
 			floats++
 		}
 	}
-	if heavy[n.Op.Type] {
+	if operator.Of(n).Precision == operator.LowPrecision {
 		return floats == 0 || exact < floats || size > smallFactor
 	}
 	return floats == 0 && constants > 0
@@ -240,7 +239,7 @@ func (p *Plan) settle(n *ir.Node) {
 		}
 		p.low[v] = p.narrow[n] && q.Takes(p.To) && p.follows(n, in, q)
 		p.exact[v] = !p.low[v] && p.exactInputs(n)
-		p.coded[v] = n.Op.Is("DequantizeLinear") || moves[n.Op.Type] && p.coded[n.Input(0)]
+		p.coded[v] = n.Op.Is("DequantizeLinear") || operator.Of(n).Move.Keeps() && p.coded[n.Input(0)]
 	}
 }
 
@@ -253,9 +252,6 @@ func (p *Plan) follows(n *ir.Node, in opset.Params, q opset.Param) bool {
 	}
 	return false
 }
-
-// moves are view operators, which pass on dequantized values.
-var moves = map[string]bool{"Flatten": true, "Identity": true, "Reshape": true, "Squeeze": true, "Transpose": true, "Unsqueeze": true}
 
 func (p *Plan) exactInputs(n *ir.Node) bool {
 	found := false

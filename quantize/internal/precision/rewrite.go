@@ -32,16 +32,13 @@ func (p *Plan) Apply(m *ir.Model, narrowed func(*ir.Tensor) *ir.Tensor) {
 // retarget makes a Cast or ConstantOfShape output the narrow type if planned, or if all
 // its consumers need it.
 func (p *Plan) retarget(n *ir.Node, narrowed func(*ir.Tensor) *ir.Tensor) {
-	if !n.Op.Is("Cast") && !n.Op.Is("ConstantOfShape") {
+	switch {
+	case n.Op.Is("Cast"):
+		if p.retargetable(n) {
+			n.SetAttr(ir.IntAttr("to", int64(p.To)))
+		}
 		return
-	}
-	y := n.Outputs[0]
-	if !p.is(y) || !p.low[y] && !p.allNarrow(y) {
-		return
-	}
-	p.low[y] = true
-	if n.Op.Is("Cast") {
-		n.SetAttr(ir.IntAttr("to", int64(p.To)))
+	case !n.Op.Is("ConstantOfShape"), !p.retargetable(n):
 		return
 	}
 	zero := &ir.Tensor{Spec: ir.Spec{DType: ir.Float, Shape: []int64{1}}, Source: ir.Mem(make([]byte, 4))}
@@ -49,6 +46,16 @@ func (p *Plan) retarget(n *ir.Node, narrowed func(*ir.Tensor) *ir.Tensor) {
 		zero = a.Tensor
 	}
 	n.SetAttr(ir.TensorAttr("value", narrowed(zero)))
+}
+
+// retargetable reports whether the output of n becomes narrow, and plans it.
+func (p *Plan) retargetable(n *ir.Node) bool {
+	y := n.Outputs[0]
+	if !p.is(y) || !p.low[y] && !p.allNarrow(y) {
+		return false
+	}
+	p.low[y] = true
+	return true
 }
 
 func (p *Plan) allNarrow(v *ir.Value) bool {

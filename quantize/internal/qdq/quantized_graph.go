@@ -21,8 +21,7 @@ func newQuantizedGraph(c *pass.Context, layers map[*ir.Node]*quantizedLayer, lef
 	f := &quantizedGraph{c: c, layers: layers, integer: map[*ir.Node]bool{}, fusesActivations: absorbs}
 	var glue []*ir.Node
 	for n := range c.Model.Graph.Nodes() {
-		_, activations := activationRuleOf(n)
-		if left[n] || layers[n] == nil && activations == nil {
+		if left[n] || layers[n] == nil && activationsOf(n) == nil {
 			continue
 		}
 		f.integer[n] = true
@@ -52,8 +51,7 @@ func (f *quantizedGraph) reads(n *ir.Node) []*ir.Value {
 	if f.layers[n] != nil {
 		return n.Inputs()[:1]
 	}
-	_, activations := activationRuleOf(n)
-	return activations
+	return activationsOf(n)
 }
 
 // makes are the quantized outputs of n. MatMul and Gemm return floats without a quantized consumer.
@@ -78,7 +76,7 @@ func (f *quantizedGraph) fusedActivation(n *ir.Node) *ir.Node {
 	if !f.fusesActivations || len(n.Outputs) != 1 || len(n.Outputs[0].Uses()) != 1 {
 		return nil
 	}
-	if rule, _ := activationRuleOf(n); f.layers[n] == nil && rule.sameScale {
+	if f.layers[n] == nil && keepsScale(n) {
 		return nil
 	}
 	a := n.Outputs[0].Uses()[0].Node
@@ -177,8 +175,8 @@ func (f *quantizedGraph) scaleSource(v *ir.Value) *ir.Value {
 	if n == nil || f.layers[n] != nil {
 		return v
 	}
-	if rule, activations := activationRuleOf(n); rule.sameScale {
-		return f.scaleSource(activations[0])
+	if keepsScale(n) {
+		return f.scaleSource(activationsOf(n)[0])
 	}
 	return v
 }

@@ -4,43 +4,13 @@ import (
 	"slices"
 
 	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/ir/operator"
 )
 
-// An activationRule is how ONNX Runtime quantizes an operator without weights.
-type activationRule struct {
-	all       bool                // all inputs are activations; else the first one is
-	sameScale bool                // elements are only moved or compared: the output has the scale of the input
-	fits      func(*ir.Node) bool // nil for every such node
-}
-
-// activationRules are the operators between layers that ONNX Runtime computes in integers, according to its optimised graphs. Not
-// included, as they are computed in float there: Sub, Div, Max, Min, Tanh, HardSigmoid, HardSwish, Elu, Pad, GlobalMaxPool, SpaceToDepth,
-// ReduceMean, the normalizations and ConvTranspose; Softmax, whose 8-bit outputs are too coarse; Relu and Clip, which the
-// quantized range replaces.
-var activationRules = map[string]activationRule{
-	"Add":               {all: true},
-	"Mul":               {all: true},
-	"Concat":            {all: true},
-	"AveragePool":       {},
-	"GlobalAveragePool": {},
-	"LeakyRelu":         {},
-	"Sigmoid":           {},
-
-	"MaxPool":      {sameScale: true, fits: func(n *ir.Node) bool { return len(n.Outputs) == 1 }},
-	"Resize":       {sameScale: true, fits: interpolates},
-	"Reshape":      {sameScale: true},
-	"Transpose":    {sameScale: true},
-	"Flatten":      {sameScale: true},
-	"Squeeze":      {sameScale: true},
-	"Unsqueeze":    {sameScale: true},
-	"Slice":        {sameScale: true},
-	"Split":        {sameScale: true},
-	"Gather":       {sameScale: true},
-	"DepthToSpace": {sameScale: true},
-	"Expand":       {sameScale: true},
-	"Tile":         {sameScale: true},
-	"ReduceMax":    {sameScale: true},
-	"ReduceMin":    {sameScale: true},
+// conditions are those of integer kernels that not every node meets.
+var conditions = map[string]func(*ir.Node) bool{
+	"MaxPool": func(n *ir.Node) bool { return len(n.Outputs) == 1 },
+	"Resize":  interpolates,
 }
 
 // interpolates reports whether the outputs of a Resize are within the range of its input, which does not hold for cubic.
@@ -49,18 +19,31 @@ func interpolates(n *ir.Node) bool {
 	return a == nil || a.S == "nearest" || a.S == "linear"
 }
 
-// activationRuleOf is the rule for n, and its activations, nil if there is none.
-func activationRuleOf(n *ir.Node) (rule activationRule, activations []*ir.Value) {
-	rule, ok := activationRules[n.Op.Type]
-	if !ok || !ir.DefaultDomain(n.Op.Domain) || rule.fits != nil && !rule.fits(n) || len(n.Inputs()) == 0 {
-		return rule, nil
+// isInteger reports whether ONNX Runtime computes n, which has no weights, in integers. The 8-bit outputs of Softmax are too coarse; Relu
+// and Clip are replaced by the quantized range.
+func isInteger(n *ir.Node) bool {
+	f, condition := operator.Of(n), conditions[operator.Name(n.Op)]
+	return f.IntegerKernel && !f.Distribution && (condition == nil || condition(n))
+}
+
+// keepsScale reports whether the output of n, in integers, has the scale of the input: elements are moved, compared or interpolated.
+func keepsScale(n *ir.Node) bool {
+	f := operator.Of(n)
+	moved := f.Move.Moves() && !f.Variadic || f.Move == operator.Compares
+	return f.IntegerKernel && (moved || n.Op.Is("Resize"))
+}
+
+// activationsOf are the quantized inputs of n, nil if ONNX Runtime computes it in float.
+func activationsOf(n *ir.Node) []*ir.Value {
+	if !isInteger(n) || len(n.Inputs()) == 0 {
+		return nil
 	}
-	activations = n.Inputs()[:1]
-	if rule.all {
+	activations := n.Inputs()[:1]
+	if f := operator.Of(n); f.Variadic || f.Elementwise == operator.Broadcasts {
 		activations = n.Inputs()
 	}
 	if slices.ContainsFunc(activations, func(v *ir.Value) bool { return v == nil || v.Const != nil }) {
-		return rule, nil
+		return nil
 	}
-	return rule, activations
+	return activations
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/ir/operator"
 	"github.com/mcompress/mcompress/ir/opset"
 	"github.com/mcompress/mcompress/pass"
 )
@@ -82,7 +83,7 @@ func (e *Editor) weight(n *ir.Node) (*pass.Operand, string) {
 		return nil, label + " transposes its input"
 	case len(pass.LeafUses(o.Base)) != 1:
 		return nil, "the weight of " + label + " has other consumers"
-	case !n.Op.Is("Conv") && !n.Op.Is("ConvTranspose") && n.Graph().Opset("") < broadcastOpset:
+	case operator.Of(n).Product() && n.Graph().Opset("") < broadcastOpset:
 		return nil, fmt.Sprintf("opset %d is below %d", n.Graph().Opset(""), broadcastOpset)
 	}
 	if e.c.Select.Excludes(o.Base, []*ir.Node{n}) {
@@ -133,7 +134,7 @@ func (e *Editor) bias(l *Layer) *ir.Node {
 }
 
 // Spatial reports whether l is a convolution: its channels are axis 1, and not the last one.
-func (l *Layer) Spatial() bool { return l.Node.Op.Is("Conv") || l.Node.Op.Is("ConvTranspose") }
+func (l *Layer) Spatial() bool { return operator.Of(l.Node).Spatial }
 
 // Place is the channel axis of l's output.
 func (l *Layer) Place() Place { return l.place }

@@ -2,6 +2,7 @@ package smoothing
 
 import (
 	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/ir/operator"
 	"github.com/mcompress/mcompress/quantize/internal/rescale"
 )
 
@@ -9,16 +10,6 @@ import (
 type folder struct {
 	*rescale.Editor
 	channels int64
-}
-
-// gains are the scale and bias inputs of normalizations, which apply per channel of the first output.
-var gains = map[string][]int{
-	"LayerNormalization":                             {1, 2},
-	"RMSNormalization":                               {1},
-	"SimplifiedLayerNormalization":                   {1},
-	"com.microsoft.SimplifiedLayerNormalization":     {1},
-	"com.microsoft.SkipLayerNormalization":           {2, 3},
-	"com.microsoft.SkipSimplifiedLayerNormalization": {2},
 }
 
 // into returns a function that multiplies v's channels at v's producer, nil if that is not possible.
@@ -30,12 +21,12 @@ func (f *folder) into(v *ir.Value) func([]float64) error {
 	if l, why := f.Layer(n); why == "" && l.Last() == n && !l.Spatial() && l.Outputs == f.channels {
 		return l.ScaleOutputs
 	}
-	switch op := n.Op.String(); {
-	case gains[op] != nil && n.Outputs[0] == v:
-		return f.gain(n, gains[op])
-	case !ir.DefaultDomain(n.Op.Domain):
-		return nil
-	case n.Op.Is("Relu") || n.Op.Is("LeakyRelu"):
+	facts := operator.Of(n)
+	gains := facts.With(operator.Gain, operator.Shift)
+	switch {
+	case len(gains) > 0 && !facts.Spatial && n.Outputs[0] == v:
+		return f.gain(n, gains)
+	case facts.Homogeneous && facts.Nonlinearity:
 		return f.alone(n.Input(0))
 	case n.Op.Is("Mul"):
 		return f.product(n)

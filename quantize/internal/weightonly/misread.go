@@ -2,6 +2,7 @@ package weightonly
 
 import (
 	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/ir/operator"
 	"github.com/mcompress/mcompress/quantize/internal/weights"
 )
 
@@ -18,11 +19,9 @@ func dequantized(v *ir.Value) bool {
 		switch {
 		case n.Op.Is("DequantizeLinear"):
 			return true
-		case !viewOps[n.Op.Type] || !ir.DefaultDomain(n.Op.Domain) || n.Input(0) == nil:
+		case !operator.Of(n).PassesDequantize || n.Input(0) == nil:
 			return false
 		}
 	}
 	return false
 }
-
-var viewOps = map[string]bool{"Reshape": true, "Flatten": true, "Transpose": true, "Squeeze": true, "Unsqueeze": true, "Slice": true, "MaxPool": true, "Identity": true}

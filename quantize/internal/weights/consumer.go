@@ -104,11 +104,14 @@ func ConsumerAt(c *pass.Context, n *ir.Node, embeddings bool) *Consumer {
 	return nil
 }
 
+// IsProduct reports whether n is one of ONNX's matrix products: MatMul or Gemm.
+func IsProduct(n *ir.Node) bool { return ir.DefaultDomain(n.Op.Domain) && operator.Of(n).Product() }
+
 // newConsumer is k as the operand of MatMul or Gemm with an activation, or as the table of Gather; nil if it is neither.
 func newConsumer(c *pass.Context, k pass.Consumer, embeddings bool) *Consumer {
 	n, o := k.Node, k.Operand
 	s := &Consumer{Node: n, Side: Right, Elem: o.Elem, Shape: o.Shape, Transposed: o.Transposed, Use: k.Use, Unsupported: o.Trouble}
-	matrix := n.Op.Is("MatMul") || n.Op.Is("Gemm")
+	matrix := IsProduct(n)
 	switch {
 	case !matrix && !(n.Op.Is("Gather") && embeddings) || !o.Base.Const.DType.IsFloat():
 		return nil

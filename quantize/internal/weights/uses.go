@@ -36,7 +36,7 @@ func useOf(c *pass.Context, v *ir.Value, l ir.Use) *Use {
 		return &Use{Consumer: s, ScaleAxes: s.baseAxes(v)}
 	}
 	in, o := operator.Of(l.Node).Input(l.Index), c.Trace(l.Node.Input(l.Index))
-	if o == nil || !in.Role.IsWeight() || in.Quantized || l.Node.Op.Is("MatMul") || l.Node.Op.Is("Gemm") || l.Node.Op.Is("Gather") {
+	if o == nil || !in.Role.IsWeight() || in.Quantized || IsProduct(l.Node) || l.Node.Op.Is("Gather") {
 		return nil
 	}
 	axes, _ := in.Axes(l.Node, len(o.Shape))
