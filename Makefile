@@ -1,7 +1,8 @@
 # The commands of this repository. `make test` installs the Python packages of the tests.
-.PHONY: test test-exhaustive lint generate fuzz bench bench-engine bench-train bench-distill bench-quality ci
+.PHONY: test test-exhaustive lint generate fuzz release bench bench-engine bench-train bench-distill bench-quality ci
 
 FUZZTIME ?= 5s
+BINARY ?= mcompress
 
 # The reference implementations are in .venv, unless MCOMPRESS_PYTHON names another Python.
 ifndef MCOMPRESS_PYTHON
@@ -34,6 +35,11 @@ generate:
 
 fuzz: $(environment)
 	FUZZTIME=$(FUZZTIME) .ci/fuzz
+
+# The program of a release, stripped: make release VERSION=v1.2.3. GOOS and GOARCH choose another platform.
+release: version = $(or $(VERSION),$(error VERSION is not set: make release VERSION=v1.2.3))
+release:
+	go build -trimpath -ldflags '-s -w -X github.com/mcompress/mcompress/internal/job.release=$(version)' -o $(BINARY) ./cmd/mcompress
 
 # The benchmark is a module of its own, which runs in the root folder.
 run_bench := go -C internal/dev/bench build -o $(CURDIR)/.bench/run . && .bench/run
