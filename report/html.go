@@ -6,6 +6,8 @@ import (
 	"html/template"
 	"io"
 	"strings"
+
+	"github.com/mcompress/mcompress/pass"
 )
 
 //go:embed page.html
@@ -47,7 +49,7 @@ type tile struct{ Name, Big, Small, Bar string }
 func (r *Report) HTML(w io.Writer) error {
 	t, err := template.New("page").Funcs(template.FuncMap{
 		"visible": visible, "size": size, "shape": shape, "comma": count, "sqnr": sqnr,
-		"cosine": cosine, "measure": MeasureName, "maxError": maxError, "sparsity": sparsity, "kept": Weight.kept, "targetHead": targetHead, "targetChoice": targetChoice,
+		"cosine": cosine, "measure": MeasureName, "maxError": maxError, "sparsity": sparsity, "kept": Weight.kept, "times": times, "named": pass.Named, "targetHead": targetHead, "targetChoice": targetChoice,
 		"join": func(xs []string) string { return strings.Join(xs, " → ") },
 	}).Parse(pageText)
 	if err != nil {
@@ -99,7 +101,7 @@ func (r *Report) tiles() []tile {
 		{"Coverage", percent(r.Coverage.Fraction), r.Coverage.text(), fmt.Sprintf("%.2f%%", 100*r.Coverage.Fraction)},
 	}
 	if w := r.worst(); w != nil {
-		ts = append(ts, tile{"Lowest SQNR of a weight", sqnr(w.Error), visible(w.Tensor), ""})
+		ts = append(ts, tile{"Lowest SQNR of a weight", sqnr(w.Error), visible(w.named()), ""})
 	}
 	if a := t.Activations; a != nil {
 		ts = append(ts, tile{"Peak activations", size(a.After), size(a.Before) + " before", ""})

@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/mcompress/mcompress/internal/verify"
+	"github.com/mcompress/mcompress/pass"
 )
 
 const (
@@ -79,7 +80,7 @@ func markBreak(p *plot, v *verify.Result) {
 			continue
 		}
 		x := float64(i) + 0.5
-		p.mark(point{x, p.y.max}, point{x, 0}, note{label: named(l.Value, 40), downward: true, leftward: i > len(v.Layers)/2})
+		p.mark(point{x, p.y.max}, point{x, 0}, note{label: named(pass.Named(l.Value, l.Module), 60), downward: true, leftward: i > len(v.Layers)/2})
 		return
 	}
 }

@@ -24,6 +24,7 @@ func (r *Report) Markdown(w io.Writer) error {
 	m.training(r.Training)
 	m.search(r.Search)
 	m.target(r.Target)
+	m.modules(r.Modules)
 	m.changed(r)
 	m.reasons(r.reasons())
 	m.steps(r.steps())
@@ -84,7 +85,7 @@ func (m *markdown) summary(r *Report) {
 		{"Coverage", "", bold(percent(r.Coverage.Fraction)), r.Coverage.text()},
 	}
 	if w := r.worst(); w != nil {
-		rows = append(rows, []string{"Lowest SQNR of a weight", "", bold(sqnr(w.Error)), inScope(w.Scope, w.Tensor)})
+		rows = append(rows, []string{"Lowest SQNR of a weight", "", bold(sqnr(w.Error)), inScope(w.Scope, w.named())})
 	}
 	m.table([]string{"", "before:", "after:", ""}, rows)
 }
@@ -105,7 +106,7 @@ func (m *markdown) changed(r *Report) {
 	var rows [][]string
 	for _, w := range r.changed() {
 		rows = append(rows, []string{
-			inScope(w.Scope, w.Tensor), shape(w.DType, w.Shape), prose(strings.Join(w.Forms, " → ")),
+			inScope(w.Scope, w.named()), shape(w.DType, w.Shape), prose(strings.Join(w.Forms, " → ")),
 			size(w.Bytes.Before), w.kept(w.Bytes.After), w.kept(w.RuntimeBytes), sparsity(w.Sparsity), sqnr(w.Error), cosine(w.Error), maxError(w.Error),
 		})
 	}
@@ -135,7 +136,7 @@ func (m *markdown) reasons(rs []reason) {
 func some(ws []Weight) string {
 	var names []string
 	for _, w := range ws[:min(3, len(ws))] {
-		names = append(names, inScope(w.Scope, w.Tensor))
+		names = append(names, inScope(w.Scope, w.named()))
 	}
 	if len(ws) > len(names) {
 		names = append(names, "…")

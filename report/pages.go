@@ -1,6 +1,11 @@
 package report
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+
+	"github.com/mcompress/mcompress/pass"
+)
 
 // smaller is the ratio of two sizes in words.
 func smaller(c Change) string {
@@ -53,22 +58,28 @@ type reason struct {
 	Weights []Weight
 }
 
-// reasons groups the unchanged weights, the most bytes first.
+// reasons groups the unchanged weights by reason without its details, the most bytes first. The reason of a single weight has
+// its details.
 func (r *Report) reasons() []reason {
 	var rs []reason
 	for _, w := range largest(r.Weights) {
 		if w.Changed {
 			continue
 		}
-		i := slices.IndexFunc(rs, func(x reason) bool { return x.Text == w.Reason.String() })
+		i := slices.IndexFunc(rs, func(x reason) bool { return x.Text == w.Reason.General().String() })
 		if i < 0 {
 			i = len(rs)
-			rs = append(rs, reason{Text: w.Reason.String()})
+			rs = append(rs, reason{Text: w.Reason.General().String()})
 		}
 		rs[i].Weights = append(rs[i].Weights, w)
 		rs[i].Bytes += w.Bytes.Before
 	}
-	slices.SortStableFunc(rs, func(a, b reason) int { return int(b.Bytes - a.Bytes) })
+	for i, x := range rs {
+		if len(x.Weights) == 1 {
+			rs[i].Text = x.Weights[0].Reason.String()
+		}
+	}
+	slices.SortStableFunc(rs, func(a, b reason) int { return cmp.Compare(b.Bytes, a.Bytes) })
 	return rs
 }
 
@@ -98,6 +109,9 @@ func main(s Side) string {
 	}
 	return s.Files[0].Name
 }
+
+// named is the name of w with its module.
+func (w Weight) named() string { return pass.Named(w.Tensor, w.Module) }
 
 // kept is n bytes of w, or a note that they count for another weight.
 func (w Weight) kept(n int64) string {

@@ -94,9 +94,9 @@ func TestHTMLDrawsEachChart(t *testing.T) {
 	page := html(t, (&job{model: many(), methods: []*pass.Method{rounding}, in: Input{Errors: true}}).build(t))
 	drawings := regexp.MustCompile(`(?s)<svg.*?</svg>`).FindAllString(page, -1)
 	if len(drawings) != 3 {
-		t.Fatalf("got %d charts, want bytes by weight, bytes by type and errors", len(drawings))
+		t.Fatalf("got %d charts, want bytes by module, bytes by type and errors", len(drawings))
 	}
-	expected := [][]string{{"layers.a.weight", "16 B", "8 B"}, {"int8", "float"}, {"layers.a.weight", "dB"}}
+	expected := [][]string{{"layers.a", "16 B", "4 B"}, {"int8", "float"}, {"layers.a", "dB"}}
 	for i, svg := range drawings {
 		d := xml.NewDecoder(strings.NewReader(svg))
 		var text strings.Builder

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -102,5 +103,18 @@ func TestSentences(t *testing.T) {
 		if text, general := c.reason.String(), c.reason.General().String(); text != c.text || general != c.general {
 			t.Errorf("got %q and %q, want %q and %q", text, general, c.text, c.general)
 		}
+	}
+}
+
+func TestUnchangedWeightsOfOneKindAreOneReason(t *testing.T) {
+	skipped := func(node string) Weight { return Weight{Tensor: node, Reason: Reason{Code: pass.Bias, Node: node}} }
+	r := &Report{Weights: []Weight{skipped("Conv a"), skipped("Conv b"), skipped("Gemm c")}}
+	var got []string
+	for _, x := range r.reasons() {
+		got = append(got, fmt.Sprintf("%d × %s", len(x.Weights), x.Text))
+	}
+	want := []string{"2 × " + Reason{Code: pass.Bias, Node: "Conv"}.String(), "1 × " + Reason{Code: pass.Bias, Node: "Gemm c"}.String()}
+	if !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
 	}
 }

@@ -27,6 +27,7 @@ type Report struct {
 	Totals        Totals   `json:"totals"`
 	Coverage      Coverage `json:"coverage"`
 	Gates         []Gate   `json:"gates"`
+	Modules       []Module `json:"modules,omitempty"` // the weights by module, nil where they have none
 	Weights       []Weight `json:"weights"`
 	Ledger        []Row    `json:"ledger"`
 
@@ -143,6 +144,7 @@ func Build(ctx context.Context, in Input) (*Report, error) {
 		r.Totals.Activations = &Change{v.Activations.Before, v.Activations.After}
 	}
 	r.Coverage = coverage(r.Weights)
+	r.Modules = modules(r.Weights)
 	var err error
 	if r.Gates, err = evaluate(r, in.Gates); err != nil {
 		return nil, err

@@ -153,7 +153,7 @@ func (m *markdown) search(s *pass.Search) {
 			if v.Method == l.Method {
 				chosen = "chosen"
 			}
-			rows = append(rows, []string{prose(l.Tensors[0]), prose(v.Method), count(v.Bytes), SensitivityText(s.Measure, v.Sensitivity), chosen})
+			rows = append(rows, []string{prose(pass.Named(l.Tensors[0], l.Module)), prose(v.Method), count(v.Bytes), SensitivityText(s.Measure, v.Sensitivity), chosen})
 		}
 	}
 	m.table([]string{"weight", "method", "bytes:", MeasureName(s.Measure) + ":", ""}, rows)

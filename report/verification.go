@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/mcompress/mcompress/internal/verify"
+	"github.com/mcompress/mcompress/pass"
 )
 
 // A verification is a comparison of two models as pages show it.
@@ -101,7 +102,7 @@ func (m *markdown) verification(r *verify.Result) {
 		m.line("Accuracy: **%s**.", a.Text())
 	}
 	if b := v.Breaks; b != nil {
-		m.line("Largest drop: %s at %s, output of %s %s.", b.Text(), code(b.Value), prose(b.Op), code(b.Node))
+		m.line("Largest drop: %s at %s, output of %s %s.", b.Text(), code(pass.Named(b.Value, b.Module)), prose(b.Op), code(b.Node))
 	}
 	m.layers(v)
 }
@@ -109,7 +110,7 @@ func (m *markdown) verification(r *verify.Result) {
 func (m *markdown) layers(v *verification) {
 	var rows [][]string
 	for _, l := range v.Worst {
-		rows = append(rows, []string{code(l.Value), prose(l.Op), l.Errors.Text(), closeness(&l.Errors), largestError(&l.Errors)})
+		rows = append(rows, []string{code(pass.Named(l.Value, l.Module)), prose(l.Op), l.Errors.Text(), closeness(&l.Errors), largestError(&l.Errors)})
 	}
 	if len(rows) > 0 {
 		m.line("The %d of %s layers with the lowest SQNR:", len(rows), count(int64(len(v.Layers))))

@@ -44,30 +44,53 @@ func (r *Report) charts() ([]figure, error) {
 	return fs, nil
 }
 
-func byLayer(r *Report) (figure, barChart) {
-	ws := largest(r.Weights)
-	n := min(maxBars, len(ws))
-	for n > 0 && float64(ws[n-1].Bytes.Before) < minBar*float64(ws[0].Bytes.Before) {
-		n--
+// An item is a module or a weight as a group of bars.
+type item struct {
+	name  string
+	bytes Change
+	err   *Error
+}
+
+// items are the modules of r, in the order of the model; where it has none, the weights. kind is their name in texts.
+func (r *Report) items() (items []item, kind string) {
+	for _, m := range r.Modules {
+		items = append(items, item{m.Name(), m.Bytes, m.Error})
 	}
+	if items != nil {
+		return items, "module"
+	}
+	for _, w := range largest(r.Weights) {
+		items = append(items, item{w.Tensor, w.Bytes, w.Error})
+	}
+	return items, "weight"
+}
+
+func byLayer(r *Report) (figure, barChart) {
+	items, kind := r.items()
+	sizes := make([]int64, len(items))
+	for i, x := range items {
+		sizes[i] = x.bytes.Before
+	}
+	slices.SortFunc(sizes, func(a, b int64) int { return cmp.Compare(b, a) })
 	var labels []string
 	var changes []Change
-	for _, w := range ws[:n] {
-		labels = append(labels, w.Tensor)
-		changes = append(changes, w.Bytes)
+	var rest Change
+	for _, x := range items {
+		if b := x.bytes.Before; len(labels) < maxBars && b >= sizes[min(maxBars, len(sizes))-1] && float64(b) >= minBar*float64(sizes[0]) {
+			labels = append(labels, x.name)
+			changes = append(changes, x.bytes)
+			continue
+		}
+		rest.Before += x.bytes.Before
+		rest.After += x.bytes.After
 	}
 	note := ""
-	if rest := ws[n:]; len(rest) > 0 {
-		var c Change
-		for _, w := range rest {
-			c.Before += w.Bytes.Before
-			c.After += w.Bytes.After
-		}
-		labels = append(labels, fmt.Sprintf("%s smaller weights", count(int64(len(rest)))))
-		changes = append(changes, c)
-		note = fmt.Sprintf("The %d largest of %s weights.", n, count(int64(len(ws))))
+	if n := len(items) - len(labels); n > 0 {
+		note = fmt.Sprintf("The %d largest of %s %ss.", len(labels), count(int64(len(items))), kind)
+		labels = append(labels, fmt.Sprintf("%s smaller %ss", count(int64(n)), kind))
+		changes = append(changes, rest)
 	}
-	return figure{Title: "Bytes on disk by weight", Note: note, Compares: true}, sides(labels, changes)
+	return figure{Title: "Bytes on disk by " + kind, Note: note, Compares: true}, sides(labels, changes)
 }
 
 func byDType(r *Report) (figure, barChart) {
@@ -96,34 +119,38 @@ func sides(labels []string, changes []Change) barChart {
 }
 
 func errorByLayer(r *Report) (figure, barChart) {
-	var ws []Weight
+	all, kind := r.items()
+	var items []item
 	exact := 0
-	for _, w := range r.Weights {
+	for _, x := range all {
 		switch {
-		case w.Error == nil:
-		case w.Error.Exact:
+		case x.err == nil:
+		case x.err.Exact:
 			exact++
-		case w.Error.SQNR != nil:
-			ws = append(ws, w)
+		case x.err.SQNR != nil:
+			items = append(items, x)
 		}
 	}
-	slices.SortStableFunc(ws, func(a, b Weight) int { return cmp.Compare(*a.Error.SQNR, *b.Error.SQNR) })
-	n := min(maxBars, len(ws))
+	slices.SortStableFunc(items, func(a, b item) int { return cmp.Compare(*a.err.SQNR, *b.err.SQNR) })
+	n := min(maxBars, len(items))
 	c := barChart{series: []series{{color: after}}, ticks: decibelTicks}
 	s := &c.series[0]
-	for _, w := range ws[:n] {
-		c.labels = append(c.labels, w.Tensor)
-		s.values = append(s.values, max(0, *w.Error.SQNR))
-		s.notes = append(s.notes, sqnr(w.Error))
+	for _, x := range items[:n] {
+		c.labels = append(c.labels, x.name)
+		s.values = append(s.values, max(0, *x.err.SQNR))
+		s.notes = append(s.notes, sqnr(x.err))
 	}
-	note := "SQNR (signal-to-quantization-noise ratio) of each changed weight, the lowest first; higher is better."
-	if len(ws) > n {
-		note += fmt.Sprintf(" The %d lowest of %s.", n, count(int64(len(ws))))
+	f := figure{Title: "SQNR by weight", Note: "SQNR (signal-to-quantization-noise ratio) of each changed weight, the lowest first; higher is better."}
+	if kind == "module" {
+		f = figure{Title: "Lowest SQNR by module", Note: "Lowest SQNR (signal-to-quantization-noise ratio) of the changed weights of each module, the lowest first; higher is better."}
+	}
+	if len(items) > n {
+		f.Note += fmt.Sprintf(" The %d lowest of %s.", n, count(int64(len(items))))
 	}
 	if exact > 0 {
-		note += fmt.Sprintf(" Not shown: %s exact.", count(int64(exact)))
+		f.Note += fmt.Sprintf(" Not shown: %s exact.", count(int64(exact)))
 	}
-	return figure{Title: "SQNR by weight", Note: note}, c
+	return f, c
 }
 
 // largest sorts by bytes before, stably.

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/mcompress/mcompress/internal/verify"
+	"github.com/mcompress/mcompress/pass"
 	"github.com/mcompress/mcompress/report"
 )
 
@@ -76,7 +77,7 @@ func (v Verification) ran(t *textTable, s Style) {
 		t.add("accuracy", r.Accuracy.Text())
 	}
 	if b := r.Breaks; b != nil {
-		t.add("largest drop", fmt.Sprintf("at %s (%s %s): %s", b.Value, b.Op, b.Node, b.Text()))
+		t.add("largest drop", fmt.Sprintf("at %s (%s %s): %s", pass.Named(b.Value, b.Module), b.Op, b.Node, b.Text()))
 	}
 	if a := r.Activations; a != nil {
 		t.add("peak activations", fmt.Sprintf("%s → %s", size(a.Before), size(a.After)))
@@ -104,7 +105,7 @@ func (v Verification) layers(w io.Writer, s Style) error {
 	t := &textTable{indent: "  ", align: "llrrr"}
 	t.add(s.dim("value"), s.dim("operator"), s.dim("SQNR"), s.dim("cosine"), s.dim("max abs error"))
 	for _, l := range ls[:n] {
-		t.add(l.Value, l.Op, l.Errors.Text(), optional("%.6f", l.Errors.Cosine), optional("%.2g", l.Errors.Max))
+		t.add(abridged(pass.Named(l.Value, l.Module)), l.Op, l.Errors.Text(), optional("%.6f", l.Errors.Cosine), optional("%.2g", l.Errors.Max))
 	}
 	return t.write(w)
 }

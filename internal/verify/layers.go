@@ -15,16 +15,18 @@ type Layer struct {
 	Value  string `json:"value"`
 	Node   string `json:"node"` // its producer in the first model
 	Op     string `json:"op"`
+	Module string `json:"module,omitempty"` // path of the module of the node
 	Errors Errors `json:"errors"`
 }
 
 // A Break is the layer that adds most noise, relative to its signal, to that of its inputs.
 type Break struct {
-	Value string   `json:"value"`
-	Node  string   `json:"node"`
-	Op    string   `json:"op"`
-	From  *float64 `json:"from_db,omitempty"` // the lowest SQNR of its inputs; absent where they are exact
-	To    *float64 `json:"to_db,omitempty"`   // the SQNR of its output; absent where undefined
+	Value  string   `json:"value"`
+	Node   string   `json:"node"`
+	Op     string   `json:"op"`
+	Module string   `json:"module,omitempty"`  // path of the module of the node
+	From   *float64 `json:"from_db,omitempty"` // the lowest SQNR of its inputs; absent where they are exact
+	To     *float64 `json:"to_db,omitempty"`   // the SQNR of its output; absent where undefined
 }
 
 // Shared is the values that have the same names in two main graphs.
@@ -173,12 +175,12 @@ func (s *Shared) list(by map[string]*sums) ([]Layer, *Break) {
 			if m == nil {
 				continue
 			}
-			l := Layer{Value: v.Name, Node: n.Label(), Op: n.Op.String(), Errors: m.errors()}
+			l := Layer{Value: v.Name, Node: n.Label(), Op: n.Op.String(), Module: n.Module, Errors: m.errors()}
 			layers = append(layers, l)
 			noise[v] = relative(l.Errors.DB())
 			if added := noise[v] - reaches; added > most && !s.same[n] {
 				most = added
-				breaks = &Break{Value: l.Value, Node: l.Node, Op: l.Op, From: rounded(-10*math.Log10(reaches), 3), To: l.Errors.SQNR}
+				breaks = &Break{Value: l.Value, Node: l.Node, Op: l.Op, Module: l.Module, From: rounded(-10*math.Log10(reaches), 3), To: l.Errors.SQNR}
 			}
 		}
 	}
