@@ -13,32 +13,32 @@ import (
 
 // Fine-tune a model for 4 steps on labels.
 func ExampleFineTune() {
-	c := runSteps("../fixtures/mlp.onnx", distill.FineTune{
+	res := runSteps("../fixtures/mlp.onnx", distill.FineTune{
 		Samples: pass.Samples{Path: "../fixtures/digits_test.npz"}, Steps: 4,
 	})
-	fmt.Println(c.Trainings[0].Steps, "steps on", c.Trainings[0].Samples, "samples")
+	fmt.Println(res.Trainings[0].Steps, "steps on", res.Trainings[0].Samples, "samples")
 	// Output: 4 steps on 128 samples
 }
 
 // Train a student on the outputs of the teacher fixtures/cnn.onnx.
 func ExampleDistill() {
-	c := runSteps("../fixtures/mlp.onnx", distill.Distill{
+	res := runSteps("../fixtures/mlp.onnx", distill.Distill{
 		Samples: pass.Samples{Path: "../fixtures/digits_test.npz"}, Teacher: "../fixtures/cnn.onnx", Steps: 4, Temperature: 2,
 	})
-	fmt.Println(c.Trainings[0].Method)
+	fmt.Println(res.Trainings[0].Method)
 	// Output: distill
 }
 
 // runSteps runs a pipeline on a model file.
-func runSteps(path string, steps ...pass.Options) *pass.Context {
+func runSteps(path string, steps ...pass.Options) *pass.Result {
 	e := ir.NewEval(os.TempDir())
 	defer e.Close()
-	c := &pass.Context{Context: context.Background(), Model: open(path), Eval: e, Workers: 1}
-	c.Open = func(path string) (*ir.Model, error) { return open(path), nil }
-	if _, err := pass.Run(c, steps); err != nil {
+	env := pass.Environment{Workers: 1, Open: func(path string) (*ir.Model, error) { return open(path), nil }}
+	res, err := pass.Run(context.Background(), open(path), e, env, steps)
+	if err != nil {
 		panic(err)
 	}
-	return c
+	return res
 }
 
 func open(path string) *ir.Model {

@@ -30,11 +30,11 @@ type fakeQuantWeight struct {
 }
 
 // newFakeQuant returns the fake quantization for the method of --qat, nil without QAT.
-func newFakeQuant(c *pass.Context, method string) (*fakeQuant, error) {
+func newFakeQuant(s *pass.Step, method string) (*fakeQuant, error) {
 	if method == "" {
 		return nil, nil
 	}
-	for _, step := range c.Later {
+	for _, step := range s.Later {
 		if step.Method().Name != method || step.Method().Stage != pass.Quantize {
 			continue
 		}
@@ -42,7 +42,7 @@ func newFakeQuant(c *pass.Context, method string) (*fakeQuant, error) {
 			return nil, pass.OptionErrorf("--qat %s: gptq and awq are not supported, since they run the calibration data for every change of the weights; use --algo rtn or hqq", method)
 		}
 		return &fakeQuant{
-			step: step, memory: c.Memory, dryRun: c.DryRun,
+			step: step, memory: s.Env.Memory, dryRun: s.Env.DryRun,
 			weights: map[string]*fakeQuantWeight{}, activations: map[edge]*fakeQuantActivation{},
 		}, nil
 	}
@@ -54,15 +54,15 @@ func newFakeQuant(c *pass.Context, method string) (*fakeQuant, error) {
 func (f *fakeQuant) observe(ctx context.Context, env *environment, m *ir.Model, params map[string]*parameter) (err error) {
 	e := ir.NewEval(env.folder)
 	defer func() { err = errors.Join(err, e.Close()) }()
-	c := &pass.Context{Context: ctx, Model: m, Source: env.model, Eval: e, Workers: env.workers, Memory: f.memory, Precheck: true, DryRun: f.dryRun}
-	rows, err := pass.Run(c, []pass.Options{f.step})
+	s := &pass.Step{Model: m, Eval: e, Env: pass.Environment{Source: env.model, Workers: env.workers, Memory: f.memory, Precheck: true, DryRun: f.dryRun}}
+	res, err := pass.Run(ctx, s.Model, s.Eval, s.Env, []pass.Options{f.step})
 	if err != nil {
 		return err
 	}
-	if err := f.observeWeights(rows, params); err != nil {
+	if err := f.observeWeights(res.Rows, params); err != nil {
 		return err
 	}
-	return f.observeActivations(c)
+	return f.observeActivations(ctx, s)
 }
 
 // observeWeights records the lazy tensors of dequantized weights. A weight that was quantized before and no longer is, is kept in float.
@@ -125,8 +125,8 @@ func (f *fakeQuant) quantizeWeights(ctx context.Context, env *environment, param
 			list = append(list, w)
 		}
 	}
-	c := &pass.Context{Context: ctx, Workers: env.workers}
-	return c.Parallel(len(list), func(ctx context.Context, i int) error { return list[i].quantize(ctx, e) })
+	s := &pass.Step{Env: pass.Environment{Workers: env.workers}}
+	return pass.Parallel(ctx, s.Env.Workers, len(list), func(ctx context.Context, i int) error { return list[i].quantize(ctx, e) })
 }
 
 func (w *fakeQuantWeight) quantize(ctx context.Context, e *ir.Eval) error {

@@ -29,8 +29,8 @@ func TestQATAccuracy(t *testing.T) {
 			o := []string{"data", data, "labels", "label", "batch", "16", "epochs", "2", "validate", "0.48", "qat", step.Method().Name}
 			m, e := network(1, features, 64, 32, classes), ir.NewEval(t.TempDir())
 			defer e.Close()
-			c := &pass.Context{Context: t.Context(), Model: m, Eval: e, Workers: 2}
-			if _, err := pass.Run(c, []pass.Options{finetune(t, o...), step}); err != nil {
+			res, err := pass.Run(t.Context(), m, e, pass.Environment{Workers: 2}, []pass.Options{finetune(t, o...), step})
+			if err != nil {
 				t.Fatal(err)
 			}
 			path := filepath.Join(t.TempDir(), "quantized.onnx")
@@ -41,7 +41,7 @@ func TestQATAccuracy(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			training := c.Trainings[0]
+			training := res.Trainings[0]
 			i := slices.IndexFunc(training.ValidationAccuracy, func(p pass.Point) bool { return p.Step == training.Kept })
 			if i < 0 {
 				t.Fatalf("no evaluation of the kept step %d", training.Kept)

@@ -1,6 +1,7 @@
 package distill
 
 import (
+	"context"
 	"math"
 
 	"github.com/mcompress/mcompress/internal/engine/number"
@@ -30,11 +31,11 @@ type fakeQuantActivation struct {
 
 // observeActivations records scale and zero point of the activations between QuantizeLinear and DequantizeLinear. An activation that is no longer
 // quantized keeps its initial ones.
-func (f *fakeQuant) observeActivations(c *pass.Context) error {
+func (f *fakeQuant) observeActivations(ctx context.Context, step *pass.Step) error {
 	for _, a := range f.activations {
 		a.set(a.initialScale, a.initialZero)
 	}
-	for n := range c.Model.Graph.Nodes() {
+	for n := range step.Model.Graph.Nodes() {
 		if n.Op.Is("DynamicQuantizeLinear") {
 			f.dynamic = true
 		}
@@ -45,11 +46,11 @@ func (f *fakeQuant) observeActivations(c *pass.Context) error {
 		if scale.Const == nil || zero == nil || zero.Const == nil || scale.Const.Elems() != 1 {
 			continue
 		}
-		s, err := c.Eval.ReadAll(c, scale.Const)
+		s, err := step.Eval.ReadAll(ctx, scale.Const)
 		if err != nil {
 			return err
 		}
-		z, err := c.Eval.ReadAll(c, zero.Const)
+		z, err := step.Eval.ReadAll(ctx, zero.Const)
 		if err != nil {
 			return err
 		}

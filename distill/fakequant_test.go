@@ -92,7 +92,7 @@ func qatTrainer(t *testing.T, m *ir.Model, quantization pass.Options, o ...strin
 	tr := newTrainer(m, e, 2, s)
 	t.Cleanup(func() { tr.close() })
 	var err error
-	if tr.fakeQuant, err = newFakeQuant(&pass.Context{Later: []pass.Options{quantization}}, s.QAT); err != nil {
+	if tr.fakeQuant, err = newFakeQuant(&pass.Step{Later: []pass.Options{quantization}}, s.QAT); err != nil {
 		t.Fatal(err)
 	}
 	if err := tr.prepare(t.Context(), nil); err != nil {
@@ -140,12 +140,12 @@ func stored(t *testing.T, tr *trainer, step pass.Options) map[string][]byte {
 	}
 	e := ir.NewEval(t.TempDir())
 	defer e.Close()
-	rows, err := pass.Run(&pass.Context{Context: t.Context(), Model: m, Eval: e, Workers: 1}, []pass.Options{step})
+	res, err := pass.Run(t.Context(), m, e, pass.Environment{Workers: 1}, []pass.Options{step})
 	if err != nil {
 		t.Fatal(err)
 	}
 	out := map[string][]byte{}
-	for _, row := range rows {
+	for _, row := range res.Rows {
 		if row.Status != pass.Changed || row.Restore == nil {
 			continue
 		}
@@ -319,7 +319,7 @@ func TestInvalidQAT(t *testing.T) {
 		}
 		e := ir.NewEval(t.TempDir())
 		defer e.Close()
-		_, err := pass.Run(&pass.Context{Context: t.Context(), Model: c.m, Eval: e, Workers: 1}, steps)
+		_, err := pass.Run(t.Context(), c.m, e, pass.Environment{Workers: 1}, steps)
 		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s, then %v: got %v, want %q", c.qat, c.steps, err, c.want)
 		}

@@ -51,12 +51,12 @@ func TestFloat16Storage(t *testing.T) {
 	base := []string{"data", samples(t, 240), "labels", "label", "batch", "32", "epochs", "3", "validate", "0", "batch-statistics", "true", "optimizer", "momentum"}
 	learn := func(workers int, o ...string) (learned map[string][]byte, loss float64) {
 		m := convolutional()
-		c, err := tune(t, m, workers, append(base, o...)...)
+		res, err := tune(t, m, workers, append(base, o...)...)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, p := range c.Trainings[0].Loss {
-			loss += p.Y / float64(len(c.Trainings[0].Loss))
+		for _, p := range res.Trainings[0].Loss {
+			loss += p.Y / float64(len(res.Trainings[0].Loss))
 		}
 		return weights(t, m), loss
 	}

@@ -101,7 +101,7 @@ func TestResume(t *testing.T) {
 			stopAfter(t, stop, o...)
 		}
 		m := network(1, features, 32, 16, classes)
-		c, err := tune(t, m, 2, o...)
+		res, err := tune(t, m, 2, o...)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -110,7 +110,7 @@ func TestResume(t *testing.T) {
 		} else if d := maxDifference(weights(t, m), want); d > 1e-3 {
 			t.Errorf("%v: weights differ by %g", layout, d)
 		}
-		if got := c.Trainings[0]; got.Steps != plain.Steps || len(got.ValidationLoss) != len(plain.ValidationLoss) {
+		if got := res.Trainings[0]; got.Steps != plain.Steps || len(got.ValidationLoss) != len(plain.ValidationLoss) {
 			t.Errorf("%d steps and %d evaluations, want %d and %d", got.Steps, len(got.ValidationLoss), plain.Steps, len(plain.ValidationLoss))
 		}
 	}

@@ -1,6 +1,7 @@
 package distill
 
 import (
+	"context"
 	"errors"
 
 	"github.com/mcompress/mcompress/internal/engine/grad"
@@ -29,59 +30,61 @@ func (Distill) Method() *pass.Method { return distillation }
 const automatic = -1
 
 // Run trains c's model. A trained model continues with a lower learning rate.
-func (o FineTune) Run(c *pass.Context) error {
-	return run(c, newSettings(o, "finetune", 0.2, automatic))
+func (o FineTune) Run(ctx context.Context, s *pass.Step) error {
+	return run(ctx, s, newSettings(o, "finetune", 0.2, automatic))
 }
 
 // Run trains c's model.
-func (o Distill) Run(c *pass.Context) error { return run(c, newSettings(FineTune(o), "distill", 1, 0)) }
+func (o Distill) Run(ctx context.Context, s *pass.Step) error {
+	return run(ctx, s, newSettings(FineTune(o), "distill", 1, 0))
+}
 
-func run(c *pass.Context, s *settings) (err error) {
+func run(ctx context.Context, step *pass.Step, s *settings) (err error) {
 	if s.Path == "" {
 		return pass.OptionErrorf("training samples are missing; use --data")
 	}
-	t := newTrainer(c.Model, c.Eval, c.Workers, s)
-	t.params.selected, t.progress, t.memoryHint = selected(c), c.Trained, c.Holds
+	t := newTrainer(step.Model, step.Eval, step.Env.Workers, s)
+	t.params.selected, t.progress, t.memoryHint = selected(step), step.Env.Trained, step.Env.Holds
 	defer func() { err = errors.Join(err, t.close()) }()
-	teacher, err := teacherOf(c, s)
+	teacher, err := teacherOf(step, s)
 	if err != nil {
 		return err
 	}
-	if t.fakeQuant, err = newFakeQuant(c, s.QAT); err != nil {
+	if t.fakeQuant, err = newFakeQuant(step, s.QAT); err != nil {
 		return err
 	}
-	if err := t.prepare(c, teacher); err != nil {
+	if err := t.prepare(ctx, teacher); err != nil {
 		return err
 	}
-	if !c.DryRun {
-		if err := t.resume(c); err != nil {
+	if !step.Env.DryRun {
+		if err := t.resume(ctx); err != nil {
 			return err
 		}
-		if err := t.train(c); err != nil {
+		if err := t.train(ctx); err != nil {
 			return err
 		}
-		c.Trainings = append(c.Trainings, t.report(c.Method))
+		step.Ledger.Trained(t.report(step.Method))
 	}
-	t.params.store(c)
+	t.params.store(step)
 	return nil
 }
 
 // teacherOf returns the model of --teacher, or the source model.
-func teacherOf(c *pass.Context, s *settings) (*ir.Model, error) {
+func teacherOf(step *pass.Step, s *settings) (*ir.Model, error) {
 	if s.Teacher == "" {
-		return c.Source, nil
+		return step.Env.Source, nil
 	}
-	if c.Open == nil {
+	if step.Env.Open == nil {
 		return nil, errors.New("--teacher: cannot open models in this context")
 	}
-	return c.Open(s.Teacher)
+	return step.Env.Open(s.Teacher)
 }
 
 // selected returns the names of the weights in the step's selection.
-func selected(c *pass.Context) map[string]bool {
+func selected(s *pass.Step) map[string]bool {
 	names := map[string]bool{}
-	for v := range grad.Trainable(c.Model, nil) {
-		if !c.Select.Excludes(v, pass.Consumers(v)) {
+	for v := range grad.Trainable(s.Model, nil) {
+		if !s.Select.Excludes(v, pass.Consumers(v)) {
 			names[v.Name] = true
 		}
 	}

@@ -151,24 +151,24 @@ func (ps *parameters) stat(t *ir.Tensor) *batchNormStat {
 }
 
 // store writes the trained weights and statistics into c's model.
-func (ps *parameters) store(c *pass.Context) {
-	for v := range grad.Trainable(c.Model, ps.trainable) {
+func (ps *parameters) store(step *pass.Step) {
+	for v := range grad.Trainable(step.Model, ps.trainable) {
 		if p := ps.byName[v.Name]; p != nil && p.tensor == v.Const {
-			replace(c, v, p.array)
+			replace(step, v, p.array)
 		}
 	}
-	for _, v := range c.Model.Graph.Consts() {
+	for _, v := range step.Model.Graph.Consts() {
 		if s := ps.stat(v.Const); s != nil {
-			replace(c, v, s.array)
+			replace(step, v, s.array)
 		}
 	}
 }
 
-func replace(c *pass.Context, v *ir.Value, trained *ir.Array) {
+func replace(s *pass.Step, v *ir.Value, trained *ir.Array) {
 	before, consumers := v.Const, pass.Consumers(v)
 	after := &ir.Tensor{Spec: before.Spec, Source: ir.Mem(trained.Data)}
 	v.SetConst(after)
-	c.Changed(v, before, consumers, pass.Row{
+	s.Ledger.Changed(v, before, consumers, pass.Row{
 		Form: pass.InPlace, After: []pass.Part{{Role: pass.Payload, Value: v, Tensor: after}},
 		Restore: func(parts []*ir.Tensor) *ir.Tensor { return parts[0] },
 	})

@@ -1,6 +1,7 @@
 package distill
 
 import (
+	"context"
 	"runtime"
 	"testing"
 
@@ -18,7 +19,7 @@ func parse(t *testing.T, o ...string) *settings {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := pass.Run(&pass.Context{Context: t.Context(), Model: network(1, 1, 1)}, []pass.Options{step}); err != nil {
+	if _, err := pass.Run(t.Context(), network(1, 1, 1), nil, pass.Environment{}, []pass.Options{step}); err != nil {
 		t.Fatal(err)
 	}
 	return s
@@ -30,7 +31,7 @@ type parsed struct {
 	to **settings
 }
 
-func (p parsed) Run(*pass.Context) error {
+func (p parsed) Run(context.Context, *pass.Step) error {
 	*p.to = newSettings(p.FineTune, "finetune", 0.2, automatic)
 	return nil
 }

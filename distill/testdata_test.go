@@ -97,16 +97,15 @@ func finetune(t *testing.T, o ...string) pass.Options {
 }
 
 // tune fine-tunes m as a step of a pipeline.
-func tune(t *testing.T, m *ir.Model, workers int, o ...string) (*pass.Context, error) {
+func tune(t *testing.T, m *ir.Model, workers int, o ...string) (*pass.Result, error) {
 	t.Helper()
 	e := ir.NewEval(t.TempDir())
 	defer e.Close()
-	c := &pass.Context{Context: t.Context(), Model: m, Eval: e, Workers: workers}
 	step, err := pass.NewStep(fineTuning, set(o))
-	if err == nil {
-		_, err = pass.Run(c, []pass.Options{step})
+	if err != nil {
+		return nil, err
 	}
-	return c, err
+	return pass.Run(t.Context(), m, e, pass.Environment{Workers: workers}, []pass.Options{step})
 }
 
 // weights returns the bytes of all constants of m, by name.
@@ -129,11 +128,11 @@ func weights(t *testing.T, m *ir.Model) map[string][]byte {
 func trained(t *testing.T, workers int, o ...string) (map[string][]byte, pass.Training) {
 	t.Helper()
 	m := network(1, features, 32, 16, classes)
-	c, err := tune(t, m, workers, o...)
+	res, err := tune(t, m, workers, o...)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return weights(t, m), c.Trainings[0]
+	return weights(t, m), res.Trainings[0]
 }
 
 func equal(t *testing.T, got, want map[string][]byte, what string) {

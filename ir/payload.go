@@ -40,3 +40,33 @@ func ParseInts(dt DType, b []byte) ([]int64, bool) {
 	}
 	return is, true
 }
+
+// smallElems is the maximum size of a constant that Value.Ints reads.
+const smallElems = 1024
+
+// Ints reads a constant of integers, such as a shape or axes. It returns false if v is nil or no such constant, has more than 1024
+// elements, or is a lazy tensor.
+func (v *Value) Ints() ([]int64, bool) {
+	if v == nil || v.Const == nil || v.Const.DType != Int64 && v.Const.DType != Int32 || v.Const.Elems() > smallElems {
+		return nil, false
+	}
+	b, ok := v.Const.Stored()
+	if !ok {
+		return nil, false
+	}
+	return ParseInts(v.Const.DType, b)
+}
+
+// Stored reads the whole payload of a small tensor that is in memory or in a file. It returns false for a lazy tensor and where
+// reading fails.
+func (t *Tensor) Stored() ([]byte, bool) {
+	switch s := t.Source.(type) {
+	case Mem:
+		return s, int64(len(s)) == t.Bytes()
+	case Span:
+		b := make([]byte, t.Bytes())
+		n, _ := s.R.ReadAt(b, s.Off)
+		return b, n == len(b)
+	}
+	return nil, false
+}

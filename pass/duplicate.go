@@ -24,14 +24,14 @@ func kindOf(v *ir.Value) kind { return kind{v.Graph(), v.Const.Spec.String()} }
 // Duplicates maps each value to the first one in vs with the same graph, type, shape
 // and payload, or to itself. A tensor that is the only one of its kind is not read; tensors with equal samples are
 // read in full.
-func (c *Context) Duplicates(vs []*ir.Value) (map[*ir.Value]*ir.Value, error) {
+func Duplicates(ctx context.Context, e *ir.Eval, workers int, vs []*ir.Value) (map[*ir.Value]*ir.Value, error) {
 	first := make(map[*ir.Value]*ir.Value, len(vs))
 	count := map[kind]int{}
 	for _, v := range vs {
 		first[v] = v
 		count[kindOf(v)]++
 	}
-	bySample, err := c.samples(vs, count)
+	bySample, err := samples(ctx, e, workers, vs, count)
 	if err != nil {
 		return nil, err
 	}
@@ -40,7 +40,7 @@ func (c *Context) Duplicates(vs []*ir.Value) (map[*ir.Value]*ir.Value, error) {
 			if w == v {
 				break
 			}
-			same, err := c.same(v.Const, w.Const)
+			same, err := same(ctx, e, v.Const, w.Const)
 			if err != nil {
 				return nil, err
 			}
@@ -55,18 +55,18 @@ func (c *Context) Duplicates(vs []*ir.Value) (map[*ir.Value]*ir.Value, error) {
 
 // samples maps each value that is not the only one of its kind to the values with an equal sample, in order, itself
 // included.
-func (c *Context) samples(vs []*ir.Value, count map[kind]int) (map[*ir.Value][]*ir.Value, error) {
+func samples(ctx context.Context, e *ir.Eval, workers int, vs []*ir.Value, count map[kind]int) (map[*ir.Value][]*ir.Value, error) {
 	type key struct {
 		kind
 		sum [sha256.Size]byte
 	}
 	sums := make([]key, len(vs))
 	var mu sync.Mutex
-	err := c.Parallel(len(vs), func(ctx context.Context, i int) error {
+	err := Parallel(ctx, workers, len(vs), func(ctx context.Context, i int) error {
 		if count[kindOf(vs[i])] == 1 {
 			return nil
 		}
-		sum, err := c.sample(ctx, vs[i].Const)
+		sum, err := sample(ctx, e, vs[i].Const)
 		mu.Lock()
 		defer mu.Unlock()
 		sums[i] = key{kindOf(vs[i]), sum}
@@ -91,8 +91,8 @@ func (c *Context) samples(vs []*ir.Value, count map[kind]int) (map[*ir.Value][]*
 }
 
 // sample is the digest of the first bytes of t, in which different weights nearly always differ.
-func (c *Context) sample(ctx context.Context, t *ir.Tensor) (sum [sha256.Size]byte, err error) {
-	r, err := c.Eval.Open(ctx, t)
+func sample(ctx context.Context, e *ir.Eval, t *ir.Tensor) (sum [sha256.Size]byte, err error) {
+	r, err := e.Open(ctx, t)
 	if err != nil {
 		return sum, err
 	}
@@ -104,12 +104,12 @@ func (c *Context) sample(ctx context.Context, t *ir.Tensor) (sum [sha256.Size]by
 }
 
 // same reports whether two payloads of equal size are equal.
-func (c *Context) same(a, b *ir.Tensor) (bool, error) {
-	ra, err := c.Eval.Open(c, a)
+func same(ctx context.Context, e *ir.Eval, a, b *ir.Tensor) (bool, error) {
+	ra, err := e.Open(ctx, a)
 	if err != nil {
 		return false, err
 	}
-	rb, err := c.Eval.Open(c, b)
+	rb, err := e.Open(ctx, b)
 	if err != nil {
 		return false, err
 	}
@@ -123,7 +123,7 @@ func (c *Context) same(a, b *ir.Tensor) (bool, error) {
 			return false, err
 		}
 		if !bytes.Equal(x[:n], y[:n]) {
-			return false, c.Err()
+			return false, ctx.Err()
 		}
 	}
 	return true, nil

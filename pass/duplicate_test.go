@@ -8,6 +8,7 @@ import (
 
 	"github.com/mcompress/mcompress/internal/kernel"
 	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/pass"
 )
 
 func TestDuplicates(t *testing.T) {
@@ -23,7 +24,7 @@ func TestDuplicates(t *testing.T) {
 	b := add(s, bytes.Clone(kernel.Bytes(big)))
 	differs := add(s, other)
 	shape := add(ir.Spec{DType: ir.Float, Shape: []int64{40000}}, kernel.Bytes(big))
-	first, err := newContext(t, m).Duplicates([]*ir.Value{a, b, differs, shape})
+	first, err := pass.Duplicates(t.Context(), newEval(t), 2, []*ir.Value{a, b, differs, shape})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,11 +47,11 @@ var _ io.ReaderAt = unreadable{}
 func TestTensorsWithUniqueTypeAndShapeAreNotRead(t *testing.T) {
 	m := product()
 	v := m.Graph.AddConst("w", &ir.Tensor{Spec: ir.Spec{DType: ir.Float, Shape: []int64{5}}, Source: ir.Span{R: unreadable{}}})
-	if _, err := newContext(t, m).Duplicates([]*ir.Value{v}); err != nil {
+	if _, err := pass.Duplicates(t.Context(), newEval(t), 2, []*ir.Value{v}); err != nil {
 		t.Error(err)
 	}
 	w := m.Graph.AddConst("w", &ir.Tensor{Spec: v.Const.Spec, Source: ir.Span{R: unreadable{}}})
-	if _, err := newContext(t, m).Duplicates([]*ir.Value{v, w}); !errors.Is(err, errRead) {
+	if _, err := pass.Duplicates(t.Context(), newEval(t), 2, []*ir.Value{v, w}); !errors.Is(err, errRead) {
 		t.Errorf("got %v, want the error of reading", err)
 	}
 }

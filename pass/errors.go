@@ -13,3 +13,9 @@ func (e *OptionError) Unwrap() error { return e.Err }
 func OptionErrorf(format string, args ...any) error {
 	return &OptionError{fmt.Errorf(format, args...)}
 }
+
+// An Unfit error reports that a method does not support a weight's values. The pipeline runs again with Precheck,
+// and the weight is skipped.
+type Unfit struct{ Tensor, Reason string }
+
+func (u *Unfit) Error() string { return fmt.Sprintf("tensor %q: %s", u.Tensor, u.Reason) }

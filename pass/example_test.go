@@ -23,10 +23,10 @@ var count = &pass.Method{
 
 func (countLarge) Method() *pass.Method { return count }
 
-func (o countLarge) Run(c *pass.Context) error {
-	for _, v := range c.Weights() {
+func (o countLarge) Run(_ context.Context, s *pass.Step) error {
+	for _, v := range pass.Weights(s.Model) {
 		if v.Const.Elems() >= o.Min {
-			c.Changed(v, v.Const, pass.Consumers(v), pass.Row{Form: pass.InPlace})
+			s.Ledger.Changed(v, v.Const, pass.Consumers(v), pass.Row{Form: pass.InPlace})
 		}
 	}
 	return nil
@@ -41,11 +41,11 @@ func Example() {
 	m := product(floats([]int64{2, 2}, 1, 2, 3, 4), floats([]int64{2, 1}, 1, 2))
 	e := ir.NewEval("")
 	defer e.Close()
-	rows, err := pass.Run(&pass.Context{Context: context.Background(), Model: m, Eval: e, Workers: 1}, steps)
+	res, err := pass.Run(context.Background(), m, e, pass.Environment{Workers: 1}, steps)
 	if err != nil {
 		log.Fatal(err)
 	}
-	for _, r := range rows {
+	for _, r := range res.Rows {
 		fmt.Printf("%s %s %q\n", r.Tensor, r.Status, report.Why(r))
 	}
 	// Output:

@@ -56,8 +56,8 @@ func (f *Floats) Read(dst []float32, first int64) error {
 }
 
 // Scan calls do with t's elements, block by block in order. x is valid during the call.
-func (c *Context) Scan(t *ir.Tensor, do func(x []float32, first int64) error) error {
-	r, err := c.Eval.Open(c, t)
+func Scan(ctx context.Context, e *ir.Eval, t *ir.Tensor, do func(x []float32, first int64) error) error {
+	r, err := e.Open(ctx, t)
 	if err != nil {
 		return err
 	}
@@ -65,7 +65,7 @@ func (c *Context) Scan(t *ir.Tensor, do func(x []float32, first int64) error) er
 	n := t.Elems()
 	buf := make([]float32, min(n, Block))
 	for i := int64(0); i < n; i += Block {
-		if err := c.Err(); err != nil {
+		if err := ctx.Err(); err != nil {
 			return err
 		}
 		x := buf[:min(Block, n-i)]
@@ -79,10 +79,10 @@ func (c *Context) Scan(t *ir.Tensor, do func(x []float32, first int64) error) er
 	return nil
 }
 
-// Parallel calls do for 0 to n-1 on the context's workers and waits for all.
-func (c *Context) Parallel(n int, do func(ctx context.Context, i int) error) error {
-	g, ctx := errgroup.WithContext(c)
-	g.SetLimit(max(1, c.Workers))
+// Parallel calls do for 0 to n-1 on worker threads and waits for all.
+func Parallel(ctx context.Context, workers, n int, do func(ctx context.Context, i int) error) error {
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(max(1, workers))
 	for i := range n {
 		g.Go(func() error { return do(ctx, i) })
 	}

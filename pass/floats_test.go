@@ -54,10 +54,9 @@ func TestScanCoversTheTensorInOrder(t *testing.T) {
 	for i := range x {
 		x[i] = float32(i)
 	}
-	m := product()
 	w := &ir.Tensor{Spec: ir.Spec{DType: ir.Float, Shape: []int64{n}}, Source: ir.Mem(kernel.Bytes(x))}
 	next := int64(0)
-	err := newContext(t, m).Scan(w, func(b []float32, first int64) error {
+	err := pass.Scan(t.Context(), newEval(t), w, func(b []float32, first int64) error {
 		if first != next || b[0] != float32(first) {
 			t.Fatalf("block at %d, first element %g; want %d", first, b[0], next)
 		}

@@ -43,7 +43,13 @@ func product(weights ...*ir.Tensor) *ir.Model {
 	return m
 }
 
-func newContext(t *testing.T, m *ir.Model) *pass.Context {
+// run runs steps over m.
+func run(t *testing.T, m *ir.Model, env pass.Environment, steps ...pass.Options) (*pass.Result, error) {
+	t.Helper()
+	return pass.Run(t.Context(), m, newEval(t), env, steps)
+}
+
+func newEval(t *testing.T) *ir.Eval {
 	t.Helper()
 	e := ir.NewEval(t.TempDir())
 	t.Cleanup(func() {
@@ -51,21 +57,21 @@ func newContext(t *testing.T, m *ir.Model) *pass.Context {
 			t.Error(err)
 		}
 	})
-	return &pass.Context{Context: context.Background(), Model: m, Eval: e, Workers: 2}
+	return e
 }
 
 // custom is the option struct of a method that runs a function.
 type custom struct {
 	pass.Selection
 	method *pass.Method
-	run    func(*pass.Context) error
+	run    func(context.Context, *pass.Step) error
 }
 
-func (o custom) Method() *pass.Method      { return o.method }
-func (o custom) Run(c *pass.Context) error { return o.run(c) }
+func (o custom) Method() *pass.Method                        { return o.method }
+func (o custom) Run(ctx context.Context, s *pass.Step) error { return o.run(ctx, s) }
 
 // step is a step of a method that runs f.
-func step(t *testing.T, name string, stage pass.Stage, f func(*pass.Context) error, flags ...string) pass.Options {
+func step(t *testing.T, name string, stage pass.Stage, f func(context.Context, *pass.Step) error, flags ...string) pass.Options {
 	t.Helper()
 	m := &pass.Method{Name: name, Stage: stage}
 	m.New = func() pass.Options { return &custom{method: m, run: f} }

@@ -18,7 +18,7 @@ type Operand struct {
 }
 
 // Trace finds the constant that v is a view, transpose or cast of. It returns nil if there is none.
-func (c *Context) Trace(v *ir.Value) *Operand {
+func Trace(v *ir.Value) *Operand {
 	if v == nil {
 		return nil
 	}
@@ -33,7 +33,7 @@ func (c *Context) Trace(v *ir.Value) *Operand {
 	if step == nil {
 		return nil
 	}
-	o := c.Trace(n.Input(0))
+	o := Trace(n.Input(0))
 	if o == nil || o.Trouble != "" {
 		return o
 	}
@@ -41,7 +41,7 @@ func (c *Context) Trace(v *ir.Value) *Operand {
 		o.trouble(n, "gets its attribute "+name+" from the function's caller")
 		return o
 	}
-	step(c, o, n)
+	step(o, n)
 	return o
 }
 
@@ -57,21 +57,21 @@ func FromCaller(n *ir.Node) string {
 }
 
 // chain maps operators to their effect on an operand. The output of any other operator is an activation, not a weight.
-var chain = map[string]func(*Context, *Operand, *ir.Node){
-	"Identity":  func(*Context, *Operand, *ir.Node) {},
-	"Cast":      (*Context).cast,
-	"Flatten":   (*Context).flatten,
-	"Transpose": (*Context).transpose,
-	"Reshape":   (*Context).reshape,
-	"Squeeze":   (*Context).squeeze,
-	"Unsqueeze": (*Context).unsqueeze,
+var chain = map[string]func(*Operand, *ir.Node){
+	"Identity":  func(*Operand, *ir.Node) {},
+	"Cast":      (*Operand).cast,
+	"Flatten":   (*Operand).flatten,
+	"Transpose": (*Operand).transpose,
+	"Reshape":   (*Operand).reshape,
+	"Squeeze":   (*Operand).squeeze,
+	"Unsqueeze": (*Operand).unsqueeze,
 }
 
 func (o *Operand) trouble(n *ir.Node, what string) {
 	o.Trouble = fmt.Sprintf("it comes through %s, which %s", n.Label(), what)
 }
 
-func (c *Context) cast(o *Operand, n *ir.Node) {
+func (o *Operand) cast(n *ir.Node) {
 	to := ir.DType(n.Int("to", 0))
 	if !to.IsFloat() || !o.Elem.IsFloat() {
 		o.trouble(n, "casts from or to a type other than float")
@@ -80,7 +80,7 @@ func (c *Context) cast(o *Operand, n *ir.Node) {
 	o.Elem = to
 }
 
-func (c *Context) transpose(o *Operand, n *ir.Node) {
+func (o *Operand) transpose(n *ir.Node) {
 	perm := []int64(nil)
 	if a := n.Attr("perm"); a != nil {
 		perm = a.Ints
@@ -113,8 +113,8 @@ func (o *Operand) setShape(n *ir.Node, shape []int64) {
 	o.Shape = shape
 }
 
-func (c *Context) reshape(o *Operand, n *ir.Node) {
-	want, ok := c.Ints(n.Input(1))
+func (o *Operand) reshape(n *ir.Node) {
+	want, ok := n.Input(1).Ints()
 	if !ok {
 		o.trouble(n, "has a shape that is not constant")
 		return
@@ -136,7 +136,7 @@ func (c *Context) reshape(o *Operand, n *ir.Node) {
 	o.setShape(n, want)
 }
 
-func (c *Context) flatten(o *Operand, n *ir.Node) {
+func (o *Operand) flatten(n *ir.Node) {
 	axis, rank := int(n.Int("axis", 1)), len(o.Shape)
 	if axis < 0 {
 		axis += rank
@@ -148,18 +148,19 @@ func (c *Context) flatten(o *Operand, n *ir.Node) {
 	o.setShape(n, []int64{ir.Spec{Shape: o.Shape[:axis]}.Elems(), ir.Spec{Shape: o.Shape[axis:]}.Elems()})
 }
 
-func (c *Context) axes(n *ir.Node) ([]int64, bool) {
+// axesOf are the axes of Squeeze or Unsqueeze; nil for none.
+func axesOf(n *ir.Node) ([]int64, bool) {
 	if a := n.Attr("axes"); a != nil {
 		return slices.Clone(a.Ints), true
 	}
 	if n.Input(1) == nil {
 		return nil, true
 	}
-	return c.Ints(n.Input(1))
+	return n.Input(1).Ints()
 }
 
-func (c *Context) squeeze(o *Operand, n *ir.Node) {
-	axes, ok := c.axes(n)
+func (o *Operand) squeeze(n *ir.Node) {
+	axes, ok := axesOf(n)
 	if !ok {
 		o.trouble(n, "has axes that are not constant")
 		return
@@ -177,8 +178,8 @@ func (c *Context) squeeze(o *Operand, n *ir.Node) {
 	o.setShape(n, shape)
 }
 
-func (c *Context) unsqueeze(o *Operand, n *ir.Node) {
-	axes, ok := c.axes(n)
+func (o *Operand) unsqueeze(n *ir.Node) {
+	axes, ok := axesOf(n)
 	rank := len(o.Shape) + len(axes)
 	if !ok || len(axes) == 0 {
 		o.trouble(n, "has axes that are not constant")
@@ -197,16 +198,4 @@ func (c *Context) unsqueeze(o *Operand, n *ir.Node) {
 		shape, rest = append(shape, rest[0]), rest[1:]
 	}
 	o.setShape(n, shape)
-}
-
-// Ints reads a constant of integers. It returns false if v is not one or has more than 1024 elements.
-func (c *Context) Ints(v *ir.Value) ([]int64, bool) {
-	if v == nil || v.Const == nil || v.Const.DType != ir.Int64 && v.Const.DType != ir.Int32 || v.Const.Elems() > 1024 {
-		return nil, false
-	}
-	b, err := c.Eval.ReadAll(c, v.Const)
-	if err != nil {
-		return nil, false
-	}
-	return ir.ParseInts(v.Const.DType, b)
 }

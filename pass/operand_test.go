@@ -50,7 +50,7 @@ func TestTrace(t *testing.T) {
 	} {
 		m := product()
 		w := m.Graph.AddConst("w", floats([]int64{2, 3}, 1, 2, 3, 4, 5, 6))
-		o := newContext(t, m).Trace(c.build(m.Graph, w))
+		o := pass.Trace(c.build(m.Graph, w))
 		switch {
 		case o == nil || o.Base != w:
 			t.Errorf("%s: the constant was not found", c.name)
@@ -64,11 +64,10 @@ func TestTrace(t *testing.T) {
 
 func TestTraceStopsAtActivations(t *testing.T) {
 	m := product(floats([]int64{1, 1}, 1))
-	c := newContext(t, m)
-	if o := c.Trace(m.Graph.Inputs[0]); o != nil {
+	if o := pass.Trace(m.Graph.Inputs[0]); o != nil {
 		t.Errorf("an input is traced to a constant: %+v", o)
 	}
-	if o := c.Trace(m.Graph.Outputs[0]); o != nil {
+	if o := pass.Trace(m.Graph.Outputs[0]); o != nil {
 		t.Errorf("a product is traced to a constant: %+v", o)
 	}
 }
@@ -106,8 +105,7 @@ func TestTraceFollowsEveryView(t *testing.T) {
 		if op == "Squeeze" || op == "Unsqueeze" {
 			attrs = append(attrs, ir.IntsAttr("axes", 0))
 		}
-		c := &pass.Context{Context: t.Context(), Model: m, Eval: ir.NewEval("")}
-		if o := c.Trace(m.Graph.Insert(nil, op, in, attrs...)); (o != nil && o.Trouble == "") != (op != "Relu") {
+		if o := pass.Trace(m.Graph.Insert(nil, op, in, attrs...)); (o != nil && o.Trouble == "") != (op != "Relu") {
 			t.Errorf("%s: %+v", op, o)
 		}
 	}

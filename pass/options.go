@@ -1,6 +1,7 @@
 package pass
 
 import (
+	"context"
 	"errors"
 	"flag"
 	"fmt"
@@ -20,7 +21,7 @@ import (
 type Options interface {
 	Method() *Method
 	// Run runs the method. The pipeline calls it on a copy with the defaults in place.
-	Run(*Context) error
+	Run(context.Context, *Step) error
 	// Selected is the selection of weights; embedding Selection implements it.
 	Selected() Selection
 }

@@ -51,7 +51,7 @@ var kinds = &pass.Method{Name: "kinds", Stage: pass.Prune, New: func() pass.Opti
 
 func (everyKind) Method() *pass.Method { return kinds }
 
-func (o everyKind) Run(*pass.Context) error {
+func (o everyKind) Run(context.Context, *pass.Step) error {
 	*o.Ran = o
 	return nil
 }
@@ -68,7 +68,7 @@ func ran(t *testing.T, o everyKind) everyKind {
 	t.Helper()
 	var got everyKind
 	o.Ran = &got
-	if _, err := pass.Run(newContext(t, product()), []pass.Options{o}); err != nil {
+	if _, err := run(t, product(), pass.Environment{}, o); err != nil {
 		t.Fatal(err)
 	}
 	return got
@@ -96,7 +96,7 @@ func TestOptionsFromText(t *testing.T) {
 	var got everyKind
 	e := o.(*everyKind)
 	e.Ran = &got
-	if _, err := pass.Run(newContext(t, product()), []pass.Options{o}); err != nil {
+	if _, err := run(t, product(), pass.Environment{}, o); err != nil {
 		t.Fatal(err)
 	}
 	if !got.Fast || !got.NoOrder || got.Seed != 7 || got.Size != 16 || got.Ratio != 0.25 || got.Name != "x" || *got.Drop != 0 || *got.Limit != 0 ||
@@ -165,7 +165,7 @@ func TestInvalidOptions(t *testing.T) {
 		}
 	}
 	for _, o := range []pass.Options{everyKind{group: group{Rule: "best"}}, &everyKind{Ratio: 2}, (*everyKind)(nil), nil} {
-		if _, err := pass.Run(newContext(t, product()), []pass.Options{o}); err == nil {
+		if _, err := run(t, product(), pass.Environment{}, o); err == nil {
 			t.Errorf("%+v: no error", o)
 		}
 	}
@@ -251,7 +251,7 @@ func TestTargetAppliesToOptionStructs(t *testing.T) {
 func TestRunWithoutSteps(t *testing.T) {
 	e := ir.NewEval("")
 	defer e.Close()
-	if _, err := pass.Run(&pass.Context{Context: context.Background(), Model: product(), Eval: e, Workers: 1}, nil); err != nil {
+	if _, err := pass.Run(context.Background(), product(), e, pass.Environment{Workers: 1}, nil); err != nil {
 		t.Error(err)
 	}
 }

@@ -14,9 +14,9 @@ import (
 type patterned interface{ Patterns() []string }
 
 // checkPatterns reports a pattern of the step that matches nothing, neither in the model nor in the source, and the nearest names.
-func (c *Context) checkPatterns(s Options) (err error) {
+func (s *Step) checkPatterns(o Options) (err error) {
 	var known *vocabulary
-	flagsOf(s).VisitAll(func(f *flag.Flag) {
+	flagsOf(o).VisitAll(func(f *flag.Flag) {
 		p, ok := f.Value.(patterned)
 		if own, field := f.Value.(*field); field {
 			p, ok = own.value().(patterned)
@@ -26,7 +26,7 @@ func (c *Context) checkPatterns(s Options) (err error) {
 		}
 		for _, pattern := range p.Patterns() {
 			if known == nil {
-				known = namesOf(c.Model, c.Source)
+				known = namesOf(s.Model, s.Env.Source)
 			}
 			if err == nil && len(known.like(pattern)) > 0 && !known.matched(pattern) {
 				err = OptionErrorf("--%s: %q matches no tensor, node, module or operator; the nearest names are %s", f.Name, pattern,

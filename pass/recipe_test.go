@@ -1,6 +1,7 @@
 package pass_test
 
 import (
+	"context"
 	"strings"
 	"testing"
 
@@ -16,8 +17,8 @@ type amounts struct {
 	method *pass.Method
 }
 
-func (o amounts) Method() *pass.Method    { return o.method }
-func (amounts) Run(c *pass.Context) error { return nothing(c) }
+func (o amounts) Method() *pass.Method                { return o.method }
+func (amounts) Run(context.Context, *pass.Step) error { return nil }
 
 func known() []*pass.Method {
 	list := []*pass.Method{{Name: "prune", Stage: pass.Prune}, {Name: "quantize", Stage: pass.Quantize}}

@@ -3,6 +3,7 @@ package pass
 import (
 	"cmp"
 	"slices"
+	"strings"
 
 	"github.com/mcompress/mcompress/ir"
 )
@@ -79,4 +80,27 @@ func (r Row) then(next Row) Row {
 		next.Restore = func(parts []*ir.Tensor) *ir.Tensor { return first([]*ir.Tensor{second(parts)}) }
 	}
 	return next
+}
+
+// Labels are the names of nodes in rows: operator and node name.
+func Labels(ns []*ir.Node) []string {
+	labels := make([]string, len(ns))
+	for i, n := range ns {
+		labels[i] = strings.TrimSpace(n.Op.String() + " " + n.Name)
+	}
+	return labels
+}
+
+// Scope is the path of functions and subgraphs down to g; empty for the main graph.
+func Scope(g *ir.Graph) string {
+	var path []string
+	for ; g != nil; g = g.Outer {
+		switch {
+		case g.Owner != nil:
+			path = append([]string{g.Owner.Label() + "/" + g.Name}, path...)
+		case g.Function() != nil:
+			path = append([]string{g.Function().ID.String()}, path...)
+		}
+	}
+	return strings.Join(path, "/")
 }

@@ -1,41 +1,66 @@
 package pass
 
 import (
+	"context"
 	"fmt"
 	"runtime/debug"
+	"slices"
 
 	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/ir/operator"
 )
 
-// Run runs steps over c.Model in order, verifies the model before, between and after
-// them, and returns the ledger. A bug in a method becomes an error that names it.
-func Run(c *Context, steps []Options) ([]Row, error) {
+// A Result is what the steps of a run report.
+type Result struct {
+	Rows      []Row      // the ledger
+	Trainings []Training // histories of training steps, in order
+}
+
+// Run runs steps over m in order, and verifies the model before, between and after them. Steps read tensors by eval, which the
+// caller closes after writing m. A bug in a method becomes an error that names it.
+func Run(ctx context.Context, m *ir.Model, eval *ir.Eval, env Environment, steps []Options) (*Result, error) {
 	steps, err := resolveAll(steps)
 	if err != nil {
 		return nil, err
 	}
-	if err := c.Model.Verify(); err != nil {
+	if err := m.Verify(); err != nil {
 		return nil, err
 	}
-	c.consts = map[constKey]*ir.Value{}
-	irVersion := c.Model.IRVersion
-	for i, s := range steps {
-		c.Later = steps[i+1:]
-		if err := c.step(s); err != nil {
-			return nil, fmt.Errorf("%s: %w", s.Method().Name, err)
+	irVersion, res, consts := m.IRVersion, &Result{}, constCache{}
+	for i, o := range steps {
+		s := &Step{Model: m, Eval: eval, Env: env, Method: o.Method().Name, Select: o.Selected(), Later: steps[i+1:], consts: consts}
+		if err := s.run(ctx, o); err != nil {
+			return nil, fmt.Errorf("%s: %w", s.Method, err)
 		}
-		if err := c.Model.Verify(); err != nil {
-			return nil, fmt.Errorf("%s: the result is not a valid model: %w", s.Method().Name, err)
+		if err := m.Verify(); err != nil {
+			return nil, fmt.Errorf("%s: the result is not a valid model: %w", s.Method, err)
 		}
+		res.Rows, res.Trainings = append(res.Rows, s.Ledger.rows...), append(res.Trainings, s.Ledger.trainings...)
 	}
-	c.finish(irVersion)
-	for g := range c.Model.Graphs() {
+	res.finish(m, irVersion, env.KeepIR)
+	for g := range m.Graphs() {
 		if err := order(g); err != nil {
 			return nil, fmt.Errorf("graph %q: %w", g.Name, err)
 		}
 	}
-	return c.rows, nil
+	return res, nil
+}
+
+// finish makes the IR version of the rewritten model valid, which was the given one, and notes that it was raised.
+func (r *Result) finish(m *ir.Model, was int64, keepIR bool) {
+	if keepIR {
+		listConsts(m)
+		return
+	}
+	if r.Changed() && raiseIR(m, was) {
+		last := r.Rows[len(r.Rows)-1].Method
+		r.Rows = append(r.Rows, Row{Method: last, Status: Noted, Reason: Reason{Code: IRRaised, Detail: fmt.Sprintf("%d to %d", was, m.IRVersion)}})
+	}
+}
+
+// Changed reports whether the form of any weight changed.
+func (r *Result) Changed() bool {
+	return slices.ContainsFunc(r.Rows, func(row Row) bool { return row.Status == Changed })
 }
 
 // resolveAll checks options before the first step runs.
@@ -61,63 +86,48 @@ func (b *Bug) Error() string {
 	return fmt.Sprintf("internal error: %v; please report it with the model", b.Value)
 }
 
-func (c *Context) step(s Options) (err error) {
-	c.Method, c.Select, c.seen, c.params = s.Method().Name, s.Selected(), map[*ir.Value]bool{}, map[*ir.Value]bool{}
-	c.Select.searched = c.Searched
-	c.first = len(c.rows)
-	before := c.constants()
-	consumers := make([][]*ir.Node, len(before))
-	for i, v := range before {
-		consumers[i] = Consumers(v)
-		c.params[v] = IsQuantizationParam(v)
+func (s *Step) run(ctx context.Context, o Options) (err error) {
+	s.Select.searched = s.Env.Searched
+	s.Ledger = Ledger{method: s.Method, selected: s.Select, params: map[*ir.Value]bool{}}
+	before := constantsOf(s.Model)
+	for _, c := range before {
+		s.Ledger.params[c.Value] = IsQuantizationParam(c.Value)
 	}
 	defer func() {
 		if r := recover(); r != nil {
-			err = &Bug{Method: s.Method().Name, Value: r, Stack: debug.Stack()}
+			err = &Bug{Method: s.Method, Value: r, Stack: debug.Stack()}
 		}
 	}()
-	if err := c.checkPatterns(s); err != nil {
+	if err := s.checkPatterns(o); err != nil {
 		return err
 	}
-	if err := s.Run(c); err != nil {
+	if err := o.Run(ctx, s); err != nil {
 		return err
 	}
-	// Every constant has a row: those without one are unsupported.
-	for i, v := range before {
-		if !c.seen[v] && !c.params[v] && v.Const != nil {
-			c.Skip(v, consumers[i], c.unsupported(v, consumers[i]))
-		}
-	}
+	s.Ledger.complete(before)
 	return nil
 }
 
-// constants are the model's constants of rank 1 or more, in file order.
-func (c *Context) constants() []*ir.Value {
-	var vs []*ir.Value
-	for g := range c.Model.Graphs() {
+// A constant is a constant before a step, with its consumers.
+type constant struct {
+	*ir.Value
+	consumers []*ir.Node
+}
+
+// constantsOf are a model's constants of rank 1 or more, in file order.
+func constantsOf(m *ir.Model) []constant {
+	var cs []constant
+	for g := range m.Graphs() {
 		for _, v := range g.Consts() {
 			if len(v.Const.Shape) > 0 {
-				vs = append(vs, v)
+				cs = append(cs, constant{v, Consumers(v)})
 			}
 		}
 	}
-	return vs
+	return cs
 }
 
-// unsupported is the reason for the row of a constant that the method added none for.
-func (c *Context) unsupported(v *ir.Value, consumers []*ir.Node) Reason {
-	switch {
-	case !v.Const.DType.IsFloat() && isQuantized(v):
-		return Reason{Code: Already, Detail: v.Const.DType.String()}
-	case !v.Const.DType.IsFloat():
-		return Reason{Code: NoWeight, Detail: v.Const.DType.String()}
-	case c.Select.Excludes(v, consumers):
-		return c.Select.Reason(v, consumers)
-	}
-	return unsupportedUse(v)
-}
-
-// UnsupportedUse is why v, no consumer of which a method supports, is skipped.
+// unsupportedUse is why v, no consumer of which a method supports, is skipped.
 func unsupportedUse(v *ir.Value) Reason {
 	if len(v.Uses()) == 0 {
 		return Reason{Code: Unused}

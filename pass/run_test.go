@@ -1,6 +1,7 @@
 package pass_test
 
 import (
+	"context"
 	"errors"
 	"strings"
 	"testing"
@@ -10,25 +11,25 @@ import (
 )
 
 // keep marks every weight as changed without touching it.
-func keep(c *pass.Context) error {
-	for _, v := range c.Weights() {
-		c.Changed(v, v.Const, pass.Consumers(v), pass.Row{Form: pass.InPlace})
+func keep(_ context.Context, s *pass.Step) error {
+	for _, v := range pass.Weights(s.Model) {
+		s.Ledger.Changed(v, v.Const, pass.Consumers(v), pass.Row{Form: pass.InPlace})
 	}
 	return nil
 }
 
-func nothing(*pass.Context) error { return nil }
+func nothing(context.Context, *pass.Step) error { return nil }
 
 func TestEveryWeightGetsARow(t *testing.T) {
 	m := product(floats([]int64{1, 1}, 1), floats([]int64{1, 1}, 2))
 	m.Graph.AddConst("unread", floats([]int64{3}, 1, 2, 3))
 	m.Graph.AddConst("scalar", floats(nil, 1))
-	rows, err := pass.Run(newContext(t, m), []pass.Options{step(t, "nothing", pass.Prune, nothing)})
+	res, err := run(t, m, pass.Environment{}, step(t, "nothing", pass.Prune, nothing))
 	if err != nil {
 		t.Fatal(err)
 	}
 	got := map[string]pass.Reason{}
-	for _, r := range rows {
+	for _, r := range res.Rows {
 		got[r.Tensor] = r.Reason
 		if r.Status != pass.Skipped || !r.Counted {
 			t.Errorf("%s: status %v, counted %v, want a counted skip", r.Tensor, r.Status, r.Counted)
@@ -59,25 +60,25 @@ func TestSelectionDeterminesCountedRows(t *testing.T) {
 		{[]string{"-only", "op:Mat*"}, 2},
 	} {
 		m := product(floats([]int64{1, 1}, 1), floats([]int64{1, 2}, 2, 3))
-		rows, err := pass.Run(newContext(t, m), []pass.Options{step(t, "nothing", pass.Prune, nothing, c.flags...)})
+		res, err := run(t, m, pass.Environment{}, step(t, "nothing", pass.Prune, nothing, c.flags...))
 		if err != nil {
 			t.Fatal(err)
 		}
 		n := 0
-		for _, r := range rows {
+		for _, r := range res.Rows {
 			if r.Counted {
 				n++
 			}
 		}
-		if n != c.counted || len(rows) != 2 {
-			t.Errorf("%v: %d of %d rows counted, want %d of 2", c.flags, n, len(rows), c.counted)
+		if n != c.counted || len(res.Rows) != 2 {
+			t.Errorf("%v: %d of %d rows counted, want %d of 2", c.flags, n, len(res.Rows), c.counted)
 		}
 	}
 }
 
 func TestAPanicIsAnErrorOfOneLine(t *testing.T) {
-	boom := step(t, "boom", pass.Prune, func(*pass.Context) error { panic("index out of range") })
-	_, err := pass.Run(newContext(t, product()), []pass.Options{boom})
+	boom := step(t, "boom", pass.Prune, func(context.Context, *pass.Step) error { panic("index out of range") })
+	_, err := run(t, product(), pass.Environment{}, boom)
 	var bug *pass.Bug
 	if !errors.As(err, &bug) || len(bug.Stack) == 0 {
 		t.Fatalf("got %v, want a Bug with its stack", err)
@@ -88,11 +89,11 @@ func TestAPanicIsAnErrorOfOneLine(t *testing.T) {
 }
 
 func TestInvalidModelReportsTheMethod(t *testing.T) {
-	bad := step(t, "bad", pass.Prune, func(c *pass.Context) error {
-		c.Model.Graph.RemoveConst(c.Model.Graph.Consts()[0])
+	bad := step(t, "bad", pass.Prune, func(_ context.Context, s *pass.Step) error {
+		s.Model.Graph.RemoveConst(s.Model.Graph.Consts()[0])
 		return nil
 	})
-	_, err := pass.Run(newContext(t, product(floats([]int64{1, 1}, 1))), []pass.Options{bad})
+	_, err := run(t, product(floats([]int64{1, 1}, 1)), pass.Environment{}, bad)
 	if err == nil || !strings.HasPrefix(err.Error(), "bad: the result is not a valid model: ") {
 		t.Fatalf("got %v", err)
 	}
@@ -103,9 +104,7 @@ func TestWeightsAreRemovedFromInputsBelowIR4(t *testing.T) {
 		m := product(floats([]int64{1, 1}, 1))
 		m.IRVersion, m.Opsets = 3, []ir.Opset{{Version: 9}}
 		m.Graph.Inputs = append(m.Graph.Inputs, m.Graph.Consts()[0])
-		c := newContext(t, m)
-		c.KeepIR = keepIR
-		if _, err := pass.Run(c, []pass.Options{step(t, "keep", pass.Prune, keep)}); err != nil {
+		if _, err := run(t, m, pass.Environment{KeepIR: keepIR}, step(t, "keep", pass.Prune, keep)); err != nil {
 			t.Fatal(err)
 		}
 		inputs, version := 1, int64(4)
@@ -130,7 +129,7 @@ func TestNodesAreSorted(t *testing.T) {
 	g.InsertBefore(first, moved)
 	out.ReplaceUses(y)
 	last.Remove()
-	if _, err := pass.Run(newContext(t, m), []pass.Options{step(t, "keep", pass.Prune, keep)}); err != nil {
+	if _, err := run(t, m, pass.Environment{}, step(t, "keep", pass.Prune, keep)); err != nil {
 		t.Fatal(err)
 	}
 	if g.First() != first || g.Last() != moved {
@@ -145,7 +144,7 @@ func TestPatternWithoutMatchListsTheNearestNames(t *testing.T) {
 	} {
 		m := product(floats([]int64{1, 1}, 1), floats([]int64{1, 2}, 2, 3))
 		m.Graph.AddConst("encoder.1.w", floats([]int64{1}, 1)).Name = "encoder.1.w"
-		_, err := pass.Run(newContext(t, m), []pass.Options{step(t, "nothing", pass.Prune, nothing, flag)})
+		_, err := run(t, m, pass.Environment{}, step(t, "nothing", pass.Prune, nothing, flag))
 		var option *pass.OptionError
 		if !errors.As(err, &option) || err.Error() != "nothing: "+want {
 			t.Errorf("got %v, want %s", err, want)

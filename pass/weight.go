@@ -7,6 +7,22 @@ import (
 	"github.com/mcompress/mcompress/ir/operator"
 )
 
+// IsWeight reports whether t has a float data type and rank 1 or more.
+func IsWeight(t *ir.Tensor) bool { return t.DType.IsFloat() && len(t.Shape) > 0 }
+
+// Weights are the model's float constants of rank 1 or more, in file order.
+func Weights(m *ir.Model) []*ir.Value {
+	var vs []*ir.Value
+	for g := range m.Graphs() {
+		for _, v := range g.Consts() {
+			if IsWeight(v.Const) {
+				vs = append(vs, v)
+			}
+		}
+	}
+	return vs
+}
+
 // A Weight is a constant that is the weight input of operators, with these uses.
 type Weight struct {
 	Value     *ir.Value
@@ -41,12 +57,12 @@ func (w *Weight) Nodes() []*ir.Node {
 
 // UsedWeights are the constants that are weight inputs of operators, in the order of their first consumers. Supported filters
 // the uses.
-func (c *Context) UsedWeights(supported func(Consumer) bool) []*Weight {
+func UsedWeights(m *ir.Model, supported func(Consumer) bool) []*Weight {
 	var list []*Weight
 	by := map[*ir.Value]*Weight{}
-	for n := range c.Model.Nodes() {
+	for n := range m.Nodes() {
 		for _, in := range operator.Of(n).Weights() {
-			o := c.Trace(n.Input(in.Index))
+			o := Trace(n.Input(in.Index))
 			u := Consumer{ir.Use{Node: n, Index: in.Index}, in, o}
 			if o == nil || !supported(u) {
 				continue

@@ -1,6 +1,7 @@
 package prune
 
 import (
+	"context"
 	"fmt"
 	"math"
 
@@ -33,33 +34,33 @@ func (Blocks) Method() *pass.Method { return blocksMethod }
 func (o Blocks) Check() error { return checkAmount(*o.Amount) }
 
 // Run implements pass.Options.
-func (o Blocks) Run(c *pass.Context) error {
-	nodes, err := c.Model.Graph.Order()
+func (o Blocks) Run(_ context.Context, s *pass.Step) error {
+	nodes, err := s.Model.Graph.Order()
 	if err != nil {
 		return err
 	}
 	consumers := map[*ir.Value][]*ir.Node{}
-	for _, w := range c.Weights() {
+	for _, w := range pass.Weights(s.Model) {
 		consumers[w] = pass.Consumers(w)
 	}
 	before := map[*ir.Value]*ir.Tensor{}
 	for w := range consumers {
 		before[w] = w.Const
 	}
-	weights, reported := c.Weights(), map[*ir.Value]bool{}
+	weights, reported := pass.Weights(s.Model), map[*ir.Value]bool{}
 	runs := repetitions(nodes)
 	for _, r := range runs {
 		stay := o.leaveOut(r)
 		for _, w := range weights {
 			if w.Removed() && !reported[w] {
 				reported[w] = true
-				c.Changed(w, before[w], consumers[w], pass.Row{Form: pass.Smaller, Notes: pass.Notes(pass.Reason{Code: pass.BlockRemoved, Detail: fmt.Sprintf("%d of %d kept", stay, len(r)-1)})})
+				s.Ledger.Changed(w, before[w], consumers[w], pass.Row{Form: pass.Smaller, Notes: pass.Notes(pass.Reason{Code: pass.BlockRemoved, Detail: fmt.Sprintf("%d of %d kept", stay, len(r)-1)})})
 			}
 		}
 	}
 	for _, w := range weights {
 		if !w.Removed() {
-			c.Skip(w, consumers[w], pass.Reason{Code: pass.BlockKept})
+			s.Ledger.Skip(w, consumers[w], pass.Reason{Code: pass.BlockKept})
 		}
 	}
 	return nil

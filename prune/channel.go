@@ -1,6 +1,7 @@
 package prune
 
 import (
+	"context"
 	"fmt"
 	"slices"
 
@@ -43,8 +44,8 @@ func (o Channel) Check() error {
 }
 
 // Run implements pass.Options.
-func (o Channel) Run(c *pass.Context) error {
-	plan, err := coupling.Find(c, func(v *ir.Value) string {
+func (o Channel) Run(ctx context.Context, s *pass.Step) error {
+	plan, err := coupling.Find(s, func(v *ir.Value) string {
 		if storedSmaller(v.Const) {
 			return "stored sparse"
 		}
@@ -54,34 +55,34 @@ func (o Channel) Run(c *pass.Context) error {
 		return err
 	}
 	groups := plan.Groups()
-	worth, err := importances(c, groups)
+	worth, err := importances(ctx, s, groups)
 	if err != nil {
 		return err
 	}
 	pruned := map[coupling.Channel]bool{}
 	for i, g := range groups {
-		if why := o.choose(c, g, worth, pruned); why != "" {
+		if why := o.choose(s, g, worth, pruned); why != "" {
 			plan.Keep(groups[i].Classes, why)
 		}
 	}
 	for _, k := range plan.Remove(pruned) {
-		remove(c, k)
+		remove(s, k)
 	}
 	for _, r := range plan.Skipped {
-		c.Skip(r.Value, pass.Consumers(r.Value), pass.Reason{Code: pass.ChannelsKept, Detail: r.Why})
+		s.Ledger.Skip(r.Value, pass.Consumers(r.Value), pass.Reason{Code: pass.ChannelsKept, Detail: r.Why})
 	}
 	return nil
 }
 
 // choose marks the classes of g that are pruned, or returns the reason why none is.
-func (o Channel) choose(c *pass.Context, g *coupling.Group, worth map[*ir.Value]*norms, pruned map[coupling.Channel]bool) string {
+func (o Channel) choose(step *pass.Step, g *coupling.Group, worth map[*ir.Value]*norms, pruned map[coupling.Channel]bool) string {
 	if g.Why != "" {
 		return g.Why
 	}
 	amount := amount(1)
 	for _, s := range g.Sources {
 		consumers := pass.Consumers(s.Value)
-		if c.Select.Excludes(s.Value, consumers) {
+		if step.Select.Excludes(s.Value, consumers) {
 			return fmt.Sprintf("channels of %q, which is not selected", s.Value.Name)
 		}
 		if worth[s.Value].trouble != "" {
@@ -112,25 +113,25 @@ func (o Channel) stay(n, each int, a amount) int {
 }
 
 // remove removes channels from a constant and adds its row.
-func remove(c *pass.Context, k coupling.Kept) {
+func remove(s *pass.Step, k coupling.Kept) {
 	v, consumers := k.Value, pass.Consumers(k.Value)
 	if !k.Pruned {
-		c.Skip(v, consumers, pass.Reason{Code: pass.ChannelsKept, Detail: k.Why})
+		s.Ledger.Skip(v, consumers, pass.Reason{Code: pass.ChannelsKept, Detail: k.Why})
 		return
 	}
 	whole, before := v.Const, k.Before
-	after := selectIndices(c.Method, whole, k.Places)
+	after := selectIndices(s.Method, whole, k.Places)
 	v.SetConst(after)
 	v.Type = typeOf(after)
 	if !pass.IsWeight(before) {
 		return
 	}
-	c.Changed(v, before, consumers, pass.Row{
+	s.Ledger.Changed(v, before, consumers, pass.Row{
 		Form:  pass.Smaller,
 		Notes: pass.Notes(pass.Reason{Code: pass.Pruned, Detail: k.String()}),
 		After: []pass.Part{{Role: pass.Payload, Value: v, Tensor: after}},
 		Restore: func(parts []*ir.Tensor) *ir.Tensor {
-			return inShape(selectIndices(c.Method, parts[0], scatterBack(whole.Shape, k.Places)), before.Shape)
+			return inShape(selectIndices(s.Method, parts[0], scatterBack(whole.Shape, k.Places)), before.Shape)
 		},
 	})
 }

@@ -20,7 +20,7 @@ type norms struct {
 
 // importances computes the norms of the filters that may be pruned: each constant once, in parallel, by one worker so that
 // its sums have one order.
-func importances(c *pass.Context, groups []*coupling.Group) (map[*ir.Value]*norms, error) {
+func importances(ctx context.Context, step *pass.Step, groups []*coupling.Group) (map[*ir.Value]*norms, error) {
 	worth := map[*ir.Value]*norms{}
 	var vs []*ir.Value
 	for _, g := range groups {
@@ -32,15 +32,15 @@ func importances(c *pass.Context, groups []*coupling.Group) (map[*ir.Value]*norm
 		}
 	}
 	s := &buffers{}
-	return worth, c.Parallel(len(vs), func(ctx context.Context, i int) error {
-		return worth[vs[i]].measure(ctx, c, s, vs[i].Const)
+	return worth, pass.Parallel(ctx, step.Env.Workers, len(vs), func(ctx context.Context, i int) error {
+		return worth[vs[i]].measure(ctx, step, s, vs[i].Const)
 	})
 }
 
-func (n *norms) measure(ctx context.Context, c *pass.Context, s *buffers, t *ir.Tensor) error {
+func (n *norms) measure(ctx context.Context, step *pass.Step, s *buffers, t *ir.Tensor) error {
 	ch := &channels{axis: n.axis, batch: t.Elems()}
 	n.sums = make([]float64, n.axis.n)
-	p, err := newRanking(c, s, t)
+	p, err := newRanking(ctx, step, s, t)
 	if err != nil {
 		return err
 	}

@@ -34,12 +34,11 @@ func changed(t *testing.T, path string, m *pass.Method, options ...string) (*ir.
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &pass.Context{Context: context.Background(), Model: f.Model, Eval: eval, Workers: 2, Precheck: true}
-	rows, err := pass.Run(c, []pass.Options{step})
+	res, err := pass.Run(t.Context(), f.Model, eval, pass.Environment{Workers: 2, Precheck: true}, []pass.Options{step})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return f.Model, rows, eval
+	return f.Model, res.Rows, eval
 }
 
 // products are the operators whose weights make channels and consume them.

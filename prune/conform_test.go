@@ -83,14 +83,13 @@ func pruned(t *testing.T, path, out string, m *pass.Method, precheck bool) ([]pa
 	if err != nil {
 		return nil, err
 	}
-	c := &pass.Context{Context: context.Background(), Model: f.Model, Eval: eval, Workers: 2, Precheck: precheck}
 	before := payloads(t, f.Model)
-	rows, err := pass.Run(c, []pass.Options{step})
+	res, err := pass.Run(t.Context(), f.Model, eval, pass.Environment{Workers: 2, Precheck: precheck}, []pass.Options{step})
 	if err != nil {
 		return nil, err
 	}
 	o := onnx.SaveOptions{Workers: 2, Memory: 64 << 20, Eval: eval}
-	if _, err := onnx.Save(c, f.Model, out, o); err != nil {
+	if _, err := onnx.Save(t.Context(), f.Model, out, o); err != nil {
 		return nil, err
 	}
 	after := open(t, out)
@@ -104,7 +103,7 @@ func pruned(t *testing.T, path, out string, m *pass.Method, precheck bool) ([]pa
 	for name, p := range before {
 		onlyZeroed(t, name, p, left[name])
 	}
-	return rows, nil
+	return res.Rows, nil
 }
 
 func open(t *testing.T, path string) *onnx.File {
@@ -209,13 +208,12 @@ func TestOutputIsTheSameForAnyWorkersAndMemory(t *testing.T) {
 			}
 			steps = append(steps, s)
 		}
-		c := &pass.Context{Context: context.Background(), Model: f.Model, Eval: eval, Workers: workers}
-		if _, err := pass.Run(c, steps); err != nil {
+		if _, err := pass.Run(t.Context(), f.Model, eval, pass.Environment{Workers: workers}, steps); err != nil {
 			t.Fatal(err)
 		}
 		out := filepath.Join(t.TempDir(), "out.onnx")
 		o := onnx.SaveOptions{Workers: workers, Memory: int64(workers) << 21, Eval: eval}
-		if _, err := onnx.Save(c, f.Model, out, o); err != nil {
+		if _, err := onnx.Save(t.Context(), f.Model, out, o); err != nil {
 			t.Fatal(err)
 		}
 		got, err := os.ReadFile(out)

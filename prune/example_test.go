@@ -31,13 +31,12 @@ func Example() {
 	eval := ir.NewEval("")
 	defer eval.Close()
 	half := 0.5
-	c := &pass.Context{Context: context.Background(), Model: m, Eval: eval, Workers: 2}
-	rows, err := pass.Run(c, []pass.Options{prune.L1{Fraction: prune.Fraction{Amount: &half}}})
+	res, err := pass.Run(context.Background(), m, eval, pass.Environment{Workers: 2}, []pass.Options{prune.L1{Fraction: prune.Fraction{Amount: &half}}})
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	fmt.Println(rows[0].Tensor, rows[0].Status, report.Why(rows[0]))
+	fmt.Println(res.Rows[0].Tensor, res.Rows[0].Status, report.Why(res.Rows[0]))
 
 	pruned, err := eval.ReadAll(context.Background(), w.Const)
 	if err != nil {

@@ -28,7 +28,7 @@ type factorKind struct {
 }
 
 // factorizationOf is nil with a reason where w cannot be factored.
-func factorizationOf(c *pass.Context, w *weight) (*factorization, pass.Reason) {
+func factorizationOf(s *pass.Step, w *weight) (*factorization, pass.Reason) {
 	uses := pass.LeafUses(w.v)
 	if len(uses) != 1 {
 		return nil, pass.Reason{Code: pass.NotFactored, Detail: fmt.Sprintf("%d consumers: each would require one more product", len(uses))}
@@ -37,7 +37,7 @@ func factorizationOf(c *pass.Context, w *weight) (*factorization, pass.Reason) {
 		return nil, pass.Reason{Code: pass.Overridable}
 	}
 	f := &factorization{w: w, node: uses[0].Node, input: uses[0].Index}
-	o := c.Trace(f.node.Input(f.input))
+	o := pass.Trace(f.node.Input(f.input))
 	switch {
 	case o.Trouble != "":
 		return nil, pass.Reason{Code: pass.NotFactored, Detail: o.Trouble}
@@ -53,7 +53,7 @@ func factorizationOf(c *pass.Context, w *weight) (*factorization, pass.Reason) {
 	if f.node.Input(1-f.input) == nil || len(f.node.Outputs) == 0 || f.node.Outputs[0] == nil {
 		return nil, pass.Reason{Code: pass.NotFactored, Detail: fmt.Sprintf("%s has no other input, or no output", f.node.Label())}
 	}
-	if r := paired(c, f.node, f.input); r > 0 {
+	if r := paired(s, f.node, f.input); r > 0 {
 		return nil, pass.Reason{Code: pass.NotFactored, Detail: fmt.Sprintf("already one of two factors of rank %d", r)}
 	}
 	return f, pass.Reason{}
@@ -112,22 +112,22 @@ func (f *factorization) lookConv(shape []int64) string {
 
 // paired is the rank of two successive products, one of them n's, that are the factors of a larger matrix; 0 if there are
 // none.
-func paired(c *pass.Context, n *ir.Node, input int) int64 {
+func paired(s *pass.Step, n *ir.Node, input int) int64 {
 	if first := n.Input(1 - input).Producer(); first != nil {
-		if r := rankBetween(c, first, n); r > 0 {
+		if r := rankBetween(s, first, n); r > 0 {
 			return r
 		}
 	}
 	if out := n.Outputs[0]; len(out.Uses()) == 1 && out.Uses()[0].Node != nil {
-		return rankBetween(c, n, out.Uses()[0].Node)
+		return rankBetween(s, n, out.Uses()[0].Node)
 	}
 	return 0
 }
 
 // rankBetween is the width between two products if only the second reads the first.
-func rankBetween(c *pass.Context, first, second *ir.Node) int64 {
-	in, middle := linearWidths(c, first)
-	middle2, out := linearWidths(c, second)
+func rankBetween(s *pass.Step, first, second *ir.Node) int64 {
+	in, middle := linearWidths(s, first)
+	middle2, out := linearWidths(s, second)
 	if len(first.Outputs) == 0 || first.Outputs[0] == nil {
 		return 0
 	}
@@ -140,12 +140,12 @@ func rankBetween(c *pass.Context, first, second *ir.Node) int64 {
 
 // linearWidths are the numbers of inputs and outputs of each position of a product with a
 // constant, or zeros.
-func linearWidths(c *pass.Context, n *ir.Node) (in, out int64) {
+func linearWidths(s *pass.Step, n *ir.Node) (in, out int64) {
 	if !ir.DefaultDomain(n.Op.Domain) {
 		return 0, 0
 	}
 	for i, v := range n.Inputs()[:min(2, len(n.Inputs()))] {
-		o := c.Trace(v)
+		o := pass.Trace(v)
 		if o == nil || o.Trouble != "" {
 			continue
 		}

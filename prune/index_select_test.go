@@ -2,6 +2,7 @@ package prune
 
 import (
 	"bytes"
+	"context"
 	"slices"
 	"testing"
 
@@ -77,7 +78,7 @@ func TestPickedEntriesAndBack(t *testing.T) {
 }
 
 func readAt(t *rapid.T, b *bench, x *ir.Tensor, from, to int64) []byte {
-	r, err := b.c.Eval.Open(b.c, x)
+	r, err := b.step.Eval.Open(context.Background(), x)
 	if err != nil {
 		t.Fatal(err)
 	}

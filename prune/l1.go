@@ -1,6 +1,7 @@
 package prune
 
 import (
+	"context"
 	"fmt"
 	"io"
 
@@ -28,36 +29,36 @@ var l1Method = &pass.Method{
 func (L1) Method() *pass.Method { return l1Method }
 
 // Run implements pass.Options.
-func (o L1) Run(c *pass.Context) error {
+func (o L1) Run(ctx context.Context, step *pass.Step) error {
 	s := &buffers{}
-	for _, w := range weights(c, o.Embeddings) {
-		if err := o.prune(c, s, w); err != nil {
+	for _, w := range weights(step, o.Embeddings) {
+		if err := o.prune(ctx, step, s, w); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (o L1) prune(c *pass.Context, s *buffers, w *weight) error {
+func (o L1) prune(ctx context.Context, step *pass.Step, s *buffers, w *weight) error {
 	n := w.before.Elems()
 	k := o.Fraction.of(w.v, w.consumers).of(n)
 	if k == 0 {
-		w.skip(c, roundsToZero)
+		w.skip(step, roundsToZero)
 		return nil
 	}
-	p, err := newRanking(c, s, w.before)
+	p, err := newRanking(ctx, step, s, w.before)
 	if err != nil {
 		return err
 	}
-	t, err := p.threshold(k)
+	t, err := p.threshold(ctx, k)
 	if err != nil {
 		return err
 	}
 	if !p.isFinite() {
-		w.skip(c, pass.Reason{Code: pass.NotFinite})
+		w.skip(step, pass.Reason{Code: pass.NotFinite})
 		return nil
 	}
-	w.applyMask(c, p.masks(t)[0], pass.Reason{Code: pass.Pruned, Detail: fmt.Sprintf("%d of %d elements, the largest %.4g", k, n, p.value(t))})
+	w.applyMask(step, p.masks(t)[0], pass.Reason{Code: pass.Pruned, Detail: fmt.Sprintf("%d of %d elements, the largest %.4g", k, n, p.value(t))})
 	return nil
 }
 
@@ -65,6 +66,6 @@ func (o L1) prune(c *pass.Context, s *buffers, w *weight) error {
 var roundsToZero = pass.Reason{Code: pass.RoundsToZero, Detail: "elements"}
 
 // applyMask zeroes the elements of w that m masks.
-func (w *weight) applyMask(c *pass.Context, cut mask, note pass.Reason) {
-	w.replace(c, note, func(in io.ReaderAt) io.ReaderAt { return cut.view(in, w.before.DType) })
+func (w *weight) applyMask(s *pass.Step, cut mask, note pass.Reason) {
+	w.replace(s, note, func(in io.ReaderAt) io.ReaderAt { return cut.view(in, w.before.DType) })
 }

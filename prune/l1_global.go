@@ -1,6 +1,7 @@
 package prune
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/mcompress/mcompress/ir"
@@ -31,9 +32,9 @@ func (L1Global) Method() *pass.Method { return l1GlobalMethod }
 func (o L1Global) Check() error { return checkAmount(*o.Amount) }
 
 // Run implements pass.Options.
-func (o L1Global) Run(c *pass.Context) error {
-	for ws := weights(c, o.Embeddings); len(ws) > 0; {
-		rest, err := o.prune(c, ws)
+func (o L1Global) Run(ctx context.Context, s *pass.Step) error {
+	for ws := weights(s, o.Embeddings); len(ws) > 0; {
+		rest, err := o.prune(ctx, s, ws)
 		if err != nil || len(rest) == len(ws) {
 			return err
 		}
@@ -43,17 +44,17 @@ func (o L1Global) Run(c *pass.Context) error {
 }
 
 // prune prunes ws, or none of them if some have NaN or infinities; it returns the finite ones.
-func (o L1Global) prune(c *pass.Context, ws []*weight) ([]*weight, error) {
-	p, err := newRanking(c, &buffers{}, tensors(ws)...)
+func (o L1Global) prune(ctx context.Context, s *pass.Step, ws []*weight) ([]*weight, error) {
+	p, err := newRanking(ctx, s, &buffers{}, tensors(ws)...)
 	if err != nil {
 		return nil, err
 	}
 	k := amount(*o.Amount).of(p.total())
 	if k == 0 {
-		skipAll(c, ws, roundsToZero)
+		skipAll(s, ws, roundsToZero)
 		return ws, nil
 	}
-	t, err := p.threshold(k)
+	t, err := p.threshold(ctx, k)
 	if err != nil {
 		return nil, err
 	}
@@ -62,7 +63,7 @@ func (o L1Global) prune(c *pass.Context, ws []*weight) ([]*weight, error) {
 	}
 	note := pass.Reason{Code: pass.Pruned, Detail: fmt.Sprintf("%d of %d elements of all weights, the largest %.4g", k, p.total(), p.value(t))}
 	for i, cut := range p.masks(t) {
-		ws[i].applyMask(c, cut, note)
+		ws[i].applyMask(s, cut, note)
 	}
 	return ws, nil
 }
@@ -72,7 +73,7 @@ func (p *ranking) separate(ws []*weight) []*weight {
 	var sound []*weight
 	for i, w := range ws {
 		if p.nonFinite[i].Load() {
-			w.skip(p.c, pass.Reason{Code: pass.NotFinite})
+			w.skip(p.step, pass.Reason{Code: pass.NotFinite})
 			continue
 		}
 		sound = append(sound, w)
@@ -88,8 +89,8 @@ func tensors(ws []*weight) []*ir.Tensor {
 	return ts
 }
 
-func skipAll(c *pass.Context, ws []*weight, reason pass.Reason) {
+func skipAll(s *pass.Step, ws []*weight, reason pass.Reason) {
 	for _, w := range ws {
-		w.skip(c, reason)
+		w.skip(s, reason)
 	}
 }

@@ -34,11 +34,11 @@ var l2Method = &pass.Method{
 func (L2) Method() *pass.Method { return l2Method }
 
 // Run computes the norms of the weights in parallel, each by one worker so that its sums have one order.
-func (o L2) Run(c *pass.Context) error {
-	ws := weights(c, o.Embeddings)
+func (o L2) Run(ctx context.Context, step *pass.Step) error {
+	ws := weights(step, o.Embeddings)
 	s, chosen := &buffers{}, make([]*channels, len(ws))
-	err := c.Parallel(len(ws), func(ctx context.Context, i int) (err error) {
-		chosen[i], err = o.choose(ctx, c, s, ws[i])
+	err := pass.Parallel(ctx, step.Env.Workers, len(ws), func(ctx context.Context, i int) (err error) {
+		chosen[i], err = o.choose(ctx, step, s, ws[i])
 		return err
 	})
 	if err != nil {
@@ -47,11 +47,11 @@ func (o L2) Run(c *pass.Context) error {
 	for i, w := range ws {
 		ch := chosen[i]
 		if !ch.trouble.None() {
-			w.skip(c, ch.trouble)
+			w.skip(step, ch.trouble)
 			continue
 		}
 		note := pass.Reason{Code: pass.Pruned, Detail: fmt.Sprintf("%d of %d output channels", ch.count, len(ch.pruned))}
-		w.replace(c, note, func(in io.ReaderAt) io.ReaderAt {
+		w.replace(step, note, func(in io.ReaderAt) io.ReaderAt {
 			return &view{in, w.before.DType.Bits() / 8, ch.zero(w.before.DType)}
 		})
 	}
@@ -67,7 +67,7 @@ type channels struct {
 	trouble pass.Reason // why none is pruned
 }
 
-func (o L2) choose(ctx context.Context, c *pass.Context, s *buffers, w *weight) (*channels, error) {
+func (o L2) choose(ctx context.Context, step *pass.Step, s *buffers, w *weight) (*channels, error) {
 	type layer struct {
 		axis    span
 		batches int64
@@ -85,7 +85,7 @@ func (o L2) choose(ctx context.Context, c *pass.Context, s *buffers, w *weight) 
 		return ch, nil
 	}
 	sums := make([]float64, n)
-	sound, err := ch.measure(ctx, c, s, w.before, sums)
+	sound, err := ch.measure(ctx, step, s, w.before, sums)
 	if !sound {
 		ch.trouble = pass.Reason{Code: pass.NotFinite}
 	}
@@ -94,8 +94,8 @@ func (o L2) choose(ctx context.Context, c *pass.Context, s *buffers, w *weight) 
 }
 
 // measure adds the squares of t's elements to its channels' sums.
-func (ch *channels) measure(ctx context.Context, c *pass.Context, s *buffers, t *ir.Tensor, sums []float64) (sound bool, err error) {
-	p, err := newRanking(c, s, t)
+func (ch *channels) measure(ctx context.Context, step *pass.Step, s *buffers, t *ir.Tensor, sums []float64) (sound bool, err error) {
+	p, err := newRanking(ctx, step, s, t)
 	if err != nil {
 		return false, err
 	}

@@ -1,6 +1,7 @@
 package prune
 
 import (
+	"context"
 	"errors"
 	"fmt"
 
@@ -47,29 +48,29 @@ func (o LowRank) Check() error {
 }
 
 // Run implements pass.Options.
-func (o LowRank) Run(c *pass.Context) error {
-	for _, w := range weights(c, true) {
-		f, why := factorizationOf(c, w)
+func (o LowRank) Run(ctx context.Context, s *pass.Step) error {
+	for _, w := range weights(s, true) {
+		f, why := factorizationOf(s, w)
 		if why.None() {
 			var err error
-			if why, err = o.factor(c, f); err != nil {
+			if why, err = o.factor(ctx, s, f); err != nil {
 				return err
 			}
 		}
 		if !why.None() {
-			w.skip(c, why)
+			w.skip(s, why)
 		}
 	}
 	return nil
 }
 
 // factor replaces f's weight, or returns the reason why it is not replaced.
-func (o LowRank) factor(c *pass.Context, f *factorization) (why pass.Reason, err error) {
+func (o LowRank) factor(ctx context.Context, step *pass.Step, f *factorization) (why pass.Reason, err error) {
 	most := f.most()
 	if most < 1 {
 		return pass.Reason{Code: pass.Larger, Detail: fmt.Sprintf("two factors of a %d×%d matrix at any rank", f.rows, f.cols)}, nil
 	}
-	s, err := decompose(c, f, most)
+	s, err := decompose(ctx, step, f, most)
 	if errors.As(err, new(*pass.Unfit)) {
 		return pass.Reason{Code: pass.NotFinite}, nil
 	}
@@ -82,7 +83,7 @@ func (o LowRank) factor(c *pass.Context, f *factorization) (why pass.Reason, err
 	}
 	kept := s.energy(r)
 	a, b := s.factors(f, r)
-	f.rewrite(c, a, b, pass.Reason{Code: pass.Factored, Detail: fmt.Sprintf("rank %d of %d, %.4g %% of the energy kept", r, min(f.rows, f.cols), 100*kept)})
+	f.rewrite(step, a, b, pass.Reason{Code: pass.Factored, Detail: fmt.Sprintf("rank %d of %d, %.4g %% of the energy kept", r, min(f.rows, f.cols), 100*kept)})
 	return pass.Reason{}, nil
 }
 
@@ -114,7 +115,7 @@ func (f *factorization) most() int64 {
 const nodeBytes = 200
 
 // rewrite replaces the product with the weight by a product with each factor.
-func (f *factorization) rewrite(c *pass.Context, a, b *ir.Tensor, note pass.Reason) {
+func (f *factorization) rewrite(s *pass.Step, a, b *ir.Tensor, note pass.Reason) {
 	v, n := f.w.v, f.node
 	old := n.Input(f.input)
 	first, second := f.place(v, a, b)
@@ -124,10 +125,10 @@ func (f *factorization) rewrite(c *pass.Context, a, b *ir.Tensor, note pass.Reas
 		old.Drop()
 	}
 	parts := []pass.Part{{Role: pass.Payload, Value: f.a, Tensor: f.a.Const}, {Role: pass.Payload, Value: f.b, Tensor: f.b.Const}}
-	c.Changed(v, f.w.before, f.w.consumers, pass.Row{
+	s.Ledger.Changed(v, f.w.before, f.w.consumers, pass.Row{
 		Form:    pass.Factors,
 		Notes:   pass.Notes(note),
 		After:   parts,
-		Restore: func(parts []*ir.Tensor) *ir.Tensor { return f.product(c.Method, parts[0], parts[1]) },
+		Restore: func(parts []*ir.Tensor) *ir.Tensor { return f.product(s.Method, parts[0], parts[1]) },
 	})
 }

@@ -101,7 +101,7 @@ func TestFactorsMissWhatWasDropped(t *testing.T) {
 
 func read(t *testing.T, b *bench, x *ir.Tensor) []byte {
 	t.Helper()
-	p, err := b.c.Eval.ReadAll(b.c, x)
+	p, err := b.step.Eval.ReadAll(t.Context(), x)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,9 +15,9 @@ import (
 
 // A bench holds one model in memory and runs methods over it.
 type bench struct {
-	tb testing.TB
-	c  *pass.Context
-	g  *ir.Graph
+	tb   testing.TB
+	step *pass.Step
+	g    *ir.Graph
 }
 
 func newBench(tb testing.TB) *bench {
@@ -30,8 +30,8 @@ func newBench(tb testing.TB) *bench {
 			tb.Error(err)
 		}
 	})
-	c := &pass.Context{Context: context.Background(), Model: m, Eval: eval, Workers: 2}
-	return &bench{tb, c, m.Graph}
+	s := &pass.Step{Model: m, Eval: eval, Env: pass.Environment{Workers: 2}}
+	return &bench{tb, s, m.Graph}
 }
 
 // weight adds a constant.
@@ -73,13 +73,17 @@ func (b *bench) try(m *pass.Method, options ...string) ([]pass.Row, error) {
 	if err != nil {
 		return nil, err
 	}
-	return pass.Run(b.c, []pass.Options{step})
+	res, err := pass.Run(context.Background(), b.step.Model, b.step.Eval, b.step.Env, []pass.Options{step})
+	if err != nil {
+		return nil, err
+	}
+	return res.Rows, nil
 }
 
 // bytes is v's payload.
 func (b *bench) bytes(v *ir.Value) []byte {
 	b.tb.Helper()
-	p, err := b.c.Eval.ReadAll(b.c, v.Const)
+	p, err := b.step.Eval.ReadAll(context.Background(), v.Const)
 	if err != nil {
 		b.tb.Fatal(err)
 	}

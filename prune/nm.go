@@ -53,29 +53,29 @@ func (p *Pattern) Set(s string) error {
 }
 
 // Run implements pass.Options.
-func (o NM) Run(c *pass.Context) error {
-	for _, w := range weights(c, o.Embeddings) {
-		if err := o.prune(c, w); err != nil {
+func (o NM) Run(ctx context.Context, s *pass.Step) error {
+	for _, w := range weights(s, o.Embeddings) {
+		if err := o.prune(ctx, s, w); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (o NM) prune(c *pass.Context, w *weight) error {
+func (o NM) prune(ctx context.Context, step *pass.Step, w *weight) error {
 	axis, why := common(w, func(l layout) span { return l.along(reduce) })
 	if why.None() && axis.n <= int64(o.Pattern.N) {
 		why = pass.Reason{Code: pass.Shape, Detail: fmt.Sprintf("reduction axis of %d elements, all kept by %s", axis.n, &o.Pattern)}
 	}
 	if !why.None() {
-		w.skip(c, why)
+		w.skip(step, why)
 		return nil
 	}
-	if fit, err := w.precheck(c); !fit || err != nil {
+	if fit, err := w.precheck(ctx, step); !fit || err != nil {
 		return err
 	}
 	s := &slabs{Pattern: o.Pattern, axis: axis, t: w.before}
-	w.swap(c, s.note(), s.recipe())
+	w.swap(step, s.note(), s.recipe())
 	return nil
 }
 

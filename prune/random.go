@@ -1,6 +1,7 @@
 package prune
 
 import (
+	"context"
 	"fmt"
 	"io"
 
@@ -29,32 +30,32 @@ var randomMethod = &pass.Method{
 func (Random) Method() *pass.Method { return randomMethod }
 
 // Run implements pass.Options.
-func (o Random) Run(c *pass.Context) error {
-	for _, w := range weights(c, o.Embeddings) {
-		if err := o.prune(c, w); err != nil {
+func (o Random) Run(ctx context.Context, s *pass.Step) error {
+	for _, w := range weights(s, o.Embeddings) {
+		if err := o.prune(ctx, s, w); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (o Random) prune(c *pass.Context, w *weight) error {
+func (o Random) prune(ctx context.Context, s *pass.Step, w *weight) error {
 	n := w.before.Elems()
 	k := o.Fraction.of(w.v, w.consumers).of(n)
 	if k == 0 {
-		w.skip(c, roundsToZero)
+		w.skip(s, roundsToZero)
 		return nil
 	}
-	if fit, err := w.precheck(c); !fit || err != nil {
+	if fit, err := w.precheck(ctx, s); !fit || err != nil {
 		return err
 	}
 	l := newScores(o.Seed, pass.Scope(w.v.Graph()), w.v.Name)
-	last, err := l.smallest(c, k, n)
+	last, err := l.smallest(ctx, s, k, n)
 	if err != nil {
 		return err
 	}
 	note := pass.Reason{Code: pass.Pruned, Detail: fmt.Sprintf("%d of %d elements at random", k, n)}
-	w.replace(c, note, func(in io.ReaderAt) io.ReaderAt {
+	w.replace(s, note, func(in io.ReaderAt) io.ReaderAt {
 		return &view{in, w.before.DType.Bits() / 8, func(b []byte, first int64) error {
 			if err := finite(b, w.before); err != nil {
 				return err
@@ -68,13 +69,13 @@ func (o Random) prune(c *pass.Context, w *weight) error {
 
 // precheck skips w if it holds NaN or infinities, where the pipeline checks values beforehand.
 // Otherwise its view finds them.
-func (w *weight) precheck(c *pass.Context) (fit bool, err error) {
-	if !c.Precheck {
+func (w *weight) precheck(ctx context.Context, s *pass.Step) (fit bool, err error) {
+	if !s.Env.Precheck {
 		return true, nil
 	}
-	sound, err := check(c, w.before)
+	sound, err := check(ctx, s, w.before)
 	if err == nil && !sound {
-		w.skip(c, pass.Reason{Code: pass.NotFinite})
+		w.skip(s, pass.Reason{Code: pass.NotFinite})
 	}
 	return sound, err
 }

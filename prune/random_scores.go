@@ -50,14 +50,14 @@ func zeroUpTo[T uint16 | uint32 | uint64](x []T, l scores, first int64, last uin
 
 // smallest is the k-th smallest of the first n scores, 1 ≤ k ≤ n. Scores are uniform, so it is close to k/n of their range:
 // one pass counts those below a bracket around it and keeps those inside, about 20 √n. A bracket that misses is widened.
-func (l scores) smallest(c *pass.Context, k, n int64) (uint64, error) {
+func (l scores) smallest(ctx context.Context, s *pass.Step, k, n int64) (uint64, error) {
 	if k == n {
 		return math.MaxUint64, nil
 	}
 	fraction := float64(k) / float64(n)
 	for margin := 10*math.Sqrt(fraction*(1-fraction)/float64(n)) + 10/float64(n); ; margin *= 2 {
 		b := bracket{scoreAt(fraction - margin), scoreAt(fraction + margin)}
-		below, kept, err := l.filter(c, n, b)
+		below, kept, err := l.filter(ctx, s, n, b)
 		if err != nil {
 			return 0, err
 		}
@@ -80,10 +80,10 @@ func scoreAt(fraction float64) uint64 {
 }
 
 // filter counts the scores below b and returns those inside, in no order.
-func (l scores) filter(c *pass.Context, n int64, b bracket) (below int64, kept []uint64, err error) {
+func (l scores) filter(ctx context.Context, s *pass.Step, n int64, b bracket) (below int64, kept []uint64, err error) {
 	var mu sync.Mutex
 	parts := (n + pass.Block - 1) / pass.Block
-	err = c.Parallel(int(parts), func(ctx context.Context, i int) error {
+	err = pass.Parallel(ctx, s.Env.Workers, int(parts), func(ctx context.Context, i int) error {
 		from := int64(i) * pass.Block
 		count, some := l.part(from, min(from+pass.Block, n), b)
 		mu.Lock()

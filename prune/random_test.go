@@ -13,7 +13,7 @@ import (
 // draw prunes n ones and returns what is left.
 func draw(t *testing.T, name string, dt ir.DType, n int, workers int, options ...string) []float64 {
 	b := newBench(t)
-	b.c.Workers = workers
+	b.step.Env.Workers = workers
 	w := b.weight(name, dt, []int64{int64(n), 1}, slices.Repeat([]float64{1}, n)...)
 	b.node("MatMul", []*ir.Value{nil, w})
 	b.run(randomMethod, options...)
@@ -82,7 +82,7 @@ func TestRandomIsFairAndGrows(t *testing.T) {
 
 func TestMissedBracketIsWidened(t *testing.T) {
 	l := newScores(3, "", "w")
-	c := newBench(t).c
+	s := newBench(t).step
 	var all []uint64
 	for i := range int64(1000) {
 		all = append(all, l.of(i))
@@ -92,7 +92,7 @@ func TestMissedBracketIsWidened(t *testing.T) {
 		t.Error("two indices have the same lot")
 	}
 	for k := int64(1); k < 1000; k++ {
-		got, err := l.smallest(c, k, 1000)
+		got, err := l.smallest(t.Context(), s, k, 1000)
 		if err != nil || got != all[k-1] {
 			t.Fatalf("rank %d: got %#x, %v, want %#x", k, got, err, all[k-1])
 		}

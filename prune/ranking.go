@@ -13,7 +13,7 @@ import (
 // A ranking is the tensors whose elements are ranked together, one after the other: a
 // position counts through all of them.
 type ranking struct {
-	c         *pass.Context
+	step      *pass.Step
 	tensors   []*ir.Tensor
 	inputs    []io.ReaderAt
 	starts    []int64 // position of each tensor's first element; the total at the end
@@ -24,10 +24,10 @@ type ranking struct {
 }
 
 // newRanking opens ts. Rankings that are used one after the other may share buffers.
-func newRanking(c *pass.Context, s *buffers, ts ...*ir.Tensor) (*ranking, error) {
-	p := &ranking{c: c, scratch: s, tensors: ts, starts: []int64{0}, nonFinite: make([]atomic.Bool, len(ts))}
+func newRanking(ctx context.Context, step *pass.Step, s *buffers, ts ...*ir.Tensor) (*ranking, error) {
+	p := &ranking{step: step, scratch: s, tensors: ts, starts: []int64{0}, nonFinite: make([]atomic.Bool, len(ts))}
 	for i, t := range ts {
-		r, err := c.Eval.Open(c, t)
+		r, err := step.Eval.Open(ctx, t)
 		if err != nil {
 			return nil, err
 		}
@@ -85,9 +85,9 @@ func (p *ranking) blocks(ctx context.Context, from, to int64, do func(k keys, at
 }
 
 // everything reads all tensors, their parts in parallel.
-func (p *ranking) everything(do func(ctx context.Context, stripe int64) error) error {
+func (p *ranking) everything(ctx context.Context, do func(ctx context.Context, stripe int64) error) error {
 	p.passes++
-	return p.c.Parallel(int(p.parts()), func(ctx context.Context, i int) error { return do(ctx, int64(i)) })
+	return pass.Parallel(ctx, p.step.Env.Workers, int(p.parts()), func(ctx context.Context, i int) error { return do(ctx, int64(i)) })
 }
 
 // isFinite reports whether no pass found NaN or infinities.
@@ -104,12 +104,12 @@ func (p *ranking) isFinite() bool {
 const notFinite = "contains NaN or infinities"
 
 // check reports whether t is free of NaN and infinities, by reading it.
-func check(c *pass.Context, t *ir.Tensor) (bool, error) {
-	p, err := newRanking(c, &buffers{}, t)
+func check(ctx context.Context, step *pass.Step, t *ir.Tensor) (bool, error) {
+	p, err := newRanking(ctx, step, &buffers{}, t)
 	if err != nil {
 		return false, err
 	}
-	err = p.everything(func(ctx context.Context, s int64) error {
+	err = p.everything(ctx, func(ctx context.Context, s int64) error {
 		from, to := p.part(s)
 		return p.blocks(ctx, from, to, func(keys, int64) error { return nil })
 	})

@@ -29,22 +29,22 @@ func (s *decomposition) energy(r int64) float64 {
 // fraction of what the decomposition itself costs. Squares in float64 have twice the digits
 // of float32, so their error is below the rounding of the weight.
 // Vectors are computed once and kept as an intermediate result.
-func decompose(c *pass.Context, f *factorization, most int64) (*decomposition, error) {
+func decompose(ctx context.Context, step *pass.Step, f *factorization, most int64) (*decomposition, error) {
 	side := min(f.rows, f.cols)
 	dt := f.w.before.DType
 	if dt != ir.Double {
 		dt = ir.Float
 	}
 	r := &ir.Recipe{
-		Name: c.Method, In: []*ir.Tensor{f.w.before},
+		Name: step.Method, In: []*ir.Tensor{f.w.before},
 		Out:  []ir.Spec{{Name: f.w.v.Name, DType: dt, Shape: []int64{most, side}}, {Name: f.w.v.Name, DType: ir.Double, Shape: []int64{side}}},
 		Work: 8 * (f.rows*f.cols + 3*side*side),
 		Run: func(ctx context.Context, in []io.ReaderAt, out []io.Writer) error {
-			return f.spectrum(in[0], out, most, c.Workers)
+			return f.spectrum(in[0], out, most, step.Env.Workers)
 		},
 	}
 	made := r.Derive()
-	b, err := c.Eval.ReadAll(c, made[1])
+	b, err := step.Eval.ReadAll(ctx, made[1])
 	if err != nil {
 		return nil, err
 	}
@@ -52,7 +52,7 @@ func decompose(c *pass.Context, f *factorization, most int64) (*decomposition, e
 	for i, v := range kernel.Words[float64](b) {
 		s.sums = append(s.sums, s.sums[i]+max(v, 0))
 	}
-	return s, c.Err()
+	return s, ctx.Err()
 }
 
 // spectrum writes vectors and squares of singular values.

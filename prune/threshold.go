@@ -57,9 +57,9 @@ func (p *ranking) histogram(b bracket) *histogram {
 func (h *histogram) group(s int64) int64 { return s * int64(len(h.groups)) / h.stripes }
 
 // tally counts the keys of the pool inside b, in one pass.
-func (p *ranking) tally(b bracket) (*histogram, error) {
+func (p *ranking) tally(ctx context.Context, b bracket) (*histogram, error) {
 	h := p.histogram(b)
-	err := p.everything(func(ctx context.Context, s int64) error {
+	err := p.everything(ctx, func(ctx context.Context, s int64) error {
 		counts := p.scratch.table(h.buckets)
 		defer p.scratch.put(counts)
 		below := int64(0)
@@ -119,21 +119,21 @@ type threshold struct {
 // positions. The result does not depend on the number of workers. Many elements of float32
 // are read once or twice, and a part of them once more to locate a tie. The result means
 // nothing if some elements are not finite.
-func (p *ranking) threshold(k int64) (threshold, error) {
-	b, err := p.sampledBracket(k)
+func (p *ranking) threshold(ctx context.Context, k int64) (threshold, error) {
+	b, err := p.sampledBracket(ctx, k)
 	if err != nil {
 		return threshold{}, err
 	}
-	return p.search(k, b)
+	return p.search(ctx, k, b)
 }
 
 // all is the bracket of every key.
 func (p *ranking) all() bracket { return bracket{0, 1<<keyBits(p.wide) - 1} }
 
 // search looks inside b first, then, if the element is not there, everywhere.
-func (p *ranking) search(k int64, b bracket) (threshold, error) {
+func (p *ranking) search(ctx context.Context, k int64, b bracket) (threshold, error) {
 	for {
-		h, err := p.tally(b)
+		h, err := p.tally(ctx, b)
 		if err != nil || !p.isFinite() {
 			return threshold{}, err
 		}
@@ -145,13 +145,13 @@ func (p *ranking) search(k int64, b bracket) (threshold, error) {
 			lo := b.lo + uint64(bucket)<<h.shift
 			b = bracket{lo, min(lo+1<<h.shift-1, b.hi)}
 		default:
-			return p.locate(h, bucket, rank)
+			return p.locate(ctx, h, bucket, rank)
 		}
 	}
 }
 
 // locate finds the place of the element of the given rank among those of one key.
-func (p *ranking) locate(h *histogram, bucket int, rank int64) (threshold, error) {
+func (p *ranking) locate(ctx context.Context, h *histogram, bucket int, rank int64) (threshold, error) {
 	i := 0
 	for ; rank > int64(h.groups[i].counts[bucket]); i++ {
 		rank -= int64(h.groups[i].counts[bucket])
@@ -162,7 +162,7 @@ func (p *ranking) locate(h *histogram, bucket int, rank int64) (threshold, error
 		return threshold{key, to}, nil // what is left of the group holds no other one
 	}
 	end := int64(0)
-	err := p.blocks(p.c, from, to, func(k keys, at int64) error {
+	err := p.blocks(ctx, from, to, func(k keys, at int64) error {
 		if _, n := k.filter(key, key); rank > int64(n) {
 			rank -= int64(n)
 			return nil

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/pass"
 )
 
 const (
@@ -20,18 +21,18 @@ const (
 )
 
 // sampledBracket is the first bracket to search: every key, where sampling does not pay.
-func (p *ranking) sampledBracket(k int64) (bracket, error) {
+func (p *ranking) sampledBracket(ctx context.Context, k int64) (bracket, error) {
 	if p.total() < guessFrom || !p.cheap() {
 		return p.all(), nil
 	}
-	return p.around(k)
+	return p.around(ctx, k)
 }
 
 // around is a bracket that most likely holds the element of rank k: the samples around the
 // same quantile of a sample. The ranking must have as many elements as the sample.
-func (p *ranking) around(k int64) (bracket, error) {
+func (p *ranking) around(ctx context.Context, k int64) (bracket, error) {
 	b := p.all()
-	s, err := p.sample()
+	s, err := p.sample(ctx)
 	if err != nil {
 		return b, err
 	}
@@ -56,10 +57,10 @@ func (p *ranking) cheap() bool {
 
 // sample is the keys of elements at pseudorandom places, one in each of as many equal parts,
 // sorted.
-func (p *ranking) sample() ([]uint64, error) {
+func (p *ranking) sample(ctx context.Context) ([]uint64, error) {
 	const chunks = 64
 	s := make([]uint64, samples)
-	err := p.c.Parallel(chunks, func(ctx context.Context, c int) error {
+	err := pass.Parallel(ctx, p.step.Env.Workers, chunks, func(ctx context.Context, c int) error {
 		part := p.total() / samples
 		for i := c * samples / chunks; i < (c+1)*samples/chunks; i++ {
 			at := part*int64(i) + int64(scramble(uint64(i))%uint64(part))

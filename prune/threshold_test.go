@@ -66,16 +66,16 @@ func TestThresholdOfManyElements(t *testing.T) {
 			a, b := len(x)/3, len(x)/3+7
 			ts := []*ir.Tensor{floats("a", x[:a]), floats("b", x[a:b]), floats("c", x[b:])}
 			for _, fraction := range fractions {
-				p, err := newRanking(newBench(t).c, mem, ts...)
+				p, err := newRanking(t.Context(), newBench(t).step, mem, ts...)
 				if err != nil {
 					t.Fatal(err)
 				}
 				k := max(fraction.of(int64(len(x))), 1)
-				b, err := p.around(k)
+				b, err := p.around(t.Context(), k)
 				if err != nil {
 					t.Fatal(err)
 				}
-				th, err := p.search(k, b)
+				th, err := p.search(t.Context(), k, b)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -95,13 +95,13 @@ func TestThresholdDoesNotDependOnTheGuess(t *testing.T) {
 	for i := range x {
 		x[i] = float32(r.NormFloat64())
 	}
-	p, err := newRanking(newBench(t).c, &buffers{}, floats("x", x))
+	p, err := newRanking(t.Context(), newBench(t).step, &buffers{}, floats("x", x))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, b := range []bracket{{0, 0}, {math.MaxInt32, math.MaxInt32}, {0x3f000000, 0x3f400000}} {
 		for _, k := range []int64{1, 70_000, 150_000, 299_999, 300_000} {
-			th, err := p.search(k, b)
+			th, err := p.search(t.Context(), k, b)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -119,12 +119,12 @@ func TestThresholdIsTheSameForAnyWorkers(t *testing.T) {
 	var first threshold
 	for _, workers := range []int{1, 2, 8} {
 		b := newBench(t)
-		b.c.Workers = workers
-		p, err := newRanking(b.c, &buffers{}, floats("x", x))
+		b.step.Env.Workers = workers
+		p, err := newRanking(t.Context(), b.step, &buffers{}, floats("x", x))
 		if err != nil {
 			t.Fatal(err)
 		}
-		th, err := p.threshold(int64(len(x) / 3))
+		th, err := p.threshold(t.Context(), int64(len(x)/3))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -163,13 +163,13 @@ func benchTensor(elems int64) *ir.Tensor {
 func BenchmarkGlobalThreshold(b *testing.B) {
 	t := benchTensor(1 << 30)
 	b.SetBytes(t.Bytes())
-	c := newBench(b).c
+	s := newBench(b).step
 	for b.Loop() {
-		p, err := newRanking(c, &buffers{}, t)
+		p, err := newRanking(b.Context(), s, &buffers{}, t)
 		if err != nil {
 			b.Fatal(err)
 		}
-		if _, err := p.threshold(t.Elems() / 2); err != nil {
+		if _, err := p.threshold(b.Context(), t.Elems()/2); err != nil {
 			b.Fatal(err)
 		}
 		b.ReportMetric(float64(p.passes), "passes")
@@ -179,13 +179,13 @@ func BenchmarkGlobalThreshold(b *testing.B) {
 func BenchmarkCopy(b *testing.B) {
 	t := benchTensor(1 << 30)
 	b.SetBytes(t.Bytes())
-	c := newBench(b).c
+	s := newBench(b).step
 	for b.Loop() {
-		r, err := c.Eval.Open(c, t)
+		r, err := s.Eval.Open(b.Context(), t)
 		if err != nil {
 			b.Fatal(err)
 		}
-		if err := ir.Copy(c, io.Discard, r, t.Bytes()); err != nil {
+		if err := ir.Copy(b.Context(), io.Discard, r, t.Bytes()); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -28,7 +28,7 @@ func TestViewsReadTheSameAnywhere(t *testing.T) {
 				b.node("MatMul", []*ir.Value{nil, w})
 				b.run(m)
 				whole := b.bytes(w)
-				in, err := b.c.Eval.Open(b.c, w.Const)
+				in, err := b.step.Eval.Open(t.Context(), w.Const)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -53,7 +53,7 @@ func TestMethodsAreTheSameForAnyWorkers(t *testing.T) {
 		var first []byte
 		for _, workers := range []int{1, 2, 8} {
 			b := newBench(t)
-			b.c.Workers = workers
+			b.step.Env.Workers = workers
 			var ws []*ir.Value
 			for i := range 6 {
 				r := rand.New(rand.NewPCG(uint64(i), 1))

@@ -20,24 +20,24 @@ type weight struct {
 
 // weights returns the selected weights in file order. Every other constant that their operators read, such as a bias,
 // gets its ledger row here.
-func weights(c *pass.Context, embeddings bool) []*weight {
+func weights(s *pass.Step, embeddings bool) []*weight {
 	found := map[*ir.Value]*weight{}
-	for _, w := range c.UsedWeights(supported) {
+	for _, w := range pass.UsedWeights(s.Model, supported) {
 		found[w.Value] = newWeight(w)
 	}
 	var selected []*weight
-	for _, v := range c.Weights() {
+	for _, v := range pass.Weights(s.Model) {
 		w := found[v]
 		if w == nil {
 			continue
 		}
-		if why := w.excluded(c, embeddings); !why.None() {
-			c.Skip(v, w.consumers, why)
+		if why := w.excluded(s, embeddings); !why.None() {
+			s.Ledger.Skip(v, w.consumers, why)
 			continue
 		}
 		selected = append(selected, w)
 	}
-	skipOthers(c, found)
+	skipOthers(s, found)
 	return selected
 }
 
@@ -64,8 +64,8 @@ func newWeight(used *pass.Weight) *weight {
 }
 
 // excluded is the reason why w is not pruned.
-func (w *weight) excluded(c *pass.Context, embeddings bool) pass.Reason {
-	if c.Select.Excludes(w.v, w.consumers) {
+func (w *weight) excluded(s *pass.Step, embeddings bool) pass.Reason {
+	if s.Select.Excludes(w.v, w.consumers) {
 		return pass.Reason{Code: pass.NotSelected}
 	}
 	switch {
@@ -93,23 +93,23 @@ func storedSmaller(t *ir.Tensor) bool {
 }
 
 // skipOthers adds the rows of other inputs of the operators whose weights are pruned.
-func skipOthers(c *pass.Context, found map[*ir.Value]*weight) {
-	for n := range c.Model.Nodes() {
+func skipOthers(s *pass.Step, found map[*ir.Value]*weight) {
+	for n := range s.Model.Nodes() {
 		if !ir.DefaultDomain(n.Op.Domain) || len(operator.Of(n).Weights()) == 0 {
 			continue
 		}
 		for i, v := range n.Inputs() {
 			if v != nil && v.Const != nil && pass.IsWeight(v.Const) && found[v] == nil {
-				skipOther(c, n, i)
+				skipOther(s, n, i)
 			}
 		}
 	}
 }
 
-func skipOther(c *pass.Context, n *ir.Node, i int) {
+func skipOther(s *pass.Step, n *ir.Node, i int) {
 	v := n.Input(i)
 	consumers := pass.Consumers(v)
-	c.Skip(v, consumers, pass.UnsupportedInput(n, i))
+	s.Ledger.Skip(v, consumers, pass.UnsupportedInput(n, i))
 }
 
 // common is the value of f for every layout of w, or the reason why there is none.
@@ -127,18 +127,18 @@ func common[T comparable](w *weight, f func(layout) T) (got T, why pass.Reason) 
 }
 
 // replace makes w's payload a view of the one before and adds the row. Chains of views need no intermediate copy.
-func (w *weight) replace(c *pass.Context, note pass.Reason, view func(in io.ReaderAt) io.ReaderAt) {
-	w.swap(c, note, &ir.Recipe{
+func (w *weight) replace(s *pass.Step, note pass.Reason, view func(in io.ReaderAt) io.ReaderAt) {
+	w.swap(s, note, &ir.Recipe{
 		View: func(in []io.ReaderAt) io.ReaderAt { return view(in[0]) },
 	})
 }
 
 // swap is replace for any recipe of one input and one output.
-func (w *weight) swap(c *pass.Context, note pass.Reason, r *ir.Recipe) {
-	r.Name, r.In, r.Out = c.Method, []*ir.Tensor{w.before}, []ir.Spec{w.before.Spec}
+func (w *weight) swap(s *pass.Step, note pass.Reason, r *ir.Recipe) {
+	r.Name, r.In, r.Out = s.Method, []*ir.Tensor{w.before}, []ir.Spec{w.before.Spec}
 	after := r.Derive()[0]
 	w.v.SetConst(after)
-	c.Changed(w.v, w.before, w.consumers, pass.Row{
+	s.Ledger.Changed(w.v, w.before, w.consumers, pass.Row{
 		Form:    pass.InPlace,
 		Notes:   pass.Notes(note),
 		After:   []pass.Part{{Role: pass.Payload, Value: w.v, Tensor: after}},
@@ -147,4 +147,4 @@ func (w *weight) swap(c *pass.Context, note pass.Reason, r *ir.Recipe) {
 }
 
 // skip adds the row of a weight that is not changed after all.
-func (w *weight) skip(c *pass.Context, reason pass.Reason) { c.Skip(w.v, w.consumers, reason) }
+func (w *weight) skip(s *pass.Step, reason pass.Reason) { s.Ledger.Skip(w.v, w.consumers, reason) }

@@ -128,7 +128,7 @@ func TestNaNAndInfinitiesAreSkipped(t *testing.T) {
 		for _, dt := range floatTypes {
 			for _, odd := range []float64{math.NaN(), math.Inf(-1)} {
 				b := newBench(t)
-				b.c.Precheck = true
+				b.step.Env.Precheck = true
 				bad := b.weight("bad", dt, []int64{4, 1}, 1, odd, 2, 3)
 				good := b.weight("good", dt, []int64{4, 1}, 1, 4, 2, 3)
 				b.node("MatMul", []*ir.Value{nil, bad})
@@ -153,7 +153,7 @@ func TestViewsReportNaN(t *testing.T) {
 		w := b.weight("w", ir.Float16, []int64{4, 1}, 1, 2, math.NaN(), 3)
 		b.node("MatMul", []*ir.Value{nil, w})
 		b.run(m)
-		_, err := b.c.Eval.ReadAll(b.c, w.Const)
+		_, err := b.step.Eval.ReadAll(t.Context(), w.Const)
 		var u *pass.Unfit
 		if !errors.As(err, &u) || u.Tensor != "w" {
 			t.Errorf("%s: got %v, want *pass.Unfit", m.Name, err)

@@ -1,6 +1,8 @@
 package quantize
 
 import (
+	"context"
+
 	"github.com/mcompress/mcompress/pass"
 	"github.com/mcompress/mcompress/quantize/internal/float"
 )
@@ -27,6 +29,6 @@ var bfloat16Method = &pass.Method{
 func (BFloat16) Method() *pass.Method { return bfloat16Method }
 
 // Run implements pass.Options.
-func (o BFloat16) Run(c *pass.Context) error {
-	return o.converter(&float.BFloat16Type, o.Compute).Run(c)
+func (o BFloat16) Run(ctx context.Context, s *pass.Step) error {
+	return o.converter(&float.BFloat16Type, o.Compute).Run(ctx, s)
 }

@@ -1,7 +1,6 @@
 package quantize
 
 import (
-	"context"
 	"encoding/binary"
 	"fmt"
 	"math"
@@ -191,13 +190,13 @@ func written(t *testing.T, v variant, path string) (got map[string][]float32, fo
 	t.Helper()
 	eval := ir.NewEval(t.TempDir())
 	defer eval.Close()
-	c := &pass.Context{Context: context.Background(), Model: opened(t, path).Model, Eval: eval, Workers: 2, Precheck: true}
-	rows, err := pass.Run(c, []pass.Options{v.step(t)})
+	s := &pass.Step{Model: opened(t, path).Model, Eval: eval, Env: pass.Environment{Workers: 2, Precheck: true}}
+	res, err := pass.Run(t.Context(), s.Model, s.Eval, s.Env, []pass.Options{v.step(t)})
 	if err != nil {
 		t.Fatal(err)
 	}
 	out := filepath.Join(t.TempDir(), "out.onnx")
-	if _, err := onnx.Save(t.Context(), c.Model, out, onnx.SaveOptions{Workers: 2, Memory: 64 << 20, Eval: eval}); err != nil {
+	if _, err := onnx.Save(t.Context(), s.Model, out, onnx.SaveOptions{Workers: 2, Memory: 64 << 20, Eval: eval}); err != nil {
 		t.Fatal(err)
 	}
 	stored := map[string]*ir.Tensor{}
@@ -205,7 +204,7 @@ func written(t *testing.T, v variant, path string) (got map[string][]float32, fo
 		stored[v.Name] = v.Const
 	}
 	got, folded = map[string][]float32{}, map[string]bool{}
-	for _, r := range rows {
+	for _, r := range res.Rows {
 		if r.Status != pass.Changed {
 			continue
 		}

@@ -26,12 +26,11 @@ func converted(t *testing.T, v variant, path string) string {
 	if f.Model.Verify() != nil || !sorts(f.Model) {
 		return ""
 	}
-	c := &pass.Context{Context: context.Background(), Model: f.Model, Eval: eval, Workers: 2, Precheck: true}
-	rows, err := pass.Run(c, []pass.Options{v.step(t)})
+	res, err := pass.Run(t.Context(), f.Model, eval, pass.Environment{Workers: 2, Precheck: true}, []pass.Options{v.step(t)})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !slices.ContainsFunc(rows, func(r pass.Row) bool { return r.Status == pass.Changed }) {
+	if !slices.ContainsFunc(res.Rows, func(r pass.Row) bool { return r.Status == pass.Changed }) {
 		return ""
 	}
 	out := filepath.Join(t.TempDir(), "out.onnx")

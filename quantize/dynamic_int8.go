@@ -1,6 +1,8 @@
 package quantize
 
 import (
+	"context"
+
 	"github.com/mcompress/mcompress/pass"
 	"github.com/mcompress/mcompress/quantize/internal/biascorrection"
 	"github.com/mcompress/mcompress/quantize/internal/dynamic"
@@ -32,8 +34,8 @@ var dynamicInt8Method = &pass.Method{
 func (DynamicInt8) Method() *pass.Method { return dynamicInt8Method }
 
 // Run implements pass.Options.
-func (o DynamicInt8) Run(c *pass.Context) error {
+func (o DynamicInt8) Run(ctx context.Context, s *pass.Step) error {
 	q := &dynamic.Quantizer{Spec: o.spec(o.ReduceRange), Embeddings: o.Embeddings, Data: o.data(false)}
 	q.Bias = biascorrection.Correction{Enabled: o.BiasCorrection.BiasCorrection, Data: &q.Data}
-	return q.Run(c)
+	return q.Run(ctx, s)
 }

@@ -1,6 +1,8 @@
 package quantize
 
 import (
+	"context"
+
 	"github.com/mcompress/mcompress/pass"
 	"github.com/mcompress/mcompress/quantize/internal/crosslayer"
 )
@@ -21,4 +23,4 @@ var equalizeMethod = &pass.Method{
 func (Equalize) Method() *pass.Method { return equalizeMethod }
 
 // Run implements pass.Options.
-func (Equalize) Run(c *pass.Context) error { return crosslayer.Equalize(c) }
+func (Equalize) Run(ctx context.Context, s *pass.Step) error { return crosslayer.Equalize(ctx, s) }

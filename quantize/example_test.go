@@ -35,8 +35,7 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	c := &pass.Context{Context: context.Background(), Model: m, Eval: eval, Workers: 2}
-	rows, err := pass.Run(c, []pass.Options{step})
+	res, err := pass.Run(context.Background(), m, eval, pass.Environment{Workers: 2}, []pass.Options{step})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -44,7 +43,7 @@ func Example() {
 	for n := range m.Nodes() {
 		fmt.Println(n.Op)
 	}
-	for _, p := range rows[0].After {
+	for _, p := range res.Rows[0].After {
 		b, err := eval.ReadAll(context.Background(), p.Tensor)
 		if err != nil {
 			fmt.Println(err)

@@ -1,6 +1,8 @@
 package quantize
 
 import (
+	"context"
+
 	"github.com/mcompress/mcompress/pass"
 	"github.com/mcompress/mcompress/quantize/internal/float"
 )
@@ -31,9 +33,9 @@ var float16Method = &pass.Method{
 func (Float16) Method() *pass.Method { return float16Method }
 
 // Run implements pass.Options.
-func (o Float16) Run(c *pass.Context) error {
+func (o Float16) Run(ctx context.Context, s *pass.Step) error {
 	w := o.converter(&float.Binary16, o.Compute)
 	d := o.data(true)
 	w.Data = &d
-	return w.Run(c)
+	return w.Run(ctx, s)
 }

@@ -1,6 +1,8 @@
 package quantize
 
 import (
+	"context"
+
 	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/pass"
 	"github.com/mcompress/mcompress/quantize/internal/float"
@@ -36,11 +38,11 @@ func (o Float4) Check() error {
 }
 
 // Run implements pass.Options.
-func (o Float4) Run(c *pass.Context) error {
+func (o Float4) Run(ctx context.Context, s *pass.Step) error {
 	encode := func(t spec.SmallFloat, v *ir.Value, axes []int) spec.SmallFloatEncoding {
 		return spec.NewFloat4(t, v, axes, int64(o.Block))
 	}
 	q := &float.SmallFloatQuantizer{SmallFloat: spec.Float4Type, Form: pass.BlockedFloat4, Encode: encode}
 	q.Note = pass.Reason{Code: pass.NoKernel, Detail: "float4 on the CPU, the embedded engine runs the model"}
-	return q.Run(c)
+	return q.Run(ctx, s)
 }

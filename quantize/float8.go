@@ -1,6 +1,8 @@
 package quantize
 
 import (
+	"context"
+
 	"github.com/mcompress/mcompress/pass"
 	"github.com/mcompress/mcompress/quantize/internal/float"
 	"github.com/mcompress/mcompress/quantize/internal/spec"
@@ -28,7 +30,7 @@ var float8Method = &pass.Method{
 func (Float8) Method() *pass.Method { return float8Method }
 
 // Run implements pass.Options.
-func (o Float8) Run(c *pass.Context) error {
+func (o Float8) Run(ctx context.Context, s *pass.Step) error {
 	q := &float.SmallFloatQuantizer{SmallFloat: spec.Float8Types[o.Type], Form: pass.CastMul, PerTensor: o.PerTensor, Encode: spec.NewFloat8}
-	return q.Run(c)
+	return q.Run(ctx, s)
 }

@@ -1,6 +1,8 @@
 package quantize
 
 import (
+	"context"
+
 	"github.com/mcompress/mcompress/pass"
 	"github.com/mcompress/mcompress/quantize/internal/batchnorm"
 )
@@ -20,11 +22,11 @@ var foldBatchNormMethod = &pass.Method{
 func (FoldBatchNorm) Method() *pass.Method { return foldBatchNormMethod }
 
 // Run implements pass.Options.
-func (FoldBatchNorm) Run(c *pass.Context) error {
-	left, err := batchnorm.Fold(c)
+func (FoldBatchNorm) Run(ctx context.Context, s *pass.Step) error {
+	left, err := batchnorm.Fold(ctx, s)
 	for _, l := range left {
 		for _, v := range l.Constants {
-			c.Skip(v, pass.Consumers(v), l.Reason)
+			s.Ledger.Skip(v, pass.Consumers(v), l.Reason)
 		}
 	}
 	return err

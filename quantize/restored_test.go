@@ -18,13 +18,12 @@ func restoredModel(t *testing.T, v variant, path, out, twin string) int {
 	eval := ir.NewEval(t.TempDir())
 	t.Cleanup(func() { eval.Close() })
 	work, dense := opened(t, path).Model, opened(t, path).Model
-	c := &pass.Context{Context: context.Background(), Model: work, Eval: eval, Workers: 2, Precheck: true}
-	rows, err := pass.Run(c, []pass.Options{v.step(t)})
+	res, err := pass.Run(t.Context(), work, eval, pass.Environment{Workers: 2, Precheck: true}, []pass.Options{v.step(t)})
 	if err != nil {
 		t.Fatal(err)
 	}
 	n := 0
-	for _, r := range rows {
+	for _, r := range res.Rows {
 		if r.Status == pass.Changed {
 			named(t, dense, r.Scope, r.Tensor).SetConst(r.Restore(tensors(r.After)))
 			n++

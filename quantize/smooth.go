@@ -1,6 +1,7 @@
 package quantize
 
 import (
+	"context"
 	"fmt"
 	"strconv"
 
@@ -40,12 +41,12 @@ func (o Smooth) Check() error {
 }
 
 // Run implements pass.Options.
-func (o Smooth) Run(c *pass.Context) error {
+func (o Smooth) Run(ctx context.Context, step *pass.Step) error {
 	s, d := smoothing.Options{Alpha: 0.5, Search: o.Alpha == "auto", Insert: !o.NoInsertMul}, o.data(false)
 	if !s.Search {
 		s.Alpha, _ = strconv.ParseFloat(string(o.Alpha), 64) // Check has parsed it
 	}
-	return smoothing.Smooth(c, &d, s)
+	return smoothing.Smooth(ctx, step, &d, s)
 }
 
 // A MigrationStrength is a number from 0 to 1, or auto.

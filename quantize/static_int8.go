@@ -1,6 +1,8 @@
 package quantize
 
 import (
+	"context"
+
 	"github.com/mcompress/mcompress/internal/calibrate"
 	"github.com/mcompress/mcompress/pass"
 	"github.com/mcompress/mcompress/quantize/internal/qdq"
@@ -56,7 +58,7 @@ func (o StaticInt8) observer() *calibrate.Observer {
 }
 
 // Run implements pass.Options.
-func (o StaticInt8) Run(c *pass.Context) error {
+func (o StaticInt8) Run(ctx context.Context, s *pass.Step) error {
 	q := &qdq.Quantizer{
 		Spec: o.spec(o.ReduceRange), Activations: qdq.ActivationTypeOf(o.ActivationType), FloatBias: o.FloatBias, NoBiasCorrection: o.NoBiasCorrection,
 		LoadRanges: o.Ranges, SaveRanges: o.SaveRanges, Observer: *o.observer(), Data: o.data(true),
@@ -65,5 +67,5 @@ func (o StaticInt8) Run(c *pass.Context) error {
 	if o.ActivationSQNR != nil {
 		q.ActivationSQNR = *o.ActivationSQNR
 	}
-	return q.Run(c)
+	return q.Run(ctx, s)
 }

@@ -1,6 +1,8 @@
 package quantize
 
 import (
+	"context"
+
 	"github.com/mcompress/mcompress/pass"
 	"github.com/mcompress/mcompress/quantize/internal/weightonly"
 )
@@ -33,8 +35,8 @@ func (WeightInt4) Method() *pass.Method { return weightInt4Method }
 func (o WeightInt4) Check() error { return o.check(o.PerChannel) }
 
 // Run implements pass.Options.
-func (o WeightInt4) Run(c *pass.Context) error {
+func (o WeightInt4) Run(ctx context.Context, s *pass.Step) error {
 	b := o.options(4, o.WeightType, o.Symmetric)
 	b.PerChannel = o.PerChannel
-	return (&weightonly.Quantizer{Blocks: b, Bias: o.correction()}).Run(c)
+	return (&weightonly.Quantizer{Blocks: b, Bias: o.correction()}).Run(ctx, s)
 }

@@ -1,6 +1,8 @@
 package quantize
 
 import (
+	"context"
+
 	"github.com/mcompress/mcompress/pass"
 	"github.com/mcompress/mcompress/quantize/internal/weightonly"
 )
@@ -36,10 +38,10 @@ func (o WeightInt8) Check() error {
 }
 
 // Run implements pass.Options.
-func (o WeightInt8) Run(c *pass.Context) error {
+func (o WeightInt8) Run(ctx context.Context, s *pass.Step) error {
 	q := &weightonly.Quantizer{Spec: o.spec(o.ReduceRange), Bias: o.correction()}
 	if o.given() {
 		q.Blocks = o.options(8, o.WeightType, !o.Asymmetric)
 	}
-	return q.Run(c)
+	return q.Run(ctx, s)
 }

@@ -51,34 +51,34 @@ func network(ws ...*ir.Tensor) *ir.Model {
 type matrixMethod struct {
 	pass.Selection
 	method *pass.Method
-	change func(*pass.Context, *ir.Value) pass.Row
+	change func(context.Context, *pass.Step, *ir.Value) pass.Row
 }
 
 func (o matrixMethod) Method() *pass.Method { return o.method }
 
-func (o matrixMethod) Run(c *pass.Context) error {
-	for _, v := range slices.Clone(c.Model.Graph.Consts()) {
+func (o matrixMethod) Run(ctx context.Context, s *pass.Step) error {
+	for _, v := range slices.Clone(s.Model.Graph.Consts()) {
 		before, consumers := v.Const, pass.Consumers(v)
 		switch {
-		case c.Select.Excludes(v, consumers):
-			c.Skip(v, consumers, c.Select.Reason(v, consumers))
+		case s.Select.Excludes(v, consumers):
+			s.Ledger.Skip(v, consumers, s.Select.Reason(v, consumers))
 		case len(before.Shape) != 2 || len(consumers) == 0:
-			c.Skip(v, consumers, pass.Reason{Code: pass.Shape, Detail: "not a matrix"})
+			s.Ledger.Skip(v, consumers, pass.Reason{Code: pass.Shape, Detail: "not a matrix"})
 		default:
-			c.Changed(v, before, consumers, o.change(c, v))
+			s.Ledger.Changed(v, before, consumers, o.change(ctx, s, v))
 		}
 	}
 	return nil
 }
 
-func step(name string, stage pass.Stage, change func(*pass.Context, *ir.Value) pass.Row) *pass.Method {
+func step(name string, stage pass.Stage, change func(context.Context, *pass.Step, *ir.Value) pass.Row) *pass.Method {
 	m := &pass.Method{Name: name, Stage: stage}
 	m.New = func() pass.Options { return &matrixMethod{method: m, change: change} }
 	return m
 }
 
 // halving stores the first half of a weight as zeros.
-var halving = step("halving", pass.Prune, func(_ *pass.Context, v *ir.Value) pass.Row {
+var halving = step("halving", pass.Prune, func(_ context.Context, _ *pass.Step, v *ir.Value) pass.Row {
 	spec := v.Const.Spec
 	t := perElement("halving", v.Const, spec, func(i int64, x float32) []byte {
 		if i < spec.Elems()/2 {
@@ -92,7 +92,7 @@ var halving = step("halving", pass.Prune, func(_ *pass.Context, v *ir.Value) pas
 })
 
 // damping multiplies a weight by a quarter.
-var damping = step("damping", pass.Prune, func(_ *pass.Context, v *ir.Value) pass.Row {
+var damping = step("damping", pass.Prune, func(_ context.Context, _ *pass.Step, v *ir.Value) pass.Row {
 	t := perElement("damping", v.Const, v.Const.Spec, func(_ int64, x float32) []byte { return floats(x / 4) })
 	v.SetConst(t)
 	return pass.Row{Form: pass.InPlace, After: []pass.Part{{Role: pass.Payload, Value: v, Tensor: t}},
@@ -100,7 +100,7 @@ var damping = step("damping", pass.Prune, func(_ *pass.Context, v *ir.Value) pas
 })
 
 // listing stores the second element alone, as a Constant node's sparse value.
-var listing = step("listing", pass.Sparsify, func(_ *pass.Context, v *ir.Value) pass.Row {
+var listing = step("listing", pass.Sparsify, func(_ context.Context, _ *pass.Step, v *ir.Value) pass.Row {
 	g, before := v.Graph(), v.Const
 	values := perElement("listing", before, ir.Spec{DType: ir.Float, Shape: []int64{1}}, func(i int64, x float32) []byte {
 		if i != 1 {
@@ -122,13 +122,13 @@ var listing = step("listing", pass.Sparsify, func(_ *pass.Context, v *ir.Value) 
 })
 
 // rounding stores a weight as whole numbers of int8, cast back and multiplied by one.
-var rounding = step("rounding", pass.Quantize, func(c *pass.Context, v *ir.Value) pass.Row {
+var rounding = step("rounding", pass.Quantize, func(_ context.Context, s *pass.Step, v *ir.Value) pass.Row {
 	g, before := v.Graph(), v.Const
 	t := perElement("rounding", before, ir.Spec{DType: ir.Int8, Shape: before.Shape}, func(_ int64, x float32) []byte {
 		return []byte{byte(int8(math.RoundToEven(float64(x))))}
 	})
 	codes := g.AddConst(v.Name+"_q", t)
-	one := c.Const(g, ir.Float, []int64{}, floats(1))
+	one := s.Const(g, ir.Float, []int64{}, floats(1))
 	consumers := pass.Consumers(v)
 	f := g.Insert(consumers[0], "Cast", []*ir.Value{codes}, ir.IntAttr("to", int64(ir.Float)))
 	f = g.Insert(consumers[0], "Mul", []*ir.Value{f, one})
@@ -144,7 +144,7 @@ var rounding = step("rounding", pass.Quantize, func(c *pass.Context, v *ir.Value
 })
 
 // packing stores quantized values as a column and a mask of as many bytes.
-var packing = step("packing", pass.Sparsify, func(_ *pass.Context, v *ir.Value) pass.Row {
+var packing = step("packing", pass.Sparsify, func(_ context.Context, _ *pass.Step, v *ir.Value) pass.Row {
 	g, before := v.Graph(), v.Const
 	n := []int64{before.Elems()}
 	values := reshaped(before, ir.Spec{DType: before.DType, Shape: n})
@@ -231,11 +231,11 @@ func (j *job) input(t *testing.T) Input {
 	for i, m := range j.methods {
 		steps[i] = newStep(t, m, j.set)
 	}
-	var err error
-	c := &pass.Context{Context: t.Context(), Model: work.Model, Eval: eval, Workers: 1}
-	if in.Rows, err = pass.Run(c, steps); err != nil {
+	res, err := pass.Run(t.Context(), work.Model, eval, pass.Environment{Workers: 1}, steps)
+	if err != nil {
 		t.Fatal(err)
 	}
+	in.Rows = res.Rows
 	if in.Recipe, err = pass.RecipeText(steps); err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,10 @@
 package sparse
 
-import "github.com/mcompress/mcompress/pass"
+import (
+	"context"
+
+	"github.com/mcompress/mcompress/pass"
+)
 
 // Auto stores each weight in the form that is smallest in the file. Weights that no form makes smaller stay dense.
 type Auto struct {
@@ -14,6 +18,6 @@ var autoMethod = method("auto", "the smallest form for each weight", func() pass
 func (Auto) Method() *pass.Method { return autoMethod }
 
 // Run implements pass.Options.
-func (o Auto) Run(c *pass.Context) error {
-	return (&sparsifier{forms: []sizer{newDelta, newBitmask, newCSR, newBSR, newCOO}, block: o.Block}).run(c)
+func (o Auto) Run(ctx context.Context, s *pass.Step) error {
+	return (&sparsifier{forms: []sizer{newDelta, newBitmask, newCSR, newBSR, newCOO}, block: o.Block}).run(ctx, s)
 }

@@ -20,7 +20,9 @@ var bitmaskMethod = method("bitmask", "values and one bit for every element: bes
 func (Bitmask) Method() *pass.Method { return bitmaskMethod }
 
 // Run implements pass.Options.
-func (Bitmask) Run(c *pass.Context) error { return (&sparsifier{forms: []sizer{newBitmask}}).run(c) }
+func (Bitmask) Run(ctx context.Context, s *pass.Step) error {
+	return (&sparsifier{forms: []sizer{newBitmask}}).run(ctx, s)
+}
 
 // A bitmask's payload starts with the element that is not stored: positions without a
 // value gather that one, so that no type needs a Where.
@@ -66,7 +68,7 @@ func (l bitmask) decode(ctx context.Context, in []io.ReaderAt, out io.Writer) er
 	})
 }
 
-func findBitmask(f *finder, v *ir.Value) (layout, []*ir.Tensor) {
+func findBitmask(ctx context.Context, f *finder, v *ir.Value) (layout, []*ir.Tensor) {
 	picked, shape := f.reshaped(v)
 	payload := f.constant(input(picked, "Gather", 0))
 	flags := input(input(picked, "Gather", 1), "Mul", 1)
@@ -76,7 +78,7 @@ func findBitmask(f *finder, v *ir.Value) (layout, []*ir.Tensor) {
 	}
 	t := tensor{Spec: ir.Spec{DType: payload.DType, Shape: shape}, nnz: payload.Elems() - 1}
 	var ok bool
-	if t.fill, ok = f.first(payload); !ok {
+	if t.fill, ok = f.first(ctx, payload); !ok {
 		return nil, nil
 	}
 	return bitmask{t}, []*ir.Tensor{payload, packed}

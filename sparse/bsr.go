@@ -26,8 +26,8 @@ var bsrMethod = method("bsr", "blocks that hold any value, of the matrix [first 
 func (BSR) Method() *pass.Method { return bsrMethod }
 
 // Run implements pass.Options.
-func (o BSR) Run(c *pass.Context) error {
-	return (&sparsifier{forms: []sizer{newBSR}, block: o.Block}).run(c)
+func (o BSR) Run(ctx context.Context, s *pass.Step) error {
+	return (&sparsifier{forms: []sizer{newBSR}, block: o.Block}).run(ctx, s)
 }
 
 // A Block is the rows and columns of a block; as a flag 16 or 16x8.
@@ -295,7 +295,7 @@ func (d *blockDecoder) place(y, x, row int64) error {
 	return nil
 }
 
-func findBSR(f *finder, v *ir.Value) (layout, []*ir.Tensor) {
+func findBSR(ctx context.Context, f *finder, v *ir.Value) (layout, []*ir.Tensor) {
 	turned, shape := f.reshaped(v)
 	blocks, _ := f.reshaped(input(turned, "Transpose", 0))
 	payload := f.constant(input(blocks, "ScatterND", 2))
@@ -309,7 +309,7 @@ func findBSR(f *finder, v *ir.Value) (layout, []*ir.Tensor) {
 	}
 	t := tensor{Spec: ir.Spec{DType: payload.DType, Shape: shape}}
 	var ok bool
-	if t.fill, ok = f.filled(input(blocks, "ScatterND", 0)); !ok {
+	if t.fill, ok = f.filled(ctx, input(blocks, "ScatterND", 0)); !ok {
 		return nil, nil
 	}
 	return bsrOf(t, b, payload.Shape[0]), []*ir.Tensor{payload, at}

@@ -11,17 +11,17 @@ import (
 
 // candidates are the constants that a form may be laid out for, in file order: also
 // the quantized weights of an earlier step. The others get their rows.
-func candidates(c *pass.Context) []*ir.Value {
-	own := partsOf(newFinder(c).all())
+func candidates(ctx context.Context, s *pass.Step) []*ir.Value {
+	own := partsOf(newFinder(s).all(ctx))
 	var vs []*ir.Value
-	for g := range c.Model.Graphs() {
+	for g := range s.Model.Graphs() {
 		for _, v := range g.Consts() {
 			if !stores(v.Const.DType) || len(v.Const.Shape) == 0 {
 				continue
 			}
 			consumers := pass.Consumers(v)
-			if reason := unfit(c, v, consumers, own); !reason.None() {
-				c.Skip(v, consumers, reason)
+			if reason := unfit(s, v, consumers, own); !reason.None() {
+				s.Ledger.Skip(v, consumers, reason)
 				continue
 			}
 			vs = append(vs, v)
@@ -42,8 +42,8 @@ func partsOf(fs []found) map[*ir.Tensor]string {
 }
 
 // unfit is the reason why v cannot be replaced by nodes.
-func unfit(c *pass.Context, v *ir.Value, consumers []*ir.Node, own map[*ir.Tensor]string) pass.Reason {
-	if c.Select.Excludes(v, consumers) {
+func unfit(s *pass.Step, v *ir.Value, consumers []*ir.Node, own map[*ir.Tensor]string) pass.Reason {
+	if s.Select.Excludes(v, consumers) {
 		return pass.Reason{Code: pass.NotSelected}
 	}
 	switch {
@@ -96,14 +96,14 @@ func overridable(v *ir.Value) bool {
 }
 
 // measureAll measures the first of every set of equal tensors, on all workers.
-func measureAll(c *pass.Context, vs []*ir.Value, first map[*ir.Value]*ir.Value, block Block) (map[*ir.Value]measured, error) {
+func measureAll(ctx context.Context, s *pass.Step, vs []*ir.Value, first map[*ir.Value]*ir.Value, block Block) (map[*ir.Value]measured, error) {
 	ms := map[*ir.Value]measured{}
 	var mu sync.Mutex
-	err := c.Parallel(len(vs), func(ctx context.Context, i int) error {
+	err := pass.Parallel(ctx, s.Env.Workers, len(vs), func(ctx context.Context, i int) error {
 		if first[vs[i]] != vs[i] {
 			return nil
 		}
-		m, err := measure(ctx, c.Eval, vs[i].Const, block)
+		m, err := measure(ctx, s.Eval, vs[i].Const, block)
 		if err != nil {
 			return fmt.Errorf("tensor %q: %w", vs[i].Name, err)
 		}

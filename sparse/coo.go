@@ -17,7 +17,9 @@ var cooMethod = method("coo", "values and 64-bit positions: ONNX's own sparse te
 func (COO) Method() *pass.Method { return cooMethod }
 
 // Run implements pass.Options.
-func (COO) Run(c *pass.Context) error { return (&sparsifier{forms: []sizer{newCOO}}).run(c) }
+func (COO) Run(ctx context.Context, s *pass.Step) error {
+	return (&sparsifier{forms: []sizer{newCOO}}).run(ctx, s)
+}
 
 type coo struct{ tensor }
 
@@ -64,7 +66,7 @@ func (l coo) decode(ctx context.Context, in []io.ReaderAt, out io.Writer) error 
 
 // findCOO recognises a node that build has made. In an opened model it is a constant
 // instead: see lifted.
-func findCOO(_ *finder, v *ir.Value) (layout, []*ir.Tensor) {
+func findCOO(_ context.Context, _ *finder, v *ir.Value) (layout, []*ir.Tensor) {
 	n := v.Producer()
 	if !n.Op.Is("Constant") || n.Attr(sparseValue) == nil || n.Attr(sparseValue).Sparse == nil {
 		return nil, nil

@@ -20,7 +20,9 @@ var csrMethod = method("csr", "values, columns and row pointers of the matrix [f
 func (CSR) Method() *pass.Method { return csrMethod }
 
 // Run implements pass.Options.
-func (CSR) Run(c *pass.Context) error { return (&sparsifier{forms: []sizer{newCSR}}).run(c) }
+func (CSR) Run(ctx context.Context, s *pass.Step) error {
+	return (&sparsifier{forms: []sizer{newCSR}}).run(ctx, s)
+}
 
 type csr struct {
 	tensor
@@ -103,8 +105,8 @@ func (l csr) decode(ctx context.Context, in []io.ReaderAt, out io.Writer) error 
 	}))
 }
 
-func findCSR(f *finder, v *ir.Value) (layout, []*ir.Tensor) {
-	s := f.scattered(v)
+func findCSR(ctx context.Context, f *finder, v *ir.Value) (layout, []*ir.Tensor) {
+	s := f.scattered(ctx, v)
 	if s == nil {
 		return nil, nil
 	}

@@ -21,7 +21,9 @@ var deltaMethod = method("delta", "values and the gaps between them, in 4, 8 or 
 func (Delta) Method() *pass.Method { return deltaMethod }
 
 // Run implements pass.Options.
-func (Delta) Run(c *pass.Context) error { return (&sparsifier{forms: []sizer{newDelta}}).run(c) }
+func (Delta) Run(ctx context.Context, s *pass.Step) error {
+	return (&sparsifier{forms: []sizer{newDelta}}).run(ctx, s)
+}
 
 // gapWidths are the widths a gap may be stored in, in bits.
 var gapWidths = [...]int64{4, 8, 16}
@@ -211,8 +213,8 @@ func (d *gapDecoder) code() (code int64, ok bool, err error) {
 	return d.byte & 15, ok, err
 }
 
-func findDelta(f *finder, v *ir.Value) (layout, []*ir.Tensor) {
-	s := f.scattered(v)
+func findDelta(ctx context.Context, f *finder, v *ir.Value) (layout, []*ir.Tensor) {
+	s := f.scattered(ctx, v)
 	if s == nil {
 		return nil, nil
 	}

@@ -1,6 +1,8 @@
 package sparse
 
 import (
+	"context"
+
 	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/pass"
 )
@@ -21,28 +23,28 @@ var denseMethod = &pass.Method{
 func (Dense) Method() *pass.Method { return denseMethod }
 
 // Run implements pass.Options.
-func (Dense) Run(c *pass.Context) error {
-	f := newFinder(c)
-	fs := f.all()
+func (Dense) Run(ctx context.Context, s *pass.Step) error {
+	f := newFinder(s)
+	fs := f.all(ctx)
 	own := partsOf(fs)
 	var coordinates []*ir.Value
-	for g := range c.Model.Graphs() {
+	for g := range s.Model.Graphs() {
 		for _, v := range g.Consts() {
 			switch {
 			case lifted(v) && stores(v.Const.DType) && !overridable(v) && !v.Ambiguous:
 				coordinates = append(coordinates, v)
 			case pass.IsWeight(v.Const) && own[v.Const] == "":
-				c.Skip(v, pass.Consumers(v), pass.Reason{Code: pass.StoredDense})
+				s.Ledger.Skip(v, pass.Consumers(v), pass.Reason{Code: pass.StoredDense})
 			}
 		}
 	}
 	for _, x := range fs {
-		no := plain(c, x.value, restore(x.layout, x.value.Name)(x.parts), x.sizes())
+		no := plain(s, x.value, restore(x.layout, x.value.Name)(x.parts), x.sizes())
 		f.settle(x.parts, no)
 	}
 	for _, v := range coordinates {
-		if no := plain(c, v, v.Const, "from coordinates"); !no.None() {
-			c.Skip(v, pass.Consumers(v), no)
+		if no := plain(s, v, v.Const, "from coordinates"); !no.None() {
+			s.Ledger.Skip(v, pass.Consumers(v), no)
 		}
 	}
 	return nil
@@ -62,17 +64,17 @@ func (f *finder) settle(parts []*ir.Tensor, reason pass.Reason) {
 		case v.Removed():
 			v.Const = nil
 		case !reason.None() && pass.IsWeight(t):
-			f.c.Skip(v, pass.Consumers(v), reason)
+			f.step.Ledger.Skip(v, pass.Consumers(v), reason)
 		}
 	}
 }
 
 // plain makes t the constant that v's consumers read instead, under v's name. If v is not
 // selected it returns the reason.
-func plain(c *pass.Context, v *ir.Value, t *ir.Tensor, detail string) (no pass.Reason) {
+func plain(s *pass.Step, v *ir.Value, t *ir.Tensor, detail string) (no pass.Reason) {
 	consumers := pass.Consumers(v)
-	if c.Select.Excludes(&ir.Value{Name: v.Name, Const: t}, consumers) {
-		return c.Select.Reason(&ir.Value{Name: v.Name, Const: t}, consumers)
+	if s.Select.Excludes(&ir.Value{Name: v.Name, Const: t}, consumers) {
+		return s.Select.Reason(&ir.Value{Name: v.Name, Const: t}, consumers)
 	}
 	w := v.Graph().AddConst("c", &ir.Tensor{Spec: t.Spec, Source: t.Source})
 	v.ReplaceUses(w)
@@ -80,7 +82,7 @@ func plain(c *pass.Context, v *ir.Value, t *ir.Tensor, detail string) (no pass.R
 	if !isOutput(w) { // which has v's name by now
 		w.Name = v.Name
 	}
-	c.Changed(v, t, consumers, pass.Row{
+	s.Ledger.Changed(v, t, consumers, pass.Row{
 		Form: pass.InPlace, Notes: pass.Notes(pass.Reason{Code: pass.Expanded, Detail: detail}),
 		After:   []pass.Part{{Role: pass.Payload, Value: w, Tensor: w.Const}},
 		Restore: func(parts []*ir.Tensor) *ir.Tensor { return parts[0] },

@@ -32,13 +32,12 @@ func Example() {
 
 	e := ir.NewEval("")
 	defer e.Close()
-	c := &pass.Context{Context: context.Background(), Model: m, Eval: e, Workers: 2}
-	rows, err := pass.Run(c, []pass.Options{sparse.Auto{}})
+	res, err := pass.Run(context.Background(), m, e, pass.Environment{Workers: 2}, []pass.Options{sparse.Auto{}})
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	fmt.Printf("%s is stored as %s\n%s\n", rows[0].Tensor, rows[0].Form.Name, report.Why(rows[0]))
+	fmt.Printf("%s is stored as %s\n%s\n", res.Rows[0].Tensor, res.Rows[0].Form.Name, report.Why(res.Rows[0]))
 	// Output:
 	// w is stored as delta
 	// sparsity: 90.0 % zeros: delta4 5,080 B; bitmask 5,764 B; csr 6,123 B; coo 12,069 B; dense 40,017 B; bsr: blocks of 16x16 do not divide 100x100

@@ -2,6 +2,7 @@ package sparse
 
 import (
 	"bytes"
+	"context"
 	"slices"
 
 	"github.com/mcompress/mcompress/ir"
@@ -18,24 +19,24 @@ type found struct {
 // A finder recognises the forms of this package in any model, by what their nodes do:
 // names, and what else hangs on them, do not matter.
 type finder struct {
-	c       *pass.Context
+	step    *pass.Step
 	holders map[*ir.Tensor]*ir.Value // the constants that were read
 }
 
-func newFinder(c *pass.Context) *finder { return &finder{c, map[*ir.Tensor]*ir.Value{}} }
+func newFinder(s *pass.Step) *finder { return &finder{s, map[*ir.Tensor]*ir.Value{}} }
 
 // finders read a form off the nodes that make a value; what they return is not
 // certain yet.
-var finders = []func(f *finder, v *ir.Value) (layout, []*ir.Tensor){findCOO, findCSR, findBSR, findBitmask, findDelta}
+var finders = []func(ctx context.Context, f *finder, v *ir.Value) (layout, []*ir.Tensor){findCOO, findCSR, findBSR, findBitmask, findDelta}
 
 // all finds the forms of the model in the order of their last nodes.
-func (f *finder) all() []found {
+func (f *finder) all(ctx context.Context) []found {
 	var fs []found
-	for n := range f.c.Model.Nodes() {
+	for n := range f.step.Model.Nodes() {
 		if len(n.Outputs) != 1 || n.Outputs[0] == nil || !n.Op.Is("Reshape") && !n.Op.Is("Constant") {
 			continue
 		}
-		if x, ok := f.form(n.Outputs[0]); ok {
+		if x, ok := f.form(ctx, n.Outputs[0]); ok {
 			fs = append(fs, x)
 		}
 	}
@@ -44,14 +45,14 @@ func (f *finder) all() []found {
 
 // form is the one that makes v. A form that was read off is built again next to the
 // model: the two are the same, node for node, or v is something else.
-func (f *finder) form(v *ir.Value) (found, bool) {
+func (f *finder) form(ctx context.Context, v *ir.Value) (found, bool) {
 	for _, find := range finders {
-		l, parts := find(f, v)
+		l, parts := find(ctx, f, v)
 		if l == nil || !fits(l, parts) {
 			continue
 		}
 		b := &builder{g: ir.NewModel().Graph, values: map[*ir.Tensor]*ir.Value{}, konst: unshared}
-		if f.same(v, l.build(b, parts)) {
+		if f.same(ctx, v, l.build(b, parts)) {
 			return found{l, v, parts}, true
 		}
 	}
@@ -70,19 +71,19 @@ func fits(l layout, parts []*ir.Tensor) bool {
 }
 
 // same reports whether v is made as w is.
-func (f *finder) same(v, w *ir.Value) bool {
+func (f *finder) same(ctx context.Context, v, w *ir.Value) bool {
 	if v == nil || v.Const != nil || w.Const != nil {
-		return v != nil && v.Const != nil && w.Const != nil && f.sameConst(v, w.Const)
+		return v != nil && v.Const != nil && w.Const != nil && f.sameConst(ctx, v, w.Const)
 	}
 	n, m := v.Producer(), w.Producer()
 	if n == nil || !ir.DefaultDomain(n.Op.Domain) || n.Op.Type != m.Op.Type || len(n.Inputs()) != len(m.Inputs()) {
 		return false
 	}
-	if !f.sameAttrs(n.Attrs, m.Attrs) {
+	if !f.sameAttrs(ctx, n.Attrs, m.Attrs) {
 		return false
 	}
 	for i, x := range m.Inputs() {
-		if !f.same(n.Inputs()[i], x) {
+		if !f.same(ctx, n.Inputs()[i], x) {
 			return false
 		}
 	}
@@ -90,29 +91,29 @@ func (f *finder) same(v, w *ir.Value) bool {
 }
 
 // sameConst compares helper constants; parts are the same tensors.
-func (f *finder) sameConst(v *ir.Value, want *ir.Tensor) bool {
+func (f *finder) sameConst(ctx context.Context, v *ir.Value, want *ir.Tensor) bool {
 	if v.Const == want {
 		return f.constant(v) != nil
 	}
-	return f.constant(v) != nil && f.samePayload(v.Const, want)
+	return f.constant(v) != nil && f.samePayload(ctx, v.Const, want)
 }
 
-func (f *finder) samePayload(t, want *ir.Tensor) bool {
+func (f *finder) samePayload(ctx context.Context, t, want *ir.Tensor) bool {
 	b, ok := want.Source.(ir.Mem)
 	if !ok || t.DType != want.DType || !slices.Equal(t.Shape, want.Shape) {
 		return false
 	}
-	got, err := f.c.Eval.ReadAll(f.c, t)
+	got, err := f.step.Eval.ReadAll(ctx, t)
 	return err == nil && bytes.Equal(got, b)
 }
 
-func (f *finder) sameAttrs(as, bs []*ir.Attr) bool {
+func (f *finder) sameAttrs(ctx context.Context, as, bs []*ir.Attr) bool {
 	return slices.EqualFunc(as, bs, func(a, b *ir.Attr) bool {
 		switch {
 		case a.Name != b.Name || a.Type != b.Type || a.Ref != "":
 			return false
 		case b.Type == ir.AttrTensor:
-			return a.Tensor != nil && f.samePayload(a.Tensor, b.Tensor)
+			return a.Tensor != nil && f.samePayload(ctx, a.Tensor, b.Tensor)
 		case b.Type == ir.AttrSparse:
 			return a.Sparse.Values == b.Sparse.Values && a.Sparse.Indices == b.Sparse.Indices
 		}
@@ -139,7 +140,7 @@ func (f *finder) constant(v *ir.Value) *ir.Tensor {
 
 // reshaped is what a Reshape that makes v reads, and the shape it gives.
 func (f *finder) reshaped(v *ir.Value) (*ir.Value, []int64) {
-	shape, ok := f.c.Ints(input(v, "Reshape", 1))
+	shape, ok := input(v, "Reshape", 1).Ints()
 	if !ok || slices.Min(append(shape, 0)) < 0 {
 		return nil, nil
 	}
@@ -152,9 +153,9 @@ type scattering struct {
 	positions, values *ir.Value
 }
 
-func (f *finder) scattered(v *ir.Value) *scattering {
+func (f *finder) scattered(ctx context.Context, v *ir.Value) *scattering {
 	flat, shape := f.reshaped(v)
-	fill, ok := f.filled(input(flat, "ScatterElements", 0))
+	fill, ok := f.filled(ctx, input(flat, "ScatterElements", 0))
 	if !ok {
 		return nil
 	}
@@ -163,7 +164,7 @@ func (f *finder) scattered(v *ir.Value) *scattering {
 }
 
 // filled is the byte that ConstantOfShape, if it makes v, repeats.
-func (f *finder) filled(v *ir.Value) (byte, bool) {
+func (f *finder) filled(ctx context.Context, v *ir.Value) (byte, bool) {
 	if input(v, "ConstantOfShape", 0) == nil {
 		return 0, false
 	}
@@ -174,16 +175,16 @@ func (f *finder) filled(v *ir.Value) (byte, bool) {
 	if a.Tensor == nil {
 		return 0, false
 	}
-	return f.first(a.Tensor)
+	return f.first(ctx, a.Tensor)
 }
 
 // first is the byte that fills t's first element: 0, but for 8-bit types.
-func (f *finder) first(t *ir.Tensor) (byte, bool) {
+func (f *finder) first(ctx context.Context, t *ir.Tensor) (byte, bool) {
 	size := t.DType.Bits() / 8
 	if size == 0 || t.Elems() == 0 {
 		return 0, false
 	}
-	r, err := f.c.Eval.Open(f.c, t)
+	r, err := f.step.Eval.Open(ctx, t)
 	if err != nil {
 		return 0, false
 	}
@@ -196,7 +197,7 @@ func (f *finder) first(t *ir.Tensor) (byte, bool) {
 
 // sliced is the number of elements a Slice that makes v leaves, whole if none does.
 func (f *finder) sliced(v *ir.Value, whole int64) int64 {
-	ends, ok := f.c.Ints(input(v, "Slice", 2))
+	ends, ok := input(v, "Slice", 2).Ints()
 	if !ok || len(ends) != 1 {
 		return whole
 	}

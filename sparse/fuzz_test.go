@@ -38,15 +38,14 @@ func FuzzDense(f *testing.F) {
 		defer file.Close()
 		e := ir.NewEval(t.TempDir())
 		defer e.Close()
-		c := &pass.Context{Context: context.Background(), Model: file.Model, Eval: e, Workers: 1}
-		rows, err := pass.Run(c, []pass.Options{stepOf(t, denseMethod, nil)})
+		res, err := pass.Run(t.Context(), file.Model, e, pass.Environment{Workers: 1}, []pass.Options{stepOf(t, denseMethod, nil)})
 		if err != nil {
 			if strings.Contains(err.Error(), "internal error") {
 				t.Fatal(err)
 			}
 			return
 		}
-		for _, r := range rows {
+		for _, r := range res.Rows {
 			if r.Status == pass.Changed && r.Before.Bytes() < 1<<20 {
 				// Whether the parts make sense shows only now.
 				if b, err := e.ReadAll(context.Background(), r.After[0].Tensor); err == nil && int64(len(b)) != r.Before.Bytes() {

@@ -1,6 +1,7 @@
 package sparse
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -21,32 +22,32 @@ type sparsifier struct {
 	block Block // zero where no form has blocks
 }
 
-func (s *sparsifier) run(c *pass.Context) error {
-	vs := candidates(c)
-	first, err := c.Duplicates(vs)
+func (s *sparsifier) run(ctx context.Context, step *pass.Step) error {
+	vs := candidates(ctx, step)
+	first, err := pass.Duplicates(ctx, step.Eval, step.Env.Workers, vs)
 	if err != nil {
 		return err
 	}
-	ms, err := measureAll(c, vs, first, s.block)
+	ms, err := measureAll(ctx, step, vs, first, s.block)
 	if err != nil {
 		return err
 	}
-	d := &decider{c: c, forms: s.forms, refused: map[int64]string{}}
+	d := &decider{step: step, forms: s.forms, refused: map[int64]string{}}
 	choices := map[*ir.Value]choice{}
 	for _, v := range vs {
 		if m, ok := ms[v]; ok {
-			if choices[v], err = d.decide(v, m); err != nil {
+			if choices[v], err = d.decide(ctx, v, m); err != nil {
 				return err
 			}
 		}
 	}
 	if to := needed(choices); to > 0 {
-		if err := raise(c, to); err != nil {
+		if err := raise(ctx, step, to); err != nil {
 			return err
 		}
-		return s.run(c) // constants may have been replaced
+		return s.run(ctx, step) // constants may have been replaced
 	}
-	newRewriter(c).all(vs, first, choices)
+	newRewriter(step).all(vs, first, choices)
 	return nil
 }
 
@@ -61,12 +62,12 @@ func needed(choices map[*ir.Value]choice) int64 {
 	return to
 }
 
-func raise(c *pass.Context, to int64) error {
-	from := c.Model.Opset("")
-	if err := opset.Raise(c, c.Eval, c.Model, to); err != nil {
+func raise(ctx context.Context, s *pass.Step, to int64) error {
+	from := s.Model.Opset("")
+	if err := opset.Raise(ctx, s.Eval, s.Model, to); err != nil {
 		return err
 	}
-	c.Note("", pass.Reason{Code: pass.OpsetRaised, Detail: fmt.Sprintf("%d to %d", from, to)})
+	s.Ledger.Note("", pass.Reason{Code: pass.OpsetRaised, Detail: fmt.Sprintf("%d to %d", from, to)})
 	return nil
 }
 
@@ -78,12 +79,12 @@ type choice struct {
 
 // A decider compares the forms of one tensor after the other.
 type decider struct {
-	c       *pass.Context
+	step    *pass.Step
 	forms   []sizer
 	refused map[int64]string // by opset: why the model cannot be raised to it
 }
 
-func (d *decider) decide(v *ir.Value, m measured) (choice, error) {
+func (d *decider) decide(ctx context.Context, v *ir.Value, m measured) (choice, error) {
 	version := v.Graph().Opset("")
 	ch := choice{}
 	sizes := []size{{"dense", denseCost(m.Spec, v.Name)}}
@@ -93,7 +94,7 @@ func (d *decider) decide(v *ir.Value, m measured) (choice, error) {
 		l, no := form(m, version)
 		if no == "" {
 			var err error
-			if no, err = d.unreachable(l, version); err != nil {
+			if no, err = d.unreachable(ctx, l, version); err != nil {
 				return ch, err
 			}
 		}
@@ -112,14 +113,14 @@ func (d *decider) decide(v *ir.Value, m measured) (choice, error) {
 }
 
 // unreachable is why l's operators are not to be had, empty if they are.
-func (d *decider) unreachable(l layout, version int64) (string, error) {
+func (d *decider) unreachable(ctx context.Context, l layout, version int64) (string, error) {
 	to := l.opset()
 	if to <= version {
 		return "", nil
 	}
 	reason, known := d.refused[to]
 	if !known {
-		err := opset.CanRaise(d.c, d.c.Eval, d.c.Model, to)
+		err := opset.CanRaise(ctx, d.step.Eval, d.step.Model, to)
 		var no *opset.Unsupported
 		if err != nil && !errors.As(err, &no) {
 			return "", err

@@ -60,7 +60,7 @@ func TestArithmeticIsThatOfTheFile(t *testing.T) {
 	for _, method := range []*pass.Method{cooMethod, csrMethod, bsrMethod, bitmaskMethod, deltaMethod} {
 		m := modelOf(21, random("w", ir.Float, []int64{256, 320}, blocks(320, .03)))
 		before := fileSize(t, save(t, m, ir.NewEval(""), "dense.onnx"))
-		d := &decider{c: &pass.Context{}, forms: formsOf(method)}
+		d := &decider{step: &pass.Step{}, forms: formsOf(method)}
 		e := ir.NewEval("")
 		ms, err := measure(context.Background(), e, weightNamed(t, m, "w"), Block{16, 16})
 		if err != nil {

@@ -150,11 +150,11 @@ func apply(t testing.TB, m *ir.Model, workers int, steps ...pass.Options) ([]pas
 			t.Error(err)
 		}
 	})
-	rows, err := pass.Run(&pass.Context{Context: context.Background(), Model: m, Eval: e, Workers: workers}, steps)
+	res, err := pass.Run(context.Background(), m, e, pass.Environment{Workers: workers}, steps)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return rows, e
+	return res.Rows, e
 }
 
 func save(t testing.TB, m *ir.Model, e *ir.Eval, name string) string {

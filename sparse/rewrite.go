@@ -7,7 +7,7 @@ import (
 
 // A rewriter puts forms in the place of constants.
 type rewriter struct {
-	c     *pass.Context
+	step  *pass.Step
 	front map[*ir.Graph]*ir.Node // each graph's first node before any form was added
 	made  map[*ir.Value]made
 }
@@ -18,8 +18,8 @@ type made struct {
 	row   pass.Row
 }
 
-func newRewriter(c *pass.Context) *rewriter {
-	return &rewriter{c, map[*ir.Graph]*ir.Node{}, map[*ir.Value]made{}}
+func newRewriter(s *pass.Step) *rewriter {
+	return &rewriter{s, map[*ir.Graph]*ir.Node{}, map[*ir.Value]made{}}
 }
 
 // all rewrites vs by the choices for the first of each set of equal ones.
@@ -27,7 +27,7 @@ func (r *rewriter) all(vs []*ir.Value, first map[*ir.Value]*ir.Value, choices ma
 	for _, v := range vs {
 		ch := choices[first[v]]
 		if ch.layout == nil {
-			r.c.Skip(v, pass.Consumers(v), pass.Reason{Code: pass.NoSparseForm, Detail: ch.sizes})
+			r.step.Ledger.Skip(v, pass.Consumers(v), pass.Reason{Code: pass.NoSparseForm, Detail: ch.sizes})
 			continue
 		}
 		if first[v] == v {
@@ -43,7 +43,7 @@ func (r *rewriter) form(v *ir.Value, ch choice) made {
 	if _, known := r.front[g]; !known {
 		r.front[g] = firstNode(g)
 	}
-	b := &builder{g: g, at: r.front[g], konst: r.c.Const, values: map[*ir.Tensor]*ir.Value{}}
+	b := &builder{g: g, at: r.front[g], konst: r.step.Const, values: map[*ir.Tensor]*ir.Value{}}
 	parts := stored(ch.layout, v.Const)
 	dense := ch.build(b, parts)
 	row := pass.Row{Form: ch.form(), Notes: pass.Notes(pass.Reason{Code: pass.SparseForm, Detail: ch.sizes}), Restore: restore(ch.layout, v.Name)}
@@ -77,7 +77,7 @@ func (r *rewriter) replace(v, first *ir.Value) {
 	if v == first {
 		m.dense.Name, m.dense.Type = v.Name, typeOf(before.Spec)
 	}
-	r.c.Changed(v, before, consumers, row)
+	r.step.Ledger.Changed(v, before, consumers, row)
 }
 
 func typeOf(s ir.Spec) *ir.Type {

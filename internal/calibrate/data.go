@@ -28,36 +28,36 @@ const randomSamples = 8
 // A Visit observes a value of one run. The array is valid until Visit returns; the run continues with what Visit writes to it.
 type Visit func(name string, a *ir.Array) error
 
-// Each runs m, usually c.Model or c.Source, on the calibration samples batch by batch and calls visit for each of the named
+// Each runs m, usually that of the step or its source, on the calibration samples batch by batch and calls visit for each of the named
 // values of the main graph as soon as it is computed: inputs, activations or outputs. Order and bits of the values are
 // deterministic for any number of workers. Without data the samples are random, which a ledger note states. Memory: the
-// weights of m, up to a part of c.Memory, and one run. NaN and infinities in a sample are errors, as is NaN in a named value.
-func (d *Data) Each(c *pass.Context, m *ir.Model, names []string, visit Visit) error {
-	set, err := d.set(c, m)
+// weights of m, up to a part of the memory budget, and one run. NaN and infinities in a sample are errors, as is NaN in a named value.
+func (d *Data) Each(ctx context.Context, step *pass.Step, m *ir.Model, names []string, visit Visit) error {
+	set, err := d.set(step, m)
 	if err != nil {
 		return err
 	}
 	defer set.Close()
-	d.noteRandom(c)
-	s, err := engine.Open(c, m, engine.Options{Workers: c.Workers, MemoryLimit: c.Memory, Keep: names})
+	d.noteRandom(step)
+	s, err := engine.Open(ctx, m, engine.Options{Workers: step.Env.Workers, MemoryLimit: step.Env.Memory, Keep: names})
 	if err != nil {
 		return fmt.Errorf("calibration: %w", err)
 	}
 	defer s.Close()
-	for b, err := range d.batches(c, m, set) {
+	for b, err := range d.batches(ctx, m, set) {
 		if err != nil {
 			return err
 		}
-		if err := d.run(c, s, b, names, visit); err != nil {
+		if err := d.run(ctx, s, b, names, visit); err != nil {
 			return d.failed(b, err)
 		}
 	}
 	return nil
 }
 
-func (d *Data) noteRandom(c *pass.Context) {
+func (d *Data) noteRandom(s *pass.Step) {
 	if d.Path == "" {
-		c.Note("", pass.Reason{Code: pass.RandomCalibration})
+		s.Ledger.Note("", pass.Reason{Code: pass.RandomCalibration})
 	}
 }
 
@@ -108,14 +108,14 @@ func (d *Data) failed(b *dataset.Batch, err error) error {
 }
 
 // set opens the samples, or generates random ones.
-func (d *Data) set(c *pass.Context, m *ir.Model) (*dataset.Set, error) {
+func (d *Data) set(s *pass.Step, m *ir.Model) (*dataset.Set, error) {
 	if d.Most < 0 {
 		return nil, pass.OptionErrorf("--calibrate %d: must be a number of samples, or 0 for all", d.Most)
 	}
 	if d.Path == "" {
-		return d.Random(m, randomSamples, c.Workers)
+		return d.Random(m, randomSamples, s.Env.Workers)
 	}
-	set, err := d.Open(m, dataset.Inputs(m.Graph), c.Workers)
+	set, err := d.Open(m, dataset.Inputs(m.Graph), s.Env.Workers)
 	if err != nil {
 		return nil, err
 	}

@@ -23,14 +23,14 @@ import (
 func fixture(name string) string { return filepath.Join("..", "..", "fixtures", name) }
 
 // observe runs the model on the samples of the arguments and returns the observed values.
-func observe(t *testing.T, c *pass.Context, model string, args ...string) ([]string, error) {
+func observe(ctx context.Context, t *testing.T, s *pass.Step, model string, args ...string) ([]string, error) {
 	t.Helper()
 	f, err := onnx.Open(fixture(model))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	c.Model = f.Model
+	s.Model = f.Model
 	d := calibrate.Data{}
 	fs := flag.NewFlagSet("", flag.ContinueOnError)
 	pass.Declare(fs, &d.Source.Samples)
@@ -39,32 +39,32 @@ func observe(t *testing.T, c *pass.Context, model string, args ...string) ([]str
 		t.Fatal(err)
 	}
 	var names, seen []string
-	for n := range c.Model.Graph.Nodes() {
+	for n := range s.Model.Graph.Nodes() {
 		names = append(names, n.Outputs[0].Name)
 	}
-	err = d.Each(c, c.Model, names, func(name string, a *ir.Array) error {
+	err = d.Each(ctx, s, s.Model, names, func(name string, a *ir.Array) error {
 		seen = append(seen, fmt.Sprint(name, a, crc64.Checksum(a.Data, crc64.MakeTable(crc64.ISO))))
 		return nil
 	})
 	return seen, err
 }
 
-func background() *pass.Context { return &pass.Context{Context: context.Background(), Workers: 2} }
+func background() *pass.Step { return &pass.Step{Env: pass.Environment{Workers: 2}} }
 
 // Every value is observed once per run, bit-identically for any number of workers and memory limit.
 func TestObservedValuesDoNotDependOnWorkers(t *testing.T) {
 	for _, model := range []string{"cnn.onnx", "transformer.onnx", "recurrent.onnx", "unsorted.onnx", "subgraph_if.onnx"} {
-		want, err := observe(t, &pass.Context{Context: context.Background(), Workers: 1}, model)
+		want, err := observe(t.Context(), t, &pass.Step{Env: pass.Environment{Workers: 1}}, model)
 		if err != nil {
 			t.Fatalf("%s: %v", model, err)
 		}
 		if len(want) == 0 || len(want)%8 != 0 {
 			t.Errorf("%s: %d visits in 8 runs", model, len(want))
 		}
-		for _, c := range []*pass.Context{{Context: context.Background(), Workers: 3}, {Context: context.Background(), Workers: 2, Memory: 128 << 10}} {
-			got, err := observe(t, c, model)
+		for _, s := range []*pass.Step{{Env: pass.Environment{Workers: 3}}, {Env: pass.Environment{Workers: 2, Memory: 128 << 10}}} {
+			got, err := observe(t.Context(), t, s, model)
 			if err != nil || !slices.Equal(got, want) {
-				t.Errorf("%s: values differ with %d workers in %d bytes: %v", model, c.Workers, c.Memory, err)
+				t.Errorf("%s: values differ with %d workers in %d bytes: %v", model, s.Env.Workers, s.Env.Memory, err)
 			}
 		}
 	}
@@ -72,11 +72,11 @@ func TestObservedValuesDoNotDependOnWorkers(t *testing.T) {
 
 // Samples are spread over the data, not taken from its start.
 func TestSamplesAreSpread(t *testing.T) {
-	all, err := observe(t, background(), "cnn.onnx", "--data", fixture("digits_test.npz"), "--calibrate", "0", "--limit", "40")
+	all, err := observe(t.Context(), t, background(), "cnn.onnx", "--data", fixture("digits_test.npz"), "--calibrate", "0", "--limit", "40")
 	if err != nil {
 		t.Fatal(err)
 	}
-	some, err := observe(t, background(), "cnn.onnx", "--data", fixture("digits_test.npz"), "--calibrate", "4", "--limit", "40")
+	some, err := observe(t.Context(), t, background(), "cnn.onnx", "--data", fixture("digits_test.npz"), "--calibrate", "4", "--limit", "40")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -102,22 +102,22 @@ func TestBadDataIsAnError(t *testing.T) {
 	inf := filepath.Join(t.TempDir(), "inf.npy")
 	npy(t, inf, []int64{2, 1, 20, 20}, func(x []float32) { x[3] = float32(math.Inf(-1)) })
 	for path, want := range map[string]string{nan: "nan.npy: sample 1: input \"input\" holds NaN", inf: "inf.npy: sample 0: input \"input\" holds infinities", none: "0 samples", wrong: "wrong.npy", filepath.Join(t.TempDir(), "gone.npy"): "gone.npy"} {
-		_, err := observe(t, background(), "cnn.onnx", "--data", path)
+		_, err := observe(t.Context(), t, background(), "cnn.onnx", "--data", path)
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: error %v, want one line with %q", filepath.Base(path), err, want)
 		}
 	}
-	if _, err := observe(t, background(), "cnn.onnx", "--data", nan, "--calibrate", "-1"); err == nil || !strings.Contains(err.Error(), "--calibrate -1") {
+	if _, err := observe(t.Context(), t, background(), "cnn.onnx", "--data", nan, "--calibrate", "-1"); err == nil || !strings.Contains(err.Error(), "--calibrate -1") {
 		t.Errorf("a negative number of samples: %v", err)
 	}
 	last := filepath.Join(t.TempDir(), "last.npy")
 	npy(t, last, []int64{40, 1, 20, 20}, func(x []float32) { x[30*400] = float32(math.Inf(1)) })
-	if _, err := observe(t, background(), "cnn.onnx", "--data", last, "--calibrate", "4"); err == nil || !strings.Contains(err.Error(), "sample 30") {
+	if _, err := observe(t.Context(), t, background(), "cnn.onnx", "--data", last, "--calibrate", "4"); err == nil || !strings.Contains(err.Error(), "sample 30") {
 		t.Errorf("sample 30 of 40, of which four are used: %v", err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if _, err := observe(t, &pass.Context{Context: ctx, Workers: 2}, "cnn.onnx"); !errors.Is(err, context.Canceled) {
+	if _, err := observe(ctx, t, background(), "cnn.onnx"); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %v", err)
 	}
 }

@@ -20,8 +20,8 @@ func Example() {
 	}
 	defer f.Close()
 	d := calibrate.Data{Source: dataset.Source{Samples: pass.Samples{Path: "../../fixtures/digits_test.npz"}}, Most: 2}
-	c := &pass.Context{Context: context.Background(), Model: f.Model, Workers: 2}
-	err = d.Each(c, c.Model, []string{"input"}, func(name string, a *ir.Array) error {
+	s := &pass.Step{Model: f.Model, Env: pass.Environment{Workers: 2}}
+	err = d.Each(context.Background(), s, s.Model, []string{"input"}, func(name string, a *ir.Array) error {
 		fmt.Println(name, a)
 		return nil
 	})

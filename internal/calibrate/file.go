@@ -51,8 +51,8 @@ func Load(path string) (*File, error) {
 }
 
 // Save writes summaries to a file, one line per value, sorted by name.
-func Save(c *pass.Context, path string, minSQNR float64, values map[string]Summary) error {
-	if c.DryRun {
+func Save(s *pass.Step, path string, minSQNR float64, values map[string]Summary) error {
+	if s.Env.DryRun {
 		return nil
 	}
 	var b bytes.Buffer

@@ -188,7 +188,7 @@ func TestChannelMeansAndVariances(t *testing.T) {
 func TestRangeFilesRoundTrip(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "r.json")
 	values := map[string]Summary{"b": {Range: Range{-1.5, 2}, Variance: 3, Means: []float64{1, 2}}, "a\"": {Range: Range{0, 1e-9}}}
-	if err := Save(&pass.Context{}, path, 30, values); err != nil {
+	if err := Save(&pass.Step{}, path, 30, values); err != nil {
 		t.Fatal(err)
 	}
 	f, err := Load(path)

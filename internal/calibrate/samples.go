@@ -1,20 +1,22 @@
 package calibrate
 
 import (
+	"context"
+
 	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/pass"
 )
 
 // Samples calls take with the inputs of each run that Each would make, for layer-by-layer calibration. take owns the arrays.
 // NaN and infinities are errors.
-func (d *Data) Samples(c *pass.Context, m *ir.Model, take func(inputs map[string]*ir.Array) error) error {
-	set, err := d.set(c, m)
+func (d *Data) Samples(ctx context.Context, s *pass.Step, m *ir.Model, take func(inputs map[string]*ir.Array) error) error {
+	set, err := d.set(s, m)
 	if err != nil {
 		return err
 	}
 	defer set.Close()
-	d.noteRandom(c)
-	for b, err := range d.batches(c, m, set) {
+	d.noteRandom(s)
+	for b, err := range d.batches(ctx, m, set) {
 		if err != nil {
 			return err
 		}

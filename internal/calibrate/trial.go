@@ -1,6 +1,7 @@
 package calibrate
 
 import (
+	"context"
 	"errors"
 	"maps"
 
@@ -12,7 +13,7 @@ import (
 
 // A Trial runs a model repeatedly on the same few samples, to measure the effect of changing activations.
 type Trial struct {
-	c       *pass.Context
+	step    *pass.Step
 	data    *Data
 	names   []string
 	session *engine.Interpreter
@@ -20,8 +21,8 @@ type Trial struct {
 }
 
 // Try prepares m to run on up to the given number of samples. Visits observe the named values.
-func (d *Data) Try(c *pass.Context, m *ir.Model, names []string, samples int) (_ *Trial, err error) {
-	t := &Trial{c: c, data: d, names: names}
+func (d *Data) Try(ctx context.Context, s *pass.Step, m *ir.Model, names []string, samples int) (_ *Trial, err error) {
+	t := &Trial{step: s, data: d, names: names}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, t.Close())
@@ -29,12 +30,12 @@ func (d *Data) Try(c *pass.Context, m *ir.Model, names []string, samples int) (_
 	}()
 	few := *d
 	few.Most = samples
-	set, err := few.set(c, m)
+	set, err := few.set(s, m)
 	if err != nil {
 		return nil, err
 	}
 	defer set.Close()
-	for b, err := range few.batches(c, m, set) {
+	for b, err := range few.batches(ctx, m, set) {
 		if err != nil {
 			return nil, err
 		}
@@ -42,18 +43,18 @@ func (d *Data) Try(c *pass.Context, m *ir.Model, names []string, samples int) (_
 			break
 		}
 	}
-	t.session, err = engine.Open(c, m, engine.Options{Workers: c.Workers, MemoryLimit: c.Memory, Keep: names})
+	t.session, err = engine.Open(ctx, m, engine.Options{Workers: s.Env.Workers, MemoryLimit: s.Env.Memory, Keep: names})
 	return t, err
 }
 
 // Run runs all samples and calls visit for the named values as they are computed.
-func (t *Trial) Run(visit Visit) error {
+func (t *Trial) Run(ctx context.Context, visit Visit) error {
 	for _, b := range t.batches {
 		own := &dataset.Batch{Inputs: maps.Clone(b.Inputs)}
 		for name, a := range own.Inputs {
 			own.Inputs[name] = a.Clone() // visit may change it
 		}
-		if err := t.data.run(t.c, t.session, own, t.names, visit); err != nil {
+		if err := t.data.run(ctx, t.session, own, t.names, visit); err != nil {
 			return err
 		}
 	}

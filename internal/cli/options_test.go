@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"slices"
 	"strings"
 	"testing"
@@ -25,10 +26,10 @@ var (
 	secondMethod = &pass.Method{Name: "second", New: func() pass.Options { return &secondOptions{} }}
 )
 
-func (firstOptions) Method() *pass.Method     { return firstMethod }
-func (firstOptions) Run(*pass.Context) error  { return nil }
-func (secondOptions) Method() *pass.Method    { return secondMethod }
-func (secondOptions) Run(*pass.Context) error { return nil }
+func (firstOptions) Method() *pass.Method                   { return firstMethod }
+func (firstOptions) Run(context.Context, *pass.Step) error  { return nil }
+func (secondOptions) Method() *pass.Method                  { return secondMethod }
+func (secondOptions) Run(context.Context, *pass.Step) error { return nil }
 
 // twoMethods have the options of every method, one of both and one each.
 func twoMethods() []*pass.Method { return []*pass.Method{firstMethod, secondMethod} }

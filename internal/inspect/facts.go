@@ -166,10 +166,10 @@ func consts(m *ir.Model) []*ir.Value {
 }
 
 func (f *Facts) tensors(ctx context.Context, m *ir.Model, o Options) error {
-	c := &pass.Context{Context: ctx, Model: m, Eval: ir.NewEval(""), Workers: o.Workers}
-	defer c.Eval.Close() // nothing is written that could be lost
+	s := &pass.Step{Model: m, Eval: ir.NewEval(""), Env: pass.Environment{Workers: o.Workers}}
+	defer s.Eval.Close() // nothing is written that could be lost
 	vs := consts(m)
-	first, err := c.Duplicates(readable(vs))
+	first, err := pass.Duplicates(ctx, s.Eval, s.Env.Workers, readable(vs))
 	if err != nil {
 		return err
 	}
@@ -184,9 +184,9 @@ func (f *Facts) tensors(ctx context.Context, m *ir.Model, o Options) error {
 	if !o.Values {
 		return nil
 	}
-	return c.Parallel(len(vs), func(ctx context.Context, i int) error {
+	return pass.Parallel(ctx, s.Env.Workers, len(vs), func(ctx context.Context, i int) error {
 		var err error
-		f.Tensors[i].Sparsity, err = sparsity(ctx, c.Eval, vs[i].Const)
+		f.Tensors[i].Sparsity, err = sparsity(ctx, s.Eval, vs[i].Const)
 		return err
 	})
 }

@@ -191,17 +191,15 @@ func (r *run) passes(ctx context.Context, precheck bool) (err error) {
 	if r.recipe, err = pass.RecipeText(r.Steps); err != nil {
 		return err
 	}
-	c := &pass.Context{
-		Context: ctx, Model: r.work.Model, Eval: r.eval, Workers: r.Workers, Memory: r.Memory, Precheck: precheck, KeepIR: r.KeepIR,
-		Source: r.source.Model, Open: r.other, DryRun: r.DryRun, Holds: r.Holds, Trained: r.Trained, Searched: r.Search != nil,
+	env := pass.Environment{
+		Workers: r.Workers, Memory: r.Memory, Precheck: precheck, KeepIR: r.KeepIR, DryRun: r.DryRun, Searched: r.Search != nil,
+		Source: r.source.Model, Open: r.other, Holds: r.Holds, Trained: r.Trained,
 	}
-	if r.rows, err = pass.Run(c, r.Steps); err != nil {
+	res, err := pass.Run(ctx, r.work.Model, r.eval, env, r.Steps)
+	if err != nil {
 		return err
 	}
-	r.trained = c.Trainings
-	for _, row := range r.rows {
-		r.changed = r.changed || row.Status == pass.Changed
-	}
+	r.rows, r.trained, r.changed = res.Rows, res.Trainings, res.Changed()
 	return nil
 }
 

@@ -42,10 +42,10 @@ type breakingMethod struct {
 
 func (o breakingMethod) Method() *pass.Method { return o.method }
 
-func (o breakingMethod) Run(c *pass.Context) error {
-	o.do(c.Model.Graph)
-	for _, v := range c.Model.Graph.Consts() {
-		c.Changed(v, v.Const, pass.Consumers(v), pass.Row{Form: pass.InPlace})
+func (o breakingMethod) Run(_ context.Context, s *pass.Step) error {
+	o.do(s.Model.Graph)
+	for _, v := range s.Model.Graph.Consts() {
+		s.Ledger.Changed(v, v.Const, pass.Consumers(v), pass.Row{Form: pass.InPlace})
 		break
 	}
 	return nil

@@ -198,15 +198,17 @@ func (t *tuner) build(ctx context.Context, steps []pass.Options) (_ *built, err 
 		return nil, err
 	}
 	b.tensors = tensorsOf(b.Model)
-	c := &pass.Context{
-		Context: ctx, Model: b.Model, Eval: b.eval, Workers: t.Workers, Memory: t.Memory, Precheck: true, Source: t.source.Model,
+	env := pass.Environment{
+		Workers: t.Workers, Memory: t.Memory, Precheck: true, Source: t.source.Model,
 		Open: func(path string) (*ir.Model, error) {
 			return nil, fmt.Errorf("%s: other models are not supported in a search", path)
 		},
 	}
-	if b.rows, err = pass.Run(c, steps); err != nil {
+	res, err := pass.Run(ctx, b.Model, b.eval, env, steps)
+	if err != nil {
 		return nil, errors.Join(err, b.close())
 	}
+	b.rows = res.Rows
 	return b, nil
 }
 

@@ -143,25 +143,7 @@ func constInts(v *ir.Value) ([]int64, bool) {
 	if v == nil || !fixed(v) || v.Const.Elems() > maxElems {
 		return nil, false
 	}
-	t := v.Const
-	b, ok := at(t)
-	if !ok {
-		return nil, false
-	}
-	return ir.ParseInts(t.DType, b)
-}
-
-// at is t's payload if it is in memory or in a file.
-func at(t *ir.Tensor) ([]byte, bool) {
-	switch s := t.Source.(type) {
-	case ir.Mem:
-		return s, int64(len(s)) == t.Bytes()
-	case ir.Span:
-		b := make([]byte, t.Bytes())
-		n, _ := s.R.ReadAt(b, s.Off)
-		return b, n == len(b)
-	}
-	return nil, false
+	return v.Ints()
 }
 
 // attrInts is n's attribute of that name as a list, nil if there is none; it is

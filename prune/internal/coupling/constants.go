@@ -17,7 +17,7 @@ type constant struct {
 // constants are the constants that nodes read channels of.
 type constants struct {
 	channels *channelMap
-	pass     *pass.Context
+	step     *pass.Step
 	unfit    func(*ir.Value) string
 
 	of      map[*ir.Value]*constant
@@ -31,7 +31,7 @@ type constants struct {
 // read records the channels on the axes of n's constant input i, nil for axes without. The channels of several consumers of
 // one constant are joined.
 func (k *constants) read(n *ir.Node, i int, channels ...[]Channel) {
-	o := k.pass.Trace(n.Input(i))
+	o := pass.Trace(n.Input(i))
 	if why := k.mismatch(o, channels); why != "" {
 		for _, us := range channels {
 			k.channels.keep(n, us, why)
@@ -106,7 +106,7 @@ func (k *constants) fold(n *ir.Node, i int, o *pass.Operand) {
 
 // skip records why n's use of input i is not supported, if that is a constant.
 func (k *constants) skip(n *ir.Node, i int, why string) {
-	o := k.pass.Trace(n.Input(i))
+	o := pass.Trace(n.Input(i))
 	if o == nil || !pass.IsWeight(o.Base.Const) || k.skipped[o.Base] {
 		return
 	}
@@ -160,7 +160,7 @@ func (k *constants) vector(n *ir.Node, i int, us []Channel) {
 
 // source records that n's input i makes channels, on the given axis of the operand.
 func (k *constants) source(n *ir.Node, i, axis int, us []Channel) {
-	o := k.pass.Trace(n.Input(i))
+	o := pass.Trace(n.Input(i))
 	if o == nil || o.Trouble != "" || k.of[o.Base] == nil {
 		return
 	}

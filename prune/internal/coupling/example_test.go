@@ -1,7 +1,6 @@
 package coupling_test
 
 import (
-	"context"
 	"fmt"
 
 	"github.com/mcompress/mcompress/ir"
@@ -25,8 +24,8 @@ func Example() {
 
 	eval := ir.NewEval("")
 	defer eval.Close()
-	c := &pass.Context{Context: context.Background(), Model: m, Eval: eval}
-	plan, err := coupling.Find(c, func(*ir.Value) string { return "" })
+	s := &pass.Step{Model: m, Eval: eval}
+	plan, err := coupling.Find(s, func(*ir.Value) string { return "" })
 	if err != nil {
 		fmt.Println(err)
 		return

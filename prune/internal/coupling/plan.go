@@ -33,14 +33,14 @@ type Source struct {
 
 // Find follows the channels of every graph of c's model: main graph, subgraphs and functions. It changes nothing.
 // Constants for which unfit returns a reason are not pruned. Graphs with cycles are an error.
-func Find(c *pass.Context, unfit func(*ir.Value) string) (*Plan, error) {
+func Find(s *pass.Step, unfit func(*ir.Value) string) (*Plan, error) {
 	ch := &channelMap{classes: classes{why: map[Channel]string{}}, axes: map[*ir.Value]*axis{}}
 	k := &constants{
-		channels: ch, pass: c, unfit: unfit,
+		channels: ch, step: s, unfit: unfit,
 		of: map[*ir.Value]*constant{}, used: map[ir.Use]bool{}, skipped: map[*ir.Value]bool{},
 	}
-	p := &propagation{ch, k, shapes{c}}
-	for g := range c.Model.Graphs() {
+	p := &propagation{ch, k, shapes{s}}
+	for g := range s.Model.Graphs() {
 		nodes, err := g.Order()
 		if err != nil {
 			return nil, fmt.Errorf("graph %q: %w", g.Name, err)

@@ -100,7 +100,7 @@ func (s shapes) sizes(n *ir.Node, total int) []int64 {
 	case attr != nil:
 		sizes = attr.Ints
 	case n.Input(1) != nil:
-		sizes, ok = s.c.Ints(n.Input(1))
+		sizes, ok = n.Input(1).Ints()
 	case total%len(n.Outputs) == 0:
 		sizes = slices.Repeat([]int64{int64(total / len(n.Outputs))}, len(n.Outputs))
 	}
@@ -136,7 +136,7 @@ func (p *propagation) resplit(k *removal, n *ir.Node, parts [][]Channel) {
 // setInts makes a constant of integers n's input i.
 func (s shapes) setInts(n *ir.Node, i int, is []int64) {
 	old := n.Input(i)
-	n.SetInput(i, s.c.Const(n.Graph(), ir.Int64, []int64{int64(len(is))}, ir.Ints(is...)))
+	n.SetInput(i, s.step.Const(n.Graph(), ir.Int64, []int64{int64(len(is))}, ir.Ints(is...)))
 	if old != nil {
 		old.Drop()
 	}
@@ -235,7 +235,7 @@ func pad(p *propagation, n *ir.Node) {
 	if attr := n.Attr("pads"); attr != nil {
 		pads = attr.Ints
 	} else {
-		pads, given = p.c.Ints(n.Input(1))
+		pads, given = n.Input(1).Ints()
 	}
 	if !ok || !given || n.Input(3) != nil || len(pads) != 2*rank || pads[at] != 0 || pads[rank+at] != 0 {
 		p.unsupported(n, "adds to them, or to axes that are not known")

@@ -6,6 +6,7 @@ import (
 
 	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/ir/opset"
+	"github.com/mcompress/mcompress/pass"
 )
 
 // elementwise joins the channels of inputs that broadcast with one another. What maps zero
@@ -63,7 +64,7 @@ func (p *propagation) broadcast(n *ir.Node, i int, lead *axis) {
 func (p *propagation) broadcastConstant(n *ir.Node, i int, lead *axis) {
 	v := n.Input(i)
 	dims, ok := opset.Shape(v)
-	if o := p.c.Trace(v); o != nil && o.Trouble == "" {
+	if o := pass.Trace(v); o != nil && o.Trouble == "" {
 		dims, ok = known(o.Shape), true
 	}
 	k := len(dims) + lead.at
@@ -71,7 +72,7 @@ func (p *propagation) broadcastConstant(n *ir.Node, i int, lead *axis) {
 	case !ok:
 		p.keep(n, lead.channels, fmt.Sprintf("combines them with %q, whose shape is not known", v.Name))
 	case k < 0 || dims[k] == (ir.Dim{N: 1}):
-	case p.c.Trace(v) == nil:
+	case pass.Trace(v) == nil:
 		p.keep(n, lead.channels, fmt.Sprintf("combines them with %q, whose channels are kept", v.Name))
 	default:
 		channels := make([][]Channel, len(dims))

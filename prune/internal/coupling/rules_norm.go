@@ -134,5 +134,5 @@ func (s shapes) axesOf(n *ir.Node) (axes []int64, ok bool) {
 	if n.Input(1) == nil {
 		return nil, true
 	}
-	return s.c.Ints(n.Input(1))
+	return n.Input(1).Ints()
 }

@@ -19,7 +19,7 @@ func (a *axis) all() []Channel {
 
 // filters is the shape of n's constant input 1 where it is one of a convolution.
 func (s shapes) filters(n *ir.Node) []int64 {
-	o := s.c.Trace(n.Input(1))
+	o := pass.Trace(n.Input(1))
 	if o == nil || o.Trouble != "" || len(o.Shape) < 3 || o.Base.Const.Elems() == 0 {
 		return nil
 	}
@@ -106,7 +106,7 @@ func convTranspose(p *propagation, n *ir.Node) {
 // gemm reads channels on the last axis of input 0.
 func gemm(p *propagation, n *ir.Node) {
 	in := p.in(n, 0)
-	o := p.c.Trace(n.Input(1))
+	o := pass.Trace(n.Input(1))
 	if !matrix(o) || in != nil && (in.at != -1 || n.Int("transA", 0) != 0) {
 		p.unsupported(n, "has no constant matrix over them")
 		return
@@ -125,7 +125,7 @@ func gemm(p *propagation, n *ir.Node) {
 // channels may be on the reduction axis, or on an axis that it keeps.
 func matmul(p *propagation, n *ir.Node) {
 	a, b := p.in(n, 0), p.in(n, 1)
-	left, right := p.c.Trace(n.Input(0)), p.c.Trace(n.Input(1))
+	left, right := pass.Trace(n.Input(0)), pass.Trace(n.Input(1))
 	switch {
 	case left == nil && matrix(right):
 		p.rightMatrix(n, a, right.Shape[1])

@@ -6,6 +6,7 @@ import (
 	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/ir/operator"
 	"github.com/mcompress/mcompress/ir/opset"
+	"github.com/mcompress/mcompress/pass"
 )
 
 // flatten merges the axes from its attribute on: those before the channels, that of the channels, and those after it.
@@ -77,7 +78,7 @@ func (s shapes) width(v *ir.Value) (int64, bool) {
 		if u.Node == nil {
 			continue
 		}
-		if o := s.c.Trace(u.Node.Input(1)); o != nil && o.Trouble == "" && u.Index == 0 && len(o.Shape) == 2 {
+		if o := pass.Trace(u.Node.Input(1)); o != nil && o.Trouble == "" && u.Index == 0 && len(o.Shape) == 2 {
 			in := operator.Of(u.Node).Input(1)
 			if axes, ok := in.Axes(u.Node, 2); ok && in.Role == operator.Matrix {
 				return o.Shape[axes.Reduction[0]], true

@@ -79,7 +79,7 @@ func (s shapes) target(n *ir.Node) *target {
 			t.sizes[at] = size
 			n.SetAttr(ir.IntsAttr("shape", t.sizes...))
 		}
-	} else if is, ok := s.c.Ints(n.Input(1)); ok {
+	} else if is, ok := n.Input(1).Ints(); ok {
 		t.sizes = is
 		t.write = func(at int, size int64) {
 			t.sizes[at] = size

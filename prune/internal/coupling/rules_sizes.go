@@ -21,7 +21,7 @@ func (s shapes) computed(n *ir.Node, t *target) bool {
 	t.sizes = make([]int64, len(c.Inputs()))
 	t.to = make([]ir.Dim, len(c.Inputs()))
 	for i, v := range c.Inputs() {
-		if is, ok := s.c.Ints(v); ok {
+		if is, ok := v.Ints(); ok {
 			if len(is) != 1 || is[0] == 0 {
 				return false
 			}
@@ -72,7 +72,7 @@ func (s shapes) sizeOf(v *ir.Value) (x *ir.Value, axis int, ok bool) {
 // that count from the end are negative.
 func (s shapes) picks(n *ir.Node) ([]int64, bool) {
 	if n.Op.Is("Gather") {
-		return s.c.Ints(n.Input(1))
+		return n.Input(1).Ints()
 	}
 	if n.Op.Is("Slice") {
 		if ws := s.windows(n); len(ws) == 1 && ws[0].step == 1 {
@@ -136,7 +136,7 @@ func resize(p *propagation, n *ir.Node) {
 		p.set(n.Outputs[0], a.at, a.channels)
 		return
 	}
-	sizes, given := p.c.Ints(n.Input(3))
+	sizes, given := n.Input(3).Ints()
 	if !given || len(sizes) != rank || sizes[at] != int64(len(a.channels)) {
 		p.unsupported(n, "resizes them, or by factors that are not known")
 		return
@@ -160,8 +160,8 @@ func (s shapes) factor(n *ir.Node, at, rank int) float32 {
 	if last == nil || last.Const == nil || last.Const.DType != ir.Float || last.Const.Elems() != int64(rank) {
 		return 0
 	}
-	b, err := s.c.Eval.ReadAll(s.c, last.Const)
-	if err != nil {
+	b, ok := last.Const.Stored()
+	if !ok {
 		return 0
 	}
 	return math.Float32frombits(binary.LittleEndian.Uint32(b[4*at:]))

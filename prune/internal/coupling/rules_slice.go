@@ -70,7 +70,7 @@ func (s shapes) windows(n *ir.Node) []window {
 		case attr != nil:
 			lists[i] = attr.Ints
 		case n.Input(i+1) != nil:
-			lists[i], ok = s.c.Ints(n.Input(i + 1))
+			lists[i], ok = n.Input(i + 1).Ints()
 		}
 		if !ok {
 			return nil
@@ -118,6 +118,6 @@ func (s shapes) setLike(n *ir.Node, i int, is []int64) {
 		b = binary.LittleEndian.AppendUint32(b, uint32(int32(min(max(x, math.MinInt32), math.MaxInt32))))
 	}
 	old := n.Input(i)
-	n.SetInput(i, s.c.Const(n.Graph(), ir.Int32, []int64{int64(len(is))}, b))
+	n.SetInput(i, s.step.Const(n.Graph(), ir.Int32, []int64{int64(len(is))}, b))
 	old.Drop()
 }

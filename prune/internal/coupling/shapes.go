@@ -3,4 +3,4 @@ package coupling
 import "github.com/mcompress/mcompress/pass"
 
 // shapes reads shapes, axes and indices from attributes and constants of nodes, and writes them.
-type shapes struct{ c *pass.Context }
+type shapes struct{ step *pass.Step }

@@ -1,6 +1,7 @@
 package batchnorm
 
 import (
+	"context"
 	"fmt"
 	"math"
 
@@ -30,17 +31,17 @@ func (a channelAffine) mismatch(n int64) string {
 func finite(x float64) bool { return math.Abs(x) <= math.MaxFloat32 }
 
 // normalization is the scale and shift of a BatchNormalization, or the reason why they are not known.
-func (f *folder) normalization(n *ir.Node) (a channelAffine, why string, err error) {
+func (f *folder) normalization(ctx context.Context, n *ir.Node) (a channelAffine, why string, err error) {
 	if why := notInference(n); why != "" {
 		return a, why, nil
 	}
 	var p [4][]float64 // scale, B, mean, variance
 	for i := range p {
-		o := f.c.Trace(n.Input(i + 1))
+		o := pass.Trace(n.Input(i + 1))
 		if o == nil || len(o.Shape) != 1 {
 			return a, fmt.Sprintf("input %d of %s is no constant", i+1, n.Label()), nil
 		}
-		if p[i], err = f.PerChannel(n.Input(i+1), o.Shape[0], rescale.Place{Rank: 1}); err != nil {
+		if p[i], err = f.PerChannel(ctx, n.Input(i+1), o.Shape[0], rescale.Place{Rank: 1}); err != nil {
 			return a, "", err
 		}
 		if len(p[i]) != len(p[0]) || len(p[i]) == 0 {
@@ -86,7 +87,7 @@ var channelOps = map[string]func(k float64) (scale, shift float64){
 }
 
 // channelArithmetic folds Mul, Add and the like by one constant per channel into the previous layer.
-func (f *folder) channelArithmetic(n *ir.Node) error {
+func (f *folder) channelArithmetic(ctx context.Context, n *ir.Node) error {
 	if channelOps[n.Op.Type] == nil || !ir.DefaultDomain(n.Op.Domain) || len(n.Inputs()) != 2 || n.Graph().Opset("") < weights.CastOpset {
 		return nil
 	}
@@ -98,7 +99,7 @@ func (f *folder) channelArithmetic(n *ir.Node) error {
 		if why != "" {
 			continue
 		}
-		k, err := f.PerChannel(n.Input(1-i), l.Outputs, l.Place())
+		k, err := f.PerChannel(ctx, n.Input(1-i), l.Outputs, l.Place())
 		if err != nil || k == nil {
 			return err
 		}
@@ -106,7 +107,7 @@ func (f *folder) channelArithmetic(n *ir.Node) error {
 		for j, x := range k {
 			a.scale[j], a.shift[j] = channelOps[n.Op.Type](x)
 		}
-		_, err = f.foldIntoPrevious(n, l, a)
+		_, err = f.foldIntoPrevious(ctx, n, l, a)
 		return err
 	}
 	return nil

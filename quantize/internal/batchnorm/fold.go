@@ -1,6 +1,7 @@
 package batchnorm
 
 import (
+	"context"
 	"slices"
 
 	"github.com/mcompress/mcompress/ir"
@@ -16,10 +17,10 @@ type Unfolded struct {
 }
 
 // Fold folds all BatchNormalizations of the model: it adds ledger rows of changed weights and returns those that it did not fold.
-func Fold(c *pass.Context) ([]Unfolded, error) {
-	f := &folder{c: c, Editor: rescale.New(c)}
-	for _, n := range slices.Collect(c.Model.Nodes()) {
-		if err := f.node(n); err != nil {
+func Fold(ctx context.Context, s *pass.Step) ([]Unfolded, error) {
+	f := &folder{step: s, Editor: rescale.New(s)}
+	for _, n := range slices.Collect(s.Model.Nodes()) {
+		if err := f.node(ctx, n); err != nil {
 			return nil, err
 		}
 	}
@@ -29,21 +30,21 @@ func Fold(c *pass.Context) ([]Unfolded, error) {
 
 type folder struct {
 	*rescale.Editor
-	c        *pass.Context
+	step     *pass.Step
 	unfolded []Unfolded
 }
 
 // node folds n if it multiplies and shifts channels.
-func (f *folder) node(n *ir.Node) error {
+func (f *folder) node(ctx context.Context, n *ir.Node) error {
 	if !n.Op.Is("BatchNormalization") {
-		return f.channelArithmetic(n)
+		return f.channelArithmetic(ctx, n)
 	}
-	a, why, err := f.normalization(n)
+	a, why, err := f.normalization(ctx, n)
 	if err != nil {
 		return err
 	}
 	if why == "" {
-		if why, err = f.normalize(n, a); err != nil || why == "" {
+		if why, err = f.normalize(ctx, n, a); err != nil || why == "" {
 			return err
 		}
 	}
@@ -52,13 +53,13 @@ func (f *folder) node(n *ir.Node) error {
 }
 
 // normalize folds a BatchNormalization into the previous layer, else into the next one, or returns the reason why it cannot.
-func (f *folder) normalize(n *ir.Node, a channelAffine) (why string, err error) {
+func (f *folder) normalize(ctx context.Context, n *ir.Node, a channelAffine) (why string, err error) {
 	l, why := f.layerBefore(n, n.Input(0))
 	if why == "" {
 		if rank, ok := opset.Rank(n.Input(0)); !l.Spatial() && (!ok || rank != 2) {
 			return "its channels are not known to be those of " + l.Node.Label(), nil
 		}
-		return f.foldIntoPrevious(n, l, a)
+		return f.foldIntoPrevious(ctx, n, l, a)
 	}
 	next, whyNot := f.layerAfter(n)
 	if next == nil {
@@ -67,7 +68,7 @@ func (f *folder) normalize(n *ir.Node, a channelAffine) (why string, err error) 
 	if whyNot != "" {
 		return whyNot, nil
 	}
-	return f.foldIntoNext(n, next, a)
+	return f.foldIntoNext(ctx, n, next, a)
 }
 
 // layerBefore is the layer that computes v for n alone.
@@ -105,14 +106,14 @@ func (f *folder) layerAfter(n *ir.Node) (*rescale.Layer, string) {
 }
 
 // foldIntoPrevious folds n into the previous layer l.
-func (f *folder) foldIntoPrevious(n *ir.Node, l *rescale.Layer, a channelAffine) (string, error) {
+func (f *folder) foldIntoPrevious(ctx context.Context, n *ir.Node, l *rescale.Layer, a channelAffine) (string, error) {
 	if why := a.mismatch(l.Outputs); why != "" {
 		return why, nil
 	}
-	if err := l.ScaleOutputs(a.scale); err != nil {
+	if err := l.ScaleOutputs(ctx, a.scale); err != nil {
 		return "", err
 	}
-	if err := l.AddBias(a.shift); err != nil {
+	if err := l.AddBias(ctx, a.shift); err != nil {
 		return "", err
 	}
 	f.replace(n, l.Output())
@@ -120,7 +121,7 @@ func (f *folder) foldIntoPrevious(n *ir.Node, l *rescale.Layer, a channelAffine)
 }
 
 // foldIntoNext folds n into the next layer l. Padding is zeros, which n would have shifted.
-func (f *folder) foldIntoNext(n *ir.Node, l *rescale.Layer, a channelAffine) (string, error) {
+func (f *folder) foldIntoNext(ctx context.Context, n *ir.Node, l *rescale.Layer, a channelAffine) (string, error) {
 	why := a.mismatch(l.Inputs)
 	if why == "" && pads(l.Node) && slices.ContainsFunc(a.shift, func(x float64) bool { return x != 0 }) {
 		why = l.Node.Label() + " pads with zeros, which it would have to shift"
@@ -128,12 +129,12 @@ func (f *folder) foldIntoNext(n *ir.Node, l *rescale.Layer, a channelAffine) (st
 	if why != "" {
 		return why, nil
 	}
-	shift, err := l.Response(l.Weight.Const, a.shift)
+	shift, err := l.Response(ctx, l.Weight.Const, a.shift)
 	if err != nil {
 		return "", err
 	}
 	l.ScaleInputs(a.scale)
-	if err := l.AddBias(shift); err != nil {
+	if err := l.AddBias(ctx, shift); err != nil {
 		return "", err
 	}
 	inputs := slices.Clone(n.Inputs())
@@ -181,7 +182,7 @@ func drop(vs []*ir.Value) {
 func (f *folder) keep(n *ir.Node, why string) {
 	l := Unfolded{Reason: pass.Reason{Code: pass.NotFolded, Node: pass.Labels([]*ir.Node{n})[0], Detail: why}}
 	for _, v := range n.Inputs() {
-		if o := f.c.Trace(v); o != nil {
+		if o := pass.Trace(v); o != nil {
 			l.Constants = append(l.Constants, o.Base)
 		}
 	}

@@ -18,7 +18,7 @@ type Correction struct {
 }
 
 // Apply corrects biases, if enabled, for the encodings of weights.
-func (b *Correction) Apply(c *pass.Context, encodings map[*ir.Value]spec.Encoding) error {
+func (b *Correction) Apply(ctx context.Context, s *pass.Step, encodings map[*ir.Value]spec.Encoding) error {
 	if !b.Enabled {
 		return nil
 	}
@@ -26,7 +26,7 @@ func (b *Correction) Apply(c *pass.Context, encodings map[*ir.Value]spec.Encodin
 	for v, cd := range encodings {
 		restored[v] = cd.Restore(cd.Recipe().Derive())
 	}
-	return correct(c, b.Data, restored)
+	return correct(ctx, s, b.Data, restored)
 }
 
 // A layer is a layer's weight, the restored weight, and statistics of the layer's input.
@@ -41,12 +41,12 @@ type layer struct {
 // correct subtracts the mean quantization error of outputs from biases: the weight's error times the input's mean (Nagel et al.,
 // Data-Free Quantization Through Weight Equalization and Bias Correction, ICCV 2019, section 4.2), which is measured on
 // calibration samples. It runs before weights are replaced, with the restored ones.
-func correct(c *pass.Context, d *calibrate.Data, restored map[*ir.Value]*ir.Tensor) error {
-	e := rescale.New(c)
+func correct(ctx context.Context, s *pass.Step, d *calibrate.Data, restored map[*ir.Value]*ir.Tensor) error {
+	e := rescale.New(s)
 	by := map[string][]*layer{}
 	var all []*layer
 	var names []string
-	for n := range c.Model.Graph.Nodes() {
+	for n := range s.Model.Graph.Nodes() {
 		l, why := e.Layer(n)
 		if why != "" || l.Node != n || restored[l.Weight] == nil || n.Input(0).Const != nil || l.Weight.Const.DType != ir.Float {
 			continue
@@ -61,7 +61,7 @@ func correct(c *pass.Context, d *calibrate.Data, restored map[*ir.Value]*ir.Tens
 	if len(all) == 0 {
 		return nil
 	}
-	err := d.Each(c, c.Model, names, func(name string, a *ir.Array) error {
+	err := d.Each(ctx, s, s.Model, names, func(name string, a *ir.Array) error {
 		for _, k := range by[name] {
 			if err := k.add(a); err != nil {
 				return fmt.Errorf("value %q: %w", name, err)
@@ -72,11 +72,11 @@ func correct(c *pass.Context, d *calibrate.Data, restored map[*ir.Value]*ir.Tens
 	if err != nil {
 		return err
 	}
-	if err := c.Parallel(len(all), func(_ context.Context, i int) error { return all[i].measure() }); err != nil {
+	if err := pass.Parallel(ctx, s.Env.Workers, len(all), func(ctx context.Context, i int) error { return all[i].measure(ctx) }); err != nil {
 		return err
 	}
 	for _, k := range all {
-		if err := k.AddBias(k.shift); err != nil {
+		if err := k.AddBias(ctx, k.shift); err != nil {
 			return err
 		}
 	}
@@ -107,7 +107,7 @@ func (k *layer) add(a *ir.Array) error {
 }
 
 // measure computes the shift of the bias.
-func (k *layer) measure() error {
+func (k *layer) measure(ctx context.Context) error {
 	k.shift = make([]float64, k.Outputs)
 	if k.seen == 0 {
 		return nil
@@ -116,11 +116,11 @@ func (k *layer) measure() error {
 	for i, s := range k.sums {
 		means[i] = s / k.seen
 	}
-	was, err := k.Response(k.Weight.Const, means)
+	was, err := k.Response(ctx, k.Weight.Const, means)
 	if err != nil {
 		return err
 	}
-	is, err := k.Response(k.restored, means)
+	is, err := k.Response(ctx, k.restored, means)
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package crosslayer
 
 import (
+	"context"
 	"math"
 	"slices"
 
@@ -21,17 +22,17 @@ const (
 // Equalize divides each output channel of a layer by a factor and multiplies the consuming weights by it, such that the
 // maximum magnitudes of both are equal (Nagel et al., section 4.1). It iterates over all pairs until no factor is far
 // from 1, and adds ledger rows of all layers.
-func Equalize(c *pass.Context) error {
-	e := rescale.New(c)
-	ps := pairs(e, c.Model)
+func Equalize(ctx context.Context, s *pass.Step) error {
+	e := rescale.New(s)
+	ps := pairs(e, s.Model)
 	for _, part := range parts(ps) {
-		if err := settle(part); err != nil {
+		if err := settle(ctx, part); err != nil {
 			return err
 		}
 	}
 	e.Report(pass.Equalized, "")
 	for _, p := range ps {
-		c.Skip(p.from.layer.Weight, []*ir.Node{p.from.layer.Node}, p.unchanged())
+		s.Ledger.Skip(p.from.layer.Weight, []*ir.Node{p.from.layer.Node}, p.unchanged())
 	}
 	return nil
 }
@@ -65,11 +66,11 @@ type consumer struct {
 }
 
 // settle equalizes a set of pairs connected by shared layers.
-func settle(ps []*pair) error {
+func settle(ctx context.Context, ps []*pair) error {
 	all := sidesOf(ps)
 	for _, s := range all {
 		var err error
-		if s.peaks, err = s.layer.Peaks(); err != nil {
+		if s.peaks, err = s.layer.Peaks(ctx); err != nil {
 			return err
 		}
 		s.in, s.out = ones(s.layer.Inputs), ones(s.layer.Outputs)
@@ -86,7 +87,7 @@ func settle(ps []*pair) error {
 	for _, s := range all {
 		s.peaks = nil
 		s.layer.ScaleInputs(s.in)
-		if err := s.layer.ScaleOutputs(s.out); err != nil {
+		if err := s.layer.ScaleOutputs(ctx, s.out); err != nil {
 			return err
 		}
 	}

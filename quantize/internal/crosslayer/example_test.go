@@ -13,8 +13,8 @@ import (
 // equalize is the option struct of a method that only equalizes.
 type equalize struct{ pass.Selection }
 
-func (equalize) Method() *pass.Method      { return &pass.Method{Name: "equalize"} }
-func (equalize) Run(c *pass.Context) error { return crosslayer.Equalize(c) }
+func (equalize) Method() *pass.Method                        { return &pass.Method{Name: "equalize"} }
+func (equalize) Run(ctx context.Context, s *pass.Step) error { return crosslayer.Equalize(ctx, s) }
 
 // The channels of the first layer differ widely in size, which the second layer compensates. Afterwards both
 // have equal maximum weights.
@@ -32,8 +32,8 @@ func Example() {
 
 	eval := ir.NewEval("")
 	defer eval.Close()
-	c := &pass.Context{Context: context.Background(), Model: m, Eval: eval}
-	if _, err := pass.Run(c, []pass.Options{equalize{}}); err != nil {
+	s := &pass.Step{Model: m, Eval: eval}
+	if _, err := pass.Run(context.Background(), s.Model, s.Eval, s.Env, []pass.Options{equalize{}}); err != nil {
 		fmt.Println(err)
 		return
 	}

@@ -1,6 +1,7 @@
 package dynamic
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -26,18 +27,18 @@ type Quantizer struct {
 	Data       calibrate.Data
 }
 
-func (d *Quantizer) Run(c *pass.Context) error {
+func (d *Quantizer) Run(ctx context.Context, s *pass.Step) error {
 	d.buffers = spec.NewBufferPool()
-	taken, err := d.choose(c)
+	taken, err := d.choose(ctx, s)
 	if err != nil || len(taken) == 0 {
 		return err
 	}
-	if weights.OpsetBelow(c.Model, DynamicOpset) {
+	if weights.OpsetBelow(s.Model, DynamicOpset) {
 		var no *opset.Unsupported
-		err := weights.RaiseOpset(c, DynamicOpset)
+		err := weights.RaiseOpset(ctx, s, DynamicOpset)
 		if errors.As(err, &no) {
 			for _, w := range taken {
-				c.Skip(w.Base, w.Nodes(), pass.Reason{Code: pass.Opset, Detail: no.Error()})
+				s.Ledger.Skip(w.Base, w.Nodes(), pass.Reason{Code: pass.Opset, Detail: no.Error()})
 			}
 			return nil
 		}
@@ -45,21 +46,21 @@ func (d *Quantizer) Run(c *pass.Context) error {
 			return err
 		}
 		// Raising may have replaced nodes of consumers.
-		if taken, err = d.choose(c); err != nil {
+		if taken, err = d.choose(ctx, s); err != nil {
 			return err
 		}
 	}
-	return d.rewrite(c, taken)
+	return d.rewrite(ctx, s, taken)
 }
 
 // rewrite stores the weights and replaces their consumers in the order of nodes, so that shared nodes are before the first
 // product.
-func (d *Quantizer) rewrite(c *pass.Context, ws []*weights.Weight) error {
-	groups, err := d.mergeEqual(c, ws)
+func (d *Quantizer) rewrite(ctx context.Context, step *pass.Step, ws []*weights.Weight) error {
+	groups, err := d.mergeEqual(ctx, step, ws)
 	if err != nil {
 		return err
 	}
-	if err := d.Bias.Apply(c, d.encodings(groups)); err != nil {
+	if err := d.Bias.Apply(ctx, step, d.encodings(groups)); err != nil {
 		return err
 	}
 	at := map[*ir.Node]*rewrite.PerChannel{}
@@ -71,11 +72,11 @@ func (d *Quantizer) rewrite(c *pass.Context, ws []*weights.Weight) error {
 			at[s.Node], by[s.Node] = st, s
 		}
 		for _, m := range w.members {
-			c.Changed(m.Base, m.Base.Const, m.Nodes(), d.row(w, m, st))
+			step.Ledger.Changed(m.Base, m.Base.Const, m.Nodes(), d.row(w, m, st))
 		}
 	}
-	r := rewrite.New(c)
-	for _, n := range slices.Collect(c.Model.Nodes()) {
+	r := rewrite.New(step)
+	for _, n := range slices.Collect(step.Model.Nodes()) {
 		s, st := by[n], at[n]
 		switch {
 		case s == nil:
@@ -106,12 +107,12 @@ type group struct {
 	members []*weights.Weight
 }
 
-func (d *Quantizer) mergeEqual(c *pass.Context, ws []*weights.Weight) ([]*group, error) {
+func (d *Quantizer) mergeEqual(ctx context.Context, s *pass.Step, ws []*weights.Weight) ([]*group, error) {
 	bases := make([]*ir.Value, len(ws))
 	for i, w := range ws {
 		bases[i] = w.Base
 	}
-	first, err := c.Duplicates(bases)
+	first, err := pass.Duplicates(ctx, s.Eval, s.Env.Workers, bases)
 	if err != nil {
 		return nil, err
 	}
@@ -154,19 +155,19 @@ func (d *Quantizer) row(g *group, m *weights.Weight, st *rewrite.PerChannel) pas
 }
 
 // choose decides which weights are quantized; the others get ledger rows.
-func (d *Quantizer) choose(c *pass.Context) ([]*weights.Weight, error) {
+func (d *Quantizer) choose(ctx context.Context, s *pass.Step) ([]*weights.Weight, error) {
 	var taken []*weights.Weight
-	all := weights.Find(c, d.Embeddings)
-	skipOthers(c, all)
+	all := weights.Find(s, d.Embeddings)
+	skipOthers(s, all)
 	for _, w := range all {
 		d.mirror(w)
-		if reason := d.refuse(c, w); !reason.None() {
-			c.Skip(w.Base, w.Nodes(), reason)
+		if reason := d.refuse(s, w); !reason.None() {
+			s.Ledger.Skip(w.Base, w.Nodes(), reason)
 			continue
 		}
 		taken = append(taken, w)
 	}
-	return spec.Precheck(c, taken, func(w *weights.Weight) (*ir.Value, spec.Encoding) {
+	return spec.Precheck(ctx, s, taken, func(w *weights.Weight) (*ir.Value, spec.Encoding) {
 		cd, _ := d.encoding(w)
 		return w.Base, cd
 	})
@@ -187,8 +188,8 @@ func (d *Quantizer) mirror(w *weights.Weight) {
 }
 
 // refuse returns the reason why w is skipped.
-func (d *Quantizer) refuse(c *pass.Context, w *weights.Weight) pass.Reason {
-	if c.Select.Excludes(w.Base, w.Nodes()) {
+func (d *Quantizer) refuse(step *pass.Step, w *weights.Weight) pass.Reason {
+	if step.Select.Excludes(w.Base, w.Nodes()) {
 		return pass.Reason{Code: pass.NotSelected}
 	}
 	if w.Base.Ambiguous {

@@ -7,24 +7,24 @@ import (
 )
 
 // skipOthers adds ledger rows of weights without products, where there is a more specific reason than an unsupported operator.
-func skipOthers(c *pass.Context, taken []*weights.Weight) {
+func skipOthers(s *pass.Step, taken []*weights.Weight) {
 	sited := map[*ir.Value]bool{}
 	for _, w := range taken {
 		sited[w.Base] = true
 	}
-	for _, v := range c.Weights() {
+	for _, v := range pass.Weights(s.Model) {
 		consumers := pass.Consumers(v)
-		if sited[v] || c.Select.Excludes(v, consumers) {
+		if sited[v] || s.Select.Excludes(v, consumers) {
 			continue
 		}
-		if why := otherReason(c, v); !why.None() {
-			c.Skip(v, consumers, why)
+		if why := otherReason(s, v); !why.None() {
+			s.Ledger.Skip(v, consumers, why)
 		}
 	}
 }
 
 // otherReason is that reason by v's first consumer, or "".
-func otherReason(c *pass.Context, v *ir.Value) pass.Reason {
+func otherReason(s *pass.Step, v *ir.Value) pass.Reason {
 	leaves := pass.LeafUses(v)
 	if len(leaves) == 0 || leaves[0].Node == nil {
 		return pass.Reason{}
@@ -36,7 +36,7 @@ func otherReason(c *pass.Context, v *ir.Value) pass.Reason {
 		return pass.Reason{Code: pass.Bias, Node: label}
 	case product:
 		return pass.Reason{Code: pass.TwoConsts, Node: label}
-	case weights.CallsFunction(c.Model, n):
+	case weights.CallsFunction(s.Model, n):
 		return pass.Reason{Code: pass.Argument, Node: label}
 	}
 	return pass.Reason{}

@@ -1,6 +1,7 @@
 package float
 
 import (
+	"context"
 	"fmt"
 	"math"
 
@@ -25,36 +26,36 @@ const rangeMargin = 0.5
 
 // measureActivations finds the activations close to, or beyond, the end of the type's range. They and the nodes around them stay
 // float32.
-func (x *graphConversion) measureActivations() error {
+func (x *graphConversion) measureActivations(ctx context.Context) error {
 	switch {
 	case x.Data == nil: // the range is that of float32
 		return nil
 	case x.Data.Path == "":
-		x.c.Note("", pass.Reason{Code: pass.RangesUnknown, Detail: fmt.Sprintf("range of %s ±%g", x.DType, x.largest)})
+		x.step.Ledger.Note("", pass.Reason{Code: pass.RangesUnknown, Detail: fmt.Sprintf("range of %s ±%g", x.DType, x.largest)})
 		return nil
-	case x.c.DryRun:
+	case x.step.Env.DryRun:
 		return nil
 	}
 	r := &activationRange{t: x.HalfType, maxBits: map[*ir.Value]uint32{}, masked: x.maskedValues()}
-	if err := r.observe(x.c, x.Data); err != nil {
+	if err := r.observe(ctx, x.step, x.Data); err != nil {
 		return err
 	}
 	x.activations = r
-	r.report(x.c)
+	r.report(x.step)
 	return nil
 }
 
 // observe observes all values of the main graph.
-func (r *activationRange) observe(c *pass.Context, d *calibrate.Data) error {
+func (r *activationRange) observe(ctx context.Context, s *pass.Step, d *calibrate.Data) error {
 	named := map[string]*ir.Value{}
 	var names []string
-	for v := range c.Model.Values() {
-		if v.Graph() == c.Model.Graph && v.Const == nil && !v.Ambiguous && v.Name != "" && named[v.Name] == nil {
+	for v := range s.Model.Values() {
+		if v.Graph() == s.Model.Graph && v.Const == nil && !v.Ambiguous && v.Name != "" && named[v.Name] == nil {
 			named[v.Name] = v
 			names, r.values = append(names, v.Name), append(r.values, v)
 		}
 	}
-	return d.Each(c, c.Model, names, func(name string, a *ir.Array) error {
+	return d.Each(ctx, s, s.Model, names, func(name string, a *ir.Array) error {
 		if a.Kind == ir.Dense && a.DType == ir.Float {
 			v := named[name]
 			r.maxBits[v] = max(r.maxBits[v], r.maxFiniteBits(v, ir.View[float32](a)))
@@ -91,18 +92,18 @@ func (r *activationRange) outOfRange(v *ir.Value) string {
 }
 
 // report notes the values out of range, or else the largest one.
-func (r *activationRange) report(c *pass.Context) {
+func (r *activationRange) report(s *pass.Step) {
 	var furthest *ir.Value
 	for _, v := range r.values {
 		if r.outOfRange(v) != "" {
-			c.Note(v.Name, pass.Reason{Code: pass.ActivationOutOfRange, Detail: r.of(v)})
+			s.Ledger.Note(v.Name, pass.Reason{Code: pass.ActivationOutOfRange, Detail: r.of(v)})
 		}
 		if furthest == nil || r.maxBits[v] > r.maxBits[furthest] {
 			furthest = v
 		}
 	}
 	if furthest != nil && r.outOfRange(furthest) == "" {
-		c.Note(furthest.Name, pass.Reason{Code: pass.ActivationRange, Detail: r.of(furthest)})
+		s.Ledger.Note(furthest.Name, pass.Reason{Code: pass.ActivationRange, Detail: r.of(furthest)})
 	}
 }
 

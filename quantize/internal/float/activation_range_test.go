@@ -19,18 +19,18 @@ type outOfRange struct {
 
 func (outOfRange) Method() *pass.Method { return &pass.Method{Name: "float16", Stage: pass.Quantize} }
 
-func (o outOfRange) Run(c *pass.Context) error {
-	x := newConversion(&Converter{HalfType: &Binary16, Compute: true}, c)
-	if err := x.findFloatConstants(); err != nil {
+func (o outOfRange) Run(ctx context.Context, s *pass.Step) error {
+	x := newConversion(&Converter{HalfType: &Binary16, Compute: true}, s)
+	if err := x.findFloatConstants(ctx); err != nil {
 		return err
 	}
 	x.activations = &activationRange{t: &Binary16, maxBits: map[*ir.Value]uint32{}}
-	for v := range c.Model.Values() {
+	for v := range s.Model.Values() {
 		if v.Name == o.name {
 			x.activations.maxBits[v] = spec.InfBits
 		}
 	}
-	return x.rewrite()
+	return x.rewrite(ctx)
 }
 
 // An activation out of range, also an output of a subgraph or one that a loop carries, stays float32, and the model is valid.
@@ -46,12 +46,11 @@ func TestActivationsOutOfRangeAroundSubgraphs(t *testing.T) {
 			t.Run(name+" "+y, func(t *testing.T) {
 				m, e := quanttest.Open(t, path), ir.NewEval(t.TempDir())
 				defer e.Close()
-				c := &pass.Context{Context: context.Background(), Model: m, Eval: e, Workers: 2, Precheck: true}
-				rows, err := pass.Run(c, []pass.Options{outOfRange{name: y}})
+				res, err := pass.Run(t.Context(), m, e, pass.Environment{Workers: 2, Precheck: true}, []pass.Options{outOfRange{name: y}})
 				if err != nil {
 					t.Fatal(err)
 				}
-				if !changed(rows) {
+				if !changed(res.Rows) {
 					return
 				}
 				out := quanttest.Save(t, m, e)

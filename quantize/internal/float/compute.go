@@ -21,7 +21,7 @@ const maxSmallConst = 1024
 // A graphConversion converts a whole graph to 16-bit arithmetic.
 type graphConversion struct {
 	*Converter
-	c           *pass.Context
+	step        *pass.Step
 	plan        *precision.Plan
 	keptFloat   map[*ir.Node]string       // nodes kept in float32 because of a constant
 	fills       map[*ir.Value]bool        // constants that represent infinity
@@ -30,40 +30,40 @@ type graphConversion struct {
 }
 
 // convert converts the graph to 16-bit arithmetic. Weights with float32 consumers are stored before a Cast.
-func (w *Converter) convert(c *pass.Context) error {
-	x := newConversion(w, c)
-	if err := x.findFloatConstants(); err != nil {
+func (w *Converter) convert(ctx context.Context, s *pass.Step) error {
+	x := newConversion(w, s)
+	if err := x.findFloatConstants(ctx); err != nil {
 		return err
 	}
-	if err := x.measureActivations(); err != nil {
+	if err := x.measureActivations(ctx); err != nil {
 		return err
 	}
-	return x.rewrite()
+	return x.rewrite(ctx)
 }
 
-func newConversion(w *Converter, c *pass.Context) *graphConversion {
-	return &graphConversion{Converter: w, c: c, keptFloat: map[*ir.Node]string{}, fills: map[*ir.Value]bool{}, notes: map[*ir.Value]pass.Reason{}}
+func newConversion(w *Converter, s *pass.Step) *graphConversion {
+	return &graphConversion{Converter: w, step: s, keptFloat: map[*ir.Node]string{}, fills: map[*ir.Value]bool{}, notes: map[*ir.Value]pass.Reason{}}
 }
 
 // rewrite changes the graph.
-func (x *graphConversion) rewrite() error {
-	w, c := x.Converter, x.c
-	x.plan = precision.New(c.Model, precision.Options{To: w.DType, KeepIO: w.KeepIO, Stays: x.keptInFloat, Far: x.activations.outOfRange})
+func (x *graphConversion) rewrite(ctx context.Context) error {
+	w, s := x.Converter, x.step
+	x.plan = precision.New(s.Model, precision.Options{To: w.DType, KeepIO: w.KeepIO, Stays: x.keptInFloat, Far: x.activations.outOfRange})
 	taken, rest := x.splitConstants()
 	if len(taken) == 0 {
-		return w.store(c, rest)
+		return w.store(ctx, s, rest)
 	}
 	if !w.Note.None() {
-		c.Note("", w.Note)
+		s.Ledger.Note("", w.Note)
 	}
 	x.noteFloatNodes()
-	first, err := c.Duplicates(taken)
+	first, err := pass.Duplicates(ctx, s.Eval, s.Env.Workers, taken)
 	if err != nil {
 		return err
 	}
 	halves := map[*ir.Value]*storedHalf{}
 	for _, v := range taken {
-		if x.c.Select.Excludes(v, pass.Consumers(v)) && pass.IsWeight(v.Const) {
+		if x.step.Select.Excludes(v, pass.Consumers(v)) && pass.IsWeight(v.Const) {
 			x.castUnselected(v)
 			continue
 		}
@@ -72,18 +72,18 @@ func (x *graphConversion) rewrite() error {
 		}
 		x.replaceConstant(v, halves[first[v]])
 	}
-	x.plan.Apply(c.Model, x.attributeConstant)
-	return w.store(c, rest)
+	x.plan.Apply(s.Model, x.attributeConstant)
+	return w.store(ctx, s, rest)
 }
 
 // findFloatConstants finds the constants whose consumers stay float32.
-func (x *graphConversion) findFloatConstants() error {
-	for g := range x.c.Model.Graphs() {
+func (x *graphConversion) findFloatConstants(ctx context.Context) error {
+	for g := range x.step.Model.Graphs() {
 		for _, v := range g.Consts() {
 			if v.Const.DType != ir.Float {
 				continue
 			}
-			why, err := x.keepsFloat(v)
+			why, err := x.keepsFloat(ctx, v)
 			if err != nil {
 				return err
 			}
@@ -101,16 +101,16 @@ func (x *graphConversion) findFloatConstants() error {
 }
 
 // keepsFloat is why v and its consumers stay float32, or "".
-func (x *graphConversion) keepsFloat(v *ir.Value) (string, error) {
-	sel := x.c.Select
+func (x *graphConversion) keepsFloat(ctx context.Context, v *ir.Value) (string, error) {
+	sel := x.step.Select
 	sel.MinSize = 0
 	if sel.Excludes(v, pass.Consumers(v)) && pass.IsWeight(v.Const) {
 		return "not selected", nil
 	}
-	if v.Const.Elems() > maxSmallConst && !x.c.Precheck && !x.Clamp {
+	if v.Const.Elems() > maxSmallConst && !x.step.Env.Precheck && !x.Clamp {
 		return "", nil
 	}
-	s, err := x.scan(x.c, v.Const)
+	s, err := x.scan(ctx, x.step, v.Const)
 	if err != nil {
 		return "", err
 	}
@@ -119,7 +119,7 @@ func (x *graphConversion) keepsFloat(v *ir.Value) (string, error) {
 	case s.maxBits >= maskBits && s.maxBits <= spec.InfBits && x.isFill(v):
 		x.fills[v] = true
 		return "", nil
-	case v.Const.Elems() <= maxSmallConst || x.c.Precheck || x.Clamp:
+	case v.Const.Elems() <= maxSmallConst || x.step.Env.Precheck || x.Clamp:
 		if why := x.unfitReason(s); why != "" {
 			return fmt.Sprintf("%s: %s", v.Name, why), nil
 		}
@@ -149,7 +149,7 @@ func (x *graphConversion) keptInFloat(n *ir.Node) string {
 
 // splitConstants splits the constants into those with a 16-bit consumer, and the other weights.
 func (x *graphConversion) splitConstants() (taken, rest []*ir.Value) {
-	for g := range x.c.Model.Graphs() {
+	for g := range x.step.Model.Graphs() {
 		for _, v := range g.Consts() {
 			switch {
 			case v.Const.DType == ir.Float && !v.Ambiguous && slices.ContainsFunc(v.Uses(), x.plan.Narrow):
@@ -166,7 +166,7 @@ func (x *graphConversion) splitConstants() (taken, rest []*ir.Value) {
 func (x *graphConversion) noteFloatNodes() {
 	var order []string
 	labels := map[string][]string{}
-	for n := range x.c.Model.Nodes() {
+	for n := range x.step.Model.Nodes() {
 		why := x.plan.Reasons[n]
 		if why == "" || !x.plan.Floats(n) {
 			continue
@@ -181,7 +181,7 @@ func (x *graphConversion) noteFloatNodes() {
 		if len(names) > 3 {
 			names, more = names[:3], fmt.Sprintf(" and %d more", len(names)-3)
 		}
-		x.c.Note("", pass.Reason{Code: pass.ComputedInFloat, Node: strings.Join(names, ", ") + more, Detail: why})
+		x.step.Ledger.Note("", pass.Reason{Code: pass.ComputedInFloat, Node: strings.Join(names, ", ") + more, Detail: why})
 	}
 }
 
@@ -223,7 +223,7 @@ func (x *graphConversion) replaceConstant(v *ir.Value, h *storedHalf) {
 		}
 	}
 	if pass.IsWeight(before) {
-		x.c.Changed(v, before, consumers, h.row(v, x.notes[v]))
+		x.step.Ledger.Changed(v, before, consumers, h.row(v, x.notes[v]))
 	} else {
 		weights.RemoveFromInputs(v)
 	}
@@ -247,7 +247,7 @@ func (x *graphConversion) castUnselected(v *ir.Value) {
 		}
 		u.Node.SetInput(u.Index, y)
 	}
-	x.c.Skip(v, pass.Consumers(v), pass.Reason{Code: pass.NotSelected})
+	x.step.Ledger.Skip(v, pass.Consumers(v), pass.Reason{Code: pass.NotSelected})
 }
 
 func replaceOutput(u ir.Use, w *ir.Value) {

@@ -1,6 +1,7 @@
 package float
 
 import (
+	"context"
 	"errors"
 
 	"github.com/mcompress/mcompress/internal/calibrate"
@@ -19,28 +20,28 @@ type Converter struct {
 	Data        *calibrate.Data
 }
 
-func (w *Converter) Run(c *pass.Context) error {
+func (w *Converter) Run(ctx context.Context, s *pass.Step) error {
 	need := w.opset
 	if w.Compute {
 		need = w.computeOpset
 	}
-	if err := raiseIfBelow(c, need, w.opset); err != nil {
+	if err := raiseIfBelow(ctx, s, need, w.opset); err != nil {
 		return err
 	}
 	if w.Compute {
-		return w.convert(c)
+		return w.convert(ctx, s)
 	}
-	return w.store(c, c.Weights())
+	return w.store(ctx, s, pass.Weights(s.Model))
 }
 
 // raiseIfBelow raises the opset to want, or else to need, if possible. Without it, weights are skipped one by one.
-func raiseIfBelow(c *pass.Context, want, need int64) error {
+func raiseIfBelow(ctx context.Context, s *pass.Step, want, need int64) error {
 	var no *opset.Unsupported
 	for _, to := range []int64{want, need} {
-		if !weights.OpsetBelow(c.Model, to) {
+		if !weights.OpsetBelow(s.Model, to) {
 			continue
 		}
-		err := weights.RaiseOpset(c, to)
+		err := weights.RaiseOpset(ctx, s, to)
 		if err == nil {
 			return nil
 		}

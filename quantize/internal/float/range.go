@@ -75,9 +75,9 @@ func (w *Converter) underflows(x float32) bool {
 }
 
 // scan reads t and counts.
-func (w *Converter) scan(c *pass.Context, t *ir.Tensor) (rangeCount, error) {
+func (w *Converter) scan(ctx context.Context, step *pass.Step, t *ir.Tensor) (rangeCount, error) {
 	var s rangeCount
-	err := c.Scan(t, func(x []float32, _ int64) error {
+	err := pass.Scan(ctx, step.Eval, t, func(x []float32, _ int64) error {
 		w.count(&s, x)
 		return nil
 	})

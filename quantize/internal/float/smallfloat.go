@@ -1,6 +1,7 @@
 package float
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -23,27 +24,27 @@ type SmallFloatQuantizer struct {
 	Note      pass.Reason                                                              // on each weight
 }
 
-func (w *SmallFloatQuantizer) Run(c *pass.Context) error {
-	if err := w.raise(c); err != nil {
+func (w *SmallFloatQuantizer) Run(ctx context.Context, s *pass.Step) error {
+	if err := w.raise(ctx, s); err != nil {
 		return err
 	}
 	var vs []*ir.Value
 	planned := map[*ir.Value]spec.SmallFloatEncoding{}
-	for _, v := range c.Weights() {
-		p, reason := w.plan(c, v)
-		if reason.None() && c.Precheck {
+	for _, v := range pass.Weights(s.Model) {
+		p, reason := w.plan(s, v)
+		if reason.None() && s.Env.Precheck {
 			var err error
-			if reason, err = w.unfit(c, p); err != nil {
+			if reason, err = w.unfit(ctx, s, p); err != nil {
 				return err
 			}
 		}
 		if !reason.None() {
-			c.Skip(v, pass.Consumers(v), reason)
+			s.Ledger.Skip(v, pass.Consumers(v), reason)
 			continue
 		}
 		vs, planned[v] = append(vs, v), p
 	}
-	first, err := c.Duplicates(vs)
+	first, err := pass.Duplicates(ctx, s.Eval, s.Env.Workers, vs)
 	if err != nil {
 		return err
 	}
@@ -52,38 +53,38 @@ func (w *SmallFloatQuantizer) Run(c *pass.Context) error {
 		if stored[first[v]] == nil {
 			stored[first[v]] = storeSmallFloat(v, planned[v])
 		}
-		w.replace(c, v, stored[first[v]])
+		w.replace(s, v, stored[first[v]])
 	}
 	return nil
 }
 
 // raise raises the model to the opset of the type if some weight is stored in it.
-func (w *SmallFloatQuantizer) raise(c *pass.Context) error {
+func (w *SmallFloatQuantizer) raise(ctx context.Context, s *pass.Step) error {
 	fits := func(v *ir.Value) bool {
-		_, reason := w.planAnyOpset(c, v)
+		_, reason := w.planAnyOpset(s, v)
 		return reason.None()
 	}
-	if !weights.OpsetBelow(c.Model, w.Opset) || !slices.ContainsFunc(c.Weights(), fits) {
+	if !weights.OpsetBelow(s.Model, w.Opset) || !slices.ContainsFunc(pass.Weights(s.Model), fits) {
 		return nil
 	}
 	var no *opset.Unsupported
-	if err := weights.RaiseOpset(c, w.Opset); !errors.As(err, &no) {
+	if err := weights.RaiseOpset(ctx, s, w.Opset); !errors.As(err, &no) {
 		return err
 	}
-	c.Note("", pass.Reason{Code: pass.Opset, Detail: no.Error()})
+	s.Ledger.Note("", pass.Reason{Code: pass.Opset, Detail: no.Error()})
 	return nil
 }
 
-func (w *SmallFloatQuantizer) plan(c *pass.Context, v *ir.Value) (spec.SmallFloatEncoding, pass.Reason) {
-	if have := v.Graph().Opset(""); have < w.Opset && !c.Select.Excludes(v, pass.Consumers(v)) {
+func (w *SmallFloatQuantizer) plan(s *pass.Step, v *ir.Value) (spec.SmallFloatEncoding, pass.Reason) {
+	if have := v.Graph().Opset(""); have < w.Opset && !s.Select.Excludes(v, pass.Consumers(v)) {
 		return nil, pass.Reason{Code: pass.Opset, Detail: fmt.Sprintf("%d is below %d", have, w.Opset)}
 	}
-	return w.planAnyOpset(c, v)
+	return w.planAnyOpset(s, v)
 }
 
 // planAnyOpset is the encoding of v, whatever the opset, or the reason why it is skipped.
-func (w *SmallFloatQuantizer) planAnyOpset(c *pass.Context, v *ir.Value) (spec.SmallFloatEncoding, pass.Reason) {
-	if c.Select.Excludes(v, pass.Consumers(v)) {
+func (w *SmallFloatQuantizer) planAnyOpset(s *pass.Step, v *ir.Value) (spec.SmallFloatEncoding, pass.Reason) {
+	if s.Select.Excludes(v, pass.Consumers(v)) {
 		return nil, pass.Reason{Code: pass.NotSelected}
 	}
 	switch {
@@ -92,7 +93,7 @@ func (w *SmallFloatQuantizer) planAnyOpset(c *pass.Context, v *ir.Value) (spec.S
 	case v.Const.DType == ir.Double:
 		return nil, pass.Reason{Code: pass.DType, Detail: "float64"}
 	}
-	us, reason := weights.Uses(c, v)
+	us, reason := weights.Uses(s, v)
 	if !reason.None() {
 		return nil, reason
 	}
@@ -111,13 +112,13 @@ func (w *SmallFloatQuantizer) planAnyOpset(c *pass.Context, v *ir.Value) (spec.S
 }
 
 // unfit reads the weight and returns why no scale represents it.
-func (w *SmallFloatQuantizer) unfit(c *pass.Context, p spec.SmallFloatEncoding) (pass.Reason, error) {
+func (w *SmallFloatQuantizer) unfit(ctx context.Context, s *pass.Step, p spec.SmallFloatEncoding) (pass.Reason, error) {
 	r := p.Recipe()
-	in, err := c.Eval.Open(c, r.In[0])
+	in, err := s.Eval.Open(ctx, r.In[0])
 	if err != nil {
 		return pass.Reason{}, err
 	}
-	err = r.Run(c, []io.ReaderAt{in}, []io.Writer{io.Discard, io.Discard})
+	err = r.Run(ctx, []io.ReaderAt{in}, []io.Writer{io.Discard, io.Discard})
 	if no := (*pass.Unfit)(nil); errors.As(err, &no) {
 		return pass.Reason{Code: pass.NotRepresented, Detail: no.Reason}, nil
 	}
@@ -144,7 +145,7 @@ func storeSmallFloat(v *ir.Value, p spec.SmallFloatEncoding) *storedSmallFloat {
 }
 
 // replace replaces v, which has equal values, by s.
-func (w *SmallFloatQuantizer) replace(c *pass.Context, v *ir.Value, s *storedSmallFloat) {
+func (w *SmallFloatQuantizer) replace(step *pass.Step, v *ir.Value, s *storedSmallFloat) {
 	before, consumers := v.Const, pass.Consumers(v)
 	r := pass.Row{
 		Form:    w.Form,
@@ -159,6 +160,6 @@ func (w *SmallFloatQuantizer) replace(c *pass.Context, v *ir.Value, s *storedSma
 		r.SharedWith = s.of
 	}
 	v.ReplaceUses(s.dense)
-	c.Changed(v, before, consumers, r)
+	step.Ledger.Changed(v, before, consumers, r)
 	v.Drop()
 }

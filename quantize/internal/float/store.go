@@ -16,24 +16,24 @@ import (
 const castBytes = 80
 
 // store stores vs in the 16-bit type before a Cast.
-func (w *Converter) store(c *pass.Context, vs []*ir.Value) error {
+func (w *Converter) store(ctx context.Context, s *pass.Step, vs []*ir.Value) error {
 	var fit []*ir.Value
 	notes := map[*ir.Value]pass.Reason{}
 	for _, v := range vs {
-		reason := w.refuse(c, v)
+		reason := w.refuse(s, v)
 		if reason.None() {
 			var err error
-			if notes[v], reason, err = w.examine(c, v.Const); err != nil {
+			if notes[v], reason, err = w.examine(ctx, s, v.Const); err != nil {
 				return err
 			}
 		}
 		if !reason.None() {
-			c.Skip(v, pass.Consumers(v), reason)
+			s.Ledger.Skip(v, pass.Consumers(v), reason)
 			continue
 		}
 		fit = append(fit, v)
 	}
-	first, err := c.Duplicates(fit)
+	first, err := pass.Duplicates(ctx, s.Eval, s.Env.Workers, fit)
 	if err != nil {
 		return err
 	}
@@ -42,17 +42,17 @@ func (w *Converter) store(c *pass.Context, vs []*ir.Value) error {
 		if halves[first[v]] == nil {
 			halves[first[v]] = w.half(v)
 		}
-		halves[first[v]].replace(c, v, notes[v])
+		halves[first[v]].replace(s, v, notes[v])
 	}
 	return nil
 }
 
 // examine reads t if its values must be known in advance, and returns a note, or why it is skipped.
-func (w *Converter) examine(c *pass.Context, t *ir.Tensor) (note, reason pass.Reason, err error) {
-	if !c.Precheck && !w.Clamp {
+func (w *Converter) examine(ctx context.Context, step *pass.Step, t *ir.Tensor) (note, reason pass.Reason, err error) {
+	if !step.Env.Precheck && !w.Clamp {
 		return pass.Reason{}, pass.Reason{}, nil
 	}
-	s, err := w.scan(c, t)
+	s, err := w.scan(ctx, step, t)
 	return w.clamped(s), w.unfit(s), err
 }
 
@@ -63,9 +63,9 @@ func (w *Converter) clamped(s rangeCount) pass.Reason {
 	return pass.Reason{Code: pass.Clamped, Detail: fmt.Sprintf("%d elements beyond the range of %s → ±%g", s.overflows, w.DType, w.largest)}
 }
 
-func (w *Converter) refuse(c *pass.Context, v *ir.Value) pass.Reason {
+func (w *Converter) refuse(s *pass.Step, v *ir.Value) pass.Reason {
 	consumers := pass.Consumers(v)
-	if c.Select.Excludes(v, consumers) {
+	if s.Select.Excludes(v, consumers) {
 		return pass.Reason{Code: pass.NotSelected}
 	}
 	t := v.Const
@@ -87,7 +87,7 @@ func (w *Converter) refuse(c *pass.Context, v *ir.Value) pass.Reason {
 		}
 	}
 	for _, n := range consumers {
-		if !ir.DefaultDomain(n.Op.Domain) && !weights.CallsFunction(c.Model, n) || len(operator.Of(n).Quantized()) > 0 {
+		if !ir.DefaultDomain(n.Op.Domain) && !weights.CallsFunction(s.Model, n) || len(operator.Of(n).Quantized()) > 0 {
 			return pass.Reason{Code: pass.Shared, Node: pass.Labels([]*ir.Node{n})[0]}
 		}
 	}
@@ -110,11 +110,11 @@ func (w *Converter) half(v *ir.Value) *storedHalf {
 }
 
 // replace replaces v, which has equal values, by h.
-func (h *storedHalf) replace(c *pass.Context, v *ir.Value, note pass.Reason) {
+func (h *storedHalf) replace(s *pass.Step, v *ir.Value, note pass.Reason) {
 	before, consumers := v.Const, pass.Consumers(v)
 	r := h.row(v, note)
 	v.ReplaceUses(h.cast)
-	c.Changed(v, before, consumers, r)
+	s.Ledger.Changed(v, before, consumers, r)
 	v.Drop()
 }
 

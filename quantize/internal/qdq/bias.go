@@ -49,7 +49,7 @@ func (e *emitter) bias(l *quantizedLayer, k *biasEncoding) {
 	l.bias.Drop()
 	if !e.biases[l.bias] {
 		e.biases[l.bias] = true
-		e.c.Changed(l.bias, k.bias, consumers, pass.Row{Form: form, Notes: pass.Notes(reason), After: parts, Restore: k.restore()})
+		e.step.Ledger.Changed(l.bias, k.bias, consumers, pass.Row{Form: form, Notes: pass.Notes(reason), After: parts, Restore: k.restore()})
 	}
 }
 
@@ -136,21 +136,21 @@ func (k *biasEncoding) restore() func([]*ir.Tensor) *ir.Tensor {
 
 // precheck, in runs with that option, reads weights and biases and keeps layers in float whose values no scale represents. It
 // reports whether there are any.
-func (s *Quantizer) precheck(c *pass.Context, f *quantizedGraph, known map[string]calibrate.Summary) (some bool, err error) {
-	if !c.Precheck {
+func (s *Quantizer) precheck(ctx context.Context, step *pass.Step, f *quantizedGraph, known map[string]calibrate.Summary) (some bool, err error) {
+	if !step.Env.Precheck {
 		return false, nil
 	}
-	for n := range c.Model.Graph.Nodes() {
+	for n := range step.Model.Graph.Nodes() {
 		l := f.layers[n]
 		if l == nil || l.float {
 			continue
 		}
-		scale, _, _ := s.Activations.qparams(known[f.scaleSource(n.Input(0)).Name].Range)
-		err := s.check(c, l, scale)
+		scale, _, _ := s.Activations.qparams(known[f.scaleSource(ctx, n.Input(0)).Name].Range)
+		err := s.check(ctx, step, l, scale)
 		var unfit *pass.Unfit
 		if errors.As(err, &unfit) {
 			s.floatNodes[n], some = true, true
-			c.Note(unfit.Tensor, pass.Reason{Code: pass.ComputedInFloat, Node: pass.Labels([]*ir.Node{n})[0], Detail: unfit.Reason})
+			step.Ledger.Note(unfit.Tensor, pass.Reason{Code: pass.ComputedInFloat, Node: pass.Labels([]*ir.Node{n})[0], Detail: unfit.Reason})
 		} else if err != nil {
 			return false, err
 		}
@@ -159,16 +159,16 @@ func (s *Quantizer) precheck(c *pass.Context, f *quantizedGraph, known map[strin
 }
 
 // check is the error of l's recipes.
-func (s *Quantizer) check(c *pass.Context, l *quantizedLayer, activation float32) error {
-	in, err := c.Eval.Open(c, l.encoding.Weight)
+func (s *Quantizer) check(ctx context.Context, step *pass.Step, l *quantizedLayer, activation float32) error {
+	in, err := step.Eval.Open(ctx, l.encoding.Weight)
 	if err != nil {
 		return err
 	}
-	a, err := spec.ObserveQParams(c, in, l.encoding.Weight, l.encoding.Layout, l.encoding.Spec)
+	a, err := spec.ObserveQParams(ctx, in, l.encoding.Weight, l.encoding.Layout, l.encoding.Spec)
 	if err != nil || l.bias == nil || s.FloatBias {
 		return err
 	}
-	b, err := c.Eval.ReadAll(c, l.bias.Const)
+	b, err := step.Eval.ReadAll(ctx, l.bias.Const)
 	if err != nil {
 		return err
 	}

@@ -2,6 +2,7 @@ package qdq
 
 import (
 	"bytes"
+	"context"
 	"slices"
 
 	"github.com/mcompress/mcompress/internal/calibrate"
@@ -23,15 +24,15 @@ type emitter struct {
 }
 
 // emit rewrites the graph.
-func (s *Quantizer) emit(c *pass.Context, f *quantizedGraph, known map[string]calibrate.Summary) error {
-	e := &emitter{Quantizer: s, quantizedGraph: f, g: c.Model.Graph, known: known, scaleSources: map[*ir.Value]string{}, weights: map[*ir.Value]*ir.Value{}, stored: map[*ir.Value]*rewrite.PerChannel{}, biases: map[*ir.Value]bool{}}
-	values := f.quantizedValues()
+func (s *Quantizer) emit(ctx context.Context, step *pass.Step, f *quantizedGraph, known map[string]calibrate.Summary) error {
+	e := &emitter{Quantizer: s, quantizedGraph: f, g: step.Model.Graph, known: known, scaleSources: map[*ir.Value]string{}, weights: map[*ir.Value]*ir.Value{}, stored: map[*ir.Value]*rewrite.PerChannel{}, biases: map[*ir.Value]bool{}}
+	values := f.quantizedValues(ctx)
 	for _, v := range values {
-		e.scaleSources[v] = f.scaleSource(v).Name
+		e.scaleSources[v] = f.scaleSource(ctx, v).Name
 	}
 	var changes []func()
 	for _, v := range values {
-		changes = append(changes, e.value(v))
+		changes = append(changes, e.value(ctx, v))
 	}
 	var layers []*quantizedLayer
 	for n := range e.g.Nodes() {
@@ -55,10 +56,10 @@ func (e *emitter) scaleOf(v *ir.Value) float32 {
 }
 
 // value inspects consumers and producer of v, and returns a function that inserts its QuantizeLinear and DequantizeLinear.
-func (e *emitter) value(v *ir.Value) func() {
+func (e *emitter) value(ctx context.Context, v *ir.Value) func() {
 	scale, zero, _ := e.Activations.qparams(e.known[e.scaleSources[v]].Range)
-	in := []*ir.Value{e.c.Const(e.g, ir.Float, nil, ir.Floats(scale)), e.c.Const(e.g, e.Activations.DType, nil, e.Activations.constant(zero))}
-	maker, exact := e.quantizedProducer(v), e.keepsFloat(v)
+	in := []*ir.Value{e.step.Const(e.g, ir.Float, nil, ir.Floats(scale)), e.step.Const(e.g, e.Activations.DType, nil, e.Activations.constant(zero))}
+	maker, exact := e.quantizedProducer(ctx, v), e.keepsFloat(ctx, v)
 	var consumers []ir.Use
 	for _, u := range v.Uses() {
 		if e.readsQuantized(u) {
@@ -136,8 +137,8 @@ func (e *emitter) weight(l *quantizedLayer) *ir.Value {
 	before, consumers := l.weight.Const, pass.Consumers(l.weight)
 	st := rewrite.StorePerChannel(e.g, l.weight, l.encoding)
 	if l.float {
-		e.weights[l.weight], e.stored[l.weight] = rewrite.New(e.c).CastMul(st), st
-		e.c.Changed(l.weight, before, consumers, e.row(l, st))
+		e.weights[l.weight], e.stored[l.weight] = rewrite.New(e.step).CastMul(st), st
+		e.step.Ledger.Changed(l.weight, before, consumers, e.row(l, st))
 		return e.weights[l.weight]
 	}
 	in := []*ir.Value{st.Quantized, st.ScaleValue}
@@ -159,6 +160,6 @@ func (e *emitter) weight(l *quantizedLayer) *ir.Value {
 	}
 	d := e.g.Insert(l.node, "DequantizeLinear", in, attrs...)
 	e.weights[l.weight], e.stored[l.weight] = d, st
-	e.c.Changed(l.weight, before, consumers, e.row(l, st))
+	e.step.Ledger.Changed(l.weight, before, consumers, e.row(l, st))
 	return d
 }

@@ -21,16 +21,16 @@ type quantizedLayer struct {
 }
 
 // layersOf finds the layers of the main graph that support quantized activations, by node. Other weights are left to weight-int8.
-func (s *Quantizer) layersOf(c *pass.Context) map[*ir.Node]*quantizedLayer {
+func (s *Quantizer) layersOf(step *pass.Step) map[*ir.Node]*quantizedLayer {
 	found := map[*ir.Node]*quantizedLayer{}
-	for n := range c.Model.Graph.Nodes() {
-		if l := s.layer(c, n); l != nil {
+	for n := range step.Model.Graph.Nodes() {
+		if l := s.layer(step, n); l != nil {
 			found[n] = l
 		}
 	}
 	var refused []*ir.Node
 	for n, l := range found {
-		if s.refuses(c, l, found) {
+		if s.refuses(step, l, found) {
 			refused = append(refused, n)
 		}
 	}
@@ -41,22 +41,22 @@ func (s *Quantizer) layersOf(c *pass.Context) map[*ir.Node]*quantizedLayer {
 }
 
 // layer describes n, nil if it is none.
-func (s *Quantizer) layer(c *pass.Context, n *ir.Node) *quantizedLayer {
+func (s *Quantizer) layer(step *pass.Step, n *ir.Node) *quantizedLayer {
 	switch {
 	case pass.FromCaller(n) != "":
 		return nil
 	case n.Op.Is("Conv"):
-		return s.convolution(c, n)
+		return s.convolution(step, n)
 	}
-	k := weights.ConsumerAt(c, n, false)
+	k := weights.ConsumerAt(step, n, false)
 	if k == nil || s.floatNodes[n] || k.Side != weights.Right || len(k.Shape) != 2 || k.Unsupported != "" || k.Elem != ir.Float {
 		return nil
 	}
-	return s.matrixLayer(c, k)
+	return s.matrixLayer(step, k)
 }
 
-func (s *Quantizer) convolution(c *pass.Context, n *ir.Node) *quantizedLayer {
-	o := c.Trace(n.Input(1))
+func (s *Quantizer) convolution(step *pass.Step, n *ir.Node) *quantizedLayer {
+	o := pass.Trace(n.Input(1))
 	if o == nil || o.Trouble != "" || o.Transposed || o.Elem != ir.Float || len(o.Shape) < 3 || n.Input(0) == nil || n.Input(0).Const != nil {
 		return nil
 	}
@@ -65,9 +65,9 @@ func (s *Quantizer) convolution(c *pass.Context, n *ir.Node) *quantizedLayer {
 	return s.withScales(l)
 }
 
-func (s *Quantizer) matrixLayer(c *pass.Context, st *weights.Consumer) *quantizedLayer {
+func (s *Quantizer) matrixLayer(step *pass.Step, st *weights.Consumer) *quantizedLayer {
 	n := st.Node
-	l := &quantizedLayer{node: n, weight: c.Trace(n.Input(st.Use.Index)).Base, consumer: st}
+	l := &quantizedLayer{node: n, weight: pass.Trace(n.Input(st.Use.Index)).Base, consumer: st}
 	if n.Op.Is("Gemm") {
 		l.bias = n.Input(2)
 		if n.Int("transA", 0) != 0 || n.Float("alpha", 1) != 1 || n.Float("beta", 1) != 1 {
@@ -105,9 +105,9 @@ func (s *Quantizer) weightSpec() spec.QuantSpec {
 }
 
 // refuses reports whether l's weight is not selected, cannot be replaced, or would grow.
-func (s *Quantizer) refuses(c *pass.Context, l *quantizedLayer, all map[*ir.Node]*quantizedLayer) bool {
+func (s *Quantizer) refuses(step *pass.Step, l *quantizedLayer, all map[*ir.Node]*quantizedLayer) bool {
 	w := l.weight
-	if w.Ambiguous || w.Graph() != c.Model.Graph || w.Const.DType != ir.Float || c.Select.Excludes(w, pass.Consumers(w)) {
+	if w.Ambiguous || w.Graph() != step.Model.Graph || w.Const.DType != ir.Float || step.Select.Excludes(w, pass.Consumers(w)) {
 		return true
 	}
 	leaves := pass.LeafUses(w)

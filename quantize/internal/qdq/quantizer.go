@@ -1,6 +1,7 @@
 package qdq
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -38,41 +39,41 @@ type Quantizer struct {
 	reference  *reference
 }
 
-func (s *Quantizer) Run(c *pass.Context) error {
+func (s *Quantizer) Run(ctx context.Context, step *pass.Step) error {
 	if err := s.Observer.Check(); err != nil {
 		return err
 	}
 	s.buffers, s.floatNodes, s.minSQNR = spec.NewBufferPool(), map[*ir.Node]bool{}, 0
-	unfolded, err := batchnorm.Fold(c)
+	unfolded, err := batchnorm.Fold(ctx, step)
 	if err != nil {
 		return err
 	}
 	for _, u := range unfolded {
 		for _, v := range u.Constants {
-			c.Skip(v, pass.Consumers(v), u.Reason)
+			step.Ledger.Skip(v, pass.Consumers(v), u.Reason)
 		}
 	}
-	rest := c.Weights()
-	if err := s.quantizeNodes(c); err != nil {
+	rest := pass.Weights(step.Model)
+	if err := s.quantizeNodes(ctx, step); err != nil {
 		return err
 	}
 	rest = slices.DeleteFunc(rest, func(v *ir.Value) bool { return v.Removed() || v.Const == nil })
-	return (&weightonly.Quantizer{Spec: s.Spec}).Store(c, rest)
+	return (&weightonly.Quantizer{Spec: s.Spec}).Store(ctx, step, rest)
 }
 
 // quantizeNodes quantizes the activations of all nodes that support it.
-func (s *Quantizer) quantizeNodes(c *pass.Context) error {
-	if len(s.layersOf(c)) == 0 {
+func (s *Quantizer) quantizeNodes(ctx context.Context, step *pass.Step) error {
+	if len(s.layersOf(step)) == 0 {
 		return nil
 	}
 	var no *opset.Unsupported
-	if err := s.raiseOpset(c); errors.As(err, &no) {
-		c.Note("", pass.Reason{Code: pass.Opset, Detail: no.Error()})
+	if err := s.raiseOpset(ctx, step); errors.As(err, &no) {
+		step.Ledger.Note("", pass.Reason{Code: pass.Opset, Detail: no.Error()})
 		return nil
 	} else if err != nil {
 		return err
 	}
-	f, known, err := s.calibrate(c)
+	f, known, err := s.calibrate(ctx, step)
 	if s.reference != nil {
 		err = errors.Join(err, s.reference.Close())
 		s.reference = nil
@@ -81,74 +82,74 @@ func (s *Quantizer) quantizeNodes(c *pass.Context) error {
 		return err
 	}
 	if s.SaveRanges != "" {
-		if err := calibrate.Save(c, s.SaveRanges, s.minSQNR, known); err != nil {
+		if err := calibrate.Save(step, s.SaveRanges, s.minSQNR, known); err != nil {
 			return err
 		}
 	}
 	if s.Activations.is16Bit() {
-		c.Note("", pass.Reason{Code: pass.NoKernel, Detail: fmt.Sprintf("integer kernels of %s for %s activations, computed in float", pass.Runtime, s.Activations.DType)})
+		step.Ledger.Note("", pass.Reason{Code: pass.NoKernel, Detail: fmt.Sprintf("integer kernels of %s for %s activations, computed in float", pass.Runtime, s.Activations.DType)})
 	}
-	return s.emit(c, f, known)
+	return s.emit(ctx, step, f, known)
 }
 
-func (s *Quantizer) raiseOpset(c *pass.Context) error {
+func (s *Quantizer) raiseOpset(ctx context.Context, step *pass.Step) error {
 	to := int64(weights.DequantizeOpset)
 	if s.Activations.is16Bit() {
 		to = int16Opset
 	}
-	if !weights.OpsetBelow(c.Model, to) {
+	if !weights.OpsetBelow(step.Model, to) {
 		return nil
 	}
-	return weights.RaiseOpset(c, to)
+	return weights.RaiseOpset(ctx, step, to)
 }
 
 // calibrate chooses the nodes and their ranges. Nodes with a value without range are kept in float.
-func (s *Quantizer) calibrate(c *pass.Context) (*quantizedGraph, map[string]calibrate.Summary, error) {
+func (s *Quantizer) calibrate(ctx context.Context, step *pass.Step) (*quantizedGraph, map[string]calibrate.Summary, error) {
 	known := map[string]calibrate.Summary{}
 	for {
-		f := newQuantizedGraph(c, s.layersOf(c), s.floatNodes, !s.Activations.Symmetric)
+		f := newQuantizedGraph(ctx, step, s.layersOf(step), s.floatNodes, !s.Activations.Symmetric)
 		var missing []string
-		for _, v := range f.observed() {
+		for _, v := range f.observed(ctx) {
 			if _, ok := known[v.Name]; !ok {
 				missing = append(missing, v.Name)
 			}
 		}
 		slices.Sort(missing)
-		why, err := s.measureRanges(c, slices.Compact(missing), known)
+		why, err := s.measureRanges(ctx, step, slices.Compact(missing), known)
 		if err != nil {
 			return nil, nil, err
 		}
-		s.findCoarse(f, known, why)
-		if s.keepFloat(c, f, why) {
+		s.findCoarse(ctx, f, known, why)
+		if s.keepFloat(ctx, step, f, why) {
 			continue
 		}
-		if again, err := s.precheck(c, f, known); err != nil {
+		if again, err := s.precheck(ctx, step, f, known); err != nil {
 			return nil, nil, err
 		} else if again {
 			continue
 		}
-		if good, err := s.sensitivityHolds(c, f, known); good || err != nil {
+		if good, err := s.sensitivityHolds(ctx, step, f, known); good || err != nil {
 			return f, known, err
 		}
 	}
 }
 
 // measureRanges adds summaries of the named values, and returns why some have no range.
-func (s *Quantizer) measureRanges(c *pass.Context, names []string, known map[string]calibrate.Summary) (map[string]string, error) {
+func (s *Quantizer) measureRanges(ctx context.Context, step *pass.Step, names []string, known map[string]calibrate.Summary) (map[string]string, error) {
 	why := map[string]string{}
 	switch {
 	case len(names) == 0:
 		return why, nil
 	case s.LoadRanges != "":
 		return why, s.loadRanges(names, known)
-	case c.DryRun: // sizes hardly depend on ranges
+	case step.Env.DryRun: // sizes hardly depend on ranges
 		for _, name := range names {
 			known[name] = calibrate.Summary{Range: calibrate.Range{Min: -1, Max: 1}}
 		}
 		return why, nil
 	}
 	o, channels := s.Observer, calibrate.Channels{}
-	err := s.Data.Each(c, c.Model, names, func(name string, a *ir.Array) error {
+	err := s.Data.Each(ctx, step, step.Model, names, func(name string, a *ir.Array) error {
 		channels.Visit(name, a)
 		return o.Visit(name, a)
 	})
@@ -167,9 +168,9 @@ func (s *Quantizer) measureRanges(c *pass.Context, names []string, known map[str
 }
 
 // findCoarse adds why values are too coarse in the quantized data type.
-func (s *Quantizer) findCoarse(f *quantizedGraph, known map[string]calibrate.Summary, why map[string]string) {
-	for _, v := range f.quantizedValues() {
-		name := f.scaleSource(v).Name
+func (s *Quantizer) findCoarse(ctx context.Context, f *quantizedGraph, known map[string]calibrate.Summary, why map[string]string) {
+	for _, v := range f.quantizedValues(ctx) {
+		name := f.scaleSource(ctx, v).Name
 		k, ok := known[name]
 		if !ok {
 			continue
@@ -202,16 +203,16 @@ func (s *Quantizer) loadRanges(names []string, known map[string]calibrate.Summar
 }
 
 // keepFloat removes the nodes that compute or read values without range. It reports whether there are any.
-func (s *Quantizer) keepFloat(c *pass.Context, f *quantizedGraph, why map[string]string) bool {
+func (s *Quantizer) keepFloat(ctx context.Context, step *pass.Step, f *quantizedGraph, why map[string]string) bool {
 	some := false
-	for n := range c.Model.Graph.Nodes() {
+	for n := range step.Model.Graph.Nodes() {
 		if !f.integer[n] {
 			continue
 		}
-		for _, v := range slices.Concat(f.reads(n), f.makes(n)) {
-			if reason := why[f.scaleSource(v).Name]; reason != "" && !s.floatNodes[n] {
+		for _, v := range slices.Concat(f.reads(n), f.makes(ctx, n)) {
+			if reason := why[f.scaleSource(ctx, v).Name]; reason != "" && !s.floatNodes[n] {
 				s.floatNodes[n], some = true, true
-				c.Note(v.Name, pass.Reason{Code: pass.ComputedInFloat, Node: pass.Labels([]*ir.Node{n})[0], Detail: fmt.Sprintf("value %q: %s", f.scaleSource(v).Name, reason)})
+				step.Ledger.Note(v.Name, pass.Reason{Code: pass.ComputedInFloat, Node: pass.Labels([]*ir.Node{n})[0], Detail: fmt.Sprintf("value %q: %s", f.scaleSource(ctx, v).Name, reason)})
 			}
 		}
 	}

@@ -1,6 +1,7 @@
 package qdq
 
 import (
+	"context"
 	"errors"
 	"maps"
 	"math"
@@ -20,17 +21,17 @@ const referenceSamples = 2
 
 // sensitivityHolds reports whether the output SQNR with quantized activations is at least the minimum. Otherwise it raises the
 // threshold for activations, as long as there is a higher one.
-func (s *Quantizer) sensitivityHolds(c *pass.Context, f *quantizedGraph, known map[string]calibrate.Summary) (_ bool, err error) {
+func (s *Quantizer) sensitivityHolds(ctx context.Context, step *pass.Step, f *quantizedGraph, known map[string]calibrate.Summary) (_ bool, err error) {
 	i := slices.Index(sqnrThresholds, s.minSQNR)
-	if s.ActivationSQNR <= 0 || s.LoadRanges != "" || c.DryRun || len(f.integer) == 0 || i < 0 || i+1 == len(sqnrThresholds) {
+	if s.ActivationSQNR <= 0 || s.LoadRanges != "" || step.Env.DryRun || len(f.integer) == 0 || i < 0 || i+1 == len(sqnrThresholds) {
 		return true, nil
 	}
 	if s.reference == nil {
-		if s.reference, err = s.newReference(c, f); err != nil {
+		if s.reference, err = s.newReference(ctx, step, f); err != nil {
 			return false, err
 		}
 	}
-	db, err := s.reference.lowestSQNR(s, f, known)
+	db, err := s.reference.lowestSQNR(ctx, s, f, known)
 	if err != nil || db >= s.ActivationSQNR {
 		return err == nil, err
 	}
@@ -46,21 +47,21 @@ type reference struct {
 }
 
 // newReference runs the float model.
-func (s *Quantizer) newReference(c *pass.Context, f *quantizedGraph) (*reference, error) {
+func (s *Quantizer) newReference(ctx context.Context, step *pass.Step, f *quantizedGraph) (*reference, error) {
 	t := &reference{outputsFloat: map[string][][]float32{}}
 	names := map[string]bool{}
-	for _, v := range f.quantizedValues() {
+	for _, v := range f.quantizedValues(ctx) {
 		names[v.Name] = true
 	}
-	for _, v := range c.Model.Graph.Outputs {
+	for _, v := range step.Model.Graph.Outputs {
 		t.outputs = append(t.outputs, v.Name)
 		names[v.Name] = true
 	}
 	var err error
-	if t.Trial, err = s.Data.Try(c, c.Model, slices.Sorted(maps.Keys(names)), referenceSamples); err != nil {
+	if t.Trial, err = s.Data.Try(ctx, step, step.Model, slices.Sorted(maps.Keys(names)), referenceSamples); err != nil {
 		return nil, err
 	}
-	err = t.Run(func(name string, a *ir.Array) error {
+	err = t.Run(ctx, func(name string, a *ir.Array) error {
 		if slices.Contains(t.outputs, name) && a.Kind == ir.Dense && a.DType == ir.Float {
 			t.outputsFloat[name] = append(t.outputsFloat[name], slices.Clone(ir.View[float32](a)))
 		}
@@ -73,15 +74,15 @@ func (s *Quantizer) newReference(c *pass.Context, f *quantizedGraph) (*reference
 }
 
 // lowestSQNR is the lowest SQNR of an output with fake-quantized activations.
-func (t *reference) lowestSQNR(s *Quantizer, f *quantizedGraph, known map[string]calibrate.Summary) (float64, error) {
+func (t *reference) lowestSQNR(ctx context.Context, s *Quantizer, f *quantizedGraph, known map[string]calibrate.Summary) (float64, error) {
 	coded := map[string]calibrate.Range{}
-	for _, v := range f.quantizedValues() {
-		if f.scaleSource(v) == v {
+	for _, v := range f.quantizedValues(ctx) {
+		if f.scaleSource(ctx, v) == v {
 			coded[v.Name] = known[v.Name].Range
 		}
 	}
 	signal, noise, runs := map[string]float64{}, map[string]float64{}, map[string]int{}
-	err := t.Run(func(name string, a *ir.Array) error {
+	err := t.Run(ctx, func(name string, a *ir.Array) error {
 		if a.Kind != ir.Dense || a.DType != ir.Float {
 			return nil
 		}

@@ -1,13 +1,16 @@
 package rescale
 
 import (
+	"context"
+
 	"github.com/mcompress/mcompress/internal/kernel"
 	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/pass"
 )
 
 // fits reports whether v is a scalar constant, or one value per channel at p.
 func (e *Editor) fits(v *ir.Value, n int64, p Place) bool {
-	o := e.c.Trace(v)
+	o := pass.Trace(v)
 	if o == nil || o.Trouble != "" || o.Transposed || !o.Elem.IsFloat() || len(o.Shape) > p.Rank {
 		return false
 	}
@@ -21,11 +24,11 @@ func (e *Editor) fits(v *ir.Value, n int64, p Place) bool {
 }
 
 // PerChannel reads v as one value for each of n channels at p; nil if v is not that.
-func (e *Editor) PerChannel(v *ir.Value, n int64, p Place) ([]float64, error) {
+func (e *Editor) PerChannel(ctx context.Context, v *ir.Value, n int64, p Place) ([]float64, error) {
 	if !e.fits(v, n, p) {
 		return nil, nil
 	}
-	x, err := e.numbers(v)
+	x, err := e.numbers(ctx, v)
 	if err != nil {
 		return nil, err
 	}
@@ -36,10 +39,10 @@ func (e *Editor) PerChannel(v *ir.Value, n int64, p Place) ([]float64, error) {
 }
 
 // numbers are the elements of the constant that v traces to.
-func (e *Editor) numbers(v *ir.Value) ([]float64, error) {
-	t := e.c.Trace(v).Base.Const
+func (e *Editor) numbers(ctx context.Context, v *ir.Value) ([]float64, error) {
+	t := pass.Trace(v).Base.Const
 	x := make([]float64, 0, t.Elems())
-	err := e.c.Scan(t, func(b []float32, _ int64) error {
+	err := pass.Scan(ctx, e.step.Eval, t, func(b []float32, _ int64) error {
 		for _, f := range b {
 			x = append(x, float64(f))
 		}
@@ -65,12 +68,12 @@ func (l *Layer) biasValue() *ir.Value {
 }
 
 // Bias is l's bias per channel, nil if it has none.
-func (l *Layer) Bias() ([]float64, error) {
+func (l *Layer) Bias(ctx context.Context) ([]float64, error) {
 	v := l.biasValue()
 	if v == nil {
 		return nil, nil
 	}
-	b, err := l.e.PerChannel(v, l.Outputs, Place{Rank: l.place.Rank})
+	b, err := l.e.PerChannel(ctx, v, l.Outputs, Place{Rank: l.place.Rank})
 	if beta := float64(l.Node.Float("beta", 1)); l.Node.Op.Is("Gemm") {
 		for i := range b {
 			b[i] *= beta
@@ -80,8 +83,8 @@ func (l *Layer) Bias() ([]float64, error) {
 }
 
 // AddBias adds b, one value per channel, to l's output.
-func (l *Layer) AddBias(b []float64) error {
-	sum, err := l.Bias()
+func (l *Layer) AddBias(ctx context.Context, b []float64) error {
+	sum, err := l.Bias(ctx)
 	if err != nil {
 		return err
 	}

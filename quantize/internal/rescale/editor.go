@@ -9,7 +9,7 @@ import (
 
 // An Editor changes layers of one model, and then adds the ledger rows of their constants.
 type Editor struct {
-	c       *pass.Context
+	step    *pass.Step
 	weights []*weight // of the original model
 	scales  map[*ir.Value][]scale
 	notes   map[*ir.Value][]pass.Reason
@@ -24,9 +24,9 @@ type weight struct {
 }
 
 // New returns an Editor of the model of c. It does not read payloads.
-func New(c *pass.Context) *Editor {
-	e := &Editor{c: c, scales: map[*ir.Value][]scale{}, notes: map[*ir.Value][]pass.Reason{}}
-	for _, v := range c.Weights() {
+func New(s *pass.Step) *Editor {
+	e := &Editor{step: s, scales: map[*ir.Value][]scale{}, notes: map[*ir.Value][]pass.Reason{}}
+	for _, v := range pass.Weights(s.Model) {
 		consumers := pass.Consumers(v)
 		e.weights = append(e.weights, &weight{v, v.Const, consumers, pass.Labels(consumers)})
 	}
@@ -78,7 +78,7 @@ func (e *Editor) Report(changed, gone pass.Code) {
 		default:
 			continue
 		}
-		e.c.Changed(w.v, w.before, w.consumers, r)
+		e.step.Ledger.Changed(w.v, w.before, w.consumers, r)
 	}
 }
 

@@ -25,14 +25,14 @@ func Example() {
 
 	eval := ir.NewEval("")
 	defer eval.Close()
-	c := &pass.Context{Context: context.Background(), Model: m, Eval: eval}
-	e := rescale.New(c)
+	s := &pass.Step{Model: m, Eval: eval}
+	e := rescale.New(s)
 	l, why := e.Layer(product.Producer())
 	if why != "" {
 		fmt.Println(why)
 		return
 	}
-	if err := l.ScaleOutputs([]float64{2, 0.5}); err != nil {
+	if err := l.ScaleOutputs(context.Background(), []float64{2, 0.5}); err != nil {
 		fmt.Println(err)
 		return
 	}
@@ -44,7 +44,7 @@ func Example() {
 		}
 		fmt.Println(v.Name, kernel.Words[float32](b))
 	}
-	peaks, err := l.Peaks()
+	peaks, err := l.Peaks(context.Background())
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -1,17 +1,19 @@
 package rescale
 
 import (
+	"context"
 	"io"
 	"math"
 
 	"github.com/mcompress/mcompress/internal/kernel"
 	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/pass"
 )
 
 // InputSizes are the maximum magnitudes of the weight and its sums of squares, by input channel.
-func (l *Layer) InputSizes() (largest, squares []float64, err error) {
+func (l *Layer) InputSizes(ctx context.Context) (largest, squares []float64, err error) {
 	largest, squares = make([]float64, l.Inputs), make([]float64, l.Inputs)
-	err = l.e.c.Scan(l.Weight.Const, func(w []float32, first int64) error {
+	err = pass.Scan(ctx, l.e.step.Eval, l.Weight.Const, func(w []float32, first int64) error {
 		for i, v := range w {
 			x, c := float64(v), l.in.channel(first+int64(i))
 			largest[c] = max(largest[c], math.Abs(x))
@@ -23,8 +25,8 @@ func (l *Layer) InputSizes() (largest, squares []float64, err error) {
 }
 
 // Rounded is the matrix with inputs scaled by f, fake-quantized to 8 bits per output channel.
-func (l *Layer) Rounded(f []float64) (*ir.Tensor, error) {
-	peaks, err := l.OutputPeaks([][]float64{f})
+func (l *Layer) Rounded(ctx context.Context, f []float64) (*ir.Tensor, error) {
+	peaks, err := l.OutputPeaks(ctx, [][]float64{f})
 	if err != nil {
 		return nil, err
 	}
@@ -45,7 +47,7 @@ func (l *Layer) Rounded(f []float64) (*ir.Tensor, error) {
 
 // OutputPeaks are the maximum magnitudes by output channel of the matrix with inputs scaled
 // by each of fs. The weight is read once.
-func (l *Layer) OutputPeaks(fs [][]float64) ([][]float64, error) {
+func (l *Layer) OutputPeaks(ctx context.Context, fs [][]float64) ([][]float64, error) {
 	by, bits := make([][]float32, len(fs)), make([][]uint32, len(fs))
 	for k, f := range fs {
 		by[k], bits[k] = l.in.spread(f), make([]uint32, l.Outputs)
@@ -55,7 +57,7 @@ func (l *Layer) OutputPeaks(fs [][]float64) ([][]float64, error) {
 		width = l.Outputs
 	}
 	scaled := make([]float32, width)
-	err := l.e.c.Scan(l.Weight.Const, func(w []float32, first int64) error {
+	err := pass.Scan(ctx, l.e.step.Eval, l.Weight.Const, func(w []float32, first int64) error {
 		for len(w) > 0 {
 			row, col := first/width, first%width
 			n := min(int64(len(w)), width-col)

@@ -1,6 +1,7 @@
 package rescale
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/mcompress/mcompress/ir"
@@ -67,7 +68,7 @@ func (e *Editor) weight(n *ir.Node) (*pass.Operand, string) {
 	if name := pass.FromCaller(n); name != "" {
 		return nil, label + " has an attribute " + name + " of the function's caller"
 	}
-	o := e.c.Trace(n.Input(1))
+	o := pass.Trace(n.Input(1))
 	switch {
 	case o == nil:
 		return nil, "the weight of " + label + " is not a constant"
@@ -86,7 +87,7 @@ func (e *Editor) weight(n *ir.Node) (*pass.Operand, string) {
 	case operator.Of(n).Product() && n.Graph().Opset("") < broadcastOpset:
 		return nil, fmt.Sprintf("opset %d is below %d", n.Graph().Opset(""), broadcastOpset)
 	}
-	if e.c.Select.Excludes(o.Base, []*ir.Node{n}) {
+	if e.step.Select.Excludes(o.Base, []*ir.Node{n}) {
 		return nil, "not selected"
 	}
 	return o, ""
@@ -113,7 +114,7 @@ func (e *Editor) biased(n *ir.Node) *ir.Node {
 		return nil
 	}
 	for i, v := range n.Inputs() {
-		if v != nil && v.Producer() != nil && v.Producer().Op.Is("MatMul") && v.Graph() == n.Graph() && len(v.Uses()) == 1 && e.c.Trace(n.Input(1-i)) != nil {
+		if v != nil && v.Producer() != nil && v.Producer().Op.Is("MatMul") && v.Graph() == n.Graph() && len(v.Uses()) == 1 && pass.Trace(n.Input(1-i)) != nil {
 			return v.Producer()
 		}
 	}
@@ -154,12 +155,12 @@ func (l *Layer) Output() *ir.Value { return l.Last().Outputs[0] }
 func (l *Layer) ScaleInputs(f []float64) { l.e.scale(l.Weight, l.in, f) }
 
 // ScaleOutputs multiplies weight and bias by f along the output channels.
-func (l *Layer) ScaleOutputs(f []float64) error {
+func (l *Layer) ScaleOutputs(ctx context.Context, f []float64) error {
 	if isOne(f) {
 		return nil
 	}
 	l.e.scale(l.Weight, l.out, f)
-	b, err := l.Bias()
+	b, err := l.Bias(ctx)
 	if err != nil || b == nil {
 		return err
 	}
@@ -172,9 +173,9 @@ func (l *Layer) ScaleOutputs(f []float64) error {
 
 // Response is the output per channel of weight w, with the layout of l's weight, for an input of
 // constant value x per channel.
-func (l *Layer) Response(w *ir.Tensor, x []float64) ([]float64, error) {
+func (l *Layer) Response(ctx context.Context, w *ir.Tensor, x []float64) ([]float64, error) {
 	y := make([]float64, l.Outputs)
-	err := l.e.c.Scan(w, func(w []float32, first int64) error {
+	err := pass.Scan(ctx, l.e.step.Eval, w, func(w []float32, first int64) error {
 		for i, v := range w {
 			at := first + int64(i)
 			y[l.out.channel(at)] += float64(v) * x[l.in.channel(at)]

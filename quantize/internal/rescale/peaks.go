@@ -1,6 +1,11 @@
 package rescale
 
-import "math"
+import (
+	"context"
+
+	"github.com/mcompress/mcompress/pass"
+	"math"
+)
 
 // Peaks are the maximum magnitudes of a layer's weight, one per kernel: per pair of
 // connected input and output channels.
@@ -12,10 +17,10 @@ type Peaks struct {
 
 // Peaks reads the weight. It holds one value per kernel: for matrices that is the
 // size of the weight.
-func (l *Layer) Peaks() (*Peaks, error) {
+func (l *Layer) Peaks(ctx context.Context) (*Peaks, error) {
 	kernel := min(l.in.inner, l.out.inner)
 	p := &Peaks{l, kernel, make([]float32, l.Weight.Const.Elems()/kernel)}
-	err := l.e.c.Scan(l.Weight.Const, func(w []float32, first int64) error {
+	err := pass.Scan(ctx, l.e.step.Eval, l.Weight.Const, func(w []float32, first int64) error {
 		for i, v := range w {
 			at := (first + int64(i)) / kernel
 			p.max[at] = max(p.max[at], float32(math.Abs(float64(v))))

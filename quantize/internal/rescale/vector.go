@@ -1,6 +1,11 @@
 package rescale
 
-import "github.com/mcompress/mcompress/ir"
+import (
+	"context"
+
+	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/pass"
+)
 
 // Vector reports whether input i of n is a constant of one value per channel
 // along the last axis, which ScaleVector can multiply.
@@ -9,26 +14,26 @@ func (e *Editor) Vector(n *ir.Node, i int, channels int64) bool {
 	if v == nil || !e.fits(v, channels, Place{Rank: 1 << 10}) {
 		return false
 	}
-	o := e.c.Trace(v)
+	o := pass.Trace(v)
 	return (ir.Spec{Shape: o.Shape}).Elems() == channels && taken(o.Elem) && o.Elem == o.Base.Const.DType && !o.Base.Ambiguous
 }
 
 // ScaleVector multiplies the constant that is input i of n by f. Other consumers of the
 // constant keep the original.
-func (e *Editor) ScaleVector(n *ir.Node, i int, f []float64) error {
+func (e *Editor) ScaleVector(ctx context.Context, n *ir.Node, i int, f []float64) error {
 	v := n.Input(i)
 	if v.Const != nil && len(v.Uses()) == 1 {
 		e.scale(v, axis{n: int64(len(f)), inner: 1}, f)
 		return nil
 	}
-	x, err := e.numbers(v)
+	x, err := e.numbers(ctx, v)
 	if err != nil {
 		return err
 	}
 	for k := range x {
 		x[k] *= f[k]
 	}
-	o := e.c.Trace(v)
+	o := pass.Trace(v)
 	n.SetInput(i, n.Graph().AddConst("c", vector(o.Elem, o.Shape, x)))
 	v.Drop()
 	return nil

@@ -28,7 +28,7 @@ func (st *Blockwise) dequantize(r *Rewriter, _ bool) *ir.Value {
 func (r *Rewriter) asRowMajor(st *Blockwise, v *ir.Value) *ir.Value {
 	g := st.Graph
 	if v.Const.Shape[1] == 1 {
-		to := r.c.Const(g, ir.Int64, []int64{1}, ir.Ints(st.Layout.Cols))
+		to := r.step.Const(g, ir.Int64, []int64{1}, ir.Ints(st.Layout.Cols))
 		return g.Insert(g.First(), "Reshape", []*ir.Value{v, to})
 	}
 	return g.Insert(g.First(), "Transpose", []*ir.Value{v}, ir.IntsAttr("perm", 1, 0))
@@ -72,7 +72,7 @@ func (r *Rewriter) castToBytes(st *Blockwise, v *ir.Value) *ir.Value {
 func (r *Rewriter) dequantizeColumns(g *ir.Graph, at *ir.Node, st *Blockwise, quantized, zero, scale *ir.Value) *ir.Value {
 	n, block := st.Layout.NumBlocks(), int64(st.Layout.Spec.Block)
 	blocks := func(v *ir.Value, size int64) *ir.Value {
-		to := r.c.Const(g, ir.Int64, []int64{3}, ir.Ints(-1, n, size))
+		to := r.step.Const(g, ir.Int64, []int64{3}, ir.Ints(-1, n, size))
 		return g.Insert(at, "Reshape", []*ir.Value{v, to})
 	}
 	x := blocks(r.Cast(g, at, quantized, ir.Float), block)
@@ -92,7 +92,7 @@ func (st *Blockwise) castMul(r *Rewriter) *ir.Value {
 	if st.Layout.BytePacked() {
 		quantized = r.unpack(g, at, st)
 	}
-	shape := r.c.Const(g, ir.Int64, []int64{int64(len(st.Weight.Shape))}, ir.Ints(st.Weight.Shape...))
+	shape := r.step.Const(g, ir.Int64, []int64{int64(len(st.Weight.Shape))}, ir.Ints(st.Weight.Shape...))
 	x := g.Insert(at, "Reshape", []*ir.Value{r.dequantizeColumns(g, at, st, quantized, st.ZeroPointValue, st.ScaleValue), shape})
 	if st.Weight.DType != ir.Float {
 		x = r.Cast(g, at, x, st.Weight.DType)
@@ -102,8 +102,8 @@ func (st *Blockwise) castMul(r *Rewriter) *ir.Value {
 
 // unpack unpacks bytes by arithmetic that every opset supports: floats hold bytes exactly.
 func (r *Rewriter) unpack(g *ir.Graph, at *ir.Node, st *Blockwise) *ir.Value {
-	number := func(f float32) *ir.Value { return r.c.Const(g, ir.Float, nil, ir.Floats(f)) }
-	column := r.c.Const(g, ir.Int64, []int64{2}, ir.Ints(-1, 1))
+	number := func(f float32) *ir.Value { return r.step.Const(g, ir.Float, nil, ir.Floats(f)) }
+	column := r.step.Const(g, ir.Int64, []int64{2}, ir.Ints(-1, 1))
 	rest := g.Insert(at, "Reshape", []*ir.Value{r.Cast(g, at, st.Quantized, ir.Float), column})
 	per := 8 / st.Layout.Bits
 	quantized := make([]*ir.Value, per)

@@ -116,7 +116,7 @@ func (r *Rewriter) zeroPoint(st *PerChannel) *ir.Value {
 	case st.ZeroPointValue != nil:
 		return st.ZeroPointValue
 	case st.Spec.ZeroPoint() != 0:
-		return r.c.Const(st.Graph, st.Spec.DType(), nil, []byte{byte(st.Spec.ZeroPoint())})
+		return r.step.Const(st.Graph, st.Spec.DType(), nil, []byte{byte(st.Spec.ZeroPoint())})
 	}
 	return nil
 }
@@ -130,13 +130,13 @@ func (r *Rewriter) outputScale(s *weights.Consumer, st *PerChannel) *ir.Value {
 	}
 	if st.scalesAlongReduction(s) {
 		// ONNX Runtime would remove a scalar 1, and then not fuse.
-		return r.c.Const(g, ir.Float, []int64{1}, ir.Floats(alpha))
+		return r.step.Const(g, ir.Float, []int64{1}, ir.Floats(alpha))
 	}
 	w := r.reshape(st, st.ScaleValue, s.Side == weights.Left)
 	if alpha == 1 {
 		return w
 	}
-	return g.Insert(s.Node, "Mul", []*ir.Value{w, r.c.Const(g, ir.Float, nil, ir.Floats(alpha))})
+	return g.Insert(s.Node, "Mul", []*ir.Value{w, r.step.Const(g, ir.Float, nil, ir.Floats(alpha))})
 }
 
 // flatZeroPoint is zero points in the shape that MatMulInteger requires: a vector for a matrix.
@@ -159,7 +159,7 @@ func (r *Rewriter) reshape(st *PerChannel, v *ir.Value, column bool) *ir.Value {
 	k := scopedValue{st.Graph, v}
 	if r.reshaped[k] == nil {
 		g := k.g
-		to := r.c.Const(g, ir.Int64, []int64{int64(len(shape))}, ir.Ints(shape...))
+		to := r.step.Const(g, ir.Int64, []int64{int64(len(shape))}, ir.Ints(shape...))
 		r.reshaped[k] = g.Insert(g.First(), "Reshape", []*ir.Value{v, to})
 	}
 	return r.reshaped[k]

@@ -10,14 +10,14 @@ import (
 
 // A Rewriter replaces float products by quantized ones. Activations are quantized once for all products that read them.
 type Rewriter struct {
-	c                    *pass.Context
+	step                 *pass.Step
 	quantizedActivations map[scopedValue][]*ir.Value // DynamicQuantizeLinear's outputs by activation
 	casts                map[scopedValue]*ir.Value   // 16-bit activations cast to float32
 	reshaped             map[scopedValue]*ir.Value   // scales and zero points reshaped
 }
 
-func New(c *pass.Context) *Rewriter {
-	return &Rewriter{c: c, quantizedActivations: map[scopedValue][]*ir.Value{}, casts: map[scopedValue]*ir.Value{}, reshaped: map[scopedValue]*ir.Value{}}
+func New(s *pass.Step) *Rewriter {
+	return &Rewriter{step: s, quantizedActivations: map[scopedValue][]*ir.Value{}, casts: map[scopedValue]*ir.Value{}, reshaped: map[scopedValue]*ir.Value{}}
 }
 
 // A scopedValue is a value in a graph: nodes of one graph are not visible in others.
@@ -56,7 +56,7 @@ func (r *Rewriter) AddBias(s *weights.Consumer, y *ir.Value, add string) *ir.Val
 // Scalar is a constant of the type of s; runtimes fold the Cast.
 func (r *Rewriter) Scalar(s *weights.Consumer, f float32) *ir.Value {
 	g := s.Node.Graph()
-	v := r.c.Const(g, ir.Float, nil, ir.Floats(f))
+	v := r.step.Const(g, ir.Float, nil, ir.Floats(f))
 	if s.Elem != ir.Float {
 		v = r.Cast(g, s.Node, v, s.Elem)
 	}

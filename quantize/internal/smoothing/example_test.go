@@ -16,8 +16,8 @@ type smooth struct{ pass.Selection }
 
 func (smooth) Method() *pass.Method { return &pass.Method{Name: "smooth"} }
 
-func (smooth) Run(c *pass.Context) error {
-	return smoothing.Smooth(c, &calibrate.Data{}, smoothing.Options{Alpha: 0.5})
+func (smooth) Run(ctx context.Context, s *pass.Step) error {
+	return smoothing.Smooth(ctx, s, &calibrate.Data{}, smoothing.Options{Alpha: 0.5})
 }
 
 // The channel scales of a product's input are folded into the normalization before it.
@@ -36,13 +36,12 @@ func Example() {
 
 	eval := ir.NewEval("")
 	defer eval.Close()
-	c := &pass.Context{Context: context.Background(), Model: m, Eval: eval, Workers: 1}
-	rows, err := pass.Run(c, []pass.Options{smooth{}})
+	res, err := pass.Run(context.Background(), m, eval, pass.Environment{Workers: 1}, []pass.Options{smooth{}})
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	for _, r := range rows {
+	for _, r := range res.Rows {
 		if r.Status == pass.Changed {
 			fmt.Println(r.Tensor, "-", report.Why(r))
 		}

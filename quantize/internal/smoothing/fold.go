@@ -1,6 +1,8 @@
 package smoothing
 
 import (
+	"context"
+
 	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/ir/operator"
 	"github.com/mcompress/mcompress/quantize/internal/rescale"
@@ -12,8 +14,11 @@ type folder struct {
 	channels int64
 }
 
+// A scaler multiplies channels by factors.
+type scaler func(ctx context.Context, by []float64) error
+
 // into returns a function that multiplies v's channels at v's producer, nil if that is not possible.
-func (f *folder) into(v *ir.Value) func([]float64) error {
+func (f *folder) into(v *ir.Value) scaler {
 	n := v.Producer()
 	if n == nil {
 		return nil
@@ -37,7 +42,7 @@ func (f *folder) into(v *ir.Value) func([]float64) error {
 }
 
 // alone is into for a value with one consumer.
-func (f *folder) alone(v *ir.Value) func([]float64) error {
+func (f *folder) alone(v *ir.Value) scaler {
 	if v == nil || len(v.Uses()) != 1 {
 		return nil
 	}
@@ -45,7 +50,7 @@ func (f *folder) alone(v *ir.Value) func([]float64) error {
 }
 
 // gain multiplies the constants of a normalization of the last axis.
-func (f *folder) gain(n *ir.Node, inputs []int) func([]float64) error {
+func (f *folder) gain(n *ir.Node, inputs []int) scaler {
 	if axis := n.Int("axis", -1); axis != -1 {
 		return nil
 	}
@@ -54,12 +59,12 @@ func (f *folder) gain(n *ir.Node, inputs []int) func([]float64) error {
 			return nil
 		}
 	}
-	return func(by []float64) error {
+	return func(ctx context.Context, by []float64) error {
 		for _, i := range inputs {
 			if n.Input(i) == nil {
 				continue
 			}
-			if err := f.ScaleVector(n, i, by); err != nil {
+			if err := f.ScaleVector(ctx, n, i, by); err != nil {
 				return err
 			}
 		}
@@ -68,10 +73,10 @@ func (f *folder) gain(n *ir.Node, inputs []int) func([]float64) error {
 }
 
 // product multiplies one factor: a constant, or the output of a layer.
-func (f *folder) product(n *ir.Node) func([]float64) error {
+func (f *folder) product(n *ir.Node) scaler {
 	for i := range 2 {
 		if f.Vector(n, i, f.channels) {
-			return func(by []float64) error { return f.ScaleVector(n, i, by) }
+			return func(ctx context.Context, by []float64) error { return f.ScaleVector(ctx, n, i, by) }
 		}
 	}
 	for i := range 2 {
@@ -83,17 +88,17 @@ func (f *folder) product(n *ir.Node) func([]float64) error {
 }
 
 // sum multiplies both terms: a constant, and the other at its producer.
-func (f *folder) sum(n *ir.Node) func([]float64) error {
+func (f *folder) sum(n *ir.Node) scaler {
 	for i := range 2 {
 		into := f.alone(n.Input(1 - i))
 		if into == nil || !f.Vector(n, i, f.channels) {
 			continue
 		}
-		return func(by []float64) error {
-			if err := into(by); err != nil {
+		return func(ctx context.Context, by []float64) error {
+			if err := into(ctx, by); err != nil {
 				return err
 			}
-			return f.ScaleVector(n, i, by)
+			return f.ScaleVector(ctx, n, i, by)
 		}
 	}
 	return nil

@@ -1,6 +1,8 @@
 package smoothing
 
 import (
+	"context"
+
 	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/pass"
 	"github.com/mcompress/mcompress/quantize/internal/rescale"
@@ -21,9 +23,9 @@ type Products struct {
 }
 
 // NewFolded finds them in the main graph.
-func NewFolded(c *pass.Context) *Folded {
-	f := &Folded{e: rescale.New(c)}
-	for _, g := range groups(f.e, c.Model.Graph) {
+func NewFolded(s *pass.Step) *Folded {
+	f := &Folded{e: rescale.New(s)}
+	for _, g := range groups(f.e, s.Model.Graph) {
 		if g.fold != nil {
 			f.Products = append(f.Products, &Products{g.x, g.layers, f.e, g})
 		}
@@ -33,11 +35,11 @@ func NewFolded(c *pass.Context) *Folded {
 
 // Scale divides the channels of X by factors at the producer, and multiplies the weights by them. The caller adds the ledger rows
 // of the weights.
-func (p *Products) Scale(by []float64) error {
+func (p *Products) Scale(ctx context.Context, by []float64) error {
 	for _, l := range p.Layers {
 		p.e.Forget(l.Weight)
 	}
-	return p.g.scale(by)
+	return p.g.scale(ctx, by)
 }
 
 // Report adds ledger rows of the constants that absorbed factors.

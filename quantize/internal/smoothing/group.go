@@ -1,6 +1,7 @@
 package smoothing
 
 import (
+	"context"
 	"slices"
 
 	"github.com/mcompress/mcompress/ir"
@@ -12,7 +13,7 @@ import (
 type group struct {
 	x      *ir.Value
 	layers []*rescale.Layer
-	fold   func(by []float64) error // multiplies the channels at the producer; nil if not possible
+	fold   scaler // multiplies the channels at the producer; nil if not possible
 	seen   statistics
 }
 
@@ -60,14 +61,14 @@ func names(gs []*group) []string {
 
 // scale divides the channels by f and multiplies the weights by it. If the division
 // cannot be folded into the producer, it inserts a Mul.
-func (g *group) scale(f []float64) error {
+func (g *group) scale(ctx context.Context, f []float64) error {
 	inverse := make([]float64, len(f))
 	for i := range f {
 		f[i] = float64(float32(f[i]))
 		inverse[i] = 1 / f[i]
 	}
 	if g.fold != nil {
-		if err := g.fold(inverse); err != nil {
+		if err := g.fold(ctx, inverse); err != nil {
 			return err
 		}
 	} else {

@@ -1,6 +1,7 @@
 package smoothing
 
 import (
+	"context"
 	"math"
 	"slices"
 
@@ -28,8 +29,8 @@ type choice struct {
 }
 
 // search finds the alpha of minimum error, see errors.
-func (g *group) search() (choice, error) {
-	weights, err := g.weights()
+func (g *group) search(ctx context.Context) (choice, error) {
+	weights, err := g.weights(ctx)
 	if err != nil {
 		return choice{}, err
 	}
@@ -37,7 +38,7 @@ func (g *group) search() (choice, error) {
 	for _, a := range alphas {
 		fs = append(fs, g.seen.factors(weights.largest, a))
 	}
-	errs, err := g.errors(fs, weights)
+	errs, err := g.errors(ctx, fs, weights)
 	if err != nil {
 		return choice{}, err
 	}
@@ -73,8 +74,8 @@ func choose(alpha float64, f []float64) choice {
 }
 
 // at is the choice for one alpha.
-func (g *group) at(alpha float64) (choice, error) {
-	weights, err := g.weights()
+func (g *group) at(ctx context.Context, alpha float64) (choice, error) {
+	weights, err := g.weights(ctx)
 	if err != nil {
 		return choice{}, err
 	}
@@ -84,10 +85,10 @@ func (g *group) at(alpha float64) (choice, error) {
 // sizes are the maximum magnitudes and sums of squares of a group's weights, by input channel.
 type sizes struct{ largest, squares []float64 }
 
-func (g *group) weights() (sizes, error) {
+func (g *group) weights(ctx context.Context) (sizes, error) {
 	s := sizes{make([]float64, g.channels()), make([]float64, g.channels())}
 	for _, l := range g.layers {
-		largest, squares, err := l.InputSizes()
+		largest, squares, err := l.InputSizes(ctx)
 		if err != nil {
 			return s, err
 		}
@@ -104,11 +105,11 @@ func (g *group) weights() (sizes, error) {
 // noise in both factors of the product,
 //
 //	Σ step(x)² · Σ W² + Σ x² · Σ step(W)².
-func (g *group) errors(fs [][]float64, w sizes) ([]float64, error) {
+func (g *group) errors(ctx context.Context, fs [][]float64, w sizes) ([]float64, error) {
 	errs := make([]float64, len(fs))
 	steps := make([]float64, len(fs))
 	for _, l := range g.layers {
-		peaks, err := l.OutputPeaks(fs)
+		peaks, err := l.OutputPeaks(ctx, fs)
 		if err != nil {
 			return nil, err
 		}

@@ -1,7 +1,6 @@
 package smoothing
 
 import (
-	"context"
 	"math"
 	"math/rand/v2"
 	"testing"
@@ -42,8 +41,8 @@ func drawn(t *testing.T, seed uint64, transposed bool) (g *group, w []float64, x
 	m.Graph.AddOutput(m.Graph.Insert(nil, "Gemm", []*ir.Value{in, v}, attr))
 	eval := ir.NewEval("")
 	t.Cleanup(func() { eval.Close() })
-	c := &pass.Context{Context: context.Background(), Model: m, Eval: eval, Workers: 1}
-	g = groups(rescale.New(c), m.Graph)[0]
+	s := &pass.Step{Model: m, Eval: eval, Env: pass.Environment{Workers: 1}}
+	g = groups(rescale.New(s), m.Graph)[0]
 	for range 3 {
 		x, a := make([]float64, rows*k), ir.NewArray(ir.Float, rows, k)
 		for i := range x {
@@ -101,7 +100,7 @@ func measured(f, w []float64, xs [][]float64) float64 {
 func TestExpectedErrorsMatchMeasuredErrors(t *testing.T) {
 	for seed := range uint64(6) {
 		g, w, xs := drawn(t, seed, seed%2 == 1)
-		s, err := g.weights()
+		s, err := g.weights(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -112,7 +111,7 @@ func TestExpectedErrorsMatchMeasuredErrors(t *testing.T) {
 			fs = append(fs, f)
 			best = min(best, measured(f, w, xs))
 		}
-		errs, err := g.errors(fs, s)
+		errs, err := g.errors(t.Context(), fs, s)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -121,7 +120,7 @@ func TestExpectedErrorsMatchMeasuredErrors(t *testing.T) {
 				t.Errorf("seed %d, alpha %g: expected error is %.2f times the measured one", seed, alphas[i], got)
 			}
 		}
-		ch, err := g.search()
+		ch, err := g.search(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,6 +1,7 @@
 package smoothing
 
 import (
+	"context"
 	"errors"
 	"math"
 	"slices"
@@ -18,8 +19,8 @@ const worthSmoothing = 1
 
 // selectBest returns the choices of maximum output SQNR on the samples: the search per group, one alpha for all groups, or
 // no smoothing. The errors of single products are a poor predictor: networks amplify some errors and suppress others.
-func selectBest(c *pass.Context, d *calibrate.Data, gs []*group, searched []choice, o Options) ([]choice, error) {
-	r, err := newSimulation(c, d, gs)
+func selectBest(ctx context.Context, s *pass.Step, d *calibrate.Data, gs []*group, searched []choice, o Options) ([]choice, error) {
+	r, err := newSimulation(ctx, s, d, gs)
 	if err != nil || len(r.want) == 0 {
 		return searched, err
 	}
@@ -27,7 +28,7 @@ func selectBest(c *pass.Context, d *calibrate.Data, gs []*group, searched []choi
 	none := make([]choice, len(gs))
 	best, most := none, math.Inf(-1)
 	try := func(list []choice, by float64) error {
-		db, err := r.decibels(list)
+		db, err := r.decibels(ctx, list)
 		if err == nil && db > most+by {
 			best, most = list, db
 		}
@@ -41,7 +42,7 @@ func selectBest(c *pass.Context, d *calibrate.Data, gs []*group, searched []choi
 		return nil, err
 	}
 	for _, alpha := range globalAlphas {
-		list, err := choices(c, gs, Options{Alpha: alpha, Insert: o.Insert})
+		list, err := choices(ctx, s, gs, Options{Alpha: alpha, Insert: o.Insert})
 		if err == nil {
 			err = try(list, 0)
 		}
@@ -58,7 +59,7 @@ func selectBest(c *pass.Context, d *calibrate.Data, gs []*group, searched []choi
 // A simulation is the model with fake quantization of the products to 8 bits, activations by the range of each run (dynamic
 // quantization). It inserts a Mul before each group, and must be ended before the model is used otherwise.
 type simulation struct {
-	c       *pass.Context
+	step    *pass.Step
 	d       *calibrate.Data
 	gs      []*group
 	divided []*ir.Value // inputs of the products, by group
@@ -68,12 +69,12 @@ type simulation struct {
 }
 
 // newSimulation runs the unchanged model.
-func newSimulation(c *pass.Context, d *calibrate.Data, gs []*group) (*simulation, error) {
-	r := &simulation{c: c, d: d, gs: gs, was: map[*ir.Value]*ir.Tensor{}, want: map[string][][]float32{}}
-	for _, v := range c.Model.Graph.Outputs {
+func newSimulation(ctx context.Context, s *pass.Step, d *calibrate.Data, gs []*group) (*simulation, error) {
+	r := &simulation{step: s, d: d, gs: gs, was: map[*ir.Value]*ir.Tensor{}, want: map[string][][]float32{}}
+	for _, v := range s.Model.Graph.Outputs {
 		r.outputs = append(r.outputs, v.Name)
 	}
-	err := r.run(r.outputs, func(name string, a *ir.Array) error {
+	err := r.run(ctx, r.outputs, func(name string, a *ir.Array) error {
 		if a.Kind == ir.Dense && a.DType == ir.Float {
 			r.want[name] = append(r.want[name], slices.Clone(ir.View[float32](a)))
 		}
@@ -93,13 +94,13 @@ func newSimulation(c *pass.Context, d *calibrate.Data, gs []*group) (*simulation
 }
 
 // run visits values of all samples.
-func (r *simulation) run(names []string, visit calibrate.Visit) (err error) {
-	t, err := r.d.Try(r.c, r.c.Model, names, trialSamples)
+func (r *simulation) run(ctx context.Context, names []string, visit calibrate.Visit) (err error) {
+	t, err := r.d.Try(ctx, r.step, r.step.Model, names, trialSamples)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, t.Close()) }()
-	return t.Run(visit)
+	return t.Run(ctx, visit)
 }
 
 // trialSamples suffice to compare output SQNRs. Spread over the data, they mostly differ from the calibration samples of the
@@ -107,16 +108,16 @@ func (r *simulation) run(names []string, visit calibrate.Visit) (err error) {
 const trialSamples = 13
 
 // decibels is the minimum output SQNR in dB.
-func (r *simulation) decibels(list []choice) (float64, error) {
+func (r *simulation) decibels(ctx context.Context, list []choice) (float64, error) {
 	names := slices.Clone(r.outputs)
 	for i, g := range r.gs {
 		names = append(names, r.divided[i].Name)
-		if err := r.set(g, r.divided[i].Producer().Input(1), list[i].factor); err != nil {
+		if err := r.set(ctx, g, r.divided[i].Producer().Input(1), list[i].factor); err != nil {
 			return 0, err
 		}
 	}
 	signal, noise, runs := map[string]float64{}, map[string]float64{}, map[string]int{}
-	err := r.run(names, func(name string, a *ir.Array) error {
+	err := r.run(ctx, names, func(name string, a *ir.Array) error {
 		if a.Kind != ir.Dense || a.DType != ir.Float {
 			return nil
 		}
@@ -142,7 +143,7 @@ func (r *simulation) decibels(list []choice) (float64, error) {
 }
 
 // set sets the factors of g to f, or removes them.
-func (r *simulation) set(g *group, by *ir.Value, f []float64) error {
+func (r *simulation) set(ctx context.Context, g *group, by *ir.Value, f []float64) error {
 	if f == nil {
 		f = slices.Repeat([]float64{1}, int(g.channels()))
 	}
@@ -155,7 +156,7 @@ func (r *simulation) set(g *group, by *ir.Value, f []float64) error {
 	by.SetConst(&t)
 	for _, l := range g.layers {
 		l.Weight.SetConst(r.was[l.Weight])
-		t, err := l.Rounded(f)
+		t, err := l.Rounded(ctx, f)
 		if err != nil {
 			return err
 		}

@@ -1,7 +1,6 @@
 package smoothing
 
 import (
-	"context"
 	"math/rand/v2"
 	"testing"
 
@@ -13,7 +12,7 @@ import (
 )
 
 // product is a model of one MatMul, with weight rows of the given sizes.
-func product(t *testing.T, sizes func(i int) float32) (c *pass.Context, w *ir.Value) {
+func product(t *testing.T, sizes func(i int) float32) (s *pass.Step, w *ir.Value) {
 	const k, n = 32, 24
 	m := ir.NewModel()
 	m.Opsets = []ir.Opset{{Version: 17}}
@@ -31,14 +30,14 @@ func product(t *testing.T, sizes func(i int) float32) (c *pass.Context, w *ir.Va
 	m.Graph.AddOutput(y)
 	eval := ir.NewEval("")
 	t.Cleanup(func() { eval.Close() })
-	return &pass.Context{Context: context.Background(), Model: m, Eval: eval, Workers: 1}, w
+	return &pass.Step{Model: m, Eval: eval, Env: pass.Environment{Workers: 1}}, w
 }
 
 // Trials are independent of each other and leave the model unchanged.
 func TestTrialsDoNotAddUp(t *testing.T) {
-	c, w := product(t, func(i int) float32 { return float32(1 + i%7*i%7) })
-	gs := groups(rescale.New(c), c.Model.Graph)
-	r, err := newSimulation(c, &calibrate.Data{}, gs)
+	s, w := product(t, func(i int) float32 { return float32(1 + i%7*i%7) })
+	gs := groups(rescale.New(s), s.Model.Graph)
+	r, err := newSimulation(t.Context(), s, &calibrate.Data{}, gs)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,23 +46,23 @@ func TestTrialsDoNotAddUp(t *testing.T) {
 	for i := range f {
 		f[i] = float64(1 + i%3)
 	}
-	none, err := r.decibels([]choice{{}})
+	none, err := r.decibels(t.Context(), []choice{{}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	other, err := r.decibels([]choice{{factor: f}})
+	other, err := r.decibels(t.Context(), []choice{{factor: f}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, err := r.decibels([]choice{{}})
+	again, err := r.decibels(t.Context(), []choice{{}})
 	if err != nil || again != none || other == none || none < 30 {
 		t.Errorf("%g dB, with factors %g, again without %g: %v", none, other, again, err)
 	}
 	r.end()
-	if g := c.Model.Graph; w.Const != was || g.First() != g.Last() || g.First().Input(0) != g.Inputs[0] || len(g.Consts()) != 1 {
+	if g := s.Model.Graph; w.Const != was || g.First() != g.Last() || g.First().Input(0) != g.Inputs[0] || len(g.Consts()) != 1 {
 		t.Errorf("weight changed: %v; first node %s", w.Const != was, g.First().Label())
 	}
-	if err := c.Model.Verify(); err != nil {
+	if err := s.Model.Verify(); err != nil {
 		t.Error(err)
 	}
 }

@@ -19,9 +19,9 @@ type Options struct {
 
 // Smooth smooths all products of the main graph, and adds ledger rows of all eligible weights.
 // It runs the samples once.
-func Smooth(c *pass.Context, d *calibrate.Data, o Options) error {
-	e := rescale.New(c)
-	gs := groups(e, c.Model.Graph)
+func Smooth(ctx context.Context, s *pass.Step, d *calibrate.Data, o Options) error {
+	e := rescale.New(s)
+	gs := groups(e, s.Model.Graph)
 	if len(gs) == 0 {
 		return nil
 	}
@@ -29,7 +29,7 @@ func Smooth(c *pass.Context, d *calibrate.Data, o Options) error {
 	for _, g := range gs {
 		by[g.x.Name] = g
 	}
-	err := d.Each(c, c.Model, names(gs), func(name string, a *ir.Array) error {
+	err := d.Each(ctx, s, s.Model, names(gs), func(name string, a *ir.Array) error {
 		g := by[name]
 		if err := g.seen.add(a, g.channels()); err != nil {
 			return fmt.Errorf("value %q: %w", name, err)
@@ -39,15 +39,15 @@ func Smooth(c *pass.Context, d *calibrate.Data, o Options) error {
 	if err != nil {
 		return err
 	}
-	list, err := choices(c, gs, o)
+	list, err := choices(ctx, s, gs, o)
 	if err == nil && o.Search {
-		list, err = selectBest(c, d, gs, list, o)
+		list, err = selectBest(ctx, s, d, gs, list, o)
 	}
 	if err != nil {
 		return err
 	}
 	for i, g := range gs {
-		if err := apply(c, e, g, list[i]); err != nil {
+		if err := apply(ctx, s, e, g, list[i]); err != nil {
 			return err
 		}
 	}
@@ -56,9 +56,9 @@ func Smooth(c *pass.Context, d *calibrate.Data, o Options) error {
 }
 
 // choices are the choices of all groups, in order.
-func choices(c *pass.Context, gs []*group, o Options) ([]choice, error) {
+func choices(ctx context.Context, s *pass.Step, gs []*group, o Options) ([]choice, error) {
 	list := make([]choice, len(gs))
-	return list, c.Parallel(len(gs), func(_ context.Context, i int) (err error) {
+	return list, pass.Parallel(ctx, s.Env.Workers, len(gs), func(ctx context.Context, i int) (err error) {
 		g := gs[i]
 		switch {
 		case g.seen.runs == nil:
@@ -66,19 +66,19 @@ func choices(c *pass.Context, gs []*group, o Options) ([]choice, error) {
 		case g.fold == nil && !o.Insert:
 			list[i].why = pass.Reason{Code: pass.Channels, Detail: "the producer of its input has no scale"}
 		case o.Search:
-			list[i], err = g.search()
+			list[i], err = g.search(ctx)
 		default:
-			list[i], err = g.at(o.Alpha)
+			list[i], err = g.at(ctx, o.Alpha)
 		}
 		return err
 	})
 }
 
 // apply scales g, or adds the reason why it is unchanged.
-func apply(c *pass.Context, e *rescale.Editor, g *group, ch choice) error {
+func apply(ctx context.Context, s *pass.Step, e *rescale.Editor, g *group, ch choice) error {
 	if ch.factor == nil {
 		for _, l := range g.layers {
-			c.Skip(l.Weight, []*ir.Node{l.Node}, ch.why)
+			s.Ledger.Skip(l.Weight, []*ir.Node{l.Node}, ch.why)
 		}
 		return nil
 	}
@@ -89,5 +89,5 @@ func apply(c *pass.Context, e *rescale.Editor, g *group, ch choice) error {
 	for _, l := range g.layers {
 		e.Note(l.Weight, pass.Reason{Code: pass.Smoothed, Detail: fmt.Sprintf("alpha %g, %s", ch.alpha, where)})
 	}
-	return g.scale(ch.factor)
+	return g.scale(ctx, ch.factor)
 }

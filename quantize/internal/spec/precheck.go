@@ -11,14 +11,14 @@ import (
 )
 
 // Precheck, in runs with that option, reads ws and skips, with ledger rows, those whose values no scale represents.
-func Precheck[W any](c *pass.Context, ws []W, of func(W) (*ir.Value, Encoding)) ([]W, error) {
-	if !c.Precheck {
+func Precheck[W any](ctx context.Context, s *pass.Step, ws []W, of func(W) (*ir.Value, Encoding)) ([]W, error) {
+	if !s.Env.Precheck {
 		return ws, nil
 	}
 	unfit := make([]*pass.Unfit, len(ws))
-	err := c.Parallel(len(ws), func(ctx context.Context, i int) error {
+	err := pass.Parallel(ctx, s.Env.Workers, len(ws), func(ctx context.Context, i int) error {
 		_, e := of(ws[i])
-		in, err := c.Eval.Open(ctx, e.Recipe().In[0])
+		in, err := s.Eval.Open(ctx, e.Recipe().In[0])
 		if err != nil {
 			return err
 		}
@@ -38,7 +38,7 @@ func Precheck[W any](c *pass.Context, ws []W, of func(W) (*ir.Value, Encoding)) 
 			continue
 		}
 		v, _ := of(w)
-		c.Skip(v, pass.Consumers(v), pass.Reason{Code: pass.NotRepresented, Detail: unfit[i].Reason})
+		s.Ledger.Skip(v, pass.Consumers(v), pass.Reason{Code: pass.NotRepresented, Detail: unfit[i].Reason})
 	}
 	return fit, nil
 }

@@ -1,6 +1,7 @@
 package weightonly
 
 import (
+	"context"
 	"slices"
 
 	"github.com/mcompress/mcompress/internal/engine/op"
@@ -14,23 +15,23 @@ import (
 // applyAWQ multiplies weights such that those of large activations have smaller quantization errors (Lin et al. 2023,
 // arXiv:2306.00978). Activations are divided by the same factors in their producers; a separate Mul would cost more in every run
 // than it gains.
-func (o *BlockOptions) applyAWQ(c *pass.Context) error {
-	if o == nil || o.Algo != "awq" || c.DryRun { // sizes do not depend on factors
+func (o *BlockOptions) applyAWQ(ctx context.Context, step *pass.Step) error {
+	if o == nil || o.Algo != "awq" || step.Env.DryRun { // sizes do not depend on factors
 		return nil
 	}
-	f := smoothing.NewFolded(c)
+	f := smoothing.NewFolded(step)
 	if len(f.Products) == 0 {
-		c.Note("", pass.Reason{Code: pass.NotScaled})
+		step.Ledger.Note("", pass.Reason{Code: pass.NotScaled})
 		return nil
 	}
-	seen, err := o.activations(c, f)
+	seen, err := o.activations(ctx, step, f)
 	if err != nil {
 		return err
 	}
-	s := &gptqRun{GPTQ: &o.GPTQ, c: c, pool: op.NewPool(c.Workers)}
+	s := &gptqRun{GPTQ: &o.GPTQ, step: step, pool: op.NewPool(step.Env.Workers)}
 	defer s.pool.Close()
 	for _, p := range f.Products {
-		if err := s.scaleInputs(p, seen[p.X.Name], o); err != nil {
+		if err := s.scaleInputs(ctx, p, seen[p.X.Name], o); err != nil {
 			return err
 		}
 	}
@@ -42,14 +43,14 @@ func (o *BlockOptions) applyAWQ(c *pass.Context) error {
 const awqRows, awqEach = 256, 32
 
 // activations are rows of the inputs of products, spread over the samples.
-func (o *BlockOptions) activations(c *pass.Context, f *smoothing.Folded) (map[string][]float32, error) {
+func (o *BlockOptions) activations(ctx context.Context, s *pass.Step, f *smoothing.Folded) (map[string][]float32, error) {
 	width, seen := map[string]int{}, map[string][]float32{}
 	var names []string
 	for _, p := range f.Products {
 		width[p.X.Name] = int(p.Layers[0].Inputs)
 		names = append(names, p.X.Name)
 	}
-	return seen, o.GPTQ.Data.Each(c, c.Model, names, func(name string, a *ir.Array) error {
+	return seen, o.GPTQ.Data.Each(ctx, s, s.Model, names, func(name string, a *ir.Array) error {
 		k := width[name]
 		if a.DType != ir.Float || len(a.Shape) == 0 || a.Shape[len(a.Shape)-1] != int64(k) {
 			return nil
@@ -65,15 +66,15 @@ func (o *BlockOptions) activations(c *pass.Context, f *smoothing.Folded) (map[st
 }
 
 // scaleInputs searches the factors of one activation, and applies them to the model.
-func (s *gptqRun) scaleInputs(p *smoothing.Products, x []float32, o *BlockOptions) error {
+func (s *gptqRun) scaleInputs(ctx context.Context, p *smoothing.Products, x []float32, o *BlockOptions) error {
 	k := p.Layers[0].Inputs
 	var ws []solve.Matrix
 	for _, l := range p.Layers {
-		product := weights.ConsumerAt(s.c, l.Node, false)
+		product := weights.ConsumerAt(s.step, l.Node, false)
 		if len(x) == 0 || product == nil || product.Unsupported != "" {
 			return nil
 		}
-		w, err := s.read(&matrix{weight: l.Weight, k: int(k), n: int(l.Outputs), transposed: product.Transposed})
+		w, err := s.read(ctx, &matrix{weight: l.Weight, k: int(k), n: int(l.Outputs), transposed: product.Transposed})
 		if err != nil {
 			return err
 		}
@@ -83,5 +84,5 @@ func (s *gptqRun) scaleInputs(p *smoothing.Products, x []float32, o *BlockOption
 	if !slices.ContainsFunc(by, func(f float64) bool { return f != 1 }) {
 		return nil
 	}
-	return p.Scale(by)
+	return p.Scale(ctx, by)
 }

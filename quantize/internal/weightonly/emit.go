@@ -1,6 +1,8 @@
 package weightonly
 
 import (
+	"context"
+
 	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/pass"
 	"github.com/mcompress/mcompress/quantize/internal/rewrite"
@@ -8,9 +10,9 @@ import (
 )
 
 // emit stores the common weight of g's plans and rewrites their consumers.
-func (w *Quantizer) emit(c *pass.Context, g []*plan) rewrite.Stored {
+func (w *Quantizer) emit(step *pass.Step, g []*plan) rewrite.Stored {
 	st := rewrite.Store(g[0].scope(), g[0].Base, g[0].encoding)
-	r := rewrite.New(c)
+	r := rewrite.New(step)
 	var dense *ir.Value
 	for _, p := range g {
 		p.note(weights.RemoveFromInputs(p.Base))
@@ -54,16 +56,16 @@ func (w *Quantizer) row(first, p *plan, st rewrite.Stored) pass.Row {
 	return r
 }
 
-func (w *Quantizer) rewrite(c *pass.Context, plans []*plan) error {
-	groups, err := groupPlans(c, plans)
+func (w *Quantizer) rewrite(ctx context.Context, s *pass.Step, plans []*plan) error {
+	groups, err := groupPlans(ctx, s, plans)
 	if err != nil {
 		return err
 	}
 	for _, g := range groups {
 		w.foldShared(g)
-		st := w.emit(c, g)
+		st := w.emit(s, g)
 		for _, p := range g {
-			c.Changed(p.Base, p.Base.Const, p.consumers, w.row(g[0], p, st))
+			s.Ledger.Changed(p.Base, p.Base.Const, p.consumers, w.row(g[0], p, st))
 		}
 	}
 	return nil

@@ -50,15 +50,15 @@ func (l *matrix) unsupported(w *layerwise.Walk) string {
 }
 
 // solve quantizes matrices in the order of execution, and returns why the others are not quantized.
-func (g *GPTQ) solve(c *pass.Context, ls []*matrix) (left map[*matrix]string, err error) {
-	w, err := layerwise.New(c.Model, c.Eval, engine.Options{Workers: c.Workers, MemoryLimit: c.Memory})
+func (g *GPTQ) solve(ctx context.Context, step *pass.Step, ls []*matrix) (left map[*matrix]string, err error) {
+	w, err := layerwise.New(step.Model, step.Eval, engine.Options{Workers: step.Env.Workers, MemoryLimit: step.Env.Memory})
 	if err != nil {
 		return nil, err
 	}
-	if err := g.Data.Samples(c, c.Model, w.Add); err != nil {
+	if err := g.Data.Samples(ctx, step, step.Model, w.Add); err != nil {
 		return nil, err
 	}
-	s := &gptqRun{GPTQ: g, c: c, walk: w, pool: op.NewPool(c.Workers)}
+	s := &gptqRun{GPTQ: g, step: step, walk: w, pool: op.NewPool(step.Env.Workers)}
 	defer s.pool.Close()
 	left = map[*matrix]string{}
 	inputs := map[*ir.Value][]*matrix{}
@@ -70,7 +70,7 @@ func (g *GPTQ) solve(c *pass.Context, ls []*matrix) (left map[*matrix]string, er
 		inputs[l.input()] = append(inputs[l.input()], l)
 	}
 	for _, x := range inOrder(w, inputs) {
-		if err := s.matricesOf(x, inputs[x], left); err != nil {
+		if err := s.matricesOf(ctx, x, inputs[x], left); err != nil {
 			return nil, fmt.Errorf("%s: %w", inputs[x][0].node.Label(), err)
 		}
 	}
@@ -90,21 +90,21 @@ func inOrder(w *layerwise.Walk, inputs map[*ir.Value][]*matrix) []*ir.Value {
 // A gptqRun is one pass over a model.
 type gptqRun struct {
 	*GPTQ
-	c       *pass.Context
+	step    *pass.Step
 	walk    *layerwise.Walk
 	pool    *op.Pool
 	hessian *solve.Hessian // of the current inputs
 }
 
 // matricesOf quantizes the matrices that x is multiplied by. They share its Hessian.
-func (s *gptqRun) matricesOf(x *ir.Value, ls []*matrix, left map[*matrix]string) error {
+func (s *gptqRun) matricesOf(ctx context.Context, x *ir.Value, ls []*matrix, left map[*matrix]string) error {
 	k := ls[0].k
 	if s.hessian == nil {
 		s.hessian = solve.NewHessian(s.pool, k)
 	}
 	h, other := s.hessian, ""
 	h.Reset(k)
-	err := s.walk.To(s.c, x, func(a *ir.Array) error {
+	err := s.walk.To(ctx, x, func(a *ir.Array) error {
 		x, ok := rowsOf(a, k)
 		if !ok {
 			other = fmt.Sprintf("its inputs are %s", a)
@@ -127,7 +127,7 @@ func (s *gptqRun) matricesOf(x *ir.Value, ls []*matrix, left map[*matrix]string)
 		return err
 	}
 	for _, l := range ls {
-		if err := s.matrix(l, f); err != nil {
+		if err := s.matrix(ctx, l, f); err != nil {
 			return err
 		}
 	}
@@ -152,13 +152,13 @@ func rowsOf(a *ir.Array, k int) ([]float32, bool) {
 }
 
 // matrix quantizes one matrix, and replaces it by its dequantized values in the model that runs.
-func (s *gptqRun) matrix(l *matrix, f *solve.Factor) error {
-	w, err := s.read(l)
+func (s *gptqRun) matrix(ctx context.Context, l *matrix, f *solve.Factor) error {
+	w, err := s.read(ctx, l)
 	if err != nil {
 		return err
 	}
 	quantized := solve.GPTQ(s.pool, w, l.n, f, l.spec)
-	if l.quantized, err = spool(s.c, l.weight.Name, quantized); err != nil {
+	if l.quantized, err = spool(ctx, s.step, l.weight.Name, quantized); err != nil {
 		return err
 	}
 	quantized.Weights(s.pool, w)
@@ -167,10 +167,10 @@ func (s *gptqRun) matrix(l *matrix, f *solve.Factor) error {
 }
 
 // read is the matrix K×N.
-func (s *gptqRun) read(l *matrix) ([]float32, error) {
+func (s *gptqRun) read(ctx context.Context, l *matrix) ([]float32, error) {
 	t := l.weight.Const
 	w := make([]float32, t.Elems())
-	err := s.c.Scan(t, func(x []float32, first int64) error {
+	err := pass.Scan(ctx, s.step.Eval, t, func(x []float32, first int64) error {
 		copy(w[first:], x)
 		return nil
 	})
@@ -199,7 +199,7 @@ func (l *matrix) tensor(w []float32) *ir.Tensor {
 }
 
 // spool keeps quantized values until the model is written, larger ones in temporary files.
-func spool(c *pass.Context, name string, quantized *solve.Quantized) ([]*ir.Tensor, error) {
+func spool(ctx context.Context, s *pass.Step, name string, quantized *solve.Quantized) ([]*ir.Tensor, error) {
 	zeros := make([]byte, len(quantized.Zero))
 	for i, z := range quantized.Zero {
 		zeros[i] = byte(z)
@@ -218,7 +218,7 @@ func spool(c *pass.Context, name string, quantized *solve.Quantized) ([]*ir.Tens
 	}
 	ts := r.Derive()
 	for i, t := range ts {
-		at, err := c.Eval.Open(c, t)
+		at, err := s.Eval.Open(ctx, t)
 		if err != nil {
 			return nil, err
 		}

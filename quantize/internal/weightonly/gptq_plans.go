@@ -1,6 +1,8 @@
 package weightonly
 
 import (
+	"context"
+
 	"github.com/mcompress/mcompress/pass"
 	"github.com/mcompress/mcompress/quantize/internal/solve"
 	"github.com/mcompress/mcompress/quantize/internal/spec"
@@ -8,8 +10,8 @@ import (
 )
 
 // applyGPTQ quantizes those plans that are right operands of products.
-func (o *BlockOptions) applyGPTQ(c *pass.Context, plans []*plan) error {
-	if o == nil || o.Algo != "gptq" || c.DryRun { // sizes do not depend on quantized values
+func (o *BlockOptions) applyGPTQ(ctx context.Context, s *pass.Step, plans []*plan) error {
+	if o == nil || o.Algo != "gptq" || s.Env.DryRun { // sizes do not depend on quantized values
 		return nil
 	}
 	var ls []*matrix
@@ -25,7 +27,7 @@ func (o *BlockOptions) applyGPTQ(c *pass.Context, plans []*plan) error {
 	if len(ls) == 0 {
 		return nil
 	}
-	left, err := o.GPTQ.solve(c, ls)
+	left, err := o.GPTQ.solve(ctx, s, ls)
 	if err != nil {
 		return err
 	}

@@ -1,17 +1,19 @@
 package weightonly
 
 import (
+	"context"
+
 	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/pass"
 )
 
 // groupPlans groups plans of equal weights with the same encoding.
-func groupPlans(c *pass.Context, plans []*plan) ([][]*plan, error) {
+func groupPlans(ctx context.Context, s *pass.Step, plans []*plan) ([][]*plan, error) {
 	bases := make([]*ir.Value, len(plans))
 	for i, p := range plans {
 		bases[i] = p.Base
 	}
-	first, err := c.Duplicates(bases)
+	first, err := pass.Duplicates(ctx, s.Eval, s.Env.Workers, bases)
 	if err != nil {
 		return nil, err
 	}

@@ -26,8 +26,8 @@ type plan struct {
 func (p *plan) note(r pass.Reason) { p.notes = append(p.notes, pass.Notes(r)...) }
 
 // plan chooses the form for v, or returns the reason why it is skipped.
-func (w *Quantizer) plan(c *pass.Context, v *ir.Value) (*plan, pass.Reason) {
-	p, reason := w.planAnyOpset(c, v)
+func (w *Quantizer) plan(s *pass.Step, v *ir.Value) (*plan, pass.Reason) {
+	p, reason := w.planAnyOpset(s, v)
 	if have := v.Graph().Opset(""); reason.None() && have < weights.CastOpset {
 		return nil, pass.Reason{Code: pass.Opset, Detail: fmt.Sprintf("%d is below %d", have, weights.CastOpset)}
 	}
@@ -35,9 +35,9 @@ func (w *Quantizer) plan(c *pass.Context, v *ir.Value) (*plan, pass.Reason) {
 }
 
 // planAnyOpset is plan without the requirement of an opset.
-func (w *Quantizer) planAnyOpset(c *pass.Context, v *ir.Value) (*plan, pass.Reason) {
+func (w *Quantizer) planAnyOpset(s *pass.Step, v *ir.Value) (*plan, pass.Reason) {
 	consumers := pass.Consumers(v)
-	if c.Select.Excludes(v, consumers) {
+	if s.Select.Excludes(v, consumers) {
 		return nil, pass.Reason{Code: pass.NotSelected}
 	}
 	if v.Ambiguous {
@@ -46,7 +46,7 @@ func (w *Quantizer) planAnyOpset(c *pass.Context, v *ir.Value) (*plan, pass.Reas
 	if v.Const.DType == ir.Double {
 		return nil, pass.Reason{Code: pass.DType, Detail: "float64"}
 	}
-	us, reason := weights.Uses(c, v)
+	us, reason := weights.Uses(s, v)
 	if !reason.None() {
 		return nil, reason
 	}

@@ -1,6 +1,7 @@
 package weightonly
 
 import (
+	"context"
 	"errors"
 	"fmt"
 
@@ -21,21 +22,21 @@ type Quantizer struct {
 	denseReason string
 }
 
-func (w *Quantizer) Run(c *pass.Context) error {
-	return w.Store(c, c.Weights())
+func (w *Quantizer) Run(ctx context.Context, s *pass.Step) error {
+	return w.Store(ctx, s, pass.Weights(s.Model))
 }
 
 // Store quantizes vs.
-func (w *Quantizer) Store(c *pass.Context, vs []*ir.Value) error {
+func (w *Quantizer) Store(ctx context.Context, s *pass.Step, vs []*ir.Value) error {
 	w.denseReason, w.buffers = "", spec.NewBufferPool()
-	if err := w.Blocks.applyAWQ(c); err != nil {
+	if err := w.Blocks.applyAWQ(ctx, s); err != nil {
 		return err
 	}
-	if to := w.opset(); weights.OpsetBelow(c.Model, to) && w.Blocks.usesNBits() {
-		w.denseReason = fmt.Sprintf("--form %s leaves the opset at %d", NBitsForm, c.Model.Opset(""))
-	} else if weights.OpsetBelow(c.Model, to) && w.raisesOpset(c, vs) {
+	if to := w.opset(); weights.OpsetBelow(s.Model, to) && w.Blocks.usesNBits() {
+		w.denseReason = fmt.Sprintf("--form %s leaves the opset at %d", NBitsForm, s.Model.Opset(""))
+	} else if weights.OpsetBelow(s.Model, to) && w.raisesOpset(s, vs) {
 		var no *opset.Unsupported
-		if err := weights.RaiseOpset(c, to); errors.As(err, &no) {
+		if err := weights.RaiseOpset(ctx, s, to); errors.As(err, &no) {
 			w.denseReason = no.Error()
 		} else if err != nil {
 			return err
@@ -43,28 +44,28 @@ func (w *Quantizer) Store(c *pass.Context, vs []*ir.Value) error {
 	}
 	var plans []*plan
 	for _, v := range vs {
-		p, reason := w.plan(c, v)
+		p, reason := w.plan(s, v)
 		if !reason.None() {
-			c.Skip(v, pass.Consumers(v), reason)
+			s.Ledger.Skip(v, pass.Consumers(v), reason)
 			continue
 		}
 		plans = append(plans, p)
 	}
-	plans, err := spec.Precheck(c, plans, func(p *plan) (*ir.Value, spec.Encoding) { return p.Base, p.encoding })
+	plans, err := spec.Precheck(ctx, s, plans, func(p *plan) (*ir.Value, spec.Encoding) { return p.Base, p.encoding })
 	if err != nil {
 		return err
 	}
-	if err := w.Blocks.applyGPTQ(c, plans); err != nil {
+	if err := w.Blocks.applyGPTQ(ctx, s, plans); err != nil {
 		return err
 	}
 	encodings := map[*ir.Value]spec.Encoding{}
 	for _, p := range plans {
 		encodings[p.Base] = p.encoding
 	}
-	if err := w.Bias.Apply(c, encodings); err != nil {
+	if err := w.Bias.Apply(ctx, s, encodings); err != nil {
 		return err
 	}
-	return w.rewrite(c, plans)
+	return w.rewrite(ctx, s, plans)
 }
 
 // opset is the first one that supports the form of products, or the data type.
@@ -76,9 +77,9 @@ func (w *Quantizer) opset() int64 {
 }
 
 // raisesOpset reports whether some weight would be stored before DequantizeLinear, or in a data type of a later opset.
-func (w *Quantizer) raisesOpset(c *pass.Context, vs []*ir.Value) bool {
+func (w *Quantizer) raisesOpset(s *pass.Step, vs []*ir.Value) bool {
 	for _, v := range vs {
-		if p, reason := w.planAnyOpset(c, v); reason.None() && (p.form.Name == pass.Dequantize.Name || w.Blocks != nil && w.Blocks.Bits < 8) {
+		if p, reason := w.planAnyOpset(s, v); reason.None() && (p.form.Name == pass.Dequantize.Name || w.Blocks != nil && w.Blocks.Bits < 8) {
 			return true
 		}
 	}

@@ -15,12 +15,12 @@ type Weight struct {
 }
 
 // Find returns constants with their products, and Gathers if embeddings is set, in the order of nodes.
-func Find(c *pass.Context, embeddings bool) []*Weight {
+func Find(s *pass.Step, embeddings bool) []*Weight {
 	var ws []*Weight
-	for _, u := range c.UsedWeights(func(k pass.Consumer) bool { return newConsumer(c, k, embeddings) != nil }) {
+	for _, u := range pass.UsedWeights(s.Model, func(k pass.Consumer) bool { return newConsumer(s, k, embeddings) != nil }) {
 		w := &Weight{Base: u.Value}
 		for _, k := range u.Consumers {
-			w.Consumers = append(w.Consumers, newConsumer(c, k, embeddings))
+			w.Consumers = append(w.Consumers, newConsumer(s, k, embeddings))
 		}
 		w.OtherConsumer = w.uncovered()
 		ws = append(ws, w)

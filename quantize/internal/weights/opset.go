@@ -1,6 +1,7 @@
 package weights
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/mcompress/mcompress/ir"
@@ -22,12 +23,12 @@ func OpsetBelow(m *ir.Model, v int64) bool {
 }
 
 // RaiseOpset raises the model to an opset that a form requires, and notes it.
-func RaiseOpset(c *pass.Context, to int64) error {
-	from := c.Model.Opset("")
-	if err := opset.Raise(c, c.Eval, c.Model, to); err != nil {
+func RaiseOpset(ctx context.Context, s *pass.Step, to int64) error {
+	from := s.Model.Opset("")
+	if err := opset.Raise(ctx, s.Eval, s.Model, to); err != nil {
 		return err
 	}
-	c.Note("", pass.Reason{Code: pass.OpsetRaised, Detail: fmt.Sprintf("%d to %d", from, to)})
+	s.Ledger.Note("", pass.Reason{Code: pass.OpsetRaised, Detail: fmt.Sprintf("%d to %d", from, to)})
 	return nil
 }
 

@@ -13,13 +13,13 @@ type Use struct {
 }
 
 // Uses are all uses of v, or the reason why one of them is not supported.
-func Uses(c *pass.Context, v *ir.Value) ([]*Use, pass.Reason) {
+func Uses(s *pass.Step, v *ir.Value) ([]*Use, pass.Reason) {
 	var us []*Use
 	for _, l := range pass.LeafUses(v) {
 		if l.Node == nil {
 			return nil, pass.Reason{Code: pass.GraphOutput}
 		}
-		u := useOf(c, v, l)
+		u := useOf(s, v, l)
 		if u == nil {
 			return nil, pass.UnsupportedInput(l.Node, l.Index)
 		}
@@ -31,11 +31,11 @@ func Uses(c *pass.Context, v *ir.Value) ([]*Use, pass.Reason) {
 	return us, pass.Reason{}
 }
 
-func useOf(c *pass.Context, v *ir.Value, l ir.Use) *Use {
-	if s := ConsumerAt(c, l.Node, true); s != nil && s.Use.Index == l.Index {
+func useOf(step *pass.Step, v *ir.Value, l ir.Use) *Use {
+	if s := ConsumerAt(step, l.Node, true); s != nil && s.Use.Index == l.Index {
 		return &Use{Consumer: s, ScaleAxes: s.baseAxes(v)}
 	}
-	in, o := operator.Of(l.Node).Input(l.Index), c.Trace(l.Node.Input(l.Index))
+	in, o := operator.Of(l.Node).Input(l.Index), pass.Trace(l.Node.Input(l.Index))
 	if o == nil || !in.Role.IsWeight() || in.Quantized || IsProduct(l.Node) || l.Node.Op.Is("Gather") {
 		return nil
 	}

@@ -1,0 +1,33 @@
+package pass
+
+import (
+	"slices"
+
+	"github.com/mcompress/mcompress/ir"
+)
+
+// Consumers are the nodes that consume the constant v, also in subgraphs and through the operators that Trace follows,
+// each once, in the order of uses.
+func Consumers(v *ir.Value) []*ir.Node {
+	var ns []*ir.Node
+	for _, l := range LeafUses(v) {
+		if l.Node != nil && !slices.Contains(ns, l.Node) {
+			ns = append(ns, l.Node)
+		}
+	}
+	return ns
+}
+
+// LeafUses are the uses of v, with those of its views and casts in place of the nodes that Trace follows. A use without
+// node is a graph output.
+func LeafUses(v *ir.Value) []ir.Use {
+	var ls []ir.Use
+	for _, u := range v.Uses() {
+		if u.Node == nil || u.Index > 0 || chain[u.Node.Op.Type] == nil || !ir.DefaultDomain(u.Node.Op.Domain) {
+			ls = append(ls, u)
+			continue
+		}
+		ls = append(ls, LeafUses(u.Node.Outputs[0])...)
+	}
+	return ls
+}

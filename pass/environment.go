@@ -1,0 +1,30 @@
+package pass
+
+import "github.com/mcompress/mcompress/ir"
+
+// An Environment is the settings of a run, the same for all of its steps. The caller sets it; the zero value is valid.
+type Environment struct {
+	Workers int   // worker threads; below 2 for one
+	Memory  int64 // memory budget of a run of the model, in bytes; 0 for unlimited
+
+	// Precheck reads every weight before it is quantized, so that NaN, infinities and vanishing scales are
+	// found before writing. Otherwise lazy tensors find them during evaluation and return *Unfit.
+	Precheck bool
+	// KeepIR keeps the IR version: new initializers of models below IR 4 are listed
+	// among the graph inputs.
+	KeepIR bool
+	// DryRun reports that no model is written: methods skip long computations.
+	DryRun bool
+	// Searched reports that a search chose the method of each weight, and the selections of the steps are its result.
+	Searched bool
+
+	// Source is the model as it was before the first step; nil if no step needs it.
+	Source *ir.Model
+	// Open opens another model, which stays open until the pipeline ends; nil where other models are not available.
+	Open func(path string) (*ir.Model, error)
+
+	// Holds is called with the maximum memory of a method in bytes, in addition to that of lazy tensors; may be nil.
+	Holds func(bytes int64)
+	// Trained is called after each step of training; may be nil.
+	Trained func(step, steps int, loss float64)
+}

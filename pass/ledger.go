@@ -1,0 +1,81 @@
+package pass
+
+import "github.com/mcompress/mcompress/ir"
+
+// A Ledger records the results of one step: a row for every weight, and the history of its training. The zero value is empty.
+type Ledger struct {
+	method    string
+	selected  Selection
+	rows      []Row
+	trainings []Training
+	seen      map[*ir.Value]bool // values with a row
+	params    map[*ir.Value]bool // scales and zero points, which are part of the row of their quantized weight
+}
+
+// Changed adds the row of a weight that is now stored in another form. The caller sets Form, After, Restore and
+// optionally Notes.
+func (l *Ledger) Changed(v *ir.Value, before *ir.Tensor, consumers []*ir.Node, r Row) {
+	r.Status = Changed
+	l.add(v, before, consumers, r)
+}
+
+// Skip adds the row of an unchanged weight. For a weight that is not selected the reason is the selection.
+func (l *Ledger) Skip(v *ir.Value, consumers []*ir.Node, reason Reason) {
+	if l.seen[v] {
+		return
+	}
+	if r := l.selected.Reason(v, consumers); !r.None() && IsWeight(v.Const) {
+		reason = r
+	}
+	l.add(v, v.Const, consumers, Row{Status: Skipped, Reason: reason})
+}
+
+// Note adds a row that is not about one weight, such as a raised opset.
+func (l *Ledger) Note(tensor string, reason Reason) {
+	l.rows = append(l.rows, Row{Method: l.method, Tensor: tensor, Status: Noted, Reason: reason})
+}
+
+// Trained adds the history of a training.
+func (l *Ledger) Trained(t Training) { l.trainings = append(l.trainings, t) }
+
+func (l *Ledger) add(v *ir.Value, before *ir.Tensor, consumers []*ir.Node, r Row) {
+	if l.seen == nil {
+		l.seen = map[*ir.Value]bool{}
+	}
+	l.seen[v] = true
+	r.Method, r.Tensor, r.Scope, r.Before = l.method, v.Name, Scope(v.Graph()), before
+	if r.Consumers == nil {
+		r.Consumers = Labels(consumers)
+	}
+	r.Module = ModulePath(v, consumers)
+	r.Counted = IsWeight(before) && !l.params[v] && (r.Status == Changed || !l.selected.Excludes(v, consumers))
+	for i, old := range l.rows {
+		if r.Status == Changed && old.Tensor == r.Tensor && old.Scope == r.Scope && old.leftAs(before) {
+			l.rows[i] = old.then(r)
+			return
+		}
+	}
+	l.rows = append(l.rows, r)
+}
+
+// complete adds a row for each constant that the method added none for.
+func (l *Ledger) complete(before []constant) {
+	for _, c := range before {
+		if !l.seen[c.Value] && !l.params[c.Value] && c.Value.Const != nil {
+			l.Skip(c.Value, c.consumers, l.unsupported(c.Value, c.consumers))
+		}
+	}
+}
+
+// unsupported is the reason for the row of a constant that the method added none for.
+func (l *Ledger) unsupported(v *ir.Value, consumers []*ir.Node) Reason {
+	switch {
+	case !v.Const.DType.IsFloat() && isQuantized(v):
+		return Reason{Code: Already, Detail: v.Const.DType.String()}
+	case !v.Const.DType.IsFloat():
+		return Reason{Code: NoWeight, Detail: v.Const.DType.String()}
+	case l.selected.Excludes(v, consumers):
+		return l.selected.Reason(v, consumers)
+	}
+	return unsupportedUse(v)
+}
