@@ -4,9 +4,11 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"gonum.org/v1/gonum/blas"
+	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/blas/gonum"
 	"gonum.org/v1/gonum/blas/testblas"
 	lapack "gonum.org/v1/gonum/lapack/gonum"
@@ -121,23 +123,26 @@ func TestWorkersChangeNothing(t *testing.T) {
 	}
 }
 
-// UᵀU equals the factored matrix, for gonum's blocked and for the recursive factorization.
+// UᵀU equals the factored matrix. Up to the order that is factored by panels, U is bit-identical to that of gonum's Dpotrf.
 func TestCholesky(t *testing.T) {
-	Register()
-	for _, n := range []int{1, 200, 520} {
-		for name, factor := range map[string]func(int, []float64, int) bool{"Cholesky": Cholesky, "Dpotrf": func(n int, a []float64, lda int) bool {
-			return lapack.Implementation{}.Dpotrf(blas.Upper, n, a, lda)
-		}} {
-			r := rand.New(rand.NewPCG(5, 6))
-			x, h := random(r, n*n), make([]float64, n*n)
-			gonum.Implementation{}.Dsyrk(blas.Upper, blas.Trans, n, n, 1, x, n, 0, h, n)
-			f := append([]float64(nil), h...)
-			if !factor(n, f, n) {
-				t.Fatalf("%s: a positive definite matrix of order %d has no factor", name, n)
-			}
-			if far := distance(f, h, n); far > 1e-9 {
-				t.Errorf("%s: UᵀU of order %d is %v off", name, n, far)
-			}
+	for _, n := range []int{1, 63, 200, panels, 520} {
+		r := rand.New(rand.NewPCG(5, 6))
+		x, h := random(r, n*n), make([]float64, n*n)
+		gonum.Implementation{}.Dsyrk(blas.Upper, blas.Trans, n, n, 1, x, n, 0, h, n)
+		f := slices.Clone(h)
+		if !Cholesky(n, f, n) {
+			t.Fatalf("a positive definite matrix of order %d has no factor", n)
+		}
+		if far := distance(f, h, n); far > 1e-9 {
+			t.Errorf("UᵀU of order %d is %v off", n, far)
+		}
+		if n > panels {
+			continue
+		}
+		blas64.Use(New(workers()))
+		lapack.Implementation{}.Dpotrf(blas.Upper, n, h, n)
+		if !slices.Equal(f, h) {
+			t.Errorf("U of order %d is not bit-identical to gonum's", n)
 		}
 	}
 }
@@ -171,7 +176,6 @@ func TestCholeskyOfIndefiniteMatrix(t *testing.T) {
 }
 
 func BenchmarkCholesky(b *testing.B) {
-	Register()
 	r := rand.New(rand.NewPCG(7, 8))
 	for _, n := range []int{768, 3072} {
 		h := random(r, n*n)
