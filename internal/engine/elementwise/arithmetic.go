@@ -4,13 +4,13 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/mcompress/mcompress/internal/engine/elementwise/block"
 	"github.com/mcompress/mcompress/internal/engine/op"
 	"github.com/mcompress/mcompress/ir"
 )
 
-type integer interface {
-	int8 | int16 | int32 | int64 | uint8 | uint16 | uint32 | uint64
-}
+// integer are the types that integers are computed in. Smaller ones are converted block by block; their results have the same low bits.
+type integer interface{ int64 | uint64 }
 
 type real interface{ float32 | float64 }
 
@@ -18,26 +18,14 @@ type number interface{ integer | real }
 
 // runArithmetic computes the operators whose operands and result have one numeric type.
 func runArithmetic(c *op.Call) error {
-	switch dt := c.In[0].DType; dt {
-	case ir.Float, ir.Float16, ir.BFloat16:
+	switch dt := c.In[0].DType; {
+	case (block.Float | block.Halves).Has(dt):
 		return zip(c, c.In[0], c.In[1], arithmetic[float32](c.Node))
-	case ir.Double:
+	case dt == ir.Double:
 		return zip(c, c.In[0], c.In[1], arithmetic[float64](c.Node))
-	case ir.Int8:
-		return zip(c, c.In[0], c.In[1], arithmetic[int8](c.Node))
-	case ir.Int16:
-		return zip(c, c.In[0], c.In[1], arithmetic[int16](c.Node))
-	case ir.Int32:
-		return zip(c, c.In[0], c.In[1], arithmetic[int32](c.Node))
-	case ir.Int64:
+	case block.Signed.Has(dt):
 		return zip(c, c.In[0], c.In[1], arithmetic[int64](c.Node))
-	case ir.Uint8:
-		return zip(c, c.In[0], c.In[1], arithmetic[uint8](c.Node))
-	case ir.Uint16:
-		return zip(c, c.In[0], c.In[1], arithmetic[uint16](c.Node))
-	case ir.Uint32:
-		return zip(c, c.In[0], c.In[1], arithmetic[uint32](c.Node))
-	case ir.Uint64:
+	case block.Unsigned.Has(dt):
 		return zip(c, c.In[0], c.In[1], arithmetic[uint64](c.Node))
 	default:
 		return unexpected(c, dt)

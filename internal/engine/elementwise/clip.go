@@ -54,31 +54,18 @@ func clipping[T number](lo, hi T) func(dst, x []T) {
 
 // runClip: the default of a bound is the largest or smallest finite number, by the specification, so that Inf is bounded too.
 func runClip(c *op.Call) error {
-	switch dt := c.In[0].DType; dt {
-	case ir.Float, ir.Float16, ir.BFloat16:
+	switch dt := c.In[0].DType; {
+	case dt == ir.Double:
+		return clip[float64](c, -math.MaxFloat64, math.MaxFloat64)
+	case block.Signed.Has(dt):
+		least := int64(-1) << (dt.Bits() - 1)
+		return clip(c, least, ^least)
+	case block.Unsigned.Has(dt):
+		return clip[uint64](c, 0, math.MaxUint64>>(64-dt.Bits()))
+	default:
 		most := largest(dt)
 		lo, hi := bounds(c, -most, most)
 		return clipSingle(c, lo, hi)
-	case ir.Double:
-		return clip[float64](c, -math.MaxFloat64, math.MaxFloat64)
-	case ir.Int8:
-		return clip[int8](c, math.MinInt8, math.MaxInt8)
-	case ir.Int16:
-		return clip[int16](c, math.MinInt16, math.MaxInt16)
-	case ir.Int32:
-		return clip[int32](c, math.MinInt32, math.MaxInt32)
-	case ir.Int64:
-		return clip[int64](c, math.MinInt64, math.MaxInt64)
-	case ir.Uint8:
-		return clip[uint8](c, 0, math.MaxUint8)
-	case ir.Uint16:
-		return clip[uint16](c, 0, math.MaxUint16)
-	case ir.Uint32:
-		return clip[uint32](c, 0, math.MaxUint32)
-	case ir.Uint64:
-		return clip[uint64](c, 0, math.MaxUint64)
-	default:
-		return unexpected(c, dt)
 	}
 }
 

@@ -10,30 +10,16 @@ import (
 
 // runComparison computes the operators whose result is bool.
 func runComparison(c *op.Call) error {
-	switch dt := c.In[0].DType; dt {
-	case ir.Float, ir.Float16, ir.BFloat16:
+	switch dt := c.In[0].DType; {
+	case (block.Float | block.Halves).Has(dt):
 		return zip(c, c.In[0], c.In[1], comparison[float32](c.Node))
-	case ir.Double:
+	case dt == ir.Double:
 		return zip(c, c.In[0], c.In[1], comparison[float64](c.Node))
-	case ir.Int8:
-		return zip(c, c.In[0], c.In[1], comparison[int8](c.Node))
-	case ir.Int16:
-		return zip(c, c.In[0], c.In[1], comparison[int16](c.Node))
-	case ir.Int32:
-		return zip(c, c.In[0], c.In[1], comparison[int32](c.Node))
-	case ir.Int64:
+	case block.Signed.Has(dt):
 		return zip(c, c.In[0], c.In[1], comparison[int64](c.Node))
-	case ir.Uint8:
-		return zip(c, c.In[0], c.In[1], comparison[uint8](c.Node))
-	case ir.Uint16:
-		return zip(c, c.In[0], c.In[1], comparison[uint16](c.Node))
-	case ir.Uint32:
-		return zip(c, c.In[0], c.In[1], comparison[uint32](c.Node))
-	case ir.Uint64:
+	case (block.Unsigned | block.Bool).Has(dt):
 		return zip(c, c.In[0], c.In[1], comparison[uint64](c.Node))
-	case ir.Bool:
-		return zip(c, c.In[0], c.In[1], binaryLoops[bool, bool]{vv: each(func(a, b bool) bool { return a == b })})
-	case ir.String:
+	case dt == ir.String:
 		return equalText(c)
 	default:
 		return unexpected(c, dt)

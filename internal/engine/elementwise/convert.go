@@ -82,58 +82,82 @@ func container(dt ir.DType) ir.DType {
 
 // between converts between types that Go has, nil if they are the same. before means that the result will be rounded again.
 func between(from, to ir.DType, before bool) stage {
+	if from != to && (block.Ints | block.Bool).Has(from) && block.Ints.Has(to) && from.Bits() == to.Bits() {
+		return copying(from)
+	}
 	switch from {
 	case to:
 		return nil
 	case ir.Float:
-		return outOf[float32](to)
+		return outOfFloat[float32](to)
 	case ir.Double:
 		if before && to == ir.Float {
 			return loop(toOdd)
 		}
-		return outOf[float64](to)
+		return outOfFloat[float64](to)
 	case ir.Int8:
-		return outOf[int8](to)
+		return outOfInt[int8](to)
 	case ir.Int16:
-		return outOf[int16](to)
+		return outOfInt[int16](to)
 	case ir.Int32:
-		return outOf[int32](to)
+		return outOfInt[int32](to)
 	case ir.Int64:
-		return outOf[int64](to)
+		return outOfInt[int64](to)
 	case ir.Uint16:
-		return outOf[uint16](to)
+		return outOfInt[uint16](to)
 	case ir.Uint32:
-		return outOf[uint32](to)
+		return outOfInt[uint32](to)
 	case ir.Uint64:
-		return outOf[uint64](to)
+		return outOfInt[uint64](to)
 	}
-	return outOf[uint8](to) // Bool too
+	return outOfInt[uint8](to) // Bool too
 }
 
-func outOf[S number](to ir.DType) stage {
+// outOfInt converts from S, which does not have the width of to if that is an integer. Integers of one width have the same low bits.
+func outOfInt[S stored](to ir.DType) stage {
 	switch to {
 	case ir.Float:
 		return plain[S, float32]()
 	case ir.Double:
 		return plain[S, float64]()
-	case ir.Int8:
-		return truncated[S, int8]()
-	case ir.Int16:
-		return truncated[S, int16]()
-	case ir.Int32:
-		return truncated[S, int32]()
-	case ir.Int64:
-		return truncated[S, int64]()
-	case ir.Uint8:
-		return truncated[S, uint8]()
-	case ir.Uint16:
-		return truncated[S, uint16]()
-	case ir.Uint32:
-		return truncated[S, uint32]()
-	case ir.Uint64:
-		return truncated[S, uint64]()
+	case ir.Int8, ir.Uint8:
+		return plain[S, uint8]()
+	case ir.Int16, ir.Uint16:
+		return plain[S, uint16]()
+	case ir.Int32, ir.Uint32:
+		return plain[S, uint32]()
+	case ir.Int64, ir.Uint64:
+		return plain[S, uint64]()
 	}
 	return loop(func(v S) bool { return v != 0 })
+}
+
+// outOfFloat truncates to integers. Go leaves out-of-range conversions to the CPU: they are defined here like on x86-64, and so in NumPy and
+// ONNX Runtime: the minimum of int32, or of int64 for types that exceed 32 bits.
+func outOfFloat[S real](to ir.DType) stage {
+	switch to {
+	case ir.Float:
+		return plain[S, float32]()
+	case ir.Double:
+		return plain[S, float64]()
+	case ir.Int8, ir.Uint8:
+		return truncated[S, uint8]()
+	case ir.Int16, ir.Uint16:
+		return truncated[S, uint16]()
+	case ir.Int32:
+		return truncated[S, uint32]()
+	case ir.Uint32:
+		return longTruncated[S, uint32]()
+	case ir.Int64:
+		return longTruncated[S, uint64]()
+	case ir.Uint64:
+		return loop(func(v S) uint64 { return truncateUnsigned(float64(v)) })
+	}
+	return loop(func(v S) bool { return v != 0 })
+}
+
+type stored interface {
+	real | int8 | int16 | int32 | int64 | uint8 | uint16 | uint32 | uint64
 }
 
 func loop[S, D ir.Element](f func(S) D) stage {
@@ -145,7 +169,7 @@ func loop[S, D ir.Element](f func(S) D) stage {
 	}
 }
 
-func plain[S, D number]() stage {
+func plain[S, D stored]() stage {
 	return func(dst, src []byte, n int) {
 		x, y := block.Words[S](src, n), block.Words[D](dst, n)
 		for i, v := range x {
@@ -154,18 +178,7 @@ func plain[S, D number]() stage {
 	}
 }
 
-// truncated converts to integers. Go leaves out-of-range conversions to the CPU: they are defined here like on x86-64, and so in NumPy and
-// ONNX Runtime: the minimum of int32, or of int64 for types that exceed 32 bits.
-func truncated[S number, D integer]() stage {
-	if isInteger[S]() {
-		return plain[S, D]()
-	}
-	switch any(D(0)).(type) {
-	case uint64:
-		return loop(func(v S) D { return D(truncateUnsigned(float64(v))) })
-	case int64, uint32:
-		return longTruncated[S, D]()
-	}
+func truncated[S real, D uint8 | uint16 | uint32]() stage {
 	return func(dst, src []byte, n int) {
 		x, y := block.Words[S](src, n), block.Words[D](dst, n)
 		for i, v := range x {
@@ -174,7 +187,7 @@ func truncated[S number, D integer]() stage {
 	}
 }
 
-func longTruncated[S number, D integer]() stage {
+func longTruncated[S real, D uint32 | uint64]() stage {
 	return func(dst, src []byte, n int) {
 		x, y := block.Words[S](src, n), block.Words[D](dst, n)
 		for i, v := range x {

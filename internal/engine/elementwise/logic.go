@@ -1,8 +1,8 @@
 package elementwise
 
 import (
+	"github.com/mcompress/mcompress/internal/engine/elementwise/block"
 	"github.com/mcompress/mcompress/internal/engine/op"
-	"github.com/mcompress/mcompress/ir"
 )
 
 func runLogic(c *op.Call) error {
@@ -23,22 +23,10 @@ func runLogic(c *op.Call) error {
 
 // runBits computes the bitwise operators of integers.
 func runBits(c *op.Call) error {
-	switch dt := c.In[0].DType; dt {
-	case ir.Int8:
-		return zip(c, c.In[0], c.In[1], bitwise[int8](c.Node))
-	case ir.Int16:
-		return zip(c, c.In[0], c.In[1], bitwise[int16](c.Node))
-	case ir.Int32:
-		return zip(c, c.In[0], c.In[1], bitwise[int32](c.Node))
-	case ir.Int64:
+	switch dt := c.In[0].DType; {
+	case block.Signed.Has(dt):
 		return zip(c, c.In[0], c.In[1], bitwise[int64](c.Node))
-	case ir.Uint8:
-		return zip(c, c.In[0], c.In[1], bitwise[uint8](c.Node))
-	case ir.Uint16:
-		return zip(c, c.In[0], c.In[1], bitwise[uint16](c.Node))
-	case ir.Uint32:
-		return zip(c, c.In[0], c.In[1], bitwise[uint32](c.Node))
-	case ir.Uint64:
+	case block.Unsigned.Has(dt):
 		return zip(c, c.In[0], c.In[1], bitwise[uint64](c.Node))
 	default:
 		return unexpected(c, dt)

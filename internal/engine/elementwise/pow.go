@@ -2,7 +2,6 @@ package elementwise
 
 import (
 	"math"
-	"unsafe"
 
 	"github.com/mcompress/mcompress/internal/engine/elementwise/block"
 	"github.com/mcompress/mcompress/internal/engine/op"
@@ -57,12 +56,11 @@ func runPow(c *op.Call) error {
 	x, spare := converted(c, c.In[0], base, spare)
 	y, _ := converted(c, c.In[1], exponent, spare)
 	switch to := c.Out[0].DType; {
-	case to == ir.Int32 && base == ir.Int32:
-		return zip(c, x, y, binaryLoops[int32, int32]{vv: each(intPow[int32])})
-	case to == ir.Int64 && base == ir.Int64:
-		return zip(c, x, y, binaryLoops[int64, int64]{vv: each(intPow[int64])})
+	case block.Signed.Has(base):
+		least := int64(-1) << (to.Bits() - 1)
+		return zip(c, x, y, binaryLoops[int64, int64]{vv: each(func(a, b int64) int64 { return intPow(a, b, least) })})
 	case to == ir.Int32:
-		return zip(c, x, y, binaryLoops[float64, int32]{vv: each(func(a, b float64) int32 { return truncate32(math.Pow(a, b)) })})
+		return zip(c, x, y, binaryLoops[float64, int64]{vv: each(func(a, b float64) int64 { return int64(truncate32(math.Pow(a, b))) })})
 	case to == ir.Int64:
 		return zip(c, x, y, binaryLoops[float64, int64]{vv: each(func(a, b float64) int64 { return truncate64(math.Pow(a, b)) })})
 	case to == ir.Double:
@@ -113,13 +111,13 @@ func power[T real](pow func(a, b T) T) func(dst, x []T, exponent T) {
 	}
 }
 
-// intPow wraps around like the product; a fraction is truncated, and 0 to a negative power, which is infinite, is the minimum integer, the
-// result of truncating Inf.
-func intPow[T int32 | int64](a, b T) T {
+// intPow wraps around like the product; a fraction is truncated, and 0 to a negative power, which is infinite, is least, the minimum of the
+// type and the result of truncating Inf.
+func intPow(a, b, least int64) int64 {
 	if b < 0 {
 		switch a {
 		case 0:
-			return T(1) << (8*unsafe.Sizeof(a) - 1)
+			return least
 		case 1:
 			return 1
 		case -1:
@@ -127,7 +125,7 @@ func intPow[T int32 | int64](a, b T) T {
 		}
 		return 0
 	}
-	product := T(1)
+	product := int64(1)
 	for ; b > 0; b >>= 1 {
 		if b&1 == 1 {
 			product *= a

@@ -33,26 +33,14 @@ func numberOps() []op.Op {
 
 func runNumber(c *op.Call) error {
 	x := c.In[0]
-	switch dt := x.DType; dt {
-	case ir.Float, ir.Float16, ir.BFloat16:
+	switch dt := x.DType; {
+	case (block.Float | block.Halves).Has(dt):
 		return transform(c, x, block.Grain, floatFunction(c.Node))
-	case ir.Double:
+	case dt == ir.Double || c.ID.Type == "Shrink": // its bias is a float for integers, too
 		return transform(c, x, block.Grain, mapped(numberFunction[float64](c.Node)))
-	case ir.Int8:
-		return transform(c, x, block.Grain, intFunction[int8](c.Node))
-	case ir.Int16:
-		return transform(c, x, block.Grain, intFunction[int16](c.Node))
-	case ir.Int32:
-		return transform(c, x, block.Grain, intFunction[int32](c.Node))
-	case ir.Int64:
+	case block.Signed.Has(dt):
 		return transform(c, x, block.Grain, intFunction[int64](c.Node))
-	case ir.Uint8:
-		return transform(c, x, block.Grain, intFunction[uint8](c.Node))
-	case ir.Uint16:
-		return transform(c, x, block.Grain, intFunction[uint16](c.Node))
-	case ir.Uint32:
-		return transform(c, x, block.Grain, intFunction[uint32](c.Node))
-	case ir.Uint64:
+	case block.Unsigned.Has(dt):
 		return transform(c, x, block.Grain, intFunction[uint64](c.Node))
 	default:
 		return unexpected(c, dt)

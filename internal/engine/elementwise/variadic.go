@@ -45,26 +45,14 @@ func variadicShape(types block.Set) func(*op.Node, []*ir.Array) ([]ir.Spec, erro
 }
 
 func runVariadic(c *op.Call) error {
-	switch dt := c.In[0].DType; dt {
-	case ir.Float, ir.Float16, ir.BFloat16:
+	switch dt := c.In[0].DType; {
+	case (block.Float | block.Halves).Has(dt):
 		return fold[float32](c)
-	case ir.Double:
+	case dt == ir.Double:
 		return fold[float64](c)
-	case ir.Int8:
-		return fold[int8](c)
-	case ir.Int16:
-		return fold[int16](c)
-	case ir.Int32:
-		return fold[int32](c)
-	case ir.Int64:
+	case block.Signed.Has(dt):
 		return fold[int64](c)
-	case ir.Uint8:
-		return fold[uint8](c)
-	case ir.Uint16:
-		return fold[uint16](c)
-	case ir.Uint32:
-		return fold[uint32](c)
-	case ir.Uint64:
+	case block.Unsigned.Has(dt):
 		return fold[uint64](c)
 	default:
 		return unexpected(c, dt)

@@ -48,26 +48,14 @@ func argWork(n *op.Node, in []*ir.Array, workers int) int64 {
 }
 
 func runArg(c *op.Call) error {
-	switch dt := c.In[0].DType; dt {
-	case ir.Float, ir.Float16, ir.BFloat16:
+	switch dt := c.In[0].DType; {
+	case (block.Float | block.Halves).Has(dt):
 		arg[float32](c)
-	case ir.Double:
+	case dt == ir.Double:
 		arg[float64](c)
-	case ir.Int8:
-		arg[int8](c)
-	case ir.Int16:
-		arg[int16](c)
-	case ir.Int32:
-		arg[int32](c)
-	case ir.Int64:
+	case block.Signed.Has(dt):
 		arg[int64](c)
-	case ir.Uint8:
-		arg[uint8](c)
-	case ir.Uint16:
-		arg[uint16](c)
-	case ir.Uint32:
-		arg[uint32](c)
-	case ir.Uint64:
+	case block.Unsigned.Has(dt):
 		arg[uint64](c)
 	default:
 		return unexpected(c, dt)

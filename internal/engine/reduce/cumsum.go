@@ -60,18 +60,14 @@ func runCumulate(c *op.Call) error {
 		return err
 	}
 	l := lanesOf(c.In[0], axis)
-	switch dt := c.In[0].DType; dt {
-	case ir.Float, ir.Float16, ir.BFloat16:
+	switch dt := c.In[0].DType; {
+	case (block.Float | block.Halves).Has(dt):
 		return along(c, l, 2, cumulation[float32, float64](c.Node))
-	case ir.Double:
+	case dt == ir.Double:
 		return along(c, l, 2, cumulation[float64, float64](c.Node))
-	case ir.Int32:
-		return along(c, l, 2, cumulation[int32, int32](c.Node))
-	case ir.Int64:
+	case block.Signed.Has(dt):
 		return along(c, l, 2, cumulation[int64, int64](c.Node))
-	case ir.Uint32:
-		return along(c, l, 2, cumulation[uint32, uint32](c.Node))
-	case ir.Uint64:
+	case block.Unsigned.Has(dt):
 		return along(c, l, 2, cumulation[uint64, uint64](c.Node))
 	default:
 		return unexpected(c, dt)

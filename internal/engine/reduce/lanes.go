@@ -35,7 +35,7 @@ func (l lanes) tiles() int { return (l.inner + l.tile() - 1) / l.tile() }
 
 // bytes is the scratch memory of a worker for lanes of type dt.
 func (l lanes) bytes(dt ir.DType) int64 {
-	if l.inner == 1 && !block.Halves.Has(dt) {
+	if l.inner == 1 && block.Direct(dt) {
 		return 0
 	}
 	return block.Bytes[float64]((l.n+pad)*l.tile()) + block.Bytes[float64](tileLanes)

@@ -10,7 +10,7 @@ import (
 // A scaled is sum·e^top: a sum of exponentials that does not overflow.
 type scaled struct{ top, sum float64 }
 
-func logSumExp[T numeric]() fold[T, scaled] {
+func logSumExp[T floating]() fold[T, scaled] {
 	zero := scaled{top: math.Inf(-1)}
 	return each(zero, func(a scaled, v T) scaled { return a.plus(scaled{float64(v), 1}) }, scaled.plus, func(a scaled, _ int) T {
 		return T(a.top + math.Log(a.sum))

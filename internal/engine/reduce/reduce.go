@@ -79,29 +79,15 @@ func reduceOp(name string, since int64, types block.Set, fromInput bool) op.Op {
 }
 
 func reduce(c *op.Call, l layout) error {
-	switch dt := c.In[0].DType; dt {
-	case ir.Float, ir.Float16, ir.BFloat16:
+	switch dt := c.In[0].DType; {
+	case (block.Float | block.Halves).Has(dt):
 		return reduceSingles(c, l)
-	case ir.Double:
+	case dt == ir.Double:
 		return reduceReals[float64](c, l)
-	case ir.Int8:
-		return reduceInts[int8](c, l)
-	case ir.Int16:
-		return reduceInts[int16](c, l)
-	case ir.Int32:
-		return reduceInts[int32](c, l)
-	case ir.Int64:
-		return reduceInts[int64](c, l)
-	case ir.Uint8:
-		return reduceInts[uint8](c, l)
-	case ir.Uint16:
-		return reduceInts[uint16](c, l)
-	case ir.Uint32:
-		return reduceInts[uint32](c, l)
-	case ir.Uint64:
-		return reduceInts[uint64](c, l)
-	case ir.Bool:
-		return reduceBools(c, l)
+	case block.Signed.Has(dt):
+		return reduceInts(c, l, int64(-1)<<(dt.Bits()-1))
+	case (block.Unsigned | block.Bool).Has(dt):
+		return reduceInts(c, l, uint64(0))
 	default:
 		return unexpected(c, dt)
 	}
@@ -124,24 +110,15 @@ func reduceReals[T floating](c *op.Call, l layout) error {
 	return run(c, l, c.In[0], realFold[T](c.ID.Type))
 }
 
-func reduceInts[T integer](c *op.Call, l layout) error {
+// reduceInts reduces integers of a type with this minimum; false is less than true.
+func reduceInts[T integer](c *op.Call, l layout, least T) error {
 	switch c.ID.Type {
 	case "ReduceMax":
-		return run(c, l, c.In[0], extreme(minInt[T](), func(a, b T) T { return max(a, b) }))
+		return run(c, l, c.In[0], extreme(least, func(a, b T) T { return max(a, b) }))
 	case "ReduceMin":
-		return run(c, l, c.In[0], extreme(^minInt[T](), func(a, b T) T { return min(a, b) }))
-	case "ReduceLogSumExp":
-		return run(c, l, c.In[0], logSumExp[T]())
-	case "ReduceL2", "ReduceLogSum":
-		return run(c, l, c.In[0], realFold[T](c.ID.Type))
+		return run(c, l, c.In[0], extreme(^least, func(a, b T) T { return min(a, b) }))
+	case "ReduceL2", "ReduceLogSum", "ReduceLogSumExp":
+		return reduceReals[float64](c, l)
 	}
 	return run(c, l, c.In[0], intFold[T](c.ID.Type))
-}
-
-// reduceBools: false is less than true.
-func reduceBools(c *op.Call, l layout) error {
-	if c.ID.Type == "ReduceMax" {
-		return run(c, l, c.In[0], extreme(false, func(a, b bool) bool { return a || b }))
-	}
-	return run(c, l, c.In[0], extreme(true, func(a, b bool) bool { return a && b }))
 }

@@ -2,28 +2,18 @@ package reduce
 
 import (
 	"math"
-	"unsafe"
 
 	"github.com/mcompress/mcompress/internal/engine/op"
 	"github.com/mcompress/mcompress/internal/kernel"
 	"github.com/mcompress/mcompress/ir"
 )
 
-type integer interface {
-	int8 | int16 | int32 | int64 | uint8 | uint16 | uint32 | uint64
-}
+// integer are the types that integers are computed in. Smaller ones are converted block by block.
+type integer interface{ int64 | uint64 }
 
 type floating interface{ float32 | float64 }
 
 type numeric interface{ integer | floating }
-
-// minInt is the minimum integer of T.
-func minInt[T integer]() T {
-	if ^T(0) > 0 {
-		return 0
-	}
-	return T(1) << (8*unsafe.Sizeof(T(0)) - 1)
-}
 
 // each makes a fold from a function that adds one element.
 func each[T ir.Element, A any](zero A, add func(A, T) A, join func(a, b A) A, done func(A, int) T) fold[T, A] {
@@ -51,7 +41,7 @@ func extreme[T ir.Element](zero T, pick func(a, b T) T) fold[T, T] {
 }
 
 // realFold sums, or multiplies, in float64.
-func realFold[T numeric](name string) fold[T, float64] {
+func realFold[T floating](name string) fold[T, float64] {
 	f := summing[T, float64](asIs[T])
 	switch name {
 	case "ReduceMean":
@@ -91,7 +81,7 @@ func summing[T, A numeric](done func(A, int) T) fold[T, A] {
 	}
 }
 
-func squares[T numeric]() fold[T, float64] {
+func squares[T floating]() fold[T, float64] {
 	f := summing[T, float64](asIs[T])
 	f.row = func(acc float64, x []T) float64 {
 		for _, v := range x {
@@ -108,7 +98,7 @@ func squares[T numeric]() fold[T, float64] {
 	return f
 }
 
-func asIs[T numeric](a float64, _ int) T { return T(a) }
+func asIs[T floating](a float64, _ int) T { return T(a) }
 
 func sum[T numeric](a, b T) T { return a + b }
 

@@ -78,26 +78,14 @@ func topWork(n *op.Node, in []*ir.Array, workers int) int64 {
 }
 
 func runTop(c *op.Call) error {
-	switch dt := c.In[0].DType; dt {
-	case ir.Float, ir.Float16, ir.BFloat16:
+	switch dt := c.In[0].DType; {
+	case (block.Float | block.Halves).Has(dt):
 		top[float32](c)
-	case ir.Double:
+	case dt == ir.Double:
 		top[float64](c)
-	case ir.Int8:
-		top[int8](c)
-	case ir.Int16:
-		top[int16](c)
-	case ir.Int32:
-		top[int32](c)
-	case ir.Int64:
+	case block.Signed.Has(dt):
 		top[int64](c)
-	case ir.Uint8:
-		top[uint8](c)
-	case ir.Uint16:
-		top[uint16](c)
-	case ir.Uint32:
-		top[uint32](c)
-	case ir.Uint64:
+	case block.Unsigned.Has(dt):
 		top[uint64](c)
 	default:
 		return unexpected(c, dt)

@@ -81,27 +81,12 @@ func comparer(x *ir.Array) func(i, j int) int {
 	switch x.DType {
 	case ir.String:
 		return func(i, j int) int { return cmp.Compare(x.Text[i], x.Text[j]) }
-	case ir.Float16, ir.BFloat16:
-		r := block.Read[float32](x)
-		return func(i, j int) int { return compare(r.One(i), r.One(j)) }
-	case ir.Float:
+	case ir.Float, ir.Float16, ir.BFloat16:
 		return compareIn[float32](x)
 	case ir.Double:
 		return compareIn[float64](x)
-	case ir.Int8:
-		return compareIn[int8](x)
-	case ir.Int16:
-		return compareIn[int16](x)
-	case ir.Int32:
-		return compareIn[int32](x)
-	case ir.Int64:
+	case ir.Int8, ir.Int16, ir.Int32, ir.Int64:
 		return compareIn[int64](x)
-	case ir.Uint16:
-		return compareIn[uint16](x)
-	case ir.Uint32:
-		return compareIn[uint32](x)
-	case ir.Uint64:
-		return compareIn[uint64](x)
 	case ir.Complex64:
 		v := ir.View[complex64](x)
 		return func(i, j int) int {
@@ -113,11 +98,16 @@ func comparer(x *ir.Array) func(i, j int) int {
 			return cmp.Or(compare(real(v[i]), real(v[j])), compare(imag(v[i]), imag(v[j])))
 		}
 	}
-	return compareIn[uint8](x) // Bool too
+	return compareIn[uint64](x) // Bool too
 }
 
 func compareIn[T numeric](x *ir.Array) func(i, j int) int {
-	v := ir.View[T](x)
+	r := block.Read[T](x)
+	v := r.Direct()
+	if v == nil {
+		n := int(x.Elems())
+		v = r.Block(make([]T, n), 0, n)
+	}
 	return func(i, j int) int { return compare(v[i], v[j]) }
 }
 

@@ -3,7 +3,6 @@ package block
 import (
 	"unsafe"
 
-	"github.com/mcompress/mcompress/internal/kernel"
 	"github.com/mcompress/mcompress/ir"
 )
 
@@ -12,38 +11,37 @@ const Len = 2048
 
 // A Loader reads blocks of a tensor.
 type Loader[T ir.Element] struct {
-	data  []T
-	half  []uint16
-	widen func(dst []float32, x []uint16)
+	data []T
+	load func(dst []T, at int) // if elements are converted
 }
 
-// Read returns a reader of a, whose elements must be stored as T; float16 and bfloat16 are read as float32.
+// Read returns a reader of a, whose elements are stored as T or converted to it: float16 and bfloat16 to float32, bool and smaller integers to
+// int64 or uint64, and all numbers to float64.
 func Read[T ir.Element](a *ir.Array) Loader[T] {
-	switch a.DType {
-	case ir.Float16:
-		return Loader[T]{half: ir.View[uint16](a), widen: kernel.F32FromF16}
-	case ir.BFloat16:
-		return Loader[T]{half: ir.View[uint16](a), widen: kernel.F32FromBF16}
+	var zero T
+	if load, ok := loading(a, zero).(func([]T, int)); ok {
+		return Loader[T]{load: load}
 	}
 	return Loader[T]{data: ir.View[T](a)}
 }
 
 // Block is the n elements from at on: the tensor's own memory, or buf, which has at least that size.
 func (r Loader[T]) Block(buf []T, at, n int) []T {
-	if r.widen == nil {
+	if r.load == nil {
 		return r.data[at : at+n]
 	}
-	r.widen(any(buf).([]float32)[:n], r.half[at:at+n])
+	r.load(buf[:n], at)
 	return buf[:n]
 }
 
 // One is the element at at.
 func (r Loader[T]) One(at int) T {
-	if r.data != nil {
+	if r.load == nil {
 		return r.data[at]
 	}
 	var one [1]T
-	return r.Block(one[:], at, 1)[0]
+	r.load(one[:], at)
+	return one[0]
 }
 
 // Direct is the whole payload, nil if it is not stored as T.
@@ -51,21 +49,19 @@ func (r Loader[T]) Direct() []T { return r.data }
 
 // A Writer writes blocks of a tensor.
 type Writer[T ir.Element] struct {
-	data   []T
-	half   []uint16
-	narrow func(dst []uint16, x []float32)
+	data  []T
+	store func(at int, x []T) // if elements are converted
 }
 
-// Write returns a writer of a, whose elements must be stored as T; float16 and bfloat16 are written from float32. A nil a is an output
-// without consumers: writes are discarded.
+// Write returns a writer of a, the inverse of Read: integers keep their low bits. A nil a is an output without consumers: writes are
+// discarded.
 func Write[T ir.Element](a *ir.Array) Writer[T] {
-	switch {
-	case a == nil:
+	if a == nil {
 		return Writer[T]{}
-	case a.DType == ir.Float16:
-		return Writer[T]{half: ir.View[uint16](a), narrow: kernel.F16FromF32}
-	case a.DType == ir.BFloat16:
-		return Writer[T]{half: ir.View[uint16](a), narrow: kernel.BF16FromF32}
+	}
+	var zero T
+	if store, ok := storing(a, zero).(func(int, []T)); ok {
+		return Writer[T]{store: store}
 	}
 	return Writer[T]{data: ir.View[T](a)}
 }
@@ -80,8 +76,8 @@ func (w Writer[T]) Block(buf []T, at, n int) []T {
 
 // Done stores x, which Block returned for at.
 func (w Writer[T]) Done(at int, x []T) {
-	if w.narrow != nil {
-		w.narrow(w.half[at:at+len(x)], any(x).([]float32))
+	if w.store != nil {
+		w.store(at, x)
 	}
 }
 
@@ -93,8 +89,8 @@ func (w Writer[T]) Set(at int, x T) {
 	switch {
 	case w.data != nil:
 		w.data[at] = x
-	case w.narrow != nil:
-		w.Done(at, []T{x})
+	case w.store != nil:
+		w.store(at, []T{x})
 	}
 }
 
