@@ -37,7 +37,7 @@ func quantizers() []string {
 func quantizer(t *testing.T, text string) pass.Options {
 	t.Helper()
 	words := strings.Fields(text)
-	known := []*pass.Method{quantize.DynamicInt8{}.Method(), quantize.StaticInt8{}.Method(), quantize.WeightInt8{}.Method(), quantize.WeightInt4{}.Method(), quantize.WeightInt2{}.Method(), quantize.Float8{}.Method()}
+	known := quantize.Methods()
 	i := slices.IndexFunc(known, func(m *pass.Method) bool { return m.Name == words[0] })
 	step, err := pass.NewStep(known[i], func(fs *flag.FlagSet) error {
 		for _, o := range words[1:] {

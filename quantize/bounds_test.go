@@ -357,6 +357,15 @@ func (b *bounded) inBlocks() bool {
 	return b.method == WeightInt4{}.Method() || b.method == WeightInt2{}.Method() || b.method == WeightInt8{}.Method() && b.rows > 0
 }
 
+// Every method that quantizes weights has a worst-case error.
+func TestEveryMethodHasABound(t *testing.T) {
+	for _, m := range Methods() {
+		if m.Stage == pass.Quantize && !slices.ContainsFunc(boundedVariants(), func(b bounded) bool { return b.method == m }) {
+			t.Errorf("boundedVariants has no row for %s: add one with the maximum error of a weight, then write docs/bounds.md with -update", m.Name)
+		}
+	}
+}
+
 // The page is written from the table.
 func TestBoundsAreDocumented(t *testing.T) {
 	var page strings.Builder

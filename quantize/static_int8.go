@@ -39,12 +39,13 @@ type StaticInt8 struct {
 }
 
 var staticInt8Method = &pass.Method{
-	Name:    "static-int8",
-	Command: "quantize",
-	Doc:     "8-bit weights and activations of Conv, MatMul, Gemm and the operators between them, with calibrated ranges; other weights as weight-int8",
-	Stage:   pass.Quantize,
-	Shrinks: true,
-	New:     func() pass.Options { return &StaticInt8{} },
+	Name:       "static-int8",
+	Command:    "quantize",
+	Doc:        "8-bit weights and activations of Conv, MatMul, Gemm and the operators between them, with calibrated ranges; other weights as weight-int8",
+	Stage:      pass.Quantize,
+	Shrinks:    true,
+	Calibrates: true,
+	New:        func() pass.Options { return &StaticInt8{} },
 }
 
 // Method describes the method.

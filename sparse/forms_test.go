@@ -13,23 +13,28 @@ import (
 	"github.com/mcompress/mcompress/report"
 )
 
-// TestFormsInONNXRuntime holds every form, for every type of values, against the dense
-// model: the checker takes it, the runtime folds it, the outputs are bit-identical.
+// A runtimeForm is a form and the lowest opset of its operators.
+type runtimeForm struct {
+	method  *pass.Method
+	opset   int64
+	half    int64 // the lowest opset for bfloat16
+	options options
+}
+
+var runtimeForms = []runtimeForm{
+	{cooMethod, 11, 13, nil},
+	{csrMethod, 16, 20, nil},
+	{bsrMethod, 11, 20, options{"block": "4"}},
+	{bitmaskMethod, 11, 13, nil},
+	{deltaMethod, 11, 20, nil},
+	{deltaMethod, 21, 21, nil},
+}
+
+// TestFormsInONNXRuntime compares each form, for every type of values, with the dense model: the file is valid, the runtime folds the
+// form, and outputs are bit-identical.
 func TestFormsInONNXRuntime(t *testing.T) {
 	w := conform.Start(t)
-	for _, f := range []struct {
-		method  *pass.Method
-		opset   int64
-		half    int64 // the first opset for bfloat16
-		options options
-	}{
-		{cooMethod, 11, 13, nil},
-		{csrMethod, 16, 20, nil},
-		{bsrMethod, 11, 20, options{"block": "4"}},
-		{bitmaskMethod, 11, 13, nil},
-		{deltaMethod, 11, 20, nil},
-		{deltaMethod, 21, 21, nil},
-	} {
+	for _, f := range runtimeForms {
 		for _, dt := range []ir.DType{ir.Int8, ir.Uint8, ir.Float16, ir.BFloat16, ir.Float, ir.Double} {
 			version := f.opset
 			if dt == ir.BFloat16 {
@@ -140,10 +145,11 @@ func TestOddWeightsInONNXRuntime(t *testing.T) {
 	for i, bits := range []uint32{1 << 31, 0x7fc00001, 0xffc12345, 0x7f800000, 1} {
 		binary.LittleEndian.PutUint32(odd.data[4*(100+7*i):], bits)
 	}
-	for _, m := range []struct {
-		*pass.Method
-		options options
-	}{{cooMethod, nil}, {csrMethod, nil}, {bsrMethod, options{"block": "1"}}, {bitmaskMethod, nil}, {deltaMethod, nil}} {
+	for _, m := range formMethods() {
+		o := options{}
+		if pass.Flags(m).Lookup("block") != nil {
+			o["block"] = "1"
+		}
 		for _, version := range []int64{16, 21} {
 			t.Run(fmt.Sprint(m.Name, version), func(t *testing.T) {
 				folds(t, w, modelOf(version, odd,
@@ -154,7 +160,7 @@ func TestOddWeightsInONNXRuntime(t *testing.T) {
 					random("row", ir.Float, []int64{1, 4096}, density(.02)),
 					random("column", ir.Float, []int64{513, 2}, density(.02)),
 					random("far", ir.Float, []int64{3, 70001}, only(5, 70000, 70001, 209999)),
-				), stepOf(t, m.Method, m.options), version)
+				), stepOf(t, m, o), version)
 			})
 		}
 	}

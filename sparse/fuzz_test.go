@@ -15,7 +15,7 @@ import (
 // FuzzDense undoes forms of models that are not what they seem: errors are fine, panics
 // and wrong lengths are not.
 func FuzzDense(f *testing.F) {
-	for _, m := range []*pass.Method{cooMethod, csrMethod, bsrMethod, bitmaskMethod, deltaMethod} {
+	for _, m := range formMethods() {
 		for _, version := range []int64{16, 21} {
 			model := modelOf(version, random("w", ir.Float, []int64{32, 48}, blocks(48, .05)))
 			_, e := apply(f, model, 1, stepOf(f, m, nil))

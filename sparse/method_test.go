@@ -57,10 +57,10 @@ func TestAutoOfNinetyPercentZeros(t *testing.T) {
 
 // Sizes in rows are upper bounds of what the file gains, and close ones.
 func TestArithmeticIsThatOfTheFile(t *testing.T) {
-	for _, method := range []*pass.Method{cooMethod, csrMethod, bsrMethod, bitmaskMethod, deltaMethod} {
+	for _, method := range formMethods() {
 		m := modelOf(21, random("w", ir.Float, []int64{256, 320}, blocks(320, .03)))
 		before := fileSize(t, save(t, m, ir.NewEval(""), "dense.onnx"))
-		d := &decider{step: &pass.Step{}, forms: formsOf(method)}
+		d := &decider{step: &pass.Step{}, forms: []sizer{sizers[method.Name]}}
 		e := ir.NewEval("")
 		ms, err := measure(context.Background(), e, weightNamed(t, m, "w"), Block{16, 16})
 		if err != nil {
@@ -79,8 +79,26 @@ func TestArithmeticIsThatOfTheFile(t *testing.T) {
 	}
 }
 
-func formsOf(m *pass.Method) []sizer {
-	return map[string][]sizer{"coo": {newCOO}, "csr": {newCSR}, "bsr": {newBSR}, "bitmask": {newBitmask}, "delta": {newDelta}}[m.Name]
+// sizers are the forms by the names of their methods.
+var sizers = map[string]sizer{"coo": newCOO, "csr": newCSR, "bsr": newBSR, "bitmask": newBitmask, "delta": newDelta}
+
+// formMethods are the methods that store weights in one form.
+func formMethods() []*pass.Method {
+	return slices.DeleteFunc(Methods(), func(m *pass.Method) bool { return m.Stage != pass.Sparsify || m == autoMethod })
+}
+
+func TestEveryFormIsTested(t *testing.T) {
+	for _, m := range formMethods() {
+		if sizers[m.Name] == nil {
+			t.Errorf("sizers has no form of %s: add it", m.Name)
+		}
+		if !slices.ContainsFunc(runtimeForms, func(f runtimeForm) bool { return f.method == m }) {
+			t.Errorf("runtimeForms has no row for %s: add one with its lowest opset", m.Name)
+		}
+	}
+	if len(finders) != len(formMethods()) {
+		t.Errorf("there are %d finders for %d forms: add a finder, so that dense restores weights of the form", len(finders), len(formMethods()))
+	}
 }
 
 // TestWhatStaysDense requires a row with the reason for each weight.
@@ -149,7 +167,7 @@ func TestCodesWithAZeroPoint(t *testing.T) {
 
 // TestRestore makes the weights from what was stored, as reports do.
 func TestRestore(t *testing.T) {
-	for _, method := range []*pass.Method{cooMethod, csrMethod, bsrMethod, bitmaskMethod, deltaMethod} {
+	for _, method := range formMethods() {
 		x := random("w", ir.Float, []int64{96, 80}, blocks(80, .03))
 		rows, e := apply(t, modelOf(21, x), 2, stepOf(t, method, nil))
 		r := rowOf(t, rows, "w")
@@ -296,7 +314,7 @@ func signs(f *ir.Tensor) *ir.Tensor {
 
 func TestExportIsWhatSciPyReads(t *testing.T) {
 	w := conform.Start(t)
-	for _, method := range []*pass.Method{cooMethod, csrMethod, bsrMethod, bitmaskMethod, deltaMethod} {
+	for _, method := range formMethods() {
 		for _, dt := range []ir.DType{ir.Int8, ir.Uint8, ir.Float16, ir.BFloat16, ir.Float, ir.Double} {
 			x := random("a/../w:0", dt, []int64{64, 12, 16}, blocks(192, .01))
 			rows, e := apply(t, modelOf(20, x), 2, stepOf(t, method, options{"min-size": "8"}))
