@@ -11,7 +11,7 @@ import (
 
 // gemms are Gemm and com.microsoft's FusedGemm, which has an activation.
 func gemms() []op.Op {
-	row := op.Op{Shape: gemmShape, Run: runGemm, Work: matMulWork, Prepare: prepareMatMul}
+	row := op.Op{Shape: gemmShape, Run: runMatMul, Work: matMulWork, Prepare: prepareMatMul}
 	fused := row
 	row.Since, fused.Since = 7, 1
 	return append(sameRow(row, []ir.OpID{{Type: "Gemm"}}), sameRow(fused, []ir.OpID{{Domain: microsoft, Type: "FusedGemm"}})...)
@@ -45,47 +45,6 @@ func gemmShape(n *op.Node, in []*ir.Array) ([]ir.Spec, error) {
 	return []ir.Spec{{DType: a.DType, Shape: p.out}}, err
 }
 
-func runGemm(c *op.Call) error {
-	p, err := productOf(c.Node, c.In)
-	if err != nil || c.Out[0].Elems() == 0 {
-		return err
-	}
-	switch c.In[0].DType {
-	case ir.Float, ir.Float16, ir.BFloat16:
-		return p.gemm(c)
-	case ir.Double:
-		plainGemm[float64](c, p)
-	case ir.Int32:
-		plainGemm[int32](c, p)
-	case ir.Int64:
-		plainGemm[int64](c, p)
-	case ir.Uint32:
-		plainGemm[uint32](c, p)
-	case ir.Uint64:
-		plainGemm[uint64](c, p)
-	}
-	return nil
-}
-
-func (p *product) gemm(c *op.Call) error {
-	act, err := activationOf(c.Node)
-	if err != nil {
-		return err
-	}
-	s := &scratch{mem: c.Work}
-	a, bias, out := p.layOut(s, c.In, c.Out[0])
-	beta := c.Float("beta", 1)
-	f := gemm.FloatProduct{A: matrix(p.a, a, 0), C: out, Stride: p.N, Epilogue: gemm.Epilogue{Beta: beta, Activate: act}}
-	p.right(c, &f, 0)
-	if bias != nil && beta != 0 {
-		f.Epilogue.Bias = spread(bias, c.In[2].Shape)
-	}
-	scaled(&f, c.Float("alpha", 1))
-	gemm.Float(c.Pool, p.Shape, s.rest(), f)
-	store(c.Out[0], out)
-	return nil
-}
-
 // spread is a tensor of rank 0 to 2 as an M×N matrix: axes of size 1 broadcast.
 func spread[T any](data []T, shape []int64) gemm.Matrix[T] {
 	m := gemm.Matrix[T]{Data: data}
@@ -96,18 +55,4 @@ func spread[T any](data []T, shape []int64) gemm.Matrix[T] {
 		m.Row = int(shape[1])
 	}
 	return m
-}
-
-func plainGemm[T gemm.Number](c *op.Call, p *product) {
-	plain[T](c, p)
-	b, beta := c.Opt(2), T(c.Float("beta", 1))
-	if b == nil || beta == 0 {
-		return
-	}
-	out, bias := ir.View[T](c.Out[0]), spread(ir.View[T](b), b.Shape)
-	for i := range p.M {
-		for j := range p.N {
-			out[i*p.N+j] += T(beta * bias.Data[i*bias.Row+j*bias.Col])
-		}
-	}
 }

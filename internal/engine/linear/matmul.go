@@ -2,6 +2,7 @@ package linear
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/mcompress/mcompress/internal/engine/gemm"
 	"github.com/mcompress/mcompress/internal/engine/op"
@@ -82,7 +83,7 @@ func matMulShape(n *op.Node, in []*ir.Array) ([]ir.Spec, error) {
 		return nil, err
 	}
 	out := ir.Spec{DType: in[0].DType, Shape: p.out}
-	if bias := op.Opt(in, 2); bias != nil && (bias.DType != ir.Float || bias.Elems() != int64(p.N)) {
+	if bias := op.Opt(in, 2); bias != nil && (bias.DType != ir.Float || !slices.Equal(bias.Shape, []int64{int64(p.N)})) {
 		return nil, fmt.Errorf("input bias is %s for %d columns", bias, p.N)
 	}
 	if r := op.Opt(in, 3); r != nil && r.String() != out.String() {
@@ -159,6 +160,7 @@ func (p *product) layOut(s *scratch, in []*ir.Array, out *ir.Array) (a, bias, y 
 	return load[float32](s, in[0]), bias, space[float32](s, out)
 }
 
+// runMatMul runs MatMul, Gemm and their variants. MatMul has no attribute beta, and Gemm is a stack of one product.
 func runMatMul(c *op.Call) error {
 	p, err := productOf(c.Node, c.In)
 	if err != nil || c.Out[0].Elems() == 0 {
@@ -188,6 +190,7 @@ func (p *product) float(c *op.Call) error {
 	}
 	s := &scratch{mem: c.Work}
 	a, bias, out := p.layOut(s, c.In, c.Out[0])
+	beta := c.Float("beta", 1)
 	as, bs := places(p.batch, p.a.batch, p.a.strides), p.rightPlaces(c)
 	products := make([]gemm.FloatProduct, len(as))
 	for i := range products {
@@ -195,10 +198,10 @@ func (p *product) float(c *op.Call) error {
 		f.A = matrix(p.a, a, as[i])
 		p.right(c, f, bs[i])
 		f.C, f.Stride = out[i*p.M*p.N:][:p.M*p.N], p.N
-		f.Epilogue.Activate = act
+		f.Epilogue.Beta, f.Epilogue.Activate = beta, act
 		scaled(f, c.Float("alpha", 1))
-		if bias != nil {
-			f.Epilogue.Bias = gemm.Matrix[float32]{Data: bias, Row: 0, Col: 1}
+		if bias != nil && beta != 0 {
+			f.Epilogue.Bias = spread(bias, c.In[2].Shape)
 		}
 		if r := c.Opt(3); r != nil {
 			f.Epilogue.Residual = gemm.Rows(ir.View[float32](r)[i*p.M*p.N:][:p.M*p.N], p.N)
@@ -247,6 +250,17 @@ func plain[T gemm.Number](c *op.Call, p *product) {
 	if alpha := T(c.Float("alpha", 1)); alpha != 1 {
 		for i := range out {
 			out[i] *= alpha
+		}
+	}
+	if bias, beta := c.Opt(2), T(c.Float("beta", 1)); bias != nil && beta != 0 {
+		addBias(out, p.M, p.N, spread(ir.View[T](bias), bias.Shape), beta)
+	}
+}
+
+func addBias[T gemm.Number](out []T, rows, cols int, bias gemm.Matrix[T], beta T) {
+	for i := range rows {
+		for j := range cols {
+			out[i*cols+j] += T(beta * bias.Data[i*bias.Row+j*bias.Col])
 		}
 	}
 }

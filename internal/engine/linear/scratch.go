@@ -88,7 +88,7 @@ func load[T computed](s *scratch, a *ir.Array) []T {
 	case []float64:
 		number.Read(x, a, 0)
 	case []uint64:
-		widenInteger(x, a)
+		integers[a.DType].widen(x, a)
 	}
 	return x
 }
@@ -112,7 +112,7 @@ func store[T computed](a *ir.Array, x []T) {
 	case []float64:
 		number.Write(a, 0, x)
 	case []uint64:
-		narrowInteger(a, x)
+		integers[a.DType].narrow(a, x)
 	}
 }
 

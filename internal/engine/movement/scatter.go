@@ -88,7 +88,7 @@ func scatter(c *op.Call, places []int64, size int) {
 	dst, updates := c.Out[0], c.In[2]
 	copyAll(c.Pool, dst, c.In[0])
 	if reduction := c.Text("reduction", "none"); reduction != "none" {
-		reduce(dst, updates, places, size, reduction)
+		reducers[dst.DType](dst, updates, places, size, reduction)
 		return
 	}
 	move(c.Pool, &runs{n: len(places), size: size, dst: places, outer: 1}, dst, updates)

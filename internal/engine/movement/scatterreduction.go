@@ -24,37 +24,15 @@ func checkReduction(n *op.Node, dt ir.DType) error {
 	}
 }
 
-// reduce combines consecutive runs of src with those of dst at the positions, in order.
-func reduce(dst, src *ir.Array, places []int64, size int, reduction string) {
-	switch dst.DType {
-	case ir.Float:
-		reduceRuns[float32](dst, src, places, size, reduction)
-	case ir.Double:
-		reduceRuns[float64](dst, src, places, size, reduction)
-	case ir.Int8:
-		reduceRuns[int8](dst, src, places, size, reduction)
-	case ir.Int16:
-		reduceRuns[int16](dst, src, places, size, reduction)
-	case ir.Int32:
-		reduceRuns[int32](dst, src, places, size, reduction)
-	case ir.Int64:
-		reduceRuns[int64](dst, src, places, size, reduction)
-	case ir.Uint8:
-		reduceRuns[uint8](dst, src, places, size, reduction)
-	case ir.Uint16:
-		reduceRuns[uint16](dst, src, places, size, reduction)
-	case ir.Uint32:
-		reduceRuns[uint32](dst, src, places, size, reduction)
-	case ir.Uint64:
-		reduceRuns[uint64](dst, src, places, size, reduction)
-	case ir.Bool:
-		either := map[string]string{"add": "max", "mul": "min", "max": "max", "min": "min"} // a sum of bools is or
-		reduceRuns[uint8](dst, src, places, size, either[reduction])
-	case ir.Float16:
-		reduceHalves(dst, src, places, size, reduction, kernel.F32FromF16, kernel.F16FromF32)
-	case ir.BFloat16:
-		reduceHalves(dst, src, places, size, reduction, kernel.F32FromBF16, kernel.BF16FromF32)
-	}
+// A reducer combines consecutive runs of src with those of dst at the positions, in order.
+type reducer func(dst, src *ir.Array, places []int64, size int, reduction string)
+
+var reducers = map[ir.DType]reducer{
+	ir.Float: reduceRuns[float32], ir.Double: reduceRuns[float64],
+	ir.Int8: reduceRuns[int8], ir.Int16: reduceRuns[int16], ir.Int32: reduceRuns[int32], ir.Int64: reduceRuns[int64],
+	ir.Uint8: reduceRuns[uint8], ir.Uint16: reduceRuns[uint16], ir.Uint32: reduceRuns[uint32], ir.Uint64: reduceRuns[uint64],
+	ir.Float16: reduceHalves(kernel.F32FromF16, kernel.F16FromF32), ir.BFloat16: reduceHalves(kernel.F32FromBF16, kernel.BF16FromF32),
+	ir.Bool: reduceBools,
 }
 
 type real interface {
@@ -71,16 +49,23 @@ func reduceRuns[T interface {
 	}
 }
 
-// reduceHalves computes in float32 and rounds each sum, like a sum of halves.
-func reduceHalves(dst, src *ir.Array, places []int64, size int, reduction string, widen func([]float32, []uint16), narrow func([]uint16, []float32)) {
-	d, s := ir.View[uint16](dst), ir.View[uint16](src)
-	a, b := make([]float32, size), make([]float32, size)
-	for i, at := range places {
-		to := d[at : int(at)+size]
-		widen(a, to)
-		widen(b, s[i*size:(i+1)*size])
-		combine(a, b, reduction)
-		narrow(to, a)
+// reduceBools reduces bytes of 0 and 1: the sum of bools is or, their product is and.
+func reduceBools(dst, src *ir.Array, places []int64, size int, reduction string) {
+	reduceRuns[uint8](dst, src, places, size, map[string]string{"add": "max", "mul": "min", "max": "max", "min": "min"}[reduction])
+}
+
+// reduceHalves computes in float32 and rounds each sum to 16 bits.
+func reduceHalves(widen func([]float32, []uint16), narrow func([]uint16, []float32)) reducer {
+	return func(dst, src *ir.Array, places []int64, size int, reduction string) {
+		d, s := ir.View[uint16](dst), ir.View[uint16](src)
+		a, b := make([]float32, size), make([]float32, size)
+		for i, at := range places {
+			to := d[at : int(at)+size]
+			widen(a, to)
+			widen(b, s[i*size:(i+1)*size])
+			combine(a, b, reduction)
+			narrow(to, a)
+		}
 	}
 }
 
