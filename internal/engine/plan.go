@@ -2,6 +2,7 @@ package engine
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/mcompress/mcompress/internal/engine/op"
 	"github.com/mcompress/mcompress/internal/memory"
@@ -87,10 +88,7 @@ func (p *program) fed() []int {
 // lastReads is the last step that reads each slot. Outputs of a subgraph are read after its last step, those of a main graph are copied
 // when they are computed.
 func (p *program) lastReads() []int {
-	last := make([]int, len(p.slots))
-	for i := range last {
-		last[i] = absent
-	}
+	last := slices.Repeat([]int{absent}, len(p.slots))
 	for i, s := range p.steps {
 		for _, j := range s.in {
 			if j != absent {

@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"slices"
+
 	"github.com/mcompress/mcompress/internal/engine/op"
 	"github.com/mcompress/mcompress/ir"
 )
@@ -91,10 +93,7 @@ func (p *program) consumers() []int {
 
 // producers returns for each slot the index of the step that writes it, absent for others.
 func (p *program) producers() []int {
-	by := make([]int, len(p.slots))
-	for i := range by {
-		by[i] = absent
-	}
+	by := slices.Repeat([]int{absent}, len(p.slots))
 	for i, s := range p.steps {
 		for _, o := range s.out {
 			if o != absent {

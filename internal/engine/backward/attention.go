@@ -20,8 +20,8 @@ import (
 // attribute zeros a query whose keys are all masked by -Inf has the result zero.
 func attentions() []op.Op {
 	return []op.Op{
-		{Type: "AttentionKeep", Shape: attentionShape, Work: attentionWork(1), Run: byType(runKeep[float32], runKeep[float64])},
-		{Type: "AttentionGrad", Shape: attentionGradShape, Work: attentionWork(2), Run: byType(runGrad[float32], runGrad[float64])},
+		{Type: "AttentionKeep", Shape: attentionShape, Work: attentionWork(1), Run: op.FloatOrDouble(runKeep[float32], runKeep[float64])},
+		{Type: "AttentionGrad", Shape: attentionGradShape, Work: attentionWork(2), Run: op.FloatOrDouble(runGrad[float32], runGrad[float64])},
 	}
 }
 

@@ -26,11 +26,11 @@ func batchNorms() []op.Op {
 	return []op.Op{
 		{
 			Type: "BatchNormTrain", Shape: batchTrainShape, Work: batchTrainWork, InPlace: []int{0},
-			Run: byType(batchTrain[float32], batchTrain[float64]),
+			Run: op.FloatOrDouble(batchTrain[float32], batchTrain[float64]),
 		},
 		{
 			Type: "BatchNormGrad", Shape: batchGradShape, Work: batchGradWork, InPlace: []int{4},
-			Run: byType(batchGrad[float32], batchGrad[float64]),
+			Run: op.FloatOrDouble(batchGrad[float32], batchGrad[float64]),
 		},
 	}
 }

@@ -22,11 +22,11 @@ func batchNormPools() []op.Op {
 	return []op.Op{
 		{
 			Type: "BatchNormPoolTrain", Shape: normPoolShape, Work: normPoolWork,
-			Run: byType(normPool[float32], normPool[float64]),
+			Run: op.FloatOrDouble(normPool[float32], normPool[float64]),
 		},
 		{
 			Type: "BatchNormPoolGrad", Shape: normPoolGradShape, Work: normPoolWork, InPlace: []int{0},
-			Run: byType(normPoolGrad[float32], normPoolGrad[float64]),
+			Run: op.FloatOrDouble(normPoolGrad[float32], normPoolGrad[float64]),
 		},
 	}
 }

@@ -17,7 +17,7 @@ import (
 func layerNorms() []op.Op {
 	return []op.Op{{
 		Type: "LayerNormGrad", Shape: layerNormShape, Work: layerNormWork, InPlace: []int{1},
-		Run: byType(runLayerNorm(normRowSingle), runLayerNorm(normRowDouble)),
+		Run: op.FloatOrDouble(runLayerNorm(normRowSingle), runLayerNorm(normRowDouble)),
 	}}
 }
 

@@ -33,16 +33,6 @@ func Ops() []op.Op {
 // A number is an element type of gradients.
 type number interface{ float32 | float64 }
 
-// byType runs the function for the type of input 0.
-func byType(single, double func(*op.Call) error) func(*op.Call) error {
-	return func(c *op.Call) error {
-		if c.In[0].DType == ir.Double {
-			return double(c)
-		}
-		return single(c)
-	}
-}
-
 // alike checks that inputs 0 to k-1 are given and are Float or Double of one type and shape, which is that of output 0.
 func alike(k int) func(*op.Node, []*ir.Array) ([]ir.Spec, error) {
 	return func(_ *op.Node, in []*ir.Array) ([]ir.Spec, error) {

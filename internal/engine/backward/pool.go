@@ -19,9 +19,9 @@ import (
 // in the smallest sufficient type. Attribute shape of the gradients is X's.
 func pools() []op.Op {
 	return []op.Op{
-		{Type: "MaxPoolKeep", Shape: keepShape, Run: byType(maxPoolKeep[float32], maxPoolKeep[float64])},
-		{Type: "MaxPoolGrad", Shape: maxGradShape, Run: byType(maxPoolGrad[float32], maxPoolGrad[float64])},
-		{Type: "AveragePoolGrad", Shape: averageGradShape, Run: byType(averagePoolGrad[float32], averagePoolGrad[float64])},
+		{Type: "MaxPoolKeep", Shape: keepShape, Run: op.FloatOrDouble(maxPoolKeep[float32], maxPoolKeep[float64])},
+		{Type: "MaxPoolGrad", Shape: maxGradShape, Run: op.FloatOrDouble(maxPoolGrad[float32], maxPoolGrad[float64])},
+		{Type: "AveragePoolGrad", Shape: averageGradShape, Run: op.FloatOrDouble(averagePoolGrad[float32], averagePoolGrad[float64])},
 	}
 }
 

@@ -40,6 +40,15 @@ func indices(in []*ir.Array, i int) (*ir.Array, error) {
 	return a, nil
 }
 
+// gathered are the data and the indices of an operator that gathers.
+func gathered(in []*ir.Array) (data, at *ir.Array, err error) {
+	if data, err = op.Arg(in, 0, "data"); err != nil {
+		return nil, nil, err
+	}
+	at, err = indices(in, 1)
+	return data, at, err
+}
+
 // positions are all indices, made non-negative for an axis of that size, in Work.
 func positions(c *op.Call, a *ir.Array, size int64) ([]int64, error) {
 	out := words(c)[:a.Elems()]
@@ -51,24 +60,29 @@ func positions(c *op.Call, a *ir.Array, size int64) ([]int64, error) {
 
 func countedFrom[T int32 | int64](out []int64, indices []T, size int64) error {
 	for i, x := range indices {
-		at := int64(x)
-		if at < 0 {
-			at += size
-		}
-		if uint64(at) >= uint64(size) {
-			return fmt.Errorf("index %d at position %d is out of range for an axis of %d", x, i, size)
+		at, ok := fromStart(int64(x), size)
+		if !ok {
+			return outOfRange(int64(x), i, size)
 		}
 		out[i] = at
 	}
 	return nil
 }
 
-func gatherShape(n *op.Node, in []*ir.Array) ([]ir.Spec, error) {
-	data, err := op.Arg(in, 0, "data")
-	if err != nil {
-		return nil, err
+// fromStart is an index that counts from the end of an axis of that size if it is negative. It reports whether the index is in range.
+func fromStart(at, size int64) (int64, bool) {
+	if at < 0 {
+		at += size
 	}
-	at, err := indices(in, 1)
+	return at, uint64(at) < uint64(size)
+}
+
+func outOfRange(index int64, position int, size int64) error {
+	return fmt.Errorf("index %d at position %d is out of range for an axis of %d", index, position, size)
+}
+
+func gatherShape(n *op.Node, in []*ir.Array) ([]ir.Spec, error) {
+	data, at, err := gathered(in)
 	if err != nil {
 		return nil, err
 	}
@@ -125,11 +139,7 @@ func readRows(r io.ReaderAt, dst []byte, at []int64) error {
 }
 
 func gatherElementsShape(n *op.Node, in []*ir.Array) ([]ir.Spec, error) {
-	data, err := op.Arg(in, 0, "data")
-	if err != nil {
-		return nil, err
-	}
-	at, err := indices(in, 1)
+	data, at, err := gathered(in)
 	if err != nil {
 		return nil, err
 	}
@@ -192,11 +202,7 @@ func elementPlaces(c *op.Call, data []int64, at *ir.Array) ([]int64, error) {
 }
 
 func gatherNDShape(n *op.Node, in []*ir.Array) ([]ir.Spec, error) {
-	data, err := op.Arg(in, 0, "data")
-	if err != nil {
-		return nil, err
-	}
-	at, err := indices(in, 1)
+	data, at, err := gathered(in)
 	if err != nil {
 		return nil, err
 	}
@@ -258,12 +264,10 @@ func countedTuples[T int32 | int64](out []int64, tuples []T, sizes, strides []in
 	for i := range out {
 		place := int64(0)
 		for j, size := range sizes {
-			at := int64(tuples[i*len(sizes)+j])
-			if at < 0 {
-				at += size
-			}
-			if uint64(at) >= uint64(size) {
-				return fmt.Errorf("index %d at position %d is out of range for an axis of %d", tuples[i*len(sizes)+j], i*len(sizes)+j, size)
+			x := int64(tuples[i*len(sizes)+j])
+			at, ok := fromStart(x, size)
+			if !ok {
+				return outOfRange(x, i*len(sizes)+j, size)
 			}
 			place += at * strides[j]
 		}

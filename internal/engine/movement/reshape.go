@@ -109,13 +109,18 @@ func listInput(_ *op.Node, in []*ir.Array, name string, input int) ([]int64, boo
 	return xs, true, err
 }
 
+// of are input 0 and the axes chosen for it.
+func (l list) of(n *op.Node, in []*ir.Array) (a *ir.Array, axes []int64, given bool, err error) {
+	if a, err = op.Arg(in, 0, "data"); err != nil {
+		return nil, nil, false, err
+	}
+	axes, given, err = l(n, in, "axes", 1)
+	return a, axes, given, err
+}
+
 func squeeze(axes list) func(*op.Node, []*ir.Array) ([]ir.Spec, error) {
 	return func(n *op.Node, in []*ir.Array) ([]ir.Spec, error) {
-		a, err := op.Arg(in, 0, "data")
-		if err != nil {
-			return nil, err
-		}
-		chosen, given, err := axes(n, in, "axes", 1)
+		a, chosen, given, err := axes.of(n, in)
 		if err != nil {
 			return nil, err
 		}
@@ -138,11 +143,7 @@ func squeeze(axes list) func(*op.Node, []*ir.Array) ([]ir.Spec, error) {
 
 func unsqueeze(axes list) func(*op.Node, []*ir.Array) ([]ir.Spec, error) {
 	return func(n *op.Node, in []*ir.Array) ([]ir.Spec, error) {
-		a, err := op.Arg(in, 0, "data")
-		if err != nil {
-			return nil, err
-		}
-		chosen, given, err := axes(n, in, "axes", 1)
+		a, chosen, given, err := axes.of(n, in)
 		if err != nil {
 			return nil, err
 		}

@@ -28,3 +28,13 @@ func (c *Call) Make(i int, dt ir.DType, shape ...int64) *ir.Array {
 	c.Out[i] = a
 	return a
 }
+
+// FloatOrDouble is Run of an operator on Float and Double: it runs the function for the type of input 0.
+func FloatOrDouble(single, double func(*Call) error) func(*Call) error {
+	return func(c *Call) error {
+		if c.In[0].DType == ir.Double {
+			return double(c)
+		}
+		return single(c)
+	}
+}

@@ -3,23 +3,18 @@ package text_test
 import (
 	"fmt"
 
-	"github.com/mcompress/mcompress/internal/engine/op"
+	"github.com/mcompress/mcompress/internal/engine/op/optest"
 	"github.com/mcompress/mcompress/internal/engine/text"
 	"github.com/mcompress/mcompress/ir"
 )
 
-// Running one row of the table, like package engine.
+// Two strings split at white space, and the number of their parts.
 func Example() {
-	in := []*ir.Array{ir.TextOf([]string{"one two", "three"}, 2)}
-	for _, row := range text.Ops() {
-		if row.Type != "StringSplit" {
-			continue
-		}
-		c := &op.Call{Node: op.NewNode(ir.OpID{Type: row.Type}, 20, nil, nil), In: in, Out: make([]*ir.Array, 2)}
-		if err := row.Run(c); err != nil {
-			panic(err)
-		}
-		fmt.Printf("%q %v\n", c.Out[0].Text, ir.View[int64](c.Out[1]))
-	}
-	// Output: ["one" "two" "three" ""] [2 1]
+	out, err := optest.Run(text.Ops(), optest.Case{
+		Type: "StringSplit", Version: 20,
+		In:      []*ir.Array{ir.TextOf([]string{"one two", "three"}, 2)},
+		Outputs: 2,
+	})
+	fmt.Printf("%q %v %v\n", out[0].Text, ir.View[int64](out[1]), err)
+	// Output: ["one" "two" "three" ""] [2 1] <nil>
 }

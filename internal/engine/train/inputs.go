@@ -50,16 +50,6 @@ func one(dt ir.DType) ir.Spec { return ir.Spec{DType: dt, Shape: []int64{1}} }
 // A number is an element type of losses: float64 is for tests with finite differences.
 type number interface{ float32 | float64 }
 
-// byType runs the function for the type of input 0.
-func byType(single, double func(*op.Call) error) func(*op.Call) error {
-	return func(c *op.Call) error {
-		if c.In[0].DType == ir.Double {
-			return double(c)
-		}
-		return single(c)
-	}
-}
-
 // output returns the elements of output i, nil if it is unused.
 func output[T ir.Element](c *op.Call, i int) []T {
 	if i >= len(c.Out) || c.Out[i] == nil {

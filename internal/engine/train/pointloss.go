@@ -20,7 +20,7 @@ func pointLosses() []op.Op {
 		{"MeanSquaredLoss", squared},
 		{"SigmoidCrossEntropyLoss", sigmoidEntropy},
 	} {
-		rows = append(rows, op.Op{Type: l.name, Shape: pointShape, Work: pointWork, Run: byType(
+		rows = append(rows, op.Op{Type: l.name, Shape: pointShape, Work: pointWork, Run: op.FloatOrDouble(
 			func(c *op.Call) error { return runPoints[float32](c, l) },
 			func(c *op.Call) error { return runPoints[float64](c, l) },
 		)})

@@ -39,7 +39,7 @@ func rowLosses() []op.Op {
 		{"DistillLoss", false, checkTemperature, classes, distill[float32], distill[float64]},
 		{"CosineLoss", false, func(*op.Node) error { return nil }, samples, cosine[float32], cosine[float64]},
 	} {
-		rows = append(rows, op.Op{Type: l.name, Shape: l.shape, Work: l.work, Run: byType(
+		rows = append(rows, op.Op{Type: l.name, Shape: l.shape, Work: l.work, Run: op.FloatOrDouble(
 			func(c *op.Call) error { return runRows(c, l, l.single) },
 			func(c *op.Call) error { return runRows(c, l, l.double) },
 		)})
