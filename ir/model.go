@@ -247,6 +247,16 @@ func (n *Node) Input(i int) *Value {
 	return n.inputs[i]
 }
 
+// Callee is the function of the model that n calls, nil if n is an operator.
+func (n *Node) Callee() *Function {
+	for _, f := range n.graph.Model().Functions {
+		if f.ID == n.Op || DefaultDomain(f.ID.Domain) && f.ID.Overload == n.Op.Overload && n.Op.Is(f.ID.Type) {
+			return f
+		}
+	}
+	return nil
+}
+
 // Prev is the node before n in its graph, nil at the start.
 func (n *Node) Prev() *Node { return n.prev }
 

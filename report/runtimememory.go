@@ -84,7 +84,7 @@ func (f *folding) follow(v *ir.Value, b buffer) {
 // betweenCasts reports whether n is MatMulNBits in float16 whose neighbours the runtime
 // computes in float32: then it computes n so, too.
 func betweenCasts(n *ir.Node) bool {
-	if n.Op.Type != "MatMulNBits" {
+	if n.Op != matMulNBits {
 		return false
 	}
 	p := n.Input(0).Producer()
@@ -99,6 +99,8 @@ func betweenCasts(n *ir.Node) bool {
 	return true
 }
 
+var matMulNBits = ir.OpID{Domain: "com.microsoft", Type: "MatMulNBits"}
+
 // float16Passes reports whether the runtime leaves the float16 values of n as they are.
 func float16Passes(n *ir.Node) bool { return n.Op.Is("Flatten") || operator.Of(n).Float16CPU }
 
@@ -109,7 +111,7 @@ func (f *folding) fold(n *ir.Node, i int, b buffer) {
 	switch facts := operator.Of(n); {
 	case n.Op.Is("Cast"):
 		f.follow(n.Outputs[0], buffer{n, ir.DType(n.Int("to", 0))})
-	case reorders(facts):
+	case facts.Move.Keeps():
 		if i == 0 {
 			f.follow(n.Outputs[0], buffer{n, b.dtype})
 		}
@@ -125,9 +127,6 @@ func (f *folding) fold(n *ir.Node, i int, b buffer) {
 	}
 }
 
-// reorders reports whether an operator keeps all elements of its first input.
-func reorders(f *operator.Facts) bool { return f.Move == operator.View || f.Move == operator.Permutes }
-
 // arithmetic reports whether n computes elements of the type of its two inputs.
 func arithmetic(n *ir.Node, f *operator.Facts) bool {
 	return f.Elementwise == operator.Broadcasts && !f.Predicate && len(n.Inputs()) == 2
@@ -135,7 +134,7 @@ func arithmetic(n *ir.Node, f *operator.Facts) bool {
 
 // folds reports whether all inputs of n are constant expressions, and the runtime folds n.
 func folds(n *ir.Node) bool {
-	if !ir.DefaultDomain(n.Op.Domain) || n.Op.Is("DequantizeLinear") || n.Op.Is("QuantizeLinear") || len(n.Outputs) != 1 {
+	if !ir.DefaultDomain(n.Op.Domain) || operator.Of(n).HoldsQuantized() || len(n.Outputs) != 1 {
 		return false
 	}
 	for _, in := range n.Inputs() {
@@ -156,7 +155,7 @@ func elems(v *ir.Value) int64 {
 	}
 	n := v.Producer()
 	switch facts := operator.Of(n); {
-	case n.Op.Is("Cast"), reorders(facts):
+	case n.Op.Is("Cast"), facts.Move.Keeps():
 		return elems(n.Input(0))
 	case arithmetic(n, facts):
 		a, b := elems(n.Input(0)), elems(n.Input(1))
@@ -208,7 +207,7 @@ func productOf(n *ir.Node) (product *ir.Node, transposed bool) {
 		switch {
 		case u.Node.Op.Is("Transpose"):
 			v, transposed = u.Node.Outputs[0], !transposed
-		case (u.Node.Op.Is("MatMul") || u.Node.Op.Is("Gemm")) && u.Index == 1:
+		case operator.Of(u.Node).Product() && u.Index == 1:
 			p, scale := u.Node.Input(0).Producer(), n.Input(1).Const
 			if p != nil && p.Op.Is("DequantizeLinear") || p == nil && scale != nil && scale.DType == ir.Float16 {
 				return nil, false

@@ -78,12 +78,8 @@ func hasParameters(n *ir.Node) bool {
 			return true
 		}
 	}
-	for _, f := range n.Graph().Model().Functions {
-		if f.ID == n.Op {
-			return graphHasParameters(f.Body)
-		}
-	}
-	return false
+	f := n.Callee()
+	return f != nil && graphHasParameters(f.Body)
 }
 
 func graphHasParameters(g *ir.Graph) bool {

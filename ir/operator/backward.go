@@ -46,8 +46,7 @@ var saves = map[Saves][]string{
 	SavesInputs | SavesOutput: {"Attention", "com.microsoft.Attention", "com.microsoft.MultiHeadAttention"},
 }
 
-// zeroGradients are comparisons, logic, roundings, and operators on shapes and positions.
+// zeroGradients are roundings, and operators on shapes and positions; predicates are added.
 var zeroGradients = []string{
-	"And", "ArgMax", "ArgMin", "Ceil", "ConstantOfShape", "Equal", "EyeLike", "Floor", "Greater", "GreaterOrEqual", "IsInf", "IsNaN", "Less",
-	"LessOrEqual", "NonZero", "Not", "OneHot", "Or", "Range", "Round", "Shape", "Sign", "Size", "Xor",
+	"ArgMax", "ArgMin", "Ceil", "ConstantOfShape", "EyeLike", "Floor", "NonZero", "OneHot", "Range", "Round", "Shape", "Sign", "Size",
 }

@@ -61,6 +61,8 @@ type Facts struct {
 	// attribute axis, and the others.
 	FlattensBefore int64
 
+	// ControlFlow is set where subgraphs run by a condition, or repeatedly.
+	ControlFlow bool
 	// Random is set where outputs are random numbers, always or in training.
 	Random bool
 	// ZeroGradient is set where the outputs are piecewise constant in the inputs, or depend on their shapes only.

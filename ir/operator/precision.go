@@ -21,7 +21,7 @@ func (p Precision) RequiresFloat32() bool { return p > LowPrecision }
 
 var precisions = map[Precision][]string{
 	LowPrecision: {
-		"Attention", "CausalConvWithState", "Conv", "ConvTranspose", "Einsum", "FlexAttention", "Gemm", "LinearAttention", "MatMul",
+		"Attention", "CausalConvWithState", "Conv", "ConvTranspose", "Einsum", "Gemm", "LinearAttention", "MatMul",
 	},
 	Powers: {
 		"CumProd", "Det", "GlobalLpPool", "LRN", "LpNormalization", "LpPool", "MeanVarianceNormalization", "Pow", "ReduceL1", "ReduceL2", "ReduceProd",

@@ -90,7 +90,7 @@ var distributions = []string{"LogSoftmax", "Softmax"}
 
 // attentions have queries, keys and values as inputs; com.microsoft's Attention has the input that they are computed from.
 var attentions = []string{
-	"Attention", "FlexAttention", "com.microsoft.GroupQueryAttention", "com.microsoft.MultiHeadAttention",
+	"Attention", "ai.onnx.preview.FlexAttention", "com.microsoft.GroupQueryAttention", "com.microsoft.MultiHeadAttention",
 }
 
 // layoutAgnostic are the operators, elementwise ones and reductions aside, that work along axes by number only.
@@ -101,6 +101,9 @@ var layoutAgnostic = []string{
 
 // flattensBefore is by opset.
 var flattensBefore = map[int64][]string{13: {"Hardmax", "LogSoftmax", "Softmax"}}
+
+// controlFlow has no SequenceMap: ONNX defines it as a function with a Loop.
+var controlFlow = []string{"If", "Loop", "Scan"}
 
 // randoms are the operators with random outputs, Dropout in training.
 var randoms = []string{
@@ -171,7 +174,8 @@ func build() map[string]*Facts {
 	each(func(f *Facts) { f.Attention = true }, attentions)
 	each(func(f *Facts) { f.LayoutAgnostic = true }, layoutAgnostic, unary, broadcasts, reductions)
 	each(func(f *Facts) { f.Random = true }, randoms)
-	each(func(f *Facts) { f.ZeroGradient = true }, zeroGradients)
+	each(func(f *Facts) { f.ZeroGradient = true }, zeroGradients, predicates)
+	each(func(f *Facts) { f.ControlFlow = true }, controlFlow)
 	each(func(f *Facts) { f.IntegerKernel = true }, integerKernels)
 	each(func(f *Facts) { f.PassesDequantize = true }, passesDequantize)
 	return all

@@ -23,6 +23,7 @@ OPERATIONS = {
     "memory": "memory",
     "generate": "generate",
     "node_tests": "node_tests",
+    "operators": "operators",
     "schema": "format",
     "element_types": "format",
     "parse_text": "format",

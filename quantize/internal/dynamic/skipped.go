@@ -36,7 +36,7 @@ func otherReason(s *pass.Step, v *ir.Value) pass.Reason {
 		return pass.Reason{Code: pass.Bias, Node: label}
 	case product:
 		return pass.Reason{Code: pass.TwoConsts, Node: label}
-	case weights.CallsFunction(s.Model, n):
+	case n.Callee() != nil:
 		return pass.Reason{Code: pass.Argument, Node: label}
 	}
 	return pass.Reason{}

@@ -87,7 +87,7 @@ func (w *Converter) refuse(s *pass.Step, v *ir.Value) pass.Reason {
 		}
 	}
 	for _, n := range consumers {
-		if !ir.DefaultDomain(n.Op.Domain) && !weights.CallsFunction(s.Model, n) || len(operator.Of(n).Quantized()) > 0 {
+		if !ir.DefaultDomain(n.Op.Domain) && n.Callee() == nil || len(operator.Of(n).Quantized()) > 0 {
 			return pass.Reason{Code: pass.Shared, Node: pass.Labels([]*ir.Node{n})[0]}
 		}
 	}

@@ -58,7 +58,7 @@ func (k *kinds) derive(v *ir.Value) kind {
 		return k.argument(v)
 	}
 	i := index(n.Outputs, v)
-	if f := called(n); f != nil {
+	if f := n.Callee(); f != nil {
 		return k.at(f.Body.Outputs, i)
 	}
 	if body, j := bodyOutput(n, i); body != nil {
@@ -154,7 +154,7 @@ func scaleType(n *ir.Node) ir.DType {
 
 // signature is the signature of n if it is an operator of the default domain.
 func signature(n *ir.Node) (in, out opset.Params, ok bool) {
-	if !ir.DefaultDomain(n.Op.Domain) || called(n) != nil {
+	if !ir.DefaultDomain(n.Op.Domain) || n.Callee() != nil {
 		return nil, nil, false
 	}
 	return opset.Signature(n.Op.Type, n.Graph().Opset(""))

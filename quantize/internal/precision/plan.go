@@ -110,7 +110,7 @@ func (p *Plan) node(n *ir.Node) {
 	case why == "" && p.typed(n):
 		p.narrow[n] = p.narrows(n)
 	}
-	if f := called(n); f != nil {
+	if f := n.Callee(); f != nil {
 		p.results(n, p.whole[f])
 		return
 	}
@@ -119,7 +119,7 @@ func (p *Plan) node(n *ir.Node) {
 
 // stays is the reason why n computes in float32 for any inputs, or "".
 func (p *Plan) stays(n *ir.Node) string {
-	f := called(n)
+	f := n.Callee()
 	_, _, known := signature(n)
 	switch {
 	case f == nil && !known:
@@ -162,7 +162,7 @@ func (p *Plan) far(n *ir.Node) string {
 // typed reports whether each type variable of n with a float32 argument has only float32 arguments and allows the
 // narrow type.
 func (p *Plan) typed(n *ir.Node) bool {
-	if called(n) != nil {
+	if n.Callee() != nil {
 		return true
 	}
 	in, out, _ := signature(n)
@@ -203,7 +203,7 @@ func each(n *ir.Node, in, out opset.Params, do func(*ir.Value, opset.Param)) {
 // narrows reports whether n, which may be narrow, is narrow: it is a product, one of its inputs is narrow, or all inputs are
 // constants.
 func (p *Plan) narrows(n *ir.Node) bool {
-	if called(n) != nil {
+	if n.Callee() != nil {
 		return true
 	}
 	in, _, _ := signature(n)
@@ -319,7 +319,7 @@ func (p *Plan) leave(n *ir.Node) {
 // is in the main graph or in such a function, is not guarded, and has equal argument types.
 func (p *Plan) functions(m *ir.Model) {
 	for n := range m.Nodes() {
-		if f := called(n); f != nil {
+		if f := n.Callee(); f != nil {
 			p.kinds.calls[f] = append(p.kinds.calls[f], n)
 		}
 	}

@@ -1,6 +1,9 @@
 package precision
 
-import "github.com/mcompress/mcompress/ir"
+import (
+	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/ir/operator"
+)
 
 // Inputs and outputs of the subgraphs of If, Loop and Scan: Loop's body has the
 // iteration number and the condition as first inputs, and the condition as first output.
@@ -10,7 +13,7 @@ const firstScan = 9
 
 // controls reports whether n is an If, Loop or Scan of a supported version.
 func controls(n *ir.Node) bool {
-	return n.Op.Is("If") || n.Op.Is("Loop") || n.Op.Is("Scan") && n.Graph().Opset("") >= firstScan
+	return operator.Of(n).ControlFlow && (!n.Op.Is("Scan") || n.Graph().Opset("") >= firstScan)
 }
 
 // bodyOutput is a subgraph of n, and the index of its output that is n's output i.
@@ -42,14 +45,4 @@ func carried(n *ir.Node, body *ir.Graph) int {
 		return len(body.Inputs) - 2
 	}
 	return len(n.Inputs()) - int(n.Int("num_scan_inputs", 0))
-}
-
-// called is the model-local function that n calls, or nil.
-func called(n *ir.Node) *ir.Function {
-	for _, f := range n.Graph().Model().Functions {
-		if f.ID == n.Op || ir.DefaultDomain(f.ID.Domain) && f.ID.Overload == n.Op.Overload && n.Op.Is(f.ID.Type) {
-			return f
-		}
-	}
-	return nil
 }

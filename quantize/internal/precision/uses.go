@@ -30,7 +30,7 @@ func (p *Plan) want(u ir.Use) want {
 		return whatever
 	case controls(n):
 		return p.handed(n, u.Index)
-	case called(n) != nil:
+	case n.Callee() != nil:
 		return typeOf(p.narrow[n])
 	}
 	in, _, _ := signature(n)

@@ -1,0 +1,38 @@
+package operator
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/mcompress/mcompress/ir"
+)
+
+// Names are the operators of the table, sorted.
+func Names() []string { return slices.Sorted(maps.Keys(facts)) }
+
+// Parse is the operator of a name.
+func Parse(name string) ir.OpID {
+	i := strings.LastIndex(name, ".")
+	return ir.OpID{Domain: name[:max(i, 0)], Type: name[i+1:]}
+}
+
+// Columns are the lists of each column.
+func Columns() map[string][]string {
+	columns := map[string][]string{
+		"variadic": variadic, "commutative": commutative, "nonlinearities": nonlinearities, "unary": unary, "broadcasts": broadcasts,
+		"randoms": randoms, "zeroGradients": zeroGradients, "homogeneous": homogeneous, "selects": selects,
+	}
+	join(columns, "moves", moves)
+	join(columns, "affine", affine)
+	join(columns, "elemAttrs", elemAttrs)
+	join(columns, "saves", saves)
+	join(columns, "precisions", precisions)
+	return columns
+}
+
+func join[T comparable](columns map[string][]string, name string, lists map[T][]string) {
+	for _, list := range lists {
+		columns[name] = append(columns[name], list...)
+	}
+}
