@@ -16,6 +16,7 @@ func Rules() []Rule {
 		{"banned calls", bannedCalls},
 		{"init", initFunctions},
 		{"globals", changedGlobals},
+		{"operators", operatorLists},
 		{"errors", errorTexts},
 		{"length", longFiles},
 		{"methods", largeTypes},
