@@ -158,16 +158,29 @@ func (s *settings) verification() (job.Verification, error) {
 	if d.Path == "" {
 		d = s.data
 	}
+	classes, err := s.classes()
+	if err != nil {
+		return job.Verification{}, &pass.OptionError{Err: err}
+	}
 	options, err := (&dataset.Source{Samples: d}).Options(s.threads())
 	if err != nil {
 		return job.Verification{}, &pass.OptionError{Err: err}
 	}
 	always := s.verify != nil && *s.verify
 	return job.Verification{
-		Data:    job.Data{Path: d.Path, Options: options, Batch: batch(d)},
+		Data:    job.Data{Path: d.Path, Classes: classes, Options: options, Batch: batch(d)},
 		Backend: job.Backend{Workers: s.threads(), Memory: s.half()},
 		Layers:  true, Digest: true, Force: always || d.Path != "" || s.measured(),
 	}, nil
+}
+
+// classes is the data whose classes number the labels of the test data, nil without test data.
+func (s *settings) classes() (*job.Data, error) {
+	if s.test.Path == "" || s.data.Path == "" {
+		return nil, nil
+	}
+	options, err := (&dataset.Source{Samples: s.data}).Options(s.threads())
+	return &job.Data{Path: s.data.Path, Options: options}, err
 }
 
 // batch is the number of samples that are run at once.

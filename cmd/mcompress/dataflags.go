@@ -38,6 +38,7 @@ type sampling struct {
 	reshape              mcli.Counts
 	fill                 mcli.Values
 	limit, samples, size int
+	classes              *job.Data     // data of the method, whose classes number the labels of a test set
 	fs                   *flag.FlagSet // that declares them
 }
 
@@ -81,7 +82,7 @@ func (s *sampling) source(t *tool) (job.Data, error) {
 		}
 	}
 	return job.Data{
-		Path: s.data, Seed: s.seed, Samples: s.samples, Batch: s.size,
+		Path: s.data, Classes: s.classes, Seed: s.seed, Samples: s.samples, Batch: s.size,
 		Options: dataset.Options{
 			Labels: s.labels, Columns: s.columns, Scale: s.scale, Mean: s.mean, Std: s.std, Reshape: s.reshape,
 			Fill: s.fill, Dims: s.dims, Limit: s.limit, Workers: t.workers,
@@ -117,6 +118,9 @@ func (s *sampling) adopt(given []pass.Option, test testSet) error {
 	}
 	if test.path == "" {
 		return nil
+	}
+	if s.data != "" {
+		s.classes = &job.Data{Path: s.data, Options: dataset.Options{Labels: s.labels, Columns: s.columns}}
 	}
 	s.data, s.limit = test.path, test.limit
 	if st, err := os.Stat(s.labels); err == nil && st.Mode().IsRegular() || test.labels != "" {

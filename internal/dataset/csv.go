@@ -18,7 +18,7 @@ import (
 )
 
 // openCSV reads a CSV file of numbers once, into a temporary file of float64 for random access to rows. A first row that is not all
-// numbers is the header. Labels may be words; they are numbered in alphabetical order.
+// numbers is the header. Labels may be words: the names of classes.
 func openCSV(path string, o Options) (*samples, error) {
 	s := &samples{path: path}
 	c, err := openFile(path)
@@ -34,7 +34,9 @@ func openCSV(path string, o Options) (*samples, error) {
 		return s, err
 	}
 	s.closers = append(s.closers, t.spool)
-	s.labels, s.classes = t.labels()
+	if s.labels, s.classes, err = t.labels(); err != nil {
+		return s, err
+	}
 	s.only = t.columns(0, int64(len(t.features)))
 	if t.header != nil {
 		s.byColumn(t)
@@ -233,29 +235,38 @@ func (t *csvTable) columns(at, n int64) *array {
 	return a
 }
 
-// labels are the labels of all rows; words are numbered in alphabetical order.
-func (t *csvTable) labels() (column, []string) {
+// labels are the labels of all rows, words as the numbers of their classes.
+func (t *csvTable) labels() (column, []string, error) {
 	switch {
 	case t.words != nil:
-		classes := slices.Sorted(maps.Keys(t.seen))
-		rank := make([]int64, len(classes))
-		for i, w := range classes {
-			rank[t.seen[w]] = int64(i)
-		}
-		for i, at := range t.words {
-			t.words[i] = rank[at]
-		}
-		return inMemory(t.path, t.words), classes
+		return t.classes()
 	case t.numbers == nil:
-		return nil, nil
+		return nil, nil, nil
 	}
 	labels := make([]int64, len(t.numbers))
 	for i, f := range t.numbers {
 		if labels[i] = int64(f); float64(labels[i]) != f {
-			return inMemory(t.path, t.numbers), nil
+			return inMemory(t.path, t.numbers), nil, nil
 		}
 	}
-	return inMemory(t.path, labels), nil
+	return inMemory(t.path, labels), nil, nil
+}
+
+// classes are the labels that are words.
+func (t *csvTable) classes() (column, []string, error) {
+	names := slices.Sorted(maps.Keys(t.seen))
+	numbers, classes, err := t.options.numberClasses(t.path, names)
+	if err != nil {
+		return nil, nil, err
+	}
+	number := make([]int64, len(names))
+	for i, w := range names {
+		number[t.seen[w]] = numbers[i]
+	}
+	for i, at := range t.words {
+		t.words[i] = number[at]
+	}
+	return inMemory(t.path, t.words), classes, nil
 }
 
 // An allowance is a reader that returns an error after left bytes.

@@ -93,7 +93,7 @@ func frameOf(in Input, o Options) (frame, error) {
 	return f, nil
 }
 
-// openImages opens a folder of images, or of one folder per class; classes are numbered in the order of their names.
+// openImages opens a folder of images, or of one folder per class.
 func openImages(path string, in Input, o Options) (*samples, error) {
 	s := &samples{path: path}
 	f, err := frameOf(in, o)
@@ -108,18 +108,22 @@ func openImages(path string, in Input, o Options) (*samples, error) {
 	if s.only = p; len(files) > 0 {
 		return s, nil
 	}
+	numbers, classes, err := o.numberClasses(path, folders)
+	if err != nil {
+		return s, err
+	}
 	var labels []int64
-	for class, folder := range folders {
+	for i, folder := range folders {
 		files, _, err := filesIn(filepath.Join(path, folder), imageEnds()...)
 		if err != nil {
 			return s, err
 		}
 		for _, name := range files {
 			p.files = append(p.files, filepath.Join(folder, name))
-			labels = append(labels, int64(class))
+			labels = append(labels, numbers[i])
 		}
 	}
-	s.labels, s.classes = inMemory(path, labels), folders
+	s.labels, s.classes = inMemory(path, labels), classes
 	return s, nil
 }
 

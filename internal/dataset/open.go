@@ -34,13 +34,15 @@ func formats() []format {
 			return openSingle(paths, parseIDX)
 		}},
 		{"CIFAR-10 (.bin)", ends(".bin"), func(paths []string, _ []Input, _ Options) (*samples, error) { return openCIFAR(paths) }},
-		{"CSV (.csv, .tsv)", ends(".csv", ".tsv", ".csv.gz", ".tsv.gz"), func(paths []string, _ []Input, o Options) (*samples, error) {
+		{"CSV (.csv, .tsv)", isCSV, func(paths []string, _ []Input, o Options) (*samples, error) {
 			return single(func(path string) (*samples, error) { return openCSV(path, o) })(paths, nil, o)
 		}},
 		{"a folder of .npy", func(at location) bool { return at.has(".npy") }, single(openArrays)},
 		{"a folder of images (.png, .jpg, .webp), or of one folder per class", location.isImages, openImageFolder},
 	}
 }
+
+var isCSV = ends(".csv", ".tsv", ".csv.gz", ".tsv.gz")
 
 func starts(magic string) func(location) bool {
 	return func(at location) bool { return strings.HasPrefix(string(at.head), magic) }

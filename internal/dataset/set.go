@@ -16,6 +16,10 @@ type Options struct {
 	Labels  string   // an array or column of the data, or a file; empty for the array "labels"
 	Columns []string // of a CSV, by name or by number from 0; empty for all but the labels
 
+	// Classes are the names of the classes in the order of their numbers; another name is an error. Without them the names in the data are
+	// numbered in alphabetical order.
+	Classes []string
+
 	// A value x of a floating-point input becomes (x*Scale - Mean)/Std. Mean and Std
 	// have one item, or one per channel.
 	Scale     float64

@@ -10,6 +10,7 @@ import (
 // Data selects the samples that a model is run on.
 type Data struct {
 	Path    string          // path for dataset.Open; empty for random inputs
+	Classes *Data           // training or calibration data whose classes number the labels; nil for classes of its own
 	Options dataset.Options // of data sets; Fill and Dims also of random inputs
 	Seed    uint64          // of random inputs
 	Samples int             // number of random samples; 0 for a number that costs little time
@@ -26,7 +27,14 @@ func (d Data) Open(m *ir.Model, samples int) (*dataset.Set, error) {
 	if d.Generated() {
 		return dataset.Generate(inputs, d.random(m, samples))
 	}
-	return dataset.Open(d.Path, inputs, dataset.Outputs(m.Graph), d.Options)
+	o := d.Options
+	if d.Classes != nil {
+		var err error
+		if o.Classes, err = dataset.ClassNames(d.Classes.Path, d.Classes.Options); err != nil {
+			return nil, err
+		}
+	}
+	return dataset.Open(d.Path, inputs, dataset.Outputs(m.Graph), o)
 }
 
 func (d Data) random(m *ir.Model, samples int) dataset.Random {
