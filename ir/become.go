@@ -1,6 +1,6 @@
 package ir
 
-// Become puts v in the place of n's only output: v takes over the readers, the name
+// Become replaces n's only output by v: v has its consumers, the name
 // and the type, so that outputs and layers keep their names, and n is removed.
 func (n *Node) Become(v *Value) {
 	old := n.Outputs[0]

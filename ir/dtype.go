@@ -38,7 +38,7 @@ const (
 	Float6E3M2
 )
 
-// dtypes gives each type's name in ONNX's text syntax and its width in bits.
+// dtypes has the name of each type in ONNX's text syntax and its width in bits.
 // Strings have no width: their payload is never opened as bytes.
 var dtypes = [...]struct {
 	name string

@@ -74,7 +74,7 @@ func (v *Value) ReplaceUses(w *Value) {
 	}
 }
 
-// Remove takes n out of its graph, and its subgraphs with it. Its outputs must have
+// Remove removes n and its subgraphs from the graph. Its outputs must have
 // no consumers left.
 func (n *Node) Remove() {
 	n.release()
@@ -151,7 +151,7 @@ func (g *Graph) within(n *Node) bool {
 	return false
 }
 
-// RemoveConst takes the constant v out of g. An input loses its default value.
+// RemoveConst removes the constant v from g. An input loses its default value.
 func (g *Graph) RemoveConst(v *Value) {
 	i := slices.Index(g.consts, v)
 	if i < 0 {
@@ -165,7 +165,7 @@ func (g *Graph) RemoveConst(v *Value) {
 	v.removed = true
 }
 
-// RemoveInput takes v out of g's inputs; a constant stays an initializer.
+// RemoveInput removes v from g's inputs; a constant stays an initializer.
 func (g *Graph) RemoveInput(v *Value) {
 	if i := slices.Index(g.Inputs, v); i >= 0 {
 		g.Inputs = slices.Delete(g.Inputs, i, i+1)

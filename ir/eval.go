@@ -57,7 +57,7 @@ func (e *Eval) Open(ctx context.Context, t *Tensor) (io.ReaderAt, error) {
 	return nil, fmt.Errorf("tensor %q has no payload that can be read", t.Name)
 }
 
-// ReadAll returns t's whole payload; it is meant for small tensors.
+// ReadAll returns t's payload; it is for small tensors.
 func (e *Eval) ReadAll(ctx context.Context, t *Tensor) ([]byte, error) {
 	r, err := e.Open(ctx, t)
 	if err != nil {
@@ -151,7 +151,7 @@ func (e *Eval) Close() error {
 	return errors.Join(errs...)
 }
 
-// Temp is a new temporary file, for what is to be out of memory for a while. Close ends it.
+// Temp returns a new temporary file for data that need not stay in memory. Close deletes it.
 func (e *Eval) Temp() (*os.File, error) {
 	f, err := os.CreateTemp(e.dir, ".mcompress-spool-*")
 	if err != nil {

@@ -168,7 +168,7 @@ func (g *Graph) Opset(domain string) int64 {
 	return g.model.Opset(domain)
 }
 
-// opset takes "ai.onnx" for the default domain's other name.
+// opset accepts "ai.onnx" as a name of the default domain.
 func opset(os []Opset, domain string) int64 {
 	for _, o := range os {
 		if DefaultDomain(o.Domain) && DefaultDomain(domain) || o.Domain == domain {

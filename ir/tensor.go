@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// A Spec is what is known of a tensor before any of its bytes are read.
+// A Spec is the name, element type and shape of a tensor, known before its bytes are read.
 type Spec struct {
 	Name  string
 	DType DType
@@ -57,7 +57,7 @@ func (s Spec) String() string {
 	return s.DType.String() + "[" + strings.Join(dims, ",") + "]"
 }
 
-// A Tensor is a constant: a Spec and where its bytes come from. A pass never
+// A Tensor is a constant: a Spec and the source of its bytes. A pass never
 // changes a tensor, it makes a new one.
 type Tensor struct {
 	Spec

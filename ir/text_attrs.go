@@ -44,7 +44,7 @@ func (p *printer) typed(typ AttrType, value string) {
 	p.put(" = ", value)
 }
 
-// kind is a's type, or what it holds where an old file does not say.
+// kind is a's type, derived from the fields that are set where an old file has none.
 func (a *Attr) kind() AttrType {
 	switch {
 	case a.Type != 0:

@@ -61,7 +61,7 @@ func (m *Model) Nodes() iter.Seq[*Node] {
 }
 
 // Values ranges over every value that is an input, a constant, a node's output or
-// read by something; a value may come more than once.
+// read by something; values may repeat.
 func (m *Model) Values() iter.Seq[*Value] {
 	return func(yield func(*Value) bool) {
 		for g := range m.Graphs() {

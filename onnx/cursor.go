@@ -49,7 +49,7 @@ type field struct {
 
 func (f field) len() int64 { return f.end - f.off }
 
-// fail returns a FormatError at off with what is being read now.
+// fail returns a FormatError at off that names the current field.
 func (c *cursor) fail(off int64, msg string) error {
 	return c.failBy(off, errors.New(msg))
 }
@@ -63,7 +63,7 @@ func (c *cursor) failBy(off int64, err error) error {
 	return &FormatError{File: c.src.path, Off: off, What: what, Msg: err.Error(), Err: errors.Unwrap(err)}
 }
 
-// in names what is being read for errors until the returned function is called.
+// in sets the field that errors name until the returned function is called.
 func (c *cursor) in(what string) func() {
 	c.what = append(c.what, what)
 	return func() { c.what = c.what[:len(c.what)-1] }
@@ -110,7 +110,7 @@ func (c *cursor) bytes(off, end int64) ([]byte, error) {
 	return out, nil
 }
 
-// maxString bounds what is taken for a name, so that a hostile length costs no memory.
+// maxString is the maximum length of a name: an invalid length allocates no memory.
 const maxString = 1 << 20
 
 func (c *cursor) string(f field) (string, error) {

@@ -69,7 +69,7 @@ func (d *decoder) node(g *protoGraph, f field) error {
 // only ride along.
 const maxList = 4 << 20
 
-// attrPieces are the messages in an attribute that may come in pieces.
+// attrPieces are the messages in an attribute that may be encoded in several pieces.
 type attrPieces struct{ tensor, graph, sparse []field }
 
 func (d *decoder) attr(p *protoNode, f field) error {

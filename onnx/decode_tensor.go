@@ -29,7 +29,7 @@ type tensorOrigin struct {
 	file    *source
 }
 
-// payload is where the pieces of a TensorProto's payload lie.
+// payload has the offsets of the pieces of a TensorProto's payload.
 type payload struct {
 	raw      *field
 	typed    map[num][]chunk // typed fields by number; adjacent ones form one chunk

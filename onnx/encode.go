@@ -9,7 +9,7 @@ type encoder struct {
 	data *dataFile // where payloads of some size go, nil if they stay in the model file
 }
 
-// model encodes m. metadata_props come last, so that values which are known only at
+// model encodes m. metadata_props are last, so that values which are known only at
 // the end do not hold up the rest.
 func (e *encoder) model(m *ir.Model) *rope {
 	r := &rope{}
@@ -134,7 +134,7 @@ func (e *encoder) initializers(r *rope, g *ir.Graph) {
 }
 
 // nodes writes g's nodes, lifted Constant nodes at their old places. A function's
-// other constants come first, as functions have no initializers.
+// other constants are first, as functions have no initializers.
 func (e *encoder) nodes(r *rope, n num, g *ir.Graph) {
 	if g.Function() != nil && g.Outer == nil {
 		for _, v := range g.Consts() {
@@ -155,7 +155,7 @@ func (e *encoder) nodes(r *rope, n num, g *ir.Graph) {
 	}
 }
 
-// lifted gives the Constant nodes that still exist, by the node that they follow; those
+// lifted returns the Constant nodes that still exist, by the node that they follow; those
 // whose neighbour is gone, or whose graph was sorted, come first.
 func lifted(g *ir.Graph) map[*ir.Node][]*constNode {
 	after := map[*ir.Node][]*constNode{}
@@ -225,7 +225,7 @@ func infos(r *rope, n num, g *ir.Graph) {
 	}
 }
 
-// info writes a ValueInfoProto: as it came, or anew if v's type or name changed.
+// info writes a ValueInfoProto: as it was read, or encoded again if v's type or name changed.
 func (r *rope) info(n num, v *ir.Value, i info) {
 	if i.raw != nil && i.typ == v.Type {
 		r.chunks(i.raw)

@@ -6,7 +6,7 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// A dataFile collects the payloads that lie outside of the model file.
+// A dataFile collects the payloads that are stored outside of the model file.
 type dataFile struct {
 	name  string // location, relative to the model
 	size  int64
@@ -30,7 +30,7 @@ const (
 	lineAlign = 64
 )
 
-// place gives t its offset; the same tensor is stored once.
+// place assigns an offset to t; the same tensor is stored once.
 func (d *dataFile) place(t *ir.Tensor) int64 {
 	if off, ok := d.at[t]; ok {
 		return off

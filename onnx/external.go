@@ -18,7 +18,7 @@ type external struct {
 	offset, length int64 // length is -1 where it is not stated
 }
 
-// set takes one entry of external_data. Keys other than these three ride along.
+// set reads one entry of external_data. Other keys than these three are kept.
 func (e *external) set(key, value string) error {
 	var err error
 	switch key {

@@ -12,7 +12,7 @@ const (
 	keyNamespace  = "namespace"                  // : Model/encoder: Encoder/encoder.layer.0: Layer/linear_1: aten.linear.default
 )
 
-// readModule takes one entry of a node's metadata_props, which is written back from the node's Extra. Metadata that is malformed gives no
+// readModule reads one entry of a node's metadata_props, which is written back from the node's Extra. Metadata that is malformed gives no
 // path.
 func readModule(d *decoder, p *protoNode, f field) {
 	e, err := d.entry(f)

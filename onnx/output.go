@@ -30,7 +30,7 @@ type output struct {
 // needs; a short write is over before waiting here would pay.
 const turnFrom = 512 << 10
 
-// flushAhead is how much is written before the disk is set to work: what is left to
+// flushAhead is the number of bytes that are written before a flush starts: what is left to
 // flush at the end is then little.
 const flushAhead = 128 << 20
 
@@ -66,7 +66,7 @@ func (o *output) writeAt(b []byte, off int64) error {
 	return nil
 }
 
-// wrote takes note of n bytes at off that are in the file.
+// wrote records that n bytes at off are in the file.
 func (o *output) wrote(off, n int64) {
 	if o.follow != nil {
 		o.follow.wrote(off, n)

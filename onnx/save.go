@@ -26,7 +26,7 @@ type SaveOptions struct {
 	Eval     *ir.Eval                // computes intermediate results; nil for one of its own
 	Progress func(done, total int64) // payload bytes; called from several goroutines; may be nil
 
-	// Check sees the model when its files are whole and flushed, but under temporary names.
+	// Check is called when the files are complete and flushed, under temporary names.
 	// Its error keeps them from getting their own. May be nil, which costs nothing.
 	Check func(ctx context.Context, f *File) error
 }
@@ -34,7 +34,7 @@ type SaveOptions struct {
 // defaultMemory is the budget of running recipes where none is given.
 const defaultMemory = 128 << 20
 
-// defaults fills in zero values; done releases what it made.
+// defaults replaces zero values; done releases its resources.
 func (o SaveOptions) defaults(dir string) (_ SaveOptions, done func() error) {
 	if o.Workers <= 0 {
 		o.Workers = runtime.GOMAXPROCS(0)
@@ -138,7 +138,7 @@ func (p *Plan) Write(ctx context.Context, path string, o SaveOptions) (_ []Writt
 	return ws, publish(files)
 }
 
-// fill writes the skeleton, then the payloads, then what is known only at the end.
+// fill writes the skeleton, then the payloads, then the fields that are known only at the end.
 func (p *Plan) fill(ctx context.Context, w *writer, files []*output) error {
 	var late []gap
 	pos := int64(0)
@@ -202,7 +202,7 @@ func seal(files []*output) ([]Written, error) {
 	return ws, nil
 }
 
-// publish gives the files their names: data first, so that a model never points to data that is
+// publish renames the files: data first, so that a model never refers to data that is
 // not there.
 func publish(files []*output) error {
 	for i := len(files) - 1; i >= 0; i-- {

@@ -124,7 +124,7 @@ func (d *decoder) buildConsts(s *scope, g *protoGraph, at int64) error {
 	return nil
 }
 
-// buildConst defines an initializer, or gives a graph input its default value.
+// buildConst defines an initializer, or sets the default value of a graph input.
 func (d *decoder) buildConst(s *scope, t *ir.Tensor, at int64) (*ir.Value, error) {
 	v := s.now[t.Name]
 	if v != nil && v.Const != nil {

@@ -82,7 +82,7 @@ func (c *cursor) infoKind(ch chunk) ValueKind {
 }
 
 // ReadValue reads a file that holds one value, as ONNX's test data sets do: a TensorProto
-// or the message that kind names. It takes memory in proportion to the file. Errors about
+// or the message that kind names. Memory is proportional to the file. Errors about
 // the content are *FormatError; external data is one of them.
 func ReadValue(path string, kind ValueKind) (*ir.Array, error) {
 	f, err := openRegular(path)

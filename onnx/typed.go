@@ -26,7 +26,7 @@ func (d *decoder) typed(t *ir.Tensor, cs []chunk, n num) error {
 		size += c.n
 	}
 	items := typedItems(t.Spec)
-	// A list item takes at least one byte, so a huge shape over a short field is found here.
+	// A list item has at least one byte, so a huge shape over a short field is found here.
 	if items > size {
 		return d.fail(cs[0].off, fmt.Sprintf("%s takes %d list items, but the field has %d bytes", t.Spec, items, size))
 	}
@@ -56,7 +56,7 @@ func (d *decoder) typed(t *ir.Tensor, cs []chunk, n num) error {
 }
 
 // itemBits is how many bits of raw_data one item of dt's typed field has: a
-// byte for types of 4 and 2 bits, which come packed, half an element for complex ones.
+// byte for types of 4 and 2 bits, which are packed, half an element for complex ones.
 func itemBits(dt ir.DType) int64 {
 	switch b := dt.Bits(); {
 	case dt == ir.Complex64 || dt == ir.Complex128:
@@ -143,7 +143,7 @@ type itemWriter struct {
 	n           int64  // how many
 }
 
-// errItems comes before a field that is longer than its tensor takes up memory.
+// errItems is returned before memory is allocated for a field that is longer than its tensor.
 var errItems = errors.New("its typed field holds more items than its shape takes")
 
 func (w *itemWriter) put(v uint64) error {

@@ -44,7 +44,7 @@ func (p *part) needs(o *outline, n *ir.Node) {
 	}
 }
 
-// reads adds v if it comes from an earlier stage or is a model input.
+// reads adds v if an earlier stage produces it or is a model input.
 func (p *part) reads(o *outline, v *ir.Value, first int) {
 	n := v.Producer()
 	if at, cut := o.at[n]; v.Const == nil && (n == nil || cut && at < first) {

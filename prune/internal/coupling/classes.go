@@ -28,7 +28,7 @@ func (c *classes) root(u Channel) Channel {
 	return u
 }
 
-// join makes one class of those of a and b. What keeps one of them keeps both.
+// join makes one class of those of a and b. If one of them is kept, both are.
 func (c *classes) join(a, b Channel) {
 	a, b = c.root(a), c.root(b)
 	if a == b {
@@ -44,7 +44,7 @@ func (c *classes) join(a, b Channel) {
 	delete(c.why, b)
 }
 
-// keep keeps the classes of us. The first reason counts.
+// keep keeps the classes of us. The first reason is recorded.
 func (c *classes) keep(us []Channel, why string) {
 	for _, u := range us {
 		if r := c.root(u); c.why[r] == "" {
@@ -53,14 +53,14 @@ func (c *classes) keep(us []Channel, why string) {
 	}
 }
 
-// joinAll joins the channels of two lists of one length, place by place.
+// joinAll joins the channels of two lists of equal length, index by index.
 func (c *classes) joinAll(a, b []Channel) {
 	for i := range a {
 		c.join(a[i], b[i])
 	}
 }
 
-// fold joins the channels at the same place in each of n equal parts of us.
+// fold joins the channels at the same index in each of n equal parts of us.
 func (c *classes) fold(us []Channel, n int64) {
 	size := len(us) / int(n)
 	for i, u := range us {

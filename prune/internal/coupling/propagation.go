@@ -47,7 +47,7 @@ func naming(n *ir.Node) string {
 }
 
 // borders keeps what is used from outside: graph outputs, values that subgraphs read, and
-// constants that some node reads in a way that is not known.
+// constants that some node reads in an unknown way.
 func (p *propagation) keepBorders() {
 	for _, v := range p.made {
 		for _, u := range v.Uses() {

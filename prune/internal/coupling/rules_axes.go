@@ -39,8 +39,8 @@ func (p *propagation) concatOther(n *ir.Node, lead *axis) {
 	p.set(n.Outputs[0], lead.at, lead.channels)
 }
 
-// maxWidth is more than any axis of channels has: sizes that a model only states may be
-// anything.
+// maxWidth is larger than any number of channels: sizes that a model declares may be
+// invalid.
 const maxWidth = 1 << 24
 
 func (p *propagation) concatChannels(n *ir.Node, at int) {
@@ -63,7 +63,7 @@ func (p *propagation) concatChannels(n *ir.Node, at int) {
 	p.set(n.Outputs[0], at, all)
 }
 
-// split cuts channels into runs, or leaves them alone on another axis.
+// split divides channels into ranges, or another axis, which does not affect them.
 func split(p *propagation, n *ir.Node) {
 	a, at, rank, ok := p.axisOf(n)
 	if a == nil {

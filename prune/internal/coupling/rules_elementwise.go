@@ -9,8 +9,8 @@ import (
 	"github.com/mcompress/mcompress/pass"
 )
 
-// elementwise joins the channels of inputs that broadcast with one another. What maps zero
-// to something else is fine: a channel that pruned is not read any more.
+// elementwise joins the channels of inputs that broadcast with one another. A function
+// with f(0) ≠ 0 is supported: a pruned channel has no consumers.
 func elementwise(p *propagation, n *ir.Node) {
 	lead := p.lead(n)
 	if lead == nil {

@@ -5,7 +5,7 @@ import (
 	"github.com/mcompress/mcompress/ir/opset"
 )
 
-// place is the axis of n's input 0 counted from the first one, and the rank; ok is false
+// axisOf is the axis of n's input 0 counted from the first one, and the rank; ok is false
 // where the rank is not known.
 func (p *propagation) axisOf(n *ir.Node) (a *axis, at, rank int, ok bool) {
 	a = p.in(n, 0)

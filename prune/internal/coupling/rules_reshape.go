@@ -69,7 +69,7 @@ func product(dims []ir.Dim) (int64, bool) {
 	return n, true
 }
 
-// width is the length of v's last axis, by what is known of it or else by its consumers.
+// width is the length of v's last axis, from its type, or else from its consumers.
 func (s shapes) width(v *ir.Value) (int64, bool) {
 	if dims, ok := opset.Shape(v); ok && len(dims) > 0 && dims[len(dims)-1].Known() {
 		return dims[len(dims)-1].N, true

@@ -7,8 +7,8 @@ import (
 	"github.com/mcompress/mcompress/ir/opset"
 )
 
-// reshape keeps the channels' axis, or makes one of it and others. Splitting it would tie
-// channels of different places together.
+// reshape keeps the channels' axis, or merges it with others. Splitting it would couple
+// channels at different positions.
 func reshape(p *propagation, n *ir.Node) {
 	a, at, _, ok := p.axisOf(n)
 	if a == nil {
@@ -38,7 +38,7 @@ func reshape(p *propagation, n *ir.Node) {
 	}
 }
 
-// reshaped sets n's output, and writes the number of channels anew where the target names it.
+// reshaped sets n's output, and updates the number of channels in the target.
 func (p *propagation) reshaped(n *ir.Node, t *target, at int, channels []Channel) {
 	if t.sizes[at] > 0 && t.write == nil {
 		p.keep(n, channels, "names their number in a shape that other nodes read too")
@@ -49,11 +49,11 @@ func (p *propagation) reshaped(n *ir.Node, t *target, at int, channels []Channel
 	}
 }
 
-// same reports sizes that are surely equal.
+// same reports whether sizes are known to be equal.
 func same(a, b ir.Dim) bool { return a == b && (a.Known() || a.Param != "") }
 
-// rows reports that the first of two axes holds the first of in as it is, because the other
-// one takes just what is left.
+// rows reports whether the first of two axes is the first of in, because the other
+// one has the rest of the elements.
 func rows(in, to []ir.Dim) bool {
 	rest, ok := product(in[1:])
 	return ok && to[1] == ir.Dim{N: rest}
@@ -69,7 +69,7 @@ type target struct {
 // inputShapes is the opset from which Reshape's target is an input.
 const inputShapes = 5
 
-// target is nil where there is no telling.
+// target is nil if the shape is not known.
 func (s shapes) target(n *ir.Node) *target {
 	dims, _ := opset.Shape(n.Input(0))
 	t := &target{in: slices.Clone(dims)}
@@ -92,7 +92,7 @@ func (s shapes) target(n *ir.Node) *target {
 	return t
 }
 
-// infer works sizes out that the numbers leave to be inferred.
+// infer computes the sizes that a target leaves to be inferred.
 func (t *target) infer(zeros bool) {
 	rest := -1
 	for i, d := range t.sizes {
@@ -116,8 +116,8 @@ func (t *target) infer(zeros bool) {
 	}
 }
 
-// copy gives axis i of the target the size of axis j of the input; a size that is not known gets a symbol,
-// as it is surely the same.
+// copy sets axis i of the target to the size of axis j of the input; a size that is not known gets a symbol,
+// as both are equal.
 func (t *target) copy(i, j int) {
 	if !t.in[j].Known() && t.in[j].Param == "" {
 		t.in[j].Param = "\x00" + string(rune('a'+j))

@@ -10,7 +10,7 @@ import (
 	"github.com/mcompress/mcompress/ir/opset"
 )
 
-// computed reads a target that is put together at run time, from constants and from sizes
+// computed reads a target that is concatenated at run time from constants and sizes
 // of other values, one number each.
 func (s shapes) computed(n *ir.Node, t *target) bool {
 	whole := n.Input(1)
@@ -39,7 +39,7 @@ func (s shapes) computed(n *ir.Node, t *target) bool {
 	return true
 }
 
-// sized gives axis i of the target the size of axis j of x.
+// sized sets axis i of the target to the size of axis j of x.
 func (t *target) sized(n *ir.Node, i int, x *ir.Value, j int) {
 	if dims, ok := opset.Shape(x); ok && j < len(dims) && same(dims[j], dims[j]) {
 		t.to[i] = dims[j]
@@ -48,7 +48,7 @@ func (t *target) sized(n *ir.Node, i int, x *ir.Value, j int) {
 	}
 }
 
-// sizeOf is the value and the axis of which v is the size.
+// sizeOf returns the value and the axis whose size is v.
 func (s shapes) sizeOf(v *ir.Value) (x *ir.Value, axis int, ok bool) {
 	n := v.Producer()
 	if n == nil {
@@ -68,8 +68,8 @@ func (s shapes) sizeOf(v *ir.Value) (x *ir.Value, axis int, ok bool) {
 	return shape.Input(0), int(picks[0]), true
 }
 
-// picks are the places that Gather or Slice takes from a vector, such as a shape. Those
-// that count from the end are negative.
+// picks are the indices that Gather or Slice selects from a vector, such as a shape.
+// Indices from the end are negative.
 func (s shapes) picks(n *ir.Node) ([]int64, bool) {
 	if n.Op.Is("Gather") {
 		return n.Input(1).Ints()
@@ -82,7 +82,7 @@ func (s shapes) picks(n *ir.Node) ([]int64, bool) {
 	return nil, false
 }
 
-// places are those of w in a shape, all from one of its ends.
+// places are the indices of w in a shape, all counted from one end.
 func (w window) places() (is []int64, ok bool) {
 	if w.start < 0 && w.end >= maxRank {
 		w.end = 0
@@ -95,10 +95,10 @@ func (w window) places() (is []int64, ok bool) {
 	return is, w.start >= -maxRank
 }
 
-// maxRank is more than any shape has.
+// maxRank is larger than any rank.
 const maxRank = 64
 
-// shape lets sizes of other axes be read. How many channels there are may go into anything.
+// shape supports consumers of the sizes of other axes. A consumer of the number of channels may use it in any way.
 func shape(p *propagation, n *ir.Node) {
 	a, at, rank, ok := p.axisOf(n)
 	if a == nil {
@@ -116,7 +116,7 @@ func shape(p *propagation, n *ir.Node) {
 	}
 }
 
-// others reports that n picks sizes of axes other than at.
+// others reports whether n selects sizes of axes other than at.
 func (s shapes) others(n *ir.Node, at, rank int) bool {
 	picks, ok := s.picks(n)
 	return ok && !slices.ContainsFunc(picks, func(i int64) bool { return counted(i, rank) == at })

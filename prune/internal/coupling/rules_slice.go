@@ -7,10 +7,10 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// A window is what Slice takes of one axis.
+// A window is the range of one axis that Slice selects.
 type window struct{ start, end, axis, step int64 }
 
-// slice takes a run of channels, or leaves them alone on other axes.
+// slice selects a range of channels, or of another axis, which does not affect them.
 func slice(p *propagation, n *ir.Node) {
 	a, at, rank, ok := p.axisOf(n)
 	if a == nil {
@@ -51,7 +51,7 @@ func (p *propagation) sliceChannels(n *ir.Node, a *axis, ws []window, i int) {
 	})
 }
 
-// clamp is a place that may count from the end, or lie beyond it.
+// clamp limits an index, which may be counted from the end, to the axis.
 func clamp(i, n int64) int64 {
 	if i < 0 {
 		i += n
@@ -59,7 +59,7 @@ func clamp(i, n int64) int64 {
 	return min(max(i, 0), n)
 }
 
-// inputSlices is the opset from which Slice's places are inputs.
+// inputSlices is the opset from which Slice's bounds are inputs.
 const inputSlices = 10
 
 // windows are n's slices, nil if they are not known.

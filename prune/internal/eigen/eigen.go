@@ -39,7 +39,7 @@ func Symmetric(a []float64, n, k, workers int) (values, vectors []float64, err e
 }
 
 // scale brings the largest element of a to between a half and one, by a power of two, which
-// it returns: so that squares neither overflow nor vanish.
+// it returns: so that squares neither overflow nor underflow.
 func scale(a []float64) int {
 	largest := 0.0
 	for _, x := range a {
@@ -64,8 +64,8 @@ type tridiagonal struct {
 	h    []float64 // half of its square; 0 where there was nothing to do
 }
 
-// reduce takes rows away from the last one up: reflection i makes zeros of all but one
-// element before the diagonal.
+// reduce eliminates rows, the last one first: reflection i sets all but one
+// element before the diagonal to zero.
 func reduce(a []float64, n int) *tridiagonal {
 	t := &tridiagonal{n: n, d: make([]float64, n), e: make([]float64, n), a: a, h: make([]float64, n)}
 	p := make([]float64, n)
@@ -137,7 +137,7 @@ func (t *tridiagonal) restore(z []float64) {
 	}
 }
 
-// Dot is the product of two vectors of one length. It adds in four sums, so that additions need not wait for one another.
+// Dot is the product of two vectors of one length. It adds in four sums, so that additions are independent.
 func Dot(x, y []float64) float64 {
 	var a, b, c, d float64
 	for ; len(x) >= 4 && len(y) >= 4; x, y = x[4:], y[4:] {
