@@ -93,10 +93,10 @@ func plain(top float64, symmetric bool) func(shared) float64 {
 }
 
 const (
-	halfColumn = "half a scale: a column's largest magnitude / 254"
-	halfRange  = "half a scale: a column's range, 0 in it, / 510"
-	balanced   = "half a step more than the distance to the nearest of its block's numbers"
-	noMore     = balanced + "; squared errors of a block: at most E / (1 - E / Σw²), where E is those of codes that span it, as searched scales keep the size of weights, and half a squared step for each weight"
+	halfColumn = "half a scale: maximum magnitude of the column / 254"
+	halfRange  = "half a scale: range of the column, including 0, / 510"
+	balanced   = "the distance to the nearest level of the block, plus half a step"
+	noMore     = balanced + "; sum of squared errors of a block: E / (1 - E / Σw²), where E is the sum with minmax scales (MSE-optimal scales preserve the norm of the block), plus half a squared step per weight"
 )
 
 func boundedVariants() []bounded {
@@ -104,25 +104,25 @@ func boundedVariants() []bounded {
 	return []bounded{
 		{variant{DynamicInt8{}.Method(), nil}, 0, even(127), nil, halfColumn},
 		{variant{DynamicInt8{}.Method(), []string{"asymmetric"}}, 0, across(255), nil, halfRange},
-		{variant{DynamicInt8{}.Method(), []string{"reduce-range"}}, 0, even(64), nil, "half a scale: a column's largest magnitude / 128"},
-		{variant{DynamicInt8{}.Method(), []string{"per-tensor"}}, -1, even(127), nil, "half a scale: the tensor's largest magnitude / 254"},
+		{variant{DynamicInt8{}.Method(), []string{"reduce-range"}}, 0, even(64), nil, "half a scale: maximum magnitude of the column / 128"},
+		{variant{DynamicInt8{}.Method(), []string{"per-tensor"}}, -1, even(127), nil, "half a scale: maximum magnitude of the tensor / 254"},
 		{variant{StaticInt8{}.Method(), []string{"activation-sqnr=0"}}, 0, even(127), nil, halfColumn},
 		{variant{WeightInt8{}.Method(), nil}, 0, even(127), nil, halfColumn},
 		{variant{WeightInt8{}.Method(), []string{"asymmetric"}}, 0, across(255), nil, halfRange},
-		{variant{WeightInt8{}.Method(), []string{"block=32", "search=minmax", "asymmetric"}}, 32, across(255), nil, "half a scale: a block's range, 0 in it, / 510"},
+		{variant{WeightInt8{}.Method(), []string{"block=32", "search=minmax", "asymmetric"}}, 32, across(255), nil, "half a scale: range of the block, including 0, / 510"},
 		{variant{WeightInt4{}.Method(), nil}, 32, nil, int4, noMore},
 		{variant{WeightInt4{}.Method(), []string{"block=16", "symmetric"}}, 16, nil, int4even, noMore},
 		{variant{WeightInt4{}.Method(), []string{"per-channel"}}, 0, nil, int4, noMore},
-		{variant{WeightInt4{}.Method(), []string{"search=minmax"}}, 32, across(15), nil, "half a scale: a block's range, 0 in it, / 30"},
-		{variant{WeightInt4{}.Method(), []string{"search=minmax", "symmetric"}}, 32, even(4), nil, "a scale, at the end with one level less; half a scale elsewhere: a block's largest magnitude / 8, or / 16"},
+		{variant{WeightInt4{}.Method(), []string{"search=minmax"}}, 32, across(15), nil, "half a scale: range of the block, including 0, / 30"},
+		{variant{WeightInt4{}.Method(), []string{"search=minmax", "symmetric"}}, 32, even(4), nil, "maximum magnitude of the block / 8 (one scale) at the end of the range that has one level less, / 16 elsewhere"},
 		{variant{WeightInt4{}.Method(), []string{"algo=hqq"}}, 32, nil, nil, balanced},
 		{variant{WeightInt2{}.Method(), nil}, 32, nil, int2, noMore},
-		{variant{WeightInt2{}.Method(), []string{"search=minmax"}}, 32, across(3), nil, "half a scale: a block's range, 0 in it, / 6"},
+		{variant{WeightInt2{}.Method(), []string{"search=minmax"}}, 32, across(3), nil, "half a scale: range of the block, including 0, / 6"},
 		{variant{Float16{}.Method(), nil}, -1, floating(10, -24, 0), nil, "2⁻¹¹ of a weight; 2⁻²⁵ below 2⁻¹⁴"},
 		{variant{BFloat16{}.Method(), nil}, -1, floating(7, -133, 0), nil, "2⁻⁸ of a weight"},
-		{variant{Float8{}.Method(), nil}, 0, floating(3, -9, 448), nil, "2⁻⁴ of a weight; near 0, 2⁻¹⁰ of a column's largest magnitude / 448"},
-		{variant{Float8{}.Method(), []string{"type=e5m2"}}, 0, floating(2, -16, 57344), nil, "2⁻³ of a weight; near 0, 2⁻¹⁷ of a column's largest magnitude / 57344"},
-		{variant{Float4{}.Method(), []string{"block=16"}}, 16, func(g shared, v float64) float64 { return max(math.Abs(v)/4, g.peak/7) }, nil, "a quarter of a weight, or 1/7 of its block's largest magnitude"},
+		{variant{Float8{}.Method(), nil}, 0, floating(3, -9, 448), nil, "2⁻⁴ of a weight; near 0, 2⁻¹⁰ of the maximum magnitude of the column / 448"},
+		{variant{Float8{}.Method(), []string{"type=e5m2"}}, 0, floating(2, -16, 57344), nil, "2⁻³ of a weight; near 0, 2⁻¹⁷ of the maximum magnitude of the column / 57344"},
+		{variant{Float4{}.Method(), []string{"block=16"}}, 16, func(g shared, v float64) float64 { return max(math.Abs(v)/4, g.peak/7) }, nil, "a quarter of a weight, or 1/7 of the maximum magnitude of its block"},
 	}
 }
 
@@ -370,7 +370,7 @@ func TestEveryMethodHasABound(t *testing.T) {
 func TestBoundsAreDocumented(t *testing.T) {
 	var page strings.Builder
 	page.WriteString("# Worst-case quantization error\n\nThe maximum error of a weight by method and options, tested on written files. " +
-		"This page is written by\n`go test ./quantize -run Bounds -update` from that test's table.\n\n| method | options | largest error of a weight |\n|---|---|---|\n")
+		"This page is written by\n`go test ./quantize -run Bounds -update` from that test's table.\n\n| method | options | maximum error of a weight |\n|---|---|---|\n")
 	for _, b := range boundedVariants() {
 		options := ""
 		for _, o := range b.options {
@@ -378,8 +378,8 @@ func TestBoundsAreDocumented(t *testing.T) {
 		}
 		fmt.Fprintf(&page, "| `%s` | %s| %s |\n", b.method.Name, options, b.text)
 	}
-	page.WriteString("\nEach weight is rounded to the nearest level of its scale, or, where the table states it, sometimes to the level on its other side: error feedback keeps the sum of a\n" +
-		"channel's errors small. Scales of blockwise float16 weights are float16, and so are the dequantized values, which adds at most 2⁻¹⁰ of a bound, 2⁻¹¹ of a weight and 2⁻²⁴. There is no bound\n" +
+	page.WriteString("\nEach weight is rounded to the nearest level of its scale. With error feedback, which keeps the sum of the errors of a channel small, some weights are rounded to the level\n" +
+		"on the other side, as the table states. Scales of blockwise float16 weights are float16, and so are the dequantized values, which adds at most 2⁻¹⁰ of a bound, 2⁻¹¹ of a weight and 2⁻²⁴. There is no bound\n" +
 		"per weight with `--algo gptq` and `--algo awq`, which minimize the error of outputs: the error of one weight is compensated by others. Weights that a method does not support, such as NaN,\ninfinities and magnitudes without a scale of normal float32 size, are skipped, with the reason in the ledger.\n")
 	file := filepath.Join("..", "docs", "bounds.md")
 	if *update {
