@@ -9,8 +9,8 @@ import (
 
 // A Training is the options of training that determine its memory.
 type Training struct {
-	Optimizer string // a name of Optimizers
-	Precision string // a name of Precisions
+	Optimizer string // one of OptimizerNames
+	Precision string // one of PrecisionNames
 	ZeRO      int    // stage 0 to 3: partitions nothing, optimizer states, also gradients, also parameters
 	Devices   int    // that train together; 0 for 1
 
@@ -24,8 +24,8 @@ type Optimizer struct {
 	Bits8   bool // one byte each, and a float32 per 2048 of them (Dettmers et al., 8-bit Optimizers via Block-wise Quantization, 2021, arXiv:2110.02861)
 }
 
-// Optimizers returns the supported optimizers.
-func Optimizers() []Optimizer {
+// optimizers returns the supported optimizers.
+func optimizers() []Optimizer {
 	return []Optimizer{{Name: "sgd"}, {Name: "momentum", Moments: 1}, {Name: "adam", Moments: 2}, {Name: "adam8bit", Moments: 2, Bits8: true}}
 }
 
@@ -35,9 +35,9 @@ type Precision struct {
 	Parameter, Gradient, Master, Moment, Activity int64
 }
 
-// Precisions returns the supported precisions. Mixed is that of Micikevicius et al. (2017, arXiv:1710.03740): 16 bits but for optimizer
+// precisions returns the supported precisions. Mixed is that of Micikevicius et al. (2017, arXiv:1710.03740): 16 bits but for optimizer
 // states, which include a copy of the parameters. With bfloat16 nothing is in 32 bits.
-func Precisions() []Precision {
+func precisions() []Precision {
 	return []Precision{
 		{Name: "float32", Parameter: 4, Gradient: 4, Moment: 4, Activity: 4},
 		{Name: "mixed", Parameter: 2, Gradient: 2, Master: 4, Moment: 4, Activity: 2},
@@ -95,8 +95,8 @@ func (t Training) States(params int64) (States, error) {
 
 // settle returns optimizer and precision by name.
 func (t Training) settle() (Optimizer, Precision, error) {
-	o := slices.IndexFunc(Optimizers(), func(o Optimizer) bool { return o.Name == t.Optimizer })
-	p := slices.IndexFunc(Precisions(), func(p Precision) bool { return p.Name == t.Precision })
+	o := slices.IndexFunc(optimizers(), func(o Optimizer) bool { return o.Name == t.Optimizer })
+	p := slices.IndexFunc(precisions(), func(p Precision) bool { return p.Name == t.Precision })
 	switch {
 	case o < 0:
 		return Optimizer{}, Precision{}, fmt.Errorf("memory: optimizer %q is not one of %s", t.Optimizer, strings.Join(OptimizerNames(), ", "))
@@ -107,13 +107,13 @@ func (t Training) settle() (Optimizer, Precision, error) {
 	case t.Devices < 0:
 		return Optimizer{}, Precision{}, fmt.Errorf("memory: %d devices", t.Devices)
 	}
-	return Optimizers()[o], Precisions()[p], nil
+	return optimizers()[o], precisions()[p], nil
 }
 
 // OptimizerNames returns the names for Training.Optimizer.
 func OptimizerNames() []string {
 	var names []string
-	for _, o := range Optimizers() {
+	for _, o := range optimizers() {
 		names = append(names, o.Name)
 	}
 	return names
@@ -122,7 +122,7 @@ func OptimizerNames() []string {
 // PrecisionNames returns the names for Training.Precision.
 func PrecisionNames() []string {
 	var names []string
-	for _, p := range Precisions() {
+	for _, p := range precisions() {
 		names = append(names, p.Name)
 	}
 	return names

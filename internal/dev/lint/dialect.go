@@ -19,11 +19,11 @@ type term struct {
 
 // dialect finds the words of the terms in comments, string literals, documents, declared names and names of files.
 func dialect(t *Tree) []Problem {
-	return Dialect(t, ".")
+	return dialectIn(t, ".")
 }
 
-// Dialect returns the findings in one file or folder; "." is the whole tree.
-func Dialect(t *Tree, place string) []Problem {
+// dialectIn returns the findings in one file or folder; "." is the whole tree.
+func dialectIn(t *Tree, place string) []Problem {
 	var found []Problem
 	refused := compiled()
 	for _, f := range t.Files {

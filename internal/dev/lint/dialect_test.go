@@ -23,7 +23,7 @@ func TestDialectOfAPlace(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	found := Dialect(tree, *place)
+	found := dialectIn(tree, *place)
 	for _, p := range found {
 		t.Error(p)
 	}

@@ -20,6 +20,7 @@ func Rules() []Rule {
 		{"errors", errorTexts},
 		{"length", longFiles},
 		{"methods", largeTypes},
+		{"exports", unusedExports},
 		{"stubs", stubs},
 		{"dialect", dialect},
 		{"machine paths", machinePaths},
