@@ -14,7 +14,7 @@ type pass struct {
 	outer, inner int
 }
 
-// passes are the axes that change, the last one first: it is the slow one, and the others may add rows.
+// passes are the axes that change, the last one first: it is the slowest, and the passes of other axes may add rows to it.
 func (r *resizing) passes(shape []int64) []pass {
 	dims := append([]int64(nil), shape...)
 	var list []pass

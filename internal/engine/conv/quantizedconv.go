@@ -14,8 +14,8 @@ import (
 //
 //	QuantizedConv(X, W, B, xs, xz, ys, yz) = QuantizeLinear(FusedConv(DequantizeLinear(X, xs, xz), W, B), ys, yz)
 //
-// with scalar scales and zero points. It is bit-identical to the three operators. Floats exist for a band of rows at a time, so that an
-// image takes one byte per element.
+// with scalar scales and zero points. It is bit-identical to the three operators. Only a band of rows at a time is converted to floats, so that
+// an image takes one byte per element.
 func quantizedConvs() []op.Op {
 	return []op.Op{{
 		Domain: "mcompress", Type: "QuantizedConv", Since: 1,

@@ -64,7 +64,7 @@ func (l resizedAxis) same() bool {
 	return l.in == l.out && l.scale == 1 && l.start == 0 && l.end == 1
 }
 
-// nearestModes round an input coordinate to an integer.
+// nearestModes round input coordinates to integers.
 var nearestModes = map[string]func(p float64, shrinks bool) float64{
 	"round_prefer_floor": func(p float64, _ bool) float64 { return math.Ceil(p - 0.5) },
 	"round_prefer_ceil":  func(p float64, _ bool) float64 { return math.Floor(p + 0.5) },

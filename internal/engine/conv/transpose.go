@@ -133,7 +133,7 @@ func transposedShape(n *op.Node, in []*ir.Array) ([]ir.Spec, error) {
 	return like(x, shape...)
 }
 
-// A chunk of the channels is computed at a time, to bound the memory of the product.
+// unfoldAtOnce bounds the memory of a product: chunks of channels are computed one after the other.
 const unfoldAtOnce = 1 << 20 // elements
 
 // chunk is the number of output channels computed at a time.

@@ -13,7 +13,7 @@ const (
 	bytesAtOnce    = 1 << 20 // of images in float32
 )
 
-// chunks is one node, split into chunks of its images, or of its elements.
+// chunks is a node that is split into chunks of its images or of its elements.
 type chunks struct {
 	*kind
 	op          *op.Op

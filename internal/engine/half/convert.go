@@ -17,7 +17,7 @@ func widen(p *op.Pool, to []float32, x []uint16) {
 }
 
 // Narrow rounds x to Float16, to nearest even. Values beyond the range become infinite if exceeds is set, else the largest finite value;
-// NaN stays. x is overwritten.
+// NaN is kept. x is overwritten.
 func narrow(p *op.Pool, to []uint16, x []float32, exceeds bool) {
 	p.Rows(len(x), grain, func(from, end int) { Store(to[from:end], x[from:end], exceeds) })
 }

@@ -59,7 +59,7 @@ func TestRunsDiffer(t *testing.T) {
 	}
 }
 
-// The mean of n samples is off by sd/√n; six times that happens once in 10^9 seeds.
+// The mean of n samples has standard error sd/√n; six times that is exceeded by one seed in 10^9.
 func TestMeans(t *testing.T) {
 	const n = 40000
 	for _, c := range []struct {

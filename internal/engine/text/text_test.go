@@ -84,7 +84,7 @@ func grams(mode string, more ...*ir.Attr) []*ir.Attr {
 		&ir.Attr{Name: "weights", Type: ir.AttrFloats, Floats: []float32{10, 20, 30}})
 }
 
-// a b a: column 2 counts a, with weight 10, column 0 b, 20, and column 1 the pair a b, 30.
+// Tokens a b a: column 2 counts a with weight 10, column 0 counts b with weight 20, column 1 counts the pair a b with weight 30.
 func TestGramsAreWeighed(t *testing.T) {
 	for mode, want := range map[string][]float32{"TF": {1, 1, 2}, "IDF": {20, 30, 10}, "TFIDF": {20, 30, 20}} {
 		out, err := run("TfIdfVectorizer", grams(mode), list("a", "b", "a"))
