@@ -23,7 +23,7 @@ test: $(environment)
 
 # The sweeps that make test samples, with all of their cases, and kernels of one element on all 2^32 float32: hours.
 test-exhaustive: $(environment)
-	MCOMPRESS_EXHAUSTIVE=1 go test -timeout 0 ./ir/...
+	MCOMPRESS_EXHAUSTIVE=1 go test -timeout 0 ./...
 	go test -timeout 0 ./internal/kernel -exhaustive
 
 lint:

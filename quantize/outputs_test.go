@@ -140,35 +140,47 @@ var unstable = []string{"acasxu_1_1", "acasxu_3_3", "acasxu_4_5", "acasxu_5_9", 
 // Every output is valid, smaller, of the same interface, runs where the original does, and
 // comes close to it.
 func TestOutputs(t *testing.T) {
-	w := conform.Start(t)
-	for _, c := range []struct {
-		variant
-		floor float64 // dB, on models that are not unstable
-		paths []string
-	}{
-		{variant{DynamicInt8{}.Method(), nil}, 22, append(conform.Fixtures(t), conform.RealModels(t)...)},
-		{variant{WeightInt8{}.Method(), nil}, 20, append(conform.Fixtures(t), conform.RealModels(t)...)},
-		{variant{Float16{}.Method(), nil}, 40, append(conform.Fixtures(t), conform.RealModels(t)...)},
-		{variant{DynamicInt8{}.Method(), []string{"asymmetric", "embeddings"}}, 22, conform.Fixtures(t)},
-		{variant{DynamicInt8{}.Method(), []string{"weight-type=uint8", "reduce-range", "embeddings"}}, 20, conform.Fixtures(t)},
-		{variant{DynamicInt8{}.Method(), []string{"asymmetric", "reduce-range", "weight-type=uint8"}}, 20, conform.Fixtures(t)},
-		{variant{DynamicInt8{}.Method(), []string{"asymmetric", "per-tensor"}}, 12, conform.Fixtures(t)},
-		{variant{WeightInt8{}.Method(), []string{"asymmetric", "reduce-range"}}, 20, conform.Fixtures(t)},
-		{variant{WeightInt8{}.Method(), []string{"weight-type=uint8"}}, 22, conform.Fixtures(t)},
-		{variant{WeightInt8{}.Method(), []string{"asymmetric", "weight-type=uint8", "per-tensor"}}, 12, conform.Fixtures(t)},
-	} {
-		t.Run(c.String(), func(t *testing.T) {
-			for _, path := range c.paths {
-				t.Run(label(path), func(t *testing.T) {
-					r := try(t, w, c.variant, path)
-					if r == nil || slices.Contains(unstable, label(path)) {
-						return
-					}
-					if s := conform.LowestSQNR(r.outputs); s < c.floor {
-						t.Errorf("%.1f dB, want %.1f", s, c.floor)
-					}
-				})
-			}
-		})
+	defaults := []floored{
+		{variant{DynamicInt8{}.Method(), nil}, 22},
+		{variant{WeightInt8{}.Method(), nil}, 20},
+		{variant{Float16{}.Method(), nil}, 40},
 	}
+	options := []floored{
+		{variant{DynamicInt8{}.Method(), []string{"asymmetric", "embeddings"}}, 22},
+		{variant{DynamicInt8{}.Method(), []string{"weight-type=uint8", "reduce-range", "embeddings"}}, 20},
+		{variant{DynamicInt8{}.Method(), []string{"asymmetric", "reduce-range", "weight-type=uint8"}}, 20},
+		{variant{DynamicInt8{}.Method(), []string{"asymmetric", "per-tensor"}}, 12},
+		{variant{WeightInt8{}.Method(), []string{"asymmetric", "reduce-range"}}, 20},
+		{variant{WeightInt8{}.Method(), []string{"weight-type=uint8"}}, 22},
+		{variant{WeightInt8{}.Method(), []string{"asymmetric", "weight-type=uint8", "per-tensor"}}, 12},
+	}
+	w := conform.Start(t)
+	for i, path := range conform.Fixtures(t) {
+		for _, c := range slices.Concat(defaults, conform.Sampled(i, options)) {
+			c.check(t, w, path)
+		}
+	}
+	for i, path := range conform.RealModels(t) {
+		for _, c := range conform.Sampled(i, defaults) {
+			c.check(t, w, path)
+		}
+	}
+}
+
+// A floored variant has outputs of at least a SQNR in dB, on models that are not unstable.
+type floored struct {
+	variant
+	floor float64
+}
+
+func (b floored) check(t *testing.T, w *conform.Worker, path string) {
+	t.Run(b.String()+" "+label(path), func(t *testing.T) {
+		r := try(t, w, b.variant, path)
+		if r == nil || slices.Contains(unstable, label(path)) {
+			return
+		}
+		if s := conform.LowestSQNR(r.outputs); s < b.floor {
+			t.Errorf("%.1f dB, want %.1f", s, b.floor)
+		}
+	})
 }

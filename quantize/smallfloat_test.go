@@ -15,12 +15,13 @@ import (
 func TestSmallFloatOutputs(t *testing.T) {
 	many(t)
 	w := conform.Start(t)
-	for _, v := range []variant{{Float8{}.Method(), nil}, {Float8{}.Method(), []string{"type=e5m2"}}, {Float8{}.Method(), []string{"per-tensor"}}, {BFloat16{}.Method(), nil}} {
-		for _, path := range conform.Fixtures(t) {
+	variants := []variant{{Float8{}.Method(), nil}, {Float8{}.Method(), []string{"type=e5m2"}}, {Float8{}.Method(), []string{"per-tensor"}}, {BFloat16{}.Method(), nil}}
+	for i, path := range conform.Fixtures(t) {
+		for _, v := range conform.Sampled(i, variants) {
 			t.Run(v.String()+" "+label(path), func(t *testing.T) { equivalent(t, w, v, path, 10) })
 		}
 	}
-	for _, path := range conform.RealModels(t) {
+	for _, path := range conform.QuickModels(t) {
 		t.Run(label(path), func(t *testing.T) { try(t, w, variant{Float8{}.Method(), nil}, path) })
 	}
 }

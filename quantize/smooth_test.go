@@ -19,7 +19,7 @@ func TestSmoothModelsComputeTheSame(t *testing.T) {
 	many(t)
 	w := conform.Start(t)
 	n := 0
-	for _, path := range slices.Concat(conform.Fixtures(t), conform.RealModels(t)) {
+	for _, path := range slices.Concat(conform.Fixtures(t), conform.QuickModels(t)) {
 		if !slices.Contains([]string{"transformer", "mlp", "half", "gpt2_tiny_fp32", "qwen35_tiny", "mnist_self_attention", "minilm_l6_v2_vocab3086"}, label(path)) {
 			continue
 		}

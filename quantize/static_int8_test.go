@@ -20,39 +20,43 @@ import (
 func TestStaticOutputs(t *testing.T) {
 	many(t)
 	w := conform.Start(t)
-	for _, c := range []struct {
-		variant
-		paths []string
-	}{
-		{variant{StaticInt8{}.Method(), nil}, append(conform.Fixtures(t), conform.RealModels(t)...)},
-		{variant{StaticInt8{}.Method(), []string{"activation-sqnr=0", "calibrator=minmax"}}, conform.Fixtures(t)},
-		{variant{StaticInt8{}.Method(), []string{"activation-sqnr=0", "activation-type=int8", "per-tensor"}}, conform.Fixtures(t)},
-		{variant{StaticInt8{}.Method(), []string{"activation-sqnr=0", "activation-symmetric", "asymmetric", "per-tensor", "float-bias"}}, conform.Fixtures(t)},
-		{variant{StaticInt8{}.Method(), []string{"activation-sqnr=0", "weight-type=uint8", "reduce-range", "no-bias-correction"}}, conform.Fixtures(t)},
-		{variant{StaticInt8{}.Method(), []string{"activation-type=int16", "calibrator=percentile"}}, conform.Fixtures(t)},
-	} {
-		t.Run(c.String(), func(t *testing.T) {
-			for _, path := range c.paths {
-				t.Run(label(path), func(t *testing.T) {
-					r := &comparison{variant: c.variant, path: path, out: filepath.Join(t.TempDir(), "out.onnx")}
-					if slices.Contains(pixelModels, label(path)) {
-						r.options = append(slices.Clone(r.options), "data="+filepath.Join(filepath.Dir(path), "test_data_set_0"))
-					}
-					if changed(r.apply(t, path, r.out)) == 0 {
-						return
-					}
-					r.valid(t, w)
-					if r.runs(t, w); r.outputs == nil {
-						return
-					}
-					if s := conform.LowestSQNR(r.outputs); s < 8 && !slices.Contains(unstable, label(path)) {
-						t.Errorf("%.1f dB", s)
-					}
-					r.agrees(t, w)
-				})
-			}
-		})
+	for i, path := range conform.Fixtures(t) {
+		for _, options := range append(conform.Sampled(i, staticOptions), nil) {
+			checkStatic(t, w, variant{StaticInt8{}.Method(), options}, path)
+		}
 	}
+	for _, path := range conform.QuickModels(t) {
+		var options []string
+		if slices.Contains(pixelModels, label(path)) {
+			options = []string{"data=" + filepath.Join(filepath.Dir(path), "test_data_set_0")}
+		}
+		checkStatic(t, w, variant{StaticInt8{}.Method(), options}, path)
+	}
+}
+
+var staticOptions = [][]string{
+	{"activation-sqnr=0", "calibrator=minmax"},
+	{"activation-sqnr=0", "activation-type=int8", "per-tensor"},
+	{"activation-sqnr=0", "activation-symmetric", "asymmetric", "per-tensor", "float-bias"},
+	{"activation-sqnr=0", "weight-type=uint8", "reduce-range", "no-bias-correction"},
+	{"activation-type=int16", "calibrator=percentile"},
+}
+
+func checkStatic(t *testing.T, w *conform.Worker, v variant, path string) {
+	t.Run(v.String()+" "+label(path), func(t *testing.T) {
+		r := &comparison{variant: v, path: path, out: filepath.Join(t.TempDir(), "out.onnx")}
+		if changed(r.apply(t, path, r.out)) == 0 {
+			return
+		}
+		r.valid(t, w)
+		if r.runs(t, w); r.outputs == nil {
+			return
+		}
+		if s := conform.LowestSQNR(r.outputs); s < 8 && !slices.Contains(unstable, label(path)) {
+			t.Errorf("%.1f dB", s)
+		}
+		r.agrees(t, w)
+	})
 }
 
 // pixelModels are models whose real inputs differ from random ones: pixels up to 255, byte values.

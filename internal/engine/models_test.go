@@ -20,7 +20,7 @@ import (
 // Models that ONNX Runtime does not run need not run here.
 func TestRealModelsAgreeWithONNXRuntime(t *testing.T) {
 	if testing.Short() {
-		agree(t, realModels(t))
+		agree(t, conform.QuickModels(t))
 		return
 	}
 	agree(t, conform.RealModels(t))

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"math"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -303,19 +302,12 @@ func tryOpen(t *testing.T, path string, o engine.Options) (*onnx.File, *engine.I
 	return f, e
 }
 
-// slow is a model whose images take as long as all others together. Only the comparison with ONNX Runtime runs it.
-const slow = "style_candy"
-
 // everyModel lists the repository's own models and the real ones; with -short, as for the slow kernels in plain Go, only the former.
 func everyModel(t *testing.T) []string {
 	if testing.Short() {
 		return conform.Fixtures(t)
 	}
-	return append(conform.Fixtures(t), realModels(t)...)
-}
-
-func realModels(t *testing.T) []string {
-	return slices.DeleteFunc(conform.RealModels(t), func(path string) bool { return modelName(path) == slow })
+	return append(conform.Fixtures(t), conform.QuickModels(t)...)
 }
 
 func modelName(path string) string {

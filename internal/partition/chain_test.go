@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"math"
 	"path/filepath"
-	"slices"
 	"testing"
 
 	"github.com/x448/float16"
@@ -194,10 +193,7 @@ func TestFixturesInStages(t *testing.T) {
 }
 
 func TestRealModelsInStages(t *testing.T) {
-	paths := slices.DeleteFunc(conform.RealModels(t), func(p string) bool {
-		return label(p) == "style_candy" // takes as long as all others together
-	})
-	if n := chains(t, paths, 4); n < 35 {
+	if n := chains(t, conform.QuickModels(t), 4); n < 35 {
 		t.Errorf("%d models were cut", n)
 	}
 }

@@ -1,6 +1,11 @@
 package conform
 
-import "os"
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+)
 
 // Exhaustive reports whether sweeps run all of their cases, as make test-exhaustive does.
 func Exhaustive() bool { return os.Getenv("MCOMPRESS_EXHAUSTIVE") == "1" }
@@ -13,4 +18,15 @@ func Sampled[T any](i int, cases []T) []T {
 	}
 	i %= len(cases)
 	return cases[i : i+1]
+}
+
+// QuickModels are the real models but for one whose images take as long as those of all others together, or all of them if
+// Exhaustive.
+func QuickModels(t testing.TB) []string {
+	t.Helper()
+	models := RealModels(t)
+	if Exhaustive() {
+		return models
+	}
+	return slices.DeleteFunc(models, func(path string) bool { return filepath.Base(filepath.Dir(path)) == "style_candy" })
 }
