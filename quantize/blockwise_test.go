@@ -49,8 +49,8 @@ func TestBlockwiseOutputs(t *testing.T) {
 // The outputs are those of the original with the restored weights.
 func TestBlockwiseEqualsTheRestoredModel(t *testing.T) {
 	w := conform.Start(t)
-	for i, path := range conform.Fixtures(t) {
-		for _, v := range conform.Sampled(i+5, blockwiseVariants()) { // other pairs than TestBlockwiseOutputs
+	for _, v := range blockwiseVariants() {
+		for _, path := range conform.Fixtures(t) {
 			t.Run(v.String()+" "+label(path), func(t *testing.T) {
 				dir := t.TempDir()
 				out, twin := filepath.Join(dir, "out.onnx"), filepath.Join(dir, "twin.onnx")
