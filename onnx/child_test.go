@@ -19,10 +19,11 @@ import (
 // childPath names the model that this test binary, run as a child of itself, writes.
 const childPath = "MCOMPRESS_TEST_CHILD"
 
-// child is this binary, running one of its tests only.
-func child(test, path string) *exec.Cmd {
+// child is this binary, running one of its tests only. Its temporary folders are removed after t, also if it is killed.
+func child(t *testing.T, test, path string) *exec.Cmd {
+	t.Helper()
 	cmd := exec.Command(os.Args[0], "-test.run=^"+test+"$", "-test.v")
-	cmd.Env = append(os.Environ(), childPath+"="+path)
+	cmd.Env = append(os.Environ(), childPath+"="+path, "TMPDIR="+t.TempDir())
 	return cmd
 }
 
@@ -35,7 +36,7 @@ func TestKillInMidWrite(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		cmd := child("TestChildThatIsKilled", path)
+		cmd := child(t, "TestChildThatIsKilled", path)
 		out, err := cmd.StdoutPipe()
 		if err != nil {
 			t.Fatal(err)

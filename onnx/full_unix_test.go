@@ -13,7 +13,7 @@ import (
 
 // A file that the system lets grow no further is an error that leaves no files.
 func TestFileSizeLimit(t *testing.T) {
-	out, err := child("TestChildWithALimit", filepath.Join(t.TempDir(), "model.onnx")).CombinedOutput()
+	out, err := child(t, "TestChildWithALimit", filepath.Join(t.TempDir(), "model.onnx")).CombinedOutput()
 	if err != nil || strings.Contains(string(out), "SKIP") {
 		t.Errorf("%v\n%s", err, out)
 	}
