@@ -9,7 +9,7 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// sharedState is what a session offers to sessions of models that differ from its own in a few weights. Options.Identity enables it.
+// sharedState is the state that a session shares with sessions of models that differ from its own in a few weights. Options.Identity enables it.
 type sharedState struct {
 	identity  func(*ir.Tensor) string
 	digests   []digest             // by slot of the main program
@@ -139,7 +139,7 @@ func (l *loader) preparedDigest(p *program, s *step) digest {
 	})
 }
 
-// reusePrepared gives s the prepared weights of an identical step of the baseline, and reports whether there is one.
+// reusePrepared sets the prepared weights of s to those of an identical step of the baseline, and reports whether there is one.
 func (l *loader) reusePrepared(p *program, s *step, d digest) bool {
 	if l.baseline == nil || d == (digest{}) || l.baseline.prepared[d] == nil {
 		return false

@@ -42,7 +42,7 @@ func TestMalformedModelsDoNotPanic(t *testing.T) {
 	}
 }
 
-// disturb opens the models that build makes, each with one to three random changes.
+// disturb opens the models that build returns, each with one to three random changes.
 func disturb(t *testing.T, seeds uint64, build func() *ir.Model) {
 	t.Helper()
 	for seed := range seeds {

@@ -23,7 +23,7 @@ type instance struct {
 	dynamicMem dynamicMemory // of the current run
 }
 
-// bind gives a plan an arena of the planned size.
+// bind allocates the arena of a plan.
 func (pl *plan) bind(arena []byte, pool *op.Pool) *instance {
 	in := &instance{plan: pl, arena: arena, calls: make([]op.Call, len(pl.prog.steps)), bodies: make([]map[string]*instance, len(pl.prog.steps))}
 	in.template = make([]*ir.Array, len(pl.values))

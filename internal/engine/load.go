@@ -57,7 +57,7 @@ type loader struct {
 	baseline *sharedState // of the baseline session; may be nil
 }
 
-// reserve takes the size of the results of s from the budget, and reports whether it suffices.
+// reserve subtracts the size of the results of s from the budget, and reports whether the budget suffices.
 func (l *loader) reserve(s *step, in []*ir.Array) bool {
 	if s.op.Shape == nil || s.op.View {
 		return true
@@ -334,7 +334,7 @@ func runAlone(s *step, c op.Call) ([]*ir.Array, error) {
 	return c.Out, s.run(&c)
 }
 
-// allocate gives the outputs of c the types that Shape returns, and memory.
+// allocate creates the outputs of c with the types that Shape returns.
 func (s *step) allocate(c *op.Call) error {
 	if s.op.Shape == nil {
 		return nil

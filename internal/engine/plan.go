@@ -13,7 +13,7 @@ import (
 // from them.
 const maxPrecomputed = 4 << 10
 
-// A plan holds for inputs of certain types what each step computes and where its outputs are stored.
+// A plan is the memory plan for inputs of certain types: the types of all values and the offsets of the outputs of each step.
 type plan struct {
 	prog    *program
 	values  []*ir.Array // types by slot, and data if known; nil if known at run time only

@@ -89,7 +89,7 @@ func bf16FromF32AVX2(dst *uint16, x *float32, n int)
 //go:noescape
 func f32FromBF16AVX2(dst *float32, x *uint16, n int)
 
-// filterRangeAVX2 may write up to 8 elements beyond those taken; n%8 == 0, lo and hi below 2^31.
+// filterRangeAVX2 may write up to 8 elements beyond those selected; n%8 == 0, lo and hi below 2^31.
 //
 //go:noescape
 func filterRangeAVX2(out *uint32, x *float32, n int, lo uint32, hi uint32) (below int, taken int)

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// tileOf is x as whole rows, with bases and mids like the callers'.
+// tileOf is x as whole rows, with bases and mids as in the callers.
 func tileOf(x []float32, symmetric bool) (tile []float32, base, mid [BlockCols]float32, g BlockGrid) {
 	tile = x[:len(x)/BlockCols*BlockCols]
 	g = BlockGrid{Lo: 0, Hi: 15, Center: 7.5, Factors: []float32{1, 0.9, 0.75, 0.6}}

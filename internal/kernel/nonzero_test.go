@@ -44,7 +44,7 @@ func checkExpand(t *testing.T, mask, values, want []byte, size int) {
 	intact(t)
 }
 
-// sparseBytes has runs of zeros and of values; every element size sees some of both.
+// sparseBytes has runs of zeros and of values; runs of both occur at every element size.
 func sparseBytes(n int, density float64) []byte {
 	r := rand.New(rand.NewPCG(uint64(n), 0))
 	data := make([]byte, n+1)[1:]

@@ -53,7 +53,7 @@ func TestFilterRangeKeepsSpareCapacity(t *testing.T) {
 	_, out := FilterRange(all[:0], make([]float32, 100), 0, 0)
 	all[100] = 7
 	if len(out) != 100 || &out[0] != &all[0] {
-		t.Errorf("appended %d elements elsewhere", len(out))
+		t.Errorf("appended %d elements to another array", len(out))
 	}
 	FilterRange(all[:0], make([]float32, 100), 1, 2)
 	if all[100] != 7 {

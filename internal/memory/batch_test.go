@@ -37,14 +37,14 @@ func TestLargestBatchIsMeasured(t *testing.T) {
 	}
 }
 
-func TestLargestBatchOfWhatDoesNotGrow(t *testing.T) {
+func TestLargestBatchOfConstantMemory(t *testing.T) {
 	_, _, err := LargestBatch(100, func(int) (int64, error) { return 100, nil })
 	if err == nil || !strings.Contains(err.Error(), "does not grow") {
 		t.Errorf("got %v, want that memory does not grow", err)
 	}
 }
 
-func TestLargestBatchPassesErrorsOn(t *testing.T) {
+func TestLargestBatchReturnsErrors(t *testing.T) {
 	broken := errors.New("broken")
 	for first := 1; first < 10; first++ {
 		_, _, err := LargestBatch(8, func(batch int) (int64, error) {

@@ -7,14 +7,14 @@ import (
 	"slices"
 )
 
-// A net is blocks as a run of a network would need them: each node's output from its node
-// to the last one that reads it, and scratch while the node runs.
+// A net is the blocks of a run of a network: each node's output lives until its last consumer, and scratch
+// while the node runs.
 type net struct {
 	blocks []Block
 	step   int
 }
 
-// node adds one that reads these values and returns its output.
+// node adds a node that consumes these values, and returns its output.
 func (n *net) node(bytes, scratch int64, reads ...int) int {
 	for _, v := range reads {
 		n.blocks[v].Last = n.step
@@ -27,7 +27,7 @@ func (n *net) node(bytes, scratch int64, reads ...int) int {
 	return len(n.blocks) - 1
 }
 
-// conv is one over an image of c channels; its scratch is an unfolded image.
+// conv adds a convolution of an image of c channels; its scratch is the unfolded image (im2col).
 func (n *net) conv(c, side, kernel int64, reads ...int) int {
 	var scratch int64
 	if kernel > 1 {
@@ -143,7 +143,7 @@ func transformer(tokens, width, heads int64, depth int) []Block {
 	return n.blocks
 }
 
-// training is a forward run whose values are read again, last to first, in the backward pass.
+// training is a forward pass whose values are consumed again, in reverse order, in the backward pass.
 func training(forward []Block) []Block {
 	n := &net{blocks: slices.Clone(forward)}
 	for _, b := range forward {
@@ -158,7 +158,7 @@ func training(forward []Block) []Block {
 	return n.blocks
 }
 
-// nets are some of each kind.
+// nets are several networks of each kind.
 func nets() map[string][]Block {
 	all := map[string][]Block{}
 	for _, w := range []int64{16, 24, 32, 48, 64} {
@@ -175,7 +175,7 @@ func nets() map[string][]Block {
 	return all
 }
 
-// random are n blocks of random sizes that live for up to long steps.
+// random draws n blocks of random sizes that live for up to long steps.
 func random(n, long int) []Block {
 	r := rand.New(rand.NewPCG(1, 2))
 	bs := make([]Block, n)

@@ -11,7 +11,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// blocks draws lifetimes of which many touch, and bytes of which many are equal.
+// blocks draws blocks with many adjacent lifetimes and many equal sizes.
 func blocks(t *rapid.T) []Block {
 	steps := rapid.IntRange(1, 40).Draw(t, "steps")
 	bytes := rapid.OneOf(rapid.Int64Range(0, 3), rapid.Int64Range(0, 1<<20), rapid.SampledFrom([]int64{0, 63, 64, 65, 4096}))
@@ -95,8 +95,7 @@ func byName(p *Plan) map[string]int64 {
 	return m
 }
 
-// TestArenasOfNetworks holds what the engine counts on: a forward run's arena is as small
-// as it can be for these, a training step's nearly so.
+// TestArenasOfNetworks checks that the arena of a forward pass has the minimum size, and that of a training step nearly so.
 func TestArenasOfNetworks(t *testing.T) {
 	var sum float64
 	all := nets()
@@ -115,7 +114,7 @@ func TestArenasOfNetworks(t *testing.T) {
 	}
 }
 
-func TestRandomLifetimesFitWell(t *testing.T) {
+func TestArenasOfRandomLifetimes(t *testing.T) {
 	p := place(t, random(3000, 100))
 	if f := p.Fragmentation(); f > 0.1 {
 		t.Errorf("got an arena %.1f %% larger than its bound, want at most 10 %%", 100*f)
@@ -129,7 +128,7 @@ func TestDistantSteps(t *testing.T) {
 	}
 }
 
-func TestNothingNeedsNothing(t *testing.T) {
+func TestPlanWithoutBlocks(t *testing.T) {
 	for _, bs := range [][]Block{nil, {{"empty", Activation, 0, 3, 9}}} {
 		p := place(t, bs)
 		if p.Size != 0 || p.Bound != 0 || p.Fragmentation() != 0 || p.Verify() != nil {
@@ -157,7 +156,7 @@ func TestInvalidBlocks(t *testing.T) {
 	}
 }
 
-func TestVerifyFindsWhatIsWrong(t *testing.T) {
+func TestVerifyErrors(t *testing.T) {
 	bs := []Block{{"a", Activation, 100, 0, 1}, {"b", Activation, 64, 1, 2}, {"c", Activation, 64, 2, 3}}
 	for _, c := range []struct {
 		offsets []int64

@@ -9,7 +9,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// layersOf is a tape of n products in a row, each of which saves what it reads; x is given.
+// layersOf is a tape of a chain of n products, each of which saves its input; x is an input of the graph.
 func layersOf(n int, bytes int64) *Tape {
 	t := &Tape{Values: []TapeValue{{Name: "x", Bytes: bytes}}}
 	for i := range n {
@@ -38,8 +38,8 @@ func peakOf(t interface{ Fatal(...any) }, tape *Tape, segments []int) int64 {
 	return n
 }
 
-// A chain keeps all values; at the turn there are the output and its gradient too.
-func TestAChainKeepsEverything(t *testing.T) {
+// A chain stores all values; at the end of the forward pass the output and its gradient are live too.
+func TestChainStoresAllValues(t *testing.T) {
 	p := passes(t, layersOf(5, 100), nil)
 	if got := peakOf(t, layersOf(5, 100), nil); got != 700 {
 		t.Errorf("a peak of %d, want the input, five values and a gradient", got)
@@ -61,8 +61,8 @@ func TestAChainKeepsEverything(t *testing.T) {
 	}
 }
 
-// Chen et al.: with a checkpoint every √n layers, a chain of n alike takes O(√n).
-func TestCheckpointsTakeTheRoot(t *testing.T) {
+// Chen et al.: with a checkpoint every √n layers, a chain of n equal layers needs O(√n) memory.
+func TestCheckpointsNeedRootMemory(t *testing.T) {
 	for _, n := range []int{16, 100, 400} {
 		tape := layersOf(n, 1)
 		segments, err := tape.Checkpoints()
@@ -96,11 +96,11 @@ func TestValuesInPlace(t *testing.T) {
 	}
 	tape.Nodes[0].Saves = []int{0, 1}
 	if p := passes(t, tape, nil); p.Layers[1].Output != 100 {
-		t.Errorf("over what is saved: %+v", p.Layers)
+		t.Errorf("in place over a saved value: %+v", p.Layers)
 	}
 	tape.Nodes[0].Saves = []int{0}
 	if p := passes(t, tape, []int{0, 1}); p.Layers[1].Output != 100 {
-		t.Errorf("over what another stretch made: %+v", p.Layers)
+		t.Errorf("in place over a value of another segment: %+v", p.Layers)
 	}
 	tape.Nodes[1].View, tape.Nodes[1].Over = true, nil
 	if p := passes(t, tape, nil); p.Layers[1].Output != 0 {
@@ -108,7 +108,7 @@ func TestValuesInPlace(t *testing.T) {
 	}
 }
 
-// tapes draws graphs in which nodes read some of what there is.
+// tapes draws graphs whose nodes consume some of the earlier values.
 func tapes(t *rapid.T) *Tape {
 	tape := &Tape{Values: []TapeValue{{Name: "x", Bytes: rapid.Int64Range(0, 100).Draw(t, "x")}}}
 	for i := range rapid.IntRange(1, 12).Draw(t, "nodes") {
@@ -132,9 +132,9 @@ func tapes(t *rapid.T) *Tape {
 	return tape
 }
 
-// At each step, all that it reads is there: values in the forward pass and when it is repeated, and what
-// was saved in the backward pass. No more bytes are live than all values, gradients and extra data.
-func TestAllThatAStepReadsIsThere(t *testing.T) {
+// The inputs of each step are live: in the forward pass, when it is recomputed, and in the backward pass. At most all values, gradients and
+// extra data are live.
+func TestInputsOfStepsAreLive(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		tape := tapes(t)
 		segments := tape.Every(rapid.IntRange(1, 13).Draw(t, "every"))

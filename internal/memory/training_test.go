@@ -15,7 +15,7 @@ func states(t interface{ Fatal(...any) }, params int64, how Training) States {
 	return s
 }
 
-// Table of bytes a parameter: gradients and weights, and the states of each optimizer.
+// The bytes per parameter of gradients, weights and the states of each optimizer.
 func TestStatesOfABillionParameters(t *testing.T) {
 	const b = 1e9
 	for _, c := range []struct {
@@ -47,9 +47,9 @@ func TestStagesOfZeRO(t *testing.T) {
 	}
 }
 
-// All devices together hold no less than one alone, and hardly more; what is moved to the host is gone
-// from the device.
-func TestNothingIsLost(t *testing.T) {
+// The devices together need at least the memory of a single one, and little more; memory that is offloaded to the host is not counted on the
+// device.
+func TestDevicesTogetherHoldAllStates(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		params := rapid.Int64Range(0, 1e12).Draw(t, "params")
 		how := Training{

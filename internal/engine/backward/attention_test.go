@@ -9,7 +9,7 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// rowTrials are nodes of the operators that are not of images.
+// rowTrials are nodes of the operators on rows: activations, softmax, layer normalization, Gather.
 func rowTrials() []trial {
 	places := ir.NewArray(ir.Int64, 300)
 	r := rand.New(rand.NewPCG(1, 1))
@@ -32,7 +32,7 @@ func rowTrials() []trial {
 		{"GatherGrad", append(axis(1), ir.IntsAttr("shape", 3, 100, 2)), []*ir.Array{places, gaussian(1, 3, 300, 2)}, 1},
 	}
 	for _, d := range derivatives {
-		if d.typ[0] != 'A' { // which are not defined everywhere, and have no form for blocks
+		if d.typ[0] != 'A' { // some operators starting with A are not defined for all numbers
 			list = append(list, trial{d.typ + "Grad", nil, []*ir.Array{x, dy}, 1})
 		}
 	}
@@ -48,7 +48,7 @@ func attentionTrials(t *testing.T, heads, queries, keys, size, value int64, mask
 	return []trial{keep, {"AttentionGrad", attrs, []*ir.Array{q, k, v, mask, out[0], out[1], gaussian(4, out[0].Shape...)}, 3}}
 }
 
-func TestRowsAreDoublesAtAnyNumberOfWorkers(t *testing.T) {
+func TestRowGradientsEqualDouble(t *testing.T) {
 	list := rowTrials()
 	list = append(list, attentionTrials(t, 3, 500, 700, 16, 24, gaussian(5, 500, 700))...)
 	list = append(list, attentionTrials(t, 1, 100, 3000, 8, 8, gaussian(5, 3000))...)
@@ -61,18 +61,18 @@ func TestRowsAreDoublesAtAnyNumberOfWorkers(t *testing.T) {
 }
 
 // The work of attention does not grow with the product of queries and keys.
-func TestAttentionKeepsNoScores(t *testing.T) {
+func TestAttentionMemoryIsLinear(t *testing.T) {
 	bytesOf := func(tokens int64) int64 {
 		x, l := ir.NewArray(ir.Float, 1, tokens, 4), ir.NewArray(ir.Float, 1, tokens)
 		return attentionWork(2)(op.NewNode(ir.OpID{}, 1, nil, nil), []*ir.Array{x, x, x, nil, x, l, x}, 2)
 	}
 	if short, long := bytesOf(1000), bytesOf(4000); long > 5*short {
-		t.Errorf("4000 tokens take %d bytes, 1000 take %d", long, short)
+		t.Errorf("4000 tokens need %d bytes, 1000 need %d", long, short)
 	}
 }
 
-// Relu's gradient passes nothing where the output is zero of either sign, and whatever is there where it is positive.
-func TestReluPassesWherePositive(t *testing.T) {
+// ReluGrad is 0 where the output is 0 or -0, and dy where the output is positive, infinities and NaN included.
+func TestReluGradOfSpecialValues(t *testing.T) {
 	inf, nan, tiny := float32(math.Inf(1)), float32(math.NaN()), float32(math.SmallestNonzeroFloat32)
 	y := []float32{1, 0, float32(math.Copysign(0, -1)), tiny, inf, 0, 0}
 	dy := []float32{2, 3, 4, 5, 6, inf, nan}

@@ -16,13 +16,13 @@ import (
 type trial struct {
 	typ     string
 	attrs   []*ir.Attr
-	in      []*ir.Array // Float ones are made Double too
+	in      []*ir.Array // Float inputs also run as Double
 	outputs int
 }
 
 func (c trial) String() string { return fmt.Sprint(c.typ, c.in) }
 
-// trials are of all operators, on shapes that take all of their forms.
+// trials are nodes of each operator, with shapes for each implementation.
 func trials(t *testing.T) []trial {
 	pads, strides := ir.IntsAttr("pads", 1, 1, 1, 1), ir.IntsAttr("strides", 2, 2)
 	square := ir.IntsAttr("kernel_shape", 3, 3)
@@ -54,7 +54,7 @@ func trials(t *testing.T) []trial {
 	return list
 }
 
-// pooled are attributes of pools of images.
+// pooled are attributes of pooling over images.
 func pooled() [][]*ir.Attr {
 	return [][]*ir.Attr{
 		{ir.IntsAttr("kernel_shape", 2, 2), ir.IntsAttr("strides", 2, 2)},
@@ -102,14 +102,14 @@ func (c trial) must(t *testing.T, workers int) []*ir.Array {
 	return out
 }
 
-// agrees compares Float with Double, and the bits at several numbers of workers.
+// agrees compares Float with Double, and checks that results are bit-identical for several numbers of workers.
 func (c trial) agrees(t *testing.T) {
 	t.Helper()
 	got, want := c.must(t, 1), c.double().must(t, 2)
 	for _, workers := range []int{2, 3} {
 		for i, a := range c.must(t, workers) {
 			if !bytes.Equal(a.Data, got[i].Data) {
-				t.Errorf("%s: output %d has other bits with %d workers", c, i, workers)
+				t.Errorf("%s: output %d is not bit-identical with %d workers", c, i, workers)
 			}
 		}
 	}
@@ -118,7 +118,7 @@ func (c trial) agrees(t *testing.T) {
 	}
 }
 
-func TestFloatIsDoubleAtAnyNumberOfWorkers(t *testing.T) {
+func TestFloatEqualsDouble(t *testing.T) {
 	for _, c := range trials(t) {
 		c.agrees(t)
 	}
@@ -136,7 +136,7 @@ func compare(t *testing.T, what string, got, want *ir.Array) {
 	x, y := ir.View[float32](got), ir.View[float64](want)
 	top := 1.0
 	for i, v := range y {
-		if v == -math.MaxFloat64 && x[i] == -math.MaxFloat32 { // the maximum of nothing
+		if v == -math.MaxFloat64 && x[i] == -math.MaxFloat32 { // the maximum of an empty window
 			y[i] = float64(x[i])
 			continue
 		}

@@ -11,9 +11,9 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// MaxPoolKeep gives the bits of MaxPool, for numbers that are none, infinite ones and equal ones too, and places that hold
-// what it gives.
-func TestMaxPoolKeepIsMaxPool(t *testing.T) {
+// MaxPoolKeep is bit-identical to MaxPool, also with NaN, infinities and equal numbers, and its second output selects the maximum of each
+// window.
+func TestMaxPoolKeepEqualsMaxPool(t *testing.T) {
 	for _, attrs := range pooled() {
 		x := gaussian(3, 2, 3, 40, 41)
 		v := ir.View[float32](x)
@@ -54,11 +54,11 @@ func checkKeep(t *testing.T, attrs []*ir.Attr, x *ir.Array) {
 	attrs = append(slices.Clone(attrs), ir.IntsAttr("shape", x.Shape...))
 	dx := trial{"MaxPoolGrad", attrs, []*ir.Array{ones, got[1]}, 1}.must(t, 2)
 	if !slices.Equal(ir.View[float32](dx[0]), want) {
-		t.Errorf("gradients of MaxPool %v go elsewhere than Indices say", attrs)
+		t.Errorf("gradients of MaxPool %v do not match Indices", attrs)
 	}
 }
 
-// maxPool returns MaxPool's outputs. Y has another kernel if Indices is unused.
+// maxPool returns MaxPool's outputs. Y is computed without Indices, by another kernel.
 func maxPool(t *testing.T, attrs []*ir.Attr, x *ir.Array) (y, indices *ir.Array) {
 	t.Helper()
 	i := slices.IndexFunc(conv.Ops(), func(o op.Op) bool { return o.Type == "MaxPool" })
@@ -79,8 +79,8 @@ func maxPool(t *testing.T, attrs []*ir.Attr, x *ir.Array) (y, indices *ir.Array)
 	return y, indices
 }
 
-// Normalization and pool in one node give the bits of two.
-func TestBatchNormPoolIsBoth(t *testing.T) {
+// BatchNormPoolTrain is bit-identical to BatchNormTrain and MaxPoolKeep.
+func TestBatchNormPoolEqualsSeparateNodes(t *testing.T) {
 	for _, attrs := range pooled()[:3] {
 		x, scale, b := gaussian(1, 3, 4, 40, 41), gaussian(2, 4), gaussian(3, 4)
 		norm := trial{"BatchNormTrain", nil, []*ir.Array{x, scale, b, gaussian(4, 4), gaussian(5, 4)}, 5}.must(t, 2)

@@ -19,7 +19,7 @@ func newPackedFloat(k, n int) *PackedFloat {
 	return &PackedFloat{k, n, kernel.Words[float32](ir.AlignedBytes(packedFloatBytes(k, n)))}
 }
 
-// PackedFloatBytes is the size in bytes of a packed k×n matrix: that of the matrix, with n rounded up to a multiple of 16.
+// packedFloatBytes is the size in bytes of a packed k×n matrix: that of the matrix, with n rounded up to a multiple of 16.
 func packedFloatBytes(k, n int) int64 {
 	return 4 * int64(k) * int64(roundUp(n, kernel.GemmPanel))
 }

@@ -25,7 +25,7 @@ func newPackedInt(k, n int, signed bool) *PackedInt {
 	return &PackedInt{k: k, n: n, signed: signed, data: ir.AlignedBytes(codes), sums: make([]int32, n)}
 }
 
-// PackedIntBytes is the size in bytes of a packed k×n matrix: that of the matrix, with k rounded up to a multiple of 4 and n to one of 16,
+// packedIntBytes is the size in bytes of a packed k×n matrix: that of the matrix, with k rounded up to a multiple of 4 and n to one of 16,
 // and 4 bytes for the sum of each column.
 func packedIntBytes(k, n int) int64 {
 	return int64(roundUp(k, kernel.GemmQuad))*int64(roundUp(n, kernel.GemmPanel)) + 4*int64(n)

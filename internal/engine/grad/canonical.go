@@ -6,7 +6,7 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// A rewrite replaces what exporters write by operators whose gradients are supported and store little. It reports whether it replaced
+// A rewrite replaces patterns of exporters by operators whose gradients are supported and store little. It reports whether it replaced
 // something. n is the node that identifies the pattern: the last one of several.
 type rewrite struct {
 	domain, typ string

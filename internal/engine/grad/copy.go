@@ -254,7 +254,7 @@ func inferValues(ctx context.Context, m *ir.Model, inputs map[string]ir.Spec) (_
 	return s.Known(inputs)
 }
 
-// applyForwardRules replaces nodes by forms that store what their gradients need.
+// applyForwardRules replaces nodes by forms that store the values that their gradients need.
 func (t *Tape) applyForwardRules() error {
 	for n := range t.Graph().Nodes() {
 		if r := lookup(n.Op); r != nil && r.Forward != nil {

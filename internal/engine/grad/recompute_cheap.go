@@ -93,7 +93,7 @@ func (r *cheapRecomputation) replace(v *ir.Value) {
 	}
 }
 
-// copied adds a copy of v, and of what it depends on, before a node.
+// copied adds a copy of v, and of the nodes that it depends on, before a node.
 func (r *cheapRecomputation) copied(v *ir.Value, before *ir.Node, at int) *ir.Value {
 	n := v.Producer()
 	in := slices.Clone(n.Inputs())

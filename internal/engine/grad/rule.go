@@ -11,7 +11,7 @@ import (
 type rule struct {
 	Domain, Type string // the domain is empty for ONNX's own
 
-	// Forward, if set, replaces n by nodes that store what Backward consumes, and removes n. Shapes are known; the types of new nodes are set
+	// Forward, if set, replaces n by nodes that store the values that Backward consumes, and removes n. Shapes are known; the types of new nodes are set
 	// by Tape.SetType.
 	Forward func(t *Tape, n *ir.Node) error
 

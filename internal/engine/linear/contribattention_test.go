@@ -44,7 +44,7 @@ func TestMultiHeadAttentionWithBiasAndPast(t *testing.T) {
 		}
 		q := waves(dt, 1, 1, 2, 8)
 		want := call{op: "Attention", attrs: headAttrs(2, 2), in: []*ir.Array{q, pack(tokens(k, 4, 6)), pack(tokens(v, 4, 6)), nil, tokens(k, 0, 4), tokens(v, 0, 4)}}
-		less := func(a *ir.Array) *ir.Array { // what a bias of 1 makes a of
+		less := func(a *ir.Array) *ir.Array { // a - 1: the operand before its bias of 1
 			x := values(a)
 			for i := range x {
 				x[i]--
@@ -65,7 +65,7 @@ func TestMultiHeadAttentionWithBiasAndPast(t *testing.T) {
 }
 
 // The four equivalent forms of a mask.
-func TestFormsOfMasks(t *testing.T) {
+func TestEquivalentMasks(t *testing.T) {
 	q, k, v := waves(ir.Float, 1, 2, 3, 8), waves(ir.Float, 2, 2, 4, 8), waves(ir.Float, 3, 2, 4, 8)
 	by := func(shape []int64, x ...float64) []float64 {
 		in := []*ir.Array{q, k, v, nil, numbers(ir.Int32, shape, x...)}

@@ -11,7 +11,7 @@ func One(dt ir.DType, shape ...int64) ([]ir.Spec, error) {
 	return []ir.Spec{{DType: dt, Shape: shape}}, nil
 }
 
-// Same gives every output the type of input i.
+// Same returns the type of input i for every output.
 func Same(i int) func(*Node, []*ir.Array) ([]ir.Spec, error) {
 	return func(n *Node, in []*ir.Array) ([]ir.Spec, error) {
 		a, err := Arg(in, i, fmt.Sprint(i))

@@ -92,7 +92,7 @@ func get[T any](l *Library, f function, args ...uintptr) (T, error) {
 	return *result, err
 }
 
-// A scope owns what C may use until close: objects of ONNX Runtime, and pinned Go memory.
+// A scope owns the memory that C may use until close: objects of ONNX Runtime, and pinned Go memory.
 type scope struct {
 	*Library
 	pin   runtime.Pinner

@@ -7,7 +7,7 @@ import (
 )
 
 // Only the binding makes the program dynamically linked.
-func TestTagLeavesTheBindingOut(t *testing.T) {
+func TestTagExcludesBinding(t *testing.T) {
 	for _, c := range []struct {
 		tags string
 		want bool

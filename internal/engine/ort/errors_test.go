@@ -28,7 +28,7 @@ func fails(t *testing.T, err error, parts ...string) {
 	}
 }
 
-func TestInputsThatDoNotFit(t *testing.T) {
+func TestInvalidInputs(t *testing.T) {
 	s := parsed(t, `g (float[2] x, string[N] s, seq(float[N]) q, float[2] w = {0, 1}) => (float[2] y, string[N] t, seq(float[N]) r) { y = Add(x, w) t = Identity(s) r = Identity(q) }`)
 	x, text := ir.ArrayOf([]float32{1, 2}, 2), ir.TextOf([]string{"a"}, 1)
 	items := &ir.Array{Kind: ir.Sequence, Items: []*ir.Array{x}}
@@ -67,7 +67,7 @@ func TestInputsThatDoNotFit(t *testing.T) {
 	}
 }
 
-func TestTypesThatONNXRuntimeHasNot(t *testing.T) {
+func TestTypesUnsupportedByONNXRuntime(t *testing.T) {
 	s := parsed(t, `g (seq(float[N]) q) => (seq(float[N]) r) { r = Identity(q) }`)
 	items := &ir.Array{Kind: ir.Sequence, Items: []*ir.Array{ir.NewArray(ir.Float6E2M3, 1)}}
 	_, err := s.Run(context.Background(), map[string]*ir.Array{"q": items}, nil)
@@ -113,7 +113,7 @@ func TestInvalidModelFiles(t *testing.T) {
 	}
 }
 
-func TestOptionsThatDoNotExist(t *testing.T) {
+func TestInvalidOptions(t *testing.T) {
 	lib, path := library(t), written(t, `g (float[N] x) => (float[N] y) { y = Neg(x) }`)
 	for want, o := range map[string]ort.Options{
 		`level is "most"`: {Level: "most"},
@@ -136,7 +136,7 @@ func TestRunAfterClose(t *testing.T) {
 	fails(t, err, "closed")
 }
 
-func TestFilesThatAreNoLibrary(t *testing.T) {
+func TestInvalidLibraryFiles(t *testing.T) {
 	_, err := ort.Load(filepath.Join(t.TempDir(), "none.so"))
 	fails(t, err, "load ONNX Runtime from", "none.so")
 	_, err = ort.Load(written(t, `g (float[N] x) => (float[N] y) { y = Neg(x) }`))

@@ -32,7 +32,7 @@ func folderWith(t *testing.T, names ...string) string {
 	return dir
 }
 
-func TestFindTakesTheFlagBeforeTheVariable(t *testing.T) {
+func TestFlagPrecedesVariable(t *testing.T) {
 	flag, variable := folderWith(t, libraryName()), folderWith(t, libraryName())
 	t.Setenv(ort.Variable, variable)
 	for given, want := range map[string]string{
@@ -47,7 +47,7 @@ func TestFindTakesTheFlagBeforeTheVariable(t *testing.T) {
 }
 
 // The dynamic loader searches other folders for a name without a folder.
-func TestFindGivesWholePaths(t *testing.T) {
+func TestFindReturnsAbsolutePaths(t *testing.T) {
 	dir := folderWith(t, libraryName())
 	t.Chdir(dir)
 	for _, flag := range []string{libraryName(), "."} {
@@ -57,7 +57,7 @@ func TestFindGivesWholePaths(t *testing.T) {
 	}
 }
 
-func TestFindLeavesProvidersAlone(t *testing.T) {
+func TestFindIgnoresProviderLibraries(t *testing.T) {
 	_, err := ort.Find(folderWith(t, "libonnxruntime_providers_shared.so", "libonnxruntime_providers_shared.dylib", "onnxruntime_providers_shared.dll"))
 	if err == nil || !strings.Contains(err.Error(), "--ort-lib: no ONNX Runtime") {
 		t.Errorf("got %v", err)

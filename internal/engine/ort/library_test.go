@@ -12,7 +12,7 @@ import (
 )
 
 // The version is checked before the API is requested: an old library would write to stderr.
-func TestOldLibraryIsRefused(t *testing.T) {
+func TestOldLibraryIsAnError(t *testing.T) {
 	for version, want := range map[string]string{
 		"1.16.3":  "ONNX Runtime 1.16.3: 1.17 or newer is needed",
 		"1.9.0":   "1.17 or newer is needed",

@@ -18,7 +18,7 @@ import (
 )
 
 // The binding and Python use the same library: outputs must be bit-identical, and errors must have the same text.
-func TestSameBitsAsPython(t *testing.T) {
+func TestOutputsAreBitIdenticalToPython(t *testing.T) {
 	lib := library(t)
 	for _, path := range slices.Concat(conform.RealModels(t), conform.Fixtures(t), graphs(t)) {
 		t.Run(filepath.Base(filepath.Dir(path))+"/"+filepath.Base(path), func(t *testing.T) {

@@ -15,7 +15,7 @@ func (s *Session) Inputs() []op.Port { return slices.Clone(s.inputs) }
 // Outputs are the values that a run may fetch, in the graph's order.
 func (s *Session) Outputs() []op.Port { return slices.Clone(s.outputs) }
 
-// findPorts reads the names and types of what can be fed and fetched.
+// findPorts reads the names and types of inputs and outputs.
 func (s *Session) findPorts() error {
 	for _, side := range []struct {
 		ports                 *[]op.Port

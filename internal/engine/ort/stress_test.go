@@ -112,7 +112,7 @@ const endless = `g (float[N] x) => (float[N] y) {
 	n = Constant<value = int64 {9223372036854775807}>() c = Constant<value = bool {1}>()
 	y = Loop(n, c, x) <body = b (int64 i, bool go, float[N] a) => (bool on, float[N] z) { on = Identity(go) z = Neg(a) }> }`
 
-func TestContextEndsARun(t *testing.T) {
+func TestCancelledContextEndsRun(t *testing.T) {
 	s := parsed(t, endless)
 	in := map[string]*ir.Array{"x": ir.NewArray(ir.Float, 4)}
 	why := errors.New("enough")
@@ -125,7 +125,7 @@ func TestContextEndsARun(t *testing.T) {
 	}
 }
 
-func TestContextThatEndsLaterDoesNoHarm(t *testing.T) {
+func TestContextCancelledAfterRun(t *testing.T) {
 	s := parsed(t, `g (float[N] x) => (float[N] y) { y = Neg(x) }`)
 	in := map[string]*ir.Array{"x": ir.NewArray(ir.Float, 4)}
 	for range 200 {
@@ -139,7 +139,7 @@ func TestContextThatEndsLaterDoesNoHarm(t *testing.T) {
 }
 
 // Go panics if memory that is still pinned is collected.
-func TestSessionThatIsNeverClosed(t *testing.T) {
+func TestSessionWithoutClose(t *testing.T) {
 	lib, path := library(t), written(t, `g (float[N] x) => (float[N] y) { y = Neg(x) }`)
 	if _, err := ort.Open(lib, path, ort.Options{}); err != nil {
 		t.Fatal(err)

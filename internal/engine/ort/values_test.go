@@ -16,7 +16,7 @@ import (
 )
 
 // Identity returns its input, for every type and every kind of value.
-func TestValuesComeBackAsTheyWere(t *testing.T) {
+func TestValuesRoundTrip(t *testing.T) {
 	floats := ir.ArrayOf([]float32{1, -2, 3.5}, 3, 1)
 	for _, c := range []struct {
 		typ string
@@ -42,7 +42,7 @@ func TestValuesComeBackAsTheyWere(t *testing.T) {
 }
 
 // ONNX Runtime has no Identity of the packed types; a type that it accepts as input is supported as output.
-func TestElementTypesComeBackAsTheyWere(t *testing.T) {
+func TestElementTypesRoundTrip(t *testing.T) {
 	for dt := ir.Float; dt.Known(); dt++ {
 		if dt == ir.String || dt.Bits() < 8 || dt == ir.Complex64 || dt == ir.Complex128 || dt == ir.Float8E8M0 {
 			continue // strings: above; packed types: below; the others are not supported by ONNX Runtime
@@ -138,7 +138,7 @@ func TestOverridableInitializers(t *testing.T) {
 	}
 }
 
-func TestFetchesWhatIsNamed(t *testing.T) {
+func TestFetchByName(t *testing.T) {
 	s := parsed(t, `g (float[N] x) => (float[N] y, float[N] z) { y = Neg(x) z = Abs(x) }`)
 	in := map[string]*ir.Array{"x": ir.ArrayOf([]float32{-1}, 1)}
 	for _, c := range []struct{ fetch, want []string }{

@@ -199,7 +199,7 @@ func TestMatMulNBitsOfHalves(t *testing.T) {
 	}
 }
 
-// A vector has no axes to swap, whatever transA and transB are.
+// A vector has no axes to swap, for any transA and transB.
 func TestVectorsAreNotTransposed(t *testing.T) {
 	row, matrix, column := quantizedValues(1, ir.Uint8, 6), quantizedValues(2, ir.Int8, 6, 5), quantizedValues(3, ir.Int8, 6)
 	for _, b := range []*ir.Array{matrix, column} {

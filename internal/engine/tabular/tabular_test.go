@@ -228,7 +228,7 @@ func TestFirstLabelEncoderMapsBothDirections(t *testing.T) {
 	}
 }
 
-func TestRowsBecomeMapsAndTensorsAgain(t *testing.T) {
+func TestZipMapRoundTrip(t *testing.T) {
 	out, err := run("ZipMap", 1, []*ir.Attr{ints("classlabels_int64s", 4, 1)}, nil, ir.ArrayOf([]float32{1, 2, 3, 4}, 2, 2))
 	if err != nil {
 		t.Fatal(err)
@@ -252,7 +252,7 @@ func TestRowsBecomeMapsAndTensorsAgain(t *testing.T) {
 	}
 }
 
-func TestFeaturesAreCutAndFilled(t *testing.T) {
+func TestFeatureVectorizerPadsAndTruncates(t *testing.T) {
 	out, err := run("FeatureVectorizer", 1, []*ir.Attr{ints("inputdimensions", 1, 3)}, nil, row(1, 2), ir.ArrayOf([]float32{3, 4}, 1, 2))
 	if err != nil {
 		t.Fatal(err)

@@ -10,7 +10,7 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// The index of a number is that of the nearest number of the codebook.
+// A number is quantized to the nearest value of the codebook.
 func TestNearestValue(t *testing.T) {
 	for _, b := range []*codebook{signedBook(), unsignedBook()} {
 		if !slices.IsSorted(b.values[:]) || b.values[b.zero] != 0 || b.values[255] != 1 {

@@ -8,7 +8,7 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// Package engine runs the operators; this is the row of one.
+// Shape inference of SGDUpdate, and the inputs that it writes.
 func Example() {
 	w, hyper := ir.NewArray(ir.Float, 2, 3), ir.NewArray(ir.Float, 4)
 	for _, row := range train.Ops() {

@@ -76,7 +76,7 @@ func restore(c *op.Call) error {
 	})
 }
 
-// withFile calls f with the file; what describes the operation in errors.
+// withFile calls f with the file; what names the operation in errors.
 func withFile(c *op.Call, how int, what string, f func(*os.File) error) error {
 	path := c.Text("path", "")
 	file, err := os.OpenFile(path, how, 0o600)

@@ -49,7 +49,7 @@ func scales(n int64) *ir.Array {
 	return a
 }
 
-// labels returns the classes in turn.
+// labels cycles through the classes.
 func labels(classes int, shape ...int64) *ir.Array {
 	a := ir.NewArray(ir.Int64, shape...)
 	for i := range ir.View[int64](a) {
@@ -77,7 +77,7 @@ func same(t *testing.T, what string, got, want []*ir.Array) {
 	}
 }
 
-// Results are bit-identical for any number of workers, with tensors larger than a piece.
+// Results are bit-identical for any number of workers, with tensors larger than a block.
 func TestOperatorsAreDeterministic(t *testing.T) {
 	scale, hyper := optest.Scalar[float32](8), optest.Array[float32](0.01, 3, 0.5, 0.1)
 	big := func(seed uint64) *ir.Array { return values[float32](seed, 60, 1001) }

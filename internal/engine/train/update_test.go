@@ -97,7 +97,7 @@ func statesOf(typ string, in []*ir.Array) [2][]float32 {
 // After an update no unit has a norm above the limit, and units with a smaller norm are unchanged.
 func TestMaxNorm(t *testing.T) {
 	for axis, count := range []int{40, 30} {
-		limit := math.Sqrt(float64(1200 / count)) // the length that a normal distribution gives
+		limit := math.Sqrt(float64(1200 / count)) // the expected length for a normal distribution
 		hyper := optest.Array[float32](0.1, 1, 1, 0)
 		in, free := inputsOf("SGDUpdate", hyper), inputsOf("SGDUpdate", hyper)
 		results(t, "SGDUpdate", 2, in, ir.FloatAttr("max_norm", float32(limit)), ir.IntAttr("norm_axis", int64(axis)-2))

@@ -230,7 +230,7 @@ func TestChannelsLastIsOptimal(t *testing.T) {
 	})
 }
 
-// random draws a graph of up to eight nodes, each of which reads outputs of earlier ones.
+// random draws a graph of up to eight nodes, each of which consumes outputs of earlier ones.
 func random(t *rapid.T) *Graph {
 	g := &Graph{}
 	value := func() int {
