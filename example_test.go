@@ -41,7 +41,7 @@ func ExampleCompress_steps() {
 	dir, remove := folder()
 	defer remove()
 	res, err := mcompress.Compress(context.Background(), "fixtures/mlp.onnx", filepath.Join(dir, "mlp.sparse.onnx"),
-		prune.L1{Fraction: prune.Fraction{Amount: new(0.9)}}, quantize.DynamicInt8{}, sparse.COO{})
+		prune.L1{Amount: 0.9}, quantize.DynamicInt8{}, sparse.COO{})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -153,7 +153,7 @@ func ExamplePlanMemory() {
 func ExampleFineTune() {
 	dir, remove := folder()
 	defer remove()
-	res, err := mcompress.FineTune(context.Background(), "fixtures/cnn.onnx", filepath.Join(dir, "cnn.onnx"), prune.Random{Fraction: prune.Fraction{Amount: new(0.3)}},
+	res, err := mcompress.FineTune(context.Background(), "fixtures/cnn.onnx", filepath.Join(dir, "cnn.onnx"), prune.Random{Amount: 0.3},
 		mcompress.WithDataset(mcompress.Data{Path: "fixtures/digits_test.npz", Limit: 256}))
 	if err != nil {
 		log.Fatal(err)

@@ -14,7 +14,7 @@ import (
 // Fine-tune a model for 4 steps on labels.
 func ExampleFineTune() {
 	res := runSteps("../fixtures/mlp.onnx", distill.FineTune{
-		Samples: pass.Samples{Path: "../fixtures/digits_test.npz"}, Steps: 4,
+		Samples: pass.Samples{Path: "../fixtures/digits_test.npz"}, Steps: 4, Validate: new(0.2), Seed: new(uint64(7)),
 	})
 	fmt.Println(res.Trainings[0].Steps, "steps on", res.Trainings[0].Samples, "samples")
 	// Output: 4 steps on 128 samples

@@ -3,6 +3,7 @@ package prune
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -10,38 +11,20 @@ import (
 	"github.com/mcompress/mcompress/pass"
 )
 
-// An amount is the fraction of elements that is pruned, from 0 to 1. It is never a number of elements: 1 means all, not one.
-type amount float64
-
-// String is the amount as Set takes it.
-func (a *amount) String() string { return strconv.FormatFloat(float64(*a), 'g', -1, 64) }
-
-// Set parses a number from 0 to 1.
-func (a *amount) Set(s string) error {
-	f, err := strconv.ParseFloat(s, 64)
-	if err != nil || !(f >= 0 && f <= 1) {
-		return fmt.Errorf("%q is not a fraction from 0 to 1: 0.4 prunes 40 %%", s)
-	}
-	*a = amount(f)
-	return nil
-}
-
-// of is the number of elements of n that is pruned: rounded half to even, as torch.nn.utils.prune does.
-func (a amount) of(n int64) int64 { return int64(math.RoundToEven(float64(a) * float64(n))) }
-
 // Amounts are fractions by pattern. Of several patterns that match, the last one counts, so that exceptions follow the rule.
-type Amounts []patternAmount
+type Amounts []PatternAmount
 
-type patternAmount struct {
-	glob   string
-	amount amount
+// A PatternAmount is the fraction that is pruned of the weights that a pattern selects, from 0 to 1.
+type PatternAmount struct {
+	Pattern string // glob over the names of tensors, nodes and modules, or op:Type
+	Amount  float64
 }
 
 // String joins the pairs as Set takes them.
 func (as *Amounts) String() string {
 	parts := make([]string, len(*as))
-	for i, p := range *as {
-		parts[i] = p.glob + "=" + p.amount.String()
+	for i, a := range *as {
+		parts[i] = a.Pattern + "=" + strconv.FormatFloat(a.Amount, 'g', -1, 64)
 	}
 	return strings.Join(parts, ",")
 }
@@ -50,7 +33,7 @@ func (as *Amounts) String() string {
 func (as *Amounts) Patterns() []string {
 	var list []string
 	for _, a := range *as {
-		list = append(list, a.glob)
+		list = append(list, a.Pattern)
 	}
 	return list
 }
@@ -62,41 +45,71 @@ func (as *Amounts) Set(s string) error {
 		if i < 1 {
 			return fmt.Errorf("%q is not a pair pattern=fraction", pair)
 		}
-		p := patternAmount{glob: pair[:i]}
-		if err := new(pass.Globs).Set(p.glob); err != nil {
+		f, err := strconv.ParseFloat(pair[i+1:], 64)
+		if err != nil {
+			return notFraction(pair[i+1:])
+		}
+		a := PatternAmount{pair[:i], f}
+		if err := a.check(); err != nil {
 			return err
 		}
-		if err := p.amount.Set(pair[i+1:]); err != nil {
-			return err
-		}
-		*as = append(*as, p)
+		*as = append(*as, a)
 	}
 	return nil
 }
 
-// Fraction is the options for the fraction of a weight that is pruned.
-type Fraction struct {
-	Amount  *float64 `flag:"amount" default:"0.5" usage:"'fraction' of the elements that is pruned, from 0 to 1"`
-	Amounts Amounts  `flag:"amounts" usage:"other fractions by glob over the names of tensors, nodes and modules, as 'pattern=fraction',...; the last match counts"`
+func (a PatternAmount) check() error {
+	if !isFraction(a.Amount) {
+		return notFraction(strconv.FormatFloat(a.Amount, 'g', -1, 64))
+	}
+	return new(pass.Globs).Set(a.Pattern)
 }
 
-// Check reports an amount that is not a fraction.
-func (f Fraction) Check() error { return checkAmount(*f.Amount) }
+func isFraction(f float64) bool { return f >= 0 && f <= 1 }
 
+func notFraction(text string) error {
+	return fmt.Errorf("%q is not a fraction from 0 to 1: 0.4 prunes 40 %%", text)
+}
+
+// checkAmount reports an amount that is not a fraction.
 func checkAmount(a float64) error {
-	if !(a >= 0 && a <= 1) {
+	if !isFraction(a) {
 		return pass.OptionErrorf("--amount %v is not a fraction from 0 to 1: 0.4 prunes 40 %%", a)
 	}
 	return nil
 }
 
-// of is the amount in force for v, whose consumers are the given nodes.
-func (f Fraction) of(v *ir.Value, consumers []*ir.Node) amount {
-	for i := len(f.Amounts) - 1; i >= 0; i-- {
-		one := pass.Selection{Only: pass.Globs{f.Amounts[i].glob}}
-		if !one.Excludes(v, consumers) {
-			return f.Amounts[i].amount
+// A fraction is the amount of all weights, and of those that patterns select.
+type fraction struct {
+	amount  float64
+	amounts Amounts
+}
+
+func (f fraction) check() error {
+	for _, a := range f.amounts {
+		if err := a.check(); err != nil {
+			return pass.OptionErrorf("--amounts: %w", err)
 		}
 	}
-	return amount(*f.Amount)
+	return checkAmount(f.amount)
 }
+
+// of is the number of the n elements, or channels, of v that are pruned. Nodes are its consumers.
+func (f fraction) of(v *ir.Value, nodes []*ir.Node, n int64) int64 {
+	return rounded(f.amountOf(v, nodes), n)
+}
+
+// amountOf is the amount in force for v, whose consumers are the given nodes.
+func (f fraction) amountOf(v *ir.Value, nodes []*ir.Node) float64 {
+	for _, a := range slices.Backward(f.amounts) {
+		one := pass.Selection{Only: pass.Globs{a.Pattern}}
+		if !one.Excludes(v, nodes) {
+			return a.Amount
+		}
+	}
+	return f.amount
+}
+
+// rounded is the number of elements of n that is pruned: rounded half to even, as torch.nn.utils.prune does. An amount is never a
+// number of elements: 1 means all, not one.
+func rounded(amount float64, n int64) int64 { return int64(math.RoundToEven(amount * float64(n))) }

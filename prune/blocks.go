@@ -14,7 +14,8 @@ import (
 // fine-tuning afterwards.
 type Blocks struct {
 	pass.Selection
-	Amount *float64 `flag:"amount" default:"0.5" usage:"'fraction' of the blocks of each kind that is removed, from 0 to 1; one always stays"`
+	// Amount is the fraction of the blocks of each kind that is removed, above 0 up to 1; 0 is the default.
+	Amount float64 `flag:"amount" default:"0.5" usage:"'fraction' of the blocks of each kind that is removed, above 0 up to 1; one always stays"`
 }
 
 var blocksMethod = &pass.Method{
@@ -31,7 +32,7 @@ var blocksMethod = &pass.Method{
 func (Blocks) Method() *pass.Method { return blocksMethod }
 
 // Check reports an amount that is not a fraction.
-func (o Blocks) Check() error { return checkAmount(*o.Amount) }
+func (o Blocks) Check() error { return checkAmount(o.Amount) }
 
 // Run implements pass.Options.
 func (o Blocks) Run(_ context.Context, s *pass.Step) error {
@@ -70,7 +71,7 @@ func (o Blocks) Run(_ context.Context, s *pass.Step) error {
 // number of blocks that are kept.
 func (o Blocks) leaveOut(r repetition) int {
 	n := len(r) - 1
-	stay := max(1, n-int(amount(*o.Amount).of(int64(n))))
+	stay := max(1, n-int(rounded(o.Amount, int64(n))))
 	kept := map[int]bool{}
 	for i := range stay {
 		kept[evenly(i, stay, n)] = true

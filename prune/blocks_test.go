@@ -41,7 +41,7 @@ func constants(m *ir.Model) []string {
 func TestBlocksThatStayAreSpreadEvenly(t *testing.T) {
 	for _, c := range []struct {
 		layers int
-		amount amount
+		amount float64
 		want   []string
 	}{
 		{6, 0.5, []string{"in", "w0", "w2", "w5", "out"}},
@@ -57,7 +57,7 @@ func TestBlocksThatStayAreSpreadEvenly(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, r := range repetitions(nodes) {
-			Blocks{Amount: new(float64(c.amount))}.leaveOut(r)
+			Blocks{Amount: c.amount}.leaveOut(r)
 		}
 		if err := m.Verify(); err != nil {
 			t.Fatal(err)

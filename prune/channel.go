@@ -18,8 +18,11 @@ import (
 // A second run prunes the same fraction of the remaining channels.
 type Channel struct {
 	pass.Selection
-	Fraction
-	Round int `flag:"round" default:"1" usage:"keep a multiple of this 'number' of channels"`
+	// Amount is the fraction of the channels of each group that is pruned, above 0 up to 1; 0 is the default.
+	Amount float64 `flag:"amount" default:"0.5" usage:"'fraction' of the elements that is pruned, above 0 up to 1"`
+	// Amounts are other fractions for some weights, from 0 to 1.
+	Amounts Amounts `flag:"amounts" usage:"other fractions by glob over the names of tensors, nodes and modules, as 'pattern=fraction',...; the last match counts"`
+	Round   int     `flag:"round" default:"1" usage:"keep a multiple of this 'number' of channels"`
 }
 
 var channelMethod = &pass.Method{
@@ -35,12 +38,14 @@ var channelMethod = &pass.Method{
 // Method describes the method.
 func (Channel) Method() *pass.Method { return channelMethod }
 
+func (o Channel) fraction() fraction { return fraction{o.Amount, o.Amounts} }
+
 // Check reports options that are out of range.
 func (o Channel) Check() error {
 	if o.Round < 1 {
 		return pass.OptionErrorf("--round %d is not a number of 1 or more", o.Round)
 	}
-	return o.Fraction.Check()
+	return o.fraction().check()
 }
 
 // Run implements pass.Options.
@@ -79,7 +84,7 @@ func (o Channel) choose(step *pass.Step, g *coupling.Group, worth map[*ir.Value]
 	if g.Why != "" {
 		return g.Why
 	}
-	amount := amount(1)
+	amount := 1.0
 	for _, s := range g.Sources {
 		consumers := pass.Consumers(s.Value)
 		if step.Select.Excludes(s.Value, consumers) {
@@ -88,7 +93,7 @@ func (o Channel) choose(step *pass.Step, g *coupling.Group, worth map[*ir.Value]
 		if worth[s.Value].trouble != "" {
 			return fmt.Sprintf("channels of %q: %s", s.Value.Name, worth[s.Value].trouble)
 		}
-		amount = min(amount, o.Fraction.of(s.Value, consumers))
+		amount = min(amount, o.fraction().amountOf(s.Value, consumers))
 	}
 	n := len(g.Classes)
 	k := n - o.stay(n, g.Each, amount)
@@ -104,8 +109,8 @@ func (o Channel) choose(step *pass.Step, g *coupling.Group, worth map[*ir.Value]
 }
 
 // stay is the number of n classes of channels to keep: one or more, for a multiple of --round channels.
-func (o Channel) stay(n, each int, a amount) int {
-	left := max(n-int(a.of(int64(n))), 1)
+func (o Channel) stay(n, each int, a float64) int {
+	left := max(n-int(rounded(a, int64(n))), 1)
 	for left < n && left*each%o.Round != 0 {
 		left++
 	}

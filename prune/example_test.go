@@ -30,8 +30,7 @@ func Example() {
 
 	eval := ir.NewEval("")
 	defer eval.Close()
-	half := 0.5
-	res, err := pass.Run(context.Background(), m, eval, pass.Environment{Workers: 2}, []pass.Options{prune.L1{Fraction: prune.Fraction{Amount: &half}}})
+	res, err := pass.Run(context.Background(), m, eval, pass.Environment{Workers: 2}, []pass.Options{prune.L1{Amount: 0.5}})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -49,4 +48,17 @@ func Example() {
 	// Output:
 	// w changed pruned: 3 of 6 elements, the largest 0.3
 	// 0 -0.9 0.8 0 0 0.7
+}
+
+// Amounts are fractions for some of the weights.
+func ExampleL1() {
+	o := prune.L1{Amount: 0.6, Amounts: prune.Amounts{{Pattern: "op:Conv", Amount: 0.3}, {Pattern: "head.*", Amount: 0}}}
+	for _, v := range pass.Values(o) {
+		if v.Name == "amount" || v.Name == "amounts" {
+			fmt.Println(v.Name, v.Value)
+		}
+	}
+	// Output:
+	// amount 0.6
+	// amounts op:Conv=0.3,head.*=0
 }

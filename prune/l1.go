@@ -13,8 +13,11 @@ import (
 // zeros are the smallest elements.
 type L1 struct {
 	pass.Selection
-	Fraction
-	Embeddings bool `flag:"embeddings" usage:"prune tables that Gather looks up, too"`
+	// Amount is the fraction of the elements of each weight that is pruned, above 0 up to 1; 0 is the default.
+	Amount float64 `flag:"amount" default:"0.5" usage:"'fraction' of the elements that is pruned, above 0 up to 1"`
+	// Amounts are other fractions for some weights, from 0 to 1.
+	Amounts    Amounts `flag:"amounts" usage:"other fractions by glob over the names of tensors, nodes and modules, as 'pattern=fraction',...; the last match counts"`
+	Embeddings bool    `flag:"embeddings" usage:"prune tables that Gather looks up, too"`
 }
 
 var l1Method = &pass.Method{
@@ -27,6 +30,11 @@ var l1Method = &pass.Method{
 
 // Method describes the method.
 func (L1) Method() *pass.Method { return l1Method }
+
+// Check reports amounts that are not fractions.
+func (o L1) Check() error { return o.fraction().check() }
+
+func (o L1) fraction() fraction { return fraction{o.Amount, o.Amounts} }
 
 // Run implements pass.Options.
 func (o L1) Run(ctx context.Context, step *pass.Step) error {
@@ -41,7 +49,7 @@ func (o L1) Run(ctx context.Context, step *pass.Step) error {
 
 func (o L1) prune(ctx context.Context, step *pass.Step, s *buffers, w *weight) error {
 	n := w.before.Elems()
-	k := o.Fraction.of(w.v, w.consumers).of(n)
+	k := o.fraction().of(w.v, w.consumers, n)
 	if k == 0 {
 		w.skip(step, roundsToZero)
 		return nil

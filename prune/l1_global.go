@@ -13,8 +13,9 @@ import (
 // read block by block, so memory does not grow with the model.
 type L1Global struct {
 	pass.Selection
-	Amount     *float64 `flag:"amount" default:"0.5" usage:"'fraction' of all elements that is pruned, from 0 to 1"`
-	Embeddings bool     `flag:"embeddings" usage:"prune tables that Gather looks up, too"`
+	// Amount is the fraction of all elements that is pruned, above 0 up to 1; 0 is the default.
+	Amount     float64 `flag:"amount" default:"0.5" usage:"'fraction' of all elements that is pruned, above 0 up to 1"`
+	Embeddings bool    `flag:"embeddings" usage:"prune tables that Gather looks up, too"`
 }
 
 var l1GlobalMethod = &pass.Method{
@@ -29,7 +30,7 @@ var l1GlobalMethod = &pass.Method{
 func (L1Global) Method() *pass.Method { return l1GlobalMethod }
 
 // Check reports an amount that is not a fraction.
-func (o L1Global) Check() error { return checkAmount(*o.Amount) }
+func (o L1Global) Check() error { return checkAmount(o.Amount) }
 
 // Run implements pass.Options.
 func (o L1Global) Run(ctx context.Context, s *pass.Step) error {
@@ -49,7 +50,7 @@ func (o L1Global) prune(ctx context.Context, s *pass.Step, ws []*weight) ([]*wei
 	if err != nil {
 		return nil, err
 	}
-	k := amount(*o.Amount).of(p.total())
+	k := rounded(o.Amount, p.total())
 	if k == 0 {
 		skipAll(s, ws, roundsToZero)
 		return ws, nil

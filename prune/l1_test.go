@@ -59,7 +59,7 @@ func drawValues(t *rapid.T, n int) []float64 {
 }
 
 func drawAmount(t *rapid.T) float64 {
-	return rapid.OneOf(rapid.SampledFrom([]float64{0, 1, 0.5, 0.4}), rapid.Float64Range(0, 1)).Draw(t, "amount")
+	return rapid.OneOf(rapid.SampledFrom([]float64{1, 0.5, 0.4}), rapid.Float64Range(math.SmallestNonzeroFloat64, 1)).Draw(t, "amount")
 }
 
 func text(f float64) string { return strconv.FormatFloat(f, 'g', -1, 64) }
@@ -132,7 +132,7 @@ func TestOptionsThatMakeNoSense(t *testing.T) {
 		m           *pass.Method
 		name, value string
 	}{
-		{l1Method, "amount", "40"}, {l1Method, "amount", "-0.1"}, {l1Method, "amount", "NaN"}, {l1GlobalMethod, "amount", "x"},
+		{l1Method, "amount", "40"}, {l1Method, "amount", "-0.1"}, {l1Method, "amount", "NaN"}, {l1Method, "amount", "0"}, {l1GlobalMethod, "amount", "x"},
 		{l1Method, "amounts", "0.5"}, {l1Method, "amounts", "=0.5"}, {l1Method, "amounts", "a=2"}, {l1Method, "amounts", "[=0.5"},
 		{nmMethod, "pattern", "4:2"}, {nmMethod, "pattern", "0:4"}, {nmMethod, "pattern", "4:4"}, {nmMethod, "pattern", "2"}, {nmMethod, "pattern", "2:1000"},
 		{randomMethod, "seed", "-1"},
@@ -140,6 +140,17 @@ func TestOptionsThatMakeNoSense(t *testing.T) {
 		_, err := newBench(t).try(c.m, c.name, c.value)
 		if err == nil || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s --%s %s: got %v, want an error of one line", c.m.Name, c.name, c.value, err)
+		}
+	}
+}
+
+func TestAmountsOfOptionStructsAreChecked(t *testing.T) {
+	for _, o := range []pass.Options{
+		L1{Amount: 2}, L2{Amount: -1}, Channel{Amount: math.NaN()}, Random{Amounts: Amounts{{"a", 2}}}, L1{Amounts: Amounts{{"[", 0.5}}},
+		L1Global{Amount: 2}, Blocks{Amount: 2}, LowRank{Amount: 2},
+	} {
+		if err := pass.CheckStep(o); err == nil || !strings.Contains(err.Error(), "--amount") {
+			t.Errorf("%s %+v: got %v, want an error about the amount", o.Method().Name, o, err)
 		}
 	}
 }

@@ -18,8 +18,11 @@ import (
 // Norms are sums of squares in float64, added in the order of the payload.
 type L2 struct {
 	pass.Selection
-	Fraction
-	Embeddings bool `flag:"embeddings" usage:"prune tables that Gather looks up, too"`
+	// Amount is the fraction of the output channels of each weight that is pruned, above 0 up to 1; 0 is the default.
+	Amount float64 `flag:"amount" default:"0.5" usage:"'fraction' of the elements that is pruned, above 0 up to 1"`
+	// Amounts are other fractions for some weights, from 0 to 1.
+	Amounts    Amounts `flag:"amounts" usage:"other fractions by glob over the names of tensors, nodes and modules, as 'pattern=fraction',...; the last match counts"`
+	Embeddings bool    `flag:"embeddings" usage:"prune tables that Gather looks up, too"`
 }
 
 var l2Method = &pass.Method{
@@ -32,6 +35,11 @@ var l2Method = &pass.Method{
 
 // Method describes the method.
 func (L2) Method() *pass.Method { return l2Method }
+
+// Check reports amounts that are not fractions.
+func (o L2) Check() error { return o.fraction().check() }
+
+func (o L2) fraction() fraction { return fraction{o.Amount, o.Amounts} }
 
 // Run computes the norms of the weights in parallel, each by one worker so that its sums have one order.
 func (o L2) Run(ctx context.Context, step *pass.Step) error {
@@ -79,7 +87,7 @@ func (o L2) choose(ctx context.Context, step *pass.Step, s *buffers, w *weight) 
 	g.axis.outer /= g.batches
 	n := g.batches * g.axis.n
 	ch := &channels{axis: g.axis, batch: w.before.Elems() / g.batches}
-	ch.count = o.Fraction.of(w.v, w.consumers).of(n)
+	ch.count = o.fraction().of(w.v, w.consumers, n)
 	if ch.count == 0 {
 		ch.trouble = pass.Reason{Code: pass.RoundsToZero, Detail: fmt.Sprintf("of %d output channels", n)}
 		return ch, nil

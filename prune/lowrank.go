@@ -17,9 +17,10 @@ import (
 // of the smaller side. One matrix is held in float64 at a time.
 type LowRank struct {
 	pass.Selection
-	Amount *float64 `flag:"amount" default:"0.5" usage:"'fraction' of each weight's elements that factors save, from 0 to 1"`
-	Energy float64  `flag:"energy" usage:"'fraction' of the squares of singular values to keep, from 0 to 1, whatever rank that takes; 0: by --amount"`
-	Rank   int      `flag:"rank" usage:"'rank' of all factors; 0: by --amount"`
+	// Amount is the fraction of the elements of each weight that factors save, above 0 up to 1; 0 is the default.
+	Amount float64 `flag:"amount" default:"0.5" usage:"'fraction' of each weight's elements that factors save, above 0 up to 1"`
+	Energy float64 `flag:"energy" usage:"'fraction' of the squares of singular values to keep, from 0 to 1, whatever rank that takes; 0: by --amount"`
+	Rank   int     `flag:"rank" usage:"'rank' of all factors; 0: by --amount"`
 }
 
 var lowRankMethod = &pass.Method{
@@ -44,7 +45,7 @@ func (o LowRank) Check() error {
 	case o.Rank > 0 && o.Energy > 0:
 		return pass.OptionErrorf("--rank and --energy exclude one another")
 	}
-	return checkAmount(*o.Amount)
+	return checkAmount(o.Amount)
 }
 
 // Run implements pass.Options.
@@ -94,7 +95,7 @@ func (o LowRank) choose(f *factorization, s *decomposition) int64 {
 		return min(int64(o.Rank), all)
 	}
 	if o.Energy == 0 {
-		left := (1 - *o.Amount) * float64(f.rows) * float64(f.cols)
+		left := (1 - o.Amount) * float64(f.rows) * float64(f.cols)
 		return max(int64(left)/(f.rows+f.cols), 1)
 	}
 	r := int64(1)

@@ -13,9 +13,12 @@ import (
 // element's index only; it is computed where it is needed, and no list of it is held.
 type Random struct {
 	pass.Selection
-	Fraction
-	Embeddings bool   `flag:"embeddings" usage:"prune tables that Gather looks up, too"`
-	Seed       uint64 `flag:"seed" usage:"'number' that the draw starts from"`
+	// Amount is the fraction of the elements of each weight that is pruned, above 0 up to 1; 0 is the default.
+	Amount float64 `flag:"amount" default:"0.5" usage:"'fraction' of the elements that is pruned, above 0 up to 1"`
+	// Amounts are other fractions for some weights, from 0 to 1.
+	Amounts    Amounts `flag:"amounts" usage:"other fractions by glob over the names of tensors, nodes and modules, as 'pattern=fraction',...; the last match counts"`
+	Embeddings bool    `flag:"embeddings" usage:"prune tables that Gather looks up, too"`
+	Seed       uint64  `flag:"seed" usage:"'number' that the draw starts from"`
 }
 
 var randomMethod = &pass.Method{
@@ -29,6 +32,11 @@ var randomMethod = &pass.Method{
 // Method describes the method.
 func (Random) Method() *pass.Method { return randomMethod }
 
+// Check reports amounts that are not fractions.
+func (o Random) Check() error { return o.fraction().check() }
+
+func (o Random) fraction() fraction { return fraction{o.Amount, o.Amounts} }
+
 // Run implements pass.Options.
 func (o Random) Run(ctx context.Context, s *pass.Step) error {
 	for _, w := range weights(s, o.Embeddings) {
@@ -41,7 +49,7 @@ func (o Random) Run(ctx context.Context, s *pass.Step) error {
 
 func (o Random) prune(ctx context.Context, s *pass.Step, w *weight) error {
 	n := w.before.Elems()
-	k := o.Fraction.of(w.v, w.consumers).of(n)
+	k := o.fraction().of(w.v, w.consumers, n)
 	if k == 0 {
 		w.skip(s, roundsToZero)
 		return nil

@@ -53,7 +53,7 @@ var manyKinds = []struct {
 
 func TestThresholdOfManyElements(t *testing.T) {
 	x, mem := make([]float32, 5<<20+12345), &buffers{}
-	fractions := []amount{1e-7, 0.01, 0.3, 0.5, 0.9, 1}
+	fractions := []float64{1e-7, 0.01, 0.3, 0.5, 0.9, 1}
 	if testing.Short() {
 		fractions = fractions[2:3]
 	}
@@ -70,7 +70,7 @@ func TestThresholdOfManyElements(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				k := max(fraction.of(int64(len(x))), 1)
+				k := max(rounded(fraction, int64(len(x))), 1)
 				b, err := p.around(t.Context(), k)
 				if err != nil {
 					t.Fatal(err)

@@ -60,3 +60,33 @@ func Example() {
 	// payload int8[64,32] [0 4 8 12]
 	// scales float [4 2 1 60]
 }
+
+// Options about calibration are in an embedded struct. Options for which 0 is a value of its own are pointers.
+func ExampleStaticInt8() {
+	o := quantize.StaticInt8{
+		Calibration:    quantize.Calibration{Samples: pass.Samples{Path: "samples.npz"}, CalibrationSamples: new(64)},
+		ActivationSQNR: new(25.0),
+	}
+	for _, v := range pass.Values(o) {
+		if v.Name == "activation-sqnr" || v.Name == "calibrate" || v.Name == "data" {
+			fmt.Println(v.Name, v.Value)
+		}
+	}
+	// Output:
+	// activation-sqnr 25
+	// calibrate 64
+	// data samples.npz
+}
+
+func ExampleBlockwise() {
+	o := quantize.WeightInt4{Blockwise: quantize.Blockwise{Block: 64, Algo: "gptq", Damp: new(0.0)}}
+	for _, v := range pass.Values(o) {
+		if v.Name == "algo" || v.Name == "block" || v.Name == "damp" {
+			fmt.Println(v.Name, v.Value)
+		}
+	}
+	// Output:
+	// algo gptq
+	// block 64
+	// damp 0
+}
