@@ -17,7 +17,8 @@ type Files interface {
 }
 
 // CompressTo is Compress with the model called name, its data file and reports written to files. The result is complete and verified
-// before the first file is created; until then it is in a temporary folder.
+// before the first file is created, so that an error creates no file. Until then it is in a folder in os.TempDir, which needs free
+// space for the files of the result, and for outputs of lazy tensors that other lazy tensors read.
 func (m *Model) CompressTo(ctx context.Context, files Files, name string, steps ...Step) (_ *Result, err error) {
 	if name == "" || name != filepath.Base(name) {
 		return nil, pass.OptionErrorf("%q is not the name of a file", name)

@@ -3,12 +3,14 @@ package mcompress
 import (
 	"slices"
 
-	"github.com/mcompress/mcompress/internal/verify"
-	"github.com/mcompress/mcompress/report"
+	"github.com/mcompress/mcompress/report/verification"
 )
 
 // A Gate is a limit that a result must keep.
-type Gate report.Limit
+type Gate struct {
+	Name  string  // as the flag of the command line program
+	Bound float64 // in the unit of the quantity: a factor, bytes, a fraction, decibels
+}
 
 // MinRatio is the minimum compression ratio of the files.
 func MinRatio(factor float64) Gate { return Gate{Name: "min-ratio", Bound: factor} }
@@ -33,5 +35,5 @@ func MaxAccuracyDrop(fraction float64) Gate { return Gate{Name: "max-accuracy-dr
 
 // measured reports whether the gate is on outputs.
 func (g Gate) measured() bool {
-	return slices.ContainsFunc(verify.Rules(), func(r verify.Rule) bool { return r.Name == g.Name })
+	return slices.ContainsFunc(verification.Rules(), func(r verification.Rule) bool { return r.Name == g.Name })
 }

@@ -4,13 +4,11 @@ import (
 	"context"
 
 	"github.com/mcompress/mcompress/internal/inspect"
+	"github.com/mcompress/mcompress/report/inspection"
 )
 
-// An Inspection is the content of a model: files, operators, element types, and each constant with its size and consumers.
-type Inspection = inspect.Facts
-
 // Inspect describes the model at path.
-func Inspect(ctx context.Context, path string) (*Inspection, error) {
+func Inspect(ctx context.Context, path string) (*inspection.Model, error) {
 	m, err := Open(path)
 	if err != nil {
 		return nil, err
@@ -20,6 +18,6 @@ func Inspect(ctx context.Context, path string) (*Inspection, error) {
 }
 
 // Inspect describes the model. It reads the graph, and weights only where two may be equal.
-func (m *Model) Inspect(ctx context.Context) (*Inspection, error) {
+func (m *Model) Inspect(ctx context.Context) (*inspection.Model, error) {
 	return inspect.Model(ctx, m.file, inspect.Options{Workers: (&settings{}).threads()})
 }

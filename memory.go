@@ -10,7 +10,15 @@ import (
 type MemoryPlan = memplan.Facts
 
 // MemoryOptions are the runs that PlanMemory plans. The zero value is one run with a batch of 1.
-type MemoryOptions = memplan.Options
+type MemoryOptions struct {
+	Workers int              // worker threads of the run, on which its scratch memory depends
+	Batches []int64          // sizes of dynamic batch axes, a run for each
+	Dims    map[string]int64 // sizes of dynamic axes by name
+	Budget  int64            // find the largest batch within this number of bytes; 0 for none
+	Layout  bool             // count the change of memory traffic by channels last (NHWC)
+	Measure bool             // run the model once on random inputs and measure its memory
+	Plain   bool             // plan without fusions
+}
 
 // PlanMemory computes the memory plan of the model at path without running it.
 func PlanMemory(ctx context.Context, path string, o MemoryOptions) (*MemoryPlan, error) {
@@ -24,5 +32,7 @@ func PlanMemory(ctx context.Context, path string, o MemoryOptions) (*MemoryPlan,
 
 // PlanMemory is the function PlanMemory for an open model.
 func (m *Model) PlanMemory(ctx context.Context, o MemoryOptions) (*MemoryPlan, error) {
-	return memplan.Model(ctx, m.file, o)
+	return memplan.Model(ctx, m.file, memplan.Options{
+		Workers: o.Workers, Batches: o.Batches, Dims: o.Dims, Budget: o.Budget, Layout: o.Layout, Measure: o.Measure, Plain: o.Plain,
+	})
 }

@@ -16,7 +16,10 @@ type Session struct {
 }
 
 // A Port is an input or output of a session.
-type Port = op.Port
+type Port struct {
+	Name string
+	Type *ir.Type // nil if the model does not declare it, or if it is not a tensor
+}
 
 // NewSession opens the model at path to run it. Of the options it uses WithMemoryLimit, beyond which weights are read from the file in
 // each run, and WithWorkers.
@@ -50,10 +53,18 @@ func (s *Session) Run(ctx context.Context, inputs map[string]*ir.Array) (map[str
 }
 
 // Inputs are the inputs of the model, without constants.
-func (s *Session) Inputs() []Port { return s.session.Inputs() }
+func (s *Session) Inputs() []Port { return ports(s.session.Inputs()) }
 
 // Outputs are the outputs of the model.
-func (s *Session) Outputs() []Port { return s.session.Outputs() }
+func (s *Session) Outputs() []Port { return ports(s.session.Outputs()) }
+
+func ports(of []op.Port) []Port {
+	list := make([]Port, len(of))
+	for i, p := range of {
+		list[i] = Port(p)
+	}
+	return list
+}
 
 // Close releases the memory of the session.
 func (s *Session) Close() error {

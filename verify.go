@@ -3,16 +3,13 @@ package mcompress
 import (
 	"context"
 
-	"github.com/mcompress/mcompress/internal/verify"
+	"github.com/mcompress/mcompress/report/verification"
 )
 
-// A Verification is the difference between two models that were run on the same samples: SQNR, cosine similarity, maximum absolute
-// error and top-1 agreement of each output, and the accuracy of both if the samples have labels.
-type Verification = verify.Result
-
-// Verify runs the models at paths a and b on the same samples and compares their outputs. Of the options it uses WithData,
+// Verify runs the models at paths a and b on the same samples and compares their outputs: SQNR, cosine similarity, maximum absolute
+// error and top-1 agreement of each, and the accuracy of both models if the samples have labels. Of the options it uses WithData,
 // WithTestData, WithMemoryLimit and WithWorkers. A model that cannot be run is no error: Skipped is the reason.
-func Verify(ctx context.Context, a, b string, options ...Option) (*Verification, error) {
+func Verify(ctx context.Context, a, b string, options ...Option) (*verification.Result, error) {
 	first, err := Open(a)
 	if err != nil {
 		return nil, err
@@ -27,7 +24,7 @@ func Verify(ctx context.Context, a, b string, options ...Option) (*Verification,
 }
 
 // Verify is the function Verify for open models: other is compared with m.
-func (m *Model) Verify(ctx context.Context, other *Model, options ...Option) (*Verification, error) {
+func (m *Model) Verify(ctx context.Context, other *Model, options ...Option) (*verification.Result, error) {
 	v, err := settingsOf(options).verification()
 	if err != nil {
 		return nil, err

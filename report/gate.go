@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/mcompress/mcompress/internal/verify"
+	"github.com/mcompress/mcompress/report/verification"
 )
 
 // A Limit is the bound of a gate, named as the flag that sets it.
@@ -27,7 +27,7 @@ type Gate struct {
 // A rule is the quantity of a gate, and whether its bound is a maximum.
 type rule struct {
 	name   string
-	value  func(*Report) (v float64, why string) // as verify.Rule's
+	value  func(*Report) (v float64, why string) // as verification.Rule's
 	atMost bool
 	run    bool                 // the quantity is measured by running the models
 	show   func(float64) string // in enough digits to see why it failed
@@ -40,7 +40,7 @@ func rules() []rule {
 		{name: "max-size", value: known(func(r *Report) float64 { return float64(r.Totals.FileBytes.After) }), atMost: true, show: func(v float64) string { return count(int64(v)) + " bytes" }},
 	}
 	shows := map[string]func(float64) string{"min-sqnr": decibels, "min-cosine": func(v float64) string { return fmt.Sprintf("%.9g", v) }}
-	for _, of := range verify.Rules() {
+	for _, of := range verification.Rules() {
 		show := shows[of.Name]
 		if show == nil {
 			show = percentText
@@ -54,7 +54,7 @@ func known(of func(*Report) float64) func(*Report) (float64, string) {
 	return func(r *Report) (float64, string) { return of(r), "" }
 }
 
-func ran(of verify.Rule) func(*Report) (float64, string) {
+func ran(of verification.Rule) func(*Report) (float64, string) {
 	return func(r *Report) (float64, string) { return of.Value(r.Verification) }
 }
 
@@ -111,7 +111,7 @@ func (rule rule) evaluate(r *Report, l Limit) Gate {
 }
 
 // EvaluateGates evaluates limits on the comparison of two models without a report.
-func EvaluateGates(v *verify.Result, limits []Limit) ([]Gate, error) {
+func EvaluateGates(v *verification.Result, limits []Limit) ([]Gate, error) {
 	return evaluate(&Report{Verification: v}, limits)
 }
 

@@ -29,7 +29,7 @@ type page struct {
 	Gates   []gateView
 	Tiles   []tile
 	Figures []figure
-	Checked *verification
+	Checked *verificationView
 	Depth   figure // error by layer; without a drawing where there is none
 	Changed []Weight
 	Reasons []reason

@@ -3,8 +3,8 @@ package report
 import (
 	"math"
 
-	"github.com/mcompress/mcompress/internal/verify"
 	"github.com/mcompress/mcompress/pass"
+	"github.com/mcompress/mcompress/report/verification"
 )
 
 const (
@@ -15,7 +15,7 @@ const (
 )
 
 // sqnrByLayer draws the SQNR of the layers in the order of execution. Exact layers are gaps in the line.
-func sqnrByLayer(v *verify.Result) (figure, error) {
+func sqnrByLayer(v *verification.Result) (figure, error) {
 	if v == nil || len(worstLayers(v.Layers)) == 0 {
 		return figure{}, nil
 	}
@@ -39,7 +39,7 @@ func sqnrByLayer(v *verify.Result) (figure, error) {
 }
 
 // layerAxis names the layers where they are few and numbers them otherwise.
-func layerAxis(ls []verify.Layer) axis {
+func layerAxis(ls []verification.Layer) axis {
 	a := axis{max: float64(len(ls))}
 	if len(ls) > maxNamed {
 		a.ticks = stepTicks("layer", len(ls))
@@ -55,7 +55,7 @@ func layerAxis(ls []verify.Layer) axis {
 }
 
 // inexact are the runs of neighboring layers that have an SQNR. A negative one is drawn as 0.
-func inexact(ls []verify.Layer) [][]point {
+func inexact(ls []verification.Layer) [][]point {
 	var parts [][]point
 	open := false
 	for i, l := range ls {
@@ -74,7 +74,7 @@ func inexact(ls []verify.Layer) [][]point {
 }
 
 // markBreak marks the layer that most of the error comes from.
-func markBreak(p *plot, v *verify.Result) {
+func markBreak(p *plot, v *verification.Result) {
 	for i, l := range v.Layers {
 		if v.Breaks == nil || l.Value != v.Breaks.Value {
 			continue

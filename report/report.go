@@ -6,9 +6,9 @@ import (
 	"encoding/hex"
 	"path/filepath"
 
-	"github.com/mcompress/mcompress/internal/verify"
 	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/pass"
+	"github.com/mcompress/mcompress/report/verification"
 )
 
 // SchemaVersion is the version of the JSON form, described by docs/report-schema.json.
@@ -31,11 +31,11 @@ type Report struct {
 	Weights       []Weight `json:"weights"`
 	Ledger        []Row    `json:"ledger"`
 
-	Verification *verify.Result  `json:"verification,omitempty"` // nil where the models were not to be run
-	Training     []pass.Training `json:"training,omitempty"`
-	Search       *pass.Search    `json:"search,omitempty"` // nil where methods were not chosen by measurement
-	Target       *pass.Target    `json:"target,omitempty"` // nil where options were not chosen for one
-	Hints        []string        `json:"hints,omitempty"`  // what to know before running the result
+	Verification *verification.Result `json:"verification,omitempty"` // nil where the models were not to be run
+	Training     []pass.Training      `json:"training,omitempty"`
+	Search       *pass.Search         `json:"search,omitempty"` // nil where methods were not chosen by measurement
+	Target       *pass.Target         `json:"target,omitempty"` // nil where options were not chosen for one
+	Hints        []string             `json:"hints,omitempty"`  // what to know before running the result
 
 	Environment *Environment `json:"environment,omitempty"`
 }
@@ -81,7 +81,7 @@ type Input struct {
 	Source, Result Model
 	Rows           []pass.Row // nil for two files of unknown history: Build then matches their tensors
 	Gates          []Limit
-	Verification   *verify.Result // of Source and Result; nil if the models were not run
+	Verification   *verification.Result // of Source and Result; nil if the models were not run
 	Training       []pass.Training
 	Search         *pass.Search
 	Target         *pass.Target
@@ -154,7 +154,7 @@ func Build(ctx context.Context, in Input) (*Report, error) {
 }
 
 // ranOnly is v without the figures of the totals.
-func ranOnly(v *verify.Result) *verify.Result {
+func ranOnly(v *verification.Result) *verification.Result {
 	if v == nil {
 		return nil
 	}

@@ -5,27 +5,27 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/mcompress/mcompress/internal/verify"
 	"github.com/mcompress/mcompress/pass"
+	"github.com/mcompress/mcompress/report/verification"
 )
 
-// A verification is a comparison of two models as pages show it.
-type verification struct {
-	*verify.Result
+// A verificationView is a comparison of two models as pages show it.
+type verificationView struct {
+	*verification.Result
 	On      string // data and backend
 	Caveat  string // "" for samples from files
 	Outputs []outputView
-	Worst   []verify.Layer // the first of the layers by their error
+	Worst   []verification.Layer // the first of the layers by their error
 }
 
 type outputView struct{ Name, SQNR, Cosine, Max, Agreement, NonFinite string }
 
 // view is nil where the models were not to be run.
-func view(v *verify.Result) *verification {
+func view(v *verification.Result) *verificationView {
 	if v == nil {
 		return nil
 	}
-	x := &verification{Result: v, Worst: worstLayers(v.Layers)}
+	x := &verificationView{Result: v, Worst: worstLayers(v.Layers)}
 	if v.Data != nil {
 		x.On, x.Caveat = "Data: "+v.Data.Text()+". Run by "+v.Backend+".", caveat(v)
 	}
@@ -40,7 +40,7 @@ func view(v *verify.Result) *verification {
 }
 
 // caveat qualifies results on random inputs as a sentence; "" for samples from files.
-func caveat(v *verify.Result) string {
+func caveat(v *verification.Result) string {
 	if v.Data.Caveat() == "" {
 		return ""
 	}
@@ -48,20 +48,20 @@ func caveat(v *verify.Result) string {
 }
 
 // worstLayers are the inexact ones, the lowest SQNR first, no more than a page shows.
-func worstLayers(ls []verify.Layer) []verify.Layer {
-	ls = slices.DeleteFunc(slices.Clone(ls), func(l verify.Layer) bool { return l.Errors.Exact })
-	slices.SortStableFunc(ls, func(a, b verify.Layer) int { return cmp.Compare(a.Errors.DB(), b.Errors.DB()) })
+func worstLayers(ls []verification.Layer) []verification.Layer {
+	ls = slices.DeleteFunc(slices.Clone(ls), func(l verification.Layer) bool { return l.Errors.Exact })
+	slices.SortStableFunc(ls, func(a, b verification.Layer) int { return cmp.Compare(a.Errors.DB(), b.Errors.DB()) })
 	return ls[:min(len(ls), maxBars)]
 }
 
-func closeness(e *verify.Errors) string {
+func closeness(e *verification.Errors) string {
 	if e.Cosine == nil {
 		return ""
 	}
 	return fmt.Sprintf("%.6f", *e.Cosine)
 }
 
-func largestError(e *verify.Errors) string {
+func largestError(e *verification.Errors) string {
 	switch {
 	case e.Max == nil:
 		return ""
@@ -75,11 +75,11 @@ func agreement(fraction *float64) string {
 	if fraction == nil {
 		return ""
 	}
-	return verify.Percent(*fraction)
+	return verification.Percent(*fraction)
 }
 
 // verification writes the comparison of both models.
-func (m *markdown) verification(r *verify.Result) {
+func (m *markdown) verification(r *verification.Result) {
 	v := view(r)
 	if v == nil {
 		return
@@ -107,7 +107,7 @@ func (m *markdown) verification(r *verify.Result) {
 	m.layers(v)
 }
 
-func (m *markdown) layers(v *verification) {
+func (m *markdown) layers(v *verificationView) {
 	var rows [][]string
 	for _, l := range v.Worst {
 		rows = append(rows, []string{code(pass.Named(l.Value, l.Module)), prose(l.Op), l.Errors.Text(), closeness(&l.Errors), largestError(&l.Errors)})
@@ -119,7 +119,7 @@ func (m *markdown) layers(v *verification) {
 }
 
 // verificationTile shows the worst output.
-func verificationTile(r *verify.Result) []tile {
+func verificationTile(r *verification.Result) []tile {
 	if r == nil || r.Worst() == nil {
 		return nil
 	}
@@ -132,7 +132,7 @@ func verificationTile(r *verify.Result) []tile {
 			t.Small += ", " + o.AgreementText()
 		}
 	case o.Agreement != nil:
-		t.Name, t.Big = "Equal elements of the output", verify.Percent(*o.Agreement)
+		t.Name, t.Big = "Equal elements of the output", verification.Percent(*o.Agreement)
 	}
 	if r.Data.Caveat() != "" {
 		t.Small += "; random inputs"

@@ -7,40 +7,40 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mcompress/mcompress/internal/verify"
 	"github.com/mcompress/mcompress/pass"
+	"github.com/mcompress/mcompress/report/verification"
 )
 
 func num(x float64) *float64 { return &x }
 
 // layered is a result for a model of n layers; the one in the middle breaks it.
-func layered(layers int, name func(i int) string) *verify.Result {
-	v := &verify.Result{
+func layered(layers int, name func(i int) string) *verification.Result {
+	v := &verification.Result{
 		Backend: "the embedded engine",
-		Data:    &verify.Data{Samples: 8, Batch: 1, Generated: true, Seed: 3},
-		Outputs: []verify.Output{
-			{Name: "logits", Errors: &verify.Errors{SQNR: num(23.4), Cosine: num(0.9987), Max: num(0.25), Elements: 80}, Agreement: num(0.875)},
-			{Name: "mask", Errors: &verify.Errors{NonFinite: 2, SourceNonFinite: 1, Elements: 10, Max: num(0)}},
+		Data:    &verification.Data{Samples: 8, Batch: 1, Generated: true, Seed: 3},
+		Outputs: []verification.Output{
+			{Name: "logits", Errors: &verification.Errors{SQNR: num(23.4), Cosine: num(0.9987), Max: num(0.25), Elements: 80}, Agreement: num(0.875)},
+			{Name: "mask", Errors: &verification.Errors{NonFinite: 2, SourceNonFinite: 1, Elements: 10, Max: num(0)}},
 			{Name: "label", Agreement: num(1)},
 		},
-		Accuracy:    &verify.Accuracy{Before: num(0.99), After: 0.985},
-		Activations: &verify.Activations{Before: 2048, After: 1024},
+		Accuracy:    &verification.Accuracy{Before: num(0.99), After: 0.985},
+		Activations: &verification.Activations{Before: 2048, After: 1024},
 	}
 	for i := range layers {
-		e := verify.Errors{Exact: true, Elements: 4}
+		e := verification.Errors{Exact: true, Elements: 4}
 		if i > 0 {
-			e = verify.Errors{SQNR: num(60 - float64(i%7)), Cosine: num(0.999999), Max: num(1e-3), Elements: 4}
+			e = verification.Errors{SQNR: num(60 - float64(i%7)), Cosine: num(0.999999), Max: num(1e-3), Elements: 4}
 		}
 		if i == layers/2 {
 			e.SQNR = num(12.5)
-			v.Breaks = &verify.Break{Value: name(i), Node: "node " + name(i), Op: "MatMul", From: num(58), To: e.SQNR}
+			v.Breaks = &verification.Break{Value: name(i), Node: "node " + name(i), Op: "MatMul", From: num(58), To: e.SQNR}
 		}
-		v.Layers = append(v.Layers, verify.Layer{Value: name(i), Node: "node " + name(i), Op: "MatMul", Errors: e})
+		v.Layers = append(v.Layers, verification.Layer{Value: name(i), Node: "node " + name(i), Op: "MatMul", Errors: e})
 	}
 	return v
 }
 
-func verified(t *testing.T, v *verify.Result, gates ...Limit) *Report {
+func verified(t *testing.T, v *verification.Result, gates ...Limit) *Report {
 	t.Helper()
 	return (&job{model: network(odd()), methods: []*pass.Method{rounding}, in: Input{Errors: true, Verification: v, Gates: gates}}).build(t)
 }
@@ -57,7 +57,7 @@ func htmlOf(t *testing.T, r *Report) string {
 func TestVerificationKeepsTheSchemaAndTheDigest(t *testing.T) {
 	r := verified(t, layered(3, node), Limit{"min-sqnr", 20}, Limit{"min-agreement", 0.5}, Limit{"max-accuracy-drop", 0.01}, Limit{"min-cosine", 0.99})
 	valid(t, r)
-	valid(t, verified(t, &verify.Result{Skipped: "of the weather"}, Limit{"min-sqnr", 20}))
+	valid(t, verified(t, &verification.Result{Skipped: "of the weather"}, Limit{"min-sqnr", 20}))
 	var b bytes.Buffer
 	if err := r.JSON(&b); err != nil {
 		t.Fatal(err)
@@ -77,9 +77,9 @@ func TestVerificationKeepsTheSchemaAndTheDigest(t *testing.T) {
 func TestGatesOnVerification(t *testing.T) {
 	scored := layered(3, node)
 	scored.Outputs = scored.Outputs[:1]
-	equal := &verify.Result{Outputs: []verify.Output{{Name: "y", Errors: &verify.Errors{Exact: true, Elements: 1}}}}
+	equal := &verification.Result{Outputs: []verification.Output{{Name: "y", Errors: &verification.Errors{Exact: true, Elements: 1}}}}
 	for _, c := range []struct {
-		v      *verify.Result
+		v      *verification.Result
 		limit  Limit
 		held   bool
 		value  *float64
@@ -94,7 +94,7 @@ func TestGatesOnVerification(t *testing.T) {
 		{scored, Limit{"max-accuracy-drop", 0.005}, true, num(0.005), ""},
 		{scored, Limit{"max-accuracy-drop", 0.004}, false, num(0.005), ""},
 		{equal, Limit{"max-accuracy-drop", 1}, false, nil, "accuracy needs samples with labels"},
-		{&verify.Result{Skipped: "of the weather"}, Limit{"min-sqnr", 1}, false, nil, "the models were not run: of the weather"},
+		{&verification.Result{Skipped: "of the weather"}, Limit{"min-sqnr", 1}, false, nil, "the models were not run: of the weather"},
 		{nil, Limit{"min-sqnr", 1}, false, nil, "the models were not run"},
 	} {
 		r := verified(t, c.v, c.limit)
@@ -123,7 +123,7 @@ func TestGatesOfADryRunAreNotEvaluated(t *testing.T) {
 }
 
 func TestVerificationInMarkdown(t *testing.T) {
-	for name, v := range map[string]*verify.Result{
+	for name, v := range map[string]*verification.Result{
 		"verified.md": layered(5, node),
 		"skipped.md":  {Skipped: "node \"x\" (my.Op): operator of opset 1 is not supported by the engine"},
 	} {
@@ -147,7 +147,7 @@ func TestVerificationInHTML(t *testing.T) {
 			t.Errorf("the page does not say %q", want)
 		}
 	}
-	skipped := htmlOf(t, verified(t, &verify.Result{Skipped: "<of> the weather"}))
+	skipped := htmlOf(t, verified(t, &verification.Result{Skipped: "<of> the weather"}))
 	if !strings.Contains(skipped, "The models were not run: &lt;of&gt; the weather.") || strings.Contains(skipped, "SQNR by layer") {
 		t.Error("the page does not say why nothing was run, or shows layers")
 	}
@@ -172,9 +172,9 @@ func TestLayersWithHostileNames(t *testing.T) {
 }
 
 func TestSQNRLineHasGapsAtExactLayers(t *testing.T) {
-	var ls []verify.Layer
+	var ls []verification.Layer
 	for _, db := range []float64{20, 30, math.Inf(1), 40, math.Inf(-1), math.NaN(), math.Inf(1)} {
-		e := verify.Errors{Elements: 1}
+		e := verification.Errors{Elements: 1}
 		switch {
 		case math.IsInf(db, 1):
 			e.Exact = true
@@ -183,7 +183,7 @@ func TestSQNRLineHasGapsAtExactLayers(t *testing.T) {
 		case !math.IsInf(db, -1):
 			e.SQNR = &db
 		}
-		ls = append(ls, verify.Layer{Errors: e})
+		ls = append(ls, verification.Layer{Errors: e})
 	}
 	got := inexact(ls)
 	if len(got) != 2 || len(got[0]) != 2 || len(got[1]) != 2 || got[1][1].Y != 0 || got[1][0].X != 3.5 {

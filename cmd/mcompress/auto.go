@@ -13,10 +13,10 @@ import (
 	mcli "github.com/mcompress/mcompress/internal/cli"
 	"github.com/mcompress/mcompress/internal/job"
 	"github.com/mcompress/mcompress/internal/tune"
-	"github.com/mcompress/mcompress/internal/verify"
 	"github.com/mcompress/mcompress/pass"
 	"github.com/mcompress/mcompress/quantize"
 	"github.com/mcompress/mcompress/report"
+	"github.com/mcompress/mcompress/report/verification"
 )
 
 // automatic has the flags of mixed precision by measurement.
@@ -72,7 +72,7 @@ func (a *automatic) search(t *tool, model, dir string, o *mcli.MethodOptions, v 
 		Input: model, Data: v.Data, Scores: v.Scores, Bytes: int64(a.size), Workers: t.workers, Memory: recipeBudget(int64(t.memory)), Dir: dir,
 	}
 	for _, g := range gates {
-		if slices.ContainsFunc(verify.Rules(), func(r verify.Rule) bool { return r.Name == g.Name }) {
+		if slices.ContainsFunc(verification.Rules(), func(r verification.Rule) bool { return r.Name == g.Name }) {
 			s.Gates = append(s.Gates, g)
 		}
 	}

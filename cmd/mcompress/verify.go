@@ -10,6 +10,7 @@ import (
 	"github.com/mcompress/mcompress/internal/job"
 	"github.com/mcompress/mcompress/internal/verify"
 	"github.com/mcompress/mcompress/report"
+	"github.com/mcompress/mcompress/report/verification"
 )
 
 // verificationFlags are the flags of comparing two models, and the gates on the result.
@@ -48,7 +49,7 @@ func (p *verificationFlags) declareGates(fs *flag.FlagSet) {
 
 // outputGate returns the name of a gate that requires verification, or "".
 func (p *verificationFlags) outputGate() string {
-	for _, rule := range verify.Rules() {
+	for _, rule := range verification.Rules() {
 		if slices.ContainsFunc(*p.gates, func(l report.Limit) bool { return l.Name == rule.Name }) {
 			return rule.Name
 		}

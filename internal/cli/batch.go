@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"github.com/mcompress/mcompress/internal/job"
-	"github.com/mcompress/mcompress/internal/verify"
 	"github.com/mcompress/mcompress/report"
+	"github.com/mcompress/mcompress/report/verification"
 )
 
 // An Outcome is the result of one model, or its error.
@@ -102,7 +102,7 @@ func (o Outcome) line(s Style) []string {
 }
 
 // outputSQNR is that of the worst output, "" where nothing was run.
-func outputSQNR(v *verify.Result) string {
+func outputSQNR(v *verification.Result) string {
 	if v == nil || v.Skipped != "" {
 		return ""
 	}

@@ -6,24 +6,24 @@ import (
 	"testing"
 
 	"github.com/mcompress/mcompress/internal/job"
-	"github.com/mcompress/mcompress/internal/verify"
 	"github.com/mcompress/mcompress/report"
+	"github.com/mcompress/mcompress/report/verification"
 )
 
 func TestBatchLineHasOutputSQNRAndGates(t *testing.T) {
 	good, bad, open := report.Gate{Name: "max-size", Held: true}, report.Gate{Name: "min-sqnr"}, report.Gate{Name: "min-cosine", Open: true}
-	ran := func(o ...verify.Output) *verify.Result { return &verify.Result{Outputs: o} }
-	near := verify.Output{Errors: &verify.Errors{SQNR: num(31.26), Elements: 4}}
+	ran := func(o ...verification.Output) *verification.Result { return &verification.Result{Outputs: o} }
+	near := verification.Output{Errors: &verification.Errors{SQNR: num(31.26), Elements: 4}}
 	for _, c := range []struct {
-		v            *verify.Result
+		v            *verification.Result
 		gates        []report.Gate
 		sqnr, passed string
 	}{
 		{nil, nil, "", ""},
-		{&verify.Result{Skipped: "an operator is missing"}, []report.Gate{bad, good}, "", "min-sqnr failed"},
-		{ran(near, verify.Output{Errors: &verify.Errors{Exact: true, Elements: 4}}), []report.Gate{good, open}, "31.3 dB", "passed"},
-		{ran(verify.Output{Errors: &verify.Errors{Exact: true, Elements: 4}}), []report.Gate{open}, "exact", ""},
-		{ran(verify.Output{Agreement: num(0.25)}), []report.Gate{bad, {Name: "min-ratio"}}, "equal elements 25 %", "min-sqnr, min-ratio failed"},
+		{&verification.Result{Skipped: "an operator is missing"}, []report.Gate{bad, good}, "", "min-sqnr failed"},
+		{ran(near, verification.Output{Errors: &verification.Errors{Exact: true, Elements: 4}}), []report.Gate{good, open}, "31.3 dB", "passed"},
+		{ran(verification.Output{Errors: &verification.Errors{Exact: true, Elements: 4}}), []report.Gate{open}, "exact", ""},
+		{ran(verification.Output{Agreement: num(0.25)}), []report.Gate{bad, {Name: "min-ratio"}}, "equal elements 25 %", "min-sqnr, min-ratio failed"},
 		{ran(), nil, "", ""},
 	} {
 		line := Outcome{Model: "m.onnx", Result: &job.Result{Output: "o.onnx", Report: &report.Report{Verification: c.v, Gates: c.gates}}}.line(Style{})
@@ -47,7 +47,7 @@ func TestEveryLineOfABatchHasAllColumns(t *testing.T) {
 
 func TestBatchOnRandomInputsHasACaveat(t *testing.T) {
 	for generated, want := range map[bool]bool{true: true, false: false} {
-		v := &verify.Result{Data: &verify.Data{Samples: 1, Generated: generated}}
+		v := &verification.Result{Data: &verification.Data{Samples: 1, Generated: generated}}
 		o := Outcome{Model: "b.onnx", Result: &job.Result{Report: &report.Report{Verification: v}}}
 		var text strings.Builder
 		if err := (Batch{o, o}).Text(&text, Style{}, false); err != nil {

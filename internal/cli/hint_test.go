@@ -4,16 +4,16 @@ import (
 	"testing"
 
 	"github.com/mcompress/mcompress/internal/job"
-	"github.com/mcompress/mcompress/internal/verify"
 	"github.com/mcompress/mcompress/pass"
 	"github.com/mcompress/mcompress/report"
+	"github.com/mcompress/mcompress/report/verification"
 )
 
 func TestTerminalHintsAreRelevant(t *testing.T) {
-	ran, skipped := &verify.Result{}, &verify.Result{Skipped: "no operator"}
+	ran, skipped := &verification.Result{}, &verification.Result{Skipped: "no operator"}
 	for _, c := range []struct {
 		name         string
-		verification *verify.Result
+		verification *verification.Result
 		target       *pass.Target
 		saturated    bool
 		want         int

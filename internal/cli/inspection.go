@@ -5,11 +5,11 @@ import (
 	"io"
 	"strings"
 
-	"github.com/mcompress/mcompress/internal/inspect"
+	"github.com/mcompress/mcompress/report/inspection"
 )
 
 // Inspection writes facts about a model as text.
-func Inspection(w io.Writer, s Style, path string, f *inspect.Facts) error {
+func Inspection(w io.Writer, s Style, path string, f *inspection.Model) error {
 	tables := []struct {
 		title string
 		table *textTable
@@ -33,7 +33,7 @@ func Inspection(w io.Writer, s Style, path string, f *inspect.Facts) error {
 	return nil
 }
 
-func overview(f *inspect.Facts) *textTable {
+func overview(f *inspection.Model) *textTable {
 	t := &textTable{indent: "  "}
 	for i, file := range f.Files {
 		t.add(first(i, "files"), file.Name+"  "+size(file.Bytes))
@@ -64,7 +64,7 @@ func domain(d string) string {
 	return d
 }
 
-func operatorTable(f *inspect.Facts) *textTable {
+func operatorTable(f *inspection.Model) *textTable {
 	t := &textTable{indent: "  ", align: "lrr"}
 	for _, o := range f.Operators {
 		t.add(o.Op, fmt.Sprint(o.Nodes), sizeOrNone(o.Bytes))
@@ -72,7 +72,7 @@ func operatorTable(f *inspect.Facts) *textTable {
 	return t
 }
 
-func dtypeTable(f *inspect.Facts) *textTable {
+func dtypeTable(f *inspection.Model) *textTable {
 	t := &textTable{indent: "  ", align: "lrr"}
 	for _, d := range f.DTypes {
 		t.add(d.DType, fmt.Sprint(d.Tensors), sizeOrNone(d.Bytes))
@@ -80,7 +80,7 @@ func dtypeTable(f *inspect.Facts) *textTable {
 	return t
 }
 
-func tensorTable(f *inspect.Facts) *textTable {
+func tensorTable(f *inspection.Model) *textTable {
 	t := &textTable{indent: "  ", align: "llrrl"}
 	for _, x := range f.Tensors {
 		zeros := ""
@@ -99,7 +99,7 @@ func tensorTable(f *inspect.Facts) *textTable {
 // maxConsumers is the number of consumers on a line.
 const maxConsumers = 3
 
-func consumers(x inspect.Tensor) string {
+func consumers(x inspection.Tensor) string {
 	text := strings.Join(x.Consumers[:min(len(x.Consumers), maxConsumers)], ", ")
 	if n := len(x.Consumers) - maxConsumers; n > 0 {
 		text += fmt.Sprintf(" and %d more", n)

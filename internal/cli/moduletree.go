@@ -5,16 +5,16 @@ import (
 	"io"
 	"strings"
 
-	"github.com/mcompress/mcompress/internal/inspect"
+	"github.com/mcompress/mcompress/report/inspection"
 )
 
 // ModuleTree writes the modules of a model with the number and size of their constants.
-func ModuleTree(w io.Writer, s Style, path string, f *inspect.Facts) error {
+func ModuleTree(w io.Writer, s Style, path string, f *inspection.Model) error {
 	t := &textTable{indent: "  ", align: "lrr"}
 	t.add("module", "tensors", "size")
 	root := f.Modules()
 	addModules(t, root.Modules, 0)
-	rest := inspect.Module{Tensors: root.Tensors, Bytes: root.Bytes}
+	rest := inspection.Module{Tensors: root.Tensors, Bytes: root.Bytes}
 	for _, m := range root.Modules {
 		rest.Tensors, rest.Bytes = rest.Tensors-m.Tensors, rest.Bytes-m.Bytes
 	}
@@ -27,7 +27,7 @@ func ModuleTree(w io.Writer, s Style, path string, f *inspect.Facts) error {
 	return t.write(w)
 }
 
-func addModules(t *textTable, modules []*inspect.Module, depth int) {
+func addModules(t *textTable, modules []*inspection.Module, depth int) {
 	for _, m := range modules {
 		t.add(strings.Repeat("  ", depth)+m.Name, fmt.Sprint(m.Tensors), sizeOrNone(m.Bytes))
 		addModules(t, m.Modules, depth+1)

@@ -7,17 +7,17 @@ import (
 	"io"
 	"slices"
 
-	"github.com/mcompress/mcompress/internal/verify"
 	"github.com/mcompress/mcompress/pass"
 	"github.com/mcompress/mcompress/report"
+	"github.com/mcompress/mcompress/report/verification"
 )
 
 // A Verification is the result of running two models, or one.
 type Verification struct {
-	A      string         `json:"a"`
-	B      string         `json:"b,omitempty"`
-	Result *verify.Result `json:"verification"`
-	Gates  []report.Gate  `json:"gates"`
+	A      string               `json:"a"`
+	B      string               `json:"b,omitempty"`
+	Result *verification.Result `json:"verification"`
+	Gates  []report.Gate        `json:"gates"`
 }
 
 // How many outputs and layers the text lists; the JSON form has all.
@@ -93,11 +93,11 @@ func beyond(s Style, what string) string {
 
 // layers lists those with the lowest SQNR.
 func (v Verification) layers(w io.Writer, s Style) error {
-	ls := slices.DeleteFunc(slices.Clone(v.Result.Layers), func(l verify.Layer) bool { return l.Errors.Exact })
+	ls := slices.DeleteFunc(slices.Clone(v.Result.Layers), func(l verification.Layer) bool { return l.Errors.Exact })
 	if len(ls) == 0 {
 		return nil
 	}
-	slices.SortStableFunc(ls, func(a, b verify.Layer) int { return cmp.Compare(a.Errors.DB(), b.Errors.DB()) })
+	slices.SortStableFunc(ls, func(a, b verification.Layer) int { return cmp.Compare(a.Errors.DB(), b.Errors.DB()) })
 	n := min(len(ls), maxLayers)
 	if _, err := fmt.Fprintf(w, "\n  the %d of %d layers with the lowest SQNR\n", n, len(v.Result.Layers)); err != nil {
 		return err
@@ -118,7 +118,7 @@ func optional(format string, x *float64) string {
 }
 
 // comparison is a verification in a line of a summary.
-func comparison(s Style, r *verify.Result) string {
+func comparison(s Style, r *verification.Result) string {
 	if r.Skipped != "" {
 		return s.bad("not run") + ": " + r.Skipped
 	}

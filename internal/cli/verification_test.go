@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mcompress/mcompress/internal/verify"
 	"github.com/mcompress/mcompress/report"
+	"github.com/mcompress/mcompress/report/verification"
 )
 
 func num(x float64) *float64 { return &x }
@@ -22,17 +22,17 @@ func textOf(t *testing.T, v Verification) string {
 }
 
 func TestVerificationText(t *testing.T) {
-	r := &verify.Result{
-		Backend: "the embedded engine", Data: &verify.Data{Samples: 500, Batch: 10},
-		Outputs: []verify.Output{
-			{Name: "scores", Errors: &verify.Errors{SQNR: num(31.26), Cosine: num(0.9996), Max: num(0.25), Elements: 10}, Agreement: num(0.985)},
-			{Name: "boxes", Errors: &verify.Errors{NonFinite: 3, Elements: 40}},
+	r := &verification.Result{
+		Backend: "the embedded engine", Data: &verification.Data{Samples: 500, Batch: 10},
+		Outputs: []verification.Output{
+			{Name: "scores", Errors: &verification.Errors{SQNR: num(31.26), Cosine: num(0.9996), Max: num(0.25), Elements: 10}, Agreement: num(0.985)},
+			{Name: "boxes", Errors: &verification.Errors{NonFinite: 3, Elements: 40}},
 			{Name: "class", Agreement: num(1)},
 		},
-		Accuracy:    &verify.Accuracy{Before: num(0.9894), After: 0.9886},
-		Breaks:      &verify.Break{Value: "fc", Node: "n1", Op: "Gemm", From: num(60), To: num(31)},
-		Layers:      []verify.Layer{{Value: "conv", Op: "Conv", Errors: verify.Errors{Exact: true, Elements: 1}}, {Value: "fc", Op: "Gemm", Errors: verify.Errors{SQNR: num(31), Cosine: num(0.5), Max: num(1), Elements: 1}}},
-		Activations: &verify.Activations{Before: 2048, After: 1024},
+		Accuracy:    &verification.Accuracy{Before: num(0.9894), After: 0.9886},
+		Breaks:      &verification.Break{Value: "fc", Node: "n1", Op: "Gemm", From: num(60), To: num(31)},
+		Layers:      []verification.Layer{{Value: "conv", Op: "Conv", Errors: verification.Errors{Exact: true, Elements: 1}}, {Value: "fc", Op: "Gemm", Errors: verification.Errors{SQNR: num(31), Cosine: num(0.5), Max: num(1), Elements: 1}}},
+		Activations: &verification.Activations{Before: 2048, After: 1024},
 	}
 	got := textOf(t, Verification{A: "a.onnx", B: "b.onnx", Result: r, Gates: []report.Gate{{Name: "min-sqnr", Bound: 40, Value: num(31.26)}}})
 	want := `a.onnx → b.onnx
@@ -55,14 +55,14 @@ func TestVerificationText(t *testing.T) {
 }
 
 func TestSkippedVerificationHasAReason(t *testing.T) {
-	got := textOf(t, Verification{A: "a.onnx", Result: &verify.Result{Skipped: "of the weather"}})
+	got := textOf(t, Verification{A: "a.onnx", Result: &verification.Result{Skipped: "of the weather"}})
 	if want := "a.onnx\n  not run  of the weather\n"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }
 
 func TestRecordedOutputsText(t *testing.T) {
-	r := &verify.Result{Data: &verify.Data{Samples: 1}, Outputs: []verify.Output{{Name: "y"}}, Beyond: "sample 0: it is off"}
+	r := &verification.Result{Data: &verification.Data{Samples: 1}, Outputs: []verification.Output{{Name: "y"}}, Beyond: "sample 0: it is off"}
 	if got := textOf(t, Verification{A: "a.onnx", Result: r}); !strings.Contains(got, "tolerance  exceeded: sample 0: it is off\n") {
 		t.Errorf("got %q", got)
 	}
@@ -73,9 +73,9 @@ func TestRecordedOutputsText(t *testing.T) {
 }
 
 func TestManyOutputsAreShortenedInTextOnly(t *testing.T) {
-	r := &verify.Result{Data: &verify.Data{Samples: 1}}
+	r := &verification.Result{Data: &verification.Data{Samples: 1}}
 	for i := range maxOutputs + 3 {
-		r.Outputs = append(r.Outputs, verify.Output{Name: fmt.Sprint("y", i), Agreement: num(1)})
+		r.Outputs = append(r.Outputs, verification.Output{Name: fmt.Sprint("y", i), Agreement: num(1)})
 	}
 	v := Verification{A: "a.onnx", B: "b.onnx", Result: r}
 	if got := textOf(t, v); !strings.Contains(got, "and 3 more, see --json") || strings.Contains(got, "y21") {
@@ -92,9 +92,9 @@ func TestManyOutputsAreShortenedInTextOnly(t *testing.T) {
 }
 
 func TestASummaryNamesTheWorstOutput(t *testing.T) {
-	r := &verify.Result{Data: &verify.Data{Samples: 8, Generated: true, Seed: 2}, Outputs: []verify.Output{
-		{Name: "a", Errors: &verify.Errors{Exact: true, Elements: 4}},
-		{Name: "b", Errors: &verify.Errors{SQNR: num(20), Elements: 4}, Agreement: num(0.5)},
+	r := &verification.Result{Data: &verification.Data{Samples: 8, Generated: true, Seed: 2}, Outputs: []verification.Output{
+		{Name: "a", Errors: &verification.Errors{Exact: true, Elements: 4}},
+		{Name: "b", Errors: &verification.Errors{SQNR: num(20), Elements: 4}, Agreement: num(0.5)},
 	}}
 	if got, want := comparison(Style{}, r), "worst of 2 outputs (b) SQNR 20.0 dB · top-1 agreement 50 % (8 random samples, seed 2)"; got != want {
 		t.Errorf("got %q, want %q", got, want)

@@ -8,75 +8,8 @@ import (
 	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/onnx"
 	"github.com/mcompress/mcompress/pass"
+	"github.com/mcompress/mcompress/report/inspection"
 )
-
-// Facts are the contents of a model. Their fields are in the order of the JSON form. All
-// sizes are bytes.
-type Facts struct {
-	Files     []File     `json:"files"`
-	IRVersion int64      `json:"ir_version"`
-	Opsets    []Opset    `json:"opsets"`
-	Functions []string   `json:"functions"`
-	Inputs    []Port     `json:"inputs"` // constants among them left out
-	Outputs   []Port     `json:"outputs"`
-	Operators []Operator `json:"operators"`
-	DTypes    []DType    `json:"dtypes"`
-	Tensors   []Tensor   `json:"tensors"`
-	Meta      []Entry    `json:"metadata"`
-}
-
-// A File is one file of the model, named relative to the model's folder.
-type File struct {
-	Name  string `json:"name"`
-	Bytes int64  `json:"bytes"`
-}
-
-// An Opset is one operator set that the model imports.
-type Opset struct {
-	Domain  string `json:"domain"`
-	Version int64  `json:"version"`
-}
-
-// A Port is an input or output of the main graph; its type is in ONNX's text syntax, ""
-// where it is not declared.
-type Port struct {
-	Name string `json:"name"`
-	Type string `json:"type"`
-}
-
-// An Operator counts the nodes of one type in all graphs and functions, and the bytes
-// of their constants.
-type Operator struct {
-	Op    string `json:"op"`
-	Nodes int    `json:"nodes"`
-	Bytes int64  `json:"constant_bytes"`
-}
-
-// A DType is the constants of one element type.
-type DType struct {
-	DType   string `json:"dtype"`
-	Tensors int    `json:"tensors"`
-	Bytes   int64  `json:"bytes"`
-}
-
-// A Tensor is one initializer or Constant node.
-type Tensor struct {
-	Name        string   `json:"name"`
-	Scope       string   `json:"scope"` // its subgraph or function
-	DType       string   `json:"dtype"`
-	Shape       []int64  `json:"shape"`
-	Bytes       int64    `json:"bytes"`
-	Consumers   []string `json:"consumers"`              // operator and node name, through Transpose, Reshape and other views
-	Module      string   `json:"module,omitempty"`       // path of the module that it is part of
-	DuplicateOf string   `json:"duplicate_of,omitempty"` // an earlier tensor of the same scope, type, shape and bytes
-	Sparsity    *float64 `json:"sparsity,omitempty"`     // fraction of elements whose bits are all zero
-}
-
-// An Entry is one of metadata_props.
-type Entry struct {
-	Key   string `json:"key"`
-	Value string `json:"value"`
-}
 
 // Options select the payloads to read.
 type Options struct {
@@ -86,31 +19,31 @@ type Options struct {
 
 // Model collects the facts about f. Without Values it reads payloads only of tensors that
 // share type and shape, and of those 64 KiB unless they seem equal.
-func Model(ctx context.Context, f *onnx.File, o Options) (*Facts, error) {
+func Model(ctx context.Context, f *onnx.File, o Options) (*inspection.Model, error) {
 	m := f.Model
-	facts := &Facts{IRVersion: m.IRVersion, Opsets: []Opset{}, Functions: []string{}, Meta: []Entry{}}
+	facts := &inspection.Model{IRVersion: m.IRVersion, Opsets: []inspection.Opset{}, Functions: []string{}, Meta: []inspection.Entry{}}
 	for _, p := range f.Parts() {
-		facts.Files = append(facts.Files, File{p.Name, p.Size})
+		facts.Files = append(facts.Files, inspection.File{Name: p.Name, Bytes: p.Size})
 	}
 	for _, s := range m.Opsets {
-		facts.Opsets = append(facts.Opsets, Opset{s.Domain, s.Version})
+		facts.Opsets = append(facts.Opsets, inspection.Opset{Domain: s.Domain, Version: s.Version})
 	}
 	for _, fn := range m.Functions {
 		facts.Functions = append(facts.Functions, fn.ID.String())
 	}
 	for _, e := range m.Meta {
-		facts.Meta = append(facts.Meta, Entry{e.Key, e.Value})
+		facts.Meta = append(facts.Meta, inspection.Entry{Key: e.Key, Value: e.Value})
 	}
 	facts.Inputs, facts.Outputs = ports(m.Graph.Inputs), ports(m.Graph.Outputs)
 	facts.Operators = operators(m)
-	return facts, facts.tensors(ctx, m, o)
+	return facts, tensors(ctx, facts, m, o)
 }
 
-func ports(vs []*ir.Value) []Port {
-	ps := []Port{}
+func ports(vs []*ir.Value) []inspection.Port {
+	ps := []inspection.Port{}
 	for _, v := range vs {
 		if v != nil && v.Const == nil {
-			ps = append(ps, Port{v.Name, typeText(v.Type)})
+			ps = append(ps, inspection.Port{Name: v.Name, Type: typeText(v.Type)})
 		}
 	}
 	return ps
@@ -132,9 +65,9 @@ func typeText(t *ir.Type) string {
 }
 
 // operators are sorted by the bytes of their constants, then by count and name.
-func operators(m *ir.Model) []Operator {
+func operators(m *ir.Model) []inspection.Operator {
 	at := map[string]int{}
-	list := []Operator{}
+	list := []inspection.Operator{}
 	read := map[string]map[*ir.Value]bool{}
 	for n := range m.Nodes() {
 		op := n.Op.String()
@@ -142,7 +75,7 @@ func operators(m *ir.Model) []Operator {
 		if !known {
 			i = len(list)
 			at[op], read[op] = i, map[*ir.Value]bool{}
-			list = append(list, Operator{Op: op})
+			list = append(list, inspection.Operator{Op: op})
 		}
 		list[i].Nodes++
 		for _, v := range n.Inputs() {
@@ -152,7 +85,7 @@ func operators(m *ir.Model) []Operator {
 			}
 		}
 	}
-	slices.SortFunc(list, func(a, b Operator) int { return larger(b, a) })
+	slices.SortFunc(list, func(a, b inspection.Operator) int { return larger(b, a) })
 	return list
 }
 
@@ -165,7 +98,7 @@ func consts(m *ir.Model) []*ir.Value {
 	return vs
 }
 
-func (f *Facts) tensors(ctx context.Context, m *ir.Model, o Options) error {
+func tensors(ctx context.Context, f *inspection.Model, m *ir.Model, o Options) error {
 	s := &pass.Step{Model: m, Eval: ir.NewEval(""), Env: pass.Environment{Workers: o.Workers}}
 	defer s.Eval.Close() // nothing is written that could be lost
 	vs := consts(m)
@@ -173,7 +106,7 @@ func (f *Facts) tensors(ctx context.Context, m *ir.Model, o Options) error {
 	if err != nil {
 		return err
 	}
-	f.Tensors = make([]Tensor, len(vs))
+	f.Tensors = make([]inspection.Tensor, len(vs))
 	for i, v := range vs {
 		f.Tensors[i] = tensor(v)
 		if w := first[v]; w != nil && w != v {
@@ -196,29 +129,29 @@ func readable(vs []*ir.Value) []*ir.Value {
 	return slices.DeleteFunc(slices.Clone(vs), func(v *ir.Value) bool { return v.Const.Bytes() == 0 })
 }
 
-func tensor(v *ir.Value) Tensor {
+func tensor(v *ir.Value) inspection.Tensor {
 	consumers := pass.Consumers(v)
-	return Tensor{
+	return inspection.Tensor{
 		Name: v.Name, Scope: pass.Scope(v.Graph()), DType: v.Const.DType.String(),
 		Shape: append([]int64{}, v.Const.Shape...), Bytes: v.Const.Bytes(), Consumers: pass.Labels(consumers), Module: pass.ModulePath(v, consumers),
 	}
 }
 
 // dtypes are in the order of ONNX's enum.
-func dtypes(vs []*ir.Value) []DType {
-	by := map[ir.DType]*DType{}
+func dtypes(vs []*ir.Value) []inspection.DType {
+	by := map[ir.DType]*inspection.DType{}
 	var order []ir.DType
 	for _, v := range vs {
 		d := v.Const.DType
 		if by[d] == nil {
-			by[d] = &DType{DType: d.String()}
+			by[d] = &inspection.DType{DType: d.String()}
 			order = append(order, d)
 		}
 		by[d].Tensors++
 		by[d].Bytes += v.Const.Bytes()
 	}
 	slices.Sort(order)
-	list := make([]DType, len(order))
+	list := make([]inspection.DType, len(order))
 	for i, d := range order {
 		list[i] = *by[d]
 	}

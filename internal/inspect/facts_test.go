@@ -8,6 +8,7 @@ import (
 	"github.com/mcompress/mcompress/internal/dev/conform"
 	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/onnx"
+	"github.com/mcompress/mcompress/report/inspection"
 )
 
 func open(t *testing.T, path string) *onnx.File {
@@ -24,7 +25,7 @@ func open(t *testing.T, path string) *onnx.File {
 	return f
 }
 
-func facts(t *testing.T, f *onnx.File, o Options) *Facts {
+func facts(t *testing.T, f *onnx.File, o Options) *inspection.Model {
 	t.Helper()
 	got, err := Model(t.Context(), f, o)
 	if err != nil {
@@ -57,7 +58,7 @@ func TestFixtures(t *testing.T) {
 	}
 }
 
-func equal(a, b Tensor) bool {
+func equal(a, b inspection.Tensor) bool {
 	if (a.Sparsity == nil) != (b.Sparsity == nil) {
 		return false
 	}

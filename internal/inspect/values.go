@@ -8,6 +8,7 @@ import (
 
 	"github.com/mcompress/mcompress/internal/kernel"
 	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/report/inspection"
 )
 
 // sparsity streams t's payload and counts its zeros; nil for sub-byte types and strings.
@@ -39,7 +40,7 @@ func sparsity(ctx context.Context, e *ir.Eval, t *ir.Tensor) (*float64, error) {
 	return &zeros, nil
 }
 
-func larger(a, b Operator) int {
+func larger(a, b inspection.Operator) int {
 	return cmp.Or(cmp.Compare(a.Bytes, b.Bytes), cmp.Compare(a.Nodes, b.Nodes), cmp.Compare(b.Op, a.Op))
 }
 

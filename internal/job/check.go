@@ -8,6 +8,7 @@ import (
 	"github.com/mcompress/mcompress/internal/engine"
 	"github.com/mcompress/mcompress/internal/verify"
 	"github.com/mcompress/mcompress/onnx"
+	"github.com/mcompress/mcompress/report/verification"
 )
 
 // errRejected stops an output from being saved under its path: a gate on verification did not hold.
@@ -32,7 +33,7 @@ func (r *run) check(ctx context.Context, p *onnx.Plan, out *onnx.File) error {
 
 // classify separates errors of the output, which it returns, from reasons to skip verification: operators that the engine does
 // not support, and a source that does not run on random inputs. An output is broken if it fails where the source runs.
-func classify(ctx context.Context, v *verify.Result, err error) (*verify.Result, error) {
+func classify(ctx context.Context, v *verification.Result, err error) (*verification.Result, error) {
 	var side *verify.SideError
 	var missing *engine.Unsupported
 	var refused *unrunnable
@@ -40,7 +41,7 @@ func classify(ctx context.Context, v *verify.Result, err error) (*verify.Result,
 	case err == nil || ctx.Err() != nil:
 		return v, err
 	case errors.As(err, &missing), errors.As(err, &refused):
-		return &verify.Result{Skipped: err.Error()}, nil
+		return &verification.Result{Skipped: err.Error()}, nil
 	case errors.As(err, &side) && side.Side == verify.Second:
 		return nil, fmt.Errorf("the source runs, the result fails: %w; --no-verify writes it anyway", err)
 	}

@@ -7,11 +7,11 @@ import (
 	"path/filepath"
 	"runtime"
 
-	"github.com/mcompress/mcompress/internal/verify"
 	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/onnx"
 	"github.com/mcompress/mcompress/pass"
 	"github.com/mcompress/mcompress/report"
+	"github.com/mcompress/mcompress/report/verification"
 )
 
 // Options are the options of compressing one model. The zero value with an Input copies the model.
@@ -117,7 +117,7 @@ type run struct {
 	changed bool
 	path    string // of the output
 
-	verified *verify.Result // nil until the output has been run
+	verified *verification.Result // nil until the output has been run
 }
 
 func (o *Options) attempt(ctx context.Context, precheck bool) (_ *Result, err error) {

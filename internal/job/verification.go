@@ -13,6 +13,7 @@ import (
 	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/onnx"
 	"github.com/mcompress/mcompress/pass"
+	"github.com/mcompress/mcompress/report/verification"
 )
 
 // A Verification describes how a model is compared with its source or with recorded outputs.
@@ -35,7 +36,7 @@ const (
 
 // Verify compares b with a on the same samples, or a alone with recorded outputs if b is empty. An operator that the backend
 // does not support is not an error: Skipped of the result has the reason.
-func Verify(ctx context.Context, a, b string, v Verification) (*verify.Result, error) {
+func Verify(ctx context.Context, a, b string, v Verification) (*verification.Result, error) {
 	first, err := onnx.Open(a)
 	if err != nil {
 		return nil, withPath(a, err)
@@ -54,7 +55,7 @@ func Verify(ctx context.Context, a, b string, v Verification) (*verify.Result, e
 }
 
 // Compare compares b with a on the same samples, for models of any size.
-func (v Verification) Compare(ctx context.Context, a, b *onnx.File) (*verify.Result, error) {
+func (v Verification) Compare(ctx context.Context, a, b *onnx.File) (*verification.Result, error) {
 	v.Force = true
 	r, err := v.compare(ctx, a, b)
 	return skip(r, withModelPath(a.Path, b.Path, err))
@@ -73,10 +74,10 @@ func withModelPath(a, b string, err error) error {
 }
 
 // skip turns the error of an unsupported operator into a result.
-func skip(r *verify.Result, err error) (*verify.Result, error) {
+func skip(r *verification.Result, err error) (*verification.Result, error) {
 	var missing *engine.Unsupported
 	if errors.As(err, &missing) {
-		return &verify.Result{Skipped: err.Error()}, nil
+		return &verification.Result{Skipped: err.Error()}, nil
 	}
 	return r, err
 }
@@ -113,7 +114,7 @@ func (v Verification) sourceError(ctx context.Context, err error) error {
 }
 
 // compare runs both models.
-func (v Verification) compare(ctx context.Context, a, b *onnx.File) (*verify.Result, error) {
+func (v Verification) compare(ctx context.Context, a, b *onnx.File) (*verification.Result, error) {
 	c, err := v.cost(ctx, a, b)
 	if err == nil {
 		err = v.checkLimits(c)
@@ -134,13 +135,13 @@ func (v Verification) compare(ctx context.Context, a, b *onnx.File) (*verify.Res
 		return nil, v.sourceError(ctx, err)
 	}
 	if c.known {
-		r.Activations = &verify.Activations{Before: c.before, After: c.after}
+		r.Activations = &verification.Activations{Before: c.before, After: c.after}
 	}
 	return v.annotate(r), nil
 }
 
 // run opens both models and compares them.
-func (v Verification) run(ctx context.Context, a, b *onnx.File, set *dataset.Set) (_ *verify.Result, err error) {
+func (v Verification) run(ctx context.Context, a, b *onnx.File, set *dataset.Set) (_ *verification.Result, err error) {
 	o := verify.Options{Batch: v.Data.Batch, Scores: v.Scores, Digest: v.Digest && !v.Data.Generated()}
 	var keep []string
 	if v.Layers {
@@ -163,7 +164,7 @@ func (v Verification) run(ctx context.Context, a, b *onnx.File, set *dataset.Set
 }
 
 // recorded runs a alone.
-func (v Verification) recorded(ctx context.Context, a *onnx.File) (*verify.Result, error) {
+func (v Verification) recorded(ctx context.Context, a *onnx.File) (*verification.Result, error) {
 	if v.Data.Generated() {
 		return nil, pass.OptionErrorf("one model is compared with recorded outputs or labels: name them with --data, or name a second model")
 	}
@@ -185,7 +186,7 @@ func (v Verification) recorded(ctx context.Context, a *onnx.File) (*verify.Resul
 }
 
 // annotate adds the backend and the origin of the inputs.
-func (v Verification) annotate(r *verify.Result) *verify.Result {
+func (v Verification) annotate(r *verification.Result) *verification.Result {
 	r.Backend = v.Backend.String()
 	if v.Data.Generated() {
 		r.Data.Generated, r.Data.Seed = true, v.Data.Seed

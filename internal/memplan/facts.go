@@ -6,9 +6,9 @@ import (
 	"fmt"
 
 	"github.com/mcompress/mcompress/internal/engine"
-	"github.com/mcompress/mcompress/internal/inspect"
 	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/onnx"
+	"github.com/mcompress/mcompress/report/inspection"
 )
 
 // Options select the runs.
@@ -40,9 +40,9 @@ type Facts struct {
 
 // Weights are constants by element type.
 type Weights struct {
-	Tensors int             `json:"tensors"`
-	Bytes   int64           `json:"bytes"`
-	DTypes  []inspect.DType `json:"dtypes"`
+	Tensors int                `json:"tensors"`
+	Bytes   int64              `json:"bytes"`
+	DTypes  []inspection.DType `json:"dtypes"`
 
 	specs []ir.Spec
 }

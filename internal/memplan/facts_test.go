@@ -5,9 +5,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mcompress/mcompress/internal/inspect"
 	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/onnx"
+	"github.com/mcompress/mcompress/report/inspection"
 )
 
 // chain is x[batch,1024] → MatMul → Relu → MatMul: products of 1024 and 16 columns.
@@ -126,7 +126,7 @@ func TestWeightsAreInTheOrderOfTheEnum(t *testing.T) {
 	w := sumByType([]ir.Spec{
 		{DType: ir.Int8, Shape: []int64{3}}, {DType: ir.Float, Shape: []int64{2}}, {DType: ir.Int4, Shape: []int64{5}}, {DType: ir.Int8},
 	})
-	want := []inspect.DType{{DType: "float", Tensors: 1, Bytes: 8}, {DType: "int8", Tensors: 2, Bytes: 4}, {DType: "int4", Tensors: 1, Bytes: 3}}
+	want := []inspection.DType{{DType: "float", Tensors: 1, Bytes: 8}, {DType: "int8", Tensors: 2, Bytes: 4}, {DType: "int4", Tensors: 1, Bytes: 3}}
 	if w.Tensors != 4 || w.Bytes != 15 || !slices.Equal(w.DTypes, want) {
 		t.Errorf("got %+v", w)
 	}

@@ -3,8 +3,8 @@ package memplan
 import (
 	"slices"
 
-	"github.com/mcompress/mcompress/internal/inspect"
 	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/report/inspection"
 )
 
 // stored are the constants of all graphs of m.
@@ -22,12 +22,12 @@ func stored(m *ir.Model) Weights {
 
 // sumByType sums up by element type, in the order of ONNX's enum.
 func sumByType(specs []ir.Spec) Weights {
-	w := Weights{Tensors: len(specs), DTypes: []inspect.DType{}, specs: specs}
-	by := map[ir.DType]*inspect.DType{}
+	w := Weights{Tensors: len(specs), DTypes: []inspection.DType{}, specs: specs}
+	by := map[ir.DType]*inspection.DType{}
 	var order []ir.DType
 	for _, s := range specs {
 		if by[s.DType] == nil {
-			by[s.DType] = &inspect.DType{DType: s.DType.String()}
+			by[s.DType] = &inspection.DType{DType: s.DType.String()}
 			order = append(order, s.DType)
 		}
 		by[s.DType].Tensors++

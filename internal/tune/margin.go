@@ -3,7 +3,7 @@ package tune
 import (
 	"math"
 
-	"github.com/mcompress/mcompress/internal/verify"
+	"github.com/mcompress/mcompress/report/verification"
 )
 
 const (
@@ -15,7 +15,7 @@ const (
 
 // holdsWithMargin reports whether the accuracy drop is within its bound with a margin of two standard errors: the search selects the
 // smallest of many choices, which favors choices that hold by chance.
-func (t *tuner) holdsWithMargin(a *verify.Accuracy) bool {
+func (t *tuner) holdsWithMargin(a *verification.Accuracy) bool {
 	if a == nil || a.Before == nil || t.Bytes > 0 {
 		return true
 	}
@@ -29,7 +29,7 @@ func (t *tuner) holdsWithMargin(a *verify.Accuracy) bool {
 
 // drop is an upper estimate of the accuracy drop: the fraction of n samples that became wrong, plus the margin. If the bound is only a few
 // samples, the mean probability of the correct class is used instead of counts.
-func drop(a *verify.Accuracy, n int, bound float64) float64 {
+func drop(a *verification.Accuracy, n int, bound float64) float64 {
 	if l := a.Likelihood; l != nil && bound*float64(n) < minCount {
 		return l.Drop + marginErrors*l.Error
 	}
@@ -38,7 +38,7 @@ func drop(a *verify.Accuracy, n int, bound float64) float64 {
 }
 
 // standardError is the standard error of the difference of accuracies on the same n samples: most differences are 0.
-func standardError(a *verify.Accuracy, n int) float64 {
+func standardError(a *verification.Accuracy, n int) float64 {
 	by := *a.Before - a.After
 	return math.Sqrt(max(0, float64(a.Differ)/float64(n)-by*by) / float64(n))
 }

@@ -6,7 +6,7 @@ import (
 
 	"gonum.org/v1/gonum/stat"
 
-	"github.com/mcompress/mcompress/internal/verify"
+	"github.com/mcompress/mcompress/report/verification"
 )
 
 // The standard error equals that of the mean per-sample difference between the models.
@@ -21,7 +21,7 @@ func TestStandardErrorIsThatOfDifferences(t *testing.T) {
 			d[c.lost+i] = -1
 		}
 		before := 0.9
-		a := &verify.Accuracy{Before: &before, After: before - stat.Mean(d, nil), Differ: int64(c.lost + c.won)}
+		a := &verification.Accuracy{Before: &before, After: before - stat.Mean(d, nil), Differ: int64(c.lost + c.won)}
 		want := math.Sqrt(stat.PopVariance(d, nil) / float64(n))
 		if got := standardError(a, n); math.Abs(got-want) > 1e-9 {
 			t.Errorf("%+v: %v, want %v", c, got, want)

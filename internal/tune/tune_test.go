@@ -13,11 +13,11 @@ import (
 
 	"github.com/mcompress/mcompress/internal/dataset"
 	"github.com/mcompress/mcompress/internal/job"
-	"github.com/mcompress/mcompress/internal/verify"
 	"github.com/mcompress/mcompress/onnx"
 	"github.com/mcompress/mcompress/pass"
 	"github.com/mcompress/mcompress/quantize"
 	"github.com/mcompress/mcompress/report"
+	"github.com/mcompress/mcompress/report/verification"
 )
 
 var methods = []*pass.Method{quantize.DynamicInt8{}.Method(), quantize.WeightInt4{}.Method(), quantize.WeightInt8{}.Method(), quantize.Float16{}.Method()}
@@ -50,7 +50,7 @@ func options(t *testing.T, workers int) Options {
 }
 
 // written is the file size after steps, and the result of verification.
-func written(t *testing.T, o Options, steps []pass.Options) (int64, *verify.Result) {
+func written(t *testing.T, o Options, steps []pass.Options) (int64, *verification.Result) {
 	t.Helper()
 	out := filepath.Join(t.TempDir(), "out.onnx")
 	_, err := job.Run(context.Background(), job.Options{
@@ -99,7 +99,7 @@ func TestChosenModelHoldsGatesAndIsSmallest(t *testing.T) {
 	}
 }
 
-func holds(t *testing.T, r *verify.Result, gate report.Limit) bool {
+func holds(t *testing.T, r *verification.Result, gate report.Limit) bool {
 	t.Helper()
 	gates, err := report.EvaluateGates(r, []report.Limit{gate})
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/mcompress/mcompress/internal/engine"
 	"github.com/mcompress/mcompress/internal/engine/op"
 	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/report/verification"
 )
 
 // Options select what is compared.
@@ -25,7 +26,7 @@ type Options struct {
 
 // Compare runs a and b on the samples of set and compares b's outputs with a's. b may lack
 // inputs of a, but must have its outputs. Errors of a model are *SideErrors.
-func Compare(ctx context.Context, a, b engine.Session, set *dataset.Set, o Options) (*Result, error) {
+func Compare(ctx context.Context, a, b engine.Session, set *dataset.Set, o Options) (*verification.Result, error) {
 	names, err := commonOutputs(a, b)
 	if err != nil {
 		return nil, err
@@ -246,8 +247,8 @@ func (c *comparison) output(name string, want, got *ir.Array) error {
 }
 
 // result is that of all batches.
-func (c *comparison) result(ctx context.Context) (*Result, error) {
-	r := &Result{Data: &Data{Samples: c.samples, Batch: c.batch}}
+func (c *comparison) result(ctx context.Context) (*verification.Result, error) {
+	r := &verification.Result{Data: &verification.Data{Samples: c.samples, Batch: c.batch}}
 	if c.samples == 0 {
 		return nil, errors.New("the data has no samples")
 	}
@@ -257,7 +258,7 @@ func (c *comparison) result(ctx context.Context) (*Result, error) {
 		}
 	}
 	if after := c.after.fraction(); after != nil {
-		r.Accuracy = &Accuracy{Before: c.before.fraction(), After: *after, Differ: c.differ, Likelihood: c.drop.of()}
+		r.Accuracy = &verification.Accuracy{Before: c.before.fraction(), After: *after, Differ: c.differ, Likelihood: c.drop.of()}
 	}
 	if c.Layers != nil {
 		r.Layers, r.Breaks = c.Layers.list(c.layers)
@@ -269,8 +270,8 @@ func (c *comparison) result(ctx context.Context) (*Result, error) {
 	return r, err
 }
 
-func (d *outputSums) output(name string) Output {
-	o := Output{Name: name, Agreement: d.agree.fraction()}
+func (d *outputSums) output(name string) verification.Output {
+	o := verification.Output{Name: name, Agreement: d.agree.fraction()}
 	if d.numeric {
 		e := d.sums.errors()
 		o.Errors = &e

@@ -11,6 +11,7 @@ import (
 	"github.com/mcompress/mcompress/internal/dataset"
 	"github.com/mcompress/mcompress/internal/engine"
 	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/report/verification"
 )
 
 // chain is x → Mul(w) "scaled" → Add(b) "moved" → Relu "y", each with one weight.
@@ -71,7 +72,7 @@ func made(t *testing.T, m *ir.Model, samples int) *dataset.Set {
 }
 
 // compared runs two models against each other, layers and all.
-func compared(t *testing.T, a, b *ir.Model) *Result {
+func compared(t *testing.T, a, b *ir.Model) *verification.Result {
 	t.Helper()
 	s, err := CommonValues(t.Context(), a, b)
 	if err != nil {

@@ -5,35 +5,8 @@ import (
 
 	"github.com/mcompress/mcompress/internal/engine/number"
 	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/report/verification"
 )
-
-// Errors compare numbers with those of the source, over all samples. As in the rest of
-// a report, infinite and undefined values are absent: the SQNR of equal numbers, and all ratios
-// where non-finite elements differ.
-type Errors struct {
-	Exact  bool     `json:"exact"`             // every element is equal
-	SQNR   *float64 `json:"sqnr_db,omitempty"` // 10·log₁₀(Σ source² / Σ (source-result)²)
-	Cosine *float64 `json:"cosine,omitempty"`  // of the angle between both as vectors
-	Max    *float64 `json:"max_abs,omitempty"` // largest |source-result|
-
-	Elements        int64 `json:"elements"`
-	NonFinite       int64 `json:"non_finite,omitempty"`        // that are NaN or infinite in one model and not the same in the other
-	SourceNonFinite int64 `json:"source_non_finite,omitempty"` // that are NaN or infinite in the source: no ratio can count them
-}
-
-// DB is the SQNR in decibels with its limits: +Inf where all elements are equal, -Inf without
-// signal, NaN where no element could be compared.
-func (e *Errors) DB() float64 {
-	switch {
-	case e.SQNR != nil:
-		return *e.SQNR
-	case e.NonFinite == 0 && e.Elements == e.SourceNonFinite:
-		return math.NaN()
-	case e.Exact:
-		return math.Inf(1)
-	}
-	return math.Inf(-1)
-}
 
 // sums accumulate Errors. The order of additions is that of the elements.
 type sums struct {
@@ -82,8 +55,8 @@ func (s *sums) pair(w, g float64) {
 func finite(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }
 
 // errors rounds to digits that do not depend on the CPU.
-func (s *sums) errors() Errors {
-	e := Errors{Exact: s.noise == 0 && s.nonFinite == 0, Elements: s.elements, NonFinite: s.nonFinite, SourceNonFinite: s.sourceNonFinite}
+func (s *sums) errors() verification.Errors {
+	e := verification.Errors{Exact: s.noise == 0 && s.nonFinite == 0, Elements: s.elements, NonFinite: s.nonFinite, SourceNonFinite: s.sourceNonFinite}
 	if s.elements > s.sourceNonFinite {
 		e.Max = rounded(s.maxError, 0)
 	}

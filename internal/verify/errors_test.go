@@ -6,9 +6,10 @@ import (
 	"testing"
 
 	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/report/verification"
 )
 
-func errorsOf(t *testing.T, want, got []float32) Errors {
+func errorsOf(t *testing.T, want, got []float32) verification.Errors {
 	t.Helper()
 	var s sums
 	s.add(ir.ArrayOf(want, int64(len(want))), ir.ArrayOf(got, int64(len(got))))
@@ -73,7 +74,7 @@ func TestErrorsAreJSONAndBack(t *testing.T) {
 		if err != nil || string(b) != want {
 			t.Errorf("got %s, %v; want %s", b, err, want)
 		}
-		var back Errors
+		var back verification.Errors
 		if err := json.Unmarshal(b, &back); err != nil || back.DB() != e.DB() {
 			t.Errorf("%s is read as %+v, %v", b, back, err)
 		}

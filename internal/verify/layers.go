@@ -8,26 +8,8 @@ import (
 	"github.com/mcompress/mcompress/internal/engine"
 	"github.com/mcompress/mcompress/internal/engine/number"
 	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/report/verification"
 )
-
-// A Layer is a value of the same name in both graphs, with its error.
-type Layer struct {
-	Value  string `json:"value"`
-	Node   string `json:"node"` // its producer in the first model
-	Op     string `json:"op"`
-	Module string `json:"module,omitempty"` // path of the module of the node
-	Errors Errors `json:"errors"`
-}
-
-// A Break is the layer that adds most noise, relative to its signal, to that of its inputs.
-type Break struct {
-	Value  string   `json:"value"`
-	Node   string   `json:"node"`
-	Op     string   `json:"op"`
-	Module string   `json:"module,omitempty"`  // path of the module of the node
-	From   *float64 `json:"from_db,omitempty"` // the lowest SQNR of its inputs; absent where they are exact
-	To     *float64 `json:"to_db,omitempty"`   // the SQNR of its output; absent where undefined
-}
 
 // Shared is the values that have the same names in two main graphs.
 type Shared struct {
@@ -154,10 +136,10 @@ func measurable(want, got *ir.Array) bool {
 // relative to its signal, to that of its noisiest input. A node that is equal in
 // both models adds none, whatever its gain; one whose outputs were not measured
 // passes the noise of its inputs on.
-func (s *Shared) list(by map[string]*sums) ([]Layer, *Break) {
+func (s *Shared) list(by map[string]*sums) ([]verification.Layer, *verification.Break) {
 	noise := map[*ir.Value]float64{}
-	var layers []Layer
-	var breaks *Break
+	var layers []verification.Layer
+	var breaks *verification.Break
 	most := 0.0
 	for _, n := range s.nodes {
 		reaches := 0.0
@@ -175,12 +157,12 @@ func (s *Shared) list(by map[string]*sums) ([]Layer, *Break) {
 			if m == nil {
 				continue
 			}
-			l := Layer{Value: v.Name, Node: n.Label(), Op: n.Op.String(), Module: n.Module, Errors: m.errors()}
+			l := verification.Layer{Value: v.Name, Node: n.Label(), Op: n.Op.String(), Module: n.Module, Errors: m.errors()}
 			layers = append(layers, l)
 			noise[v] = relative(l.Errors.DB())
 			if added := noise[v] - reaches; added > most && !s.same[n] {
 				most = added
-				breaks = &Break{Value: l.Value, Node: l.Node, Op: l.Op, Module: l.Module, From: rounded(-10*math.Log10(reaches), 3), To: l.Errors.SQNR}
+				breaks = &verification.Break{Value: l.Value, Node: l.Node, Op: l.Op, Module: l.Module, From: rounded(-10*math.Log10(reaches), 3), To: l.Errors.SQNR}
 			}
 		}
 	}

@@ -5,14 +5,8 @@ import (
 	"slices"
 
 	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/report/verification"
 )
-
-// A Likelihood is the drop of the probabilities of the correct classes. It is more sensitive than accuracy, and on few samples a better
-// estimate of the loss on others.
-type Likelihood struct {
-	Drop  float64 // mean
-	Error float64 // standard error of Drop
-}
 
 // A likelihoodDrop accumulates a Likelihood: differences of probabilities of n samples.
 type likelihoodDrop struct {
@@ -35,13 +29,13 @@ func (f *likelihoodDrop) add(want, got map[string]*ir.Array, order []string, lab
 }
 
 // of is nil without samples.
-func (f *likelihoodDrop) of() *Likelihood {
+func (f *likelihoodDrop) of() *verification.Likelihood {
 	if f.n == 0 {
 		return nil
 	}
 	n := float64(f.n)
 	mean := f.sum / n
-	return &Likelihood{mean, math.Sqrt(max(0, f.squares/n-mean*mean) / n)}
+	return &verification.Likelihood{Drop: mean, Error: math.Sqrt(max(0, f.squares/n-mean*mean) / n)}
 }
 
 // likelihoods are the probabilities of the labels, by the first output with a row of scores for each.

@@ -12,6 +12,7 @@ import (
 	"github.com/mcompress/mcompress/internal/engine"
 	"github.com/mcompress/mcompress/internal/engine/number"
 	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/report/verification"
 )
 
 // A Tolerance bounds the error of a number: Absolute + Relative·|recorded|.
@@ -20,7 +21,7 @@ type Tolerance struct{ Relative, Absolute float64 }
 // Recorded runs a on the samples of set and compares its outputs with the recorded
 // ones. Result.Beyond names the first number beyond the tolerance. Data with
 // labels and without outputs gives the accuracy only.
-func Recorded(ctx context.Context, a engine.Session, set *dataset.Set, tol Tolerance, o Options) (*Result, error) {
+func Recorded(ctx context.Context, a engine.Session, set *dataset.Set, tol Tolerance, o Options) (*verification.Result, error) {
 	if len(set.Recorded()) == 0 && !set.Labelled() {
 		return nil, errors.New("the data has no recorded outputs and no labels; give a second model to compare with")
 	}

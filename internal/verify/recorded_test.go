@@ -11,6 +11,7 @@ import (
 
 	"github.com/mcompress/mcompress/internal/dataset"
 	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/report/verification"
 )
 
 // npy writes an array of floats into a folder of arrays.
@@ -49,7 +50,7 @@ func folder(t *testing.T, m *ir.Model, dir string) *dataset.Set {
 }
 
 // recorded compares chain(2, 1) with the recorded outputs of two samples.
-func recorded(t *testing.T, y []float32, tol Tolerance) *Result {
+func recorded(t *testing.T, y []float32, tol Tolerance) *verification.Result {
 	t.Helper()
 	m, dir := chain(2, 1), t.TempDir()
 	npy(t, dir, "x", []float32{0, 1, 2, 3, 4, 5, 6, 7}, 2, 4)

@@ -10,9 +10,9 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/mcompress/mcompress/internal/verify"
 	"github.com/mcompress/mcompress/pass"
 	"github.com/mcompress/mcompress/report"
+	"github.com/mcompress/mcompress/report/verification"
 )
 
 // byte255 is the factor for pixels from 0 to 255 that a model takes from 0 to 1.
@@ -71,7 +71,7 @@ func (b *bench) accuracy(ctx context.Context, model string, evaluate []string) (
 	if err != nil {
 		return 0, fmt.Errorf("verify %s: %w", model, err)
 	}
-	var facts struct{ Verification verify.Result }
+	var facts struct{ Verification verification.Result }
 	if err := json.Unmarshal(out, &facts); err != nil {
 		return 0, err
 	}

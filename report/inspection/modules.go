@@ -1,4 +1,4 @@
-package inspect
+package inspection
 
 import (
 	"slices"
@@ -14,17 +14,17 @@ type Module struct {
 }
 
 // Modules is the tree of the modules of all constants; the root has the name "".
-func (f *Facts) Modules() *Module {
+func (m *Model) Modules() *Module {
 	root := &Module{}
-	for _, t := range f.Tensors {
-		m := root
-		m.add(t)
+	for _, t := range m.Tensors {
+		at := root
+		at.add(t)
 		if t.Module == "" {
 			continue
 		}
 		for name := range strings.SplitSeq(t.Module, ".") {
-			m = m.child(name)
-			m.add(t)
+			at = at.child(name)
+			at.add(t)
 		}
 	}
 	return root

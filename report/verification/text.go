@@ -1,4 +1,4 @@
-package verify
+package verification
 
 import (
 	"fmt"
@@ -103,7 +103,7 @@ func (e *Errors) quantity() string {
 // Text is the SQNR for a column of that name.
 func (e *Errors) Text() string {
 	switch db := e.DB(); {
-	case finite(db):
+	case e.SQNR != nil:
 		return fmt.Sprintf("%.1f dB", db)
 	case e.NonFinite > 0:
 		return "not finite"

@@ -1,4 +1,4 @@
-package verify
+package verification
 
 import (
 	"math"
@@ -43,7 +43,7 @@ func TestGatesOnTheWorstOutput(t *testing.T) {
 			if got != want && !(math.IsNaN(got) && math.IsNaN(want)) {
 				t.Errorf("%s of %+v: got %v, want %v", name, c.outputs, got, want)
 			}
-			if (why == "") != finite(got) {
+			if (why == "") != (!math.IsInf(got, 0) && !math.IsNaN(got)) {
 				t.Errorf("%s: %v has the reason %q", name, got, why)
 			}
 			if name == "min-sqnr" && !strings.Contains(why, c.why) {

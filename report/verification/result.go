@@ -1,4 +1,4 @@
-package verify
+package verification
 
 // A Result is a comparison of models.
 type Result struct {
@@ -42,6 +42,13 @@ type Accuracy struct {
 
 	Differ     int64       `json:"-"` // samples that only one model classifies correctly
 	Likelihood *Likelihood `json:"-"` // nil without scores
+}
+
+// A Likelihood is the drop of the probabilities of the correct classes. It is more sensitive than accuracy, and on few samples a better
+// estimate of the loss on others.
+type Likelihood struct {
+	Drop  float64 // mean
+	Error float64 // standard error of Drop
 }
 
 // Activations are the peak bytes of live activations of each model.

@@ -1,4 +1,4 @@
-package verify
+package verification
 
 import (
 	"fmt"
@@ -63,7 +63,7 @@ func (r *Result) accuracyDrop() (float64, string) {
 	case r.Accuracy == nil || r.Accuracy.Before == nil:
 		return math.NaN(), "accuracy needs samples with labels, and an output of classes or scores"
 	}
-	return *rounded(*r.Accuracy.Before-r.Accuracy.After, 9), "" // 0.99 - 0.98 is not quite 0.01
+	return math.Round(1e9*(*r.Accuracy.Before-r.Accuracy.After)) / 1e9, "" // 0.99 - 0.98 is not quite 0.01
 }
 
 // noNumber is why an output has no finite SQNR.
