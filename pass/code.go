@@ -16,64 +16,109 @@ const (
 
 // Codes of weights whose use, form or values a method does not support.
 const (
-	Unsupported    Code = "unsupported"
-	Bias           Code = "bias"
-	Embedding      Code = "embedding"
-	TwoConsts      Code = "two-constants"
-	Argument       Code = "function-argument"
-	Ambiguous      Code = "ambiguous-name"
-	Shared         Code = "other-consumer"
-	Overridable    Code = "graph-input"
-	DType          Code = "data-type"
-	Opset          Code = "opset"
-	Shape          Code = "shape"
-	NotFinite      Code = "not-finite"
-	NotRepresented Code = "not-representable"
-	Already        Code = "already-quantized"
-	StoredSparse   Code = "stored-sparse"
-	StoredDense    Code = "stored-dense"
+	Unsupported      Code = "unsupported"
+	Bias             Code = "bias"
+	Embedding        Code = "embedding"
+	TwoConsts        Code = "two-constants"
+	Argument         Code = "function-argument"
+	Ambiguous        Code = "ambiguous-name"
+	View             Code = "view"
+	CallerAttribute  Code = "caller-attribute"
+	SeveralConsumers Code = "several-consumers"
+	Shared           Code = "other-consumer"
+	Overridable      Code = "graph-input"
+	DType            Code = "data-type"
+	Opset            Code = "opset"
+	Shape            Code = "shape"
+	NotFinite        Code = "not-finite"
+	NotRepresented   Code = "not-representable"
+	NoScale          Code = "no-scale"
+	NotConverged     Code = "not-converged"
+	Already          Code = "already-quantized"
+	StoredSparse     Code = "stored-sparse"
+	StoredDense      Code = "stored-dense"
 )
 
 // Codes of weights and models that a method does not improve.
 const (
-	Larger       Code = "larger"
-	FileLarger   Code = "file-larger"
-	NoSparseForm Code = "no-sparse-form"
-	RoundsToZero Code = "rounds-to-zero"
-	ChannelsKept Code = "channels-kept"
-	BlockKept    Code = "block-kept"
-	NotFactored  Code = "not-factored"
-	NotFolded    Code = "not-folded"
-	NotScaled    Code = "not-scaled"
-	Channels     Code = "channels"
-	Balanced     Code = "balanced"
-	NoGain       Code = "no-gain"
-	NotObserved  Code = "not-observed"
+	Larger          Code = "larger"
+	FileLarger      Code = "file-larger"
+	NoSparseForm    Code = "no-sparse-form"
+	RoundsToZero    Code = "rounds-to-zero"
+	BlockKept       Code = "block-kept"
+	AlreadyFactored Code = "already-factored"
+	NotScaled       Code = "not-scaled"
+	Channels        Code = "channels"
+	Balanced        Code = "balanced"
+	NoGain          Code = "no-gain"
+	NotObserved     Code = "not-observed"
+)
+
+// Codes of normalizations and layers that are not folded or scaled.
+const (
+	NoLayer        Code = "no-layer"
+	LayerSelected  Code = "layer-not-selected"
+	FoldOutput     Code = "fold-output"
+	FoldChannels   Code = "fold-channels"
+	FoldPadding    Code = "fold-padding"
+	FoldTraining   Code = "fold-training"
+	FoldParameters Code = "fold-parameters"
+)
+
+// Codes of channels that are not pruned.
+const (
+	ChannelsOperator Code = "channels-operator"
+	ChannelsAxis     Code = "channels-axis"
+	ChannelsUnknown  Code = "channels-unknown"
+	ChannelsConstant Code = "channels-constant"
+	ChannelsShared   Code = "channels-shared"
+	ChannelsOutput   Code = "channels-output"
+	ChannelsSubgraph Code = "channels-subgraph"
+	ChannelsSelected Code = "channels-not-selected"
 )
 
 // Codes of changes.
 const (
-	Pruned         Code = "pruned"
-	BlockRemoved   Code = "block-removed"
-	Factored       Code = "factored"
-	SparseForm     Code = "sparse-form"
-	Expanded       Code = "expanded"
-	Equalized      Code = "equalized"
-	Smoothed       Code = "smoothed"
-	AbsorbedScale  Code = "absorbed-scale"
-	FoldedIn       Code = "folded-in"
-	FoldedAway     Code = "folded-away"
-	BiasCorrected  Code = "bias-corrected"
-	Clamped        Code = "clamped"
-	Symmetric      Code = "symmetric"
-	Unsigned       Code = "uint8"
-	RoundToNearest Code = "round-to-nearest"
-	WasInput       Code = "was-graph-input"
+	Pruned        Code = "pruned"
+	BlockRemoved  Code = "block-removed"
+	Factored      Code = "factored"
+	SparseForm    Code = "sparse-form"
+	Expanded      Code = "expanded"
+	Equalized     Code = "equalized"
+	Smoothed      Code = "smoothed"
+	AbsorbedScale Code = "absorbed-scale"
+	FoldedIn      Code = "folded-in"
+	FoldedAway    Code = "folded-away"
+	BiasCorrected Code = "bias-corrected"
+	Clamped       Code = "clamped"
+	Symmetric     Code = "symmetric"
+	Unsigned      Code = "uint8"
+	GPTQConsumers Code = "gptq-consumers"
+	GPTQLayout    Code = "gptq-layout"
+	GPTQScope     Code = "gptq-scope"
+	GPTQInputs    Code = "gptq-inputs"
+	WasInput      Code = "was-graph-input"
 )
 
-// Codes of run time and of computation in float.
+// Codes of nodes that are computed in float32.
 const (
-	ComputedInFloat      Code = "computed-in-float"
+	FloatRange       Code = "float-range"
+	FloatPrecision   Code = "float-precision"
+	FloatTypes       Code = "float-types"
+	FloatOperator    Code = "float-operator"
+	FloatFunction    Code = "float-function"
+	FloatQuantized   Code = "float-quantized"
+	FloatSelected    Code = "float-selected"
+	FloatWeight      Code = "float-weight"
+	FloatNotFinite   Code = "float-not-finite"
+	FloatActivation  Code = "float-activation"
+	FloatNotObserved Code = "float-not-observed"
+	FloatNoScale     Code = "float-no-scale"
+	FloatSQNR        Code = "float-sqnr"
+)
+
+// Codes of run time and of the model.
+const (
 	NoKernel             Code = "no-kernel"
 	FloatZeroPoints      Code = "float-zero-points"
 	StoredTwice          Code = "stored-twice"
@@ -84,6 +129,7 @@ const (
 	ActivationOutOfRange Code = "activation-out-of-range"
 	IRRaised             Code = "ir-version-raised"
 	OpsetRaised          Code = "opset-raised"
+	OpsetNotRaised       Code = "opset-not-raised"
 )
 
 // Codes of the comparison of two files without a ledger.

@@ -16,6 +16,11 @@ func OptionErrorf(format string, args ...any) error {
 
 // An Unfit error reports that a method does not support a weight's values. The pipeline runs again with Precheck,
 // and the weight is skipped.
-type Unfit struct{ Tensor, Reason string }
+type Unfit struct {
+	Tensor string
+	Reason Reason
+}
 
-func (u *Unfit) Error() string { return fmt.Sprintf("tensor %q: %s", u.Tensor, u.Reason) }
+func (u *Unfit) Error() string {
+	return fmt.Sprintf("tensor %q: %s: %s", u.Tensor, u.Reason.Code, u.Reason.Detail)
+}

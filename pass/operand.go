@@ -1,7 +1,6 @@
 package pass
 
 import (
-	"fmt"
 	"slices"
 
 	"github.com/mcompress/mcompress/ir"
@@ -14,7 +13,7 @@ type Operand struct {
 	Shape      []int64  // after the chain
 	Elem       ir.DType // after the chain
 	Transposed bool     // the matrix is the transpose of Base with the axes of Shape reversed
-	Trouble    string   // why the chain is not supported, empty if it is; other fields are then unset
+	Trouble    Reason   // why the chain is not supported, none if it is; other fields are then unset
 }
 
 // Trace finds the constant that v is a view, transpose or cast of. It returns nil if there is none.
@@ -34,26 +33,25 @@ func Trace(v *ir.Value) *Operand {
 		return nil
 	}
 	o := Trace(n.Input(0))
-	if o == nil || o.Trouble != "" {
+	if o == nil || !o.Trouble.None() {
 		return o
 	}
-	if name := FromCaller(n); name != "" {
-		o.trouble(n, "gets its attribute "+name+" from the function's caller")
+	if reason := FromCaller(n); !reason.None() {
+		o.Trouble = reason
 		return o
 	}
 	step(o, n)
 	return o
 }
 
-// FromCaller is the name of an attribute of n, a node of a function, that each call of the function sets; empty if there is
-// none.
-func FromCaller(n *ir.Node) string {
+// FromCaller is the reason of n, a node of a function, if each call of the function sets an attribute of n.
+func FromCaller(n *ir.Node) Reason {
 	for _, a := range n.Attrs {
 		if a.Ref != "" {
-			return a.Name
+			return Reason{Code: CallerAttribute, Node: Labels([]*ir.Node{n})[0], Detail: a.Name}
 		}
 	}
-	return ""
+	return Reason{}
 }
 
 // chain maps operators to their effect on an operand. The output of any other operator is an activation, not a weight.
@@ -68,13 +66,13 @@ var chain = map[string]func(*Operand, *ir.Node){
 }
 
 func (o *Operand) trouble(n *ir.Node, what string) {
-	o.Trouble = fmt.Sprintf("it comes through %s, which %s", n.Label(), what)
+	o.Trouble = Reason{Code: View, Node: Labels([]*ir.Node{n})[0], Detail: what}
 }
 
 func (o *Operand) cast(n *ir.Node) {
 	to := ir.DType(n.Int("to", 0))
 	if !to.IsFloat() || !o.Elem.IsFloat() {
-		o.trouble(n, "casts from or to a type other than float")
+		o.trouble(n, "cast from or to a type other than float")
 		return
 	}
 	o.Elem = to
@@ -96,18 +94,18 @@ func (o *Operand) transpose(n *ir.Node) {
 		o.Shape = []int64{o.Shape[1], o.Shape[0]}
 		o.Transposed = !o.Transposed
 	default:
-		o.trouble(n, "permutes more than two axes")
+		o.trouble(n, "permutation of more than two axes")
 	}
 }
 
 // setShape sets a new shape of the same data.
 func (o *Operand) setShape(n *ir.Node, shape []int64) {
 	if o.Transposed {
-		o.trouble(n, "reshapes a transposed matrix")
+		o.trouble(n, "reshaped transpose")
 		return
 	}
 	if (ir.Spec{Shape: shape}).Elems() != (ir.Spec{Shape: o.Shape}).Elems() || slices.Min(append(slices.Clone(shape), 0)) < 0 {
-		o.trouble(n, "has a shape that does not fit")
+		o.trouble(n, "other number of elements")
 		return
 	}
 	o.Shape = shape
@@ -116,7 +114,7 @@ func (o *Operand) setShape(n *ir.Node, shape []int64) {
 func (o *Operand) reshape(n *ir.Node) {
 	want, ok := n.Input(1).Ints()
 	if !ok {
-		o.trouble(n, "has a shape that is not constant")
+		o.trouble(n, "shape not constant")
 		return
 	}
 	known, infer := int64(1), -1
@@ -142,7 +140,7 @@ func (o *Operand) flatten(n *ir.Node) {
 		axis += rank
 	}
 	if axis < 0 || axis > rank {
-		o.trouble(n, "has an axis that does not fit")
+		o.trouble(n, "axis out of range")
 		return
 	}
 	o.setShape(n, []int64{ir.Spec{Shape: o.Shape[:axis]}.Elems(), ir.Spec{Shape: o.Shape[axis:]}.Elems()})
@@ -162,7 +160,7 @@ func axesOf(n *ir.Node) ([]int64, bool) {
 func (o *Operand) squeeze(n *ir.Node) {
 	axes, ok := axesOf(n)
 	if !ok {
-		o.trouble(n, "has axes that are not constant")
+		o.trouble(n, "axes not constant")
 		return
 	}
 	var shape []int64
@@ -182,7 +180,7 @@ func (o *Operand) unsqueeze(n *ir.Node) {
 	axes, ok := axesOf(n)
 	rank := len(o.Shape) + len(axes)
 	if !ok || len(axes) == 0 {
-		o.trouble(n, "has axes that are not constant")
+		o.trouble(n, "axes not constant")
 		return
 	}
 	var shape []int64

@@ -38,7 +38,7 @@ type Consumer struct {
 
 // Axes are the axes of the operand; ok is false if they or the operand's shape are unknown.
 func (u Consumer) Axes() (axes operator.Axes, ok bool) {
-	if u.Operand.Trouble != "" {
+	if !u.Operand.Trouble.None() {
 		return operator.Axes{}, false
 	}
 	return u.Input.Axes(u.Node, len(u.Operand.Shape))

@@ -50,11 +50,11 @@ func (o Channel) Check() error {
 
 // Run implements pass.Options.
 func (o Channel) Run(ctx context.Context, s *pass.Step) error {
-	plan, err := coupling.Find(s, func(v *ir.Value) string {
+	plan, err := coupling.Find(s, func(v *ir.Value) (none pass.Reason) {
 		if storedSmaller(v.Const) {
-			return "stored sparse"
+			return pass.Reason{Code: pass.StoredSparse, Detail: v.Name}
 		}
-		return ""
+		return none
 	})
 	if err != nil {
 		return err
@@ -66,46 +66,46 @@ func (o Channel) Run(ctx context.Context, s *pass.Step) error {
 	}
 	pruned := map[coupling.Channel]bool{}
 	for i, g := range groups {
-		if why := o.choose(s, g, worth, pruned); why != "" {
-			plan.Keep(groups[i].Classes, why)
+		if reason := o.choose(s, g, worth, pruned); !reason.None() {
+			plan.Keep(groups[i].Classes, reason)
 		}
 	}
 	for _, k := range plan.Remove(pruned) {
 		remove(s, k)
 	}
 	for _, r := range plan.Skipped {
-		s.Ledger.Skip(r.Value, pass.Consumers(r.Value), pass.Reason{Code: pass.ChannelsKept, Detail: r.Why})
+		s.Ledger.Skip(r.Value, pass.Consumers(r.Value), r.Reason)
 	}
 	return nil
 }
 
 // choose marks the classes of g that are pruned, or returns the reason why none is.
-func (o Channel) choose(step *pass.Step, g *coupling.Group, worth map[*ir.Value]*norms, pruned map[coupling.Channel]bool) string {
-	if g.Why != "" {
-		return g.Why
+func (o Channel) choose(step *pass.Step, g *coupling.Group, worth map[*ir.Value]*norms, pruned map[coupling.Channel]bool) pass.Reason {
+	if !g.Reason.None() {
+		return g.Reason
 	}
 	amount := 1.0
 	for _, s := range g.Sources {
 		consumers := pass.Consumers(s.Value)
 		if step.Select.Excludes(s.Value, consumers) {
-			return fmt.Sprintf("channels of %q, which is not selected", s.Value.Name)
+			return pass.Reason{Code: pass.ChannelsSelected, Detail: s.Value.Name}
 		}
-		if worth[s.Value].trouble != "" {
-			return fmt.Sprintf("channels of %q: %s", s.Value.Name, worth[s.Value].trouble)
+		if !worth[s.Value].finite {
+			return pass.Reason{Code: pass.NotFinite, Detail: s.Value.Name}
 		}
 		amount = min(amount, o.fraction().amountOf(s.Value, consumers))
 	}
 	n := len(g.Classes)
 	k := n - o.stay(n, g.Each, amount)
 	if k == 0 {
-		return fmt.Sprintf("--amount rounds to 0 of %d channels", n*g.Each)
+		return pass.Reason{Code: pass.RoundsToZero, Detail: fmt.Sprintf("%d channels", n*g.Each)}
 	}
 	for i, smallest := range smallest(sums(g, worth), int64(k)) {
 		if smallest {
 			pruned[g.Classes[i]] = true
 		}
 	}
-	return ""
+	return pass.Reason{}
 }
 
 // stay is the number of n classes of channels to keep: one or more, for a multiple of --round channels.
@@ -121,10 +121,10 @@ func (o Channel) stay(n, each int, a float64) int {
 func remove(s *pass.Step, k coupling.Kept) {
 	v, consumers := k.Value, pass.Consumers(k.Value)
 	if !k.Pruned {
-		s.Ledger.Skip(v, consumers, pass.Reason{Code: pass.ChannelsKept, Detail: k.Why})
+		s.Ledger.Skip(v, consumers, k.Reason)
 		return
 	}
-	whole, before := v.Const, k.Before
+	whole, before, detail := v.Const, k.Before, k.String()
 	after := selectIndices(s.Method, whole, k.Places)
 	v.SetConst(after)
 	v.Type = typeOf(after)
@@ -133,7 +133,7 @@ func remove(s *pass.Step, k coupling.Kept) {
 	}
 	s.Ledger.Changed(v, before, consumers, pass.Row{
 		Form:  pass.Smaller,
-		Notes: pass.Notes(pass.Reason{Code: pass.Pruned, Detail: k.String()}),
+		Notes: pass.Notes(pass.Reason{Code: pass.Pruned, Detail: detail}),
 		After: []pass.Part{{Role: pass.Payload, Value: v, Tensor: after}},
 		Restore: func(parts []*ir.Tensor) *ir.Tensor {
 			return inShape(selectIndices(s.Method, parts[0], scatterBack(whole.Shape, k.Places)), before.Shape)

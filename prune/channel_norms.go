@@ -13,9 +13,9 @@ import (
 // norms are the L1 norms of a constant's filters, in float64, added in the order of the
 // payload.
 type norms struct {
-	axis    span
-	sums    []float64
-	trouble string // why they cannot be ranked
+	axis   span
+	sums   []float64
+	finite bool // NaN and infinities cannot be ranked
 }
 
 // importances computes the norms of the filters that may be pruned: each constant once, in parallel, by one worker so that
@@ -25,7 +25,7 @@ func importances(ctx context.Context, step *pass.Step, groups []*coupling.Group)
 	var vs []*ir.Value
 	for _, g := range groups {
 		for _, s := range g.Sources {
-			if g.Why == "" && worth[s.Value] == nil {
+			if g.Reason.None() && worth[s.Value] == nil {
 				worth[s.Value] = &norms{axis: span{product(s.Shape[:s.Axis]), s.Shape[s.Axis], product(s.Shape[s.Axis+1:])}}
 				vs = append(vs, s.Value)
 			}
@@ -53,9 +53,7 @@ func (n *norms) measure(ctx context.Context, step *pass.Step, s *buffers, t *ir.
 		}
 		return nil
 	})
-	if !p.isFinite() {
-		n.trouble = notFinite
-	}
+	n.finite = p.isFinite()
 	return err
 }
 

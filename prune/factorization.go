@@ -31,7 +31,7 @@ type factorKind struct {
 func factorizationOf(s *pass.Step, w *weight) (*factorization, pass.Reason) {
 	uses := pass.LeafUses(w.v)
 	if len(uses) != 1 {
-		return nil, pass.Reason{Code: pass.NotFactored, Detail: fmt.Sprintf("%d consumers: each would require one more product", len(uses))}
+		return nil, pass.Reason{Code: pass.SeveralConsumers, Detail: fmt.Sprint(len(uses))}
 	}
 	if w.v.IsInput() && w.v.Graph().Model().IRVersion > 3 {
 		return nil, pass.Reason{Code: pass.Overridable}
@@ -39,44 +39,45 @@ func factorizationOf(s *pass.Step, w *weight) (*factorization, pass.Reason) {
 	f := &factorization{w: w, node: uses[0].Node, input: uses[0].Index}
 	o := pass.Trace(f.node.Input(f.input))
 	switch {
-	case o.Trouble != "":
-		return nil, pass.Reason{Code: pass.NotFactored, Detail: o.Trouble}
-	case pass.FromCaller(f.node) != "":
-		return nil, pass.Reason{Code: pass.NotFactored, Detail: fmt.Sprintf("%s gets attributes from the function's caller", f.node.Label())}
+	case !o.Trouble.None():
+		return nil, o.Trouble
+	case !pass.FromCaller(f.node).None():
+		return nil, pass.FromCaller(f.node)
 	case o.Elem != w.before.DType:
-		return nil, pass.Reason{Code: pass.NotFactored, Detail: "cast to another type"}
+		return nil, pass.Reason{Code: pass.DType, Detail: fmt.Sprintf("%s cast to %s", w.before.DType, o.Elem)}
 	}
 	f.transposed = o.Transposed
-	if why := f.look(o.Shape); why != "" {
-		return nil, pass.Reason{Code: pass.NotFactored, Detail: why}
+	if reason := f.look(o.Shape); !reason.None() {
+		return nil, reason
 	}
 	if f.node.Input(1-f.input) == nil || len(f.node.Outputs) == 0 || f.node.Outputs[0] == nil {
-		return nil, pass.Reason{Code: pass.NotFactored, Detail: fmt.Sprintf("%s has no other input, or no output", f.node.Label())}
+		return nil, f.unsupported("no other input, or no output")
 	}
 	if r := paired(s, f.node, f.input); r > 0 {
-		return nil, pass.Reason{Code: pass.NotFactored, Detail: fmt.Sprintf("already one of two factors of rank %d", r)}
+		return nil, pass.Reason{Code: pass.AlreadyFactored, Detail: fmt.Sprintf("rank %d", r)}
 	}
 	return f, pass.Reason{}
 }
 
-// look sets rows, columns and kind by the operator, for a weight of that shape.
-func (f *factorization) look(shape []int64) string {
+// unsupported is the reason of a use of the weight that is not factored.
+func (f *factorization) unsupported(detail string) pass.Reason {
+	return pass.Reason{Code: pass.Unsupported, Node: pass.Labels([]*ir.Node{f.node})[0], Detail: detail}
+}
+
+// look sets rows, columns and kind by the operator, for a weight of that shape, or returns the reason why it is not supported.
+func (f *factorization) look(shape []int64) pass.Reason {
 	n := f.node
 	if n.Op.Is("Conv") {
 		return f.lookConv(shape)
 	}
 	if len(shape) != 2 {
-		return fmt.Sprintf("%s reads it with rank %d, not as a matrix", n.Op, len(shape))
+		return pass.Reason{Code: pass.Shape, Detail: fmt.Sprintf("rank %d of a matrix", len(shape))}
 	}
 	f.rows, f.cols = shape[0], shape[1]
 	if look := matrixOperators[operator.Name(n.Op)]; look == nil || !look(f) {
-		return f.notFactored()
+		return f.unsupported(fmt.Sprintf("input %d", f.input))
 	}
-	return ""
-}
-
-func (f *factorization) notFactored() string {
-	return fmt.Sprintf("input %d of %s is not factored", f.input, f.node.Op)
+	return pass.Reason{}
 }
 
 // matrixOperators are the operators with matrices that can be factored.
@@ -98,16 +99,16 @@ func (f *factorization) lookGemm() bool {
 	return f.input == 1 && f.node.Int("transA", 0) == 0
 }
 
-func (f *factorization) lookConv(shape []int64) string {
+func (f *factorization) lookConv(shape []int64) pass.Reason {
 	if f.input != 1 {
-		return f.notFactored()
+		return f.unsupported(fmt.Sprintf("input %d", f.input))
 	}
 	if len(shape) < 3 || f.node.Int("group", 1) != 1 {
-		return "filters in groups are not factored"
+		return f.unsupported(fmt.Sprintf("%d groups", f.node.Int("group", 1)))
 	}
 	f.rows, f.cols, f.kernel = shape[0], product(shape[1:]), shape[1:]
 	f.kind = factorKind{true, rewriteConv}
-	return ""
+	return pass.Reason{}
 }
 
 // paired is the rank of two successive products, one of them n's, that are the factors of a larger matrix; 0 if there are
@@ -146,11 +147,11 @@ func linearWidths(s *pass.Step, n *ir.Node) (in, out int64) {
 	}
 	for i, v := range n.Inputs()[:min(2, len(n.Inputs()))] {
 		o := pass.Trace(v)
-		if o == nil || o.Trouble != "" {
+		if o == nil || !o.Trouble.None() {
 			continue
 		}
 		f := &factorization{node: n, input: i}
-		if f.look(o.Shape) == "" {
+		if f.look(o.Shape).None() {
 			if f.kind.rightFirst {
 				return f.cols, f.rows
 			}

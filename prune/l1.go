@@ -63,7 +63,7 @@ func (o L1) prune(ctx context.Context, step *pass.Step, s *buffers, w *weight) e
 		return err
 	}
 	if !p.isFinite() {
-		w.skip(step, pass.Reason{Code: pass.NotFinite})
+		w.skip(step, notFinite)
 		return nil
 	}
 	w.applyMask(step, p.masks(t)[0], pass.Reason{Code: pass.Pruned, Detail: fmt.Sprintf("%d of %d elements, the largest %.4g", k, n, p.value(t))})

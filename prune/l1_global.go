@@ -74,7 +74,7 @@ func (p *ranking) separate(ws []*weight) []*weight {
 	var sound []*weight
 	for i, w := range ws {
 		if p.nonFinite[i].Load() {
-			w.skip(p.step, pass.Reason{Code: pass.NotFinite})
+			w.skip(p.step, notFinite)
 			continue
 		}
 		sound = append(sound, w)

@@ -89,13 +89,13 @@ func (o L2) choose(ctx context.Context, step *pass.Step, s *buffers, w *weight) 
 	ch := &channels{axis: g.axis, batch: w.before.Elems() / g.batches}
 	ch.count = o.fraction().of(w.v, w.consumers, n)
 	if ch.count == 0 {
-		ch.trouble = pass.Reason{Code: pass.RoundsToZero, Detail: fmt.Sprintf("of %d output channels", n)}
+		ch.trouble = pass.Reason{Code: pass.RoundsToZero, Detail: fmt.Sprintf("%d output channels", n)}
 		return ch, nil
 	}
 	sums := make([]float64, n)
 	sound, err := ch.measure(ctx, step, s, w.before, sums)
 	if !sound {
-		ch.trouble = pass.Reason{Code: pass.NotFinite}
+		ch.trouble = notFinite
 	}
 	ch.pruned = smallest(sums, ch.count)
 	return ch, err

@@ -56,19 +56,19 @@ func (l layout) batches() int64 {
 }
 
 // layoutOf is the layout of a weight for one of its consumers, or the reason why it is not known.
-func layoutOf(u pass.Consumer) (layout, string) {
+func layoutOf(u pass.Consumer) (layout, pass.Reason) {
 	o := u.Operand
-	if o.Trouble != "" {
+	if !o.Trouble.None() {
 		return nil, o.Trouble
 	}
 	for _, name := range []string{"axis", "group", "transA", "transB"} {
 		if a := u.Node.Attr(name); a != nil && a.Ref != "" {
-			return nil, fmt.Sprintf("the caller of its function sets %s of %s", name, u.Node.Label())
+			return nil, pass.FromCaller(u.Node)
 		}
 	}
 	axes, ok := u.Axes()
 	if !ok {
-		return nil, fmt.Sprintf("shape %v is not supported by %s", o.Shape, u.Node.Op)
+		return nil, shapeOf(u, fmt.Sprint(o.Shape))
 	}
 	uses := make([]use, len(o.Shape))
 	for i := range uses {
@@ -87,7 +87,7 @@ func layoutOf(u pass.Consumer) (layout, string) {
 }
 
 // stored is the layout of the payload of an operand whose axes have the given uses.
-func stored(u pass.Consumer, uses []use) (layout, string) {
+func stored(u pass.Consumer, uses []use) (layout, pass.Reason) {
 	var l layout
 	for i, n := range u.Operand.Shape {
 		l = append(l, axis{uses[i], n})
@@ -97,11 +97,16 @@ func stored(u pass.Consumer, uses []use) (layout, string) {
 	}
 	if groups := u.Node.Int("group", 1); u.Input.Role == operator.Filter && uses[0] == reduce { // ConvTranspose sums within a group
 		if groups < 1 || l[0].n%groups != 0 {
-			return nil, fmt.Sprintf("shape %v in %d groups is not supported by %s", u.Operand.Shape, groups, u.Node.Op)
+			return nil, shapeOf(u, fmt.Sprintf("%v in %d groups", u.Operand.Shape, groups))
 		}
 		l = append(layout{{batch, groups}, {reduce, l[0].n / groups}}, l[1:]...)
 	}
-	return l.merged(), ""
+	return l.merged(), pass.Reason{}
+}
+
+// shapeOf is the reason of an operand whose shape the operator does not have.
+func shapeOf(u pass.Consumer, shape string) pass.Reason {
+	return pass.Reason{Code: pass.Unsupported, Node: pass.Labels([]*ir.Node{u.Node})[0], Detail: "shape " + shape}
 }
 
 // merged has one axis in place of neighbours of one use.

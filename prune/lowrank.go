@@ -73,7 +73,7 @@ func (o LowRank) factor(ctx context.Context, step *pass.Step, f *factorization) 
 	}
 	s, err := decompose(ctx, step, f, most)
 	if errors.As(err, new(*pass.Unfit)) {
-		return pass.Reason{Code: pass.NotFinite}, nil
+		return notFinite, nil
 	}
 	if err != nil {
 		return pass.Reason{}, err

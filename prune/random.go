@@ -83,7 +83,7 @@ func (w *weight) precheck(ctx context.Context, s *pass.Step) (fit bool, err erro
 	}
 	sound, err := check(ctx, s, w.before)
 	if err == nil && !sound {
-		w.skip(s, pass.Reason{Code: pass.NotFinite})
+		w.skip(s, notFinite)
 	}
 	return sound, err
 }

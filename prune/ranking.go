@@ -101,7 +101,7 @@ func (p *ranking) isFinite() bool {
 }
 
 // notFinite is the reason of weights with NaN or infinities, which have no rank.
-const notFinite = "contains NaN or infinities"
+var notFinite = pass.Reason{Code: pass.NotFinite, Detail: "NaN or infinities"}
 
 // check reports whether t is free of NaN and infinities, by reading it.
 func check(ctx context.Context, step *pass.Step, t *ir.Tensor) (bool, error) {

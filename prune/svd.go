@@ -67,7 +67,7 @@ func (f *factorization) spectrum(in io.ReaderAt, out []io.Writer, most int64, wo
 	side, length := min(f.rows, f.cols), max(f.rows, f.cols)
 	values, vectors, err := eigen.Symmetric(gram(x, side, length, workers), int(side), int(most), workers)
 	if err != nil {
-		return &pass.Unfit{Tensor: f.w.v.Name, Reason: err.Error()}
+		return &pass.Unfit{Tensor: f.w.v.Name, Reason: pass.Reason{Code: pass.NotConverged}}
 	}
 	dt := f.w.before.DType
 	if dt != ir.Double {

@@ -53,9 +53,9 @@ func newWeight(used *pass.Weight) *weight {
 		if u.Input.Role == operator.Table {
 			w.table = u.Node
 		}
-		l, why := layoutOf(u)
-		if why != "" {
-			w.unknown = pass.Reason{Code: pass.Shape, Detail: why}
+		l, reason := layoutOf(u)
+		if !reason.None() {
+			w.unknown = reason
 			continue
 		}
 		w.layouts = append(w.layouts, l)
@@ -120,7 +120,7 @@ func common[T comparable](w *weight, f func(layout) T) (got T, why pass.Reason) 
 	got = f(w.layouts[0])
 	for _, l := range w.layouts[1:] {
 		if f(l) != got {
-			return got, pass.Reason{Code: pass.Shape, Detail: "different axes of its consumers"}
+			return got, pass.Reason{Code: pass.Shape, Detail: "different axes at consumers"}
 		}
 	}
 	return got, pass.Reason{}

@@ -115,11 +115,11 @@ func TestEqualizedWeightsHaveEqualRanges(t *testing.T) {
 // Layers that are no pair are skipped, with a reason.
 func TestNotEqualizedHasReasons(t *testing.T) {
 	for want, between := range map[string]func(s *builder, x *ir.Value) *ir.Value{
-		"it clips all channels at one limit": func(s *builder, x *ir.Value) *ir.Value {
+		"one limit for all channels": func(s *builder, x *ir.Value) *ir.Value {
 			zero, six := s.AddConst("zero", quanttest.TensorOf(ir.Float, nil, []float32{0})), s.AddConst("six", quanttest.TensorOf(ir.Float, nil, []float32{6}))
 			return s.node("Clip", []*ir.Value{x, zero, six})
 		},
-		"is not a layer": func(s *builder, x *ir.Value) *ir.Value { return s.node("Sigmoid", []*ir.Value{x}) },
+		"channels cannot be scaled at Sigmoid": func(s *builder, x *ir.Value) *ir.Value { return s.node("Sigmoid", []*ir.Value{x}) },
 		"cannot be scaled at Add": func(s *builder, x *ir.Value) *ir.Value {
 			return s.node("Add", []*ir.Value{s.node("Relu", []*ir.Value{x}), x})
 		},

@@ -108,7 +108,7 @@ func TestKeepFloat32(t *testing.T) {
 	s.output("y", s.node("MatMul", []*ir.Value{h, s.weight("v", 96, 32)}), 4, 32)
 	r := s.apply(variant{Float16{}.Method(), []string{"compute=float16", "keep-float32=op:Softmax"}}, 50)
 	r.kinds(map[string]ir.DType{"shares": ir.Float})
-	r.expect(map[string]string{"": "noted Softmax computed in float: selected by --keep-float32"})
+	r.expect(map[string]string{"": "noted Softmax computed in float32 by selection"})
 	r = s.apply(variant{Float16{}.Method(), []string{"compute=float16", "skip=w"}}, 50)
 	r.expect(map[string]string{"w": "skipped excluded by --skip", "v": "changed float16"})
 }
@@ -147,7 +147,7 @@ func TestWeightsBeyondTheRange(t *testing.T) {
 		options []string
 		want    string
 	}{
-		{nil, "skipped values not representable: it"},
+		{nil, "skipped values not representable: largest magnitude"},
 		{[]string{"clamp"}, "changed float16 values clamped to the range of the data type: 2 elements beyond the range of float16 → ±65504"},
 	} {
 		s := newBuilder(t, 17)
@@ -174,7 +174,7 @@ func TestWeightsBelowTheRange(t *testing.T) {
 	s.output("z", s.node("MatMul", []*ir.Value{x, s.weight("v", 64, 96)}), 4, 96)
 	for _, v := range []variant{{Float16{}.Method(), nil}, computing} {
 		r := s.apply(v, 50)
-		r.expect(map[string]string{"tiny": "skipped values not representable: its largest magnitude", "v": "changed"})
+		r.expect(map[string]string{"tiny": "skipped values not representable: largest magnitude", "v": "changed"})
 	}
 }
 

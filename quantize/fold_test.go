@@ -207,9 +207,9 @@ func TestFoldings(t *testing.T) {
 // Skipped normalizations have a reason.
 func TestNotFoldedHasReasons(t *testing.T) {
 	for name, want := range map[string]string{
-		"before padded Conv":      "pads with zeros, which it would have to shift",
-		"one weight, two of them": "has other consumers",
-		"read twice":              "makes is read elsewhere, too",
+		"before padded Conv":      "Conv pads with zeros",
+		"one weight, two of them": "several consumers: w",
+		"read twice":              "output of Conv has other consumers",
 	} {
 		i := slices.IndexFunc(foldings, func(f foldingCase) bool { return f.name == name })
 		s := newBuilder(t, 15)

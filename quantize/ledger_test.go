@@ -25,9 +25,9 @@ func TestLedgerOfFixtures(t *testing.T) {
 		fixture string
 		rows    map[string]string
 	}{
-		{dyn, "nonfinite", map[string]string{"w_nan": "skipped values not representable: it holds NaN", "w_inf": "skipped values not representable: it holds infinities", "w_sound": "changed matmul-integer"}},
-		{weights, "nonfinite", map[string]string{"w_nan": "skipped values not representable: it holds NaN", "w_inf": "skipped values not representable: it holds infinities", "w_sound": "changed dequantize-linear"}},
-		{half, "nonfinite", map[string]string{"w_nan": "skipped values not representable: it holds NaN", "w_inf": "skipped values not representable: it holds infinities", "w_sound": "changed cast-float16"}},
+		{dyn, "nonfinite", map[string]string{"w_nan": "skipped values not finite: NaN", "w_inf": "skipped values not finite: infinities", "w_sound": "changed matmul-integer"}},
+		{weights, "nonfinite", map[string]string{"w_nan": "skipped values not finite: NaN", "w_inf": "skipped values not finite: infinities", "w_sound": "changed dequantize-linear"}},
+		{half, "nonfinite", map[string]string{"w_nan": "skipped values not finite: NaN", "w_inf": "skipped values not finite: infinities", "w_sound": "changed cast-float16"}},
 		{dyn, "function_argument", map[string]string{"w1": "skipped argument of fixture.Linear Linear_h"}},
 		{half, "function_argument", map[string]string{"w1": "changed cast-float16"}},
 		{dyn, "overridable", map[string]string{"w_default": "changed matmul-integer no longer a graph input"}},
@@ -154,8 +154,8 @@ func TestAttributesFromTheCaller(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "out.onnx")
 	r := result{dyn.apply(t, path, out), &comparison{variant: dyn, path: path, out: out}, t}
 	r.expect(map[string]string{
-		"w": "skipped not supported: weight of Gemm: Gemm(t) gets its attribute transB from the function's caller",
-		"v": "skipped not supported: weight of MatMul: it comes through Transpose(t1), which gets its attribute perm from the function's caller",
+		"w": "skipped attribute of Gemm set by the caller of its function: transB",
+		"v": "skipped attribute of Transpose set by the caller of its function: perm",
 	})
 }
 

@@ -34,7 +34,7 @@ type page struct {
 	Changed []Weight
 	Reasons []reason
 	Steps   []Row
-	Notes   []Row
+	Notes   []remark
 }
 
 type gateView struct {

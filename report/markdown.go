@@ -159,9 +159,9 @@ func (m *markdown) steps(rows []Row) {
 	m.folded([]string{"method", "tensor", "form", "stored", "before:", "payload:", "scales:", "indices:", "zeros:", "SQNR:"}, cells, 0)
 }
 
-func (m *markdown) notes(rows []Row) {
+func (m *markdown) notes(rows []remark) {
 	for _, x := range rows {
-		fmt.Fprintf(m, "- %s\n", prose(strings.TrimSpace(x.Tensor+" "+x.Reason.String())))
+		fmt.Fprintf(m, "- %s\n", prose(strings.TrimSpace(x.Tensor+" "+x.Text())))
 	}
 	if len(rows) > 0 {
 		m.WriteByte('\n')

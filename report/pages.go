@@ -2,6 +2,7 @@ package report
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 
 	"github.com/mcompress/mcompress/pass"
@@ -83,9 +84,37 @@ func (r *Report) reasons() []reason {
 	return rs
 }
 
-// notes are rows that are not about a change of a weight.
-func (r *Report) notes() []Row {
-	return slices.DeleteFunc(slices.Clone(r.Ledger), func(x Row) bool { return x.Status != "noted" })
+// A remark is what a step notes about a value, the model, or several nodes of one operator.
+type remark struct {
+	Method, Tensor string
+	Reason         Reason
+	Nodes          int
+}
+
+func (n remark) Text() string {
+	if n.Nodes > 1 {
+		return fmt.Sprintf("%d × %s", n.Nodes, n.Reason.General())
+	}
+	return n.Reason.String()
+}
+
+// notes are the rows that are not about a change of a weight. Those about nodes of one operator, for one reason, are one remark.
+func (r *Report) notes() []remark {
+	var notes []remark
+	for _, x := range r.Ledger {
+		if x.Status != pass.Noted.String() {
+			continue
+		}
+		i := slices.IndexFunc(notes, func(n remark) bool {
+			return x.Tensor == "" && n.Tensor == "" && x.Reason.Node != "" && n.Method == x.Method && n.Reason.General() == x.Reason.General()
+		})
+		if i < 0 {
+			i = len(notes)
+			notes = append(notes, remark{Method: x.Method, Tensor: x.Tensor, Reason: x.Reason})
+		}
+		notes[i].Nodes++
+	}
+	return notes
 }
 
 // steps are the rows of a ledger in which some weight has more than one, else nil: then the

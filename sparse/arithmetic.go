@@ -32,7 +32,7 @@ func (t tensor) sparsity() string {
 	n := t.Elems()
 	percent := 100 * float64(n-t.nnz) / float64(n)
 	if t.fill != 0 {
-		return fmt.Sprintf("%.1f %% are %d", percent, t.fill)
+		return fmt.Sprintf("%.1f %% equal to %d", percent, t.fill)
 	}
 	return fmt.Sprintf("%.1f %% zeros", percent)
 }

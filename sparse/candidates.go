@@ -64,7 +64,7 @@ func unfit(s *pass.Step, v *ir.Value, consumers []*ir.Node, own map[*ir.Tensor]s
 	case v.Const.Elems() > maxElems:
 		return pass.Reason{Code: pass.Shape, Detail: fmt.Sprintf("more than %d elements", int64(maxElems))}
 	case v.Graph().Opset("") == 0:
-		return pass.Reason{Code: pass.Opset, Detail: "its function imports no standard operators"}
+		return pass.Reason{Code: pass.Opset, Detail: "no import of standard operators in the function"}
 	}
 	return pass.Reason{}
 }

@@ -2,6 +2,7 @@ package sparse
 
 import (
 	"context"
+	"fmt"
 	"io"
 
 	"github.com/mcompress/mcompress/ir"
@@ -25,7 +26,7 @@ type coo struct{ tensor }
 
 func newCOO(m measured, _ int64) (layout, string) {
 	if m.fill != 0 {
-		return nil, "coo leaves out zeros only"
+		return nil, fmt.Sprintf("coo unavailable (fill %d)", m.fill)
 	}
 	return coo{m.tensor}, ""
 }

@@ -81,7 +81,7 @@ type choice struct {
 type decider struct {
 	step    *pass.Step
 	forms   []sizer
-	refused map[int64]string // by opset: why the model cannot be raised to it
+	refused map[int64]string // by opset: the node because of which the model cannot be raised to it
 }
 
 func (d *decider) decide(ctx context.Context, v *ir.Value, m measured) (choice, error) {
@@ -112,7 +112,8 @@ func (d *decider) decide(ctx context.Context, v *ir.Value, m measured) (choice, 
 	return ch, nil
 }
 
-// unreachable is why l's operators are not to be had, empty if they are.
+// unreachable names the opset that l's operators need, and the node because of which the model is not raised to it; empty if it
+// is raised.
 func (d *decider) unreachable(ctx context.Context, l layout, version int64) (string, error) {
 	to := l.opset()
 	if to <= version {
@@ -126,12 +127,12 @@ func (d *decider) unreachable(ctx context.Context, l layout, version int64) (str
 			return "", err
 		}
 		if no != nil {
-			reason = no.Error()
+			reason = no.Op + " " + no.Node
 		}
 		d.refused[to] = reason
 	}
 	if reason == "" {
 		return "", nil
 	}
-	return fmt.Sprintf("%s needs opset %d: %s", l.label(), to, reason), nil
+	return fmt.Sprintf("%s unavailable (opset %d, %s)", l.label(), to, reason), nil
 }

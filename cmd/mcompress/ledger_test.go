@@ -3,7 +3,9 @@ package main
 import (
 	"encoding/json"
 	"path/filepath"
+	"regexp"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/mcompress/mcompress/internal/dev/conform"
@@ -76,6 +78,9 @@ func ledgerIsComplete(t *testing.T, r *report.Report, model string) {
 	t.Helper()
 	rows := map[[2]string]int{}
 	for _, row := range r.Ledger {
+		for _, reason := range append(row.Notes, row.Reason) {
+			checkReason(t, model, reason)
+		}
 		if row.Status != pass.Noted.String() {
 			rows[[2]string{row.Scope, row.Tensor}]++
 		}
@@ -99,5 +104,22 @@ func ledgerIsComplete(t *testing.T, r *report.Report, model string) {
 				t.Errorf("%s: %d rows for %s %q in %q", model, n, v.Const.Spec, v.Name, pass.Scope(g))
 			}
 		}
+	}
+}
+
+// sentence matches details that are not noun phrases, names or figures.
+var sentence = regexp.MustCompile(`^(it|its|they|the) |\.$|\b(is|are|was|were|has|have|does|do|did|not known|cannot|can|needs?|gives?|makes?|reads?|holds?|stays?|would|which)\b`)
+
+// checkReason requires a known reason whose detail is data, no sentence. Names of the model in it may be of any form.
+func checkReason(t *testing.T, model string, r report.Reason) {
+	t.Helper()
+	if !r.None() && !slices.Contains(pass.Codes(), r.Code) {
+		t.Errorf("%s: pass.Codes lacks %q", model, r.Code)
+	}
+	if sentence.MatchString(r.Detail) {
+		t.Errorf("%s: %s: %q is a sentence, no detail", model, r.Code, r.Detail)
+	}
+	if r.Node == "" && strings.Contains(report.Reason{Code: r.Code, Node: "NODE"}.String(), "NODE") {
+		t.Errorf("%s: %s: no node", model, r.Code)
 	}
 }

@@ -26,8 +26,8 @@ type Observer struct {
 // statistics are those of one value.
 type statistics struct {
 	histogram
-	invalid string // why there is no range
-	mean    Range  // moving average of the ranges of single runs
+	invalid pass.Code // the reason why there is no range
+	mean    Range     // moving average of the ranges of single runs
 	runs    int
 }
 
@@ -90,14 +90,14 @@ func (o *Observer) Visit(name string, a *ir.Array) error {
 func (s *statistics) add(a *ir.Array, counts bool) {
 	switch {
 	case a.Kind != ir.Dense || a.DType != ir.Float:
-		s.invalid = "not a float32 tensor"
+		s.invalid = pass.FloatTypes
 		return
 	case a.Elems() == 0:
 		return
 	}
 	x := ir.View[float32](a)
 	if kernel.AbsMaxBits(x) >= math.Float32bits(float32(math.Inf(1))) {
-		s.invalid = "holds NaN or infinities"
+		s.invalid = pass.FloatNotFinite
 		return
 	}
 	lo, hi := kernel.MinMax(x)
@@ -126,11 +126,11 @@ func (s *statistics) average(r Range) {
 func (s *statistics) all() Range { return Range{float64(s.low), float64(s.top)} }
 
 // Range is the clipping range of a value for a number of quantization steps, or the reason why there is none.
-func (o *Observer) Range(name string, steps int) (r Range, why string) {
+func (o *Observer) Range(name string, steps int) (r Range, reason pass.Code) {
 	s := o.seen[name]
 	switch {
 	case s == nil || s.runs == 0 && s.invalid == "":
-		return r, "not computed in any run"
+		return r, pass.FloatNotObserved
 	case s.invalid != "":
 		return r, s.invalid
 	case s.low == 0 && s.top == 0:

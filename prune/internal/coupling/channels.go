@@ -1,9 +1,8 @@
 package coupling
 
 import (
-	"fmt"
-
 	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/pass"
 )
 
 // An axis is the axis of a value that holds channels. It is counted from the end, so that the last one is -1, as
@@ -41,6 +40,6 @@ func (ch *channelMap) set(v *ir.Value, at int, channels []Channel) {
 }
 
 // keep keeps channels because n uses them in a way that is not supported.
-func (ch *channelMap) keep(n *ir.Node, us []Channel, what string) {
-	ch.classes.keep(us, fmt.Sprintf("%s, which %s", naming(n), what))
+func (ch *channelMap) keep(n *ir.Node, us []Channel, reason pass.Reason) {
+	ch.classes.keep(us, at(n, reason))
 }

@@ -1,12 +1,14 @@
 package coupling
 
+import "github.com/mcompress/mcompress/pass"
+
 // A Channel is one channel on one axis somewhere in the graph.
 type Channel int32
 
 // classes are sets of channels that are pruned together or not at all.
 type classes struct {
-	parent []Channel
-	why    map[Channel]string // of a root: why its class is kept
+	parent  []Channel
+	reasons map[Channel]pass.Reason // of roots whose class is kept
 }
 
 // fresh returns n channels, each a class of its own.
@@ -38,17 +40,17 @@ func (c *classes) join(a, b Channel) {
 		a, b = b, a
 	}
 	c.parent[b] = a
-	if why := c.why[b]; why != "" && c.why[a] == "" {
-		c.why[a] = why
+	if reason := c.reasons[b]; !reason.None() && c.reasons[a].None() {
+		c.reasons[a] = reason
 	}
-	delete(c.why, b)
+	delete(c.reasons, b)
 }
 
 // keep keeps the classes of us. The first reason is recorded.
-func (c *classes) keep(us []Channel, why string) {
+func (c *classes) keep(us []Channel, reason pass.Reason) {
 	for _, u := range us {
-		if r := c.root(u); c.why[r] == "" {
-			c.why[r] = why
+		if r := c.root(u); c.reasons[r].None() {
+			c.reasons[r] = reason
 		}
 	}
 }

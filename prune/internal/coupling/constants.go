@@ -18,7 +18,7 @@ type constant struct {
 type constants struct {
 	channels *channelMap
 	step     *pass.Step
-	unfit    func(*ir.Value) string
+	unfit    func(*ir.Value) pass.Reason
 
 	of      map[*ir.Value]*constant
 	order   []*constant // in the order in which nodes read them
@@ -32,11 +32,14 @@ type constants struct {
 // one constant are joined.
 func (k *constants) read(n *ir.Node, i int, channels ...[]Channel) {
 	o := pass.Trace(n.Input(i))
-	if why := k.mismatch(o, channels); why != "" {
-		for _, us := range channels {
-			k.channels.keep(n, us, why)
+	if reason := k.mismatch(o, channels); !reason.None() {
+		if reason.Node == "" {
+			reason = at(n, reason)
 		}
-		k.skip(n, i, fmt.Sprintf("%s %s %s", n.Op, n.Label(), why))
+		for _, us := range channels {
+			k.channels.classes.keep(us, reason)
+		}
+		k.skip(n, i, reason)
 		return
 	}
 	if o.Transposed {
@@ -58,32 +61,32 @@ func (k *constants) read(n *ir.Node, i int, channels ...[]Channel) {
 	}
 }
 
-// mismatch is the reason why the axes of o are not those of the constant, empty if they are.
-func (k *constants) mismatch(o *pass.Operand, channels [][]Channel) string {
+// mismatch is the reason why the axes of o are not those of the constant.
+func (k *constants) mismatch(o *pass.Operand, channels [][]Channel) pass.Reason {
 	switch {
 	case o == nil:
-		return "has no constant operand"
-	case o.Trouble != "":
-		return "reads a constant that cannot be traced: " + o.Trouble
+		return pass.Reason{Code: pass.ChannelsConstant, Detail: "no constant operand"}
+	case !o.Trouble.None():
+		return o.Trouble
 	case o.Base.Const.DType.Bits() < 8:
-		return fmt.Sprintf("reads a constant of type %s", o.Base.Const.DType)
+		return pass.Reason{Code: pass.ChannelsConstant, Detail: fmt.Sprintf("data type %s", o.Base.Const.DType)}
 	case len(channels) != len(o.Shape):
-		return fmt.Sprintf("reads a constant of rank %d", len(o.Shape))
+		return pass.Reason{Code: pass.ChannelsConstant, Detail: fmt.Sprintf("rank %d of %s", len(o.Shape), o.Base.Name)}
 	case overridable(o.Base):
-		return fmt.Sprintf("reads %q, an input that callers may replace", o.Base.Name)
+		return pass.Reason{Code: pass.Overridable, Detail: o.Base.Name}
 	}
-	if why := k.unfit(o.Base); why != "" {
-		return fmt.Sprintf("reads %q: %s", o.Base.Name, why)
+	if reason := k.unfit(o.Base); !reason.None() {
+		return reason
 	}
 	if !slices.Equal(before(o), o.Base.Const.Shape) && (o.Transposed || o.Elem != o.Base.Const.DType || len(pass.LeafUses(o.Base)) > 1) {
-		return fmt.Sprintf("reads %q in another shape", o.Base.Name)
+		return pass.Reason{Code: pass.ChannelsConstant, Detail: "other shape of " + o.Base.Name}
 	}
 	for axis, us := range channels {
 		if us != nil && int64(len(us)) != o.Shape[axis] {
-			return fmt.Sprintf("reads %q of shape %v", o.Base.Name, o.Base.Const.Shape)
+			return pass.Reason{Code: pass.ChannelsConstant, Detail: fmt.Sprintf("shape %v of %s", o.Base.Const.Shape, o.Base.Name)}
 		}
 	}
-	return ""
+	return pass.Reason{}
 }
 
 // before is the shape in which o's constant is used, but for a transposition.
@@ -105,13 +108,13 @@ func (k *constants) fold(n *ir.Node, i int, o *pass.Operand) {
 }
 
 // skip records why n's use of input i is not supported, if that is a constant.
-func (k *constants) skip(n *ir.Node, i int, why string) {
+func (k *constants) skip(n *ir.Node, i int, reason pass.Reason) {
 	o := pass.Trace(n.Input(i))
 	if o == nil || !pass.IsWeight(o.Base.Const) || k.skipped[o.Base] {
 		return
 	}
 	k.skipped[o.Base] = true
-	k.list = append(k.list, Skipped{o.Base, why})
+	k.list = append(k.list, Skipped{o.Base, reason})
 }
 
 // listedInputs is the IR version up to which every initializer is a graph input and none
@@ -133,7 +136,7 @@ func (k *constants) unify(n *ir.Node, s *constant, axis int, us []Channel) {
 	case old != nil && us != nil:
 		k.channels.classes.joinAll(old, us)
 	case old != nil || us != nil:
-		k.channels.keep(n, append(slices.Clone(old), us...), fmt.Sprintf("uses %q, shared with another node, in another way", s.v.Name))
+		k.channels.keep(n, append(slices.Clone(old), us...), pass.Reason{Code: pass.ChannelsShared, Detail: s.v.Name})
 	}
 	if old == nil {
 		s.channels[axis] = us
@@ -144,10 +147,10 @@ func (k *constants) unify(n *ir.Node, s *constant, axis int, us []Channel) {
 func (s *constant) keep(ch *channelMap, u ir.Use) {
 	for _, us := range s.channels {
 		if u.Node == nil {
-			ch.classes.keep(us, fmt.Sprintf("%q is a graph output", s.v.Name))
+			ch.classes.keep(us, pass.Reason{Code: pass.ChannelsOutput, Detail: s.v.Name})
 			continue
 		}
-		ch.classes.keep(us, fmt.Sprintf("%q is also read by %s %s", s.v.Name, u.Node.Op, u.Node.Label()))
+		ch.keep(u.Node, us, pass.Reason{Code: pass.ChannelsShared, Detail: s.v.Name})
 	}
 }
 
@@ -161,7 +164,7 @@ func (k *constants) vector(n *ir.Node, i int, us []Channel) {
 // source records that n's input i makes channels, on the given axis of the operand.
 func (k *constants) source(n *ir.Node, i, axis int, us []Channel) {
 	o := pass.Trace(n.Input(i))
-	if o == nil || o.Trouble != "" || k.of[o.Base] == nil {
+	if o == nil || !o.Trouble.None() || k.of[o.Base] == nil {
 		return
 	}
 	if o.Transposed {

@@ -25,13 +25,13 @@ func Example() {
 	eval := ir.NewEval("")
 	defer eval.Close()
 	s := &pass.Step{Model: m, Eval: eval}
-	plan, err := coupling.Find(s, func(*ir.Value) string { return "" })
+	plan, err := coupling.Find(s, func(*ir.Value) (none pass.Reason) { return })
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
 	for _, group := range plan.Groups() {
-		fmt.Printf("%d channels of %s: %q\n", len(group.Classes), group.Sources[0].Value.Name, group.Why)
+		fmt.Printf("%d channels of %s: %q\n", len(group.Classes), group.Sources[0].Value.Name, group.Reason.Code)
 	}
 	channels := plan.Groups()[0].Classes
 	for _, kept := range plan.Remove(map[coupling.Channel]bool{channels[0]: true, channels[2]: true}) {
@@ -39,7 +39,7 @@ func Example() {
 	}
 	// Output:
 	// 4 channels of first: ""
-	// 2 channels of second: "its channels are those of the output \"t2\""
-	// first 2 of 4 on axis 1 are kept
-	// second 2 of 4 on axis 0 are kept
+	// 2 channels of second: "channels-output"
+	// first 2 of 4 on axis 1 kept
+	// second 2 of 4 on axis 0 kept
 }

@@ -18,8 +18,8 @@ type Plan struct {
 
 // Skipped is a constant and the reason why its channels are not followed.
 type Skipped struct {
-	Value *ir.Value
-	Why   string
+	Value  *ir.Value
+	Reason pass.Reason
 }
 
 // A Source is a constant that makes channels: the filters of a convolution, the matrix of a linear layer.
@@ -33,8 +33,8 @@ type Source struct {
 
 // Find follows the channels of every graph of c's model: main graph, subgraphs and functions. It changes nothing.
 // Constants for which unfit returns a reason are not pruned. Graphs with cycles are an error.
-func Find(s *pass.Step, unfit func(*ir.Value) string) (*Plan, error) {
-	ch := &channelMap{classes: classes{why: map[Channel]string{}}, axes: map[*ir.Value]*axis{}}
+func Find(s *pass.Step, unfit func(*ir.Value) pass.Reason) (*Plan, error) {
+	ch := &channelMap{classes: classes{reasons: map[Channel]pass.Reason{}}, axes: map[*ir.Value]*axis{}}
 	k := &constants{
 		channels: ch, step: s, unfit: unfit,
 		of: map[*ir.Value]*constant{}, used: map[ir.Use]bool{}, skipped: map[*ir.Value]bool{},

@@ -1,8 +1,6 @@
 package coupling
 
 import (
-	"fmt"
-
 	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/pass"
 )
@@ -17,33 +15,34 @@ type propagation struct {
 // follow applies the rule of n's operator to the channels that it reads.
 func (p *propagation) follow(n *ir.Node) {
 	rule := ruleOf(n)
-	switch attr := pass.FromCaller(n); {
+	switch caller := pass.FromCaller(n); {
 	case rule == nil || len(n.Outputs) == 0:
-		p.unsupported(n, "is not supported")
-	case attr != "":
-		p.unsupported(n, "gets its attribute "+attr+" from the function's caller")
+		p.unsupported(n, pass.Reason{Code: pass.ChannelsOperator})
+	case !caller.None():
+		p.unsupported(n, caller)
 	default:
 		rule(p, n)
 	}
 }
 
 // unsupported keeps all channels that n reads, and skips its constants; the reason names n.
-func (p *propagation) unsupported(n *ir.Node, what string) {
-	why := fmt.Sprintf("channels are not followed through %s %s", n.Op, n.Label())
+func (p *propagation) unsupported(n *ir.Node, reason pass.Reason) {
+	unfollowed := pass.Reason{Code: pass.ChannelsOperator}
 	for i := range n.Inputs() {
 		if a := p.in(n, i); a != nil {
-			p.keep(n, a.channels, what)
-			why = fmt.Sprintf("its channels reach %s %s, which %s", n.Op, n.Label(), what)
+			p.keep(n, a.channels, reason)
+			unfollowed = reason
 		}
 	}
 	for i := range n.Inputs() {
-		p.skip(n, i, why)
+		p.skip(n, i, at(n, unfollowed))
 	}
 }
 
-// naming is operator and name of a node.
-func naming(n *ir.Node) string {
-	return fmt.Sprintf("its channels reach %s %s", n.Op, n.Label())
+// at is a reason about n.
+func at(n *ir.Node, reason pass.Reason) pass.Reason {
+	reason.Node = pass.Labels([]*ir.Node{n})[0]
+	return reason
 }
 
 // borders keeps what is used from outside: graph outputs, values that subgraphs read, and
@@ -52,9 +51,9 @@ func (p *propagation) keepBorders() {
 	for _, v := range p.made {
 		for _, u := range v.Uses() {
 			if u.Node == nil {
-				p.classes.keep(p.axes[v].channels, fmt.Sprintf("its channels are those of the output %q", v.Name))
+				p.classes.keep(p.axes[v].channels, pass.Reason{Code: pass.ChannelsOutput, Detail: v.Name})
 			} else if u.Node.Graph() != v.Graph() {
-				p.keep(u.Node, p.axes[v].channels, "is in a subgraph")
+				p.keep(u.Node, p.axes[v].channels, pass.Reason{Code: pass.ChannelsSubgraph})
 			}
 		}
 	}

@@ -5,21 +5,22 @@ import (
 	"slices"
 
 	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/pass"
 )
 
 // A Group is the sources whose channels are pruned together, and the classes of those channels.
 type Group struct {
-	Sources []Source  // their channels are those in Classes
-	Classes []Channel // one channel for each class, in the order of the sources
-	Each    int       // maximum number of channels of a class in one source
-	Why     string    // why all channels are kept, if they have to be
+	Sources []Source    // their channels are those in Classes
+	Classes []Channel   // one channel for each class, in the order of the sources
+	Each    int         // maximum number of channels of a class in one source
+	Reason  pass.Reason // why all channels are kept, if they have to be
 }
 
 // class is the representative of u's class.
 func (ch *channelMap) class(u Channel) Channel { return ch.classes.root(u) }
 
 // Keep keeps the channels of classes, for a reason that Kept repeats.
-func (p *Plan) Keep(classes []Channel, why string) { p.classes.keep(classes, why) }
+func (p *Plan) Keep(classes []Channel, reason pass.Reason) { p.classes.keep(classes, reason) }
 
 // Groups are the groups in the order of the graph.
 func (p *Plan) Groups() []*Group {
@@ -77,8 +78,8 @@ func (p *Plan) complete(g *Group) bool {
 				used[r] = true
 				g.Classes = append(g.Classes, r)
 			}
-			if g.Why == "" {
-				g.Why = p.classes.why[r]
+			if g.Reason.None() {
+				g.Reason = p.classes.reasons[r]
 			}
 		}
 	}
@@ -90,8 +91,8 @@ type Kept struct {
 	Value  *ir.Value
 	Before *ir.Tensor // the tensor before; the value may have another shape now
 	Places [][]int64
-	Pruned bool   // some index is not kept
-	Why    string // why all indices of some axis with channels are kept, if there is a reason
+	Pruned bool        // some index is not kept
+	Reason pass.Reason // why all indices of some axis with channels are kept; may be none
 }
 
 // A removal is the removal of chosen classes.
@@ -160,8 +161,8 @@ func (r *removal) constant(s *constant) Kept {
 		places := r.left(us)
 		if len(places) < len(us) {
 			kept.Places[i], kept.Pruned = places, true
-		} else if len(us) > 0 && kept.Why == "" {
-			kept.Why = r.classes.why[r.class(us[0])]
+		} else if len(us) > 0 && kept.Reason.None() {
+			kept.Reason = r.classes.reasons[r.class(us[0])]
 		}
 	}
 	return kept
@@ -175,5 +176,5 @@ func (k Kept) String() string {
 			s += fmt.Sprintf(", %d of %d on axis %d", len(places), k.Value.Const.Shape[i], i)
 		}
 	}
-	return s[2:] + " are kept"
+	return s[2:] + " kept"
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/ir/opset"
+	"github.com/mcompress/mcompress/pass"
 )
 
 // concat concatenates channels, or values on another axis.
@@ -18,7 +19,7 @@ func concat(p *propagation, n *ir.Node) {
 	at := counted(n.Int("axis", 1), rank) - rank
 	switch {
 	case !ok:
-		p.unsupported(n, noRank)
+		p.unsupported(n, pass.Reason{Code: pass.ChannelsUnknown, Detail: "rank"})
 	case at != lead.at:
 		p.concatOther(n, lead)
 	default:
@@ -31,7 +32,7 @@ func (p *propagation) concatOther(n *ir.Node, lead *axis) {
 	for i := range n.Inputs() {
 		a := p.in(n, i)
 		if a == nil || a.at != lead.at || len(a.channels) != len(lead.channels) {
-			p.unsupported(n, "combines them with other channels")
+			p.unsupported(n, pass.Reason{Code: pass.ChannelsAxis, Detail: "other channels"})
 			return
 		}
 		p.classes.joinAll(a.channels, lead.channels)
@@ -53,11 +54,11 @@ func (p *propagation) concatChannels(n *ir.Node, at int) {
 		}
 		dims, ok := opset.Shape(v)
 		if a != nil || !ok || len(dims)+at < 0 || !dims[len(dims)+at].Known() || dims[len(dims)+at].N > maxWidth {
-			p.unsupported(n, "concatenates them with unknown channels")
+			p.unsupported(n, pass.Reason{Code: pass.ChannelsAxis, Detail: "unknown channels"})
 			return
 		}
 		us := p.classes.fresh(dims[len(dims)+at].N)
-		p.keep(n, us, "concatenates them with other values")
+		p.keep(n, us, pass.Reason{Code: pass.ChannelsAxis, Detail: "other values"})
 		all = append(all, us...)
 	}
 	p.set(n.Outputs[0], at, all)
@@ -70,7 +71,7 @@ func split(p *propagation, n *ir.Node) {
 		return
 	}
 	if !ok {
-		p.unsupported(n, noRank)
+		p.unsupported(n, pass.Reason{Code: pass.ChannelsUnknown, Detail: "rank"})
 		return
 	}
 	if counted(n.Int("axis", 0), rank) != at {
@@ -81,7 +82,7 @@ func split(p *propagation, n *ir.Node) {
 	}
 	sizes := p.sizes(n, len(a.channels))
 	if sizes == nil {
-		p.unsupported(n, "splits them in a way that is not known")
+		p.unsupported(n, pass.Reason{Code: pass.ChannelsUnknown, Detail: "parts"})
 		return
 	}
 	parts := make([][]Channel, len(sizes))
@@ -154,7 +155,7 @@ func transpose(p *propagation, n *ir.Node) {
 		ok = ok && len(perm.Ints) == rank && to >= 0
 	}
 	if !ok {
-		p.unsupported(n, noRank)
+		p.unsupported(n, pass.Reason{Code: pass.ChannelsUnknown, Detail: "rank"})
 		return
 	}
 	p.set(n.Outputs[0], to-rank, a.channels)
@@ -167,14 +168,14 @@ func squeeze(p *propagation, n *ir.Node) {
 	}
 	axes, given := p.axesOf(n)
 	if !ok || !given || len(axes) == 0 {
-		p.unsupported(n, "squeezes axes that are not known")
+		p.unsupported(n, pass.Reason{Code: pass.ChannelsUnknown, Detail: "axes"})
 		return
 	}
 	to := a.at
 	for _, x := range axes {
 		switch x := counted(x, rank); {
 		case x == at:
-			p.unsupported(n, "squeezes them")
+			p.unsupported(n, pass.Reason{Code: pass.ChannelsAxis, Detail: "removed axis"})
 			return
 		case x > at:
 			to++
@@ -190,7 +191,7 @@ func unsqueeze(p *propagation, n *ir.Node) {
 	}
 	axes, given := p.axesOf(n)
 	if !ok || !given {
-		p.unsupported(n, "adds axes that are not known")
+		p.unsupported(n, pass.Reason{Code: pass.ChannelsUnknown, Detail: "axes"})
 		return
 	}
 	rank += len(axes)
@@ -217,9 +218,9 @@ func gather(p *propagation, n *ir.Node) {
 	a, at, rank, ok := p.axisOf(n)
 	switch {
 	case a == nil:
-		p.unsupported(n, "uses them as indices")
+		p.unsupported(n, pass.Reason{Code: pass.ChannelsAxis, Detail: "indices"})
 	case !ok || counted(n.Int("axis", 0), rank) >= at:
-		p.unsupported(n, "looks up some of them, or along an axis after theirs")
+		p.unsupported(n, pass.Reason{Code: pass.ChannelsAxis, Detail: "lookup of some channels, or along a later axis"})
 	default:
 		p.set(n.Outputs[0], a.at, a.channels)
 	}
@@ -238,7 +239,7 @@ func pad(p *propagation, n *ir.Node) {
 		pads, given = n.Input(1).Ints()
 	}
 	if !ok || !given || n.Input(3) != nil || len(pads) != 2*rank || pads[at] != 0 || pads[rank+at] != 0 {
-		p.unsupported(n, "adds to them, or to axes that are not known")
+		p.unsupported(n, pass.Reason{Code: pass.ChannelsAxis, Detail: "padding of channels, or of unknown axes"})
 		return
 	}
 	p.set(n.Outputs[0], a.at, a.channels)

@@ -1,7 +1,6 @@
 package coupling
 
 import (
-	"fmt"
 	"slices"
 
 	"github.com/mcompress/mcompress/ir"
@@ -17,7 +16,7 @@ func elementwise(p *propagation, n *ir.Node) {
 		return
 	}
 	if n.Attr("broadcast") != nil || n.Attr("consumed_inputs") != nil {
-		p.unsupported(n, "broadcasts by an attribute")
+		p.unsupported(n, pass.Reason{Code: pass.ChannelsAxis, Detail: "attributes broadcast and axis"})
 		return
 	}
 	for i := range n.Inputs() {
@@ -51,9 +50,9 @@ func (p *propagation) broadcast(n *ir.Node, i int, lead *axis) {
 	case a != nil && a.at == lead.at && len(a.channels) == len(lead.channels):
 		p.classes.joinAll(a.channels, lead.channels)
 	case a != nil && a.at == lead.at && len(a.channels) == 1:
-		p.keep(n, a.channels, "broadcasts it")
+		p.keep(n, a.channels, pass.Reason{Code: pass.ChannelsAxis, Detail: "broadcast of one channel"})
 	case a != nil:
-		p.keep(n, slices.Concat(a.channels, lead.channels), "combines channels on different axes")
+		p.keep(n, slices.Concat(a.channels, lead.channels), pass.Reason{Code: pass.ChannelsAxis, Detail: "channels on different axes"})
 	default:
 		p.broadcastConstant(n, i, lead)
 	}
@@ -64,16 +63,16 @@ func (p *propagation) broadcast(n *ir.Node, i int, lead *axis) {
 func (p *propagation) broadcastConstant(n *ir.Node, i int, lead *axis) {
 	v := n.Input(i)
 	dims, ok := opset.Shape(v)
-	if o := pass.Trace(v); o != nil && o.Trouble == "" {
+	if o := pass.Trace(v); o != nil && o.Trouble.None() {
 		dims, ok = known(o.Shape), true
 	}
 	k := len(dims) + lead.at
 	switch {
 	case !ok:
-		p.keep(n, lead.channels, fmt.Sprintf("combines them with %q, whose shape is not known", v.Name))
+		p.keep(n, lead.channels, pass.Reason{Code: pass.ChannelsUnknown, Detail: "shape of " + v.Name})
 	case k < 0 || dims[k] == (ir.Dim{N: 1}):
 	case pass.Trace(v) == nil:
-		p.keep(n, lead.channels, fmt.Sprintf("combines them with %q, whose channels are kept", v.Name))
+		p.keep(n, lead.channels, pass.Reason{Code: pass.ChannelsAxis, Detail: "kept channels of " + v.Name})
 	default:
 		channels := make([][]Channel, len(dims))
 		channels[k] = lead.channels

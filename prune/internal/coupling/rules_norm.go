@@ -3,6 +3,7 @@ package coupling
 import (
 	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/ir/opset"
+	"github.com/mcompress/mcompress/pass"
 )
 
 // axisOf is the axis of n's input 0 counted from the first one, and the rank; ok is false
@@ -24,8 +25,6 @@ func counted(axis int64, rank int) int {
 	return int(axis)
 }
 
-const noRank = "reads a value whose rank is not known"
-
 // batchNormalization has four numbers for each channel.
 func batchNormalization(p *propagation, n *ir.Node) {
 	p.perChannel(n, 1, 2, 3, 4)
@@ -42,7 +41,7 @@ func (p *propagation) perChannel(n *ir.Node, vectors ...int) {
 	case a == nil:
 		return
 	case !ok || at != 1 || len(n.Outputs) > 1 && n.Outputs[1] != nil:
-		p.unsupported(n, "does not have them on the second axis")
+		p.unsupported(n, pass.Reason{Code: pass.ChannelsAxis, Detail: "channels on an axis other than 1"})
 		return
 	}
 	for _, i := range vectors {
@@ -58,9 +57,9 @@ func normalized(axis int64) rule {
 		switch {
 		case a == nil:
 		case !ok:
-			p.unsupported(n, noRank)
+			p.unsupported(n, pass.Reason{Code: pass.ChannelsUnknown, Detail: "rank"})
 		case at >= counted(n.Int("axis", axis), rank):
-			p.unsupported(n, "normalizes over them")
+			p.unsupported(n, pass.Reason{Code: pass.ChannelsAxis, Detail: "normalization over channels"})
 		default:
 			p.set(n.Outputs[0], a.at, a.channels)
 		}
@@ -77,9 +76,9 @@ func softmax(p *propagation, n *ir.Node) {
 	switch {
 	case a == nil:
 	case !ok:
-		p.unsupported(n, noRank)
+		p.unsupported(n, pass.Reason{Code: pass.ChannelsUnknown, Detail: "rank"})
 	case at == counted(n.Int("axis", -1), rank):
-		p.unsupported(n, "normalizes over them")
+		p.unsupported(n, pass.Reason{Code: pass.ChannelsAxis, Detail: "normalization over channels"})
 	default:
 		p.set(n.Outputs[0], a.at, a.channels)
 	}
@@ -91,9 +90,9 @@ func pool(p *propagation, n *ir.Node) {
 	switch {
 	case a == nil:
 	case !ok || at != 1:
-		p.unsupported(n, "does not have them on the second axis")
+		p.unsupported(n, pass.Reason{Code: pass.ChannelsAxis, Detail: "channels on an axis other than 1"})
 	case len(n.Outputs) > 1 && n.Outputs[1] != nil:
-		p.unsupported(n, "outputs indices that count channels")
+		p.unsupported(n, pass.Reason{Code: pass.ChannelsAxis, Detail: "indices that count channels"})
 	default:
 		p.set(n.Outputs[0], a.at, a.channels)
 	}
@@ -107,14 +106,14 @@ func reduce(p *propagation, n *ir.Node) {
 	}
 	axes, given := p.axesOf(n)
 	if !ok || !given || len(axes) == 0 {
-		p.unsupported(n, "reduces axes that are not known")
+		p.unsupported(n, pass.Reason{Code: pass.ChannelsUnknown, Detail: "axes"})
 		return
 	}
 	after := 0
 	for _, x := range axes {
 		switch x := counted(x, rank); {
 		case x == at:
-			p.unsupported(n, "reduces them")
+			p.unsupported(n, pass.Reason{Code: pass.ChannelsAxis, Detail: "reduced axis"})
 			return
 		case x > at:
 			after++

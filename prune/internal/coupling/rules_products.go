@@ -20,7 +20,7 @@ func (a *axis) all() []Channel {
 // filters is the shape of n's constant input 1 where it is one of a convolution.
 func (s shapes) filters(n *ir.Node) []int64 {
 	o := pass.Trace(n.Input(1))
-	if o == nil || o.Trouble != "" || len(o.Shape) < 3 || o.Base.Const.Elems() == 0 {
+	if o == nil || !o.Trouble.None() || len(o.Shape) < 3 || o.Base.Const.Elems() == 0 {
 		return nil
 	}
 	return o.Shape
@@ -32,12 +32,12 @@ func (s shapes) filters(n *ir.Node) []int64 {
 func conv(p *propagation, n *ir.Node) {
 	in, w := p.in(n, 0), p.filters(n)
 	if w == nil || in != nil && in.at != 1-len(w) {
-		p.unsupported(n, "has no constant filters over them")
+		p.unsupported(n, pass.Reason{Code: pass.ChannelsConstant, Detail: "no constant filters"})
 		return
 	}
 	group, out := n.Int("group", 1), p.classes.fresh(w[0])
 	if group < 1 || w[0]%group != 0 || in != nil && int64(len(in.channels)) != group*w[1] {
-		p.unsupported(n, fmt.Sprintf("has filters of shape %v in %d groups", w, group))
+		p.unsupported(n, pass.Reason{Code: pass.ChannelsConstant, Detail: fmt.Sprintf("filters of shape %v in %d groups", w, group)})
 		return
 	}
 	channels := make([][]Channel, len(w))
@@ -68,7 +68,7 @@ func (p *propagation) setProduct(n *ir.Node, axis int, out []Channel, at int, ch
 // depthwise joins each input channel with the filters that read nothing else.
 func (p *propagation) depthwise(n *ir.Node, in *axis, out []Channel) {
 	if in == nil {
-		p.keep(n, out, "reads one channel for each filter, and those stay")
+		p.keep(n, out, pass.Reason{Code: pass.ChannelsConstant, Detail: "depthwise filters"})
 		return
 	}
 	each := len(out) / len(in.channels)
@@ -84,7 +84,7 @@ func (p *propagation) depthwise(n *ir.Node, in *axis, out []Channel) {
 func convTranspose(p *propagation, n *ir.Node) {
 	in, w := p.in(n, 0), p.filters(n)
 	if w == nil || in != nil && (in.at != 1-len(w) || int64(len(in.channels)) != w[0]) {
-		p.unsupported(n, "has no constant filters over them")
+		p.unsupported(n, pass.Reason{Code: pass.ChannelsConstant, Detail: "no constant filters"})
 		return
 	}
 	channels := make([][]Channel, len(w))
@@ -99,7 +99,7 @@ func convTranspose(p *propagation, n *ir.Node) {
 		p.depthwise(n, in, out)
 		p.setProduct(n, 0, out, 1-len(w), channels)
 	default:
-		p.unsupported(n, fmt.Sprintf("has %d groups", group))
+		p.unsupported(n, pass.Reason{Code: pass.ChannelsConstant, Detail: fmt.Sprintf("%d groups", group)})
 	}
 }
 
@@ -108,7 +108,7 @@ func gemm(p *propagation, n *ir.Node) {
 	in := p.in(n, 0)
 	o := pass.Trace(n.Input(1))
 	if !matrix(o) || in != nil && (in.at != -1 || n.Int("transA", 0) != 0) {
-		p.unsupported(n, "has no constant matrix over them")
+		p.unsupported(n, pass.Reason{Code: pass.ChannelsConstant, Detail: "no constant matrix"})
 		return
 	}
 	axes, _ := operator.Of(n).Input(1).Axes(n, 2)
@@ -132,21 +132,21 @@ func matmul(p *propagation, n *ir.Node) {
 	case right == nil && matrix(left):
 		p.leftMatrix(n, b, left.Shape[0])
 	case left != nil || right != nil:
-		p.unsupported(n, "multiplies them by a constant that is not a matrix")
+		p.unsupported(n, pass.Reason{Code: pass.ChannelsConstant, Detail: "not a matrix"})
 	case a != nil || b != nil:
 		p.matmulActivations(n, a, b)
 	}
 }
 
 func matrix(o *pass.Operand) bool {
-	return o != nil && o.Trouble == "" && len(o.Shape) == 2 && o.Base.Const.Elems() > 0
+	return o != nil && o.Trouble.None() && len(o.Shape) == 2 && o.Base.Const.Elems() > 0
 }
 
 // leftMatrix is a product with a constant left matrix.
 func (p *propagation) leftMatrix(n *ir.Node, b *axis, height int64) {
 	rank, ok := opset.Rank(n.Input(1))
 	if !ok || b != nil && b.at != -min(rank, 2) {
-		p.unsupported(n, "does not have them in columns that are known")
+		p.unsupported(n, pass.Reason{Code: pass.ChannelsUnknown, Detail: "columns"})
 		return
 	}
 	out := p.classes.fresh(height)
@@ -161,7 +161,7 @@ func (p *propagation) rightMatrix(n *ir.Node, a *axis, width int64) {
 		return
 	}
 	if a != nil && a.at != -1 {
-		p.unsupported(n, "has them on an axis that is no row")
+		p.unsupported(n, pass.Reason{Code: pass.ChannelsAxis, Detail: "channels on an axis other than rows"})
 		return
 	}
 	out := p.classes.fresh(width)
@@ -177,7 +177,7 @@ func (p *propagation) matmulActivations(n *ir.Node, a, b *axis) {
 	case a == nil && b.at == -1:
 		p.set(n.Outputs[0], -1, b.channels)
 	default:
-		p.unsupported(n, "multiplies them with other channels")
+		p.unsupported(n, pass.Reason{Code: pass.ChannelsAxis, Detail: "product of channels"})
 	}
 }
 
@@ -188,7 +188,7 @@ func recurrent(p *propagation, n *ir.Node) {
 		return
 	}
 	if x.at != -1 || n.Int("layout", 0) != 0 {
-		p.unsupported(n, "does not have them on the last axis")
+		p.unsupported(n, pass.Reason{Code: pass.ChannelsAxis, Detail: "channels on an axis other than the last"})
 		return
 	}
 	p.read(n, 1, nil, nil, x.channels)

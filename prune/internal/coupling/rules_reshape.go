@@ -17,7 +17,7 @@ func flatten(p *propagation, n *ir.Node) {
 	}
 	from := counted(n.Int("axis", 1), rank)
 	if !ok || at < from {
-		p.unsupported(n, "puts them into its first axis")
+		p.unsupported(n, pass.Reason{Code: pass.ChannelsAxis, Detail: "first axis"})
 		return
 	}
 	dims, _ := opset.Shape(n.Input(0))
@@ -36,19 +36,19 @@ func (p *propagation) merged(n *ir.Node, channels []Channel, before, after []ir.
 		rest := width / int64(len(channels))
 		switch {
 		case !ok || rest*int64(len(channels)) != width:
-			p.keep(n, channels, "flattens them with sizes that are not known")
+			p.keep(n, channels, pass.Reason{Code: pass.ChannelsUnknown, Detail: "sizes of flattened axes"})
 			return nil
 		case okB && rest%max(b, 1) == 0:
 			e = rest / max(b, 1)
 		case okE && rest%max(e, 1) == 0:
 			b = rest / max(e, 1)
 		default:
-			p.keep(n, channels, "flattens them with sizes that are not known")
+			p.keep(n, channels, pass.Reason{Code: pass.ChannelsUnknown, Detail: "sizes of flattened axes"})
 			return nil
 		}
 	}
 	if e < 1 || b < 1 || e > maxWidth/int64(len(channels)) || b > maxWidth/(e*int64(len(channels))) {
-		p.keep(n, channels, "flattens them with sizes that no tensor has")
+		p.keep(n, channels, pass.Reason{Code: pass.ChannelsUnknown, Detail: "sizes of flattened axes"})
 		return nil
 	}
 	var one []Channel
@@ -78,7 +78,7 @@ func (s shapes) width(v *ir.Value) (int64, bool) {
 		if u.Node == nil {
 			continue
 		}
-		if o := pass.Trace(u.Node.Input(1)); o != nil && o.Trouble == "" && u.Index == 0 && len(o.Shape) == 2 {
+		if o := pass.Trace(u.Node.Input(1)); o != nil && o.Trouble.None() && u.Index == 0 && len(o.Shape) == 2 {
 			in := operator.Of(u.Node).Input(1)
 			if axes, ok := in.Axes(u.Node, 2); ok && in.Role == operator.Matrix {
 				return o.Shape[axes.Reduction[0]], true

@@ -5,6 +5,7 @@ import (
 
 	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/ir/opset"
+	"github.com/mcompress/mcompress/pass"
 )
 
 // reshape keeps the channels' axis, or merges it with others. Splitting it would couple
@@ -16,7 +17,7 @@ func reshape(p *propagation, n *ir.Node) {
 	}
 	t := p.target(n)
 	if !ok || t == nil {
-		p.unsupported(n, "makes a shape that is not known")
+		p.unsupported(n, pass.Reason{Code: pass.ChannelsUnknown, Detail: "target shape"})
 		return
 	}
 	from := 0 // axes in front that stay as they are
@@ -34,14 +35,14 @@ func reshape(p *propagation, n *ir.Node) {
 			p.reshaped(n, t, last, channels)
 		}
 	default:
-		p.unsupported(n, "splits them or moves them between axes")
+		p.unsupported(n, pass.Reason{Code: pass.ChannelsAxis, Detail: "axes split or moved"})
 	}
 }
 
 // reshaped sets n's output, and updates the number of channels in the target.
 func (p *propagation) reshaped(n *ir.Node, t *target, at int, channels []Channel) {
 	if t.sizes[at] > 0 && t.write == nil {
-		p.keep(n, channels, "names their number in a shape that other nodes read too")
+		p.keep(n, channels, pass.Reason{Code: pass.ChannelsAxis, Detail: "target shape with other consumers"})
 	}
 	p.set(n.Outputs[0], at-len(t.to), channels)
 	if t.sizes[at] > 0 && t.write != nil {

@@ -8,6 +8,7 @@ import (
 	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/ir/operator"
 	"github.com/mcompress/mcompress/ir/opset"
+	"github.com/mcompress/mcompress/pass"
 )
 
 // computed reads a target that is concatenated at run time from constants and sizes
@@ -105,12 +106,12 @@ func shape(p *propagation, n *ir.Node) {
 		return
 	}
 	if !ok || n.Attr("start") != nil || n.Attr("end") != nil {
-		p.unsupported(n, "reads how many there are")
+		p.unsupported(n, pass.Reason{Code: pass.ChannelsAxis, Detail: "number of channels"})
 		return
 	}
 	for _, u := range n.Outputs[0].Uses() {
 		if u.Node == nil || !p.others(u.Node, at, rank) {
-			p.unsupported(n, "reads how many there are")
+			p.unsupported(n, pass.Reason{Code: pass.ChannelsAxis, Detail: "number of channels"})
 			return
 		}
 	}
@@ -129,7 +130,7 @@ func resize(p *propagation, n *ir.Node) {
 		return
 	}
 	if !ok || n.Attr("axes") != nil {
-		p.unsupported(n, "resizes axes that are not known")
+		p.unsupported(n, pass.Reason{Code: pass.ChannelsUnknown, Detail: "axes"})
 		return
 	}
 	if p.factor(n, at, rank) == 1 {
@@ -138,7 +139,7 @@ func resize(p *propagation, n *ir.Node) {
 	}
 	sizes, given := n.Input(3).Ints()
 	if !given || len(sizes) != rank || sizes[at] != int64(len(a.channels)) {
-		p.unsupported(n, "resizes them, or by factors that are not known")
+		p.unsupported(n, pass.Reason{Code: pass.ChannelsAxis, Detail: "resized channels, or unknown factors"})
 		return
 	}
 	p.set(n.Outputs[0], a.at, a.channels)

@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/pass"
 )
 
 // A window is the range of one axis that Slice selects.
@@ -18,7 +19,7 @@ func slice(p *propagation, n *ir.Node) {
 	}
 	ws := p.windows(n)
 	if !ok || ws == nil {
-		p.unsupported(n, "slices at places that are not known")
+		p.unsupported(n, pass.Reason{Code: pass.ChannelsUnknown, Detail: "indices"})
 		return
 	}
 	for i, w := range ws {
@@ -26,7 +27,7 @@ func slice(p *propagation, n *ir.Node) {
 			continue
 		}
 		if w.step != 1 {
-			p.unsupported(n, "selects them in steps")
+			p.unsupported(n, pass.Reason{Code: pass.ChannelsAxis, Detail: "step other than 1"})
 			return
 		}
 		p.sliceChannels(n, a, ws, i)
@@ -40,7 +41,7 @@ func (p *propagation) sliceChannels(n *ir.Node, a *axis, ws []window, i int) {
 	total := int64(len(a.channels))
 	start, end := clamp(ws[i].start, total), clamp(ws[i].end, total)
 	if start >= end {
-		p.unsupported(n, "selects none of them")
+		p.unsupported(n, pass.Reason{Code: pass.ChannelsAxis, Detail: "no channels left"})
 		return
 	}
 	p.set(n.Outputs[0], a.at, a.channels[start:end])

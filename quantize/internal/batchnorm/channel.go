@@ -15,37 +15,37 @@ import (
 // A channelAffine is x·scale + shift by channel.
 type channelAffine struct{ scale, shift []float64 }
 
-// mismatch is the reason why a does not fit n channels, or "".
-func (a channelAffine) mismatch(n int64) string {
-	if int64(len(a.scale)) != n {
-		return fmt.Sprintf("it has %d channels, its layer %d", len(a.scale), n)
+// mismatch is the reason why a, of node n, does not fit the given number of channels of l.
+func (a channelAffine) mismatch(n *ir.Node, l *rescale.Layer, channels int64) pass.Reason {
+	if int64(len(a.scale)) != channels {
+		return reasonAt(l.Node, pass.FoldChannels, fmt.Sprintf("%d and %d", len(a.scale), channels))
 	}
 	for i := range a.scale {
 		if !finite(a.scale[i]) || !finite(a.shift[i]) {
-			return "its factors are not finite"
+			return reasonAt(n, pass.FoldParameters, "infinite factors")
 		}
 	}
-	return ""
+	return pass.Reason{}
 }
 
 func finite(x float64) bool { return math.Abs(x) <= math.MaxFloat32 }
 
 // normalization is the scale and shift of a BatchNormalization, or the reason why they are not known.
-func (f *folder) normalization(ctx context.Context, n *ir.Node) (a channelAffine, why string, err error) {
-	if why := notInference(n); why != "" {
-		return a, why, nil
+func (f *folder) normalization(ctx context.Context, n *ir.Node) (a channelAffine, none pass.Reason, err error) {
+	if reason := notInference(n); !reason.None() {
+		return a, reason, nil
 	}
 	var p [4][]float64 // scale, B, mean, variance
 	for i := range p {
 		o := pass.Trace(n.Input(i + 1))
 		if o == nil || len(o.Shape) != 1 {
-			return a, fmt.Sprintf("input %d of %s is no constant", i+1, n.Label()), nil
+			return a, reasonAt(n, pass.FoldParameters, fmt.Sprintf("input %d not constant", i+1)), nil
 		}
 		if p[i], err = f.PerChannel(ctx, n.Input(i+1), o.Shape[0], rescale.Place{Rank: 1}); err != nil {
-			return a, "", err
+			return a, none, err
 		}
 		if len(p[i]) != len(p[0]) || len(p[i]) == 0 {
-			return a, "its parameters are of different lengths", nil
+			return a, reasonAt(n, pass.FoldParameters, "different lengths"), nil
 		}
 	}
 	eps := float64(n.Float("epsilon", 1e-5))
@@ -54,13 +54,13 @@ func (f *folder) normalization(ctx context.Context, n *ir.Node) (a channelAffine
 		a.scale[i] = p[0][i] / math.Sqrt(p[3][i]+eps)
 		a.shift[i] = p[1][i] - p[2][i]*a.scale[i]
 	}
-	return a, "", nil
+	return a, none, nil
 }
 
 // notInference is the reason why a BatchNormalization of any opset does not apply its running means and variances by channel.
-func notInference(n *ir.Node) string {
-	if name := pass.FromCaller(n); name != "" {
-		return "it gets its attribute " + name + " from the function's caller"
+func notInference(n *ir.Node) pass.Reason {
+	if reason := pass.FromCaller(n); !reason.None() {
+		return reason
 	}
 	v := n.Graph().Opset("")
 	training := v >= 14 && n.Int("training_mode", 0) != 0 || v < 7 && n.Int("is_test", 0) == 0
@@ -69,13 +69,13 @@ func notInference(n *ir.Node) string {
 	}
 	switch {
 	case training:
-		return "it is in training mode"
+		return reasonAt(n, pass.FoldTraining, "")
 	case len(n.Inputs()) != 5:
-		return "it has not five inputs"
+		return reasonAt(n, pass.FoldParameters, fmt.Sprintf("%d inputs", len(n.Inputs())))
 	case v < 9 && n.Int("spatial", 1) == 0:
-		return "it normalizes elements and not channels"
+		return reasonAt(n, pass.FoldParameters, "spatial 0")
 	}
-	return ""
+	return pass.Reason{}
 }
 
 // channelOps are scale and shift of operators with a constant k.
@@ -95,8 +95,8 @@ func (f *folder) channelArithmetic(ctx context.Context, n *ir.Node) error {
 		if i == 1 && !operator.Of(n).Commutative {
 			continue // the constant is the dividend or minuend
 		}
-		l, why := f.layerBefore(n, n.Input(i))
-		if why != "" {
+		l, reason := f.layerBefore(n, n.Input(i))
+		if !reason.None() {
 			continue
 		}
 		k, err := f.PerChannel(ctx, n.Input(1-i), l.Outputs, l.Place())

@@ -39,109 +39,109 @@ func (f *folder) node(ctx context.Context, n *ir.Node) error {
 	if !n.Op.Is("BatchNormalization") {
 		return f.channelArithmetic(ctx, n)
 	}
-	a, why, err := f.normalization(ctx, n)
+	a, reason, err := f.normalization(ctx, n)
 	if err != nil {
 		return err
 	}
-	if why == "" {
-		if why, err = f.normalize(ctx, n, a); err != nil || why == "" {
+	if reason.None() {
+		if reason, err = f.normalize(ctx, n, a); err != nil || reason.None() {
 			return err
 		}
 	}
-	f.keep(n, why)
+	f.keep(n, reason)
 	return nil
 }
 
 // normalize folds a BatchNormalization into the previous layer, else into the next one, or returns the reason why it cannot.
-func (f *folder) normalize(ctx context.Context, n *ir.Node, a channelAffine) (why string, err error) {
-	l, why := f.layerBefore(n, n.Input(0))
-	if why == "" {
+func (f *folder) normalize(ctx context.Context, n *ir.Node, a channelAffine) (reason pass.Reason, err error) {
+	l, reason := f.layerBefore(n, n.Input(0))
+	if reason.None() {
 		if rank, ok := opset.Rank(n.Input(0)); !l.Spatial() && (!ok || rank != 2) {
-			return "its channels are not known to be those of " + l.Node.Label(), nil
+			return reasonAt(l.Node, pass.FoldChannels, "unknown rank"), nil
 		}
 		return f.foldIntoPrevious(ctx, n, l, a)
 	}
-	next, whyNot := f.layerAfter(n)
+	next, reasonAfter := f.layerAfter(n)
 	if next == nil {
-		return why, nil
+		return reason, nil
 	}
-	if whyNot != "" {
-		return whyNot, nil
+	if !reasonAfter.None() {
+		return reasonAfter, nil
 	}
 	return f.foldIntoNext(ctx, n, next, a)
 }
 
 // layerBefore is the layer that computes v for n alone.
-func (f *folder) layerBefore(n *ir.Node, v *ir.Value) (*rescale.Layer, string) {
+func (f *folder) layerBefore(n *ir.Node, v *ir.Value) (*rescale.Layer, pass.Reason) {
 	if v == nil || v.Producer() == nil {
-		return nil, "no layer makes its input"
+		return nil, pass.Reason{Code: pass.NoLayer}
 	}
 	p := v.Producer()
-	l, why := f.Layer(p)
+	l, reason := f.Layer(p)
 	switch {
-	case why != "":
-		return nil, why
+	case !reason.None():
+		return nil, reason
 	case l.Last() != p:
-		return nil, p.Label() + " is no layer"
+		return nil, reasonAt(p, pass.NoLayer, "")
 	case len(v.Uses()) != 1 || v.Graph() != n.Graph():
-		return nil, "what " + p.Label() + " makes is read elsewhere, too"
+		return nil, reasonAt(p, pass.FoldOutput, "")
 	}
-	return l, ""
+	return l, pass.Reason{}
 }
 
 // layerAfter is the only consumer of n's output, if it is a layer; nil if there is none.
-func (f *folder) layerAfter(n *ir.Node) (*rescale.Layer, string) {
+func (f *folder) layerAfter(n *ir.Node) (*rescale.Layer, pass.Reason) {
 	uses := n.Outputs[0].Uses()
 	if len(uses) != 1 || uses[0].Node == nil || uses[0].Index != 0 || uses[0].Node.Graph() != n.Graph() {
-		return nil, ""
+		return nil, pass.Reason{}
 	}
-	l, why := f.Layer(uses[0].Node)
-	if why != "" || l.Node != uses[0].Node {
-		return nil, ""
+	l, reason := f.Layer(uses[0].Node)
+	if !reason.None() || l.Node != uses[0].Node {
+		return nil, pass.Reason{}
 	}
 	if rank, ok := opset.Rank(n.Input(0)); !l.Spatial() && (!ok || rank != 2) {
-		return l, "its channels are not known to be those that " + l.Node.Label() + " reads"
+		return l, reasonAt(l.Node, pass.FoldChannels, "unknown rank")
 	}
-	return l, ""
+	return l, pass.Reason{}
 }
 
 // foldIntoPrevious folds n into the previous layer l.
-func (f *folder) foldIntoPrevious(ctx context.Context, n *ir.Node, l *rescale.Layer, a channelAffine) (string, error) {
-	if why := a.mismatch(l.Outputs); why != "" {
-		return why, nil
+func (f *folder) foldIntoPrevious(ctx context.Context, n *ir.Node, l *rescale.Layer, a channelAffine) (none pass.Reason, err error) {
+	if reason := a.mismatch(n, l, l.Outputs); !reason.None() {
+		return reason, nil
 	}
 	if err := l.ScaleOutputs(ctx, a.scale); err != nil {
-		return "", err
+		return none, err
 	}
 	if err := l.AddBias(ctx, a.shift); err != nil {
-		return "", err
+		return none, err
 	}
 	f.replace(n, l.Output())
-	return "", nil
+	return none, nil
 }
 
 // foldIntoNext folds n into the next layer l. Padding is zeros, which n would have shifted.
-func (f *folder) foldIntoNext(ctx context.Context, n *ir.Node, l *rescale.Layer, a channelAffine) (string, error) {
-	why := a.mismatch(l.Inputs)
-	if why == "" && pads(l.Node) && slices.ContainsFunc(a.shift, func(x float64) bool { return x != 0 }) {
-		why = l.Node.Label() + " pads with zeros, which it would have to shift"
+func (f *folder) foldIntoNext(ctx context.Context, n *ir.Node, l *rescale.Layer, a channelAffine) (none pass.Reason, err error) {
+	reason := a.mismatch(n, l, l.Inputs)
+	if reason.None() && pads(l.Node) && slices.ContainsFunc(a.shift, func(x float64) bool { return x != 0 }) {
+		reason = reasonAt(l.Node, pass.FoldPadding, "")
 	}
-	if why != "" {
-		return why, nil
+	if !reason.None() {
+		return reason, nil
 	}
 	shift, err := l.Response(ctx, l.Weight.Const, a.shift)
 	if err != nil {
-		return "", err
+		return none, err
 	}
 	l.ScaleInputs(a.scale)
 	if err := l.AddBias(ctx, shift); err != nil {
-		return "", err
+		return none, err
 	}
 	inputs := slices.Clone(n.Inputs())
 	n.Outputs[0].ReplaceUses(n.Input(0))
 	n.Remove()
 	drop(inputs[1:])
-	return "", nil
+	return none, nil
 }
 
 // pads reports whether a convolution reads, or may read, beyond its input. ConvTranspose has incomplete windows at its borders,
@@ -179,12 +179,17 @@ func drop(vs []*ir.Value) {
 }
 
 // keep records why a BatchNormalization is not folded.
-func (f *folder) keep(n *ir.Node, why string) {
-	l := Unfolded{Reason: pass.Reason{Code: pass.NotFolded, Node: pass.Labels([]*ir.Node{n})[0], Detail: why}}
+func (f *folder) keep(n *ir.Node, reason pass.Reason) {
+	l := Unfolded{Reason: reason}
 	for _, v := range n.Inputs() {
 		if o := pass.Trace(v); o != nil {
 			l.Constants = append(l.Constants, o.Base)
 		}
 	}
 	f.unfolded = append(f.unfolded, l)
+}
+
+// reasonAt is a reason about n.
+func reasonAt(n *ir.Node, reason pass.Code, detail string) pass.Reason {
+	return pass.Reason{Code: reason, Node: pass.Labels([]*ir.Node{n})[0], Detail: detail}
 }

@@ -47,8 +47,8 @@ func correct(ctx context.Context, s *pass.Step, d *calibrate.Data, restored map[
 	var all []*layer
 	var names []string
 	for n := range s.Model.Graph.Nodes() {
-		l, why := e.Layer(n)
-		if why != "" || l.Node != n || restored[l.Weight] == nil || n.Input(0).Const != nil || l.Weight.Const.DType != ir.Float {
+		l, reason := e.Layer(n)
+		if !reason.None() || l.Node != n || restored[l.Weight] == nil || n.Input(0).Const != nil || l.Weight.Const.DType != ir.Float {
 			continue
 		}
 		k := &layer{Layer: l, restored: restored[l.Weight], sums: make([]float64, l.Inputs)}

@@ -19,8 +19,8 @@ func pairs(e *rescale.Editor, m *ir.Model) []*pair {
 		return sides[l.Weight]
 	}
 	for n := range m.Nodes() {
-		l, why := e.Layer(n)
-		if why != "" || l.Node != n {
+		l, reason := e.Layer(n)
+		if !reason.None() || l.Node != n {
 			continue
 		}
 		f := &finder{e: e, channels: l.Outputs, spatial: l.Spatial()}
@@ -63,20 +63,22 @@ func (f *finder) use(u ir.Use, each int64) pass.Reason {
 	case n == nil:
 		return pass.Reason{Code: pass.GraphOutput}
 	case u.Index != 0 || !ir.DefaultDomain(n.Op.Domain):
-		return pass.Reason{Code: pass.Channels, Node: n.Label()}
+		return pass.Reason{Code: pass.Channels, Node: pass.Labels([]*ir.Node{n})[0]}
 	case n.Op.Is("Flatten") && f.spatial && n.Int("axis", 1) == 1:
 		return f.flat(n)
 	case f.isHomogeneous(n):
 		return f.through(n, each)
 	case n.Op.Is("Clip"):
-		return pass.Reason{Code: pass.Channels, Node: n.Label(), Detail: "it clips all channels at one limit"}
+		return pass.Reason{Code: pass.Channels, Node: pass.Labels([]*ir.Node{n})[0], Detail: "one limit for all channels"}
 	}
-	l, why := f.e.Layer(n)
+	l, reason := f.e.Layer(n)
 	switch {
-	case why != "":
-		return pass.Reason{Code: pass.Channels, Node: n.Label(), Detail: why}
+	case reason.Code == pass.NoLayer:
+		return pass.Reason{Code: pass.Channels, Node: pass.Labels([]*ir.Node{n})[0]}
+	case !reason.None():
+		return reason
 	case l.Node != n || l.Spatial() != f.spatial || l.Inputs != f.channels*each:
-		return pass.Reason{Code: pass.Channels, Node: n.Label(), Detail: "other layout of channels"}
+		return pass.Reason{Code: pass.Channels, Node: pass.Labels([]*ir.Node{n})[0], Detail: "other layout of channels"}
 	}
 	f.found, f.each = append(f.found, l), append(f.each, each)
 	return pass.Reason{}
@@ -93,7 +95,7 @@ func (f *finder) isHomogeneous(n *ir.Node) bool {
 func (f *finder) through(n *ir.Node, each int64) pass.Reason {
 	for _, v := range n.Outputs[1:] {
 		if v != nil {
-			return pass.Reason{Code: pass.Channels, Node: n.Label(), Detail: "more than one output"}
+			return pass.Reason{Code: pass.Channels, Node: pass.Labels([]*ir.Node{n})[0], Detail: "more than one output"}
 		}
 	}
 	return f.follow(n.Outputs[0], each)
@@ -111,7 +113,7 @@ func (f *finder) flat(n *ir.Node) pass.Reason {
 		}
 	}
 	if !ok {
-		return pass.Reason{Code: pass.Channels, Node: n.Label(), Detail: "unknown input shape"}
+		return pass.Reason{Code: pass.Channels, Node: pass.Labels([]*ir.Node{n})[0], Detail: "unknown input shape"}
 	}
 	why := g.follow(n.Outputs[0], each)
 	f.found, f.each = append(f.found, g.found...), append(f.each, g.each...)

@@ -38,7 +38,7 @@ func (d *Quantizer) Run(ctx context.Context, s *pass.Step) error {
 		err := weights.RaiseOpset(ctx, s, DynamicOpset)
 		if errors.As(err, &no) {
 			for _, w := range taken {
-				s.Ledger.Skip(w.Base, w.Nodes(), pass.Reason{Code: pass.Opset, Detail: no.Error()})
+				s.Ledger.Skip(w.Base, w.Nodes(), weights.NotRaised(no))
 			}
 			return nil
 		}
@@ -195,8 +195,8 @@ func (d *Quantizer) refuse(step *pass.Step, w *weights.Weight) pass.Reason {
 	if w.Base.Ambiguous {
 		return pass.Reason{Code: pass.Ambiguous}
 	}
-	if w.OtherConsumer != "" {
-		return pass.Reason{Code: pass.Shared, Node: w.OtherConsumer}
+	if !w.OtherConsumer.None() {
+		return w.OtherConsumer
 	}
 	if t := w.Unsupported(); !t.None() {
 		return t

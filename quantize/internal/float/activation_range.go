@@ -83,26 +83,26 @@ func (r *activationRange) maxFiniteBits(v *ir.Value, x []float32) uint32 {
 	return most
 }
 
-// outOfRange is why v stays float32, or "".
-func (r *activationRange) outOfRange(v *ir.Value) string {
+// outOfRange is the reason why v is float32.
+func (r *activationRange) outOfRange(v *ir.Value) pass.Reason {
 	if r == nil || math.Float32frombits(r.maxBits[v]) < rangeMargin*r.t.largest {
-		return ""
+		return pass.Reason{}
 	}
-	return fmt.Sprintf("values that they read or make come near the end of %s's range, or go beyond it", r.t.DType)
+	return pass.Reason{Code: pass.FloatActivation, Detail: v.Name}
 }
 
 // report notes the values out of range, or else the largest one.
 func (r *activationRange) report(s *pass.Step) {
 	var furthest *ir.Value
 	for _, v := range r.values {
-		if r.outOfRange(v) != "" {
+		if !r.outOfRange(v).None() {
 			s.Ledger.Note(v.Name, pass.Reason{Code: pass.ActivationOutOfRange, Detail: r.of(v)})
 		}
 		if furthest == nil || r.maxBits[v] > r.maxBits[furthest] {
 			furthest = v
 		}
 	}
-	if furthest != nil && r.outOfRange(furthest) == "" {
+	if furthest != nil && r.outOfRange(furthest).None() {
 		s.Ledger.Note(furthest.Name, pass.Reason{Code: pass.ActivationRange, Detail: r.of(furthest)})
 	}
 }

@@ -2,10 +2,8 @@ package float
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"slices"
-	"strings"
 
 	"github.com/mcompress/mcompress/internal/kernel"
 	"github.com/mcompress/mcompress/ir"
@@ -23,7 +21,7 @@ type graphConversion struct {
 	*Converter
 	step        *pass.Step
 	plan        *precision.Plan
-	keptFloat   map[*ir.Node]string       // nodes kept in float32 because of a constant
+	keptFloat   map[*ir.Node]pass.Reason  // nodes computed in float32 because of a constant
 	fills       map[*ir.Value]bool        // constants that represent infinity
 	activations *activationRange          // nil without calibration samples
 	notes       map[*ir.Value]pass.Reason // of constants, for the ledger
@@ -42,7 +40,7 @@ func (w *Converter) convert(ctx context.Context, s *pass.Step) error {
 }
 
 func newConversion(w *Converter, s *pass.Step) *graphConversion {
-	return &graphConversion{Converter: w, step: s, keptFloat: map[*ir.Node]string{}, fills: map[*ir.Value]bool{}, notes: map[*ir.Value]pass.Reason{}}
+	return &graphConversion{Converter: w, step: s, keptFloat: map[*ir.Node]pass.Reason{}, fills: map[*ir.Value]bool{}, notes: map[*ir.Value]pass.Reason{}}
 }
 
 // rewrite changes the graph.
@@ -83,16 +81,16 @@ func (x *graphConversion) findFloatConstants(ctx context.Context) error {
 			if v.Const.DType != ir.Float {
 				continue
 			}
-			why, err := x.keepsFloat(ctx, v)
+			reason, err := x.keepsFloat(ctx, v)
 			if err != nil {
 				return err
 			}
-			if why == "" {
+			if reason.None() {
 				continue
 			}
 			for _, u := range slices.Concat(v.Uses(), pass.LeafUses(v)) {
-				if u.Node != nil && x.keptFloat[u.Node] == "" {
-					x.keptFloat[u.Node] = why
+				if u.Node != nil && x.keptFloat[u.Node].None() {
+					x.keptFloat[u.Node] = reason
 				}
 			}
 		}
@@ -100,31 +98,34 @@ func (x *graphConversion) findFloatConstants(ctx context.Context) error {
 	return nil
 }
 
-// keepsFloat is why v and its consumers stay float32, or "".
-func (x *graphConversion) keepsFloat(ctx context.Context, v *ir.Value) (string, error) {
+// keepsFloat is the reason why v and its consumers are float32.
+func (x *graphConversion) keepsFloat(ctx context.Context, v *ir.Value) (none pass.Reason, err error) {
 	sel := x.step.Select
 	sel.MinSize = 0
 	if sel.Excludes(v, pass.Consumers(v)) && pass.IsWeight(v.Const) {
-		return "not selected", nil
+		return pass.Reason{Code: pass.FloatSelected, Detail: v.Name}, nil
 	}
 	if v.Const.Elems() > maxSmallConst && !x.step.Env.Precheck && !x.Clamp {
-		return "", nil
+		return none, nil
 	}
 	s, err := x.scan(ctx, x.step, v.Const)
 	if err != nil {
-		return "", err
+		return none, err
 	}
 	x.notes[v] = x.clamped(s)
 	switch {
 	case s.maxBits >= maskBits && s.maxBits <= spec.InfBits && x.isFill(v):
 		x.fills[v] = true
-		return "", nil
+		return none, nil
 	case v.Const.Elems() <= maxSmallConst || x.step.Env.Precheck || x.Clamp:
-		if why := x.unfitReason(s); why != "" {
-			return fmt.Sprintf("%s: %s", v.Name, why), nil
+		switch r := x.unfit(s); {
+		case r.Code == pass.NotFinite:
+			return pass.Reason{Code: pass.FloatNotFinite, Detail: v.Name + ", " + r.Detail}, nil
+		case !r.None():
+			return pass.Reason{Code: pass.FloatWeight, Detail: v.Name + ", " + r.Detail}, nil
 		}
 	}
-	return "", nil
+	return none, nil
 }
 
 // maskBits is the bits of 1e8: larger constants of masks, bounds and sums represent infinity, for which the largest
@@ -140,9 +141,9 @@ func (x *graphConversion) isFill(v *ir.Value) bool {
 	return v.Const.Elems() <= maxSmallConst
 }
 
-func (x *graphConversion) keptInFloat(n *ir.Node) string {
+func (x *graphConversion) keptInFloat(n *ir.Node) pass.Reason {
 	if x.Converter.KeepFloat32.Node(n) {
-		return "selected by --keep-float32"
+		return pass.Reason{Code: pass.FloatSelected}
 	}
 	return x.keptFloat[n]
 }
@@ -162,26 +163,13 @@ func (x *graphConversion) splitConstants() (taken, rest []*ir.Value) {
 	return taken, rest
 }
 
-// noteFloatNodes notes the nodes that stay float32.
+// noteFloatNodes notes the nodes that are computed in float32.
 func (x *graphConversion) noteFloatNodes() {
-	var order []string
-	labels := map[string][]string{}
 	for n := range x.step.Model.Nodes() {
-		why := x.plan.Reasons[n]
-		if why == "" || !x.plan.Floats(n) {
-			continue
+		if reason := x.plan.Reasons[n]; !reason.None() && x.plan.Floats(n) {
+			reason.Node = pass.Labels([]*ir.Node{n})[0]
+			x.step.Ledger.Note("", reason)
 		}
-		if labels[why] == nil {
-			order = append(order, why)
-		}
-		labels[why] = append(labels[why], pass.Labels([]*ir.Node{n})...)
-	}
-	for _, why := range order {
-		names, more := labels[why], ""
-		if len(names) > 3 {
-			names, more = names[:3], fmt.Sprintf(" and %d more", len(names)-3)
-		}
-		x.step.Ledger.Note("", pass.Reason{Code: pass.ComputedInFloat, Node: strings.Join(names, ", ") + more, Detail: why})
 	}
 }
 

@@ -18,36 +18,27 @@ type rangeCount struct {
 	overflows, underflows int64  // elements that would become infinite, or zero though they are not
 }
 
-// unfitReason is why a weight with these values stays float32, or "".
-func (w *Converter) unfitReason(s rangeCount) string {
+// unfit is the reason why the type does not represent a weight with these values.
+func (w *Converter) unfit(s rangeCount) pass.Reason {
 	size := math.Float32frombits(s.maxBits)
 	switch {
-	case s.maxBits > spec.InfBits:
-		return "it holds NaN"
-	case s.maxBits == spec.InfBits:
-		return "it holds infinities"
+	case s.maxBits >= spec.InfBits:
+		return spec.NotFinite(s.maxBits)
 	case s.maxBits >= w.Overflow && !w.Clamp:
-		return fmt.Sprintf("its largest magnitude, %g, is beyond %s's range%s", size, w.DType, of(s.overflows, "are"))
+		return pass.Reason{Code: pass.NotRepresented, Detail: fmt.Sprintf("largest magnitude %g, range of %s ±%g", size, w.DType, w.largest) + number(s.overflows, "beyond it")}
 	case s.maxBits > 0 && s.maxBits < w.minNormal:
-		return fmt.Sprintf("its largest magnitude, %g, is below %s's smallest normal number%s", size, w.DType, of(s.underflows, "would become zero"))
+		smallest := math.Float32frombits(w.minNormal)
+		return pass.Reason{Code: pass.NotRepresented, Detail: fmt.Sprintf("largest magnitude %g, smallest normal %s %g", size, w.DType, smallest) + number(s.underflows, "rounded to zero")}
 	}
-	return ""
+	return pass.Reason{}
 }
 
-// unfit is the reason of unfitReason as data.
-func (w *Converter) unfit(s rangeCount) pass.Reason {
-	why := w.unfitReason(s)
-	if why == "" {
-		return pass.Reason{}
-	}
-	return pass.Reason{Code: pass.NotRepresented, Detail: why}
-}
-
-func of(n int64, what string) string {
+// number is the number of elements that were counted; empty for none.
+func number(n int64, what string) string {
 	if n == 0 {
 		return ""
 	}
-	return fmt.Sprintf("; %d elements %s", n, what)
+	return fmt.Sprintf(", %d elements %s", n, what)
 }
 
 // count adds x to s.
@@ -107,7 +98,7 @@ func (w *Converter) recipe(t *ir.Tensor, clamp, infinite bool) *ir.Recipe {
 				now := kernel.AbsMaxBits(x[:n])
 				bits = max(bits, now)
 				if now >= w.Overflow && !(infinite && now == spec.InfBits) {
-					return &pass.Unfit{Tensor: t.Name, Reason: w.unfitReason(rangeCount{maxBits: now})}
+					return &pass.Unfit{Tensor: t.Name, Reason: w.unfit(rangeCount{maxBits: now})}
 				}
 				w.write(half[:n], x[:n])
 				if _, err := out[0].Write(kernel.Bytes(half[:n])); err != nil {
@@ -117,8 +108,8 @@ func (w *Converter) recipe(t *ir.Tensor, clamp, infinite bool) *ir.Recipe {
 					return err
 				}
 			}
-			if why := w.unfitReason(rangeCount{maxBits: bits}); why != "" && bits < w.minNormal {
-				return &pass.Unfit{Tensor: t.Name, Reason: why}
+			if reason := w.unfit(rangeCount{maxBits: bits}); !reason.None() && bits < w.minNormal {
+				return &pass.Unfit{Tensor: t.Name, Reason: reason}
 			}
 			return nil
 		},

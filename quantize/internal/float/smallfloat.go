@@ -71,13 +71,13 @@ func (w *SmallFloatQuantizer) raise(ctx context.Context, s *pass.Step) error {
 	if err := weights.RaiseOpset(ctx, s, w.Opset); !errors.As(err, &no) {
 		return err
 	}
-	s.Ledger.Note("", pass.Reason{Code: pass.Opset, Detail: no.Error()})
+	s.Ledger.Note("", weights.NotRaised(no))
 	return nil
 }
 
 func (w *SmallFloatQuantizer) plan(s *pass.Step, v *ir.Value) (spec.SmallFloatEncoding, pass.Reason) {
 	if have := v.Graph().Opset(""); have < w.Opset && !s.Select.Excludes(v, pass.Consumers(v)) {
-		return nil, pass.Reason{Code: pass.Opset, Detail: fmt.Sprintf("%d is below %d", have, w.Opset)}
+		return nil, pass.Reason{Code: pass.Opset, Detail: fmt.Sprintf("%d below %d", have, w.Opset)}
 	}
 	return w.planAnyOpset(s, v)
 }
@@ -120,7 +120,7 @@ func (w *SmallFloatQuantizer) unfit(ctx context.Context, s *pass.Step, p spec.Sm
 	}
 	err = r.Run(ctx, []io.ReaderAt{in}, []io.Writer{io.Discard, io.Discard})
 	if no := (*pass.Unfit)(nil); errors.As(err, &no) {
-		return pass.Reason{Code: pass.NotRepresented, Detail: no.Reason}, nil
+		return no.Reason, nil
 	}
 	return pass.Reason{}, err
 }

@@ -77,7 +77,7 @@ func (w *Converter) refuse(s *pass.Step, v *ir.Value) pass.Reason {
 	case len(v.Uses()) == 0:
 		return pass.Reason{Code: pass.Unused}
 	case v.Graph().Opset("") < w.opset:
-		return pass.Reason{Code: pass.Opset, Detail: fmt.Sprintf("%d is below %d", v.Graph().Opset(""), w.opset)}
+		return pass.Reason{Code: pass.Opset, Detail: fmt.Sprintf("%d below %d", v.Graph().Opset(""), w.opset)}
 	case t.Bytes()/2 <= castBytes:
 		return pass.Reason{Code: pass.Larger, Detail: fmt.Sprintf("%d bytes → %d bytes", t.Bytes(), t.Bytes()/2+castBytes)}
 	}

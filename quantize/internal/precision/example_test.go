@@ -22,7 +22,7 @@ func Example() {
 	hidden := g.Insert(nil, "Relu", []*ir.Value{g.Insert(nil, "MatMul", []*ir.Value{x, weight("first", 3, 4)})})
 	g.AddOutput(g.Insert(nil, "MatMul", []*ir.Value{hidden, weight("second", 4, 2)}))
 
-	plan := precision.New(m, precision.Options{To: ir.Float16, KeepIO: true, Stays: func(*ir.Node) string { return "" }})
+	plan := precision.New(m, precision.Options{To: ir.Float16, KeepIO: true})
 	for _, v := range g.Consts() {
 		fmt.Println(v.Name, plan.Narrow(v.Uses()[0]))
 	}

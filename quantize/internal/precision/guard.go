@@ -4,24 +4,24 @@ import (
 	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/ir/operator"
 	"github.com/mcompress/mcompress/ir/opset"
+	"github.com/mcompress/mcompress/pass"
 )
 
-// float32Reasons are the reasons why operators stay float32. Many others have no float16 in their signature, or only for some inputs:
-// Resize's scales, NonMaxSuppression, DynamicQuantizeLinear.
-var float32Reasons = map[operator.Precision]string{
-	operator.Powers:         "powers and sums leave float16's range",
-	operator.Exponentials:   "exponentials leave float16's range",
-	operator.RunningSums:    "running sums lose what is added",
-	operator.RecurrentState: "its state accumulates rounding errors",
-	operator.Angles:         "angles need more than eleven bits",
-	operator.Coordinates:    "coordinates need more than eleven bits",
-	operator.Spectra:        "spectra span more than float16's range",
+// float32Reasons are the reasons of operators that are computed in float32. Many others have no float16 in their signature, or only for
+// some inputs: Resize's scales, NonMaxSuppression, DynamicQuantizeLinear.
+var float32Reasons = map[operator.Precision]pass.Reason{
+	operator.Powers:         {Code: pass.FloatRange, Detail: "powers and sums"},
+	operator.Exponentials:   {Code: pass.FloatRange, Detail: "exponentials"},
+	operator.Spectra:        {Code: pass.FloatRange, Detail: "spectra"},
+	operator.RunningSums:    {Code: pass.FloatPrecision, Detail: "running sums"},
+	operator.RecurrentState: {Code: pass.FloatPrecision, Detail: "recurrent state"},
+	operator.Angles:         {Code: pass.FloatPrecision, Detail: "angles"},
+	operator.Coordinates:    {Code: pass.FloatPrecision, Detail: "coordinates"},
 }
 
-const isCoded = "it is quantized already"
-
-// guard is the reason why n, an operator of ONNX, stays float32, or "".
-func guard(n *ir.Node) string {
+// guard is the reason why n, an operator of ONNX, is computed in float32. ONNX Runtime makes no float16 random numbers and
+// identity matrices without a float16 input.
+func guard(n *ir.Node) pass.Reason {
 	f := operator.Of(n)
 	switch {
 	case f.Precision.RequiresFloat32():
@@ -29,11 +29,11 @@ func guard(n *ir.Node) string {
 	case n.Op.Is("Mul") && n.Input(0) == n.Input(1):
 		return float32Reasons[operator.Powers]
 	case f.ElemAttr == "dtype":
-		return "ONNX Runtime makes no float16 without a narrow input"
+		return pass.Reason{Code: pass.FloatTypes, Detail: "no input"}
 	case keepsTypes(n):
-		return "its subgraph or sequence keeps its types"
+		return pass.Reason{Code: pass.FloatTypes, Detail: "subgraph or sequence"}
 	}
-	return ""
+	return pass.Reason{}
 }
 
 // keepsTypes reports whether n has a subgraph or is an operator on sequences or optional values.

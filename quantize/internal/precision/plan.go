@@ -1,12 +1,12 @@
 package precision
 
 import (
-	"fmt"
 	"slices"
 
 	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/ir/operator"
 	"github.com/mcompress/mcompress/ir/opset"
+	"github.com/mcompress/mcompress/pass"
 )
 
 // Options select the values that become narrow.
@@ -14,17 +14,17 @@ type Options struct {
 	To     ir.DType // Float16 or BFloat16
 	KeepIO bool     // inputs and outputs of the model stay float32
 
-	// Stays returns an additional reason why a node stays float32, or "".
-	Stays func(n *ir.Node) string
-	// Far returns the reason why a value, its producer and its consumers stay float32, or ""; may be nil.
-	Far func(v *ir.Value) string
+	// Stays returns an additional reason why a node is computed in float32; may be nil.
+	Stays func(n *ir.Node) pass.Reason
+	// Far returns the reason why a value, its producer and its consumers are float32; may be nil.
+	Far func(v *ir.Value) pass.Reason
 }
 
 // A Plan is the set of narrow values and of nodes that compute in the narrow type.
 type Plan struct {
 	Options
-	// Reasons maps nodes that stay float32 to the reason, from this package or Options.Stays.
-	Reasons map[*ir.Node]string
+	// Reasons maps nodes that are computed in float32 to the reason, from this package or the options. Its Node is empty.
+	Reasons map[*ir.Node]pass.Reason
 
 	kinds  *kinds
 	narrow map[*ir.Node]bool  // nodes that compute in the narrow type
@@ -37,17 +37,20 @@ type Plan struct {
 // New decides for every node of m. It does not change m.
 func New(m *ir.Model, o Options) *Plan {
 	if o.Far == nil {
-		o.Far = func(*ir.Value) string { return "" }
+		o.Far = func(*ir.Value) (none pass.Reason) { return }
+	}
+	if o.Stays == nil {
+		o.Stays = func(*ir.Node) (none pass.Reason) { return }
 	}
 	p := &Plan{
-		Options: o, Reasons: map[*ir.Node]string{},
+		Options: o, Reasons: map[*ir.Node]pass.Reason{},
 		kinds:  &kinds{calls: map[*ir.Function][]*ir.Node{}, known: map[*ir.Value]kind{}},
 		narrow: map[*ir.Node]bool{}, low: map[*ir.Value]bool{}, exact: map[*ir.Value]bool{}, coded: map[*ir.Value]bool{},
 		whole: map[*ir.Function]bool{},
 	}
 	p.functions(m)
 	for _, v := range m.Graph.Inputs {
-		p.low[v] = !o.KeepIO && p.is(v) && v.Const == nil && p.Far(v) == ""
+		p.low[v] = !o.KeepIO && p.is(v) && v.Const == nil && p.Far(v).None()
 	}
 	p.graph(m.Graph)
 	for _, f := range m.Functions {
@@ -88,7 +91,7 @@ func (p *Plan) enter(n *ir.Node) {
 	for g := range n.Subgraphs() {
 		for i, v := range g.Inputs {
 			if j := ownerInput(n, i); j >= 0 && p.is(v) {
-				p.low[v] = p.low[n.Input(j)] && p.far(n) == ""
+				p.low[v] = p.low[n.Input(j)] && p.far(n).None()
 			}
 		}
 	}
@@ -99,15 +102,15 @@ func (p *Plan) node(n *ir.Node) {
 		p.leave(n)
 		return
 	}
-	why := p.stays(n)
-	if why != "" {
-		p.Reasons[n] = why
+	reason := p.stays(n)
+	if !reason.None() {
+		p.Reasons[n] = reason
 	}
 	switch {
 	case n.Op.Is("Cast"):
-		p.cast(n, why != "")
+		p.cast(n, !reason.None())
 		return
-	case why == "" && p.typed(n):
+	case reason.None() && p.typed(n):
 		p.narrow[n] = p.narrows(n)
 	}
 	if f := n.Callee(); f != nil {
@@ -117,46 +120,46 @@ func (p *Plan) node(n *ir.Node) {
 	p.settle(n)
 }
 
-// stays is the reason why n computes in float32 for any inputs, or "".
-func (p *Plan) stays(n *ir.Node) string {
+// stays is the reason why n is computed in float32 for any inputs.
+func (p *Plan) stays(n *ir.Node) pass.Reason {
 	f := n.Callee()
 	_, _, known := signature(n)
 	switch {
 	case f == nil && !known:
-		return "it is no operator of ONNX"
+		return pass.Reason{Code: pass.FloatOperator}
 	case f == nil && operator.Of(n).HoldsQuantized():
-		return isCoded
-	case p.Stays(n) != "":
+		return pass.Reason{Code: pass.FloatQuantized}
+	case !p.Stays(n).None():
 		return p.Stays(n)
-	case p.far(n) != "":
+	case !p.far(n).None():
 		return p.far(n)
-	case p.inFunction(n) != "":
+	case !p.inFunction(n).None():
 		return p.inFunction(n)
 	case f != nil && !p.whole[f]:
-		return "it calls a function that stays as it is"
+		return pass.Reason{Code: pass.FloatFunction, Detail: f.ID.String()}
 	case f != nil:
-		return ""
-	case guard(n) != "":
+		return pass.Reason{}
+	case !guard(n).None():
 		return guard(n)
 	}
 	for _, v := range n.Inputs() {
 		if p.coded[v] {
-			return isCoded
+			return pass.Reason{Code: pass.FloatQuantized}
 		}
 	}
-	return ""
+	return pass.Reason{}
 }
 
 // far is the reason of an input or output of n, or of a node that contains n.
-func (p *Plan) far(n *ir.Node) string {
+func (p *Plan) far(n *ir.Node) pass.Reason {
 	for ; n != nil; n = n.Graph().Owner {
 		for _, v := range slices.Concat(n.Inputs(), n.Outputs) {
-			if v != nil && p.Far(v) != "" {
+			if v != nil && !p.Far(v).None() {
 				return p.Far(v)
 			}
 		}
 	}
-	return ""
+	return pass.Reason{}
 }
 
 // typed reports whether each type variable of n with a float32 argument has only float32 arguments and allows the
@@ -310,7 +313,7 @@ func (p *Plan) leave(n *ir.Node) {
 			continue
 		}
 		for g := range n.Subgraphs() {
-			p.low[v] = p.low[v] || i < len(g.Outputs) && p.low[g.Outputs[i]] && p.Far(v) == ""
+			p.low[v] = p.low[v] || i < len(g.Outputs) && p.low[g.Outputs[i]] && p.Far(v).None()
 		}
 	}
 }
@@ -338,7 +341,7 @@ func (p *Plan) functions(m *ir.Model) {
 
 func (p *Plan) agree(f *ir.Function) bool {
 	for _, n := range p.kinds.calls[f] {
-		if in := n.Graph().Function(); p.Stays(n) != "" || p.far(n) != "" || in != nil && !p.whole[in] {
+		if in := n.Graph().Function(); !p.Stays(n).None() || !p.far(n).None() || in != nil && !p.whole[in] {
 			return false
 		}
 		for i, v := range f.Body.Inputs {
@@ -350,10 +353,10 @@ func (p *Plan) agree(f *ir.Function) bool {
 	return len(p.kinds.calls[f]) > 0
 }
 
-// inFunction is the reason for n in the body of a function that stays float32.
-func (p *Plan) inFunction(n *ir.Node) string {
+// inFunction is the reason for n in the body of a function that is computed in float32.
+func (p *Plan) inFunction(n *ir.Node) pass.Reason {
 	if f := n.Graph().Function(); f != nil && !p.whole[f] {
-		return fmt.Sprintf("function %s stays as it is", f.ID)
+		return pass.Reason{Code: pass.FloatFunction, Detail: f.ID.String()}
 	}
-	return ""
+	return pass.Reason{}
 }

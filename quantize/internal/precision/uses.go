@@ -55,7 +55,7 @@ func (p *Plan) output(u ir.Use) want {
 	case g.Owner == nil && g.Function() != nil:
 		return typeOf(p.whole[g.Function()])
 	case g.Owner == nil:
-		return typeOf(!p.KeepIO && p.Far(g.Outputs[u.Index]) == "")
+		return typeOf(!p.KeepIO && p.Far(g.Outputs[u.Index]).None())
 	case !controls(g.Owner):
 		return wide
 	}

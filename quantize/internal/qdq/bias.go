@@ -104,7 +104,7 @@ func quantizeBias(name string, x, scales []float32, activation float32) ([]int32
 		s := scales[i%len(scales)]
 		q := math.RoundToEven(float64(x[i]) / float64(s))
 		if !(math.Abs(q) < math.MaxInt32/2) { // the rest of the range is for sums of products
-			return nil, &pass.Unfit{Tensor: name, Reason: fmt.Sprintf("%g is out of the range of int32 at the scale %g of its layer", x[i], s)}
+			return nil, &pass.Unfit{Tensor: name, Reason: pass.Reason{Code: pass.NotRepresented, Detail: fmt.Sprintf("%g in int32 at scale %g", x[i], s)}}
 		}
 		quantized[i] = int32(q)
 	}
@@ -150,12 +150,20 @@ func (s *Quantizer) precheck(ctx context.Context, step *pass.Step, f *quantizedG
 		var unfit *pass.Unfit
 		if errors.As(err, &unfit) {
 			s.floatNodes[n], some = true, true
-			step.Ledger.Note(unfit.Tensor, pass.Reason{Code: pass.ComputedInFloat, Node: pass.Labels([]*ir.Node{n})[0], Detail: unfit.Reason})
+			step.Ledger.Note(unfit.Tensor, pass.Reason{Code: floatReason(unfit.Reason.Code), Node: pass.Labels([]*ir.Node{n})[0], Detail: unfit.Reason.Detail})
 		} else if err != nil {
 			return false, err
 		}
 	}
 	return some, nil
+}
+
+// floatReason is the reason of a node that is computed in float for that of its weight or bias.
+func floatReason(weight pass.Code) pass.Code {
+	if weight == pass.NotFinite {
+		return pass.FloatNotFinite
+	}
+	return pass.FloatWeight
 }
 
 // check is the error of l's recipes.

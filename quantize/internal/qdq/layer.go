@@ -43,13 +43,13 @@ func (s *Quantizer) layersOf(step *pass.Step) map[*ir.Node]*quantizedLayer {
 // layer describes n, nil if it is none.
 func (s *Quantizer) layer(step *pass.Step, n *ir.Node) *quantizedLayer {
 	switch {
-	case pass.FromCaller(n) != "":
+	case !pass.FromCaller(n).None():
 		return nil
 	case n.Op.Is("Conv"):
 		return s.convolution(step, n)
 	}
 	k := weights.ConsumerAt(step, n, false)
-	if k == nil || s.floatNodes[n] || k.Side != weights.Right || len(k.Shape) != 2 || k.Unsupported != "" || k.Elem != ir.Float {
+	if k == nil || s.floatNodes[n] || k.Side != weights.Right || len(k.Shape) != 2 || !k.Unsupported.None() || k.Elem != ir.Float {
 		return nil
 	}
 	return s.matrixLayer(step, k)
@@ -57,7 +57,7 @@ func (s *Quantizer) layer(step *pass.Step, n *ir.Node) *quantizedLayer {
 
 func (s *Quantizer) convolution(step *pass.Step, n *ir.Node) *quantizedLayer {
 	o := pass.Trace(n.Input(1))
-	if o == nil || o.Trouble != "" || o.Transposed || o.Elem != ir.Float || len(o.Shape) < 3 || n.Input(0) == nil || n.Input(0).Const != nil {
+	if o == nil || !o.Trouble.None() || o.Transposed || o.Elem != ir.Float || len(o.Shape) < 3 || n.Input(0) == nil || n.Input(0).Const != nil {
 		return nil
 	}
 	l := &quantizedLayer{node: n, weight: o.Base, bias: n.Input(2), float: s.floatNodes[n]}

@@ -68,7 +68,7 @@ func (s *Quantizer) quantizeNodes(ctx context.Context, step *pass.Step) error {
 	}
 	var no *opset.Unsupported
 	if err := s.raiseOpset(ctx, step); errors.As(err, &no) {
-		step.Ledger.Note("", pass.Reason{Code: pass.Opset, Detail: no.Error()})
+		step.Ledger.Note("", weights.NotRaised(no))
 		return nil
 	} else if err != nil {
 		return err
@@ -135,8 +135,8 @@ func (s *Quantizer) calibrate(ctx context.Context, step *pass.Step) (*quantizedG
 }
 
 // measureRanges adds summaries of the named values, and returns why some have no range.
-func (s *Quantizer) measureRanges(ctx context.Context, step *pass.Step, names []string, known map[string]calibrate.Summary) (map[string]string, error) {
-	why := map[string]string{}
+func (s *Quantizer) measureRanges(ctx context.Context, step *pass.Step, names []string, known map[string]calibrate.Summary) (map[string]pass.Reason, error) {
+	why := map[string]pass.Reason{}
 	switch {
 	case len(names) == 0:
 		return why, nil
@@ -159,7 +159,7 @@ func (s *Quantizer) measureRanges(ctx context.Context, step *pass.Step, names []
 	for _, name := range names {
 		r, reason := o.Range(name, int(s.Activations.max-s.Activations.min))
 		if reason != "" {
-			why[name] = reason
+			why[name] = pass.Reason{Code: reason, Detail: name}
 			continue
 		}
 		known[name] = calibrate.Summary{Range: r, Means: channels.Means(name), Variance: channels.Variance(name)}
@@ -168,7 +168,7 @@ func (s *Quantizer) measureRanges(ctx context.Context, step *pass.Step, names []
 }
 
 // findCoarse adds why values are too coarse in the quantized data type.
-func (s *Quantizer) findCoarse(ctx context.Context, f *quantizedGraph, known map[string]calibrate.Summary, why map[string]string) {
+func (s *Quantizer) findCoarse(ctx context.Context, f *quantizedGraph, known map[string]calibrate.Summary, why map[string]pass.Reason) {
 	for _, v := range f.quantizedValues(ctx) {
 		name := f.scaleSource(ctx, v).Name
 		k, ok := known[name]
@@ -179,9 +179,9 @@ func (s *Quantizer) findCoarse(ctx context.Context, f *quantizedGraph, known map
 		db := 10 * math.Log10(k.Variance/(float64(scale)*float64(scale)/12))
 		switch {
 		case !normal:
-			why[name] = fmt.Sprintf("its range from %g to %g gives no scale of normal float32 size", k.Min, k.Max)
+			why[name] = pass.Reason{Code: pass.FloatNoScale, Detail: fmt.Sprintf("%s, range from %g to %g", name, k.Min, k.Max)}
 		case k.Variance > 0 && db < s.minSQNR:
-			why[name] = fmt.Sprintf("too coarse when quantized, SQNR %.1f dB", db)
+			why[name] = pass.Reason{Code: pass.FloatSQNR, Detail: fmt.Sprintf("%s, SQNR %.1f dB", name, db)}
 		}
 	}
 }
@@ -203,16 +203,17 @@ func (s *Quantizer) loadRanges(names []string, known map[string]calibrate.Summar
 }
 
 // keepFloat removes the nodes that compute or read values without range. It reports whether there are any.
-func (s *Quantizer) keepFloat(ctx context.Context, step *pass.Step, f *quantizedGraph, why map[string]string) bool {
+func (s *Quantizer) keepFloat(ctx context.Context, step *pass.Step, f *quantizedGraph, why map[string]pass.Reason) bool {
 	some := false
 	for n := range step.Model.Graph.Nodes() {
 		if !f.integer[n] {
 			continue
 		}
 		for _, v := range slices.Concat(f.reads(n), f.makes(ctx, n)) {
-			if reason := why[f.scaleSource(ctx, v).Name]; reason != "" && !s.floatNodes[n] {
+			if reason := why[f.scaleSource(ctx, v).Name]; !reason.None() && !s.floatNodes[n] {
 				s.floatNodes[n], some = true, true
-				step.Ledger.Note(v.Name, pass.Reason{Code: pass.ComputedInFloat, Node: pass.Labels([]*ir.Node{n})[0], Detail: fmt.Sprintf("value %q: %s", f.scaleSource(ctx, v).Name, reason)})
+				reason.Node = pass.Labels([]*ir.Node{n})[0]
+				step.Ledger.Note(v.Name, reason)
 			}
 		}
 	}

@@ -39,59 +39,62 @@ type layout struct {
 }
 
 // layouts are the supported layer operators.
-var layouts = map[string]func(n *ir.Node, o *pass.Operand) (layout, string){
+var layouts = map[string]func(n *ir.Node, o *pass.Operand) (layout, pass.Reason){
 	"Conv":          conv,
 	"ConvTranspose": convTranspose,
-	"Gemm":          func(n *ir.Node, o *pass.Operand) (layout, string) { return matrix(o, n.Int("transB", 0) != 0) },
-	"MatMul":        func(_ *ir.Node, o *pass.Operand) (layout, string) { return matrix(o, false) },
+	"Gemm":          func(n *ir.Node, o *pass.Operand) (layout, pass.Reason) { return matrix(n, o, n.Int("transB", 0) != 0) },
+	"MatMul":        func(n *ir.Node, o *pass.Operand) (layout, pass.Reason) { return matrix(n, o, false) },
 }
 
 // conv is M × C/group × kernel.
-func conv(n *ir.Node, o *pass.Operand) (layout, string) {
-	m, each, kernel, group, why := filters(n, o)
+func conv(n *ir.Node, o *pass.Operand) (layout, pass.Reason) {
+	m, each, kernel, group, reason := filters(n, o)
 	l := layout{inputs: each * group, outputs: m, out: axis{n: m, inner: each * kernel}, in: axis{n: each, inner: kernel}}
-	if why == "" && m%group != 0 {
-		return layout{}, fmt.Sprintf("%d filters in %d groups are none", m, group)
+	if reason.None() && m%group != 0 {
+		return layout{}, shape(n, fmt.Sprintf("%d filters in %d groups", m, group))
 	}
 	if group > 1 {
 		l.in = axis{m * each, kernel, func(i int64) int64 { return i/each/(m/group)*each + i%each }}
 	}
-	return l, why
+	return l, reason
 }
 
 // convTranspose is C × M/group × kernel.
-func convTranspose(n *ir.Node, o *pass.Operand) (layout, string) {
-	c, each, kernel, group, why := filters(n, o)
+func convTranspose(n *ir.Node, o *pass.Operand) (layout, pass.Reason) {
+	c, each, kernel, group, reason := filters(n, o)
 	l := layout{inputs: c, outputs: each * group, in: axis{n: c, inner: each * kernel}, out: axis{n: each, inner: kernel}}
-	if why == "" && c%group != 0 {
-		return layout{}, fmt.Sprintf("%d channels in %d groups are none", c, group)
+	if reason.None() && c%group != 0 {
+		return layout{}, shape(n, fmt.Sprintf("%d channels in %d groups", c, group))
 	}
 	if group > 1 {
 		l.out = axis{c * each, kernel, func(i int64) int64 { return i/each/(c/group)*each + i%each }}
 	}
-	return l, why
+	return l, reason
 }
 
-func filters(n *ir.Node, o *pass.Operand) (first, each, kernel, group int64, why string) {
+func filters(n *ir.Node, o *pass.Operand) (first, each, kernel, group int64, reason pass.Reason) {
 	group = n.Int("group", 1)
 	if len(o.Shape) < 3 || o.Transposed || group < 1 || (ir.Spec{Shape: o.Shape}).Elems() == 0 {
-		return 1, 1, 1, 1, fmt.Sprintf("a filter of shape %v in %d groups is none", o.Shape, group)
+		return 1, 1, 1, 1, shape(n, fmt.Sprintf("filter of shape %v in %d groups", o.Shape, group))
 	}
-	return o.Shape[0], o.Shape[1], (ir.Spec{Shape: o.Shape[2:]}).Elems(), group, ""
+	return o.Shape[0], o.Shape[1], (ir.Spec{Shape: o.Shape[2:]}).Elems(), group, pass.Reason{}
 }
 
 // matrix is K × N, or N × K if transposed.
-func matrix(o *pass.Operand, transposed bool) (layout, string) {
+func matrix(n *ir.Node, o *pass.Operand, transposed bool) (layout, pass.Reason) {
 	if len(o.Shape) != 2 || o.Shape[0] == 0 || o.Shape[1] == 0 {
-		return layout{}, fmt.Sprintf("a weight of shape %v is no matrix", o.Shape)
+		return layout{}, shape(n, fmt.Sprintf("shape %v of a matrix", o.Shape))
 	}
-	k, n := o.Shape[0], o.Shape[1]
+	rows, cols := o.Shape[0], o.Shape[1]
 	if transposed {
-		k, n = n, k
+		rows, cols = cols, rows
 	}
-	l := layout{inputs: k, outputs: n, in: axis{n: k, inner: n}, out: axis{n: n, inner: 1}}
+	l := layout{inputs: rows, outputs: cols, in: axis{n: rows, inner: cols}, out: axis{n: cols, inner: 1}}
 	if transposed != o.Transposed {
-		l.in, l.out = axis{n: k, inner: 1}, axis{n: n, inner: k}
+		l.in, l.out = axis{n: rows, inner: 1}, axis{n: cols, inner: rows}
 	}
-	return l, ""
+	return l, pass.Reason{}
 }
+
+// shape is the reason of a weight of n whose shape the operator does not have.
+func shape(n *ir.Node, detail string) pass.Reason { return reasonAt(n, pass.Unsupported, detail) }

@@ -11,7 +11,7 @@ import (
 // fits reports whether v is a scalar constant, or one value per channel at p.
 func (e *Editor) fits(v *ir.Value, n int64, p Place) bool {
 	o := pass.Trace(v)
-	if o == nil || o.Trouble != "" || o.Transposed || !o.Elem.IsFloat() || len(o.Shape) > p.Rank {
+	if o == nil || !o.Trouble.None() || o.Transposed || !o.Elem.IsFloat() || len(o.Shape) > p.Rank {
 		return false
 	}
 	at := len(o.Shape) - 1 - p.After

@@ -27,9 +27,9 @@ func Example() {
 	defer eval.Close()
 	s := &pass.Step{Model: m, Eval: eval}
 	e := rescale.New(s)
-	l, why := e.Layer(product.Producer())
-	if why != "" {
-		fmt.Println(why)
+	l, reason := e.Layer(product.Producer())
+	if !reason.None() {
+		fmt.Println(reason)
 		return
 	}
 	if err := l.ScaleOutputs(context.Background(), []float64{2, 0.5}); err != nil {

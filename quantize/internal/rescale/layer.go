@@ -32,17 +32,17 @@ type Place struct {
 const broadcastOpset = 7
 
 // Layer is the layer of which n is the product or the bias, or the reason why there is none.
-func (e *Editor) Layer(n *ir.Node) (*Layer, string) {
+func (e *Editor) Layer(n *ir.Node) (*Layer, pass.Reason) {
 	if p := e.biased(n); p != nil {
 		n = p
 	}
-	o, why := e.weight(n)
-	if why != "" {
-		return nil, why
+	o, reason := e.weight(n)
+	if !reason.None() {
+		return nil, reason
 	}
-	at, why := layouts[n.Op.Type](n, o)
-	if why != "" {
-		return nil, why
+	at, reason := layouts[n.Op.Type](n, o)
+	if !reason.None() {
+		return nil, reason
 	}
 	l := &Layer{Node: n, Weight: o.Base, Inputs: at.inputs, Outputs: at.outputs, e: e, in: at.in, out: at.out}
 	l.place = Place{Rank: len(o.Shape), After: len(o.Shape) - 2}
@@ -54,43 +54,47 @@ func (e *Editor) Layer(n *ir.Node) (*Layer, string) {
 		l.add = e.bias(l)
 	}
 	if b := l.biasValue(); b != nil && !e.fits(b, l.Outputs, Place{Rank: l.place.Rank}) {
-		return nil, "the bias of " + n.Label() + " is not one constant per channel"
+		return nil, reasonAt(n, pass.Unsupported, "bias other than one constant per channel")
 	}
-	return l, ""
+	return l, pass.Reason{}
+}
+
+// reasonAt is a reason about n.
+func reasonAt(n *ir.Node, reason pass.Code, detail string) pass.Reason {
+	return pass.Reason{Code: reason, Node: pass.Labels([]*ir.Node{n})[0], Detail: detail}
 }
 
 // weight is the constant weight of n, or the reason why it cannot be changed.
-func (e *Editor) weight(n *ir.Node) (*pass.Operand, string) {
-	label := n.Label()
+func (e *Editor) weight(n *ir.Node) (*pass.Operand, pass.Reason) {
 	if !ir.DefaultDomain(n.Op.Domain) || layouts[n.Op.Type] == nil || len(n.Inputs()) < 2 {
-		return nil, label + " is not a layer"
+		return nil, reasonAt(n, pass.NoLayer, "")
 	}
-	if name := pass.FromCaller(n); name != "" {
-		return nil, label + " has an attribute " + name + " of the function's caller"
+	if reason := pass.FromCaller(n); !reason.None() {
+		return nil, reason
 	}
 	o := pass.Trace(n.Input(1))
 	switch {
 	case o == nil:
-		return nil, "the weight of " + label + " is not a constant"
-	case o.Trouble != "":
-		return nil, "weight of " + label + ": " + o.Trouble
+		return nil, reasonAt(n, pass.NoLayer, "")
+	case !o.Trouble.None():
+		return nil, o.Trouble
 	case o.Elem != o.Base.Const.DType || !taken(o.Elem):
-		return nil, fmt.Sprintf("the weight of %s is %s, used as %s", label, o.Base.Const.DType, o.Elem)
+		return nil, pass.Reason{Code: pass.DType, Detail: fmt.Sprintf("%s of %s, used as %s", o.Base.Const.DType, o.Base.Name, o.Elem)}
 	case storedSmaller(o.Base.Const):
-		return nil, "the weight of " + label + " is stored sparse, and would become dense"
+		return nil, pass.Reason{Code: pass.StoredSparse, Detail: o.Base.Name}
 	case o.Base.Ambiguous:
-		return nil, "two values have the name of the weight of " + label
+		return nil, pass.Reason{Code: pass.Ambiguous, Detail: o.Base.Name}
 	case n.Int("transA", 0) != 0:
-		return nil, label + " transposes its input"
+		return nil, reasonAt(n, pass.Unsupported, "transA")
 	case len(pass.LeafUses(o.Base)) != 1:
-		return nil, "the weight of " + label + " has other consumers"
+		return nil, pass.Reason{Code: pass.SeveralConsumers, Detail: o.Base.Name}
 	case operator.Of(n).Product() && n.Graph().Opset("") < broadcastOpset:
-		return nil, fmt.Sprintf("opset %d is below %d", n.Graph().Opset(""), broadcastOpset)
+		return nil, pass.Reason{Code: pass.Opset, Detail: fmt.Sprintf("%d below %d", n.Graph().Opset(""), broadcastOpset)}
 	}
 	if e.step.Select.Excludes(o.Base, []*ir.Node{n}) {
-		return nil, "not selected"
+		return nil, pass.Reason{Code: pass.LayerSelected, Detail: o.Base.Name}
 	}
-	return o, ""
+	return o, pass.Reason{}
 }
 
 // storedSmaller reports whether the payload is expanded from fewer bytes when read.

@@ -16,10 +16,10 @@ func PerChannelEncoding(w *weights.Weight, qs spec.QuantSpec, b *spec.BufferPool
 	axis := first.ChannelAxis()
 	for _, s := range w.Consumers {
 		if !slices.Equal(s.BaseShape(), cd.Shape) {
-			return nil, pass.Reason{Code: pass.Shape, Detail: "different shapes at its consumers"}
+			return nil, pass.Reason{Code: pass.Shape, Detail: "different shapes at consumers"}
 		}
 		if len(s.Shape) > 2 && s.Side != first.Side {
-			return nil, pass.Reason{Code: pass.Shape, Detail: "batched matrices on both sides of products cannot share scales"}
+			return nil, pass.Reason{Code: pass.Shape, Detail: "batched matrices on both sides of products"}
 		}
 		cd.Transpose = cd.Transpose && s.Transposed && s.Side == weights.Right
 		cd.Spec.Unsigned = cd.Spec.Unsigned || s.RequiresUint8(w)

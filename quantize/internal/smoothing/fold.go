@@ -23,7 +23,7 @@ func (f *folder) into(v *ir.Value) scaler {
 	if n == nil {
 		return nil
 	}
-	if l, why := f.Layer(n); why == "" && l.Last() == n && !l.Spatial() && l.Outputs == f.channels {
+	if l, reason := f.Layer(n); reason.None() && l.Last() == n && !l.Spatial() && l.Outputs == f.channels {
 		return l.ScaleOutputs
 	}
 	facts := operator.Of(n)

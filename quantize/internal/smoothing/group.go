@@ -23,8 +23,8 @@ func groups(e *rescale.Editor, g *ir.Graph) []*group {
 	var all []*group
 	by := map[*ir.Value]*group{}
 	for n := range g.Nodes() {
-		l, why := e.Layer(n)
-		if why != "" || l.Node != n || l.Spatial() {
+		l, reason := e.Layer(n)
+		if !reason.None() || l.Node != n || l.Spatial() {
 			continue
 		}
 		x := n.Input(0)

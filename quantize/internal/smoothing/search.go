@@ -53,7 +53,7 @@ func (g *group) search(ctx context.Context) (choice, error) {
 		worth = worthMul
 	}
 	if best == 0 || errs[best] > worth*errs[0] {
-		return choice{why: pass.Reason{Code: pass.NoGain, Detail: "no alpha lowers the expected error enough"}}, nil
+		return choice{why: pass.Reason{Code: pass.NoGain, Detail: "expected error at any alpha"}}, nil
 	}
 	return choose(alphas[best-1], fs[best]), nil
 }

@@ -64,7 +64,7 @@ func choices(ctx context.Context, s *pass.Step, gs []*group, o Options) ([]choic
 		case g.seen.runs == nil:
 			list[i].why.Code = pass.NotObserved
 		case g.fold == nil && !o.Insert:
-			list[i].why = pass.Reason{Code: pass.Channels, Detail: "the producer of its input has no scale"}
+			list[i].why = pass.Reason{Code: pass.NotScaled, Detail: g.x.Name}
 		case o.Search:
 			list[i], err = g.search(ctx)
 		default:

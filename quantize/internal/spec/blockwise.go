@@ -212,7 +212,7 @@ func (r *blockQuantizer) quantizeChunk(row, rows, col, cols int64) error {
 	if err != nil {
 		return err
 	}
-	if reason := nonFiniteReason(kernel.AbsMaxBits(w)); reason != "" {
+	if reason := NotFinite(kernel.AbsMaxBits(w)); !reason.None() {
 		return &pass.Unfit{Tensor: r.Weight.Name, Reason: reason}
 	}
 	quantized := &solve.Quantized{K: int(rows), N: int(cols), Spec: r.Layout.Spec, Values: r.quantized[:rows*cols]}

@@ -50,8 +50,8 @@ func (r *blockQuantizer) storeQParams(c *solve.Quantized, block, col int64) erro
 	for i := 0; i < len(c.Scale); i += c.N {
 		at := col*across + (block+int64(i/c.N))*down
 		for j, s := range c.Scale[i:][:c.N] {
-			if why := r.Layout.unrepresentable(max(s, -s), c.Zero[i+j]); why != "" {
-				return &pass.Unfit{Tensor: r.Weight.Name, Reason: why}
+			if reason := r.Layout.unrepresentable(max(s, -s), c.Zero[i+j]); !reason.None() {
+				return &pass.Unfit{Tensor: r.Weight.Name, Reason: reason}
 			}
 			r.scale[at] = s
 			if r.floatZeroPoint != nil {
@@ -65,27 +65,16 @@ func (r *blockQuantizer) storeQParams(c *solve.Quantized, block, col int64) erro
 	return nil
 }
 
-// unrepresentable is why quantized values cannot represent weights with a scale of this magnitude and a zero point, or "".
+// unrepresentable is the reason why quantized values cannot represent weights with a scale of this magnitude and a zero point.
 // Float16 weights are dequantized in float16 at run time, where the largest must not overflow.
-func (b *BlockLayout) unrepresentable(scale float32, zero int32) string {
+func (b *BlockLayout) unrepresentable(scale float32, zero int32) pass.Reason {
 	switch most := scale * float32(max(b.Spec.High-zero, zero-b.Spec.Low)); {
 	case !IsNormal(scale):
-		return "its values are too small or too large for a scale of normal float32 size"
+		return pass.Reason{Code: pass.NoScale, Detail: fmt.Sprintf("scale %g", scale)}
 	case b.Spec.Half && most > LargestFloat16:
-		return fmt.Sprintf("its dequantized values would be up to %g, beyond float16", most)
+		return pass.Reason{Code: pass.NotRepresented, Detail: fmt.Sprintf("dequantized values up to %g, range of float16 ±%d", most, LargestFloat16)}
 	}
-	return ""
-}
-
-// nonFiniteReason is why a maximum magnitude, as bits, has no scale, or "".
-func nonFiniteReason(bits uint32) string {
-	switch {
-	case bits > InfBits:
-		return "it holds NaN"
-	case bits == InfBits:
-		return "it holds infinities"
-	}
-	return ""
+	return pass.Reason{}
 }
 
 // writeFloats writes scales, or float zero points, in their type.

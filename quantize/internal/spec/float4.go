@@ -80,10 +80,11 @@ func (b *Float4Encoding) rows(do func(at, n int64) error) error {
 func (b *Float4Encoding) run(ctx context.Context, in []io.ReaderAt, out []io.Writer) error {
 	f, held := pass.NewFloats(in[0], b.Weight.DType), make([]float32, b.bufferElems())
 	k, quantized, scales := newFloat4Quantizer(b.Format, b.block, b.inner), &nibbleWriter{w: out[OutQuantized]}, []uint16(nil)
+	k.tensor = b.Weight.Name
 	var from, done, have int64 // of the elements in memory: the first, how many are quantized, how many there are
 	finish := func() error {
 		if err := k.finish(); err != nil {
-			return &pass.Unfit{Tensor: b.Weight.Name, Reason: err.Error()}
+			return err
 		}
 		scales = append(scales, k.scales...)
 		return quantized.write(k.quantized[:done])
@@ -100,7 +101,7 @@ func (b *Float4Encoding) run(ctx context.Context, in []io.ReaderAt, out []io.Wri
 			k.begin(held[:have])
 		}
 		if err := k.row(int(at-from), int(n)); err != nil {
-			return &pass.Unfit{Tensor: b.Weight.Name, Reason: err.Error()}
+			return err
 		}
 		done += n * b.inner
 		return nil

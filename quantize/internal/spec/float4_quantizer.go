@@ -1,11 +1,10 @@
 package spec
 
 import (
-	"errors"
-	"fmt"
 	"math"
 
 	"github.com/mcompress/mcompress/internal/kernel"
+	"github.com/mcompress/mcompress/pass"
 )
 
 // float4Peaks are the values, of the format or beyond, that a block's maximum magnitude may be scaled to. Levels are not evenly
@@ -27,6 +26,7 @@ type float4Quantizer struct {
 
 	blocks        [tileCols]block // of the unfinished tile
 	n             int
+	tensor        string // in errors
 	tile          []float32
 	tileQuantized []byte
 }
@@ -126,8 +126,8 @@ func (k *float4Quantizer) search(tile []float32) (half [tileCols]uint16, scale [
 	var peak, least [tileCols]float32
 	kernel.ColAbsMaxBits(bits[:], tile)
 	for j, b := range bits {
-		if why := noScaleReason(b, 1); why != "" {
-			return half, scale, errors.New(why)
+		if reason := noScale(b, 1); !reason.None() {
+			return half, scale, &pass.Unfit{Tensor: k.tensor, Reason: reason}
 		}
 		peak[j], least[j], half[j], scale[j] = math.Float32frombits(b), float32(math.Inf(1)), oneHalf, 1
 	}
@@ -142,7 +142,7 @@ func (k *float4Quantizer) search(tile []float32) (half [tileCols]uint16, scale [
 	}
 	for j, e := range least {
 		if peak[j] > 0 && math.IsInf(float64(e), 1) {
-			return half, scale, fmt.Errorf("a block's largest magnitude, %g, gives no float16 scale", peak[j])
+			return half, scale, &pass.Unfit{Tensor: k.tensor, Reason: noScaleOf(peak[j])}
 		}
 	}
 	return half, scale, nil

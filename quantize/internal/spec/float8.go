@@ -86,8 +86,8 @@ func (s *Float8Encoding) observe(ctx context.Context, r *segmentBuffer) ([]float
 	}
 	scale := make([]float32, len(m.bits))
 	for i, bits := range m.bits {
-		if why := noScaleReason(bits, s.Format.Largest()); why != "" {
-			return nil, &pass.Unfit{Tensor: s.Weight.Name, Reason: why}
+		if reason := noScale(bits, s.Format.Largest()); !reason.None() {
+			return nil, &pass.Unfit{Tensor: s.Weight.Name, Reason: reason}
 		}
 		scale[i] = math.Float32frombits(bits) / s.Format.Largest()
 		if bits == 0 {

@@ -38,7 +38,7 @@ func Precheck[W any](ctx context.Context, s *pass.Step, ws []W, of func(W) (*ir.
 			continue
 		}
 		v, _ := of(w)
-		s.Ledger.Skip(v, pass.Consumers(v), pass.Reason{Code: pass.NotRepresented, Detail: unfit[i].Reason})
+		s.Ledger.Skip(v, pass.Consumers(v), unfit[i].Reason)
 	}
 	return fit, nil
 }

@@ -2,7 +2,6 @@ package spec
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"math"
 
@@ -46,11 +45,8 @@ const InfBits = 0x7f800000
 
 // qparams is scale i and its zero point.
 func (m *minMaxObserver) qparams(s QuantSpec, i int64, tensor string) (scale float32, zero int32, err error) {
-	switch b := m.bits[i]; {
-	case b > InfBits:
-		return 0, 0, &pass.Unfit{Tensor: tensor, Reason: "it holds NaN"}
-	case b == InfBits:
-		return 0, 0, &pass.Unfit{Tensor: tensor, Reason: "it holds infinities"}
+	if reason := NotFinite(m.bits[i]); !reason.None() {
+		return 0, 0, &pass.Unfit{Tensor: tensor, Reason: reason}
 	}
 	hi := math.Float32frombits(m.bits[i])
 	lo := -hi
@@ -59,7 +55,7 @@ func (m *minMaxObserver) qparams(s QuantSpec, i int64, tensor string) (scale flo
 	}
 	scale, zero, ok := s.QParams(lo, hi)
 	if !ok {
-		return 0, 0, &pass.Unfit{Tensor: tensor, Reason: fmt.Sprintf("its largest magnitude, %g, gives no scale of normal float32 size", max(-lo, hi))}
+		return 0, 0, &pass.Unfit{Tensor: tensor, Reason: noScaleOf(max(-lo, hi))}
 	}
 	return scale, zero, nil
 }

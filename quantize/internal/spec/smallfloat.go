@@ -6,6 +6,7 @@ import (
 
 	"github.com/mcompress/mcompress/internal/kernel"
 	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/pass"
 )
 
 // A SmallFloat is a float of at most 8 bits, and the first opset whose operators support it.
@@ -22,17 +23,29 @@ type SmallFloatEncoding interface {
 	EmitDequantize(g *ir.Graph, at *ir.Node, quantized, scales *ir.Value) *ir.Value
 }
 
-// noScaleReason is why a channel with that maximum magnitude has no scale, or "".
-func noScaleReason(bits uint32, largest float32) string {
-	switch peak := math.Float32frombits(bits); {
-	case bits > InfBits:
-		return "it holds NaN"
-	case bits == InfBits:
-		return "it holds infinities"
-	case bits > 0 && !IsNormal(peak/largest):
-		return fmt.Sprintf("its largest magnitude, %g, gives no scale of normal float32 size", peak)
+// noScale is the reason why a channel with that maximum magnitude, as bits, has no scale.
+func noScale(bits uint32, largest float32) pass.Reason {
+	peak := math.Float32frombits(bits)
+	if bits > 0 && bits < InfBits && !IsNormal(peak/largest) {
+		return noScaleOf(peak)
 	}
-	return ""
+	return NotFinite(bits)
+}
+
+// noScaleOf is the reason of weights whose maximum magnitude has no scale.
+func noScaleOf(peak float32) pass.Reason {
+	return pass.Reason{Code: pass.NoScale, Detail: fmt.Sprintf("largest magnitude %g", peak)}
+}
+
+// NotFinite is the reason of weights whose maximum magnitude, as bits, is NaN or infinite.
+func NotFinite(bits uint32) pass.Reason {
+	switch {
+	case bits > InfBits:
+		return pass.Reason{Code: pass.NotFinite, Detail: "NaN"}
+	case bits == InfBits:
+		return pass.Reason{Code: pass.NotFinite, Detail: "infinities"}
+	}
+	return pass.Reason{}
 }
 
 // Float4Type is e2m1. DequantizeLinear supports it, and output_dtype, since opset 23.

@@ -71,7 +71,7 @@ func (s *gptqRun) scaleInputs(ctx context.Context, p *smoothing.Products, x []fl
 	var ws []solve.Matrix
 	for _, l := range p.Layers {
 		product := weights.ConsumerAt(s.step, l.Node, false)
-		if len(x) == 0 || product == nil || product.Unsupported != "" {
+		if len(x) == 0 || product == nil || !product.Unsupported.None() {
 			return nil
 		}
 		w, err := s.read(ctx, &matrix{weight: l.Weight, k: int(k), n: int(l.Outputs), transposed: product.Transposed})

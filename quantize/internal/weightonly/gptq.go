@@ -38,19 +38,19 @@ type matrix struct {
 // input is the activation that the matrix is multiplied by.
 func (l *matrix) input() *ir.Value { return l.node.Input(0) }
 
-// unsupported is why the inputs of l cannot be observed.
-func (l *matrix) unsupported(w *layerwise.Walk) string {
+// unsupported is the reason why the inputs of l cannot be observed.
+func (l *matrix) unsupported(w *layerwise.Walk) pass.Reason {
 	switch x := l.input(); {
 	case !w.Has(x):
-		return "it is in a subgraph or a function"
+		return pass.Reason{Code: pass.GPTQScope}
 	case l.node.Op.Is("Gemm") && l.node.Int("transA", 0) != 0:
-		return "its inputs are transposed"
+		return pass.Reason{Code: pass.GPTQInputs, Detail: "transposed"}
 	}
-	return ""
+	return pass.Reason{}
 }
 
-// solve quantizes matrices in the order of execution, and returns why the others are not quantized.
-func (g *GPTQ) solve(ctx context.Context, step *pass.Step, ls []*matrix) (left map[*matrix]string, err error) {
+// solve quantizes matrices in the order of execution, and returns the reasons of the others.
+func (g *GPTQ) solve(ctx context.Context, step *pass.Step, ls []*matrix) (left map[*matrix]pass.Reason, err error) {
 	w, err := layerwise.New(step.Model, step.Eval, engine.Options{Workers: step.Env.Workers, MemoryLimit: step.Env.Memory})
 	if err != nil {
 		return nil, err
@@ -60,11 +60,11 @@ func (g *GPTQ) solve(ctx context.Context, step *pass.Step, ls []*matrix) (left m
 	}
 	s := &gptqRun{GPTQ: g, step: step, walk: w, pool: op.NewPool(step.Env.Workers)}
 	defer s.pool.Close()
-	left = map[*matrix]string{}
+	left = map[*matrix]pass.Reason{}
 	inputs := map[*ir.Value][]*matrix{}
 	for _, l := range ls {
-		if why := l.unsupported(w); why != "" {
-			left[l] = why
+		if reason := l.unsupported(w); !reason.None() {
+			left[l] = reason
 			continue
 		}
 		inputs[l.input()] = append(inputs[l.input()], l)
@@ -97,17 +97,17 @@ type gptqRun struct {
 }
 
 // matricesOf quantizes the matrices that x is multiplied by. They share its Hessian.
-func (s *gptqRun) matricesOf(ctx context.Context, x *ir.Value, ls []*matrix, left map[*matrix]string) error {
+func (s *gptqRun) matricesOf(ctx context.Context, x *ir.Value, ls []*matrix, left map[*matrix]pass.Reason) error {
 	k := ls[0].k
 	if s.hessian == nil {
 		s.hessian = solve.NewHessian(s.pool, k)
 	}
-	h, other := s.hessian, ""
+	h, other := s.hessian, pass.Reason{}
 	h.Reset(k)
 	err := s.walk.To(ctx, x, func(a *ir.Array) error {
 		x, ok := rowsOf(a, k)
 		if !ok {
-			other = fmt.Sprintf("its inputs are %s", a)
+			other = pass.Reason{Code: pass.GPTQInputs, Detail: a.String()}
 			return nil
 		}
 		h.Add(x)
@@ -116,7 +116,7 @@ func (s *gptqRun) matricesOf(ctx context.Context, x *ir.Value, ls []*matrix, lef
 	if err != nil {
 		return err
 	}
-	if other != "" {
+	if !other.None() {
 		for _, l := range ls {
 			left[l] = other
 		}

@@ -32,8 +32,8 @@ func (o *BlockOptions) applyGPTQ(ctx context.Context, s *pass.Step, plans []*pla
 		return err
 	}
 	for _, l := range ls {
-		if why := left[l]; why != "" {
-			of[l].note(pass.Reason{Code: pass.RoundToNearest, Detail: why})
+		if reason := left[l]; !reason.None() {
+			of[l].note(reason)
 			continue
 		}
 		of[l].encoding.(*spec.Blockwise).Layout.Rounder = l.rounder()
@@ -48,16 +48,16 @@ func (p *plan) matrix() (*matrix, pass.Reason) {
 		switch {
 		case s.Side == weights.Lookup:
 		case product != nil:
-			return nil, pass.Reason{Code: pass.RoundToNearest, Detail: "weight of several products"}
+			return nil, pass.Reason{Code: pass.GPTQConsumers}
 		default:
 			product = s
 		}
 	}
 	switch b := p.encoding.(*spec.Blockwise).Layout; {
 	case product == nil || p.form.Name != pass.Dequantize.Name && p.form.Name != pass.NBits.Name:
-		return nil, pass.Reason{Code: pass.RoundToNearest, Detail: "not the matrix of one product"}
+		return nil, pass.Reason{Code: pass.GPTQLayout, Detail: "not the matrix of one product"}
 	case !b.RowMajor() && !b.ForNBits:
-		return nil, pass.Reason{Code: pass.RoundToNearest, Detail: "layout of lookups"}
+		return nil, pass.Reason{Code: pass.GPTQLayout, Detail: "layout of lookups"}
 	default:
 		return &matrix{weight: p.Base, node: product.Node, k: int(b.Rows), n: int(b.Cols), transposed: b.ColumnMajor, spec: b.Spec}, pass.Reason{}
 	}

@@ -29,7 +29,7 @@ func (p *plan) note(r pass.Reason) { p.notes = append(p.notes, pass.Notes(r)...)
 func (w *Quantizer) plan(s *pass.Step, v *ir.Value) (*plan, pass.Reason) {
 	p, reason := w.planAnyOpset(s, v)
 	if have := v.Graph().Opset(""); reason.None() && have < weights.CastOpset {
-		return nil, pass.Reason{Code: pass.Opset, Detail: fmt.Sprintf("%d is below %d", have, weights.CastOpset)}
+		return nil, pass.Reason{Code: pass.Opset, Detail: fmt.Sprintf("%d below %d", have, weights.CastOpset)}
 	}
 	return p, reason
 }

@@ -60,7 +60,7 @@ func (p *plan) encode(w *Quantizer, v *ir.Value, shape []int64, b *spec.BlockLay
 	b.Spec.Half = v.Const.DType == ir.Float16
 	p.encoding = &spec.Blockwise{Buffers: w.buffers, Weight: v.Const, Shape: shape, Layout: b}
 	if b.BytePacked() && !b.ForNBits && b.Rows*b.Cols*int64(b.Bits)%8 != 0 {
-		p.unsupported = pass.Reason{Code: pass.Shape, Detail: fmt.Sprintf("%d values of %d bits do not fill whole bytes, and the opset has no such type", b.Rows*b.Cols, b.Bits)}
+		p.unsupported = pass.Reason{Code: pass.Shape, Detail: fmt.Sprintf("%d values of %d bits in whole bytes", b.Rows*b.Cols, b.Bits)}
 	}
 }
 

@@ -33,11 +33,11 @@ func (w *Quantizer) Store(ctx context.Context, s *pass.Step, vs []*ir.Value) err
 		return err
 	}
 	if to := w.opset(); weights.OpsetBelow(s.Model, to) && w.Blocks.usesNBits() {
-		w.denseReason = fmt.Sprintf("--form %s leaves the opset at %d", NBitsForm, s.Model.Opset(""))
+		w.denseReason = fmt.Sprintf("opset %d with --form %s", s.Model.Opset(""), NBitsForm)
 	} else if weights.OpsetBelow(s.Model, to) && w.raisesOpset(s, vs) {
 		var no *opset.Unsupported
 		if err := weights.RaiseOpset(ctx, s, to); errors.As(err, &no) {
-			w.denseReason = no.Error()
+			w.denseReason = fmt.Sprintf("opset %d with %s %s", no.From, no.Op, no.Node)
 		} else if err != nil {
 			return err
 		}

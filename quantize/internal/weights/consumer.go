@@ -24,9 +24,9 @@ func (s *Consumer) ResolveActivationRank() pass.Reason {
 	s.ActivationRank = rank
 	switch {
 	case !ok:
-		return pass.Reason{Code: pass.Unsupported, Node: pass.Labels([]*ir.Node{s.Node})[0], Detail: "unknown rank of its other input"}
+		return pass.Reason{Code: pass.Unsupported, Node: pass.Labels([]*ir.Node{s.Node})[0], Detail: "unknown rank of the other input"}
 	case rank < 2 && len(s.Shape) > 2:
-		return pass.Reason{Code: pass.Unsupported, Node: pass.Labels([]*ir.Node{s.Node})[0], Detail: "its other input is a vector"}
+		return pass.Reason{Code: pass.Unsupported, Node: pass.Labels([]*ir.Node{s.Node})[0], Detail: "vector as the other input"}
 	}
 	return pass.Reason{}
 }
@@ -86,10 +86,10 @@ type Consumer struct {
 	Shape          []int64 // of the operand, after Gemm's transposition
 	Transposed     bool    // the operand is the transpose of the base, Gemm's attribute included
 	Elem           ir.DType
-	Use            ir.Use // the input that the operand is
-	Unsupported    string
-	ActivationRank int  // of Activation, where it is needed and known
-	Mirrored       bool // rewritten as the transpose of a product with the constant on the right
+	Use            ir.Use      // the input that the operand is
+	Unsupported    pass.Reason // none if it is supported
+	ActivationRank int         // of Activation, where it is needed and known
+	Mirrored       bool        // rewritten as the transpose of a product with the constant on the right
 }
 
 // ConsumerAt is the product of n with a constant, or its lookup in one if embeddings is set; nil if it is neither.
@@ -127,32 +127,35 @@ func newConsumer(step *pass.Step, k pass.Consumer, embeddings bool) *Consumer {
 	default:
 		s.Side = Lookup
 	}
-	if s.Unsupported == "" {
+	if s.Unsupported.None() {
 		s.Unsupported = s.unsupported(o)
 	}
 	return s
 }
 
-// unsupported is the reason why s cannot be rewritten, or "".
-func (s *Consumer) unsupported(o *pass.Operand) string {
+// unsupported is the reason why s cannot be rewritten.
+func (s *Consumer) unsupported(o *pass.Operand) pass.Reason {
 	n := s.Node
-	switch name, axis := pass.FromCaller(n), n.Int("axis", 0); {
-	case name != "":
-		return fmt.Sprintf("%s gets its attribute %s from the function's caller", n.Label(), name)
+	unsupported := pass.Reason{Code: pass.Unsupported, Node: pass.Labels([]*ir.Node{n})[0]}
+	switch caller, axis := pass.FromCaller(n), n.Int("axis", 0); {
+	case !caller.None():
+		return caller
 	case o.Elem == ir.Double || o.Base.Const.DType == ir.Double:
-		return "integer kernels support float32 and 16-bit floats, not float64"
+		return pass.Reason{Code: pass.DType, Detail: "float64"}
 	case len(s.Shape) == 0:
-		return "it is a scalar"
+		return pass.Reason{Code: pass.Shape, Detail: "scalar"}
 	case s.Side != Lookup:
-		return ""
+		return pass.Reason{}
 	case axis != 0:
-		return fmt.Sprintf("%s gathers along axis %d; only rows have a scale of their own", n.Label(), axis)
+		unsupported.Detail = fmt.Sprintf("axis %d", axis)
 	case s.Transposed || !slices.Equal(o.Shape, o.Base.Const.Shape):
-		return fmt.Sprintf("%s gathers from a transposed or reshaped table", n.Label())
+		unsupported.Detail = "transposed or reshaped table"
 	case len(s.Shape) < 2:
-		return fmt.Sprintf("%s gathers single numbers", n.Label())
+		unsupported.Detail = "table of rank 1"
+	default:
+		return pass.Reason{}
 	}
-	return ""
+	return unsupported
 }
 
 // Activation is the other operand, or Gather's indices. It is not stored, as rewriting its producer replaces it.
@@ -194,9 +197,9 @@ func (s *Consumer) Mirror() {
 // matrix of one of types, with an activation of the same type.
 func (s *Consumer) StaysQuantized(v *ir.Value, types ...ir.DType) bool {
 	if s.Side == Lookup {
-		return s.Unsupported == ""
+		return s.Unsupported.None()
 	}
-	return s.Unsupported == "" && s.Side == Right && len(s.Shape) == 2 && s.Elem == v.Const.DType && slices.Contains(types, s.Elem)
+	return s.Unsupported.None() && s.Side == Right && len(s.Shape) == 2 && s.Elem == v.Const.DType && slices.Contains(types, s.Elem)
 }
 
 // SameScope reports whether all products are in one graph that can hold the quantized weight: ONNX Runtime does not load inputs

@@ -11,7 +11,7 @@ import (
 type Weight struct {
 	Base          *ir.Value
 	Consumers     []*Consumer
-	OtherConsumer string // a use that is no Consumer, or ""
+	OtherConsumer pass.Reason // of a use that is no Consumer; none if there is no such use
 }
 
 // Find returns constants with their products, and Gathers if embeddings is set, in the order of nodes.
@@ -28,17 +28,17 @@ func Find(s *pass.Step, embeddings bool) []*Weight {
 	return ws
 }
 
-// uncovered names a use of w's constant that is no Consumer.
-func (w *Weight) uncovered() string {
+// uncovered is the reason of a use of w's constant that is no Consumer.
+func (w *Weight) uncovered() pass.Reason {
 	for _, l := range pass.LeafUses(w.Base) {
 		if l.Node == nil {
-			return "a graph output"
+			return pass.Reason{Code: pass.GraphOutput}
 		}
 		if !slices.ContainsFunc(w.Consumers, func(s *Consumer) bool { return s.Use.Node == l.Node && s.Use.Index == l.Index }) {
-			return pass.Labels([]*ir.Node{l.Node})[0]
+			return pass.Reason{Code: pass.Shared, Node: pass.Labels([]*ir.Node{l.Node})[0]}
 		}
 	}
-	return ""
+	return pass.Reason{}
 }
 
 // Nodes are the nodes of the consumers, each once.
@@ -55,8 +55,8 @@ func (w *Weight) Nodes() []*ir.Node {
 // Unsupported is the first reason why a consumer cannot be rewritten.
 func (w *Weight) Unsupported() pass.Reason {
 	for _, s := range w.Consumers {
-		if s.Unsupported != "" {
-			return pass.Reason{Code: pass.Unsupported, Node: pass.Labels([]*ir.Node{s.Node})[0], Detail: s.Unsupported}
+		if !s.Unsupported.None() {
+			return s.Unsupported
 		}
 	}
 	return pass.Reason{}

@@ -32,6 +32,11 @@ func RaiseOpset(ctx context.Context, s *pass.Step, to int64) error {
 	return nil
 }
 
+// NotRaised is the reason of a model that cannot be raised because of a node.
+func NotRaised(u *opset.Unsupported) pass.Reason {
+	return pass.Reason{Code: pass.OpsetNotRaised, Node: u.Op + " " + u.Node, Detail: fmt.Sprintf("%d to %d", u.From, u.To)}
+}
+
 const (
 	// DequantizeOpset is the first one whose DequantizeLinear has an axis.
 	DequantizeOpset = 13

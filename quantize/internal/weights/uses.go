@@ -45,7 +45,7 @@ func useOf(step *pass.Step, v *ir.Value, l ir.Use) *Use {
 
 // axesOf are the axes if the consumer sees the constant as it is stored; else it has one scale.
 func axesOf(o *pass.Operand, axes []int) []int {
-	if o.Trouble != "" || o.Transposed || len(o.Shape) != len(o.Base.Const.Shape) {
+	if !o.Trouble.None() || o.Transposed || len(o.Shape) != len(o.Base.Const.Shape) {
 		return nil
 	}
 	return axes
@@ -54,7 +54,7 @@ func axesOf(o *pass.Operand, axes []int) []int {
 // baseAxes are the output axes of the constant, none if it is seen in another shape.
 func (s *Consumer) baseAxes(v *ir.Value) []int {
 	rank := len(v.Const.Shape)
-	if s.Unsupported != "" || len(s.Shape) != rank || rank < 2 {
+	if !s.Unsupported.None() || len(s.Shape) != rank || rank < 2 {
 		return nil
 	}
 	axes := []int{}
