@@ -4,10 +4,8 @@ import (
 	"context"
 
 	"github.com/mcompress/mcompress/internal/memplan"
+	"github.com/mcompress/mcompress/report/memoryplan"
 )
-
-// A MemoryPlan is the memory that running a model takes: weights, and the live tensors of each step with their peak.
-type MemoryPlan = memplan.Facts
 
 // MemoryOptions are the runs that PlanMemory plans. The zero value is one run with a batch of 1.
 type MemoryOptions struct {
@@ -21,7 +19,7 @@ type MemoryOptions struct {
 }
 
 // PlanMemory computes the memory plan of the model at path without running it.
-func PlanMemory(ctx context.Context, path string, o MemoryOptions) (*MemoryPlan, error) {
+func PlanMemory(ctx context.Context, path string, o MemoryOptions) (*memoryplan.Plan, error) {
 	m, err := Open(path)
 	if err != nil {
 		return nil, err
@@ -31,8 +29,12 @@ func PlanMemory(ctx context.Context, path string, o MemoryOptions) (*MemoryPlan,
 }
 
 // PlanMemory is the function PlanMemory for an open model.
-func (m *Model) PlanMemory(ctx context.Context, o MemoryOptions) (*MemoryPlan, error) {
-	return memplan.Model(ctx, m.file, memplan.Options{
+func (m *Model) PlanMemory(ctx context.Context, o MemoryOptions) (*memoryplan.Plan, error) {
+	planned, err := memplan.Model(ctx, m.file, memplan.Options{
 		Workers: o.Workers, Batches: o.Batches, Dims: o.Dims, Budget: o.Budget, Layout: o.Layout, Measure: o.Measure, Plain: o.Plain,
 	})
+	if err != nil {
+		return nil, err
+	}
+	return planned.Plan, nil
 }

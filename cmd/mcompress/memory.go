@@ -147,26 +147,26 @@ func (s *memoryFlags) planSplit(ctx context.Context, t *tool, f *onnx.File) erro
 
 // planMemory computes the memory plan and prints it.
 func (s *memoryFlags) planMemory(ctx context.Context, t *tool, f *onnx.File) error {
-	facts, err := memplan.Model(ctx, f, memplan.Options{
+	plan, err := memplan.Model(ctx, f, memplan.Options{
 		Workers: t.workers, Batches: s.batches, Dims: s.dims, Budget: int64(s.budget),
 		Layout: s.layout, Measure: s.measure, Plain: s.plain,
 	})
 	if err != nil {
 		return fmt.Errorf("%s: %w", f.Path, err)
 	}
-	if facts.Unplanned != "" && (s.html != "" || s.budget > 0 || s.layout || s.measure) {
-		return fmt.Errorf("%s: %s", f.Path, facts.Unplanned)
+	if plan.Unplanned != "" && (s.html != "" || s.budget > 0 || s.layout || s.measure) {
+		return fmt.Errorf("%s: %s", f.Path, plan.Unplanned)
 	}
-	if err := s.print(t, f.Path, facts); err != nil {
+	if err := s.print(t, f.Path, plan); err != nil {
 		return err
 	}
-	if facts.Unplanned != "" {
-		t.warn("only weights are planned: %s", facts.Unplanned)
+	if plan.Unplanned != "" {
+		t.warn("only weights are planned: %s", plan.Unplanned)
 	}
-	if facts.Fixed && len(s.batches) > 0 {
+	if plan.Fixed && len(s.batches) > 0 {
 		t.warn("the batch axis of the model is fixed: --batch has no effect")
 	}
-	if b := facts.Budget; b != nil && b.Batch == 0 {
+	if b := plan.Budget; b != nil && b.Batch == 0 {
 		return exit{exitGate}
 	}
 	return nil
@@ -179,15 +179,15 @@ func (t *tool) warn(format string, args ...any) {
 	}
 }
 
-func (s *memoryFlags) print(t *tool, path string, facts *memplan.Facts) error {
+func (s *memoryFlags) print(t *tool, path string, plan *memplan.Planned) error {
 	if s.html != "" {
-		page := facts.Page(filepath.Base(path))
+		page := plan.Page(filepath.Base(path))
 		if err := job.WriteFile(s.html, func(w *os.File) error { return page.HTML(w) }); err != nil {
 			return err
 		}
 	}
 	if !t.json {
-		return mcli.MemoryPlan(t.stdout, t.style(), path, facts, s.top)
+		return mcli.MemoryPlan(t.stdout, t.style(), path, plan.Plan, s.top)
 	}
-	return t.encode(facts)
+	return t.encode(plan.Plan)
 }

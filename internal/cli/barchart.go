@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/mcompress/mcompress/internal/memplan"
+	"github.com/mcompress/mcompress/report/memoryplan"
 )
 
 // tenths is the number of lines of a curve, and barWidth the width of its longest bar.
@@ -14,7 +14,7 @@ const (
 )
 
 // overTime is the maximum of live bytes in each tenth of a run, and its node.
-func overTime(r *memplan.Run) *textTable {
+func overTime(r *memoryplan.Run) *textTable {
 	return curve(len(r.Steps), r.Peak, func(i int) (int64, string) { return r.Steps[i].Bytes, r.Steps[i].Node })
 }
 

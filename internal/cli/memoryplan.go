@@ -7,11 +7,11 @@ import (
 
 	"github.com/dustin/go-humanize"
 
-	"github.com/mcompress/mcompress/internal/memplan"
+	"github.com/mcompress/mcompress/report/memoryplan"
 )
 
 // MemoryPlan writes a memory plan as text, with top of the blocks that are live at the peak.
-func MemoryPlan(w io.Writer, s Style, path string, f *memplan.Facts, top int) error {
+func MemoryPlan(w io.Writer, s Style, path string, f *memoryplan.Plan, top int) error {
 	parts := []part{{path, weightTable(f)}}
 	if len(f.Runs) > 0 {
 		last := f.Runs[len(f.Runs)-1]
@@ -54,21 +54,21 @@ func (p part) write(w io.Writer, s Style) error {
 	return p.table.write(w)
 }
 
-func ofBatch(f *memplan.Facts, batch int64) string {
+func ofBatch(f *memoryplan.Plan, batch int64) string {
 	if f.Fixed {
 		return ""
 	}
 	return fmt.Sprintf(", batch %d", batch)
 }
 
-func withWorkers(f *memplan.Facts) string {
+func withWorkers(f *memoryplan.Plan) string {
 	if f.Workers == 1 {
 		return ", 1 worker"
 	}
 	return fmt.Sprintf(", %d workers", f.Workers)
 }
 
-func weightTable(f *memplan.Facts) *textTable {
+func weightTable(f *memoryplan.Plan) *textTable {
 	t := &textTable{indent: "  ", align: "lrrr"}
 	held := map[string]string{}
 	if f.Held != nil {
@@ -96,7 +96,7 @@ func weightTable(f *memplan.Facts) *textTable {
 	return t
 }
 
-func runTable(f *memplan.Facts) *textTable {
+func runTable(f *memoryplan.Plan) *textTable {
 	t := &textTable{indent: "  ", align: "rrrrrl"}
 	t.add("batch", "weights", "inputs, outputs", "arena", "total", "")
 	for _, r := range f.Runs {
@@ -110,7 +110,7 @@ func runTable(f *memplan.Facts) *textTable {
 }
 
 // notes are gaps in the arena and nodes that are not counted.
-func notes(r *memplan.Run) string {
+func notes(r *memoryplan.Run) string {
 	var words []string
 	if r.Arena > r.Bound {
 		words = append(words, fmt.Sprintf("fragmentation of the arena %.1f %%", 100*float64(r.Arena-r.Bound)/float64(r.Arena)))
@@ -126,7 +126,7 @@ func notes(r *memplan.Run) string {
 }
 
 // budgetTable is the largest batch that fits, and the next one.
-func budgetTable(f *memplan.Facts, b *memplan.Budget) *textTable {
+func budgetTable(f *memoryplan.Plan, b *memoryplan.Budget) *textTable {
 	t := &textTable{indent: "  ", align: "rrl"}
 	row := func(batch int64, total int64, result string) {
 		name := fmt.Sprintf("batch %d", batch)
@@ -147,11 +147,11 @@ func budgetTable(f *memplan.Facts, b *memplan.Budget) *textTable {
 	return t
 }
 
-func peakTitle(f *memplan.Facts, r *memplan.Run) string {
+func peakTitle(f *memoryplan.Plan, r *memoryplan.Run) string {
 	return fmt.Sprintf("live at the peak%s: %s of the arena at %s, step %d of %d", ofBatch(f, r.Batch), size(r.Peak), abridged(r.AtNode), r.AtStep+1, len(r.Steps))
 }
 
-func liveTable(r *memplan.Run, top int) *textTable {
+func liveTable(r *memoryplan.Run, top int) *textTable {
 	t := &textTable{indent: "  ", align: "lrrll"}
 	rest, others := int64(0), 0
 	for i, b := range r.Live {
@@ -188,12 +188,12 @@ func fraction(part, whole int64) float64 {
 	return float64(part) / float64(whole)
 }
 
-func layoutTable(l *memplan.Layout) *textTable {
+func layoutTable(l *memoryplan.Layout) *textTable {
 	t := &textTable{indent: "  ", align: "lrrl"}
 	t.add("layout-sensitive nodes", fmt.Sprint(l.Sensitive), "", fmt.Sprintf("of %d", l.Nodes))
 	for _, m := range []struct {
 		what  string
-		moves []memplan.Move
+		moves []memoryplan.Move
 	}{{"transposes to add", l.Added}, {"transposes to keep", l.Kept}, {"transposes to remove", l.Vanished}} {
 		t.add(m.what, fmt.Sprint(len(m.moves)), moved(m.moves), largest(m.moves))
 	}
@@ -213,7 +213,7 @@ func layoutTable(l *memplan.Layout) *textTable {
 	return t
 }
 
-func moved(ms []memplan.Move) string {
+func moved(ms []memoryplan.Move) string {
 	n := int64(0)
 	for _, m := range ms {
 		n += m.Bytes
@@ -222,7 +222,7 @@ func moved(ms []memplan.Move) string {
 }
 
 // largest names the largest of several transposes.
-func largest(ms []memplan.Move) string {
+func largest(ms []memoryplan.Move) string {
 	if len(ms) == 0 {
 		return ""
 	}
@@ -235,7 +235,7 @@ func largest(ms []memplan.Move) string {
 	return fmt.Sprintf("largest: %s, %s", abridged(most.Value), size(most.Bytes))
 }
 
-func measuredTable(s Style, f *memplan.Facts) *textTable {
+func measuredTable(s Style, f *memoryplan.Plan) *textTable {
 	t := &textTable{indent: "  ", align: "lrl"}
 	m, r := f.Measured, f.Runs[len(f.Runs)-1]
 	same := func(got, want int64) string {

@@ -4,21 +4,21 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mcompress/mcompress/internal/memplan"
+	"github.com/mcompress/mcompress/report/memoryplan"
 )
 
 // shown is what people see of a run with so many steps, one of them with all bytes of the peak.
-func shown(t *testing.T, steps, peak int, change func(*memplan.Facts)) string {
+func shown(t *testing.T, steps, peak int, change func(*memoryplan.Plan)) string {
 	t.Helper()
-	r := &memplan.Run{Batch: 2, Total: 3 << 20, Arena: 2 << 20, Bound: 2 << 20, Peak: 1 << 20, AtStep: peak, AtNode: "node"}
+	r := &memoryplan.Run{Batch: 2, Total: 3 << 20, Arena: 2 << 20, Bound: 2 << 20, Peak: 1 << 20, AtStep: peak, AtNode: "node"}
 	for i := range steps {
-		s := memplan.Step{Node: "other", Bytes: 1 << 10}
+		s := memoryplan.Step{Node: "other", Bytes: 1 << 10}
 		if i == peak {
-			s = memplan.Step{Node: "node", Bytes: r.Peak}
+			s = memoryplan.Step{Node: "node", Bytes: r.Peak}
 		}
 		r.Steps = append(r.Steps, s)
 	}
-	f := &memplan.Facts{Held: &memplan.Weights{Bytes: 1 << 20}, Workers: 2, Runs: []*memplan.Run{r}}
+	f := &memoryplan.Plan{Held: &memoryplan.Weights{Bytes: 1 << 20}, Workers: 2, Runs: []*memoryplan.Run{r}}
 	change(f)
 	var b strings.Builder
 	if err := MemoryPlan(&b, Style{}, "m.onnx", f, 1); err != nil {
@@ -27,7 +27,7 @@ func shown(t *testing.T, steps, peak int, change func(*memplan.Facts)) string {
 	return b.String()
 }
 
-func nothing(*memplan.Facts) {}
+func nothing(*memoryplan.Plan) {}
 
 // Every step is in one of the lines, and the peak has the longest bar wherever it is.
 func TestTheCurveHasThePeak(t *testing.T) {
@@ -54,8 +54,8 @@ func TestBars(t *testing.T) {
 }
 
 func TestOnlyTheLargestBlocksAreListed(t *testing.T) {
-	got := shown(t, 1, 0, func(f *memplan.Facts) {
-		f.Runs[0].Live = []memplan.Block{
+	got := shown(t, 1, 0, func(f *memoryplan.Plan) {
+		f.Runs[0].Live = []memoryplan.Block{
 			{Name: "large", Kind: "activation", Type: "float[3]", Bytes: 3 << 18, From: "a", To: "b"},
 			{Name: "small", Kind: "activation", Bytes: 1 << 17, From: "a", To: "b"},
 			{Name: "node", Kind: "scratch", Bytes: 1 << 17, From: "node", To: "node"},
@@ -69,24 +69,24 @@ func TestOnlyTheLargestBlocksAreListed(t *testing.T) {
 }
 
 func TestUncountedNodesAreListed(t *testing.T) {
-	got := shown(t, 1, 0, func(f *memplan.Facts) { f.Runs[0].Bound, f.Runs[0].Dynamic = 1<<20, []string{"a", "b"} })
+	got := shown(t, 1, 0, func(f *memoryplan.Plan) { f.Runs[0].Bound, f.Runs[0].Dynamic = 1<<20, []string{"a", "b"} })
 	if want := "fragmentation of the arena 50.0 %; not counted: 2 nodes with data-dependent output sizes"; !strings.Contains(got, want) {
 		t.Errorf("%q is not in\n%s", want, got)
 	}
 }
 
 func TestBudgets(t *testing.T) {
-	for want, b := range map[string]memplan.Budget{
+	for want, b := range map[string]memoryplan.Budget{
 		"  batch 7  2,000  bytes, within the budget\n  batch 8  2,300  bytes, above the budget\n": {Bytes: 2048, Batch: 7, Total: 2000, Next: 2300},
 		"  batch 1  4,000  bytes, above the budget\n":                                             {Bytes: 2048, Total: 4000},
 	} {
-		got := shown(t, 1, 0, func(f *memplan.Facts) { f.Budget = &b })
+		got := shown(t, 1, 0, func(f *memoryplan.Plan) { f.Budget = &b })
 		if !strings.Contains(got, "largest batch within 2,048 bytes\n"+want) {
 			t.Errorf("%q is not in\n%s", want, got)
 		}
 	}
-	got := shown(t, 1, 0, func(f *memplan.Facts) {
-		f.Fixed, f.Budget = true, &memplan.Budget{Bytes: 2048, Batch: 1, Total: 2000}
+	got := shown(t, 1, 0, func(f *memoryplan.Plan) {
+		f.Fixed, f.Budget = true, &memoryplan.Budget{Bytes: 2048, Batch: 1, Total: 2000}
 	})
 	if !strings.Contains(got, "  fixed  2,000  bytes, within the budget\n") || strings.Contains(got, "batch 2") {
 		t.Errorf("a batch of a model that declares it:\n%s", got)
@@ -94,7 +94,7 @@ func TestBudgets(t *testing.T) {
 }
 
 func TestMeasurementsThatDifferFromThePlan(t *testing.T) {
-	got := shown(t, 1, 0, func(f *memplan.Facts) { f.Measured = &memplan.Measured{Batch: 2, Arena: 2 << 20, Peak: 1<<20 + 1} })
+	got := shown(t, 1, 0, func(f *memoryplan.Plan) { f.Measured = &memoryplan.Measured{Batch: 2, Arena: 2 << 20, Peak: 1<<20 + 1} })
 	for _, want := range []string{"arena    2,097,152  equal to the plan\n", "peak     1,048,577  plan: 1,048,576"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("%q is not in\n%s", want, got)
@@ -103,15 +103,15 @@ func TestMeasurementsThatDifferFromThePlan(t *testing.T) {
 }
 
 func TestLayoutChangesOfMemoryTraffic(t *testing.T) {
-	l := memplan.Layout{Sensitive: 3, Nodes: 9, Saved: -3 << 10, Added: []memplan.Move{{Value: "a", Bytes: 1 << 10}, {Value: "b", Bytes: 2 << 10}}}
-	got := shown(t, 1, 0, func(f *memplan.Facts) { f.Layout = &l })
+	l := memoryplan.Layout{Sensitive: 3, Nodes: 9, Saved: -3 << 10, Added: []memoryplan.Move{{Value: "a", Bytes: 1 << 10}, {Value: "b", Bytes: 2 << 10}}}
+	got := shown(t, 1, 0, func(f *memoryplan.Plan) { f.Layout = &l })
 	for _, want := range []string{"transposes to add       2   3.0 KiB  largest: b, 2.0 KiB\n", "memory traffic             +3.0 KiB\n"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("%q is not in\n%s", want, got)
 		}
 	}
 	l.Saved = 5 << 10
-	if got := shown(t, 1, 0, func(f *memplan.Facts) { f.Layout = &l }); !strings.Contains(got, "-5.0 KiB\n") {
+	if got := shown(t, 1, 0, func(f *memoryplan.Plan) { f.Layout = &l }); !strings.Contains(got, "-5.0 KiB\n") {
 		t.Errorf("got\n%s", got)
 	}
 }

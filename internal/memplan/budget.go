@@ -1,18 +1,13 @@
 package memplan
 
-import "github.com/mcompress/mcompress/internal/memory"
-
-// A Budget is the largest batch whose total memory is within a number of bytes.
-type Budget struct {
-	Bytes int64 `json:"bytes"`
-	Batch int64 `json:"batch"`          // 0 if none fits
-	Total int64 `json:"total"`          // of that batch; of a batch of 1 if none fits
-	Next  int64 `json:"next,omitempty"` // of the next batch
-}
+import (
+	"github.com/mcompress/mcompress/internal/memory"
+	"github.com/mcompress/mcompress/report/memoryplan"
+)
 
 // largest plans a number of batches logarithmic in the result. A model with a static batch
 // has one.
-func (p *planner) largest(budget int64) (*Budget, error) {
+func (p *planner) largest(budget int64) (*memoryplan.Budget, error) {
 	total := func(batch int) (int64, error) {
 		r, err := p.run(int64(batch))
 		if err != nil {
@@ -20,7 +15,7 @@ func (p *planner) largest(budget int64) (*Budget, error) {
 		}
 		return r.Total, nil
 	}
-	b := &Budget{Bytes: budget}
+	b := &memoryplan.Budget{Bytes: budget}
 	var err error
 	if p.fixed {
 		if b.Total, err = total(1); err == nil && b.Total <= budget {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/onnx"
+	"github.com/mcompress/mcompress/report/memoryplan"
 )
 
 // A builder makes a model of opset 17 whose nodes are added one after another.
@@ -61,7 +62,7 @@ func (b *builder) conv(name string, out, in, kernel int64, attrs ...*ir.Attr) *b
 }
 
 // facts ends the model with an output.
-func (b *builder) facts(t *testing.T, o Options) *Facts {
+func (b *builder) facts(t *testing.T, o Options) *Planned {
 	t.Helper()
 	got, err := b.try(t, o)
 	if err != nil {
@@ -70,12 +71,20 @@ func (b *builder) facts(t *testing.T, o Options) *Facts {
 	return got
 }
 
-func (b *builder) try(t *testing.T, o Options) (*Facts, error) {
+func (b *builder) try(t *testing.T, o Options) (*Planned, error) {
 	t.Helper()
 	if len(b.Graph.Outputs) == 0 {
 		b.Graph.AddOutput(b.last)
 	}
 	return Model(t.Context(), &onnx.File{Model: b.Model, Path: "built"}, o)
+}
+
+func bytesOf(ports []memoryplan.Port) int64 {
+	n := int64(0)
+	for _, p := range ports {
+		n += p.Bytes
+	}
+	return n
 }
 
 // unread is a payload that must not be read.

@@ -8,36 +8,11 @@ import (
 	"github.com/mcompress/mcompress/internal/engine"
 	"github.com/mcompress/mcompress/internal/memory/layout"
 	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/report/memoryplan"
 )
 
-// A Layout is the effect of channels last (NHWC) for the layout-sensitive operators, counted
-// in bytes read and written.
-type Layout struct {
-	Sensitive int     `json:"sensitive_nodes"` // that would be channels last
-	Nodes     int     `json:"nodes"`           // of the main graph
-	Unknown   int     `json:"unknown_values"`  // of data-dependent size, not counted
-	Added     []Move  `json:"added_transposes"`
-	Kept      []Move  `json:"kept_transposes"`
-	Vanished  []Move  `json:"vanished_transposes"`
-	First     Patches `json:"patches_channels_first"`
-	Last      Patches `json:"patches_channels_last"`
-	Saved     int64   `json:"saved"` // reduction of memory traffic; negative for an increase
-}
-
-// A Move is a Transpose of a value.
-type Move struct {
-	Value string `json:"value"`
-	Bytes int64  `json:"bytes"`
-}
-
-// Patches are the im2col copies of convolutions.
-type Patches struct {
-	Bytes int64 `json:"bytes"`
-	Runs  int64 `json:"runs"` // contiguous pieces
-}
-
 // channelsLast counts for a run with these inputs, without fusions.
-func channelsLast(ctx context.Context, m *ir.Model, in map[string]ir.Spec) (*Layout, error) {
+func channelsLast(ctx context.Context, m *ir.Model, in map[string]ir.Spec) (*memoryplan.Layout, error) {
 	e, err := engine.Open(ctx, m, engine.Options{PlanOnly: true, NoFusion: true, KeepAll: true})
 	if err != nil {
 		return nil, err
@@ -54,17 +29,17 @@ func channelsLast(ctx context.Context, m *ir.Model, in map[string]ir.Spec) (*Lay
 	if err != nil {
 		return nil, err
 	}
-	return &Layout{
+	return &memoryplan.Layout{
 		Sensitive: b.sensitive, Nodes: b.nodes, Unknown: b.unknown,
 		Added: moves(effect.Added), Kept: moves(effect.Kept), Vanished: moves(effect.Vanished),
-		First: Patches(effect.First), Last: Patches(effect.Last), Saved: effect.Saved(),
+		First: memoryplan.Patches(effect.First), Last: memoryplan.Patches(effect.Last), Saved: effect.Saved(),
 	}, nil
 }
 
-func moves(list []layout.Move) []Move {
-	ms := []Move{}
+func moves(list []layout.Move) []memoryplan.Move {
+	ms := []memoryplan.Move{}
 	for _, m := range list {
-		ms = append(ms, Move(m))
+		ms = append(ms, memoryplan.Move(m))
 	}
 	return ms
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/mcompress/mcompress/internal/memory/layout"
 	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/report/memoryplan"
 )
 
 // Values are float[1,8,6,6] unless a case states otherwise; a transpose reads and writes them.
@@ -63,7 +64,7 @@ func (b *builder) line(name string, out, in int64) *builder {
 	return b.node("Conv:"+name, []*ir.Value{b.weight(out, in, 1)})
 }
 
-func names(ms []Move) string {
+func names(ms []memoryplan.Move) string {
 	var s []string
 	for _, m := range ms {
 		s = append(s, m.Value)
@@ -91,12 +92,12 @@ func TestPatches(t *testing.T) {
 		t.Errorf("got %+v, want %d bytes", got, want)
 	}
 	b = build("x", 2, 8, 6, 6).conv("a", 8, 1, 3, pads, group)
-	if got := b.facts(t, Options{Layout: true}).Layout; got.First != (Patches{}) || got.Last != (Patches{}) {
+	if got := b.facts(t, Options{Layout: true}).Layout; got.First != (memoryplan.Patches{}) || got.Last != (memoryplan.Patches{}) {
 		t.Errorf("got %+v of a convolution by channels", got)
 	}
 	// At stride 2 a pointwise convolution copies every other pixel, unless channels are last.
 	b = build("x", 2, 8, 6, 6).conv("a", 4, 8, 1, ir.IntsAttr("strides", 2, 2), ir.StringAttr("auto_pad", "SAME_UPPER"))
-	if got, want := b.facts(t, Options{Layout: true}).Layout, int64(2*2*8*9*4); got.First.Bytes != want || got.Last != (Patches{}) {
+	if got, want := b.facts(t, Options{Layout: true}).Layout, int64(2*2*8*9*4); got.First.Bytes != want || got.Last != (memoryplan.Patches{}) {
 		t.Errorf("got %+v, want %d bytes channels first", got, want)
 	}
 }

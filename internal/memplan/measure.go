@@ -8,24 +8,11 @@ import (
 	"github.com/mcompress/mcompress/internal/engine"
 	"github.com/mcompress/mcompress/internal/memory"
 	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/report/memoryplan"
 )
 
-// A Measured is the memory of one run on random inputs.
-type Measured struct {
-	Batch   int64  `json:"batch"`
-	Weights int64  `json:"weights"` // after prepacking
-	Arena   int64  `json:"arena"`   // allocated for nodes
-	Written int64  `json:"written"` // bytes of it that nodes wrote: scratch is seldom used in full
-	Peak    int64  `json:"peak"`    // maximum of live bytes at a step
-	AtStep  int    `json:"peak_step"`
-	AtNode  string `json:"peak_node"`
-	Heap    int64  `json:"heap"`    // maximum of bytes outside the arena, of dynamic nodes, at a step
-	Outputs int64  `json:"outputs"` // copied out of it
-	Exact   bool   `json:"exact"`   // arena and peak equal the plan
-}
-
 // measure runs m as r was planned.
-func (p *planner) measure(ctx context.Context, m *ir.Model, o Options, r *Run) (*Measured, error) {
+func (p *planner) measure(ctx context.Context, m *ir.Model, o Options, r *memoryplan.Run) (*memoryplan.Measured, error) {
 	in, err := p.randomInputs(ctx, r.Batch)
 	if err != nil {
 		return nil, err
@@ -39,7 +26,7 @@ func (p *planner) measure(ctx context.Context, m *ir.Model, o Options, r *Run) (
 	if err != nil {
 		return nil, err
 	}
-	t := &Measured{
+	t := &memoryplan.Measured{
 		Batch: r.Batch, Written: got.Written, Peak: got.Peak, AtStep: got.At, Heap: got.Heap, Outputs: got.Outputs,
 		Arena: (got.Arena + memory.Align - 1) / memory.Align * memory.Align, // arenas end at a multiple
 	}

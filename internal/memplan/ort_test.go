@@ -8,6 +8,7 @@ import (
 	"github.com/mcompress/mcompress/internal/dev/conform"
 	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/onnx"
+	"github.com/mcompress/mcompress/report/memoryplan"
 )
 
 // The peak of activations is at most the bytes that ONNX Runtime requests from its allocator. It has its scratch
@@ -74,7 +75,7 @@ func label(path string) string {
 
 // planned is the plan for a batch of 1 with one worker, and inputs for it; false where the engine does
 // not run the model.
-func planned(t *testing.T, path string) (*Run, []conform.Array, bool) {
+func planned(t *testing.T, path string) (*memoryplan.Run, []conform.Array, bool) {
 	t.Helper()
 	f, err := onnx.Open(path)
 	if err != nil {
@@ -99,12 +100,12 @@ func planned(t *testing.T, path string) (*Run, []conform.Array, bool) {
 	for name, a := range in {
 		arrays = append(arrays, array(name, a))
 	}
-	return r, arrays, true
+	return r.Run, arrays, true
 }
 
 // activations are the most bytes of values, without scratch, at one step.
-func activations(r *Run) int64 {
-	s := slices.MaxFunc(r.Steps, func(a, b Step) int { return int(a.Bytes - a.Scratch - (b.Bytes - b.Scratch)) })
+func activations(r *memoryplan.Run) int64 {
+	s := slices.MaxFunc(r.Steps, func(a, b memoryplan.Step) int { return int(a.Bytes - a.Scratch - (b.Bytes - b.Scratch)) })
 	return s.Bytes - s.Scratch
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/mcompress/mcompress/internal/engine"
 	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/onnx"
+	"github.com/mcompress/mcompress/report/memoryplan"
 )
 
 // A planner plans runs of one model.
@@ -16,7 +17,7 @@ type planner struct {
 	engine *engine.Interpreter
 	inputs []dataset.Input
 	dims   map[string]int64
-	held   Weights
+	held   memoryplan.Weights
 	fixed  bool // the batch axis is static
 }
 

@@ -5,10 +5,11 @@ import (
 
 	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/report/inspection"
+	"github.com/mcompress/mcompress/report/memoryplan"
 )
 
 // stored are the constants of all graphs of m.
-func stored(m *ir.Model) Weights {
+func stored(m *ir.Model) memoryplan.Weights {
 	var specs []ir.Spec
 	for g := range m.Graphs() {
 		for _, v := range g.Consts() {
@@ -21,8 +22,8 @@ func stored(m *ir.Model) Weights {
 }
 
 // sumByType sums up by element type, in the order of ONNX's enum.
-func sumByType(specs []ir.Spec) Weights {
-	w := Weights{Tensors: len(specs), DTypes: []inspection.DType{}, specs: specs}
+func sumByType(specs []ir.Spec) memoryplan.Weights {
+	w := memoryplan.Weights{Tensors: len(specs), DTypes: []inspection.DType{}}
 	by := map[ir.DType]*inspection.DType{}
 	var order []ir.DType
 	for _, s := range specs {

@@ -11,7 +11,7 @@ import (
 	"github.com/dustin/go-humanize"
 
 	"github.com/mcompress/mcompress/internal/latency"
-	"github.com/mcompress/mcompress/internal/memplan"
+	"github.com/mcompress/mcompress/report/memoryplan"
 )
 
 // engineMemory compares what both hold, and runs a model larger than the memory that it is given.
@@ -81,9 +81,9 @@ func (b *bench) arenas(ctx context.Context, path string, l load) (planned, measu
 	if err != nil {
 		return 0, 0, fmt.Errorf("memory: %w", err)
 	}
-	var facts memplan.Facts
-	if err := json.Unmarshal(out, &facts); err != nil {
+	var plan memoryplan.Plan
+	if err := json.Unmarshal(out, &plan); err != nil {
 		return 0, 0, err
 	}
-	return facts.Runs[len(facts.Runs)-1].Arena, facts.Measured.Arena, nil
+	return plan.Runs[len(plan.Runs)-1].Arena, plan.Measured.Arena, nil
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/onnx"
 	"github.com/mcompress/mcompress/report/inspection"
+	"github.com/mcompress/mcompress/report/memoryplan"
 )
 
 // chain is x[batch,1024] → MatMul → Relu → MatMul: products of 1024 and 16 columns.
@@ -45,7 +46,7 @@ func TestThePeakIsOnTheCurve(t *testing.T) {
 	if len(r.Steps) != 3 {
 		t.Fatalf("got %d steps of three nodes without fusions", len(r.Steps))
 	}
-	most := slices.MaxFunc(r.Steps, func(a, b Step) int { return int(a.Bytes - b.Bytes) })
+	most := slices.MaxFunc(r.Steps, func(a, b memoryplan.Step) int { return int(a.Bytes - b.Bytes) })
 	if most.Bytes != r.Peak || r.Steps[r.AtStep] != most || r.AtNode != most.Node {
 		t.Errorf("peak of %d bytes at %s, the curve has %+v", r.Peak, r.AtNode, most)
 	}
@@ -53,16 +54,16 @@ func TestThePeakIsOnTheCurve(t *testing.T) {
 	for _, b := range r.Live {
 		sum += b.Bytes
 	}
-	if sum != r.Peak || !slices.IsSortedFunc(r.Live, func(a, b Block) int { return int(b.Bytes - a.Bytes) }) {
+	if sum != r.Peak || !slices.IsSortedFunc(r.Live, func(a, b memoryplan.Block) int { return int(b.Bytes - a.Bytes) }) {
 		t.Errorf("blocks of %d bytes for a peak of %d: %+v", sum, r.Peak, r.Live)
 	}
 }
 
 func TestLiveBlocksNameProducerAndLastConsumer(t *testing.T) {
 	r := chain().facts(t, Options{Workers: 1, Plain: true}).Runs[0]
-	i := slices.IndexFunc(r.Live, func(b Block) bool { return b.Kind == "activation" })
+	i := slices.IndexFunc(r.Live, func(b memoryplan.Block) bool { return b.Kind == "activation" })
 	// Relu takes over the memory of what it reads.
-	want := Block{Name: "wide", Kind: "activation", Type: "float[1,1024]", Bytes: 4096, From: "MatMul_wide", To: "MatMul_narrow"}
+	want := memoryplan.Block{Name: "wide", Kind: "activation", Type: "float[1,1024]", Bytes: 4096, From: "MatMul_wide", To: "MatMul_narrow"}
 	if i < 0 || r.Live[i] != want {
 		t.Errorf("got %+v, want %+v", r.Live, want)
 	}
@@ -83,7 +84,7 @@ func TestTheLargestBatchFitsAndTheNextDoesNot(t *testing.T) {
 
 func TestBudgetBelowABatchOf1(t *testing.T) {
 	f := chain().facts(t, Options{Workers: 1, Budget: 1000})
-	if want := (Budget{Bytes: 1000, Total: f.Runs[0].Total}); *f.Budget != want {
+	if want := (memoryplan.Budget{Bytes: 1000, Total: f.Runs[0].Total}); *f.Budget != want {
 		t.Errorf("got %+v, want %+v", *f.Budget, want)
 	}
 }
