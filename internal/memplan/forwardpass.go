@@ -162,7 +162,7 @@ func (r *recorder) node(n *ir.Node) {
 			continue
 		}
 		out.Reads = append(out.Reads, at)
-		if r.saves(saved, n, i) {
+		if spec, _ := r.spec(v); saved.StoresInput(n, i, spec.DType.IsFloat(), r.has) {
 			out.Saves = append(out.Saves, at)
 		} else if saved.Has(operator.Overwrites) {
 			out.Over = append(out.Over, at)
@@ -173,7 +173,7 @@ func (r *recorder) node(n *ir.Node) {
 			out.Makes = append(out.Makes, r.value(v))
 		}
 	}
-	if saved.Has(operator.SavesOutput) {
+	if saved.StoresOutput(n, r.has) {
 		out.Saves = append(out.Saves, out.Makes...)
 	}
 	if extra := extraBytes[operator.Name(n.Op)]; extra != nil {
@@ -182,24 +182,4 @@ func (r *recorder) node(n *ir.Node) {
 		out.Extra = extra(n, x, y)
 	}
 	r.tape.Nodes, r.ops = append(r.tape.Nodes, out), append(r.ops, n.Op.String())
-}
-
-// saves reports whether the backward pass of n reads its input i.
-func (r *recorder) saves(saved operator.Saves, n *ir.Node, i int) bool {
-	spec, _ := r.spec(n.Input(i))
-	others := func() bool {
-		for j, v := range n.Inputs() {
-			if j != i && r.has(v) {
-				return true
-			}
-		}
-		return false
-	}
-	switch {
-	case !spec.DType.IsFloat():
-		return saved.Has(operator.SavesIndices)
-	case saved.Has(operator.SavesOperands):
-		return others()
-	}
-	return saved.Has(operator.SavesInputs) || saved.Has(operator.SavesInput) && i == 0
 }

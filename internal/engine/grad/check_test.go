@@ -125,6 +125,7 @@ func (p probe) check(t *testing.T) {
 	if err := tape.Backward(seeds); err != nil {
 		t.Fatal(err)
 	}
+	compareStored(t, tape)
 	args := map[string]*ir.Array{}
 	for y, r := range seeds {
 		args[r.Name] = weights[y.Name]
