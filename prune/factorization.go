@@ -103,8 +103,11 @@ func (f *factorization) lookConv(shape []int64) pass.Reason {
 	if f.input != 1 {
 		return f.unsupported(fmt.Sprintf("input %d", f.input))
 	}
-	if len(shape) < 3 || f.node.Int("group", 1) != 1 {
-		return f.unsupported(fmt.Sprintf("%d groups", f.node.Int("group", 1)))
+	if len(shape) < 3 {
+		return pass.Reason{Code: pass.Shape, Detail: fmt.Sprintf("rank %d of filters", len(shape))}
+	}
+	if groups := f.node.Int("group", 1); groups != 1 {
+		return f.unsupported(fmt.Sprintf("%d groups", groups))
 	}
 	f.rows, f.cols, f.kernel = shape[0], product(shape[1:]), shape[1:]
 	f.kind = factorKind{true, rewriteConv}
