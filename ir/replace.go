@@ -1,8 +1,8 @@
 package ir
 
-// Become replaces n's only output by v: v has its consumers, the name
+// ReplaceBy replaces n's only output by v: v has its consumers, the name
 // and the type, so that outputs and layers keep their names, and n is removed.
-func (n *Node) Become(v *Value) {
+func (n *Node) ReplaceBy(v *Value) {
 	old := n.Outputs[0]
 	name := old.Name
 	old.ReplaceUses(v) // which renames v if old was a graph output

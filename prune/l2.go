@@ -80,9 +80,9 @@ func (o L2) choose(ctx context.Context, step *pass.Step, s *buffers, w *weight) 
 		axis    span
 		batches int64
 	}
-	g, why := common(w, func(l layout) layer { return layer{l.along(out), l.batches()} })
-	if !why.None() {
-		return &channels{trouble: why}, nil
+	g, reason := common(w, func(l layout) layer { return layer{l.along(out), l.batches()} })
+	if !reason.None() {
+		return &channels{trouble: reason}, nil
 	}
 	g.axis.outer /= g.batches
 	n := g.batches * g.axis.n

@@ -51,22 +51,22 @@ func (o LowRank) Check() error {
 // Run implements pass.Options.
 func (o LowRank) Run(ctx context.Context, s *pass.Step) error {
 	for _, w := range weights(s, true) {
-		f, why := factorizationOf(s, w)
-		if why.None() {
+		f, reason := factorizationOf(s, w)
+		if reason.None() {
 			var err error
-			if why, err = o.factor(ctx, s, f); err != nil {
+			if reason, err = o.factor(ctx, s, f); err != nil {
 				return err
 			}
 		}
-		if !why.None() {
-			w.skip(s, why)
+		if !reason.None() {
+			w.skip(s, reason)
 		}
 	}
 	return nil
 }
 
 // factor replaces f's weight, or returns the reason why it is not replaced.
-func (o LowRank) factor(ctx context.Context, step *pass.Step, f *factorization) (why pass.Reason, err error) {
+func (o LowRank) factor(ctx context.Context, step *pass.Step, f *factorization) (reason pass.Reason, err error) {
 	most := f.most()
 	if most < 1 {
 		return pass.Reason{Code: pass.Larger, Detail: fmt.Sprintf("two factors of a %d×%d matrix at any rank", f.rows, f.cols)}, nil

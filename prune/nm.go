@@ -63,12 +63,12 @@ func (o NM) Run(ctx context.Context, s *pass.Step) error {
 }
 
 func (o NM) prune(ctx context.Context, step *pass.Step, w *weight) error {
-	axis, why := common(w, func(l layout) span { return l.along(reduce) })
-	if why.None() && axis.n <= int64(o.Pattern.N) {
-		why = pass.Reason{Code: pass.Shape, Detail: fmt.Sprintf("reduction axis of %d elements, all kept by %s", axis.n, &o.Pattern)}
+	axis, reason := common(w, func(l layout) span { return l.along(reduce) })
+	if reason.None() && axis.n <= int64(o.Pattern.N) {
+		reason = pass.Reason{Code: pass.Shape, Detail: fmt.Sprintf("reduction axis of %d elements, all kept by %s", axis.n, &o.Pattern)}
 	}
-	if !why.None() {
-		w.skip(step, why)
+	if !reason.None() {
+		w.skip(step, reason)
 		return nil
 	}
 	if fit, err := w.precheck(ctx, step); !fit || err != nil {

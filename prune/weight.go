@@ -31,8 +31,8 @@ func weights(s *pass.Step, embeddings bool) []*weight {
 		if w == nil {
 			continue
 		}
-		if why := w.excluded(s, embeddings); !why.None() {
-			s.Ledger.Skip(v, w.consumers, why)
+		if reason := w.excluded(s, embeddings); !reason.None() {
+			s.Ledger.Skip(v, w.consumers, reason)
 			continue
 		}
 		selected = append(selected, w)
@@ -113,7 +113,7 @@ func skipOther(s *pass.Step, n *ir.Node, i int) {
 }
 
 // common is the value of f for every layout of w, or the reason why there is none.
-func common[T comparable](w *weight, f func(layout) T) (got T, why pass.Reason) {
+func common[T comparable](w *weight, f func(layout) T) (got T, reason pass.Reason) {
 	if !w.unknown.None() {
 		return got, w.unknown
 	}

@@ -71,7 +71,7 @@ func TestRuntimeMemoryIsThatOfONNXRuntime(t *testing.T) {
 
 // withoutKernel reports whether a weight has a form that ONNX Runtime has no kernel for.
 func withoutKernel(r report.Row) bool {
-	return slices.ContainsFunc(append(r.Notes, r.Reason), func(why report.Reason) bool { return why.Code == pass.NoKernel })
+	return slices.ContainsFunc(append(r.Notes, r.Reason), func(reason report.Reason) bool { return reason.Code == pass.NoKernel })
 }
 
 // fixturesOf samples the fixtures for pipelines whose forms are folded whatever reads them.

@@ -152,7 +152,7 @@ func (s *suite) sizes(t *testing.T, r *report.Report, source, result string) {
 
 // withoutKernel reports whether a weight has a form that ONNX Runtime has no kernel for.
 func withoutKernel(r report.Row) bool {
-	return r.Status == pass.Changed.String() && slices.ContainsFunc(append(r.Notes, r.Reason), func(why report.Reason) bool { return why.Code == pass.NoKernel })
+	return r.Status == pass.Changed.String() && slices.ContainsFunc(append(r.Notes, r.Reason), func(reason report.Reason) bool { return reason.Code == pass.NoKernel })
 }
 
 // compare requires that the result runs, with equal outputs if only the storage changed.

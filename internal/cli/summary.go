@@ -102,8 +102,8 @@ func weights(r *report.Report) (changed, all int) {
 	return changed, all
 }
 
-// A why is a reason that several weights have in common, without its details.
-type why struct {
+// A reasonGroup is a reason that several weights have in common, without its details.
+type reasonGroup struct {
 	general report.Reason
 	first   report.Reason // with its details
 	count   int
@@ -112,16 +112,16 @@ type why struct {
 
 // reasons are those of unchanged weights, the most bytes first.
 func reasons(r *report.Report) []string {
-	by := map[report.Reason]*why{}
+	by := map[report.Reason]*reasonGroup{}
 	for _, row := range untouched(r) {
 		general := row.Reason.General()
 		if by[general] == nil {
-			by[general] = &why{general: general, first: row.Reason}
+			by[general] = &reasonGroup{general: general, first: row.Reason}
 		}
 		by[general].count++
 		by[general].bytes += row.Before.Bytes
 	}
-	list := slices.SortedFunc(maps.Values(by), func(a, b *why) int {
+	list := slices.SortedFunc(maps.Values(by), func(a, b *reasonGroup) int {
 		return cmp.Or(cmp.Compare(b.bytes, a.bytes), cmp.Compare(a.general.String(), b.general.String()))
 	})
 	var lines []string
@@ -138,7 +138,7 @@ func reasons(r *report.Report) []string {
 	return lines
 }
 
-func rest(list []*why) int {
+func rest(list []*reasonGroup) int {
 	n := 0
 	for _, y := range list {
 		n += y.count

@@ -161,7 +161,7 @@ func pads(n *ir.Node) bool {
 // replace replaces the output of n by v.
 func (f *folder) replace(n *ir.Node, v *ir.Value) {
 	inputs := slices.Clone(n.Inputs())
-	n.Become(v)
+	n.ReplaceBy(v)
 	drop(inputs)
 }
 

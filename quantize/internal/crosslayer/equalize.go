@@ -39,8 +39,8 @@ func Equalize(ctx context.Context, s *pass.Step) error {
 
 // unchanged is the reason why a weight is unchanged.
 func (p *pair) unchanged() pass.Reason {
-	if !p.why.None() {
-		return p.why
+	if !p.reason.None() {
+		return p.reason
 	}
 	return pass.Reason{Code: pass.Balanced}
 }
@@ -54,9 +54,9 @@ type side struct {
 
 // A pair is a layer and the layers that consume its channels, or the reason why there is none.
 type pair struct {
-	from *side
-	to   []*consumer
-	why  pass.Reason
+	from   *side
+	to     []*consumer
+	reason pass.Reason
 }
 
 // A consumer is a layer that reads channels; each channel is a number of its inputs.
@@ -169,7 +169,7 @@ func sidesOf(ps []*pair) []*side {
 func parts(ps []*pair) [][]*pair {
 	var list [][]*pair
 	for _, p := range ps {
-		if !p.why.None() {
+		if !p.reason.None() {
 			continue
 		}
 		part := []*pair{p}

@@ -25,7 +25,7 @@ func pairs(e *rescale.Editor, m *ir.Model) []*pair {
 		}
 		f := &finder{e: e, channels: l.Outputs, spatial: l.Spatial()}
 		p := &pair{from: at(l)}
-		if p.why = f.follow(l.Output(), 1); p.why.None() {
+		if p.reason = f.follow(l.Output(), 1); p.reason.None() {
 			for i, r := range f.found {
 				p.to = append(p.to, &consumer{at(r), f.each[i]})
 			}
@@ -50,8 +50,8 @@ func (f *finder) follow(v *ir.Value, each int64) pass.Reason {
 		return pass.Reason{Code: pass.Unused}
 	}
 	for _, u := range v.Uses() {
-		if why := f.use(u, each); !why.None() {
-			return why
+		if reason := f.use(u, each); !reason.None() {
+			return reason
 		}
 	}
 	return pass.Reason{}
@@ -115,7 +115,7 @@ func (f *finder) flat(n *ir.Node) pass.Reason {
 	if !ok {
 		return pass.Reason{Code: pass.Channels, Node: pass.Labels([]*ir.Node{n})[0], Detail: "unknown input shape"}
 	}
-	why := g.follow(n.Outputs[0], each)
+	reason := g.follow(n.Outputs[0], each)
 	f.found, f.each = append(f.found, g.found...), append(f.each, g.each...)
-	return why
+	return reason
 }

@@ -17,8 +17,8 @@ func skipOthers(s *pass.Step, taken []*weights.Weight) {
 		if sited[v] || s.Select.Excludes(v, consumers) {
 			continue
 		}
-		if why := otherReason(s, v); !why.None() {
-			s.Ledger.Skip(v, consumers, why)
+		if reason := otherReason(s, v); !reason.None() {
+			s.Ledger.Skip(v, consumers, reason)
 		}
 	}
 }

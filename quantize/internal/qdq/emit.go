@@ -88,7 +88,7 @@ func (e *emitter) replaceActivation(a *ir.Node, scale []*ir.Value) {
 	pre := a.Input(0)
 	d, q := e.pair(pre, scale)
 	bounds := slices.Clone(a.Inputs()[1:])
-	a.Become(d.Outputs[0])
+	a.ReplaceBy(d.Outputs[0])
 	q.SetInput(0, pre)
 	for _, b := range bounds {
 		if b != nil {

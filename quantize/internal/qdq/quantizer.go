@@ -115,12 +115,12 @@ func (s *Quantizer) calibrate(ctx context.Context, step *pass.Step) (*quantizedG
 			}
 		}
 		slices.Sort(missing)
-		why, err := s.measureRanges(ctx, step, slices.Compact(missing), known)
+		reasons, err := s.measureRanges(ctx, step, slices.Compact(missing), known)
 		if err != nil {
 			return nil, nil, err
 		}
-		s.findCoarse(ctx, f, known, why)
-		if s.keepFloat(ctx, step, f, why) {
+		s.findCoarse(ctx, f, known, reasons)
+		if s.keepFloat(ctx, step, f, reasons) {
 			continue
 		}
 		if again, err := s.precheck(ctx, step, f, known); err != nil {
@@ -136,17 +136,17 @@ func (s *Quantizer) calibrate(ctx context.Context, step *pass.Step) (*quantizedG
 
 // measureRanges adds summaries of the named values, and returns why some have no range.
 func (s *Quantizer) measureRanges(ctx context.Context, step *pass.Step, names []string, known map[string]calibrate.Summary) (map[string]pass.Reason, error) {
-	why := map[string]pass.Reason{}
+	reasons := map[string]pass.Reason{}
 	switch {
 	case len(names) == 0:
-		return why, nil
+		return reasons, nil
 	case s.LoadRanges != "":
-		return why, s.loadRanges(names, known)
+		return reasons, s.loadRanges(names, known)
 	case step.Env.DryRun: // sizes hardly depend on ranges
 		for _, name := range names {
 			known[name] = calibrate.Summary{Range: calibrate.Range{Min: -1, Max: 1}}
 		}
-		return why, nil
+		return reasons, nil
 	}
 	o, channels := s.Observer, calibrate.Channels{}
 	err := s.Data.Each(ctx, step, step.Model, names, func(name string, a *ir.Array) error {
@@ -159,16 +159,16 @@ func (s *Quantizer) measureRanges(ctx context.Context, step *pass.Step, names []
 	for _, name := range names {
 		r, reason := o.Range(name, int(s.Activations.max-s.Activations.min))
 		if reason != "" {
-			why[name] = pass.Reason{Code: reason, Detail: name}
+			reasons[name] = pass.Reason{Code: reason, Detail: name}
 			continue
 		}
 		known[name] = calibrate.Summary{Range: r, Means: channels.Means(name), Variance: channels.Variance(name)}
 	}
-	return why, nil
+	return reasons, nil
 }
 
 // findCoarse adds why values are too coarse in the quantized data type.
-func (s *Quantizer) findCoarse(ctx context.Context, f *quantizedGraph, known map[string]calibrate.Summary, why map[string]pass.Reason) {
+func (s *Quantizer) findCoarse(ctx context.Context, f *quantizedGraph, known map[string]calibrate.Summary, reasons map[string]pass.Reason) {
 	for _, v := range f.quantizedValues(ctx) {
 		name := f.scaleSource(ctx, v).Name
 		k, ok := known[name]
@@ -179,9 +179,9 @@ func (s *Quantizer) findCoarse(ctx context.Context, f *quantizedGraph, known map
 		db := 10 * math.Log10(k.Variance/(float64(scale)*float64(scale)/12))
 		switch {
 		case !normal:
-			why[name] = pass.Reason{Code: pass.FloatNoScale, Detail: fmt.Sprintf("%s, range from %g to %g", name, k.Min, k.Max)}
+			reasons[name] = pass.Reason{Code: pass.FloatNoScale, Detail: fmt.Sprintf("%s, range from %g to %g", name, k.Min, k.Max)}
 		case k.Variance > 0 && db < s.minSQNR:
-			why[name] = pass.Reason{Code: pass.FloatSQNR, Detail: fmt.Sprintf("%s, SQNR %.1f dB", name, db)}
+			reasons[name] = pass.Reason{Code: pass.FloatSQNR, Detail: fmt.Sprintf("%s, SQNR %.1f dB", name, db)}
 		}
 	}
 }
@@ -203,14 +203,14 @@ func (s *Quantizer) loadRanges(names []string, known map[string]calibrate.Summar
 }
 
 // keepFloat removes the nodes that compute or read values without range. It reports whether there are any.
-func (s *Quantizer) keepFloat(ctx context.Context, step *pass.Step, f *quantizedGraph, why map[string]pass.Reason) bool {
+func (s *Quantizer) keepFloat(ctx context.Context, step *pass.Step, f *quantizedGraph, reasons map[string]pass.Reason) bool {
 	some := false
 	for n := range step.Model.Graph.Nodes() {
 		if !f.integer[n] {
 			continue
 		}
 		for _, v := range slices.Concat(f.reads(n), f.makes(ctx, n)) {
-			if reason := why[f.scaleSource(ctx, v).Name]; !reason.None() && !s.floatNodes[n] {
+			if reason := reasons[f.scaleSource(ctx, v).Name]; !reason.None() && !s.floatNodes[n] {
 				s.floatNodes[n], some = true, true
 				reason.Node = pass.Labels([]*ir.Node{n})[0]
 				step.Ledger.Note(v.Name, reason)

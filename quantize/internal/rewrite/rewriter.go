@@ -28,7 +28,7 @@ type scopedValue struct {
 
 func (r *Rewriter) Replace(s *weights.Consumer, y *ir.Value) {
 	inputs := slices.Clone(s.Node.Inputs())
-	s.Node.Become(y)
+	s.Node.ReplaceBy(y)
 	for _, v := range inputs {
 		if v != nil {
 			v.Drop()

@@ -25,7 +25,7 @@ const balanced = 0.01
 type choice struct {
 	alpha  float64
 	factor []float64
-	why    pass.Reason
+	reason pass.Reason
 }
 
 // search finds the alpha of minimum error, see errors.
@@ -53,7 +53,7 @@ func (g *group) search(ctx context.Context) (choice, error) {
 		worth = worthMul
 	}
 	if best == 0 || errs[best] > worth*errs[0] {
-		return choice{why: pass.Reason{Code: pass.NoGain, Detail: "expected error at any alpha"}}, nil
+		return choice{reason: pass.Reason{Code: pass.NoGain, Detail: "expected error at any alpha"}}, nil
 	}
 	return choose(alphas[best-1], fs[best]), nil
 }
@@ -66,9 +66,9 @@ func choose(alpha float64, f []float64) choice {
 	}
 	switch {
 	case !(farthest <= math.MaxFloat64):
-		return choice{why: pass.Reason{Code: pass.NotFinite}}
+		return choice{reason: pass.Reason{Code: pass.NotFinite}}
 	case farthest < balanced:
-		return choice{why: pass.Reason{Code: pass.Balanced}}
+		return choice{reason: pass.Reason{Code: pass.Balanced}}
 	}
 	return choice{alpha: alpha, factor: f}
 }

@@ -51,7 +51,7 @@ func selectBest(ctx context.Context, s *pass.Step, d *calibrate.Data, gs []*grou
 		}
 	}
 	for i := range none {
-		none[i].why = pass.Reason{Code: pass.NoGain, Detail: "output SQNR at any alpha"}
+		none[i].reason = pass.Reason{Code: pass.NoGain, Detail: "output SQNR at any alpha"}
 	}
 	return best, nil
 }

@@ -62,9 +62,9 @@ func choices(ctx context.Context, s *pass.Step, gs []*group, o Options) ([]choic
 		g := gs[i]
 		switch {
 		case g.seen.runs == nil:
-			list[i].why.Code = pass.NotObserved
+			list[i].reason.Code = pass.NotObserved
 		case g.fold == nil && !o.Insert:
-			list[i].why = pass.Reason{Code: pass.NotScaled, Detail: g.x.Name}
+			list[i].reason = pass.Reason{Code: pass.NotScaled, Detail: g.x.Name}
 		case o.Search:
 			list[i], err = g.search(ctx)
 		default:
@@ -78,7 +78,7 @@ func choices(ctx context.Context, s *pass.Step, gs []*group, o Options) ([]choic
 func apply(ctx context.Context, s *pass.Step, e *rescale.Editor, g *group, ch choice) error {
 	if ch.factor == nil {
 		for _, l := range g.layers {
-			s.Ledger.Skip(l.Weight, []*ir.Node{l.Node}, ch.why)
+			s.Ledger.Skip(l.Weight, []*ir.Node{l.Node}, ch.reason)
 		}
 		return nil
 	}
