@@ -53,7 +53,7 @@ func openNPZ(path string) (*samples, error) {
 func (s *samples) entry(f io.ReaderAt, e *zip.File, name string) (column, error) {
 	wrong := func(err error) error { return fmt.Errorf("%s: array %q: %w", s.path, name, err) }
 	if e.Flags&1 != 0 {
-		return nil, wrong(fmt.Errorf("encrypted zip entries are not supported; save it without a password"))
+		return nil, wrong(fmt.Errorf("encrypted zip entries are not supported; save the array without a password"))
 	}
 	off, err := e.DataOffset()
 	if err != nil {

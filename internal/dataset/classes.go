@@ -49,9 +49,9 @@ func (o Options) numberClasses(path string, names []string) (numbers []int64, cl
 		at := slices.Index(classes, name)
 		switch {
 		case at < 0 && len(classes) == 0:
-			return nil, nil, fmt.Errorf("%s: label %q is a word, but the labels of the training or calibration data are numbers", path, name)
+			return nil, nil, fmt.Errorf("%s: label %q is not a number, but the labels of the training or calibration data are numbers", path, name)
 		case at < 0:
-			return nil, nil, fmt.Errorf("%s: label %q is none of the classes of the training or calibration data: %s", path, name, someOf(classes))
+			return nil, nil, fmt.Errorf("%s: label %q is not a class of the training or calibration data; its classes are %s", path, name, someOf(classes))
 		}
 		numbers = append(numbers, int64(at))
 	}

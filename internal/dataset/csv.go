@@ -200,7 +200,7 @@ func (t *csvTable) add(record []string) error {
 		return nil
 	}
 	if t.numbers != nil {
-		return fmt.Errorf("%s: row %d: label %q is not a number, but earlier labels are", t.path, t.row, word)
+		return fmt.Errorf("%s: row %d: label %q is not a number, but earlier labels are numbers", t.path, t.row, word)
 	}
 	at, ok := t.seen[word]
 	if !ok {

@@ -82,10 +82,10 @@ func frameOf(in Input, o Options) (frame, error) {
 	case isChannels(dims[2]):
 		f.channels, f.last = dims[2].N, true
 	default:
-		return f, fmt.Errorf("%s: its channels are neither 1 nor 3; set the shape with --reshape 3,HEIGHT,WIDTH", shape)
+		return f, fmt.Errorf("%s: the number of channels is neither 1 nor 3; set the shape with --reshape 3,HEIGHT,WIDTH", shape)
 	}
 	if !dims[0].Known() || !dims[1].Known() {
-		return f, fmt.Errorf("%s: its height or width is open; set it with --reshape %d,HEIGHT,WIDTH", shape, f.channels)
+		return f, fmt.Errorf("%s: the height or width is dynamic; set it with --reshape %d,HEIGHT,WIDTH", shape, f.channels)
 	}
 	if f.height, f.width = dims[0].N, dims[1].N; f.height < 1 || f.width < 1 || f.height > maxPixels/f.width {
 		return f, fmt.Errorf("%s: invalid image size", shape)

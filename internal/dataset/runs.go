@@ -93,7 +93,7 @@ func (r *runs) check(folder string) error {
 		}
 	}
 	if path := r.file(folder, runInput, len(r.inputs)); isFile(path) {
-		return fmt.Errorf("%s: the model has only %d inputs; is this its test data?", path, len(r.inputs))
+		return fmt.Errorf("%s: the model has only %d inputs; check that this is its test data", path, len(r.inputs))
 	}
 	return nil
 }
@@ -158,7 +158,7 @@ func (r *runs) read(path string, in Input) (*ir.Array, error) {
 	}
 	if dims := in.dims(r.opts.Dims); dims != nil {
 		if _, ok := exactly(dims, a.Shape); !ok {
-			return nil, fmt.Errorf("%s: %s, but %q is %s; is this the model's test data?", path, a, in.Name, typeText(in.Type))
+			return nil, fmt.Errorf("%s: %s, but %q is %s; check that this is the model's test data", path, a, in.Name, typeText(in.Type))
 		}
 	}
 	c, err := newChange(a.DType, in.elem(), a.Shape, Options{Scale: 1})

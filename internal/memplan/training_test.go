@@ -15,7 +15,7 @@ import (
 
 const mib = 1 << 20
 
-// training is what trains in these tests unless they say otherwise.
+// training returns the default options of these tests, with changes.
 func training(change ...func(*TrainOptions)) TrainOptions {
 	o := TrainOptions{Training: memory.Training{Optimizer: "adam", Precision: "float32"}}
 	for _, c := range change {
@@ -36,7 +36,7 @@ func trained(t *testing.T, b *builder, o TrainOptions) *Training {
 	return got
 }
 
-// A residual network in the making.
+// A residual builds a residual network.
 type residual struct {
 	*builder
 	channels int64
@@ -103,7 +103,7 @@ func layer(t *testing.T, r *TrainRun, name string) Layer {
 	return r.Layers[i]
 }
 
-// ResNet18 at 128×3×224×224: 11,689,512 parameters (torchvision), and what its shapes say of each layer.
+// ResNet18 at 128×3×224×224: 11,689,512 parameters (torchvision), and the memory of each layer computed from shapes.
 func TestResNet18LayerByLayer(t *testing.T) {
 	got := trained(t, resnet18(), training(batchOf(128)))
 	if got.Parameters != 11689512 {
@@ -139,7 +139,7 @@ func TestResNet18LayerByLayer(t *testing.T) {
 	if l := layer(t, r, "layer3_0_down_bn"); l.Kept != 2*256*4 {
 		t.Errorf("a sum's second operand is not needed in the backward pass: %+v", l)
 	}
-	// What PyTorch 2.15's autograd holds of the same step (torch.autograd.graph.saved_tensors_hooks, ReLU and sums in place,
+	// Activations that PyTorch 2.15's autograd stores in the same step (torch.autograd.graph.saved_tensors_hooks, ReLU and sums in place,
 	// each storage once), without the indices of its MaxPool, which have 64 bits.
 	const autograd = 2512.67
 	if values := float64(r.Activations-98*mib/4) / mib; math.Abs(values-autograd) > 1 {
@@ -147,7 +147,7 @@ func TestResNet18LayerByLayer(t *testing.T) {
 	}
 }
 
-// Sixteen bits halve activations, but for indices; of what then is left, checkpoints take more than half.
+// Mixed precision halves activations except indices; activation checkpointing then saves more than half.
 func TestResNet18WithCheckpointing(t *testing.T) {
 	run := func(precision, word string) *TrainRun {
 		return trained(t, resnet18(), training(batchOf(128), func(o *TrainOptions) { o.Precision, o.Checkpoint = precision, word })).Runs[0]
@@ -166,7 +166,7 @@ func TestResNet18WithCheckpointing(t *testing.T) {
 
 func ratio(a, b int64) float64 { return float64(a) / float64(b) }
 
-// A table by operator: what a node of x[2,8,6,6] keeps besides the outputs of its inputs' producers.
+// The memory that a node with input x[2,8,6,6] stores, without the outputs of its inputs' producers.
 func TestSavedTensorsOfOperators(t *testing.T) {
 	const x = 2 * 8 * 6 * 6 * 4
 	vectors := func(b *builder, n int) (vs []*ir.Value) {
@@ -207,7 +207,7 @@ func TestSavedTensorsOfOperators(t *testing.T) {
 	}
 }
 
-// Factors are kept for one another: a constant one is held anyway.
+// A factor is stored for the gradient of the other factor. Constants are in memory anyway.
 func TestProductsSaveTheOtherFactor(t *testing.T) {
 	const x = 4 * 16 * 4
 	scaled := build("x", 4, 16).node("MatMul:a", []*ir.Value{nil})
@@ -227,7 +227,7 @@ func TestProductsSaveTheOtherFactor(t *testing.T) {
 	}
 }
 
-// Running statistics, scales and lone numbers are no parameters; what two nodes read is one.
+// Running statistics, scales and scalars are not parameters; a constant of two nodes is one parameter.
 func TestParametersOfAModel(t *testing.T) {
 	b := build("x", 4, 8, 6, 6).conv("conv", 8, 8, 1)
 	w := b.weight(8)
@@ -238,7 +238,7 @@ func TestParametersOfAModel(t *testing.T) {
 	}
 }
 
-// Parameters in bodies and functions are trained too.
+// Parameters in subgraphs and functions are trained, too.
 func TestParametersOfSubgraphs(t *testing.T) {
 	for name, least := range map[string]int64{"subgraph_if": 4000, "subgraph_nested": 4000, "function": 1000} {
 		f, err := onnx.Open("../../fixtures/" + name + ".onnx")
@@ -290,8 +290,8 @@ func TestTrainingThatCannotBePlanned(t *testing.T) {
 	}
 }
 
-// Whatever the model: the peak is no less than what is kept, halves take no more, checkpoints neither, and the outputs that each layer
-// gives back follows from the rest.
+// For every model, the peak is at least the stored activations, mixed precision and activation checkpointing do not increase it, and the
+// difference of a layer is that of its stored activations and gradients.
 func TestTrainingOfModels(t *testing.T) {
 	planned := 0
 	for _, path := range append(conform.Fixtures(t), conform.RealModels(t)...) {

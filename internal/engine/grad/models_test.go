@@ -24,9 +24,9 @@ var untrained = map[string]string{
 	"dtln_1":               "LSTM has no rule",
 	"hand_history_lstm":    "LSTM has no rule",
 	"silero_vad":           "control flow",
-	"mlperf_resnet8_int8":  "its weights are codes",
-	"mobilenetv2_qdq":      "its weights are codes",
-	"mlperf_kws_dscnn":     "its weights are codes",
+	"mlperf_resnet8_int8":  "its weights are quantized",
+	"mobilenetv2_qdq":      "its weights are quantized",
+	"mlperf_kws_dscnn":     "its weights are quantized",
 	"espcn_quant_qonnx":    "Quant is not an operator that the engine runs",
 	"tfc_2w2a_qonnx":       "Quant is not an operator that the engine runs",
 	"sklearn_randomforest": "trees",
@@ -37,7 +37,7 @@ var untrained = map[string]string{
 
 // unmeasured are models whose gradients are not compared with finite differences.
 var unmeasured = map[string]string{
-	"basic_pitch":      "it takes logarithms of powers near zero, which float32 does not hold for differences",
+	"basic_pitch":      "logarithms of powers near zero are too inexact in float32 for finite differences",
 	"godot_score_goal": "its tanh is 1 on random inputs",
 	"style_candy":      "a step takes four seconds",
 	"yolox_nano":       "a step takes a second",
