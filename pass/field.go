@@ -162,7 +162,7 @@ func (f *field) Set(text string) error {
 		return err
 	}
 	if !f.given() && f.def != "" && text != f.def && text != "" {
-		return fmt.Errorf("%q is not supported", text)
+		return fmt.Errorf("%q is not supported; omit the option for the default, %s", text, f.def)
 	}
 	return nil
 }

@@ -148,7 +148,7 @@ func TestHelpOfOptions(t *testing.T) {
 func TestInvalidOptions(t *testing.T) {
 	for _, c := range []struct{ name, value, want string }{
 		{"size", "much", "parse error"},
-		{"size", "0", `"0" is not supported`},
+		{"size", "0", `"0" is not supported; omit the option for the default, 32`},
 		{"size", "99999999999999999999", "value out of range"},
 		{"seed", "-1", "parse error"},
 		{"drop", "x", "parse error"},

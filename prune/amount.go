@@ -11,6 +11,36 @@ import (
 	"github.com/mcompress/mcompress/pass"
 )
 
+// An Amount is the fraction that is pruned of each weight, above 0 up to 1, or None. The zero value is the default of the method.
+type Amount float64
+
+// None prunes no weight, except as Amounts specify. Its text is 0.
+const None Amount = -1
+
+// String is the fraction as Set parses it.
+func (a *Amount) String() string { return text(a.fraction()) }
+
+// Set parses a fraction from 0 to 1.
+func (a *Amount) Set(s string) error {
+	f, err := strconv.ParseFloat(s, 64)
+	if err != nil || !isFraction(f) {
+		return notFraction(s)
+	}
+	if *a = Amount(f); f == 0 {
+		*a = None
+	}
+	return nil
+}
+
+func (a Amount) fraction() float64 {
+	if a == None {
+		return 0
+	}
+	return float64(a)
+}
+
+func text(f float64) string { return strconv.FormatFloat(f, 'g', -1, 64) }
+
 // Amounts are fractions by pattern. Of several patterns that match, the last one counts, so that exceptions follow the rule.
 type Amounts []PatternAmount
 
@@ -24,7 +54,7 @@ type PatternAmount struct {
 func (as *Amounts) String() string {
 	parts := make([]string, len(*as))
 	for i, a := range *as {
-		parts[i] = a.Pattern + "=" + strconv.FormatFloat(a.Amount, 'g', -1, 64)
+		parts[i] = a.Pattern + "=" + text(a.Amount)
 	}
 	return strings.Join(parts, ",")
 }
@@ -60,7 +90,7 @@ func (as *Amounts) Set(s string) error {
 
 func (a PatternAmount) check() error {
 	if !isFraction(a.Amount) {
-		return notFraction(strconv.FormatFloat(a.Amount, 'g', -1, 64))
+		return notFraction(text(a.Amount))
 	}
 	return new(pass.Globs).Set(a.Pattern)
 }
@@ -81,7 +111,7 @@ func checkAmount(a float64) error {
 
 // A fraction is the amount of all weights, and of those that patterns select.
 type fraction struct {
-	amount  float64
+	amount  Amount
 	amounts Amounts
 }
 
@@ -91,7 +121,7 @@ func (f fraction) check() error {
 			return pass.OptionErrorf("--amounts: %w", err)
 		}
 	}
-	return checkAmount(f.amount)
+	return checkAmount(f.amount.fraction())
 }
 
 // of is the number of the n elements, or channels, of v that are pruned. Nodes are its consumers.
@@ -107,7 +137,7 @@ func (f fraction) amountOf(v *ir.Value, nodes []*ir.Node) float64 {
 			return a.Amount
 		}
 	}
-	return f.amount
+	return f.amount.fraction()
 }
 
 // rounded is the number of elements of n that is pruned: rounded half to even, as torch.nn.utils.prune does. An amount is never a

@@ -50,6 +50,19 @@ func Example() {
 	// 0 -0.9 0.8 0 0 0.7
 }
 
+// With None, only the weights of Amounts are pruned.
+func ExampleAmount() {
+	o := prune.L1{Amount: prune.None, Amounts: prune.Amounts{{Pattern: "head.*", Amount: 0.5}}}
+	for _, v := range pass.Values(o) {
+		if v.Name == "amount" || v.Name == "amounts" {
+			fmt.Println(v.Name, v.Value)
+		}
+	}
+	// Output:
+	// amount 0
+	// amounts head.*=0.5
+}
+
 // Amounts are fractions for some of the weights.
 func ExampleL1() {
 	o := prune.L1{Amount: 0.6, Amounts: prune.Amounts{{Pattern: "op:Conv", Amount: 0.3}, {Pattern: "head.*", Amount: 0}}}

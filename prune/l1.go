@@ -13,8 +13,8 @@ import (
 // zeros are the smallest elements.
 type L1 struct {
 	pass.Selection
-	// Amount is the fraction of the elements of each weight that is pruned, above 0 up to 1; 0 is the default.
-	Amount float64 `flag:"amount" default:"0.5" usage:"'fraction' of the elements that is pruned, above 0 up to 1"`
+	// Amount is the fraction of the elements of each weight that is pruned, above 0 up to 1, or None; 0 is the default.
+	Amount Amount `flag:"amount" default:"0.5" usage:"'fraction' of the elements that is pruned, from 0 to 1"`
 	// Amounts are other fractions for some weights, from 0 to 1.
 	Amounts    Amounts `flag:"amounts" usage:"other fractions by glob over the names of tensors, nodes and modules, as 'pattern=fraction',...; the last match counts"`
 	Embeddings bool    `flag:"embeddings" usage:"prune tables that Gather looks up, too"`

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -61,8 +60,6 @@ func drawValues(t *rapid.T, n int) []float64 {
 func drawAmount(t *rapid.T) float64 {
 	return rapid.OneOf(rapid.SampledFrom([]float64{1, 0.5, 0.4}), rapid.Float64Range(math.SmallestNonzeroFloat64, 1)).Draw(t, "amount")
 }
-
-func text(f float64) string { return strconv.FormatFloat(f, 'g', -1, 64) }
 
 func TestL1IsItsDefinition(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
@@ -127,12 +124,31 @@ func TestAmountsByPatternLastMatchCounts(t *testing.T) {
 	}
 }
 
+// Amount 0 prunes only the weights of the amounts, as an option and as None in a struct.
+func TestAmount0PrunesOnlyTheAmounts(t *testing.T) {
+	for _, m := range []*pass.Method{l1Method, l2Method, randomMethod} {
+		b := newBench(t)
+		head, other := b.weight("head.w", ir.Float, []int64{4, 2}, 1, 2, 3, 4, 5, 6, 7, 8), b.weight("w", ir.Float, []int64{4, 2}, 1, 2, 3, 4, 5, 6, 7, 8)
+		b.node("MatMul", []*ir.Value{nil, head})
+		b.node("MatMul", []*ir.Value{nil, other})
+		b.run(m, "amount", "0", "amounts", "head.*=0.5")
+		if slices.Contains(b.values(other), 0) || !slices.Contains(b.values(head), 0) {
+			t.Errorf("%s: got %v and %v, want zeros in the first only", m.Name, b.values(head), b.values(other))
+		}
+	}
+	for _, o := range []pass.Options{L1{Amount: None}, L2{Amount: None}, Random{Amount: None}, Channel{Amount: None}} {
+		if !slices.Contains(pass.Values(o), pass.Option{Name: "amount", Value: "0"}) {
+			t.Errorf("%s: got %v, want amount 0", o.Method().Name, pass.Values(o))
+		}
+	}
+}
+
 func TestOptionsThatMakeNoSense(t *testing.T) {
 	for _, c := range []struct {
 		m           *pass.Method
 		name, value string
 	}{
-		{l1Method, "amount", "40"}, {l1Method, "amount", "-0.1"}, {l1Method, "amount", "NaN"}, {l1Method, "amount", "0"}, {l1GlobalMethod, "amount", "x"},
+		{l1Method, "amount", "40"}, {l1Method, "amount", "-0.1"}, {l1Method, "amount", "NaN"}, {l1Method, "amount", "-1"}, {l1GlobalMethod, "amount", "0"}, {l1GlobalMethod, "amount", "x"},
 		{l1Method, "amounts", "0.5"}, {l1Method, "amounts", "=0.5"}, {l1Method, "amounts", "a=2"}, {l1Method, "amounts", "[=0.5"},
 		{nmMethod, "pattern", "4:2"}, {nmMethod, "pattern", "0:4"}, {nmMethod, "pattern", "4:4"}, {nmMethod, "pattern", "2"}, {nmMethod, "pattern", "2:1000"},
 		{randomMethod, "seed", "-1"},
@@ -146,8 +162,8 @@ func TestOptionsThatMakeNoSense(t *testing.T) {
 
 func TestAmountsOfOptionStructsAreChecked(t *testing.T) {
 	for _, o := range []pass.Options{
-		L1{Amount: 2}, L2{Amount: -1}, Channel{Amount: math.NaN()}, Random{Amounts: Amounts{{"a", 2}}}, L1{Amounts: Amounts{{"[", 0.5}}},
-		L1Global{Amount: 2}, Blocks{Amount: 2}, LowRank{Amount: 2},
+		L1{Amount: 2}, L2{Amount: -0.1}, Channel{Amount: Amount(math.NaN())}, Random{Amounts: Amounts{{"a", 2}}}, L1{Amounts: Amounts{{"[", 0.5}}},
+		L1Global{Amount: 2}, L1Global{Amount: -1}, Blocks{Amount: 2}, LowRank{Amount: 2},
 	} {
 		if err := pass.CheckStep(o); err == nil || !strings.Contains(err.Error(), "--amount") {
 			t.Errorf("%s %+v: got %v, want an error about the amount", o.Method().Name, o, err)
@@ -157,7 +173,7 @@ func TestAmountsOfOptionStructsAreChecked(t *testing.T) {
 
 func TestRecipeTextReproducesOptions(t *testing.T) {
 	known := []*pass.Method{l1Method, l1GlobalMethod, l2Method, randomMethod, nmMethod}
-	given := "steps:\n- method: l1\n  amounts: [\"enc.*=0.75\", \"b=0\"]\n- method: nm\n  pattern: \"1:4\"\n- method: random\n  seed: 7\n  amount: 0.1\n"
+	given := "steps:\n- method: l1\n  amounts: [\"enc.*=0.75\", \"b=0\"]\n- method: nm\n  pattern: \"1:4\"\n- method: random\n  seed: 7\n  amount: 0.1\n- method: l2\n  amount: 0\n"
 	steps, _, err := pass.ParseRecipe(known, []byte(given))
 	if err != nil {
 		t.Fatal(err)
@@ -166,7 +182,7 @@ func TestRecipeTextReproducesOptions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, part := range []string{"amounts: enc.*=0.75,b=0", `pattern: "1:4"`, "seed: \"7\"", "amount: \"0.1\""} {
+	for _, part := range []string{"amounts: enc.*=0.75,b=0", `pattern: "1:4"`, "seed: \"7\"", "amount: \"0.1\"", "amount: \"0\""} {
 		if !strings.Contains(string(once), part) {
 			t.Errorf("no %s in %s", part, once)
 		}
