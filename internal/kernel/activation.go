@@ -60,13 +60,6 @@ func Sqrt(dst, x []float32) {
 	each(dst[n:], x[n:], sqrt)
 }
 
-// Rsqrt writes 1/√x, as Sqrt followed by Reciprocal: within 1.5 ulp.
-func Rsqrt(dst, x []float32) {
-	checkLen("dst", len(dst), len(x))
-	n := rsqrtBulk(dst, x)
-	each(dst[n:], x[n:], rsqrt)
-}
-
 // Reciprocal writes 1/x, correctly rounded.
 func Reciprocal(dst, x []float32) { ScalarDiv(dst, 1, x) }
 
@@ -83,8 +76,6 @@ func abs(x float32) float32 { return math.Float32frombits(math.Float32bits(x) & 
 func neg(x float32) float32 { return -x }
 
 func sqrt(x float32) float32 { return float32(math.Sqrt(float64(x))) }
-
-func rsqrt(x float32) float32 { return 1 / sqrt(x) }
 
 // relu compares so that NaN and -0 are kept, like MAXPS.
 func relu(x float32) float32 {

@@ -45,13 +45,6 @@ func Min(dst, a, b []float32) {
 	minGo(dst[n:], a[n:], b[n:])
 }
 
-// AddRelu writes Relu of a+b.
-func AddRelu(dst, a, b []float32) {
-	checkPair(dst, a, b)
-	n := addReluBulk(dst, a, b)
-	addReluGo(dst[n:], a[n:], b[n:])
-}
-
 // Axpy adds a·x to y, in two roundings.
 func Axpy(y []float32, a float32, x []float32) {
 	checkLen("y", len(y), len(x))
@@ -103,13 +96,6 @@ func minGo(dst, a, b []float32) {
 	dst, b = dst[:len(a)], b[:len(a)]
 	for i, v := range a {
 		dst[i] = min(v, b[i])
-	}
-}
-
-func addReluGo(dst, a, b []float32) {
-	dst, b = dst[:len(a)], b[:len(a)]
-	for i, v := range a {
-		dst[i] = relu(v + b[i])
 	}
 }
 

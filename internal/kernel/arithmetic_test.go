@@ -19,7 +19,6 @@ var binaryFunctions = []binaryFunction{
 	{"Div", Div, func(a, b float32) float32 { return a / b }},
 	{"Max", Max, refMax},
 	{"Min", Min, func(a, b float32) float32 { return -refMax(-a, -b) }},
-	{"AddRelu", AddRelu, func(a, b float32) float32 { return refRelu(a + b) }},
 }
 
 var scalarFunctions = []struct {
@@ -60,14 +59,6 @@ func refMax(a, b float32) float32 {
 		return b
 	}
 	return a
-}
-
-// refRelu keeps -0 and NaN.
-func refRelu(x float32) float32 {
-	if x < 0 {
-		return 0
-	}
-	return x
 }
 
 // refClip is ONNX Clip between -2 and s by cases.

@@ -27,7 +27,6 @@ var unaryFunctions = []unaryFunction{
 	{"Relu", Relu, relu, func(x float64) float64 { return math.Max(x, 0) }, 0},
 	{"HardSwish", HardSwish, hardSwish, refHardSwish, 0.501},
 	{"Sqrt", Sqrt, sqrt, math.Sqrt, 0.501},
-	{"Rsqrt", Rsqrt, rsqrt, func(x float64) float64 { return 1 / math.Sqrt(x) }, 1.5},
 	{"Reciprocal", Reciprocal, func(x float32) float32 { return 1 / x }, func(x float64) float64 { return 1 / x }, 0.501},
 	{"Exp", Exp, expGo, math.Exp, 0.6},
 	{"Sigmoid", Sigmoid, sigmoidGo, func(x float64) float64 { return 1 / (1 + math.Exp(-x)) }, 0.6},

@@ -34,11 +34,6 @@ func maxAVX2(dst *float32, a *float32, b *float32, n int)
 //go:noescape
 func minAVX2(dst *float32, a *float32, b *float32, n int)
 
-// addReluAVX2 needs n%8 == 0.
-//
-//go:noescape
-func addReluAVX2(dst *float32, a *float32, b *float32, n int)
-
 // axpyAVX2 needs n%8 == 0.
 //
 //go:noescape
@@ -123,11 +118,6 @@ func hardSwishAVX2(dst *float32, x *float32, n int)
 //
 //go:noescape
 func sqrtAVX2(dst *float32, x *float32, n int)
-
-// rsqrtAVX2 needs n%8 == 0.
-//
-//go:noescape
-func rsqrtAVX2(dst *float32, x *float32, n int)
 
 // dequantizeInt32AVX2 needs n%8 == 0.
 //

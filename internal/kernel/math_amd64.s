@@ -368,68 +368,6 @@ narrowEnd:
 	VZEROUPPER
 	RET
 
-// func addReluAVX2(dst *float32, a *float32, b *float32, n int)
-// Requires: AVX, AVX2
-TEXT ·addReluAVX2(SB), NOSPLIT, $0-32
-	MOVQ         dst+0(FP), AX
-	MOVQ         n+24(FP), CX
-	MOVQ         a+8(FP), DX
-	MOVQ         b+16(FP), BX
-	MOVL         $0x00000000, SI
-	VMOVD        SI, X0
-	VPBROADCASTD X0, Y0
-	SUBQ         $0x00000020, CX
-	JLT          wideEnd
-
-wide:
-	VMOVUPS (DX), Y1
-	VMOVUPS (BX), Y2
-	VADDPS  Y2, Y1, Y1
-	VMAXPS  Y1, Y0, Y1
-	VMOVUPS Y1, (AX)
-	VMOVUPS 32(DX), Y1
-	VMOVUPS 32(BX), Y2
-	VADDPS  Y2, Y1, Y1
-	VMAXPS  Y1, Y0, Y1
-	VMOVUPS Y1, 32(AX)
-	VMOVUPS 64(DX), Y1
-	VMOVUPS 64(BX), Y2
-	VADDPS  Y2, Y1, Y1
-	VMAXPS  Y1, Y0, Y1
-	VMOVUPS Y1, 64(AX)
-	VMOVUPS 96(DX), Y1
-	VMOVUPS 96(BX), Y2
-	VADDPS  Y2, Y1, Y1
-	VMAXPS  Y1, Y0, Y1
-	VMOVUPS Y1, 96(AX)
-	ADDQ    $0x00000080, DX
-	ADDQ    $0x00000080, BX
-	ADDQ    $0x00000080, AX
-	SUBQ    $0x00000020, CX
-	JGE     wide
-
-wideEnd:
-	ADDQ $0x00000020, CX
-	SUBQ $0x00000008, CX
-	JLT  narrowEnd
-
-narrow:
-	VMOVUPS (DX), Y1
-	VMOVUPS (BX), Y2
-	VADDPS  Y2, Y1, Y1
-	VMAXPS  Y1, Y0, Y1
-	VMOVUPS Y1, (AX)
-	ADDQ    $0x00000020, DX
-	ADDQ    $0x00000020, BX
-	ADDQ    $0x00000020, AX
-	SUBQ    $0x00000008, CX
-	JGE     narrow
-
-narrowEnd:
-	ADDQ $0x00000008, CX
-	VZEROUPPER
-	RET
-
 // func axpyAVX2(dst *float32, a *float32, b *float32, n int, s float32)
 // Requires: AVX
 TEXT ·axpyAVX2(SB), NOSPLIT, $0-36
@@ -1355,60 +1293,6 @@ narrow:
 	VMOVUPS (DX), Y0
 	VSQRTPS Y0, Y0
 	VMOVUPS Y0, (AX)
-	ADDQ    $0x00000020, DX
-	ADDQ    $0x00000020, AX
-	SUBQ    $0x00000008, CX
-	JGE     narrow
-
-narrowEnd:
-	ADDQ $0x00000008, CX
-	VZEROUPPER
-	RET
-
-// func rsqrtAVX2(dst *float32, x *float32, n int)
-// Requires: AVX, AVX2
-TEXT ·rsqrtAVX2(SB), NOSPLIT, $0-24
-	MOVQ         dst+0(FP), AX
-	MOVQ         n+16(FP), CX
-	MOVQ         x+8(FP), DX
-	MOVL         $0x3f800000, BX
-	VMOVD        BX, X0
-	VPBROADCASTD X0, Y0
-	SUBQ         $0x00000020, CX
-	JLT          wideEnd
-
-wide:
-	VMOVUPS (DX), Y1
-	VSQRTPS Y1, Y1
-	VDIVPS  Y1, Y0, Y1
-	VMOVUPS Y1, (AX)
-	VMOVUPS 32(DX), Y1
-	VSQRTPS Y1, Y1
-	VDIVPS  Y1, Y0, Y1
-	VMOVUPS Y1, 32(AX)
-	VMOVUPS 64(DX), Y1
-	VSQRTPS Y1, Y1
-	VDIVPS  Y1, Y0, Y1
-	VMOVUPS Y1, 64(AX)
-	VMOVUPS 96(DX), Y1
-	VSQRTPS Y1, Y1
-	VDIVPS  Y1, Y0, Y1
-	VMOVUPS Y1, 96(AX)
-	ADDQ    $0x00000080, DX
-	ADDQ    $0x00000080, AX
-	SUBQ    $0x00000020, CX
-	JGE     wide
-
-wideEnd:
-	ADDQ $0x00000020, CX
-	SUBQ $0x00000008, CX
-	JLT  narrowEnd
-
-narrow:
-	VMOVUPS (DX), Y1
-	VSQRTPS Y1, Y1
-	VDIVPS  Y1, Y0, Y1
-	VMOVUPS Y1, (AX)
 	ADDQ    $0x00000020, DX
 	ADDQ    $0x00000020, AX
 	SUBQ    $0x00000008, CX

@@ -46,13 +46,6 @@ func minBulk(dst, a, b []float32) (n int) {
 	return n
 }
 
-func addReluBulk(dst, a, b []float32) (n int) {
-	if n = whole(len(a)); n > 0 {
-		addReluAVX2(&dst[0], &a[0], &b[0], n)
-	}
-	return n
-}
-
 func axpyBulk(y []float32, a float32, x []float32) (n int) {
 	if n = whole(len(x)); n > 0 {
 		axpyAVX2(&y[0], &y[0], &x[0], n, a)
@@ -168,13 +161,6 @@ func hardSwishBulk(dst, x []float32) (n int) {
 func sqrtBulk(dst, x []float32) (n int) {
 	if n = whole(len(x)); n > 0 {
 		sqrtAVX2(&dst[0], &x[0], n)
-	}
-	return n
-}
-
-func rsqrtBulk(dst, x []float32) (n int) {
-	if n = whole(len(x)); n > 0 {
-		rsqrtAVX2(&dst[0], &x[0], n)
 	}
 	return n
 }

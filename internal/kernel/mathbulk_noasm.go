@@ -16,8 +16,6 @@ func maxBulk(_, _, _ []float32) (n int) { return 0 }
 
 func minBulk(_, _, _ []float32) (n int) { return 0 }
 
-func addReluBulk(_, _, _ []float32) (n int) { return 0 }
-
 func axpyBulk([]float32, float32, []float32) (n int) { return 0 }
 
 func addScalarBulk(_, _ []float32, _ float32) (n int) { return 0 }
@@ -51,8 +49,6 @@ func hardSigmoidBulk(_, _ []float32, _, _ float32) (n int) { return 0 }
 func hardSwishBulk(_, _ []float32) (n int) { return 0 }
 
 func sqrtBulk(_, _ []float32) (n int) { return 0 }
-
-func rsqrtBulk(_, _ []float32) (n int) { return 0 }
 
 func expBulk(_, _ []float32) (n int) { return 0 }
 

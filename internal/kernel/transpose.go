@@ -10,12 +10,12 @@ const transposeTile = 32
 func TransposeBytes(dst, src []byte, rows, cols int) {
 	checkLen("src", len(src), rows*cols)
 	checkLen("dst", len(dst), rows*cols)
-	TransposeBytesInto(dst, rows, src, cols, rows, cols)
+	transposeBytesInto(dst, rows, src, cols, rows, cols)
 }
 
-// TransposeBytesInto transposes a rows×cols window: src[r*srcStride+c] is copied to dst[c*dstStride+r]. Bytes of dst outside the window are
+// transposeBytesInto transposes a rows×cols window: src[r*srcStride+c] is copied to dst[c*dstStride+r]. Bytes of dst outside the window are
 // unchanged.
-func TransposeBytesInto(dst []byte, dstStride int, src []byte, srcStride, rows, cols int) {
+func transposeBytesInto(dst []byte, dstStride int, src []byte, srcStride, rows, cols int) {
 	checkWindow("src", len(src), srcStride, rows, cols)
 	checkWindow("dst", len(dst), dstStride, cols, rows)
 	doneRows, doneCols := transposeBytesBulk(dst, dstStride, src, srcStride, rows, cols)
@@ -29,7 +29,7 @@ func Transpose[T any](dst, src []T, rows, cols int) {
 	transposeGo(dst, rows, src, cols, rows, cols)
 }
 
-// TransposeInto is TransposeBytesInto for elements of any type; strides count elements.
+// TransposeInto transposes a window, as transposeBytesInto does, of elements of any type; strides count elements.
 func TransposeInto[T any](dst []T, dstStride int, src []T, srcStride, rows, cols int) {
 	checkWindow("src", len(src), srcStride, rows, cols)
 	checkWindow("dst", len(dst), dstStride, cols, rows)

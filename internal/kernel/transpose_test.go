@@ -23,12 +23,12 @@ func checkTransposeBytes(t *testing.T, rows, cols, srcPad, dstPad int, seed byte
 			want[c*dstStride+r] = src[r*srcStride+c]
 		}
 	}
-	TransposeBytesInto(got, dstStride, src, srcStride, rows, cols)
+	transposeBytesInto(got, dstStride, src, srcStride, rows, cols)
 	wantSame(t, got, want)
 	intact(t)
 }
 
-func TestTransposeBytesInto(t *testing.T) {
+func TestTransposeBytesOfAWindow(t *testing.T) {
 	for _, rows := range []int{0, 1, 2, 15, 16, 17, 31, 33, 48, 530} {
 		for _, cols := range []int{0, 1, 3, 15, 16, 17, 32, 47, 65} {
 			checkTransposeBytes(t, rows, cols, 0, 0, 1)
@@ -71,8 +71,8 @@ func TestTransposeOfOtherElements(t *testing.T) {
 func TestTransposeRefusesWrongLengths(t *testing.T) {
 	b := make([]byte, 12)
 	wantPanic(t, "short dst", func() { TransposeBytes(b[:11], b, 3, 4) })
-	wantPanic(t, "short src", func() { TransposeBytesInto(b, 3, b[:11], 4, 3, 4) })
-	wantPanic(t, "stride below width", func() { TransposeBytesInto(b, 3, b, 3, 3, 4) })
+	wantPanic(t, "short src", func() { transposeBytesInto(b, 3, b[:11], 4, 3, 4) })
+	wantPanic(t, "stride below width", func() { transposeBytesInto(b, 3, b, 3, 3, 4) })
 	wantPanic(t, "negative", func() { TransposeInto(b, 3, b, 4, -3, -4) })
 }
 

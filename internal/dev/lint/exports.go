@@ -6,11 +6,6 @@ import (
 	"strings"
 )
 
-// unusedKernels are kernels that only tests call.
-func unusedKernels() []string {
-	return []string{"AddRelu", "DynamicQuantize", "Rsqrt", "TransposeBytesInto"}
-}
-
 // unusedExports finds exported functions of internal packages whose names occur in no other folder, tests included. Types and constants
 // are part of signatures and sets; methods implement interfaces.
 func unusedExports(t *Tree) []Problem {
@@ -33,7 +28,7 @@ func unusedExports(t *Tree) []Problem {
 		}
 		for _, d := range f.Go.Decls {
 			fn, ok := d.(*ast.FuncDecl)
-			if ok && fn.Recv == nil && fn.Name.IsExported() && len(folders[fn.Name.Name]) == 1 && !slices.Contains(unusedKernels(), fn.Name.Name) {
+			if ok && fn.Recv == nil && fn.Name.IsExported() && len(folders[fn.Name.Name]) == 1 {
 				found = append(found, t.problem(f, fn.Pos(), "no other package uses %s: unexport or delete it", fn.Name.Name))
 			}
 		}

@@ -54,7 +54,6 @@ func elementwises() []elementwise {
 		{"divAVX2", ab, nil, nil, two(divPS)},
 		{"maxAVX2", ab, nil, nil, two(maxPS)},
 		{"minAVX2", ab, nil, nil, two(minPS)},
-		{"addReluAVX2", ab, nil, []uint32{0}, func(in, s []VecVirtual) VecVirtual { return reluPS(addPS(in[0], in[1]), s[0]) }},
 		{"axpyAVX2", ab, s, nil, func(in, s []VecVirtual) VecVirtual { return addPS(in[0], mulPS(s[0], in[1])) }},
 		{"addScalarAVX2", x, s, nil, two(addPS)},
 		{"scalarSubAVX2", x, s, nil, swapped(subPS)},
@@ -72,7 +71,6 @@ func elementwises() []elementwise {
 		{"hardSigmoidAVX2", x, []string{"alpha", "beta"}, []uint32{0, one}, func(in, s []VecVirtual) VecVirtual { return hardSigmoidPS(in[0], s) }},
 		{"hardSwishAVX2", x, nil, []uint32{sixth, half, 0, one}, func(in, s []VecVirtual) VecVirtual { return mulPS(in[0], hardSigmoidPS(in[0], s)) }},
 		{"sqrtAVX2", x, nil, nil, func(in, _ []VecVirtual) VecVirtual { return sqrtPS(in[0]) }},
-		{"rsqrtAVX2", x, nil, []uint32{one}, func(in, s []VecVirtual) VecVirtual { return divPS(s[0], sqrtPS(in[0])) }},
 	}
 }
 

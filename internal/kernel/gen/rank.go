@@ -8,7 +8,7 @@ import (
 
 func filterRange(compact Mem) {
 	function("filterRangeAVX2", "func(out *uint32, x *float32, n int, lo, hi uint32) (below, taken int)",
-		"filterRangeAVX2 may write up to 8 elements beyond those taken; n%8 == 0, lo and hi below 2^31.")
+		"filterRangeAVX2 may write up to 8 elements beyond those selected; n%8 == 0, lo and hi below 2^31.")
 	out, x, n := pointer("out"), pointer("x"), pointer("n")
 	lo, hi, mask, count := spread("lo"), spread("hi"), constant(magnitude), zero()
 	table, start := GP64(), GP64()
