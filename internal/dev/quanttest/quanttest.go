@@ -1,4 +1,4 @@
-// Package quanttest holds what tests of more than one package of quantize need.
+// Package quanttest has helpers for the tests of several packages of quantize.
 package quanttest
 
 import (
