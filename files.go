@@ -39,7 +39,7 @@ func (m *Model) CompressTo(ctx context.Context, files Files, name string, steps 
 	return res, res.moveTo(files, dir)
 }
 
-// moveTo copies the files of dir, and leaves names in place of paths.
+// moveTo copies the files of dir, and replaces paths by names.
 func (r *Result) moveTo(files Files, dir string) error {
 	var paths []string
 	for _, f := range r.Report.Result.Files {

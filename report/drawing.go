@@ -56,7 +56,7 @@ type element struct {
 	X, Y, Radius number
 
 	Text    string
-	Full    string // what Text abbreviates, shown as a tooltip
+	Full    string // unabbreviated Text, shown as a tooltip
 	Size    number // of the font
 	Anchor  string // start (""), middle or end
 	Rotated string

@@ -73,7 +73,7 @@ func alike(a, b ir.Spec) bool { return a.DType == b.DType && slices.Equal(a.Shap
 // An entry is one distinct tensor of a model.
 type entry struct {
 	*ir.Tensor
-	parts []*ir.Tensor // what the file stores for it: itself, or a sparse tensor's values and indices
+	parts []*ir.Tensor // tensors that the file stores for it: itself, or a sparse tensor's values and indices
 	held  int64        // bytes once a runtime has loaded it
 }
 
@@ -107,7 +107,7 @@ func entries(m Model) iter.Seq[entry] {
 	}
 }
 
-// constant looks through what a reader derives from a file: an opened model computes
+// constant is the entry of v, whose parts are the stored tensors: an opened model computes
 // only dense tensors from sparse ones.
 func constant(v *ir.Value, planned bool) entry {
 	t := v.Const

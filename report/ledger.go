@@ -13,8 +13,8 @@ type Row struct {
 	Consumers  []string `json:"consumers"`
 	Module     string   `json:"module,omitempty"` // path of the module that the tensor is part of
 	Status     string   `json:"status"`
-	Reason     Reason   `json:"reason,omitzero"` // why it was skipped, or what is noted
-	Notes      []Reason `json:"notes,omitempty"` // what else is worth knowing of a change
+	Reason     Reason   `json:"reason,omitzero"` // why it was skipped, or a note
+	Notes      []Reason `json:"notes,omitempty"` // notes about a change
 	Form       string   `json:"form,omitempty"`
 	SharedWith string   `json:"shared_with,omitempty"`
 	Superseded bool     `json:"superseded,omitempty"` // a later step replaced the result of this one

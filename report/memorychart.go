@@ -11,7 +11,7 @@ const (
 	arenaHeight    = 340
 	maxColumns     = 800  // of a plot, each for one step or for the largest of several
 	maxBlocks      = 2000 // blocks of an arena that are drawn
-	maxEdged       = 300  // blocks up to which edges do not hide what they enclose
+	maxEdged       = 300  // maximum number of blocks whose edges do not hide their interiors
 )
 
 var kindColors = [...]color{

@@ -13,7 +13,7 @@ type Reason struct {
 	Detail string    `json:"detail,omitempty"` // figures and names
 }
 
-// A Note is what a step reports about a weight.
+// A Note is a remark of a step about a weight.
 type Note struct {
 	Method string `json:"method"`
 	Reason
@@ -147,7 +147,7 @@ func (r Reason) String() string {
 	return text + ": " + r.Detail
 }
 
-// General is r without what only one weight has: the name of the node, and figures. Equal ones are of one kind.
+// General is r without the name of the node and figures, which differ by weight; reasons with equal results are of one kind.
 func (r Reason) General() Reason {
 	op, _, _ := strings.Cut(r.Node, " ")
 	g := Reason{Code: r.Code, Node: op}
@@ -179,7 +179,7 @@ func (r Row) remarks() string {
 	return strings.Join(texts, "; ")
 }
 
-// Why is the reason of the row, or what else is worth knowing of the change, as text.
+// Why is the reason of the row, or the notes about its change, as text.
 func (r Row) Why() string {
 	if !r.Reason.None() {
 		return r.Reason.String()
@@ -187,7 +187,7 @@ func (r Row) Why() string {
 	return r.remarks()
 }
 
-// explain sets why no step changed a weight, and what the steps report about it.
+// explain sets the reason why no step changed a weight, and the notes of the steps.
 func (c *chain) explain(w *Weight, o *root) {
 	for _, i := range o.all {
 		r := c.rows[i]
@@ -215,7 +215,7 @@ func (w *Weight) note(method string, r Reason) {
 	w.Notes = append(w.Notes, Note{method, r})
 }
 
-// Why is the reason of a row of a pass, or what else is worth knowing of the change, as text.
+// Why is the reason of a row of a pass, or the notes about its change, as text.
 func Why(r pass.Row) string {
 	row := Row{Reason: reasonOf(r.Reason)}
 	for _, n := range r.Notes {

@@ -35,7 +35,7 @@ type Report struct {
 	Training     []pass.Training      `json:"training,omitempty"`
 	Search       *pass.Search         `json:"search,omitempty"` // nil where methods were not chosen by measurement
 	Target       *pass.Target         `json:"target,omitempty"` // nil where options were not chosen for one
-	Hints        []string             `json:"hints,omitempty"`  // what to know before running the result
+	Hints        []string             `json:"hints,omitempty"`  // limitations of the result at run time
 
 	Environment *Environment `json:"environment,omitempty"`
 }

@@ -127,7 +127,7 @@ func (m *matcher) trace(r *pass.Row, v *ir.Value) {
 	}
 }
 
-// extend takes constants whose names begin with the weight's: "w_scale" for "w".
+// extend adds constants whose names begin with the weight's: "w_scale" for "w".
 func (m *matcher) extend(r *pass.Row, name string) {
 	for _, w := range m.fresh {
 		rest, ok := strings.CutPrefix(w.Name, name)

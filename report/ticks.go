@@ -5,11 +5,11 @@ import (
 	"math"
 )
 
-// A tick is a labelled place on an axis.
+// A tick is a labelled position on an axis.
 type tick struct {
 	at    float64
 	label string
-	full  string // what label abbreviates; "" where it is whole
+	full  string // unabbreviated label; "" if label is not abbreviated
 }
 
 // ticksWanted is about how many ticks an axis has; there may be one more or a few less.

@@ -21,7 +21,7 @@ type Weight struct {
 	Methods      []string `json:"methods"`         // that changed it, in order
 	Forms        []string `json:"forms"`           // how they store it
 	Reason       Reason   `json:"reason,omitzero"` // why no step changed it
-	Notes        []Note   `json:"notes,omitempty"` // what else steps report about it
+	Notes        []Note   `json:"notes,omitempty"` // notes of the steps about it
 	SharedWith   string   `json:"shared_with,omitempty"`
 	Bytes        Change   `json:"bytes"` // a payload that several weights share counts for the first
 	RuntimeBytes int64    `json:"runtime_bytes"`

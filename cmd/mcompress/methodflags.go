@@ -16,7 +16,7 @@ type methodChoice struct {
 	given bool
 }
 
-// Set takes the name of a method.
+// Set accepts the name of a method.
 func (c *methodChoice) Set(name string) error {
 	c.given = true
 	return c.Enum.Set(name)

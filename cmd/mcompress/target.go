@@ -11,7 +11,7 @@ import (
 	"github.com/mcompress/mcompress/quantize"
 )
 
-// A targetFlag is the flag of the target whose options steps get, or "".
+// A targetFlag is the flag --target; "" leaves all options as they are.
 type targetFlag struct{ name mcli.Enum }
 
 func newTargetFlag() targetFlag {
@@ -28,7 +28,7 @@ func (a *targetFlag) flags() []cli.Flag {
 	})
 }
 
-// apply sets the options of the target in steps, and returns the target for the report; nil if there is none.
+// apply sets the options of the target in steps, and returns the target for the report; nil without --target.
 func (a *targetFlag) apply(steps []pass.Options) (*pass.Target, error) {
 	for _, t := range quantize.Targets {
 		if t.Name == a.name.Value {

@@ -24,7 +24,7 @@ func (s *Size) String() string {
 	return humanize.IBytes(uint64(*s))
 }
 
-// Set takes a positive number with or without a unit.
+// Set accepts a positive number with or without a unit.
 func (s *Size) Set(text string) error {
 	n, err := parseSize(text)
 	*s = Size(n)
@@ -50,7 +50,7 @@ func (e *Enum) String() string { return e.Value }
 // Choices returns the values for completion.
 func (e *Enum) Choices() []string { return e.Words }
 
-// Set takes one of the words.
+// Set accepts one of the words.
 func (e *Enum) Set(text string) error {
 	if !slices.Contains(e.Words, text) {
 		return fmt.Errorf("there are %s", And(e.Words))

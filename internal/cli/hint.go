@@ -11,8 +11,8 @@ import (
 // saturation is about products of unsigned activations and full-range signed weights.
 const saturation = "on x86 CPUs without VNNI, ONNX Runtime's products with full-range int8 weights may saturate; to run the model there, use --target cpu-avx2, --reduce-range or --weight-type uint8"
 
-// Hints are what to know about the results of steps; the report lists them. A target leaves none,
-// unless options overrule it.
+// Hints are limitations of the result at run time, which the report lists. With a target there are none,
+// unless options override it.
 func Hints(steps []pass.Options, target *pass.Target) []string {
 	if target != nil && !target.Overridden() {
 		return nil

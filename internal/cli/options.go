@@ -19,7 +19,7 @@ type MethodOptions struct {
 
 // An Offer is one option of a command's methods.
 type Offer struct {
-	*flag.Flag          // of the first method that has it, without a default where others have another; Value takes down what is given
+	*flag.Flag          // of the first method that has it, without a default if those of methods differ; Value records the given text
 	Methods    []string // that have it; nil if all do
 	Shared     bool     // not all do, and the command has it too
 }
@@ -126,7 +126,7 @@ func (o *MethodOptions) owners(option string) []string {
 	return ns
 }
 
-// taken is a flag's value that only remembers what it was given, in the order of all.
+// taken is the value of a flag that records the given text, in the order of the command line.
 type taken struct {
 	name string
 	bool bool

@@ -24,7 +24,7 @@ func (q *Quantity) String() string {
 	return fmt.Sprint(int64(*q))
 }
 
-// Set takes a positive number with or without a letter.
+// Set accepts a positive number with or without a letter.
 func (q *Quantity) Set(text string) error {
 	number, factor := strings.ToUpper(strings.TrimSpace(text)), 1.0
 	if n := len(number); n > 0 && strings.Contains(powers, number[n-1:]) {

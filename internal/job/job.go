@@ -32,7 +32,7 @@ type Options struct {
 
 	Verify *Verification // nil for none
 	Search *pass.Search  // how the steps were chosen; nil if they were given
-	Target *pass.Target  // what their options were chosen for; may be nil
+	Target *pass.Target  // the CPU that their options were chosen for; may be nil
 	Hints  []string      // of the steps, for the report
 
 	Gates     []report.Limit

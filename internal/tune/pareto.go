@@ -13,7 +13,7 @@ type point struct {
 	previous    *point // the choice for the layers before it
 }
 
-// maxPoints is the maximum number of points: bisection then takes nine trials.
+// maxPoints is the maximum number of points: bisection then requires nine trials.
 const maxPoints = 512
 
 // paretoFront is the Pareto front of bytes and sensitivity, smallest first, by dynamic programming over layers: a dominated choice for

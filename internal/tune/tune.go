@@ -36,7 +36,7 @@ type Options struct {
 // A Candidate is a method with its options.
 type Candidate struct {
 	Name string
-	// Step is the step for the weights that only matches. During the search it may reuse what its First phase found on the whole model,
+	// Step is the step for the weights that only matches. During the search it may reuse the results of its First phase on the whole model,
 	// and uses calibrate calibration samples; 0 for the method's default.
 	Step func(only pass.Globs, phase Phase, calibrate int) (pass.Options, error)
 }

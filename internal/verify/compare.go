@@ -14,7 +14,7 @@ import (
 	"github.com/mcompress/mcompress/report/verification"
 )
 
-// Options select what is compared.
+// Options select the samples, outputs and layers to compare.
 type Options struct {
 	Batch    int          // samples in one run, where the batch axis is dynamic; 0 for 1
 	Scores   string       // the output with classes or scores; empty for the first suitable one

@@ -68,7 +68,7 @@ func (s *sums) errors() verification.Errors {
 	return e
 }
 
-// rounded keeps so many decimals, all of them for 0; nil is for what is not finite.
+// rounded rounds to a number of decimals, where 0 keeps all; nil if x is not finite.
 func rounded(x float64, decimals int) *float64 {
 	if !finite(x) {
 		return nil

@@ -55,7 +55,7 @@ const (
 	unknownSize = fetchBytes / 16
 )
 
-// chunks are the names, divided into what a run may fetch.
+// chunks divides the names into lists whose values one run may fetch.
 func (s *Shared) chunks(a engine.Session, in map[string]*ir.Array) [][]string {
 	sizes := sizesOf(a, in)
 	var out [][]string
@@ -132,10 +132,9 @@ func measurable(want, got *ir.Array) bool {
 	return true
 }
 
-// list is the measured layers, in the order of the nodes, and the layer that adds most noise,
-// relative to its signal, to that of its noisiest input. A node that is equal in
-// both models adds none, whatever its gain; one whose outputs were not measured
-// passes the noise of its inputs on.
+// list is the measured layers, in the order of the nodes, and the layer with the largest increase
+// of the noise-to-signal ratio over its noisiest input. A node that is equal in both models adds
+// no noise, whatever its gain; a node without measured outputs propagates the noise of its inputs.
 func (s *Shared) list(by map[string]*sums) ([]verification.Layer, *verification.Break) {
 	noise := map[*ir.Value]float64{}
 	var layers []verification.Layer

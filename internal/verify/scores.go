@@ -59,8 +59,8 @@ func (t *tally) compareBytes(want, got *ir.Array) {
 	}
 }
 
-// maxScoreRank is that of scores: a sample and its classes, or tokens of a sample and theirs. What
-// has more axes is a picture or a map of features, whose rows mean nothing.
+// maxScoreRank is the maximum rank of scores: samples by classes, or samples by tokens by classes. Tensors of more axes
+// are images or feature maps, whose rows are no scores.
 const maxScoreRank = 3
 
 // none is the top-1 class of a row of NaNs.

@@ -84,7 +84,7 @@ func (o *Output) Text() string {
 	return strings.Join(parts, " · ")
 }
 
-// AgreementText names what agrees: the class with the largest score, or elements of whole numbers and texts.
+// AgreementText is the agreement by name: top-1 agreement of scores, or equal elements of integers and strings.
 func (o *Output) AgreementText() string {
 	if o.Errors == nil {
 		return "equal elements " + Percent(*o.Agreement)
