@@ -75,9 +75,12 @@ func (c *chain) ledger() []Row {
 func (c *chain) made(i int, seen map[*ir.Tensor]bool) *Made {
 	m := &Made{Shape: []int64{}}
 	by := map[pass.Role]*int64{pass.Payload: &m.Payload, pass.Scales: &m.Scales, pass.Indices: &m.Indices}
-	dense := c.rows[i].Before.Bytes()
+	dense := int64(0)
 	for _, p := range c.rows[i].After {
 		t := c.opened(p, i)
+		if p.Role == pass.Payload {
+			dense = max(dense, c.dense(i, p))
+		}
 		if p.Role == pass.Payload && m.DType == "" {
 			m.DType, m.Shape = t.DType.String(), list(t.Shape)
 		}
@@ -86,9 +89,6 @@ func (c *chain) made(i int, seen map[*ir.Tensor]bool) *Made {
 			*by[p.Role] += t.Bytes()
 			held, _ := c.held(i, t)
 			m.RuntimeBytes += held
-			if p.Role == pass.Payload {
-				dense = max(dense, c.dense(i, t))
-			}
 		}
 	}
 	m.Bytes = m.Payload + m.Scales + m.Indices

@@ -139,9 +139,9 @@ func (c *chain) held(i int, t *ir.Tensor) (int64, bool) {
 	return c.rows[i].Form.RuntimeBytes(t), false
 }
 
-// dense is the runtime memory of the weight of row i that is folded from t and others.
-func (c *chain) dense(i int, t *ir.Tensor) int64 {
-	if f := c.stored.loaded[t]; f != nil {
+// dense is the runtime memory of the weight of row i that is folded from p and others: in the type that its consumers read.
+func (c *chain) dense(i int, p pass.Part) int64 {
+	if f := c.stored.loaded[c.opened(p, i)]; f != nil {
 		return f.dense(c.rows[i].Before)
 	}
 	return c.rows[i].Before.Bytes()
@@ -151,9 +151,11 @@ func (c *chain) dense(i int, t *ir.Tensor) int64 {
 // count already. The form decides the held bytes where the graph does not.
 func (c *chain) left(i int, seen map[*ir.Tensor]bool) extent {
 	var f extent
-	r, folded := c.rows[i], false
-	dense := r.Before.Bytes()
+	r, folded, dense := c.rows[i], false, int64(0)
 	for _, p := range r.After {
+		if p.Role == pass.Payload {
+			dense = max(dense, c.dense(i, p))
+		}
 		if j := c.taker(p.Tensor, i); j >= 0 {
 			f.add(c.left(j, seen))
 			continue
@@ -171,9 +173,6 @@ func (c *chain) left(i int, seen map[*ir.Tensor]bool) extent {
 			}
 			f.add(extent{t.Bytes(), held, listed})
 			folded = true
-			if p.Role == pass.Payload {
-				dense = max(dense, c.dense(i, t))
-			}
 			continue
 		}
 		// Tensors in an attribute are listed as the one that they expand to.
