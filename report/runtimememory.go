@@ -6,8 +6,8 @@ import (
 )
 
 // A folding is the runtime memory of one constant: the runtime of package pass folds constant
-// expressions, casts float16 to float32 for operators without a float16 kernel, and
-// turns DequantizeLinear before a product into MatMulNBits.
+// expressions, casts float16 to float32 for operators without a float16 kernel and for those between them, and
+// turns DequantizeLinear before a product into MatMulNBits, unless Relu or Clip follows.
 type folding struct {
 	elems   int64
 	copies  map[buffer]int64 // bytes
@@ -73,7 +73,7 @@ func (f *folding) follow(v *ir.Value, b buffer) {
 			f.dequantized(n, u.Index, b)
 		default:
 			b := b
-			if b.dtype == ir.Float16 && (!operator.Of(n).Float16CPU || betweenCasts(n)) {
+			if b.dtype == ir.Float16 && (!operator.Of(n).Float16CPU || isolated(n)) {
 				b.dtype = ir.Float
 			}
 			f.copies[b] = f.bytes(b.dtype)
@@ -81,25 +81,25 @@ func (f *folding) follow(v *ir.Value, b buffer) {
 	}
 }
 
-// betweenCasts reports whether n is MatMulNBits in float16 whose neighbours the runtime
-// computes in float32: then it computes n so, too.
-func betweenCasts(n *ir.Node) bool {
-	if n.Op != matMulNBits {
-		return false
-	}
-	p := n.Input(0).Producer()
-	if p == nil || float16Passes(p) {
-		return false
+// isolated reports whether n, which has a float16 kernel, is between nodes without one: then the runtime computes it in float32, too.
+func isolated(n *ir.Node) bool {
+	edges := 0
+	for i, in := range n.Inputs() {
+		if constant := in == nil || in.Const != nil || in.Producer() == nil || folds(in.Producer()); constant {
+			continue
+		}
+		edges++
+		if moved := i == 0 || operator.Of(n).MovesInput(i); moved && float16Passes(in.Producer()) {
+			return false
+		}
 	}
 	for _, u := range n.Outputs[0].Uses() {
 		if u.Node == nil || float16Passes(u.Node) {
 			return false
 		}
 	}
-	return true
+	return edges > 0
 }
-
-var matMulNBits = ir.OpID{Domain: "com.microsoft", Type: "MatMulNBits"}
 
 // float16Passes reports whether the runtime leaves the float16 values of n as they are.
 func float16Passes(n *ir.Node) bool { return n.Op.Is("Flatten") || operator.Of(n).Float16CPU }
@@ -165,57 +165,4 @@ func elems(v *ir.Value) int64 {
 		return max(a, b)
 	}
 	return -1
-}
-
-// dequantized adds input i of DequantizeLinear: MatMulNBits has a scale and a zero point
-// for each block of a column, and pads the last block.
-func (f *folding) dequantized(n *ir.Node, i int, b buffer) {
-	f.copies[b] = f.bytes(b.dtype)
-	q := n.Input(0).Const
-	if q == nil || len(q.Shape) != 2 || b.folded != nil {
-		return
-	}
-	product, transposed := productOf(n)
-	if product == nil {
-		return
-	}
-	rows, cols := q.Shape[0], q.Shape[1]
-	if transposed {
-		rows, cols = cols, rows
-	}
-	block, bits := n.Int("block_size", 0), q.DType.Bits()
-	if block == 0 {
-		block = 32
-	}
-	blocks := (rows + block - 1) / block
-	switch i {
-	case 0:
-		f.copies[b] = cols * blocks * (block * bits / 8)
-	case 1:
-		f.copies[b] = cols * blocks * ir.Float.Bits() / 8
-	case 2:
-		f.copies[b] = cols * ((blocks*bits + 7) / 8)
-	}
-}
-
-// productOf is the product of an activation that is not quantized and the output of n. The
-// runtime casts float16 inputs of the graph, and leaves DequantizeLinear of their products.
-func productOf(n *ir.Node) (product *ir.Node, transposed bool) {
-	v := n.Outputs[0]
-	for len(v.Uses()) == 1 && v.Uses()[0].Node != nil {
-		u := v.Uses()[0]
-		switch {
-		case u.Node.Op.Is("Transpose"):
-			v, transposed = u.Node.Outputs[0], !transposed
-		case operator.Of(u.Node).Product() && u.Index == 1:
-			p, scale := u.Node.Input(0).Producer(), n.Input(1).Const
-			if p != nil && p.Op.Is("DequantizeLinear") || p == nil && scale != nil && scale.DType == ir.Float16 {
-				return nil, false
-			}
-			return u.Node, transposed != (u.Node.Int("transB", 0) == 1)
-		default:
-			return nil, false
-		}
-	}
-	return nil, false
 }

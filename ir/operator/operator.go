@@ -75,6 +75,9 @@ type Facts struct {
 	IntegerKernel bool
 	// PassesDequantize is set where ONNX Runtime's fusions see a DequantizeLinear before the operator as if it were after it.
 	PassesDequantize bool
+	// Clamps is set where elements are bounded and otherwise kept: ONNX Runtime leaves the operator out before QuantizeLinear, whose range
+	// bounds them, too.
+	Clamps bool
 }
 
 // Affine is the effect of a constant second operand on the first.

@@ -128,6 +128,8 @@ var integerKernels = []string{
 
 var passesDequantize = []string{"Flatten", "Identity", "MaxPool", "Reshape", "Slice", "Squeeze", "Transpose", "Unsqueeze"}
 
+var clamps = []string{"Clip", "Relu"}
+
 // facts is the table, put together from the lists above.
 var facts = build()
 
@@ -178,6 +180,7 @@ func build() map[string]*Facts {
 	each(func(f *Facts) { f.ControlFlow = true }, controlFlow)
 	each(func(f *Facts) { f.IntegerKernel = true }, integerKernels)
 	each(func(f *Facts) { f.PassesDequantize = true }, passesDequantize)
+	each(func(f *Facts) { f.Clamps = true }, clamps)
 	return all
 }
 

@@ -1,0 +1,118 @@
+package report
+
+import (
+	"slices"
+
+	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/ir/operator"
+)
+
+// dequantized adds input i of DequantizeLinear: MatMulNBits has a scale and a zero point
+// for each block of a column, and pads the last block. Integer kernels compute the scale of a bias.
+func (f *folding) dequantized(n *ir.Node, i int, b buffer) {
+	if i == 1 && biasOfIntegers(n) {
+		return
+	}
+	f.copies[b] = f.bytes(b.dtype)
+	shape := matrix(n.Input(0))
+	product, transposed := productOf(n)
+	if product == nil || len(shape) != 2 {
+		return
+	}
+	rows, cols := shape[0], shape[1]
+	if transposed {
+		rows, cols = cols, rows
+	}
+	block := n.Int("block_size", 0)
+	if block == 0 {
+		block = 32
+	}
+	blocks := (rows + block - 1) / block
+	switch i {
+	case 0:
+		f.copies[b] = cols * blocks * (block * b.dtype.Bits() / 8)
+	case 1:
+		f.copies[b] = cols * blocks * ir.Float.Bits() / 8
+	case 2:
+		f.copies[b] = cols * ((blocks*b.dtype.Bits() + 7) / 8)
+	}
+}
+
+// matrix is the shape of the constant expression v, a matrix that is cast or transposed; nil for others.
+func matrix(v *ir.Value) []int64 {
+	if v.Const != nil {
+		return v.Const.Shape
+	}
+	n := v.Producer()
+	switch {
+	case n == nil:
+		return nil
+	case n.Op.Is("Cast"):
+		return matrix(n.Input(0))
+	case n.Op.Is("Transpose"):
+		shape := slices.Clone(matrix(n.Input(0)))
+		slices.Reverse(shape)
+		return shape
+	}
+	return nil
+}
+
+// productOf is the product of an activation that is not quantized and the output of n.
+func productOf(n *ir.Node) (product *ir.Node, transposed bool) {
+	v := n.Outputs[0]
+	for len(v.Uses()) == 1 && v.Uses()[0].Node != nil {
+		u := v.Uses()[0]
+		switch {
+		case u.Node.Op.Is("Transpose"):
+			v, transposed = u.Node.Outputs[0], !transposed
+		case operator.Of(u.Node).Product() && u.Index == 1:
+			if dequantizes(u.Node.Input(0)) || clip(u.Node) != nil {
+				return nil, false
+			}
+			return u.Node, transposed != (u.Node.Int("transB", 0) == 1)
+		default:
+			return nil, false
+		}
+	}
+	return nil, false
+}
+
+// clip is the Relu or Clip that is the only consumer of n, and has one consumer itself. The runtime does not fuse a product before it
+// into MatMulNBits: it expects QuantizeLinear after it.
+func clip(n *ir.Node) *ir.Node {
+	next := onlyConsumer(n)
+	if next == nil || !operator.Of(next).Clamps || onlyConsumer(next) == nil {
+		return nil
+	}
+	return next
+}
+
+// onlyConsumer is the node that uses the output of n, nil if there are several or the output is one of the graph.
+func onlyConsumer(n *ir.Node) *ir.Node {
+	if uses := n.Outputs[0].Uses(); len(uses) == 1 {
+		return uses[0].Node
+	}
+	return nil
+}
+
+// biasOfIntegers reports whether n dequantizes the bias of a layer that the runtime computes in integers.
+func biasOfIntegers(n *ir.Node) bool {
+	layer := onlyConsumer(n)
+	if layer == nil || operator.Of(layer).Input(n.Outputs[0].Uses()[0].Index).Role != operator.Bias {
+		return false
+	}
+	if !dequantizes(layer.Input(0)) || !dequantizes(layer.Input(1)) {
+		return false
+	}
+	last := layer
+	if c := clip(layer); c != nil {
+		last = c
+	}
+	next := onlyConsumer(last)
+	quantized := next != nil && next.Op.Is("QuantizeLinear")
+	return quantized || layer.Op.Is("Gemm") && last == layer
+}
+
+func dequantizes(v *ir.Value) bool {
+	return v.Producer() != nil && v.Producer().Op.Is("DequantizeLinear")
+}
