@@ -48,7 +48,7 @@ func Trace(v *ir.Value) *Operand {
 func FromCaller(n *ir.Node) Reason {
 	for _, a := range n.Attrs {
 		if a.Ref != "" {
-			return Reason{Code: CallerAttribute, Node: Labels([]*ir.Node{n})[0], Detail: a.Name}
+			return Reason{Code: CallerAttribute, Detail: a.Name}.At(n)
 		}
 	}
 	return Reason{}
@@ -66,7 +66,7 @@ var chain = map[string]func(*Operand, *ir.Node){
 }
 
 func (o *Operand) trouble(n *ir.Node, what string) {
-	o.Trouble = Reason{Code: View, Node: Labels([]*ir.Node{n})[0], Detail: what}
+	o.Trouble = Reason{Code: View, Detail: what}.At(n)
 }
 
 func (o *Operand) cast(n *ir.Node) {

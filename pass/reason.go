@@ -1,10 +1,19 @@
 package pass
 
+import "github.com/mcompress/mcompress/ir"
+
 // A Reason is why a weight was skipped, or a note about it, as data. Package report makes sentences of reasons.
 type Reason struct {
-	Code   Code
-	Node   string // the node that it is about, as Labels names it
-	Detail string // figures and names, such as "64 bytes → 80 bytes"
+	Code     Code
+	Operator string // of the node that it is about
+	Node     string // its name, if it has one
+	Detail   string // figures and names, such as "64 bytes → 80 bytes"
+}
+
+// At is r about n.
+func (r Reason) At(n *ir.Node) Reason {
+	r.Operator, r.Node = n.Op.String(), n.Name
+	return r
 }
 
 // None reports whether there is no reason.

@@ -142,11 +142,10 @@ func unsupportedUse(v *ir.Value) Reason {
 
 // UnsupportedInput is why input i of n is skipped where a method does not support it.
 func UnsupportedInput(n *ir.Node, i int) Reason {
-	label := Labels([]*ir.Node{n})[0]
 	if operator.Of(n).Input(i).Role == operator.Bias {
-		return Reason{Code: Bias, Node: label}
+		return Reason{Code: Bias}.At(n)
 	}
-	return Reason{Code: Unsupported, Node: label, Detail: fmt.Sprintf("input %d", i)}
+	return Reason{Code: Unsupported, Detail: fmt.Sprintf("input %d", i)}.At(n)
 }
 
 // order sorts g if a node is before a producer of its inputs, which checkers reject and some runtimes accept.

@@ -35,7 +35,7 @@ func TestEveryWeightGetsARow(t *testing.T) {
 			t.Errorf("%s: status %v, counted %v, want a counted skip", r.Tensor, r.Status, r.Counted)
 		}
 	}
-	product := pass.Reason{Code: pass.Unsupported, Node: "MatMul", Detail: "input 1"}
+	product := pass.Reason{Code: pass.Unsupported, Operator: "MatMul", Detail: "input 1"}
 	want := map[string]pass.Reason{"w": product, "w1": product, "unread": {Code: pass.Unused}}
 	for name, reason := range want {
 		if got[name] != reason {

@@ -61,7 +61,7 @@ func factorizationOf(s *pass.Step, w *weight) (*factorization, pass.Reason) {
 
 // unsupported is the reason of a use of the weight that is not factored.
 func (f *factorization) unsupported(detail string) pass.Reason {
-	return pass.Reason{Code: pass.Unsupported, Node: pass.Labels([]*ir.Node{f.node})[0], Detail: detail}
+	return pass.Reason{Code: pass.Unsupported, Detail: detail}.At(f.node)
 }
 
 // look sets rows, columns and kind by the operator, for a weight of that shape, or returns the reason why it is not supported.

@@ -106,7 +106,7 @@ func stored(u pass.Consumer, uses []use) (layout, pass.Reason) {
 
 // shapeOf is the reason of an operand whose shape the operator does not have.
 func shapeOf(u pass.Consumer, shape string) pass.Reason {
-	return pass.Reason{Code: pass.Unsupported, Node: pass.Labels([]*ir.Node{u.Node})[0], Detail: "shape " + shape}
+	return pass.Reason{Code: pass.Unsupported, Detail: "shape " + shape}.At(u.Node)
 }
 
 // merged has one axis in place of neighbours of one use.

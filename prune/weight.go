@@ -72,7 +72,7 @@ func (w *weight) excluded(s *pass.Step, embeddings bool) pass.Reason {
 	case w.before.Elems() == 0:
 		return pass.Reason{Code: pass.Shape, Detail: "no elements"}
 	case w.table != nil && !embeddings:
-		return pass.Reason{Code: pass.Embedding, Node: pass.Labels([]*ir.Node{w.table})[0]}
+		return pass.Reason{Code: pass.Embedding}.At(w.table)
 	case storedSmaller(w.before):
 		return pass.Reason{Code: pass.StoredSparse}
 	}

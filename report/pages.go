@@ -106,7 +106,7 @@ func (r *Report) notes() []remark {
 			continue
 		}
 		i := slices.IndexFunc(notes, func(n remark) bool {
-			return x.Tensor == "" && n.Tensor == "" && x.Reason.Node != "" && n.Method == x.Method && n.Reason.General() == x.Reason.General()
+			return x.Tensor == "" && n.Tensor == "" && x.Reason.Operator != "" && n.Method == x.Method && n.Reason.General() == x.Reason.General()
 		})
 		if i < 0 {
 			i = len(notes)

@@ -8,9 +8,10 @@ import (
 
 // A Reason is why a weight was skipped, or a note about it.
 type Reason struct {
-	Code   pass.Code `json:"code"`
-	Node   string    `json:"node,omitempty"`   // the node that it is about: operator and name
-	Detail string    `json:"detail,omitempty"` // figures and names
+	Code     pass.Code `json:"code"`
+	Operator string    `json:"operator,omitempty"` // of the node that it is about
+	Node     string    `json:"node,omitempty"`     // its name, if it has one
+	Detail   string    `json:"detail,omitempty"`   // figures and names
 }
 
 // A Note is a remark of a step about a weight.
@@ -133,14 +134,14 @@ var sentences = map[pass.Code]string{
 	pass.Unmatched: "no tensor of the result matches it",
 }
 
-func reasonOf(r pass.Reason) Reason { return Reason{r.Code, r.Node, r.Detail} }
+func reasonOf(r pass.Reason) Reason { return Reason{r.Code, r.Operator, r.Node, r.Detail} }
 
 // None reports whether there is no reason.
 func (r Reason) None() bool { return r == Reason{} }
 
 // String is the sentence with node and detail; empty for no reason.
 func (r Reason) String() string {
-	text := strings.ReplaceAll(sentences[r.Code], "{node}", r.Node)
+	text := strings.ReplaceAll(sentences[r.Code], "{node}", strings.TrimSpace(r.Operator+" "+r.Node))
 	if r.Detail == "" {
 		return text
 	}
@@ -149,8 +150,7 @@ func (r Reason) String() string {
 
 // General is r without the name of the node and figures, which differ by weight; reasons with equal results are of one kind.
 func (r Reason) General() Reason {
-	op, _, _ := strings.Cut(r.Node, " ")
-	g := Reason{Code: r.Code, Node: op}
+	g := Reason{Code: r.Code, Operator: r.Operator}
 	if r.Code == pass.Small {
 		g.Detail = r.Detail
 	}

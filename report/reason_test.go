@@ -96,7 +96,7 @@ func TestSentences(t *testing.T) {
 		reason        Reason
 		text, general string
 	}{
-		{Reason{Code: pass.Bias, Node: "Gemm fc1"}, "bias of Gemm fc1, kept in float", "bias of Gemm, kept in float"},
+		{Reason{Code: pass.Bias, Operator: "Gemm", Node: "fc1"}, "bias of Gemm fc1, kept in float", "bias of Gemm, kept in float"},
 		{Reason{Code: pass.Larger, Detail: "64 bytes → 80 bytes"}, "would become larger: 64 bytes → 80 bytes", "would become larger"},
 		{Reason{}, "", ""},
 	} {
@@ -107,13 +107,15 @@ func TestSentences(t *testing.T) {
 }
 
 func TestUnchangedWeightsOfOneKindAreOneReason(t *testing.T) {
-	skipped := func(node string) Weight { return Weight{Tensor: node, Reason: Reason{Code: pass.Bias, Node: node}} }
-	r := &Report{Weights: []Weight{skipped("Conv a"), skipped("Conv b"), skipped("Gemm c")}}
+	skipped := func(op, node string) Weight {
+		return Weight{Tensor: node, Reason: Reason{Code: pass.Bias, Operator: op, Node: node}}
+	}
+	r := &Report{Weights: []Weight{skipped("Conv", "a"), skipped("Conv", "b"), skipped("Gemm", "c")}}
 	var got []string
 	for _, x := range r.reasons() {
 		got = append(got, fmt.Sprintf("%d × %s", len(x.Weights), x.Text))
 	}
-	want := []string{"2 × " + Reason{Code: pass.Bias, Node: "Conv"}.String(), "1 × " + Reason{Code: pass.Bias, Node: "Gemm c"}.String()}
+	want := []string{"2 × " + Reason{Code: pass.Bias, Operator: "Conv"}.String(), "1 × " + Reason{Code: pass.Bias, Operator: "Gemm", Node: "c"}.String()}
 	if !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}

@@ -119,7 +119,7 @@ func checkReason(t *testing.T, model string, r report.Reason) {
 	if sentence.MatchString(r.Detail) {
 		t.Errorf("%s: %s: %q is a sentence, no detail", model, r.Code, r.Detail)
 	}
-	if r.Node == "" && strings.Contains(report.Reason{Code: r.Code, Node: "NODE"}.String(), "NODE") {
+	if r.Operator == "" && strings.Contains(report.Reason{Code: r.Code, Operator: "OPERATOR"}.String(), "OPERATOR") {
 		t.Errorf("%s: %s: no node", model, r.Code)
 	}
 }

@@ -41,5 +41,5 @@ func (ch *channelMap) set(v *ir.Value, at int, channels []Channel) {
 
 // keep keeps channels because n uses them in a way that is not supported.
 func (ch *channelMap) keep(n *ir.Node, us []Channel, reason pass.Reason) {
-	ch.classes.keep(us, at(n, reason))
+	ch.classes.keep(us, reason.At(n))
 }

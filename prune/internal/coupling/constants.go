@@ -33,8 +33,8 @@ type constants struct {
 func (k *constants) read(n *ir.Node, i int, channels ...[]Channel) {
 	o := pass.Trace(n.Input(i))
 	if reason := k.mismatch(o, channels); !reason.None() {
-		if reason.Node == "" {
-			reason = at(n, reason)
+		if reason.Operator == "" {
+			reason = reason.At(n)
 		}
 		for _, us := range channels {
 			k.channels.classes.keep(us, reason)

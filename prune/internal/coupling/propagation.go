@@ -35,14 +35,8 @@ func (p *propagation) unsupported(n *ir.Node, reason pass.Reason) {
 		}
 	}
 	for i := range n.Inputs() {
-		p.skip(n, i, at(n, unfollowed))
+		p.skip(n, i, unfollowed.At(n))
 	}
-}
-
-// at is a reason about n.
-func at(n *ir.Node, reason pass.Reason) pass.Reason {
-	reason.Node = pass.Labels([]*ir.Node{n})[0]
-	return reason
 }
 
 // borders keeps what is used from outside: graph outputs, values that subgraphs read, and

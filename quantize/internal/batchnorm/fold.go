@@ -191,5 +191,5 @@ func (f *folder) keep(n *ir.Node, reason pass.Reason) {
 
 // reasonAt is a reason about n.
 func reasonAt(n *ir.Node, reason pass.Code, detail string) pass.Reason {
-	return pass.Reason{Code: reason, Node: pass.Labels([]*ir.Node{n})[0], Detail: detail}
+	return pass.Reason{Code: reason, Detail: detail}.At(n)
 }

@@ -63,22 +63,22 @@ func (f *finder) use(u ir.Use, each int64) pass.Reason {
 	case n == nil:
 		return pass.Reason{Code: pass.GraphOutput}
 	case u.Index != 0 || !ir.DefaultDomain(n.Op.Domain):
-		return pass.Reason{Code: pass.Channels, Node: pass.Labels([]*ir.Node{n})[0]}
+		return pass.Reason{Code: pass.Channels}.At(n)
 	case n.Op.Is("Flatten") && f.spatial && n.Int("axis", 1) == 1:
 		return f.flat(n)
 	case f.isHomogeneous(n):
 		return f.through(n, each)
 	case n.Op.Is("Clip"):
-		return pass.Reason{Code: pass.Channels, Node: pass.Labels([]*ir.Node{n})[0], Detail: "one limit for all channels"}
+		return pass.Reason{Code: pass.Channels, Detail: "one limit for all channels"}.At(n)
 	}
 	l, reason := f.e.Layer(n)
 	switch {
 	case reason.Code == pass.NoLayer:
-		return pass.Reason{Code: pass.Channels, Node: pass.Labels([]*ir.Node{n})[0]}
+		return pass.Reason{Code: pass.Channels}.At(n)
 	case !reason.None():
 		return reason
 	case l.Node != n || l.Spatial() != f.spatial || l.Inputs != f.channels*each:
-		return pass.Reason{Code: pass.Channels, Node: pass.Labels([]*ir.Node{n})[0], Detail: "other layout of channels"}
+		return pass.Reason{Code: pass.Channels, Detail: "other layout of channels"}.At(n)
 	}
 	f.found, f.each = append(f.found, l), append(f.each, each)
 	return pass.Reason{}
@@ -95,7 +95,7 @@ func (f *finder) isHomogeneous(n *ir.Node) bool {
 func (f *finder) through(n *ir.Node, each int64) pass.Reason {
 	for _, v := range n.Outputs[1:] {
 		if v != nil {
-			return pass.Reason{Code: pass.Channels, Node: pass.Labels([]*ir.Node{n})[0], Detail: "more than one output"}
+			return pass.Reason{Code: pass.Channels, Detail: "more than one output"}.At(n)
 		}
 	}
 	return f.follow(n.Outputs[0], each)
@@ -113,7 +113,7 @@ func (f *finder) flat(n *ir.Node) pass.Reason {
 		}
 	}
 	if !ok {
-		return pass.Reason{Code: pass.Channels, Node: pass.Labels([]*ir.Node{n})[0], Detail: "unknown input shape"}
+		return pass.Reason{Code: pass.Channels, Detail: "unknown input shape"}.At(n)
 	}
 	reason := g.follow(n.Outputs[0], each)
 	f.found, f.each = append(f.found, g.found...), append(f.each, g.each...)

@@ -23,21 +23,21 @@ func skipOthers(s *pass.Step, taken []*weights.Weight) {
 	}
 }
 
-// otherReason is that reason by v's first consumer, or "".
+// otherReason is that reason by v's first consumer.
 func otherReason(s *pass.Step, v *ir.Value) pass.Reason {
 	leaves := pass.LeafUses(v)
 	if len(leaves) == 0 || leaves[0].Node == nil {
 		return pass.Reason{}
 	}
-	n, label := leaves[0].Node, pass.Labels([]*ir.Node{leaves[0].Node})[0]
+	n := leaves[0].Node
 	product := weights.IsProduct(n)
 	switch {
 	case product && leaves[0].Index > 1:
-		return pass.Reason{Code: pass.Bias, Node: label}
+		return pass.Reason{Code: pass.Bias}.At(n)
 	case product:
-		return pass.Reason{Code: pass.TwoConsts, Node: label}
+		return pass.Reason{Code: pass.TwoConsts}.At(n)
 	case n.Callee() != nil:
-		return pass.Reason{Code: pass.Argument, Node: label}
+		return pass.Reason{Code: pass.Argument}.At(n)
 	}
 	return pass.Reason{}
 }

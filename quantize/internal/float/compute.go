@@ -167,8 +167,7 @@ func (x *graphConversion) splitConstants() (taken, rest []*ir.Value) {
 func (x *graphConversion) noteFloatNodes() {
 	for n := range x.step.Model.Nodes() {
 		if reason := x.plan.Reasons[n]; !reason.None() && x.plan.Floats(n) {
-			reason.Node = pass.Labels([]*ir.Node{n})[0]
-			x.step.Ledger.Note("", reason)
+			x.step.Ledger.Note("", reason.At(n))
 		}
 	}
 }

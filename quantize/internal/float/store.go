@@ -88,7 +88,7 @@ func (w *Converter) refuse(s *pass.Step, v *ir.Value) pass.Reason {
 	}
 	for _, n := range consumers {
 		if !ir.DefaultDomain(n.Op.Domain) && n.Callee() == nil || len(operator.Of(n).Quantized()) > 0 {
-			return pass.Reason{Code: pass.Shared, Node: pass.Labels([]*ir.Node{n})[0]}
+			return pass.Reason{Code: pass.Shared}.At(n)
 		}
 	}
 	return pass.Reason{}

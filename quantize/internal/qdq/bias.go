@@ -150,7 +150,7 @@ func (s *Quantizer) precheck(ctx context.Context, step *pass.Step, f *quantizedG
 		var unfit *pass.Unfit
 		if errors.As(err, &unfit) {
 			s.floatNodes[n], some = true, true
-			step.Ledger.Note(unfit.Tensor, pass.Reason{Code: floatReason(unfit.Reason.Code), Node: pass.Labels([]*ir.Node{n})[0], Detail: unfit.Reason.Detail})
+			step.Ledger.Note(unfit.Tensor, pass.Reason{Code: floatReason(unfit.Reason.Code), Detail: unfit.Reason.Detail}.At(n))
 		} else if err != nil {
 			return false, err
 		}

@@ -212,8 +212,7 @@ func (s *Quantizer) keepFloat(ctx context.Context, step *pass.Step, f *quantized
 		for _, v := range slices.Concat(f.reads(n), f.makes(ctx, n)) {
 			if reason := reasons[f.scaleSource(ctx, v).Name]; !reason.None() && !s.floatNodes[n] {
 				s.floatNodes[n], some = true, true
-				reason.Node = pass.Labels([]*ir.Node{n})[0]
-				step.Ledger.Note(v.Name, reason)
+				step.Ledger.Note(v.Name, reason.At(n))
 			}
 		}
 	}

@@ -61,7 +61,7 @@ func (e *Editor) Layer(n *ir.Node) (*Layer, pass.Reason) {
 
 // reasonAt is a reason about n.
 func reasonAt(n *ir.Node, reason pass.Code, detail string) pass.Reason {
-	return pass.Reason{Code: reason, Node: pass.Labels([]*ir.Node{n})[0], Detail: detail}
+	return pass.Reason{Code: reason, Detail: detail}.At(n)
 }
 
 // weight is the constant weight of n, or the reason why it cannot be changed.

@@ -24,9 +24,9 @@ func (s *Consumer) ResolveActivationRank() pass.Reason {
 	s.ActivationRank = rank
 	switch {
 	case !ok:
-		return pass.Reason{Code: pass.Unsupported, Node: pass.Labels([]*ir.Node{s.Node})[0], Detail: "unknown rank of the other input"}
+		return pass.Reason{Code: pass.Unsupported, Detail: "unknown rank of the other input"}.At(s.Node)
 	case rank < 2 && len(s.Shape) > 2:
-		return pass.Reason{Code: pass.Unsupported, Node: pass.Labels([]*ir.Node{s.Node})[0], Detail: "vector as the other input"}
+		return pass.Reason{Code: pass.Unsupported, Detail: "vector as the other input"}.At(s.Node)
 	}
 	return pass.Reason{}
 }
@@ -136,7 +136,7 @@ func newConsumer(step *pass.Step, k pass.Consumer, embeddings bool) *Consumer {
 // unsupported is the reason why s cannot be rewritten.
 func (s *Consumer) unsupported(o *pass.Operand) pass.Reason {
 	n := s.Node
-	unsupported := pass.Reason{Code: pass.Unsupported, Node: pass.Labels([]*ir.Node{n})[0]}
+	unsupported := pass.Reason{Code: pass.Unsupported}.At(n)
 	switch caller, axis := pass.FromCaller(n), n.Int("axis", 0); {
 	case !caller.None():
 		return caller

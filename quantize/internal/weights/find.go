@@ -35,7 +35,7 @@ func (w *Weight) uncovered() pass.Reason {
 			return pass.Reason{Code: pass.GraphOutput}
 		}
 		if !slices.ContainsFunc(w.Consumers, func(s *Consumer) bool { return s.Use.Node == l.Node && s.Use.Index == l.Index }) {
-			return pass.Reason{Code: pass.Shared, Node: pass.Labels([]*ir.Node{l.Node})[0]}
+			return pass.Reason{Code: pass.Shared}.At(l.Node)
 		}
 	}
 	return pass.Reason{}
