@@ -36,6 +36,9 @@ func writeSummary(w io.Writer, s Style, res *job.Result) error {
 	for i, text := range reasons(r) {
 		t.add(first(i, "skipped"), text)
 	}
+	if i := slices.IndexFunc(r.Ledger, randomCalibration); i >= 0 {
+		t.add("calibration", s.bad(r.Ledger[i].Reason.String()))
+	}
 	if v := r.Verification; v != nil {
 		t.add("verification", comparison(s, v))
 		if caveat := v.Data.Caveat(); caveat != "" {
@@ -163,6 +166,9 @@ func untouched(r *report.Report) []report.Row {
 	}
 	return rows
 }
+
+// randomCalibration reports whether row is the note of a method that had no calibration data.
+func randomCalibration(row report.Row) bool { return row.Reason.Code == pass.RandomCalibration }
 
 // gateText is a gate with its result.
 func gateText(s Style, g report.Gate) string {
