@@ -21,6 +21,7 @@ func Rules() []Rule {
 		{"length", longFiles},
 		{"methods", largeTypes},
 		{"exports", unusedExports},
+		{"reason codes", unusedCodes},
 		{"stubs", stubs},
 		{"dialect", dialect},
 		{"machine paths", machinePaths},

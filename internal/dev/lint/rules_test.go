@@ -54,6 +54,7 @@ func samples() []sample {
 		{"dialect", one("quantize/a.go", "package p\n\n// f rounds codes.\nfunc f() {}\n"), one("quantize/a.go", "package p\n\n// f returns exit codes.\nfunc f() {}\n"), "quantized values"},
 		{"dialect", one("docs/a.md", "It is what every byte became.\n"), one("docs/a.md", "It accounts for every byte.\n"), "accounts for every byte"},
 		{"dialect", one("p.yml", "# whoever\n"), one("p.yml", "# users who\n"), "the user, the caller"},
+		{"reason codes", reasonCode("report/reason.go"), reasonCode("prune/a.go"), "no method gives the reason code Small"},
 		{"stubs", one("README.md", "a\nTO"+"DO: write\n"), one("README.md", "to do\n"), "do it now"},
 		{"machine paths", one("ir/a.go", "package p\n\nconst c = \"/tm"+"p/x\"\n"), one("ir/a_test.go", "package p\n\nconst c = \"/tm"+"p/x\"\n"), "path of one machine"},
 		{"machine paths", one("Makefile", "x:\n\t/wor"+"k/tool\n"), one("Makefile", "x:\n\t./wor"+"k/tool\n"), "path of one machine"},
@@ -73,6 +74,14 @@ func methodsOf(n int) string {
 		text += fmt.Sprintf("\nfunc (t) m%d() {}\n", i)
 	}
 	return text
+}
+
+// reasonCode is a tree in which the file uses the only code of reasons.
+func reasonCode(user string) map[string]string {
+	return map[string]string{
+		"pass/code.go": "package pass\n\ntype Code string\n\nconst Small Code = \"small\"\n",
+		user:           "package p\n\nvar code = pass.Small\n",
+	}
 }
 
 func imports(path, target string) map[string]string {
