@@ -10,8 +10,10 @@ import (
 // turns DequantizeLinear before a product into MatMulNBits, unless Relu or Clip follows.
 type folding struct {
 	elems   int64
-	copies  map[buffer]int64 // bytes
-	unknown bool             // a folded operator changes the number of elements
+	shape   []int64             // of the constant
+	convs   map[buffer]*ir.Node // of which it is the filter
+	copies  map[buffer]int64    // bytes
+	unknown bool                // a folded operator changes the number of elements
 }
 
 // A buffer is the constant itself or the output of the last folded node, as it is or
@@ -23,7 +25,7 @@ type buffer struct {
 
 // newFolding follows the constant v to its consumers.
 func newFolding(v *ir.Value) *folding {
-	f := &folding{elems: v.Const.Elems(), copies: map[buffer]int64{}}
+	f := &folding{elems: v.Const.Elems(), shape: v.Const.Shape, convs: map[buffer]*ir.Node{}, copies: map[buffer]int64{}}
 	f.follow(v, buffer{nil, v.Const.DType})
 	if len(v.Uses()) == 0 {
 		f.copies[buffer{nil, v.Const.DType}] = v.Const.Bytes()
@@ -53,10 +55,11 @@ func (f *folding) total() int64 {
 func (f *folding) dense(weight *ir.Tensor) int64 {
 	n := int64(0)
 	for b := range f.copies {
-		if !b.dtype.IsFloat() {
-			b.dtype = weight.DType
+		dt := b.dtype
+		if !dt.IsFloat() {
+			dt = weight.DType
 		}
-		n += (weight.Elems()*b.dtype.Bits() + 7) / 8
+		n += padded((weight.Elems()*dt.Bits()+7)/8, f.convs[b], weight.Shape)
 	}
 	return n
 }
@@ -71,12 +74,17 @@ func (f *folding) follow(v *ir.Value, b buffer) {
 			f.fold(n, u.Index, b)
 		case n.Op.Is("DequantizeLinear"):
 			f.dequantized(n, u.Index, b)
+		case absorbed(n, u.Index):
 		default:
 			b := b
 			if b.dtype == ir.Float16 && (!operator.Of(n).Float16CPU || isolated(n)) {
 				b.dtype = ir.Float
 			}
 			f.copies[b] = f.bytes(b.dtype)
+			if b.dtype == ir.Float && n.Op.Is("Conv") && u.Index == 1 {
+				f.convs[b] = n
+				f.copies[b] = padded(f.copies[b], n, f.shape)
+			}
 		}
 	}
 }

@@ -31,6 +31,10 @@ func loadedSteps() []string {
 		"float16 compute=float16|dynamic-int8",
 		"float16|weight-int4 form=matmulnbits",
 		"float16|weight-int4",
+		"float16 compute=float16|dynamic-int8 embeddings",
+		"lowrank|weight-int4",
+		"lowrank|weight-int8",
+		"lowrank|float16 compute=float16",
 	}
 	for _, m := range mcompress.Methods() {
 		switch m.Stage {
@@ -43,12 +47,15 @@ func loadedSteps() []string {
 	return list
 }
 
-// The runtime memory of a report is the bytes of constants in ONNX Runtime's optimised graph, for sources of float32 and float16.
+// loadedFixtures have weights of float32, of float16 (half), of float64 and uint8 (typed), and operators of old opsets.
+var loadedFixtures = []string{"mlp", "cnn", "transformer", "half", "gemm", "typed", "opset7", "opset10", "recurrent", "convtranspose"}
+
+// The runtime memory of a report is the bytes of constants in ONNX Runtime's optimised graph, for every form and type of the source.
 func TestRuntimeMemoryIsThatOfONNXRuntime(t *testing.T) {
 	w := conform.Start(t)
 	before := map[string]int64{}
 	for _, steps := range loadedSteps() {
-		for _, name := range fixturesOf(steps) {
+		for _, name := range loadedFixtures {
 			in, out := filepath.Join("..", "fixtures", name+".onnx"), filepath.Join(t.TempDir(), "out.onnx")
 			r, err := job.Run(context.Background(), job.Options{
 				Input: in, Output: out, Steps: pipeline(t, steps), Version: "test", Workers: 2, Memory: 64 << 20,
@@ -74,19 +81,17 @@ func withoutKernel(r report.Row) bool {
 	return slices.ContainsFunc(append(r.Notes, r.Reason), func(reason report.Reason) bool { return reason.Code == pass.NoKernel })
 }
 
-// fixturesOf samples the fixtures for pipelines whose forms are folded whatever reads them.
-func fixturesOf(steps string) []string {
-	if strings.HasPrefix(steps, "l1") || steps == "bfloat16" || steps == "float8" {
-		return []string{"mlp", "half"}
-	}
-	return []string{"mlp", "cnn", "transformer", "half", "gemm"}
-}
-
-// agrees requires got within 3 % of want: ONNX Runtime pads channels of convolutions, and chooses the type of scales of float16
-// products by their neighbours.
+// agrees requires got within 1 % and 64 bytes of want. The bytes are scalars that fusions remove (bounds of Clip, scales of Resize) and
+// the shapes and offsets of sparse forms, whose folded size is unknown: up to 204 bytes in csr. The fraction is LayerNormalization and
+// embeddings in float16, whose type depends on which casts ONNX Runtime moves: up to 0.9 %, and 2.7 % in transformer with MatMulNBits. The
+// bound is that of CPUs with AVX2: with larger blocks of channels, filters of few channels take more.
 func agrees(t *testing.T, what string, got, want int64) {
 	t.Helper()
-	if math.Abs(float64(got-want)) > 0.03*float64(want) {
+	bound := 0.01
+	if what == "float16 compute=float16|weight-int4 form=matmulnbits transformer" {
+		bound = 0.03
+	}
+	if math.Abs(float64(got-want)) > bound*float64(want)+64 {
 		t.Errorf("%s: %d bytes, %d in ONNX Runtime", what, got, want)
 	}
 }
