@@ -103,7 +103,7 @@ func TestBytePacked(t *testing.T) {
 			y = s.node("Resize", []*ir.Value{y, s.AddConst("scales", quanttest.TensorOf(ir.Float, []int64{2}, []float32{2, 0.5}))})
 			s.output("y", y, 6, 32)
 			r := s.apply(v, 4)
-			r.expect(map[string]string{"w": "changed cast-mul dense at run time: opset 10 with Resize"})
+			r.expect(map[string]string{"w": "changed cast-mul dense at run time: opset 10, Resize"})
 			dir := t.TempDir()
 			out, twin := filepath.Join(dir, "out.onnx"), filepath.Join(dir, "twin.onnx")
 			restoredModel(t, v, s.save(), out, twin)

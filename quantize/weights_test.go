@@ -203,7 +203,7 @@ func TestOpsetsThatCannotBeRaised(t *testing.T) {
 	y = s.node("Resize", []*ir.Value{y, s.AddConst("scales", quanttest.TensorOf(ir.Float, []int64{2}, []float32{2, 0.5}))})
 	s.output("y", y, 6, 24)
 	r := s.apply(weights, 25)
-	r.expect(map[string]string{"w": "changed cast-mul dense at run time: opset 10 with Resize"})
+	r.expect(map[string]string{"w": "changed cast-mul dense at run time: opset 10, Resize"})
 	out := t.TempDir() + "/out.onnx"
 	if d := dyn.apply(t, s.save(), out); changed(d) != 0 || opened(t, out).Model.Opset("") != 10 {
 		t.Errorf("%+v", d.Report.Ledger)

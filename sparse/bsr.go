@@ -69,7 +69,7 @@ type bsr struct {
 func newBSR(m measured, _ int64) (layout, string) {
 	if m.blocks < 0 {
 		rows, cols := matrix(m.Shape)
-		return nil, fmt.Sprintf("bsr unavailable (blocks of %dx%d in %dx%d)", m.block.Rows, m.block.Cols, rows, cols)
+		return nil, fmt.Sprintf("no bsr (blocks of %dx%d, matrix of %dx%d)", m.block.Rows, m.block.Cols, rows, cols)
 	}
 	return bsrOf(m.tensor, m.block, m.blocks), ""
 }

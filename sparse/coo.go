@@ -26,7 +26,7 @@ type coo struct{ tensor }
 
 func newCOO(m measured, _ int64) (layout, string) {
 	if m.fill != 0 {
-		return nil, fmt.Sprintf("coo unavailable (fill %d)", m.fill)
+		return nil, fmt.Sprintf("no coo (fill %d)", m.fill)
 	}
 	return coo{m.tensor}, ""
 }

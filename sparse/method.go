@@ -134,5 +134,5 @@ func (d *decider) unreachable(ctx context.Context, l layout, version int64) (str
 	if reason == "" {
 		return "", nil
 	}
-	return fmt.Sprintf("%s unavailable (opset %d, %s)", l.label(), to, reason), nil
+	return fmt.Sprintf("no %s (opset %d, %s)", l.label(), to, reason), nil
 }

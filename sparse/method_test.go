@@ -124,8 +124,8 @@ func TestWhatStaysDense(t *testing.T) {
 	rows, _ := apply(t, m, 2, stepOf(t, bsrMethod, options{"skip": "skipped"}))
 	for name, want := range map[string]string{
 		"full":    "0.0 % zeros: dense 16,404 B; bsr16x16 16,",
-		"tiny":    "75.0 % zeros: dense 30 B; bsr unavailable (blocks of 16x16 in 1x4)",
-		"odd":     "bsr unavailable (blocks of 16x16 in 50x50)",
+		"tiny":    "75.0 % zeros: dense 30 B; no bsr (blocks of 16x16, matrix of 1x4)",
+		"odd":     "no bsr (blocks of 16x16, matrix of 50x50)",
 		"out":     "graph output",
 		"in":      "graph input, replaceable by callers",
 		"twice":   "two values have its name",
@@ -160,7 +160,7 @@ func TestCodesWithAZeroPoint(t *testing.T) {
 		undone(t, before, after)
 	}
 	rows, _ := apply(t, modelOf(16, weight{"w", ir.Spec{DType: ir.Uint8, Shape: []int64{4096}}, bytes.Repeat([]byte{128}, 4096)}), 1, stepOf(t, cooMethod, nil))
-	if r := rowOf(t, rows, "w"); r.Status != pass.Skipped || !strings.Contains(report.Why(r), "coo unavailable (fill 128)") {
+	if r := rowOf(t, rows, "w"); r.Status != pass.Skipped || !strings.Contains(report.Why(r), "no coo (fill 128)") {
 		t.Errorf("coo: %s: %s", r.Status, report.Why(r))
 	}
 }
@@ -223,7 +223,7 @@ func TestOpsetOutOfReach(t *testing.T) {
 	m := modelOf(8, random("w", ir.Float, []int64{64, 64}, density(.03)))
 	m.Graph.Insert(nil, "Scan", m.Graph.Inputs[:1])
 	rows, _ := apply(t, m, 1, stepOf(t, autoMethod, nil))
-	if r := rowOf(t, rows, "w"); r.Status != pass.Skipped || !strings.Contains(report.Why(r), "delta8 unavailable (opset 11, Scan") {
+	if r := rowOf(t, rows, "w"); r.Status != pass.Skipped || !strings.Contains(report.Why(r), "no delta8 (opset 11, Scan") {
 		t.Errorf("%s: %s", r.Status, report.Why(r))
 	}
 }

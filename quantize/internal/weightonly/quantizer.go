@@ -18,7 +18,7 @@ type Quantizer struct {
 	Blocks  *BlockOptions // instead of Spec; nil for per-channel weights
 	buffers *spec.BufferPool
 	Bias    biascorrection.Correction
-	// denseReason is why DequantizeLinear cannot be used: an operator that cannot be raised.
+	// denseReason is the detail of pass.DenseAtRunTime, if DequantizeLinear cannot be used: the opset, and the option or node that keeps it.
 	denseReason string
 }
 
@@ -33,11 +33,11 @@ func (w *Quantizer) Store(ctx context.Context, s *pass.Step, vs []*ir.Value) err
 		return err
 	}
 	if to := w.opset(); weights.OpsetBelow(s.Model, to) && w.Blocks.usesNBits() {
-		w.denseReason = fmt.Sprintf("opset %d with --form %s", s.Model.Opset(""), NBitsForm)
+		w.denseReason = fmt.Sprintf("opset %d, --form %s", s.Model.Opset(""), NBitsForm)
 	} else if weights.OpsetBelow(s.Model, to) && w.raisesOpset(s, vs) {
 		var no *opset.Unsupported
 		if err := weights.RaiseOpset(ctx, s, to); errors.As(err, &no) {
-			w.denseReason = fmt.Sprintf("opset %d with %s %s", no.From, no.Op, no.Node)
+			w.denseReason = fmt.Sprintf("opset %d, %s %s", no.From, no.Op, no.Node)
 		} else if err != nil {
 			return err
 		}
