@@ -42,10 +42,10 @@ func (b *bench) auto(ctx context.Context) (string, error) {
 	var t strings.Builder
 	t.WriteString("## Mixed precision by --auto, compared with single settings\n\n")
 	t.WriteString("Each classifier by `quantize --auto --max-accuracy-drop 0.01` (MiniLM, whose outputs are embeddings: `--min-sqnr 10` on 8 texts, of two candidates), and by 23 settings of ONNX Runtime's\n")
-	t.WriteString("tools: `quantize_dynamic`, `quantize_static` after its `quant_pre_process`, `MatMulNBits`, and onnxconverter-common's float16. Search and calibration see\n")
+	t.WriteString("tools: `quantize_dynamic`, `quantize_static` after its `quant_pre_process`, `MatMulNBits`, and onnxconverter-common's float16. Search and calibration use\n")
 	t.WriteString("every other one of MNIST's 5,000 images, CIFAR-10's 200 and magika's 205 samples, or MiniLM's 400 train texts; accuracy, in %, is that in ONNX Runtime on the\n")
-	t.WriteString("others, which are held out: 2,500, 100, 102, and 400 texts. The peer is the smallest file of those that lose at most one point there.\n\n")
-	t.WriteString("| model | file | accuracy | best peer setting | bytes | accuracy | --auto | accuracy | s | ours ÷ peer |\n|---|---:|---:|---|---:|---:|---:|---:|---:|---:|\n")
+	t.WriteString("others, which are held out: 2,500, 100, 102, and 400. The peer is its smallest file with an accuracy drop of at most one point.\n\n")
+	t.WriteString("| model | file | accuracy | best peer setting | bytes | accuracy | --auto | accuracy | s | --auto ÷ peer |\n|---|---:|---:|---|---:|---:|---:|---:|---:|---:|\n")
 	for _, c := range classifiers {
 		row, err := b.classifier(ctx, c.name, c.gate)
 		if err != nil {

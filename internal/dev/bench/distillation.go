@@ -48,9 +48,9 @@ func (b *bench) distill(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	intro := fmt.Sprintf("## Distillation, MNIST\n\nTrained on the 60,000 images, evaluated on %d others. All: `%s %s`. The teacher:\n`%s`; students of the teacher: `%s --temperature %s`, without labels.\n",
+	intro := fmt.Sprintf("## Distillation, MNIST\n\nTrained on the 60,000 images, evaluated on %d test images. All: `%s %s`. The teacher:\n`%s`; distilled students: `%s --temperature %s`, without labels.\n",
 		tested, strings.Join(every, " "), strings.Join(whole, " "), strings.Join(strict, " "), strings.Join(mimicry, " "), temperature)
-	intro += fmt.Sprintf("The temperature was chosen by 6,000 of the 60,000 images, which that student did not learn from: %s.\n\n", tried)
+	intro += fmt.Sprintf("The temperature was chosen on 6,000 of the 60,000 images, held out from training: top-1 accuracy of %s.\n\n", tried)
 	return intro + distilled(wrong, alone, taught), nil
 }
 
@@ -62,11 +62,11 @@ func distilled(teacher int, alone, taught []int) string {
 	for _, row := range []struct {
 		name   string
 		errors []int
-	}{{"teacher " + strings.Join(teacherUnits, "-"), []int{teacher}}, {student + " alone", alone}, {student + " of the teacher", taught}} {
+	}{{"teacher " + strings.Join(teacherUnits, "-"), []int{teacher}}, {student + ", no teacher", alone}, {student + ", distilled", taught}} {
 		fmt.Fprintf(&t, "| %s | %s | %.1f | %s |\n", row.name, strings.Trim(fmt.Sprint(row.errors), "[]"), mean(row.errors), percent(1-mean(row.errors)/tested))
 	}
 	gap := mean(alone) - float64(teacher)
-	fmt.Fprintf(&t, "\nThe gap between student alone and teacher is %.1f errors; the teacher closes %.0f %% of it.\n", gap, 100*(mean(alone)-mean(taught))/gap)
+	fmt.Fprintf(&t, "\nThe gap between the student without a teacher and the teacher is %.1f errors; distillation closes %.0f %% of it.\n", gap, 100*(mean(alone)-mean(taught))/gap)
 	return t.String()
 }
 
@@ -135,7 +135,7 @@ func (b *bench) temperature(ctx context.Context, c split, teacher string) (best,
 		if err != nil {
 			return "", "", err
 		}
-		words = append(words, fmt.Sprintf("%s %% right at %s", percent(fraction), temperature))
+		words = append(words, fmt.Sprintf("%s %% at %s", percent(fraction), temperature))
 		if fraction > most {
 			best, most = temperature, fraction
 		}

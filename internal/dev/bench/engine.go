@@ -43,9 +43,9 @@ const engineThreads = "2"
 func (b *bench) engine(ctx context.Context) (string, error) {
 	var t strings.Builder
 	fmt.Fprintf(&t, "## Latency, %s threads\n\n", engineThreads)
-	fmt.Fprintf(&t, "The embedded engine and ONNX Runtime by `mcompress bench`, in turn, processes each: %d. The least time of all\n", b.runs)
-	t.WriteString("runs, and the median of the processes' medians, in ms.\n\n")
-	t.WriteString("| model | engine, least | ORT, least | engine ÷ ORT | engine, median | ORT, median | engine ÷ ORT |\n|---|---:|---:|---:|---:|---:|---:|\n")
+	fmt.Fprintf(&t, "The embedded engine and ONNX Runtime by `mcompress bench`, interleaved, processes of each: %d. Minimum time of all\n", b.runs)
+	t.WriteString("runs and median of the processes' medians, in ms.\n\n")
+	t.WriteString("| model | engine, minimum | ORT, minimum | engine ÷ ORT | engine, median | ORT, median | engine ÷ ORT |\n|---|---:|---:|---:|---:|---:|---:|\n")
 	for _, l := range loads {
 		path, err := b.prepared(ctx, l)
 		if err != nil {

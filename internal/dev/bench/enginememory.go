@@ -18,9 +18,9 @@ import (
 func (b *bench) engineMemory(ctx context.Context) (string, error) {
 	var t strings.Builder
 	fmt.Fprintf(&t, "## Memory of a run, %s threads\n\n", engineThreads)
-	t.WriteString("By how much a process grew at its peak, in MiB: ONNX Runtime's library is part of its growth. The arena is the plan's,\n")
-	t.WriteString("in bytes, compared with the measured use of a run.\n\n")
-	t.WriteString("| model | engine | ORT | engine ÷ ORT | weights held | arena planned | arena measured |\n|---|---:|---:|---:|---:|---:|---:|\n")
+	t.WriteString("Growth of a process at its peak, in MiB, which includes ONNX Runtime's library. Bytes of the weights and of the arena,\n")
+	t.WriteString("as planned and as measured in a run.\n\n")
+	t.WriteString("| model | engine | ORT | engine ÷ ORT | weights | arena planned | arena measured |\n|---|---:|---:|---:|---:|---:|---:|\n")
 	for _, l := range loads {
 		row, err := b.memoryRow(ctx, l)
 		if err != nil {
@@ -37,7 +37,7 @@ func (b *bench) engineMemory(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("%s: %w", llm.name, err)
 	}
-	fmt.Fprintf(&t, "\n%s, under `--memory-limit %s`: %.2f GiB resident at most, %.1f s a run, %.1f s to load.\n",
+	fmt.Fprintf(&t, "\n%s, under `--memory-limit %s`: peak resident memory %.2f GiB, %.1f s per run, %.1f s to load.\n",
 		llm.name, limit, float64(m.Peak)/(1<<30), m.Median, m.Load)
 	return t.String(), nil
 }

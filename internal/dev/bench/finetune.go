@@ -47,11 +47,11 @@ var shrinkings = []struct {
 // finetune prunes real models and lets them learn from what they were.
 func (b *bench) finetune(ctx context.Context) (string, error) {
 	var t strings.Builder
-	t.WriteString("## Real models, pruned and trained again\n\n")
+	t.WriteString("## Real models, pruned and fine-tuned\n\n")
 	fmt.Fprintf(&t, "Each is trained by `finetune --teacher DENSE`. mnist_*: on the 60,000 images with labels, evaluated on %d others. cifar_*: there are 200\nimages, of the test set; ", tested)
 	t.WriteString("each half evaluates a model that was trained, without labels and augmented, on the other 100, so that one image is\n0.5 points and a gain may be chance. ")
-	t.WriteString("minilm: its vectors, from the 400 train texts without labels; spam by the nearest\ncentroid among the 400 others, one text is 0.25 points. The file when its zeros are left out (`sparse`), accuracy in %, and points\nof it lost.\n\n")
-	t.WriteString("| model | pruned weights | file, dense ÷ this | dense | pruned | fine-tuned | lost |\n|---|---|---:|---:|---:|---:|---:|\n")
+	t.WriteString("minilm: its vectors, from the 400 train texts without labels; spam by the nearest\ncentroid among the 400 others, where one text is 0.25 points. The compression ratio is that after `sparse`; accuracy in %, and its drop\nin points.\n\n")
+	t.WriteString("| model | pruned weights | compression ratio | dense | pruned | fine-tuned | drop |\n|---|---|---:|---:|---:|---:|---:|\n")
 	for _, p := range pupils {
 		for i, s := range shrinkings {
 			row, err := b.pupilRow(ctx, p, i)

@@ -30,9 +30,9 @@ func (b *bench) gemm(ctx context.Context) (string, error) {
 	}
 	defer peer.close()
 	var t strings.Builder
-	fmt.Fprintf(&t, "## Float32 products of squares, one core, %s\n\n", set)
-	fmt.Fprintf(&t, "GFLOP/s, the best of runs in turn. numpy's OpenBLAS took the kernels of %s. B packed ahead is how the engine\n", peer.core)
-	t.WriteString("holds constant weights, plain is how nodes hand on what they computed.\n\n")
+	fmt.Fprintf(&t, "## Float32 products of square matrices, one core, %s\n\n", set)
+	fmt.Fprintf(&t, "GFLOP/s, best of interleaved runs. numpy's OpenBLAS uses its kernels for %s. B is packed in advance for constant\n", peer.core)
+	t.WriteString("weights, and plain for activations.\n\n")
 	t.WriteString("| n | OpenBLAS | B plain | ÷ OpenBLAS | B packed | ÷ OpenBLAS |\n|---:|---:|---:|---:|---:|---:|\n")
 	for _, s := range gemmSizes {
 		best, err := race(peer, s.n, s.rounds)

@@ -27,9 +27,9 @@ func (b *bench) lenet(ctx context.Context) (string, error) {
 	}
 	var t strings.Builder
 	t.WriteString("## LeNet-300-100, MNIST\n\n")
-	fmt.Fprintf(&t, "Trained by `finetune %s`, then pruned by `l1-global` in rounds, each followed by\n`finetune %s --teacher DENSE`; the last with `--qat dynamic-int8`, which quantizes; last `sparse`. Evaluated on %d images.\n\n",
+	fmt.Fprintf(&t, "Trained by `finetune %s`, then pruned by `l1-global` in rounds, each followed by\n`finetune %s --teacher DENSE`; the last with `--qat dynamic-int8`, which quantizes; finally `sparse`. Evaluated on %d images.\n\n",
 		strings.Join(lenetFirst, " "), strings.Join(lenetAgain, " "), tested)
-	t.WriteString("| step | bytes of the file | dense ÷ this | accuracy, % | drop, points |\n|---|---:|---:|---:|---:|\n")
+	t.WriteString("| step | file size, bytes | compression ratio | accuracy, % | drop, points |\n|---|---:|---:|---:|---:|\n")
 	dense := b.trainFile("lenet.dense.onnx")
 	if _, err := b.learn(ctx, c.train, append([]string{"finetune", in, "-o", dense}, lenetFirst...)...); err != nil {
 		return "", err

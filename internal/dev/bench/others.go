@@ -62,7 +62,7 @@ func (b *bench) prune(ctx context.Context) (string, error) {
 	}
 	defer os.RemoveAll(out)
 	args := []string{b.tool, "prune", in, "-o", filepath.Join(out, "p.onnx"), "--method", "l1-global", "--amount", "0.5", "--report", "none", "--no-verify", "--workers", "2", "--quiet"}
-	const scan, whole, cp = "l1-global, the scan alone (--dry-run)", "l1-global, whole (--digest none --no-sync)", "cp"
+	const scan, whole, cp = "l1-global, scan only (--dry-run)", "l1-global, complete (--digest none --no-sync)", "cp"
 	subjects := []subject{
 		command(catName, append([]string{"sh", "-c", `cat "$@" > /dev/null`, "sh"}, parts(in)...)...),
 		command(cp, append(append([]string{"cp"}, parts(in)...), out)...),
@@ -75,12 +75,12 @@ func (b *bench) prune(ctx context.Context) (string, error) {
 		return "", err
 	}
 	var t strings.Builder
-	t.WriteString("## Global magnitude threshold, 1.2 B parameters\n\n| what | s | peak MiB |\n|---|---:|---:|\n")
+	t.WriteString("## Global magnitude threshold, 1.2 B parameters\n\n| command | s | peak MiB |\n|---|---:|---:|\n")
 	for _, name := range []string{catName, cp, scan, whole} {
 		fmt.Fprintf(&t, "| %s | %.2f | %.0f |\n", name, got[name].Seconds, got[name].Peak)
 	}
 	fmt.Fprintf(&t, "| scan ÷ cat | %.2f× | |\n", got[scan].Seconds/got[catName].Seconds)
-	fmt.Fprintf(&t, "| whole ÷ (1.5 × cp + scan) | %.2f× | |\n", got[whole].Seconds/(1.5*got[cp].Seconds+got[scan].Seconds))
+	fmt.Fprintf(&t, "| complete ÷ (1.5 × cp + scan) | %.2f× | |\n", got[whole].Seconds/(1.5*got[cp].Seconds+got[scan].Seconds))
 	return t.String(), nil
 }
 
@@ -93,7 +93,7 @@ func (b *bench) sparse(ctx context.Context) (string, error) {
 	defer os.Remove(in)
 	defer os.Remove(out)
 	var t strings.Builder
-	fmt.Fprintf(&t, "## One float32 weight, 1024×1024, 90 %% zeros\n\nDense: %d bytes. Every form gives the same values bit for bit.\n\n| format | bytes of the file |\n|---|---:|\n", bytesOf(in))
+	fmt.Fprintf(&t, "## One float32 weight, 1024×1024, 90 %% zeros\n\nDense: %d bytes. All formats are lossless: outputs are bit-identical.\n\n| format | file size, bytes |\n|---|---:|\n", bytesOf(in))
 	for _, format := range []string{"coo", "csr", "bitmask", "delta", "auto"} {
 		if o, err := exec.CommandContext(ctx, b.tool, "sparse", in, "-o", out, "--format", format, "--report", "none", "--no-verify", "--quiet").CombinedOutput(); err != nil {
 			return "", fmt.Errorf("%s: %w: %s", format, err, o)
@@ -131,7 +131,7 @@ func (b *bench) kernels(ctx context.Context) (string, error) {
 		}
 	}
 	var t strings.Builder
-	t.WriteString("## Kernels\n\nBest of three, one core, GB/s of input.\n\n| benchmark | GB/s |\n|---|---:|\n")
+	t.WriteString("## Kernels\n\nBest of three runs on one core, GB/s of input.\n\n| benchmark | GB/s |\n|---|---:|\n")
 	for _, n := range names {
 		fmt.Fprintf(&t, "| %s | %.2f |\n", n, best[n]/1000)
 	}

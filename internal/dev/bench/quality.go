@@ -25,21 +25,21 @@ type match struct {
 
 // matches are the rows of the table.
 var matches = []match{
-	{what: "int4, nearest", model: bert, ours: []string{"--method", "weight-int4"}, theirs: [][]string{{"nbits", "algo=default"}, {"nbits", "algo=default", "symmetric=0"}, {"nncf"}},
+	{what: "int4, round to nearest", model: bert, ours: []string{"--method", "weight-int4"}, theirs: [][]string{{"nbits", "algo=default"}, {"nbits", "algo=default", "symmetric=0"}, {"nncf"}},
 		names: []string{"ONNX Runtime MatMulNBits", "… asymmetric", "NNCF, group 32"}},
 	{what: "int4, HQQ", model: bert, ours: []string{"--method", "weight-int4", "--algo", "hqq"}, theirs: [][]string{{"nbits", "algo=hqq"}}, names: []string{"ONNX Runtime HQQ"}},
-	{what: "… real zero points", model: bert, ours: []string{"--method", "weight-int4", "--algo", "hqq", "--form", "matmulnbits"}},
+	{what: "… float zero points", model: bert, ours: []string{"--method", "weight-int4", "--algo", "hqq", "--form", "matmulnbits"}},
 	{what: "int4, GPTQ, 8 × 128 tokens", model: bert, samples: 8, ours: []string{"--method", "weight-int4", "--algo", "gptq"}, theirs: [][]string{{"nbits", "algo=gptq", "samples=8"}},
 		names: []string{"ONNX Runtime GPTQ"}},
 	{what: "dynamic int8", model: bert, ours: []string{"--method", "dynamic-int8"}, theirs: [][]string{{"dynamic", "per_channel=1"}}, names: []string{"ONNX Runtime, per channel"}},
-	{what: "dynamic int8, smoothed, biases corrected", model: bert, samples: 8, ours: []string{"--method", "dynamic-int8", "--smooth", "0.5", "--bias-correction"}},
+	{what: "dynamic int8, SmoothQuant, bias correction", model: bert, samples: 8, ours: []string{"--method", "dynamic-int8", "--smooth", "0.5", "--bias-correction"}},
 	{what: "float16", model: bert, ours: []string{"--method", "float16"}, theirs: [][]string{{"float16"}}, names: []string{"onnxconverter-common"}},
 	{what: "static int8, 32 samples, MinMax", model: cnn, samples: 32, ours: []string{"--method", "static-int8", "--calibrator", "minmax"},
 		theirs: [][]string{{"static", "samples=32", "per_channel=1", "method=MinMax"}}, names: []string{"ONNX Runtime"}},
 	{what: "static int8, 32 samples, entropy", model: cnn, samples: 32, ours: []string{"--method", "static-int8", "--calibrator", "entropy"},
 		theirs: [][]string{{"static", "samples=32", "per_channel=1", "method=Entropy"}}, names: []string{"ONNX Runtime"}},
 	{what: "static int8, 32 samples, the default", model: cnn, samples: 32, ours: []string{"--method", "static-int8"}},
-	{what: "int4, nearest", model: llm, ours: []string{"--method", "weight-int4"}, theirs: [][]string{{"nbits", "algo=default", "external=1"}, {"nncf"}},
+	{what: "int4, round to nearest", model: llm, ours: []string{"--method", "weight-int4"}, theirs: [][]string{{"nbits", "algo=default", "external=1"}, {"nncf"}},
 		names: []string{"ONNX Runtime MatMulNBits", "NNCF, group 32"}},
 	{what: "float16", model: llm, ours: []string{"--method", "float16"}, theirs: [][]string{{"float16", "external=1"}}, names: []string{"onnxconverter-common"}},
 }
@@ -47,10 +47,10 @@ var matches = []match{
 // quality compares what quantizers make, and what that takes.
 func (b *bench) quality(ctx context.Context) (string, error) {
 	var t strings.Builder
-	t.WriteString("## Quantizers side by side\n\n")
-	t.WriteString("`--report none --no-verify --digest none --no-sync --workers 2`; median seconds, largest resident memory. SQNR is that of the first output and of the worst in ONNX Runtime, on four\n")
-	t.WriteString("inputs that calibration did not see, latency the least of 25 runs on two threads. Weights are random: errors rank methods, they are no accuracies.\n\n")
-	t.WriteString("| method | model | tool | s | peak MiB | file MB | SQNR, dB | worst | latency, ms | its time ÷ ours |\n|---|---|---|---:|---:|---:|---:|---:|---:|---:|\n")
+	t.WriteString("## Quantizers compared\n\n")
+	t.WriteString("`--report none --no-verify --digest none --no-sync --workers 2`; median seconds, peak resident memory. SQNR is that of the first output and the lowest of any output in ONNX Runtime, on four\n")
+	t.WriteString("inputs that are not calibration data; latency is the minimum of 25 runs on two threads. Weights are random: the SQNR ranks methods and does not predict accuracy.\n\n")
+	t.WriteString("| method | model | tool | s | peak MiB | file MB | SQNR, dB | lowest | latency, ms | time ÷ mcompress |\n|---|---|---|---:|---:|---:|---:|---:|---:|---:|\n")
 	for _, m := range matches {
 		rows, err := b.match(ctx, m)
 		if err != nil {

@@ -51,12 +51,12 @@ var families = []family{
 		"weight-int4",
 		"weight-int4 --symmetric",
 		"weight-int4 --algo gptq --bias-correction DATA",
-		"weight-int4 --algo gptq --bias-correction --only op:MatMul,op:Gemm DATA",
+		"weight-int4 --algo gptq --bias-correction --only op:{MatMul,Gemm} DATA",
 		"weight-int4 --block 128 --algo gptq --bias-correction DATA",
 		"weight-int8 --block 32 --weight-type uint8 --asymmetric --form matmulnbits --algo gptq --bias-correction DATA",
 		"weight-int8 --block 32 --weight-type uint8 --form matmulnbits --algo gptq DATA",
-		"weight-int8 --block 32 --weight-type uint8 --form matmulnbits --algo gptq --only op:MatMul,op:Gemm DATA",
-		"weight-int8 --block 32 --weight-type uint8 --asymmetric --form matmulnbits --only op:MatMul,op:Gemm",
+		"weight-int8 --block 32 --weight-type uint8 --form matmulnbits --algo gptq --only op:{MatMul,Gemm} DATA",
+		"weight-int8 --block 32 --weight-type uint8 --asymmetric --form matmulnbits --only op:{MatMul,Gemm}",
 	}},
 }
 

@@ -12,11 +12,11 @@ func realTables(all []*contest) string {
 	slices.SortFunc(all, func(a, b *contest) int { return cmp.Compare(a.name, b.name) })
 	var t strings.Builder
 	t.WriteString("## Real models, every quantizer at many settings\n\n")
-	t.WriteString("Ratio of the file sizes, doc strings excluded; top-1 accuracy where there are labels; lowest SQNR of an output in dB, in ONNX Runtime. Samples to calibrate\n")
-	t.WriteString("on, the same for both, are separate from the test samples: MNIST's training images, every fifth image of CIFAR-10, other pictures, the other half of a recording, other texts.\n")
-	t.WriteString("Control models get random inputs. ONNX Runtime's settings are its defaults, then combinations of what its tools offer; static ones but the default are preprocessed. A setting is\n")
-	t.WriteString("lost (**bold**) if none of our files is at most 1 % larger, has no lower accuracy (more than the source has is chance) and no lower SQNR; it is won if\n")
-	t.WriteString("one is, and is better in some of that, or if ONNX Runtime fails or makes nothing smaller. Where no single setting of ours is sufficient, `--auto --target-size` gets their size.\n\n")
+	t.WriteString("Ratio of the file sizes, doc strings excluded; top-1 accuracy where there are labels; lowest SQNR of an output in dB, in ONNX Runtime. Calibration\n")
+	t.WriteString("samples, the same for both, are separate from the test samples: MNIST's training images, every fifth image of CIFAR-10, other pictures, the other half of a recording, other texts.\n")
+	t.WriteString("Control models get random inputs. ONNX Runtime's settings are its defaults, then combinations of its tools' options; models are preprocessed for static ones other than the default. A setting is\n")
+	t.WriteString("lost (**bold**) if none of our files is at most 1 % larger, has no lower accuracy (limited to that of the source) and no lower SQNR. It is won if\n")
+	t.WriteString("one is and is better in size, accuracy or SQNR, or if ONNX Runtime fails or does not reduce the size. Where no single setting of ours is sufficient, `--auto --target-size` gets their size.\n\n")
 	t.WriteString(tally(all))
 	t.WriteString(chosen(all))
 	for _, f := range families {
@@ -36,7 +36,7 @@ func chosen(all []*contest) string {
 	if t.Len() == 0 {
 		return ""
 	}
-	return "\nWhere none of our single settings meets one of theirs, `--auto` gets as many bytes:\n\n| model | | |\n|---|---|---|\n" + t.String()
+	return "\nWhere none of our single settings matches one of theirs, `--auto` gets the size of theirs as its target:\n\n| model | | |\n|---|---|---|\n" + t.String()
 }
 
 // tally counts settings by result.

@@ -54,10 +54,10 @@ var (
 // train compares the time of a step of training with PyTorch's.
 func (b *bench) train(ctx context.Context) (string, error) {
 	var t strings.Builder
-	t.WriteString("## A step of training\n\n")
-	fmt.Fprintf(&t, "Forward, backward and update, by `finetune` and by PyTorch (eager, updates fused), in turn, rounds: %d. BatchNormalization\n", b.runs)
-	t.WriteString("depends on the batch. The least time of all steps, and the median, in ms; reading samples counts on the side of `finetune` only.\n\n")
-	t.WriteString("| model | threads | finetune, least | PyTorch, least | finetune ÷ PyTorch | finetune, median | PyTorch, median | finetune ÷ PyTorch |\n|---|---:|---:|---:|---:|---:|---:|---:|\n")
+	t.WriteString("## Time of a training step\n\n")
+	fmt.Fprintf(&t, "Forward, backward and update, by `finetune` and by PyTorch (eager, fused optimizer), interleaved, rounds: %d. BatchNormalization\n", b.runs)
+	t.WriteString("uses batch statistics. Minimum and median time of a step, in ms; that of `finetune` includes reading samples.\n\n")
+	t.WriteString("| model | threads | finetune, minimum | PyTorch, minimum | finetune ÷ PyTorch | finetune, median | PyTorch, median | finetune ÷ PyTorch |\n|---|---:|---:|---:|---:|---:|---:|---:|\n")
 	for _, tr := range []training{smallMLP, smallCNN, resnet} {
 		for _, threads := range []int{2, 1} {
 			row, err := b.stepRow(ctx, tr, threads)

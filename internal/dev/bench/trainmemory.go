@@ -20,7 +20,7 @@ var layouts = []struct {
 	name string
 	set  map[string]string
 }{
-	{"all is kept", nil},
+	{"none", nil},
 	{"`--checkpoint light`", map[string]string{"checkpoint": "light"}},
 	{"`--checkpoint sqrt`", map[string]string{"checkpoint": "sqrt"}},
 	{"`--checkpoint auto`", map[string]string{"checkpoint": "auto"}},
@@ -37,10 +37,10 @@ func (b *bench) trainMemory(ctx context.Context) (string, error) {
 		return "", err
 	}
 	var t strings.Builder
-	t.WriteString("## Memory of a step of training\n\n")
+	t.WriteString("## Memory of a training step\n\n")
 	fmt.Fprintf(&t, "ResNet18 shape, 224×224×3, batch 8, SGD, %s threads. The arena holds activations, gradients and scratch, as planned; resident\n", engineThreads)
-	t.WriteString("is the largest memory of a process that trains, weights (45 MiB) and samples included. The median time of a step, in turn.\n\n")
-	t.WriteString("| what is kept | arena, MiB | saved | resident, MiB | s a step | more time |\n|---|---:|---:|---:|---:|---:|\n")
+	t.WriteString("is the peak memory of the training process, weights (45 MiB) and samples included. Median time of a step, interleaved.\n\n")
+	t.WriteString("| options | arena, MiB | saved | resident, MiB | s per step | more time |\n|---|---:|---:|---:|---:|---:|\n")
 	var whole taught
 	for i, l := range layouts {
 		got, err := b.teach(ctx, "finetune", plain, l.set, "2")
@@ -78,7 +78,7 @@ func (b *bench) batch128(ctx context.Context, tr training) (string, error) {
 		_ = os.Remove(got.path)
 		all[i] = got
 	}
-	return fmt.Sprintf("Batch %d: the arena takes %.0f MiB, and %.0f MiB with %s, %.2f times less; resident %.0f and %.0f MiB, %.2f times: weights,\nthe batch itself and the program do not become smaller.\n",
+	return fmt.Sprintf("Batch %d: the arena takes %.0f MiB, and %.0f MiB with %s, a ratio of %.2f; resident %.0f and %.0f MiB, a ratio of %.2f: weights,\nthe batch and the program do not become smaller.\n",
 		tr.batch, mib(all[0].arena()), mib(all[1].arena()), layouts[len(layouts)-1].name, float64(all[0].arena())/float64(all[1].arena()), all[0].peak, all[1].peak, all[0].peak/all[1].peak), nil
 }
 
@@ -210,7 +210,7 @@ func (b *bench) budget(ctx context.Context) (string, error) {
 	if _, err := fmt.Sscan(text, &difference, &most); err != nil {
 		return "", err
 	}
-	return fmt.Sprintf("A student of that shape, batch %d, with a teacher of the same: %s are planned, %.0f MiB resident. Under `--memory-budget` of half of\n"+
-		"that, %.0f MiB: %s are planned, %.0f MiB resident (%+.0f MiB compared with the budget); %s.\nAfter 3 steps no weight is further off than %.1e of the largest.\n",
+	return fmt.Sprintf("A student of that shape, batch %d, with a teacher of the same shape: %s are planned, %.0f MiB resident. Under `--memory-budget` of half of\n"+
+		"that, %.0f MiB: %s are planned, %.0f MiB resident (%+.0f MiB compared with the budget); %s.\nAfter 3 steps the maximum difference of a weight is %.1e of the largest weight.\n",
 		student.batch, humanize.IBytes(uint64(plain.need())), plain.peak, mib(half), humanize.IBytes(uint64(tight.need())), tight.peak, tight.peak-mib(half), tight.Layout, difference/most), nil
 }
