@@ -34,7 +34,11 @@ type variant struct {
 
 // layers finds the weights that candidates change, and measures each. Negligible layers are measured together if together is set.
 func (t *tuner) layers(ctx context.Context, together bool) ([]*layer, error) {
-	found := &finder{of: map[string]*layer{}}
+	bytes, names, err := t.unchanged(ctx)
+	if err != nil {
+		return nil, err
+	}
+	found := &finder{of: map[string]*layer{}, selectable: names}
 	for i, c := range t.Candidates {
 		if err := t.collect(ctx, found, i, c); err != nil {
 			return nil, err
@@ -48,7 +52,7 @@ func (t *tuner) layers(ctx context.Context, together bool) ([]*layer, error) {
 	if together {
 		list = mergeSmall(list)
 	}
-	if err := t.measured(ctx, list); err != nil {
+	if err := t.measured(ctx, list, bytes); err != nil {
 		return nil, err
 	}
 	t.search.Measure, t.search.Samples = measures[t.byScores()], len(t.sensitivityRuns)*t.batch()
@@ -56,16 +60,23 @@ func (t *tuner) layers(ctx context.Context, together bool) ([]*layer, error) {
 	return list, nil
 }
 
-// measured measures each variant of each layer.
-func (t *tuner) measured(ctx context.Context, layers []*layer) error {
+// unchanged is the file size without any candidate, and the names of constants that a candidate's step can select.
+func (t *tuner) unchanged(ctx context.Context) (bytes int64, names map[string]bool, err error) {
 	plain, err := t.build(ctx, t.Prefix)
 	if err != nil {
-		return err
+		return 0, nil, err
 	}
-	bytes := plain.size()
-	if err := plain.close(); err != nil {
-		return err
+	names = map[string]bool{}
+	for g := range plain.Model.Graphs() {
+		for _, v := range g.Consts() {
+			names[v.Name] = true
+		}
 	}
+	return plain.size(), names, plain.close()
+}
+
+// measured measures each variant of each layer. The file without any candidate has the given number of bytes.
+func (t *tuner) measured(ctx context.Context, layers []*layer, bytes int64) error {
 	t.sensitivityRuns = t.spread(t.samples(layers))
 	for _, l := range layers {
 		t.all += len(l.variants)
@@ -118,9 +129,10 @@ func (t *tuner) samples(layers []*layer) int {
 
 // finder collects layers by the names of weights.
 type finder struct {
-	list   []*layer
-	of     map[string]*layer
-	riders []companion
+	list       []*layer
+	of         map[string]*layer
+	selectable map[string]bool // names of constants that exist before a candidate's step
+	riders     []companion
 }
 
 // A companion is a weight that a candidate changes without making it smaller.
@@ -130,7 +142,8 @@ type companion struct {
 	candidate int
 }
 
-// collect adds the weights that candidate i changes in the whole model.
+// collect adds the weights that candidate i changes in the whole model. Constants that its step adds, such as the bias of a folded Add, follow
+// the weight of their layer.
 func (t *tuner) collect(ctx context.Context, found *finder, i int, c Candidate) error {
 	step, err := c.Step(nil, First, t.calibrate)
 	if err != nil {
@@ -143,7 +156,7 @@ func (t *tuner) collect(ctx context.Context, found *finder, i int, c Candidate) 
 	defer b.close()
 	t.opset = max(t.opset, b.Model.Opset(""))
 	for _, row := range b.rows {
-		if row.Status == pass.Changed && row.Method == step.Method().Name && row.Scope == "" && row.Tensor != "" {
+		if row.Status == pass.Changed && row.Method == step.Method().Name && row.Scope == "" && found.selectable[row.Tensor] {
 			found.add(row, i)
 		}
 	}

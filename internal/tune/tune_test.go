@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -230,5 +231,23 @@ func TestOnlyMatchesNamesAlone(t *testing.T) {
 		if len(s) != 1 {
 			t.Errorf("%q became %d globs", name, len(s))
 		}
+	}
+}
+
+// Folding a BatchNormalization adds a bias, which no step can select: it follows the filters of its Conv.
+func TestAddedConstantsAreNotSelected(t *testing.T) {
+	o := options(t, 1)
+	o.Input, o.Data = filepath.Join("..", "..", "fixtures", "opset7.onnx"), job.Data{}
+	o.Candidates = []Candidate{candidate(quantize.StaticInt8{}.Method())}
+	search, err := Sensitivity(context.Background(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := false
+	for _, l := range search.Layers {
+		found = found || slices.Contains(l.Tensors, "conv.weight")
+	}
+	if !found {
+		t.Errorf("filters of the Conv were not measured: %+v", search.Layers)
 	}
 }
