@@ -28,7 +28,7 @@ type factorKind struct {
 }
 
 // factorizationOf is nil with a reason where w cannot be factored.
-func factorizationOf(s *pass.Step, w *weight) (*factorization, pass.Reason) {
+func factorizationOf(w *weight) (*factorization, pass.Reason) {
 	uses := pass.LeafUses(w.v)
 	if len(uses) != 1 {
 		return nil, pass.Reason{Code: pass.SeveralConsumers, Detail: fmt.Sprint(len(uses))}
@@ -53,7 +53,7 @@ func factorizationOf(s *pass.Step, w *weight) (*factorization, pass.Reason) {
 	if f.node.Input(1-f.input) == nil || len(f.node.Outputs) == 0 || f.node.Outputs[0] == nil {
 		return nil, f.unsupported("no other input, or no output")
 	}
-	if r := paired(s, f.node, f.input); r > 0 {
+	if r := paired(f.node, f.input); r > 0 {
 		return nil, pass.Reason{Code: pass.AlreadyFactored, Detail: fmt.Sprintf("rank %d", r)}
 	}
 	return f, pass.Reason{}
@@ -116,22 +116,22 @@ func (f *factorization) lookConv(shape []int64) pass.Reason {
 
 // paired is the rank of two successive products, one of them n's, that are the factors of a larger matrix; 0 if there are
 // none.
-func paired(s *pass.Step, n *ir.Node, input int) int64 {
+func paired(n *ir.Node, input int) int64 {
 	if first := n.Input(1 - input).Producer(); first != nil {
-		if r := rankBetween(s, first, n); r > 0 {
+		if r := rankBetween(first, n); r > 0 {
 			return r
 		}
 	}
 	if out := n.Outputs[0]; len(out.Uses()) == 1 && out.Uses()[0].Node != nil {
-		return rankBetween(s, n, out.Uses()[0].Node)
+		return rankBetween(n, out.Uses()[0].Node)
 	}
 	return 0
 }
 
 // rankBetween is the width between two products if only the second reads the first.
-func rankBetween(s *pass.Step, first, second *ir.Node) int64 {
-	in, middle := linearWidths(s, first)
-	middle2, out := linearWidths(s, second)
+func rankBetween(first, second *ir.Node) int64 {
+	in, middle := linearWidths(first)
+	middle2, out := linearWidths(second)
 	if len(first.Outputs) == 0 || first.Outputs[0] == nil {
 		return 0
 	}
@@ -144,7 +144,7 @@ func rankBetween(s *pass.Step, first, second *ir.Node) int64 {
 
 // linearWidths are the numbers of inputs and outputs of each position of a product with a
 // constant, or zeros.
-func linearWidths(s *pass.Step, n *ir.Node) (in, out int64) {
+func linearWidths(n *ir.Node) (in, out int64) {
 	if !ir.DefaultDomain(n.Op.Domain) {
 		return 0, 0
 	}

@@ -51,7 +51,7 @@ func (o LowRank) Check() error {
 // Run implements pass.Options.
 func (o LowRank) Run(ctx context.Context, s *pass.Step) error {
 	for _, w := range weights(s, true) {
-		f, reason := factorizationOf(s, w)
+		f, reason := factorizationOf(w)
 		if reason.None() {
 			var err error
 			if reason, err = o.factor(ctx, s, f); err != nil {

@@ -3,7 +3,7 @@ package memory
 import "slices"
 
 // place adds the blocks of a buffer, and of its gradient.
-func (s *schedule) place(i int, r buffer) {
+func (s *schedule) place(r buffer) {
 	forward, back := s.needs(r)
 	name := s.Values[r.values[len(r.values)-1]].Name
 	if r.first >= 0 {

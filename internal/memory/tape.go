@@ -56,8 +56,8 @@ func (t *Tape) Plan(segments []int) (*Passes, error) {
 	if err != nil {
 		return nil, err
 	}
-	for i, r := range s.buffers {
-		s.place(i, r)
+	for _, r := range s.buffers {
+		s.place(r)
 	}
 	for i, n := range t.Nodes {
 		s.extra(i, n)

@@ -82,7 +82,7 @@ func batchTrain[T number](c *op.Call) error {
 	scale, shift := ir.View[T](c.In[1]), ir.View[T](c.In[2])
 	c.Pool.Slots(p.channels, func(k, slot int) {
 		buffer := buffers.of(slot, 0)
-		mean, variance := moments(p, k, func(i int) []T { return get(p, c.In[0], i, k, buffer) })
+		mean, variance := moments(p, func(i int) []T { return get(p, c.In[0], i, k, buffer) })
 		inv := 1 / math.Sqrt(variance+epsilon)
 		set[T](c, 1, k, mean)
 		set[T](c, 2, k, inv)
@@ -118,7 +118,7 @@ func follow[T number](c *op.Call, in, out, k int, now, momentum float64) {
 
 // channelStats returns mean and variance of channel c over all instances, which are combined in order (Chan, Golub and LeVeque,
 // "Updating Formulae and a Pairwise Algorithm for Computing Sample Variances", 1979).
-func moments[T number](p planes, c int, plane func(instance int) []T) (mean, variance float64) {
+func moments[T number](p planes, plane func(instance int) []T) (mean, variance float64) {
 	squares, size := 0.0, float64(p.size)
 	for i := range p.instances {
 		m, v := meanVariance(plane(i))

@@ -117,7 +117,7 @@ func normPool[T number](c *op.Call) error {
 	scale, shift := ir.View[T](c.In[1]), ir.View[T](c.In[2])
 	c.Pool.Slots(p.channels, func(k, slot int) {
 		x := func(i int) []T { return get(p, c.In[0], i, k, buffers.of(slot, bufferX)) }
-		mean, variance := moments(p, k, x)
+		mean, variance := moments(p, x)
 		inv := 1 / math.Sqrt(variance+epsilon)
 		set[T](c, 2, k, mean)
 		set[T](c, 3, k, inv)

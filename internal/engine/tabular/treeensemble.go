@@ -23,7 +23,7 @@ func newEnsemble(n *op.Node) (*ensemble, error) {
 	if err := e.arrayNodes(n); err != nil {
 		return nil, err
 	}
-	if err := e.arrayLeaves(n, int32(len(e.nodes))); err != nil {
+	if err := e.arrayLeaves(n); err != nil {
 		return nil, err
 	}
 	return e, e.finish()
@@ -136,7 +136,7 @@ func (e *ensemble) children(n *op.Node) error {
 }
 
 // arrayLeaves adds the leaves, each with one vote.
-func (e *ensemble) arrayLeaves(n *op.Node, first int32) error {
+func (e *ensemble) arrayLeaves(n *op.Node) error {
 	weights, err := tensorAttribute(n, "leaf_weights")
 	if err != nil {
 		return err

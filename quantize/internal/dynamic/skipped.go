@@ -17,14 +17,14 @@ func skipOthers(s *pass.Step, taken []*weights.Weight) {
 		if sited[v] || s.Select.Excludes(v, consumers) {
 			continue
 		}
-		if reason := otherReason(s, v); !reason.None() {
+		if reason := otherReason(v); !reason.None() {
 			s.Ledger.Skip(v, consumers, reason)
 		}
 	}
 }
 
 // otherReason is that reason by v's first consumer.
-func otherReason(s *pass.Step, v *ir.Value) pass.Reason {
+func otherReason(v *ir.Value) pass.Reason {
 	leaves := pass.LeafUses(v)
 	if len(leaves) == 0 || leaves[0].Node == nil {
 		return pass.Reason{}

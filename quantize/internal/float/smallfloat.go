@@ -93,7 +93,7 @@ func (w *SmallFloatQuantizer) planAnyOpset(s *pass.Step, v *ir.Value) (spec.Smal
 	case v.Const.DType == ir.Double:
 		return nil, pass.Reason{Code: pass.DType, Detail: "float64"}
 	}
-	us, reason := weights.Uses(s, v)
+	us, reason := weights.Uses(v)
 	if !reason.None() {
 		return nil, reason
 	}

@@ -145,7 +145,7 @@ func (s *Quantizer) precheck(ctx context.Context, step *pass.Step, f *quantizedG
 		if l == nil || l.float {
 			continue
 		}
-		scale, _, _ := s.Activations.qparams(known[f.scaleSource(ctx, n.Input(0)).Name].Range)
+		scale, _, _ := s.Activations.qparams(known[f.scaleSource(n.Input(0)).Name].Range)
 		err := s.check(ctx, step, l, scale)
 		var unfit *pass.Unfit
 		if errors.As(err, &unfit) {

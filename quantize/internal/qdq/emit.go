@@ -2,7 +2,6 @@ package qdq
 
 import (
 	"bytes"
-	"context"
 	"slices"
 
 	"github.com/mcompress/mcompress/internal/calibrate"
@@ -24,15 +23,15 @@ type emitter struct {
 }
 
 // emit rewrites the graph.
-func (s *Quantizer) emit(ctx context.Context, step *pass.Step, f *quantizedGraph, known map[string]calibrate.Summary) error {
+func (s *Quantizer) emit(step *pass.Step, f *quantizedGraph, known map[string]calibrate.Summary) error {
 	e := &emitter{Quantizer: s, quantizedGraph: f, g: step.Model.Graph, known: known, scaleSources: map[*ir.Value]string{}, weights: map[*ir.Value]*ir.Value{}, stored: map[*ir.Value]*rewrite.PerChannel{}, biases: map[*ir.Value]bool{}}
-	values := f.quantizedValues(ctx)
+	values := f.quantizedValues()
 	for _, v := range values {
-		e.scaleSources[v] = f.scaleSource(ctx, v).Name
+		e.scaleSources[v] = f.scaleSource(v).Name
 	}
 	var changes []func()
 	for _, v := range values {
-		changes = append(changes, e.value(ctx, v))
+		changes = append(changes, e.value(v))
 	}
 	var layers []*quantizedLayer
 	for n := range e.g.Nodes() {
@@ -56,10 +55,10 @@ func (e *emitter) scaleOf(v *ir.Value) float32 {
 }
 
 // value inspects consumers and producer of v, and returns a function that inserts its QuantizeLinear and DequantizeLinear.
-func (e *emitter) value(ctx context.Context, v *ir.Value) func() {
+func (e *emitter) value(v *ir.Value) func() {
 	scale, zero, _ := e.Activations.qparams(e.known[e.scaleSources[v]].Range)
 	in := []*ir.Value{e.step.Const(e.g, ir.Float, nil, ir.Floats(scale)), e.step.Const(e.g, e.Activations.DType, nil, e.Activations.constant(zero))}
-	maker, exact := e.quantizedProducer(ctx, v), e.keepsFloat(ctx, v)
+	maker, exact := e.quantizedProducer(v), e.keepsFloat(v)
 	var consumers []ir.Use
 	for _, u := range v.Uses() {
 		if e.readsQuantized(u) {

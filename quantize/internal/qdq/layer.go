@@ -24,7 +24,7 @@ type quantizedLayer struct {
 func (s *Quantizer) layersOf(step *pass.Step) map[*ir.Node]*quantizedLayer {
 	found := map[*ir.Node]*quantizedLayer{}
 	for n := range step.Model.Graph.Nodes() {
-		if l := s.layer(step, n); l != nil {
+		if l := s.layer(n); l != nil {
 			found[n] = l
 		}
 	}
@@ -41,21 +41,21 @@ func (s *Quantizer) layersOf(step *pass.Step) map[*ir.Node]*quantizedLayer {
 }
 
 // layer describes n, nil if it is none.
-func (s *Quantizer) layer(step *pass.Step, n *ir.Node) *quantizedLayer {
+func (s *Quantizer) layer(n *ir.Node) *quantizedLayer {
 	switch {
 	case !pass.FromCaller(n).None():
 		return nil
 	case n.Op.Is("Conv"):
-		return s.convolution(step, n)
+		return s.convolution(n)
 	}
-	k := weights.ConsumerAt(step, n, false)
+	k := weights.ConsumerAt(n, false)
 	if k == nil || s.floatNodes[n] || k.Side != weights.Right || len(k.Shape) != 2 || !k.Unsupported.None() || k.Elem != ir.Float {
 		return nil
 	}
-	return s.matrixLayer(step, k)
+	return s.matrixLayer(k)
 }
 
-func (s *Quantizer) convolution(step *pass.Step, n *ir.Node) *quantizedLayer {
+func (s *Quantizer) convolution(n *ir.Node) *quantizedLayer {
 	o := pass.Trace(n.Input(1))
 	if o == nil || !o.Trouble.None() || o.Transposed || o.Elem != ir.Float || len(o.Shape) < 3 || n.Input(0) == nil || n.Input(0).Const != nil {
 		return nil
@@ -65,7 +65,7 @@ func (s *Quantizer) convolution(step *pass.Step, n *ir.Node) *quantizedLayer {
 	return s.withScales(l)
 }
 
-func (s *Quantizer) matrixLayer(step *pass.Step, st *weights.Consumer) *quantizedLayer {
+func (s *Quantizer) matrixLayer(st *weights.Consumer) *quantizedLayer {
 	n := st.Node
 	l := &quantizedLayer{node: n, weight: pass.Trace(n.Input(st.Use.Index)).Base, consumer: st}
 	if n.Op.Is("Gemm") {

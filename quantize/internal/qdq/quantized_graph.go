@@ -1,7 +1,6 @@
 package qdq
 
 import (
-	"context"
 	"slices"
 
 	"github.com/mcompress/mcompress/ir"
@@ -18,7 +17,7 @@ type quantizedGraph struct {
 
 // newQuantizedGraph finds the largest set of nodes such that operators between layers read only quantized values, and have a
 // consumer of their quantized outputs: anything else would lose precision without need.
-func newQuantizedGraph(ctx context.Context, s *pass.Step, layers map[*ir.Node]*quantizedLayer, left map[*ir.Node]bool, absorbs bool) *quantizedGraph {
+func newQuantizedGraph(s *pass.Step, layers map[*ir.Node]*quantizedLayer, left map[*ir.Node]bool, absorbs bool) *quantizedGraph {
 	f := &quantizedGraph{step: s, layers: layers, integer: map[*ir.Node]bool{}, fusesActivations: absorbs}
 	var glue []*ir.Node
 	for n := range s.Model.Graph.Nodes() {
@@ -33,7 +32,7 @@ func newQuantizedGraph(ctx context.Context, s *pass.Step, layers map[*ir.Node]*q
 	for again := true; again; {
 		again = false
 		for _, n := range glue {
-			if f.integer[n] && !f.isConnected(ctx, n) {
+			if f.integer[n] && !f.isConnected(n) {
 				delete(f.integer, n)
 				again = true
 			}
@@ -43,8 +42,8 @@ func newQuantizedGraph(ctx context.Context, s *pass.Step, layers map[*ir.Node]*q
 }
 
 // isConnected reports whether n reads quantized values, and its outputs are read quantized.
-func (f *quantizedGraph) isConnected(ctx context.Context, n *ir.Node) bool {
-	return !slices.ContainsFunc(f.reads(n), func(v *ir.Value) bool { return f.quantizedProducer(ctx, v) == nil }) && slices.ContainsFunc(f.outputs(ctx, n), f.readQuantized)
+func (f *quantizedGraph) isConnected(n *ir.Node) bool {
+	return !slices.ContainsFunc(f.reads(n), func(v *ir.Value) bool { return f.quantizedProducer(v) == nil }) && slices.ContainsFunc(f.outputs(n), f.readQuantized)
 }
 
 // reads are the activations that n reads quantized.
@@ -56,8 +55,8 @@ func (f *quantizedGraph) reads(n *ir.Node) []*ir.Value {
 }
 
 // makes are the quantized outputs of n. MatMul and Gemm return floats without a quantized consumer.
-func (f *quantizedGraph) makes(ctx context.Context, n *ir.Node) []*ir.Value {
-	ends := f.outputs(ctx, n)
+func (f *quantizedGraph) makes(n *ir.Node) []*ir.Value {
+	ends := f.outputs(n)
 	if l := f.layers[n]; l != nil && l.consumer != nil && !f.readQuantized(ends[0]) {
 		return nil
 	}
@@ -65,15 +64,15 @@ func (f *quantizedGraph) makes(ctx context.Context, n *ir.Node) []*ir.Value {
 }
 
 // outputs are those of n, or of the activation that its quantized range replaces.
-func (f *quantizedGraph) outputs(ctx context.Context, n *ir.Node) []*ir.Value {
-	if a := f.fusedActivation(ctx, n); a != nil {
+func (f *quantizedGraph) outputs(n *ir.Node) []*ir.Value {
+	if a := f.fusedActivation(n); a != nil {
 		return a.Outputs
 	}
 	return slices.DeleteFunc(slices.Clone(n.Outputs), func(v *ir.Value) bool { return v == nil })
 }
 
 // fusedActivation is the Relu or Clip after n that the quantized range replaces, nil if there is none.
-func (f *quantizedGraph) fusedActivation(ctx context.Context, n *ir.Node) *ir.Node {
+func (f *quantizedGraph) fusedActivation(n *ir.Node) *ir.Node {
 	if !f.fusesActivations || len(n.Outputs) != 1 || len(n.Outputs[0].Uses()) != 1 {
 		return nil
 	}
@@ -81,7 +80,7 @@ func (f *quantizedGraph) fusedActivation(ctx context.Context, n *ir.Node) *ir.No
 		return nil
 	}
 	a := n.Outputs[0].Uses()[0].Node
-	if a == nil || a.Graph() != n.Graph() || !a.Op.Is("Relu") && !f.isFusibleClip(ctx, a, n.Outputs[0]) {
+	if a == nil || a.Graph() != n.Graph() || !a.Op.Is("Relu") && !f.isFusibleClip(a, n.Outputs[0]) {
 		return nil
 	}
 	if l := f.layers[n]; l != nil && l.consumer != nil && slices.ContainsFunc(a.Outputs[0].Uses(), func(u ir.Use) bool { return !f.readsQuantized(u) }) {
@@ -91,51 +90,51 @@ func (f *quantizedGraph) fusedActivation(ctx context.Context, n *ir.Node) *ir.No
 }
 
 // isFusibleClip reports whether n is a Clip of v by constants with zero between them.
-func (f *quantizedGraph) isFusibleClip(ctx context.Context, n *ir.Node, v *ir.Value) bool {
+func (f *quantizedGraph) isFusibleClip(n *ir.Node, v *ir.Value) bool {
 	if !n.Op.Is("Clip") || n.Input(0) != v {
 		return false
 	}
-	lo, okLo := f.bound(ctx, n.Input(1))
-	hi, okHi := f.bound(ctx, n.Input(2))
+	lo, okLo := bound(n.Input(1))
+	hi, okHi := bound(n.Input(2))
 	return okLo && okHi && lo <= 0 && hi >= 0
 }
 
 // bound is an input of a Clip; an absent one is returned as 0.
-func (f *quantizedGraph) bound(ctx context.Context, v *ir.Value) (float32, bool) {
+func bound(v *ir.Value) (float32, bool) {
 	switch {
 	case v == nil:
 		return 0, true
 	case v.Const == nil || v.Const.DType != ir.Float || v.Const.Elems() != 1:
 		return 0, false
 	}
-	b, err := f.step.Eval.ReadAll(ctx, v.Const)
-	if err != nil {
+	b, ok := v.Const.Stored()
+	if !ok {
 		return 0, false
 	}
 	return ir.View[float32](&ir.Array{DType: ir.Float, Data: b})[0], true
 }
 
 // quantizedProducer is the node that computes v quantized, nil if v is quantized from floats.
-func (f *quantizedGraph) quantizedProducer(ctx context.Context, v *ir.Value) *ir.Node {
+func (f *quantizedGraph) quantizedProducer(v *ir.Value) *ir.Node {
 	n := v.Producer()
 	if n == nil {
 		return nil
 	}
-	if f.integer[n] && !f.fusedInput(ctx, n, v) {
+	if f.integer[n] && !f.fusedInput(n, v) {
 		return n
 	}
 	if len(n.Inputs()) == 0 || n.Input(0) == nil {
 		return nil
 	}
-	if m := n.Input(0).Producer(); m != nil && f.integer[m] && f.fusedActivation(ctx, m) == n {
+	if m := n.Input(0).Producer(); m != nil && f.integer[m] && f.fusedActivation(m) == n {
 		return m
 	}
 	return nil
 }
 
 // fusedInput reports whether v is the input of an activation that n fuses: it has no other consumer.
-func (f *quantizedGraph) fusedInput(ctx context.Context, n *ir.Node, v *ir.Value) bool {
-	a := f.fusedActivation(ctx, n)
+func (f *quantizedGraph) fusedInput(n *ir.Node, v *ir.Value) bool {
+	a := f.fusedActivation(n)
 	return a != nil && a.Input(0) == v
 }
 
@@ -153,14 +152,14 @@ func (f *quantizedGraph) readsQuantized(u ir.Use) bool {
 }
 
 // quantizedValues are those that are quantized, in the order of the nodes.
-func (f *quantizedGraph) quantizedValues(ctx context.Context) []*ir.Value {
+func (f *quantizedGraph) quantizedValues() []*ir.Value {
 	var vs []*ir.Value
 	seen := map[*ir.Value]bool{}
 	for n := range f.step.Model.Graph.Nodes() {
 		if !f.integer[n] {
 			continue
 		}
-		for _, v := range slices.Concat(f.reads(n), f.makes(ctx, n)) {
+		for _, v := range slices.Concat(f.reads(n), f.makes(n)) {
 			if !seen[v] {
 				seen[v] = true
 				vs = append(vs, v)
@@ -171,21 +170,21 @@ func (f *quantizedGraph) quantizedValues(ctx context.Context) []*ir.Value {
 }
 
 // scaleSource is the value whose scale v has: moved elements have the scale of their input.
-func (f *quantizedGraph) scaleSource(ctx context.Context, v *ir.Value) *ir.Value {
-	n := f.quantizedProducer(ctx, v)
+func (f *quantizedGraph) scaleSource(v *ir.Value) *ir.Value {
+	n := f.quantizedProducer(v)
 	if n == nil || f.layers[n] != nil {
 		return v
 	}
 	if keepsScale(n) {
-		return f.scaleSource(ctx, activationsOf(n)[0])
+		return f.scaleSource(activationsOf(n)[0])
 	}
 	return v
 }
 
 // observed are the values to observe: ranges, also of possible scale sources if other nodes are kept in float, and means of inputs of
 // layers with biases.
-func (f *quantizedGraph) observed(ctx context.Context) []*ir.Value {
-	vs := f.quantizedValues(ctx)
+func (f *quantizedGraph) observed() []*ir.Value {
+	vs := f.quantizedValues()
 	for n := range f.step.Model.Graph.Nodes() {
 		if l := f.layers[n]; l != nil && l.bias != nil {
 			vs = append(vs, n.Input(0))
@@ -195,7 +194,7 @@ func (f *quantizedGraph) observed(ctx context.Context) []*ir.Value {
 }
 
 // keepsFloat reports whether float consumers may read v itself: v is quantized from it, and not the other way round.
-func (f *quantizedGraph) keepsFloat(ctx context.Context, v *ir.Value) bool {
-	n := f.quantizedProducer(ctx, v)
+func (f *quantizedGraph) keepsFloat(v *ir.Value) bool {
+	n := f.quantizedProducer(v)
 	return n == nil || f.layers[n] != nil && f.layers[n].consumer != nil
 }

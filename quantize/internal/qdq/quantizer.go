@@ -89,7 +89,7 @@ func (s *Quantizer) quantizeNodes(ctx context.Context, step *pass.Step) error {
 	if s.Activations.is16Bit() {
 		step.Ledger.Note("", pass.Reason{Code: pass.NoKernel, Detail: fmt.Sprintf("integer kernels of %s for %s activations, computed in float", pass.Runtime, s.Activations.DType)})
 	}
-	return s.emit(ctx, step, f, known)
+	return s.emit(step, f, known)
 }
 
 func (s *Quantizer) raiseOpset(ctx context.Context, step *pass.Step) error {
@@ -107,9 +107,9 @@ func (s *Quantizer) raiseOpset(ctx context.Context, step *pass.Step) error {
 func (s *Quantizer) calibrate(ctx context.Context, step *pass.Step) (*quantizedGraph, map[string]calibrate.Summary, error) {
 	known := map[string]calibrate.Summary{}
 	for {
-		f := newQuantizedGraph(ctx, step, s.layersOf(step), s.floatNodes, !s.Activations.Symmetric)
+		f := newQuantizedGraph(step, s.layersOf(step), s.floatNodes, !s.Activations.Symmetric)
 		var missing []string
-		for _, v := range f.observed(ctx) {
+		for _, v := range f.observed() {
 			if _, ok := known[v.Name]; !ok {
 				missing = append(missing, v.Name)
 			}
@@ -119,8 +119,8 @@ func (s *Quantizer) calibrate(ctx context.Context, step *pass.Step) (*quantizedG
 		if err != nil {
 			return nil, nil, err
 		}
-		s.findCoarse(ctx, f, known, reasons)
-		if s.keepFloat(ctx, step, f, reasons) {
+		s.findCoarse(f, known, reasons)
+		if s.keepFloat(step, f, reasons) {
 			continue
 		}
 		if again, err := s.precheck(ctx, step, f, known); err != nil {
@@ -168,9 +168,9 @@ func (s *Quantizer) measureRanges(ctx context.Context, step *pass.Step, names []
 }
 
 // findCoarse adds why values are too coarse in the quantized data type.
-func (s *Quantizer) findCoarse(ctx context.Context, f *quantizedGraph, known map[string]calibrate.Summary, reasons map[string]pass.Reason) {
-	for _, v := range f.quantizedValues(ctx) {
-		name := f.scaleSource(ctx, v).Name
+func (s *Quantizer) findCoarse(f *quantizedGraph, known map[string]calibrate.Summary, reasons map[string]pass.Reason) {
+	for _, v := range f.quantizedValues() {
+		name := f.scaleSource(v).Name
 		k, ok := known[name]
 		if !ok {
 			continue
@@ -203,14 +203,14 @@ func (s *Quantizer) loadRanges(names []string, known map[string]calibrate.Summar
 }
 
 // keepFloat removes the nodes that compute or read values without range. It reports whether there are any.
-func (s *Quantizer) keepFloat(ctx context.Context, step *pass.Step, f *quantizedGraph, reasons map[string]pass.Reason) bool {
+func (s *Quantizer) keepFloat(step *pass.Step, f *quantizedGraph, reasons map[string]pass.Reason) bool {
 	some := false
 	for n := range step.Model.Graph.Nodes() {
 		if !f.integer[n] {
 			continue
 		}
-		for _, v := range slices.Concat(f.reads(n), f.makes(ctx, n)) {
-			if reason := reasons[f.scaleSource(ctx, v).Name]; !reason.None() && !s.floatNodes[n] {
+		for _, v := range slices.Concat(f.reads(n), f.makes(n)) {
+			if reason := reasons[f.scaleSource(v).Name]; !reason.None() && !s.floatNodes[n] {
 				s.floatNodes[n], some = true, true
 				step.Ledger.Note(v.Name, reason.At(n))
 			}

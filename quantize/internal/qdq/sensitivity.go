@@ -50,7 +50,7 @@ type reference struct {
 func (s *Quantizer) newReference(ctx context.Context, step *pass.Step, f *quantizedGraph) (*reference, error) {
 	t := &reference{outputsFloat: map[string][][]float32{}}
 	names := map[string]bool{}
-	for _, v := range f.quantizedValues(ctx) {
+	for _, v := range f.quantizedValues() {
 		names[v.Name] = true
 	}
 	for _, v := range step.Model.Graph.Outputs {
@@ -76,8 +76,8 @@ func (s *Quantizer) newReference(ctx context.Context, step *pass.Step, f *quanti
 // lowestSQNR is the lowest SQNR of an output with fake-quantized activations.
 func (t *reference) lowestSQNR(ctx context.Context, s *Quantizer, f *quantizedGraph, known map[string]calibrate.Summary) (float64, error) {
 	coded := map[string]calibrate.Range{}
-	for _, v := range f.quantizedValues(ctx) {
-		if f.scaleSource(ctx, v) == v {
+	for _, v := range f.quantizedValues() {
+		if f.scaleSource(v) == v {
 			coded[v.Name] = known[v.Name].Range
 		}
 	}

@@ -70,7 +70,7 @@ func (s *gptqRun) scaleInputs(ctx context.Context, p *smoothing.Products, x []fl
 	k := p.Layers[0].Inputs
 	var ws []solve.Matrix
 	for _, l := range p.Layers {
-		product := weights.ConsumerAt(s.step, l.Node, false)
+		product := weights.ConsumerAt(l.Node, false)
 		if len(x) == 0 || product == nil || !product.Unsupported.None() {
 			return nil
 		}

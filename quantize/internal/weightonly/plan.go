@@ -46,7 +46,7 @@ func (w *Quantizer) planAnyOpset(s *pass.Step, v *ir.Value) (*plan, pass.Reason)
 	if v.Const.DType == ir.Double {
 		return nil, pass.Reason{Code: pass.DType, Detail: "float64"}
 	}
-	us, reason := weights.Uses(s, v)
+	us, reason := weights.Uses(v)
 	if !reason.None() {
 		return nil, reason
 	}
@@ -94,7 +94,7 @@ func (w *Quantizer) choose(v *ir.Value, us []*weights.Use) *plan {
 // foldedPlan stores v before Cast and Mul, which every consumer supports.
 func (w *Quantizer) foldedPlan(v *ir.Value, us []*weights.Use) *plan {
 	if w.Blocks != nil {
-		return w.foldBlocks(v, us)
+		return w.foldBlocks(v)
 	}
 	p := &plan{Weight: &weights.Weight{Base: v}, form: pass.CastMul}
 	shape := v.Const.Shape

@@ -20,7 +20,7 @@ func (w *Quantizer) chooseBlocks(v *ir.Value, us []*weights.Use) *plan {
 	var product, table *weights.Consumer
 	for _, u := range us {
 		if u.Consumer == nil || !u.Consumer.StaysQuantized(v, ir.Float, ir.Float16) || u.Consumer.Side != weights.Lookup && product != nil || w.denseReason != "" || w.misread(u.Consumer) {
-			return w.foldBlocks(v, us)
+			return w.foldBlocks(v)
 		}
 		if u.Consumer.Side == weights.Lookup {
 			table = u.Consumer
@@ -32,7 +32,7 @@ func (w *Quantizer) chooseBlocks(v *ir.Value, us []*weights.Use) *plan {
 	var b *spec.BlockLayout
 	switch size := int64(w.Blocks.size()); {
 	case !weights.SameScope(v, p.Consumers) || table != nil && len(table.Shape) != 2:
-		return w.foldBlocks(v, us)
+		return w.foldBlocks(v)
 	case product == nil:
 		if p.form = pass.GatherBlocks; w.Blocks.Bits == 8 {
 			p.form = pass.GatherQuantized
@@ -42,12 +42,12 @@ func (w *Quantizer) chooseBlocks(v *ir.Value, us []*weights.Use) *plan {
 		b = w.Blocks.layout(product.Shape[0], product.Shape[1], size, false)
 		b.ColumnMajor, b.Transposed = product.Transposed, product.Transposed
 	case !product.Transposed || size > 0 && product.Shape[0]%min(size, product.Shape[0]) != 0 || w.Blocks.Bits == 2:
-		return w.foldBlocks(v, us)
+		return w.foldBlocks(v)
 	default:
 		b = w.Blocks.layout(product.Shape[0], product.Shape[1], size, false)
 		b.ColumnMajor = true
 		if b.NumBlocks() == 1 && b.HasZeroPoints() && b.Bits < 8 {
-			return w.foldBlocks(v, us)
+			return w.foldBlocks(v)
 		}
 		p.note(pass.Reason{Code: pass.StoredTwice})
 	}
@@ -82,7 +82,7 @@ func Divisor(n, size int64) int64 {
 }
 
 // foldBlocks divides v into blocks along its last axes, as few of them as hold a block.
-func (w *Quantizer) foldBlocks(v *ir.Value, us []*weights.Use) *plan {
+func (w *Quantizer) foldBlocks(v *ir.Value) *plan {
 	p := &plan{Weight: &weights.Weight{Base: v}, form: pass.CastMul}
 	shape := v.Const.Shape
 	rows, axis := int64(1), len(shape)

@@ -93,10 +93,10 @@ type Consumer struct {
 }
 
 // ConsumerAt is the product of n with a constant, or its lookup in one if embeddings is set; nil if it is neither.
-func ConsumerAt(step *pass.Step, n *ir.Node, embeddings bool) *Consumer {
+func ConsumerAt(n *ir.Node, embeddings bool) *Consumer {
 	for _, in := range operator.Of(n).Weights() {
 		if o := pass.Trace(n.Input(in.Index)); o != nil {
-			if s := newConsumer(step, pass.Consumer{Use: ir.Use{Node: n, Index: in.Index}, Input: in, Operand: o}, embeddings); s != nil {
+			if s := newConsumer(pass.Consumer{Use: ir.Use{Node: n, Index: in.Index}, Input: in, Operand: o}, embeddings); s != nil {
 				return s
 			}
 		}
@@ -108,7 +108,7 @@ func ConsumerAt(step *pass.Step, n *ir.Node, embeddings bool) *Consumer {
 func IsProduct(n *ir.Node) bool { return ir.DefaultDomain(n.Op.Domain) && operator.Of(n).Product() }
 
 // newConsumer is k as the operand of MatMul or Gemm with an activation, or as the table of Gather; nil if it is neither.
-func newConsumer(step *pass.Step, k pass.Consumer, embeddings bool) *Consumer {
+func newConsumer(k pass.Consumer, embeddings bool) *Consumer {
 	n, o := k.Node, k.Operand
 	s := &Consumer{Node: n, Side: Right, Elem: o.Elem, Shape: o.Shape, Transposed: o.Transposed, Use: k.Use, Unsupported: o.Trouble}
 	matrix := IsProduct(n)

@@ -17,10 +17,10 @@ type Weight struct {
 // Find returns constants with their products, and Gathers if embeddings is set, in the order of nodes.
 func Find(s *pass.Step, embeddings bool) []*Weight {
 	var ws []*Weight
-	for _, u := range pass.UsedWeights(s.Model, func(k pass.Consumer) bool { return newConsumer(s, k, embeddings) != nil }) {
+	for _, u := range pass.UsedWeights(s.Model, func(k pass.Consumer) bool { return newConsumer(k, embeddings) != nil }) {
 		w := &Weight{Base: u.Value}
 		for _, k := range u.Consumers {
-			w.Consumers = append(w.Consumers, newConsumer(s, k, embeddings))
+			w.Consumers = append(w.Consumers, newConsumer(k, embeddings))
 		}
 		w.OtherConsumer = w.uncovered()
 		ws = append(ws, w)

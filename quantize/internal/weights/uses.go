@@ -13,13 +13,13 @@ type Use struct {
 }
 
 // Uses are all uses of v, or the reason why one of them is not supported.
-func Uses(s *pass.Step, v *ir.Value) ([]*Use, pass.Reason) {
+func Uses(v *ir.Value) ([]*Use, pass.Reason) {
 	var us []*Use
 	for _, l := range pass.LeafUses(v) {
 		if l.Node == nil {
 			return nil, pass.Reason{Code: pass.GraphOutput}
 		}
-		u := useOf(s, v, l)
+		u := useOf(v, l)
 		if u == nil {
 			return nil, pass.UnsupportedInput(l.Node, l.Index)
 		}
@@ -31,8 +31,8 @@ func Uses(s *pass.Step, v *ir.Value) ([]*Use, pass.Reason) {
 	return us, pass.Reason{}
 }
 
-func useOf(step *pass.Step, v *ir.Value, l ir.Use) *Use {
-	if s := ConsumerAt(step, l.Node, true); s != nil && s.Use.Index == l.Index {
+func useOf(v *ir.Value, l ir.Use) *Use {
+	if s := ConsumerAt(l.Node, true); s != nil && s.Use.Index == l.Index {
 		return &Use{Consumer: s, ScaleAxes: s.baseAxes(v)}
 	}
 	in, o := operator.Of(l.Node).Input(l.Index), pass.Trace(l.Node.Input(l.Index))
