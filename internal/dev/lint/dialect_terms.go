@@ -29,7 +29,7 @@ func terms() []term {
 		{pattern: `goes|went`, instead: "passes, continues, is written, decreases", except: `went (?:wrong|from)`},
 		{pattern: `ways? back`, instead: "backward pass"},
 		{pattern: `beside`, instead: "next to, compared with, in addition to"},
-		{pattern: `(?:kept|keeps?|held|holds?|told|tells?|sets?|hangs?|stands?|stays?|stay|all|constants|tests) apart`, instead: "separate, held-out, except"},
+		{pattern: `(?:keep|kept|keeps|held|holds?|told|tells?|sets?|hangs?|stands?|stays?|stay|all|constants|tests) apart`, instead: "separate, held-out, except"},
 		{pattern: `rooms?`, instead: "buffer, space, memory", except: `bedrooms?`},
 		{pattern: `comes? (?:behind|to none|to nothing|to zero)`, instead: "follows, is zero"},
 
@@ -60,7 +60,6 @@ func terms() []term {
 		{pattern: `in a moment|at the moment|the moment`, instead: "now, when"},
 		{pattern: `courses?`, instead: "training run, history, training loop", except: `of course`},
 		{pattern: `looks? at|looked at|looking at|looked into|looks? into`, instead: "reads, inspects, checks, calibration data"},
-		{pattern: `kept apart|keeps? apart|held apart`, instead: "held out"},
 		{pattern: `(?:win|wins|won|winning) back`, instead: "recover (accuracy)"},
 		{pattern: `right answers?`, instead: "top-1 accuracy, correct predictions"},
 		{pattern: `(?:to )?the same bits|to the bit`, instead: "bit-identical, bit-identically"},

@@ -19,6 +19,9 @@ type passage struct {
 func (t *Tree) passages(f *File) []passage {
 	base := strings.TrimSuffix(path.Base(f.Path), path.Ext(f.Path))
 	list := []passage{{0, words(base), path.Base(f.Path)}}
+	if path.Ext(f.Path) == ".json" {
+		return append(list, descriptions(f.Text)...)
+	}
 	if f.Go == nil {
 		return append(list, passage{1, f.Text, ""})
 	}
@@ -43,6 +46,17 @@ func (t *Tree) passages(f *File) []passage {
 	})
 	return list
 }
+
+// descriptions are the texts of a JSON schema; the other strings are keys and values of a format.
+func descriptions(text string) []passage {
+	var list []passage
+	for _, at := range described.FindAllStringSubmatchIndex(text, -1) {
+		list = append(list, passage{1 + strings.Count(text[:at[2]], "\n"), text[at[2]:at[3]], ""})
+	}
+	return list
+}
+
+var described = regexp.MustCompile(`"(?:title|description)": "((?:[^"\\]|\\.)*)"`)
 
 // keys are names in JSON and YAML, which outlive words: readers of files depend on them.
 var keys = regexp.MustCompile(`\b(?:json|yaml):"[^"]*"`)

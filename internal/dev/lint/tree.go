@@ -74,8 +74,10 @@ func enter(folder string) error {
 
 func isSource(name string) bool {
 	switch path.Ext(name) {
-	case ".go", ".mod", ".py", ".md", ".sh", ".yml", ".yaml", ".s":
+	case ".go", ".mod", ".py", ".md", ".sh", ".yml", ".yaml", ".s", ".html", ".tmpl", ".txtar":
 		return true
+	case ".json", ".txt":
+		return !strings.Contains(name, "testdata/") // outputs of tools
 	}
 	return path.Base(name) == "Makefile" || strings.HasPrefix(name, ".ci/")
 }
