@@ -40,7 +40,7 @@ func (t *tuner) layers(ctx context.Context, together bool) ([]*layer, error) {
 	}
 	found := &finder{of: map[string]*layer{}, selectable: names}
 	for i, c := range t.Candidates {
-		if err := t.collect(ctx, found, i, c); err != nil {
+		if err := found.collect(ctx, t, i, c); err != nil {
 			return nil, err
 		}
 	}
@@ -144,7 +144,7 @@ type companion struct {
 
 // collect adds the weights that candidate i changes in the whole model. Constants that its step adds, such as the bias of a folded Add, follow
 // the weight of their layer.
-func (t *tuner) collect(ctx context.Context, found *finder, i int, c Candidate) error {
+func (f *finder) collect(ctx context.Context, t *tuner, i int, c Candidate) error {
 	step, err := c.Step(nil, First, t.calibrate)
 	if err != nil {
 		return err
@@ -156,8 +156,8 @@ func (t *tuner) collect(ctx context.Context, found *finder, i int, c Candidate) 
 	defer b.close()
 	t.opset = max(t.opset, b.Model.Opset(""))
 	for _, row := range b.rows {
-		if row.Status == pass.Changed && row.Method == step.Method().Name && row.Scope == "" && found.selectable[row.Tensor] {
-			found.add(row, i)
+		if row.Status == pass.Changed && row.Method == step.Method().Name && row.Scope == "" && f.selectable[row.Tensor] {
+			f.add(row, i)
 		}
 	}
 	return nil
