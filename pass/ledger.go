@@ -49,13 +49,24 @@ func (l *Ledger) add(v *ir.Value, before *ir.Tensor, consumers []*ir.Node, r Row
 	}
 	r.Module = ModulePath(v, consumers)
 	r.Counted = IsWeight(before) && !l.params[v] && (r.Status == Changed || !l.selected.Excludes(v, consumers))
-	for i, old := range l.rows {
-		if r.Status == Changed && old.Tensor == r.Tensor && old.Scope == r.Scope && old.leftAs(before) {
-			l.rows[i] = old.then(r)
-			return
-		}
+	if old := l.changedTo(before, r); old != nil {
+		*old = old.then(r)
+		return
 	}
 	l.rows = append(l.rows, r)
+}
+
+// changedTo is the row of an earlier change of this step whose result, before, r changes again; nil if there is none.
+func (l *Ledger) changedTo(before *ir.Tensor, r Row) *Row {
+	if r.Status != Changed {
+		return nil
+	}
+	for i := range l.rows {
+		if old := &l.rows[i]; old.Tensor == r.Tensor && old.Scope == r.Scope && old.leftAs(before) {
+			return old
+		}
+	}
+	return nil
 }
 
 // complete adds a row for each constant that the method added none for.
