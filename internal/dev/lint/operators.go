@@ -70,8 +70,13 @@ func isOperatorName(e ast.Expr) bool {
 		s, ok := call.Fun.(*ast.SelectorExpr)
 		return ok && s.Sel.Name == "Name" && isNamed(s.X, "operator")
 	}
+	return isOfOperator(e, "Type")
+}
+
+// isOfOperator reports whether e is that field or method of a node's operator.
+func isOfOperator(e ast.Expr, name string) bool {
 	s, ok := e.(*ast.SelectorExpr)
-	if !ok || s.Sel.Name != "Type" {
+	if !ok || s.Sel.Name != name {
 		return false
 	}
 	op, ok := s.X.(*ast.SelectorExpr)
@@ -101,14 +106,7 @@ func testedNodes(e ast.Expr) []string {
 	return nil
 }
 
-func isOpIs(e *ast.CallExpr) bool {
-	s, ok := e.Fun.(*ast.SelectorExpr)
-	if !ok || s.Sel.Name != "Is" {
-		return false
-	}
-	op, ok := s.X.(*ast.SelectorExpr)
-	return ok && op.Sel.Name == "Op"
-}
+func isOpIs(e *ast.CallExpr) bool { return isOfOperator(e.Fun, "Is") }
 
 // searches reports whether a call searches a list for the name of an operator, or tests for one that is not a constant.
 func searches(e *ast.CallExpr) bool {
