@@ -1,13 +1,13 @@
 package calibrate
 
 import (
-	"github.com/mcompress/mcompress/pass"
 	"math"
 	"slices"
 	"strings"
 
 	"github.com/mcompress/mcompress/internal/kernel"
 	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/pass"
 )
 
 // A Range is the clipping range of a tensor's values for quantization. It always contains zero.

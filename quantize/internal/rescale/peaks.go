@@ -2,9 +2,9 @@ package rescale
 
 import (
 	"context"
+	"math"
 
 	"github.com/mcompress/mcompress/pass"
-	"math"
 )
 
 // Peaks are the maximum magnitudes of a layer's weight, one per kernel: per pair of
