@@ -322,6 +322,14 @@ func (v *Value) Graph() *Graph { return v.graph }
 // Uses are the places v is read; they follow SetInput and ReplaceUses.
 func (v *Value) Uses() []Use { return v.uses }
 
+// OnlyConsumer is the node that alone consumes v, once; nil if there are other uses or v is a graph output.
+func (v *Value) OnlyConsumer() *Node {
+	if len(v.uses) != 1 {
+		return nil
+	}
+	return v.uses[0].Node
+}
+
 // Removed reports whether v's node or constant was taken out of the graph.
 func (v *Value) Removed() bool { return v.removed }
 

@@ -122,8 +122,8 @@ func paired(n *ir.Node, input int) int64 {
 			return r
 		}
 	}
-	if out := n.Outputs[0]; len(out.Uses()) == 1 && out.Uses()[0].Node != nil {
-		return rankBetween(n, out.Uses()[0].Node)
+	if next := n.Outputs[0].OnlyConsumer(); next != nil {
+		return rankBetween(n, next)
 	}
 	return 0
 }

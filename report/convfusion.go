@@ -32,7 +32,7 @@ func absorbed(n *ir.Node, i int) bool {
 		return false
 	}
 	conv := n.Input(0).Producer()
-	if conv == nil || !conv.Op.Is("Conv") || onlyConsumer(conv) != n || !foldable(conv.Input(1)) {
+	if conv == nil || !conv.Op.Is("Conv") || conv.Outputs[0].OnlyConsumer() != n || !foldable(conv.Input(1)) {
 		return false
 	}
 	return operator.Of(n).Input(i).Role != operator.Shift || len(conv.Inputs()) > 2

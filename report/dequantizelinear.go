@@ -80,24 +80,16 @@ func productOf(n *ir.Node) (product *ir.Node, transposed bool) {
 // clip is the Relu or Clip that is the only consumer of n, and has one consumer itself. The runtime does not fuse a product before it
 // into MatMulNBits: it expects QuantizeLinear after it.
 func clip(n *ir.Node) *ir.Node {
-	next := onlyConsumer(n)
-	if next == nil || !operator.Of(next).Clamps || onlyConsumer(next) == nil {
+	next := n.Outputs[0].OnlyConsumer()
+	if next == nil || !operator.Of(next).Clamps || next.Outputs[0].OnlyConsumer() == nil {
 		return nil
 	}
 	return next
 }
 
-// onlyConsumer is the node that uses the output of n, nil if there are several or the output is one of the graph.
-func onlyConsumer(n *ir.Node) *ir.Node {
-	if uses := n.Outputs[0].Uses(); len(uses) == 1 {
-		return uses[0].Node
-	}
-	return nil
-}
-
 // biasOfIntegers reports whether n dequantizes the bias of a layer that the runtime computes in integers.
 func biasOfIntegers(n *ir.Node) bool {
-	layer := onlyConsumer(n)
+	layer := n.Outputs[0].OnlyConsumer()
 	if layer == nil || operator.Of(layer).Input(n.Outputs[0].Uses()[0].Index).Role != operator.Bias {
 		return false
 	}
@@ -108,7 +100,7 @@ func biasOfIntegers(n *ir.Node) bool {
 	if c := clip(layer); c != nil {
 		last = c
 	}
-	next := onlyConsumer(last)
+	next := last.Outputs[0].OnlyConsumer()
 	quantized := next != nil && next.Op.Is("QuantizeLinear")
 	return quantized || layer.Op.Is("Gemm") && last == layer
 }

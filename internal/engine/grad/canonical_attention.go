@@ -17,11 +17,11 @@ var attentions = []rule{{Domain: own, Type: "AttentionKeep", Backward: func(t *T
 // such as a position bias, is not fused.
 func attentionOf(t *Tape, n *ir.Node) bool {
 	weights := n.Input(0)
-	for is(weights.Producer(), "", "Identity", "Dropout") && onlyConsumer(weights) != nil && weights.Producer().Input(2) == nil {
+	for is(weights.Producer(), "", "Identity", "Dropout") && weights.OnlyConsumer() != nil && weights.Producer().Input(2) == nil {
 		weights = weights.Producer().Input(0)
 	}
 	soft := weights.Producer()
-	if !is(soft, "", "Softmax") || onlyConsumer(weights) == nil || !isLastAxisSoftmax(t, soft) {
+	if !is(soft, "", "Softmax") || weights.OnlyConsumer() == nil || !isLastAxisSoftmax(t, soft) {
 		return false
 	}
 	a := attention{Tape: t, scale: 1}
@@ -61,7 +61,7 @@ type permutedValue struct {
 
 // scores matches the scores: a product times numbers, with or without the sum with a mask.
 func (a *attention) scores(v *ir.Value) bool {
-	if onlyConsumer(v) == nil {
+	if v.OnlyConsumer() == nil {
 		return false
 	}
 	sum := v.Producer()
@@ -69,7 +69,7 @@ func (a *attention) scores(v *ir.Value) bool {
 		return a.product(v)
 	}
 	for i := range 2 {
-		if mask := sum.Input(1 - i); !a.Needs(mask) && onlyConsumer(sum.Input(i)) != nil && a.product(sum.Input(i)) {
+		if mask := sum.Input(1 - i); !a.Needs(mask) && sum.Input(i).OnlyConsumer() != nil && a.product(sum.Input(i)) {
 			a.mask = mask
 			return slices.Equal(a.Shape(v), a.Shape(sum.Input(i)))
 		}
@@ -82,7 +82,7 @@ func (a *attention) product(v *ir.Value) bool {
 	before := *a
 	for {
 		from, by := splitScale(a.Tape, v.Producer())
-		if from == nil || onlyConsumer(from) == nil {
+		if from == nil || from.OnlyConsumer() == nil {
 			break
 		}
 		v, a.scale = from, a.scale*by
@@ -182,7 +182,7 @@ func (a *attention) replace(n *ir.Node) {
 	}
 	a.k.perm = composed(a.k.perm, swapped)
 	last, attrs := n, []*ir.Attr{ir.FloatAttr("scale", float32(a.scale))}
-	if next := onlyConsumer(n.Outputs[0]); is(next, "", "Transpose") {
+	if next := n.Outputs[0].OnlyConsumer(); is(next, "", "Transpose") {
 		if perm := permOf(next, r); perm[r-1] == int64(r-1) {
 			last, attrs = next, append(attrs, ir.IntsAttr("permY", perm...))
 		}

@@ -34,12 +34,12 @@ func constantFactor(t *Tape, n *ir.Node) (constant float64, rest []*ir.Value) {
 			continue
 		}
 		p := v.Producer()
-		if is(p, "", "Mul") && onlyConsumer(v) == n && len(rest) < 3 {
+		if is(p, "", "Mul") && v.OnlyConsumer() == n && len(rest) < 3 {
 			c, inner := constantFactor(t, p)
 			constant, rest = constant*c, append(rest, inner...)
 			continue
 		}
-		if is(p, "", "Div") && onlyConsumer(v) == n {
+		if is(p, "", "Div") && v.OnlyConsumer() == n {
 			if c, ok := t.knownScalar(p.Input(1)); ok {
 				constant, rest = constant/c, append(rest, p.Input(0))
 				continue
@@ -57,7 +57,7 @@ func geluArgument(t *Tape, n *ir.Node) (x *ir.Value, approximate string) {
 	}
 	for i := range 2 {
 		f := n.Input(i).Producer()
-		if one, ok := t.knownScalar(n.Input(1 - i)); !ok || one != 1 || onlyConsumer(n.Input(i)) != n {
+		if one, ok := t.knownScalar(n.Input(1 - i)); !ok || one != 1 || n.Input(i).OnlyConsumer() != n {
 			continue
 		}
 		switch {

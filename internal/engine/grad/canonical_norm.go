@@ -130,7 +130,7 @@ func squareArgument(t *Tape, n *ir.Node) *ir.Value {
 // affineConsumer returns the only consumer of n's result if it is of that type, with its other operand, which has the shape of the axes of
 // x from axis on.
 func affineConsumer(t *Tape, n *ir.Node, typ string, x *ir.Value, axis int64) (*ir.Node, *ir.Value) {
-	next := onlyConsumer(n.Outputs[0])
+	next := n.Outputs[0].OnlyConsumer()
 	if !is(next, "", typ) {
 		return nil, nil
 	}
@@ -142,12 +142,4 @@ func affineConsumer(t *Tape, n *ir.Node, typ string, x *ir.Value, axis int64) (*
 		return nil, nil
 	}
 	return next, other
-}
-
-// onlyConsumer returns the node that alone consumes v; nil if there are more, or if v is an output.
-func onlyConsumer(v *ir.Value) *ir.Node {
-	if uses := v.Uses(); len(uses) == 1 {
-		return uses[0].Node
-	}
-	return nil
 }
