@@ -42,7 +42,7 @@ func (t *trainer) train(ctx context.Context) error {
 func (t *trainer) epoch(ctx context.Context) error {
 	n := t.stepsPerEpoch()
 	epoch, done := t.state.Step/n, t.state.Step%n
-	order := rand.New(rand.NewPCG(*t.settings.Seed, uint64(epoch))).Perm(len(t.loader.training))
+	order := shuffled(len(t.loader.training), *t.settings.Seed, epoch)
 	samples := make([]int, 0, len(order))
 	for _, i := range order[done*t.layout.batch : n*t.layout.batch] {
 		samples = append(samples, t.loader.training[i])
@@ -63,6 +63,11 @@ func (t *trainer) epoch(ctx context.Context) error {
 		return t.save()
 	}
 	return nil
+}
+
+// shuffled returns the order of n training samples in an epoch.
+func shuffled(n int, seed uint64, epoch int) []int {
+	return rand.New(rand.NewPCG(seed, uint64(epoch))).Perm(n)
 }
 
 // steps runs a step for every batch of samples.

@@ -33,6 +33,22 @@ func TestTrainingIsDeterministic(t *testing.T) {
 	}
 }
 
+// Each epoch has an order of its own, which depends on the seed.
+func TestEpochsAreShuffledDifferently(t *testing.T) {
+	first := shuffled(100, 7, 0)
+	if !slices.Equal(first, shuffled(100, 7, 0)) {
+		t.Error("the order of an epoch is not deterministic")
+	}
+	for name, other := range map[string][]int{"the next epoch": shuffled(100, 7, 1), "another seed": shuffled(100, 8, 0)} {
+		if slices.Equal(first, other) {
+			t.Errorf("%s has the same order", name)
+		}
+		if slices.Sort(other); other[0] != 0 || other[99] != 99 || len(slices.Compact(other)) != 100 {
+			t.Errorf("%s does not have every sample once", name)
+		}
+	}
+}
+
 // TestLayoutsTrainEqually: layouts train bit-identically, but for the rounding errors of gradient accumulation and float16.
 func TestLayoutsTrainEqually(t *testing.T) {
 	data := samples(t, 300)

@@ -153,6 +153,29 @@ func TestRangesEqualTheirDefinition(t *testing.T) {
 	}
 }
 
+// The percentile's range includes the whole bin of the last value at either end that is not cut off.
+func TestPercentileIncludesWholeBins(t *testing.T) {
+	x := make([]float32, 0, 1000) // ten bins of 1 on either side: 0.5, 1.5, ...
+	for i := range 1000 {
+		v := float32(i/2%10)*204 + 102
+		if i%2 == 1 {
+			v = -v
+		}
+		x = append(x, v)
+	}
+	h := &histogram{}
+	h.add(x)
+	for _, c := range []struct {
+		p    float64
+		bins float64 // of 50 values on either side
+	}{{1, 10}, {0.95, 10}, {0.89, 9}, {0.79, 8}} {
+		last := float64(h.edge(half+int((c.bins-1)*204+102)*int(1/h.width))) + h.width
+		if got, want := h.percentile(c.p), min(last, float64(h.top)); got.Max != want || got.Min != -want {
+			t.Errorf("%v: %v, want ±%v", c.p, got, want)
+		}
+	}
+}
+
 // A value without range has a reason; zeros have a range.
 func TestValuesWithoutARange(t *testing.T) {
 	for _, rule := range ruleNames() {

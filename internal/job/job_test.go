@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/mcompress/mcompress/internal/job"
+	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/onnx"
 	"github.com/mcompress/mcompress/pass"
 	"github.com/mcompress/mcompress/prune"
@@ -166,6 +167,49 @@ func TestNothingLargerIsWritten(t *testing.T) {
 	if got, want := digest(t, r.Output), digest(t, in); got != want {
 		t.Error("a model that nothing changed is not what it was")
 	}
+}
+
+// A result with smaller weights is not written either if nodes and metadata make the file larger than the source: the source is
+// copied, and the ledger has the reason.
+func TestFileThatWouldGrowIsTheSource(t *testing.T) {
+	copies := 0
+	const smallest, largest = 8, 20
+	for n := int64(smallest); n <= largest; n++ {
+		in := product(t, n)
+		r := run(t, options(in, step(t, quantize.Float16{}.Method())))
+		isCopy := digest(t, r.Output) == digest(t, in)
+		reverted := slices.ContainsFunc(r.Report.Ledger, func(row report.Row) bool { return row.Reason.Code == pass.FileLarger })
+		if isCopy != reverted {
+			t.Errorf("%d×%d: the output is the source: %v, the ledger says so: %v", n, n, isCopy, reverted)
+		}
+		if size := r.Report.Totals.FileBytes; !isCopy && size.After >= size.Before {
+			t.Errorf("%d×%d: %d bytes → %d bytes", n, n, size.Before, size.After)
+		}
+		if isCopy {
+			copies++
+		}
+	}
+	if copies == 0 || copies > largest-smallest {
+		t.Errorf("%d of %d outputs are the source: both cases must occur", copies, largest-smallest+1)
+	}
+}
+
+// product writes a model that is one MatMul with a weight of n×n.
+func product(t *testing.T, n int64) string {
+	t.Helper()
+	m := ir.NewModel()
+	m.IRVersion, m.Opsets = 8, []ir.Opset{{Version: 17}}
+	g := m.Graph
+	x := g.AddValue("x")
+	x.Type = &ir.Type{Elem: ir.Float, Shape: []ir.Dim{{N: 1}, {N: n}}}
+	g.Inputs = []*ir.Value{x}
+	w := g.AddConst("w", &ir.Tensor{Spec: ir.Spec{DType: ir.Float, Shape: []int64{n, n}}, Source: ir.Mem(bytes.Repeat([]byte{0, 0, 128, 63}, int(n*n)))})
+	g.AddOutput(g.Insert(nil, "MatMul", []*ir.Value{x, w}))
+	path := filepath.Join(t.TempDir(), "product.onnx")
+	if _, err := onnx.Save(context.Background(), m, path, onnx.SaveOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	return path
 }
 
 func TestAGateThatDoesNotHoldRejects(t *testing.T) {

@@ -28,3 +28,16 @@ func TestStandardErrorIsThatOfDifferences(t *testing.T) {
 		}
 	}
 }
+
+// The margin is two standard errors: of counts, or of the mean probabilities if the bound is fewer than ten samples.
+func TestMarginIsTwoStandardErrors(t *testing.T) {
+	before := 0.9
+	a := &verification.Accuracy{Before: &before, After: 0.88, Differ: 60, Likelihood: &verification.Likelihood{Drop: 0.004, Error: 0.003}}
+	byCounts := 0.02 + 2*math.Sqrt((0.06-0.0004)/1000)
+	if got := drop(a, 1000, 0.01); math.Abs(got-byCounts) > 1e-12 {
+		t.Errorf("bound of 10 samples: drop %v, want %v", got, byCounts)
+	}
+	if got := drop(a, 1000, 0.0099); math.Abs(got-0.01) > 1e-12 {
+		t.Errorf("bound of less than 10 samples: drop %v, want 0.01", got)
+	}
+}

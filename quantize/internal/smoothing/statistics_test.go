@@ -2,6 +2,7 @@ package smoothing
 
 import (
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/mcompress/mcompress/ir"
@@ -33,5 +34,28 @@ func TestExtentsOfManyRuns(t *testing.T) {
 	}
 	if s.rows != 4*runs {
 		t.Errorf("%d rows", s.rows)
+	}
+}
+
+// The extents that are kept are those of every 2nd, 4th, ... run, from the first: a sample that is spread evenly over all runs.
+func TestKeptExtentsAreEvenlySpread(t *testing.T) {
+	for _, c := range []struct{ runs, every int }{{128, 1}, {129, 2}, {256, 2}, {257, 4}, {1000, 8}} {
+		s := &statistics{}
+		for i := range c.runs {
+			s.keep(extent{rows: float64(i)})
+		}
+		var got, want []float64
+		for _, r := range s.runs {
+			got = append(got, r.rows)
+		}
+		for i := 0; i < c.runs; i += c.every {
+			want = append(want, float64(i))
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%d runs: kept %v, want every %d", c.runs, got, c.every)
+		}
+		if sum := float64(c.runs*(c.runs-1)) / 2; s.weight != sum {
+			t.Errorf("%d runs: weight %v, want %v", c.runs, s.weight, sum)
+		}
 	}
 }
