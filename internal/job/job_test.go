@@ -180,7 +180,7 @@ func TestFileThatWouldGrowIsTheSource(t *testing.T) {
 		isCopy := digest(t, r.Output) == digest(t, in)
 		reverted := slices.ContainsFunc(r.Report.Ledger, func(row report.Row) bool { return row.Reason.Code == pass.FileLarger })
 		if isCopy != reverted {
-			t.Errorf("%d×%d: the output is the source: %v, the ledger says so: %v", n, n, isCopy, reverted)
+			t.Errorf("%d×%d: the output is the source: %v, file-larger in the ledger: %v", n, n, isCopy, reverted)
 		}
 		if size := r.Report.Totals.FileBytes; !isCopy && size.After >= size.Before {
 			t.Errorf("%d×%d: %d bytes → %d bytes", n, n, size.Before, size.After)
