@@ -45,7 +45,7 @@ const (
 	FileLarger      Code = "file-larger"
 	NoSparseForm    Code = "no-sparse-form"
 	RoundsToZero    Code = "rounds-to-zero"
-	BlockKept       Code = "block-kept"
+	LayerKept       Code = "layer-kept"
 	AlreadyFactored Code = "already-factored"
 	NotScaled       Code = "not-scaled"
 	Channels        Code = "channels"
@@ -80,7 +80,7 @@ const (
 // Codes of changes.
 const (
 	Pruned        Code = "pruned"
-	BlockRemoved  Code = "block-removed"
+	LayerRemoved  Code = "layer-removed"
 	Factored      Code = "factored"
 	SparseForm    Code = "sparse-form"
 	Expanded      Code = "expanded"

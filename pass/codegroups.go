@@ -54,7 +54,7 @@ func CodeGroups() []CodeGroup {
 			{FileLarger, "The file would not become smaller, so the source is copied unchanged; choose another method or a larger --amount."},
 			{NoSparseForm, "No sparse form of the weight is smaller than the dense one; prune it first, or more."},
 			{RoundsToZero, "--amount is less than one element, channel or group of the weight; raise it."},
-			{BlockKept, "The weight is in a block that is kept, or in none; raise the number of removed blocks to prune it."},
+			{LayerKept, "The weight is in a layer that is kept, or in none that is repeated; raise --amount to remove more layers."},
 			{AlreadyFactored, "The weight is one of two factors of the rank in the detail, and is not replaced again."},
 			{NotScaled, "The producer of the input in the detail, or of all inputs of products, cannot absorb a scale; --insert-mul, where the method has it, adds a Mul."},
 			{Channels, "The node, a consumer of the channels, does not allow scaling them."},
@@ -83,7 +83,7 @@ func CodeGroups() []CodeGroup {
 		}},
 		{"Changes", []CodeDescription{
 			{Pruned, "The detail is the number of pruned elements, channels or groups."},
-			{BlockRemoved, "The weight is part of a removed block; the detail is the number of blocks that are kept."},
+			{LayerRemoved, "The weight is part of a removed layer; the detail is the number of layers that are kept."},
 			{Factored, "The weight is replaced by two factors of the rank in the detail; raise the rank for a smaller error."},
 			{SparseForm, "The weight is stored in the smallest sparse form, whose size the detail compares with others."},
 			{Expanded, "The weight is stored dense in place of the sparse form in the detail."},

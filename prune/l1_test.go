@@ -163,7 +163,7 @@ func TestOptionsThatMakeNoSense(t *testing.T) {
 func TestAmountsOfOptionStructsAreChecked(t *testing.T) {
 	for _, o := range []pass.Options{
 		L1{Amount: 2}, L2{Amount: -0.1}, Channel{Amount: Amount(math.NaN())}, Random{Amounts: Amounts{{"a", 2}}}, L1{Amounts: Amounts{{"[", 0.5}}},
-		L1Global{Amount: 2}, L1Global{Amount: -1}, Blocks{Amount: 2}, LowRank{Amount: 2},
+		L1Global{Amount: 2}, L1Global{Amount: -1}, Layers{Amount: 2}, LowRank{Amount: 2},
 	} {
 		if err := pass.CheckStep(o); err == nil || !strings.Contains(err.Error(), "--amount") {
 			t.Errorf("%s %+v: got %v, want an error about the amount", o.Method().Name, o, err)

@@ -76,7 +76,7 @@ var sentences = map[pass.Code]string{
 	pass.NotRepresented:  "values not representable",
 	pass.NoScale:         "no scale of normal float size",
 	pass.NotConverged:    "eigenvalues do not converge",
-	pass.BlockKept:       "weight of a kept block, or of no block",
+	pass.LayerKept:       "weight of a kept layer, or of no repeated layer",
 	pass.AlreadyFactored: "already one of two factors",
 	pass.NotScaled:       "inputs of products not scaled by their producers",
 
@@ -92,7 +92,7 @@ var sentences = map[pass.Code]string{
 	pass.Channels:      "channels cannot be scaled at {node}",
 
 	pass.Pruned:               "pruned",
-	pass.BlockRemoved:         "weight of a removed block",
+	pass.LayerRemoved:         "weight of a removed layer",
 	pass.Factored:             "two factors",
 	pass.SparseForm:           "sparsity",
 	pass.Expanded:             "expanded to a dense weight",

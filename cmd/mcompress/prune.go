@@ -5,7 +5,7 @@ import "github.com/urfave/cli/v2"
 func pruneCommand(t *tool) *cli.Command {
 	return methodCommand{
 		command: "prune",
-		usage:   "prune weights, channels and blocks; low-rank factorization",
+		usage:   "prune weights, channels and layers; low-rank factorization",
 		choose:  "method",
 		method:  "l1",
 	}.build(t)

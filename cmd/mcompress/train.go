@@ -78,12 +78,12 @@ then quantizes the result with it.`,
 func distillCommand(t *tool) *cli.Command {
 	tr := newTraining(distill.Distill{}.Method())
 	var student string
-	derive := mcli.Enum{Value: "channel", Words: []string{"channel", "lowrank", "blocks"}}
+	derive := mcli.Enum{Value: "channel", Words: []string{"channel", "lowrank", "layers"}}
 	amount := "0.5"
 	own := group("flags", func(fs *flag.FlagSet) {
 		fs.StringVar(&student, "student", "", "`path` of the student (default: one is derived from the teacher)")
-		fs.Var(&derive, "derive", "`method` that derives a student from the teacher: channel (fewer channels), lowrank (low-rank factors), blocks (fewer layers)")
-		fs.StringVar(&amount, "amount", "0.5", "`fraction` of channels, parameters or blocks removed in a derived student")
+		fs.Var(&derive, "derive", "`method` that derives a student from the teacher: channel (fewer channels), lowrank (low-rank factors), layers (fewer layers)")
+		fs.StringVar(&amount, "amount", "0.5", "`fraction` of channels, parameters or layers removed in a derived student")
 	})
 	return &cli.Command{
 		Name:      "distill",

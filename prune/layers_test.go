@@ -38,7 +38,7 @@ func constants(m *ir.Model) []string {
 	return names
 }
 
-func TestBlocksThatStayAreSpreadEvenly(t *testing.T) {
+func TestLayersThatStayAreSpreadEvenly(t *testing.T) {
 	for _, c := range []struct {
 		layers int
 		amount float64
@@ -57,7 +57,7 @@ func TestBlocksThatStayAreSpreadEvenly(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, r := range repetitions(nodes) {
-			Blocks{Amount: c.amount}.leaveOut(r)
+			Layers{Amount: c.amount}.leaveOut(r)
 		}
 		if err := m.Verify(); err != nil {
 			t.Fatal(err)
@@ -68,14 +68,14 @@ func TestBlocksThatStayAreSpreadEvenly(t *testing.T) {
 	}
 }
 
-// TestBlocksOfOtherShapesStay: layers that do not follow one of their kind are no blocks.
-func TestBlocksOfOtherShapesStay(t *testing.T) {
+// TestLayersOfOtherShapesStay: layers that do not follow one of their kind are not repeated.
+func TestLayersOfOtherShapesStay(t *testing.T) {
 	m := stack(0)
 	nodes, err := m.Graph.Order()
 	if err != nil {
 		t.Fatal(err)
 	}
 	if runs := repetitions(nodes); len(runs) != 0 {
-		t.Errorf("%d runs in a model without blocks", len(runs))
+		t.Errorf("%d runs in a model without repeated layers", len(runs))
 	}
 }

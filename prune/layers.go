@@ -9,33 +9,33 @@ import (
 	"github.com/mcompress/mcompress/pass"
 )
 
-// Blocks removes blocks from a model that repeats one: layers of a transformer, residual blocks of a stage. The blocks to
+// Layers removes layers from a model that repeats one: layers of a transformer, residual blocks of a stage. The layers to
 // keep are spread evenly, as those of DistilBERT (Sanh et al. 2019, arXiv:1910.01108, section 3). The model requires
 // fine-tuning afterwards.
-type Blocks struct {
+type Layers struct {
 	pass.Selection
-	// Amount is the fraction of the blocks of each kind that is removed, above 0 up to 1; 0 is the default.
-	Amount float64 `flag:"amount" default:"0.5" usage:"'fraction' of the blocks of each kind that is removed, above 0 up to 1; one always stays"`
+	// Amount is the fraction of the layers of each kind that is removed, above 0 up to 1; 0 is the default.
+	Amount float64 `flag:"amount" default:"0.5" usage:"'fraction' of the layers of each kind that is removed, above 0 up to 1; one always stays"`
 }
 
-var blocksMethod = &pass.Method{
-	Name:    "blocks",
+var layersMethod = &pass.Method{
+	Name:    "layers",
 	Command: "prune",
-	Doc:     "remove some of the blocks that a model repeats, such as layers of a transformer",
+	Doc:     "remove some of the layers that a model repeats, such as those of a transformer",
 	Stage:   pass.Prune,
 	Shrinks: true,
 	Repeats: true,
-	New:     func() pass.Options { return &Blocks{} },
+	New:     func() pass.Options { return &Layers{} },
 }
 
 // Method describes the method.
-func (Blocks) Method() *pass.Method { return blocksMethod }
+func (Layers) Method() *pass.Method { return layersMethod }
 
 // Check reports an amount that is not a fraction.
-func (o Blocks) Check() error { return checkAmount(o.Amount) }
+func (o Layers) Check() error { return checkAmount(o.Amount) }
 
 // Run implements pass.Options.
-func (o Blocks) Run(_ context.Context, s *pass.Step) error {
+func (o Layers) Run(_ context.Context, s *pass.Step) error {
 	nodes, err := s.Model.Graph.Order()
 	if err != nil {
 		return err
@@ -55,21 +55,21 @@ func (o Blocks) Run(_ context.Context, s *pass.Step) error {
 		for _, w := range weights {
 			if w.Removed() && !reported[w] {
 				reported[w] = true
-				s.Ledger.Changed(w, before[w], consumers[w], pass.Row{Form: pass.Smaller, Notes: pass.Notes(pass.Reason{Code: pass.BlockRemoved, Detail: fmt.Sprintf("%d of %d kept", stay, len(r)-1)})})
+				s.Ledger.Changed(w, before[w], consumers[w], pass.Row{Form: pass.Smaller, Notes: pass.Notes(pass.Reason{Code: pass.LayerRemoved, Detail: fmt.Sprintf("%d of %d kept", stay, len(r)-1)})})
 			}
 		}
 	}
 	for _, w := range weights {
 		if !w.Removed() {
-			s.Ledger.Skip(w, consumers[w], pass.Reason{Code: pass.BlockKept})
+			s.Ledger.Skip(w, consumers[w], pass.Reason{Code: pass.LayerKept})
 		}
 	}
 	return nil
 }
 
-// leaveOut removes blocks from a repetition: the input of a removed block becomes that of the next one. It returns the
-// number of blocks that are kept.
-func (o Blocks) leaveOut(r repetition) int {
+// leaveOut removes layers from a repetition: the input of a removed layer becomes that of the next one. It returns the
+// number of layers that are kept.
+func (o Layers) leaveOut(r repetition) int {
 	n := len(r) - 1
 	stay := max(1, n-int(rounded(o.Amount, int64(n))))
 	kept := map[int]bool{}
@@ -88,7 +88,7 @@ func (o Blocks) leaveOut(r repetition) int {
 	return stay
 }
 
-// evenly is the i-th of the blocks to keep of n: the first, the last, and others evenly between. A single block is the last
+// evenly is the i-th of the layers to keep of n: the first, the last, and others evenly between. A single layer is the last
 // one, whose output has the name that its consumers use.
 func evenly(i, stay, n int) int {
 	if stay == 1 {
