@@ -17,6 +17,7 @@ func (m *Model) AddFunction(id OpID) *Function {
 	f := &Function{ID: id}
 	f.Body = &Graph{model: m, function: f, Name: id.Type}
 	m.Functions = append(m.Functions, f)
+	m.callees.Store(nil)
 	return f
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"sync/atomic"
 )
 
 // A Model is one ONNX model: a main graph and the functions its nodes may call.
@@ -15,7 +16,8 @@ type Model struct {
 	Meta      []Entry // metadata_props, in file order
 	Extra     any     // fields of the file that are written back unchanged
 
-	names map[string]int // taken value names and the next suffix to try
+	names   map[string]int // taken value names and the next suffix to try
+	callees atomic.Pointer[calleeIndex]
 }
 
 // An Opset is one imported operator set.
@@ -245,16 +247,6 @@ func (n *Node) Input(i int) *Value {
 		return nil
 	}
 	return n.inputs[i]
-}
-
-// Callee is the function of the model that n calls, nil if n is an operator.
-func (n *Node) Callee() *Function {
-	for _, f := range n.graph.Model().Functions {
-		if f.ID == n.Op || DefaultDomain(f.ID.Domain) && f.ID.Overload == n.Op.Overload && n.Op.Is(f.ID.Type) {
-			return f
-		}
-	}
-	return nil
 }
 
 // Prev is the node before n in its graph, nil at the start.

@@ -1,6 +1,12 @@
 package ir
 
-import "errors"
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
 
 // Sort puts g's nodes, and those of its subgraphs, into topological order. Nodes
 // that are in order already stay where they are. It fails on a cycle.
@@ -46,35 +52,71 @@ var ErrCycle = errors.New("its nodes form a cycle")
 type sorter struct {
 	state map[*Node]int
 	order []*Node
+	stack []*Node // the entered ones among them are the path to the last
 }
 
 // visit is iterative: chains of a hundred thousand nodes are real.
 func (s *sorter) visit(g *Graph, root *Node) error {
-	stack := []*Node{root}
-	for len(stack) > 0 {
-		n := stack[len(stack)-1]
+	s.stack = append(s.stack, root)
+	for len(s.stack) > 0 {
+		n := s.stack[len(s.stack)-1]
 		switch s.state[n] {
 		case done:
-			stack = stack[:len(stack)-1]
+			s.stack = s.stack[:len(s.stack)-1]
 		case entered:
 			s.state[n] = done
 			s.order = append(s.order, n)
-			stack = stack[:len(stack)-1]
+			s.stack = s.stack[:len(s.stack)-1]
 		default:
 			s.state[n] = entered
-			// Pushed in reverse, so that they are visited in input order.
-			before := n.before(g)
-			for i := len(before) - 1; i >= 0; i-- {
-				switch s.state[before[i]] {
-				case entered:
-					return ErrCycle
-				case 0:
-					stack = append(stack, before[i])
-				}
+			if err := s.push(n.before(g)); err != nil {
+				return err
 			}
 		}
 	}
 	return nil
+}
+
+// push adds the producers of the last node's inputs in reverse, so that they are visited in input order.
+func (s *sorter) push(before []*Node) error {
+	path := s.stack
+	for _, n := range slices.Backward(before) {
+		switch s.state[n] {
+		case entered:
+			return fmt.Errorf("%w: %s", ErrCycle, s.cycle(path, n))
+		case 0:
+			s.stack = append(s.stack, n)
+		}
+	}
+	return nil
+}
+
+// maxCycle is the number of nodes of a cycle that an error lists.
+const maxCycle = 8
+
+// cycle lists the nodes of the cycle that the edge from n to the end of path closes, producers before consumers.
+func (s *sorter) cycle(path []*Node, n *Node) string {
+	names := []string{strconv.Quote(n.Label())}
+	listed := map[*Node]bool{}
+	more := 0
+	for _, p := range slices.Backward(path) {
+		if s.state[p] != entered || listed[p] {
+			continue // a producer that waits for its turn, or was entered from a later one
+		}
+		listed[p] = true
+		if p == n {
+			break
+		}
+		if len(names) == maxCycle {
+			more++
+			continue
+		}
+		names = append(names, strconv.Quote(p.Label()))
+	}
+	if more > 0 {
+		names = append(names, fmt.Sprintf("%d more", more))
+	}
+	return strings.Join(append(names, names[0]), " → ")
 }
 
 // before are the nodes of g that make what n, or a node in its subgraphs, reads.

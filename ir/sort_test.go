@@ -2,6 +2,7 @@ package ir
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -68,6 +69,27 @@ func TestSortFindsCycles(t *testing.T) {
 		}
 		if ops(g) != before {
 			t.Errorf("%q: a Sort that failed changed the order", nodes)
+		}
+	}
+}
+
+func TestCyclesAreNamed(t *testing.T) {
+	long := ""
+	for i := range 20 {
+		long += fmt.Sprintf("n%d:n%d ", i, (i+19)%20)
+	}
+	for nodes, want := range map[string]string{
+		"x a:a":                 `"a(a)" → "a(a)"`,
+		"a:b b:c,x c:a x":       `"a(a)" → "c(c)" → "b(b)" → "a(a)"`,
+		"d:a,b a:c b:a c:d":     `"d(d)" → "c(c)" → "a(a)" → "d(d)"`,
+		"e:a a:b,c b c:b,d d:a": `"a(a)" → "d(d)" → "c(c)" → "a(a)"`,
+		long:                    `"n0(n0)" → "n1(n1)" → "n2(n2)" → "n3(n3)" → "n4(n4)" → "n5(n5)" → "n6(n6)" → "n7(n7)" → 12 more → "n0(n0)"`,
+	} {
+		g := NewModel().Graph
+		unsorted(g, strings.Fields(nodes)...)
+		_, err := g.Order()
+		if got := fmt.Sprint(err); got != "its nodes form a cycle: "+want {
+			t.Errorf("%s: got %s, want %s", nodes, got, want)
 		}
 	}
 }

@@ -29,14 +29,21 @@ func (s Spec) Elems() int64 {
 // whole tensor. It is 0 for strings.
 func (s Spec) Bytes() int64 { return (s.Elems()*s.DType.Bits() + 7) / 8 }
 
-// Valid reports dimensions that are negative or whose payload no file can hold.
+// MaxRank is the maximum number of axes, that of NumPy and PyTorch.
+const MaxRank = 64
+
+// Valid reports too many dimensions, negative ones, and those whose payload no file can hold. Like NumPy it also rejects an empty tensor
+// whose other dimensions are too large, so that products of some of the dimensions do not overflow.
 func (s Spec) Valid() error {
+	if len(s.Shape) > MaxRank {
+		return fmt.Errorf("a shape has %d dimensions, the maximum is %d", len(s.Shape), MaxRank)
+	}
 	n := uint64(1)
 	for _, d := range s.Shape {
 		if d < 0 {
 			return fmt.Errorf("dimension %d is negative", d)
 		}
-		hi, lo := bits.Mul64(n, uint64(d))
+		hi, lo := bits.Mul64(n, max(1, uint64(d)))
 		if hi != 0 || lo > math.MaxInt64/128 {
 			return fmt.Errorf("shape %v holds too many elements", s.Shape)
 		}

@@ -55,6 +55,9 @@ func (d *decoder) decode() (*ir.Model, error) {
 			return nil, err
 		}
 	}
+	if err := m.VerifyCalls(); err != nil {
+		return nil, d.fail(0, err.Error())
+	}
 	return m, nil
 }
 

@@ -1,6 +1,8 @@
 package onnx
 
 import (
+	"fmt"
+
 	"github.com/mcompress/mcompress/ir"
 )
 
@@ -160,6 +162,9 @@ func (d *decoder) shape(t *ir.Type, pieces []field) error {
 	return d.eachOf(pieces, func(f field) error {
 		if f.num != shapeDim {
 			return nil
+		}
+		if len(t.Shape) == ir.MaxRank {
+			return d.fail(f.at, fmt.Sprintf("a shape has more than %d dimensions", ir.MaxRank))
 		}
 		dim := ir.Dim{N: -1}
 		err := d.each(f.off, f.end, func(f field) (err error) {

@@ -52,8 +52,18 @@ func (d *decoder) sparse(pieces []field) (*ir.Sparse, *ir.Tensor, error) {
 	if err := sparseShapes(s); err != nil {
 		return nil, nil, d.fail(off, err.Error())
 	}
+	if stored := s.Values.Bytes() + s.Indices.Bytes(); dense.Bytes() > max(maxDense, maxSparsity*stored) {
+		return nil, nil, d.fail(off, fmt.Sprintf("sparse tensor %q of %d bytes expands to %d bytes, more than %d times as many", dense.Name, stored, dense.Bytes(), maxSparsity))
+	}
 	return s, Dense(s).Derive()[0], nil
 }
+
+// The limits of the dense form of a sparse tensor: its size, beyond which the ratio to the stored bytes counts. It costs memory or time in
+// proportion to the dense form, which the size of the file does not limit.
+const (
+	maxDense    = 1 << 30
+	maxSparsity = 1000
+)
 
 // outlies reports whether t's payload is in another file. A sparse tensor is written
 // back as it came, so its reference would point to a file that is not there.

@@ -14,6 +14,7 @@ type scope struct {
 	now   map[string]*ir.Value // as of the node being read
 	first map[string]*ir.Value // first definition anywhere in the graph
 	loose map[string]*ir.Value // read but made by nothing
+	ahead bool                 // something is read before it is made
 }
 
 // define adds a definition of name; a second one marks both as ambiguous.
@@ -38,6 +39,7 @@ func (s *scope) resolve(name string) *ir.Value {
 			return v
 		}
 		if v := t.first[name]; v != nil {
+			t.ahead = true
 			return v
 		}
 	}
@@ -65,6 +67,9 @@ func (d *decoder) build(into *ir.Graph, g *protoGraph, outer *scope, at int64) e
 			return err
 		}
 	}
+	if err := s.acyclic(); err != nil {
+		return d.fail(at, err.Error())
+	}
 	s.buildOutputs(g, x)
 	for _, i := range g.infos {
 		v := s.resolve(i.name)
@@ -82,6 +87,17 @@ func (d *decoder) build(into *ir.Graph, g *protoGraph, outer *scope, at int64) e
 			i.typ = i.value.Type
 			is[name] = i
 		}
+	}
+	return nil
+}
+
+// acyclic reports a cycle of nodes. A graph in topological order has none.
+func (s *scope) acyclic() error {
+	if !s.ahead {
+		return nil
+	}
+	if _, err := s.g.Order(); err != nil {
+		return fmt.Errorf("graph %q: %w", s.g.Name, err)
 	}
 	return nil
 }

@@ -19,10 +19,10 @@ type compiler struct {
 	eval   *ir.Eval
 	keep   map[string]bool
 	consts map[*ir.Tensor]*constant
-	depth  int // active function calls, to detect recursion
+	depth  int // of subgraphs
 }
 
-// maxDepth bounds the nesting of function calls and graphs.
+// maxDepth bounds the nesting of subgraphs.
 const maxDepth = 64
 
 // A scope maps the values of one graph, or of one function call, to slots.
@@ -39,6 +39,9 @@ type scope struct {
 func (s *scope) place(n *ir.Node) string { return ir.Place(s.label+n.Label(), n.Op, n.Module) }
 
 func (c *compiler) main() (*program, error) {
+	if err := c.model.VerifyCalls(); err != nil {
+		return nil, err
+	}
 	p := &program{names: map[string]int{}}
 	s := &scope{prog: p, slots: map[*ir.Value]int{}, top: true}
 	if err := c.graph(s, c.model.Graph); err != nil {
@@ -94,7 +97,7 @@ func (c *compiler) nodes(s *scope, g *ir.Graph) error {
 }
 
 func (c *compiler) node(s *scope, n *ir.Node) error {
-	if f := c.function(n.Op); f != nil {
+	if f := n.Callee(); f != nil {
 		return c.call(s, n, f)
 	}
 	id, version := n.Op, n.Graph().Opset(n.Op.Domain)
@@ -164,10 +167,6 @@ func (c *compiler) bodies(s *scope, st *step, attrs []*ir.Attr) error {
 
 // call inlines function f at node n.
 func (c *compiler) call(s *scope, n *ir.Node, f *ir.Function) error {
-	if c.depth++; c.depth > maxDepth {
-		return fmt.Errorf("%s: function calls are nested more than %d levels deep", s.place(n), maxDepth)
-	}
-	defer func() { c.depth-- }()
 	inner := &scope{prog: s.prog, slots: map[*ir.Value]int{}, attrs: map[string]*ir.Attr{}, label: s.label + n.Label() + "/"}
 	for _, a := range s.resolve(n.Attrs) {
 		inner.attrs[a.Name] = a
@@ -195,16 +194,6 @@ func (c *compiler) call(s *scope, n *ir.Node, f *ir.Function) error {
 		}
 		s.slots[n.Outputs[i]] = made
 		c.named(s, made, n.Outputs[i])
-	}
-	return nil
-}
-
-// function is the model's local function id, nil if there is none.
-func (c *compiler) function(id ir.OpID) *ir.Function {
-	for _, f := range c.model.Functions {
-		if f.ID == id {
-			return f
-		}
 	}
 	return nil
 }

@@ -69,10 +69,12 @@ type copier struct {
 	values map[*ir.Value]*ir.Value
 	params map[*ir.Value]bool
 	attrs  map[string]*ir.Attr // of the inlined function call
-	depth  int
 }
 
 func (c *copier) main() error {
+	if err := c.from.VerifyCalls(); err != nil {
+		return err
+	}
 	for _, v := range c.from.Graph.Inputs {
 		if v.Const == nil {
 			in := c.tape.Graph().AddValue(v.Name)
@@ -104,8 +106,8 @@ func (c *copier) nodes(g *ir.Graph) error {
 }
 
 func (c *copier) node(n *ir.Node) error {
-	if i := slices.IndexFunc(c.from.Functions, func(f *ir.Function) bool { return f.ID == n.Op }); i >= 0 {
-		return c.call(n, c.from.Functions[i])
+	if f := n.Callee(); f != nil {
+		return c.call(n, f)
 	}
 	for range n.Subgraphs() {
 		return fmt.Errorf("%s: training of models with control flow is not supported", n.Place())
@@ -127,10 +129,7 @@ func (c *copier) node(n *ir.Node) error {
 
 // call inlines the call n of f.
 func (c *copier) call(n *ir.Node, f *ir.Function) error {
-	if c.depth > maxDepth {
-		return fmt.Errorf("%s: functions are nested more than %d deep", n.Place(), maxDepth)
-	}
-	inner := &copier{tape: c.tape, from: c.from, values: map[*ir.Value]*ir.Value{}, params: c.params, attrs: map[string]*ir.Attr{}, depth: c.depth + 1}
+	inner := &copier{tape: c.tape, from: c.from, values: map[*ir.Value]*ir.Value{}, params: c.params, attrs: map[string]*ir.Attr{}}
 	for _, a := range c.resolve(n.Attrs) {
 		inner.attrs[a.Name] = a
 	}
@@ -150,8 +149,6 @@ func (c *copier) call(n *ir.Node, f *ir.Function) error {
 	}
 	return nil
 }
-
-const maxDepth = 64
 
 // resolve replaces references to attributes of the function call.
 func (c *copier) resolve(attrs []*ir.Attr) []*ir.Attr {
