@@ -1,5 +1,5 @@
 # The commands of this repository. `make test` installs the Python packages of the tests.
-.PHONY: test test-exhaustive lint generate fuzz release bench bench-engine bench-train bench-distill bench-quality ci
+.PHONY: test test-exhaustive lint generate fuzz mutants release bench bench-engine bench-train bench-distill bench-quality ci
 
 FUZZTIME ?= 5s
 BINARY ?= mcompress
@@ -35,6 +35,11 @@ generate:
 
 fuzz: $(environment)
 	FUZZTIME=$(FUZZTIME) .ci/fuzz
+
+# Mutation testing of the packages that change models: hours for the sample of 300, resumable. MUTANTS=-n=20 is a smaller sample.
+mutants: $(environment)
+	mkdir -p .bench
+	go run ./internal/dev/mutate $(MUTANTS) ./quantize/... ./prune/... ./sparse/... ./distill/... ./pass/... ./onnx/... ./internal/verify/... ./report/...
 
 # The program of a release, stripped: make release VERSION=v1.2.3. GOOS and GOARCH choose another platform.
 release: version = $(or $(VERSION),$(error VERSION is not set: make release VERSION=v1.2.3))
