@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/mcompress/mcompress/internal/atomicfile"
 	"github.com/mcompress/mcompress/pass"
 )
 
@@ -27,16 +28,16 @@ func (m *Model) CompressTo(ctx context.Context, files Files, name string, steps 
 	if err != nil {
 		return nil, err
 	}
-	dir, err := os.MkdirTemp("", "mcompress-*")
+	dir, err := atomicfile.NewFolder("")
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	res, err := m.compress(ctx, filepath.Join(dir, name), s, methods)
+	defer func() { err = errors.Join(err, dir.Close()) }()
+	res, err := m.compress(ctx, filepath.Join(dir.Path, name), s, methods)
 	if err != nil || res.Output == "" {
 		return res, err
 	}
-	return res, res.moveTo(files, dir)
+	return res, res.moveTo(files, dir.Path)
 }
 
 // moveTo copies the files of dir, and replaces paths by names.

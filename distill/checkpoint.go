@@ -13,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/mcompress/mcompress/internal/atomicfile"
 	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/pass"
 )
@@ -39,32 +40,27 @@ func (t *trainer) checkpoint() *checkpoint {
 }
 
 // save writes a checkpoint to --save, atomically.
-func (t *trainer) save() (err error) {
+func (t *trainer) save() error {
 	path := t.settings.Save
 	if path == "" {
 		return nil
 	}
-	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*")
+	err := atomicfile.Write(path, atomicfile.Private(), func(w io.Writer) error { return t.checkpoint().write(w, t.state) })
 	if err != nil {
 		return fmt.Errorf("--save: %w", err)
 	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(fmt.Errorf("--save %s: %w", path, err), os.Remove(f.Name()))
-		}
-	}()
-	if err = errors.Join(t.checkpoint().write(f, t.state), f.Sync(), f.Close()); err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), path)
+	return nil
 }
 
 // resume restores the checkpoint in --save, with --resume and if the file exists.
 func (t *trainer) resume(ctx context.Context) (err error) {
+	path := t.settings.Save
+	if err := atomicfile.Check(path); path != "" && err != nil { // before the training, and before reading could block
+		return fmt.Errorf("--save: %w", err)
+	}
 	if !t.settings.Resume {
 		return nil
 	}
-	path := t.settings.Save
 	z, err := zip.OpenReader(path)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil

@@ -4,9 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 
+	"github.com/mcompress/mcompress/internal/atomicfile"
 	"github.com/mcompress/mcompress/internal/engine/grad"
 	"github.com/mcompress/mcompress/ir"
 )
@@ -30,6 +30,8 @@ type trainer struct {
 	update    *accumulatedUpdate // nil if steps update weights
 	evaluator *evaluator         // nil without validation set
 	state     state
+
+	temporary *atomicfile.Folder // nil until prepare
 }
 
 func newTrainer(m *ir.Model, e *ir.Eval, workers int, s *settings) *trainer {
@@ -44,17 +46,18 @@ func newTrainer(m *ir.Model, e *ir.Eval, workers int, s *settings) *trainer {
 // close releases sessions, data and temporary files.
 func (t *trainer) close() error {
 	errs := []error{t.step.close(), t.update.close(), t.evaluator.close(), t.teacher.close(), t.augmenter.close(), t.loader.close()}
-	if t.folder != "" {
-		errs = append(errs, os.RemoveAll(t.folder))
+	if t.temporary != nil {
+		errs = append(errs, t.temporary.Close())
 	}
 	return errors.Join(errs...)
 }
 
 // prepare opens data and teacher, reads the weights, and opens the graphs of a layout. teacher may be nil.
 func (t *trainer) prepare(ctx context.Context, teacher *ir.Model) (err error) {
-	if t.folder, err = os.MkdirTemp("", "mcompress-train-"); err != nil {
+	if t.temporary, err = atomicfile.NewFolder(""); err != nil {
 		return err
 	}
+	t.folder = t.temporary.Path
 	if err := t.loader.open(ctx); err != nil {
 		return err
 	}

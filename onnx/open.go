@@ -89,6 +89,15 @@ func (f *File) Parts() []Part {
 	return ps
 }
 
+// Paths are the paths of the parts.
+func (f *File) Paths() []string {
+	var paths []string
+	for _, p := range f.Parts() {
+		paths = append(paths, filepath.Join(filepath.Dir(f.Path), filepath.FromSlash(p.Name)))
+	}
+	return paths
+}
+
 // Size is the number of bytes of all parts together.
 func (f *File) Size() int64 {
 	n := int64(0)

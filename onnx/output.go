@@ -1,25 +1,22 @@
 package onnx
 
 import (
-	"errors"
-	"os"
 	"path/filepath"
 	"sync"
 	"sync/atomic"
+
+	"github.com/mcompress/mcompress/internal/atomicfile"
 )
 
-// An output is a file under a temporary name next to its final one.
+// An output is a file under a temporary name.
 type output struct {
-	path string
+	*atomicfile.File
 	size int64
-	tmp  *os.File
-	done bool // renamed
-	shut bool // closed
 
 	turn sync.Mutex // see turnFrom
 
 	follow *follower // nil unless the file is digested
-	sync   bool      // flush to the disk before it is renamed
+	sync   bool      // flush to the disk
 	dirty  atomic.Int64
 	ahead  sync.WaitGroup
 	busy   atomic.Bool // ahead is flushing
@@ -34,33 +31,30 @@ const turnFrom = 512 << 10
 // flush at the end is then little.
 const flushAhead = 128 << 20
 
-func create(path string, size int64, o SaveOptions) (*output, error) {
-	tmp, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*.part")
+func create(set *atomicfile.Set, path string, size int64, digest bool) (*output, error) {
+	f, err := set.Create(path)
 	if err != nil {
-		return nil, pathError(path, err)
+		return nil, err
 	}
-	out := &output{path: path, size: size, tmp: tmp, sync: o.Sync}
 	// Fails at once when the file system has a smaller limit on files; the blocks
 	// themselves are taken as they are written.
-	if err := errors.Join(tmp.Chmod(0o644), tmp.Truncate(size)); err != nil {
-		return nil, errors.Join(out.fail(err), out.discard())
+	if err := f.Fail(f.Truncate(size)); err != nil {
+		return nil, err
 	}
-	if o.Digest {
-		out.follow = follow(tmp, size)
+	out := &output{File: f, size: size, sync: set.Sync}
+	if digest {
+		out.follow = follow(f.File, size)
 	}
 	return out, nil
 }
-
-// fail names the final file, not the temporary one.
-func (o *output) fail(err error) error { return pathError(o.path, err) }
 
 func (o *output) writeAt(b []byte, off int64) error {
 	if len(b) >= turnFrom {
 		o.turn.Lock()
 		defer o.turn.Unlock()
 	}
-	if _, err := o.tmp.WriteAt(b, off); err != nil {
-		return o.fail(err)
+	if _, err := o.WriteAt(b, off); err != nil {
+		return o.Fail(err)
 	}
 	o.wrote(off, int64(len(b)))
 	return nil
@@ -74,7 +68,7 @@ func (o *output) wrote(off, n int64) {
 	if o.sync && o.dirty.Add(n) >= flushAhead && o.busy.CompareAndSwap(false, true) {
 		o.dirty.Store(0)
 		o.ahead.Go(func() {
-			_ = o.tmp.Sync() // close syncs again and has the error
+			_ = o.Sync() // Close syncs again and has the error
 			o.busy.Store(false)
 		})
 	}
@@ -88,40 +82,20 @@ func (o *output) digest() (string, error) {
 	return o.follow.finish()
 }
 
-func (o *output) close() error {
+// seal digests, flushes and closes the file.
+func (o *output) seal() (Written, error) {
+	sum, err := o.digest()
+	if err != nil {
+		return Written{}, o.Fail(err)
+	}
 	o.ahead.Wait()
-	if o.sync {
-		if err := o.tmp.Sync(); err != nil {
-			return o.fail(err)
-		}
-	}
-	o.shut = true
-	if err := o.tmp.Close(); err != nil {
-		return o.fail(err)
-	}
-	return nil
+	return Written{Name: filepath.Base(o.Path), Size: o.size, SHA256: sum}, o.Close()
 }
 
-func (o *output) rename() error {
-	if err := os.Rename(o.tmp.Name(), o.path); err != nil {
-		return o.fail(err)
-	}
-	o.done = true
-	return nil
-}
-
-// discard removes the temporary file unless it was renamed.
-func (o *output) discard() error {
-	if o.done {
-		return nil
-	}
+// abandon ends the goroutines of a file that is not sealed.
+func (o *output) abandon() {
 	if o.follow != nil {
 		o.follow.abandon()
 	}
 	o.ahead.Wait()
-	var err error
-	if !o.shut {
-		err = o.tmp.Close()
-	}
-	return errors.Join(err, os.Remove(o.tmp.Name()))
 }

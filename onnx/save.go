@@ -4,10 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 
+	"github.com/mcompress/mcompress/internal/atomicfile"
 	"github.com/mcompress/mcompress/ir"
 )
 
@@ -21,14 +22,10 @@ type SaveOptions struct {
 	Memory   int64 // bytes that running recipes may hold together, one larger job runs alone; 0 for 128 MiB
 	External bool  // payloads go into a data file next to the model, whatever its size
 	Digest   bool  // compute SHA-256 of the written files
-	Sync     bool  // flush the files to the disk before they are renamed
+	Sync     bool  // flush the files to the disk before they are renamed; not of Stage, whose set has that option
 
 	Eval     *ir.Eval                // computes intermediate results; nil for one of its own
 	Progress func(done, total int64) // payload bytes; called from several goroutines; may be nil
-
-	// Check is called when the files are complete and flushed, under temporary names.
-	// Its error keeps them from getting their own. May be nil, which costs nothing.
-	Check func(ctx context.Context, f *File) error
 }
 
 // defaultMemory is the budget of running recipes where none is given.
@@ -98,44 +95,52 @@ func Save(ctx context.Context, m *ir.Model, path string, o SaveOptions) ([]Writt
 
 // Write is Save for a model that is laid out already, under the base name of path.
 func (p *Plan) Write(ctx context.Context, path string, o SaveOptions) (_ []Written, err error) {
-	if p.skel.n > inlineLimit {
-		return nil, fmt.Errorf("%s: %d bytes cannot go into a data file, and a protobuf message holds %d", path, p.skel.n, inlineLimit)
-	}
-	o, done := o.defaults(filepath.Dir(path))
-	defer func() { err = errors.Join(err, done()) }()
-	var files []*output
-	defer func() {
-		for _, f := range files {
-			err = errors.Join(err, f.discard())
-		}
-	}()
-	open := func(path string, size int64) error {
-		f, err := create(path, size, o)
-		if err == nil {
-			files = append(files, f)
-		}
-		return err
-	}
-	if err := open(path, p.skel.n); err != nil {
-		return nil, err
-	}
-	if p.data != nil {
-		if err := open(filepath.Join(filepath.Dir(path), p.data.name), p.data.size); err != nil {
-			return nil, err
-		}
-	}
-	w := &writer{o: o}
-	if err := p.fill(ctx, w, files); err != nil {
-		return nil, err
-	}
-	ws, err := seal(files)
+	set := &atomicfile.Set{Sync: o.Sync}
+	defer func() { err = errors.Join(err, set.Close()) }()
+	ws, err := p.Stage(ctx, set, path, o)
 	if err != nil {
 		return nil, err
 	}
-	if err := o.check(ctx, files); err != nil {
+	return ws, set.Publish(path)
+}
+
+// Stage writes the files of p into a set, which publishes them later. Before that they are a model in set.Folder.
+func (p *Plan) Stage(ctx context.Context, set *atomicfile.Set, path string, o SaveOptions) (_ []Written, err error) {
+	if p.skel.n > inlineLimit {
+		return nil, fmt.Errorf("%s: %d bytes cannot go into a data file, and a protobuf message holds %d", path, p.skel.n, inlineLimit)
+	}
+	dir, err := set.Folder(path)
+	if err != nil {
 		return nil, err
 	}
-	return ws, publish(files)
+	o, done := o.defaults(dir)
+	defer func() { err = errors.Join(err, done()) }()
+	files, err := p.create(set, path, o)
+	defer func() {
+		for _, f := range files {
+			f.abandon()
+		}
+	}()
+	if err != nil {
+		return nil, err
+	}
+	if err := p.fill(ctx, &writer{o: o}, files); err != nil {
+		return nil, err
+	}
+	return seal(files)
+}
+
+// create creates the data file before the skeleton: a model never refers to data that are not there.
+func (p *Plan) create(set *atomicfile.Set, path string, o SaveOptions) (files []*output, err error) {
+	paths, sizes := p.Paths(path), p.Sizes()
+	for i := len(paths) - 1; i >= 0; i-- {
+		f, err := create(set, paths[i], sizes[i], o.Digest)
+		if err != nil {
+			return files, err
+		}
+		files = slices.Insert(files, 0, f)
+	}
+	return files, nil
 }
 
 // fill writes the skeleton, then the payloads, then the fields that are known only at the end.
@@ -186,44 +191,16 @@ func (g gap) fillLate(ctx context.Context) error {
 	return g.file.writeAt([]byte(s), g.off)
 }
 
-// seal digests, flushes and closes the files.
 func seal(files []*output) ([]Written, error) {
 	var ws []Written
 	for _, f := range files {
-		sum, err := f.digest()
+		w, err := f.seal()
 		if err != nil {
-			return nil, f.fail(err)
-		}
-		if err := f.close(); err != nil {
 			return nil, err
 		}
-		ws = append(ws, Written{Name: filepath.Base(f.path), Size: f.size, SHA256: sum})
+		ws = append(ws, w)
 	}
 	return ws, nil
-}
-
-// publish renames the files: data first, so that a model never refers to data that is
-// not there.
-func publish(files []*output) error {
-	for i := len(files) - 1; i >= 0; i-- {
-		if err := files[i].rename(); err != nil {
-			return err
-		}
-	}
-	if files[0].sync {
-		return syncDir(filepath.Dir(files[0].path))
-	}
-	return nil
-}
-
-// syncDir makes the renames last; systems that cannot sync a folder do not need it.
-func syncDir(path string) error {
-	d, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	_ = d.Sync()
-	return d.Close()
 }
 
 // Same plans a copy of f under another name. Payloads in data files go to one of the

@@ -147,7 +147,7 @@ type place struct {
 
 func (p *place) Write(b []byte) (int, error) {
 	if int64(len(b)) > p.end-p.off {
-		return 0, fmt.Errorf("%s: a payload is longer than its place", p.file.path)
+		return 0, fmt.Errorf("%s: a payload is longer than its place", p.file.Path)
 	}
 	if err := p.file.writeAt(b, p.off); err != nil {
 		return 0, err

@@ -22,6 +22,8 @@ type Environment struct {
 	Source *ir.Model
 	// Open opens another model, which stays open until the pipeline ends; nil where other models are not available.
 	Open func(path string) (*ir.Model, error)
+	// WriteFile writes a file besides the model, which is published with it; nil writes it at once.
+	WriteFile func(path string, content []byte) error
 
 	// Holds is called with the maximum memory of a method in bytes, in addition to that of lazy tensors; may be nil.
 	Holds func(bytes int64)

@@ -9,8 +9,10 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"strings"
 
+	"github.com/mcompress/mcompress/internal/atomicfile"
 	"github.com/mcompress/mcompress/internal/kernel"
 	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/pass"
@@ -21,22 +23,18 @@ import (
 // as csr. A weight of another rank than 2 becomes the matrix [first dimension, rest],
 // or one row; float16 and bfloat16 become float32, as SciPy has no sparse matrices of
 // them; equal weights are written once. Characters that are not portable in file names
-// become "_". e is what the run evaluated tensors with, and its input is still open.
-func Export(ctx context.Context, e *ir.Eval, rows []pass.Row, dir string) error {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+// become "_". e is what the run evaluated tensors with, and its input is still open. The
+// files are published by set.
+func Export(ctx context.Context, e *ir.Eval, rows []pass.Row, dir string, set *atomicfile.Set) error {
+	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return err
 	}
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		return err
-	}
-	defer root.Close()
 	taken := map[string]bool{}
 	for _, r := range rows {
 		if r.Status != pass.Changed || !isForm(r.Form) || r.SharedWith != "" {
 			continue
 		}
-		if err := export(ctx, e, r, root, fileName(r.Tensor, taken)); err != nil {
+		if err := export(ctx, e, r, set, filepath.Join(dir, fileName(r.Tensor, taken))); err != nil {
 			return fmt.Errorf("export tensor %q: %w", r.Tensor, err)
 		}
 	}
@@ -75,8 +73,8 @@ func fileName(tensor string, taken map[string]bool) string {
 	return name + ".npz"
 }
 
-// export writes one file atomically.
-func export(ctx context.Context, e *ir.Eval, r pass.Row, root *os.Root, name string) (err error) {
+// export writes one file.
+func export(ctx context.Context, e *ir.Eval, r pass.Row, set *atomicfile.Set, path string) error {
 	in, err := e.Open(ctx, r.Before)
 	if err != nil {
 		return err
@@ -85,15 +83,7 @@ func export(ctx context.Context, e *ir.Eval, r pass.Row, root *os.Root, name str
 	if err != nil {
 		return err
 	}
-	tmp := name + ".tmp"
-	f, err := root.Create(tmp)
-	if err != nil {
-		return err
-	}
-	if err := errors.Join(x.write(ctx, in, f), f.Close()); err != nil {
-		return errors.Join(err, root.Remove(tmp))
-	}
-	return root.Rename(tmp, name)
+	return set.WriteFile(path, func(w io.Writer) error { return x.write(ctx, in, w) })
 }
 
 // A matrixFile is a sparse matrix as SciPy stores it.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
+	"errors"
 	"math"
 	"math/rand/v2"
 	"path/filepath"
@@ -11,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcompress/mcompress/internal/atomicfile"
 	"github.com/mcompress/mcompress/internal/dev/conform"
 	"github.com/mcompress/mcompress/internal/kernel"
 	"github.com/mcompress/mcompress/ir"
@@ -322,7 +324,11 @@ func TestExportIsWhatSciPyReads(t *testing.T) {
 				t.Fatalf("%s: %s", method.Name, report.Why(rows[0]))
 			}
 			dir := filepath.Join(t.TempDir(), "out")
-			if err := Export(context.Background(), e, rows, dir); err != nil {
+			set := &atomicfile.Set{}
+			if err := Export(context.Background(), e, rows, dir, set); err != nil {
+				t.Fatal(err)
+			}
+			if err := errors.Join(set.Publish(""), set.Close()); err != nil {
 				t.Fatal(err)
 			}
 			s, err := w.Sparse(filepath.Join(dir, "a_.._w_0.npz"))

@@ -10,6 +10,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/mcompress/mcompress/internal/atomicfile"
 	mcli "github.com/mcompress/mcompress/internal/cli"
 	"github.com/mcompress/mcompress/internal/job"
 	"github.com/mcompress/mcompress/internal/tune"
@@ -162,11 +163,12 @@ func (a *automatic) run(c *cli.Context, t *tool, o *mcli.MethodOptions, models [
 	if err != nil {
 		return err
 	}
-	dir, err := os.MkdirTemp("", "mcompress-auto-*")
+	temporary, err := atomicfile.NewFolder("")
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(dir)
+	defer temporary.Close()
+	dir := temporary.Path
 	if a.sensitivity {
 		return a.sensitivities(c, t, dir, o, models, v, w.gates)
 	}

@@ -17,7 +17,6 @@ import (
 
 	mcli "github.com/mcompress/mcompress/internal/cli"
 	"github.com/mcompress/mcompress/internal/engine/ort"
-	"github.com/mcompress/mcompress/internal/job"
 	"github.com/mcompress/mcompress/internal/latency"
 )
 
@@ -259,7 +258,7 @@ func (b *benchFlags) printProfiles(ctx context.Context, t *tool, models []string
 		}
 	}
 	if b.trace != "" {
-		if err := job.WriteFile(b.trace, func(f *os.File) error { return all[0].Trace(f) }); err != nil {
+		if err := writeFrom(models[0], b.trace, all[0].Trace); err != nil {
 			return err
 		}
 	}

@@ -99,7 +99,7 @@ func (w *writing) compress(c *cli.Context, t *tool, models []string, label strin
 	}
 	t.warnOrder(c.Command.Name, steps)
 	if w.output != "" && outs[0] != w.output && !w.dryRun {
-		if err := os.MkdirAll(w.output, 0o755); err != nil {
+		if err := os.MkdirAll(w.output, 0o777); err != nil {
 			return err
 		}
 	}

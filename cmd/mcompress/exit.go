@@ -12,6 +12,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/mcompress/mcompress/internal/atomicfile"
 	"github.com/mcompress/mcompress/internal/tune"
 	"github.com/mcompress/mcompress/pass"
 )
@@ -87,7 +88,7 @@ func exitCode(err error) int {
 		return exitDone
 	case errors.As(err, &child):
 		return child.code
-	case isA[*usageError](err), isA[*pass.OptionError](err), isA[cli.ExitCoder](err): // cli's own: help on an unknown topic
+	case isA[*usageError](err), isA[*pass.OptionError](err), isA[*atomicfile.TargetError](err), isA[cli.ExitCoder](err): // cli's own: help on an unknown topic
 		return exitUsage
 	case isA[*gateError](err), isA[*tune.Unreachable](err):
 		return exitGate

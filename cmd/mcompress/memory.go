@@ -4,14 +4,14 @@ import (
 	"context"
 	"flag"
 	"fmt"
-	"os"
+	"io"
 	"path/filepath"
 	"slices"
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/mcompress/mcompress/internal/atomicfile"
 	mcli "github.com/mcompress/mcompress/internal/cli"
-	"github.com/mcompress/mcompress/internal/job"
 	"github.com/mcompress/mcompress/internal/memplan"
 	"github.com/mcompress/mcompress/internal/partition"
 	"github.com/mcompress/mcompress/onnx"
@@ -182,7 +182,7 @@ func (t *tool) warn(format string, args ...any) {
 func (s *memoryFlags) print(t *tool, path string, plan *memplan.Planned) error {
 	if s.html != "" {
 		page := plan.Page(filepath.Base(path))
-		if err := job.WriteFile(s.html, func(w *os.File) error { return page.HTML(w) }); err != nil {
+		if err := writeFrom(path, s.html, page.HTML); err != nil {
 			return err
 		}
 	}
@@ -190,4 +190,13 @@ func (s *memoryFlags) print(t *tool, path string, plan *memplan.Planned) error {
 		return mcli.MemoryPlan(t.stdout, t.style(), path, plan.Plan, s.top)
 	}
 	return t.encode(plan.Plan)
+}
+
+// writeFrom writes a file that is derived from a model.
+func writeFrom(model, path string, write func(io.Writer) error) error {
+	access, err := atomicfile.Like(model)
+	if err != nil {
+		return err
+	}
+	return atomicfile.Write(path, access, write)
 }

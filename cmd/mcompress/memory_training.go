@@ -4,14 +4,12 @@ import (
 	"context"
 	"flag"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 
 	"github.com/urfave/cli/v2"
 
 	mcli "github.com/mcompress/mcompress/internal/cli"
-	"github.com/mcompress/mcompress/internal/job"
 	"github.com/mcompress/mcompress/internal/memory"
 	"github.com/mcompress/mcompress/internal/memplan"
 	"github.com/mcompress/mcompress/onnx"
@@ -113,5 +111,5 @@ func writeTraining(path string, facts *memplan.Training, html string) error {
 	if err != nil {
 		return err
 	}
-	return job.WriteFile(html, func(w *os.File) error { return page.HTML(w) })
+	return writeFrom(path, html, page.HTML)
 }

@@ -61,7 +61,7 @@ func (s *splitFlags) write(ctx context.Context, t *tool, path string) error {
 	dir := s.output
 	if dir == "" {
 		dir = filepath.Dir(path)
-	} else if err := os.MkdirAll(dir, 0o755); err != nil {
+	} else if err := os.MkdirAll(dir, 0o777); err != nil {
 		return err
 	}
 	eval := ir.NewEval(dir)

@@ -5,10 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"os"
 	"slices"
 
+	"github.com/mcompress/mcompress/internal/atomicfile"
 	"github.com/mcompress/mcompress/pass"
 )
 
@@ -71,7 +73,13 @@ func Save(s *pass.Step, path string, minSQNR float64, values map[string]Summary)
 		separator = ",\n"
 	}
 	b.WriteString("\n}}\n")
-	return plain(path, os.WriteFile(path, b.Bytes(), 0o666))
+	if s.Env.WriteFile != nil {
+		return s.Env.WriteFile(path, b.Bytes())
+	}
+	return atomicfile.Write(path, atomicfile.Access{}, func(w io.Writer) error {
+		_, err := w.Write(b.Bytes())
+		return err
+	})
 }
 
 // plain is err without the name of the system call.

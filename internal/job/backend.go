@@ -3,8 +3,6 @@ package job
 import (
 	"context"
 	"fmt"
-	"os"
-	"path/filepath"
 
 	"github.com/mcompress/mcompress/internal/engine"
 	"github.com/mcompress/mcompress/internal/engine/ort"
@@ -54,24 +52,4 @@ func bugs(err *error) {
 	if bug := recover(); bug != nil {
 		*err = &unrunnable{fmt.Errorf("a bug in the engine: %v", bug)}
 	}
-}
-
-// withDataPath calls use with f under a path where ONNX Runtime finds its external data: before a model is saved its
-// data files have temporary names.
-func (b Backend) withDataPath(f *onnx.File, use func(*onnx.File) error) error {
-	if b.Embedded() || !f.External() {
-		return use(f)
-	}
-	dir, err := os.MkdirTemp(filepath.Dir(f.Path), ".mcompress-run-*")
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(dir)
-	path, err := f.Link(dir)
-	if err != nil {
-		return err
-	}
-	linked := *f
-	linked.Path = path
-	return use(&linked)
 }

@@ -14,14 +14,10 @@ import (
 // errRejected stops an output from being saved under its path: a gate on verification did not hold.
 var errRejected = errors.New("a gate did not hold")
 
-// check verifies the output against its source before it is saved, and evaluates the gates on that. After an
-// error nothing is written.
+// check verifies the output against its source before it is published, and evaluates the gates on that.
 func (r *run) check(ctx context.Context, p *onnx.Plan, out *onnx.File) error {
-	err := r.Verify.Backend.withDataPath(out, func(out *onnx.File) (err error) {
-		r.verified, err = r.Verify.compare(ctx, r.source, out)
-		return err
-	})
-	if r.verified, err = classify(ctx, r.verified, err); err != nil {
+	v, err := r.Verify.compare(ctx, r.source, out)
+	if r.verified, err = classify(ctx, v, err); err != nil {
 		return err
 	}
 	evaluated, err := r.evaluate(ctx, p)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"path/filepath"
 
+	"github.com/mcompress/mcompress/internal/atomicfile"
 	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/onnx"
 	"github.com/mcompress/mcompress/report"
@@ -15,7 +16,7 @@ import (
 // unknown; tensors are matched by name.
 func Compare(ctx context.Context, o Options) (_ *Result, err error) {
 	o.defaults()
-	r := &run{Options: &o, observe: report.Observe(o.Workers), eval: ir.NewEval(""), path: compared(o.Input, o.Output)}
+	r := &run{Options: &o, observe: report.Observe(o.Workers), eval: ir.NewEval(""), set: &atomicfile.Set{Sync: true}, path: compared(o.Input, o.Output)}
 	defer func() { err = errors.Join(err, r.close()) }()
 	if r.source, err = onnx.Open(o.Input); err != nil {
 		return nil, withPath(o.Input, err)
@@ -23,7 +24,14 @@ func Compare(ctx context.Context, o Options) (_ *Result, err error) {
 	if r.work, err = onnx.Open(o.Output); err != nil {
 		return nil, withPath(o.Output, err)
 	}
-	return r.compare(ctx)
+	if r.set.Access, err = atomicfile.Like(append(r.source.Paths(), r.work.Paths()...)...); err != nil {
+		return nil, err
+	}
+	res, err := r.compare(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return res, r.publish(ctx)
 }
 
 // compared names the reports of a comparison differently from those of the run that wrote the second model.

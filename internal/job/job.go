@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"path/filepath"
 	"runtime"
 
+	"github.com/mcompress/mcompress/internal/atomicfile"
 	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/onnx"
 	"github.com/mcompress/mcompress/pass"
@@ -56,7 +58,7 @@ type Result struct {
 	Report   *report.Report
 }
 
-// Run compresses a model. After an error there is no output. A gate that does not hold is not an error: the output is
+// Run compresses a model. After an error there is no output, and existing files are unchanged. A gate that does not hold is not an error: the output is
 // saved as NAME.rejected.onnx.
 func Run(ctx context.Context, o Options) (*Result, error) {
 	o.defaults()
@@ -107,10 +109,11 @@ type run struct {
 	*Options
 	observe func() *report.Environment
 	eval    *ir.Eval
-	source  *onnx.File   // never rewritten
-	work    *onnx.File   // rewritten by the passes
-	sums    *sums        // digests of the source
-	others  []*onnx.File // models opened for passes, such as a teacher
+	set     *atomicfile.Set // the files of the result, published together
+	source  *onnx.File      // never rewritten
+	work    *onnx.File      // rewritten by the passes
+	sums    *sums           // digests of the source
+	others  []*onnx.File    // models opened for passes, such as a teacher
 	recipe  []byte
 	rows    []pass.Row
 	trained []pass.Training
@@ -121,11 +124,14 @@ type run struct {
 }
 
 func (o *Options) attempt(ctx context.Context, precheck bool) (_ *Result, err error) {
-	r := &run{Options: o, observe: report.Observe(o.Workers), eval: ir.NewEval(filepath.Dir(o.Output)), path: o.Output}
+	r := &run{Options: o, observe: report.Observe(o.Workers), set: &atomicfile.Set{Sync: o.Sync}, path: o.Output}
 	defer func() { err = errors.Join(err, r.close()) }()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	if err := r.open(); err != nil {
+		return nil, err
+	}
+	if err := r.begin(); err != nil {
 		return nil, err
 	}
 	r.sums = startSums(ctx, r.source, o.Digest)
@@ -143,15 +149,15 @@ func (o *Options) attempt(ctx context.Context, precheck bool) (_ *Result, err er
 		r.path = rejected(o.Output)
 		plan = r.layout() // the data file's name is part of the model
 	}
-	written, err := r.write(ctx, plan)
+	res, err := r.stage(ctx, plan)
 	if errors.Is(err, errRejected) {
 		r.path = rejected(o.Output)
-		written, err = r.write(ctx, r.layout())
+		res, err = r.stage(ctx, r.layout())
 	}
 	if err != nil {
 		return nil, err
 	}
-	return r.finish(ctx, written)
+	return res, r.publish(ctx)
 }
 
 // open opens the source twice: one copy is kept unchanged for the report.
@@ -174,7 +180,30 @@ func (r *run) close() error {
 			errs = append(errs, f.Close())
 		}
 	}
-	return errors.Join(append(errs, r.eval.Close())...)
+	if r.eval != nil {
+		errs = append(errs, r.eval.Close())
+	}
+	return errors.Join(append(errs, r.set.Close())...)
+}
+
+// begin prepares the output, so that one that cannot be written is an error before the work.
+func (r *run) begin() (err error) {
+	dir := filepath.Dir(r.Output)
+	if !r.DryRun {
+		if err := atomicfile.Check(r.Output); err != nil {
+			return err
+		}
+		if r.Source == nil {
+			if r.set.Access, err = atomicfile.Like(r.source.Paths()...); err != nil {
+				return err
+			}
+		}
+		if dir, err = r.set.Folder(r.Output); err != nil {
+			return err
+		}
+	}
+	r.eval = ir.NewEval(dir)
+	return nil
 }
 
 // other opens another model for a pass, such as a teacher.
@@ -187,13 +216,21 @@ func (r *run) other(path string) (*ir.Model, error) {
 	return f.Model, nil
 }
 
+// writeFile writes a file that a pass has besides the model.
+func (r *run) writeFile(path string, content []byte) error {
+	return r.set.WriteFile(path, func(w io.Writer) error {
+		_, err := w.Write(content)
+		return err
+	})
+}
+
 func (r *run) passes(ctx context.Context, precheck bool) (err error) {
 	if r.recipe, err = pass.RecipeText(r.Steps); err != nil {
 		return err
 	}
 	env := pass.Environment{
 		Workers: r.Workers, Memory: r.Memory, Precheck: precheck, KeepIR: r.KeepIR, DryRun: r.DryRun, Searched: r.Search != nil,
-		Source: r.source.Model, Open: r.other, Holds: r.Holds, Trained: r.Trained,
+		Source: r.source.Model, Open: r.other, WriteFile: r.writeFile, Holds: r.Holds, Trained: r.Trained,
 	}
 	res, err := pass.Run(ctx, r.work.Model, r.eval, env, r.Steps)
 	if err != nil {
@@ -242,12 +279,4 @@ func (r *run) revert(size int64) {
 			Reason: pass.Reason{Code: pass.FileLarger, Detail: fmt.Sprintf("%d bytes → %d bytes", r.source.Size(), size)},
 		}
 	}
-}
-
-func (r *run) write(ctx context.Context, p *onnx.Plan) ([]onnx.Written, error) {
-	o := onnx.SaveOptions{Workers: r.Workers, Memory: r.Memory, Digest: r.Digest, Sync: r.Sync, Eval: r.eval, Progress: r.Progress}
-	if r.Verify != nil && r.verified == nil {
-		o.Check = func(ctx context.Context, out *onnx.File) error { return r.check(ctx, p, out) }
-	}
-	return p.Write(ctx, r.path, o)
 }

@@ -1,9 +1,7 @@
 package job
 
 import (
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -47,9 +45,9 @@ func same(a, b string) bool {
 // guard rejects outputs that would overwrite one of the input's data files.
 func guard(src *onnx.File, p *onnx.Plan, path string) error {
 	for _, out := range p.Paths(path) {
-		for _, part := range src.Parts() {
-			if same(out, filepath.Join(filepath.Dir(src.Path), filepath.FromSlash(part.Name))) {
-				return pass.OptionErrorf("%s: the output would overwrite %s, which the input needs; name another file with --output", out, part.Name)
+		for i, part := range src.Paths() {
+			if same(out, part) {
+				return pass.OptionErrorf("%s: the output would overwrite %s, which the input needs; name another file with --output", out, src.Parts()[i].Name)
 			}
 		}
 	}
@@ -61,34 +59,8 @@ func (r *run) reportPath(format string) (string, error) {
 	dir := r.ReportDir
 	if dir == "" {
 		dir = filepath.Dir(r.path)
-	} else if err := os.MkdirAll(dir, 0o755); err != nil {
+	} else if err := os.MkdirAll(dir, 0o777); err != nil {
 		return "", err
 	}
 	return filepath.Join(dir, filepath.Base(stem(r.path))+".report."+format), nil
-}
-
-// WriteFile writes a small file atomically.
-func WriteFile(path string, write func(*os.File) error) (err error) {
-	tmp, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*.part")
-	if err != nil {
-		return withTargetPath(path, err)
-	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, os.Remove(tmp.Name()))
-		}
-	}()
-	if err := errors.Join(tmp.Chmod(0o644), write(tmp), tmp.Close()); err != nil {
-		return err
-	}
-	return os.Rename(tmp.Name(), path)
-}
-
-// withTargetPath replaces the path of the temporary file in an error by that of the file itself.
-func withTargetPath(path string, err error) error {
-	var p *fs.PathError
-	if errors.As(err, &p) {
-		return fmt.Errorf("%s: %w", path, p.Err)
-	}
-	return err
 }

@@ -2,9 +2,9 @@ package job
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 
 	"github.com/mcompress/mcompress/onnx"
@@ -29,16 +29,60 @@ func (r *run) evaluate(ctx context.Context, p *onnx.Plan) (*report.Report, error
 	return report.Build(ctx, in)
 }
 
-// finish opens the written output and reports on it.
-func (r *run) finish(ctx context.Context, written []onnx.Written) (*Result, error) {
-	out, err := onnx.Open(r.path)
+// stage writes the files of the result under temporary names: the model, which it opens again and verifies, exported weights, and reports.
+func (r *run) stage(ctx context.Context, p *onnx.Plan) (_ *Result, err error) {
+	written, err := p.Stage(ctx, r.set, r.path, onnx.SaveOptions{Workers: r.Workers, Memory: r.Memory, Digest: r.Digest, Eval: r.eval, Progress: r.Progress})
+	if err != nil {
+		return nil, err
+	}
+	out, err := r.reopen()
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, out.Close()) }()
+	if r.Verify != nil && r.verified == nil {
+		if err := r.check(ctx, p, out); err != nil {
+			return nil, errors.Join(err, r.discard(p))
+		}
+	}
+	return r.finish(ctx, written, out)
+}
+
+// reopen opens the output under its temporary name.
+func (r *run) reopen() (*onnx.File, error) {
+	dir, err := r.set.Folder(r.path)
+	if err != nil {
+		return nil, err
+	}
+	out, err := onnx.Open(filepath.Join(dir, filepath.Base(r.path)))
 	if err != nil {
 		return nil, fmt.Errorf("the output cannot be read back: %w", err)
 	}
-	defer out.Close()
 	if err := out.Model.Verify(); err != nil {
-		return nil, fmt.Errorf("the output is broken: %w", err)
+		return nil, errors.Join(fmt.Errorf("the output is broken: %w", err), out.Close())
 	}
+	return out, nil
+}
+
+// discard removes the files of an output that another one replaces.
+func (r *run) discard(p *onnx.Plan) error {
+	var errs []error
+	for _, path := range p.Paths(r.path) {
+		errs = append(errs, r.set.Remove(path))
+	}
+	return errors.Join(errs...)
+}
+
+// publish gives the files of the result their names, the model last. A run that is interrupted before has no output.
+func (r *run) publish(ctx context.Context) error {
+	if err := context.Cause(ctx); err != nil {
+		return err
+	}
+	return r.set.Publish(r.path)
+}
+
+// finish reports on the output.
+func (r *run) finish(ctx context.Context, written []onnx.Written, out *onnx.File) (*Result, error) {
 	sums, err := r.sums.wait()
 	if err != nil {
 		return nil, err
@@ -52,7 +96,7 @@ func (r *run) finish(ctx context.Context, written []onnx.Written) (*Result, erro
 	in.Errors = r.Errors
 	in.Environment = r.observe()
 	if r.ExportDir != "" {
-		if err := sparse.Export(ctx, r.eval, r.rows, r.ExportDir); err != nil {
+		if err := sparse.Export(ctx, r.eval, r.rows, r.ExportDir, r.set); err != nil {
 			return nil, err
 		}
 	}
@@ -96,6 +140,7 @@ func Formats() map[string]func(*report.Report, io.Writer) error {
 	}
 }
 
+// writeReports writes the reports under temporary names.
 func (r *run) writeReports(res *Result) error {
 	formats := Formats()
 	for _, name := range r.Reports {
@@ -103,7 +148,7 @@ func (r *run) writeReports(res *Result) error {
 		if err != nil {
 			return err
 		}
-		if err := WriteFile(path, func(f *os.File) error { return formats[name](res.Report, f) }); err != nil {
+		if err := r.set.WriteFile(path, func(w io.Writer) error { return formats[name](res.Report, w) }); err != nil {
 			return fmt.Errorf("report: %w", err)
 		}
 		res.Reports = append(res.Reports, path)

@@ -5,11 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
+	"io"
 	"path/filepath"
-	"slices"
 	"strings"
 
+	"github.com/mcompress/mcompress/internal/atomicfile"
 	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/onnx"
 )
@@ -63,14 +63,19 @@ func Write(ctx context.Context, path, dir string, o Options, s onnx.SaveOptions)
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	w := &chain{plan: plan, types: declared, source: f, dir: dir, name: strings.TrimSuffix(filepath.Base(path), ".onnx"), save: s}
-	if w.temp, err = os.MkdirTemp(dir, "."+w.name+".*.part"); err != nil {
-		return nil, named(dir, err)
+	w.set = &atomicfile.Set{Sync: s.Sync}
+	defer func() { err = errors.Join(err, w.set.Close()) }()
+	if w.set.Access, err = atomicfile.Like(f.Paths()...); err != nil {
+		return nil, err
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(w.temp)) }()
 	if err := w.write(ctx); err != nil {
 		return nil, err
 	}
-	return &Written{plan, filepath.Join(dir, w.manifestName()), w.manifest}, w.publish()
+	if err := context.Cause(ctx); err != nil {
+		return nil, err
+	}
+	manifest := filepath.Join(dir, w.manifestName())
+	return &Written{plan, manifest, w.manifest}, w.set.Publish(manifest)
 }
 
 // A chain is a set of files being written.
@@ -78,13 +83,12 @@ type chain struct {
 	plan     *Plan
 	types    map[string]*ir.Type
 	source   *onnx.File
-	dir      string // final folder
-	temp     string // temporary folder until all are complete
+	dir      string
 	name     string
 	save     onnx.SaveOptions
+	set      *atomicfile.Set // all files, the manifest last
 	manifest *Manifest
-	files    []string // names in temp
-	written  int64    // bytes of weights in finished stages
+	written  int64 // bytes of weights in finished stages
 }
 
 func (c *chain) manifestName() string { return c.name + ".stages.json" }
@@ -105,8 +109,10 @@ func (c *chain) write(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	c.files = append(c.files, c.manifestName())
-	return named(c.dir, os.WriteFile(filepath.Join(c.temp, c.manifestName()), append(text, '\n'), 0o644))
+	return c.set.WriteFile(filepath.Join(c.dir, c.manifestName()), func(w io.Writer) error {
+		_, err := w.Write(append(text, '\n'))
+		return err
+	})
 }
 
 // stage writes stage k, from its own reading of the model, and verifies it.
@@ -120,19 +126,18 @@ func (c *chain) stage(ctx context.Context, k int) (err error) {
 		return fmt.Errorf("%s: %w", f.Path, err)
 	}
 	s := c.save
-	s.External, s.Progress = f.External(), c.progress()
-	s.Check = func(_ context.Context, out *onnx.File) error { return out.Model.Verify() }
-	written, err := onnx.Save(ctx, f.Model, filepath.Join(c.temp, c.stageName(k)), s)
+	s.Progress = c.progress()
+	written, err := onnx.Layout(f.Model, c.stageName(k), f.External()).Stage(ctx, c.set, filepath.Join(c.dir, c.stageName(k)), s)
 	if err != nil {
+		return err
+	}
+	if err := c.verify(k); err != nil {
 		return err
 	}
 	c.written += c.plan.Stages[k].Weights
 	m := Member{File: c.stageName(k), Inputs: []Arrival{}, Outputs: []string{}}
 	for _, w := range written {
 		m.Parts = append(m.Parts, Part(w))
-	}
-	for _, w := range slices.Backward(written) { // data before the model that points to it
-		c.files = append(c.files, w.Name)
 	}
 	for _, in := range c.plan.Stages[k].Inputs {
 		m.Inputs = append(m.Inputs, Arrival{in.Name, c.producer(in.Name)})
@@ -168,53 +173,15 @@ func (c *chain) producer(name string) string {
 	return ""
 }
 
-// publish renames all files to their final names, data before models and the manifest last. If a rename
-// fails, files renamed before are removed.
-func (c *chain) publish() error {
-	if err := c.guard(); err != nil {
+// verify opens stage k under its temporary name.
+func (c *chain) verify(k int) error {
+	dir, err := c.set.Folder(filepath.Join(c.dir, c.stageName(k)))
+	if err != nil {
 		return err
 	}
-	for i, name := range c.files {
-		err := os.Rename(filepath.Join(c.temp, name), filepath.Join(c.dir, name))
-		if err == nil {
-			continue
-		}
-		for _, done := range c.files[:i] {
-			err = errors.Join(err, os.Remove(filepath.Join(c.dir, done)))
-		}
-		return named(filepath.Join(c.dir, name), err)
+	out, err := onnx.Open(filepath.Join(dir, c.stageName(k)))
+	if err != nil {
+		return fmt.Errorf("the output cannot be read back: %w", err)
 	}
-	return nil
-}
-
-// guard refuses to overwrite a file that the model needs.
-func (c *chain) guard() error {
-	for _, name := range c.files {
-		out, err := os.Stat(filepath.Join(c.dir, name))
-		if err != nil {
-			continue
-		}
-		for _, p := range c.source.Parts() {
-			in, err := os.Stat(filepath.Join(filepath.Dir(c.source.Path), filepath.FromSlash(p.Name)))
-			if err == nil && os.SameFile(in, out) {
-				return fmt.Errorf("%s would overwrite %s, which the model needs; name another folder with --output", name, p.Name)
-			}
-		}
-	}
-	return nil
-}
-
-// named is an error with path, without the name of the system call.
-func named(path string, err error) error {
-	var pe *os.PathError
-	var le *os.LinkError
-	switch {
-	case errors.As(err, &pe):
-		err = pe.Err
-	case errors.As(err, &le):
-		err = le.Err
-	case err == nil:
-		return nil
-	}
-	return fmt.Errorf("%s: %w", path, err)
+	return errors.Join(out.Model.Verify(), out.Close())
 }

@@ -14,24 +14,25 @@ var methods = []string{"quantize", "prune", "sparse", "distill"}
 // ir/opset. A part that is not listed may import everything, as cmd may.
 func Arrows() map[string][]string {
 	allowed := map[string][]string{
-		"ir":              {},
-		"internal/kernel": {},
-		"internal/blas":   {"internal/kernel", "internal/engine"},
-		"internal/memory": {"ir"},
+		"ir":                  {},
+		"internal/kernel":     {},
+		"internal/atomicfile": {},
+		"internal/blas":       {"internal/kernel", "internal/engine"},
+		"internal/memory":     {"ir"},
 		// pass holds what methods share, and that includes reading weights with kernels.
 		"pass":               {"ir", "internal/kernel"},
-		"onnx":               {"ir"},
+		"onnx":               {"ir", "internal/atomicfile"},
 		"internal/engine":    {"ir", "internal/kernel", "internal/memory"},
 		"internal/dataset":   {"ir", "onnx", "pass", "internal/kernel"},
 		"internal/verify":    {"internal/engine", "internal/dataset", "ir", "report"},
-		"internal/calibrate": {"pass", "ir", "internal/kernel", "internal/engine", "internal/dataset"},
+		"internal/calibrate": {"pass", "ir", "internal/kernel", "internal/engine", "internal/dataset", "internal/atomicfile"},
 		// report measures weights with the kernel that defines the order of its sums.
 		"report":               {"ir", "internal/kernel", "pass", "internal/memory"},
 		"internal/dev/conform": {}, // it is the reference for the others
 		"internal/dev/lint":    {"internal/dev/conform"},
 	}
 	for _, m := range methods {
-		allowed[m] = []string{"pass", "ir", "internal/kernel", "internal/blas", "internal/engine", "internal/dataset", "internal/calibrate"}
+		allowed[m] = []string{"pass", "ir", "internal/kernel", "internal/blas", "internal/engine", "internal/dataset", "internal/calibrate", "internal/atomicfile"}
 	}
 	return allowed
 }
@@ -39,8 +40,9 @@ func Arrows() map[string][]string {
 // standardOnly are the parts that import nothing from outside but what is named.
 func standardOnly() map[string][]string {
 	return map[string][]string{
-		"ir":              {},
-		"internal/kernel": {"golang.org/x/sys/cpu", "github.com/x448/float16"},
+		"ir":                  {},
+		"internal/atomicfile": {"golang.org/x/sys/windows"},
+		"internal/kernel":     {"golang.org/x/sys/cpu", "github.com/x448/float16"},
 	}
 }
 

@@ -1,0 +1,119 @@
+//go:build unix
+
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/mcompress/mcompress/internal/dev/conform"
+)
+
+// writers are command lines with a file that each writes besides the model. They run in a folder with mlp.onnx, cnn.onnx and
+// digits_test.npz.
+var writers = []struct{ file, args string }{
+	{"out.onnx", "quantize mlp.onnx -o out.onnx --report none"},
+	{"mlp.dynamic-int8.onnx", "quantize mlp.onnx"},
+	{"out.report.json", "quantize mlp.onnx -o out.onnx"},
+	{"out.report.html", "quantize mlp.onnx -o out.onnx --no-sync"},
+	{"reports/out.report.md", "quantize mlp.onnx -o out.onnx --report-dir reports"},
+	{"out.rejected.onnx", "quantize mlp.onnx -o out.onnx --min-ratio 100"},
+	{"out.onnx.data", "quantize external.onnx -o out.onnx --report none"},
+	{"ranges.json", "quantize --method static-int8 mlp.onnx -o out.onnx --save-ranges ranges.json"},
+	{"state.zip", "finetune cnn.onnx --data digits_test.npz --steps 1 --no-verify -o out.onnx --save state.zip"},
+	{"state.zip", "finetune cnn.onnx --data digits_test.npz --steps 1 --no-verify -o out.onnx --save state.zip --resume"},
+	{"sparse/1.weight.npz", "sparse pruned.onnx -o out.onnx --export sparse"},
+	{"plan.html", "memory mlp.onnx --html plan.html"},
+	{"plan.html", "memory mlp.onnx --training --html plan.html"},
+	{"trace.json", "bench mlp.onnx --profile --trace trace.json --runs 1"},
+	{"mlp.stage1.onnx", "split mlp.onnx"},
+	{"mlp.stages.json", "split mlp.onnx"},
+	{"mlp.vs.cnn.report.json", "report cnn.onnx mlp.onnx"},
+}
+
+// Every file that a command writes is refused where there is a special file, which is unchanged, and nothing else is written.
+func TestSpecialFilesAreNotReplaced(t *testing.T) {
+	eachWriter(t, 0o644, func(t *testing.T, file string, args []string) {
+		if err := syscall.Mkfifo(file, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		before := listing(t)
+		code, _, stderr := call(args...)
+		if code != exitUsage || strings.Count(stderr, "\n") != 1 || !strings.Contains(stderr, file+": the output would replace a named pipe; name another file") {
+			t.Errorf("exit code %d, %s", code, stderr)
+		}
+		if st, err := os.Lstat(file); err != nil || st.Mode()&os.ModeNamedPipe == 0 {
+			t.Errorf("the pipe was replaced: %v", err)
+		}
+		if after := listing(t); after != before {
+			t.Errorf("files before: %s\nafter: %s", before, after)
+		}
+	})
+}
+
+// Files that are derived from a model are not more accessible than the model.
+func TestResultsOfPrivateModelsArePrivate(t *testing.T) {
+	old := syscall.Umask(0)
+	defer syscall.Umask(old)
+	eachWriter(t, 0o600, func(t *testing.T, file string, args []string) {
+		if code, _, stderr := call(args...); code != exitDone && code != exitGate {
+			t.Fatalf("exit code %d, %s", code, stderr)
+		}
+		if _, err := os.Stat(file); err != nil {
+			t.Error(err)
+		}
+		for name := range strings.SplitSeq(listing(t), " ") {
+			if st, err := os.Stat(name); err != nil || st.Mode() != 0o600 {
+				t.Errorf("%s: %v %v", name, st.Mode(), err)
+			}
+		}
+	})
+}
+
+// eachWriter calls test for each command line in a folder of its own, with inputs of the given mode.
+func eachWriter(t *testing.T, mode os.FileMode, test func(t *testing.T, file string, args []string)) {
+	fixtures := filepath.Dir(conform.Fixtures(t)[0])
+	pruned := filepath.Join(prepared(t, "pruned"), "pruned.onnx")
+	must(t, []string{"prune", "--amount", "0.95", filepath.Join(fixtures, "mlp.onnx"), "-o", pruned, "--report", "none", "--no-verify", "-q"})
+	inputs := []string{pruned}
+	for _, name := range []string{"mlp.onnx", "cnn.onnx", "external.onnx", "external_a.bin", "external_b.bin", "digits_test.npz"} {
+		inputs = append(inputs, filepath.Join(fixtures, name))
+	}
+	for _, w := range writers {
+		t.Run(w.args, func(t *testing.T) {
+			t.Chdir(prepared(t, "dir"))
+			for _, path := range inputs {
+				b, err := os.ReadFile(path)
+				if err == nil {
+					err = os.WriteFile(filepath.Base(path), b, mode)
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := os.MkdirAll(filepath.Dir(w.file), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			test(t, w.file, append(strings.Fields(w.args), "-q"))
+		})
+	}
+}
+
+// listing is the files below the working folder.
+func listing(t *testing.T) string {
+	t.Helper()
+	var names []string
+	err := filepath.WalkDir(".", func(path string, d os.DirEntry, err error) error {
+		if !d.IsDir() || strings.HasPrefix(d.Name(), ".m") {
+			names = append(names, path)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.Join(names, " ")
+}

@@ -1,0 +1,118 @@
+package atomicfile
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// Temporary folders are called prefix, a random number, suffix.
+const (
+	prefix   = ".mcompress-"
+	suffix   = ".part"
+	spool    = ".mcompress-spool-" // begins the names of temporary files that are unlinked while they are open
+	lockName = "mcompress.lock"    // the file in a temporary folder that its process locks
+)
+
+// errLocked is the error of tryLock if another process holds the lock.
+var errLocked = errors.New("locked")
+
+// A Folder is a temporary folder, locked until Close.
+type Folder struct {
+	Path string
+	lock *os.File
+}
+
+// NewFolder makes a temporary folder in parent, which is os.TempDir if empty. It first removes those of killed processes.
+func NewFolder(parent string) (*Folder, error) {
+	if parent == "" {
+		parent = os.TempDir()
+	}
+	sweep(parent)
+	for {
+		path, err := os.MkdirTemp(parent, prefix+"*"+suffix)
+		if err != nil {
+			return nil, err
+		}
+		switch f, err := lock(path); {
+		case err == nil:
+			return f, nil
+		case !errors.Is(err, errLocked) && !errors.Is(err, os.ErrNotExist):
+			return nil, errors.Join(err, os.RemoveAll(path))
+		}
+		// Another process took the folder for that of a killed one before it was locked.
+	}
+}
+
+// lock locks a new folder. File systems without locks are no error: nothing is removed on them.
+func lock(path string) (*Folder, error) {
+	l, err := os.OpenFile(filepath.Join(path, lockName), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if err := tryLock(l); errors.Is(err, errLocked) {
+		return nil, errors.Join(err, l.Close())
+	}
+	return &Folder{path, l}, nil
+}
+
+// Close removes the folder and its content.
+func (f *Folder) Close() error {
+	return errors.Join(f.lock.Close(), remove(f.Path))
+}
+
+// remove removes the lock last: a folder without it is not recognized.
+func remove(path string) error {
+	entries, err := os.ReadDir(path)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if e.Name() != lockName {
+			err = errors.Join(err, os.RemoveAll(filepath.Join(path, e.Name())))
+		}
+	}
+	if err != nil {
+		return err
+	}
+	return os.RemoveAll(path)
+}
+
+// sweep removes the temporary folders of killed processes: their locks are free. Spools remain where open files cannot be
+// unlinked, and there those in use cannot be removed either.
+func sweep(parent string) {
+	entries, _ := os.ReadDir(parent) // what cannot be read cannot be removed
+	for _, e := range entries {
+		path := filepath.Join(parent, e.Name())
+		switch {
+		case e.Type().IsRegular() && strings.HasPrefix(e.Name(), spool):
+			_ = os.Remove(path)
+		case e.IsDir() && strings.HasPrefix(e.Name(), prefix) && strings.HasSuffix(e.Name(), suffix):
+			removeUnlocked(path)
+		}
+	}
+}
+
+// removeUnlocked ignores errors: the folder may be another user's.
+func removeUnlocked(path string) {
+	if os.Remove(path) == nil { // empty: its process was killed before it made the lock
+		return
+	}
+	root, err := os.OpenRoot(path)
+	if err != nil {
+		return
+	}
+	defer root.Close()
+	if st, err := root.Lstat(lockName); err != nil || !st.Mode().IsRegular() {
+		return
+	}
+	l, err := root.OpenFile(lockName, os.O_RDWR, 0)
+	if err != nil {
+		return
+	}
+	err = tryLock(l)
+	if l.Close(); err == nil { // Windows removes only closed files
+		_ = remove(path)
+	}
+}
