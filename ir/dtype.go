@@ -1,6 +1,9 @@
 package ir
 
-import "fmt"
+import (
+	"fmt"
+	"math"
+)
 
 // A DType is an element type, numbered as ONNX's TensorProto.DataType.
 type DType uint8
@@ -89,6 +92,19 @@ func (d DType) Bits() int64 {
 // IsFloat reports whether d is one of the types weights are trained in.
 func (d DType) IsFloat() bool {
 	return d == Float || d == Float16 || d == BFloat16 || d == Double
+}
+
+// Largest is the largest finite number of a type that weights are trained in.
+func (d DType) Largest() float64 {
+	switch d {
+	case Float16:
+		return 65504
+	case BFloat16:
+		return 0x1.fep127
+	case Double:
+		return math.MaxFloat64
+	}
+	return math.MaxFloat32
 }
 
 // String is d's name in ONNX's text syntax.

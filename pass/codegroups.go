@@ -43,7 +43,7 @@ func CodeGroups() []CodeGroup {
 			{Shape, "The method does not support the shape or the axes of the weight; another granularity, block size or method may."},
 			{NotFinite, "The weight has NaN or infinite elements; they have to be repaired in the source model."},
 			{NotRepresented, "The values of the weight are outside the range of the data type; choose another data type, or --clamp where the method has it."},
-			{NoScale, "The largest magnitude of the weight, or of a channel or block of it, gives no scale of normal float size; such values are usually dead, or errors of training."},
+			{NoScale, "The largest magnitude of the weight, or of a channel or block of it, gives no scale of normal float size, or dequantized values that overflow; such values are usually dead, or errors of training."},
 			{NotConverged, "The eigenvalues of the weight do not converge; report it with the model."},
 			{Already, "The constant is quantized, in the data type that is the detail; start from the float model for another form."},
 			{StoredSparse, "The weight is stored sparse already; convert it with --format dense to compress it otherwise."},

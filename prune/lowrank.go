@@ -72,8 +72,9 @@ func (o LowRank) factor(ctx context.Context, step *pass.Step, f *factorization) 
 		return pass.Reason{Code: pass.Larger, Detail: fmt.Sprintf("two factors of a %d×%d matrix at any rank", f.rows, f.cols)}, nil
 	}
 	s, err := decompose(ctx, step, f, most)
-	if errors.As(err, new(*pass.Unfit)) {
-		return notFinite, nil
+	var unfit *pass.Unfit
+	if errors.As(err, &unfit) {
+		return unfit.Reason, nil
 	}
 	if err != nil {
 		return pass.Reason{}, err
@@ -84,6 +85,13 @@ func (o LowRank) factor(ctx context.Context, step *pass.Step, f *factorization) 
 	}
 	kept := s.energy(r)
 	a, b := s.factors(f, r)
+	if s.norm() > f.w.before.DType.Largest() {
+		if _, err := step.Eval.Open(ctx, a); errors.As(err, &unfit) {
+			return unfit.Reason, nil
+		} else if err != nil {
+			return pass.Reason{}, err
+		}
+	}
 	f.rewrite(step, a, b, pass.Reason{Code: pass.Factored, Detail: fmt.Sprintf("rank %d of %d, %.4g %% of the energy kept", r, min(f.rows, f.cols), 100*kept)})
 	return pass.Reason{}, nil
 }

@@ -1,6 +1,7 @@
 package prune
 
 import (
+	"bytes"
 	"math"
 	"math/rand/v2"
 	"strings"
@@ -106,6 +107,28 @@ func read(t *testing.T, b *bench, x *ir.Tensor) []byte {
 		t.Fatal(err)
 	}
 	return p
+}
+
+// Factors of weights near the limit of their type may exceed it: such weights are skipped.
+func TestFactorsAreFinite(t *testing.T) {
+	for dt, most := range map[ir.DType]float64{ir.Float: math.MaxFloat32, ir.Float16: 65504, ir.BFloat16: 0x1.fep127, ir.Double: math.MaxFloat64} {
+		t.Run(dt.String(), func(t *testing.T) {
+			b, w := factoredModel(t, "MatMul", false, dt, []int64{40, 30})
+			values := make([]float64, 40*30)
+			for i := range values {
+				values[i] = most
+			}
+			w.Const.Source = ir.Mem(encode(dt, values))
+			before := b.bytes(w)
+			row := rowOf(t, b.run(lowRankMethod, "rank", "2"), "w")
+			if row.Status != pass.Skipped || row.Reason.None() {
+				t.Errorf("status %s, reason %q", row.Status, row.Reason.Code)
+			}
+			if !bytes.Equal(before, b.bytes(w)) {
+				t.Error("the weight is changed")
+			}
+		})
+	}
 }
 
 // The rank is the least that keeps the energy, or the one that removes the fraction.

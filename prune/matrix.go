@@ -77,6 +77,15 @@ func allFinite(x []float64) bool {
 	return true
 }
 
+// absMax is the largest magnitude in x.
+func absMax(x []float64) float64 {
+	most := 0.0
+	for _, v := range x {
+		most = max(most, math.Abs(v))
+	}
+	return most
+}
+
 // readFloats reads all of t's payload.
 func readFloats(r io.ReaderAt, t *ir.Tensor) ([]float64, error) {
 	x := make([]float64, t.Elems())

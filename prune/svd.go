@@ -2,7 +2,9 @@ package prune
 
 import (
 	"context"
+	"fmt"
 	"io"
+	"math"
 
 	"github.com/mcompress/mcompress/internal/kernel"
 	"github.com/mcompress/mcompress/ir"
@@ -23,6 +25,9 @@ func (s *decomposition) energy(r int64) float64 {
 	}
 	return 1
 }
+
+// norm is the largest singular value, which no element of a factor exceeds.
+func (s *decomposition) norm() float64 { return math.Sqrt(s.sums[1]) }
 
 // decompose finds the decomposition of f's weight, with vectors for ranks up to most: singular
 // vectors of the smaller side are the eigenvectors of the weight's product with itself, at a
@@ -112,6 +117,9 @@ func (s *decomposition) factors(f *factorization, r int64) (a, b *ir.Tensor) {
 				return err
 			}
 			a, b := f.multiply(x, u, r)
+			if most := max(absMax(a), absMax(b)); most > dt.Largest() {
+				return &pass.Unfit{Tensor: f.w.v.Name, Reason: pass.Reason{Code: pass.NotRepresented, Detail: fmt.Sprintf("factors up to %g in %s", most, dt)}}
+			}
 			if err := writeFloats(out[0], a, dt); err != nil {
 				return err
 			}

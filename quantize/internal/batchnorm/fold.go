@@ -110,6 +110,9 @@ func (f *folder) foldIntoPrevious(ctx context.Context, n *ir.Node, l *rescale.La
 	if reason := a.mismatch(n, l, l.Outputs); !reason.None() {
 		return reason, nil
 	}
+	if reason, err := l.Overflow(ctx, a.scale); err != nil || !reason.None() {
+		return reason, err
+	}
 	if err := l.ScaleOutputs(ctx, a.scale); err != nil {
 		return none, err
 	}
@@ -128,6 +131,9 @@ func (f *folder) foldIntoNext(ctx context.Context, n *ir.Node, l *rescale.Layer,
 	}
 	if !reason.None() {
 		return reason, nil
+	}
+	if reason, err := l.Overflow(ctx, a.scale); err != nil || !reason.None() {
+		return reason, err
 	}
 	shift, err := l.Response(ctx, l.Weight.Const, a.shift)
 	if err != nil {

@@ -134,24 +134,30 @@ func (k *biasEncoding) restore() func([]*ir.Tensor) *ir.Tensor {
 	}
 }
 
-// precheck, in runs with that option, reads weights and biases and keeps layers in float whose values no scale represents. It
-// reports whether there are any.
+// precheck, in runs with that option, reads weights and biases and keeps layers in float whose values no scale represents. Such a
+// weight is skipped. It reports whether there are any.
 func (s *Quantizer) precheck(ctx context.Context, step *pass.Step, f *quantizedGraph, known map[string]calibrate.Summary) (some bool, err error) {
 	if !step.Env.Precheck {
 		return false, nil
 	}
 	for n := range step.Model.Graph.Nodes() {
 		l := f.layers[n]
-		if l == nil || l.float {
+		if l == nil {
 			continue
 		}
-		scale, _, _ := s.Activations.qparams(known[f.scaleSource(n.Input(0)).Name].Range)
-		err := s.check(ctx, step, l, scale)
+		a, err := observed(ctx, step, l)
+		if err == nil && !l.float {
+			scale, _, _ := s.Activations.qparams(known[f.scaleSource(n.Input(0)).Name].Range)
+			err = s.checkBias(ctx, step, l, a, scale)
+		}
 		var unfit *pass.Unfit
-		if errors.As(err, &unfit) {
-			s.floatNodes[n], some = true, true
-			step.Ledger.Note(unfit.Tensor, pass.Reason{Code: floatReason(unfit.Reason.Code), Detail: unfit.Reason.Detail}.At(n))
-		} else if err != nil {
+		switch {
+		case errors.As(err, &unfit):
+			s.floatNodes[n], s.unfit[n], some = true, a == nil, true
+			if !l.float {
+				step.Ledger.Note(unfit.Tensor, pass.Reason{Code: floatReason(unfit.Reason.Code), Detail: unfit.Reason.Detail}.At(n))
+			}
+		case err != nil:
 			return false, err
 		}
 	}
@@ -166,15 +172,19 @@ func floatReason(weight pass.Code) pass.Code {
 	return pass.FloatWeight
 }
 
-// check is the error of l's recipes.
-func (s *Quantizer) check(ctx context.Context, step *pass.Step, l *quantizedLayer, activation float32) error {
+// observed are the scales of l's weight.
+func observed(ctx context.Context, step *pass.Step, l *quantizedLayer) (*spec.QParams, error) {
 	in, err := step.Eval.Open(ctx, l.encoding.Weight)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	a, err := spec.ObserveQParams(ctx, in, l.encoding.Weight, l.encoding.Layout, l.encoding.Spec)
-	if err != nil || l.bias == nil || s.FloatBias {
-		return err
+	return spec.ObserveQParams(ctx, in, l.encoding.Weight, l.encoding.Layout, l.encoding.Spec)
+}
+
+// checkBias is the error of the recipe of l's bias.
+func (s *Quantizer) checkBias(ctx context.Context, step *pass.Step, l *quantizedLayer, a *spec.QParams, activation float32) error {
+	if l.bias == nil || s.FloatBias {
+		return nil
 	}
 	b, err := step.Eval.ReadAll(ctx, l.bias.Const)
 	if err != nil {

@@ -43,7 +43,7 @@ func (s *Quantizer) layersOf(step *pass.Step) map[*ir.Node]*quantizedLayer {
 // layer describes n, nil if it is none.
 func (s *Quantizer) layer(n *ir.Node) *quantizedLayer {
 	switch {
-	case !pass.FromCaller(n).None():
+	case s.unfit[n] || !pass.FromCaller(n).None():
 		return nil
 	case n.Op.Is("Conv"):
 		return s.convolution(n)

@@ -35,6 +35,7 @@ type Quantizer struct {
 
 	buffers    *spec.BufferPool
 	floatNodes map[*ir.Node]bool // nodes kept in float
+	unfit      map[*ir.Node]bool // those with a weight that no scale represents
 	minSQNR    float64           // in decibels: values with less are kept in float
 	reference  *reference
 }
@@ -44,6 +45,7 @@ func (s *Quantizer) Run(ctx context.Context, step *pass.Step) error {
 		return err
 	}
 	s.buffers, s.floatNodes, s.minSQNR = spec.NewBufferPool(), map[*ir.Node]bool{}, 0
+	s.unfit = map[*ir.Node]bool{}
 	unfolded, err := batchnorm.Fold(ctx, step)
 	if err != nil {
 		return err

@@ -2,6 +2,7 @@ package rescale
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"math"
 
@@ -22,6 +23,25 @@ func (l *Layer) InputSizes(ctx context.Context) (largest, squares []float64, err
 		return nil
 	})
 	return largest, squares, err
+}
+
+// Overflow is the reason why the weight multiplied by f is not finite, none if it is. It reads the weight, once more than the result.
+func (l *Layer) Overflow(ctx context.Context, f []float64) (pass.Reason, error) {
+	factor, bits := 0.0, uint32(0)
+	for _, x := range f {
+		factor = max(factor, math.Abs(x))
+	}
+	if factor <= 1 {
+		return pass.Reason{}, nil
+	}
+	err := pass.Scan(ctx, l.e.step.Eval, l.Weight.Const, func(w []float32, _ int64) error {
+		bits = max(bits, kernel.AbsMaxBits(w))
+		return nil
+	})
+	if w := float64(math.Float32frombits(bits)); err == nil && w <= math.MaxFloat32 && w*factor > l.Weight.Const.DType.Largest() {
+		return reasonAt(l.Node, pass.NotRepresented, fmt.Sprintf("weights up to %g times %g", w, factor)), nil
+	}
+	return pass.Reason{}, err
 }
 
 // Rounded is the matrix with inputs scaled by f, fake-quantized to 8 bits per output channel.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/ir/opset"
+	"github.com/mcompress/mcompress/pass"
 	"github.com/mcompress/mcompress/quantize/internal/rescale"
 )
 
@@ -78,6 +79,16 @@ func (g *group) scale(ctx context.Context, f []float64) error {
 		l.ScaleInputs(f)
 	}
 	return nil
+}
+
+// overflow is the reason why the weights multiplied by f are not finite.
+func (g *group) overflow(ctx context.Context, f []float64) (reason pass.Reason, err error) {
+	for _, l := range g.layers {
+		if reason, err = l.Overflow(ctx, f); err != nil || !reason.None() {
+			break
+		}
+	}
+	return reason, err
 }
 
 // insert inserts a Mul before the products.

@@ -76,6 +76,11 @@ func choices(ctx context.Context, s *pass.Step, gs []*group, o Options) ([]choic
 
 // apply scales g, or adds the reason why it is unchanged.
 func apply(ctx context.Context, s *pass.Step, e *rescale.Editor, g *group, ch choice) error {
+	if reason, err := g.overflow(ctx, ch.factor); err != nil {
+		return err
+	} else if !reason.None() {
+		ch = choice{reason: reason}
+	}
 	if ch.factor == nil {
 		for _, l := range g.layers {
 			s.Ledger.Skip(l.Weight, []*ir.Node{l.Node}, ch.reason)

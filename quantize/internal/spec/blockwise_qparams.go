@@ -3,6 +3,7 @@ package spec
 import (
 	"fmt"
 	"io"
+	"math"
 
 	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/pass"
@@ -66,9 +67,11 @@ func (r *blockQuantizer) storeQParams(c *solve.Quantized, block, col int64) erro
 }
 
 // unrepresentable is the reason why quantized values cannot represent weights with a scale of this magnitude and a zero point.
-// Float16 weights are dequantized in float16 at run time, where the largest must not overflow.
+// The largest dequantized value must not overflow: that of float16 weights is float16 at run time.
 func (b *BlockLayout) unrepresentable(scale float32, zero int32) pass.Reason {
 	switch most := scale * float32(max(b.Spec.High-zero, zero-b.Spec.Low)); {
+	case IsNormal(scale) && most > math.MaxFloat32:
+		return pass.Reason{Code: pass.NotRepresented, Detail: fmt.Sprintf("dequantized values above the range of float32, scale %g", scale)}
 	case !IsNormal(scale):
 		return pass.Reason{Code: pass.NoScale, Detail: fmt.Sprintf("scale %g", scale)}
 	case b.Spec.Half && most > LargestFloat16:

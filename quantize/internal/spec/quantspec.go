@@ -59,7 +59,7 @@ func (s QuantSpec) maxMagnitude() int32 {
 }
 
 // QParams is the scale and zero point for values in [lo, hi]. A channel of zeros has scale 1. It returns false for a scale that
-// is not a normal float32, which would not represent the values.
+// is not a normal float32, or whose product with a quantized value overflows: it would not represent the values.
 func (s QuantSpec) QParams(lo, hi float32) (scale float32, zero int32, ok bool) {
 	if lo == 0 && hi == 0 {
 		if s.Symmetric {
@@ -69,7 +69,7 @@ func (s QuantSpec) QParams(lo, hi float32) (scale float32, zero int32, ok bool) 
 	}
 	if s.Symmetric {
 		scale = max(-lo, hi) / float32(s.maxMagnitude())
-		return scale, s.ZeroPoint(), IsNormal(scale)
+		return scale, s.ZeroPoint(), Representable(scale, float32(s.maxMagnitude()))
 	}
 	c := s.Levels()
 	lo, hi = min(lo, 0), max(hi, 0)
@@ -78,8 +78,14 @@ func (s QuantSpec) QParams(lo, hi float32) (scale float32, zero int32, ok bool) 
 		return scale, 0, false
 	}
 	z := float32(c.Lo) - lo/scale
-	zero = int32(math.RoundToEven(float64(z)))
-	return scale, min(max(zero, c.Lo), c.Hi), true
+	zero = min(max(int32(math.RoundToEven(float64(z))), c.Lo), c.Hi)
+	return scale, zero, Representable(scale, float32(max(c.Hi-zero, zero-c.Lo)))
+}
+
+// Representable reports whether scale is a normal float32 and its product with the largest quantized value is finite. The product may
+// exceed the largest weight, as scales are rounded.
+func Representable(scale, largest float32) bool {
+	return IsNormal(scale) && scale*largest <= math.MaxFloat32
 }
 
 // IsNormal reports whether x is neither infinite nor below the smallest normal float32.
