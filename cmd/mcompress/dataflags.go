@@ -25,7 +25,7 @@ func (m *randomInputFlags) declare(fs *flag.FlagSet) {
 }
 
 func dimFlag(fs *flag.FlagSet, to *mcli.Dims) {
-	fs.Var(to, "dim", "`name=size` of a dynamic axis of the inputs; may be repeated (default: 16, of images 64)")
+	fs.Var(to, "dim", "`name=size` of a dynamic axis of the inputs (input:index if it has no name); may be repeated (default: 16, of images 64, or a size that the graph requires)")
 }
 
 // sampling has the flags of the samples that a model is run on, which all commands that compare models have.

@@ -49,7 +49,7 @@ func (d *Data) Each(ctx context.Context, step *pass.Step, m *ir.Model, names []s
 			return err
 		}
 		if err := d.run(ctx, s, b, names, visit); err != nil {
-			return d.failed(b, err)
+			return d.failed(set, b, err)
 		}
 	}
 	return nil
@@ -99,8 +99,9 @@ func largest(a *ir.Array) uint32 {
 	return kernel.AbsMaxBits(ir.View[float32](a))
 }
 
-// failed adds the data's path and the number of the sample to an error of a run.
-func (d *Data) failed(b *dataset.Batch, err error) error {
+// failed adds the data's path, the number of the sample and the chosen sizes of axes to an error of a run.
+func (d *Data) failed(set *dataset.Set, b *dataset.Batch, err error) error {
+	err = set.Explain(err)
 	if d.Path == "" {
 		return fmt.Errorf("calibration: random sample %d: %w", b.First, err)
 	}

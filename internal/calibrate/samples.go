@@ -21,7 +21,7 @@ func (d *Data) Samples(ctx context.Context, s *pass.Step, m *ir.Model, take func
 			return err
 		}
 		if err := finite(b.Inputs); err != nil {
-			return d.failed(b, err)
+			return d.failed(set, b, err)
 		}
 		if err := take(b.Inputs); err != nil {
 			return err

@@ -4,9 +4,11 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/ir/opset"
 	"github.com/mcompress/mcompress/onnx"
 )
 
@@ -16,60 +18,78 @@ const (
 	openImageSize = 64 // height and width; a multiple of 32 for repeated downsampling
 )
 
-// axes are the sizes of open axes of random inputs.
+// axes are the sizes of open axes of inputs. Open axes of one name are one axis; an axis without a name is called INPUT:INDEX.
 type axes struct {
-	named map[string]int64
-	batch int64
+	inputs []Input
+	given  map[string]int64 // from options, or from data
+	names  []string         // of the axes, in the order of their precedence
+	sizes  map[string]int64
+	batch  map[string]bool // the axes that are batches
+	size   int64           // of a batch
 }
 
-func newAxes(inputs []Input, r Random) *axes {
-	x := &axes{named: maps.Clone(r.Dims), batch: r.Batch}
-	if x.named == nil {
-		x.named = map[string]int64{}
-	}
-	var sums []string
+// newAxes chooses the sizes of the open axes of inputs: the given ones, defaults, or those that the graph requires.
+func newAxes(inputs []Input, given map[string]int64, batch int64) *axes {
+	x := &axes{inputs: inputs, given: given, sizes: map[string]int64{}, batch: map[string]bool{}, size: max(batch, 1)}
 	for i := range maxRank {
 		// First axes take precedence: the name of the batch axis of one input means the batch in all inputs.
 		for _, in := range inputs {
-			dims := in.dims(nil)
-			if i >= len(dims) || dims[i].Known() || dims[i].Param == "" {
-				continue
-			}
-			name := dims[i].Param
-			if _, ok := x.named[name]; ok {
-				continue
-			}
-			if parts := summands(name); parts != nil {
-				sums = append(sums, name)
-			} else {
-				x.named[name] = x.defaultSize(i, len(dims), name)
+			if dims := in.dims(nil); i < len(dims) && !dims[i].Known() {
+				x.add(in, dims, i)
 			}
 		}
 	}
-	for _, name := range sums {
-		x.named[name] = x.sum(name)
-	}
+	x.solve(batch > 1)
 	return x
 }
 
 // maxRank bounds the axes whose names are read.
 const maxRank = 16
 
-// defaultSize is the default size of axis i of an input of the given rank.
-func (x *axes) defaultSize(i, rank int, name string) int64 {
-	switch {
-	case i == 0 || strings.Contains(strings.ToLower(name), "batch"):
-		return x.batch
-	case rank >= 4 && i >= 2 && !strings.Contains(name, "past"):
-		return openImageSize
+// axisName is the name of axis i of in.
+func (in Input) axisName(dims []ir.Dim, i int) string {
+	return either(dims[i].Param, in.Name+":"+strconv.Itoa(i))
+}
+
+// add adds axis i of in with its default size.
+func (x *axes) add(in Input, dims []ir.Dim, i int) {
+	name := in.axisName(dims, i)
+	if _, known := x.sizes[name]; known {
+		return
 	}
-	return openAxis
+	x.names = append(x.names, name)
+	if n, ok := x.given[name]; ok {
+		x.sizes[name] = n
+		return
+	}
+	if x.isBatch(dims, i) {
+		x.batch[name] = true
+		x.sizes[name] = x.size
+		return
+	}
+	x.sizes[name] = openAxis
+	if in.isSpatial(dims, i) {
+		x.sizes[name] = openImageSize
+	}
+}
+
+// isBatch reports whether axis i is a batch: the first axis, one that is called so, or the only open one after a first axis larger than
+// 1, as in a recurrent state, whose first axis is layers.
+func (x *axes) isBatch(dims []ir.Dim, i int) bool {
+	if i == 0 || strings.Contains(strings.ToLower(dims[i].Param), "batch") {
+		return true
+	}
+	isOpen := func(d ir.Dim) bool { return !d.Known() }
+	return dims[i].Param == "" && slices.IndexFunc(dims, isOpen) == i && !slices.ContainsFunc(dims[i+1:], isOpen) && dims[0].N > 1
 }
 
 // summands are the names whose sizes add up to that of name. Exporters of language models name the axes of a cache this way:
 // "past_len + len", or total_len for past_len and len.
 func summands(name string) []string {
 	if parts := strings.Split(name, "+"); len(parts) > 1 {
+		for i := range parts {
+			parts[i] = strings.TrimSpace(parts[i])
+		}
 		return parts
 	}
 	if rest, ok := strings.CutPrefix(name, "total_"); ok {
@@ -78,34 +98,138 @@ func summands(name string) []string {
 	return nil
 }
 
-// sum is the sum of the summands of name: sizes of other axes, or numbers.
-func (x *axes) sum(name string) int64 {
+// isSum reports whether the size of an axis follows from those of others.
+func (x *axes) isSum(name string) bool {
+	_, given := x.given[name]
+	return !given && summands(name) != nil
+}
+
+// sum is the sum of the summands of name, which are other axes or numbers.
+func (x *axes) sum(name string, sizes map[string]int64) int64 {
 	total := int64(0)
 	for _, part := range summands(name) {
-		part = strings.TrimSpace(part)
-		n, ok := x.named[part]
-		if _, err := fmt.Sscanf(part, "%d", &n); !ok && err != nil {
-			return openAxis
+		n, ok := sizes[part]
+		if !ok {
+			n, ok = x.given[part]
+		}
+		if !ok {
+			var err error
+			if n, err = strconv.ParseInt(part, 10, 64); err != nil {
+				return openAxis
+			}
 		}
 		total += n
 	}
 	return total
 }
 
+// solve changes default sizes with which the graph cannot run. A batch size that is requested is kept.
+func (x *axes) solve(keepBatch bool) {
+	var free []string
+	for _, name := range x.names {
+		if _, given := x.given[name]; !given && !x.isSum(name) {
+			free = append(free, name)
+		}
+	}
+	set := func(sizes []int64) {
+		for i, name := range free {
+			x.sizes[name] = sizes[i]
+		}
+		for _, name := range x.names {
+			if x.isSum(name) {
+				x.sizes[name] = x.sum(name, x.sizes)
+			}
+		}
+	}
+	start := make([]int64, len(free))
+	for i, name := range free {
+		start[i] = x.sizes[name]
+	}
+	set(start)
+	if g := graphOf(x.inputs); g != nil && len(free) > 0 {
+		system := opset.System{Graph: g, Vary: x.vary(free, keepBatch), Shapes: func(sizes []int64) map[*ir.Value][]int64 {
+			set(sizes)
+			return x.shapes()
+		}}
+		set(system.Solve(start))
+	}
+}
+
+// graphOf is the graph that the inputs belong to, nil if they have none.
+func graphOf(inputs []Input) *ir.Graph {
+	for _, in := range inputs {
+		if in.value != nil {
+			return in.value.Graph()
+		}
+	}
+	return nil
+}
+
+// shapes are the shapes of all inputs whose rank is known.
+func (x *axes) shapes() map[*ir.Value][]int64 {
+	shapes := map[*ir.Value][]int64{}
+	for _, in := range x.inputs {
+		if dims := in.dims(nil); dims != nil {
+			shapes[in.value] = x.shape(in, dims)
+		}
+	}
+	return shapes
+}
+
+func (x *axes) shape(in Input, dims []ir.Dim) []int64 {
+	shape := make([]int64, len(dims))
+	for i, d := range dims {
+		if shape[i] = d.N; !d.Known() {
+			shape[i] = x.sizes[in.axisName(dims, i)]
+		}
+	}
+	return shape
+}
+
+// vary are the lists of free axes that are changed together: height and width of an image, then single axes, those of the last inputs
+// and of batches last.
+func (x *axes) vary(free []string, keepBatch bool) [][]int {
+	var images, single, batches [][]int
+	for _, in := range x.inputs {
+		var sides []int
+		for i, dims := 0, in.dims(nil); i < len(dims); i++ {
+			if k := slices.Index(free, in.axisName(dims, i)); k >= 0 && !dims[i].Known() && in.isSpatial(dims, i) && !slices.Contains(sides, k) {
+				sides = append(sides, k)
+			}
+		}
+		if len(sides) > 1 {
+			images = append(images, sides)
+		}
+	}
+	for i, name := range slices.Backward(free) {
+		if x.batch[name] {
+			batches = append(batches, []int{i})
+		} else {
+			single = append(single, []int{i})
+		}
+	}
+	if keepBatch {
+		batches = nil
+	}
+	return slices.Concat(images, single, batches)
+}
+
 // checkDims reports sizes of axes that the inputs do not have, and invalid sizes.
 func checkDims(inputs []Input, dims map[string]int64) error {
 	open := map[string]bool{}
 	for _, in := range inputs {
-		for _, d := range in.dims(nil) {
-			open[d.Param] = true
+		for i, d := range in.dims(nil) {
+			if d.Known() {
+				continue
+			}
+			open[in.axisName(in.Type.Shape, i)] = true
 			for _, part := range summands(d.Param) {
-				if part = strings.TrimSpace(part); strings.Trim(part, "0123456789") != "" {
+				if strings.Trim(part, "0123456789") != "" {
 					open[part] = true
 				}
 			}
 		}
 	}
-	delete(open, "")
 	for _, name := range slices.Sorted(maps.Keys(dims)) {
 		switch {
 		case dims[name] < 0:
@@ -120,9 +244,21 @@ func checkDims(inputs []Input, dims map[string]int64) error {
 	return nil
 }
 
+// specs are the types and shapes of random values for all inputs.
+func (x *axes) specs() ([]ir.Spec, error) {
+	specs := make([]ir.Spec, len(x.inputs))
+	var err error
+	for i, in := range x.inputs {
+		if specs[i], err = x.spec(in); err != nil {
+			return nil, err
+		}
+	}
+	return specs, nil
+}
+
 // spec is the type and shape of random values for in.
 func (x *axes) spec(in Input) (ir.Spec, error) {
-	s := ir.Spec{DType: in.elem()}
+	s := ir.Spec{Name: in.Name, DType: in.elem()}
 	switch {
 	case in.Kind != onnx.TensorValue:
 		return s, fmt.Errorf("input %q is not a tensor; random inputs are tensors only, use --data", in.Name)
@@ -131,25 +267,6 @@ func (x *axes) spec(in Input) (ir.Spec, error) {
 	case in.Type.Shape == nil:
 		return s, fmt.Errorf("input %q: unknown rank; use --data", in.Name)
 	}
-	dims := in.dims(x.named)
-	for i, d := range dims {
-		n := d.N
-		switch {
-		case d.Known():
-		case x.isState(dims, i):
-			n = x.batch
-		default:
-			n = x.defaultSize(i, len(dims), d.Param)
-		}
-		s.Shape = append(s.Shape, n)
-	}
+	s.Shape = x.shape(in, in.dims(nil))
 	return s, nil
-}
-
-// isState reports whether axis i is the only open one, after a first axis larger than 1: the batch of a recurrent state, whose
-// first axis is layers.
-func (x *axes) isState(dims []ir.Dim, i int) bool {
-	open := slices.IndexFunc(dims, func(d ir.Dim) bool { return !d.Known() })
-	last := slices.IndexFunc(dims[open+1:], func(d ir.Dim) bool { return !d.Known() })
-	return open == i && last < 0 && i > 0 && dims[0].N > 1
 }

@@ -27,7 +27,8 @@ type Random struct {
 //
 // Floating-point inputs are standard normal; bools are even; integers are uniform in
 // r.Ranges, else in the range of 8-bit types, 1 if the name contains "mask", or 0 and 1, because larger types are mostly indices;
-// strings are short words. Open axes that are not in r.Dims have the size r.Batch (first axis), 64 (spatial axes of images) or 16.
+// strings are short words. Open axes that are not in r.Dims have the size r.Batch (first axis), 64 (spatial axes of images) or 16, or
+// another size where the graph requires it.
 func Generate(inputs []Input, r Random) (*Set, error) {
 	o := Options{Fill: r.Fill, Dims: r.Dims, Workers: r.Workers, Memory: r.Memory}
 	if err := o.check(inputs); err != nil {
@@ -35,7 +36,8 @@ func Generate(inputs []Input, r Random) (*Set, error) {
 	}
 	g := &generator{inputs: inputs, options: r}
 	g.options.Samples = max(r.Samples, 1)
-	specs, err := specsOf(inputs, r)
+	chosen := newAxes(inputs, r.Dims, r.Batch)
+	specs, err := chosen.specs()
 	if err != nil {
 		return nil, err
 	}
@@ -46,7 +48,9 @@ func Generate(inputs []Input, r Random) (*Set, error) {
 		g.held += specs[i].Bytes()
 	}
 	g.specs = specs
-	return newSet(g, o), nil
+	set := newSet(g, o)
+	set.chosen = chosen
+	return set, nil
 }
 
 // Specs are the types and shapes of the inputs of Generate, in their order. Unlike Generate it accepts inputs of any size.
@@ -54,22 +58,7 @@ func Specs(inputs []Input, r Random) ([]ir.Spec, error) {
 	if err := checkDims(inputs, r.Dims); err != nil {
 		return nil, err
 	}
-	return specsOf(inputs, r)
-}
-
-func specsOf(inputs []Input, r Random) ([]ir.Spec, error) {
-	r.Batch = max(r.Batch, 1)
-	shapes := newAxes(inputs, r)
-	specs := make([]ir.Spec, len(inputs))
-	for i, in := range inputs {
-		spec, err := shapes.spec(in)
-		if err != nil {
-			return nil, err
-		}
-		spec.Name = in.Name
-		specs[i] = spec
-	}
-	return specs, nil
+	return newAxes(inputs, r.Dims, r.Batch).specs()
 }
 
 // A generator is a feed of random inputs.

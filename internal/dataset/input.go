@@ -10,6 +10,8 @@ type Input struct {
 	Name string
 	Type *ir.Type       // nil if unknown, and for all but tensors
 	Kind onnx.ValueKind // of the value in a file
+
+	value *ir.Value // in a graph; may be nil
 }
 
 // Inputs are the inputs of g without initializers.
@@ -17,7 +19,7 @@ func Inputs(g *ir.Graph) []Input {
 	var in []Input
 	for _, v := range g.Inputs {
 		if v.Const == nil {
-			in = append(in, Input{v.Name, v.Type, onnx.KindOf(v)})
+			in = append(in, Input{v.Name, v.Type, onnx.KindOf(v), v})
 		}
 	}
 	return in
@@ -27,7 +29,7 @@ func Inputs(g *ir.Graph) []Input {
 func Outputs(g *ir.Graph) []Input {
 	var out []Input
 	for _, v := range g.Outputs {
-		out = append(out, Input{v.Name, v.Type, onnx.KindOf(v)})
+		out = append(out, Input{v.Name, v.Type, onnx.KindOf(v), v})
 	}
 	return out
 }

@@ -65,6 +65,7 @@ type Set struct {
 	count   int
 	rest    int
 	classes []string
+	chosen  *axes // with the sizes of dynamic axes that are not from the data; may be nil
 }
 
 // A feed is the source of a Set's batches.

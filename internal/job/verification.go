@@ -89,6 +89,15 @@ type unrunnable struct{ err error }
 func (e *unrunnable) Error() string { return e.err.Error() }
 func (e *unrunnable) Unwrap() error { return e.err }
 
+// explained adds the chosen sizes of axes to an error of the source, which the other model has in common with it.
+func explained(set *dataset.Set, err error) error {
+	var side *verify.SideError
+	if errors.As(err, &side) && side.Side == verify.First {
+		return &verify.SideError{Side: side.Side, Err: set.Explain(side.Err)}
+	}
+	return err
+}
+
 // inputError marks errors of generating random inputs as unrunnable.
 func (v Verification) inputError(err error) error {
 	if err != nil && v.Data.Generated() {
@@ -132,7 +141,7 @@ func (v Verification) compare(ctx context.Context, a, b *onnx.File) (*verificati
 	defer set.Close()
 	r, err := v.run(ctx, a, b, set)
 	if err != nil {
-		return nil, v.sourceError(ctx, err)
+		return nil, v.sourceError(ctx, explained(set, err))
 	}
 	if c.known {
 		r.Activations = &verification.Activations{Before: c.before, After: c.after}

@@ -74,7 +74,7 @@ func (j *Job) Run(ctx context.Context) (*Measure, error) {
 		return nil, err
 	}
 	defer f.Close()
-	in, err := j.inputs(ctx, f.Model)
+	in, explain, err := j.inputs(ctx, f.Model)
 	if err != nil {
 		return nil, err
 	}
@@ -87,11 +87,11 @@ func (j *Job) Run(ctx context.Context) (*Measure, error) {
 	m.Load = time.Since(start).Seconds()
 	if e, ok := s.(*engine.Interpreter); ok {
 		if err := m.planned(e, in, j.Budget); err != nil || m.Over() {
-			return m, err
+			return m, explain(err)
 		}
 	}
 	if err := m.time(ctx, j, s, in); err != nil {
-		return nil, err
+		return nil, explain(err)
 	}
 	m.Peak = resident()
 	return m, nil
@@ -152,20 +152,20 @@ func quantile(sorted []time.Duration, q float64) float64 {
 	return sorted[low].Seconds() + (at-float64(low))*(sorted[high]-sorted[low]).Seconds()
 }
 
-// inputs are one batch of random inputs.
-func (j *Job) inputs(ctx context.Context, m *ir.Model) (map[string]*ir.Array, error) {
+// inputs are one batch of random inputs, and a function that adds the sizes chosen for them to an error.
+func (j *Job) inputs(ctx context.Context, m *ir.Model) (map[string]*ir.Array, func(error) error, error) {
 	set, err := dataset.Generate(dataset.Inputs(m.Graph), dataset.Random{Seed: j.Seed, Batch: j.Batch, Dims: j.Dims, Ranges: dataset.Ranges(m)})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	defer set.Close()
 	for b, err := range set.Batches(ctx, dataset.Order{Size: 1}) {
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
-		return b.Inputs, nil
+		return b.Inputs, set.Explain, nil
 	}
-	return nil, errors.New("the model has no inputs")
+	return nil, nil, errors.New("the model has no inputs")
 }
 
 // open loads the model.

@@ -66,7 +66,7 @@ func (j *Job) Profile(ctx context.Context) (*Profile, error) {
 		return nil, err
 	}
 	defer f.Close()
-	in, err := j.inputs(ctx, f.Model)
+	in, explain, err := j.inputs(ctx, f.Model)
 	if err != nil {
 		return nil, err
 	}
@@ -78,14 +78,14 @@ func (j *Job) Profile(ctx context.Context) (*Profile, error) {
 	defer s.Close()
 	for range max(j.Warmup, 1) {
 		if _, err := s.Run(ctx, in, nil); err != nil {
-			return nil, err
+			return nil, explain(err)
 		}
 	}
 	r.steps, r.start = nil, time.Now()
 	runs := max(j.Runs, 1)
 	for range runs {
 		if _, err := s.Run(ctx, in, nil); err != nil {
-			return nil, err
+			return nil, explain(err)
 		}
 	}
 	p := r.profile(runs, time.Since(r.start))

@@ -1,6 +1,7 @@
 package memplan
 
 import (
+	"github.com/mcompress/mcompress/internal/dataset"
 	"github.com/mcompress/mcompress/internal/engine"
 	"github.com/mcompress/mcompress/internal/memory"
 	"github.com/mcompress/mcompress/ir"
@@ -28,7 +29,7 @@ func (p *planner) run(batch int64) (*run, error) {
 	}
 	u, err := p.engine.Usage(r.in)
 	if err != nil {
-		return nil, err
+		return nil, dataset.ExplainSpecs(p.inputs, p.random(batch), err)
 	}
 	types, err := p.engine.Types(r.in)
 	if err != nil {

@@ -80,3 +80,6 @@ type Indexing struct{ Indices, Table int }
 
 // Axis is the axis at node n, counted from the last one if negative.
 func (Indexing) Axis(n *ir.Node) int64 { return n.Int("axis", n.Int("gather_axis", 0)) }
+
+// A State is an input that continues an earlier run from one of its outputs, and grows along an axis by the positions of the run.
+type State struct{ Input, Output, Axis int }

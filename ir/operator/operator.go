@@ -18,6 +18,7 @@ import (
 type Facts struct {
 	Inputs   []Input    // weights, biases, and other parameters among the inputs
 	Indexing []Indexing // inputs that hold positions in another input
+	States   []State    // inputs that continue an earlier run: caches of keys and values
 
 	// QuantizedOutput is set where the first output is quantized data.
 	QuantizedOutput bool
@@ -40,6 +41,10 @@ type Facts struct {
 	Distribution bool
 	// Attention is set where the first three inputs are queries, keys and values.
 	Attention bool
+	Masks     []int // of it: inputs whose last axis is the keys, those of the cache included
+	Total     int   // of it: the input with the number of those keys, 0 for none
+	Lengths   int   // of it: the input with the number of those keys of each sequence less one, 0 for none
+	Rotary    []int // of it: inputs with cosines and sines, one row for each position
 
 	// Spatial is set where the first input is N × C × D1 × …, with one or more spatial axes.
 	Spatial bool

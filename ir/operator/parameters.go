@@ -92,3 +92,21 @@ var indexing = map[string][]Indexing{
 	"com.microsoft.GatherBlockQuantized":     {{Indices: 1, Table: 0}},
 	"com.microsoft.QEmbedLayerNormalization": {{Indices: 0, Table: 2}, {Indices: 1, Table: 4}},
 }
+
+// states are the caches of past keys and values, with the outputs of the present ones.
+var states = map[string][]State{
+	"Attention":                         {{Input: 4, Output: 1, Axis: 2}, {Input: 5, Output: 2, Axis: 2}},
+	"com.microsoft.Attention":           {{Input: 4, Output: 1, Axis: 3}},
+	"com.microsoft.GroupQueryAttention": {{Input: 3, Output: 1, Axis: 2}, {Input: 4, Output: 2, Axis: 2}},
+	"com.microsoft.MultiHeadAttention":  {{Input: 6, Output: 1, Axis: 2}, {Input: 7, Output: 2, Axis: 2}},
+}
+
+// attentionInputs are the inputs of attention operators besides queries, keys, values and caches.
+var attentionInputs = map[string]struct {
+	masks, rotary  []int
+	total, lengths int
+}{
+	"Attention":                         {masks: []int{3}},
+	"com.microsoft.GroupQueryAttention": {masks: []int{10}, rotary: []int{7, 8}, total: 6, lengths: 5},
+	"com.microsoft.MultiHeadAttention":  {masks: []int{4, 5}},
+}

@@ -152,6 +152,9 @@ func build() map[string]*Facts {
 	for name, list := range indexing {
 		at(name).Indexing = list
 	}
+	for name, list := range states {
+		at(name).States = list
+	}
 	byValue(each, moves, func(f *Facts, m Move) { f.Move = m })
 	byValue(each, affine, func(f *Facts, a Affine) { f.Affine = a })
 	byValue(each, flattensBefore, func(f *Facts, opset int64) { f.FlattensBefore = opset })
@@ -174,6 +177,10 @@ func build() map[string]*Facts {
 	each(func(f *Facts) { f.Nonlinearity = true }, nonlinearities)
 	each(func(f *Facts) { f.Distribution = true }, distributions)
 	each(func(f *Facts) { f.Attention = true }, attentions)
+	for name, in := range attentionInputs {
+		f := at(name)
+		f.Masks, f.Total, f.Lengths, f.Rotary = in.masks, in.total, in.lengths, in.rotary
+	}
 	each(func(f *Facts) { f.LayoutAgnostic = true }, layoutAgnostic, unary, broadcasts, reductions)
 	each(func(f *Facts) { f.Random = true }, randoms)
 	each(func(f *Facts) { f.ZeroGradient = true }, zeroGradients, predicates)

@@ -10,7 +10,7 @@ var irVersions = []int64{3, 3, 3, 3, 3, 3, 3, 3, 4, 5, 6, 7, 7, 7, 8, 8, 8, 8, 9
 
 // operators is sorted by name: each operator's versions, and those among them
 // whose schema alone shows a break with the version before.
-var operators = []operator{
+var operators = []lineage{
 	{"Abs", []int64{1, 6, 13}, []int64{6}},
 	{"Acos", []int64{7, 22}, nil},
 	{"Acosh", []int64{9, 22}, nil},

@@ -2,6 +2,7 @@ package opset
 
 import (
 	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/ir/operator"
 )
 
 // visits bounds the values that one query visits. Shapes seldom hang on
@@ -36,6 +37,9 @@ type inference struct {
 	left   int
 	shapes map[*ir.Value][]ir.Dim // nil: unknown
 	elems  map[*ir.Value]ir.DType
+
+	sizes  map[*ir.Value][]int64   // shapes of the graph's inputs; nil where they are as declared
+	values map[*ir.Value][]float64 // computed from sizes; nil: unknown
 }
 
 func newInference(visits int) *inference {
@@ -58,27 +62,53 @@ func (f *inference) shape(v *ir.Value) ([]ir.Dim, bool) {
 	if v.Const != nil && fixed(v) {
 		return dims(v.Const.Shape), true
 	}
-	if v.Type != nil && v.Type.Shape != nil {
+	if s, ok := f.sizes[v]; ok {
+		return dims(s), true
+	}
+	declared := v.Type != nil && v.Type.Shape != nil
+	if declared && (f.sizes == nil || v.Producer() == nil) {
 		return v.Type.Shape, true
 	}
 	if s, ok := f.shapes[v]; ok {
 		return s, s != nil
 	}
 	n := v.Producer()
-	if n == nil || !ir.DefaultDomain(n.Op.Domain) || !f.visit() {
+	if n == nil || !f.visit() {
 		return nil, false
 	}
 	f.shapes[v] = nil
-	rule := shapeRuleOf(n.Op.Type)
-	if rule == nil {
-		return nil, false
+	s, ok := f.inferred(n, output(n, v))
+	if declared {
+		s, ok = refined(s, ok, v.Type.Shape), true
 	}
-	s, ok := rule(f, n, output(n, v))
 	if !ok {
 		return nil, false
 	}
 	f.shapes[v] = s
 	return s, true
+}
+
+// inferred is the shape of n's output i by the rule for its operator.
+func (f *inference) inferred(n *ir.Node, i int) ([]ir.Dim, bool) {
+	rule := shapeRuleOf(operator.Name(n.Op))
+	if rule == nil {
+		return nil, false
+	}
+	return rule(f, n, i)
+}
+
+// refined is the inferred shape s, if it is known and of the declared rank, with declared sizes where it has none.
+func refined(s []ir.Dim, ok bool, declared []ir.Dim) []ir.Dim {
+	if !ok || len(s) != len(declared) {
+		return declared
+	}
+	out := append([]ir.Dim{}, s...)
+	for i, d := range declared {
+		if !out[i].Known() {
+			out[i] = d
+		}
+	}
+	return out
 }
 
 func (f *inference) elem(v *ir.Value) ir.DType {

@@ -22,8 +22,22 @@ func shapeRuleOf(op string) shapeRule {
 	case "Add", "And", "BitShift", "BitwiseAnd", "BitwiseOr", "BitwiseXor", "Div", "Equal", "Greater", "GreaterOrEqual", "Less",
 		"LessOrEqual", "Max", "Mean", "Min", "Mod", "Mul", "Or", "Pow", "Sub", "Sum", "Where", "Xor":
 		return broadcast
-	case "DepthToSpace", "Pad", "Resize", "SpaceToDepth", "Split", "Tile", "TopK", "Upsample":
-		return rankOf(0)
+	case "DepthToSpace":
+		return rearranged(1)
+	case "SpaceToDepth":
+		return rearranged(-1)
+	case "Pad":
+		return pad
+	case "Resize", "Upsample":
+		return resized
+	case "Split":
+		return split
+	case "Tile":
+		return tile
+	case "TopK":
+		return topK
+	case "If":
+		return branches
 	case "ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceMax", "ReduceMean", "ReduceMin", "ReduceProd", "ReduceSum",
 		"ReduceSumSquare":
 		return reduce
@@ -41,10 +55,12 @@ func shapeRuleOf(op string) shapeRule {
 		return matmul(0, 1)
 	case "QLinearMatMul":
 		return matmul(0, 3)
-	case "Flatten", "NonMaxSuppression", "NonZero":
+	case "Flatten":
+		return flatten
+	case "NonMaxSuppression", "NonZero":
 		return fixedRank(2)
 	case "Range":
-		return fixedRank(1)
+		return rangeShape
 	case "Shape":
 		return shapeOf
 	case "Slice":
@@ -76,7 +92,7 @@ func shapeRuleOf(op string) shapeRule {
 	case "Unsqueeze":
 		return unsqueeze
 	}
-	return nil
+	return contribShapeRule(op)
 }
 
 // sameAs gives input j's shape to the first output; DynamicQuantizeLinear's others

@@ -16,7 +16,7 @@ func (f *inference) axesOf(n *ir.Node, i int) (axes []int64, count int, given bo
 	if v == nil {
 		return nil, 0, false
 	}
-	if is, ok := constInts(v); ok {
+	if is, ok := f.ints(v); ok {
 		return is, len(is), true
 	}
 	if s, ok := f.shape(v); ok && len(s) == 1 && s[0].Known() && s[0].N <= maxElems {

@@ -12,7 +12,7 @@ import (
 // hand (0 and below unchanged), else only how many there are.
 func (f *inference) target(n *ir.Node, i int) (sizes []int64, rank int, ok bool) {
 	v := n.Input(i)
-	if sizes, ok := constInts(v); ok {
+	if sizes, ok := f.ints(v); ok {
 		return sizes, len(sizes), true
 	}
 	if s, ok := f.shape(v); ok && len(s) == 1 && s[0].Known() && s[0].N <= maxElems {
@@ -142,11 +142,20 @@ func convTranspose(f *inference, n *ir.Node, i int) ([]ir.Dim, bool) {
 }
 
 // recurrent makes all states with a direction axis, and the last ones without time.
-func recurrent(_ *inference, _ *ir.Node, i int) ([]ir.Dim, bool) {
+func recurrent(f *inference, n *ir.Node, i int) ([]ir.Dim, bool) {
+	x, ok := f.shape(n.Input(0))
+	r, ok2 := f.shape(n.Input(2))
+	out := unknown(3)
+	if ok && ok2 && len(x) == 3 && len(r) == 3 && n.Int("layout", 0) == 0 {
+		out = []ir.Dim{r[0], x[1], r[2]}
+		if i == 0 {
+			return append([]ir.Dim{x[0]}, out...), true
+		}
+	}
 	if i == 0 {
 		return unknown(4), true
 	}
-	return unknown(3), true
+	return out, true
 }
 
 // shapeOf has an element for each axis from start to end.
@@ -167,10 +176,10 @@ func slice(f *inference, n *ir.Node, _ int) ([]ir.Dim, bool) {
 	if !ok {
 		return nil, false
 	}
-	starts, ok := listOf(n, "starts", 1)
-	ends, ok2 := listOf(n, "ends", 2)
-	axes, ok3 := listOf(n, "axes", 3)
-	steps, ok4 := listOf(n, "steps", 4)
+	starts, ok := f.listOf(n, "starts", 1)
+	ends, ok2 := f.listOf(n, "ends", 2)
+	axes, ok3 := f.listOf(n, "axes", 3)
+	steps, ok4 := f.listOf(n, "steps", 4)
 	if !ok || !ok2 || !ok3 || !ok4 || len(starts) != len(ends) {
 		return unknown(len(s)), true
 	}
@@ -205,11 +214,11 @@ func plain(size, start, step int64) bool {
 
 // listOf is a list that older versions have as an attribute and newer ones as input
 // i, nil if it is absent; it is not known where it is not constant.
-func listOf(n *ir.Node, name string, i int) ([]int64, bool) {
+func (f *inference) listOf(n *ir.Node, name string, i int) ([]int64, bool) {
 	if n.Attr(name) != nil || n.Input(i) == nil {
 		return attrInts(n, name)
 	}
-	return constInts(n.Input(i))
+	return f.ints(n.Input(i))
 }
 
 // sliced is how many of size elements lie from start, in steps, before end; both may

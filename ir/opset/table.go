@@ -5,20 +5,20 @@ import (
 	"strings"
 )
 
-// An operator is one line of the default domain's history. Versions are ascending.
-type operator struct {
+// A lineage is one line of the default domain's history. Versions are ascending.
+type lineage struct {
 	name   string
 	since  []int64
 	breaks []int64 // those of since whose schema is not a superset of the one before
 }
 
 // lookup finds an operator of the default domain, in any of its versions.
-func lookup(name string) (operator, bool) {
-	i, ok := slices.BinarySearchFunc(operators, name, func(o operator, name string) int {
+func lookup(name string) (lineage, bool) {
+	i, ok := slices.BinarySearchFunc(operators, name, func(o lineage, name string) int {
 		return strings.Compare(o.name, name)
 	})
 	if !ok {
-		return operator{}, false
+		return lineage{}, false
 	}
 	return operators[i], true
 }

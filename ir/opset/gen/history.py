@@ -82,7 +82,7 @@ def main():
     print(f"var irVersions = {ints(ir_versions())}\n")
     print("// operators is sorted by name: each operator's versions, and those among them")
     print("// whose schema alone shows a break with the version before.")
-    print("var operators = []operator{")
+    print("var operators = []lineage{")
     for name in sorted(schemas):
         versions = sorted(schemas[name], key=lambda s: s.since_version)
         since = [s.since_version for s in versions]

@@ -1,0 +1,140 @@
+package opset
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/mcompress/mcompress/ir"
+)
+
+// A grower appends nodes to a graph.
+type grower struct{ *ir.Graph }
+
+func (g grower) input(name string) *ir.Value {
+	v := g.AddValue(name)
+	g.Inputs = append(g.Inputs, v)
+	return v
+}
+
+func (g grower) weight(shape ...int64) *ir.Value {
+	spec := ir.Spec{DType: ir.Float, Shape: shape}
+	return g.AddConst("w", &ir.Tensor{Spec: spec, Source: ir.Mem(make([]byte, spec.Bytes()))})
+}
+
+func (g grower) ints(is ...int64) *ir.Value {
+	spec := ir.Spec{DType: ir.Int64, Shape: []int64{int64(len(is))}}
+	return g.AddConst("i", &ir.Tensor{Spec: spec, Source: ir.Ints(is...)})
+}
+
+func (g grower) node(domain, op string, in []*ir.Value, attrs ...*ir.Attr) *ir.Value {
+	n := g.NewNode(ir.OpID{Domain: domain, Type: op}, in, attrs...)
+	v := g.NewValue(op)
+	n.SetOutputs(v)
+	g.Append(n)
+	return v
+}
+
+func values(vs ...*ir.Value) []*ir.Value { return vs }
+
+// Free sizes a, b, c of inputs x (and y) are changed where nodes require it.
+func TestSolve(t *testing.T) {
+	axis := func(i int64) *ir.Attr { return ir.IntAttr("axis", i) }
+	for _, c := range []struct {
+		name  string
+		shape func(s []int64) [][]int64 // of x and y
+		build func(g grower, x, y *ir.Value)
+		want  []int64
+	}{
+		{"inner size of a product", func(s []int64) [][]int64 { return [][]int64{{s[0], s[1]}} }, func(g grower, x, _ *ir.Value) {
+			g.node("", "MatMul", values(x, g.weight(3610, 4)))
+		}, []int64{1, 3610, 16}},
+		{"product with transposed weights after Flatten", func(s []int64) [][]int64 { return [][]int64{{s[0], 5, s[1]}} }, func(g grower, x, _ *ir.Value) {
+			g.node("", "Gemm", values(g.node("", "Flatten", values(x)), g.weight(4, 35)), ir.IntAttr("transB", 1))
+		}, []int64{1, 7, 16}},
+		{"flattened picture: height and width together", func(s []int64) [][]int64 { return [][]int64{{s[0], 1, s[1], s[2]}} }, func(g grower, x, _ *ir.Value) {
+			y := g.node("", "Conv", values(x, g.weight(10, 1, 3, 3)), ir.IntsAttr("strides", 2, 2))
+			g.node("", "MatMul", values(g.node("", "Reshape", values(y, g.ints(0, -1))), g.weight(3610, 2)))
+		}, []int64{1, 39, 39}},
+		{"computed shape", func(s []int64) [][]int64 { return [][]int64{{s[0], s[1]}} }, func(g grower, x, _ *ir.Value) {
+			rows := g.node("", "Gather", values(g.node("", "Shape", values(x)), g.ints(0)), axis(0))
+			to := g.node("", "Concat", values(rows, g.ints(3), g.ints(20)), axis(0))
+			g.node("", "Reshape", values(x, to))
+		}, []int64{1, 60, 16}},
+		{"kernel less padding, after Pad", func(s []int64) [][]int64 { return [][]int64{{s[0], s[1]}} }, func(g grower, x, _ *ir.Value) {
+			y := g.node("", "Unsqueeze", values(g.node("", "Pad", values(x, g.ints(0, 0, 0, 32))), g.ints(1)))
+			g.node("", "Conv", values(y, g.weight(2, 1, 128)))
+		}, []int64{1, 96, 16}},
+		{"pool", func(s []int64) [][]int64 { return [][]int64{{s[0], 2, s[1]}} }, func(g grower, x, _ *ir.Value) {
+			g.node("", "MaxPool", values(x), ir.IntsAttr("kernel_shape", 30), ir.IntsAttr("pads", 2, 2))
+		}, []int64{1, 26, 16}},
+		{"features of trees", func(s []int64) [][]int64 { return [][]int64{{s[0], s[1]}} }, func(g grower, x, _ *ir.Value) {
+			g.node("ai.onnx.ml", "TreeEnsembleRegressor", values(x), ir.IntsAttr("nodes_featureids", 3, 19, 0))
+		}, []int64{1, 20, 16}},
+		{"sizes that suffice stay", func(s []int64) [][]int64 { return [][]int64{{s[0], s[1]}} }, func(g grower, x, _ *ir.Value) {
+			g.node("ai.onnx.ml", "TreeEnsembleRegressor", values(x), ir.IntsAttr("nodes_featureids", 3, 9))
+		}, []int64{1, 16, 16}},
+		{"constant that broadcasts", func(s []int64) [][]int64 { return [][]int64{{s[0], s[1]}} }, func(g grower, x, _ *ir.Value) {
+			g.node("", "Add", values(g.node("", "Transpose", values(x), ir.IntsAttr("perm", 1, 0)), g.weight(9, 1)))
+		}, []int64{1, 9, 16}},
+		{"concatenation of a cache", func(s []int64) [][]int64 { return [][]int64{{s[0], s[1], 16, s[2]}, {1, 5, 24}} }, func(g grower, x, y *ir.Value) {
+			heads := g.node("", "Transpose", values(g.node("", "Reshape", values(y, g.ints(0, 0, 3, 8)))), ir.IntsAttr("perm", 0, 2, 1, 3))
+			g.node("", "Concat", values(x, heads), axis(2))
+		}, []int64{1, 3, 8}},
+		{"cache of GroupQueryAttention", func(s []int64) [][]int64 { return [][]int64{{s[0], s[1], 16, s[2]}, {1, 5, 24}} }, func(g grower, x, y *ir.Value) {
+			q := g.node("", "MatMul", values(y, g.weight(24, 24)))
+			kv := g.node("", "MatMul", values(y, g.weight(24, 12)))
+			g.node("com.microsoft", "GroupQueryAttention", values(q, kv, kv, x, x), ir.IntAttr("num_heads", 4), ir.IntAttr("kv_num_heads", 2))
+		}, []int64{1, 2, 6}},
+		{"cache with packed queries, keys and values", func(s []int64) [][]int64 { return [][]int64{{s[0], s[1], 16, s[2]}, {1, 5, 48}} }, func(g grower, x, y *ir.Value) {
+			g.node("com.microsoft", "GroupQueryAttention", values(y, nil, nil, x, x), ir.IntAttr("num_heads", 4), ir.IntAttr("kv_num_heads", 2))
+		}, []int64{1, 2, 6}},
+		{"cache of MultiHeadAttention", func(s []int64) [][]int64 { return [][]int64{{s[0], s[1], 16, s[2]}, {1, 5, 24}} }, func(g grower, x, y *ir.Value) {
+			g.node("com.microsoft", "MultiHeadAttention", values(y, y, y, nil, nil, nil, x, x), ir.IntAttr("num_heads", 4))
+		}, []int64{1, 4, 6}},
+		{"cache of Attention", func(s []int64) [][]int64 { return [][]int64{{s[0], s[1], 16, s[2]}, {1, 5, 24}} }, func(g grower, x, y *ir.Value) {
+			g.node("", "Attention", values(y, y, y, nil, x, x), ir.IntAttr("q_num_heads", 4), ir.IntAttr("kv_num_heads", 4))
+		}, []int64{1, 4, 6}},
+		{"nothing suffices", func(s []int64) [][]int64 { return [][]int64{{s[0], s[1]}} }, func(g grower, x, _ *ir.Value) {
+			g.node("", "MatMul", values(g.weight(2, 3), g.weight(4, 5)))
+		}, []int64{1, 16, 16}},
+	} {
+		m := ir.NewModel()
+		m.Opsets = []ir.Opset{{Version: 23}, {Domain: "ai.onnx.ml", Version: 3}, {Domain: "com.microsoft", Version: 1}}
+		g := grower{m.Graph}
+		x, y := g.input("x"), g.input("y")
+		c.build(g, x, y)
+		vary := [][]int{{2}, {1}, {0}}
+		if len(c.shape(c.want)[0]) == 4 && c.want[1] == c.want[2] {
+			vary = append([][]int{{1, 2}}, vary...)
+		}
+		s := System{Graph: m.Graph, Vary: vary, Shapes: func(sizes []int64) map[*ir.Value][]int64 {
+			shapes := c.shape(sizes)
+			return map[*ir.Value][]int64{x: shapes[0], y: shapes[len(shapes)-1]}
+		}}
+		if got := s.Solve([]int64{1, 16, 16}); !slices.Equal(got, c.want) {
+			t.Errorf("%s: got %v, want %v", c.name, got, c.want)
+		}
+	}
+}
+
+// Both branches of If can run with the sizes.
+func TestSolveBranches(t *testing.T) {
+	m := ir.NewModel()
+	m.Opsets = []ir.Opset{{Version: 17}}
+	g := grower{m.Graph}
+	x := g.input("x")
+	n := g.NewNode(ir.OpID{Type: "If"}, values(g.input("which")))
+	for i, kernel := range []int64{40, 90} {
+		sub := grower{ir.NewSubgraph(m.Graph, n)}
+		sub.Outputs = values(sub.node("", "Conv", values(x, sub.weight(1, 1, kernel))))
+		n.SetAttr(&ir.Attr{Name: []string{"then_branch", "else_branch"}[i], Type: ir.AttrGraph, Graph: sub.Graph})
+	}
+	n.SetOutputs(g.NewValue("out"))
+	g.Append(n)
+	s := System{Graph: m.Graph, Vary: [][]int{{0}}, Shapes: func(sizes []int64) map[*ir.Value][]int64 {
+		return map[*ir.Value][]int64{x: {1, 1, sizes[0]}}
+	}}
+	if got := s.Solve([]int64{16}); got[0] != 90 {
+		t.Errorf("got %v, want 90", got)
+	}
+}
