@@ -69,7 +69,7 @@ func (s QuantSpec) QParams(lo, hi float32) (scale float32, zero int32, ok bool) 
 	}
 	if s.Symmetric {
 		scale = max(-lo, hi) / float32(s.maxMagnitude())
-		return scale, s.ZeroPoint(), Representable(scale, float32(s.maxMagnitude()))
+		return scale, s.ZeroPoint(), representable(scale, float32(s.maxMagnitude()))
 	}
 	c := s.Levels()
 	lo, hi = min(lo, 0), max(hi, 0)
@@ -79,12 +79,12 @@ func (s QuantSpec) QParams(lo, hi float32) (scale float32, zero int32, ok bool) 
 	}
 	z := float32(c.Lo) - lo/scale
 	zero = min(max(int32(math.RoundToEven(float64(z))), c.Lo), c.Hi)
-	return scale, zero, Representable(scale, float32(max(c.Hi-zero, zero-c.Lo)))
+	return scale, zero, representable(scale, float32(max(c.Hi-zero, zero-c.Lo)))
 }
 
-// Representable reports whether scale is a normal float32 and its product with the largest quantized value is finite. The product may
+// representable reports whether scale is a normal float32 and its product with the largest quantized value is finite. The product may
 // exceed the largest weight, as scales are rounded.
-func Representable(scale, largest float32) bool {
+func representable(scale, largest float32) bool {
 	return IsNormal(scale) && scale*largest <= math.MaxFloat32
 }
 

@@ -26,7 +26,7 @@ type SmallFloatEncoding interface {
 // noScale is the reason why a channel with that maximum magnitude, as bits, has no scale.
 func noScale(bits uint32, largest float32) pass.Reason {
 	peak := math.Float32frombits(bits)
-	if bits > 0 && bits < InfBits && !Representable(peak/largest, largest) {
+	if bits > 0 && bits < InfBits && !representable(peak/largest, largest) {
 		return noScaleOf(peak)
 	}
 	return NotFinite(bits)
