@@ -1,5 +1,5 @@
 # The commands of this repository. `make test` installs the Python packages of the tests.
-.PHONY: test test-exhaustive lint generate fuzz mutants release bench bench-engine bench-train bench-distill bench-quality ci
+.PHONY: test test-exhaustive lint generate fuzz fuzz-commands mutants release bench bench-engine bench-train bench-distill bench-quality ci
 
 FUZZTIME ?= 5s
 BINARY ?= mcompress
@@ -35,6 +35,10 @@ generate:
 
 fuzz: $(environment)
 	FUZZTIME=$(FUZZTIME) .ci/fuzz
+
+# Random commands on mutated models, for FUZZCOMMANDS=-time=2h; resumable, findings are in .bench/fuzz-commands.
+fuzz-commands:
+	go run ./internal/dev/fuzzcommands $(FUZZCOMMANDS)
 
 # Mutation testing of the packages that change models: hours for the sample of 300, resumable. MUTANTS=-n=20 is a smaller sample.
 mutants: $(environment)

@@ -1,0 +1,143 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/mcompress/mcompress/onnx"
+)
+
+// A testCase is a mutated model and a command.
+type testCase struct {
+	number int
+	dir    string
+	random *rand.Rand
+
+	args    []string
+	code    int
+	output  string // of the command
+	finding string // empty if the command behaves
+}
+
+func (c *testCase) model() string { return filepath.Join(c.dir, "m.onnx") }
+func (c *testCase) out() string   { return filepath.Join(c.dir, "out.onnx") }
+
+// make writes the model and chooses the command.
+func (c *testCase) make(ctx context.Context, models []string) error {
+	source := models[c.random.IntN(len(models))]
+	if err := c.mutateGraph(ctx, source); err != nil {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err := copyFile(source, c.model()); err != nil { // a model that cannot be read or written is mutated as bytes
+			return err
+		}
+	}
+	if c.random.IntN(8) == 0 {
+		if err := c.mutateBytes(); err != nil {
+			return err
+		}
+	}
+	c.args = c.command()
+	return nil
+}
+
+func copyFile(from, to string) error {
+	text, err := os.ReadFile(from)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(to, text, 0o644)
+}
+
+// run runs the command under the limits and checks the files that it leaves.
+func (c *testCase) run(ctx context.Context, f *fuzzer) {
+	limited, cancel := context.WithTimeout(ctx, f.limit)
+	defer cancel()
+	shell := fmt.Sprintf(`ulimit -v %d && exec "$@"`, f.memory/1024)
+	cmd := exec.CommandContext(limited, "sh", append([]string{"-c", shell, "sh", f.program}, c.args...)...)
+	cmd.Dir = c.dir
+	cmd.Env = append(os.Environ(), "GOMAXPROCS=2", "NO_COLOR=1")
+	if f.cover {
+		cmd.Env = append(cmd.Env, "GOCOVERDIR="+f.coverDir())
+	}
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	err := cmd.Run()
+	c.output = out.String()
+	c.code = cmd.ProcessState.ExitCode()
+	if ctx.Err() != nil {
+		return
+	}
+	switch {
+	case limited.Err() != nil:
+		c.finding = fmt.Sprintf("no end within %v", f.limit)
+	case err != nil && !errors.As(err, new(*exec.ExitError)):
+		c.finding = err.Error()
+	default:
+		c.finding = c.check()
+	}
+}
+
+// crashes are texts of failures inside the program.
+var crashes = []string{"panic:", "goroutine ", "fatal error:", "runtime error", "internal error"}
+
+// check describes what is wrong with a run that ended; empty if nothing is.
+func (c *testCase) check() string {
+	if c.code < 0 || c.code > 4 {
+		return fmt.Sprintf("exit code %d", c.code)
+	}
+	for _, text := range crashes {
+		if strings.Contains(c.output, text) {
+			return "the output has " + fmt.Sprintf("%q", text)
+		}
+	}
+	if i := strings.IndexFunc(c.output, isControl); i >= 0 {
+		return fmt.Sprintf("the output has the control character %q", c.output[i])
+	}
+	if c.code != 0 && strings.TrimSpace(c.output) == "" {
+		return "an error without a message"
+	}
+	return c.checkFiles()
+}
+
+// isControl reports characters that act on a terminal.
+func isControl(r rune) bool { return r < ' ' && r != '\n' && r != '\t' || r == 0x7f }
+
+// checkFiles looks for outputs of failed runs, temporary files, and outputs that cannot be opened.
+func (c *testCase) checkFiles() string {
+	entries, err := os.ReadDir(c.dir)
+	if err != nil {
+		return err.Error()
+	}
+	for _, e := range entries {
+		if c.code == 1 || c.code == 4 {
+			if !slices.Contains([]string{"m.onnx"}, e.Name()) {
+				return "a failed run left " + e.Name()
+			}
+		}
+		if strings.Contains(e.Name(), ".part") || strings.HasPrefix(e.Name(), ".") {
+			return "a temporary file is left: " + e.Name()
+		}
+	}
+	if _, err := os.Stat(c.out()); c.code != 0 || err != nil {
+		return ""
+	}
+	file, err := onnx.Open(c.out())
+	if err != nil {
+		return "the output cannot be opened: " + err.Error()
+	}
+	defer file.Close()
+	if err := file.Model.Verify(); err != nil {
+		return "the output is not valid: " + err.Error()
+	}
+	return ""
+}

@@ -1,0 +1,207 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// A fuzzer runs cases.
+type fuzzer struct {
+	dir, shared string
+	seed        uint64
+	memory      int64
+	limit       time.Duration
+	workers     int
+	cover       bool
+
+	program string
+	models  []string // to be mutated
+
+	mu    sync.Mutex
+	state state
+}
+
+// A state is stored between runs.
+type state struct {
+	Next     int     `json:"next"` // case
+	Findings int     `json:"findings"`
+	Seconds  float64 `json:"seconds"` // of all runs
+	Codes    [8]int  `json:"codes"`   // number of cases by exit code; 7 for all others
+}
+
+func (f *fuzzer) run(ctx context.Context, duration time.Duration, only int) (findings int, err error) {
+	if err := f.prepare(ctx); err != nil {
+		return 0, err
+	}
+	if only >= 0 {
+		c, err := f.test(ctx, only)
+		fmt.Printf("%s\nexit code %d\n%s%s\n", strings.Join(c.args, " "), c.code, c.output, c.finding)
+		return 0, err
+	}
+	before, began := f.state.Findings, time.Now()
+	first := f.state.Next
+	limited, cancel := context.WithTimeout(ctx, duration)
+	defer cancel()
+	g, limited := errgroup.WithContext(limited)
+	for range f.workers {
+		g.Go(func() error { return f.work(ctx, limited) })
+	}
+	err = g.Wait()
+	seconds := time.Since(began).Seconds()
+	f.state.Seconds += seconds
+	fmt.Printf("cases %d to %d, %.1f a second, %d findings; all runs: %d cases, %.0f s, %d findings, exit codes 0 to 4: %v, others: %d\n",
+		first, f.state.Next-1, float64(f.state.Next-first)/seconds, f.state.Findings-before,
+		f.state.Next, f.state.Seconds, f.state.Findings, f.state.Codes[:5], f.state.Codes[7])
+	return f.state.Findings - before, errors.Join(err, f.save(), f.coverage(ctx))
+}
+
+// prepare builds the program, and reads the state and the list of models.
+func (f *fuzzer) prepare(ctx context.Context) error {
+	if err := os.MkdirAll(filepath.Join(f.dir, "findings"), 0o755); err != nil {
+		return err
+	}
+	dir, err := filepath.Abs(f.dir)
+	if err != nil {
+		return err
+	}
+	f.dir, f.program = dir, filepath.Join(dir, "mcompress")
+	args := []string{"build", "-o", f.program}
+	if f.cover {
+		args = append(args, "-cover", "-coverpkg=./...")
+		if err := os.MkdirAll(f.coverDir(), 0o755); err != nil {
+			return err
+		}
+	}
+	if out, err := exec.CommandContext(ctx, "go", append(args, "./cmd/mcompress")...).CombinedOutput(); err != nil {
+		return fmt.Errorf("go build: %w: %s", err, out)
+	}
+	if f.models, err = corpus(f.shared); err != nil {
+		return err
+	}
+	text, err := os.ReadFile(f.statePath())
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	} else if err != nil {
+		return err
+	}
+	return json.Unmarshal(text, &f.state)
+}
+
+func (f *fuzzer) statePath() string {
+	return filepath.Join(f.dir, fmt.Sprintf("state-%d.json", f.seed))
+}
+func (f *fuzzer) coverDir() string { return filepath.Join(f.dir, "coverage") }
+
+func (f *fuzzer) save() error {
+	text, err := json.Marshal(f.state)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(f.statePath(), text, 0o644)
+}
+
+// coverage prints the fraction of the statements that the cases executed.
+func (f *fuzzer) coverage(ctx context.Context) error {
+	if !f.cover {
+		return nil
+	}
+	out, err := exec.CommandContext(context.WithoutCancel(ctx), "go", "tool", "covdata", "percent", "-i", f.coverDir()).CombinedOutput()
+	fmt.Printf("%s", out)
+	return err
+}
+
+// work tests one case after the other until limited ends.
+func (f *fuzzer) work(ctx, limited context.Context) error {
+	for limited.Err() == nil {
+		f.mu.Lock()
+		i := f.state.Next
+		f.state.Next++
+		f.mu.Unlock()
+		c, err := f.test(ctx, i)
+		if ctx.Err() != nil {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("case %d: %w", i, err)
+		}
+		f.count(c)
+	}
+	return nil
+}
+
+// count adds a case to the state.
+func (f *fuzzer) count(c *testCase) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	code := c.code
+	if code < 0 || code > 4 {
+		code = 7
+	}
+	f.state.Codes[code]++
+	if c.finding != "" {
+		f.state.Findings++
+		fmt.Printf("case %d: %s\n  %s\n", c.number, c.finding, strings.Join(c.args, " "))
+	}
+}
+
+// test makes and runs case i. The model of a finding is kept.
+func (f *fuzzer) test(ctx context.Context, i int) (*testCase, error) {
+	dir, err := os.MkdirTemp("", "fuzzcommands")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	c := &testCase{number: i, dir: dir, random: rand.New(rand.NewPCG(f.seed, uint64(i)))}
+	if err := c.make(ctx, f.models); err != nil {
+		return nil, err
+	}
+	c.run(ctx, f)
+	if c.finding == "" {
+		return c, nil
+	}
+	text, err := os.ReadFile(c.model())
+	if err != nil {
+		return nil, err
+	}
+	name := filepath.Join(f.dir, "findings", fmt.Sprintf("%d-%d", f.seed, i))
+	note := fmt.Sprintf("%s\n%s\nexit code %d\n%s\n", c.finding, strings.Join(c.args, " "), c.code, c.output)
+	return c, errors.Join(os.WriteFile(name+".onnx", text, 0o644), os.WriteFile(name+".txt", []byte(note), 0o644))
+}
+
+// corpus are the models to be mutated: the fixtures, and the shared models and hostile files up to 1 MiB.
+func corpus(shared string) ([]string, error) {
+	var all []string
+	for _, root := range []string{"fixtures", filepath.Join(shared, "fixtures", "models"), filepath.Join(shared, "hostile")} {
+		err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+			if err != nil || filepath.Ext(path) != ".onnx" {
+				return err
+			}
+			if info, err := d.Info(); err != nil || info.Size() > 1<<20 {
+				return err
+			}
+			all = append(all, path)
+			return nil
+		})
+		if errors.Is(err, fs.ErrNotExist) {
+			fmt.Fprintf(os.Stderr, "fuzzcommands: no models in %s: only those of fixtures are mutated\n", root)
+		} else if err != nil {
+			return nil, err
+		}
+	}
+	if len(all) == 0 {
+		return nil, errors.New("no models: run in the folder of the module")
+	}
+	return all, nil
+}

@@ -1,0 +1,43 @@
+// Command fuzzcommands runs the commands of mcompress on mutated models: it changes real models as graphs (operators, edges, attributes,
+// shapes, weights, names) and as bytes, and runs a random command with random options on each, under limits of memory and time.
+//
+//	go run ./internal/dev/fuzzcommands -time 1m
+//
+// A finding is a crash, a signal, an exit code that is not documented, a run beyond a limit, an output that cannot be opened again or
+// that a failed run left. Its model and command are kept in the folder of findings. Case i depends on -seed and i only, and the next i
+// is stored, so that a run that is interrupted resumes. Needs Linux, or another system with a shell whose ulimit bounds memory.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"runtime"
+	"time"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	f := &fuzzer{}
+	flag.StringVar(&f.dir, "dir", ".bench/fuzz-commands", "`folder` of the program, the state and the findings")
+	flag.StringVar(&f.shared, "shared", "../shared", "`folder` of the shared models; their absence is reported")
+	flag.Uint64Var(&f.seed, "seed", 1, "`seed` of the cases")
+	flag.Int64Var(&f.memory, "memory", 8<<30, "virtual memory of a run in `bytes`")
+	flag.DurationVar(&f.limit, "limit", 20*time.Second, "`time` limit of a run")
+	flag.IntVar(&f.workers, "workers", runtime.NumCPU(), "concurrent `runs`")
+	flag.BoolVar(&f.cover, "cover", false, "measure the coverage of the code by all cases")
+	duration := flag.Duration("time", time.Minute, "`time` to run")
+	only := flag.Int("case", -1, "run this `case` only, and print its command and output")
+	flag.Parse()
+	found, err := f.run(ctx, *duration, *only)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "fuzzcommands:", err)
+		os.Exit(1)
+	}
+	if found > 0 {
+		os.Exit(3)
+	}
+}
