@@ -21,11 +21,11 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	app := t.app()
 	switch {
 	case len(args) > 1 && args[1] == completeCommand:
-		return finish(ctx, stderr, complete(stdout, app, args[2:]))
+		return finish(ctx, t.stderr, complete(t.stdout, app, args[2:]))
 	case len(args) > 1 && args[1] == measureCommand:
-		return finish(ctx, stderr, measureHere(ctx, os.Stdin, stdout))
+		return finish(ctx, t.stderr, measureHere(ctx, os.Stdin, t.stdout))
 	}
-	return finish(ctx, stderr, app.RunContext(ctx, args))
+	return finish(ctx, t.stderr, app.RunContext(ctx, args))
 }
 
 func (t *tool) app() *cli.App {

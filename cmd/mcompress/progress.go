@@ -11,6 +11,8 @@ import (
 
 	"github.com/vbauerster/mpb/v8"
 	"github.com/vbauerster/mpb/v8/decor"
+
+	mcli "github.com/mcompress/mcompress/internal/cli"
 )
 
 // barDelay is the time after which a progress bar is shown.
@@ -34,7 +36,7 @@ func (t *tool) newProgress(model string) *progress {
 	if t.quiet || t.json || !isTerminal(t.stderr) {
 		return nil
 	}
-	return &progress{w: t.stderr, name: filepath.Base(model), began: time.Now()}
+	return &progress{w: t.stderr.Unwrap(), name: mcli.Escape(filepath.Base(model)), began: time.Now()}
 }
 
 // show reports the bytes written so far and their total. It may be called from several goroutines.

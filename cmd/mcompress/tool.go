@@ -17,7 +17,7 @@ import (
 
 // A tool is one run of the program: its output streams and global flags.
 type tool struct {
-	stdout, stderr io.Writer
+	stdout, stderr *mcli.Terminal
 
 	json    bool
 	quiet   bool
@@ -30,7 +30,7 @@ type tool struct {
 
 func newTool(stdout, stderr io.Writer) *tool {
 	return &tool{
-		stdout: stdout, stderr: stderr,
+		stdout: mcli.NewTerminal(stdout), stderr: mcli.NewTerminal(stderr),
 		memory: 256 << 20,
 		color:  mcli.Enum{Value: "auto", Words: []string{"auto", "always", "never"}},
 	}
@@ -80,7 +80,7 @@ func (t *tool) encode(facts any) error {
 	return e.Encode(facts)
 }
 
-func isTerminal(w io.Writer) bool {
-	f, ok := w.(*os.File)
+func isTerminal(w *mcli.Terminal) bool {
+	f, ok := w.Unwrap().(*os.File)
 	return ok && cwriter.IsTerminal(int(f.Fd()))
 }

@@ -1,13 +1,14 @@
 package cli
 
-// A Style colors text for a terminal, unless it is off.
+// A Style colors text for a Terminal, unless it is off.
 type Style struct{ On bool }
 
 func (s Style) paint(code, text string) string {
+	text = Escape(text)
 	if !s.On || text == "" {
 		return text
 	}
-	return "\x1b[" + code + "m" + text + "\x1b[0m"
+	return mark + code + "m" + text + mark + "0m"
 }
 
 // bold is for names.

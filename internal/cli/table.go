@@ -15,7 +15,13 @@ type textTable struct {
 }
 
 // add adds a line; missing cells are empty.
-func (t *textTable) add(cells ...string) { t.rows = append(t.rows, cells) }
+func (t *textTable) add(cells ...string) {
+	row := make([]string, len(cells))
+	for i, cell := range cells {
+		row[i] = Escape(cell)
+	}
+	t.rows = append(t.rows, row)
+}
 
 // write writes the lines with two spaces between columns and none after the last.
 func (t *textTable) write(w io.Writer) error {
@@ -54,7 +60,7 @@ func (t *textTable) widths() []int {
 func width(s string) int {
 	n := 0
 	for {
-		at := strings.Index(s, "\x1b[")
+		at := strings.Index(s, mark)
 		if at < 0 {
 			return n + utf8.RuneCountInString(s)
 		}
