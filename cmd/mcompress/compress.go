@@ -33,6 +33,9 @@ type writing struct {
 	// choose searches the steps for a model; nil if they are given.
 	choose func(ctx context.Context, model string) ([]pass.Options, *pass.Search, error)
 
+	// alternative is the step that the summary names where the result is hardly smaller than the source; nil for none.
+	alternative pass.Options
+
 	proving  *verificationFlags
 	verify   bool
 	noVerify bool
@@ -115,7 +118,7 @@ func (w *writing) compress(c *cli.Context, t *tool, models []string, label strin
 		if res != nil && res.NotRun != "" {
 			t.warnNotRun(c.Command.Name, res.Output, res.NotRun)
 		}
-		batch[i] = mcli.Outcome{Model: m, Result: res, Err: err}
+		batch[i] = mcli.Outcome{Model: m, Result: res, Err: err, Alternative: w.better(c.Context, t, m, outs[i], res)}
 	}
 	for _, h := range batch.TerminalHints(settings != nil && !settings.Backend.Embedded()) {
 		if !t.quiet {
@@ -123,6 +126,19 @@ func (w *writing) compress(c *cli.Context, t *tool, models []string, label strin
 		}
 	}
 	return w.conclude(t, batch)
+}
+
+// better compares the result with that of the alternative step, by a dry run. An error of the latter is not one of the result.
+func (w *writing) better(ctx context.Context, t *tool, model, out string, res *job.Result) string {
+	if w.alternative == nil || res == nil || t.json || !mcli.NeedsAlternative(res.Report) {
+		return ""
+	}
+	o := job.Options{Input: model, Output: out, Steps: []pass.Options{w.alternative}, Workers: t.workers, Memory: recipeBudget(int64(t.memory)), DryRun: true}
+	other, err := job.Run(ctx, o)
+	if err != nil {
+		return ""
+	}
+	return mcli.Alternative(res.Report, other.Report, w.alternative.Method().Name)
 }
 
 // verification returns the settings for verifying results before they are saved, nil for none.

@@ -20,6 +20,7 @@ type methodCommand struct {
 	usage   string
 	more    func(fs *flag.FlagSet, chosen *mcli.Enum, w *writing) // flags of its own; may be nil
 	prepare *preparing                                            // puts steps in front; may be nil
+	other   pass.Options                                          // the alternative for results that are hardly smaller; may be nil
 	auto    *automatic                                            // lets methods be chosen by measurement; may be nil
 }
 
@@ -78,6 +79,7 @@ func (m methodCommand) build(t *tool) *cli.Command {
 			if err := samples.adopt(options.Given(), test); err != nil {
 				return err
 			}
+			w.alternative = m.other
 			return w.compress(c, t, models, chosen.Value, append(steps, step))
 		},
 	}

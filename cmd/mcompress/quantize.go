@@ -1,6 +1,10 @@
 package main
 
-import "github.com/urfave/cli/v2"
+import (
+	"github.com/urfave/cli/v2"
+
+	"github.com/mcompress/mcompress/quantize"
+)
 
 func quantizeCommand(t *tool) *cli.Command {
 	return methodCommand{
@@ -9,6 +13,7 @@ func quantizeCommand(t *tool) *cli.Command {
 		choose:  "method",
 		method:  "dynamic-int8",
 		prepare: &preparing{},
+		other:   quantize.WeightInt8{},
 		auto:    &automatic{},
 	}.build(t)
 }

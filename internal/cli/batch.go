@@ -14,9 +14,10 @@ import (
 
 // An Outcome is the result of one model, or its error.
 type Outcome struct {
-	Model  string
-	Result *job.Result
-	Err    error
+	Model       string
+	Result      *job.Result
+	Err         error
+	Alternative string // a method that makes the model much smaller, see Alternative
 }
 
 // A Batch is the outcomes of one call, in the order of its arguments.
@@ -53,7 +54,7 @@ func (b Batch) Text(w io.Writer, s Style, dry bool) error {
 		}
 	}
 	if len(b) == 1 {
-		return writeSummary(w, s, b[0].Result)
+		return writeSummary(w, s, b[0])
 	}
 	t := &textTable{align: "lrrrrrr"}
 	var head []string

@@ -20,8 +20,8 @@ import (
 const topReasons = 3
 
 // writeSummary writes the result of one model.
-func writeSummary(w io.Writer, s Style, res *job.Result) error {
-	r := res.Report
+func writeSummary(w io.Writer, s Style, o Outcome) error {
+	res, r := o.Result, o.Result.Report
 	if _, err := fmt.Fprintln(w, s.bold(res.Input)+" → "+s.bold(target(res))); err != nil {
 		return err
 	}
@@ -35,6 +35,9 @@ func writeSummary(w io.Writer, s Style, res *job.Result) error {
 	t.add("coverage", coverage(r))
 	for i, text := range reasons(r) {
 		t.add(first(i, "skipped"), text)
+	}
+	if o.Alternative != "" {
+		t.add("alternative", o.Alternative)
 	}
 	if i := slices.IndexFunc(r.Ledger, randomCalibration); i >= 0 {
 		t.add("calibration", s.bad(r.Ledger[i].Reason.String()))

@@ -1,0 +1,62 @@
+package cli
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/mcompress/mcompress/pass"
+	"github.com/mcompress/mcompress/report"
+)
+
+// Compression ratios for which a summary names another method.
+const (
+	lowRatio   = 1.5 // below
+	worthwhile = 1.3 // minimum ratio of the other method to the method used
+)
+
+// NeedsAlternative reports whether the result is hardly smaller than its source.
+func NeedsAlternative(r *report.Report) bool { return factor(r.Totals.FileBytes) < lowRatio }
+
+func factor(c report.Change) float64 { return float64(c.Before) / float64(max(1, c.After)) }
+
+// Alternative states what method would give on the same model: the operator whose weights have the most bytes among those that only
+// it quantizes, and its compression ratio, from the report of its dry run. Empty if it gives little more.
+func Alternative(r, other *report.Report, method string) string {
+	if factor(other.Totals.FileBytes) < worthwhile*factor(r.Totals.FileBytes) {
+		return ""
+	}
+	kept := map[[2]string]bool{}
+	for _, row := range untouched(r) {
+		kept[[2]string{row.Scope, row.Tensor}] = true
+	}
+	by := map[string]*operatorWeights{}
+	for _, row := range other.Ledger {
+		if at := [2]string{row.Scope, row.Tensor}; row.Status != pass.Changed.String() || !kept[at] || len(row.Consumers) == 0 {
+			continue
+		}
+		name, _, _ := strings.Cut(row.Consumers[0], " ")
+		if by[name] == nil {
+			by[name] = &operatorWeights{operator: name}
+		}
+		by[name].count++
+		by[name].bytes += row.Before.Bytes
+	}
+	if len(by) == 0 {
+		return ""
+	}
+	o := slices.MaxFunc(slices.Collect(maps.Values(by)), func(a, b *operatorWeights) int {
+		return cmp.Or(cmp.Compare(a.bytes, b.bytes), cmp.Compare(b.operator, a.operator))
+	})
+	part := float64(o.bytes) / float64(max(1, r.Totals.FileBytes.Before))
+	return fmt.Sprintf("%d weights of %s, %.0f %% of the file, are not quantized: --method %s gives about %.1f×", o.count, o.operator, 100*part, method, factor(other.Totals.FileBytes))
+}
+
+// An operatorWeights is the weights of an operator.
+type operatorWeights struct {
+	operator string
+	count    int
+	bytes    int64
+}
