@@ -33,14 +33,14 @@ type FineTune struct {
 	Alpha          *float64 `flag:"alpha" usage:"'weight' of the cross-entropy with labels against the distillation loss, from 0 to 1 (default: distill 0; finetune 1, with --teacher 0.5)"`
 	Temperature    float64  `flag:"temperature" default:"4" usage:"softmax 'temperature' of the kl loss"`
 	LabelSmoothing float64  `flag:"label-smoothing" usage:"label smoothing 'factor'"`
-	Teacher        string   `flag:"teacher" usage:"'path' of the teacher model (default: the source model before all steps)"`
-	Match          string   `flag:"match" usage:"comma-separated pairs 'teacher=student' of intermediate values for feature distillation with --loss mse or cosine"`
+	Teacher        string   `flag:"teacher" file:"yes" usage:"'path' of the teacher model (default: the source model before all steps)"`
+	Match          string   `flag:"match" list:"yes" usage:"comma-separated pairs 'teacher=student' of intermediate values for feature distillation with --loss mse or cosine"`
 	Layers         bool     `flag:"layers" usage:"feature distillation on all layer outputs with the same name and width in both graphs"`
 	CacheTeacher   bool     `flag:"cache-teacher" usage:"cache the teacher's outputs of each sample in a temporary file"`
 
 	Dropout         float64 `flag:"dropout" usage:"dropout 'probability' of the activations before linear layers"`
 	MaxNorm         float64 `flag:"max-norm" usage:"maximum L2 'norm' of the weights of one unit (default: no limit)"`
-	Augment         string  `flag:"augment" usage:"comma-separated image 'augmentations': shift=2 (pixels), flip"`
+	Augment         string  `flag:"augment" list:"yes" usage:"comma-separated image 'augmentations': shift=2 (pixels), flip"`
 	Reinit          *int64  `flag:"reinit" usage:"train from scratch: initialize weights randomly from this 'seed'"`
 	BatchStatistics bool    `flag:"batch-statistics" usage:"normalize with batch statistics and update the running mean and variance of BatchNormalization (default with --reinit)"`
 	QAT             string  `flag:"qat" usage:"quantization-aware training (QAT) for the quantization 'method' that follows, such as weight-int4 or static-int8: fake-quantizes weights and activations; on the command line with the options of the method, as in \"weight-int4 block=64 symmetric\""`
@@ -51,9 +51,9 @@ type FineTune struct {
 	Offload      string `flag:"offload" default:"none" enum:"none,activations,optimizer,all" usage:"'state' offloaded to disk: none, activations, optimizer, all"`
 	OnOOM        string `flag:"on-oom" default:"fail" enum:"fail,halve" usage:"'action' if no memory layout fits into --memory-budget: fail, halve (the batch size)"`
 
-	Save      string `flag:"save" usage:"checkpoint 'file' of the training: weights, optimizer state and history"`
-	SaveEvery int    `flag:"save-every" usage:"'number' of steps between checkpoints of the training (default: one epoch)"`
-	Resume    bool   `flag:"resume" usage:"resume from the checkpoint in --save; bit-identical to an uninterrupted run"`
+	Save      string `flag:"save" recipe:"no" usage:"checkpoint 'file' of the training: weights, optimizer state and history"`
+	SaveEvery int    `flag:"save-every" recipe:"no" usage:"'number' of steps between checkpoints of the training (default: one epoch)"`
+	Resume    bool   `flag:"resume" recipe:"no" usage:"resume from the checkpoint in --save; bit-identical to an uninterrupted run"`
 }
 
 // Distill trains a student to reproduce the outputs of a teacher (Hinton, Vinyals, Dean: Distilling the Knowledge in a Neural Network,

@@ -19,6 +19,9 @@ type field struct {
 	def   string
 	enum  []string
 	not   bool // the option is the negation of the field
+	list  bool // the value may be a list
+	file  bool // the value is the path of a file or folder that the method reads
+	apart bool // not a part of recipes
 }
 
 // fieldsOf are the options of a struct, those of embedded structs included.
@@ -42,6 +45,7 @@ func fieldsOf(v reflect.Value) []*field {
 func newField(v reflect.Value, sf reflect.StructField, tag string) *field {
 	name, not := strings.CutSuffix(tag, ",not")
 	f := &field{v: v, name: name, not: not, usage: placeholder(sf.Tag.Get("usage")), def: sf.Tag.Get("default")}
+	f.list, f.file, f.apart = sf.Tag.Get("list") == "yes", sf.Tag.Get("file") == "yes", sf.Tag.Get("recipe") == "no"
 	if e := sf.Tag.Get("enum"); e != "" {
 		f.enum = strings.Split(e, ",")
 	}
@@ -106,6 +110,8 @@ func (f *field) value() flag.Value {
 	v, _ := p.Interface().(flag.Value)
 	return v
 }
+
+func (f *field) option() Option { return Option{f.name, f.String(), f.file, f.apart} }
 
 // given reports whether the field has a value of its own.
 func (f *field) given() bool { return !f.v.IsZero() }

@@ -14,8 +14,9 @@ import (
 // with its defaults.
 //
 // An option is an exported field with a tag `flag:"name" usage:"text"`. The word in single quotes in the text is the placeholder of
-// the value. Further tags are default:"value", which replaces the zero value, and enum:"a,b" for strings. `flag:"name,not"` is a
-// boolean option that is on by default, and the field turns it off. A field is a bool, an integer, a float64, a string, a type
+// the value. Further tags are default:"value", which replaces the zero value; enum:"a,b" for strings; list:"yes" if a recipe may have
+// a list; file:"yes" for paths that the method reads; and recipe:"no" for options that have no effect on the result, such as files
+// that the method writes: a recipe cannot have them. `flag:"name,not"` is a boolean option that is on by default, and the field turns it off. A field is a bool, an integer, a float64, a string, a type
 // whose pointer implements flag.Value, or a pointer to one of them where zero differs from the default. Embedded structs hold
 // options that methods have in common; defaults:"name=value,..." on an embedded field replaces defaults of its options.
 type Options interface {
@@ -65,12 +66,16 @@ func Words(f *flag.Flag) []string {
 // Values are all options of o with the values in force, sorted by name.
 func Values(o Options) []Option {
 	var list []Option
-	flagsOf(o).VisitAll(func(f *flag.Flag) { list = append(list, Option{f.Name, f.Value.String()}) })
+	flagsOf(o).VisitAll(func(f *flag.Flag) { list = append(list, f.Value.(*field).option()) })
 	return list
 }
 
 // An Option is one option of a step as text.
-type Option struct{ Name, Value string }
+type Option struct {
+	Name, Value string
+	File        bool // the path of a file or folder that the step reads
+	Apart       bool // not a part of recipes
+}
 
 // flagsOf are the options of o as flags, which set o if it is a pointer.
 func flagsOf(o Options) *flag.FlagSet {

@@ -26,5 +26,5 @@ var weightOnly = []string{"weight-int8", "weight-int4", "weight-int2"}
 
 // computesHalf reports whether a step changes the data type of activations to 16 bits.
 func computesHalf(s Options) bool {
-	return slices.Contains(Values(s), Option{"compute", s.Method().Name})
+	return slices.Contains(Values(s), Option{Name: "compute", Value: s.Method().Name})
 }

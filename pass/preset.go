@@ -22,7 +22,7 @@ func Group(group any) []Option {
 	var list []Option
 	for _, f := range fieldsOf(reflect.ValueOf(group).Elem()) {
 		if f.given() {
-			list = append(list, Option{f.name, f.String()})
+			list = append(list, f.option())
 		}
 	}
 	return list

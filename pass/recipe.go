@@ -19,14 +19,14 @@ import (
 //	target: cpu-avx2
 //
 // The name of a target may be left out; it is returned unchanged. Unknown methods and options are errors, and so is a
-// step of an earlier stage than the step before.
+// step of an earlier stage than the step before, or an option that writes a file.
 func ParseRecipe(known []*Method, text []byte) (steps []Options, target string, err error) {
 	var doc struct {
 		Steps  []yaml.MapSlice `yaml:"steps"`
 		Target string          `yaml:"target"`
 	}
-	if err := yaml.UnmarshalWithOptions(text, &doc, yaml.Strict()); err != nil {
-		return nil, "", errors.New(strings.ReplaceAll(strings.TrimSpace(yaml.FormatError(err, false, false)), "\n", " "))
+	if err := parseYAML(text, &doc); err != nil {
+		return nil, "", err
 	}
 	if len(doc.Steps) == 0 {
 		return nil, "", errors.New("a recipe needs a list called steps, each with a method")
@@ -57,15 +57,31 @@ func parseStep(known []*Method, d yaml.MapSlice) (Options, error) {
 			if key == "method" {
 				continue
 			}
-			if fs.Lookup(key) == nil {
-				return fmt.Errorf("unknown option %q; options of the method are %s", key, names(fs))
-			}
-			if err := fs.Set(key, scalar(item.Value)); err != nil {
-				return fmt.Errorf("option %q: %w", key, err)
+			if err := setOption(m, fs, key, item.Value); err != nil {
+				return err
 			}
 		}
 		return nil
 	})
+}
+
+// setOption sets one option of a step to its value in YAML.
+func setOption(m *Method, fs *flag.FlagSet, key string, value any) error {
+	option := fs.Lookup(key)
+	if option == nil {
+		return fmt.Errorf("unknown option %q; options of the method are %s", key, names(fs))
+	}
+	if option.Value.(*field).apart {
+		return fmt.Errorf("option %q is not supported in recipes, which write no files but the outputs; use mcompress %s --%s", key, m.Command, key)
+	}
+	text, err := scalar(value, option.Value.(*field).list)
+	if err == nil {
+		err = fs.Set(key, text)
+	}
+	if err != nil {
+		return fmt.Errorf("option %q: %w", key, err)
+	}
+	return nil
 }
 
 func method(known []*Method, d yaml.MapSlice) (*Method, error) {
@@ -83,23 +99,38 @@ func method(known []*Method, d yaml.MapSlice) (*Method, error) {
 	return nil, errors.New("method is missing")
 }
 
+// names lists the options that a recipe can have.
 func names(fs *flag.FlagSet) string {
 	var ns []string
-	fs.VisitAll(func(f *flag.Flag) { ns = append(ns, f.Name) })
+	fs.VisitAll(func(f *flag.Flag) {
+		if !f.Value.(*field).apart {
+			ns = append(ns, f.Name)
+		}
+	})
 	return strings.Join(ns, ", ")
 }
 
 // scalar is a YAML value as a flag's text: lists are joined by commas.
-func scalar(v any) string {
-	list, ok := v.([]any)
-	if !ok {
-		return fmt.Sprint(v)
+func scalar(v any, list bool) (string, error) {
+	switch v := v.(type) {
+	case nil:
+		return "", errors.New("it has no value")
+	case map[string]any, yaml.MapSlice:
+		return "", errors.New("it has a mapping as its value")
+	case []any:
+		if !list {
+			return "", errors.New("it has a list as its value")
+		}
+		parts := make([]string, len(v))
+		for i, e := range v {
+			var err error
+			if parts[i], err = scalar(e, false); err != nil {
+				return "", fmt.Errorf("item %d: %w", i+1, err)
+			}
+		}
+		return strings.Join(parts, ","), nil
 	}
-	parts := make([]string, len(list))
-	for i, e := range list {
-		parts[i] = fmt.Sprint(e)
-	}
-	return strings.Join(parts, ",")
+	return fmt.Sprint(v), nil
 }
 
 // CheckOrder returns an error for a step of an earlier stage than the step before.
@@ -114,15 +145,19 @@ func CheckOrder(steps []Options) error {
 }
 
 // RecipeText is the recipe of steps with the values of all options, so that it reproduces a run even if defaults change.
-// Empty options are omitted.
-func RecipeText(steps []Options) ([]byte, error) {
+// Empty options and those that cannot be in recipes are omitted. file, which may be nil, replaces paths of files that steps read.
+func RecipeText(steps []Options, file func(path string) string) ([]byte, error) {
 	var list []yaml.MapSlice
 	for _, s := range steps {
 		m := yaml.MapSlice{{Key: "method", Value: s.Method().Name}}
 		for _, o := range Values(s) {
-			if o.Value != "" {
-				m = append(m, yaml.MapItem{Key: o.Name, Value: o.Value})
+			switch {
+			case o.Value == "" || o.Apart:
+				continue
+			case o.File && file != nil:
+				o.Value = file(o.Value)
 			}
+			m = append(m, yaml.MapItem{Key: o.Name, Value: o.Value})
 		}
 		list = append(list, m)
 	}

@@ -3,15 +3,15 @@ package pass
 // Samples are the options of a method that runs the model on samples, for calibration or training. They have the names and meaning of the
 // data flags of commands that run models.
 type Samples struct {
-	Path    string  `flag:"data" usage:"'path' of samples: .npz, .npy, IDX, CSV, CIFAR-10, a folder of .npy, of images or of ONNX test data"`
-	Labels  string  `flag:"labels" usage:"'name' of the array or column of labels, or path of a file of labels (default: labels)"`
-	Columns string  `flag:"columns" usage:"comma-separated 'names' or numbers of the input columns of a CSV"`
+	Path    string  `flag:"data" file:"yes" usage:"'path' of samples: .npz, .npy, IDX, CSV, CIFAR-10, a folder of .npy, of images or of ONNX test data"`
+	Labels  string  `flag:"labels" file:"yes" usage:"'name' of the array or column of labels, or path of a file of labels (default: labels)"`
+	Columns string  `flag:"columns" list:"yes" usage:"comma-separated 'names' or numbers of the input columns of a CSV"`
 	Scale   float64 `flag:"scale" usage:"'factor' of values: an input is (value·scale - mean)/std"`
-	Mean    string  `flag:"mean" usage:"comma-separated 'numbers' subtracted from values: one, or one per channel"`
-	Std     string  `flag:"std" usage:"comma-separated 'numbers' by which values are divided: one, or one per channel"`
-	Reshape string  `flag:"reshape" usage:"comma-separated 'sizes' of the axes of one sample"`
-	Fill    List    `flag:"fill" usage:"comma-separated 'name=number': the value of every element of inputs that are not in the data"`
-	Dims    List    `flag:"dim" usage:"comma-separated 'name=size' of dynamic axes of the inputs"`
+	Mean    string  `flag:"mean" list:"yes" usage:"comma-separated 'numbers' subtracted from values: one, or one per channel"`
+	Std     string  `flag:"std" list:"yes" usage:"comma-separated 'numbers' by which values are divided: one, or one per channel"`
+	Reshape string  `flag:"reshape" list:"yes" usage:"comma-separated 'sizes' of the axes of one sample"`
+	Fill    List    `flag:"fill" list:"yes" usage:"comma-separated 'name=number': the value of every element of inputs that are not in the data"`
+	Dims    List    `flag:"dim" list:"yes" usage:"comma-separated 'name=size' of dynamic axes of the inputs"`
 	Limit   int     `flag:"limit" usage:"maximum 'number' of training or calibration samples to read from --data"`
 }
 

@@ -28,9 +28,9 @@ type StaticInt8 struct {
 	// FloatBias keeps biases in float. Runtimes quantize them on load, and files are smaller.
 	FloatBias bool `flag:"float-bias" usage:"keep biases in float, which runtimes quantize on load: files are smaller"`
 	// Ranges is a file of activation ranges, used instead of calibration samples.
-	Ranges string `flag:"ranges" usage:"'file' of activation ranges to use instead of calibration samples"`
+	Ranges string `flag:"ranges" file:"yes" usage:"'file' of activation ranges to use instead of calibration samples"`
 	// SaveRanges is the file that activation ranges are written to.
-	SaveRanges string `flag:"save-ranges" usage:"'file' to write the activation ranges to"`
+	SaveRanges string `flag:"save-ranges" recipe:"no" usage:"'file' to write the activation ranges to"`
 	// Calibrator is the rule for activation ranges: mse, minmax, moving-average, percentile or entropy.
 	Calibrator string `flag:"calibrator" default:"mse" enum:"mse,minmax,moving-average,percentile,entropy" usage:"'rule' for activation ranges: mse, minmax, moving-average, percentile or entropy"`
 	// Percentile is the percentage of values inside the range, for the rule percentile.

@@ -2,8 +2,10 @@ package report
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/binary"
 	"flag"
+	"fmt"
 	"io"
 	"math"
 	"path/filepath"
@@ -236,9 +238,11 @@ func (j *job) input(t *testing.T) Input {
 		t.Fatal(err)
 	}
 	in.Rows = res.Rows
-	if in.Recipe, err = pass.RecipeText(steps); err != nil {
+	text, err := pass.RecipeText(steps, nil)
+	if err != nil {
 		t.Fatal(err)
 	}
+	in.Recipe = &Recipe{SHA256: fmt.Sprintf("%x", sha256.Sum256(text)), Text: string(text)}
 	j.rewritten = work.Model
 	in.Result = save(t, work.Model, filepath.Join(dir, "net.small.onnx"), eval)
 	return in

@@ -2,8 +2,6 @@ package report
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"path/filepath"
 
 	"github.com/mcompress/mcompress/ir"
@@ -46,7 +44,8 @@ type Tool struct {
 	Version string `json:"version"`
 }
 
-// A Recipe is the pipeline with every option in force: it reproduces the result.
+// A Recipe is the pipeline with every option in force: it reproduces the result. Files that it reads have their names in Text, and
+// their digests in the text of which SHA256 is the digest.
 type Recipe struct {
 	SHA256 string `json:"sha256"`
 	Text   string `json:"text"`
@@ -77,7 +76,7 @@ type Opset struct {
 // files: the one a pass has rewritten is no Source any more, open the file again.
 type Input struct {
 	Tool, Version  string
-	Recipe         []byte // resolved, as pass.RecipeText gives it; nil if there was none
+	Recipe         *Recipe // nil if there was none
 	Source, Result Model
 	Rows           []pass.Row // nil for two files of unknown history: Build then matches their tensors
 	Gates          []Limit
@@ -122,7 +121,7 @@ func Build(ctx context.Context, in Input) (*Report, error) {
 	r := &Report{
 		SchemaVersion: SchemaVersion,
 		Tool:          Tool{in.Tool, in.Version},
-		Recipe:        recipe(in.Recipe),
+		Recipe:        in.Recipe,
 		Source:        side(in.Source),
 		Result:        side(in.Result),
 		Weights:       c.weights(),
@@ -161,14 +160,6 @@ func ranOnly(v *verification.Result) *verification.Result {
 	bare := *v
 	bare.Activations = nil
 	return &bare
-}
-
-func recipe(text []byte) *Recipe {
-	if text == nil {
-		return nil
-	}
-	sum := sha256.Sum256(text)
-	return &Recipe{SHA256: hex.EncodeToString(sum[:]), Text: string(text)}
 }
 
 func side(m Model) Side {

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"os"
 	"path/filepath"
@@ -31,7 +32,8 @@ func applyCommand(t *tool) *cli.Command {
     - method: auto
   target: any
 
-The report of quantize --auto has such a recipe; apply reproduces the file from it.`,
+The report of quantize --auto has such a recipe; apply reproduces the file from it. Relative paths
+of data are relative to the working folder. A recipe writes no files but the outputs.`,
 		Flags: slices.Concat(w.target.flags(), w.flags(), test.flags()),
 		Action: func(c *cli.Context) error {
 			args, err := arguments(c, 2, math.MaxInt)
@@ -64,7 +66,7 @@ func dataOptions(steps []pass.Options, test testSet) []pass.Option {
 
 // readRecipe reads steps, and the target if none is given.
 func (a *targetFlag) readRecipe(path string) ([]pass.Options, error) {
-	text, err := os.ReadFile(path)
+	text, err := readAtMost(path, pass.MaxRecipe+1)
 	var pe *os.PathError
 	if errors.As(err, &pe) {
 		err = fmt.Errorf("%s: %w", path, pe.Err) // without the name of the system call
@@ -82,6 +84,16 @@ func (a *targetFlag) readRecipe(path string) ([]pass.Options, error) {
 		return nil, &usageError{fmt.Errorf("%s: %w", path, err)}
 	}
 	return steps, nil
+}
+
+// readAtMost reads the first bytes of a file, or of a pipe.
+func readAtMost(path string, bytes int64) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, bytes))
 }
 
 // recipeName is the recipe's part of outputs' names.

@@ -33,6 +33,13 @@ const version = 1
 
 // Load reads a file of activation ranges.
 func Load(path string) (*File, error) {
+	st, err := os.Stat(path)
+	if err != nil {
+		return nil, plain(path, err)
+	}
+	if !st.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s: not a regular file", path)
+	}
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return nil, plain(path, err)

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
+	"strings"
 
 	"github.com/mcompress/mcompress/internal/engine"
 	"github.com/mcompress/mcompress/internal/verify"
@@ -20,11 +22,28 @@ func (r *run) check(ctx context.Context, p *onnx.Plan, out *onnx.File) error {
 	if r.verified, err = classify(ctx, v, err); err != nil {
 		return err
 	}
+	r.verified.Skipped = withoutFolders(r.verified.Skipped, out.Path, r.Input, r.Verify.Data.Path)
 	evaluated, err := r.evaluate(ctx, p)
 	if err == nil && !evaluated.Passed() && r.path == r.Output {
 		err = errRejected
 	}
 	return err
+}
+
+// withoutFolders removes the folders of the given paths from a text for reports, which name files only.
+func withoutFolders(text string, paths ...string) string {
+	for _, path := range paths {
+		dirs := []string{filepath.Dir(path)}
+		if abs, err := filepath.Abs(path); err == nil {
+			dirs = append(dirs, filepath.Dir(abs))
+		}
+		for _, dir := range dirs {
+			if path != "" && dir != "." && dir != string(filepath.Separator) {
+				text = strings.ReplaceAll(text, dir+string(filepath.Separator), "")
+			}
+		}
+	}
+	return text
 }
 
 // classify separates errors of the output, which it returns, from reasons to skip verification: operators that the engine does

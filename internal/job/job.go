@@ -114,7 +114,7 @@ type run struct {
 	work    *onnx.File      // rewritten by the passes
 	sums    *sums           // digests of the source
 	others  []*onnx.File    // models opened for passes, such as a teacher
-	recipe  []byte
+	recipe  *report.Recipe
 	rows    []pass.Row
 	trained []pass.Training
 	changed bool
@@ -225,7 +225,7 @@ func (r *run) writeFile(path string, content []byte) error {
 }
 
 func (r *run) passes(ctx context.Context, precheck bool) (err error) {
-	if r.recipe, err = pass.RecipeText(r.Steps); err != nil {
+	if r.recipe, err = recipe(r.Steps, r.Digest); err != nil {
 		return err
 	}
 	env := pass.Environment{

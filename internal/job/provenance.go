@@ -3,7 +3,6 @@ package job
 import (
 	"context"
 	"crypto/sha256"
-	"encoding/hex"
 	"slices"
 	"strings"
 	"sync"
@@ -53,9 +52,8 @@ func (s *sums) wait() ([]string, error) {
 // provenance records version, recipe and source of the output in its metadata. The source's digest is known only once
 // the file has been read: a placeholder of the same size is replaced at the end.
 func (r *run) provenance() {
-	sum := sha256.Sum256(r.recipe)
 	r.setMeta(ir.Entry{Key: keyVersion, Value: r.Version})
-	r.setMeta(ir.Entry{Key: keyRecipe, Value: hex.EncodeToString(sum[:])})
+	r.setMeta(ir.Entry{Key: keyRecipe, Value: r.recipe.SHA256})
 	if !r.Digest {
 		r.work.Model.Meta = slices.DeleteFunc(r.work.Model.Meta, func(e ir.Entry) bool { return e.Key == keySource })
 		return

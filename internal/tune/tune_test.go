@@ -153,7 +153,7 @@ func TestChoiceDoesNotDependOnWorkers(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		recipe, err := pass.RecipeText(steps)
+		recipe, err := pass.RecipeText(steps, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,0 +1,12 @@
+package job
+
+import (
+	"github.com/mcompress/mcompress/pass"
+	"github.com/mcompress/mcompress/report"
+)
+
+// RecipeOf is the recipe of steps in reports.
+func RecipeOf(steps ...pass.Options) (*report.Recipe, error) { return recipe(steps, true) }
+
+// WithoutFolders removes folders from texts in reports.
+var WithoutFolders = withoutFolders
