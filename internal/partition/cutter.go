@@ -3,6 +3,7 @@ package partition
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/mcompress/mcompress/ir"
 )
@@ -66,22 +67,41 @@ func (c *cutter) weights(l *line) {
 // declared in a file.
 func (c *cutter) crossings(l *line) {
 	bytes, barred := make([]int64, len(l.cross)+1), make([]int, len(l.cross)+1)
-	for _, h := range c.hops() {
+	hops := c.hops()
+	for _, h := range hops {
 		bytes[h.first+1] += c.types.bytes(h.value)
 		bytes[h.last+1] -= c.types.bytes(h.value)
 		if h.value.Ambiguous || c.types.declaration(h.value) == nil {
 			barred[h.first+1]++
 			barred[h.last+1]--
 		}
-		for at := h.first + 1; at <= c.last[h.value]; at++ {
-			l.makes[at] = max(l.makes[at], h.first)
-		}
 	}
+	c.makes(l, hops)
 	open, across := 0, int64(0)
 	for at := range l.cross {
 		open, across = open+barred[at], across+bytes[at]
 		if l.cross[at] = across; open > 0 {
 			l.cross[at] = -1
+		}
+	}
+}
+
+// makes finds the last producer before each cut: hops are in order of their producers, so the last one that covers a cut counts.
+func (c *cutter) makes(l *line, hops []hop) {
+	next := make([]int, len(l.makes)+1) // the next cut, from each, that no later hop covers
+	for at := range next {
+		next[at] = at
+	}
+	open := func(at int) int {
+		for next[at] != at {
+			next[at] = next[next[at]]
+			at = next[at]
+		}
+		return at
+	}
+	for _, h := range slices.Backward(hops) {
+		for at := open(h.first + 1); at <= c.last[h.value]; at = open(at) {
+			l.makes[at], next[at] = h.first, at+1
 		}
 	}
 }

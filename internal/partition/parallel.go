@@ -32,8 +32,9 @@ type Cut struct {
 func (c *cutter) pairs(devices int64) []Pair {
 	list := []Pair{}
 	rows, columns := map[*ir.Node]bool{}, map[*ir.Node]bool{}
+	mixed := c.mixed()
 	for _, n := range c.nodes {
-		if !c.product(n) {
+		if !c.product(n) || mixed[n.Input(0)] {
 			continue
 		}
 		found, ok := c.precedingProducts(n)
@@ -89,8 +90,34 @@ func (c *cutter) slice(n *ir.Node, which int, devices int64) Cut {
 	}
 }
 
-// precedingProducts walks back from the activation input of n to the products before it, through
-// operators that keep columns separate. ok is false if any path ends elsewhere.
+// mixed are the values that depend, not only through products, on a model input or an operator that mixes columns.
+func (c *cutter) mixed() map[*ir.Value]bool {
+	mixed := map[*ir.Value]bool{}
+	for _, v := range c.graph.Inputs {
+		mixed[v] = v.Const == nil
+	}
+	for _, n := range c.nodes {
+		if c.product(n) {
+			continue
+		}
+		through, separate := c.through(n)
+		if separate && !slices.ContainsFunc(through, func(v *ir.Value) bool { return mixed[v] }) {
+			continue
+		}
+		for _, v := range n.Outputs {
+			if v != nil {
+				mixed[v] = true
+			}
+		}
+	}
+	return mixed
+}
+
+// maxPath is the number of values between the products of a pair, beyond which they are none: attention has about 100.
+const maxPath = 1000
+
+// precedingProducts walks back from the activation input of n, which is not mixed, to the products before it, through operators that keep
+// columns separate. ok is false if they are too far away.
 func (c *cutter) precedingProducts(n *ir.Node) (found []*ir.Node, ok bool) {
 	open := []*ir.Value{n.Input(0)}
 	seen := map[*ir.Value]bool{}
@@ -100,20 +127,17 @@ func (c *cutter) precedingProducts(n *ir.Node) (found []*ir.Node, ok bool) {
 		if seen[v] || v.Const != nil {
 			continue
 		}
-		seen[v] = true
+		if seen[v] = true; len(seen) > maxPath {
+			return nil, false
+		}
 		from := v.Producer()
 		_, cut := c.at[from]
 		switch {
-		case from == nil:
-			return nil, false
 		case !cut: // a constant
 		case c.product(from):
 			found = add(found, from)
 		default:
-			through, separate := c.through(from)
-			if !separate {
-				return nil, false
-			}
+			through, _ := c.through(from)
 			open = append(open, through...)
 		}
 	}

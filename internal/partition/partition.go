@@ -16,14 +16,15 @@ type line struct {
 	cross  []int64 // bytes that cross the cut before each node and after the last; negative for excluded cuts
 	makes  []int   // last node before each cut whose outputs are needed after it, or are model outputs
 	before [][]int // for each of needs, the previous node that needs it; -1 for none
+	after  [][]int // for each of needs, the next node that needs it; their number for none
 }
 
 // partition cuts the line into n stages and returns their first nodes, followed by the length of the
 // line. It minimizes the cost of the largest stage, then the bytes across cuts; a value that crosses
 // several cuts counts at each. Every stage produces something that is needed after it.
 //
-// The bytes are minimized by dynamic programming over the ends of stages, in time proportional to the
-// number of nodes times the nodes per stage: the cost of a stage is not a sum, as nodes share weights.
+// The bytes are minimized by dynamic programming over the ends of stages, in time proportional to n times the number of nodes and its
+// logarithm: as nodes share weights, the cost of a stage is not a sum, but it does not shrink with the stage.
 func (l *line) partition(n int) ([]int, error) {
 	l.relate()
 	if len(l.own) == 0 {
@@ -32,26 +33,37 @@ func (l *line) partition(n int) ([]int, error) {
 	if most := l.most(); n < 1 || n > most {
 		return nil, fmt.Errorf("%d stages: the graph can be partitioned into 1 to %d", n, most)
 	}
-	across := func(soFar, _, cross int64) int64 { return soFar + cross }
-	if total, starts := l.search(n, l.least(n), across); total != unreached {
+	limit := l.least(n)
+	if starts := l.search(n, limit); starts != nil {
 		return starts, nil
 	}
-	// Stages without needed outputs prevent a partition.
-	largest, _ := l.search(n, unreached, func(soFar, stage, _ int64) int64 { return max(soFar, stage) })
-	if largest == unreached {
+	// Stages without needed outputs prevent a partition: the limit is the lowest one with which there is one.
+	high := l.total()
+	if l.search(n, high) == nil {
 		return nil, fmt.Errorf("%d stages: some would have no outputs that later stages need; use fewer", n)
 	}
-	_, starts := l.search(n, largest, across)
-	return starts, nil
+	for low := limit + 1; low < high; {
+		if limit := low + (high-low)/2; l.search(n, limit) != nil {
+			high = limit
+		} else {
+			low = limit + 1
+		}
+	}
+	return l.search(n, high), nil
+}
+
+// total is a cost that no stage exceeds.
+func (l *line) total() (cost int64) {
+	for _, c := range slices.Concat(l.own, l.things) {
+		cost += c
+	}
+	return cost
 }
 
 // least is the minimum limit on the cost of a stage for which n stages suffice, filled greedily. It is a
 // lower bound for any n stages.
 func (l *line) least(n int) int64 {
-	high := int64(0)
-	for _, cost := range slices.Concat(l.own, l.things) {
-		high += cost
-	}
+	high := l.total()
 	for low := int64(0); low < high; {
 		limit := low + (high-low)/2
 		if l.needed(limit, n) <= n {
@@ -95,44 +107,59 @@ func (l *line) most() int {
 
 const unreached = math.MaxInt64
 
-// search finds n stages within the cost limit of minimum total bytes; more is the total with
-// one more stage and the bytes across the cut after it.
-func (l *line) search(n int, limit int64, more func(soFar, stage, cross int64) int64) (int64, []int) {
+// search finds n stages within the cost limit of minimum total bytes, nil if there are none.
+func (l *line) search(n int, limit int64) []int {
 	nodes := len(l.own)
-	best, from := newTable(nodes+1, n+1, int64(unreached)), newTable(nodes+1, n+1, 0)
-	best[0][0] = 0
-	for first := range nodes {
-		if l.cross[first] < 0 {
-			continue
+	furthest := l.furthest(limit)
+	best, from := slices.Repeat([]int64{unreached}, nodes+1), make([][]int32, n)
+	best[0] = 0
+	for k := range n {
+		next := slices.Repeat([]int64{unreached}, nodes+1)
+		from[k] = make([]int32, nodes+1)
+		before := newMinTree(best)
+		for end := 1; end <= nodes; end++ {
+			if l.cross[end] < 0 {
+				continue
+			}
+			if first := before.least(furthest[end], min(end, l.makes[end]+1)); first >= 0 && best[first] != unreached {
+				next[end], from[k][end] = best[first]+l.cross[end], int32(first)
+			}
 		}
-		l.costs(first, limit, func(end int, cost int64) {
-			if l.cross[end] < 0 || l.makes[end] < first {
-				return
-			}
-			for k, soFar := range best[first][:n] {
-				if soFar == unreached {
-					continue
-				}
-				if total := more(soFar, cost, l.cross[end]); total < best[end][k+1] {
-					best[end][k+1], from[end][k+1] = total, first
-				}
-			}
-		})
+		best = next
+	}
+	if best[nodes] == unreached {
+		return nil
 	}
 	starts := make([]int, n+1)
 	starts[n] = nodes
 	for k := n; k > 0; k-- {
-		starts[k-1] = from[starts[k]][k]
+		starts[k-1] = int(from[k-1][starts[k]])
 	}
-	return best[nodes][n], starts
+	return starts
 }
 
-func newTable[T any](rows, columns int, value T) [][]T {
-	t := make([][]T, rows)
-	for i := range t {
-		t[i] = slices.Repeat([]T{value}, columns)
+// furthest is the first node of the longest stage before each end within the cost limit.
+func (l *line) furthest(limit int64) []int {
+	list := make([]int, len(l.own)+1)
+	first, cost := 0, int64(0)
+	for i := range l.own {
+		cost += l.own[i]
+		for k, t := range l.needs[i] {
+			if l.before[i][k] < first {
+				cost += l.things[t]
+			}
+		}
+		for ; cost > limit; first++ {
+			cost -= l.own[first]
+			for k, t := range l.needs[first] {
+				if l.after[first][k] > i {
+					cost -= l.things[t]
+				}
+			}
+		}
+		list[i+1] = first
 	}
-	return t
+	return list
 }
 
 // costs visits the ends of all stages that begin with node first within the cost limit.
@@ -152,7 +179,7 @@ func (l *line) costs(first int, limit int64, visit func(end int, cost int64)) {
 	}
 }
 
-// relate records for each node and resource the previous node that needs it.
+// relate records for each node and resource the previous and the next node that needs it.
 func (l *line) relate() {
 	last := slices.Repeat([]int{-1}, len(l.things))
 	l.before = make([][]int, len(l.needs))
@@ -160,6 +187,14 @@ func (l *line) relate() {
 		for _, t := range needs {
 			l.before[i] = append(l.before[i], last[t])
 			last[t] = i
+		}
+	}
+	next := slices.Repeat([]int{len(l.needs)}, len(l.things))
+	l.after = make([][]int, len(l.needs))
+	for i, needs := range slices.Backward(l.needs) {
+		for _, t := range needs {
+			l.after[i] = append(l.after[i], next[t])
+			next[t] = i
 		}
 	}
 }
