@@ -12,6 +12,8 @@ type Samples struct {
 	Reshape string  `flag:"reshape" list:"yes" usage:"comma-separated 'sizes' of the axes of one sample"`
 	Fill    List    `flag:"fill" list:"yes" usage:"comma-separated 'name=number': the value of every element of inputs that are not in the data"`
 	Dims    List    `flag:"dim" list:"yes" usage:"comma-separated 'name=size' of dynamic axes of the inputs"`
+	Carry   List    `flag:"carry" list:"yes" usage:"comma-separated 'output=input': outputs of a run that are inputs of the next one, besides caches of language models"`
+	Step    int     `flag:"step" usage:"maximum 'number' of tokens in a run of a language model with caches (default: all but the last 8 of a sample, and these one by one)"`
 	Limit   int     `flag:"limit" usage:"maximum 'number' of training or calibration samples to read from --data"`
 }
 

@@ -37,6 +37,8 @@ type sampling struct {
 	mean, std            mcli.Numbers
 	reshape              mcli.Counts
 	fill                 mcli.Values
+	carry                pass.List
+	step                 int
 	limit, samples, size int
 	classes              *job.Data     // data of the method, whose classes number the labels of a test set
 	fs                   *flag.FlagSet // that declares them
@@ -54,6 +56,8 @@ func (s *sampling) declare(fs *flag.FlagSet) {
 	fs.Var(&s.std, "std", "comma-separated `numbers` by which values are divided: one, or one per channel")
 	fs.Var(&s.reshape, "reshape", "comma-separated `sizes` of the axes of one sample")
 	fs.Var(&s.fill, "fill", "`name=number`: the value of every element of an input that is not in the data; may be repeated")
+	fs.Var(&s.carry, "carry", "`output=input`: an output of a run that is an input of the next one, besides caches of language models; may be repeated")
+	fs.IntVar(&s.step, "step", 0, "maximum `number` of tokens in a run of a language model with caches (default: all but the last 8 of a sample, and these one by one)")
 	fs.IntVar(&s.limit, "limit", 0, "maximum `number` of samples to read from --data")
 	fs.IntVar(&s.size, "batch", 0, "batch size of verification, a `number`, if the batch axis is dynamic (default: 1)")
 	fs.IntVar(&s.samples, "samples", 0, "`number` of random samples (default: 1 to 8, by the size of the model)")
@@ -62,7 +66,7 @@ func (s *sampling) declare(fs *flag.FlagSet) {
 
 // source returns the data of the flags.
 func (s *sampling) source(t *tool) (job.Data, error) {
-	for name, n := range map[string]int{"limit": s.limit, "batch": s.size, "samples": s.samples} {
+	for name, n := range map[string]int{"limit": s.limit, "batch": s.size, "samples": s.samples, "step": s.step} {
 		if n < 0 {
 			return job.Data{}, usagef("--%s %d: must be a positive number", name, n)
 		}
@@ -72,7 +76,7 @@ func (s *sampling) source(t *tool) (job.Data, error) {
 		given, forData bool
 	}{
 		{"labels", s.labels != "", true}, {"columns", s.columns != nil, true}, {"scale", s.scale != 0, true}, {"mean", s.mean != nil, true},
-		{"std", s.std != nil, true}, {"reshape", s.reshape != nil, true}, {"limit", s.limit > 0, true}, {"samples", s.samples > 0, false},
+		{"std", s.std != nil, true}, {"reshape", s.reshape != nil, true}, {"limit", s.limit > 0, true}, {"step", s.step > 0, true}, {"samples", s.samples > 0, false},
 	} {
 		switch {
 		case f.given && f.forData && s.data == "":
@@ -81,11 +85,15 @@ func (s *sampling) source(t *tool) (job.Data, error) {
 			return job.Data{}, usagef("--%s applies to random inputs; --data has --limit", f.name)
 		}
 	}
+	carry, err := dataset.ParsePairs(s.carry)
+	if err != nil {
+		return job.Data{}, usagef("--carry: %v", err)
+	}
 	return job.Data{
 		Path: s.data, Classes: s.classes, Seed: s.seed, Samples: s.samples, Batch: s.size,
 		Options: dataset.Options{
 			Labels: s.labels, Columns: s.columns, Scale: s.scale, Mean: s.mean, Std: s.std, Reshape: s.reshape,
-			Fill: s.fill, Dims: s.dims, Limit: s.limit, Workers: t.workers,
+			Fill: s.fill, Dims: s.dims, Carry: carry, Step: int64(s.step), Limit: s.limit, Workers: t.workers,
 		},
 	}, nil
 }
@@ -107,7 +115,7 @@ func (s *sampling) adopt(given []pass.Option, test testSet) error {
 			continue
 		}
 		values := []string{o.Value}
-		if o.Name == "fill" || o.Name == "dim" {
+		if o.Name == "fill" || o.Name == "dim" || o.Name == "carry" {
 			values = strings.Split(o.Value, ",")
 		}
 		for _, v := range values {

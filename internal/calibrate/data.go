@@ -44,7 +44,7 @@ func (d *Data) Each(ctx context.Context, step *pass.Step, m *ir.Model, names []s
 		return fmt.Errorf("calibration: %w", err)
 	}
 	defer s.Close()
-	for b, err := range d.batches(ctx, m, set) {
+	for b, err := range d.batches(ctx, step, m, set) {
 		if err != nil {
 			return err
 		}
@@ -126,13 +126,23 @@ func (d *Data) set(s *pass.Step, m *ir.Model) (*dataset.Set, error) {
 	return set, nil
 }
 
-// batches yields the batches of order without padding, each with the index of its first sample in the data.
-func (d *Data) batches(ctx context.Context, m *ir.Model, set *dataset.Set) iter.Seq2[*dataset.Batch, error] {
+// batches yields the batches of order without padding, each with the index of its first sample in the data. Where outputs are inputs of
+// the next run, m is run for them.
+func (d *Data) batches(ctx context.Context, step *pass.Step, m *ir.Model, set *dataset.Set) iter.Seq2[*dataset.Batch, error] {
 	return func(yield func(*dataset.Batch, error) bool) {
 		order := d.order(set)
-		for b, err := range set.Batches(ctx, order) {
-			if err == nil {
+		carried, err := newCarried(ctx, step, m, set)
+		if err != nil {
+			yield(nil, fmt.Errorf("calibration: %w", err))
+			return
+		}
+		defer carried.close()
+		for b, err := range set.Sequences(ctx, order) {
+			if err == nil && carried == nil {
 				b.Inputs = unpadded(m.Graph, b.Inputs)
+			}
+			if err == nil {
+				err = carried.next(ctx, b)
 			}
 			if err == nil && order.Index != nil {
 				b.First = order.Index[b.First]

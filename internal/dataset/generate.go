@@ -18,6 +18,7 @@ type Random struct {
 	Dims    map[string]int64    // sizes of open axes by their names
 	Ranges  map[string][2]int64 // minimum and maximum of integer inputs by their names
 	Fill    map[string]float64  // constant inputs: the value of all elements
+	Carry   []Pair              // outputs that are inputs of the next run, which start with zeros
 	Workers int                 // 0 for one per processor
 	Memory  int64               // bytes of prefetched inputs; 0 for 64 MiB
 }
@@ -25,14 +26,20 @@ type Random struct {
 // Generate makes random inputs for r.Samples runs of a model. They depend on r.Seed only: an input is the same on every machine and
 // independent of the other inputs. A run counts as one sample.
 //
-// Floating-point inputs are standard normal; bools are even; integers are uniform in
+// Of language models, position ids, masks and lengths follow from the numbers of tokens and of positions in caches. Other
+// floating-point inputs are standard normal; bools are even; integers are uniform in
 // r.Ranges, else in the range of 8-bit types, 1 if the name contains "mask", or 0 and 1, because larger types are mostly indices;
 // strings are short words. Open axes that are not in r.Dims have the size r.Batch (first axis), 64 (spatial axes of images) or 16, or
 // another size where the graph requires it.
 func Generate(inputs []Input, r Random) (*Set, error) {
-	o := Options{Fill: r.Fill, Dims: r.Dims, Workers: r.Workers, Memory: r.Memory}
+	o := Options{Fill: r.Fill, Dims: r.Dims, Carry: r.Carry, Workers: r.Workers, Memory: r.Memory}
 	if err := o.check(inputs); err != nil {
 		return nil, err
+	}
+	if graph := graphOf(inputs); graph != nil {
+		if err := checkCarry(r.Carry, inputs, Outputs(graph)); err != nil {
+			return nil, err
+		}
 	}
 	g := &generator{inputs: inputs, options: r}
 	g.options.Samples = max(r.Samples, 1)
@@ -48,6 +55,7 @@ func Generate(inputs []Input, r Random) (*Set, error) {
 		g.held += specs[i].Bytes()
 	}
 	g.specs = specs
+	g.language()
 	set := newSet(g, o)
 	set.chosen = chosen
 	return set, nil
@@ -67,6 +75,8 @@ type generator struct {
 	specs   []ir.Spec
 	options Random
 	held    int64 // bytes of a run
+
+	tokens, past int64 // of a language model; 0 tokens for other models
 }
 
 func (g *generator) len() int           { return g.options.Samples }
@@ -103,10 +113,14 @@ func (g *generator) load(index []int) (func() (*Batch, error), error) {
 		b := &Batch{Inputs: map[string]*ir.Array{}, Outputs: map[string]*ir.Array{}}
 		for i, in := range g.inputs {
 			var err error
-			if v, ok := g.options.Fill[in.Name]; ok {
-				b.Inputs[in.Name], err = filled(in, g.specs[i].Shape, v)
-			} else {
-				b.Inputs[in.Name], err = g.make(in, g.specs[i], run)
+			v, given := g.options.Fill[in.Name]
+			switch spec := g.specs[i]; {
+			case given:
+				b.Inputs[in.Name], err = filled(in, spec.Shape, v)
+			case g.follows(in, spec):
+				b.Inputs[in.Name], err = g.derived(in, spec)
+			default:
+				b.Inputs[in.Name], err = g.make(in, spec, run)
 			}
 			if err != nil {
 				return nil, err

@@ -125,5 +125,10 @@ func (t *table) fill(to map[string]*ir.Array, n int64) error {
 	for _, b := range t.inputs {
 		known.record(b.dims(t.opts.Dims), b.shapeOf(n))
 	}
+	if t.derive != nil {
+		if err := t.derive.fill(to, n, t.tokens(), 0); err != nil {
+			return err
+		}
+	}
 	return known.fill(to, t.fills, t.opts.Fill)
 }

@@ -113,6 +113,9 @@ func Open(data string, inputs, outputs []Input, o Options) (*Set, error) {
 	if err := o.check(inputs); err != nil {
 		return nil, err
 	}
+	if err := checkCarry(o.Carry, inputs, outputs); err != nil {
+		return nil, err
+	}
 	paths := []string{data}
 	if _, err := os.Stat(data); err != nil {
 		paths = strings.Split(data, ",")

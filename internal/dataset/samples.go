@@ -37,6 +37,15 @@ func (s *samples) column(name string, alone bool) (column, error) {
 	return c, err
 }
 
+// has reports whether the data has an array of that name.
+func (s *samples) has(name string) (bool, error) {
+	if s.open == nil {
+		return false, nil
+	}
+	c, err := s.open(name)
+	return c != nil, err
+}
+
 // output is the recorded array for the model's output name, or nil.
 func (s *samples) output(name string) (column, error) {
 	if s.open == nil {

@@ -29,6 +29,8 @@ type Options struct {
 	Fill    map[string]float64 // inputs that are not in the data: the value of all elements
 	Dims    map[string]int64   // sizes of the model's open axes by their names
 	Limit   int                // use the first samples only; 0 for all
+	Carry   []Pair             // outputs that are inputs of the next run, besides caches of language models
+	Step    int64              // tokens in a run of Sequences; 0 for all but the last few, and these one by one
 
 	Workers int    // worker threads that convert and decode; 0 for one per processor
 	Memory  int64  // bytes of prefetched batches; 0 for 64 MiB
@@ -48,6 +50,9 @@ type Batch struct {
 	Outputs map[string]*ir.Array // recorded ones, by the names of the model's outputs
 	N       int                  // samples
 	First   int                  // number of samples before it, in this order
+	Step    int                  // number of runs before it on the same samples, by Sequences
+	Last    bool                 // no run on these samples follows
+	Targets [][]int64            // of Sequences: for each sample the token after each token of the run, one less at the end
 }
 
 // Classes are the labels as one class per sample, nil if they are not integers of one per sample.

@@ -27,7 +27,7 @@ func (s *Source) Random(m *ir.Model, samples, workers int) (*Set, error) {
 	if err != nil {
 		return nil, err
 	}
-	return Generate(Inputs(m.Graph), Random{Samples: samples, Dims: o.Dims, Fill: o.Fill, Ranges: Ranges(m), Workers: workers})
+	return Generate(Inputs(m.Graph), Random{Samples: samples, Dims: o.Dims, Fill: o.Fill, Ranges: Ranges(m), Carry: o.Carry, Workers: workers})
 }
 
 // Options returns the parsed options.
@@ -50,7 +50,23 @@ func (s *Source) Options(workers int) (Options, error) {
 	take("fill", e)
 	o.Dims, e = pairs(string(s.Dims), parseSize)
 	take("dim", e)
+	o.Carry, e = ParsePairs(s.Carry)
+	take("carry", e)
+	o.Step = int64(s.Step)
 	return o, err
+}
+
+// ParsePairs parses a list of items of the form output=input.
+func ParsePairs(list pass.List) ([]Pair, error) {
+	var pairs []Pair
+	for _, item := range items(string(list)) {
+		output, input, ok := strings.Cut(item, "=")
+		if !ok || output == "" || input == "" {
+			return nil, fmt.Errorf("%q is not OUTPUT=INPUT", item)
+		}
+		pairs = append(pairs, Pair{output, input})
+	}
+	return pairs, nil
 }
 
 func parseFloat(text string) (float64, error) { return strconv.ParseFloat(text, 64) }

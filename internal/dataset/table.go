@@ -13,6 +13,7 @@ type table struct {
 	outputs []bound
 	labels  *bound // nil without labels
 	fills   []Input
+	derive  *derivation // of inputs that are not in the data; nil without any
 	opts    Options
 	n       int64 // samples
 	batched bool  // the model has a batch axis
@@ -45,6 +46,16 @@ func newTable(s *samples, inputs, outputs []Input, o Options) (*table, error) {
 	return t, t.fill(map[string]*ir.Array{}, int64(t.size(1)))
 }
 
+// tokens is the number of tokens of a sample.
+func (t *table) tokens() int64 {
+	for _, b := range t.inputs {
+		if t.derive != nil && b.Name == t.derive.tokens.Name {
+			return b.shapeOf(1)[1]
+		}
+	}
+	return 0
+}
+
 func (t *table) bindInputs(inputs []Input) error {
 	var fed []Input
 	for _, in := range inputs {
@@ -57,6 +68,10 @@ func (t *table) bindInputs(inputs []Input) error {
 	if len(fed) == 0 {
 		return fmt.Errorf("%s: the model has no input that is read from data", t.samples.path)
 	}
+	fed, err := t.derived(inputs, fed)
+	if err != nil {
+		return err
+	}
 	for _, in := range fed {
 		c, err := t.samples.column(in.Name, len(fed) == 1)
 		if err != nil {
@@ -68,7 +83,34 @@ func (t *table) bindInputs(inputs []Input) error {
 		}
 		t.inputs = append(t.inputs, b)
 	}
+	if t.derive != nil {
+		t.derive.data = t.inputs
+	}
 	return t.checkOptions()
+}
+
+// derived removes the inputs that the data lacks and that follow from token ids, or that are carried from run to run.
+func (t *table) derived(inputs, fed []Input) ([]Input, error) {
+	ids, ok := sequence(fed)
+	d := &derivation{inputs: inputs, tokens: ids, given: t.opts.Dims}
+	var rest []Input
+	for _, in := range fed {
+		if t.opts.carries(in.Name) || ok && in.role().derivable() {
+			has, err := t.samples.has(in.Name)
+			if err != nil {
+				return nil, err
+			}
+			if !has {
+				d.made = append(d.made, in)
+				continue
+			}
+		}
+		rest = append(rest, in)
+	}
+	if len(d.made) > 0 {
+		t.derive = d
+	}
+	return rest, nil
 }
 
 // checkOptions rejects options that are ambiguous for several inputs.

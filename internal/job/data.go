@@ -40,7 +40,7 @@ func (d Data) Open(m *ir.Model, samples int) (*dataset.Set, error) {
 func (d Data) random(m *ir.Model, samples int) dataset.Random {
 	return dataset.Random{
 		Seed: d.Seed, Samples: samples, Batch: int64(d.Batch), Dims: d.Options.Dims, Fill: d.Options.Fill,
-		Ranges: dataset.Ranges(m), Workers: d.Options.Workers, Memory: d.Options.Memory,
+		Ranges: dataset.Ranges(m), Carry: d.Options.Carry, Workers: d.Options.Workers, Memory: d.Options.Memory,
 	}
 }
 

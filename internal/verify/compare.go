@@ -38,7 +38,10 @@ func Compare(ctx context.Context, a, b engine.Session, set *dataset.Set, o Optio
 	start := func(batch *dataset.Batch) (func(context.Context) (pair, error), error) {
 		return c.start(ctx, a, b, batch)
 	}
-	err = InOrder(ctx, o.Parallel, set.Batches(ctx, dataset.Order{Size: c.batch}), start, func(batch *dataset.Batch, p pair) error {
+	if len(set.Carry()) > 0 {
+		o.Parallel = 1
+	}
+	err = InOrder(ctx, o.Parallel, set.Sequences(ctx, dataset.Order{Size: c.batch}), start, func(batch *dataset.Batch, p pair) error {
 		return c.runs(ctx, a, b, batch, p)
 	})
 	if err != nil {
@@ -118,6 +121,7 @@ type comparison struct {
 	before, after tally
 	differ        int64 // samples that only one model classifies correctly
 	drop          likelihoodDrop
+	states        [2]*dataset.State // of the models
 }
 
 // An outputSums accumulates the comparison of one output.
@@ -134,7 +138,7 @@ func newComparison(names []string, set *dataset.Set, o Options) (*comparison, er
 	case o.Scores != "" && !slices.Contains(names, o.Scores):
 		return nil, fmt.Errorf("unknown output %q; outputs are %s", o.Scores, strings.Join(names, ", "))
 	}
-	return &comparison{Options: o, set: set, names: names, outputs: map[string]*outputSums{}, layers: map[string]*sums{}, batch: set.Size(o.Batch)}, nil
+	return &comparison{Options: o, set: set, names: names, outputs: map[string]*outputSums{}, layers: map[string]*sums{}, batch: set.Size(o.Batch), states: [2]*dataset.State{dataset.NewState(set.Carry()), dataset.NewState(set.Carry())}}, nil
 }
 
 // layerSamples is the number of samples on which layers are compared: enough to rank them.
@@ -145,12 +149,12 @@ type pair struct{ want, got map[string]*ir.Array }
 
 // start runs a and returns the run of b.
 func (c *comparison) start(ctx context.Context, a, b engine.Session, batch *dataset.Batch) (func(context.Context) (pair, error), error) {
-	want, err := a.Run(ctx, batch.Inputs, c.names)
+	want, err := c.run(ctx, a, c.states[0], batch)
 	if err != nil {
 		return nil, &SideError{First, err}
 	}
 	return func(ctx context.Context) (pair, error) {
-		got, err := b.Run(ctx, InputsOf(b, batch.Inputs), c.names)
+		got, err := c.run(ctx, b, c.states[1], batch)
 		if err != nil {
 			return pair{}, &SideError{Second, err}
 		}
@@ -158,9 +162,18 @@ func (c *comparison) start(ctx context.Context, a, b engine.Session, batch *data
 	}, nil
 }
 
+// run runs s with the outputs that it carries from its run before.
+func (c *comparison) run(ctx context.Context, s engine.Session, state *dataset.State, batch *dataset.Batch) (map[string]*ir.Array, error) {
+	out, err := s.Run(ctx, InputsOf(s, state.Inputs(batch)), state.Fetch(c.names))
+	if err == nil {
+		state.Keep(out)
+	}
+	return out, err
+}
+
 // runs accumulates the outputs of a batch.
 func (c *comparison) runs(ctx context.Context, a, b engine.Session, batch *dataset.Batch, p pair) error {
-	if batch.First < layerSamples && c.Layers != nil {
+	if batch.First < layerSamples && c.Layers != nil && c.states[0].Starts(batch) {
 		if err := c.Layers.compare(ctx, a, b, batch.Inputs, c.layers); err != nil {
 			return err
 		}
@@ -173,7 +186,9 @@ func (c *comparison) runs(ctx context.Context, a, b engine.Session, batch *datas
 
 // add accumulates the outputs of a batch. Outputs that want lacks are not compared.
 func (c *comparison) add(batch *dataset.Batch, want, got map[string]*ir.Array) error {
-	c.samples += batch.N
+	if batch.Step == 0 {
+		c.samples += batch.N
+	}
 	for _, name := range c.names {
 		if want[name] == nil {
 			continue

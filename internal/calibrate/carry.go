@@ -1,0 +1,53 @@
+package calibrate
+
+import (
+	"context"
+
+	"github.com/mcompress/mcompress/internal/dataset"
+	"github.com/mcompress/mcompress/internal/engine"
+	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/pass"
+)
+
+// A carried runs a model for the outputs that are inputs of the next run: caches, states.
+type carried struct {
+	session *engine.Interpreter
+	state   *dataset.State
+	before  map[string]*ir.Array // inputs of the run before, whose outputs are due
+}
+
+// newCarried is nil if no outputs are carried.
+func newCarried(ctx context.Context, s *pass.Step, m *ir.Model, set *dataset.Set) (*carried, error) {
+	pairs := set.Carry()
+	if len(pairs) == 0 {
+		return nil, nil
+	}
+	session, err := engine.Open(ctx, m, engine.Options{Workers: s.Env.Workers, MemoryLimit: s.Env.Memory})
+	if err != nil {
+		return nil, err
+	}
+	return &carried{session: session, state: dataset.NewState(pairs)}, nil
+}
+
+// next adds the carried inputs to those of a batch.
+func (c *carried) next(ctx context.Context, b *dataset.Batch) error {
+	if c == nil {
+		return nil
+	}
+	if !c.state.Starts(b) {
+		out, err := c.session.Run(ctx, c.before, c.state.Fetch(nil))
+		if err != nil {
+			return err
+		}
+		c.state.Keep(out)
+	}
+	b.Inputs = c.state.Inputs(b)
+	c.before = b.Inputs
+	return nil
+}
+
+func (c *carried) close() {
+	if c != nil {
+		_ = c.session.Close() // nothing was written that could be lost
+	}
+}

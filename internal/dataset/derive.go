@@ -1,0 +1,246 @@
+package dataset
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/mcompress/mcompress/ir"
+)
+
+// A derivation makes the inputs of a language model that the data lacks from the token ids: empty caches, positions, masks.
+type derivation struct {
+	inputs []Input // all of the model
+	made   []Input // those that are made
+	tokens Input
+	given  map[string]int64 // sizes of axes by options
+	data   []bound          // inputs that the data has
+
+	mu     sync.Mutex
+	shapes map[[3]int64]map[string][]int64 // of caches, by samples, tokens and past tokens
+}
+
+// derivable reports whether inputs of this role follow from token ids.
+func (r role) derivable() bool { return r != data && r != tokens }
+
+// isState reports whether the shape of an input of this role follows from the graph, and not from the tokens.
+func (r role) isState() bool { return r == data || r == tokens || r == cache || r == zeros }
+
+// sequence is the input whose second axis is the tokens: ids, or embeddings; false if there is none.
+func sequence(inputs []Input) (Input, bool) {
+	for _, in := range inputs {
+		if dims := in.dims(nil); len(dims) >= 2 && (in.role() == tokens || in.Name == "inputs_embeds") {
+			return in, true
+		}
+	}
+	return Input{}, false
+}
+
+// past is the number of positions of an empty cache: 0, or the size of its axis if that is fixed.
+func (d *derivation) past() int64 {
+	for _, in := range d.made {
+		if axis, dims := in.growth(), in.dims(nil); in.role() == cache && axis >= 0 && axis < len(dims) && dims[axis].Known() {
+			return dims[axis].N
+		}
+	}
+	return 0
+}
+
+// fill adds the missing inputs of n samples of the given number of tokens. Before them are past tokens; caches are made only without any.
+func (d *derivation) fill(to map[string]*ir.Array, n, count, past int64) error {
+	for _, in := range d.made {
+		if in.role() == cache && past > 0 {
+			continue
+		}
+		a, err := d.make(in, n, count, past)
+		if err != nil {
+			return err
+		}
+		to[in.Name] = a
+	}
+	return nil
+}
+
+func (d *derivation) make(in Input, n, count, past int64) (*ir.Array, error) {
+	empty := d.past() // positions of caches that hold nothing
+	all := empty + past + count
+	switch in.role() {
+	case data, tokens, cache, zeros, segments:
+		return filled(in, d.shape(in, n, count, past), 0)
+	case positions:
+		return counted(in, d.shape(in, n, count, past), past)
+	case total:
+		return filled(in, d.shape(in, n, count, past), float64(all))
+	case lengths:
+		return filled(in, d.shape(in, n, count, past), float64(all-1))
+	case mask:
+		return masked(in, d.shape(in, n, count, past), empty, past)
+	}
+	return nil, fmt.Errorf("input %q: no values follow from the tokens", in.Name)
+}
+
+// shape is the shape of in.
+func (d *derivation) shape(in Input, n, count, past int64) []int64 {
+	dims := in.dims(nil)
+	if in.role().isState() {
+		return slices.Clone(d.solved(n, count, past)[in.Name])
+	}
+	shape := make([]int64, len(dims))
+	for i := range dims {
+		if shape[i] = dims[i].N; !dims[i].Known() {
+			shape[i] = d.size(in.role(), i, len(dims), n, count, past)
+		}
+	}
+	return shape
+}
+
+// size is that of a free axis of an input that is no cache.
+func (d *derivation) size(r role, axis, rank int, n, count, past int64) int64 {
+	switch last := axis == rank-1; {
+	case r == total:
+		return 1
+	case r == lengths, axis == 0 && rank > 1:
+		return n
+	case r == mask && last:
+		return d.past() + past + count
+	case last || r == mask && axis == rank-2:
+		return count
+	case r == mask:
+		return 1
+	}
+	return n
+}
+
+// solved are the shapes of the caches.
+func (d *derivation) solved(n, count, past int64) map[string][]int64 {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	key := [3]int64{n, count, past}
+	if s, ok := d.shapes[key]; ok {
+		return s
+	}
+	given := map[string]int64{}
+	set := func(in Input, axis int, size int64) {
+		if dims := in.dims(nil); axis >= 0 && axis < len(dims) && !dims[axis].Known() {
+			if name := in.axisName(dims, axis); !hasKey(given, name) {
+				given[name] = size
+			}
+		}
+	}
+	set(d.tokens, 0, n)
+	set(d.tokens, 1, count)
+	for _, in := range d.made {
+		switch r := in.role(); {
+		case r == cache:
+			set(in, in.growth(), 0)
+		case !r.isState():
+			for i, size := range d.shape(in, n, count, past) {
+				set(in, i, size)
+			}
+		}
+	}
+	for _, b := range d.data {
+		for i, size := range b.shapeOf(n) {
+			set(b.Input, i, size)
+		}
+	}
+	for name, size := range d.given {
+		if !hasKey(given, name) {
+			given[name] = size
+		}
+	}
+	chosen := newAxes(d.inputs, given, n)
+	shapes := map[string][]int64{}
+	for _, in := range d.made {
+		if dims := in.dims(nil); dims != nil {
+			shapes[in.Name] = chosen.shape(in, dims)
+		}
+	}
+	if d.shapes == nil {
+		d.shapes = map[[3]int64]map[string][]int64{}
+	}
+	d.shapes[key] = shapes
+	return shapes
+}
+
+// counted are positions from a first one along the last axis.
+func counted(in Input, shape []int64, from int64) (*ir.Array, error) {
+	return elementsOf(in, shape, func(at int64) float64 { return float64(from + at%shape[len(shape)-1]) })
+}
+
+// masked is a mask: flags of positions, those of empty caches aside, or for each query those up to its own. Floats with queries are added
+// to scores.
+func masked(in Input, shape []int64, empty, past int64) (*ir.Array, error) {
+	last := shape[len(shape)-1]
+	return elementsOf(in, shape, func(at int64) float64 {
+		key := at % last
+		seen := key >= empty
+		if len(shape) > 2 {
+			query := at / last % shape[len(shape)-2]
+			seen = seen && key <= empty+past+query
+			if in.elem().IsFloat() {
+				return additive(seen)
+			}
+		}
+		if seen {
+			return 1
+		}
+		return 0
+	})
+}
+
+// maskedScore is added to scores of positions that are not attended to. It is finite in float16.
+const maskedScore = -65504
+
+func additive(seen bool) float64 {
+	if seen {
+		return 0
+	}
+	return maskedScore
+}
+
+// elementsOf is an array for in whose elements are those of value, by position.
+func elementsOf(in Input, shape []int64, value func(at int64) float64) (*ir.Array, error) {
+	s := ir.Spec{DType: in.elem(), Shape: shape}
+	write := writer[float64](in.elem())
+	switch {
+	case s.Valid() != nil || s.Bytes() > maxSample:
+		return nil, fmt.Errorf("input %q: %s is too large", in.Name, s)
+	case write == nil || len(shape) == 0:
+		return nil, fmt.Errorf("input %q: %s does not follow from the tokens; add it to the data", in.Name, s)
+	}
+	a := ir.NewArray(in.elem(), shape...)
+	at := int64(0)
+	blocks(a, func(part []float64) {
+		for i := range part {
+			part[i] = value(at)
+			at++
+		}
+	})
+	return a, nil
+}
+
+// steps are the ends of the runs in which a sequence of tokens is decoded: of size tokens each, or by default all but the last few tokens
+// in one run, and these one by one.
+func steps(count, size int64) []int64 {
+	var ends []int64
+	if size == 0 {
+		single := min(decoded, count/2)
+		for end := count - single; end < count; end++ {
+			ends = append(ends, end)
+		}
+		return append(ends, count)
+	}
+	for end := size; end < count; end += size {
+		ends = append(ends, end)
+	}
+	return append(ends, count)
+}
+
+// decoded is the number of tokens at the end of a sequence that are decoded one by one.
+const decoded = 8
+
+func hasKey(sizes map[string]int64, name string) bool {
+	_, ok := sizes[name]
+	return ok
+}
