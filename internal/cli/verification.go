@@ -44,11 +44,7 @@ func (v Verification) Text(w io.Writer, s Style) error {
 		return err
 	}
 	t := &textTable{indent: "  "}
-	if r := v.Result; r.Skipped != "" {
-		t.add("not run", r.Skipped)
-	} else {
-		v.ran(t, s)
-	}
+	v.ran(t, s)
 	for i, g := range v.Gates {
 		t.add(first(i, "gates"), gateText(s, g))
 	}
@@ -63,6 +59,9 @@ func (v Verification) ran(t *textTable, s Style) {
 	t.add("data", r.Data.Text()+"; run by "+r.Backend)
 	if caveat := r.Data.Caveat(); caveat != "" {
 		t.add("", s.dim(caveat))
+	}
+	for _, note := range r.Notes {
+		t.add("", s.dim(note))
 	}
 	for i, o := range r.Outputs[:min(len(r.Outputs), maxOutputs)] {
 		t.add(first(i, "outputs"), o.Name+": "+o.Text())

@@ -237,7 +237,7 @@ func (c *comparison) output(name string, want, got *ir.Array) error {
 		}
 	}
 	if want.Kind == ir.Map {
-		return Tolerance{}.check(want.Keys, got.Keys)
+		return exact().check(want.Keys, got.Keys)
 	}
 	if want.Kind != ir.Dense {
 		return nil
@@ -277,6 +277,9 @@ func (c *comparison) result(ctx context.Context) (*verification.Result, error) {
 	}
 	if c.Layers != nil {
 		r.Layers, r.Breaks = c.Layers.list(c.layers)
+		if note := c.Layers.note(); note != "" {
+			r.Notes = append(r.Notes, note)
+		}
 	}
 	var err error
 	if c.Digest {

@@ -2,6 +2,9 @@ package verify
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"iter"
 	"math"
 	"slices"
 
@@ -15,8 +18,10 @@ import (
 type Shared struct {
 	Names []string // in the order of the nodes of the first model
 
-	nodes []*ir.Node        // of the first model, in order
-	same  map[*ir.Node]bool // nodes that are equal in both models
+	nodes   []*ir.Node        // of the first model, in order
+	same    map[*ir.Node]bool // nodes that are equal in both models
+	dropped int               // maximum number of values of a sample that were not compared
+	bytes   int64             // compared so far
 }
 
 // CommonValues finds the values that a and b have in common, outputs included.
@@ -48,67 +53,97 @@ func CommonValues(ctx context.Context, a, b *ir.Model) (*Shared, error) {
 	return s, nil
 }
 
-// Values inside the graphs are fetched in chunks of this size, each in a run of its own,
-// so that memory does not grow with the graph. Values of unknown size count as unknownSize.
-const (
-	fetchBytes  = 32 << 20
-	unknownSize = fetchBytes / 16
-)
+// earlyBytes bounds the copies of values that the first model computes before the second one reaches them.
+const earlyBytes = 64 << 20
 
-// chunks divides the names into lists whose values one run may fetch.
-func (s *Shared) chunks(a engine.Session, in map[string]*ir.Array) [][]string {
-	sizes := sizesOf(a, in)
-	var out [][]string
-	bytes := int64(0)
-	for _, name := range s.Names {
-		n, known := sizes[name]
-		if !known {
-			n = unknownSize
-		}
-		if len(out) == 0 || bytes+n > fetchBytes {
-			out, bytes = append(out, nil), 0
-		}
-		out[len(out)-1] = append(out[len(out)-1], name)
-		bytes += n
-	}
-	return out
+// A watcher passes inner values to visit when they are computed; engine.Interpreter is one.
+type watcher interface {
+	Watch(ctx context.Context, in map[string]*ir.Array, fetch []string, visit func(name string, a *ir.Array) error) error
 }
 
-// sizesOf are the bytes of values inside a's graph, as far as a infers them.
-func sizesOf(a engine.Session, in map[string]*ir.Array) map[string]int64 {
-	specs := map[string]ir.Spec{}
-	for name, x := range in {
-		specs[name] = x.Spec()
-	}
-	inferrer, ok := a.(interface {
-		Types(map[string]ir.Spec) (map[string]ir.Spec, error)
-	})
-	if !ok {
-		return nil
-	}
-	types, err := inferrer.Types(specs)
-	if err != nil {
-		return nil
-	}
-	sizes := map[string]int64{}
-	for name, spec := range types {
-		sizes[name] = spec.Bytes()
-	}
-	return sizes
-}
+// errStopped ends the run of the first model when the second one has ended.
+var errStopped = errors.New("stopped")
 
-// compare accumulates the errors of every shared value on one batch.
+// maxLayerBytes bounds the time of comparing layers: beyond it there are no further samples.
+const maxLayerBytes = 256 << 20
+
+// compare accumulates the errors of the shared values on one batch in one run of each model: the first one is continued until it has
+// computed the value that the second one has reached.
 func (s *Shared) compare(ctx context.Context, a, b engine.Session, in map[string]*ir.Array, by map[string]*sums) error {
-	for _, names := range s.chunks(a, in) {
-		want, got, err := runBoth(ctx, a, b, in, names)
-		if err != nil {
-			return err
+	if s.bytes > maxLayerBytes {
+		return nil
+	}
+	first, firstOK := a.(watcher)
+	second, secondOK := b.(watcher)
+	if !firstOK || !secondOK {
+		return errors.New("the backend does not return values inside a graph")
+	}
+	var failed error
+	next, stop := iter.Pull2(func(yield func(string, *ir.Array) bool) {
+		failed = first.Watch(ctx, in, s.Names, func(name string, x *ir.Array) error {
+			if !yield(name, x) {
+				return errStopped
+			}
+			return nil
+		})
+	})
+	defer stop()
+	e := &earlyValues{next: next, free: earlyBytes, values: map[string]*ir.Array{}, dropped: map[string]bool{}}
+	err := second.Watch(ctx, InputsOf(b, in), s.Names, func(name string, got *ir.Array) error {
+		if want := e.until(name); want != nil {
+			measure(by, name, want, got)
+			s.bytes += int64(len(want.Data))
 		}
-		for _, name := range names {
-			measure(by, name, want[name], got[name])
+		return failed
+	})
+	s.dropped = max(s.dropped, len(e.dropped))
+	switch {
+	case failed != nil:
+		return &SideError{First, failed}
+	case err != nil:
+		return &SideError{Second, err}
+	}
+	return nil
+}
+
+// earlyValues are values of the first model that the second one has not reached yet.
+type earlyValues struct {
+	next    func() (string, *ir.Array, bool)
+	free    int64 // bytes left for copies
+	values  map[string]*ir.Array
+	dropped map[string]bool // without a copy
+}
+
+// until continues the run up to the named value, nil if there is none.
+func (e *earlyValues) until(name string) *ir.Array {
+	if x := e.values[name]; x != nil {
+		e.free += int64(len(x.Data))
+		delete(e.values, name)
+		return x
+	}
+	for !e.dropped[name] {
+		at, x, ok := e.next()
+		switch {
+		case !ok:
+			return nil
+		case at == name:
+			return x
+		case int64(len(x.Data)) > e.free:
+			e.dropped[at] = true
+		default:
+			e.free -= int64(len(x.Data))
+			e.values[at] = x.Clone()
 		}
 	}
 	return nil
+}
+
+// note describes the layers that could not be compared; empty if there are none.
+func (s *Shared) note() string {
+	if s.dropped == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d of %d layers were not compared: the models compute them in another order", s.dropped, len(s.Names))
 }
 
 // measure skips values that are not float, or that differ in shape between the models.

@@ -15,8 +15,34 @@ import (
 	"github.com/mcompress/mcompress/report/verification"
 )
 
-// A Tolerance bounds the error of a number: Absolute + Relative·|recorded|.
-type Tolerance struct{ Relative, Absolute float64 }
+// A Tolerance bounds the error of a number: Absolute + Relative·|recorded|. What is nil follows from the element type.
+type Tolerance struct{ Relative, Absolute *float64 }
+
+// exact is the tolerance of equal numbers.
+func exact() Tolerance {
+	zero := 0.0
+	return Tolerance{&zero, &zero}
+}
+
+// of returns both tolerances for an element type. By default floats of 16 bits may differ by four roundings, and by one of a number around 1
+// where sums cancel out; integers are equal.
+func (tol Tolerance) of(dt ir.DType) (relative, absolute float64) {
+	switch dt {
+	case ir.Float, ir.Double:
+		relative, absolute = 1e-3, 1e-5
+	case ir.Float16:
+		relative, absolute = 4*0x1p-10, 0x1p-10
+	case ir.BFloat16:
+		relative, absolute = 4*0x1p-7, 0x1p-7
+	}
+	if tol.Relative != nil {
+		relative = *tol.Relative
+	}
+	if tol.Absolute != nil {
+		absolute = *tol.Absolute
+	}
+	return relative, absolute
+}
 
 // Recorded runs a on the samples of set and compares its outputs with the recorded
 // ones. Result.Beyond names the first number beyond the tolerance. Data with
@@ -75,7 +101,7 @@ func (tol Tolerance) check(want, got *ir.Array) error {
 	}
 	switch {
 	case want.Kind == ir.Map:
-		return Tolerance{}.check(want.Keys, got.Keys)
+		return exact().check(want.Keys, got.Keys)
 	case want.Kind != ir.Dense:
 		return nil
 	case want.DType != got.DType || !slices.Equal(want.Shape, got.Shape):
@@ -88,7 +114,8 @@ func (tol Tolerance) check(want, got *ir.Array) error {
 		}
 		return nil
 	}
-	return tol.numbers(all(want), all(got))
+	relative, absolute := tol.of(want.DType)
+	return numbers(all(want), all(got), relative, absolute)
 }
 
 func sameText(want, got []string) error {
@@ -100,18 +127,18 @@ func sameText(want, got []string) error {
 	return nil
 }
 
-func (tol Tolerance) numbers(want, got []float64) error {
+func numbers(want, got []float64, relative, absolute float64) error {
 	for i := range want {
-		if !tol.near(want[i], got[i]) {
+		if !near(want[i], got[i], relative, absolute) {
 			return fmt.Errorf("element %d is %g, but %g was recorded", i, got[i], want[i])
 		}
 	}
 	return nil
 }
 
-func (tol Tolerance) near(want, got float64) bool {
+func near(want, got, relative, absolute float64) bool {
 	if !finite(want) || !finite(got) {
 		return want == got || math.IsNaN(want) && math.IsNaN(got)
 	}
-	return math.Abs(want-got) <= tol.Absolute+tol.Relative*math.Abs(want)
+	return math.Abs(want-got) <= absolute+relative*math.Abs(want)
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/mcompress/mcompress/internal/dataset"
+	"github.com/mcompress/mcompress/internal/engine/number"
 	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/report/verification"
 )
@@ -63,7 +64,7 @@ func recorded(t *testing.T, y []float32, tol Tolerance) *verification.Result {
 }
 
 func TestRecordedOutputsAreReproduced(t *testing.T) {
-	r := recorded(t, []float32{1, 3, 5, 7, 9, 11, 13, 15}, Tolerance{})
+	r := recorded(t, []float32{1, 3, 5, 7, 9, 11, 13, 15}, exact())
 	if e := r.Outputs[0].Errors; r.Beyond != "" || !e.Exact || e.Elements != 8 || r.Accuracy != nil {
 		t.Errorf("got %q, %+v, %+v", r.Beyond, e, r.Accuracy)
 	}
@@ -71,12 +72,12 @@ func TestRecordedOutputsAreReproduced(t *testing.T) {
 
 func TestTheFirstNumberBeyondTheToleranceIsNamed(t *testing.T) {
 	off := []float32{1, 3, 5, 7, 9, 11.5, 13, 16}
-	r := recorded(t, off, Tolerance{Relative: 1e-3, Absolute: 1e-5})
+	r := recorded(t, off, Tolerance{})
 	if want := `sample 1: output "y": element 1 is 11, but 11.5 was recorded`; r.Beyond != want {
 		t.Errorf("got %q, want %q", r.Beyond, want)
 	}
 	// 0.5 of 11.5 and 1 of 16 are within 0.1 of each.
-	if r := recorded(t, off, Tolerance{Relative: 0.1}); r.Beyond != "" || *r.Outputs[0].Errors.Max != 1 {
+	if r := recorded(t, off, within(0.1)); r.Beyond != "" || *r.Outputs[0].Errors.Max != 1 {
 		t.Errorf("got %q, %+v", r.Beyond, r.Outputs[0].Errors)
 	}
 }
@@ -138,11 +139,43 @@ func TestToleranceOfNonNumericTypes(t *testing.T) {
 		{nil, double(1), ""},
 	} {
 		miss := ""
-		if err := (Tolerance{Relative: 0.5}).check(c.want, c.got); err != nil {
+		if err := within(0.5).check(c.want, c.got); err != nil {
 			miss = err.Error()
 		}
 		if miss != c.miss {
 			t.Errorf("got %q, want %q", miss, c.miss)
+		}
+	}
+}
+
+// within is a relative tolerance.
+func within(relative float64) Tolerance { return Tolerance{Relative: &relative} }
+
+func TestDefaultTolerancesGoByElementType(t *testing.T) {
+	one := func(dt ir.DType, x float64) *ir.Array {
+		a := ir.NewArray(dt, 1)
+		number.Write(a, 0, []float64{x})
+		return a
+	}
+	for _, c := range []struct {
+		dt        ir.DType
+		want, got float64
+		near      bool
+	}{
+		{ir.Float, 100, 100.05, true},
+		{ir.Float, 100, 100.2, false},
+		{ir.Double, 100, 100.2, false},
+		{ir.Float16, 1, 1 + 0x1p-10, true},
+		{ir.Float16, 100, 100.25, true},
+		{ir.Float16, 100, 101, false},
+		{ir.Float16, 0, 0x1p-11, true},
+		{ir.BFloat16, 100, 102, true},
+		{ir.BFloat16, 100, 106, false},
+		{ir.Int64, 50_000, 50_001, false},
+		{ir.Uint8, 7, 8, false},
+	} {
+		if err := (Tolerance{}).check(one(c.dt, c.want), one(c.dt, c.got)); (err == nil) != c.near {
+			t.Errorf("%s: %v for %v: %v", c.dt, c.got, c.want, err)
 		}
 	}
 }

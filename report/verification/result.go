@@ -14,6 +14,7 @@ type Result struct {
 	Layers   []Layer   `json:"layers,omitempty"`   // in the order of the first model's nodes
 
 	Activations *Activations `json:"activation_bytes,omitempty"`
+	Notes       []string     `json:"notes,omitempty"` // on bounds of the comparison
 }
 
 // Data describes the samples. Random inputs follow from the seed.
